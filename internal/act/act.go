@@ -1,0 +1,239 @@
+// Package act is the contract between workflows and activities: the names of the handful of
+// activities, what goes in and what comes out. Workflows call by these names and link none of
+// the code behind them. Values here enter history, so they are small: paths, digests and short
+// tails, never prompts, diffs or transcripts. Start at Step, the activity that does the work.
+package act
+
+import (
+	"time"
+
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+)
+
+// The activities. An iteration costs six or seven of them.
+const (
+	OpenName   = "Open"   // store, desk and judge; the repository's preconditions (P0)
+	BeginName  = "Begin"  // restore the desk, record the iteration's start
+	StepName   = "Step"   // run one thing in one tree under one limit
+	CheckName  = "Check"  // how much active time a running step has spent
+	CommitName = "Commit" // take the change, judged by the policies first
+	SettleName = "Settle" // keep or revert, append to the ledger
+	RecordName = "Record" // append what happens between iterations
+	CloseName  = "Close"  // proposal, last push, trees given up
+)
+
+// TaskQueue is where workflows and everything that is not bound to a host run.
+const TaskQueue = "pawl"
+
+// HostQueue is where work on a host's trees runs.
+func HostQueue(host string) string { return TaskQueue + "@" + host }
+
+// Open asks for a loop's store and trees. FirstRun identifies the chain of runs, so that a
+// retry finds what an earlier attempt made and a new loop of an old name gets a suffix.
+type Open struct {
+	Loop     string    `json:"loop"`
+	FirstRun string    `json:"firstRun"`
+	Run      string    `json:"run"`
+	Spec     spec.Spec `json:"spec"`
+	Ledger   string    `json:"ledger,omitempty"` // resume from this ledger head
+}
+
+// Opened is where the loop lives from now on.
+type Opened struct {
+	Ref      string      `json:"ref"` // the loop's name in refs and folders
+	Queue    string      `json:"queue"`
+	Host     string      `json:"host"`
+	Repo     string      `json:"repo"`
+	Branch   string      `json:"branch"`
+	Base     string      `json:"base"`
+	Desk     string      `json:"desk"`
+	Sealed   []loop.Seal `json:"sealed,omitempty"`
+	InScope  int         `json:"inScope"` // how many files the scope matches now
+	Contract string      `json:"contract"`
+	Stop     string      `json:"stop,omitempty"` // a loop-stop file is there
+	Warnings []string    `json:"warnings,omitempty"`
+	// Attributes says that the namespace knows the search attributes.
+	Attributes bool        `json:"attributes,omitempty"`
+	State      *loop.State `json:"state,omitempty"` // of the ledger head to resume from
+}
+
+// Entry is what every activity that appends to the ledger is given: where the ledger stands
+// and the events to append. Events whose outcome only the activity knows (the head after a
+// revert, the proposal) are filled in by it and come back in Settled.
+type Entry struct {
+	Ref    string       `json:"ref"`
+	Ledger string       `json:"ledger"`
+	Events []loop.Event `json:"events"`
+	Push   bool         `json:"push,omitempty"`
+}
+
+// Begin starts an iteration at Head.
+type Begin struct {
+	Entry
+	Head string `json:"head"`
+}
+
+// Settle keeps a change, or reverts the commit Revert.
+type Settle struct {
+	Entry
+	Revert string `json:"revert,omitempty"`
+	// Parent is what Revert stood on.
+	Parent string `json:"parent,omitempty"`
+	// Idle says that the loop now waits: its processes are given up.
+	Idle bool `json:"idle,omitempty"`
+}
+
+// Close ends the loop.
+type Close struct {
+	Entry
+	Base string `json:"base"`
+	Head string `json:"head"`
+}
+
+// Settled is the ledger's new head and what else came of it.
+type Settled struct {
+	Ledger      string         `json:"ledger"`
+	Head        string         `json:"head,omitempty"`
+	Proposal    *loop.Proposal `json:"proposal,omitempty"`
+	Stop        string         `json:"stop,omitempty"`        // a loop-stop file is there
+	PushRefused string         `json:"pushRefused,omitempty"` // why the last push was refused
+}
+
+// Tree says in which tree a step runs.
+type Tree string
+
+// The trees of a loop.
+const (
+	Desk  Tree = "desk"
+	Judge Tree = "judge"
+)
+
+// Key names a step for good: its result is kept on disk under it, so that a retry returns it.
+type Key struct {
+	Run       string `json:"run"`
+	Iteration int    `json:"iteration"`
+	Attempt   int    `json:"attempt"`
+	Name      string `json:"name"`
+	Repeat    int    `json:"repeat,omitempty"` // how often a pause repeated it
+}
+
+// Step runs one thing (agent, check, verify, guard, setup) in one tree under one limit.
+type Step struct {
+	Ref     string   `json:"ref"`
+	Key     Key      `json:"key"`
+	Tree    Tree     `json:"tree"`
+	Head    string   `json:"head"`    // the commit that the tree is brought to first
+	AsIs    bool     `json:"asIs"`    // run in the tree as it stands
+	Command []string `json:"command"` // argv
+	LimitMs int64    `json:"limitMs"`
+
+	Measure *Measure `json:"measure,omitempty"` // read a number from stdout
+	Agent   *Agent   `json:"agent,omitempty"`   // the command is an agent
+}
+
+// Measure says how the metric is read.
+type Measure struct {
+	Pattern string `json:"pattern,omitempty"`
+}
+
+// Agent is what an agent call is told beyond the state of the loop, which the activity takes
+// from the ledger.
+type Agent struct {
+	Role     string            `json:"role"`
+	Phase    string            `json:"phase"`
+	Kind     string            `json:"kind"`
+	Loop     string            `json:"loop"`
+	Ledger   string            `json:"ledger"`
+	Env      map[string]string `json:"env,omitempty"`
+	Idea     string            `json:"idea,omitempty"`
+	Repair   string            `json:"repair,omitempty"`   // why the attempt before was undone
+	Evidence string            `json:"evidence,omitempty"` // path of the log that shows it
+	Guidance []loop.Note       `json:"guidance,omitempty"`
+}
+
+// Stepped is what came of a step. A verdict is a result; only infrastructure is an error.
+type Stepped struct {
+	ExitCode    int    `json:"exitCode"`
+	Signal      string `json:"signal,omitempty"`
+	TimedOut    bool   `json:"timedOut,omitempty"`
+	Interrupted bool   `json:"interrupted,omitempty"`
+	StartError  string `json:"startError,omitempty"` // the command can't be started
+	ElapsedMs   int64  `json:"elapsedMs"`            // active time, all attempts of the activity
+	Leftover    int    `json:"leftover,omitempty"`   // processes that outlived it and were ended
+
+	Metric   *evidence.Decimal `json:"metric,omitempty"`
+	NoNumber string            `json:"noNumber,omitempty"` // why there is no metric
+	Warning  string            `json:"warning,omitempty"`
+
+	Description string     `json:"description,omitempty"`
+	Idea        string     `json:"idea,omitempty"`
+	GiveUp      string     `json:"giveUp,omitempty"`
+	Usage       loop.Usage `json:"usage,omitzero"`
+	PromptBytes int64      `json:"promptBytes,omitempty"`
+
+	Log    string `json:"log,omitempty"`    // folder with stdout, stderr, prompt
+	Digest string `json:"digest,omitempty"` // SHA-256 of stdout
+	Tail   string `json:"tail,omitempty"`   // the last lines, for people
+}
+
+// OK reports whether the command ran and exited 0.
+func (s Stepped) OK() bool {
+	return s.ExitCode == 0 && s.Signal == "" && !s.TimedOut && !s.Interrupted && s.StartError == ""
+}
+
+// Check asks how a running step is doing.
+type Check struct {
+	Ref string `json:"ref"`
+	Key Key    `json:"key"`
+}
+
+// Checked answers it: a step that this host doesn't run has spent what its record says.
+type Checked struct {
+	Running bool  `json:"running"`
+	SpentMs int64 `json:"spentMs"`
+}
+
+// Commit takes what the desk differs from Head by. A change that violates a policy is not
+// committed; the violations come back instead.
+type Commit struct {
+	Ref         string    `json:"ref"`
+	Ledger      string    `json:"ledger"` // where the contract is
+	Head        string    `json:"head"`
+	Iteration   int       `json:"iteration"`
+	Attempt     int       `json:"attempt"`
+	Description string    `json:"description"`
+	Time        time.Time `json:"time"`
+}
+
+// Committed is the commit, or why there is none.
+type Committed struct {
+	Commit     string      `json:"commit,omitempty"`
+	Tree       string      `json:"tree,omitempty"`
+	NoChange   bool        `json:"noChange,omitempty"`
+	Files      []string    `json:"files,omitempty"` // git-quoted, capped
+	FileCount  int         `json:"fileCount"`
+	Area       string      `json:"area,omitempty"`
+	Violations []Violation `json:"violations,omitempty"` // capped
+}
+
+// Violation is a broken rule: which, where.
+type Violation struct {
+	Rule   string `json:"rule"`
+	Path   string `json:"path"`
+	Detail string `json:"detail,omitempty"`
+	Blocks bool   `json:"blocks,omitempty"` // more than a discard: the loop stops for a person
+}
+
+// Fill completes an event with what only the activity that recorded it could know: the head
+// after a revert, the proposal. Activity and workflow both apply the event filled in.
+func Fill(e loop.Event, out Settled) loop.Event {
+	switch e.Type {
+	case loop.ChangeReverted:
+		e.Head = out.Head
+	case loop.ProposalMade:
+		e.Proposal = out.Proposal
+	}
+	return e
+}

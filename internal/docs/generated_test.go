@@ -1,0 +1,146 @@
+package docs_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+	"pawl/internal/phase"
+)
+
+var update = flag.Bool("update", false, "write the generated pages anew")
+
+const generated = "<!-- Generated from the code by `go test ./internal/docs -update`; do not edit. -->\n\n"
+
+func TestGeneratedPagesAreInStep(t *testing.T) {
+	for name, text := range map[string]string{"events.md": events(), "errors.md": errorsPage(), "phases.md": phases()} {
+		path := filepath.Join("..", "..", "docs", name)
+		if *update {
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		}
+		have, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, text, string(have), "docs/%s is out of step: go test ./internal/docs -update", name)
+	}
+}
+
+func errorsPage() string {
+	var w strings.Builder
+	w.WriteString("# Errors\n\n" + generated)
+	w.WriteString("Every fault has a code. It is the workflow's failure type, the state's `errorCode`, the type of a refused\nupdate's error, and it decides the exit code of the command that meets it.\n\n")
+	w.WriteString("| code | what it means | what to do | exit code |\n|---|---|---|---|\n")
+	for _, k := range fault.Table {
+		fmt.Fprintf(&w, "| `%s` | %s | %s | %d |\n", k.Code, k.Meaning, k.Recovery, k.Exit)
+	}
+	w.WriteString("\nOther exit codes: 0 the loop completed, 4 a gate opened and there is no terminal to ask on (the loop stays).\n")
+	return w.String()
+}
+
+func events() string {
+	var w strings.Builder
+	w.WriteString("# Events\n\n" + generated)
+	w.WriteString("Events are the only way in which a loop's state changes; the state is their fold. `pawl log --json` prints\nthem as JSON lines, the ledger keeps them, the query `events` answers with the last ones.\n\n| type | meaning |\n|---|---|\n")
+	for _, e := range loop.Types {
+		fmt.Fprintf(&w, "| `%s` | %s |\n", e.Type, e.Meaning)
+	}
+	w.WriteString("\n## Fields\n\n`seq`, `time`, `loop`, `type`, `iteration` and `phase` are always there, the others where they belong to the type.\n\n")
+	w.WriteString(fields(reflect.TypeFor[loop.Event]()))
+	for _, inner := range []reflect.Type{
+		reflect.TypeFor[loop.Usage](), reflect.TypeFor[loop.Iteration](), reflect.TypeFor[loop.Judgement](), reflect.TypeFor[loop.Gate](),
+		reflect.TypeFor[loop.Answer](), reflect.TypeFor[loop.Contract](), reflect.TypeFor[loop.Proposal](), reflect.TypeFor[loop.Opened](),
+	} {
+		fmt.Fprintf(&w, "\n### %s\n\n%s", inner.Name(), fields(inner))
+	}
+	return w.String()
+}
+
+func fields(t reflect.Type) string {
+	var w strings.Builder
+	w.WriteString("| field | type |\n|---|---|\n")
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		fmt.Fprintf(&w, "| `%s` | %s |\n", name, kind(f.Type))
+	}
+	return w.String()
+}
+
+// kind names a type as JSON has it.
+func kind(t reflect.Type) string {
+	switch {
+	case t.Kind() == reflect.Pointer:
+		return kind(t.Elem())
+	case t.Name() == "Decimal":
+		return "number, exact"
+	case t.Name() == "Time":
+		return "time, RFC 3339 UTC"
+	case t.Kind() == reflect.Slice:
+		return "list of " + kind(t.Elem())
+	case t.Kind() == reflect.Map:
+		return "object of " + kind(t.Elem())
+	case t.Kind() == reflect.Struct:
+		return t.Name()
+	case t.Kind() == reflect.String:
+		return "text"
+	case t.Kind() == reflect.Bool:
+		return "true or false"
+	}
+	return "whole number"
+}
+
+func phases() string {
+	var w strings.Builder
+	w.WriteString("# Phases\n\n" + generated)
+	w.WriteString("The machine of `Improve`. Any other change of phase is `ALO_INVALID_TRANSITION`.\n\n```mermaid\nstateDiagram-v2\n")
+	m := phase.Improve(phase.Version)
+	froms := make([]string, 0, len(m))
+	for from := range m {
+		froms = append(froms, string(from))
+	}
+	slices.Sort(froms)
+	for _, from := range froms {
+		for _, to := range m[phase.Phase(from)] {
+			name := from
+			if name == "" {
+				name = "[*]"
+			}
+			if to != phase.Complete || from == string(phase.Log) {
+				fmt.Fprintf(&w, "    %s --> %s\n", name, to)
+			}
+		}
+	}
+	w.WriteString("    complete --> [*]\n```\n\nFrom every phase a loop can also go to `complete`: it can be halted anywhere.\n")
+	return w.String()
+}
+
+// TestEveryEventTypeIsDocumented finds constants that the table has forgotten.
+func TestEveryEventTypeIsDocumented(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join("..", "loop", "event.go"))
+	require.NoError(t, err)
+	seen := map[loop.Type]bool{}
+	for _, e := range loop.Types {
+		seen[e.Type] = true
+	}
+	n := 0
+	for _, line := range strings.Split(string(source), "\n") {
+		if parts := strings.Split(line, " Type = "); len(parts) == 2 {
+			n++
+			require.True(t, seen[loop.Type(strings.Trim(strings.TrimSpace(parts[1]), `"`))], line)
+		}
+	}
+	for line := range strings.SplitSeq(string(source), "\n") {
+		if i := strings.Index(line, "Type = \""); i > 0 && !strings.Contains(line, " Type = ") {
+			t.Fatal(line)
+		}
+	}
+	require.Len(t, loop.Types, n)
+}

@@ -1,0 +1,219 @@
+package evidence_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/evidence"
+)
+
+func metric(s string) *evidence.Decimal {
+	d := evidence.MustDecimal(s)
+	return &d
+}
+
+func sample() evidence.Analysis {
+	var a evidence.Analysis
+	a.Add(evidence.Trial{N: 0, Kept: true, Metric: metric("80")})
+	a.Add(evidence.Trial{N: 1, Files: []string{"src/lexer.go"}, Kept: true, Metric: metric("82"), Delta: *metric("2"), Description: "cache tokens"})
+	a.Add(evidence.Trial{N: 2, Files: []string{"src/parser.go"}, Metric: metric("81"), Delta: *metric("-1"), Description: "inline the loop"})
+	a.Add(evidence.Trial{N: 3, Files: []string{"src/parser.go"}, Reason: "guard-fail", Description: "Inline a loop!"})
+	a.Add(evidence.Trial{N: 4, Files: []string{"src/parser.go"}, Reason: "error:verify-crash", Description: "drop bounds checks"})
+	a.Add(evidence.Trial{N: 5, Files: []string{"src/lexer.go", "src/lex/state.go"}, Kept: true, Metric: metric("83.5"), Delta: *metric("1.5"), Description: "cache states"})
+	a.Add(evidence.Trial{N: 6, Reason: "no-change", Description: "nothing"})
+	return a
+}
+
+func TestP1_AnalysisFindsWhatImprovedAndWhatWasAlwaysDiscarded(t *testing.T) {
+	a := sample()
+	assert.Equal(t, 6, a.Tried)
+	assert.Equal(t, 2, a.Kept)
+	names := func(stats []evidence.AreaStat) (all []string) {
+		for _, s := range stats {
+			all = append(all, s.Area)
+		}
+		return all
+	}
+	assert.Equal(t, []string{"src", "src/lexer.go"}, names(a.Improved()))
+	assert.Equal(t, []string{"src/parser.go"}, names(a.AlwaysDiscarded()))
+	assert.Equal(t, "1.5", a.Improved()[0].Gain.String())
+	assert.Equal(t, evidence.AreaStat{Area: "src/parser.go", Tried: 3, DiscardsInARow: 3, Last: 4}, a.AlwaysDiscarded()[0])
+}
+
+func TestP2_PivotAfterThreeDiscardsInTheSameArea(t *testing.T) {
+	a := sample()
+	require.Len(t, a.Stuck(3), 1)
+	assert.Equal(t, "src/parser.go", a.Stuck(3)[0].Area)
+	assert.Empty(t, a.Stuck(4))
+	a.Add(evidence.Trial{N: 7, Files: []string{"src/parser.go"}, Kept: true, Metric: metric("84"), Delta: *metric("0.5")})
+	assert.Empty(t, a.Stuck(3), "a keep ends the row")
+	assert.Empty(t, evidence.Analysis{}.Stuck(0))
+}
+
+func TestP2_DiscardedChangesAreRememberedByTheirWords(t *testing.T) {
+	a := sample()
+	n, found := a.Discarded("INLINE the loop.")
+	assert.True(t, found)
+	assert.Equal(t, 3, n, "the latest of the two")
+	_, found = a.Discarded("cache tokens")
+	assert.False(t, found, "it was kept")
+	_, found = a.Discarded("")
+	assert.False(t, found)
+}
+
+func TestP1_Trend(t *testing.T) {
+	// K marks a kept value
+	for _, test := range []struct{ name, direction, points, want string }{
+		{"nothing", "higher", "", "unknown"},
+		{"too few", "higher", "80K 81K 82K", "unknown"},
+		{"rising", "higher", "80K 81K 82K 83K", "improving"},
+		{"a keep among discards", "higher", "80K 79 78 81K 80", "improving"},
+		{"falling, and lower is better", "lower", "80K 79K 78K 77K", "improving"},
+		{"kept under the other direction", "higher", "80K 79K 78K 77K", "plateau"},
+		{"the first keep is in the newer half", "higher", "79 78 80K 79", "improving"},
+		{"keeps long ago, flat since", "higher", "80K 81K 81 81 81 81", "plateau"},
+		{"always a little worse", "higher", "80K 79 78 77 76", "plateau"},
+		{"one dip", "higher", "80K 80 79 80 80", "plateau"},
+		{"up and down", "higher", "80K 78 80 78 80 78", "oscillating"},
+		{"up and down around plateaus", "lower", "80K 82 82 80 80 83 81 84", "oscillating"},
+		{"slow swing", "higher", "80K 79 78 77 76 75 74 75 76 77 76 75", "plateau"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var a evidence.Analysis
+			for i, point := range strings.Fields(test.points) {
+				value, kept := strings.CutSuffix(point, "K")
+				a.Add(evidence.Trial{N: i, Kept: kept, Metric: metric(value)})
+			}
+			assert.Equal(t, test.want, a.Trend(test.direction))
+		})
+	}
+}
+
+func TestP1_TrendLooksAtTheLastTwelveMeasuredOnly(t *testing.T) {
+	var a evidence.Analysis
+	for n := range 6 {
+		a.Add(evidence.Trial{N: n, Kept: true, Metric: metric(fmt.Sprint(n))})
+	}
+	assert.Equal(t, "improving", a.Trend("higher"))
+	assert.Equal(t, 5, a.KeptRecently(), "the baseline is not one of them")
+	for n := range 6 {
+		a.Add(evidence.Trial{N: 6 + n, Reason: "guard-fail"}) // not measured
+	}
+	assert.Equal(t, "improving", a.Trend("higher"))
+	for n := range 12 {
+		a.Add(evidence.Trial{N: 12 + n, Metric: metric("5")})
+	}
+	assert.Equal(t, "plateau", a.Trend("higher"))
+	assert.Len(t, a.Points, 12)
+	assert.Zero(t, a.KeptRecently())
+}
+
+func TestP9_Recommendation(t *testing.T) {
+	for _, test := range []struct {
+		met      bool
+		discards int
+		trend    string
+		kept     int
+		want     string
+	}{
+		{true, 10, "plateau", 0, "target met"},
+		{false, 5, "improving", 4, "diminishing returns"},
+		{false, 4, "improving", 1, "continue"},
+		{false, 0, "plateau", 1, "diminishing returns"},
+		{false, 0, "oscillating", 0, "diminishing returns"},
+		{false, 0, "plateau", 2, "continue"},
+		{false, 3, "unknown", 0, "continue"},
+	} {
+		assert.Equal(t, test.want, evidence.Recommend(test.met, test.discards, test.trend, test.kept), "%+v", test)
+	}
+}
+
+func TestAreaIsTheFileOrTheDeepestCommonDirectory(t *testing.T) {
+	for _, test := range []struct {
+		files []string
+		want  string
+	}{
+		{nil, ""},
+		{[]string{"a/b.go"}, "a/b.go"},
+		{[]string{"a/b.go", "a/c.go"}, "a"},
+		{[]string{"a/b/c.go", "a/b/d/e.go", "a/bc/f.go"}, "a"},
+		{[]string{"a.go", "b.go"}, "."},
+		{[]string{"a/x.go", "b/x.go"}, "."},
+	} {
+		assert.Equal(t, test.want, evidence.Area(test.files), "%v", test.files)
+	}
+}
+
+func TestP1_AnalysisStaysBoundedAndSurvivesJSON(t *testing.T) {
+	var a evidence.Analysis
+	rng := rand.New(rand.NewPCG(7, 8))
+	size := map[int]int{}
+	for n := range 1001 {
+		file := fmt.Sprintf("dir%d/%s.e%d", rng.IntN(200), strings.Repeat("long\xff\n`", 40), rng.IntN(50))
+		a.Add(evidence.Trial{
+			N: n, Files: []string{file}, Kept: rng.IntN(4) == 0, Metric: metric(fmt.Sprintf("%d.25", rng.IntN(100000))), Delta: *metric("0.1"),
+			Reason: fmt.Sprintf("policy:%d", rng.IntN(100)), Description: fmt.Sprintf("word%d %d", rng.IntN(100), n),
+		})
+		data, err := json.Marshal(a)
+		require.NoError(t, err)
+		size[n] = len(data)
+		if n%100 == 0 {
+			var back evidence.Analysis
+			require.NoError(t, json.Unmarshal(data, &back))
+			require.Equal(t, a, back)
+		}
+		for _, most := range []int{0, 1, 40, 300, 2000} {
+			text := a.Markdown(most)
+			require.LessOrEqual(t, len(text), most)
+			require.False(t, strings.HasSuffix(text, ":\n"), "a title without its list")
+		}
+	}
+	assert.Less(t, size[1000], 12<<10)
+	assert.InDelta(t, size[100], size[1000], 600, "iteration 1,000 is as large as iteration 100")
+	assert.Less(t, len(a.Markdown(1<<20)), 8<<10)
+	assert.Len(t, a.Areas, 24)
+	assert.Equal(t, 1000, a.Areas[23].Last, "the least recent were dropped")
+}
+
+func TestAnalysisIsAValue(t *testing.T) {
+	a := sample()
+	for n := range 50 {
+		before, err := json.Marshal(a)
+		require.NoError(t, err)
+		one, other := a, a
+		one.Add(evidence.Trial{N: 7 + n, Files: []string{"src/parser.go"}, Metric: metric("1"), Description: "one thing"})
+		kept, err := json.Marshal(one)
+		require.NoError(t, err)
+		other.Add(evidence.Trial{N: 7 + n, Files: []string{"src/parser.go"}, Metric: metric("2"), Description: "other thing"})
+		after, err := json.Marshal(one)
+		require.NoError(t, err)
+		require.Equal(t, string(kept), string(after), "a copy changed with the other")
+		after, err = json.Marshal(a)
+		require.NoError(t, err)
+		require.Equal(t, string(before), string(after), "the original changed with a copy")
+		a = one
+	}
+}
+
+func TestP1_AnalysisInThePrompt(t *testing.T) {
+	assert.Equal(t, "- Nothing has been tried yet.\n", evidence.Analysis{}.Markdown(1000))
+	assert.Equal(t, strings.TrimPrefix(`
+- Tried so far: 6, kept: 2, discarded: 4.
+- Stuck, pivot away from these areas:
+  - `+"`src/parser.go`"+`: the last 3 changes were all discarded
+- Areas that improved:
+  - `+"`src`"+`: kept 1 of 1, delta +1.50, last in iteration 5
+  - `+"`src/lexer.go`"+`: kept 1 of 1, delta +2.00, last in iteration 1
+- Areas that were always discarded:
+  - `+"`src/parser.go`"+`: 0 of 3, last in iteration 4
+- Kept by kind of change (first word): `+"`cache` 2 of 2, `inline` 0 of 2, `nothing` 0 of 1, `drop` 0 of 1"+`.
+- Kept by type of file: `+"`.go` 2 of 5"+`.
+- Discarded for: `+"`no-change` 1, `error:verify-crash` 1, `guard-fail` 1"+`.
+`, "\n"), sample().Markdown(4000))
+}

@@ -1,0 +1,237 @@
+package evidence
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/shopspring/decimal"
+)
+
+// Bounds of what ParseDecimal accepts. Below 10^308 every value has a finite float64, which
+// the search attribute PawlBest and the plot need; the bound on decimals keeps "1e-999999999"
+// from becoming a gigabyte of zeros.
+const (
+	maxInteger  = 308
+	maxFraction = 400
+	maxText     = 4096
+	// Sums and differences of accepted numbers may be a digit or two longer than what is
+	// accepted from outside, and must still come back from JSON.
+	slack = 64
+)
+
+// Decimal is an exact decimal number that remembers how it was written: "84.70" stays 84.70
+// wherever it is shown, and 84.8-84.7 is 0.1 and not 0.09999999999999432 (P6). The zero value
+// is 0. It is immutable and comparable; two Decimals are == when they are written alike, and
+// of equal value when Cmp says so.
+//
+// Its JSON is a bare number with the decimals kept; a string with a number in it is read too.
+type Decimal struct {
+	text string // valid JSON number; "" stands for "0", so that 0 is the zero value
+}
+
+// ParseDecimal reads a decimal number: an optional sign, digits with at most one point, an
+// optional exponent. What JSON would not allow is normalised ("+5" is 5, ".5" is 0.5, "5." is
+// 5, "007" is 7); otherwise the form is kept. NaN, infinities, and numbers beyond 10^308 or
+// with more than 400 decimals are refused.
+func ParseDecimal(s string) (Decimal, error) { return parse(strings.TrimSpace(s), 0) }
+
+// MustDecimal is ParseDecimal for literals; it panics on anything that is not a number.
+func MustDecimal(s string) Decimal {
+	d, err := ParseDecimal(s)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+func parse(s string, slack int) (Decimal, error) {
+	whole, fraction, exponent, negative, ok := split(s)
+	if !ok {
+		return Decimal{}, fmt.Errorf("%s is not a number", quote(s))
+	}
+	whole = strings.TrimLeft(whole, "0")
+	shift := 0
+	if exponent != "" {
+		digits := strings.TrimLeft(exponent, "+-0")
+		if len(digits) > 4 {
+			return Decimal{}, fmt.Errorf("%s is out of range", quote(s))
+		}
+		shift, _ = strconv.Atoi(digits) // at most four digits
+		if exponent[0] == '-' {
+			shift = -shift
+		}
+	}
+	if len(whole)+shift > maxInteger+slack || len(fraction)-shift > maxFraction+slack {
+		return Decimal{}, fmt.Errorf("%s is out of range", quote(s))
+	}
+
+	var b strings.Builder
+	if negative {
+		b.WriteByte('-')
+	}
+	if whole == "" {
+		whole = "0"
+	}
+	b.WriteString(whole)
+	if fraction != "" {
+		b.WriteByte('.')
+		b.WriteString(fraction)
+	}
+	if exponent != "" {
+		b.WriteByte('e')
+		b.WriteString(exponent)
+	}
+	text := b.String()
+	if text == "0" {
+		text = ""
+	}
+	return Decimal{text}, nil
+}
+
+// split takes a number apart; ok is false when s is not one.
+func split(s string) (whole, fraction, exponent string, negative, ok bool) {
+	if s == "" || len(s) > maxText {
+		return
+	}
+	if s[0] == '+' || s[0] == '-' {
+		negative = s[0] == '-'
+		s = s[1:]
+	}
+	n := digits(s)
+	whole, s = s[:n], s[n:]
+	if strings.HasPrefix(s, ".") {
+		n = digits(s[1:])
+		fraction, s = s[1:1+n], s[1+n:]
+	}
+	if whole == "" && fraction == "" {
+		return
+	}
+	if s != "" {
+		if s[0] != 'e' && s[0] != 'E' {
+			return
+		}
+		exponent = s[1:]
+		rest := exponent
+		if rest != "" && (rest[0] == '+' || rest[0] == '-') {
+			rest = rest[1:]
+		}
+		if rest == "" || digits(rest) != len(rest) {
+			return
+		}
+	}
+	return whole, fraction, exponent, negative, true
+}
+
+// digits is how many ASCII digits s starts with.
+func digits[T ~string | ~[]byte](s T) int {
+	n := 0
+	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+		n++
+	}
+	return n
+}
+
+func (d Decimal) value() decimal.Decimal {
+	if d.text == "" {
+		return decimal.Decimal{}
+	}
+	return decimal.RequireFromString(d.text) // text was checked when it was made
+}
+
+// exact writes v out with as many decimals as it was computed with, as bc does.
+func exact(v decimal.Decimal) Decimal {
+	text := v.StringFixed(max(0, -v.Exponent()))
+	if text == "0" {
+		text = ""
+	}
+	return Decimal{text}
+}
+
+// Cmp is -1, 0 or 1 as d is less than, equal to or greater than other, by value: 84.7 equals
+// 84.70.
+func (d Decimal) Cmp(other Decimal) int { return d.value().Cmp(other.value()) }
+
+// Sub is d-other, exactly.
+func (d Decimal) Sub(other Decimal) Decimal { return exact(d.value().Sub(other.value())) }
+
+// Add is d+other, exactly.
+func (d Decimal) Add(other Decimal) Decimal { return exact(d.value().Add(other.value())) }
+
+// Neg is -d; zero has no sign.
+func (d Decimal) Neg() Decimal { return exact(d.value().Neg()) }
+
+// Sign is -1, 0 or 1.
+func (d Decimal) Sign() int { return d.value().Sign() }
+
+// IsZero says whether d is zero, however written. It makes the JSON option omitzero work.
+func (d Decimal) IsZero() bool { return d.Sign() == 0 }
+
+// Float is the float64 nearest to d. It is always finite.
+func (d Decimal) Float() float64 {
+	f, err := strconv.ParseFloat(d.String(), 64)
+	if err != nil || math.IsInf(f, 0) {
+		return math.Copysign(math.MaxFloat64, float64(d.Sign()))
+	}
+	return f
+}
+
+// String is d as it was written, normalised to a JSON number.
+func (d Decimal) String() string {
+	if d.text == "" {
+		return "0"
+	}
+	return d.text
+}
+
+// MarshalJSON writes a bare number with its decimals.
+func (d Decimal) MarshalJSON() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalJSON reads a number, or a string that holds one.
+func (d *Decimal) UnmarshalJSON(data []byte) error {
+	s := string(data)
+	if s == "null" {
+		return nil
+	}
+	if strings.HasPrefix(s, `"`) {
+		if err := json.Unmarshal(data, &s); err != nil {
+			return err
+		}
+	}
+	v, err := parse(strings.TrimSpace(s), slack)
+	if err != nil {
+		return err
+	}
+	*d = v
+	return nil
+}
+
+// FormatDelta writes a delta as the results file has it, with a sign and two decimals (P7).
+//
+// The source and bench/floor.sh print it with "%+.2f". The shell's printf computes that in the
+// 64-bit mantissa of a long double, so that a tie such as 0.115 rounds as it does there, and
+// not as it would in a float64.
+func FormatDelta(d Decimal) string {
+	f, _, err := big.ParseFloat(d.String(), 10, 64, big.ToNearestEven)
+	if err != nil {
+		return fmt.Sprintf("%+.2f", d.Float())
+	}
+	text := f.Text('f', 2)
+	if !strings.HasPrefix(text, "-") {
+		text = "+" + text
+	}
+	return text
+}
+
+// quote shows a piece of foreign text in an error: short, printable, in quotes.
+func quote(s string) string {
+	const most = 60
+	runes := []rune(strings.ToValidUTF8(s[:min(len(s), 4*most)], "\uFFFD"))
+	if len(runes) > most {
+		return strconv.Quote(string(runes[:most])) + "…"
+	}
+	return strconv.Quote(string(runes))
+}

@@ -1,0 +1,111 @@
+package evidence
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MaxDescription is how many runes a description may have.
+const MaxDescription = 200
+
+// Description makes the one sentence that stands in the commit message and the results file
+// out of what an agent said: the first line that is not blank, without escape sequences,
+// control characters and bidirectional overrides, trimmed, of at most 200 runes.
+func Description(raw string) string {
+	raw = raw[:min(len(raw), 64<<10)] // the first line, not a transcript
+	raw = string(plain([]byte(raw)))
+	for line := range strings.FieldsFuncSeq(raw, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		if line = clean(line, MaxDescription); line != "" {
+			return line
+		}
+	}
+	return ""
+}
+
+// clean makes text fit for one field of one line: valid UTF-8, control characters, line and
+// paragraph separators as spaces, nothing that changes the direction of what follows, trimmed
+// and cut to at most a number of runes.
+func clean(s string, most int) string {
+	s = strings.TrimSpace(s)
+	if len(s) > 8*most { // no need to look at what will be cut
+		s = s[:8*most]
+	}
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsControl(r), r == '\u2028', r == '\u2029':
+			return ' '
+		case unicode.Is(unicode.Bidi_Control, r):
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+	s = strings.TrimSpace(s)
+	if utf8.RuneCountInString(s) > most {
+		s = strings.TrimSpace(string([]rune(s)[:most-1])) + "…"
+	}
+	return s
+}
+
+// Atomic says whether a description is of one change (P2): it must not contain the word
+// "and". That is the source's mechanical test, and no more than that: the word in any case, or
+// a "&" that stands alone, with no letter, digit, underscore or hyphen beside it. "expand",
+// "R&D", "and_then" and "search-and-replace" are atomic; commas and semicolons are not looked
+// at, since a rule that guesses would reject good changes.
+func Atomic(description string) bool {
+	from, _ := conjunction(description)
+	return from < 0
+}
+
+// Split takes a description that is not atomic apart: "improve X and remove Y" is "improve X",
+// which is this iteration's, and "remove Y", which is the next idea (P2). Each part is atomic
+// and not empty; a description without any words has no parts.
+func Split(description string) []string {
+	from, to := conjunction(description)
+	if from >= 0 {
+		return append(Split(description[:from]), Split(description[to:])...)
+	}
+	if part := strings.Trim(description, " \t,;"); part != "" {
+		return []string{part}
+	}
+	return nil
+}
+
+// conjunction is where the first "and" of s stands, or -1.
+func conjunction(s string) (from, to int) {
+	for i := 0; i < len(s); {
+		n := 0
+		switch {
+		case s[i] == '&':
+			n = 1
+		case len(s)-i >= 3 && strings.EqualFold(s[i:i+3], "and"):
+			n = 3
+		default:
+			i++
+			continue
+		}
+		before, _ := utf8.DecodeLastRuneInString(s[:i])
+		after, _ := utf8.DecodeRuneInString(s[i+n:])
+		if (i == 0 || !joins(before)) && (i+n == len(s) || !joins(after)) && !(n == 1 && (before == '&' || after == '&')) {
+			return i, i + n
+		}
+		i += n
+	}
+	return -1, -1
+}
+
+// joins says whether r makes what is beside it part of a longer word.
+func joins(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '_' || r == '-'
+}
+
+// Fingerprint is what two descriptions of the same change have in common: their words in
+// lower case, without punctuation and articles.
+func Fingerprint(description string) string {
+	words := strings.FieldsFunc(strings.ToLower(description), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_'
+	})
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "a" || w == "an" || w == "the" })
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,226 @@
+package evidence
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Where a Reading was found.
+const (
+	FromPattern = "pattern"
+	FromMetric  = "METRIC"
+	FromLast    = "last"
+)
+
+// Reading is a metric as it was found in a command's output.
+type Reading struct {
+	Value   Decimal `json:"value"`
+	From    string  `json:"from"`              // "pattern", "METRIC" or "last"
+	Name    string  `json:"name,omitempty"`    // of the METRIC line
+	Count   int     `json:"count"`             // numbers that stood where Value was looked for
+	Several bool    `json:"several,omitempty"` // more than one number, and nothing said which
+	Grouped bool    `json:"grouped,omitempty"` // Value was written with thousands separators
+}
+
+// Warning is what a user should be told about a reading that was a guess; "" when it was not.
+func (r Reading) Warning() string {
+	const hint = `; print a line "METRIC <name>=<number>" or set verify.pattern to say which is meant`
+	switch {
+	case r.Several:
+		return fmt.Sprintf("%d numbers in the output, the last one, %s, was taken%s", r.Count, r.Value, hint)
+	case r.Grouped:
+		return fmt.Sprintf("the commas in the number were read as thousands separators: %s%s", r.Value, hint)
+	}
+	return ""
+}
+
+// NoNumber is the verdict on output that has no metric in it: the change is undone with
+// error:no-number (P5).
+type NoNumber struct {
+	Why  string // what was looked for and not found
+	Seen string // the piece of output that was there instead, short and printable; may be empty
+}
+
+func (e *NoNumber) Error() string {
+	if e.Seen == "" {
+		return e.Why
+	}
+	return e.Why + ": " + e.Seen
+}
+
+// Extract finds the metric in a command's output (P5). With a pattern it is the first group
+// (without a group: all) of the pattern's last match; else what the last line
+// "METRIC <name>=<number>" says; else the last number in the output. What is found but is no
+// number (NaN, Inf, nothing, beyond 10^308) is a *NoNumber; the search does not go on to the
+// next rule, since that would judge a change by some other figure.
+//
+// The output may be large, coloured and anything but UTF-8. Escape sequences are taken out
+// first. What counts as a number is described at [scan].
+func Extract(stdout []byte, pattern *regexp.Regexp) (Reading, error) {
+	out := plain(stdout)
+	if pattern != nil {
+		return byPattern(out, pattern)
+	}
+	if name, value, found := metricLine(out); found {
+		return byMetricLine(name, value)
+	}
+	last, count := lastNumber(out)
+	reading, err := read(last, count, out)
+	reading.From = FromLast
+	reading.Several = count > 1
+	return reading, err
+}
+
+func byPattern(out []byte, pattern *regexp.Regexp) (Reading, error) {
+	matches := pattern.FindAllSubmatchIndex(out, -1)
+	if len(matches) == 0 {
+		return Reading{}, &NoNumber{"the pattern " + quote(pattern.String()) + " matches nothing in the output, which ends with", tail(out)}
+	}
+	match := matches[len(matches)-1]
+	from, to := match[0], match[1]
+	if len(match) > 2 {
+		from, to = match[2], match[3]
+	}
+	if from < 0 {
+		return Reading{}, &NoNumber{"the pattern's last match leaves its first group empty", quote(string(out[match[0]:match[1]]))}
+	}
+	found := out[from:to]
+	last, count := lastNumber(found)
+	reading, err := read(last, count, found)
+	if err != nil {
+		return Reading{}, &NoNumber{"what the pattern found is not a number", quote(string(found))}
+	}
+	reading.From = FromPattern
+	return reading, nil
+}
+
+func byMetricLine(name string, value []byte) (Reading, error) {
+	t, _ := scan(value, 0)
+	if t.kind != number || t.from != 0 {
+		return Reading{}, &NoNumber{"the line METRIC " + name + "= has no number", quote(string(value))}
+	}
+	reading, err := read(t, 1, value)
+	if err != nil {
+		return Reading{}, err
+	}
+	reading.From, reading.Name = FromMetric, name
+	return reading, nil
+}
+
+// metricLine is the last line of the form METRIC <name>=<value>, found from the end.
+func metricLine(out []byte) (name string, value []byte, found bool) {
+	const word = "METRIC"
+	for end := len(out); ; {
+		at := bytes.LastIndex(out[:end], []byte(word))
+		if at < 0 {
+			return "", nil, false
+		}
+		end = at
+		before := bytes.TrimRight(out[:at], " \t")
+		if len(before) > 0 && before[len(before)-1] != '\n' && before[len(before)-1] != '\r' {
+			continue
+		}
+		line := out[at+len(word):]
+		if stop := bytes.IndexAny(line, "\r\n"); stop >= 0 {
+			line = line[:stop]
+		}
+		key, value, equals := bytes.Cut(line, []byte("="))
+		key, blank := bytes.TrimSpace(key), bytes.HasPrefix(key, []byte(" ")) || bytes.HasPrefix(key, []byte("\t"))
+		if !equals || !blank || len(key) == 0 || bytes.ContainsAny(key, " \t") {
+			continue // METRICS=5, METRIC = 5, "METRIC of the day = 5"
+		}
+		return clean(string(key), 80), bytes.TrimSpace(value), true
+	}
+}
+
+// lastNumber is the last token in out, and how many numbers there are.
+func lastNumber(out []byte) (last token, count int) {
+	for i := 0; ; {
+		t, next := scan(out, i)
+		if t.kind == nothing {
+			return last, count
+		}
+		if t.kind == number {
+			count++
+		}
+		last, i = t, next
+	}
+}
+
+// read is the value of a token, or why it has none.
+func read(t token, count int, out []byte) (Reading, error) {
+	switch t.kind {
+	case nothing:
+		if len(bytes.TrimSpace(out)) == 0 {
+			return Reading{}, &NoNumber{Why: "the output is empty, a number was expected"}
+		}
+		return Reading{}, &NoNumber{"no number in the output, which ends with", tail(out)}
+	case notFinite:
+		return Reading{}, &NoNumber{"the last value in the output is not a number", quote(t.text)}
+	}
+	text := t.text
+	if t.grouped {
+		text = strings.ReplaceAll(text, ",", "")
+	}
+	value, err := ParseDecimal(text)
+	if err != nil {
+		return Reading{}, &NoNumber{"the number is out of range", quote(t.text)}
+	}
+	return Reading{Value: value, Count: count, Grouped: t.grouped}, nil
+}
+
+// tail is the last line of out that is not blank, for an error.
+func tail(out []byte) string {
+	out = bytes.TrimSpace(out[max(0, len(out)-4096):])
+	if at := bytes.LastIndexAny(out, "\r\n"); at >= 0 {
+		out = out[at+1:]
+	}
+	return quote(string(out))
+}
+
+// plain takes terminal escape sequences out: CSI (colours, cursor movement, whose parameters
+// would read as numbers) and OSC (titles, links).
+func plain(out []byte) []byte {
+	const esc = 0x1b
+	first := bytes.IndexByte(out, esc)
+	if first < 0 {
+		return out
+	}
+	kept := make([]byte, first, len(out))
+	copy(kept, out)
+	for i := first; i < len(out); {
+		if out[i] != esc || i+1 == len(out) {
+			kept = append(kept, out[i])
+			i++
+			continue
+		}
+		switch out[i+1] {
+		case '[':
+			i += 2
+			for i < len(out) && out[i] >= 0x20 && out[i] <= 0x3f {
+				i++
+			}
+			if i < len(out) && out[i] >= 0x40 && out[i] <= 0x7e {
+				i++
+			}
+		case ']':
+			end := i + 2
+			for end < len(out) && bytes.IndexByte([]byte("\a\r\n\x1b"), out[end]) < 0 {
+				end++
+			}
+			switch {
+			case at(out, end) == '\a':
+				i = end + 1
+			case at(out, end) == esc && at(out, end+1) == '\\':
+				i = end + 2
+			default:
+				i += 2 // not terminated: only the introducer goes
+			}
+		default:
+			i += 2
+		}
+	}
+	return kept
+}

@@ -1,0 +1,70 @@
+package evidence
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Markdown is the analysis as it stands in the agent's prompt: a list of at most maxBytes
+// bytes. What does not fit is left out by whole lines, the least important last. Names are
+// written as code, so that a file cannot be named to look like an instruction; a name of
+// several lines or with a backtick loses them. Trend is not part of it, since it needs the
+// metric's direction.
+func (a Analysis) Markdown(maxBytes int) string {
+	if a.Tried == 0 {
+		return fit([]string{"- Nothing has been tried yet."}, maxBytes)
+	}
+	lines := []string{fmt.Sprintf("- Tried so far: %d, kept: %d, discarded: %d.", a.Tried, a.Kept, a.Tried-a.Kept)}
+	section := func(title string, stats []AreaStat, most int, line func(AreaStat) string) {
+		if len(stats) == 0 {
+			return
+		}
+		lines = append(lines, "- "+title+":")
+		for _, s := range stats[:min(len(stats), most)] {
+			lines = append(lines, "  - "+line(s))
+		}
+	}
+	section("Stuck, pivot away from these areas", a.Stuck(3), 6, func(s AreaStat) string {
+		return fmt.Sprintf("%s: the last %d changes were all discarded", code(s.Area), s.DiscardsInARow)
+	})
+	section("Areas that improved", a.Improved(), 8, func(s AreaStat) string {
+		return fmt.Sprintf("%s: kept %d of %d, delta %s, last in iteration %d", code(s.Area), s.Kept, s.Tried, FormatDelta(s.Gain), s.Last)
+	})
+	section("Areas that were always discarded", a.AlwaysDiscarded(), 8, func(s AreaStat) string {
+		return fmt.Sprintf("%s: 0 of %d, last in iteration %d", code(s.Area), s.Tried, s.Last)
+	})
+	inLine := func(title string, stats []AreaStat, show func(AreaStat) string) {
+		var parts []string
+		for _, s := range stats[:min(len(stats), 8)] {
+			parts = append(parts, show(s))
+		}
+		if len(parts) > 0 {
+			lines = append(lines, "- "+title+": "+strings.Join(parts, ", ")+".")
+		}
+	}
+	ratio := func(s AreaStat) string { return fmt.Sprintf("%s %d of %d", code(s.Area), s.Kept, s.Tried) }
+	every := func(AreaStat) bool { return true }
+	inLine("Kept by kind of change (first word)", pick(a.Kinds, every), ratio)
+	inLine("Kept by type of file", pick(a.Types, every), ratio)
+	inLine("Discarded for", pick(a.Reasons, every), func(s AreaStat) string { return fmt.Sprintf("%s %d", code(s.Area), s.Tried) })
+	return fit(lines, maxBytes)
+}
+
+// code is a name in backticks.
+func code(name string) string { return "`" + strings.ReplaceAll(name, "`", "'") + "`" }
+
+// fit joins lines up to the first that does not fit; a title without its list goes too.
+func fit(lines []string, maxBytes int) string {
+	size, n := 0, 0
+	for n < len(lines) && size+len(lines[n])+1 <= maxBytes {
+		size += len(lines[n]) + 1
+		n++
+	}
+	if n < len(lines) && n > 0 && strings.HasSuffix(lines[n-1], ":") {
+		n--
+	}
+	if n == 0 {
+		return ""
+	}
+	return strings.Join(lines[:n], "\n") + "\n"
+}

@@ -1,0 +1,99 @@
+package evidence
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Results is the name of the results file.
+const Results = "loop-results.tsv"
+
+// Row is one line of loop-results.tsv (P7). A row without a measurement of its own, or whose
+// guard failed, carries the reference metric and a delta of 0; that is its maker's business.
+type Row struct {
+	Iter        int       `json:"iter"`
+	Time        time.Time `json:"time"`
+	Metric      Decimal   `json:"metric"`
+	Delta       Decimal   `json:"delta"`
+	Kept        bool      `json:"kept"`
+	Reason      string    `json:"reason,omitempty"` // "error:no-number", "guard-fail", "policy:…", …
+	Description string    `json:"description,omitempty"`
+}
+
+const stamp = "2006-01-02T15:04:05Z"
+
+// String is the line without its newline: iteration, time in UTC, metric with the decimals that
+// it was printed with, delta as FormatDelta has it, yes or no, and the description with the
+// reason in front. The description is always one field of at most MaxDescription runes.
+func (r Row) String() string {
+	kept := "no"
+	if r.Kept {
+		kept = "yes"
+	}
+	description := clean(r.Description, MaxDescription)
+	if reason := strings.Join(strings.Fields(clean(r.Reason, 80)), "-"); reason != "" { // one word
+		description = strings.TrimSuffix(reason+": "+description, ": ")
+	}
+	return strings.Join([]string{
+		strconv.Itoa(r.Iter), r.Time.UTC().Format(stamp), r.Metric.String(), FormatDelta(r.Delta), kept, description,
+	}, "\t")
+}
+
+// reasons are those that P7 puts in front of a description.
+var reasons = regexp.MustCompile(`^(error:[a-z-]+|policy:[A-Za-z0-9-]+|guard-fail|not-atomic|no-change)(?:: (\S.*)|)$`)
+
+// ParseRows reads a results file. The delta it returns has the two decimals of the file, not
+// the precision of the event log. Blank lines are passed over; the first line that is not a
+// row ends the reading with an error that names it, beside the rows before it. A last line
+// without a newline may be one that is being written; it must still be a whole row.
+func ParseRows(data []byte) ([]Row, error) {
+	var rows []Row
+	for n, line := range bytes.Split(data, []byte("\n")) {
+		text := strings.TrimSuffix(string(line), "\r")
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		row, err := parseRow(text)
+		if err != nil {
+			return rows, fmt.Errorf("%s line %d: %w", Results, n+1, err)
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+func parseRow(text string) (row Row, err error) {
+	fields := strings.Split(text, "\t")
+	if len(fields) != 6 {
+		return row, fmt.Errorf("%d fields instead of iteration, time, metric, delta, kept, description", len(fields))
+	}
+	if row.Iter, err = strconv.Atoi(fields[0]); err != nil || row.Iter < 0 {
+		return row, fmt.Errorf("%s is not an iteration", quote(fields[0]))
+	}
+	// The source's example has no zone; it means UTC as well.
+	if row.Time, err = time.Parse(stamp, strings.TrimSuffix(fields[1], "Z")+"Z"); err != nil {
+		return row, fmt.Errorf("%s is not a time such as 2026-03-27T14:02:11Z", quote(fields[1]))
+	}
+	if row.Metric, err = ParseDecimal(fields[2]); err != nil {
+		return row, fmt.Errorf("metric: %w", err)
+	}
+	if row.Delta, err = ParseDecimal(fields[3]); err != nil {
+		return row, fmt.Errorf("delta: %w", err)
+	}
+	switch fields[4] {
+	case "yes":
+		row.Kept = true
+	case "no":
+	default:
+		return row, fmt.Errorf("%s is neither yes nor no", quote(fields[4]))
+	}
+	row.Description = clean(fields[5], MaxDescription+82)
+	if m := reasons.FindStringSubmatch(row.Description); m != nil {
+		row.Reason, row.Description = m[1], m[2]
+	}
+	return row, nil
+}

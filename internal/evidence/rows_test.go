@@ -1,0 +1,84 @@
+package evidence_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/evidence"
+)
+
+var noon = time.Date(2026, 3, 27, 14, 2, 11, 999, time.UTC)
+
+func TestP7_RowIsOneTSVLine(t *testing.T) {
+	d := evidence.MustDecimal
+	for _, test := range []struct {
+		row  evidence.Row
+		want string
+	}{
+		{evidence.Row{Iter: 0, Time: noon, Metric: d("82.4"), Kept: true, Description: "baseline"}, "0\t2026-03-27T14:02:11Z\t82.4\t+0.00\tyes\tbaseline"},
+		{evidence.Row{Iter: 3, Time: noon.In(time.FixedZone("", 7200)), Metric: d("84.70"), Delta: d("2.3"), Kept: true, Description: "add branch coverage to tokenizer edge cases"}, "3\t2026-03-27T14:02:11Z\t84.70\t+2.30\tyes\tadd branch coverage to tokenizer edge cases"},
+		{evidence.Row{Iter: 4, Time: noon, Metric: d("84.7"), Delta: d("-0.1"), Description: "extract\thelper\r\nnow\x00"}, "4\t2026-03-27T14:02:11Z\t84.7\t-0.10\tno\textract helper  now"},
+		{evidence.Row{Iter: 5, Time: noon, Metric: d("84.7"), Reason: "guard-fail", Description: "drop tests"}, "5\t2026-03-27T14:02:11Z\t84.7\t+0.00\tno\tguard-fail: drop tests"},
+		{evidence.Row{Iter: 6, Time: noon, Metric: d("84.7"), Reason: "no-change"}, "6\t2026-03-27T14:02:11Z\t84.7\t+0.00\tno\tno-change"},
+		{evidence.Row{Iter: 7, Time: noon, Description: "bad \xff bytes \u202e evil"}, "7\t2026-03-27T14:02:11Z\t0\t+0.00\tno\tbad \uFFFD bytes  evil"},
+	} {
+		assert.Equal(t, test.want, test.row.String())
+		back, err := evidence.ParseRows([]byte(test.want + "\n"))
+		require.NoError(t, err)
+		require.Len(t, back, 1)
+		assert.Equal(t, test.want, back[0].String())
+		assert.Equal(t, test.row.Reason, back[0].Reason)
+	}
+	long := evidence.Row{Time: noon, Reason: "policy:maxFiles", Description: strings.Repeat("ä", 500)}.String()
+	description := long[strings.LastIndex(long, "\t")+1:]
+	assert.Equal(t, evidence.MaxDescription, utf8.RuneCountInString(strings.TrimPrefix(description, "policy:maxFiles: ")))
+}
+
+func TestP7_RowsAreReadBack(t *testing.T) {
+	rows, err := evidence.ParseRows([]byte("0\t2026-03-27T14:02:11Z\t82.40\t+0.00\tyes\tbaseline\n\n" +
+		"3\t2026-03-27T14:02:11\t84.7\t+2.3\tyes\tadd branch coverage\r\n" +
+		"4\t2026-03-27T14:03:45Z\t84.7\t+0.00\tno\terror:verify-crash: try: it"))
+	require.NoError(t, err)
+	require.Len(t, rows, 3)
+	assert.Equal(t, "82.40", rows[0].Metric.String())
+	assert.Equal(t, time.Date(2026, 3, 27, 14, 2, 11, 0, time.UTC), rows[1].Time, "the source's example has no zone")
+	assert.Equal(t, "error:verify-crash", rows[2].Reason)
+	assert.Equal(t, "try: it", rows[2].Description)
+
+	for name, text := range map[string]string{
+		"fields": "1\t2", "iteration": "x\t2026-03-27T14:02:11Z\t1\t+0\tno\td", "time": "1\tnow\t1\t+0\tno\td",
+		"metric": "1\t2026-03-27T14:02:11Z\tNaN\t+0\tno\td", "delta": "1\t2026-03-27T14:02:11Z\t1\t\tno\td", "kept": "1\t2026-03-27T14:02:11Z\t1\t+0\tmaybe\td",
+	} {
+		rows, err := evidence.ParseRows([]byte("0\t2026-03-27T14:02:11Z\t1\t+0.00\tyes\tbaseline\n" + text))
+		assert.ErrorContains(t, err, "loop-results.tsv line 2: ", name)
+		assert.Len(t, rows, 1, name)
+	}
+}
+
+func FuzzRows(f *testing.F) {
+	f.Add([]byte("0\t2026-03-27T14:02:11Z\t82.40\t+0.00\tyes\tbaseline\n"), "description", "guard-fail")
+	f.Add([]byte("4\t2026-03-27T14:03:45\t84.7\t+0.0\tno\terror:verify-crash: x"), "a\tb\nc", "")
+	f.Add([]byte("\n\r\n"), "\xff\u2028\u202e", "error:x: y")
+	f.Fuzz(func(t *testing.T, data []byte, description, reason string) {
+		rows, _ := evidence.ParseRows(data)
+		rows = append(rows, evidence.Row{Iter: 1, Time: noon, Metric: evidence.MustDecimal("1.50"), Description: description, Reason: reason})
+		for _, row := range rows {
+			line := row.String()
+			if strings.Count(line, "\t") != 5 || strings.ContainsAny(line, "\n\r\x00") || !utf8.ValidString(line) {
+				t.Fatalf("%q is not one line of six fields", line)
+			}
+			back, err := evidence.ParseRows([]byte(line + "\n"))
+			if err != nil || len(back) != 1 {
+				t.Fatalf("%q does not read back: %v", line, err)
+			}
+			if utf8.RuneCountInString(back[0].Description) <= evidence.MaxDescription && back[0].String() != line {
+				t.Fatalf("%q became %q", line, back[0].String())
+			}
+		}
+	})
+}

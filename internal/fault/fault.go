@@ -1,0 +1,135 @@
+// Package fault is the one family of errors that people and programs meet: each has a code,
+// says what happened and what to do. The table is the only place that knows the codes; the
+// workflow failure type, update replies, the state's errorCode and the command's exit code all
+// come from it (L11, E5). It decides nothing and touches nothing. Start at Table.
+package fault
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Code names a fault; it is the workflow failure type and the state's errorCode.
+type Code string
+
+// The codes of the contract. ALO_* are those of the phase-machine source (L11).
+const (
+	LoopNotFound        Code = "ALO_LOOP_NOT_FOUND"
+	LoopAlreadyRunning  Code = "ALO_LOOP_ALREADY_RUNNING"
+	LoopNotPaused       Code = "ALO_LOOP_NOT_PAUSED"
+	MaxIterations       Code = "ALO_MAX_ITERATIONS_EXCEEDED"
+	MaxFixAttempts      Code = "ALO_MAX_FIX_ATTEMPTS_EXCEEDED"
+	GuardBlocked        Code = "ALO_GUARD_BLOCKED"
+	TestFailed          Code = "ALO_TEST_FAILED"
+	PhaseTimeout        Code = "ALO_PHASE_TIMEOUT"
+	InvalidTransition   Code = "ALO_INVALID_TRANSITION"
+	Cancelled           Code = "ALO_CANCELLED"
+	AgentFailed         Code = "ALO_AGENT_FAILED"
+	BudgetExhausted     Code = "BUDGET_EXHAUSTED"
+	InvalidSpec         Code = "INVALID_SPEC"
+	InvalidMessage      Code = "INVALID_MESSAGE"
+	PreconditionFailed  Code = "PRECONDITION_FAILED"
+	LedgerAhead         Code = "LEDGER_AHEAD"
+	GateClosed          Code = "GATE_CLOSED"
+	GateMismatch        Code = "GATE_MISMATCH"
+	HashMismatch        Code = "HASH_MISMATCH"
+	EngineUnreachable   Code = "ENGINE_UNREACHABLE"
+	InfrastructureError Code = "INFRASTRUCTURE"
+)
+
+// Kind is one row of the table: what a code means, what a person does about it, and the exit
+// code of the command that meets it.
+type Kind struct {
+	Code     Code
+	Meaning  string
+	Recovery string
+	Exit     int
+}
+
+// Table lists every code, the source's eleven first, with the source's recovery hint leading.
+var Table = []Kind{
+	{LoopNotFound, "no loop with that ID", "Create a new loop, or see `pawl list` for the IDs there are.", 2},
+	{LoopAlreadyRunning, "a loop with that ID is running", "Use the existing loop (`pawl show`, `pawl log`), halt it, or start under another name.", 2},
+	{LoopNotPaused, "the loop waits for no `continue`", "Wait for a pause; `pawl show` says what the loop is doing.", 2},
+	{MaxIterations, "the iteration limit was reached without success", "Abort, or raise `limits.iterations` and start again.", 3},
+	{MaxFixAttempts, "the fix limit was reached with tests still failing", "Manual intervention: look at the last change and its test output.", 3},
+	{GuardBlocked, "the guard blocked a change", "Fix the violations on the desk and `continue`, or `reject` the change.", 5},
+	{TestFailed, "tests failed for good", "Debug the tests: the output of the last run is in the step's log.", 3},
+	{PhaseTimeout, "a phase took longer than it may", "Increase the timeout (`verify.timeout`, `limits.phaseTimeout`), or make the command faster.", 3},
+	{InvalidTransition, "a phase change that the machine does not allow", "Check the state machine: this is a defect of pawl, please report it.", 1},
+	{Cancelled, "the loop was cancelled", "Restart it if needed; what was kept is on its branch.", 5},
+	{AgentFailed, "the agent failed for good", "Check the agent's configuration (`agent.command`) and its output in the step's log.", 3},
+	{BudgetExhausted, "a budget is used up", "Raise the budget under `limits` and start again; what was kept is on the branch.", 6},
+	{InvalidSpec, "the spec is invalid", "Correct the keys that are named.", 2},
+	{InvalidMessage, "the message could not be understood", "Send one JSON object with the fields that the gate lists.", 2},
+	{PreconditionFailed, "a precondition is not met", "Do what the message says and start again.", 2},
+	{LedgerAhead, "the ledger is ahead of this run", "The loop was reset or restored behind what it has recorded; start it again from its ledger.", 3},
+	{GateClosed, "nothing waits for this answer", "See `pawl show` for what the loop waits for, if anything.", 2},
+	{GateMismatch, "the answer is for another gate or of another kind", "Answer the gate that `pawl show` names, in one of the ways it lists.", 2},
+	{HashMismatch, "the hash is not that of what waits for approval", "Look at what waits now (`pawl show`) and approve exactly that hash.", 2},
+	{EngineUnreachable, "no Temporal service answers", "Start the engine with `pawl up`, or check TEMPORAL_ADDRESS.", 1},
+	{InfrastructureError, "the machine or a service failed, not the loop's work", "See the message; the loop can be started again from what it kept.", 1},
+}
+
+// Lookup returns the table's row for code; ok is false for a code that is not in it.
+func Lookup(code Code) (Kind, bool) {
+	for _, k := range Table {
+		if k.Code == code {
+			return k, true
+		}
+	}
+	return Kind{}, false
+}
+
+// Recovery returns what the table says to do about code, "" for an unknown one.
+func Recovery(code Code) string {
+	k, _ := Lookup(code)
+	return k.Recovery
+}
+
+// Error is a fault that happened: its code, what happened, and what to do where that is more
+// exact than the table's general advice.
+type Error struct {
+	Code Code
+	What string
+	Do   string
+}
+
+// New returns a fault with the table's advice.
+func New(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, What: fmt.Sprintf(format, args...)}
+}
+
+// Advise returns the same fault with more exact advice.
+func (e *Error) Advise(do string) *Error { return &Error{Code: e.Code, What: e.What, Do: do} }
+
+// Advice returns what to do: the fault's own advice, else the table's.
+func (e *Error) Advice() string {
+	if e.Do != "" {
+		return e.Do
+	}
+	return Recovery(e.Code)
+}
+
+// Error says what happened and what to do, in a form for people.
+func (e *Error) Error() string {
+	if advice := e.Advice(); advice != "" {
+		return e.What + "\n" + advice
+	}
+	return e.What
+}
+
+// Is makes errors.Is match two faults by code, so that fault.New(code, "") is a pattern.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.Code == e.Code
+}
+
+// CodeOf returns the code of the first fault in err's chain, "" where there is none.
+func CodeOf(err error) Code {
+	var f *Error
+	if errors.As(err, &f) {
+		return f.Code
+	}
+	return ""
+}

@@ -1,0 +1,112 @@
+package govern_test
+
+import (
+	"fmt"
+	"math/rand"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/fault"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+)
+
+const hash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+func at(kind loop.GateKind) loop.State {
+	s := loop.State{Status: loop.Running}
+	if kind == "" {
+		return s
+	}
+	g := &loop.Gate{ID: string(kind) + "-7", Kind: kind, Answers: govern.Answers(kind), OpenedAt: time.Unix(0, 0)}
+	if kind == loop.GateContract {
+		g.Hash = hash
+	}
+	if kind == loop.GateQuestion {
+		g.Choices = []string{"retry", "halt"}
+	}
+	return s.Apply(loop.Event{Seq: 1, Type: loop.GateOpened, Gate: g})
+}
+
+func TestAnswerMeetsGates(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		gate    loop.GateKind
+		message string
+		m       loop.Message
+		code    fault.Code // "" is accepted
+		closes  bool
+	}{
+		{"approve with the whole hash", loop.GateContract, "approve", loop.Message{Hash: hash}, "", true},
+		{"approve with sixteen digits", loop.GateContract, "approve", loop.Message{Hash: hash[:16]}, "", true},
+		{"approve in capitals", loop.GateContract, "approve", loop.Message{Hash: strings.ToUpper(hash[:20])}, "", true},
+		{"approve without a hash", loop.GateContract, "approve", loop.Message{}, fault.HashMismatch, false},
+		{"approve with too short a hash", loop.GateContract, "approve", loop.Message{Hash: hash[:15]}, fault.HashMismatch, false},
+		{"approve with another hash", loop.GateContract, "approve", loop.Message{Hash: strings.Repeat("f", 64)}, fault.HashMismatch, false},
+		{"approve with more than the hash", loop.GateContract, "approve", loop.Message{Hash: hash + "0"}, fault.HashMismatch, false},
+		{"approve for another gate", loop.GateContract, "approve", loop.Message{Gate: "contract-6", Hash: hash}, fault.GateMismatch, false},
+		{"approve for this gate", loop.GateContract, "approve", loop.Message{Gate: "contract-7", Hash: hash}, "", true},
+		{"reject needs no hash", loop.GateContract, "reject", loop.Message{}, "", true},
+		{"reject with a wrong hash", loop.GateContract, "reject", loop.Message{Hash: strings.Repeat("f", 64)}, fault.HashMismatch, false},
+		{"continue at a contract", loop.GateContract, "continue", loop.Message{}, fault.LoopNotPaused, false},
+		{"approve at a pause", loop.GatePause, "approve", loop.Message{Hash: hash}, fault.GateMismatch, false},
+		{"continue at a pause", loop.GatePause, "continue", loop.Message{}, "", true},
+		{"continue at a breakpoint", loop.GateBreakpoint, "continue", loop.Message{}, "", true},
+		{"continue where nothing waits", "", "continue", loop.Message{}, fault.LoopNotPaused, false},
+		{"approve where nothing waits", "", "approve", loop.Message{Hash: hash}, fault.GateClosed, false},
+		{"continue at a block", loop.GateGuard, "continue", loop.Message{}, "", true},
+		{"approve at a block", loop.GateGuard, "approve", loop.Message{}, fault.GateMismatch, false},
+		{"a choice that is listed", loop.GateQuestion, "answer", loop.Message{Choice: "retry"}, "", true},
+		{"a choice that is not", loop.GateQuestion, "answer", loop.Message{Choice: "sudo"}, fault.InvalidMessage, false},
+		{"steer without a note", "", "steer", loop.Message{}, fault.InvalidMessage, false},
+		{"steer", "", "steer", loop.Message{Note: "x"}, "", false},
+		{"an unknown message", "", "sudo", loop.Message{}, fault.InvalidMessage, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := at(c.gate)
+			reply, err := govern.Answer(s, c.message, c.m)
+			require.Equal(t, c.code, fault.CodeOf(err))
+			after := loop.Fold(s, reply.Events)
+			require.Equal(t, c.closes, s.Gate != nil && after.Gate == nil)
+			if err != nil {
+				require.Empty(t, reply.Events, "a refused message changes nothing")
+				require.NotEmpty(t, err.(*fault.Error).Advice())
+			}
+		})
+	}
+}
+
+func TestEndedLoopsTakeNoMessages(t *testing.T) {
+	for _, m := range loop.Messages {
+		_, err := govern.Answer(loop.State{Status: loop.Halted}, m.Name, loop.Message{Hash: hash, Note: "x"})
+		require.Equal(t, fault.GateClosed, fault.CodeOf(err), m.Name)
+	}
+}
+
+// TestNoMixOfMessagesApprovesAnotherHash throws random messages at every gate: a contract closes
+// by approval only for its own hash, and nothing but its own answers closes any gate.
+func TestNoMixOfMessagesApprovesAnotherHash(t *testing.T) {
+	random := rand.New(rand.NewSource(1))
+	hashes := []string{"", hash, hash[:16], hash[:15], strings.Repeat("f", 64), "x"}
+	kinds := []loop.GateKind{"", loop.GateContract, loop.GatePause, loop.GateBreakpoint, loop.GateGuard, loop.GateQuestion}
+	for i := range 20000 {
+		kind := kinds[random.Intn(len(kinds))]
+		s := at(kind)
+		name := loop.Messages[random.Intn(len(loop.Messages))].Name
+		m := loop.Message{Hash: hashes[random.Intn(len(hashes))], Choice: []string{"", "retry", "x"}[random.Intn(3)], Note: fmt.Sprint(i)}
+		reply, err := govern.Answer(s, name, m)
+		after := loop.Fold(s, reply.Events)
+		if s.Gate == nil || after.Gate != nil {
+			continue
+		}
+		require.NoError(t, err)
+		require.Contains(t, govern.Answers(kind), name)
+		if name == "approve" {
+			require.GreaterOrEqual(t, len(m.Hash), 16)
+			require.True(t, strings.HasPrefix(hash, m.Hash))
+		}
+	}
+}

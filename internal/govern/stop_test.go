@@ -1,0 +1,110 @@
+package govern_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/evidence"
+	"pawl/internal/fault"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+)
+
+func number(s string) *evidence.Decimal { d := evidence.MustDecimal(s); return &d }
+
+func budget(limits, used map[loop.Resource]int64) loop.Budget {
+	l := map[loop.Resource]evidence.Decimal{}
+	for r, n := range limits {
+		l[r] = loop.Count(n)
+	}
+	b := loop.NewBudget(l)
+	for r, n := range used {
+		b = b.Spend(r, loop.Count(n))
+	}
+	return b
+}
+
+func TestP8_Stop(t *testing.T) {
+	limits := map[loop.Resource]int64{loop.Iterations: 3, loop.ToolCalls: 10, loop.ActiveTime: 1000}
+	for _, c := range []struct {
+		name  string
+		state loop.State
+		end   string // the reason's exit status and code, "" goes on
+	}{
+		{"nothing yet", loop.State{Budget: budget(limits, nil)}, ""},
+		{"halt wins over everything", loop.State{HaltRequested: "x", DiscardsInARow: 10, Budget: budget(limits, map[loop.Resource]int64{loop.Iterations: 3})}, "interrupted ALO_CANCELLED"},
+		{"the target", loop.State{Best: number("12"), Budget: budget(limits, nil)}, "completed "},
+		{"below the target", loop.State{Best: number("11.9"), Budget: budget(limits, nil)}, ""},
+		{"nine discards", loop.State{DiscardsInARow: 9, Budget: budget(limits, nil)}, ""},
+		{"ten discards", loop.State{DiscardsInARow: 10, Budget: budget(limits, nil)}, "completed "},
+		{"two agent failures", loop.State{AgentFailures: 2, Budget: budget(limits, nil)}, ""},
+		{"three agent failures", loop.State{AgentFailures: 3, Budget: budget(limits, nil)}, "interrupted ALO_AGENT_FAILED"},
+		{"iterations used up", loop.State{Budget: budget(limits, map[loop.Resource]int64{loop.Iterations: 3})}, "max_steps "},
+		{"tool calls used up", loop.State{Budget: budget(limits, map[loop.Resource]int64{loop.ToolCalls: 11})}, "max_steps BUDGET_EXHAUSTED"},
+		{"time used up", loop.State{Budget: budget(limits, map[loop.Resource]int64{loop.ActiveTime: 1000})}, "timeout BUDGET_EXHAUSTED"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			end, over := govern.Stop(c.state, govern.Thresholds{Direction: "higher", Target: number("12"), Discards: 10, ShiftAfter: 5})
+			require.Equal(t, c.end != "", over)
+			if over {
+				require.Equal(t, c.end, end.ExitStatus+" "+string(end.Code))
+			}
+		})
+	}
+}
+
+func TestA2_ACommandIsHeldUpByTimeAlone(t *testing.T) {
+	s := loop.State{Budget: budget(map[loop.Resource]int64{loop.ToolCalls: 1, loop.ActiveTime: 10}, map[loop.Resource]int64{loop.ToolCalls: 1})}
+	require.Equal(t, loop.ToolCalls, govern.StepExhausted(s, true))
+	require.Empty(t, govern.StepExhausted(s, false))
+	s.Budget = s.Budget.Spend(loop.ActiveTime, loop.Count(10))
+	require.Equal(t, loop.ActiveTime, govern.StepExhausted(s, false))
+}
+
+func TestP8_StrategyShiftsAtEveryFifthDiscard(t *testing.T) {
+	t5 := govern.Thresholds{ShiftAfter: 5}
+	for n := range 16 {
+		require.Equal(t, n == 5 || n == 10 || n == 15, govern.ShiftDue(loop.State{DiscardsInARow: n}, t5), n)
+	}
+}
+
+// TestE4_EveryEndHasOneExitStatusAndItsCodeIsInTheTable is the contract's table of ends.
+func TestE4_EveryEndHasOneExitStatusAndItsCodeIsInTheTable(t *testing.T) {
+	for _, c := range []struct {
+		end  govern.End
+		exit int
+	}{
+		{govern.TargetMet, 0}, {govern.DiscardsInARow, 0}, {govern.IterationLimit, 0}, {govern.VerifyTimeout, 3}, {govern.AgentFailed, 3},
+		{govern.TimeBudget, 6}, {govern.OtherBudget, 6}, {govern.Interrupted, 5}, {govern.BlockedGivenUp, 5}, {govern.SpecInvalid, 2},
+		{govern.NotReady, 2}, {govern.BehindItsLedger, 3},
+	} {
+		require.Contains(t, []string{"completed", "timeout", "interrupted", "max_steps"}, c.end.ExitStatus)
+		require.True(t, c.end.Status.Ended())
+		require.Equal(t, c.exit, govern.ExitCode(c.end.Status, c.end.Code), c.end.Reason)
+		e := c.end.Event(loop.Usage{})
+		after := loop.State{}.Apply(e)
+		require.Equal(t, c.end.Status, after.Status)
+		require.Equal(t, string(c.end.Code), after.ErrorCode)
+		if c.end.Code != "" {
+			require.NotEmpty(t, after.Recovery)
+		}
+	}
+}
+
+func TestL11_ElevenCodesOfTheSourceWithTheirRecovery(t *testing.T) {
+	alo := 0
+	seen := map[fault.Code]bool{}
+	for _, k := range fault.Table {
+		require.False(t, seen[k.Code], "%s twice", k.Code)
+		seen[k.Code] = true
+		require.NotEmpty(t, k.Meaning)
+		require.NotEmpty(t, k.Recovery)
+		if len(k.Code) > 4 && k.Code[:4] == "ALO_" {
+			alo++
+		}
+	}
+	require.Equal(t, 11, alo)
+	require.ErrorIs(t, fault.New(fault.GateClosed, "x"), fault.New(fault.GateClosed, ""))
+	require.NotErrorIs(t, fault.New(fault.GateClosed, "x"), fault.New(fault.GateMismatch, ""))
+}

@@ -1,0 +1,228 @@
+package loop
+
+import (
+	"slices"
+	"time"
+
+	"pawl/internal/evidence"
+)
+
+// Apply returns the state after the event. It is the only way a state changes, here in the
+// workflow and again in the ledger, so both always agree. Events that change nothing but the
+// sequence are messages for people.
+func (s State) Apply(e Event) State {
+	s.Seq = e.Seq
+	if apply := effects[e.Type]; apply != nil {
+		apply(&s, e)
+	}
+	s.Budget = s.wallClock(e.Time)
+	return s
+}
+
+// Fold applies events in order.
+func Fold(s State, events []Event) State {
+	for _, e := range events {
+		s = s.Apply(e)
+	}
+	return s
+}
+
+// effects is what each type of event does to a state. Slices are never changed in place, since
+// older states share them.
+var effects = map[Type]func(*State, Event){
+	LoopOpened: func(s *State, e Event) {
+		o := e.Opened
+		s.Loop, s.Kind, s.Goal, s.Status = e.Loop, o.Kind, o.Goal, Running
+		s.Repo, s.Branch, s.Base, s.Head = o.Repo, o.Branch, o.Base, o.Base
+		s.Desk, s.Host = o.Desk, o.Host
+		s.Budget, s.StartedAt = NewBudget(o.Limits), e.Time
+		s.Iterations, s.Kept, s.ChangedFiles = []Iteration{}, []Kept{}, []string{}
+	},
+	LoopResumed: func(s *State, e Event) {
+		s.Status, s.Gate, s.PauseReason, s.PauseRequested, s.HaltRequested = Running, nil, "", false, ""
+		s.Head, s.Desk, s.Host = e.Head, e.Opened.Desk, e.Opened.Host
+	},
+	ContractDrawn: func(s *State, e Event) { s.Contract = e.Contract },
+	BaselineMeasured: func(s *State, e Event) {
+		s.Baseline, s.Best = e.Metric, e.Metric
+		s.Analysis.Add(evidence.Trial{Kept: true, Metric: e.Metric, Description: "baseline"})
+	},
+	AutonomyStarted: func(s *State, e Event) {
+		if s.Contract != nil {
+			c, at := *s.Contract, e.Time
+			c.ApprovedBy, c.ApprovedAt = e.By, &at
+			s.Contract = &c
+		}
+	},
+	PhaseEntered: func(s *State, e Event) { s.Phase, s.Attempt = e.Phase, e.Attempt },
+	IterationStarted: func(s *State, e Event) {
+		s.Iteration, s.Attempt, s.IterationStart, s.IterationSteps = e.Iteration, 1, e.Time, 0
+		s.Budget = s.Budget.Spend(Iterations, Count(1))
+		s.BreakpointsDone = nil
+	},
+	StepEnded: applyStep,
+	IdeaQueued: func(s *State, e Event) {
+		s.Ideas = last(append(slices.Clip(s.Ideas), e.Idea), KeepIdeas)
+	},
+	IdeaTaken: func(s *State, e Event) {
+		if len(s.Ideas) > 0 {
+			s.Ideas = s.Ideas[1:]
+		}
+	},
+	ChangeCommitted: func(s *State, e Event) {
+		s.LastChange = &Change{Commit: e.Commit, Parent: s.Head}
+		s.Head = e.Head
+		for _, f := range e.Files {
+			if !slices.Contains(s.ChangedFiles, f) {
+				s.ChangedFilesCount++
+				if len(s.ChangedFiles) < KeepFiles {
+					s.ChangedFiles = append(slices.Clip(s.ChangedFiles), f)
+				}
+			}
+		}
+	},
+	ChangeJudged: func(s *State, e Event) {
+		switch e.Step {
+		case "verify":
+			s.LastVerify = e.Judgement
+			if e.Judgement.Reason == "error:no-number" {
+				s.NoNumbers++
+			} else {
+				s.NoNumbers = 0
+			}
+		case "guard", "policy", "check":
+			s.LastGuard = e.Judgement
+		}
+	},
+	ChangeReverted: func(s *State, e Event) { s.Head = e.Head },
+	RepairAttempted: func(s *State, e Event) {
+		s.Attempt = e.Attempt
+	},
+	IterationSucceeded: func(s *State, e Event) {
+		m := e.Record.Metric
+		s.Best, s.BestIteration, s.DiscardsInARow = &m, e.Record.N, 0
+		s.KeptCount++
+		s.Kept = last(append(slices.Clip(s.Kept), Kept{e.Record.N, e.Record.Commit, e.Record.Description}), KeepCommits)
+		s.AgentFailures = 0
+		s.record(e)
+	},
+	IterationFailed: func(s *State, e Event) {
+		s.DiscardsInARow++
+		s.Discarded++
+		if e.FailureReason == "error:agent" {
+			s.AgentFailures++
+		} else {
+			s.AgentFailures = 0
+		}
+		if e.Tree != "" {
+			s.Tried = last(append(slices.Clip(s.Tried), Tried{e.Tree, e.Metric, e.Record.N}), KeepTried)
+		}
+		s.record(e)
+	},
+	StrategyShifted: func(s *State, e Event) { s.Strategy++ },
+	GateOpened: func(s *State, e Event) {
+		s.Gate, s.Answered = e.Gate, nil
+		switch e.Gate.Kind {
+		case GatePause, GateBreakpoint:
+			s.Status = Paused
+		case GateGuard:
+			s.Status = Blocked
+		default:
+			s.Status = Waiting
+		}
+		s.PauseReason = e.Gate.Summary
+	},
+	GateEscalated: func(s *State, e Event) {
+		if s.Gate != nil {
+			g := *s.Gate
+			g.Escalated++
+			s.Gate = &g
+		}
+	},
+	GateClosed: func(s *State, e Event) {
+		s.Gate, s.Answered, s.Status, s.PauseReason = nil, e.Answer, Running, ""
+		if e.Gate.Kind == GateQuestion {
+			s.NoNumbers = 0
+		}
+	},
+	AutonomyPaused: func(s *State, e Event) {
+		s.PauseRequested = false
+		if e.Reason == "breakpoint" {
+			s.BreakpointsDone = append(slices.Clip(s.BreakpointsDone), string(e.Phase))
+		}
+	},
+	MessageReceived: func(s *State, e Event) {
+		switch e.Message {
+		case "pause":
+			s.PauseRequested = true
+		case "halt":
+			if s.HaltRequested == "" {
+				s.HaltRequested = orElse(e.Reason, "halted")
+			}
+		case "steer":
+			s.Guidance = last(append(slices.Clip(s.Guidance), Note{e.By, e.Note}), KeepNotes)
+		}
+	},
+	ProposalMade:      func(s *State, e Event) { s.Proposal = e.Proposal },
+	AutonomyCompleted: end, AutonomyHalted: end, LoopFailed: end,
+}
+
+// applyStep books what a step cost. Guidance goes to one agent call and is then spent.
+func applyStep(s *State, e Event) {
+	u := e.Usage
+	if u == nil {
+		return
+	}
+	s.Usage.ActiveMs += u.ActiveMs
+	s.Usage.AgentCalls += u.AgentCalls
+	s.Usage.ToolCalls += u.ToolCalls
+	s.Usage.InputTokens += u.InputTokens
+	s.Usage.OutputTokens += u.OutputTokens
+	s.Usage.CostUSD = s.Usage.CostUSD.Sub(u.CostUSD.Neg())
+	s.IterationSteps += int(u.AgentCalls)
+	s.Budget = s.Budget.Spend(ActiveTime, Count(u.ActiveMs)).
+		Spend(ToolCalls, Count(u.ToolCalls)).
+		Spend(Tokens, Count(u.InputTokens+u.OutputTokens)).
+		Spend(CostUSD, u.CostUSD)
+	if u.AgentCalls > 0 {
+		s.Guidance = nil
+	}
+}
+
+// record appends a finished iteration and lets the analysis learn from it.
+func (s *State) record(e Event) {
+	r := *e.Record
+	s.Iterations = last(append(slices.Clip(s.Iterations), r), KeepIterations)
+	s.Analysis.Add(evidence.Trial{
+		N: r.N, Area: e.Area, Files: r.Files, Kept: r.Kept, Delta: r.Delta, Metric: e.Metric,
+		Reason: r.Reason, Description: r.Description,
+	}) // Add makes new lists, older states keep theirs
+}
+
+func end(s *State, e Event) {
+	s.Status, s.ExitStatus, s.ErrorCode, s.Recovery, s.Reason = e.Status, e.ExitStatus, e.ErrorCode, e.Recovery, e.Reason
+	s.Gate, s.PauseReason = nil, ""
+}
+
+// wallClock keeps that line of the budget in step with the clock of the events.
+func (s State) wallClock(now time.Time) Budget {
+	if s.Budget == nil || s.StartedAt.IsZero() {
+		return s.Budget
+	}
+	used := Count(now.Sub(s.StartedAt).Milliseconds())
+	return s.Budget.Spend(WallClock, used.Sub(s.Budget[WallClock].Used))
+}
+
+func last[T any](list []T, n int) []T {
+	if len(list) > n {
+		return list[len(list)-n:]
+	}
+	return list
+}
+
+func orElse(s, other string) string {
+	if s != "" {
+		return s
+	}
+	return other
+}

@@ -1,0 +1,100 @@
+package loop
+
+import (
+	"encoding/json"
+
+	"pawl/internal/evidence"
+)
+
+// Resource names something that a loop can run out of (A2). Times are in milliseconds.
+type Resource string
+
+// The resources, in the order in which an exhausted one is named.
+const (
+	Iterations Resource = "iterations"
+	ActiveTime Resource = "activeTime"
+	ToolCalls  Resource = "toolCalls"
+	Tokens     Resource = "tokens"
+	CostUSD    Resource = "costUSD"
+	WallClock  Resource = "wallClock"
+)
+
+// Resources lists them all.
+var Resources = []Resource{Iterations, ActiveTime, ToolCalls, Tokens, CostUSD, WallClock}
+
+// Amount is one line of the budget. Limit and Remaining are null where there is no limit.
+type Amount struct {
+	Limit     *evidence.Decimal `json:"limit"`
+	Used      evidence.Decimal  `json:"used"`
+	Remaining *evidence.Decimal `json:"remaining"`
+}
+
+// Budget is what a loop may spend and has spent, per resource (A8).
+type Budget map[Resource]Amount
+
+// NewBudget returns a budget with nothing used; resources without a limit are listed too.
+func NewBudget(limits map[Resource]evidence.Decimal) Budget {
+	b := Budget{}
+	for _, r := range Resources {
+		a := Amount{}
+		if l, ok := limits[r]; ok {
+			a.Limit = &l
+		}
+		b[r] = a.spend(evidence.Decimal{})
+	}
+	return b
+}
+
+// Spend returns the budget with n more of r used.
+func (b Budget) Spend(r Resource, n evidence.Decimal) Budget {
+	out := Budget{}
+	for _, k := range Resources {
+		out[k] = b[k]
+	}
+	out[r] = out[r].spend(n)
+	return out
+}
+
+func (a Amount) spend(n evidence.Decimal) Amount {
+	a.Used = a.Used.Sub(n.Neg())
+	if a.Limit != nil {
+		left := a.Limit.Sub(a.Used)
+		if left.Sign() < 0 {
+			left = evidence.Decimal{}
+		}
+		a.Remaining = &left
+	}
+	return a
+}
+
+// Exhausted returns the first resource that is used up, "" where there is none.
+func (b Budget) Exhausted() Resource {
+	for _, r := range Resources {
+		if b[r].Limit != nil && b[r].Remaining.Sign() <= 0 {
+			return r
+		}
+	}
+	return ""
+}
+
+// Left returns what remains per limited resource (the event's budgets_remaining).
+func (b Budget) Left() map[Resource]evidence.Decimal {
+	out := map[Resource]evidence.Decimal{}
+	for _, r := range Resources {
+		if b[r].Limit != nil {
+			out[r] = *b[r].Remaining
+		}
+	}
+	return out
+}
+
+// Count turns a whole number into what budgets reckon in.
+func Count(n int64) evidence.Decimal {
+	var d evidence.Decimal
+	if err := json.Unmarshal(json.RawMessage(itoa(n)), &d); err != nil {
+		panic(err) // a whole number always is a decimal
+	}
+	return d
+}
+
+func itoa(n int64) []byte { b, _ := json.Marshal(n); return b }

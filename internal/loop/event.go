@@ -1,0 +1,147 @@
+package loop
+
+import (
+	"time"
+
+	"pawl/internal/evidence"
+	"pawl/internal/phase"
+)
+
+// Type names what happened.
+type Type string
+
+// The events that A4 names.
+const (
+	AutonomyStarted    Type = "autonomy_started"
+	CheckpointCreated  Type = "checkpoint_created"
+	IterationStarted   Type = "iteration_started"
+	IterationSucceeded Type = "iteration_succeeded"
+	IterationFailed    Type = "iteration_failed"
+	RepairAttempted    Type = "repair_attempted"
+	BudgetExhausted    Type = "budget_exhausted"
+	AutonomyPaused     Type = "autonomy_paused"
+	AutonomyResumed    Type = "autonomy_resumed"
+	AutonomyHalted     Type = "autonomy_halted"
+	AutonomyCompleted  Type = "autonomy_completed"
+)
+
+// The other events: no state changes without one.
+const (
+	LoopOpened       Type = "loop_opened"
+	LoopResumed      Type = "loop_resumed"
+	LoopFailed       Type = "loop_failed"
+	PhaseEntered     Type = "phase_entered"
+	StepEnded        Type = "step_ended"
+	BaselineMeasured Type = "baseline_measured"
+	ContractDrawn    Type = "contract_drawn"
+	IdeaQueued       Type = "idea_queued"
+	IdeaTaken        Type = "idea_taken"
+	ChangeCommitted  Type = "change_committed"
+	ChangeReverted   Type = "change_reverted"
+	ChangeJudged     Type = "change_judged"
+	StrategyShifted  Type = "strategy_shifted"
+	GateOpened       Type = "gate_opened"
+	GateClosed       Type = "gate_closed"
+	GateEscalated    Type = "gate_escalated"
+	MessageReceived  Type = "message_received"
+	MessageRefused   Type = "message_refused"
+	ProposalMade     Type = "proposal_made"
+	PushRefused      Type = "push_refused"
+	Warned           Type = "warned"
+)
+
+// Types lists every event type with its meaning; docs/events.md is generated from it.
+var Types = []struct {
+	Type    Type
+	Meaning string
+}{
+	{LoopOpened, "store, desk and judge are ready; budgets are initialised"},
+	{LoopResumed, "another run took the loop up from its ledger"},
+	{ContractDrawn, "the contract and its hash are known"},
+	{BaselineMeasured, "the metric of the unchanged code: iteration 0"},
+	{AutonomyStarted, "the contract is approved and the loop begins"},
+	{CheckpointCreated, "the head that an iteration starts from is recorded"},
+	{IterationStarted, "an iteration begins; `budgets_remaining` says what is left"},
+	{PhaseEntered, "the machine moved to `phase`"},
+	{StepEnded, "one command or agent call ended; `usage` says what it cost"},
+	{IdeaQueued, "an idea that named several changes was split, the rest queued"},
+	{IdeaTaken, "a queued idea is this iteration's change"},
+	{ChangeCommitted, "the change is committed, before it is judged"},
+	{ChangeJudged, "verify, guard or policy said what it thinks of the change"},
+	{ChangeReverted, "the change was undone by a commit with its parent's tree"},
+	{RepairAttempted, "the change was undone and the agent gets another attempt; `failure_reason`"},
+	{IterationSucceeded, "the change is kept; `evidence_ids` name what showed it"},
+	{IterationFailed, "the change is not kept; `failure_reason`"},
+	{StrategyShifted, "discards in a row: another area, another technique"},
+	{GateOpened, "the loop waits for a person"},
+	{GateEscalated, "nobody answered in time; somebody was told again"},
+	{GateClosed, "a person answered"},
+	{AutonomyPaused, "the loop is paused"},
+	{AutonomyResumed, "the loop goes on"},
+	{MessageReceived, "a message was taken"},
+	{MessageRefused, "a message was refused and changed nothing"},
+	{PushRefused, "the user's repository did not take a push; it is tried again"},
+	{Warned, "something that a person should know"},
+	{BudgetExhausted, "a budget is used up; `exhausted_budget` names it"},
+	{ProposalMade, "the diff from base to head, with its hash"},
+	{AutonomyCompleted, "the loop ended by its own rules; `usage`"},
+	{AutonomyHalted, "the loop was ended; `reason`"},
+	{LoopFailed, "the loop could not go on; `error_code`"},
+}
+
+// Event is one thing that happened. Seq, Time, Loop, Type, Iteration and Phase are always
+// there; the rest belongs to the type.
+type Event struct {
+	Seq       int64       `json:"seq"`
+	Time      time.Time   `json:"time"`
+	Loop      string      `json:"loop"`
+	Type      Type        `json:"type"`
+	Iteration int         `json:"iteration"`
+	Phase     phase.Phase `json:"phase"`
+
+	Attempt int    `json:"attempt,omitempty"`
+	Step    string `json:"step,omitempty"`
+	Role    string `json:"role,omitempty"`
+	By      string `json:"by,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Note    string `json:"note,omitempty"`
+
+	FailureReason    string                        `json:"failure_reason,omitempty"`
+	EvidenceIDs      []string                      `json:"evidence_ids,omitempty"`
+	ExhaustedBudget  Resource                      `json:"exhausted_budget,omitempty"`
+	BudgetsRemaining map[Resource]evidence.Decimal `json:"budgets_remaining,omitempty"`
+	Usage            *Usage                        `json:"usage,omitempty"`
+
+	Opened    *Opened           `json:"opened,omitempty"`
+	Contract  *Contract         `json:"contract,omitempty"`
+	Judgement *Judgement        `json:"judgement,omitempty"`
+	Metric    *evidence.Decimal `json:"metric,omitempty"`
+	Commit    string            `json:"commit,omitempty"`
+	Tree      string            `json:"tree,omitempty"`
+	Head      string            `json:"head,omitempty"` // the branch's head afterwards
+	Files     []string          `json:"files,omitempty"`
+	Record    *Iteration        `json:"record,omitempty"`
+	Area      string            `json:"area,omitempty"`
+	Gate      *Gate             `json:"gate,omitempty"`
+	Answer    *Answer           `json:"answer,omitempty"`
+	Message   string            `json:"message,omitempty"`
+	Idea      string            `json:"idea,omitempty"`
+	Proposal  *Proposal         `json:"proposal,omitempty"`
+
+	Status     Status `json:"status,omitempty"`
+	ExitStatus string `json:"exit_status,omitempty"`
+	ErrorCode  string `json:"error_code,omitempty"`
+	Recovery   string `json:"recovery,omitempty"`
+}
+
+// Opened is what a loop starts with.
+type Opened struct {
+	Kind   string                        `json:"kind"`
+	Goal   string                        `json:"goal,omitempty"`
+	Repo   string                        `json:"repo"`
+	Branch string                        `json:"branch"`
+	Base   string                        `json:"base"`
+	Desk   string                        `json:"desk"`
+	Host   string                        `json:"host"`
+	Limits map[Resource]evidence.Decimal `json:"limits"`
+}

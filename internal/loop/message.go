@@ -1,0 +1,94 @@
+package loop
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"pawl/internal/fault"
+)
+
+// Message is what a person sends to a loop, as signal and as update alike: one JSON object,
+// every field optional unless the gate needs it.
+type Message struct {
+	By     string `json:"by,omitempty"`
+	Note   string `json:"note,omitempty"`
+	Gate   string `json:"gate,omitempty"`
+	Hash   string `json:"hash,omitempty"`
+	Choice string `json:"choice,omitempty"`
+}
+
+// Messages are the names under which a loop takes messages, in the order in which people are
+// shown them.
+var Messages = []MessageName{
+	{"approve", "Approve what waits at a gate: {\"hash\": \"<at least 16 hex digits>\", \"by\": \"you\"}"},
+	{"reject", "Refuse what waits at a gate: {\"by\": \"you\", \"note\": \"why\"}"},
+	{"answer", "Answer a question: {\"choice\": \"<one of those listed>\", \"note\": \"\"}"},
+	{"pause", "Pause now; the step that is running is interrupted and repeated on continue"},
+	{"continue", "Go on after a pause, a breakpoint or a block"},
+	{"halt", "End the loop for good, with its report"},
+	{"steer", "Guidance for the next agent call: {\"note\": \"...\"}"},
+}
+
+// MessageName is a message's name and what it does.
+type MessageName struct{ Name, Description string }
+
+// The bound of a text field of a message, in bytes.
+const maxText = 4096
+
+// DecodeMessage reads a message's payload. Nothing, null and {} are the empty message. Anything
+// that is not one object of known string fields is refused, never guessed at: INVALID_MESSAGE.
+func DecodeMessage(payload []byte) (Message, error) {
+	var m Message
+	if len(bytes.TrimSpace(payload)) == 0 {
+		return m, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(payload))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&m); err != nil {
+		return Message{}, fault.New(fault.InvalidMessage, "the payload is not a message: %s", plain(err))
+	}
+	if d.More() {
+		return Message{}, fault.New(fault.InvalidMessage, "the payload is more than one JSON object")
+	}
+	for _, f := range []struct{ name, text string }{{"by", m.By}, {"note", m.Note}, {"gate", m.Gate}, {"hash", m.Hash}, {"choice", m.Choice}} {
+		if len(f.text) > maxText {
+			return Message{}, fault.New(fault.InvalidMessage, "%s is %d bytes long; %d are allowed", f.name, len(f.text), maxText)
+		}
+	}
+	return m, nil
+}
+
+// plain says what is wrong with a payload without Go's type names.
+func plain(err error) string {
+	var t *json.UnmarshalTypeError
+	switch {
+	case asType(err, &t) && t.Field != "":
+		return fmt.Sprintf("%s must be a text, not a %s", t.Field, t.Value)
+	case asType(err, &t):
+		return fmt.Sprintf("it must be an object, not a %s", t.Value)
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
+}
+
+func asType(err error, target **json.UnmarshalTypeError) bool {
+	t, ok := err.(*json.UnmarshalTypeError)
+	if ok {
+		*target = t
+	}
+	return ok
+}
+
+// Clip cuts text to at most n bytes at a rune boundary and marks the cut.
+func Clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	cut := n - len("…")
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…"
+}

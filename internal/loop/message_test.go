@@ -1,0 +1,84 @@
+package loop_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+)
+
+func TestDecodeMessage(t *testing.T) {
+	for _, c := range []struct {
+		payload string
+		ok      bool
+	}{
+		{``, true}, {`null`, true}, {`{}`, true}, {`{"by":"ann","hash":"x"}`, true},
+		{`"ok"`, false}, {`[]`, false}, {`{"hash":1}`, false}, {`{"hsah":"x"}`, false}, {`{} {}`, false}, {`{`, false},
+		{`{"note":"` + strings.Repeat("x", 5000) + `"}`, false},
+	} {
+		_, err := loop.DecodeMessage([]byte(c.payload))
+		if c.ok {
+			require.NoError(t, err, c.payload)
+		} else {
+			require.Equal(t, fault.InvalidMessage, fault.CodeOf(err), c.payload)
+			require.NotContains(t, err.Error(), "Go ", "no Go types are shown")
+		}
+	}
+}
+
+func FuzzDecodeMessage(f *testing.F) {
+	for _, s := range []string{``, `{"by":"x"}`, `"ok"`, `{"note":null}`, "\xff", `{"gate":"a","gate":"b"}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		m, err := loop.DecodeMessage(payload)
+		if err != nil {
+			if fault.CodeOf(err) != fault.InvalidMessage {
+				t.Fatalf("%q: %v", payload, err)
+			}
+			return
+		}
+		if _, err := json.Marshal(m); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestClipCutsAtRunes(t *testing.T) {
+	for n := 4; n < 20; n++ {
+		s := loop.Clip("äöüäöüäöüäöü", n)
+		require.True(t, utf8.ValidString(s))
+		require.LessOrEqual(t, len(s), n)
+	}
+	require.Equal(t, "short", loop.Clip("short", 10))
+}
+
+func TestA8_BudgetsFallAndNeverBelowNothing(t *testing.T) {
+	b := loop.NewBudget(nil)
+	require.Empty(t, b.Exhausted())
+	require.Len(t, b, len(loop.Resources), "resources without a limit are listed too")
+	require.Nil(t, b[loop.Tokens].Limit)
+}
+
+// TestStatesDoNotShare holds Apply to values: an older state never changes when a newer does.
+func TestStatesDoNotShare(t *testing.T) {
+	s := loop.State{}.Apply(loop.Event{Seq: 1, Type: loop.LoopOpened, Opened: &loop.Opened{Kind: "improve"}})
+	for i := range 30 {
+		before, err := json.Marshal(s)
+		require.NoError(t, err)
+		old := s
+		s = s.Apply(loop.Event{Type: loop.IterationFailed, FailureReason: "x", Tree: "t", Record: &loop.Iteration{N: i, Files: []string{"a"}}})
+		s = s.Apply(loop.Event{Type: loop.IterationSucceeded, Record: &loop.Iteration{N: i, Files: []string{"b"}}})
+		s = s.Apply(loop.Event{Type: loop.ChangeCommitted, Files: []string{"b"}, Head: "h"})
+		s = s.Apply(loop.Event{Type: loop.StepEnded, Usage: &loop.Usage{ToolCalls: 1}})
+		after, err := json.Marshal(old)
+		require.NoError(t, err)
+		require.Equal(t, string(before), string(after))
+	}
+	require.Len(t, s.Iterations, loop.KeepIterations)
+}

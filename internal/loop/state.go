@@ -1,0 +1,260 @@
+// Package loop holds what a loop is: its state, the events that change it and the fold that
+// applies them. One struct serves as workflow state, continue-as-new input, ledger snapshot,
+// query answer and restore format, and only Apply changes it, so that the state is always the
+// fold of the events (A9). Pure: it decides nothing (that is govern and evidence) and touches
+// nothing. Start at State, then Event, then Apply.
+package loop
+
+import (
+	"time"
+
+	"pawl/internal/evidence"
+	"pawl/internal/phase"
+)
+
+// Status says what a loop is doing as a whole.
+type Status string
+
+// The statuses of the contract. The last three are ends.
+const (
+	Running   Status = "running"
+	Paused    Status = "paused"
+	Waiting   Status = "waiting"
+	Blocked   Status = "blocked"
+	Completed Status = "completed"
+	Failed    Status = "failed"
+	Halted    Status = "halted"
+)
+
+// Ended reports whether the loop is over.
+func (s Status) Ended() bool { return s == Completed || s == Failed || s == Halted }
+
+// How many entries the bounded lists of the state keep; their full counts stand beside them.
+const (
+	KeepIterations = 20
+	KeepCommits    = 100
+	KeepFiles      = 100
+	KeepTried      = 100
+	KeepNotes      = 10
+	KeepIdeas      = 20
+)
+
+// State is a loop as the world sees it (query `state`, `pawl show --json`) and as it is
+// restored. Durations are milliseconds.
+type State struct {
+	Loop      string      `json:"loop"`
+	Kind      string      `json:"kind"`
+	Goal      string      `json:"goal,omitempty"`
+	Status    Status      `json:"status"`
+	Phase     phase.Phase `json:"phase"`
+	Iteration int         `json:"iteration"`
+	Attempt   int         `json:"attempt,omitempty"` // the rework of the iteration, from 1
+
+	Gate        *Gate   `json:"gate"`
+	Answered    *Answer `json:"answered,omitempty"` // how the last gate closed
+	PauseReason string  `json:"pauseReason,omitempty"`
+
+	Budget Budget `json:"budget"`
+
+	Baseline       *evidence.Decimal `json:"baseline"`
+	Best           *evidence.Decimal `json:"best"`
+	BestIteration  int               `json:"bestIteration,omitempty"`
+	DiscardsInARow int               `json:"discardsInARow"`
+	FixAttempts    int               `json:"fixAttempts"`
+
+	LastGuard  *Judgement `json:"lastGuard"`
+	LastTest   *Judgement `json:"lastTest"`
+	LastVerify *Judgement `json:"lastVerify"`
+
+	ChangedFiles      []string `json:"changedFiles"` // git-quoted, accumulated (L5), capped
+	ChangedFilesCount int      `json:"changedFilesCount"`
+
+	LastChange *Change `json:"lastChange,omitempty"` // kept or not
+
+	Repo   string `json:"repo,omitempty"`
+	Branch string `json:"branch"`
+	Base   string `json:"base,omitempty"` // the commit that the loop started from
+	Head   string `json:"head"`
+	Ledger string `json:"ledger"` // the ledger commit that this state follows
+	Desk   string `json:"desk"`
+	Host   string `json:"host"`
+
+	Contract *Contract `json:"contract"`
+	Proposal *Proposal `json:"proposal"`
+
+	ExitStatus string `json:"exitStatus,omitempty"`
+	ErrorCode  string `json:"errorCode,omitempty"`
+	Reason     string `json:"reason,omitempty"` // why it ended, in words
+	Recovery   string `json:"recovery,omitempty"`
+
+	Iterations []Iteration `json:"iterations"` // the last KeepIterations
+	Kept       []Kept      `json:"kept"`       // the last KeepCommits
+	KeptCount  int         `json:"keptCount"`
+	Discarded  int         `json:"discarded"`
+
+	Usage     Usage     `json:"usage"`
+	StartedAt time.Time `json:"startedAt,omitzero"`
+	Seq       int64     `json:"seq"` // of the last event applied
+
+	// What the loop carries from one iteration to the next.
+	Analysis        evidence.Analysis `json:"analysis,omitzero"`
+	Tried           []Tried           `json:"tried,omitempty"`
+	Ideas           []string          `json:"ideas,omitempty"`    // queued by a split (P2)
+	Guidance        []Note            `json:"guidance,omitempty"` // from `steer`, for the next agent call
+	Strategy        int               `json:"strategy,omitempty"` // how often it was shifted (P8)
+	AgentFailures   int               `json:"agentFailures,omitempty"`
+	NoNumbers       int               `json:"noNumbers,omitempty"`
+	IterationSteps  int               `json:"iterationSteps,omitempty"` // agent calls in this iteration (E4)
+	IterationStart  time.Time         `json:"iterationStart,omitzero"`
+	PauseRequested  bool              `json:"pauseRequested,omitempty"`
+	HaltRequested   string            `json:"haltRequested,omitempty"` // the reason, "" for none
+	BreakpointsDone []string          `json:"breakpointsDone,omitempty"`
+}
+
+// Gate is everything that waits for a person.
+type Gate struct {
+	ID        string    `json:"id"`
+	Kind      GateKind  `json:"kind"`
+	Summary   string    `json:"summary"`
+	Hash      string    `json:"hash,omitempty"`
+	OpenedAt  time.Time `json:"openedAt"`
+	Answers   []string  `json:"answers"`
+	Choices   []string  `json:"choices,omitempty"` // what an `answer` may choose
+	Escalated int       `json:"escalated,omitempty"`
+}
+
+// GateKind says what a gate is about; it decides how the gate is answered.
+type GateKind string
+
+// The gates of this version.
+const (
+	GatePause      GateKind = "pause"
+	GateBreakpoint GateKind = "breakpoint"
+	GateContract   GateKind = "contract"
+	GateGuard      GateKind = "guard"
+	GateQuestion   GateKind = "question"
+)
+
+// Answer is how a gate was closed: by which message, by whom.
+type Answer struct {
+	Gate    string `json:"gate"`
+	Message string `json:"message"` // approve, reject, continue, answer
+	Choice  string `json:"choice,omitempty"`
+	By      string `json:"by,omitempty"`
+	Note    string `json:"note,omitempty"`
+}
+
+// Judgement is what a command or policy said of a change.
+type Judgement struct {
+	Passed     bool              `json:"passed"`
+	Blocked    bool              `json:"blocked,omitempty"`
+	Policy     string            `json:"policy,omitempty"` // the guard's policy by name (L1)
+	Reason     string            `json:"reason,omitempty"`
+	ExitCode   int               `json:"exitCode"`
+	Metric     *evidence.Decimal `json:"metric,omitempty"`
+	DurationMs int64             `json:"durationMs"`
+	Log        string            `json:"log,omitempty"` // where the whole output is
+	Iteration  int               `json:"iteration"`
+	Violations []string          `json:"violations,omitempty"`
+}
+
+// Contract is what a person approves before autonomy starts.
+type Contract struct {
+	Hash       string     `json:"hash"`
+	Base       string     `json:"base"`
+	Sealed     []Seal     `json:"sealed"`
+	Tools      []string   `json:"tools"`
+	ApprovedBy string     `json:"approvedBy,omitempty"`
+	ApprovedAt *time.Time `json:"approvedAt,omitempty"`
+}
+
+// Seal binds a file of the evaluator to its content.
+type Seal struct {
+	Path string `json:"path"`
+	Blob string `json:"blob"` // git's own digest of the content
+	Mode string `json:"mode"`
+}
+
+// Proposal is the diff from base to head; its hash is the SHA-256 of that diff.
+type Proposal struct {
+	Hash       string `json:"hash"`
+	Base       string `json:"base"`
+	Head       string `json:"head"`
+	Files      int    `json:"files"`
+	Insertions int    `json:"insertions"`
+	Deletions  int    `json:"deletions"`
+	State      string `json:"state"` // open, approved, rejected, applied
+}
+
+// Iteration is the record of one finished iteration; it never changes afterwards (L8).
+type Iteration struct {
+	N           int              `json:"n"`
+	Description string           `json:"description"`
+	Metric      evidence.Decimal `json:"metric"`
+	Delta       evidence.Decimal `json:"delta"`
+	Kept        bool             `json:"kept"`
+	Reason      string           `json:"reason,omitempty"`
+	Commit      string           `json:"commit,omitempty"`
+	DurationMs  int64            `json:"durationMs"`
+	Attempts    int              `json:"attempts,omitempty"`
+	Files       []string         `json:"files,omitempty"`
+	Evidence    []string         `json:"evidence,omitempty"`
+	EndedAt     time.Time        `json:"endedAt,omitzero"`
+}
+
+// Kept is a commit that stayed.
+type Kept struct {
+	Iteration   int    `json:"iteration"`
+	Commit      string `json:"commit"`
+	Description string `json:"description"`
+}
+
+// Tried remembers a tree that was judged and discarded, so that the same change is not judged
+// again (P2: avoid what failed).
+type Tried struct {
+	Tree   string            `json:"tree"`
+	Metric *evidence.Decimal `json:"metric,omitempty"`
+	N      int               `json:"n"`
+}
+
+// Change is a commit of the loop and what it stands on.
+type Change struct {
+	Commit string `json:"commit"`
+	Parent string `json:"parent"`
+}
+
+// Note is guidance from a person.
+type Note struct {
+	By   string `json:"by,omitempty"`
+	Text string `json:"text"`
+}
+
+// Usage is what the loop has spent.
+type Usage struct {
+	ActiveMs     int64            `json:"activeMs"`
+	AgentCalls   int64            `json:"agentCalls"`
+	ToolCalls    int64            `json:"toolCalls"`
+	InputTokens  int64            `json:"inputTokens"`
+	OutputTokens int64            `json:"outputTokens"`
+	CostUSD      evidence.Decimal `json:"costUSD"`
+}
+
+// Result is what a finished loop returns.
+type Result struct {
+	ExitStatus     string            `json:"exitStatus"`
+	ErrorCode      string            `json:"errorCode,omitempty"`
+	Reason         string            `json:"reason,omitempty"`
+	Recovery       string            `json:"recovery,omitempty"`
+	Iterations     int               `json:"iterations"`
+	Kept           []Kept            `json:"kept"`
+	KeptCount      int               `json:"keptCount"`
+	Discarded      int               `json:"discarded"`
+	Baseline       *evidence.Decimal `json:"baseline"`
+	Best           *evidence.Decimal `json:"best"`
+	Delta          *evidence.Decimal `json:"delta"`
+	Branch         string            `json:"branch"`
+	Head           string            `json:"head"`
+	Proposal       *Proposal         `json:"proposal"`
+	Usage          Usage             `json:"usage"`
+	Recommendation string            `json:"recommendation,omitempty"`
+}

@@ -1,0 +1,280 @@
+package spec
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"pawl/internal/evidence"
+)
+
+// decode writes the document over a Spec that holds the defaults: a key that is given replaces
+// its default, also with a zero, and one that is not leaves it. It goes by the JSON tags of
+// Spec, so that there is one list of keys, and adds a problem for each key that is not known and
+// each value of the wrong type.
+func decode(doc map[string]any, s *Spec, problems *Problems) {
+	object(reflect.ValueOf(s).Elem(), doc, "", problems)
+}
+
+var (
+	durationType = reflect.TypeFor[Duration]()
+	decimalType  = reflect.TypeFor[evidence.Decimal]()
+	argvType     = reflect.TypeFor[Argv]()
+)
+
+// fields are the keys of a struct, in its order.
+func fields(t reflect.Type) (names []string, index map[string]int) {
+	index = map[string]int{}
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		names = append(names, name)
+		index[name] = i
+	}
+	return names, index
+}
+
+func object(v reflect.Value, doc map[string]any, key string, problems *Problems) {
+	names, index := fields(v.Type())
+	for _, name := range names {
+		if raw, given := doc[name]; given && raw != nil {
+			set(v.Field(index[name]), raw, join(key, name), problems)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(doc)) {
+		if _, known := index[name]; !known {
+			problems.add(join(key, shorten(name)), "is not a key of a spec", meant(key, name, names))
+		}
+	}
+}
+
+// set writes one value of a document, or adds the problem with it.
+func set(v reflect.Value, raw any, key string, problems *Problems) {
+	wrong := func(want string) { problems.add(key, "is "+show(raw), want) }
+	switch v.Type() {
+	case durationType:
+		d, ok := duration(raw)
+		if !ok {
+			wrong(`a duration such as "30s", "10m" or "1h30m"`)
+			return
+		}
+		v.SetInt(int64(d))
+		return
+	case decimalType:
+		d, ok := number(raw)
+		if !ok {
+			wrong("a number")
+			return
+		}
+		v.Set(reflect.ValueOf(d))
+		return
+	case argvType:
+		var command Argv
+		if _, ok := raw.(string); ok {
+			set(reflect.ValueOf(&command.Shell).Elem(), raw, key, problems)
+		} else if _, ok := items(raw); ok {
+			set(reflect.ValueOf(&command.List).Elem(), raw, key, problems)
+		} else {
+			wrong(`a list such as ["./agent.sh", "--fast"], or one string for the shell`)
+		}
+		v.Set(reflect.ValueOf(command))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		target := reflect.New(v.Type().Elem())
+		before := len(*problems)
+		set(target.Elem(), raw, key, problems)
+		if len(*problems) == before {
+			v.Set(target)
+		}
+	case reflect.String:
+		s, ok := raw.(string)
+		if !ok {
+			wrong("a string")
+			return
+		}
+		if !utf8.ValidString(s) {
+			problems.add(key, "is not valid UTF-8", "text in UTF-8")
+			return
+		}
+		v.SetString(s)
+	case reflect.Bool:
+		b, ok := raw.(bool)
+		if !ok {
+			wrong("true or false")
+			return
+		}
+		v.SetBool(b)
+	case reflect.Int, reflect.Int64:
+		n, ok := integer(raw)
+		if !ok || v.OverflowInt(n) {
+			wrong("a whole number")
+			return
+		}
+		v.SetInt(n)
+	case reflect.Struct:
+		doc, ok := stringKeys(raw)
+		if !ok {
+			wrong("an object with keys of its own")
+			return
+		}
+		object(v, doc, key, problems)
+	case reflect.Slice:
+		list, ok := items(raw)
+		if !ok {
+			wrong(`a list of strings, such as ["one", "two"]`)
+			return
+		}
+		slice := reflect.MakeSlice(v.Type(), len(list), len(list))
+		for i, item := range list {
+			set(slice.Index(i), orEmpty(item), fmt.Sprintf("%s[%d]", key, i), problems)
+		}
+		if len(list) == 0 {
+			slice = reflect.Zero(v.Type())
+		}
+		v.Set(slice)
+	case reflect.Map:
+		doc, ok := stringKeys(raw)
+		if !ok {
+			wrong("an object")
+			return
+		}
+		if len(doc) == 0 {
+			v.SetZero()
+			return
+		}
+		m := reflect.MakeMapWithSize(v.Type(), len(doc))
+		for _, name := range slices.Sorted(maps.Keys(doc)) {
+			if !utf8.ValidString(name) {
+				problems.add(join(key, shorten(name)), "has a name that is not valid UTF-8", "text in UTF-8")
+			}
+			item := reflect.New(v.Type().Elem()).Elem()
+			set(item, orEmpty(doc[name]), join(key, shorten(name)), problems)
+			m.SetMapIndex(reflect.ValueOf(name), item)
+		}
+		v.Set(m)
+	case reflect.Interface: // the rules of a policy: not built yet, kept as they are
+		v.Set(reflect.ValueOf(raw))
+	default:
+		panic("spec: no reader for " + v.Type().String()) // a field of Spec that nobody thought of
+	}
+}
+
+// orEmpty keeps a null inside a list or map from passing as a value of any type.
+func orEmpty(v any) any {
+	if v == nil {
+		return struct{}{}
+	}
+	return v
+}
+
+func duration(raw any) (Duration, bool) {
+	switch v := raw.(type) {
+	case string:
+		d, err := time.ParseDuration(v)
+		return Duration(d), err == nil
+	case Duration:
+		return v, true
+	}
+	return 0, false
+}
+
+func number(raw any) (evidence.Decimal, bool) {
+	var s string
+	switch v := raw.(type) {
+	case evidence.Decimal:
+		return v, true
+	case json.Number:
+		s = v.String()
+	case string:
+		s = v
+	case float32:
+		s = strconv.FormatFloat(float64(v), 'g', -1, 32)
+	case float64:
+		s = strconv.FormatFloat(v, 'g', -1, 64)
+	default:
+		n, ok := integer(raw)
+		if !ok {
+			return evidence.Decimal{}, false
+		}
+		s = strconv.FormatInt(n, 10)
+	}
+	d, err := evidence.ParseDecimal(s)
+	return d, err == nil
+}
+
+// integer takes a whole number of any type; 3.0 is one, 3.5 and "3" are not.
+func integer(raw any) (int64, bool) {
+	if n, ok := raw.(json.Number); ok {
+		if i, err := n.Int64(); err == nil {
+			return i, true
+		}
+		f, err := n.Float64()
+		return whole(f, err == nil)
+	}
+	v := reflect.ValueOf(raw)
+	switch {
+	case !v.IsValid() || v.Type() == durationType || v.Type() == reflect.TypeFor[time.Duration]():
+		return 0, false
+	case v.CanInt():
+		return v.Int(), true
+	case v.CanUint():
+		return int64(v.Uint()), v.Uint() <= math.MaxInt64
+	case v.CanFloat():
+		return whole(v.Float(), true)
+	}
+	return 0, false
+}
+
+func whole(f float64, ok bool) (int64, bool) {
+	const exact = 1 << 53
+	if !ok || f != math.Trunc(f) || math.Abs(f) > exact {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+func items(raw any) ([]any, bool) {
+	switch list := raw.(type) {
+	case []any:
+		return list, true
+	case []string:
+		all := make([]any, len(list))
+		for i, s := range list {
+			all[i] = s
+		}
+		return all, true
+	}
+	return nil, false
+}
+
+func stringKeys(raw any) (map[string]any, bool) {
+	switch m := raw.(type) {
+	case map[string]any:
+		return m, true
+	case map[string]string:
+		all := make(map[string]any, len(m))
+		for k, v := range m {
+			all[k] = v
+		}
+		return all, true
+	case map[any]any:
+		all := make(map[string]any, len(m))
+		for k, v := range m {
+			name, ok := k.(string)
+			if !ok {
+				return nil, false
+			}
+			all[name] = v
+		}
+		return all, true
+	}
+	return nil, false
+}

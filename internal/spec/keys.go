@@ -1,0 +1,104 @@
+package spec
+
+import (
+	"reflect"
+	"strings"
+)
+
+// Keys are all keys of the contract, dotted, in the order of its table: "verify.timeout". A key
+// whose value is an object with names of the user's own, such as agent.env, stands for all of
+// them.
+func Keys() []string { return leaves(reflect.TypeFor[Spec](), "") }
+
+func leaves(t reflect.Type, key string) []string {
+	var all []string
+	names, index := fields(t)
+	for _, name := range names {
+		field := t.Field(index[name]).Type
+		if field.Kind() == reflect.Struct && field != decimalType && field != argvType {
+			all = append(all, leaves(field, join(key, name))...)
+		} else {
+			all = append(all, join(key, name))
+		}
+	}
+	return all
+}
+
+// rank is where a key stands in the contract's table; one that is not in it comes after those
+// that it was put beside.
+func rank(key string) int {
+	keys, beside := Keys(), -1
+	parent := key[:strings.LastIndex(key, ".")+1]
+	for i, known := range keys {
+		if known == key || strings.HasPrefix(known, key+".") || strings.HasPrefix(key, known+".") || strings.HasPrefix(key, known+"[") {
+			return i
+		}
+		if parent != "" && strings.HasPrefix(known, parent) {
+			beside = i
+		}
+	}
+	if beside < 0 {
+		return len(keys)
+	}
+	return beside
+}
+
+// meant says which key an unknown one may have been meant for: one beside it that is spelt
+// alike, else one that is called so elsewhere.
+func meant(parent, name string, beside []string) string {
+	best, distance := "", 1+max(1, len(name)/3)
+	for _, candidate := range beside {
+		if len(name) >= 4 && strings.HasPrefix(fold(candidate), fold(name)) {
+			best, distance = candidate, 0
+		}
+		if d := edits(fold(name), fold(candidate)); d < distance {
+			best, distance = candidate, d
+		}
+	}
+	if best != "" {
+		return join(parent, best) + " (did you mean it?)"
+	}
+	for _, key := range Keys() {
+		at := strings.LastIndex(key, ".")
+		if fold(key[at+1:]) == fold(name) || fold(key) == fold(name) {
+			if at < 0 {
+				return key + ", at the top level (did you mean it?)"
+			}
+			return strings.ReplaceAll(key, ".", ": {") + ": …" + strings.Repeat("}", strings.Count(key, ".")) + " (did you mean it?)"
+		}
+	}
+	return "one of " + strings.Join(beside, ", ")
+}
+
+// fold makes minDelta, min_delta, min-delta and MINDELTA alike.
+func fold(name string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(shorten(name)))
+}
+
+// shorten keeps a key that somebody made up from filling the screen.
+func shorten(name string) string {
+	if r := []rune(strings.ToValidUTF8(name, "\uFFFD")); len(r) > 60 {
+		return string(r[:59]) + "…"
+	}
+	return strings.ToValidUTF8(name, "\uFFFD")
+}
+
+// edits is the Levenshtein distance in bytes.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}

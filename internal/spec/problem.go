@@ -1,0 +1,98 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Problem is one thing that is wrong with a spec, in words for whoever wrote it.
+type Problem struct {
+	Key  string `json:"key,omitempty"`  // "verify.timeout"; "" is the document itself
+	What string `json:"what"`           // what is wrong
+	Want string `json:"want,omitempty"` // what would be right
+	File string `json:"file,omitempty"` // filled in by who read the document from a file
+	Line int    `json:"line,omitempty"`
+}
+
+// String is "pawl.yaml:7: verify.timeout: what; want: what instead", without the parts that are
+// not known.
+func (p Problem) String() string {
+	var b strings.Builder
+	if p.File != "" {
+		b.WriteString(p.File)
+		b.WriteString(":")
+	}
+	if p.Line > 0 {
+		if p.File == "" {
+			b.WriteString("line ")
+		}
+		fmt.Fprintf(&b, "%d:", p.Line)
+	}
+	if b.Len() > 0 {
+		b.WriteString(" ")
+	}
+	if p.Key != "" {
+		b.WriteString(p.Key)
+		b.WriteString(": ")
+	}
+	b.WriteString(p.What)
+	if p.Want != "" {
+		b.WriteString("; want: ")
+		b.WriteString(p.Want)
+	}
+	return b.String()
+}
+
+// Problems is everything that is wrong with a spec, found in one go. It is an error with the
+// code INVALID_SPEC in the contract's table of ends.
+type Problems []Problem
+
+// Error has one line for each problem.
+func (p Problems) Error() string {
+	lines := make([]string, len(p))
+	for i, problem := range p {
+		lines[i] = problem.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (p *Problems) add(key, what, want string) {
+	*p = append(*p, Problem{Key: key, What: what, Want: want})
+}
+
+// covers says whether something is known to be wrong with key already, or with what holds it.
+func (p Problems) covers(key string) bool {
+	return slices.ContainsFunc(p, func(known Problem) bool {
+		return known.Key == key || strings.HasPrefix(key, known.Key+".") || strings.HasPrefix(key, known.Key+"[")
+	})
+}
+
+// err is nil when there are no problems.
+func (p Problems) err() error {
+	if len(p) == 0 {
+		return nil
+	}
+	return p
+}
+
+// show is a value of a document in a message: quoted, on one line, short.
+func show(v any) string {
+	var s string
+	switch v := v.(type) {
+	case string:
+		s = fmt.Sprintf("%q", v)
+	case []any, []string:
+		return "a list"
+	case map[string]any, map[any]any, map[string]string:
+		return "an object"
+	case nil, struct{}:
+		return "nothing"
+	default:
+		s = fmt.Sprint(v)
+	}
+	if r := []rune(s); len(r) > 80 {
+		s = string(r[:79]) + "…"
+	}
+	return s
+}

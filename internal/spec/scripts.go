@@ -1,0 +1,308 @@
+package spec
+
+import (
+	"path"
+	"regexp"
+	"strings"
+)
+
+// interpreter is a program that runs a file it is given.
+type interpreter struct {
+	inline  string   // options after which there is program text instead of a file: "-c -e"
+	loads   string   // options whose value is a file that is executed too: "-r --require"
+	program bool     // the first argument is program text unless loads gave a file: awk, sed
+	skip    []string // words before the script: deno run x
+	entry   string   // what is run in a directory
+}
+
+// interpreters by the name of the program, without a version: python3.12 is python.
+var interpreters = map[string]interpreter{
+	"sh": {inline: "-c"}, "bash": {inline: "-c", loads: "--rcfile --init-file"}, "dash": {inline: "-c"}, "zsh": {inline: "-c"},
+	"ksh": {inline: "-c"}, "ash": {inline: "-c"}, "fish": {inline: "-c --command"},
+	"python": {inline: "-c", entry: "__main__.py"}, "pypy": {inline: "-c", entry: "__main__.py"},
+	"node":   {inline: "-e --eval -p --print", loads: "-r --require --import --loader --experimental-loader", entry: "index.js"},
+	"nodejs": {inline: "-e --eval -p --print", loads: "-r --require --import", entry: "index.js"},
+	"deno":   {inline: "eval", skip: []string{"run"}}, "bun": {inline: "-e --eval -p", loads: "-r --preload", skip: []string{"run"}},
+	"ts-node": {inline: "-e"}, "tsx": {inline: "-e"},
+	"ruby": {inline: "-e", loads: "-r"}, "perl": {inline: "-e -E"}, "php": {inline: "-r", loads: "-f"}, "lua": {inline: "-e"},
+	"luajit": {inline: "-e"}, "Rscript": {inline: "-e"}, "julia": {inline: "-e -E"}, "tclsh": {}, "expect": {inline: "-c"},
+	"octave": {inline: "--eval"}, "gnuplot": {inline: "-e"}, "bc": {}, "source": {}, ".": {},
+	"awk": {loads: "-f --file", program: true}, "gawk": {loads: "-f --file -i --include", program: true},
+	"mawk": {loads: "-f", program: true}, "nawk": {loads: "-f", program: true},
+	"sed": {loads: "-f --file", program: true}, "jq": {loads: "-f --from-file", program: true},
+}
+
+// shells read a pipe or a here-document as commands, and -c as a command line.
+var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "ash": true, "fish": true}
+
+// wrapper is a program that runs the command in its arguments; the value lists its options that
+// take an argument of their own.
+var wrappers = map[string]string{
+	"env": "-u --unset -C --chdir", "time": "-f --format -o --output", "timeout": "-s --signal -k --kill-after", "gtimeout": "-s -k",
+	"nice": "-n --adjustment", "ionice": "-c -n", "nohup": "", "setsid": "", "exec": "-a", "command": "", "builtin": "",
+	"sudo": "-u -g -C -D -h -p -U", "doas": "-u -C", "xargs": "-n -P -I -L -d -a -s -E", "stdbuf": "-i -o -e", "unbuffer": "",
+	"chronic": "", "taskset": "-c", "chrt": "", "perf": "-e -r -o", "strace": "-o -e", "valgrind": "", "npx": "-p --package",
+	"pnpx": "", "bunx": "", "watch": "-n", "parallel": "-j", "caffeinate": "", "xvfb-run": "-s", "flock": "-w", "dotenv": "-e", "busybox": "",
+}
+
+// runners take the words after one of these subcommands as a command.
+var runners = map[string]string{
+	"poetry": "run", "uv": "run", "pipenv": "run", "pdm": "run", "hatch": "run", "rye": "run", "conda": "run", "bundle": "exec", "direnv": "exec",
+	"pnpm": "exec dlx", "yarn": "exec dlx", "npm": "exec x", "mise": "exec x", "asdf": "exec",
+}
+
+// tasks are programs that find what to do in a file with a name of its own: the first that
+// exists is sealed. file is the option that names another, dir the one that changes directory.
+var tasks = map[string]struct {
+	names, file, dir string
+	only             string // subcommands that run something of the file; "" is any
+}{
+	"make":     {names: "GNUmakefile makefile Makefile", file: "-f --file --makefile", dir: "-C --directory"},
+	"gmake":    {names: "GNUmakefile makefile Makefile", file: "-f --file --makefile", dir: "-C --directory"},
+	"just":     {names: "justfile Justfile .justfile", file: "-f --justfile", dir: "-d --working-directory"},
+	"task":     {names: "Taskfile.yml taskfile.yml Taskfile.yaml taskfile.yaml Taskfile.dist.yml Taskfile.dist.yaml", file: "-t --taskfile", dir: "-d --dir"},
+	"go-task":  {names: "Taskfile.yml taskfile.yml Taskfile.yaml taskfile.yaml", file: "-t --taskfile", dir: "-d --dir"},
+	"rake":     {names: "rakefile Rakefile rakefile.rb Rakefile.rb", file: "-f --rakefile"},
+	"mage":     {names: "magefile.go", dir: "-d"},
+	"npm":      {names: "package.json", dir: "--prefix -C", only: "test t tst run run-script start"},
+	"pnpm":     {names: "package.json", dir: "--dir -C", only: "test t run run-script start"},
+	"yarn":     {names: "package.json", dir: "--cwd", only: "*"},
+	"bun":      {names: "package.json", dir: "--cwd", only: "run"},
+	"composer": {names: "composer.json", dir: "-d --working-dir", only: "test run run-script exec"},
+	"tox":      {names: "tox.ini", file: "-c --conf"},
+	"nox":      {names: "noxfile.py", file: "-f --noxfile"},
+	"invoke":   {names: "tasks.py"},
+	"inv":      {names: "tasks.py"},
+	"ant":      {names: "build.xml", file: "-f -file -buildfile"},
+	"gradle":   {names: "build.gradle build.gradle.kts", file: "-b", dir: "-p --project-dir"},
+	"gradlew":  {names: "build.gradle build.gradle.kts", file: "-b", dir: "-p --project-dir"},
+}
+
+// scripts seals the files that a command executes.
+func (r *refs) scripts(command, dir string, depth int) {
+	if depth > maxNesting {
+		return
+	}
+	cmds := parseShell(command, dir, nil, 0)
+	for i, c := range cmds {
+		r.run(cmds, i, c.words, depth)
+	}
+}
+
+// run seals what one simple command executes: words, which is the i-th of cmds or the part of it
+// that a wrapper runs.
+func (r *refs) run(cmds []simple, i int, words []word, depth int) {
+	c := cmds[i]
+	if len(words) == 0 || depth > maxNesting {
+		return
+	}
+	first, args := words[0], words[1:]
+	if strings.Contains(first.path, "/") {
+		r.file(c.dir, first) // a name without a slash is looked up in PATH
+	}
+	name := program(first)
+	if options, ok := wrappers[name]; ok {
+		r.run(cmds, i, unwrap(args, options), depth+1)
+		return
+	}
+	if sub, ok := runners[name]; ok && len(args) > 0 && contains(sub, args[0].text) {
+		r.run(cmds, i, unwrap(args[1:], ""), depth+1)
+		return
+	}
+	if _, ok := tasks[name]; ok {
+		r.task(c.dir, name, args)
+	}
+	switch name {
+	case "eval":
+		var text []string
+		for _, w := range args {
+			text = append(text, w.text)
+		}
+		r.scripts(strings.Join(text, " "), c.dir, depth+1)
+		return
+	case "hyperfine":
+		for _, w := range args {
+			r.scripts(w.text, c.dir, depth+1)
+		}
+		return
+	case "find":
+		for n := 0; n < len(args); n++ {
+			if !contains("-exec -execdir -ok -okdir", args[n].text) {
+				continue
+			}
+			from := n + 1
+			for n = from; n < len(args) && args[n].text != ";" && args[n].text != "+"; {
+				n++
+			}
+			r.run(cmds, i, args[min(from, n):n], depth+1)
+		}
+		return
+	case "go":
+		r.goRun(c.dir, args)
+		return
+	}
+	if in, ok := interpreters[name]; ok {
+		r.interpret(cmds, i, name, in, args, depth)
+	}
+}
+
+// interpret seals what an interpreter runs.
+func (r *refs) interpret(cmds []simple, i int, name string, in interpreter, args []word, depth int) {
+	c := cmds[i]
+	loaded := false
+	for n := 0; n < len(args); n++ {
+		w := args[n]
+		option, value, joined := strings.Cut(w.path, "=")
+		switch {
+		case n == 0 && len(in.skip) > 0 && w.text == in.skip[0]:
+		case contains(in.loads, option):
+			if joined {
+				r.seal(c.dir, value)
+			} else if n++; n < len(args) {
+				r.file(c.dir, args[n])
+			}
+			loaded = true
+		case contains(in.inline, w.text) || shells[name] && commandOption.MatchString(w.text):
+			if shells[name] && n+1 < len(args) {
+				r.scripts(args[n+1].text, c.dir, depth+1)
+			}
+			return
+		case entryModule(name, w.text) && n+1 < len(args):
+			module := strings.ReplaceAll(args[n+1].path, ".", "/")
+			if !r.seal(c.dir, module+".py") {
+				r.seal(c.dir, module+"/__main__.py")
+			}
+			return
+		case strings.HasPrefix(w.text, "-") && w.text != "-":
+		case in.program:
+			return // program text, or data when the program was loaded
+		case r.file(c.dir, w):
+			return // what follows are its arguments
+		case in.entry != "" && r.seal(c.dir, path.Join(w.path, in.entry)):
+			return
+		}
+	}
+	if loaded || in.program {
+		return
+	}
+	for _, w := range c.stdin { // sh <x
+		r.file(c.dir, w)
+	}
+	if !shells[name] {
+		return
+	}
+	if c.here != "" {
+		r.scripts(c.here, c.dir, depth+1)
+	}
+	for first := max(1, i-8); i >= first && cmds[i].piped; i-- { // cat x | sh
+		for _, w := range cmds[i-1].words {
+			r.file(cmds[i-1].dir, w)
+		}
+	}
+}
+
+// commandOption is -c, also among other options: -euc, -lc.
+var commandOption = regexp.MustCompile(`^-[a-zA-Z]*c$`)
+
+func entryModule(name, option string) bool {
+	return option == "-m" && (name == "python" || name == "pypy")
+}
+
+// task seals the file that make and its like take their instructions from.
+func (r *refs) task(dir, name string, args []word) {
+	t := tasks[name]
+	names, sub := strings.Fields(t.names), ""
+	for n := 0; n < len(args); n++ {
+		option, value, joined := strings.Cut(args[n].path, "=")
+		takesFile, takesDir := contains(t.file, option), contains(t.dir, option)
+		if (takesFile || takesDir) && !joined {
+			if n++; n == len(args) {
+				break
+			}
+			value = args[n].path
+		}
+		switch {
+		case takesFile:
+			names = []string{value}
+		case takesDir:
+			dir = resolve(dir, value)
+		case sub == "" && !strings.HasPrefix(option, "-"):
+			sub = args[n].text
+		}
+	}
+	if t.only != "" && t.only != "*" && !contains(t.only, sub) {
+		return
+	}
+	for _, file := range names {
+		if r.seal(dir, file) {
+			return
+		}
+	}
+}
+
+// goRun seals the files of go run x.go y.go; a package is a directory, and is not sealed.
+func (r *refs) goRun(dir string, args []word) {
+	for len(args) > 1 && args[0].text == "-C" {
+		dir, args = resolve(dir, args[1].path), args[2:]
+	}
+	if len(args) == 0 || args[0].text != "run" {
+		return
+	}
+	for _, w := range args[1:] {
+		switch {
+		case strings.HasPrefix(w.text, "-"):
+		case strings.HasSuffix(w.path, ".go"):
+			r.file(dir, w)
+		default:
+			if r.dirs != nil && strings.Contains(w.path, "/") {
+				r.seal(dir, w.path)
+			}
+			return
+		}
+	}
+}
+
+// unwrap is the command within the arguments of a wrapper: what comes after options with their
+// arguments, assignments, and numbers such as timeout's.
+func unwrap(args []word, options string) []word {
+	for len(args) > 0 {
+		text := args[0].text
+		switch {
+		case text == "--":
+			return args[1:]
+		case contains(options, text):
+			args = args[min(2, len(args)):]
+		case strings.HasPrefix(text, "-"), assignment.MatchString(text), quantity.MatchString(text), text == "stat", text == "record":
+			args = args[1:]
+		default:
+			return args
+		}
+	}
+	return nil
+}
+
+var (
+	quantity = regexp.MustCompile(`^[0-9.]+[smhd]?$`)
+	versions = regexp.MustCompile(`[0-9.]+$`)
+)
+
+// program is the name of a command without its directory and version.
+func program(w word) string {
+	if w.text == "." {
+		return "."
+	}
+	name := path.Base(w.path)
+	if trimmed := versions.ReplaceAllString(name, ""); trimmed != "" {
+		return trimmed
+	}
+	return name
+}
+
+func contains(list, name string) bool {
+	for _, one := range strings.Fields(list) {
+		if one == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,172 @@
+package spec
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// Sealed is which of the repository's files an agent must never touch (P3), whatever the scope
+// says. files are all files of the base commit, relative to the root. Sealed are, as the
+// contract has it:
+//
+//   - what the globs of protect match;
+//   - existing files that are words of the guard command, also as ./x, as $PWD/x, as a part of
+//     an argument such as --config=x, x::test or a,b, as an unquoted glob, after cd, and within
+//     sh -c '…';
+//   - scripts that verify, test, check and guard execute: a path in the place of a command, what
+//     an interpreter is given to run (sh x, python -m x, node -r y x, awk -f x, sh <x), and the
+//     file in which make, npm, just and their like find what to do. Not their data: in
+//     "sh score.sh data.txt" the script is sealed and data.txt is not.
+//
+// Directories are not sealed: "go test ./..." and "eslint src" name what is under change. What
+// a script calls in turn is not found either, since that takes reading it. Both are for
+// protect, and Unsealed says which directories to think about.
+//
+// The result is sorted.
+func Sealed(s Spec, files []string) []string {
+	r := newRefs(s, files)
+	for _, file := range files {
+		if MatchAny(s.Protect, file) {
+			r.sealed[file] = true
+		}
+	}
+	r.words(s.Guard.Command, "", 0)
+	for _, command := range []string{s.Verify.Command, s.Test.Command, s.Check.Command, s.Guard.Command} {
+		r.scripts(command, "", 0)
+	}
+	return slices.Sorted(maps.Keys(r.sealed))
+}
+
+// Unsealed are the directories that the guard command refers to, or that any of the commands
+// runs as a program, and that have files which are not sealed: whoever writes the spec should
+// know that the agent may change those where the scope allows it. The root is not among them.
+func Unsealed(s Spec, files []string) []string {
+	r := newRefs(s, files)
+	for _, file := range Sealed(s, files) {
+		r.sealed[file] = true
+	}
+	open := map[string]bool{}
+	for _, file := range files {
+		if !r.sealed[file] {
+			for dir := path.Dir(file); dir != "." && !open[dir]; dir = path.Dir(dir) {
+				open[dir] = true
+			}
+		}
+	}
+	r.dirs = map[string]bool{}
+	r.words(s.Guard.Command, "", 0)
+	for _, command := range []string{s.Verify.Command, s.Test.Command, s.Check.Command} {
+		r.scripts(command, "", 0)
+	}
+	maps.DeleteFunc(r.dirs, func(dir string, _ bool) bool { return !open[dir] })
+	return slices.Sorted(maps.Keys(r.dirs))
+}
+
+// refs collects what commands refer to.
+type refs struct {
+	root   string // repo.path, for absolute names
+	files  []string
+	exists map[string]bool
+	sealed map[string]bool
+	dirs   map[string]bool // directories referred to; nil when nobody asks
+}
+
+func newRefs(s Spec, files []string) *refs {
+	r := &refs{files: files, exists: make(map[string]bool, len(files)), sealed: map[string]bool{}}
+	if path.IsAbs(s.Repo.Path) {
+		r.root = path.Clean(s.Repo.Path)
+	}
+	for _, file := range files {
+		r.exists[file] = true
+	}
+	return r
+}
+
+// words seals every file that is a word of the command.
+func (r *refs) words(command, dir string, depth int) {
+	if depth > maxNesting {
+		return
+	}
+	for _, c := range parseShell(command, dir, nil, 0) {
+		for _, w := range c.all {
+			r.refer(c.dir, w)
+			if strings.ContainsAny(w.text, " \t\n;") { // sh -c 'diff a b', hyperfine './x y'
+				r.words(w.text, c.dir, depth+1)
+			}
+		}
+		if c.here != "" {
+			r.words(c.here, c.dir, depth+1)
+		}
+	}
+}
+
+// refer seals the files that one word may name.
+func (r *refs) refer(dir string, w word) {
+	if w.unknown {
+		return
+	}
+	if w.glob {
+		r.match(dir, w.path)
+		if _, value, ok := strings.Cut(w.path, "="); ok {
+			r.match(dir, value)
+		}
+		return
+	}
+	r.seal(dir, w.path)
+	for _, part := range strings.FieldsFunc(w.path, func(c rune) bool { return strings.ContainsRune("=,:;@", c) }) {
+		r.seal(dir, part)
+	}
+}
+
+// seal seals a file by its name, and says whether there is one.
+func (r *refs) seal(dir, name string) bool {
+	file := r.relative(resolve(dir, name))
+	if r.exists[file] {
+		r.sealed[file] = true
+		return true
+	}
+	if r.dirs != nil && file != "." {
+		r.dirs[strings.TrimSuffix(file, "/...")] = true
+	}
+	return false
+}
+
+func (r *refs) match(dir, pattern string) (found bool) {
+	pattern = r.relative(resolve(escapeGlob(dir), pattern))
+	if !doublestar.ValidatePattern(pattern) {
+		return false
+	}
+	for _, file := range r.files {
+		if doublestar.MatchUnvalidated(pattern, file) {
+			r.sealed[file] = true
+			found = true
+		}
+	}
+	return found
+}
+
+// relative takes the path of the user's repository off an absolute name: what a command means
+// by it is the same file, though the judge has it elsewhere.
+func (r *refs) relative(name string) string {
+	if r.root != "" && r.root != "/" {
+		if rest, ok := strings.CutPrefix(name, r.root+"/"); ok {
+			return rest
+		}
+	}
+	return name
+}
+
+// file seals what a word names in the place of a script, and says whether there is such a file.
+func (r *refs) file(dir string, w word) bool {
+	switch {
+	case w.unknown:
+		return false
+	case w.glob:
+		return r.match(dir, w.path)
+	}
+	return r.seal(dir, w.path)
+}

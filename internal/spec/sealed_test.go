@@ -1,0 +1,263 @@
+package spec_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/spec"
+)
+
+func TestP3_WordsOfACommand(t *testing.T) {
+	for command, want := range map[string]string{
+		``:                                    ``,
+		`go test ./...`:                       `go|test|./...`,
+		`a && b; c | d || e & f`:              `a|b|c|d|e|f`,
+		"a\nb # comment\n# more\nc":           `a|b|c`,
+		`FOO=bar BAZ="a b" make check`:        `FOO=bar|BAZ=a b|make|check`,
+		`sh -c 'a b' "c d" e\ f g'h'"i"`:      `sh|-c|a b|c d|e f|ghi`,
+		`a "b \" \$x \n" '\n'`:                `a|b " $x \n|\n`,
+		`a >out.txt 2>&1 <in.txt 2>/dev/null`: `a|out.txt|in.txt|/dev/null`,
+		`a &>out b>>log >|c 3>&- d`:           `a|out|b|log|c|d`,
+		`a $(b c) d`:                          `a|$(b c)|d|b|c`,
+		`a "$(b "c d")/x" e`:                  `a|$(b "c d")/x|e|b|c d`,
+		"a `b c` d":                           "a|`b c`|d|b|c",
+		`a $X ${Y} ${Z:-z} $1 $? $`:           `a|$X|${Y}|${Z:-z}|$1|$?|$`,
+		`a $((1 + 2)) b`:                      `a|$((1 + 2))|b`,
+		`(cd x && a) | { b; }`:                `cd|x|a|{|b|}`,
+		`if a; then b; else c; fi`:            `if|a|then|b|else|c|fi`,
+		`diff <(a b) c`:                       `diff|c|a|b`,
+		"sh <<EOF\na b\nEOF\nc":               `sh|c`,
+		`a 'not closed`:                       `a|not closed`,
+		`a "not closed $(b`:                   `a|not closed $(b|b`,
+		`a \`:                                 `a|\`,
+		"a \\\n b":                            `a|b`,
+		`a '' "" b`:                           `a|||b`,
+		`grüße 'wörld'`:                       `grüße|wörld`,
+		"a\x00b":                              "a\x00b",
+		`$'a b'`:                              `a b`,
+		`))((`:                                ``,
+	} {
+		assert.Equal(t, want, strings.Join(spec.Words(command), "|"), "%q", command)
+	}
+}
+
+// For plain commands the shell itself says what the words are.
+func TestP3_WordsAreThoseOfTheShell(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("no sh")
+	}
+	for _, args := range []string{
+		`a b  c`, `a "b c" 'd e' f\ g`, `"a'b" 'c"d'`, `a\\b "c\\d" 'e\\f' "g\h"`, `--x="y z" -k='v'`, `"" '' a`, `a"b"'c'd`, `\"\'`, `"a\
+b"`, `x=y z`, `a#b '#c'`,
+	} {
+		out, err := exec.Command("sh", "-c", `printf '%s\n' `+args).Output()
+		require.NoError(t, err, args)
+		want := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+		assert.Equal(t, want, spec.Words("printf x " + args)[2:], args)
+	}
+}
+
+var repository = []string{
+	".gitignore", "Makefile", "sub/Makefile", "package.json", "sub/package.json", "check.sh", "score.sh", "data.txt", "go.mod", "main.go", "tools/measure/main.go", "tools/one.go",
+	"tests/run.sh", "tests/a_test.py", "tests/b_test.py", "tests/data/x.json", "conf/check.yml", "measure.py", "pkg/__main__.py", "pkg/mod.py", "bench/run.js", "bench/setup.js", "bench/index.js",
+	"prog.awk", "sub/run.sh", "sub/deep/run.sh", "build.gradle", "gradlew", "justfile", "with space.sh", "src/a.js", "src/b.js", "[x].sh", "x.sh",
+}
+
+func TestP3_WordsOfTheGuardAreSealed(t *testing.T) {
+	for command, want := range map[string]string{
+		`go test ./...`:                       ``,
+		`sh check.sh`:                         `check.sh`,
+		`./check.sh && diff data.txt out.txt`: `check.sh|data.txt`,
+		`pytest tests/a_test.py::TestX -c conf/check.yml`: `conf/check.yml|tests/a_test.py`,
+		`lint --config=conf/check.yml src`:                `conf/check.yml`,
+		`CONFIG=conf/check.yml lint`:                      `conf/check.yml`,
+		`lint -c=./conf/../conf/check.yml`:                `conf/check.yml`,
+		`lint ../main.go /etc/passwd ../../check.sh`:      ``,
+		`lint --files src/a.js,src/b.js @data.txt`:        `data.txt|src/a.js|src/b.js`,
+		`lint src/*.js`:                        `src/a.js|src/b.js`,
+		`lint 'src/*.js'`:                      ``,
+		`lint "$PWD/check.sh" $(pwd)/score.sh`: `check.sh|score.sh`,
+		`cd sub && lint "$(git rev-parse --show-toplevel)/check.sh"`: `check.sh`,
+		`DIR=tests; lint $DIR/run.sh ${DIR}/a_test.py`:               `tests/a_test.py|tests/run.sh`,
+		`lint ${CONFIG:-conf/check.yml}`:                             `conf/check.yml`,
+		`lint $UNKNOWN/check.sh`:                                     ``,
+		`cd sub && sh run.sh`:                                        `sub/run.sh`,
+		`(cd sub && sh run.sh) && sh check.sh`:                       `check.sh|sub/run.sh`,
+		`cd sub/deep; cd ..; sh run.sh`:                              `sub/run.sh`,
+		`cd /tmp && sh check.sh`:                                     ``,
+		`cd .. && sh check.sh`:                                       ``,
+		`sh -c 'diff data.txt x && ./check.sh'`:                      `check.sh|data.txt`,
+		`test "$(wc -l <data.txt)" -gt 5`:                            `data.txt`,
+		`diff <(sort data.txt) x`:                                    `data.txt`,
+		"sh <<EOF\n./check.sh\nEOF":                                  `check.sh`,
+		`make check`:                                                 `Makefile`,
+		`npm test`:                                                   `package.json`,
+		`npm ci`:                                                     ``,
+		`go vet main.go`:                                             `main.go`,
+		`sh "with space.sh"`:                                         `with space.sh`,
+		`sh with\ space.sh`:                                          `with space.sh`,
+		`sh '[x].sh'`:                                                `[x].sh`,
+		`sh [x].sh`:                                                  `x.sh`,
+		`for f in tests/*.sh check.sh; do sh "$f"; done`:             `check.sh|tests/run.sh`,
+		`! grep -q TODO main.go`:                                     `main.go`,
+		`/src/repo/check.sh`:                                         `check.sh`,
+		`pytest tests`:                                               ``,
+		`cd src && lint *.js`:                                        `src/a.js|src/b.js`,
+		`lint /src/repo/src/b.*`:                                     `src/b.js`,
+		`# sh check.sh`:                                              ``,
+	} {
+		s := spec.Spec{Repo: spec.Repo{Path: "/src/repo"}, Guard: spec.Guard{Command: command}}
+		assert.Equal(t, want, strings.Join(spec.Sealed(s, repository), "|"), "%q", command)
+	}
+}
+
+func TestP3_ScriptsThatCommandsExecuteAreSealed(t *testing.T) {
+	for command, want := range map[string]string{
+		`./score.sh data.txt`:                      `score.sh`,
+		`sh score.sh data.txt`:                     `score.sh`,
+		`bash -eu -o pipefail ./score.sh data.txt`: `score.sh`,
+		`score.sh`:                                         ``, // looked up in PATH
+		`cat data.txt | wc -l`:                             ``,
+		`python measure.py --in data.txt`:                  `measure.py`,
+		`python3.12 -W ignore measure.py data.txt`:         `measure.py`,
+		`/usr/bin/env python3 measure.py`:                  `measure.py`,
+		`python3 -m pkg.mod data.txt`:                      `pkg/mod.py`,
+		`python3 -m pkg`:                                   `pkg/__main__.py`,
+		`python3 pkg`:                                      `pkg/__main__.py`,
+		`python3 -c 'import measure' data.txt`:             ``,
+		`python3 <measure.py`:                              `measure.py`,
+		`python3 - <data.txt`:                              `data.txt`, // the program comes from stdin
+		`node bench/run.js data.txt`:                       `bench/run.js`,
+		`node -r ./bench/setup.js bench/run.js`:            `bench/run.js|bench/setup.js`,
+		`node --import=./bench/setup.js bench`:             `bench/index.js|bench/setup.js`,
+		`node -e 'x' data.txt`:                             ``,
+		`deno run -A bench/run.js`:                         `bench/run.js`,
+		`awk -f prog.awk data.txt`:                         `prog.awk`,
+		`awk '{print}' data.txt`:                           ``,
+		`sed -n 5p data.txt`:                               ``,
+		`sh -c './score.sh data.txt'`:                      `score.sh`,
+		`bash -euc "sh score.sh"`:                          `score.sh`,
+		`eval "sh score.sh"`:                               `score.sh`,
+		`. ./score.sh`:                                     `score.sh`,
+		`source score.sh; run`:                             `score.sh`,
+		`cat score.sh | sh`:                                `score.sh`,
+		`cat data.txt | sh score.sh`:                       `score.sh`,
+		`cat data.txt | python3 -c 'x'`:                    ``,
+		`sh <score.sh`:                                     `score.sh`,
+		"sh <<'EOF'\nsh score.sh data.txt\nEOF":            `score.sh`,
+		`echo METRIC x=$(sh score.sh <data.txt)`:           `score.sh`,
+		"echo `sh score.sh`":                               `score.sh`,
+		`make -s bench`:                                    `Makefile`,
+		`make -C sub bench`:                                `sub/Makefile`,
+		`cd sub && make`:                                   `sub/Makefile`,
+		`make --file=conf/check.yml`:                       `conf/check.yml`,
+		`make -f conf/check.yml`:                           `conf/check.yml`,
+		`npm run -s cov`:                                   `package.json`,
+		`npm --prefix sub test`:                            `sub/package.json`,
+		`npm install`:                                      ``,
+		`yarn cov`:                                         `package.json`,
+		`npx tsx bench/run.js`:                             `bench/run.js`,
+		`bun run bench/run.js`:                             `bench/run.js|package.json`,
+		`just bench`:                                       `justfile`,
+		`./gradlew test`:                                   `build.gradle|gradlew`,
+		`poetry run python measure.py`:                     `measure.py`,
+		`timeout -k 5 30s ./score.sh data.txt`:             `score.sh`,
+		`time -f %e ./score.sh`:                            `score.sh`,
+		`env A=b -u C ./score.sh`:                          `score.sh`,
+		`nice -n 5 timeout 30 sh score.sh`:                 `score.sh`,
+		`nohup -- ./score.sh`:                              `score.sh`,
+		`find . -name x -exec ./score.sh {} \;`:            `score.sh`,
+		`ls | xargs -n 1 ./score.sh`:                       `score.sh`,
+		`hyperfine --runs 5 './score.sh data.txt'`:         `score.sh`,
+		`perf stat -e cycles ./score.sh`:                   `score.sh`,
+		`if ./score.sh; then sh check.sh; fi`:              `check.sh|score.sh`,
+		`A=1 ./score.sh`:                                   `score.sh`,
+		`! ./score.sh`:                                     `score.sh`,
+		`S=score.sh; sh $S`:                                `score.sh`,
+		`for s in score.sh check.sh; do sh ./$s; done`:     `check.sh|score.sh`,
+		`while read x; do ./score.sh "$x"; done <data.txt`: `score.sh`,
+		`go run tools/one.go data.txt`:                     `tools/one.go`,
+		`go run ./tools/measure data.txt`:                  ``,
+		`go test -cover ./...`:                             ``,
+		`wc -c <data.txt`:                                  ``,
+		`./missing.sh`:                                     ``,
+		`"$HOME/score.sh"`:                                 ``,
+		`~/score.sh`:                                       ``,
+	} {
+		for name, s := range map[string]spec.Spec{
+			"verify": {Verify: spec.Verify{Command: command}},
+			"check":  {Check: spec.Check{Command: command}},
+			"test":   {Test: spec.Test{Command: command}},
+		} {
+			assert.Equal(t, want, strings.Join(spec.Sealed(s, repository), "|"), "%s %q", name, command)
+		}
+	}
+}
+
+func TestP3_ProtectIsSealedToo(t *testing.T) {
+	s := spec.Spec{
+		Scope: []string{"**"}, Protect: []string{"tests/", "*.md", "./go.mod"},
+		Verify: spec.Verify{Command: "sh score.sh"}, Guard: spec.Guard{Command: "go test ./..."}, Check: spec.Check{Command: "make lint"},
+	}
+	assert.Equal(t, []string{"Makefile", "go.mod", "score.sh", "tests/a_test.py", "tests/b_test.py", "tests/data/x.json", "tests/run.sh"}, spec.Sealed(s, repository))
+	assert.Empty(t, spec.Sealed(spec.Spec{}, repository))
+	assert.Equal(t, []string{"tests/\xff\n.sh"}, spec.Sealed(s, []string{"tests/\xff\n.sh", "other\xff"}), "names are bytes")
+}
+
+func TestP3_DirectoriesAreNamedWhereTheyAreNotSealed(t *testing.T) {
+	s := spec.Spec{Guard: spec.Guard{Command: "pytest tests && go vet ./... && eslint ./src/ x"}, Verify: spec.Verify{Command: "go run ./tools/measure"}}
+	assert.Equal(t, []string{"src", "tests", "tools/measure"}, spec.Unsealed(s, repository))
+	s.Protect = []string{"tests/**", "tools/**"}
+	assert.Equal(t, []string{"src"}, spec.Unsealed(s, repository))
+}
+
+func TestP3_ScopeIsMatchedByGlobs(t *testing.T) {
+	for _, test := range []struct {
+		glob, path string
+		want       bool
+	}{
+		{"src/**", "src/a/b.go", true}, {"src/**", "srcs/a", false}, {"src/*", "src/a/b.go", false}, {"*.go", "a.go", true}, {"*.go", "x/a.go", false},
+		{"**/*.go", "a.go", true}, {"**/*.go", "x/y/a.go", true}, {"**", ".github/x", true}, {"src/", "src/a/b", true}, {"./src/**", "src/a", true},
+		{".", "a/b", true}, {"./", "a", true}, {"{a,b}/*.x", "b/c.x", true}, {"a?c", "abc", true}, {"a[!b]c", "abc", false}, {"a\\*", "a*", true}, {"a\\*", "ab", false},
+		{"src/**", "src/\xff\xfe", true}, {"src/?", "src/\xff", true}, {"src/*.go", "src/a\nb.go", true}, {"src/ä*", "src/äb", true}, {"src/[", "src/[", false},
+		{"SRC/**", "src/a", false}, {"a b/**", "a b/c d", true},
+	} {
+		assert.Equal(t, test.want, spec.Spec{Scope: []string{"none", test.glob}}.Match(test.path), "%q %q", test.glob, test.path)
+	}
+	assert.False(t, spec.MatchAny(nil, "a"))
+}
+
+func FuzzWords(f *testing.F) {
+	for _, command := range []string{`a && b; c | d`, `"$(a 'b')" <<EOF`, "`a`", `for x in a b; do $x; done`, `((`, `${`, `$((`, `<(a`, `2>&1`, "<<a <<b\nx\na\ny\nb\n", `cd a; make -C b -f c`, `sh -c "sh -c 'a b'"`, `eval eval eval a`} {
+		f.Add(command)
+	}
+	f.Fuzz(func(t *testing.T, command string) {
+		spec.Words(command)
+		s := spec.Spec{Guard: spec.Guard{Command: command}, Verify: spec.Verify{Command: command}}
+		known := strings.Join(repository, "\n")
+		for _, file := range append(spec.Sealed(s, repository), spec.Unsealed(s, repository)...) {
+			if !strings.Contains(known, file) {
+				t.Fatalf("%q is no file", file)
+			}
+		}
+	})
+}
+
+func TestP3_HostileCommandsAreReadInTime(t *testing.T) {
+	for _, piece := range []string{
+		"$(", "`", "(", ")", "{a,", "sh -c 'x ' ", "sh -c \"", "eval ", "find -exec ", "timeout 5 ", "cat x|sh|", "<<a ", "<<a\n", "* ", "**/", "\"$(", "${x:-", "a=b;", "for x in ", "$x", "x=$x$x;", "for x in $x $x;", "cd a;",
+		"\\", "'", "$((", "<(", "hyperfine 'a b' ", "make -C a ", "[", "a=*;$a",
+	} {
+		command := "x=a;" + strings.Repeat(piece, 4000/len(piece))
+		began := time.Now()
+		s := spec.Spec{Guard: spec.Guard{Command: command}, Verify: spec.Verify{Command: command}}
+		spec.Words(command)
+		spec.Sealed(s, repository)
+		assert.Less(t, time.Since(began), 20*time.Second, "%q", piece)
+	}
+}

@@ -1,0 +1,157 @@
+package spec
+
+import "pawl/internal/evidence"
+
+// Spec is one loop as its spec file describes it, with every default filled in. Its JSON has
+// the keys of the file and parses back to the same Spec; it is the workflow's input.
+//
+// A Spec that came from Parse or FromMap is valid. One that was decoded from JSON in any other
+// way has neither defaults nor checks.
+type Spec struct {
+	Name        string              `json:"name,omitempty"`
+	Kind        string              `json:"kind"`
+	Goal        string              `json:"goal"`
+	Repo        Repo                `json:"repo"`
+	Setup       Setup               `json:"setup,omitzero"`
+	Scope       []string            `json:"scope"`
+	Protect     []string            `json:"protect,omitempty"`
+	Judge       Judge               `json:"judge,omitzero"`
+	NewFiles    string              `json:"newFiles"`
+	Verify      Verify              `json:"verify"`
+	Guard       Guard               `json:"guard"`
+	Policies    map[string]any      `json:"policies,omitempty"`
+	Test        Test                `json:"test,omitzero"`
+	Check       Check               `json:"check,omitzero"`
+	Agent       Agent               `json:"agent"`
+	Permissions map[string][]string `json:"permissions,omitempty"`
+	Limits      Limits              `json:"limits"`
+	Approvals   Approvals           `json:"approvals"`
+	Breakpoints []string            `json:"breakpoints,omitempty"`
+	Mode        string              `json:"mode"`
+	Notify      []string            `json:"notify,omitempty"`
+	Session     map[string]string   `json:"session,omitempty"`
+}
+
+// Repo is where the work is.
+type Repo struct {
+	Path string `json:"path,omitempty"` // "." in a file; absolute in workflow input
+	URL  string `json:"url,omitempty"`
+	Base string `json:"base,omitempty"` // "" is the branch that is checked out
+	Host string `json:"host,omitempty"`
+}
+
+// Setup is run once in each new tree.
+type Setup struct {
+	Command string `json:"command,omitempty"`
+}
+
+// Judge says what survives between judgements.
+type Judge struct {
+	Keep []string `json:"keep,omitempty"`
+}
+
+// Verify is the command that prints the metric, and what to make of it.
+type Verify struct {
+	Command   string            `json:"command"`
+	Timeout   Duration          `json:"timeout"`
+	Pattern   string            `json:"pattern,omitempty"`
+	Direction string            `json:"direction"`
+	MinDelta  evidence.Decimal  `json:"minDelta"`
+	Target    *evidence.Decimal `json:"target,omitempty"`
+}
+
+// Guard is the command that must go on passing. An empty command is no guard.
+type Guard struct {
+	Command string   `json:"command,omitempty"`
+	Timeout Duration `json:"timeout"`
+	Policy  string   `json:"policy"`
+}
+
+// Test is the test command of deliver.
+type Test struct {
+	Command  string   `json:"command,omitempty"`
+	Timeout  Duration `json:"timeout,omitzero"`
+	Required *bool    `json:"required,omitempty"`
+}
+
+// Check is the syntax check or lint after each edit.
+type Check struct {
+	Command string `json:"command,omitempty"`
+}
+
+// Agent says who makes the changes.
+type Agent struct {
+	Use     string              `json:"use"`
+	Command Argv                `json:"command,omitzero"`
+	Model   string              `json:"model,omitempty"`
+	Args    []string            `json:"args,omitempty"`
+	Env     map[string]string   `json:"env,omitempty"`
+	Ideas   *bool               `json:"ideas,omitempty"`
+	Roles   map[string]Override `json:"roles,omitempty"`
+}
+
+// OffersIdeas says whether the agent is asked to ideate first: presets are unless told
+// otherwise, a command is not.
+func (a Agent) OffersIdeas() bool {
+	if a.Ideas != nil {
+		return *a.Ideas
+	}
+	return a.Use != UseCommand
+}
+
+// Override is what a role has different from the agent of the loop.
+type Override struct {
+	Use     string            `json:"use,omitempty"`
+	Command Argv              `json:"command,omitzero"`
+	Model   string            `json:"model,omitempty"`
+	Args    []string          `json:"args,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+	Ideas   *bool             `json:"ideas,omitempty"`
+}
+
+// Limits are the budgets and bounds of a loop; a nil budget is unlimited.
+type Limits struct {
+	Iterations   int               `json:"iterations"`
+	ActiveTime   Duration          `json:"activeTime"`
+	ToolCalls    int               `json:"toolCalls"`
+	CostUSD      *evidence.Decimal `json:"costUSD,omitempty"`
+	Tokens       *int64            `json:"tokens,omitempty"`
+	WallClock    *Duration         `json:"wallClock,omitempty"`
+	FixAttempts  int               `json:"fixAttempts,omitzero"` // deliver; not built yet
+	Reworks      int               `json:"reworks"`
+	Discards     int               `json:"discards"`
+	ShiftAfter   int               `json:"shiftAfter"`
+	Steps        int               `json:"steps"` // agent calls per iteration
+	PhaseTimeout Duration          `json:"phaseTimeout"`
+	OnExhausted  string            `json:"onExhausted"`
+}
+
+// Approvals says what a person has to approve, and which tools are approved (A1).
+type Approvals struct {
+	Plan          string   `json:"plan"`
+	Diff          string   `json:"diff"`
+	Tools         []string `json:"tools"`
+	EscalateAfter Duration `json:"escalateAfter"`
+}
+
+// The words that the spec's values are made of.
+const (
+	KindImprove = "improve"
+	KindDeliver = "deliver"
+
+	Deny  = "deny"
+	Ask   = "ask"
+	Allow = "allow"
+
+	Required = "required"
+	Auto     = "auto"
+
+	Halt = "halt"
+
+	ModeAnswer  = "answer"
+	ModePlan    = "plan"
+	ModeMission = "mission"
+
+	UseCommand    = "command"
+	PolicyDefault = "default"
+)

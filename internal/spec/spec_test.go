@@ -1,0 +1,263 @@
+package spec_test
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"pawl/internal/evidence"
+	"pawl/internal/spec"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// minimal is all that has to be said.
+const minimal = `{"goal":"faster","scope":["src/**"],"verify":{"command":"./bench"},"agent":{"command":["./agent"]},"approvals":{"tools":["*"]}}`
+
+// full has every key that is built, each with a value of its own.
+const full = `{
+	"name": "loop 1", "kind": "improve", "goal": "raise the coverage",
+	"repo": {"path": "/src/x", "base": "main", "host": "h1"},
+	"setup": {"command": "npm ci"},
+	"scope": ["src/**", "*.go"], "protect": ["tests/"], "judge": {"keep": ["node_modules/**"]}, "newFiles": "allow",
+	"verify": {"command": "npm run -s cov", "timeout": "90s", "pattern": "(\\d+)%", "direction": "lower", "minDelta": 0.10, "target": 12.50},
+	"guard": {"command": "npm test", "timeout": "1h30m", "policy": "default"},
+	"check": {"command": "tsc --noEmit"},
+	"agent": {"use": "command", "command": "./agent --fast", "env": {"A": "b", "lower": "C"}, "ideas": true},
+	"limits": {"iterations": 100, "activeTime": "2h", "toolCalls": 500, "costUSD": 1.5, "tokens": 9007199254740993, "wallClock": "24h",
+		"reworks": 0, "discards": 7, "shiftAfter": 4, "steps": 3, "phaseTimeout": "500ms", "onExhausted": "halt"},
+	"approvals": {"plan": "auto", "diff": "required", "tools": ["edit", "bash"], "escalateAfter": "1h"},
+	"breakpoints": ["commit", "decide"], "mode": "mission", "session": {"user": "me"}
+}`
+
+func TestP0_DefaultsAreThoseOfTheContract(t *testing.T) {
+	s, err := spec.Parse([]byte(minimal))
+	require.NoError(t, err)
+	assert.Equal(t, "improve", s.Kind)
+	assert.Equal(t, ".", s.Repo.Path)
+	assert.Equal(t, "deny", s.NewFiles)
+	assert.Equal(t, 30*time.Second, s.Verify.Timeout.D())
+	assert.Equal(t, "higher", s.Verify.Direction)
+	assert.True(t, s.Verify.MinDelta.IsZero())
+	assert.Nil(t, s.Verify.Target)
+	assert.Equal(t, 5*time.Minute, s.Guard.Timeout.D())
+	assert.Equal(t, "default", s.Guard.Policy)
+	assert.Equal(t, "command", s.Agent.Use)
+	assert.False(t, s.Agent.OffersIdeas())
+	assert.Equal(t, spec.Limits{
+		Iterations: 3, ActiveTime: spec.Duration(10 * time.Minute), ToolCalls: 10, Reworks: 2, Discards: 10, ShiftAfter: 5, Steps: 10,
+		PhaseTimeout: spec.Duration(10 * time.Minute), OnExhausted: "halt",
+	}, s.Limits)
+	assert.Equal(t, spec.Approvals{Plan: "required", Diff: "required", Tools: []string{"*"}, EscalateAfter: spec.Duration(24 * time.Hour)}, s.Approvals)
+	assert.Equal(t, "mission", s.Mode)
+}
+
+func TestP0_WhatIsGivenReplacesTheDefaultAlsoWithZero(t *testing.T) {
+	s, err := spec.Parse([]byte(full))
+	require.NoError(t, err)
+	assert.Equal(t, 0, s.Limits.Reworks)
+	assert.Equal(t, 100, s.Limits.Iterations)
+	assert.Equal(t, int64(9007199254740993), *s.Limits.Tokens, "beyond what a float64 can hold")
+	assert.Equal(t, 90*time.Second, s.Verify.Timeout.D())
+	assert.Equal(t, "0.10", s.Verify.MinDelta.String(), "decimals are kept")
+	assert.Equal(t, "12.50", s.Verify.Target.String())
+	assert.Equal(t, []string{"sh", "-c", "./agent --fast"}, s.Agent.Command.Args())
+	assert.True(t, s.Agent.OffersIdeas())
+	assert.Equal(t, map[string]string{"A": "b", "lower": "C"}, s.Agent.Env)
+	assert.Equal(t, "auto", s.Approvals.Plan)
+
+	s, err = spec.Parse([]byte(strings.Replace(minimal, `"goal"`, `"limits":null,"name":null,"guard":{"command":null},"goal"`, 1)))
+	require.NoError(t, err, "null is not given")
+	assert.Equal(t, 3, s.Limits.Iterations)
+}
+
+func TestP0_ANormalisedSpecReadsBackAsItself(t *testing.T) {
+	for _, doc := range []string{minimal, full} {
+		s, err := spec.Parse([]byte(doc))
+		require.NoError(t, err)
+		data, err := json.Marshal(s)
+		require.NoError(t, err)
+		back, err := spec.Parse(data)
+		require.NoError(t, err)
+		assert.Equal(t, s, back)
+		var plain spec.Spec
+		require.NoError(t, json.Unmarshal(data, &plain), "and so it does without Parse, from state")
+		assert.Equal(t, s, plain)
+	}
+	data, err := json.Marshal(must(t, minimal))
+	require.NoError(t, err)
+	golden(t, "minimal.json", string(data)+"\n")
+}
+
+func TestP0_YAMLGivesTheSameSpecAsJSON(t *testing.T) {
+	var doc map[string]any
+	require.NoError(t, yaml.Unmarshal([]byte(full), &doc)) // JSON is YAML
+	s, err := spec.FromMap(doc)
+	require.NoError(t, err)
+	want := must(t, full)
+	assert.Equal(t, "0.1", s.Verify.MinDelta.String(), "YAML has no decimals")
+	s.Verify.MinDelta, s.Verify.Target = want.Verify.MinDelta, want.Verify.Target
+	*s.Limits.Tokens = *want.Limits.Tokens
+	assert.Equal(t, want, s)
+
+	s, err = spec.FromMap(map[string]any{
+		"goal": "g", "scope": []string{"**"}, "verify": map[any]any{"command": "x", "minDelta": 2, "target": "1.50"}, "agent": map[string]any{"command": []any{"a"}, "env": map[string]string{"A": "b"}},
+		"approvals": map[string]any{"tools": []any{"*"}}, "limits": map[string]any{"iterations": 5.0, "toolCalls": uint8(7), "discards": int64(8), "costUSD": float32(0.1)},
+	})
+	require.NoError(t, err)
+	assert.Equal(t, "2", s.Verify.MinDelta.String())
+	assert.Equal(t, evidence.MustDecimal("1.50"), *s.Verify.Target)
+	assert.Equal(t, []int{5, 7, 8}, []int{s.Limits.Iterations, s.Limits.ToolCalls, s.Limits.Discards})
+	assert.Equal(t, "0.1", s.Limits.CostUSD.String())
+}
+
+func TestP0_EverythingWrongIsReportedAtOnce(t *testing.T) {
+	for _, name := range []string{"types", "values", "missing", "unknown", "unbuilt", "deliver"} {
+		t.Run(name, func(t *testing.T) {
+			doc, err := os.ReadFile(filepath.Join("testdata", name+".json"))
+			require.NoError(t, err)
+			_, err = spec.Parse(doc)
+			var problems spec.Problems
+			require.ErrorAs(t, err, &problems)
+			golden(t, name+".txt", err.Error()+"\n")
+			seen := map[string]bool{}
+			for _, p := range problems {
+				assert.NotEmpty(t, p.What)
+				assert.False(t, seen[p.Key], "%s is reported twice", p.Key)
+				seen[p.Key] = true
+			}
+		})
+	}
+}
+
+func TestP0_WhatIsNotAnObjectIsRefused(t *testing.T) {
+	for doc, want := range map[string]string{
+		"":                           "line 1: not valid JSON: the document ends too early; want: one JSON object with the keys of a spec",
+		"{\n\"goal\": \n}":           "line 3: not valid JSON: ",
+		"[]":                         "the document is a list; want: one JSON object",
+		"null":                       "the document is nothing",
+		minimal + "x":                "not valid JSON: more follows after the object",
+		minimal + minimal:            "more follows",
+		`{"goal":"a","goal":"b"}`:    "goal: is given twice",
+		strings.Repeat(`{"a":`, 100): "nested more than 32 deep",
+	} {
+		_, err := spec.Parse([]byte(doc))
+		assert.ErrorContains(t, err, want, "%.40q", doc)
+	}
+}
+
+func TestP0_InputNeedsAnAbsolutePath(t *testing.T) {
+	s := must(t, minimal)
+	assert.NoError(t, s.Validate())
+	assert.EqualError(t, s.ValidateInput(), `repo.path: is "."; want: an absolute path, since a worker may run anywhere`)
+	s.Repo.Path = "/src/x"
+	assert.NoError(t, s.ValidateInput())
+	s.Goal = ""
+	assert.ErrorContains(t, s.ValidateInput(), "goal: is missing")
+}
+
+func TestProblemNamesFileAndLine(t *testing.T) {
+	p := spec.Problem{Key: "verify.timeout", What: "is 30", Want: `"30s"`}
+	assert.Equal(t, `verify.timeout: is 30; want: "30s"`, p.String())
+	p.Line = 7
+	assert.Equal(t, `line 7: verify.timeout: is 30; want: "30s"`, p.String())
+	p.File = "pawl.yaml"
+	assert.Equal(t, `pawl.yaml:7: verify.timeout: is 30; want: "30s"`, p.String())
+	p.Line = 0
+	assert.Equal(t, `pawl.yaml: verify.timeout: is 30; want: "30s"`, p.String())
+}
+
+func TestLoopIDs(t *testing.T) {
+	for _, id := range []string{"a", "my-loop", "my loop", "nightly-2026-03-27T02:00:00Z", "größe", "a/b", strings.Repeat("x", 200)} {
+		assert.NoError(t, spec.ValidID(id), id)
+	}
+	for _, id := range []string{"", " ", "-x", " x", "x ", "a\nb", "a\x00b", "a\u202eb", "\xff", strings.Repeat("x", 201)} {
+		assert.Error(t, spec.ValidID(id), "%q", id)
+	}
+}
+
+func TestDurationsAreGoDurationStrings(t *testing.T) {
+	for in, want := range map[string]string{"30s": "30s", "10m": "10m", "600s": "10m", "24h": "24h", "90m": "1h30m", "1h0m30s": "1h0m30s", "1.5s": "1.5s", "0": "0s", "20ms": "20ms", "10m0s": "10m", "-1h": "-1h"} {
+		var d spec.Duration
+		require.NoError(t, json.Unmarshal([]byte(`"`+in+`"`), &d), in)
+		assert.Equal(t, want, d.String())
+		data, err := json.Marshal(d)
+		require.NoError(t, err)
+		var back spec.Duration
+		require.NoError(t, json.Unmarshal(data, &back))
+		assert.Equal(t, d, back)
+	}
+	for _, in := range []string{`30`, `"30"`, `"soon"`, `""`, `null `, `[]`, `"1d"`} {
+		var d spec.Duration
+		assert.Error(t, json.Unmarshal([]byte(in), &d), in)
+	}
+}
+
+func TestKeysAreThoseOfTheContract(t *testing.T) {
+	golden(t, "keys.txt", strings.Join(spec.Keys(), "\n")+"\n")
+	golden(t, "notbuilt.txt", strings.Join(spec.NotBuilt(), "\n")+"\n")
+	known := strings.Join(spec.Keys(), "\n")
+	for _, entry := range spec.NotBuilt() {
+		key, _, _ := strings.Cut(entry, " ")
+		assert.Contains(t, known, key)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(minimal))
+	f.Add([]byte(full))
+	for _, name := range []string{"types", "values", "missing", "unknown", "unbuilt", "deliver"} {
+		doc, err := os.ReadFile(filepath.Join("testdata", name+".json"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(doc)
+	}
+	f.Add([]byte(`{"a":{"b":[{}]}}`))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		s, err := spec.Parse(doc)
+		if err != nil {
+			if _, ok := err.(spec.Problems); !ok {
+				t.Fatalf("%T", err)
+			}
+			return
+		}
+		data, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := spec.Parse(data)
+		if err != nil {
+			t.Fatalf("%s\n%v", data, err)
+		}
+		assert.Equal(t, s, back)
+		spec.Sealed(s, []string{"a", "b/c"})
+		s.Match("b/c")
+	})
+}
+
+func must(t *testing.T, doc string) spec.Spec {
+	t.Helper()
+	s, err := spec.Parse([]byte(doc))
+	require.NoError(t, err)
+	return s
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got)
+}

@@ -1,0 +1,244 @@
+package spec
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"pawl/internal/evidence"
+)
+
+// phases are those of Improve, at which a breakpoint can be set (L4).
+var phases = []string{"precheck", "baseline", "review", "ideate", "modify", "commit", "verify", "guard", "decide", "log", "complete"}
+
+// Validate says everything that is wrong with s, as Problems; nil when nothing is. Parse and
+// FromMap have called it already.
+func (s Spec) Validate() error { return s.check().err() }
+
+// ValidateInput is Validate for the input of a workflow, where "." would mean the directory of
+// whichever worker picks it up.
+func (s Spec) ValidateInput() error {
+	problems := s.check()
+	if s.Repo.URL == "" && !path.IsAbs(s.Repo.Path) && !problems.covers("repo.path") {
+		problems.add("repo.path", "is "+show(s.Repo.Path), "an absolute path, since a worker may run anywhere")
+	}
+	return problems.err()
+}
+
+// check goes through the keys in the order of the contract's table.
+func (s Spec) check() (p Problems) {
+	for _, u := range notBuilt {
+		if value := u.used(s); value != "" {
+			p = append(p, u.problem(value))
+		}
+	}
+	add := func(key, what, want string) {
+		if !p.covers(key) {
+			p.add(key, what, want)
+		}
+	}
+	oneOf := func(key, value string, words ...string) {
+		if !slices.Contains(words, value) {
+			add(key, "is "+show(value), strings.Join(words[:len(words)-1], ", ")+" or "+words[len(words)-1])
+		}
+	}
+	present := func(key, value, want string) {
+		if strings.TrimSpace(value) == "" {
+			add(key, "is missing", want)
+		}
+	}
+	positive := func(key string, d Duration) {
+		if d <= 0 {
+			add(key, "is "+d.String(), `more than nothing, such as "30s"`)
+		}
+	}
+	least := func(key string, n, least int) {
+		if n < least {
+			add(key, fmt.Sprintf("is %d", n), fmt.Sprintf("%d or more", least))
+		}
+	}
+	command := func(key, value string) {
+		if strings.ContainsRune(value, 0) {
+			add(key, "contains a NUL byte", "a command for the shell")
+		}
+	}
+
+	if s.Name != "" {
+		if err := ValidID(s.Name); err != nil {
+			add("name", err.Error(), "a loop ID such as faster-parser")
+		}
+	}
+	oneOf("kind", s.Kind, KindImprove, KindDeliver)
+	present("goal", s.Goal, "what the agent is told to achieve")
+
+	if s.Repo.URL != "" && s.Repo.Path != "" && s.Repo.Path != "." {
+		add("repo", "has both a path and a url", "one of the two")
+	}
+	if s.Repo.URL == "" {
+		present("repo.path", s.Repo.Path, "the path of a git repository")
+	}
+	for _, named := range [][2]string{{"repo.path", s.Repo.Path}, {"repo.base", s.Repo.Base}, {"repo.host", s.Repo.Host}} {
+		if what := unprintable(named[1]); what != "" && named[0] != "repo.path" || strings.ContainsRune(named[1], 0) {
+			add(named[0], what, "a name without control characters")
+		}
+	}
+	if strings.HasPrefix(s.Repo.Base, "-") || strings.ContainsAny(s.Repo.Base, " ~^:?*[\\") || strings.Contains(s.Repo.Base, "..") {
+		add("repo.base", "is "+show(s.Repo.Base), "the name of a branch")
+	}
+	command("setup.command", s.Setup.Command)
+
+	if len(s.Scope) == 0 {
+		add("scope", "is missing", `the globs of the files that may change, such as ["src/**"]`)
+	}
+	globs := func(key string, list []string) {
+		for i, glob := range list {
+			if what, want := badGlob(glob); what != "" {
+				add(fmt.Sprintf("%s[%d]", key, i), what, want)
+			}
+		}
+	}
+	globs("scope", s.Scope)
+	globs("protect", s.Protect)
+	globs("judge.keep", s.Judge.Keep)
+	oneOf("newFiles", s.NewFiles, Deny, Ask, Allow)
+
+	improve := s.Kind != KindDeliver
+	if improve {
+		present("verify.command", s.Verify.Command, "a command that prints the metric")
+	}
+	command("verify.command", s.Verify.Command)
+	positive("verify.timeout", s.Verify.Timeout)
+	if _, err := regexp.Compile(s.Verify.Pattern); err != nil {
+		add("verify.pattern", "is not a regular expression: "+strings.TrimPrefix(err.Error(), "error parsing regexp: "), `Go's syntax, such as 'total: ([0-9.]+)'`)
+	}
+	oneOf("verify.direction", s.Verify.Direction, evidence.Higher, evidence.Lower)
+	if s.Verify.MinDelta.Sign() < 0 {
+		add("verify.minDelta", "is "+s.Verify.MinDelta.String(), "0 or more, whichever the direction")
+	}
+	command("guard.command", s.Guard.Command)
+	positive("guard.timeout", s.Guard.Timeout)
+	command("check.command", s.Check.Command)
+
+	if s.Agent.Use == UseCommand {
+		if s.Agent.Command.IsZero() || strings.TrimSpace(strings.Join(s.Agent.Command.Args()[:1], "")) == "" {
+			add("agent.command", "is missing", `the program that edits the files, such as ["./agent.sh"]`)
+		}
+		if s.Agent.Command.Shell != "" && strings.TrimSpace(s.Agent.Command.Shell) == "" {
+			add("agent.command", "is blank", `the program that edits the files, such as ["./agent.sh"]`)
+		}
+		command("agent.command", strings.Join(s.Agent.Command.Args(), " "))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Agent.Env)) {
+		key := join("agent.env", shorten(name))
+		switch {
+		case !variable.MatchString(name):
+			add(key, "is not the name of a variable", "letters, digits and _, not starting with a digit")
+		case strings.HasPrefix(name, "PAWL_"):
+			add(key, "is set by pawl itself", "another name")
+		case strings.ContainsRune(s.Agent.Env[name], 0):
+			add(key, "contains a NUL byte", "text")
+		}
+	}
+
+	least("limits.iterations", s.Limits.Iterations, 1)
+	positive("limits.activeTime", s.Limits.ActiveTime)
+	least("limits.toolCalls", s.Limits.ToolCalls, 1)
+	if s.Limits.CostUSD != nil && s.Limits.CostUSD.Sign() <= 0 {
+		add("limits.costUSD", "is "+s.Limits.CostUSD.String(), "more than 0, or leave it out for no limit")
+	}
+	if s.Limits.Tokens != nil && *s.Limits.Tokens <= 0 {
+		add("limits.tokens", fmt.Sprintf("is %d", *s.Limits.Tokens), "more than 0, or leave it out for no limit")
+	}
+	if s.Limits.WallClock != nil {
+		positive("limits.wallClock", *s.Limits.WallClock)
+	}
+	least("limits.reworks", s.Limits.Reworks, 0)
+	least("limits.discards", s.Limits.Discards, 1)
+	least("limits.shiftAfter", s.Limits.ShiftAfter, 1)
+	least("limits.steps", s.Limits.Steps, 1)
+	positive("limits.phaseTimeout", s.Limits.PhaseTimeout)
+	oneOf("limits.onExhausted", s.Limits.OnExhausted, Halt, Ask)
+
+	oneOf("approvals.plan", s.Approvals.Plan, Required, Auto)
+	oneOf("approvals.diff", s.Approvals.Diff, Required, Auto)
+	if len(s.Approvals.Tools) == 0 {
+		add("approvals.tools", "is missing", `the tools that the agent may use, ["*"] for all`)
+	}
+	for i, tool := range s.Approvals.Tools {
+		if strings.TrimSpace(tool) == "" || unprintable(tool) != "" {
+			add(fmt.Sprintf("approvals.tools[%d]", i), "is "+show(tool), "the name of a tool")
+		}
+	}
+	positive("approvals.escalateAfter", s.Approvals.EscalateAfter)
+	for i, phase := range s.Breakpoints {
+		if improve && !slices.Contains(phases, phase) {
+			add(fmt.Sprintf("breakpoints[%d]", i), "is "+show(phase), "a phase of improve: "+strings.Join(phases, ", "))
+		}
+	}
+	oneOf("mode", s.Mode, ModeAnswer, ModePlan, ModeMission)
+	return p
+}
+
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// maxID leaves room in a file name and a ref for what is put around a loop ID.
+const maxID = 200
+
+// ValidID says what is wrong with a loop ID, nil when nothing is. Git's rules for refs do not
+// matter here, since an ID becomes a ref by replacing what git does not allow.
+func ValidID(id string) error {
+	switch {
+	case strings.TrimSpace(id) == "":
+		return fmt.Errorf("is empty")
+	case len(id) > maxID:
+		return fmt.Errorf("is %d bytes long, at most %d are allowed", len(id), maxID)
+	case strings.HasPrefix(id, "-"):
+		return fmt.Errorf("starts with a hyphen and would be taken for an option")
+	case strings.TrimSpace(id) != id:
+		return fmt.Errorf("starts or ends with a space")
+	}
+	if what := unprintable(id); what != "" {
+		return fmt.Errorf("%s", what)
+	}
+	return nil
+}
+
+// unprintable says what in s cannot be shown on one line; "" when nothing is.
+func unprintable(s string) string {
+	if !utf8.ValidString(s) {
+		return "is not valid UTF-8"
+	}
+	for _, r := range s {
+		if !unicode.IsPrint(r) {
+			return fmt.Sprintf("contains the unprintable character %U", r)
+		}
+	}
+	return ""
+}
+
+// badGlob says what is wrong with a glob, and what would be right.
+func badGlob(glob string) (what, want string) {
+	const example = `a glob relative to the repository's root, such as "src/**"`
+	switch {
+	case strings.TrimSpace(glob) == "":
+		return "is empty", example
+	case strings.ContainsFunc(glob, unicode.IsControl):
+		return "contains a control character", example
+	case path.IsAbs(glob), len(glob) > 2 && glob[1] == ':' && glob[2] == '\\':
+		return "is absolute: " + show(glob), example
+	case slices.Contains(strings.Split(glob, "/"), ".."):
+		return "leaves the repository: " + show(glob), example
+	case strings.HasPrefix(glob, "!"):
+		return "is " + show(glob) + ", and globs cannot be negated", "a glob of what is meant; what must not change goes into protect"
+	case !doublestar.ValidatePattern(glob):
+		return "is not a valid glob: " + show(glob), "balanced [ ] and { }, no backslash at the end"
+	}
+	return "", ""
+}
