@@ -1,0 +1,302 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TokenVariable is the environment variable that marks what runs under a supervisor.
+const TokenVariable = "SUPERVISED_BY"
+
+// drainWithin is how long output is awaited that somebody out of reach could still write (a
+// descriptor passed to another program); everybody else is dead by then.
+const drainWithin = 2 * time.Second
+
+// job is the command that is running.
+type job struct {
+	pid     int
+	started time.Time
+	exited  bool
+	status  syscall.WaitStatus
+	elapsed time.Duration
+	outputs []*capture
+}
+
+// run runs one command to its end and leaves nothing of it behind.
+func (s *server) run(id uint64, c Command) (Result, error) {
+	result := Result{ExitCode: -1}
+	j, err := s.start(c)
+	if refused := (*startError)(nil); errors.As(err, &refused) {
+		result.StartError = refused.Error()
+		return result, nil
+	} else if err != nil {
+		return result, err
+	}
+
+	s.attend(j, id, c, &result)
+	var failures []error
+	result.Leftover, err = s.endAll(j)
+	failures = append(failures, err)
+	for _, o := range j.outputs {
+		failures = append(failures, o.finish(drainWithin))
+	}
+	result.StdoutBytes = j.outputs[0].total
+	if len(j.outputs) > 1 {
+		result.StderrBytes = j.outputs[1].total
+	}
+	if !j.exited { // cannot be killed; the error says so
+		j.elapsed = time.Since(j.started)
+	} else if j.status.Exited() {
+		result.ExitCode = j.status.ExitStatus()
+	} else {
+		result.Signal = unix.SignalName(j.status.Signal())
+	}
+	result.Elapsed = j.elapsed
+	if c.Progress != "" {
+		writeProgress(c.Progress, c.Spent+j.elapsed)
+	}
+	return result, errors.Join(failures...)
+}
+
+// attend returns when the main process has ended by itself, or when it is time to kill what is
+// left of the command.
+func (s *server) attend(j *job, id uint64, c Command, result *Result) {
+	var limit, second, grace <-chan time.Time
+	if c.Limit > 0 {
+		timer := time.NewTimer(c.Limit - c.Spent)
+		defer timer.Stop()
+		limit = timer.C
+	}
+	if c.Progress != "" {
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		second = ticker.C
+	}
+	var silent chan struct{} // closed when nobody can write output any more
+	interrupt := func(why *bool) {
+		s.reap(j)
+		if j.exited || grace != nil {
+			return
+		}
+		*why = true
+		s.interrupt(j)
+		grace = time.After(c.Grace)
+		silent = make(chan struct{})
+		go func() {
+			for _, o := range j.outputs {
+				<-o.done
+			}
+			close(silent)
+		}()
+	}
+	for {
+		select {
+		case <-s.children:
+			s.reap(j)
+		case req, ok := <-s.requests:
+			if !ok {
+				return
+			}
+			if req.Interrupt && req.ID == id {
+				interrupt(&result.Interrupted)
+			}
+		case <-limit:
+			interrupt(&result.TimedOut)
+		case <-second:
+			writeProgress(c.Progress, c.Spent+time.Since(j.started))
+		case <-silent:
+			silent = nil
+		case <-grace:
+			return
+		}
+		// After an interrupt, whatever still holds the output has the rest of the grace even
+		// though the main process is gone: a shell dies of SIGINT at once, and the agent behind
+		// it may be about to write its final usage event.
+		if j.exited && (grace == nil || silent == nil) {
+			return
+		}
+	}
+}
+
+// interrupt sends SIGINT once to every process of the command: agents run their tools in
+// sessions of their own, so the group is not enough.
+func (s *server) interrupt(j *job) {
+	_ = unix.Kill(-j.pid, unix.SIGINT)
+	others, _ := supervised(s.token)
+	for _, p := range others {
+		if p.pgid != j.pid {
+			_ = p.signal(unix.SIGINT)
+		}
+	}
+}
+
+// startError is the command's own fault. Any other error of start is not.
+type startError struct{ reason string }
+
+func (e *startError) Error() string { return e.reason }
+
+func refuse(format string, args ...any) error {
+	return &startError{fmt.Sprintf(format, args...)}
+}
+
+// start opens the files and executes the command, in a session and process group of its own.
+func (s *server) start(c Command) (j *job, err error) {
+	path, err := c.find()
+	if err != nil {
+		return nil, err
+	}
+	if c.Stdin == "" {
+		c.Stdin = os.DevNull
+	}
+	stdin, err := openInput(c.Stdin)
+	if err != nil {
+		return nil, fmt.Errorf("open stdin: %w", err)
+	}
+	defer stdin.Close()
+
+	j = &job{}
+	files := []uintptr{stdin.Fd()}
+	var ends []*os.File // the command's ends of the pipes
+	defer func() {
+		for _, f := range ends {
+			f.Close() // the command alone may keep a pipe open
+		}
+		for _, o := range j.outputs {
+			if err != nil {
+				_ = o.finish(drainWithin)
+			}
+		}
+	}()
+	for i, name := range []string{c.Stdout, c.Stderr} {
+		if i == 1 && name != "" && name == c.Stdout {
+			files = append(files, files[1])
+			break
+		}
+		o, end, err := newCapture(name, c.OutputLimit, s.buffers[i])
+		if err != nil {
+			return j, err
+		}
+		j.outputs, ends, files = append(j.outputs, o), append(ends, end), append(files, end.Fd())
+	}
+	env := slices.DeleteFunc(c.Env, func(v string) bool { return strings.HasPrefix(v, TokenVariable+"=") })
+	env = append(env, TokenVariable+"="+s.token)
+
+	j.started = time.Now()
+	j.pid, err = syscall.ForkExec(path, c.Argv, &syscall.ProcAttr{
+		Dir: c.Dir, Env: env, Files: files, Sys: commandAttributes(),
+	})
+	switch {
+	case err == nil:
+		return j, nil
+	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return j, fmt.Errorf("start %q: %w", path, err)
+	case errors.Is(err, syscall.ENOENT):
+		return j, refuse("%q cannot be started: the interpreter that it names does not exist", path)
+	case errors.Is(err, syscall.ENOEXEC):
+		return j, refuse("%q cannot be started: it is no program for this machine, and no script with a #! line", path)
+	default:
+		return j, refuse("%q cannot be started in %q: %v", path, c.Dir, err)
+	}
+}
+
+// find returns the file to execute. The supervisor's own PATH and directory play no part.
+func (c Command) find() (string, error) {
+	if len(c.Argv) == 0 || c.Argv[0] == "" {
+		return "", refuse("there is no command to run")
+	}
+	if info, err := os.Stat(c.Dir); errors.Is(err, os.ErrNotExist) {
+		return "", refuse("directory %q does not exist", c.Dir)
+	} else if err == nil && !info.IsDir() {
+		return "", refuse("%q is not a directory", c.Dir)
+	}
+	name := c.Argv[0]
+	if strings.Contains(name, "/") {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(c.Dir, name)
+		}
+		return name, runnable(name)
+	}
+	path := "/usr/local/bin:/usr/bin:/bin"
+	for _, v := range c.Env {
+		if value, ok := strings.CutPrefix(v, "PATH="); ok {
+			path = value
+		}
+	}
+	var denied error
+	for _, dir := range filepath.SplitList(path) {
+		// "." in PATH would run what the agent under judgement has put there.
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		candidate := filepath.Join(dir, name)
+		err := runnable(candidate)
+		if err == nil {
+			return candidate, nil
+		}
+		if _, statErr := os.Stat(candidate); statErr == nil && denied == nil {
+			denied = err
+		}
+	}
+	if denied != nil {
+		return "", denied
+	}
+	return "", refuse("%q was not found in PATH (%s); install it or give its full path", name, path)
+}
+
+func runnable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return refuse("%q does not exist", path)
+	case err != nil:
+		return refuse("%q cannot be started: %v", path, err)
+	case info.IsDir():
+		return refuse("%q is a directory", path)
+	case info.Mode()&0o111 == 0:
+		return refuse("%q is not executable; chmod +x it", path)
+	}
+	return nil
+}
+
+// openInput does not hang on a FIFO that nobody writes to; the command may.
+func openInput(path string) (*os.File, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), unix.SetNonblock(fd, false)
+}
+
+// writeProgress is best effort: a full disk must not end a command, and costs at most the time
+// that a lost attempt had used.
+func writeProgress(path string, spent time.Duration) {
+	next := path + ".next"
+	if os.WriteFile(next, []byte(strconv.FormatInt(spent.Milliseconds(), 10)+"\n"), 0o600) == nil {
+		_ = os.Rename(next, path)
+	}
+}
+
+// ReadProgress returns what a Progress file holds, 0 if there is none.
+func ReadProgress(path string) (time.Duration, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read progress: %w", err)
+	}
+	ms, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read progress: %w", err)
+	}
+	return time.Duration(ms) * time.Millisecond, nil
+}

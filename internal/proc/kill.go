@@ -1,0 +1,237 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// killWithin is how long something may survive SIGKILL: a process that waits for a dead
+	// network disk does, one of another user (sudo) does for ever.
+	killWithin = 10 * time.Second
+	maxLooks   = 20 // at the process table in one go
+	// orphanWithin is how long Reap lets a supervisor whose worker died clean up by itself.
+	orphanWithin = 5 * time.Second
+)
+
+// process is an entry of the process table. The start time tells it from a later one that was
+// given the same ID.
+type process struct {
+	pid, ppid, pgid int
+	start           uint64
+	terminal        bool // has a controlling terminal
+	ending          bool // has begun to exit by itself, or has been killed
+	ended           bool // a zombie
+}
+
+// target is what end is to end.
+type target struct {
+	find   func() ([]process, error)
+	gone   func() (bool, error)
+	wait   func(pause time.Duration)
+	groups bool // nobody else is in the process groups of those found
+}
+
+// end stops and kills what t finds, over and over until it is gone, and returns the IDs of those
+// that would have lived on. Processes are stopped first, so that they cannot fork away from
+// under the search.
+func end(t target) (map[int]bool, error) {
+	killed := map[int]bool{}
+	deadline := time.Now().Add(killWithin)
+	for pause := 500 * time.Microsecond; ; pause = min(2*pause, 20*time.Millisecond) {
+		if gone, err := t.gone(); gone || err != nil {
+			return killed, err
+		}
+		found, err := t.freeze()
+		if err != nil {
+			return killed, err
+		}
+		for _, p := range found {
+			_ = p.signal(unix.SIGKILL)
+			if !p.ending {
+				killed[p.pid] = true
+			}
+		}
+		if time.Now().After(deadline) {
+			if gone, err := t.gone(); gone || err != nil {
+				return killed, err
+			}
+			return killed, fmt.Errorf("SIGKILL did not end these processes within %s: %v", killWithin, ids(found))
+		}
+		t.wait(pause)
+	}
+}
+
+// freeze stops what it finds until a look at the process table shows nothing new, or until it
+// is clear that something forks faster than it can look; then killing is the better start.
+func (t target) freeze() ([]process, error) {
+	type key struct {
+		pid   int
+		start uint64
+	}
+	seen := map[key]bool{}
+	// Never a signal to our own group, nor, as kill(2) reads -1, to everybody.
+	groups := map[int]bool{0: true, 1: true, unix.Getpgrp(): true}
+	for looks := 0; ; looks++ {
+		found, err := t.find()
+		if err != nil {
+			return nil, err
+		}
+		settled := looks == maxLooks
+		for _, p := range found {
+			if t.groups && !groups[p.pgid] {
+				groups[p.pgid] = true
+				_ = unix.Kill(-p.pgid, unix.SIGSTOP)
+			}
+			if k := (key{p.pid, p.start}); !seen[k] {
+				seen[k], settled = true, looks == maxLooks
+				_ = p.signal(unix.SIGSTOP)
+			}
+		}
+		if settled {
+			return found, nil
+		}
+	}
+}
+
+// Reap kills every process on this machine that carries SUPERVISED_BY=<token> in its
+// environment, with its descendants, or whose working directory is one of dirs or lies inside;
+// never this process and its ancestors. It returns how many it killed, once they are gone. It
+// is for recovery after a kill -9.
+//
+// A supervisor of this token whose worker is dead is ending its command by itself: Reap waits
+// for that, since a supervisor knows its descendants and Reap has to guess them. One whose
+// worker is alive is left alone, but what runs under it is killed. A process that is found by
+// directory only and has a controlling terminal is spared: it is a person's shell or editor,
+// looking at the tree.
+func Reap(token string, dirs ...string) (int, error) {
+	if token == "" && len(dirs) == 0 {
+		return 0, errors.New("reap: neither token nor directory given")
+	}
+	places, err := clearable(dirs)
+	if err != nil {
+		return 0, fmt.Errorf("reap: %w", err)
+	}
+	orphans, err := endOrphans(token)
+	if err != nil {
+		return orphans, fmt.Errorf("reap: %w", err)
+	}
+	find := func() ([]process, error) { return leftovers(token, places) }
+	killed, err := end(target{
+		find: find,
+		gone: func() (bool, error) {
+			left, err := find()
+			return len(left) == 0, err
+		},
+		wait: time.Sleep,
+	})
+	if err != nil {
+		err = fmt.Errorf("reap: %w", err)
+	}
+	return orphans + len(killed), err
+}
+
+// leftovers returns what Reap is to kill.
+func leftovers(token string, dirs []string) ([]process, error) {
+	all, err := processes()
+	if err != nil {
+		return nil, err
+	}
+	parents := make(map[int]int, len(all))
+	for _, p := range all {
+		parents[p.pid] = p.ppid
+	}
+	spared := map[int]bool{}
+	for pid := os.Getpid(); pid > 0 && !spared[pid]; pid = parents[pid] {
+		spared[pid] = true
+	}
+	var found, carriers []process
+	for _, p := range all {
+		if spared[p.pid] || p.ended {
+			continue
+		}
+		if token != "" && slices.Contains(environment(p.pid), TokenVariable+"="+token) {
+			carriers = append(carriers, p)
+		} else if !p.terminal && inside(workingDirectory(p.pid), dirs) {
+			found = append(found, p)
+		}
+	}
+	for _, p := range descendants(all, ids(carriers)...) {
+		if !spared[p.pid] && !p.ended && !slices.Contains(found, p) && !slices.Contains(carriers, p) {
+			found = append(found, p)
+		}
+	}
+	return append(found, carriers...), nil
+}
+
+// descendants returns the children, grandchildren and so on of the given processes.
+func descendants(all []process, of ...int) []process {
+	children := make(map[int][]process, len(all))
+	for _, p := range all {
+		children[p.ppid] = append(children[p.ppid], p)
+	}
+	var found []process
+	seen := map[int]bool{}
+	for len(of) > 0 {
+		next := children[of[0]]
+		of = of[1:]
+		for _, p := range next {
+			if !seen[p.pid] {
+				seen[p.pid] = true
+				found, of = append(found, p), append(of, p.pid)
+			}
+		}
+	}
+	return found
+}
+
+func ids(ps []process) []int {
+	pids := make([]int, len(ps))
+	for i, p := range ps {
+		pids[i] = p.pid
+	}
+	return pids
+}
+
+// clearable returns dirs as the kernel shows them, and refuses what a slip of the caller's could
+// be: "" would be wherever this process stands, and in / stand half of the host's daemons.
+func clearable(dirs []string) ([]string, error) {
+	places := make([]string, len(dirs))
+	for i, dir := range dirs {
+		places[i] = resolve(dir)
+		if dir == "" || places[i] == "/" {
+			return nil, fmt.Errorf("%q is not a directory to clear of processes", dir)
+		}
+	}
+	return places, nil
+}
+
+// inside says whether path is one of dirs or below it.
+func inside(path string, dirs []string) bool {
+	return path != "" && slices.ContainsFunc(dirs, func(dir string) bool {
+		return path == dir || strings.HasPrefix(path, dir+"/")
+	})
+}
+
+// resolve returns dir as the kernel would show it, which for a directory that has been removed
+// is as good as its parent is known.
+func resolve(dir string) string {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return filepath.Clean(dir)
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		return real
+	}
+	if parent := filepath.Dir(abs); parent != abs {
+		return filepath.Join(resolve(parent), filepath.Base(abs))
+	}
+	return abs
+}

@@ -1,0 +1,158 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const copyBuffer = 64 << 10
+
+// Omission is the line that stands for bytes that were left out of an output file. It starts a
+// line of its own, what follows it need not be the start of one.
+const Omission = "[pawl: %d bytes left out here]\n"
+
+// capture copies one stream from its pipe into a file of bounded size.
+//
+// The file is filled up to the limit as it comes. From there on, what follows the head is used
+// as a ring, in the file itself, so that memory is needed only once, at the end, to put it in
+// order; and if even the supervisor is killed, everything that was kept is there.
+type capture struct {
+	pipe  *os.File
+	file  *os.File // nil: counted and thrown away
+	head  int64    // bytes at the start that are never overwritten
+	ring  int64    // bytes after them that are
+	total int64    // bytes seen; to be read after done
+	err   error    // the first failure to write; likewise
+	done  chan struct{}
+}
+
+// newCapture starts copying and returns the command's end of the pipe.
+func newCapture(path string, limit int64, buffer []byte) (*capture, *os.File, error) {
+	c := &capture{head: limit / 4, ring: limit - limit/4, done: make(chan struct{})}
+	var err error
+	if path != "" && path != os.DevNull {
+		if c.file, err = createOutput(path); err != nil {
+			return nil, nil, err
+		}
+	}
+	var ends [2]int
+	if err := unix.Pipe(ends[:]); err != nil {
+		if c.file != nil {
+			c.file.Close()
+		}
+		return nil, nil, fmt.Errorf("output pipe: %w", err)
+	}
+	// Nobody else forks in the supervisor, so this is soon enough. Only our end is non-blocking:
+	// the command gets what it would get anywhere.
+	unix.CloseOnExec(ends[0])
+	unix.CloseOnExec(ends[1])
+	_ = unix.SetNonblock(ends[0], true)
+	c.pipe = os.NewFile(uintptr(ends[0]), "output")
+	go c.copy(buffer)
+	return c, os.NewFile(uintptr(ends[1]), "output"), nil
+}
+
+func createOutput(path string) (*os.File, error) {
+	// To read as well, for unroll; and opening a FIFO that way does not wait for anybody.
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("output file: %w", err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	if err == nil && info.Mode().Perm() != 0o600 {
+		err = f.Chmod(0o600)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("output file: %w", err)
+	}
+	return f, nil
+}
+
+// copy reads to the end whatever happens to the file, as a command must not block on it.
+func (c *capture) copy(buffer []byte) {
+	defer close(c.done)
+	defer c.pipe.Close()
+	for {
+		n, err := c.pipe.Read(buffer)
+		c.write(buffer[:n])
+		if err != nil {
+			return
+		}
+	}
+}
+
+// at is where byte number n of the stream belongs.
+func (c *capture) at(n int64) int64 {
+	if n < c.head {
+		return n
+	}
+	return c.head + (n-c.head)%c.ring
+}
+
+func (c *capture) write(data []byte) {
+	for len(data) > 0 {
+		at := c.at(c.total)
+		chunk := data[:min(int64(len(data)), c.head+c.ring-at)]
+		if c.file != nil && c.err == nil {
+			_, c.err = c.file.WriteAt(chunk, at)
+		}
+		c.total += int64(len(chunk))
+		data = data[len(chunk):]
+	}
+}
+
+// finish waits for the end of the stream, which is due as its writers are dead, and completes
+// the file.
+func (c *capture) finish(within time.Duration) error {
+	_ = c.pipe.SetReadDeadline(time.Now().Add(within))
+	<-c.done
+	if c.file == nil {
+		return nil
+	}
+	if c.err == nil && c.total > c.head+c.ring {
+		c.err = c.unroll()
+	}
+	if err := errors.Join(c.err, c.file.Close()); err != nil {
+		return fmt.Errorf("output file: %w", err)
+	}
+	return nil
+}
+
+// unroll puts the ring in order, behind the line that says what was overwritten.
+func (c *capture) unroll() error {
+	limit := c.head + c.ring
+	line := fmt.Sprintf(Omission, c.total-limit)
+	if c.head > 0 {
+		last := make([]byte, 1)
+		if _, err := c.file.ReadAt(last, c.head-1); err != nil {
+			return err
+		}
+		if last[0] != '\n' {
+			line = "\n" + line
+		}
+	}
+	rest := make([]byte, len(line), int64(len(line))+c.ring)
+	copy(rest, line)
+	oldest := c.at(c.total)
+	for _, part := range []*io.SectionReader{
+		io.NewSectionReader(c.file, oldest, limit-oldest),
+		io.NewSectionReader(c.file, c.head, oldest-c.head),
+	} {
+		from := len(rest)
+		rest = rest[:from+int(part.Size())]
+		if _, err := io.ReadFull(part, rest[from:]); err != nil {
+			return err
+		}
+	}
+	_, err := c.file.WriteAt(rest, c.head)
+	return err
+}

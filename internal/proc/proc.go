@@ -1,0 +1,314 @@
+// Package proc runs commands so that nothing of them survives: not when the command ends, not
+// when it is interrupted or out of time, and not when the worker that asked for it dies.
+//
+// One supervisor process per active loop does the work. It is this binary, executed once more,
+// in a session of its own: Ctrl-C in the worker's terminal reaches neither it nor its commands.
+// It adopts whatever a command daemonises (it is a child subreaper, so a process that calls
+// setsid twice and drops its parent becomes the supervisor's child), and it knows that the
+// worker is gone by the end of its control socket. There is deliberately no parent-death signal
+// on the supervisor itself: that would kill the one process that can still end the others.
+//
+// The package never decides what a command's outcome means, never retries, never adds to an
+// environment except SUPERVISED_BY, and never reads or keeps anything of a command besides its
+// two output files and its progress file. It is no sandbox: a command that asks somebody else
+// to run things (a container engine, cron, systemd) is out of its reach, except for what Reap
+// finds by working directory.
+//
+// Start reading at [Supervisor.Run], then server.run in command.go, which is the same command
+// seen from the supervisor. end in kill.go is how things are made to end. On macOS, which has
+// no subreaper, daemons are found by their environment instead.
+package proc
+
+import (
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrSupervisorDied is what Run wraps when the supervisor is gone, killed or closed: what came
+// of the command is not known, and Reap ends what may be left of it.
+var ErrSupervisorDied = errors.New("the supervisor died")
+
+const (
+	// DefaultOutputLimit is the OutputLimit of a command that has none.
+	DefaultOutputLimit = 8 << 20
+	// DefaultGrace is the Grace of a command that has none.
+	DefaultGrace = 5 * time.Second
+
+	readyWithin = 30 * time.Second // starting the supervisor, on a host that is busy
+)
+
+// closeWithin is for ending everything and the supervisor itself; a variable for the tests.
+var closeWithin = 2 * killWithin
+
+// Command is one thing to run. Relative paths are relative to the worker's working directory,
+// except Argv[0], which is looked up as a shell would: in Dir if it contains a slash, else in
+// the absolute directories of Env's PATH.
+type Command struct {
+	Argv []string
+	Dir  string
+	// Env is the complete environment; SUPERVISED_BY=<token> is added to it.
+	Env []string
+	// Stdin is the file to read from; "" is /dev/null.
+	Stdin string
+	// Stdout and Stderr are files, created or truncated with mode 0600; "" throws the stream
+	// away. The same path twice is one stream, in the order in which it was written, counted as
+	// stdout.
+	Stdout, Stderr string
+	// OutputLimit bounds each stream in bytes. Of what is longer, the first quarter and the last
+	// three quarters of the limit are kept, with one line between them that says how much was
+	// left out ([Omission]). Until the limit is reached the file can be followed as it grows;
+	// beyond it, it is in order only once Run has returned. A command never blocks, and is never
+	// killed, because it writes a lot.
+	OutputLimit int64
+	// Limit is the active time that the command may take, measured by the supervisor on a clock
+	// that stands still while the host sleeps; 0 is no limit.
+	Limit time.Duration
+	// Spent is what earlier attempts have used of Limit.
+	Spent time.Duration
+	// Grace is what is left to the command between SIGINT and SIGKILL.
+	Grace time.Duration
+	// Progress, if given, is a file that holds Spent plus the time used so far, in milliseconds,
+	// replaced atomically about every second and at the end: what ReadProgress gives to the next
+	// attempt as Spent, should this one be lost.
+	Progress string
+}
+
+// Result is what came of a command. All of it is a verdict about the command.
+type Result struct {
+	ExitCode int    // of the main process; -1 when a signal ended it or it never ran
+	Signal   string // what ended the main process ("SIGKILL"), else ""
+	// TimedOut and Interrupted say who ended it, the Limit or the context; whichever came first.
+	TimedOut, Interrupted bool
+	// Elapsed is the time from the start of the main process to its end, without what it took
+	// the supervisor to clean up.
+	Elapsed time.Duration
+	// Leftover counts the processes, besides the main one, that had to be killed.
+	Leftover int
+	// StdoutBytes and StderrBytes count what was written, kept or not.
+	StdoutBytes, StderrBytes int64
+	// StartError says why the command could not be started (not found, no permission, directory
+	// missing), in words for the person who wrote it; "" when it ran.
+	StartError string
+}
+
+// Supervisor is the worker's handle on a supervisor process.
+type Supervisor struct {
+	token   string
+	cmd     *exec.Cmd
+	control *os.File
+	encode  *gob.Encoder
+	replies chan reply
+	lost    chan struct{} // closed when the control socket has ended
+	exited  chan struct{} // closed when the process has been waited for
+	turn    chan struct{} // held by the Run that is at work
+	lastID  uint64
+	close   func() error
+}
+
+// Start starts a supervisor. Token marks everything that runs under it, so that Reap can find
+// it after even the supervisor was killed; it is visible to other users of the host (ps).
+func Start(token string) (*Supervisor, error) {
+	if os.Args[0] == supervisorName {
+		// Without this check a program that forgets Main would start itself for ever.
+		return nil, errors.New("start supervisor: this program does not call proc.Main first in main or TestMain")
+	}
+	if token == "" || strings.ContainsAny(token, "\x00\n") {
+		return nil, fmt.Errorf("start supervisor: %q is no token", token)
+	}
+	ours, theirs, err := socketpair()
+	if err != nil {
+		return nil, fmt.Errorf("start supervisor: control socket: %w", err)
+	}
+	s := &Supervisor{
+		token: token, control: ours, encode: gob.NewEncoder(ours),
+		replies: make(chan reply, 1),
+		lost:    make(chan struct{}), exited: make(chan struct{}), turn: make(chan struct{}, 1),
+	}
+	s.close = sync.OnceValue(s.end)
+	s.cmd = exec.Command(executable())
+	s.cmd.Args = []string{supervisorName, token, strconv.Itoa(os.Getpid())}
+	// None of the worker's environment, which has secrets in it, and few threads.
+	s.cmd.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none", "GORACE=" + os.Getenv("GORACE")}
+	s.cmd.Dir = "/"
+	s.cmd.ExtraFiles = []*os.File{theirs}
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = s.cmd.Start()
+	theirs.Close()
+	if err != nil {
+		ours.Close()
+		return nil, fmt.Errorf("start supervisor: %w", err)
+	}
+	go s.listen()
+
+	timeout := time.NewTimer(readyWithin)
+	defer timeout.Stop()
+	select {
+	case r := <-s.replies:
+		if r.Error == "" {
+			return s, nil
+		}
+		err = errors.New(r.Error)
+	case <-s.lost:
+		err = ErrSupervisorDied
+	case <-timeout.C:
+		err = fmt.Errorf("no answer within %s; does the program call proc.Main first in main or TestMain?", readyWithin)
+	}
+	s.cmd.Process.Kill()
+	ours.Close()
+	<-s.exited
+	return nil, fmt.Errorf("start supervisor: %w", err)
+}
+
+// Pid is the process ID of the supervisor.
+func (s *Supervisor) Pid() int { return s.cmd.Process.Pid }
+
+// Run runs one command and returns what came of it, when nothing of it is left. When ctx ends,
+// the command's process group and every descendant get SIGINT, then the grace, then SIGKILL,
+// and the result says Interrupted; with a ctx that had ended before, nothing is started and no
+// file is touched. Calls wait for each other: a supervisor runs one command at a time.
+//
+// An error is about the infrastructure (ErrSupervisorDied, an output file that could not be
+// written, a process that SIGKILL does not end) and never a verdict about the command; the
+// result beside it is what is known.
+func (s *Supervisor) Run(ctx context.Context, c Command) (Result, error) {
+	never := Result{ExitCode: -1, Interrupted: true}
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return never, nil
+	}
+	if ctx.Err() != nil {
+		return never, nil
+	}
+	if c.Limit > 0 && c.Spent >= c.Limit {
+		return Result{ExitCode: -1, TimedOut: true}, nil
+	}
+	c, err := c.normalised()
+	if err != nil {
+		return Result{ExitCode: -1}, err
+	}
+	s.lastID++
+	id := s.lastID
+	// A failed write is followed by the end of the socket, which is where it is noticed.
+	_ = s.encode.Encode(request{ID: id, Run: &c})
+
+	interrupt := ctx.Done()
+	var overdue <-chan time.Time
+	for {
+		select {
+		case r := <-s.replies:
+			return r.outcome(c)
+		case <-interrupt:
+			interrupt = nil
+			_ = s.encode.Encode(request{ID: id, Interrupt: true})
+			// A supervisor that somebody stopped must not hold up a halt for ever.
+			overdue = time.After(c.Grace + closeWithin)
+		case <-overdue:
+			s.cmd.Process.Kill()
+		case <-s.lost:
+			select {
+			case r := <-s.replies:
+				return r.outcome(c)
+			default:
+			}
+			return Result{ExitCode: -1}, fmt.Errorf("run %q: %w", c.Argv, ErrSupervisorDied)
+		}
+	}
+}
+
+// Close ends what is running, without any grace, and waits for the supervisor process.
+func (s *Supervisor) Close() error { return s.close() }
+
+func (s *Supervisor) end() error {
+	s.control.Close()
+	timeout := time.NewTimer(closeWithin)
+	defer timeout.Stop()
+	select {
+	case <-s.exited:
+	case <-timeout.C:
+		s.cmd.Process.Kill()
+		<-s.exited
+	}
+	if s.cmd.ProcessState.Success() {
+		return nil
+	}
+	// It was killed, or could not end everything.
+	if _, err := Reap(s.token); err != nil {
+		return fmt.Errorf("close supervisor: %w", err)
+	}
+	return nil
+}
+
+// listen hands on replies until the socket ends, and then collects the process.
+func (s *Supervisor) listen() {
+	decode := gob.NewDecoder(s.control)
+	for {
+		var r reply
+		if err := decode.Decode(&r); err != nil {
+			break
+		}
+		s.replies <- r
+	}
+	close(s.lost)
+	_ = s.cmd.Wait()
+	close(s.exited)
+}
+
+// normalised fills in the defaults and makes paths absolute, as the supervisor stands in /.
+func (c Command) normalised() (Command, error) {
+	if c.OutputLimit <= 0 {
+		c.OutputLimit = DefaultOutputLimit
+	}
+	if c.Grace <= 0 {
+		c.Grace = DefaultGrace
+	}
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return c, fmt.Errorf("run %q: %w", c.Argv, err)
+	}
+	c.Dir = dir
+	for _, path := range []*string{&c.Stdin, &c.Stdout, &c.Stderr, &c.Progress} {
+		if *path == "" {
+			continue
+		}
+		if *path, err = filepath.Abs(*path); err != nil {
+			return c, fmt.Errorf("run %q: %w", c.Argv, err)
+		}
+	}
+	return c, nil
+}
+
+// socketpair returns the two ends of the control socket, neither of which any other child
+// inherits: its end must come with the death of the worker and nothing else.
+func socketpair() (ours, theirs *os.File, err error) {
+	syscall.ForkLock.RLock()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err == nil {
+		unix.CloseOnExec(fds[0])
+		unix.CloseOnExec(fds[1])
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return nil, nil, err
+	}
+	// Non-blocking, so that Close ends a read that waits.
+	if err := unix.SetNonblock(fds[0], true); err != nil {
+		unix.Close(fds[0])
+		unix.Close(fds[1])
+		return nil, nil, err
+	}
+	return os.NewFile(uintptr(fds[0]), "supervisor"), os.NewFile(uintptr(fds[1]), "worker"), nil
+}

@@ -1,0 +1,168 @@
+package proc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// adopting says that orphans become the supervisor's children.
+const adopting = true
+
+// waitAll includes children that were cloned to end without SIGCHLD.
+const waitAll = unix.WALL
+
+// executable is this program even if its file was replaced or removed since.
+func executable() string { return "/proc/self/exe" }
+
+func becomeReaper() error {
+	_ = os.WriteFile("/proc/self/comm", []byte(supervisorName), 0) // it would be "exe"
+	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+}
+
+// closeOnExec keeps from commands the control socket, and whatever else the worker was started
+// with: a lock or a pipe held by a shell far above is no business of a daemon's.
+func closeOnExec() {
+	if unix.CloseRange(controlFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) != nil { // before Linux 5.11
+		unix.CloseOnExec(controlFD)
+	}
+}
+
+func commandAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// supervised returns everything that runs under this supervisor.
+func supervised(string) ([]process, error) {
+	all, err := processes()
+	return descendants(all, os.Getpid()), err
+}
+
+// processes reads the process table. /proc/<pid>/task/<tid>/children would be fewer reads, but
+// is only reliable when all of them are stopped.
+func processes() ([]process, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("read the process table: %w", err)
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, fmt.Errorf("read the process table: %w", err)
+	}
+	all := make([]process, 0, len(names))
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			if p, err := lookUp(pid); err == nil {
+				all = append(all, p)
+			}
+		}
+	}
+	return all, nil
+}
+
+// lookUp parses /proc/<pid>/stat; see proc_pid_stat(5) for the numbers.
+func lookUp(pid int) (process, error) {
+	var buffer [1024]byte
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return process{}, err
+	}
+	n, err := unix.Read(fd, buffer[:])
+	unix.Close(fd)
+	if err != nil {
+		return process{}, err
+	}
+	// The name, in parentheses, may contain anything, so what follows starts at the last one.
+	line := buffer[:n]
+	fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])
+	const first = 3 // the number of fields[0]
+	if len(fields) <= 22-first {
+		return process{}, fmt.Errorf("process %d: cannot read %q", pid, line)
+	}
+	number := func(field int) int {
+		n, _ := strconv.Atoi(string(fields[field-first]))
+		return n
+	}
+	const exiting = 4 // PF_EXITING
+	zombie := bytes.ContainsAny(fields[0], "ZX")
+	start, _ := strconv.ParseUint(string(fields[22-first]), 10, 64)
+	return process{
+		pid: pid, ppid: number(4), pgid: number(5), terminal: number(7) != 0, start: start,
+		// A zombie with threads has only lost its first one.
+		ended:  zombie && number(20) <= 1,
+		ending: zombie || number(9)&exiting != 0,
+	}, nil
+}
+
+// signal reaches exactly the process that was seen, not another one that has its ID now.
+func (p process) signal(sig syscall.Signal) error {
+	fd, err := unix.PidfdOpen(p.pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return err
+	}
+	if err != nil { // an old kernel, a strict container, no descriptor free
+		return unix.Kill(p.pid, sig)
+	}
+	defer unix.Close(fd)
+	if now, err := lookUp(p.pid); err != nil || now.start != p.start {
+		return unix.ESRCH
+	}
+	return unix.PidfdSendSignal(fd, sig, nil, 0)
+}
+
+func environment(pid int) []string {
+	data, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	return strings.Split(string(data), "\x00")
+}
+
+func workingDirectory(pid int) string {
+	dir, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd")
+	return strings.TrimSuffix(dir, " (deleted)")
+}
+
+// endOrphans waits for the supervisors of this token whose worker is dead, and kills those that
+// do not come to an end, which it counts.
+func endOrphans(token string) (killed int, err error) {
+	if token == "" {
+		return 0, nil
+	}
+	all, err := processes()
+	if err != nil {
+		return 0, err
+	}
+	for _, p := range all {
+		line, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/cmdline")
+		args := strings.Split(string(line), "\x00")
+		if len(args) < 3 || args[0] != supervisorName || args[1] != token || args[2] == strconv.Itoa(p.ppid) {
+			continue
+		}
+		_ = p.signal(unix.SIGCONT)
+		if !p.waitFor(orphanWithin) {
+			_ = p.signal(unix.SIGKILL)
+			p.waitFor(killWithin)
+			killed++
+		}
+	}
+	return killed, nil
+}
+
+// waitFor says whether a process, of whoever's, ends within the time.
+func (p process) waitFor(limit time.Duration) bool {
+	for deadline := time.Now().Add(limit); ; time.Sleep(2 * time.Millisecond) {
+		if now, err := lookUp(p.pid); err != nil || now.start != p.start || now.ended {
+			return true
+		}
+		if time.Now().After(deadline) {
+			return false
+		}
+	}
+}

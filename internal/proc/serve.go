@@ -1,0 +1,171 @@
+package proc
+
+import (
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// supervisorName is argv[0] of a supervisor: how Main, Reap and a person with ps know it.
+const supervisorName = "pawl-supervisor"
+
+const controlFD = 3
+
+// request goes from the worker to the supervisor, reply back. They are gobs, not JSON, since
+// arguments, environments and paths are bytes that need not be UTF-8; both ends are the same
+// binary, so there are no versions to agree on.
+type request struct {
+	ID        uint64
+	Run       *Command
+	Interrupt bool // of command ID; for one that has ended meanwhile it means nothing
+}
+
+// reply without an ID says that the supervisor is ready, or why it is not.
+type reply struct {
+	ID     uint64
+	Result Result
+	Error  string
+}
+
+func (r reply) outcome(c Command) (Result, error) {
+	if r.Error != "" {
+		return r.Result, fmt.Errorf("run %q: %s", c.Argv, r.Error)
+	}
+	return r.Result, nil
+}
+
+// Main runs the supervisor if this process was executed as one, and then never returns.
+// Otherwise it does nothing. Call it first in every main and TestMain.
+func Main() {
+	if len(os.Args) != 3 || os.Args[0] != supervisorName {
+		return
+	}
+	os.Exit(serve(os.Args[1]))
+}
+
+// server is the supervisor's side. Everything but the reading of pipes happens on the main
+// goroutine: it alone forks and waits, so no lock is needed and no process ID is ever stale.
+type server struct {
+	token    string
+	requests chan request   // closed when the worker is gone
+	children chan os.Signal // something ended
+	encode   *gob.Encoder
+	buffers  [2][]byte // for copying stdout and stderr, kept between commands
+}
+
+func serve(token string) (code int) {
+	// The parent-death signal of a command comes when the thread that forked it ends. This one
+	// stays until the process does.
+	runtime.LockOSThread()
+	closeOnExec()
+	_ = unix.SetNonblock(controlFD, true)
+	control := os.NewFile(controlFD, "worker")
+
+	s := &server{
+		token:    token,
+		requests: make(chan request),
+		children: make(chan os.Signal, 1),
+		encode:   gob.NewEncoder(control),
+		buffers:  [2][]byte{make([]byte, copyBuffer), make([]byte, copyBuffer)},
+	}
+	signal.Notify(s.children, unix.SIGCHLD)
+	// The worker decides when the supervisor ends, also while a service manager sends SIGTERM to
+	// all at once. Caught and dropped, not ignored: what is ignored stays ignored in the commands.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT,
+		unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGTSTP)
+
+	var ready reply
+	if err := becomeReaper(); err != nil {
+		ready.Error = fmt.Sprintf("become a subreaper: %v", err)
+	}
+	if err := s.encode.Encode(ready); err != nil || ready.Error != "" {
+		return 1
+	}
+	go s.receive(gob.NewDecoder(control))
+
+	defer func() {
+		// Also when something here panicked: nothing may outlive the supervisor.
+		if _, err := s.endAll(&job{}); err != nil || recover() != nil {
+			code = 1
+		}
+	}()
+	for req := range s.requests {
+		if req.Run == nil {
+			continue
+		}
+		result, err := s.run(req.ID, *req.Run)
+		answer := reply{ID: req.ID, Result: result}
+		if err != nil {
+			answer.Error = err.Error()
+		}
+		_ = s.encode.Encode(answer) // a worker that is gone shows as the end of requests
+	}
+	return 0
+}
+
+func (s *server) receive(decode *gob.Decoder) {
+	defer close(s.requests)
+	for {
+		var req request
+		if err := decode.Decode(&req); err != nil {
+			return
+		}
+		s.requests <- req
+	}
+}
+
+// reap collects the children that have ended, the adopted ones too, and says whether there are
+// others. Where orphans are adopted, no children means no descendants either.
+func (s *server) reap(j *job) (others bool) {
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG|waitAll, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil:
+			return false
+		case pid == 0:
+			return true
+		case pid == j.pid:
+			j.exited, j.status, j.elapsed = true, status, time.Since(j.started)
+		}
+	}
+}
+
+// endAll kills every descendant and returns how many there were besides the main process.
+func (s *server) endAll(j *job) (int, error) {
+	if s.reap(j) && j.pid != 0 {
+		// One call stops a whole group, however fast it forks; looking for its members in the
+		// process table while they run may be a race that cannot be won.
+		_ = unix.Kill(-j.pid, unix.SIGSTOP)
+	}
+	killed, err := end(target{
+		find: func() ([]process, error) { return supervised(s.token) },
+		gone: func() (bool, error) {
+			if s.reap(j) {
+				return false, nil
+			}
+			if adopting {
+				return true, nil
+			}
+			left, err := supervised(s.token)
+			return len(left) == 0, err
+		},
+		wait: func(pause time.Duration) {
+			select {
+			case <-s.children:
+			case <-time.After(pause):
+			}
+		},
+		groups: true,
+	})
+	delete(killed, j.pid)
+	return len(killed), err
+}
