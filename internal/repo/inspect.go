@@ -1,0 +1,324 @@
+package repo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+)
+
+// Source is what Inspect found out about the user's repository.
+type Source struct {
+	Path      string   // absolute top level of the working tree
+	Branch    string   // the branch that the loop starts from, without refs/heads/
+	Head      string   // its commit
+	Current   string   // the branch that is checked out, "" when HEAD is detached
+	UserName  string   // as the user's own commits would carry it, "" where none is configured
+	UserEmail string   //
+	Loops     []string // names below refs/heads/pawl/ and refs/pawl-ledger/, sorted: taken
+	Shallow   bool     // the history is cut off, and so will the loop's be
+}
+
+// Identity is the user's, or pawl's own where none is configured.
+func (s Source) Identity() Identity {
+	id := Identity{Name: s.UserName, Email: s.UserEmail}
+	if id.Name == "" || id.Email == "" {
+		return Identity{Name: "pawl", Email: "pawl@localhost"}
+	}
+	return id
+}
+
+// Codes of Precondition.
+const (
+	NoSuchPath      = "no-such-path"
+	NotARepository  = "not-a-repository"
+	NotTrusted      = "not-trusted" // git refuses it: it belongs to another user
+	BareRepository  = "bare-repository"
+	ObjectFormat    = "object-format"
+	NoCommit        = "no-commit"
+	DetachedHead    = "detached-head"
+	NoSuchBranch    = "no-such-branch"
+	UnmergedTree    = "unmerged-tree"
+	DirtyTree       = "dirty-tree"
+	StaleLock       = "stale-lock"
+	NameInTheWay    = "name-in-the-way"
+	dirtyPathsShown = 5
+)
+
+// Precondition is one of P0's conditions on the repository that does not hold.
+type Precondition struct {
+	Code  string   // one of the constants above
+	What  string   // what is the case
+	Do    string   // what the user can do about it
+	Paths []string // the first few files that are the reason, as they are (Quote them)
+}
+
+func (e *Precondition) Error() string { return e.What + "; " + e.Do }
+
+// rootFiles are pawl's own names in a working tree's root. They are never part of a change and
+// never make a tree dirty: the results' copy, the stop request, and the lock of P0.
+var rootFiles = []string{"loop-results.tsv", "loop-stop", "loop-results.tsv.lock"}
+
+// Inspect checks what P0 asks of the user's repository and changes nothing in it. The error is a
+// *Precondition where a condition does not hold, a *GitError where git failed.
+//
+// base is the branch to start from, "" the one that is checked out. The tree has to be clean,
+// and HEAD on a branch, only when the loop starts from what is checked out: another branch's
+// tree is in its commit. loopRef is the branch that the loop will have (refs/heads/pawl/<loop>),
+// "" to leave that check out. That it exists already is no error, see Source.Loops.
+func Inspect(ctx context.Context, path, base, loopRef string) (Source, error) {
+	in := inspector{ctx: ctx}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return Source{}, err
+	}
+	if fi, err := os.Stat(abs); errors.Is(err, fs.ErrNotExist) || err == nil && !fi.IsDir() {
+		return Source{}, &Precondition{Code: NoSuchPath, What: fmt.Sprintf("there is no folder %s", Quote(abs)),
+			Do: "give the path of a git repository as repo.path"}
+	} else if err != nil {
+		return Source{}, err
+	}
+	in.dir = abs
+	s := Source{}
+	if s.Path, err = in.toplevel(); err != nil {
+		return Source{}, err
+	}
+	in.dir = s.Path
+	for _, step := range []func(*Source) error{
+		in.format,
+		func(s *Source) error { return in.branch(s, base) },
+		func(s *Source) error { return in.names(s, loopRef) },
+		in.lock,
+		in.clean,
+		in.identity,
+	} {
+		if err := step(&s); err != nil {
+			return Source{}, err
+		}
+	}
+	return s, nil
+}
+
+// inspector runs git in the user's repository as the user would, with their configuration (it
+// says what is ignored and who they are), but read only and without starting a monitor.
+type inspector struct {
+	ctx context.Context
+	dir string
+}
+
+func (in *inspector) git(args ...string) (string, error) {
+	c := call{dir: in.dir, plain: true, user: true, args: append([]string{"-c", "core.fsmonitor=false", "-c", "core.untrackedCache=keep"}, args...)}
+	out, err := c.run(in.ctx)
+	var ge *GitError
+	if errors.As(err, &ge) {
+		ge.Args = args
+	}
+	// Not TrimSpace: a path can end in a space or a newline.
+	return strings.TrimSuffix(string(out), "\n"), err
+}
+
+func (in *inspector) toplevel() (string, error) {
+	top, err := in.git("rev-parse", "--show-toplevel")
+	if err == nil && top != "" {
+		return top, nil
+	}
+	var ge *GitError
+	if err != nil && (!errors.As(err, &ge) || ge.Err != nil) {
+		return "", err
+	}
+	switch bare, _ := in.git("rev-parse", "--is-bare-repository"); {
+	case bare == "true":
+		return "", &Precondition{Code: BareRepository, What: fmt.Sprintf("%s is a bare repository", Quote(in.dir)),
+			Do: "give it as repo.url, or a clone of it as repo.path"}
+	case ge != nil && strings.Contains(ge.Stderr, "dubious ownership"):
+		return "", &Precondition{Code: NotTrusted, What: fmt.Sprintf("git does not trust %s: it belongs to another user", Quote(in.dir)),
+			Do: "run git config --global --add safe.directory with its path if you trust it"}
+	case ge != nil && !strings.Contains(ge.Stderr, "not a git repository") && !strings.Contains(ge.Stderr, "must be run in a work tree"):
+		return "", err
+	}
+	return "", &Precondition{Code: NotARepository, What: fmt.Sprintf("%s is not in a git repository", Quote(in.dir)),
+		Do: "run git init, commit what is there, and start again"}
+}
+
+func (in *inspector) format(s *Source) error {
+	out, err := in.git("rev-parse", "--show-object-format", "--is-shallow-repository")
+	if err != nil {
+		return err
+	}
+	format, shallow, _ := strings.Cut(out, "\n")
+	if format != "sha1" {
+		return &Precondition{Code: ObjectFormat, What: fmt.Sprintf("the repository's object format is %s", Quote(format)),
+			Do: "use a repository with SHA-1 objects; pawl knows no other yet"}
+	}
+	s.Shallow = shallow == "true"
+	return nil
+}
+
+func (in *inspector) branch(s *Source, base string) error {
+	head, err := in.git("symbolic-ref", "-q", "HEAD")
+	if err != nil && !exited(err, 1) {
+		return err
+	}
+	s.Current, _ = strings.CutPrefix(head, "refs/heads/")
+	if base == "" {
+		if head == "" {
+			return &Precondition{Code: DetachedHead, What: "HEAD is detached: no branch is checked out",
+				Do: "check out the branch to start from, or name it as repo.base"}
+		}
+		base = s.Current
+	}
+	s.Branch = strings.TrimPrefix(base, "refs/heads/")
+	if err := checkBranch(s.Branch); err != nil {
+		return &Precondition{Code: NoSuchBranch, What: fmt.Sprintf("%s is not a branch's name", Quote(s.Branch)),
+			Do: "name an existing branch as repo.base"}
+	}
+	s.Head, err = in.git("rev-parse", "-q", "--verify", "refs/heads/"+s.Branch+"^{commit}")
+	switch {
+	case err == nil && isHash(s.Head):
+		return nil
+	case err != nil && !exited(err, 1):
+		return err
+	case s.Branch == s.Current:
+		return &Precondition{Code: NoCommit, What: fmt.Sprintf("branch %s has no commit yet", Quote(s.Branch)),
+			Do: "commit what is there, and start again"}
+	}
+	return &Precondition{Code: NoSuchBranch, What: fmt.Sprintf("there is no branch %s", Quote(s.Branch)),
+		Do: "name an existing branch as repo.base"}
+}
+
+// names looks for what would keep the loop's refs from being created: git keeps refs as files
+// in folders, so refs/heads/pawl and refs/heads/pawl/x exclude each other.
+func (in *inspector) names(s *Source, loopRef string) error {
+	if loopRef != "" {
+		if err := checkRef(loopRef); err != nil {
+			return err
+		}
+	}
+	out, err := in.git("for-each-ref", "--format=%(refname)", "refs/heads/pawl", "refs/pawl-ledger")
+	if err != nil {
+		return err
+	}
+	taken := map[string]bool{}
+	for _, ref := range strings.Fields(out) { // a ref has no white space in its name
+		inTheWay := ref == "refs/heads/pawl" || ref == "refs/pawl-ledger"
+		if loop, ok := strings.CutPrefix(loopRef, "refs/heads/pawl/"); ok {
+			inTheWay = inTheWay || strings.HasPrefix(ref, loopRef+"/") || strings.HasPrefix(ref, "refs/pawl-ledger/"+loop+"/") ||
+				strings.HasPrefix(loopRef, ref+"/")
+		}
+		if inTheWay {
+			short := strings.TrimPrefix(ref, "refs/heads/")
+			return &Precondition{Code: NameInTheWay, What: fmt.Sprintf("the branch %s is in the way of the loop's own", Quote(short)),
+				Do: fmt.Sprintf("rename it (git branch -m %s <other name>), or give the loop another name", Quote(short))}
+		}
+		for _, below := range []string{"refs/heads/pawl/", "refs/pawl-ledger/"} {
+			if name, ok := strings.CutPrefix(ref, below); ok {
+				taken[name] = true
+			}
+		}
+	}
+	for name := range taken {
+		s.Loops = append(s.Loops, name)
+	}
+	sort.Strings(s.Loops)
+	return nil
+}
+
+func (in *inspector) lock(*Source) error {
+	lock := filepath.Join(in.dir, "loop-results.tsv.lock")
+	if _, err := os.Lstat(lock); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return &Precondition{Code: StaleLock, What: "loop-results.tsv.lock exists: another tool's loop runs here or died here",
+		Do: "make sure that none runs, then remove it", Paths: []string{"loop-results.tsv.lock"}}
+}
+
+func (in *inspector) clean(s *Source) error {
+	if s.Branch != s.Current {
+		return nil
+	}
+	out, err := in.git("status", "--porcelain", "-z", "--untracked-files=normal", "--no-renames")
+	if err != nil {
+		return err
+	}
+	var dirty, unmerged []string
+	for _, rec := range bytes.Split([]byte(out), []byte{0}) {
+		if len(rec) < 4 {
+			continue
+		}
+		xy, path := string(rec[:2]), string(rec[3:])
+		switch xy {
+		case "DD", "AU", "UD", "UA", "DU", "AA", "UU":
+			unmerged = append(unmerged, path)
+		default:
+			if !isRootFile(path) {
+				dirty = append(dirty, path)
+			}
+		}
+	}
+	if len(unmerged) > 0 {
+		return &Precondition{Code: UnmergedTree, What: "a merge is not finished: " + some(unmerged),
+			Do: "resolve and commit it, or abort it", Paths: firstOf(unmerged)}
+	}
+	if len(dirty) > 0 {
+		return &Precondition{Code: DirtyTree, What: "the working tree is not clean: " + some(dirty),
+			Do: "commit or stash what is there (git stash -u)", Paths: firstOf(dirty)}
+	}
+	return nil
+}
+
+func isRootFile(path string) bool {
+	for _, f := range rootFiles {
+		if path == f {
+			return true
+		}
+	}
+	return false
+}
+
+func firstOf(paths []string) []string { return paths[:min(len(paths), dirtyPathsShown)] }
+
+func some(paths []string) string {
+	var quoted []string
+	for _, p := range firstOf(paths) {
+		quoted = append(quoted, Quote(p))
+	}
+	text := strings.Join(quoted, ", ")
+	if more := len(paths) - len(quoted); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+func (in *inspector) identity(s *Source) error {
+	out, err := in.git("config", "-z", "--get-regexp", `^(user|author)\.(name|email)$`)
+	if err != nil && !exited(err, 1) { // 1: none
+		return err
+	}
+	rank := map[string]int{}
+	for _, rec := range strings.Split(out, "\x00") {
+		key, value, _ := strings.Cut(rec, "\n")
+		section, field, _ := strings.Cut(key, ".")
+		r := 1
+		if section == "author" { // wins over user.* wherever it stands
+			r = 2
+		}
+		if value == "" || r < rank[field] {
+			continue
+		}
+		rank[field] = r
+		switch field {
+		case "name":
+			s.UserName = value
+		case "email":
+			s.UserEmail = value
+		}
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Entry is one commit of a loop's ledger. Its first parent is the entry before it, its second
+// the code head it stands for (the first entry has only that), so that the ledger keeps the code
+// alive and each hash covers everything before it. Its tree holds the loop's files.
+type Entry struct {
+	Ref   string // refs/pawl-ledger/<loop>
+	Prev  string // the entry before, "" for the first
+	Code  string // the code head
+	Files map[string][]byte
+	// Files replaces what it names, nil removes it; everything else is as in Prev. Names are
+	// made of letters, digits, '.', '_', '-' and '/'.
+	Message string
+	Time    time.Time
+	Author  Identity
+}
+
+func (e Entry) check() error {
+	if err := checkRef(e.Ref); err != nil {
+		return err
+	}
+	if e.Prev != "" && !isHash(e.Prev) {
+		return checkHashes(e.Prev)
+	}
+	if !isHash(e.Code) {
+		return fmt.Errorf("repo: a ledger entry needs the code head it stands for, not %s", Quote(e.Code))
+	}
+	for name := range e.Files {
+		if err := checkLedgerName(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkLedgerName(name string) error {
+	ok := name != "" && name[0] != '/' && name[0] != '.' && name[0] != '-'
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-' || c == '/')
+	}
+	if !ok {
+		return fmt.Errorf("repo: %s cannot be a file in a ledger", Quote(name))
+	}
+	return nil
+}
+
+// Append adds an entry by compare-and-swap: where Ref is at Prev it advances; where it is at
+// this very entry already nothing happens; anywhere else (advanced by another host, cut back,
+// deleted) nothing happens and the error is *Fenced.
+func (s *Store) Append(ctx context.Context, e Entry) (string, error) {
+	r, err := s.Transact(ctx, Tx{Entry: func(string) (Entry, error) { return e, nil }})
+	return r.Entry, err
+}
+
+// ReadLedger reads files of one entry. One that the entry does not have is absent from the map.
+func (s *Store) ReadLedger(ctx context.Context, commit string, files ...string) (map[string][]byte, error) {
+	if err := checkHashes(commit); err != nil {
+		return nil, err
+	}
+	var m map[string][]byte
+	err := s.batch(ctx, func(b *batch) (err error) {
+		m, err = b.ledgerFiles(commit, files)
+		return err
+	})
+	return m, err
+}
+
+func (b *batch) ledgerFiles(commit string, files []string) (map[string][]byte, error) {
+	m := make(map[string][]byte, len(files))
+	for _, name := range files {
+		if err := checkLedgerName(name); err != nil {
+			return nil, err
+		}
+		_, kind, content, err := b.get(commit+":"+name, -1)
+		switch {
+		case errors.Is(err, ErrNotFound):
+			// An absent commit and an absent file look the same here.
+			if _, err := b.commit(commit); err != nil {
+				return nil, err
+			}
+		case err != nil:
+			return nil, err
+		case kind == "blob":
+			m[name] = content
+		}
+	}
+	return m, nil
+}
+
+// LedgerCommit is an entry as it is stored.
+type LedgerCommit struct {
+	Commit  string
+	Prev    string // "" for the first
+	Code    string
+	Time    time.Time
+	Message string
+	Files   map[string][]byte // those that were asked for
+}
+
+// LedgerHistory returns the entries up to head, oldest first, with the files asked for. What it
+// reads is what the hashes cover; that head is the right one, only its caller can know.
+func (s *Store) LedgerHistory(ctx context.Context, head string, files ...string) ([]LedgerCommit, error) {
+	if err := checkHashes(head); err != nil {
+		return nil, err
+	}
+	var all []LedgerCommit
+	err := s.batch(ctx, func(b *batch) error {
+		for id := head; id != ""; {
+			c, err := b.commit(id)
+			if err != nil {
+				return err
+			}
+			l := LedgerCommit{Commit: id, Time: c.Time, Message: c.Message}
+			switch len(c.Parents) {
+			case 1:
+				l.Code = c.Parents[0]
+			case 2:
+				l.Prev, l.Code = c.Parents[0], c.Parents[1]
+			default:
+				return fmt.Errorf("repo: %s is not a ledger entry: it has %d parents", id, len(c.Parents))
+			}
+			if l.Files, err = b.ledgerFiles(id, files); err != nil {
+				return err
+			}
+			all = append(all, l)
+			id = l.Prev
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, j := 0, len(all)-1; i < j; i, j = i+1, j-1 {
+		all[i], all[j] = all[j], all[i]
+	}
+	return all, nil
+}

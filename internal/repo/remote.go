@@ -1,0 +1,180 @@
+package repo
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// remoteCall is a git process in the store that talks to another repository, with the user's
+// own configuration for that: credentials, proxies, ssh, safe.directory.
+func (s *Store) remoteCall(args ...string) *call {
+	c := s.call(args...)
+	c.user = true
+	// No transport that runs a command of the address's choosing, whatever the user's
+	// configuration allows.
+	c.env = append(c.env, "GIT_ALLOW_PROTOCOL=file:git:http:https:ssh")
+	return c
+}
+
+// checkAddress keeps an address from being taken for an option.
+func checkAddress(address string) error {
+	if address == "" || strings.HasPrefix(address, "-") || strings.ContainsAny(address, "\x00\n") {
+		return fmt.Errorf("repo: %s is not a repository's path or URL", Quote(address))
+	}
+	return nil
+}
+
+// isLocal reports whether git will take an address for a path on this host.
+func isLocal(address string) bool {
+	if strings.Contains(address, "://") {
+		return false
+	}
+	_, err := os.Stat(address)
+	return err == nil
+}
+
+// Fetch copies a branch's commit and everything that it needs into the store and returns it.
+// source is a path or URL; the objects are copies, and no tags come with them.
+func (s *Store) Fetch(ctx context.Context, source, branch string) (commit string, err error) {
+	if err := checkAddress(source); err != nil {
+		return "", err
+	}
+	branch = strings.TrimPrefix(branch, "refs/heads/")
+	if err := checkBranch(branch); err != nil {
+		return "", err
+	}
+	if isLocal(source) {
+		if source, err = filepath.Abs(source); err != nil {
+			return "", err
+		}
+	}
+	// A ref of its own for each source and branch keeps the objects, and branches called "a" and
+	// "a/b" (one now, the other later) do not exclude each other.
+	sum := sha256.Sum256([]byte(source + "\x00" + branch))
+	ref := "refs/pawl-source/" + hex.EncodeToString(sum[:8])
+
+	// Two fetches of the same branch would fail on each other's ref lock. Not the store's lock:
+	// other loops go on while a network is slow.
+	lock, err := lockFile(ctx, filepath.Join(s.dir, "pawl-fetch.lock"))
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close()
+	if err := s.dropStaleLock(ref); err != nil {
+		return "", err
+	}
+	_, err = s.remoteCall("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
+		"--no-recurse-submodules", "--no-write-commit-graph", "--no-prune",
+		"--update-shallow", // a shallow clone is a common thing in CI; the store becomes one too
+		"--refmap=", "--", source, "+refs/heads/"+branch+":"+ref).run(ctx)
+	if err != nil {
+		return "", err
+	}
+	commit, err = s.Ref(ctx, ref)
+	if err == nil && commit == "" {
+		err = fmt.Errorf("repo: fetching %s from %s left no commit", Quote(branch), Quote(source))
+	}
+	return commit, err
+}
+
+// Kinds of Refused.
+const (
+	RefusedNonFastForward = "non-fast-forward" // the ref there is ahead or elsewhere: with a ledger, another host
+	RefusedCheckedOut     = "checked-out"      // the branch is checked out there
+	RefusedHook           = "hook"             // a hook said no
+	RefusedOther          = "other"            // a name in the way, a locked ref, a protected branch
+)
+
+// Refused says that the other repository was reached and did not take a ref. It is no failure of
+// infrastructure: the loop goes on, says so, and tries again with the next push.
+type Refused struct {
+	Ref    string // there
+	Kind   string // one of the constants above
+	Reason string // as git put it
+	Stderr string // what the other side said
+}
+
+func (e *Refused) Error() string {
+	do := map[string]string{
+		RefusedNonFastForward: "the ref has been moved there",
+		RefusedCheckedOut:     "check out another branch there",
+		RefusedHook:           "a hook there refuses it",
+	}[e.Kind]
+	if do != "" {
+		do = "; " + do
+	}
+	return fmt.Sprintf("%s was not taken: %s%s", e.Ref, e.Reason, do)
+}
+
+// Push updates refs in another repository, each only forwards (a refspec beginning with '+', or
+// one that deletes, is an error). The error is *Refused where the other side was reached and
+// refused a ref, else *GitError. Refs that were not refused have been updated.
+func (s *Store) Push(ctx context.Context, to string, refspecs ...string) error {
+	if err := checkAddress(to); err != nil {
+		return err
+	}
+	for _, spec := range refspecs {
+		src, dst, ok := strings.Cut(spec, ":")
+		if !ok {
+			dst = src
+		}
+		if err := errors.Join(checkRev(src), checkRef(dst)); err != nil {
+			return err
+		}
+	}
+	args := []string{"push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"}
+	if isLocal(to) {
+		abs, err := filepath.Abs(to)
+		if err != nil {
+			return err
+		}
+		to = abs
+		// Taking a push is no reason to repack the user's repository.
+		args = append(args, "--receive-pack=git -c receive.autogc=false -c gc.auto=0 -c maintenance.auto=false receive-pack")
+	}
+	c := s.remoteCall(append(append(args, "--", to), refspecs...)...)
+	out, err := c.run(ctx)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	var ge *GitError
+	stderr := ""
+	if errors.As(err, &ge) {
+		stderr = ge.Stderr
+	}
+	if r := parseRefused(out); r != nil {
+		r.Stderr = stderr
+		return r
+	}
+	return err
+}
+
+// parseRefused reads `git push --porcelain`: "<flag>\t<from>:<to>\t<summary> (<reason>)".
+func parseRefused(out []byte) *Refused {
+	for line := range bytes.Lines(out) {
+		f := strings.SplitN(strings.TrimRight(string(line), "\n"), "\t", 3)
+		if len(f) != 3 || f[0] != "!" {
+			continue
+		}
+		_, ref, _ := strings.Cut(f[1], ":")
+		r := &Refused{Ref: ref, Reason: f[2], Kind: RefusedOther}
+		has := func(s string) bool { return strings.Contains(f[2], s) }
+		switch {
+		case has("non-fast-forward"), has("fetch first"), has("stale info"), has("needs force"), has("already exists"):
+			r.Kind = RefusedNonFastForward
+		case has("checked out"):
+			r.Kind = RefusedCheckedOut
+		case has("hook"):
+			r.Kind = RefusedHook
+		}
+		return r
+	}
+	return nil
+}

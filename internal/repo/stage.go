@@ -1,0 +1,353 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+)
+
+// Change is what a tree differs from a commit by, taken into the store.
+type Change struct {
+	Tree       string // the resulting tree's ID: what Commit makes a commit of
+	Files      []FileChange
+	Violations []Unaddable // not empty: the change cannot be committed, and Files lacks these
+}
+
+// Empty reports whether nothing was changed.
+func (c Change) Empty() bool { return len(c.Files) == 0 && len(c.Violations) == 0 }
+
+// Unaddable is something in the tree that a commit cannot hold or must not.
+type Unaddable struct {
+	Path string // as it is; "." for the whole tree
+	Why  string // for people
+}
+
+// Stage takes what the tree differs from head by into the store's objects, without committing:
+// everything that is not ignored, as `git add -A` would, but with the store's git directory and
+// an index of pawl's own. Whatever state the agent left the tree's own .git in (its own commits,
+// another branch, a conflict, nothing at all) makes no difference.
+//
+// What git cannot or must not take (a nested repository, a FIFO, an unreadable file) is no error
+// but a violation.
+func (t *Tree) Stage(ctx context.Context, head string) (Change, error) {
+	if err := checkHashes(head); err != nil {
+		return Change{}, err
+	}
+	lock, err := t.lock(ctx)
+	if err != nil {
+		return Change{}, err
+	}
+	defer lock.Close()
+	st := t.loadState()
+	root, err := t.open(st)
+	if err != nil {
+		return Change{}, err
+	}
+	if root == nil {
+		return Change{Violations: []Unaddable{{Path: ".", Why: "the working tree was removed, replaced or made unreadable"}}}, nil
+	}
+	defer root.Close()
+	s := staging{t: t, lock: lock, root: root, head: head}
+	c, err := s.run(ctx)
+	if err != nil || c.Tree == "" {
+		return c, err
+	}
+	if err := t.noteIndex(&st, c.Tree); err != nil {
+		return Change{}, err
+	}
+	return c, t.saveState(st)
+}
+
+type staging struct {
+	t    *Tree
+	lock *os.File
+	root *folder
+	head string
+
+	ix         *index
+	attributes bool // there is a .gitattributes somewhere
+	excluded   []string
+	violations []Unaddable
+}
+
+func (s *staging) run(ctx context.Context) (Change, error) {
+	if err := s.survey(ctx); err != nil {
+		return Change{}, err
+	}
+	if done, err := s.add(ctx); err != nil || done {
+		return Change{Violations: s.violations}, err
+	}
+	c, err := s.diff(ctx)
+	if err != nil {
+		return Change{}, err
+	}
+	if again, err := s.dropConversions(ctx, c.Files); err != nil {
+		return Change{}, err
+	} else if again {
+		if c, err = s.diff(ctx); err != nil {
+			return Change{}, err
+		}
+	}
+	for _, f := range c.Files {
+		if f.OldMode == modeGitlink || f.NewMode == modeGitlink {
+			s.violate(f.Path, "a submodule was added, removed or moved")
+		}
+	}
+	c.Violations = s.violations
+	return c, s.t.store.readTargets(ctx, c.Files)
+}
+
+func (s *staging) violate(path, why string) {
+	for _, v := range s.violations {
+		if v.Path == path {
+			return
+		}
+	}
+	s.violations = append(s.violations, Unaddable{Path: path, Why: why})
+}
+
+// survey looks for what git must not be let near, before any git runs. In a folder with a .git,
+// git would ask that repository about itself, and its config is the agent's.
+func (s *staging) survey(ctx context.Context) (err error) {
+	if s.ix, err = readIndex(s.t.indexPath()); err != nil {
+		// The index is only a cache, but it says where head has submodules.
+		if _, err := s.t.call(s.lock, "read-tree", "--reset", s.head).run(ctx); err != nil {
+			return err
+		}
+		if s.ix, err = readIndex(s.t.indexPath()); err != nil {
+			return err
+		}
+	}
+	entries, err := walk(s.root, false, func(string) bool { return false })
+	if err != nil {
+		return err
+	}
+	var odd, submodules []string
+	why := map[string]string{}
+	note := func(p, w string) {
+		if _, ok := why[p]; !ok {
+			odd = append(odd, p)
+			why[p] = w
+		}
+	}
+	for _, f := range entries {
+		dir, name := path.Dir(f.path), path.Base(f.path)
+		if name == ".git" && s.ix.entries[dir].isGitlink() {
+			submodules = append(submodules, dir) // setup may have checked it out
+			continue
+		}
+		if inAny(s.ix.links, f.path) {
+			continue // git looks at nothing else in a submodule's folder
+		}
+		switch {
+		case name == ".git":
+			note(dir, "a nested git repository")
+		case f.kind == isOther:
+			note(f.path, "neither a file nor a folder nor a symlink")
+		case f.shut != "":
+			note(f.path, f.shut)
+		case name == ".gitattributes":
+			s.attributes = true
+		}
+	}
+	if len(submodules) > 0 {
+		if err := s.submodules(ctx, submodules); err != nil {
+			return err
+		}
+	}
+	if len(odd) == 0 {
+		return nil
+	}
+	ignored, err := s.t.ignored(ctx, odd, s.lock)
+	if err != nil {
+		return err
+	}
+	for _, p := range odd {
+		if !ignored[p] {
+			s.violate(p, why[p])
+			s.excluded = append(s.excluded, p)
+		}
+	}
+	return nil
+}
+
+// submodules checks those that are checked out. ls-files compares their HEAD with the index by
+// reading files; git add and git status would run git in them.
+func (s *staging) submodules(ctx context.Context, paths []string) error {
+	s.excluded = append(s.excluded, paths...)
+	c := s.t.call(s.lock, append([]string{"ls-files", "-z", "--modified", "--"}, paths...)...)
+	c.env = append(c.env, "GIT_LITERAL_PATHSPECS=1")
+	out, err := c.run(ctx)
+	for p := range strings.SplitSeq(string(out), "\x00") {
+		if p != "" {
+			s.violate(p, "a submodule was added, removed or moved")
+		}
+	}
+	return err
+}
+
+// add brings the index up to the tree; done if no more can be said than the violations.
+func (s *staging) add(ctx context.Context) (done bool, err error) {
+	add := func(args ...string) error {
+		c := s.t.call(s.lock, append([]string{"add", "--all"}, args...)...)
+		if len(s.excluded) > 0 {
+			c.args = append(c.args, "--pathspec-from-file=-", "--pathspec-file-nul")
+			c.stdin = strings.NewReader(".\x00:(top,literal,exclude)" + strings.Join(s.excluded, "\x00:(top,literal,exclude)") + "\x00")
+		}
+		_, err := c.run(ctx)
+		return err
+	}
+	if err = add(); err == nil {
+		return false, nil
+	}
+	var ge *GitError
+	if !errors.As(err, &ge) || ge.Err != nil {
+		return false, err
+	}
+	if _, rest, ok := strings.Cut(ge.Stderr, "failed to encode '"); ok {
+		// A .gitattributes names an encoding that the file is not in; git does not go on then.
+		p, _, _ := strings.Cut(rest, "' from ")
+		s.violate(p, "its content is not in the encoding that .gitattributes names for it")
+		return true, nil
+	}
+	// Take what can be taken; what is left is what git refuses. Whether that is the tree's fault
+	// or the store's (a full disk) has to be seen from the file itself.
+	retryErr := add("--ignore-errors")
+	if retryErr == nil {
+		return false, nil
+	}
+	refusesNames := strings.Contains(ge.Stderr, "invalid path")
+	if errors.As(retryErr, &ge) {
+		refusesNames = refusesNames || strings.Contains(ge.Stderr, "invalid path")
+	}
+	out, lsErr := s.t.call(s.lock, "ls-files", "-z", "--others", "--modified", "--exclude-standard").run(ctx)
+	if lsErr != nil {
+		return false, errors.Join(err, lsErr)
+	}
+	explained := false
+	for p := range strings.SplitSeq(string(out), "\x00") {
+		if p == "" || s.isExcluded(p) {
+			continue
+		}
+		switch {
+		case s.unreadable(p):
+			s.violate(p, "a file that cannot be read")
+		case refusesNames:
+			s.violate(strings.TrimSuffix(p, "/"), "a name that git refuses")
+		default:
+			return false, err
+		}
+		explained = true
+	}
+	if !explained {
+		return false, err
+	}
+	return false, nil
+}
+
+func (s *staging) isExcluded(p string) bool {
+	p = strings.TrimSuffix(p, "/")
+	for _, x := range s.excluded {
+		if p == x || strings.HasPrefix(p, x+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *staging) unreadable(p string) bool {
+	f, err := s.root.openFile(p)
+	if err == nil {
+		_ = f.Close()
+	}
+	return errors.Is(err, unix.EACCES)
+}
+
+// diff writes the tree and compares it with head. The comparison does not see the tree's files:
+// an attribute must not decide which lines count (see storeAttributes).
+func (s *staging) diff(ctx context.Context) (Change, error) {
+	var c Change
+	g, ctx := errgroup.WithContext(ctx)
+	withIndex := func(args ...string) *call {
+		c := s.t.store.call(args...)
+		c.env = append(c.env, "GIT_INDEX_FILE="+s.t.indexPath())
+		c.lock = s.lock
+		return c
+	}
+	g.Go(func() error {
+		out, err := withIndex("write-tree").run(ctx)
+		if err != nil {
+			return err
+		}
+		c.Tree = strings.TrimSpace(string(out))
+		return checkHashes(c.Tree)
+	})
+	g.Go(func() error {
+		out, err := withIndex(append(append([]string{"diff-index", "--cached"}, diffFormat...), s.head, "--")...).run(ctx)
+		if err != nil {
+			return err
+		}
+		c.Files, err = parseChanges(out)
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return Change{}, err
+	}
+	return c, nil
+}
+
+// dropConversions takes out of the index what only looks changed. Where .gitattributes asks for
+// conversions that the commit's own files never went through (say, line ends that were committed
+// as they are), `git add` converts every such file that was so much as touched, and a loop would
+// be told that it changed files out of its scope. A file whose bytes are the commit's is not a
+// change.
+func (s *staging) dropConversions(ctx context.Context, files []FileChange) (bool, error) {
+	if !s.attributes {
+		return false, nil
+	}
+	var info strings.Builder
+	for _, f := range files {
+		if f.Status != 'M' || f.NewMode == modeLink || f.NewMode == modeGitlink || f.OldBlob == f.NewBlob {
+			continue
+		}
+		id, err := s.blobID(f.Path)
+		if err != nil {
+			return false, err
+		}
+		if id == f.OldBlob {
+			fmt.Fprintf(&info, "%s %s\t%s\x00", f.NewMode, f.OldBlob, f.Path)
+		}
+	}
+	if info.Len() == 0 {
+		return false, nil
+	}
+	c := s.t.call(s.lock, "update-index", "-z", "--index-info")
+	c.stdin = strings.NewReader(info.String())
+	_, err := c.run(ctx)
+	return true, err
+}
+
+// blobID is the object ID that a file's bytes as they are would have.
+func (s *staging) blobID(p string) (string, error) {
+	f, err := s.root.openFile(p)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	h := newObjectHash("blob", fi.Size())
+	if _, err := io.Copy(h, io.LimitReader(f, fi.Size())); err != nil {
+		return "", err
+	}
+	return sumText(h), nil
+}

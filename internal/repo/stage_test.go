@@ -1,0 +1,387 @@
+package repo_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/repo"
+)
+
+func TestNoChangeIsNoChange(t *testing.T) {
+	b := newBed(t, variedFiles)
+	desk := b.tree("desk", b.base)
+	write(t, desk.Dir+"/loop-results.tsv", "x")
+	write(t, desk.Dir+"/loop-stop", "x")
+	require.NoError(t, os.Chtimes(desk.Dir+"/a.txt", when, when))
+	require.NoError(t, os.Chmod(desk.Dir+"/a.txt", 0o600))
+	require.NoError(t, os.Mkdir(desk.Dir+"/emptyfolder", 0o755))
+	c := b.stage(desk, b.base)
+	assert.True(t, c.Empty())
+	assert.Equal(t, b.storeGit("rev-parse", b.base+"^{tree}"), c.Tree)
+}
+
+func TestStageTakesWhatGitAddWould(t *testing.T) {
+	b := newBed(t, someFiles)
+	desk := b.tree("desk", b.base)
+	write(t, desk.Dir+"/x.log", "ignored")
+	write(t, desk.Dir+"/build/out", "ignored")
+	write(t, desk.Dir+"/src/loop-stop", "only pawl's own in the root are")
+	write(t, desk.Dir+"/new/file", "new")
+	c := b.stage(desk, b.base)
+	assert.Equal(t, []string{"new/file", "src/loop-stop"}, paths(c.Files))
+	assert.Equal(t, []string{"new/file", "src/loop-stop"}, paths(must(b.store.Changes(ctx, b.base, c.Tree))), "the tree is in the store")
+
+	// .gitignore is a file like any other.
+	write(t, desk.Dir+"/.gitignore", "new/\n")
+	c = b.stage(desk, b.base)
+	assert.Equal(t, []string{".gitignore", "build/out", "src/loop-stop", "x.log"}, paths(c.Files))
+}
+
+func paths(files []repo.FileChange) []string {
+	var p []string
+	for _, f := range files {
+		p = append(p, f.Path)
+	}
+	return p
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func TestWeirdNamesSurviveTheWholeWay(t *testing.T) {
+	b := newBed(t, someFiles)
+	desk, jdg := b.tree("desk", b.base), b.tree("judge", b.base)
+	for _, n := range weirdNames {
+		write(t, filepath.Join(desk.Dir, n), n)
+		write(t, filepath.Join(desk.Dir, "in", n, n), n)
+	}
+	head := b.commit(desk, b.base)
+	b.restore(jdg, head, judge)
+	assert.Equal(t, listing(t, desk.Dir), listing(t, jdg.Dir))
+	for _, n := range weirdNames {
+		write(t, filepath.Join(desk.Dir, "in", n, n), "changed")
+		write(t, filepath.Join(jdg.Dir, "junk", n, n), "junk")
+		require.NoError(t, os.Remove(filepath.Join(desk.Dir, n)))
+		require.NoError(t, os.Mkdir(filepath.Join(desk.Dir, n), 0o755))
+		write(t, filepath.Join(desk.Dir, n, n), "other")
+	}
+	assert.Len(t, b.stage(desk, head).Files, 3*len(weirdNames))
+	b.restore(desk, head, repo.RestoreOptions{})
+	b.restore(jdg, head, judge)
+	assert.Equal(t, listing(t, desk.Dir), listing(t, jdg.Dir))
+	assert.True(t, b.stage(desk, head).Empty())
+	b.restore(jdg, b.base, judge)
+	b.restore(desk, b.base, repo.RestoreOptions{})
+	assert.Equal(t, listing(t, desk.Dir), listing(t, jdg.Dir))
+}
+
+// The same size and the old mtime put back: only the ctime tells.
+func TestARewriteWithItsTimesRestoredIsSeen(t *testing.T) {
+	b := newBed(t, someFiles)
+	desk := b.tree("desk", b.base)
+	for range 20 {
+		b.restore(desk, b.base, repo.RestoreOptions{})
+		fi, err := os.Stat(desk.Dir + "/a.txt")
+		require.NoError(t, err)
+		write(t, desk.Dir+"/a.txt", strings.ToUpper(someFiles["a.txt"]))
+		require.NoError(t, os.Chtimes(desk.Dir+"/a.txt", fi.ModTime(), fi.ModTime()))
+		assert.Equal(t, []string{"a.txt"}, paths(b.stage(desk, b.base).Files))
+		write(t, desk.Dir+"/a.txt", "ONE\ntwo\nthree\n")
+		require.NoError(t, os.Chtimes(desk.Dir+"/a.txt", fi.ModTime(), fi.ModTime()))
+		b.restore(desk, b.base, repo.RestoreOptions{})
+		assert.Equal(t, someFiles["a.txt"], read(t, desk.Dir+"/a.txt"))
+	}
+}
+
+func TestBadThingsInAChangeAreViolations(t *testing.T) {
+	gitlink := func(b *bed, dir string) {
+		git(b, b.dir, "init", "-q", dir)
+		write(b, dir+"/f", "f")
+		git(b, dir, "add", "-A")
+		git(b, dir, "commit", "-qm", "x")
+	}
+	for name, c := range map[string]struct {
+		path, why string
+		do        func(b *bed, dir string)
+	}{
+		"a nested repository":                   {"sub", "nested", func(b *bed, dir string) { gitlink(b, dir+"/sub") }},
+		"a nested repository of a strange name": {"s\nu\xff", "nested", func(b *bed, dir string) { gitlink(b, dir+"/s\nu\xff") }},
+		"a nested repository without a commit":  {"sub", "nested", func(b *bed, dir string) { git(b, b.dir, "init", "-q", dir+"/sub") }},
+		"a repository around tracked files":     {"src", "nested", func(b *bed, dir string) { git(b, b.dir, "init", "-q", dir+"/src") }},
+		"a .git that is no repository":          {"src/deep", "nested", func(b *bed, dir string) { write(b, dir+"/src/deep/.git/config", "[core]\nfsmonitor = x") }},
+		"a .git file":                           {"src", "nested", func(b *bed, dir string) { write(b, dir+"/src/.git", "gitdir: ../.git") }},
+		"a FIFO":                                {"fifo", "neither", func(b *bed, dir string) { require.NoError(b, syscall.Mkfifo(dir+"/fifo", 0o644)) }},
+		"a FIFO in place of a file": {"a.txt", "neither", func(b *bed, dir string) {
+			require.NoError(b, os.Remove(dir+"/a.txt"))
+			require.NoError(b, syscall.Mkfifo(dir+"/a.txt", 0o644))
+		}},
+		"a socket": {"s", "neither", func(b *bed, dir string) {
+			wd := must(os.Getwd())
+			require.NoError(b, os.Chdir(dir)) // socket addresses are short
+			l, err := net.Listen("unix", "s")
+			require.NoError(b, err)
+			require.NoError(b, os.Chdir(wd))
+			l.(*net.UnixListener).SetUnlinkOnClose(false)
+			_ = l.Close()
+		}},
+		"a name that git refuses":       {"src/.GIT/x", "refuses", func(b *bed, dir string) { write(b, dir+"/src/.GIT/x", "x") }},
+		"a short name that git refuses": {"git~1", "refuses", func(b *bed, dir string) { write(b, dir+"/git~1", "x") }},
+		"an encoding that it is not in": {"u.txt", "encoding", func(b *bed, dir string) {
+			write(b, dir+"/.gitattributes", "u.txt working-tree-encoding=UTF-16")
+			write(b, dir+"/u.txt", "x")
+		}},
+		"folders without end": {deep(401), "deep", func(b *bed, dir string) { nest(b, dir, 3000) }},
+		"no tree":             {".", "removed", func(b *bed, dir string) { require.NoError(b, os.RemoveAll(dir)) }},
+		"another tree": {".", "removed", func(b *bed, dir string) {
+			require.NoError(b, os.Rename(dir, dir+".moved"))
+			require.NoError(b, os.Mkdir(dir, 0o755))
+		}},
+		"a symlink for a tree": {".", "removed", func(b *bed, dir string) {
+			require.NoError(b, os.Rename(dir, dir+".moved"))
+			require.NoError(b, os.Symlink(dir+".moved", dir))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, someFiles)
+			desk := b.tree("desk", b.base)
+			write(t, desk.Dir+"/other", "the rest of the change")
+			c.do(b, desk.Dir)
+			for range 2 {
+				got, err := desk.Stage(ctx, b.base)
+				require.NoError(t, err)
+				require.Len(t, got.Violations, 1, "%+v", got)
+				assert.Equal(t, c.path, got.Violations[0].Path)
+				assert.Contains(t, got.Violations[0].Why, c.why)
+				assert.False(t, got.Empty())
+				if c.path != "." && c.why != "encoding" {
+					assert.Contains(t, paths(got.Files), "other", "the rest is seen")
+				}
+			}
+			again, err := desk.Restore(ctx, b.base, repo.RestoreOptions{})
+			require.NoError(t, err)
+			assert.Equal(t, c.path == ".", again)
+			assert.Equal(t, listing(t, must(b.fresh(b.base)).Dir), listing(t, desk.Dir))
+			if !again {
+				assert.True(t, b.stage(desk, b.base).Empty())
+			}
+		})
+	}
+}
+
+// fresh is a tree made anew, to compare with.
+func (b *bed) fresh(commit string) (*repo.Tree, error) {
+	b.Helper()
+	dir := b.TB.(*testing.T).TempDir()
+	t := b.store.Tree(filepath.Join(dir, "t"), filepath.Join(dir, "s"), "pawl/x")
+	_, err := t.Materialise(ctx, commit)
+	return t, err
+}
+
+func deep(n int) string { return strings.TrimSuffix(strings.Repeat("d/", n), "/") }
+
+// nest makes folders in folders beyond what a path can name.
+func nest(t testing.TB, dir string, n int) {
+	wd := must(os.Getwd())
+	require.NoError(t, os.Chdir(dir))
+	defer func() { require.NoError(t, os.Chdir(wd)) }()
+	for range n {
+		require.NoError(t, os.Mkdir("d", 0o755))
+		require.NoError(t, os.Chdir("d"))
+	}
+	require.NoError(t, os.WriteFile("f", []byte("deep down"), 0o644))
+}
+
+// The same things where git does not look are nobody's business.
+func TestWhatIsIgnoredIsNoViolation(t *testing.T) {
+	b := newBed(t, someFiles)
+	desk := b.tree("desk", b.base)
+	git(t, b.dir, "init", "-q", desk.Dir+"/build/dep")
+	write(t, desk.Dir+"/build/dep/f", "f")
+	require.NoError(t, syscall.Mkfifo(desk.Dir+"/build/fifo", 0o644))
+	nest(t, must(os.MkdirTemp(desk.Dir+"/build", "deep")), 500)
+	assert.True(t, b.stage(desk, b.base).Empty())
+	b.restore(desk, b.base, repo.RestoreOptions{})
+	assert.FileExists(t, desk.Dir+"/build/dep/.git/HEAD", "ignored files stay on the desk")
+}
+
+func TestUnreadableThingsAreViolations(t *testing.T) {
+	if asNobody(t) {
+		return
+	}
+	for name, c := range map[string]struct {
+		path string
+		do   func(dir string)
+	}{
+		"a tracked file":   {"a.txt", func(dir string) { _ = os.Chmod(dir+"/a.txt", 0) }},
+		"a new file":       {"new", func(dir string) { _ = os.WriteFile(dir+"/new", []byte("x"), 0) }},
+		"a tracked folder": {"src", func(dir string) { _ = os.Chmod(dir+"/src", 0) }},
+		"a new folder": {"d", func(dir string) {
+			_ = os.MkdirAll(dir+"/d/e", 0o755)
+			_ = os.WriteFile(dir+"/d/e/f", nil, 0o444)
+			_ = os.Chmod(dir+"/d/e", 0o500)
+			_ = os.Chmod(dir+"/d", 0)
+		}},
+		"the tree itself": {".", func(dir string) { _ = os.Chmod(dir, 0) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, someFiles)
+			desk := b.tree("desk", b.base)
+			write(t, desk.Dir+"/other", "x")
+			c.do(desk.Dir)
+			got, err := desk.Stage(ctx, b.base)
+			require.NoError(t, err)
+			require.Len(t, got.Violations, 1, "%+v", got)
+			assert.Equal(t, c.path, got.Violations[0].Path)
+
+			again, err := desk.Restore(ctx, b.base, repo.RestoreOptions{})
+			require.NoError(t, err)
+			assert.Equal(t, c.path == ".", again)
+			if again {
+				require.NoError(t, desk.Pristine(ctx))
+			}
+			assert.Equal(t, listing(t, must(b.fresh(b.base)).Dir), listing(t, desk.Dir))
+			assert.True(t, b.stage(desk, b.base).Empty())
+		})
+	}
+}
+
+// A tracked file that is only read-only, in a folder that is only read-only, is no obstacle.
+func TestReadOnlyTreesAreRestored(t *testing.T) {
+	if asNobody(t) {
+		return
+	}
+	b := newBed(t, someFiles)
+	for _, o := range []repo.RestoreOptions{{}, judge} {
+		tree := b.tree(map[bool]string{false: "desk", true: "judge"}[o.Judge], b.base)
+		write(t, tree.Dir+"/src/deep/c.txt", "changed")
+		write(t, tree.Dir+"/src/deep/new/new/new", "new")
+		write(t, tree.Dir+"/build/x/y", "ignored")
+		for _, d := range []string{"src/deep/new/new", "src/deep/new", "src/deep", "src", "build/x", ".git/objects", ".git", "."} {
+			require.NoError(t, os.Chmod(filepath.Join(tree.Dir, d), 0o555))
+		}
+		b.restore(tree, b.base, o)
+		want := listing(t, must(b.fresh(b.base)).Dir)
+		if !o.Judge {
+			want["build"], want["build/x"], want["build/x/y"] = "dir", "dir", "644 ignored"
+		}
+		assert.Equal(t, want, listing(t, tree.Dir))
+		git(t, tree.Dir, "status")
+	}
+}
+
+func TestSymlinksOutOfTheTreeAreFlagged(t *testing.T) {
+	b := newBed(t, someFiles)
+	desk := b.tree("desk", b.base)
+	require.NoError(t, os.Symlink("/etc/passwd", desk.Dir+"/abs"))
+	require.NoError(t, os.Symlink("../../../outside", desk.Dir+"/src/rel"))
+	require.NoError(t, os.Symlink("../a.txt", desk.Dir+"/src/fine"))
+	require.NoError(t, os.Symlink(".git/hooks", desk.Dir+"/hooks"))
+	got := map[string]bool{}
+	for _, f := range b.stage(desk, b.base).Files {
+		got[f.Path] = f.Escapes
+	}
+	assert.Equal(t, map[string]bool{"abs": true, "src/rel": true, "src/fine": false, "hooks": true}, got)
+}
+
+func TestSubmodulesStayAsTheyAre(t *testing.T) {
+	user, _ := userRepo(t, someFiles)
+	lib, libHead := userRepo(t, map[string]string{"lib.txt": "lib\n"})
+	git(t, user, "update-index", "--add", "--cacheinfo", "160000,"+libHead+",vendor/lib")
+	write(t, user+"/.gitmodules", "[submodule \"lib\"]\n\tpath = vendor/lib\n\turl = ../lib\n")
+	git(t, user, "add", ".gitmodules")
+	git(t, user, "commit", "-qm", "submodule")
+	base := git(t, user, "rev-parse", "HEAD")
+	b := bedFor(t, user, base)
+	desk, jdg := b.tree("desk", base), b.tree("judge", base)
+	assert.DirExists(t, desk.Dir+"/vendor/lib")
+	assert.True(t, b.stage(desk, base).Empty())
+
+	// Checked out by setup: its content is not looked at, its commit is.
+	canary := filepath.Join(b.dir, "canary")
+	sub := desk.Dir + "/vendor/lib"
+	require.NoError(t, os.Remove(sub))
+	git(t, b.dir, "clone", "-q", lib, sub)
+	git(t, sub, "config", "core.fsmonitor", "touch "+canary)
+	require.NoError(t, desk.Pristine(ctx))
+	write(t, sub+"/lib.txt", "changed")
+	write(t, desk.Dir+"/a.txt", "changed")
+	assert.Equal(t, []string{"a.txt"}, paths(b.stage(desk, base).Files))
+	b.restore(desk, base, repo.RestoreOptions{})
+	assert.FileExists(t, sub+"/.git/HEAD", "what setup made stays")
+	git(t, sub, "-c", "core.fsmonitor=false", "commit", "-qam", "moved")
+	c, err := desk.Stage(ctx, base)
+	require.NoError(t, err)
+	assert.Equal(t, []repo.Unaddable{{Path: "vendor/lib", Why: "a submodule was added, removed or moved"}}, c.Violations)
+	assert.NoFileExists(t, canary)
+
+	// Removed, replaced, junk put in.
+	require.NoError(t, os.Remove(jdg.Dir+"/vendor/lib"))
+	c, err = jdg.Stage(ctx, base)
+	require.NoError(t, err)
+	require.Len(t, c.Violations, 1)
+	write(t, jdg.Dir+"/vendor/lib", "a file")
+	c, err = jdg.Stage(ctx, base)
+	require.NoError(t, err)
+	require.Len(t, c.Violations, 1)
+	b.restore(jdg, base, judge)
+	write(t, jdg.Dir+"/vendor/lib/junk", "x")
+	assert.True(t, b.stage(jdg, base).Empty())
+	b.restore(jdg, base, repo.RestoreOptions{})
+	assert.NoFileExists(t, jdg.Dir+"/vendor/lib/junk")
+	assert.DirExists(t, jdg.Dir+"/vendor/lib")
+}
+
+// Files that were committed without the conversions that .gitattributes asks for.
+func TestConversionsMakeNoChange(t *testing.T) {
+	user, _ := userRepo(t, map[string]string{"crlf.txt": "a\r\nb\r\n", "lf.txt": "a\nb\n", "mixed.txt": "a\nb\r\n", "id.txt": "$Id$\n", "w.bat": "x\n"})
+	write(t, user+"/.gitattributes", "*.txt text\n*.bat text eol=crlf\nid.txt ident\n")
+	git(t, user, "add", ".gitattributes")
+	git(t, user, "commit", "-qm", "attributes later")
+	b := bedFor(t, user, git(t, user, "rev-parse", "HEAD"))
+	desk := b.tree("desk", b.base)
+	assert.Equal(t, "x\r\n", read(t, desk.Dir+"/w.bat"), "as a clone would have it")
+	assert.True(t, b.stage(desk, b.base).Empty())
+	for _, f := range []string{"crlf.txt", "lf.txt", "mixed.txt", "id.txt", "w.bat"} {
+		require.NoError(t, os.Chtimes(desk.Dir+"/"+f, when, time.Now()))
+	}
+	c := b.stage(desk, b.base)
+	assert.True(t, c.Empty(), "%+v", c)
+	assert.Equal(t, b.storeGit("rev-parse", b.base+"^{tree}"), c.Tree)
+
+	write(t, desk.Dir+"/lf.txt", "a\r\nb\r\n") // converts back to what it was
+	write(t, desk.Dir+"/w.bat", "y\r\n")
+	head := b.commit(desk, b.base)
+	assert.Equal(t, []string{"w.bat"}, paths(must(b.store.Changes(ctx, b.base, head))))
+	b.restore(desk, head, repo.RestoreOptions{})
+	assert.True(t, b.stage(desk, head).Empty())
+	jdg := b.tree("judge", b.base)
+	b.restore(jdg, head, judge)
+	assert.Equal(t, "y\r\n", read(t, jdg.Dir+"/w.bat"))
+	assert.True(t, b.stage(jdg, head).Empty())
+}
+
+func TestAFullStoreIsAnErrorAndNoVerdict(t *testing.T) {
+	if asNobody(t) {
+		return
+	}
+	b := newBed(t, someFiles)
+	desk := b.tree("desk", b.base)
+	write(t, desk.Dir+"/new", "x")
+	require.NoError(t, os.Chmod(filepath.Join(b.store.Dir(), "objects"), 0o555))
+	t.Cleanup(func() { _ = os.Chmod(filepath.Join(b.store.Dir(), "objects"), 0o755) })
+	_, err := desk.Stage(ctx, b.base)
+	var ge *repo.GitError
+	require.ErrorAs(t, err, &ge)
+}
