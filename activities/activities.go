@@ -1,0 +1,170 @@
+// Package activities touches the world for a loop: Open, Begin, Step, Commit, Settle, Record
+// and Close, over the store, the trees, the ledger and the supervisor. Each is idempotent by
+// construction: a retry finds what an attempt before it did and makes the rest so. They decide
+// nothing about the loop: a verdict is a result, an error is the machine's. Start at Activities,
+// then Step in step.go.
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+
+	"pawl/internal/act"
+	"pawl/internal/fault"
+	"pawl/internal/home"
+	"pawl/internal/ledger"
+	"pawl/internal/proc"
+	"pawl/internal/repo"
+	"pawl/internal/workspace"
+)
+
+// Activities are this host's activities. One value serves all loops of a worker.
+type Activities struct {
+	Home      home.Home
+	Host      string // this host's id
+	Namespace string
+	// Attributes says whether the namespace knows pawl's search attributes.
+	Attributes bool
+
+	mu     sync.Mutex
+	places map[string]*place
+	steps  map[string]*running
+}
+
+// New returns the activities of the host.
+func New(h home.Home, host, namespace string, attributes bool) *Activities {
+	return &Activities{
+		Home: h, Host: host, Namespace: namespace, Attributes: attributes,
+		places: map[string]*place{}, steps: map[string]*running{},
+	}
+}
+
+// RegisterShared registers what any host may do: take up a loop.
+func (a *Activities) RegisterShared(r worker.ActivityRegistry) {
+	r.RegisterActivityWithOptions(a.Open, activity.RegisterOptions{Name: act.OpenName})
+}
+
+// RegisterHost registers the work on this host's trees.
+func (a *Activities) RegisterHost(r worker.ActivityRegistry) {
+	a.RegisterShared(r)
+	r.RegisterActivityWithOptions(a.Begin, activity.RegisterOptions{Name: act.BeginName})
+	r.RegisterActivityWithOptions(a.Step, activity.RegisterOptions{Name: act.StepName})
+	r.RegisterActivityWithOptions(a.Check, activity.RegisterOptions{Name: act.CheckName})
+	r.RegisterActivityWithOptions(a.Commit, activity.RegisterOptions{Name: act.CommitName})
+	r.RegisterActivityWithOptions(a.Settle, activity.RegisterOptions{Name: act.SettleName})
+	r.RegisterActivityWithOptions(a.Record, activity.RegisterOptions{Name: act.RecordName})
+	r.RegisterActivityWithOptions(a.Close, activity.RegisterOptions{Name: act.CloseName})
+}
+
+// Stop ends everything that runs for any loop; what was running is run again by the next worker.
+func (a *Activities) Stop() {
+	a.mu.Lock()
+	places := make([]*place, 0, len(a.places))
+	for _, p := range a.places {
+		places = append(places, p)
+	}
+	a.mu.Unlock()
+	for _, p := range places {
+		p.rest()
+	}
+}
+
+// place is a loop's handles on this host. They are a cache of what the workspace record says.
+type place struct {
+	workspace.Record
+	store  *repo.Store
+	ledger *ledger.Ledger
+	desk   *repo.Tree
+	judge  *repo.Tree
+
+	mu         sync.Mutex
+	supervisor *proc.Supervisor
+	deskAt     string // the commit that the desk is known to be at, "" for unknown
+}
+
+// place returns the handles of the loop named ref.
+func (a *Activities) place(ctx context.Context, ref string) (*place, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if p := a.places[ref]; p != nil {
+		return p, nil
+	}
+	record, err := workspace.Read(a.Home, ref)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, refuse(fault.New(fault.PreconditionFailed, "this host has no workspace for the loop %s any more", ref).
+			Advise("Start the loop again from its ledger."))
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, err := a.openPlace(ctx, record)
+	if err != nil {
+		return nil, err
+	}
+	a.places[ref] = p
+	return p, nil
+}
+
+func (a *Activities) openPlace(ctx context.Context, r workspace.Record) (*place, error) {
+	store, err := repo.OpenStore(ctx, r.Store)
+	if err != nil {
+		return nil, fmt.Errorf("opening the store: %w", err)
+	}
+	return &place{
+		Record: r, store: store, ledger: ledger.Open(store),
+		desk:  store.Tree(workspace.Desk(a.Home, r.Ref), workspace.Admin(a.Home, r.Ref, "desk"), branchName(r)),
+		judge: store.Tree(workspace.Judge(a.Home, r.Ref), workspace.Admin(a.Home, r.Ref, "judge"), branchName(r)),
+	}, nil
+}
+
+// branchName is the branch as people name it.
+func branchName(r workspace.Record) string { return strings.TrimPrefix(r.Branch, "refs/heads/") }
+
+func (p *place) author() repo.Identity { return repo.Identity{Name: p.Name, Email: p.Email} }
+
+// supervise returns the loop's supervisor, starting one where there is none. What an earlier
+// one may have left is ended first.
+func (p *place) supervise() (*proc.Supervisor, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.supervisor != nil {
+		return p.supervisor, nil
+	}
+	s, err := proc.Start(p.Token())
+	if err != nil {
+		return nil, fmt.Errorf("starting the supervisor: %w", err)
+	}
+	p.supervisor = s
+	return s, nil
+}
+
+// rest gives up the loop's processes: the loop waits, or is over.
+func (p *place) rest() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.supervisor != nil {
+		p.supervisor.Close()
+		p.supervisor = nil
+	}
+}
+
+// refuse turns a fault into an activity error that is not retried, with the code as its type.
+func refuse(f *fault.Error) error {
+	return temporal.NewNonRetryableApplicationError(f.Error(), string(f.Code), nil)
+}
+
+// stopping is what an activity returns when its worker stops: the next worker does it again.
+func stopping() error {
+	return temporal.NewApplicationErrorWithOptions("the worker is stopping", "WorkerStopping", temporal.ApplicationErrorOptions{
+		NextRetryDelay: time.Millisecond, Category: temporal.ApplicationErrorCategoryBenign,
+	})
+}

@@ -1,0 +1,296 @@
+package activities
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"pawl/internal/act"
+	"pawl/internal/crash"
+	"pawl/internal/fault"
+	"pawl/internal/ledger"
+	"pawl/internal/loop"
+	"pawl/internal/proc"
+	"pawl/internal/repo"
+	"pawl/internal/spec"
+	"pawl/internal/workspace"
+)
+
+// Open takes a loop up on this host: the repository's preconditions (P0), the store with the
+// base commit, the branch, the sealed files and the contract's hash. A retry finds the
+// workspace that an attempt before it made.
+func (a *Activities) Open(ctx context.Context, in act.Open) (act.Opened, error) {
+	beat(ctx)
+	crash.At("open.before")
+	if in.Ledger != "" {
+		return a.takeUp(ctx, in)
+	}
+	ref, err := a.claim(in)
+	if err != nil {
+		return act.Opened{}, err
+	}
+	source, err := repo.Inspect(ctx, in.Spec.Repo.Path, in.Spec.Repo.Base, "refs/heads/pawl/"+ref)
+	if err != nil {
+		return act.Opened{}, precondition(err)
+	}
+	record, err := a.enroll(in, ref, source)
+	if err != nil {
+		return act.Opened{}, err
+	}
+	p, err := a.openPlace(ctx, record)
+	if err != nil {
+		return act.Opened{}, err
+	}
+	a.mu.Lock()
+	a.places[record.Ref] = p
+	a.mu.Unlock()
+	crash.At("open.enrolled")
+	base, err := a.base(ctx, p, source)
+	if err != nil {
+		return act.Opened{}, err
+	}
+	out := a.opened(p, base)
+	if err := a.contract(ctx, p, in.Spec, &out); err != nil {
+		return act.Opened{}, err
+	}
+	crash.At("open.after")
+	return out, nil
+}
+
+// takeUp gives a loop whose run is lost (another engine, another host) to this run: from the
+// ledger commit in.Ledger, which must be the ledger's head. The branch goes back to the head
+// that the ledger knows.
+func (a *Activities) takeUp(ctx context.Context, in act.Open) (act.Opened, error) {
+	record, found := workspace.Latest(a.Home, in.Loop)
+	if !found {
+		return act.Opened{}, refuse(fault.New(fault.PreconditionFailed, "this host has no ledger of the loop %s at %s", in.Loop, in.Ledger).
+			Advise("Start it on the host that has it, with the head that `git for-each-ref refs/pawl-ledger` shows."))
+	}
+	p, err := a.openPlace(ctx, record)
+	if err != nil {
+		return act.Opened{}, err
+	}
+	state, err := p.ledger.State(ctx, in.Ledger)
+	if err != nil {
+		return act.Opened{}, err
+	}
+	at, err := p.store.Ref(ctx, p.Ledger)
+	if err != nil {
+		return act.Opened{}, err
+	}
+	if at != in.Ledger {
+		return act.Opened{}, refuse(fault.New(fault.LedgerAhead, "the ledger of %s is at %s, not at %s", p.Loop, orNone(at), in.Ledger))
+	}
+	branch, err := p.store.Ref(ctx, p.Branch)
+	if err != nil {
+		return act.Opened{}, err
+	}
+	if branch != state.Head {
+		if err := p.store.SetRef(ctx, p.Branch, state.Head, branch); err != nil {
+			return act.Opened{}, fmt.Errorf("setting the branch back: %w", err)
+		}
+	}
+	record.FirstRun, record.Closed = in.FirstRun, false
+	p.Record = record
+	if err := workspace.Write(a.Home, record); err != nil {
+		return act.Opened{}, err
+	}
+	a.mu.Lock()
+	a.places[record.Ref] = p
+	a.mu.Unlock()
+	out := a.opened(p, state.Base)
+	out.State, out.Sealed = &state, state.Contract.Sealed
+	out.Contract = state.Contract.Hash
+	return out, nil
+}
+
+func (a *Activities) opened(p *place, base string) act.Opened {
+	return act.Opened{
+		Ref: p.Ref, Queue: act.HostQueue(a.Host), Host: a.Host, Repo: p.Repo, Branch: branchName(p.Record), Base: base,
+		Desk: p.desk.Dir, Attributes: a.Attributes, Stop: p.loopStop(),
+	}
+}
+
+// claim finds the name under which this chain of runs lives on the host: the loop's ID as a
+// ref, with .2, .3 … where an earlier loop of that ID has it.
+func (a *Activities) claim(in act.Open) (string, error) {
+	name := repo.RefName(in.Loop)
+	for n := 1; ; n++ {
+		ref := name
+		if n > 1 {
+			ref = fmt.Sprintf("%s.%d", name, n)
+		}
+		r, err := workspace.Read(a.Home, ref)
+		if errors.Is(err, os.ErrNotExist) || (err == nil && r.FirstRun == in.FirstRun) {
+			return ref, nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}
+
+// enroll writes the workspace record. Names that the repository already has from a loop of
+// another host are passed over, like those of this one.
+func (a *Activities) enroll(in act.Open, ref string, source repo.Source) (workspace.Record, error) {
+	if r, err := workspace.Read(a.Home, ref); err == nil && r.FirstRun == in.FirstRun {
+		return r, nil
+	}
+	name := ref
+	for n := 2; slices.Contains(source.Loops, name); n++ {
+		name = fmt.Sprintf("%s.%d", repo.RefName(in.Loop), n)
+	}
+	key := sha256.Sum256([]byte(source.Path))
+	id := source.Identity()
+	r := workspace.Record{
+		Loop: in.Loop, Ref: name, FirstRun: in.FirstRun, Namespace: a.Namespace,
+		Repo: source.Path, Store: a.Home.Store(hex.EncodeToString(key[:8])),
+		Branch: "refs/heads/pawl/" + name, Ledger: "refs/pawl-ledger/" + name,
+		Name: id.Name, Email: id.Email, Setup: in.Spec.Setup.Command, Keep: in.Spec.Judge.Keep,
+	}
+	return r, workspace.Write(a.Home, r)
+}
+
+// base returns the commit that the loop starts from: where its branch stands at first. A retry
+// keeps to what the first attempt found, even where the user has moved on.
+func (a *Activities) base(ctx context.Context, p *place, source repo.Source) (string, error) {
+	at := "refs/pawl/base/" + p.Ref
+	if have, err := p.store.Ref(ctx, at); err != nil || have != "" {
+		return have, err
+	}
+	commit, err := p.store.Fetch(ctx, source.Path, source.Branch)
+	if err != nil {
+		return "", fmt.Errorf("fetching the base from %s: %w", source.Path, err)
+	}
+	if err := p.store.SetRef(ctx, p.Branch, commit, ""); err != nil {
+		return "", fmt.Errorf("making the loop's branch: %w", err)
+	}
+	return commit, p.store.SetRef(ctx, at, commit, "")
+}
+
+// contract works out what a person will be asked to approve.
+func (a *Activities) contract(ctx context.Context, p *place, s spec.Spec, out *act.Opened) error {
+	entries, err := p.store.Entries(ctx, out.Base)
+	if err != nil {
+		return fmt.Errorf("listing the base's files: %w", err)
+	}
+	names := make([]string, len(entries))
+	blobs := map[string]repo.TreeEntry{}
+	for i, e := range entries {
+		names[i], blobs[e.Path] = e.Path, e
+		if s.Match(e.Path) {
+			out.InScope++
+		}
+	}
+	if out.InScope == 0 {
+		return refuse(fault.New(fault.PreconditionFailed, "the scope matches no file of %s: %s", p.Repo, strings.Join(s.Scope, ", ")).
+			Advise("Correct `scope`: globs are relative to the repository's root, ** crosses folders."))
+	}
+	for _, name := range spec.Sealed(s, names) {
+		out.Sealed = append(out.Sealed, loop.Seal{Path: repo.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode})
+	}
+	c := ledger.Contract{Spec: s, Base: out.Base, Sealed: out.Sealed, Tools: s.Approvals.Tools}
+	p.ledger.Bind(c)
+	out.Contract = c.Hash()
+	return writeJSON(filepath.Join(a.Home.Loop(p.Ref), ledger.ContractFile), c)
+}
+
+// precondition turns what Inspect found into a fault; anything else is the machine's.
+func precondition(err error) error {
+	var pre *repo.Precondition
+	if errors.As(err, &pre) {
+		return refuse(fault.New(fault.PreconditionFailed, "%s", pre.What).Advise(pre.Do))
+	}
+	return err
+}
+
+// materialise brings a tree to commit. Where it is new, or had to be made anew, the setup command
+// runs in it, and tracked files that it touched are brought back.
+func (a *Activities) materialise(ctx context.Context, p *place, t *repo.Tree, commit string, judge bool) error {
+	options := repo.RestoreOptions{Judge: judge, Keep: p.Keep}
+	recreated, err := t.Restore(ctx, commit, options)
+	if err != nil {
+		return fmt.Errorf("bringing %s to %s: %w", t.Dir, commit, err)
+	}
+	if !recreated {
+		return nil
+	}
+	if err := a.setup(ctx, p, t); err != nil {
+		return err
+	}
+	if err := t.Pristine(ctx); err != nil {
+		return fmt.Errorf("noting what setup made: %w", err)
+	}
+	if p.Setup == "" {
+		return nil
+	}
+	if recreated, err = t.Restore(ctx, commit, options); err == nil && recreated {
+		err = errors.New("what setup made does not last")
+	}
+	if err != nil {
+		return fmt.Errorf("bringing %s to %s after setup: %w", t.Dir, commit, err)
+	}
+	return nil
+}
+
+// setupLimit bounds setup.command: dependencies may have to be fetched.
+const setupLimit = 20 * time.Minute
+
+// setup runs setup.command in a new tree.
+func (a *Activities) setup(ctx context.Context, p *place, t *repo.Tree) error {
+	if p.Setup == "" {
+		return nil
+	}
+	s, err := p.supervise()
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(workspace.Steps(a.Home, p.Ref), "setup-"+filepath.Base(t.Dir))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	result, err := s.Run(ctx, proc.Command{
+		Argv: []string{"sh", "-c", p.Setup}, Dir: t.Dir, Env: cleaned(os.Environ()), Limit: setupLimit,
+		Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
+	})
+	if err != nil {
+		return err
+	}
+	if result.ExitCode != 0 || result.Interrupted {
+		_ = t.Remove(context.WithoutCancel(ctx)) // a tree half set up is no tree
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return refuse(fault.New(fault.PreconditionFailed, "the setup command fails (exit %d): `%s`\n%s", result.ExitCode, p.Setup, tailOf(dir)).
+			Advise("Run it in a fresh clone of the repository; its output is in " + dir + "."))
+	}
+	return nil
+}
+
+// beat tells the service that a long activity lives, until its context ends.
+func beat(ctx context.Context) {
+	if !activity.IsActivity(ctx) {
+		return
+	}
+	go func() {
+		t := time.NewTicker(time.Second)
+		defer t.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-t.C:
+				activity.RecordHeartbeat(ctx)
+			}
+		}
+	}()
+}

@@ -1,0 +1,308 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"pawl/internal/act"
+	"pawl/internal/crash"
+	"pawl/internal/evidence"
+	"pawl/internal/fault"
+	"pawl/internal/ledger"
+	"pawl/internal/loop"
+	"pawl/internal/repo"
+	"pawl/internal/workspace"
+)
+
+// Begin restores the desk to the head and records the iteration's start: the checkpoint (A3).
+func (a *Activities) Begin(ctx context.Context, in act.Begin) (act.Settled, error) {
+	beat(ctx)
+	p, err := a.place(ctx, in.Ref)
+	if err != nil {
+		return act.Settled{}, err
+	}
+	crash.At("begin.before")
+	var out act.Settled
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return a.restoreDesk(gctx, p, in.Head) })
+	g.Go(func() (err error) {
+		out, err = a.append(gctx, p, in.Entry, repo.Tx{}, in.Head)
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return act.Settled{}, err
+	}
+	crash.At("begin.after")
+	return out, a.copyResults(ctx, p, out.Ledger)
+}
+
+// Settle keeps the branch as it stands or reverts its tip, and appends to the ledger, in one.
+func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Settled, error) {
+	beat(ctx)
+	p, err := a.place(ctx, in.Ref)
+	if err != nil {
+		return act.Settled{}, err
+	}
+	crash.At("settle.before")
+	tx := repo.Tx{}
+	at := timeOf(in.Events)
+	if in.Revert != "" {
+		p.setDesk("")
+		tx.Revert = &repo.RevertInput{
+			Commit: in.Revert, Branch: p.Branch, Author: p.author(), Time: at,
+			Trailers: []repo.Trailer{{Key: "Pawl-Loop", Value: p.Loop}},
+		}
+	}
+	out, err := a.append(ctx, p, in.Entry, tx, "")
+	if err != nil {
+		return act.Settled{}, err
+	}
+	crash.At("settle.appended")
+	if in.Push {
+		out.PushRefused, err = a.push(ctx, p)
+	}
+	if in.Idle {
+		p.rest()
+	}
+	out.Stop = p.loopStop()
+	crash.At("settle.after")
+	return out, err
+}
+
+// Record appends what happens between iterations: it is a Settle that neither keeps nor reverts.
+func (a *Activities) Record(ctx context.Context, in act.Settle) (act.Settled, error) {
+	return a.Settle(ctx, in)
+}
+
+// Close works out the proposal, records the end, pushes for the last time and gives the loop's
+// processes and trees up.
+func (a *Activities) Close(ctx context.Context, in act.Close) (act.Settled, error) {
+	beat(ctx)
+	p, err := a.place(ctx, in.Ref)
+	if err != nil {
+		return act.Settled{}, err
+	}
+	crash.At("close.before")
+	p.rest()
+	var proposal *loop.Proposal
+	if in.Head != in.Base {
+		d, err := p.store.Proposal(ctx, in.Base, in.Head)
+		if err != nil {
+			return act.Settled{}, fmt.Errorf("making the proposal: %w", err)
+		}
+		if d.Files > 0 {
+			proposal = &loop.Proposal{
+				Hash: d.Hash, Base: in.Base, Head: in.Head, Files: d.Files, Insertions: d.Insertions, Deletions: d.Deletions, State: "open",
+			}
+		}
+	}
+	for i, e := range in.Events {
+		in.Events[i] = act.Fill(e, act.Settled{Proposal: proposal, Head: e.Head})
+	}
+	out, err := a.append(ctx, p, in.Entry, repo.Tx{}, in.Head)
+	if err != nil {
+		return act.Settled{}, err
+	}
+	out.Proposal = proposal
+	crash.At("close.appended")
+	if out.PushRefused, err = a.push(ctx, p); err != nil {
+		out.PushRefused = err.Error() // a repository that has gone away must not keep a loop from ending
+	}
+	if err := a.vacate(ctx, p); err != nil {
+		return act.Settled{}, err
+	}
+	crash.At("close.after")
+	return out, nil
+}
+
+// append folds the events into the ledger's next entry and makes it so: the state in the
+// workflow and in the ledger are the same fold. A ledger that stands elsewhere means that
+// another run is ahead of this one.
+func (a *Activities) append(ctx context.Context, p *place, in act.Entry, tx repo.Tx, head string) (act.Settled, error) {
+	if in.Ledger == "" {
+		if err := a.rebind(p); err != nil {
+			return act.Settled{}, err
+		}
+	}
+	out := act.Settled{Head: head}
+	var page ledger.Page
+	tx.Entry = func(code string) (repo.Entry, error) {
+		if tx.Revert != nil {
+			out.Head = code
+		}
+		events := make([]loop.Event, len(in.Events))
+		for i, e := range in.Events {
+			if e.Type == loop.ChangeReverted && e.Head == "" {
+				e = act.Fill(e, out)
+			}
+			events[i] = e
+		}
+		files, folded, err := p.ledger.Entry(ctx, in.Ledger, events)
+		if err != nil {
+			return repo.Entry{}, err
+		}
+		page = folded
+		return repo.Entry{
+			Ref: p.Ledger, Prev: in.Ledger, Code: folded.State.Head, Files: files, Message: message(folded.State, events),
+			Time: timeOf(events), Author: p.author(),
+		}, nil
+	}
+	done, err := p.store.Transact(ctx, tx)
+	var fenced *repo.Fenced
+	if errors.As(err, &fenced) {
+		return act.Settled{}, refuse(fault.New(fault.LedgerAhead, "the ledger or the branch of %s is not where this run left it (%s is %s, expected %s)",
+			p.Loop, fenced.Ref, orNone(fenced.Have), orNone(fenced.Want)))
+	}
+	if err != nil {
+		return act.Settled{}, fmt.Errorf("appending to the ledger: %w", err)
+	}
+	p.ledger.Appended(done.Entry, page)
+	out.Ledger = done.Entry
+	return out, nil
+}
+
+// rebind gives the ledger the contract that Open worked out, also where a crash came between.
+func (a *Activities) rebind(p *place) error {
+	var c ledger.Contract
+	if err := readJSON(filepath.Join(a.Home.Loop(p.Ref), ledger.ContractFile), &c); err != nil {
+		return fmt.Errorf("reading the contract: %w", err)
+	}
+	p.ledger.Bind(c)
+	return nil
+}
+
+// push brings branch and ledger to the user's repository. A refusal is no error: it is told
+// and tried again with the next push.
+func (a *Activities) push(ctx context.Context, p *place) (refused string, err error) {
+	err = p.store.Push(ctx, p.Repo, p.Branch+":"+p.Branch, p.Ledger+":"+p.Ledger)
+	var no *repo.Refused
+	if errors.As(err, &no) {
+		return fmt.Sprintf("%s was refused by %s: %s", no.Ref, p.Repo, no.Reason), nil
+	}
+	if err != nil {
+		return fmt.Sprintf("%s can't be pushed to: %v", p.Repo, err), nil
+	}
+	return "", nil
+}
+
+// vacate gives up the trees of a loop that is over. Logs, store and ledger stay.
+func (a *Activities) vacate(ctx context.Context, p *place) error {
+	if err := p.judge.Remove(ctx); err != nil {
+		return err
+	}
+	if err := p.desk.Remove(ctx); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(workspace.Exchange(a.Home, p.Ref)); err != nil {
+		return err
+	}
+	p.Closed = true
+	a.mu.Lock()
+	delete(a.places, p.Ref)
+	a.mu.Unlock()
+	return workspace.Write(a.Home, p.Record)
+}
+
+// restoreDesk brings the desk to head, once: later calls find it there until something runs.
+func (a *Activities) restoreDesk(ctx context.Context, p *place, head string) error {
+	if p.deskIs(head) {
+		return nil
+	}
+	if err := a.materialise(ctx, p, p.desk, head, false); err != nil {
+		return err
+	}
+	p.setDesk(head)
+	return nil
+}
+
+func (p *place) deskIs(head string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.deskAt == head && head != ""
+}
+
+func (p *place) setDesk(head string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.deskAt = head
+}
+
+// loopStop says where a loop-stop file asks the loop to end, "" where there is none.
+func (p *place) loopStop() string {
+	for _, dir := range []string{p.Repo, p.desk.Dir} {
+		path := filepath.Join(dir, "loop-stop")
+		if _, err := os.Lstat(path); err == nil {
+			return "the file " + path + " asks the loop to stop"
+		}
+	}
+	return ""
+}
+
+// copyResults puts the results where the agent can read them. The desk is the agent's: what it
+// may have put in the place of the file is removed, never followed.
+func (a *Activities) copyResults(ctx context.Context, p *place, head string) error {
+	page, err := p.ledger.Read(ctx, head)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(p.desk.Dir)
+	if err != nil {
+		return fmt.Errorf("opening the desk: %w", err)
+	}
+	defer root.Close()
+	const name = ledger.ResultsFile
+	tmp := name + ".lock"
+	_ = root.RemoveAll(tmp)
+	if err := root.WriteFile(tmp, page.Results, 0o644); err != nil {
+		return fmt.Errorf("copying the results to the desk: %w", err)
+	}
+	if st, err := root.Lstat(name); err == nil && st.IsDir() {
+		_ = root.RemoveAll(name)
+	}
+	if err := root.Rename(tmp, name); err != nil {
+		return fmt.Errorf("copying the results to the desk: %w", err)
+	}
+	return nil
+}
+
+// message is what `git log` of the ledger shows.
+func message(s loop.State, events []loop.Event) string {
+	if len(events) == 0 {
+		return fmt.Sprintf("ledger(iter-%d)", s.Iteration)
+	}
+	last := events[len(events)-1]
+	text := string(last.Type)
+	if last.Record != nil {
+		text += ": " + evidence.Description(last.Record.Description)
+	}
+	return fmt.Sprintf("ledger(iter-%d): %s", s.Iteration, text)
+}
+
+func timeOf(events []loop.Event) time.Time {
+	if len(events) == 0 {
+		return time.Unix(0, 0).UTC()
+	}
+	return events[len(events)-1].Time
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "missing"
+	}
+	return s
+}
+
+// Vacate gives up the trees of a loop that was ended without this worker (Terminate).
+func (a *Activities) Vacate(ctx context.Context, ref string) error {
+	p, err := a.place(ctx, ref)
+	if err != nil {
+		return err
+	}
+	return a.vacate(ctx, p)
+}

@@ -1,0 +1,314 @@
+package activities
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"pawl/internal/act"
+	"pawl/internal/crash"
+	"pawl/internal/evidence"
+	"pawl/internal/proc"
+	"pawl/internal/workspace"
+)
+
+// running is a step at work in this worker, whether or not an attempt of the activity waits.
+type running struct {
+	done   chan struct{}
+	waits  int // attempts of the activity that wait for it, under Activities.mu
+	cancel context.CancelFunc
+	out    act.Stepped
+	err    error
+}
+
+// joinWithin is how long a step goes on that no attempt waits for: when the service has given
+// an attempt up (an outage, a laptop asleep), the next one joins it; when the loop was
+// terminated, none does.
+const joinWithin = time.Minute
+
+// Step runs one thing in one tree under one limit and returns what came of it. Its result is on
+// disk before it is reported, so a retry returns it, or joins a step that still runs here.
+func (a *Activities) Step(ctx context.Context, in act.Step) (act.Stepped, error) {
+	p, err := a.place(ctx, in.Ref)
+	if err != nil {
+		return act.Stepped{}, err
+	}
+	id := in.Ref + "/" + stepName(in.Key)
+	r := a.joinOrStart(id, func(ctx context.Context) (act.Stepped, error) { return a.run(ctx, p, in) })
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.done:
+			a.forget(id, r)
+			return r.out, r.err
+		case <-tick.C:
+			activity.RecordHeartbeat(ctx)
+		case <-activity.GetWorkerStopChannel(ctx):
+			r.cancel()
+			<-r.done
+			a.forget(id, r)
+			if r.err == nil && !r.out.Interrupted {
+				return r.out, nil // it was just done
+			}
+			return act.Stepped{}, stopping()
+		case <-ctx.Done():
+			var cancelled *temporal.CanceledError
+			if !errors.As(context.Cause(ctx), &cancelled) {
+				a.leave(id, r)
+				return act.Stepped{}, ctx.Err()
+			}
+			r.cancel()
+			<-r.done
+			a.forget(id, r)
+			return r.out, r.err
+		}
+	}
+}
+
+// Check says what a running step has spent. A step that isn't here has spent what its record
+// says.
+func (a *Activities) Check(ctx context.Context, in act.Check) (act.Checked, error) {
+	a.mu.Lock()
+	_, here := a.steps[in.Ref+"/"+stepName(in.Key)]
+	a.mu.Unlock()
+	spent, err := proc.ReadProgress(filepath.Join(a.stepDir(in.Ref, in.Key), "progress"))
+	if err != nil {
+		return act.Checked{}, err
+	}
+	return act.Checked{Running: here, SpentMs: spent.Milliseconds()}, nil
+}
+
+func (a *Activities) joinOrStart(id string, run func(context.Context) (act.Stepped, error)) *running {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if r := a.steps[id]; r != nil {
+		r.waits++
+		return r
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &running{done: make(chan struct{}), waits: 1, cancel: cancel}
+	a.steps[id] = r
+	go func() {
+		defer close(r.done)
+		defer cancel()
+		r.out, r.err = run(ctx)
+	}()
+	return r
+}
+
+func (a *Activities) forget(id string, r *running) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.steps[id] == r {
+		delete(a.steps, id)
+	}
+}
+
+// leave stops waiting for a step. If nobody else comes to wait for it, it is ended.
+func (a *Activities) leave(id string, r *running) {
+	a.mu.Lock()
+	r.waits--
+	a.mu.Unlock()
+	time.AfterFunc(joinWithin, func() {
+		a.mu.Lock()
+		alone := a.steps[id] == r && r.waits == 0
+		a.mu.Unlock()
+		if alone {
+			r.cancel()
+			<-r.done
+			a.forget(id, r)
+		}
+	})
+}
+
+// run does the step, unless its result is on disk.
+func (a *Activities) run(ctx context.Context, p *place, in act.Step) (act.Stepped, error) {
+	dir := a.stepDir(in.Ref, in.Key)
+	var out act.Stepped
+	if err := readJSON(filepath.Join(dir, "result.json"), &out); err == nil {
+		return out, nil
+	}
+	crash.At("step.before")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return out, fmt.Errorf("making the step's folder: %w", err)
+	}
+	if err := a.prepare(ctx, p, in); err != nil {
+		return out, err
+	}
+	crash.At("step.prepared")
+	command := proc.Command{
+		Argv: in.Command, Dir: p.desk.Dir, Env: cleaned(os.Environ()),
+		Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
+		Limit: time.Duration(in.LimitMs) * time.Millisecond, Progress: filepath.Join(dir, "progress"),
+	}
+	if in.Tree == act.Judge {
+		command.Dir = p.judge.Dir
+	}
+	var talk *exchange
+	if in.Agent != nil {
+		var err error
+		if talk, err = a.brief(ctx, p, in, &command); err != nil {
+			return out, err
+		}
+	}
+	spent, err := proc.ReadProgress(command.Progress)
+	if err != nil {
+		return out, fmt.Errorf("reading what the step has spent: %w", err)
+	}
+	command.Spent = spent
+	s, err := p.supervise()
+	if err != nil {
+		return out, err
+	}
+	crash.At("step.starting")
+	result, err := s.Run(ctx, command)
+	if err != nil {
+		p.rest()
+		if _, reapErr := proc.Reap(p.Token()); reapErr != nil {
+			err = errors.Join(err, reapErr)
+		}
+		return out, fmt.Errorf("running %s: %w", in.Key.Name, err)
+	}
+	crash.At("step.ended")
+	out = act.Stepped{
+		ExitCode: result.ExitCode, Signal: result.Signal, TimedOut: result.TimedOut, Interrupted: result.Interrupted,
+		StartError: result.StartError, ElapsedMs: (spent + result.Elapsed).Milliseconds(), Leftover: result.Leftover, Log: dir,
+	}
+	if err := read(&out, in, command.Stdout, dir); err != nil {
+		return out, err
+	}
+	if talk != nil {
+		talk.take(&out, command.Stdout)
+	}
+	if out.Interrupted {
+		return out, nil // it will run again, so this is not its result
+	}
+	if err := writeJSON(filepath.Join(dir, "result.json"), out); err != nil {
+		return out, err
+	}
+	crash.At("step.recorded")
+	return out, nil
+}
+
+// prepare brings the step's tree to where the step starts from.
+func (a *Activities) prepare(ctx context.Context, p *place, in act.Step) error {
+	switch {
+	case in.AsIs:
+		return nil
+	case in.Tree == act.Judge:
+		return a.materialise(ctx, p, p.judge, in.Head, true)
+	}
+	if err := a.restoreDesk(ctx, p, in.Head); err != nil {
+		return err
+	}
+	p.setDesk("") // from here on it is the agent's
+	return nil
+}
+
+// maxOutput bounds what is read of an output; the supervisor keeps no more than that anyway.
+const maxOutput = 2 * proc.DefaultOutputLimit
+
+// read takes metric, digest and tail from a step's output.
+func read(out *act.Stepped, in act.Step, stdout, dir string) error {
+	b, err := readFile(stdout, maxOutput)
+	if err != nil {
+		return fmt.Errorf("reading the output: %w", err)
+	}
+	sum := sha256.Sum256(b)
+	out.Digest = hex.EncodeToString(sum[:])
+	if !out.OK() {
+		out.Tail = tailOf(dir)
+	}
+	if in.Measure == nil || !out.OK() {
+		return nil
+	}
+	var pattern *regexp.Regexp
+	if in.Measure.Pattern != "" {
+		if pattern, err = regexp.Compile(in.Measure.Pattern); err != nil {
+			return fmt.Errorf("verify.pattern: %w", err)
+		}
+	}
+	reading, err := evidence.Extract(b, pattern)
+	var none *evidence.NoNumber
+	if errors.As(err, &none) {
+		out.NoNumber = none.Error()
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	out.Metric = &reading.Value
+	out.Warning = reading.Warning()
+	return nil
+}
+
+// stepName is a step's folder: sorted by name, the steps are in the order in which they ran
+// within an iteration's attempts.
+func stepName(k act.Key) string {
+	name := fmt.Sprintf("%04d.%d-%s", k.Iteration, k.Attempt, k.Name)
+	if k.Repeat > 0 {
+		name += fmt.Sprintf(".r%d", k.Repeat)
+	}
+	return name
+}
+
+func (a *Activities) stepDir(ref string, k act.Key) string {
+	return filepath.Join(workspace.Steps(a.Home, ref), stepName(k))
+}
+
+// tailLength is how much of an output enters history, for people.
+const tailLength = 600
+
+// tailOf returns the end of what a command said: of its errors, else of its output.
+func tailOf(dir string) string {
+	for _, name := range []string{"stderr", "stdout"} {
+		b, err := readTail(filepath.Join(dir, name), tailLength)
+		text := strings.TrimSpace(strings.ToValidUTF8(string(b), "?"))
+		if err == nil && text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func readFile(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil // a command that could not be started has said nothing
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, limit))
+}
+
+func readTail(path string, n int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if st.Size() > n {
+		if _, err := f.Seek(-n, io.SeekEnd); err != nil {
+			return nil, err
+		}
+	}
+	return io.ReadAll(io.LimitReader(f, n))
+}

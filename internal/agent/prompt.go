@@ -1,0 +1,200 @@
+// Package agent is what pawl says to a coding agent and what it takes back: the prompt, the
+// environment and the result file of `use: command`. It starts no process (that is proc) and
+// believes nothing that an agent says about its own success. Start at Brief.
+package agent
+
+import (
+	"fmt"
+	"strings"
+
+	"pawl/internal/loop"
+)
+
+// Brief is all that an agent is told in one call. Every part is bounded, so that iteration
+// 1,000 costs what iteration 20 costs.
+type Brief struct {
+	State     loop.State
+	Goal      string
+	Phase     string // ideate or modify
+	Attempt   int
+	Direction string
+	Target    string
+	Metric    string // the verify command, for orientation
+	Guard     string
+	Scope     []string
+	Sealed    []string
+	NewFiles  string
+	Idea      string
+	Repair    string // why the attempt before was undone
+	Evidence  string // the end of the output that shows it
+	Guidance  []loop.Note
+	Log       []string // the last lines of the history
+	LastDiff  string   // the last change
+}
+
+// The bounds of the parts, in bytes. Their sum bounds the prompt beside the goal.
+const (
+	boundGoal     = 16 << 10
+	boundList     = 2 << 10
+	boundEvidence = 4 << 10
+	boundDiff     = 6 << 10
+	boundAnalysis = 4 << 10
+	boundLine     = 160
+	logLines      = 20
+	resultRows    = 12
+)
+
+// Text returns the prompt.
+func (b Brief) Text() string {
+	var w strings.Builder
+	section := func(title, body string) {
+		if strings.TrimSpace(body) != "" {
+			fmt.Fprintf(&w, "## %s\n\n%s\n\n", title, strings.TrimRight(body, "\n"))
+		}
+	}
+	section("Goal", loop.Clip(b.Goal, boundGoal))
+	section("Your task now", b.task())
+	section("Why the last attempt was undone", b.repair())
+	section("Guidance from a person", b.guidance())
+	section("Rules", b.rules())
+	section("Where the loop stands", b.standing())
+	section("Last results", b.results())
+	section("What was learnt", b.State.Analysis.Markdown(boundAnalysis)+b.strategy())
+	section("History", b.history())
+	section("The last change", fenced("diff", loop.Clip(b.LastDiff, boundDiff)))
+	return w.String()
+}
+
+func (b Brief) task() string {
+	if b.Phase == "ideate" {
+		return "Propose exactly ONE focused change, in one sentence without the word \"and\". Do not edit anything now: " +
+			"edits made in this call are thrown away. Write it as {\"idea\": \"...\"} to the file named by $PAWL_RESULT, or as the first line of your output."
+	}
+	what := "Make exactly ONE focused change that brings the metric closer to the goal."
+	if b.Idea != "" {
+		what = "Make exactly this one change: " + loop.Clip(b.Idea, 1024)
+	}
+	return what + "\nKeep it minimal: one logical unit. Describe it in one sentence without the word \"and\": " +
+		"as {\"description\": \"...\"} in the file named by $PAWL_RESULT, or as the first line of your output. " +
+		"Edit the files of this folder only; there is no need to commit. The change is then measured; it is kept if it improves the metric and undone if not."
+}
+
+func (b Brief) repair() string {
+	if b.Repair == "" {
+		return ""
+	}
+	return fmt.Sprintf("Attempt %d was undone: %s. The files are as they were before it.\n%s",
+		b.Attempt-1, loop.Clip(b.Repair, 512), fenced("", tail(b.Evidence, boundEvidence)))
+}
+
+func (b Brief) guidance() string {
+	var lines []string
+	for _, n := range b.Guidance {
+		lines = append(lines, "- "+loop.Clip(strings.ReplaceAll(n.Text, "\n", " "), 1024))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (b Brief) rules() string {
+	lines := []string{"- Change only files that match: " + loop.Clip(strings.Join(b.Scope, ", "), boundList)}
+	if len(b.Sealed) > 0 {
+		lines = append(lines, "- Never change these, they judge your work: "+loop.Clip(strings.Join(b.Sealed, ", "), boundList))
+	}
+	if b.NewFiles == "deny" {
+		lines = append(lines, "- Do not add files.")
+	}
+	if b.Guard != "" {
+		lines = append(lines, "- This must keep passing: `"+loop.Clip(b.Guard, 512)+"`")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (b Brief) standing() string {
+	better := "higher is better"
+	if b.Direction == "lower" {
+		better = "lower is better"
+	}
+	s := b.State
+	lines := []string{fmt.Sprintf("- Iteration %d; the metric comes from `%s`; %s.", s.Iteration, loop.Clip(b.Metric, 512), better)}
+	if s.Baseline != nil && s.Best != nil {
+		lines = append(lines, fmt.Sprintf("- Baseline %s, best so far %s.", s.Baseline, s.Best))
+	}
+	if b.Target != "" {
+		lines = append(lines, "- Target: "+b.Target+".")
+	}
+	lines = append(lines, fmt.Sprintf("- Kept %d changes, discarded %d, %d discards in a row.", s.KeptCount, s.Discarded, s.DiscardsInARow))
+	return strings.Join(lines, "\n")
+}
+
+func (b Brief) results() string {
+	rows := b.State.Iterations
+	if len(rows) > resultRows {
+		rows = rows[len(rows)-resultRows:]
+	}
+	var lines []string
+	for _, r := range rows {
+		outcome := "discarded"
+		if r.Kept {
+			outcome = "KEPT"
+		}
+		if r.Reason != "" {
+			outcome += " (" + r.Reason + ")"
+		}
+		lines = append(lines, loop.Clip(fmt.Sprintf("- %d: metric %s, %s: %s", r.N, r.Metric, outcome, r.Description), 2*boundLine))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// pivotAfter is how many discards in a row in one area ask for another one (P2).
+const pivotAfter = 3
+
+func (b Brief) strategy() string {
+	var w strings.Builder
+	for i, a := range b.State.Analysis.Stuck(pivotAfter) {
+		if i == 5 {
+			break
+		}
+		fmt.Fprintf(&w, "\n- %d discards in a row in %s: choose another file or another technique.", a.DiscardsInARow, loop.Clip(a.Area, boundLine))
+	}
+	if b.State.Strategy > 0 && b.State.DiscardsInARow > 0 {
+		fmt.Fprintf(&w, "\n- The strategy has shifted (%d discards in a row): work in another area of the scope, with another technique than so far.", b.State.DiscardsInARow)
+	}
+	return w.String()
+}
+
+func (b Brief) history() string {
+	lines := b.Log
+	if len(lines) > logLines {
+		lines = lines[:logLines]
+	}
+	clipped := make([]string, len(lines))
+	for i, l := range lines {
+		clipped[i] = loop.Clip(l, boundLine)
+	}
+	return fenced("", strings.Join(clipped, "\n"))
+}
+
+// fenced puts text into a Markdown fence longer than any in it, so that output can't end it.
+func fenced(lang, text string) string {
+	if strings.TrimSpace(text) == "" {
+		return ""
+	}
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return fence + lang + "\n" + strings.TrimRight(text, "\n") + "\n" + fence
+}
+
+// tail keeps the end of text, where failures are.
+func tail(text string, n int) string {
+	text = strings.ToValidUTF8(text, "?")
+	if len(text) <= n {
+		return text
+	}
+	text = text[len(text)-n:]
+	if i := strings.IndexByte(text, '\n'); i >= 0 {
+		text = text[i+1:]
+	}
+	return "…\n" + text
+}

@@ -1,0 +1,93 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"pawl/internal/evidence"
+)
+
+// Result is what an agent of `use: command` may write to the file named by PAWL_RESULT. Every
+// field is optional, and none is believed beyond what it is: words and reported spending.
+type Result struct {
+	Description  string            `json:"description"`
+	Idea         string            `json:"idea"`
+	Regenerate   bool              `json:"regenerate"`
+	GiveUp       GiveUp            `json:"giveUp"`
+	ToolCalls    *int64            `json:"toolCalls"`
+	InputTokens  int64             `json:"inputTokens"`
+	OutputTokens int64             `json:"outputTokens"`
+	CostUSD      *evidence.Decimal `json:"costUSD"`
+	SessionID    string            `json:"sessionId"`
+	Review       string            `json:"review"`
+}
+
+// GiveUp is the agent's word that it can't: true, or the reason in words.
+type GiveUp string
+
+// UnmarshalJSON takes a boolean or a text.
+func (g *GiveUp) UnmarshalJSON(b []byte) error {
+	var flag bool
+	if err := json.Unmarshal(b, &flag); err == nil {
+		*g = ""
+		if flag {
+			*g = "the agent gave up"
+		}
+		return nil
+	}
+	var text string
+	if err := json.Unmarshal(b, &text); err != nil {
+		return fmt.Errorf("giveUp must be true, false or a text")
+	}
+	*g = GiveUp(text)
+	return nil
+}
+
+// The result file is small; what is beyond this is not read.
+const maxResult = 1 << 20
+
+// ReadResult reads the result file; a missing or empty one is the empty result. A file that is
+// not such JSON is an error that says so: the caller warns and goes on without it. The file is
+// the agent's to write, so it is opened without following links and without waiting on a FIFO.
+func ReadResult(path string) (Result, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Result{}, nil
+	}
+	if err != nil {
+		return Result{}, fmt.Errorf("the agent's result file can't be read: %w", err)
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return Result{}, errors.New("the agent's result file is not a regular file")
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxResult+1))
+	if err != nil {
+		return Result{}, fmt.Errorf("the agent's result file can't be read: %w", err)
+	}
+	if len(b) > maxResult {
+		return Result{}, fmt.Errorf("the agent's result file is larger than %d bytes", maxResult)
+	}
+	if strings.TrimSpace(string(b)) == "" {
+		return Result{}, nil
+	}
+	var r Result
+	if err := json.Unmarshal(b, &r); err != nil {
+		return Result{}, fmt.Errorf("the agent's result file is not the JSON that is expected: %w", err)
+	}
+	for _, n := range []*int64{r.ToolCalls, &r.InputTokens, &r.OutputTokens} {
+		if n != nil && *n < 0 {
+			return Result{}, errors.New("the agent's result file reports negative spending")
+		}
+	}
+	if r.CostUSD != nil && r.CostUSD.Sign() < 0 {
+		return Result{}, errors.New("the agent's result file reports negative spending")
+	}
+	return r, nil
+}

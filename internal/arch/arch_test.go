@@ -1,0 +1,88 @@
+package arch_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = "../.."
+
+// pure are the packages in which everything that a loop decides stands.
+var pure = []string{
+	"workflows", "internal/act", "internal/spec", "internal/phase", "internal/govern", "internal/evidence", "internal/loop", "internal/fault",
+}
+
+// worldly are imports by which pure code would touch the world.
+var worldly = []string{"os", "os/exec", "net", "net/http", "io/ioutil", "syscall", "math/rand", "math/rand/v2", "crypto/rand", "github.com/spf13/viper"}
+
+// clocks are the functions of package time that ask the machine.
+var clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"}
+
+func TestPurePackagesDoNotTouchTheWorld(t *testing.T) {
+	for _, dir := range pure {
+		for _, file := range sources(t, dir) {
+			for _, spec := range file.Imports {
+				path := strings.Trim(spec.Path.Value, `"`)
+				require.NotContains(t, worldly, path, "%s imports %s", dir, path)
+				if own, ok := strings.CutPrefix(path, "pawl/"); ok {
+					require.Contains(t, pure, own, "%s imports %s, which is not pure", dir, path)
+				}
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if sel, ok := n.(*ast.SelectorExpr); ok {
+					if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" {
+						require.False(t, slices.Contains(clocks, sel.Sel.Name), "%s uses time.%s", dir, sel.Sel.Name)
+					}
+				}
+				return true
+			})
+		}
+	}
+}
+
+func TestOnlyTheRootLinksTheServer(t *testing.T) {
+	out, err := exec.Command("go", "list", "-C", root, "-deps", "-f", "{{.ImportPath}}", "./internal/cli", "./internal/host", "./config", "./workflows", "./activities").Output()
+	require.NoError(t, err)
+	for _, path := range strings.Fields(string(out)) {
+		require.False(t, strings.HasPrefix(path, "go.temporal.io/server/") || strings.HasPrefix(path, "github.com/temporalio/ui-server/"), path)
+	}
+}
+
+// TestOneTemporalFreeCore keeps the rules free of Temporal, so that they are tested by tables.
+func TestOneTemporalFreeCore(t *testing.T) {
+	for _, dir := range pure {
+		if dir == "workflows" {
+			continue
+		}
+		for _, file := range sources(t, dir) {
+			for _, spec := range file.Imports {
+				require.False(t, strings.HasPrefix(strings.Trim(spec.Path.Value, `"`), "go.temporal.io/"), "%s imports Temporal", dir)
+			}
+		}
+	}
+}
+
+func sources(t *testing.T, dir string) []*ast.File {
+	t.Helper()
+	var out []*ast.File
+	err := filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		out = append(out, f)
+		return err
+	})
+	require.NoError(t, err)
+	require.NotEmpty(t, out, dir)
+	return out
+}

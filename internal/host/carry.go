@@ -1,0 +1,50 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+
+	"pawl/internal/act"
+	"pawl/internal/ledger"
+	"pawl/internal/repo"
+	"pawl/internal/workspace"
+	"pawl/workflows"
+)
+
+// carryOver starts a loop of this host again from its ledger, on an engine that doesn't know it:
+// the engine's file was replaced because another version wrote it or because it was corrupt. It
+// reports whether there was anything to go on from.
+func carryOver(ctx context.Context, o Options, r workspace.Record) (bool, error) {
+	store, err := repo.OpenStore(ctx, r.Store)
+	if err != nil {
+		return false, err
+	}
+	head, err := store.Ref(ctx, r.Ledger)
+	if err != nil || head == "" {
+		return false, err // it had not come as far as its first entry
+	}
+	contract, err := ledger.Open(store).Contract(ctx, head)
+	if err != nil {
+		return false, err
+	}
+	doc, err := json.Marshal(contract.Spec)
+	if err != nil {
+		return false, err
+	}
+	_, err = o.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: r.Loop, TaskQueue: act.TaskQueue, WorkflowTaskTimeout: 2 * time.Second,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL, WorkflowExecutionErrorWhenAlreadyStarted: true,
+		StaticSummary: contract.Spec.Goal,
+	}, "Improve", json.RawMessage(doc), workflows.Resume{Ledger: head})
+	var running *serviceerror.WorkflowExecutionAlreadyStarted
+	if errors.As(err, &running) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,212 @@
+// Package host is this machine's worker: one process at a time, under a lock, with an identity
+// that outlives it. Before it polls it recovers what its predecessor left. It decides nothing
+// about loops. Start at RunWorker, then recover.go.
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"syscall"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/activities"
+	"pawl/internal/act"
+	"pawl/internal/home"
+	"pawl/internal/workspace"
+	"pawl/workflows"
+)
+
+// Options say whose worker this is and where it works.
+type Options struct {
+	Home      home.Home
+	Client    client.Client
+	Namespace string
+	Logger    *slog.Logger
+	// Embedded says that the service is this host's own engine: loops that it has lost are
+	// started again from their ledgers.
+	Embedded bool
+	// Ready is called once: with true when this process's worker polls, with false when another
+	// process is the host's worker and this one stands by.
+	Ready func(ours bool)
+}
+
+// Identity is the name under which a host's worker takes tasks. It is the same in every process
+// of the host, so that a new one can answer for what the last one had taken.
+func Identity(host string) string { return act.HostQueue(host) }
+
+// SearchAttributes are the attributes of the contract with their types.
+var SearchAttributes = map[string]enumspb.IndexedValueType{
+	"PawlKind": enumspb.INDEXED_VALUE_TYPE_KEYWORD, "PawlStatus": enumspb.INDEXED_VALUE_TYPE_KEYWORD,
+	"PawlPhase": enumspb.INDEXED_VALUE_TYPE_KEYWORD, "PawlGate": enumspb.INDEXED_VALUE_TYPE_KEYWORD,
+	"PawlRepo": enumspb.INDEXED_VALUE_TYPE_KEYWORD, "PawlIteration": enumspb.INDEXED_VALUE_TYPE_INT,
+	"PawlBest": enumspb.INDEXED_VALUE_TYPE_DOUBLE,
+}
+
+// The worker's options, where the default is not right.
+const (
+	// How long steps are given to end when the worker stops: interrupt, grace, kill.
+	stopTimeout = 20 * time.Second
+	// Pause and halt reach a step with a heartbeat's answer, so that they arrive within a second.
+	heartbeatThrottle = time.Second
+	// A machine that builds and tests for several agents may well leave a workflow goroutine
+	// without a processor for a second, which is the SDK's idea of a deadlock.
+	deadlock = 20 * time.Second
+	// How many activities of this host run at once; each may be an agent.
+	slots = 100
+)
+
+// RunWorker runs the host's worker until ctx ends. While another process is the host's worker it
+// waits and takes over when that one is gone.
+func RunWorker(ctx context.Context, o Options) error {
+	id, err := o.Home.HostID()
+	if err != nil {
+		return err
+	}
+	lock, err := takeLock(ctx, o.Home.WorkerLock(), func() { o.ready(false) })
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	a := activities.New(o.Home, id, o.Namespace, attributes(ctx, o))
+	if err := recoverLoops(ctx, o, id, a); err != nil {
+		return err
+	}
+	common := worker.Options{
+		Identity: Identity(id), WorkerStopTimeout: stopTimeout,
+		MaxHeartbeatThrottleInterval: heartbeatThrottle, DefaultHeartbeatThrottleInterval: heartbeatThrottle,
+		MaxConcurrentActivityExecutionSize: slots, DeadlockDetectionTimeout: deadlock,
+	}
+	shared := worker.New(o.Client, act.TaskQueue, common)
+	Register(shared)
+	a.RegisterShared(shared)
+	local := common
+	local.DisableWorkflowWorker = true
+	host := worker.New(o.Client, act.HostQueue(id), local)
+	a.RegisterHost(host)
+	if err := host.Start(); err != nil {
+		return fmt.Errorf("starting the worker of this host: %w", err)
+	}
+	if err := shared.Start(); err != nil {
+		host.Stop()
+		return fmt.Errorf("starting the worker: %w", err)
+	}
+	o.ready(true)
+	<-ctx.Done()
+	// Workflow tasks first: nothing new is scheduled while steps are being ended.
+	shared.Stop()
+	host.Stop()
+	a.Stop()
+	return nil
+}
+
+func (o Options) ready(ours bool) {
+	if o.Ready != nil {
+		o.Ready(ours)
+	}
+}
+
+// Register registers the loops.
+func Register(r worker.WorkflowRegistry) {
+	r.RegisterWorkflowWithOptions(workflows.Improve, workflow.RegisterOptions{Name: "Improve"})
+}
+
+// lockPoll is how often a process that stands by looks whether the worker is gone.
+const lockPoll = 50 * time.Millisecond
+
+// takeLock takes the lock file, calling waiting once if another process has it. The lock is gone
+// with the process, however it ends.
+func takeLock(ctx context.Context, path string, waiting func()) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the worker's lock: %w", err)
+	}
+	told := false
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			f.Close()
+			return nil, fmt.Errorf("taking the worker's lock: %w", err)
+		}
+		if !told {
+			told = true
+			waiting()
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, ctx.Err()
+		case <-time.After(lockPoll):
+		}
+	}
+}
+
+// attributes reports whether the namespace knows all search attributes, registering those that
+// are missing where that is allowed. Where it is not, loops do without.
+func attributes(ctx context.Context, o Options) bool {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	missing := func() map[string]enumspb.IndexedValueType {
+		known, err := o.Client.GetSearchAttributes(ctx)
+		if err != nil {
+			o.Logger.Debug("search attributes can't be listed", "error", err)
+			return SearchAttributes
+		}
+		out := map[string]enumspb.IndexedValueType{}
+		for name, kind := range SearchAttributes {
+			if known.GetKeys()[name] != kind {
+				out[name] = kind
+			}
+		}
+		return out
+	}
+	lacking := missing()
+	if len(lacking) == 0 {
+		return true
+	}
+	_, err := o.Client.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{
+		SearchAttributes: lacking, Namespace: o.Namespace,
+	})
+	if err != nil {
+		o.Logger.Info("the namespace lacks pawl's search attributes and they can't be added; loops do without", "error", err)
+		return false
+	}
+	return len(missing()) == 0
+}
+
+// ActiveLoops returns the IDs of the loops of this host that are not over.
+func ActiveLoops(ctx context.Context, h home.Home, c client.Client, namespace string) ([]string, error) {
+	records, err := workspace.List(h)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, r := range records {
+		if r.Closed || r.Namespace != namespace {
+			continue
+		}
+		d, err := c.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
+			Namespace: namespace, Execution: execution(r.Loop),
+		})
+		if err != nil {
+			continue // it is gone from the service, so it is over
+		}
+		info := d.GetWorkflowExecutionInfo()
+		if info.GetFirstRunId() == r.FirstRun && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+			out = append(out, r.Loop)
+		}
+	}
+	return out, nil
+}

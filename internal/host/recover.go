@@ -1,0 +1,121 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"pawl/activities"
+	"pawl/internal/proc"
+	"pawl/internal/workspace"
+)
+
+// recoverLoops ends what a dead worker of this host left running and gives the activities that
+// it had taken back to the service, so that they start again at once instead of after a
+// heartbeat timeout. It goes by the records on disk, since visibility lags. It runs before this
+// worker polls, so every task that is taken under our identity belongs to the dead one.
+func recoverLoops(ctx context.Context, o Options, host string, a *activities.Activities) error {
+	records, err := workspace.List(o.Home)
+	if err != nil {
+		return fmt.Errorf("listing this host's loops: %w", err)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(8)
+	for _, r := range records {
+		if r.Closed || r.Namespace != o.Namespace {
+			continue
+		}
+		g.Go(func() error {
+			n, err := proc.Reap(r.Token(), workspace.Desk(o.Home, r.Ref), workspace.Judge(o.Home, r.Ref))
+			if err != nil {
+				o.Logger.Warn("what a dead worker left running can't all be ended", "loop", r.Loop, "error", err)
+			}
+			if n > 0 {
+				o.Logger.Info("ended what a dead worker left running", "loop", r.Loop, "processes", n)
+			}
+			return recoverLoop(ctx, o, Identity(host), r, a)
+		})
+	}
+	return g.Wait()
+}
+
+// recoverLoop gives one loop's tasks back, or cleans up after one that was ended without us.
+func recoverLoop(ctx context.Context, o Options, identity string, r workspace.Record, a *activities.Activities) error {
+	service := o.Client.WorkflowService()
+	d, err := service.DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
+		Namespace: o.Namespace, Execution: execution(r.Loop),
+	})
+	var gone *serviceerror.NotFound
+	if errors.As(err, &gone) {
+		return lost(ctx, o, r)
+	}
+	if err != nil {
+		return fmt.Errorf("asking about the loop %s: %w", r.Loop, err)
+	}
+	info := d.GetWorkflowExecutionInfo()
+	if info.GetFirstRunId() != r.FirstRun || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		o.Logger.Info("the loop was ended without this worker: its trees are given up", "loop", r.Loop)
+		return a.Vacate(ctx, r.Ref)
+	}
+	// The dead worker's sticky queue costs five seconds unless it is reset.
+	if _, err := service.ResetStickyTaskQueue(ctx, &workflowservice.ResetStickyTaskQueueRequest{
+		Namespace: o.Namespace, Execution: info.GetExecution(),
+	}); err != nil {
+		o.Logger.Warn("the sticky queue of a dead worker can't be reset", "loop", r.Loop, "error", err)
+	}
+	for _, p := range d.GetPendingActivities() {
+		if p.GetState() != enumspb.PENDING_ACTIVITY_STATE_STARTED || p.GetLastWorkerIdentity() != identity {
+			continue
+		}
+		_, err := service.RespondActivityTaskFailedById(ctx, &workflowservice.RespondActivityTaskFailedByIdRequest{
+			Namespace: o.Namespace, WorkflowId: r.Loop, RunId: info.GetExecution().GetRunId(), ActivityId: p.GetActivityId(),
+			Identity: identity, Failure: workerDied(),
+		})
+		if err != nil && !errors.As(err, &gone) {
+			o.Logger.Warn("an activity of a dead worker can't be given back", "loop", r.Loop, "activity", p.GetActivityType().GetName(), "error", err)
+		}
+	}
+	return nil
+}
+
+// lost deals with a loop that the service has never heard of. On the embedded engine that means
+// that its file was replaced; another service may be the wrong one, so nothing is started there.
+func lost(ctx context.Context, o Options, r workspace.Record) error {
+	if !o.Embedded {
+		o.Logger.Warn("the service doesn't know a loop that this host has a workspace for; its trees and ledger stay", "loop", r.Loop)
+		return nil
+	}
+	started, err := carryOver(ctx, o, r)
+	switch {
+	case err != nil:
+		o.Logger.Error("a loop can't be started again from its ledger", "loop", r.Loop, "error", err)
+	case started:
+		o.Logger.Info("a loop that the engine had lost goes on from its ledger", "loop", r.Loop)
+	}
+	return nil
+}
+
+// workerDied is the failure of an activity whose worker is gone: no fault of the loop's, to be
+// tried again at once.
+func workerDied() *failurepb.Failure {
+	return &failurepb.Failure{
+		Message: "the worker died", Source: "pawl",
+		FailureInfo: &failurepb.Failure_ApplicationFailureInfo{ApplicationFailureInfo: &failurepb.ApplicationFailureInfo{
+			Type: "WorkerDied", Category: enumspb.APPLICATION_ERROR_CATEGORY_BENIGN,
+			NextRetryDelay: durationpb.New(time.Millisecond),
+		}},
+	}
+}
+
+func execution(loop string) *commonpb.WorkflowExecution {
+	return &commonpb.WorkflowExecution{WorkflowId: loop}
+}

@@ -1,0 +1,213 @@
+// Package ledger is a loop's record: one ref whose n-th commit has the n-1st and the code head
+// as parents, and in its tree the state, this entry's events, the results and the contract. It
+// maps events to files and back and folds them into the state; how commits are made is repo's
+// business. The state in an entry is the fold of all events up to it (A9), which Verify proves.
+// Start at Ledger.Entry.
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/repo"
+	"pawl/internal/spec"
+)
+
+// The files of an entry.
+const (
+	StateFile     = "state.json"
+	EventsFile    = "events.jsonl"
+	IterationFile = "iteration.json"
+	ContractFile  = "contract.json"
+	ResultsFile   = "loop-results.tsv"
+)
+
+// Contract is the contract as a person approves it: all that its hash binds.
+type Contract struct {
+	Spec   spec.Spec   `json:"spec"`
+	Base   string      `json:"base"`
+	Sealed []loop.Seal `json:"sealed"`
+	Tools  []string    `json:"tools"`
+}
+
+// Hash returns the SHA-256 of the contract in hex. Who started the loop and from where is no
+// part of what is approved.
+func (c Contract) Hash() string {
+	c.Spec.Session = nil
+	b, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // only plain values are in it
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// Page is what stands at one entry.
+type Page struct {
+	State   loop.State
+	Results []byte
+}
+
+// Ledger reads and prepares the entries of one loop. It remembers the last page, so that an
+// append needs no reading.
+type Ledger struct {
+	store *repo.Store
+
+	mu       sync.Mutex
+	head     string // of the page
+	page     Page
+	contract *Contract
+}
+
+// Open returns the ledger in store. It reads nothing yet.
+func Open(store *repo.Store) *Ledger { return &Ledger{store: store} }
+
+// Read returns the page at head; the empty page where head is "".
+func (l *Ledger) Read(ctx context.Context, head string) (Page, error) {
+	if head == "" {
+		return Page{}, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if head == l.head {
+		return l.page, nil
+	}
+	files, err := l.store.ReadLedger(ctx, head, StateFile, ResultsFile)
+	if err != nil {
+		return Page{}, fmt.Errorf("reading the ledger: %w", err)
+	}
+	var p Page
+	if err := json.Unmarshal(files[StateFile], &p.State); err != nil {
+		return Page{}, fmt.Errorf("reading the ledger's state at %s: %w", head, err)
+	}
+	p.Results = files[ResultsFile]
+	l.head, l.page = head, p
+	return p, nil
+}
+
+// State returns the state at head, with head as its ledger position.
+func (l *Ledger) State(ctx context.Context, head string) (loop.State, error) {
+	p, err := l.Read(ctx, head)
+	p.State.Ledger = head
+	return p.State, err
+}
+
+// Contract returns the contract at head.
+func (l *Ledger) Contract(ctx context.Context, head string) (Contract, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.contract != nil {
+		return *l.contract, nil
+	}
+	files, err := l.store.ReadLedger(ctx, head, ContractFile)
+	if err != nil {
+		return Contract{}, fmt.Errorf("reading the contract: %w", err)
+	}
+	var c Contract
+	if err := json.Unmarshal(files[ContractFile], &c); err != nil {
+		return Contract{}, fmt.Errorf("reading the contract at %s: %w", head, err)
+	}
+	l.contract = &c
+	return c, nil
+}
+
+// Bind sets the contract that the first entry will carry.
+func (l *Ledger) Bind(c Contract) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.contract = &c
+}
+
+// Entry returns the files of the entry that follows prev with these events, and the page that
+// they make. Once it is a commit, say so to Appended.
+func (l *Ledger) Entry(ctx context.Context, prev string, events []loop.Event) (map[string][]byte, Page, error) {
+	page, err := l.Read(ctx, prev)
+	if err != nil {
+		return nil, Page{}, err
+	}
+	files := map[string][]byte{}
+	if prev == "" {
+		l.mu.Lock()
+		if l.contract != nil {
+			files[ContractFile] = indent(*l.contract)
+		}
+		l.mu.Unlock()
+	}
+	page.State = loop.Fold(page.State, events)
+	page.State.Ledger = prev
+	var lines bytes.Buffer
+	encoder := json.NewEncoder(&lines)
+	encoder.SetEscapeHTML(false)
+	for _, e := range events {
+		if err := encoder.Encode(e); err != nil {
+			return nil, Page{}, fmt.Errorf("encoding an event: %w", err)
+		}
+		if row, ok := Row(e); ok {
+			page.Results = append(bytes.Clone(page.Results), row.String()+"\n"...)
+			files[ResultsFile] = page.Results
+		}
+		if e.Record != nil {
+			files[IterationFile] = indent(e.Record)
+		}
+	}
+	files[EventsFile] = lines.Bytes()
+	files[StateFile] = indent(page.State)
+	return files, page, nil
+}
+
+// Appended tells the ledger that the page now stands at head.
+func (l *Ledger) Appended(head string, page Page) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.head, l.page = head, page
+}
+
+// Row returns the line of the results file that an event makes (P7): the baseline is iteration
+// 0, every finished iteration has one.
+func Row(e loop.Event) (evidence.Row, bool) {
+	switch {
+	case e.Type == loop.BaselineMeasured:
+		return evidence.Row{Time: e.Time, Metric: *e.Metric, Kept: true, Description: "baseline"}, true
+	case e.Record != nil:
+		r := e.Record
+		return evidence.Row{
+			Iter: r.N, Time: e.Time, Metric: r.Metric, Delta: r.Delta, Kept: r.Kept, Reason: r.Reason, Description: r.Description,
+		}, true
+	}
+	return evidence.Row{}, false
+}
+
+// Events returns every event of the ledger up to head, oldest first.
+func (l *Ledger) Events(ctx context.Context, head string) ([]loop.Event, error) {
+	commits, err := l.store.LedgerHistory(ctx, head, EventsFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading the ledger: %w", err)
+	}
+	var out []loop.Event
+	for _, c := range commits {
+		d := json.NewDecoder(bytes.NewReader(c.Files[EventsFile]))
+		for d.More() {
+			var e loop.Event
+			if err := d.Decode(&e); err != nil {
+				return nil, fmt.Errorf("reading the ledger's events at %s: %w", c.Commit, err)
+			}
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+func indent(v any) []byte {
+	b, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		panic(err) // only plain values are given here
+	}
+	return append(b, '\n')
+}

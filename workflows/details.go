@@ -1,0 +1,175 @@
+package workflows
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/loop"
+)
+
+// show keeps the current details in step with the state, for the Temporal UI and the CLI.
+func (r *run) show(ctx workflow.Context) {
+	workflow.SetCurrentDetails(ctx, Details(r.state))
+}
+
+// Details renders a state as Markdown: what is waited for and exactly how to answer, then the
+// state as a table.
+func Details(s loop.State) string {
+	var w strings.Builder
+	if s.Gate != nil {
+		w.WriteString(gateDetails(s))
+	}
+	w.WriteString("| | |\n|---|---|\n")
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&w, "| %s | %s |\n", name, cell(value))
+		}
+	}
+	row("status", string(s.Status))
+	row("phase", string(s.Phase))
+	row("iteration", fmt.Sprint(s.Iteration))
+	row("metric", metricLine(s))
+	row("kept / discarded", fmt.Sprintf("%d / %d, %d discards in a row", s.KeptCount, s.Discarded, s.DiscardsInARow))
+	row("budget", budgetLine(s.Budget))
+	row("branch", s.Branch)
+	row("head", s.Head)
+	row("desk", s.Desk)
+	row("host", s.Host)
+	row("ended", endLine(s))
+	if n := len(s.Iterations); n > 0 {
+		w.WriteString("\n| iteration | metric | kept | what |\n|---|---|---|---|\n")
+		for i := n - 1; i >= max(0, n-8); i-- {
+			it := s.Iterations[i]
+			kept := "no"
+			if it.Kept {
+				kept = "**yes**"
+			}
+			fmt.Fprintf(&w, "| %d | %s | %s | %s |\n", it.N, it.Metric, kept, cell(loop.Clip(reasoned(it), 120)))
+		}
+	}
+	return w.String()
+}
+
+func reasoned(it loop.Iteration) string {
+	if it.Reason == "" {
+		return it.Description
+	}
+	return it.Reason + ": " + it.Description
+}
+
+// gateDetails says what waits and how to answer it, from the UI and from a shell.
+func gateDetails(s loop.State) string {
+	var w strings.Builder
+	g := s.Gate
+	fmt.Fprintf(&w, "### Waiting: %s\n\n%s (gate `%s`, since %s)\n\n", g.Kind, cell(g.Summary), g.ID, g.OpenedAt.Format(time.RFC3339))
+	fmt.Fprintf(&w, "| answer | signal or update, JSON input | shell |\n|---|---|---|\n")
+	for _, a := range g.Answers {
+		payload, flags := fmt.Sprintf(`{"gate":"%s"}`, g.ID), ""
+		switch {
+		case a == "approve" && g.Hash != "":
+			payload, flags = fmt.Sprintf(`{"gate":"%s","hash":"%s"}`, g.ID, g.Hash[:16]), " --hash "+g.Hash[:16]
+		case a == "answer":
+			payload, flags = fmt.Sprintf(`{"gate":"%s","choice":"%s"}`, g.ID, strings.Join(g.Choices, "|")), " --choice "+strings.Join(g.Choices, "\\|")
+		}
+		fmt.Fprintf(&w, "| %s | `%s` with `%s` | `pawl %s %s%s` |\n", a, a, strings.ReplaceAll(payload, "|", "\\|"), a, s.Loop, flags)
+	}
+	w.WriteString("\n")
+	return w.String()
+}
+
+func metricLine(s loop.State) string {
+	if s.Baseline == nil {
+		return ""
+	}
+	return fmt.Sprintf("best %s, baseline %s", s.Best, s.Baseline)
+}
+
+func budgetLine(b loop.Budget) string {
+	var parts []string
+	for _, r := range loop.Resources {
+		a, ok := b[r]
+		if !ok || a.Limit == nil {
+			continue
+		}
+		if r == loop.ActiveTime || r == loop.WallClock {
+			parts = append(parts, fmt.Sprintf("%s %s of %s", r, millis(a.Used.Float()), millis(a.Limit.Float())))
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%s %s of %s", r, a.Used, a.Limit))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func millis(ms float64) time.Duration {
+	return (time.Duration(ms) * time.Millisecond).Round(100 * time.Millisecond)
+}
+
+func endLine(s loop.State) string {
+	if !s.Status.Ended() {
+		return ""
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s: %s %s", s.ExitStatus, s.Reason, s.ErrorCode))
+}
+
+// cell makes text safe for a Markdown table: one line, no column breaks.
+func cell(text string) string {
+	return strings.NewReplacer("|", "\\|", "\n", " ", "\r", " ").Replace(text)
+}
+
+// The search attributes of the contract. They are set only where the namespace has them, since
+// one that it doesn't know wedges a workflow.
+var (
+	attrKind      = temporal.NewSearchAttributeKeyKeyword("PawlKind")
+	attrStatus    = temporal.NewSearchAttributeKeyKeyword("PawlStatus")
+	attrPhase     = temporal.NewSearchAttributeKeyKeyword("PawlPhase")
+	attrGate      = temporal.NewSearchAttributeKeyKeyword("PawlGate")
+	attrRepo      = temporal.NewSearchAttributeKeyKeyword("PawlRepo")
+	attrIteration = temporal.NewSearchAttributeKeyInt64("PawlIteration")
+	attrBest      = temporal.NewSearchAttributeKeyFloat64("PawlBest")
+)
+
+// published is what the search attributes say now.
+type published struct {
+	status    loop.Status
+	phase     string
+	gate      string
+	iteration int
+	best      string
+}
+
+// publish brings the search attributes up to date where something changed. They ride on the
+// next workflow task's completion and cost no round trip of their own.
+func (r *run) publish(ctx workflow.Context) {
+	s := r.state
+	now := published{status: s.Status, phase: string(s.Phase), iteration: s.Iteration}
+	if s.Gate != nil {
+		now.gate = string(s.Gate.Kind)
+	}
+	if s.Best != nil {
+		now.best = s.Best.String()
+	}
+	if !r.opened.Attributes || now == r.published {
+		return
+	}
+	updates := []temporal.SearchAttributeUpdate{
+		attrKind.ValueSet(s.Kind), attrStatus.ValueSet(string(s.Status)), attrPhase.ValueSet(string(s.Phase)),
+		attrRepo.ValueSet(s.Repo), attrIteration.ValueSet(int64(s.Iteration)),
+	}
+	if now.gate != "" {
+		updates = append(updates, attrGate.ValueSet(now.gate))
+	} else {
+		updates = append(updates, attrGate.ValueUnset())
+	}
+	if s.Best != nil {
+		updates = append(updates, attrBest.ValueSet(s.Best.Float()))
+	}
+	if err := workflow.UpsertTypedSearchAttributes(ctx, updates...); err != nil {
+		workflow.GetLogger(ctx).Warn("search attributes were not set", "error", err)
+		return
+	}
+	r.published = now
+}

@@ -1,0 +1,83 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+)
+
+// hold opens a gate and waits until a person answers it: the one way in which a loop waits for
+// anybody. A halt ends the waiting and the loop. Nobody answering in time is no answer: it is
+// told again and goes on waiting.
+func (r *run) hold(ctx workflow.Context, g loop.Gate) (loop.Answer, error) {
+	g.ID = fmt.Sprintf("%s-%d", g.Kind, r.state.Seq+1)
+	g.OpenedAt, g.Answers = workflow.Now(ctx).UTC(), govern.Answers(g.Kind)
+	pause := g.Kind == loop.GatePause || g.Kind == loop.GateBreakpoint
+	if pause {
+		r.emit(ctx, loop.Event{Type: loop.AutonomyPaused, Reason: string(g.Kind)})
+	}
+	r.emit(ctx, loop.Event{Type: loop.GateOpened, Gate: &g, Reason: g.Summary})
+	if err := r.note(ctx, "gate "+g.ID+": "+g.Summary); err != nil {
+		return loop.Answer{}, err
+	}
+	if err := r.awaitAnswer(ctx, g.ID); err != nil {
+		return loop.Answer{}, err
+	}
+	if r.state.HaltRequested != "" {
+		return loop.Answer{}, stop(govern.Interrupted.Because(r.state.HaltRequested))
+	}
+	if pause {
+		r.emit(ctx, loop.Event{Type: loop.AutonomyResumed, By: r.state.Answered.By})
+	}
+	return *r.state.Answered, nil
+}
+
+// awaitAnswer waits for the gate to close, on a durable timer that tells somebody again.
+func (r *run) awaitAnswer(ctx workflow.Context, id string) error {
+	open := func() bool { return r.state.Gate != nil && r.state.Gate.ID == id && r.state.HaltRequested == "" }
+	for open() {
+		answered, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
+			Timeout:      r.escalateAfter(),
+			TimerOptions: workflow.TimerOptions{Summary: "waiting for an answer to " + id},
+		}, func() bool { return !open() })
+		if err != nil {
+			return err
+		}
+		if !answered {
+			r.emit(ctx, loop.Event{Type: loop.GateEscalated, Gate: r.state.Gate, Reason: "nobody answered for " + r.escalateAfter().String()})
+		}
+	}
+	return nil
+}
+
+func (r *run) escalateAfter() time.Duration { return r.spec.Approvals.EscalateAfter.D() }
+
+// holdIfPaused waits where somebody asked for a pause, and ends the loop where somebody asked
+// for that.
+func (r *run) holdIfPaused(ctx workflow.Context) error {
+	if r.state.HaltRequested != "" {
+		return stop(govern.Interrupted.Because(r.state.HaltRequested))
+	}
+	if !r.state.PauseRequested {
+		return nil
+	}
+	_, err := r.hold(ctx, loop.Gate{Kind: loop.GatePause, Summary: "paused at " + string(r.state.Phase)})
+	return err
+}
+
+// note records what happened between iterations and shows it to the world.
+func (r *run) note(ctx workflow.Context, summary string) error {
+	r.publish(ctx)
+	if r.opened.Ref == "" {
+		return nil
+	}
+	_, err := r.append(ctx, act.RecordName, summary, nil, true, func(e act.Entry) any {
+		return act.Settle{Entry: e, Idle: true}
+	})
+	return err
+}

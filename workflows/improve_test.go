@@ -1,0 +1,349 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+
+	"pawl/internal/act"
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+)
+
+func TestP6_KeepsWhatImprovesAndUndoesTheRest(t *testing.T) {
+	p := play(t, newWorld(t, map[int][]try{
+		1: {{Says: "better", Metric: "11"}}, 2: {{Says: "worse", Metric: "9"}}, 3: {{Says: "same", Metric: "11"}}, 4: {{Says: "best", Metric: "12.5"}},
+	}), specOf(map[string]any{"limits": map[string]any{"iterations": 4}}), nil)
+	require.Nil(t, p.err)
+	require.Equal(t, []string{"1 yes 11", "2 no 9", "3 no 11", "4 yes 12.5"}, p.course())
+	require.Equal(t, []string{"commit-2", "commit-3"}, p.reverts)
+	require.Equal(t, "max_steps", p.result.ExitStatus)
+	require.Empty(t, p.result.ErrorCode)
+	require.Equal(t, "2.5", p.result.Delta.String())
+	require.Equal(t, loop.Completed, p.final.Status)
+	require.Len(t, p.result.Kept, 2)
+}
+
+func TestP6_LowerIsBetter(t *testing.T) {
+	p := play(t, newWorld(t, map[int][]try{1: {{Says: "up", Metric: "11"}}, 2: {{Says: "down", Metric: "9.9"}}}),
+		specOf(map[string]any{"verify": map[string]any{"direction": "lower"}, "limits": map[string]any{"iterations": 2}}), nil)
+	require.Equal(t, []string{"1 no 11", "2 yes 9.9"}, p.course())
+}
+
+func TestP5_CrashRecoveryTable(t *testing.T) {
+	for name, c := range map[string]struct {
+		try    try
+		course string
+		code   fault.Code
+	}{
+		"a verify crash is a discard":           {try{Says: "x", Crash: true}, "1 no 10 error:verify-crash", ""},
+		"no number is reverted":                 {try{Says: "x", NoNumber: true}, "1 no 10 error:no-number", ""},
+		"a timeout aborts the loop":             {try{Says: "x", Timeout: true}, "1 no 10 error:timeout", fault.PhaseTimeout},
+		"an agent that fails costs the attempt": {try{Fails: true}, "1 no 10 error:agent", ""},
+		"an agent that gives up":                {try{GivesUp: "too hard"}, "1 no 10 error:agent", ""},
+		"no change":                             {try{Says: "x", Nothing: true}, "1 no 10 no-change", ""},
+		"out of scope":                          {try{Says: "x", Violations: []act.Violation{{Rule: "scope", Path: "b"}}}, "1 no 10 policy:scope", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := play(t, newWorld(t, map[int][]try{1: {c.try}}), specOf(map[string]any{"limits": map[string]any{"iterations": 1}}), nil)
+			require.Equal(t, []string{c.course}, p.course())
+			if c.code == "" {
+				require.Nil(t, p.err)
+			} else {
+				require.Equal(t, string(c.code), p.err.Type())
+				require.Equal(t, "timeout", p.result.ExitStatus)
+			}
+			require.Equal(t, p.commits, len(p.reverts), "every commit that is not kept is reverted")
+		})
+	}
+}
+
+func TestP55_GuardIsReworkedTwiceThenDiscarded(t *testing.T) {
+	doc := specOf(map[string]any{"guard": map[string]any{"command": "check"}, "limits": map[string]any{"iterations": 1}})
+	t.Run("all attempts fail", func(t *testing.T) {
+		p := play(t, newWorld(t, map[int][]try{1: {{Says: "x", Metric: "20", Guard: true}}}), doc, nil)
+		require.Equal(t, []string{"1 no 10 guard-fail"}, p.course())
+		require.Equal(t, 3, p.commits)
+		require.Len(t, p.reverts, 3)
+		require.Equal(t, "guard-fail", p.agents[1].Repair)
+	})
+	t.Run("the second attempt passes", func(t *testing.T) {
+		p := play(t, newWorld(t, map[int][]try{1: {{Says: "x", Metric: "20", Guard: true}, {Says: "y", Metric: "15"}}}), doc, nil)
+		require.Equal(t, []string{"1 yes 15"}, p.course())
+		require.Contains(t, p.types(), loop.RepairAttempted)
+	})
+}
+
+func TestP3_SyntaxIsReworkedThenDiscarded(t *testing.T) {
+	p := play(t, newWorld(t, map[int][]try{1: {{Says: "x", Check: true}}}),
+		specOf(map[string]any{"check": map[string]any{"command": "lint"}, "limits": map[string]any{"iterations": 1}}), nil)
+	require.Equal(t, []string{"1 no 10 error:syntax"}, p.course())
+	require.Zero(t, p.commits, "what does not parse is not committed")
+}
+
+func TestP2_ADescriptionOfTwoChangesGetsOneRework(t *testing.T) {
+	p := play(t, newWorld(t, map[int][]try{1: {{Says: "cut a and paste b", Metric: "20"}}, 2: {{Says: "cut a and paste b", Metric: "20"}, {Says: "cut a", Metric: "30"}}}),
+		specOf(map[string]any{"limits": map[string]any{"iterations": 2}}), nil)
+	require.Equal(t, []string{"1 no 10 not-atomic", "2 yes 30"}, p.course())
+	require.Equal(t, []string{"0.0 verify", "1.1 modify", "1.2 modify", "2.1 modify", "2.2 modify", "2.2 verify"}, p.steps)
+}
+
+func TestP2_IdeasAreSplitAndQueued(t *testing.T) {
+	w := newWorld(t, nil)
+	w.ideas = map[int][]try{1: {{Idea: "cache the table and drop the copy"}}}
+	p := play(t, w, specOf(map[string]any{"agent": map[string]any{"command": "agent", "ideas": true}, "limits": map[string]any{"iterations": 2}}), nil)
+	require.Equal(t, []string{"0.0 verify", "1.1 ideate", "1.1 modify", "1.1 verify", "2.1 modify", "2.1 verify"}, p.steps)
+	require.Equal(t, "cache the table", p.agents[1].Idea)
+	require.Equal(t, "drop the copy", p.agents[2].Idea)
+}
+
+func TestP2_TheSameTreeIsNotJudgedTwice(t *testing.T) {
+	p := play(t, newWorld(t, map[int][]try{1: {{Says: "a", Metric: "9", Tree: "same"}}, 2: {{Says: "b", Metric: "99", Tree: "same"}}}),
+		specOf(map[string]any{"limits": map[string]any{"iterations": 2}}), nil)
+	require.Equal(t, []string{"1 no 9", "2 no 9 repeat"}, p.course())
+	require.Len(t, p.reverts, 2)
+}
+
+func TestP8_StopsAfterDiscardsInARowAndShiftsBefore(t *testing.T) {
+	p := play(t, newWorld(t, nil), specOf(map[string]any{"limits": map[string]any{"iterations": 50}}), nil)
+	require.Nil(t, p.err)
+	require.Equal(t, 10, p.result.Discarded)
+	require.Equal(t, "completed", p.result.ExitStatus)
+	require.Equal(t, 1, p.final.Strategy)
+	require.Contains(t, p.types(), loop.StrategyShifted)
+}
+
+func TestP8_LoopStopFile(t *testing.T) {
+	w := newWorld(t, nil)
+	w.onSettle = func(n int) string {
+		if n == 2 {
+			return "the file loop-stop asks the loop to stop"
+		}
+		return ""
+	}
+	p := play(t, w, specOf(nil), nil)
+	require.Equal(t, 2, p.result.Iterations)
+	require.Equal(t, string(fault.Cancelled), p.result.ErrorCode)
+	require.Equal(t, loop.Halted, p.final.Status)
+}
+
+func TestP8_TargetMet(t *testing.T) {
+	p := play(t, newWorld(t, map[int][]try{1: {{Says: "x", Metric: "12"}}}), specOf(map[string]any{"verify": map[string]any{"target": 12}}), nil)
+	require.Equal(t, 1, p.result.Iterations)
+	require.Equal(t, "target met", p.result.Recommendation)
+	require.Equal(t, "completed", p.result.ExitStatus)
+}
+
+func TestThreeAgentFailuresInARowFailTheLoop(t *testing.T) {
+	p := play(t, newWorld(t, map[int][]try{1: {{Fails: true}}, 2: {{Fails: true}}, 3: {{Fails: true}}}), specOf(nil), nil)
+	require.Equal(t, string(fault.AgentFailed), p.err.Type())
+	require.Equal(t, 3, p.result.Iterations)
+	require.Equal(t, loop.Failed, p.final.Status)
+	require.NotEmpty(t, p.final.Recovery)
+}
+
+func TestP0_Preconditions(t *testing.T) {
+	t.Run("the repository", func(t *testing.T) {
+		w := newWorld(t, nil)
+		w.openErr = temporal.NewNonRetryableApplicationError("the tree is dirty", string(fault.PreconditionFailed), nil)
+		p := play(t, w, specOf(nil), nil)
+		require.Equal(t, string(fault.PreconditionFailed), p.err.Type())
+		require.Contains(t, p.result.Reason, "dirty")
+	})
+	t.Run("verify", func(t *testing.T) {
+		w := newWorld(t, nil)
+		w.baseline = try{Crash: true}
+		p := play(t, w, specOf(nil), nil)
+		require.Equal(t, string(fault.PreconditionFailed), p.err.Type())
+		require.Equal(t, 1, p.calls[act.CloseName], "the end is in the ledger")
+	})
+	t.Run("guard", func(t *testing.T) {
+		w := newWorld(t, nil)
+		w.baseline = try{Metric: "1", Guard: true}
+		p := play(t, w, specOf(map[string]any{"guard": map[string]any{"command": "check"}}), nil)
+		require.Equal(t, string(fault.PreconditionFailed), p.err.Type())
+	})
+}
+
+func TestInvalidSpecFailsTheWorkflow(t *testing.T) {
+	p := play(t, newWorld(t, nil), specOf(map[string]any{"scop": "x", "verify": map[string]any{"direction": "up"}}), nil)
+	require.Equal(t, string(fault.InvalidSpec), p.err.Type())
+	require.Contains(t, p.err.Error(), "scop")
+	require.Contains(t, p.err.Error(), "direction")
+	require.Zero(t, p.calls[act.OpenName])
+}
+
+func TestA2_BudgetsHalt(t *testing.T) {
+	p := play(t, newWorld(t, nil), specOf(map[string]any{"limits": map[string]any{"toolCalls": 3, "iterations": 9}}), nil)
+	require.Equal(t, 3, p.result.Iterations)
+	require.Equal(t, string(fault.BudgetExhausted), p.result.ErrorCode)
+	require.Equal(t, "max_steps", p.result.ExitStatus)
+	require.Contains(t, p.types(), loop.BudgetExhausted)
+	require.Len(t, p.course(), 3, "what the last tool call made was still judged")
+}
+
+func TestA3_CheckpointBeforeEveryIteration(t *testing.T) {
+	p := play(t, newWorld(t, nil), specOf(nil), nil)
+	checkpoints := 0
+	for _, ty := range p.types() {
+		switch ty {
+		case loop.CheckpointCreated:
+			checkpoints++
+		case loop.IterationStarted:
+			checkpoints--
+			require.Zero(t, checkpoints)
+		}
+	}
+	require.Equal(t, 5, p.calls[act.BeginName])
+}
+
+func TestContractGate(t *testing.T) {
+	doc := specOf(map[string]any{"approvals": map[string]any{"plan": "required"}, "limits": map[string]any{"iterations": 1}})
+	hash := "0123456789abcdef"
+	t.Run("approved by signal", func(t *testing.T) {
+		p := play(t, newWorld(t, nil), doc, func(env *testsuite.TestWorkflowEnvironment) {
+			env.RegisterDelayedCallback(func() {
+				s := query(t, env)
+				require.Equal(t, loop.Waiting, s.Status)
+				require.Equal(t, loop.GateContract, s.Gate.Kind)
+				env.SignalWorkflow("approve", map[string]string{"hash": "ffffffffffffffff"}) // refused
+				env.SignalWorkflow("approve", "ok")                                          // refused
+				env.SignalWorkflow("continue", nil)                                          // refused
+			}, time.Hour)
+			env.RegisterDelayedCallback(func() {
+				require.Equal(t, loop.Waiting, query(t, env).Status)
+				env.SignalWorkflow("approve", map[string]string{"hash": hash, "by": "ann"})
+			}, 2*time.Hour)
+		})
+		require.Equal(t, 1, p.result.Iterations)
+		require.Equal(t, "ann", p.final.Contract.ApprovedBy)
+		refused := 0
+		for _, e := range p.ledger {
+			if e.Type == loop.MessageRefused {
+				refused++
+			}
+		}
+		require.Equal(t, 3, refused)
+	})
+	t.Run("rejected", func(t *testing.T) {
+		p := play(t, newWorld(t, nil), doc, func(env *testsuite.TestWorkflowEnvironment) {
+			env.RegisterDelayedCallback(func() { env.SignalWorkflow("reject", map[string]string{"by": "bob", "note": "no"}) }, time.Hour)
+		})
+		require.Equal(t, string(fault.Cancelled), p.result.ErrorCode)
+		require.Zero(t, p.result.Iterations)
+		require.NotContains(t, p.types(), loop.AutonomyStarted)
+	})
+	t.Run("nobody answers: escalated, still waiting", func(t *testing.T) {
+		p := play(t, newWorld(t, nil), doc, func(env *testsuite.TestWorkflowEnvironment) {
+			env.RegisterDelayedCallback(func() {
+				s := query(t, env)
+				require.Equal(t, loop.Waiting, s.Status)
+				require.Equal(t, 2, s.Gate.Escalated)
+				env.SignalWorkflow("approve", map[string]string{"hash": hash})
+			}, 49*time.Hour)
+		})
+		require.Equal(t, 1, p.result.Iterations)
+	})
+}
+
+func TestA6_PauseMidAgentRepeatsTheStep(t *testing.T) {
+	p := play(t, newWorld(t, map[int][]try{1: {{Says: "x", Metric: "11", Hang: true}}}), specOf(map[string]any{"limits": map[string]any{"iterations": 1}}),
+		func(env *testsuite.TestWorkflowEnvironment) {
+			env.RegisterDelayedCallback(func() { env.SignalWorkflow("pause", nil) }, time.Second)
+			env.RegisterDelayedCallback(func() {
+				s := query(t, env)
+				require.Equal(t, loop.Paused, s.Status)
+				require.Contains(t, s.PauseReason, "paused")
+				env.SignalWorkflow("continue", nil)
+			}, time.Hour)
+		})
+	require.Equal(t, []string{"0.0 verify", "1.1 modify", "1.1 modify", "1.1 verify"}, p.steps)
+	require.Equal(t, []string{"1 yes 11"}, p.course())
+	require.Contains(t, p.types(), loop.AutonomyPaused)
+	require.Contains(t, p.types(), loop.AutonomyResumed)
+}
+
+func TestA6_HaltMidAgentEndsTheLoop(t *testing.T) {
+	p := play(t, newWorld(t, map[int][]try{2: {{Says: "x", Hang: true}}}), specOf(nil), func(env *testsuite.TestWorkflowEnvironment) {
+		env.RegisterDelayedCallback(func() { env.SignalWorkflow("halt", map[string]string{"note": "enough"}) }, time.Second)
+	})
+	require.Nil(t, p.err)
+	require.Equal(t, string(fault.Cancelled), p.result.ErrorCode)
+	require.Equal(t, "enough", p.result.Reason)
+	require.Equal(t, []string{"1 no 10", "2 no 10 interrupted"}, p.course())
+}
+
+func TestCancelIsHalt(t *testing.T) {
+	p := play(t, newWorld(t, map[int][]try{1: {{Says: "x", Hang: true}}}), specOf(nil), func(env *testsuite.TestWorkflowEnvironment) {
+		env.RegisterDelayedCallback(env.CancelWorkflow, time.Second)
+	})
+	require.Nil(t, p.err)
+	require.Equal(t, string(fault.Cancelled), p.result.ErrorCode)
+	require.Equal(t, 1, p.calls[act.CloseName])
+}
+
+func TestL4_Breakpoints(t *testing.T) {
+	doc := specOf(map[string]any{"breakpoints": []string{"verify"}, "limits": map[string]any{"iterations": 1}})
+	p := play(t, newWorld(t, nil), doc, func(env *testsuite.TestWorkflowEnvironment) {
+		env.RegisterDelayedCallback(func() {
+			s := query(t, env)
+			require.Equal(t, loop.Paused, s.Status)
+			require.Contains(t, s.PauseReason, "breakpoint")
+			env.SignalWorkflow("continue", nil)
+		}, time.Hour)
+	})
+	require.Equal(t, 1, p.result.Iterations)
+}
+
+func TestL9_SealedFileBlocksUntilAPersonActs(t *testing.T) {
+	sealed := []act.Violation{{Rule: "sealed", Path: "guard.sh", Blocks: true}}
+	p := play(t, newWorld(t, map[int][]try{1: {{Says: "x", Violations: sealed}}}), specOf(nil), func(env *testsuite.TestWorkflowEnvironment) {
+		env.RegisterDelayedCallback(func() {
+			require.Equal(t, loop.Blocked, query(t, env).Status)
+			env.SignalWorkflow("continue", nil) // judged again, still sealed
+		}, time.Hour)
+		env.RegisterDelayedCallback(func() {
+			require.Equal(t, loop.Blocked, query(t, env).Status)
+			env.SignalWorkflow("reject", nil)
+		}, 2*time.Hour)
+	})
+	require.Equal(t, string(fault.GuardBlocked), p.result.ErrorCode)
+	require.Equal(t, loop.Halted, p.final.Status)
+	require.Equal(t, 2, p.calls[act.CommitName])
+}
+
+func TestP5_NoNumberTwiceInARowAsks(t *testing.T) {
+	p := play(t, newWorld(t, map[int][]try{1: {{Says: "a", NoNumber: true}}, 2: {{Says: "b", NoNumber: true}}}), specOf(nil), func(env *testsuite.TestWorkflowEnvironment) {
+		env.RegisterDelayedCallback(func() {
+			s := query(t, env)
+			require.Equal(t, loop.GateQuestion, s.Gate.Kind)
+			require.Equal(t, []string{"retry", "halt"}, s.Gate.Choices)
+			env.SignalWorkflow("answer", map[string]string{"choice": "nonsense"})
+			env.SignalWorkflow("answer", map[string]string{"choice": "retry"})
+		}, time.Hour)
+	})
+	require.Equal(t, 5, p.result.Iterations)
+}
+
+func TestSteerReachesTheNextAgentCallOnce(t *testing.T) {
+	doc := specOf(map[string]any{"approvals": map[string]any{"plan": "required"}, "limits": map[string]any{"iterations": 2}})
+	p := play(t, newWorld(t, nil), doc, func(env *testsuite.TestWorkflowEnvironment) {
+		env.RegisterDelayedCallback(func() {
+			env.SignalWorkflow("steer", map[string]string{"note": "try the parser", "by": "ann"})
+			env.SignalWorkflow("approve", map[string]string{"hash": "0123456789abcdef"})
+		}, time.Hour)
+	})
+	require.Equal(t, []loop.Note{{By: "ann", Text: "try the parser"}}, p.agents[0].Guidance)
+	require.Empty(t, p.agents[1].Guidance)
+}
+
+func TestLedgerAheadFailsTheLoopAndRecordsNothingMore(t *testing.T) {
+	w := newWorld(t, nil)
+	w.settleErr = temporal.NewNonRetryableApplicationError("another run is ahead", string(fault.LedgerAhead), nil)
+	p := play(t, w, specOf(nil), nil)
+	require.Equal(t, string(fault.LedgerAhead), p.err.Type())
+	require.Zero(t, p.calls[act.CloseName])
+}

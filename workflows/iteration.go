@@ -1,0 +1,212 @@
+package workflows
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/evidence"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/phase"
+)
+
+// verdict is what an iteration came to: kept or not, why, and what shows it.
+type verdict struct {
+	Kept        bool
+	Reason      string // why it is not kept, "" where the metric decided
+	Description string
+	Metric      *evidence.Decimal // its own measurement, nil without one
+	Delta       evidence.Decimal
+	Commit      string
+	Parent      string
+	Tree        string
+	Files       []string
+	Area        string
+	Evidence    []string
+	Attempts    int
+	End         *govern.End // the loop ends with this iteration
+}
+
+// iterate is the envelope around one attempt at a change: a budget before it, a checkpoint and
+// its event before the start, a record after it, whatever happens in between (A2, A3, A4). What
+// the body does is the loop's business.
+func (r *run) iterate(ctx workflow.Context, body func(workflow.Context) (verdict, error)) error {
+	if err := r.enter(ctx, phase.Review); err != nil {
+		return err
+	}
+	if err := r.holdIfPaused(ctx); err != nil {
+		return err
+	}
+	if err := r.begin(ctx, r.state.Iteration+1); err != nil {
+		return err
+	}
+	r.unjudged = &verdict{Attempts: 1}
+	v, err := body(ctx)
+	if err != nil {
+		if r.unjudged != nil && v.Description != "" {
+			r.unjudged.Description = v.Description
+		}
+		return err
+	}
+	if err := r.settle(ctx, v); err != nil {
+		return err
+	}
+	if v.End != nil {
+		return stop(*v.End)
+	}
+	return nil
+}
+
+// begin makes the checkpoint: the desk is at head, and the ledger says so before anything runs.
+func (r *run) begin(ctx workflow.Context, n int) error {
+	left := r.state.Budget.Spend(loop.Iterations, loop.Count(1)).Left()
+	events := []loop.Event{
+		{Type: loop.CheckpointCreated, Iteration: n, Head: r.state.Head},
+		{Type: loop.IterationStarted, Iteration: n, BudgetsRemaining: left},
+	}
+	_, err := r.append(ctx, act.BeginName, fmt.Sprintf("iteration %d: checkpoint %s", n, short(r.state.Head)), events, false, func(e act.Entry) any {
+		return act.Begin{Entry: e, Head: r.state.Head}
+	})
+	return err
+}
+
+// take commits what is on the desk, or brings back why it can't be.
+func (r *run) take(ctx workflow.Context, description string, attempt int) (act.Committed, error) {
+	var out act.Committed
+	err := r.execute(ctx, act.CommitName, fmt.Sprintf("iteration %d: commit %q", r.state.Iteration, loop.Clip(description, 80)), act.Commit{
+		Ref: r.opened.Ref, Ledger: r.state.Ledger, Head: r.state.Head,
+		Iteration: r.state.Iteration, Attempt: attempt, Description: description, Time: workflow.Now(ctx).UTC(),
+	}, &out)
+	return out, err
+}
+
+// committed notes that the branch now has a commit that nobody has judged.
+func (r *run) committed(ctx workflow.Context, c act.Committed) {
+	r.unjudged.Commit, r.unjudged.Parent = c.Commit, r.state.Head
+	r.emit(ctx, loop.Event{Type: loop.ChangeCommitted, Commit: c.Commit, Tree: c.Tree, Head: c.Commit, Files: c.Files, Attempt: r.state.Attempt, Area: c.Area})
+}
+
+// repair undoes an attempt and announces the next one.
+func (r *run) repair(ctx workflow.Context, v verdict, reason string, next int) error {
+	event := loop.Event{Type: loop.RepairAttempted, FailureReason: reason, Attempt: next, Note: v.Description}
+	if v.Commit == "" {
+		r.emit(ctx, event)
+		return nil
+	}
+	undo := loop.Event{Type: loop.ChangeReverted, Commit: v.Commit, Reason: reason}
+	_, err := r.append(ctx, act.SettleName, fmt.Sprintf("iteration %d: undo attempt %d (%s)", r.state.Iteration, next-1, reason),
+		[]loop.Event{undo, event}, false, func(e act.Entry) any {
+			return act.Settle{Entry: e, Revert: v.Commit, Parent: r.unjudged.Parent}
+		})
+	if err == nil {
+		r.unjudged.Commit = ""
+	}
+	return err
+}
+
+// settle keeps or undoes the iteration's change and records the iteration, once and for all.
+func (r *run) settle(ctx workflow.Context, v verdict) error {
+	v.Commit, v.Parent = r.unjudged.Commit, r.unjudged.Parent
+	if r.machine.Check(r.state.Phase, phase.Log) == nil {
+		r.emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: phase.Log, Attempt: r.state.Attempt})
+	}
+	record := r.record(ctx, v)
+	done := loop.Event{Type: loop.IterationSucceeded, Record: &record, Metric: v.Metric, Area: v.Area, EvidenceIDs: v.Evidence}
+	var events []loop.Event
+	if !v.Kept {
+		if v.Commit != "" {
+			events = append(events, loop.Event{Type: loop.ChangeReverted, Commit: v.Commit, Reason: orElse(v.Reason, "no improvement")})
+		}
+		done.Type, done.FailureReason = loop.IterationFailed, orElse(v.Reason, "no improvement")
+		if v.Metric != nil || v.Reason == guardFail {
+			done.Tree = v.Tree // the same tree need not be judged again
+		}
+	}
+	events = append(events, done)
+	summary := fmt.Sprintf("iteration %d: %s", record.N, outcome(record))
+	_, err := r.append(ctx, act.SettleName, summary, events, v.Kept, func(e act.Entry) any {
+		in := act.Settle{Entry: e}
+		if !v.Kept {
+			in.Revert, in.Parent = v.Commit, v.Parent
+		}
+		return in
+	})
+	if err == nil {
+		r.unjudged = nil
+	}
+	return err
+}
+
+// record is the iteration as it stays. Without a measurement of its own, or with a guard that
+// failed, it carries the reference metric (P7).
+func (r *run) record(ctx workflow.Context, v verdict) loop.Iteration {
+	now := workflow.Now(ctx)
+	it := loop.Iteration{
+		N: r.state.Iteration, Description: orElse(v.Description, "nothing was changed"), Kept: v.Kept, Reason: v.Reason,
+		Commit: v.Commit, DurationMs: now.Sub(r.state.IterationStart).Milliseconds(), Attempts: max(v.Attempts, r.state.Attempt),
+		Files: v.Files, Evidence: v.Evidence, EndedAt: now.UTC(),
+	}
+	if r.state.Best != nil {
+		it.Metric = *r.state.Best
+	}
+	if v.Metric != nil {
+		it.Metric, it.Delta = *v.Metric, v.Delta
+	}
+	return it
+}
+
+func outcome(it loop.Iteration) string {
+	word := "discarded"
+	if it.Kept {
+		word = "kept"
+	}
+	if it.Reason != "" {
+		word += " (" + it.Reason + ")"
+	}
+	return fmt.Sprintf("%s, metric %s: %s", word, it.Metric, loop.Clip(it.Description, 80))
+}
+
+// blocks reports whether a violation stops the loop for a person.
+func blocks(violations []act.Violation) bool {
+	for _, v := range violations {
+		if v.Blocks {
+			return true
+		}
+	}
+	return false
+}
+
+func violated(violations []act.Violation, blocked bool) loop.Event {
+	j := &loop.Judgement{Blocked: blocked, Policy: "default", Reason: "policy:" + violations[0].Rule}
+	for _, v := range violations {
+		j.Violations = append(j.Violations, fmt.Sprintf("%s: %s %s", v.Rule, v.Path, v.Detail))
+	}
+	return loop.Event{Type: loop.ChangeJudged, Step: "policy", Judgement: j}
+}
+
+// block parks a change that violates a sealed rule until a person continues, which judges it
+// again, or rejects it, which ends the loop (L9). It never waives anything.
+func (r *run) block(ctx workflow.Context, violations []act.Violation) (again bool, err error) {
+	e := violated(violations, true)
+	r.emit(ctx, e)
+	a, err := r.hold(ctx, loop.Gate{
+		Kind:    loop.GateGuard,
+		Summary: fmt.Sprintf("the change is blocked by %s: %s (mend it on the desk %s and continue, or reject it)", violations[0].Rule, violations[0].Path, r.state.Desk),
+	})
+	if err != nil {
+		return false, err
+	}
+	if a.Message == "reject" {
+		return false, stop(govern.BlockedGivenUp.Because("the blocked change was rejected by " + orElse(a.By, "a person") + noteOf(a)))
+	}
+	return true, nil
+}
+
+func short(commit string) string {
+	if len(commit) > 10 {
+		return commit[:10]
+	}
+	return commit
+}

@@ -1,0 +1,407 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/evidence"
+	"pawl/internal/fault"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/phase"
+	"pawl/internal/spec"
+)
+
+// Resume is the second, optional argument of a loop: where to go on from.
+type Resume struct {
+	// Ledger starts the loop from a ledger commit that the store or the repository has.
+	Ledger string `json:"ledger,omitempty"`
+	// Carry is what a run hands to the next one at continue-as-new.
+	Carry *Carry `json:"carry,omitempty"`
+}
+
+// Carry is everything that the next run needs.
+type Carry struct {
+	State   loop.State   `json:"state"`
+	Opened  act.Opened   `json:"opened"`
+	Recent  []loop.Event `json:"recent"`
+	Pending []loop.Event `json:"pending"`
+}
+
+// run is what all kinds of loops share: the state and the one way to change it.
+type run struct {
+	spec     spec.Spec
+	firstRun string // names the chain of runs
+	state    loop.State
+	machine  phase.Machine
+	opened   act.Opened
+	resume   Resume
+
+	recent  []loop.Event // the last events, for the query
+	pending []loop.Event // not in the ledger yet
+	busy    bool         // a ledger append is under way: messages wait their turn
+
+	unjudged  *verdict // a commit on the branch that nobody has judged yet
+	repeats   int      // steps repeated by a pause in this run
+	published published
+}
+
+// recentEvents bounds the events that the query answers with; the ledger has them all.
+const recentEvents = 100
+
+// setup reads the input, takes up what an earlier run carried over and registers the handlers.
+// An invalid spec fails the workflow with all that is wrong with it.
+func setup(ctx workflow.Context, kind string, input converter.RawValue, resume Resume) (*run, error) {
+	version := workflow.GetVersion(ctx, "rules", phase.Version, phase.Version)
+	r := &run{resume: resume, machine: phase.Improve(int(version))}
+	info := workflow.GetInfo(ctx)
+	r.firstRun = info.FirstRunID
+	r.state = loop.State{Loop: info.WorkflowExecution.ID, Kind: kind, Status: loop.Running}
+	if c := resume.Carry; c != nil {
+		r.state, r.opened, r.recent, r.pending = c.State, c.Opened, c.Recent, c.Pending
+	}
+	if err := r.handle(ctx); err != nil {
+		return nil, err
+	}
+	parsed, err := parse(kind, info.WorkflowExecution.ID, input)
+	if err != nil {
+		_, err = r.finish(ctx, stop(govern.SpecInvalid.Because(err.Error())))
+		return nil, err
+	}
+	r.spec = parsed
+	r.state.Goal = parsed.Goal
+	r.show(ctx)
+	return r, nil
+}
+
+// parse reads the spec strictly and holds the workflow to it: the kind must match the type, and
+// the ID must begin with the name where one is given.
+func parse(kind, id string, input converter.RawValue) (spec.Spec, error) {
+	s, err := spec.Parse(input.Payload().GetData())
+	if err != nil {
+		return spec.Spec{}, err
+	}
+	if err := s.ValidateInput(); err != nil {
+		return spec.Spec{}, err
+	}
+	if s.Kind != kind {
+		return spec.Spec{}, fmt.Errorf("kind: the spec is for a loop of kind %s, the workflow type is for %s", s.Kind, kind)
+	}
+	if s.Name != "" && !strings.HasPrefix(id, s.Name) {
+		return spec.Spec{}, fmt.Errorf("name: the workflow ID %q must begin with the spec's name %q", id, s.Name)
+	}
+	return s, nil
+}
+
+// emit lets something have happened: it numbers the event, applies it and keeps it for the
+// ledger. It is the one way in which the state of a loop changes.
+func (r *run) emit(ctx workflow.Context, e loop.Event) {
+	e = r.number(ctx, e, r.state.Seq+1)
+	r.apply(e)
+	r.pending = append(r.pending, e)
+	r.show(ctx)
+}
+
+func (r *run) number(ctx workflow.Context, e loop.Event, seq int64) loop.Event {
+	e.Seq, e.Time, e.Loop = seq, workflow.Now(ctx).UTC(), r.state.Loop
+	if e.Iteration == 0 {
+		e.Iteration = r.state.Iteration
+	}
+	if e.Phase == phase.None {
+		e.Phase = r.state.Phase
+	}
+	return e
+}
+
+func (r *run) apply(e loop.Event) {
+	ledger := r.state.Ledger
+	r.state = r.state.Apply(e)
+	r.state.Ledger = ledger
+	r.recent = append(slices.Clip(r.recent), e)
+	if len(r.recent) > recentEvents {
+		r.recent = r.recent[len(r.recent)-recentEvents:]
+	}
+}
+
+// append sends the pending events and more to the ledger in one activity. More counts as having
+// happened only when the activity has returned; until then messages wait, so that the order of
+// events in the ledger and in the state is the same.
+func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Event, push bool, input func(act.Entry) any) (act.Settled, error) {
+	if err := workflow.Await(ctx, func() bool { return !r.busy }); err != nil {
+		return act.Settled{}, err
+	}
+	r.busy = true
+	defer func() { r.busy = false }()
+	seq := r.state.Seq
+	for i := range more {
+		seq++
+		more[i] = r.number(ctx, more[i], seq)
+	}
+	entry := act.Entry{Ref: r.opened.Ref, Ledger: r.state.Ledger, Events: append(slices.Clone(r.pending), more...), Push: push}
+	var out act.Settled
+	if err := r.execute(ctx, name, summary, input(entry), &out); err != nil {
+		return out, err
+	}
+	for _, e := range more {
+		r.apply(act.Fill(e, out))
+	}
+	r.pending = nil
+	r.state.Ledger = out.Ledger
+	r.busy = false
+	if out.PushRefused != "" {
+		r.emit(ctx, loop.Event{Type: loop.PushRefused, Reason: out.PushRefused})
+	}
+	if out.Stop != "" && r.state.HaltRequested == "" && !r.state.Status.Ended() {
+		r.emit(ctx, loop.Event{Type: loop.MessageReceived, Message: "halt", Reason: out.Stop, By: "loop-stop"})
+	}
+	r.show(ctx)
+	return out, nil
+}
+
+// enter moves the machine to a phase (L6) and stops at a breakpoint there (L4).
+func (r *run) enter(ctx workflow.Context, to phase.Phase) error {
+	return r.enterAttempt(ctx, to, r.state.Attempt)
+}
+
+func (r *run) enterAttempt(ctx workflow.Context, to phase.Phase, attempt int) error {
+	if err := r.machine.Check(r.state.Phase, to); err != nil {
+		return stop(govern.TransitionInvalid.Because(err.Error()))
+	}
+	r.emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: to, Attempt: attempt})
+	if slices.Contains(r.spec.Breakpoints, string(to)) && !slices.Contains(r.state.BreakpointsDone, string(to)) {
+		_, err := r.hold(ctx, loop.Gate{Kind: loop.GateBreakpoint, Summary: fmt.Sprintf("breakpoint at %s", to)})
+		return err
+	}
+	return nil
+}
+
+// open is the activity that makes store, desk and judge ready.
+func (r *run) open(ctx workflow.Context) error {
+	info := workflow.GetInfo(ctx)
+	in := act.Open{
+		Loop: r.state.Loop, FirstRun: r.firstRun, Run: info.WorkflowExecution.RunID, Spec: r.spec, Ledger: r.resume.Ledger,
+	}
+	if err := r.execute(ctx, act.OpenName, "open "+orElse(r.spec.Repo.Path, r.spec.Repo.URL), in, &r.opened); err != nil {
+		return err
+	}
+	o := r.opened
+	if o.State != nil {
+		return r.takeUp(ctx, *o.State)
+	}
+	r.emit(ctx, loop.Event{Type: loop.LoopOpened, Opened: &loop.Opened{
+		Kind: r.state.Kind, Goal: r.spec.Goal, Repo: o.Repo, Branch: o.Branch, Base: o.Base, Desk: o.Desk, Host: o.Host, Limits: limits(r.spec),
+	}})
+	r.emit(ctx, loop.Event{Type: loop.ContractDrawn, Contract: &loop.Contract{
+		Hash: o.Contract, Base: o.Base, Sealed: o.Sealed, Tools: r.spec.Approvals.Tools,
+	}})
+	for _, w := range o.Warnings {
+		r.emit(ctx, loop.Event{Type: loop.Warned, Reason: w})
+	}
+	if o.Stop != "" {
+		r.emit(ctx, loop.Event{Type: loop.MessageReceived, Message: "halt", Reason: o.Stop, By: "loop-stop"})
+		return stop(govern.Interrupted.Because(o.Stop))
+	}
+	return nil
+}
+
+// takeUp goes on from a ledger that another run has left, on this or another host. An iteration
+// that it had begun and not recorded is recorded as interrupted: nothing of it is on the branch.
+func (r *run) takeUp(ctx workflow.Context, s loop.State) error {
+	if s.Status.Ended() {
+		return notReady("the loop of this ledger has ended (%s)", s.Status)
+	}
+	r.state, r.pending = s, nil
+	r.emit(ctx, loop.Event{Type: loop.LoopResumed, Head: s.Head, Opened: &loop.Opened{Desk: r.opened.Desk, Host: r.opened.Host}})
+	if s.Baseline == nil {
+		return nil
+	}
+	if n := len(s.Iterations); s.Iteration > 0 && (n == 0 || s.Iterations[n-1].N != s.Iteration) {
+		record := r.record(ctx, verdict{Reason: interrupted, Description: "the run before this one was lost"})
+		r.emit(ctx, loop.Event{Type: loop.IterationFailed, FailureReason: interrupted, Record: &record})
+	}
+	r.emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: phase.Log})
+	return nil
+}
+
+// agree is the contract gate: autonomy starts only after it (A1).
+func (r *run) agree(ctx workflow.Context) error {
+	by := "spec (approvals.plan: auto)"
+	if r.spec.Approvals.Plan != spec.Auto {
+		a, err := r.hold(ctx, loop.Gate{
+			Kind:    loop.GateContract,
+			Summary: fmt.Sprintf("approve the contract: %s", loop.Clip(r.spec.Goal, 200)),
+			Hash:    r.opened.Contract,
+		})
+		if err != nil {
+			return err
+		}
+		if a.Message == "reject" {
+			return stop(govern.Interrupted.Because("the contract was rejected by " + orElse(a.By, "a person") + noteOf(a)))
+		}
+		by = orElse(a.By, "a person")
+	}
+	r.emit(ctx, loop.Event{Type: loop.AutonomyStarted, By: by})
+	return nil
+}
+
+// continueAsNewIfLong bounds the history: at an iteration boundary, with every message taken,
+// the loop goes on in a new run with the same state.
+func (r *run) continueAsNewIfLong(ctx workflow.Context) error {
+	if !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+		return nil
+	}
+	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) && !r.busy }); err != nil {
+		return err
+	}
+	r.drain(ctx)
+	input, err := converter.GetDefaultDataConverter().ToPayload(r.spec)
+	if err != nil {
+		return err
+	}
+	carry := &Carry{State: r.state, Opened: r.opened, Recent: r.recent, Pending: r.pending}
+	return workflow.NewContinueAsNewError(ctx, workflow.GetInfo(ctx).WorkflowType.Name, converter.NewRawValue(input), Resume{Carry: carry})
+}
+
+// finish ends the loop in the way that err says: it undoes what was not judged, makes the
+// proposal, records the end and returns the result, as a failure where the loop failed.
+func (r *run) finish(ctx workflow.Context, err error) (*loop.Result, error) {
+	if workflow.IsContinueAsNewError(err) {
+		return nil, err
+	}
+	end := r.endOf(ctx, err)
+	ctx, _ = workflow.NewDisconnectedContext(ctx) // the end is recorded also after Cancel
+	if r.opened.Ref != "" && end.Code != fault.LedgerAhead {
+		if err := r.close(ctx, end); err != nil {
+			end = r.endOf(ctx, err)
+		}
+	}
+	if !r.state.Status.Ended() { // nothing could be recorded: the state says so all the same
+		r.emit(ctx, end.Event(r.state.Usage))
+	}
+	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
+		return nil, err
+	}
+	r.publish(ctx)
+	result := r.result()
+	if end.Status == loop.Failed {
+		return nil, failure(end, result)
+	}
+	return result, nil
+}
+
+func (r *run) close(ctx workflow.Context, end govern.End) error {
+	if r.unjudged != nil {
+		v := *r.unjudged
+		v.Reason, v.Kept, v.Metric = interrupted, false, nil
+		if err := r.settle(ctx, v); err != nil {
+			return err
+		}
+	}
+	if r.machine.Check(r.state.Phase, phase.Complete) == nil {
+		r.emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: phase.Complete})
+	}
+	if end.Budget != "" {
+		r.emit(ctx, loop.Event{Type: loop.BudgetExhausted, ExhaustedBudget: end.Budget})
+	}
+	events := []loop.Event{{Type: loop.ProposalMade}, end.Event(r.state.Usage)}
+	_, err := r.append(ctx, act.CloseName, "close: "+end.Reason, events, true, func(e act.Entry) any {
+		return act.Close{Entry: e, Base: r.state.Base, Head: r.state.Head}
+	})
+	return err
+}
+
+// endOf turns whatever ended the main line into one of the ends of the contract.
+func (r *run) endOf(ctx workflow.Context, err error) govern.End {
+	if end, ok := isStopped(err); ok {
+		return end
+	}
+	if temporal.IsCanceledError(err) || ctx.Err() != nil {
+		return govern.Interrupted.Because(orElse(r.state.HaltRequested, "cancelled through Temporal"))
+	}
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) {
+		switch fault.Code(app.Type()) {
+		case fault.PreconditionFailed:
+			return govern.NotReady.Because(app.Message())
+		case fault.InvalidSpec:
+			return govern.SpecInvalid.Because(app.Message())
+		case fault.LedgerAhead:
+			return govern.BehindItsLedger.Because(app.Message())
+		}
+	}
+	return govern.MachineFailed.Because(err.Error())
+}
+
+// result is what a finished loop returns (P9).
+func (r *run) result() *loop.Result {
+	s := r.state
+	res := &loop.Result{
+		ExitStatus: s.ExitStatus, ErrorCode: s.ErrorCode, Reason: s.Reason, Recovery: s.Recovery,
+		Iterations: s.Iteration, Kept: s.Kept, KeptCount: s.KeptCount, Discarded: s.Discarded,
+		Baseline: s.Baseline, Best: s.Best, Branch: s.Branch, Head: s.Head, Proposal: s.Proposal, Usage: s.Usage,
+	}
+	if s.Baseline != nil && s.Best != nil {
+		d := s.Best.Sub(*s.Baseline)
+		res.Delta = &d
+		met := r.spec.Verify.Target != nil && evidence.TargetMet(r.spec.Verify.Direction, *s.Best, *r.spec.Verify.Target)
+		res.Recommendation = evidence.Recommend(met, s.DiscardsInARow, s.Analysis.Trend(r.spec.Verify.Direction), s.Analysis.KeptRecently())
+	}
+	return res
+}
+
+// failure is how a failed loop fails its workflow: the code is the type, the result a detail.
+func failure(end govern.End, result *loop.Result) error {
+	return temporal.NewNonRetryableApplicationError(end.Reason, string(end.Code), nil, result)
+}
+
+// stopped carries an end out of the phases.
+type stopped struct{ end govern.End }
+
+func (s *stopped) Error() string { return s.end.Reason }
+
+func stop(end govern.End) error { return &stopped{end} }
+
+func notReady(format string, args ...any) error {
+	return stop(govern.NotReady.Because(fmt.Sprintf(format, args...)))
+}
+
+// limits turns the spec's limits into what the budget reckons in.
+func limits(s spec.Spec) map[loop.Resource]evidence.Decimal {
+	l := s.Limits
+	out := map[loop.Resource]evidence.Decimal{
+		loop.Iterations: loop.Count(int64(l.Iterations)),
+		loop.ActiveTime: loop.Count(l.ActiveTime.D().Milliseconds()),
+		loop.ToolCalls:  loop.Count(int64(l.ToolCalls)),
+	}
+	if l.Tokens != nil {
+		out[loop.Tokens] = loop.Count(*l.Tokens)
+	}
+	if l.CostUSD != nil {
+		out[loop.CostUSD] = *l.CostUSD
+	}
+	if l.WallClock != nil {
+		out[loop.WallClock] = loop.Count(l.WallClock.D().Milliseconds())
+	}
+	return out
+}
+
+func orElse(s, other string) string {
+	if s != "" {
+		return s
+	}
+	return other
+}
+
+func noteOf(a loop.Answer) string {
+	if a.Note == "" {
+		return ""
+	}
+	return ": " + loop.Clip(a.Note, 200)
+}

@@ -1,0 +1,243 @@
+package workflows
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+)
+
+// step is the envelope around one thing that runs: it waits while the loop is paused, checks
+// the clock and the budgets before (E2), lets the thing run under its limit, interrupts it for
+// pause and halt, and books what it cost. An interrupted step is run again from its start.
+func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
+	for {
+		if err := r.holdIfPaused(ctx); err != nil {
+			return act.Stepped{}, err
+		}
+		if spent := govern.StepExhausted(r.state, s.Agent != nil); spent != "" {
+			return act.Stepped{}, stop(govern.BudgetEnd(spent))
+		}
+		s.Key.Repeat = r.repeats
+		out, err := r.perform(ctx, s)
+		if err != nil {
+			return out, err
+		}
+		r.emit(ctx, r.ended(s, out))
+		if out.Warning != "" {
+			r.emit(ctx, loop.Event{Type: loop.Warned, Step: s.Key.Name, Reason: out.Warning})
+		}
+		if !out.Interrupted {
+			return out, nil
+		}
+		r.repeats++
+		if r.state.HaltRequested == "" && !r.state.PauseRequested && ctx.Err() == nil {
+			// Ended from outside, not by us: the machine wants its worker back. It runs again.
+			continue
+		}
+	}
+}
+
+// perform runs the activity of a step and watches for what may interrupt it: a pause, a halt,
+// and the phase's durable timer, which triggers a check and not a verdict, since an outage or a
+// laptop asleep is no fault of the step.
+func (r *run) perform(ctx workflow.Context, s act.Step) (act.Stepped, error) {
+	activityCtx, interrupt := workflow.WithCancel(ctx)
+	future := r.start(activityCtx, act.StepName, r.summary(s), s)
+	limit := time.Duration(s.LimitMs) * time.Millisecond
+	timerCtx, stopTimer := workflow.WithCancel(ctx)
+	defer stopTimer()
+	timer := r.phaseTimer(timerCtx, s, limit+timerSlack)
+	wanted := func() bool { return r.state.HaltRequested != "" || r.state.PauseRequested }
+	interruptedBy := false
+	for !future.IsReady() {
+		err := workflow.Await(ctx, func() bool { return future.IsReady() || timer.IsReady() || (wanted() && !interruptedBy) })
+		if err != nil { // the workflow was cancelled, and with it the activity
+			break
+		}
+		switch {
+		case future.IsReady():
+		case wanted() && !interruptedBy:
+			interruptedBy = true
+			interrupt()
+		case timer.IsReady():
+			left, overdue := r.check(ctx, s, limit)
+			if overdue {
+				interrupt()
+			}
+			timer = r.phaseTimer(timerCtx, s, left)
+		}
+	}
+	var out act.Stepped
+	err := future.Get(workflowWaiting(ctx), &out)
+	if temporal.IsCanceledError(err) {
+		if cancelled := ctx.Err(); cancelled != nil && r.state.HaltRequested == "" {
+			return out, cancelled
+		}
+		return act.Stepped{Interrupted: true}, nil // cancelled before it began
+	}
+	return out, err
+}
+
+// workflowWaiting returns a context in which the result of a cancelled activity is still awaited.
+func workflowWaiting(ctx workflow.Context) workflow.Context {
+	d, _ := workflow.NewDisconnectedContext(ctx)
+	return d
+}
+
+// timerSlack is what the durable timer grants beyond the limit: the supervisor, which measures
+// what a step really spends, is to be the first to end it.
+const timerSlack = 30 * time.Second
+
+func (r *run) phaseTimer(ctx workflow.Context, s act.Step, d time.Duration) workflow.Future {
+	return workflow.NewTimerWithOptions(ctx, d, workflow.TimerOptions{Summary: fmt.Sprintf("phase limit of %s (%s)", s.Key.Name, r.state.Phase)})
+}
+
+// check asks the host what a step has really spent. A host that doesn't answer is down: the
+// step is not overdue, it waits.
+func (r *run) check(ctx workflow.Context, s act.Step, limit time.Duration) (again time.Duration, overdue bool) {
+	var c act.Checked
+	err := r.execute(ctx, act.CheckName, "check on "+s.Key.Name, act.Check{Ref: s.Ref, Key: s.Key}, &c)
+	if err != nil {
+		return timerSlack, false
+	}
+	left := limit - time.Duration(c.SpentMs)*time.Millisecond
+	return max(left, 0) + timerSlack, c.Running && left < -timerSlack
+}
+
+// ended is the event of a step that came to an end, with what it cost.
+func (r *run) ended(s act.Step, out act.Stepped) loop.Event {
+	u := out.Usage
+	u.ActiveMs = out.ElapsedMs
+	return loop.Event{
+		Type: loop.StepEnded, Step: s.Key.Name, Role: roleOf(s), Attempt: s.Key.Attempt, Reason: howItEnded(out), Usage: &u,
+		EvidenceIDs: evidenceOf(out),
+	}
+}
+
+func roleOf(s act.Step) string {
+	if s.Agent != nil {
+		return s.Agent.Role
+	}
+	return ""
+}
+
+// summary is what the Temporal UI shows for the activity.
+func (r *run) summary(s act.Step) string {
+	command := s.Command
+	if len(command) == 3 && command[0] == "sh" && command[1] == "-c" {
+		command = command[2:]
+	}
+	return fmt.Sprintf("iteration %d: %s `%s`", r.state.Iteration, s.Key.Name, loop.Clip(strings.Join(command, " "), 120))
+}
+
+// The steps of a loop.
+
+func (r *run) newStep(name string, attempt int, tree act.Tree, command []string, limit time.Duration) act.Step {
+	if budget := r.state.Budget[loop.ActiveTime]; budget.Remaining != nil {
+		left := time.Duration(budget.Remaining.Float()) * time.Millisecond
+		limit = min(limit, max(left, time.Second))
+	}
+	return act.Step{
+		Ref:  r.opened.Ref,
+		Key:  act.Key{Run: r.firstRun, Iteration: r.state.Iteration, Attempt: attempt, Name: name},
+		Tree: tree, Head: r.state.Head, Command: command, LimitMs: limit.Milliseconds(),
+	}
+}
+
+func (r *run) verifyStep() act.Step {
+	s := r.newStep("verify", r.state.Attempt, act.Judge, shell(r.spec.Verify.Command), r.spec.Verify.Timeout.D())
+	s.LimitMs = r.spec.Verify.Timeout.D().Milliseconds()
+	s.Measure = &act.Measure{Pattern: r.spec.Verify.Pattern}
+	return s
+}
+
+func (r *run) guardStep() act.Step {
+	return r.newStep("guard", r.state.Attempt, act.Judge, shell(r.spec.Guard.Command), r.spec.Guard.Timeout.D())
+}
+
+// checkStep checks syntax on the desk as the agent left it.
+func (r *run) checkStep() act.Step {
+	s := r.newStep("check", r.state.Attempt, act.Desk, shell(r.spec.Check.Command), r.spec.Limits.PhaseTimeout.D())
+	s.AsIs = true
+	return s
+}
+
+func (r *run) agentStep(role, phase, idea string, attempt int, why repairOf) act.Step {
+	agent := r.spec.Agent
+	s := r.newStep(phase, attempt, act.Desk, agent.Command.Args(), r.spec.Limits.PhaseTimeout.D())
+	s.Agent = &act.Agent{
+		Role: role, Phase: phase, Kind: r.state.Kind, Loop: r.state.Loop, Ledger: r.state.Ledger, Env: agent.Env,
+		Idea: idea, Repair: why.reason, Evidence: why.evidence, Guidance: r.state.Guidance,
+	}
+	return s
+}
+
+func shell(command string) []string { return []string{"sh", "-c", command} }
+
+// howItEnded says in a few words how a step ended.
+func howItEnded(out act.Stepped) string {
+	switch {
+	case out.StartError != "":
+		return "can't be started: " + out.StartError
+	case out.Interrupted:
+		return "interrupted"
+	case out.TimedOut:
+		return fmt.Sprintf("took longer than it may, ended after %s", time.Duration(out.ElapsedMs)*time.Millisecond)
+	case out.Signal != "":
+		return "was ended by " + out.Signal
+	case out.ExitCode != 0:
+		return fmt.Sprintf("exit %d", out.ExitCode)
+	}
+	return "ok"
+}
+
+// explain says why verify measured nothing.
+func explain(reason string, out act.Stepped) string {
+	if reason == errNoNumber {
+		return "it prints no number: " + out.NoNumber
+	}
+	return howItEnded(out)
+}
+
+func failed(out act.Stepped, reason string) string {
+	if out.OK() {
+		return ""
+	}
+	return reason
+}
+
+// where points a person to the output.
+func where(out act.Stepped) string {
+	text := ""
+	if out.Tail != "" {
+		text = "\n" + out.Tail
+	}
+	if out.Log != "" {
+		text += "\nThe whole output is in " + out.Log
+	}
+	return text
+}
+
+// evidenceOf names what shows the result of a step: its log and the digest of its output.
+func evidenceOf(out act.Stepped) []string {
+	if out.Digest == "" {
+		return nil
+	}
+	return []string{out.Log + "@sha256:" + short(out.Digest)}
+}
+
+// judgement is what the state remembers of a judging command.
+func (r *run) judgement(out act.Stepped, reason string) *loop.Judgement {
+	j := &loop.Judgement{
+		Passed: out.OK() && reason == "", Reason: reason, ExitCode: out.ExitCode, Metric: out.Metric,
+		DurationMs: out.ElapsedMs, Log: out.Log, Iteration: r.state.Iteration, Policy: r.spec.Guard.Policy,
+	}
+	return j
+}

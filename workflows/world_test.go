@@ -1,0 +1,361 @@
+package workflows_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+
+	"pawl/internal/act"
+	"pawl/internal/evidence"
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+	"pawl/workflows"
+)
+
+// try is what the scripted agent does in one attempt, and what the judges make of it.
+type try struct {
+	Says       string // the description
+	Idea       string // at ideate
+	Fails      bool   // the agent exits 1
+	GivesUp    string
+	Nothing    bool // no change
+	Tree       string
+	Violations []act.Violation
+	Check      bool // the check fails
+	Metric     string
+	Crash      bool // verify exits 1
+	NoNumber   bool
+	Timeout    bool
+	Guard      bool // the guard fails
+	Hang       bool // the agent never ends by itself
+}
+
+// world stands in for all activities: it knows what a scripted agent does in each iteration and
+// attempt, and keeps the ledger as the real one does.
+type world struct {
+	t      *testing.T
+	mu     sync.Mutex
+	script map[int][]try // by iteration, attempts in order; the last one repeats
+	ideas  map[int][]try
+
+	openErr    error
+	baseline   try
+	stop       string
+	ledgerAt   int
+	ledger     []loop.Event
+	state      loop.State
+	head       string
+	commits    int
+	reverts    []string
+	steps      []string // "iteration.attempt name"
+	agents     []act.Agent
+	calls      map[string]int
+	settleErr  error
+	onSettle   func(n int) string // returns a loop-stop
+	checked    int
+	interrupts int
+	cancelled  chan struct{} // gets one for each activity that the workflow cancels
+}
+
+func newWorld(t *testing.T, script map[int][]try) *world {
+	return &world{t: t, script: script, ideas: map[int][]try{}, head: "base", baseline: try{Metric: "10"}, calls: map[string]int{}, cancelled: make(chan struct{}, 9)}
+}
+
+func (w *world) register(env *testsuite.TestWorkflowEnvironment) {
+	for name, f := range map[string]any{
+		act.OpenName: w.open, act.BeginName: w.begin, act.StepName: w.step, act.CheckName: w.check,
+		act.CommitName: w.commit, act.SettleName: w.settle, act.RecordName: w.settle, act.CloseName: w.close,
+	} {
+		env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+	}
+}
+
+func (w *world) count(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls[name]++
+}
+
+func (w *world) open(_ context.Context, in act.Open) (act.Opened, error) {
+	w.count(act.OpenName)
+	if w.openErr != nil {
+		return act.Opened{}, w.openErr
+	}
+	return act.Opened{
+		Ref: in.Loop, Queue: "pawl@test", Host: "test", Repo: in.Spec.Repo.Path, Branch: "pawl/" + in.Loop, Base: "base", Desk: "/desk",
+		Contract: "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", InScope: 1, Stop: w.stop,
+	}, nil
+}
+
+func (w *world) append(in act.Entry, out act.Settled) (act.Settled, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if want := w.at(); in.Ledger != want {
+		return out, temporal.NewNonRetryableApplicationError("fenced: "+in.Ledger+" is not "+want, string(fault.LedgerAhead), nil)
+	}
+	for _, e := range in.Events {
+		if e.Head == "" {
+			e = act.Fill(e, out)
+		}
+		if n := len(w.ledger); n > 0 && e.Seq != w.ledger[n-1].Seq+1 {
+			w.t.Errorf("event %s has sequence %d after %d", e.Type, e.Seq, w.ledger[n-1].Seq)
+		}
+		w.ledger = append(w.ledger, e)
+		w.state = w.state.Apply(e)
+	}
+	w.ledgerAt++
+	out.Ledger = w.at()
+	return out, nil
+}
+
+func (w *world) at() string {
+	if w.ledgerAt == 0 {
+		return ""
+	}
+	return fmt.Sprintf("ledger-%d", w.ledgerAt)
+}
+
+func (w *world) begin(_ context.Context, in act.Begin) (act.Settled, error) {
+	w.count(act.BeginName)
+	return w.append(in.Entry, act.Settled{})
+}
+
+func (w *world) settle(_ context.Context, in act.Settle) (act.Settled, error) {
+	w.count(act.SettleName)
+	if w.settleErr != nil {
+		return act.Settled{}, w.settleErr
+	}
+	out := act.Settled{}
+	if in.Revert != "" {
+		w.mu.Lock()
+		w.reverts = append(w.reverts, in.Revert)
+		w.head = "revert-of-" + in.Revert
+		out.Head = w.head
+		w.mu.Unlock()
+	}
+	out, err := w.append(in.Entry, out)
+	if err == nil && w.onSettle != nil {
+		out.Stop = w.onSettle(w.state.Iteration)
+	}
+	return out, err
+}
+
+func (w *world) close(_ context.Context, in act.Close) (act.Settled, error) {
+	w.count(act.CloseName)
+	return w.append(in.Entry, act.Settled{Proposal: &loop.Proposal{Hash: "abc", Base: in.Base, Head: in.Head, State: "open"}})
+}
+
+func (w *world) check(_ context.Context, in act.Check) (act.Checked, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.checked++
+	return act.Checked{Running: true, SpentMs: 0}, nil
+}
+
+func (w *world) tryOf(script map[int][]try, k act.Key) try {
+	tries := script[k.Iteration]
+	if len(tries) == 0 {
+		return try{Says: fmt.Sprintf("change %d", k.Iteration), Metric: "10", Tree: fmt.Sprintf("t%d", k.Iteration)}
+	}
+	return tries[min(k.Attempt, len(tries))-1]
+}
+
+func (w *world) step(_ context.Context, in act.Step) (act.Stepped, error) {
+	w.mu.Lock()
+	w.steps = append(w.steps, fmt.Sprintf("%d.%d %s", in.Key.Iteration, in.Key.Attempt, in.Key.Name))
+	if in.Agent != nil {
+		w.agents = append(w.agents, *in.Agent)
+	}
+	w.mu.Unlock()
+	out := act.Stepped{ElapsedMs: 100, Log: "/log", Digest: "feedface"}
+	t := w.tryOf(w.script, in.Key)
+	if in.Key.Iteration == 0 {
+		t = w.baseline
+	}
+	switch in.Key.Name {
+	case "ideate":
+		t = w.tryOf(w.ideas, in.Key)
+		out.Idea, out.Usage = t.Idea, loop.Usage{AgentCalls: 1, ToolCalls: 1}
+	case "modify":
+		out.Usage = loop.Usage{AgentCalls: 1, ToolCalls: 1}
+		out.Description, out.GiveUp = t.Says, t.GivesUp
+		if t.Fails {
+			out.ExitCode = 1
+		}
+		if t.Hang && in.Key.Repeat == 0 {
+			<-w.cancelled
+			w.mu.Lock()
+			w.interrupts++
+			w.mu.Unlock()
+			out.Interrupted = true
+		}
+	case "check":
+		if t.Check {
+			out.ExitCode = 1
+		}
+	case "verify":
+		switch {
+		case t.Timeout:
+			out.TimedOut, out.ExitCode = true, -1
+		case t.Crash:
+			out.ExitCode = 1
+		case t.NoNumber:
+			out.NoNumber = "nothing"
+		default:
+			d := evidence.MustDecimal(t.Metric)
+			out.Metric = &d
+		}
+	case "guard":
+		if t.Guard {
+			out.ExitCode = 1
+		}
+	}
+	return out, nil
+}
+
+func (w *world) commit(_ context.Context, in act.Commit) (act.Committed, error) {
+	w.count(act.CommitName)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.tryOf(w.script, act.Key{Iteration: in.Iteration, Attempt: in.Attempt})
+	tree := t.Tree
+	if tree == "" {
+		tree = fmt.Sprintf("tree-%d.%d", in.Iteration, in.Attempt)
+	}
+	if t.Nothing {
+		return act.Committed{NoChange: true}, nil
+	}
+	if len(t.Violations) > 0 {
+		return act.Committed{Tree: tree, Violations: t.Violations}, nil
+	}
+	w.commits++
+	w.head = fmt.Sprintf("commit-%d", w.commits)
+	return act.Committed{Commit: w.head, Tree: tree, Files: []string{"a.go"}, FileCount: 1, Area: "a.go"}, nil
+}
+
+// specOf returns a spec with what a test changes about it.
+func specOf(change map[string]any) json.RawMessage {
+	doc := map[string]any{
+		"goal": "make it better", "repo": map[string]any{"path": "/repo"}, "scope": []string{"**"},
+		"verify":    map[string]any{"command": "measure"},
+		"agent":     map[string]any{"command": "agent"},
+		"limits":    map[string]any{"iterations": 5, "toolCalls": 1000, "activeTime": "10h"},
+		"approvals": map[string]any{"plan": "auto", "tools": []string{"*"}},
+	}
+	for k, v := range change {
+		if inner, ok := v.(map[string]any); ok {
+			merged := map[string]any{}
+			if old, ok := doc[k].(map[string]any); ok {
+				for ik, iv := range old {
+					merged[ik] = iv
+				}
+			}
+			for ik, iv := range inner {
+				merged[ik] = iv
+			}
+			v = merged
+		}
+		doc[k] = v
+	}
+	b, err := json.Marshal(doc)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// played is a finished run of Improve in the test environment.
+type played struct {
+	*world
+	env    *testsuite.TestWorkflowEnvironment
+	result loop.Result
+	err    *temporal.ApplicationError
+	final  loop.State
+}
+
+// play runs Improve against the world until it ends, and holds it to what must always be so:
+// the state is the fold of the ledger, and nothing is left unjudged on the branch.
+func play(t *testing.T, w *world, doc json.RawMessage, prepare func(*testsuite.TestWorkflowEnvironment)) played {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetTestTimeout(time.Minute)
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // the machine may be busy
+	env.SetOnActivityCanceledListener(func(*activity.Info) { w.cancelled <- struct{}{} })
+	env.RegisterWorkflow(workflows.Improve)
+	w.register(env)
+	if prepare != nil {
+		prepare(env)
+	}
+	payload, err := converter.GetDefaultDataConverter().ToPayload(doc)
+	require.NoError(t, err)
+	env.ExecuteWorkflow(workflows.Improve, converter.NewRawValue(payload), workflows.Resume{})
+	require.True(t, env.IsWorkflowCompleted())
+	p := played{world: w, env: env}
+	if err := env.GetWorkflowError(); err != nil {
+		require.ErrorAs(t, err, &p.err)
+		_ = p.err.Details(&p.result)
+	} else {
+		require.NoError(t, env.GetWorkflowResult(&p.result))
+	}
+	p.final = query(t, env)
+	if len(w.ledger) > 0 && w.settleErr == nil {
+		folded := w.state
+		folded.Ledger = p.final.Ledger
+		require.Equal(t, toJSON(t, folded), toJSON(t, p.final), "the state must be the fold of the ledger")
+	}
+	return p
+}
+
+func query(t *testing.T, env *testsuite.TestWorkflowEnvironment) loop.State {
+	t.Helper()
+	v, err := env.QueryWorkflow("state")
+	require.NoError(t, err)
+	var s loop.State
+	require.NoError(t, v.Get(&s))
+	return s
+}
+
+func toJSON(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.MarshalIndent(v, "", " ")
+	require.NoError(t, err)
+	return string(b)
+}
+
+func (p played) types() []loop.Type {
+	var out []loop.Type
+	for _, e := range p.ledger {
+		out = append(out, e.Type)
+	}
+	return out
+}
+
+// course is the sequence of iterations as "n kept|discarded reason".
+func (p played) course() []string {
+	var out []string
+	for _, e := range p.ledger {
+		if e.Record != nil {
+			word := "no"
+			if e.Record.Kept {
+				word = "yes"
+			}
+			line := fmt.Sprintf("%d %s %s", e.Record.N, word, e.Record.Metric)
+			if e.Record.Reason != "" {
+				line += " " + e.Record.Reason
+			}
+			out = append(out, line)
+		}
+	}
+	return out
+}
