@@ -1,0 +1,108 @@
+package config
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+
+	"pawl/internal/fault"
+)
+
+// DefaultNamespace is the namespace where nothing else is set, and the only one of the embedded
+// engine.
+const DefaultNamespace = "default"
+
+// Temporal is which Temporal service to use and how to talk to it.
+type Temporal struct {
+	Address   string
+	Namespace string
+	// Explicit says that the user named an address, so that nothing is embedded.
+	Explicit bool
+
+	options client.Options
+}
+
+// Connect reads Temporal's own settings: TEMPORAL_* over the profile of temporal.toml. Without an
+// address from either, the service is the embedded engine, wherever that turns out to be: see At.
+func Connect() (Temporal, error) {
+	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{})
+	if err != nil {
+		return Temporal{}, fault.New(fault.EngineUnreachable, "Temporal's settings can't be read: %v", err).
+			Advise("Correct the variables TEMPORAL_* or the file temporal.toml.")
+	}
+	namespace := profile.Namespace
+	if namespace == "" {
+		namespace = DefaultNamespace
+	}
+	if profile.Address == "" {
+		if namespace != DefaultNamespace {
+			return Temporal{}, fault.New(fault.EngineUnreachable, "the namespace is set to %q, but no address is", namespace).
+				Advise("Set TEMPORAL_ADDRESS too, or unset TEMPORAL_NAMESPACE: the embedded engine has only the namespace default.")
+		}
+		return Temporal{Namespace: namespace}, nil
+	}
+	options, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
+	if err != nil {
+		return Temporal{}, fault.New(fault.EngineUnreachable, "Temporal's settings can't be used: %v", err).
+			Advise("Correct the variables TEMPORAL_* or the file temporal.toml.")
+	}
+	return Temporal{Address: profile.Address, Namespace: namespace, Explicit: true, options: options}, nil
+}
+
+// At returns the embedded engine at an address. API keys and certificates of a profile without an
+// address are not for it.
+func (t Temporal) At(address string) Temporal {
+	if t.Explicit {
+		return t
+	}
+	t.Address = address
+	t.options = client.Options{ConnectionOptions: client.ConnectionOptions{DialOptions: []grpc.DialOption{
+		// It is on this machine: a proxy has no part in it, and when another process takes it over
+		// waiting seconds to try again is waiting for nothing.
+		grpc.WithNoProxy(),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.5, MaxDelay: 500 * time.Millisecond},
+			MinConnectTimeout: time.Second,
+		}),
+	}}}
+	return t
+}
+
+// dialTimeout is how long a service may take to answer the first time.
+const dialTimeout = 10 * time.Second
+
+// Dial connects to the service. It is the one place where a client is built, so that worker and
+// commands agree on converters, metrics and identity.
+func Dial(ctx context.Context, t Temporal, identity string, logger *slog.Logger) (client.Client, error) {
+	o := t.options
+	o.HostPort, o.Namespace = t.Address, t.Namespace
+	o.Identity = identity
+	o.Logger = log.NewStructuredLogger(logger)
+	o.DataConverter = converter.GetDefaultDataConverter()
+	o.FailureConverter = temporal.GetDefaultFailureConverter()
+	o.MetricsHandler = client.MetricsNopHandler
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	c, err := client.DialContext(ctx, o)
+	if err != nil {
+		return nil, Unreachable(t, err)
+	}
+	return c, nil
+}
+
+// Unreachable is the fault of a service that does not answer.
+func Unreachable(t Temporal, err error) error {
+	advice := "Start the engine with `pawl up`."
+	if t.Explicit {
+		advice = "Check TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and temporal.toml, and that the service runs."
+	}
+	return fault.New(fault.EngineUnreachable, "Temporal at %s does not answer: %v", t.Address, err).Advise(advice)
+}

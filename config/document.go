@@ -1,0 +1,77 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"pawl/internal/spec"
+)
+
+// document is a spec as it was written: its values in the form that spec.FromMap reads, and
+// where each key stands.
+type document struct {
+	values map[string]any
+	at     map[string]place // by dotted key; "scope[2]" for the items of a list
+	wrong  spec.Problems
+}
+
+// place is where a value comes from. Only the file has lines.
+type place struct {
+	source string // the file, --set or the variable of the environment
+	line   int
+}
+
+// put sets a dotted key to a value from elsewhere than the file, making the objects on the way.
+func (d *document) put(key string, value any, from string) {
+	parts := strings.Split(key, ".")
+	object := d.values
+	for i, part := range parts[:len(parts)-1] {
+		switch next := object[part].(type) {
+		case map[string]any:
+			object = next
+		case nil:
+			made := map[string]any{}
+			object[part] = made
+			object = made
+		default:
+			outer := strings.Join(parts[:i+1], ".")
+			d.wrong = append(d.wrong, spec.Problem{
+				File: from, Key: key, What: fmt.Sprintf("can't be set: %s is a value, not an object", outer), Want: "set " + outer,
+			})
+			return
+		}
+	}
+	object[parts[len(parts)-1]] = value
+	for known := range d.at {
+		if known == key || strings.HasPrefix(known, key+".") || strings.HasPrefix(known, key+"[") {
+			delete(d.at, known)
+		}
+	}
+	if value != nil { // nothing takes the key back to its default, which is the file's
+		d.at[key] = place{source: from}
+	}
+}
+
+// locate returns where a key comes from: its own place, else that of what holds it.
+func (d *document) locate(key string) place {
+	for key != "" {
+		if p, ok := d.at[key]; ok {
+			return p
+		}
+		key = key[:max(strings.LastIndex(key, "."), strings.LastIndex(key, "["), 0)]
+	}
+	return d.at[""]
+}
+
+// problems adds to each problem where it is, those of the document itself first.
+func (d *document) problems(found spec.Problems) spec.Problems {
+	all := append(spec.Problems{}, d.wrong...)
+	for _, p := range found {
+		if p.File == "" {
+			where := d.locate(p.Key)
+			p.File, p.Line = where.source, where.line
+		}
+		all = append(all, p)
+	}
+	return all
+}

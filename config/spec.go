@@ -1,0 +1,162 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/viper"
+
+	"pawl/internal/fault"
+	"pawl/internal/spec"
+)
+
+// EnvPrefix begins the variables that override keys of the spec file: PAWL_SPEC_VERIFY_TIMEOUT
+// overrides verify.timeout. A variable that is empty counts as not set.
+const EnvPrefix = "PAWL_SPEC"
+
+// LoadSpec reads the spec in a YAML, TOML or JSON file (by extension; anything else is read as
+// YAML), overridden by the environment (EnvPrefix) and that by sets, each "key=value" with a
+// dotted key and a value as YAML writes it. An empty value takes a key back to its default.
+//
+// It makes repo.path absolute: from the spec file's folder, or from the current one where the
+// environment or a set gave it. It fills in who starts the loop and from where. All that is
+// wrong is reported at once, as spec.Problems with file and line; a file that can't be read is
+// INVALID_SPEC.
+func LoadSpec(path string, sets []string) (spec.Spec, error) {
+	doc, err := readSpec(path)
+	if err != nil {
+		return spec.Spec{}, err
+	}
+	override(doc, sets)
+	s, err := spec.FromMap(doc.values)
+	var found spec.Problems
+	if err != nil && !errors.As(err, &found) {
+		return spec.Spec{}, err
+	}
+	if problems := doc.problems(found); len(problems) > 0 {
+		return spec.Spec{}, problems
+	}
+	if err := anchor(&s, doc, path); err != nil {
+		return spec.Spec{}, err
+	}
+	if s.Session == nil {
+		s.Session = session()
+	}
+	return s, nil
+}
+
+// maxSpec is more than any spec that a person wrote.
+const maxSpec = 1 << 20
+
+func readSpec(path string) (*document, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.New(fault.InvalidSpec, "there is no spec file %s", path).
+			Advise("Name one (`pawl run FILE`), or see a loop at work first: `pawl demo`.")
+	}
+	if err != nil {
+		return nil, fault.New(fault.InvalidSpec, "the spec file can't be read: %v", err).Advise("Check its name and permissions.")
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxSpec+1))
+	switch {
+	case err != nil:
+		return nil, fault.New(fault.InvalidSpec, "the spec file can't be read: %v", err).Advise("Name a file with a spec in it.")
+	case len(text) > maxSpec:
+		return nil, fault.New(fault.InvalidSpec, "%s is larger than %d bytes", path, maxSpec).Advise("Name a file with a spec in it.")
+	}
+	doc := &document{values: map[string]any{}, at: map[string]place{"": {source: path}}}
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".toml":
+		readTOML(text, path, doc)
+	case ".json":
+		readJSON(text, path, doc)
+	default:
+		readYAML(text, path, doc)
+	}
+	return doc, nil
+}
+
+// override merges environment and --set over the file.
+//
+// viper finds the variables, but does not read the file: it folds every key of what it reads to
+// lower case, and the names in agent.env and policies are the user's own. The keys that it does
+// handle here are those of the contract, whose case is known.
+func override(doc *document, sets []string) {
+	v := viper.New()
+	names := map[string]string{} // variable → key
+	for _, key := range spec.Keys() {
+		name := EnvPrefix + "_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
+		names[name] = key
+		_ = v.BindEnv(key, name) // fails only without a key
+	}
+	for _, variable := range os.Environ() {
+		name, _, _ := strings.Cut(variable, "=")
+		if _, known := names[name]; strings.HasPrefix(name, EnvPrefix+"_") && !known {
+			doc.wrong = append(doc.wrong, spec.Problem{File: "environment", Key: name, What: "stands for no key of a spec", Want: "a name such as PAWL_SPEC_LIMITS_ITERATIONS"})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if key := names[name]; v.IsSet(key) {
+			doc.put(key, text(v.GetString(key)), name)
+		}
+	}
+	for _, set := range sets {
+		key, value, found := strings.Cut(set, "=")
+		key = strings.TrimSpace(key)
+		if !found || key == "" || strings.HasPrefix(key, ".") || strings.HasSuffix(key, ".") || strings.Contains(key, "..") {
+			doc.wrong = append(doc.wrong, spec.Problem{File: "--set", What: fmt.Sprintf("%q is not of the form key=value", set), Want: "--set limits.iterations=5"})
+			continue
+		}
+		doc.put(key, text(value), "--set")
+	}
+}
+
+// anchor makes repo.path absolute.
+func anchor(s *spec.Spec, doc *document, path string) error {
+	if s.Repo.Path == "" || filepath.IsAbs(s.Repo.Path) {
+		return nil
+	}
+	from := "."
+	if source := doc.locate("repo.path").source; source == path {
+		from = filepath.Dir(path)
+	}
+	abs, err := filepath.Abs(filepath.Join(from, s.Repo.Path))
+	if err != nil {
+		return fmt.Errorf("making repo.path absolute: %w", err)
+	}
+	s.Repo.Path = abs
+	return nil
+}
+
+// session says who starts a loop and from where (L12).
+func session() map[string]string {
+	s := map[string]string{"user": User(), "pid": strconv.Itoa(os.Getpid())}
+	if host, err := os.Hostname(); err == nil {
+		s["host"] = host
+	}
+	if dir, err := os.Getwd(); err == nil {
+		s["cwd"] = dir
+	}
+	return s
+}
+
+// User is the name of whoever runs this process, as it stands in messages to loops.
+func User() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	if name := os.Getenv("USER"); name != "" {
+		return name
+	}
+	return "uid " + strconv.Itoa(os.Getuid())
+}

@@ -1,0 +1,207 @@
+// Package cli is pawl's command line: it starts loops and follows them, shows what they do, and
+// carries people's messages to them. It never decides what a message does or when a loop ends
+// (that is internal/govern, in the workflow), never touches a repository, and does not know the
+// embedded engine: whoever links it hands it in (Deps.Embedded), so that the worker and the
+// starter go without a server.
+//
+// Start at Execute; connect.go says how a command finds Temporal, follow.go what `pawl run` does
+// while its loop runs, exit.go which exit code means what.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+
+	"pawl/config"
+	"pawl/internal/fault"
+	"pawl/internal/host"
+	"pawl/internal/spec"
+	"pawl/internal/ui"
+)
+
+// Deps are the parts of the world that a program or a test hands in.
+type Deps struct {
+	// Embedded brings the engine; without it there is only the service that Temporal's settings
+	// name.
+	Embedded *Embedded
+	// Signals are SIGINT, SIGTERM and SIGHUP as they arrive. The commands that follow a loop read
+	// them themselves; the others end at the first.
+	Signals <-chan os.Signal
+
+	// The rest has the values of a real process where it is left out.
+	Dial     func(context.Context, config.Temporal, string, *slog.Logger) (client.Client, error)
+	Worker   func(context.Context, host.Options) error
+	Terminal func(any) bool
+	Now      func() time.Time
+}
+
+// Embedded is the engine that a program brings along.
+type Embedded struct {
+	// Share starts the engine of a folder, or joins the one that another process runs.
+	Share func(ctx context.Context, dir string, logger *slog.Logger) (Engine, error)
+	// Find returns the running engine of a folder and starts none.
+	Find func(ctx context.Context, dir string) (address, ui string, ok bool)
+}
+
+// Engine is this process's share in an embedded engine.
+type Engine interface {
+	Address() string
+	UI() string
+	Owner() bool      // whether this process runs it
+	Moved() bool      // whether it had to take another port than Temporal's own
+	Replaced() string // the database that it had to move aside, "" for none
+	Close() error
+}
+
+// app is one execution of the command line.
+type app struct {
+	deps   Deps
+	in     io.Reader
+	out    io.Writer
+	err    io.Writer
+	screen *ui.Screen // on stderr
+
+	json bool
+	ran  bool // the arguments were understood
+}
+
+// Execute runs a command line and returns its exit code. Data goes to stdout, everything else to
+// stderr.
+func Execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, d Deps) int {
+	if d.Dial == nil {
+		d.Dial = config.Dial
+	}
+	if d.Worker == nil {
+		d.Worker = host.RunWorker
+	}
+	if d.Terminal == nil {
+		d.Terminal = func(v any) bool { _, ok := ui.Terminal(v); return ok }
+	}
+	if d.Now == nil {
+		d.Now = time.Now
+	}
+	a := &app{deps: d, in: stdin, out: stdout, err: stderr, screen: ui.NewScreen(stderr)}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !a.ran {
+		err = usage(err.Error())
+	}
+	a.screen.Still()
+	a.explain(err)
+	return exitCode(err)
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "pawl",
+		Short: "Durable, governed loops for coding agents",
+		Long: `pawl runs a coding agent in a loop that can only move forward: every change is
+committed, judged by commands and policies that the agent cannot touch, and then
+kept or undone. The loop survives the death of any process; people steer it from
+here, from the Temporal CLI or from the Temporal UI.
+
+` + exitTable(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		// A name that is no command is an error with the commands that it may have meant.
+		Args: cobra.NoArgs,
+		RunE: a.command(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.PersistentFlags().BoolVar(&a.json, "json", false, "print data as JSON")
+	root.AddCommand(a.demoCommand(), a.runCommand(), a.upCommand(), a.listCommand(), a.showCommand(), a.logCommand())
+	root.AddCommand(a.messageCommands()...)
+	return root
+}
+
+// command wraps what a command does: from here on its arguments are understood, so an error is
+// not one of usage.
+func (a *app) command(do func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		a.ran = true
+		return do(cmd, args)
+	}
+}
+
+// brief wraps a command that ends at the first signal.
+func (a *app) brief(do func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+	return a.command(func(cmd *cobra.Command, args []string) error {
+		ctx, stop := a.untilSignal(cmd.Context())
+		defer stop()
+		return do(ctx, args)
+	})
+}
+
+// untilSignal returns a context that ends at the first signal. stop gives the signals back.
+func (a *app) untilSignal(parent context.Context) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-a.deps.Signals:
+			cancel(errInterrupted)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		cancel(nil)
+		<-done
+	}
+}
+
+// say writes a message of the program itself to stderr.
+func (a *app) say(format string, args ...any) {
+	a.screen.Print("pawl: " + fmt.Sprintf(format, args...))
+}
+
+// terminal reports whether somebody can be asked: they see the question and can answer it.
+func (a *app) terminal() bool { return a.deps.Terminal(a.in) && a.deps.Terminal(a.err) }
+
+// style is how data is rendered on stdout.
+func (a *app) style() ui.Style { return ui.NewScreen(a.out).Style() }
+
+// print writes data for people to stdout.
+func (a *app) print(text string) error {
+	_, err := io.WriteString(a.out, strings.TrimSuffix(text, "\n")+"\n")
+	return err
+}
+
+// explain says what went wrong and what to do, without the names of Go's types.
+func (a *app) explain(err error) {
+	var problems spec.Problems
+	var f *fault.Error
+	var left *leaving
+	switch {
+	case err == nil:
+	case errors.As(err, &left):
+		if left.why != "" {
+			a.say("%s", left.why)
+		}
+	case errors.As(err, &problems):
+		a.say("the spec is invalid (%s)", fault.InvalidSpec)
+		for _, p := range problems {
+			a.screen.Print("  " + ui.Clean(p.String()))
+		}
+	case errors.As(err, &f):
+		a.say("%s (%s)", ui.Clean(f.What), f.Code)
+		if advice := f.Advice(); advice != "" {
+			a.screen.Print("      " + ui.Clean(advice))
+		}
+	default:
+		a.say("%s", strings.TrimSpace(err.Error()))
+	}
+}

@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"pawl/config"
+	"pawl/internal/fault"
+	"pawl/internal/home"
+	"pawl/internal/host"
+)
+
+// session is a command's connection: to Temporal, where there is one, and to this host's files.
+type session struct {
+	app      *app
+	home     home.Home
+	hostID   string
+	temporal config.Temporal
+	client   client.Client // nil where no engine runs
+	engine   Engine        // nil unless this process shares in the embedded one
+	ui       string        // address of the Temporal UI, "" where it isn't known
+	logger   *slog.Logger
+	logFile  *os.File
+}
+
+// work connects for a command that runs loops: where nothing else is configured it brings the
+// embedded engine.
+func (a *app) work(ctx context.Context) (*session, error) {
+	s, err := a.newSession(true)
+	if err != nil {
+		return nil, err
+	}
+	if !s.temporal.Explicit {
+		if a.deps.Embedded == nil {
+			s.close()
+			return nil, noService()
+		}
+		s.engine, err = a.deps.Embedded.Share(ctx, s.home.Engine(), s.logger)
+		if err != nil {
+			s.close()
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			return nil, fmt.Errorf("starting the engine: %w", err)
+		}
+		s.temporal = s.temporal.At(s.engine.Address())
+		s.ui = s.engine.UI()
+		a.noteEngine(s.engine)
+	}
+	if err := s.dial(ctx); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// noteEngine says what is not as usual about the engine.
+func (a *app) noteEngine(e Engine) {
+	if old := e.Replaced(); old != "" {
+		a.say("the engine's database was damaged or another version's and was moved aside: %s. This host's loops go on from their ledgers", old)
+	}
+	if e.Moved() {
+		a.say("Temporal's own port is taken; the engine is at %s (for the Temporal CLI: --address %s)", e.Address(), e.Address())
+	}
+}
+
+// visit connects for a command that only reads or answers. It starts nothing: with no engine
+// running the session has no client.
+func (a *app) visit(ctx context.Context) (*session, error) {
+	s, err := a.newSession(false)
+	if err != nil {
+		return nil, err
+	}
+	if !s.temporal.Explicit {
+		if a.deps.Embedded == nil {
+			return s, nil
+		}
+		address, ui, ok := a.deps.Embedded.Find(ctx, s.home.Engine())
+		if !ok {
+			return s, nil
+		}
+		s.temporal, s.ui = s.temporal.At(address), ui
+	}
+	if err := s.dial(ctx); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (a *app) newSession(logs bool) (*session, error) {
+	h, err := home.Open()
+	if err != nil {
+		return nil, err
+	}
+	id, err := h.HostID()
+	if err != nil {
+		return nil, err
+	}
+	t, err := config.Connect()
+	if err != nil {
+		return nil, err
+	}
+	s := &session{app: a, home: h, hostID: id, temporal: t, logger: slog.New(slog.DiscardHandler)}
+	if logs {
+		return s, s.openLog()
+	}
+	return s, nil
+}
+
+func (s *session) dial(ctx context.Context) error {
+	c, err := s.app.deps.Dial(ctx, s.temporal, host.Identity(s.hostID), s.logger)
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return err
+	}
+	s.client = c
+	return nil
+}
+
+// closeTimeout bounds how long the engine may take to stop; what it has promised is on disk.
+const closeTimeout = 10 * time.Second
+
+func (s *session) close() {
+	if s.client != nil {
+		s.client.Close()
+	}
+	if s.engine != nil {
+		done := make(chan error, 1)
+		go func() { done <- s.engine.Close() }()
+		select {
+		case err := <-done:
+			if err != nil {
+				s.logger.Warn("the engine did not stop cleanly", "error", err)
+			}
+		case <-time.After(closeTimeout):
+			s.logger.Warn("the engine takes too long to stop; leaving")
+		}
+	}
+	if s.logFile != nil {
+		s.logFile.Close()
+	}
+}
+
+// maxLog is the size at which a new log file is begun; one old one is kept.
+const maxLog = 10 << 20
+
+// openLog sends what worker, SDK and engine have to say to a file: on the terminal it would tear
+// the progress line apart.
+func (s *session) openLog() error {
+	if err := os.MkdirAll(s.home.Logs(), 0o700); err != nil {
+		return fmt.Errorf("making the folder for logs: %w", err)
+	}
+	path := s.logPath()
+	if info, err := os.Stat(path); err == nil && info.Size() > maxLog {
+		_ = os.Rename(path, path+".1")
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("opening the log: %w", err)
+	}
+	level := slog.LevelInfo
+	if text := os.Getenv("PAWL_LOG"); text != "" {
+		if err := level.UnmarshalText([]byte(text)); err != nil {
+			f.Close()
+			return usage(fmt.Sprintf("PAWL_LOG is %q; it may be debug, info, warn or error", text))
+		}
+	}
+	s.logFile = f
+	s.logger = slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{Level: level})).With("pid", os.Getpid())
+	return nil
+}
+
+func (s *session) logPath() string { return filepath.Join(s.home.Logs(), "pawl.log") }
+
+// link is the address of a loop in the Temporal UI, "" where that isn't known.
+func (s *session) link(loop string) string {
+	if s.ui == "" {
+		return ""
+	}
+	return s.ui + "/namespaces/" + url.PathEscape(s.temporal.Namespace) + "/workflows/" + url.PathEscape(loop)
+}
+
+// noEngine is the fault of a command that needs a running engine.
+func noEngine() error {
+	return fault.New(fault.EngineUnreachable, "no engine is running").
+		Advise("Start it with `pawl up` in another terminal, then repeat this.")
+}
+
+// noService is the fault of a program without an engine of its own and without an address.
+func noService() error {
+	return fault.New(fault.EngineUnreachable, "no Temporal service is configured and this program brings none").
+		Advise("Set TEMPORAL_ADDRESS, or a profile in temporal.toml.")
+}

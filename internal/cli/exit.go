@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"pawl/internal/fault"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+)
+
+// The exit codes of the contract.
+const (
+	exitOK          = 0
+	exitInternal    = 1
+	exitUsage       = 2
+	exitFailed      = 3
+	exitGate        = 4
+	exitInterrupted = 5
+	exitBudget      = 6
+)
+
+// exitMeanings is what people are told about them.
+var exitMeanings = []struct {
+	code    int
+	meaning string
+}{
+	{exitOK, "done; the loop completed"},
+	{exitInternal, "an internal error"},
+	{exitUsage, "wrong usage, an invalid spec, a refused message"},
+	{exitFailed, "the loop failed"},
+	{exitGate, "a gate opened and nobody is there to answer; the loop stays"},
+	{exitInterrupted, "interrupted: halted, cancelled, rejected"},
+	{exitBudget, "a budget is used up"},
+}
+
+func exitTable() string {
+	var b strings.Builder
+	b.WriteString("Exit codes:\n")
+	for _, m := range exitMeanings {
+		fmt.Fprintf(&b, "  %d  %s\n", m.code, m.meaning)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// leaving ends a command with an exit code of its own, and a last word to the user where that
+// was not said already.
+type leaving struct {
+	code int
+	why  string
+}
+
+func (l *leaving) Error() string { return l.why }
+
+// errInterrupted is a signal that came before there was a loop to end.
+var errInterrupted = &leaving{code: exitInterrupted, why: "interrupted"}
+
+// ended returns how a command ends whose loop has ended so; nil where that is exit code 0.
+func ended(status loop.Status, code fault.Code) error {
+	if exit := govern.ExitCode(status, code); exit != exitOK {
+		return &leaving{code: exit}
+	}
+	return nil
+}
+
+// usageError is a command line that was not understood.
+type usageError struct{ what string }
+
+func (u *usageError) Error() string {
+	return u.what + "\nSee `pawl --help`, or `pawl COMMAND --help`."
+}
+
+func usage(what string) error { return &usageError{what} }
+
+// exitCode maps an error to the exit code of the process: the one place where that happens.
+func exitCode(err error) int {
+	var left *leaving
+	var misused *usageError
+	var problems spec.Problems
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &left):
+		return left.code
+	case errors.As(err, &misused), errors.As(err, &problems):
+		return exitUsage
+	}
+	if kind, ok := fault.Lookup(fault.CodeOf(err)); ok {
+		return kind.Exit
+	}
+	if errors.Is(err, context.Canceled) {
+		return exitInterrupted
+	}
+	return exitInternal
+}

@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl/internal/fault"
+	"pawl/internal/host"
+	"pawl/internal/loop"
+	"pawl/internal/ui"
+	"pawl/internal/workspace"
+)
+
+// Outcome is what `pawl run --json` prints: how the loop ended, or what it waits for.
+type Outcome struct {
+	Loop   string       `json:"loop"`
+	Run    string       `json:"run"`
+	Status loop.Status  `json:"status"`
+	Gate   *loop.Gate   `json:"gate"`
+	Result *loop.Result `json:"result"`
+	UI     string       `json:"ui,omitempty"`
+}
+
+func (f *follower) outcome(status loop.Status, r *loop.Result, g *loop.Gate) Outcome {
+	return Outcome{Loop: f.id, Run: f.runToken.GetRunID(), Status: status, Gate: g, Result: r, UI: f.s.link(f.id)}
+}
+
+// finish shows the last events and the report, then stays while other loops run in this worker.
+func (f *follower) finish(ctx context.Context, e ending) error {
+	f.catchUp(ctx)
+	f.screen.Still()
+	if err := f.report(e); err != nil {
+		return err
+	}
+	f.stay(ctx)
+	return ended(e.status, e.code)
+}
+
+// catchUp takes in what happened since the last news; where the loop does not answer any more,
+// from the ledger.
+func (f *follower) catchUp(ctx context.Context) {
+	if u, _ := f.s.news(ctx, f.id, f.seq); u != nil && u.err == nil {
+		f.show(u.events)
+		f.state = u.state
+		return
+	}
+	if state, err := f.s.recorded(ctx, f.id); err == nil && state.Seq > f.state.Seq {
+		f.state = state
+	}
+}
+
+func (f *follower) report(e ending) error {
+	if f.json {
+		r := &e.result
+		if e.lost != "" {
+			r = nil
+		}
+		return f.printJSON(f.outcome(e.status, r, nil))
+	}
+	if e.lost != "" {
+		f.say("the loop %s is over: %s (%s)", f.id, e.lost, e.code)
+		return nil
+	}
+	if e.status == loop.Failed && e.result.Baseline == nil { // it never began: there is nothing to report
+		f.explain(fault.New(e.code, "%s", e.result.Reason).Advise(e.result.Recovery))
+		return nil
+	}
+	if plot := f.screen.Style().Plot(f.course); plot != "" {
+		f.screen.Print("\n" + plot + "\n\n")
+	}
+	style := f.style()
+	return f.print(style.Report(e.result) + "\n\n" + style.Ended(e.status, e.result, f.places(e.result)))
+}
+
+func (f *follower) places(r loop.Result) ui.Places {
+	p := ui.Places{Loop: f.id, Repo: f.state.Repo, Branch: r.Branch, Base: f.state.Base, UI: f.s.link(f.id)}
+	if record, ok := f.s.record(f.id); ok {
+		p.Ledger, p.Logs = record.Ledger, workspace.Steps(f.s.home, record.Ref)
+	}
+	return p
+}
+
+// stayEvery is how often a process that stays looks whether it still has to.
+const stayEvery = 2 * time.Second
+
+// stay keeps this process while other loops run in its worker: leaving would take them along.
+// Those that wait for somebody lose nothing by it.
+func (f *follower) stay(ctx context.Context) {
+	told := ""
+	for f.w.polls() {
+		others := f.s.busy(ctx, f.id)
+		if len(others) == 0 {
+			return
+		}
+		if names := strings.Join(others, ", "); names != told {
+			told = names
+			f.say("%s still in this process: %s. It stays until they end; Ctrl-C leaves, and `pawl up` goes on with them", loopsRun(len(others)), names)
+		}
+		select {
+		case <-f.deps.Signals:
+			f.w.stop(leaveTimeout)
+			return
+		case <-ctx.Done():
+			return
+		case <-time.After(stayEvery):
+		}
+	}
+}
+
+func loopsRun(n int) string {
+	if n == 1 {
+		return "one more loop runs"
+	}
+	return fmt.Sprintf("%d more loops run", n)
+}
+
+// busy returns the other loops of this host that are running and not waiting for anybody.
+func (s *session) busy(ctx context.Context, id string) []string {
+	active, err := host.ActiveLoops(ctx, s.home, s.client, s.temporal.Namespace)
+	if err != nil {
+		s.logger.Warn("the loops of this host can't be listed", "error", err)
+		return nil
+	}
+	return slices.DeleteFunc(active, func(other string) bool {
+		if other == id {
+			return true
+		}
+		var g *loop.Gate
+		return s.query(ctx, workerTimeout, other, &g, "gate") == nil && g != nil
+	})
+}
+
+// lines returns the lines of a reader as they come; the channel closes at its end.
+func lines(in io.Reader) chan string {
+	out := make(chan string)
+	go func() {
+		defer close(out)
+		for scan := bufio.NewScanner(in); scan.Scan(); {
+			out <- scan.Text()
+		}
+	}()
+	return out
+}

@@ -1,0 +1,292 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"pawl/config"
+	"pawl/internal/loop"
+	"pawl/internal/ui"
+)
+
+// follower shows one loop while it runs and carries its user's answers to it. All of it happens
+// in follow's select: the goroutines around it only wait for something and pass it on.
+type follower struct {
+	*app
+	s  *session
+	w  *localWorker
+	o  runOptions
+	id string
+
+	state      loop.State
+	seq        int64 // of the last event shown
+	phaseSince time.Time
+	course     ui.Course
+	quietSince time.Time // since when nobody answers for the loop, zero while somebody does
+
+	gate     *loop.Gate // the one that was shown last and is open
+	asking   bool
+	typed    chan string // the lines of stdin, once somebody was asked
+	sent     chan error  // what came of the messages sent
+	halting  bool
+	runToken client.WorkflowRun
+}
+
+// redrawEvery is how often the moving line moves.
+const redrawEvery = 200 * time.Millisecond
+
+// follow shows the loop until it ends or its user leaves, then its report.
+func (a *app) follow(parent context.Context, s *session, w *localWorker, run client.WorkflowRun, o runOptions) error {
+	ctx, cancel := context.WithCancel(parent)
+	defer cancel()
+	f := &follower{app: a, s: s, w: w, o: o, id: run.GetID(), runToken: run, phaseSince: a.deps.Now(), sent: make(chan error, 4)}
+	over := make(chan ending, 1)
+	go func() { over <- s.await(ctx, run) }()
+	redraw := time.NewTicker(redrawEvery)
+	defer redraw.Stop()
+	updates, workerDone := s.watch(ctx, f.id), w.done
+	for {
+		var err error
+		select {
+		case u := <-updates:
+			err = f.update(ctx, u)
+		case e := <-over:
+			if parent.Err() != nil {
+				return f.leave()
+			}
+			return f.finish(parent, e)
+		case <-redraw.C:
+			f.draw()
+		case line, open := <-f.typed:
+			err = f.answer(ctx, line, open)
+		case err := <-f.sent:
+			f.replied(err)
+		case sig := <-a.deps.Signals:
+			err = f.signal(ctx, sig)
+		case <-workerDone:
+			if w.err != nil {
+				return fmt.Errorf("the worker failed, the loop %s stays: %w; see %s", f.id, w.err, s.logPath())
+			}
+			workerDone = nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// update takes news in: shows what is of note, and turns to a gate that opened.
+func (f *follower) update(ctx context.Context, u update) error {
+	f.show(u.events)
+	if u.err != nil {
+		if f.quietSince.IsZero() {
+			f.quietSince = f.deps.Now()
+		}
+		return nil
+	}
+	f.quietSince = time.Time{}
+	f.state = u.state
+	switch g := f.state.Gate; {
+	case g == nil:
+		if f.asking {
+			f.screen.Print("\npawl: answered from elsewhere")
+		}
+		f.gate, f.asking = nil, false
+	case f.gate == nil || f.gate.ID != g.ID:
+		f.gate, f.asking = g, false
+		return f.opened(ctx, *g)
+	}
+	return nil
+}
+
+// show prints a line for each event of note and follows the metric's course.
+func (f *follower) show(events []loop.Event) {
+	style := f.screen.Style()
+	for _, e := range events {
+		if e.Seq <= f.seq {
+			continue
+		}
+		f.seq, f.course = e.Seq, f.course.Follow(e)
+		switch {
+		case e.Type == loop.PhaseEntered:
+			f.phaseSince = e.Time
+		case e.Type == loop.BaselineMeasured && e.Metric != nil:
+			f.screen.Print(style.Baseline(e.Metric.String()))
+		case e.Record != nil:
+			f.screen.Print(style.Iteration(*e.Record))
+			if f.o.explain && !e.Record.Kept {
+				f.screen.Print(style.Dim("        " + ui.Meaning(*e.Record)))
+			}
+		}
+		if line, ofNote := style.Note(e); ofNote {
+			f.screen.Print(line)
+		}
+	}
+}
+
+// draw moves the moving line. While a question stands there is none.
+func (f *follower) draw() {
+	if f.asking || !f.screen.IsTerminal() {
+		return
+	}
+	now := f.deps.Now()
+	line := f.screen.Style().Progress(f.state, f.phaseSince, now)
+	if quiet := now.Sub(f.quietSince); !f.quietSince.IsZero() && quiet > queryTimeout {
+		line = "no worker answers for " + ui.Duration(quiet) + "; still trying"
+	}
+	f.screen.Live(line)
+}
+
+// signal is the user's way out: Ctrl-C ends the loop with its report, a second one leaves at
+// once. A process that is told to go (SIGTERM, a closed terminal) leaves at once, since nobody
+// said that the loop should end.
+func (f *follower) signal(ctx context.Context, sig os.Signal) error {
+	if sig != syscall.SIGINT && sig != os.Interrupt || f.halting {
+		return f.leave()
+	}
+	f.halting, f.asking = true, false
+	f.screen.Still()
+	f.screen.Print("")
+	f.say("ending the loop; its report follows (Ctrl-C again leaves at once, and the loop stays)")
+	f.send(ctx, "halt", loop.Message{By: config.User(), Note: "Ctrl-C"})
+	return nil
+}
+
+// leaveTimeout is how long leaving at once may take.
+const leaveTimeout = 2 * time.Second
+
+func (f *follower) leave() error {
+	f.screen.Still()
+	f.w.stop(leaveTimeout)
+	f.say("left; the loop %s stays where it is. `pawl up` goes on with it, `pawl show %s` shows it", f.id, f.id)
+	return &leaving{code: exitInterrupted}
+}
+
+// send carries a message to the loop without keeping the screen waiting.
+func (f *follower) send(ctx context.Context, name string, m loop.Message) {
+	go func() {
+		_, err := f.s.send(ctx, f.id, name, m)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
+		select {
+		case f.sent <- err:
+		case <-ctx.Done():
+		}
+	}()
+}
+
+// replied shows why a message was refused, and asks again where its question still stands.
+func (f *follower) replied(err error) {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return
+	}
+	f.explain(err)
+	if f.gate != nil && !f.halting && f.terminal() {
+		f.ask()
+	}
+}
+
+// opened turns to a gate: approves a contract that was approved beforehand, asks who is there,
+// and leaves where nobody is (exit code 4).
+func (f *follower) opened(ctx context.Context, g loop.Gate) error {
+	if f.halting {
+		return nil
+	}
+	f.screen.Still()
+	f.showGate(ctx, f.s, f.id, g)
+	switch {
+	case g.Kind == loop.GateContract && f.o.yes:
+		f.say("approving this contract (%s)", f.o.note)
+		f.send(ctx, "approve", loop.Message{By: config.User(), Note: f.o.note, Gate: g.ID, Hash: g.Hash})
+		return nil
+	case f.terminal():
+		f.ask()
+		return nil
+	}
+	return f.nobody(g)
+}
+
+// nobody leaves a loop that waits for an answer where nobody can be asked.
+func (f *follower) nobody(g loop.Gate) error {
+	if g.Kind == loop.GateContract {
+		f.screen.Print(f.screen.Style().Gate(f.id, g, f.deps.Now()))
+	}
+	f.say("the loop %s waits for an answer and there is no terminal to ask; it stays. Start `pawl up`, then answer as above", f.id)
+	if f.json {
+		if err := f.printJSON(f.outcome(f.state.Status, nil, &g)); err != nil {
+			return err
+		}
+	}
+	return &leaving{code: exitGate}
+}
+
+// ask puts the open gate's question.
+func (f *follower) ask() {
+	f.asking = true
+	if f.typed == nil {
+		f.typed = lines(f.in)
+	}
+	g := f.gate
+	switch {
+	case g.Kind == loop.GateContract:
+		f.screen.Ask("Approve this contract and start? [y/N] ")
+	case len(g.Choices) > 0:
+		f.screen.Ask("Choose " + strings.Join(g.Choices, " or ") + ": ")
+	default:
+		f.screen.Ask("Answer " + strings.Join(g.Answers, " or ") + " (Enter: later, from elsewhere): ")
+	}
+}
+
+// answer takes a line of stdin for the open gate. What is typed while nothing is asked is dropped.
+func (f *follower) answer(ctx context.Context, line string, open bool) error {
+	if !open {
+		f.typed = make(chan string) // for ever silent
+		if f.asking {
+			f.screen.Print("")
+			return f.nobody(*f.gate)
+		}
+		return nil
+	}
+	if !f.asking {
+		return nil
+	}
+	f.asking = false
+	g, text := f.gate, strings.ToLower(strings.TrimSpace(line))
+	m := loop.Message{By: config.User(), Gate: g.ID}
+	switch {
+	case g.Kind == loop.GateContract && yes(text):
+		m.Hash = g.Hash
+		f.send(ctx, "approve", m)
+	case g.Kind == loop.GateContract:
+		m.Note = "declined at the terminal"
+		f.send(ctx, "reject", m)
+	case oneOf(text, g.Choices):
+		m.Choice = text
+		f.send(ctx, "answer", m)
+	case len(g.Choices) == 0 && oneOf(text, g.Answers):
+		m.Hash = g.Hash
+		f.send(ctx, text, m)
+	case text == "" && len(g.Choices) == 0:
+		f.say("waiting for an answer from elsewhere: %s", strings.Join(ui.Commands(f.id, *g), ", "))
+	default:
+		f.ask()
+	}
+	return nil
+}
+
+func oneOf(text string, words []string) bool {
+	for _, w := range words {
+		if text == strings.ToLower(w) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	commonpb "go.temporal.io/api/common/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/ui"
+	"pawl/internal/workspace"
+)
+
+func (a *app) listCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List all loops, the newest first", Args: cobra.NoArgs,
+		Long: `List all loops, the newest first. Without a running engine it lists those of this
+host as their ledgers last recorded them.`,
+		RunE: a.brief(func(ctx context.Context, _ []string) error { return a.list(ctx) }),
+	}
+}
+
+func (a *app) list(ctx context.Context) error {
+	s, err := a.visit(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	var rows []ui.Row
+	if s.client != nil {
+		rows, err = s.listed(ctx)
+	} else {
+		a.say("no engine is running; this is what the ledgers of this host last recorded (`pawl up` starts it)")
+		rows, err = s.kept(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if a.json {
+		if rows == nil {
+			rows = []ui.Row{}
+		}
+		return a.printJSON(rows)
+	}
+	if len(rows) == 0 {
+		a.say("there are no loops yet; `pawl demo` shows one, `pawl run` starts yours")
+		return nil
+	}
+	return a.print(a.style().List(rows))
+}
+
+// loopsQuery finds the loops in Temporal's list. A run that continued as new is the same loop.
+const loopsQuery = "WorkflowType = 'Improve' AND ExecutionStatus != 'ContinuedAsNew'"
+
+// listed returns the loops that Temporal knows.
+func (s *session) listed(ctx context.Context) ([]ui.Row, error) {
+	var rows []ui.Row
+	var page []byte
+	for {
+		answer, err := s.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: loopsQuery, NextPageToken: page})
+		if err != nil {
+			return nil, s.unreachable(ctx, err)
+		}
+		for _, e := range answer.GetExecutions() {
+			rows = append(rows, s.row(ctx, e))
+		}
+		if page = answer.GetNextPageToken(); len(page) == 0 {
+			break
+		}
+	}
+	newestFirst(rows)
+	return rows, nil
+}
+
+// row is an execution as its search attributes and memo describe it; where a namespace has no
+// such attributes, as this host's ledger does.
+func (s *session) row(ctx context.Context, e *workflowpb.WorkflowExecutionInfo) ui.Row {
+	status := endStatus(e.GetStatus())
+	r := ui.Row{
+		Loop: e.GetExecution().GetWorkflowId(), Run: e.GetExecution().GetRunId(), Kind: "improve", Status: string(status), Source: "temporal",
+	}
+	if t := e.GetStartTime(); t != nil {
+		r.StartedAt = utc(t.AsTime())
+	}
+	if t := e.GetCloseTime(); t != nil {
+		r.EndedAt = utc(t.AsTime())
+	}
+	memo := e.GetMemo().GetFields()
+	decode(memo["goal"], &r.Goal)
+	decode(memo["branch"], &r.Branch)
+	decode(memo["startedBy"], &r.StartedBy)
+	attributes := e.GetSearchAttributes().GetIndexedFields()
+	if len(attributes) == 0 {
+		if record, ok := s.record(r.Loop); ok && record.FirstRun == e.GetFirstRunId() {
+			if state, err := s.recordedAt(ctx, record); err == nil {
+				fill(&r, state)
+			}
+		}
+		return r
+	}
+	decode(attributes["PawlKind"], &r.Kind)
+	decode(attributes["PawlPhase"], &r.Phase)
+	decode(attributes["PawlRepo"], &r.Repo)
+	decode(attributes["PawlIteration"], &r.Iteration)
+	decode(attributes["PawlBest"], &r.Best)
+	var published string
+	decode(attributes["PawlStatus"], &published)
+	switch known := loop.Status(published); {
+	case status.Ended() && known.Ended(): // a halt completes the workflow all the same
+		r.Status = published
+	case !status.Ended() && known != "":
+		r.Status = published
+		decode(attributes["PawlGate"], &r.Gate)
+	}
+	return r
+}
+
+// kept returns the loops of this host, from their ledgers.
+func (s *session) kept(ctx context.Context) ([]ui.Row, error) {
+	records, err := workspace.List(s.home)
+	if err != nil {
+		return nil, err
+	}
+	var rows []ui.Row
+	for _, record := range records {
+		r := ui.Row{Loop: record.Loop, Kind: "improve", Repo: record.Repo, Branch: ui.Branch(record.Branch), Status: "unknown", Source: "ledger"}
+		if state, err := s.recordedAt(ctx, record); err == nil {
+			fill(&r, state)
+		}
+		rows = append(rows, r)
+	}
+	newestFirst(rows)
+	return rows, nil
+}
+
+func (s *session) recordedAt(ctx context.Context, r workspace.Record) (loop.State, error) {
+	l, head, err := openRecord(ctx, r)
+	if err != nil || head == "" {
+		return loop.State{}, err
+	}
+	return l.State(ctx, head)
+}
+
+func fill(r *ui.Row, state loop.State) {
+	if state.Loop == "" {
+		return
+	}
+	r.Kind, r.Phase, r.Iteration, r.Best = state.Kind, string(state.Phase), state.Iteration, state.Best
+	r.Repo, r.Branch, r.Goal = state.Repo, ui.Branch(state.Branch), state.Goal
+	if r.Source == "ledger" || state.Status.Ended() {
+		r.Status = string(state.Status)
+	}
+	if state.Gate != nil {
+		r.Gate = string(state.Gate.Kind)
+	}
+	if r.StartedAt == nil && !state.StartedAt.IsZero() {
+		r.StartedAt = utc(state.StartedAt)
+	}
+}
+
+func newestFirst(rows []ui.Row) {
+	at := func(r ui.Row) time.Time {
+		if r.StartedAt == nil {
+			return time.Time{}
+		}
+		return *r.StartedAt
+	}
+	slices.SortStableFunc(rows, func(a, b ui.Row) int { return at(b).Compare(at(a)) })
+}
+
+func utc(t time.Time) *time.Time {
+	t = t.UTC().Truncate(time.Millisecond)
+	return &t
+}
+
+// decode reads a memo field or search attribute; what is missing or of another form is left out.
+func decode[T string | int | *evidence.Decimal](p *commonpb.Payload, out *T) {
+	if p != nil {
+		_ = json.Unmarshal(p.GetData(), out)
+	}
+}

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+)
+
+// Sent is what came of a message.
+type Sent struct {
+	Loop    string `json:"loop"`
+	Message string `json:"message"`
+	Via     string `json:"via"` // update, or signal where no worker answered
+	Reply   string `json:"reply,omitempty"`
+}
+
+// How long a message waits: for a sign that a worker is there, and for its reply.
+const (
+	workerTimeout = 3 * time.Second
+	replyTimeout  = 20 * time.Second
+)
+
+// send carries a message to a loop: as an update, whose refusal comes back as a fault and leaves
+// no trace; where no worker answers, as a signal, which waits for one. It asks the loop first
+// which gate is open, so that an answer is bound to the gate that was meant and cannot answer
+// the next one.
+func (s *session) send(ctx context.Context, id, name string, m loop.Message) (Sent, error) {
+	out := Sent{Loop: id, Message: name}
+	if s.client == nil {
+		state, err := s.recorded(ctx, id)
+		if err == nil && state.Status.Ended() {
+			err = over(id, string(state.Status))
+		}
+		return out, errOr(err, noEngine)
+	}
+	if err := s.alive(ctx, id); err != nil {
+		return out, err
+	}
+	gate, err := s.gate(ctx, id)
+	var failed *serviceerror.QueryFailed // a worker did answer
+	if err != nil && !errors.As(err, &failed) {
+		if ctx.Err() != nil {
+			return out, context.Cause(ctx)
+		}
+		out.Via = "signal"
+		return out, s.client.SignalWorkflow(ctx, id, "", name, m)
+	}
+	if m.Gate == "" && gate != nil && name != "steer" && name != "halt" && name != "pause" {
+		m.Gate = gate.ID
+	}
+	out.Via = "update"
+	out.Reply, err = s.update(ctx, id, name, m)
+	return out, err
+}
+
+func (s *session) update(ctx context.Context, id, name string, m loop.Message) (reply string, err error) {
+	limited, cancel := context.WithTimeout(ctx, replyTimeout)
+	defer cancel()
+	handle, err := s.client.UpdateWorkflow(limited, client.UpdateWorkflowOptions{
+		WorkflowID: id, UpdateName: name, Args: []any{m}, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err == nil {
+		err = handle.Get(limited, &reply)
+	}
+	return reply, s.refused(ctx, id, err)
+}
+
+// refused turns what an update comes back with into the fault that the loop refused it with.
+func (s *session) refused(ctx context.Context, id string, err error) error {
+	var app *temporal.ApplicationError
+	var gone *serviceerror.NotFound
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &app):
+		if _, known := fault.Lookup(fault.Code(app.Type())); known {
+			what, advice, _ := strings.Cut(app.Message(), "\n")
+			return fault.New(fault.Code(app.Type()), "%s", what).Advise(advice)
+		}
+		return fault.New(fault.InfrastructureError, "%s", app.Message())
+	case errors.As(err, &gone): // it ended between the question and the answer
+		return over(id, "")
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return fault.New(fault.InfrastructureError, "the loop %s took the message but has not replied: %v", id, err).
+		Advise("See `pawl show " + id + "` for whether it took effect.")
+}
+
+// alive says that a loop is there and not over: ALO_LOOP_NOT_FOUND, GATE_CLOSED.
+func (s *session) alive(ctx context.Context, id string) error {
+	d, err := s.client.DescribeWorkflowExecution(ctx, id, "")
+	var gone *serviceerror.NotFound
+	switch {
+	case errors.As(err, &gone):
+		return notFound(id)
+	case err != nil:
+		return s.unreachable(ctx, err)
+	}
+	if status := endStatus(d.GetWorkflowExecutionInfo().GetStatus()); status.Ended() {
+		return over(id, string(status))
+	}
+	return nil
+}
+
+// gate asks a loop what it waits for. An error means that no worker answered.
+func (s *session) gate(ctx context.Context, id string) (*loop.Gate, error) {
+	var g *loop.Gate
+	err := s.query(ctx, workerTimeout, id, &g, "gate")
+	return g, err
+}
+
+func (s *session) query(ctx context.Context, limit time.Duration, id string, out any, name string, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	v, err := s.client.QueryWorkflow(ctx, id, "", name, args...)
+	if err != nil {
+		return err
+	}
+	return v.Get(out)
+}
+
+// unreachable is the fault of a service that stopped answering.
+func (s *session) unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	f := fault.New(fault.EngineUnreachable, "Temporal at %s does not answer: %v", s.temporal.Address, err)
+	if s.temporal.Explicit {
+		return f.Advise("Check TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and temporal.toml, and that the service runs.")
+	}
+	return f
+}
+
+func errOr(err error, other func() error) error {
+	if err != nil {
+		return err
+	}
+	return other()
+}
+
+func notFound(id string) error {
+	return fault.New(fault.LoopNotFound, "there is no loop %s", id)
+}
+
+// over is the fault of a message to a loop that has ended.
+func over(id, status string) error {
+	if status != "" {
+		status = " (" + status + ")"
+	}
+	return fault.New(fault.GateClosed, "the loop %s has ended%s and takes no more messages", id, status).
+		Advise("See what came of it with `pawl show " + id + "`, or start it again with `pawl run`.")
+}
+
+// endStatus is the loop's status that a workflow's corresponds to.
+func endStatus(status enumspb.WorkflowExecutionStatus) loop.Status {
+	switch status {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW, enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
+		return loop.Running
+	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
+		return loop.Completed
+	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED, enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+		return loop.Halted
+	}
+	return loop.Failed
+}

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pawl/config"
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+	"pawl/internal/ui"
+)
+
+// messageCommands are the commands that carry a message to a loop.
+func (a *app) messageCommands() []*cobra.Command {
+	m := loop.Message{}
+	flags := func(cmd *cobra.Command, names ...string) *cobra.Command {
+		cmd.Flags().StringVar(&m.By, "by", config.User(), "who says so")
+		cmd.Flags().StringVar(&m.Gate, "gate", "", "the gate that is meant (default: the one that is open)")
+		for _, name := range names {
+			switch name {
+			case "hash":
+				cmd.Flags().StringVar(&m.Hash, "hash", "", "the hash of what is approved, at least its first 16 digits")
+			case "note":
+				cmd.Flags().StringVar(&m.Note, "note", "", "why, for the record")
+			}
+		}
+		return cmd
+	}
+	simple := func(use, short string) *cobra.Command {
+		name, _, _ := strings.Cut(use, " ")
+		return flags(&cobra.Command{
+			Use: use, Short: short, Args: oneLoop,
+			RunE: a.brief(func(ctx context.Context, args []string) error { return a.message(ctx, args[0], name, m) }),
+		}, "note")
+	}
+	reject := simple("reject ID", "Refuse what waits at a gate")
+	reject.Flags().StringVar(&m.Hash, "hash", "", "the hash of what is refused")
+	return []*cobra.Command{
+		flags(&cobra.Command{
+			Use: "approve ID", Short: "Approve what waits at a gate, by its hash", Args: oneLoop,
+			Long: "Approve what waits at a gate, by its hash. At a terminal and without --hash it is shown\nfirst, and you are asked.",
+			RunE: a.brief(func(ctx context.Context, args []string) error { return a.approve(ctx, args[0], m) }),
+		}, "hash", "note"),
+		reject,
+		simple("pause ID", "Pause a loop; the step that is running is interrupted and repeated on continue"),
+		simple("continue ID", "Go on after a pause, a breakpoint or a block"),
+		simple("halt ID", "End a loop for good, with its report"),
+		flags(&cobra.Command{
+			Use: "steer ID NOTE...", Short: "Guidance for the next agent call", Args: cobra.MinimumNArgs(2),
+			RunE: a.brief(func(ctx context.Context, args []string) error {
+				m.Note = strings.Join(args[1:], " ")
+				return a.message(ctx, args[0], "steer", m)
+			}),
+		}),
+		flags(&cobra.Command{
+			Use: "answer ID CHOICE", Short: "Answer a question", Args: cobra.ExactArgs(2),
+			RunE: a.brief(func(ctx context.Context, args []string) error {
+				m.Choice = args[1]
+				return a.message(ctx, args[0], "answer", m)
+			}),
+		}, "note"),
+	}
+}
+
+// oneLoop is the argument of most commands: the ID of a loop.
+func oneLoop(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%s needs the ID of one loop; `pawl list` has them", cmd.CommandPath())
+	}
+	return nil
+}
+
+// message sends a message and says what came of it.
+func (a *app) message(ctx context.Context, id, name string, m loop.Message) error {
+	s, err := a.visit(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	sent, err := s.send(ctx, id, name, m)
+	if err != nil {
+		return err
+	}
+	return a.reportSent(s, sent)
+}
+
+func (a *app) reportSent(s *session, sent Sent) error {
+	if sent.Via == "signal" {
+		advice := "`pawl up`"
+		if s.temporal.Explicit {
+			advice = "start one"
+		}
+		a.say("no worker answered, so %s was sent as a signal; it takes effect when a worker runs (%s)", sent.Message, advice)
+	}
+	if a.json {
+		return a.printJSON(sent)
+	}
+	if sent.Reply != "" {
+		return a.print(sent.Loop + ": " + ui.Clean(sent.Reply))
+	}
+	return nil
+}
+
+// approve approves by hash, or shows what waits and asks.
+func (a *app) approve(ctx context.Context, id string, m loop.Message) error {
+	if m.Hash == "" && !a.terminal() {
+		return usage("approve needs --hash: what is approved must be named; `pawl show " + id + "` has it")
+	}
+	s, err := a.visit(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if m.Hash == "" {
+		if m, err = a.look(ctx, s, id, m); err != nil {
+			return err
+		}
+	}
+	sent, err := s.send(ctx, id, "approve", m)
+	if err != nil {
+		return err
+	}
+	return a.reportSent(s, sent)
+}
+
+// look shows what waits for approval and asks; the answer carries the hash of what was shown.
+func (a *app) look(ctx context.Context, s *session, id string, m loop.Message) (loop.Message, error) {
+	if s.client == nil {
+		return m, noEngine()
+	}
+	if err := s.alive(ctx, id); err != nil {
+		return m, err
+	}
+	g, err := s.gate(ctx, id)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return m, context.Cause(ctx)
+	case err != nil:
+		return m, fault.New(fault.EngineUnreachable, "no worker answers, so what waits can't be shown").
+			Advise("Start one with `pawl up`, or approve by --hash.")
+	case g == nil:
+		return m, fault.New(fault.GateClosed, "no gate is open: there is nothing to approve")
+	}
+	a.showGate(ctx, s, id, *g)
+	answers := make(chan string, 1)
+	go func() { answers <- readLine(a.in) }()
+	a.screen.Ask("Approve? [y/N] ")
+	select {
+	case <-ctx.Done():
+		return m, context.Cause(ctx)
+	case line := <-answers:
+		if !yes(line) {
+			return m, &leaving{code: exitInterrupted, why: "not approved; the loop goes on waiting"}
+		}
+	}
+	m.Hash, m.Gate = g.Hash, g.ID
+	return m, nil
+}
+
+// showGate shows what waits, whole where it is a contract.
+func (a *app) showGate(ctx context.Context, s *session, id string, g loop.Gate) {
+	style := a.screen.Style()
+	if g.Kind == loop.GateContract {
+		if c, err := s.contract(ctx, id); err == nil {
+			a.screen.Print("\n" + style.Contract(c) + "\n")
+			return
+		} else if !errors.Is(err, context.Canceled) {
+			a.say("the contract can't be shown: %v", err)
+		}
+	}
+	a.screen.Print("\n" + style.Gate(id, g, a.deps.Now()) + "\n")
+}
+
+func yes(line string) bool {
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		return true
+	}
+	return false
+}

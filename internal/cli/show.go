@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) showCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "show ID", Short: "Show what a loop is doing, what it waits for and how to answer", Args: oneLoop,
+		Long: `Show what a loop is doing, what it waits for and how to answer. With --json it prints
+the loop's state exactly. Without a running engine it shows what the ledger last
+recorded.`,
+		RunE: a.brief(func(ctx context.Context, args []string) error { return a.show(ctx, args[0]) }),
+	}
+}
+
+func (a *app) show(ctx context.Context, id string) error {
+	s, err := a.visit(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	r, err := s.read(ctx, id)
+	if err != nil {
+		return err
+	}
+	a.fromLedger(r)
+	if a.json {
+		return a.printJSON(r.state)
+	}
+	return a.print(a.style().State(r.state, a.deps.Now()))
+}
+
+// fromLedger says that something may be older than it looks.
+func (a *app) fromLedger(r reading) {
+	switch {
+	case !r.ledger:
+	case r.state.Status.Ended():
+		a.say("%s; this is from the ledger", r.why)
+	default:
+		a.say("%s; this is what the ledger last recorded, and `pawl up` goes on from there", r.why)
+	}
+}

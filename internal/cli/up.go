@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pawl/internal/host"
+	"pawl/internal/ui"
+)
+
+func (a *app) upCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "up", Short: "Serve the engine, the Temporal UI and the worker until interrupted", Args: cobra.NoArgs,
+		Long: `Serve the engine, the Temporal UI and this host's worker until interrupted. Loops
+that a process left behind go on from where they were. A second pawl joins the first
+and takes over when that one exits.`,
+		RunE: a.brief(func(ctx context.Context, _ []string) error { return a.up(ctx) }),
+	}
+}
+
+// Serving is what `pawl up --json` prints once it serves.
+type Serving struct {
+	Address   string `json:"address"`
+	UI        string `json:"ui,omitempty"`
+	Namespace string `json:"namespace"`
+	Worker    string `json:"worker"`
+	Engine    string `json:"engine"` // ours, another's or external
+	Log       string `json:"log"`
+}
+
+func (a *app) up(ctx context.Context) error {
+	s, err := a.work(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	w := s.startWorker(context.WithoutCancel(ctx))
+	defer w.stop(stopTimeout)
+	if err := a.serving(s); err != nil {
+		return err
+	}
+	owner, polling := s.engine != nil && s.engine.Owner(), false
+	if s.engine != nil && !owner {
+		a.say("another pawl runs the engine; this one takes over when that one exits")
+	}
+	look := time.NewTicker(500 * time.Millisecond)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			a.say("stopping; loops stay where they are and go on with the next `pawl up`")
+			a.stopUnlessPressed(w)
+			return nil
+		case <-w.done:
+			return fmt.Errorf("the worker ended: %w; see %s", w.err, s.logPath())
+		case ours := <-w.ready:
+			switch {
+			case !ours:
+				a.say("another pawl is this host's worker; this one takes over when that one exits")
+			case !polling:
+				polling = true
+				a.say("the worker is ready%s", a.going(ctx, s))
+			}
+		case <-look.C:
+			if s.engine != nil && !owner && s.engine.Owner() {
+				owner = true
+				a.say("took over the engine at %s; Temporal UI %s", s.engine.Address(), s.engine.UI())
+			}
+		}
+	}
+}
+
+// stopUnlessPressed ends the worker, and waits for it no longer than until the next Ctrl-C.
+func (a *app) stopUnlessPressed(w *localWorker) {
+	stopped := make(chan struct{})
+	go func() {
+		w.stop(stopTimeout)
+		close(stopped)
+	}()
+	select {
+	case <-stopped:
+	case <-a.deps.Signals:
+	}
+}
+
+// serving prints where everything is.
+func (a *app) serving(s *session) error {
+	v := Serving{
+		Address: s.temporal.Address, UI: s.ui, Namespace: s.temporal.Namespace,
+		Worker: host.Identity(s.hostID), Engine: "external", Log: s.logPath(),
+	}
+	if s.engine != nil {
+		v.Engine = "another's"
+		if s.engine.Owner() {
+			v.Engine = "ours"
+		}
+	}
+	if a.json {
+		return a.printJSON(v)
+	}
+	return a.print(a.style().Serving(ui.Serving(v)))
+}
+
+// going says which loops go on.
+func (a *app) going(ctx context.Context, s *session) string {
+	others, err := host.ActiveLoops(ctx, s.home, s.client, s.temporal.Namespace)
+	if err != nil || len(others) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d not ended: %s", len(others), strings.Join(others, ", "))
+}

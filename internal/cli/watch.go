@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+)
+
+// followEvery is how often a loop that is being followed is asked for news.
+const followEvery = 200 * time.Millisecond
+
+// update is news of a loop, or that nobody answers for it.
+type update struct {
+	state  loop.State
+	events []loop.Event
+	err    error
+}
+
+// watch asks a loop for news until ctx ends. It asks for the events first and for the state only
+// where there are new ones, so that waiting costs next to nothing.
+func (s *session) watch(ctx context.Context, id string) <-chan update {
+	out := make(chan update)
+	go func() {
+		known := int64(-1)
+		for {
+			u, seq := s.news(ctx, id, known)
+			if u != nil {
+				select {
+				case out <- *u:
+				case <-ctx.Done():
+					return
+				}
+			}
+			known = seq
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(followEvery):
+			}
+		}
+	}()
+	return out
+}
+
+// news returns what happened after the event known, nil for nothing, and the last event's number.
+func (s *session) news(ctx context.Context, id string, known int64) (*update, int64) {
+	v, err := s.events(ctx, id, max(known, 0))
+	if err != nil {
+		return &update{err: err}, known
+	}
+	if v.Seq == known {
+		return nil, known
+	}
+	u := &update{events: v.Events}
+	if u.err = s.query(ctx, queryTimeout, id, &u.state, "state"); u.err != nil {
+		return u, known
+	}
+	return u, v.Seq
+}
+
+// ending is how a loop ended.
+type ending struct {
+	result loop.Result
+	status loop.Status
+	code   fault.Code
+	lost   string // why there is no result
+}
+
+// await waits for a loop's end, through continue-as-new and outages of the engine.
+func (s *session) await(ctx context.Context, run client.WorkflowRun) ending {
+	for {
+		var r loop.Result
+		err := run.Get(ctx, &r)
+		if err == nil {
+			e := ending{result: r, status: loop.Completed, code: fault.Code(r.ErrorCode)}
+			if r.ErrorCode != "" {
+				e.status = loop.Halted
+			}
+			return e
+		}
+		var ended *temporal.WorkflowExecutionError
+		if errors.As(err, &ended) {
+			return endOf(err)
+		}
+		select {
+		case <-ctx.Done():
+			return ending{}
+		case <-time.After(followEvery):
+		}
+	}
+}
+
+// endOf is the end of a workflow that did not complete: it failed with a code and the result in
+// its details, or somebody ended it without asking it.
+func endOf(err error) ending {
+	var app *temporal.ApplicationError
+	var cancelled *temporal.CanceledError
+	var terminated *temporal.TerminatedError
+	switch {
+	case errors.As(err, &app):
+		e := ending{status: loop.Failed, code: fault.Code(app.Type())}
+		if !app.HasDetails() || app.Details(&e.result) != nil {
+			e.result = loop.Result{ErrorCode: app.Type(), Reason: app.Message(), Recovery: fault.Recovery(e.code)}
+		}
+		return e
+	case errors.As(err, &cancelled):
+		return ending{status: loop.Halted, code: fault.Cancelled, lost: "it was cancelled before it had begun"}
+	case errors.As(err, &terminated):
+		return ending{status: loop.Halted, code: fault.Cancelled, lost: "it was terminated from outside, without a report"}
+	}
+	return ending{status: loop.Failed, code: fault.InfrastructureError, lost: "Temporal ended it"}
+}

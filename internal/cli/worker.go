@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"pawl/internal/host"
+)
+
+// localWorker is this process's share in this host's worker.
+type localWorker struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error // once done is closed
+	once   sync.Once
+
+	mu    sync.Mutex
+	ours  bool // it polls; else another process is the host's worker and this one stands by
+	ready chan bool
+}
+
+// startWorker starts the worker, or stands by where another process is the host's worker. It does
+// not wait: what it is asked to do waits for it.
+func (s *session) startWorker(parent context.Context) *localWorker {
+	ctx, cancel := context.WithCancel(parent)
+	w := &localWorker{cancel: cancel, done: make(chan struct{}), ready: make(chan bool, 4)}
+	go func() {
+		defer close(w.done)
+		w.err = s.app.deps.Worker(ctx, host.Options{
+			Home: s.home, Client: s.client, Namespace: s.temporal.Namespace, Logger: s.logger, Embedded: s.engine != nil,
+			Ready: func(ours bool) {
+				w.mu.Lock()
+				w.ours = ours
+				w.mu.Unlock()
+				select {
+				case w.ready <- ours:
+				default:
+				}
+			},
+		})
+		if ctx.Err() != nil {
+			w.err = nil // it was told to end
+		}
+		if w.err != nil {
+			s.logger.Error("the worker ended", "error", w.err)
+		}
+	}()
+	return w
+}
+
+// polls reports whether this process is the host's worker.
+func (w *localWorker) polls() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ours
+}
+
+// stopTimeout bounds how long the worker may take to end its steps. What it leaves, its
+// supervisors end, and the next worker goes on from there.
+const stopTimeout = 25 * time.Second
+
+// stop ends the worker and waits for it, but not longer than limit. A second call waits no more.
+func (w *localWorker) stop(limit time.Duration) {
+	w.once.Do(func() {
+		w.cancel()
+		select {
+		case <-w.done:
+		case <-time.After(limit):
+		}
+	})
+}

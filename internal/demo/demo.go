@@ -1,0 +1,166 @@
+// Package demo brings what `pawl demo` needs: a small repository with a real optimisation
+// problem (a round trip through the cities of Europe), an agent that is a script with prepared
+// changes, and the spec that puts the two together. The agent's changes are chosen so that a
+// reader sees each case handled: kept, worse, guard, crash, scope, not atomic, no change.
+//
+// It writes files and makes one commit; it never runs a loop, and nothing in it depends on
+// where the pawl binary is, so that a demo goes on after a crash like any other loop. Start at
+// Unpack; the changes are in _agent, in the order of agent.sh.
+package demo
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"pawl/internal/home"
+)
+
+// The go tool ignores folders that begin with an underscore, so the demo's Go files are no part
+// of pawl's own module. Its go.mod has another name here, since a folder with a go.mod cannot
+// be embedded.
+//
+//go:embed all:_repo all:_agent _pawl.yaml
+var files embed.FS
+
+// What the demo is about: how many iterations the agent has changes for, and the cities to visit.
+const (
+	Iterations = 10
+	Cities     = 111
+)
+
+// Demo is one unpacked demo.
+type Demo struct {
+	Name string // of the loop: demo-<n>
+	Dir  string // $PAWL_HOME/demo/<n>
+	Repo string // the git repository in it
+	Spec string // the spec file in it
+}
+
+// Unpack writes the next demo under h: repository, agent and spec. It needs git.
+func Unpack(ctx context.Context, h home.Home) (Demo, error) {
+	dir, n, err := nextFolder(filepath.Join(h.Dir, "demo"))
+	if err != nil {
+		return Demo{}, fmt.Errorf("making a folder for the demo: %w", err)
+	}
+	d := Demo{
+		Name: "demo-" + strconv.Itoa(n), Dir: dir,
+		Repo: filepath.Join(dir, "repo"), Spec: filepath.Join(dir, "pawl.yaml"),
+	}
+	agent := filepath.Join(dir, "agent")
+	if err := errors.Join(copyTree("_repo", d.Repo), copyTree("_agent", agent)); err != nil {
+		return Demo{}, fmt.Errorf("writing the demo: %w", err)
+	}
+	if err := writeSpec(d, filepath.Join(agent, "agent.sh")); err != nil {
+		return Demo{}, fmt.Errorf("writing the demo's spec: %w", err)
+	}
+	if err := commit(ctx, d.Repo); err != nil {
+		return Demo{}, fmt.Errorf("making the demo's repository: %w", err)
+	}
+	return d, nil
+}
+
+// nextFolder makes the folder after the highest that there is. Of two processes that do so at
+// the same time each gets one of its own.
+func nextFolder(parent string) (string, int, error) {
+	if err := os.MkdirAll(parent, 0o700); err != nil {
+		return "", 0, err
+	}
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return "", 0, err
+	}
+	highest := 0
+	for _, e := range entries {
+		if n, err := strconv.Atoi(e.Name()); err == nil {
+			highest = max(highest, n)
+		}
+	}
+	for n := highest + 1; ; n++ {
+		dir := filepath.Join(parent, strconv.Itoa(n))
+		if err := os.Mkdir(dir, 0o700); !errors.Is(err, fs.ErrExist) {
+			return dir, n, err
+		}
+	}
+}
+
+func copyTree(from, to string) error {
+	return fs.WalkDir(files, from, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, strings.TrimSuffix(rel, ".txt"))
+		if entry.IsDir() {
+			return os.MkdirAll(target, 0o755)
+		}
+		content, err := files.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, content, 0o644)
+	})
+}
+
+func writeSpec(d Demo, agent string) error {
+	text, err := template.ParseFS(files, "_pawl.yaml")
+	if err != nil {
+		return err
+	}
+	quoted, err := json.Marshal(agent) // a JSON string is a YAML string, whatever the path
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := text.Execute(&b, map[string]string{"Name": d.Name, "Agent": string(quoted)}); err != nil {
+		return err
+	}
+	return os.WriteFile(d.Spec, b.Bytes(), 0o644)
+}
+
+// commit makes the repository with one commit, which is the same on every machine: fixed
+// identity and date, and none of the user's configuration or hooks.
+func commit(ctx context.Context, repo string) error {
+	for _, args := range [][]string{
+		{"-c", "init.defaultBranch=main", "init", "--quiet", "--template="},
+		{"add", "--all"},
+		{"commit", "--quiet", "--message", "A round trip, band by band"},
+	} {
+		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", repo}, args...)...)
+		cmd.Env = append(withoutGit(os.Environ()),
+			"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
+			"GIT_AUTHOR_NAME=pawl demo", "GIT_AUTHOR_EMAIL=demo@localhost", "GIT_AUTHOR_DATE=2026-01-01T00:00:00Z",
+			"GIT_COMMITTER_NAME=pawl demo", "GIT_COMMITTER_EMAIL=demo@localhost", "GIT_COMMITTER_DATE=2026-01-01T00:00:00Z")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			if errors.Is(err, exec.ErrNotFound) {
+				return errors.New("git is not installed, or not on the PATH")
+			}
+			return fmt.Errorf("git %s: %w: %s", args[0], err, bytes.TrimSpace(out))
+		}
+	}
+	return nil
+}
+
+// withoutGit drops what would make git work elsewhere, as in a hook that runs the demo.
+func withoutGit(env []string) []string {
+	var out []string
+	for _, v := range env {
+		if !strings.HasPrefix(v, "GIT_") {
+			out = append(out, v)
+		}
+	}
+	return out
+}

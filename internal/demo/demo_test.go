@@ -1,0 +1,157 @@
+package demo_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/demo"
+	"pawl/internal/evidence"
+	"pawl/internal/home"
+)
+
+func unpack(t *testing.T) demo.Demo {
+	t.Helper()
+	d, err := demo.Unpack(t.Context(), home.Home{Dir: t.TempDir()})
+	require.NoError(t, err)
+	return d
+}
+
+// run runs a command in the demo's repository.
+func run(t *testing.T, d demo.Demo, env []string, name string, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir, cmd.Env = d.Repo, append(os.Environ(), env...)
+	out, err := cmd.Output()
+	return string(out), err
+}
+
+func git(t *testing.T, d demo.Demo, args ...string) string {
+	t.Helper()
+	out, err := run(t, d, []string{"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1"}, "git", args...)
+	require.NoError(t, err, "git %v", args)
+	return strings.TrimSpace(out)
+}
+
+func TestUnpackMakesACleanRepositoryOnABranch(t *testing.T) {
+	d := unpack(t)
+	require.Equal(t, "main", git(t, d, "symbolic-ref", "--short", "HEAD"))
+	require.Empty(t, git(t, d, "status", "--porcelain"))
+	require.FileExists(t, d.Spec)
+	require.FileExists(t, filepath.Join(d.Repo, "go.mod"))
+	require.FileExists(t, filepath.Join(d.Dir, "agent", "agent.sh"))
+}
+
+func TestEachDemoHasAFolderOfItsOwn(t *testing.T) {
+	h := home.Home{Dir: t.TempDir()}
+	for i := 1; i <= 2; i++ {
+		d, err := demo.Unpack(t.Context(), h)
+		require.NoError(t, err)
+		require.Equal(t, "demo-"+strconv.Itoa(i), d.Name)
+	}
+}
+
+func TestUnpackIgnoresTheUsersGitSettings(t *testing.T) {
+	t.Setenv("GIT_DIR", filepath.Join(t.TempDir(), "elsewhere"))
+	h := home.Home{Dir: t.TempDir()}
+	d, err := demo.Unpack(t.Context(), h)
+	require.NoError(t, err)
+	require.DirExists(t, filepath.Join(d.Repo, ".git"))
+}
+
+// The demo shows what it is there to show only if each change does what its iteration is for.
+// This plays the loop by hand: agent, verify, guard.
+func TestEachChangeDoesWhatItIsThereFor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles the demo's program about twenty times")
+	}
+	d := unpack(t)
+	measure := func() (evidence.Decimal, error) {
+		out, err := run(t, d, nil, "go", "run", "./cmd/measure")
+		if err != nil {
+			return evidence.Decimal{}, err
+		}
+		r, err := evidence.Extract([]byte(out), nil)
+		require.NoError(t, err)
+		return r.Value, nil
+	}
+	guard := func() error {
+		_, err := run(t, d, nil, "go", "test", "./...")
+		return err
+	}
+	best, err := measure()
+	require.NoError(t, err)
+	require.NoError(t, guard(), "the guard passes to begin with")
+
+	course := []struct {
+		attempts int
+		want     string
+	}{
+		{1, "kept"}, {1, "worse"}, {3, "guard-fail"}, {1, "kept"}, {1, "verify-crash"},
+		{1, "scope"}, {1, "kept"}, {2, "not-atomic"}, {1, "no-change"}, {1, "kept"},
+	}
+	require.Len(t, course, demo.Iterations)
+	for i, step := range course {
+		for attempt := 1; attempt <= step.attempts; attempt++ {
+			description := act(t, d, i+1, attempt)
+			require.Equal(t, step.want != "not-atomic", evidence.Atomic(description), description)
+			changed := git(t, d, "status", "--porcelain", "--untracked-files=all")
+			got := ""
+			switch metric, err := measure(); {
+			case step.want == "not-atomic":
+				require.NotEmpty(t, changed)
+				got = "not-atomic"
+			case changed == "":
+				got = "no-change"
+			case !strings.Contains(changed, "route/"):
+				got = "scope"
+			case err != nil:
+				got = "verify-crash"
+			case guard() != nil:
+				require.Negative(t, metric.Cmp(best), "only the guard may object to %q", description)
+				got = "guard-fail"
+			default:
+				if keep, _ := evidence.Decide(evidence.Lower, best, metric, evidence.MustDecimal("1")); keep {
+					best, got = metric, "kept"
+				} else {
+					got = "worse"
+				}
+			}
+			require.Equal(t, step.want, got, "iteration %d, attempt %d: %s", i+1, attempt, description)
+			if got == "kept" {
+				git(t, d, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qam", description)
+			} else {
+				git(t, d, "checkout", "-q", ".")
+				git(t, d, "clean", "-qfd")
+			}
+		}
+	}
+}
+
+// act runs the agent as pawl does and returns its description.
+func act(t *testing.T, d demo.Demo, iteration, attempt int) string {
+	t.Helper()
+	result := filepath.Join(t.TempDir(), "result")
+	_, err := run(t, d, []string{
+		"PAWL_ITERATION=" + strconv.Itoa(iteration), "PAWL_ATTEMPT=" + strconv.Itoa(attempt), "PAWL_RESULT=" + result,
+	}, "sh", filepath.Join(d.Dir, "agent", "agent.sh"))
+	require.NoError(t, err)
+	b, err := os.ReadFile(result)
+	require.NoError(t, err)
+	var r struct {
+		Description string `json:"description"`
+		ToolCalls   int    `json:"toolCalls"`
+	}
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	require.NoError(t, dec.Decode(&r))
+	require.Positive(t, r.ToolCalls)
+	return r.Description
+}

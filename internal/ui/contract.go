@@ -1,0 +1,107 @@
+package ui
+
+import (
+	"strings"
+
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+)
+
+// Contract is what a person approves before a loop starts, and what they want to know before
+// they do.
+type Contract struct {
+	Loop        string
+	Repo        string
+	Branch      string
+	Contract    loop.Contract
+	Spec        spec.Spec
+	Baseline    *evidence.Decimal
+	InScope     int
+	Protections []string
+}
+
+// maxSealed is how many sealed files are shown; the others are counted.
+const maxSealed = 20
+
+// Contract renders a contract. Commands are shown whole: they run with the reader's rights.
+func (s Style) Contract(c Contract) string {
+	sp := c.Spec
+	f := s.fields(10)
+	f.add("goal", visible(sp.Goal)...)
+	at := "at " + Short(c.Contract.Base)
+	if sp.Repo.Base != "" {
+		at = "branch " + Clean(sp.Repo.Base) + " " + at
+	}
+	f.add("repository", Clean(orElse(c.Repo, sp.Repo.Path)), at)
+	f.add("branch", Clean(Branch(c.Branch))+" (new; yours stay as they are)")
+	f.add("scope", Clean(strings.Join(sp.Scope, "  "))+" ("+plural(c.InScope, "file")+"), new files: "+sp.NewFiles)
+	f.add("sealed", sealed(c.Contract.Sealed)...)
+	f.add("setup", command(sp.Setup.Command)...)
+	metric := "within " + sp.Verify.Timeout.String() + "; " + sp.Verify.Direction + " is better"
+	if !sp.Verify.MinDelta.IsZero() {
+		metric += ", by at least " + sp.Verify.MinDelta.String()
+	}
+	if sp.Verify.Target != nil {
+		metric += ", until " + sp.Verify.Target.String()
+	}
+	f.add("verify", append(command(sp.Verify.Command), s.Dim(metric))...)
+	if sp.Guard.Command != "" {
+		f.add("guard", append(command(sp.Guard.Command), s.Dim("within "+sp.Guard.Timeout.String()))...)
+	}
+	f.add("check", command(sp.Check.Command)...)
+	f.add("agent", append(argv(sp.Agent.Command), s.Dim("tools: "+Clean(strings.Join(c.Contract.Tools, " "))))...)
+	f.add("budgets", budgets(sp.Limits))
+	f.add("stops", "after "+plural(sp.Limits.Discards, "discard")+" in a row")
+	f.add("baseline", number(c.Baseline))
+	f.add("protection", c.Protections...)
+	f.add("hash", c.Contract.Hash)
+	return s.Bold("Contract of "+Clean(c.Loop)) + "\n\n" + f.String()
+}
+
+func command(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return visible(text)
+}
+
+// argv is a command list as the shell would have it.
+func argv(a spec.Argv) []string {
+	if a.Shell != "" {
+		return visible(a.Shell)
+	}
+	words := make([]string, len(a.List))
+	for i, w := range a.List {
+		words[i] = Quote(w)
+	}
+	return visible(strings.Join(words, " "))
+}
+
+func sealed(seals []loop.Seal) []string {
+	if len(seals) == 0 {
+		return []string{"nothing"}
+	}
+	var lines []string
+	for _, seal := range seals[:min(len(seals), maxSealed)] {
+		lines = append(lines, Clean(seal.Path))
+	}
+	if more := len(seals) - maxSealed; more > 0 {
+		lines = append(lines, "and "+plural(more, "file")+" more")
+	}
+	return lines
+}
+
+func budgets(l spec.Limits) string {
+	parts := []string{plural(l.Iterations, "iteration"), l.ActiveTime.String() + " active", plural(l.ToolCalls, "tool call")}
+	if l.Tokens != nil {
+		parts = append(parts, counted(loop.Count(*l.Tokens), "token"))
+	}
+	if l.CostUSD != nil {
+		parts = append(parts, "$"+l.CostUSD.String())
+	}
+	if l.WallClock != nil {
+		parts = append(parts, l.WallClock.String()+" in all")
+	}
+	return strings.Join(parts, ", ")
+}

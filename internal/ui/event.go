@@ -1,0 +1,199 @@
+package ui
+
+import (
+	"strings"
+	"time"
+
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+)
+
+// Event is an event as a line for people, and whether it is of note: the rest is of interest
+// only to who wants everything.
+func (s Style) Event(e loop.Event) (line string, ofNote bool) {
+	text, color, ofNote := tell(e)
+	at := "    "
+	if e.Iteration > 0 {
+		at = padLeft(itoa(e.Iteration), 4)
+	}
+	return s.Dim(e.Time.In(s.zone()).Format(time.DateTime)) + "  " + at + "  " + s.paint(color, text), ofNote
+}
+
+// Note is an event as a line under a loop's iterations, without its time. The end, the gates and
+// the iterations themselves have forms of their own.
+func (s Style) Note(e loop.Event) (line string, ofNote bool) {
+	switch e.Type {
+	case loop.IterationSucceeded, loop.IterationFailed, loop.BaselineMeasured, loop.GateOpened,
+		loop.ContractDrawn, loop.ProposalMade, loop.AutonomyCompleted, loop.AutonomyHalted, loop.LoopFailed:
+		return "", false
+	}
+	text, color, ofNote := tell(e)
+	return "      " + s.paint(orElse(color, dim), text), ofNote
+}
+
+// tell says what happened.
+func tell(e loop.Event) (text, color string, ofNote bool) {
+	switch e.Type {
+	case loop.LoopOpened:
+		if e.Opened != nil {
+			return "opened: branch " + Clean(Branch(e.Opened.Branch)) + " from " + Short(e.Opened.Base), "", true
+		}
+		return "opened", "", true
+	case loop.ContractDrawn:
+		if e.Contract != nil {
+			return "contract " + first(e.Contract.Hash, 16) + ", " + plural(len(e.Contract.Sealed), "sealed file"), "", true
+		}
+	case loop.BaselineMeasured:
+		return "baseline " + number(e.Metric), "", true
+	case loop.AutonomyStarted:
+		return "started" + by(e), "", true
+	case loop.IterationStarted:
+		return "iteration starts" + remaining(e.BudgetsRemaining), "", false
+	case loop.CheckpointCreated:
+		return "checkpoint " + Short(e.Head), "", false
+	case loop.PhaseEntered:
+		text := "phase " + string(e.Phase)
+		if e.Attempt > 1 {
+			text += ", attempt " + itoa(e.Attempt)
+		}
+		return text, "", false
+	case loop.StepEnded:
+		text := "ended: " + Clean(orElse(e.Step, "step"))
+		if e.Usage != nil {
+			text += " after " + Duration(millis(float64(e.Usage.ActiveMs)))
+		}
+		return text + reason(e.Reason), "", false
+	case loop.ChangeCommitted:
+		return "committed " + Short(e.Commit) + ": " + plural(len(e.Files), "file"), "", false
+	case loop.ChangeReverted:
+		return "reverted " + Short(e.Commit) + reason(e.Reason), "", false
+	case loop.ChangeJudged:
+		return judged(e)
+	case loop.RepairAttempted:
+		return "undone (" + Clean(e.FailureReason) + "), attempt " + itoa(e.Attempt) + note(e.Note), yellow, true
+	case loop.IterationSucceeded, loop.IterationFailed:
+		return finished(e)
+	case loop.StrategyShifted:
+		return "strategy shifts" + reason(e.Reason), yellow, true
+	case loop.IdeaQueued, loop.IdeaTaken:
+		return strings.ReplaceAll(string(e.Type), "_", " ") + ": " + Clean(e.Idea), "", false
+	case loop.GateOpened, loop.GateEscalated:
+		word := "waiting"
+		if e.Type == loop.GateEscalated {
+			word = "still waiting"
+		}
+		if e.Gate != nil {
+			word += " (" + string(e.Gate.Kind) + ", gate " + Clean(e.Gate.ID) + "): " + Clean(e.Gate.Summary)
+		}
+		return word, yellow, true
+	case loop.GateClosed:
+		if e.Answer != nil {
+			return "answered: " + Clean(strings.TrimSpace(e.Answer.Message+" "+e.Answer.Choice)) + by(e) + note(e.Note), "", true
+		}
+	case loop.AutonomyPaused:
+		return "paused" + reason(e.Reason), yellow, false
+	case loop.AutonomyResumed:
+		return "goes on" + by(e), "", true
+	case loop.MessageReceived:
+		return "message " + Clean(e.Message) + by(e) + note(e.Note), "", true
+	case loop.MessageRefused:
+		return "message " + Clean(e.Message) + " refused" + reason(e.Reason), yellow, true
+	case loop.PushRefused:
+		return "a push was refused and is tried again" + reason(e.Reason), yellow, true
+	case loop.Warned:
+		return "warning" + reason(orElse(e.Reason, e.Note)), yellow, true
+	case loop.BudgetExhausted:
+		return "budget used up: " + string(e.ExhaustedBudget), yellow, true
+	case loop.ProposalMade:
+		if p := e.Proposal; p != nil {
+			return "proposal " + first(p.Hash, 16) + ": " + plural(p.Files, "file") + ", +" + itoa(p.Insertions) + " -" + itoa(p.Deletions), "", true
+		}
+	case loop.AutonomyCompleted:
+		return "completed" + reason(e.Reason), green, true
+	case loop.AutonomyHalted:
+		return "halted" + reason(e.Reason), yellow, true
+	case loop.LoopFailed:
+		return "failed (" + e.ErrorCode + ")" + reason(e.Reason), red, true
+	}
+	return strings.ReplaceAll(string(e.Type), "_", " ") + reason(e.Reason), "", true
+}
+
+func judged(e loop.Event) (text, color string, ofNote bool) {
+	j := e.Judgement
+	if j == nil {
+		return "judged by " + Clean(e.Step), "", false
+	}
+	verdict := "passed"
+	if !j.Passed {
+		verdict, color = "failed", yellow
+		if j.Blocked {
+			verdict, color, ofNote = "blocked", red, true
+		}
+	}
+	text = Clean(e.Step) + " " + verdict
+	if e.Metric != nil {
+		text += ", metric " + e.Metric.String()
+	}
+	text += reason(j.Reason)
+	for _, v := range j.Violations {
+		text += "; " + Clean(v)
+	}
+	return text, color, ofNote
+}
+
+// finished is an iteration's end, without the columns of Style.Iteration.
+func finished(e loop.Event) (text, color string, ofNote bool) {
+	if e.Record == nil {
+		return strings.ReplaceAll(string(e.Type), "_", " "), "", true
+	}
+	text, color = Outcome(*e.Record), green
+	if !e.Record.Kept {
+		color = ""
+	}
+	if measured(*e.Record) {
+		text += " " + e.Record.Metric.String() + " (" + signed(e.Record.Delta) + ")"
+	}
+	return text + ": " + Clean(e.Record.Description), color, true
+}
+
+func by(e loop.Event) string {
+	who := e.By
+	if who == "" && e.Answer != nil {
+		who = e.Answer.By
+	}
+	if who = Clean(who); who == "" {
+		return ""
+	}
+	return " by " + who
+}
+
+func note(text string) string {
+	if text = Clean(text); text == "" {
+		return ""
+	}
+	return ": " + text
+}
+
+func reason(text string) string { return note(text) }
+
+func remaining(left map[loop.Resource]evidence.Decimal) string {
+	var parts []string
+	for _, r := range loop.Resources {
+		if n, ok := left[r]; ok {
+			parts = append(parts, amount(r, n))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "; left: " + strings.Join(parts, ", ")
+}
+
+func first(s string, n int) string { return s[:min(n, len(s))] }
+
+func orElse(s, other string) string {
+	if s != "" {
+		return s
+	}
+	return other
+}

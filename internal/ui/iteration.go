@@ -1,0 +1,82 @@
+package ui
+
+import (
+	"strings"
+	"time"
+
+	"pawl/internal/loop"
+)
+
+// Iteration is the one line of a finished iteration: number, outcome, metric, delta, what it was.
+func (s Style) Iteration(it loop.Iteration) string {
+	outcome, color := Outcome(it), ""
+	switch {
+	case it.Kept:
+		color = green
+	case it.Reason != "":
+		color = yellow
+	}
+	metric, delta := it.Metric.String(), signed(it.Delta)
+	if !measured(it) {
+		metric, delta = "–", ""
+	}
+	line := padLeft(itoa(it.N), 4) + "  " + s.paint(color, pad(outcome, 18)) + "  " + padLeft(metric, 10) + "  " + padLeft(delta, 10) + "  " + Clean(it.Description)
+	if it.Attempts > 1 {
+		line += s.Dim(" (" + itoa(it.Attempts) + " attempts)")
+	}
+	if it.DurationMs > 0 {
+		line += s.Dim("  " + Duration(time.Duration(it.DurationMs)*time.Millisecond))
+	}
+	return line
+}
+
+// Baseline is the same line for the unchanged code.
+func (s Style) Baseline(metric string) string {
+	return padLeft("0", 4) + "  " + pad("baseline", 18) + "  " + padLeft(metric, 10)
+}
+
+// Outcome is what became of an iteration, in a word: kept, discarded, or the reason for which it
+// was not kept.
+func Outcome(it loop.Iteration) string {
+	switch {
+	case it.Kept:
+		return "kept"
+	case it.Reason == "":
+		return "discarded"
+	}
+	return Clean(it.Reason)
+}
+
+// measured reports whether the record's metric is its own: a row without a measurement, or
+// whose guard failed, carries the reference (P7).
+func measured(it loop.Iteration) bool {
+	return it.Kept || it.Reason == "" || !it.Delta.IsZero()
+}
+
+// meanings says in a few words what each reason is about, for those who see it the first time.
+var meanings = []struct{ reason, meaning string }{
+	{"guard-fail", "the guard command failed"},
+	{"error:verify-crash", "the verify command failed"},
+	{"error:no-number", "verify printed no number"},
+	{"error:timeout", "verify took too long"},
+	{"error:syntax", "the check command failed"},
+	{"error:agent", "the agent failed"},
+	{"policy:", "a rule was broken, so nothing was run"},
+	{"not-atomic", "the description names several changes"},
+	{"no-change", "nothing was changed"},
+	{"repeat", "the same change was discarded before"},
+	{"interrupted", "the loop was ended"},
+}
+
+// Meaning explains the reason for which an iteration was not kept.
+func Meaning(it loop.Iteration) string {
+	if it.Kept {
+		return "the metric improved"
+	}
+	for _, m := range meanings {
+		if strings.HasPrefix(it.Reason, m.reason) {
+			return m.meaning
+		}
+	}
+	return "the metric did not improve by enough"
+}

@@ -1,0 +1,106 @@
+package ui
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// Duration is a length of time in at most two units: 0.4s, 12s, 3m 5s, 2h 10m, 3d 4h.
+func Duration(d time.Duration) string {
+	if d < 0 {
+		d = 0
+	}
+	two := func(a time.Duration, first string, b time.Duration, second string) string {
+		n, rest := d/a, d%a/b
+		if rest == 0 {
+			return strconv.FormatInt(int64(n), 10) + first
+		}
+		return strconv.FormatInt(int64(n), 10) + first + " " + strconv.FormatInt(int64(rest), 10) + second
+	}
+	const day = 24 * time.Hour
+	switch {
+	case d < 10*time.Second:
+		return strconv.FormatFloat(d.Truncate(100*time.Millisecond).Seconds(), 'f', 1, 64) + "s"
+	case d < time.Minute:
+		return strconv.FormatInt(int64(d/time.Second), 10) + "s"
+	case d < time.Hour:
+		return two(time.Minute, "m", time.Second, "s")
+	case d < day:
+		return two(time.Hour, "h", time.Minute, "m")
+	}
+	return two(day, "d", time.Hour, "h")
+}
+
+// whole drops the fraction that Duration shows of short times: a limit is 5s, not 5.0s.
+func whole(d time.Duration) string { return strings.Replace(Duration(d), ".0s", "s", 1) }
+
+func millis(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+
+// signed is a number with its sign: +0.1, -3, +0.
+func signed(d evidence.Decimal) string {
+	if d.Sign() >= 0 {
+		return "+" + strings.TrimPrefix(d.String(), "-")
+	}
+	return d.String()
+}
+
+// amount is a quantity of a resource in words.
+func amount(r loop.Resource, n evidence.Decimal) string {
+	switch r {
+	case loop.ActiveTime:
+		return whole(millis(n.Float())) + " active"
+	case loop.WallClock:
+		return whole(millis(n.Float()))
+	case loop.CostUSD:
+		return "$" + n.String()
+	case loop.ToolCalls:
+		return counted(n, "tool call")
+	case loop.Tokens:
+		return counted(n, "token")
+	}
+	return counted(n, "iteration")
+}
+
+func counted(n evidence.Decimal, word string) string {
+	if n.String() == "1" {
+		return "1 " + word
+	}
+	return n.String() + " " + word + "s"
+}
+
+// left is what remains of the limited resources, without the iterations, which a progress bar
+// shows already.
+func left(b loop.Budget) []string {
+	var parts []string
+	for _, r := range loop.Resources {
+		if a := b[r]; a.Remaining != nil && r != loop.Iterations {
+			parts = append(parts, amount(r, *a.Remaining))
+		}
+	}
+	return parts
+}
+
+// number is a metric, or a dash where there is none.
+func number(d *evidence.Decimal) string {
+	if d == nil {
+		return "–"
+	}
+	return d.String()
+}
+
+// Short is the form of a hash that people are shown.
+func Short(hash string) string {
+	if len(hash) > 10 {
+		return hash[:10]
+	}
+	return hash
+}
+
+// Branch is a branch as people write it.
+func Branch(ref string) string { return strings.TrimPrefix(ref, "refs/heads/") }

@@ -1,0 +1,72 @@
+package ui
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/guptarohit/asciigraph"
+
+	"pawl/internal/loop"
+)
+
+// Course is the best metric after each iteration, the baseline first. It is what the plot shows.
+type Course []float64
+
+// Follow returns the course with an event taken into account.
+func (c Course) Follow(e loop.Event) Course {
+	switch {
+	case e.Type == loop.BaselineMeasured && e.Metric != nil:
+		return Course{e.Metric.Float()}
+	case e.Record != nil && e.Record.Kept:
+		return append(c, e.Record.Metric.Float())
+	case e.Record != nil && len(c) > 0:
+		return append(c, c[len(c)-1])
+	}
+	return c
+}
+
+// The size of the plot, without its axes.
+const (
+	plotHeight = 8
+	plotWidth  = 60
+)
+
+// Plot draws the course as steps, since nothing lies between two iterations. It is empty where
+// there is nothing to see: no iteration, or numbers too large to draw.
+func (s Style) Plot(c Course) string {
+	if len(c) < 2 {
+		return ""
+	}
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, v := range c {
+		low, high = min(low, v), max(high, v)
+	}
+	if math.IsInf(high-low, 0) || math.IsNaN(high-low) {
+		return ""
+	}
+	width := max(20, min(plotWidth, s.Width-16))
+	points := make([]float64, 0, width)
+	for i := range max(width, len(c)) {
+		points = append(points, c[min(len(c)-1, i*len(c)/max(width, len(c)))])
+	}
+	if len(points) > width { // more iterations than columns: the last of each column
+		thin := make([]float64, width)
+		for i := range thin {
+			thin[i] = points[(i+1)*len(points)/width-1]
+		}
+		points = thin
+	}
+	last := float64(len(c) - 1)
+	options := []asciigraph.Option{
+		asciigraph.Height(plotHeight),
+		asciigraph.XAxisRange(0, last),
+		asciigraph.XAxisTickCount(min(len(c), 11)),
+		asciigraph.XAxisValueFormatter(func(v float64) string { return strconv.Itoa(int(math.Round(v))) }),
+		asciigraph.YAxisValueFormatter(func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }),
+		asciigraph.Caption("best metric by iteration"),
+	}
+	if s.Color {
+		options = append(options, asciigraph.SeriesColors(asciigraph.Green))
+	}
+	return asciigraph.Plot(points, options...)
+}

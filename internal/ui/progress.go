@@ -1,0 +1,78 @@
+package ui
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"pawl/internal/loop"
+)
+
+// barWidth is the width of the bar, in columns.
+const barWidth = 20
+
+// Progress is the moving line of a loop: a bar over its iterations, the phase and for how long
+// it has run, the best metric, what was kept and what is left to spend (A8). What does not fit
+// is left out from the end.
+func (s Style) Progress(st loop.State, phaseSince, now time.Time) string {
+	done := st.KeptCount + st.Discarded
+	parts := []string{s.bar(st, done) + " " + s.stage(st, phaseSince, now)}
+	if st.Best != nil {
+		best := "best " + st.Best.String()
+		if st.Baseline != nil && st.Best.Cmp(*st.Baseline) != 0 {
+			best += " (" + signed(st.Best.Sub(*st.Baseline)) + ")"
+		}
+		parts = append(parts, best, itoa(st.KeptCount)+" kept, "+itoa(st.Discarded)+" discarded")
+	}
+	if rest := left(st.Budget); len(rest) > 0 {
+		parts = append(parts, "left: "+strings.Join(rest, ", "))
+	}
+	line := parts[0]
+	for _, part := range parts[1:] {
+		if utf8.RuneCountInString(line)+3+utf8.RuneCountInString(part) >= s.Width {
+			break
+		}
+		line += " │ " + part
+	}
+	return s.dressed(clip(line, s.Width-1))
+}
+
+// dressed colours the bar only, after all has been measured and cut.
+func (s Style) dressed(line string) string {
+	if end := strings.LastIndexAny(line, "█░"); s.Color && end > 0 {
+		_, size := utf8.DecodeRuneInString(line[end:])
+		return cyan + line[:end+size] + reset + line[end+size:]
+	}
+	return line
+}
+
+func (s Style) bar(st loop.State, done int) string {
+	limit := st.Budget[loop.Iterations].Limit
+	if limit == nil || limit.Float() < 1 {
+		return strings.Repeat("░", barWidth)
+	}
+	filled := min(barWidth, int(float64(barWidth)*float64(done)/limit.Float()))
+	return strings.Repeat("█", filled) + strings.Repeat("░", barWidth-filled)
+}
+
+// stage is where the loop is: the iteration and the phase, or what it waits for.
+func (s Style) stage(st loop.State, since, now time.Time) string {
+	at := string(st.Phase)
+	switch {
+	case st.Status.Ended():
+		at = string(st.Status)
+	case st.Gate != nil:
+		at, since = "waiting: "+string(st.Gate.Kind), st.Gate.OpenedAt
+	case st.Phase == "":
+		at = "starting"
+	case st.Attempt > 1:
+		at += ", attempt " + itoa(st.Attempt)
+	}
+	if limit := st.Budget[loop.Iterations].Limit; limit != nil && st.Iteration > 0 {
+		at = itoa(st.Iteration) + "/" + limit.String() + " " + at
+	}
+	if since.IsZero() || st.Status.Ended() {
+		return at
+	}
+	return at + " " + Duration(now.Sub(since))
+}

@@ -1,0 +1,71 @@
+package ui
+
+import (
+	"strings"
+
+	"pawl/internal/loop"
+)
+
+// Report is the final report in the form of the source (P9).
+func (s Style) Report(r loop.Result) string {
+	var b strings.Builder
+	delta := "–"
+	if r.Delta != nil {
+		delta = signed(*r.Delta)
+	}
+	b.WriteString("Loop complete: " + itoa(r.Iterations) + " iterations, " + itoa(r.KeptCount) + " kept, best metric: " +
+		number(r.Best) + " (baseline: " + number(r.Baseline) + ", delta: " + delta + ")\n")
+	b.WriteString("Kept changes:")
+	if len(r.Kept) == 0 {
+		b.WriteString(" none")
+	}
+	b.WriteString("\n")
+	if earlier := r.KeptCount - len(r.Kept); earlier > 0 && len(r.Kept) > 0 {
+		b.WriteString("  (and " + itoa(earlier) + " before these)\n")
+	}
+	for _, k := range r.Kept {
+		b.WriteString("  " + s.paint(green, Short(k.Commit)) + "  " + Clean(k.Description) + "\n")
+	}
+	b.WriteString("Discarded: " + itoa(r.Discarded) + " iterations\n")
+	b.WriteString("Recommendation: " + orElse(r.Recommendation, "–"))
+	return b.String()
+}
+
+// Places is where what a loop made is to be found, and what to do with it.
+type Places struct {
+	Loop   string
+	Repo   string // the user's repository
+	Branch string
+	Base   string // commit
+	Ledger string // ref in the user's repository
+	Logs   string // folder
+	UI     string // address of the loop in the Temporal UI
+}
+
+// Ended says how a loop ended, and where its work is.
+func (s Style) Ended(status loop.Status, r loop.Result, p Places) string {
+	f := s.fields(11)
+	how := string(status)
+	if r.Reason != "" {
+		how += ": " + Clean(r.Reason)
+	}
+	if r.ErrorCode != "" {
+		how += " (" + r.ErrorCode + ")"
+	}
+	f.add("ended", how, r.Recovery)
+	if p.Branch != "" {
+		f.add("branch", Clean(Branch(p.Branch))+" in "+Clean(p.Repo))
+	}
+	in := "git -C " + Quote(p.Repo) + " "
+	if p.Ledger != "" && p.Repo != "" {
+		f.add("results", in+"show "+Quote(p.Ledger+":loop-results.tsv"))
+	}
+	f.add("logs", Clean(p.Logs))
+	f.add("Temporal UI", p.UI)
+	if p.Branch != "" && p.Base != "" && r.KeptCount > 0 {
+		span := Short(p.Base) + ".." + Branch(p.Branch)
+		f.add("next", in+"log --oneline "+Quote(span), in+"diff "+Quote(span))
+	}
+	f.add("history", "pawl log "+Quote(p.Loop))
+	return f.String()
+}

@@ -1,0 +1,96 @@
+package ui
+
+import (
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Screen writes lines, and on a terminal one more line below them that moves. It may be used by
+// several goroutines.
+type Screen struct {
+	mu   sync.Mutex
+	out  io.Writer
+	fd   int // of the terminal, -1 for none
+	live string
+}
+
+// NewScreen returns a screen on w; it is a terminal's if w is one.
+func NewScreen(w io.Writer) *Screen {
+	s := &Screen{out: w, fd: -1}
+	if fd, ok := Terminal(w); ok {
+		s.fd = fd
+	}
+	return s
+}
+
+// Terminal reports whether a reader or writer is a terminal, and its descriptor. A terminal is
+// what has a window size, which asks the same question in the same way on all systems.
+func Terminal(v any) (fd int, ok bool) {
+	f, isFile := v.(*os.File)
+	if !isFile || f == nil {
+		return -1, false
+	}
+	if _, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err != nil {
+		return -1, false
+	}
+	return int(f.Fd()), true
+}
+
+// IsTerminal reports whether the screen is a terminal.
+func (s *Screen) IsTerminal() bool { return s.fd >= 0 }
+
+// Style returns the style that suits the screen as it is now.
+func (s *Screen) Style() Style {
+	style := Plain
+	if s.fd < 0 {
+		return style
+	}
+	style.Color = colorWanted()
+	if size, err := unix.IoctlGetWinsize(s.fd, unix.TIOCGWINSZ); err == nil && size.Col > 0 {
+		style.Width = int(size.Col)
+	}
+	return style
+}
+
+// Print writes a text, above the moving line if there is one. It ends it with a line break.
+func (s *Screen) Print(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text = strings.TrimSuffix(text, "\n") + "\n"
+	if s.live == "" {
+		io.WriteString(s.out, text)
+		return
+	}
+	io.WriteString(s.out, erase+text+s.live)
+}
+
+const erase = "\r\x1b[2K"
+
+// Live puts a text on the moving line. Without a terminal nothing happens.
+func (s *Screen) Live(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fd < 0 || text == s.live {
+		return
+	}
+	s.live = text
+	io.WriteString(s.out, erase+text)
+}
+
+// Still takes the moving line away, as before a question.
+func (s *Screen) Still() { s.Live("") }
+
+// Ask writes a question and leaves the cursor behind it.
+func (s *Screen) Ask(question string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.live != "" {
+		io.WriteString(s.out, erase)
+		s.live = ""
+	}
+	io.WriteString(s.out, question)
+}

@@ -1,0 +1,23 @@
+package ui
+
+// Serving is where the engine, its UI and the worker are.
+type Serving struct {
+	Address, UI, Namespace, Worker, Engine, Log string
+}
+
+// Serving renders it.
+func (s Style) Serving(v Serving) string {
+	f := s.fields(11)
+	whose := ""
+	switch v.Engine {
+	case "ours":
+		whose = " (embedded, in this process)"
+	case "another's":
+		whose = " (embedded, in another pawl)"
+	}
+	f.add("Temporal", v.Address+whose+", namespace "+v.Namespace)
+	f.add("Temporal UI", v.UI)
+	f.add("worker", v.Worker)
+	f.add("log", v.Log)
+	return f.String()
+}

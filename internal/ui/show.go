@@ -1,0 +1,124 @@
+package ui
+
+import (
+	"strings"
+	"time"
+
+	"pawl/internal/loop"
+)
+
+// State renders a loop's state for people: what it waits for and how to answer first.
+func (s Style) State(st loop.State, now time.Time) string {
+	var b strings.Builder
+	if st.Gate != nil {
+		b.WriteString(s.Gate(st.Loop, *st.Gate, now) + "\n\n")
+	}
+	f := s.fields(12)
+	f.add("loop", Clean(st.Loop)+" ("+st.Kind+")")
+	f.add("goal", Clean(st.Goal))
+	f.add("status", s.status(st.Status)+endedBecause(st))
+	if !st.Status.Ended() {
+		stage := string(st.Phase)
+		if st.Attempt > 1 {
+			stage += ", attempt " + itoa(st.Attempt)
+		}
+		f.add("phase", stage)
+	}
+	f.add("iteration", itoa(st.Iteration)+": "+itoa(st.KeptCount)+" kept, "+itoa(st.Discarded)+" discarded, "+itoa(st.DiscardsInARow)+" in a row")
+	if st.Best != nil {
+		best := st.Best.String()
+		if st.Baseline != nil {
+			best += " (baseline " + st.Baseline.String() + ", delta " + signed(st.Best.Sub(*st.Baseline)) + ")"
+		}
+		f.add("best", best)
+	}
+	f.add("budget", s.budget(st.Budget)...)
+	if st.Branch != "" {
+		f.add("branch", Clean(Branch(st.Branch))+" at "+Short(st.Head))
+	}
+	f.add("repository", Clean(st.Repo))
+	if st.ChangedFilesCount > 0 {
+		f.add("changed", changed(st))
+	}
+	if st.Contract != nil {
+		approved := first(st.Contract.Hash, 16)
+		if st.Contract.ApprovedAt != nil {
+			approved += ", approved by " + Clean(orElse(st.Contract.ApprovedBy, "–")) + " on " + s.when(*st.Contract.ApprovedAt)
+		}
+		f.add("contract", approved)
+	}
+	if p := st.Proposal; p != nil {
+		f.add("proposal", first(p.Hash, 16)+", "+p.State+": "+plural(p.Files, "file")+", +"+itoa(p.Insertions)+" -"+itoa(p.Deletions))
+	}
+	f.add("desk", Clean(st.Desk))
+	f.add("host", st.Host)
+	f.add("ledger", Short(st.Ledger))
+	f.add("started", s.when(st.StartedAt))
+	b.WriteString(f.String())
+	if len(st.Iterations) > 0 {
+		b.WriteString("\n\n" + s.Bold("Iterations") + more(st.KeptCount+st.Discarded, len(st.Iterations)))
+		for _, it := range st.Iterations {
+			b.WriteString("\n" + s.Iteration(it))
+		}
+	}
+	return b.String()
+}
+
+func (s Style) status(status loop.Status) string {
+	color := map[loop.Status]string{
+		loop.Completed: green, loop.Failed: red, loop.Halted: yellow,
+		loop.Waiting: yellow, loop.Paused: yellow, loop.Blocked: red,
+	}[status]
+	return s.paint(color, string(status))
+}
+
+func endedBecause(st loop.State) string {
+	if !st.Status.Ended() {
+		return ""
+	}
+	text := note(st.Reason)
+	if st.ErrorCode != "" {
+		text += " (" + st.ErrorCode + ")"
+	}
+	return text
+}
+
+// budget has a line for each limited resource.
+func (s Style) budget(b loop.Budget) []string {
+	var lines []string
+	for _, r := range loop.Resources {
+		if a, ok := b[r]; ok && a.Limit != nil {
+			lines = append(lines, pad(string(r), 11)+amountShort(r, a.Used.Float(), a.Used.String())+" of "+amountShort(r, a.Limit.Float(), a.Limit.String()))
+		}
+	}
+	return lines
+}
+
+func amountShort(r loop.Resource, f float64, text string) string {
+	switch r {
+	case loop.ActiveTime, loop.WallClock:
+		return whole(millis(f))
+	case loop.CostUSD:
+		return "$" + text
+	}
+	return text
+}
+
+// maxChanged is how many of the changed files are named.
+const maxChanged = 5
+
+func changed(st loop.State) string {
+	named := st.ChangedFiles[:min(len(st.ChangedFiles), maxChanged)]
+	text := Clean(strings.Join(named, "  "))
+	if rest := st.ChangedFilesCount - len(named); rest > 0 {
+		text += " and " + itoa(rest) + " more"
+	}
+	return text
+}
+
+func more(all, shown int) string {
+	if all <= shown {
+		return ""
+	}
+	return " (the last " + itoa(shown) + " of " + itoa(all) + ")"
+}

@@ -1,0 +1,48 @@
+// Pawl is everything in one program: the embedded Temporal engine with its UI, the worker and
+// the commands. It wires them and does nothing else; start reading at internal/cli.
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"go.temporal.io/sdk/worker"
+
+	"pawl/internal/cli"
+	"pawl/internal/engine"
+	"pawl/internal/host"
+	"pawl/internal/proc"
+)
+
+func main() {
+	proc.Main() // never returns where this process is a loop's supervisor
+	os.Exit(run())
+}
+
+// run is main without the exit, for tests that have the program as a command.
+func run() int {
+	// Else the SDK reads the whole binary, the server with it, to make a checksum.
+	worker.SetBinaryChecksum("pawl")
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	return cli.Execute(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, cli.Deps{
+		Embedded: &cli.Embedded{Share: share, Find: find},
+		Signals:  signals,
+	})
+}
+
+func share(ctx context.Context, dir string, logger *slog.Logger) (cli.Engine, error) {
+	e, err := engine.Share(ctx, engine.Options{Dir: dir, Logger: logger, SearchAttributes: host.SearchAttributes})
+	if err != nil {
+		return nil, err // and not a nil *Engine in an interface that is none
+	}
+	return e, nil
+}
+
+func find(ctx context.Context, dir string) (address, ui string, ok bool) {
+	e, ok := engine.Find(ctx, dir)
+	return e.Address, e.UI, ok
+}
