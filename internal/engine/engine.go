@@ -1,0 +1,239 @@
+// Package engine is the embedded Temporal server and its UI on a SQLite file, for people who have
+// no Temporal of their own. It starts one engine per directory, shares it between the processes
+// that ask for it, and has another process take it over when its owner exits.
+//
+// It is linked by the root main.go only, since it makes a binary 200 MB larger. It never runs
+// workflows or activities, never deletes a database, never ends the process, writes nothing to
+// stdout or stderr and listens on the loopback interface only.
+//
+// Start reading at Share, then server.go (what is started), tuning.go (why a step takes 5 ms
+// and not 50) and database.go (what happens to a file of another version).
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+)
+
+const (
+	defaultRetention = 90 * 24 * time.Hour
+	// patience is how long Share waits for an owner that has the lock but does not answer.
+	patience = 30 * time.Second
+	// closeTime bounds Close. The server itself takes up to five seconds if clients hold on to it.
+	closeTime = 3 * time.Second
+)
+
+// Options says where and how the engine runs.
+type Options struct {
+	// Dir holds temporal.db, lock and engine.json; it is created with mode 0700.
+	Dir string
+	// Port is the preferred port of the frontend, 0 for 7233. The UI's is 1000 higher.
+	Port int
+	// Logger gets the server's warnings and errors; nil drops them.
+	Logger *slog.Logger
+	// Retention is how long the history of a closed loop stays, 0 for 90 days.
+	Retention time.Duration
+	// SearchAttributes are registered in the namespace "default".
+	SearchAttributes map[string]enumspb.IndexedValueType
+}
+
+// Engine is this process's share in the engine of a directory.
+type Engine struct {
+	options Options
+	lock    *lock
+
+	// closing ends when Close is called; turn is held while an engine is started or stopped.
+	closing context.Context
+	close   context.CancelFunc
+	turn    sync.Mutex
+	closed  bool // guarded by turn
+
+	mu       sync.Mutex // guards what follows
+	server   *server    // nil unless this process owns the engine
+	endpoint Endpoint
+	replaced string
+}
+
+// Share finds the running engine of a directory or starts it; the process that gets the lock owns
+// it. When another process owns it and exits, however it exits, this one takes over in the
+// background, on the same port, so that clients merely reconnect. ctx bounds the call only.
+func Share(ctx context.Context, o Options) (*Engine, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("create engine directory: %w", err)
+	}
+	l, err := openLock(filepath.Join(o.Dir, lockFile))
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{options: o, lock: l}
+	e.closing, e.close = context.WithCancel(context.Background())
+	if err := e.join(ctx); err != nil {
+		e.close()
+		l.close()
+		return nil, err
+	}
+	return e, nil
+}
+
+func (o Options) withDefaults() (Options, error) {
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil || o.Dir == "" {
+		return o, fmt.Errorf("engine directory %q: %w", o.Dir, errors.Join(err, os.ErrInvalid))
+	}
+	o.Dir = dir
+	if o.Port == 0 {
+		o.Port = defaultPort
+	}
+	if o.Port < 0 || o.Port > lastPort-uiOffset {
+		return o, fmt.Errorf("engine port %d is not between 1 and %d", o.Port, lastPort-uiOffset)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Retention == 0 {
+		o.Retention = defaultRetention
+	}
+	return o, nil
+}
+
+// join becomes the owner or finds one.
+func (e *Engine) join(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		switch owned, err := e.lock.try(); {
+		case err != nil:
+			return err
+		case owned:
+			return e.serve(ctx, false)
+		}
+		if endpoint, ok := running(ctx, e.options.Dir, e.lock); ok {
+			e.endpoint = endpoint
+			go e.succeed()
+			return nil
+		}
+		// The owner is starting, or about to exit.
+		if pause(ctx, 5*time.Millisecond) != nil {
+			return fmt.Errorf("process %d owns the engine in %s but it does not answer: %w",
+				e.lock.owner(), e.options.Dir, ctx.Err())
+		}
+	}
+}
+
+// succeed waits for the owner to exit and takes its place.
+func (e *Engine) succeed() {
+	for e.closing.Err() == nil {
+		err := e.lock.wait()
+		if err == nil {
+			err = e.serve(e.closing, true)
+		}
+		if err == nil || e.closing.Err() != nil {
+			return
+		}
+		e.options.Logger.Error("Taking over the engine failed", "dir", e.options.Dir, "error", err)
+		// Another process may do better.
+		_ = e.lock.release()
+		_ = pause(e.closing, time.Second)
+	}
+}
+
+// serve starts the engine; the lock is ours.
+func (e *Engine) serve(ctx context.Context, takeover bool) error {
+	e.turn.Lock()
+	defer e.turn.Unlock()
+	if err := e.closing.Err(); err != nil {
+		return err
+	}
+	s, endpoint, replaced, err := start(ctx, e.options, e.lock, takeover)
+	if err != nil {
+		return fmt.Errorf("start the engine in %s: %w", e.options.Dir, err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.server, e.endpoint, e.replaced = s, endpoint, replaced
+	return nil
+}
+
+// Close gives up this process's share. The owner stops the engine and gives up the lock last; if
+// that takes too long, Close returns an error and it goes on in the background.
+func (e *Engine) Close() error {
+	e.close()
+	e.turn.Lock()
+	defer e.turn.Unlock()
+	if e.closed {
+		return nil
+	}
+	e.closed = true
+
+	e.mu.Lock()
+	s, endpoint := e.server, e.endpoint
+	e.server = nil
+	e.mu.Unlock()
+	if s == nil {
+		// A wait for the lock cannot be interrupted, but it takes nothing any more: with the file
+		// closed, the kernel drops the lock in the moment that it is given.
+		_ = e.lock.close()
+		return nil
+	}
+	stopped := make(chan error, 1)
+	go func() {
+		s.stop()
+		endpoint.Stopped = true
+		stopped <- errors.Join(endpoint.write(e.options.Dir), e.lock.close())
+	}()
+	select {
+	case err := <-stopped:
+		return err
+	case <-time.After(closeTime):
+		return fmt.Errorf("the engine in %s is still stopping after %s", e.options.Dir, closeTime)
+	}
+}
+
+// Owner reports whether the engine runs in this process.
+func (e *Engine) Owner() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.server != nil
+}
+
+// Endpoint is where the engine is now; it changes when another process takes it over.
+func (e *Engine) Endpoint() Endpoint {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.server == nil && e.closing.Err() == nil {
+		if current, err := readEndpoint(e.options.Dir); err == nil {
+			e.endpoint = current
+		}
+	}
+	return e.endpoint
+}
+
+// Address is the frontend's address, for Temporal clients: "127.0.0.1:7233".
+func (e *Engine) Address() string { return e.Endpoint().Address }
+
+// UI is the Temporal UI's address: "http://127.0.0.1:8233".
+func (e *Engine) UI() string { return e.Endpoint().UI }
+
+// Moved reports whether the engine is on another port than the one asked for, because something
+// else was listening there. The Temporal CLI then needs `--address`.
+func (e *Engine) Moved() bool { return e.Endpoint().Port != e.options.Port }
+
+// Replaced is the path of the database that this process moved aside because it was damaged or
+// another version's, "" if it did not. The loops in it go on from their ledgers only.
+func (e *Engine) Replaced() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.replaced
+}

@@ -1,0 +1,121 @@
+package engine_test
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+	sdklog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/engine"
+)
+
+const hostQueue = "engine-bench@host"
+
+var phase = temporal.NewSearchAttributeKeyKeyword("PawlPhase")
+
+func noop(context.Context) error { return nil }
+
+// steps runs n activities one after the other, each after naming its phase if phases is set.
+func steps(ctx workflow.Context, n int, queue string, phases bool) error {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute, TaskQueue: queue})
+	for i := range n {
+		if phases {
+			if err := workflow.UpsertTypedSearchAttributes(ctx, phase.ValueSet(strconv.Itoa(i))); err != nil {
+				return err
+			}
+		}
+		if err := workflow.ExecuteActivity(ctx, noop).Get(ctx, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// BenchmarkDurableStep measures one sequential activity that does nothing, with full fsync. Next
+// to the time it reports processor time, which says more on a machine that is busy otherwise.
+func BenchmarkDurableStep(b *testing.B) {
+	e := benchEngine(b, b.TempDir())
+	quiet := sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))
+	c, err := client.Dial(client.Options{
+		HostPort: e.Address(),
+		Logger:   quiet,
+		// On the loopback interface compressing costs more than it saves.
+		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}},
+	})
+	require.NoError(b, err)
+	defer c.Close()
+	for _, queue := range []string{taskQueue, hostQueue} {
+		w := worker.New(c, queue, worker.Options{})
+		w.RegisterWorkflow(steps)
+		w.RegisterActivity(noop)
+		require.NoError(b, w.Start())
+		defer w.Stop()
+	}
+	run := func(n int, queue string, phases bool) {
+		r, err := c.ExecuteWorkflow(b.Context(), client.StartWorkflowOptions{TaskQueue: taskQueue}, steps, n, queue, phases)
+		require.NoError(b, err)
+		require.NoError(b, r.Get(b.Context(), nil))
+	}
+	run(100, hostQueue, true)
+	for name, args := range map[string]struct {
+		queue  string
+		phases bool
+	}{
+		"on the workflow's queue": {taskQueue, false}, // started with the workflow task's answer ("eager")
+		"on the host's queue":     {hostQueue, false},
+		"with a search attribute": {hostQueue, true},
+	} {
+		b.Run(name, func(b *testing.B) {
+			before := processorTime()
+			run(b.N, args.queue, args.phases)
+			b.ReportMetric(float64(processorTime()-before)/float64(time.Millisecond)/float64(b.N), "cpu-ms/op")
+		})
+	}
+}
+
+// BenchmarkStart measures Share, until the engine answers, and Close.
+func BenchmarkStart(b *testing.B) {
+	for name, dir := range map[string]func() string{
+		"with a database": func() func() string {
+			dir := b.TempDir()
+			return func() string { return dir }
+		}(),
+		"without": b.TempDir,
+	} {
+		b.Run(name, func(b *testing.B) {
+			var share time.Duration
+			for b.Loop() {
+				began := time.Now()
+				e, err := engine.Share(b.Context(), engine.Options{Dir: dir(), Port: 9233})
+				share += time.Since(began)
+				require.NoError(b, err)
+				require.NoError(b, e.Close())
+			}
+			b.ReportMetric(share.Seconds()*1000/float64(b.N), "share-ms/op")
+		})
+	}
+}
+
+func benchEngine(b *testing.B, dir string) *engine.Engine {
+	e, err := engine.Share(b.Context(), engine.Options{Dir: dir, Port: 9233,
+		SearchAttributes: map[string]enumspb.IndexedValueType{phase.GetName(): enumspb.INDEXED_VALUE_TYPE_KEYWORD}})
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, e.Close()) })
+	return e
+}
+
+func processorTime() time.Duration {
+	var r syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r)
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}

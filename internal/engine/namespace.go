@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	persistencespb "go.temporal.io/server/api/persistence/v1"
+	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/common/log"
+	"go.temporal.io/server/common/metrics"
+	"go.temporal.io/server/common/persistence/serialization"
+	persistencesql "go.temporal.io/server/common/persistence/sql"
+	"go.temporal.io/server/common/persistence/sql/sqlplugin"
+	"go.temporal.io/server/common/resolver"
+	"go.temporal.io/server/common/searchattribute/sadefs"
+	sqliteschema "go.temporal.io/server/schema/sqlite"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+const (
+	clusterName   = "active"
+	namespaceName = "default"
+)
+
+// namespace is the namespace "default" as it is to be: how long the histories of closed loops
+// stay, and which search attributes there are.
+type namespace struct {
+	retention  time.Duration
+	attributes map[string]enumspb.IndexedValueType
+}
+
+// ensure brings the namespace's record to what it should be. It does so before the server starts
+// and not through its API: the server's four services each keep the namespace for two seconds,
+// and a workflow that uses a search attribute that history does not know yet fails its task.
+func (n namespace) ensure(ctx context.Context, cfg *config.SQL) error {
+	fail := func(err error) error { return fmt.Errorf("set up namespace %q: %w", namespaceName, err) }
+
+	db, err := persistencesql.NewSQLDB(sqlplugin.DbKindMain, cfg, resolver.NewNoopResolver(), log.NewNoopLogger(), metrics.NoopMetricsHandler)
+	if err != nil {
+		return fail(err)
+	}
+	defer db.Close()
+
+	name := namespaceName
+	rows, err := db.SelectFromNamespace(ctx, sqlplugin.NamespaceFilter{Name: &name})
+	switch {
+	case errors.Is(err, sql.ErrNoRows) || err == nil && len(rows) == 0:
+		fresh, err := sqliteschema.NewNamespaceConfig(clusterName, namespaceName, false, n.attributes)
+		if err != nil {
+			return fail(err)
+		}
+		// NewNamespaceConfig has 24 h hard-coded.
+		fresh.Detail.Config.Retention = durationpb.New(n.retention)
+		if err := sqliteschema.CreateNamespaces(cfg, fresh); err != nil {
+			return fail(err)
+		}
+		return nil
+	case err != nil:
+		return fail(err)
+	}
+
+	row := rows[0]
+	serializer := serialization.NewSerializer()
+	encoding, err := enumspb.EncodingTypeFromString(row.DataEncoding)
+	if err != nil {
+		return fail(err)
+	}
+	detail, err := serializer.NamespaceDetailFromBlob(&commonpb.DataBlob{Data: row.Data, EncodingType: encoding})
+	if err != nil {
+		return fail(err)
+	}
+	before := proto.CloneOf(detail)
+	detail.Config.Retention = durationpb.New(n.retention)
+	if err := n.alias(detail.Config); err != nil {
+		return fail(err)
+	}
+	if proto.Equal(before, detail) {
+		return nil
+	}
+	detail.ConfigVersion++
+	blob, err := serializer.NamespaceDetailToBlob(detail)
+	if err != nil {
+		return fail(err)
+	}
+	row.Data, row.DataEncoding = blob.Data, blob.EncodingType.String()
+	if _, err := db.UpdateNamespace(ctx, &row); err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// alias gives each search attribute one of the columns that the visibility table has for its
+// type. An attribute that is there with another type moves to a column of the right one; those of
+// others stay.
+func (n namespace) alias(cfg *persistencespb.NamespaceConfig) error {
+	columns := sadefs.GetDBIndexSearchAttributes(nil).CustomSearchAttributes
+	if cfg.CustomSearchAttributeAliases == nil {
+		cfg.CustomSearchAttributeAliases = map[string]string{}
+	}
+	aliases := cfg.CustomSearchAttributeAliases
+	maps.DeleteFunc(aliases, func(column, name string) bool {
+		want, ours := n.attributes[name]
+		return ours && columns[column] != want
+	})
+	have := slices.Collect(maps.Values(aliases))
+	free := slices.Sorted(maps.Keys(columns))
+	for _, name := range slices.Sorted(maps.Keys(n.attributes)) {
+		if slices.Contains(have, name) {
+			continue
+		}
+		i := slices.IndexFunc(free, func(column string) bool {
+			_, taken := aliases[column]
+			return !taken && columns[column] == n.attributes[name]
+		})
+		if i < 0 {
+			return fmt.Errorf("no column left for search attribute %s of type %s", name, n.attributes[name])
+		}
+		aliases[free[i]] = name
+	}
+	return nil
+}

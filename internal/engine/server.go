@@ -1,0 +1,162 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.temporal.io/server/common/cluster"
+	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/common/membership/static"
+	"go.temporal.io/server/common/metrics"
+	"go.temporal.io/server/common/primitives"
+	"go.temporal.io/server/temporal"
+)
+
+// server is one run of the embedded Temporal server and its UI.
+type server struct {
+	temporal  temporal.Server
+	ui        *userInterface
+	stage     *stage
+	clusterID string
+	// started is closed when the server's Start has returned, which is after the frontend serves.
+	started  chan struct{}
+	startErr error
+}
+
+// startServer returns when the frontend answers. The server's own Start goes on in the
+// background: its last part, the system workers, serves schedules and batches and can come later.
+func startServer(ctx context.Context, cfg *config.Config, p ports, logger *slog.Logger) (*server, error) {
+	s := &server{stage: new(stage), started: make(chan struct{})}
+	if err := s.build(cfg, p, logger); err != nil {
+		p.ui.Close()
+		return nil, err
+	}
+	s.ui = serveUI(p.ui, p.address())
+	go func() {
+		defer close(s.started)
+		s.startErr = s.temporal.Start()
+	}()
+	if err := s.ready(ctx, p.address()); err != nil {
+		s.stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// build makes the server, which binds its ports.
+func (s *server) build(cfg *config.Config, p ports, logger *slog.Logger) (err error) {
+	s.stage.building.Store(true)
+	defer s.stage.building.Store(false)
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case fatalError:
+			err = r
+		default:
+			panic(r)
+		}
+	}()
+	hosts := map[primitives.ServiceName]static.Hosts{
+		primitives.FrontendService: static.SingleLocalHost(p.address()),
+		primitives.HistoryService:  static.SingleLocalHost(hostPort(p.history)),
+		primitives.MatchingService: static.SingleLocalHost(hostPort(p.matching)),
+		primitives.WorkerService:   static.SingleLocalHost(hostPort(p.worker)),
+	}
+	s.temporal, err = temporal.NewServer(
+		temporal.WithConfig(cfg),
+		temporal.ForServices(temporal.DefaultServices),
+		temporal.WithStaticHosts(hosts),
+		temporal.WithLogger(serverLogger{out: logger, stage: s.stage}),
+		temporal.WithDynamicConfigClient(tuning()),
+		temporal.WithCustomMetricsHandler(metrics.NoopMetricsHandler),
+	)
+	return err
+}
+
+// ready waits until the frontend answers for the namespace.
+func (s *server) ready(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-s.started:
+			if s.startErr != nil {
+				cancel()
+			}
+		}
+	}()
+	conn, err := dial(address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for {
+		err := answers(ctx, conn)
+		if err == nil {
+			s.clusterID, err = clusterID(ctx, conn)
+			return err
+		}
+		if pause(ctx, 2*time.Millisecond) == nil {
+			continue
+		}
+		select {
+		case <-s.started:
+			return errors.Join(s.startErr, err)
+		default:
+			return fmt.Errorf("the server on %s does not answer: %w", address, err)
+		}
+	}
+}
+
+// stop ends everything that the server runs and returns when that has happened.
+func (s *server) stop() {
+	s.stage.stopping.Store(true)
+	s.ui.stop()
+	<-s.started
+	_ = s.temporal.Stop()
+}
+
+// serverConfig is a cluster of one: all services in this process, no membership protocol.
+func serverConfig(db *config.SQL, p ports, clusterID string) *config.Config {
+	cfg := &config.Config{}
+	cfg.Global.Membership = config.Membership{MaxJoinDuration: 30 * time.Second, BroadcastAddress: host}
+	cfg.Persistence = config.Persistence{
+		DefaultStore:     "sqlite",
+		VisibilityStore:  "sqlite",
+		NumHistoryShards: 1,
+		DataStores:       map[string]config.DataStore{"sqlite": {SQL: db}},
+	}
+	cfg.ClusterMetadata = &cluster.Config{
+		FailoverVersionIncrement: 10,
+		MasterClusterName:        clusterName,
+		CurrentClusterName:       clusterName,
+		ClusterInformation: map[string]cluster.ClusterInformation{clusterName: {
+			Enabled:                true,
+			InitialFailoverVersion: 1,
+			RPCAddress:             p.address(),
+			ClusterID:              clusterID,
+		}},
+	}
+	cfg.DCRedirectionPolicy.Policy = "noop"
+	service := func(port int) config.Service {
+		return config.Service{RPC: config.RPC{GRPCPort: port, BindOnIP: host}}
+	}
+	// No HTTP API: it takes writes from any web page that finds its port (no CSRF token), and neither
+	// the SDK nor the CLI nor the UI use it.
+	cfg.Services = map[string]config.Service{
+		string(primitives.FrontendService): service(p.frontend),
+		string(primitives.HistoryService):  service(p.history),
+		string(primitives.MatchingService): service(p.matching),
+		string(primitives.WorkerService):   service(p.worker),
+	}
+	cfg.Archival.History.State = config.ArchivalDisabled
+	cfg.Archival.Visibility.State = config.ArchivalDisabled
+	cfg.NamespaceDefaults.Archival.History.State = config.ArchivalDisabled
+	cfg.NamespaceDefaults.Archival.Visibility.State = config.ArchivalDisabled
+	cfg.PublicClient.HostPort = p.address()
+	return cfg
+}

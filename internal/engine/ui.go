@@ -1,0 +1,123 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
+	"github.com/temporalio/ui-server/v2/server/api"
+	"github.com/temporalio/ui-server/v2/server/auth"
+	uiconfig "github.com/temporalio/ui-server/v2/server/config"
+	"github.com/temporalio/ui-server/v2/server/csrf"
+	"github.com/temporalio/ui-server/v2/server/headers"
+	"github.com/temporalio/ui-server/v2/server/route"
+	uiassets "github.com/temporalio/ui-server/v2/ui"
+)
+
+// userInterface serves the Temporal UI.
+type userInterface struct {
+	server  *http.Server
+	serving chan struct{}
+}
+
+// serveUI serves on a listener that is already bound and builds the routes with the first
+// request, so it costs the start nothing. It is put together from the packages of ui-server
+// rather than by its NewServer, because that one binds the port itself and ends the process
+// (echo's Logger.Fatal) when it cannot.
+func serveUI(listener net.Listener, frontend string) *userInterface {
+	routes := sync.OnceValues(func() (http.Handler, error) { return uiRoutes(frontend) })
+	ui := &userInterface{
+		server: &http.Server{
+			Handler: onlyLocal(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				handler, err := routes()
+				if err != nil {
+					http.Error(w, "Temporal UI: "+err.Error(), http.StatusInternalServerError)
+					return
+				}
+				handler.ServeHTTP(w, r)
+			})),
+			ErrorLog:          log.New(io.Discard, "", 0),
+			ReadHeaderTimeout: 10 * time.Second,
+		},
+		serving: make(chan struct{}),
+	}
+	go func() {
+		defer close(ui.serving)
+		_ = ui.server.Serve(listener)
+	}()
+	return ui
+}
+
+func (ui *userInterface) stop() {
+	_ = ui.server.Close()
+	<-ui.serving
+}
+
+// uiRoutes follows NewServer of ui-server v2.55.0, without what is not configured here
+// (authentication, request log, public path).
+func uiRoutes(frontend string) (http.Handler, error) {
+	cfg := &uiconfig.Config{
+		TemporalGRPCAddress: frontend,
+		DefaultNamespace:    namespaceName,
+		EnableUI:            true,
+		// Plain http on the loopback interface.
+		CORS:             uiconfig.CORS{CookieInsecure: true},
+		HideLogs:         true,
+		DisableNewsFetch: true,
+	}
+	provider, err := uiconfig.NewConfigProviderWithRefresh(fixedConfig{cfg})
+	if err != nil {
+		return nil, err
+	}
+	assets, err := uiassets.Assets()
+	if err != nil {
+		return nil, err
+	}
+	local, err := fs.Sub(assets, "local")
+	if err != nil {
+		return nil, err
+	}
+
+	e := echo.New()
+	e.HideBanner, e.HidePort = true, true
+	e.Logger.SetOutput(io.Discard)
+	e.Use(middleware.Recover(), middleware.Gzip(), middleware.Secure())
+	e.Use(csrf.EnsureTokenCookie(!cfg.CORS.CookieInsecure))
+	e.Use(middleware.CSRFWithConfig(csrf.MiddlewareConfig(provider, !cfg.CORS.CookieInsecure)))
+	forward := headers.WithForwardHeaders([]string{auth.AuthorizationExtrasHeader, "Caller-Type"})
+	route.SetHealthRoute(e)
+	err = errors.Join(
+		route.SetAPIRoutes(e, provider, []api.Middleware{forward}),
+		route.SetUIRoutes(e, cfg.PublicPath, local, provider),
+	)
+	route.SetRenderRoute(e, "/")
+	return e, err
+}
+
+type fixedConfig struct{ cfg *uiconfig.Config }
+
+func (c fixedConfig) GetConfig() (*uiconfig.Config, error) { return c.cfg, nil }
+
+// onlyLocal refuses requests that were not meant for this machine: a web page whose host name
+// resolves to 127.0.0.1 (DNS rebinding) could otherwise read loops and answer their gates.
+func onlyLocal(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if name, _, err := net.SplitHostPort(r.Host); err == nil {
+			host = name
+		}
+		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			http.Error(w, fmt.Sprintf("The engine's UI answers to localhost only, not to %q.", host), http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
