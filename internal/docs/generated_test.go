@@ -15,6 +15,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
+	"pawl/internal/spec"
 )
 
 var update = flag.Bool("update", false, "write the generated pages anew")
@@ -143,4 +144,19 @@ func TestEveryEventTypeIsDocumented(t *testing.T) {
 		}
 	}
 	require.Len(t, loop.Types, n)
+}
+
+// TestEveryKeyIsDocumented holds docs/spec.md to the keys that are built.
+func TestEveryKeyIsDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "spec.md"))
+	require.NoError(t, err)
+	refused := strings.Join(spec.NotBuilt(), "\n") + "\n"
+	for _, key := range spec.Keys() {
+		group, _, _ := strings.Cut(key, ".")
+		if strings.Contains(refused, key+"\n") || strings.Contains(refused, group+"\n") {
+			require.NotContains(t, string(page), "`"+key+"`", "%s is refused and documented", key)
+			continue
+		}
+		require.Contains(t, string(page), "`"+key+"`", "%s is not documented", key)
+	}
 }

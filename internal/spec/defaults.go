@@ -57,7 +57,6 @@ var notBuilt = []unbuilt{
 	{"permissions", "", func(s Spec) string { return given(s.Permissions != nil) }},
 	{"limits.fixAttempts", "", func(s Spec) string { return given(s.Limits.FixAttempts != 0) }},
 	{"limits.onExhausted", Halt, func(s Spec) string { return among(s.Limits.OnExhausted, Ask) }},
-	{"approvals.diff", Required, func(s Spec) string { return among(s.Approvals.Diff, Auto) }},
 	{"mode", ModeMission, func(s Spec) string { return among(s.Mode, ModeAnswer, ModePlan) }},
 	{"notify", "", func(s Spec) string { return given(s.Notify != nil) }},
 }
