@@ -3,9 +3,11 @@ package docs_test
 import (
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -158,5 +160,27 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 			continue
 		}
 		require.Contains(t, string(page), "`"+key+"`", "%s is not documented", key)
+	}
+}
+
+// TestConformanceNamesTestsThatExist finds tests that were renamed or removed.
+func TestConformanceNamesTestsThatExist(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "conformance.md"))
+	require.NoError(t, err)
+	have := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	err = filepath.WalkDir(filepath.Join("..", ".."), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, m := range declared.FindAllSubmatch(source, -1) {
+			have[string(m[1])] = true
+		}
+		return err
+	})
+	require.NoError(t, err)
+	for _, name := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(string(page), -1) {
+		require.True(t, have[name[1]], "%s does not exist", name[1])
 	}
 }

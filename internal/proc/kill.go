@@ -16,7 +16,8 @@ const (
 	// killWithin is how long something may survive SIGKILL: a process that waits for a dead
 	// network disk does, one of another user (sudo) does for ever.
 	killWithin = 10 * time.Second
-	maxLooks   = 20 // at the process table in one go
+	// maxLooks is how often freeze looks at the process table.
+	maxLooks = 20
 	// orphanWithin is how long Reap lets a supervisor whose worker died clean up by itself.
 	orphanWithin = 5 * time.Second
 )

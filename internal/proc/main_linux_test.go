@@ -62,6 +62,7 @@ func play(part string, args []string) {
 		}
 		check(again.Start())
 		if generation == "1" {
+			check(again.Wait())
 			await(args[0])
 		}
 		os.Exit(0)

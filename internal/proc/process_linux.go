@@ -142,7 +142,13 @@ func endOrphans(token string) (killed int, err error) {
 	for _, p := range all {
 		line, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/cmdline")
 		args := strings.Split(string(line), "\x00")
-		if len(args) < 3 || args[0] != supervisorName || args[1] != token || args[2] == strconv.Itoa(p.ppid) {
+		if len(args) < 3 || args[0] != supervisorName || args[1] != token {
+			continue
+		}
+		// A worker keeps its children until the last of its threads is gone, which is some time
+		// after it has lost its locks to the next one.
+		worker, err := lookUp(p.ppid)
+		if err == nil && !worker.ending && args[2] == strconv.Itoa(p.ppid) {
 			continue
 		}
 		_ = p.signal(unix.SIGCONT)
