@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"pawl/internal/act"
 	"pawl/internal/agent"
 	"pawl/internal/evidence"
@@ -54,13 +56,19 @@ func (a *Activities) brief(ctx context.Context, p *place, in act.Step, c *proc.C
 	if in.Agent.Evidence != "" {
 		brief.Evidence = tailOf(in.Agent.Evidence)
 	}
-	if brief.Log, err = p.store.Log(ctx, in.Head, 20); err != nil {
-		return nil, fmt.Errorf("reading the history: %w", err)
-	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		brief.Log, err = p.store.Log(gctx, in.Head, 20)
+		return err
+	})
 	if last := state.LastChange; last != nil {
-		if brief.LastDiff, _, err = p.store.Diff(ctx, last.Parent, last.Commit, 8<<10); err != nil {
-			return nil, fmt.Errorf("reading the last change: %w", err)
-		}
+		g.Go(func() (err error) {
+			brief.LastDiff, _, err = p.store.Diff(gctx, last.Parent, last.Commit, 8<<10)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, fmt.Errorf("reading the history: %w", err)
 	}
 	text := brief.Text()
 	e := &exchange{dir: filepath.Join(workspace.Exchange(a.Home, p.Ref), stepName(in.Key)), prompt: int64(len(text))}

@@ -30,6 +30,11 @@ import (
 // workspace that an attempt before it made.
 func (a *Activities) Open(ctx context.Context, in act.Open) (act.Opened, error) {
 	beat(ctx)
+	announced := workspace.Record{Loop: in.Loop, FirstRun: in.FirstRun, Namespace: a.Namespace}
+	if err := workspace.Announce(a.Home, announced); err != nil {
+		return act.Opened{}, err
+	}
+	defer workspace.Retract(a.Home, announced)
 	crash.At("open.before")
 	if in.Ledger != "" {
 		return a.takeUp(ctx, in)
@@ -46,6 +51,7 @@ func (a *Activities) Open(ctx context.Context, in act.Open) (act.Opened, error) 
 	if err != nil {
 		return act.Opened{}, err
 	}
+	crash.At("open.recorded")
 	p, err := a.openPlace(ctx, record)
 	if err != nil {
 		return act.Opened{}, err
@@ -171,9 +177,11 @@ func (a *Activities) base(ctx context.Context, p *place, source repo.Source) (st
 	if err != nil {
 		return "", fmt.Errorf("fetching the base from %s: %w", source.Path, err)
 	}
+	crash.At("open.fetched")
 	if err := p.store.SetRef(ctx, p.Branch, commit, ""); err != nil {
 		return "", fmt.Errorf("making the loop's branch: %w", err)
 	}
+	crash.At("open.branched")
 	return commit, p.store.SetRef(ctx, at, commit, "")
 }
 
@@ -224,12 +232,15 @@ func (a *Activities) materialise(ctx context.Context, p *place, t *repo.Tree, co
 	if !recreated {
 		return nil
 	}
+	crash.At("tree.created")
 	if err := a.setup(ctx, p, t); err != nil {
 		return err
 	}
+	crash.At("tree.setup")
 	if err := t.Pristine(ctx); err != nil {
 		return fmt.Errorf("noting what setup made: %w", err)
 	}
+	crash.At("tree.finished")
 	if p.Setup == "" {
 		return nil
 	}

@@ -114,6 +114,7 @@ func (a *Activities) Close(ctx context.Context, in act.Close) (act.Settled, erro
 	if out.PushRefused, err = a.push(ctx, p); err != nil {
 		out.PushRefused = err.Error() // a repository that has gone away must not keep a loop from ending
 	}
+	crash.At("close.pushed")
 	if err := a.vacate(ctx, p); err != nil {
 		return act.Settled{}, err
 	}
@@ -196,13 +197,14 @@ func (a *Activities) vacate(ctx context.Context, p *place) error {
 	if err := p.judge.Remove(ctx); err != nil {
 		return err
 	}
+	crash.At("close.vacating")
 	if err := p.desk.Remove(ctx); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(workspace.Exchange(a.Home, p.Ref)); err != nil {
 		return err
 	}
-	p.Closed = true
+	p.Closed, p.ClosedAt = true, time.Now()
 	a.mu.Lock()
 	delete(a.places, p.Ref)
 	a.mu.Unlock()

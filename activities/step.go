@@ -144,8 +144,18 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step) (act.Steppe
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return out, fmt.Errorf("making the step's folder: %w", err)
 	}
-	if err := a.prepare(ctx, p, in); err != nil {
-		return out, err
+	// A supervisor takes as long to start as a large program does: meanwhile the tree is made ready.
+	starting := make(chan error, 1)
+	go func() {
+		_, err := p.supervise()
+		starting <- err
+	}()
+	prepared, started := a.prepare(ctx, p, in), <-starting
+	if prepared != nil {
+		return out, prepared // as it is: the SDK doesn't look for a refusal inside of a joined error
+	}
+	if started != nil {
+		return out, started
 	}
 	crash.At("step.prepared")
 	command := proc.Command{

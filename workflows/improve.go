@@ -94,7 +94,7 @@ func (l *improve) baseline(ctx workflow.Context) error {
 		return err
 	}
 	if why := l.verifyFailure(verify); why != "" {
-		return notReady("the verify command fails on the unchanged code (%s): `%s`%s", explain(why, verify), l.spec.Verify.Command, where(verify))
+		return notReady("the verify command fails on the unchanged code (%s): `%s`%s\nRun it in a fresh clone: it has to exit 0 and print a number.", explain(why, verify), l.spec.Verify.Command, where(verify))
 	}
 	if l.spec.Guard.Command != "" {
 		guard, err := l.step(ctx, l.guardStep())
@@ -102,7 +102,7 @@ func (l *improve) baseline(ctx workflow.Context) error {
 			return err
 		}
 		if !guard.OK() {
-			return notReady("the guard command fails on the unchanged code (%s): `%s`%s", howItEnded(guard), l.spec.Guard.Command, where(guard))
+			return notReady("the guard command fails on the unchanged code (%s): `%s`%s\nRun it in a fresh clone: it has to exit 0 before there is anything to guard.", howItEnded(guard), l.spec.Guard.Command, where(guard))
 		}
 	}
 	l.emit(ctx, loop.Event{Type: loop.BaselineMeasured, Metric: verify.Metric, Judgement: l.judgement(verify, "")})

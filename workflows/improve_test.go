@@ -1,10 +1,12 @@
 package workflows_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
@@ -346,4 +348,97 @@ func TestLedgerAheadFailsTheLoopAndRecordsNothingMore(t *testing.T) {
 	p := play(t, w, specOf(nil), nil)
 	require.Equal(t, string(fault.LedgerAhead), p.err.Type())
 	require.Zero(t, p.calls[act.CloseName])
+}
+
+// TestContinueAsNewCarriesEverything runs every iteration in a run of its own and expects what
+// one run would have done.
+func TestContinueAsNewCarriesEverything(t *testing.T) {
+	script := map[int][]try{
+		1: {{Says: "a", Metric: "11"}}, 2: {{Says: "b", Metric: "9", Tree: "same"}}, 3: {{Says: "c", Metric: "12"}}, 4: {{Says: "d", Metric: "99", Tree: "same"}},
+	}
+	doc := specOf(map[string]any{"limits": map[string]any{"iterations": 6}})
+	one := play(t, newWorld(t, script), doc, nil)
+	w := newWorld(t, script)
+	many := play(t, w, doc, func(env *testsuite.TestWorkflowEnvironment) { env.SetContinueAsNewSuggested(w.runs < 5) })
+	require.Equal(t, 5, w.runs)
+	require.Equal(t, one.course(), many.course())
+	require.Equal(t, one.types(), many.types())
+	require.Equal(t, 1, many.calls[act.OpenName])
+	require.Equal(t, one.result.Usage, many.result.Usage)
+}
+
+func TestStartsFromALedger(t *testing.T) {
+	first := play(t, newWorld(t, map[int][]try{1: {{Says: "a", Metric: "11"}}}), specOf(map[string]any{"limits": map[string]any{"iterations": 9}}),
+		func(env *testsuite.TestWorkflowEnvironment) {
+			env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
+		})
+	require.NotEmpty(t, first.ledger)
+	// The state as the ledger had it after the second iteration's start: the run after that is lost.
+	w := newWorld(t, nil)
+	for _, e := range first.ledger {
+		w.state = w.state.Apply(e)
+		w.ledger = append(w.ledger, e)
+		if e.Type == loop.IterationStarted && e.Iteration == 2 {
+			break
+		}
+	}
+	w.ledgerAt = 1
+	lost := w.state
+	lost.Ledger = w.at()
+	w.resume = &lost
+	p := play(t, w, specOf(map[string]any{"limits": map[string]any{"iterations": 9}}), nil)
+	require.Nil(t, p.err)
+	require.Equal(t, "1 yes 11", p.course()[0])
+	require.Equal(t, "2 no 11 interrupted", p.course()[1])
+	require.Equal(t, 9, p.result.Iterations)
+	require.Contains(t, p.types(), loop.LoopResumed)
+}
+
+// heard collects what came back of an update.
+type heard struct {
+	reply    any
+	rejected error
+	failed   error
+}
+
+func (h *heard) callback() *testsuite.TestUpdateCallback {
+	return &testsuite.TestUpdateCallback{
+		OnReject:   func(err error) { h.rejected = err },
+		OnAccept:   func() {},
+		OnComplete: func(reply any, err error) { h.reply, h.failed = reply, err },
+	}
+}
+
+func TestUpdatesTakeTheSamePathAsSignals(t *testing.T) {
+	doc := specOf(map[string]any{"approvals": map[string]any{"plan": "required"}, "limits": map[string]any{"iterations": 1}})
+	var wrong, malformed, right, second heard
+	p := play(t, newWorld(t, nil), doc, func(env *testsuite.TestWorkflowEnvironment) {
+		env.RegisterDelayedCallback(func() {
+			env.UpdateWorkflow("approve", "1", wrong.callback(), raw(t, map[string]string{"hash": "ffffffffffffffff"}))
+			env.UpdateWorkflow("approve", "2", malformed.callback(), raw(t, "ok"))
+			env.UpdateWorkflow("approve", "3", right.callback(), raw(t, map[string]string{"hash": "0123456789abcdef", "by": "ann"}))
+			env.UpdateWorkflow("approve", "4", second.callback(), raw(t, map[string]string{"hash": "0123456789abcdef", "by": "bob"}))
+		}, time.Hour)
+	})
+	require.Equal(t, string(fault.HashMismatch), typeOf(t, wrong.rejected))
+	require.Equal(t, string(fault.InvalidMessage), typeOf(t, malformed.rejected))
+	require.NoError(t, right.rejected)
+	require.Contains(t, right.reply, "approve")
+	require.Equal(t, string(fault.GateClosed), typeOf(t, errors.Join(second.rejected, second.failed)), "the second is told")
+	require.Equal(t, "ann", p.final.Contract.ApprovedBy, "the first wins")
+	require.NotContains(t, p.types(), loop.MessageRefused, "a refused update leaves no trace")
+}
+
+func raw(t *testing.T, v any) converter.RawValue {
+	t.Helper()
+	payload, err := converter.GetDefaultDataConverter().ToPayload(v)
+	require.NoError(t, err)
+	return converter.NewRawValue(payload)
+}
+
+func typeOf(t *testing.T, err error) string {
+	t.Helper()
+	var app *temporal.ApplicationError
+	require.ErrorAs(t, err, &app)
+	return app.Type()
 }

@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
 	"pawl/internal/evidence"
@@ -64,6 +66,8 @@ type world struct {
 	onSettle   func(n int) string // returns a loop-stop
 	checked    int
 	interrupts int
+	runs       int
+	resume     *loop.State   // what Open finds in the ledger
 	cancelled  chan struct{} // gets one for each activity that the workflow cancels
 }
 
@@ -93,7 +97,7 @@ func (w *world) open(_ context.Context, in act.Open) (act.Opened, error) {
 	}
 	return act.Opened{
 		Ref: in.Loop, Queue: "pawl@test", Host: "test", Repo: in.Spec.Repo.Path, Branch: "pawl/" + in.Loop, Base: "base", Desk: "/desk",
-		Contract: "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", InScope: 1, Stop: w.stop,
+		Contract: "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", InScope: 1, Stop: w.stop, State: w.resume,
 	}, nil
 }
 
@@ -287,20 +291,23 @@ type played struct {
 // the state is the fold of the ledger, and nothing is left unjudged on the branch.
 func play(t *testing.T, w *world, doc json.RawMessage, prepare func(*testsuite.TestWorkflowEnvironment)) played {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestWorkflowEnvironment()
-	env.SetTestTimeout(time.Minute)
-	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // the machine may be busy
-	env.SetOnActivityCanceledListener(func(*activity.Info) { w.cancelled <- struct{}{} })
-	env.RegisterWorkflow(workflows.Improve)
-	w.register(env)
-	if prepare != nil {
-		prepare(env)
-	}
 	payload, err := converter.GetDefaultDataConverter().ToPayload(doc)
 	require.NoError(t, err)
-	env.ExecuteWorkflow(workflows.Improve, converter.NewRawValue(payload), workflows.Resume{})
-	require.True(t, env.IsWorkflowCompleted())
+	env := runOnce(t, w, converter.NewRawValue(payload), workflows.Resume{}, prepare)
+	for runs := 1; ; runs++ {
+		var again *workflow.ContinueAsNewError
+		if !errors.As(env.GetWorkflowError(), &again) {
+			break
+		}
+		require.Less(t, runs, 100)
+		w.runs = runs + 1
+		var spec json.RawMessage
+		var resume workflows.Resume
+		require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(again.Input, &spec, &resume))
+		payload, err := converter.GetDefaultDataConverter().ToPayload(spec)
+		require.NoError(t, err)
+		env = runOnce(t, w, converter.NewRawValue(payload), resume, prepare)
+	}
 	p := played{world: w, env: env}
 	if err := env.GetWorkflowError(); err != nil {
 		require.ErrorAs(t, err, &p.err)
@@ -315,6 +322,24 @@ func play(t *testing.T, w *world, doc json.RawMessage, prepare func(*testsuite.T
 		require.Equal(t, toJSON(t, folded), toJSON(t, p.final), "the state must be the fold of the ledger")
 	}
 	return p
+}
+
+// runOnce executes one run of the workflow.
+func runOnce(t *testing.T, w *world, input converter.RawValue, resume workflows.Resume, prepare func(*testsuite.TestWorkflowEnvironment)) *testsuite.TestWorkflowEnvironment {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetTestTimeout(time.Minute)
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // the machine may be busy
+	env.SetOnActivityCanceledListener(func(*activity.Info) { w.cancelled <- struct{}{} })
+	env.RegisterWorkflow(workflows.Improve)
+	w.register(env)
+	if prepare != nil {
+		prepare(env)
+	}
+	env.ExecuteWorkflow(workflows.Improve, input, resume)
+	require.True(t, env.IsWorkflowCompleted())
+	return env
 }
 
 func query(t *testing.T, env *testsuite.TestWorkflowEnvironment) loop.State {

@@ -3,38 +3,73 @@
 package crash
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 var (
-	mu   sync.Mutex
-	seen = map[string]int{}
+	mu    sync.Mutex
+	total int
+	seen  = map[string]int{}
 )
 
 // At kills the process with SIGKILL at the n-th passage of the point named by
-// PAWL_CRASH=<point>#<n> (n is 1 where it is left out). With PAWL_CRASH_TRACE=<file> it appends
-// the point's name to that file instead of guessing which points there are.
+// PAWL_CRASH=<point>#<n> (n is 1 where it is left out), or of any point at all where only #<n> is
+// given. With PAWL_CRASH_VICTIM=<file> it kills the process whose ID is in that file instead, at
+// every n-th passage, and takes the file away. With PAWL_CRASH_TRACE=<file> it appends the time
+// in nanoseconds and the point's name to that file.
 func At(point string) {
 	mu.Lock()
 	defer mu.Unlock()
 	seen[point]++
+	total++
 	if trace := os.Getenv("PAWL_CRASH_TRACE"); trace != "" {
 		if f, err := os.OpenFile(trace, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
-			f.WriteString(point + "\n")
+			fmt.Fprintln(f, time.Now().UnixNano(), point)
 			f.Close()
 		}
 	}
 	want, nth, found := strings.Cut(os.Getenv("PAWL_CRASH"), "#")
+	if want == "" && nth == "" {
+		return
+	}
 	n := 1
 	if found {
 		n, _ = strconv.Atoi(nth)
 	}
-	if want == point && seen[point] == n {
+	passed := total
+	if want != "" {
+		if want != point {
+			return
+		}
+		passed = seen[point]
+	}
+	if victim := os.Getenv("PAWL_CRASH_VICTIM"); victim != "" {
+		if passed%n == 0 {
+			killOther(victim)
+		}
+		return
+	}
+	if passed == n {
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
 	}
+}
+
+// killOther kills the process named in a file. Without the file it has been killed already.
+func killOther(victim string) {
+	b, err := os.ReadFile(victim)
+	if err != nil {
+		return
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil || pid <= 1 || os.Remove(victim) != nil {
+		return
+	}
+	syscall.Kill(pid, syscall.SIGKILL)
 }

@@ -159,14 +159,15 @@ func attributes(ctx context.Context, o Options) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	missing := func() map[string]enumspb.IndexedValueType {
-		known, err := o.Client.GetSearchAttributes(ctx)
+		// Not the workflow service's GetSearchAttributes: that doesn't know a namespace's own names.
+		known, err := o.Client.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: o.Namespace})
 		if err != nil {
 			o.Logger.Debug("search attributes can't be listed", "error", err)
 			return SearchAttributes
 		}
 		out := map[string]enumspb.IndexedValueType{}
 		for name, kind := range SearchAttributes {
-			if known.GetKeys()[name] != kind {
+			if known.GetCustomAttributes()[name] != kind {
 				out[name] = kind
 			}
 		}

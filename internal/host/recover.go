@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -24,18 +25,19 @@ import (
 // heartbeat timeout. It goes by the records on disk, since visibility lags. It runs before this
 // worker polls, so every task that is taken under our identity belongs to the dead one.
 func recoverLoops(ctx context.Context, o Options, host string, a *activities.Activities) error {
-	records, err := workspace.List(o.Home)
+	records, err := cutOff(o)
 	if err != nil {
 		return fmt.Errorf("listing this host's loops: %w", err)
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(8)
 	for _, r := range records {
-		if r.Closed || r.Namespace != o.Namespace {
-			continue
-		}
 		g.Go(func() error {
-			n, err := proc.Reap(r.Token(), workspace.Desk(o.Home, r.Ref), workspace.Judge(o.Home, r.Ref))
+			var trees []string
+			if r.Ref != "" {
+				trees = []string{workspace.Desk(o.Home, r.Ref), workspace.Judge(o.Home, r.Ref)}
+			}
+			n, err := proc.Reap(r.Token(), trees...)
 			if err != nil {
 				o.Logger.Warn("what a dead worker left running can't all be ended", "loop", r.Loop, "error", err)
 			}
@@ -46,6 +48,31 @@ func recoverLoops(ctx context.Context, o Options, host string, a *activities.Act
 		})
 	}
 	return g.Wait()
+}
+
+// closedLately is longer than the service takes to notice by itself that an activity's worker is
+// gone: a loop that was closed longer ago has nothing left to give back.
+const closedLately = time.Minute
+
+// cutOff returns the loops that a dead worker may have been at work on: those that are not over,
+// those whose end may not have reached the service, and those that were only being opened.
+func cutOff(o Options) ([]workspace.Record, error) {
+	records, err := workspace.List(o.Home)
+	if err != nil {
+		return nil, err
+	}
+	announced, err := workspace.Announced(o.Home)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range announced {
+		if !slices.ContainsFunc(records, func(known workspace.Record) bool { return known.FirstRun == r.FirstRun }) {
+			records = append(records, r)
+		}
+	}
+	return slices.DeleteFunc(records, func(r workspace.Record) bool {
+		return r.Namespace != o.Namespace || (r.Closed && time.Since(r.ClosedAt) > closedLately)
+	}), nil
 }
 
 // recoverLoop gives one loop's tasks back, or cleans up after one that was ended without us.
@@ -63,8 +90,14 @@ func recoverLoop(ctx context.Context, o Options, identity string, r workspace.Re
 	}
 	info := d.GetWorkflowExecutionInfo()
 	if info.GetFirstRunId() != r.FirstRun || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		if nothingHere(o, r) {
+			return nil
+		}
 		o.Logger.Info("the loop was ended without this worker: its trees are given up", "loop", r.Loop)
-		return a.Vacate(ctx, r.Ref)
+		if err := a.Vacate(ctx, r.Ref); err != nil { // one broken loop must not keep the others waiting
+			o.Logger.Warn("the trees of a loop that is over can't be given up", "loop", r.Loop, "error", err)
+		}
+		return nil
 	}
 	// The dead worker's sticky queue costs five seconds unless it is reset.
 	if _, err := service.ResetStickyTaskQueue(ctx, &workflowservice.ResetStickyTaskQueueRequest{
@@ -87,9 +120,21 @@ func recoverLoop(ctx context.Context, o Options, identity string, r workspace.Re
 	return nil
 }
 
+// nothingHere reports whether a loop that is over has nothing on this host to clean up: it was
+// closed, or it had not come as far as a workspace.
+func nothingHere(o Options, r workspace.Record) bool {
+	if r.Ref == "" {
+		workspace.Retract(o.Home, r)
+	}
+	return r.Closed || r.Ref == ""
+}
+
 // lost deals with a loop that the service has never heard of. On the embedded engine that means
 // that its file was replaced; another service may be the wrong one, so nothing is started there.
 func lost(ctx context.Context, o Options, r workspace.Record) error {
+	if nothingHere(o, r) {
+		return nil
+	}
 	if !o.Embedded {
 		o.Logger.Warn("the service doesn't know a loop that this host has a workspace for; its trees and ledger stay", "loop", r.Loop)
 		return nil

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"time"
 
 	"pawl/internal/home"
 )
@@ -32,6 +33,8 @@ type Record struct {
 	Setup  string   `json:"setup,omitempty"`
 	Keep   []string `json:"keep,omitempty"`
 	Closed bool     `json:"closed,omitempty"` // the loop is over and its trees are given up
+	// ClosedAt is when that was. The workflow ends a moment later.
+	ClosedAt time.Time `json:"closedAt,omitzero"`
 }
 
 // Token marks the processes that run for a loop, so that they can be found after a crash.
@@ -99,6 +102,46 @@ func List(h home.Home) ([]Record, error) {
 	sort.Slice(out, func(i, j int) bool { return out[i].Ref < out[j].Ref })
 	return out, nil
 }
+
+// Announce says on disk that Open is at work on a loop that may have no record yet. A loop that is
+// killed so early is found by it.
+func Announce(h home.Home, r Record) error {
+	if err := os.MkdirAll(opening(h), 0o700); err != nil {
+		return fmt.Errorf("announcing the loop %s: %w", r.Loop, err)
+	}
+	b, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	tmp := announcement(h, r) + ".tmp"
+	if err := os.WriteFile(tmp, b, 0o600); err != nil {
+		return fmt.Errorf("announcing the loop %s: %w", r.Loop, err)
+	}
+	return os.Rename(tmp, announcement(h, r))
+}
+
+// Retract takes an announcement back: Open is done, or will not be tried again.
+func Retract(h home.Home, r Record) { _ = os.Remove(announcement(h, r)) }
+
+// Announced returns what is announced and not retracted: loops whose Open was cut off.
+func Announced(h home.Home) ([]Record, error) {
+	names, err := filepath.Glob(filepath.Join(opening(h), "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	var out []Record
+	for _, name := range names {
+		var r Record
+		if b, err := os.ReadFile(name); err == nil && json.Unmarshal(b, &r) == nil {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+func opening(h home.Home) string { return filepath.Join(h.Dir, "opening") }
+
+func announcement(h home.Home, r Record) string { return filepath.Join(opening(h), r.FirstRun+".json") }
 
 // Latest returns the newest record of a loop ID: of name, name.2, name.3 … the last.
 func Latest(h home.Home, loop string) (Record, bool) {
