@@ -1,7 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"pawl/internal/spec"
@@ -63,7 +65,8 @@ func (d *document) locate(key string) place {
 	return d.at[""]
 }
 
-// problems adds to each problem where it is, those of the document itself first.
+// problems adds to each problem where it is, and puts them in the order of the lines; those that
+// have none follow.
 func (d *document) problems(found spec.Problems) spec.Problems {
 	all := append(spec.Problems{}, d.wrong...)
 	for _, p := range found {
@@ -73,5 +76,8 @@ func (d *document) problems(found spec.Problems) spec.Problems {
 		}
 		all = append(all, p)
 	}
+	slices.SortStableFunc(all, func(a, b spec.Problem) int {
+		return cmp.Compare(uint(a.Line-1), uint(b.Line-1)) // no line is the last one
+	})
 	return all
 }

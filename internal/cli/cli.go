@@ -198,10 +198,19 @@ func (a *app) explain(err error) {
 		}
 	case errors.As(err, &f):
 		a.say("%s (%s)", ui.Clean(f.What), f.Code)
-		if advice := f.Advice(); advice != "" {
-			a.screen.Print("      " + ui.Clean(advice))
-		}
+		a.indent(f.Advice())
 	default:
-		a.say("%s", strings.TrimSpace(err.Error()))
+		what, more, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
+		a.say("%s", ui.Clean(what))
+		a.indent(more)
+	}
+}
+
+// indent writes what follows a message, which may quote a command's output.
+func (a *app) indent(text string) {
+	for line := range strings.SplitSeq(text, "\n") {
+		if line = ui.Clean(line); line != "" {
+			a.screen.Print("      " + line)
+		}
 	}
 }

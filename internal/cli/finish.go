@@ -67,7 +67,11 @@ func (f *follower) report(e ending) error {
 		return nil
 	}
 	if e.status == loop.Failed && e.result.Baseline == nil { // it never began: there is nothing to report
-		f.explain(fault.New(e.code, "%s", e.result.Reason).Advise(e.result.Recovery))
+		what, advice, exact := strings.Cut(e.result.Reason, "\n")
+		if !exact {
+			advice = e.result.Recovery
+		}
+		f.explain(fault.New(e.code, "%s", what).Advise(advice))
 		return nil
 	}
 	if plot := f.screen.Style().Plot(f.course); plot != "" {
@@ -99,7 +103,7 @@ func (f *follower) stay(ctx context.Context) {
 		}
 		if names := strings.Join(others, ", "); names != told {
 			told = names
-			f.say("%s still in this process: %s. It stays until they end; Ctrl-C leaves, and `pawl up` goes on with them", loopsRun(len(others)), names)
+			f.say("%s in this process: %s. It stays until then; Ctrl-C leaves, and `pawl up` goes on with them", stillRunning(len(others)), names)
 		}
 		select {
 		case <-f.deps.Signals:
@@ -112,11 +116,11 @@ func (f *follower) stay(ctx context.Context) {
 	}
 }
 
-func loopsRun(n int) string {
+func stillRunning(n int) string {
 	if n == 1 {
-		return "one more loop runs"
+		return "one more loop still runs"
 	}
-	return fmt.Sprintf("%d more loops run", n)
+	return fmt.Sprintf("%d more loops still run", n)
 }
 
 // busy returns the other loops of this host that are running and not waiting for anybody.

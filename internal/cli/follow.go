@@ -133,7 +133,7 @@ func (f *follower) show(events []loop.Event) {
 
 // draw moves the moving line. While a question stands there is none.
 func (f *follower) draw() {
-	if f.asking || !f.screen.IsTerminal() {
+	if f.asking || !f.screen.Moves() {
 		return
 	}
 	now := f.deps.Now()
@@ -164,8 +164,12 @@ const leaveTimeout = 2 * time.Second
 
 func (f *follower) leave() error {
 	f.screen.Still()
-	f.w.stop(leaveTimeout)
-	f.say("left; the loop %s stays where it is. `pawl up` goes on with it, `pawl show %s` shows it", f.id, f.id)
+	if f.w.polls() {
+		f.w.stop(leaveTimeout)
+		f.say("left; the loop %s stays where it is. `pawl up` goes on with it, `pawl show %s` shows it", f.id, f.id)
+	} else {
+		f.say("left; the loop %s goes on in the pawl that is this host's worker. `pawl show %s` shows it", f.id, f.id)
+	}
 	return &leaving{code: exitInterrupted}
 }
 

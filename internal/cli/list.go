@@ -96,8 +96,8 @@ func (s *session) row(ctx context.Context, e *workflowpb.WorkflowExecutionInfo) 
 	decode(memo["branch"], &r.Branch)
 	decode(memo["startedBy"], &r.StartedBy)
 	attributes := e.GetSearchAttributes().GetIndexedFields()
-	if len(attributes) == 0 {
-		if record, ok := s.record(r.Loop); ok && record.FirstRun == e.GetFirstRunId() {
+	if attributes["PawlStatus"] == nil {
+		if record, ok := s.recordOf(e); ok {
 			if state, err := s.recordedAt(ctx, record); err == nil {
 				fill(&r, state)
 			}
@@ -119,6 +119,21 @@ func (s *session) row(ctx context.Context, e *workflowpb.WorkflowExecutionInfo) 
 		decode(attributes["PawlGate"], &r.Gate)
 	}
 	return r
+}
+
+// recordOf is the workspace record of an execution on this host.
+func (s *session) recordOf(e *workflowpb.WorkflowExecutionInfo) (workspace.Record, bool) {
+	records, err := workspace.List(s.home)
+	if err != nil {
+		return workspace.Record{}, false
+	}
+	i := slices.IndexFunc(records, func(r workspace.Record) bool {
+		return r.FirstRun == e.GetFirstRunId() || r.FirstRun == e.GetExecution().GetRunId()
+	})
+	if i < 0 {
+		return workspace.Record{}, false
+	}
+	return records[i], true
 }
 
 // kept returns the loops of this host, from their ledgers.

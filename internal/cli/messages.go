@@ -39,6 +39,16 @@ func (a *app) messageCommands() []*cobra.Command {
 	}
 	reject := simple("reject ID", "Refuse what waits at a gate")
 	reject.Flags().StringVar(&m.Hash, "hash", "", "the hash of what is refused")
+	answer := flags(&cobra.Command{
+		Use: "answer ID CHOICE", Short: "Answer a question", Args: cobra.RangeArgs(1, 2),
+		RunE: a.brief(func(ctx context.Context, args []string) error {
+			if len(args) > 1 {
+				m.Choice = args[1]
+			}
+			return a.message(ctx, args[0], "answer", m)
+		}),
+	}, "note")
+	answer.Flags().StringVar(&m.Choice, "choice", "", "the same as CHOICE")
 	return []*cobra.Command{
 		flags(&cobra.Command{
 			Use: "approve ID", Short: "Approve what waits at a gate, by its hash", Args: oneLoop,
@@ -50,19 +60,15 @@ func (a *app) messageCommands() []*cobra.Command {
 		simple("continue ID", "Go on after a pause, a breakpoint or a block"),
 		simple("halt ID", "End a loop for good, with its report"),
 		flags(&cobra.Command{
-			Use: "steer ID NOTE...", Short: "Guidance for the next agent call", Args: cobra.MinimumNArgs(2),
+			Use: "steer ID NOTE...", Short: "Guidance for the next agent call", Args: cobra.MinimumNArgs(1),
 			RunE: a.brief(func(ctx context.Context, args []string) error {
-				m.Note = strings.Join(args[1:], " ")
+				if len(args) > 1 {
+					m.Note = strings.Join(args[1:], " ")
+				}
 				return a.message(ctx, args[0], "steer", m)
 			}),
-		}),
-		flags(&cobra.Command{
-			Use: "answer ID CHOICE", Short: "Answer a question", Args: cobra.ExactArgs(2),
-			RunE: a.brief(func(ctx context.Context, args []string) error {
-				m.Choice = args[1]
-				return a.message(ctx, args[0], "answer", m)
-			}),
 		}, "note"),
+		answer,
 	}
 }
 

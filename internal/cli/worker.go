@@ -2,8 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
+
+	"go.temporal.io/api/serviceerror"
 
 	"pawl/internal/host"
 )
@@ -27,26 +30,60 @@ func (s *session) startWorker(parent context.Context) *localWorker {
 	w := &localWorker{cancel: cancel, done: make(chan struct{}), ready: make(chan bool, 4)}
 	go func() {
 		defer close(w.done)
-		w.err = s.app.deps.Worker(ctx, host.Options{
-			Home: s.home, Client: s.client, Namespace: s.temporal.Namespace, Logger: s.logger, Embedded: s.engine != nil,
-			Ready: func(ours bool) {
-				w.mu.Lock()
-				w.ours = ours
-				w.mu.Unlock()
-				select {
-				case w.ready <- ours:
-				default:
-				}
-			},
-		})
-		if ctx.Err() != nil {
-			w.err = nil // it was told to end
+		o := host.Options{
+			Home: s.home, Client: s.client, Namespace: s.temporal.Namespace, Logger: s.logger, Embedded: s.engine != nil, Ready: w.note,
 		}
-		if w.err != nil {
-			s.logger.Error("the worker ended", "error", w.err)
+		// The owner of the engine and the host's worker often are one process. When it dies this one
+		// may hold the worker's lock before anybody has the engine: that passes.
+		for patience := time.Now().Add(outage); ; {
+			w.err = s.app.deps.Worker(ctx, o)
+			if ctx.Err() != nil {
+				w.err = nil // it was told to end
+			}
+			if w.err == nil {
+				return
+			}
+			if w.polls() {
+				w.note(false)
+				patience = time.Now().Add(outage)
+			}
+			if !unavailable(w.err) || time.Now().After(patience) {
+				s.logger.Error("the worker ended", "error", w.err)
+				return
+			}
+			s.logger.Warn("the worker lost the engine and starts again", "error", w.err)
+			select {
+			case <-ctx.Done():
+				w.err = nil
+				return
+			case <-time.After(retryEvery):
+			}
 		}
 	}()
 	return w
+}
+
+// How often a worker that lost the engine starts again, and for how long that may fail.
+const (
+	retryEvery = 100 * time.Millisecond
+	outage     = 30 * time.Second
+)
+
+// unavailable reports whether an error is that the service can't be reached now.
+func unavailable(err error) bool {
+	var u *serviceerror.Unavailable
+	return errors.As(err, &u)
+}
+
+// note takes down whether this process is the host's worker.
+func (w *localWorker) note(ours bool) {
+	w.mu.Lock()
+	w.ours = ours
+	w.mu.Unlock()
+	select {
+	case w.ready <- ours:
+	default:
+	}
 }
 
 // polls reports whether this process is the host's worker.

@@ -49,6 +49,12 @@ func TestUnpackMakesACleanRepositoryOnABranch(t *testing.T) {
 	require.FileExists(t, filepath.Join(d.Dir, "agent", "agent.sh"))
 }
 
+func TestTheDemoSaysHowManyCitiesThereAre(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join(unpack(t).Repo, "data", "cities.csv"))
+	require.NoError(t, err)
+	require.Equal(t, demo.Cities, bytes.Count(b, []byte("\n")))
+}
+
 func TestEachDemoHasAFolderOfItsOwn(t *testing.T) {
 	h := home.Home{Dir: t.TempDir()}
 	for i := 1; i <= 2; i++ {

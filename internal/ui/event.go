@@ -39,6 +39,8 @@ func tell(e loop.Event) (text, color string, ofNote bool) {
 			return "opened: branch " + Clean(Branch(e.Opened.Branch)) + " from " + Short(e.Opened.Base), "", true
 		}
 		return "opened", "", true
+	case loop.LoopResumed:
+		return "goes on from its ledger, at " + Short(e.Head), "", true
 	case loop.ContractDrawn:
 		if e.Contract != nil {
 			return "contract " + first(e.Contract.Hash, 16) + ", " + plural(len(e.Contract.Sealed), "sealed file"), "", true
@@ -70,7 +72,7 @@ func tell(e loop.Event) (text, color string, ofNote bool) {
 	case loop.ChangeJudged:
 		return judged(e)
 	case loop.RepairAttempted:
-		return "undone (" + Clean(e.FailureReason) + "), attempt " + itoa(e.Attempt) + note(e.Note), yellow, true
+		return "attempt " + itoa(e.Attempt-1) + " undone (" + Clean(e.FailureReason) + ")" + note(e.Note), yellow, true
 	case loop.IterationSucceeded, loop.IterationFailed:
 		return finished(e)
 	case loop.StrategyShifted:

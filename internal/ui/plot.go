@@ -44,19 +44,13 @@ func (s Style) Plot(c Course) string {
 	if math.IsInf(high-low, 0) || math.IsNaN(high-low) {
 		return ""
 	}
-	width := max(20, min(plotWidth, s.Width-16))
-	points := make([]float64, 0, width)
-	for i := range max(width, len(c)) {
-		points = append(points, c[min(len(c)-1, i*len(c)/max(width, len(c)))])
-	}
-	if len(points) > width { // more iterations than columns: the last of each column
-		thin := make([]float64, width)
-		for i := range thin {
-			thin[i] = points[(i+1)*len(points)/width-1]
-		}
-		points = thin
-	}
+	// Tick k stands in the middle of the stretch that shows what was best after iteration k.
 	last := float64(len(c) - 1)
+	width := max(20, min(plotWidth, s.Width-16))
+	points := make([]float64, width)
+	for i := range points {
+		points[i] = c[int(math.Round(float64(i)*last/float64(width-1)))]
+	}
 	options := []asciigraph.Option{
 		asciigraph.Height(plotHeight),
 		asciigraph.XAxisRange(0, last),

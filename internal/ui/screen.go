@@ -40,8 +40,9 @@ func Terminal(v any) (fd int, ok bool) {
 	return int(f.Fd()), true
 }
 
-// IsTerminal reports whether the screen is a terminal.
-func (s *Screen) IsTerminal() bool { return s.fd >= 0 }
+// Moves reports whether the screen can have a moving line: it is a terminal, and one that can
+// erase.
+func (s *Screen) Moves() bool { return s.fd >= 0 && os.Getenv("TERM") != "dumb" }
 
 // Style returns the style that suits the screen as it is now.
 func (s *Screen) Style() Style {
@@ -70,11 +71,11 @@ func (s *Screen) Print(text string) {
 
 const erase = "\r\x1b[2K"
 
-// Live puts a text on the moving line. Without a terminal nothing happens.
+// Live puts a text on the moving line. Where nothing can move nothing happens.
 func (s *Screen) Live(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fd < 0 || text == s.live {
+	if !s.Moves() || text == s.live {
 		return
 	}
 	s.live = text

@@ -1,0 +1,237 @@
+package cli_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/cli"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+)
+
+// waiting is a loop at its contract gate.
+func waiting() *fakeTemporal {
+	f := newFake()
+	f.id = "loop-1"
+	f.begin()
+	return f
+}
+
+func (b *bench) noEngine() {
+	b.deps.Embedded.Find = func(context.Context, string) (string, string, bool) { return "", "", false }
+}
+
+func TestUsageErrorsExitWith2AndSayWhere(t *testing.T) {
+	for _, args := range []string{
+		"shw", "show", "show a b", "list x", "run a b", "run --nope", "approve", "approve loop-1", "log", "up x", "halt loop-1 --hash x",
+	} {
+		b := newBench(t, waiting())
+		require.Equal(t, 2, b.run(nil, strings.Fields(args)...), args)
+		require.Contains(t, b.stderr.String(), "pawl: ", args)
+		require.Contains(t, b.stderr.String(), "--help", args)
+		require.Empty(t, b.stdout.String(), args)
+		require.Empty(t, b.temporal.taken(), args)
+	}
+}
+
+func TestHelpListsCommandsAndExitCodes(t *testing.T) {
+	b := newBench(t, newFake())
+	require.Equal(t, 0, b.run(nil, "--help"))
+	for _, text := range []string{"demo", "run", "up", "list", "show", "log", "approve", "reject", "pause", "continue", "halt", "steer", "answer", "4  a gate opened"} {
+		require.Contains(t, b.stdout.String(), text)
+	}
+}
+
+func TestMessagesAreSentAsUpdatesBoundToTheOpenGate(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		want loop.Message
+		name string
+	}{
+		{"approve loop-1 --hash 0123456789abcdef --by me --note fine", loop.Message{By: "me", Note: "fine", Hash: "0123456789abcdef", Gate: "contract-5"}, "approve"},
+		{"reject loop-1 --by me --note no", loop.Message{By: "me", Note: "no", Gate: "contract-5"}, "reject"},
+		{"halt loop-1 --by me", loop.Message{By: "me"}, "halt"},
+		{"pause loop-1 --by me", loop.Message{By: "me"}, "pause"},
+		{"steer loop-1 look at plan.go --by me", loop.Message{By: "me", Note: "look at plan.go"}, "steer"},
+	} {
+		f := waiting()
+		b := newBench(t, f)
+		require.Equal(t, 0, b.run(nil, strings.Fields(c.args)...), b.stderr.String())
+		require.Equal(t, []sentMessage{{"update", c.name, c.want}}, f.taken())
+		require.Contains(t, b.stdout.String(), "loop-1: ")
+	}
+}
+
+func TestARefusedMessageExitsWith2AndPrintsItsCode(t *testing.T) {
+	for args, code := range map[string]string{
+		"approve loop-1 --hash 0000000000000000":                   "HASH_MISMATCH",
+		"approve loop-1 --hash 01234567":                           "HASH_MISMATCH",
+		"approve loop-1 --hash 0123456789abcdef --gate contract-1": "GATE_MISMATCH",
+		"continue loop-1":                                          "ALO_LOOP_NOT_PAUSED",
+		"answer loop-1 x":                                          "GATE_MISMATCH",
+		"halt loop-2":                                              "ALO_LOOP_NOT_FOUND",
+	} {
+		b := newBench(t, waiting())
+		require.Equal(t, 2, b.run(nil, strings.Fields(args)...), args)
+		require.Contains(t, b.stderr.String(), "("+code+")", args)
+		require.Empty(t, b.stdout.String())
+	}
+}
+
+func TestWithoutAWorkerAMessageGoesAsASignalAndSaysSo(t *testing.T) {
+	f := waiting()
+	f.noWorker = true
+	b := newBench(t, f)
+	require.Equal(t, 0, b.run(nil, "halt", "loop-1", "--by", "me", "--json"))
+	require.Equal(t, []sentMessage{{"signal", "halt", loop.Message{By: "me"}}}, f.taken())
+	require.Contains(t, b.stderr.String(), "no worker answered, so halt was sent as a signal")
+	require.JSONEq(t, `{"loop":"loop-1","message":"halt","via":"signal"}`, b.stdout.String())
+}
+
+func TestAMessageThatIsNotRepliedToIsNotSentTwice(t *testing.T) {
+	f := waiting()
+	f.unsure = true
+	b := newBench(t, f)
+	require.Equal(t, 1, b.run(nil, "halt", "loop-1"))
+	require.Len(t, f.taken(), 1)
+	require.Contains(t, b.stderr.String(), "pawl show loop-1")
+}
+
+func TestAnEndedLoopTakesNoMessages(t *testing.T) {
+	f := waiting()
+	f.end(govern.TargetMet)
+	b := newBench(t, f)
+	require.Equal(t, 2, b.run(nil, "halt", "loop-1"))
+	require.Contains(t, b.stderr.String(), "the loop loop-1 has ended (completed)")
+	require.Contains(t, b.stderr.String(), "GATE_CLOSED")
+	require.Empty(t, f.taken())
+}
+
+func TestWithoutAnEngineAnsweringSaysHowToStartIt(t *testing.T) {
+	b := newBench(t, waiting())
+	b.noEngine()
+	require.Equal(t, 2, b.run(nil, "halt", "loop-1"), "this host knows no such loop")
+	require.Contains(t, b.stderr.String(), "ALO_LOOP_NOT_FOUND")
+}
+
+func TestApproveAtATerminalShowsWhatWaitsAndAsks(t *testing.T) {
+	for typed, exit := range map[string]int{"y\n": 0, "n\n": 5, "": 5} {
+		f := waiting()
+		b := newBench(t, f)
+		b.atTerminal()
+		require.Equal(t, exit, b.run(strings.NewReader(typed), "approve", "loop-1"))
+		require.Contains(t, b.stderr.String(), "Contract of loop-1")
+		require.Contains(t, b.stderr.String(), "Approve? [y/N] ")
+		if exit == 0 {
+			require.Equal(t, testHash, f.taken()[0].m.Hash, "exactly what was shown")
+		} else {
+			require.Empty(t, f.taken())
+		}
+	}
+}
+
+func TestCtrlCAtAQuestionAnswersNothing(t *testing.T) {
+	f := waiting()
+	b := newBench(t, f)
+	b.atTerminal()
+	stdin, _ := io.Pipe()
+	go func() {
+		b.awaitStderr("[y/N] ")
+		b.signals <- os.Interrupt
+	}()
+	require.Equal(t, 5, b.run(stdin, "approve", "loop-1"))
+	require.Empty(t, f.taken())
+}
+
+func TestShowPrintsTheStateExactly(t *testing.T) {
+	f := waiting()
+	b := newBench(t, f)
+	require.Equal(t, 0, b.run(nil, "show", "loop-1", "--json"))
+	want, err := json.Marshal(f.state)
+	require.NoError(t, err)
+	require.JSONEq(t, string(want), b.stdout.String())
+	require.Empty(t, b.stderr.String())
+}
+
+func TestShowSaysHowToAnswer(t *testing.T) {
+	b := newBench(t, waiting())
+	require.Equal(t, 0, b.run(nil, "show", "loop-1"))
+	require.Contains(t, b.stdout.String(), "pawl approve loop-1 --hash 0123456789abcdef")
+}
+
+func TestShowWithoutAWorkerAndWithoutALedgerSaysWhatToDo(t *testing.T) {
+	f := waiting()
+	f.noWorker = true
+	b := newBench(t, f)
+	require.Equal(t, 1, b.run(nil, "show", "loop-1"))
+	require.Contains(t, b.stderr.String(), "pawl up")
+}
+
+func TestLogPrintsOneJSONEventPerLine(t *testing.T) {
+	f := waiting()
+	b := newBench(t, f)
+	require.Equal(t, 0, b.run(nil, "log", "loop-1", "--json"))
+	lines := strings.Split(strings.TrimSpace(b.stdout.String()), "\n")
+	require.Len(t, lines, len(f.events))
+	for i, line := range lines {
+		var e loop.Event
+		require.NoError(t, json.Unmarshal([]byte(line), &e))
+		require.Equal(t, int64(i+1), e.Seq)
+	}
+}
+
+func TestLogFollowsUntilTheLoopEnds(t *testing.T) {
+	f := waiting()
+	b := newBench(t, f)
+	done := make(chan int)
+	go func() { done <- b.run(nil, "log", "-f", "loop-1") }()
+	require.Eventually(t, func() bool { return strings.Contains(b.stdout.String(), "waiting") }, 20*time.Second, time.Millisecond)
+	f.mu.Lock()
+	f.end(govern.TargetMet)
+	f.mu.Unlock()
+	require.Equal(t, 0, <-done)
+	require.Contains(t, b.stdout.String(), "completed: the target is met")
+}
+
+func TestListShowsTheLoopsOfTheService(t *testing.T) {
+	b := newBench(t, waiting())
+	require.Equal(t, 0, b.run(nil, "list"))
+	require.Contains(t, b.stdout.String(), "loop-1")
+	require.Contains(t, b.stdout.String(), "waits: contract")
+	require.Contains(t, b.stdout.String(), "84.7")
+}
+
+func TestListWithoutAnEngineSaysSo(t *testing.T) {
+	b := newBench(t, waiting())
+	b.noEngine()
+	require.Equal(t, 0, b.run(nil, "list", "--json"))
+	require.JSONEq(t, "[]", b.stdout.String())
+	require.Contains(t, b.stderr.String(), "no engine is running")
+}
+
+func TestUpServesUntilInterrupted(t *testing.T) {
+	b := newBench(t, newFake())
+	go func() {
+		b.awaitStderr("the worker is ready")
+		b.signals <- os.Interrupt
+	}()
+	require.Equal(t, 0, b.run(nil, "up", "--json"), b.stderr.String())
+	var v cli.Serving
+	require.NoError(t, json.Unmarshal([]byte(b.stdout.String()), &v))
+	require.Equal(t, "127.0.0.1:7233", v.Address)
+	require.Equal(t, "ours", v.Engine)
+}
+
+func TestAProgramWithoutAnEngineNeedsAnAddress(t *testing.T) {
+	b := newBench(t, newFake())
+	b.deps.Embedded = nil
+	require.Equal(t, 1, b.run(nil, "up"))
+	require.Contains(t, b.stderr.String(), "TEMPORAL_ADDRESS")
+}

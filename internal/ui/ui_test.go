@@ -1,0 +1,322 @@
+package ui_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/phase"
+	"pawl/internal/spec"
+	"pawl/internal/ui"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares a text with a file under testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(got+"\n"), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err, "run the test with -update to write it")
+	require.Equal(t, string(want), got+"\n")
+}
+
+var (
+	zone  = time.FixedZone("CET", 3600)
+	now   = time.Date(2026, 3, 27, 14, 2, 11, 0, time.UTC)
+	style = ui.Style{Width: 100, Zone: zone}
+)
+
+func dec(s string) evidence.Decimal  { return evidence.MustDecimal(s) }
+func ref(s string) *evidence.Decimal { d := dec(s); return &d }
+
+const hash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+// running is a loop in its fifth iteration.
+func running() loop.State {
+	approved := now.Add(-4 * time.Minute)
+	s := loop.State{
+		Loop: "demo-1", Kind: "improve", Goal: "Make it shorter", Status: loop.Running, Phase: phase.Verify, Iteration: 5, Attempt: 2,
+		Budget: loop.NewBudget(map[loop.Resource]evidence.Decimal{
+			loop.Iterations: dec("10"), loop.ActiveTime: dec("600000"), loop.ToolCalls: dec("60"), loop.CostUSD: dec("2.50"),
+		}).Spend(loop.Iterations, dec("5")).Spend(loop.ActiveTime, dec("95000")).Spend(loop.ToolCalls, dec("59")).Spend(loop.CostUSD, dec("0.75")),
+		Baseline: ref("34051.6"), Best: ref("24056.4"), DiscardsInARow: 1,
+		Repo: "/home/me/src/routes", Branch: "refs/heads/pawl/demo-1", Base: "2c9deac54712", Head: "fc8b6b3b4f00", Ledger: "c5851f42ceaa",
+		Desk: "/home/me/.local/state/pawl/loops/demo-1/desk", Host: "620ea65b4614",
+		ChangedFiles: []string{"a.go", "b.go", "c.go", "d.go", "e.go", "f.go"}, ChangedFilesCount: 7,
+		Contract:  &loop.Contract{Hash: hash, Base: "2c9deac54712", ApprovedBy: "me", ApprovedAt: &approved},
+		KeptCount: 2, Discarded: 2, StartedAt: now.Add(-5 * time.Minute),
+	}
+	s.Iterations = iterations()
+	return s
+}
+
+func iterations() []loop.Iteration {
+	return []loop.Iteration{
+		{N: 1, Description: "go on from each city to the nearest one", Metric: dec("28356.6"), Delta: dec("-5695.0"), Kept: true, Commit: "3eff7429e6aa", DurationMs: 1400},
+		{N: 2, Description: "visit the cities from west to east", Metric: dec("90350.1"), Delta: dec("61993.5"), DurationMs: 2300},
+		{N: 3, Description: "leave the last city for another trip", Metric: dec("28356.6"), Reason: "guard-fail", Attempts: 3, DurationMs: 68_700},
+		{N: 4, Description: "uncross legs that cross (2-opt)", Metric: dec("24056.4"), Delta: dec("-4300.2"), Kept: true, Commit: "29db84bd0aaa", DurationMs: 2400},
+	}
+}
+
+func gates() map[string]loop.Gate {
+	opened := now.Add(-90 * time.Minute)
+	return map[string]loop.Gate{
+		"contract": {ID: "contract-8", Kind: loop.GateContract, Summary: "approve the contract: Make it shorter", Hash: hash, OpenedAt: opened, Answers: []string{"approve", "reject"}},
+		"pause":    {ID: "pause-21", Kind: loop.GatePause, Summary: "paused at verify", OpenedAt: opened, Answers: []string{"continue"}},
+		"guard":    {ID: "guard-30", Kind: loop.GateGuard, Summary: "the change is blocked by sealed: route/city.go", OpenedAt: opened, Answers: []string{"continue", "reject"}},
+		"question": {ID: "question-44", Kind: loop.GateQuestion, Summary: "verify printed no number twice in a row", OpenedAt: opened, Answers: []string{"answer"}, Choices: []string{"retry", "halt"}},
+	}
+}
+
+func result() loop.Result {
+	return loop.Result{
+		ExitStatus: "max_steps", Reason: "the iteration limit is reached", Iterations: 10, KeptCount: 2, Discarded: 8,
+		Kept:     []loop.Kept{{Iteration: 1, Commit: "3eff7429e6aa", Description: "go on from each city to the nearest one"}, {Iteration: 4, Commit: "29db84bd0aaa", Description: "uncross legs that cross (2-opt)"}},
+		Baseline: ref("34051.6"), Best: ref("24056.4"), Delta: ref("-9995.2"), Branch: "pawl/demo-1", Recommendation: "continue",
+	}
+}
+
+func TestP9_TheReportHasTheFormOfTheSource(t *testing.T) {
+	golden(t, "report", style.Report(result()))
+	golden(t, "report-nothing-kept", style.Report(loop.Result{Iterations: 2, Discarded: 2, Baseline: ref("84.7"), Best: ref("84.7"), Delta: ref("0.0"), Recommendation: "diminishing returns"}))
+	many := result()
+	many.KeptCount = 102
+	golden(t, "report-capped", style.Report(many))
+}
+
+func TestTheEndSaysWhereEverythingIs(t *testing.T) {
+	places := ui.Places{
+		Loop: "it's", Repo: "/home/me/my routes", Branch: "pawl/demo-1", Base: "2c9deac54712", Ledger: "refs/pawl-ledger/demo-1",
+		Logs: "/home/me/.local/state/pawl/loops/demo-1/steps", UI: "http://127.0.0.1:8233/namespaces/default/workflows/demo-1",
+	}
+	golden(t, "ended", style.Ended(loop.Completed, result(), places))
+	failed := loop.Result{ExitStatus: "timeout", ErrorCode: "ALO_PHASE_TIMEOUT", Reason: "verify took longer than 30s", Recovery: "Increase the timeout."}
+	golden(t, "ended-failed", style.Ended(loop.Failed, failed, ui.Places{Loop: "demo-1"}))
+}
+
+func TestTheContractShowsAllThatIsApproved(t *testing.T) {
+	target := dec("20000")
+	wall := spec.Duration(2 * time.Hour)
+	c := ui.Contract{
+		Loop: "demo-1", Repo: "/home/me/src/routes", Branch: "pawl/demo-1", Baseline: ref("34051.6"), InScope: 5,
+		Contract: loop.Contract{Hash: hash, Base: "2c9deac54712", Tools: []string{"*"}, Sealed: []loop.Seal{{Path: "go.mod"}, {Path: "route/city.go"}}},
+		Spec: spec.Spec{
+			Goal: "Make it shorter\nbut visit every city", Repo: spec.Repo{Base: "main"}, Scope: []string{"route/*.go"}, NewFiles: "deny",
+			Setup:  spec.Setup{Command: "make deps"},
+			Verify: spec.Verify{Command: "go run ./cmd/measure", Timeout: spec.Duration(30 * time.Second), Direction: "lower", MinDelta: dec("1"), Target: &target},
+			Guard:  spec.Guard{Command: "go vet ./...\ngo test ./...", Timeout: spec.Duration(5 * time.Minute)},
+			Agent:  spec.Agent{Command: spec.Argv{List: []string{"sh", "/tmp/my agent.sh"}}},
+			Limits: spec.Limits{Iterations: 1, ActiveTime: spec.Duration(10 * time.Minute), ToolCalls: 60, Discards: 10, WallClock: &wall, CostUSD: ref("2.50")},
+		},
+		Protections: []string{"the agent works on a clone of its own", "no sandbox: agent and commands run with your rights"},
+	}
+	golden(t, "contract", style.Contract(c))
+	for i := range 30 {
+		c.Contract.Sealed = append(c.Contract.Sealed, loop.Seal{Path: "more" + string(rune('a'+i%26))})
+	}
+	require.Contains(t, style.Contract(c), "and 12 files more")
+}
+
+func TestNothingHidesInAContract(t *testing.T) {
+	c := ui.Contract{Spec: spec.Spec{
+		Verify: spec.Verify{Command: "echo 1 \x1b[2K\r# rm -rf ~\u202e"},
+		Agent:  spec.Agent{Command: spec.Argv{List: []string{"sh", "a\nb\x07"}}},
+	}}
+	text := style.Contract(c)
+	require.NotContains(t, text, "\x1b")
+	require.NotContains(t, text, "\r")
+	require.NotContains(t, text, "\u202e")
+	require.Contains(t, text, `echo 1 \u{1b}[2K\u{d}# rm -rf ~\u{202e}`)
+	require.Contains(t, text, `b\u{7}`)
+}
+
+func TestAGateSaysExactlyHowToAnswer(t *testing.T) {
+	for name, gate := range gates() {
+		golden(t, "gate-"+name, style.Gate("my loop", gate, now))
+	}
+}
+
+func TestTheStateIsReadable(t *testing.T) {
+	golden(t, "show-running", style.State(running(), now))
+	waiting := running()
+	g := gates()["question"]
+	waiting.Gate, waiting.Status = &g, loop.Waiting
+	golden(t, "show-waiting", style.State(waiting, now))
+	ended := running()
+	ended.Status, ended.Reason, ended.ErrorCode = loop.Halted, "Ctrl-C", "ALO_CANCELLED"
+	ended.Proposal = &loop.Proposal{Hash: hash, Files: 1, Insertions: 80, Deletions: 25, State: "open"}
+	golden(t, "show-ended", style.State(ended, now))
+}
+
+func TestA8_ProgressShowsBudgetsAndFitsItsLine(t *testing.T) {
+	since := now.Add(-3200 * time.Millisecond)
+	wide := ui.Style{Width: 200, Zone: zone}
+	g := gates()["contract"]
+	waiting := running()
+	waiting.Gate = &g
+	starting := loop.State{}
+	golden(t, "progress", strings.Join([]string{
+		wide.Progress(running(), since, now), wide.Progress(waiting, since, now), wide.Progress(starting, since, now),
+	}, "\n"))
+	for width := 20; width < 200; width += 7 {
+		line := ui.Style{Width: width}.Progress(running(), since, now)
+		require.Less(t, utf8.RuneCountInString(line), width)
+	}
+	colored := ui.Style{Width: 200, Color: true}.Progress(running(), since, now)
+	require.Equal(t, wide.Progress(running(), since, now), strings.NewReplacer("\x1b[36m", "", "\x1b[0m", "").Replace(colored))
+}
+
+func TestTheCourseIsDrawnAsSteps(t *testing.T) {
+	var c ui.Course
+	c = c.Follow(loop.Event{Type: loop.BaselineMeasured, Metric: ref("34051.6")})
+	for _, it := range iterations() {
+		c = c.Follow(loop.Event{Type: loop.IterationFailed, Record: &it})
+	}
+	require.Equal(t, ui.Course{34051.6, 28356.6, 28356.6, 28356.6, 24056.4}, c)
+	golden(t, "plot", style.Plot(c))
+	require.Empty(t, style.Plot(c[:1]), "one point is no course")
+	require.Empty(t, style.Plot(ui.Course{-1.7e308, 1.7e308}), "too large to draw")
+	require.NotEmpty(t, style.Plot(ui.Course{5, 5, 5}))
+	require.NotEmpty(t, style.Plot(make(ui.Course, 1000)))
+}
+
+func TestEveryEventHasALine(t *testing.T) {
+	var lines []string
+	for i, e := range events() {
+		e.Seq, e.Time, e.Loop = int64(i+1), now.Add(time.Duration(i)*time.Second), "demo-1"
+		line, ofNote := style.Event(e)
+		mark := "  "
+		if ofNote {
+			mark = "* "
+		}
+		lines = append(lines, mark+line)
+	}
+	golden(t, "events", strings.Join(lines, "\n"))
+	seen := map[loop.Type]bool{}
+	for _, e := range events() {
+		seen[e.Type] = true
+	}
+	for _, known := range loop.Types {
+		require.True(t, seen[known.Type], "%s is shown in no example", known.Type)
+		require.NotPanics(t, func() { style.Event(loop.Event{Type: known.Type}); style.Note(loop.Event{Type: known.Type}) }, known.Type)
+	}
+}
+
+func events() []loop.Event {
+	its := iterations()
+	g := gates()["contract"]
+	return []loop.Event{
+		{Type: loop.LoopOpened, Opened: &loop.Opened{Branch: "pawl/demo-1", Base: "2c9deac54712"}},
+		{Type: loop.LoopResumed, Head: "2c9deac54712"},
+		{Type: loop.ContractDrawn, Contract: &loop.Contract{Hash: hash, Sealed: []loop.Seal{{Path: "go.mod"}}}},
+		{Type: loop.BaselineMeasured, Metric: ref("34051.6")},
+		{Type: loop.GateOpened, Gate: &g},
+		{Type: loop.GateEscalated, Gate: &g},
+		{Type: loop.GateClosed, Answer: &loop.Answer{Gate: "contract-8", Message: "approve", By: "me"}, Note: "go"},
+		{Type: loop.AutonomyStarted, By: "me"},
+		{Type: loop.CheckpointCreated, Iteration: 1, Head: "2c9deac54712"},
+		{Type: loop.IterationStarted, Iteration: 1, BudgetsRemaining: map[loop.Resource]evidence.Decimal{loop.Iterations: dec("9"), loop.ToolCalls: dec("1")}},
+		{Type: loop.PhaseEntered, Iteration: 1, Phase: phase.Modify, Attempt: 2},
+		{Type: loop.StepEnded, Iteration: 1, Step: "verify", Usage: &loop.Usage{ActiveMs: 1234}},
+		{Type: loop.IdeaQueued, Iteration: 1, Idea: "remove Y"},
+		{Type: loop.IdeaTaken, Iteration: 1, Idea: "remove Y"},
+		{Type: loop.ChangeCommitted, Iteration: 1, Commit: "3eff7429e6aa", Files: []string{"a.go"}},
+		{Type: loop.ChangeJudged, Iteration: 1, Step: "verify", Metric: ref("28356.6"), Judgement: &loop.Judgement{Passed: true}},
+		{Type: loop.ChangeJudged, Iteration: 1, Step: "policy", Judgement: &loop.Judgement{Blocked: true, Reason: "policy:sealed", Violations: []string{"sealed: go.mod"}}},
+		{Type: loop.IterationSucceeded, Iteration: 1, Record: &its[0]},
+		{Type: loop.ChangeReverted, Iteration: 2, Commit: "3eff7429e6aa", Reason: "no improvement"},
+		{Type: loop.IterationFailed, Iteration: 2, Record: &its[1]},
+		{Type: loop.RepairAttempted, Iteration: 3, FailureReason: "guard-fail", Attempt: 2, Note: "leave out\x1b[31m the \x00far ones"},
+		{Type: loop.IterationFailed, Iteration: 3, Record: &its[2]},
+		{Type: loop.StrategyShifted, Iteration: 5, Reason: "5 discards in a row"},
+		{Type: loop.MessageReceived, Iteration: 5, Message: "steer", By: "me", Note: "look at plan.go"},
+		{Type: loop.MessageRefused, Iteration: 5, Message: "approve", Reason: "no gate is open"},
+		{Type: loop.AutonomyPaused, Iteration: 5, Reason: "pause"},
+		{Type: loop.AutonomyResumed, Iteration: 5, By: "me"},
+		{Type: loop.PushRefused, Iteration: 5, Reason: "the branch is checked out"},
+		{Type: loop.Warned, Iteration: 5, Reason: "verify printed several numbers"},
+		{Type: loop.BudgetExhausted, Iteration: 10, ExhaustedBudget: loop.Iterations},
+		{Type: loop.ProposalMade, Iteration: 10, Proposal: &loop.Proposal{Hash: hash, Files: 3, Insertions: 80, Deletions: 25}},
+		{Type: loop.AutonomyCompleted, Iteration: 10, Reason: "the iteration limit is reached"},
+		{Type: loop.AutonomyHalted, Iteration: 10, Reason: "Ctrl-C"},
+		{Type: loop.LoopFailed, Iteration: 10, ErrorCode: "ALO_PHASE_TIMEOUT", Reason: "verify took too long"},
+	}
+}
+
+func TestIterationsLineUp(t *testing.T) {
+	lines := []string{style.Baseline("34051.6")}
+	for _, it := range iterations() {
+		lines = append(lines, style.Iteration(it))
+	}
+	golden(t, "iterations", strings.Join(lines, "\n"))
+}
+
+func TestTheListIsATable(t *testing.T) {
+	started, ended := now.Add(-time.Hour), now
+	rows := []ui.Row{
+		{Loop: "demo-1", Status: "waiting", Phase: "baseline", Gate: "contract", StartedAt: &started, Goal: "Make it shorter"},
+		{Loop: "a-much-longer-name", Status: "running", Phase: "verify", Iteration: 12, Best: ref("84.70"), StartedAt: &started, Goal: strings.Repeat("very ", 20) + "long"},
+		{Loop: "old", Status: "completed", Phase: "complete", Iteration: 3, Best: ref("1"), StartedAt: &started, EndedAt: &ended},
+	}
+	golden(t, "list", style.List(rows))
+	data, err := json.Marshal(rows[1])
+	require.NoError(t, err)
+	require.Contains(t, string(data), `"best":84.70`, "numbers keep their decimals")
+}
+
+func TestServing(t *testing.T) {
+	golden(t, "serving", style.Serving(ui.Serving{Address: "127.0.0.1:7233", UI: "http://127.0.0.1:8233", Namespace: "default", Worker: "pawl@620ea65b4614", Engine: "ours", Log: "/tmp/pawl.log"}))
+}
+
+func TestDurationsHaveAtMostTwoUnits(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0.0s", 0: "0.0s", 349 * time.Millisecond: "0.3s", 9990 * time.Millisecond: "9.9s", 10 * time.Second: "10s",
+		59900 * time.Millisecond: "59s", time.Minute: "1m", 185 * time.Second: "3m 5s", time.Hour: "1h", 130 * time.Minute: "2h 10m", 76 * time.Hour: "3d 4h",
+	} {
+		require.Equal(t, want, ui.Duration(d))
+	}
+}
+
+func TestQuoteMakesOneWordOfTheShell(t *testing.T) {
+	for in, want := range map[string]string{
+		"demo-1": "demo-1", "": "''", "my loop": "'my loop'", "it's": `'it'\''s'`, "$(rm)": "'$(rm)'", "refs/a:b.tsv": "refs/a:b.tsv", "~": "'~'",
+	} {
+		require.Equal(t, want, ui.Quote(in))
+	}
+}
+
+func TestWhatOthersWroteCannotMoveTheCursor(t *testing.T) {
+	require.Equal(t, "a [2K b  c", ui.Clean("a\x1b[2K\rb\n\tc\u202e"))
+	require.Equal(t, "\uFFFD", ui.Clean("\xff"))
+	bad := iterations()[0]
+	bad.Description = "x\x1b[2J\r\ny"
+	require.NotContains(t, style.Iteration(bad), "\x1b")
+}
+
+func TestNothingMovesWithoutATerminal(t *testing.T) {
+	var out bytes.Buffer
+	s := ui.NewScreen(&out)
+	require.False(t, s.Moves())
+	s.Live("moving")
+	s.Print("a line")
+	s.Print("two\nlines\n")
+	s.Still()
+	require.Equal(t, "a line\ntwo\nlines\n", out.String())
+	require.False(t, s.Style().Color)
+	require.NotContains(t, s.Style().State(running(), now), "\x1b")
+}
