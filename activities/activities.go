@@ -35,6 +35,8 @@ type Activities struct {
 	// Attributes says whether the namespace knows pawl's search attributes.
 	Attributes bool
 
+	registering sync.Mutex // held while a loop is given its name on this host
+
 	mu     sync.Mutex
 	places map[string]*place
 	steps  map[string]*running

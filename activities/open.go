@@ -39,15 +39,7 @@ func (a *Activities) Open(ctx context.Context, in act.Open) (act.Opened, error) 
 	if in.Ledger != "" {
 		return a.takeUp(ctx, in)
 	}
-	ref, err := a.claim(in)
-	if err != nil {
-		return act.Opened{}, err
-	}
-	source, err := repo.Inspect(ctx, in.Spec.Repo.Path, in.Spec.Repo.Base, "refs/heads/pawl/"+ref)
-	if err != nil {
-		return act.Opened{}, precondition(err)
-	}
-	record, err := a.enroll(in, ref, source)
+	record, source, err := a.register(ctx, in)
 	if err != nil {
 		return act.Opened{}, err
 	}
@@ -126,33 +118,35 @@ func (a *Activities) opened(p *place, base string) act.Opened {
 	}
 }
 
-// claim finds the name under which this chain of runs lives on the host: the loop's ID as a
-// ref, with .2, .3 … where an earlier loop of that ID has it.
-func (a *Activities) claim(in act.Open) (string, error) {
-	name := repo.RefName(in.Loop)
-	for n := 1; ; n++ {
-		ref := name
-		if n > 1 {
-			ref = fmt.Sprintf("%s.%d", name, n)
-		}
-		r, err := workspace.Read(a.Home, ref)
-		if errors.Is(err, os.ErrNotExist) || (err == nil && r.FirstRun == in.FirstRun) {
-			return ref, nil
-		}
-		if err != nil {
-			return "", err
-		}
+// register checks the repository and gives the loop its name on this host, one loop after the
+// other: different IDs may be the same name as a ref.
+func (a *Activities) register(ctx context.Context, in act.Open) (workspace.Record, repo.Source, error) {
+	a.registering.Lock()
+	defer a.registering.Unlock()
+	source, err := repo.Inspect(ctx, in.Spec.Repo.Path, in.Spec.Repo.Base, "refs/heads/pawl/"+repo.RefName(in.Loop))
+	if err != nil {
+		return workspace.Record{}, source, precondition(err)
 	}
+	record, err := a.enroll(in, source)
+	return record, source, err
 }
 
-// enroll writes the workspace record. Names that the repository already has from a loop of
-// another host are passed over, like those of this one.
-func (a *Activities) enroll(in act.Open, ref string, source repo.Source) (workspace.Record, error) {
-	if r, err := workspace.Read(a.Home, ref); err == nil && r.FirstRun == in.FirstRun {
-		return r, nil
-	}
-	name := ref
-	for n := 2; slices.Contains(source.Loops, name); n++ {
+// enroll finds the name under which this chain of runs lives, and writes its workspace record: the
+// loop's ID as a ref, with .2, .3 … where an earlier loop of this host has it, or one of another
+// host in this repository.
+func (a *Activities) enroll(in act.Open, source repo.Source) (workspace.Record, error) {
+	name := repo.RefName(in.Loop)
+	for n := 2; ; n++ {
+		r, err := workspace.Read(a.Home, name)
+		if err == nil && r.FirstRun == in.FirstRun {
+			return r, nil
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return workspace.Record{}, err
+		}
+		if err != nil && !slices.Contains(source.Loops, name) {
+			break
+		}
 		name = fmt.Sprintf("%s.%d", repo.RefName(in.Loop), n)
 	}
 	key := sha256.Sum256([]byte(source.Path))

@@ -70,6 +70,11 @@ func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Settled, er
 	if in.Idle {
 		p.rest()
 	}
+	if in.Park {
+		if err := p.park(ctx); err != nil {
+			return act.Settled{}, err
+		}
+	}
 	out.Stop = p.loopStop()
 	crash.At("settle.after")
 	return out, err
@@ -194,11 +199,7 @@ func (a *Activities) push(ctx context.Context, p *place) (refused string, err er
 
 // vacate gives up the trees of a loop that is over. Logs, store and ledger stay.
 func (a *Activities) vacate(ctx context.Context, p *place) error {
-	if err := p.judge.Remove(ctx); err != nil {
-		return err
-	}
-	crash.At("close.vacating")
-	if err := p.desk.Remove(ctx); err != nil {
+	if err := p.park(ctx); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(workspace.Exchange(a.Home, p.Ref)); err != nil {
@@ -209,6 +210,16 @@ func (a *Activities) vacate(ctx context.Context, p *place) error {
 	delete(a.places, p.Ref)
 	a.mu.Unlock()
 	return workspace.Write(a.Home, p.Record)
+}
+
+// park gives up the trees: they are a cache, made again when something is to run in them.
+func (p *place) park(ctx context.Context) error {
+	p.setDesk("")
+	if err := p.judge.Remove(ctx); err != nil {
+		return err
+	}
+	crash.At("tree.removing")
+	return p.desk.Remove(ctx)
 }
 
 // restoreDesk brings the desk to head, once: later calls find it there until something runs.

@@ -9,6 +9,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/phase"
 )
 
 // hold opens a gate and waits until a person answers it: the one way in which a loop waits for
@@ -22,7 +23,7 @@ func (r *run) hold(ctx workflow.Context, g loop.Gate) (loop.Answer, error) {
 		r.emit(ctx, loop.Event{Type: loop.AutonomyPaused, Reason: string(g.Kind)})
 	}
 	r.emit(ctx, loop.Event{Type: loop.GateOpened, Gate: &g, Reason: g.Summary})
-	if err := r.note(ctx, "gate "+g.ID+": "+g.Summary); err != nil {
+	if err := r.record(ctx, "gate "+g.ID+": "+g.Summary, false); err != nil {
 		return loop.Answer{}, err
 	}
 	if err := r.awaitAnswer(ctx, g.ID); err != nil {
@@ -50,9 +51,18 @@ func (r *run) awaitAnswer(ctx workflow.Context, id string) error {
 		}
 		if !answered {
 			r.emit(ctx, loop.Event{Type: loop.GateEscalated, Gate: r.state.Gate, Reason: "nobody answered for " + r.escalateAfter().String()})
+			if err := r.record(ctx, "nobody answered "+id+" yet", r.parkable()); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// parkable reports whether the trees hold nothing that is not in git: then a loop that waits long
+// gives them up, and they are made again when it goes on.
+func (r *run) parkable() bool {
+	return r.state.Phase != phase.Modify && r.state.Phase != phase.Commit
 }
 
 func (r *run) escalateAfter() time.Duration { return r.spec.Approvals.EscalateAfter.D() }
@@ -70,14 +80,15 @@ func (r *run) holdIfPaused(ctx workflow.Context) error {
 	return err
 }
 
-// note records what happened between iterations and shows it to the world.
-func (r *run) note(ctx workflow.Context, summary string) error {
+// record appends what happened between iterations and shows it to the world. The loop's processes
+// are given up meanwhile, with park its trees too.
+func (r *run) record(ctx workflow.Context, summary string, park bool) error {
 	r.publish(ctx)
 	if r.opened.Ref == "" {
 		return nil
 	}
 	_, err := r.append(ctx, act.RecordName, summary, nil, true, func(e act.Entry) any {
-		return act.Settle{Entry: e, Idle: true}
+		return act.Settle{Entry: e, Idle: true, Park: park}
 	})
 	return err
 }

@@ -400,7 +400,7 @@ func agentFailure(out act.Stepped) string {
 	case out.GiveUp != "":
 		return "the agent gave up: " + out.GiveUp
 	case !out.OK():
-		return "the agent " + howItEnded(out)
+		return "the agent failed (" + howItEnded(out) + ")"
 	}
 	return ""
 }

@@ -247,6 +247,7 @@ func TestContractGate(t *testing.T) {
 				env.SignalWorkflow("approve", map[string]string{"hash": hash})
 			}, 49*time.Hour)
 		})
+		require.Equal(t, 2, p.calls["park"], "a loop that waits long gives its trees up")
 		require.Equal(t, 1, p.result.Iterations)
 	})
 }
@@ -315,6 +316,7 @@ func TestL9_SealedFileBlocksUntilAPersonActs(t *testing.T) {
 	require.Equal(t, string(fault.GuardBlocked), p.result.ErrorCode)
 	require.Equal(t, loop.Halted, p.final.Status)
 	require.Equal(t, 2, p.calls[act.CommitName])
+	require.Zero(t, p.calls["park"], "the parked change is on the desk")
 }
 
 func TestP5_NoNumberTwiceInARowAsks(t *testing.T) {
@@ -338,7 +340,8 @@ func TestSteerReachesTheNextAgentCallOnce(t *testing.T) {
 			env.SignalWorkflow("approve", map[string]string{"hash": "0123456789abcdef"})
 		}, time.Hour)
 	})
-	require.Equal(t, []loop.Note{{By: "ann", Text: "try the parser"}}, p.agents[0].Guidance)
+	require.Len(t, p.agents[0].Guidance, 1)
+	require.Equal(t, "ann: try the parser", p.agents[0].Guidance[0].By+": "+p.agents[0].Guidance[0].Text)
 	require.Empty(t, p.agents[1].Guidance)
 }
 
@@ -368,30 +371,40 @@ func TestContinueAsNewCarriesEverything(t *testing.T) {
 }
 
 func TestStartsFromALedger(t *testing.T) {
-	first := play(t, newWorld(t, map[int][]try{1: {{Says: "a", Metric: "11"}}}), specOf(map[string]any{"limits": map[string]any{"iterations": 9}}),
-		func(env *testsuite.TestWorkflowEnvironment) {
-			env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
+	doc := specOf(map[string]any{"limits": map[string]any{"iterations": 9}})
+	first := play(t, newWorld(t, map[int][]try{1: {{Says: "a", Metric: "11"}}}), doc, nil)
+	for name, lost := range map[string]struct {
+		at      loop.Type // of iteration 2: the last thing that the ledger knows
+		reverts int
+	}{
+		"after the start of an iteration":       {loop.IterationStarted, 0},
+		"after a commit that nobody had judged": {loop.ChangeCommitted, 1},
+		"after the end of an iteration":         {loop.IterationFailed, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			for _, e := range first.ledger {
+				w.state = w.state.Apply(e)
+				w.ledger = append(w.ledger, e)
+				if e.Type == lost.at && e.Iteration == 2 {
+					break
+				}
+			}
+			w.ledgerAt = 1
+			left := w.state
+			left.Ledger = w.at()
+			w.resume = &left
+			p := play(t, w, doc, nil)
+			require.Nil(t, p.err)
+			require.Equal(t, "1 yes 11", p.course()[0])
+			require.Len(t, p.course(), 9)
+			require.Contains(t, p.types(), loop.LoopResumed)
+			require.Equal(t, lost.reverts, len(p.reverts)-7, "every change of the seven iterations that follow is undone")
+			if lost.at != loop.IterationFailed {
+				require.Equal(t, "2 no 11 interrupted", p.course()[1])
+			}
 		})
-	require.NotEmpty(t, first.ledger)
-	// The state as the ledger had it after the second iteration's start: the run after that is lost.
-	w := newWorld(t, nil)
-	for _, e := range first.ledger {
-		w.state = w.state.Apply(e)
-		w.ledger = append(w.ledger, e)
-		if e.Type == loop.IterationStarted && e.Iteration == 2 {
-			break
-		}
 	}
-	w.ledgerAt = 1
-	lost := w.state
-	lost.Ledger = w.at()
-	w.resume = &lost
-	p := play(t, w, specOf(map[string]any{"limits": map[string]any{"iterations": 9}}), nil)
-	require.Nil(t, p.err)
-	require.Equal(t, "1 yes 11", p.course()[0])
-	require.Equal(t, "2 no 11 interrupted", p.course()[1])
-	require.Equal(t, 9, p.result.Iterations)
-	require.Contains(t, p.types(), loop.LoopResumed)
 }
 
 // heard collects what came back of an update.

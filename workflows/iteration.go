@@ -112,7 +112,7 @@ func (r *run) settle(ctx workflow.Context, v verdict) error {
 	if r.machine.Check(r.state.Phase, phase.Log) == nil {
 		r.emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: phase.Log, Attempt: r.state.Attempt})
 	}
-	record := r.record(ctx, v)
+	record := r.entry(ctx, v)
 	done := loop.Event{Type: loop.IterationSucceeded, Record: &record, Metric: v.Metric, Area: v.Area, EvidenceIDs: v.Evidence}
 	var events []loop.Event
 	if !v.Kept {
@@ -139,9 +139,9 @@ func (r *run) settle(ctx workflow.Context, v verdict) error {
 	return err
 }
 
-// record is the iteration as it stays. Without a measurement of its own, or with a guard that
+// entry is the iteration as it stays. Without a measurement of its own, or with a guard that
 // failed, it carries the reference metric (P7).
-func (r *run) record(ctx workflow.Context, v verdict) loop.Iteration {
+func (r *run) entry(ctx workflow.Context, v verdict) loop.Iteration {
 	now := workflow.Now(ctx)
 	it := loop.Iteration{
 		N: r.state.Iteration, Description: orElse(v.Description, "nothing was changed"), Kept: v.Kept, Reason: v.Reason,
@@ -181,7 +181,7 @@ func blocks(violations []act.Violation) bool {
 func violated(violations []act.Violation, blocked bool) loop.Event {
 	j := &loop.Judgement{Blocked: blocked, Policy: "default", Reason: "policy:" + violations[0].Rule}
 	for _, v := range violations {
-		j.Violations = append(j.Violations, fmt.Sprintf("%s: %s %s", v.Rule, v.Path, v.Detail))
+		j.Violations = append(j.Violations, fmt.Sprintf("%s: %s, %s", v.Rule, v.Path, v.Detail))
 	}
 	return loop.Event{Type: loop.ChangeJudged, Step: "policy", Judgement: j}
 }

@@ -212,22 +212,34 @@ func (r *run) open(ctx workflow.Context) error {
 }
 
 // takeUp goes on from a ledger that another run has left, on this or another host. An iteration
-// that it had begun and not recorded is recorded as interrupted: nothing of it is on the branch.
+// that it had begun and not recorded is recorded as interrupted, and a commit that nobody had
+// judged is undone.
 func (r *run) takeUp(ctx workflow.Context, s loop.State) error {
 	if s.Status.Ended() {
 		return notReady("the loop of this ledger has ended (%s)", s.Status)
 	}
 	r.state, r.pending = s, nil
 	r.emit(ctx, loop.Event{Type: loop.LoopResumed, Head: s.Head, Opened: &loop.Opened{Desk: r.opened.Desk, Host: r.opened.Host}})
-	if s.Baseline == nil {
+	if s.Baseline == nil || s.Phase == phase.Baseline {
 		return nil
 	}
 	if n := len(s.Iterations); s.Iteration > 0 && (n == 0 || s.Iterations[n-1].N != s.Iteration) {
-		record := r.record(ctx, verdict{Reason: interrupted, Description: "the run before this one was lost"})
-		r.emit(ctx, loop.Event{Type: loop.IterationFailed, FailureReason: interrupted, Record: &record})
+		r.unjudged = &verdict{}
+		if last := s.LastChange; last != nil && s.Head == last.Commit && !wasKept(s, last.Commit) {
+			r.unjudged.Commit, r.unjudged.Parent = last.Commit, last.Parent
+		}
+		if err := r.settle(ctx, verdict{Reason: interrupted, Description: "the run before this one was lost"}); err != nil {
+			return err
+		}
 	}
-	r.emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: phase.Log})
+	if r.state.Phase != phase.Log {
+		r.emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: phase.Log})
+	}
 	return nil
+}
+
+func wasKept(s loop.State, commit string) bool {
+	return slices.ContainsFunc(s.Kept, func(k loop.Kept) bool { return k.Commit == commit })
 }
 
 // agree is the contract gate: autonomy starts only after it (A1).
@@ -248,7 +260,7 @@ func (r *run) agree(ctx workflow.Context) error {
 		by = orElse(a.By, "a person")
 	}
 	r.emit(ctx, loop.Event{Type: loop.AutonomyStarted, By: by})
-	return nil
+	return r.record(ctx, "the loop begins", false)
 }
 
 // continueAsNewIfLong bounds the history: at an iteration boundary, with every message taken,
@@ -300,6 +312,7 @@ func (r *run) close(ctx workflow.Context, end govern.End) error {
 	if r.unjudged != nil {
 		v := *r.unjudged
 		v.Reason, v.Kept, v.Metric = interrupted, false, nil
+		v.Description = orElse(v.Description, "a change that was not finished")
 		if err := r.settle(ctx, v); err != nil {
 			return err
 		}

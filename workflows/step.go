@@ -25,11 +25,16 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 			return act.Stepped{}, stop(govern.BudgetEnd(spent))
 		}
 		s.Key.Repeat = r.repeats
+		told := r.guide(&s)
 		out, err := r.perform(ctx, s)
 		if err != nil {
 			return out, err
 		}
-		r.emit(ctx, r.ended(s, out))
+		done := r.ended(s, out)
+		if !out.Interrupted {
+			done.Told = told
+		}
+		r.emit(ctx, done)
 		if out.Warning != "" {
 			r.emit(ctx, loop.Event{Type: loop.Warned, Step: s.Key.Name, Reason: out.Warning})
 		}
@@ -42,6 +47,18 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 			continue
 		}
 	}
+}
+
+// guide gives an agent call what people have said up to now, and returns the event of the last of
+// it. Asked again for each repetition: a pause is when people say something.
+func (r *run) guide(s *act.Step) (told int64) {
+	if s.Agent == nil || len(r.state.Guidance) == 0 {
+		return 0
+	}
+	agent := *s.Agent
+	agent.Guidance = r.state.Guidance
+	s.Agent = &agent
+	return agent.Guidance[len(agent.Guidance)-1].Seq
 }
 
 // perform runs the activity of a step and watches for what may interrupt it: a pause, a halt,
@@ -58,7 +75,7 @@ func (r *run) perform(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 	interruptedBy := false
 	for !future.IsReady() {
 		err := workflow.Await(ctx, func() bool { return future.IsReady() || timer.IsReady() || (wanted() && !interruptedBy) })
-		if err != nil { // the workflow was cancelled, and with it the activity
+		if err != nil || ctx.Err() != nil { // the workflow was cancelled, and with it activity and timer
 			break
 		}
 		switch {
@@ -69,6 +86,7 @@ func (r *run) perform(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 		case timer.IsReady():
 			left, overdue := r.check(ctx, s, limit)
 			if overdue {
+				interruptedBy = true
 				interrupt()
 			}
 			timer = r.phaseTimer(timerCtx, s, left)
@@ -76,13 +94,15 @@ func (r *run) perform(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 	}
 	var out act.Stepped
 	err := future.Get(workflowWaiting(ctx), &out)
-	if temporal.IsCanceledError(err) {
-		if cancelled := ctx.Err(); cancelled != nil && r.state.HaltRequested == "" {
-			return out, cancelled
-		}
-		return act.Stepped{Interrupted: true}, nil // cancelled before it began
+	if err == nil || !(interruptedBy || temporal.IsCanceledError(err) || ctx.Err() != nil) {
+		return out, err
 	}
-	return out, err
+	// Cancelled before it began, or its worker died or stopped before it could say what came of it:
+	// the service does not try an activity again that it was asked to cancel.
+	if cancelled := ctx.Err(); cancelled != nil && r.state.HaltRequested == "" {
+		return out, cancelled
+	}
+	return act.Stepped{Interrupted: true}, nil
 }
 
 // workflowWaiting returns a context in which the result of a cancelled activity is still awaited.
@@ -174,7 +194,7 @@ func (r *run) agentStep(role, phase, idea string, attempt int, why repairOf) act
 	s := r.newStep(phase, attempt, act.Desk, agent.Command.Args(), r.spec.Limits.PhaseTimeout.D())
 	s.Agent = &act.Agent{
 		Role: role, Phase: phase, Kind: r.state.Kind, Loop: r.state.Loop, Ledger: r.state.Ledger, Env: agent.Env,
-		Idea: idea, Repair: why.reason, Evidence: why.evidence, Guidance: r.state.Guidance,
+		Idea: idea, Repair: why.reason, Evidence: why.evidence,
 	}
 	return s
 }

@@ -140,6 +140,9 @@ func (w *world) settle(_ context.Context, in act.Settle) (act.Settled, error) {
 		return act.Settled{}, w.settleErr
 	}
 	out := act.Settled{}
+	if in.Park {
+		w.count("park")
+	}
 	if in.Revert != "" {
 		w.mu.Lock()
 		w.reverts = append(w.reverts, in.Revert)

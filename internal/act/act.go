@@ -83,6 +83,8 @@ type Settle struct {
 	Parent string `json:"parent,omitempty"`
 	// Idle says that the loop now waits: its processes are given up.
 	Idle bool `json:"idle,omitempty"`
+	// Park says that the loop waits long: its trees are given up too.
+	Park bool `json:"park,omitempty"`
 }
 
 // Close ends the loop.

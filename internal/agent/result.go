@@ -37,7 +37,7 @@ func (g *GiveUp) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &flag); err == nil {
 		*g = ""
 		if flag {
-			*g = "the agent gave up"
+			*g = "no reason given"
 		}
 		return nil
 	}
@@ -51,6 +51,10 @@ func (g *GiveUp) UnmarshalJSON(b []byte) error {
 
 // The result file is small; what is beyond this is not read.
 const maxResult = 1 << 20
+
+// More tool calls or tokens than this in one call are a mistake or a lie, and their sum over a
+// loop must not overflow.
+const maxSpent = 1e12
 
 // ReadResult reads the result file; a missing or empty one is the empty result. A file that is
 // not such JSON is an error that says so: the caller warns and goes on without it. The file is
@@ -84,6 +88,9 @@ func ReadResult(path string) (Result, error) {
 	for _, n := range []*int64{r.ToolCalls, &r.InputTokens, &r.OutputTokens} {
 		if n != nil && *n < 0 {
 			return Result{}, errors.New("the agent's result file reports negative spending")
+		}
+		if n != nil && *n > maxSpent {
+			return Result{}, fmt.Errorf("the agent's result file reports spending of more than %d, which is not believed", int64(maxSpent))
 		}
 	}
 	if r.CostUSD != nil && r.CostUSD.Sign() < 0 {

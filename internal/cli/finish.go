@@ -84,7 +84,8 @@ func (f *follower) report(e ending) error {
 func (f *follower) places(r loop.Result) ui.Places {
 	p := ui.Places{Loop: f.id, Repo: f.state.Repo, Branch: r.Branch, Base: f.state.Base, UI: f.s.link(f.id)}
 	if record, ok := f.s.record(f.id); ok {
-		p.Ledger, p.Logs = record.Ledger, workspace.Steps(f.s.home, record.Ref)
+		p.Ledger, p.Logs, p.Store = record.Ledger, workspace.Steps(f.s.home, record.Ref), record.Store
+		p.Unpushed = f.unpushed
 	}
 	return p
 }

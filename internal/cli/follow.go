@@ -29,6 +29,7 @@ type follower struct {
 	seq        int64 // of the last event shown
 	phaseSince time.Time
 	course     ui.Course
+	unpushed   string    // why the last push was refused
 	quietSince time.Time // since when nobody answers for the loop, zero while somebody does
 
 	gate     *loop.Gate // the one that was shown last and is open
@@ -115,6 +116,10 @@ func (f *follower) show(events []loop.Event) {
 		}
 		f.seq, f.course = e.Seq, f.course.Follow(e)
 		switch {
+		case e.Type == loop.PushRefused:
+			f.unpushed = e.Reason
+		case e.Status.Ended(): // the last push comes with the end, and says so after it
+			f.unpushed = ""
 		case e.Type == loop.PhaseEntered:
 			f.phaseSince = e.Time
 		case e.Type == loop.BaselineMeasured && e.Metric != nil:

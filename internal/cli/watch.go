@@ -61,6 +61,18 @@ func (s *session) news(ctx context.Context, id string, known int64) (*update, in
 	if u.err = s.query(ctx, queryTimeout, id, &u.state, "state"); u.err != nil {
 		return u, known
 	}
+	if u.state.Seq > v.Seq { // what has led to this state is told before it
+		more, err := s.events(ctx, id, v.Seq)
+		if err != nil {
+			return u, v.Seq
+		}
+		for _, e := range more.Events {
+			if e.Seq <= u.state.Seq {
+				u.events = append(u.events, e)
+			}
+		}
+		return u, u.state.Seq
+	}
 	return u, v.Seq
 }
 

@@ -14,6 +14,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
@@ -58,6 +59,9 @@ const (
 	stopTimeout = 20 * time.Second
 	// Pause and halt reach a step with a heartbeat's answer, so that they arrive within a second.
 	heartbeatThrottle = time.Second
+	// A task that was put aside for a worker which then died is given to the next one after this
+	// time. The default is 5 s.
+	stickyTimeout = time.Second
 	// A machine that builds and tests for several agents may well leave a workflow goroutine
 	// without a processor for a second, which is the SDK's idea of a deadlock.
 	deadlock = 20 * time.Second
@@ -77,14 +81,17 @@ func RunWorker(ctx context.Context, o Options) error {
 		return err
 	}
 	defer lock.Close()
+	if err := whenItAnswers(ctx, func() error { return answers(ctx, o) }); err != nil {
+		return err
+	}
 	a := activities.New(o.Home, id, o.Namespace, attributes(ctx, o))
-	if err := recoverLoops(ctx, o, id, a); err != nil {
+	if err := whenItAnswers(ctx, func() error { return recoverLoops(ctx, o, id, a) }); err != nil {
 		return err
 	}
 	common := worker.Options{
 		Identity: Identity(id), WorkerStopTimeout: stopTimeout,
 		MaxHeartbeatThrottleInterval: heartbeatThrottle, DefaultHeartbeatThrottleInterval: heartbeatThrottle,
-		MaxConcurrentActivityExecutionSize: slots, DeadlockDetectionTimeout: deadlock,
+		MaxConcurrentActivityExecutionSize: slots, DeadlockDetectionTimeout: deadlock, StickyScheduleToStartTimeout: stickyTimeout,
 	}
 	shared := worker.New(o.Client, act.TaskQueue, common)
 	Register(shared)
@@ -148,6 +155,29 @@ func takeLock(ctx context.Context, path string, waiting func()) (*os.File, error
 		case <-ctx.Done():
 			f.Close()
 			return nil, ctx.Err()
+		case <-time.After(lockPoll):
+		}
+	}
+}
+
+// answers asks the service for its namespace.
+func answers(ctx context.Context, o Options) error {
+	_, err := o.Client.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: o.Namespace})
+	return err
+}
+
+// whenItAnswers does something until the service was there for it. A worker that takes over from
+// another process may have taken over the engine too, which then is just being started.
+func whenItAnswers(ctx context.Context, do func() error) error {
+	for {
+		err := do()
+		var away *serviceerror.Unavailable
+		if !errors.As(err, &away) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
 		case <-time.After(lockPoll):
 		}
 	}

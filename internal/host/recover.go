@@ -106,7 +106,7 @@ func recoverLoop(ctx context.Context, o Options, identity string, r workspace.Re
 		o.Logger.Warn("the sticky queue of a dead worker can't be reset", "loop", r.Loop, "error", err)
 	}
 	for _, p := range d.GetPendingActivities() {
-		if p.GetState() != enumspb.PENDING_ACTIVITY_STATE_STARTED || p.GetLastWorkerIdentity() != identity {
+		if p.GetLastWorkerIdentity() != identity || !startedStates[p.GetState()] {
 			continue
 		}
 		_, err := service.RespondActivityTaskFailedById(ctx, &workflowservice.RespondActivityTaskFailedByIdRequest{
@@ -147,6 +147,13 @@ func lost(ctx context.Context, o Options, r workspace.Record) error {
 		o.Logger.Info("a loop that the engine had lost goes on from its ledger", "loop", r.Loop)
 	}
 	return nil
+}
+
+// startedStates are those of an activity that a worker has taken. One that was to be interrupted
+// for a pause or a halt has a state of its own.
+var startedStates = map[enumspb.PendingActivityState]bool{
+	enumspb.PENDING_ACTIVITY_STATE_STARTED: true, enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED: true,
+	enumspb.PENDING_ACTIVITY_STATE_PAUSE_REQUESTED: true,
 }
 
 // workerDied is the failure of an activity whose worker is gone: no fault of the loop's, to be

@@ -160,14 +160,15 @@ var effects = map[Type]func(*State, Event){
 				s.HaltRequested = orElse(e.Reason, "halted")
 			}
 		case "steer":
-			s.Guidance = last(append(slices.Clip(s.Guidance), Note{e.By, e.Note}), KeepNotes)
+			s.Guidance = last(append(slices.Clip(s.Guidance), Note{e.Seq, e.By, e.Note}), KeepNotes)
 		}
 	},
 	ProposalMade:      func(s *State, e Event) { s.Proposal = e.Proposal },
 	AutonomyCompleted: end, AutonomyHalted: end, LoopFailed: end,
 }
 
-// applyStep books what a step cost. Guidance goes to one agent call and is then spent.
+// applyStep books what a step cost. Guidance goes to one agent call
+// and is then spent: not what came while that call ran, and not by a call that is repeated.
 func applyStep(s *State, e Event) {
 	u := e.Usage
 	if u == nil {
@@ -184,8 +185,8 @@ func applyStep(s *State, e Event) {
 		Spend(ToolCalls, Count(u.ToolCalls)).
 		Spend(Tokens, Count(u.InputTokens+u.OutputTokens)).
 		Spend(CostUSD, u.CostUSD)
-	if u.AgentCalls > 0 {
-		s.Guidance = nil
+	if e.Told > 0 {
+		s.Guidance = slices.DeleteFunc(slices.Clone(s.Guidance), func(n Note) bool { return n.Seq <= e.Told })
 	}
 }
 

@@ -111,6 +111,7 @@ type Event struct {
 	ExhaustedBudget  Resource                      `json:"exhausted_budget,omitempty"`
 	BudgetsRemaining map[Resource]evidence.Decimal `json:"budgets_remaining,omitempty"`
 	Usage            *Usage                        `json:"usage,omitempty"`
+	Told             int64                         `json:"told,omitempty"` // the last event whose guidance an agent has taken up
 
 	Opened    *Opened           `json:"opened,omitempty"`
 	Contract  *Contract         `json:"contract,omitempty"`

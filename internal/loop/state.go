@@ -225,6 +225,7 @@ type Change struct {
 
 // Note is guidance from a person.
 type Note struct {
+	Seq  int64  `json:"seq,omitempty"` // of the event that brought it
 	By   string `json:"by,omitempty"`
 	Text string `json:"text"`
 }

@@ -101,7 +101,7 @@ func tell(e loop.Event) (text, color string, ofNote bool) {
 	case loop.MessageRefused:
 		return "message " + Clean(e.Message) + " refused" + reason(e.Reason), yellow, true
 	case loop.PushRefused:
-		return "a push was refused and is tried again" + reason(e.Reason), yellow, true
+		return "a push was refused" + reason(e.Reason), yellow, true
 	case loop.Warned:
 		return "warning" + reason(orElse(e.Reason, e.Note)), yellow, true
 	case loop.BudgetExhausted:

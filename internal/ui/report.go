@@ -40,6 +40,9 @@ type Places struct {
 	Ledger string // ref in the user's repository
 	Logs   string // folder
 	UI     string // address of the loop in the Temporal UI
+
+	Unpushed string // why the repository lacks the branch as it is now, "" where it has it
+	Store    string // pawl's own repository, which has it in any case
 }
 
 // Ended says how a loop ended, and where its work is.
@@ -57,6 +60,11 @@ func (s Style) Ended(status loop.Status, r loop.Result, p Places) string {
 		f.add("branch", Clean(Branch(p.Branch))+" in "+Clean(p.Repo))
 	}
 	in := "git -C " + Quote(p.Repo) + " "
+	if p.Unpushed != "" {
+		branch := "refs/heads/" + Branch(p.Branch)
+		f.add("not pushed", Clean(p.Unpushed), "when that is mended:",
+			in+"fetch "+Quote(p.Store)+" "+Quote(branch+":"+branch)+" "+Quote(p.Ledger+":"+p.Ledger))
+	}
 	if p.Ledger != "" && p.Repo != "" {
 		f.add("results", in+"show "+Quote(p.Ledger+":loop-results.tsv"))
 	}
