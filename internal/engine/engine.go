@@ -182,8 +182,8 @@ func (e *Engine) Close() error {
 	e.server = nil
 	e.mu.Unlock()
 	if s == nil {
-		// A wait for the lock cannot be interrupted, but it takes nothing any more: with the file
-		// closed, the kernel drops the lock in the moment that it is given.
+		// A wait for the lock cannot be interrupted, but it takes nothing any more: the file is closed
+		// when the wait ends, and the lock goes with it.
 		_ = e.lock.close()
 		return nil
 	}

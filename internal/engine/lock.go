@@ -74,16 +74,24 @@ func (l *lock) release() error {
 func (l *lock) close() error { return l.file.Close() }
 
 func (l *lock) flock(how int) (bool, error) {
-	for {
-		err := unix.Flock(int(l.file.Fd()), how)
-		switch {
-		case err == nil:
-			return true, nil
-		case errors.Is(err, unix.EINTR):
-		case errors.Is(err, unix.EWOULDBLOCK):
-			return false, nil
-		default:
-			return false, fmt.Errorf("lock %s: %w", l.file.Name(), err)
-		}
+	conn, err := l.file.SyscallConn()
+	if err != nil {
+		return false, err
 	}
+	// Control, and not Fd, keeps the number from being given to another file while this waits.
+	var flockErr error
+	err = conn.Control(func(fd uintptr) {
+		for {
+			if flockErr = unix.Flock(int(fd), how); !errors.Is(flockErr, unix.EINTR) {
+				return
+			}
+		}
+	})
+	switch {
+	case errors.Is(flockErr, unix.EWOULDBLOCK):
+		return false, nil
+	case err != nil || flockErr != nil:
+		return false, fmt.Errorf("lock %s: %w", l.file.Name(), errors.Join(err, flockErr))
+	}
+	return true, nil
 }

@@ -52,7 +52,7 @@ func (l serverLogger) Panic(msg string, tags ...tag.Tag) {
 
 // Fatal never ends the process, as the server means it to: loops run in this process whose work
 // is worth more than the engine. While the server is being built (a port is taken) the caller
-// cannot go on, and newServer recovers this panic; later, Fatal is logged by goroutines whose last
+// cannot go on, and build recovers this panic; later, Fatal is logged by goroutines whose last
 // statement it is.
 func (l serverLogger) Fatal(msg string, tags ...tag.Tag) {
 	if l.stage.building.Load() {
@@ -71,15 +71,27 @@ func (l serverLogger) SLog() *slog.Logger {
 }
 
 func (l serverLogger) log(level slog.Level, msg string, tags []tag.Tag) {
-	// Said at every start; serverConfig says why there is none.
-	if strings.HasPrefix(msg, "HTTP API port has not been set") {
-		return
-	}
 	level = l.stage.level(level)
+	if harmless(msg, tags) {
+		level = slog.LevelDebug
+	}
 	if !l.out.Enabled(context.Background(), level) {
 		return
 	}
 	l.out.Log(context.Background(), level, msg, attributes(tags)...)
+}
+
+// harmless tells what the server reports in the course of a start that goes well.
+func harmless(msg string, tags []tag.Tag) bool {
+	switch {
+	// serverConfig says why there is none.
+	case strings.HasPrefix(msg, "HTTP API port has not been set"):
+		return true
+	// On a busy machine the queues look for work before their shard is acquired; they look again.
+	case strings.HasSuffix(describe("", tags), "shard status unknown"):
+		return true
+	}
+	return false
 }
 
 func (s *stage) level(level slog.Level) slog.Level {

@@ -31,7 +31,6 @@ type ports struct {
 	ui       net.Listener
 	history  int
 	matching int
-	worker   int
 }
 
 func (p ports) address() string { return hostPort(p.frontend) }
@@ -57,12 +56,12 @@ func choosePorts(ctx context.Context, preferred int, patience time.Duration) (po
 		}
 		port++
 	}
-	internal, err := freePorts(3)
+	internal, err := freePorts(2)
 	if err != nil {
 		chosen.ui.Close()
 		return ports{}, err
 	}
-	chosen.history, chosen.matching, chosen.worker = internal[0], internal[1], internal[2]
+	chosen.history, chosen.matching = internal[0], internal[1]
 	return chosen, nil
 }
 
@@ -78,7 +77,7 @@ func listenPair(frontend int) (net.Listener, error) {
 }
 
 // freePorts finds n ports for the server to bind a moment later. Each process begins elsewhere,
-// so that engines that start together do not pick the same ones; newServer tries again if it
+// so that engines that start together do not pick the same ones; start tries again if it
 // happens all the same.
 func freePorts(n int) ([]int, error) {
 	span := lastPort - firstInternal

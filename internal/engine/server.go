@@ -26,6 +26,11 @@ type server struct {
 	startErr error
 }
 
+// anyPort is the worker service's: nobody calls it. It is built last, after the frontend, and a
+// half-built server cannot be stopped, so that a port that it could not bind would cost the
+// frontend's as well.
+const anyPort = 0
+
 // startServer returns when the frontend answers. The server's own Start goes on in the
 // background: its last part, the system workers, serves schedules and batches and can come later.
 func startServer(ctx context.Context, cfg *config.Config, p ports, logger *slog.Logger) (*server, error) {
@@ -63,7 +68,7 @@ func (s *server) build(cfg *config.Config, p ports, logger *slog.Logger) (err er
 		primitives.FrontendService: static.SingleLocalHost(p.address()),
 		primitives.HistoryService:  static.SingleLocalHost(hostPort(p.history)),
 		primitives.MatchingService: static.SingleLocalHost(hostPort(p.matching)),
-		primitives.WorkerService:   static.SingleLocalHost(hostPort(p.worker)),
+		primitives.WorkerService:   static.SingleLocalHost(hostPort(anyPort)),
 	}
 	s.temporal, err = temporal.NewServer(
 		temporal.WithConfig(cfg),
@@ -151,7 +156,7 @@ func serverConfig(db *config.SQL, p ports, clusterID string) *config.Config {
 		string(primitives.FrontendService): service(p.frontend),
 		string(primitives.HistoryService):  service(p.history),
 		string(primitives.MatchingService): service(p.matching),
-		string(primitives.WorkerService):   service(p.worker),
+		string(primitives.WorkerService):   service(anyPort),
 	}
 	cfg.Archival.History.State = config.ArchivalDisabled
 	cfg.Archival.Visibility.State = config.ArchivalDisabled

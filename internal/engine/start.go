@@ -38,6 +38,9 @@ func start(ctx context.Context, o Options, l *lock, takeover bool) (*server, End
 	if err != nil {
 		return nil, Endpoint{}, "", err
 	}
+	if replaced != "" {
+		o.Logger.Warn("The engine's database could not be used and was moved aside", "to", replaced)
+	}
 	sql := db.config()
 	if err := (namespace{o.Retention, o.SearchAttributes}).ensure(ctx, sql); err != nil {
 		return nil, Endpoint{}, replaced, err

@@ -34,6 +34,18 @@ func tuning() dynamicconfig.StaticClient {
 		dynamicconfig.HistoryPersistenceMaxQPS.Key():        45000,
 		dynamicconfig.HistoryCacheHostLevelMaxSize.Key():    8096,
 
+		// 512 goroutines each by default, for a database that takes one statement at a time.
+		// And there is no other cluster to replicate to.
+		dynamicconfig.TransferProcessorSchedulerWorkerCount.Key():               64,
+		dynamicconfig.TimerProcessorSchedulerWorkerCount.Key():                  64,
+		dynamicconfig.VisibilityProcessorSchedulerWorkerCount.Key():             64,
+		dynamicconfig.ReplicationProcessorSchedulerWorkerCount.Key():            1,
+		dynamicconfig.ReplicationLowPriorityProcessorSchedulerWorkerCount.Key(): 1,
+
+		// Statistics about payloads that are kept outside of the server, which pawl has none of: 3 % of
+		// the processor time of a step.
+		dynamicconfig.ExternalPayloadsEnabled.Key(): false,
+
 		// Nothing that pawl brings calls home.
 		dynamicconfig.EnableServerVersionCheck.Key(): false,
 

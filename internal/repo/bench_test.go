@@ -15,12 +15,12 @@ import (
 // benchBed is a loop that can run iterations: what an activity of each kind asks of this package.
 type benchBed struct {
 	*bed
-	desk, judge        *repo.Tree
-	head, ledger       string
-	n                  int
-	spent              map[string]time.Duration
-	order              []string
-	state, record, tsv []byte
+	desk, judge  *repo.Tree
+	head, ledger string
+	n            int
+	spent        map[string]time.Duration
+	order        []string
+	state, tsv   []byte
 }
 
 func newBenchBed(b *testing.B, files int) *benchBed {

@@ -27,9 +27,9 @@ type CommitInput struct {
 	Parent   string
 	Message  string
 	Trailers []Trailer
-	Author   Identity // and committer
-	Time     time.Time
-	Branch   string // full ref name; moved from Parent to the commit
+	Author   Identity  // and committer
+	Time     time.Time // the workflow's, not the attempt's: a retry has to repeat it
+	Branch   string    // full ref name; moved from Parent to the commit
 }
 
 // RevertInput asks for the undoing of one commit.
@@ -54,6 +54,21 @@ type CommitInfo struct {
 func (c CommitInfo) Subject() string {
 	s, _, _ := strings.Cut(strings.TrimLeft(c.Message, "\n"), "\n")
 	return s
+}
+
+// Trailer returns a trailer's value, "" if there is none: only the last paragraph has any.
+func (c CommitInfo) Trailer(key string) string {
+	text := strings.TrimRight(c.Message, "\n")
+	at := strings.LastIndex(text, "\n\n")
+	if at < 0 {
+		return ""
+	}
+	for line := range strings.SplitSeq(text[at+2:], "\n") {
+		if value, ok := strings.CutPrefix(line, key+": "); ok {
+			return value
+		}
+	}
+	return ""
 }
 
 // Commit makes the commit and moves Branch from Parent to it. If Branch is at that commit

@@ -87,7 +87,7 @@ func (t *Tree) givePack(ctx context.Context, root *folder, git gitDir, commit st
 	// The folders on the way have just been made, or opened as real ones.
 	dir := filepath.Join(t.Dir, ".git", "objects", "pack")
 	// A tree is a cache and need not survive a power cut.
-	c := t.store.call("-c", "core.fsync=none", "pack-objects", "--quiet", "--revs", "--non-empty", "--delta-base-offset", filepath.Join(dir, "pack"))
+	c := t.store.call("-c", "core.fsync=none", "pack-objects", "--quiet", "--revs", "--non-empty", "--delta-base-offset", "--window=0", filepath.Join(dir, "pack"))
 	c.lock = lock
 	revs := commit + "\n"
 	if git.Shown != "" {
@@ -152,6 +152,11 @@ type sweeper struct {
 }
 
 func (sw *sweeper) sweep(d *folder, prefix string) error {
+	st, err := d.stat()
+	if err != nil {
+		return err
+	}
+	mendMode(d, st)
 	entries, err := d.f.ReadDir(-1)
 	if err != nil {
 		return err

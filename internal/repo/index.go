@@ -29,19 +29,35 @@ func (s stamp) asIndexStat() indexStat {
 	}
 }
 
-// unchanged reports whether a file is certainly still what the entry says. It is stricter than
-// git, which would look into the file where this says no: what was touched in or after the tick
-// in which the index was written could have been touched again without its times showing it.
-func (e indexEntry) unchanged(now stamp, indexWritten int64) bool {
-	if e.isGitlink() || e.stat != now.asIndexStat() || now.Ctime >= indexWritten {
+// matches reports whether a file's kind and stat data are still what the entry says.
+func (e indexEntry) matches(now stamp) bool {
+	if e.isGitlink() || e.stat != now.asIndexStat() {
 		return false
 	}
-	switch {
-	case e.mode&0o170000 == 0o120000:
+	if e.mode&0o170000 == 0o120000 {
 		return now.Mode&0o170000 == 0o120000
-	default:
-		return now.Mode&0o170000 == 0o100000 && now.Mode&0o111 != 0 == (e.mode&0o111 != 0)
 	}
+	return now.Mode&0o170000 == 0o100000 && now.Mode&0o111 != 0 == (e.mode&0o111 != 0)
+}
+
+// unchanged reports whether a file is certainly still what the entry says; written is when the
+// index was. What was touched in or after the tick in which the index was written could have been
+// touched again without its times showing it.
+func (e indexEntry) unchanged(now stamp, written int64) bool {
+	return e.matches(now) && now.Ctime < written
+}
+
+// gitReads reports whether git would compare the contents of a file whose times match: it
+// distrusts what has an mtime of the second in which the index was written, or later.
+func (e indexEntry) gitReads(written int64) bool { return int64(e.stat.mtime) >= written/1e9 }
+
+// deceives reports whether git could take a changed file for unchanged. As most distributions
+// build it, git compares times by the second; where the mtime was set back, it looks no further
+// if the file was rewritten within the second in which it was last looked at.
+func (e indexEntry) deceives(now stamp, written int64) bool {
+	is := now.asIndexStat()
+	bySecond := e.stat.ctime == is.ctime && e.stat.mtime == is.mtime && e.stat.ino == is.ino && e.stat.size == is.size
+	return bySecond && !e.gitReads(written) && !e.unchanged(now, written)
 }
 
 func (e indexEntry) isGitlink() bool { return e.mode&0o170000 == 0o160000 }

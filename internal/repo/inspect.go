@@ -60,10 +60,6 @@ type Precondition struct {
 
 func (e *Precondition) Error() string { return e.What + "; " + e.Do }
 
-// rootFiles are pawl's own names in a working tree's root. They are never part of a change and
-// never make a tree dirty: the results' copy, the stop request, and the lock of P0.
-var rootFiles = []string{"loop-results.tsv", "loop-stop", "loop-results.tsv.lock"}
-
 // Inspect checks what P0 asks of the user's repository and changes nothing in it. The error is a
 // *Precondition where a condition does not hold, a *GitError where git failed.
 //
@@ -271,15 +267,6 @@ func (in *inspector) clean(s *Source) error {
 			Do: "commit or stash what is there (git stash -u)", Paths: firstOf(dirty)}
 	}
 	return nil
-}
-
-func isRootFile(path string) bool {
-	for _, f := range rootFiles {
-		if path == f {
-			return true
-		}
-	}
-	return false
 }
 
 func firstOf(paths []string) []string { return paths[:min(len(paths), dirtyPathsShown)] }

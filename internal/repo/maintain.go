@@ -15,6 +15,15 @@ const maxPacks = 40
 // differences instead of whole files. It removes nothing that any ref, tree or waiting change
 // could need: what nothing refers to any more stays until the store itself goes.
 func (s *Store) Maintain(ctx context.Context) error {
+	lock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	return s.maintain(ctx, lock)
+}
+
+func (s *Store) maintain(ctx context.Context, lock *os.File) error {
 	// A crash of fast-import leaves its report in the git directory.
 	if reports, err := filepath.Glob(filepath.Join(escapeGlob(s.dir), "fast_import_crash_*")); err == nil {
 		for _, r := range reports {
@@ -22,13 +31,15 @@ func (s *Store) Maintain(ctx context.Context) error {
 		}
 	}
 	// Geometric: a large pack (the user's history) is left alone while it outweighs the rest.
-	_, err := s.git(ctx, "repack", "-d", "-q", "--geometric=2", "--no-write-bitmap-index")
+	c := s.call("repack", "-d", "-q", "--geometric=2", "--no-write-bitmap-index")
+	c.lock = lock
+	_, err := c.run(ctx)
 	return err
 }
 
 // foldPacks is Maintain when it is due. That it fails is no reason for a transaction to: the
 // refs have moved, and the next transaction tries again.
-func (s *Store) foldPacks(ctx context.Context) {
+func (s *Store) foldPacks(ctx context.Context, lock *os.File) {
 	names, err := os.ReadDir(filepath.Join(s.dir, "objects", "pack"))
 	if err != nil || len(names) < 2*maxPacks {
 		return
@@ -40,7 +51,7 @@ func (s *Store) foldPacks(ctx context.Context) {
 		}
 	}
 	if packs > maxPacks {
-		_ = s.Maintain(ctx)
+		_ = s.maintain(ctx, lock)
 	}
 }
 

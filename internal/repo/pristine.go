@@ -45,7 +45,8 @@ func (s stamp) same(now stamp) bool {
 	return s == now
 }
 
-// pristine is what setup made: every untracked path, by its name.
+// pristine is what setup made: every untracked path, by its name. A tree without the record is
+// one whose setup has not finished.
 type pristine map[string]stamp
 
 func (t *Tree) pristinePath() string { return filepath.Join(t.state, "pristine") }
@@ -74,8 +75,7 @@ func (t *Tree) Pristine(ctx context.Context) error {
 		return err
 	}
 	defer lock.Close()
-	st := t.loadState()
-	root, err := t.open(st)
+	root, err := t.open(t.loadState())
 	if err != nil {
 		return err
 	}
@@ -86,6 +86,16 @@ func (t *Tree) Pristine(ctx context.Context) error {
 	ix, err := readIndex(t.indexPath())
 	if err != nil {
 		return err
+	}
+	// A submodule that setup checked out with `git submodule update` has its repository in the
+	// tree's .git, which is pawl's to remake. Its files stay; a .git file that leads nowhere would
+	// make every git command in the tree fail.
+	for _, link := range ix.links {
+		if is, err := root.lstatAt(link + "/.git"); err == nil && is.Mode&unix.S_IFMT == unix.S_IFREG {
+			if err := root.remove(link + "/.git"); err != nil {
+				return err
+			}
+		}
 	}
 	entries, err := walk(root, false, func(p string) bool {
 		_, tracked := ix.entries[p]
@@ -110,11 +120,7 @@ func (t *Tree) Pristine(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	if err := t.savePristine(p); err != nil {
-		return err
-	}
-	st.Finished = true
-	return t.saveState(st)
+	return t.savePristine(p)
 }
 
 func (t *Tree) savePristine(p pristine) error {

@@ -50,7 +50,8 @@ func (s *Store) Fetch(ctx context.Context, source, branch string) (commit string
 	if err := checkBranch(branch); err != nil {
 		return "", err
 	}
-	if isLocal(source) {
+	local := isLocal(source)
+	if local {
 		if source, err = filepath.Abs(source); err != nil {
 			return "", err
 		}
@@ -67,13 +68,20 @@ func (s *Store) Fetch(ctx context.Context, source, branch string) (commit string
 		return "", err
 	}
 	defer lock.Close()
-	if err := s.dropStaleLock(ref); err != nil {
-		return "", err
+	for _, left := range []string{ref, "shallow"} { // by a fetch that was killed
+		if err := s.dropStaleLock(left); err != nil {
+			return "", err
+		}
 	}
-	_, err = s.remoteCall("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
+	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
 		"--no-recurse-submodules", "--no-write-commit-graph", "--no-prune",
 		"--update-shallow", // a shallow clone is a common thing in CI; the store becomes one too
-		"--refmap=", "--", source, "+refs/heads/"+branch+":"+ref).run(ctx)
+		"--refmap="}
+	if local {
+		// On one host, looking for the smallest pack costs far more than it saves.
+		args = append(args, "--upload-pack=git -c pack.window=0 -c pack.compression=1 upload-pack")
+	}
+	_, err = s.remoteCall(append(args, "--", source, "+refs/heads/"+branch+":"+ref)...).run(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"regexp"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -54,22 +55,23 @@ func (t *Tree) Stage(ctx context.Context, head string) (Change, error) {
 		return Change{Violations: []Unaddable{{Path: ".", Why: "the working tree was removed, replaced or made unreadable"}}}, nil
 	}
 	defer root.Close()
-	s := staging{t: t, lock: lock, root: root, head: head}
+	s := staging{t: t, lock: lock, root: root, head: head, atHead: t.indexIsAt(st, head)}
 	c, err := s.run(ctx)
 	if err != nil || c.Tree == "" {
 		return c, err
 	}
-	if err := t.noteIndex(&st, c.Tree); err != nil {
+	if err := t.noteIndex(&st, "", c.Tree); err != nil {
 		return Change{}, err
 	}
 	return c, t.saveState(st)
 }
 
 type staging struct {
-	t    *Tree
-	lock *os.File
-	root *folder
-	head string
+	t      *Tree
+	lock   *os.File
+	root   *folder
+	head   string
+	atHead bool // the index is head's tree
 
 	ix         *index
 	attributes bool // there is a .gitattributes somewhere
@@ -116,8 +118,13 @@ func (s *staging) violate(path, why string) {
 // survey looks for what git must not be let near, before any git runs. In a folder with a .git,
 // git would ask that repository about itself, and its config is the agent's.
 func (s *staging) survey(ctx context.Context) (err error) {
-	if s.ix, err = readIndex(s.t.indexPath()); err != nil {
-		// The index is only a cache, but it says where head has submodules.
+	s.ix, err = readIndex(s.t.indexPath())
+	if err != nil || !s.atHead {
+		// What an earlier Stage put into the index must not count: a file that is tracked stays so
+		// even when the agent has it ignored since.
+		if err != nil {
+			_ = os.Remove(s.t.indexPath())
+		}
 		if _, err := s.t.call(s.lock, "read-tree", "--reset", s.head).run(ctx); err != nil {
 			return err
 		}
@@ -125,9 +132,18 @@ func (s *staging) survey(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	entries, err := walk(s.root, false, func(string) bool { return false })
+	index, err := stampFile(s.t.indexPath())
 	if err != nil {
 		return err
+	}
+	entries, err := walk(s.root, false, func(p string) bool { _, tracked := s.ix.entries[p]; return tracked })
+	if err != nil {
+		return err
+	}
+	for _, p := range rootFiles {
+		if _, tracked := s.ix.entries[p]; tracked { // by a tool that came before pawl
+			s.excluded = append(s.excluded, p)
+		}
 	}
 	var odd, submodules []string
 	why := map[string]string{}
@@ -138,6 +154,11 @@ func (s *staging) survey(ctx context.Context) (err error) {
 		}
 	}
 	for _, f := range entries {
+		if f.is != nil && s.ix.entries[f.path].deceives(*f.is, index.Mtime) {
+			if err := s.root.touch(f.path); err != nil {
+				return err
+			}
+		}
 		dir, name := path.Dir(f.path), path.Base(f.path)
 		if name == ".git" && s.ix.entries[dir].isGitlink() {
 			submodules = append(submodules, dir) // setup may have checked it out
@@ -211,10 +232,9 @@ func (s *staging) add(ctx context.Context) (done bool, err error) {
 	if !errors.As(err, &ge) || ge.Err != nil {
 		return false, err
 	}
-	if _, rest, ok := strings.Cut(ge.Stderr, "failed to encode '"); ok {
-		// A .gitattributes names an encoding that the file is not in; git does not go on then.
-		p, _, _ := strings.Cut(rest, "' from ")
-		s.violate(p, "its content is not in the encoding that .gitattributes names for it")
+	if m := wrongEncoding.FindStringSubmatch(ge.Stderr); m != nil {
+		// git does not go on after this one.
+		s.violate(m[1], "its content is not in the encoding that .gitattributes names for it")
 		return true, nil
 	}
 	// Take what can be taken; what is left is what git refuses. Whether that is the tree's fault
@@ -251,6 +271,8 @@ func (s *staging) add(ctx context.Context) (done bool, err error) {
 	}
 	return false, nil
 }
+
+var wrongEncoding = regexp.MustCompile(`(?s)(?:failed to encode|BOM is (?:required|prohibited) in) '(.*)' (?:from|if encoded as) `)
 
 func (s *staging) isExcluded(p string) bool {
 	p = strings.TrimSuffix(p, "/")

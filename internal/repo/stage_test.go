@@ -45,6 +45,18 @@ func TestStageTakesWhatGitAddWould(t *testing.T) {
 	assert.Equal(t, []string{".gitignore", "build/out", "src/loop-stop", "x.log"}, paths(c.Files))
 }
 
+// Someone ran another tool before and committed its results.
+func TestATrackedResultsFileIsNoPartOfAChange(t *testing.T) {
+	b := newBed(t, map[string]string{"loop-results.tsv": "old\n", "a.txt": "a\n"})
+	desk := b.tree("desk", b.base)
+	require.NoError(t, desk.Put("loop-results.tsv", []byte("new\n")))
+	assert.True(t, b.stage(desk, b.base).Empty())
+	write(t, desk.Dir+"/a.txt", "b\n")
+	assert.Equal(t, []string{"a.txt"}, paths(b.stage(desk, b.base).Files))
+	b.restore(desk, b.base, repo.RestoreOptions{})
+	assert.Equal(t, "old\n", read(t, desk.Dir+"/loop-results.tsv"))
+}
+
 func paths(files []repo.FileChange) []string {
 	var p []string
 	for _, f := range files {
@@ -71,6 +83,7 @@ func TestWeirdNamesSurviveTheWholeWay(t *testing.T) {
 	b.restore(jdg, head, judge)
 	assert.Equal(t, listing(t, desk.Dir), listing(t, jdg.Dir))
 	for _, n := range weirdNames {
+		assert.Equal(t, n, string(must(b.store.Blob(ctx, head, n, 100))), "%q", n)
 		write(t, filepath.Join(desk.Dir, "in", n, n), "changed")
 		write(t, filepath.Join(jdg.Dir, "junk", n, n), "junk")
 		require.NoError(t, os.Remove(filepath.Join(desk.Dir, n)))
@@ -87,22 +100,87 @@ func TestWeirdNamesSurviveTheWholeWay(t *testing.T) {
 	assert.Equal(t, listing(t, desk.Dir), listing(t, jdg.Dir))
 }
 
-// The same size and the old mtime put back: only the ctime tells.
+// The same size and the old mtime put back: only the ctime tells, and that by less than the
+// second that git looks at.
 func TestARewriteWithItsTimesRestoredIsSeen(t *testing.T) {
 	b := newBed(t, someFiles)
 	desk := b.tree("desk", b.base)
+	rewrite := func(content string) {
+		write(t, desk.Dir+"/a.txt", content)
+		require.NoError(t, os.Chtimes(desk.Dir+"/a.txt", when, when))
+	}
 	for range 20 {
 		b.restore(desk, b.base, repo.RestoreOptions{})
-		fi, err := os.Stat(desk.Dir + "/a.txt")
-		require.NoError(t, err)
-		write(t, desk.Dir+"/a.txt", strings.ToUpper(someFiles["a.txt"]))
-		require.NoError(t, os.Chtimes(desk.Dir+"/a.txt", fi.ModTime(), fi.ModTime()))
-		assert.Equal(t, []string{"a.txt"}, paths(b.stage(desk, b.base).Files))
-		write(t, desk.Dir+"/a.txt", "ONE\ntwo\nthree\n")
-		require.NoError(t, os.Chtimes(desk.Dir+"/a.txt", fi.ModTime(), fi.ModTime()))
+		rewrite("ONE\ntwo\nthree\n")
+		first := b.stage(desk, b.base)
+		assert.Equal(t, []string{"a.txt"}, paths(first.Files))
+		rewrite("one\nTWO\nthree\n")
+		second := b.stage(desk, b.base)
+		assert.Equal(t, []string{"a.txt"}, paths(second.Files))
+		assert.NotEqual(t, first.Tree, second.Tree)
+		rewrite("one\ntwo\nTHREE\n")
+		b.restore(desk, b.base, repo.RestoreOptions{})
+		assert.Equal(t, someFiles["a.txt"], read(t, desk.Dir+"/a.txt"))
+		rewrite(someFiles["a.txt"])
+		b.stage(desk, b.base)
+		rewrite("oNE\ntwo\nthree\n")
+		assert.Equal(t, []string{"a.txt"}, paths(b.stage(desk, b.base).Files), "where the index stands at the commit")
+		b.restore(desk, b.base, repo.RestoreOptions{})
+		rewrite(someFiles["a.txt"])
+		b.stage(desk, b.base)
+		rewrite("ONE\ntwo\nthree\n")
 		b.restore(desk, b.base, repo.RestoreOptions{})
 		assert.Equal(t, someFiles["a.txt"], read(t, desk.Dir+"/a.txt"))
 	}
+}
+
+func TestWhatTimesCanTell(t *testing.T) {
+	const s = int64(1e9)
+	for name, c := range map[string]struct {
+		ctime, mtime, size, nowCtime, nowMtime, nowSize, written int64
+		unchanged, deceives                                      bool
+	}{
+		"untouched":                         {5 * s, 5 * s, 1, 5 * s, 5 * s, 1, 7 * s, true, false},
+		"rewritten later":                   {5 * s, 5 * s, 1, 9 * s, 9 * s, 1, 7 * s, false, false},
+		"rewritten, mtime set back":         {5 * s, 5 * s, 1, 9 * s, 5 * s, 1, 7 * s, false, false},
+		"within the second, mtime set back": {5*s + 1, 2 * s, 1, 5*s + 2, 2 * s, 1, 5*s + 1, false, true},
+		"and another size":                  {5*s + 1, 2 * s, 1, 5*s + 2, 2 * s, 2, 5*s + 1, false, false},
+		"within the tick, mtime set back":   {5 * s, 2 * s, 1, 5 * s, 2 * s, 1, 5 * s, false, true},
+		"within the second, mtime too":      {5*s + 1, 5*s + 1, 1, 5*s + 2, 5*s + 2, 1, 5*s + 1, false, false}, // git reads it
+		"in the tick of the index":          {5 * s, 5 * s, 1, 5 * s, 5 * s, 1, 5 * s, false, false},           // git reads it
+	} {
+		unchanged, deceives := repo.IndexRules(c.ctime, c.mtime, c.size, c.nowCtime, c.nowMtime, c.nowSize, c.written)
+		assert.Equal(t, c.unchanged, unchanged, name)
+		assert.Equal(t, c.deceives, deceives, name)
+	}
+}
+
+// A folder can be swapped for another without touching the files in either.
+func TestAFolderSwappedForAnotherIsSeen(t *testing.T) {
+	b := newBed(t, someFiles)
+	desk := b.tree("desk", b.base)
+	fresh := listing(t, desk.Dir)
+	write(t, desk.Dir+"/build/src/b.txt", "B\n")
+	write(t, desk.Dir+"/build/src/deep/c.txt", "C\n")
+	b.restore(desk, b.base, repo.RestoreOptions{})
+	write(t, desk.Dir+"/a.txt", "better\n")
+	head := b.commit(desk, b.base)
+	require.NoError(t, desk.Refresh(ctx, head))
+	swapFolders := func() {
+		require.NoError(t, os.Rename(desk.Dir+"/src", desk.Dir+"/build/x"))
+		require.NoError(t, os.Rename(desk.Dir+"/build/src", desk.Dir+"/src"))
+		require.NoError(t, os.Rename(desk.Dir+"/build/x", desk.Dir+"/build/src"))
+	}
+	swapFolders()
+	assert.Equal(t, []string{"src/b.txt", "src/deep/c.txt"}, paths(b.stage(desk, head).Files))
+	swapFolders()
+	assert.True(t, b.stage(desk, head).Empty())
+	b.restore(desk, head, repo.RestoreOptions{})
+	swapFolders()
+	b.restore(desk, head, repo.RestoreOptions{})
+	fresh["a.txt"] = "644 better\n"
+	require.NoError(t, os.RemoveAll(desk.Dir+"/build"))
+	assert.Equal(t, fresh, listing(t, desk.Dir))
 }
 
 func TestBadThingsInAChangeAreViolations(t *testing.T) {
@@ -143,7 +221,14 @@ func TestBadThingsInAChangeAreViolations(t *testing.T) {
 			write(b, dir+"/u.txt", "x")
 		}},
 		"folders without end": {deep(401), "deep", func(b *bed, dir string) { nest(b, dir, 3000) }},
-		"no tree":             {".", "removed", func(b *bed, dir string) { require.NoError(b, os.RemoveAll(dir)) }},
+		"more folders than files can be open": {deep(401), "deep", func(b *bed, dir string) {
+			nest(b, dir, 3000)
+			var was syscall.Rlimit
+			require.NoError(b, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &was))
+			require.NoError(b, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 1000, Max: was.Max}))
+			b.Cleanup(func() { _ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &was) })
+		}},
+		"no tree": {".", "removed", func(b *bed, dir string) { require.NoError(b, os.RemoveAll(dir)) }},
 		"another tree": {".", "removed", func(b *bed, dir string) {
 			require.NoError(b, os.Rename(dir, dir+".moved"))
 			require.NoError(b, os.Mkdir(dir, 0o755))
@@ -281,6 +366,20 @@ func TestReadOnlyTreesAreRestored(t *testing.T) {
 	}
 }
 
+func TestAReadOnlyTreeCanBeRemoved(t *testing.T) {
+	if asNobody(t) {
+		return
+	}
+	b := newBed(t, someFiles)
+	desk := b.tree("desk", b.base)
+	for _, d := range []string{"src/deep", "src", ".git/objects/pack", ".git/objects", "."} {
+		require.NoError(t, os.Chmod(filepath.Join(desk.Dir, d), 0o500))
+	}
+	require.NoError(t, os.Chmod(filepath.Join(desk.Dir, "src"), 0))
+	require.NoError(t, desk.Remove(ctx))
+	assert.NoDirExists(t, desk.Dir)
+}
+
 func TestSymlinksOutOfTheTreeAreFlagged(t *testing.T) {
 	b := newBed(t, someFiles)
 	desk := b.tree("desk", b.base)
@@ -314,17 +413,22 @@ func TestSubmodulesStayAsTheyAre(t *testing.T) {
 	require.NoError(t, os.Remove(sub))
 	git(t, b.dir, "clone", "-q", lib, sub)
 	git(t, sub, "config", "core.fsmonitor", "touch "+canary)
+	git(t, sub, "config", "filter.evil.clean", "touch "+canary+";cat")
+	write(t, sub+"/.git/info/attributes", "* filter=evil\n")
 	require.NoError(t, desk.Pristine(ctx))
-	write(t, sub+"/lib.txt", "changed")
+	write(t, sub+"/lib.txt", "LIB\n")
 	write(t, desk.Dir+"/a.txt", "changed")
 	assert.Equal(t, []string{"a.txt"}, paths(b.stage(desk, base).Files))
 	b.restore(desk, base, repo.RestoreOptions{})
 	assert.FileExists(t, sub+"/.git/HEAD", "what setup made stays")
-	git(t, sub, "-c", "core.fsmonitor=false", "commit", "-qam", "moved")
+	git(t, sub, "-c", "core.fsmonitor=false", "-c", "filter.evil.clean=cat", "commit", "-qam", "moved")
 	c, err := desk.Stage(ctx, base)
 	require.NoError(t, err)
 	assert.Equal(t, []repo.Unaddable{{Path: "vendor/lib", Why: "a submodule was added, removed or moved"}}, c.Violations)
 	assert.NoFileExists(t, canary)
+	write(t, sub+"/lib.txt", "lib\n")
+	_, _ = tryGit(sub, "status")
+	assert.FileExists(t, canary, "the canary sings")
 
 	// Removed, replaced, junk put in.
 	require.NoError(t, os.Remove(jdg.Dir+"/vendor/lib"))
@@ -341,6 +445,31 @@ func TestSubmodulesStayAsTheyAre(t *testing.T) {
 	b.restore(jdg, base, repo.RestoreOptions{})
 	assert.NoFileExists(t, jdg.Dir+"/vendor/lib/junk")
 	assert.DirExists(t, jdg.Dir+"/vendor/lib")
+}
+
+// `git submodule update` as setup: the files stay, and the tree's own git goes on working.
+func TestASubmoduleThatSetupUpdatesKeepsItsFiles(t *testing.T) {
+	user, _ := userRepo(t, someFiles)
+	lib, _ := userRepo(t, map[string]string{"lib.txt": "lib\n"})
+	git(t, user, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib, "vendor/lib")
+	git(t, user, "commit", "-qm", "submodule")
+	base := git(t, user, "rev-parse", "HEAD")
+	b := bedFor(t, user, base)
+	jdg := b.store.Tree(filepath.Join(b.dir, "judge"), filepath.Join(b.dir, "state", "judge"), "pawl/x")
+	_, err := jdg.Materialise(ctx, base)
+	require.NoError(t, err)
+	git(t, jdg.Dir, "-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init")
+	require.NoError(t, jdg.Pristine(ctx))
+	for _, o := range []repo.RestoreOptions{judge, {}} {
+		b.restore(jdg, base, o)
+		assert.Equal(t, "lib\n", read(t, jdg.Dir+"/vendor/lib/lib.txt"))
+		assert.Empty(t, git(t, jdg.Dir, "status", "--porcelain"))
+		assert.True(t, b.stage(jdg, base).Empty())
+	}
+	write(t, jdg.Dir+"/vendor/lib/lib.txt", "poison")
+	again, err := jdg.Restore(ctx, base, judge)
+	require.NoError(t, err)
+	assert.True(t, again)
 }
 
 // Files that were committed without the conversions that .gitattributes asks for.

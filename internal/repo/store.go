@@ -28,8 +28,9 @@ const storeConfig = `[core]
 
 // storeAttributes take precedence over every .gitattributes. An agent that writes "*.go -diff"
 // would otherwise turn its diff into "Binary files differ" for the person who approves it, and
-// its changed lines into none for the policy that counts them. Conversions (eol, encoding,
-// ident) stay as the tree has them: a desk is what a clone would be.
+// its changed lines into none for the policy that counts them. git 2.39 reads no .gitattributes
+// in a bare repository anyway; later ones do, from HEAD. Conversions (eol, encoding, ident) stay
+// as the tree has them: a desk is what a clone would be.
 const storeAttributes = "* !diff !merge\n"
 
 // OpenStore opens the store in dir and creates it where there is none. It may be called by

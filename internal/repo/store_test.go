@@ -3,10 +3,12 @@ package repo_test
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -171,7 +173,11 @@ func TestAddressesAreNeitherOptionsNorCommands(t *testing.T) {
 	canary := filepath.Join(b.dir, "canary")
 	write(t, filepath.Join(os.Getenv("HOME"), ".gitconfig"), "[protocol \"ext\"]\n\tallow = always\n")
 	t.Cleanup(func() { _ = os.Remove(filepath.Join(os.Getenv("HOME"), ".gitconfig")) })
-	for _, address := range []string{"--upload-pack=touch " + canary, "ext::touch " + canary, "", "a\x00b"} {
+	// A transport helper is a program by name.
+	write(t, b.dir+"/bin/git-remote-evil", "#!/bin/sh\ntouch "+canary+"\n")
+	require.NoError(t, os.Chmod(b.dir+"/bin/git-remote-evil", 0o755))
+	t.Setenv("PATH", b.dir+"/bin:"+os.Getenv("PATH"))
+	for _, address := range []string{"evil::x", "evil://x", "--upload-pack=touch " + canary, "ext::touch " + canary, "", "a\x00b"} {
 		_, err := b.store.Fetch(ctx, address, "main")
 		assert.Error(t, err, address)
 		assert.Error(t, b.store.Push(ctx, address, b.branch), address)
@@ -189,7 +195,10 @@ func TestAddressesAreNeitherOptionsNorCommands(t *testing.T) {
 func TestPushAddsTheLoopsRefsAndNothingElse(t *testing.T) {
 	b := newBed(t, someFiles)
 	git(t, b.user, "config", "receive.autogc", "true")
-	git(t, b.user, "config", "gc.auto", "1")
+	git(t, b.user, "config", "receive.unpackLimit", "1")
+	git(t, b.user, "config", "gc.autoPackLimit", "1")
+	git(t, b.user, "config", "gc.autoDetach", "false")
+	git(t, b.user, "repack", "-q")
 	desk := b.tree("desk", b.base)
 	write(t, desk.Dir+"/a.txt", "better\n")
 	head := b.commit(desk, b.base)
@@ -269,4 +278,44 @@ func TestACancelledCallSaysSo(t *testing.T) {
 	require.ErrorIs(t, err, done.Err())
 	_, err = b.store.Files(done, b.base)
 	require.ErrorIs(t, err, done.Err())
+}
+
+// A fetch that hangs takes what it started with it.
+func TestACancelledFetchLeavesNoProcess(t *testing.T) {
+	b := newBed(t, someFiles)
+	pidFile := filepath.Join(b.dir, "pid")
+	ssh := filepath.Join(b.dir, "ssh")
+	write(t, ssh, "#!/bin/sh\ntrap '' TERM\necho $$ >"+pidFile+".new\nmv "+pidFile+".new "+pidFile+"\nwhile :; do sleep 0.05; done\n")
+	require.NoError(t, os.Chmod(ssh, 0o755))
+	t.Setenv("GIT_SSH_COMMAND", ssh)
+	hanging, cancel := contextWithCancel()
+	done := make(chan error, 1)
+	go func() {
+		_, err := b.store.Fetch(hanging, "ssh://nowhere.invalid/x", "main")
+		done <- err
+	}()
+	require.Eventually(t, func() bool { _, err := os.Stat(pidFile); return err == nil }, time.Minute, time.Millisecond)
+	cancel()
+	err := <-done
+	require.ErrorIs(t, err, hanging.Err())
+	pid, err := strconv.Atoi(strings.TrimSpace(read(t, pidFile)))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, time.Minute, time.Millisecond)
+	_, err = b.store.Fetch(ctx, b.user, "main")
+	require.NoError(t, err, "no lock is left")
+}
+
+func TestVersion(t *testing.T) {
+	v, err := repo.Version(ctx)
+	require.NoError(t, err)
+	assert.Regexp(t, `^\d+\.\d+`, v)
+	git := filepath.Join(t.TempDir(), "git")
+	write(t, git, "#!/bin/sh\necho git version 2.20.1\n")
+	require.NoError(t, os.Chmod(git, 0o755))
+	t.Setenv("PATH", filepath.Dir(git)+":"+os.Getenv("PATH"))
+	_, err = repo.Version(ctx)
+	require.ErrorContains(t, err, "too old")
+	t.Setenv("PATH", t.TempDir())
+	_, err = repo.Version(ctx)
+	require.ErrorContains(t, err, "install")
 }

@@ -90,7 +90,7 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 		default:
 			// It may be this very entry, appended by an attempt that died before it could say so, or
 			// even before it moved the branch: fast-import moves refs in an order of its own.
-			would, err := s.dryRun(ctx, code, e, lock)
+			would, err := s.dryRun(ctx, e, lock)
 			if err != nil {
 				return TxResult{}, err
 			}
@@ -115,7 +115,7 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 	if code != nil {
 		s.commits.put(code.info())
 	}
-	s.foldPacks(ctx)
+	s.foldPacks(ctx, lock)
 	return r, nil
 }
 
@@ -129,35 +129,31 @@ func (s *Store) refForCAS(ctx context.Context, ref, want string) (string, error)
 	return have, err
 }
 
-// dryRun writes a transaction's objects without moving a ref and returns the entry's ID, "" if
-// its predecessor is not there.
-func (s *Store) dryRun(ctx context.Context, code *commitObject, e Entry, lock *os.File) (string, error) {
-	if e.Prev != "" {
-		// A chain that was cut may have lost the predecessor itself.
-		switch _, err := s.readCommit(ctx, e.Prev); {
+// dryRun writes an entry's objects without moving its ref and returns its ID, "" if what it
+// stands on is not there: then it cannot have been appended.
+func (s *Store) dryRun(ctx context.Context, e Entry, lock *os.File) (string, error) {
+	for _, c := range []string{e.Prev, e.Code} {
+		if c == "" {
+			continue
+		}
+		switch _, err := s.readCommit(ctx, c); { // not from memory: a chain that was cut may have lost it
 		case errors.Is(err, ErrNotFound):
 			return "", nil
 		case err != nil:
 			return "", err
 		}
 	}
-	const scratch = "refs/pawl-scratch/"
+	e.Ref = "refs/pawl-scratch/entry"
 	var script importScript
-	if code != nil {
-		script.commit(scratch+"code", *code)
-	}
-	e.Ref = scratch + "entry"
 	script.entry(e)
-	// Only fast-import itself ever sees these refs: they are gone before refs are written.
-	for _, ref := range script.refs {
-		fmt.Fprintf(&script.b, "reset %s\nfrom %s\n\n", ref, strings.Repeat("0", hashLen))
-	}
+	// Only fast-import itself ever sees this ref: it is gone before refs are written.
+	fmt.Fprintf(&script.b, "reset %s\nfrom %s\n\n", e.Ref, strings.Repeat("0", hashLen))
 	script.refs = nil
 	ids, err := s.importScript(ctx, &script, lock)
 	if err != nil {
 		return "", err
 	}
-	return ids[len(ids)-1], nil
+	return ids[0], nil
 }
 
 // importScript is the input of one git fast-import.

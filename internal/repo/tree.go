@@ -20,10 +20,12 @@ import (
 // refs and HEAD are neither executed nor believed. See gitdir.go for how it is kept presentable.
 //
 // Nothing else may run in the tree while one of these methods does: the caller ends what the
-// agent left behind first. The methods themselves may be called concurrently.
+// agent left behind first. A Tree is not for concurrent use, but several of the same directory,
+// also in different processes, wait for each other.
 type Tree struct {
 	Dir    string // absolute
 	Branch string // what the tree's own .git shows as checked out, e.g. pawl/<loop>
+	Why    string // why the last Restore or Materialise made the tree anew, for people
 
 	store *Store
 	state string // the folder of index, state.json and pristine; never inside Dir
@@ -40,12 +42,10 @@ func (s *Store) Tree(dir, stateDir, branch string) *Tree {
 type treeState struct {
 	// Dev and Ino are the directory's: one that was replaced is not ours.
 	Dev, Ino uint64
-	// Finished: Pristine was called, so setup had run.
-	Finished bool
-	// IndexTree is the tree that the index is as long as the index file is IndexIs; "" unknown.
-	IndexTree string
-	IndexIs   stamp
-	Git       gitDir
+	// The index is IndexCommit's tree, or IndexTree, as long as the index file is IndexIs.
+	IndexCommit, IndexTree string
+	IndexIs                stamp
+	Git                    gitDir
 }
 
 func (t *Tree) indexPath() string { return filepath.Join(t.state, "index") }
