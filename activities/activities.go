@@ -35,6 +35,7 @@ type Activities struct {
 	// Attributes says whether the namespace knows pawl's search attributes.
 	Attributes bool
 
+	background  sync.WaitGroup
 	registering sync.Mutex // held while a loop is given its name on this host
 
 	mu     sync.Mutex
@@ -78,6 +79,7 @@ func (a *Activities) Stop() {
 	for _, p := range places {
 		p.rest()
 	}
+	a.background.Wait()
 }
 
 // place is a loop's handles on this host. They are a cache of what the workspace record says.
@@ -88,8 +90,11 @@ type place struct {
 	desk   *repo.Tree
 	judge  *repo.Tree
 
+	pushing sync.Mutex // one push at a time
+
 	mu         sync.Mutex
 	supervisor *proc.Supervisor
+	refused    string // why the last push was refused, until it is told
 	deskAt     string // the commit that the desk is known to be at, "" for unknown
 }
 

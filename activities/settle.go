@@ -64,8 +64,16 @@ func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Settled, er
 		return act.Settled{}, err
 	}
 	crash.At("settle.appended")
-	if in.Push {
-		out.PushRefused, err = a.push(ctx, p)
+	switch {
+	case in.Push && in.Idle: // somebody is about to look
+		if out.PushRefused, err = a.push(ctx, p); err != nil {
+			return act.Settled{}, err
+		}
+	case in.Push:
+		a.pushSoon(p)
+	}
+	if out.PushRefused == "" {
+		out.PushRefused = p.takeRefusal()
 	}
 	if in.Idle {
 		p.rest()
@@ -117,7 +125,7 @@ func (a *Activities) Close(ctx context.Context, in act.Close) (act.Settled, erro
 	out.Proposal = proposal
 	crash.At("close.appended")
 	if out.PushRefused, err = a.push(ctx, p); err != nil {
-		out.PushRefused = err.Error() // a repository that has gone away must not keep a loop from ending
+		return act.Settled{}, err
 	}
 	crash.At("close.pushed")
 	if err := a.vacate(ctx, p); err != nil {
@@ -183,18 +191,43 @@ func (a *Activities) rebind(p *place) error {
 	return nil
 }
 
-// push brings branch and ledger to the user's repository. A refusal is no error: it is told
-// and tried again with the next push.
+// push brings branch and ledger to the user's repository, after a push that may be under way. A
+// refusal, or a repository that has gone away, is no error: it is told and tried again with the
+// next push. An error means that this attempt is to end.
 func (a *Activities) push(ctx context.Context, p *place) (refused string, err error) {
+	p.pushing.Lock()
+	defer p.pushing.Unlock()
 	err = p.store.Push(ctx, p.Repo, p.Branch+":"+p.Branch, p.Ledger+":"+p.Ledger)
 	var no *repo.Refused
-	if errors.As(err, &no) {
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case errors.As(err, &no):
 		return fmt.Sprintf("%s was refused by %s: %s", no.Ref, p.Repo, no.Reason), nil
-	}
-	if err != nil {
+	case err != nil:
 		return fmt.Sprintf("%s can't be pushed to: %v", p.Repo, err), nil
 	}
 	return "", nil
+}
+
+// pushSoon pushes while the loop goes on: a push costs what three other activities do. What is
+// lost with a crash the next push brings.
+func (a *Activities) pushSoon(p *place) {
+	a.background.Go(func() {
+		refused, _ := a.push(context.Background(), p) // it is not to end
+		p.mu.Lock()
+		p.refused = refused
+		p.mu.Unlock()
+	})
+}
+
+// takeRefusal returns why the last push was refused, once.
+func (p *place) takeRefusal() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	why := p.refused
+	p.refused = ""
+	return why
 }
 
 // vacate gives up the trees of a loop that is over. Logs, store and ledger stay.

@@ -64,15 +64,17 @@ func (t Temporal) At(address string) Temporal {
 		return t
 	}
 	t.Address = address
-	t.options = client.Options{ConnectionOptions: client.ConnectionOptions{DialOptions: []grpc.DialOption{
-		// It is on this machine: a proxy has no part in it, and when another process takes it over
-		// waiting seconds to try again is waiting for nothing.
-		grpc.WithNoProxy(),
-		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.5, MaxDelay: 500 * time.Millisecond},
-			MinConnectTimeout: time.Second,
-		}),
-	}}}
+	t.options = client.Options{ConnectionOptions: client.ConnectionOptions{
+		GrpcCompression: &client.GrpcCompressionNone{}, // it never leaves this machine
+		DialOptions: []grpc.DialOption{
+			// It is on this machine: a proxy has no part in it, and when another process takes it over
+			// waiting seconds to try again is waiting for nothing.
+			grpc.WithNoProxy(),
+			grpc.WithConnectParams(grpc.ConnectParams{
+				Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.5, MaxDelay: 500 * time.Millisecond},
+				MinConnectTimeout: time.Second,
+			}),
+		}}}
 	return t
 }
 
