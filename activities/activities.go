@@ -31,6 +31,7 @@ import (
 type Activities struct {
 	Home      home.Home
 	Host      string // this host's id
+	Queue     string // where the work on this host's trees is taken from
 	Namespace string
 	// Attributes says whether the namespace knows pawl's search attributes.
 	Attributes bool
@@ -44,9 +45,9 @@ type Activities struct {
 }
 
 // New returns the activities of the host.
-func New(h home.Home, host, namespace string, attributes bool) *Activities {
+func New(h home.Home, host, queue, namespace string, attributes bool) *Activities {
 	return &Activities{
-		Home: h, Host: host, Namespace: namespace, Attributes: attributes,
+		Home: h, Host: host, Queue: queue, Namespace: namespace, Attributes: attributes,
 		places: map[string]*place{}, steps: map[string]*running{},
 	}
 }
@@ -91,11 +92,16 @@ type place struct {
 	judge  *repo.Tree
 
 	pushing sync.Mutex // one push at a time
+	desking sync.Mutex // held while the desk is being restored
+	judging sync.Mutex // held while the judge is
 
 	mu         sync.Mutex
 	supervisor *proc.Supervisor
-	refused    string // why the last push was refused, until it is told
-	deskAt     string // the commit that the desk is known to be at, "" for unknown
+	refused    string    // why the last push was refused, until it is told
+	same       [2]string // two commits with one tree: a revert, and what it went back to
+	deskAt     string    // the commit that the desk is known to be at, "" for unknown
+	judgeAt    string    // the same of the judge
+	turn       int       // counts what has run in the trees
 }
 
 // place returns the handles of the loop named ref.

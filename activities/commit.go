@@ -70,8 +70,9 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 		},
 	})
 	if err != nil {
-		return act.Committed{}, fmt.Errorf("committing the change: %w", err)
+		return act.Committed{}, p.fenced(err, "committing the change")
 	}
+	a.restoreAhead(p, out.Commit, a.restoreJudge)
 	crash.At("commit.after")
 	return out, nil
 }

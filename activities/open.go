@@ -113,7 +113,7 @@ func (a *Activities) takeUp(ctx context.Context, in act.Open) (act.Opened, error
 
 func (a *Activities) opened(p *place, base string) act.Opened {
 	return act.Opened{
-		Ref: p.Ref, Queue: act.HostQueue(a.Host), Host: a.Host, Repo: p.Repo, Branch: branchName(p.Record), Base: base,
+		Ref: p.Ref, Queue: a.Queue, Host: a.Host, Repo: p.Repo, Branch: branchName(p.Record), Base: base,
 		Desk: p.desk.Dir, Attributes: a.Attributes, Stop: p.loopStop(),
 	}
 }
@@ -218,7 +218,7 @@ func precondition(err error) error {
 // materialise brings a tree to commit. Where it is new, or had to be made anew, the setup command
 // runs in it, and tracked files that it touched are brought back.
 func (a *Activities) materialise(ctx context.Context, p *place, t *repo.Tree, commit string, judge bool) error {
-	options := repo.RestoreOptions{Judge: judge, Keep: p.Keep}
+	options := repo.RestoreOptions{Judge: judge, Keep: p.Keep, Like: p.like(commit)}
 	recreated, err := t.Restore(ctx, commit, options)
 	if err != nil {
 		return fmt.Errorf("bringing %s to %s: %w", t.Dir, commit, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -53,7 +54,7 @@ func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Settled, er
 	tx := repo.Tx{}
 	at := timeOf(in.Events)
 	if in.Revert != "" {
-		p.setDesk("")
+		p.leaveDesk()
 		tx.Revert = &repo.RevertInput{
 			Commit: in.Revert, Branch: p.Branch, Author: p.author(), Time: at,
 			Trailers: []repo.Trailer{{Key: "Pawl-Loop", Value: p.Loop}},
@@ -62,6 +63,10 @@ func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Settled, er
 	out, err := a.append(ctx, p, in.Entry, tx, "")
 	if err != nil {
 		return act.Settled{}, err
+	}
+	if in.Revert != "" {
+		p.alike(out.Head, in.Parent)
+		a.restoreAhead(p, out.Head, a.restoreDesk)
 	}
 	crash.At("settle.appended")
 	switch {
@@ -168,17 +173,23 @@ func (a *Activities) append(ctx context.Context, p *place, in act.Entry, tx repo
 		}, nil
 	}
 	done, err := p.store.Transact(ctx, tx)
-	var fenced *repo.Fenced
-	if errors.As(err, &fenced) {
-		return act.Settled{}, refuse(fault.New(fault.LedgerAhead, "the ledger or the branch of %s is not where this run left it (%s is %s, expected %s)",
-			p.Loop, fenced.Ref, orNone(fenced.Have), orNone(fenced.Want)))
-	}
 	if err != nil {
-		return act.Settled{}, fmt.Errorf("appending to the ledger: %w", err)
+		return act.Settled{}, p.fenced(err, "appending to the ledger")
 	}
 	p.ledger.Appended(done.Entry, page)
 	out.Ledger = done.Entry
 	return out, nil
+}
+
+// fenced says what an error that came of moving the loop's refs means: one that stands elsewhere
+// was moved by another run, and trying again can't help.
+func (p *place) fenced(err error, doing string) error {
+	var elsewhere *repo.Fenced
+	if !errors.As(err, &elsewhere) {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return refuse(fault.New(fault.LedgerAhead, "the ledger or the branch of %s is not where this run left it (%s is %s, expected %s)",
+		p.Loop, elsewhere.Ref, orNone(elsewhere.Have), orNone(elsewhere.Want)))
 }
 
 // rebind gives the ledger the contract that Open worked out, also where a crash came between.
@@ -247,36 +258,94 @@ func (a *Activities) vacate(ctx context.Context, p *place) error {
 
 // park gives up the trees: they are a cache, made again when something is to run in them.
 func (p *place) park(ctx context.Context) error {
-	p.setDesk("")
+	p.leaveJudge()
 	if err := p.judge.Remove(ctx); err != nil {
 		return err
 	}
 	crash.At("tree.removing")
+	p.leaveDesk()
 	return p.desk.Remove(ctx)
 }
 
 // restoreDesk brings the desk to head, once: later calls find it there until something runs.
 func (a *Activities) restoreDesk(ctx context.Context, p *place, head string) error {
-	if p.deskIs(head) {
+	p.desking.Lock()
+	defer p.desking.Unlock()
+	return a.restore(ctx, p, p.desk, &p.deskAt, head)
+}
+
+// restoreJudge brings the judge to head in the same way.
+func (a *Activities) restoreJudge(ctx context.Context, p *place, head string) error {
+	p.judging.Lock()
+	defer p.judging.Unlock()
+	return a.restore(ctx, p, p.judge, &p.judgeAt, head)
+}
+
+func (a *Activities) restore(ctx context.Context, p *place, t *repo.Tree, at *string, head string) error {
+	p.mu.Lock()
+	turn, ahead := ctx.Value(aheadOf{}).(int)
+	over := ahead && turn != p.turn
+	there := *at == head && head != ""
+	p.mu.Unlock()
+	if over || there {
 		return nil
 	}
-	if err := a.materialise(ctx, p, p.desk, head, false); err != nil {
+	if err := a.materialise(ctx, p, t, head, t == p.judge); err != nil {
 		return err
 	}
-	p.setDesk(head)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*at = head
 	return nil
 }
 
-func (p *place) deskIs(head string) bool {
+// aheadOf is the turn in which a restore was asked for that nobody waits for yet.
+type aheadOf struct{}
+
+// restoreAhead restores a tree for the step that is to come, while the workflow is being told of
+// what was. Where it fails the step does it itself; where the step, or a parking of the trees, has
+// come first, nothing is done.
+func (a *Activities) restoreAhead(p *place, head string, restore func(context.Context, *place, string) error) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.deskAt == head && head != ""
+	ctx := context.WithValue(context.Background(), aheadOf{}, p.turn)
+	p.mu.Unlock()
+	a.background.Go(func() { _ = restore(ctx, p, head) })
 }
 
-func (p *place) setDesk(head string) {
+// leaveDesk notes that something is about to run on the desk.
+func (p *place) leaveDesk() { p.leave(&p.desking, &p.deskAt) }
+
+// leaveJudge notes that something is about to run in the judge.
+func (p *place) leaveJudge() { p.leave(&p.judging, &p.judgeAt) }
+
+// leave waits for a restore that is under way, and lets none begin that was asked for before.
+func (p *place) leave(busy *sync.Mutex, at *string) {
+	busy.Lock()
+	defer busy.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.deskAt = head
+	*at = ""
+	p.turn++
+}
+
+// alike notes that the commit has the tree of another, which it was reverted to.
+func (p *place) alike(commit, other string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.same[0] == other {
+		other = p.same[1]
+	}
+	p.same = [2]string{commit, other}
+}
+
+// like returns a commit that is known to have the tree of this one, "" where none is.
+func (p *place) like(commit string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.same[0] == commit {
+		return p.same[1]
+	}
+	return ""
 }
 
 // loopStop says where a loop-stop file asks the loop to end, "" where there is none.

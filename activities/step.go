@@ -212,19 +212,17 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step) (act.Steppe
 	return out, nil
 }
 
-// prepare brings the step's tree to where the step starts from.
+// prepare brings the step's tree to where the step starts from. From then on it is the step's.
 func (a *Activities) prepare(ctx context.Context, p *place, in act.Step) error {
 	switch {
 	case in.AsIs:
 		return nil
 	case in.Tree == act.Judge:
-		return a.materialise(ctx, p, p.judge, in.Head, true)
+		defer p.leaveJudge()
+		return a.restoreJudge(ctx, p, in.Head)
 	}
-	if err := a.restoreDesk(ctx, p, in.Head); err != nil {
-		return err
-	}
-	p.setDesk("") // from here on it is the agent's
-	return nil
+	defer p.leaveDesk()
+	return a.restoreDesk(ctx, p, in.Head)
 }
 
 // maxOutput bounds what is read of an output; the supervisor keeps no more than that anyway.

@@ -38,6 +38,7 @@ const (
 // start schedules an activity where it belongs: Open on the shared queue, unless the spec names
 // a host, everything else on the loop's host.
 func (r *run) start(ctx workflow.Context, name, summary string, input any) workflow.Future {
+	r.show(ctx) // people look while something runs or waits, not in between
 	o := workflow.ActivityOptions{
 		TaskQueue: r.opened.Queue, StartToCloseTimeout: bookkeeping, HeartbeatTimeout: heartbeat,
 		RetryPolicy: retries, WaitForCancellation: true, Summary: summary,

@@ -108,6 +108,7 @@ func (r *run) accept(ctx workflow.Context, reply govern.Reply) {
 	for _, e := range reply.Events {
 		r.emit(ctx, e)
 	}
+	r.show(ctx)
 }
 
 // The bound on refused messages that wait to be recorded: a flood must not fill the ledger.

@@ -106,7 +106,6 @@ func (r *run) emit(ctx workflow.Context, e loop.Event) {
 	e = r.number(ctx, e, r.state.Seq+1)
 	r.apply(e)
 	r.pending = append(r.pending, e)
-	r.show(ctx)
 }
 
 func (r *run) number(ctx workflow.Context, e loop.Event, seq int64) loop.Event {
@@ -301,6 +300,7 @@ func (r *run) finish(ctx workflow.Context, err error) (*loop.Result, error) {
 		return nil, err
 	}
 	r.publish(ctx)
+	r.show(ctx)
 	result := r.result()
 	if end.Status == loop.Failed {
 		return nil, failure(end, result)

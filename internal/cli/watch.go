@@ -12,8 +12,12 @@ import (
 	"pawl/internal/loop"
 )
 
-// followEvery is how often a loop that is being followed is asked for news.
-const followEvery = 200 * time.Millisecond
+// followEvery is how often a loop that is being followed is asked for news: often where somebody
+// watches it move, less often where lines are written to a file, since asking is work too.
+const (
+	followEvery   = 200 * time.Millisecond
+	followLogging = 500 * time.Millisecond
+)
 
 // update is news of a loop, or that nobody answers for it.
 type update struct {
@@ -26,6 +30,10 @@ type update struct {
 // where there are new ones, so that waiting costs next to nothing.
 func (s *session) watch(ctx context.Context, id string) <-chan update {
 	out := make(chan update)
+	every := followLogging
+	if s.app.screen.Moves() {
+		every = followEvery
+	}
 	go func() {
 		known := int64(-1)
 		for {
@@ -41,7 +49,7 @@ func (s *session) watch(ctx context.Context, id string) <-chan update {
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(followEvery):
+			case <-time.After(every):
 			}
 		}
 	}()

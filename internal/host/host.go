@@ -84,7 +84,13 @@ func RunWorker(ctx context.Context, o Options) error {
 	if err := whenItAnswers(ctx, func() error { return answers(ctx, o) }); err != nil {
 		return err
 	}
-	a := activities.New(o.Home, id, o.Namespace, attributes(ctx, o))
+	// The host's own engine has no other host: there the work on trees is done from the shared
+	// queue, where a workflow task brings its activity along and saves the way through a second one.
+	queue := act.HostQueue(id)
+	if o.Embedded {
+		queue = act.TaskQueue
+	}
+	a := activities.New(o.Home, id, queue, o.Namespace, attributes(ctx, o))
 	if err := whenItAnswers(ctx, func() error { return recoverLoops(ctx, o, id, a) }); err != nil {
 		return err
 	}
@@ -95,7 +101,11 @@ func RunWorker(ctx context.Context, o Options) error {
 	}
 	shared := worker.New(o.Client, act.TaskQueue, common)
 	Register(shared)
-	a.RegisterShared(shared)
+	if o.Embedded {
+		a.RegisterHost(shared)
+	} else {
+		a.RegisterShared(shared)
+	}
 	local := common
 	local.DisableWorkflowWorker = true
 	host := worker.New(o.Client, act.HostQueue(id), local)

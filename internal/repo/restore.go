@@ -19,6 +19,9 @@ type RestoreOptions struct {
 	// Keep are doublestar globs of untracked files, or folders with all that is in them, that may
 	// stay in a judge and may change there (judge.keep): caches.
 	Keep []string
+	// Like is a commit with the very tree of the one that is restored, as the parent of what was
+	// reverted is: where the tree's own .git shows it already, it may go on showing it.
+	Like string
 	// Sealed are files that stand as the contract has them, whatever the commit says.
 	Sealed []TreeEntry
 }
@@ -135,9 +138,12 @@ func (t *Tree) restore(ctx context.Context, commit string, lock *os.File, o Rest
 	exact := atCommit && unchanged == len(before.entries)
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return t.checkout(gctx, &st, commit, exact, lock, o) })
-	git := st.Git
+	git, shown := st.Git, commit
+	if o.Like != "" && git.Shown == o.Like {
+		shown = o.Like
+	}
 	g.Go(func() (err error) {
-		git, err = t.givePack(gctx, root, git, commit, lock)
+		git, err = t.givePack(gctx, root, git, shown, lock)
 		return err
 	})
 	if err := g.Wait(); err != nil {
@@ -148,7 +154,7 @@ func (t *Tree) restore(ctx context.Context, commit string, lock *os.File, o Rest
 			return err
 		}
 	}
-	return t.show(&st, git, commit)
+	return t.show(&st, git, shown)
 }
 
 // indexIsAt reports whether the index is known to be commit's tree. Where files match it besides,
