@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -211,6 +212,10 @@ func precondition(err error) error {
 	var pre *repo.Precondition
 	if errors.As(err, &pre) {
 		return refuse(fault.New(fault.PreconditionFailed, "%s", pre.What).Advise(pre.Do))
+	}
+	if errors.Is(err, exec.ErrNotFound) {
+		return refuse(fault.New(fault.PreconditionFailed, "the worker on this host finds no git on its PATH").
+			Advise("Install git, or start the worker (`pawl up`) with a PATH that has it."))
 	}
 	return err
 }

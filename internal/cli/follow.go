@@ -30,6 +30,7 @@ type follower struct {
 	phaseSince time.Time
 	course     ui.Course
 	unpushed   string    // why the last push was refused
+	trouble    string    // what was told last of what fails
 	quietSince time.Time // since when nobody answers for the loop, zero while somebody does
 
 	gate     *loop.Gate // the one that was shown last and is open
@@ -85,6 +86,13 @@ func (a *app) follow(parent context.Context, s *session, w *localWorker, run cli
 
 // update takes news in: shows what is of note, and turns to a gate that opened.
 func (f *follower) update(ctx context.Context, u update) error {
+	if u.trouble != "" {
+		if u.trouble != f.trouble {
+			f.say("%s (see %s)", ui.Clean(u.trouble), f.s.logPath())
+		}
+		f.trouble = u.trouble
+		return nil
+	}
 	f.show(u.events)
 	if u.err != nil {
 		if f.quietSince.IsZero() {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -151,8 +152,11 @@ func loopID(sp spec.Spec, asked string) (string, error) {
 	random := make([]byte, 2)
 	rand.Read(random)
 	folder := strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		switch {
+		case r < ' ' || r == 0x7f:
 			return -1
+		case r > unicode.MaxASCII:
+			return '-'
 		}
 		return r
 	}, strings.ToValidUTF8(filepath.Base(sp.Repo.Path), ""))

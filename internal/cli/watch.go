@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -24,6 +25,8 @@ type update struct {
 	state  loop.State
 	events []loop.Event
 	err    error
+
+	trouble string // what fails and is tried again, where that is all there is to say
 }
 
 // watch asks a loop for news until ctx ends. It asks for the events first and for the state only
@@ -35,9 +38,14 @@ func (s *session) watch(ctx context.Context, id string) <-chan update {
 		every = followEvery
 	}
 	go func() {
-		known := int64(-1)
+		known, quiet := int64(-1), 0
 		for {
 			u, seq := s.news(ctx, id, known)
+			if quiet++; u != nil {
+				quiet = 0
+			} else if quiet%troubleEvery == 0 {
+				u = s.trouble(ctx, id)
+			}
 			if u != nil {
 				select {
 				case out <- *u:
@@ -54,6 +62,26 @@ func (s *session) watch(ctx context.Context, id string) <-chan update {
 		}
 	}()
 	return out
+}
+
+// troubleEvery is after how many times without news a loop's silence is looked into.
+const troubleEvery = 10
+
+// trouble says what fails and is tried again, nil for nothing. The loop itself doesn't know: its
+// activities are retried by the service, and a disk that is full has to be somebody's business.
+func (s *session) trouble(ctx context.Context, id string) *update {
+	d, err := s.client.DescribeWorkflowExecution(ctx, id, "")
+	if err != nil {
+		return nil
+	}
+	for _, a := range d.GetPendingActivities() {
+		f := a.GetLastFailure()
+		if f == nil || f.GetApplicationFailureInfo().GetCategory() == enumspb.APPLICATION_ERROR_CATEGORY_BENIGN {
+			continue
+		}
+		return &update{trouble: a.GetActivityType().GetName() + " fails and is tried again: " + f.GetMessage()}
+	}
+	return nil
 }
 
 // news returns what happened after the event known, nil for nothing, and the last event's number.

@@ -176,10 +176,10 @@ func TestProblemNamesFileAndLine(t *testing.T) {
 }
 
 func TestLoopIDs(t *testing.T) {
-	for _, id := range []string{"a", "my-loop", "my loop", "nightly-2026-03-27T02:00:00Z", "größe", "a/b", strings.Repeat("x", 200)} {
+	for _, id := range []string{"a", "my-loop", "my loop", "nightly-2026-03-27T02:00:00Z", "a/b", strings.Repeat("x", 200)} {
 		assert.NoError(t, spec.ValidID(id), id)
 	}
-	for _, id := range []string{"", " ", "-x", " x", "x ", "a\nb", "a\x00b", "a\u202eb", "\xff", strings.Repeat("x", 201)} {
+	for _, id := range []string{"", " ", "-x", " x", "x ", "a\nb", "a\x00b", "a\u202eb", "größe", "\xff", strings.Repeat("x", 201)} {
 		assert.Error(t, spec.ValidID(id), "%q", id)
 	}
 }

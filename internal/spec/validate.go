@@ -207,6 +207,11 @@ func ValidID(id string) error {
 	if what := unprintable(id); what != "" {
 		return fmt.Errorf("%s", what)
 	}
+	for _, r := range id {
+		if r > unicode.MaxASCII { // Temporal's client sends the ID in a header, where no other character may be
+			return fmt.Errorf("contains the character %c, and Temporal takes only ASCII there", r)
+		}
+	}
 	return nil
 }
 

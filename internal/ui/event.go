@@ -125,6 +125,13 @@ func judged(e loop.Event) (text, color string, ofNote bool) {
 	if j == nil {
 		return "judged by " + Clean(e.Step), "", false
 	}
+	if e.Step == "policy" { // its violations say more than its name
+		text, color = "not allowed", yellow
+		if j.Blocked {
+			text, color = "blocked", red
+		}
+		return text + note(strings.Join(j.Violations, "; ")), color, true
+	}
 	verdict := "passed"
 	if !j.Passed {
 		verdict, color = "failed", yellow

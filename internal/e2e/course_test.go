@@ -1,0 +1,246 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/ledger"
+	"pawl/internal/loop"
+)
+
+// course is an agent that walks every way through an iteration, and walks it the same each time.
+const course = `
+echo "$PAWL_ITERATION.$PAWL_ATTEMPT" >> "$E2E/calls"
+n() { echo "$1" > work/n; }
+case $PAWL_ITERATION.$PAWL_ATTEMPT in
+1.*) n 11; echo "raise n to 11" ;;
+2.*) n 5; echo "lower n" ;;
+3.1) n 12; echo bad > work/guard; echo "raise n without care" ;;
+3.*) n 12; echo "raise n with care" ;;
+4.*) n 3$PAWL_ATTEMPT; echo bad > work/guard; echo "break the guard" ;;
+5.*) n boom; echo "break the measure" ;;
+6.*) echo steep > README.md; echo "leave the scope" ;;
+7.*) echo "look around" ;;
+8.1) n 13; echo "raise n and look around" ;;
+8.*) n 13; echo "raise n to 13" ;;
+9.*) n 99; echo "give up half way"; exit 1 ;;
+10.1) n 14; echo bad > work/syntax; echo "raise n badly" ;;
+10.*) n 14; echo "raise n well" ;;
+esac
+`
+
+// shortCourse is as much of it as it takes to pass every point at which something can be cut off:
+// a rework, a keep, a discard.
+const shortCourse = `
+echo "$PAWL_ITERATION.$PAWL_ATTEMPT" >> "$E2E/calls"
+n() { echo "$1" > work/n; }
+case $PAWL_ITERATION.$PAWL_ATTEMPT in
+1.1) n 11; echo bad > work/guard; echo "raise n without care" ;;
+1.*) n 11; echo "raise n with care" ;;
+2.*) n 5; echo "lower n" ;;
+esac
+`
+
+var shortRows = []string{
+	"0 10 0 yes: baseline",
+	"1 11 +1 yes: raise n with care",
+	"2 5 -6 no: lower n",
+}
+
+// courseSpec is the loop of the whole course, shortSpec that of the short one.
+func (w *world) courseSpec() json.RawMessage {
+	return w.spec(map[string]any{"check": map[string]any{"command": "sh check.sh"}, "limits": map[string]any{"iterations": 10}})
+}
+
+func (w *world) shortSpec() json.RawMessage {
+	return w.spec(map[string]any{"limits": map[string]any{"iterations": 2}})
+}
+
+// courseRows is what must come of it.
+var courseRows = []string{
+	"0 10 0 yes: baseline",
+	"1 11 +1 yes: raise n to 11",
+	"2 5 -6 no: lower n",
+	"3 12 +1 yes: raise n with care",
+	"4 12 0 no guard-fail: break the guard",
+	"5 12 0 no error:verify-crash: break the measure",
+	"6 12 0 no policy:scope: leave the scope",
+	"7 12 0 no no-change: look around",
+	"8 13 +1 yes: raise n to 13",
+	"9 13 0 no error:agent: give up half way",
+	"10 14 +1 yes: raise n well",
+}
+
+// outcome is everything about a loop that has ended by which it could be told from another run
+// of the same loop: nothing in it depends on when or how fast things happened.
+type outcome struct {
+	Rows    []string // loop-results.tsv without the time
+	Commits []string // of the branch: subject and tree
+	Events  []string // of the ledger: type and what it is about
+	Result  string   // the workflow's
+}
+
+// outcome takes it up and holds the loop to what must be so however it went.
+func (w *world) outcome(result loop.Result) outcome {
+	w.t.Helper()
+	ctx := w.t.Context()
+	store, l, head := w.openLedger()
+	record := w.record()
+	events, err := l.Events(ctx, head)
+	require.NoError(w.t, err)
+	page, err := l.Read(ctx, head)
+	require.NoError(w.t, err)
+	o := outcome{Rows: rows(events), Events: described(events)}
+	require.Equal(w.t, results(events), lines(page.Results), "the results file must be made of the events")
+	o.Commits = w.git("log", "--reverse", "--format=%s %T", w.base+"..refs/heads/pawl/"+record.Ref)
+	o.Result = fmt.Sprintf("%s %s iterations %d, kept %d, discarded %d, best %v, tools %d", result.ExitStatus, result.ErrorCode,
+		result.Iterations, result.KeptCount, result.Discarded, result.Best, result.Usage.ToolCalls)
+
+	w.requireFold(ctx, l, head, events)
+	require.NoError(w.t, replay(w.history("")), "the workflow's history must replay")
+	for _, ref := range []string{record.Branch, record.Ledger} {
+		have, err := store.Ref(ctx, ref)
+		require.NoError(w.t, err)
+		require.Equal(w.t, []string{have}, w.git("rev-parse", ref), "%s must be pushed", ref)
+	}
+	require.Equal(w.t, w.before, w.untouchable(), "the user's repository")
+	w.requireNothingLeft()
+	return o
+}
+
+// requireFold holds the state to being the fold of the ledger (A9), in the ledger itself and in
+// the workflow.
+func (w *world) requireFold(ctx context.Context, l *ledger.Ledger, head string, events []loop.Event) {
+	w.t.Helper()
+	for i, e := range events {
+		require.Equal(w.t, int64(i+1), e.Seq, "the ledger's events are numbered without a gap: %s", e.Type)
+	}
+	folded := loop.Fold(loop.State{}, events)
+	folded.Ledger = head
+	snapshot, err := l.State(ctx, head)
+	require.NoError(w.t, err)
+	require.Equal(w.t, pretty(w, snapshot), pretty(w, folded), "the ledger's state must be the fold of its events")
+	var asked loop.State
+	w.until("the loop's state can be asked for", func() bool { asked, err = w.query(); return err == nil })
+	require.Equal(w.t, pretty(w, asked), pretty(w, folded), "the workflow's state must be the fold of the ledger's events")
+}
+
+func pretty(w *world, v any) string {
+	b, err := json.MarshalIndent(v, "", " ")
+	require.NoError(w.t, err)
+	return string(b)
+}
+
+// callsRepeated returns the agent's calls (iteration.attempt) that were made more than once.
+func (w *world) callsRepeated() (again []string) {
+	seen := map[string]bool{}
+	for _, call := range w.read("calls") {
+		if seen[call] {
+			again = append(again, call)
+		}
+		seen[call] = true
+	}
+	return again
+}
+
+// rows are the lines of the results file without their times.
+func rows(events []loop.Event) (out []string) {
+	for _, e := range events {
+		r, ok := ledger.Row(e)
+		if !ok {
+			continue
+		}
+		kept := "no"
+		if r.Kept {
+			kept = "yes"
+		}
+		if r.Reason != "" {
+			kept += " " + r.Reason
+		}
+		delta := r.Delta.String()
+		if r.Delta.Sign() > 0 {
+			delta = "+" + delta
+		}
+		out = append(out, fmt.Sprintf("%d %s %s %s: %s", r.Iter, r.Metric, delta, kept, r.Description))
+	}
+	return out
+}
+
+// results are the lines of the results file that the events make.
+func results(events []loop.Event) (out []string) {
+	for _, e := range events {
+		if r, ok := ledger.Row(e); ok {
+			out = append(out, r.String())
+		}
+	}
+	return out
+}
+
+// described says what happened, without hashes, paths and times.
+func described(events []loop.Event) (out []string) {
+	for _, e := range events {
+		text := fmt.Sprintf("%d %s %s", e.Iteration, e.Phase, e.Type)
+		if e.Attempt > 1 {
+			text += fmt.Sprintf(" attempt %d", e.Attempt)
+		}
+		switch e.Type {
+		case loop.StepEnded:
+			text += " " + e.Step + ": " + e.Reason
+		case loop.ChangeJudged:
+			text += fmt.Sprintf(" %s: %t %s", e.Step, e.Judgement.Passed, e.Judgement.Reason)
+		case loop.IterationFailed, loop.RepairAttempted:
+			text += ": " + e.FailureReason
+		case loop.AutonomyHalted, loop.AutonomyCompleted, loop.LoopFailed, loop.PushRefused, loop.Warned:
+			text += ": " + e.Reason
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// requireNothingLeft holds a loop that is over to having left no process, no tree and no lock.
+func (w *world) requireNothingLeft() {
+	w.t.Helper()
+	r := w.record()
+	require.True(w.t, r.Closed, "the workspace record says that the loop is over")
+	for _, name := range []string{"desk", "judge", "exchange"} {
+		require.NoDirExists(w.t, filepath.Join(w.home.Loop(r.Ref), name), "the trees are given up")
+	}
+	var left []string
+	w.until("nothing runs for the loop any more", func() bool { left = w.processes(r.Token()); return len(left) == 0 })
+	locks := files(filepath.Join(w.home.Dir, "stores"), func(path string) bool {
+		own := filepath.Base(path) == "pawl.lock" || filepath.Base(path) == "pawl-fetch.lock" || strings.HasSuffix(path, ".git.lock") // flocks: nothing while nobody holds them
+		return strings.HasSuffix(path, ".lock") && !own || strings.HasSuffix(path, ".new")
+	})
+	require.Empty(w.t, locks, "no lock is left in the store")
+	require.Empty(w.t, files(filepath.Join(w.repo, ".git"), func(path string) bool { return strings.HasSuffix(path, ".lock") }), "no lock is left in the repository")
+}
+
+// processes lists what runs for a loop: its supervisor, whatever carries its token, and whatever
+// stands in its trees.
+func (w *world) processes(token string) (found []string) {
+	entries, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range entries {
+		environ, _ := os.ReadFile(filepath.Join(dir, "environ"))
+		cmdline, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+		cwd, _ := os.Readlink(filepath.Join(dir, "cwd"))
+		if len(cmdline) == 0 { // a zombie, or the kernel's
+			continue
+		}
+		if strings.Contains("\x00"+string(environ), "\x00SUPERVISED_BY="+token+"\x00") ||
+			strings.Contains(string(cmdline), token) || strings.HasPrefix(cwd, w.home.Loops()) {
+			found = append(found, filepath.Base(dir)+" "+strings.ReplaceAll(string(cmdline), "\x00", " "))
+		}
+	}
+	return found
+}
+
+// seconds is how times are shown.
+func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }

@@ -1,0 +1,309 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/loop"
+)
+
+// undisturbed is a run that nobody disturbed: what came of it and which crash points it passed.
+type undisturbed struct {
+	outcome
+	points []string
+}
+
+// The two courses, each run once.
+var (
+	shortRun = sync.OnceValue(func() *undisturbed { return new(undisturbed) })
+	longRun  = sync.OnceValue(func() *undisturbed { return new(undisturbed) })
+	runs     sync.Mutex
+)
+
+// reference runs a course undisturbed, once per test run, and holds it to what it is written to do.
+func reference(t *testing.T, known *undisturbed, agent string, spec func(*world) json.RawMessage, expected []string) undisturbed {
+	t.Helper()
+	runs.Lock()
+	defer runs.Unlock()
+	if known.points != nil {
+		return *known
+	}
+	w := newWorld(t, agent)
+	n := w.start(bothRoles, "PAWL_CRASH_TRACE="+filepath.Join(w.dir, "trace"))
+	require.NoError(t, w.begin(spec(w)))
+	r, err := w.end()
+	require.NoError(t, err)
+	o := w.outcome(r)
+	require.Equal(t, expected, o.Rows, "the undisturbed run must take the course")
+	n.stop(t)
+	*known = undisturbed{o, w.passed("trace")}
+	require.NotEmpty(t, known.points, "the program must be built with the tag crashtest")
+	return *known
+}
+
+// passed returns the crash points in a trace, in the order in which they were passed.
+func (w *world) passed(trace string) (points []string) {
+	for _, line := range w.read(trace) {
+		_, point, _ := strings.Cut(line, " ")
+		points = append(points, point)
+	}
+	return points
+}
+
+// TestKilledAtEveryPoint kills engine and worker together with kill -9 before and after each side
+// effect, inside each kind of workflow task, and between each activity's end and its report, and
+// starts them again: the loop must end as if nothing had happened.
+func TestKilledAtEveryPoint(t *testing.T) {
+	t.Parallel()
+	ref := reference(t, shortRun(), shortCourse, (*world).shortSpec, shortRows)
+	var slowest recoveries
+	t.Run("at", func(t *testing.T) {
+		for _, where := range places(ref.points) {
+			t.Run(where, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, shortCourse)
+				spec := w.shortSpec()
+				n := w.start(bothRoles, "PAWL_CRASH="+where)
+				w.killedOnTheWay(n, spec)
+				n = w.start(bothRoles, "PAWL_CRASH_TRACE="+filepath.Join(w.dir, "trace"))
+				require.NoError(t, w.begin(spec))
+				r, err := w.end()
+				require.NoError(t, err)
+				require.Equal(t, ref.outcome, w.outcome(r), "the loop must end as the undisturbed one")
+				if !strings.HasPrefix(where, ranUnrecorded) {
+					require.Empty(t, w.callsRepeated(), "a call whose result is on disk, or that had not begun, is not made twice")
+				}
+				slowest.add(t, where, w.recovery(n, "trace"))
+			})
+		}
+	})
+	slowest.report(t)
+}
+
+// ranUnrecorded is the one point at which a command has run and nobody knows yet what came of it.
+const ranUnrecorded = "step.ended"
+
+// places chooses where to kill: at each point the first time it is passed, and where a point is
+// passed again in an iteration, also one later time, which is another one for each point. The
+// points of workflow tasks are all of one kind, once is enough; those of reports follow right
+// after a point of the activity itself and are left to TestKilledAgainAndAgain.
+func places(points []string) (where []string) {
+	counts := map[string]int{}
+	var order []string
+	for _, p := range points {
+		if counts[p]++; counts[p] == 1 {
+			order = append(order, p)
+		}
+	}
+	for i, p := range order {
+		if strings.HasPrefix(p, "report.") {
+			continue
+		}
+		where = append(where, p+"#1")
+		if n := counts[p]; n > 1 && !strings.HasPrefix(p, "task.") {
+			where = append(where, fmt.Sprintf("%s#%d", p, 2+(i*5)%(n-1)))
+		}
+	}
+	return where
+}
+
+// killedOnTheWay starts the loop and waits until the node has been killed.
+func (w *world) killedOnTheWay(n *node, spec json.RawMessage) {
+	w.t.Helper()
+	started := make(chan error, 1)
+	go func() { started <- w.begin(spec) }()
+	select {
+	case <-n.gone:
+		require.True(w.t, n.killed(), "%s must have been killed, not have ended: %s", n.name, n.tail())
+		<-started // whether the engine could still say so doesn't matter
+	case <-time.After(patience):
+		w.t.Fatalf("the loop never came to where the crash is; it is %s", w.whereabouts())
+	}
+}
+
+// recovery is how long a node took from its start to the first thing that it did for the loop.
+func (w *world) recovery(n *node, trace string) time.Duration {
+	w.t.Helper()
+	all := w.read(trace)
+	require.NotEmpty(w.t, all, "%s has done nothing for the loop", n.name)
+	nanos, _, _ := strings.Cut(all[0], " ")
+	at, err := strconv.ParseInt(nanos, 10, 64)
+	require.NoError(w.t, err)
+	return time.Unix(0, at).Sub(n.started)
+}
+
+// recoveries are times from a start to the next step.
+type recoveries struct {
+	mu   sync.Mutex
+	took map[string]time.Duration
+}
+
+// tooLong is what a recovery never takes while it works, on a machine however busy, and always
+// takes when a dead worker's tasks are left to the service's timeouts.
+const tooLong = 20 * time.Second
+
+func (r *recoveries) add(t *testing.T, where string, d time.Duration) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.took == nil {
+		r.took = map[string]time.Duration{}
+	}
+	r.took[where] = d
+	if d > tooLong {
+		t.Errorf("%s: %s from the start to the next step: the dead worker's tasks were left to their timeouts", where, seconds(d))
+	}
+}
+
+// at is how many of the kills were at a point.
+func (r *recoveries) at(point string) (n int) {
+	for where := range r.took {
+		if strings.HasSuffix(where, " "+point) {
+			n++
+		}
+	}
+	return n
+}
+
+// report shows the median and the slowest.
+func (r *recoveries) report(t *testing.T) {
+	t.Helper()
+	if len(r.took) == 0 {
+		return
+	}
+	where := make([]string, 0, len(r.took))
+	for p := range r.took {
+		where = append(where, p)
+	}
+	slices.SortFunc(where, func(a, b string) int { return int(r.took[a] - r.took[b]) })
+	t.Logf("kill -9, start to next step: %d recoveries, median %s", len(where), seconds(r.took[where[len(where)/2]]))
+	for _, p := range where[max(0, len(where)-5):] {
+		t.Logf("  %s %s", seconds(r.took[p]), p)
+	}
+}
+
+// TestKilledAgainAndAgain takes the whole course with processes that die every few steps of the
+// way, so that every kind of iteration is cut off in many places.
+func TestKilledAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	ref := reference(t, longRun(), course, (*world).courseSpec, courseRows)
+
+	t.Run("engine and worker together", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, course)
+		spec := w.courseSpec()
+		var took recoveries
+		r, err := w.survive(spec, &took, func(trace string) *node {
+			return w.start(bothRoles, "PAWL_CRASH=#29", "PAWL_CRASH_TRACE="+trace)
+		})
+		require.NoError(t, err)
+		require.Equal(t, ref.outcome, w.outcome(r), "the loop must end as the undisturbed one")
+		require.LessOrEqual(t, len(w.callsRepeated()), took.at(ranUnrecorded), "only calls that nobody knew the result of are made again")
+		took.report(t)
+	})
+
+	t.Run("the worker alone", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, course)
+		spec := w.courseSpec()
+		w.start(engineRole)
+		var took recoveries
+		r, err := w.survive(spec, &took, func(trace string) *node {
+			return w.start(workerRole, "PAWL_CRASH=#23", "PAWL_CRASH_TRACE="+trace)
+		})
+		require.NoError(t, err)
+		require.Equal(t, ref.outcome, w.outcome(r), "the loop must end as the undisturbed one")
+		require.LessOrEqual(t, len(w.callsRepeated()), took.at(ranUnrecorded), "only calls that nobody knew the result of are made again")
+		took.report(t)
+	})
+
+	t.Run("the engine alone", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, course)
+		spec := w.courseSpec()
+		victim := filepath.Join(w.dir, "victim")
+		n := w.start(engineRole)
+		w.start(workerRole, "PAWL_CRASH=#37", "PAWL_CRASH_VICTIM="+victim).polls(t)
+		kills := 0
+		for {
+			require.NoError(t, os.WriteFile(victim, []byte(strconv.Itoa(n.cmd.Process.Pid)), 0o600))
+			require.NoError(t, w.begin(spec))
+			r, err, over := w.endOr(n)
+			if over {
+				require.NoError(t, err)
+				require.Greater(t, kills, 3, "the engine must have been killed on the way")
+				require.Equal(t, ref.outcome, w.outcome(r), "the loop must end as the undisturbed one")
+				require.Empty(t, w.callsRepeated(), "no call is made twice because the engine was away")
+				t.Logf("the engine was killed %d times", kills)
+				return
+			}
+			kills++
+			n = w.start(engineRole)
+		}
+	})
+}
+
+// survive runs the loop to its end on nodes of which each may be killed on the way.
+func (w *world) survive(spec json.RawMessage, took *recoveries, start func(trace string) *node) (loop.Result, error) {
+	w.t.Helper()
+	for i := 1; ; i++ {
+		trace := fmt.Sprintf("trace%d", i)
+		n := start(filepath.Join(w.dir, trace))
+		if err := w.begin(spec); err != nil {
+			<-n.gone // it may have been killed before the engine could say so
+		}
+		r, err, over := w.endOr(n)
+		if i > 1 && len(w.passed(trace)) > 0 {
+			took.add(w.t.(*testing.T), fmt.Sprintf("%d: killed at %s", i, last(w.passed(fmt.Sprintf("trace%d", i-1)))), w.recovery(n, trace))
+		}
+		if over {
+			require.Greater(w.t, i, 5, "it must have been killed on the way")
+			return r, err
+		}
+		require.True(w.t, n.killed(), "%s must have been killed, not have ended: %s", n.name, n.tail())
+		require.Less(w.t, i, 200, "the loop does not get on")
+	}
+}
+
+// endOr waits for the loop's end, or for the node's.
+func (w *world) endOr(n *node) (r loop.Result, err error, over bool) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- w.client.GetWorkflow(ctx, w.loop, "").Get(ctx, &r) }()
+	select {
+	case <-n.gone:
+		cancel()
+		<-ended
+		return loop.Result{}, nil, false
+	case err = <-ended:
+		if ctx.Err() != nil {
+			w.t.Fatalf("the loop does not end; it is %s", w.whereabouts())
+		}
+		select {
+		case <-n.gone:
+			return loop.Result{}, nil, false
+		default:
+		}
+		return r, err, true
+	}
+}
+
+func last(list []string) string {
+	if len(list) == 0 {
+		return "nothing"
+	}
+	return list[len(list)-1]
+}

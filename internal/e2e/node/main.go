@@ -1,0 +1,155 @@
+//go:build crashtest
+
+// Command node is one process of pawl as the end-to-end tests need it: the engine, the worker of
+// $PAWL_HOME, or both, until it is told to stop or killed. It exists because the crash hooks are
+// only in programs that are built with the tag crashtest. It prints "engine ADDRESS" when the
+// engine answers and "worker" when the worker polls.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+
+	"pawl/config"
+	"pawl/internal/crash"
+	"pawl/internal/engine"
+	"pawl/internal/home"
+	"pawl/internal/host"
+	"pawl/internal/proc"
+)
+
+func main() {
+	proc.Main()
+	port := flag.Int("port", 0, "the engine's preferred port")
+	address := flag.String("address", "", "the engine, where it is another process")
+	runEngine := flag.Bool("engine", false, "run the engine")
+	runWorker := flag.Bool("worker", false, "run the worker")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *runEngine, *runWorker, *port, *address); err != nil {
+		fmt.Fprintln(os.Stderr, "node:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, runEngine, runWorker bool, port int, address string) error {
+	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	h, err := home.Open()
+	if err != nil {
+		return err
+	}
+	if runEngine {
+		e, err := engine.Share(ctx, engine.Options{Dir: h.Engine(), Port: port, Logger: logger, SearchAttributes: host.SearchAttributes})
+		if err != nil {
+			return err
+		}
+		defer e.Close()
+		address = e.Address()
+		fmt.Println("engine", address)
+	}
+	if !runWorker {
+		<-ctx.Done()
+		return nil
+	}
+	id, err := h.HostID()
+	if err != nil {
+		return err
+	}
+	c, err := dial(ctx, address, host.Identity(id), logger)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return host.RunWorker(ctx, host.Options{
+		Home: h, Client: c, Namespace: config.DefaultNamespace, Logger: logger,
+		Embedded: runEngine, // else it is a worker as for a service elsewhere
+		Ready: func(ours bool) {
+			if ours {
+				fmt.Println("worker")
+			}
+		},
+	})
+}
+
+// dial is config.Dial with an interceptor, which the client hands on to its workers.
+func dial(ctx context.Context, address, identity string, logger *slog.Logger) (client.Client, error) {
+	return client.DialContext(ctx, client.Options{
+		HostPort: address, Namespace: config.DefaultNamespace, Identity: identity, Logger: log.NewStructuredLogger(logger),
+		Interceptors: []interceptor.ClientInterceptor{&hooks{}},
+		ConnectionOptions: client.ConnectionOptions{DialOptions: []grpc.DialOption{
+			grpc.WithNoProxy(),
+			grpc.WithConnectParams(grpc.ConnectParams{
+				Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.5, MaxDelay: 500 * time.Millisecond},
+				MinConnectTimeout: time.Second,
+			}),
+		}},
+	})
+}
+
+// hooks are the crash points that no activity can have: inside a workflow task, just before an
+// activity is asked for, where phases without one (review, decide, log) are; and between an
+// activity's end and its report.
+type hooks struct {
+	interceptor.ClientInterceptorBase
+	interceptor.WorkerInterceptorBase
+}
+
+func (*hooks) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	in := &inbound{}
+	in.Next = next
+	return in
+}
+
+func (*hooks) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	in := &activityInbound{}
+	in.Next = next
+	return in
+}
+
+type inbound struct {
+	interceptor.WorkflowInboundInterceptorBase
+}
+
+func (i *inbound) Init(next interceptor.WorkflowOutboundInterceptor) error {
+	out := &outbound{}
+	out.Next = next
+	return i.Next.Init(out)
+}
+
+type outbound struct {
+	interceptor.WorkflowOutboundInterceptorBase
+}
+
+func (o *outbound) ExecuteActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
+	if !workflow.IsReplaying(ctx) {
+		crash.At("task." + name)
+	}
+	return o.Next.ExecuteActivity(ctx, name, args...)
+}
+
+type activityInbound struct {
+	interceptor.ActivityInboundInterceptorBase
+}
+
+func (a *activityInbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	out, err := a.Next.ExecuteActivity(ctx, in)
+	if err == nil {
+		crash.At("report." + activity.GetInfo(ctx).ActivityType.Name)
+	}
+	return out, err
+}

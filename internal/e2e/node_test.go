@@ -1,0 +1,138 @@
+package e2e_test
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// patience is how long a test waits for what must come. It is for machines that do a lot else.
+const patience = 60 * time.Second
+
+// node is one process of pawl.
+type node struct {
+	name    string
+	cmd     *exec.Cmd
+	log     string // file with what it said on stderr
+	started time.Time
+	engine  chan string   // its engine's address, once
+	worker  chan struct{} // closed when its worker polls
+	gone    chan struct{} // closed when it has ended
+}
+
+// roles of a node.
+var (
+	engineRole = []string{"-engine"}
+	workerRole = []string{"-worker"}
+	bothRoles  = []string{"-engine", "-worker"}
+)
+
+// start starts a node in the world and returns when it does what it is for. Environment may say
+// where it is to crash.
+func (w *world) start(role []string, env ...string) *node {
+	w.t.Helper()
+	n := w.launch(role, env...)
+	if role[0] == "-engine" {
+		select {
+		case address := <-n.engine:
+			w.connect(address)
+		case <-n.gone:
+			w.t.Fatalf("the %s ended while it was starting:\n%s", n.name, n.tail())
+		case <-time.After(patience):
+			w.t.Fatalf("the engine does not answer:\n%s", n.tail())
+		}
+	}
+	return n
+}
+
+// launch starts a node without waiting for anything.
+func (w *world) launch(role []string, env ...string) *node {
+	w.t.Helper()
+	w.nodes++
+	n := &node{
+		name: strings.TrimPrefix(strings.Join(role, ""), "-") + strconv.Itoa(w.nodes), started: time.Now(),
+		engine: make(chan string, 1), worker: make(chan struct{}), gone: make(chan struct{}),
+	}
+	n.log = filepath.Join(w.dir, n.name+".log")
+	args := append([]string{"-port", strconv.Itoa(w.port)}, role...)
+	if role[0] == "-worker" {
+		args = append(args, "-address", w.address)
+	}
+	n.cmd = exec.Command(program(w.t), args...)
+	n.cmd.Env = append(w.environ(), "GOGC=400") // it does not live long
+	n.cmd.Env = append(n.cmd.Env, env...)
+	n.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	stderr, err := os.Create(n.log)
+	require.NoError(w.t, err)
+	defer stderr.Close()
+	n.cmd.Stderr = stderr
+	stdout, err := n.cmd.StdoutPipe()
+	require.NoError(w.t, err)
+	n.started = time.Now()
+	require.NoError(w.t, n.cmd.Start())
+	go func() {
+		defer close(n.gone)
+		for s := bufio.NewScanner(stdout); s.Scan(); {
+			what, rest, _ := strings.Cut(s.Text(), " ")
+			switch what {
+			case "engine":
+				n.engine <- rest
+			case "worker":
+				close(n.worker)
+			}
+		}
+		n.cmd.Wait()
+	}()
+	w.t.Cleanup(func() { n.kill() })
+	return n
+}
+
+// kill ends the node as a power cut would.
+func (n *node) kill() {
+	n.cmd.Process.Signal(syscall.SIGKILL)
+	<-n.gone
+}
+
+// stop asks the node to end and waits for it.
+func (n *node) stop(t testing.TB) {
+	t.Helper()
+	n.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-n.gone:
+	case <-time.After(patience):
+		t.Fatalf("%s does not end when it is asked to:\n%s", n.name, n.tail())
+	}
+}
+
+// polls waits until the node's worker polls.
+func (n *node) polls(t testing.TB) {
+	t.Helper()
+	select {
+	case <-n.worker:
+	case <-n.gone:
+		t.Fatalf("%s ended before its worker polled:\n%s", n.name, n.tail())
+	case <-time.After(patience):
+		t.Fatalf("%s's worker does not poll:\n%s", n.name, n.tail())
+	}
+}
+
+// killed says whether the node was ended by SIGKILL.
+func (n *node) killed() bool {
+	s, ok := n.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return ok && s.Signaled() && s.Signal() == syscall.SIGKILL
+}
+
+// tail is the end of what the node said, for a failure's message.
+func (n *node) tail() string {
+	b, _ := os.ReadFile(n.log)
+	all := lines(b)
+	return n.name + ": " + strings.Join(all[max(0, len(all)-25):], "\n")
+}

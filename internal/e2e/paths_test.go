@@ -1,0 +1,439 @@
+package e2e_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/temporalproto"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"golang.org/x/sync/errgroup"
+
+	"pawl/internal/fault"
+	"pawl/internal/host"
+	"pawl/internal/loop"
+)
+
+var update = flag.Bool("update", false, "record workflows/testdata/histories anew")
+
+// histories is where the replay test finds what was recorded.
+const histories = "../../workflows/testdata/histories"
+
+// recorded is the world of recorded histories: nothing in them says on which machine.
+const recorded = "/tmp/pawl-history"
+
+// path is one way through a loop, of which a history is kept.
+type path struct {
+	name  string
+	agent string
+	spec  map[string]any
+	// before prepares the repository, during steers the loop; both may be nil.
+	before func(*world)
+	during func(*world, *node)
+	rows   []string // after the baseline's
+	code   fault.Code
+}
+
+// tried is an agent of several iterations: each line is for one attempt.
+func tried(attempts ...string) string {
+	return "case $PAWL_ITERATION.$PAWL_ATTEMPT in\n" + strings.Join(attempts, " ;;\n") + " ;;\nesac\n"
+}
+
+func iterations(n int) map[string]any {
+	return map[string]any{"limits": map[string]any{"iterations": n}}
+}
+
+var paths = []path{
+	{
+		name: "keep-and-discard", spec: iterations(3),
+		agent: tried(`1.*) echo 11 >work/n; echo "raise n"`, `2.*) echo 5 >work/n; echo "lower n"`, `3.*) echo 11 >work/n; echo x >>work/syntax; echo "leave n alone"`),
+		rows:  []string{"1 11 +1 yes: raise n", "2 5 -6 no: lower n", "3 11 0 no: leave n alone"},
+	},
+	{
+		name: "guard-rework", spec: iterations(2),
+		agent: tried(`*.1) echo 11 >work/n; echo bad >work/guard; echo "raise n without care"`, `1.2) echo 11 >work/n; echo "raise n with care"`,
+			`2.*) echo 12 >work/n; echo bad$PAWL_ATTEMPT >work/guard; echo "break the guard"`),
+		rows: []string{"1 11 +1 yes: raise n with care", "2 11 0 no guard-fail: break the guard"},
+	},
+	{
+		name: "discards-of-every-kind",
+		spec: map[string]any{"check": map[string]any{"command": "sh check.sh"}, "limits": map[string]any{"iterations": 7, "shiftAfter": 3}},
+		agent: tried(`1.*) echo boom >work/n; echo "break the measure"`, `2.*) echo x >>README.md; echo "leave the scope"`, `3.*) echo "look around"`,
+			`4.1) echo 11 >work/n; echo "raise n and look around"`, `4.2) echo 11 >work/n; echo "raise n"`, `5.*) echo 99 >work/n; echo "give up"; exit 1`,
+			`6.1) echo 12 >work/n; echo bad >work/syntax; echo "raise n badly"`, `6.2) echo 12 >work/n; echo "raise n well"`,
+			`7.*) echo boom >work/n; echo "break the measure again"`),
+		rows: []string{
+			"1 10 0 no error:verify-crash: break the measure", "2 10 0 no policy:scope: leave the scope", "3 10 0 no no-change: look around",
+			"4 11 +1 yes: raise n", "5 11 0 no error:agent: give up", "6 12 +1 yes: raise n well", "7 12 0 no error:verify-crash: break the measure again",
+		},
+	},
+	{
+		name: "ideas", spec: map[string]any{"agent": map[string]any{"ideas": true}, "limits": map[string]any{"iterations": 2}},
+		agent: `case $PAWL_PHASE.$PAWL_ITERATION in
+ideate.1) echo "raise n to 11 and raise n to 12" ;;
+modify.1) echo 11 >work/n; echo "raise n to 11" ;;
+modify.2) echo 12 >work/n; echo "raise n to 12" ;;
+*) echo "not asked for"; exit 1 ;;
+esac
+`,
+		rows: []string{"1 11 +1 yes: raise n to 11", "2 12 +1 yes: raise n to 12"},
+	},
+	{
+		name: "target-met", spec: map[string]any{"verify": map[string]any{"target": 11}, "limits": map[string]any{"iterations": 5}},
+		agent: tried(`*) echo 11 >work/n; echo "raise n"`), rows: []string{"1 11 +1 yes: raise n"},
+	},
+	{
+		name: "verify-timeout", spec: map[string]any{"verify": map[string]any{"timeout": "300ms"}},
+		agent:  tried(`*) echo slow >work/n; echo "slow it down"`),
+		before: func(w *world) { w.commit("measure.sh", "grep -q slow work/n && exec sleep 60\ncat work/n\n") },
+		rows:   []string{"1 10 0 no error:timeout: slow it down"}, code: fault.PhaseTimeout,
+	},
+	{
+		name: "agent-failed", spec: iterations(9), agent: "echo sorry\nexit 1\n",
+		rows: []string{"1 10 0 no error:agent: sorry", "2 10 0 no error:agent: sorry", "3 10 0 no error:agent: sorry"}, code: fault.AgentFailed,
+	},
+	{
+		name: "contract-approved-by-signal", spec: map[string]any{"approvals": map[string]any{"plan": "required"}},
+		agent: raise,
+		during: func(w *world, _ *node) {
+			gate := w.gate(loop.GateContract)
+			w.message("approve", "ok")
+			w.message("approve", map[string]string{"hash": "ffffffffffffffff"})
+			w.message("continue", nil)
+			w.message("approve", map[string]string{"by": "ann", "hash": gate.Hash[:16]})
+		},
+		rows: raised[1:],
+	},
+	{
+		name: "contract-approved-by-update", spec: map[string]any{"approvals": map[string]any{"plan": "required"}},
+		agent: raise,
+		during: func(w *world, _ *node) {
+			gate := w.gate(loop.GateContract)
+			before := w.historyLength()
+			_, err := w.updated("approve", map[string]string{"hash": "ffffffffffffffff"})
+			var refused *temporal.ApplicationError
+			require.ErrorAs(w.t, err, &refused)
+			require.Equal(w.t, string(fault.HashMismatch), refused.Type(), "a refused update has its code")
+			require.Equal(w.t, before, w.historyLength(), "and leaves no trace")
+			reply, err := w.updated("approve", map[string]string{"by": "ann", "hash": gate.Hash})
+			require.NoError(w.t, err)
+			require.Contains(w.t, reply, "approve")
+		},
+		rows: raised[1:],
+	},
+	{
+		name: "contract-rejected", spec: map[string]any{"approvals": map[string]any{"plan": "required"}},
+		agent: raise,
+		during: func(w *world, _ *node) {
+			w.gate(loop.GateContract)
+			w.message("reject", map[string]string{"by": "bob", "note": "not this way"})
+		},
+		code: fault.Cancelled,
+	},
+	{
+		name: "pause-and-continue", agent: reporting,
+		during: func(w *world, _ *node) {
+			w.agentBegins(1)
+			w.message("pause", map[string]string{"by": "ann"})
+			w.gate(loop.GatePause)
+			w.message("steer", map[string]string{"note": "mind the step"})
+			w.message("continue", nil)
+			w.agentBegins(2)
+			w.letGo()
+		},
+		rows: raised[1:],
+	},
+	{
+		name: "pause-and-worker-killed", agent: stubborn,
+		during: func(w *world, n *node) {
+			w.agentBegins(1)
+			w.message("pause", nil)
+			w.until("the agent is asked to end", func() bool { return len(w.read("asked")) > 0 })
+			n.kill()
+			w.start(bothRoles)
+			w.gate(loop.GatePause)
+			w.letGo()
+			w.message("continue", nil)
+		},
+		rows: raised[1:],
+	},
+	{
+		name: "breakpoint", spec: map[string]any{"breakpoints": []string{"verify"}}, agent: raise,
+		during: func(w *world, _ *node) {
+			w.gate(loop.GateBreakpoint)
+			_, err := w.updated("continue", nil)
+			require.NoError(w.t, err)
+		},
+		rows: raised[1:],
+	},
+	{
+		name: "halt", agent: waiting,
+		during: func(w *world, _ *node) {
+			w.agentBegins(1)
+			w.message("halt", map[string]string{"note": "enough"})
+		},
+		rows: []string{"1 10 0 no interrupted: a change that was not finished"}, code: fault.Cancelled,
+	},
+	{
+		name: "cancel", agent: waiting,
+		during: func(w *world, _ *node) {
+			w.agentBegins(1)
+			require.NoError(w.t, w.client.CancelWorkflow(w.t.Context(), w.loop, ""))
+		},
+		rows: []string{"1 10 0 no interrupted: a change that was not finished"}, code: fault.Cancelled,
+	},
+	{
+		name: "loop-stop", spec: iterations(5), agent: "touch loop-stop\n" + raise,
+		rows: raised[1:], code: fault.Cancelled,
+	},
+	{
+		name: "question", spec: iterations(3),
+		agent: tried(`3.*) echo 11 >work/n; echo "raise n"`, `1.*) echo high >work/n; echo "say it in words"`, `*) echo higher >work/n; echo "say it in words"`),
+		during: func(w *world, _ *node) {
+			gate := w.gate(loop.GateQuestion)
+			require.Equal(w.t, []string{"retry", "halt"}, gate.Choices)
+			_, err := w.updated("answer", map[string]string{"choice": "retry", "by": "ann"})
+			require.NoError(w.t, err)
+		},
+		rows: []string{"1 10 0 no error:no-number: say it in words", "2 10 0 no error:no-number: say it in words", "3 11 +1 yes: raise n"},
+	},
+	{
+		name: "blocked-and-rejected", agent: tried(`*) echo exit 0 >guard.sh; echo "ease the guard"`),
+		during: func(w *world, _ *node) {
+			first := w.gate(loop.GateGuard)
+			w.message("continue", nil) // judged again, and no better
+			w.until("the loop is blocked again", w.is(func(s loop.State) bool { return s.Gate != nil && s.Gate.ID != first.ID }))
+			w.message("reject", map[string]string{"by": "bob"})
+		},
+		rows: []string{"1 10 0 no interrupted: ease the guard"}, code: fault.GuardBlocked,
+	},
+	{
+		name: "goes-on-from-its-ledger", spec: iterations(2), agent: waiting,
+		during: func(w *world, n *node) {
+			w.agentBegins(1)
+			n.kill()
+			require.NoError(w.t, os.RemoveAll(w.home.Engine()))
+			w.start(bothRoles)
+			w.agentBegins(2)
+			w.letGo()
+		},
+		rows: []string{"1 10 0 no interrupted: the run before this one was lost", "2 11 +1 yes: raise n"},
+	},
+	{
+		name: "precondition-failed", agent: raise,
+		before: func(w *world) { w.write("repo/work/n", "not committed\n") },
+		code:   fault.PreconditionFailed,
+	},
+	{
+		name: "baseline-failed", agent: raise, spec: map[string]any{"guard": map[string]any{"command": "false"}},
+		code: fault.PreconditionFailed,
+	},
+	{
+		name: "invalid-spec", agent: raise, spec: map[string]any{"scop": []string{"work/**"}, "limits": map[string]any{"iterations": 0}},
+		code: fault.InvalidSpec,
+	},
+}
+
+// raise is an agent that raises n.
+const raise = "echo 11 >work/n\necho \"raise n\"\n"
+
+// TestPaths takes every way through a loop and replays its history with the code of now; with
+// -update it keeps the histories for the replay test of the workflows.
+func TestPaths(t *testing.T) {
+	if *update {
+		require.NoError(t, os.MkdirAll(histories, 0o755))
+	} else {
+		t.Parallel()
+	}
+	for _, p := range paths {
+		t.Run(p.name, func(t *testing.T) {
+			w := pathWorld(t, p.agent)
+			if p.before != nil {
+				p.before(w)
+				w.before = w.untouchable()
+			}
+			n := w.start(bothRoles)
+			w.loop = p.name
+			require.NoError(t, w.begin(w.spec(p.spec)))
+			if p.during != nil {
+				p.during(w, n)
+			}
+			r, err := w.end()
+			var failed *temporal.ApplicationError
+			if err != nil {
+				require.ErrorAs(t, err, &failed)
+				require.NoError(t, failed.Details(&r))
+				require.Equal(t, string(p.code), failed.Type())
+			}
+			require.Equal(t, string(p.code), r.ErrorCode, r.Reason)
+			if r.Head != "" {
+				if rows := w.outcome(r).Rows; len(p.rows) > 0 || len(rows) > 1 {
+					require.Equal(t, p.rows, rows[1:])
+				}
+			}
+			require.Equal(t, w.before, w.untouchable())
+			w.keepHistory(t, p.name, "")
+		})
+	}
+}
+
+// pathWorld is a world for one path: the one of recorded histories where they are recorded, of
+// which there is one at a time.
+func pathWorld(t *testing.T, agent string) *world {
+	t.Helper()
+	if !*update {
+		t.Parallel()
+		return newWaiting(t, agent)
+	}
+	program(t)
+	require.NoError(t, os.RemoveAll(recorded))
+	require.NoError(t, os.MkdirAll(filepath.Join(recorded, "home"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(recorded, "home", "host-id"), []byte("history\n"), 0o600))
+	t.Cleanup(func() { os.RemoveAll(recorded) })
+	w := newWorldIn(t, recorded, agent)
+	w.fifo("gate")
+	return w
+}
+
+// TestContinueAsNew floods a loop with messages until the service wants it to go on as a new run.
+func TestContinueAsNew(t *testing.T) {
+	if !*update && testing.Short() {
+		t.Skip("it takes thousands of messages")
+	}
+	if !*update {
+		t.Skip("its history is replayed; it is recorded with -update")
+	}
+	w := pathWorld(t, tried(`1.*) echo 11 >work/n; echo "raise n"`, `2.*) echo 5 >work/n; echo "lower n"`))
+	w.start(bothRoles)
+	w.loop = "continue-as-new"
+	require.NoError(t, w.begin(w.spec(map[string]any{"approvals": map[string]any{"plan": "required"}, "limits": map[string]any{"iterations": 2}})))
+	gate := w.gate(loop.GateContract)
+	for w.historyLength() < 4200 {
+		var g errgroup.Group
+		for range 8 {
+			g.Go(func() error {
+				for range 50 {
+					if err := w.client.SignalWorkflow(t.Context(), w.loop, "", "continue", nil); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		require.NoError(t, g.Wait())
+	}
+	first := w.run()
+	w.message("approve", map[string]string{"hash": gate.Hash})
+	r, err := w.end()
+	require.NoError(t, err)
+	require.NotEqual(t, first, w.run(), "the loop goes on as a new run")
+	require.Equal(t, []string{"1 11 +1 yes: raise n", "2 5 -6 no: lower n"}, w.outcome(r).Rows[1:])
+	w.keepHistory(t, "continue-as-new-1", first)
+	w.keepHistory(t, "continue-as-new-2", w.run())
+}
+
+// run returns the ID of the loop's newest run.
+func (w *world) run() string {
+	w.t.Helper()
+	d, err := w.client.DescribeWorkflowExecution(w.t.Context(), w.loop, "")
+	require.NoError(w.t, err)
+	return d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+}
+
+// gate waits until a gate of a kind is open and recorded.
+func (w *world) gate(kind loop.GateKind) loop.Gate {
+	w.t.Helper()
+	var g loop.Gate
+	w.until(fmt.Sprintf("a %s gate is open", kind), w.is(func(s loop.State) bool {
+		if s.Gate != nil {
+			g = *s.Gate
+		}
+		return s.Gate != nil && s.Gate.Kind == kind
+	}))
+	return g
+}
+
+// updated sends the loop a message as an update.
+func (w *world) updated(name string, payload any) (reply string, err error) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	u, err := w.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		WorkflowID: w.loop, UpdateName: name, Args: []any{payload}, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err != nil {
+		return "", err
+	}
+	return reply, u.Get(ctx, &reply)
+}
+
+// commit makes the user change a file and commit it.
+func (w *world) commit(name, content string) {
+	w.t.Helper()
+	w.write("repo/"+name, content)
+	w.git("commit", "--quiet", "--all", "--message", "another hill")
+	w.base = w.git("rev-parse", "HEAD")[0]
+}
+
+// history returns the history of a run, of the newest where none is named.
+func (w *world) history(run string) *historypb.History {
+	w.t.Helper()
+	h := &historypb.History{}
+	for it := w.client.GetWorkflowHistory(w.t.Context(), w.loop, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
+		e, err := it.Next()
+		require.NoError(w.t, err)
+		h.Events = append(h.Events, e)
+	}
+	return h
+}
+
+// replay runs a history through the workflow code of now.
+func replay(h *historypb.History) error {
+	r := worker.NewWorkflowReplayer()
+	host.Register(r)
+	return r.ReplayWorkflowHistory(log.NewStructuredLogger(slog.New(slog.DiscardHandler)), h)
+}
+
+// keepHistory replays a run's history, as it is kept: after what names the machine was taken out.
+func (w *world) keepHistory(t *testing.T, name, run string) {
+	t.Helper()
+	text, err := temporalproto.CustomJSONMarshalOptions{Indent: " "}.Marshal(w.history(run))
+	require.NoError(t, err)
+	machine, err := os.Hostname()
+	require.NoError(t, err)
+	text = bytes.ReplaceAll(text, []byte(`"`+machine+`:`), []byte(`"worker:`)) // the name of a sticky queue
+	h, err := client.HistoryFromJSON(bytes.NewReader(text), client.HistoryJSONOptions{})
+	require.NoError(t, err)
+	require.NoError(t, replay(h), "the history must replay")
+	if !*update {
+		return
+	}
+	file := filepath.Join(histories, name+"-v1.json")
+	if len(text) > 300<<10 {
+		var packed bytes.Buffer
+		z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+		require.NoError(t, err)
+		_, err = z.Write(append(text, '\n'))
+		require.NoError(t, err)
+		require.NoError(t, z.Close())
+		text, file = packed.Bytes(), file+".gz"
+	} else {
+		text = append(text, '\n')
+	}
+	require.Less(t, len(text), 300<<10, "histories are to be small")
+	require.NoError(t, os.WriteFile(file, text, 0o644))
+	t.Logf("%s: %d events, %d kB", filepath.Base(file), len(h.Events), len(text)>>10)
+}

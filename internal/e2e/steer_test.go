@@ -1,0 +1,140 @@
+package e2e_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+)
+
+// reporting is an agent that says what it has spent when it is interrupted, and in the end.
+const reporting = `trap 'echo "{\"toolCalls\": 7}" > "$PAWL_RESULT"; exit 130' INT
+` + waiting + `
+echo '{"toolCalls": 2, "description": "raise n"}' > "$PAWL_RESULT"
+`
+
+func paused(s loop.State) bool { return s.Status == loop.Paused }
+
+func TestPauseInterruptsTheAgentAndContinueRepeatsIt(t *testing.T) {
+	t.Parallel()
+	w := newWaiting(t, reporting)
+	w.start(bothRoles)
+	require.NoError(t, w.begin(w.spec(nil)))
+	first, _ := w.agentBegins(1)
+	asked := time.Now()
+	w.message("pause", map[string]string{"by": "ann"})
+	w.until("the loop is paused", w.is(paused))
+	took := time.Since(asked)
+	t.Logf("pause takes %s", seconds(took))
+	require.Less(t, took, 15*time.Second, "a pause must not wait for the agent")
+	require.False(t, alive(first), "the agent is ended")
+	w.until("nothing runs while a loop is paused", func() bool { return len(w.processes(w.record().Token())) == 0 })
+	w.message("continue", nil)
+	w.agentBegins(2)
+	w.letGo()
+	r, err := w.end()
+	require.NoError(t, err)
+	o := w.outcome(r)
+	require.Equal(t, raised, o.Rows)
+	require.EqualValues(t, 9, r.Usage.ToolCalls, "what the interrupted call spent stays counted")
+	require.EqualValues(t, 2, r.Usage.AgentCalls)
+}
+
+func TestHaltEndsTheAgentAndTheLoop(t *testing.T) {
+	t.Parallel()
+	w := newWaiting(t, reporting)
+	w.start(bothRoles)
+	require.NoError(t, w.begin(w.spec(nil)))
+	first, _ := w.agentBegins(1)
+	asked := time.Now()
+	w.message("halt", map[string]string{"note": "enough"})
+	r, err := w.end()
+	require.NoError(t, err)
+	took := time.Since(asked)
+	t.Logf("halt takes %s", seconds(took))
+	require.Less(t, took, 15*time.Second)
+	require.False(t, alive(first))
+	require.Equal(t, string(fault.Cancelled), r.ErrorCode)
+	require.Equal(t, "enough", r.Reason)
+	require.EqualValues(t, 7, r.Usage.ToolCalls)
+	require.Equal(t, []string{"0 10 0 yes: baseline", "1 10 0 no interrupted: a change that was not finished"}, w.outcome(r).Rows)
+}
+
+// TestAWorkerThatEndsWhileItInterrupts kills or stops the worker when the loop is to pause or to
+// halt and the agent takes its time to end. The service does not try an activity again that it has
+// been asked to cancel; that must not fail the loop.
+func TestAWorkerThatEndsWhileItInterrupts(t *testing.T) {
+	t.Parallel()
+	for ending, end := range map[string]func(*testing.T, *node){
+		"killed":  func(_ *testing.T, n *node) { n.kill() },
+		"stopped": func(t *testing.T, n *node) { n.stop(t) },
+	} {
+		for message, then := range map[string]func(*world){
+			"pause": func(w *world) {
+				w.until("the loop is paused", w.is(paused))
+				w.write("go", "")
+				w.message("continue", nil)
+				w.requireRaised()
+			},
+			"halt": func(w *world) {
+				r, err := w.end()
+				require.NoError(w.t, err)
+				require.Equal(w.t, string(fault.Cancelled), r.ErrorCode)
+				w.outcome(r)
+			},
+			"cancel": func(w *world) {
+				r, err := w.end()
+				require.NoError(w.t, err)
+				require.Equal(w.t, string(fault.Cancelled), r.ErrorCode)
+				w.outcome(r)
+			},
+		} {
+			t.Run(message+" and "+ending, func(t *testing.T) {
+				t.Parallel()
+				w := newWaiting(t, stubborn)
+				w.start(engineRole)
+				n := w.start(workerRole)
+				require.NoError(t, w.begin(w.spec(nil)))
+				w.agentBegins(1)
+				if message == "cancel" {
+					require.NoError(t, w.client.CancelWorkflow(t.Context(), w.loop, ""))
+				} else {
+					w.message(message, nil)
+				}
+				w.until("the agent is asked to end", func() bool { return len(w.read("asked")) > 0 })
+				end(t, n)
+				again := time.Now()
+				w.start(workerRole)
+				then(w)
+				require.Less(t, time.Since(again), tooLong, "the interrupted step was left to its timeout")
+				require.Less(t, w.historyLength(), int64(150), "waiting for an agent to end costs no history")
+			})
+		}
+	}
+}
+
+// TestMessagesSentWhileNobodyIsThere are there when somebody comes.
+func TestMessagesSentWhileNobodyIsThere(t *testing.T) {
+	t.Parallel()
+	w := newWaiting(t, waiting)
+	w.start(engineRole)
+	n := w.start(workerRole)
+	require.NoError(t, w.begin(w.spec(nil)))
+	w.agentBegins(1)
+	n.kill()
+	w.message("steer", map[string]string{"note": "take the other side", "by": "ann"})
+	w.message("pause", "not a message")
+	w.message("pause", nil)
+	n = w.start(workerRole)
+	w.until("the loop is paused", w.is(paused))
+	t.Logf("start of the worker, to the messages taken: %s", seconds(time.Since(n.started)))
+	w.message("continue", nil)
+	w.until("the agent works again", func() bool { return len(w.agents()) >= 2 })
+	w.letGo()
+	o := w.requireRaised()
+	require.Contains(t, strings.Join(o.Events, "\n"), string(loop.MessageRefused), "what can't be understood is on record")
+}
