@@ -338,7 +338,7 @@ func TestAWorkerThatFailsEndsTheCommandAndNotTheLoop(t *testing.T) {
 	f := running()
 	b := newBench(t, f)
 	b.deps.Worker = func(context.Context, host.Options) error { return errors.New("the lock is broken") }
-	require.Equal(t, 1, b.run(nil, "run", b.spec()))
+	require.Equal(t, 1, b.run(nil, "run", b.spec(), "--yes")) // else it might leave at the gate before
 	require.Contains(t, b.stderr.String(), "the loop loop-1 stays: the lock is broken")
 	require.False(t, f.ended())
 }
