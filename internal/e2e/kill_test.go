@@ -79,12 +79,6 @@ func (w *world) agentBegins(n int) (pid int, at time.Time) {
 	return w.agents()[n-1], time.Unix(0, ns)
 }
 
-// requireGone waits until a process is gone, a zombie being as good as gone.
-func (w *world) requireGone(pid int) {
-	w.t.Helper()
-	w.until("process "+strconv.Itoa(pid)+" is gone", func() bool { return !alive(pid) })
-}
-
 func alive(pid int) bool {
 	cmdline, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
 	return err == nil && len(cmdline) > 0
@@ -303,7 +297,7 @@ func TestALoopSurvivesWhileItWaits(t *testing.T) {
 	before, err := w.query()
 	require.NoError(t, err)
 	n.kill()
-	n = w.start(bothRoles)
+	w.start(bothRoles)
 	w.until("it still waits", atGate)
 	after, err := w.query()
 	require.NoError(t, err)

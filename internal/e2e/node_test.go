@@ -25,6 +25,7 @@ type node struct {
 	started time.Time
 	engine  chan string   // its engine's address, once
 	worker  chan struct{} // closed when its worker polls
+	polled  time.Time     // when that was
 	gone    chan struct{} // closed when it has ended
 }
 
@@ -86,6 +87,7 @@ func (w *world) launch(role []string, env ...string) *node {
 			case "engine":
 				n.engine <- rest
 			case "worker":
+				n.polled = time.Now()
 				close(n.worker)
 			}
 		}

@@ -227,12 +227,6 @@ func (w *world) until(what string, condition func() bool) {
 	}
 }
 
-// exists says whether the world has a file.
-func (w *world) exists(name string) bool {
-	_, err := os.Lstat(filepath.Join(w.dir, name))
-	return err == nil
-}
-
 // read returns the lines of a file of the world, none if there is no such file.
 func (w *world) read(name string) []string {
 	b, _ := os.ReadFile(filepath.Join(w.dir, name))
