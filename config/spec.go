@@ -48,9 +48,9 @@ func LoadSpec(path string, sets []string) (spec.Spec, error) {
 	if err := anchor(&s, doc, path); err != nil {
 		return spec.Spec{}, err
 	}
-	if s.Session == nil {
-		s.Session = session()
-	}
+	given := s.Session
+	s.Session = session()
+	maps.Copy(s.Session, given) // whoever starts loops for others says for whom
 	return s, nil
 }
 

@@ -154,9 +154,20 @@ func (s *session) close() {
 // maxLog is the size at which a new log file is begun; one old one is kept.
 const maxLog = 10 << 20
 
-// openLog sends what worker, SDK and engine have to say to a file: on the terminal it would tear
-// the progress line apart.
+// openLog sends what worker, SDK and engine have to say to a file, since on the terminal it would
+// tear the progress line apart; for a program that has no such line, to where it says.
 func (s *session) openLog() error {
+	level := slog.LevelInfo
+	if text := os.Getenv("PAWL_LOG"); text != "" {
+		if err := level.UnmarshalText([]byte(text)); err != nil {
+			return usage(fmt.Sprintf("PAWL_LOG is %q; it may be debug, info, warn or error", text))
+		}
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if s.app.logs != nil {
+		s.logger = slog.New(slog.NewTextHandler(s.app.logs, options))
+		return nil
+	}
 	if err := os.MkdirAll(s.home.Logs(), 0o700); err != nil {
 		return fmt.Errorf("making the folder for logs: %w", err)
 	}
@@ -168,19 +179,18 @@ func (s *session) openLog() error {
 	if err != nil {
 		return fmt.Errorf("opening the log: %w", err)
 	}
-	level := slog.LevelInfo
-	if text := os.Getenv("PAWL_LOG"); text != "" {
-		if err := level.UnmarshalText([]byte(text)); err != nil {
-			f.Close()
-			return usage(fmt.Sprintf("PAWL_LOG is %q; it may be debug, info, warn or error", text))
-		}
-	}
 	s.logFile = f
-	s.logger = slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{Level: level})).With("pid", os.Getpid())
+	s.logger = slog.New(slog.NewTextHandler(f, options)).With("pid", os.Getpid())
 	return nil
 }
 
-func (s *session) logPath() string { return filepath.Join(s.home.Logs(), "pawl.log") }
+// logPath is where the log is to be read.
+func (s *session) logPath() string {
+	if s.app.logs != nil {
+		return "stderr"
+	}
+	return filepath.Join(s.home.Logs(), "pawl.log")
+}
 
 // link is the address of a loop in the Temporal UI, "" where that isn't known.
 func (s *session) link(loop string) string {
