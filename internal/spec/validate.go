@@ -105,6 +105,11 @@ func (s Spec) check() (p Problems) {
 		}
 	}
 	globs("scope", s.Scope)
+	for i, glob := range s.Scope {
+		if slices.ContainsFunc(s.Protect, func(sealed string) bool { return tidy(sealed) == tidy(glob) }) {
+			add(fmt.Sprintf("scope[%d]", i), "is in protect too, which wins: nothing that it matches may change", "it in one of the two")
+		}
+	}
 	globs("protect", s.Protect)
 	globs("judge.keep", s.Judge.Keep)
 	oneOf("newFiles", s.NewFiles, Deny, Ask, Allow)
