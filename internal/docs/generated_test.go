@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -34,6 +35,31 @@ func TestGeneratedPagesAreInStep(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, text, string(have), "docs/%s is out of step: go test ./internal/docs -update", name)
 	}
+}
+
+// TestSchemaIsInStep holds the JSON Schema to the reader's own tables and to the words of
+// docs/spec.md.
+func TestSchemaIsInStep(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "spec.md"))
+	require.NoError(t, err)
+	about := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*`) \\| [^|]* \\|([^|]*)\\|$").FindAllStringSubmatch(string(page), -1) {
+		for _, key := range strings.Split(row[1], ", ") {
+			about[strings.Trim(key, "`")] = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(strings.TrimSpace(row[2]), "$1")
+		}
+	}
+	for _, key := range spec.Built() {
+		require.NotEmpty(t, about[key], "docs/spec.md does not say what %s means", key)
+	}
+	text, err := json.MarshalIndent(spec.JSONSchema(about), "", "  ")
+	require.NoError(t, err)
+	path := filepath.Join("..", "..", "schema", "pawl.schema.json")
+	if *update {
+		require.NoError(t, os.WriteFile(path, append(text, '\n'), 0o644))
+	}
+	have, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(text)+"\n", string(have), "schema/pawl.schema.json is out of step: go test ./internal/docs -update")
 }
 
 func errorsPage() string {
