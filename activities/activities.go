@@ -65,6 +65,7 @@ func (a *Activities) RegisterHost(r worker.ActivityRegistry) {
 	r.RegisterActivityWithOptions(a.Commit, activity.RegisterOptions{Name: act.CommitName})
 	r.RegisterActivityWithOptions(a.Settle, activity.RegisterOptions{Name: act.SettleName})
 	r.RegisterActivityWithOptions(a.Record, activity.RegisterOptions{Name: act.RecordName})
+	r.RegisterActivityWithOptions(a.Amend, activity.RegisterOptions{Name: act.AmendName})
 	r.RegisterActivityWithOptions(a.Close, activity.RegisterOptions{Name: act.CloseName})
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,10 +38,15 @@ func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Settled, er
 			Trailers: []repo.Trailer{{Key: "Pawl-Loop", Value: p.Loop}},
 		}
 	}
+	proposal, err := a.propose(ctx, p, in.Base, in.Head, in.Events)
+	if err != nil {
+		return act.Settled{}, err
+	}
 	out, err := a.append(ctx, p, in.Entry, tx, "")
 	if err != nil {
 		return act.Settled{}, err
 	}
+	out.Proposal = proposal
 	if in.Revert != "" {
 		p.alike(out.Head, in.Parent)
 		a.restoreAhead(p, out.Head, a.restoreDesk)
@@ -85,20 +91,9 @@ func (a *Activities) Close(ctx context.Context, in act.Close) (act.Settled, erro
 	}
 	crash.At("close.before")
 	p.rest()
-	var proposal *loop.Proposal
-	if in.Head != in.Base {
-		d, err := p.store.Proposal(ctx, in.Base, in.Head)
-		if err != nil {
-			return act.Settled{}, fmt.Errorf("making the proposal: %w", err)
-		}
-		if d.Files > 0 {
-			proposal = &loop.Proposal{
-				Hash: d.Hash, Base: in.Base, Head: in.Head, Files: d.Files, Insertions: d.Insertions, Deletions: d.Deletions, State: "open",
-			}
-		}
-	}
-	for i, e := range in.Events {
-		in.Events[i] = act.Fill(e, act.Settled{Proposal: proposal, Head: e.Head})
+	proposal, err := a.propose(ctx, p, in.Base, in.Head, in.Events)
+	if err != nil {
+		return act.Settled{}, err
 	}
 	out, err := a.append(ctx, p, in.Entry, repo.Tx{}, in.Head)
 	if err != nil {
@@ -115,6 +110,26 @@ func (a *Activities) Close(ctx context.Context, in act.Close) (act.Settled, erro
 	}
 	crash.At("close.after")
 	return out, nil
+}
+
+// propose works out the proposal where an event asks for it, and completes the event.
+func (a *Activities) propose(ctx context.Context, p *place, base, head string, events []loop.Event) (*loop.Proposal, error) {
+	i := slices.IndexFunc(events, func(e loop.Event) bool { return e.Type == loop.ProposalMade })
+	if i < 0 || head == base {
+		return nil, nil
+	}
+	d, err := p.store.Proposal(ctx, base, head)
+	if err != nil {
+		return nil, fmt.Errorf("making the proposal: %w", err)
+	}
+	if d.Files == 0 {
+		return nil, nil
+	}
+	proposal := &loop.Proposal{
+		Hash: d.Hash, Base: base, Head: head, Files: d.Files, Insertions: d.Insertions, Deletions: d.Deletions, State: "open",
+	}
+	events[i] = act.Fill(events[i], act.Settled{Proposal: proposal})
+	return proposal, nil
 }
 
 // append folds the events into the ledger's next entry and makes it so: the state in the

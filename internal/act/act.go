@@ -20,6 +20,7 @@ const (
 	CommitName = "Commit" // take the change, judged by the policies first
 	SettleName = "Settle" // keep or revert, append to the ledger
 	RecordName = "Record" // append what happens between iterations
+	AmendName  = "Amend"  // the sealed files and the hash of an amended contract
 	CloseName  = "Close"  // proposal, last push, trees given up
 )
 
@@ -37,6 +38,13 @@ type Open struct {
 	Run      string    `json:"run"`
 	Spec     spec.Spec `json:"spec"`
 	Ledger   string    `json:"ledger,omitempty"` // resume from this ledger head
+}
+
+// Amend asks for the contract that the loop would have with another spec. Nothing changes yet.
+type Amend struct {
+	Ref  string    `json:"ref"`
+	Base string    `json:"base"`
+	Spec spec.Spec `json:"spec"`
 }
 
 // Opened is where the loop lives from now on.
@@ -78,6 +86,9 @@ type Settle struct {
 	Idle bool `json:"idle,omitempty"`
 	// Park says that the loop waits long: its trees are given up too.
 	Park bool `json:"park,omitempty"`
+	// Base and Head ask for the proposal between them.
+	Base string `json:"base,omitempty"`
+	Head string `json:"head,omitempty"`
 }
 
 // Close ends the loop.

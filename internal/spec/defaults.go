@@ -56,8 +56,6 @@ var notBuilt = []unbuilt{
 	{"agent.roles", "", func(s Spec) string { return given(s.Agent.Roles != nil) }},
 	{"permissions", "", func(s Spec) string { return given(s.Permissions != nil) }},
 	{"limits.fixAttempts", "", func(s Spec) string { return given(s.Limits.FixAttempts != 0) }},
-	{"limits.onExhausted", Halt, func(s Spec) string { return among(s.Limits.OnExhausted, Ask) }},
-	{"mode", ModeMission, func(s Spec) string { return among(s.Mode, ModeAnswer, ModePlan) }},
 	{"notify", "", func(s Spec) string { return given(s.Notify != nil) }},
 }
 
