@@ -201,7 +201,8 @@ func (a *Activities) contract(ctx context.Context, p *place, s spec.Spec, out *a
 	for _, name := range spec.Sealed(s, names) {
 		out.Sealed = append(out.Sealed, loop.Seal{Path: repo.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode})
 	}
-	c := ledger.Contract{Spec: s, Base: out.Base, Sealed: out.Sealed, Tools: s.Approvals.Tools}
+	rules := s.Rules()
+	c := ledger.Contract{Spec: s, Policy: &rules, Base: out.Base, Sealed: out.Sealed, Tools: s.Approvals.Tools}
 	p.ledger.Bind(c)
 	out.Contract = c.Hash()
 	return writeJSON(filepath.Join(a.Home.Loop(p.Ref), ledger.ContractFile), c)

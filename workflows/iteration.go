@@ -85,7 +85,7 @@ func (r *run) take(ctx workflow.Context, description string, attempt int) (act.C
 // committed notes that the branch now has a commit that nobody has judged.
 func (r *run) committed(ctx workflow.Context, c act.Committed) {
 	r.unjudged.Commit, r.unjudged.Parent = c.Commit, r.state.Head
-	r.emit(ctx, loop.Event{Type: loop.ChangeCommitted, Commit: c.Commit, Tree: c.Tree, Head: c.Commit, Files: c.Files, Attempt: r.state.Attempt, Area: c.Area})
+	r.emit(ctx, loop.Event{Type: loop.ChangeCommitted, Commit: c.Commit, Tree: c.Tree, Head: c.Commit, Files: c.Files, TotalFiles: c.TotalFiles, Attempt: r.state.Attempt, Area: c.Area})
 }
 
 // repair undoes an attempt and announces the next one.
@@ -179,9 +179,9 @@ func blocks(violations []act.Violation) bool {
 }
 
 func violated(violations []act.Violation, blocked bool) loop.Event {
-	j := &loop.Judgement{Blocked: blocked, Policy: "default", Reason: "policy:" + violations[0].Rule}
+	j := &loop.Judgement{Blocked: blocked, Policy: orElse(violations[0].Policy, "default"), Reason: "policy:" + violations[0].Rule}
 	for _, v := range violations {
-		j.Violations = append(j.Violations, fmt.Sprintf("%s: %s, %s", v.Rule, v.Path, v.Detail))
+		j.Violations = append(j.Violations, v.String())
 	}
 	return loop.Event{Type: loop.ChangeJudged, Step: "policy", Judgement: j}
 }
@@ -193,7 +193,7 @@ func (r *run) block(ctx workflow.Context, violations []act.Violation) (again boo
 	r.emit(ctx, e)
 	a, err := r.hold(ctx, loop.Gate{
 		Kind:    loop.GateGuard,
-		Summary: fmt.Sprintf("the change is blocked by %s: %s (mend it on the desk %s and continue, or reject it)", violations[0].Rule, violations[0].Path, r.state.Desk),
+		Summary: fmt.Sprintf("the change is blocked by %s: %s (mend it on the desk %s and continue, or reject it)", violations[0].Rule, violations[0].Where(), r.state.Desk),
 	})
 	if err != nil {
 		return false, err

@@ -12,6 +12,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"sync"
 
 	"pawl/internal/evidence"
@@ -31,10 +32,27 @@ const (
 
 // Contract is the contract as a person approves it: all that its hash binds.
 type Contract struct {
-	Spec   spec.Spec   `json:"spec"`
-	Base   string      `json:"base"`
-	Sealed []loop.Seal `json:"sealed"`
-	Tools  []string    `json:"tools"`
+	Spec spec.Spec `json:"spec"`
+	// Policy has the rules that guard.policy chose, those that the spec leaves out too, so that no
+	// other version of pawl judges by others.
+	Policy *spec.Policy `json:"policy,omitempty"`
+	Base   string       `json:"base"`
+	Sealed []loop.Seal  `json:"sealed"`
+	Tools  []string     `json:"tools"`
+}
+
+// Rules returns the spec with the policy as it was approved.
+func (c Contract) Rules() spec.Spec {
+	if c.Policy == nil {
+		return c.Spec
+	}
+	s := c.Spec
+	s.Policies = maps.Clone(s.Policies)
+	if s.Policies == nil {
+		s.Policies = map[string]spec.Policy{}
+	}
+	s.Policies[s.Guard.Policy] = *c.Policy
+	return s
 }
 
 // Hash returns the SHA-256 of the contract in hex. Who started the loop and from where is no
