@@ -87,15 +87,15 @@ func described(change repo.Change) (out act.Committed, judged govern.Change, pat
 		judged.Files = append(judged.Files, govern.Diff{Path: v.Path, Why: v.Why})
 	}
 	for _, f := range change.Files {
-		if f.OldPath != "" && f.OldPath != f.Path {
-			paths = append(paths, f.OldPath)
-			judged.Files = append(judged.Files, govern.Diff{Path: f.OldPath, Deleted: true})
-		}
 		paths = append(paths, f.Path)
 		judged.Files = append(judged.Files, govern.Diff{
 			Path: f.Path, Added: f.Status == 'A' || f.Status == 'R' || f.Status == 'C', Deleted: f.Status == 'D',
 			Binary: f.Binary, Size: f.Size, Escapes: f.Escapes,
 		})
+		if f.OldPath != "" && f.OldPath != f.Path {
+			paths = append(paths, f.OldPath)
+			judged.Files = append(judged.Files, govern.Diff{Path: f.OldPath, Deleted: true})
+		}
 	}
 	judged.Unread = change.Unread
 	return act.Committed{Tree: change.Tree, FileCount: len(paths), Files: quoted(paths), Area: evidence.Area(paths)}, judged, paths
