@@ -18,6 +18,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/crash"
 	"pawl/internal/fault"
+	"pawl/internal/govern"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/proc"
@@ -223,7 +224,7 @@ func (a *Activities) draw(ctx context.Context, p *place, s spec.Spec, out *act.O
 	for _, name := range spec.Sealed(s, names) {
 		out.Sealed = append(out.Sealed, loop.Seal{Path: repo.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode})
 	}
-	c := ledger.Contract{Spec: s, Base: out.Base, Sealed: out.Sealed, Tools: s.Approvals.Tools}
+	c := govern.Draw(s, out.Base, out.Sealed)
 	out.Contract = c.Hash()
 	return c, nil
 }

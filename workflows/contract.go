@@ -86,8 +86,7 @@ func (r *run) amend(ctx workflow.Context, a loop.Answer) (bool, error) {
 
 // amended puts an approved amendment in force.
 func (r *run) amended(ctx workflow.Context, a loop.Answer, sealed []loop.Seal) error {
-	c := govern.Contract{Spec: r.spec, Base: r.state.Base, Tools: r.spec.Approvals.Tools}
-	c, err := c.Amended(a.Amendment, sealed)
+	c, err := govern.Draw(r.spec, r.state.Base, sealed).Amended(a.Amendment, sealed)
 	if err != nil {
 		return err
 	}

@@ -231,3 +231,17 @@ func TestMessagesInAnyOrderNeverWedgeALoop(t *testing.T) {
 		}
 	}
 }
+
+func TestA7_NewFilesAreAskedFor(t *testing.T) {
+	doc := specOf(map[string]any{"newFiles": "ask", "limits": map[string]any{"iterations": 1}})
+	for answer, want := range map[string]string{"approve": "1 yes 11", "reject": "1 no 10 policy:newFiles"} {
+		p := play(t, newWorld(t, map[int][]try{1: {{Says: "add", Metric: "11", NewFile: true}}}), doc, func(env *testsuite.TestWorkflowEnvironment) {
+			at(t, env, time.Hour, func(s loop.State) {
+				require.Equal(t, loop.GateNewFiles, s.Gate.Kind)
+				require.Contains(t, s.Gate.Summary, "new.go")
+				env.SignalWorkflow(answer, map[string]any{"hash": theHash, "by": "ann"})
+			})
+		})
+		require.Equal(t, []string{want}, p.course())
+	}
+}

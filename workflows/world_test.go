@@ -36,6 +36,7 @@ type try struct {
 	Nothing    bool // no change
 	Tree       string
 	Violations []act.Violation
+	NewFile    bool // it adds a file that needs approval
 	Check      bool // the check fails
 	Metric     string
 	Crash      bool // verify exits 1
@@ -146,7 +147,7 @@ const theHash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde
 
 func (w *world) amend(_ context.Context, in act.Amend) (act.Opened, error) {
 	w.count(act.AmendName)
-	c := govern.Contract{Spec: in.Spec, Base: in.Base, Sealed: []loop.Seal{{Path: "measure.sh"}}, Tools: in.Spec.Approvals.Tools}
+	c := govern.Draw(in.Spec, in.Base, []loop.Seal{{Path: "measure.sh"}})
 	return act.Opened{Contract: c.Hash(), Sealed: c.Sealed}, nil
 }
 
@@ -293,6 +294,9 @@ func (w *world) commit(_ context.Context, in act.Commit) (act.Committed, error) 
 	}
 	if len(t.Violations) > 0 {
 		return act.Committed{Tree: tree, Violations: t.Violations}, nil
+	}
+	if t.NewFile && in.AllowNew != theHash {
+		return act.Committed{Tree: tree, NewFiles: []string{"new.go"}, NewFilesHash: theHash}, nil
 	}
 	w.commits++
 	w.head = fmt.Sprintf("commit-%d", w.commits)

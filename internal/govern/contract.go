@@ -2,9 +2,9 @@ package govern
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"pawl/internal/evidence"
@@ -14,10 +14,33 @@ import (
 
 // Contract is the contract as a person approves it: all that its hash binds.
 type Contract struct {
-	Spec   spec.Spec   `json:"spec"`
-	Base   string      `json:"base"`
-	Sealed []loop.Seal `json:"sealed"`
-	Tools  []string    `json:"tools"`
+	Spec spec.Spec `json:"spec"`
+	// Policy has the rules that guard.policy chose, those that the spec leaves out too, so that no
+	// other version of pawl judges by others.
+	Policy *spec.Policy `json:"policy,omitempty"`
+	Base   string       `json:"base"`
+	Sealed []loop.Seal  `json:"sealed"`
+	Tools  []string     `json:"tools"`
+}
+
+// Draw returns the contract of a spec with these sealed files.
+func Draw(s spec.Spec, base string, sealed []loop.Seal) Contract {
+	rules := s.Rules()
+	return Contract{Spec: s, Policy: &rules, Base: base, Sealed: sealed, Tools: s.Approvals.Tools}
+}
+
+// Rules returns the spec with the policy as it was approved.
+func (c Contract) Rules() spec.Spec {
+	if c.Policy == nil {
+		return c.Spec
+	}
+	s := c.Spec
+	s.Policies = maps.Clone(s.Policies)
+	if s.Policies == nil {
+		s.Policies = map[string]spec.Policy{}
+	}
+	s.Policies[s.Guard.Policy] = *c.Policy
+	return s
 }
 
 // Hash returns the SHA-256 of the contract in hex. Who started the loop and from where is no
@@ -58,7 +81,7 @@ func AskHash(contract *loop.Contract, g loop.Gate, b loop.Budget) string {
 
 func digest(b []byte) string {
 	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sum)
 }
 
 // Missing names the preconditions of autonomy that are not met, all at once (A1). The plan's own

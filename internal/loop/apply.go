@@ -83,6 +83,9 @@ var effects = map[Type]func(*State, Event){
 				}
 			}
 		}
+		if e.TotalFiles > 0 { // counted by git, which the capped lists can't
+			s.ChangedFilesCount = e.TotalFiles
+		}
 	},
 	ChangeJudged: func(s *State, e Event) {
 		switch e.Step {

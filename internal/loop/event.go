@@ -132,13 +132,15 @@ type Event struct {
 	Tree      string                        `json:"tree,omitempty"`
 	Head      string                        `json:"head,omitempty"` // the branch's head afterwards
 	Files     []string                      `json:"files,omitempty"`
-	Record    *Iteration                    `json:"record,omitempty"`
-	Area      string                        `json:"area,omitempty"`
-	Gate      *Gate                         `json:"gate,omitempty"`
-	Answer    *Answer                       `json:"answer,omitempty"`
-	Message   string                        `json:"message,omitempty"`
-	Idea      string                        `json:"idea,omitempty"`
-	Proposal  *Proposal                     `json:"proposal,omitempty"`
+	// TotalFiles is how many files the loop has touched, where Files can't tell.
+	TotalFiles int        `json:"total_files,omitempty"`
+	Record     *Iteration `json:"record,omitempty"`
+	Area       string     `json:"area,omitempty"`
+	Gate       *Gate      `json:"gate,omitempty"`
+	Answer     *Answer    `json:"answer,omitempty"`
+	Message    string     `json:"message,omitempty"`
+	Idea       string     `json:"idea,omitempty"`
+	Proposal   *Proposal  `json:"proposal,omitempty"`
 
 	Status     Status `json:"status,omitempty"`
 	ExitStatus string `json:"exit_status,omitempty"`

@@ -44,9 +44,6 @@ type unbuilt struct {
 var notBuilt = []unbuilt{
 	{"kind", KindImprove, func(s Spec) string { return among(s.Kind, KindDeliver) }},
 	{"repo.url", "", func(s Spec) string { return s.Repo.URL }},
-	{"newFiles", "deny or allow", func(s Spec) string { return among(s.NewFiles, Ask) }},
-	{"guard.policy", PolicyDefault, func(s Spec) string { return except(s.Guard.Policy, PolicyDefault) }},
-	{"policies", "", func(s Spec) string { return given(s.Policies != nil) }},
 	{"test.command", "", func(s Spec) string { return s.Test.Command }},
 	{"test.timeout", "", func(s Spec) string { return given(s.Test.Timeout != 0) }},
 	{"test.required", "", func(s Spec) string { return given(s.Test.Required != nil) }},

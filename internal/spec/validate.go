@@ -150,6 +150,16 @@ func (s Spec) check() (p Problems) {
 	}
 	command("guard.command", s.Guard.Command)
 	positive("guard.timeout", s.Guard.Timeout)
+	if _, known := s.Policies[s.Guard.Policy]; !known && s.Guard.Policy != PolicyDefault {
+		add("guard.policy", "is "+show(s.Guard.Policy), "the name of one of policies: "+strings.Join(s.policyNames(), ", "))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Policies)) {
+		key := join("policies", shorten(name))
+		if strings.TrimSpace(name) == "" || unprintable(name) != "" {
+			add(key, "is no name", "a name such as strict")
+		}
+		s.Policies[name].check(key, add)
+	}
 	command("check.command", s.Check.Command)
 
 	if s.Agent.Use == UseCommand {
