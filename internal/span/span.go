@@ -293,9 +293,9 @@ func (c *Course) id(n int64) (id [8]byte) {
 	return id
 }
 
-// common is what every span of a loop is found by.
+// common is what every span of a loop is found and, where several take no time, put in order by.
 func common(e loop.Event) []Attribute {
-	out := []Attribute{{"pawl.loop", e.Loop}}
+	out := []Attribute{{"pawl.loop", e.Loop}, {"pawl.seq", e.Seq}}
 	if e.Iteration > 0 {
 		out = append(out, Attribute{"pawl.iteration", int64(e.Iteration)})
 	}
