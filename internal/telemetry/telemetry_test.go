@@ -344,3 +344,29 @@ func TestSettingsThatCannotBeUsedAreNamed(t *testing.T) {
 		require.ErrorContains(t, err, c.variable)
 	}
 }
+
+// BenchmarkAppended is what telemetry costs an iteration of a loop, at the four appends of pages.
+func BenchmarkAppended(b *testing.B) {
+	for name, s := range map[string]telemetry.Settings{
+		"off": {}, "metrics": {Listen: "127.0.0.1:0"}, "traces": {Traces: filepath.Join(b.TempDir(), "traces")},
+	} {
+		b.Run(name, func(b *testing.B) {
+			shown, err := telemetry.Start(b.Context(), s, "bench", silent)
+			require.NoError(b, err)
+			defer shown.Shutdown(context.Background())
+			var states []loop.State
+			state := loop.State{}
+			for _, page := range pages() {
+				state = loop.Fold(state, page)
+				states = append(states, state)
+			}
+			all := pages()
+			none := func(context.Context) ([]loop.Event, error) { return nil, nil }
+			for b.Loop() {
+				for i, page := range all {
+					shown.Appended(b.Context(), states[i], page, none)
+				}
+			}
+		})
+	}
+}
