@@ -11,10 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
@@ -70,7 +67,7 @@ func Start(ctx context.Context, s Settings, instance string, logger *slog.Logger
 	}
 	t := &Telemetry{logger: logger, loops: map[string]loop.State{}, courses: map[string]*course{}}
 	if s.Traces != "" {
-		if t.traces, err = newTracers(ctx, s.Traces, about); err != nil {
+		if t.traces, err = newTracers(ctx, s.Traces, about, logger); err != nil {
 			return nil, fmt.Errorf("PAWL_TRACES is %q: %w", s.Traces, err)
 		}
 	}
@@ -229,20 +226,9 @@ func (t *Telemetry) census() (loops map[loop.Status]int64, gates map[loop.GateKi
 	return loops, gates
 }
 
-// complaintsEvery bounds how often the log is told that nobody takes the traces.
-const complaintsEvery = time.Minute
-
 // quiet sends what OpenTelemetry's libraries complain of to the log: they would write it to stderr,
-// where it tears a progress line apart.
+// where it tears a progress line apart. An embedded engine does the same, with the same log.
 func quiet(logger *slog.Logger) {
-	var last atomic.Int64
 	otel.SetLogger(logr.FromSlogHandler(logger.Handler()))
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		now, then := time.Now().UnixNano(), last.Load()
-		if now-then < int64(complaintsEvery) || !last.CompareAndSwap(then, now) {
-			return
-		}
-		what, _, _ := strings.Cut(err.Error(), "\n")
-		logger.Warn("telemetry can't be delivered", "error", what)
-	}))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Warn("telemetry", "error", err) }))
 }

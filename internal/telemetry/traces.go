@@ -3,8 +3,10 @@ package telemetry
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -28,14 +30,14 @@ type tracers struct {
 	file        *os.File // where the spans go, unless they are sent
 }
 
-func newTracers(ctx context.Context, to string, about *resource.Resource) (*tracers, error) {
+func newTracers(ctx context.Context, to string, about *resource.Resource, logger *slog.Logger) (*tracers, error) {
 	t := &tracers{}
 	out, err := t.exporter(ctx, to)
 	if err != nil {
 		return nil, err
 	}
 	// It hands spans on in the background and drops them when nobody takes them.
-	batch := sdktrace.NewBatchSpanProcessor(out)
+	batch := sdktrace.NewBatchSpanProcessor(&patient{SpanExporter: out, logger: logger})
 	sdk := sdktrace.NewTracerProvider(sdktrace.WithResource(about), sdktrace.WithSpanProcessor(batch))
 	loops := sdktrace.NewTracerProvider(sdktrace.WithResource(about), sdktrace.WithSpanProcessor(batch),
 		sdktrace.WithSampler(sdktrace.AlwaysSample()), sdktrace.WithIDGenerator(given{}))
@@ -63,6 +65,32 @@ func (t *tracers) exporter(ctx context.Context, to string) (sdktrace.SpanExporte
 		return nil, err
 	}
 	return stdouttrace.New(stdouttrace.WithWriter(t.file))
+}
+
+// patient is an exporter whose failures are its own affair. The log is told of the first, and of
+// how it goes on every so often: whoever takes the traces may be away for days.
+type patient struct {
+	sdktrace.SpanExporter
+	logger *slog.Logger
+	lost   int // since the log was told
+	told   time.Time
+}
+
+// complainEvery is how often the log is told.
+const complainEvery = time.Minute
+
+// ExportSpans hands spans on or drops them. The batch processor calls it one call after the other.
+func (p *patient) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	err := p.SpanExporter.ExportSpans(ctx, spans)
+	if err == nil {
+		return nil
+	}
+	p.lost += len(spans)
+	if p.told.IsZero() || time.Since(p.told) > complainEvery {
+		p.logger.Warn("traces can't be delivered", "lost", p.lost, "error", err)
+		p.lost, p.told = 0, time.Now()
+	}
+	return nil
 }
 
 func (t *tracers) shutdown(ctx context.Context) error {
