@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -24,6 +25,7 @@ import (
 	"pawl/internal/ledger"
 	"pawl/internal/proc"
 	"pawl/internal/repo"
+	"pawl/internal/telemetry"
 	"pawl/internal/workspace"
 )
 
@@ -35,6 +37,9 @@ type Activities struct {
 	Namespace string
 	// Attributes says whether the namespace knows pawl's search attributes.
 	Attributes bool
+	// Logger is told what the loops do, and Telemetry, nil for nobody, shows it.
+	Logger    *slog.Logger
+	Telemetry *telemetry.Telemetry
 
 	background  sync.WaitGroup
 	registering sync.Mutex // held while a loop is given its name on this host
@@ -48,6 +53,7 @@ type Activities struct {
 func New(h home.Home, host, queue, namespace string, attributes bool) *Activities {
 	return &Activities{
 		Home: h, Host: host, Queue: queue, Namespace: namespace, Attributes: attributes,
+		Logger: slog.New(slog.DiscardHandler),
 		places: map[string]*place{}, steps: map[string]*running{},
 	}
 }

@@ -125,7 +125,7 @@ func (e *exchange) take(out *act.Stepped, stdout string) {
 }
 
 // secret are parts of names of variables whose values no command of a loop gets unasked.
-var secret = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE", "SESSION"}
+var secret = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE", "SESSION", "HEADERS"}
 
 // cleaned returns an environment without git's and pawl's variables, Temporal's connection and
 // secrets, so that what runs in a loop neither reaches another repository nor leaks.

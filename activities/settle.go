@@ -143,6 +143,7 @@ func (a *Activities) append(ctx context.Context, p *place, in act.Entry, tx repo
 	}
 	out := act.Settled{Head: head}
 	var page ledger.Page
+	var taken []loop.Event
 	tx.Entry = func(code string) (repo.Entry, error) {
 		if tx.Revert != nil {
 			out.Head = code
@@ -158,7 +159,7 @@ func (a *Activities) append(ctx context.Context, p *place, in act.Entry, tx repo
 		if err != nil {
 			return repo.Entry{}, err
 		}
-		page = folded
+		page, taken = folded, events
 		return repo.Entry{
 			Ref: p.Ledger, Prev: in.Ledger, Code: folded.State.Head, Files: files, Message: message(folded.State, events),
 			Time: timeOf(events), Author: p.author(),
@@ -176,6 +177,7 @@ func (a *Activities) append(ctx context.Context, p *place, in act.Entry, tx repo
 		return act.Settled{}, p.fenced(err, "appending to the ledger")
 	}
 	p.ledger.Appended(done.Entry, page)
+	a.report(ctx, p, in.Ledger, page.State, taken)
 	out.Ledger = done.Entry
 	return out, nil
 }
@@ -229,11 +231,15 @@ func (a *Activities) push(ctx context.Context, p *place) (refused string, err er
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case errors.As(err, &no):
-		return fmt.Sprintf("%s was refused by %s: %s", no.Ref, p.Repo, no.Reason), nil
+		refused = fmt.Sprintf("%s was refused by %s: %s", no.Ref, p.Repo, no.Reason)
 	case err != nil:
-		return fmt.Sprintf("%s can't be pushed to: %v", p.Repo, err), nil
+		refused = fmt.Sprintf("%s can't be pushed to: %v", p.Repo, err)
+	default:
+		return "", nil
 	}
-	return "", nil
+	a.Logger.Warn("push refused", "loop", p.Loop, "reason", refused)
+	a.Telemetry.PushRefused(ctx)
+	return refused, nil
 }
 
 // pushApart is how far apart pushes are that nobody waits for. Only a loop whose iterations are

@@ -17,12 +17,14 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/activities"
 	"pawl/internal/act"
 	"pawl/internal/home"
+	"pawl/internal/telemetry"
 	"pawl/internal/workspace"
 	"pawl/workflows"
 )
@@ -33,6 +35,8 @@ type Options struct {
 	Client    client.Client
 	Namespace string
 	Logger    *slog.Logger
+	// Telemetry shows what the loops do, nil for nobody.
+	Telemetry *telemetry.Telemetry
 	// Embedded says that the service is this host's own engine: loops that it has lost are
 	// started again from their ledgers.
 	Embedded bool
@@ -91,11 +95,14 @@ func RunWorker(ctx context.Context, o Options) error {
 		queue = act.TaskQueue
 	}
 	a := activities.New(o.Home, id, queue, o.Namespace, attributes(ctx, o))
+	a.Logger, a.Telemetry = o.Logger, o.Telemetry
 	if err := whenItAnswers(ctx, func() error { return recoverLoops(ctx, o, id, a) }); err != nil {
 		return err
 	}
+	a.Survey(ctx)
 	common := worker.Options{
-		Identity: Identity(id), WorkerStopTimeout: stopTimeout,
+		Interceptors: []interceptor.WorkerInterceptor{a.Reporter()},
+		Identity:     Identity(id), WorkerStopTimeout: stopTimeout,
 		MaxHeartbeatThrottleInterval: heartbeatThrottle, DefaultHeartbeatThrottleInterval: heartbeatThrottle,
 		MaxConcurrentActivityExecutionSize: slots, DeadlockDetectionTimeout: deadlock, StickyScheduleToStartTimeout: stickyTimeout,
 	}
