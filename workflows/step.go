@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -9,6 +10,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
+	"pawl/internal/agent/stream"
+	"pawl/internal/evidence"
+	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 )
@@ -26,7 +30,11 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 		}
 		s.Key.Repeat = r.repeats
 		told := r.guide(&s)
+		s.Budget = r.left(s)
 		out, err := r.perform(ctx, s)
+		if denied := refusal(err, fault.PermissionDenied); denied != "" {
+			return out, stop(govern.NotPermitted.Because(denied))
+		}
 		if err != nil {
 			return out, err
 		}
@@ -38,6 +46,9 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 		if out.Warning != "" {
 			r.emit(ctx, loop.Event{Type: loop.Warned, Step: s.Key.Name, Reason: out.Warning})
 		}
+		if out.Exhausted != "" { // what the agent had begun is undone, as the loop ends with it
+			return out, stop(govern.BudgetEnd(out.Exhausted))
+		}
 		if !out.Interrupted {
 			return out, nil
 		}
@@ -47,6 +58,34 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 			continue
 		}
 	}
+}
+
+// left is what the budgets leave for an agent call, where its program tells what it spends while
+// it works: crossing one of them then ends the call at once (A2).
+func (r *run) left(s act.Step) map[loop.Resource]evidence.Decimal {
+	if s.Agent == nil {
+		return nil
+	}
+	adapter, _ := stream.Lookup(r.spec.Agent.For(s.Agent.Role).Use)
+	var left map[loop.Resource]evidence.Decimal
+	for _, resource := range adapter.Live {
+		if remaining := r.state.Budget[resource].Remaining; remaining != nil {
+			if left == nil {
+				left = map[loop.Resource]evidence.Decimal{}
+			}
+			left[resource] = *remaining
+		}
+	}
+	return left
+}
+
+// refusal returns what an activity's refusal says, "" where err is none of that code.
+func refusal(err error, code fault.Code) string {
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) && app.Type() == string(code) {
+		return app.Message()
+	}
+	return ""
 }
 
 // guide gives an agent call what people have said up to now, and returns the event of the last of
@@ -160,9 +199,11 @@ func (r *run) summary(s act.Step) string {
 // The steps of a loop.
 
 func (r *run) newStep(name string, attempt int, tree act.Tree, command []string, limit time.Duration) act.Step {
-	if budget := r.state.Budget[loop.ActiveTime]; budget.Remaining != nil {
-		left := time.Duration(budget.Remaining.Float()) * time.Millisecond
-		limit = min(limit, max(left, time.Second))
+	for _, resource := range []loop.Resource{loop.ActiveTime, loop.WallClock} { // E2: whether or not the agent cooperates
+		if budget := r.state.Budget[resource]; budget.Remaining != nil {
+			left := time.Duration(budget.Remaining.Float()) * time.Millisecond
+			limit = min(limit, max(left, time.Second))
+		}
 	}
 	return act.Step{
 		Ref:  r.opened.Ref,
@@ -190,8 +231,8 @@ func (r *run) checkStep() act.Step {
 }
 
 func (r *run) agentStep(role, phase, idea string, attempt int, why repairOf) act.Step {
-	agent := r.spec.Agent
-	s := r.newStep(phase, attempt, act.Desk, agent.Command.Args(), r.spec.Limits.PhaseTimeout.D())
+	agent := r.spec.Agent.For(role)
+	s := r.newStep(phase, attempt, act.Desk, agent.Label(), r.spec.Limits.PhaseTimeout.D())
 	s.Agent = &act.Agent{
 		Role: role, Phase: phase, Kind: r.state.Kind, Loop: r.state.Loop, Ledger: r.state.Ledger, Env: agent.Env,
 		Idea: idea, Repair: why.reason, Evidence: why.evidence,
@@ -206,10 +247,14 @@ func howItEnded(out act.Stepped) string {
 	switch {
 	case out.StartError != "":
 		return "can't be started: " + out.StartError
+	case out.Exhausted != "":
+		return fmt.Sprintf("ended, as the budget %s is used up", out.Exhausted)
 	case out.Interrupted:
 		return "interrupted"
 	case out.TimedOut:
 		return fmt.Sprintf("took longer than it may, ended after %s", time.Duration(out.ElapsedMs)*time.Millisecond)
+	case out.Failure != "":
+		return out.Failure
 	case out.Signal != "":
 		return "was ended by " + out.Signal
 	case out.ExitCode != 0:
