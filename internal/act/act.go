@@ -5,6 +5,7 @@
 package act
 
 import (
+	"fmt"
 	"time"
 
 	"pawl/internal/evidence"
@@ -183,6 +184,23 @@ type Stepped struct {
 // OK reports whether the command ran and exited 0.
 func (s Stepped) OK() bool {
 	return s.ExitCode == 0 && s.Signal == "" && !s.TimedOut && !s.Interrupted && s.StartError == ""
+}
+
+// Ending says in a few words how the command ended.
+func (s Stepped) Ending() string {
+	switch {
+	case s.StartError != "":
+		return "can't be started: " + s.StartError
+	case s.Interrupted:
+		return "interrupted"
+	case s.TimedOut:
+		return fmt.Sprintf("took longer than it may, ended after %s", time.Duration(s.ElapsedMs)*time.Millisecond)
+	case s.Signal != "":
+		return "was ended by " + s.Signal
+	case s.ExitCode != 0:
+		return fmt.Sprintf("exit %d", s.ExitCode)
+	}
+	return "ok"
 }
 
 // Check asks how a running step is doing.
