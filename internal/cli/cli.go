@@ -124,7 +124,7 @@ here, from the Temporal CLI or from the Temporal UI.
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print data as JSON")
 	root.AddCommand(a.demoCommand(), a.runCommand(), a.upCommand(), a.listCommand(), a.showCommand(), a.logCommand())
 	root.AddCommand(a.messageCommands()...)
-	root.AddCommand(a.validateCommand())
+	root.AddCommand(a.initCommand(), a.validateCommand())
 	return root
 }
 

@@ -361,3 +361,22 @@ func (in *inspector) identity(s *Source) error {
 	}
 	return nil
 }
+
+// Root is the top of the working tree that dir is in.
+func Root(ctx context.Context, dir string) (string, error) {
+	in := inspector{ctx: ctx, dir: dir}
+	return in.toplevel()
+}
+
+// Files lists the files of the working tree at root, with slashes and sorted, also those that are
+// not added yet; not what git ignores.
+func Files(ctx context.Context, root string) ([]string, error) {
+	in := inspector{ctx: ctx, dir: root}
+	out, err := in.git("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
+	if err != nil {
+		return nil, err
+	}
+	files := strings.FieldsFunc(out, func(r rune) bool { return r == 0 })
+	sort.Strings(files)
+	return files, nil
+}
