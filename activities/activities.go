@@ -24,6 +24,7 @@ import (
 	"pawl/internal/ledger"
 	"pawl/internal/proc"
 	"pawl/internal/repo"
+	"pawl/internal/sandbox"
 	"pawl/internal/workspace"
 )
 
@@ -35,6 +36,9 @@ type Activities struct {
 	Namespace string
 	// Attributes says whether the namespace knows pawl's search attributes.
 	Attributes bool
+	// Closed are the ports of a service that is not embedded, which what runs in a loop must not
+	// reach. The embedded engine's are found on disk.
+	Closed []int
 
 	background  sync.WaitGroup
 	registering sync.Mutex // held while a loop is given its name on this host
@@ -46,6 +50,7 @@ type Activities struct {
 
 // New returns the activities of the host.
 func New(h home.Home, host, queue, namespace string, attributes bool) *Activities {
+	go sandbox.Probe() // it may take as long as starting a program: nobody should wait for it
 	return &Activities{
 		Home: h, Host: host, Queue: queue, Namespace: namespace, Attributes: attributes,
 		places: map[string]*place{}, steps: map[string]*running{},
@@ -152,7 +157,7 @@ func (p *place) supervise() (*proc.Supervisor, error) {
 	if p.supervisor != nil {
 		return p.supervisor, nil
 	}
-	s, err := proc.Start(p.Token())
+	s, err := proc.StartFor(p.Token(), p.means())
 	if err != nil {
 		return nil, fmt.Errorf("starting the supervisor: %w", err)
 	}

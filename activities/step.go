@@ -173,6 +173,7 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step) (act.Steppe
 			return out, err
 		}
 	}
+	command.Sandbox = a.confine(p, command)
 	spent, err := proc.ReadProgress(command.Progress)
 	if err != nil {
 		return out, fmt.Errorf("reading what the step has spent: %w", err)

@@ -75,11 +75,12 @@ type Machine struct {
 	Landlock int    // its version, 0 for none
 }
 
-// Covers says whether files and the engine's ports are both out of reach on this machine (E6).
-func (m Machine) Covers() bool { return m.Files != ByNothing && m.Landlock >= landlockNet }
+// Covers says whether files and the engine's ports, which closed are, are both out of reach on
+// this machine (E6).
+func (m Machine) Covers(closed []int) bool { return m.Lacks(closed) == "" }
 
 // Lacks says in words what the machine has not, "" where it has all.
-func (m Machine) Lacks() string {
+func (m Machine) Lacks(closed []int) string {
 	var lacks []string
 	if m.Files == ByNothing {
 		lacks = append(lacks, "mount namespaces (neither by itself nor with bubblewrap)")
@@ -89,13 +90,15 @@ func (m Machine) Lacks() string {
 		lacks = append(lacks, "Landlock")
 	case m.Landlock < landlockNet:
 		lacks = append(lacks, fmt.Sprintf("Landlock for ports (it has version %d, Linux 6.7 brings %d)", m.Landlock, landlockNet))
+	case len(closed) == 0:
+		lacks = append(lacks, "a port of the engine's that is not everybody's")
 	}
 	return strings.Join(lacks, " and ")
 }
 
 // Protections are the lines of the contract: which protections hold on this machine, by what,
-// and which do not.
-func (m Machine) Protections() []string {
+// and which do not. Of the ports that are closed, the spec may open some.
+func (m Machine) Protections(closed, open []int) []string {
 	var lines []string
 	if m.Files != ByNothing {
 		lines = append(lines,
@@ -103,8 +106,10 @@ func (m Machine) Protections() []string {
 	} else {
 		lines = append(lines, "no sandbox for files: agent and commands run with your rights on this machine, and could reach $PAWL_HOME, your home and your repository")
 	}
-	if m.Landlock >= landlockNet {
-		lines = append(lines, "sandbox, by Landlock: the ports of the engine and its UI are out of reach")
+	shut := slices.DeleteFunc(slices.Clone(closed), func(port int) bool { return slices.Contains(open, port) })
+	if m.Landlock >= landlockNet && len(shut) > 0 {
+		slices.Sort(shut)
+		lines = append(lines, "sandbox, by Landlock: the engine and its UI are out of reach (no connection to port "+strings.Trim(strings.ReplaceAll(fmt.Sprint(slices.Compact(shut)), " ", ", "), "[]")+")")
 	} else {
 		lines = append(lines, "no sandbox for ports: agent and commands could reach the engine and its UI, and answer a gate")
 	}

@@ -147,6 +147,18 @@ func (s Spec) check() (p Problems) {
 		}
 	}
 
+	oneOf("sandbox.use", s.Sandbox.Use, Auto, Off, Required)
+	for i, place := range s.Sandbox.Allow {
+		if home, is := strings.CutPrefix(place, "~/"); !path.IsAbs(place) && !is || path.Clean("/"+home) == "/" || unprintable(place) != "" {
+			add(fmt.Sprintf("sandbox.allow[%d]", i), "is "+show(place), "the absolute path of a file or folder, or one that starts with ~/")
+		}
+	}
+	for i, port := range s.Sandbox.Ports {
+		if port < 1 || port > 65535 {
+			add(fmt.Sprintf("sandbox.ports[%d]", i), fmt.Sprintf("is %d", port), "a TCP port, 1 to 65535")
+		}
+	}
+
 	least("limits.iterations", s.Limits.Iterations, 1)
 	positive("limits.activeTime", s.Limits.ActiveTime)
 	least("limits.toolCalls", s.Limits.ToolCalls, 1)
