@@ -25,6 +25,7 @@ import (
 	"pawl/internal/ledger"
 	"pawl/internal/proc"
 	"pawl/internal/repo"
+	"pawl/internal/sandbox"
 	"pawl/internal/telemetry"
 	"pawl/internal/workspace"
 )
@@ -40,6 +41,9 @@ type Activities struct {
 	// Logger is told what the loops do, and Telemetry, nil for nobody, shows it.
 	Logger    *slog.Logger
 	Telemetry *telemetry.Telemetry
+	// Closed are the ports of a service that is not embedded, which what runs in a loop must not
+	// reach. The embedded engine's are found on disk.
+	Closed []int
 
 	background  sync.WaitGroup
 	registering sync.Mutex // held while a loop is given its name on this host
@@ -51,6 +55,7 @@ type Activities struct {
 
 // New returns the activities of the host.
 func New(h home.Home, host, queue, namespace string, attributes bool) *Activities {
+	go sandbox.Probe() // it may take as long as starting a program: nobody should wait for it
 	return &Activities{
 		Home: h, Host: host, Queue: queue, Namespace: namespace, Attributes: attributes,
 		Logger: slog.New(slog.DiscardHandler),
@@ -163,7 +168,7 @@ func (p *place) supervise() (*proc.Supervisor, error) {
 	if p.supervisor != nil {
 		return p.supervisor, nil
 	}
-	s, err := proc.Start(p.Token())
+	s, err := proc.StartFor(p.Token(), p.means())
 	if err != nil {
 		return nil, fmt.Errorf("starting the supervisor: %w", err)
 	}

@@ -37,6 +37,9 @@ func (a *Activities) Open(ctx context.Context, in act.Open) (act.Opened, error) 
 		return act.Opened{}, err
 	}
 	defer workspace.Retract(a.Home, announced)
+	if err := a.ensure(in.Spec.Sandbox); err != nil {
+		return act.Opened{}, err
+	}
 	crash.At("open.before")
 	if in.Ledger != "" {
 		return a.takeUp(ctx, in)
@@ -116,7 +119,7 @@ func (a *Activities) takeUp(ctx context.Context, in act.Open) (act.Opened, error
 func (a *Activities) opened(p *place, base string) act.Opened {
 	return act.Opened{
 		Ref: p.Ref, Queue: a.Queue, Host: a.Host, Repo: p.Repo, Branch: branchName(p.Record), Base: base,
-		Desk: p.desk.Dir, Attributes: a.Attributes, Stop: p.loopStop(),
+		Desk: p.desk.Dir, Attributes: a.Attributes, Stop: p.loopStop(), Protections: a.protections(p),
 	}
 }
 
@@ -157,7 +160,7 @@ func (a *Activities) enroll(in act.Open, source repo.Source) (workspace.Record, 
 		Loop: in.Loop, Ref: name, FirstRun: in.FirstRun, Namespace: a.Namespace,
 		Repo: source.Path, Store: a.Home.Store(hex.EncodeToString(key[:8])),
 		Branch: "refs/heads/pawl/" + name, Ledger: "refs/pawl-ledger/" + name,
-		Name: id.Name, Email: id.Email, Setup: in.Spec.Setup.Command, Keep: in.Spec.Judge.Keep,
+		Name: id.Name, Email: id.Email, Setup: in.Spec.Setup.Command, Keep: in.Spec.Judge.Keep, Sandbox: in.Spec.Sandbox,
 	}
 	return r, workspace.Write(a.Home, r)
 }
@@ -306,10 +309,12 @@ func (a *Activities) setup(ctx context.Context, p *place, t *repo.Tree) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	result, err := s.Run(ctx, proc.Command{
+	command := proc.Command{
 		Argv: []string{"sh", "-c", p.Setup}, Dir: t.Dir, Env: cleaned(os.Environ()), Limit: setupLimit,
 		Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
-	})
+	}
+	command.Sandbox = a.confine(p, command)
+	result, err := s.Run(ctx, command)
 	if err != nil {
 		return err
 	}

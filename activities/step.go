@@ -197,6 +197,7 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step, r *running)
 			return out, err
 		}
 	}
+	command.Sandbox = a.confine(p, command)
 	spent, err := proc.ReadProgress(command.Progress)
 	if err != nil {
 		return out, fmt.Errorf("reading what the step has spent: %w", err)

@@ -3,6 +3,8 @@ package config
 import (
 	"context"
 	"log/slog"
+	"net"
+	"strconv"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -111,4 +113,23 @@ func Unreachable(t Temporal, err error) error {
 		advice = "Check TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and temporal.toml, and that the service runs."
 	}
 	return fault.New(fault.EngineUnreachable, "Temporal at %s does not answer: %v", t.Address, err).Advise(advice)
+}
+
+// Ports are the ports of a service that the user named and of its UI where a development server or
+// the project's compose file has it, for a sandbox to close. Those that the whole web uses can't
+// be: what runs in a loop needs them.
+func (t Temporal) Ports() []int {
+	if !t.Explicit {
+		return nil
+	}
+	host, service, err := net.SplitHostPort(t.Address)
+	port, bad := strconv.Atoi(service)
+	if err != nil || bad != nil || port == 80 || port == 443 {
+		return nil
+	}
+	ports := []int{port}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		ports = append(ports, port+1000, 8080)
+	}
+	return ports
 }

@@ -62,6 +62,9 @@ type Opened struct {
 	Contract string      `json:"contract"`
 	Stop     string      `json:"stop,omitempty"` // a loop-stop file is there
 	Warnings []string    `json:"warnings,omitempty"`
+	// Protections are what holds on this host whatever the agent does, and what does not, for the
+	// contract; a worker of an older version told none.
+	Protections []string `json:"protections,omitempty"`
 	// Attributes says that the namespace knows the search attributes.
 	Attributes bool        `json:"attributes,omitempty"`
 	State      *loop.State `json:"state,omitempty"` // of the ledger head to resume from

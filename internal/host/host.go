@@ -40,6 +40,8 @@ type Options struct {
 	// Embedded says that the service is this host's own engine: loops that it has lost are
 	// started again from their ledgers.
 	Embedded bool
+	// Closed are the ports of a service that is not embedded: what loops run must not reach them.
+	Closed []int
 	// Ready is called once: with true when this process's worker polls, with false when another
 	// process is the host's worker and this one stands by.
 	Ready func(ours bool)
@@ -96,6 +98,7 @@ func RunWorker(ctx context.Context, o Options) error {
 	}
 	a := activities.New(o.Home, id, queue, o.Namespace, attributes(ctx, o))
 	a.Logger, a.Telemetry = o.Logger, o.Telemetry
+	a.Closed = o.Closed
 	if err := whenItAnswers(ctx, func() error { return recoverLoops(ctx, o, id, a) }); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ func Defaults() Spec {
 		Verify:   Verify{Timeout: Duration(30 * time.Second), Direction: "higher"},
 		Guard:    Guard{Timeout: Duration(5 * time.Minute), Policy: PolicyDefault},
 		Agent:    Agent{Use: UseCommand},
+		Sandbox:  Sandbox{Use: Auto},
 		Limits: Limits{
 			Iterations:   3,
 			ActiveTime:   Duration(10 * time.Minute),

@@ -23,6 +23,7 @@ var (
 		"newFiles":           {Deny, Ask, Allow},
 		"verify.direction":   {evidence.Higher, evidence.Lower},
 		"limits.onExhausted": {Halt, Ask},
+		"sandbox.use":        {Auto, Off, Required},
 		"approvals.plan":     {Required, Auto},
 		"approvals.diff":     {Required, Auto},
 		"mode":               {ModeAnswer, ModePlan, ModeMission},
@@ -172,6 +173,18 @@ func (s Spec) check() (p Problems) {
 			if !slices.Contains(Permissions, permission) {
 				add(fmt.Sprintf("%s[%d]", key, i), "is "+show(permission), strings.Join(Permissions, " or "))
 			}
+		}
+	}
+
+	oneOf("sandbox.use", s.Sandbox.Use)
+	for i, place := range s.Sandbox.Allow {
+		if home, is := strings.CutPrefix(place, "~/"); !path.IsAbs(place) && !is || path.Clean("/"+home) == "/" || unprintable(place) != "" {
+			add(fmt.Sprintf("sandbox.allow[%d]", i), "is "+show(place), "the absolute path of a file or folder, or one that starts with ~/")
+		}
+	}
+	for i, port := range s.Sandbox.Ports {
+		if port < 1 || port > 65535 {
+			add(fmt.Sprintf("sandbox.ports[%d]", i), fmt.Sprintf("is %d", port), "a TCP port, 1 to 65535")
 		}
 	}
 
