@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -198,6 +200,9 @@ func (a *Activities) contract(ctx context.Context, p *place, s spec.Spec, out *a
 		return refuse(fault.New(fault.PreconditionFailed, "the scope matches no file of %s: %s", p.Repo, strings.Join(s.Scope, ", ")).
 			Advise("Correct `scope`: globs are relative to the repository's root, ** crosses folders."))
 	}
+	if out.Warnings, err = a.pointers(ctx, p, entries); err != nil {
+		return err
+	}
 	for _, name := range spec.Sealed(s, names) {
 		out.Sealed = append(out.Sealed, loop.Seal{Path: repo.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode})
 	}
@@ -205,6 +210,27 @@ func (a *Activities) contract(ctx context.Context, p *place, s spec.Spec, out *a
 	p.ledger.Bind(c)
 	out.Contract = c.Hash()
 	return writeJSON(filepath.Join(a.Home.Loop(p.Ref), ledger.ContractFile), c)
+}
+
+// maxAttributes bounds what is read of a .gitattributes; git itself ignores larger ones.
+const maxAttributes = 100 << 20
+
+// pointers warns of files whose content git does not have: nothing that runs in the trees finds it
+// there, unless setup.command fetches it.
+func (a *Activities) pointers(ctx context.Context, p *place, entries []repo.TreeEntry) ([]string, error) {
+	for _, e := range entries {
+		if path.Base(e.Path) != ".gitattributes" || e.Mode == "120000" {
+			continue
+		}
+		b, err := p.store.BlobByID(ctx, e.Blob, maxAttributes)
+		if err != nil && !errors.Is(err, repo.ErrTooLarge) {
+			return nil, fmt.Errorf("reading %s: %w", repo.Quote(e.Path), err)
+		}
+		if bytes.Contains(b, []byte("filter=lfs")) {
+			return []string{"the repository keeps files in Git LFS: the agent and the commands see their pointers (" + repo.Quote(e.Path) + "); where they need the contents, let setup.command bring them"}, nil
+		}
+	}
+	return nil, nil
 }
 
 // precondition turns what Inspect found into a fault; anything else is the machine's.
