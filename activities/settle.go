@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"pawl/internal/act"
 	"pawl/internal/crash"
@@ -20,28 +19,6 @@ import (
 	"pawl/internal/repo"
 	"pawl/internal/workspace"
 )
-
-// Begin restores the desk to the head and records the iteration's start: the checkpoint (A3).
-func (a *Activities) Begin(ctx context.Context, in act.Begin) (act.Settled, error) {
-	beat(ctx)
-	p, err := a.place(ctx, in.Ref)
-	if err != nil {
-		return act.Settled{}, err
-	}
-	crash.At("begin.before")
-	var out act.Settled
-	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return a.restoreDesk(gctx, p, in.Head) })
-	g.Go(func() (err error) {
-		out, err = a.append(gctx, p, in.Entry, repo.Tx{}, in.Head)
-		return err
-	})
-	if err := g.Wait(); err != nil {
-		return act.Settled{}, err
-	}
-	crash.At("begin.after")
-	return out, a.copyResults(ctx, p, out.Ledger)
-}
 
 // Settle keeps the branch as it stands or reverts its tip, and appends to the ledger, in one.
 func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Settled, error) {
@@ -173,12 +150,34 @@ func (a *Activities) append(ctx context.Context, p *place, in act.Entry, tx repo
 		}, nil
 	}
 	done, err := p.store.Transact(ctx, tx)
+	if known, at := a.recorded(ctx, p, in, err); known > 0 {
+		in.Ledger, in.Events = at, in.Events[known:]
+		if len(in.Events) == 0 && tx.Revert == nil {
+			return act.Settled{Ledger: at, Head: head}, nil
+		}
+		done, err = p.store.Transact(ctx, tx)
+	}
 	if err != nil {
 		return act.Settled{}, p.fenced(err, "appending to the ledger")
 	}
 	p.ledger.Appended(done.Entry, page)
 	out.Ledger = done.Entry
 	return out, nil
+}
+
+// recorded says how many of the events the ledger has already, and where it stands then: a step
+// appends some of them first, and where it was cancelled it couldn't say so. Zero where the ledger
+// is ahead by anything else.
+func (a *Activities) recorded(ctx context.Context, p *place, in act.Entry, err error) (known int, at string) {
+	var elsewhere *repo.Fenced
+	if !errors.As(err, &elsewhere) || elsewhere.Ref != p.Ledger || elsewhere.Have == "" {
+		return 0, ""
+	}
+	have, err := p.ledger.Since(ctx, elsewhere.Have, in.Ledger)
+	if err != nil || len(have) > len(in.Events) || !reflect.DeepEqual(have, in.Events[:len(have)]) {
+		return 0, ""
+	}
+	return len(have), elsewhere.Have
 }
 
 // fenced says what an error that came of moving the loop's refs means: one that stands elsewhere
@@ -208,6 +207,7 @@ func (a *Activities) rebind(p *place) error {
 func (a *Activities) push(ctx context.Context, p *place) (refused string, err error) {
 	p.pushing.Lock()
 	defer p.pushing.Unlock()
+	p.pushNow()
 	err = p.store.Push(ctx, p.Repo, p.Branch+":"+p.Branch, p.Ledger+":"+p.Ledger)
 	var no *repo.Refused
 	switch {
@@ -221,15 +221,35 @@ func (a *Activities) push(ctx context.Context, p *place) (refused string, err er
 	return "", nil
 }
 
+// pushApart is how far apart pushes are that nobody waits for. Only a loop whose iterations are
+// faster than that sees several keeps in one push.
+const pushApart = time.Second
+
 // pushSoon pushes while the loop goes on: a push costs what three other activities do. What is
 // lost with a crash the next push brings.
 func (a *Activities) pushSoon(p *place) {
-	a.background.Go(func() {
-		refused, _ := a.push(context.Background(), p) // it is not to end
-		p.mu.Lock()
-		p.refused = refused
-		p.mu.Unlock()
-	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pushDue != nil {
+		return // that one will take this keep along
+	}
+	p.pushDue = time.AfterFunc(pushApart-time.Since(p.pushed), func() { a.background.Go(func() { a.pushAhead(p) }) })
+}
+
+func (a *Activities) pushAhead(p *place) {
+	refused, _ := a.push(context.Background(), p) // it is not to end
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refused = refused
+}
+
+// pushNow takes the place of a push that is due, and reports whether one was.
+func (p *place) pushNow() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	due := p.pushDue != nil && p.pushDue.Stop()
+	p.pushDue, p.pushed = nil, time.Now()
+	return due
 }
 
 // takeRefusal returns why the last push was refused, once.

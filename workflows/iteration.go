@@ -39,9 +39,7 @@ func (r *run) iterate(ctx workflow.Context, body func(workflow.Context) (verdict
 	if err := r.holdIfPaused(ctx); err != nil {
 		return err
 	}
-	if err := r.begin(ctx, r.state.Iteration+1); err != nil {
-		return err
-	}
+	r.begin(ctx, r.state.Iteration+1)
 	r.unjudged = &verdict{Attempts: 1}
 	v, err := body(ctx)
 	if err != nil {
@@ -59,17 +57,12 @@ func (r *run) iterate(ctx workflow.Context, body func(workflow.Context) (verdict
 	return nil
 }
 
-// begin makes the checkpoint: the desk is at head, and the ledger says so before anything runs.
-func (r *run) begin(ctx workflow.Context, n int) error {
+// begin makes the checkpoint. The ledger has it before an agent is started: the step that starts
+// one appends what is pending first.
+func (r *run) begin(ctx workflow.Context, n int) {
 	left := r.state.Budget.Spend(loop.Iterations, loop.Count(1)).Left()
-	events := []loop.Event{
-		{Type: loop.CheckpointCreated, Iteration: n, Head: r.state.Head},
-		{Type: loop.IterationStarted, Iteration: n, BudgetsRemaining: left},
-	}
-	_, err := r.append(ctx, act.BeginName, fmt.Sprintf("iteration %d: checkpoint %s", n, short(r.state.Head)), events, false, func(e act.Entry) any {
-		return act.Begin{Entry: e, Head: r.state.Head}
-	})
-	return err
+	r.emit(ctx, loop.Event{Type: loop.CheckpointCreated, Iteration: n, Head: r.state.Head})
+	r.emit(ctx, loop.Event{Type: loop.IterationStarted, Iteration: n, BudgetsRemaining: left})
 }
 
 // take commits what is on the desk, or brings back why it can't be.

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,9 +27,13 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 		}
 		s.Key.Repeat = r.repeats
 		told := r.guide(&s)
+		recorded := r.recordWith(&s)
 		out, err := r.perform(ctx, s)
 		if err != nil {
 			return out, err
+		}
+		if out.Ledger != "" {
+			r.state.Ledger, r.pending = out.Ledger, r.pending[recorded:]
 		}
 		done := r.ended(s, out)
 		if !out.Interrupted {
@@ -47,6 +52,17 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 			continue
 		}
 	}
+}
+
+// recordWith lets an agent call take what is pending to the ledger first, and returns how many
+// events that are. Where the call can't say what came of it they stay pending: an append finds
+// that the ledger has them.
+func (r *run) recordWith(s *act.Step) int {
+	if s.Agent == nil {
+		return 0
+	}
+	s.Entry = &act.Entry{Ref: r.opened.Ref, Ledger: r.state.Ledger, Events: slices.Clone(r.pending)}
+	return len(r.pending)
 }
 
 // guide gives an agent call what people have said up to now, and returns the event of the last of
@@ -193,7 +209,7 @@ func (r *run) agentStep(role, phase, idea string, attempt int, why repairOf) act
 	agent := r.spec.Agent
 	s := r.newStep(phase, attempt, act.Desk, agent.Command.Args(), r.spec.Limits.PhaseTimeout.D())
 	s.Agent = &act.Agent{
-		Role: role, Phase: phase, Kind: r.state.Kind, Loop: r.state.Loop, Ledger: r.state.Ledger, Env: agent.Env,
+		Role: role, Phase: phase, Kind: r.state.Kind, Loop: r.state.Loop, Env: agent.Env,
 		Idea: idea, Repair: why.reason, Evidence: why.evidence,
 	}
 	return s

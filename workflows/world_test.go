@@ -55,12 +55,14 @@ type world struct {
 	stop       string
 	ledgerAt   int
 	ledger     []loop.Event
+	unsaid     string // where the ledger was before the last step recorded something
 	state      loop.State
 	head       string
 	commits    int
 	reverts    []string
 	steps      []string // "iteration.attempt name"
 	agents     []act.Agent
+	told       []string // the iteration that the ledger was at when an agent started
 	calls      map[string]int
 	settleErr  error
 	onSettle   func(n int) string // returns a loop-stop
@@ -77,7 +79,7 @@ func newWorld(t *testing.T, script map[int][]try) *world {
 
 func (w *world) register(env *testsuite.TestWorkflowEnvironment) {
 	for name, f := range map[string]any{
-		act.OpenName: w.open, act.BeginName: w.begin, act.StepName: w.step, act.CheckName: w.check,
+		act.OpenName: w.open, act.StepName: w.step, act.CheckName: w.check,
 		act.CommitName: w.commit, act.SettleName: w.settle, act.RecordName: w.settle, act.CloseName: w.close,
 	} {
 		env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
@@ -104,6 +106,10 @@ func (w *world) open(_ context.Context, in act.Open) (act.Opened, error) {
 func (w *world) append(in act.Entry, out act.Settled) (act.Settled, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// A step that was cancelled couldn't say what it had recorded first: that is not recorded again.
+	if n := len(w.ledger); w.unsaid != "" && in.Ledger == w.unsaid && len(in.Events) > 0 && in.Events[0].Seq <= w.ledger[n-1].Seq {
+		in.Ledger, in.Events = w.at(), in.Events[w.ledger[n-1].Seq-in.Events[0].Seq+1:]
+	}
 	if want := w.at(); in.Ledger != want {
 		return out, temporal.NewNonRetryableApplicationError("fenced: "+in.Ledger+" is not "+want, string(fault.LedgerAhead), nil)
 	}
@@ -117,6 +123,7 @@ func (w *world) append(in act.Entry, out act.Settled) (act.Settled, error) {
 		w.ledger = append(w.ledger, e)
 		w.state = w.state.Apply(e)
 	}
+	w.unsaid = ""
 	w.ledgerAt++
 	out.Ledger = w.at()
 	return out, nil
@@ -127,11 +134,6 @@ func (w *world) at() string {
 		return ""
 	}
 	return fmt.Sprintf("ledger-%d", w.ledgerAt)
-}
-
-func (w *world) begin(_ context.Context, in act.Begin) (act.Settled, error) {
-	w.count(act.BeginName)
-	return w.append(in.Entry, act.Settled{})
 }
 
 func (w *world) settle(_ context.Context, in act.Settle) (act.Settled, error) {
@@ -185,6 +187,18 @@ func (w *world) step(_ context.Context, in act.Step) (act.Stepped, error) {
 	}
 	w.mu.Unlock()
 	out := act.Stepped{ElapsedMs: 100, Log: "/log", Digest: "feedface"}
+	if in.Entry != nil && len(in.Entry.Events) > 0 {
+		told, err := w.append(*in.Entry, act.Settled{})
+		if err != nil {
+			return out, err
+		}
+		out.Ledger, w.unsaid = told.Ledger, in.Entry.Ledger
+	}
+	if in.Agent != nil && w.state.Status == loop.Running {
+		w.mu.Lock()
+		w.told = append(w.told, fmt.Sprint(w.state.Iteration))
+		w.mu.Unlock()
+	}
 	t := w.tryOf(w.script, in.Key)
 	if in.Key.Iteration == 0 {
 		t = w.baseline

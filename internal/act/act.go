@@ -12,10 +12,9 @@ import (
 	"pawl/internal/spec"
 )
 
-// The activities. An iteration costs six or seven of them.
+// The activities. An iteration costs four to six of them.
 const (
 	OpenName   = "Open"   // store, desk and judge; the repository's preconditions (P0)
-	BeginName  = "Begin"  // restore the desk, record the iteration's start
 	StepName   = "Step"   // run one thing in one tree under one limit
 	CheckName  = "Check"  // how much active time a running step has spent
 	CommitName = "Commit" // take the change, judged by the policies first
@@ -67,12 +66,6 @@ type Entry struct {
 	Ledger string       `json:"ledger"`
 	Events []loop.Event `json:"events"`
 	Push   bool         `json:"push,omitempty"`
-}
-
-// Begin starts an iteration at Head.
-type Begin struct {
-	Entry
-	Head string `json:"head"`
 }
 
 // Settle keeps a change, or reverts the commit Revert.
@@ -133,6 +126,9 @@ type Step struct {
 
 	Measure *Measure `json:"measure,omitempty"` // read a number from stdout
 	Agent   *Agent   `json:"agent,omitempty"`   // the command is an agent
+	// Entry is appended to the ledger before an agent is started: nothing that an agent does is
+	// ahead of the checkpoint that it can be undone to (A3).
+	Entry *Entry `json:"entry,omitempty"`
 }
 
 // Measure says how the metric is read.
@@ -147,7 +143,6 @@ type Agent struct {
 	Phase    string            `json:"phase"`
 	Kind     string            `json:"kind"`
 	Loop     string            `json:"loop"`
-	Ledger   string            `json:"ledger"`
 	Env      map[string]string `json:"env,omitempty"`
 	Idea     string            `json:"idea,omitempty"`
 	Repair   string            `json:"repair,omitempty"`   // why the attempt before was undone
@@ -164,6 +159,8 @@ type Stepped struct {
 	StartError  string `json:"startError,omitempty"` // the command can't be started
 	ElapsedMs   int64  `json:"elapsedMs"`            // active time, all attempts of the activity
 	Leftover    int    `json:"leftover,omitempty"`   // processes that outlived it and were ended
+
+	Ledger string `json:"ledger,omitempty"` // the ledger's head after Entry was appended
 
 	Metric   *evidence.Decimal `json:"metric,omitempty"`
 	NoNumber string            `json:"noNumber,omitempty"` // why there is no metric

@@ -12,6 +12,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 
 	"pawl/internal/evidence"
@@ -190,6 +191,24 @@ func (l *Ledger) Events(ctx context.Context, head string) ([]loop.Event, error) 
 	if err != nil {
 		return nil, fmt.Errorf("reading the ledger: %w", err)
 	}
+	return events(commits)
+}
+
+// Since returns the events of the entries after the entry prev up to head, oldest first. It is an
+// error where prev is none of head's predecessors.
+func (l *Ledger) Since(ctx context.Context, head, prev string) ([]loop.Event, error) {
+	commits, err := l.store.LedgerHistory(ctx, head, EventsFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading the ledger: %w", err)
+	}
+	at := slices.IndexFunc(commits, func(c repo.LedgerCommit) bool { return c.Commit == prev })
+	if at < 0 && prev != "" {
+		return nil, fmt.Errorf("the ledger at %s does not follow %s", head, prev)
+	}
+	return events(commits[at+1:])
+}
+
+func events(commits []repo.LedgerCommit) ([]loop.Event, error) {
 	var out []loop.Event
 	for _, c := range commits {
 		d := json.NewDecoder(bytes.NewReader(c.Files[EventsFile]))
