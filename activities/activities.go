@@ -37,7 +37,8 @@ type Activities struct {
 	Attributes bool
 
 	background  sync.WaitGroup
-	registering sync.Mutex // held while a loop is given its name on this host
+	registering sync.Mutex // held while a loop is given its name on this host, or is given up
+	orphaned    chan struct{}
 
 	mu     sync.Mutex
 	places map[string]*place
@@ -48,7 +49,7 @@ type Activities struct {
 func New(h home.Home, host, queue, namespace string, attributes bool) *Activities {
 	return &Activities{
 		Home: h, Host: host, Queue: queue, Namespace: namespace, Attributes: attributes,
-		places: map[string]*place{}, steps: map[string]*running{},
+		places: map[string]*place{}, steps: map[string]*running{}, orphaned: make(chan struct{}, 1),
 	}
 }
 

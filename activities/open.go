@@ -71,11 +71,14 @@ func (a *Activities) Open(ctx context.Context, in act.Open) (act.Opened, error) 
 // ledger commit in.Ledger, which must be the ledger's head. The branch goes back to the head
 // that the ledger knows.
 func (a *Activities) takeUp(ctx context.Context, in act.Open) (act.Opened, error) {
+	a.registering.Lock()
+	defer a.registering.Unlock()
 	record, found := workspace.Latest(a.Home, in.Loop)
 	if !found {
 		return act.Opened{}, refuse(fault.New(fault.PreconditionFailed, "this host has no ledger of the loop %s at %s", in.Loop, in.Ledger).
 			Advise("Start it on the host that has it, with the head that `git for-each-ref refs/pawl-ledger` shows."))
 	}
+	a.release(record.Ref) // a run that was reset may have left a step at work here
 	p, err := a.openPlace(ctx, record)
 	if err != nil {
 		return act.Opened{}, err
