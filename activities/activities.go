@@ -46,7 +46,8 @@ type Activities struct {
 	Closed []int
 
 	background  sync.WaitGroup
-	registering sync.Mutex // held while a loop is given its name on this host
+	registering sync.Mutex // held while a loop is given its name on this host, or is given up
+	orphaned    chan struct{}
 
 	mu     sync.Mutex
 	places map[string]*place
@@ -59,7 +60,7 @@ func New(h home.Home, host, queue, namespace string, attributes bool) *Activitie
 	return &Activities{
 		Home: h, Host: host, Queue: queue, Namespace: namespace, Attributes: attributes,
 		Logger: slog.New(slog.DiscardHandler),
-		places: map[string]*place{}, steps: map[string]*running{},
+		places: map[string]*place{}, steps: map[string]*running{}, orphaned: make(chan struct{}, 1),
 	}
 }
 

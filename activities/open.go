@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -73,11 +75,14 @@ func (a *Activities) Open(ctx context.Context, in act.Open) (act.Opened, error) 
 // ledger commit in.Ledger, which must be the ledger's head. The branch goes back to the head
 // that the ledger knows.
 func (a *Activities) takeUp(ctx context.Context, in act.Open) (act.Opened, error) {
+	a.registering.Lock()
+	defer a.registering.Unlock()
 	record, found := workspace.Latest(a.Home, in.Loop)
 	if !found {
 		return act.Opened{}, refuse(fault.New(fault.PreconditionFailed, "this host has no ledger of the loop %s at %s", in.Loop, in.Ledger).
 			Advise("Start it on the host that has it, with the head that `git for-each-ref refs/pawl-ledger` shows."))
 	}
+	a.release(record.Ref) // a run that was reset may have left a step at work here
 	p, err := a.openPlace(ctx, record)
 	if err != nil {
 		return act.Opened{}, err
@@ -194,6 +199,7 @@ func (a *Activities) contract(ctx context.Context, p *place, s spec.Spec, out *a
 		return refuse(emptyScope(p, s))
 	}
 	out.InScope, out.Sealed, out.Contract = d.inScope, d.contract.Sealed, d.contract.Hash()
+	out.Warnings = d.warnings
 	p.ledger.Bind(d.contract)
 	return writeJSON(filepath.Join(a.Home.Loop(p.Ref), ledger.ContractFile), d.contract)
 }
@@ -203,6 +209,7 @@ type draft struct {
 	contract ledger.Contract
 	names    []string // the base's files
 	inScope  int      // how many of them may change
+	warnings []string // of what a person should know before
 }
 
 // draw makes the contract of a spec at a base commit.
@@ -224,7 +231,8 @@ func draw(ctx context.Context, p *place, s spec.Spec, base string) (draft, error
 		sealed = append(sealed, loop.Seal{Path: repo.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode})
 	}
 	d.contract = govern.Draw(s, base, sealed)
-	return d, nil
+	d.warnings, err = pointers(ctx, p, entries)
+	return d, err
 }
 
 // Amend works out the contract that the loop would have with another spec. It becomes the loop's
@@ -243,6 +251,27 @@ func (a *Activities) Amend(ctx context.Context, in act.Amend) (act.Opened, error
 func emptyScope(p *place, s spec.Spec) *fault.Error {
 	return fault.New(fault.PreconditionFailed, "the scope matches no file of %s: %s", p.Repo, strings.Join(s.Scope, ", ")).
 		Advise("Correct `scope`: globs are relative to the repository's root, ** crosses folders.")
+}
+
+// maxAttributes bounds what is read of a .gitattributes; git itself ignores larger ones.
+const maxAttributes = 100 << 20
+
+// pointers warns of files whose content git does not have: nothing that runs in the trees finds it
+// there, unless setup.command fetches it.
+func pointers(ctx context.Context, p *place, entries []repo.TreeEntry) ([]string, error) {
+	for _, e := range entries {
+		if path.Base(e.Path) != ".gitattributes" || e.Mode == "120000" {
+			continue
+		}
+		b, err := p.store.BlobByID(ctx, e.Blob, maxAttributes)
+		if err != nil && !errors.Is(err, repo.ErrTooLarge) {
+			return nil, fmt.Errorf("reading %s: %w", repo.Quote(e.Path), err)
+		}
+		if bytes.Contains(b, []byte("filter=lfs")) {
+			return []string{"the repository keeps files in Git LFS: the agent and the commands see their pointers (" + repo.Quote(e.Path) + "); where they need the contents, let setup.command bring them"}, nil
+		}
+	}
+	return nil, nil
 }
 
 // precondition turns what Inspect found into a fault; anything else is the machine's.

@@ -454,11 +454,33 @@ func orNone(s string) string {
 	return s
 }
 
-// Vacate gives up the trees of a loop that was ended without this worker (Terminate).
-func (a *Activities) Vacate(ctx context.Context, ref string) error {
-	p, err := a.place(ctx, ref)
+// Vacate gives up the processes and trees of a loop that was ended without this worker (Terminate,
+// a reset behind its ledger), unless another run has taken the loop up since.
+func (a *Activities) Vacate(ctx context.Context, r workspace.Record) error {
+	a.registering.Lock()
+	defer a.registering.Unlock()
+	now, err := workspace.Read(a.Home, r.Ref)
+	if err != nil || now.FirstRun != r.FirstRun || now.Closed {
+		return err
+	}
+	a.release(r.Ref)
+	p, err := a.place(ctx, r.Ref)
 	if err != nil {
 		return err
 	}
+	if _, err := a.push(ctx, p); err != nil { // its last keep may not have been pushed; nobody is told of a refusal
+		return err
+	}
 	return a.vacate(ctx, p)
+}
+
+// release ends what runs here for a loop that is over, or that another run takes up.
+func (a *Activities) release(ref string) {
+	a.endSteps(ref)
+	a.mu.Lock()
+	p := a.places[ref]
+	a.mu.Unlock()
+	if p != nil {
+		p.rest()
+	}
 }

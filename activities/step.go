@@ -88,6 +88,10 @@ func (a *Activities) Step(ctx context.Context, in act.Step) (act.Stepped, error)
 			var cancelled *temporal.CanceledError
 			if !errors.As(context.Cause(ctx), &cancelled) {
 				a.leave(id, r)
+				select {
+				case a.orphaned <- struct{}{}: // the loop may be over
+				default:
+				}
 				return act.Stepped{}, ctx.Err()
 			}
 			r.cancel()
@@ -153,6 +157,26 @@ func (a *Activities) leave(id string, r *running) {
 		}
 	})
 }
+
+// endSteps ends the steps of a loop and waits for that.
+func (a *Activities) endSteps(ref string) {
+	a.mu.Lock()
+	steps := map[string]*running{}
+	for id, r := range a.steps {
+		if strings.HasPrefix(id, ref+"/") {
+			steps[id] = r
+		}
+	}
+	a.mu.Unlock()
+	for id, r := range steps {
+		r.cancel()
+		<-r.done
+		a.forget(id, r)
+	}
+}
+
+// Orphaned says when the service has refused to hear of a step any more.
+func (a *Activities) Orphaned() <-chan struct{} { return a.orphaned }
 
 // run does the step, unless its result is on disk.
 func (a *Activities) run(ctx context.Context, p *place, in act.Step, r *running) (act.Stepped, error) {

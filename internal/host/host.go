@@ -128,7 +128,7 @@ func RunWorker(ctx context.Context, o Options) error {
 		return fmt.Errorf("starting the worker: %w", err)
 	}
 	o.ready(true)
-	<-ctx.Done()
+	sweep(ctx, o, a)
 	// Workflow tasks first: nothing new is scheduled while steps are being ended.
 	shared.Stop()
 	host.Stop()

@@ -1,10 +1,12 @@
 package repo
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -43,6 +45,7 @@ const (
 	NoCommit        = "no-commit"
 	DetachedHead    = "detached-head"
 	NoSuchBranch    = "no-such-branch"
+	PartialClone    = "partial-clone" // objects that the branch needs are elsewhere
 	UnmergedTree    = "unmerged-tree"
 	DirtyTree       = "dirty-tree"
 	StaleLock       = "stale-lock"
@@ -122,6 +125,7 @@ func Inspect(ctx context.Context, path, base, loopRef string) (Source, error) {
 	for _, step := range []func(*Source) error{
 		in.format,
 		func(s *Source) error { return in.branch(s, base) },
+		in.whole,
 	} {
 		if err := step(&s); err != nil {
 			return Source{}, err
@@ -237,6 +241,36 @@ func (in *inspector) branch(s *Source, base string) error {
 	}
 	return &Precondition{Code: NoSuchBranch, What: fmt.Sprintf("there is no branch %s", Quote(s.Branch)),
 		Do: "name an existing branch as repo.base"}
+}
+
+// whole looks whether a partial clone (git clone --filter) has all that its branch needs. git does
+// not fetch what is missing on behalf of another repository, and one file after the other is no
+// way to fetch a history.
+func (in *inspector) whole(s *Source) error {
+	if _, err := in.git("config", "--get-regexp", `^(extensions\.partialclone|remote\..*\.promisor)$`); err != nil {
+		if exited(err, 1) { // no such settings: it was cloned whole
+			return nil
+		}
+		return err
+	}
+	missing := false
+	c := call{dir: in.dir, plain: true, user: true, args: []string{"rev-list", "--objects", "--missing=print", s.Head, "--"}}
+	c.stdout = func(out io.Reader) error {
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if missing = strings.HasPrefix(lines.Text(), "?"); missing {
+				return errEnough
+			}
+		}
+		return nil
+	}
+	if _, err := c.run(in.ctx); err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	if !missing {
+		return nil
+	}
+	return &Precondition{Code: PartialClone, What: fmt.Sprintf("the repository is a partial clone, and objects of branch %s are not in it", Quote(s.Branch)),
+		Do: "fetch them (git fetch --refetch --no-filter), or clone it without --filter"}
 }
 
 // names looks for what would keep the loop's refs from being created: git keeps refs as files

@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -110,6 +111,9 @@ func (s *staging) run(ctx context.Context) (Change, error) {
 		if f.OldMode == modeGitlink || f.NewMode == modeGitlink {
 			s.violate(f.Path, "a submodule was added, removed or moved")
 		}
+	}
+	if err := s.contents(ctx, c.Files); err != nil {
+		return Change{}, err
 	}
 	c.Violations = s.violations
 	s.sizes(c.Files)
@@ -391,6 +395,49 @@ func (s *staging) dropConversions(ctx context.Context, files []FileChange) (bool
 	_, err := c.run(ctx)
 	return true, err
 }
+
+// contents refuses what Git LFS would have put elsewhere: pawl runs no filters, so that the content
+// itself would get into git where a pointer belongs. A pointer is as good as the filter's own.
+func (s *staging) contents(ctx context.Context, files []FileChange) error {
+	var names strings.Builder
+	changed := map[string]FileChange{}
+	for _, f := range files {
+		if f.NewMode == modeLink || f.NewMode == modeGitlink || f.NewMode == modeNone || f.OldBlob == f.NewBlob {
+			continue
+		}
+		changed[f.Path] = f
+		names.WriteString(f.Path + "\x00")
+	}
+	if !s.attributes || len(changed) == 0 {
+		return nil
+	}
+	c := s.t.call(s.lock, "check-attr", "--cached", "-z", "--stdin", "filter")
+	c.stdin = strings.NewReader(names.String())
+	out, err := c.run(ctx)
+	if err != nil {
+		return err
+	}
+	for f := strings.Split(string(out), "\x00"); len(f) >= 3; f = f[3:] { // path, attribute, value
+		file := changed[f[0]]
+		if f[2] != "lfs" {
+			continue
+		}
+		content, err := s.t.store.BlobByID(ctx, file.NewBlob, maxPointer)
+		if err != nil && !errors.Is(err, ErrTooLarge) {
+			return err
+		}
+		if !bytes.HasPrefix(content, []byte(pointerHead)) {
+			s.violate(file.Path, "a file of Git LFS that is no pointer: pawl runs no filters")
+		}
+	}
+	return nil
+}
+
+// How a pointer of Git LFS begins, and how large one may be.
+const (
+	pointerHead = "version https://git-lfs.github.com/spec/"
+	maxPointer  = 1024
+)
 
 // blobID is the object ID that a file's bytes as they are would have.
 func (s *staging) blobID(p string) (string, error) {
