@@ -4,11 +4,13 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -21,6 +23,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/activities"
+	"pawl/config"
 	"pawl/internal/act"
 	"pawl/internal/home"
 	"pawl/internal/workspace"
@@ -33,6 +36,8 @@ type Options struct {
 	Client    client.Client
 	Namespace string
 	Logger    *slog.Logger
+	// Worker is how the worker works; without it, as by default.
+	Worker config.Worker
 	// Embedded says that the service is this host's own engine: loops that it has lost are
 	// started again from their ledgers.
 	Embedded bool
@@ -53,10 +58,9 @@ var SearchAttributes = map[string]enumspb.IndexedValueType{
 	"PawlBest": enumspb.INDEXED_VALUE_TYPE_DOUBLE,
 }
 
-// The worker's options, where the default is not right.
+// The worker's options that are nobody's choice, where the SDK's default is not right. Those that
+// people choose are config.Worker.
 const (
-	// How long steps are given to end when the worker stops: interrupt, grace, kill.
-	stopTimeout = 20 * time.Second
 	// Pause and halt reach a step with a heartbeat's answer, so that they arrive within a second.
 	heartbeatThrottle = time.Second
 	// A task that was put aside for a worker which then died is given to the next one after this
@@ -65,13 +69,33 @@ const (
 	// A machine that builds and tests for several agents may well leave a workflow goroutine
 	// without a processor for a second, which is the SDK's idea of a deadlock.
 	deadlock = 20 * time.Second
-	// How many activities of this host run at once; each may be an agent.
-	slots = 100
 )
+
+// options are what the workers of all queues have in common.
+func (o Options) options(id string, fatal func(error)) worker.Options {
+	options := worker.Options{
+		Identity: Identity(id), WorkerStopTimeout: o.Worker.StopTimeout,
+		MaxHeartbeatThrottleInterval: heartbeatThrottle, DefaultHeartbeatThrottleInterval: heartbeatThrottle,
+		MaxConcurrentActivityExecutionSize: o.Worker.Activities, DeadlockDetectionTimeout: deadlock, StickyScheduleToStartTimeout: stickyTimeout,
+		OnFatalError: fatal,
+	}
+	if o.Worker.Deployment != "" {
+		options.DeploymentOptions = worker.DeploymentOptions{
+			UseVersioning: true,
+			Version:       worker.WorkerDeploymentVersion{DeploymentName: o.Worker.Deployment, BuildID: o.Worker.BuildID},
+			// A loop lives for days, and each new worker can go on with it: rules are versioned inside.
+			DefaultVersioningBehavior: workflow.VersioningBehaviorAutoUpgrade,
+		}
+	}
+	return options
+}
 
 // RunWorker runs the host's worker until ctx ends. While another process is the host's worker it
 // waits and takes over when that one is gone.
 func RunWorker(ctx context.Context, o Options) error {
+	if o.Worker == (config.Worker{}) {
+		o.Worker = config.DefaultWorker()
+	}
 	id, err := o.Home.HostID()
 	if err != nil {
 		return err
@@ -91,39 +115,66 @@ func RunWorker(ctx context.Context, o Options) error {
 		queue = act.TaskQueue
 	}
 	a := activities.New(o.Home, id, queue, o.Namespace, attributes(ctx, o))
+	if !o.Embedded || o.Worker.Agents > 0 {
+		a.Agents = act.AgentQueue(id)
+	}
 	if err := whenItAnswers(ctx, func() error { return recoverLoops(ctx, o, id, a) }); err != nil {
 		return err
 	}
-	common := worker.Options{
-		Identity: Identity(id), WorkerStopTimeout: stopTimeout,
-		MaxHeartbeatThrottleInterval: heartbeatThrottle, DefaultHeartbeatThrottleInterval: heartbeatThrottle,
-		MaxConcurrentActivityExecutionSize: slots, DeadlockDetectionTimeout: deadlock, StickyScheduleToStartTimeout: stickyTimeout,
+	refused := make(chan error, 1)
+	fatal := func(err error) {
+		select {
+		case refused <- err:
+		default:
+		}
 	}
-	shared := worker.New(o.Client, act.TaskQueue, common)
+	shared := worker.New(o.Client, act.TaskQueue, o.options(id, fatal))
 	Register(shared)
+	a.RegisterShared(shared)
 	if o.Embedded {
-		a.RegisterHost(shared)
-	} else {
-		a.RegisterShared(shared)
+		a.RegisterTrees(shared)
 	}
-	local := common
+	local := o.options(id, fatal)
 	local.DisableWorkflowWorker = true
-	host := worker.New(o.Client, act.HostQueue(id), local)
-	a.RegisterHost(host)
-	if err := host.Start(); err != nil {
-		return fmt.Errorf("starting the worker of this host: %w", err)
-	}
-	if err := shared.Start(); err != nil {
-		host.Stop()
-		return fmt.Errorf("starting the worker: %w", err)
+	trees := worker.New(o.Client, act.HostQueue(id), local)
+	a.RegisterShared(trees)
+	a.RegisterTrees(trees)
+	// There also where no loop is sent to it any more: one that was is known by that queue.
+	local.MaxConcurrentActivityExecutionSize = cmp.Or(o.Worker.Agents, config.DefaultAgents)
+	agents := worker.New(o.Client, act.AgentQueue(id), local)
+	a.RegisterAgents(agents)
+	var started []worker.Worker
+	defer func() { stop(started) }()
+	for _, w := range []worker.Worker{agents, trees, shared} {
+		if err := w.Start(); err != nil {
+			return fmt.Errorf("starting the worker: %w", err)
+		}
+		started = append([]worker.Worker{w}, started...)
 	}
 	o.ready(true)
-	<-ctx.Done()
-	// Workflow tasks first: nothing new is scheduled while steps are being ended.
-	shared.Stop()
-	host.Stop()
+	select {
+	case <-ctx.Done():
+	case err = <-refused: // for good: the namespace is gone, or access to it
+		err = fmt.Errorf("the service refuses the worker: %w", err)
+	}
+	stop(started)
+	started = nil
 	a.Stop()
-	return nil
+	return err
+}
+
+// stop stops workers: the one that takes workflow tasks first, so that nothing new is scheduled
+// while steps are being ended, then the others at once, since each waits for its steps.
+func stop(started []worker.Worker) {
+	var ending sync.WaitGroup
+	for i, w := range started {
+		if i == 0 {
+			w.Stop()
+			continue
+		}
+		ending.Go(w.Stop)
+	}
+	ending.Wait()
 }
 
 func (o Options) ready(ours bool) {
