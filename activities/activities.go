@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -24,6 +25,7 @@ import (
 	"pawl/internal/ledger"
 	"pawl/internal/proc"
 	"pawl/internal/repo"
+	"pawl/internal/telemetry"
 	"pawl/internal/workspace"
 )
 
@@ -37,6 +39,9 @@ type Activities struct {
 	Agents string
 	// Attributes says whether the namespace knows pawl's search attributes.
 	Attributes bool
+	// Logger is told what the loops do, and Telemetry, nil for nobody, shows it.
+	Logger    *slog.Logger
+	Telemetry *telemetry.Telemetry
 
 	background  sync.WaitGroup
 	registering sync.Mutex // held while a loop is given its name on this host
@@ -50,6 +55,7 @@ type Activities struct {
 func New(h home.Home, host, queue, namespace string, attributes bool) *Activities {
 	return &Activities{
 		Home: h, Host: host, Queue: queue, Namespace: namespace, Attributes: attributes,
+		Logger: slog.New(slog.DiscardHandler),
 		places: map[string]*place{}, steps: map[string]*running{},
 	}
 }
@@ -71,6 +77,7 @@ func (a *Activities) RegisterTrees(r worker.ActivityRegistry) {
 	r.RegisterActivityWithOptions(a.Commit, activity.RegisterOptions{Name: act.CommitName})
 	r.RegisterActivityWithOptions(a.Settle, activity.RegisterOptions{Name: act.SettleName})
 	r.RegisterActivityWithOptions(a.Record, activity.RegisterOptions{Name: act.RecordName})
+	r.RegisterActivityWithOptions(a.Amend, activity.RegisterOptions{Name: act.AmendName})
 	r.RegisterActivityWithOptions(a.Close, activity.RegisterOptions{Name: act.CloseName})
 }
 

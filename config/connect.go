@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/backoff"
 
 	"pawl/internal/fault"
+	"pawl/internal/telemetry"
 )
 
 // DefaultNamespace is the namespace where nothing else is set, and the only one of the embedded
@@ -26,6 +27,8 @@ type Temporal struct {
 	Namespace string
 	// Explicit says that the user named an address, so that nothing is embedded.
 	Explicit bool
+	// Telemetry shows what clients and workers do, nil for nobody.
+	Telemetry *telemetry.Telemetry
 
 	options client.Options
 }
@@ -91,6 +94,7 @@ func Dial(ctx context.Context, t Temporal, identity string, logger *slog.Logger)
 	o.DataConverter = converter.GetDefaultDataConverter()
 	o.FailureConverter = temporal.GetDefaultFailureConverter()
 	o.MetricsHandler = client.MetricsNopHandler
+	t.Telemetry.Equip(&o)
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	c, err := client.DialContext(ctx, o)

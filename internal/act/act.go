@@ -5,6 +5,7 @@
 package act
 
 import (
+	"fmt"
 	"time"
 
 	"pawl/internal/evidence"
@@ -20,6 +21,7 @@ const (
 	CommitName = "Commit" // take the change, judged by the policies first
 	SettleName = "Settle" // keep or revert, append to the ledger
 	RecordName = "Record" // append what happens between iterations
+	AmendName  = "Amend"  // the sealed files and the hash of an amended contract
 	CloseName  = "Close"  // proposal, last push, trees given up
 )
 
@@ -40,6 +42,13 @@ type Open struct {
 	Run      string    `json:"run"`
 	Spec     spec.Spec `json:"spec"`
 	Ledger   string    `json:"ledger,omitempty"` // resume from this ledger head
+}
+
+// Amend asks for the contract that the loop would have with another spec. Nothing changes yet.
+type Amend struct {
+	Ref  string    `json:"ref"`
+	Base string    `json:"base"`
+	Spec spec.Spec `json:"spec"`
 }
 
 // Opened is where the loop lives from now on.
@@ -82,6 +91,9 @@ type Settle struct {
 	Idle bool `json:"idle,omitempty"`
 	// Park says that the loop waits long: its trees are given up too.
 	Park bool `json:"park,omitempty"`
+	// Base and Head ask for the proposal between them.
+	Base string `json:"base,omitempty"`
+	Head string `json:"head,omitempty"`
 }
 
 // Close ends the loop.
@@ -133,6 +145,9 @@ type Step struct {
 	// Entry is appended to the ledger before an agent is started: nothing that an agent does is
 	// ahead of the checkpoint that it can be undone to (A3).
 	Entry *Entry `json:"entry,omitempty"`
+
+	// Budget is what is left of the budgets that are watched while an agent works.
+	Budget map[loop.Resource]evidence.Decimal `json:"budget,omitempty"`
 }
 
 // Measure says how the metric is read.
@@ -161,6 +176,7 @@ type Stepped struct {
 	TimedOut    bool   `json:"timedOut,omitempty"`
 	Interrupted bool   `json:"interrupted,omitempty"`
 	StartError  string `json:"startError,omitempty"` // the command can't be started
+	Failure     string `json:"failure,omitempty"`    // an agent says that it failed, whatever its exit code
 	ElapsedMs   int64  `json:"elapsedMs"`            // active time, all attempts of the activity
 	Leftover    int    `json:"leftover,omitempty"`   // processes that outlived it and were ended
 
@@ -175,15 +191,25 @@ type Stepped struct {
 	GiveUp      string     `json:"giveUp,omitempty"`
 	Usage       loop.Usage `json:"usage,omitzero"`
 	PromptBytes int64      `json:"promptBytes,omitempty"`
+	Session     string     `json:"session,omitempty"` // by which the agent's program knows the call
+
+	// Exhausted is the budget that was crossed while the agent worked, and ended it.
+	Exhausted loop.Resource `json:"exhausted,omitempty"`
 
 	Log    string `json:"log,omitempty"`    // folder with stdout, stderr, prompt
 	Digest string `json:"digest,omitempty"` // SHA-256 of stdout
 	Tail   string `json:"tail,omitempty"`   // the last lines, for people
 }
 
-// OK reports whether the command ran and exited 0.
+// OK reports whether the command ran and exited 0, and an agent did not fail in its own words.
 func (s Stepped) OK() bool {
-	return s.ExitCode == 0 && s.Signal == "" && !s.TimedOut && !s.Interrupted && s.StartError == ""
+	return s.ExitCode == 0 && s.Signal == "" && !s.TimedOut && !s.Interrupted && s.StartError == "" && s.Failure == "" && s.Exhausted == ""
+}
+
+// Live is what a running step tells with its heartbeats: what it has spent up to now.
+type Live struct {
+	Usage loop.Usage `json:"usage,omitzero"`
+	Tool  string     `json:"tool,omitempty"` // the last that its agent called
 }
 
 // Check asks how a running step is doing.
@@ -208,6 +234,9 @@ type Commit struct {
 	Attempt     int       `json:"attempt"`
 	Description string    `json:"description"`
 	Time        time.Time `json:"time"`
+	// AllowNew is the hash of a change whose new files a person has approved (newFiles: ask). It
+	// holds for exactly that change.
+	AllowNew string `json:"allowNew,omitempty"`
 }
 
 // Committed is the commit, or why there is none.
@@ -219,15 +248,37 @@ type Committed struct {
 	FileCount  int         `json:"fileCount"`
 	Area       string      `json:"area,omitempty"`
 	Violations []Violation `json:"violations,omitempty"` // capped
+	// TotalFiles is how many files the loop has touched, where that was counted anew.
+	TotalFiles int `json:"totalFiles,omitempty"`
+	// NewFiles need approval first; NewFilesHash, the SHA-256 of the whole change as a diff, is
+	// what is approved. There is no commit then.
+	NewFiles     []string `json:"newFiles,omitempty"` // git-quoted, capped
+	NewFilesHash string   `json:"newFilesHash,omitempty"`
 }
 
-// Violation is a broken rule: which, where.
+// Violation is a broken rule: which, of which policy, where.
 type Violation struct {
+	Policy string `json:"policy,omitempty"`
 	Rule   string `json:"rule"`
-	Path   string `json:"path"`
+	Path   string `json:"path"`           // git-quoted, "" for the change as a whole
+	Line   int    `json:"line,omitempty"` // 0 where the rule has none
 	Detail string `json:"detail,omitempty"`
 	Blocks bool   `json:"blocks,omitempty"` // more than a discard: the loop stops for a person
 }
+
+// Where is the place of a violation for people: "src/a.go:12", "the change".
+func (v Violation) Where() string {
+	switch {
+	case v.Path == "":
+		return "the change"
+	case v.Line > 0:
+		return fmt.Sprintf("%s:%d", v.Path, v.Line)
+	}
+	return v.Path
+}
+
+// String is the violation in a line: "secrets: src/a.go:12, it looks like a GitHub token".
+func (v Violation) String() string { return fmt.Sprintf("%s: %s, %s", v.Rule, v.Where(), v.Detail) }
 
 // Fill completes an event with what only the activity that recorded it could know: the head
 // after a revert, the proposal. Activity and workflow both apply the event filled in.

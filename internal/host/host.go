@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -26,6 +28,7 @@ import (
 	"pawl/config"
 	"pawl/internal/act"
 	"pawl/internal/home"
+	"pawl/internal/telemetry"
 	"pawl/internal/workspace"
 	"pawl/workflows"
 )
@@ -38,6 +41,8 @@ type Options struct {
 	Logger    *slog.Logger
 	// Worker is how the worker works; without it, as by default.
 	Worker config.Worker
+	// Telemetry shows what the loops do, nil for nobody.
+	Telemetry *telemetry.Telemetry
 	// Embedded says that the service is this host's own engine: loops that it has lost are
 	// started again from their ledgers.
 	Embedded bool
@@ -115,41 +120,26 @@ func RunWorker(ctx context.Context, o Options) error {
 		queue = act.TaskQueue
 	}
 	a := activities.New(o.Home, id, queue, o.Namespace, attributes(ctx, o))
+	a.Logger, a.Telemetry = o.Logger, o.Telemetry
 	if !o.Embedded || o.Worker.Agents > 0 {
 		a.Agents = act.AgentQueue(id)
 	}
 	if err := whenItAnswers(ctx, func() error { return recoverLoops(ctx, o, id, a) }); err != nil {
 		return err
 	}
+	a.Survey(ctx)
 	refused := make(chan error, 1)
-	fatal := func(err error) {
+	workers := o.workers(id, a, func(err error) {
 		select {
 		case refused <- err:
 		default:
 		}
-	}
-	shared := worker.New(o.Client, act.TaskQueue, o.options(id, fatal))
-	Register(shared)
-	a.RegisterShared(shared)
-	if o.Embedded {
-		a.RegisterTrees(shared)
-	}
-	local := o.options(id, fatal)
-	local.DisableWorkflowWorker = true
-	trees := worker.New(o.Client, act.HostQueue(id), local)
-	a.RegisterShared(trees)
-	a.RegisterTrees(trees)
-	// There also where no loop is sent to it any more: one that was is known by that queue.
-	local.MaxConcurrentActivityExecutionSize = cmp.Or(o.Worker.Agents, config.DefaultAgents)
-	agents := worker.New(o.Client, act.AgentQueue(id), local)
-	a.RegisterAgents(agents)
-	var started []worker.Worker
-	defer func() { stop(started) }()
-	for _, w := range []worker.Worker{agents, trees, shared} {
+	})
+	for i, w := range slices.Backward(workers) {
 		if err := w.Start(); err != nil {
+			stop(workers[i+1:])
 			return fmt.Errorf("starting the worker: %w", err)
 		}
-		started = append([]worker.Worker{w}, started...)
 	}
 	o.ready(true)
 	select {
@@ -157,21 +147,38 @@ func RunWorker(ctx context.Context, o Options) error {
 	case err = <-refused: // for good: the namespace is gone, or access to it
 		err = fmt.Errorf("the service refuses the worker: %w", err)
 	}
-	stop(started)
-	started = nil
+	// Workflow tasks first: nothing new is scheduled while steps are being ended.
+	workers[0].Stop()
+	stop(workers[1:])
 	a.Stop()
 	return err
 }
 
-// stop stops workers: the one that takes workflow tasks first, so that nothing new is scheduled
-// while steps are being ended, then the others at once, since each waits for its steps.
-func stop(started []worker.Worker) {
+// workers are a worker for each queue, that of workflow tasks first.
+func (o Options) workers(id string, a *activities.Activities, fatal func(error)) []worker.Worker {
+	options := o.options(id, fatal)
+	options.Interceptors = []interceptor.WorkerInterceptor{a.Reporter()}
+	shared := worker.New(o.Client, act.TaskQueue, options)
+	Register(shared)
+	a.RegisterShared(shared)
+	if o.Embedded {
+		a.RegisterTrees(shared)
+	}
+	options.DisableWorkflowWorker = true
+	trees := worker.New(o.Client, act.HostQueue(id), options)
+	a.RegisterShared(trees)
+	a.RegisterTrees(trees)
+	// There also where no loop is sent to it any more: one that was is known by that queue.
+	options.MaxConcurrentActivityExecutionSize = cmp.Or(o.Worker.Agents, config.DefaultAgents)
+	agents := worker.New(o.Client, act.AgentQueue(id), options)
+	a.RegisterAgents(agents)
+	return []worker.Worker{shared, trees, agents}
+}
+
+// stop stops workers at once, since each waits for its steps.
+func stop(workers []worker.Worker) {
 	var ending sync.WaitGroup
-	for i, w := range started {
-		if i == 0 {
-			w.Stop()
-			continue
-		}
+	for _, w := range workers {
 		ending.Go(w.Stop)
 	}
 	ending.Wait()
