@@ -183,12 +183,45 @@ func (a *Activities) base(ctx context.Context, p *place, source repo.Source) (st
 
 // contract works out what a person will be asked to approve, and notes it for the ledger.
 func (a *Activities) contract(ctx context.Context, p *place, s spec.Spec, out *act.Opened) error {
-	c, err := a.draw(ctx, p, s, out)
+	d, err := draw(ctx, p, s, out.Base)
 	if err != nil {
 		return err
 	}
-	p.ledger.Bind(c)
-	return writeJSON(filepath.Join(a.Home.Loop(p.Ref), ledger.ContractFile), c)
+	if d.inScope == 0 {
+		return refuse(emptyScope(p, s))
+	}
+	out.InScope, out.Sealed, out.Contract = d.inScope, d.contract.Sealed, d.contract.Hash()
+	p.ledger.Bind(d.contract)
+	return writeJSON(filepath.Join(a.Home.Loop(p.Ref), ledger.ContractFile), d.contract)
+}
+
+// draft is a contract that nobody was asked to approve yet.
+type draft struct {
+	contract ledger.Contract
+	names    []string // the base's files
+	inScope  int      // how many of them may change
+}
+
+// draw makes the contract of a spec at a base commit.
+func draw(ctx context.Context, p *place, s spec.Spec, base string) (draft, error) {
+	entries, err := p.store.Entries(ctx, base)
+	if err != nil {
+		return draft{}, fmt.Errorf("listing the base's files: %w", err)
+	}
+	d := draft{names: make([]string, len(entries))}
+	blobs := map[string]repo.TreeEntry{}
+	for i, e := range entries {
+		d.names[i], blobs[e.Path] = e.Path, e
+		if s.Match(e.Path) {
+			d.inScope++
+		}
+	}
+	var sealed []loop.Seal
+	for _, name := range spec.Sealed(s, d.names) {
+		sealed = append(sealed, loop.Seal{Path: repo.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode})
+	}
+	d.contract = govern.Draw(s, base, sealed)
+	return d, nil
 }
 
 // Amend works out the contract that the loop would have with another spec. It becomes the loop's
@@ -199,41 +232,24 @@ func (a *Activities) Amend(ctx context.Context, in act.Amend) (act.Opened, error
 		return act.Opened{}, err
 	}
 	out := a.opened(p, in.Base)
-	_, err = a.draw(ctx, p, in.Spec, &out)
+	d, err := draw(ctx, p, in.Spec, in.Base)
+	out.InScope, out.Sealed, out.Contract = d.inScope, d.contract.Sealed, d.contract.Hash()
 	return out, err
 }
 
-// draw fills in what the scope matches, what is sealed and the contract's hash.
-func (a *Activities) draw(ctx context.Context, p *place, s spec.Spec, out *act.Opened) (ledger.Contract, error) {
-	entries, err := p.store.Entries(ctx, out.Base)
-	if err != nil {
-		return ledger.Contract{}, fmt.Errorf("listing the base's files: %w", err)
-	}
-	names := make([]string, len(entries))
-	blobs := map[string]repo.TreeEntry{}
-	for i, e := range entries {
-		names[i], blobs[e.Path] = e.Path, e
-		if s.Match(e.Path) {
-			out.InScope++
-		}
-	}
-	if out.InScope == 0 {
-		return ledger.Contract{}, refuse(fault.New(fault.PreconditionFailed, "the scope matches no file of %s: %s", p.Repo, strings.Join(s.Scope, ", ")).
-			Advise("Correct `scope`: globs are relative to the repository's root, ** crosses folders."))
-	}
-	for _, name := range spec.Sealed(s, names) {
-		out.Sealed = append(out.Sealed, loop.Seal{Path: repo.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode})
-	}
-	c := govern.Draw(s, out.Base, out.Sealed)
-	out.Contract = c.Hash()
-	return c, nil
+func emptyScope(p *place, s spec.Spec) *fault.Error {
+	return fault.New(fault.PreconditionFailed, "the scope matches no file of %s: %s", p.Repo, strings.Join(s.Scope, ", ")).
+		Advise("Correct `scope`: globs are relative to the repository's root, ** crosses folders.")
 }
 
 // precondition turns what Inspect found into a fault; anything else is the machine's.
 func precondition(err error) error {
-	var pre *repo.Precondition
-	if errors.As(err, &pre) {
-		return refuse(fault.New(fault.PreconditionFailed, "%s", pre.What).Advise(pre.Do))
+	if failed := repo.Failed(err); len(failed) > 0 {
+		var what, do []string
+		for _, pre := range failed {
+			what, do = append(what, pre.What), append(do, pre.Do)
+		}
+		return refuse(fault.New(fault.PreconditionFailed, "%s", strings.Join(what, "; ")).Advise(strings.Join(do, "\n")))
 	}
 	if errors.Is(err, exec.ErrNotFound) {
 		return refuse(fault.New(fault.PreconditionFailed, "the worker on this host finds no git on its PATH").

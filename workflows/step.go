@@ -291,25 +291,7 @@ func (r *run) agentStep(role, phase, idea string, attempt int, why repairOf) act
 func shell(command string) []string { return []string{"sh", "-c", command} }
 
 // howItEnded says in a few words how a step ended.
-func howItEnded(out act.Stepped) string {
-	switch {
-	case out.StartError != "":
-		return "can't be started: " + out.StartError
-	case out.Exhausted != "":
-		return fmt.Sprintf("ended, as the budget %s is used up", out.Exhausted)
-	case out.Interrupted:
-		return "interrupted"
-	case out.TimedOut:
-		return fmt.Sprintf("took longer than it may, ended after %s", time.Duration(out.ElapsedMs)*time.Millisecond)
-	case out.Failure != "":
-		return out.Failure
-	case out.Signal != "":
-		return "was ended by " + out.Signal
-	case out.ExitCode != 0:
-		return fmt.Sprintf("exit %d", out.ExitCode)
-	}
-	return "ok"
-}
+func howItEnded(out act.Stepped) string { return out.Ending() }
 
 // explain says why verify measured nothing.
 func explain(reason string, out act.Stepped) string {

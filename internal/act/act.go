@@ -212,6 +212,27 @@ type Live struct {
 	Tool  string     `json:"tool,omitempty"` // the last that its agent called
 }
 
+// Ending says in a few words how the command ended.
+func (s Stepped) Ending() string {
+	switch {
+	case s.StartError != "":
+		return "can't be started: " + s.StartError
+	case s.Exhausted != "":
+		return fmt.Sprintf("ended, as the budget %s is used up", s.Exhausted)
+	case s.Interrupted:
+		return "interrupted"
+	case s.TimedOut:
+		return fmt.Sprintf("took longer than it may, ended after %s", time.Duration(s.ElapsedMs)*time.Millisecond)
+	case s.Failure != "":
+		return s.Failure
+	case s.Signal != "":
+		return "was ended by " + s.Signal
+	case s.ExitCode != 0:
+		return fmt.Sprintf("exit %d", s.ExitCode)
+	}
+	return "ok"
+}
+
 // Check asks how a running step is doing.
 type Check struct {
 	Ref string `json:"ref"`
