@@ -36,6 +36,8 @@ type Activities struct {
 	Host      string // this host's id
 	Queue     string // where the work on this host's trees is taken from
 	Namespace string
+	// Agents is where agents run, "" for where all the work on trees does.
+	Agents string
 	// Attributes says whether the namespace knows pawl's search attributes.
 	Attributes bool
 	// Logger is told what the loops do, and Telemetry, nil for nobody, shows it.
@@ -69,9 +71,13 @@ func (a *Activities) RegisterShared(r worker.ActivityRegistry) {
 	r.RegisterActivityWithOptions(a.Open, activity.RegisterOptions{Name: act.OpenName})
 }
 
-// RegisterHost registers the work on this host's trees.
-func (a *Activities) RegisterHost(r worker.ActivityRegistry) {
-	a.RegisterShared(r)
+// RegisterAgents registers what runs agents.
+func (a *Activities) RegisterAgents(r worker.ActivityRegistry) {
+	r.RegisterActivityWithOptions(a.Step, activity.RegisterOptions{Name: act.StepName})
+}
+
+// RegisterTrees registers the work on this host's trees.
+func (a *Activities) RegisterTrees(r worker.ActivityRegistry) {
 	r.RegisterActivityWithOptions(a.Step, activity.RegisterOptions{Name: act.StepName})
 	r.RegisterActivityWithOptions(a.Check, activity.RegisterOptions{Name: act.CheckName})
 	r.RegisterActivityWithOptions(a.Commit, activity.RegisterOptions{Name: act.CommitName})

@@ -123,7 +123,7 @@ func (a *Activities) takeUp(ctx context.Context, in act.Open) (act.Opened, error
 
 func (a *Activities) opened(p *place, base string) act.Opened {
 	return act.Opened{
-		Ref: p.Ref, Queue: a.Queue, Host: a.Host, Repo: p.Repo, Branch: branchName(p.Record), Base: base,
+		Ref: p.Ref, Queue: a.Queue, Agents: a.Agents, Host: a.Host, Repo: p.Repo, Branch: branchName(p.Record), Base: base,
 		Desk: p.desk.Dir, Attributes: a.Attributes, Stop: p.loopStop(), Protections: a.protections(p),
 	}
 }

@@ -31,6 +31,9 @@ const TaskQueue = "pawl"
 // HostQueue is where work on a host's trees runs.
 func HostQueue(host string) string { return TaskQueue + "@" + host }
 
+// AgentQueue is where a host's agents run where they have slots of their own.
+func AgentQueue(host string) string { return HostQueue(host) + "/agents" }
+
 // Open asks for a loop's store and trees. FirstRun identifies the chain of runs, so that a
 // retry finds what an earlier attempt made and a new loop of an old name gets a suffix.
 type Open struct {
@@ -52,6 +55,7 @@ type Amend struct {
 type Opened struct {
 	Ref      string      `json:"ref"` // the loop's name in refs and folders
 	Queue    string      `json:"queue"`
+	Agents   string      `json:"agents,omitempty"` // the queue of the agents, where it is another
 	Host     string      `json:"host"`
 	Repo     string      `json:"repo"`
 	Branch   string      `json:"branch"`

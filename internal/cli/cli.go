@@ -79,6 +79,7 @@ type app struct {
 	err    io.Writer
 	screen *ui.Screen // on stderr
 	logs   io.Writer  // where the log goes, nil for a file under $PAWL_HOME
+	worker config.Worker
 
 	json bool
 	ran  bool // the arguments were understood

@@ -34,8 +34,11 @@ type session struct {
 
 // work connects for a command that runs loops: where nothing else is configured it brings the
 // embedded engine.
-func (a *app) work(ctx context.Context) (*session, error) {
-	s, err := a.newSession(true)
+func (a *app) work(ctx context.Context) (*session, error) { return a.reach(ctx, !a.deps.Thin) }
+
+// reach is work for a command that may leave the loops to somebody else's worker.
+func (a *app) reach(ctx context.Context, works bool) (*session, error) {
+	s, err := a.newSession(true, works)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +79,7 @@ func (a *app) noteEngine(e Engine) {
 // visit connects for a command that only reads or answers. It starts nothing: with no engine
 // running the session has no client.
 func (a *app) visit(ctx context.Context) (*session, error) {
-	s, err := a.newSession(false)
+	s, err := a.newSession(false, false)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +100,7 @@ func (a *app) visit(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-func (a *app) newSession(logs bool) (*session, error) {
+func (a *app) newSession(logs, works bool) (*session, error) {
 	h, err := home.Open()
 	if err != nil {
 		return nil, err
@@ -116,7 +119,7 @@ func (a *app) newSession(logs bool) (*session, error) {
 			return nil, err
 		}
 	}
-	if err := s.observe(logs); err != nil {
+	if err := s.observe(works); err != nil {
 		s.close()
 		return nil, err
 	}
