@@ -1,4 +1,4 @@
-// Package activities touches the world for a loop: Open, Begin, Step, Commit, Settle, Record
+// Package activities touches the world for a loop: Open, Step, Commit, Settle, Record
 // and Close, over the store, the trees, the ledger and the supervisor. Each is idempotent by
 // construction: a retry finds what an attempt before it did and makes the rest so. They decide
 // nothing about the loop: a verdict is a result, an error is the machine's. Start at Activities,
@@ -66,12 +66,12 @@ func (a *Activities) RegisterShared(r worker.ActivityRegistry) {
 // RegisterHost registers the work on this host's trees.
 func (a *Activities) RegisterHost(r worker.ActivityRegistry) {
 	a.RegisterShared(r)
-	r.RegisterActivityWithOptions(a.Begin, activity.RegisterOptions{Name: act.BeginName})
 	r.RegisterActivityWithOptions(a.Step, activity.RegisterOptions{Name: act.StepName})
 	r.RegisterActivityWithOptions(a.Check, activity.RegisterOptions{Name: act.CheckName})
 	r.RegisterActivityWithOptions(a.Commit, activity.RegisterOptions{Name: act.CommitName})
 	r.RegisterActivityWithOptions(a.Settle, activity.RegisterOptions{Name: act.SettleName})
 	r.RegisterActivityWithOptions(a.Record, activity.RegisterOptions{Name: act.RecordName})
+	r.RegisterActivityWithOptions(a.Amend, activity.RegisterOptions{Name: act.AmendName})
 	r.RegisterActivityWithOptions(a.Close, activity.RegisterOptions{Name: act.CloseName})
 }
 
@@ -85,6 +85,9 @@ func (a *Activities) Stop() {
 	a.mu.Unlock()
 	for _, p := range places {
 		p.rest()
+		if p.pushNow() {
+			a.background.Go(func() { a.pushAhead(p) })
+		}
 	}
 	a.background.Wait()
 }
@@ -103,7 +106,9 @@ type place struct {
 
 	mu         sync.Mutex
 	supervisor *proc.Supervisor
-	refused    string    // why the last push was refused, until it is told
+	refused    string // why the last push was refused, until it is told
+	pushDue    *time.Timer
+	pushed     time.Time // when the last push began
 	same       [2]string // two commits with one tree: a revert, and what it went back to
 	deskAt     string    // the commit that the desk is known to be at, "" for unknown
 	judgeAt    string    // the same of the judge

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -31,14 +32,18 @@ func (e *exchange) resultFile() string { return filepath.Join(e.dir, "result.jso
 
 // brief writes the prompt of an agent call and completes its command: prompt on stdin, PAWL_*
 // in the environment (the contract's `use: command`). What the agent is told comes from the
-// ledger, so it is not in history.
-func (a *Activities) brief(ctx context.Context, p *place, in act.Step, c *proc.Command) (*exchange, error) {
-	contract, err := p.ledger.Contract(ctx, in.Agent.Ledger)
+// ledger at head, so it is not in history; the results so far lie on the desk.
+func (a *Activities) brief(ctx context.Context, p *place, in act.Step, head string, c *proc.Command) (*exchange, error) {
+	head = cmp.Or(head, in.Entry.Ledger)
+	contract, err := p.ledger.Contract(ctx, head)
 	if err != nil {
 		return nil, err
 	}
-	state, err := p.ledger.State(ctx, in.Agent.Ledger)
+	state, err := p.ledger.State(ctx, head)
 	if err != nil {
+		return nil, err
+	}
+	if err := a.copyResults(ctx, p, head); err != nil {
 		return nil, err
 	}
 	s := contract.Spec

@@ -18,6 +18,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/crash"
 	"pawl/internal/fault"
+	"pawl/internal/govern"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/proc"
@@ -180,11 +181,33 @@ func (a *Activities) base(ctx context.Context, p *place, source repo.Source) (st
 	return commit, p.store.SetRef(ctx, at, commit, "")
 }
 
-// contract works out what a person will be asked to approve.
+// contract works out what a person will be asked to approve, and notes it for the ledger.
 func (a *Activities) contract(ctx context.Context, p *place, s spec.Spec, out *act.Opened) error {
+	c, err := a.draw(ctx, p, s, out)
+	if err != nil {
+		return err
+	}
+	p.ledger.Bind(c)
+	return writeJSON(filepath.Join(a.Home.Loop(p.Ref), ledger.ContractFile), c)
+}
+
+// Amend works out the contract that the loop would have with another spec. It becomes the loop's
+// only by an event, when it is approved.
+func (a *Activities) Amend(ctx context.Context, in act.Amend) (act.Opened, error) {
+	p, err := a.place(ctx, in.Ref)
+	if err != nil {
+		return act.Opened{}, err
+	}
+	out := a.opened(p, in.Base)
+	_, err = a.draw(ctx, p, in.Spec, &out)
+	return out, err
+}
+
+// draw fills in what the scope matches, what is sealed and the contract's hash.
+func (a *Activities) draw(ctx context.Context, p *place, s spec.Spec, out *act.Opened) (ledger.Contract, error) {
 	entries, err := p.store.Entries(ctx, out.Base)
 	if err != nil {
-		return fmt.Errorf("listing the base's files: %w", err)
+		return ledger.Contract{}, fmt.Errorf("listing the base's files: %w", err)
 	}
 	names := make([]string, len(entries))
 	blobs := map[string]repo.TreeEntry{}
@@ -195,16 +218,15 @@ func (a *Activities) contract(ctx context.Context, p *place, s spec.Spec, out *a
 		}
 	}
 	if out.InScope == 0 {
-		return refuse(fault.New(fault.PreconditionFailed, "the scope matches no file of %s: %s", p.Repo, strings.Join(s.Scope, ", ")).
+		return ledger.Contract{}, refuse(fault.New(fault.PreconditionFailed, "the scope matches no file of %s: %s", p.Repo, strings.Join(s.Scope, ", ")).
 			Advise("Correct `scope`: globs are relative to the repository's root, ** crosses folders."))
 	}
 	for _, name := range spec.Sealed(s, names) {
 		out.Sealed = append(out.Sealed, loop.Seal{Path: repo.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode})
 	}
-	c := ledger.Contract{Spec: s, Base: out.Base, Sealed: out.Sealed, Tools: s.Approvals.Tools}
-	p.ledger.Bind(c)
+	c := govern.Draw(s, out.Base, out.Sealed)
 	out.Contract = c.Hash()
-	return writeJSON(filepath.Join(a.Home.Loop(p.Ref), ledger.ContractFile), c)
+	return c, nil
 }
 
 // precondition turns what Inspect found into a fault; anything else is the machine's.

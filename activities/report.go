@@ -26,7 +26,7 @@ func (a *Activities) report(ctx context.Context, p *place, prev string, after lo
 			level = slog.LevelDebug
 		}
 		if a.Logger.Enabled(ctx, level) {
-			a.Logger.LogAttrs(ctx, level, string(e.Type), described(e)...)
+			a.Logger.LogAttrs(ctx, level, string(e.Type), attributes(e)...)
 		}
 	}
 	a.Telemetry.Appended(ctx, after, events, func(ctx context.Context) ([]loop.Event, error) {
@@ -46,9 +46,9 @@ var levels = map[loop.Type]slog.Level{
 	loop.Warned: slog.LevelWarn, loop.MessageRefused: slog.LevelWarn,
 }
 
-// described are an event's attributes for the log: which loop, iteration and phase, then what it
+// attributes are an event's attributes for the log: which loop, iteration and phase, then what it
 // names. What agents and people wrote stays in the ledger.
-func described(e loop.Event) []slog.Attr {
+func attributes(e loop.Event) []slog.Attr {
 	out := []slog.Attr{slog.String("loop", e.Loop), slog.Int("iteration", e.Iteration), slog.String("phase", string(e.Phase)), slog.Int64("seq", e.Seq)}
 	gate := ""
 	if e.Gate != nil {
@@ -177,8 +177,6 @@ func about(input any) []slog.Attr {
 		return []slog.Attr{slog.Int("iteration", k.Iteration), slog.String("step", k.Name)}
 	}
 	switch in := input.(type) {
-	case act.Begin:
-		return entry(in.Entry)
 	case act.Settle:
 		return entry(in.Entry)
 	case act.Close:

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"pawl/internal/act"
 	"pawl/internal/crash"
@@ -20,28 +20,6 @@ import (
 	"pawl/internal/repo"
 	"pawl/internal/workspace"
 )
-
-// Begin restores the desk to the head and records the iteration's start: the checkpoint (A3).
-func (a *Activities) Begin(ctx context.Context, in act.Begin) (act.Settled, error) {
-	beat(ctx)
-	p, err := a.place(ctx, in.Ref)
-	if err != nil {
-		return act.Settled{}, err
-	}
-	crash.At("begin.before")
-	var out act.Settled
-	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return a.restoreDesk(gctx, p, in.Head) })
-	g.Go(func() (err error) {
-		out, err = a.append(gctx, p, in.Entry, repo.Tx{}, in.Head)
-		return err
-	})
-	if err := g.Wait(); err != nil {
-		return act.Settled{}, err
-	}
-	crash.At("begin.after")
-	return out, a.copyResults(ctx, p, out.Ledger)
-}
 
 // Settle keeps the branch as it stands or reverts its tip, and appends to the ledger, in one.
 func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Settled, error) {
@@ -60,10 +38,15 @@ func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Settled, er
 			Trailers: []repo.Trailer{{Key: "Pawl-Loop", Value: p.Loop}},
 		}
 	}
+	proposal, err := a.propose(ctx, p, in.Base, in.Head, in.Events)
+	if err != nil {
+		return act.Settled{}, err
+	}
 	out, err := a.append(ctx, p, in.Entry, tx, "")
 	if err != nil {
 		return act.Settled{}, err
 	}
+	out.Proposal = proposal
 	if in.Revert != "" {
 		p.alike(out.Head, in.Parent)
 		a.restoreAhead(p, out.Head, a.restoreDesk)
@@ -108,20 +91,9 @@ func (a *Activities) Close(ctx context.Context, in act.Close) (act.Settled, erro
 	}
 	crash.At("close.before")
 	p.rest()
-	var proposal *loop.Proposal
-	if in.Head != in.Base {
-		d, err := p.store.Proposal(ctx, in.Base, in.Head)
-		if err != nil {
-			return act.Settled{}, fmt.Errorf("making the proposal: %w", err)
-		}
-		if d.Files > 0 {
-			proposal = &loop.Proposal{
-				Hash: d.Hash, Base: in.Base, Head: in.Head, Files: d.Files, Insertions: d.Insertions, Deletions: d.Deletions, State: "open",
-			}
-		}
-	}
-	for i, e := range in.Events {
-		in.Events[i] = act.Fill(e, act.Settled{Proposal: proposal, Head: e.Head})
+	proposal, err := a.propose(ctx, p, in.Base, in.Head, in.Events)
+	if err != nil {
+		return act.Settled{}, err
 	}
 	out, err := a.append(ctx, p, in.Entry, repo.Tx{}, in.Head)
 	if err != nil {
@@ -138,6 +110,26 @@ func (a *Activities) Close(ctx context.Context, in act.Close) (act.Settled, erro
 	}
 	crash.At("close.after")
 	return out, nil
+}
+
+// propose works out the proposal where an event asks for it, and completes the event.
+func (a *Activities) propose(ctx context.Context, p *place, base, head string, events []loop.Event) (*loop.Proposal, error) {
+	i := slices.IndexFunc(events, func(e loop.Event) bool { return e.Type == loop.ProposalMade })
+	if i < 0 || head == base {
+		return nil, nil
+	}
+	d, err := p.store.Proposal(ctx, base, head)
+	if err != nil {
+		return nil, fmt.Errorf("making the proposal: %w", err)
+	}
+	if d.Files == 0 {
+		return nil, nil
+	}
+	proposal := &loop.Proposal{
+		Hash: d.Hash, Base: base, Head: head, Files: d.Files, Insertions: d.Insertions, Deletions: d.Deletions, State: "open",
+	}
+	events[i] = act.Fill(events[i], act.Settled{Proposal: proposal})
+	return proposal, nil
 }
 
 // append folds the events into the ledger's next entry and makes it so: the state in the
@@ -174,6 +166,13 @@ func (a *Activities) append(ctx context.Context, p *place, in act.Entry, tx repo
 		}, nil
 	}
 	done, err := p.store.Transact(ctx, tx)
+	if known, at := a.recorded(ctx, p, in, err); known > 0 {
+		in.Ledger, in.Events = at, in.Events[known:]
+		if len(in.Events) == 0 && tx.Revert == nil {
+			return act.Settled{Ledger: at, Head: head}, nil
+		}
+		done, err = p.store.Transact(ctx, tx)
+	}
 	if err != nil {
 		return act.Settled{}, p.fenced(err, "appending to the ledger")
 	}
@@ -181,6 +180,21 @@ func (a *Activities) append(ctx context.Context, p *place, in act.Entry, tx repo
 	a.report(ctx, p, in.Ledger, page.State, taken)
 	out.Ledger = done.Entry
 	return out, nil
+}
+
+// recorded says how many of the events the ledger has already, and where it stands then: a step
+// appends some of them first, and where it was cancelled it couldn't say so. Zero where the ledger
+// is ahead by anything else.
+func (a *Activities) recorded(ctx context.Context, p *place, in act.Entry, err error) (known int, at string) {
+	var elsewhere *repo.Fenced
+	if !errors.As(err, &elsewhere) || elsewhere.Ref != p.Ledger || elsewhere.Have == "" {
+		return 0, ""
+	}
+	have, err := p.ledger.Since(ctx, elsewhere.Have, in.Ledger)
+	if err != nil || len(have) > len(in.Events) || !reflect.DeepEqual(have, in.Events[:len(have)]) {
+		return 0, ""
+	}
+	return len(have), elsewhere.Have
 }
 
 // fenced says what an error that came of moving the loop's refs means: one that stands elsewhere
@@ -210,6 +224,7 @@ func (a *Activities) rebind(p *place) error {
 func (a *Activities) push(ctx context.Context, p *place) (refused string, err error) {
 	p.pushing.Lock()
 	defer p.pushing.Unlock()
+	p.pushNow()
 	err = p.store.Push(ctx, p.Repo, p.Branch+":"+p.Branch, p.Ledger+":"+p.Ledger)
 	var no *repo.Refused
 	switch {
@@ -227,15 +242,35 @@ func (a *Activities) push(ctx context.Context, p *place) (refused string, err er
 	return refused, nil
 }
 
+// pushApart is how far apart pushes are that nobody waits for. Only a loop whose iterations are
+// faster than that sees several keeps in one push.
+const pushApart = time.Second
+
 // pushSoon pushes while the loop goes on: a push costs what three other activities do. What is
 // lost with a crash the next push brings.
 func (a *Activities) pushSoon(p *place) {
-	a.background.Go(func() {
-		refused, _ := a.push(context.Background(), p) // it is not to end
-		p.mu.Lock()
-		p.refused = refused
-		p.mu.Unlock()
-	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pushDue != nil {
+		return // that one will take this keep along
+	}
+	p.pushDue = time.AfterFunc(pushApart-time.Since(p.pushed), func() { a.background.Go(func() { a.pushAhead(p) }) })
+}
+
+func (a *Activities) pushAhead(p *place) {
+	refused, _ := a.push(context.Background(), p) // it is not to end
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refused = refused
+}
+
+// pushNow takes the place of a push that is due, and reports whether one was.
+func (p *place) pushNow() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	due := p.pushDue != nil && p.pushDue.Stop()
+	p.pushDue, p.pushed = nil, time.Now()
+	return due
 }
 
 // takeRefusal returns why the last push was refused, once.

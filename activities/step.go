@@ -15,11 +15,13 @@ import (
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
+	"golang.org/x/sync/errgroup"
 
 	"pawl/internal/act"
 	"pawl/internal/crash"
 	"pawl/internal/evidence"
 	"pawl/internal/proc"
+	"pawl/internal/repo"
 	"pawl/internal/workspace"
 )
 
@@ -144,18 +146,15 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step) (act.Steppe
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return out, fmt.Errorf("making the step's folder: %w", err)
 	}
-	// A supervisor takes as long to start as a large program does: meanwhile the tree is made ready.
-	starting := make(chan error, 1)
-	go func() {
-		_, err := p.supervise()
-		starting <- err
-	}()
-	prepared, started := a.prepare(ctx, p, in), <-starting
-	if prepared != nil {
-		return out, prepared // as it is: the SDK doesn't look for a refusal inside of a joined error
-	}
-	if started != nil {
-		return out, started
+	// A supervisor takes as long to start as a large program does: meanwhile the tree is made ready,
+	// and the ledger told what happened up to now.
+	var told string
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { _, err := p.supervise(); return err })
+	g.Go(func() error { return a.prepare(gctx, p, in) })
+	g.Go(func() (err error) { told, err = a.tell(gctx, p, in.Entry); return err })
+	if err := g.Wait(); err != nil {
+		return out, err
 	}
 	crash.At("step.prepared")
 	command := proc.Command{
@@ -169,7 +168,7 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step) (act.Steppe
 	var talk *exchange
 	if in.Agent != nil {
 		var err error
-		if talk, err = a.brief(ctx, p, in, &command); err != nil {
+		if talk, err = a.brief(ctx, p, in, told, &command); err != nil {
 			return out, err
 		}
 	}
@@ -195,6 +194,7 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step) (act.Steppe
 	out = act.Stepped{
 		ExitCode: result.ExitCode, Signal: result.Signal, TimedOut: result.TimedOut, Interrupted: result.Interrupted,
 		StartError: result.StartError, ElapsedMs: (spent + result.Elapsed).Milliseconds(), Leftover: result.Leftover, Log: dir,
+		Ledger: told,
 	}
 	if err := read(&out, in, command.Stdout, dir); err != nil {
 		return out, err
@@ -210,6 +210,16 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step) (act.Steppe
 	}
 	crash.At("step.recorded")
 	return out, nil
+}
+
+// tell appends what happened before the step, and returns the ledger's head.
+func (a *Activities) tell(ctx context.Context, p *place, e *act.Entry) (string, error) {
+	if e == nil || len(e.Events) == 0 {
+		return "", nil
+	}
+	out, err := a.append(ctx, p, *e, repo.Tx{}, "")
+	crash.At("step.told")
+	return out.Ledger, err
 }
 
 // prepare brings the step's tree to where the step starts from. From then on it is the step's.

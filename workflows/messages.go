@@ -101,7 +101,7 @@ func (r *run) judge(name string, raw converter.RawValue) (govern.Reply, error) {
 	if err != nil {
 		return govern.Reply{}, err
 	}
-	return govern.Answer(r.state, name, m)
+	return govern.Answer(r.state, r.spec, name, m)
 }
 
 func (r *run) accept(ctx workflow.Context, reply govern.Reply) {

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,13 +23,21 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 			return act.Stepped{}, err
 		}
 		if spent := govern.StepExhausted(r.state, s.Agent != nil); spent != "" {
-			return act.Stepped{}, stop(govern.BudgetEnd(spent))
+			if err := r.exhausted(ctx, govern.BudgetEnd(spent)); err != nil {
+				return act.Stepped{}, err
+			}
+			continue
 		}
 		s.Key.Repeat = r.repeats
+		s, bound := r.within(ctx, s)
 		told := r.guide(&s)
+		recorded := r.recordWith(&s)
 		out, err := r.perform(ctx, s)
 		if err != nil {
 			return out, err
+		}
+		if out.Ledger != "" {
+			r.state.Ledger, r.pending = out.Ledger, r.pending[recorded:]
 		}
 		done := r.ended(s, out)
 		if !out.Interrupted {
@@ -37,6 +46,12 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 		r.emit(ctx, done)
 		if out.Warning != "" {
 			r.emit(ctx, loop.Event{Type: loop.Warned, Step: s.Key.Name, Reason: out.Warning})
+		}
+		if out.TimedOut && bound != "" { // by the budget, not by a limit of its own: it is undone
+			if err := r.exhausted(ctx, govern.BudgetEnd(bound)); err != nil {
+				return out, err
+			}
+			out.Interrupted = true
 		}
 		if !out.Interrupted {
 			return out, nil
@@ -47,6 +62,43 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 			continue
 		}
 	}
+}
+
+// within bounds a step by the time that the loop has left (E2), and says which budget bounds it, ""
+// where the step's own limit does. A measurement keeps its own: what the last of the time has made
+// is still judged.
+func (r *run) within(ctx workflow.Context, s act.Step) (act.Step, loop.Resource) {
+	var bound loop.Resource
+	if s.Measure != nil {
+		return s, bound
+	}
+	for _, t := range []struct {
+		of   loop.Resource
+		used float64
+	}{
+		{loop.ActiveTime, r.state.Budget[loop.ActiveTime].Used.Float()},
+		{loop.WallClock, float64(workflow.Now(ctx).Sub(r.state.StartedAt).Milliseconds())},
+	} {
+		limit := r.state.Budget[t.of].Limit
+		if limit == nil {
+			continue
+		}
+		if left := max(int64(limit.Float()-t.used), time.Second.Milliseconds()); left < s.LimitMs {
+			s.LimitMs, bound = left, t.of
+		}
+	}
+	return s, bound
+}
+
+// recordWith lets an agent call take what is pending to the ledger first, and returns how many
+// events that are. Where the call can't say what came of it they stay pending: an append finds
+// that the ledger has them.
+func (r *run) recordWith(s *act.Step) int {
+	if s.Agent == nil {
+		return 0
+	}
+	s.Entry = &act.Entry{Ref: r.opened.Ref, Ledger: r.state.Ledger, Events: slices.Clone(r.pending)}
+	return len(r.pending)
 }
 
 // guide gives an agent call what people have said up to now, and returns the event of the last of
@@ -160,10 +212,6 @@ func (r *run) summary(s act.Step) string {
 // The steps of a loop.
 
 func (r *run) newStep(name string, attempt int, tree act.Tree, command []string, limit time.Duration) act.Step {
-	if budget := r.state.Budget[loop.ActiveTime]; budget.Remaining != nil {
-		left := time.Duration(budget.Remaining.Float()) * time.Millisecond
-		limit = min(limit, max(left, time.Second))
-	}
 	return act.Step{
 		Ref:  r.opened.Ref,
 		Key:  act.Key{Run: r.firstRun, Iteration: r.state.Iteration, Attempt: attempt, Name: name},
@@ -173,7 +221,6 @@ func (r *run) newStep(name string, attempt int, tree act.Tree, command []string,
 
 func (r *run) verifyStep() act.Step {
 	s := r.newStep("verify", r.state.Attempt, act.Judge, shell(r.spec.Verify.Command), r.spec.Verify.Timeout.D())
-	s.LimitMs = r.spec.Verify.Timeout.D().Milliseconds()
 	s.Measure = &act.Measure{Pattern: r.spec.Verify.Pattern}
 	return s
 }
@@ -193,7 +240,7 @@ func (r *run) agentStep(role, phase, idea string, attempt int, why repairOf) act
 	agent := r.spec.Agent
 	s := r.newStep(phase, attempt, act.Desk, agent.Command.Args(), r.spec.Limits.PhaseTimeout.D())
 	s.Agent = &act.Agent{
-		Role: role, Phase: phase, Kind: r.state.Kind, Loop: r.state.Loop, Ledger: r.state.Ledger, Env: agent.Env,
+		Role: role, Phase: phase, Kind: r.state.Kind, Loop: r.state.Loop, Env: agent.Env,
 		Idea: idea, Repair: why.reason, Evidence: why.evidence,
 	}
 	return s

@@ -189,9 +189,17 @@ func (s *session) close() {
 // maxLog is the size at which a new log file is begun; one old one is kept.
 const maxLog = 10 << 20
 
-// openLog sends what worker, SDK and engine have to say to a file: on the terminal it would tear
-// the progress line apart.
+// openLog sends what worker, SDK and engine have to say to a file, since on the terminal it would
+// tear the progress line apart; for a program that has no such line, to where it says.
 func (s *session) openLog() error {
+	if s.app.logs != nil {
+		logger, err := config.Logger(s.app.logs)
+		if err != nil {
+			return usage(err.Error())
+		}
+		s.logger = logger
+		return nil
+	}
 	if err := os.MkdirAll(s.home.Logs(), 0o700); err != nil {
 		return fmt.Errorf("making the folder for logs: %w", err)
 	}
@@ -209,11 +217,17 @@ func (s *session) openLog() error {
 		return usage(err.Error())
 	}
 	s.logFile = f
-	s.logger = logger
+	s.logger = logger.With("pid", os.Getpid())
 	return nil
 }
 
-func (s *session) logPath() string { return filepath.Join(s.home.Logs(), "pawl.log") }
+// logPath is where the log is to be read.
+func (s *session) logPath() string {
+	if s.app.logs != nil {
+		return "stderr"
+	}
+	return filepath.Join(s.home.Logs(), "pawl.log")
+}
 
 // link is the address of a loop in the Temporal UI, "" where that isn't known.
 func (s *session) link(loop string) string {

@@ -22,6 +22,18 @@ and takes over when that one exits.`,
 	}
 }
 
+// workerCommand is the whole command line of a program that is a worker and nothing else.
+func (a *app) workerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: a.deps.Program, Short: "Serve loops as this host's worker until interrupted", Args: cobra.NoArgs,
+		Long: `Serve loops as this host's worker until interrupted, for the Temporal service that
+TEMPORAL_ADDRESS or a profile in temporal.toml names. Its identity, its loops' trees and
+their recovery are in $PAWL_HOME, so a worker that is started again there goes on where
+the last one was; a second one there stands by and takes over. The log goes to stderr.`,
+		RunE: a.brief(func(ctx context.Context, _ []string) error { return a.up(ctx) }),
+	}
+}
+
 // Serving is what `pawl up --json` prints once it serves.
 type Serving struct {
 	Address   string `json:"address"`
@@ -52,7 +64,7 @@ func (a *app) up(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			a.say("stopping; loops stay where they are and go on with the next `pawl up`")
+			a.say("stopping; loops stay where they are and go on with the next worker of this host")
 			a.stopUnlessPressed(w)
 			return nil
 		case <-w.done:

@@ -23,6 +23,12 @@ type localWorker struct {
 	ready chan bool
 }
 
+// elsewhere is the share of a process that has none: the worker is another's.
+func elsewhere() *localWorker {
+	done := make(chan struct{})
+	return &localWorker{cancel: func() { close(done) }, done: done}
+}
+
 // startWorker starts the worker, or stands by where another process is the host's worker. It does
 // not wait: what it is asked to do waits for it.
 func (s *session) startWorker(parent context.Context) *localWorker {

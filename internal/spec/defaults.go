@@ -44,9 +44,6 @@ type unbuilt struct {
 var notBuilt = []unbuilt{
 	{"kind", KindImprove, func(s Spec) string { return among(s.Kind, KindDeliver) }},
 	{"repo.url", "", func(s Spec) string { return s.Repo.URL }},
-	{"newFiles", "deny or allow", func(s Spec) string { return among(s.NewFiles, Ask) }},
-	{"guard.policy", PolicyDefault, func(s Spec) string { return except(s.Guard.Policy, PolicyDefault) }},
-	{"policies", "", func(s Spec) string { return given(s.Policies != nil) }},
 	{"test.command", "", func(s Spec) string { return s.Test.Command }},
 	{"test.timeout", "", func(s Spec) string { return given(s.Test.Timeout != 0) }},
 	{"test.required", "", func(s Spec) string { return given(s.Test.Required != nil) }},
@@ -56,8 +53,6 @@ var notBuilt = []unbuilt{
 	{"agent.roles", "", func(s Spec) string { return given(s.Agent.Roles != nil) }},
 	{"permissions", "", func(s Spec) string { return given(s.Permissions != nil) }},
 	{"limits.fixAttempts", "", func(s Spec) string { return given(s.Limits.FixAttempts != 0) }},
-	{"limits.onExhausted", Halt, func(s Spec) string { return among(s.Limits.OnExhausted, Ask) }},
-	{"mode", ModeMission, func(s Spec) string { return among(s.Mode, ModeAnswer, ModePlan) }},
 	{"notify", "", func(s Spec) string { return given(s.Notify != nil) }},
 }
 

@@ -19,7 +19,7 @@ type Spec struct {
 	NewFiles    string              `json:"newFiles"`
 	Verify      Verify              `json:"verify"`
 	Guard       Guard               `json:"guard"`
-	Policies    map[string]any      `json:"policies,omitempty"`
+	Policies    map[string]Policy   `json:"policies,omitempty"`
 	Test        Test                `json:"test,omitzero"`
 	Check       Check               `json:"check,omitzero"`
 	Agent       Agent               `json:"agent"`
