@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"golang.org/x/sync/errgroup"
@@ -47,7 +48,10 @@ func (a *Activities) Step(ctx context.Context, in act.Step) (act.Stepped, error)
 		return act.Stepped{}, err
 	}
 	id := in.Ref + "/" + stepName(in.Key)
-	r := a.joinOrStart(id, func(ctx context.Context) (act.Stepped, error) { return a.run(ctx, p, in) })
+	by := trace.SpanContextFromContext(ctx) // what the step tells the ledger is recorded by this activity
+	r := a.joinOrStart(id, func(ctx context.Context) (act.Stepped, error) {
+		return a.run(trace.ContextWithSpanContext(ctx, by), p, in)
+	})
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
