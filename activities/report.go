@@ -118,18 +118,18 @@ type reporter struct {
 }
 
 func (r *reporter) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
-	in := &reported{logger: r.logger}
+	in := &logged{logger: r.logger}
 	in.Next = next
 	return in
 }
 
-type reported struct {
+type logged struct {
 	interceptor.ActivityInboundInterceptorBase
 	logger *slog.Logger
 }
 
 // ExecuteActivity runs the activity and logs what came of it.
-func (r *reported) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+func (r *logged) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
 	began := time.Now()
 	out, err := r.Next.ExecuteActivity(ctx, in)
 	level, text := slog.LevelDebug, "activity done"

@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +12,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
+	"pawl/internal/agent/stream"
+	"pawl/internal/evidence"
+	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 )
@@ -32,23 +37,28 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 		s, bound := r.within(ctx, s)
 		told := r.guide(&s)
 		recorded := r.recordWith(&s)
+		s.Budget = r.left(s)
 		out, err := r.perform(ctx, s)
+		if denied := refusal(err, fault.PermissionDenied); denied != "" {
+			return out, stop(govern.NotPermitted.Because(denied))
+		}
 		if err != nil {
 			return out, err
 		}
 		if out.Ledger != "" {
 			r.state.Ledger, r.pending = out.Ledger, r.pending[recorded:]
 		}
+		out.Exhausted = cmp.Or(out.Exhausted, boundBy(out, bound))
 		done := r.ended(s, out)
-		if !out.Interrupted {
+		if !out.Interrupted && out.Exhausted == "" {
 			done.Told = told
 		}
 		r.emit(ctx, done)
 		if out.Warning != "" {
 			r.emit(ctx, loop.Event{Type: loop.Warned, Step: s.Key.Name, Reason: out.Warning})
 		}
-		if out.TimedOut && bound != "" { // by the budget, not by a limit of its own: it is undone
-			if err := r.exhausted(ctx, govern.BudgetEnd(bound)); err != nil {
+		if out.Exhausted != "" { // what the agent had begun is undone
+			if err := r.exhausted(ctx, govern.BudgetEnd(out.Exhausted)); err != nil {
 				return out, err
 			}
 			out.Interrupted = true
@@ -56,11 +66,7 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 		if !out.Interrupted {
 			return out, nil
 		}
-		r.repeats++
-		if r.state.HaltRequested == "" && !r.state.PauseRequested && ctx.Err() == nil {
-			// Ended from outside, not by us: the machine wants its worker back. It runs again.
-			continue
-		}
+		r.repeats++ // also where the machine wanted its worker back, and nobody asked for a pause
 	}
 }
 
@@ -99,6 +105,42 @@ func (r *run) recordWith(s *act.Step) int {
 	}
 	s.Entry = &act.Entry{Ref: r.opened.Ref, Ledger: r.state.Ledger, Events: slices.Clone(r.pending)}
 	return len(r.pending)
+}
+
+// boundBy says which budget of time ended a step, "" where a limit of its own did or nothing.
+func boundBy(out act.Stepped, bound loop.Resource) loop.Resource {
+	if out.TimedOut {
+		return bound
+	}
+	return ""
+}
+
+// left is what the budgets leave for an agent call, where its program tells what it spends while
+// it works: crossing one of them then ends the call at once (A2).
+func (r *run) left(s act.Step) map[loop.Resource]evidence.Decimal {
+	if s.Agent == nil {
+		return nil
+	}
+	adapter, _ := stream.Lookup(r.spec.Agent.For(s.Agent.Role).Use)
+	var left map[loop.Resource]evidence.Decimal
+	for _, resource := range adapter.Live {
+		if remaining := r.state.Budget[resource].Remaining; remaining != nil {
+			if left == nil {
+				left = map[loop.Resource]evidence.Decimal{}
+			}
+			left[resource] = *remaining
+		}
+	}
+	return left
+}
+
+// refusal returns what an activity's refusal says, "" where err is none of that code.
+func refusal(err error, code fault.Code) string {
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) && app.Type() == string(code) {
+		return app.Message()
+	}
+	return ""
 }
 
 // guide gives an agent call what people have said up to now, and returns the event of the last of
@@ -237,8 +279,8 @@ func (r *run) checkStep() act.Step {
 }
 
 func (r *run) agentStep(role, phase, idea string, attempt int, why repairOf) act.Step {
-	agent := r.spec.Agent
-	s := r.newStep(phase, attempt, act.Desk, agent.Command.Args(), r.spec.Limits.PhaseTimeout.D())
+	agent := r.spec.Agent.For(role)
+	s := r.newStep(phase, attempt, act.Desk, agent.Label(), r.spec.Limits.PhaseTimeout.D())
 	s.Agent = &act.Agent{
 		Role: role, Phase: phase, Kind: r.state.Kind, Loop: r.state.Loop, Env: agent.Env,
 		Idea: idea, Repair: why.reason, Evidence: why.evidence,
@@ -253,10 +295,14 @@ func howItEnded(out act.Stepped) string {
 	switch {
 	case out.StartError != "":
 		return "can't be started: " + out.StartError
+	case out.Exhausted != "":
+		return fmt.Sprintf("ended, as the budget %s is used up", out.Exhausted)
 	case out.Interrupted:
 		return "interrupted"
 	case out.TimedOut:
 		return fmt.Sprintf("took longer than it may, ended after %s", time.Duration(out.ElapsedMs)*time.Millisecond)
+	case out.Failure != "":
+		return out.Failure
 	case out.Signal != "":
 		return "was ended by " + out.Signal
 	case out.ExitCode != 0:

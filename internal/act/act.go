@@ -141,6 +141,9 @@ type Step struct {
 	// Entry is appended to the ledger before an agent is started: nothing that an agent does is
 	// ahead of the checkpoint that it can be undone to (A3).
 	Entry *Entry `json:"entry,omitempty"`
+
+	// Budget is what is left of the budgets that are watched while an agent works.
+	Budget map[loop.Resource]evidence.Decimal `json:"budget,omitempty"`
 }
 
 // Measure says how the metric is read.
@@ -169,6 +172,7 @@ type Stepped struct {
 	TimedOut    bool   `json:"timedOut,omitempty"`
 	Interrupted bool   `json:"interrupted,omitempty"`
 	StartError  string `json:"startError,omitempty"` // the command can't be started
+	Failure     string `json:"failure,omitempty"`    // an agent says that it failed, whatever its exit code
 	ElapsedMs   int64  `json:"elapsedMs"`            // active time, all attempts of the activity
 	Leftover    int    `json:"leftover,omitempty"`   // processes that outlived it and were ended
 
@@ -183,15 +187,25 @@ type Stepped struct {
 	GiveUp      string     `json:"giveUp,omitempty"`
 	Usage       loop.Usage `json:"usage,omitzero"`
 	PromptBytes int64      `json:"promptBytes,omitempty"`
+	Session     string     `json:"session,omitempty"` // by which the agent's program knows the call
+
+	// Exhausted is the budget that was crossed while the agent worked, and ended it.
+	Exhausted loop.Resource `json:"exhausted,omitempty"`
 
 	Log    string `json:"log,omitempty"`    // folder with stdout, stderr, prompt
 	Digest string `json:"digest,omitempty"` // SHA-256 of stdout
 	Tail   string `json:"tail,omitempty"`   // the last lines, for people
 }
 
-// OK reports whether the command ran and exited 0.
+// OK reports whether the command ran and exited 0, and an agent did not fail in its own words.
 func (s Stepped) OK() bool {
-	return s.ExitCode == 0 && s.Signal == "" && !s.TimedOut && !s.Interrupted && s.StartError == ""
+	return s.ExitCode == 0 && s.Signal == "" && !s.TimedOut && !s.Interrupted && s.StartError == "" && s.Failure == "" && s.Exhausted == ""
+}
+
+// Live is what a running step tells with its heartbeats: what it has spent up to now.
+type Live struct {
+	Usage loop.Usage `json:"usage,omitzero"`
+	Tool  string     `json:"tool,omitempty"` // the last that its agent called
 }
 
 // Check asks how a running step is doing.

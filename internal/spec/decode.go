@@ -157,6 +157,9 @@ func set(v reflect.Value, raw any, key string, problems *Problems) {
 			}
 			item := reflect.New(v.Type().Elem()).Elem()
 			set(item, orEmpty(doc[name]), join(key, shorten(name)), problems)
+			if item.Kind() == reflect.Slice && item.IsNil() { // a list that was given empty says something
+				item = reflect.MakeSlice(item.Type(), 0, 0)
+			}
 			m.SetMapIndex(reflect.ValueOf(name), item)
 		}
 		v.Set(m)

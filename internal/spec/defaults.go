@@ -47,11 +47,6 @@ var notBuilt = []unbuilt{
 	{"test.command", "", func(s Spec) string { return s.Test.Command }},
 	{"test.timeout", "", func(s Spec) string { return given(s.Test.Timeout != 0) }},
 	{"test.required", "", func(s Spec) string { return given(s.Test.Required != nil) }},
-	{"agent.use", UseCommand, func(s Spec) string { return except(s.Agent.Use, UseCommand) }},
-	{"agent.model", "", func(s Spec) string { return s.Agent.Model }},
-	{"agent.args", "", func(s Spec) string { return given(s.Agent.Args != nil) }},
-	{"agent.roles", "", func(s Spec) string { return given(s.Agent.Roles != nil) }},
-	{"permissions", "", func(s Spec) string { return given(s.Permissions != nil) }},
 	{"limits.fixAttempts", "", func(s Spec) string { return given(s.Limits.FixAttempts != 0) }},
 	{"notify", "", func(s Spec) string { return given(s.Notify != nil) }},
 }

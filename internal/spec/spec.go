@@ -79,36 +79,6 @@ type Check struct {
 	Command string `json:"command,omitempty"`
 }
 
-// Agent says who makes the changes.
-type Agent struct {
-	Use     string              `json:"use"`
-	Command Argv                `json:"command,omitzero"`
-	Model   string              `json:"model,omitempty"`
-	Args    []string            `json:"args,omitempty"`
-	Env     map[string]string   `json:"env,omitempty"`
-	Ideas   *bool               `json:"ideas,omitempty"`
-	Roles   map[string]Override `json:"roles,omitempty"`
-}
-
-// OffersIdeas says whether the agent is asked to ideate first: presets are unless told
-// otherwise, a command is not.
-func (a Agent) OffersIdeas() bool {
-	if a.Ideas != nil {
-		return *a.Ideas
-	}
-	return a.Use != UseCommand
-}
-
-// Override is what a role has different from the agent of the loop.
-type Override struct {
-	Use     string            `json:"use,omitempty"`
-	Command Argv              `json:"command,omitzero"`
-	Model   string            `json:"model,omitempty"`
-	Args    []string          `json:"args,omitempty"`
-	Env     map[string]string `json:"env,omitempty"`
-	Ideas   *bool             `json:"ideas,omitempty"`
-}
-
 // Limits are the budgets and bounds of a loop; a nil budget is unlimited.
 type Limits struct {
 	Iterations   int               `json:"iterations"`
@@ -152,6 +122,5 @@ const (
 	ModePlan    = "plan"
 	ModeMission = "mission"
 
-	UseCommand    = "command"
 	PolicyDefault = "default"
 )

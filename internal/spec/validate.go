@@ -162,24 +162,16 @@ func (s Spec) check() (p Problems) {
 	}
 	command("check.command", s.Check.Command)
 
-	if s.Agent.Use == UseCommand {
-		if s.Agent.Command.IsZero() || strings.TrimSpace(strings.Join(s.Agent.Command.Args()[:1], "")) == "" {
-			add("agent.command", missingKey, `the program that edits the files, such as ["./agent.sh"]`)
+	s.agents(add)
+	for _, role := range slices.Sorted(maps.Keys(s.Permissions)) {
+		key := join("permissions", shorten(role))
+		if !slices.Contains(Roles(), role) {
+			add(key, "is not a role", "one of "+strings.Join(Roles(), ", "))
 		}
-		if s.Agent.Command.Shell != "" && strings.TrimSpace(s.Agent.Command.Shell) == "" {
-			add("agent.command", "is blank", `the program that edits the files, such as ["./agent.sh"]`)
-		}
-		command("agent.command", strings.Join(s.Agent.Command.Args(), " "))
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Agent.Env)) {
-		key := join("agent.env", shorten(name))
-		switch {
-		case !variable.MatchString(name):
-			add(key, "is not the name of a variable", "letters, digits and _, not starting with a digit")
-		case strings.HasPrefix(name, "PAWL_"):
-			add(key, "is set by pawl itself", "another name")
-		case strings.ContainsRune(s.Agent.Env[name], 0):
-			add(key, "contains a NUL byte", "text")
+		for i, permission := range s.Permissions[role] {
+			if !slices.Contains(Permissions, permission) {
+				add(fmt.Sprintf("%s[%d]", key, i), "is "+show(permission), strings.Join(Permissions, " or "))
+			}
 		}
 	}
 
@@ -220,6 +212,72 @@ func (s Spec) check() (p Problems) {
 	}
 	oneOf("mode", s.Mode)
 	return p
+}
+
+// agents checks the agent of the loop and that of each role.
+func (s Spec) agents(add func(key, what, want string)) {
+	s.agent("agent", s.Agent, add)
+	for _, role := range slices.Sorted(maps.Keys(s.Agent.Roles)) {
+		key := join("agent.roles", shorten(role))
+		if !slices.Contains(Roles(), role) {
+			add(key, "is not a role", "one of "+strings.Join(Roles(), ", "))
+			continue
+		}
+		if s.Agent.Roles[role].Ideas != nil && role != RoleIdeator {
+			add(key+".ideas", "says nothing about this role", "agent.ideas, or agent.roles.ideator.ideas")
+		}
+		s.agent(key, s.Agent.For(role), add)
+	}
+}
+
+func (s Spec) agent(key string, a Agent, add func(key, what, want string)) {
+	text := func(key, value string) {
+		if strings.ContainsRune(value, 0) {
+			add(key, "contains a NUL byte", "text")
+		}
+	}
+	p, built := presetOf(a.Use)
+	if !built {
+		add(key+".use", "is "+show(a.Use), "one of "+strings.Join(Uses(), ", "))
+		return
+	}
+	const example = `the program that edits the files, such as ["./agent.sh"]`
+	switch {
+	case a.Command.IsZero():
+		if a.Use == UseCommand {
+			add(key+".command", "is missing", example)
+		}
+	case a.Command.Shell != "" && strings.TrimSpace(a.Command.Shell) == "":
+		add(key+".command", "is blank", example)
+	case strings.TrimSpace(a.Command.Args()[0]) == "":
+		add(key+".command", "is missing", example)
+	case a.Use != UseCommand && a.Command.Shell != "":
+		add(key+".command", "is a text for the shell", "a list: the program "+a.Use+" and what comes first of its arguments")
+	}
+	text(key+".command", strings.Join(a.Command.Args(), " "))
+	if what := unprintable(a.Model); what != "" {
+		add(key+".model", what, "the name of a model")
+	}
+	for i, arg := range a.Args {
+		text(fmt.Sprintf("%s.args[%d]", key, i), arg)
+	}
+	if tools := s.Approvals.Tools; !p.lists && len(tools) > 0 && !slices.Contains(tools, "*") {
+		add("approvals.tools", "is a list, and "+a.Use+" can't be held to one", `["*"] for all of its tools, or another agent`)
+	}
+	if s.Limits.CostUSD != nil && !p.cost {
+		add("limits.costUSD", "can't be kept, since "+a.Use+" does not say what it costs", "limits.tokens or limits.toolCalls, or another agent")
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
+		variableKey := join(key+".env", shorten(name))
+		switch {
+		case !variable.MatchString(name):
+			add(variableKey, "is not the name of a variable", "letters, digits and _, not starting with a digit")
+		case strings.HasPrefix(name, "PAWL_"):
+			add(variableKey, "is set by pawl itself", "another name")
+		case strings.ContainsRune(a.Env[name], 0):
+			add(variableKey, "contains a NUL byte", "text")
+		}
+	}
 }
 
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
