@@ -342,7 +342,7 @@ func TestAgentThatKillsItsSupervisor(t *testing.T) {
 func TestEnvironmentOfAgentsAndCommands(t *testing.T) {
 	w := newWorldOfItsOwn(t, `env >"$WORLD/agent.env"; `+raises)
 	t.Parallel()
-	u, err := startUp(w.home, filepath.Join(w.dir, "up"), "GIT_DIR=/nowhere", "GIT_WORK_TREE=/nowhere", "MY_API_KEY=sesame", "GITHUB_TOKEN=sesame", "PAWL_SECRET_THING=sesame", "PLAIN=fine")
+	u, err := startUp(w.home, filepath.Join(w.dir, "up"), "GIT_DIR=/nowhere", "GIT_WORK_TREE=/nowhere", "MY_API_KEY=sesame", "GITHUB_TOKEN=sesame", "PAWL_SECRET_THING=sesame", "OTEL_EXPORTER_OTLP_HEADERS=x=sesame", "PLAIN=fine")
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, u.stop()) })
 	w.set(doc{"verify": doc{"command": "env >" + filepath.Join(w.dir, "verify.env") + "; sh measure.sh"}, "agent": doc{"env": doc{"WORLD": w.dir, "GRANTED": "$MY_API_KEY"}}})
@@ -350,7 +350,7 @@ func TestEnvironmentOfAgentsAndCommands(t *testing.T) {
 	for _, name := range []string{"agent.env", "verify.env"} {
 		env := "\n" + w.read(name)
 		require.Contains(t, env, "\nPLAIN=fine\n")
-		for _, bad := range []string{"\nGIT_", "\nMY_API_KEY", "\nGITHUB_TOKEN", "\nPAWL_HOME", "\nPAWL_SECRET_THING", "\nTEMPORAL_"} {
+		for _, bad := range []string{"\nGIT_", "\nMY_API_KEY", "\nGITHUB_TOKEN", "\nPAWL_HOME", "\nPAWL_SECRET_THING", "\nTEMPORAL_", "\nOTEL_EXPORTER_OTLP_HEADERS"} {
 			require.NotContains(t, env, bad, name)
 		}
 	}

@@ -43,7 +43,8 @@ var levels = map[loop.Type]slog.Level{
 	loop.IterationStarted: slog.LevelInfo, loop.IterationSucceeded: slog.LevelInfo, loop.IterationFailed: slog.LevelInfo,
 	loop.GateOpened: slog.LevelInfo, loop.GateClosed: slog.LevelInfo, loop.GateEscalated: slog.LevelWarn,
 	loop.AutonomyCompleted: slog.LevelInfo, loop.AutonomyHalted: slog.LevelInfo, loop.LoopFailed: slog.LevelError,
-	loop.Warned: slog.LevelWarn, loop.MessageRefused: slog.LevelWarn,
+	loop.ContractAmended: slog.LevelInfo, loop.ProposalApproved: slog.LevelInfo, loop.ProposalRejected: slog.LevelInfo,
+	loop.BudgetExhausted: slog.LevelWarn, loop.Warned: slog.LevelWarn, loop.MessageRefused: slog.LevelWarn,
 }
 
 // attributes are an event's attributes for the log: which loop, iteration and phase, then what it

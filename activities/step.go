@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"golang.org/x/sync/errgroup"
@@ -66,7 +67,10 @@ func (a *Activities) Step(ctx context.Context, in act.Step) (act.Stepped, error)
 		return act.Stepped{}, err
 	}
 	id := in.Ref + "/" + stepName(in.Key)
-	r := a.joinOrStart(id, func(ctx context.Context, r *running) (act.Stepped, error) { return a.run(ctx, p, in, r) })
+	by := trace.SpanContextFromContext(ctx) // what the step tells the ledger is recorded by this activity
+	r := a.joinOrStart(id, func(ctx context.Context, r *running) (act.Stepped, error) {
+		return a.run(trace.ContextWithSpanContext(ctx, by), p, in, r)
+	})
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {

@@ -84,5 +84,5 @@ func Logger(w io.Writer) (*slog.Logger, error) {
 	default:
 		return nil, fmt.Errorf("PAWL_LOG_FORMAT is %q; it may be text or json", format)
 	}
-	return slog.New(handler).With("pid", os.Getpid()), nil
+	return slog.New(handler), nil
 }
