@@ -52,8 +52,9 @@ func New(h home.Home, host, queue, namespace string, attributes bool) *Activitie
 	}
 }
 
-// RegisterShared registers what any host may do: take up a loop.
+// RegisterShared registers what any host may do: take up a loop, find one.
 func (a *Activities) RegisterShared(r worker.ActivityRegistry) {
+	r.RegisterActivityWithOptions(a.Find, activity.RegisterOptions{Name: act.FindName})
 	r.RegisterActivityWithOptions(a.Open, activity.RegisterOptions{Name: act.OpenName})
 }
 
@@ -67,6 +68,8 @@ func (a *Activities) RegisterHost(r worker.ActivityRegistry) {
 	r.RegisterActivityWithOptions(a.Settle, activity.RegisterOptions{Name: act.SettleName})
 	r.RegisterActivityWithOptions(a.Record, activity.RegisterOptions{Name: act.RecordName})
 	r.RegisterActivityWithOptions(a.Close, activity.RegisterOptions{Name: act.CloseName})
+	r.RegisterActivityWithOptions(a.Review, activity.RegisterOptions{Name: act.ReviewName})
+	r.RegisterActivityWithOptions(a.Apply, activity.RegisterOptions{Name: act.ApplyName})
 }
 
 // Stop ends everything that runs for any loop; what was running is run again by the next worker.

@@ -154,7 +154,7 @@ func (a *Activities) enroll(in act.Open, source repo.Source) (workspace.Record, 
 	id := source.Identity()
 	r := workspace.Record{
 		Loop: in.Loop, Ref: name, FirstRun: in.FirstRun, Namespace: a.Namespace,
-		Repo: source.Path, Store: a.Home.Store(hex.EncodeToString(key[:8])),
+		Repo: source.Path, Onto: source.Branch, Store: a.Home.Store(hex.EncodeToString(key[:8])),
 		Branch: "refs/heads/pawl/" + name, Ledger: "refs/pawl-ledger/" + name,
 		Name: id.Name, Email: id.Email, Setup: in.Spec.Setup.Command, Keep: in.Spec.Judge.Keep,
 	}
@@ -202,7 +202,7 @@ func (a *Activities) contract(ctx context.Context, p *place, s spec.Spec, out *a
 		out.Sealed = append(out.Sealed, loop.Seal{Path: repo.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode})
 	}
 	rules := s.Rules()
-	c := ledger.Contract{Spec: s, Policy: &rules, Base: out.Base, Sealed: out.Sealed, Tools: s.Approvals.Tools}
+	c := ledger.Contract{Spec: s, Policy: &rules, Base: out.Base, Branch: p.Onto, Sealed: out.Sealed, Tools: s.Approvals.Tools}
 	p.ledger.Bind(c)
 	out.Contract = c.Hash()
 	return writeJSON(filepath.Join(a.Home.Loop(p.Ref), ledger.ContractFile), c)

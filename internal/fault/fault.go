@@ -33,6 +33,9 @@ const (
 	GateClosed          Code = "GATE_CLOSED"
 	GateMismatch        Code = "GATE_MISMATCH"
 	HashMismatch        Code = "HASH_MISMATCH"
+	ReviewMissing       Code = "REVIEW_MISSING"
+	ReviewRejected      Code = "REVIEW_REJECTED"
+	BaseMoved           Code = "BASE_MOVED"
 	EngineUnreachable   Code = "ENGINE_UNREACHABLE"
 	InfrastructureError Code = "INFRASTRUCTURE"
 )
@@ -67,6 +70,9 @@ var Table = []Kind{
 	{GateClosed, "nothing waits for this answer", "See `pawl show` for what the loop waits for, if anything.", 2},
 	{GateMismatch, "the answer is for another gate or of another kind", "Answer the gate that `pawl show` names, in one of the ways it lists.", 2},
 	{HashMismatch, "the hash is not that of what waits for approval", "Look at what waits now (`pawl show`) and approve exactly that hash.", 2},
+	{ReviewMissing, "the proposal has not been approved", "Look at it (`pawl diff`) and approve exactly its hash (`pawl approve ID --hash …`).", 2},
+	{ReviewRejected, "the proposal was rejected", "Start another loop; the rejected work stays on its branch.", 2},
+	{BaseMoved, "the branch has moved since the proposal was made", "Look at the new proposal (`pawl diff`), approve its hash and apply it.", 2},
 	{EngineUnreachable, "no Temporal service answers", "Start the engine with `pawl up`, or check TEMPORAL_ADDRESS.", 1},
 	{InfrastructureError, "the machine or a service failed, not the loop's work", "See the message; the loop can be started again from what it kept.", 1},
 }

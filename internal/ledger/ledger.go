@@ -37,8 +37,10 @@ type Contract struct {
 	// other version of pawl judges by others.
 	Policy *spec.Policy `json:"policy,omitempty"`
 	Base   string       `json:"base"`
-	Sealed []loop.Seal  `json:"sealed"`
-	Tools  []string     `json:"tools"`
+	// Branch is what the base was taken from, as people name it: what a proposal is applied to.
+	Branch string      `json:"branch,omitempty"`
+	Sealed []loop.Seal `json:"sealed"`
+	Tools  []string    `json:"tools"`
 }
 
 // Rules returns the spec with the policy as it was approved.

@@ -166,7 +166,11 @@ var effects = map[Type]func(*State, Event){
 			s.Guidance = last(append(slices.Clip(s.Guidance), Note{e.Seq, e.By, e.Note}), KeepNotes)
 		}
 	},
-	ProposalMade:      func(s *State, e Event) { s.Proposal = e.Proposal },
+	ProposalMade: func(s *State, e Event) {
+		s.Proposal = e.Proposal
+		s.Head = orElse(e.Head, s.Head)
+	},
+	ProposalApproved: proposal, ProposalRejected: proposal, ProposalApplied: proposal,
 	AutonomyCompleted: end, AutonomyHalted: end, LoopFailed: end,
 }
 
@@ -202,6 +206,9 @@ func (s *State) record(e Event) {
 		Reason: r.Reason, Description: r.Description,
 	}) // Add makes new lists, older states keep theirs
 }
+
+// proposal takes over what a review or an application made of the proposal.
+func proposal(s *State, e Event) { s.Proposal = e.Proposal }
 
 func end(s *State, e Event) {
 	s.Status, s.ExitStatus, s.ErrorCode, s.Recovery, s.Reason = e.Status, e.ExitStatus, e.ErrorCode, e.Recovery, e.Reason
