@@ -122,7 +122,7 @@ here, from the Temporal CLI or from the Temporal UI.
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print data as JSON")
-	root.AddCommand(a.demoCommand(), a.runCommand(), a.upCommand(), a.listCommand(), a.showCommand(), a.logCommand())
+	root.AddCommand(a.demoCommand(), a.runCommand(), a.upCommand(), a.listCommand(), a.showCommand(), a.logCommand(), a.diffCommand(), a.applyCommand())
 	root.AddCommand(a.messageCommands()...)
 	return root
 }
