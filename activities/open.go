@@ -123,7 +123,7 @@ func (a *Activities) takeUp(ctx context.Context, in act.Open) (act.Opened, error
 
 func (a *Activities) opened(p *place, base string) act.Opened {
 	return act.Opened{
-		Ref: p.Ref, Queue: a.Queue, Agents: a.Agents, Host: a.Host, Repo: p.Repo, Branch: branchName(p.Record), Base: base,
+		Ref: p.Ref, Onto: p.Onto, Queue: a.Queue, Agents: a.Agents, Host: a.Host, Repo: p.Repo, Branch: branchName(p.Record), Base: base,
 		Desk: p.desk.Dir, Attributes: a.Attributes, Stop: p.loopStop(), Protections: a.protections(p),
 	}
 }
@@ -163,7 +163,7 @@ func (a *Activities) enroll(in act.Open, source repo.Source) (workspace.Record, 
 	id := source.Identity()
 	r := workspace.Record{
 		Loop: in.Loop, Ref: name, FirstRun: in.FirstRun, Namespace: a.Namespace,
-		Repo: source.Path, Store: a.Home.Store(hex.EncodeToString(key[:8])),
+		Repo: source.Path, Onto: source.Branch, Store: a.Home.Store(hex.EncodeToString(key[:8])),
 		Branch: "refs/heads/pawl/" + name, Ledger: "refs/pawl-ledger/" + name,
 		Name: id.Name, Email: id.Email, Setup: in.Spec.Setup.Command, Keep: in.Spec.Judge.Keep, Sandbox: in.Spec.Sandbox,
 	}
@@ -230,7 +230,7 @@ func draw(ctx context.Context, p *place, s spec.Spec, base string) (draft, error
 	for _, name := range spec.Sealed(s, d.names) {
 		sealed = append(sealed, loop.Seal{Path: repo.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode})
 	}
-	d.contract = govern.Draw(s, base, sealed)
+	d.contract = govern.Draw(s, base, p.Onto, sealed)
 	d.warnings, err = pointers(ctx, p, entries)
 	return d, err
 }
