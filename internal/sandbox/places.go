@@ -159,7 +159,7 @@ func Make(r Request) Policy {
 			open(dir, Read)
 		}
 	}
-	for _, path := range named(r.Named) {
+	for _, path := range named(r.Named, homes) {
 		open(path, Read)
 	}
 	for _, name := range cacheVariables {
@@ -219,11 +219,16 @@ func values(env []string) map[string]string {
 }
 
 // named are the absolute paths that stand in texts, be they words of their own or inside of a text
-// for the shell.
-func named(texts []string) []string {
+// for the shell; the home may be written as the shell knows it.
+func named(texts, homes []string) []string {
 	var out []string
 	for _, word := range texts {
 		for _, part := range strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`;&|<>()=:,", r) }) {
+			for _, short := range []string{"~/", "$HOME/", "${HOME}/"} {
+				if rest, ok := strings.CutPrefix(part, short); ok && len(homes) > 0 {
+					part = filepath.Join(homes[0], rest)
+				}
+			}
 			if filepath.IsAbs(part) {
 				out = append(out, part)
 			}

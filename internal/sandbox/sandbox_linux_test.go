@@ -41,7 +41,7 @@ func newPlace(t *testing.T, m sandbox.Machine) *place {
 	p.desk, p.exchange = filepath.Join(p.pawl, "loops", "l", "desk"), filepath.Join(p.pawl, "loops", "l", "exchange")
 	for name, text := range map[string]string{
 		"user/.ssh/id": "key\n", "user/.bashrc": "rc\n", "user/.cache/go-build/x": "x\n", "user/.gitconfig": "config\n", "user/.claude.json": "{}\n",
-		"user/.claude/session": "s\n", "user/tools/agent.sh": "exit 0\n", "user/notes/n": "n\n", "repo/file": "theirs\n",
+		"user/.claude/session": "s\n", "user/tools/agent.sh": "exit 0\n", "user/notes/n": "n\n", "user/notes.txt": "m\n", "repo/file": "theirs\n",
 		"user/.local/state/pawl/stores/s.git/HEAD": "ref\n", "user/.local/state/pawl/loops/other/steps/stdout": "transcript\n",
 		"user/.local/state/pawl/loops/l/judge/f": "f\n", "user/.local/state/pawl/loops/l/desk/f": "f\n", "user/.local/state/pawl/loops/l/exchange/p": "p\n",
 	} {
@@ -105,7 +105,7 @@ func TestE6_WhatIsInReachOfAgents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t, m)
 			p.request.Argv = []string{"/usr/bin/claude"}
-			p.request.Named = []string{"sh -c '. " + filepath.Join(p.home, "tools", "agent.sh") + "'"}
+			p.request.Named = []string{"sh -c '. " + filepath.Join(p.home, "tools", "agent.sh") + "; cat ~/notes.txt'"}
 			p.request.Allow = []string{filepath.Join(p.home, "notes")}
 			for _, c := range []struct {
 				name, script string
@@ -118,6 +118,7 @@ func TestE6_WhatIsInReachOfAgents(t *testing.T) {
 				{"read git's settings", `grep -q config ~/.gitconfig`, true},
 				{"change git's settings", `echo 1 >~/.gitconfig`, false},
 				{"run what the spec names", `sh ~/tools/agent.sh`, true},
+				{"read what the spec names by the home's short name", `grep -q m ~/notes.txt`, true},
 				{"change what the spec names", `echo 1 >~/tools/agent.sh`, false},
 				{"write what the spec allows", `echo 1 >~/notes/n`, true},
 				{"use the agent's own sign-in", `echo 1 >~/.claude/session && grep -q {} ~/.claude.json`, true},
