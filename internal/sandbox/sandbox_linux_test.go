@@ -140,6 +140,7 @@ func TestE6_WhatIsInReachOfAgents(t *testing.T) {
 				{"go round by another process", `cat /proc/$PPID/root$W/user/.ssh/id`, false},
 				{"uncover what is hidden", `umount $W/user || umount $W/user/.local/state/pawl || mount -t tmpfs none $W/repo`, false},
 				{"uncover it in a namespace", `unshare -Urm sh -c "umount -l $W/user"`, false},
+				{"have the right to mount", `test $((0x$(sed -n 's/^CapPrm:.//p' /proc/self/status) & 0x200000)) != 0 -o $((0x$(sed -n 's/^CapInh:.//p' /proc/self/status) & 0x200000)) != 0`, false},
 				{"make a disk's node", `mknod disk b 254 0`, false},
 				{"read a disk", `head -c 1 /dev/vda`, false},
 				{"find a container engine", `test -S /run/docker.sock -o -S /var/run/docker.sock -o -e /run/user/0/bus`, false},
