@@ -29,6 +29,8 @@ const (
 	Copy
 	Read
 	Write
+	// Fixed is Write to what can be neither renamed nor removed itself.
+	Fixed
 )
 
 // Place is a file or folder and what may be done with it.
