@@ -1,0 +1,183 @@
+package testreport
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+var (
+	tapTest      = regexp.MustCompile(`^(not )?ok\b(?: +(\d+))?(?: +(.*))?$`)
+	tapPlan      = regexp.MustCompile(`^1\.\.(\d+)\b`)
+	tapDirective = regexp.MustCompile(`(?i)(?:^|[^\\])#\s*(skip|todo)\b`)
+	tapTime      = regexp.MustCompile(`\s#\s*time=([\d.]+)\s*(ms|s)\b.*$`)
+	tapLocation  = regexp.MustCompile(`^location: '?(.+?)(?::\d+){0,2}'?$`)
+)
+
+var unescape = strings.NewReplacer(`\#`, "#", `\\`, `\`)
+
+func sniffTAP(line string) bool {
+	return strings.HasPrefix(line, "TAP version ") || strings.HasPrefix(line, "1..") && tapPlan.MatchString(line) || isTAPTest(line)
+}
+
+// isTAPTest tells "ok 1 - it works" from what go test prints, "ok  \tpackage".
+func isTAPTest(line string) bool {
+	if !strings.HasPrefix(line, "ok ") && !strings.HasPrefix(line, "not ok ") {
+		return false
+	}
+	m := tapTest.FindStringSubmatch(line)
+	return m != nil && (m[2] != "" || strings.HasPrefix(m[3], "- "))
+}
+
+// The bounds of what is kept of subtests until the test that they are part of is known.
+const (
+	maxLevel = 16
+	maxNodes = 50_000
+)
+
+// tapNode is a test point.
+type tapNode struct {
+	name      string
+	file      string
+	ok, skip  bool
+	leaf      bool
+	ms        int64
+	diagnosis excerpt
+}
+
+// tapReader reads TAP 12 to 14. Subtests are indented by four spaces a level and come before the
+// test that they are part of.
+type tapReader struct {
+	*collector
+	levels        [maxLevel + 1][]*tapNode
+	nodes         int
+	last          *tapNode // the test point that a diagnosis belongs to
+	yaml          string   // the indentation of the YAML block that is open, with its dashes
+	planned, seen int
+}
+
+func readTAP(c *collector, outputs [][]byte) {
+	r := &tapReader{collector: c}
+	eachLine(outputs, r.line)
+	r.flush(maxLevel)
+	if r.planned > r.seen && !r.partial {
+		r.broken = true
+		r.fail(Test{Name: "(plan)", Message: fmt.Sprintf("%d tests were planned, %d ran", r.planned, r.seen)})
+	}
+}
+
+func (r *tapReader) line(line string) {
+	text := strings.TrimLeft(line, " ")
+	indent := len(line) - len(text)
+	if r.yaml != "" {
+		if strings.TrimRight(line, " ") == strings.Replace(r.yaml, "---", "...", 1) {
+			r.yaml = ""
+		} else {
+			r.diagnose(strings.TrimPrefix(line, strings.TrimSuffix(r.yaml, "---")))
+		}
+		return
+	}
+	level := min(indent/4, maxLevel)
+	switch {
+	case text == "---" && r.last != nil:
+		r.yaml = strings.Repeat(" ", indent) + "---"
+	case strings.HasPrefix(text, "Bail out!"):
+		r.flush(maxLevel)
+		r.broken = true
+		r.fail(Test{Name: "Bail out!", Message: tidy(strings.TrimSpace(strings.TrimPrefix(text, "Bail out!")))})
+	case strings.HasPrefix(text, "# Subtest"), strings.HasPrefix(text, "TAP version "):
+		r.last = nil
+	case strings.HasPrefix(text, "#"):
+		if rest, ok := strings.CutPrefix(text, "# duration_ms "); ok && indent == 0 {
+			r.took(millis(rest, 1))
+		} else if r.last != nil && !r.last.ok {
+			r.last.diagnosis.line(strings.TrimPrefix(strings.TrimPrefix(text, "#"), " "))
+		}
+	case indent == 0 && tapPlan.MatchString(text):
+		r.planned = count(r.planned + atoi(tapPlan.FindStringSubmatch(text)[1]))
+		r.last = nil
+	case tapPlan.MatchString(text):
+		r.last = nil
+	default:
+		if !strings.HasPrefix(text, "ok") && !strings.HasPrefix(text, "not ok") {
+			return
+		}
+		if m := tapTest.FindStringSubmatch(text); m != nil {
+			r.point(level, m[1] == "", m[2], m[3])
+		}
+	}
+}
+
+// diagnose takes a line of a YAML block.
+func (r *tapReader) diagnose(line string) {
+	text := strings.TrimSpace(line)
+	if rest, ok := strings.CutPrefix(text, "duration_ms:"); ok {
+		r.last.ms = millis(rest, 1)
+		return
+	}
+	if m := tapLocation.FindStringSubmatch(text); m != nil && r.last.file == "" {
+		r.last.file = m[1]
+	}
+	if !r.last.ok {
+		r.last.diagnosis.line(line)
+	}
+}
+
+// point takes a test point, and the subtests before it as its parts.
+func (r *tapReader) point(level int, ok bool, number, rest string) {
+	n := &tapNode{ok: ok, leaf: true}
+	if strings.Contains(rest, "#") {
+		if m := tapTime.FindStringSubmatch(rest); m != nil {
+			n.ms = millis(m[1], map[string]float64{"ms": 1, "s": 1000}[m[2]])
+			rest = strings.TrimSuffix(rest, m[0])
+		}
+		if m := tapDirective.FindStringSubmatchIndex(rest); m != nil {
+			n.skip = true
+			rest = rest[:strings.LastIndexByte(rest[:m[2]], '#')]
+		}
+	}
+	rest = strings.TrimSuffix(strings.TrimSpace(rest), " {") // TAP 14 and node-tap may open a block
+	n.name = unescape.Replace(clip(strings.TrimSpace(strings.TrimPrefix(rest, "-")), maxName))
+	if n.name == "" {
+		n.name = "test " + number
+	}
+	if level == 0 {
+		r.seen++
+		r.flush(0) // the parts of this one stay
+	}
+	failed := false
+	for deeper := level + 1; deeper <= maxLevel; deeper++ {
+		for _, part := range r.levels[deeper] {
+			part.name = clip(n.name+" > "+part.name, maxName)
+			failed = failed || !part.ok && !part.skip
+			n.leaf = false
+			r.levels[level] = append(r.levels[level], part)
+		}
+		r.levels[deeper] = nil
+	}
+	n.leaf = n.leaf || (!ok && !failed && !n.skip)
+	r.levels[level] = append(r.levels[level], n)
+	r.last = n
+	if r.nodes++; r.nodes > maxNodes {
+		r.flush(maxLevel)
+		r.nodes = 0
+	}
+}
+
+// flush books the test points down to a level; a test with parts is counted by them.
+func (r *tapReader) flush(deepest int) {
+	for level := range deepest + 1 {
+		for _, n := range r.levels[level] {
+			switch {
+			case !n.leaf:
+			case n.skip:
+				r.skipped++
+			case n.ok:
+				r.pass("", n.name)
+			default:
+				r.fail(Test{Name: n.name, File: n.file, Message: n.diagnosis.String(), DurationMs: n.ms})
+			}
+		}
+		r.levels[level] = nil
+	}
+}
