@@ -16,7 +16,9 @@ var (
 	vitestTime = regexp.MustCompile(`^ +Duration +([\d.]+)(ms|s)\b`)
 )
 
-func sniffJest(line string) bool { return strings.HasPrefix(line, "Tests:") && jestTests.MatchString(line) }
+func sniffJest(line string) bool {
+	return strings.HasPrefix(line, "Tests:") && jestTests.MatchString(line)
+}
 
 // noTest are titles of blocks in which jest tells other things than failures.
 var noTest = map[string]bool{"Console": true, "Cannot log after tests are done. Did you forget to wait for something async in your test?": true}

@@ -191,7 +191,9 @@ var (
 	unitCount   = regexp.MustCompile(`([a-z ]+)=(\d+)`)
 )
 
-func sniffUnittest(line string) bool { return strings.HasPrefix(line, "Ran ") && unitRan.MatchString(line) }
+func sniffUnittest(line string) bool {
+	return strings.HasPrefix(line, "Ran ") && unitRan.MatchString(line)
+}
 
 // readUnittest reads the report of Python's unittest.
 func readUnittest(c *collector, outputs [][]byte) {
