@@ -1,6 +1,6 @@
 // Package testreport reads what test commands print: which tests failed and why, out of
 // `go test -json`, JUnit XML and TAP, and as well as it can be done out of what go test, pytest,
-// unittest, cargo, jest, vitest and mocha print for people. On that stand the evidence of Deliver
+// unittest, cargo, jest, vitest, mocha and node print for people. On that stand the evidence of Deliver
 // (Compare: new failures, fixed, still failing), the recognition of flaky tests (Flaky) and of the
 // same failure again (Signature), and what a fixer is told (Digest).
 //
@@ -106,6 +106,7 @@ var plain = []format{
 	{"jest", sniffJest, readJest},
 	{"vitest", sniffVitest, readVitest},
 	{"mocha", sniffMocha, readMocha},
+	{"node", sniffNode, readNode},
 }
 
 // Read returns the report of one run of a test command, given all that it printed: standard

@@ -56,6 +56,7 @@ func TestReadUnderstandsWhatRunnersPrint(t *testing.T) {
 		{[]string{"unittestv.txt"}, "unittest", 1, 4, 1, false, unit, "boom"},
 		{[]string{"cargo.txt"}, "cargo", 1, 2, 1, false, []string{"src/lib.rs tests::panics", "src/lib.rs tests::bad"}, "did not panic"},
 		{[]string{"mocha.txt"}, "mocha", 1, 2, 1, false, []string{"outer > bad", "outer > inner > throws"}, "1 == 2"},
+		{[]string{"node.spec"}, "node", 2, 2, 2, false, []string{"bad", "suite > inner bad"}, "1 == 2"},
 		{[]string{"jest.txt"}, "jest", 1, 4, 1, true, []string{"a.test.js outer › bad", "a.test.js outer › inner › throws", "b.test.js syntax", "c.test.js Test suite failed to run"}, "Received:"},
 		{[]string{"vitest.txt"}, "vitest", 1, 2, 1, false, []string{"v/v.test.ts outer > bad", "v/v.test.ts outer > inner > throws"}, "expected 1 to be 2"},
 	} {
@@ -109,6 +110,7 @@ func TestReadOfSmallOutputs(t *testing.T) {
 		{"pytest with a dash in a parameter", "=== short test summary info ===\nFAILED a.py::t[x - y] - boom - bang\n1 failed in 0.1s\n", "pytest", 1, []string{"a.py t[x - y]"}, false},
 		{"rust that does not compile", "error[E0308]: mismatched types\n --> src/lib.rs:3:5\n  |\n\nerror: could not compile `rs` (lib test) due to 1 previous error\n", "cargo", 1, []string{"(build)"}, true},
 		{"two runners in one command", "--- FAIL: TestA (0.00s)\n    a_test.go:1: x\nFAIL\nFAIL\tex\t0.1s\n=== short test summary info ===\nFAILED a.py::t - boom\n1 failed in 0.1s\n", "go, pytest", 2, []string{"ex TestA", "a.py t"}, false},
+		{"node that says why only at the end", "▶ s\n  ✖ a (1ms)\n▶ s (2ms)\nℹ tests 2\nℹ pass 1\nℹ fail 1\n\n✖ failing tests:\n\ntest at a.js:1:1\n✖ a (1ms)\n  Error: x\n", "node", 1, []string{"s > a"}, false},
 		{"only a count", "Tests: 2 failed, 3 passed, 5 total\n", "jest", 2, nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
