@@ -164,6 +164,14 @@ func AfterBlockRejected(note string) Move {
 	return ends(BlockedGivenUp.Because("the blocked change was given up" + because(note)))
 }
 
+// RerunDue says whether a failing test run is run once more on the unchanged tree, to tell flaky
+// tests from failures: not where something could not even be built or loaded, and not where the
+// tests failed in the same way before the last fix, since chance does not repeat itself. c is the
+// course before Failed. What the rerun says is the verdict then, and the failure to be fixed.
+func RerunDue(c Course, signature string, broken bool) bool {
+	return !broken && (signature == "" || signature != c.Signature)
+}
+
 // TestVerdict is what came of a test run, the rerun after a failure included.
 type TestVerdict struct {
 	Passed   bool

@@ -185,6 +185,13 @@ func TestTheSameFailureThreeTimesOverChangesTheStrategy(t *testing.T) {
 	require.Equal(t, govern.Course{Iteration: 2}, c.Begin(2))
 }
 
+func TestAFailureIsRunAgainOnceToSeeWhetherItIsFlaky(t *testing.T) {
+	require.True(t, govern.RerunDue(govern.Course{}, "a", false))
+	require.True(t, govern.RerunDue(govern.Course{Signature: "b"}, "a", false), "it fails in another way now")
+	require.False(t, govern.RerunDue(govern.Course{Signature: "a"}, "a", false), "it failed so before")
+	require.False(t, govern.RerunDue(govern.Course{}, "a", true), "what does not build is not flaky")
+}
+
 func TestL7_StopDeliver(t *testing.T) {
 	limits := map[loop.Resource]int64{loop.Iterations: 2, loop.ToolCalls: 5, loop.ActiveTime: 10}
 	for _, c := range []struct {

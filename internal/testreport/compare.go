@@ -13,6 +13,37 @@ type Change struct {
 	// Worse says that more tests fail than before, or that something is broken that was not: then
 	// fewer tests run, and a lower count of failures says nothing.
 	Worse bool `json:"worse,omitempty"`
+	// Count is how long the lists are before they are capped (Short).
+	Count Counts `json:"count"`
+}
+
+// Counts are the lengths of a Change's lists.
+type Counts struct {
+	New   int `json:"new"`
+	Fixed int `json:"fixed"`
+	Still int `json:"still"`
+	Gone  int `json:"gone"`
+}
+
+// Short returns the change with at most n names in each list, for what enters history.
+func (c Change) Short(n int) Change {
+	for _, list := range []*[]string{&c.Failing, &c.New, &c.Fixed, &c.Still, &c.Gone} {
+		*list = (*list)[:min(len(*list), n)]
+	}
+	return c
+}
+
+// Short returns the report with at most n failing tests and little of what they say, for what
+// enters history; Failed is still how many there are.
+func (r Report) Short(n int) Report {
+	const message, tail = 200, 500
+	short := make([]Test, min(len(r.Failing), n))
+	for i := range short {
+		short[i] = r.Failing[i]
+		short[i].Message = clip(short[i].Message, message)
+	}
+	r.Failing, r.Tail = short, clip(r.Tail, tail)
+	return r
 }
 
 // Compare says what became of the tests from one run to the next. Of the later report it needs
@@ -42,6 +73,7 @@ func Compare(before, after Report) Change {
 			c.Gone = append(c.Gone, id)
 		}
 	}
+	c.Count = Counts{len(c.New), len(c.Fixed), len(c.Still), len(c.Gone)}
 	return c
 }
 

@@ -140,6 +140,7 @@ func TestCompareTellsNewFailuresFromOldOnes(t *testing.T) {
 	require.NoError(t, json.Unmarshal(stored, &before), "the earlier report may come from JSON")
 	require.Equal(t, testreport.Change{
 		Failing: []string{"a", "c"}, New: []string{"a"}, Fixed: []string{"b"}, Still: []string{"c"}, Gone: []string{"d"},
+		Count: testreport.Counts{New: 1, Fixed: 1, Still: 1, Gone: 1},
 	}, testreport.Compare(before, after))
 	require.True(t, testreport.Compare(after, before).Worse, "more tests fail than before")
 
@@ -235,6 +236,26 @@ func TestDigestNamesTheFailingTestsFirst(t *testing.T) {
 			require.True(t, utf8.ValidString(d))
 		}
 	})
+}
+
+// TestWhatEntersHistoryIsShort caps reports and changes and keeps their counts.
+func TestWhatEntersHistoryIsShort(t *testing.T) {
+	var b strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&b, "not ok %d - test %d\n# %s\n", i, i, strings.Repeat("ä", 1000))
+	}
+	r := read(b.String())
+	full := len(r.Failing[0].Message)
+	short := r.Short(20)
+	stored, err := json.Marshal(short)
+	require.NoError(t, err)
+	require.Less(t, len(stored), 8<<10)
+	require.Len(t, short.Failing, 20)
+	require.Equal(t, 500, short.Failed)
+	require.Len(t, r.Failing[0].Message, full, "the report itself is as it was")
+	c := testreport.Compare(read(""), r).Short(3)
+	require.Equal(t, []string{"test 0", "test 1", "test 2"}, c.New)
+	require.Equal(t, 500, c.Count.New)
 }
 
 // TestMessagesAreBounded gives a test that prints without an end.
