@@ -11,6 +11,7 @@ var (
 	tapPlan      = regexp.MustCompile(`^1\.\.(\d+)\b`)
 	tapDirective = regexp.MustCompile(`(?i)(?:^|[^\\])#\s*(skip|todo)\b`)
 	tapTime      = regexp.MustCompile(`\s#\s*time=([\d.]+)\s*(ms|s)\b.*$`)
+	tapFailed    = regexp.MustCompile(`^#\s+Failed test '(.*)'$`)
 	tapLocation  = regexp.MustCompile(`^location: '?(.+?)(?::\d+){0,2}'?$`)
 )
 
@@ -54,12 +55,24 @@ type tapReader struct {
 	last          *tapNode // the test point that a diagnosis belongs to
 	yaml          string   // the indentation of the YAML block that is open, with its dashes
 	planned, seen int
+	group         string              // the comment above the test points, as tape has it
+	said          map[string]*excerpt // by the name of a failing test, as Perl says it on standard error
+	saying        *excerpt
 }
 
 func readTAP(c *collector, outputs [][]byte) {
-	r := &tapReader{collector: c}
-	eachLine(outputs, r.line)
+	r := &tapReader{collector: c, said: map[string]*excerpt{}}
+	for _, out := range outputs {
+		eachLine([][]byte{out}, r.line)
+		r.last, r.yaml = nil, ""
+	}
 	r.flush(maxLevel)
+	for i := range c.tests {
+		if t := &c.tests[i]; t.Message == "" {
+			parts := strings.Split(t.Name, " > ")
+			t.Message = r.said[parts[len(parts)-1]].String()
+		}
+	}
 	if r.planned > r.seen && !r.partial {
 		r.broken = true
 		r.fail(Test{Name: "(plan)", Message: fmt.Sprintf("%d tests were planned, %d ran", r.planned, r.seen)})
@@ -71,7 +84,7 @@ func (r *tapReader) line(line string) {
 	indent := len(line) - len(text)
 	if r.yaml != "" {
 		if strings.TrimRight(line, " ") == strings.Replace(r.yaml, "---", "...", 1) {
-			r.yaml = ""
+			r.yaml, r.last = "", nil // it was all that is to be said
 		} else {
 			r.diagnose(strings.TrimPrefix(line, strings.TrimSuffix(r.yaml, "---")))
 		}
@@ -90,8 +103,8 @@ func (r *tapReader) line(line string) {
 	case strings.HasPrefix(text, "#"):
 		if rest, ok := strings.CutPrefix(text, "# duration_ms "); ok && indent == 0 {
 			r.took(millis(rest, 1))
-		} else if r.last != nil && !r.last.ok {
-			r.last.diagnosis.line(strings.TrimPrefix(strings.TrimPrefix(text, "#"), " "))
+		} else {
+			r.comment(text)
 		}
 	case indent == 0 && tapPlan.MatchString(text):
 		r.planned = count(r.planned + atoi(tapPlan.FindStringSubmatch(text)[1]))
@@ -105,6 +118,24 @@ func (r *tapReader) line(line string) {
 		if m := tapTest.FindStringSubmatch(text); m != nil {
 			r.point(level, m[1] == "", m[2], m[3])
 		}
+	}
+}
+
+// comment takes a line that says something of the test point before it, of one that it names, or
+// of those after it.
+func (r *tapReader) comment(line string) {
+	text := strings.TrimPrefix(strings.TrimPrefix(line, "#"), " ")
+	if m := tapFailed.FindStringSubmatch(line); m != nil && r.last == nil && len(r.said) < MaxTests {
+		r.saying = &excerpt{}
+		r.said[clip(m[1], maxName)] = r.saying
+	}
+	switch {
+	case r.last != nil && !r.last.ok:
+		r.last.diagnosis.line(text)
+	case strings.HasPrefix(text, "  "):
+		r.saying.line(text)
+	default:
+		r.saying, r.group = nil, text
 	}
 }
 
@@ -126,6 +157,7 @@ func (r *tapReader) diagnose(line string) {
 // point takes a test point, and the subtests before it as its parts.
 func (r *tapReader) point(level int, ok bool, number, rest string) {
 	n := &tapNode{ok: ok, leaf: true}
+	grouped := level == 0 && r.group != "" && !strings.HasPrefix(rest, "-") // tape writes no dash
 	if strings.Contains(rest, "#") {
 		if m := tapTime.FindStringSubmatch(rest); m != nil {
 			n.ms = millis(m[1], map[string]float64{"ms": 1, "s": 1000}[m[2]])
@@ -140,6 +172,8 @@ func (r *tapReader) point(level int, ok bool, number, rest string) {
 	n.name = unescape.Replace(clip(strings.TrimSpace(strings.TrimPrefix(rest, "-")), maxName))
 	if n.name == "" {
 		n.name = "test " + number
+	} else if grouped {
+		n.name = clip(clip(r.group, maxName/2)+" > "+n.name, maxName)
 	}
 	if level == 0 {
 		r.seen++
