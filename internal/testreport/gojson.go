@@ -46,6 +46,7 @@ func readGoJSON(c *collector, outputs [][]byte) {
 		if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &e) != nil {
 			return
 		}
+		e.Package, e.Test = clean(e.Package), clean(e.Test)
 		switch {
 		case e.Action == "build-output":
 			r.keep(r.build(e.ImportPath), e.Output)
@@ -99,7 +100,7 @@ func (r *goReader) testEvent(e goEvent) {
 	p := r.at(e.Package)
 	out, running := p.tests[e.Test]
 	switch e.Action {
-	case "run", "cont":
+	case "run":
 		if !running && len(p.tests) < maxNamed {
 			p.tests[e.Test] = &excerpt{}
 		}

@@ -24,6 +24,7 @@ const (
 	maxName    = 300       // bytes of a name
 	maxNamed   = 250_000   // tests that are told apart by name, passing and failing
 	maxLine    = 64 << 10  // bytes of a line that are looked at
+	maxNodes   = 10_000    // tests whose package, or whose test that they are part of, is not known yet
 	maxPending = 16 << 20  // bytes of output kept of tests that have not ended yet
 	headBytes  = 2 << 10   // of a test's message, from its start
 	tailBytes  = 1 << 10   // and from its end

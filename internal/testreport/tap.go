@@ -30,11 +30,8 @@ func isTAPTest(line string) bool {
 	return m != nil && (m[2] != "" || strings.HasPrefix(m[3], "- "))
 }
 
-// The bounds of what is kept of subtests until the test that they are part of is known.
-const (
-	maxLevel = 16
-	maxNodes = 50_000
-)
+// maxLevel is how deep subtests are told apart.
+const maxLevel = 16
 
 // tapNode is a test point.
 type tapNode struct {
@@ -147,7 +144,7 @@ func (r *tapReader) diagnose(line string) {
 		return
 	}
 	if m := tapLocation.FindStringSubmatch(text); m != nil && r.last.file == "" {
-		r.last.file = m[1]
+		r.last.file = clip(m[1], maxName)
 	}
 	if !r.last.ok {
 		r.last.diagnosis.line(line)
