@@ -10,8 +10,8 @@ import (
 	"pawl/internal/spec"
 )
 
-// Rules are the bounds by which a Deliver loop is led, as its spec has them.
-type Rules struct {
+// Bounds are what a Deliver loop may spend and must have, as its spec has them.
+type Bounds struct {
 	TestRequired bool   // test.required
 	Iterations   int    // limits.iterations
 	FixAttempts  int    // limits.fixAttempts, per iteration
@@ -21,7 +21,7 @@ type Rules struct {
 }
 
 // Course is where a Deliver loop stands within its iteration: all that its decisions need beside
-// the rules and what just happened. It is a value; its methods return what it is afterwards.
+// the bounds and what just happened. It is a value; its methods return what it is afterwards.
 type Course struct {
 	Iteration int `json:"iteration"`
 	Reworks   int `json:"reworks,omitempty"`  // of the write or fix that is under way
@@ -110,7 +110,7 @@ type AgentVerdict struct {
 
 // AfterAgent decides what follows an agent call in plan, write or fix. What the agent says of its
 // own success plays no part (P10).
-func AfterAgent(r Rules, c Course, at phase.Phase, v AgentVerdict) Move {
+func AfterAgent(b Bounds, c Course, at phase.Phase, v AgentVerdict) Move {
 	role := map[phase.Phase]string{phase.Plan: "planner", phase.Write: "writer", phase.Fix: "fixer"}[at]
 	switch {
 	case v.TimedOut:
@@ -119,7 +119,7 @@ func AfterAgent(r Rules, c Course, at phase.Phase, v AgentVerdict) Move {
 		return ends(TestFailed.Because("the fixer gave up: " + v.GaveUp))
 	case v.GaveUp != "":
 		return ends(AgentFailed.Because("the " + role + " gave up: " + v.GaveUp))
-	case v.Failed && c.Reworks < r.Reworks:
+	case v.Failed && c.Reworks < b.Reworks:
 		return Move{Again: true, Reason: "the " + role + " failed" + because(v.Why)}
 	case v.Failed:
 		return ends(AgentFailed.Because("the " + role + " failed for good" + because(v.Why)))
@@ -127,7 +127,7 @@ func AfterAgent(r Rules, c Course, at phase.Phase, v AgentVerdict) Move {
 		return Move{To: phase.Write}
 	case at == phase.Fix && v.Regenerate:
 		return Move{To: phase.Write, Regenerate: true, Reason: "the fixer asks for another approach" + because(v.Why)}
-	case v.NoChange && c.Reworks < r.Reworks:
+	case v.NoChange && c.Reworks < b.Reworks:
 		return Move{Again: true, Reason: "the " + role + " changed nothing"}
 	case v.NoChange && at == phase.Write:
 		return ends(AgentFailed.Because("the writer changed nothing"))
@@ -145,15 +145,15 @@ type GuardVerdict struct {
 // AfterGuard decides what follows the guard gate on the change of write or fix. Nothing else leads
 // from there to test (L1). A person's `continue` at a block has the guard run again and comes back
 // here with what it says then.
-func AfterGuard(r Rules, c Course, at phase.Phase, v GuardVerdict) Move {
+func AfterGuard(b Bounds, c Course, at phase.Phase, v GuardVerdict) Move {
 	switch {
 	case v.Violates:
 		return Move{Block: true, Reason: "a policy is violated" + because(v.Why)}
-	case !v.Passed && c.Reworks < r.Reworks:
+	case !v.Passed && c.Reworks < b.Reworks:
 		return Move{Again: true, Reason: "the guard failed" + because(v.Why)}
 	case !v.Passed:
 		return Move{Block: true, Reason: fmt.Sprintf("the guard failed after %d reworks%s", c.Reworks, because(v.Why))}
-	case at == phase.Write && !r.TestRequired:
+	case at == phase.Write && !b.TestRequired:
 		return Move{To: phase.Verify, Skipped: true, Reason: "test.required is false"}
 	}
 	return Move{To: phase.Test}
@@ -181,7 +181,7 @@ type TestVerdict struct {
 
 // AfterTest decides what follows a test run; c is the course after Failed where the tests failed.
 // Flaky tests are reported and not fixed (L2: the test phase has passed, by its rerun).
-func AfterTest(r Rules, c Course, v TestVerdict) Move {
+func AfterTest(b Bounds, c Course, v TestVerdict) Move {
 	switch {
 	case v.TimedOut:
 		return timedOut(phase.Test)
@@ -189,9 +189,9 @@ func AfterTest(r Rules, c Course, v TestVerdict) Move {
 		return Move{To: phase.Verify, Reason: "flaky tests, which passed unchanged: " + loop.Clip(strings.Join(v.Flaky, ", "), 500)}
 	case v.Passed:
 		return Move{To: phase.Verify}
-	case r.FixAttempts == 0:
+	case b.FixAttempts == 0:
 		return ends(TestFailed.Because("tests fail, and no fix is allowed (limits.fixAttempts)"))
-	case c.Fixes >= r.FixAttempts:
+	case c.Fixes >= b.FixAttempts:
 		return ends(MaxFixAttempts.Because(fmt.Sprintf("tests still fail after %d fixes", c.Fixes)))
 	case c.Same >= sameFailures:
 		return Move{To: phase.Fix, Regenerate: true, Reason: fmt.Sprintf("the tests failed in the same way %d times in a row: another approach", c.Same)}
@@ -211,15 +211,15 @@ type VerifyVerdict struct {
 }
 
 // AfterVerify decides what follows verify: the proposal and its review, or another iteration.
-func AfterVerify(r Rules, c Course, v VerifyVerdict) Move {
+func AfterVerify(b Bounds, c Course, v VerifyVerdict) Move {
 	switch {
 	case v.TimedOut:
 		return timedOut(phase.Verify)
 	case !v.Passed:
-		return backToWrite(r, c, "verify failed"+because(v.Why))
-	case r.Reviewer:
+		return backToWrite(b, c, "verify failed"+because(v.Why))
+	case b.Reviewer:
 		return Move{Review: true}
-	case r.Diff == spec.Auto: // nobody has approved it: the proposal stays open
+	case b.Diff == spec.Auto: // nobody has approved it: the proposal stays open
 		return Move{To: phase.Complete, Reason: "there is no reviewer: the proposal is still to be approved"}
 	}
 	return Move{Gate: true}
@@ -228,13 +228,13 @@ func AfterVerify(r Rules, c Course, v VerifyVerdict) Move {
 // AfterReview decides what follows the reviewer's answer. A rejection goes back to write, whoever
 // else would have been asked; an approval is enough only where the spec leaves it to the reviewer.
 // An answer that is no decision is asked for again; it never approves.
-func AfterReview(r Rules, c Course, answer Review) Move {
+func AfterReview(b Bounds, c Course, answer Review) Move {
 	switch {
 	case answer.Decision == Rejected:
-		return backToWrite(r, c, "the reviewer rejected the proposal"+because(answer.Note))
-	case answer.Decision == Undecided && c.Opinions < r.Reworks:
+		return backToWrite(b, c, "the reviewer rejected the proposal"+because(answer.Note))
+	case answer.Decision == Undecided && c.Opinions < b.Reworks:
 		return Move{Review: true, Reason: "the reviewer's answer is no decision" + because(answer.Why)}
-	case r.Diff != spec.Auto:
+	case b.Diff != spec.Auto:
 		return Move{Gate: true}
 	case answer.Decision == Approved:
 		return Move{To: phase.Complete, Approved: true, Reason: "approved by the reviewer" + because(answer.Note)}
@@ -243,17 +243,17 @@ func AfterReview(r Rules, c Course, answer Review) Move {
 }
 
 // AfterDiff decides what follows a person's answer at the diff gate.
-func AfterDiff(r Rules, c Course, approved bool, by, note string) Move {
+func AfterDiff(b Bounds, c Course, approved bool, by, note string) Move {
 	if approved {
 		return Move{To: phase.Complete, Approved: true, Reason: "approved by " + orElse(by, "a person") + because(note)}
 	}
-	return backToWrite(r, c, "rejected by "+orElse(by, "a person")+because(note))
+	return backToWrite(b, c, "rejected by "+orElse(by, "a person")+because(note))
 }
 
 // backToWrite begins another iteration, while there are any (L7).
-func backToWrite(r Rules, c Course, why string) Move {
-	if c.Iteration >= r.Iterations {
-		return ends(MaxIterations.Because(fmt.Sprintf("%s, in the last of %d iterations", why, r.Iterations)))
+func backToWrite(b Bounds, c Course, why string) Move {
+	if c.Iteration >= b.Iterations {
+		return ends(MaxIterations.Because(fmt.Sprintf("%s, in the last of %d iterations", why, b.Iterations)))
 	}
 	return Move{To: phase.Write, NextIteration: true, Reason: why}
 }

@@ -13,7 +13,7 @@ import (
 	"pawl/internal/spec"
 )
 
-var rules = govern.Rules{TestRequired: true, Iterations: 3, FixAttempts: 3, Reworks: 2, Diff: spec.Required}
+var bounds = govern.Bounds{TestRequired: true, Iterations: 3, FixAttempts: 3, Reworks: 2, Diff: spec.Required}
 
 // brief shows a move in a word: the phase, what is done instead of entering one, or the end's code.
 func brief(m govern.Move) string {
@@ -72,84 +72,84 @@ func TestAfterAgent(t *testing.T) {
 		{"a writer that goes on changing nothing", phase.Write, reworked, govern.AgentVerdict{NoChange: true}, "ALO_AGENT_FAILED"},
 		{"a fixer that goes on changing nothing is judged by the tests", phase.Fix, reworked, govern.AgentVerdict{NoChange: true}, "guard"},
 	} {
-		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, brief(govern.AfterAgent(rules, c.course, c.at, c.v))) })
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, brief(govern.AfterAgent(bounds, c.course, c.at, c.v))) })
 	}
 }
 
 func TestL1_AfterGuard(t *testing.T) {
-	lax := rules
+	lax := bounds
 	lax.TestRequired = false
 	for _, c := range []struct {
 		name   string
-		rules  govern.Rules
+		bounds govern.Bounds
 		course govern.Course
 		at     phase.Phase
 		v      govern.GuardVerdict
 		want   string
 	}{
-		{"a write that passes is tested", rules, govern.Course{}, phase.Write, govern.GuardVerdict{Passed: true}, "test"},
-		{"a fix that passes is tested", rules, govern.Course{}, phase.Fix, govern.GuardVerdict{Passed: true}, "test"},
+		{"a write that passes is tested", bounds, govern.Course{}, phase.Write, govern.GuardVerdict{Passed: true}, "test"},
+		{"a fix that passes is tested", bounds, govern.Course{}, phase.Fix, govern.GuardVerdict{Passed: true}, "test"},
 		{"L2 without required tests the skip is said", lax, govern.Course{}, phase.Write, govern.GuardVerdict{Passed: true}, "verify skipped"},
-		{"a failure is reworked", rules, govern.Course{Reworks: 1}, phase.Write, govern.GuardVerdict{}, "again"},
-		{"a failed fix is reworked", rules, govern.Course{}, phase.Fix, govern.GuardVerdict{}, "again"},
-		{"a failure after the last rework blocks", rules, govern.Course{Reworks: 2}, phase.Write, govern.GuardVerdict{}, "block"},
-		{"L9 a violation blocks at once", rules, govern.Course{}, phase.Write, govern.GuardVerdict{Violates: true}, "block"},
+		{"a failure is reworked", bounds, govern.Course{Reworks: 1}, phase.Write, govern.GuardVerdict{}, "again"},
+		{"a failed fix is reworked", bounds, govern.Course{}, phase.Fix, govern.GuardVerdict{}, "again"},
+		{"a failure after the last rework blocks", bounds, govern.Course{Reworks: 2}, phase.Write, govern.GuardVerdict{}, "block"},
+		{"L9 a violation blocks at once", bounds, govern.Course{}, phase.Write, govern.GuardVerdict{Violates: true}, "block"},
 		{"a violation is no pass", lax, govern.Course{}, phase.Fix, govern.GuardVerdict{Violates: true, Passed: true}, "block"},
 	} {
-		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, brief(govern.AfterGuard(c.rules, c.course, c.at, c.v))) })
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, brief(govern.AfterGuard(c.bounds, c.course, c.at, c.v))) })
 	}
 	require.Equal(t, "test.required is false", govern.AfterGuard(lax, govern.Course{}, phase.Write, govern.GuardVerdict{Passed: true}).Reason)
 	require.Equal(t, "ALO_GUARD_BLOCKED", brief(govern.AfterBlockRejected("")))
 }
 
 func TestL3_AfterTest(t *testing.T) {
-	none := rules
+	none := bounds
 	none.FixAttempts = 0
 	for _, c := range []struct {
 		name   string
-		rules  govern.Rules
+		bounds govern.Bounds
 		course govern.Course
 		v      govern.TestVerdict
 		want   string
 	}{
-		{"a pass is verified", rules, govern.Course{}, govern.TestVerdict{Passed: true}, "verify"},
-		{"a failure is fixed", rules, govern.Course{Same: 1}, govern.TestVerdict{}, "fix"},
-		{"the last fix that is allowed", rules, govern.Course{Fixes: 2}, govern.TestVerdict{}, "fix"},
-		{"no fix is left", rules, govern.Course{Fixes: 3}, govern.TestVerdict{}, "ALO_MAX_FIX_ATTEMPTS_EXCEEDED"},
-		{"no fix is left, whatever else there is", rules, govern.Course{Fixes: 3, Same: 3, Worse: 2}, govern.TestVerdict{}, "ALO_MAX_FIX_ATTEMPTS_EXCEEDED"},
+		{"a pass is verified", bounds, govern.Course{}, govern.TestVerdict{Passed: true}, "verify"},
+		{"a failure is fixed", bounds, govern.Course{Same: 1}, govern.TestVerdict{}, "fix"},
+		{"the last fix that is allowed", bounds, govern.Course{Fixes: 2}, govern.TestVerdict{}, "fix"},
+		{"no fix is left", bounds, govern.Course{Fixes: 3}, govern.TestVerdict{}, "ALO_MAX_FIX_ATTEMPTS_EXCEEDED"},
+		{"no fix is left, whatever else there is", bounds, govern.Course{Fixes: 3, Same: 3, Worse: 2}, govern.TestVerdict{}, "ALO_MAX_FIX_ATTEMPTS_EXCEEDED"},
 		{"no fix is allowed at all", none, govern.Course{}, govern.TestVerdict{}, "ALO_TEST_FAILED"},
-		{"a pass after the last fix", rules, govern.Course{Fixes: 3}, govern.TestVerdict{Passed: true}, "verify"},
-		{"a flaky test passes", rules, govern.Course{}, govern.TestVerdict{Passed: true, Flaky: []string{"p TestA"}}, "verify"},
-		{"a flaky test among others that fail", rules, govern.Course{}, govern.TestVerdict{Flaky: []string{"p TestA"}}, "fix"},
-		{"L10 time ends", rules, govern.Course{}, govern.TestVerdict{TimedOut: true}, "ALO_PHASE_TIMEOUT"},
-		{"twice the same failure", rules, govern.Course{Same: 2}, govern.TestVerdict{}, "fix"},
-		{"three times the same failure", rules, govern.Course{Same: 3, Fixes: 2}, govern.TestVerdict{}, "fix regenerate"},
-		{"a fix that made it worse", rules, govern.Course{Worse: 1, LastWorse: true, Fixes: 1}, govern.TestVerdict{}, "fix undo"},
-		{"two fixes that made it worse", rules, govern.Course{Worse: 2, LastWorse: true, Fixes: 2}, govern.TestVerdict{}, "fix undo regenerate"},
-		{"a fix that made it worse long ago", rules, govern.Course{Worse: 1, Fixes: 2}, govern.TestVerdict{}, "fix"},
+		{"a pass after the last fix", bounds, govern.Course{Fixes: 3}, govern.TestVerdict{Passed: true}, "verify"},
+		{"a flaky test passes", bounds, govern.Course{}, govern.TestVerdict{Passed: true, Flaky: []string{"p TestA"}}, "verify"},
+		{"a flaky test among others that fail", bounds, govern.Course{}, govern.TestVerdict{Flaky: []string{"p TestA"}}, "fix"},
+		{"L10 time ends", bounds, govern.Course{}, govern.TestVerdict{TimedOut: true}, "ALO_PHASE_TIMEOUT"},
+		{"twice the same failure", bounds, govern.Course{Same: 2}, govern.TestVerdict{}, "fix"},
+		{"three times the same failure", bounds, govern.Course{Same: 3, Fixes: 2}, govern.TestVerdict{}, "fix regenerate"},
+		{"a fix that made it worse", bounds, govern.Course{Worse: 1, LastWorse: true, Fixes: 1}, govern.TestVerdict{}, "fix undo"},
+		{"two fixes that made it worse", bounds, govern.Course{Worse: 2, LastWorse: true, Fixes: 2}, govern.TestVerdict{}, "fix undo regenerate"},
+		{"a fix that made it worse long ago", bounds, govern.Course{Worse: 1, Fixes: 2}, govern.TestVerdict{}, "fix"},
 	} {
-		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, brief(govern.AfterTest(c.rules, c.course, c.v))) })
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, brief(govern.AfterTest(c.bounds, c.course, c.v))) })
 	}
-	require.Contains(t, govern.AfterTest(rules, govern.Course{}, govern.TestVerdict{Passed: true, Flaky: []string{"p TestA"}}).Reason, "p TestA")
+	require.Contains(t, govern.AfterTest(bounds, govern.Course{}, govern.TestVerdict{Passed: true, Flaky: []string{"p TestA"}}).Reason, "p TestA")
 }
 
 func TestAfterVerifyReviewAndDiff(t *testing.T) {
-	auto, reviewer, autoReviewer := rules, rules, rules
+	auto, reviewer, autoReviewer := bounds, bounds, bounds
 	auto.Diff, reviewer.Reviewer = spec.Auto, true
 	autoReviewer.Diff, autoReviewer.Reviewer = spec.Auto, true
 	first, last := govern.Course{Iteration: 1}, govern.Course{Iteration: 3}
-	verify := func(r govern.Rules, c govern.Course, v govern.VerifyVerdict) string {
+	verify := func(r govern.Bounds, c govern.Course, v govern.VerifyVerdict) string {
 		return brief(govern.AfterVerify(r, c, v))
 	}
-	require.Equal(t, "gate", verify(rules, first, govern.VerifyVerdict{Passed: true}))
+	require.Equal(t, "gate", verify(bounds, first, govern.VerifyVerdict{Passed: true}))
 	require.Equal(t, "review", verify(reviewer, first, govern.VerifyVerdict{Passed: true}))
 	require.Equal(t, "review", verify(autoReviewer, first, govern.VerifyVerdict{Passed: true}))
 	require.Equal(t, "complete", verify(auto, first, govern.VerifyVerdict{Passed: true}), "the proposal stays open")
-	require.Equal(t, "write next", verify(rules, first, govern.VerifyVerdict{}))
-	require.Equal(t, "ALO_MAX_ITERATIONS_EXCEEDED", verify(rules, last, govern.VerifyVerdict{}))
-	require.Equal(t, "ALO_PHASE_TIMEOUT", verify(rules, first, govern.VerifyVerdict{TimedOut: true}))
+	require.Equal(t, "write next", verify(bounds, first, govern.VerifyVerdict{}))
+	require.Equal(t, "ALO_MAX_ITERATIONS_EXCEEDED", verify(bounds, last, govern.VerifyVerdict{}))
+	require.Equal(t, "ALO_PHASE_TIMEOUT", verify(bounds, first, govern.VerifyVerdict{TimedOut: true}))
 
-	review := func(r govern.Rules, c govern.Course, d govern.Decision) string {
+	review := func(r govern.Bounds, c govern.Course, d govern.Decision) string {
 		return brief(govern.AfterReview(r, c, govern.Review{Decision: d, Note: "n"}))
 	}
 	require.Equal(t, "complete approved", review(autoReviewer, first, govern.Approved))
@@ -160,10 +160,10 @@ func TestAfterVerifyReviewAndDiff(t *testing.T) {
 	require.Equal(t, "gate", review(reviewer, first.Undecided().Undecided(), govern.Undecided))
 	require.Equal(t, "complete", review(autoReviewer, first.Undecided().Undecided(), govern.Undecided), "no decision never approves")
 
-	require.Equal(t, "complete approved", brief(govern.AfterDiff(rules, first, true, "ada", "")))
-	require.Equal(t, "write next", brief(govern.AfterDiff(rules, first, false, "ada", "rename it")))
-	require.Contains(t, govern.AfterDiff(rules, first, false, "ada", "rename it").Reason, "rename it")
-	require.Equal(t, "ALO_MAX_ITERATIONS_EXCEEDED", brief(govern.AfterDiff(rules, last, false, "", "")))
+	require.Equal(t, "complete approved", brief(govern.AfterDiff(bounds, first, true, "ada", "")))
+	require.Equal(t, "write next", brief(govern.AfterDiff(bounds, first, false, "ada", "rename it")))
+	require.Contains(t, govern.AfterDiff(bounds, first, false, "ada", "rename it").Reason, "rename it")
+	require.Equal(t, "ALO_MAX_ITERATIONS_EXCEEDED", brief(govern.AfterDiff(bounds, last, false, "", "")))
 }
 
 // TestTheSameFailureThreeTimesOverChangesTheStrategy follows the counters of a course.
@@ -178,7 +178,7 @@ func TestTheSameFailureThreeTimesOverChangesTheStrategy(t *testing.T) {
 	require.True(t, c.LastWorse)
 	require.Equal(t, 1, c.Enter(phase.Fix).Enter(phase.Test).Failed("", false).Failed("", false).Same, "what has no signature is not the same")
 	c = c.Failed("b", false).Failed("b", false)
-	require.Equal(t, "fix regenerate", brief(govern.AfterTest(rules, c, govern.TestVerdict{})))
+	require.Equal(t, "fix regenerate", brief(govern.AfterTest(bounds, c, govern.TestVerdict{})))
 	c = c.Enter(phase.Fix).Enter(phase.Write)
 	require.Zero(t, c.Same, "another approach starts anew")
 	require.Equal(t, 3, c.Fixes, "but not its fixes: they are bounded per iteration (L3)")
@@ -222,7 +222,7 @@ func TestL6_NoCourseOfEventsLeavesTheMachine(t *testing.T) {
 	flip := func(n int) bool { return random.Intn(n) == 0 }
 	reached := map[string]int{}
 	for range 5000 {
-		r := govern.Rules{
+		r := govern.Bounds{
 			TestRequired: !flip(4), Iterations: 1 + random.Intn(3), FixAttempts: random.Intn(5), Reworks: random.Intn(3),
 			Diff: []string{spec.Required, spec.Auto}[random.Intn(2)], Reviewer: flip(2),
 		}
