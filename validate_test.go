@@ -120,7 +120,7 @@ func TestValidateNotesWhatIsWorthAThought(t *testing.T) {
 	})
 	v := w.validate(0)
 	require.Len(t, v.Notes, 4)
-	require.Contains(t, v.Notes[0], "sealed although the scope matches them: work/n")
+	require.Contains(t, v.Notes[0], "although the scope matches them: work/n")
 	require.Contains(t, v.Notes[1], "folders in which the agent may change files: work")
 	require.Contains(t, v.Notes[2], "no-such-agent is not on this PATH")
 	require.Contains(t, v.Notes[3], "check fails on the unchanged code (exit 1)")

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -93,8 +94,8 @@ func DryRun(ctx context.Context, h home.Home, loop string, s spec.Spec) (Preflig
 	out.Contract, out.InScope = &d.contract, d.inScope
 	if f := d.closed(p, s); f != nil {
 		out.problem("scope", f.What, f.Do)
-	} else if len(d.clash) > 0 {
-		out.Notes = append(out.Notes, "sealed although the scope matches them: "+quoted(d.clash))
+	} else if clash := slices.DeleteFunc(d.clash, func(name string) bool { return spec.MatchAny(s.Protect, name) }); len(clash) > 0 {
+		out.Notes = append(out.Notes, "sealed, since your commands run or name them, although the scope matches them: "+quoted(clash))
 	}
 	out.notes(s, d)
 	return out, a.dryRuns(ctx, p, in, base, &out)

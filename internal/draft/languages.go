@@ -68,7 +68,7 @@ func golang(t tree) Repository {
 		}
 		r.Metric = Metric{
 			Goal: "Make what the benchmarks measure faster", Direction: "lower", Timeout: "5m",
-			Command: `go test -run '^$' -bench . -count 3 ` + where + ` | awk '/ ns\/op/ {sum += $3; n++} END {print "METRIC ns=" sum / n}'`,
+			Command: `go test -run '^$' -bench . -count 3 ` + where + ` | awk '/ ns\/op/ {sum += $3; n++} END {printf "METRIC ns=%.1f\n", sum / n}'`,
 			Why:     "the mean of the Go benchmarks in " + where,
 		}
 	}
