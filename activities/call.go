@@ -204,7 +204,9 @@ func (c *call) take(out *act.Stepped) {
 		out.GiveUp = orElse(evidence.Description(why), agent.NoReason)
 		return
 	}
-	out.Description = evidence.Description(said)
+	if out.OK() { // the last words of one that failed describe no change
+		out.Description = evidence.Description(said)
+	}
 }
 
 // throwAway sees to it that nothing stays of what a role did on the desk that may not change

@@ -30,6 +30,9 @@ func (a *app) show(ctx context.Context, id string) error {
 	if a.json {
 		return a.printJSON(r.state)
 	}
+	if !r.ledger {
+		r.state = s.live(ctx, id, r.state)
+	}
 	return a.print(a.style().State(r.state, a.deps.Now()))
 }
 
