@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -196,8 +197,9 @@ func (c *call) take(out *act.Stepped) {
 	if len(end.Denied) > 0 {
 		out.Warning = "the agent was not allowed to use " + evidence.Description(strings.Join(end.Denied, ", "))
 	}
-	if !out.OK() && out.Tail == "" {
-		out.Tail = loop.Clip(end.Text, tailLength)
+	if out.Tail = ""; !out.OK() { // a stream's last lines are nothing for people
+		said, _ := readTail(filepath.Join(out.Log, "stderr"), tailLength)
+		out.Tail = orElse(strings.TrimSpace(strings.ToValidUTF8(string(said), "?")), loop.Clip(end.Text, tailLength))
 	}
 	said := strings.TrimSpace(end.Text)
 	if why, gave := strings.CutPrefix(said, agent.GiveUpWords); gave {
