@@ -175,3 +175,13 @@ func TestWhatALostAttemptSpentIsCounted(t *testing.T) {
 	require.Equal(t, "11", w.kept("work/n"))
 	require.NoError(t, u.stop())
 }
+
+// TestE2_TheWallClockEndsACall has an agent that does not end by itself, nor when it is asked to.
+func TestE2_TheWallClockEndsACall(t *testing.T) {
+	w := newWorld(t, `trap '' INT TERM; echo 99 >work/n; while :; do sleep 60; done`)
+	w.set(doc{"limits": doc{"wallClock": "6s"}})
+	r := w.run(6)
+	require.Equal(t, "timeout BUDGET_EXHAUSTED", r.Result.ExitStatus+" "+r.Result.ErrorCode)
+	require.Contains(t, r.Result.Reason, "wallClock")
+	require.Empty(t, w.onBranchChanged())
+}

@@ -48,6 +48,7 @@ func TestE1_ARefusalEndsTheLoopWithItsCode(t *testing.T) {
 	require.Equal(t, "interrupted", p.result.ExitStatus)
 	require.Contains(t, p.result.Reason, "the role writer is not permitted canEditSource")
 	require.Equal(t, loop.Failed, p.final.Status)
+	require.Contains(t, p.types(), loop.PermissionDenied)
 	require.Zero(t, p.commits)
 }
 

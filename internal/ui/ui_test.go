@@ -248,6 +248,7 @@ func events() []loop.Event {
 		{Type: loop.MessageRefused, Iteration: 5, Message: "approve", Reason: "no gate is open"},
 		{Type: loop.AutonomyPaused, Iteration: 5, Reason: "pause"},
 		{Type: loop.AutonomyResumed, Iteration: 5, By: "me"},
+		{Type: loop.PermissionDenied, Iteration: 5, Step: "modify", Role: "writer", Reason: "the role writer is not permitted canEditSource\nGrant it."},
 		{Type: loop.PushRefused, Iteration: 5, Reason: "the branch is checked out"},
 		{Type: loop.Warned, Iteration: 5, Reason: "verify printed several numbers"},
 		{Type: loop.BudgetExhausted, Iteration: 10, ExhaustedBudget: loop.Iterations},
