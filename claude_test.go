@@ -85,7 +85,7 @@ func TestA2_BudgetsEndAClaudeCallInTheMiddle(t *testing.T) {
 			case r.Turn < 4:
 				return bash("echo again")
 			}
-			return hang(r)
+			return hang(t, r)
 		}, "toolCalls", "4"},
 		"tokens, the model silent": {doc{"tokens": 3000}, func(r request) answer {
 			switch {
@@ -94,7 +94,7 @@ func TestA2_BudgetsEndAClaudeCallInTheMiddle(t *testing.T) {
 			case r.Turn < 3:
 				return bash("echo again")
 			}
-			return hang(r)
+			return hang(t, r)
 		}, "tokens", "3840"},
 		"dollars, a tool at work": {doc{"costUSD": 0.006}, func(r request) answer {
 			if r.Turn == 0 {
@@ -154,7 +154,7 @@ func TestA6_ClaudeIsPausedInTheMiddle(t *testing.T) {
 	require.Equal(t, json.Number("1"), *st.Budget["toolCalls"].Used)
 	require.Equal(t, json.Number("1280"), *st.Budget["tokens"].Used)
 	require.Equal(t, 4, run.wait().code, "a gate is open")
-	w.nothingRuns()
+	w.until("nothing of it runs any more", func() bool { return len(survivors(w.dir)) == 0 })
 	w.write("paused", "")
 	require.Equal(t, 0, w.pawl("continue", w.loop).code)
 	w.waits("completed")
@@ -162,6 +162,39 @@ func TestA6_ClaudeIsPausedInTheMiddle(t *testing.T) {
 	require.Equal(t, "work/n", w.onBranchChanged(), "what was done before the pause is undone")
 	require.Len(t, m.asked(), 4)
 	require.Equal(t, json.Number("5120"), *w.show().Budget["tokens"].Used)
+}
+
+// TestE6_ARepositorysOwnAgentSettingsAreNotObeyed has hooks and a server of its own in the
+// repository: they would run whatever they like, each time that the agent calls a tool.
+func TestE6_ARepositorysOwnAgentSettingsAreNotObeyed(t *testing.T) {
+	var w *world
+	w, _ = claudeWorld(t, claudeClimbs(func() *world { return w }))
+	touch := doc{"type": "command", "command": "touch " + filepath.Join(w.dir, "hooked")}
+	hook := []doc{{"matcher": "*", "hooks": []doc{touch}}}
+	for name, content := range map[string]doc{
+		".claude/settings.json": {"hooks": doc{"PreToolUse": hook, "SessionStart": hook, "Stop": hook}, "permissions": doc{"deny": []string{"Edit"}}, "enableAllProjectMcpServers": true},
+		".mcp.json":             {"mcpServers": doc{"spy": doc{"command": "touch", "args": []string{filepath.Join(w.dir, "hooked")}}}},
+	} {
+		b, err := json.Marshal(content)
+		require.NoError(t, err)
+		w.write("repo/"+name, string(b))
+	}
+	w.commit("settings")
+	w.set(doc{"agent": doc{"ideas": false}})
+	r := w.run(0)
+	require.Equal(t, 1, r.Result.KeptCount, "nor may they forbid anything")
+	require.False(t, w.exists("hooked"))
+}
+
+// TestA1_ClaudeIsOfferedTheApprovedToolsAlone approves some tools: the model never sees another.
+func TestA1_ClaudeIsOfferedTheApprovedToolsAlone(t *testing.T) {
+	var w *world
+	w, m := claudeWorld(t, claudeClimbs(func() *world { return w }))
+	w.set(doc{"approvals": doc{"tools": []string{"Read", "Edit", "Bash(go test:*)"}}})
+	w.run(0)
+	asked := m.asked()
+	require.Equal(t, []string{"Read"}, asked[0].Tools, "the ideator only looks")
+	require.ElementsMatch(t, []string{"Read", "Edit", "Bash"}, asked[1].Tools)
 }
 
 func TestClaudeThatFails(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -77,9 +78,11 @@ func bash(command string) answer {
 	return answer{tool: "Bash", input: doc{"command": command, "description": "work"}}
 }
 
-// hang is a model that does not answer until the program has given up.
-func hang(r request) answer {
+// hang is a model that does not answer until the program has given up, or was ended.
+func hang(t *testing.T, r request) answer {
+	begun := time.Now()
 	<-r.gone
+	t.Logf("ended %s after the budget was crossed", time.Since(begun).Round(10*time.Millisecond))
 	return say("nobody hears this")
 }
 
