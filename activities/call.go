@@ -122,7 +122,12 @@ func (c *call) run(ctx context.Context, s *proc.Supervisor, command proc.Command
 	if ctx.Err() == nil && running.Err() != nil {
 		result.Interrupted = false // by nobody but us
 	}
-	return result, c.finish()
+	if err := c.finish(); err != nil {
+		return result, err
+	}
+	// Whether a call is over its budget must not hang on when it was looked at last.
+	c.over = stream.Over(c.left, c.spent())
+	return result, nil
 }
 
 // look reads what is new and reports whether the program is to be ended.

@@ -70,6 +70,13 @@ func TestWhatUsesABudgetUpIsStillJudged(t *testing.T) {
 	require.Equal(t, "done", out.Description)
 }
 
+func TestA2_ACallThatEndsOverItsBudgetIsOverIt(t *testing.T) {
+	c := newCalls(t)
+	out := c.make(t.Context(), tool+"1; "+tool+"2; "+done, 1, nil)
+	require.Equal(t, loop.ToolCalls, out.Exhausted, "however fast it was")
+	require.Empty(t, out.Description)
+}
+
 func TestA6_AnInterruptedCallRunsAgainAndCounts(t *testing.T) {
 	c := newCalls(t)
 	ctx, interrupt := context.WithCancel(t.Context())

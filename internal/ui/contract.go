@@ -106,7 +106,11 @@ func program(a spec.Agent) []string {
 	if command.Shell == "" {
 		command.List = slices.Concat(command.List, a.Args)
 	}
-	switch lines := argv(command); {
+	lines := argv(command)
+	if command.Shell != "" && len(a.Args) > 0 {
+		lines = append(lines, "with "+strings.Join(argv(spec.Argv{List: a.Args}), " "))
+	}
+	switch {
 	case name == "":
 		return lines
 	case a.Command.IsZero() && len(a.Args) == 0:
