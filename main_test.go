@@ -23,6 +23,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"pawl/internal/sandbox"
 )
 
 // keepAs tells this binary that it is not to test anything but to keep the program that `go run`
@@ -33,6 +35,7 @@ const keepAs = "PAWL_TEST_KEEP_AS"
 var scratch string
 
 func TestMain(m *testing.M) {
+	sandbox.Main()
 	if to := os.Getenv(keepAs); to != "" {
 		if err := copyFile(os.Args[1], to); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -53,9 +56,11 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
-	if err := stopShared(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = max(code, 1)
+	for _, stop := range []func() error{stopShared, stopCluster} {
+		if err := stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
 	}
 	os.RemoveAll(scratch)
 	os.Exit(code)
@@ -75,22 +80,27 @@ func program(t testing.TB) string {
 	return path
 }
 
-var build = sync.OnceValues(func() (string, error) {
-	if err := dependOnSources(); err != nil {
-		return "", err
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	to := filepath.Join(scratch, "pawl")
-	cmd := exec.Command("go", "run", "-exec", self, ".")
-	cmd.Env = append(os.Environ(), keepAs+"="+to)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building pawl: %w\n%s", err, out)
-	}
-	return to, nil
-})
+var build = building("pawl", ".")
+
+// building returns what builds a program the first time that it is called.
+func building(name, pkg string) func() (string, error) {
+	return sync.OnceValues(func() (string, error) {
+		if err := dependOnSources(); err != nil {
+			return "", err
+		}
+		self, err := os.Executable()
+		if err != nil {
+			return "", err
+		}
+		to := filepath.Join(scratch, name)
+		cmd := exec.Command("go", "run", "-exec", self, pkg)
+		cmd.Env = append(os.Environ(), keepAs+"="+to)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("building %s: %w\n%s", name, err, out)
+		}
+		return to, nil
+	})
+}
 
 // dependOnSources opens everything that the program is made of. The test binary does not contain
 // it, and `go test` would take an old result for this one.

@@ -31,6 +31,7 @@ type world struct {
 	dir    string // around the repository: spec, agent, whatever a script leaves
 	home   string // $PAWL_HOME
 	repo   string
+	env    []string // what its programs are given besides
 	loop   string
 	spec   doc
 	before map[string]string // the user's repository, to the byte
@@ -79,7 +80,7 @@ func newWorldOfItsOwn(t *testing.T, agent string) *world {
 		"verify":    doc{"command": "sh measure.sh"},
 		"agent":     doc{"command": []string{"sh", filepath.Join(w.dir, "agent.sh")}, "env": doc{"WORLD": w.dir}},
 		"limits":    doc{"iterations": 1, "toolCalls": 1000, "activeTime": "1h"},
-		"approvals": doc{"tools": []string{"*"}},
+		"approvals": doc{"diff": "auto", "tools": []string{"*"}},
 	}
 	w.before = w.snapshot()
 	t.Cleanup(func() {
@@ -278,12 +279,12 @@ type gate struct {
 
 // state is what `pawl show --json` prints, as far as tests look at it.
 type state struct {
-	Loop, Status, Phase, Branch, Head, Ledger, Desk, ErrorCode, ExitStatus, Reason, PauseReason string
-	Iteration, Attempt, DiscardsInARow                                                          int
-	Gate                                                                                        *gate
-	Baseline, Best                                                                              *json.Number
-	Budget                                                                                      map[string]struct{ Limit, Used, Remaining *json.Number }
-	Contract                                                                                    *struct {
+	Loop, Status, Phase, Branch, Head, Ledger, Desk, ErrorCode, ExitStatus, Reason, PauseReason, Recovery string
+	Iteration, Attempt, DiscardsInARow                                                                    int
+	Gate                                                                                                  *gate
+	Baseline, Best                                                                                        *json.Number
+	Budget                                                                                                map[string]struct{ Limit, Used, Remaining *json.Number }
+	Contract                                                                                              *struct {
 		Hash, ApprovedBy string
 		Sealed           []struct{ Path string }
 	}
@@ -321,10 +322,12 @@ func (w *world) start(args ...string) *command {
 func (w *world) prepare(args ...string) *command {
 	w.t.Helper()
 	c := &command{w: w, args: args, cmd: exec.Command(program(w.t), args...), gone: make(chan struct{})}
-	c.cmd.Dir, c.cmd.Env = w.dir, environ(w.home, w.dir)
+	c.cmd.Dir, c.cmd.Env = w.dir, w.environ()
 	tieToParent(c.cmd)
 	return c
 }
+
+func (w *world) environ() []string { return append(environ(w.home, w.dir), w.env...) }
 
 func (c *command) begin() *command {
 	c.w.t.Helper()

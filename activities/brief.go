@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -37,14 +38,18 @@ func (e *exchange) resultFile() string { return filepath.Join(e.dir, "result.jso
 
 // brief writes the prompt of an agent call and completes its command: the role's own program and
 // arguments, the prompt on stdin, PAWL_* in the environment. What the agent is told comes from
-// the ledger, so it is not in history.
-func (a *Activities) brief(ctx context.Context, p *place, in act.Step, c *proc.Command, tell func(loop.Usage, string)) (*exchange, error) {
-	contract, err := p.ledger.Contract(ctx, in.Agent.Ledger)
+// the ledger at head, so it is not in history; the results so far lie on the desk.
+func (a *Activities) brief(ctx context.Context, p *place, in act.Step, head string, c *proc.Command, tell func(loop.Usage, string)) (*exchange, error) {
+	head = cmp.Or(head, in.Entry.Ledger)
+	contract, err := p.ledger.Contract(ctx, head)
 	if err != nil {
 		return nil, err
 	}
-	state, err := p.ledger.State(ctx, in.Agent.Ledger)
+	state, err := p.ledger.State(ctx, head)
 	if err != nil {
+		return nil, err
+	}
+	if err := a.copyResults(ctx, p, head); err != nil {
 		return nil, err
 	}
 	s := contract.Spec
@@ -157,7 +162,7 @@ func reported(r agent.Result) loop.Usage {
 }
 
 // secret are parts of names of variables whose values no command of a loop gets unasked.
-var secret = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE", "SESSION"}
+var secret = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE", "SESSION", "HEADERS"}
 
 // cleaned returns an environment without git's and pawl's variables, Temporal's connection and
 // secrets, so that what runs in a loop neither reaches another repository nor leaks.

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"pawl/internal/act"
 	"pawl/internal/crash"
@@ -20,28 +20,6 @@ import (
 	"pawl/internal/repo"
 	"pawl/internal/workspace"
 )
-
-// Begin restores the desk to the head and records the iteration's start: the checkpoint (A3).
-func (a *Activities) Begin(ctx context.Context, in act.Begin) (act.Settled, error) {
-	beat(ctx)
-	p, err := a.place(ctx, in.Ref)
-	if err != nil {
-		return act.Settled{}, err
-	}
-	crash.At("begin.before")
-	var out act.Settled
-	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return a.restoreDesk(gctx, p, in.Head) })
-	g.Go(func() (err error) {
-		out, err = a.append(gctx, p, in.Entry, repo.Tx{}, in.Head)
-		return err
-	})
-	if err := g.Wait(); err != nil {
-		return act.Settled{}, err
-	}
-	crash.At("begin.after")
-	return out, a.copyResults(ctx, p, out.Ledger)
-}
 
 // Settle keeps the branch as it stands or reverts its tip, and appends to the ledger, in one.
 func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Settled, error) {
@@ -60,10 +38,15 @@ func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Settled, er
 			Trailers: []repo.Trailer{{Key: "Pawl-Loop", Value: p.Loop}},
 		}
 	}
+	proposal, err := a.propose(ctx, p, in.Base, in.Head, in.Events)
+	if err != nil {
+		return act.Settled{}, err
+	}
 	out, err := a.append(ctx, p, in.Entry, tx, "")
 	if err != nil {
 		return act.Settled{}, err
 	}
+	out.Proposal = proposal
 	if in.Revert != "" {
 		p.alike(out.Head, in.Parent)
 		a.restoreAhead(p, out.Head, a.restoreDesk)
@@ -108,20 +91,9 @@ func (a *Activities) Close(ctx context.Context, in act.Close) (act.Settled, erro
 	}
 	crash.At("close.before")
 	p.rest()
-	var proposal *loop.Proposal
-	if in.Head != in.Base {
-		d, err := p.store.Proposal(ctx, in.Base, in.Head)
-		if err != nil {
-			return act.Settled{}, fmt.Errorf("making the proposal: %w", err)
-		}
-		if d.Files > 0 {
-			proposal = &loop.Proposal{
-				Hash: d.Hash, Base: in.Base, Head: in.Head, Files: d.Files, Insertions: d.Insertions, Deletions: d.Deletions, State: "open",
-			}
-		}
-	}
-	for i, e := range in.Events {
-		in.Events[i] = act.Fill(e, act.Settled{Proposal: proposal, Head: e.Head})
+	proposal, err := a.propose(ctx, p, in.Base, in.Head, in.Events)
+	if err != nil {
+		return act.Settled{}, err
 	}
 	out, err := a.append(ctx, p, in.Entry, repo.Tx{}, in.Head)
 	if err != nil {
@@ -140,6 +112,26 @@ func (a *Activities) Close(ctx context.Context, in act.Close) (act.Settled, erro
 	return out, nil
 }
 
+// propose works out the proposal where an event asks for it, and completes the event.
+func (a *Activities) propose(ctx context.Context, p *place, base, head string, events []loop.Event) (*loop.Proposal, error) {
+	i := slices.IndexFunc(events, func(e loop.Event) bool { return e.Type == loop.ProposalMade })
+	if i < 0 || head == base {
+		return nil, nil
+	}
+	d, err := p.store.Proposal(ctx, base, head)
+	if err != nil {
+		return nil, fmt.Errorf("making the proposal: %w", err)
+	}
+	if d.Files == 0 {
+		return nil, nil
+	}
+	proposal := &loop.Proposal{
+		Hash: d.Hash, Base: base, Head: head, Files: d.Files, Insertions: d.Insertions, Deletions: d.Deletions, State: "open",
+	}
+	events[i] = act.Fill(events[i], act.Settled{Proposal: proposal})
+	return proposal, nil
+}
+
 // append folds the events into the ledger's next entry and makes it so: the state in the
 // workflow and in the ledger are the same fold. A ledger that stands elsewhere means that
 // another run is ahead of this one.
@@ -151,6 +143,7 @@ func (a *Activities) append(ctx context.Context, p *place, in act.Entry, tx repo
 	}
 	out := act.Settled{Head: head}
 	var page ledger.Page
+	var taken []loop.Event
 	tx.Entry = func(code string) (repo.Entry, error) {
 		if tx.Revert != nil {
 			out.Head = code
@@ -166,19 +159,42 @@ func (a *Activities) append(ctx context.Context, p *place, in act.Entry, tx repo
 		if err != nil {
 			return repo.Entry{}, err
 		}
-		page = folded
+		page, taken = folded, events
 		return repo.Entry{
 			Ref: p.Ledger, Prev: in.Ledger, Code: folded.State.Head, Files: files, Message: message(folded.State, events),
 			Time: timeOf(events), Author: p.author(),
 		}, nil
 	}
 	done, err := p.store.Transact(ctx, tx)
+	if known, at := a.recorded(ctx, p, in, err); known > 0 {
+		in.Ledger, in.Events = at, in.Events[known:]
+		if len(in.Events) == 0 && tx.Revert == nil {
+			return act.Settled{Ledger: at, Head: head}, nil
+		}
+		done, err = p.store.Transact(ctx, tx)
+	}
 	if err != nil {
 		return act.Settled{}, p.fenced(err, "appending to the ledger")
 	}
 	p.ledger.Appended(done.Entry, page)
+	a.report(ctx, p, in.Ledger, page.State, taken)
 	out.Ledger = done.Entry
 	return out, nil
+}
+
+// recorded says how many of the events the ledger has already, and where it stands then: a step
+// appends some of them first, and where it was cancelled it couldn't say so. Zero where the ledger
+// is ahead by anything else.
+func (a *Activities) recorded(ctx context.Context, p *place, in act.Entry, err error) (known int, at string) {
+	var elsewhere *repo.Fenced
+	if !errors.As(err, &elsewhere) || elsewhere.Ref != p.Ledger || elsewhere.Have == "" {
+		return 0, ""
+	}
+	have, err := p.ledger.Since(ctx, elsewhere.Have, in.Ledger)
+	if err != nil || len(have) > len(in.Events) || !reflect.DeepEqual(have, in.Events[:len(have)]) {
+		return 0, ""
+	}
+	return len(have), elsewhere.Have
 }
 
 // fenced says what an error that came of moving the loop's refs means: one that stands elsewhere
@@ -208,28 +224,53 @@ func (a *Activities) rebind(p *place) error {
 func (a *Activities) push(ctx context.Context, p *place) (refused string, err error) {
 	p.pushing.Lock()
 	defer p.pushing.Unlock()
+	p.pushNow()
 	err = p.store.Push(ctx, p.Repo, p.Branch+":"+p.Branch, p.Ledger+":"+p.Ledger)
 	var no *repo.Refused
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case errors.As(err, &no):
-		return fmt.Sprintf("%s was refused by %s: %s", no.Ref, p.Repo, no.Reason), nil
+		refused = fmt.Sprintf("%s was refused by %s: %s", no.Ref, p.Repo, no.Reason)
 	case err != nil:
-		return fmt.Sprintf("%s can't be pushed to: %v", p.Repo, err), nil
+		refused = fmt.Sprintf("%s can't be pushed to: %v", p.Repo, err)
+	default:
+		return "", nil
 	}
-	return "", nil
+	a.Logger.Warn("push refused", "loop", p.Loop, "reason", refused)
+	a.Telemetry.PushRefused(ctx)
+	return refused, nil
 }
+
+// pushApart is how far apart pushes are that nobody waits for. Only a loop whose iterations are
+// faster than that sees several keeps in one push.
+const pushApart = time.Second
 
 // pushSoon pushes while the loop goes on: a push costs what three other activities do. What is
 // lost with a crash the next push brings.
 func (a *Activities) pushSoon(p *place) {
-	a.background.Go(func() {
-		refused, _ := a.push(context.Background(), p) // it is not to end
-		p.mu.Lock()
-		p.refused = refused
-		p.mu.Unlock()
-	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pushDue != nil {
+		return // that one will take this keep along
+	}
+	p.pushDue = time.AfterFunc(pushApart-time.Since(p.pushed), func() { a.background.Go(func() { a.pushAhead(p) }) })
+}
+
+func (a *Activities) pushAhead(p *place) {
+	refused, _ := a.push(context.Background(), p) // it is not to end
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refused = refused
+}
+
+// pushNow takes the place of a push that is due, and reports whether one was.
+func (p *place) pushNow() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	due := p.pushDue != nil && p.pushDue.Stop()
+	p.pushDue, p.pushed = nil, time.Now()
+	return due
 }
 
 // takeRefusal returns why the last push was refused, once.
@@ -413,11 +454,33 @@ func orNone(s string) string {
 	return s
 }
 
-// Vacate gives up the trees of a loop that was ended without this worker (Terminate).
-func (a *Activities) Vacate(ctx context.Context, ref string) error {
-	p, err := a.place(ctx, ref)
+// Vacate gives up the processes and trees of a loop that was ended without this worker (Terminate,
+// a reset behind its ledger), unless another run has taken the loop up since.
+func (a *Activities) Vacate(ctx context.Context, r workspace.Record) error {
+	a.registering.Lock()
+	defer a.registering.Unlock()
+	now, err := workspace.Read(a.Home, r.Ref)
+	if err != nil || now.FirstRun != r.FirstRun || now.Closed {
+		return err
+	}
+	a.release(r.Ref)
+	p, err := a.place(ctx, r.Ref)
 	if err != nil {
 		return err
 	}
+	if _, err := a.push(ctx, p); err != nil { // its last keep may not have been pushed; nobody is told of a refusal
+		return err
+	}
 	return a.vacate(ctx, p)
+}
+
+// release ends what runs here for a loop that is over, or that another run takes up.
+func (a *Activities) release(ref string) {
+	a.endSteps(ref)
+	a.mu.Lock()
+	p := a.places[ref]
+	a.mu.Unlock()
+	if p != nil {
+		p.rest()
+	}
 }

@@ -14,8 +14,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
+	"golang.org/x/sync/errgroup"
 
 	"pawl/internal/act"
 	"pawl/internal/crash"
@@ -24,6 +26,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/proc"
+	"pawl/internal/repo"
 	"pawl/internal/workspace"
 )
 
@@ -64,7 +67,10 @@ func (a *Activities) Step(ctx context.Context, in act.Step) (act.Stepped, error)
 		return act.Stepped{}, err
 	}
 	id := in.Ref + "/" + stepName(in.Key)
-	r := a.joinOrStart(id, func(ctx context.Context, r *running) (act.Stepped, error) { return a.run(ctx, p, in, r) })
+	by := trace.SpanContextFromContext(ctx) // what the step tells the ledger is recorded by this activity
+	r := a.joinOrStart(id, func(ctx context.Context, r *running) (act.Stepped, error) {
+		return a.run(trace.ContextWithSpanContext(ctx, by), p, in, r)
+	})
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -86,6 +92,10 @@ func (a *Activities) Step(ctx context.Context, in act.Step) (act.Stepped, error)
 			var cancelled *temporal.CanceledError
 			if !errors.As(context.Cause(ctx), &cancelled) {
 				a.leave(id, r)
+				select {
+				case a.orphaned <- struct{}{}: // the loop may be over
+				default:
+				}
 				return act.Stepped{}, ctx.Err()
 			}
 			r.cancel()
@@ -152,6 +162,26 @@ func (a *Activities) leave(id string, r *running) {
 	})
 }
 
+// endSteps ends the steps of a loop and waits for that.
+func (a *Activities) endSteps(ref string) {
+	a.mu.Lock()
+	steps := map[string]*running{}
+	for id, r := range a.steps {
+		if strings.HasPrefix(id, ref+"/") {
+			steps[id] = r
+		}
+	}
+	a.mu.Unlock()
+	for id, r := range steps {
+		r.cancel()
+		<-r.done
+		a.forget(id, r)
+	}
+}
+
+// Orphaned says when the service has refused to hear of a step any more.
+func (a *Activities) Orphaned() <-chan struct{} { return a.orphaned }
+
 // run does the step, unless its result is on disk.
 func (a *Activities) run(ctx context.Context, p *place, in act.Step, r *running) (act.Stepped, error) {
 	dir := a.stepDir(in.Ref, in.Key)
@@ -168,18 +198,15 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step, r *running)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return out, fmt.Errorf("making the step's folder: %w", err)
 	}
-	// A supervisor takes as long to start as a large program does: meanwhile the tree is made ready.
-	starting := make(chan error, 1)
-	go func() {
-		_, err := p.supervise()
-		starting <- err
-	}()
-	prepared, started := a.prepare(ctx, p, in), <-starting
-	if prepared != nil {
-		return out, prepared // as it is: the SDK doesn't look for a refusal inside of a joined error
-	}
-	if started != nil {
-		return out, started
+	// A supervisor takes as long to start as a large program does: meanwhile the tree is made ready,
+	// and the ledger told what happened up to now.
+	var told string
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { _, err := p.supervise(); return err })
+	g.Go(func() error { return a.prepare(gctx, p, in) })
+	g.Go(func() (err error) { told, err = a.tell(gctx, p, in.Entry); return err })
+	if err := g.Wait(); err != nil {
+		return out, err
 	}
 	crash.At("step.prepared")
 	command := proc.Command{
@@ -194,10 +221,11 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step, r *running)
 	if in.Agent != nil {
 		var err error
 		tell := func(u loop.Usage, tool string) { r.live.Store(&act.Live{Usage: u, Tool: loop.Clip(tool, 80)}) }
-		if talk, err = a.brief(ctx, p, in, &command, tell); err != nil {
+		if talk, err = a.brief(ctx, p, in, told, &command, tell); err != nil {
 			return out, err
 		}
 	}
+	command.Sandbox = a.confine(p, command)
 	spent, err := proc.ReadProgress(command.Progress)
 	if err != nil {
 		return out, fmt.Errorf("reading what the step has spent: %w", err)
@@ -227,6 +255,7 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step, r *running)
 	out = act.Stepped{
 		ExitCode: result.ExitCode, Signal: result.Signal, TimedOut: result.TimedOut, Interrupted: result.Interrupted,
 		StartError: result.StartError, ElapsedMs: (spent + result.Elapsed).Milliseconds(), Leftover: result.Leftover, Log: dir,
+		Ledger: told,
 	}
 	if err := read(&out, in, command.Stdout, dir); err != nil {
 		return out, err
@@ -247,10 +276,25 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step, r *running)
 	return out, nil
 }
 
+// tell appends what happened before the step, and returns the ledger's head.
+func (a *Activities) tell(ctx context.Context, p *place, e *act.Entry) (string, error) {
+	if e == nil || len(e.Events) == 0 {
+		return "", nil
+	}
+	out, err := a.append(ctx, p, *e, repo.Tx{}, "")
+	crash.At("step.told")
+	return out.Ledger, err
+}
+
 // permit is the one gateway that every call of an agent passes (E1). What is not permitted is not
 // run, nor is anything prepared for it.
 func (a *Activities) permit(ctx context.Context, p *place, in act.Step) error {
-	contract, err := p.ledger.Contract(ctx, in.Agent.Ledger)
+	if in.Entry.Ledger == "" { // the plan is made before the first entry
+		if err := a.rebind(p); err != nil {
+			return err
+		}
+	}
+	contract, err := p.ledger.Contract(ctx, in.Entry.Ledger)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,13 @@ type document struct {
 	values map[string]any
 	at     map[string]place // by dotted key; "scope[2]" for the items of a list
 	wrong  spec.Problems
+	lost   bool // the file could not be read, so what it lacks is not known
+}
+
+// unread says why the file could not be read.
+func (d *document) unread(why ...spec.Problem) {
+	d.values, d.lost = map[string]any{}, true
+	d.wrong = append(d.wrong, why...)
 }
 
 // place is where a value comes from. Only the file has lines.
@@ -23,9 +30,10 @@ type place struct {
 	line   int
 }
 
-// put sets a dotted key to a value from elsewhere than the file, making the objects on the way.
-func (d *document) put(key string, value any, from string) {
-	parts := strings.Split(key, ".")
+// put sets a key, given by its parts, to a value from elsewhere than the file, making the objects
+// on the way.
+func (d *document) put(parts []string, value any, from string) {
+	key := strings.Join(parts, ".")
 	object := d.values
 	for i, part := range parts[:len(parts)-1] {
 		switch next := object[part].(type) {
@@ -63,6 +71,34 @@ func (d *document) locate(key string) place {
 		key = key[:max(strings.LastIndex(key, "."), strings.LastIndex(key, "["), 0)]
 	}
 	return d.at[""]
+}
+
+// path splits a dotted key. A part in quotes is one whatever is in it: policies."v1.2".maxFiles.
+// ok is false where the key is none; rest is what follows it in the text, "=" and a value.
+func path(text string) (parts []string, rest string, ok bool) {
+	for {
+		var part string
+		text = strings.TrimLeft(text, " ")
+		if quoted, is := strings.CutPrefix(text, `"`); is {
+			part, text, ok = strings.Cut(quoted, `"`)
+		} else {
+			end := strings.IndexAny(text, ".=")
+			ok = end > 0
+			part, text = strings.TrimSpace(text[:max(end, 0)]), text[max(end, 0):]
+		}
+		text = strings.TrimLeft(text, " ")
+		if !ok || part == "" || text == "" {
+			return nil, "", false
+		}
+		parts = append(parts, part)
+		if text[0] == '=' {
+			return parts, text, true
+		}
+		if text[0] != '.' {
+			return nil, "", false
+		}
+		text = text[1:]
+	}
 }
 
 // problems adds to each problem where it is, and puts them in the order of the lines; those that

@@ -9,23 +9,84 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
 
 	"pawl/internal/spec"
 )
 
-// readTOML reads TOML. Its library keeps no lines but that of a syntax error.
+// readTOML reads TOML.
 func readTOML(text []byte, file string, doc *document) {
+	twice := tomlPlaces(text, file, doc)
 	err := toml.Unmarshal(text, &doc.values)
 	if err == nil {
 		return
 	}
 	p := spec.Problem{File: file, What: "not valid TOML: " + strings.TrimPrefix(err.Error(), "toml: "), Want: "valid TOML"}
 	var at *toml.DecodeError
-	if errors.As(err, &at) {
+	switch {
+	case errors.As(err, &at):
 		p.Line, _ = at.Position()
+	case len(twice) > 0: // for this the library has no line
+		doc.unread(twice...)
+		return
 	}
-	doc.values = map[string]any{}
-	doc.wrong = append(doc.wrong, p)
+	doc.unread(p)
+}
+
+// tomlPlaces notes where the keys of a TOML document stand, which its library does not tell with
+// the values, and returns those that are given twice.
+func tomlPlaces(text []byte, file string, doc *document) (twice spec.Problems) {
+	parser := unstable.Parser{}
+	parser.Reset(text)
+	table, seen := "", map[string]bool{}
+	note := func(key string, n *unstable.Node) {
+		if n.Raw.Length > 0 {
+			doc.at[key] = place{file, parser.Shape(n.Raw).Start.Line}
+		}
+	}
+	dotted := func(under string, names unstable.Iterator) string {
+		for names.Next() {
+			under = join(under, string(names.Node().Data))
+			if _, known := doc.at[under]; !known {
+				note(under, names.Node())
+			}
+		}
+		return under
+	}
+	given := func(key string, names unstable.Iterator) {
+		if seen[key] && names.Next() {
+			line := parser.Shape(names.Node().Raw).Start.Line
+			twice = append(twice, spec.Problem{File: file, Line: line, Key: key, What: "is given twice", Want: "one of the two"})
+		}
+		seen[key] = true
+	}
+	var value func(key string, n *unstable.Node, depth int)
+	value = func(key string, n *unstable.Node, depth int) {
+		items := n.Children()
+		for i := 0; depth < maxDepth && items.Next(); i++ {
+			switch item := items.Node(); {
+			case n.Kind == unstable.Array:
+				note(fmt.Sprintf("%s[%d]", key, i), item)
+				value(fmt.Sprintf("%s[%d]", key, i), item, depth+1)
+			case item.Kind == unstable.KeyValue:
+				value(dotted(key, item.Key()), item.Value(), depth+1)
+			}
+		}
+	}
+	for parser.NextExpression() {
+		switch n := parser.Expression(); n.Kind {
+		case unstable.Table:
+			table = dotted("", n.Key())
+			given(table, n.Key())
+		case unstable.ArrayTable:
+			table = dotted("", n.Key())
+		case unstable.KeyValue:
+			key := dotted(table, n.Key())
+			given(key, n.Key())
+			value(key, n.Value(), 0)
+		}
+	}
+	return twice
 }
 
 // jsonReader reads JSON token by token: encoding/json would lose the lines and keys that are
@@ -47,16 +108,26 @@ func readJSON(text []byte, file string, doc *document) {
 		}
 	}
 	if err != nil {
-		what := strings.TrimPrefix(err.Error(), "json: ")
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		what, want := strings.TrimPrefix(err.Error(), "json: "), "valid JSON"
+		const blank = " \t\r\n"
+		at := min(int(r.dec.InputOffset()), len(text))
+		before, rest := bytes.TrimRight(text[:at], blank+"]}"), bytes.TrimLeft(text[at:], blank+",")
+		switch {
+		case len(bytes.TrimSpace(text)) == 0:
+			what = "it is empty"
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			what = "it ends too early"
+		case bytes.HasPrefix(rest, []byte("//")), bytes.HasPrefix(rest, []byte("/*")), bytes.HasPrefix(rest, []byte("#")):
+			what, want = "it has comments", "no comments, which YAML and TOML have"
+		case bytes.HasSuffix(before, []byte(",")), bytes.HasPrefix(bytes.TrimLeft(text[at:], blank), []byte(",")) && bytes.ContainsAny(rest[:min(1, len(rest))], "]}"):
+			what, want = "a comma stands before the closing bracket", "no comma after the last one"
 		}
-		doc.wrong = append(doc.wrong, spec.Problem{File: file, Line: r.line(), What: "not valid JSON: " + what, Want: "valid JSON"})
+		doc.unread(spec.Problem{File: file, Line: r.line(), What: "not valid JSON: " + what, Want: want})
 		return
 	}
 	object, ok := v.(map[string]any)
 	if !ok {
-		doc.wrong = append(doc.wrong, spec.Problem{File: file, Line: 1, What: "is not an object", Want: "the keys of a spec in { }"})
+		doc.unread(spec.Problem{File: file, Line: 1, What: "is not an object", Want: "the keys of a spec in { }"})
 		return
 	}
 	doc.values = object

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/viper"
 
@@ -37,6 +39,9 @@ func LoadSpec(path string, sets []string) (spec.Spec, error) {
 		return spec.Spec{}, err
 	}
 	override(doc, sets)
+	if doc.lost {
+		return spec.Spec{}, doc.problems(nil)
+	}
 	s, err := spec.FromMap(doc.values)
 	var found spec.Problems
 	if err != nil && !errors.As(err, &found) {
@@ -48,9 +53,9 @@ func LoadSpec(path string, sets []string) (spec.Spec, error) {
 	if err := anchor(&s, doc, path); err != nil {
 		return spec.Spec{}, err
 	}
-	if s.Session == nil {
-		s.Session = session()
-	}
+	given := s.Session
+	s.Session = session()
+	maps.Copy(s.Session, given) // whoever starts loops for others says for whom
 	return s, nil
 }
 
@@ -75,6 +80,11 @@ func readSpec(path string) (*document, error) {
 		return nil, fault.New(fault.InvalidSpec, "%s is larger than %d bytes", path, maxSpec).Advise("Name a file with a spec in it.")
 	}
 	doc := &document{values: map[string]any{}, at: map[string]place{"": {source: path}}}
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	if what, want, line := notText(text); what != "" {
+		doc.unread(spec.Problem{File: path, Line: line, What: what, Want: want})
+		return doc, nil
+	}
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".toml":
 		readTOML(text, path, doc)
@@ -84,6 +94,28 @@ func readSpec(path string) (*document, error) {
 		readYAML(text, path, doc)
 	}
 	return doc, nil
+}
+
+// notText says why a file holds no text in UTF-8, and in which line that shows; "" where it does.
+func notText(text []byte) (what, want string, line int) {
+	const save = "a text file in UTF-8"
+	at := func(i int) int { return 1 + bytes.Count(text[:i], []byte("\n")) }
+	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
+		return "is in UTF-16", save, 0
+	}
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		switch {
+		case r == 0:
+			return "is not a text file", save, 0
+		case r == utf8.RuneError && size == 1:
+			return "is not valid UTF-8", save, at(i)
+		case r < ' ' && r != '\t' && r != '\n' && r != '\r':
+			return fmt.Sprintf("contains the control character %U", r), save, at(i)
+		}
+		i += size
+	}
+	return "", "", 0
 }
 
 // override merges environment and --set over the file.
@@ -107,17 +139,16 @@ func override(doc *document, sets []string) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if key := names[name]; v.IsSet(key) {
-			doc.put(key, text(v.GetString(key)), name)
+			doc.put(strings.Split(key, "."), text(v.GetString(key)), name)
 		}
 	}
 	for _, set := range sets {
-		key, value, found := strings.Cut(set, "=")
-		key = strings.TrimSpace(key)
-		if !found || key == "" || strings.HasPrefix(key, ".") || strings.HasSuffix(key, ".") || strings.Contains(key, "..") {
+		key, value, found := path(set)
+		if !found {
 			doc.wrong = append(doc.wrong, spec.Problem{File: "--set", What: fmt.Sprintf("%q is not of the form key=value", set), Want: "--set limits.iterations=5"})
 			continue
 		}
-		doc.put(key, text(value), "--set")
+		doc.put(key, text(value[1:]), "--set")
 	}
 }
 

@@ -158,6 +158,13 @@ func TestL12_TheSessionSaysWhoStartedTheLoopAndFromWhere(t *testing.T) {
 	require.Equal(t, config.User(), s.Session["user"])
 	require.Equal(t, cwd, s.Session["cwd"])
 	require.NotEmpty(t, s.Session["host"])
+
+	// Whoever starts loops for others says for whom; the rest is filled in all the same.
+	s, err = config.LoadSpec(write(t, "pawl.yaml", yamlSpec+"session: {user: ann, ticket: T-7}\n"), nil)
+	require.NoError(t, err)
+	require.Equal(t, "ann", s.Session["user"])
+	require.Equal(t, "T-7", s.Session["ticket"])
+	require.Equal(t, cwd, s.Session["cwd"])
 }
 
 func TestEverythingWrongIsSaidAtOnceWithItsLine(t *testing.T) {

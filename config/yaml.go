@@ -21,7 +21,8 @@ import (
 type yamlReader struct {
 	doc  *document
 	file string
-	left int // nodes that may still be read: aliases must not multiply without end
+	left int                 // nodes that may still be read: aliases must not multiply without end
+	open map[*yaml.Node]bool // what is being read: an alias of it has no end
 }
 
 // The bounds of a spec, far beyond what a person writes.
@@ -37,20 +38,25 @@ func readYAML(text []byte, file string, doc *document) {
 	case errors.Is(err, io.EOF):
 		return // an empty file: everything that is required is missing
 	case err != nil:
-		doc.wrong = append(doc.wrong, yamlProblem(err, file))
+		doc.unread(yamlProblem(err, text, file))
 		return
 	}
-	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		doc.wrong = append(doc.wrong, spec.Problem{File: file, What: "holds more than one document", Want: "one spec"})
+	switch err := dec.Decode(new(yaml.Node)); {
+	case errors.Is(err, io.EOF):
+	case err != nil:
+		doc.unread(yamlProblem(err, text, file))
+		return
+	default:
+		doc.unread(spec.Problem{File: file, What: "holds more than one document", Want: "one spec"})
 		return
 	}
-	r := yamlReader{doc: doc, file: file, left: maxNodes}
+	r := yamlReader{doc: doc, file: file, left: maxNodes, open: map[*yaml.Node]bool{}}
 	switch v := r.value(root.Content[0], "", 0).(type) {
 	case map[string]any:
 		doc.values = v
 	case nil:
 	default:
-		doc.wrong = append(doc.wrong, spec.Problem{File: file, Line: root.Content[0].Line, What: "is not an object", Want: "the keys of a spec, such as goal: …"})
+		doc.unread(spec.Problem{File: file, Line: root.Content[0].Line, What: "is not an object", Want: "the keys of a spec, such as goal: …"})
 	}
 }
 
@@ -61,6 +67,9 @@ func (r *yamlReader) wrong(n *yaml.Node, key, what, want string) {
 func (r *yamlReader) value(n *yaml.Node, key string, depth int) any {
 	if r.left--; r.left <= 0 || depth > maxDepth {
 		if r.left >= 0 || depth > maxDepth {
+			if outer := []rune(key); len(outer) > 40 {
+				key = string(outer[:39]) + "…"
+			}
 			r.wrong(n, key, "is too large or nested too deeply", "a spec that a person can read")
 		}
 		return nil
@@ -68,8 +77,16 @@ func (r *yamlReader) value(n *yaml.Node, key string, depth int) any {
 	if key != "" {
 		r.doc.at[key] = place{r.file, n.Line}
 	}
+	if n.Anchor != "" && n.Kind != yaml.AliasNode {
+		r.open[n] = true
+		defer delete(r.open, n)
+	}
 	switch n.Kind {
 	case yaml.AliasNode:
+		if r.open[n.Alias] {
+			r.wrong(n, key, "is an alias of what it stands in", "an alias of something else")
+			return nil
+		}
 		return r.value(n.Alias, key, depth+1)
 	case yaml.SequenceNode:
 		list := make([]any, len(n.Content))
@@ -81,6 +98,9 @@ func (r *yamlReader) value(n *yaml.Node, key string, depth int) any {
 		object := map[string]any{}
 		r.object(n, object, key, depth)
 		return object
+	}
+	if tag := n.ShortTag(); !known[tag] {
+		r.wrong(n, key, "has the tag "+tag, "a plain value")
 	}
 	return scalar(n)
 }
@@ -109,9 +129,14 @@ func (r *yamlReader) object(n *yaml.Node, object map[string]any, key string, dep
 		object[name.Value] = r.value(value, at, depth+1)
 		r.doc.at[at] = place{r.file, name.Line}
 	}
-	for _, m := range merged {
+	for i := 0; i < len(merged) && i < maxNodes; i++ {
+		m := merged[i]
 		for m.Kind == yaml.AliasNode {
 			m = m.Alias
+		}
+		if m.Kind == yaml.SequenceNode { // the earlier ones win, as in an object
+			merged = append(merged, m.Content...)
+			continue
 		}
 		if m.Kind != yaml.MappingNode || depth > maxDepth {
 			r.wrong(m, key, "merges something that is not an object", "an alias of an object")
@@ -154,6 +179,9 @@ func scalar(n *yaml.Node) any {
 	return n.Value
 }
 
+// known are the tags of YAML's own schemas that stand for values of a spec.
+var known = map[string]bool{"!!null": true, "!!bool": true, "!!int": true, "!!float": true, "!!str": true, "!!timestamp": true, "!!merge": true}
+
 // octal is what YAML reads as an octal number: 0644 is 420.
 var octal = regexp.MustCompile(`^[-+]?0[0-9]+$`)
 
@@ -167,7 +195,7 @@ func text(s string) any {
 		if yaml.Unmarshal([]byte(s), &root) == nil && len(root.Content) == 1 {
 			n := root.Content[0]
 			if n.Kind == yaml.ScalarNode || n.Style&yaml.FlowStyle != 0 {
-				r := yamlReader{doc: &document{at: map[string]place{}}, left: maxNodes}
+				r := yamlReader{doc: &document{at: map[string]place{}}, left: maxNodes, open: map[*yaml.Node]bool{}}
 				if v := r.value(n, "", 0); len(r.doc.wrong) == 0 {
 					return v
 				}
@@ -181,12 +209,18 @@ func text(s string) any {
 var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?(.*)$`)
 
 // yamlProblem takes the line out of the library's message.
-func yamlProblem(err error, file string) spec.Problem {
+func yamlProblem(err error, text []byte, file string) spec.Problem {
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	p := spec.Problem{File: file, Want: "valid YAML"}
 	m := yamlLine.FindStringSubmatch(first)
 	p.Line, _ = strconv.Atoi(m[1])
 	p.What = "not valid YAML: " + m[2]
+	for i, line := range bytes.Split(text, []byte("\n")) {
+		indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
+		if i+1 == p.Line && bytes.ContainsRune(indent, '\t') {
+			p.What, p.Want = "not valid YAML: the line is indented with a tab", "spaces"
+		}
+	}
 	return p
 }
 

@@ -42,14 +42,14 @@ func (r *run) hold(ctx workflow.Context, g loop.Gate) (loop.Answer, error) {
 func (r *run) awaitAnswer(ctx workflow.Context, id string) error {
 	open := func() bool { return r.state.Gate != nil && r.state.Gate.ID == id && r.state.HaltRequested == "" }
 	for open() {
-		answered, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
-			Timeout:      r.escalateAfter(),
-			TimerOptions: workflow.TimerOptions{Summary: "waiting for an answer to " + id},
-		}, func() bool { return !open() })
+		timerCtx, stop := workflow.WithCancel(ctx)
+		timer := workflow.NewTimerWithOptions(timerCtx, r.escalateAfter(), workflow.TimerOptions{Summary: "waiting for an answer to " + id})
+		err := workflow.Await(ctx, func() bool { return !open() || timer.IsReady() })
+		stop()
 		if err != nil {
 			return err
 		}
-		if !answered {
+		if open() {
 			r.emit(ctx, loop.Event{Type: loop.GateEscalated, Gate: r.state.Gate, Reason: "nobody answered for " + r.escalateAfter().String()})
 			if err := r.record(ctx, "nobody answered "+id+" yet", r.parkable()); err != nil {
 				return err

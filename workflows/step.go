@@ -1,8 +1,10 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,10 +28,15 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 			return act.Stepped{}, err
 		}
 		if spent := govern.StepExhausted(r.state, s.Agent != nil); spent != "" {
-			return act.Stepped{}, stop(govern.BudgetEnd(spent))
+			if err := r.exhausted(ctx, govern.BudgetEnd(spent)); err != nil {
+				return act.Stepped{}, err
+			}
+			continue
 		}
 		s.Key.Repeat = r.repeats
+		s, bound := r.within(ctx, s)
 		told := r.guide(&s)
+		recorded := r.recordWith(&s)
 		s.Budget = r.left(s)
 		out, err := r.perform(ctx, s)
 		if denied := refusal(err, fault.PermissionDenied); denied != "" {
@@ -39,26 +46,74 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 		if err != nil {
 			return out, err
 		}
+		if out.Ledger != "" {
+			r.state.Ledger, r.pending = out.Ledger, r.pending[recorded:]
+		}
+		out.Exhausted = cmp.Or(out.Exhausted, boundBy(out, bound))
 		done := r.ended(s, out)
-		if !out.Interrupted {
+		if !out.Interrupted && out.Exhausted == "" {
 			done.Told = told
 		}
 		r.emit(ctx, done)
 		if out.Warning != "" {
 			r.emit(ctx, loop.Event{Type: loop.Warned, Step: s.Key.Name, Reason: out.Warning})
 		}
-		if out.Exhausted != "" { // what the agent had begun is undone, as the loop ends with it
-			return out, stop(govern.BudgetEnd(out.Exhausted))
+		if out.Exhausted != "" { // what the agent had begun is undone
+			if err := r.exhausted(ctx, govern.BudgetEnd(out.Exhausted)); err != nil {
+				return out, err
+			}
+			out.Interrupted = true
 		}
 		if !out.Interrupted {
 			return out, nil
 		}
-		r.repeats++
-		if r.state.HaltRequested == "" && !r.state.PauseRequested && ctx.Err() == nil {
-			// Ended from outside, not by us: the machine wants its worker back. It runs again.
+		r.repeats++ // also where the machine wanted its worker back, and nobody asked for a pause
+	}
+}
+
+// within bounds a step by the time that the loop has left (E2), and says which budget bounds it, ""
+// where the step's own limit does. A measurement keeps its own: what the last of the time has made
+// is still judged.
+func (r *run) within(ctx workflow.Context, s act.Step) (act.Step, loop.Resource) {
+	var bound loop.Resource
+	if s.Measure != nil {
+		return s, bound
+	}
+	for _, t := range []struct {
+		of   loop.Resource
+		used float64
+	}{
+		{loop.ActiveTime, r.state.Budget[loop.ActiveTime].Used.Float()},
+		{loop.WallClock, float64(workflow.Now(ctx).Sub(r.state.StartedAt).Milliseconds())},
+	} {
+		limit := r.state.Budget[t.of].Limit
+		if limit == nil {
 			continue
 		}
+		if left := max(int64(limit.Float()-t.used), time.Second.Milliseconds()); left < s.LimitMs {
+			s.LimitMs, bound = left, t.of
+		}
 	}
+	return s, bound
+}
+
+// recordWith lets an agent call take what is pending to the ledger first, and returns how many
+// events that are. Where the call can't say what came of it they stay pending: an append finds
+// that the ledger has them.
+func (r *run) recordWith(s *act.Step) int {
+	if s.Agent == nil {
+		return 0
+	}
+	s.Entry = &act.Entry{Ref: r.opened.Ref, Ledger: r.state.Ledger, Events: slices.Clone(r.pending)}
+	return len(r.pending)
+}
+
+// boundBy says which budget of time ended a step, "" where a limit of its own did or nothing.
+func boundBy(out act.Stepped, bound loop.Resource) loop.Resource {
+	if out.TimedOut {
+		return bound
+	}
+	return ""
 }
 
 // left is what the budgets leave for an agent call, where its program tells what it spends while
@@ -200,12 +255,6 @@ func (r *run) summary(s act.Step) string {
 // The steps of a loop.
 
 func (r *run) newStep(name string, attempt int, tree act.Tree, command []string, limit time.Duration) act.Step {
-	for _, resource := range []loop.Resource{loop.ActiveTime, loop.WallClock} { // E2: whether or not the agent cooperates
-		if budget := r.state.Budget[resource]; budget.Remaining != nil {
-			left := time.Duration(budget.Remaining.Float()) * time.Millisecond
-			limit = min(limit, max(left, time.Second))
-		}
-	}
 	return act.Step{
 		Ref:  r.opened.Ref,
 		Key:  act.Key{Run: r.firstRun, Iteration: r.state.Iteration, Attempt: attempt, Name: name},
@@ -215,7 +264,6 @@ func (r *run) newStep(name string, attempt int, tree act.Tree, command []string,
 
 func (r *run) verifyStep() act.Step {
 	s := r.newStep("verify", r.state.Attempt, act.Judge, shell(r.spec.Verify.Command), r.spec.Verify.Timeout.D())
-	s.LimitMs = r.spec.Verify.Timeout.D().Milliseconds()
 	s.Measure = &act.Measure{Pattern: r.spec.Verify.Pattern}
 	return s
 }
@@ -235,7 +283,7 @@ func (r *run) agentStep(role, phase, idea string, attempt int, why repairOf) act
 	agent := r.spec.Agent.For(role)
 	s := r.newStep(phase, attempt, act.Desk, agent.Label(), r.spec.Limits.PhaseTimeout.D())
 	s.Agent = &act.Agent{
-		Role: role, Phase: phase, Kind: r.state.Kind, Loop: r.state.Loop, Ledger: r.state.Ledger, Env: agent.Env,
+		Role: role, Phase: phase, Kind: r.state.Kind, Loop: r.state.Loop, Env: agent.Env,
 		Idea: idea, Repair: why.reason, Evidence: why.evidence,
 	}
 	return s
@@ -244,25 +292,7 @@ func (r *run) agentStep(role, phase, idea string, attempt int, why repairOf) act
 func shell(command string) []string { return []string{"sh", "-c", command} }
 
 // howItEnded says in a few words how a step ended.
-func howItEnded(out act.Stepped) string {
-	switch {
-	case out.StartError != "":
-		return "can't be started: " + out.StartError
-	case out.Exhausted != "":
-		return fmt.Sprintf("ended, as the budget %s is used up", out.Exhausted)
-	case out.Interrupted:
-		return "interrupted"
-	case out.TimedOut:
-		return fmt.Sprintf("took longer than it may, ended after %s", time.Duration(out.ElapsedMs)*time.Millisecond)
-	case out.Failure != "":
-		return out.Failure
-	case out.Signal != "":
-		return "was ended by " + out.Signal
-	case out.ExitCode != 0:
-		return fmt.Sprintf("exit %d", out.ExitCode)
-	}
-	return "ok"
-}
+func howItEnded(out act.Stepped) string { return out.Ending() }
 
 // explain says why verify measured nothing.
 func explain(reason string, out act.Stepped) string {

@@ -5,6 +5,7 @@
 package act
 
 import (
+	"fmt"
 	"time"
 
 	"pawl/internal/evidence"
@@ -12,15 +13,15 @@ import (
 	"pawl/internal/spec"
 )
 
-// The activities. An iteration costs six or seven of them.
+// The activities. An iteration costs four to six of them.
 const (
 	OpenName   = "Open"   // store, desk and judge; the repository's preconditions (P0)
-	BeginName  = "Begin"  // restore the desk, record the iteration's start
 	StepName   = "Step"   // run one thing in one tree under one limit
 	CheckName  = "Check"  // how much active time a running step has spent
 	CommitName = "Commit" // take the change, judged by the policies first
 	SettleName = "Settle" // keep or revert, append to the ledger
 	RecordName = "Record" // append what happens between iterations
+	AmendName  = "Amend"  // the sealed files and the hash of an amended contract
 	CloseName  = "Close"  // proposal, last push, trees given up
 )
 
@@ -29,6 +30,9 @@ const TaskQueue = "pawl"
 
 // HostQueue is where work on a host's trees runs.
 func HostQueue(host string) string { return TaskQueue + "@" + host }
+
+// AgentQueue is where a host's agents run where they have slots of their own.
+func AgentQueue(host string) string { return HostQueue(host) + "/agents" }
 
 // Open asks for a loop's store and trees. FirstRun identifies the chain of runs, so that a
 // retry finds what an earlier attempt made and a new loop of an old name gets a suffix.
@@ -40,10 +44,18 @@ type Open struct {
 	Ledger   string    `json:"ledger,omitempty"` // resume from this ledger head
 }
 
+// Amend asks for the contract that the loop would have with another spec. Nothing changes yet.
+type Amend struct {
+	Ref  string    `json:"ref"`
+	Base string    `json:"base"`
+	Spec spec.Spec `json:"spec"`
+}
+
 // Opened is where the loop lives from now on.
 type Opened struct {
 	Ref      string      `json:"ref"` // the loop's name in refs and folders
 	Queue    string      `json:"queue"`
+	Agents   string      `json:"agents,omitempty"` // the queue of the agents, where it is another
 	Host     string      `json:"host"`
 	Repo     string      `json:"repo"`
 	Branch   string      `json:"branch"`
@@ -54,6 +66,9 @@ type Opened struct {
 	Contract string      `json:"contract"`
 	Stop     string      `json:"stop,omitempty"` // a loop-stop file is there
 	Warnings []string    `json:"warnings,omitempty"`
+	// Protections are what holds on this host whatever the agent does, and what does not, for the
+	// contract; a worker of an older version told none.
+	Protections []string `json:"protections,omitempty"`
 	// Attributes says that the namespace knows the search attributes.
 	Attributes bool        `json:"attributes,omitempty"`
 	State      *loop.State `json:"state,omitempty"` // of the ledger head to resume from
@@ -69,12 +84,6 @@ type Entry struct {
 	Push   bool         `json:"push,omitempty"`
 }
 
-// Begin starts an iteration at Head.
-type Begin struct {
-	Entry
-	Head string `json:"head"`
-}
-
 // Settle keeps a change, or reverts the commit Revert.
 type Settle struct {
 	Entry
@@ -85,6 +94,9 @@ type Settle struct {
 	Idle bool `json:"idle,omitempty"`
 	// Park says that the loop waits long: its trees are given up too.
 	Park bool `json:"park,omitempty"`
+	// Base and Head ask for the proposal between them.
+	Base string `json:"base,omitempty"`
+	Head string `json:"head,omitempty"`
 }
 
 // Close ends the loop.
@@ -133,6 +145,9 @@ type Step struct {
 
 	Measure *Measure `json:"measure,omitempty"` // read a number from stdout
 	Agent   *Agent   `json:"agent,omitempty"`   // the command is an agent
+	// Entry is appended to the ledger before an agent is started: nothing that an agent does is
+	// ahead of the checkpoint that it can be undone to (A3).
+	Entry *Entry `json:"entry,omitempty"`
 
 	// Budget is what is left of the budgets that are watched while an agent works.
 	Budget map[loop.Resource]evidence.Decimal `json:"budget,omitempty"`
@@ -150,7 +165,6 @@ type Agent struct {
 	Phase    string            `json:"phase"`
 	Kind     string            `json:"kind"`
 	Loop     string            `json:"loop"`
-	Ledger   string            `json:"ledger"`
 	Env      map[string]string `json:"env,omitempty"`
 	Idea     string            `json:"idea,omitempty"`
 	Repair   string            `json:"repair,omitempty"`   // why the attempt before was undone
@@ -168,6 +182,8 @@ type Stepped struct {
 	Failure     string `json:"failure,omitempty"`    // an agent says that it failed, whatever its exit code
 	ElapsedMs   int64  `json:"elapsedMs"`            // active time, all attempts of the activity
 	Leftover    int    `json:"leftover,omitempty"`   // processes that outlived it and were ended
+
+	Ledger string `json:"ledger,omitempty"` // the ledger's head after Entry was appended
 
 	Metric   *evidence.Decimal `json:"metric,omitempty"`
 	NoNumber string            `json:"noNumber,omitempty"` // why there is no metric
@@ -199,6 +215,27 @@ type Live struct {
 	Tool  string     `json:"tool,omitempty"` // the last that its agent called
 }
 
+// Ending says in a few words how the command ended.
+func (s Stepped) Ending() string {
+	switch {
+	case s.StartError != "":
+		return "can't be started: " + s.StartError
+	case s.Exhausted != "":
+		return fmt.Sprintf("ended, as the budget %s is used up", s.Exhausted)
+	case s.Interrupted:
+		return "interrupted"
+	case s.TimedOut:
+		return fmt.Sprintf("took longer than it may, ended after %s", time.Duration(s.ElapsedMs)*time.Millisecond)
+	case s.Failure != "":
+		return s.Failure
+	case s.Signal != "":
+		return "was ended by " + s.Signal
+	case s.ExitCode != 0:
+		return fmt.Sprintf("exit %d", s.ExitCode)
+	}
+	return "ok"
+}
+
 // Check asks how a running step is doing.
 type Check struct {
 	Ref string `json:"ref"`
@@ -221,6 +258,9 @@ type Commit struct {
 	Attempt     int       `json:"attempt"`
 	Description string    `json:"description"`
 	Time        time.Time `json:"time"`
+	// AllowNew is the hash of a change whose new files a person has approved (newFiles: ask). It
+	// holds for exactly that change.
+	AllowNew string `json:"allowNew,omitempty"`
 }
 
 // Committed is the commit, or why there is none.
@@ -232,15 +272,37 @@ type Committed struct {
 	FileCount  int         `json:"fileCount"`
 	Area       string      `json:"area,omitempty"`
 	Violations []Violation `json:"violations,omitempty"` // capped
+	// TotalFiles is how many files the loop has touched, where that was counted anew.
+	TotalFiles int `json:"totalFiles,omitempty"`
+	// NewFiles need approval first; NewFilesHash, the SHA-256 of the whole change as a diff, is
+	// what is approved. There is no commit then.
+	NewFiles     []string `json:"newFiles,omitempty"` // git-quoted, capped
+	NewFilesHash string   `json:"newFilesHash,omitempty"`
 }
 
-// Violation is a broken rule: which, where.
+// Violation is a broken rule: which, of which policy, where.
 type Violation struct {
+	Policy string `json:"policy,omitempty"`
 	Rule   string `json:"rule"`
-	Path   string `json:"path"`
+	Path   string `json:"path"`           // git-quoted, "" for the change as a whole
+	Line   int    `json:"line,omitempty"` // 0 where the rule has none
 	Detail string `json:"detail,omitempty"`
 	Blocks bool   `json:"blocks,omitempty"` // more than a discard: the loop stops for a person
 }
+
+// Where is the place of a violation for people: "src/a.go:12", "the change".
+func (v Violation) Where() string {
+	switch {
+	case v.Path == "":
+		return "the change"
+	case v.Line > 0:
+		return fmt.Sprintf("%s:%d", v.Path, v.Line)
+	}
+	return v.Path
+}
+
+// String is the violation in a line: "secrets: src/a.go:12, it looks like a GitHub token".
+func (v Violation) String() string { return fmt.Sprintf("%s: %s, %s", v.Rule, v.Where(), v.Detail) }
 
 // Fill completes an event with what only the activity that recorded it could know: the head
 // after a revert, the proposal. Activity and workflow both apply the event filled in.

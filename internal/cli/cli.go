@@ -4,7 +4,8 @@
 // embedded engine: whoever links it hands it in (Deps.Embedded), so that the worker and the
 // starter go without a server.
 //
-// Start at Execute; connect.go says how a command finds Temporal, follow.go what `pawl run` does
+// Start at Execute, which the root program and the starter call, or at Serve, which is the worker's;
+// connect.go says how a command finds Temporal, follow.go what `pawl run` does
 // while its loop runs, exit.go which exit code means what.
 package cli
 
@@ -22,6 +23,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"pawl/config"
+	"pawl/internal/doctor"
 	"pawl/internal/fault"
 	"pawl/internal/host"
 	"pawl/internal/spec"
@@ -30,9 +32,14 @@ import (
 
 // Deps are the parts of the world that a program or a test hands in.
 type Deps struct {
+	// Program is the name that the program is called by, "" for pawl.
+	Program string
 	// Embedded brings the engine; without it there is only the service that Temporal's settings
 	// name.
 	Embedded *Embedded
+	// Thin is a program that starts and steers loops and never works on them: it has none of the
+	// commands that do, and the loops that it follows run in somebody else's worker.
+	Thin bool
 	// Signals are SIGINT, SIGTERM and SIGHUP as they arrive. The commands that follow a loop read
 	// them themselves; the others end at the first.
 	Signals <-chan os.Signal
@@ -50,6 +57,8 @@ type Embedded struct {
 	Share func(ctx context.Context, dir string, logger *slog.Logger) (Engine, error)
 	// Find returns the running engine of a folder and starts none.
 	Find func(ctx context.Context, dir string) (address, ui string, ok bool)
+	// Look examines the engine of a folder and touches nothing.
+	Look func(ctx context.Context, dir string) (doctor.Engine, error)
 }
 
 // Engine is this process's share in an embedded engine.
@@ -69,6 +78,8 @@ type app struct {
 	out    io.Writer
 	err    io.Writer
 	screen *ui.Screen // on stderr
+	logs   io.Writer  // where the log goes, nil for a file under $PAWL_HOME
+	worker config.Worker
 
 	json bool
 	ran  bool // the arguments were understood
@@ -77,6 +88,22 @@ type app struct {
 // Execute runs a command line and returns its exit code. Data goes to stdout, everything else to
 // stderr.
 func Execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, d Deps) int {
+	a := newApp(stdin, stdout, stderr, d)
+	return a.execute(ctx, a.root(), args)
+}
+
+// Serve is Execute for the program that is nothing but this host's worker. What worker and SDK
+// have to say goes to stderr, where whoever runs services collects it.
+func Serve(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, d Deps) int {
+	a := newApp(stdin, stdout, stderr, d)
+	a.logs = stderr
+	return a.execute(ctx, a.workerCommand(), args)
+}
+
+func newApp(stdin io.Reader, stdout, stderr io.Writer, d Deps) *app {
+	if d.Program == "" {
+		d.Program = "pawl"
+	}
 	if d.Dial == nil {
 		d.Dial = config.Dial
 	}
@@ -89,12 +116,17 @@ func Execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	if d.Now == nil {
 		d.Now = time.Now
 	}
-	a := &app{deps: d, in: stdin, out: stdout, err: stderr, screen: ui.NewScreen(stderr)}
-	root := a.root()
+	return &app{deps: d, in: stdin, out: stdout, err: stderr, screen: ui.NewScreen(stderr)}
+}
+
+func (a *app) execute(ctx context.Context, root *cobra.Command, args []string) int {
+	root.SilenceUsage, root.SilenceErrors = true, true
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.PersistentFlags().BoolVar(&a.json, "json", false, "print data as JSON")
 	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !a.ran {
 		err = usage(err.Error())
@@ -106,7 +138,7 @@ func Execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "pawl",
+		Use:   a.deps.Program,
 		Short: "Durable, governed loops for coding agents",
 		Long: `pawl runs a coding agent in a loop that can only move forward: every change is
 committed, judged by commands and policies that the agent cannot touch, and then
@@ -114,16 +146,16 @@ kept or undone. The loop survives the death of any process; people steer it from
 here, from the Temporal CLI or from the Temporal UI.
 
 ` + exitTable(),
-		SilenceUsage:  true,
-		SilenceErrors: true,
 		// A name that is no command is an error with the commands that it may have meant.
 		Args: cobra.NoArgs,
 		RunE: a.command(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.PersistentFlags().BoolVar(&a.json, "json", false, "print data as JSON")
-	root.AddCommand(a.demoCommand(), a.runCommand(), a.upCommand(), a.listCommand(), a.showCommand(), a.logCommand())
+	if !a.deps.Thin {
+		root.AddCommand(a.demoCommand(), a.upCommand())
+	}
+	root.AddCommand(a.runCommand(), a.startCommand(), a.listCommand(), a.showCommand(), a.logCommand())
 	root.AddCommand(a.messageCommands()...)
+	root.AddCommand(a.initCommand(), a.validateCommand(), a.doctorCommand())
 	return root
 }
 
@@ -185,8 +217,12 @@ func (a *app) explain(err error) {
 	var problems spec.Problems
 	var f *fault.Error
 	var left *leaving
+	var misused *usageError
 	switch {
 	case err == nil:
+	case errors.As(err, &misused):
+		a.say("%s", ui.Clean(misused.what))
+		a.indent(fmt.Sprintf("See `%[1]s --help`, or `%[1]s COMMAND --help`.", a.deps.Program))
 	case errors.As(err, &left):
 		if left.why != "" {
 			a.say("%s", left.why)

@@ -30,7 +30,7 @@ func (b *bench) noEngine() {
 
 func TestUsageErrorsExitWith2AndSayWhere(t *testing.T) {
 	for _, args := range []string{
-		"shw", "show", "show a b", "list x", "run a b", "run --nope", "approve", "approve loop-1", "log", "up x", "halt loop-1 --hash x",
+		"shw", "show", "show a b", "list x", "run a b", "start a b", "run --nope", "approve", "approve loop-1", "log", "up x", "halt loop-1 --hash x",
 	} {
 		b := newBench(t, waiting())
 		require.Equal(t, 2, b.run(nil, strings.Fields(args)...), args)
@@ -44,7 +44,7 @@ func TestUsageErrorsExitWith2AndSayWhere(t *testing.T) {
 func TestHelpListsCommandsAndExitCodes(t *testing.T) {
 	b := newBench(t, newFake())
 	require.Equal(t, 0, b.run(nil, "--help"))
-	for _, text := range []string{"demo", "run", "up", "list", "show", "log", "approve", "reject", "pause", "continue", "halt", "steer", "answer", "4  a gate opened"} {
+	for _, text := range []string{"demo", "run", "up", "list", "show", "log", "start", "approve", "reject", "pause", "continue", "halt", "steer", "answer", "4  a gate opened"} {
 		require.Contains(t, b.stdout.String(), text)
 	}
 }

@@ -69,9 +69,7 @@ func ended(status loop.Status, code fault.Code) error {
 // usageError is a command line that was not understood.
 type usageError struct{ what string }
 
-func (u *usageError) Error() string {
-	return u.what + "\nSee `pawl --help`, or `pawl COMMAND --help`."
-}
+func (u *usageError) Error() string { return u.what }
 
 func usage(what string) error { return &usageError{what} }
 

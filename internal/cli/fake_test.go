@@ -16,11 +16,13 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"pawl/config"
 	"pawl/internal/cli"
@@ -63,6 +65,9 @@ type sentMessage struct {
 }
 
 func newFake() *fakeTemporal { return &fakeTemporal{over: make(chan struct{})} }
+
+// now is the time in all tests.
+var now = time.Date(2026, 3, 27, 14, 2, 21, 0, time.UTC)
 
 const testHash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
@@ -133,7 +138,7 @@ func (f *fakeTemporal) taken() []sentMessage {
 }
 
 func (f *fakeTemporal) take(name string, m loop.Message) (string, error) {
-	reply, err := govern.Answer(f.state, name, m)
+	reply, err := govern.Answer(f.state, spec.Defaults(), name, m)
 	if err != nil {
 		return "", temporal.NewNonRetryableApplicationError(err.Error(), string(fault.CodeOf(err)), nil)
 	}
@@ -160,6 +165,15 @@ func (f *fakeTemporal) ExecuteWorkflow(_ context.Context, o client.StartWorkflow
 		f.onStart(f)
 	}
 	return fakeRun{f: f}, nil
+}
+
+func (f *fakeTemporal) DescribeTaskQueue(_ context.Context, queue string, _ enumspb.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if queue != "pawl" || f.noWorker {
+		return &workflowservice.DescribeTaskQueueResponse{}, nil
+	}
+	return &workflowservice.DescribeTaskQueueResponse{Pollers: []*taskqueuepb.PollerInfo{{LastAccessTime: timestamppb.New(now)}}}, nil
 }
 
 func (f *fakeTemporal) DescribeWorkflowExecution(_ context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
@@ -351,7 +365,7 @@ func newBench(t *testing.T, f *fakeTemporal) *bench {
 			return nil
 		},
 		Terminal: func(any) bool { return false },
-		Now:      func() time.Time { return time.Date(2026, 3, 27, 14, 2, 21, 0, time.UTC) },
+		Now:      func() time.Time { return now },
 	}
 	return b
 }

@@ -182,10 +182,13 @@ const leaveTimeout = 2 * time.Second
 
 func (f *follower) leave() error {
 	f.screen.Still()
-	if f.w.polls() {
+	switch {
+	case f.deps.Thin:
+		f.say("left; the loop %s goes on in its worker. `pawl show %s` shows it", f.id, f.id)
+	case f.w.polls():
 		f.w.stop(leaveTimeout)
 		f.say("left; the loop %s stays where it is. `pawl up` goes on with it, `pawl show %s` shows it", f.id, f.id)
-	} else {
+	default:
 		f.say("left; the loop %s goes on in the pawl that is this host's worker. `pawl show %s` shows it", f.id, f.id)
 	}
 	return &leaving{code: exitInterrupted}
@@ -241,7 +244,11 @@ func (f *follower) nobody(g loop.Gate) error {
 	if g.Kind == loop.GateContract {
 		f.screen.Print(f.screen.Style().Gate(f.id, g, f.deps.Now()))
 	}
-	f.say("the loop %s waits for an answer and there is no terminal to ask; it stays. Start `pawl up`, then answer as above", f.id)
+	next := "Answer as above"
+	if !f.deps.Thin { // the worker leaves with this process
+		next = "Start " + f.s.aWorker() + ", then answer as above"
+	}
+	f.say("the loop %s waits for an answer and there is no terminal to ask; it stays. %s", f.id, next)
 	if f.json {
 		if err := f.printJSON(f.outcome(f.state.Status, nil, &g)); err != nil {
 			return err

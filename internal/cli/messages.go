@@ -96,11 +96,7 @@ func (a *app) message(ctx context.Context, id, name string, m loop.Message) erro
 
 func (a *app) reportSent(s *session, sent Sent) error {
 	if sent.Via == "signal" {
-		advice := "`pawl up`"
-		if s.temporal.Explicit {
-			advice = "start one"
-		}
-		a.say("no worker answered, so %s was sent as a signal; it takes effect when a worker runs (%s)", sent.Message, advice)
+		a.say("no worker answered, so %s was sent as a signal; it takes effect when a worker runs (%s)", sent.Message, s.aWorker())
 	}
 	if a.json {
 		return a.printJSON(sent)
@@ -147,7 +143,7 @@ func (a *app) look(ctx context.Context, s *session, id string, m loop.Message) (
 		return m, context.Cause(ctx)
 	case err != nil:
 		return m, fault.New(fault.EngineUnreachable, "no worker answers, so what waits can't be shown").
-			Advise("Start one with `pawl up`, or approve by --hash.")
+			Advise("Start one (" + s.aWorker() + "), or approve by --hash.")
 	case g == nil:
 		return m, fault.New(fault.GateClosed, "no gate is open: there is nothing to approve")
 	}

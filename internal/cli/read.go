@@ -59,7 +59,7 @@ func (s *session) read(ctx context.Context, id string) (reading, error) {
 		return reading{}, notFound(id)
 	}
 	return reading{}, fault.New(fault.EngineUnreachable, "no worker answers for the loop %s, and this host has no ledger of it", id).
-		Advise("Start a worker (`pawl up`) on the loop's host.")
+		Advise("Start a worker (" + s.aWorker() + ") on the loop's host.")
 }
 
 // recorded returns a loop's state as the ledger on this host has it: ALO_LOOP_NOT_FOUND where

@@ -8,19 +8,16 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
 	"pawl/config"
-	"pawl/internal/act"
 	"pawl/internal/fault"
+	"pawl/internal/host"
 	"pawl/internal/loop"
-	"pawl/internal/repo"
 	"pawl/internal/spec"
 )
 
@@ -42,27 +39,44 @@ func (a *app) runCommand() *cobra.Command {
 		Long: `Start the loop of a spec file (default pawl.yaml) and follow it to its end. Its
 contract is shown and approved first. Ctrl-C ends the loop with its report; a second
 one leaves at once, and the loop stays and can be gone on with.`,
+		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
 		RunE: a.command(func(cmd *cobra.Command, args []string) error {
-			o.file = "pawl.yaml"
-			if len(args) == 1 {
-				o.file = args[0]
-			}
+			o.take(args)
 			return a.run(cmd.Context(), o)
 		}),
 	}
-	cmd.Flags().StringVar(&o.id, "id", "", "the loop's ID (default: the spec's name, else one from the repository's folder)")
-	cmd.Flags().BoolVar(&o.yes, "yes", false, "approve the contract")
-	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "override a key of the spec: --set limits.iterations=5 (may be repeated)")
+	o.flags(cmd)
 	return cmd
 }
 
-// run starts a loop in this process and follows it.
-func (a *app) run(parent context.Context, o runOptions) error {
+// flags are those of the commands that start a loop.
+func (o *runOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.id, "id", "", "the loop's ID (default: the spec's name, else one from the repository's folder)")
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "approve the contract")
+	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "override a key of the spec: --set limits.iterations=5 (may be repeated)")
+}
+
+// take reads the arguments of the commands that start a loop.
+func (o *runOptions) take(args []string) {
+	o.file = "pawl.yaml"
+	if len(args) == 1 {
+		o.file = args[0]
+	}
+}
+
+// load reads the spec and finds the loop's ID.
+func (o runOptions) load() (spec.Spec, string, error) {
 	sp, err := config.LoadSpec(o.file, o.sets)
 	if err != nil {
-		return err
+		return sp, "", err
 	}
 	id, err := loopID(sp, o.id)
+	return sp, id, err
+}
+
+// run starts a loop and follows it, with a worker in this process where the program brings one.
+func (a *app) run(parent context.Context, o runOptions) error {
+	sp, id, err := o.load()
 	if err != nil {
 		return err
 	}
@@ -73,8 +87,11 @@ func (a *app) run(parent context.Context, o runOptions) error {
 		return err
 	}
 	defer s.close()
-	w := s.startWorker(parent)
-	defer w.stop(stopTimeout)
+	w := elsewhere()
+	if !a.deps.Thin {
+		w = s.startWorker(parent)
+	}
+	defer w.stop(a.stopTimeout())
 	run, err := s.start(starting, id, sp)
 	stop()
 	if err != nil {
@@ -101,26 +118,9 @@ func uiHint(s *session, id string) string {
 	return ""
 }
 
-// taskTimeout is short, so that a worker that dies inside a workflow task costs seconds and not
-// the ten that are Temporal's default.
-const taskTimeout = 2 * time.Second
-
 // start starts the loop's workflow.
 func (s *session) start(ctx context.Context, id string, sp spec.Spec) (client.WorkflowRun, error) {
-	goal, _, _ := strings.Cut(strings.TrimSpace(sp.Goal), "\n")
-	run, err := s.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID:                       id,
-		TaskQueue:                act.TaskQueue,
-		WorkflowTaskTimeout:      taskTimeout,
-		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
-		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		// Else the SDK takes a loop of that name that runs already for the one that it started.
-		WorkflowExecutionErrorWhenAlreadyStarted: true,
-		StaticSummary:                            loop.Clip(goal, 200),
-		Memo: map[string]any{
-			"goal": loop.Clip(goal, 500), "branch": "pawl/" + repo.RefName(id), "startedBy": config.User(),
-		},
-	}, "Improve", sp)
+	run, err := s.client.ExecuteWorkflow(ctx, host.StartOptions(id, sp), host.WorkflowType(sp.Kind), sp)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	switch {
 	case errors.As(err, &already):

@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -8,7 +9,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -34,6 +34,31 @@ func TestGeneratedPagesAreInStep(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, text, string(have), "docs/%s is out of step: go test ./internal/docs -update", name)
 	}
+}
+
+// TestSchemaIsInStep holds the JSON Schema to the reader's own tables and to the words of
+// docs/spec.md.
+func TestSchemaIsInStep(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "spec.md"))
+	require.NoError(t, err)
+	about := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*`) \\| [^|]* \\|([^|]*)\\|$").FindAllStringSubmatch(string(page), -1) {
+		for _, key := range strings.Split(row[1], ", ") {
+			about[strings.Trim(key, "`")] = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(strings.TrimSpace(row[2]), "$1")
+		}
+	}
+	for _, key := range spec.Built() {
+		require.NotEmpty(t, about[key], "docs/spec.md does not say what %s means", key)
+	}
+	text, err := json.MarshalIndent(spec.JSONSchema(about), "", "  ")
+	require.NoError(t, err)
+	path := filepath.Join("..", "..", "schema", "pawl.schema.json")
+	if *update {
+		require.NoError(t, os.WriteFile(path, append(text, '\n'), 0o644))
+	}
+	have, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(text)+"\n", string(have), "schema/pawl.schema.json is out of step: go test ./internal/docs -update")
 }
 
 func errorsPage() string {
@@ -103,25 +128,71 @@ func kind(t reflect.Type) string {
 func phases() string {
 	var w strings.Builder
 	w.WriteString("# Phases\n\n" + generated)
-	w.WriteString("The machine of `Improve`. Any other change of phase is `ALO_INVALID_TRANSITION`.\n\n```mermaid\nstateDiagram-v2\n")
-	m := phase.Improve(phase.Version)
-	froms := make([]string, 0, len(m))
-	for from := range m {
-		froms = append(froms, string(from))
+	w.WriteString("The table is the machine: any other change of phase is `ALO_INVALID_TRANSITION`.\n\n## Improve\n\n")
+	improve := phase.Improve(phase.Version)
+	w.WriteString(drawing(improve, func(from, to phase.Phase) (string, bool) {
+		return "", to != phase.Complete || from == phase.Log
+	}))
+	w.WriteString("\nFrom every phase a loop can also go to `complete`: it can be halted anywhere.\n\n" + table(improve, nil))
+	w.WriteString("\n## Deliver\n\n")
+	strict, lax := phase.Deliver(phase.Version, true), phase.Deliver(phase.Version, false)
+	only := func(from, to phase.Phase) (string, bool) {
+		if from != phase.None && strict.Check(from, to) != nil {
+			return "only without test.required", true
+		}
+		return "", true
 	}
-	slices.Sort(froms)
-	for _, from := range froms {
-		for _, to := range m[phase.Phase(from)] {
-			name := from
-			if name == "" {
+	w.WriteString(drawing(lax, only))
+	w.WriteString("\nThe guard is the gate out of `write` and `fix`, not a phase; a rework happens within its phase. `complete` is\nterminal and means success: a loop that fails or is halted keeps the phase that it was in.\n\n" + table(lax, only))
+	return w.String()
+}
+
+// drawing shows a machine as mermaid draws it. label returns what to write at an arrow, and
+// whether it is drawn at all; nil draws them all.
+func drawing(m phase.Machine, label func(from, to phase.Phase) (string, bool)) string {
+	var w strings.Builder
+	w.WriteString("```mermaid\nstateDiagram-v2\n")
+	for _, from := range append([]phase.Phase{phase.None}, m.Phases()...) {
+		for _, to := range m.Next(from) {
+			text, drawn := label(from, to)
+			if !drawn {
+				continue
+			}
+			name := string(from)
+			if from == phase.None {
 				name = "[*]"
 			}
-			if to != phase.Complete || from == string(phase.Log) {
-				fmt.Fprintf(&w, "    %s --> %s\n", name, to)
+			fmt.Fprintf(&w, "    %s --> %s", name, to)
+			if text != "" {
+				w.WriteString(" : " + text)
 			}
+			w.WriteString("\n")
 		}
 	}
-	w.WriteString("    complete --> [*]\n```\n\nFrom every phase a loop can also go to `complete`: it can be halted anywhere.\n")
+	w.WriteString("    complete --> [*]\n```\n")
+	return w.String()
+}
+
+// table lists what may follow each phase.
+func table(m phase.Machine, label func(from, to phase.Phase) (string, bool)) string {
+	var w strings.Builder
+	w.WriteString("| phase | may be followed by |\n|---|---|\n")
+	for _, from := range m.Phases() {
+		var next []string
+		for _, to := range m.Next(from) {
+			text := "`" + string(to) + "`"
+			if label != nil {
+				if when, _ := label(from, to); when != "" {
+					text += " (" + when + ")"
+				}
+			}
+			next = append(next, text)
+		}
+		if len(next) == 0 {
+			next = []string{"nothing"}
+		}
+		fmt.Fprintf(&w, "| `%s` | %s |\n", from, strings.Join(next, ", "))
+	}
 	return w.String()
 }
 

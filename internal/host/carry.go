@@ -4,13 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"time"
+	"strings"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/client"
 
-	"pawl/internal/act"
 	"pawl/internal/ledger"
 	"pawl/internal/repo"
 	"pawl/internal/workspace"
@@ -37,11 +34,9 @@ func carryOver(ctx context.Context, o Options, r workspace.Record) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	_, err = o.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: r.Loop, TaskQueue: act.TaskQueue, WorkflowTaskTimeout: 2 * time.Second,
-		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL, WorkflowExecutionErrorWhenAlreadyStarted: true,
-		StaticSummary: contract.Spec.Goal,
-	}, "Improve", json.RawMessage(doc), workflows.Resume{Ledger: head})
+	options := StartOptions(r.Loop, contract.Spec)
+	options.Memo["branch"] = strings.TrimPrefix(r.Branch, "refs/heads/")
+	_, err = o.Client.ExecuteWorkflow(ctx, options, WorkflowType(contract.Spec.Kind), json.RawMessage(doc), workflows.Resume{Ledger: head})
 	var running *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &running) {
 		return false, nil

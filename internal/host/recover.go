@@ -90,12 +90,8 @@ func recoverLoop(ctx context.Context, o Options, identity string, r workspace.Re
 	}
 	info := d.GetWorkflowExecutionInfo()
 	if info.GetFirstRunId() != r.FirstRun || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		if nothingHere(o, r) {
-			return nil
-		}
-		o.Logger.Info("the loop was ended without this worker: its trees are given up", "loop", r.Loop)
-		if err := a.Vacate(ctx, r.Ref); err != nil { // one broken loop must not keep the others waiting
-			o.Logger.Warn("the trees of a loop that is over can't be given up", "loop", r.Loop, "error", err)
+		if !nothingHere(o, r) {
+			giveUp(ctx, o, r, a)
 		}
 		return nil
 	}

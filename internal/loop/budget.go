@@ -45,6 +45,15 @@ func NewBudget(limits map[Resource]evidence.Decimal) Budget {
 	return b
 }
 
+// WithLimits returns the budget with other limits and the same use.
+func (b Budget) WithLimits(limits map[Resource]evidence.Decimal) Budget {
+	out := NewBudget(limits)
+	for _, r := range Resources {
+		out = out.Spend(r, b[r].Used)
+	}
+	return out
+}
+
 // Spend returns the budget with n more of r used.
 func (b Budget) Spend(r Resource, n evidence.Decimal) Budget {
 	out := Budget{}

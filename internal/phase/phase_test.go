@@ -13,23 +13,76 @@ import (
 // TestL6_EveryPairIsAllowedOrRefused walks all pairs of phases of the metric protocol.
 func TestL6_EveryPairIsAllowedOrRefused(t *testing.T) {
 	m := phase.Improve(phase.Version)
-	for from := range m {
-		for to := range m {
+	for _, from := range m.Phases() {
+		for _, to := range m.Phases() {
 			err := m.Check(from, to)
-			if slices.Contains(m[from], to) {
+			if slices.Contains(m.Next(from), to) {
 				require.NoError(t, err)
 			} else {
 				require.Equal(t, fault.InvalidTransition, fault.CodeOf(err), "%s to %s", from, to)
 			}
 		}
 	}
-	require.Empty(t, m[phase.Complete], "complete is terminal")
-	require.NotContains(t, m[phase.Modify], phase.Verify, "P4: nothing is verified that is not committed")
-	require.NotContains(t, m[phase.Commit], phase.Decide, "P10: nothing is decided that was not verified")
-	for from, next := range m {
-		if from != phase.None && from != phase.Complete {
-			require.Contains(t, next, phase.Complete, "a loop can be halted anywhere")
+	require.Equal(t, []phase.Phase{phase.Precheck}, m.Next(phase.None))
+	require.Empty(t, m.Next(phase.Complete), "complete is terminal")
+	require.NotContains(t, m.Next(phase.Modify), phase.Verify, "P4: nothing is verified that is not committed")
+	require.NotContains(t, m.Next(phase.Commit), phase.Decide, "P10: nothing is decided that was not verified")
+	for _, from := range m.Phases() {
+		if from != phase.Complete {
+			require.Contains(t, m.Next(from), phase.Complete, "a loop can be halted anywhere")
+			require.True(t, m.Completes(from, false))
 		}
-		require.False(t, from == phase.Log && slices.Contains(next, phase.Modify), "P1: review is never skipped")
+		require.False(t, from == phase.Log && slices.Contains(m.Next(from), phase.Modify), "P1: review is never skipped")
 	}
+}
+
+// TestL6_DeliverTakesOnlyTheTransitionsOfTheSource holds the machine to the source's table, pair
+// by pair, over the phases of both machines and one that does not exist.
+func TestL6_DeliverTakesOnlyTheTransitionsOfTheSource(t *testing.T) {
+	source := map[[2]phase.Phase]bool{
+		{phase.None, phase.Plan}:       true, // how it begins
+		{phase.Plan, phase.Write}:      true,
+		{phase.Write, phase.Test}:      true,
+		{phase.Test, phase.Fix}:        true,
+		{phase.Test, phase.Verify}:     true,
+		{phase.Fix, phase.Test}:        true,
+		{phase.Fix, phase.Write}:       true,
+		{phase.Verify, phase.Complete}: true,
+		{phase.Verify, phase.Write}:    true,
+	}
+	all := append([]phase.Phase{phase.None, "deploy"}, phase.Improve(phase.Version).Phases()...)
+	all = append(all, phase.Deliver(phase.Version, true).Phases()...)
+	for _, required := range []bool{true, false} {
+		m := phase.Deliver(phase.Version, required)
+		for _, from := range all {
+			for _, to := range all {
+				pair := [2]phase.Phase{from, to}
+				want := source[pair] || !required && pair == [2]phase.Phase{phase.Write, phase.Verify}
+				err := m.Check(from, to)
+				if want {
+					require.NoError(t, err, "%s to %s, required %v", from, to, required)
+				} else {
+					require.Equal(t, fault.InvalidTransition, fault.CodeOf(err), "%s to %s, required %v", from, to, required)
+				}
+			}
+		}
+		require.Empty(t, m.Next(phase.Complete), "complete is terminal")
+	}
+}
+
+// TestL6_AnEndOfDeliverIsNoTransition says which loops go to complete when they end.
+func TestL6_AnEndOfDeliverIsNoTransition(t *testing.T) {
+	m := phase.Deliver(phase.Version, true)
+	for _, from := range m.Phases() {
+		require.False(t, m.Completes(from, false), "a loop that fails or is halted in %s stays there", from)
+		require.Equal(t, from == phase.Verify, m.Completes(from, true), from)
+	}
+}
+
+// TestATableIsNotChangedThroughItsCopies guards the package's own tables.
+func TestATableIsNotChangedThroughItsCopies(t *testing.T) {
+	phase.Deliver(phase.Version, false).Next(phase.Write)[0] = phase.Complete
+	phase.Improve(phase.Version).Next(phase.Log)[0] = phase.Plan
+	require.Equal(t, []phase.Phase{phase.Test}, phase.Deliver(phase.Version, true).Next(phase.Write))
+	require.Equal(t, phase.Review, phase.Improve(phase.Version).Next(phase.Log)[0])
 }

@@ -1,6 +1,7 @@
 package repo_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -167,4 +168,32 @@ func TestTheEmptyTreeCanBeCommitted(t *testing.T) {
 	assert.Empty(t, files)
 	b.restore(desk, b.base, repo.RestoreOptions{})
 	b.restore(desk, head, judge)
+}
+
+// TestTheLogThatIsRememberedIsGits asks for the log after every commit, as a loop does, and
+// compares it with that of a store that has made none of them.
+func TestTheLogThatIsRememberedIsGits(t *testing.T) {
+	b := newBed(t, someFiles)
+	desk, head := b.tree("desk", b.base), b.base
+	for i := range 6 {
+		write(t, desk.Dir+"/a.txt", fmt.Sprintf("%d\n", i))
+		in := b.commitInput(b.stage(desk, head).Tree, head)
+		in.Message = fmt.Sprintf("loop(iter-%d): änder\x1b it\nstill the subject\n\nmore", i)
+		commit, err := b.store.Commit(ctx, in)
+		require.NoError(t, err)
+		if head = commit; i%2 == 1 {
+			head, err = b.store.Revert(ctx, repo.RevertInput{Commit: commit, Branch: b.branch, Author: who, Time: when})
+			require.NoError(t, err)
+			b.restore(desk, head, repo.RestoreOptions{})
+		}
+		fresh, err := repo.OpenStore(ctx, b.store.Dir())
+		require.NoError(t, err)
+		want, err := fresh.Log(ctx, head, 4)
+		require.NoError(t, err)
+		for range 2 {
+			got, err := b.store.Log(ctx, head, 4)
+			require.NoError(t, err)
+			assert.Equal(t, want, got)
+		}
+	}
 }

@@ -1,10 +1,12 @@
 package repo
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -43,6 +45,7 @@ const (
 	NoCommit        = "no-commit"
 	DetachedHead    = "detached-head"
 	NoSuchBranch    = "no-such-branch"
+	PartialClone    = "partial-clone" // objects that the branch needs are elsewhere
 	UnmergedTree    = "unmerged-tree"
 	DirtyTree       = "dirty-tree"
 	StaleLock       = "stale-lock"
@@ -60,8 +63,42 @@ type Precondition struct {
 
 func (e *Precondition) Error() string { return e.What + "; " + e.Do }
 
+// Preconditions are several that do not hold.
+type Preconditions []*Precondition
+
+func (p Preconditions) Error() string {
+	lines := make([]string, len(p))
+	for i, one := range p {
+		lines[i] = one.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap makes errors.As find the first one.
+func (p Preconditions) Unwrap() []error {
+	var all []error
+	for _, one := range p {
+		all = append(all, one)
+	}
+	return all
+}
+
+// Failed returns the conditions that an error of Inspect is about; none where it is another.
+func Failed(err error) Preconditions {
+	var several Preconditions
+	var one *Precondition
+	switch {
+	case errors.As(err, &several):
+		return several
+	case errors.As(err, &one):
+		return Preconditions{one}
+	}
+	return nil
+}
+
 // Inspect checks what P0 asks of the user's repository and changes nothing in it. The error is a
-// *Precondition where a condition does not hold, a *GitError where git failed.
+// *Precondition where a condition does not hold, Preconditions where several don't, a *GitError
+// where git failed. Where the repository has the commit to start from, Source says so even then.
 //
 // base is the branch to start from, "" the one that is checked out. The tree has to be clean,
 // and HEAD on a branch, only when the loop starts from what is checked out: another branch's
@@ -88,16 +125,35 @@ func Inspect(ctx context.Context, path, base, loopRef string) (Source, error) {
 	for _, step := range []func(*Source) error{
 		in.format,
 		func(s *Source) error { return in.branch(s, base) },
-		func(s *Source) error { return in.names(s, loopRef) },
-		in.lock,
-		in.clean,
-		in.identity,
+		in.whole,
 	} {
 		if err := step(&s); err != nil {
 			return Source{}, err
 		}
 	}
-	return s, nil
+	// What follows does not build on each other, so all of it is said at once (A1).
+	var failed Preconditions
+	for _, step := range []func(*Source) error{
+		func(s *Source) error { return in.names(s, loopRef) },
+		in.lock,
+		in.clean,
+		in.identity,
+	} {
+		var pre *Precondition
+		switch err := step(&s); {
+		case errors.As(err, &pre):
+			failed = append(failed, pre)
+		case err != nil:
+			return Source{}, err
+		}
+	}
+	switch len(failed) {
+	case 0:
+		return s, nil
+	case 1:
+		return s, failed[0]
+	}
+	return s, failed
 }
 
 // inspector runs git in the user's repository as the user would, with their configuration (it
@@ -185,6 +241,36 @@ func (in *inspector) branch(s *Source, base string) error {
 	}
 	return &Precondition{Code: NoSuchBranch, What: fmt.Sprintf("there is no branch %s", Quote(s.Branch)),
 		Do: "name an existing branch as repo.base"}
+}
+
+// whole looks whether a partial clone (git clone --filter) has all that its branch needs. git does
+// not fetch what is missing on behalf of another repository, and one file after the other is no
+// way to fetch a history.
+func (in *inspector) whole(s *Source) error {
+	if _, err := in.git("config", "--get-regexp", `^(extensions\.partialclone|remote\..*\.promisor)$`); err != nil {
+		if exited(err, 1) { // no such settings: it was cloned whole
+			return nil
+		}
+		return err
+	}
+	missing := false
+	c := call{dir: in.dir, plain: true, user: true, args: []string{"rev-list", "--objects", "--missing=print", s.Head, "--"}}
+	c.stdout = func(out io.Reader) error {
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if missing = strings.HasPrefix(lines.Text(), "?"); missing {
+				return errEnough
+			}
+		}
+		return nil
+	}
+	if _, err := c.run(in.ctx); err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	if !missing {
+		return nil
+	}
+	return &Precondition{Code: PartialClone, What: fmt.Sprintf("the repository is a partial clone, and objects of branch %s are not in it", Quote(s.Branch)),
+		Do: "fetch them (git fetch --refetch --no-filter), or clone it without --filter"}
 }
 
 // names looks for what would keep the loop's refs from being created: git keeps refs as files
@@ -308,4 +394,23 @@ func (in *inspector) identity(s *Source) error {
 		}
 	}
 	return nil
+}
+
+// Root is the top of the working tree that dir is in.
+func Root(ctx context.Context, dir string) (string, error) {
+	in := inspector{ctx: ctx, dir: dir}
+	return in.toplevel()
+}
+
+// Files lists the files of the working tree at root, with slashes and sorted, also those that are
+// not added yet; not what git ignores.
+func Files(ctx context.Context, root string) ([]string, error) {
+	in := inspector{ctx: ctx, dir: root}
+	out, err := in.git("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
+	if err != nil {
+		return nil, err
+	}
+	files := strings.FieldsFunc(out, func(r rune) bool { return r == 0 })
+	sort.Strings(files)
+	return files, nil
 }

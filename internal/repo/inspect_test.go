@@ -46,6 +46,14 @@ func TestP0_EachRepositoryPreconditionHasItsOwnError(t *testing.T) {
 		}},
 		"no such base":      {code: repo.NoSuchBranch, base: "nope", setup: func(_ *testing.T, dir string) string { return dir }},
 		"an option as base": {code: repo.NoSuchBranch, base: "--all", setup: func(_ *testing.T, dir string) string { return dir }},
+		"a clone without contents": {code: repo.PartialClone, setup: func(t *testing.T, dir string) string {
+			git(t, dir, "config", "uploadpack.allowFilter", "true")
+			write(t, dir+"/a.txt", "changed\n")
+			git(t, dir, "commit", "-qam", "more")
+			part := filepath.Join(t.TempDir(), "part")
+			git(t, dir, "clone", "-q", "--filter=blob:none", "file://"+dir, part) // all but the old a.txt
+			return part
+		}},
 		"a modified file": {code: repo.DirtyTree, paths: []string{"a.txt"}, setup: func(t *testing.T, dir string) string {
 			write(t, dir+"/a.txt", "changed")
 			return dir
@@ -191,4 +199,20 @@ func bytesOf(t testing.TB, dir string) map[string]string {
 		}
 	}
 	return m
+}
+
+func TestA1_AllThatIsWrongWithARepositoryIsSaidAtOnce(t *testing.T) {
+	dir, head := userRepo(t, someFiles)
+	git(t, dir, "branch", "pawl")
+	write(t, dir+"/loop-results.tsv.lock", "")
+	write(t, dir+"/a.txt", "changed")
+	source, err := repo.Inspect(ctx, dir, "", loopRef)
+	var codes []string
+	for _, pre := range repo.Failed(err) {
+		codes = append(codes, pre.Code)
+		assert.ErrorContains(t, err, pre.What)
+	}
+	assert.Equal(t, []string{repo.NameInTheWay, repo.StaleLock, repo.DirtyTree}, codes)
+	assert.Equal(t, head, source.Head, "the loop could start from there")
+	assert.Empty(t, repo.Failed(os.ErrInvalid))
 }

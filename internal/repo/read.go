@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -101,6 +103,9 @@ func (s *Store) Log(ctx context.Context, head string, n int) ([]string, error) {
 	if n < 0 {
 		return nil, errors.New("repo: a negative number of commits")
 	}
+	if lines, ok := s.logs.follow(&s.commits, head, n); ok {
+		return lines, nil
+	}
 	out, err := s.git(ctx, "log", "-z", "--no-color", "--no-decorate", "--encoding=UTF-8", "--format=%H %s", "-n", strconv.Itoa(n), head, "--")
 	if err != nil {
 		return nil, err
@@ -111,7 +116,46 @@ func (s *Store) Log(ctx context.Context, head string, n int) ([]string, error) {
 			lines = append(lines, hash[:7]+" "+printable(subject))
 		}
 	}
+	s.logs.remember(head, n, lines)
 	return lines, nil
+}
+
+// logCache is the last log that was asked for. A loop asks again a commit or two later, and those
+// this process made itself.
+type logCache struct {
+	mu    sync.Mutex
+	head  string
+	n     int
+	lines []string
+}
+
+func (l *logCache) remember(head string, n int, lines []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.head, l.n, l.lines = head, n, lines
+}
+
+// follow returns the log at head where all commits since the last log are known and have one
+// parent each: then git could only put them before it.
+func (l *logCache) follow(commits *commitCache, head string, n int) ([]string, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n != l.n {
+		return nil, false
+	}
+	var since []string
+	for at := head; at != l.head; {
+		c, known := commits.get(at)
+		if !known || len(c.Parents) != 1 || len(since) == n {
+			return nil, false
+		}
+		subject, _, _ := strings.Cut(c.Message, "\n\n")
+		since = append(since, at[:7]+" "+printable(strings.Join(strings.Split(strings.TrimSpace(subject), "\n"), " ")))
+		at = c.Parents[0]
+	}
+	lines := append(since, l.lines...)
+	l.head, l.lines = head, lines[:min(n, len(lines))]
+	return slices.Clone(l.lines), true
 }
 
 // printable escapes what is no graphic character as Quote does, byte by byte.

@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ type Change struct {
 	Tree       string // the resulting tree's ID: what Commit makes a commit of
 	Files      []FileChange
 	Violations []Unaddable // not empty: the change cannot be committed, and Files lacks these
+	Unread     bool        // the change is longer than a Reader is given
 }
 
 // Empty reports whether nothing was changed.
@@ -38,6 +40,13 @@ type Unaddable struct {
 // What git cannot or must not take (a nested repository, a FIFO, an unreadable file) is no error
 // but a violation.
 func (t *Tree) Stage(ctx context.Context, head string) (Change, error) {
+	return t.StageRead(ctx, head, nil)
+}
+
+// StageRead is Stage for a caller that also wants to read what the change adds and takes away: the
+// same git process prints it, and for no change nothing is printed. begin is called whenever the
+// reading starts, which can be a second time: what was read before does not count then.
+func (t *Tree) StageRead(ctx context.Context, head string, begin func() Reader) (Change, error) {
 	if err := checkHashes(head); err != nil {
 		return Change{}, err
 	}
@@ -55,7 +64,7 @@ func (t *Tree) Stage(ctx context.Context, head string) (Change, error) {
 		return Change{Violations: []Unaddable{{Path: ".", Why: "the working tree was removed, replaced or made unreadable"}}}, nil
 	}
 	defer root.Close()
-	s := staging{t: t, lock: lock, root: root, head: head, atHead: t.indexIsAt(st, head)}
+	s := staging{t: t, lock: lock, root: root, head: head, atHead: t.indexIsAt(st, head), begin: begin}
 	c, err := s.run(ctx)
 	if err != nil || c.Tree == "" {
 		return c, err
@@ -72,6 +81,7 @@ type staging struct {
 	root   *folder
 	head   string
 	atHead bool // the index is head's tree
+	begin  func() Reader
 
 	ix         *index
 	attributes bool // there is a .gitattributes somewhere
@@ -102,8 +112,27 @@ func (s *staging) run(ctx context.Context) (Change, error) {
 			s.violate(f.Path, "a submodule was added, removed or moved")
 		}
 	}
+	if err := s.contents(ctx, c.Files); err != nil {
+		return Change{}, err
+	}
 	c.Violations = s.violations
+	s.sizes(c.Files)
 	return c, s.t.store.readTargets(ctx, c.Files)
+}
+
+// sizes notes how large the changed files are. One that is gone since is no larger than nothing.
+func (s *staging) sizes(files []FileChange) {
+	for i, f := range files {
+		if f.NewMode == modeNone || f.NewMode == modeLink || f.NewMode == modeGitlink {
+			continue
+		}
+		if file, err := s.root.openFile(f.Path); err == nil {
+			if fi, err := file.Stat(); err == nil {
+				files[i].Size = fi.Size()
+			}
+			_ = file.Close()
+		}
+	}
 }
 
 func (s *staging) violate(path, why string) {
@@ -312,8 +341,19 @@ func (s *staging) diff(ctx context.Context) (Change, error) {
 		return checkHashes(c.Tree)
 	})
 	g.Go(func() error {
-		out, err := withIndex(append(append([]string{"diff-index", "--cached"}, diffFormat...), s.head, "--")...).run(ctx)
-		if err != nil {
+		args := append([]string{"diff-index", "--cached"}, diffFormat...)
+		if s.begin != nil {
+			args = append(args, patchFormat...)
+		}
+		diff := withIndex(append(args, s.head, "--")...)
+		if s.begin != nil {
+			diff.stdout = func(r io.Reader) (err error) {
+				c.Files, c.Unread, err = readChanges(r, s.begin())
+				return err
+			}
+		}
+		out, err := diff.run(ctx)
+		if err != nil || s.begin != nil {
 			return err
 		}
 		c.Files, err = parseChanges(out)
@@ -355,6 +395,49 @@ func (s *staging) dropConversions(ctx context.Context, files []FileChange) (bool
 	_, err := c.run(ctx)
 	return true, err
 }
+
+// contents refuses what Git LFS would have put elsewhere: pawl runs no filters, so that the content
+// itself would get into git where a pointer belongs. A pointer is as good as the filter's own.
+func (s *staging) contents(ctx context.Context, files []FileChange) error {
+	var names strings.Builder
+	changed := map[string]FileChange{}
+	for _, f := range files {
+		if f.NewMode == modeLink || f.NewMode == modeGitlink || f.NewMode == modeNone || f.OldBlob == f.NewBlob {
+			continue
+		}
+		changed[f.Path] = f
+		names.WriteString(f.Path + "\x00")
+	}
+	if !s.attributes || len(changed) == 0 {
+		return nil
+	}
+	c := s.t.call(s.lock, "check-attr", "--cached", "-z", "--stdin", "filter")
+	c.stdin = strings.NewReader(names.String())
+	out, err := c.run(ctx)
+	if err != nil {
+		return err
+	}
+	for f := strings.Split(string(out), "\x00"); len(f) >= 3; f = f[3:] { // path, attribute, value
+		file := changed[f[0]]
+		if f[2] != "lfs" {
+			continue
+		}
+		content, err := s.t.store.BlobByID(ctx, file.NewBlob, maxPointer)
+		if err != nil && !errors.Is(err, ErrTooLarge) {
+			return err
+		}
+		if !bytes.HasPrefix(content, []byte(pointerHead)) {
+			s.violate(file.Path, "a file of Git LFS that is no pointer: pawl runs no filters")
+		}
+	}
+	return nil
+}
+
+// How a pointer of Git LFS begins, and how large one may be.
+const (
+	pointerHead = "version https://git-lfs.github.com/spec/"
+	maxPointer  = 1024
+)
 
 // blobID is the object ID that a file's bytes as they are would have.
 func (s *staging) blobID(p string) (string, error) {

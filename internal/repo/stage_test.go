@@ -501,6 +501,30 @@ func TestConversionsMakeNoChange(t *testing.T) {
 	assert.True(t, b.stage(jdg, head).Empty())
 }
 
+// Git LFS keeps contents out of git. pawl runs no filter, so that it would put them in.
+func TestContentInThePlaceOfAPointerIsAViolation(t *testing.T) {
+	const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:"
+	b := newBed(t, map[string]string{".gitattributes": "*.bin filter=lfs -text\nplain.bin filter=other\n", "old.bin": pointer + "0\n", "plain.bin": "x", "gone.bin": pointer + "1\n", "a.txt": "a\n"})
+	desk := b.tree("desk", b.base)
+	for name, content := range map[string]string{"old.bin": pointer + "2\n", "plain.bin": "y", "a.txt": "b\n"} {
+		write(t, desk.Dir+"/"+name, content)
+	}
+	require.NoError(t, os.Remove(desk.Dir+"/gone.bin"))
+	c := b.stage(desk, b.base)
+	assert.Empty(t, c.Violations, "a pointer is what belongs there, and nothing may be there")
+	assert.Len(t, c.Files, 4)
+
+	write(t, desk.Dir+"/old.bin", strings.Repeat("content", 1000))
+	write(t, desk.Dir+"/new\n.bin", "content")
+	c = must(desk.Stage(ctx, b.base))
+	var bad []string
+	for _, v := range c.Violations {
+		assert.Contains(t, v.Why, "no pointer")
+		bad = append(bad, v.Path)
+	}
+	assert.ElementsMatch(t, []string{"old.bin", "new\n.bin"}, bad)
+}
+
 func TestAFullStoreIsAnErrorAndNoVerdict(t *testing.T) {
 	if asNobody(t) {
 		return

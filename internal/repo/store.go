@@ -17,6 +17,7 @@ import (
 type Store struct {
 	dir     string
 	commits commitCache
+	logs    logCache
 }
 
 // storeConfig is the whole config file of a store; the rest is in invariants, which win.

@@ -163,8 +163,6 @@ func set(v reflect.Value, raw any, key string, problems *Problems) {
 			m.SetMapIndex(reflect.ValueOf(name), item)
 		}
 		v.Set(m)
-	case reflect.Interface: // the rules of a policy: not built yet, kept as they are
-		v.Set(reflect.ValueOf(raw))
 	default:
 		panic("spec: no reader for " + v.Type().String()) // a field of Spec that nobody thought of
 	}

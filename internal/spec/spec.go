@@ -19,10 +19,11 @@ type Spec struct {
 	NewFiles    string              `json:"newFiles"`
 	Verify      Verify              `json:"verify"`
 	Guard       Guard               `json:"guard"`
-	Policies    map[string]any      `json:"policies,omitempty"`
+	Policies    map[string]Policy   `json:"policies,omitempty"`
 	Test        Test                `json:"test,omitzero"`
 	Check       Check               `json:"check,omitzero"`
 	Agent       Agent               `json:"agent"`
+	Sandbox     Sandbox             `json:"sandbox"`
 	Permissions map[string][]string `json:"permissions,omitempty"`
 	Limits      Limits              `json:"limits"`
 	Approvals   Approvals           `json:"approvals"`
@@ -79,6 +80,13 @@ type Check struct {
 	Command string `json:"command,omitempty"`
 }
 
+// Sandbox is what keeps agent and commands from the rest of the machine (E6).
+type Sandbox struct {
+	Use   string   `json:"use"`             // auto: what the machine has; required: all of it
+	Allow []string `json:"allow,omitempty"` // files and folders to write besides
+	Ports []int    `json:"ports,omitempty"` // of the engine and its UI, to connect to after all
+}
+
 // Limits are the budgets and bounds of a loop; a nil budget is unlimited.
 type Limits struct {
 	Iterations   int               `json:"iterations"`
@@ -115,6 +123,7 @@ const (
 
 	Required = "required"
 	Auto     = "auto"
+	Off      = "off"
 
 	Halt = "halt"
 

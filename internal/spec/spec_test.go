@@ -29,7 +29,8 @@ const full = `{
 	"setup": {"command": "npm ci"},
 	"scope": ["src/**", "*.go"], "protect": ["tests/"], "judge": {"keep": ["node_modules/**"]}, "newFiles": "allow",
 	"verify": {"command": "npm run -s cov", "timeout": "90s", "pattern": "(\\d+)%", "direction": "lower", "minDelta": 0.10, "target": 12.50},
-	"guard": {"command": "npm test", "timeout": "1h30m", "policy": "default"},
+	"guard": {"command": "npm test", "timeout": "1h30m", "policy": "strict"},
+	"policies": {"strict": {"maxFiles": 5, "maxLines": 200, "maxTotalFiles": 20, "maxTotalLines": 1000, "maxFileBytes": 65536, "secrets": "allow", "binary": "deny"}, "default": {}},
 	"check": {"command": "tsc --noEmit"},
 	"agent": {"use": "command", "command": "./agent --fast", "env": {"A": "b", "lower": "C"}, "ideas": true},
 	"limits": {"iterations": 100, "activeTime": "2h", "toolCalls": 500, "costUSD": 1.5, "tokens": 9007199254740993, "wallClock": "24h",
@@ -58,6 +59,22 @@ func TestP0_DefaultsAreThoseOfTheContract(t *testing.T) {
 	}, s.Limits)
 	assert.Equal(t, spec.Approvals{Plan: "required", Diff: "required", Tools: []string{"*"}, EscalateAfter: spec.Duration(24 * time.Hour)}, s.Approvals)
 	assert.Equal(t, "mission", s.Mode)
+}
+
+// TestPoliciesLeaveToTheDefaultWhatTheyDoNotSay is the documented policy `default`.
+func TestPoliciesLeaveToTheDefaultWhatTheyDoNotSay(t *testing.T) {
+	size := int64(10 << 20)
+	none := spec.Policy{Secrets: "deny", Binary: "allow", MaxFileBytes: &size}
+	s, err := spec.Parse([]byte(minimal))
+	require.NoError(t, err)
+	require.Equal(t, none, s.Rules())
+	s, err = spec.Parse([]byte(full))
+	require.NoError(t, err)
+	p := s.Rules()
+	require.Equal(t, []any{5, 200, 20, 1000, int64(65536), "allow", "deny"},
+		[]any{*p.MaxFiles, *p.MaxLines, *p.MaxTotalFiles, *p.MaxTotalLines, *p.MaxFileBytes, p.Secrets, p.Binary})
+	s.Guard.Policy = "default"
+	require.Equal(t, none, s.Rules())
 }
 
 func TestP0_WhatIsGivenReplacesTheDefaultAlsoWithZero(t *testing.T) {

@@ -15,6 +15,28 @@ import (
 	"pawl/internal/evidence"
 )
 
+// words are the values that a key can have, where they are words of the contract; "[]" stands for
+// the items of a list. leasts are the smallest numbers that a key can have.
+var (
+	words = map[string][]string{
+		"kind":               {KindImprove, KindDeliver},
+		"newFiles":           {Deny, Ask, Allow},
+		"verify.direction":   {evidence.Higher, evidence.Lower},
+		"limits.onExhausted": {Halt, Ask},
+		"sandbox.use":        {Auto, Off, Required},
+		"approvals.plan":     {Required, Auto},
+		"approvals.diff":     {Required, Auto},
+		"mode":               {ModeAnswer, ModePlan, ModeMission},
+		"breakpoints[]":      phases,
+	}
+	leasts = map[string]int{
+		"limits.iterations": 1, "limits.toolCalls": 1, "limits.tokens": 1, "limits.reworks": 0, "limits.discards": 1, "limits.shiftAfter": 1, "limits.steps": 1,
+	}
+)
+
+// missingKey is what is wrong with a required key that is not given.
+const missingKey = "is missing"
+
 // phases are those of Improve, at which a breakpoint can be set (L4).
 var phases = []string{"precheck", "baseline", "review", "ideate", "modify", "commit", "verify", "guard", "decide", "log", "complete"}
 
@@ -44,14 +66,14 @@ func (s Spec) check() (p Problems) {
 			p.add(key, what, want)
 		}
 	}
-	oneOf := func(key, value string, words ...string) {
-		if !slices.Contains(words, value) {
-			add(key, "is "+show(value), strings.Join(words[:len(words)-1], ", ")+" or "+words[len(words)-1])
+	oneOf := func(key, value string) {
+		if of := words[key]; !slices.Contains(of, value) {
+			add(key, "is "+show(value), strings.Join(of[:len(of)-1], ", ")+" or "+of[len(of)-1])
 		}
 	}
 	present := func(key, value, want string) {
 		if strings.TrimSpace(value) == "" {
-			add(key, "is missing", want)
+			add(key, missingKey, want)
 		}
 	}
 	positive := func(key string, d Duration) {
@@ -59,9 +81,9 @@ func (s Spec) check() (p Problems) {
 			add(key, "is "+d.String(), `more than nothing, such as "30s"`)
 		}
 	}
-	least := func(key string, n, least int) {
-		if n < least {
-			add(key, fmt.Sprintf("is %d", n), fmt.Sprintf("%d or more", least))
+	least := func(key string, n int) {
+		if n < leasts[key] {
+			add(key, fmt.Sprintf("is %d", n), fmt.Sprintf("%d or more", leasts[key]))
 		}
 	}
 	command := func(key, value string) {
@@ -75,7 +97,7 @@ func (s Spec) check() (p Problems) {
 			add("name", err.Error(), "a loop ID such as faster-parser")
 		}
 	}
-	oneOf("kind", s.Kind, KindImprove, KindDeliver)
+	oneOf("kind", s.Kind)
 	present("goal", s.Goal, "what the agent is told to achieve")
 
 	if s.Repo.URL != "" && s.Repo.Path != "" && s.Repo.Path != "." {
@@ -95,7 +117,7 @@ func (s Spec) check() (p Problems) {
 	command("setup.command", s.Setup.Command)
 
 	if len(s.Scope) == 0 {
-		add("scope", "is missing", `the globs of the files that may change, such as ["src/**"]`)
+		add("scope", missingKey, `the globs of the files that may change, such as ["src/**"]`)
 	}
 	globs := func(key string, list []string) {
 		for i, glob := range list {
@@ -105,9 +127,14 @@ func (s Spec) check() (p Problems) {
 		}
 	}
 	globs("scope", s.Scope)
+	for i, glob := range s.Scope {
+		if slices.ContainsFunc(s.Protect, func(sealed string) bool { return tidy(sealed) == tidy(glob) }) {
+			add(fmt.Sprintf("scope[%d]", i), "is in protect too, which wins: nothing that it matches may change", "it in one of the two")
+		}
+	}
 	globs("protect", s.Protect)
 	globs("judge.keep", s.Judge.Keep)
-	oneOf("newFiles", s.NewFiles, Deny, Ask, Allow)
+	oneOf("newFiles", s.NewFiles)
 
 	improve := s.Kind != KindDeliver
 	if improve {
@@ -118,12 +145,22 @@ func (s Spec) check() (p Problems) {
 	if _, err := regexp.Compile(s.Verify.Pattern); err != nil {
 		add("verify.pattern", "is not a regular expression: "+strings.TrimPrefix(err.Error(), "error parsing regexp: "), `Go's syntax, such as 'total: ([0-9.]+)'`)
 	}
-	oneOf("verify.direction", s.Verify.Direction, evidence.Higher, evidence.Lower)
+	oneOf("verify.direction", s.Verify.Direction)
 	if s.Verify.MinDelta.Sign() < 0 {
 		add("verify.minDelta", "is "+s.Verify.MinDelta.String(), "0 or more, whichever the direction")
 	}
 	command("guard.command", s.Guard.Command)
 	positive("guard.timeout", s.Guard.Timeout)
+	if _, known := s.Policies[s.Guard.Policy]; !known && s.Guard.Policy != PolicyDefault {
+		add("guard.policy", "is "+show(s.Guard.Policy), "the name of one of policies: "+strings.Join(s.policyNames(), ", "))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Policies)) {
+		key := join("policies", shorten(name))
+		if strings.TrimSpace(name) == "" || unprintable(name) != "" {
+			add(key, "is no name", "a name such as strict")
+		}
+		s.Policies[name].check(key, add)
+	}
 	command("check.command", s.Check.Command)
 
 	s.agents(add)
@@ -133,13 +170,27 @@ func (s Spec) check() (p Problems) {
 			add(key, "is not a role", "one of "+strings.Join(Roles(), ", "))
 		}
 		for i, permission := range s.Permissions[role] {
-			oneOf(fmt.Sprintf("%s[%d]", key, i), permission, Permissions...)
+			if !slices.Contains(Permissions, permission) {
+				add(fmt.Sprintf("%s[%d]", key, i), "is "+show(permission), strings.Join(Permissions, " or "))
+			}
 		}
 	}
 
-	least("limits.iterations", s.Limits.Iterations, 1)
+	oneOf("sandbox.use", s.Sandbox.Use)
+	for i, place := range s.Sandbox.Allow {
+		if home, is := strings.CutPrefix(place, "~/"); !path.IsAbs(place) && !is || path.Clean("/"+home) == "/" || unprintable(place) != "" {
+			add(fmt.Sprintf("sandbox.allow[%d]", i), "is "+show(place), "the absolute path of a file or folder, or one that starts with ~/")
+		}
+	}
+	for i, port := range s.Sandbox.Ports {
+		if port < 1 || port > 65535 {
+			add(fmt.Sprintf("sandbox.ports[%d]", i), fmt.Sprintf("is %d", port), "a TCP port, 1 to 65535")
+		}
+	}
+
+	least("limits.iterations", s.Limits.Iterations)
 	positive("limits.activeTime", s.Limits.ActiveTime)
-	least("limits.toolCalls", s.Limits.ToolCalls, 1)
+	least("limits.toolCalls", s.Limits.ToolCalls)
 	if s.Limits.CostUSD != nil && s.Limits.CostUSD.Sign() <= 0 {
 		add("limits.costUSD", "is "+s.Limits.CostUSD.String(), "more than 0, or leave it out for no limit")
 	}
@@ -149,17 +200,17 @@ func (s Spec) check() (p Problems) {
 	if s.Limits.WallClock != nil {
 		positive("limits.wallClock", *s.Limits.WallClock)
 	}
-	least("limits.reworks", s.Limits.Reworks, 0)
-	least("limits.discards", s.Limits.Discards, 1)
-	least("limits.shiftAfter", s.Limits.ShiftAfter, 1)
-	least("limits.steps", s.Limits.Steps, 1)
+	least("limits.reworks", s.Limits.Reworks)
+	least("limits.discards", s.Limits.Discards)
+	least("limits.shiftAfter", s.Limits.ShiftAfter)
+	least("limits.steps", s.Limits.Steps)
 	positive("limits.phaseTimeout", s.Limits.PhaseTimeout)
-	oneOf("limits.onExhausted", s.Limits.OnExhausted, Halt, Ask)
+	oneOf("limits.onExhausted", s.Limits.OnExhausted)
 
-	oneOf("approvals.plan", s.Approvals.Plan, Required, Auto)
-	oneOf("approvals.diff", s.Approvals.Diff, Required, Auto)
+	oneOf("approvals.plan", s.Approvals.Plan)
+	oneOf("approvals.diff", s.Approvals.Diff)
 	if len(s.Approvals.Tools) == 0 {
-		add("approvals.tools", "is missing", `the tools that the agent may use, ["*"] for all`)
+		add("approvals.tools", missingKey, `the tools that the agent may use, ["*"] for all`)
 	}
 	for i, tool := range s.Approvals.Tools {
 		if strings.TrimSpace(tool) == "" || unprintable(tool) != "" {
@@ -172,7 +223,7 @@ func (s Spec) check() (p Problems) {
 			add(fmt.Sprintf("breakpoints[%d]", i), "is "+show(phase), "a phase of improve: "+strings.Join(phases, ", "))
 		}
 	}
-	oneOf("mode", s.Mode, ModeAnswer, ModePlan, ModeMission)
+	oneOf("mode", s.Mode)
 	return p
 }
 

@@ -1,0 +1,184 @@
+package cli_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+
+	"pawl/config"
+	"pawl/internal/cli"
+	"pawl/internal/fault"
+	"pawl/internal/host"
+	"pawl/internal/spec"
+)
+
+// noWorkerHere fails a test whose command starts a worker.
+func (b *bench) noWorkerHere() {
+	b.deps.Worker = func(context.Context, host.Options) error {
+		b.t.Error("a worker was started")
+		return errors.New("no")
+	}
+}
+
+func TestStartStartsAsRunDoesAndLeaves(t *testing.T) {
+	started := newFake()
+	b := newBench(t, started)
+	b.noWorkerHere()
+	require.Equal(t, 0, b.run(nil, "start", b.spec(), "--id", "loop-1-b", "--set", "limits.iterations=7", "--json"), b.stderr.String())
+	var v cli.Started
+	require.NoError(t, json.Unmarshal([]byte(b.stdout.String()), &v))
+	require.Equal(t, cli.Started{
+		Loop: "loop-1-b", Run: "run-1", Address: "127.0.0.1:7233", Namespace: "default", Worker: true,
+		UI: "http://127.0.0.1:8233/namespaces/default/workflows/loop-1-b",
+	}, v)
+	require.Empty(t, b.stderr.String())
+
+	run := improving()
+	again := newBench(t, run)
+	require.Equal(t, 0, again.run(nil, "run", b.spec(), "--yes", "--id", "loop-1-b", "--set", "limits.iterations=7"))
+	require.Equal(t, run.options, started.options, "one place says how loops are started")
+	require.Equal(t, run.spec, started.spec)
+	require.Equal(t, enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL, started.options.WorkflowIDConflictPolicy)
+	require.Equal(t, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, started.options.WorkflowIDReusePolicy)
+}
+
+// L12: who looks at a loop in Temporal sees who started it and from where.
+func TestL12_WhatIsStartedSaysByWhomAndFromWhere(t *testing.T) {
+	f := newFake()
+	b := newBench(t, f)
+	require.Equal(t, 0, b.run(nil, "start", b.spec()), b.stderr.String())
+	cwd, err := os.Getwd()
+	require.NoError(t, err)
+	require.Equal(t, config.User(), f.spec.Session["user"])
+	require.Equal(t, cwd, f.spec.Session["cwd"])
+	require.Equal(t, map[string]any{"goal": "Make it better", "branch": "pawl/loop-1", "startedBy": config.User()}, f.options.Memo)
+	require.Contains(t, f.options.StaticDetails, "| started by | "+config.User()+" |")
+	require.Contains(t, f.options.StaticDetails, ":"+cwd+" |")
+	require.Contains(t, f.options.StaticDetails, "pawl log -f loop-1")
+	require.Contains(t, b.stdout.String(), "pawl log -f loop-1")
+	require.Contains(t, b.stdout.String(), "pawl approve loop-1")
+}
+
+func TestStartWithYesHasTheContractApprovedAsItIsDrawn(t *testing.T) {
+	f := newFake()
+	b := newBench(t, f)
+	require.Equal(t, 0, b.run(nil, "start", b.spec(), "--yes"))
+	require.Equal(t, spec.Auto, f.spec.Approvals.Plan)
+	require.NotContains(t, b.stdout.String(), "approve")
+}
+
+func TestStartWithoutAWorkerSaysThatTheLoopWaitsForOne(t *testing.T) {
+	f := newFake()
+	f.noWorker = true
+	b := newBench(t, f)
+	require.Equal(t, 0, b.run(nil, "start", b.spec()))
+	require.Contains(t, b.stderr.String(), "`pawl up`")
+	require.Equal(t, "loop-1", f.id)
+}
+
+func TestStartOfALoopThatRunsIsRefused(t *testing.T) {
+	f := running()
+	f.id = "loop-1"
+	b := newBench(t, f)
+	require.Equal(t, 2, b.run(nil, "start", b.spec()))
+	require.Contains(t, b.stderr.String(), "("+string(fault.LoopAlreadyRunning)+")")
+	require.Empty(t, b.stdout.String())
+}
+
+func TestAGoalOfAnyKindIsASummaryThatTheServiceTakes(t *testing.T) {
+	for _, goal := range []string{strings.Repeat("long ", 3000), strings.Repeat("<&>\"\\", 3000), strings.Repeat("ü\n|", 3000), strings.Repeat("\x01", 5000)} {
+		sp := spec.Defaults()
+		sp.Goal, sp.Scope = goal, []string{goal}
+		sp.Verify.Command, sp.Guard.Command = goal, goal
+		o := host.StartOptions("x", sp)
+		for text, limit := range map[string]int{o.StaticSummary: 400, o.StaticDetails: 20000} {
+			encoded, err := json.Marshal(text)
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(encoded), limit)
+		}
+	}
+}
+
+// external points the command line at a service that is not embedded.
+func (b *bench) external() {
+	b.t.Setenv("TEMPORAL_ADDRESS", "temporal.example:7233")
+	b.deps.Embedded = &cli.Embedded{
+		Share: func(context.Context, string, *slog.Logger) (cli.Engine, error) {
+			b.t.Error("an engine was started")
+			return nil, errors.New("no")
+		},
+		Find: func(context.Context, string) (string, string, bool) {
+			b.t.Error("an engine was looked for")
+			return "", "", false
+		},
+	}
+	dial := b.deps.Dial
+	b.deps.Dial = func(ctx context.Context, c config.Temporal, identity string, l *slog.Logger) (client.Client, error) {
+		require.Equal(b.t, "temporal.example:7233", c.Address)
+		return dial(ctx, c, identity, l)
+	}
+}
+
+func TestWithAnAddressNothingIsEmbeddedAndReadersAndAnswersStartNoWorker(t *testing.T) {
+	for args, exit := range map[string]int{
+		"start SPEC": 2, "list": 0, "show loop-1": 0, "log loop-1": 0, "halt loop-1": 0, "pause loop-1": 0, "steer loop-1 x": 0,
+		"approve loop-1 --hash 0123456789abcdef": 0, "reject loop-1": 0, "continue loop-1": 2, "answer loop-1 x": 2,
+	} {
+		b := newBench(t, waiting())
+		b.external()
+		b.noWorkerHere()
+		require.Equal(t, exit, b.run(nil, strings.Fields(strings.ReplaceAll(args, "SPEC", b.spec()))...), "%s: %s", args, b.stderr.String())
+	}
+}
+
+func TestTheStarterFollowsALoopWithoutAWorkerOfItsOwn(t *testing.T) {
+	f := improving()
+	b := newBench(t, f)
+	b.external()
+	b.noWorkerHere()
+	b.deps.Embedded, b.deps.Thin, b.deps.Program = nil, true, "starter"
+	require.Equal(t, 0, b.run(nil, "run", b.spec(), "--yes"), b.stderr.String())
+	require.Contains(t, b.stdout.String(), "Loop complete: 2 iterations")
+	for _, absent := range []string{"up", "demo"} {
+		require.Equal(t, 2, b.run(nil, absent), absent)
+	}
+	require.Contains(t, b.stderr.String(), "`starter --help`")
+}
+
+func TestTheWorkerServesUntilInterruptedAndLogsToStderr(t *testing.T) {
+	b := newBench(t, newFake())
+	b.external()
+	b.deps.Embedded, b.deps.Program = nil, "worker"
+	serve := b.deps.Worker
+	b.deps.Worker = func(ctx context.Context, o host.Options) error {
+		require.False(t, o.Embedded)
+		o.Logger.Info("a line of the log")
+		return serve(ctx, o)
+	}
+	go func() {
+		b.awaitStderr("the worker is ready")
+		b.signals <- os.Interrupt
+	}()
+	require.Equal(t, 0, cli.Serve(t.Context(), []string{"--json"}, nil, &b.stdout, &b.stderr, b.deps), b.stderr.String())
+	var v cli.Serving
+	require.NoError(t, json.Unmarshal([]byte(b.stdout.String()), &v))
+	require.Equal(t, "external", v.Engine)
+	require.Regexp(t, "^pawl@[0-9a-f]{12}$", v.Worker)
+	require.Contains(t, b.stderr.String(), "a line of the log")
+}
+
+func TestTheWorkerNeedsAnAddressAndTakesNoArguments(t *testing.T) {
+	b := newBench(t, newFake())
+	b.deps.Embedded, b.deps.Program = nil, "worker"
+	require.Equal(t, 1, cli.Serve(t.Context(), nil, nil, &b.stdout, &b.stderr, b.deps))
+	require.Contains(t, b.stderr.String(), "TEMPORAL_ADDRESS")
+	require.Equal(t, 2, cli.Serve(t.Context(), []string{"up"}, nil, &b.stdout, &b.stderr, b.deps))
+}

@@ -1,0 +1,70 @@
+package host
+
+import (
+	"context"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"pawl/activities"
+	"pawl/internal/workspace"
+)
+
+// sweepEvery is how often a worker looks for loops that were ended without it. It costs the service
+// one question for each loop that is not over.
+const sweepEvery = time.Minute
+
+// sweepAgain is how soon it looks again where a step was refused: the service may refuse it before
+// the loop is over, as with a reset.
+const sweepAgain = 2 * time.Second
+
+// sweep gives up what loops hold that were ended without this worker (terminated, reset behind
+// their ledgers, replaced by another of their ID), until ctx ends: at once where a step was running,
+// which the service then refuses to hear of, else within a minute.
+func sweep(ctx context.Context, o Options, a *activities.Activities) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.Orphaned():
+			tick.Reset(sweepAgain)
+		case <-tick.C:
+			tick.Reset(sweepEvery)
+		}
+		records, err := workspace.List(o.Home)
+		if err != nil {
+			o.Logger.Warn("this host's loops can't be listed", "error", err)
+			continue
+		}
+		for _, r := range records {
+			if !r.Closed && r.Namespace == o.Namespace && endedWithoutUs(ctx, o, r) {
+				giveUp(ctx, o, r, a)
+			}
+		}
+	}
+}
+
+// endedWithoutUs reports whether the service says that a loop with a workspace here is over. What
+// it does not know, or can't say now, is left alone.
+func endedWithoutUs(ctx context.Context, o Options, r workspace.Record) bool {
+	d, err := o.Client.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
+		Namespace: o.Namespace, Execution: execution(r.Loop),
+	})
+	if err != nil {
+		return false
+	}
+	info := d.GetWorkflowExecutionInfo()
+	return info.GetFirstRunId() != r.FirstRun || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+}
+
+// giveUp ends what a loop that is over holds on this host. One broken loop must not keep the others
+// waiting, so a failure is told and tried again with the next sweep.
+func giveUp(ctx context.Context, o Options, r workspace.Record, a *activities.Activities) {
+	o.Logger.Info("the loop was ended without this worker: its trees are given up", "loop", r.Loop)
+	if err := a.Vacate(ctx, r); err != nil {
+		o.Logger.Warn("the trees of a loop that is over can't be given up", "loop", r.Loop, "error", err)
+	}
+}

@@ -1,0 +1,11 @@
+// Package schema has the JSON Schema of a spec file, for editors and for `pawl validate --schema`.
+// The file beside this one is generated from the code that reads specs (internal/spec) and the
+// words of docs/spec.md, by `go test ./internal/docs -update`.
+package schema
+
+import _ "embed" // the schema
+
+// JSON is the schema, draft 7.
+//
+//go:embed pawl.schema.json
+var JSON []byte

@@ -1,0 +1,126 @@
+package schema_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/spec"
+	"pawl/schema"
+)
+
+func compiled(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema.JSON))
+	require.NoError(t, err)
+	c := jsonschema.NewCompiler()
+	require.NoError(t, c.AddResource("pawl.schema.json", doc))
+	s, err := c.Compile("pawl.schema.json")
+	require.NoError(t, err)
+	return s
+}
+
+func validate(t *testing.T, s *jsonschema.Schema, text []byte) error {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	require.NoError(t, err, "%s", text)
+	return s.Validate(doc)
+}
+
+const minimal = `"goal":"g","scope":["a"],"verify":{"command":"x"},"agent":{"command":"y"},"approvals":{"tools":["*"]}`
+
+// TestSchemaAndReaderAgree gives both the same documents: each key of the contract with a value of
+// each type, alone in a spec that is otherwise complete.
+func TestSchemaAndReaderAgree(t *testing.T) {
+	s := compiled(t)
+	values := []string{
+		`"x"`, `"30s"`, `"1h30m"`, `"0"`, `"1d"`, `"12"`, `"1.50"`, `"--1"`, `1`, `0`, `-1`, `1.5`, `true`, `[]`, `["a"]`, `[1]`, `[null]`, `["verify"]`, `{}`, `{"a":"b"}`, `{"a":1}`,
+		`"improve"`, `"deliver"`, `"allow"`, `"ask"`, `"lower"`, `"auto"`, `"mission"`, `"plan"`, `"halt"`, `"command"`, `"claude"`, `"default"`, `1e30`, `""`,
+	}
+	agreed, taken := 0, 0
+	for _, key := range append(spec.Keys(), "verify", "limits", "nonsense", "verify.comand", "agent.roles.writer", "limits.Steps") {
+		for _, value := range values {
+			text := with(t, key, value)
+			_, err := spec.Parse(text)
+			refused := validate(t, s, text)
+			if err == nil {
+				taken++
+				assert.NoError(t, refused, "the reader takes %s: %s", key, value)
+				continue
+			}
+			if !contradiction(err) {
+				assert.Error(t, refused, "the reader refuses %s: %s: %v", key, value, err)
+			}
+			agreed++
+		}
+	}
+	require.Greater(t, taken, 100)
+	require.Greater(t, agreed, 500)
+}
+
+// with is the complete spec with one key set.
+func with(t *testing.T, key, value string) []byte {
+	t.Helper()
+	var doc map[string]any
+	require.NoError(t, json.Unmarshal([]byte("{"+minimal+"}"), &doc))
+	parts, object := strings.Split(key, "."), doc
+	for _, part := range parts[:len(parts)-1] {
+		if _, there := object[part].(map[string]any); !there {
+			object[part] = map[string]any{}
+		}
+		object = object[part].(map[string]any)
+	}
+	object[parts[len(parts)-1]] = json.RawMessage(value)
+	text, err := json.Marshal(doc)
+	require.NoError(t, err)
+	return text
+}
+
+// contradiction says whether all that is wrong with a document is what a schema of keys and types
+// is not asked to know: the range of a duration or an exact number, globs, names, blank commands.
+func contradiction(err error) bool {
+	for _, p := range err.(spec.Problems) {
+		typed := strings.HasPrefix(p.Want, "a string") || strings.HasPrefix(p.Want, "a list") || strings.HasPrefix(p.Want, "a whole number") ||
+			strings.HasPrefix(p.Want, "a number") || strings.HasPrefix(p.Want, "true or false") || strings.HasPrefix(p.Want, "an object") ||
+			strings.HasPrefix(p.Want, "a duration") || strings.Contains(p.What, "not built") || strings.Contains(p.What, "not a key")
+		if strings.HasPrefix(p.Want, "a list: ") { // what use and command have to do with each other
+			typed = false
+		}
+		if typed && !strings.Contains(fmt.Sprint(p), "is 1e30") {
+			return false
+		}
+	}
+	return true
+}
+
+func TestSchemaRefusesWhatTheReaderDoes(t *testing.T) {
+	s := compiled(t)
+	docs, err := filepath.Glob("../internal/spec/testdata/*.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, docs)
+	for _, path := range docs {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		_, err = spec.Parse(text)
+		if err == nil {
+			require.NoError(t, validate(t, s, text), path)
+		} else if !contradiction(err) {
+			require.Error(t, validate(t, s, text), path)
+		}
+	}
+}
+
+func TestSchemaNamesWhatIsRequired(t *testing.T) {
+	err := validate(t, compiled(t), []byte(`{"verify":{},"agent":{},"approvals":{}}`))
+	for _, key := range []string{"goal", "scope", "command", "tools"} {
+		require.ErrorContains(t, err, key)
+	}
+}

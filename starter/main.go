@@ -1,0 +1,19 @@
+// Starter is the program that starts and steers loops against any Temporal: the command line of
+// pawl without engine and worker. It links no server. It wires and does nothing else; start
+// reading at internal/cli.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"pawl/internal/cli"
+)
+
+func main() {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	os.Exit(cli.Execute(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, cli.Deps{Program: "starter", Thin: true, Signals: signals}))
+}

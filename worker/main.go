@@ -1,0 +1,25 @@
+// Worker is the program that works on loops in production: this host's worker and nothing else,
+// for the Temporal service that the settings name. It links no server. It wires and does nothing
+// else; start reading at internal/host.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"go.temporal.io/sdk/worker"
+
+	"pawl/internal/cli"
+	"pawl/internal/proc"
+)
+
+func main() {
+	proc.Main() // never returns where this process is a loop's supervisor
+	// Else the SDK reads the whole binary to make a checksum.
+	worker.SetBinaryChecksum("pawl")
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	os.Exit(cli.Serve(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, cli.Deps{Program: "worker", Signals: signals}))
+}
