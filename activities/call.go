@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,7 +122,12 @@ func (c *call) run(ctx context.Context, s *proc.Supervisor, command proc.Command
 	if ctx.Err() == nil && running.Err() != nil {
 		result.Interrupted = false // by nobody but us
 	}
-	return result, c.finish()
+	if err := c.finish(); err != nil {
+		return result, err
+	}
+	// Whether a call is over its budget must not hang on when it was looked at last.
+	c.over = stream.Over(c.left, c.spent())
+	return result, nil
 }
 
 // look reads what is new and reports whether the program is to be ended.
@@ -196,15 +202,18 @@ func (c *call) take(out *act.Stepped) {
 	if len(end.Denied) > 0 {
 		out.Warning = "the agent was not allowed to use " + evidence.Description(strings.Join(end.Denied, ", "))
 	}
-	if !out.OK() && out.Tail == "" {
-		out.Tail = loop.Clip(end.Text, tailLength)
+	if out.Tail = ""; !out.OK() { // a stream's last lines are nothing for people
+		said, _ := readTail(filepath.Join(out.Log, "stderr"), tailLength)
+		out.Tail = orElse(strings.TrimSpace(strings.ToValidUTF8(string(said), "?")), loop.Clip(end.Text, tailLength))
 	}
 	said := strings.TrimSpace(end.Text)
 	if why, gave := strings.CutPrefix(said, agent.GiveUpWords); gave {
 		out.GiveUp = orElse(evidence.Description(why), agent.NoReason)
 		return
 	}
-	out.Description = evidence.Description(said)
+	if out.OK() { // the last words of one that failed describe no change
+		out.Description = evidence.Description(said)
+	}
 }
 
 // throwAway sees to it that nothing stays of what a role did on the desk that may not change

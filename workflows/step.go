@@ -40,6 +40,7 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 		s.Budget = r.left(s)
 		out, err := r.perform(ctx, s)
 		if denied := refusal(err, fault.PermissionDenied); denied != "" {
+			r.emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: roleOf(s), Attempt: s.Key.Attempt, Reason: denied})
 			return out, stop(govern.NotPermitted.Because(denied))
 		}
 		if err != nil {

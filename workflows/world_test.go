@@ -42,8 +42,11 @@ type try struct {
 	Crash      bool // verify exits 1
 	NoNumber   bool
 	Timeout    bool
-	Guard      bool // the guard fails
-	Hang       bool // the agent never ends by itself
+	Guard      bool          // the guard fails
+	Hang       bool          // the agent never ends by itself
+	Exhausted  loop.Resource // a budget was crossed while it worked
+	Failure    string        // it says that it failed, and exits 0
+	Denied     string        // the role may not do it
 }
 
 // world stands in for all activities: it knows what a scripted agent does in each iteration and
@@ -66,7 +69,8 @@ type world struct {
 	reverts    []string
 	steps      []string // "iteration.attempt name"
 	agents     []act.Agent
-	told       []string // the iteration that the ledger was at when an agent started
+	budgets    []map[loop.Resource]evidence.Decimal // what each agent call was given
+	told       []string                             // the iteration that the ledger was at when an agent started
 	calls      map[string]int
 	settleErr  error
 	onSettle   func(n int) string // returns a loop-stop
@@ -213,6 +217,7 @@ func (w *world) step(_ context.Context, in act.Step) (act.Stepped, error) {
 	w.steps = append(w.steps, fmt.Sprintf("%d.%d %s", in.Key.Iteration, in.Key.Attempt, in.Key.Name))
 	if in.Agent != nil {
 		w.agents = append(w.agents, *in.Agent)
+		w.budgets = append(w.budgets, in.Budget)
 	}
 	w.mu.Unlock()
 	out := act.Stepped{ElapsedMs: 100, Log: "/log", Digest: "feedface"}
@@ -246,6 +251,12 @@ func (w *world) step(_ context.Context, in act.Step) (act.Stepped, error) {
 	case "modify":
 		out.Usage = loop.Usage{AgentCalls: 1, ToolCalls: 1}
 		out.Description, out.GiveUp = t.Says, t.GivesUp
+		if t.Denied != "" {
+			return out, temporal.NewNonRetryableApplicationError(t.Denied, string(fault.PermissionDenied), nil)
+		}
+		if out.Exhausted, out.Failure = t.Exhausted, t.Failure; t.Exhausted != "" {
+			out.Usage = loop.Usage{AgentCalls: 1, ToolCalls: 7, InputTokens: 900, OutputTokens: 101}
+		}
 		if t.Fails {
 			out.ExitCode = 1
 		}

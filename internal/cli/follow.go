@@ -26,7 +26,8 @@ type follower struct {
 	id string
 
 	state      loop.State
-	seq        int64 // of the last event shown
+	live       loop.Usage // what the step under way has spent
+	seq        int64      // of the last event shown
 	phaseSince time.Time
 	course     ui.Course
 	unpushed   string    // why the last push was refused
@@ -93,6 +94,10 @@ func (f *follower) update(ctx context.Context, u update) error {
 		f.trouble = u.trouble
 		return nil
 	}
+	if u.live != nil {
+		f.live = *u.live
+		return nil
+	}
 	f.show(u.events)
 	if u.err != nil {
 		if f.quietSince.IsZero() {
@@ -101,7 +106,7 @@ func (f *follower) update(ctx context.Context, u update) error {
 		return nil
 	}
 	f.quietSince = time.Time{}
-	f.state = u.state
+	f.state, f.live = u.state, loop.Usage{}
 	switch g := f.state.Gate; {
 	case g == nil:
 		if f.asking {
@@ -150,7 +155,7 @@ func (f *follower) draw() {
 		return
 	}
 	now := f.deps.Now()
-	line := f.screen.Style().Progress(f.state, f.phaseSince, now)
+	line := f.screen.Style().Progress(f.state.Spending(f.live), f.phaseSince, now)
 	if quiet := now.Sub(f.quietSince); !f.quietSince.IsZero() && quiet > queryTimeout {
 		line = "no worker answers for " + ui.Duration(quiet) + "; still trying"
 	}

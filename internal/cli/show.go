@@ -30,6 +30,9 @@ func (a *app) show(ctx context.Context, id string) error {
 	if a.json {
 		return a.printJSON(r.state)
 	}
+	if !r.ledger {
+		r.state = s.live(ctx, id, r.state)
+	}
 	text := a.style().State(r.state, a.deps.Now())
 	if !r.ledger && !r.state.Status.Ended() {
 		// Only the loop knows them. Before the contract is drawn there are none.

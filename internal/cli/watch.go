@@ -26,7 +26,8 @@ type update struct {
 	events []loop.Event
 	err    error
 
-	trouble string // what fails and is tried again, where that is all there is to say
+	trouble string      // what fails and is tried again, where that is all there is to say
+	live    *loop.Usage // what the step under way has spent, likewise
 }
 
 // watch asks a loop for news until ctx ends. It asks for the events first and for the state only
@@ -44,7 +45,7 @@ func (s *session) watch(ctx context.Context, id string) <-chan update {
 			if quiet++; u != nil {
 				quiet = 0
 			} else if quiet%troubleEvery == 0 {
-				u = s.trouble(ctx, id)
+				u = s.underWay(ctx, id)
 			}
 			if u != nil {
 				select {
@@ -67,9 +68,10 @@ func (s *session) watch(ctx context.Context, id string) <-chan update {
 // troubleEvery is after how many times without news a loop's silence is looked into.
 const troubleEvery = 10
 
-// trouble says what fails and is tried again, nil for nothing. The loop itself doesn't know: its
-// activities are retried by the service, and a disk that is full has to be somebody's business.
-func (s *session) trouble(ctx context.Context, id string) *update {
+// underWay says what fails and is tried again, or what the running step has spent; nil for nothing.
+// The loop itself knows of neither: its activities are retried by the service, and a disk that is
+// full has to be somebody's business.
+func (s *session) underWay(ctx context.Context, id string) *update {
 	d, err := s.client.DescribeWorkflowExecution(ctx, id, "")
 	if err != nil {
 		return nil
@@ -80,6 +82,9 @@ func (s *session) trouble(ctx context.Context, id string) *update {
 			continue
 		}
 		return &update{trouble: a.GetActivityType().GetName() + " fails and is tried again: " + f.GetMessage()}
+	}
+	if u, runs := spending(d); runs {
+		return &update{live: &u}
 	}
 	return nil
 }

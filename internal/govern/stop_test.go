@@ -42,6 +42,7 @@ func TestP8_Stop(t *testing.T) {
 		{"three agent failures", loop.State{AgentFailures: 3, Budget: budget(limits, nil)}, "interrupted ALO_AGENT_FAILED"},
 		{"iterations used up", loop.State{Budget: budget(limits, map[loop.Resource]int64{loop.Iterations: 3})}, "max_steps "},
 		{"tool calls used up", loop.State{Budget: budget(limits, map[loop.Resource]int64{loop.ToolCalls: 11})}, "max_steps BUDGET_EXHAUSTED"},
+		{"time and iterations used up", loop.State{Budget: budget(limits, map[loop.Resource]int64{loop.ActiveTime: 1000, loop.Iterations: 3})}, "timeout BUDGET_EXHAUSTED"},
 		{"time used up", loop.State{Budget: budget(limits, map[loop.Resource]int64{loop.ActiveTime: 1000})}, "timeout BUDGET_EXHAUSTED"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

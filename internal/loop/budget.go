@@ -76,9 +76,10 @@ func (a Amount) spend(n evidence.Decimal) Amount {
 	return a
 }
 
-// Exhausted returns the first resource that is used up, "" where there is none.
+// Exhausted returns the resource that is used up, "" where there is none. Time comes first, since a
+// loop that is out of time ends by timeout, whatever else it ran out of (E4).
 func (b Budget) Exhausted() Resource {
-	for _, r := range Resources {
+	for _, r := range append([]Resource{ActiveTime, WallClock}, Resources...) {
 		if b[r].Limit != nil && b[r].Remaining.Sign() <= 0 {
 			return r
 		}

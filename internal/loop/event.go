@@ -53,6 +53,7 @@ const (
 	ProposalRejected Type = "proposal_rejected"
 	ProposalApplied  Type = "proposal_applied"
 	PushRefused      Type = "push_refused"
+	PermissionDenied Type = "permission_denied"
 	Warned           Type = "warned"
 )
 
@@ -70,6 +71,7 @@ var Types = []struct {
 	{CheckpointCreated, "the head that an iteration starts from is recorded"},
 	{IterationStarted, "an iteration begins; `budgets_remaining` says what is left"},
 	{PhaseEntered, "the machine moved to `phase`"},
+	{PermissionDenied, "a role was to do what it may not; nothing was run"},
 	{StepEnded, "one command or agent call ended; `usage` says what it cost"},
 	{IdeaQueued, "an idea that named several changes was split, the rest queued"},
 	{IdeaTaken, "a queued idea is this iteration's change"},

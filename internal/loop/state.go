@@ -272,3 +272,14 @@ type Result struct {
 	Usage          Usage             `json:"usage"`
 	Recommendation string            `json:"recommendation,omitempty"`
 }
+
+// Spending returns the state with what a step under way has spent on its budgets, for people who
+// look while it runs. The loop itself books it when the step has ended.
+func (s State) Spending(u Usage) State {
+	for _, r := range Resources {
+		if n := u.Of(r); s.Budget != nil && n.Sign() > 0 {
+			s.Budget = s.Budget.Spend(r, n)
+		}
+	}
+	return s
+}

@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"pawl/internal/evidence"
@@ -51,7 +53,8 @@ func (s Style) Contract(c Contract) string {
 		f.add("guard", append(command(sp.Guard.Command), s.Dim("within "+sp.Guard.Timeout.String()))...)
 	}
 	f.add("check", command(sp.Check.Command)...)
-	f.add("agent", append(argv(sp.Agent.Command), s.Dim("tools: "+Clean(strings.Join(c.Contract.Tools, " "))))...)
+	f.add("agent", append(agents(sp), s.Dim("tools: "+Clean(strings.Join(c.Contract.Tools, " "))))...)
+	f.add("permissions", permissions(sp)...)
 	f.add("budgets", budgets(sp.Limits))
 	f.add("stops", "after "+plural(sp.Limits.Discards, "discard")+" in a row")
 	f.add("baseline", number(c.Baseline))
@@ -84,6 +87,54 @@ func argv(a spec.Argv) []string {
 		words[i] = Quote(w)
 	}
 	return visible(strings.Join(words, " "))
+}
+
+// agents are the programs that are called, those that a role has of its own below.
+func agents(sp spec.Spec) []string {
+	lines := program(sp.Agent)
+	for _, role := range slices.Sorted(maps.Keys(sp.Agent.Roles)) {
+		own := program(sp.Agent.For(role))
+		if len(own) > 0 {
+			own[0] = Clean(role) + ": " + own[0]
+		}
+		lines = append(lines, own...)
+	}
+	return lines
+}
+
+func program(a spec.Agent) []string {
+	name := ""
+	if a.Use != spec.UseCommand {
+		name = a.Use
+	}
+	if a.Model != "" {
+		name += " with the model " + Clean(a.Model)
+	}
+	command := a.Command
+	if command.Shell == "" {
+		command.List = slices.Concat(command.List, a.Args)
+	}
+	lines := argv(command)
+	if command.Shell != "" && len(a.Args) > 0 {
+		lines = append(lines, "with "+strings.Join(argv(spec.Argv{List: a.Args}), " "))
+	}
+	switch {
+	case name == "":
+		return lines
+	case a.Command.IsZero() && len(a.Args) == 0:
+		return []string{strings.TrimSpace(name)}
+	default:
+		return append([]string{strings.TrimSpace(name) + ":"}, lines...)
+	}
+}
+
+// permissions are those of the roles of which the spec says something.
+func permissions(sp spec.Spec) (lines []string) {
+	for _, role := range slices.Sorted(maps.Keys(sp.Permissions)) {
+		may := strings.Join(sp.Permissions[role], ", ")
+		lines = append(lines, Clean(role)+": "+orElse(may, "nothing"))
+	}
+	return lines
 }
 
 func sealed(seals []loop.Seal) []string {

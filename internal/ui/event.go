@@ -100,6 +100,8 @@ func tell(e loop.Event) (text, color string, ofNote bool) {
 		return "message " + Clean(e.Message) + by(e) + note(e.Note), "", true
 	case loop.MessageRefused:
 		return "message " + Clean(e.Message) + " refused" + reason(e.Reason), yellow, true
+	case loop.PermissionDenied:
+		return "not permitted" + reason(e.Reason), red, true
 	case loop.PushRefused:
 		return "a push was refused" + reason(e.Reason), yellow, true
 	case loop.Warned:

@@ -132,6 +132,22 @@ func TestTheContractShowsAllThatIsApproved(t *testing.T) {
 	require.Contains(t, style.Contract(c), "and 12 files more")
 }
 
+func TestAContractNamesEveryAgentAndItsPermissions(t *testing.T) {
+	text := style.Contract(ui.Contract{Spec: spec.Spec{
+		Agent: spec.Agent{Use: "claude", Model: "big", Roles: map[string]spec.Override{
+			"ideator": {Use: "command", Command: spec.Argv{Shell: "./ideas"}, Args: []string{"--far"}},
+			"writer":  {Command: spec.Argv{List: []string{"/opt/claude"}}, Args: []string{"--effort", "low"}},
+		}},
+		Permissions: map[string][]string{"reviewer": {}, "writer": {"canExecuteTasks", "canEditSource"}},
+	}})
+	for _, want := range []string{
+		"claude with the model big", "ideator: ./ideas", "with --far", "writer: claude with the model big:", "/opt/claude --effort low",
+		"reviewer: nothing", "writer: canExecuteTasks, canEditSource",
+	} {
+		require.Contains(t, text, want)
+	}
+}
+
 func TestNothingHidesInAContract(t *testing.T) {
 	c := ui.Contract{Spec: spec.Spec{
 		Verify: spec.Verify{Command: "echo 1 \x1b[2K\r# rm -rf ~\u202e"},
@@ -248,6 +264,7 @@ func events() []loop.Event {
 		{Type: loop.MessageRefused, Iteration: 5, Message: "approve", Reason: "no gate is open"},
 		{Type: loop.AutonomyPaused, Iteration: 5, Reason: "pause"},
 		{Type: loop.AutonomyResumed, Iteration: 5, By: "me"},
+		{Type: loop.PermissionDenied, Iteration: 5, Step: "modify", Role: "writer", Reason: "the role writer is not permitted canEditSource\nGrant it."},
 		{Type: loop.PushRefused, Iteration: 5, Reason: "the branch is checked out"},
 		{Type: loop.Warned, Iteration: 5, Reason: "verify printed several numbers"},
 		{Type: loop.BudgetExhausted, Iteration: 10, ExhaustedBudget: loop.Iterations},

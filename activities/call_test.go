@@ -1,0 +1,96 @@
+package activities_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/activities"
+	"pawl/internal/act"
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/proc"
+)
+
+func TestMain(m *testing.M) {
+	proc.Main()
+	os.Exit(m.Run())
+}
+
+const (
+	tool = `printf '{"type":"tool_use","tool_name":"edit","tool_id":"%d"}\n' `
+	done = `printf '{"type":"message","role":"assistant","content":"done"}\n{"type":"result","status":"success","stats":{"input_tokens":100,"output_tokens":10}}\n'`
+)
+
+// calls makes calls of one step, one after the other, as attempts of the activity do.
+type calls struct {
+	t   *testing.T
+	s   *proc.Supervisor
+	dir string
+}
+
+func newCalls(t *testing.T) calls {
+	s, err := proc.Start("call-" + filepath.Base(t.TempDir()))
+	require.NoError(t, err)
+	t.Cleanup(func() { s.Close() })
+	return calls{t, s, t.TempDir()}
+}
+
+func (c calls) make(ctx context.Context, script string, left int64, tell func(loop.Usage, string)) act.Stepped {
+	c.t.Helper()
+	out, err := activities.Call(ctx, c.s, "gemini", act.Step{Budget: map[loop.Resource]evidence.Decimal{loop.ToolCalls: loop.Count(left)}},
+		proc.Command{Argv: []string{"sh", "-c", script}, Dir: c.dir, Env: os.Environ(), Stdout: filepath.Join(c.dir, "stdout"), Stderr: filepath.Join(c.dir, "stderr")}, tell)
+	require.NoError(c.t, err)
+	return out
+}
+
+func TestA2_ACallIsFollowedWhileItRuns(t *testing.T) {
+	c := newCalls(t)
+	var last atomic.Pointer[loop.Usage]
+	out := c.make(t.Context(), tool+"1; "+tool+"2; "+tool+"3; tail -f /dev/null", 2, func(u loop.Usage, tool string) {
+		require.Equal(t, "edit", tool)
+		last.Store(&u)
+	})
+	require.Equal(t, loop.ToolCalls, out.Exhausted)
+	require.False(t, out.Interrupted, "it is not to run again")
+	require.False(t, out.OK())
+	require.Equal(t, int64(3), out.Usage.ToolCalls)
+	require.Equal(t, out.Usage, *last.Load())
+}
+
+func TestWhatUsesABudgetUpIsStillJudged(t *testing.T) {
+	c := newCalls(t)
+	out := c.make(t.Context(), tool+"1; "+tool+"2; "+done, 2, nil)
+	require.True(t, out.OK(), out)
+	require.Equal(t, loop.Usage{AgentCalls: 1, ToolCalls: 2, InputTokens: 100, OutputTokens: 10}, out.Usage)
+	require.Equal(t, "done", out.Description)
+}
+
+func TestA2_ACallThatEndsOverItsBudgetIsOverIt(t *testing.T) {
+	c := newCalls(t)
+	out := c.make(t.Context(), tool+"1; "+tool+"2; "+done, 1, nil)
+	require.Equal(t, loop.ToolCalls, out.Exhausted, "however fast it was")
+	require.Empty(t, out.Description)
+}
+
+func TestA6_AnInterruptedCallRunsAgainAndCounts(t *testing.T) {
+	c := newCalls(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	out := c.make(ctx, tool+"1; tail -f /dev/null", 9, func(loop.Usage, string) { interrupt() })
+	require.True(t, out.Interrupted)
+	require.Empty(t, out.Exhausted)
+	require.Empty(t, out.Failure)
+	require.Equal(t, int64(1), out.Usage.ToolCalls)
+
+	// The next attempts find what the lost one has left, and each is spent once.
+	out = c.make(t.Context(), tool+"1; "+done, 9, nil)
+	require.True(t, out.OK())
+	require.Equal(t, loop.Usage{AgentCalls: 1, ToolCalls: 2, InputTokens: 100, OutputTokens: 10}, out.Usage)
+	out = c.make(t.Context(), "touch ran; "+done, 1, nil)
+	require.Equal(t, loop.ToolCalls, out.Exhausted, "lost attempts have used it up")
+	require.NoFileExists(t, filepath.Join(c.dir, "ran"))
+}

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"context"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+
+	"pawl/internal/act"
+	"pawl/internal/loop"
+)
+
+// spending is what the step that runs now has spent: its heartbeats say so, and the loop books it
+// when the step has ended (A8). Nothing where nothing runs.
+func spending(d *workflowservice.DescribeWorkflowExecutionResponse) (loop.Usage, bool) {
+	for _, a := range d.GetPendingActivities() {
+		var live act.Live
+		if a.GetActivityType().GetName() != act.StepName || a.GetHeartbeatDetails() == nil {
+			continue
+		}
+		if converter.GetDefaultDataConverter().FromPayloads(a.GetHeartbeatDetails(), &live) == nil {
+			return live.Usage, true
+		}
+	}
+	return loop.Usage{}, false
+}
+
+// live returns the state for people: with what the step under way has spent.
+func (s *session) live(ctx context.Context, id string, state loop.State) loop.State {
+	if state.Status.Ended() {
+		return state
+	}
+	if d, err := s.client.DescribeWorkflowExecution(ctx, id, ""); err == nil {
+		if u, runs := spending(d); runs {
+			return state.Spending(u)
+		}
+	}
+	return state
+}
