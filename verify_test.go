@@ -52,7 +52,9 @@ func TestL8_TheLedgerOfALoopIsProvenWhole(t *testing.T) {
 
 	var record struct{ Store, Ledger string }
 	require.NoError(t, json.Unmarshal([]byte(w.readHome("loops/"+w.loop+"/workspace.json")), &record))
-	at := func(args ...string) string { return w.git(append([]string{"-c", "user.name=M", "-c", "user.email=m@example.com", "--git-dir", record.Store}, args...)...) }
+	at := func(args ...string) string {
+		return w.git(append([]string{"-c", "user.name=M", "-c", "user.email=m@example.com", "--git-dir", record.Store}, args...)...)
+	}
 	head := at("rev-parse", record.Ledger)
 	at("update-ref", record.Ledger, head+"~4", head)
 	cut := w.verify(1)
