@@ -403,12 +403,12 @@ verify: {command: "", timeout: soon, direction: sideways, minDelta: -1}
 limits: {iterations: 0, toolCalls: many, phaseTimeout: -1s}
 agent: {use: magic}
 approvals: {plan: maybe}
-policies: {default: {maxFiles: 3}}
+policies: {default: {maxFiles: none}}
 breakpoints: [lunch]
 repo: {path: ., url: "https://example.com/x"}
 `, []string{
 			"INVALID_SPEC", "spec.yaml:2", "name", "goal", `scop`, "scope[0]", "verify.command", "verify.timeout", "verify.direction", "verify.minDelta",
-			"limits.iterations", "limits.toolCalls", "limits.phaseTimeout", "agent.use", "approvals.plan", "approvals.tools", "policies", "breakpoints[0]", "repo.url",
+			"limits.iterations", "limits.toolCalls", "limits.phaseTimeout", "agent.use", "approvals.plan", "approvals.tools", "policies.default.maxFiles", "breakpoints[0]", "repo.url",
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
