@@ -101,11 +101,15 @@ func (l *opened) record(events ...loop.Event) {
 	l.ledger = out.Ledger
 }
 
+// begin starts an iteration: the desk is at the head.
 func (l *opened) begin() {
 	l.Helper()
-	out, err := l.a.Begin(ctx, act.Begin{Entry: act.Entry{Ref: l.o.Ref, Ledger: l.ledger, Events: l.numbered([]loop.Event{{Type: loop.IterationStarted, Iteration: 1}})}, Head: l.head})
+	l.record(loop.Event{Type: loop.IterationStarted, Iteration: 1})
+	out, err := l.a.Step(ctx, act.Step{
+		Ref: l.o.Ref, Key: act.Key{Run: "first", Iteration: 1, Attempt: 1, Name: "look"}, Tree: act.Desk, Head: l.head, Command: []string{"true"}, LimitMs: 60_000,
+	})
 	require.NoError(l, err)
-	l.ledger = out.Ledger
+	require.True(l, out.OK())
 }
 
 func (l *opened) commit(allow string) act.Committed {

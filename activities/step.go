@@ -27,6 +27,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/proc"
 	"pawl/internal/repo"
+	"pawl/internal/spec"
 	"pawl/internal/workspace"
 )
 
@@ -260,8 +261,18 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step, r *running)
 	if err := read(&out, in, command.Stdout, dir); err != nil {
 		return out, err
 	}
+	if in.Tests != nil && !out.Interrupted {
+		if err := readTests(&out, in.Tests.Before, dir); err != nil {
+			return out, err
+		}
+	}
 	if talk != nil {
-		talk.take(&out, command.Stdout)
+		printed := talk.take(&out, command.Stdout, in.Agent)
+		if in.Agent.Role == spec.RolePlanner && out.OK() {
+			if out.Plan, err = a.planOf(p, printed, dir); err != nil {
+				return out, err
+			}
+		}
 		if err := a.throwAway(ctx, p, in, &out); err != nil {
 			return out, err
 		}

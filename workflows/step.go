@@ -55,6 +55,9 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 			done.Told = told
 		}
 		r.emit(ctx, done)
+		if r.phaseMs != nil {
+			r.phaseMs[string(r.state.Phase)] += out.ElapsedMs
+		}
 		if out.Warning != "" {
 			r.emit(ctx, loop.Event{Type: loop.Warned, Step: s.Key.Name, Reason: out.Warning})
 		}

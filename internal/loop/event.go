@@ -34,6 +34,9 @@ const (
 	PhaseEntered     Type = "phase_entered"
 	StepEnded        Type = "step_ended"
 	BaselineMeasured Type = "baseline_measured"
+	PlanMade         Type = "plan_made"
+	TestsSkipped     Type = "tests_skipped"
+	ChangeAccepted   Type = "change_accepted"
 	ContractDrawn    Type = "contract_drawn"
 	ContractAmended  Type = "contract_amended"
 	IdeaQueued       Type = "idea_queued"
@@ -67,6 +70,9 @@ var Types = []struct {
 	{ContractDrawn, "the contract and its hash are known"},
 	{ContractAmended, "`amendment`, a fragment of the spec, was approved: a raised budget or a corrected command"},
 	{BaselineMeasured, "the metric of the unchanged code: iteration 0"},
+	{PlanMade, "the planner's plan; the contract that is approved has its hash"},
+	{TestsSkipped, "the test phase is left out; `reason`"},
+	{ChangeAccepted, "the guard gate let the change pass: it stays on the branch"},
 	{AutonomyStarted, "the contract is approved and the loop begins"},
 	{CheckpointCreated, "the head that an iteration starts from is recorded"},
 	{IterationStarted, "an iteration begins; `budgets_remaining` says what is left"},
@@ -137,15 +143,17 @@ type Event struct {
 	Head      string                        `json:"head,omitempty"` // the branch's head afterwards
 	Files     []string                      `json:"files,omitempty"`
 	// TotalFiles is how many files the loop has touched, where Files can't tell.
-	TotalFiles int        `json:"total_files,omitempty"`
-	Record     *Iteration `json:"record,omitempty"`
-	Area       string     `json:"area,omitempty"`
-	Gate       *Gate      `json:"gate,omitempty"`
-	Answer     *Answer    `json:"answer,omitempty"`
-	Message    string     `json:"message,omitempty"`
-	How        string     `json:"how,omitempty"`
-	Idea       string     `json:"idea,omitempty"`
-	Proposal   *Proposal  `json:"proposal,omitempty"`
+	TotalFiles int         `json:"total_files,omitempty"`
+	Record     *Iteration  `json:"record,omitempty"`
+	Area       string      `json:"area,omitempty"`
+	Gate       *Gate       `json:"gate,omitempty"`
+	Answer     *Answer     `json:"answer,omitempty"`
+	Message    string      `json:"message,omitempty"`
+	How        string      `json:"how,omitempty"`
+	Idea       string      `json:"idea,omitempty"`
+	Criteria   []Criterion `json:"criteria,omitempty"` // the acceptance criteria as the reviewer found them
+	Proposal   *Proposal   `json:"proposal,omitempty"`
+	Plan       *Plan       `json:"plan,omitempty"`
 
 	Status     Status `json:"status,omitempty"`
 	ExitStatus string `json:"exit_status,omitempty"`
