@@ -162,6 +162,11 @@ func Make(r Request) Policy {
 	for _, path := range named(r.Named) {
 		open(path, Read)
 	}
+	if len(r.Argv) > 0 {
+		for _, path := range installed(r.Argv[0], value["PATH"]) {
+			open(path, Read)
+		}
+	}
 	for _, name := range cacheVariables {
 		for _, dir := range filepath.SplitList(value[name]) {
 			open(dir, Write)
@@ -193,6 +198,30 @@ func Make(r Request) Policy {
 		p.Places = sorted(places)
 	}
 	return p
+}
+
+// installed are the folders without which a program that npm has installed does not start: those of
+// the packages, and the one with the link that it is called by.
+func installed(program, path string) []string {
+	candidates := []string{program}
+	if !strings.Contains(program, "/") {
+		candidates = nil
+		for _, dir := range filepath.SplitList(path) {
+			candidates = append(candidates, filepath.Join(dir, program))
+		}
+	}
+	const packages = "/node_modules"
+	for _, link := range candidates {
+		target, err := filepath.EvalSymlinks(link)
+		if err != nil || !filepath.IsAbs(link) {
+			continue
+		}
+		if i := strings.Index(target, packages+"/"); i >= 0 {
+			return []string{target[:i+len(packages)], filepath.Dir(link)}
+		}
+		return nil
+	}
+	return nil
 }
 
 // homes are the user's home as the environment has it and as the system has it. They differ
