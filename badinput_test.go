@@ -51,6 +51,8 @@ func TestP0_RepositoryThatIsNotReady(t *testing.T) {
 			[]string{"loop-results.tsv.lock exists"}, "make sure that none runs, then remove it"},
 		{"a scope that matches nothing", func(w *world) { w.set(doc{"scope": []string{"source/**", "*.c"}}) },
 			[]string{"the scope matches no file", "source/**, *.c"}, "globs are relative to the repository's root"},
+		{"a scope that is sealed", func(w *world) { w.set(doc{"scope": []string{"work/n"}, "guard": doc{"command": "test -e work/n"}}) },
+			[]string{"every file that the scope matches is sealed: work/n"}, "may not change"},
 		{"a branch pawl in the way", func(w *world) { w.git("branch", "pawl") },
 			[]string{"the branch pawl is in the way"}, "git branch -m pawl"},
 		{"a branch below the loop's in the way", func(w *world) { w.git("branch", "pawl/"+w.loop+"/old") },

@@ -157,7 +157,8 @@ func TestWhatIsDoneToTheJudgeIsUndone(t *testing.T) {
 	t.Run("by the agent", func(t *testing.T) {
 		w := newWorld(t, `cd ../judge; touch -r measure.sh "$WORLD/time"; echo "echo 99999" >measure.sh; touch -r "$WORLD/time" measure.sh
 			touch planted; rm README.md; mkdir -p .git/hooks; printf '#!/bin/sh\ntouch "$WORLD/canary"' >.git/hooks/post-checkout; chmod +x .git/hooks/post-checkout
-			cd ../desk; `+raises).set(doc{"verify": doc{"command": "test ! -e planted && test -e README.md && sh measure.sh"}, "limits": doc{"iterations": 2}})
+			cd ../desk; `+raises).set(doc{"verify": doc{"command": "test ! -e planted && test -e README.md && sh measure.sh"}, "limits": doc{"iterations": 2},
+			"sandbox": doc{"use": "off"}}) // in one the judge isn't there
 		w.run(0)
 		require.Equal(t, row{"2", "12", "+1.00", "yes", "raise the number"}, w.lastRow())
 		require.False(t, w.exists("canary"))

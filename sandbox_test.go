@@ -168,7 +168,9 @@ func newTargets(t *testing.T) (*world, doc) {
 	t.Helper()
 	w := newWorldOfItsOwn(t, "")
 	t.Parallel()
-	u, err := startUp(w.home, filepath.Join(w.dir, "up"))
+	w.write("tmp/x", "")
+	// With a temporary folder of its own, so that the home is a real one.
+	u, err := startUp(w.home, filepath.Join(w.dir, "up"), "TMPDIR="+w.dir+"/tmp")
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, u.stop()) })
 	w.write("up/key", "key\n")

@@ -116,13 +116,14 @@ func TestP0_ValidateTriesSetupFirst(t *testing.T) {
 
 func TestValidateNotesWhatIsWorthAThought(t *testing.T) {
 	w := newWorldOfItsOwn(t, raises).set(doc{
-		"guard": doc{"command": "grep -r . work/"}, "agent": doc{"command": []string{"no-such-agent"}}, "check": doc{"command": "false"},
+		"guard": doc{"command": "grep -r . work/ work/n"}, "agent": doc{"command": []string{"no-such-agent"}}, "check": doc{"command": "false"},
 	})
 	v := w.validate(0)
-	require.Len(t, v.Notes, 3)
-	require.Contains(t, v.Notes[0], "folders in which the agent may change files: work")
-	require.Contains(t, v.Notes[1], "no-such-agent is not on this PATH")
-	require.Contains(t, v.Notes[2], "check fails on the unchanged code (exit 1)")
+	require.Len(t, v.Notes, 4)
+	require.Contains(t, v.Notes[0], "although the scope matches them: work/n")
+	require.Contains(t, v.Notes[1], "folders in which the agent may change files: work")
+	require.Contains(t, v.Notes[2], "no-such-agent is not on this PATH")
+	require.Contains(t, v.Notes[3], "check fails on the unchanged code (exit 1)")
 }
 
 func TestValidateSweepsUpAfterTheDead(t *testing.T) {

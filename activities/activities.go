@@ -66,8 +66,9 @@ func New(h home.Home, host, queue, namespace string, attributes bool) *Activitie
 	}
 }
 
-// RegisterShared registers what any host may do: take up a loop.
+// RegisterShared registers what any host may do: take up a loop, find one.
 func (a *Activities) RegisterShared(r worker.ActivityRegistry) {
+	r.RegisterActivityWithOptions(a.Find, activity.RegisterOptions{Name: act.FindName})
 	r.RegisterActivityWithOptions(a.Open, activity.RegisterOptions{Name: act.OpenName})
 }
 
@@ -85,6 +86,8 @@ func (a *Activities) RegisterTrees(r worker.ActivityRegistry) {
 	r.RegisterActivityWithOptions(a.Record, activity.RegisterOptions{Name: act.RecordName})
 	r.RegisterActivityWithOptions(a.Amend, activity.RegisterOptions{Name: act.AmendName})
 	r.RegisterActivityWithOptions(a.Close, activity.RegisterOptions{Name: act.CloseName})
+	r.RegisterActivityWithOptions(a.Review, activity.RegisterOptions{Name: act.ReviewName})
+	r.RegisterActivityWithOptions(a.Apply, activity.RegisterOptions{Name: act.ApplyName})
 }
 
 // Stop ends everything that runs for any loop; what was running is run again by the next worker.

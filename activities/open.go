@@ -123,7 +123,7 @@ func (a *Activities) takeUp(ctx context.Context, in act.Open) (act.Opened, error
 
 func (a *Activities) opened(p *place, base string) act.Opened {
 	return act.Opened{
-		Ref: p.Ref, Queue: a.Queue, Agents: a.Agents, Host: a.Host, Repo: p.Repo, Branch: branchName(p.Record), Base: base,
+		Ref: p.Ref, Onto: p.Onto, Queue: a.Queue, Agents: a.Agents, Host: a.Host, Repo: p.Repo, Branch: branchName(p.Record), Base: base,
 		Desk: p.desk.Dir, Attributes: a.Attributes, Stop: p.loopStop(), Protections: a.protections(p),
 	}
 }
@@ -163,7 +163,7 @@ func (a *Activities) enroll(in act.Open, source repo.Source) (workspace.Record, 
 	id := source.Identity()
 	r := workspace.Record{
 		Loop: in.Loop, Ref: name, FirstRun: in.FirstRun, Namespace: a.Namespace,
-		Repo: source.Path, Store: a.Home.Store(hex.EncodeToString(key[:8])),
+		Repo: source.Path, Onto: source.Branch, Store: a.Home.Store(hex.EncodeToString(key[:8])),
 		Branch: "refs/heads/pawl/" + name, Ledger: "refs/pawl-ledger/" + name,
 		Name: id.Name, Email: id.Email, Setup: in.Spec.Setup.Command, Keep: in.Spec.Judge.Keep, Sandbox: in.Spec.Sandbox,
 	}
@@ -195,8 +195,8 @@ func (a *Activities) contract(ctx context.Context, p *place, s spec.Spec, out *a
 	if err != nil {
 		return err
 	}
-	if d.inScope == 0 {
-		return refuse(emptyScope(p, s))
+	if f := d.closed(p, s); f != nil {
+		return refuse(f)
 	}
 	out.InScope, out.Sealed, out.Contract = d.inScope, d.contract.Sealed, d.contract.Hash()
 	out.Warnings = d.warnings
@@ -208,7 +208,8 @@ func (a *Activities) contract(ctx context.Context, p *place, s spec.Spec, out *a
 type draft struct {
 	contract ledger.Contract
 	names    []string // the base's files
-	inScope  int      // how many of them may change
+	inScope  int      // how many of them the scope matches
+	clash    []string // those of them that are sealed
 	warnings []string // of what a person should know before
 }
 
@@ -229,8 +230,11 @@ func draw(ctx context.Context, p *place, s spec.Spec, base string) (draft, error
 	var sealed []loop.Seal
 	for _, name := range spec.Sealed(s, d.names) {
 		sealed = append(sealed, loop.Seal{Path: repo.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode})
+		if s.Match(name) {
+			d.clash = append(d.clash, name)
+		}
 	}
-	d.contract = govern.Draw(s, base, sealed)
+	d.contract = govern.Draw(s, base, p.Onto, sealed)
 	d.warnings, err = pointers(ctx, p, entries)
 	return d, err
 }
@@ -248,9 +252,32 @@ func (a *Activities) Amend(ctx context.Context, in act.Amend) (act.Opened, error
 	return out, err
 }
 
-func emptyScope(p *place, s spec.Spec) *fault.Error {
-	return fault.New(fault.PreconditionFailed, "the scope matches no file of %s: %s", p.Repo, strings.Join(s.Scope, ", ")).
-		Advise("Correct `scope`: globs are relative to the repository's root, ** crosses folders.")
+// closed says why nothing could change, nil where something can.
+func (d draft) closed(p *place, s spec.Spec) *fault.Error {
+	switch {
+	case d.inScope == 0:
+		return fault.New(fault.PreconditionFailed, "the scope matches no file of %s: %s", p.Repo, strings.Join(s.Scope, ", ")).
+			Advise("Correct `scope`: globs are relative to the repository's root, ** crosses folders.")
+	case len(d.clash) == d.inScope && s.NewFiles == spec.Deny:
+		return fault.New(fault.PreconditionFailed, "every file that the scope matches is sealed: %s", naming(d.clash)).
+			Advise("Files of `protect`, and those that guard names or that verify, test and check run, may not change. Name them in a script of its own, such as check.sh, if they are what is to change.")
+	}
+	return nil
+}
+
+// maxNamed is how many files are named in a message; the others are counted.
+const maxNamed = 5
+
+// naming names files in a message.
+func naming(names []string) string {
+	var all []string
+	for _, name := range names[:min(len(names), maxNamed)] {
+		all = append(all, repo.Quote(name))
+	}
+	if more := len(names) - maxNamed; more > 0 {
+		all = append(all, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(all, ", ")
 }
 
 // maxAttributes bounds what is read of a .gitattributes; git itself ignores larger ones.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -91,9 +92,10 @@ func DryRun(ctx context.Context, h home.Home, loop string, s spec.Spec) (Preflig
 		return out, err
 	}
 	out.Contract, out.InScope = &d.contract, d.inScope
-	if d.inScope == 0 {
-		f := emptyScope(p, s)
+	if f := d.closed(p, s); f != nil {
 		out.problem("scope", f.What, f.Do)
+	} else if clash := slices.DeleteFunc(d.clash, func(name string) bool { return spec.MatchAny(s.Protect, name) }); len(clash) > 0 {
+		out.Notes = append(out.Notes, "sealed, since your commands run or name them, although the scope matches them: "+naming(clash))
 	}
 	out.notes(s, d)
 	return out, a.dryRuns(ctx, p, in, base, &out)
@@ -159,25 +161,19 @@ func (f *Preflight) problem(check, what, do string) {
 	f.Problems = append(f.Problems, Problem{check, what, do})
 }
 
-// maxNoted is how many folders are named; the others are counted.
-const maxNoted = 5
-
 // notes is what is no fault and still worth a thought.
 func (f *Preflight) notes(s spec.Spec, d draft) {
 	var open []string
 	for _, dir := range spec.Unsealed(s, d.names) {
 		for _, name := range d.names {
 			if strings.HasPrefix(name, dir+"/") && s.Match(name) {
-				open = append(open, repo.Quote(dir))
+				open = append(open, dir)
 				break
 			}
 		}
 	}
-	if more := len(open) - maxNoted; more > 0 {
-		open = append(open[:maxNoted], fmt.Sprintf("%d more", more))
-	}
 	if len(open) > 0 {
-		f.Notes = append(f.Notes, "your commands name folders in which the agent may change files: "+strings.Join(open, ", ")+". What must not change there belongs into protect")
+		f.Notes = append(f.Notes, "your commands name folders in which the agent may change files: "+naming(open)+". What must not change there belongs into protect")
 	}
 	if argv := s.Agent.Command.List; len(argv) > 0 {
 		if _, err := exec.LookPath(argv[0]); err != nil && !strings.Contains(argv[0], "/") {

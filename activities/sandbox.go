@@ -16,11 +16,12 @@ import (
 // confine says what a command on one of p's trees may reach (E6): the tree, with the exchange for
 // what runs on the desk, and none of pawl's own. It is nil where there is no sandbox.
 func (a *Activities) confine(p *place, c proc.Command) *sandbox.Policy {
-	if p.Sandbox.Use == spec.Off {
+	machine := sandbox.Probe()
+	if p.Sandbox.Use == spec.Off || machine == (sandbox.Machine{}) {
 		return nil
 	}
 	r := sandbox.Request{
-		Machine: sandbox.Probe(), Home: a.Home.Dir, Repo: p.Repo, Own: []string{c.Dir}, Closed: a.closed(),
+		Machine: machine, Home: a.Home.Dir, Repo: p.Repo, Own: []string{c.Dir}, Closed: a.closed(),
 		Env: c.Env, Argv: c.Argv, Named: slices.Clone(c.Argv), Allow: p.Sandbox.Allow, Ports: p.Sandbox.Ports,
 	}
 	if c.Dir == p.desk.Dir {

@@ -16,6 +16,10 @@ import (
 
 // readTOML reads TOML.
 func readTOML(text []byte, file string, doc *document) {
+	if line := tooDeep(text); line > 0 {
+		doc.unread(spec.Problem{File: file, Line: line, What: fmt.Sprintf("not valid TOML: it is nested more than %d deep", maxDepth), Want: "valid TOML"})
+		return
+	}
 	twice := tomlPlaces(text, file, doc)
 	err := toml.Unmarshal(text, &doc.values)
 	if err == nil {
@@ -31,6 +35,49 @@ func readTOML(text []byte, file string, doc *document) {
 		return
 	}
 	doc.unread(p)
+}
+
+// tooDeep returns the line in which a TOML document is nested too deeply, by brackets or by dots in a
+// key; 0 where it is not. The library follows any depth until the stack is used up, which ends the
+// process.
+func tooDeep(text []byte) int {
+	line, depth, dots := 1, 0, 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '\n':
+			line, dots = line+1, 0
+		case '#':
+			for i+1 < len(text) && text[i+1] != '\n' {
+				i++
+			}
+		case '"', '\'':
+			quote := text[i : i+1]
+			if bytes.HasPrefix(text[i:], bytes.Repeat(quote, 3)) {
+				quote = bytes.Repeat(quote, 3)
+			}
+			i += len(quote)
+			for i < len(text) && !bytes.HasPrefix(text[i:], quote) && (len(quote) == 3 || text[i] != '\n') {
+				if c == '"' && text[i] == '\\' && i+1 < len(text) {
+					i++
+				}
+				if text[i] == '\n' {
+					line++
+				}
+				i++
+			}
+			i += len(quote) - 1
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth = max(depth-1, 0)
+		case '.':
+			dots++
+		}
+		if depth > maxDepth || dots > maxDepth {
+			return line
+		}
+	}
+	return 0
 }
 
 // tomlPlaces notes where the keys of a TOML document stand, which its library does not tell with

@@ -64,7 +64,10 @@ func TestSpecsOfEveryWrongKind(t *testing.T) {
 		{"too deep in YAML", "a.yaml", strings.Repeat("[", 200) + strings.Repeat("]", 200), []string{
 			"a.yaml:1: [0][0][0][0][0][0][0][0][0][0][0][0][0]…: is too large or nested too deeply; want: a spec that a person can read", "a.yaml:1: is not an object; want: the keys of a spec, such as goal: …"}},
 		{"too deep in JSON", "a.json", strings.Repeat("[", 200) + strings.Repeat("]", 200), []string{"a.json:1: not valid JSON: it is nested more than 32 deep; want: valid JSON"}},
-		{"too deep in TOML", "a.toml", enoughTOML + "name = " + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), []string{"a.toml:6: name: is a list; want: a string"}},
+		{"too deep in TOML", "a.toml", enoughTOML + "name = " + strings.Repeat("[", 500_000), []string{"a.toml:6: not valid TOML: it is nested more than 32 deep; want: valid TOML"}},
+		{"objects too deep in TOML", "a.toml", enoughTOML + "check = " + strings.Repeat("{a=", 200_000), []string{"a.toml:6: not valid TOML: it is nested more than 32 deep; want: valid TOML"}},
+		{"a key too deep in TOML", "a.toml", enoughTOML + strings.Repeat("a.", 200_000) + "a = 1", []string{"a.toml:6: not valid TOML: it is nested more than 32 deep; want: valid TOML"}},
+		{"brackets in TOML strings are not deep", "a.toml", enoughTOML + "name = '" + strings.Repeat("[", 100) + "'\nsetup.command = \"\"\"\n\\\"" + strings.Repeat("{.", 100) + "\"\"\" # " + strings.Repeat("[", 100) + "\nmode = 'on'", []string{`a.toml:9: mode: is "on"; want: answer, plan or mission`}},
 		{"a dotted key in YAML", "a.yaml", enough + "limits.iterations: 5\n", []string{"a.yaml:6: limits.iterations: is not a key of a spec; want: limits: {iterations: …} (did you mean it?)"}},
 		{"protected and in scope", "a.yaml", enough + "protect: [b, a]\n", []string{`a.yaml:2: scope[0]: is in protect too, which wins: nothing that it matches may change; want: it in one of the two`}},
 	} {

@@ -27,7 +27,8 @@ const EnvPrefix = "PAWL_SPEC"
 
 // LoadSpec reads the spec in a YAML, TOML or JSON file (by extension; anything else is read as
 // YAML), overridden by the environment (EnvPrefix) and that by sets, each "key=value" with a
-// dotted key and a value as YAML writes it. An empty value takes a key back to its default.
+// dotted key and a value as YAML writes it. An empty value takes a key back to its default. The set
+// "goal=@issue.md" takes the goal from a Markdown file, named from the current folder.
 //
 // It makes repo.path absolute: from the spec file's folder, or from the current one where the
 // environment or a set gave it. It fills in who starts the loop and from where. All that is
@@ -146,6 +147,10 @@ func override(doc *document, sets []string) {
 		key, value, found := path(set)
 		if !found {
 			doc.wrong = append(doc.wrong, spec.Problem{File: "--set", What: fmt.Sprintf("%q is not of the form key=value", set), Want: "--set limits.iterations=5"})
+			continue
+		}
+		if file, named := strings.CutPrefix(strings.TrimSpace(value[1:]), "@"); named && slices.Equal(key, []string{"goal"}) {
+			putGoal(doc, file)
 			continue
 		}
 		doc.put(key, text(value[1:]), "--set")

@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"pawl/internal/spec"
 	"pawl/schema"
@@ -122,5 +123,21 @@ func TestSchemaNamesWhatIsRequired(t *testing.T) {
 	err := validate(t, compiled(t), []byte(`{"verify":{},"agent":{},"approvals":{}}`))
 	for _, key := range []string{"goal", "scope", "command", "tools"} {
 		require.ErrorContains(t, err, key)
+	}
+}
+
+func TestExamplesConform(t *testing.T) {
+	s := compiled(t)
+	specs, err := filepath.Glob("../examples/*/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, specs)
+	for _, path := range specs {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		var doc any
+		require.NoError(t, yaml.Unmarshal(text, &doc))
+		text, err = json.Marshal(doc)
+		require.NoError(t, err)
+		require.NoError(t, validate(t, s, text), path)
 	}
 }

@@ -86,7 +86,7 @@ func (r *run) amend(ctx workflow.Context, a loop.Answer) (bool, error) {
 
 // amended puts an approved amendment in force.
 func (r *run) amended(ctx workflow.Context, a loop.Answer, sealed []loop.Seal) error {
-	c, err := govern.Draw(r.spec, r.state.Base, sealed).Amended(a.Amendment, sealed)
+	c, err := govern.Draw(r.spec, r.state.Base, r.opened.Onto, sealed).Amended(a.Amendment, sealed)
 	if err != nil {
 		return err
 	}
@@ -120,9 +120,15 @@ func (r *run) propose(ctx workflow.Context) (rejected string, err error) {
 		return "", err
 	}
 	if a.Message == "reject" {
-		r.emit(ctx, loop.Event{Type: loop.ProposalRejected, By: a.By, Note: a.Note, Proposal: p})
+		r.emit(ctx, loop.Event{Type: loop.ProposalRejected, By: a.By, Note: a.Note, Proposal: decided(*p, govern.Rejected, a.By)})
 		return "rejected by " + orElse(a.By, "a person") + noteOf(a), nil
 	}
-	r.emit(ctx, loop.Event{Type: loop.ProposalApproved, By: orElse(a.By, "a person"), Note: a.Note, Proposal: p})
+	r.emit(ctx, loop.Event{Type: loop.ProposalApproved, By: a.By, Note: a.Note, Proposal: decided(*p, govern.Approved, a.By)})
 	return "", nil
+}
+
+// decided is a proposal after somebody's word on it.
+func decided(p loop.Proposal, state, by string) *loop.Proposal {
+	p.State, p.By = state, orElse(by, "a person")
+	return &p
 }

@@ -151,7 +151,7 @@ const theHash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde
 
 func (w *world) amend(_ context.Context, in act.Amend) (act.Opened, error) {
 	w.count(act.AmendName)
-	c := govern.Draw(in.Spec, in.Base, []loop.Seal{{Path: "measure.sh"}})
+	c := govern.Draw(in.Spec, in.Base, "", []loop.Seal{{Path: "measure.sh"}})
 	return act.Opened{Contract: c.Hash(), Sealed: c.Sealed}, nil
 }
 

@@ -23,6 +23,9 @@ const (
 	RecordName = "Record" // append what happens between iterations
 	AmendName  = "Amend"  // the sealed files and the hash of an amended contract
 	CloseName  = "Close"  // proposal, last push, trees given up
+	FindName   = "Find"   // on which host's queue a loop's store is
+	ReviewName = "Review" // take a person's word on the proposal of a loop that has ended
+	ApplyName  = "Apply"  // bring an approved proposal onto the user's branch
 )
 
 // TaskQueue is where workflows and everything that is not bound to a host run.
@@ -60,6 +63,7 @@ type Opened struct {
 	Repo     string      `json:"repo"`
 	Branch   string      `json:"branch"`
 	Base     string      `json:"base"`
+	Onto     string      `json:"onto,omitempty"` // the branch that the work is to be applied to
 	Desk     string      `json:"desk"`
 	Sealed   []loop.Seal `json:"sealed,omitempty"`
 	InScope  int         `json:"inScope"` // how many files the scope matches now
@@ -278,6 +282,73 @@ type Committed struct {
 	// what is approved. There is no commit then.
 	NewFiles     []string `json:"newFiles,omitempty"` // git-quoted, capped
 	NewFilesHash string   `json:"newFilesHash,omitempty"`
+}
+
+// Find asks for the host of a loop; the answer is Found.
+type Find struct {
+	Loop string `json:"loop"`
+}
+
+// Found is the queue of the host that has a loop's store.
+type Found struct {
+	Queue string `json:"queue"`
+}
+
+// Review is a person's word on the proposal of a loop that has ended, for exactly that hash.
+type Review struct {
+	Loop   string    `json:"loop"`
+	Hash   string    `json:"hash"`
+	Answer string    `json:"answer"` // approve or reject
+	By     string    `json:"by,omitempty"`
+	Note   string    `json:"note,omitempty"`
+	Time   time.Time `json:"time"`
+}
+
+// Reviewed is the proposal afterwards.
+type Reviewed struct {
+	Loop     string        `json:"loop"`
+	Proposal loop.Proposal `json:"proposal"`
+}
+
+// Ways of applying a proposal.
+const (
+	FastForward = "ff"
+	Merge       = "merge"
+	Squash      = "squash"
+	Patch       = "patch"
+)
+
+// Ways are the ways of applying a proposal.
+var Ways = []string{FastForward, Merge, Squash, Patch}
+
+// Apply brings an approved proposal onto the branch that the loop started from. Time is the same
+// in every attempt, so that a retry makes the same commits.
+type Apply struct {
+	Loop string    `json:"loop"`
+	Hash string    `json:"hash"`
+	How  string    `json:"how"`
+	By   string    `json:"by,omitempty"`
+	Time time.Time `json:"time"`
+	// Proposal is given by a loop that is still running: its proposal as it has it. It records
+	// what comes of it by itself. After a loop's end the ledger has the proposal and the record.
+	Proposal *loop.Proposal `json:"proposal,omitempty"`
+	// Ledger is where such a loop's ledger stands.
+	Ledger string `json:"ledger,omitempty"`
+}
+
+// Applied is what came of it. Where the branch had moved nothing was applied, and Moved is the
+// proposal that takes its place: with a hash of its own, which nobody has looked at yet.
+type Applied struct {
+	Loop        string         `json:"loop"`
+	Hash        string         `json:"hash"`
+	How         string         `json:"how"`
+	Branch      string         `json:"branch,omitempty"`
+	Commit      string         `json:"commit,omitempty"`
+	Already     bool           `json:"already,omitempty"` // the branch had it
+	Patch       string         `json:"patch,omitempty"`   // the file, on the loop's host
+	Proposal    *loop.Proposal `json:"proposal,omitempty"`
+	Moved       *loop.Proposal `json:"moved,omitempty"`
+	PushRefused string         `json:"pushRefused,omitempty"`
 }
 
 // Violation is a broken rule: which, of which policy, where.

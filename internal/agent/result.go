@@ -25,7 +25,7 @@ type Result struct {
 	OutputTokens int64             `json:"outputTokens"`
 	CostUSD      *evidence.Decimal `json:"costUSD"`
 	SessionID    string            `json:"sessionId"`
-	Review       string            `json:"review"`
+	Review       json.RawMessage   `json:"review"` // read by govern.ReadReview alone
 }
 
 // GiveUpWords begin the last words of an agent that can't, where those are all that it answers by.

@@ -19,7 +19,7 @@ import (
 type Sent struct {
 	Loop    string `json:"loop"`
 	Message string `json:"message"`
-	Via     string `json:"via"` // update, or signal where no worker answered
+	Via     string `json:"via"` // update, or signal where no worker answered; of a loop that has ended, ledger or workflow
 	Reply   string `json:"reply,omitempty"`
 }
 

@@ -87,7 +87,19 @@ func (a *app) message(ctx context.Context, id, name string, m loop.Message) erro
 		return err
 	}
 	defer s.close()
+	if name == "reject" {
+		if sent, done, err := s.review(ctx, id, name, m); done {
+			return a.reportReview(s, sent, err)
+		}
+	}
 	sent, err := s.send(ctx, id, name, m)
+	if err != nil {
+		return err
+	}
+	return a.reportSent(s, sent)
+}
+
+func (a *app) reportReview(s *session, sent Sent, err error) error {
 	if err != nil {
 		return err
 	}
@@ -117,6 +129,15 @@ func (a *app) approve(ctx context.Context, id string, m loop.Message) error {
 		return err
 	}
 	defer s.close()
+	if p, _, over := s.proposed(ctx, id); over && m.Gate == "" && m.Hash == "" {
+		if err := a.lookAtProposal(ctx, s, id, p); err != nil {
+			return err
+		}
+		m.Hash = p.Hash
+	}
+	if sent, done, err := s.review(ctx, id, "approve", m); done {
+		return a.reportReview(s, sent, err)
+	}
 	if m.Hash == "" {
 		if m, err = a.look(ctx, s, id, m); err != nil {
 			return err
@@ -148,19 +169,24 @@ func (a *app) look(ctx context.Context, s *session, id string, m loop.Message) (
 		return m, fault.New(fault.GateClosed, "no gate is open: there is nothing to approve")
 	}
 	a.showGate(ctx, s, id, *g)
+	m.Hash, m.Gate = g.Hash, g.ID
+	return m, a.ask(ctx, "not approved; the loop goes on waiting")
+}
+
+// ask wants a yes.
+func (a *app) ask(ctx context.Context, otherwise string) error {
 	answers := make(chan string, 1)
 	go func() { answers <- readLine(a.in) }()
 	a.screen.Ask("Approve? [y/N] ")
 	select {
 	case <-ctx.Done():
-		return m, context.Cause(ctx)
+		return context.Cause(ctx)
 	case line := <-answers:
 		if !yes(line) {
-			return m, &leaving{code: exitInterrupted, why: "not approved; the loop goes on waiting"}
+			return &leaving{code: exitInterrupted, why: otherwise}
 		}
 	}
-	m.Hash, m.Gate = g.Hash, g.ID
-	return m, nil
+	return nil
 }
 
 // showGate shows what waits, whole where it is a contract.

@@ -43,6 +43,11 @@ func (s *session) read(ctx context.Context, id string) (reading, error) {
 	if err == nil {
 		var state loop.State
 		if err = s.query(ctx, workerTimeout, id, &state, "state"); err == nil {
+			// What people say of the proposal after the end is in the ledger alone.
+			if late, err := s.recorded(ctx, id); err == nil && state.Status.Ended() && late.Loop == state.Loop &&
+				late.StartedAt.Equal(state.StartedAt) && late.Seq > state.Seq {
+				return reading{state: late}, nil
+			}
 			return reading{state: state}, nil
 		}
 		if ctx.Err() != nil {

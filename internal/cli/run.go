@@ -27,6 +27,7 @@ type runOptions struct {
 	id   string
 	yes  bool // approve the contract
 	sets []string
+	goal string // a Markdown file with the goal, "" for that of the spec
 
 	note    string // with which the contract is approved
 	explain bool   // say what each outcome means
@@ -54,6 +55,7 @@ func (o *runOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.id, "id", "", "the loop's ID (default: the spec's name, else one from the repository's folder)")
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "approve the contract")
 	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "override a key of the spec: --set limits.iterations=5 (may be repeated)")
+	cmd.Flags().StringVar(&o.goal, "goal-file", "", "take the goal from a Markdown file, such as an issue (as --set goal=@FILE)")
 }
 
 // take reads the arguments of the commands that start a loop.
@@ -61,6 +63,9 @@ func (o *runOptions) take(args []string) {
 	o.file = "pawl.yaml"
 	if len(args) == 1 {
 		o.file = args[0]
+	}
+	if o.goal != "" {
+		o.sets = append(o.sets, config.GoalFile(o.goal))
 	}
 }
 

@@ -33,7 +33,14 @@ func (a *app) show(ctx context.Context, id string) error {
 	if !r.ledger {
 		r.state = s.live(ctx, id, r.state)
 	}
-	return a.print(a.style().State(r.state, a.deps.Now()))
+	text := a.style().State(r.state, a.deps.Now())
+	if !r.ledger && !r.state.Status.Ended() {
+		// Only the loop knows them. Before the contract is drawn there are none.
+		if c, err := s.contract(ctx, id); err == nil {
+			text += "\n\n" + a.style().Protections(c.Protections)
+		}
+	}
+	return a.print(text)
 }
 
 // fromLedger says that something may be older than it looks.

@@ -42,7 +42,7 @@ func (s *session) startWorker(parent context.Context) *localWorker {
 		o := host.Options{
 			Home: s.home, Client: s.client, Namespace: s.temporal.Namespace, Logger: s.logger, Embedded: s.engine != nil, Ready: w.note,
 			Worker: s.app.worker, Telemetry: s.shown,
-			Closed:    s.temporal.Ports(),
+			Closed: s.temporal.Ports(),
 		}
 		// The owner of the engine and the host's worker often are one process. When it dies this one
 		// may hold the worker's lock before anybody has the engine: that passes.

@@ -51,7 +51,6 @@ type Options struct {
 type Engine struct {
 	Running                   bool
 	Address, UI               string
-	Server                    string // its version
 	Held                      bool   // a process has its lock
 	Owner                     int    // which
 	Database, Version, Wanted string // the file, its schema ("" for no file) and the one that this program writes

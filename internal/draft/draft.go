@@ -63,7 +63,7 @@ func Look(files []string, read func(name string) string) Repository {
 	}
 	made := t.makefile()
 	// What people wrote for themselves is what they mean by a test or a benchmark.
-	r.Test, r.Check = first(made.Test, r.Test), first(r.Check, made.Check)
+	r.Test, r.Check = first(made.Test, r.Test, t.testScript()), first(r.Check, made.Check)
 	metrics = append(append(t.scripts(), made.Metric), metrics...)
 	if i := slices.IndexFunc(metrics, func(m Metric) bool { return m.Command != "" }); i >= 0 {
 		r.Metric = metrics[i]

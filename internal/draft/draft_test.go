@@ -43,7 +43,7 @@ var repositories = map[string]map[string]string{
 	"make":                       {"Makefile": "CC := cc\nall: prog\ntest: prog\n\t./prog --test\nlint:\n\ttrue\nbench: prog\n\t./prog --bench\n", "prog.c": "", "src/a.c": ""},
 	"several":                    {"go.mod": "module x", "a.go": "package a", "b.go": "package a", "web/x.ts": "", "package.json": `{"scripts": {"test": "jest"}}`, "Makefile": "test:\n\ttrue\n"},
 	"ruby":                       {"Gemfile": "", "Gemfile.lock": "", "lib/a.rb": "", "spec/a_spec.rb": ""},
-	"a script that measures":     {"measure.sh": "echo 1", "work/n": "10"},
+	"a script that measures":     {"measure.sh": "echo 1", "scripts/run-tests.sh": "", "work/n": "10"},
 	"java":                       {"pom.xml": "", "src/main/java/A.java": "", "src/test/java/ATest.java": ""},
 }
 

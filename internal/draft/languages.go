@@ -68,7 +68,7 @@ func golang(t tree) Repository {
 		}
 		r.Metric = Metric{
 			Goal: "Make what the benchmarks measure faster", Direction: "lower", Timeout: "5m",
-			Command: `go test -run '^$' -bench . -count 3 ` + where + ` | awk '/ ns\/op/ {sum += $3; n++} END {print "METRIC ns=" sum / n}'`,
+			Command: `go test -run '^$' -bench . -count 3 ` + where + ` | awk '/ ns\/op/ {sum += $3; n++} END {printf "METRIC ns=%.1f\n", sum / n}'`,
 			Why:     "the mean of the Go benchmarks in " + where,
 		}
 	}
@@ -227,13 +227,27 @@ func (t tree) makefile() (r Repository) {
 
 var measures = regexp.MustCompile(`^(?:(?:scripts?|bin|tools|bench|benchmarks)/)?(?:bench|benchmark|measure|perf|score)[\w-]*\.(sh|py|js|rb)$`)
 
+var tests = regexp.MustCompile(`^(?:(?:scripts?|bin|tools|tests?)/)?(?:tests?|check|run[_-]tests?)\.(sh|py|js|rb)$`)
+
+// runs is how a script with an extension is run.
+var runs = map[string]string{"sh": "sh ", "py": "python ", "js": "node ", "rb": "ruby "}
+
+// testScript is a program in the repository that is called like something that tests.
+func (t tree) testScript() string {
+	for _, name := range t.files {
+		if m := tests.FindStringSubmatch(name); m != nil {
+			return runs[m[1]] + name
+		}
+	}
+	return ""
+}
+
 // scripts are programs in the repository that are called like something that measures.
 func (t tree) scripts() (found []Metric) {
-	run := map[string]string{"sh": "sh ", "py": "python ", "js": "node ", "rb": "ruby "}
 	for _, name := range t.files {
 		if m := measures.FindStringSubmatch(name); m != nil {
 			found = append(found, Metric{
-				Goal: "Make what " + name + " measures better", Command: run[m[1]] + name, Direction: "lower", Timeout: "5m",
+				Goal: "Make what " + name + " measures better", Command: runs[m[1]] + name, Direction: "lower", Timeout: "5m",
 				Why: "a script that is here; it has to print its number last, or as METRIC name=number",
 			})
 		}

@@ -15,7 +15,7 @@ const MaxDescription = 200
 // control characters and bidirectional overrides, trimmed, of at most 200 runes.
 func Description(raw string) string {
 	raw = raw[:min(len(raw), 64<<10)] // the first line, not a transcript
-	raw = string(plain([]byte(raw)))
+	raw = string(Plain([]byte(raw)))
 	for line := range strings.FieldsFuncSeq(raw, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if line = clean(line, MaxDescription); line != "" {
 			return line

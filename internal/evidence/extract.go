@@ -59,7 +59,7 @@ func (e *NoNumber) Error() string {
 // The output may be large, coloured and anything but UTF-8. Escape sequences are taken out
 // first. What counts as a number is described at [scan].
 func Extract(stdout []byte, pattern *regexp.Regexp) (Reading, error) {
-	out := plain(stdout)
+	out := Plain(stdout)
 	if pattern != nil {
 		return byPattern(out, pattern)
 	}
@@ -180,9 +180,9 @@ func tail(out []byte) string {
 	return quote(string(out))
 }
 
-// plain takes terminal escape sequences out: CSI (colours, cursor movement, whose parameters
+// Plain takes terminal escape sequences out: CSI (colours, cursor movement, whose parameters
 // would read as numbers) and OSC (titles, links).
-func plain(out []byte) []byte {
+func Plain(out []byte) []byte {
 	const esc = 0x1b
 	first := bytes.IndexByte(out, esc)
 	if first < 0 {

@@ -33,11 +33,13 @@ const (
 	GateClosed          Code = "GATE_CLOSED"
 	GateMismatch        Code = "GATE_MISMATCH"
 	HashMismatch        Code = "HASH_MISMATCH"
+	ReviewMissing       Code = "REVIEW_MISSING"
+	ReviewRejected      Code = "REVIEW_REJECTED"
+	BaseMoved           Code = "BASE_MOVED"
 	EngineUnreachable   Code = "ENGINE_UNREACHABLE"
 	InfrastructureError Code = "INFRASTRUCTURE"
 	PermissionDenied    Code = "PERMISSION_DENIED"
 	WallClockExceeded   Code = "WALL_CLOCK_EXCEEDED"
-	ReviewRequired      Code = "REVIEW_REQUIRED"
 	CycleTermination    Code = "CYCLE_TERMINATION"
 )
 
@@ -86,8 +88,10 @@ var Table = []Kind{
 	{InfrastructureError, "the machine or a service failed, not the loop's work", "See the message; the loop can be started again from what it kept.", 1, ""},
 	{PermissionDenied, "a role may not do what was asked of it; nothing of it was run or kept", "Grant it under `permissions.<role>` and start again, or give the work to another role.", 3, Enforcement},
 	{WallClockExceeded, "the wall clock of the loop has run out", "Raise `limits.wallClock` and start again; what was kept is on the branch.", 6, Enforcement},
-	{ReviewRequired, "a proposal has no approval that counts for it: none, a rejection, or one for another hash", "Have exactly this proposal reviewed (`pawl show` has its hash) and approved.", 2, Enforcement},
 	{CycleTermination, "an iteration has used up its agent calls", "Raise `limits.steps` and start again; what was kept is on the branch.", 6, Enforcement},
+	{ReviewMissing, "the proposal has not been approved", "Look at it (`pawl diff`) and approve exactly its hash (`pawl approve ID --hash …`).", 2, Enforcement},
+	{ReviewRejected, "the proposal was rejected", "Start another loop; the rejected work stays on its branch.", 2, Enforcement},
+	{BaseMoved, "the branch has moved since the proposal was made", "Look at the new proposal (`pawl diff`), approve its hash and apply it.", 2, Enforcement},
 }
 
 // Lookup returns the table's row for code; ok is false for a code that is not in it.

@@ -1,7 +1,7 @@
 // Package govern holds the rules by which a loop may go on: how people's messages meet gates,
 // when a budget or a stop condition ends a loop, and how each end is called. Pure: tables and
-// functions over loop.State. Start at Answer for people, at Stop for the machine, at Ends for
-// the names of ends.
+// functions over loop.State. Start at Answer for people, at Stop for Improve's machine and at Course
+// for Deliver's, at ReadReview for reviewers, at Ends for the names of ends.
 package govern
 
 import (

@@ -19,14 +19,15 @@ type Contract struct {
 	// other version of pawl judges by others.
 	Policy *spec.Policy `json:"policy,omitempty"`
 	Base   string       `json:"base"`
+	Branch string       `json:"branch,omitempty"` // that the work is to be applied to
 	Sealed []loop.Seal  `json:"sealed"`
 	Tools  []string     `json:"tools"`
 }
 
 // Draw returns the contract of a spec with these sealed files.
-func Draw(s spec.Spec, base string, sealed []loop.Seal) Contract {
+func Draw(s spec.Spec, base, branch string, sealed []loop.Seal) Contract {
 	rules := s.Rules()
-	return Contract{Spec: s, Policy: &rules, Base: base, Sealed: sealed, Tools: s.Approvals.Tools}
+	return Contract{Spec: s, Policy: &rules, Base: base, Branch: branch, Sealed: sealed, Tools: s.Approvals.Tools}
 }
 
 // Rules returns the spec with the policy as it was approved.

@@ -30,6 +30,11 @@ var (
 	BehindItsLedger   = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.LedgerAhead, Reason: "the ledger is ahead of this run"}
 	MachineFailed     = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.InfrastructureError, Reason: "the machine failed"}
 	NotPermitted      = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.PermissionDenied, Reason: "a role is not permitted what was asked of it"}
+	Verified          = End{Status: loop.Completed, ExitStatus: "completed", Reason: "the change is tested and verified"}
+	MaxIterations     = End{Status: loop.Failed, ExitStatus: "max_steps", Code: fault.MaxIterations, Reason: "the iteration limit is reached without success"}
+	MaxFixAttempts    = End{Status: loop.Failed, ExitStatus: "max_steps", Code: fault.MaxFixAttempts, Reason: "tests still fail after the last fix that is allowed"}
+	TestFailed        = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.TestFailed, Reason: "tests fail for good"}
+	PhaseTimedOut     = End{Status: loop.Failed, ExitStatus: "timeout", Code: fault.PhaseTimeout, Reason: "a phase took longer than it may"}
 	TransitionInvalid = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.InvalidTransition, Reason: "an invalid phase change"}
 )
 

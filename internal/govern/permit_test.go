@@ -45,7 +45,7 @@ func TestE1_PermissionsByRoleAndPhase(t *testing.T) {
 }
 
 func TestE5_EnforcementErrorsMatchAsAFamilyAndOneByOne(t *testing.T) {
-	family := []fault.Code{fault.PermissionDenied, fault.WallClockExceeded, fault.ReviewRequired, fault.CycleTermination}
+	family := []fault.Code{fault.PermissionDenied, fault.WallClockExceeded, fault.ReviewMissing, fault.ReviewRejected, fault.CycleTermination}
 	for _, code := range family {
 		err := fmt.Errorf("wrapped: %w", fault.New(code, "x"))
 		require.ErrorIs(t, err, fault.Enforcement)

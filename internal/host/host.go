@@ -194,8 +194,10 @@ func (o Options) ready(ours bool) {
 	}
 }
 
-// Register registers the loops.
+// Register registers the loops, and what is done with their proposals after their end.
 func Register(r worker.WorkflowRegistry) {
+	r.RegisterWorkflowWithOptions(workflows.Review, workflow.RegisterOptions{Name: "Review"})
+	r.RegisterWorkflowWithOptions(workflows.Apply, workflow.RegisterOptions{Name: "Apply"})
 	r.RegisterWorkflowWithOptions(workflows.Improve, workflow.RegisterOptions{Name: "Improve"})
 }
 

@@ -169,9 +169,11 @@ var effects = map[Type]func(*State, Event){
 			s.Guidance = last(append(slices.Clip(s.Guidance), Note{e.Seq, e.By, e.Note}), KeepNotes)
 		}
 	},
-	ProposalMade:      func(s *State, e Event) { s.Proposal = e.Proposal },
-	ProposalApproved:  func(s *State, e Event) { s.Proposal = decided(e.Proposal, "approved") },
-	ProposalRejected:  func(s *State, e Event) { s.Proposal = decided(e.Proposal, "rejected") },
+	ProposalMade: func(s *State, e Event) {
+		s.Proposal = e.Proposal
+		s.Head = orElse(e.Head, s.Head)
+	},
+	ProposalApproved: proposal, ProposalRejected: proposal, ProposalApplied: proposal,
 	AutonomyCompleted: end, AutonomyHalted: end, LoopFailed: end,
 }
 
@@ -208,11 +210,8 @@ func (s *State) record(e Event) {
 	}) // Add makes new lists, older states keep theirs
 }
 
-func decided(p *Proposal, state string) *Proposal {
-	d := *p
-	d.State = state
-	return &d
-}
+// proposal takes over what a review or an application made of the proposal.
+func proposal(s *State, e Event) { s.Proposal = e.Proposal }
 
 func end(s *State, e Event) {
 	s.Status, s.ExitStatus, s.ErrorCode, s.Recovery, s.Reason = e.Status, e.ExitStatus, e.ErrorCode, e.Recovery, e.Reason

@@ -51,6 +51,7 @@ const (
 	ProposalReviewed Type = "proposal_reviewed"
 	ProposalApproved Type = "proposal_approved"
 	ProposalRejected Type = "proposal_rejected"
+	ProposalApplied  Type = "proposal_applied"
 	PushRefused      Type = "push_refused"
 	PermissionDenied Type = "permission_denied"
 	Warned           Type = "warned"
@@ -91,10 +92,11 @@ var Types = []struct {
 	{PushRefused, "the user's repository did not take a push; it is tried again"},
 	{Warned, "something that a person should know"},
 	{BudgetExhausted, "a budget is used up; `exhausted_budget` names it"},
-	{ProposalMade, "the diff from base to head, with its hash"},
+	{ProposalMade, "the diff from base to head, with its hash; a second one where the base has moved"},
 	{ProposalReviewed, "the reviewer role said what it thinks of exactly that proposal"},
-	{ProposalApproved, "exactly that proposal may be applied"},
-	{ProposalRejected, "exactly that proposal may not be applied"},
+	{ProposalApproved, "a person approved the proposal, for its hash alone"},
+	{ProposalRejected, "a person rejected the proposal"},
+	{ProposalApplied, "the proposal is on a branch of the user's, or in a patch file (`how`)"},
 	{AutonomyCompleted, "the loop ended by its own rules; `usage`"},
 	{AutonomyHalted, "the loop was ended; `reason`"},
 	{LoopFailed, "the loop could not go on; `error_code`"},
@@ -141,6 +143,7 @@ type Event struct {
 	Gate       *Gate      `json:"gate,omitempty"`
 	Answer     *Answer    `json:"answer,omitempty"`
 	Message    string     `json:"message,omitempty"`
+	How        string     `json:"how,omitempty"`
 	Idea       string     `json:"idea,omitempty"`
 	Proposal   *Proposal  `json:"proposal,omitempty"`
 

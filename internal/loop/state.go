@@ -193,7 +193,10 @@ type Proposal struct {
 	Files      int    `json:"files"`
 	Insertions int    `json:"insertions"`
 	Deletions  int    `json:"deletions"`
-	State      string `json:"state"` // open, approved, rejected, applied
+	State      string `json:"state"`            // open, approved, rejected, applied
+	By         string `json:"by,omitempty"`     // who approved or rejected it
+	Branch     string `json:"branch,omitempty"` // what it was applied to
+	Commit     string `json:"commit,omitempty"` // the commit of that branch that has it
 }
 
 // Iteration is the record of one finished iteration; it never changes afterwards (L8).

@@ -127,7 +127,9 @@ type commitObject struct {
 	message string
 }
 
-func (o commitObject) id() string {
+func (o commitObject) id() string { return objectID("commit", o.content()) }
+
+func (o commitObject) content() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "tree %s\n", o.tree)
 	for _, p := range o.parents {
@@ -135,7 +137,7 @@ func (o commitObject) id() string {
 	}
 	who := signature(o.author, o.time)
 	fmt.Fprintf(&b, "author %s\ncommitter %s\n\n%s", who, who, o.message)
-	return objectID("commit", b.Bytes())
+	return b.Bytes()
 }
 
 func (o commitObject) info() CommitInfo {

@@ -220,12 +220,7 @@ func (s *Store) Proposal(ctx context.Context, base, head string) (Proposal, erro
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		sum := sha256.New()
-		c := s.call(append(append([]string{}, proposalArgs...), base, head)...)
-		c.stdout = func(r io.Reader) error {
-			_, err := io.Copy(sum, r)
-			return err
-		}
-		_, err := c.run(gctx)
+		err := s.WriteProposal(gctx, base, head, sum)
 		p.Hash = hex.EncodeToString(sum.Sum(nil))
 		return err
 	})
@@ -242,4 +237,18 @@ func (s *Store) Proposal(ctx context.Context, base, head string) (Proposal, erro
 		return Proposal{}, err
 	}
 	return p, nil
+}
+
+// WriteProposal writes the difference exactly as its hash covers it. `git apply` takes it.
+func (s *Store) WriteProposal(ctx context.Context, base, head string, to io.Writer) error {
+	if err := errors.Join(checkRev(base), checkRev(head)); err != nil {
+		return err
+	}
+	c := s.call(append(append([]string{}, proposalArgs...), base, head)...)
+	c.stdout = func(r io.Reader) error {
+		_, err := io.Copy(to, r)
+		return err
+	}
+	_, err := c.run(ctx)
+	return err
 }

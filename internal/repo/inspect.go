@@ -50,6 +50,8 @@ const (
 	DirtyTree       = "dirty-tree"
 	StaleLock       = "stale-lock"
 	NameInTheWay    = "name-in-the-way"
+	CheckedOutThere = "checked-out-elsewhere"
+	FileInTheWay    = "file-in-the-way"
 	dirtyPathsShown = 5
 )
 
@@ -157,14 +159,14 @@ func Inspect(ctx context.Context, path, base, loopRef string) (Source, error) {
 }
 
 // inspector runs git in the user's repository as the user would, with their configuration (it
-// says what is ignored and who they are), but read only and without starting a monitor.
+// says what is ignored and who they are), but read only and without starting a monitor or a hook.
 type inspector struct {
 	ctx context.Context
 	dir string
 }
 
 func (in *inspector) git(args ...string) (string, error) {
-	c := call{dir: in.dir, plain: true, user: true, args: append([]string{"-c", "core.fsmonitor=false", "-c", "core.untrackedCache=keep"}, args...)}
+	c := call{dir: in.dir, plain: true, user: true, args: append([]string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.untrackedCache=keep"}, args...)}
 	out, err := c.run(in.ctx)
 	var ge *GitError
 	if errors.As(err, &ge) {

@@ -23,7 +23,7 @@ func (p Policy) Wrap(path string, argv []string) (string, []string) {
 			continue // it has gone since the policy was made
 		}
 		switch {
-		case place.Access == Write:
+		case place.Access >= Write:
 			wrapped = append(wrapped, "--bind", place.Path, place.Path)
 		case place.Access == Read:
 			wrapped = append(wrapped, "--ro-bind", place.Path, place.Path)

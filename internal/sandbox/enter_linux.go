@@ -174,6 +174,12 @@ func dropCapabilities(all bool) {
 		}
 	}
 	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if unix.Capget(&header, &data[0]) == nil {
+		data[0].Inheritable, data[1].Inheritable = 0, 0
+		_ = unix.Capset(&header, &data[0]) // giving up is always allowed
+	}
 }
 
 const ruleNetPort = 2 // LANDLOCK_RULE_NET_PORT, which x/sys has not

@@ -122,14 +122,13 @@ func Make(r Request) Policy {
 			add(path, Hidden)
 		}
 	}
-	repo := real(r.Repo)
-	homes := homes()
+	repo, own, homes := real(r.Repo), real(r.Home), homes()
 	for _, home := range homes {
-		add(home, Hidden)
+		places = append(places, private(home)...)
 	}
 	// Before anything in a home is opened again.
-	if repo != "" && around(sorted(places), repo) == Write {
-		add(repo, Read)
+	if repo != "" && around(sorted(append(slices.Clone(places), Place{own, Hidden})), repo) == Write {
+		places = append(places, readable(repo)...)
 	}
 	for _, home := range homes {
 		for _, path := range toolchains {
@@ -140,11 +139,11 @@ func Make(r Request) Policy {
 		}
 	}
 	value := values(r.Env)
-	hidden := sorted(places)
+	hidden := sorted(append(slices.Clone(places), Place{own, Hidden}))
 	open := func(path string, access Access) {
 		// Only what would be out of reach, and nothing that a home or $PAWL_HOME is in.
 		at := real(path)
-		if at == "" || within(r.Home, at) || slices.ContainsFunc(homes, func(home string) bool { return within(home, at) }) {
+		if at == "" || within(own, at) || slices.ContainsFunc(homes, func(home string) bool { return within(home, at) }) {
 			return
 		}
 		if around(hidden, at) < access {
@@ -159,12 +158,17 @@ func Make(r Request) Policy {
 			open(dir, Read)
 		}
 	}
-	for _, path := range named(r.Named) {
+	for _, path := range named(r.Named, homes) {
 		open(path, Read)
 	}
 	if len(r.Argv) > 0 {
 		for _, path := range installed(r.Argv[0], value["PATH"]) {
 			open(path, Read)
+		}
+	}
+	for _, word := range r.Argv { // a program has what it needs beside it
+		if info, err := os.Stat(word); err == nil && filepath.IsAbs(word) && info.Mode().IsRegular() {
+			open(filepath.Dir(word), Read)
 		}
 	}
 	for _, name := range cacheVariables {
@@ -185,8 +189,9 @@ func Make(r Request) Policy {
 		}
 		add(path, Write)
 	}
-	own := real(r.Home)
-	places = slices.DeleteFunc(places, func(p Place) bool { return own != "" && within(p.Path, own) })
+	// The demo's own folder has nothing of any other loop.
+	demo := filepath.Join(own, "demo")
+	places = slices.DeleteFunc(places, func(p Place) bool { return within(p.Path, own) && !within(p.Path, demo) })
 	add(own, Hidden)
 	for _, path := range r.Own {
 		add(path, Write)
@@ -224,6 +229,46 @@ func installed(program, path string) []string {
 	return nil
 }
 
+// private is what of a home is hidden: all of it. One in the temporary folder was made up by
+// somebody (a test, a build), who has scratch of their own in it as well: of that, what has the
+// names of settings and credentials.
+func private(home string) []Place {
+	if temp := real(os.TempDir()); temp == "" || home == temp || !within(home, temp) {
+		return []Place{{home, Hidden}}
+	}
+	var places []Place
+	entries, _ := os.ReadDir(home)
+	for _, e := range entries {
+		switch at := real(filepath.Join(home, e.Name())); {
+		case !strings.HasPrefix(e.Name(), ".") || at == "":
+		case e.IsDir():
+			places = append(places, Place{at, Hidden})
+		default:
+			places = append(places, Place{at, Read})
+		}
+	}
+	return places
+}
+
+// maxEntries is up to how many entries a repository's root is taken apart.
+const maxEntries = 500
+
+// readable makes a repository unchangeable as it is. New files can be made at its root, where a
+// `loop-stop` counts whoever makes it.
+func readable(repo string) []Place {
+	entries, err := os.ReadDir(repo)
+	if err != nil || len(entries) > maxEntries {
+		return []Place{{repo, Read}}
+	}
+	places := []Place{{repo, Fixed}}
+	for _, e := range entries {
+		if e.Type().IsRegular() || e.IsDir() {
+			places = append(places, Place{filepath.Join(repo, e.Name()), Read})
+		}
+	}
+	return places
+}
+
 // homes are the user's home as the environment has it and as the system has it. They differ
 // where somebody made a home up, and then both are the user's.
 func homes() []string {
@@ -248,11 +293,16 @@ func values(env []string) map[string]string {
 }
 
 // named are the absolute paths that stand in texts, be they words of their own or inside of a text
-// for the shell.
-func named(texts []string) []string {
+// for the shell; the home may be written as the shell knows it.
+func named(texts, homes []string) []string {
 	var out []string
 	for _, word := range texts {
 		for _, part := range strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`;&|<>()=:,", r) }) {
+			for _, short := range []string{"~/", "$HOME/", "${HOME}/"} {
+				if rest, ok := strings.CutPrefix(part, short); ok && len(homes) > 0 {
+					part = filepath.Join(homes[0], rest)
+				}
+			}
 			if filepath.IsAbs(part) {
 				out = append(out, part)
 			}

@@ -29,6 +29,8 @@ const (
 	Copy
 	Read
 	Write
+	// Fixed is Write to what can be neither renamed nor removed itself.
+	Fixed
 )
 
 // Place is a file or folder and what may be done with it.
@@ -116,7 +118,11 @@ func (m Machine) Protections(closed, open []int) []string {
 	switch {
 	case m.Landlock >= landlockScope:
 		lines = append(lines, "sandbox, by Landlock: no signals to pawl's processes, and no tracing of them")
-	case m.Landlock > 0:
+	case m.Files == ByBwrap: // in a process namespace of its own
+		lines = append(lines, "sandbox, by bubblewrap: no signals to pawl's processes, and no tracing of them")
+	case m.Files != ByNothing: // without the right to trace those that have more rights
+		lines = append(lines, "sandbox, by "+string(m.Files)+": no tracing of pawl's processes; signals can be sent to them, and what they end is started again")
+	case m.Landlock >= landlockNet && len(shut) > 0:
 		lines = append(lines, "sandbox, by Landlock: no tracing of pawl's processes; signals can be sent to them, and what they end is started again")
 	default:
 		lines = append(lines, "no sandbox for processes: agent and commands could end or trace pawl's; what they end is started again")

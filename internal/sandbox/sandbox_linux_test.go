@@ -41,7 +41,7 @@ func newPlace(t *testing.T, m sandbox.Machine) *place {
 	p.desk, p.exchange = filepath.Join(p.pawl, "loops", "l", "desk"), filepath.Join(p.pawl, "loops", "l", "exchange")
 	for name, text := range map[string]string{
 		"user/.ssh/id": "key\n", "user/.bashrc": "rc\n", "user/.cache/go-build/x": "x\n", "user/.gitconfig": "config\n", "user/.claude.json": "{}\n",
-		"user/.claude/session": "s\n", "user/tools/agent.sh": "exit 0\n", "user/notes/n": "n\n", "repo/file": "theirs\n",
+		"user/.claude/session": "s\n", "user/tools/agent.sh": "exit 0\n", "user/tools/lib.sh": "l\n", "user/notes/n": "n\n", "user/notes.txt": "m\n", "repo/file": "theirs\n", "repo/.git/hooks/post-commit": "h\n",
 		"user/.local/state/pawl/stores/s.git/HEAD": "ref\n", "user/.local/state/pawl/loops/other/steps/stdout": "transcript\n",
 		"user/.local/state/pawl/loops/l/judge/f": "f\n", "user/.local/state/pawl/loops/l/desk/f": "f\n", "user/.local/state/pawl/loops/l/exchange/p": "p\n",
 	} {
@@ -50,6 +50,8 @@ func newPlace(t *testing.T, m sandbox.Machine) *place {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	t.Setenv("HOME", p.home)
+	t.Setenv("TMPDIR", filepath.Join(dir, "tmp")) // so that the home is a real one
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "tmp"), 0o755))
 	p.request = sandbox.Request{Machine: m, Home: p.pawl, Repo: p.repo, Own: []string{p.desk, p.exchange}, Env: os.Environ()}
 	return p
 }
@@ -104,8 +106,8 @@ func TestE6_WhatIsInReachOfAgents(t *testing.T) {
 	for name, m := range machines(t) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t, m)
-			p.request.Argv = []string{"/usr/bin/claude"}
-			p.request.Named = []string{"sh -c '. " + filepath.Join(p.home, "tools", "agent.sh") + "'"}
+			p.request.Argv = []string{"/usr/bin/claude", filepath.Join(p.home, "tools", "agent.sh")}
+			p.request.Named = []string{"sh -c '. " + filepath.Join(p.home, "tools", "agent.sh") + "; cat ~/notes.txt'"}
 			p.request.Allow = []string{filepath.Join(p.home, "notes")}
 			for _, c := range []struct {
 				name, script string
@@ -118,6 +120,8 @@ func TestE6_WhatIsInReachOfAgents(t *testing.T) {
 				{"read git's settings", `grep -q config ~/.gitconfig`, true},
 				{"change git's settings", `echo 1 >~/.gitconfig`, false},
 				{"run what the spec names", `sh ~/tools/agent.sh`, true},
+				{"read what the spec names by the home's short name", `grep -q m ~/notes.txt`, true},
+				{"read what is beside the agent", `cat ~/tools/lib.sh`, true},
 				{"change what the spec names", `echo 1 >~/tools/agent.sh`, false},
 				{"write what the spec allows", `echo 1 >~/notes/n`, true},
 				{"use the agent's own sign-in", `echo 1 >~/.claude/session && grep -q {} ~/.claude.json`, true},
@@ -126,7 +130,9 @@ func TestE6_WhatIsInReachOfAgents(t *testing.T) {
 				{"use scratch space beside everything", `echo 1 >$W/scratch && echo 1 >$(mktemp)`, true},
 				{"read the repository", `grep -q theirs $W/repo/file`, true},
 				{"write the repository", `echo 1 >$W/repo/file`, false},
-				{"make files in the repository", `echo 1 >$W/repo/new`, false},
+				{"make files in the repository", `echo 1 >$W/repo/.git/hooks/pre-commit || echo 1 >$W/repo/.git/new`, false},
+				{"remove a file of the repository", `rm -f $W/repo/file || mv $W/repo/file $W/repo/other`, false},
+				{"stop the loop", `echo 1 >$W/repo/loop-stop`, true},
 				{"remove the repository", `rm -rf $W/repo; test ! -e $W/repo/file`, false},
 				{"rename the repository", `mv $W/repo $W/elsewhere`, false},
 				{"read a key", `cat ~/.ssh/id`, false},
@@ -139,6 +145,7 @@ func TestE6_WhatIsInReachOfAgents(t *testing.T) {
 				{"go round by another process", `cat /proc/$PPID/root$W/user/.ssh/id`, false},
 				{"uncover what is hidden", `umount $W/user || umount $W/user/.local/state/pawl || mount -t tmpfs none $W/repo`, false},
 				{"uncover it in a namespace", `unshare -Urm sh -c "umount -l $W/user"`, false},
+				{"have the right to mount", `test $((0x$(sed -n 's/^CapPrm:.//p' /proc/self/status) & 0x200000)) != 0 -o $((0x$(sed -n 's/^CapInh:.//p' /proc/self/status) & 0x200000)) != 0`, false},
 				{"make a disk's node", `mknod disk b 254 0`, false},
 				{"read a disk", `head -c 1 /dev/vda`, false},
 				{"find a container engine", `test -S /run/docker.sock -o -S /var/run/docker.sock -o -e /run/user/0/bus`, false},
@@ -271,6 +278,23 @@ func TestATreeThatIsMadeAgainIsInReach(t *testing.T) {
 			code, out = p.in(s, `test ! -e f && echo 1 >g`)
 			require.Zero(t, code, out)
 			require.FileExists(t, filepath.Join(p.desk, "g"))
+		})
+	}
+}
+
+// A home that somebody made up in the temporary folder is scratch, but for what looks like settings.
+func TestE6_AHomeThatIsMadeUp(t *testing.T) {
+	for name, m := range machines(t) {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, m)
+			t.Setenv("TMPDIR", p.dir)
+			for script, works := range map[string]bool{
+				"echo 1 >~/scratch": true, "cat ~/notes.txt": true, "cat ~/.ssh/id": false, "echo 1 >~/.bashrc": false, "test -e " + p.pawl + "/stores": false,
+			} {
+				code, out := p.sh(script)
+				require.Equal(t, works, code == 0, "%s\n%s", script, out)
+			}
+			require.FileExists(t, filepath.Join(p.home, "scratch"))
 		})
 	}
 }

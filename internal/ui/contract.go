@@ -63,6 +63,13 @@ func (s Style) Contract(c Contract) string {
 	return s.Bold("Contract of "+Clean(c.Loop)) + "\n\n" + f.String()
 }
 
+// Protections renders what holds whatever the agent does, and what does not.
+func (s Style) Protections(lines []string) string {
+	f := s.fields(12)
+	f.add("protection", lines...)
+	return f.String()
+}
+
 func command(text string) []string {
 	if text == "" {
 		return nil

@@ -110,7 +110,15 @@ func tell(e loop.Event) (text, color string, ofNote bool) {
 		return "budget used up: " + string(e.ExhaustedBudget), yellow, true
 	case loop.ProposalMade:
 		if p := e.Proposal; p != nil {
-			return "proposal " + first(p.Hash, 16) + ": " + plural(p.Files, "file") + ", +" + itoa(p.Insertions) + " -" + itoa(p.Deletions), "", true
+			return "proposal " + first(p.Hash, 16) + ": " + plural(p.Files, "file") + ", +" + itoa(p.Insertions) + " -" + itoa(p.Deletions) + reason(e.Reason), "", true
+		}
+	case loop.ProposalApproved, loop.ProposalRejected, loop.ProposalApplied:
+		if p := e.Proposal; p != nil {
+			text := "proposal " + first(p.Hash, 16) + " " + strings.TrimPrefix(string(e.Type), "proposal_")
+			if e.How != "" {
+				text += " (" + Clean(e.How) + ")"
+			}
+			return text + by(e) + note(e.Note), "", true
 		}
 	case loop.AutonomyCompleted:
 		return "completed" + reason(e.Reason), green, true

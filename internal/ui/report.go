@@ -74,6 +74,33 @@ func (s Style) Ended(status loop.Status, r loop.Result, p Places) string {
 		span := Short(p.Base) + ".." + Branch(p.Branch)
 		f.add("next", in+"log --oneline "+Quote(span), in+"diff "+Quote(span))
 	}
+	if r.Proposal != nil {
+		f.add("proposal", Proposal(*r.Proposal), strings.Join(proposalNext(p.Loop, *r.Proposal), " · "))
+	}
 	f.add("history", "pawl log "+Quote(p.Loop))
 	return f.String()
+}
+
+// Proposal is a proposal in a line.
+func Proposal(p loop.Proposal) string {
+	text := first(p.Hash, 16) + ", " + p.State
+	switch {
+	case p.State == "applied":
+		text += " to " + Clean(p.Branch) + " as " + Short(p.Commit)
+	case p.By != "":
+		text += " by " + Clean(p.By)
+	}
+	return text + ": " + plural(p.Files, "file") + ", +" + itoa(p.Insertions) + " -" + itoa(p.Deletions)
+}
+
+// proposalNext are the commands by which a proposal goes on.
+func proposalNext(id string, p loop.Proposal) []string {
+	id = Quote(id)
+	switch p.State {
+	case "open":
+		return []string{"pawl diff " + id, "pawl approve " + id + " --hash " + first(p.Hash, 16), "pawl apply " + id}
+	case "approved":
+		return []string{"pawl diff " + id, "pawl apply " + id}
+	}
+	return []string{"pawl diff " + id}
 }

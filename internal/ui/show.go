@@ -48,7 +48,7 @@ func (s Style) State(st loop.State, now time.Time) string {
 		f.add("contract", approved)
 	}
 	if p := st.Proposal; p != nil {
-		f.add("proposal", first(p.Hash, 16)+", "+p.State+": "+plural(p.Files, "file")+", +"+itoa(p.Insertions)+" -"+itoa(p.Deletions))
+		f.add("proposal", Proposal(*p), strings.Join(proposalNext(st.Loop, *p), " · "))
 	}
 	f.add("desk", Clean(st.Desk))
 	f.add("host", st.Host)

@@ -272,6 +272,9 @@ func events() []loop.Event {
 		{Type: loop.AutonomyCompleted, Iteration: 10, Reason: "the iteration limit is reached"},
 		{Type: loop.AutonomyHalted, Iteration: 10, Reason: "Ctrl-C"},
 		{Type: loop.LoopFailed, Iteration: 10, ErrorCode: "ALO_PHASE_TIMEOUT", Reason: "verify took too long"},
+		{Type: loop.ProposalApproved, Iteration: 10, By: "me", Note: "fine", Proposal: &loop.Proposal{Hash: hash, State: "approved"}},
+		{Type: loop.ProposalRejected, Iteration: 10, By: "me", Proposal: &loop.Proposal{Hash: hash, State: "rejected"}},
+		{Type: loop.ProposalApplied, Iteration: 10, By: "me", How: "squash", Proposal: &loop.Proposal{Hash: hash, State: "applied"}},
 	}
 }
 

@@ -25,8 +25,9 @@ type Record struct {
 	Namespace string `json:"namespace"`
 	Repo      string `json:"repo"` // the user's repository
 	Store     string `json:"store"`
-	Branch    string `json:"branch"` // refs/heads/pawl/<ref>
-	Ledger    string `json:"ledger"` // refs/pawl-ledger/<ref>
+	Branch    string `json:"branch"`         // refs/heads/pawl/<ref>
+	Ledger    string `json:"ledger"`         // refs/pawl-ledger/<ref>
+	Onto      string `json:"onto,omitempty"` // the branch that the loop started from, as people name it
 	// Name and Email are the user's git identity, which commits carry.
 	Name  string `json:"name"`
 	Email string `json:"email"`

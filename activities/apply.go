@@ -1,0 +1,401 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.temporal.io/sdk/activity"
+
+	"pawl/internal/act"
+	"pawl/internal/crash"
+	"pawl/internal/evidence"
+	"pawl/internal/fault"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/repo"
+	"pawl/internal/workspace"
+)
+
+// Find says on which host's queue the store of a loop is: this one's, else the host that the loop
+// itself names.
+func (a *Activities) Find(ctx context.Context, in act.Find) (act.Found, error) {
+	if _, here := a.record(in.Loop); here {
+		return act.Found{Queue: act.HostQueue(a.Host)}, nil
+	}
+	var s loop.State
+	v, err := activity.GetClient(ctx).QueryWorkflow(ctx, in.Loop, "", "state")
+	if err == nil {
+		err = v.Get(&s)
+	}
+	if err != nil || s.Host == "" {
+		return act.Found{}, refuse(fault.New(fault.LoopNotFound, "no host is known that has the loop %s", in.Loop))
+	}
+	return act.Found{Queue: act.HostQueue(s.Host)}, nil
+}
+
+// record is the workspace record of a loop on this host, by its ID or, of an earlier loop of that
+// ID, by its name in refs.
+func (a *Activities) record(id string) (workspace.Record, bool) {
+	if r, ok := workspace.Latest(a.Home, id); ok {
+		return r, true
+	}
+	r, err := workspace.Read(a.Home, repo.RefName(id))
+	return r, err == nil
+}
+
+// Review takes a person's word on the proposal of a loop that has ended (E3).
+func (a *Activities) Review(ctx context.Context, in act.Review) (act.Reviewed, error) {
+	beat(ctx)
+	out, err := a.ReviewHere(ctx, in)
+	return out, refusal(err)
+}
+
+// Apply brings an approved proposal onto the user's branch.
+func (a *Activities) Apply(ctx context.Context, in act.Apply) (act.Applied, error) {
+	beat(ctx)
+	out, err := a.ApplyHere(ctx, in)
+	return out, refusal(err)
+}
+
+// refusal turns what a person did wrong into an error that is not retried.
+func refusal(err error) error {
+	var f *fault.Error
+	if errors.As(err, &f) {
+		return refuse(f)
+	}
+	return err
+}
+
+// ReviewHere is Review for a caller on the loop's host; what a person did wrong is a *fault.Error.
+func (a *Activities) ReviewHere(ctx context.Context, in act.Review) (act.Reviewed, error) {
+	types := map[string]loop.Type{"approve": loop.ProposalApproved, "reject": loop.ProposalRejected}
+	if types[in.Answer] == "" {
+		return act.Reviewed{}, fault.New(fault.InvalidMessage, "a review is approve or reject, not %q", loop.Clip(in.Answer, 40))
+	}
+	p, head, s, err := a.ended(ctx, in.Loop)
+	if err != nil {
+		return act.Reviewed{}, err
+	}
+	state, err := govern.Review(s.Proposal, in.Hash, in.Answer == "approve")
+	if err != nil {
+		return act.Reviewed{}, err
+	}
+	proposal := *s.Proposal
+	if state == proposal.State {
+		return act.Reviewed{Loop: in.Loop, Proposal: proposal}, nil
+	}
+	proposal.State, proposal.By = state, loop.Clip(in.By, 200)
+	err = a.addend(ctx, p, head, s, repo.Tx{}, loop.Event{
+		Type: types[in.Answer], Time: in.Time, By: proposal.By, Note: loop.Clip(in.Note, 1000), Proposal: &proposal,
+	})
+	if err == nil {
+		_, err = a.push(ctx, p)
+	}
+	return act.Reviewed{Loop: in.Loop, Proposal: proposal}, err
+}
+
+// ApplyHere is Apply for a caller on the loop's host; what a person did wrong is a *fault.Error.
+func (a *Activities) ApplyHere(ctx context.Context, in act.Apply) (act.Applied, error) {
+	if !slices.Contains(act.Ways, in.How) {
+		return act.Applied{}, fault.New(fault.InvalidMessage, "a proposal is applied by %s, not %q", strings.Join(act.Ways, ", "), loop.Clip(in.How, 40))
+	}
+	if in.Proposal != nil { // the loop still runs and records this by itself
+		r, ok := a.record(in.Loop)
+		if !ok {
+			return act.Applied{}, fault.New(fault.LoopNotFound, "this host has no loop %s", in.Loop)
+		}
+		p, err := a.place(ctx, r.Ref)
+		if err != nil {
+			return act.Applied{}, err
+		}
+		s, err := p.ledger.State(ctx, in.Ledger)
+		if err != nil {
+			return act.Applied{}, err
+		}
+		s.Proposal = in.Proposal
+		return a.apply(ctx, p, in.Ledger, s, in)
+	}
+	p, head, s, err := a.ended(ctx, in.Loop)
+	if err != nil {
+		return act.Applied{}, err
+	}
+	out, err := a.apply(ctx, p, head, s, in)
+	if err != nil {
+		return act.Applied{}, err
+	}
+	event := loop.Event{Type: loop.ProposalApplied, Time: in.Time, By: loop.Clip(in.By, 200), How: in.How, Proposal: out.Proposal, Commit: out.Commit}
+	if out.Moved != nil {
+		event = loop.Event{Type: loop.ProposalMade, Time: in.Time, Proposal: out.Moved, Head: out.Moved.Head,
+			Reason: fmt.Sprintf("%s has moved since the proposal %s was made", out.Branch, s.Proposal.Hash[:16])}
+	}
+	if out.Already && s.Proposal.State == govern.Applied {
+		return out, nil // and recorded
+	}
+	if err := a.addend(ctx, p, head, s, repo.Tx{}, event); err != nil {
+		return act.Applied{}, err
+	}
+	crash.At("apply.recorded")
+	out.PushRefused, err = a.push(ctx, p)
+	return out, err
+}
+
+// ended returns a loop that is over, where its ledger stands, and its state there.
+func (a *Activities) ended(ctx context.Context, id string) (*place, string, loop.State, error) {
+	r, ok := a.record(id)
+	if !ok {
+		return nil, "", loop.State{}, fault.New(fault.LoopNotFound, "this host has no loop %s", id)
+	}
+	p, err := a.openPlace(ctx, r) // not to be kept: the loop has no trees any more
+	if err != nil {
+		return nil, "", loop.State{}, err
+	}
+	head, err := p.store.Ref(ctx, p.Ledger)
+	if err == nil && head == "" {
+		err = fault.New(fault.LoopNotFound, "the loop %s has recorded nothing yet", id)
+	}
+	if err != nil {
+		return nil, "", loop.State{}, err
+	}
+	s, err := p.ledger.State(ctx, head)
+	if err == nil && !s.Status.Ended() {
+		err = fault.New(fault.PreconditionFailed, "the loop %s has not ended (%s)", id, s.Status).Advise("See `pawl show " + id + "` for what it waits for, or halt it.")
+	}
+	return p, head, s, err
+}
+
+// addend appends what happened to a proposal after its loop's end. Somebody who was faster, with
+// another answer, is told so: the first one wins.
+func (a *Activities) addend(ctx context.Context, p *place, head string, s loop.State, tx repo.Tx, e loop.Event) error {
+	e.Seq, e.Loop, e.Iteration, e.Phase = s.Seq+1, s.Loop, s.Iteration, s.Phase
+	tx.Entry = func(string) (repo.Entry, error) {
+		files, page, err := p.ledger.Entry(ctx, head, []loop.Event{e})
+		if err != nil {
+			return repo.Entry{}, err
+		}
+		return repo.Entry{Ref: p.Ledger, Prev: head, Code: page.State.Head, Files: files, Message: message(page.State, []loop.Event{e}), Time: e.Time, Author: p.author()}, nil
+	}
+	_, err := p.store.Transact(ctx, tx)
+	var elsewhere *repo.Fenced
+	if errors.As(err, &elsewhere) {
+		return fault.New(fault.GateClosed, "somebody else has just said something about this proposal").Advise("Look again: `pawl show " + s.Loop + "`.")
+	}
+	if err != nil {
+		return fmt.Errorf("appending to the ledger: %w", err)
+	}
+	return nil
+}
+
+// apply does what in asks for, or finds it done. It records nothing.
+func (a *Activities) apply(ctx context.Context, p *place, head string, s loop.State, in act.Apply) (act.Applied, error) {
+	if err := govern.MayApply(s.Proposal, in.Hash); err != nil {
+		return act.Applied{}, err
+	}
+	proposal := *s.Proposal
+	out := act.Applied{Loop: in.Loop, Hash: proposal.Hash, How: in.How, Proposal: &proposal}
+	d, err := p.store.Proposal(ctx, proposal.Base, proposal.Head)
+	if err != nil {
+		return out, fmt.Errorf("reading the proposal: %w", err)
+	}
+	if d.Hash != proposal.Hash {
+		return out, fault.New(fault.HashMismatch, "the proposal %s does not have that hash any more (%s)", proposal.Hash[:16], d.Hash[:16]).
+			Advise("The store was changed by something else than pawl: see `pawl log " + in.Loop + " --verify`.")
+	}
+	if in.How == act.Patch {
+		out.Patch = filepath.Join(a.Home.Loop(p.Ref), "proposal-"+proposal.Hash[:16]+".patch")
+		return out, a.writePatch(ctx, p, proposal, out.Patch)
+	}
+	if out.Branch, err = a.onto(ctx, p, head); err != nil {
+		return out, err
+	}
+	if _, err := repo.Tip(ctx, p.Repo, out.Branch); err != nil {
+		return out, asFault(err)
+	}
+	tip, err := p.store.Fetch(ctx, p.Repo, out.Branch)
+	if err != nil {
+		return out, fmt.Errorf("fetching %s: %w", out.Branch, err)
+	}
+	if tip != proposal.Base {
+		if out.Commit, err = a.has(ctx, p, tip, proposal); err != nil || out.Commit != "" {
+			out.Already = err == nil
+			a.applied(&out, &proposal)
+			return out, err
+		}
+		out.Moved, err = a.renew(ctx, p, tip, proposal, s, in, out.Branch)
+		return out, err
+	}
+	if out.Commit, err = a.landing(ctx, p, proposal, s, in, out.Branch); err != nil {
+		return out, err
+	}
+	made, err := p.store.Proposal(ctx, proposal.Base, out.Commit)
+	if err != nil {
+		return out, err
+	}
+	if made.Hash != proposal.Hash {
+		return out, fmt.Errorf("%s of %s would change other things than what was approved", in.How, proposal.Hash[:16])
+	}
+	crash.At("apply.before")
+	err = p.store.Land(ctx, repo.Landing{Repo: p.Repo, Branch: out.Branch, From: proposal.Base, To: out.Commit, Reason: "pawl apply " + p.Ref + " (" + in.How + ")"})
+	if err != nil {
+		return out, asFault(err)
+	}
+	crash.At("apply.landed")
+	if err := a.check(ctx, p, out.Branch, proposal); err != nil {
+		return out, err
+	}
+	a.applied(&out, &proposal)
+	return out, nil
+}
+
+func (a *Activities) applied(out *act.Applied, p *loop.Proposal) {
+	p.State, p.Branch, p.Commit = govern.Applied, out.Branch, out.Commit
+}
+
+// check looks at the user's branch again: what is there now is what was approved.
+func (a *Activities) check(ctx context.Context, p *place, branch string, proposal loop.Proposal) error {
+	now, err := p.store.Fetch(ctx, p.Repo, branch)
+	if err != nil {
+		return fmt.Errorf("looking at %s again: %w", branch, err)
+	}
+	d, err := p.store.Proposal(ctx, proposal.Base, now)
+	if err == nil && d.Hash != proposal.Hash {
+		err = fmt.Errorf("%s differs from %s by something else than the proposal %s: somebody has moved it meanwhile", branch, proposal.Base, proposal.Hash[:16])
+	}
+	return err
+}
+
+// onto is the branch that the loop started from.
+func (a *Activities) onto(ctx context.Context, p *place, head string) (string, error) {
+	c, err := p.ledger.Contract(ctx, head)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range []string{c.Branch, p.Onto, c.Spec.Repo.Base} {
+		if name != "" {
+			return strings.TrimPrefix(name, "refs/heads/"), nil
+		}
+	}
+	return "", fault.New(fault.PreconditionFailed, "the loop %s did not record which branch it started from", p.Loop).
+		Advise("Take the change as a patch (`pawl apply --how patch`), or merge " + branchName(p.Record) + " by hand.")
+}
+
+// has returns the commit by which a branch has the proposal already: since an attempt before this
+// one was cut, or since somebody merged it by hand. "" where it has not.
+func (a *Activities) has(ctx context.Context, p *place, tip string, proposal loop.Proposal) (string, error) {
+	for _, commit := range []string{proposal.Commit, proposal.Head} {
+		if commit == "" {
+			continue
+		}
+		if in, err := p.store.Contains(ctx, tip, commit); err != nil || in {
+			return commit, err
+		}
+	}
+	if d, err := p.store.Proposal(ctx, proposal.Base, tip); err != nil || d.Hash == proposal.Hash {
+		return tip, err
+	}
+	return "", nil
+}
+
+// landing is the commit that the branch moves to.
+func (a *Activities) landing(ctx context.Context, p *place, proposal loop.Proposal, s loop.State, in act.Apply, branch string) (string, error) {
+	if in.How == act.FastForward {
+		return proposal.Head, nil
+	}
+	commit := repo.NewCommit{
+		Tree: proposal.Head, Parents: []string{proposal.Base}, Author: p.author(), Time: in.Time,
+		Message:  subject(s.Goal) + kept(s),
+		Trailers: []repo.Trailer{{Key: "Pawl-Loop", Value: p.Loop}, {Key: "Pawl-Proposal", Value: proposal.Hash}},
+	}
+	if in.How == act.Merge {
+		commit.Parents = append(commit.Parents, proposal.Head)
+		commit.Message = fmt.Sprintf("Merge branch '%s' into %s", branchName(p.Record), branch) + kept(s)
+	}
+	return p.store.Make(ctx, commit)
+}
+
+// renew puts the work and the moved base together on the loop's branch: a new proposal, with a
+// hash that nobody has approved and work that was measured on the old base only.
+func (a *Activities) renew(ctx context.Context, p *place, tip string, old loop.Proposal, s loop.State, in act.Apply, branch string) (*loop.Proposal, error) {
+	tree, err := p.store.Merge(ctx, old.Head, tip)
+	var conflict *repo.Conflict
+	if errors.As(err, &conflict) {
+		return nil, fault.New(fault.BaseMoved, "%s has moved and does not go together with the proposal: %s", branch, conflict.Error()).
+			Advise(fmt.Sprintf("Merge %s by hand, or start the loop again from where %s is now.", branchName(p.Record), branch))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("putting the proposal onto %s: %w", branch, err)
+	}
+	head, err := p.store.Make(ctx, repo.NewCommit{
+		Tree: tree, Parents: []string{old.Head, tip}, Author: p.author(), Time: in.Time,
+		Message: fmt.Sprintf("Merge branch '%s' into %s", branch, branchName(p.Record)), Trailers: []repo.Trailer{{Key: "Pawl-Loop", Value: p.Loop}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if at, err := p.store.Ref(ctx, p.Branch); err != nil {
+		return nil, err
+	} else if c, err := p.store.ReadCommit(ctx, at); err == nil && slices.Equal(c.Parents, []string{old.Head, tip}) && c.Tree == tree {
+		head = at // an attempt before this one was cut
+	}
+	if err := p.store.SetRef(ctx, p.Branch, head, old.Head); err != nil {
+		return nil, p.fenced(err, "moving the loop's branch")
+	}
+	crash.At("apply.renewed")
+	d, err := p.store.Proposal(ctx, tip, head)
+	if err != nil {
+		return nil, err
+	}
+	return &loop.Proposal{Hash: d.Hash, Base: tip, Head: head, Files: d.Files, Insertions: d.Insertions, Deletions: d.Deletions, State: govern.Open}, nil
+}
+
+// writePatch writes the proposal as it was hashed, whole or not at all.
+func (a *Activities) writePatch(ctx context.Context, p *place, proposal loop.Proposal, path string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".patch-*")
+	if err != nil {
+		return err
+	}
+	err = p.store.WriteProposal(ctx, proposal.Base, proposal.Head, f)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return fmt.Errorf("writing the patch: %w", err)
+	}
+	return nil
+}
+
+// asFault turns what stands in the way in the user's repository into a fault.
+func asFault(err error) error {
+	var pre *repo.Precondition
+	var elsewhere *repo.Fenced
+	switch {
+	case errors.As(err, &pre):
+		return fault.New(fault.PreconditionFailed, "%s", pre.What).Advise(pre.Do)
+	case errors.As(err, &elsewhere):
+		return fault.New(fault.BaseMoved, "%s was moved in this very moment", strings.TrimPrefix(elsewhere.Ref, "refs/heads/")).Advise("Apply again: where the base has moved there is a new proposal to look at.")
+	}
+	return err
+}
+
+// subject is a commit's first line.
+func subject(goal string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(goal), "\n")
+	return loop.Clip(evidence.Description(line), 72)
+}
+
+// kept lists what the loop kept, for a commit's message.
+func kept(s loop.State) string {
+	var b strings.Builder
+	for i, k := range s.Kept {
+		if i == 0 {
+			b.WriteString("\n\n")
+		}
+		fmt.Fprintf(&b, "* %s\n", k.Description)
+	}
+	return b.String()
+}

@@ -1,0 +1,59 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"pawl/internal/issue"
+	"pawl/internal/spec"
+)
+
+// maxGoal is how much of an issue is the goal; the prompt takes no more of one.
+const maxGoal = 16 << 10
+
+// GoalFile returns the --set by which a goal is read from a Markdown file: goal=@FILE.
+func GoalFile(path string) string { return "goal=@" + path }
+
+// putGoal sets the goal to the issue in a Markdown file. The spec has the text and not the name of
+// the file: the workflow's input and the contract are what was there when the loop was started.
+func putGoal(doc *document, path string) {
+	wrong := func(what, want string) {
+		doc.wrong = append(doc.wrong, spec.Problem{File: "--set", Key: "goal", What: what, Want: want})
+	}
+	if strings.TrimSpace(path) == "" {
+		wrong("names no file after the @", "--set goal=@issue.md")
+		return
+	}
+	source, err := readGoal(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		wrong("there is no file "+path, `the name of a Markdown file, or --set 'goal="@…"' for a goal that begins with an @`)
+	case err != nil:
+		wrong("can't be read from its file: "+err.Error(), "a Markdown file")
+	default:
+		doc.put([]string{"goal"}, issue.Parse(source).Goal(maxGoal), "--set")
+	}
+}
+
+func readGoal(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	source, err := io.ReadAll(io.LimitReader(f, issue.MaxSource+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(source) > issue.MaxSource {
+		return nil, fmt.Errorf("%s is larger than %d bytes", path, issue.MaxSource)
+	}
+	if what, _, _ := notText(source); what != "" {
+		return nil, fmt.Errorf("%s %s", path, what)
+	}
+	return source, nil
+}

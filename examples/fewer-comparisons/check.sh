@@ -1,0 +1,2 @@
+# Does it parse?
+echo 1 | awk -f src/sort.awk

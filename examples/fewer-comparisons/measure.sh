@@ -1,0 +1,1 @@
+awk -f src/sort.awk data/numbers.txt | grep '^comparisons'

@@ -1,0 +1,1 @@
+echo "METRIC bytes=$(cat src/*.html | wc -c)"

@@ -1,0 +1,306 @@
+package govern_test
+
+import (
+	"math/rand"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/fault"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/phase"
+	"pawl/internal/spec"
+)
+
+var bounds = govern.Bounds{TestRequired: true, Iterations: 3, FixAttempts: 3, Reworks: 2, Diff: spec.Required}
+
+// brief shows a move in a word: the phase, what is done instead of entering one, or the end's code.
+func brief(m govern.Move) string {
+	set := 0
+	text := ""
+	for _, c := range []struct {
+		is   bool
+		text string
+	}{
+		{m.To != "", string(m.To)}, {m.Again, "again"}, {m.Guard, "guard"}, {m.Block, "block"}, {m.Review, "review"}, {m.Gate, "gate"}, {m.End != nil, "end"},
+	} {
+		if c.is {
+			set, text = set+1, c.text
+		}
+	}
+	if set != 1 {
+		panic("a move goes to exactly one place")
+	}
+	if m.End != nil {
+		text = string(m.End.Code)
+	}
+	for _, c := range []struct {
+		is   bool
+		text string
+	}{
+		{m.NextIteration, " next"}, {m.Undo, " undo"}, {m.Regenerate, " regenerate"}, {m.Approved, " approved"}, {m.Skipped, " skipped"},
+	} {
+		if c.is {
+			text += c.text
+		}
+	}
+	return text
+}
+
+func TestAfterAgent(t *testing.T) {
+	reworked := govern.Course{Iteration: 1, Reworks: 2}
+	for _, c := range []struct {
+		name   string
+		at     phase.Phase
+		course govern.Course
+		v      govern.AgentVerdict
+		want   string
+	}{
+		{"a plan is written next", phase.Plan, govern.Course{}, govern.AgentVerdict{NoChange: true}, "write"},
+		{"L1 a write is guarded", phase.Write, govern.Course{}, govern.AgentVerdict{}, "guard"},
+		{"L1 a fix is guarded", phase.Fix, govern.Course{}, govern.AgentVerdict{}, "guard"},
+		{"a failure is tried again", phase.Write, govern.Course{}, govern.AgentVerdict{Failed: true}, "again"},
+		{"a failure for good ends", phase.Write, reworked, govern.AgentVerdict{Failed: true}, "ALO_AGENT_FAILED"},
+		{"a planner that fails for good ends", phase.Plan, reworked, govern.AgentVerdict{Failed: true}, "ALO_AGENT_FAILED"},
+		{"L10 time ends", phase.Fix, govern.Course{}, govern.AgentVerdict{TimedOut: true, Failed: true}, "ALO_PHASE_TIMEOUT"},
+		{"a fixer that gives up", phase.Fix, govern.Course{}, govern.AgentVerdict{GaveUp: "no idea"}, "ALO_TEST_FAILED"},
+		{"a writer that gives up", phase.Write, govern.Course{}, govern.AgentVerdict{GaveUp: "no idea"}, "ALO_AGENT_FAILED"},
+		{"a fixer that asks for another approach", phase.Fix, govern.Course{}, govern.AgentVerdict{Regenerate: true}, "write regenerate"},
+		{"a writer can't ask for another approach", phase.Write, govern.Course{}, govern.AgentVerdict{Regenerate: true}, "guard"},
+		{"a writer that changes nothing", phase.Write, govern.Course{}, govern.AgentVerdict{NoChange: true}, "again"},
+		{"a writer that goes on changing nothing", phase.Write, reworked, govern.AgentVerdict{NoChange: true}, "ALO_AGENT_FAILED"},
+		{"a fixer that goes on changing nothing is judged by the tests", phase.Fix, reworked, govern.AgentVerdict{NoChange: true}, "guard"},
+	} {
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, brief(govern.AfterAgent(bounds, c.course, c.at, c.v))) })
+	}
+}
+
+func TestL1_AfterGuard(t *testing.T) {
+	lax := bounds
+	lax.TestRequired = false
+	for _, c := range []struct {
+		name   string
+		bounds govern.Bounds
+		course govern.Course
+		at     phase.Phase
+		v      govern.GuardVerdict
+		want   string
+	}{
+		{"a write that passes is tested", bounds, govern.Course{}, phase.Write, govern.GuardVerdict{Passed: true}, "test"},
+		{"a fix that passes is tested", bounds, govern.Course{}, phase.Fix, govern.GuardVerdict{Passed: true}, "test"},
+		{"L2 without required tests the skip is said", lax, govern.Course{}, phase.Write, govern.GuardVerdict{Passed: true}, "verify skipped"},
+		{"a failure is reworked", bounds, govern.Course{Reworks: 1}, phase.Write, govern.GuardVerdict{}, "again"},
+		{"a failed fix is reworked", bounds, govern.Course{}, phase.Fix, govern.GuardVerdict{}, "again"},
+		{"a failure after the last rework blocks", bounds, govern.Course{Reworks: 2}, phase.Write, govern.GuardVerdict{}, "block"},
+		{"L9 a violation blocks at once", bounds, govern.Course{}, phase.Write, govern.GuardVerdict{Violates: true}, "block"},
+		{"a violation is no pass", lax, govern.Course{}, phase.Fix, govern.GuardVerdict{Violates: true, Passed: true}, "block"},
+	} {
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, brief(govern.AfterGuard(c.bounds, c.course, c.at, c.v))) })
+	}
+	require.Equal(t, "test.required is false", govern.AfterGuard(lax, govern.Course{}, phase.Write, govern.GuardVerdict{Passed: true}).Reason)
+	require.Equal(t, "ALO_GUARD_BLOCKED", brief(govern.AfterBlockRejected("")))
+}
+
+func TestL3_AfterTest(t *testing.T) {
+	none := bounds
+	none.FixAttempts = 0
+	for _, c := range []struct {
+		name   string
+		bounds govern.Bounds
+		course govern.Course
+		v      govern.TestVerdict
+		want   string
+	}{
+		{"a pass is verified", bounds, govern.Course{}, govern.TestVerdict{Passed: true}, "verify"},
+		{"a failure is fixed", bounds, govern.Course{Same: 1}, govern.TestVerdict{}, "fix"},
+		{"the last fix that is allowed", bounds, govern.Course{Fixes: 2}, govern.TestVerdict{}, "fix"},
+		{"no fix is left", bounds, govern.Course{Fixes: 3}, govern.TestVerdict{}, "ALO_MAX_FIX_ATTEMPTS_EXCEEDED"},
+		{"no fix is left, whatever else there is", bounds, govern.Course{Fixes: 3, Same: 3, Worse: 2}, govern.TestVerdict{}, "ALO_MAX_FIX_ATTEMPTS_EXCEEDED"},
+		{"no fix is allowed at all", none, govern.Course{}, govern.TestVerdict{}, "ALO_TEST_FAILED"},
+		{"a pass after the last fix", bounds, govern.Course{Fixes: 3}, govern.TestVerdict{Passed: true}, "verify"},
+		{"a flaky test passes", bounds, govern.Course{}, govern.TestVerdict{Passed: true, Flaky: []string{"p TestA"}}, "verify"},
+		{"a flaky test among others that fail", bounds, govern.Course{}, govern.TestVerdict{Flaky: []string{"p TestA"}}, "fix"},
+		{"L10 time ends", bounds, govern.Course{}, govern.TestVerdict{TimedOut: true}, "ALO_PHASE_TIMEOUT"},
+		{"twice the same failure", bounds, govern.Course{Same: 2}, govern.TestVerdict{}, "fix"},
+		{"three times the same failure", bounds, govern.Course{Same: 3, Fixes: 2}, govern.TestVerdict{}, "fix regenerate"},
+		{"a fix that made it worse", bounds, govern.Course{Worse: 1, LastWorse: true, Fixes: 1}, govern.TestVerdict{}, "fix undo"},
+		{"two fixes that made it worse", bounds, govern.Course{Worse: 2, LastWorse: true, Fixes: 2}, govern.TestVerdict{}, "fix undo regenerate"},
+		{"a fix that made it worse long ago", bounds, govern.Course{Worse: 1, Fixes: 2}, govern.TestVerdict{}, "fix"},
+	} {
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, brief(govern.AfterTest(c.bounds, c.course, c.v))) })
+	}
+	require.Contains(t, govern.AfterTest(bounds, govern.Course{}, govern.TestVerdict{Passed: true, Flaky: []string{"p TestA"}}).Reason, "p TestA")
+}
+
+func TestAfterVerifyReviewAndDiff(t *testing.T) {
+	auto, reviewer, autoReviewer := bounds, bounds, bounds
+	auto.Diff, reviewer.Reviewer = spec.Auto, true
+	autoReviewer.Diff, autoReviewer.Reviewer = spec.Auto, true
+	first, last := govern.Course{Iteration: 1}, govern.Course{Iteration: 3}
+	verify := func(r govern.Bounds, c govern.Course, v govern.VerifyVerdict) string {
+		return brief(govern.AfterVerify(r, c, v))
+	}
+	require.Equal(t, "gate", verify(bounds, first, govern.VerifyVerdict{Passed: true}))
+	require.Equal(t, "review", verify(reviewer, first, govern.VerifyVerdict{Passed: true}))
+	require.Equal(t, "review", verify(autoReviewer, first, govern.VerifyVerdict{Passed: true}))
+	require.Equal(t, "complete", verify(auto, first, govern.VerifyVerdict{Passed: true}), "the proposal stays open")
+	require.Equal(t, "write next", verify(bounds, first, govern.VerifyVerdict{}))
+	require.Equal(t, "ALO_MAX_ITERATIONS_EXCEEDED", verify(bounds, last, govern.VerifyVerdict{}))
+	require.Equal(t, "ALO_PHASE_TIMEOUT", verify(bounds, first, govern.VerifyVerdict{TimedOut: true}))
+
+	review := func(r govern.Bounds, c govern.Course, d govern.Decision) string {
+		return brief(govern.AfterReview(r, c, govern.Opinion{Decision: d, Note: "n"}))
+	}
+	require.Equal(t, "complete approved", review(autoReviewer, first, govern.SaysApproved))
+	require.Equal(t, "gate", review(reviewer, first, govern.SaysApproved), "a person approves where the spec says so")
+	require.Equal(t, "write next", review(reviewer, first, govern.SaysRejected))
+	require.Equal(t, "ALO_MAX_ITERATIONS_EXCEEDED", review(autoReviewer, last, govern.SaysRejected))
+	require.Equal(t, "review", review(autoReviewer, first, govern.Undecided))
+	require.Equal(t, "gate", review(reviewer, first.Undecided().Undecided(), govern.Undecided))
+	require.Equal(t, "complete", review(autoReviewer, first.Undecided().Undecided(), govern.Undecided), "no decision never approves")
+
+	require.Equal(t, "complete approved", brief(govern.AfterDiff(bounds, first, true, "ada", "")))
+	require.Equal(t, "write next", brief(govern.AfterDiff(bounds, first, false, "ada", "rename it")))
+	require.Contains(t, govern.AfterDiff(bounds, first, false, "ada", "rename it").Reason, "rename it")
+	require.Equal(t, "ALO_MAX_ITERATIONS_EXCEEDED", brief(govern.AfterDiff(bounds, last, false, "", "")))
+}
+
+// TestTheSameFailureThreeTimesOverChangesTheStrategy follows the counters of a course.
+func TestTheSameFailureThreeTimesOverChangesTheStrategy(t *testing.T) {
+	c := govern.Course{}.Begin(1).Enter(phase.Write).Enter(phase.Test).Failed("a", true)
+	require.False(t, c.LastWorse, "there was no fix that could have made it worse")
+	c = c.Enter(phase.Fix).Rework().Enter(phase.Test).Failed("a", false)
+	require.Equal(t, 2, c.Same)
+	require.Zero(t, c.Reworks)
+	c = c.Enter(phase.Fix).Enter(phase.Test).Failed("b", true)
+	require.Equal(t, 1, c.Same, "another failure")
+	require.True(t, c.LastWorse)
+	require.Equal(t, 1, c.Enter(phase.Fix).Enter(phase.Test).Failed("", false).Failed("", false).Same, "what has no signature is not the same")
+	c = c.Failed("b", false).Failed("b", false)
+	require.Equal(t, "fix regenerate", brief(govern.AfterTest(bounds, c, govern.TestVerdict{})))
+	c = c.Enter(phase.Fix).Enter(phase.Write)
+	require.Zero(t, c.Same, "another approach starts anew")
+	require.Equal(t, 3, c.Fixes, "but not its fixes: they are bounded per iteration (L3)")
+	require.Equal(t, govern.Course{Iteration: 2}, c.Begin(2))
+}
+
+func TestAFailureIsRunAgainOnceToSeeWhetherItIsFlaky(t *testing.T) {
+	require.True(t, govern.RerunDue(govern.Course{}, "a", false))
+	require.True(t, govern.RerunDue(govern.Course{Signature: "b"}, "a", false), "it fails in another way now")
+	require.False(t, govern.RerunDue(govern.Course{Signature: "a"}, "a", false), "it failed so before")
+	require.False(t, govern.RerunDue(govern.Course{}, "a", true), "what does not build is not flaky")
+}
+
+func TestL7_StopDeliver(t *testing.T) {
+	limits := map[loop.Resource]int64{loop.Iterations: 2, loop.ToolCalls: 5, loop.ActiveTime: 10}
+	for _, c := range []struct {
+		name  string
+		state loop.State
+		code  fault.Code
+	}{
+		{"nothing is used up", loop.State{Budget: budget(limits, nil)}, ""},
+		{"halt comes first", loop.State{HaltRequested: "x", Budget: budget(limits, map[loop.Resource]int64{loop.Iterations: 2})}, fault.Cancelled},
+		{"iterations", loop.State{Budget: budget(limits, map[loop.Resource]int64{loop.Iterations: 2})}, fault.MaxIterations},
+		{"tool calls", loop.State{Budget: budget(limits, map[loop.Resource]int64{loop.ToolCalls: 5})}, fault.BudgetExhausted},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			end, over := govern.StopDeliver(c.state)
+			require.Equal(t, c.code != "", over)
+			require.Equal(t, c.code, end.Code)
+			require.False(t, end.Successful())
+		})
+	}
+	require.True(t, govern.Verified.Successful())
+}
+
+// TestL6_NoCourseOfEventsLeavesTheMachine runs loops with random agents, guards, tests and
+// reviewers: every phase is entered as the table allows, no bound is ever exceeded, tests have
+// passed before verify where they are required, and every loop comes to an end.
+func TestL6_NoCourseOfEventsLeavesTheMachine(t *testing.T) {
+	random := rand.New(rand.NewSource(1))
+	flip := func(n int) bool { return random.Intn(n) == 0 }
+	reached := map[string]int{}
+	for range 5000 {
+		r := govern.Bounds{
+			TestRequired: !flip(4), Iterations: 1 + random.Intn(3), FixAttempts: random.Intn(5), Reworks: random.Intn(3),
+			Diff: []string{spec.Required, spec.Auto}[random.Intn(2)], Reviewer: flip(2),
+		}
+		m := phase.Deliver(phase.Version, r.TestRequired)
+		at, c := phase.None, govern.Course{}.Begin(1)
+		tested, guarded := false, false
+		move := govern.Move{To: phase.Plan}
+		for steps := 0; ; steps++ {
+			require.Less(t, steps, 1000, "it never ends")
+			if move.End != nil {
+				reached[string(move.End.Code)]++
+				break
+			}
+			if move.Again {
+				require.Less(t, c.Reworks, r.Reworks)
+				c = c.Rework()
+			}
+			if move.To != "" {
+				require.NoError(t, m.Check(at, move.To))
+				if at == phase.Write || at == phase.Fix {
+					require.True(t, guarded || move.Regenerate || move.To == phase.Write, "L1: %s without a guard", at)
+				}
+				if move.To == phase.Verify {
+					require.True(t, tested || !r.TestRequired, "L2")
+				}
+				if move.NextIteration {
+					c = c.Begin(c.Iteration + 1)
+				}
+				at, c = move.To, c.Enter(move.To)
+				tested, guarded = tested && at != phase.Write && at != phase.Fix, false
+			}
+			require.LessOrEqual(t, c.Iteration, r.Iterations, "L7")
+			require.LessOrEqual(t, c.Fixes, r.FixAttempts, "L3")
+			switch {
+			case at == phase.Complete:
+				reached["complete"]++
+			case move.Guard || move.Block && flip(2):
+				v := govern.GuardVerdict{Passed: !flip(3), Violates: flip(10)}
+				guarded = v.Passed && !v.Violates
+				move = govern.AfterGuard(r, c, at, v)
+				continue
+			case move.Block:
+				move = govern.AfterBlockRejected("")
+				continue
+			case move.Gate:
+				move = govern.AfterDiff(r, c, flip(2), "", "")
+				continue
+			case move.Review:
+				d := []govern.Decision{govern.SaysApproved, govern.SaysRejected, govern.Undecided}[random.Intn(3)]
+				next := govern.AfterReview(r, c, govern.Opinion{Decision: d})
+				require.False(t, next.Approved && d != govern.SaysApproved)
+				if move = next; d == govern.Undecided {
+					c = c.Undecided()
+				}
+				continue
+			case at == phase.Fix && move.Regenerate:
+				move = govern.Move{To: phase.Write, Regenerate: true}
+				continue
+			case at == phase.Test:
+				v := govern.TestVerdict{Passed: flip(3), TimedOut: flip(50)}
+				if tested = v.Passed; !tested {
+					c = c.Failed([]string{"a", "b"}[random.Intn(2)], flip(3))
+				}
+				move = govern.AfterTest(r, c, v)
+				continue
+			case at == phase.Verify:
+				move = govern.AfterVerify(r, c, govern.VerifyVerdict{Passed: !flip(3), TimedOut: flip(50)})
+				continue
+			default:
+				move = govern.AfterAgent(r, c, at, govern.AgentVerdict{
+					Failed: flip(5), TimedOut: flip(50), NoChange: flip(8), Regenerate: flip(5), GaveUp: []string{"", "", "", "", "", "", "", "", "x"}[random.Intn(9)],
+				})
+				continue
+			}
+			break
+		}
+	}
+	for _, end := range []string{"complete", "ALO_MAX_ITERATIONS_EXCEEDED", "ALO_MAX_FIX_ATTEMPTS_EXCEEDED", "ALO_TEST_FAILED", "ALO_PHASE_TIMEOUT", "ALO_AGENT_FAILED", "ALO_GUARD_BLOCKED"} {
+		require.Positive(t, reached[end], "no loop came to %s", end)
+	}
+}

@@ -1,0 +1,90 @@
+package govern_test
+
+import (
+	"math/rand"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/fault"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+)
+
+// TestE3_OnlyWhatWasApprovedIsApplied: each refusal says which of the three it is.
+func TestE3_OnlyWhatWasApprovedIsApplied(t *testing.T) {
+	other := strings.Repeat("f", 64)
+	for _, c := range []struct {
+		name, state, hash string
+		code              fault.Code
+	}{
+		{"approved", govern.Approved, hash, ""},
+		{"approved, by sixteen digits", govern.Approved, hash[:16], ""},
+		{"approved, in capitals", govern.Approved, strings.ToUpper(hash), ""},
+		{"applied already", govern.Applied, hash, ""},
+		{"without review", govern.Open, hash, fault.ReviewMissing},
+		{"after rejection", govern.Rejected, hash, fault.ReviewRejected},
+		{"another hash", govern.Approved, other, fault.HashMismatch},
+		{"too short a hash", govern.Approved, hash[:15], fault.HashMismatch},
+		{"no hash", govern.Approved, "", fault.HashMismatch},
+		{"more than the hash", govern.Approved, hash + "0", fault.HashMismatch},
+		{"another hash, without review", govern.Open, other, fault.HashMismatch},
+		{"a state that nobody knows", "APPROVED", hash, fault.ReviewMissing},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := govern.MayApply(&loop.Proposal{Hash: hash, State: c.state}, c.hash)
+			require.Equal(t, c.code, fault.CodeOf(err))
+			if err != nil {
+				require.NotEmpty(t, err.(*fault.Error).Advice())
+			}
+		})
+	}
+	require.Equal(t, fault.PreconditionFailed, fault.CodeOf(govern.MayApply(nil, hash)))
+}
+
+func TestE3_ReviewCountsForItsHashAlone(t *testing.T) {
+	for _, c := range []struct {
+		from    string
+		approve bool
+		to      string
+		code    fault.Code
+	}{
+		{govern.Open, true, govern.Approved, ""},
+		{govern.Open, false, govern.Rejected, ""},
+		{govern.Approved, true, govern.Approved, ""},
+		{govern.Approved, false, govern.Rejected, ""},
+		{govern.Rejected, false, govern.Rejected, ""},
+		{govern.Rejected, true, "", fault.ReviewRejected},
+		{govern.Applied, true, govern.Applied, ""},
+		{govern.Applied, false, "", fault.GateClosed},
+	} {
+		to, err := govern.Review(&loop.Proposal{Hash: hash, State: c.from}, hash[:20], c.approve)
+		require.Equal(t, c.code, fault.CodeOf(err), "%+v", c)
+		require.Equal(t, c.to, to, "%+v", c)
+		_, err = govern.Review(&loop.Proposal{Hash: hash, State: c.from}, strings.Repeat("0", 64), c.approve)
+		require.Equal(t, fault.HashMismatch, fault.CodeOf(err))
+	}
+}
+
+// TestE3_NoMixOfAnswersAppliesWhatNobodyApproved throws random answers at random proposals.
+func TestE3_NoMixOfAnswersAppliesWhatNobodyApproved(t *testing.T) {
+	random := rand.New(rand.NewSource(1))
+	hashes := []string{hash, hash[:16], hash[:15], strings.Repeat("f", 64), ""}
+	for range 2000 {
+		p := loop.Proposal{Hash: hash, State: govern.Open}
+		approved := false
+		for range 1 + random.Intn(5) {
+			given, yes := hashes[random.Intn(len(hashes))], random.Intn(2) == 0
+			state, err := govern.Review(&p, given, yes)
+			if err != nil {
+				continue
+			}
+			require.True(t, len(given) >= 16 && strings.HasPrefix(hash, given))
+			p.State, approved = state, yes
+		}
+		if govern.MayApply(&p, hash) == nil {
+			require.True(t, approved)
+		}
+	}
+}

@@ -1,0 +1,260 @@
+package govern
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pawl/internal/loop"
+)
+
+// Decision is a reviewer's word on a proposal. There are exactly two; everything else is none.
+type Decision string
+
+// The decisions (E3).
+const (
+	SaysApproved Decision = "APPROVED"
+	SaysRejected Decision = "REJECTED"
+	Undecided    Decision = ""
+)
+
+// Opinion is a reviewer's answer as it counts.
+type Opinion struct {
+	Decision Decision    `json:"decision"`
+	Hash     string      `json:"hash,omitempty"` // as the answer named it
+	Note     string      `json:"note,omitempty"`
+	Criteria []Criterion `json:"criteria,omitempty"` // one for each that was asked for, in their order
+	Why      string      `json:"why,omitempty"`      // why it is no decision
+}
+
+// Criterion is what the reviewer said of one acceptance criterion. It is met only with evidence.
+type Criterion struct {
+	Criterion string `json:"criterion"`
+	Met       bool   `json:"met"`
+	Evidence  string `json:"evidence,omitempty"`
+}
+
+// The bounds of an answer.
+const (
+	maxNote   = 4000
+	maxAnswer = 1 << 20
+)
+
+// ReadReview reads a reviewer's answer on the proposal with that hash (E3). The answer is the
+// `review` of its result file, where it wrote one, else what it printed.
+//
+// As JSON it is {"decision", "hash", "note", "criteria": [{"criterion", "met", "evidence"}]}, those
+// keys and no others, each once. A JSON text is read as what was printed is.
+//
+// As text it is a line of its own, not indented, quoted or in a code fence:
+//
+//	APPROVED 0123456789abcdef
+//	REJECTED 0123456789abcdef: why
+//
+// and a line for each acceptance criterion, by its number: "- [x] 1: evidence" or "- [ ] 2: why".
+// The words anywhere else, a diff quoted back among them, decide nothing.
+//
+// The hash is that of the proposal, or its first 16 or more digits. Both words, another hash, or an
+// approval that leaves a criterion without evidence is no decision, and Why says so. A rejection
+// needs no criteria.
+func ReadReview(hash string, criteria []string, object json.RawMessage, printed string) Opinion {
+	var text string
+	object = bytes.TrimSpace(object)
+	structured := len(object) > 0 && !bytes.Equal(object, []byte("null"))
+	if structured && json.Unmarshal(object, &text) == nil {
+		structured, printed = false, text
+	}
+	if len(object) > maxAnswer || len(printed) > maxAnswer {
+		return undecided("the answer is larger than %d bytes", maxAnswer)
+	}
+	spoken, words := readText(printed, len(criteria))
+	answer := spoken
+	if structured {
+		var err error
+		if answer, err = readObject(object); err != nil {
+			return undecided("the review in the result file is not what is expected: %v", err)
+		}
+		if words > 0 && (spoken.Decision != answer.Decision || spoken.Decision == Undecided) {
+			return undecided("the result file says %s and the output says otherwise", answer.Decision)
+		}
+	}
+	return answer.hold(hash, criteria)
+}
+
+// hold binds an answer to the proposal and its criteria.
+func (r Opinion) hold(hash string, criteria []string) Opinion {
+	switch {
+	case r.Why != "":
+		return undecided("%s", r.Why)
+	case r.Decision != SaysApproved && r.Decision != SaysRejected:
+		return undecided("it says neither APPROVED nor REJECTED")
+	case len(r.Hash) < minHash || len(r.Hash) > len(hash):
+		return undecided("it does not name the proposal's hash, at least its first %d digits", minHash)
+	case !strings.HasPrefix(strings.ToLower(hash), strings.ToLower(r.Hash)):
+		return undecided("it is for another proposal (%s)", clip(r.Hash))
+	}
+	r.Note = loop.Clip(strings.TrimSpace(r.Note), maxNote)
+	given := r.Criteria
+	r.Criteria = nil
+	for i, c := range criteria {
+		answers := slices.DeleteFunc(slices.Clone(given), func(g Criterion) bool {
+			return strings.TrimSpace(g.Criterion) != strconv.Itoa(i+1) && !sameWords(g.Criterion, c)
+		})
+		found := Criterion{Criterion: c}
+		switch {
+		case len(answers) > 1:
+			return undecided("criterion %d is answered %d times", i+1, len(answers))
+		case len(answers) == 1:
+			found.Evidence = loop.Clip(strings.TrimSpace(answers[0].Evidence), maxNote)
+			found.Met = answers[0].Met && found.Evidence != ""
+		}
+		if r.Decision == SaysApproved && !found.Met {
+			return undecided("it approves, and criterion %d (%s) is not ticked with evidence", i+1, clip(c))
+		}
+		r.Criteria = append(r.Criteria, found)
+	}
+	return r
+}
+
+func sameWords(a, b string) bool {
+	return strings.Join(strings.Fields(a), " ") == strings.Join(strings.Fields(b), " ")
+}
+
+func undecided(format string, args ...any) Opinion {
+	return Opinion{Why: loop.Clip(fmt.Sprintf(format, args...), 500)}
+}
+
+// readObject reads the review object strictly: encoding/json would take keys in any case and the
+// last of two that are the same.
+func readObject(object []byte) (Opinion, error) {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if err := exactKeys(d, "review", []string{"decision", "hash", "note", "criteria"}); err != nil {
+		return Opinion{}, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return Opinion{}, errors.New("more follows after the object")
+	}
+	var r struct {
+		Decision string
+		Hash     string
+		Note     string
+		Criteria []struct {
+			Criterion any
+			Met       bool
+			Evidence  string
+		}
+	}
+	if err := json.Unmarshal(object, &r); err != nil {
+		return Opinion{}, err
+	}
+	out := Opinion{Decision: Decision(r.Decision), Hash: r.Hash, Note: r.Note}
+	for _, c := range r.Criteria {
+		name, ok := c.Criterion.(string)
+		if number, isNumber := c.Criterion.(float64); isNumber {
+			name, ok = strconv.FormatFloat(number, 'f', -1, 64), true
+		}
+		if !ok {
+			return Opinion{}, errors.New("a criterion is named by its text or its number")
+		}
+		out.Criteria = append(out.Criteria, Criterion{name, c.Met, c.Evidence})
+	}
+	return out, nil
+}
+
+// exactKeys reads one value: an object with no other keys than these, each once, and nothing but
+// lists of such criteria and simple values in it.
+func exactKeys(d *json.Decoder, what string, keys []string) error {
+	t, err := d.Token()
+	if err != nil {
+		return err
+	}
+	if t != json.Delim('{') {
+		return fmt.Errorf("%s is not an object", what)
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return err
+		}
+		key, _ := t.(string)
+		switch {
+		case !slices.Contains(keys, key):
+			return fmt.Errorf("%s has a key %q", what, clip(key))
+		case seen[key]:
+			return fmt.Errorf("%s has %q twice", what, key)
+		}
+		seen[key] = true
+		if key == "criteria" {
+			if t, err := d.Token(); err != nil || t != json.Delim('[') {
+				return errors.New("criteria is not a list")
+			}
+			for d.More() {
+				if err := exactKeys(d, "a criterion", []string{"criterion", "met", "evidence"}); err != nil {
+					return err
+				}
+			}
+			if _, err := d.Token(); err != nil {
+				return err
+			}
+			continue
+		}
+		if t, err := d.Token(); err != nil {
+			return err
+		} else if _, nested := t.(json.Delim); nested {
+			return fmt.Errorf("%q in %s is not a simple value", key, what)
+		}
+	}
+	_, err = d.Token()
+	return err
+}
+
+var (
+	decisionLine  = regexp.MustCompile(`^(APPROVED|REJECTED)(?:[ \t]+([0-9A-Fa-f]+))?(?:[ \t]*:[ \t]*(.*))?$`)
+	criterionLine = regexp.MustCompile(`^[-*] \[([ xX])\] (\d+)[:.)] ?(.*)$`)
+	fenceLine     = regexp.MustCompile("^ {0,3}(`{3,}|~{3,})(.*)$")
+)
+
+// readText reads an answer in words. Lines that decide otherwise than the first cancel it. words
+// is how many lines decide.
+func readText(text string, criteria int) (r Opinion, words int) {
+	fence := ""
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.TrimRight(line, " \t\r")
+		if m := fenceLine.FindStringSubmatch(line); m != nil {
+			switch {
+			case fence == "":
+				fence = m[1]
+			case m[1][0] == fence[0] && len(m[1]) >= len(fence) && m[2] == "":
+				fence = ""
+			}
+			continue
+		}
+		if fence != "" {
+			continue
+		}
+		if m := decisionLine.FindStringSubmatch(line); m != nil {
+			words++
+			d := Decision(m[1])
+			switch {
+			case words == 1:
+				r.Decision, r.Hash, r.Note = d, m[2], m[3]
+			case d != r.Decision:
+				r.Why = "it says both APPROVED and REJECTED"
+			case !strings.EqualFold(m[2], r.Hash):
+				r.Why = "it names several hashes"
+			}
+			continue
+		}
+		if m := criterionLine.FindStringSubmatch(line); m != nil && len(r.Criteria) <= 2*criteria {
+			r.Criteria = append(r.Criteria, Criterion{Criterion: strings.TrimLeft(m[2], "0"), Met: m[1] != " ", Evidence: m[3]})
+		}
+	}
+	return r, words
+}

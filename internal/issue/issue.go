@@ -1,0 +1,294 @@
+// Package issue reads the Markdown of an issue as a goal: its title, its text and the acceptance
+// criteria in it, which the reviewer role ticks off one by one. A goal that was made from an issue
+// still has its criteria, so whoever has the goal finds them with Parse.
+//
+// It is pure: it reads no file (that is config). Start at Parse.
+package issue
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	tasks "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/text"
+)
+
+// The bounds of an issue.
+const (
+	MaxSource    = 256 << 10 // bytes of Markdown that are read
+	MaxCriteria  = 50
+	maxCriterion = 500 // bytes
+	maxTitle     = 300
+)
+
+// Issue is what an issue asks for.
+type Issue struct {
+	Title    string
+	Body     string   // Markdown, without the title
+	Criteria []string // in their order, each once
+}
+
+// section matches the headings under which acceptance criteria stand.
+var section = regexp.MustCompile(`(?i)^\W*(acceptance( criteria| tests?)?|definition of done|done when|criteria)\b`)
+
+var markdown = goldmark.New(goldmark.WithExtensions(extension.TaskList))
+
+// Parse reads an issue. The title is that of the front matter, else the first heading where the
+// text begins with one, else the first line. Acceptance criteria are the items of lists under a
+// heading like "Acceptance criteria", of task lists (`- [ ] it works`) where there are any there;
+// without such a section all task-list items are. What Markdown hides from its readers, comments,
+// is left out of everything: a person who approves the goal has not seen it.
+func Parse(source []byte) Issue {
+	src := normal(source)
+	title, src := frontMatter(src)
+	src = uncommented(src)
+	doc := markdown.Parser().Parse(text.NewReader(src))
+	is := Issue{Criteria: criteria(doc, src)}
+	first := doc.FirstChild()
+	heading, headed := first.(*ast.Heading)
+	switch {
+	case title != "":
+		is.Title, is.Body = title, string(src)
+		if headed && line(heading, src) == title {
+			is.Body = after(heading, src)
+		}
+	case headed:
+		is.Title, is.Body = line(heading, src), after(heading, src)
+	default:
+		is.Title, _, _ = strings.Cut(strings.TrimSpace(string(src)), "\n")
+		is.Body = string(src)
+		if strings.TrimSpace(is.Body) == strings.TrimSpace(is.Title) {
+			is.Body = ""
+		}
+	}
+	is.Title = clip(strings.Join(strings.Fields(is.Title), " "), maxTitle)
+	is.Body = trim(is.Body)
+	return is
+}
+
+// Goal returns what the agent is told, at most limit bytes of Markdown: the title, then the text.
+// Where that is too long the text is cut at the end of a paragraph, and the criteria, which Parse
+// finds in it all the same, are put at its end.
+func (is Issue) Goal(limit int) string {
+	start := is.Title + "\n"
+	if strings.HasPrefix(is.Body, is.Title) { // there was no heading: the text begins with its first line
+		start = ""
+	} else if is.Title != "" {
+		start = "# " + start
+	}
+	whole := trim(start + "\n" + is.Body)
+	if len(whole) <= limit && slices.Equal(Parse([]byte(whole)).Criteria, is.Criteria) {
+		return whole
+	}
+	var end strings.Builder
+	if len(is.Criteria) > 0 {
+		end.WriteString("\n\n## Acceptance criteria\n")
+		for _, c := range is.Criteria {
+			end.WriteString("\n- [ ] " + c)
+		}
+	}
+	for room := limit - len(start) - end.Len() - len("\n\n[…]"); room > 0; room /= 2 {
+		cut := trim(start+"\n"+paragraphs(is.Body, room)) + "\n\n[…]" + end.String()
+		if len(cut) <= limit && slices.Equal(Parse([]byte(cut)).Criteria, is.Criteria) {
+			return cut
+		}
+	}
+	return clip(trim(start+end.String()), limit)
+}
+
+// paragraphs returns the start of body, at most n bytes, up to a blank line that is in no fence.
+func paragraphs(body string, n int) string {
+	end, at, fence := 0, 0, ""
+	for l := range strings.SplitAfterSeq(body, "\n") {
+		bare := strings.TrimSpace(l)
+		mark := bare[:len(bare)-len(strings.TrimLeft(bare, "`~"))]
+		switch {
+		case fence == "" && len(mark) >= 3:
+			fence = mark
+		case fence != "" && strings.HasPrefix(bare, fence):
+			fence = ""
+		case fence == "" && bare == "":
+			end = at
+		}
+		if at += len(l); at > n {
+			return body[:end]
+		}
+	}
+	return body
+}
+
+// criteria collects them in the order of the text.
+func criteria(doc ast.Node, src []byte) []string {
+	var asked, plain, all []string
+	inside := 0 // the level of the section's heading
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Heading:
+			if inside == 0 || n.Level <= inside {
+				inside = 0
+				if section.MatchString(line(n, src)) {
+					inside = n.Level
+				}
+			}
+		case *ast.ListItem:
+			item := n.FirstChild()
+			if item == nil {
+				return ast.WalkContinue, nil
+			}
+			words := line(item, src)
+			if box, ok := item.FirstChild().(*tasks.TaskCheckBox); ok && box != nil {
+				words = strings.TrimSpace(words[min(len(words), 3):])
+				all = append(all, words)
+				if inside > 0 {
+					asked = append(asked, words)
+				}
+			} else if _, nested := n.Parent().Parent().(*ast.ListItem); inside > 0 && !nested {
+				plain = append(plain, words)
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	for _, list := range [][]string{asked, plain, all} {
+		if found := distinct(list); len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+func distinct(list []string) []string {
+	var out []string
+	for _, c := range list {
+		if c = clip(c, maxCriterion); c != "" && !slices.Contains(out, c) && len(out) < MaxCriteria {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// line returns the source of a block as one line.
+func line(n ast.Node, src []byte) string {
+	if n.Type() != ast.TypeBlock {
+		return ""
+	}
+	return strings.Join(strings.Fields(string(n.Lines().Value(src))), " ")
+}
+
+// after returns the source that follows a heading.
+func after(h *ast.Heading, src []byte) string {
+	if lines := h.Lines(); lines.Len() > 0 {
+		rest := string(src[lines.At(lines.Len()-1).Stop:])
+		if _, below, more := strings.Cut(rest, "\n"); more {
+			underline, further, _ := strings.Cut(below, "\n")
+			if u := strings.TrimSpace(underline); u != "" && strings.Trim(u, "=") == "" || h.Level == 2 && u != "" && strings.Trim(u, "-") == "" && src[lines.At(0).Start] != '#' && !atx(h, src) {
+				return further
+			}
+			return below
+		}
+		return ""
+	}
+	return string(src)
+}
+
+// atx reports whether a heading begins with #.
+func atx(h *ast.Heading, src []byte) bool {
+	start := h.Lines().At(0).Start
+	from := strings.LastIndexByte(string(src[:start]), '\n') + 1
+	return strings.Contains(string(src[from:start]), "#")
+}
+
+// normal makes the source valid text of bounded length, with line ends as Unix has them.
+func normal(source []byte) []byte {
+	s := strings.ToValidUTF8(string(source[:min(len(source), MaxSource)]), "")
+	s = strings.ReplaceAll(strings.TrimPrefix(s, "\ufeff"), "\r\n", "\n")
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, s)
+	return []byte(s)
+}
+
+// frontMatter takes a block of YAML off the start, and the title out of it.
+func frontMatter(src []byte) (title string, rest []byte) {
+	s := string(src)
+	if !strings.HasPrefix(s, "---\n") {
+		return "", src
+	}
+	block, below, closed := strings.Cut(s[4:], "\n---\n")
+	if !closed {
+		return "", src
+	}
+	for l := range strings.SplitSeq(block, "\n") {
+		if value, ok := strings.CutPrefix(l, "title:"); ok {
+			title = strings.Trim(strings.TrimSpace(value), `"'`)
+		}
+	}
+	return title, []byte(below)
+}
+
+// uncommented is the source without its HTML comments; what stands in code is none.
+func uncommented(src []byte) []byte {
+	var cut [][2]int
+	doc := markdown.Parser().Parse(text.NewReader(src))
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.HTMLBlock:
+			if n.HTMLBlockType == ast.HTMLBlockType2 && n.Lines().Len() > 0 {
+				end := n.Lines().At(n.Lines().Len() - 1).Stop
+				if n.HasClosure() {
+					end = n.ClosureLine.Stop
+				}
+				cut = append(cut, [2]int{n.Lines().At(0).Start, end})
+			}
+		case *ast.RawHTML:
+			if s := n.Segments; s.Len() > 0 && strings.HasPrefix(string(src[s.At(0).Start:s.At(0).Stop]), "<!--") {
+				cut = append(cut, [2]int{s.At(0).Start, s.At(s.Len() - 1).Stop})
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	var out []byte
+	at := 0
+	for _, c := range cut {
+		if c[0] >= at {
+			out, at = append(out, src[at:c[0]]...), c[1]
+		}
+	}
+	return append(out, src[at:]...)
+}
+
+// trim takes blank lines off both ends.
+func trim(s string) string {
+	for {
+		l, rest, more := strings.Cut(s, "\n")
+		if !more || strings.TrimSpace(l) != "" {
+			return strings.TrimRight(s, " \t\n")
+		}
+		s = rest
+	}
+}
+
+// clip returns at most n bytes of s, cut between characters.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	n = max(n, 0)
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return strings.TrimSpace(s[:n])
+}

@@ -1,0 +1,117 @@
+package testreport
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Digest returns what a fixer is told of a run, at most limit bytes of valid text: first what
+// failed by name, then what the failing tests say, in the same order, then the end of the output.
+// Names get at most half of the room, so that something is said of the first of them. output is
+// what Read was given.
+func Digest(r Report, limit int, output ...[]byte) string {
+	w := &bounded{limit: limit}
+	w.add(w.left(), summary(r)+"\n")
+	if len(r.Failing) > 0 {
+		w.add(w.left(), "\n")
+		w.list(w.left()/2, r)
+		w.messages(w.left()*4/5, r)
+	}
+	const heading = "\nThe output ends with:\n"
+	if room := w.left() - len(heading); room > 80 {
+		if tail := tailOf(readable(r, output), min(room, 4*tailOutput)); tail != "" {
+			w.add(w.left(), heading+tail)
+		}
+	}
+	return strings.TrimRight(w.String(), "\n")
+}
+
+// summary says in a line what came of the run.
+func summary(r Report) string {
+	if r.Format == "" {
+		return "The test command failed; no test results were recognised in its output."
+	}
+	text := fmt.Sprintf("%d failed, %d passed, %d skipped (%s)", r.Failed, r.Passed, r.Skipped, r.Format)
+	if r.Broken {
+		text += "; something could not be built, loaded or finished, so tests are missing"
+	}
+	if r.Partial {
+		text += "; a part of the output was left out"
+	}
+	return text
+}
+
+// readable are the outputs where a person can read them: of events and XML the digest has said
+// everything.
+func readable(r Report, output [][]byte) [][]byte {
+	if (r.Format == "go-json" || r.Format == "junit") && len(r.Failing) > 0 {
+		if len(output) > 1 {
+			return output[1:] // standard error
+		}
+		return nil
+	}
+	return output
+}
+
+// bounded is text that never gets longer than its limit.
+type bounded struct {
+	strings.Builder
+	limit int
+}
+
+func (b *bounded) left() int { return b.limit - b.Len() }
+
+// add appends as much of text as the room and the limit allow.
+func (b *bounded) add(room int, text string) {
+	b.WriteString(clip(text, max(0, min(room, b.left()))))
+}
+
+// list names the failing tests, as many as there is room for.
+func (b *bounded) list(room int, r Report) {
+	const more = "… and %d more\n"
+	end := b.Len() + room
+	for i, t := range r.Failing {
+		line := "- " + t.ID()
+		if t.File != "" && !strings.Contains(line, t.File) {
+			line += " (" + t.File + ")"
+		}
+		if b.Len()+len(line)+1+len(more)+8 > end {
+			b.add(end-b.Len(), fmt.Sprintf(more, r.Failed-i))
+			return
+		}
+		b.add(end-b.Len(), line+"\n")
+	}
+	if n := r.Failed - len(r.Failing); n > 0 {
+		b.add(end-b.Len(), fmt.Sprintf(more, n))
+	}
+}
+
+// messages says what the failing tests say. One test gets no more than a quarter of the room,
+// where there are several; the same message is not said twice.
+func (b *bounded) messages(room int, r Report) {
+	end := b.Len() + room
+	share := room
+	if len(r.Failing) > 1 {
+		share = max(room/4, room/len(r.Failing))
+	}
+	said := map[string]string{}
+	for _, t := range r.Failing {
+		if t.Message == "" {
+			continue
+		}
+		text := "\n" + t.ID() + ":\n"
+		if first, twice := said[t.Message]; twice {
+			text += "as " + first + "\n"
+		} else {
+			said[t.Message] = t.ID()
+			text += clip(t.Message, share) + "\n"
+		}
+		if b.Len()+len(text) > end {
+			if b.Len()+len(t.ID())+80 < end {
+				b.add(end-b.Len(), text)
+			}
+			return
+		}
+		b.add(end-b.Len(), text)
+	}
+}

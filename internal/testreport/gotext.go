@@ -1,0 +1,145 @@
+package testreport
+
+import (
+	"regexp"
+	"strings"
+)
+
+var (
+	goVerdict = regexp.MustCompile(`^\s*--- (FAIL|PASS|SKIP): (\S+) \(([\d.]+)s\)`)
+	goEnd     = regexp.MustCompile(`^(FAIL|ok  |\?   |---)\t(\S+)(?:[ \t]+(?:\(cached\)|([\d.]+)s)?(.*))?$`)
+	goBuild   = regexp.MustCompile(`^# (\S+)(?: \[\S+\])?$`)
+)
+
+func sniffGo(line string) bool {
+	return strings.Contains(line, "--- ") && goVerdict.MatchString(line) ||
+		(strings.HasPrefix(line, "FAIL\t") || strings.HasPrefix(line, "ok  \t")) && goEnd.MatchString(line)
+}
+
+// goTextReader reads what go test prints for people. The package is said after its tests.
+type goTextReader struct {
+	*collector
+	out     *excerpt            // where lines go
+	loose   *excerpt            // what belongs to no test of the package
+	failing []goFailing         // of the package that is not named yet
+	passing []string            // likewise
+	running map[string]*excerpt // what tests printed so far, with -v
+	builds  map[string]*excerpt // of packages that were not built, by name
+	unbuilt []string            // the packages that failed without a test
+}
+
+type goFailing struct {
+	test Test
+	out  *excerpt
+}
+
+func readGo(c *collector, outputs [][]byte) {
+	loose := &excerpt{}
+	r := &goTextReader{collector: c, out: loose, loose: loose, running: map[string]*excerpt{}, builds: map[string]*excerpt{}}
+	eachLine(outputs, r.line)
+	r.flush("")
+	for _, pkg := range r.unbuilt { // the compiler's words may come last: they are on standard error
+		message := r.builds[pkg].String()
+		r.fail(Test{Package: pkg, Message: message, File: goFile(message)})
+	}
+}
+
+func (r *goTextReader) line(line string) {
+	if strings.HasPrefix(line, "=== ") {
+		if f := strings.Fields(line); len(f) == 3 && len(r.running) < maxNodes {
+			if r.running[f[2]] == nil {
+				r.running[f[2]] = &excerpt{}
+			}
+			r.out = r.running[f[2]]
+		}
+		return
+	}
+	if m := goVerdict.FindStringSubmatch(line); m != nil {
+		r.verdict(m[1], m[2], seconds(m[3]))
+		return
+	}
+	if m := goEnd.FindStringSubmatch(line); m != nil && m[1] != "---" {
+		r.packageEnd(strings.TrimSpace(m[1]), m[2], seconds(m[3]), m[4])
+		return
+	}
+	if m := goBuild.FindStringSubmatch(line); m != nil && len(r.builds) < MaxTests {
+		if r.builds[m[1]] == nil {
+			r.builds[m[1]] = &excerpt{}
+		}
+		r.out = r.builds[m[1]]
+		return
+	}
+	if line == "FAIL" || line == "PASS" {
+		r.out = r.loose
+		return
+	}
+	r.out.line(line)
+}
+
+func (r *goTextReader) verdict(verdict, name string, ms int64) {
+	out := r.running[name]
+	if out == nil {
+		out = &excerpt{}
+	}
+	delete(r.running, name)
+	r.out = r.loose
+	switch verdict {
+	case "PASS":
+		if len(r.passing) < maxNodes {
+			r.passing = append(r.passing, name)
+		} else {
+			r.passed++
+		}
+	case "SKIP":
+		r.skipped++
+	case "FAIL":
+		r.out = out // without -v its words follow
+		r.failing = append(r.failing, goFailing{Test{Name: name, DurationMs: ms}, out})
+		if len(r.failing) > maxNodes {
+			r.flush("")
+		}
+	}
+}
+
+// packageEnd is the line that names the package whose tests came before.
+func (r *goTextReader) packageEnd(verdict, pkg string, ms int64, rest string) {
+	r.took(ms)
+	switch verdict {
+	case "ok":
+		r.pass(pkg, "")
+		r.passed += btoi(len(r.passing) == 0) // without -v a package is all that is known
+	case "FAIL":
+		broken := strings.Contains(rest, "build failed]") || strings.Contains(rest, "setup failed]")
+		r.broken = r.broken || broken
+		if len(r.failing) == 0 && len(r.unbuilt) < MaxTests {
+			if !broken && r.builds[pkg] == nil {
+				r.builds[pkg] = r.loose
+			}
+			r.unbuilt = append(r.unbuilt, pkg)
+		}
+	}
+	r.flush(pkg)
+	r.loose = &excerpt{}
+	r.out = r.loose
+}
+
+func (r *goTextReader) flush(pkg string) {
+	for _, f := range r.failing {
+		f.test.Package, f.test.Message = pkg, f.out.String()
+		f.test.File = goFile(f.test.Message)
+		r.fail(f.test)
+		goParents(r.collector, pkg, f.test.Name)
+	}
+	for _, name := range r.passing {
+		r.pass(pkg, name)
+	}
+	r.failing, r.passing = nil, nil
+	clear(r.running)
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

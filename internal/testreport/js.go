@@ -1,0 +1,195 @@
+package testreport
+
+import (
+	"regexp"
+	"strings"
+)
+
+var (
+	jestFile   = regexp.MustCompile(`^(FAIL|PASS) +(\S.*?)(?: \([\d.]+ m?s\))?$`)
+	jestBlock  = regexp.MustCompile(`^  ● (.+)$`)
+	jestTests  = regexp.MustCompile(`^Tests: +(.+, )?\d+ total`)
+	jestTime   = regexp.MustCompile(`^Time: +([\d.]+) s`)
+	jsCount    = regexp.MustCompile(`(\d+) (failed|passed|skipped|todo|pending)`)
+	vitestFail = regexp.MustCompile(`^ *FAIL +(\S.*)$`)
+	vitestSum  = regexp.MustCompile(`^ +Tests +(.*\(\d+\)|no tests)$`)
+	vitestTime = regexp.MustCompile(`^ +Duration +([\d.]+)(ms|s)\b`)
+)
+
+func sniffJest(line string) bool {
+	return strings.HasPrefix(line, "Tests:") && jestTests.MatchString(line)
+}
+
+// noTest are titles of blocks in which jest tells other things than failures.
+var noTest = map[string]bool{"Console": true, "Cannot log after tests are done. Did you forget to wait for something async in your test?": true}
+
+// readJest reads what jest prints. Passing tests have no place in it that would name them.
+func readJest(c *collector, outputs [][]byte) {
+	var (
+		file string
+		test *Test
+		out  *excerpt
+	)
+	end := func() {
+		if test != nil {
+			test.Message = out.String()
+			c.fail(*test)
+		}
+		test, out = nil, nil
+	}
+	eachLine(outputs, func(line string) {
+		if m := jestFile.FindStringSubmatch(line); m != nil {
+			end()
+			file = strings.TrimPrefix(m[2], "./")
+			if m[1] == "PASS" {
+				c.pass(file, "")
+			}
+			return
+		}
+		if m := jestBlock.FindStringSubmatch(line); m != nil {
+			end()
+			if !noTest[m[1]] {
+				c.broken = c.broken || m[1] == "Test suite failed to run"
+				test, out = &Test{Package: file, Name: m[1], File: file}, &excerpt{}
+			}
+			return
+		}
+		switch {
+		case strings.HasPrefix(line, "Test Suites: "), strings.HasPrefix(line, "Summary of all failing tests"):
+			end()
+		case jestTests.MatchString(line):
+			end()
+			jsTotal(c, line)
+		case jestTime.MatchString(line):
+			c.took(seconds(jestTime.FindStringSubmatch(line)[1]))
+		default:
+			out.line(line)
+		}
+	})
+	end()
+}
+
+// jsTotal takes the counts of a summary; what failed without a name is counted too.
+func jsTotal(c *collector, line string) {
+	for _, m := range jsCount.FindAllStringSubmatch(line, 10) {
+		switch n := atoi(m[1]); m[2] {
+		case "passed":
+			c.passed += n
+		case "failed":
+			c.failed += max(n-len(c.index), 0)
+		default:
+			c.skipped += n
+		}
+	}
+}
+
+func sniffVitest(line string) bool {
+	return strings.Contains(line, " Tests ") && vitestSum.MatchString(line)
+}
+
+// readVitest reads what vitest prints.
+func readVitest(c *collector, outputs [][]byte) {
+	var (
+		test *Test
+		out  *excerpt
+	)
+	end := func() {
+		if test != nil {
+			test.Message = out.String()
+			c.fail(*test)
+		}
+		test, out = nil, nil
+	}
+	eachLine(outputs, func(line string) {
+		if m := vitestFail.FindStringSubmatch(line); m != nil {
+			end()
+			file, name, named := strings.Cut(m[1], " > ")
+			if !named { // a file that can't be loaded: " FAIL  a.test.ts [ a.test.ts ]"
+				file, _, _ = strings.Cut(file, " [ ")
+				c.broken = true
+			}
+			test, out = &Test{Package: file, Name: name, File: file}, &excerpt{}
+			return
+		}
+		switch {
+		case strings.HasPrefix(line, "⎯⎯⎯"):
+			end()
+		case vitestSum.MatchString(line):
+			end()
+			jsTotal(c, line)
+		case vitestTime.MatchString(line):
+			m := vitestTime.FindStringSubmatch(line)
+			c.took(millis(m[1], map[string]float64{"ms": 1, "s": 1000}[m[2]]))
+		default:
+			out.line(line)
+		}
+	})
+	end()
+}
+
+var (
+	mochaTotal = regexp.MustCompile(`^  (\d+) (passing|pending|failing)(?: \(([\d.]+)(ms|s|m)\))?$`)
+	mochaTitle = regexp.MustCompile(`^  (\d+)\) (.+)$`)
+)
+
+func sniffMocha(line string) bool {
+	if !strings.HasPrefix(line, "  ") || !strings.Contains(line, "ing") {
+		return false
+	}
+	m := mochaTotal.FindStringSubmatch(line)
+	return m != nil && m[2] != "pending"
+}
+
+// readMocha reads the end of mocha's report: the counts, then the failures with their titles.
+func readMocha(c *collector, outputs [][]byte) {
+	var (
+		title   []string // of the failure that is open, from the outside in
+		titled  bool     // it is complete
+		out     *excerpt
+		failing bool // the list of failures has begun
+		counted int
+	)
+	end := func() {
+		if len(title) > 0 {
+			c.fail(Test{Name: strings.TrimSuffix(strings.Join(title, " > "), ":"), Message: out.String()})
+		}
+		title, titled, out = nil, false, nil
+	}
+	eachLine(outputs, func(line string) {
+		if m := mochaTotal.FindStringSubmatch(line); m != nil {
+			end()
+			switch n := atoi(m[1]); m[2] {
+			case "passing":
+				c.passed += n
+				c.took(millis(m[3], map[string]float64{"ms": 1, "s": 1000, "m": 60_000}[m[4]]))
+			case "pending":
+				c.skipped += n
+			default:
+				failing, counted = true, counted+n
+			}
+			return
+		}
+		if !failing {
+			return
+		}
+		text := strings.TrimSpace(line)
+		if m := mochaTitle.FindStringSubmatch(line); m != nil {
+			end()
+			title, out = []string{m[2]}, &excerpt{}
+			titled = strings.HasSuffix(m[2], ":")
+			return
+		}
+		if len(title) == 0 {
+			return
+		}
+		if !titled && text != "" && len(title) < maxDepth {
+			title = append(title, text)
+			titled = strings.HasSuffix(text, ":")
+			return
+		}
+		titled = true
+		out.line(line)
+	})
+	end()
+	c.failed += max(count(counted)-len(c.index), 0)
+}

@@ -1,0 +1,164 @@
+package testreport
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// eachLine calls f with each line of the outputs, without colours and line ends. Of a line that
+// is too long it gets the start.
+func eachLine(outputs [][]byte, f func(line string)) {
+	eachRaw(outputs, maxLine, func(line []byte) { f(string(unstyled(line))) })
+}
+
+// eachRaw calls f with the first most bytes of each line as it stands.
+func eachRaw(outputs [][]byte, most int, f func(line []byte)) {
+	for _, out := range outputs {
+		for len(out) > 0 {
+			line := out
+			if end := bytes.IndexByte(out, '\n'); end >= 0 {
+				line, out = out[:end], out[end+1:]
+			} else {
+				out = nil
+			}
+			line = line[:min(len(line), most)]
+			f(bytes.TrimSuffix(line, []byte("\r")))
+		}
+	}
+}
+
+// excerpt keeps the start and the end of what is written to it. Its zero value is empty.
+type excerpt struct {
+	head, tail []byte
+	lost       bool // something between the two is not kept
+}
+
+// line adds a line and returns by how many bytes the excerpt grew.
+func (e *excerpt) line(s string) int {
+	return e.write(s) + e.write("\n")
+}
+
+func (e *excerpt) write(s string) int {
+	if e == nil {
+		return 0
+	}
+	before := len(e.head) + len(e.tail)
+	if room := headBytes - len(e.head); room > 0 && len(e.tail) == 0 {
+		n := min(room, len(s))
+		e.head = append(e.head, s[:n]...)
+		s = s[n:]
+	}
+	if len(s) > tailBytes {
+		e.tail, e.lost = e.tail[:0], true
+		s = s[len(s)-tailBytes:]
+	}
+	e.tail = append(e.tail, s...)
+	if len(e.tail) > 2*tailBytes {
+		e.tail, e.lost = append(e.tail[:0], e.tail[len(e.tail)-tailBytes:]...), true
+	}
+	return len(e.head) + len(e.tail) - before
+}
+
+func (e *excerpt) size() int {
+	if e == nil {
+		return 0
+	}
+	return len(e.head) + len(e.tail)
+}
+
+// String returns what was kept, as valid text without blank lines around it.
+func (e *excerpt) String() string {
+	if e == nil {
+		return ""
+	}
+	text := string(e.head) + string(e.tail)
+	if e.lost {
+		text = string(e.head) + "\n[…]\n" + string(e.tail[max(0, len(e.tail)-tailBytes):])
+	}
+	return tidy(text)
+}
+
+// tidy makes text valid, without control characters, and without blank lines around it.
+func tidy(text string) string {
+	text = strings.ToValidUTF8(text, "?")
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r < ' ' || r == 0x7f:
+			return -1
+		}
+		return r
+	}, text)
+	for {
+		line, rest, more := strings.Cut(text, "\n")
+		if !more || strings.TrimSpace(line) != "" {
+			break
+		}
+		text = rest
+	}
+	return strings.TrimRight(text, " \t\n")
+}
+
+// clip returns at most n bytes of s, cut between characters.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	const dots = "…"
+	if n < len(dots) {
+		return ""
+	}
+	end := n - len(dots)
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + dots
+}
+
+// tailOf returns the end of the last of the outputs that is not blank, at most n bytes of it,
+// from the start of a line where there is one.
+func tailOf(outputs [][]byte, n int) string {
+	for i := len(outputs) - 1; i >= 0; i-- {
+		out := outputs[i]
+		cut := len(out) > 2*n
+		if cut {
+			out = out[len(out)-2*n:] // colours are taken out of it
+		}
+		text := tidy(string(unstyled(out)))
+		if len(text) > n {
+			text, cut = text[len(text)-n:], true
+		}
+		if cut {
+			if _, rest, more := strings.Cut(text, "\n"); more && strings.TrimSpace(rest) != "" {
+				text = rest
+			}
+		}
+		if text = tidy(text); text != "" {
+			return clip(text, n)
+		}
+	}
+	return ""
+}
+
+// seconds reads a number of seconds as whole milliseconds, 0 where it is none.
+func seconds(s string) int64 { return millis(s, 1000) }
+
+func millis(s string, factor float64) int64 {
+	f, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimSpace(s), ",", ""), 64)
+	if err != nil || f != f || f < 0 || f > 1e9 {
+		return 0
+	}
+	return int64(f * factor)
+}
+
+// atoi reads a count, 0 where it is none.
+func atoi(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return 0
+	}
+	return count(n)
+}

@@ -1,0 +1,116 @@
+package testreport
+
+import (
+	"regexp"
+	"strings"
+)
+
+var (
+	nodeTest  = regexp.MustCompile(`^( *)(✔|✖|﹣|▶) (.+?)(?: \(([\d.]+)ms\))?(?: # (SKIP|TODO).*)?$`)
+	nodeCount = regexp.MustCompile(`^ℹ (pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$`)
+	nodeAt    = regexp.MustCompile(`^test at (.+?):\d+:\d+$`)
+)
+
+func sniffNode(line string) bool { return strings.HasPrefix(line, "ℹ tests ") }
+
+// nodeReader reads what node --test prints for people: a tree of all tests, indented by two spaces
+// a level, the counts, then the failing tests once more.
+type nodeReader struct {
+	*collector
+	suites []string // that are open, from the outside in
+	tests  []nodeFailing
+	out    *excerpt
+	end    bool   // the tree is over
+	file   string // of the failing test that is named next
+	failed int
+}
+
+type nodeFailing struct {
+	test  Test
+	bare  string // the test's own name
+	again bool   // it was named at the end too
+	out   *excerpt
+}
+
+func readNode(c *collector, outputs [][]byte) {
+	r := &nodeReader{collector: c}
+	eachLine(outputs, r.line)
+	for _, f := range r.tests {
+		f.test.Message = f.out.String()
+		c.fail(f.test)
+	}
+	c.failed += max(count(r.failed)-len(c.index), 0)
+}
+
+func (r *nodeReader) line(line string) {
+	if m := nodeCount.FindStringSubmatch(line); m != nil {
+		r.out, r.end = nil, true
+		switch m[1] {
+		case "fail", "cancelled":
+			r.failed += atoi(m[2])
+		case "skipped", "todo":
+			r.skipped += atoi(m[2])
+		case "pass":
+			r.passed += atoi(m[2])
+		default:
+			r.took(millis(m[2], 1))
+		}
+		return
+	}
+	if m := nodeAt.FindStringSubmatch(line); m != nil && r.end {
+		r.file, r.out = m[1], nil
+		return
+	}
+	m := nodeTest.FindStringSubmatch(line)
+	switch {
+	case m == nil:
+		r.out.line(line)
+	case r.end && m[2] == "✖" && r.file != "":
+		r.again(m[3])
+	case !r.end:
+		r.tree(len(m[1])/2, m[2], m[3], millis(m[4], 1), m[5] != "")
+	}
+}
+
+// tree takes a line of the tree of tests.
+func (r *nodeReader) tree(level int, mark, name string, ms int64, excused bool) {
+	level = min(level, len(r.suites), maxDepth)
+	closes := level < len(r.suites) && r.suites[level] == name
+	r.suites, r.out = r.suites[:level], nil
+	path := strings.Join(append(append([]string{}, r.suites...), name), " > ")
+	switch {
+	case mark == "▶":
+		r.suites = append(r.suites, clip(name, maxName))
+	case closes, excused: // a suite is counted by its tests
+	case mark == "✔":
+		if len(r.passes) < maxNamed {
+			r.passes[hashOf("", clean(path))] = struct{}{}
+		}
+		r.named = true // the summary counts them
+	case mark == "✖" && len(r.tests) < maxNodes:
+		r.out = &excerpt{}
+		r.tests = append(r.tests, nodeFailing{Test{Name: path, DurationMs: ms}, name, false, r.out})
+	}
+}
+
+// again takes a failing test as it is named at the end, with its file.
+func (r *nodeReader) again(name string) {
+	file := r.file
+	r.file, r.out = "", nil
+	for i := range r.tests {
+		if f := &r.tests[i]; f.bare == name && !f.again {
+			f.again, f.test.File = true, file
+			if f.out.String() == "" {
+				r.out = f.out // this version says why only here
+			}
+			return
+		}
+		if i > MaxTests {
+			return
+		}
+	}
+	if len(r.tests) < MaxTests {
+		r.out = &excerpt{}
+		r.tests = append(r.tests, nodeFailing{Test{Name: name, File: file}, name, true, r.out})
+	}
+}

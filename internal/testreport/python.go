@@ -1,0 +1,266 @@
+package testreport
+
+import (
+	"regexp"
+	"strings"
+)
+
+var (
+	pytestSection = regexp.MustCompile(`^=+ (.+?) =+$`)
+	pytestTitle   = regexp.MustCompile(`^_{3,} (.+?) _{3,}$`)
+	pytestFailed  = regexp.MustCompile(`^(FAILED|ERROR) (.+)$`)
+	pytestVerbose = regexp.MustCompile(`^(\S+\.py::.+?) (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: \(.*\))?(?:\s+\[ *\d+%\])?$`)
+	pytestTotal   = regexp.MustCompile(`^(?:=+ )?((?:\d+ [a-z]+(?:, )?)+) in ([\d.]+)s(?: \([\d:]+\))?(?: =+)?$`)
+	pytestCount   = regexp.MustCompile(`(\d+) ([a-z]+)`)
+)
+
+func sniffPytest(line string) bool {
+	return strings.HasPrefix(line, "=") && strings.Contains(line, " test session starts ") ||
+		strings.Contains(line, " in ") && pytestTotal.MatchString(line)
+}
+
+// pytestReader reads pytest's report. The tests are named in the short summary, in verbose lines,
+// or else only as titles of their tracebacks.
+type pytestReader struct {
+	*collector
+	section string
+	blocks  []pytestBlock // tracebacks of this session
+	tests   []Test        // named in this session
+	known   map[string]int
+}
+
+type pytestBlock struct {
+	title string
+	out   *excerpt
+}
+
+func readPytest(c *collector, outputs [][]byte) {
+	r := &pytestReader{collector: c, known: map[string]int{}}
+	eachLine(outputs, r.line)
+	r.end()
+}
+
+func (r *pytestReader) line(line string) {
+	if m := pytestTotal.FindStringSubmatch(line); m != nil {
+		r.total(m[1], seconds(m[2]))
+		return
+	}
+	if m := pytestSection.FindStringSubmatch(line); m != nil {
+		r.section = m[1]
+		return
+	}
+	switch r.section {
+	case "FAILURES", "ERRORS":
+		if m := pytestTitle.FindStringSubmatch(line); m != nil {
+			if len(r.blocks) < MaxTests {
+				r.blocks = append(r.blocks, pytestBlock{m[1], &excerpt{}})
+			} else {
+				r.section = "" // enough of them
+			}
+		} else if n := len(r.blocks); n > 0 {
+			r.blocks[n-1].out.line(line)
+		}
+	case "short test summary info":
+		if m := pytestFailed.FindStringSubmatch(line); m != nil {
+			id, why := cutReason(m[2])
+			r.name(id, why)
+		}
+	default:
+		if m := pytestVerbose.FindStringSubmatch(line); m != nil {
+			switch m[2] {
+			case "PASSED", "XPASS":
+				file, name := pytestName(m[1])
+				if len(r.passes) < maxNamed {
+					r.passes[hashOf(clean(file), clean(name))] = struct{}{}
+				}
+				r.named = true // the total counts them
+			case "FAILED", "ERROR":
+				r.name(m[1], "")
+			}
+		}
+	}
+}
+
+// cutReason splits "path::test[a - b] - reason".
+func cutReason(s string) (id, why string) {
+	from := 0
+	if open, sep := strings.IndexByte(s, '['), strings.Index(s, " - "); open >= 0 && open < sep {
+		if end := strings.Index(s, "] - "); end >= 0 {
+			from = end
+		}
+	}
+	if sep := strings.Index(s[from:], " - "); sep >= 0 {
+		return s[:from+sep], s[from+sep+3:]
+	}
+	return s, ""
+}
+
+// pytestName splits a node ID into file and test.
+func pytestName(id string) (file, name string) {
+	file, name, _ = strings.Cut(strings.TrimSpace(id), "::")
+	return strings.TrimPrefix(file, "collecting "), name
+}
+
+func (r *pytestReader) name(id, why string) {
+	file, name := pytestName(id)
+	if i, again := r.known[file+"\x00"+name]; again {
+		if r.tests[i].Message == "" {
+			r.tests[i].Message = tidy(why)
+		}
+		return
+	}
+	if len(r.tests) >= maxNodes {
+		r.failed++
+		return
+	}
+	r.broken = r.broken || name == "" // a file that could not be collected
+	r.known[file+"\x00"+name] = len(r.tests)
+	r.tests = append(r.tests, Test{Package: file, Name: name, File: file, Message: tidy(clip(why, headBytes))})
+}
+
+// total is the last line of a session.
+func (r *pytestReader) total(counts string, ms int64) {
+	failed := 0
+	for _, m := range pytestCount.FindAllStringSubmatch(counts, 10) {
+		switch n := atoi(m[1]); m[2] {
+		case "passed", "xpassed":
+			r.passed += n
+		case "skipped", "xfailed":
+			r.skipped += n
+		case "failed", "error", "errors":
+			failed += n
+		}
+	}
+	r.took(ms)
+	named := r.end()
+	r.failed += max(failed-named, 0)
+}
+
+// end books what a session had and returns how many failing tests that were.
+func (r *pytestReader) end() int {
+	blocks := map[string][]*excerpt{} // tests of one name in several files are in the same order
+	for _, b := range r.blocks {
+		name := blockName(b.title)
+		blocks[name] = append(blocks[name], b.out)
+	}
+	for _, t := range r.tests {
+		title := strings.ReplaceAll(t.Name, "::", ".")
+		if title == "" {
+			title = t.Package
+		}
+		if out := blocks[title]; len(out) > 0 {
+			t.Message = excerptOf(t.Message, out[0])
+			blocks[title] = out[1:]
+		}
+		r.fail(t)
+	}
+	n := len(r.tests)
+	if n == 0 { // no test is named: the titles are all there is
+		for _, b := range r.blocks {
+			r.fail(Test{Name: blockName(b.title), Message: b.out.String()})
+		}
+		n = len(r.blocks)
+	}
+	r.blocks, r.tests, r.section = nil, nil, ""
+	clear(r.known)
+	return n
+}
+
+// excerptOf puts the one line that says why before what shows it.
+func excerptOf(why string, out *excerpt) string {
+	text := out.String()
+	if why == "" || strings.Contains(text, why) {
+		return text
+	}
+	return why + "\n" + text
+}
+
+// blockName is the test in a traceback's title.
+func blockName(title string) string {
+	for _, prefix := range []string{"ERROR at setup of ", "ERROR at teardown of ", "ERROR collecting "} {
+		title = strings.TrimPrefix(title, prefix)
+	}
+	return title
+}
+
+var (
+	unitTitle   = regexp.MustCompile(`^(FAIL|ERROR): (\S+)(?: \(([^)]*)\))?(.*)$`)
+	unitVerbose = regexp.MustCompile(`^\s*(\S+) \(([^)]+)\)(.*?) \.\.\. (ok|FAIL|ERROR|skipped.*|expected failure)$`)
+	unitRan     = regexp.MustCompile(`^Ran (\d+) tests? in ([\d.]+)s$`)
+	unitTotal   = regexp.MustCompile(`^(?:OK|FAILED)(?: \((.*)\))?$`)
+	unitCount   = regexp.MustCompile(`([a-z ]+)=(\d+)`)
+)
+
+func sniffUnittest(line string) bool {
+	return strings.HasPrefix(line, "Ran ") && unitRan.MatchString(line)
+}
+
+// readUnittest reads the report of Python's unittest.
+func readUnittest(c *collector, outputs [][]byte) {
+	var (
+		test    *Test
+		out     *excerpt
+		heading bool // the line before was a row of =
+		ran     int
+		failed  = map[string]bool{} // of this run; a test whose subtests failed counts once
+	)
+	end := func() {
+		if test != nil {
+			test.Message = out.String()
+			c.fail(*test)
+		}
+		test, out = nil, nil
+	}
+	eachLine(outputs, func(line string) {
+		switch {
+		case len(line) >= 70 && strings.Trim(line, "=") == "":
+			end()
+			heading = true
+			return
+		case heading:
+			if m := unitTitle.FindStringSubmatch(line); m != nil {
+				pkg, name := unitName(m[2], m[3], m[4])
+				c.broken = c.broken || strings.HasSuffix(pkg, "._FailedTest") // a module that can't be imported
+				test, out = &Test{Package: pkg, Name: name}, &excerpt{}
+				if len(failed) < maxNodes {
+					failed[pkg+" "+m[2]] = true
+				}
+			}
+		case len(line) >= 70 && strings.Trim(line, "-") == "":
+		case unitRan.MatchString(line):
+			end()
+			m := unitRan.FindStringSubmatch(line)
+			ran = atoi(m[1])
+			c.took(seconds(m[2]))
+		case ran > 0 && unitTotal.MatchString(line):
+			skipped := 0
+			for _, m := range unitCount.FindAllStringSubmatch(unitTotal.FindStringSubmatch(line)[1], 10) {
+				if kind := strings.TrimSpace(m[1]); kind == "skipped" || kind == "expected failures" {
+					skipped += atoi(m[2])
+				}
+			}
+			c.skipped += skipped
+			c.passed += max(ran-skipped-len(failed), 0)
+			ran = 0
+			clear(failed)
+		case test != nil:
+			out.line(line)
+		default:
+			if m := unitVerbose.FindStringSubmatch(line); m != nil && m[4] == "ok" {
+				pkg, name := unitName(m[1], m[2], m[3])
+				if len(c.passes) < maxNamed {
+					c.passes[hashOf(clean(pkg), clean(name))] = struct{}{}
+				}
+				c.named = true // the total counts them
+			}
+		}
+		heading = false
+	})
+	end()
+}
+
+// unitName tells class and test apart in "test_a (module.Class.test_a) (i=0)", which older
+// Pythons write without the test in the brackets.
+func unitName(name, where, rest string) (pkg, test string) {
+	return strings.TrimSuffix(where, "."+name), strings.TrimSpace(name + rest)
+}

@@ -1,0 +1,295 @@
+// Package testreport reads what test commands print: which tests failed and why, out of
+// `go test -json`, JUnit XML and TAP, and as well as it can be done out of what go test, pytest,
+// unittest, cargo, jest, vitest, mocha and node print for people. On that stand the evidence of Deliver
+// (Compare: new failures, fixed, still failing), the recognition of flaky tests (Flaky) and of the
+// same failure again (Signature), and what a fixer is told (Digest).
+//
+// Whether tests passed is not decided here: that says the command's exit status. A report never
+// turns a failure into a success; it says what is known about it.
+//
+// It is pure, takes any bytes, needs time linear in them and memory that does not grow with them.
+// Start at Read.
+package testreport
+
+import (
+	"hash/fnv"
+	"strings"
+
+	"pawl/internal/evidence"
+)
+
+// The bounds of a report.
+const (
+	MaxTests   = 1000      // failing tests that are listed
+	maxName    = 300       // bytes of a name
+	maxNamed   = 250_000   // tests that are told apart by name, passing and failing
+	maxLine    = 64 << 10  // bytes of a line that are looked at
+	maxNodes   = 10_000    // tests whose package, or whose test that they are part of, is not known yet
+	maxPending = 16 << 20  // bytes of output kept of tests that have not ended yet
+	headBytes  = 2 << 10   // of a test's message, from its start
+	tailBytes  = 1 << 10   // and from its end
+	tailOutput = 2 << 10   // of the whole output
+	maxCount   = 1_000_000 // more tests than this in a summary is nonsense
+)
+
+// Report is what one run of a test command said. It may be kept as JSON; what is lost then (the
+// names of the tests that passed) is needed of the later one of two reports alone.
+type Report struct {
+	Format  string `json:"format,omitempty"` // "go-json", "pytest", "go, pytest", …; "" where nothing was recognised
+	Passed  int    `json:"passed"`
+	Failed  int    `json:"failed"` // a test of which a part failed counts by its parts
+	Skipped int    `json:"skipped"`
+	// Broken says that something could not be built, loaded or finished, so that tests are missing.
+	Broken bool `json:"broken,omitempty"`
+	// Partial says that a part of the output was left out, so that tests may be missing.
+	Partial    bool   `json:"partial,omitempty"`
+	DurationMs int64  `json:"durationMs,omitempty"` // as the runner reckons it, 0 where it does not say
+	Failing    []Test `json:"failing,omitempty"`    // the first MaxTests, in the order of the output
+	// Tail is the end of the output where no failing test was found in it.
+	Tail string `json:"tail,omitempty"`
+
+	passed map[uint64]struct{} // the tests and packages that passed, by hash
+	named  bool                // passing tests are named in the output
+}
+
+// Test is one failing test. Name is "" where a whole package or file failed, as when it could not
+// be built. Package is what the runner groups tests by: package, class or file.
+type Test struct {
+	Package    string `json:"package,omitempty"`
+	Name       string `json:"name,omitempty"`
+	File       string `json:"file,omitempty"`
+	Message    string `json:"message,omitempty"` // an excerpt of what it printed
+	DurationMs int64  `json:"durationMs,omitempty"`
+}
+
+// ID names the test across runs.
+func (t Test) ID() string {
+	switch {
+	case t.Name == "":
+		return t.Package
+	case t.Package == "":
+		return t.Name
+	}
+	return t.Package + " " + t.Name
+}
+
+// IDs returns the failing tests that are listed, by ID.
+func (r Report) IDs() []string {
+	ids := make([]string, len(r.Failing))
+	for i, t := range r.Failing {
+		ids[i] = t.ID()
+	}
+	return ids
+}
+
+// format is one way of writing test results. sniff says of a line that it may be of that format;
+// read takes the results in.
+type format struct {
+	name  string
+	sniff func(line string) bool
+	read  func(c *collector, outputs [][]byte)
+}
+
+// structured are the formats made for machines, in the order in which they are believed: where
+// one of them has results, nothing else is looked at.
+var structured = []format{
+	{"go-json", sniffGoJSON, readGoJSON},
+	{"junit", sniffJUnit, readJUnit},
+	{"tap", sniffTAP, readTAP},
+}
+
+// plain are the formats made for people. One command may run several of them (make test).
+var plain = []format{
+	{"go", sniffGo, readGo},
+	{"pytest", sniffPytest, readPytest},
+	{"unittest", sniffUnittest, readUnittest},
+	{"cargo", sniffCargo, readCargo},
+	{"jest", sniffJest, readJest},
+	{"vitest", sniffVitest, readVitest},
+	{"mocha", sniffMocha, readMocha},
+	{"node", sniffNode, readNode},
+}
+
+// Read returns the report of one run of a test command, given all that it printed: standard
+// output and standard error, in that order.
+func Read(outputs ...[]byte) Report {
+	seen, partial := sniff(outputs)
+	all := newCollector("", partial)
+	for _, f := range structured {
+		if seen[f.name] {
+			c := newCollector(f.name, partial)
+			f.read(c, outputs)
+			if c.found() {
+				all = c
+				break
+			}
+		}
+	}
+	if all.format == "" {
+		for _, f := range plain {
+			if seen[f.name] {
+				c := newCollector(f.name, partial)
+				f.read(c, outputs)
+				if c.found() {
+					all.merge(c)
+				}
+			}
+		}
+	}
+	r := all.report()
+	if r.Failed == 0 {
+		r.Tail = tailOf(outputs, tailOutput)
+	}
+	return r
+}
+
+// sniff says which formats may be there, and whether output was left out.
+func sniff(outputs [][]byte) (seen map[string]bool, partial bool) {
+	seen = map[string]bool{}
+	left := append(append([]format{}, structured...), plain...)
+	eachLine(outputs, func(line string) {
+		if strings.HasPrefix(line, "[pawl: ") && strings.HasSuffix(line, " bytes left out here]") {
+			partial = true
+		}
+		for i := 0; i < len(left); i++ {
+			if left[i].sniff(line) {
+				seen[left[i].name] = true
+				left = append(left[:i], left[i+1:]...)
+				i--
+			}
+		}
+	})
+	return seen, partial
+}
+
+// collector gathers the results of one format and keeps them bounded.
+type collector struct {
+	format                  string
+	passed, failed, skipped int // failed counts what has no name of its own
+	broken, partial, named  bool
+	durationMs              int64
+	tests                   []Test
+	index                   map[uint64]int      // of the failing tests in tests, -1 beyond the bound
+	parents                 map[uint64]struct{} // tests that failed because a part of them did
+	passes                  map[uint64]struct{}
+}
+
+func newCollector(format string, partial bool) *collector {
+	return &collector{format: format, partial: partial, index: map[uint64]int{}, parents: map[uint64]struct{}{}, passes: map[uint64]struct{}{}}
+}
+
+func (c *collector) found() bool {
+	return c.passed+c.failed+c.skipped+len(c.index) > 0 || c.broken
+}
+
+// pass books a test that passed, or a package where name is "".
+func (c *collector) pass(pkg, name string) {
+	pkg, name = clean(pkg), clean(name)
+	if name != "" {
+		c.passed++
+		c.named = true
+	}
+	if len(c.passes) < maxNamed {
+		c.passes[hashOf(pkg, name)] = struct{}{}
+	}
+}
+
+// fail books a failing test, once for each name; a later message is taken where there was none.
+func (c *collector) fail(t Test) {
+	t.Package, t.Name, t.File = clean(t.Package), clean(t.Name), clean(t.File)
+	t.DurationMs = max(t.DurationMs, 0)
+	key := hashOf(t.Package, t.Name)
+	if i, again := c.index[key]; again {
+		if i >= 0 && c.tests[i].Message == "" {
+			c.tests[i].Message = t.Message
+		}
+		return
+	}
+	if len(c.index) >= maxNamed {
+		c.failed++
+		return
+	}
+	c.index[key] = -1
+	if len(c.tests) < MaxTests {
+		c.index[key] = len(c.tests)
+		c.tests = append(c.tests, t)
+	}
+}
+
+// parent marks a test as failing only because of its parts.
+func (c *collector) parent(pkg, name string) {
+	if len(c.parents) < maxNamed {
+		c.parents[hashOf(clean(pkg), clean(name))] = struct{}{}
+	}
+}
+
+func (c *collector) took(ms int64) {
+	if ms > 0 && ms < 1e12 {
+		c.durationMs += ms
+	}
+}
+
+func (c *collector) merge(o *collector) {
+	c.format = strings.TrimPrefix(c.format+", "+o.format, ", ")
+	c.passed, c.failed, c.skipped = c.passed+o.passed, c.failed+o.failed, c.skipped+o.skipped
+	c.broken, c.named = c.broken || o.broken, c.named || o.named
+	c.durationMs += o.durationMs
+	for _, t := range o.tests {
+		c.fail(t)
+	}
+	for key, i := range o.index {
+		if _, known := c.index[key]; !known && i < 0 {
+			c.index[key] = -1
+		}
+	}
+	for key := range o.parents {
+		c.parents[key] = struct{}{}
+	}
+	for key := range o.passes {
+		c.passes[key] = struct{}{}
+	}
+}
+
+func (c *collector) report() Report {
+	r := Report{
+		Format: c.format, Passed: c.passed, Failed: c.failed, Skipped: c.skipped, Broken: c.broken, Partial: c.partial,
+		DurationMs: c.durationMs, passed: c.passes, named: c.named,
+	}
+	for key := range c.index {
+		if _, parent := c.parents[key]; !parent {
+			r.Failed++
+		}
+	}
+	for _, t := range c.tests {
+		if _, parent := c.parents[hashOf(t.Package, t.Name)]; !parent {
+			r.Failing = append(r.Failing, t)
+		}
+	}
+	return r
+}
+
+// count bounds what a summary line claims.
+func count(n int) int { return min(max(n, 0), maxCount) }
+
+func hashOf(pkg, name string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(pkg))
+	h.Write([]byte{0})
+	h.Write([]byte(name))
+	return h.Sum64()
+}
+
+// clean makes a name fit for a line: printable, valid, bounded.
+func clean(name string) string {
+	name = strings.ToValidUTF8(name, "?")
+	name = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, name)
+	return clip(strings.TrimSpace(name), maxName)
+}
+
+// unstyled takes terminal escape sequences out of a line.
+func unstyled(line []byte) []byte { return evidence.Plain(line) }

@@ -1,0 +1,346 @@
+package testreport_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/testreport"
+)
+
+func sample(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	require.NoError(t, err)
+	return b
+}
+
+// TestReadUnderstandsWhatRunnersPrint reads what the real programs printed of tests made to fail:
+// go 1.26, node 20, Perl 5, tape, Python 3.11, pytest 7.2, cargo 1.95, mocha, jest and vitest of 2026.
+func TestReadUnderstandsWhatRunnersPrint(t *testing.T) {
+	goTests := []string{"ex/a TestBad", "ex/a TestSub/x/y", "ex/b", "ex/c TestPanics"}
+	goText := []string{"ex/a TestBad", "ex/a TestSub/x/y", "ex/c TestPanics", "ex/b"}
+	unit := []string{"test_x.T test_err", "test_x.T test_bad", "test_x.T test_sub (i=0)", "test_x.T test_sub (i=2)"}
+	pytest := []string{
+		"test_x.py T::test_bad", "test_x.py T::test_err", "test_x.py T::test_sub", "test_y.py test_bad", "test_y.py TestC::test_m",
+		"test_y.py test_p[x y]", "test_y.py test_e",
+	}
+	pytestV := append([]string{}, pytest...)
+	pytestV[5], pytestV[6] = pytest[6], pytest[5]
+	for _, c := range []struct {
+		files                   []string
+		format                  string
+		passed, failed, skipped int
+		broken                  bool
+		failing                 []string
+		says                    string // in the message of the first
+	}{
+		{[]string{"go.json"}, "go-json", 3, 4, 1, true, goTests, "got 1, want 2"},
+		{[]string{"go.txt", "go.txt.err"}, "go", 0, 4, 0, true, goText, "got 1, want 2"},
+		{[]string{"gov.txt"}, "go", 3, 4, 1, true, goText, "got 1, want 2"},
+		{[]string{"node.tap"}, "tap", 2, 2, 2, false, []string{"bad", "suite > inner bad"}, "error: '1 == 2'"},
+		{[]string{"perl.tap", "perl.err"}, "tap", 2, 2, 1, false, []string{"two", "grp > out"}, "expected: '2'"},
+		{[]string{"tape.tap"}, "tap", 1, 2, 0, false, []string{"math > should be two", "throws > should be deeply equivalent"}, "operator: equal"},
+		{[]string{"node.junit.xml"}, "junit", 2, 2, 2, false, []string{"test bad", "test inner bad"}, "1 == 2"},
+		{[]string{"pytest.junit.xml"}, "junit", 2, 4, 2, false, []string{"test_y test_bad", "test_y.TestC test_m", "test_y test_e", "test_y test_p[x y]"}, "maps differ"},
+		{[]string{"pytest.txt"}, "pytest", 3, 7, 3, false, pytest, "1 != 2"},
+		{[]string{"pytestv.txt"}, "pytest", 3, 7, 3, false, pytestV, "1 != 2"},
+		{[]string{"pytestq.txt"}, "pytest", 2, 4, 2, false, pytest[3:], "maps differ"},
+		{[]string{"unittest.txt"}, "unittest", 1, 4, 1, false, unit, "boom"},
+		{[]string{"unittestv.txt"}, "unittest", 1, 4, 1, false, unit, "boom"},
+		{[]string{"cargo.txt"}, "cargo", 1, 2, 1, false, []string{"src/lib.rs tests::panics", "src/lib.rs tests::bad"}, "did not panic"},
+		{[]string{"mocha.txt"}, "mocha", 1, 2, 1, false, []string{"outer > bad", "outer > inner > throws"}, "1 == 2"},
+		{[]string{"node.spec"}, "node", 2, 2, 2, false, []string{"bad", "suite > inner bad"}, "1 == 2"},
+		{[]string{"jest.txt"}, "jest", 1, 4, 1, true, []string{"a.test.js outer › bad", "a.test.js outer › inner › throws", "b.test.js syntax", "c.test.js Test suite failed to run"}, "Received:"},
+		{[]string{"vitest.txt"}, "vitest", 1, 2, 1, false, []string{"v/v.test.ts outer > bad", "v/v.test.ts outer > inner > throws"}, "expected 1 to be 2"},
+	} {
+		t.Run(strings.Join(c.files, "+"), func(t *testing.T) {
+			var outputs [][]byte
+			for _, f := range c.files {
+				outputs = append(outputs, sample(t, f))
+			}
+			r := testreport.Read(outputs...)
+			require.Equal(t, c.format, r.Format)
+			require.Equal(t, c.failing, r.IDs())
+			require.Equal(t, []int{c.passed, c.failed, c.skipped}, []int{r.Passed, r.Failed, r.Skipped}, "passed, failed, skipped")
+			require.Equal(t, c.broken, r.Broken)
+			require.Contains(t, r.Failing[0].Message, c.says)
+			require.Empty(t, r.Tail)
+			require.Equal(t, c.files[0] == "perl.tap" || c.files[0] == "tape.tap", r.DurationMs == 0, "these two do not say how long it took")
+			for _, test := range r.Failing {
+				require.NotEmpty(t, test.Message, test.ID())
+			}
+		})
+	}
+}
+
+func TestReadOfSmallOutputs(t *testing.T) {
+	for _, c := range []struct {
+		name, out string
+		format    string
+		failed    int
+		failing   []string
+		broken    bool
+	}{
+		{"nothing", "", "", 0, nil, false},
+		{"something else", "make: *** [all] Error 2\n", "", 0, nil, false},
+		{"TAP 12 without a version", "1..3\nok 1\nnot ok 2 - two\n#   Failed test 'two'\nok 3 # skip no network\n", "tap", 1, []string{"two"}, false},
+		{"TAP with a todo", "TAP version 14\n1..2\nnot ok 1 - later # TODO\nok 2 - x\n", "tap", 0, nil, false},
+		{"TAP whose plan is not kept", "1..3\nok 1 - a\n", "tap", 1, []string{"(plan)"}, true},
+		{"TAP that bails out", "1..3\nok 1 - a\nBail out! no database\n", "tap", 2, []string{"Bail out!", "(plan)"}, true},
+		{"TAP with subtests as Perl writes them", "    # Subtest: foo\n    ok 1 - in\n    not ok 2 - out\n    1..2\nnot ok 1 - foo\n1..1\n", "tap", 1, []string{"foo > out"}, false},
+		{"TAP with an escaped hash", "ok 1 - a\nnot ok 2 - issue \\#7 # time=12ms\n1..2\n", "tap", 1, []string{"issue #7"}, false},
+		{"go test ok is not TAP", "ok  \tex/a\t0.1s\n", "go", 0, nil, false},
+		{"a cached package", "ok  \tex/a\t(cached)\nFAIL\tex/b\t0.1s\n", "go", 1, []string{"ex/b"}, false},
+		{"a timeout without a verdict", "panic: test timed out after 1s\nrunning tests:\n\tTestX (1s)\nFAIL\tex/b\t1.0s\n", "go", 1, []string{"ex/b"}, false},
+		{"json whose test never ended", `{"Action":"run","Package":"p","Test":"T"}` + "\n" + `{"Action":"fail","Package":"p"}`, "go-json", 1, []string{"p T"}, true},
+		{"json that breaks off", `{"Action":"run","Package":"p","Test":"T"}` + "\n" + `{"Action":"out`, "go-json", 1, []string{"p T"}, true},
+		{"json with a part left out", `{"Action":"run","Package":"p","Test":"T"}` + "\n[pawl: 7 bytes left out here]\nx\"}\n" + `{"Action":"pass","Package":"p","Test":"U"}`, "go-json", 0, nil, false},
+		{"XML in other output", "building\n<testsuite name='s'><testcase name='a'/><testcase name='b' classname='c'><error message='x'/></testcase></testsuite>\ndone", "junit", 1, []string{"c b"}, false},
+		{"half an XML", "<testsuites><testsuite><testcase name='a'><failure>no</failure></testcase><testcase name='b'><fail", "junit", 1, []string{"a"}, false},
+		{"XML with what no XML may have", "<testsuite><testcase name='a\x01\xff'><failure><![CDATA[x ]] > \x00 <b>]]></failure></testcase></testsuite>", "junit", 1, []string{"a??"}, false},
+		{"a pytest file that can't be loaded", "=== short test summary info ===\nERROR test_z.py - ImportError: no\n=== 1 error in 0.10s ===\n", "pytest", 1, []string{"test_z.py"}, true},
+		{"a pytest without names", "=== FAILURES ===\n____ test_q ____\nE  x\n1 failed, 2 passed in 0.10s\n", "pytest", 1, []string{"test_q"}, false},
+		{"pytest with a dash in a parameter", "=== short test summary info ===\nFAILED a.py::t[x - y] - boom - bang\n1 failed in 0.1s\n", "pytest", 1, []string{"a.py t[x - y]"}, false},
+		{"rust that does not compile", "error[E0308]: mismatched types\n --> src/lib.rs:3:5\n  |\n\nerror: could not compile `rs` (lib test) due to 1 previous error\n", "cargo", 1, []string{"(build)"}, true},
+		{"two runners in one command", "--- FAIL: TestA (0.00s)\n    a_test.go:1: x\nFAIL\nFAIL\tex\t0.1s\n=== short test summary info ===\nFAILED a.py::t - boom\n1 failed in 0.1s\n", "go, pytest", 2, []string{"ex TestA", "a.py t"}, false},
+		{"node that says why only at the end", "▶ s\n  ✖ a (1ms)\n▶ s (2ms)\nℹ tests 2\nℹ pass 1\nℹ fail 1\n\n✖ failing tests:\n\ntest at a.js:1:1\n✖ a (1ms)\n  Error: x\n", "node", 1, []string{"s > a"}, false},
+		{"only a count", "Tests: 2 failed, 3 passed, 5 total\n", "jest", 2, nil, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := testreport.Read([]byte(c.out))
+			require.Equal(t, c.format, r.Format)
+			require.Equal(t, c.failed, r.Failed)
+			require.ElementsMatch(t, c.failing, r.IDs())
+			require.Equal(t, c.broken, r.Broken)
+			if c.failed == 0 {
+				require.Equal(t, strings.TrimSpace(c.out), strings.ReplaceAll(r.Tail, "\r", ""))
+			}
+		})
+	}
+}
+
+func read(out string) testreport.Report { return testreport.Read([]byte(out)) }
+
+func tap(lines ...string) string {
+	return fmt.Sprintf("1..%d\n%s\n", len(lines), strings.Join(lines, "\n"))
+}
+
+func TestCompareTellsNewFailuresFromOldOnes(t *testing.T) {
+	before := read(tap("ok 1 - a", "not ok 2 - b", "not ok 3 - c", "not ok 4 - d"))
+	after := read(tap("not ok 1 - a", "ok 2 - b", "not ok 3 - c"))
+	stored, err := json.Marshal(before)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(stored, &before), "the earlier report may come from JSON")
+	require.Equal(t, testreport.Change{
+		Failing: []string{"a", "c"}, New: []string{"a"}, Fixed: []string{"b"}, Still: []string{"c"}, Gone: []string{"d"},
+		Count: testreport.Counts{New: 1, Fixed: 1, Still: 1, Gone: 1},
+	}, testreport.Compare(before, after))
+	require.True(t, testreport.Compare(after, before).Worse, "more tests fail than before")
+
+	t.Run("a test that was removed is not fixed", func(t *testing.T) {
+		require.Equal(t, []string{"b"}, testreport.Compare(read(tap("not ok 1 - b")), read(tap("ok 1 - other"))).Gone)
+	})
+	t.Run("a build that breaks is worse although fewer tests fail", func(t *testing.T) {
+		many := read("--- FAIL: TestA (0.00s)\n--- FAIL: TestB (0.00s)\nFAIL\tex\t0.1s\n")
+		broken := read("FAIL\tex [build failed]\n")
+		c := testreport.Compare(many, broken)
+		require.True(t, c.Worse)
+		require.Empty(t, c.Fixed)
+		require.Equal(t, []string{"ex TestA", "ex TestB"}, c.Gone)
+		require.Equal(t, []string{"ex"}, testreport.Compare(broken, many).Fixed, "it builds again")
+	})
+	t.Run("a package that passes as a whole fixes its tests", func(t *testing.T) {
+		require.Equal(t, []string{"ex TestA"}, testreport.Compare(read("--- FAIL: TestA (0.00s)\nFAIL\tex\t0.1s\n"), read("ok  \tex\t0.1s\n")).Fixed)
+	})
+	t.Run("output that says nothing fixes nothing", func(t *testing.T) {
+		require.Equal(t, []string{"b"}, testreport.Compare(read(tap("not ok 1 - b")), read("")).Gone)
+	})
+}
+
+func TestFlakyTestsFailAndThenPassUnchanged(t *testing.T) {
+	first := read(tap("not ok 1 - a", "not ok 2 - b", "not ok 3 - c"))
+	require.Equal(t, []string{"a"}, testreport.Flaky(first, read(tap("ok 1 - a", "not ok 2 - b"))))
+	require.Empty(t, testreport.Flaky(first, first))
+	require.Empty(t, testreport.Flaky(first, read("Killed")))
+}
+
+func TestSignatureIsTheSameForTheSameFailure(t *testing.T) {
+	failure := func(message string, ms int) string {
+		return testreport.Signature(read(fmt.Sprintf("--- FAIL: TestA (%d.00s)\n%s\nFAIL\tex\t0.%ds\n", ms, message, ms)))
+	}
+	same := [][2]string{
+		{"    a_test.go:12: got 1", "    a_test.go:19: got 1"},
+		{"panic at 0xc000123", "panic at 0xdeadbeef"},
+		{"open /tmp/TestA123/001/x: no such file", "open /tmp/TestA987/001/x: no such file"},
+		{"timeout after 1.203s", "timeout after 1.9s"},
+		{"goroutine 8 [running]:", "goroutine 17 [running]:"},
+		{"dial 127.0.0.1:4711: refused", "dial 127.0.0.1:4712: refused"},
+		{"2026-11-21T02:40:08.68Z failed", "2026-11-22 03:41:09.01Z failed"},
+		{"id 123e4567-e89b-12d3-a456-426614174000", "id 00000000-e89b-12d3-a456-426614174999"},
+		{`File "/home/x/test_x.py", line 5, in t`, `File "/home/x/test_x.py", line 7, in t`},
+		{"at Object.equal (a.test.js:2:70)", "at Object.equal (a.test.js:3:1)"},
+		{"thread 'tests::bad' (20007) panicked at src/lib.rs:4:20:", "thread 'tests::bad' (3) panicked at src/lib.rs:5:2:"},
+	}
+	for _, pair := range same {
+		require.Equal(t, failure(pair[0], 1), failure(pair[1], 2), pair[0])
+	}
+	require.NotEqual(t, failure("got 1, want 2", 1), failure("got 3, want 2", 1), "another value is another failure")
+	require.NotEqual(t, failure("got 1", 1), testreport.Signature(read(tap("not ok 1 - TestA"))))
+	require.Equal(t, testreport.Signature(read(tap("not ok 1 - a", "not ok 2 - b"))), testreport.Signature(read(tap("not ok 1 - b", "not ok 2 - a"))), "order does not matter")
+	require.Equal(t, testreport.Signature(read("make: *** died at 0x12\n")), testreport.Signature(read("make: *** died at 0x13\n")))
+	require.NotEqual(t, testreport.Signature(read("make: *** one\n")), testreport.Signature(read("make: *** two\n")))
+	require.Empty(t, testreport.Signature(read("")))
+}
+
+func TestDigestNamesTheFailingTestsFirst(t *testing.T) {
+	out := sample(t, "go.json")
+	r := testreport.Read(out)
+	d := testreport.Digest(r, 8<<10, out, []byte("exit status 1\n"))
+	order := []string{"4 failed, 3 passed, 1 skipped", "- ex/a TestBad (a_test.go)", "- ex/c TestPanics", "\nex/a TestBad:\n", "got 1, want 2", "\nex/b:\n", "undefined: undefined", "The output ends with:\nexit status 1"}
+	at := 0
+	for _, want := range order {
+		i := strings.Index(d[at:], want)
+		require.GreaterOrEqual(t, i, 0, "%q after byte %d of\n%s", want, at, d)
+		at += i
+	}
+	require.NotContains(t, d, `"Action"`)
+
+	t.Run("many tests leave room for the first message", func(t *testing.T) {
+		var b strings.Builder
+		for i := range 5000 {
+			fmt.Fprintf(&b, "not ok %d - test %d ü\n  ---\n  error: 'message %d %s'\n  ...\n", i, i, i, strings.Repeat("ä", 1000))
+		}
+		d := testreport.Digest(read(b.String()), 4000)
+		require.LessOrEqual(t, len(d), 4000)
+		require.Contains(t, d, "5000 failed")
+		require.Contains(t, d, "more\n")
+		require.Contains(t, d, "\ntest 0 ü:\n")
+		require.Contains(t, d, "message 0")
+	})
+	t.Run("what is not understood is shown by its end", func(t *testing.T) {
+		d := testreport.Digest(read("boom\n"), 1000, []byte(strings.Repeat("noise\n", 10000)+"boom\n"))
+		require.Contains(t, d, "no test results were recognised")
+		require.True(t, strings.HasSuffix(d, "\nboom"), d)
+	})
+	t.Run("it is never longer than it may be, and always valid", func(t *testing.T) {
+		for limit := range 600 {
+			d := testreport.Digest(r, limit, out, []byte("\xff\xfeä"))
+			require.LessOrEqual(t, len(d), limit)
+			require.True(t, utf8.ValidString(d))
+		}
+	})
+}
+
+// TestWhatEntersHistoryIsShort caps reports and changes and keeps their counts.
+func TestWhatEntersHistoryIsShort(t *testing.T) {
+	var b strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&b, "not ok %d - test %d\n# %s\n", i, i, strings.Repeat("ä", 1000))
+	}
+	r := read(b.String())
+	full := len(r.Failing[0].Message)
+	short := r.Short(20)
+	stored, err := json.Marshal(short)
+	require.NoError(t, err)
+	require.Less(t, len(stored), 8<<10)
+	require.Len(t, short.Failing, 20)
+	require.Equal(t, 500, short.Failed)
+	require.Len(t, r.Failing[0].Message, full, "the report itself is as it was")
+	c := testreport.Compare(read(""), r).Short(3)
+	require.Equal(t, []string{"test 0", "test 1", "test 2"}, c.New)
+	require.Equal(t, 500, c.Count.New)
+}
+
+// TestMessagesAreBounded gives a test that prints without an end.
+func TestMessagesAreBounded(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("=== RUN   TestA\nfirst words\n")
+	for range 100_000 {
+		b.WriteString("more and more words\n")
+	}
+	b.WriteString("last words\n--- FAIL: TestA (0.00s)\nFAIL\tex\t0.1s\n")
+	m := read(b.String()).Failing[0].Message
+	require.Less(t, len(m), 4<<10)
+	require.Contains(t, m, "first words")
+	require.Contains(t, m, "last words")
+}
+
+// TestMemoryDoesNotGrowWithTheOutput reads much of each kind that could be held in memory. With
+// 100 MB of each it leaves no more there than with this.
+func TestMemoryDoesNotGrowWithTheOutput(t *testing.T) {
+	const size = 8 << 20
+	fill := func(start, again, end string) []byte {
+		b := bytes.NewBuffer(make([]byte, 0, size+1<<20))
+		b.WriteString(start)
+		for b.Len() < size {
+			b.WriteString(again)
+		}
+		b.WriteString(end)
+		return b.Bytes()
+	}
+	for name, make := range map[string]func() []byte{
+		"noise":    func() []byte { return fill("", "some words of a build that says much\n", "") },
+		"one line": func() []byte { return fill("", "xxxxxxxxxxxxxxxx", "") },
+		"json": func() []byte {
+			return fill("", `{"Action":"output","Package":"p","Test":"T","Output":"words\n"}`+"\n", "")
+		},
+		"xml text": func() []byte {
+			return fill("<testsuite><testcase name='a'><failure>", "words &lt; ", "</failure></testcase></testsuite>")
+		},
+		"xml nested": func() []byte { return fill("<testsuite>", "<a>", "") },
+		"xml tag":    func() []byte { return fill("<testsuite><testcase ", "a='b' ", "/>") },
+		"tap":        func() []byte { return fill("TAP version 14\n", "        not ok 1 - deep\n", "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := make()
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			r := testreport.Read(out)
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			runtime.KeepAlive(r)
+			require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(size), "what stays in memory")
+			require.Less(t, len(r.Failing), testreport.MaxTests+1)
+		})
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.*")
+	require.NoError(f, err)
+	for _, name := range files {
+		if st, err := os.Stat(name); err == nil && !st.IsDir() {
+			f.Add(sample(f, filepath.Base(name)), 500)
+		}
+	}
+	f.Add([]byte("    not ok\n  ---\n1..9\nok 1 # TODO"), 10)
+	f.Fuzz(func(t *testing.T, out []byte, limit int) {
+		r := testreport.Read(out)
+		require.LessOrEqual(t, len(r.Failing), testreport.MaxTests)
+		require.LessOrEqual(t, len(r.Failing), r.Failed)
+		for _, test := range r.Failing {
+			require.True(t, utf8.ValidString(test.Message) && utf8.ValidString(test.ID()) && utf8.ValidString(test.File))
+			require.LessOrEqual(t, len(test.Message), 8<<10)
+			require.LessOrEqual(t, len(test.ID()), 700)
+		}
+		require.LessOrEqual(t, len(r.Tail), 2<<10)
+		limit %= 4096
+		require.LessOrEqual(t, len(testreport.Digest(r, limit, out)), max(limit, 0))
+		require.True(t, utf8.ValidString(testreport.Digest(r, limit, out)))
+		require.Equal(t, testreport.Signature(r), testreport.Signature(testreport.Read(out)))
+		c := testreport.Compare(r, r)
+		require.Empty(t, c.New)
+		require.Empty(t, c.Fixed)
+		require.Equal(t, len(r.Failing), len(c.Still))
+	})
+}

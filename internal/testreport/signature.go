@@ -1,0 +1,62 @@
+package testreport
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// noise is what differs between two runs that fail in the same way, and what stands for it. The
+// order matters. Numbers as such stay: "got 3" and "got 4" are two failures.
+var noise = []struct {
+	what *regexp.Regexp
+	is   string
+}{
+	{regexp.MustCompile(`\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?(Z|[+-]\d\d:?\d\d)?`), "<time>"},
+	{regexp.MustCompile(`\b\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(\.\d+)?`), "<time>"},
+	{regexp.MustCompile(`\b\d\d:\d\d:\d\d([.,]\d+)?`), "<time>"},
+	{regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`), "<uuid>"},
+	{regexp.MustCompile(`(?i)0x[0-9a-f]+\??`), "<address>"},
+	{regexp.MustCompile(`(?:/private)?/(?:tmp|var/tmp|var/folders|dev/shm)/[^\s:"'()\[\],]*`), "<temp>"},
+	{regexp.MustCompile(`(?i)[a-z]:\\[^\s"']*\\temp\\[^\s:"']*`), "<temp>"},
+	{regexp.MustCompile(`\b\d+(\.\d+)?\s?(ns|µs|us|ms|s|sec|secs|seconds?|minutes?|m\d+(\.\d+)?s)\b`), "<duration>"},
+	{regexp.MustCompile(`\b(goroutine|thread|pid|process|tid|PID) (\d+)\b`), "$1 <n>"},
+	{regexp.MustCompile(`(thread '[^']*') \(\d+\)`), "$1"},
+	{regexp.MustCompile(`(\.[A-Za-z]\w*["']?):\d+(:\d+)?`), "$1:<line>"},
+	{regexp.MustCompile(`\((\d+):(\d+)\)`), "(<line>)"},
+	{regexp.MustCompile(`\bline \d+\b`), "line <line>"},
+	{regexp.MustCompile(`(localhost|\d+\.\d+\.\d+\.\d+|\]):\d+`), "$1:<port>"},
+	{regexp.MustCompile(`(?m)^\s*[>|]?\s*\d+\s*\|`), "<line>|"},
+	{regexp.MustCompile(`\+<address>`), ""},
+}
+
+// Signature returns a digest of how a run failed: of the failing tests by name and of what they
+// say, without what differs from run to run (durations, addresses, times, line numbers, temporary
+// paths). Two runs with the same signature failed in the same way. Where no failing test is known
+// it is a digest of the end of the output; "" for a report of nothing at all.
+func Signature(r Report) string {
+	if len(r.Failing) == 0 && r.Tail == "" && r.Failed == 0 {
+		return ""
+	}
+	var parts []string
+	for _, t := range r.Failing {
+		parts = append(parts, normal(t.ID())+"\x00"+normal(t.Message))
+	}
+	slices.Sort(parts)
+	if len(r.Failing) == 0 {
+		parts = []string{normal(r.Tail)}
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s", r.Failed, strings.Join(parts, "\x01")))
+	return hex.EncodeToString(sum[:16])
+}
+
+// normal takes the noise out of a message.
+func normal(text string) string {
+	for _, n := range noise {
+		text = n.what.ReplaceAllString(text, n.is)
+	}
+	return strings.Join(strings.Fields(text), " ")
+}

@@ -1,0 +1,214 @@
+package testreport
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+var (
+	tapTest      = regexp.MustCompile(`^(not )?ok\b(?: +(\d+))?(?: +(.*))?$`)
+	tapPlan      = regexp.MustCompile(`^1\.\.(\d+)\b`)
+	tapDirective = regexp.MustCompile(`(?i)(?:^|[^\\])#\s*(skip|todo)\b`)
+	tapTime      = regexp.MustCompile(`\s#\s*time=([\d.]+)\s*(ms|s)\b.*$`)
+	tapFailed    = regexp.MustCompile(`^#\s+Failed test '(.*)'$`)
+	tapLocation  = regexp.MustCompile(`^location: '?(.+?)(?::\d+){0,2}'?$`)
+)
+
+var unescape = strings.NewReplacer(`\#`, "#", `\\`, `\`)
+
+func sniffTAP(line string) bool {
+	return strings.HasPrefix(line, "TAP version ") || strings.HasPrefix(line, "1..") && tapPlan.MatchString(line) || isTAPTest(line)
+}
+
+// isTAPTest tells "ok 1 - it works" from what go test prints, "ok  \tpackage".
+func isTAPTest(line string) bool {
+	if !strings.HasPrefix(line, "ok ") && !strings.HasPrefix(line, "not ok ") {
+		return false
+	}
+	m := tapTest.FindStringSubmatch(line)
+	return m != nil && (m[2] != "" || strings.HasPrefix(m[3], "- "))
+}
+
+// maxLevel is how deep subtests are told apart.
+const maxLevel = 16
+
+// tapNode is a test point.
+type tapNode struct {
+	name      string
+	file      string
+	ok, skip  bool
+	leaf      bool
+	ms        int64
+	diagnosis excerpt
+}
+
+// tapReader reads TAP 12 to 14. Subtests are indented by four spaces a level and come before the
+// test that they are part of.
+type tapReader struct {
+	*collector
+	levels        [maxLevel + 1][]*tapNode
+	nodes         int
+	last          *tapNode // the test point that a diagnosis belongs to
+	yaml          string   // the indentation of the YAML block that is open, with its dashes
+	planned, seen int
+	group         string              // the comment above the test points, as tape has it
+	said          map[string]*excerpt // by the name of a failing test, as Perl says it on standard error
+	saying        *excerpt
+}
+
+func readTAP(c *collector, outputs [][]byte) {
+	r := &tapReader{collector: c, said: map[string]*excerpt{}}
+	for _, out := range outputs {
+		eachLine([][]byte{out}, r.line)
+		r.last, r.yaml = nil, ""
+	}
+	r.flush(maxLevel)
+	for i := range c.tests {
+		if t := &c.tests[i]; t.Message == "" {
+			parts := strings.Split(t.Name, " > ")
+			t.Message = r.said[parts[len(parts)-1]].String()
+		}
+	}
+	if r.planned > r.seen && !r.partial {
+		r.broken = true
+		r.fail(Test{Name: "(plan)", Message: fmt.Sprintf("%d tests were planned, %d ran", r.planned, r.seen)})
+	}
+}
+
+func (r *tapReader) line(line string) {
+	text := strings.TrimLeft(line, " ")
+	indent := len(line) - len(text)
+	if r.yaml != "" {
+		if strings.TrimRight(line, " ") == strings.Replace(r.yaml, "---", "...", 1) {
+			r.yaml, r.last = "", nil // it was all that is to be said
+		} else {
+			r.diagnose(strings.TrimPrefix(line, strings.TrimSuffix(r.yaml, "---")))
+		}
+		return
+	}
+	level := min(indent/4, maxLevel)
+	switch {
+	case text == "---" && r.last != nil:
+		r.yaml = strings.Repeat(" ", indent) + "---"
+	case strings.HasPrefix(text, "Bail out!"):
+		r.flush(maxLevel)
+		r.broken = true
+		r.fail(Test{Name: "Bail out!", Message: tidy(strings.TrimSpace(strings.TrimPrefix(text, "Bail out!")))})
+	case strings.HasPrefix(text, "# Subtest"), strings.HasPrefix(text, "TAP version "):
+		r.last = nil
+	case strings.HasPrefix(text, "#"):
+		if rest, ok := strings.CutPrefix(text, "# duration_ms "); ok && indent == 0 {
+			r.took(millis(rest, 1))
+		} else {
+			r.comment(text)
+		}
+	case indent == 0 && tapPlan.MatchString(text):
+		r.planned = count(r.planned + atoi(tapPlan.FindStringSubmatch(text)[1]))
+		r.last = nil
+	case tapPlan.MatchString(text):
+		r.last = nil
+	default:
+		if !strings.HasPrefix(text, "ok") && !strings.HasPrefix(text, "not ok") {
+			return
+		}
+		if m := tapTest.FindStringSubmatch(text); m != nil {
+			r.point(level, m[1] == "", m[2], m[3])
+		}
+	}
+}
+
+// comment takes a line that says something of the test point before it, of one that it names, or
+// of those after it.
+func (r *tapReader) comment(line string) {
+	text := strings.TrimPrefix(strings.TrimPrefix(line, "#"), " ")
+	if m := tapFailed.FindStringSubmatch(line); m != nil && r.last == nil && len(r.said) < MaxTests {
+		r.saying = &excerpt{}
+		r.said[clip(m[1], maxName)] = r.saying
+	}
+	switch {
+	case r.last != nil && !r.last.ok:
+		r.last.diagnosis.line(text)
+	case strings.HasPrefix(text, "  "):
+		r.saying.line(text)
+	default:
+		r.saying, r.group = nil, text
+	}
+}
+
+// diagnose takes a line of a YAML block.
+func (r *tapReader) diagnose(line string) {
+	text := strings.TrimSpace(line)
+	if rest, ok := strings.CutPrefix(text, "duration_ms:"); ok {
+		r.last.ms = millis(rest, 1)
+		return
+	}
+	if m := tapLocation.FindStringSubmatch(text); m != nil && r.last.file == "" {
+		r.last.file = clip(m[1], maxName)
+	}
+	if !r.last.ok {
+		r.last.diagnosis.line(line)
+	}
+}
+
+// point takes a test point, and the subtests before it as its parts.
+func (r *tapReader) point(level int, ok bool, number, rest string) {
+	n := &tapNode{ok: ok, leaf: true}
+	grouped := level == 0 && r.group != "" && !strings.HasPrefix(rest, "-") // tape writes no dash
+	if strings.Contains(rest, "#") {
+		if m := tapTime.FindStringSubmatch(rest); m != nil {
+			n.ms = millis(m[1], map[string]float64{"ms": 1, "s": 1000}[m[2]])
+			rest = strings.TrimSuffix(rest, m[0])
+		}
+		if m := tapDirective.FindStringSubmatchIndex(rest); m != nil {
+			n.skip = true
+			rest = rest[:strings.LastIndexByte(rest[:m[2]], '#')]
+		}
+	}
+	rest = strings.TrimSuffix(strings.TrimSpace(rest), " {") // TAP 14 and node-tap may open a block
+	n.name = unescape.Replace(clip(strings.TrimSpace(strings.TrimPrefix(rest, "-")), maxName))
+	if n.name == "" {
+		n.name = "test " + number
+	} else if grouped {
+		n.name = clip(clip(r.group, maxName/2)+" > "+n.name, maxName)
+	}
+	if level == 0 {
+		r.seen++
+		r.flush(0) // the parts of this one stay
+	}
+	failed := false
+	for deeper := level + 1; deeper <= maxLevel; deeper++ {
+		for _, part := range r.levels[deeper] {
+			part.name = clip(n.name+" > "+part.name, maxName)
+			failed = failed || !part.ok && !part.skip
+			n.leaf = false
+			r.levels[level] = append(r.levels[level], part)
+		}
+		r.levels[deeper] = nil
+	}
+	n.leaf = n.leaf || (!ok && !failed && !n.skip)
+	r.levels[level] = append(r.levels[level], n)
+	r.last = n
+	if r.nodes++; r.nodes > maxNodes {
+		r.flush(maxLevel)
+		r.nodes = 0
+	}
+}
+
+// flush books the test points down to a level; a test with parts is counted by them.
+func (r *tapReader) flush(deepest int) {
+	for level := range deepest + 1 {
+		for _, n := range r.levels[level] {
+			switch {
+			case !n.leaf:
+			case n.skip:
+				r.skipped++
+			case n.ok:
+				r.pass("", n.name)
+			default:
+				r.fail(Test{Name: n.name, File: n.file, Message: n.diagnosis.String(), DurationMs: n.ms})
+			}
+		}
+		r.levels[level] = nil
+	}
+}

@@ -1,0 +1,93 @@
+package workflows
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/fault"
+)
+
+// Apply brings the approved proposal of a loop that has ended onto the branch that the loop
+// started from. Its input is {"loop": …, "hash": …, "how": "ff", "merge", "squash" or "patch"},
+// with "by" for the record. It approves nothing: a proposal that nobody approved by exactly that
+// hash fails it, with the code of what is missing as the failure's type.
+func Apply(ctx workflow.Context, input converter.RawValue) (*act.Applied, error) {
+	var in act.Apply
+	given := struct{ Loop, Hash, How, By *string }{&in.Loop, &in.Hash, &in.How, &in.By}
+	if err := read(input, "loop, hash, how (ff, merge, squash or patch), by (optional)", &given, &in.Loop, &in.Hash, &in.How); err != nil {
+		return nil, err
+	}
+	in.Time = workflow.Now(ctx).UTC()
+	var out act.Applied
+	if err := onHost(ctx, in.Loop, act.ApplyName, "apply "+in.Hash+" ("+in.How+")", in, &out); err != nil {
+		return nil, err
+	}
+	if m := out.Moved; m != nil {
+		f := fault.New(fault.BaseMoved, "%s has moved since the proposal was approved; the proposal that takes its place has the hash %s", out.Branch, m.Hash)
+		return nil, temporal.NewNonRetryableApplicationError(f.Error(), string(f.Code), nil, out)
+	}
+	return &out, nil
+}
+
+// Review takes a person's word on the proposal of a loop that has ended without one. Its input is
+// {"loop": …, "hash": …, "answer": "approve" or "reject"}, with "by" and "note" for the record.
+func Review(ctx workflow.Context, input converter.RawValue) (*act.Reviewed, error) {
+	var in act.Review
+	given := struct{ Loop, Hash, Answer, By, Note *string }{&in.Loop, &in.Hash, &in.Answer, &in.By, &in.Note}
+	if err := read(input, "loop, hash, answer (approve or reject), by and note (optional)", &given, &in.Loop, &in.Hash, &in.Answer); err != nil {
+		return nil, err
+	}
+	in.Time = workflow.Now(ctx).UTC()
+	var out act.Reviewed
+	if err := onHost(ctx, in.Loop, act.ReviewName, in.Answer+" "+in.Hash, in, &out); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// read takes one JSON object with known keys of text; those named last must be there.
+func read(input converter.RawValue, keys string, into any, required ...*string) error {
+	d := json.NewDecoder(bytes.NewReader(input.Payload().GetData()))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	if err == nil && !d.More() && !slices.ContainsFunc(required, func(text *string) bool { return *text == "" }) {
+		return nil
+	}
+	return typed(fault.New(fault.InvalidMessage, "the input is not one JSON object with these texts: %s", keys).
+		Advise("Start the workflow again with such an input."))
+}
+
+// hostBound is how long a host may be away that is to apply something: nobody waits longer.
+const hostBound = 24 * time.Hour
+
+// plainly gives a workflow the failure type and the message of the activity that failed it.
+func plainly(err error) error {
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) {
+		return temporal.NewNonRetryableApplicationError(app.Message(), app.Type(), nil)
+	}
+	return err
+}
+
+// onHost runs an activity where the store of a loop is.
+func onHost(ctx workflow.Context, loop, name, summary string, input, output any) error {
+	options := workflow.ActivityOptions{
+		TaskQueue: act.TaskQueue, StartToCloseTimeout: bookkeeping, HeartbeatTimeout: heartbeat, ScheduleToCloseTimeout: hostBound,
+		RetryPolicy: retries, Summary: "find " + loop,
+	}
+	var found act.Found
+	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), act.FindName, act.Find{Loop: loop}).Get(ctx, &found)
+	if err != nil {
+		return plainly(err)
+	}
+	options.TaskQueue, options.Summary = found.Queue, summary
+	return plainly(workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), name, input).Get(ctx, output))
+}
