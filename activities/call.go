@@ -196,6 +196,7 @@ func (c *call) take(out *act.Stepped) (printed string) {
 		out.Exhausted = end.Exhausted
 	case c.flooded:
 		out.Failure = fmt.Sprintf("it said more than %d bytes", streamLimit)
+	case !c.stream.Ended() && (out.ExitCode != 0 || out.Signal != ""): // which says more
 	case !out.TimedOut && out.StartError == "":
 		out.Failure = loop.Clip(evidence.Description(end.Failure), 300)
 	}
