@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"pawl/internal/cli"
+	"pawl/internal/doctor"
 	"pawl/internal/engine"
 	"pawl/internal/host"
 	"pawl/internal/proc"
@@ -30,7 +31,7 @@ func run() int {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	return cli.Execute(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, cli.Deps{
-		Embedded: &cli.Embedded{Share: share, Find: find},
+		Embedded: &cli.Embedded{Share: share, Find: find, Look: look},
 		Signals:  signals,
 	})
 }
@@ -49,4 +50,12 @@ func share(ctx context.Context, dir string, logger *slog.Logger) (cli.Engine, er
 func find(ctx context.Context, dir string) (address, ui string, ok bool) {
 	e, ok := engine.Find(ctx, dir)
 	return e.Address, e.UI, ok
+}
+
+func look(ctx context.Context, dir string) (doctor.Engine, error) {
+	r, err := engine.Look(ctx, dir)
+	return doctor.Engine{
+		Running: r.Running, Address: r.Endpoint.Address, UI: r.Endpoint.UI, Server: r.Endpoint.ServerVersion, Held: r.Held, Owner: r.Owner,
+		Database: r.Database, Version: r.Version, Wanted: r.Wanted, Damaged: r.Damaged, Size: r.Size, Taken: r.Taken,
+	}, err
 }

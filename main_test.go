@@ -23,6 +23,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"pawl/internal/sandbox"
 )
 
 // keepAs tells this binary that it is not to test anything but to keep the program that `go run`
@@ -33,6 +35,7 @@ const keepAs = "PAWL_TEST_KEEP_AS"
 var scratch string
 
 func TestMain(m *testing.M) {
+	sandbox.Main()
 	if to := os.Getenv(keepAs); to != "" {
 		if err := copyFile(os.Args[1], to); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -11,6 +12,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/log"
 )
 
 // Several pawl processes of one machine share the engine, and each that is killed hands it on: the
@@ -259,4 +264,72 @@ func TestWithAnAddressPawlEmbedsNothing(t *testing.T) {
 	require.Equal(t, 0, up.wait().code)
 	require.NoDirExists(t, filepath.Join(e.home, "engine"))
 	require.NotContains(t, readFile(filepath.Join(e.home, "logs", "pawl.log")), "panic")
+}
+
+// A host that may run one agent at a time runs one: the other loop waits for its turn, goes on with
+// everything else and takes messages.
+func TestAgentsHaveSlotsApartFromTheRest(t *testing.T) {
+	w := newWorldOfItsOwn(t, `echo "$PAWL_LOOP" >>"$WORLD/by"; mkdir "$WORLD/working" || echo "$PAWL_LOOP" >>"$WORLD/two-at-once"; `+waitsFor("go")+`; rmdir "$WORLD/working"`)
+	t.Parallel()
+	u, err := startUp(w.home, filepath.Join(w.dir, "up"), "PAWL_WORKER_AGENTS=1")
+	require.NoError(t, err)
+	for _, id := range []string{w.loop, w.loop + "-b", w.loop + "-c"} {
+		require.Equal(t, 0, w.pawl("start", "--yes", w.specFile(), "--id", id).code)
+	}
+	phase := func(id string) string {
+		s := w.pawl("show", "--json", id)
+		var st state
+		_ = json.Unmarshal([]byte(s.out), &st)
+		return st.Status + " " + st.Phase
+	}
+	for _, id := range []string{w.loop, w.loop + "-b", w.loop + "-c"} {
+		w.until(id+" wants its agent", func() bool { return phase(id) == "running modify" })
+	}
+	w.at(1)
+	by, _, _ := strings.Cut(w.read("by"), "\n")
+	waits := w.loop + "-b"
+	if by == waits {
+		waits = w.loop
+	}
+	require.Equal(t, 0, w.pawl("halt", waits).code, "also where its agent waits for its turn")
+	w.until("it ends", func() bool { return strings.HasPrefix(phase(waits), "halted") })
+	w.write("go", "")
+	for _, id := range []string{w.loop, w.loop + "-b", w.loop + "-c"} {
+		if id != waits {
+			w.until(id+" ends", func() bool { return strings.HasPrefix(phase(id), "completed") })
+		}
+	}
+	require.Empty(t, w.read("two-at-once"))
+	require.Equal(t, 2, strings.Count(w.read("at"), "\n"), "the one that was halted never had an agent")
+
+	urgency := w.urgency(by)
+	require.Less(t, urgency["Commit"], urgency["Step verify"], "what takes milliseconds before what takes minutes")
+	require.Less(t, urgency["Step verify"], urgency["Step modify"])
+	require.Less(t, urgency["Record"], urgency["Open"], "loops under way before new ones")
+	require.NoError(t, u.stop())
+}
+
+// urgency is the priority of each kind of activity in a loop's history.
+func (w *world) urgency(id string) map[string]int32 {
+	w.t.Helper()
+	c, err := client.Dial(client.Options{HostPort: w.engine().Address, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+	require.NoError(w.t, err)
+	defer c.Close()
+	found := map[string]int32{}
+	for events := c.GetWorkflowHistory(w.t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+		e, err := events.Next()
+		require.NoError(w.t, err)
+		a := e.GetActivityTaskScheduledEventAttributes()
+		if a == nil {
+			continue
+		}
+		name := a.GetActivityType().GetName()
+		if name == "Step" {
+			var step struct{ Key struct{ Name string } }
+			require.NoError(w.t, converter.GetDefaultDataConverter().FromPayloads(a.GetInput(), &step))
+			name += " " + step.Key.Name
+		}
+		found[name] = a.GetPriority().GetPriorityKey()
+	}
+	return found
 }

@@ -80,7 +80,7 @@ func newWorldOfItsOwn(t *testing.T, agent string) *world {
 		"verify":    doc{"command": "sh measure.sh"},
 		"agent":     doc{"command": []string{"sh", filepath.Join(w.dir, "agent.sh")}, "env": doc{"WORLD": w.dir}},
 		"limits":    doc{"iterations": 1, "toolCalls": 1000, "activeTime": "1h"},
-		"approvals": doc{"tools": []string{"*"}},
+		"approvals": doc{"diff": "auto", "tools": []string{"*"}},
 	}
 	w.before = w.snapshot()
 	t.Cleanup(func() {

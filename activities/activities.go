@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -24,6 +25,8 @@ import (
 	"pawl/internal/ledger"
 	"pawl/internal/proc"
 	"pawl/internal/repo"
+	"pawl/internal/sandbox"
+	"pawl/internal/telemetry"
 	"pawl/internal/workspace"
 )
 
@@ -33,8 +36,16 @@ type Activities struct {
 	Host      string // this host's id
 	Queue     string // where the work on this host's trees is taken from
 	Namespace string
+	// Agents is where agents run, "" for where all the work on trees does.
+	Agents string
 	// Attributes says whether the namespace knows pawl's search attributes.
 	Attributes bool
+	// Logger is told what the loops do, and Telemetry, nil for nobody, shows it.
+	Logger    *slog.Logger
+	Telemetry *telemetry.Telemetry
+	// Closed are the ports of a service that is not embedded, which what runs in a loop must not
+	// reach. The embedded engine's are found on disk.
+	Closed []int
 
 	background  sync.WaitGroup
 	registering sync.Mutex // held while a loop is given its name on this host, or is given up
@@ -47,8 +58,10 @@ type Activities struct {
 
 // New returns the activities of the host.
 func New(h home.Home, host, queue, namespace string, attributes bool) *Activities {
+	go sandbox.Probe() // it may take as long as starting a program: nobody should wait for it
 	return &Activities{
 		Home: h, Host: host, Queue: queue, Namespace: namespace, Attributes: attributes,
+		Logger: slog.New(slog.DiscardHandler),
 		places: map[string]*place{}, steps: map[string]*running{}, orphaned: make(chan struct{}, 1),
 	}
 }
@@ -58,14 +71,19 @@ func (a *Activities) RegisterShared(r worker.ActivityRegistry) {
 	r.RegisterActivityWithOptions(a.Open, activity.RegisterOptions{Name: act.OpenName})
 }
 
-// RegisterHost registers the work on this host's trees.
-func (a *Activities) RegisterHost(r worker.ActivityRegistry) {
-	a.RegisterShared(r)
+// RegisterAgents registers what runs agents.
+func (a *Activities) RegisterAgents(r worker.ActivityRegistry) {
+	r.RegisterActivityWithOptions(a.Step, activity.RegisterOptions{Name: act.StepName})
+}
+
+// RegisterTrees registers the work on this host's trees.
+func (a *Activities) RegisterTrees(r worker.ActivityRegistry) {
 	r.RegisterActivityWithOptions(a.Step, activity.RegisterOptions{Name: act.StepName})
 	r.RegisterActivityWithOptions(a.Check, activity.RegisterOptions{Name: act.CheckName})
 	r.RegisterActivityWithOptions(a.Commit, activity.RegisterOptions{Name: act.CommitName})
 	r.RegisterActivityWithOptions(a.Settle, activity.RegisterOptions{Name: act.SettleName})
 	r.RegisterActivityWithOptions(a.Record, activity.RegisterOptions{Name: act.RecordName})
+	r.RegisterActivityWithOptions(a.Amend, activity.RegisterOptions{Name: act.AmendName})
 	r.RegisterActivityWithOptions(a.Close, activity.RegisterOptions{Name: act.CloseName})
 }
 
@@ -157,7 +175,7 @@ func (p *place) supervise() (*proc.Supervisor, error) {
 	if p.supervisor != nil {
 		return p.supervisor, nil
 	}
-	s, err := proc.Start(p.Token())
+	s, err := proc.StartFor(p.Token(), p.means())
 	if err != nil {
 		return nil, fmt.Errorf("starting the supervisor: %w", err)
 	}

@@ -11,13 +11,18 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"pawl/internal/act"
 	"pawl/internal/agent"
+	"pawl/internal/agent/stream"
 	"pawl/internal/evidence"
+	"pawl/internal/fault"
+	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/proc"
+	"pawl/internal/spec"
 	"pawl/internal/workspace"
 )
 
@@ -25,15 +30,16 @@ import (
 type exchange struct {
 	dir    string
 	prompt int64
+	call   *call // nil where the agent's stdout is no stream
 }
 
 func (e *exchange) promptFile() string { return filepath.Join(e.dir, "prompt.md") }
 func (e *exchange) resultFile() string { return filepath.Join(e.dir, "result.json") }
 
-// brief writes the prompt of an agent call and completes its command: prompt on stdin, PAWL_*
-// in the environment (the contract's `use: command`). What the agent is told comes from the
-// ledger at head, so it is not in history; the results so far lie on the desk.
-func (a *Activities) brief(ctx context.Context, p *place, in act.Step, head string, c *proc.Command) (*exchange, error) {
+// brief writes the prompt of an agent call and completes its command: the role's own program and
+// arguments, the prompt on stdin, PAWL_* in the environment. What the agent is told comes from
+// the ledger at head, so it is not in history; the results so far lie on the desk.
+func (a *Activities) brief(ctx context.Context, p *place, in act.Step, head string, c *proc.Command, tell func(loop.Usage, string)) (*exchange, error) {
 	head = cmp.Or(head, in.Entry.Ledger)
 	contract, err := p.ledger.Contract(ctx, head)
 	if err != nil {
@@ -47,10 +53,16 @@ func (a *Activities) brief(ctx context.Context, p *place, in act.Step, head stri
 		return nil, err
 	}
 	s := contract.Spec
+	own := s.Agent.For(in.Agent.Role)
+	adapter, built := stream.Lookup(own.Use)
+	if !built {
+		return nil, refuse(fault.New(fault.InvalidSpec, "this version knows no agent %q", own.Use))
+	}
 	brief := agent.Brief{
 		State: state, Goal: s.Goal, Phase: in.Agent.Phase, Attempt: in.Key.Attempt,
 		Direction: s.Verify.Direction, Metric: s.Verify.Command, Guard: s.Guard.Command, Scope: s.Scope, NewFiles: s.NewFiles,
 		Idea: in.Agent.Idea, Repair: in.Agent.Repair, Guidance: in.Agent.Guidance,
+		Streams: adapter.Streams(),
 	}
 	if s.Verify.Target != nil {
 		brief.Target = s.Verify.Target.String()
@@ -91,41 +103,66 @@ func (a *Activities) brief(ctx context.Context, p *place, in act.Step, head stri
 		return nil, fmt.Errorf("writing the prompt: %w", err)
 	}
 	c.Stdin = e.promptFile()
-	c.Env = append(c.Env, granted(in.Agent.Env)...)
-	c.Env = append(c.Env,
-		"PAWL_LOOP="+in.Agent.Loop, "PAWL_KIND="+in.Agent.Kind, "PAWL_ROLE="+in.Agent.Role, "PAWL_PHASE="+in.Agent.Phase,
-		"PAWL_ITERATION="+strconv.Itoa(in.Key.Iteration), "PAWL_ATTEMPT="+strconv.Itoa(in.Key.Attempt),
-		"PAWL_PROMPT="+e.promptFile(), "PAWL_RESULT="+e.resultFile(),
-	)
+	c.Argv = adapter.Argv(stream.Call{
+		Agent: own, Tools: s.Approvals.Tools, Session: uuid.NewString(), Budget: in.Budget,
+		MayEdit: slices.Contains(govern.Needs(in.Agent.Phase), spec.CanEditSource) && govern.Permit(s, in.Agent.Role, spec.CanEditSource) == nil,
+	})
+	c.Env = later(slices.Concat(c.Env, adapter.Env, credentials(adapter.Keys), granted(own.Env), []string{
+		"PAWL_LOOP=" + in.Agent.Loop, "PAWL_KIND=" + in.Agent.Kind, "PAWL_ROLE=" + in.Agent.Role, "PAWL_PHASE=" + in.Agent.Phase,
+		"PAWL_ITERATION=" + strconv.Itoa(in.Key.Iteration), "PAWL_ATTEMPT=" + strconv.Itoa(in.Key.Attempt),
+		"PAWL_PROMPT=" + e.promptFile(), "PAWL_RESULT=" + e.resultFile(),
+	}))
+	if own.Use == spec.UseCommand && own.Model != "" {
+		c.Env = append(c.Env, "PAWL_MODEL="+own.Model)
+	}
+	if adapter.Streams() {
+		c.OutputLimit = streamLimit
+		if e.call, err = newCall(adapter, in, c.Stdout, tell); err != nil {
+			return nil, err
+		}
+	}
 	return e, nil
 }
 
 // take reads what the agent left: words, and what it says it spent. A result file that can't be
-// read is a warning; spending that is not reported counts as one tool call.
+// read is a warning; spending that is not reported counts as one tool call. Of an agent whose
+// stdout is a stream, that says what was spent and how it ended, and the file has words only.
 func (e *exchange) take(out *act.Stepped, stdout string) {
 	r, err := agent.ReadResult(e.resultFile())
+	if e.call != nil {
+		e.call.take(out)
+	} else {
+		first, _ := readFile(stdout, 64<<10)
+		out.Description = evidence.Description(string(first))
+		out.Usage = reported(r)
+	}
 	if err != nil {
 		out.Warning = err.Error()
 	}
-	first, _ := readFile(stdout, 64<<10)
-	out.Description = evidence.Description(r.Description)
-	if out.Description == "" {
-		out.Description = evidence.Description(string(first))
+	if said := evidence.Description(r.Description); said != "" {
+		out.Description = said
 	}
 	out.Idea = evidence.Description(r.Idea)
-	out.GiveUp = loop.Clip(evidence.Description(string(r.GiveUp)), 300)
+	if gave := evidence.Description(string(r.GiveUp)); gave != "" {
+		out.GiveUp = loop.Clip(gave, 300)
+	}
 	out.PromptBytes = e.prompt
-	out.Usage = loop.Usage{AgentCalls: 1, ToolCalls: 1, InputTokens: r.InputTokens, OutputTokens: r.OutputTokens}
+}
+
+// reported is what an agent says that it spent in a call.
+func reported(r agent.Result) loop.Usage {
+	u := loop.Usage{AgentCalls: 1, ToolCalls: 1, InputTokens: r.InputTokens, OutputTokens: r.OutputTokens}
 	if r.ToolCalls != nil {
-		out.Usage.ToolCalls = *r.ToolCalls
+		u.ToolCalls = *r.ToolCalls
 	}
 	if r.CostUSD != nil {
-		out.Usage.CostUSD = *r.CostUSD
+		u.CostUSD = *r.CostUSD
 	}
+	return u
 }
 
 // secret are parts of names of variables whose values no command of a loop gets unasked.
-var secret = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE", "SESSION"}
+var secret = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE", "SESSION", "HEADERS"}
 
 // cleaned returns an environment without git's and pawl's variables, Temporal's connection and
 // secrets, so that what runs in a loop neither reaches another repository nor leaks.
@@ -148,6 +185,33 @@ func granted(env map[string]string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		out = append(out, name+"="+os.ExpandEnv(env[name]))
+	}
+	return out
+}
+
+// credentials are an agent program's own, as the worker has them. It was chosen to be given them.
+func credentials(names []string) (env []string) {
+	for _, name := range names {
+		if value, has := os.LookupEnv(name); has {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// later returns the environment with one value for each name, the last. Which of two a program
+// reads is its own business.
+func later(env []string) []string {
+	last := map[string]int{}
+	for i, kv := range env {
+		name, _, _ := strings.Cut(kv, "=")
+		last[name] = i
+	}
+	var out []string
+	for i, kv := range env {
+		if name, _, _ := strings.Cut(kv, "="); last[name] == i {
+			out = append(out, kv)
+		}
 	}
 	return out
 }

@@ -10,7 +10,9 @@ import (
 	"pawl/internal/crash"
 	"pawl/internal/evidence"
 	"pawl/internal/govern"
+	"pawl/internal/loop"
 	"pawl/internal/repo"
+	"pawl/internal/spec"
 )
 
 // maxFiles is how many changed files are named; the count is full.
@@ -28,37 +30,38 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 	if st, err := os.Lstat(p.desk.Dir); err != nil || !st.IsDir() {
 		return act.Committed{Violations: []act.Violation{{Rule: govern.RuleFileType, Path: ".", Detail: "the desk itself was removed or replaced"}}}, nil
 	}
-	change, err := p.desk.Stage(ctx, in.Head)
-	if err != nil {
-		return act.Committed{}, fmt.Errorf("taking the change from the desk: %w", err)
-	}
-	crash.At("commit.staged")
 	contract, err := p.ledger.Contract(ctx, in.Ledger)
 	if err != nil {
 		return act.Committed{}, err
 	}
-	out := act.Committed{Tree: change.Tree, FileCount: len(change.Files)}
-	var diffs []govern.Diff
-	var paths []string
-	for _, v := range change.Violations {
-		diffs = append(diffs, govern.Diff{Path: v.Path, Why: v.Why})
+	terms := contract.Rules()
+	reading := reading{rules: terms.Rules()}
+	change, err := p.desk.StageRead(ctx, in.Head, reading.begin())
+	if err != nil {
+		return act.Committed{}, fmt.Errorf("taking the change from the desk: %w", err)
 	}
-	for _, f := range change.Files {
-		paths = append(paths, f.Path)
-		if len(out.Files) < maxFiles {
-			out.Files = append(out.Files, repo.Quote(f.Path))
-		}
-		diffs = append(diffs, govern.Diff{Path: f.Path, Added: f.Status == 'A' || f.Status == 'R' || f.Status == 'C', Deleted: f.Status == 'D', Escapes: f.Escapes})
-		if f.OldPath != "" && f.OldPath != f.Path {
-			diffs = append(diffs, govern.Diff{Path: f.OldPath, Deleted: true})
-		}
-	}
-	out.Area = evidence.Area(paths)
-	if out.Violations = govern.Judge(contract.Spec, contract.Sealed, diffs, repo.Quote); len(out.Violations) > 0 {
+	crash.At("commit.staged")
+	out, judged, paths := described(change)
+	judged.Lines, judged.Secrets = reading.lines, reading.secrets.Secrets()
+	if out.NoChange = len(change.Files) == 0 && len(change.Violations) == 0; out.NoChange {
 		return out, nil
 	}
-	if out.NoChange = len(change.Files) == 0; out.NoChange {
+	if err := a.radius(ctx, p, in, contract.Base, terms.Rules(), paths, &out, &judged); err != nil {
+		return act.Committed{}, fmt.Errorf("working out how far the change reaches: %w", err)
+	}
+	verdict := govern.Judge(terms, contract.Sealed, judged, repo.Quote)
+	if out.Violations = verdict.Violations; len(out.Violations) > 0 {
 		return out, nil
+	}
+	if len(verdict.Asks) > 0 {
+		d, err := p.store.Proposal(ctx, in.Head, change.Tree)
+		if err != nil {
+			return act.Committed{}, fmt.Errorf("hashing the change: %w", err)
+		}
+		if d.Hash != in.AllowNew {
+			out.NewFiles, out.NewFilesHash = quoted(verdict.Asks), d.Hash
+			return out, nil
+		}
 	}
 	out.Commit, err = p.store.Commit(ctx, repo.CommitInput{
 		Tree: change.Tree, Parent: in.Head, Branch: p.Branch, Author: p.author(), Time: in.Time,
@@ -75,4 +78,90 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 	a.restoreAhead(p, out.Commit, a.restoreJudge)
 	crash.At("commit.after")
 	return out, nil
+}
+
+// described is a change as the workflow, and as the policies see it. paths are those that it
+// touches: a rename two.
+func described(change repo.Change) (out act.Committed, judged govern.Change, paths []string) {
+	for _, v := range change.Violations {
+		judged.Files = append(judged.Files, govern.Diff{Path: v.Path, Why: v.Why})
+	}
+	for _, f := range change.Files {
+		paths = append(paths, f.Path)
+		judged.Files = append(judged.Files, govern.Diff{
+			Path: f.Path, Added: f.Status == 'A' || f.Status == 'R' || f.Status == 'C', Deleted: f.Status == 'D',
+			Binary: f.Binary, Size: f.Size, Escapes: f.Escapes,
+		})
+		if f.OldPath != "" && f.OldPath != f.Path {
+			paths = append(paths, f.OldPath)
+			judged.Files = append(judged.Files, govern.Diff{Path: f.OldPath, Deleted: true})
+		}
+	}
+	judged.Unread = change.Unread
+	return act.Committed{Tree: change.Tree, FileCount: len(paths), Files: quoted(paths), Area: evidence.Area(paths)}, judged, paths
+}
+
+// quoted names the first files of many.
+func quoted(paths []string) []string {
+	var out []string
+	for _, p := range paths[:min(len(paths), maxFiles)] {
+		out = append(out, repo.Quote(p))
+	}
+	return out
+}
+
+// reading is what the rules want to know of a change's lines.
+type reading struct {
+	rules   spec.Policy
+	lines   int
+	secrets govern.SecretScan
+}
+
+// begin returns what starts a reading; nil where no rule asks for one.
+func (r *reading) begin() func() repo.Reader {
+	if r.rules.Secrets == spec.Allow && r.rules.MaxLines == nil {
+		return nil
+	}
+	return func() repo.Reader {
+		r.lines, r.secrets = 0, govern.SecretScan{}
+		return func(l repo.DiffLine) {
+			if !l.More {
+				r.lines++
+			}
+			if r.rules.Secrets != spec.Allow {
+				r.secrets.Line(l.Path, l.N, l.Added, string(l.Text))
+			}
+		}
+	}
+}
+
+// radius adds how far the loop reaches with this change, as far as anybody asks. What all changes
+// of the loop touched, undone ones too, is in the history of its branch; the state's list of it is
+// capped, so that its count is taken from there once the list can't tell.
+func (a *Activities) radius(ctx context.Context, p *place, in act.Commit, base string, rules spec.Policy, paths []string, out *act.Committed, judged *govern.Change) error {
+	page, err := p.ledger.Read(ctx, in.Ledger)
+	if err != nil {
+		return err
+	}
+	known := page.State.ChangedFilesCount
+	full := len(paths) > maxFiles || known != len(page.State.ChangedFiles) || known+len(paths) > loop.KeepFiles
+	if rules.MaxTotalFiles != nil || full {
+		touched, err := p.store.Touched(ctx, base, in.Head)
+		if err != nil {
+			return err
+		}
+		all := map[string]bool{}
+		for _, path := range append(touched, paths...) {
+			all[path] = true
+		}
+		out.TotalFiles, judged.TotalFiles = len(all), len(all)
+	}
+	if rules.MaxTotalLines == nil || out.Tree == "" {
+		return nil
+	}
+	files, err := p.store.Changes(ctx, base, out.Tree)
+	for _, f := range files {
+		judged.TotalLines += f.Insertions + f.Deletions
+	}
+	return err
 }

@@ -20,6 +20,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/crash"
 	"pawl/internal/fault"
+	"pawl/internal/govern"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/proc"
@@ -38,6 +39,9 @@ func (a *Activities) Open(ctx context.Context, in act.Open) (act.Opened, error) 
 		return act.Opened{}, err
 	}
 	defer workspace.Retract(a.Home, announced)
+	if err := a.ensure(in.Spec.Sandbox); err != nil {
+		return act.Opened{}, err
+	}
 	crash.At("open.before")
 	if in.Ledger != "" {
 		return a.takeUp(ctx, in)
@@ -119,8 +123,8 @@ func (a *Activities) takeUp(ctx context.Context, in act.Open) (act.Opened, error
 
 func (a *Activities) opened(p *place, base string) act.Opened {
 	return act.Opened{
-		Ref: p.Ref, Queue: a.Queue, Host: a.Host, Repo: p.Repo, Branch: branchName(p.Record), Base: base,
-		Desk: p.desk.Dir, Attributes: a.Attributes, Stop: p.loopStop(),
+		Ref: p.Ref, Queue: a.Queue, Agents: a.Agents, Host: a.Host, Repo: p.Repo, Branch: branchName(p.Record), Base: base,
+		Desk: p.desk.Dir, Attributes: a.Attributes, Stop: p.loopStop(), Protections: a.protections(p),
 	}
 }
 
@@ -161,7 +165,7 @@ func (a *Activities) enroll(in act.Open, source repo.Source) (workspace.Record, 
 		Loop: in.Loop, Ref: name, FirstRun: in.FirstRun, Namespace: a.Namespace,
 		Repo: source.Path, Store: a.Home.Store(hex.EncodeToString(key[:8])),
 		Branch: "refs/heads/pawl/" + name, Ledger: "refs/pawl-ledger/" + name,
-		Name: id.Name, Email: id.Email, Setup: in.Spec.Setup.Command, Keep: in.Spec.Judge.Keep,
+		Name: id.Name, Email: id.Email, Setup: in.Spec.Setup.Command, Keep: in.Spec.Judge.Keep, Sandbox: in.Spec.Sandbox,
 	}
 	return r, workspace.Write(a.Home, r)
 }
@@ -185,34 +189,68 @@ func (a *Activities) base(ctx context.Context, p *place, source repo.Source) (st
 	return commit, p.store.SetRef(ctx, at, commit, "")
 }
 
-// contract works out what a person will be asked to approve.
+// contract works out what a person will be asked to approve, and notes it for the ledger.
 func (a *Activities) contract(ctx context.Context, p *place, s spec.Spec, out *act.Opened) error {
-	entries, err := p.store.Entries(ctx, out.Base)
+	d, err := draw(ctx, p, s, out.Base)
 	if err != nil {
-		return fmt.Errorf("listing the base's files: %w", err)
-	}
-	names := make([]string, len(entries))
-	blobs := map[string]repo.TreeEntry{}
-	for i, e := range entries {
-		names[i], blobs[e.Path] = e.Path, e
-		if s.Match(e.Path) {
-			out.InScope++
-		}
-	}
-	if out.InScope == 0 {
-		return refuse(fault.New(fault.PreconditionFailed, "the scope matches no file of %s: %s", p.Repo, strings.Join(s.Scope, ", ")).
-			Advise("Correct `scope`: globs are relative to the repository's root, ** crosses folders."))
-	}
-	if out.Warnings, err = a.pointers(ctx, p, entries); err != nil {
 		return err
 	}
-	for _, name := range spec.Sealed(s, names) {
-		out.Sealed = append(out.Sealed, loop.Seal{Path: repo.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode})
+	if d.inScope == 0 {
+		return refuse(emptyScope(p, s))
 	}
-	c := ledger.Contract{Spec: s, Base: out.Base, Sealed: out.Sealed, Tools: s.Approvals.Tools}
-	p.ledger.Bind(c)
-	out.Contract = c.Hash()
-	return writeJSON(filepath.Join(a.Home.Loop(p.Ref), ledger.ContractFile), c)
+	out.InScope, out.Sealed, out.Contract = d.inScope, d.contract.Sealed, d.contract.Hash()
+	out.Warnings = d.warnings
+	p.ledger.Bind(d.contract)
+	return writeJSON(filepath.Join(a.Home.Loop(p.Ref), ledger.ContractFile), d.contract)
+}
+
+// draft is a contract that nobody was asked to approve yet.
+type draft struct {
+	contract ledger.Contract
+	names    []string // the base's files
+	inScope  int      // how many of them may change
+	warnings []string // of what a person should know before
+}
+
+// draw makes the contract of a spec at a base commit.
+func draw(ctx context.Context, p *place, s spec.Spec, base string) (draft, error) {
+	entries, err := p.store.Entries(ctx, base)
+	if err != nil {
+		return draft{}, fmt.Errorf("listing the base's files: %w", err)
+	}
+	d := draft{names: make([]string, len(entries))}
+	blobs := map[string]repo.TreeEntry{}
+	for i, e := range entries {
+		d.names[i], blobs[e.Path] = e.Path, e
+		if s.Match(e.Path) {
+			d.inScope++
+		}
+	}
+	var sealed []loop.Seal
+	for _, name := range spec.Sealed(s, d.names) {
+		sealed = append(sealed, loop.Seal{Path: repo.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode})
+	}
+	d.contract = govern.Draw(s, base, sealed)
+	d.warnings, err = pointers(ctx, p, entries)
+	return d, err
+}
+
+// Amend works out the contract that the loop would have with another spec. It becomes the loop's
+// only by an event, when it is approved.
+func (a *Activities) Amend(ctx context.Context, in act.Amend) (act.Opened, error) {
+	p, err := a.place(ctx, in.Ref)
+	if err != nil {
+		return act.Opened{}, err
+	}
+	out := a.opened(p, in.Base)
+	d, err := draw(ctx, p, in.Spec, in.Base)
+	out.InScope, out.Sealed, out.Contract = d.inScope, d.contract.Sealed, d.contract.Hash()
+	return out, err
+}
+
+func emptyScope(p *place, s spec.Spec) *fault.Error {
+	return fault.New(fault.PreconditionFailed, "the scope matches no file of %s: %s", p.Repo, strings.Join(s.Scope, ", ")).
+		Advise("Correct `scope`: globs are relative to the repository's root, ** crosses folders.")
 }
 
 // maxAttributes bounds what is read of a .gitattributes; git itself ignores larger ones.
@@ -220,7 +258,7 @@ const maxAttributes = 100 << 20
 
 // pointers warns of files whose content git does not have: nothing that runs in the trees finds it
 // there, unless setup.command fetches it.
-func (a *Activities) pointers(ctx context.Context, p *place, entries []repo.TreeEntry) ([]string, error) {
+func pointers(ctx context.Context, p *place, entries []repo.TreeEntry) ([]string, error) {
 	for _, e := range entries {
 		if path.Base(e.Path) != ".gitattributes" || e.Mode == "120000" {
 			continue
@@ -238,9 +276,12 @@ func (a *Activities) pointers(ctx context.Context, p *place, entries []repo.Tree
 
 // precondition turns what Inspect found into a fault; anything else is the machine's.
 func precondition(err error) error {
-	var pre *repo.Precondition
-	if errors.As(err, &pre) {
-		return refuse(fault.New(fault.PreconditionFailed, "%s", pre.What).Advise(pre.Do))
+	if failed := repo.Failed(err); len(failed) > 0 {
+		var what, do []string
+		for _, pre := range failed {
+			what, do = append(what, pre.What), append(do, pre.Do)
+		}
+		return refuse(fault.New(fault.PreconditionFailed, "%s", strings.Join(what, "; ")).Advise(strings.Join(do, "\n")))
 	}
 	if errors.Is(err, exec.ErrNotFound) {
 		return refuse(fault.New(fault.PreconditionFailed, "the worker on this host finds no git on its PATH").
@@ -297,10 +338,12 @@ func (a *Activities) setup(ctx context.Context, p *place, t *repo.Tree) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	result, err := s.Run(ctx, proc.Command{
+	command := proc.Command{
 		Argv: []string{"sh", "-c", p.Setup}, Dir: t.Dir, Env: cleaned(os.Environ()), Limit: setupLimit,
 		Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
-	})
+	}
+	command.Sandbox = a.confine(p, command)
+	result, err := s.Run(ctx, command)
 	if err != nil {
 		return err
 	}

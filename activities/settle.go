@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,10 +38,15 @@ func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Settled, er
 			Trailers: []repo.Trailer{{Key: "Pawl-Loop", Value: p.Loop}},
 		}
 	}
+	proposal, err := a.propose(ctx, p, in.Base, in.Head, in.Events)
+	if err != nil {
+		return act.Settled{}, err
+	}
 	out, err := a.append(ctx, p, in.Entry, tx, "")
 	if err != nil {
 		return act.Settled{}, err
 	}
+	out.Proposal = proposal
 	if in.Revert != "" {
 		p.alike(out.Head, in.Parent)
 		a.restoreAhead(p, out.Head, a.restoreDesk)
@@ -85,20 +91,9 @@ func (a *Activities) Close(ctx context.Context, in act.Close) (act.Settled, erro
 	}
 	crash.At("close.before")
 	p.rest()
-	var proposal *loop.Proposal
-	if in.Head != in.Base {
-		d, err := p.store.Proposal(ctx, in.Base, in.Head)
-		if err != nil {
-			return act.Settled{}, fmt.Errorf("making the proposal: %w", err)
-		}
-		if d.Files > 0 {
-			proposal = &loop.Proposal{
-				Hash: d.Hash, Base: in.Base, Head: in.Head, Files: d.Files, Insertions: d.Insertions, Deletions: d.Deletions, State: "open",
-			}
-		}
-	}
-	for i, e := range in.Events {
-		in.Events[i] = act.Fill(e, act.Settled{Proposal: proposal, Head: e.Head})
+	proposal, err := a.propose(ctx, p, in.Base, in.Head, in.Events)
+	if err != nil {
+		return act.Settled{}, err
 	}
 	out, err := a.append(ctx, p, in.Entry, repo.Tx{}, in.Head)
 	if err != nil {
@@ -117,6 +112,26 @@ func (a *Activities) Close(ctx context.Context, in act.Close) (act.Settled, erro
 	return out, nil
 }
 
+// propose works out the proposal where an event asks for it, and completes the event.
+func (a *Activities) propose(ctx context.Context, p *place, base, head string, events []loop.Event) (*loop.Proposal, error) {
+	i := slices.IndexFunc(events, func(e loop.Event) bool { return e.Type == loop.ProposalMade })
+	if i < 0 || head == base {
+		return nil, nil
+	}
+	d, err := p.store.Proposal(ctx, base, head)
+	if err != nil {
+		return nil, fmt.Errorf("making the proposal: %w", err)
+	}
+	if d.Files == 0 {
+		return nil, nil
+	}
+	proposal := &loop.Proposal{
+		Hash: d.Hash, Base: base, Head: head, Files: d.Files, Insertions: d.Insertions, Deletions: d.Deletions, State: "open",
+	}
+	events[i] = act.Fill(events[i], act.Settled{Proposal: proposal})
+	return proposal, nil
+}
+
 // append folds the events into the ledger's next entry and makes it so: the state in the
 // workflow and in the ledger are the same fold. A ledger that stands elsewhere means that
 // another run is ahead of this one.
@@ -128,6 +143,7 @@ func (a *Activities) append(ctx context.Context, p *place, in act.Entry, tx repo
 	}
 	out := act.Settled{Head: head}
 	var page ledger.Page
+	var taken []loop.Event
 	tx.Entry = func(code string) (repo.Entry, error) {
 		if tx.Revert != nil {
 			out.Head = code
@@ -143,7 +159,7 @@ func (a *Activities) append(ctx context.Context, p *place, in act.Entry, tx repo
 		if err != nil {
 			return repo.Entry{}, err
 		}
-		page = folded
+		page, taken = folded, events
 		return repo.Entry{
 			Ref: p.Ledger, Prev: in.Ledger, Code: folded.State.Head, Files: files, Message: message(folded.State, events),
 			Time: timeOf(events), Author: p.author(),
@@ -161,6 +177,7 @@ func (a *Activities) append(ctx context.Context, p *place, in act.Entry, tx repo
 		return act.Settled{}, p.fenced(err, "appending to the ledger")
 	}
 	p.ledger.Appended(done.Entry, page)
+	a.report(ctx, p, in.Ledger, page.State, taken)
 	out.Ledger = done.Entry
 	return out, nil
 }
@@ -214,11 +231,15 @@ func (a *Activities) push(ctx context.Context, p *place) (refused string, err er
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case errors.As(err, &no):
-		return fmt.Sprintf("%s was refused by %s: %s", no.Ref, p.Repo, no.Reason), nil
+		refused = fmt.Sprintf("%s was refused by %s: %s", no.Ref, p.Repo, no.Reason)
 	case err != nil:
-		return fmt.Sprintf("%s can't be pushed to: %v", p.Repo, err), nil
+		refused = fmt.Sprintf("%s can't be pushed to: %v", p.Repo, err)
+	default:
+		return "", nil
 	}
-	return "", nil
+	a.Logger.Warn("push refused", "loop", p.Loop, "reason", refused)
+	a.Telemetry.PushRefused(ctx)
+	return refused, nil
 }
 
 // pushApart is how far apart pushes are that nobody waits for. Only a loop whose iterations are

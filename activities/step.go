@@ -11,8 +11,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"golang.org/x/sync/errgroup"
@@ -20,6 +22,9 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/crash"
 	"pawl/internal/evidence"
+	"pawl/internal/fault"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
 	"pawl/internal/proc"
 	"pawl/internal/repo"
 	"pawl/internal/workspace"
@@ -32,6 +37,21 @@ type running struct {
 	cancel context.CancelFunc
 	out    act.Stepped
 	err    error
+
+	live  atomic.Pointer[act.Live]  // what its agent has told
+	since atomic.Pointer[time.Time] // when its command was started; back-dated by what it had spent before
+}
+
+// beat is what a heartbeat tells of the step.
+func (r *running) beat() act.Live {
+	var live act.Live
+	if told := r.live.Load(); told != nil {
+		live = *told
+	}
+	if since := r.since.Load(); since != nil {
+		live.Usage.ActiveMs = time.Since(*since).Milliseconds()
+	}
+	return live
 }
 
 // joinWithin is how long a step goes on that no attempt waits for: when the service has given
@@ -47,7 +67,10 @@ func (a *Activities) Step(ctx context.Context, in act.Step) (act.Stepped, error)
 		return act.Stepped{}, err
 	}
 	id := in.Ref + "/" + stepName(in.Key)
-	r := a.joinOrStart(id, func(ctx context.Context) (act.Stepped, error) { return a.run(ctx, p, in) })
+	by := trace.SpanContextFromContext(ctx) // what the step tells the ledger is recorded by this activity
+	r := a.joinOrStart(id, func(ctx context.Context, r *running) (act.Stepped, error) {
+		return a.run(trace.ContextWithSpanContext(ctx, by), p, in, r)
+	})
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -56,7 +79,7 @@ func (a *Activities) Step(ctx context.Context, in act.Step) (act.Stepped, error)
 			a.forget(id, r)
 			return r.out, r.err
 		case <-tick.C:
-			activity.RecordHeartbeat(ctx)
+			activity.RecordHeartbeat(ctx, r.beat())
 		case <-activity.GetWorkerStopChannel(ctx):
 			r.cancel()
 			<-r.done
@@ -96,7 +119,7 @@ func (a *Activities) Check(ctx context.Context, in act.Check) (act.Checked, erro
 	return act.Checked{Running: here, SpentMs: spent.Milliseconds()}, nil
 }
 
-func (a *Activities) joinOrStart(id string, run func(context.Context) (act.Stepped, error)) *running {
+func (a *Activities) joinOrStart(id string, run func(context.Context, *running) (act.Stepped, error)) *running {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if r := a.steps[id]; r != nil {
@@ -109,7 +132,7 @@ func (a *Activities) joinOrStart(id string, run func(context.Context) (act.Stepp
 	go func() {
 		defer close(r.done)
 		defer cancel()
-		r.out, r.err = run(ctx)
+		r.out, r.err = run(ctx, r)
 	}()
 	return r
 }
@@ -160,11 +183,16 @@ func (a *Activities) endSteps(ref string) {
 func (a *Activities) Orphaned() <-chan struct{} { return a.orphaned }
 
 // run does the step, unless its result is on disk.
-func (a *Activities) run(ctx context.Context, p *place, in act.Step) (act.Stepped, error) {
+func (a *Activities) run(ctx context.Context, p *place, in act.Step, r *running) (act.Stepped, error) {
 	dir := a.stepDir(in.Ref, in.Key)
 	var out act.Stepped
 	if err := readJSON(filepath.Join(dir, "result.json"), &out); err == nil {
 		return out, nil
+	}
+	if in.Agent != nil {
+		if err := a.permit(ctx, p, in); err != nil {
+			return out, err
+		}
 	}
 	crash.At("step.before")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -192,10 +220,12 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step) (act.Steppe
 	var talk *exchange
 	if in.Agent != nil {
 		var err error
-		if talk, err = a.brief(ctx, p, in, told, &command); err != nil {
+		tell := func(u loop.Usage, tool string) { r.live.Store(&act.Live{Usage: u, Tool: loop.Clip(tool, 80)}) }
+		if talk, err = a.brief(ctx, p, in, told, &command, tell); err != nil {
 			return out, err
 		}
 	}
+	command.Sandbox = a.confine(p, command)
 	spent, err := proc.ReadProgress(command.Progress)
 	if err != nil {
 		return out, fmt.Errorf("reading what the step has spent: %w", err)
@@ -206,7 +236,14 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step) (act.Steppe
 		return out, err
 	}
 	crash.At("step.starting")
-	result, err := s.Run(ctx, command)
+	since := time.Now().Add(-spent)
+	r.since.Store(&since)
+	var result proc.Result
+	if talk != nil && talk.call != nil {
+		result, err = talk.call.run(ctx, s, command)
+	} else {
+		result, err = s.Run(ctx, command)
+	}
 	if err != nil {
 		p.rest()
 		if _, reapErr := proc.Reap(p.Token()); reapErr != nil {
@@ -225,6 +262,9 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step) (act.Steppe
 	}
 	if talk != nil {
 		talk.take(&out, command.Stdout)
+		if err := a.throwAway(ctx, p, in, &out); err != nil {
+			return out, err
+		}
 	}
 	if out.Interrupted {
 		return out, nil // it will run again, so this is not its result
@@ -246,6 +286,25 @@ func (a *Activities) tell(ctx context.Context, p *place, e *act.Entry) (string, 
 	return out.Ledger, err
 }
 
+// permit is the one gateway that every call of an agent passes (E1). What is not permitted is not
+// run, nor is anything prepared for it.
+func (a *Activities) permit(ctx context.Context, p *place, in act.Step) error {
+	if in.Entry.Ledger == "" { // the plan is made before the first entry
+		if err := a.rebind(p); err != nil {
+			return err
+		}
+	}
+	contract, err := p.ledger.Contract(ctx, in.Entry.Ledger)
+	if err != nil {
+		return err
+	}
+	var denied *fault.Error
+	if err := govern.PermitPhase(contract.Spec, in.Agent.Role, in.Agent.Phase); errors.As(err, &denied) {
+		return refuse(denied)
+	}
+	return nil
+}
+
 // prepare brings the step's tree to where the step starts from. From then on it is the step's.
 func (a *Activities) prepare(ctx context.Context, p *place, in act.Step) error {
 	switch {
@@ -264,17 +323,19 @@ const maxOutput = 2 * proc.DefaultOutputLimit
 
 // read takes metric, digest and tail from a step's output.
 func read(out *act.Stepped, in act.Step, stdout, dir string) error {
-	b, err := readFile(stdout, maxOutput)
-	if err != nil {
+	var err error
+	if out.Digest, err = digest(stdout); err != nil {
 		return fmt.Errorf("reading the output: %w", err)
 	}
-	sum := sha256.Sum256(b)
-	out.Digest = hex.EncodeToString(sum[:])
 	if !out.OK() {
 		out.Tail = tailOf(dir)
 	}
 	if in.Measure == nil || !out.OK() {
 		return nil
+	}
+	b, err := readFile(stdout, maxOutput)
+	if err != nil {
+		return fmt.Errorf("reading the output: %w", err)
 	}
 	var pattern *regexp.Regexp
 	if in.Measure.Pattern != "" {
@@ -323,6 +384,20 @@ func tailOf(dir string) string {
 		}
 	}
 	return ""
+}
+
+// digest returns the SHA-256 of a file; a command that could not be started has said nothing.
+func digest(path string) (string, error) {
+	sum := sha256.New()
+	f, err := os.Open(path)
+	if err == nil {
+		defer f.Close()
+		_, err = io.Copy(sum, f)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 func readFile(path string, limit int64) ([]byte, error) {

@@ -91,7 +91,7 @@ echo 0 > n; git add -A; git commit -qm start`
 	doc := map[string]any{
 		"name": "bench", "goal": "raise n", "repo": map[string]any{"path": p.repo}, "scope": []string{"n"},
 		"verify": map[string]any{"command": "cat n"}, "agent": map[string]any{"command": agent},
-		"approvals": map[string]any{"plan": "auto", "tools": []string{"*"}},
+		"approvals": map[string]any{"plan": "auto", "diff": "auto", "tools": []string{"*"}},
 	}
 	for k, v := range spec {
 		doc[k] = v

@@ -3,6 +3,8 @@ package config
 import (
 	"context"
 	"log/slog"
+	"net"
+	"strconv"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -14,6 +16,7 @@ import (
 	"google.golang.org/grpc/backoff"
 
 	"pawl/internal/fault"
+	"pawl/internal/telemetry"
 )
 
 // DefaultNamespace is the namespace where nothing else is set, and the only one of the embedded
@@ -26,6 +29,8 @@ type Temporal struct {
 	Namespace string
 	// Explicit says that the user named an address, so that nothing is embedded.
 	Explicit bool
+	// Telemetry shows what clients and workers do, nil for nobody.
+	Telemetry *telemetry.Telemetry
 
 	options client.Options
 }
@@ -91,6 +96,7 @@ func Dial(ctx context.Context, t Temporal, identity string, logger *slog.Logger)
 	o.DataConverter = converter.GetDefaultDataConverter()
 	o.FailureConverter = temporal.GetDefaultFailureConverter()
 	o.MetricsHandler = client.MetricsNopHandler
+	t.Telemetry.Equip(&o)
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	c, err := client.DialContext(ctx, o)
@@ -107,4 +113,23 @@ func Unreachable(t Temporal, err error) error {
 		advice = "Check TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and temporal.toml, and that the service runs."
 	}
 	return fault.New(fault.EngineUnreachable, "Temporal at %s does not answer: %v", t.Address, err).Advise(advice)
+}
+
+// Ports are the ports of a service that the user named and of its UI where a development server or
+// the project's compose file has it, for a sandbox to close. Those that the whole web uses can't
+// be: what runs in a loop needs them.
+func (t Temporal) Ports() []int {
+	if !t.Explicit {
+		return nil
+	}
+	host, service, err := net.SplitHostPort(t.Address)
+	port, bad := strconv.Atoi(service)
+	if err != nil || bad != nil || port == 80 || port == 443 {
+		return nil
+	}
+	ports := []int{port}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		ports = append(ports, port+1000, 8080)
+	}
+	return ports
 }

@@ -91,6 +91,9 @@ func contradiction(err error) bool {
 		typed := strings.HasPrefix(p.Want, "a string") || strings.HasPrefix(p.Want, "a list") || strings.HasPrefix(p.Want, "a whole number") ||
 			strings.HasPrefix(p.Want, "a number") || strings.HasPrefix(p.Want, "true or false") || strings.HasPrefix(p.Want, "an object") ||
 			strings.HasPrefix(p.Want, "a duration") || strings.Contains(p.What, "not built") || strings.Contains(p.What, "not a key")
+		if strings.HasPrefix(p.Want, "a list: ") { // what use and command have to do with each other
+			typed = false
+		}
 		if typed && !strings.Contains(fmt.Sprint(p), "is 1e30") {
 			return false
 		}
@@ -109,7 +112,7 @@ func TestSchemaRefusesWhatTheReaderDoes(t *testing.T) {
 		_, err = spec.Parse(text)
 		if err == nil {
 			require.NoError(t, validate(t, s, text), path)
-		} else {
+		} else if !contradiction(err) {
 			require.Error(t, validate(t, s, text), path)
 		}
 	}

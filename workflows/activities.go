@@ -35,13 +35,23 @@ const (
 	checkBound = 10 * time.Second
 )
 
+// urgency is in which order activities start where more wait than a worker has slots for: 1 is
+// first, 3 what Temporal takes where nothing is said. Before a new loop is taken up those under way
+// go on, what takes milliseconds before what takes minutes, and last of all agents.
+var urgency = map[string]int{
+	act.CheckName: 1, act.CommitName: 2, act.SettleName: 2, act.RecordName: 2, act.CloseName: 2,
+	act.StepName: 3, act.OpenName: 4,
+}
+
+const agentUrgency = 4
+
 // start schedules an activity where it belongs: Open on the shared queue, unless the spec names
-// a host, everything else on the loop's host.
+// a host, everything else on the loop's host, agents in slots of their own where it has such.
 func (r *run) start(ctx workflow.Context, name, summary string, input any) workflow.Future {
 	r.show(ctx) // people look while something runs or waits, not in between
 	o := workflow.ActivityOptions{
 		TaskQueue: r.opened.Queue, StartToCloseTimeout: bookkeeping, HeartbeatTimeout: heartbeat,
-		RetryPolicy: retries, WaitForCancellation: true, Summary: summary,
+		RetryPolicy: retries, WaitForCancellation: true, Summary: summary, Priority: temporal.Priority{PriorityKey: urgency[name]},
 	}
 	switch name {
 	case act.OpenName:
@@ -51,6 +61,9 @@ func (r *run) start(ctx workflow.Context, name, summary string, input any) workf
 		}
 	case act.StepName:
 		o.StartToCloseTimeout = stepBound
+		if s, ok := input.(act.Step); ok && s.Agent != nil {
+			o.TaskQueue, o.Priority.PriorityKey = orElse(r.opened.Agents, r.opened.Queue), agentUrgency
+		}
 	case act.CheckName:
 		o.ScheduleToCloseTimeout, o.StartToCloseTimeout = checkBound, checkBound
 	}

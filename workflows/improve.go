@@ -18,6 +18,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
+	"pawl/internal/spec"
 )
 
 // Improve runs the metric protocol (P): one change, commit, measure, keep or revert, again. Its
@@ -55,7 +56,10 @@ func (l *improve) loop(ctx workflow.Context) error {
 	}
 	for {
 		if end, over := govern.Stop(l.state, l.thresholds()); over {
-			return stop(end)
+			if err := l.conclude(ctx, end); err != nil {
+				return err
+			}
+			continue // a person has extended the budget
 		}
 		if err := l.continueAsNewIfLong(ctx); err != nil {
 			return err
@@ -67,6 +71,23 @@ func (l *improve) loop(ctx workflow.Context) error {
 			return err
 		}
 	}
+}
+
+// conclude ends the loop that is over, unless a person extends the budget that it used up. What a
+// completed loop has made is proposed.
+func (l *improve) conclude(ctx workflow.Context, end govern.End) error {
+	if end.Budget != "" && l.spec.Limits.OnExhausted == spec.Ask {
+		return l.exhausted(ctx, end)
+	}
+	if end.Status == loop.Completed {
+		if err := l.enter(ctx, phase.Complete); err != nil {
+			return err
+		}
+		if _, err := l.propose(ctx); err != nil {
+			return err
+		}
+	}
+	return stop(end)
 }
 
 func (l *improve) thresholds() govern.Thresholds {
@@ -364,19 +385,23 @@ func (l *improve) reflect(ctx workflow.Context) error {
 			Note: loop.Clip(l.state.Analysis.Markdown(1024), 1024),
 		})
 	}
-	if l.state.NoNumbers < 2 {
-		return nil
-	}
-	a, err := l.hold(ctx, loop.Gate{
-		Kind:    loop.GateQuestion,
-		Summary: fmt.Sprintf("verify printed no number twice in a row, so the command and not the change seems to be at fault: `%s`", l.spec.Verify.Command),
-		Choices: []string{"retry", "halt"},
-	})
-	if err != nil {
-		return err
-	}
-	if a.Choice == "halt" {
-		return stop(govern.Interrupted.Because("halted by " + orElse(a.By, "a person") + ": verify prints no number"))
+	for l.state.NoNumbers >= 2 {
+		a, err := l.hold(ctx, loop.Gate{
+			Kind:    loop.GateQuestion,
+			Summary: fmt.Sprintf("verify printed no number twice in a row, so the command and not the change seems to be at fault: `%s`", l.spec.Verify.Command),
+			Choices: []string{"retry", "halt"},
+		})
+		switch {
+		case err != nil:
+			return err
+		case a.Choice == "halt":
+			return stop(govern.Interrupted.Because("halted by " + orElse(a.By, "a person") + ": verify prints no number"))
+		case a.Message == "answer":
+			return nil
+		}
+		if approved, err := l.amend(ctx, a); err != nil || approved {
+			return err
+		}
 	}
 	return nil
 }

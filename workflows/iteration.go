@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"fmt"
+	"strings"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -65,20 +66,40 @@ func (r *run) begin(ctx workflow.Context, n int) {
 	r.emit(ctx, loop.Event{Type: loop.IterationStarted, Iteration: n, BudgetsRemaining: left})
 }
 
-// take commits what is on the desk, or brings back why it can't be.
+// take commits what is on the desk, or brings back why it can't be. New files that need approval
+// are asked for; approved is exactly the change that was shown.
 func (r *run) take(ctx workflow.Context, description string, attempt int) (act.Committed, error) {
-	var out act.Committed
-	err := r.execute(ctx, act.CommitName, fmt.Sprintf("iteration %d: commit %q", r.state.Iteration, loop.Clip(description, 80)), act.Commit{
-		Ref: r.opened.Ref, Ledger: r.state.Ledger, Head: r.state.Head,
-		Iteration: r.state.Iteration, Attempt: attempt, Description: description, Time: workflow.Now(ctx).UTC(),
-	}, &out)
-	return out, err
+	approved := ""
+	for {
+		var out act.Committed
+		err := r.execute(ctx, act.CommitName, fmt.Sprintf("iteration %d: commit %q", r.state.Iteration, loop.Clip(description, 80)), act.Commit{
+			Ref: r.opened.Ref, Ledger: r.state.Ledger, Head: r.state.Head, AllowNew: approved,
+			Iteration: r.state.Iteration, Attempt: attempt, Description: description, Time: workflow.Now(ctx).UTC(),
+		}, &out)
+		if err != nil || len(out.NewFiles) == 0 {
+			return out, err
+		}
+		a, err := r.hold(ctx, loop.Gate{
+			Kind: loop.GateNewFiles, Hash: out.NewFilesHash,
+			Summary: fmt.Sprintf("approve new files: %s (%s)", loop.Clip(strings.Join(out.NewFiles, ", "), 300), loop.Clip(description, 100)),
+		})
+		if err != nil {
+			return out, err
+		}
+		if a.Message == "reject" {
+			out.Violations = []act.Violation{{
+				Policy: r.spec.Guard.Policy, Rule: govern.RuleNewFiles, Path: out.NewFiles[0], Detail: "rejected by " + orElse(a.By, "a person") + noteOf(a),
+			}}
+			return out, nil
+		}
+		approved = out.NewFilesHash
+	}
 }
 
 // committed notes that the branch now has a commit that nobody has judged.
 func (r *run) committed(ctx workflow.Context, c act.Committed) {
 	r.unjudged.Commit, r.unjudged.Parent = c.Commit, r.state.Head
-	r.emit(ctx, loop.Event{Type: loop.ChangeCommitted, Commit: c.Commit, Tree: c.Tree, Head: c.Commit, Files: c.Files, Attempt: r.state.Attempt, Area: c.Area})
+	r.emit(ctx, loop.Event{Type: loop.ChangeCommitted, Commit: c.Commit, Tree: c.Tree, Head: c.Commit, Files: c.Files, TotalFiles: c.TotalFiles, Attempt: r.state.Attempt, Area: c.Area})
 }
 
 // repair undoes an attempt and announces the next one.
@@ -172,9 +193,9 @@ func blocks(violations []act.Violation) bool {
 }
 
 func violated(violations []act.Violation, blocked bool) loop.Event {
-	j := &loop.Judgement{Blocked: blocked, Policy: "default", Reason: "policy:" + violations[0].Rule}
+	j := &loop.Judgement{Blocked: blocked, Policy: orElse(violations[0].Policy, "default"), Reason: "policy:" + violations[0].Rule}
 	for _, v := range violations {
-		j.Violations = append(j.Violations, fmt.Sprintf("%s: %s, %s", v.Rule, v.Path, v.Detail))
+		j.Violations = append(j.Violations, v.String())
 	}
 	return loop.Event{Type: loop.ChangeJudged, Step: "policy", Judgement: j}
 }
@@ -186,7 +207,7 @@ func (r *run) block(ctx workflow.Context, violations []act.Violation) (again boo
 	r.emit(ctx, e)
 	a, err := r.hold(ctx, loop.Gate{
 		Kind:    loop.GateGuard,
-		Summary: fmt.Sprintf("the change is blocked by %s: %s (mend it on the desk %s and continue, or reject it)", violations[0].Rule, violations[0].Path, r.state.Desk),
+		Summary: fmt.Sprintf("the change is blocked by %s: %s (mend it on the desk %s and continue, or reject it)", violations[0].Rule, violations[0].Where(), r.state.Desk),
 	})
 	if err != nil {
 		return false, err

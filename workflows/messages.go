@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"slices"
+
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -101,7 +103,7 @@ func (r *run) judge(name string, raw converter.RawValue) (govern.Reply, error) {
 	if err != nil {
 		return govern.Reply{}, err
 	}
-	return govern.Answer(r.state, name, m)
+	return govern.Answer(r.state, r.spec, name, m)
 }
 
 func (r *run) accept(ctx workflow.Context, reply govern.Reply) {
@@ -176,10 +178,19 @@ type ContractView struct {
 }
 
 func (r *run) contractView() ContractView {
-	return ContractView{r.state.Contract, r.spec, r.state.Baseline, r.opened.InScope, Protections}
+	return ContractView{r.state.Contract, r.spec, r.state.Baseline, r.opened.InScope, r.protections()}
 }
 
-// Protections are what holds in this version whatever the agent does, and what does not.
+// protections are those that hold everywhere, and those that the loop's host has told of.
+func (r *run) protections() []string {
+	if len(r.opened.Protections) == 0 {
+		return Protections
+	}
+	return append(slices.Clone(Protections[:2]), r.opened.Protections...)
+}
+
+// Protections are what holds whatever the agent does, the first two on every host; the last is of
+// hosts that tell nothing about a sandbox.
 var Protections = []string{
 	"the agent works on a clone of its own; your branch and tree are never touched",
 	"changes outside the scope and to sealed files never reach the branch",

@@ -195,7 +195,7 @@ func (r *run) open(ctx workflow.Context) error {
 		return r.takeUp(ctx, *o.State)
 	}
 	r.emit(ctx, loop.Event{Type: loop.LoopOpened, Opened: &loop.Opened{
-		Kind: r.state.Kind, Goal: r.spec.Goal, Repo: o.Repo, Branch: o.Branch, Base: o.Base, Desk: o.Desk, Host: o.Host, Limits: limits(r.spec),
+		Kind: r.state.Kind, Goal: r.spec.Goal, Repo: o.Repo, Branch: o.Branch, Base: o.Base, Desk: o.Desk, Host: o.Host, Limits: govern.Limits(r.spec),
 	}})
 	r.emit(ctx, loop.Event{Type: loop.ContractDrawn, Contract: &loop.Contract{
 		Hash: o.Contract, Base: o.Base, Sealed: o.Sealed, Tools: r.spec.Approvals.Tools,
@@ -239,27 +239,6 @@ func (r *run) takeUp(ctx workflow.Context, s loop.State) error {
 
 func wasKept(s loop.State, commit string) bool {
 	return slices.ContainsFunc(s.Kept, func(k loop.Kept) bool { return k.Commit == commit })
-}
-
-// agree is the contract gate: autonomy starts only after it (A1).
-func (r *run) agree(ctx workflow.Context) error {
-	by := "spec (approvals.plan: auto)"
-	if r.spec.Approvals.Plan != spec.Auto {
-		a, err := r.hold(ctx, loop.Gate{
-			Kind:    loop.GateContract,
-			Summary: fmt.Sprintf("approve the contract: %s", loop.Clip(r.spec.Goal, 200)),
-			Hash:    r.opened.Contract,
-		})
-		if err != nil {
-			return err
-		}
-		if a.Message == "reject" {
-			return stop(govern.Interrupted.Because("the contract was rejected by " + orElse(a.By, "a person") + noteOf(a)))
-		}
-		by = orElse(a.By, "a person")
-	}
-	r.emit(ctx, loop.Event{Type: loop.AutonomyStarted, By: by})
-	return r.record(ctx, "the loop begins", false)
 }
 
 // continueAsNewIfLong bounds the history: at an iteration boundary, with every message taken,
@@ -323,7 +302,10 @@ func (r *run) close(ctx workflow.Context, end govern.End) error {
 	if end.Budget != "" {
 		r.emit(ctx, loop.Event{Type: loop.BudgetExhausted, ExhaustedBudget: end.Budget})
 	}
-	events := []loop.Event{{Type: loop.ProposalMade}, end.Event(r.state.Usage)}
+	events := []loop.Event{end.Event(r.state.Usage)}
+	if p := r.state.Proposal; p == nil || p.Head != r.state.Head {
+		events = append([]loop.Event{{Type: loop.ProposalMade}}, events...)
+	}
 	_, err := r.append(ctx, act.CloseName, "close: "+end.Reason, events, true, func(e act.Entry) any {
 		return act.Close{Entry: e, Base: r.state.Base, Head: r.state.Head}
 	})
@@ -383,26 +365,6 @@ func stop(end govern.End) error { return &stopped{end} }
 
 func notReady(format string, args ...any) error {
 	return stop(govern.NotReady.Because(fmt.Sprintf(format, args...)))
-}
-
-// limits turns the spec's limits into what the budget reckons in.
-func limits(s spec.Spec) map[loop.Resource]evidence.Decimal {
-	l := s.Limits
-	out := map[loop.Resource]evidence.Decimal{
-		loop.Iterations: loop.Count(int64(l.Iterations)),
-		loop.ActiveTime: loop.Count(l.ActiveTime.D().Milliseconds()),
-		loop.ToolCalls:  loop.Count(int64(l.ToolCalls)),
-	}
-	if l.Tokens != nil {
-		out[loop.Tokens] = loop.Count(*l.Tokens)
-	}
-	if l.CostUSD != nil {
-		out[loop.CostUSD] = *l.CostUSD
-	}
-	if l.WallClock != nil {
-		out[loop.WallClock] = loop.Count(l.WallClock.D().Milliseconds())
-	}
-	return out
 }
 
 func orElse(s, other string) string {

@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +12,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
+	"pawl/internal/agent/stream"
+	"pawl/internal/evidence"
+	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 )
@@ -23,35 +28,72 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 			return act.Stepped{}, err
 		}
 		if spent := govern.StepExhausted(r.state, s.Agent != nil); spent != "" {
-			return act.Stepped{}, stop(govern.BudgetEnd(spent))
+			if err := r.exhausted(ctx, govern.BudgetEnd(spent)); err != nil {
+				return act.Stepped{}, err
+			}
+			continue
 		}
 		s.Key.Repeat = r.repeats
+		s, bound := r.within(ctx, s)
 		told := r.guide(&s)
 		recorded := r.recordWith(&s)
+		s.Budget = r.left(s)
 		out, err := r.perform(ctx, s)
+		if denied := refusal(err, fault.PermissionDenied); denied != "" {
+			return out, stop(govern.NotPermitted.Because(denied))
+		}
 		if err != nil {
 			return out, err
 		}
 		if out.Ledger != "" {
 			r.state.Ledger, r.pending = out.Ledger, r.pending[recorded:]
 		}
+		out.Exhausted = cmp.Or(out.Exhausted, boundBy(out, bound))
 		done := r.ended(s, out)
-		if !out.Interrupted {
+		if !out.Interrupted && out.Exhausted == "" {
 			done.Told = told
 		}
 		r.emit(ctx, done)
 		if out.Warning != "" {
 			r.emit(ctx, loop.Event{Type: loop.Warned, Step: s.Key.Name, Reason: out.Warning})
 		}
+		if out.Exhausted != "" { // what the agent had begun is undone
+			if err := r.exhausted(ctx, govern.BudgetEnd(out.Exhausted)); err != nil {
+				return out, err
+			}
+			out.Interrupted = true
+		}
 		if !out.Interrupted {
 			return out, nil
 		}
-		r.repeats++
-		if r.state.HaltRequested == "" && !r.state.PauseRequested && ctx.Err() == nil {
-			// Ended from outside, not by us: the machine wants its worker back. It runs again.
+		r.repeats++ // also where the machine wanted its worker back, and nobody asked for a pause
+	}
+}
+
+// within bounds a step by the time that the loop has left (E2), and says which budget bounds it, ""
+// where the step's own limit does. A measurement keeps its own: what the last of the time has made
+// is still judged.
+func (r *run) within(ctx workflow.Context, s act.Step) (act.Step, loop.Resource) {
+	var bound loop.Resource
+	if s.Measure != nil {
+		return s, bound
+	}
+	for _, t := range []struct {
+		of   loop.Resource
+		used float64
+	}{
+		{loop.ActiveTime, r.state.Budget[loop.ActiveTime].Used.Float()},
+		{loop.WallClock, float64(workflow.Now(ctx).Sub(r.state.StartedAt).Milliseconds())},
+	} {
+		limit := r.state.Budget[t.of].Limit
+		if limit == nil {
 			continue
 		}
+		if left := max(int64(limit.Float()-t.used), time.Second.Milliseconds()); left < s.LimitMs {
+			s.LimitMs, bound = left, t.of
+		}
 	}
+	return s, bound
 }
 
 // recordWith lets an agent call take what is pending to the ledger first, and returns how many
@@ -63,6 +105,42 @@ func (r *run) recordWith(s *act.Step) int {
 	}
 	s.Entry = &act.Entry{Ref: r.opened.Ref, Ledger: r.state.Ledger, Events: slices.Clone(r.pending)}
 	return len(r.pending)
+}
+
+// boundBy says which budget of time ended a step, "" where a limit of its own did or nothing.
+func boundBy(out act.Stepped, bound loop.Resource) loop.Resource {
+	if out.TimedOut {
+		return bound
+	}
+	return ""
+}
+
+// left is what the budgets leave for an agent call, where its program tells what it spends while
+// it works: crossing one of them then ends the call at once (A2).
+func (r *run) left(s act.Step) map[loop.Resource]evidence.Decimal {
+	if s.Agent == nil {
+		return nil
+	}
+	adapter, _ := stream.Lookup(r.spec.Agent.For(s.Agent.Role).Use)
+	var left map[loop.Resource]evidence.Decimal
+	for _, resource := range adapter.Live {
+		if remaining := r.state.Budget[resource].Remaining; remaining != nil {
+			if left == nil {
+				left = map[loop.Resource]evidence.Decimal{}
+			}
+			left[resource] = *remaining
+		}
+	}
+	return left
+}
+
+// refusal returns what an activity's refusal says, "" where err is none of that code.
+func refusal(err error, code fault.Code) string {
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) && app.Type() == string(code) {
+		return app.Message()
+	}
+	return ""
 }
 
 // guide gives an agent call what people have said up to now, and returns the event of the last of
@@ -176,10 +254,6 @@ func (r *run) summary(s act.Step) string {
 // The steps of a loop.
 
 func (r *run) newStep(name string, attempt int, tree act.Tree, command []string, limit time.Duration) act.Step {
-	if budget := r.state.Budget[loop.ActiveTime]; budget.Remaining != nil {
-		left := time.Duration(budget.Remaining.Float()) * time.Millisecond
-		limit = min(limit, max(left, time.Second))
-	}
 	return act.Step{
 		Ref:  r.opened.Ref,
 		Key:  act.Key{Run: r.firstRun, Iteration: r.state.Iteration, Attempt: attempt, Name: name},
@@ -189,7 +263,6 @@ func (r *run) newStep(name string, attempt int, tree act.Tree, command []string,
 
 func (r *run) verifyStep() act.Step {
 	s := r.newStep("verify", r.state.Attempt, act.Judge, shell(r.spec.Verify.Command), r.spec.Verify.Timeout.D())
-	s.LimitMs = r.spec.Verify.Timeout.D().Milliseconds()
 	s.Measure = &act.Measure{Pattern: r.spec.Verify.Pattern}
 	return s
 }
@@ -206,8 +279,8 @@ func (r *run) checkStep() act.Step {
 }
 
 func (r *run) agentStep(role, phase, idea string, attempt int, why repairOf) act.Step {
-	agent := r.spec.Agent
-	s := r.newStep(phase, attempt, act.Desk, agent.Command.Args(), r.spec.Limits.PhaseTimeout.D())
+	agent := r.spec.Agent.For(role)
+	s := r.newStep(phase, attempt, act.Desk, agent.Label(), r.spec.Limits.PhaseTimeout.D())
 	s.Agent = &act.Agent{
 		Role: role, Phase: phase, Kind: r.state.Kind, Loop: r.state.Loop, Env: agent.Env,
 		Idea: idea, Repair: why.reason, Evidence: why.evidence,
@@ -218,21 +291,7 @@ func (r *run) agentStep(role, phase, idea string, attempt int, why repairOf) act
 func shell(command string) []string { return []string{"sh", "-c", command} }
 
 // howItEnded says in a few words how a step ended.
-func howItEnded(out act.Stepped) string {
-	switch {
-	case out.StartError != "":
-		return "can't be started: " + out.StartError
-	case out.Interrupted:
-		return "interrupted"
-	case out.TimedOut:
-		return fmt.Sprintf("took longer than it may, ended after %s", time.Duration(out.ElapsedMs)*time.Millisecond)
-	case out.Signal != "":
-		return "was ended by " + out.Signal
-	case out.ExitCode != 0:
-		return fmt.Sprintf("exit %d", out.ExitCode)
-	}
-	return "ok"
-}
+func howItEnded(out act.Stepped) string { return out.Ending() }
 
 // explain says why verify measured nothing.
 func explain(reason string, out act.Stepped) string {

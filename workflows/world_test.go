@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +22,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
+	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/workflows"
 )
@@ -33,6 +36,7 @@ type try struct {
 	Nothing    bool // no change
 	Tree       string
 	Violations []act.Violation
+	NewFile    bool // it adds a file that needs approval
 	Check      bool // the check fails
 	Metric     string
 	Crash      bool // verify exits 1
@@ -70,6 +74,8 @@ type world struct {
 	interrupts int
 	runs       int
 	resume     *loop.State   // what Open finds in the ledger
+	slow       time.Duration // what an agent takes
+	commands   []string
 	cancelled  chan struct{} // gets one for each activity that the workflow cancels
 }
 
@@ -80,7 +86,7 @@ func newWorld(t *testing.T, script map[int][]try) *world {
 func (w *world) register(env *testsuite.TestWorkflowEnvironment) {
 	for name, f := range map[string]any{
 		act.OpenName: w.open, act.StepName: w.step, act.CheckName: w.check,
-		act.CommitName: w.commit, act.SettleName: w.settle, act.RecordName: w.settle, act.CloseName: w.close,
+		act.AmendName: w.amend, act.CommitName: w.commit, act.SettleName: w.settle, act.RecordName: w.settle, act.CloseName: w.close,
 	} {
 		env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}
@@ -99,7 +105,7 @@ func (w *world) open(_ context.Context, in act.Open) (act.Opened, error) {
 	}
 	return act.Opened{
 		Ref: in.Loop, Queue: "pawl@test", Host: "test", Repo: in.Spec.Repo.Path, Branch: "pawl/" + in.Loop, Base: "base", Desk: "/desk",
-		Contract: "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", InScope: 1, Stop: w.stop, State: w.resume,
+		Contract: theHash, InScope: 1, Stop: w.stop, State: w.resume,
 	}, nil
 }
 
@@ -136,6 +142,27 @@ func (w *world) at() string {
 	return fmt.Sprintf("ledger-%d", w.ledgerAt)
 }
 
+// theHash is that of the first contract; an amended one has that of its spec.
+const theHash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+func (w *world) amend(_ context.Context, in act.Amend) (act.Opened, error) {
+	w.count(act.AmendName)
+	c := govern.Draw(in.Spec, in.Base, []loop.Seal{{Path: "measure.sh"}})
+	return act.Opened{Contract: c.Hash(), Sealed: c.Sealed}, nil
+}
+
+// proposed completes the event that asks for a proposal.
+func proposed(base, head string, events []loop.Event) *loop.Proposal {
+	for i, e := range events {
+		if e.Type == loop.ProposalMade && base != head && !strings.HasPrefix(head, "revert-of-") {
+			p := &loop.Proposal{Hash: theHash, Base: base, Head: head, Files: 1, State: "open"}
+			events[i] = act.Fill(e, act.Settled{Proposal: p})
+			return p
+		}
+	}
+	return nil
+}
+
 func (w *world) settle(_ context.Context, in act.Settle) (act.Settled, error) {
 	w.count(act.SettleName)
 	if w.settleErr != nil {
@@ -152,6 +179,7 @@ func (w *world) settle(_ context.Context, in act.Settle) (act.Settled, error) {
 		out.Head = w.head
 		w.mu.Unlock()
 	}
+	out.Proposal = proposed(in.Base, in.Head, in.Events)
 	out, err := w.append(in.Entry, out)
 	if err == nil && w.onSettle != nil {
 		out.Stop = w.onSettle(w.state.Iteration)
@@ -161,7 +189,7 @@ func (w *world) settle(_ context.Context, in act.Settle) (act.Settled, error) {
 
 func (w *world) close(_ context.Context, in act.Close) (act.Settled, error) {
 	w.count(act.CloseName)
-	return w.append(in.Entry, act.Settled{Proposal: &loop.Proposal{Hash: "abc", Base: in.Base, Head: in.Head, State: "open"}})
+	return w.append(in.Entry, act.Settled{Proposal: proposed(in.Base, in.Head, in.Events)})
 }
 
 func (w *world) check(_ context.Context, in act.Check) (act.Checked, error) {
@@ -181,12 +209,20 @@ func (w *world) tryOf(script map[int][]try, k act.Key) try {
 
 func (w *world) step(_ context.Context, in act.Step) (act.Stepped, error) {
 	w.mu.Lock()
+	w.commands = append(w.commands, in.Command[len(in.Command)-1])
 	w.steps = append(w.steps, fmt.Sprintf("%d.%d %s", in.Key.Iteration, in.Key.Attempt, in.Key.Name))
 	if in.Agent != nil {
 		w.agents = append(w.agents, *in.Agent)
 	}
 	w.mu.Unlock()
 	out := act.Stepped{ElapsedMs: 100, Log: "/log", Digest: "feedface"}
+	if w.slow > 0 && in.Agent != nil {
+		took := min(w.slow, time.Duration(in.LimitMs)*time.Millisecond)
+		out.ElapsedMs, out.TimedOut = took.Milliseconds(), took < w.slow
+		if out.TimedOut {
+			out.ExitCode = -1
+		}
+	}
 	if in.Entry != nil && len(in.Entry.Events) > 0 {
 		told, err := w.append(*in.Entry, act.Settled{})
 		if err != nil {
@@ -259,10 +295,15 @@ func (w *world) commit(_ context.Context, in act.Commit) (act.Committed, error) 
 	if len(t.Violations) > 0 {
 		return act.Committed{Tree: tree, Violations: t.Violations}, nil
 	}
+	if t.NewFile && in.AllowNew != theHash {
+		return act.Committed{Tree: tree, NewFiles: []string{"new.go"}, NewFilesHash: theHash}, nil
+	}
 	w.commits++
 	w.head = fmt.Sprintf("commit-%d", w.commits)
 	return act.Committed{Commit: w.head, Tree: tree, Files: []string{"a.go"}, FileCount: 1, Area: "a.go"}, nil
 }
+
+func newRandom(seed int) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), 1)) }
 
 // specOf returns a spec with what a test changes about it.
 func specOf(change map[string]any) json.RawMessage {
@@ -271,7 +312,7 @@ func specOf(change map[string]any) json.RawMessage {
 		"verify":    map[string]any{"command": "measure"},
 		"agent":     map[string]any{"command": "agent"},
 		"limits":    map[string]any{"iterations": 5, "toolCalls": 1000, "activeTime": "10h"},
-		"approvals": map[string]any{"plan": "auto", "tools": []string{"*"}},
+		"approvals": map[string]any{"plan": "auto", "diff": "auto", "tools": []string{"*"}},
 	}
 	for k, v := range change {
 		if inner, ok := v.(map[string]any); ok {

@@ -5,6 +5,7 @@
 package act
 
 import (
+	"fmt"
 	"time"
 
 	"pawl/internal/evidence"
@@ -20,6 +21,7 @@ const (
 	CommitName = "Commit" // take the change, judged by the policies first
 	SettleName = "Settle" // keep or revert, append to the ledger
 	RecordName = "Record" // append what happens between iterations
+	AmendName  = "Amend"  // the sealed files and the hash of an amended contract
 	CloseName  = "Close"  // proposal, last push, trees given up
 )
 
@@ -28,6 +30,9 @@ const TaskQueue = "pawl"
 
 // HostQueue is where work on a host's trees runs.
 func HostQueue(host string) string { return TaskQueue + "@" + host }
+
+// AgentQueue is where a host's agents run where they have slots of their own.
+func AgentQueue(host string) string { return HostQueue(host) + "/agents" }
 
 // Open asks for a loop's store and trees. FirstRun identifies the chain of runs, so that a
 // retry finds what an earlier attempt made and a new loop of an old name gets a suffix.
@@ -39,10 +44,18 @@ type Open struct {
 	Ledger   string    `json:"ledger,omitempty"` // resume from this ledger head
 }
 
+// Amend asks for the contract that the loop would have with another spec. Nothing changes yet.
+type Amend struct {
+	Ref  string    `json:"ref"`
+	Base string    `json:"base"`
+	Spec spec.Spec `json:"spec"`
+}
+
 // Opened is where the loop lives from now on.
 type Opened struct {
 	Ref      string      `json:"ref"` // the loop's name in refs and folders
 	Queue    string      `json:"queue"`
+	Agents   string      `json:"agents,omitempty"` // the queue of the agents, where it is another
 	Host     string      `json:"host"`
 	Repo     string      `json:"repo"`
 	Branch   string      `json:"branch"`
@@ -53,6 +66,9 @@ type Opened struct {
 	Contract string      `json:"contract"`
 	Stop     string      `json:"stop,omitempty"` // a loop-stop file is there
 	Warnings []string    `json:"warnings,omitempty"`
+	// Protections are what holds on this host whatever the agent does, and what does not, for the
+	// contract; a worker of an older version told none.
+	Protections []string `json:"protections,omitempty"`
 	// Attributes says that the namespace knows the search attributes.
 	Attributes bool        `json:"attributes,omitempty"`
 	State      *loop.State `json:"state,omitempty"` // of the ledger head to resume from
@@ -78,6 +94,9 @@ type Settle struct {
 	Idle bool `json:"idle,omitempty"`
 	// Park says that the loop waits long: its trees are given up too.
 	Park bool `json:"park,omitempty"`
+	// Base and Head ask for the proposal between them.
+	Base string `json:"base,omitempty"`
+	Head string `json:"head,omitempty"`
 }
 
 // Close ends the loop.
@@ -129,6 +148,9 @@ type Step struct {
 	// Entry is appended to the ledger before an agent is started: nothing that an agent does is
 	// ahead of the checkpoint that it can be undone to (A3).
 	Entry *Entry `json:"entry,omitempty"`
+
+	// Budget is what is left of the budgets that are watched while an agent works.
+	Budget map[loop.Resource]evidence.Decimal `json:"budget,omitempty"`
 }
 
 // Measure says how the metric is read.
@@ -157,6 +179,7 @@ type Stepped struct {
 	TimedOut    bool   `json:"timedOut,omitempty"`
 	Interrupted bool   `json:"interrupted,omitempty"`
 	StartError  string `json:"startError,omitempty"` // the command can't be started
+	Failure     string `json:"failure,omitempty"`    // an agent says that it failed, whatever its exit code
 	ElapsedMs   int64  `json:"elapsedMs"`            // active time, all attempts of the activity
 	Leftover    int    `json:"leftover,omitempty"`   // processes that outlived it and were ended
 
@@ -171,15 +194,46 @@ type Stepped struct {
 	GiveUp      string     `json:"giveUp,omitempty"`
 	Usage       loop.Usage `json:"usage,omitzero"`
 	PromptBytes int64      `json:"promptBytes,omitempty"`
+	Session     string     `json:"session,omitempty"` // by which the agent's program knows the call
+
+	// Exhausted is the budget that was crossed while the agent worked, and ended it.
+	Exhausted loop.Resource `json:"exhausted,omitempty"`
 
 	Log    string `json:"log,omitempty"`    // folder with stdout, stderr, prompt
 	Digest string `json:"digest,omitempty"` // SHA-256 of stdout
 	Tail   string `json:"tail,omitempty"`   // the last lines, for people
 }
 
-// OK reports whether the command ran and exited 0.
+// OK reports whether the command ran and exited 0, and an agent did not fail in its own words.
 func (s Stepped) OK() bool {
-	return s.ExitCode == 0 && s.Signal == "" && !s.TimedOut && !s.Interrupted && s.StartError == ""
+	return s.ExitCode == 0 && s.Signal == "" && !s.TimedOut && !s.Interrupted && s.StartError == "" && s.Failure == "" && s.Exhausted == ""
+}
+
+// Live is what a running step tells with its heartbeats: what it has spent up to now.
+type Live struct {
+	Usage loop.Usage `json:"usage,omitzero"`
+	Tool  string     `json:"tool,omitempty"` // the last that its agent called
+}
+
+// Ending says in a few words how the command ended.
+func (s Stepped) Ending() string {
+	switch {
+	case s.StartError != "":
+		return "can't be started: " + s.StartError
+	case s.Exhausted != "":
+		return fmt.Sprintf("ended, as the budget %s is used up", s.Exhausted)
+	case s.Interrupted:
+		return "interrupted"
+	case s.TimedOut:
+		return fmt.Sprintf("took longer than it may, ended after %s", time.Duration(s.ElapsedMs)*time.Millisecond)
+	case s.Failure != "":
+		return s.Failure
+	case s.Signal != "":
+		return "was ended by " + s.Signal
+	case s.ExitCode != 0:
+		return fmt.Sprintf("exit %d", s.ExitCode)
+	}
+	return "ok"
 }
 
 // Check asks how a running step is doing.
@@ -204,6 +258,9 @@ type Commit struct {
 	Attempt     int       `json:"attempt"`
 	Description string    `json:"description"`
 	Time        time.Time `json:"time"`
+	// AllowNew is the hash of a change whose new files a person has approved (newFiles: ask). It
+	// holds for exactly that change.
+	AllowNew string `json:"allowNew,omitempty"`
 }
 
 // Committed is the commit, or why there is none.
@@ -215,15 +272,37 @@ type Committed struct {
 	FileCount  int         `json:"fileCount"`
 	Area       string      `json:"area,omitempty"`
 	Violations []Violation `json:"violations,omitempty"` // capped
+	// TotalFiles is how many files the loop has touched, where that was counted anew.
+	TotalFiles int `json:"totalFiles,omitempty"`
+	// NewFiles need approval first; NewFilesHash, the SHA-256 of the whole change as a diff, is
+	// what is approved. There is no commit then.
+	NewFiles     []string `json:"newFiles,omitempty"` // git-quoted, capped
+	NewFilesHash string   `json:"newFilesHash,omitempty"`
 }
 
-// Violation is a broken rule: which, where.
+// Violation is a broken rule: which, of which policy, where.
 type Violation struct {
+	Policy string `json:"policy,omitempty"`
 	Rule   string `json:"rule"`
-	Path   string `json:"path"`
+	Path   string `json:"path"`           // git-quoted, "" for the change as a whole
+	Line   int    `json:"line,omitempty"` // 0 where the rule has none
 	Detail string `json:"detail,omitempty"`
 	Blocks bool   `json:"blocks,omitempty"` // more than a discard: the loop stops for a person
 }
+
+// Where is the place of a violation for people: "src/a.go:12", "the change".
+func (v Violation) Where() string {
+	switch {
+	case v.Path == "":
+		return "the change"
+	case v.Line > 0:
+		return fmt.Sprintf("%s:%d", v.Path, v.Line)
+	}
+	return v.Path
+}
+
+// String is the violation in a line: "secrets: src/a.go:12, it looks like a GitHub token".
+func (v Violation) String() string { return fmt.Sprintf("%s: %s, %s", v.Rule, v.Where(), v.Detail) }
 
 // Fill completes an event with what only the activity that recorded it could know: the head
 // after a revert, the proposal. Activity and workflow both apply the event filled in.

@@ -30,6 +30,8 @@ type Brief struct {
 	Guidance  []loop.Note
 	Log       []string // the last lines of the history
 	LastDiff  string   // the last change
+	// Streams says that the agent is heard by its answer: it need not write a file.
+	Streams bool
 }
 
 // The bounds of the parts, in bytes. Their sum bounds the prompt beside the goal.
@@ -68,15 +70,22 @@ func (b Brief) Text() string {
 func (b Brief) task() string {
 	if b.Phase == "ideate" {
 		return "Propose exactly ONE focused change, in one sentence without the word \"and\". Do not edit anything now: " +
-			"edits made in this call are thrown away. Write it as {\"idea\": \"...\"} to the file named by $PAWL_RESULT, or as the first line of your output."
+			"edits made in this call are thrown away. " + b.where("idea")
 	}
 	what := "Make exactly ONE focused change that brings the metric closer to the goal."
 	if b.Idea != "" {
 		what = "Make exactly this one change: " + loop.Clip(b.Idea, 1024)
 	}
-	return what + "\nKeep it minimal: one logical unit. Describe it in one sentence without the word \"and\": " +
-		"as {\"description\": \"...\"} in the file named by $PAWL_RESULT, or as the first line of your output. " +
-		"Edit the files of this folder only; there is no need to commit. The change is then measured; it is kept if it improves the metric and undone if not."
+	return what + "\nKeep it minimal: one logical unit. Describe it in one sentence without the word \"and\". " + b.where("description") +
+		" Edit the files of this folder only; there is no need to commit. The change is then measured; it is kept if it improves the metric and undone if not."
+}
+
+// where says where the agent's sentence goes.
+func (b Brief) where(field string) string {
+	if b.Streams {
+		return "Begin your final answer with it, on a line of its own; if it can't be done, begin with \"" + GiveUpWords + "\" and the reason."
+	}
+	return "Write it as {\"" + field + "\": \"...\"} to the file named by $PAWL_RESULT, or as the first line of your output."
 }
 
 func (b Brief) repair() string {

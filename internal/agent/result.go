@@ -28,6 +28,12 @@ type Result struct {
 	Review       string            `json:"review"`
 }
 
+// GiveUpWords begin the last words of an agent that can't, where those are all that it answers by.
+const GiveUpWords = "GIVE UP:"
+
+// NoReason stands for the reason of an agent that gave up without one.
+const NoReason = "no reason given"
+
 // GiveUp is the agent's word that it can't: true, or the reason in words.
 type GiveUp string
 
@@ -37,7 +43,7 @@ func (g *GiveUp) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &flag); err == nil {
 		*g = ""
 		if flag {
-			*g = "no reason given"
+			*g = NoReason
 		}
 		return nil
 	}

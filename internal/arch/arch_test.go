@@ -18,7 +18,8 @@ const root = "../.."
 
 // pure are the packages in which everything that a loop decides stands.
 var pure = []string{
-	"workflows", "internal/act", "internal/spec", "internal/phase", "internal/govern", "internal/evidence", "internal/loop", "internal/fault",
+	"workflows", "internal/act", "internal/spec", "internal/phase", "internal/govern", "internal/evidence", "internal/loop", "internal/fault", "internal/span",
+	"internal/agent/stream",
 }
 
 // worldly are imports by which pure code would touch the world.

@@ -23,6 +23,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"pawl/config"
+	"pawl/internal/doctor"
 	"pawl/internal/fault"
 	"pawl/internal/host"
 	"pawl/internal/spec"
@@ -56,6 +57,8 @@ type Embedded struct {
 	Share func(ctx context.Context, dir string, logger *slog.Logger) (Engine, error)
 	// Find returns the running engine of a folder and starts none.
 	Find func(ctx context.Context, dir string) (address, ui string, ok bool)
+	// Look examines the engine of a folder and touches nothing.
+	Look func(ctx context.Context, dir string) (doctor.Engine, error)
 }
 
 // Engine is this process's share in an embedded engine.
@@ -76,6 +79,7 @@ type app struct {
 	err    io.Writer
 	screen *ui.Screen // on stderr
 	logs   io.Writer  // where the log goes, nil for a file under $PAWL_HOME
+	worker config.Worker
 
 	json bool
 	ran  bool // the arguments were understood
@@ -151,6 +155,7 @@ here, from the Temporal CLI or from the Temporal UI.
 	}
 	root.AddCommand(a.runCommand(), a.startCommand(), a.listCommand(), a.showCommand(), a.logCommand())
 	root.AddCommand(a.messageCommands()...)
+	root.AddCommand(a.initCommand(), a.validateCommand(), a.doctorCommand())
 	return root
 }
 

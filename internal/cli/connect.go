@@ -15,6 +15,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/home"
 	"pawl/internal/host"
+	"pawl/internal/telemetry"
 )
 
 // session is a command's connection: to Temporal, where there is one, and to this host's files.
@@ -28,12 +29,16 @@ type session struct {
 	ui       string        // address of the Temporal UI, "" where it isn't known
 	logger   *slog.Logger
 	logFile  *os.File
+	shown    *telemetry.Telemetry // nil where nobody asked for it
 }
 
 // work connects for a command that runs loops: where nothing else is configured it brings the
 // embedded engine.
-func (a *app) work(ctx context.Context) (*session, error) {
-	s, err := a.newSession(true)
+func (a *app) work(ctx context.Context) (*session, error) { return a.reach(ctx, !a.deps.Thin) }
+
+// reach is work for a command that may leave the loops to somebody else's worker.
+func (a *app) reach(ctx context.Context, works bool) (*session, error) {
+	s, err := a.newSession(true, works)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +79,7 @@ func (a *app) noteEngine(e Engine) {
 // visit connects for a command that only reads or answers. It starts nothing: with no engine
 // running the session has no client.
 func (a *app) visit(ctx context.Context) (*session, error) {
-	s, err := a.newSession(false)
+	s, err := a.newSession(false, false)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +100,7 @@ func (a *app) visit(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-func (a *app) newSession(logs bool) (*session, error) {
+func (a *app) newSession(logs, works bool) (*session, error) {
 	h, err := home.Open()
 	if err != nil {
 		return nil, err
@@ -110,9 +115,32 @@ func (a *app) newSession(logs bool) (*session, error) {
 	}
 	s := &session{app: a, home: h, hostID: id, temporal: t, logger: slog.New(slog.DiscardHandler)}
 	if logs {
-		return s, s.openLog()
+		if err := s.openLog(); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.observe(works); err != nil {
+		s.close()
+		return nil, err
 	}
 	return s, nil
+}
+
+// observe starts what metrics and traces are asked for. Only who works has metrics to show; the
+// others would be at the endpoint's address for a moment.
+func (s *session) observe(works bool) error {
+	settings, err := config.Telemetry()
+	if err != nil {
+		return usage(err.Error())
+	}
+	if !works {
+		settings.Listen = ""
+	}
+	if s.shown, err = telemetry.Start(context.Background(), settings, host.Identity(s.hostID), s.logger); err != nil {
+		return usage(err.Error())
+	}
+	s.temporal.Telemetry = s.shown
+	return nil
 }
 
 func (s *session) dial(ctx context.Context) error {
@@ -126,6 +154,9 @@ func (s *session) dial(ctx context.Context) error {
 	s.client = c
 	return nil
 }
+
+// deliverTimeout bounds how long the last traces may take.
+const deliverTimeout = 2 * time.Second
 
 // closeTimeout bounds how long the engine may take to stop; what it has promised is on disk.
 const closeTimeout = 10 * time.Second
@@ -146,6 +177,13 @@ func (s *session) close() {
 			s.logger.Warn("the engine takes too long to stop; leaving")
 		}
 	}
+	if s.shown != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), deliverTimeout)
+		defer cancel()
+		if err := s.shown.Shutdown(ctx); err != nil {
+			s.logger.Warn("not all traces could be delivered", "error", err)
+		}
+	}
 	if s.logFile != nil {
 		s.logFile.Close()
 	}
@@ -157,15 +195,12 @@ const maxLog = 10 << 20
 // openLog sends what worker, SDK and engine have to say to a file, since on the terminal it would
 // tear the progress line apart; for a program that has no such line, to where it says.
 func (s *session) openLog() error {
-	level := slog.LevelInfo
-	if text := os.Getenv("PAWL_LOG"); text != "" {
-		if err := level.UnmarshalText([]byte(text)); err != nil {
-			return usage(fmt.Sprintf("PAWL_LOG is %q; it may be debug, info, warn or error", text))
-		}
-	}
-	options := &slog.HandlerOptions{Level: level}
 	if s.app.logs != nil {
-		s.logger = slog.New(slog.NewTextHandler(s.app.logs, options))
+		logger, err := config.Logger(s.app.logs)
+		if err != nil {
+			return usage(err.Error())
+		}
+		s.logger = logger
 		return nil
 	}
 	if err := os.MkdirAll(s.home.Logs(), 0o700); err != nil {
@@ -179,8 +214,13 @@ func (s *session) openLog() error {
 	if err != nil {
 		return fmt.Errorf("opening the log: %w", err)
 	}
+	logger, err := config.Logger(f)
+	if err != nil {
+		f.Close()
+		return usage(err.Error())
+	}
 	s.logFile = f
-	s.logger = slog.New(slog.NewTextHandler(f, options)).With("pid", os.Getpid())
+	s.logger = logger.With("pid", os.Getpid())
 	return nil
 }
 

@@ -18,7 +18,8 @@ func (a *app) demoCommand() *cobra.Command {
 		Long: `Show a whole loop: a small repository with a real problem (a round trip through the
 cities of Europe) and an agent that is a script with prepared changes. It needs go
 and git, and no API key. The demo approves its own contract.`,
-		RunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context()) }),
+		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
+		RunE:    a.command(func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context()) }),
 	}
 }
 

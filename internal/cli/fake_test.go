@@ -138,7 +138,7 @@ func (f *fakeTemporal) taken() []sentMessage {
 }
 
 func (f *fakeTemporal) take(name string, m loop.Message) (string, error) {
-	reply, err := govern.Answer(f.state, name, m)
+	reply, err := govern.Answer(f.state, spec.Defaults(), name, m)
 	if err != nil {
 		return "", temporal.NewNonRetryableApplicationError(err.Error(), string(fault.CodeOf(err)), nil)
 	}

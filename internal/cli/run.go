@@ -39,6 +39,7 @@ func (a *app) runCommand() *cobra.Command {
 		Long: `Start the loop of a spec file (default pawl.yaml) and follow it to its end. Its
 contract is shown and approved first. Ctrl-C ends the loop with its report; a second
 one leaves at once, and the loop stays and can be gone on with.`,
+		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
 		RunE: a.command(func(cmd *cobra.Command, args []string) error {
 			o.take(args)
 			return a.run(cmd.Context(), o)
@@ -90,7 +91,7 @@ func (a *app) run(parent context.Context, o runOptions) error {
 	if !a.deps.Thin {
 		w = s.startWorker(parent)
 	}
-	defer w.stop(stopTimeout)
+	defer w.stop(a.stopTimeout())
 	run, err := s.start(starting, id, sp)
 	stop()
 	if err != nil {

@@ -48,7 +48,7 @@ func (a *app) start(ctx context.Context, o runOptions) error {
 	if o.yes { // there may be nobody at work to ask for the contract's hash, and this process leaves
 		sp.Approvals.Plan = spec.Auto
 	}
-	s, err := a.work(ctx)
+	s, err := a.reach(ctx, false)
 	if err != nil {
 		return err
 	}

@@ -13,25 +13,27 @@ import (
 )
 
 func (a *app) upCommand() *cobra.Command {
-	return &cobra.Command{
+	return workerFlags(&cobra.Command{
 		Use: "up", Short: "Serve the engine, the Temporal UI and the worker until interrupted", Args: cobra.NoArgs,
 		Long: `Serve the engine, the Temporal UI and this host's worker until interrupted. Loops
 that a process left behind go on from where they were. A second pawl joins the first
 and takes over when that one exits.`,
-		RunE: a.brief(func(ctx context.Context, _ []string) error { return a.up(ctx) }),
-	}
+		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
+		RunE:    a.brief(func(ctx context.Context, _ []string) error { return a.up(ctx) }),
+	})
 }
 
 // workerCommand is the whole command line of a program that is a worker and nothing else.
 func (a *app) workerCommand() *cobra.Command {
-	return &cobra.Command{
+	return workerFlags(&cobra.Command{
 		Use: a.deps.Program, Short: "Serve loops as this host's worker until interrupted", Args: cobra.NoArgs,
 		Long: `Serve loops as this host's worker until interrupted, for the Temporal service that
 TEMPORAL_ADDRESS or a profile in temporal.toml names. Its identity, its loops' trees and
 their recovery are in $PAWL_HOME, so a worker that is started again there goes on where
 the last one was; a second one there stands by and takes over. The log goes to stderr.`,
-		RunE: a.brief(func(ctx context.Context, _ []string) error { return a.up(ctx) }),
-	}
+		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
+		RunE:    a.brief(func(ctx context.Context, _ []string) error { return a.up(ctx) }),
+	})
 }
 
 // Serving is what `pawl up --json` prints once it serves.
@@ -51,7 +53,7 @@ func (a *app) up(ctx context.Context) error {
 	}
 	defer s.close()
 	w := s.startWorker(context.WithoutCancel(ctx))
-	defer w.stop(stopTimeout)
+	defer w.stop(a.stopTimeout())
 	if err := a.serving(s); err != nil {
 		return err
 	}
@@ -90,7 +92,7 @@ func (a *app) up(ctx context.Context) error {
 func (a *app) stopUnlessPressed(w *localWorker) {
 	stopped := make(chan struct{})
 	go func() {
-		w.stop(stopTimeout)
+		w.stop(a.stopTimeout())
 		close(stopped)
 	}()
 	select {

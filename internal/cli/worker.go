@@ -6,8 +6,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spf13/cobra"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/worker"
 
+	"pawl/config"
 	"pawl/internal/host"
 )
 
@@ -38,6 +41,8 @@ func (s *session) startWorker(parent context.Context) *localWorker {
 		defer close(w.done)
 		o := host.Options{
 			Home: s.home, Client: s.client, Namespace: s.temporal.Namespace, Logger: s.logger, Embedded: s.engine != nil, Ready: w.note,
+			Worker: s.app.worker, Telemetry: s.shown,
+			Closed:    s.temporal.Ports(),
 		}
 		// The owner of the engine and the host's worker often are one process. When it dies this one
 		// may hold the worker's lock before anybody has the engine: that passes.
@@ -99,9 +104,34 @@ func (w *localWorker) polls() bool {
 	return w.ours
 }
 
-// stopTimeout bounds how long the worker may take to end its steps. What it leaves, its
-// supervisors end, and the next worker goes on from there.
-const stopTimeout = 25 * time.Second
+// stopTimeout bounds how long the worker may take to end: its steps and a little more. What it
+// leaves, its supervisors end, and the next worker goes on from there.
+func (a *app) stopTimeout() time.Duration { return a.worker.StopTimeout + 5*time.Second }
+
+// configureWorker reads the worker's settings, from the environment and the command's flags.
+func (a *app) configureWorker(cmd *cobra.Command) (err error) {
+	given := map[string]string{}
+	for _, setting := range config.WorkerSettings {
+		if f := cmd.Flags().Lookup(setting.Flag); f != nil && f.Changed {
+			given[setting.Flag] = f.Value.String()
+		}
+	}
+	if a.worker, err = config.LoadWorker(given); err != nil {
+		return usage(err.Error())
+	}
+	// One cache serves all workers of a process. It is as large as the first one finds it, and the
+	// embedded engine starts some of its own.
+	worker.SetStickyWorkflowCacheSize(a.worker.Cache)
+	return nil
+}
+
+// workerFlags gives a command that is a worker for long the flags of its settings.
+func workerFlags(cmd *cobra.Command) *cobra.Command {
+	for _, s := range config.WorkerSettings {
+		cmd.Flags().String(s.Flag, s.Default(), s.Usage+" ("+s.Env()+")")
+	}
+	return cmd
+}
 
 // stop ends the worker and waits for it, but not longer than limit. A second call waits no more.
 func (w *localWorker) stop(limit time.Duration) {

@@ -170,7 +170,7 @@ func (w *world) spec(change map[string]any) json.RawMessage {
 		"verify": map[string]any{"command": "sh measure.sh"}, "guard": map[string]any{"command": "sh guard.sh"},
 		"agent":     map[string]any{"command": []string{filepath.Join(w.dir, "agent.sh")}, "env": map[string]any{"E2E": w.dir}},
 		"limits":    map[string]any{"iterations": 1, "toolCalls": 1000, "activeTime": "1h"},
-		"approvals": map[string]any{"plan": "auto", "tools": []string{"*"}},
+		"approvals": map[string]any{"plan": "auto", "diff": "auto", "tools": []string{"*"}},
 	}
 	for k, v := range change {
 		if inner, ok := v.(map[string]any); ok {

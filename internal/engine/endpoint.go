@@ -30,6 +30,9 @@ type Endpoint struct {
 	// Port is the frontend's, Preferred the one that was asked for.
 	Port      int `json:"port"`
 	Preferred int `json:"preferred"`
+	// Ports are those between its own services too: whoever reaches one of them can answer for
+	// anybody. Only the worker service's is missing, which says no more than that it is well.
+	Ports []int `json:"ports"`
 	// Stopped says that the engine was closed and not killed.
 	Stopped bool `json:"stopped,omitempty"`
 }

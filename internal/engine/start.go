@@ -75,6 +75,7 @@ func start(ctx context.Context, o Options, l *lock, takeover bool) (*server, End
 		ClusterID:     s.clusterID,
 		Port:          p.frontend,
 		Preferred:     o.Port,
+		Ports:         []int{p.frontend, p.frontend + uiOffset, p.history, p.matching},
 	}
 	if err := endpoint.write(o.Dir); err != nil {
 		s.stop()

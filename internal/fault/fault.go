@@ -35,7 +35,15 @@ const (
 	HashMismatch        Code = "HASH_MISMATCH"
 	EngineUnreachable   Code = "ENGINE_UNREACHABLE"
 	InfrastructureError Code = "INFRASTRUCTURE"
+	PermissionDenied    Code = "PERMISSION_DENIED"
+	WallClockExceeded   Code = "WALL_CLOCK_EXCEEDED"
+	ReviewRequired      Code = "REVIEW_REQUIRED"
+	CycleTermination    Code = "CYCLE_TERMINATION"
 )
+
+// Enforcement matches every fault by which a rule is enforced that no agent can talk its way
+// around (E5): errors.Is(err, Enforcement). One kind of them is matched by New(code, "").
+var Enforcement = errors.New("an enforced rule was broken")
 
 // Kind is one row of the table: what a code means, what a person does about it, and the exit
 // code of the command that meets it.
@@ -44,31 +52,36 @@ type Kind struct {
 	Meaning  string
 	Recovery string
 	Exit     int
+	Enforced bool // it belongs to the family Enforcement (E5)
 }
 
 // Table lists every code, the source's eleven first, with the source's recovery hint leading.
 var Table = []Kind{
-	{LoopNotFound, "no loop with that ID", "Create a new loop, or see `pawl list` for the IDs there are.", 2},
-	{LoopAlreadyRunning, "a loop with that ID is running", "Use the existing loop (`pawl show`, `pawl log`), halt it, or start under another name.", 2},
-	{LoopNotPaused, "the loop waits for no `continue`", "Wait for a pause; `pawl show` says what the loop is doing.", 2},
-	{MaxIterations, "the iteration limit was reached without success", "Abort, or raise `limits.iterations` and start again.", 3},
-	{MaxFixAttempts, "the fix limit was reached with tests still failing", "Manual intervention: look at the last change and its test output.", 3},
-	{GuardBlocked, "the guard blocked a change", "Fix the violations on the desk and `continue`, or `reject` the change.", 5},
-	{TestFailed, "tests failed for good", "Debug the tests: the output of the last run is in the step's log.", 3},
-	{PhaseTimeout, "a phase took longer than it may", "Increase the timeout (`verify.timeout`, `limits.phaseTimeout`), or make the command faster.", 3},
-	{InvalidTransition, "a phase change that the machine does not allow", "Check the state machine: this is a defect of pawl, please report it.", 1},
-	{Cancelled, "the loop was cancelled", "Restart it if needed; what was kept is on its branch.", 5},
-	{AgentFailed, "the agent failed for good", "Check the agent's configuration (`agent.command`) and its output in the step's log.", 3},
-	{BudgetExhausted, "a budget is used up", "Raise the budget under `limits` and start again; what was kept is on the branch.", 6},
-	{InvalidSpec, "the spec is invalid", "Correct the keys that are named.", 2},
-	{InvalidMessage, "the message could not be understood", "Send one JSON object with the fields that the gate lists.", 2},
-	{PreconditionFailed, "a precondition is not met", "Do what the message says and start again.", 2},
-	{LedgerAhead, "the ledger is ahead of this run", "The loop was reset or restored behind what it has recorded; start it again from its ledger.", 3},
-	{GateClosed, "nothing waits for this answer", "See `pawl show` for what the loop waits for, if anything.", 2},
-	{GateMismatch, "the answer is for another gate or of another kind", "Answer the gate that `pawl show` names, in one of the ways it lists.", 2},
-	{HashMismatch, "the hash is not that of what waits for approval", "Look at what waits now (`pawl show`) and approve exactly that hash.", 2},
-	{EngineUnreachable, "no Temporal service answers", "Start the engine with `pawl up`, or check TEMPORAL_ADDRESS.", 1},
-	{InfrastructureError, "the machine or a service failed, not the loop's work", "See the message; the loop can be started again from what it kept.", 1},
+	{LoopNotFound, "no loop with that ID", "Create a new loop, or see `pawl list` for the IDs there are.", 2, false},
+	{LoopAlreadyRunning, "a loop with that ID is running", "Use the existing loop (`pawl show`, `pawl log`), halt it, or start under another name.", 2, false},
+	{LoopNotPaused, "the loop waits for no `continue`", "Wait for a pause; `pawl show` says what the loop is doing.", 2, false},
+	{MaxIterations, "the iteration limit was reached without success", "Abort, or raise `limits.iterations` and start again.", 3, false},
+	{MaxFixAttempts, "the fix limit was reached with tests still failing", "Manual intervention: look at the last change and its test output.", 3, false},
+	{GuardBlocked, "the guard blocked a change", "Fix the violations on the desk and `continue`, or `reject` the change.", 5, false},
+	{TestFailed, "tests failed for good", "Debug the tests: the output of the last run is in the step's log.", 3, false},
+	{PhaseTimeout, "a phase took longer than it may", "Increase the timeout (`verify.timeout`, `limits.phaseTimeout`), or make the command faster.", 3, false},
+	{InvalidTransition, "a phase change that the machine does not allow", "Check the state machine: this is a defect of pawl, please report it.", 1, false},
+	{Cancelled, "the loop was cancelled", "Restart it if needed; what was kept is on its branch.", 5, false},
+	{AgentFailed, "the agent failed for good", "Check the agent's configuration (`agent.command`) and its output in the step's log.", 3, false},
+	{BudgetExhausted, "a budget is used up", "Raise the budget under `limits` and start again; what was kept is on the branch.", 6, false},
+	{InvalidSpec, "the spec is invalid", "Correct the keys that are named.", 2, false},
+	{InvalidMessage, "the message could not be understood", "Send one JSON object with the fields that the gate lists.", 2, false},
+	{PreconditionFailed, "a precondition is not met", "Do what the message says and start again.", 2, false},
+	{LedgerAhead, "the ledger is ahead of this run", "The loop was reset or restored behind what it has recorded; start it again from its ledger.", 3, false},
+	{GateClosed, "nothing waits for this answer", "See `pawl show` for what the loop waits for, if anything.", 2, false},
+	{GateMismatch, "the answer is for another gate or of another kind", "Answer the gate that `pawl show` names, in one of the ways it lists.", 2, false},
+	{HashMismatch, "the hash is not that of what waits for approval", "Look at what waits now (`pawl show`) and approve exactly that hash.", 2, false},
+	{EngineUnreachable, "no Temporal service answers", "Start the engine with `pawl up`, or check TEMPORAL_ADDRESS.", 1, false},
+	{InfrastructureError, "the machine or a service failed, not the loop's work", "See the message; the loop can be started again from what it kept.", 1, false},
+	{PermissionDenied, "a role may not do what was asked of it; nothing of it was run or kept", "Grant it under `permissions.<role>` and start again, or give the work to another role.", 3, true},
+	{WallClockExceeded, "the wall clock of the loop has run out", "Raise `limits.wallClock` and start again; what was kept is on the branch.", 6, true},
+	{ReviewRequired, "a proposal has no approval that counts for it: none, a rejection, or one for another hash", "Have exactly this proposal reviewed (`pawl show` has its hash) and approved.", 2, true},
+	{CycleTermination, "an iteration has used up its agent calls", "Raise `limits.steps` and start again; what was kept is on the branch.", 6, true},
 }
 
 // Lookup returns the table's row for code; ok is false for a code that is not in it.
@@ -119,8 +132,13 @@ func (e *Error) Error() string {
 	return e.What
 }
 
-// Is makes errors.Is match two faults by code, so that fault.New(code, "") is a pattern.
+// Is makes errors.Is match two faults by code, so that fault.New(code, "") is a pattern, and the
+// family Enforcement by any of its members.
 func (e *Error) Is(target error) bool {
+	if target == Enforcement {
+		k, _ := Lookup(e.Code)
+		return k.Enforced
+	}
 	t, ok := target.(*Error)
 	return ok && t.Code == e.Code
 }

@@ -5,12 +5,15 @@
 package govern
 
 import (
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
 	"pawl/internal/fault"
 	"pawl/internal/loop"
+	"pawl/internal/spec"
 )
 
 // Reply is what a message did: the events it causes and one line for its sender.
@@ -27,17 +30,25 @@ var answers = map[loop.GateKind][]string{
 	loop.GatePause:      {"continue"},
 	loop.GateBreakpoint: {"continue"},
 	loop.GateContract:   {"approve", "reject"},
+	loop.GateNewFiles:   {"approve", "reject"},
+	loop.GateDiff:       {"approve", "reject"},
+	loop.GateTier:       {"approve", "reject"},
 	loop.GateGuard:      {"continue", "reject"},
-	loop.GateQuestion:   {"answer"},
+	loop.GateBudget:     {"extend", "reject"},
+	loop.GateQuestion:   {"answer", "amend"},
+	loop.GateStuck:      {"answer", "amend"},
 }
+
+// ways are how an approved diff can be applied at once.
+var ways = []string{"ff", "merge", "squash"}
 
 // Answers returns the messages that close a gate of that kind.
 func Answers(kind loop.GateKind) []string { return answers[kind] }
 
-// Answer says what a message does to a loop in that state, or why it is refused. It changes
+// Answer says what a message does to a loop in that state and with that spec, or why it is refused. It changes
 // nothing: the caller applies the events. An update's validator is this function, run dry. An
 // answer is for the gate that is open now, never for the next one.
-func Answer(s loop.State, name string, m loop.Message) (Reply, error) {
+func Answer(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, error) {
 	if s.Status.Ended() {
 		return Reply{}, fault.New(fault.GateClosed, "the loop has ended (%s)", s.Status)
 	}
@@ -57,14 +68,29 @@ func Answer(s loop.State, name string, m loop.Message) (Reply, error) {
 			return Reply{}, fault.New(fault.InvalidMessage, "steer needs a note: what should the agent be told?")
 		}
 		return received(name, m, "the next agent call is told", ""), nil
-	case "continue", "approve", "reject", "answer":
-		return answerGate(s, name, m)
+	case "setMode":
+		return setMode(s, m)
+	case "continue", "approve", "reject", "answer", "extend", "amend":
+		return answerGate(s, sp, name, m)
 	}
 	return Reply{}, fault.New(fault.InvalidMessage, "there is no message %q", name)
 }
 
+// setMode ends a loop whose mode is changed away from mission, for good (A5).
+func setMode(s loop.State, m loop.Message) (Reply, error) {
+	switch {
+	case !slices.Contains([]string{spec.ModeAnswer, spec.ModePlan, spec.ModeMission}, m.Mode):
+		return Reply{}, fault.New(fault.InvalidMessage, "%q is not a mode", clip(m.Mode)).Advise("Choose one of: answer, plan, mission.")
+	case m.Mode == spec.ModeMission:
+		return Reply{Text: "the mode is mission already"}, nil
+	case s.HaltRequested != "":
+		return Reply{Text: "already halting"}, nil
+	}
+	return received("setMode", m, "halting", fmt.Sprintf("the mode was changed to %s by %s", m.Mode, orElse(m.By, "a person"))), nil
+}
+
 // answerGate checks an answer against the one gate that is open.
-func answerGate(s loop.State, name string, m loop.Message) (Reply, error) {
+func answerGate(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, error) {
 	g := s.Gate
 	if g == nil {
 		if name == "continue" && s.PauseRequested {
@@ -92,17 +118,68 @@ func answerGate(s loop.State, name string, m loop.Message) (Reply, error) {
 		return Reply{}, fault.New(fault.InvalidMessage, "%q is not a choice here", clip(m.Choice)).
 			Advise("Choose one of: " + strings.Join(g.Choices, ", ") + ".")
 	}
-	a := loop.Answer{Gate: g.ID, Message: name, Choice: m.Choice, By: m.By, Note: m.Note}
+	if m.Apply != "" && (g.Kind != loop.GateDiff || name != "approve" || !slices.Contains(ways, m.Apply)) {
+		return Reply{}, fault.New(fault.InvalidMessage, "apply is %q", clip(m.Apply)).
+			Advise("With the approval of a diff it may be one of: " + strings.Join(ways, ", ") + ".")
+	}
+	a := loop.Answer{Gate: g.ID, Message: name, Choice: m.Choice, By: m.By, Note: m.Note, Apply: m.Apply}
+	var err error
+	switch name {
+	case "extend":
+		a.Amendment, err = extension(s, sp, *g, m)
+	case "amend":
+		a.Amendment, err = amendment(sp, m)
+	}
+	if err != nil {
+		return Reply{}, err
+	}
 	return Reply{
 		Text:   fmt.Sprintf("%s: %s", g.ID, name),
 		Events: []loop.Event{{Type: loop.GateClosed, By: m.By, Note: m.Note, Answer: &a, Gate: g, Message: name}},
 	}, nil
 }
 
-// checkHash holds an approval to exactly what was reviewed. A refusal may name no hash, but not
-// a wrong one.
+// extension is the fragment by which a budget is raised; it has to leave something of what is used
+// up.
+func extension(s loop.State, sp spec.Spec, g loop.Gate, m loop.Message) (json.RawMessage, error) {
+	if len(m.Limits) == 0 {
+		return nil, fault.New(fault.InvalidMessage, "extend needs limits").
+			Advise(fmt.Sprintf(`Say what the budget is from now on: {"limits": {%q: ...}}.`, g.Budget))
+	}
+	fragment, err := json.Marshal(map[string]json.RawMessage{"limits": m.Limits})
+	if err != nil {
+		return nil, fault.New(fault.InvalidMessage, "limits: %v", err)
+	}
+	amended, err := sp.Amend(fragment, spec.Extendable)
+	if err != nil {
+		return nil, fault.New(fault.InvalidMessage, "%v", err)
+	}
+	if after := s.Budget.WithLimits(Limits(amended)); after[g.Budget].Limit != nil && after[g.Budget].Remaining.Sign() <= 0 {
+		return nil, fault.New(fault.InvalidMessage, "limits.%s has to be more than the %s that are used", g.Budget, after[g.Budget].Used)
+	}
+	return fragment, nil
+}
+
+// amendment is the fragment by which a command is corrected. It has to change something.
+func amendment(sp spec.Spec, m loop.Message) (json.RawMessage, error) {
+	if len(m.Spec) == 0 {
+		return nil, fault.New(fault.InvalidMessage, "amend needs spec").
+			Advise(`Say what is to be corrected: {"spec": {"verify": {"command": "..."}}}.`)
+	}
+	amended, err := sp.Amend(m.Spec, spec.Amendable)
+	if err != nil {
+		return nil, fault.New(fault.InvalidMessage, "%v", err)
+	}
+	if reflect.DeepEqual(amended, sp) {
+		return nil, fault.New(fault.InvalidMessage, "that is what the spec says already")
+	}
+	return m.Spec, nil
+}
+
+// checkHash holds an approval, or an extension, to exactly what was reviewed. A refusal may name
+// no hash, but not a wrong one.
 func checkHash(g loop.Gate, name string, m loop.Message) error {
-	if g.Hash == "" || (name != "approve" && m.Hash == "") {
+	if g.Hash == "" || (name != "approve" && name != "extend" && m.Hash == "") {
 		return nil
 	}
 	if len(m.Hash) < minHash {

@@ -12,9 +12,18 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/spec"
 )
 
 const hash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+// valid is the spec of the loop at the gates.
+var valid = func() spec.Spec {
+	s := spec.Defaults()
+	s.Goal, s.Repo.Path, s.Scope, s.Approvals.Tools = "make it better", "/repo", []string{"a"}, []string{"*"}
+	s.Verify.Command, s.Agent.Command.Shell = "measure", "agent"
+	return s
+}()
 
 func at(kind loop.GateKind) loop.State {
 	s := loop.State{Status: loop.Running}
@@ -22,11 +31,14 @@ func at(kind loop.GateKind) loop.State {
 		return s
 	}
 	g := &loop.Gate{ID: string(kind) + "-7", Kind: kind, Answers: govern.Answers(kind), OpenedAt: time.Unix(0, 0)}
-	if kind == loop.GateContract {
+	switch kind {
+	case loop.GateContract, loop.GateDiff, loop.GateNewFiles:
 		g.Hash = hash
-	}
-	if kind == loop.GateQuestion {
+	case loop.GateQuestion:
 		g.Choices = []string{"retry", "halt"}
+	case loop.GateBudget:
+		g.Hash, g.Budget = hash, loop.ToolCalls
+		s.Budget = loop.NewBudget(govern.Limits(valid)).Spend(loop.ToolCalls, loop.Count(10))
 	}
 	return s.Apply(loop.Event{Seq: 1, Type: loop.GateOpened, Gate: g})
 }
@@ -61,13 +73,34 @@ func TestAnswerMeetsGates(t *testing.T) {
 		{"approve at a block", loop.GateGuard, "approve", loop.Message{}, fault.GateMismatch, false},
 		{"a choice that is listed", loop.GateQuestion, "answer", loop.Message{Choice: "retry"}, "", true},
 		{"a choice that is not", loop.GateQuestion, "answer", loop.Message{Choice: "sudo"}, fault.InvalidMessage, false},
+		{"an extension", loop.GateBudget, "extend", loop.Message{Hash: hash[:16], Limits: []byte(`{"toolCalls": 20}`)}, "", true},
+		{"an extension without a hash", loop.GateBudget, "extend", loop.Message{Limits: []byte(`{"toolCalls": 20}`)}, fault.HashMismatch, false},
+		{"an extension of nothing", loop.GateBudget, "extend", loop.Message{Hash: hash}, fault.InvalidMessage, false},
+		{"an extension that leaves nothing", loop.GateBudget, "extend", loop.Message{Hash: hash, Limits: []byte(`{"toolCalls": 10}`)}, fault.InvalidMessage, false},
+		{"an extension of another budget", loop.GateBudget, "extend", loop.Message{Hash: hash, Limits: []byte(`{"iterations": 99}`)}, fault.InvalidMessage, false},
+		{"an extension of what is no budget", loop.GateBudget, "extend", loop.Message{Hash: hash, Limits: []byte(`{"toolCalls": 20, "reworks": 9}`)}, fault.InvalidMessage, false},
+		{"an extension where nothing is used up", loop.GateContract, "extend", loop.Message{Hash: hash, Limits: []byte(`{"toolCalls": 20}`)}, fault.GateMismatch, false},
+		{"a budget that is not extended", loop.GateBudget, "reject", loop.Message{}, "", true},
+		{"an amendment", loop.GateQuestion, "amend", loop.Message{Spec: []byte(`{"verify": {"command": "cat n"}}`)}, "", true},
+		{"an amendment that widens the scope", loop.GateQuestion, "amend", loop.Message{Spec: []byte(`{"scope": ["**"]}`)}, fault.InvalidMessage, false},
+		{"an amendment of nothing", loop.GateQuestion, "amend", loop.Message{Spec: []byte(`{"verify": {"command": "measure"}}`)}, fault.InvalidMessage, false},
+		{"an amendment that is no spec", loop.GateQuestion, "amend", loop.Message{Spec: []byte(`[]`)}, fault.InvalidMessage, false},
+		{"new files", loop.GateNewFiles, "approve", loop.Message{Hash: hash}, "", true},
+		{"a diff", loop.GateDiff, "approve", loop.Message{Hash: hash}, "", true},
+		{"a diff without its hash", loop.GateDiff, "approve", loop.Message{}, fault.HashMismatch, false},
+		{"a diff, applied at once", loop.GateDiff, "approve", loop.Message{Hash: hash, Apply: "squash"}, "", true},
+		{"a diff, applied in no way there is", loop.GateDiff, "approve", loop.Message{Hash: hash, Apply: "force"}, fault.InvalidMessage, false},
+		{"a contract, applied", loop.GateContract, "approve", loop.Message{Hash: hash, Apply: "ff"}, fault.InvalidMessage, false},
+		{"the mode it has", "", "setMode", loop.Message{Mode: "mission"}, "", false},
+		{"another mode", "", "setMode", loop.Message{Mode: "plan"}, "", false},
+		{"no mode", "", "setMode", loop.Message{Mode: "yolo"}, fault.InvalidMessage, false},
 		{"steer without a note", "", "steer", loop.Message{}, fault.InvalidMessage, false},
 		{"steer", "", "steer", loop.Message{Note: "x"}, "", false},
 		{"an unknown message", "", "sudo", loop.Message{}, fault.InvalidMessage, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := at(c.gate)
-			reply, err := govern.Answer(s, c.message, c.m)
+			reply, err := govern.Answer(s, valid, c.message, c.m)
 			require.Equal(t, c.code, fault.CodeOf(err))
 			after := loop.Fold(s, reply.Events)
 			require.Equal(t, c.closes, s.Gate != nil && after.Gate == nil)
@@ -81,7 +114,7 @@ func TestAnswerMeetsGates(t *testing.T) {
 
 func TestEndedLoopsTakeNoMessages(t *testing.T) {
 	for _, m := range loop.Messages {
-		_, err := govern.Answer(loop.State{Status: loop.Halted}, m.Name, loop.Message{Hash: hash, Note: "x"})
+		_, err := govern.Answer(loop.State{Status: loop.Halted}, valid, m.Name, loop.Message{Hash: hash, Note: "x"})
 		require.Equal(t, fault.GateClosed, fault.CodeOf(err), m.Name)
 	}
 }
@@ -91,20 +124,20 @@ func TestEndedLoopsTakeNoMessages(t *testing.T) {
 func TestNoMixOfMessagesApprovesAnotherHash(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	hashes := []string{"", hash, hash[:16], hash[:15], strings.Repeat("f", 64), "x"}
-	kinds := []loop.GateKind{"", loop.GateContract, loop.GatePause, loop.GateBreakpoint, loop.GateGuard, loop.GateQuestion}
+	kinds := []loop.GateKind{"", loop.GateContract, loop.GatePause, loop.GateBreakpoint, loop.GateGuard, loop.GateQuestion, loop.GateBudget, loop.GateDiff, loop.GateNewFiles}
 	for i := range 20000 {
 		kind := kinds[random.Intn(len(kinds))]
 		s := at(kind)
 		name := loop.Messages[random.Intn(len(loop.Messages))].Name
 		m := loop.Message{Hash: hashes[random.Intn(len(hashes))], Choice: []string{"", "retry", "x"}[random.Intn(3)], Note: fmt.Sprint(i)}
-		reply, err := govern.Answer(s, name, m)
+		reply, err := govern.Answer(s, valid, name, m)
 		after := loop.Fold(s, reply.Events)
 		if s.Gate == nil || after.Gate != nil {
 			continue
 		}
 		require.NoError(t, err)
 		require.Contains(t, govern.Answers(kind), name)
-		if name == "approve" {
+		if name == "approve" || name == "extend" {
 			require.GreaterOrEqual(t, len(m.Hash), 16)
 			require.True(t, strings.HasPrefix(hash, m.Hash))
 		}

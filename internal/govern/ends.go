@@ -29,6 +29,7 @@ var (
 	NotReady          = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.PreconditionFailed, Reason: "a precondition is not met"}
 	BehindItsLedger   = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.LedgerAhead, Reason: "the ledger is ahead of this run"}
 	MachineFailed     = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.InfrastructureError, Reason: "the machine failed"}
+	NotPermitted      = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.PermissionDenied, Reason: "a role is not permitted what was asked of it"}
 	TransitionInvalid = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.InvalidTransition, Reason: "an invalid phase change"}
 )
 

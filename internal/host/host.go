@@ -4,11 +4,14 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -17,12 +20,15 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/activities"
+	"pawl/config"
 	"pawl/internal/act"
 	"pawl/internal/home"
+	"pawl/internal/telemetry"
 	"pawl/internal/workspace"
 	"pawl/workflows"
 )
@@ -33,9 +39,15 @@ type Options struct {
 	Client    client.Client
 	Namespace string
 	Logger    *slog.Logger
+	// Worker is how the worker works; without it, as by default.
+	Worker config.Worker
+	// Telemetry shows what the loops do, nil for nobody.
+	Telemetry *telemetry.Telemetry
 	// Embedded says that the service is this host's own engine: loops that it has lost are
 	// started again from their ledgers.
 	Embedded bool
+	// Closed are the ports of a service that is not embedded: what loops run must not reach them.
+	Closed []int
 	// Ready is called once: with true when this process's worker polls, with false when another
 	// process is the host's worker and this one stands by.
 	Ready func(ours bool)
@@ -53,10 +65,9 @@ var SearchAttributes = map[string]enumspb.IndexedValueType{
 	"PawlBest": enumspb.INDEXED_VALUE_TYPE_DOUBLE,
 }
 
-// The worker's options, where the default is not right.
+// The worker's options that are nobody's choice, where the SDK's default is not right. Those that
+// people choose are config.Worker.
 const (
-	// How long steps are given to end when the worker stops: interrupt, grace, kill.
-	stopTimeout = 20 * time.Second
 	// Pause and halt reach a step with a heartbeat's answer, so that they arrive within a second.
 	heartbeatThrottle = time.Second
 	// A task that was put aside for a worker which then died is given to the next one after this
@@ -65,13 +76,33 @@ const (
 	// A machine that builds and tests for several agents may well leave a workflow goroutine
 	// without a processor for a second, which is the SDK's idea of a deadlock.
 	deadlock = 20 * time.Second
-	// How many activities of this host run at once; each may be an agent.
-	slots = 100
 )
+
+// options are what the workers of all queues have in common.
+func (o Options) options(id string, fatal func(error)) worker.Options {
+	options := worker.Options{
+		Identity: Identity(id), WorkerStopTimeout: o.Worker.StopTimeout,
+		MaxHeartbeatThrottleInterval: heartbeatThrottle, DefaultHeartbeatThrottleInterval: heartbeatThrottle,
+		MaxConcurrentActivityExecutionSize: o.Worker.Activities, DeadlockDetectionTimeout: deadlock, StickyScheduleToStartTimeout: stickyTimeout,
+		OnFatalError: fatal,
+	}
+	if o.Worker.Deployment != "" {
+		options.DeploymentOptions = worker.DeploymentOptions{
+			UseVersioning: true,
+			Version:       worker.WorkerDeploymentVersion{DeploymentName: o.Worker.Deployment, BuildID: o.Worker.BuildID},
+			// A loop lives for days, and each new worker can go on with it: rules are versioned inside.
+			DefaultVersioningBehavior: workflow.VersioningBehaviorAutoUpgrade,
+		}
+	}
+	return options
+}
 
 // RunWorker runs the host's worker until ctx ends. While another process is the host's worker it
 // waits and takes over when that one is gone.
 func RunWorker(ctx context.Context, o Options) error {
+	if o.Worker == (config.Worker{}) {
+		o.Worker = config.DefaultWorker()
+	}
 	id, err := o.Home.HostID()
 	if err != nil {
 		return err
@@ -91,39 +122,70 @@ func RunWorker(ctx context.Context, o Options) error {
 		queue = act.TaskQueue
 	}
 	a := activities.New(o.Home, id, queue, o.Namespace, attributes(ctx, o))
+	a.Logger, a.Telemetry = o.Logger, o.Telemetry
+	a.Closed = o.Closed
+	if !o.Embedded || o.Worker.Agents > 0 {
+		a.Agents = act.AgentQueue(id)
+	}
 	if err := whenItAnswers(ctx, func() error { return recoverLoops(ctx, o, id, a) }); err != nil {
 		return err
 	}
-	common := worker.Options{
-		Identity: Identity(id), WorkerStopTimeout: stopTimeout,
-		MaxHeartbeatThrottleInterval: heartbeatThrottle, DefaultHeartbeatThrottleInterval: heartbeatThrottle,
-		MaxConcurrentActivityExecutionSize: slots, DeadlockDetectionTimeout: deadlock, StickyScheduleToStartTimeout: stickyTimeout,
-	}
-	shared := worker.New(o.Client, act.TaskQueue, common)
-	Register(shared)
-	if o.Embedded {
-		a.RegisterHost(shared)
-	} else {
-		a.RegisterShared(shared)
-	}
-	local := common
-	local.DisableWorkflowWorker = true
-	host := worker.New(o.Client, act.HostQueue(id), local)
-	a.RegisterHost(host)
-	if err := host.Start(); err != nil {
-		return fmt.Errorf("starting the worker of this host: %w", err)
-	}
-	if err := shared.Start(); err != nil {
-		host.Stop()
-		return fmt.Errorf("starting the worker: %w", err)
+	a.Survey(ctx)
+	refused := make(chan error, 1)
+	workers := o.workers(id, a, func(err error) {
+		select {
+		case refused <- err:
+		default:
+		}
+	})
+	for i, w := range slices.Backward(workers) {
+		if err := w.Start(); err != nil {
+			stop(workers[i+1:])
+			return fmt.Errorf("starting the worker: %w", err)
+		}
 	}
 	o.ready(true)
 	sweep(ctx, o, a)
+	select {
+	case <-ctx.Done():
+	case err = <-refused: // for good: the namespace is gone, or access to it
+		err = fmt.Errorf("the service refuses the worker: %w", err)
+	}
 	// Workflow tasks first: nothing new is scheduled while steps are being ended.
-	shared.Stop()
-	host.Stop()
+	workers[0].Stop()
+	stop(workers[1:])
 	a.Stop()
-	return nil
+	return err
+}
+
+// workers are a worker for each queue, that of workflow tasks first.
+func (o Options) workers(id string, a *activities.Activities, fatal func(error)) []worker.Worker {
+	options := o.options(id, fatal)
+	options.Interceptors = []interceptor.WorkerInterceptor{a.Reporter()}
+	shared := worker.New(o.Client, act.TaskQueue, options)
+	Register(shared)
+	a.RegisterShared(shared)
+	if o.Embedded {
+		a.RegisterTrees(shared)
+	}
+	options.DisableWorkflowWorker = true
+	trees := worker.New(o.Client, act.HostQueue(id), options)
+	a.RegisterShared(trees)
+	a.RegisterTrees(trees)
+	// There also where no loop is sent to it any more: one that was is known by that queue.
+	options.MaxConcurrentActivityExecutionSize = cmp.Or(o.Worker.Agents, config.DefaultAgents)
+	agents := worker.New(o.Client, act.AgentQueue(id), options)
+	a.RegisterAgents(agents)
+	return []worker.Worker{shared, trees, agents}
+}
+
+// stop stops workers at once, since each waits for its steps.
+func stop(workers []worker.Worker) {
+	var ending sync.WaitGroup
+	for _, w := range workers {
+		ending.Go(w.Stop)
+	}
+	ending.Wait()
 }
 
 func (o Options) ready(ours bool) {

@@ -8,17 +8,15 @@ package ledger
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
 
 	"pawl/internal/evidence"
+	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/repo"
-	"pawl/internal/spec"
 )
 
 // The files of an entry.
@@ -30,30 +28,15 @@ const (
 	ResultsFile   = "loop-results.tsv"
 )
 
-// Contract is the contract as a person approves it: all that its hash binds.
-type Contract struct {
-	Spec   spec.Spec   `json:"spec"`
-	Base   string      `json:"base"`
-	Sealed []loop.Seal `json:"sealed"`
-	Tools  []string    `json:"tools"`
-}
-
-// Hash returns the SHA-256 of the contract in hex. Who started the loop and from where is no
-// part of what is approved.
-func (c Contract) Hash() string {
-	c.Spec.Session = nil
-	b, err := json.Marshal(c)
-	if err != nil {
-		panic(err) // only plain values are in it
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
-}
+// Contract is what the ledger's contract file holds.
+type Contract = govern.Contract
 
 // Page is what stands at one entry.
 type Page struct {
 	State   loop.State
 	Results []byte
+
+	contract *Contract // amended by the entry, else nil
 }
 
 // Ledger reads and prepares the entries of one loop. It remembers the last page, so that an
@@ -157,16 +140,41 @@ func (l *Ledger) Entry(ctx context.Context, prev string, events []loop.Event) (m
 		if e.Record != nil {
 			files[IterationFile] = indent(e.Record)
 		}
+		if e.Type == loop.ContractAmended {
+			if page.contract, err = l.amend(ctx, prev, e); err != nil {
+				return nil, Page{}, err
+			}
+			files[ContractFile] = indent(*page.contract)
+		}
 	}
 	files[EventsFile] = lines.Bytes()
 	files[StateFile] = indent(page.State)
 	return files, page, nil
 }
 
+// amend returns the contract in force with an amendment, which has to come to the hash that was
+// approved.
+func (l *Ledger) amend(ctx context.Context, prev string, e loop.Event) (*Contract, error) {
+	c, err := l.Contract(ctx, prev)
+	if err != nil {
+		return nil, err
+	}
+	if c, err = c.Amended(e.Amendment, e.Contract.Sealed); err != nil {
+		return nil, err
+	}
+	if got := c.Hash(); got != e.Contract.Hash {
+		return nil, fmt.Errorf("the amended contract has the hash %s, and %s was approved", got, e.Contract.Hash)
+	}
+	return &c, nil
+}
+
 // Appended tells the ledger that the page now stands at head.
 func (l *Ledger) Appended(head string, page Page) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if page.contract != nil {
+		l.contract, page.contract = page.contract, nil
+	}
 	l.head, l.page = head, page
 }
 

@@ -43,6 +43,9 @@ var effects = map[Type]func(*State, Event){
 		s.Head, s.Desk, s.Host = e.Head, e.Opened.Desk, e.Opened.Host
 	},
 	ContractDrawn: func(s *State, e Event) { s.Contract = e.Contract },
+	ContractAmended: func(s *State, e Event) {
+		s.Contract, s.Budget, s.NoNumbers = e.Contract, s.Budget.WithLimits(e.Limits), 0
+	},
 	BaselineMeasured: func(s *State, e Event) {
 		s.Baseline, s.Best = e.Metric, e.Metric
 		s.Analysis.Add(evidence.Trial{Kept: true, Metric: e.Metric, Description: "baseline"})
@@ -79,6 +82,9 @@ var effects = map[Type]func(*State, Event){
 					s.ChangedFiles = append(slices.Clip(s.ChangedFiles), f)
 				}
 			}
+		}
+		if e.TotalFiles > 0 { // counted by git, which the capped lists can't
+			s.ChangedFilesCount = e.TotalFiles
 		}
 	},
 	ChangeJudged: func(s *State, e Event) {
@@ -141,7 +147,7 @@ var effects = map[Type]func(*State, Event){
 	},
 	GateClosed: func(s *State, e Event) {
 		s.Gate, s.Answered, s.Status, s.PauseReason = nil, e.Answer, Running, ""
-		if e.Gate.Kind == GateQuestion {
+		if e.Gate.Kind == GateQuestion && e.Answer.Message == "answer" {
 			s.NoNumbers = 0
 		}
 	},
@@ -155,7 +161,7 @@ var effects = map[Type]func(*State, Event){
 		switch e.Message {
 		case "pause":
 			s.PauseRequested = true
-		case "halt":
+		case "halt", "setMode":
 			if s.HaltRequested == "" {
 				s.HaltRequested = orElse(e.Reason, "halted")
 			}
@@ -164,6 +170,8 @@ var effects = map[Type]func(*State, Event){
 		}
 	},
 	ProposalMade:      func(s *State, e Event) { s.Proposal = e.Proposal },
+	ProposalApproved:  func(s *State, e Event) { s.Proposal = decided(e.Proposal, "approved") },
+	ProposalRejected:  func(s *State, e Event) { s.Proposal = decided(e.Proposal, "rejected") },
 	AutonomyCompleted: end, AutonomyHalted: end, LoopFailed: end,
 }
 
@@ -198,6 +206,12 @@ func (s *State) record(e Event) {
 		N: r.N, Area: e.Area, Files: r.Files, Kept: r.Kept, Delta: r.Delta, Metric: e.Metric,
 		Reason: r.Reason, Description: r.Description,
 	}) // Add makes new lists, older states keep theirs
+}
+
+func decided(p *Proposal, state string) *Proposal {
+	d := *p
+	d.State = state
+	return &d
 }
 
 func end(s *State, e Event) {

@@ -45,6 +45,15 @@ func NewBudget(limits map[Resource]evidence.Decimal) Budget {
 	return b
 }
 
+// WithLimits returns the budget with other limits and the same use.
+func (b Budget) WithLimits(limits map[Resource]evidence.Decimal) Budget {
+	out := NewBudget(limits)
+	for _, r := range Resources {
+		out = out.Spend(r, b[r].Used)
+	}
+	return out
+}
+
 // Spend returns the budget with n more of r used.
 func (b Budget) Spend(r Resource, n evidence.Decimal) Budget {
 	out := Budget{}
@@ -86,6 +95,29 @@ func (b Budget) Left() map[Resource]evidence.Decimal {
 		}
 	}
 	return out
+}
+
+// Of returns what was used of r.
+func (u Usage) Of(r Resource) evidence.Decimal {
+	switch r {
+	case ActiveTime:
+		return Count(u.ActiveMs)
+	case ToolCalls:
+		return Count(u.ToolCalls)
+	case Tokens:
+		return Count(u.InputTokens + u.OutputTokens)
+	case CostUSD:
+		return u.CostUSD
+	}
+	return evidence.Decimal{}
+}
+
+// Add returns the sum of both.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{
+		ActiveMs: u.ActiveMs + v.ActiveMs, AgentCalls: u.AgentCalls + v.AgentCalls, ToolCalls: u.ToolCalls + v.ToolCalls,
+		InputTokens: u.InputTokens + v.InputTokens, OutputTokens: u.OutputTokens + v.OutputTokens, CostUSD: u.CostUSD.Add(v.CostUSD),
+	}
 }
 
 // Count turns a whole number into what budgets reckon in.

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"encoding/json"
 	"time"
 
 	"pawl/internal/evidence"
@@ -34,6 +35,7 @@ const (
 	StepEnded        Type = "step_ended"
 	BaselineMeasured Type = "baseline_measured"
 	ContractDrawn    Type = "contract_drawn"
+	ContractAmended  Type = "contract_amended"
 	IdeaQueued       Type = "idea_queued"
 	IdeaTaken        Type = "idea_taken"
 	ChangeCommitted  Type = "change_committed"
@@ -46,6 +48,9 @@ const (
 	MessageReceived  Type = "message_received"
 	MessageRefused   Type = "message_refused"
 	ProposalMade     Type = "proposal_made"
+	ProposalReviewed Type = "proposal_reviewed"
+	ProposalApproved Type = "proposal_approved"
+	ProposalRejected Type = "proposal_rejected"
 	PushRefused      Type = "push_refused"
 	Warned           Type = "warned"
 )
@@ -58,6 +63,7 @@ var Types = []struct {
 	{LoopOpened, "store, desk and judge are ready; budgets are initialised"},
 	{LoopResumed, "another run took the loop up from its ledger"},
 	{ContractDrawn, "the contract and its hash are known"},
+	{ContractAmended, "`amendment`, a fragment of the spec, was approved: a raised budget or a corrected command"},
 	{BaselineMeasured, "the metric of the unchanged code: iteration 0"},
 	{AutonomyStarted, "the contract is approved and the loop begins"},
 	{CheckpointCreated, "the head that an iteration starts from is recorded"},
@@ -84,6 +90,9 @@ var Types = []struct {
 	{Warned, "something that a person should know"},
 	{BudgetExhausted, "a budget is used up; `exhausted_budget` names it"},
 	{ProposalMade, "the diff from base to head, with its hash"},
+	{ProposalReviewed, "the reviewer role said what it thinks of exactly that proposal"},
+	{ProposalApproved, "exactly that proposal may be applied"},
+	{ProposalRejected, "exactly that proposal may not be applied"},
 	{AutonomyCompleted, "the loop ended by its own rules; `usage`"},
 	{AutonomyHalted, "the loop was ended; `reason`"},
 	{LoopFailed, "the loop could not go on; `error_code`"},
@@ -113,21 +122,25 @@ type Event struct {
 	Usage            *Usage                        `json:"usage,omitempty"`
 	Told             int64                         `json:"told,omitempty"` // the last event whose guidance an agent has taken up
 
-	Opened    *Opened           `json:"opened,omitempty"`
-	Contract  *Contract         `json:"contract,omitempty"`
-	Judgement *Judgement        `json:"judgement,omitempty"`
-	Metric    *evidence.Decimal `json:"metric,omitempty"`
-	Commit    string            `json:"commit,omitempty"`
-	Tree      string            `json:"tree,omitempty"`
-	Head      string            `json:"head,omitempty"` // the branch's head afterwards
-	Files     []string          `json:"files,omitempty"`
-	Record    *Iteration        `json:"record,omitempty"`
-	Area      string            `json:"area,omitempty"`
-	Gate      *Gate             `json:"gate,omitempty"`
-	Answer    *Answer           `json:"answer,omitempty"`
-	Message   string            `json:"message,omitempty"`
-	Idea      string            `json:"idea,omitempty"`
-	Proposal  *Proposal         `json:"proposal,omitempty"`
+	Opened    *Opened                       `json:"opened,omitempty"`
+	Contract  *Contract                     `json:"contract,omitempty"`
+	Amendment json.RawMessage               `json:"amendment,omitempty"`
+	Limits    map[Resource]evidence.Decimal `json:"limits,omitempty"` // all budgets, after an amendment
+	Judgement *Judgement                    `json:"judgement,omitempty"`
+	Metric    *evidence.Decimal             `json:"metric,omitempty"`
+	Commit    string                        `json:"commit,omitempty"`
+	Tree      string                        `json:"tree,omitempty"`
+	Head      string                        `json:"head,omitempty"` // the branch's head afterwards
+	Files     []string                      `json:"files,omitempty"`
+	// TotalFiles is how many files the loop has touched, where Files can't tell.
+	TotalFiles int        `json:"total_files,omitempty"`
+	Record     *Iteration `json:"record,omitempty"`
+	Area       string     `json:"area,omitempty"`
+	Gate       *Gate      `json:"gate,omitempty"`
+	Answer     *Answer    `json:"answer,omitempty"`
+	Message    string     `json:"message,omitempty"`
+	Idea       string     `json:"idea,omitempty"`
+	Proposal   *Proposal  `json:"proposal,omitempty"`
 
 	Status     Status `json:"status,omitempty"`
 	ExitStatus string `json:"exit_status,omitempty"`

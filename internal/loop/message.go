@@ -18,6 +18,13 @@ type Message struct {
 	Gate   string `json:"gate,omitempty"`
 	Hash   string `json:"hash,omitempty"`
 	Choice string `json:"choice,omitempty"`
+	// Apply, at a diff, applies what is approved too: ff, merge or squash.
+	Apply string `json:"apply,omitempty"`
+	// Mode is what setMode changes to.
+	Mode string `json:"mode,omitempty"`
+	// Limits are those that extend raises, Spec is the fragment of amend, in the spec's own keys.
+	Limits json.RawMessage `json:"limits,omitempty"`
+	Spec   json.RawMessage `json:"spec,omitempty"`
 }
 
 // Messages are the names under which a loop takes messages, in the order in which people are
@@ -26,10 +33,13 @@ var Messages = []MessageName{
 	{"approve", "Approve what waits at a gate: {\"hash\": \"<at least 16 hex digits>\", \"by\": \"you\"}"},
 	{"reject", "Refuse what waits at a gate: {\"by\": \"you\", \"note\": \"why\"}"},
 	{"answer", "Answer a question: {\"choice\": \"<one of those listed>\", \"note\": \"\"}"},
+	{"amend", "Correct a command that is at fault: {\"spec\": {\"verify\": {\"command\": \"...\"}}}; the new contract is approved next"},
+	{"extend", "Raise a budget that is used up: {\"limits\": {\"iterations\": 20}, \"hash\": \"<the gate's>\"}"},
 	{"pause", "Pause now; the step that is running is interrupted and repeated on continue"},
 	{"continue", "Go on after a pause, a breakpoint or a block"},
 	{"halt", "End the loop for good, with its report"},
 	{"steer", "Guidance for the next agent call: {\"note\": \"...\"}"},
+	{"setMode", "Change the mode; away from mission ends the loop for good: {\"mode\": \"plan\"}"},
 }
 
 // MessageName is a message's name and what it does.
@@ -53,7 +63,8 @@ func DecodeMessage(payload []byte) (Message, error) {
 	if d.More() {
 		return Message{}, fault.New(fault.InvalidMessage, "the payload is more than one JSON object")
 	}
-	for _, f := range []struct{ name, text string }{{"by", m.By}, {"note", m.Note}, {"gate", m.Gate}, {"hash", m.Hash}, {"choice", m.Choice}} {
+	for _, f := range []struct{ name, text string }{{"by", m.By}, {"note", m.Note}, {"gate", m.Gate}, {"hash", m.Hash}, {"choice", m.Choice},
+		{"apply", m.Apply}, {"mode", m.Mode}, {"limits", string(m.Limits)}, {"spec", string(m.Spec)}} {
 		if len(f.text) > maxText {
 			return Message{}, fault.New(fault.InvalidMessage, "%s is %d bytes long; %d are allowed", f.name, len(f.text), maxText)
 		}

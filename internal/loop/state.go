@@ -6,6 +6,7 @@
 package loop
 
 import (
+	"encoding/json"
 	"time"
 
 	"pawl/internal/evidence"
@@ -120,28 +121,37 @@ type Gate struct {
 	OpenedAt  time.Time `json:"openedAt"`
 	Answers   []string  `json:"answers"`
 	Choices   []string  `json:"choices,omitempty"` // what an `answer` may choose
+	Budget    Resource  `json:"budget,omitempty"`  // what is used up, at a budget gate
 	Escalated int       `json:"escalated,omitempty"`
 }
 
 // GateKind says what a gate is about; it decides how the gate is answered.
 type GateKind string
 
-// The gates of this version.
+// The gates of the contract. Tier and stuck are those of a supervisor.
 const (
 	GatePause      GateKind = "pause"
 	GateBreakpoint GateKind = "breakpoint"
 	GateContract   GateKind = "contract"
+	GateNewFiles   GateKind = "newFiles"
+	GateDiff       GateKind = "diff"
+	GateTier       GateKind = "tier"
 	GateGuard      GateKind = "guard"
+	GateBudget     GateKind = "budget"
 	GateQuestion   GateKind = "question"
+	GateStuck      GateKind = "stuck"
 )
 
 // Answer is how a gate was closed: by which message, by whom.
 type Answer struct {
 	Gate    string `json:"gate"`
-	Message string `json:"message"` // approve, reject, continue, answer
+	Message string `json:"message"` // approve, reject, continue, answer, extend, amend
 	Choice  string `json:"choice,omitempty"`
-	By      string `json:"by,omitempty"`
-	Note    string `json:"note,omitempty"`
+	Apply   string `json:"apply,omitempty"` // how an approved diff is to be applied at once
+	// Amendment is the fragment of the spec that extend and amend bring.
+	Amendment json.RawMessage `json:"amendment,omitempty"`
+	By        string          `json:"by,omitempty"`
+	Note      string          `json:"note,omitempty"`
 }
 
 // Judgement is what a command or policy said of a change.

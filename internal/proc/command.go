@@ -150,9 +150,15 @@ func refuse(format string, args ...any) error {
 
 // start opens the files and executes the command, in a session and process group of its own.
 func (s *server) start(c Command) (j *job, err error) {
-	path, err := c.find()
+	var path string
+	if within := s.within(c.Sandbox, func() { path, err = c.find() }); within != nil {
+		return nil, within
+	}
 	if err != nil {
 		return nil, err
+	}
+	if c.Sandbox != nil {
+		path, c.Argv = c.Sandbox.Wrap(path, c.Argv)
 	}
 	if c.Stdin == "" {
 		c.Stdin = os.DevNull
@@ -190,11 +196,15 @@ func (s *server) start(c Command) (j *job, err error) {
 	env := slices.DeleteFunc(c.Env, func(v string) bool { return strings.HasPrefix(v, TokenVariable+"=") })
 	env = append(env, TokenVariable+"="+s.token)
 
-	j.started = time.Now()
-	j.pid, err = syscall.ForkExec(path, c.Argv, &syscall.ProcAttr{
-		Dir: c.Dir, Env: env, Files: files, Sys: commandAttributes(),
+	within := s.within(c.Sandbox, func() {
+		j.started = time.Now()
+		j.pid, err = syscall.ForkExec(path, c.Argv, &syscall.ProcAttr{
+			Dir: c.Dir, Env: env, Files: files, Sys: commandAttributes(),
+		})
 	})
 	switch {
+	case within != nil:
+		return j, within
 	case err == nil:
 		return j, nil
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):

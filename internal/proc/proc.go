@@ -10,9 +10,9 @@
 //
 // The package never decides what a command's outcome means, never retries, never adds to an
 // environment except SUPERVISED_BY, and never reads or keeps anything of a command besides its
-// two output files and its progress file. It is no sandbox: a command that asks somebody else
-// to run things (a container engine, cron, systemd) is out of its reach, except for what Reap
-// finds by working directory.
+// two output files and its progress file. What a command may reach is decided elsewhere
+// (Command.Sandbox). Without that, one that asks somebody else to run things (a container engine,
+// cron, systemd) is out of its reach, except for what Reap finds by working directory.
 //
 // Start reading at [Supervisor.Run], then server.run in command.go, which is the same command
 // seen from the supervisor. end in kill.go is how things are made to end. On macOS, which has
@@ -34,6 +34,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/sandbox"
 )
 
 // ErrSupervisorDied is what Run wraps when the supervisor is gone, killed or closed: what came
@@ -79,6 +81,8 @@ type Command struct {
 	Spent time.Duration
 	// Grace is what is left to the command between SIGINT and SIGKILL.
 	Grace time.Duration
+	// Sandbox, if given, is what the command may reach; nil is all that the worker may.
+	Sandbox *sandbox.Policy
 	// Progress, if given, is a file that holds Spent plus the time used so far, in milliseconds,
 	// replaced atomically about every second and at the end: what ReadProgress gives to the next
 	// attempt as Spent, should this one be lost.
@@ -119,7 +123,11 @@ type Supervisor struct {
 
 // Start starts a supervisor. Token marks everything that runs under it, so that Reap can find
 // it after even the supervisor was killed; it is visible to other users of the host (ps).
-func Start(token string) (*Supervisor, error) {
+func Start(token string) (*Supervisor, error) { return StartFor(token, sandbox.ByNothing) }
+
+// StartFor is Start for commands in sandboxes. By is how those keep files out of reach: for one of
+// these means the supervisor is made in a user namespace.
+func StartFor(token string, by sandbox.Means) (*Supervisor, error) {
 	if os.Args[0] == supervisorName {
 		// Without this check a program that forgets Main would start itself for ever.
 		return nil, errors.New("start supervisor: this program does not call proc.Main first in main or TestMain")
@@ -143,7 +151,8 @@ func Start(token string) (*Supervisor, error) {
 	s.cmd.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none", "GORACE=" + os.Getenv("GORACE")}
 	s.cmd.Dir = "/"
 	s.cmd.ExtraFiles = []*os.File{theirs}
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	s.cmd.SysProcAttr = attributes(by)
+	s.cmd.SysProcAttr.Setsid = true
 	err = s.cmd.Start()
 	theirs.Close()
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/sandbox"
 )
 
 // adopting says that orphans become the supervisor's children. Here they become launchd's, and
@@ -88,3 +90,6 @@ func workingDirectory(int) string { return "" }
 
 // endOrphans leaves it to supervisors to end: their worker's death is enough for them.
 func endOrphans(string) (int, error) { return 0, nil }
+
+// attributes are those of a supervisor.
+func attributes(sandbox.Means) *syscall.SysProcAttr { return &syscall.SysProcAttr{} }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/sandbox"
 )
 
 // adopting says that orphans become the supervisor's children.
@@ -171,4 +173,12 @@ func (p process) waitFor(limit time.Duration) bool {
 			return false
 		}
 	}
+}
+
+// attributes are those of a supervisor.
+func attributes(by sandbox.Means) *syscall.SysProcAttr {
+	if by == sandbox.ByUserNamespace {
+		return sandbox.UserNamespace()
+	}
+	return &syscall.SysProcAttr{}
 }

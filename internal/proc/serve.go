@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/sandbox"
 )
 
 // supervisorName is argv[0] of a supervisor: how Main, Reap and a person with ps know it.
@@ -44,6 +46,7 @@ func (r reply) outcome(c Command) (Result, error) {
 // Main runs the supervisor if this process was executed as one, and then never returns.
 // Otherwise it does nothing. Call it first in every main and TestMain.
 func Main() {
+	sandbox.Main()
 	if len(os.Args) != 3 || os.Args[0] != supervisorName {
 		return
 	}
@@ -58,6 +61,7 @@ type server struct {
 	children chan os.Signal // something ended
 	encode   *gob.Encoder
 	buffers  [2][]byte // for copying stdout and stderr, kept between commands
+	rooms    []*room   // the newest last
 }
 
 func serve(token string) (code int) {

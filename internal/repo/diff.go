@@ -26,6 +26,7 @@ type FileChange struct {
 	Insertions int // lines
 	Deletions  int
 	Binary     bool   // by content; lines are not counted
+	Size       int64  // of a staged file as it is in the tree, in bytes; else 0
 	Target     string // of a symlink that is added or changed
 	Escapes    bool   // that target is, or could be, outside the tree or inside its .git
 }

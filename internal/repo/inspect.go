@@ -63,8 +63,42 @@ type Precondition struct {
 
 func (e *Precondition) Error() string { return e.What + "; " + e.Do }
 
+// Preconditions are several that do not hold.
+type Preconditions []*Precondition
+
+func (p Preconditions) Error() string {
+	lines := make([]string, len(p))
+	for i, one := range p {
+		lines[i] = one.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap makes errors.As find the first one.
+func (p Preconditions) Unwrap() []error {
+	var all []error
+	for _, one := range p {
+		all = append(all, one)
+	}
+	return all
+}
+
+// Failed returns the conditions that an error of Inspect is about; none where it is another.
+func Failed(err error) Preconditions {
+	var several Preconditions
+	var one *Precondition
+	switch {
+	case errors.As(err, &several):
+		return several
+	case errors.As(err, &one):
+		return Preconditions{one}
+	}
+	return nil
+}
+
 // Inspect checks what P0 asks of the user's repository and changes nothing in it. The error is a
-// *Precondition where a condition does not hold, a *GitError where git failed.
+// *Precondition where a condition does not hold, Preconditions where several don't, a *GitError
+// where git failed. Where the repository has the commit to start from, Source says so even then.
 //
 // base is the branch to start from, "" the one that is checked out. The tree has to be clean,
 // and HEAD on a branch, only when the loop starts from what is checked out: another branch's
@@ -92,16 +126,34 @@ func Inspect(ctx context.Context, path, base, loopRef string) (Source, error) {
 		in.format,
 		func(s *Source) error { return in.branch(s, base) },
 		in.whole,
-		func(s *Source) error { return in.names(s, loopRef) },
-		in.lock,
-		in.clean,
-		in.identity,
 	} {
 		if err := step(&s); err != nil {
 			return Source{}, err
 		}
 	}
-	return s, nil
+	// What follows does not build on each other, so all of it is said at once (A1).
+	var failed Preconditions
+	for _, step := range []func(*Source) error{
+		func(s *Source) error { return in.names(s, loopRef) },
+		in.lock,
+		in.clean,
+		in.identity,
+	} {
+		var pre *Precondition
+		switch err := step(&s); {
+		case errors.As(err, &pre):
+			failed = append(failed, pre)
+		case err != nil:
+			return Source{}, err
+		}
+	}
+	switch len(failed) {
+	case 0:
+		return s, nil
+	case 1:
+		return s, failed[0]
+	}
+	return s, failed
 }
 
 // inspector runs git in the user's repository as the user would, with their configuration (it
@@ -342,4 +394,23 @@ func (in *inspector) identity(s *Source) error {
 		}
 	}
 	return nil
+}
+
+// Root is the top of the working tree that dir is in.
+func Root(ctx context.Context, dir string) (string, error) {
+	in := inspector{ctx: ctx, dir: dir}
+	return in.toplevel()
+}
+
+// Files lists the files of the working tree at root, with slashes and sorted, also those that are
+// not added yet; not what git ignores.
+func Files(ctx context.Context, root string) ([]string, error) {
+	in := inspector{ctx: ctx, dir: root}
+	out, err := in.git("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
+	if err != nil {
+		return nil, err
+	}
+	files := strings.FieldsFunc(out, func(r rune) bool { return r == 0 })
+	sort.Strings(files)
+	return files, nil
 }

@@ -200,3 +200,19 @@ func bytesOf(t testing.TB, dir string) map[string]string {
 	}
 	return m
 }
+
+func TestA1_AllThatIsWrongWithARepositoryIsSaidAtOnce(t *testing.T) {
+	dir, head := userRepo(t, someFiles)
+	git(t, dir, "branch", "pawl")
+	write(t, dir+"/loop-results.tsv.lock", "")
+	write(t, dir+"/a.txt", "changed")
+	source, err := repo.Inspect(ctx, dir, "", loopRef)
+	var codes []string
+	for _, pre := range repo.Failed(err) {
+		codes = append(codes, pre.Code)
+		assert.ErrorContains(t, err, pre.What)
+	}
+	assert.Equal(t, []string{repo.NameInTheWay, repo.StaleLock, repo.DirtyTree}, codes)
+	assert.Equal(t, head, source.Head, "the loop could start from there")
+	assert.Empty(t, repo.Failed(os.ErrInvalid))
+}

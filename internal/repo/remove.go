@@ -30,6 +30,20 @@ func (d *folder) remove(path string) error {
 	return r.rest()
 }
 
+// RemoveAll takes away what is at path with everything in it, however hostile. What is not there is
+// no error.
+func RemoveAll(path string) error {
+	parent, err := openFolder(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	return parent.remove(filepath.Base(path))
+}
+
 // remover removes hostile trees: it follows no symlink, gives folders back the modes it needs,
 // clears the immutable flag where it may, and does not run out of open files however deep they
 // are nested.

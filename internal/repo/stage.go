@@ -20,6 +20,7 @@ type Change struct {
 	Tree       string // the resulting tree's ID: what Commit makes a commit of
 	Files      []FileChange
 	Violations []Unaddable // not empty: the change cannot be committed, and Files lacks these
+	Unread     bool        // the change is longer than a Reader is given
 }
 
 // Empty reports whether nothing was changed.
@@ -39,6 +40,13 @@ type Unaddable struct {
 // What git cannot or must not take (a nested repository, a FIFO, an unreadable file) is no error
 // but a violation.
 func (t *Tree) Stage(ctx context.Context, head string) (Change, error) {
+	return t.StageRead(ctx, head, nil)
+}
+
+// StageRead is Stage for a caller that also wants to read what the change adds and takes away: the
+// same git process prints it, and for no change nothing is printed. begin is called whenever the
+// reading starts, which can be a second time: what was read before does not count then.
+func (t *Tree) StageRead(ctx context.Context, head string, begin func() Reader) (Change, error) {
 	if err := checkHashes(head); err != nil {
 		return Change{}, err
 	}
@@ -56,7 +64,7 @@ func (t *Tree) Stage(ctx context.Context, head string) (Change, error) {
 		return Change{Violations: []Unaddable{{Path: ".", Why: "the working tree was removed, replaced or made unreadable"}}}, nil
 	}
 	defer root.Close()
-	s := staging{t: t, lock: lock, root: root, head: head, atHead: t.indexIsAt(st, head)}
+	s := staging{t: t, lock: lock, root: root, head: head, atHead: t.indexIsAt(st, head), begin: begin}
 	c, err := s.run(ctx)
 	if err != nil || c.Tree == "" {
 		return c, err
@@ -73,6 +81,7 @@ type staging struct {
 	root   *folder
 	head   string
 	atHead bool // the index is head's tree
+	begin  func() Reader
 
 	ix         *index
 	attributes bool // there is a .gitattributes somewhere
@@ -107,7 +116,23 @@ func (s *staging) run(ctx context.Context) (Change, error) {
 		return Change{}, err
 	}
 	c.Violations = s.violations
+	s.sizes(c.Files)
 	return c, s.t.store.readTargets(ctx, c.Files)
+}
+
+// sizes notes how large the changed files are. One that is gone since is no larger than nothing.
+func (s *staging) sizes(files []FileChange) {
+	for i, f := range files {
+		if f.NewMode == modeNone || f.NewMode == modeLink || f.NewMode == modeGitlink {
+			continue
+		}
+		if file, err := s.root.openFile(f.Path); err == nil {
+			if fi, err := file.Stat(); err == nil {
+				files[i].Size = fi.Size()
+			}
+			_ = file.Close()
+		}
+	}
 }
 
 func (s *staging) violate(path, why string) {
@@ -316,8 +341,19 @@ func (s *staging) diff(ctx context.Context) (Change, error) {
 		return checkHashes(c.Tree)
 	})
 	g.Go(func() error {
-		out, err := withIndex(append(append([]string{"diff-index", "--cached"}, diffFormat...), s.head, "--")...).run(ctx)
-		if err != nil {
+		args := append([]string{"diff-index", "--cached"}, diffFormat...)
+		if s.begin != nil {
+			args = append(args, patchFormat...)
+		}
+		diff := withIndex(append(args, s.head, "--")...)
+		if s.begin != nil {
+			diff.stdout = func(r io.Reader) (err error) {
+				c.Files, c.Unread, err = readChanges(r, s.begin())
+				return err
+			}
+		}
+		out, err := diff.run(ctx)
+		if err != nil || s.begin != nil {
 			return err
 		}
 		c.Files, err = parseChanges(out)

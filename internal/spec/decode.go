@@ -157,11 +157,12 @@ func set(v reflect.Value, raw any, key string, problems *Problems) {
 			}
 			item := reflect.New(v.Type().Elem()).Elem()
 			set(item, orEmpty(doc[name]), join(key, shorten(name)), problems)
+			if item.Kind() == reflect.Slice && item.IsNil() { // a list that was given empty says something
+				item = reflect.MakeSlice(item.Type(), 0, 0)
+			}
 			m.SetMapIndex(reflect.ValueOf(name), item)
 		}
 		v.Set(m)
-	case reflect.Interface: // the rules of a policy: not built yet, kept as they are
-		v.Set(reflect.ValueOf(raw))
 	default:
 		panic("spec: no reader for " + v.Type().String()) // a field of Spec that nobody thought of
 	}

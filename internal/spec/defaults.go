@@ -16,6 +16,7 @@ func Defaults() Spec {
 		Verify:   Verify{Timeout: Duration(30 * time.Second), Direction: "higher"},
 		Guard:    Guard{Timeout: Duration(5 * time.Minute), Policy: PolicyDefault},
 		Agent:    Agent{Use: UseCommand},
+		Sandbox:  Sandbox{Use: Auto},
 		Limits: Limits{
 			Iterations:   3,
 			ActiveTime:   Duration(10 * time.Minute),
@@ -44,20 +45,10 @@ type unbuilt struct {
 var notBuilt = []unbuilt{
 	{"kind", KindImprove, func(s Spec) string { return among(s.Kind, KindDeliver) }},
 	{"repo.url", "", func(s Spec) string { return s.Repo.URL }},
-	{"newFiles", "deny or allow", func(s Spec) string { return among(s.NewFiles, Ask) }},
-	{"guard.policy", PolicyDefault, func(s Spec) string { return except(s.Guard.Policy, PolicyDefault) }},
-	{"policies", "", func(s Spec) string { return given(s.Policies != nil) }},
 	{"test.command", "", func(s Spec) string { return s.Test.Command }},
 	{"test.timeout", "", func(s Spec) string { return given(s.Test.Timeout != 0) }},
 	{"test.required", "", func(s Spec) string { return given(s.Test.Required != nil) }},
-	{"agent.use", UseCommand, func(s Spec) string { return except(s.Agent.Use, UseCommand) }},
-	{"agent.model", "", func(s Spec) string { return s.Agent.Model }},
-	{"agent.args", "", func(s Spec) string { return given(s.Agent.Args != nil) }},
-	{"agent.roles", "", func(s Spec) string { return given(s.Agent.Roles != nil) }},
-	{"permissions", "", func(s Spec) string { return given(s.Permissions != nil) }},
 	{"limits.fixAttempts", "", func(s Spec) string { return given(s.Limits.FixAttempts != 0) }},
-	{"limits.onExhausted", Halt, func(s Spec) string { return among(s.Limits.OnExhausted, Ask) }},
-	{"mode", ModeMission, func(s Spec) string { return among(s.Mode, ModeAnswer, ModePlan) }},
 	{"notify", "", func(s Spec) string { return given(s.Notify != nil) }},
 }
 

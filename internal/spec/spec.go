@@ -19,10 +19,11 @@ type Spec struct {
 	NewFiles    string              `json:"newFiles"`
 	Verify      Verify              `json:"verify"`
 	Guard       Guard               `json:"guard"`
-	Policies    map[string]any      `json:"policies,omitempty"`
+	Policies    map[string]Policy   `json:"policies,omitempty"`
 	Test        Test                `json:"test,omitzero"`
 	Check       Check               `json:"check,omitzero"`
 	Agent       Agent               `json:"agent"`
+	Sandbox     Sandbox             `json:"sandbox"`
 	Permissions map[string][]string `json:"permissions,omitempty"`
 	Limits      Limits              `json:"limits"`
 	Approvals   Approvals           `json:"approvals"`
@@ -79,34 +80,11 @@ type Check struct {
 	Command string `json:"command,omitempty"`
 }
 
-// Agent says who makes the changes.
-type Agent struct {
-	Use     string              `json:"use"`
-	Command Argv                `json:"command,omitzero"`
-	Model   string              `json:"model,omitempty"`
-	Args    []string            `json:"args,omitempty"`
-	Env     map[string]string   `json:"env,omitempty"`
-	Ideas   *bool               `json:"ideas,omitempty"`
-	Roles   map[string]Override `json:"roles,omitempty"`
-}
-
-// OffersIdeas says whether the agent is asked to ideate first: presets are unless told
-// otherwise, a command is not.
-func (a Agent) OffersIdeas() bool {
-	if a.Ideas != nil {
-		return *a.Ideas
-	}
-	return a.Use != UseCommand
-}
-
-// Override is what a role has different from the agent of the loop.
-type Override struct {
-	Use     string            `json:"use,omitempty"`
-	Command Argv              `json:"command,omitzero"`
-	Model   string            `json:"model,omitempty"`
-	Args    []string          `json:"args,omitempty"`
-	Env     map[string]string `json:"env,omitempty"`
-	Ideas   *bool             `json:"ideas,omitempty"`
+// Sandbox is what keeps agent and commands from the rest of the machine (E6).
+type Sandbox struct {
+	Use   string   `json:"use"`             // auto: what the machine has; required: all of it
+	Allow []string `json:"allow,omitempty"` // files and folders to write besides
+	Ports []int    `json:"ports,omitempty"` // of the engine and its UI, to connect to after all
 }
 
 // Limits are the budgets and bounds of a loop; a nil budget is unlimited.
@@ -145,6 +123,7 @@ const (
 
 	Required = "required"
 	Auto     = "auto"
+	Off      = "off"
 
 	Halt = "halt"
 
@@ -152,6 +131,5 @@ const (
 	ModePlan    = "plan"
 	ModeMission = "mission"
 
-	UseCommand    = "command"
 	PolicyDefault = "default"
 )

@@ -29,7 +29,8 @@ const full = `{
 	"setup": {"command": "npm ci"},
 	"scope": ["src/**", "*.go"], "protect": ["tests/"], "judge": {"keep": ["node_modules/**"]}, "newFiles": "allow",
 	"verify": {"command": "npm run -s cov", "timeout": "90s", "pattern": "(\\d+)%", "direction": "lower", "minDelta": 0.10, "target": 12.50},
-	"guard": {"command": "npm test", "timeout": "1h30m", "policy": "default"},
+	"guard": {"command": "npm test", "timeout": "1h30m", "policy": "strict"},
+	"policies": {"strict": {"maxFiles": 5, "maxLines": 200, "maxTotalFiles": 20, "maxTotalLines": 1000, "maxFileBytes": 65536, "secrets": "allow", "binary": "deny"}, "default": {}},
 	"check": {"command": "tsc --noEmit"},
 	"agent": {"use": "command", "command": "./agent --fast", "env": {"A": "b", "lower": "C"}, "ideas": true},
 	"limits": {"iterations": 100, "activeTime": "2h", "toolCalls": 500, "costUSD": 1.5, "tokens": 9007199254740993, "wallClock": "24h",
@@ -58,6 +59,22 @@ func TestP0_DefaultsAreThoseOfTheContract(t *testing.T) {
 	}, s.Limits)
 	assert.Equal(t, spec.Approvals{Plan: "required", Diff: "required", Tools: []string{"*"}, EscalateAfter: spec.Duration(24 * time.Hour)}, s.Approvals)
 	assert.Equal(t, "mission", s.Mode)
+}
+
+// TestPoliciesLeaveToTheDefaultWhatTheyDoNotSay is the documented policy `default`.
+func TestPoliciesLeaveToTheDefaultWhatTheyDoNotSay(t *testing.T) {
+	size := int64(10 << 20)
+	none := spec.Policy{Secrets: "deny", Binary: "allow", MaxFileBytes: &size}
+	s, err := spec.Parse([]byte(minimal))
+	require.NoError(t, err)
+	require.Equal(t, none, s.Rules())
+	s, err = spec.Parse([]byte(full))
+	require.NoError(t, err)
+	p := s.Rules()
+	require.Equal(t, []any{5, 200, 20, 1000, int64(65536), "allow", "deny"},
+		[]any{*p.MaxFiles, *p.MaxLines, *p.MaxTotalFiles, *p.MaxTotalLines, *p.MaxFileBytes, p.Secrets, p.Binary})
+	s.Guard.Policy = "default"
+	require.Equal(t, none, s.Rules())
 }
 
 func TestP0_WhatIsGivenReplacesTheDefaultAlsoWithZero(t *testing.T) {
@@ -120,7 +137,7 @@ func TestP0_YAMLGivesTheSameSpecAsJSON(t *testing.T) {
 }
 
 func TestP0_EverythingWrongIsReportedAtOnce(t *testing.T) {
-	for _, name := range []string{"types", "values", "missing", "unknown", "unbuilt", "deliver"} {
+	for _, name := range []string{"types", "values", "missing", "unknown", "unbuilt", "deliver", "agents"} {
 		t.Run(name, func(t *testing.T) {
 			doc, err := os.ReadFile(filepath.Join("testdata", name+".json"))
 			require.NoError(t, err)
@@ -214,7 +231,7 @@ func TestKeysAreThoseOfTheContract(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(minimal))
 	f.Add([]byte(full))
-	for _, name := range []string{"types", "values", "missing", "unknown", "unbuilt", "deliver"} {
+	for _, name := range []string{"types", "values", "missing", "unknown", "unbuilt", "deliver", "agents"} {
 		doc, err := os.ReadFile(filepath.Join("testdata", name+".json"))
 		if err != nil {
 			f.Fatal(err)
@@ -260,4 +277,48 @@ func golden(t *testing.T, name, got string) {
 	want, err := os.ReadFile(file)
 	require.NoError(t, err)
 	assert.Equal(t, string(want), got)
+}
+
+func TestARoleHasItsOwnAgent(t *testing.T) {
+	yes := true
+	a := spec.Agent{
+		Use: "claude", Model: "big", Args: []string{"--effort", "high"}, Env: map[string]string{"A": "1", "B": "1"},
+		Roles: map[string]spec.Override{
+			"writer":   {Model: "small", Env: map[string]string{"B": "2"}},
+			"ideator":  {Use: "command", Command: spec.Argv{List: []string{"./ideas"}}},
+			"reviewer": {Use: "claude", Args: []string{}},
+		},
+	}
+	own := func(use string, command spec.Argv, model string, args []string, env map[string]string) spec.Agent {
+		return spec.Agent{Use: use, Command: command, Model: model, Args: args, Env: env}
+	}
+	env := map[string]string{"A": "1", "B": "1"}
+	assert.Equal(t, own("claude", spec.Argv{}, "big", []string{"--effort", "high"}, env), a.For("fixer"))
+	assert.Equal(t, own("claude", spec.Argv{}, "small", []string{"--effort", "high"}, map[string]string{"A": "1", "B": "2"}), a.For("writer"))
+	assert.Equal(t, own("command", spec.Argv{List: []string{"./ideas"}}, "", nil, env), a.For("ideator"), "model and arguments mean another program's")
+	assert.Equal(t, own("claude", spec.Argv{}, "big", []string{}, env), a.For("reviewer"), "an empty list is one")
+	assert.False(t, a.OffersIdeas(), "the ideator is a command")
+	o := a.Roles["ideator"]
+	o.Ideas = &yes
+	a.Roles["ideator"] = o
+	assert.True(t, a.OffersIdeas())
+	assert.True(t, spec.Agent{Use: "claude"}.OffersIdeas())
+}
+
+func TestE1_PermissionsAreByRoleUnlessGiven(t *testing.T) {
+	s := must(t, minimal)
+	assert.Equal(t, []string{"canExecuteTasks", "canEditSource"}, s.Permitted("writer"))
+	assert.Equal(t, []string{"canExecuteTasks"}, s.Permitted("reviewer"))
+	assert.Empty(t, s.Permitted("nobody"), "no role, no permission")
+	s, err := spec.FromMap(map[string]any{
+		"goal": "g", "scope": []string{"**"}, "verify": map[string]any{"command": "x"}, "agent": map[string]any{"command": "a"},
+		"approvals": map[string]any{"tools": []any{"*"}}, "permissions": map[string]any{"writer": []string{}, "ideator": []string{"canExecuteTasks", "canEditSource"}},
+	})
+	require.NoError(t, err)
+	data, err := json.Marshal(s)
+	require.NoError(t, err)
+	s, err = spec.Parse(data)
+	require.NoError(t, err)
+	assert.Empty(t, s.Permitted("writer"), "an empty list takes everything away, also after a journey as workflow input")
+	assert.Len(t, s.Permitted("ideator"), 2)
 }

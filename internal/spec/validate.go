@@ -23,6 +23,7 @@ var (
 		"newFiles":           {Deny, Ask, Allow},
 		"verify.direction":   {evidence.Higher, evidence.Lower},
 		"limits.onExhausted": {Halt, Ask},
+		"sandbox.use":        {Auto, Off, Required},
 		"approvals.plan":     {Required, Auto},
 		"approvals.diff":     {Required, Auto},
 		"mode":               {ModeAnswer, ModePlan, ModeMission},
@@ -150,26 +151,40 @@ func (s Spec) check() (p Problems) {
 	}
 	command("guard.command", s.Guard.Command)
 	positive("guard.timeout", s.Guard.Timeout)
+	if _, known := s.Policies[s.Guard.Policy]; !known && s.Guard.Policy != PolicyDefault {
+		add("guard.policy", "is "+show(s.Guard.Policy), "the name of one of policies: "+strings.Join(s.policyNames(), ", "))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Policies)) {
+		key := join("policies", shorten(name))
+		if strings.TrimSpace(name) == "" || unprintable(name) != "" {
+			add(key, "is no name", "a name such as strict")
+		}
+		s.Policies[name].check(key, add)
+	}
 	command("check.command", s.Check.Command)
 
-	if s.Agent.Use == UseCommand {
-		if s.Agent.Command.IsZero() || strings.TrimSpace(strings.Join(s.Agent.Command.Args()[:1], "")) == "" {
-			add("agent.command", missingKey, `the program that edits the files, such as ["./agent.sh"]`)
+	s.agents(add)
+	for _, role := range slices.Sorted(maps.Keys(s.Permissions)) {
+		key := join("permissions", shorten(role))
+		if !slices.Contains(Roles(), role) {
+			add(key, "is not a role", "one of "+strings.Join(Roles(), ", "))
 		}
-		if s.Agent.Command.Shell != "" && strings.TrimSpace(s.Agent.Command.Shell) == "" {
-			add("agent.command", "is blank", `the program that edits the files, such as ["./agent.sh"]`)
+		for i, permission := range s.Permissions[role] {
+			if !slices.Contains(Permissions, permission) {
+				add(fmt.Sprintf("%s[%d]", key, i), "is "+show(permission), strings.Join(Permissions, " or "))
+			}
 		}
-		command("agent.command", strings.Join(s.Agent.Command.Args(), " "))
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Agent.Env)) {
-		key := join("agent.env", shorten(name))
-		switch {
-		case !variable.MatchString(name):
-			add(key, "is not the name of a variable", "letters, digits and _, not starting with a digit")
-		case strings.HasPrefix(name, "PAWL_"):
-			add(key, "is set by pawl itself", "another name")
-		case strings.ContainsRune(s.Agent.Env[name], 0):
-			add(key, "contains a NUL byte", "text")
+
+	oneOf("sandbox.use", s.Sandbox.Use)
+	for i, place := range s.Sandbox.Allow {
+		if home, is := strings.CutPrefix(place, "~/"); !path.IsAbs(place) && !is || path.Clean("/"+home) == "/" || unprintable(place) != "" {
+			add(fmt.Sprintf("sandbox.allow[%d]", i), "is "+show(place), "the absolute path of a file or folder, or one that starts with ~/")
+		}
+	}
+	for i, port := range s.Sandbox.Ports {
+		if port < 1 || port > 65535 {
+			add(fmt.Sprintf("sandbox.ports[%d]", i), fmt.Sprintf("is %d", port), "a TCP port, 1 to 65535")
 		}
 	}
 
@@ -210,6 +225,72 @@ func (s Spec) check() (p Problems) {
 	}
 	oneOf("mode", s.Mode)
 	return p
+}
+
+// agents checks the agent of the loop and that of each role.
+func (s Spec) agents(add func(key, what, want string)) {
+	s.agent("agent", s.Agent, add)
+	for _, role := range slices.Sorted(maps.Keys(s.Agent.Roles)) {
+		key := join("agent.roles", shorten(role))
+		if !slices.Contains(Roles(), role) {
+			add(key, "is not a role", "one of "+strings.Join(Roles(), ", "))
+			continue
+		}
+		if s.Agent.Roles[role].Ideas != nil && role != RoleIdeator {
+			add(key+".ideas", "says nothing about this role", "agent.ideas, or agent.roles.ideator.ideas")
+		}
+		s.agent(key, s.Agent.For(role), add)
+	}
+}
+
+func (s Spec) agent(key string, a Agent, add func(key, what, want string)) {
+	text := func(key, value string) {
+		if strings.ContainsRune(value, 0) {
+			add(key, "contains a NUL byte", "text")
+		}
+	}
+	p, built := presetOf(a.Use)
+	if !built {
+		add(key+".use", "is "+show(a.Use), "one of "+strings.Join(Uses(), ", "))
+		return
+	}
+	const example = `the program that edits the files, such as ["./agent.sh"]`
+	switch {
+	case a.Command.IsZero():
+		if a.Use == UseCommand {
+			add(key+".command", "is missing", example)
+		}
+	case a.Command.Shell != "" && strings.TrimSpace(a.Command.Shell) == "":
+		add(key+".command", "is blank", example)
+	case strings.TrimSpace(a.Command.Args()[0]) == "":
+		add(key+".command", "is missing", example)
+	case a.Use != UseCommand && a.Command.Shell != "":
+		add(key+".command", "is a text for the shell", "a list: the program "+a.Use+" and what comes first of its arguments")
+	}
+	text(key+".command", strings.Join(a.Command.Args(), " "))
+	if what := unprintable(a.Model); what != "" {
+		add(key+".model", what, "the name of a model")
+	}
+	for i, arg := range a.Args {
+		text(fmt.Sprintf("%s.args[%d]", key, i), arg)
+	}
+	if tools := s.Approvals.Tools; !p.lists && len(tools) > 0 && !slices.Contains(tools, "*") {
+		add("approvals.tools", "is a list, and "+a.Use+" can't be held to one", `["*"] for all of its tools, or another agent`)
+	}
+	if s.Limits.CostUSD != nil && !p.cost {
+		add("limits.costUSD", "can't be kept, since "+a.Use+" does not say what it costs", "limits.tokens or limits.toolCalls, or another agent")
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
+		variableKey := join(key+".env", shorten(name))
+		switch {
+		case !variable.MatchString(name):
+			add(variableKey, "is not the name of a variable", "letters, digits and _, not starting with a digit")
+		case strings.HasPrefix(name, "PAWL_"):
+			add(variableKey, "is set by pawl itself", "another name")
+		case strings.ContainsRune(a.Env[name], 0):
+			add(variableKey, "contains a NUL byte", "text")
+		}
+	}
 }
 
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

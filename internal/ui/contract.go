@@ -37,6 +37,7 @@ func (s Style) Contract(c Contract) string {
 	f.add("branch", Clean(Branch(c.Branch))+" (new; yours stay as they are)")
 	f.add("scope", Clean(strings.Join(sp.Scope, "  "))+" ("+plural(c.InScope, "file")+"), new files: "+sp.NewFiles)
 	f.add("sealed", sealed(c.Contract.Sealed)...)
+	f.add("policy", policy(sp))
 	f.add("setup", command(sp.Setup.Command)...)
 	metric := "within " + sp.Verify.Timeout.String() + "; " + sp.Verify.Direction + " is better"
 	if !sp.Verify.MinDelta.IsZero() {
@@ -90,6 +91,24 @@ func sealed(seals []loop.Seal) []string {
 		lines = append(lines, "and "+plural(more, "file")+" more")
 	}
 	return lines
+}
+
+// policy says which rules hold besides scope, new files and sealed files.
+func policy(s spec.Spec) string {
+	p := s.Rules()
+	parts := []string{"secrets: " + p.Secrets, "binary: " + p.Binary, "files up to " + counted(loop.Count(*p.MaxFileBytes), "byte")}
+	for _, limit := range []struct {
+		most *int
+		what string
+	}{
+		{p.MaxFiles, "file"}, {p.MaxLines, "line"}, {p.MaxTotalFiles, "file in all"}, {p.MaxTotalLines, "line in all"},
+	} {
+		if limit.most != nil {
+			noun, rest, _ := strings.Cut(limit.what, " ")
+			parts = append(parts, strings.TrimSpace("up to "+plural(*limit.most, noun)+" "+rest))
+		}
+	}
+	return Clean(orElse(s.Guard.Policy, spec.PolicyDefault)) + " (" + strings.Join(parts, ", ") + ")"
 }
 
 func budgets(l spec.Limits) string {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pawl/internal/home"
+	"pawl/internal/spec"
 )
 
 // Record says what is where. It is written by Open and removed with the loop's folder.
@@ -30,9 +31,11 @@ type Record struct {
 	Name  string `json:"name"`
 	Email string `json:"email"`
 	// Setup and Keep are what the trees need again when they are made anew.
-	Setup  string   `json:"setup,omitempty"`
-	Keep   []string `json:"keep,omitempty"`
-	Closed bool     `json:"closed,omitempty"` // the loop is over and its trees are given up
+	Setup string   `json:"setup,omitempty"`
+	Keep  []string `json:"keep,omitempty"`
+	// Sandbox is what keeps what runs in them from the rest of the machine.
+	Sandbox spec.Sandbox `json:"sandbox,omitzero"`
+	Closed  bool         `json:"closed,omitempty"` // the loop is over and its trees are given up
 	// ClosedAt is when that was. The workflow ends a moment later.
 	ClosedAt time.Time `json:"closedAt,omitzero"`
 }

@@ -30,6 +30,7 @@ import (
 	"pawl/internal/home"
 	"pawl/internal/host"
 	"pawl/internal/proc"
+	"pawl/internal/telemetry"
 )
 
 func main() {
@@ -70,13 +71,22 @@ func run(ctx context.Context, runEngine, runWorker bool, port int, address strin
 	if err != nil {
 		return err
 	}
-	c, err := dial(ctx, address, host.Identity(id), logger)
+	settings, err := config.Telemetry()
+	if err != nil {
+		return err
+	}
+	shown, err := telemetry.Start(ctx, settings, host.Identity(id), logger)
+	if err != nil {
+		return err
+	}
+	defer shown.Shutdown(context.Background())
+	c, err := dial(ctx, address, host.Identity(id), logger, shown)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	return host.RunWorker(ctx, host.Options{
-		Home: h, Client: c, Namespace: config.DefaultNamespace, Logger: logger,
+		Home: h, Client: c, Namespace: config.DefaultNamespace, Logger: logger, Telemetry: shown,
 		Embedded: runEngine, // else it is a worker as for a service elsewhere
 		Ready: func(ours bool) {
 			if ours {
@@ -87,8 +97,8 @@ func run(ctx context.Context, runEngine, runWorker bool, port int, address strin
 }
 
 // dial is config.Dial with an interceptor, which the client hands on to its workers.
-func dial(ctx context.Context, address, identity string, logger *slog.Logger) (client.Client, error) {
-	return client.DialContext(ctx, client.Options{
+func dial(ctx context.Context, address, identity string, logger *slog.Logger, shown *telemetry.Telemetry) (client.Client, error) {
+	o := client.Options{
 		HostPort: address, Namespace: config.DefaultNamespace, Identity: identity, Logger: log.NewStructuredLogger(logger),
 		Interceptors: []interceptor.ClientInterceptor{&hooks{}},
 		ConnectionOptions: client.ConnectionOptions{DialOptions: []grpc.DialOption{
@@ -98,7 +108,9 @@ func dial(ctx context.Context, address, identity string, logger *slog.Logger) (c
 				MinConnectTimeout: time.Second,
 			}),
 		}},
-	})
+	}
+	shown.Equip(&o)
+	return client.DialContext(ctx, o)
 }
 
 // hooks are the crash points that no activity can have: inside a workflow task, just before an

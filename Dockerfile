@@ -1,0 +1,28 @@
+# syntax=docker/dockerfile:1
+# The production worker and the starter, without the embedded engine. An agent and whatever its
+# repositories need to build and test come on top: FROM this image and add them.
+
+FROM golang:1.26.8-bookworm AS build
+WORKDIR /src
+COPY . .
+# Only what the two programs link is downloaded: go.mod also lists the embedded server's modules.
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    CGO_ENABLED=0 go build -trimpath -o /out/ ./worker ./starter
+
+FROM debian:bookworm-slim
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends ca-certificates git openssh-client \
+ && rm -rf /var/lib/apt/lists/* \
+ && useradd --uid 10001 --create-home pawl \
+ && install -d -o pawl -g pawl -m 0700 /var/lib/pawl \
+ && install -d -o pawl -g pawl /srv/git /srv/work \
+ && ln -s starter /usr/local/bin/pawl
+COPY --from=build /out/worker /out/starter /usr/local/bin/
+COPY --chmod=0755 deploy/git.sh deploy/health.sh /usr/local/lib/pawl/
+USER pawl
+# The worker's identity, its loops' trees and what recovers them: keep it on a volume.
+ENV PAWL_HOME=/var/lib/pawl
+WORKDIR /var/lib/pawl
+VOLUME /var/lib/pawl
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["/usr/local/lib/pawl/health.sh"]
+ENTRYPOINT ["worker"]

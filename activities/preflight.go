@@ -1,0 +1,265 @@
+package activities
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"go.temporal.io/sdk/temporal"
+
+	"pawl/internal/act"
+	"pawl/internal/evidence"
+	"pawl/internal/fault"
+	"pawl/internal/home"
+	"pawl/internal/ledger"
+	"pawl/internal/proc"
+	"pawl/internal/repo"
+	"pawl/internal/spec"
+)
+
+// Preflight is what a loop would find before it starts (P0), and the contract that it would ask to
+// have approved.
+type Preflight struct {
+	Repo     string
+	Branch   string           // that the loop would work on
+	Contract *ledger.Contract // nil where there is no commit to start from
+	InScope  int              // how many files may change
+	Baseline *evidence.Decimal
+	Verify   *act.Stepped // nil where it was not run
+	Guard    *act.Stepped
+	// Problems would keep the loop from starting; Notes are what whoever wrote the spec should know.
+	Problems []Problem
+	Notes    []string
+}
+
+// Problem is one precondition that is not met.
+type Problem struct {
+	Check string `json:"check"` // repository, scope, setup, verify or guard
+	What  string `json:"what"`
+	Do    string `json:"do"`
+}
+
+// DryRun opens a loop of the spec, without Temporal and in a folder of its own that is gone
+// afterwards: the very code that a worker runs checks the repository, draws the contract and runs
+// verify and guard on the unchanged code. It goes on after a problem as far as that makes sense,
+// so that all of them are named at once. The user's repository is only read.
+func DryRun(ctx context.Context, h home.Home, loop string, s spec.Spec) (Preflight, error) {
+	dir, discard, err := throwAway(h)
+	if err != nil {
+		return Preflight{}, err
+	}
+	defer discard()
+	a := New(home.Home{Dir: dir}, "", "", "", false)
+	defer a.Stop()
+	in := act.Open{Loop: loop, FirstRun: "validate-" + filepath.Base(dir), Spec: s}
+
+	var out Preflight
+	source, err := repo.Inspect(ctx, s.Repo.Path, s.Repo.Base, "refs/heads/pawl/"+repo.RefName(loop))
+	failed := repo.Failed(err)
+	for _, pre := range failed {
+		out.problem("repository", pre.What, pre.Do)
+	}
+	if err != nil && len(failed) == 0 {
+		return out, plainly(precondition(err))
+	}
+	if source.Head == "" {
+		return out, nil
+	}
+	record, err := a.enroll(in, source)
+	if err != nil {
+		return out, err
+	}
+	p, err := a.openPlace(ctx, record)
+	if err != nil {
+		return out, err
+	}
+	a.places[record.Ref] = p
+	out.Repo, out.Branch = p.Repo, branchName(record)
+	base, err := a.base(ctx, p, source)
+	if err != nil {
+		return out, err
+	}
+	d, err := draw(ctx, p, s, base)
+	if err != nil {
+		return out, err
+	}
+	out.Contract, out.InScope = &d.contract, d.inScope
+	if d.inScope == 0 {
+		f := emptyScope(p, s)
+		out.problem("scope", f.What, f.Do)
+	}
+	out.notes(s, d)
+	return out, a.dryRuns(ctx, p, in, base, &out)
+}
+
+// dryRuns runs verify, guard and check in the judge.
+func (a *Activities) dryRuns(ctx context.Context, p *place, in act.Open, base string, out *Preflight) error {
+	s := in.Spec
+	run := func(name, command string, limit spec.Duration, measure *act.Measure) (*act.Stepped, error) {
+		r, err := a.run(ctx, p, act.Step{
+			Ref: p.Ref, Key: act.Key{Run: in.FirstRun, Name: name}, Tree: act.Judge, Head: base,
+			Command: []string{"sh", "-c", command}, LimitMs: limit.D().Milliseconds(), Measure: measure,
+		}, &running{})
+		if err == nil && r.Interrupted {
+			err = context.Cause(ctx)
+		}
+		return &r, err
+	}
+	again := "Run it in a fresh clone: it has to exit 0"
+	if s.Verify.Command != "" {
+		r, err := run("verify", s.Verify.Command, s.Verify.Timeout, &act.Measure{Pattern: s.Verify.Pattern})
+		var refused *temporal.ApplicationError
+		if errors.As(err, &refused) && refused.Type() == string(fault.PreconditionFailed) {
+			what, _ := split(refused)
+			out.problem("setup", what, "Run it in a fresh clone of the repository.") // its log is gone by then
+			return nil
+		}
+		if err != nil {
+			return plainly(err)
+		}
+		out.Verify, out.Baseline = r, r.Metric
+		switch {
+		case !r.OK():
+			out.problem("verify", fmt.Sprintf("the verify command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Verify.Command, tailed(*r)), again+" and print a number.")
+		case r.Metric == nil:
+			out.problem("verify", fmt.Sprintf("the verify command prints no number: %s: `%s`", r.NoNumber, s.Verify.Command), "Have it print the number last, or a line METRIC name=number, or set verify.pattern.")
+		case r.Warning != "":
+			out.Notes = append(out.Notes, "verify: "+r.Warning)
+		}
+	}
+	if s.Guard.Command != "" {
+		r, err := run("guard", s.Guard.Command, s.Guard.Timeout, nil)
+		if err != nil {
+			return plainly(err)
+		}
+		if out.Guard = r; !r.OK() {
+			out.problem("guard", fmt.Sprintf("the guard command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Guard.Command, tailed(*r)), again+" before there is anything to guard.")
+		}
+	}
+	if s.Check.Command != "" {
+		r, err := run("check", s.Check.Command, s.Limits.PhaseTimeout, nil)
+		if err != nil {
+			return plainly(err)
+		}
+		if !r.OK() {
+			out.Notes = append(out.Notes, fmt.Sprintf("check fails on the unchanged code (%s), so it would undo every change: `%s`%s", r.Ending(), s.Check.Command, tailed(*r)))
+		}
+	}
+	return nil
+}
+
+func (f *Preflight) problem(check, what, do string) {
+	f.Problems = append(f.Problems, Problem{check, what, do})
+}
+
+// maxNoted is how many folders are named; the others are counted.
+const maxNoted = 5
+
+// notes is what is no fault and still worth a thought.
+func (f *Preflight) notes(s spec.Spec, d draft) {
+	var open []string
+	for _, dir := range spec.Unsealed(s, d.names) {
+		for _, name := range d.names {
+			if strings.HasPrefix(name, dir+"/") && s.Match(name) {
+				open = append(open, repo.Quote(dir))
+				break
+			}
+		}
+	}
+	if more := len(open) - maxNoted; more > 0 {
+		open = append(open[:maxNoted], fmt.Sprintf("%d more", more))
+	}
+	if len(open) > 0 {
+		f.Notes = append(f.Notes, "your commands name folders in which the agent may change files: "+strings.Join(open, ", ")+". What must not change there belongs into protect")
+	}
+	if argv := s.Agent.Command.List; len(argv) > 0 {
+		if _, err := exec.LookPath(argv[0]); err != nil && !strings.Contains(argv[0], "/") {
+			f.Notes = append(f.Notes, fmt.Sprintf("the agent's program %s is not on this PATH", repo.Quote(argv[0])))
+		}
+	}
+}
+
+func tailed(r act.Stepped) string {
+	if r.Tail == "" {
+		return ""
+	}
+	return "\n" + r.Tail
+}
+
+// plainly takes what a worker would tell the service out of an error.
+func plainly(err error) error {
+	var refused *temporal.ApplicationError
+	if errors.As(err, &refused) {
+		what, do := split(refused)
+		return fault.New(fault.Code(refused.Type()), "%s", what).Advise(do)
+	}
+	return err
+}
+
+// split undoes fault.Error: the advice is the last line.
+func split(e *temporal.ApplicationError) (what, do string) {
+	text := e.Message()
+	last := max(strings.LastIndex(text, "\n"), 0)
+	return text[:last], strings.TrimPrefix(text[last:], "\n")
+}
+
+// throwAway makes a folder under $PAWL_HOME and returns what takes it away. Folders of processes
+// that died are taken away too: nobody holds their lock.
+func throwAway(h home.Home) (dir string, discard func(), err error) {
+	under := filepath.Join(h.Dir, "validate")
+	if err := os.MkdirAll(under, 0o700); err != nil {
+		return "", nil, fmt.Errorf("making a folder to validate in: %w", err)
+	}
+	old, err := filepath.Glob(filepath.Join(under, "*.lock"))
+	if err != nil {
+		return "", nil, err
+	}
+	for _, name := range old {
+		if lock, err := locked(name); err == nil {
+			sweep(strings.TrimSuffix(name, ".lock"), lock)
+		}
+	}
+	for tries := 0; ; tries++ {
+		random := make([]byte, 6)
+		rand.Read(random)
+		dir = filepath.Join(under, hex.EncodeToString(random))
+		lock, err := locked(dir + ".lock")
+		if err == nil {
+			err = os.Mkdir(dir, 0o700)
+		}
+		if err == nil {
+			return dir, func() { sweep(dir, lock) }, nil
+		}
+		if tries == 3 { // once would be another process that takes it for a dead one's
+			return "", nil, fmt.Errorf("making a folder to validate in: %w", err)
+		}
+	}
+}
+
+// sweep takes a folder away with its lock, and ends what runs in it.
+func sweep(dir string, lock *os.File) {
+	_, _ = proc.Reap("pawl-validate-" + filepath.Base(dir))
+	_ = repo.RemoveAll(dir)
+	_ = os.Remove(dir + ".lock")
+	lock.Close()
+}
+
+// locked takes a lock file, or fails where another process has it.
+func locked(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}

@@ -1,0 +1,193 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+
+	"pawl/internal/act"
+	"pawl/internal/ledger"
+	"pawl/internal/loop"
+	"pawl/internal/repo"
+	"pawl/internal/workspace"
+)
+
+// report tells the log, and whoever watches, what a loop's ledger has taken: the one source of
+// metrics and traces, so that they say what the ledger says.
+func (a *Activities) report(ctx context.Context, p *place, prev string, after loop.State, events []loop.Event) {
+	for _, e := range events {
+		level, ok := levels[e.Type]
+		if !ok {
+			level = slog.LevelDebug
+		}
+		if a.Logger.Enabled(ctx, level) {
+			a.Logger.LogAttrs(ctx, level, string(e.Type), attributes(e)...)
+		}
+	}
+	a.Telemetry.Appended(ctx, after, events, func(ctx context.Context) ([]loop.Event, error) {
+		if prev == "" {
+			return nil, nil
+		}
+		return p.ledger.Events(ctx, prev)
+	})
+}
+
+// levels are those of the events that are more than a detail.
+var levels = map[loop.Type]slog.Level{
+	loop.LoopOpened: slog.LevelInfo, loop.LoopResumed: slog.LevelInfo, loop.AutonomyStarted: slog.LevelInfo,
+	loop.IterationStarted: slog.LevelInfo, loop.IterationSucceeded: slog.LevelInfo, loop.IterationFailed: slog.LevelInfo,
+	loop.GateOpened: slog.LevelInfo, loop.GateClosed: slog.LevelInfo, loop.GateEscalated: slog.LevelWarn,
+	loop.AutonomyCompleted: slog.LevelInfo, loop.AutonomyHalted: slog.LevelInfo, loop.LoopFailed: slog.LevelError,
+	loop.ContractAmended: slog.LevelInfo, loop.ProposalApproved: slog.LevelInfo, loop.ProposalRejected: slog.LevelInfo,
+	loop.BudgetExhausted: slog.LevelWarn, loop.Warned: slog.LevelWarn, loop.MessageRefused: slog.LevelWarn,
+}
+
+// attributes are an event's attributes for the log: which loop, iteration and phase, then what it
+// names. What agents and people wrote stays in the ledger.
+func attributes(e loop.Event) []slog.Attr {
+	out := []slog.Attr{slog.String("loop", e.Loop), slog.Int("iteration", e.Iteration), slog.String("phase", string(e.Phase)), slog.Int64("seq", e.Seq)}
+	gate := ""
+	if e.Gate != nil {
+		gate = e.Gate.ID
+	}
+	for _, a := range []slog.Attr{
+		slog.String("step", e.Step), slog.String("role", e.Role), slog.String("gate", gate), slog.String("message", e.Message),
+		slog.String("by", e.By), slog.String("failure_reason", e.FailureReason), slog.String("commit", e.Commit),
+		slog.String("status", string(e.Status)), slog.String("error_code", e.ErrorCode),
+	} {
+		if a.Value.String() != "" {
+			out = append(out, a)
+		}
+	}
+	if e.Type == loop.StepEnded || e.Type == loop.Warned || e.Type == loop.MessageRefused || e.Status.Ended() {
+		out = append(out, slog.String("reason", loop.Clip(e.Reason, 300)))
+	}
+	return out
+}
+
+// Survey finds out in the background what the loops of this host are at, for the metrics of a
+// worker that has not done anything for them yet.
+func (a *Activities) Survey(ctx context.Context) {
+	if a.Telemetry == nil {
+		return
+	}
+	a.background.Go(func() {
+		records, err := workspace.List(a.Home)
+		if err != nil {
+			a.Logger.Warn("this host's loops can't be listed", "error", err)
+			return
+		}
+		for _, r := range records {
+			if r.Closed || r.Namespace != a.Namespace || ctx.Err() != nil {
+				continue
+			}
+			if s, err := recorded(ctx, r); err != nil {
+				a.Logger.Debug("a loop's state can't be read", "loop", r.Loop, "error", err)
+			} else if s.Loop != "" {
+				a.Telemetry.Met(s)
+			}
+		}
+	})
+}
+
+// recorded returns the state at the head of a loop's ledger, the zero state where it has none yet.
+func recorded(ctx context.Context, r workspace.Record) (loop.State, error) {
+	store, err := repo.OpenStore(ctx, r.Store)
+	if err != nil {
+		return loop.State{}, err
+	}
+	head, err := store.Ref(ctx, r.Ledger)
+	if err != nil || head == "" {
+		return loop.State{}, err
+	}
+	return ledger.Open(store).State(ctx, head)
+}
+
+// Reporter returns the interceptor that tells the log how activities end, with loop, iteration and
+// phase, which the SDK's own lines don't know.
+func (a *Activities) Reporter() interceptor.WorkerInterceptor { return &reporter{logger: a.Logger} }
+
+type reporter struct {
+	interceptor.WorkerInterceptorBase
+	logger *slog.Logger
+}
+
+func (r *reporter) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	in := &logged{logger: r.logger}
+	in.Next = next
+	return in
+}
+
+type logged struct {
+	interceptor.ActivityInboundInterceptorBase
+	logger *slog.Logger
+}
+
+// ExecuteActivity runs the activity and logs what came of it.
+func (r *logged) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	began := time.Now()
+	out, err := r.Next.ExecuteActivity(ctx, in)
+	level, text := slog.LevelDebug, "activity done"
+	if err != nil {
+		text = "activity failed"
+		if !expected(err) {
+			level = slog.LevelWarn
+		}
+	}
+	if !r.logger.Enabled(ctx, level) {
+		return out, err
+	}
+	info := activity.GetInfo(ctx)
+	attrs := []slog.Attr{slog.String("loop", info.WorkflowExecution.ID)}
+	for _, arg := range in.Args {
+		attrs = append(attrs, about(arg)...)
+	}
+	attrs = append(attrs, slog.String("activity", info.ActivityType.Name), slog.Int("attempt", int(info.Attempt)), slog.Duration("took", time.Since(began)))
+	if err != nil {
+		attrs = append(attrs, slog.Any("error", err))
+	}
+	r.logger.LogAttrs(ctx, level, text, attrs...)
+	return out, err
+}
+
+// expected tells an error that is in the course of things: a worker that stops, a step that was to
+// be interrupted.
+func expected(err error) bool {
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) && app.Category() == temporal.ApplicationErrorCategoryBenign {
+		return true
+	}
+	return temporal.IsCanceledError(err) || errors.Is(err, context.Canceled)
+}
+
+// about says which iteration and phase, or step, an activity's input is of.
+func about(input any) []slog.Attr {
+	entry := func(e act.Entry) []slog.Attr {
+		if len(e.Events) == 0 {
+			return nil
+		}
+		last := e.Events[len(e.Events)-1]
+		return []slog.Attr{slog.Int("iteration", last.Iteration), slog.String("phase", string(last.Phase))}
+	}
+	step := func(k act.Key) []slog.Attr {
+		return []slog.Attr{slog.Int("iteration", k.Iteration), slog.String("step", k.Name)}
+	}
+	switch in := input.(type) {
+	case act.Settle:
+		return entry(in.Entry)
+	case act.Close:
+		return entry(in.Entry)
+	case act.Step:
+		return step(in.Key)
+	case act.Check:
+		return step(in.Key)
+	case act.Commit:
+		return []slog.Attr{slog.Int("iteration", in.Iteration), slog.String("phase", "commit")}
+	}
+	return nil
+}

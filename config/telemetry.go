@@ -1,0 +1,88 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"pawl/internal/telemetry"
+)
+
+// Telemetry reads what this process shows of itself, nothing by default: PAWL_METRICS_LISTEN is the
+// address of a Prometheus endpoint, on 127.0.0.1 where it names no host; PAWL_TRACES is "otlp" or
+// the path of a file. How the traces are sent is OpenTelemetry's own to say (OTEL_*), but not
+// whether: those variables are there for agents and tests as well. OTEL_SDK_DISABLED switches all of
+// it off. An error names the variable and what it may be.
+func Telemetry() (telemetry.Settings, error) {
+	var s telemetry.Settings
+	if disabled, _ := strconv.ParseBool(os.Getenv("OTEL_SDK_DISABLED")); disabled {
+		return s, nil
+	}
+	var err error
+	if s.Listen, err = listen(os.Getenv("PAWL_METRICS_LISTEN")); err != nil {
+		return telemetry.Settings{}, err
+	}
+	switch to := os.Getenv("PAWL_TRACES"); {
+	case to == "", to == "none":
+	case to == telemetry.OTLP:
+		if protocol := os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
+			return telemetry.Settings{}, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q; pawl sends http/protobuf only", protocol)
+		}
+		s.Traces = to
+	case filepath.IsAbs(to):
+		s.Traces = to
+	default:
+		return telemetry.Settings{}, fmt.Errorf("PAWL_TRACES is %q; it may be otlp, none or the absolute path of a file", to)
+	}
+	return s, nil
+}
+
+// listen completes an address to listen at: a port alone is one of this machine's own.
+func listen(address string) (string, error) {
+	if address == "" || address == "none" {
+		return "", nil
+	}
+	host, port, found := strings.Cut(address, ":")
+	if !found {
+		host, port = "", address
+	} else if h, p, err := net.SplitHostPort(address); err == nil {
+		host, port = h, p
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return "", fmt.Errorf("PAWL_METRICS_LISTEN is %q; it may be a port, host:port or none", address)
+	} else {
+		port = strconv.FormatUint(n, 10)
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// Logger returns a logger that writes to w, from the level on that PAWL_LOG names (default info)
+// and in the format that PAWL_LOG_FORMAT names (default text, or json).
+func Logger(w io.Writer) (*slog.Logger, error) {
+	options := &slog.HandlerOptions{Level: slog.LevelInfo}
+	if text := os.Getenv("PAWL_LOG"); text != "" {
+		var level slog.Level
+		if err := level.UnmarshalText([]byte(text)); err != nil {
+			return nil, fmt.Errorf("PAWL_LOG is %q; it may be debug, info, warn or error", text)
+		}
+		options.Level = level
+	}
+	var handler slog.Handler
+	switch format := os.Getenv("PAWL_LOG_FORMAT"); format {
+	case "", "text":
+		handler = slog.NewTextHandler(w, options)
+	case "json":
+		handler = slog.NewJSONHandler(w, options)
+	default:
+		return nil, fmt.Errorf("PAWL_LOG_FORMAT is %q; it may be text or json", format)
+	}
+	return slog.New(handler), nil
+}

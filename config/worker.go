@@ -1,0 +1,157 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/viper"
+)
+
+// Worker is how this host's worker works. What has no business being chosen (heartbeats, the
+// deadlock detector, the sticky queue's patience) stands in internal/host.
+type Worker struct {
+	// Agents is how many agents run at once; further ones wait their turn, at no cost to their
+	// loop's budget. They have slots apart from the rest, on a task queue of their own, so that a
+	// host full of agents still answers at once where a loop only wants its verdict committed. Each
+	// is a process of perhaps a gigabyte, and all of them share somebody's rate limit.
+	//
+	// 0 is the default: DefaultAgents on a Temporal of its own, and no limit apart from Activities
+	// on the embedded engine, where one queue for everything saves a quarter of a step (decision 4).
+	Agents int
+	// Activities is how many other activities run at once: tests, measurements, git. More than the
+	// machine has processors for, since most of them wait for a disk or a network.
+	Activities int
+	// Cache is how many loops are kept in memory between their tasks. One that is not is replayed
+	// from its history when it goes on, which costs milliseconds; one that is takes some 30 kB for
+	// as long as the loop waits for somebody. The SDK's own 10,000 measured 323 MB, 500 measured 53.
+	// 0 keeps none.
+	Cache int
+	// StopTimeout is how long steps are given to end when the worker stops: interrupt, grace for
+	// the agent's last usage report, kill. The SDK's default is none at all, which would cut them off.
+	StopTimeout time.Duration
+	// Deployment and BuildID make this worker a version of a Temporal Worker Deployment. Off by
+	// default: a versioned worker gets no task until somebody has set its version current, and loops
+	// carry their rules' version themselves (GetVersion). Both or neither.
+	Deployment, BuildID string
+}
+
+// DefaultAgents is how many agents run at once where nothing else is said and they have slots of
+// their own.
+const DefaultAgents = 10
+
+// DefaultWorker is the worker that nobody has told anything.
+func DefaultWorker() Worker {
+	return Worker{Activities: 100, Cache: 500, StopTimeout: 20 * time.Second}
+}
+
+// WorkerEnvPrefix begins the variables of the worker's settings: PAWL_WORKER_AGENTS.
+const WorkerEnvPrefix = "PAWL_WORKER"
+
+// WorkerSetting is one of the worker's settings.
+type WorkerSetting struct {
+	Flag  string // of `pawl up` and the worker: "stop-timeout"
+	Usage string
+	get   func(Worker) string
+	set   func(*Worker, string) error
+}
+
+// Env is the setting's variable.
+func (s WorkerSetting) Env() string {
+	return WorkerEnvPrefix + "_" + strings.ToUpper(strings.ReplaceAll(s.Flag, "-", "_"))
+}
+
+// Default is the setting's default, "" for none.
+func (s WorkerSetting) Default() string { return s.get(DefaultWorker()) }
+
+// WorkerSettings is the one list of them.
+var WorkerSettings = []WorkerSetting{
+	number("agents", "agents that run at once; 0 is 10, on the embedded engine no limit of their own", 0, func(w *Worker) *int { return &w.Agents }),
+	number("activities", "other activities that run at once", 1, func(w *Worker) *int { return &w.Activities }),
+	number("cache", "loops kept in memory between their tasks", 0, func(w *Worker) *int { return &w.Cache }),
+	{
+		"stop-timeout", "how long steps are given to end when the worker stops",
+		func(w Worker) string { return w.StopTimeout.String() },
+		func(w *Worker, text string) (err error) {
+			if w.StopTimeout, err = time.ParseDuration(text); err != nil || w.StopTimeout < time.Second {
+				return errors.New("a duration of at least a second, such as 20s")
+			}
+			return nil
+		},
+	},
+	word("deployment", "Worker Deployment whose version this is (with build-id; none: no versioning)", func(w *Worker) *string { return &w.Deployment }),
+	word("build-id", "this build's name in the Worker Deployment", func(w *Worker) *string { return &w.BuildID }),
+}
+
+func number(flag, usage string, least int, field func(*Worker) *int) WorkerSetting {
+	return WorkerSetting{
+		flag, usage,
+		func(w Worker) string { return strconv.Itoa(*field(&w)) },
+		func(w *Worker, text string) error {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < least || n > maxSlots {
+				return fmt.Errorf("a number from %d to %d", least, maxSlots)
+			}
+			*field(w) = n
+			return nil
+		},
+	}
+}
+
+// maxSlots is more than any machine can run, and less than would exhaust its memory at once.
+const maxSlots = 100000
+
+func word(flag, usage string, field func(*Worker) *string) WorkerSetting {
+	return WorkerSetting{
+		flag, usage,
+		func(w Worker) string { return *field(&w) },
+		func(w *Worker, text string) error {
+			*field(w) = text
+			return nil
+		},
+	}
+}
+
+// LoadWorker reads the worker's settings: from the environment, overridden by flags (flag → text),
+// over the defaults. A variable that is empty counts as not set. All that is wrong is in the error,
+// a line each.
+func LoadWorker(flags map[string]string) (Worker, error) {
+	v, w := viper.New(), DefaultWorker()
+	var wrong []string
+	known := map[string]bool{}
+	for _, s := range WorkerSettings {
+		known[s.Env()] = true
+		_ = v.BindEnv(s.Flag, s.Env()) // fails only without a key
+		from := s.Env()
+		if text, given := flags[s.Flag]; given {
+			v.Set(s.Flag, text)
+			from = "--" + s.Flag
+		}
+		if !v.IsSet(s.Flag) {
+			continue
+		}
+		text := strings.TrimSpace(v.GetString(s.Flag))
+		if err := s.set(&w, text); err != nil {
+			wrong = append(wrong, fmt.Sprintf("%s is %q; it may be %v", from, text, err))
+		}
+	}
+	for _, variable := range os.Environ() {
+		name, _, _ := strings.Cut(variable, "=")
+		if strings.HasPrefix(name, WorkerEnvPrefix+"_") && !known[name] {
+			wrong = append(wrong, name+" stands for no setting of a worker")
+		}
+	}
+	if (w.Deployment == "") != (w.BuildID == "") {
+		wrong = append(wrong, "deployment and build-id go together: "+cmp.Or(w.Deployment, w.BuildID)+" is given alone")
+	}
+	if len(wrong) > 0 {
+		slices.Sort(wrong)
+		return Worker{}, errors.New(strings.Join(wrong, "\n"))
+	}
+	return w, nil
+}

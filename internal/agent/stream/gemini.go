@@ -1,0 +1,96 @@
+package stream
+
+import (
+	"encoding/json"
+
+	"pawl/internal/loop"
+)
+
+// geminiArgv calls the Gemini CLI headless. Tools that are not approved are not in its request:
+// with every tool approved it also has a shell, otherwise it edits and looks.
+func geminiArgv(c Call) []string {
+	argv := program(c)
+	if c.Agent.Model != "" {
+		argv = append(argv, "-m", c.Agent.Model)
+	}
+	argv = append(argv, c.Agent.Args...)
+	mode := "yolo"
+	if !c.MayEdit {
+		mode = "default"
+	}
+	return append(argv, "--skip-trust", "--approval-mode", mode, "--output-format", "stream-json")
+}
+
+// gemini reads the lines of `gemini --output-format stream-json`. Tokens come with the result, so
+// a call that was ended before has none; it names no cost.
+type gemini struct {
+	tools   calls
+	in, out int64
+	text    string // of the answer under way, which comes in pieces
+	speaks  bool
+	trouble string
+}
+
+type geminiLine struct {
+	Type     string `json:"type"`
+	Session  string `json:"session_id"`
+	Model    string `json:"model"`
+	Role     string `json:"role"`
+	Content  string `json:"content"`
+	Delta    bool   `json:"delta"`
+	ToolName string `json:"tool_name"`
+	ToolID   string `json:"tool_id"`
+	Status   string `json:"status"`
+	Message  string `json:"message"`
+	Error    struct {
+		Message string `json:"message"`
+	} `json:"error"`
+	Stats *struct {
+		Total  int64 `json:"total_tokens"`
+		Input  int64 `json:"input_tokens"`
+		Output int64 `json:"output_tokens"`
+	} `json:"stats"`
+}
+
+func (g *gemini) line(raw []byte) []Event {
+	var l geminiLine
+	if err := json.Unmarshal(raw, &l); err != nil && !partial(err) {
+		return nil
+	}
+	switch l.Type {
+	case "init":
+		return []Event{{Kind: Started, Session: l.Session, Model: l.Model}}
+	case "message":
+		if l.Role == "user" {
+			return nil
+		}
+		if !g.speaks || !l.Delta {
+			g.text = ""
+		}
+		g.speaks = true
+		g.text = loop.Clip(g.text+l.Content, maxText)
+		return []Event{{Kind: Text, Text: g.text}}
+	case "tool_use":
+		g.speaks = false
+		if g.tools.add(l.ToolID) {
+			return []Event{{Kind: ToolCall, Tool: l.ToolName}}
+		}
+	case "error":
+		g.trouble = why(l.Message, l.Error.Message)
+	case "result":
+		if s := l.Stats; s != nil {
+			g.in = max(g.in, count(s.Input))
+			g.out = max(g.out, count(s.Output), count(s.Total)-count(s.Input)) // thoughts are in the total alone
+		}
+		end := &End{Text: g.text}
+		if l.Status != "success" || l.Error.Message != "" {
+			end.Failure = why(l.Error.Message, g.trouble)
+		}
+		return []Event{{Kind: Ended, End: end}}
+	}
+	return nil
+}
+
+func (g *gemini) usage() loop.Usage {
+	return loop.Usage{AgentCalls: 1, ToolCalls: g.tools.count, InputTokens: g.in, OutputTokens: g.out}
+}

@@ -1,0 +1,198 @@
+// Package stream is what pawl knows of each agent program: how it is called, and what the lines
+// on its stdout mean. Whatever the program, a call becomes one stream of events: started, tool
+// call, usage, text, ended. It is pure: bytes go in, events come out; who runs the program and
+// reads its output is elsewhere. What a program says of itself decides nothing but what was
+// spent and whether it ended well. Start at Adapters for the programs, at Stream.Feed for their
+// output.
+package stream
+
+import (
+	"bytes"
+
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+)
+
+// Kind says what an event is about.
+type Kind string
+
+// The events that every stream consists of.
+const (
+	Started  Kind = "started"   // the program runs: session, model, version
+	ToolCall Kind = "tool_call" // it calls a tool
+	Usage    Kind = "usage"     // it has spent more
+	Text     Kind = "text"      // it says something
+	Ended    Kind = "ended"     // it says that it is done, and how
+)
+
+// Event is one thing that an agent did. What belongs to its kind is set.
+type Event struct {
+	Kind    Kind
+	Session string
+	Model   string
+	Version string
+	Tool    string
+	Text    string     // at most maxText bytes
+	Usage   loop.Usage // all that was spent so far
+	End     *End
+}
+
+// End is how an agent says that it ended.
+type End struct {
+	Failure   string        // what went wrong, "" where nothing did
+	Exhausted loop.Resource // the budget that it ended itself for, "" for none
+	Denied    []string      // tools that it was not allowed to use
+	Text      string        // its last words
+}
+
+const (
+	// maxLine bounds a line. A tool's result can be large, but nothing is read from those.
+	maxLine = 4 << 20
+	// maxText bounds what is kept of what an agent says.
+	maxText = 16 << 10
+	// maxTools bounds how many tool calls are told apart by their IDs.
+	maxTools = 1 << 16
+	// maxCount is more than any call spends; what is beyond it is a mistake or a lie, and sums
+	// over a loop must not overflow.
+	maxCount = int64(1e12)
+)
+
+// reader understands the lines of one program.
+type reader interface {
+	// line returns the events of a line. A line that means nothing to it has none.
+	line(line []byte) []Event
+	// usage returns all that was spent so far.
+	usage() loop.Usage
+}
+
+// Stream turns the stdout of one call of an agent into events. It takes bytes as they come: half
+// lines, garbage, lines of any length and types that nobody knows do it no harm. The zero Stream
+// is not usable; Adapter.Stream makes one.
+type Stream struct {
+	reader   reader
+	line     []byte
+	skipping bool // inside of a line that is too long
+	spent    loop.Usage
+	started  Event
+	end      *End
+	text     string
+	skipped  int
+}
+
+// Feed takes the next bytes of the output and returns what they say.
+func (s *Stream) Feed(b []byte) []Event {
+	var events []Event
+	for len(b) > 0 {
+		i := bytes.IndexByte(b, '\n')
+		part, whole := b, i >= 0
+		if whole {
+			part, b = b[:i], b[i+1:]
+		} else {
+			b = nil
+		}
+		if s.skipping = s.skipping || len(s.line)+len(part) > maxLine; s.skipping {
+			s.line = nil
+		} else {
+			s.line = append(s.line, part...)
+		}
+		if whole {
+			events = append(events, s.take()...)
+		}
+	}
+	return events
+}
+
+// Close takes what came after the last line end.
+func (s *Stream) Close() []Event { return s.take() }
+
+// take reads the line that is complete.
+func (s *Stream) take() []Event {
+	line := bytes.TrimSpace(s.line)
+	s.line = s.line[:0]
+	if s.skipping {
+		s.skipping = false
+		s.skipped++
+		return nil
+	}
+	if len(line) == 0 || line[0] != '{' {
+		return nil
+	}
+	events := s.reader.line(line)
+	for i, e := range events {
+		switch e.Kind {
+		case Started:
+			s.started = e
+		case Text:
+			events[i].Text = loop.Clip(e.Text, maxText)
+			s.text = events[i].Text
+		case Ended:
+			e.End.Text = loop.Clip(e.End.Text, maxText)
+			s.end = e.End
+		}
+	}
+	if now := s.reader.usage(); now != s.spent {
+		s.spent = now
+		events = append(events, Event{Kind: Usage, Usage: now})
+	}
+	return events
+}
+
+// Usage returns all that was spent so far.
+func (s *Stream) Usage() loop.Usage { return s.spent }
+
+// Session returns the session's ID, the model and the version that the program named.
+func (s *Stream) Session() (session, model, version string) {
+	return s.started.Session, s.started.Model, s.started.Version
+}
+
+// Skipped returns how many lines were too long to be read.
+func (s *Stream) Skipped() int { return s.skipped }
+
+// End returns how the agent says that it ended. One that said nothing has failed, whatever its
+// exit code.
+func (s *Stream) End() End {
+	if s.end == nil {
+		return End{Failure: "it ended without saying how", Text: s.text}
+	}
+	end := *s.end
+	if end.Text == "" {
+		end.Text = s.text
+	}
+	return end
+}
+
+// Over returns the budget that u is over, "" for none. A budget that is just used up is not: what
+// used it up is still judged.
+func Over(left map[loop.Resource]evidence.Decimal, u loop.Usage) loop.Resource {
+	for _, r := range loop.Resources {
+		limit, limited := left[r]
+		if limited && u.Of(r).Cmp(limit) > 0 {
+			return r
+		}
+	}
+	return ""
+}
+
+// calls counts tool calls by their IDs: a program may speak of one more than once.
+type calls struct {
+	seen  map[string]bool
+	count int64
+}
+
+// add reports whether the call is a new one. One without an ID always is.
+func (c *calls) add(id string) bool {
+	if id != "" && c.seen[id] {
+		return false
+	}
+	if c.seen == nil || len(c.seen) >= maxTools {
+		c.seen = map[string]bool{}
+	}
+	if id != "" {
+		c.seen[id] = true
+	}
+	c.count++
+	return true
+}
+
+// count makes a number of a program's own sane.
+func count(n int64) int64 { return max(0, min(n, maxCount)) }

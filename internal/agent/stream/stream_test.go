@@ -1,0 +1,263 @@
+package stream_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/agent/stream"
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+)
+
+func recorded(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name+".jsonl"))
+	require.NoError(t, err)
+	return b
+}
+
+func open(t testing.TB, use string) *stream.Stream {
+	t.Helper()
+	a, ok := stream.Lookup(use)
+	require.True(t, ok)
+	return a.Stream()
+}
+
+// TestRecordedStreams holds the readers to what the programs really print. The numbers are those
+// of the scripted model: 1200 tokens in and 80 out per call.
+func TestRecordedStreams(t *testing.T) {
+	usage := func(tools, in, out int64, cost string) loop.Usage {
+		return loop.Usage{AgentCalls: 1, ToolCalls: tools, InputTokens: in, OutputTokens: out, CostUSD: evidence.MustDecimal(cost)}
+	}
+	for _, c := range []struct {
+		use, file string
+		usage     loop.Usage
+		end       stream.End
+		tools     string // in order
+	}{
+		{"claude", "claude-stream", usage(2, 3600, 240, "0.0144"), stream.End{Text: "Changed hello to goodbye in hello.txt."}, "Read Edit"},
+		{"claude", "claude-partial", usage(2, 3600, 240, "0.0144"), stream.End{Text: "Changed hello to goodbye in hello.txt."}, "Read Edit"},
+		{"claude", "claude-max-turns", usage(0, 4800, 320, "0.0192"), stream.End{Failure: "error_max_turns: Reached maximum number of turns (4)"}, ""},
+		{"claude", "claude-max-budget", usage(5, 6000, 400, "0.024"), stream.End{Failure: "it reached its budget", Exhausted: loop.CostUSD}, "Bash Bash Bash Bash Bash"},
+		{"claude", "claude-error", usage(0, 0, 0, "0"), stream.End{Failure: "API Error: 400 scripted 400", Text: "API Error: 400 scripted 400"}, ""},
+		{"claude", "claude-interrupted-waiting", usage(0, 0, 0, "0"), stream.End{Failure: "it ended without saying how"}, ""},
+		{"codex", "codex-exec", usage(2, 3600, 240, "0"), stream.End{Text: "Changed hello to goodbye in hello.txt."}, "command_execution file_change"},
+		{"gemini", "gemini-stream", usage(2, 3600, 240, "0"), stream.End{Text: "Changed hello to goodbye in hello.txt."}, "read_file replace"},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			text := recorded(t, c.file)
+			s := open(t, c.use)
+			events := append(s.Feed(text), s.Close()...)
+			require.Equal(t, c.usage, s.Usage())
+			require.Equal(t, c.end, s.End())
+			require.Equal(t, c.tools, strings.Join(tools(events), " "))
+			require.Equal(t, c.end.Failure != "it ended without saying how", slices.ContainsFunc(events, is(stream.Ended)))
+			if c.file != "claude-max-turns" {
+				require.Equal(t, stream.Started, events[0].Kind)
+				session, _, _ := s.Session()
+				require.NotEmpty(t, session)
+			}
+			// However the bytes come, they say the same, and what was spent never falls.
+			for _, n := range []int{1, 7, 4096} {
+				again := open(t, c.use)
+				var pieces []stream.Event
+				for chunk := range slices.Chunk(text, n) {
+					pieces = append(pieces, again.Feed(chunk)...)
+				}
+				require.Equal(t, events, append(pieces, again.Close()...))
+			}
+			var last int64
+			for _, e := range events {
+				if e.Kind == stream.Usage {
+					require.GreaterOrEqual(t, e.Usage.InputTokens, last)
+					last = e.Usage.InputTokens
+				}
+			}
+		})
+	}
+}
+
+func is(kind stream.Kind) func(stream.Event) bool {
+	return func(e stream.Event) bool { return e.Kind == kind }
+}
+
+func tools(events []stream.Event) (names []string) {
+	for _, e := range events {
+		if e.Kind == stream.ToolCall {
+			names = append(names, e.Tool)
+		}
+	}
+	return names
+}
+
+// TestClaudeIsKnownWhileItWorks is what live budgets stand on: before the result, tool calls,
+// tokens and cost are what the result will say.
+func TestClaudeIsKnownWhileItWorks(t *testing.T) {
+	lines := strings.SplitAfter(string(recorded(t, "claude-partial")), "\n")
+	s := open(t, "claude")
+	for _, l := range lines {
+		if strings.Contains(l, `"type":"result"`) {
+			break
+		}
+		s.Feed([]byte(l))
+	}
+	require.Equal(t, loop.Usage{AgentCalls: 1, ToolCalls: 2, InputTokens: 3600, OutputTokens: 240, CostUSD: evidence.MustDecimal("0.0144")}, s.Usage())
+
+	s = open(t, "claude")
+	s.Feed(recorded(t, "claude-interrupted"))
+	require.Equal(t, int64(33600), s.Usage().InputTokens)
+	require.Equal(t, "0.1344", s.Usage().CostUSD.String())
+	require.Equal(t, "error_during_execution: [ede_diagnostic] result_type=user last_content_type=n/a stop_reason=tool_use", s.End().Failure)
+}
+
+func TestClaudeWordsForHowItEnded(t *testing.T) {
+	for name, c := range map[string]struct {
+		line string
+		end  stream.End
+	}{
+		"a tool that was denied is no failure": {`{"type":"result","subtype":"success","result":"x","permission_denials":[{"tool_name":"Bash"},{"tool_name":"Bash"}],"terminal_reason":"completed"}`, stream.End{Denied: []string{"Bash"}, Text: "x"}},
+		"a hook that stopped it":               {`{"type":"result","subtype":"success","result":"x","terminal_reason":"hook_stopped"}`, stream.End{Failure: "it ended with hook_stopped", Text: "x"}},
+		"success that is an error":             {`{"type":"result","subtype":"success","is_error":true,"result":"Request timed out"}`, stream.End{Failure: "Request timed out", Text: "Request timed out"}},
+		"an error without words":               {`{"type":"result","subtype":"success","is_error":true}`, stream.End{Failure: "an error of which it says nothing"}},
+		"words of another type":                {`{"type":"result","subtype":"success","result":{"a":1},"usage":"x","permission_denials":7}`, stream.End{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, "claude")
+			s.Feed([]byte(c.line))
+			s.Close()
+			require.Equal(t, c.end, s.End())
+		})
+	}
+}
+
+func TestOtherProgramsThatFail(t *testing.T) {
+	for name, c := range map[string]struct{ use, text, failure string }{
+		"codex, a turn that failed":       {"codex", `{"type":"error","message":"first"}` + "\n" + `{"type":"turn.failed","error":{"message":"401 Unauthorized"}}`, "401 Unauthorized"},
+		"codex, cut off":                  {"codex", `{"type":"turn.started"}`, "it ended without saying how"},
+		"gemini, an error in the result":  {"gemini", `{"type":"result","status":"error","error":{"message":"no stream"}}`, "no stream"},
+		"gemini, an error before success": {"gemini", `{"type":"result","status":"success","error":{"message":"cut"}}`, "cut"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, c.use)
+			s.Feed([]byte(c.text + "\n"))
+			require.Equal(t, c.failure, s.End().Failure)
+		})
+	}
+}
+
+func TestStreamsTakeAnything(t *testing.T) {
+	s := open(t, "claude")
+	garbage := "not JSON\n\n{\"type\":\"nobody-knows\"}\n{broken\n[1,2]\nnull\n\xff\xfe\n[pawl: 12 bytes left out here]\n{\"type\":[1]}\n"
+	require.Empty(t, s.Feed([]byte(garbage)))
+	require.Empty(t, s.Feed([]byte("{\"type\":\"user\",\"message\":\""+strings.Repeat("x", 5<<20))))
+	require.Empty(t, s.Feed([]byte("\"}\n")))
+	require.Equal(t, 1, s.Skipped(), "a line that is too long is not kept")
+	text := recorded(t, "claude-stream")
+	require.NotEmpty(t, s.Feed(text), "what follows is read again")
+	require.Equal(t, int64(3600), s.Usage().InputTokens)
+	s.Feed([]byte(`{"type":"assistant","message":{"id":"m9","usage":{"input_tokens":-5,"output_tokens":9223372036854775807}}}` + "\n"))
+	require.Positive(t, s.Usage().OutputTokens)
+	require.LessOrEqual(t, s.Usage().OutputTokens, int64(1e12), "numbers that nobody can have spent are capped")
+}
+
+func TestAToolCallCountsOnce(t *testing.T) {
+	s := open(t, "claude")
+	s.Feed([]byte(`{"type":"stream_event","event":{"type":"content_block_start","content_block":{"type":"tool_use","id":"a","name":"Bash"}}}
+{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"a","name":"Bash"},{"type":"tool_use","id":"b","name":"Read"},{"type":"server_tool_use","id":"c","name":"web_search"}]}}
+{"type":"assistant","parent_tool_use_id":"b","message":{"id":"sub","content":[{"type":"tool_use","id":"d","name":"Grep"},{"type":"text","text":"of an agent's agent"}],"usage":{"input_tokens":10}}}
+`))
+	require.Equal(t, int64(4), s.Usage().ToolCalls)
+	require.Equal(t, int64(10), s.Usage().InputTokens)
+	require.Empty(t, s.End().Text)
+}
+
+func TestA2_OverABudgetIsMoreThanUsedUp(t *testing.T) {
+	left := map[loop.Resource]evidence.Decimal{loop.ToolCalls: loop.Count(3), loop.Tokens: loop.Count(100), loop.CostUSD: evidence.MustDecimal("0.05")}
+	for name, c := range map[string]struct {
+		u    loop.Usage
+		over loop.Resource
+	}{
+		"nothing":          {loop.Usage{}, ""},
+		"all of it":        {loop.Usage{ToolCalls: 3, InputTokens: 60, OutputTokens: 40, CostUSD: evidence.MustDecimal("0.05")}, ""},
+		"one call more":    {loop.Usage{ToolCalls: 4}, loop.ToolCalls},
+		"one token more":   {loop.Usage{InputTokens: 60, OutputTokens: 41}, loop.Tokens},
+		"a little dearer":  {loop.Usage{CostUSD: evidence.MustDecimal("0.0500001")}, loop.CostUSD},
+		"not what is free": {loop.Usage{ActiveMs: 1e9, AgentCalls: 9}, ""},
+	} {
+		require.Equal(t, c.over, stream.Over(left, c.u), name)
+	}
+	require.Empty(t, stream.Over(nil, loop.Usage{ToolCalls: 1e9}))
+}
+
+func TestEveryAgentOfTheSpecHasAnAdapter(t *testing.T) {
+	var uses []string
+	for _, a := range stream.Adapters {
+		uses = append(uses, a.Use)
+		require.Equal(t, a.Use != spec.UseCommand, a.Streams())
+		require.Equal(t, a.Streams(), a.Stream() != nil)
+	}
+	require.Equal(t, spec.Uses(), uses)
+	_, ok := stream.Lookup("nobody")
+	require.False(t, ok)
+}
+
+func TestHowAgentsAreCalled(t *testing.T) {
+	argv := func(c stream.Call) string {
+		a, ok := stream.Lookup(c.Agent.Use)
+		require.True(t, ok)
+		return strings.Join(a.Argv(c), " ")
+	}
+	const streamed = "--setting-sources  --strict-mcp-config --output-format stream-json --verbose --include-partial-messages"
+	for name, c := range map[string]struct {
+		call stream.Call
+		want string
+	}{
+		"a command is its own":        {stream.Call{Agent: spec.Agent{Use: "command", Command: spec.Argv{Shell: "./a.sh"}}}, "sh -c ./a.sh"},
+		"with arguments behind it":    {stream.Call{Agent: spec.Agent{Use: "command", Command: spec.Argv{List: []string{"a", "b"}}, Args: []string{"c"}}}, "a b c"},
+		"or as $1 of the shell":       {stream.Call{Agent: spec.Agent{Use: "command", Command: spec.Argv{Shell: "./a.sh $1"}, Args: []string{"c"}}}, "sh -c ./a.sh $1 agent c"},
+		"claude with every tool":      {stream.Call{Agent: spec.Agent{Use: "claude"}, MayEdit: true, Tools: []string{"*"}}, "claude -p --permission-mode acceptEdits --allowedTools Bash,WebFetch,WebSearch " + streamed},
+		"claude with some tools":      {stream.Call{Agent: spec.Agent{Use: "claude", Model: "m", Args: []string{"--effort", "low"}}, MayEdit: true, Tools: []string{"Read", "Bash(go test:*)", "Bash(ls)"}, Session: "s"}, "claude -p --model m --permission-mode acceptEdits --allowedTools Read,Bash(go test:*),Bash(ls) --effort low --tools Read,Bash --session-id s " + streamed},
+		"claude that may only look":   {stream.Call{Agent: spec.Agent{Use: "claude", Args: []string{"--tools", "Bash"}}, Tools: []string{"*"}}, "claude -p --tools Bash --permission-mode default --tools Read,Glob,Grep,LS,WebFetch,WebSearch,TodoWrite --allowedTools Read,Glob,Grep,LS,WebFetch,WebSearch,TodoWrite " + streamed},
+		"and only with what is given": {stream.Call{Agent: spec.Agent{Use: "claude"}, Tools: []string{"Read", "Bash", "Edit"}}, "claude -p --permission-mode default --tools Read --allowedTools Read " + streamed},
+		"claude told what is left":    {stream.Call{Agent: spec.Agent{Use: "claude", Command: spec.Argv{List: []string{"/opt/claude"}}}, MayEdit: true, Tools: []string{"*"}, Budget: map[loop.Resource]evidence.Decimal{loop.CostUSD: evidence.MustDecimal("0.5")}}, "/opt/claude -p --permission-mode acceptEdits --allowedTools Bash,WebFetch,WebSearch --max-budget-usd 0.5 " + streamed},
+		"codex":                       {stream.Call{Agent: spec.Agent{Use: "codex", Model: "m", Args: []string{"-c", "a=1"}}, MayEdit: true}, "codex exec -m m -c a=1 --json --sandbox workspace-write --ephemeral --ignore-user-config --ignore-rules -"},
+		"codex that may only look":    {stream.Call{Agent: spec.Agent{Use: "codex"}}, "codex exec --json --sandbox read-only --ephemeral --ignore-user-config --ignore-rules -"},
+		"gemini":                      {stream.Call{Agent: spec.Agent{Use: "gemini", Model: "m"}, MayEdit: true}, "gemini -m m --skip-trust --approval-mode yolo --output-format stream-json"},
+		"gemini that may only look":   {stream.Call{Agent: spec.Agent{Use: "gemini"}}, "gemini --skip-trust --approval-mode default --output-format stream-json"},
+	} {
+		require.Equal(t, c.want, argv(c.call), name)
+	}
+}
+
+func FuzzStream(f *testing.F) {
+	for _, name := range []string{"claude-partial", "codex-exec", "gemini-stream", "claude-interrupted"} {
+		f.Add(recorded(f, name), 3)
+	}
+	f.Add([]byte(`{"type":"result","total_cost_usd":1e400,"modelUsage":{"m":{"inputTokens":-9}}}`), 1)
+	f.Fuzz(func(t *testing.T, text []byte, n int) {
+		for _, a := range stream.Adapters {
+			if !a.Streams() {
+				continue
+			}
+			whole, pieces := a.Stream(), a.Stream()
+			events := append(whole.Feed(text), whole.Close()...)
+			var again []stream.Event
+			for chunk := range slices.Chunk(text, max(1, n%1000)) {
+				again = append(again, pieces.Feed(chunk)...)
+			}
+			require.Equal(t, events, append(again, pieces.Close()...))
+			u := whole.Usage()
+			require.True(t, u.ToolCalls >= 0 && u.InputTokens >= 0 && u.OutputTokens >= 0 && u.CostUSD.Sign() >= 0)
+			require.True(t, u.InputTokens <= 1e12 && u.OutputTokens <= 1e12)
+			for _, e := range events {
+				require.LessOrEqual(t, len(e.Text), 16<<10)
+			}
+		}
+	})
+}

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+
+	"pawl/config"
+	"pawl/internal/doctor"
+	"pawl/internal/home"
+	"pawl/internal/ui"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "doctor", Short: "Look whether everything that pawl needs is there", Args: cobra.NoArgs,
+		Long: `Look whether everything that pawl needs is there: Temporal, the engine, git, room on
+the disk, agents, what a sandbox can be built from, the clock. Each finding that is
+wrong says what to do. Exit code 1 where something keeps pawl from working.`,
+		RunE: a.brief(func(ctx context.Context, _ []string) error { return a.doctor(ctx) }),
+	}
+}
+
+// Diagnosis is what `pawl doctor --json` prints.
+type Diagnosis struct {
+	OK   bool         `json:"ok"`
+	Rows []doctor.Row `json:"rows"`
+}
+
+func (a *app) doctor(ctx context.Context) error {
+	o := doctor.Options{Dial: func(ctx context.Context, t config.Temporal) (client.Client, error) {
+		return a.deps.Dial(ctx, t, "pawl-doctor", slog.New(slog.DiscardHandler))
+	}}
+	o.Home, o.HomeErr = home.Open()
+	o.Temporal, o.TemporalErr = config.Connect()
+	if a.deps.Embedded != nil {
+		o.Engine = a.deps.Embedded.Look
+	}
+	a.screen.Live("looking …")
+	rows := doctor.Examine(ctx, o)
+	a.screen.Still()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	d := Diagnosis{OK: doctor.Sound(rows), Rows: rows}
+	if a.json {
+		if err := a.printJSON(d); err != nil {
+			return err
+		}
+	} else {
+		findings := make([]ui.Finding, len(rows))
+		for i, r := range rows {
+			findings[i] = ui.Finding{Name: r.Name, Status: string(r.Status), What: r.What, Fix: r.Fix}
+		}
+		if err := a.print(a.style().Findings(findings)); err != nil {
+			return err
+		}
+	}
+	if !d.OK {
+		return &leaving{code: exitInternal}
+	}
+	return nil
+}

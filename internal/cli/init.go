@@ -1,0 +1,221 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pawl/config"
+	"pawl/internal/draft"
+	"pawl/internal/fault"
+	"pawl/internal/home"
+	"pawl/internal/repo"
+	"pawl/internal/spec"
+	"pawl/internal/ui"
+	"pawl/schema"
+)
+
+func (a *app) initCommand() *cobra.Command {
+	o := initOptions{}
+	cmd := &cobra.Command{
+		Use: "init [DIR]", Short: "Look at a repository and write a first spec for it", Args: cobra.MaximumNArgs(1),
+		Long: `Look at the repository of a folder (default: this one) and write pawl.yaml into its
+root: what may change, what tests it, what measures it, which agent is there, and
+practical limits, all with comments. Nothing is run; "pawl validate" tries it.`,
+		RunE: a.brief(func(ctx context.Context, args []string) error {
+			o.dir = "."
+			if len(args) == 1 {
+				o.dir = args[0]
+			}
+			return a.init(ctx, o)
+		}),
+	}
+	cmd.Flags().StringVar(&o.kind, "kind", spec.KindImprove, "the kind of loop: "+strings.Join(draft.Kinds(), " or "))
+	cmd.Flags().StringVar(&o.goal, "goal", "", "the goal, in words")
+	cmd.Flags().BoolVar(&o.force, "force", false, "replace a pawl.yaml that is there")
+	return cmd
+}
+
+type initOptions struct {
+	dir, kind, goal string
+	force           bool
+}
+
+// Drafted is what `pawl init --json` prints.
+type Drafted struct {
+	Path   string           `json:"path"`
+	Kind   string           `json:"kind"`
+	Repo   string           `json:"repo"`
+	Found  draft.Repository `json:"found"`
+	Agent  string           `json:"agent,omitempty"` // the one that the spec names, where it is on the PATH
+	Agents []string         `json:"agents"`          // all on the PATH
+	Next   []string         `json:"next"`
+}
+
+func (a *app) init(ctx context.Context, o initOptions) error {
+	if !slices.Contains(draft.Kinds(), o.kind) {
+		return usage(fmt.Sprintf("--kind is %q; it may be %s", o.kind, strings.Join(draft.Kinds(), " or ")))
+	}
+	root, git, err := rootOf(ctx, o.dir)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(root, "pawl.yaml")
+	if _, err := os.Lstat(path); err == nil && !o.force {
+		return fault.New(fault.InvalidSpec, "%s is there already", path).Advise("Replace it with --force, or change it by hand.")
+	}
+	files, err := filesOf(ctx, root, git)
+	if err != nil {
+		return err
+	}
+	found := draft.Look(files, func(name string) string { return head(filepath.Join(root, name)) })
+	d := Drafted{Path: path, Kind: o.kind, Repo: root, Found: found, Agents: []string{}}
+	options := draft.Options{Kind: o.kind, Goal: o.goal, Agent: draft.Agents[0], Schema: a.editorSchema()}
+	for _, agent := range slices.Backward(draft.Agents) {
+		if _, err := exec.LookPath(agent.Program); err == nil {
+			options.Agent, options.OnPath, d.Agent = agent, true, agent.Name
+			d.Agents = append([]string{agent.Name}, d.Agents...)
+		}
+	}
+	options.HasKey = options.Agent.Key != "" && os.Getenv(options.Agent.Key) != ""
+	if err := a.keep(path, draft.Spec(found, options), o.force); err != nil {
+		return err
+	}
+	d.Next = next(path, git)
+	if a.json {
+		return a.printJSON(d)
+	}
+	return a.print(a.style().Drafted(ui.Drafted{
+		Path: path, Languages: found.Languages, Test: found.Test, Check: found.Check, Metric: found.Metric.Command, Why: found.Metric.Why,
+		Kind: o.kind, Agent: d.Agent, Next: d.Next,
+	}))
+}
+
+// keep writes the spec, unless this version would refuse it: a kind that it does not know yet.
+func (a *app) keep(path, text string, force bool) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".pawl-*.yaml")
+	if err != nil {
+		return fault.New(fault.InvalidSpec, "%s can't be written: %v", path, err).Advise("Name a folder that you may write to.")
+	}
+	defer os.Remove(tmp.Name())
+	if _, err = tmp.WriteString(text); err == nil {
+		err = errors.Join(tmp.Chmod(0o644), tmp.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	var problems spec.Problems
+	if _, err := config.LoadSpec(tmp.Name(), nil); errors.As(err, &problems) {
+		for i := range problems {
+			if problems[i].File == tmp.Name() {
+				problems[i].File = "the spec that would be written"
+			}
+		}
+		return problems
+	} else if err != nil {
+		return err
+	}
+	if force {
+		return os.Rename(tmp.Name(), path)
+	}
+	// A link does not replace what somebody else has put there meanwhile.
+	if err := os.Link(tmp.Name(), path); errors.Is(err, fs.ErrExist) {
+		return fault.New(fault.InvalidSpec, "%s is there already", path).Advise("Replace it with --force, or change it by hand.")
+	} else if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}
+
+// next is what there is to do with a new spec.
+func next(path string, git bool) (steps []string) {
+	if !git {
+		steps = append(steps, "git init", "git add --all", `git commit -m "Everything so far"`)
+	} else {
+		steps = append(steps, "git add pawl.yaml", `git commit -m "A loop of pawl" pawl.yaml`)
+	}
+	if here, err := os.Getwd(); err == nil && here != filepath.Dir(path) {
+		steps = append([]string{"cd " + ui.Quote(filepath.Dir(path))}, steps...)
+	}
+	return append(steps, "pawl validate", "pawl run")
+}
+
+// editorSchema writes the schema to where editors find it, and returns where; "" where that fails,
+// since nothing depends on it.
+func (a *app) editorSchema() string {
+	h, err := home.Open()
+	if err != nil {
+		return ""
+	}
+	path := filepath.Join(h.Dir, "pawl.schema.json")
+	if err := os.WriteFile(path, schema.JSON, 0o600); err != nil {
+		return ""
+	}
+	return path
+}
+
+// rootOf is the root of the repository that a folder is in, or the folder itself where it is in
+// none.
+func rootOf(ctx context.Context, dir string) (root string, git bool, err error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", false, err
+	}
+	if fi, err := os.Stat(abs); err != nil || !fi.IsDir() {
+		return "", false, usage(fmt.Sprintf("there is no folder %s", abs))
+	}
+	if root, err := repo.Root(ctx, abs); err == nil {
+		return root, true, nil
+	}
+	return abs, false, nil
+}
+
+// maxFiles bounds what is looked at where no git lists the files.
+const maxFiles = 50_000
+
+// filesOf lists the files of a repository, also those that are not added yet, or of a folder.
+func filesOf(ctx context.Context, root string, git bool) ([]string, error) {
+	if git {
+		return repo.Files(ctx, root)
+	}
+	var files []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || len(files) > maxFiles:
+			return nil
+		case d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules"):
+			return filepath.SkipDir
+		case d.Type().IsRegular():
+			rel, err := filepath.Rel(root, path)
+			files = append(files, filepath.ToSlash(rel))
+			return err
+		}
+		return nil
+	})
+	return files, err
+}
+
+// maxHead is how much of a file is looked at.
+const maxHead = 256 << 10
+
+func head(path string) string {
+	if fi, err := os.Lstat(path); err != nil || !fi.Mode().IsRegular() {
+		return ""
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	b := make([]byte, maxHead)
+	n, _ := f.Read(b)
+	return string(b[:n])
+}

@@ -1,0 +1,133 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/config"
+	"pawl/internal/cli"
+	"pawl/schema"
+)
+
+// initWorld is a folder with a Go repository, and a PATH on which only the given agents are.
+func initWorld(t *testing.T, git bool, agents ...string) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	t.Setenv("PAWL_HOME", filepath.Join(dir, "home"))
+	t.Setenv("ANTHROPIC_API_KEY", "")
+	bin, root := filepath.Join(dir, "bin"), filepath.Join(dir, "repo")
+	require.NoError(t, os.MkdirAll(bin, 0o700))
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "sub"), 0o700))
+	path, err := exec.LookPath("git")
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(path, filepath.Join(bin, "git")))
+	t.Setenv("PATH", bin)
+	for _, agent := range agents {
+		require.NoError(t, os.WriteFile(filepath.Join(bin, agent), []byte("#!/bin/sh\n"), 0o700))
+	}
+	for name, text := range map[string]string{"go.mod": "module x\n", "x.go": "package x\n", ".gitignore": "ignored.sh\n", "ignored.sh": ""} {
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
+	}
+	if git {
+		require.NoError(t, exec.Command(path, "init", "-q", root).Run())
+	}
+	return root
+}
+
+func execute(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	code = cli.Execute(t.Context(), args, strings.NewReader(""), &out, &err, cli.Deps{})
+	return code, out.String(), err.String()
+}
+
+func TestInitWritesASpecThatLoads(t *testing.T) {
+	root := initWorld(t, true, "codex", "claude")
+	t.Chdir(filepath.Join(root, "sub"))
+	code, out, stderr := execute(t, "init")
+	require.Equal(t, 0, code, stderr)
+	path := filepath.Join(root, "pawl.yaml")
+	require.Contains(t, out, "Wrote "+path)
+	require.Contains(t, out, "pawl validate")
+	require.Contains(t, out, "cd "+root, "the spec is in the root of the repository")
+	s, err := config.LoadSpec(path, nil)
+	require.NoError(t, err)
+	require.Equal(t, root, s.Repo.Path)
+	require.Equal(t, "go test ./...", s.Guard.Command)
+	require.Contains(t, s.Agent.Command.Shell, "claude -p", "the first one that is known and there")
+	require.Empty(t, s.Agent.Env, "there is no key in the environment to give it")
+
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	line, _, _ := strings.Cut(string(text), "\n")
+	file, ok := strings.CutPrefix(line, "# yaml-language-server: $schema=")
+	require.True(t, ok, line)
+	kept, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(schema.JSON), string(kept))
+}
+
+func TestInitOverwritesNothing(t *testing.T) {
+	root := initWorld(t, true)
+	path := filepath.Join(root, "pawl.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("mine"), 0o600))
+	code, out, stderr := execute(t, "init", root)
+	require.Equal(t, 2, code)
+	require.Empty(t, out)
+	require.Contains(t, stderr, "is there already")
+	require.Contains(t, stderr, "--force")
+	text, _ := os.ReadFile(path)
+	require.Equal(t, "mine", string(text))
+
+	code, out, stderr = execute(t, "init", "--force", "--json", "--goal", "Make it: better", root)
+	require.Equal(t, 0, code, stderr)
+	var d cli.Drafted
+	require.NoError(t, json.Unmarshal([]byte(out), &d))
+	require.Equal(t, path, d.Path)
+	require.Equal(t, []string{"go"}, d.Found.Languages)
+	require.Empty(t, d.Agents)
+	require.Contains(t, d.Next, "pawl validate")
+	s, err := config.LoadSpec(path, nil)
+	require.NoError(t, err)
+	require.Equal(t, "Make it: better", s.Goal)
+	left, _ := filepath.Glob(filepath.Join(root, ".pawl-*"))
+	require.Empty(t, left)
+}
+
+func TestInitWithoutARepositorySaysHowToMakeOne(t *testing.T) {
+	root := initWorld(t, false, "gemini")
+	t.Setenv("GEMINI_API_KEY", "k")
+	code, out, stderr := execute(t, "init", "--json", root)
+	require.Equal(t, 0, code, stderr)
+	var d cli.Drafted
+	require.NoError(t, json.Unmarshal([]byte(out), &d))
+	require.Contains(t, d.Next, "git init")
+	require.Equal(t, "gemini", d.Agent)
+	s, err := config.LoadSpec(d.Path, nil)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"GEMINI_API_KEY": "$GEMINI_API_KEY"}, s.Agent.Env)
+}
+
+// A spec that this version would refuse is not written.
+func TestInitWritesNoSpecThatIsRefused(t *testing.T) {
+	root := initWorld(t, true)
+	for _, args := range [][]string{{"init", "--kind", "destroy", root}, {"init", filepath.Join(root, "nowhere")}} {
+		code, _, stderr := execute(t, args...)
+		require.Equal(t, 2, code, stderr)
+	}
+	code, _, stderr := execute(t, "init", "--kind", "deliver", root)
+	_, err := os.Stat(filepath.Join(root, "pawl.yaml"))
+	require.Equal(t, code == 0, err == nil, stderr)
+	if code != 0 {
+		require.Equal(t, 2, code)
+		require.Contains(t, stderr, "kind: is \"deliver\", which is not built yet in this version")
+	}
+}

@@ -1,0 +1,78 @@
+package cli_test
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	"pawl/config"
+	"pawl/internal/host"
+	"pawl/internal/telemetry"
+)
+
+// watched is what client and worker of a command line were given to show themselves by.
+type watched struct{ client, worker *telemetry.Telemetry }
+
+func watch(b *bench) *watched {
+	w := &watched{}
+	dial, work := b.deps.Dial, b.deps.Worker
+	b.deps.Dial = func(ctx context.Context, t config.Temporal, identity string, logger *slog.Logger) (client.Client, error) {
+		w.client = t.Telemetry
+		return dial(ctx, t, identity, logger)
+	}
+	b.deps.Worker = func(ctx context.Context, o host.Options) error {
+		w.worker = o.Telemetry
+		return work(ctx, o)
+	}
+	return w
+}
+
+func TestTelemetryIsOffByDefaultAndChangesNoOutput(t *testing.T) {
+	t.Setenv("PAWL_METRICS_LISTEN", "")
+	t.Setenv("PAWL_TRACES", "")
+	b := newBench(t, improving())
+	w := watch(b)
+	require.Equal(t, 0, b.run(nil, "run", b.spec(), "--yes", "--set", "limits.iterations=2"), b.stderr.String())
+	require.Nil(t, w.client)
+	require.Nil(t, w.worker)
+	out, err := b.stdout.String(), b.stderr.String()
+
+	t.Setenv("PAWL_METRICS_LISTEN", "0")
+	t.Setenv("PAWL_TRACES", filepath.Join(t.TempDir(), "traces.jsonl"))
+	b = newBench(t, improving())
+	w = watch(b)
+	require.Equal(t, 0, b.run(nil, "run", b.spec(), "--yes", "--set", "limits.iterations=2"), b.stderr.String())
+	require.NotNil(t, w.client)
+	require.Same(t, w.client, w.worker)
+	require.NotEmpty(t, w.client.Addr())
+	require.Equal(t, out, b.stdout.String())
+	require.Equal(t, err, b.stderr.String())
+}
+
+func TestACommandThatOnlyLooksHasNoEndpoint(t *testing.T) {
+	t.Setenv("PAWL_METRICS_LISTEN", "0")
+	t.Setenv("PAWL_TRACES", filepath.Join(t.TempDir(), "traces.jsonl"))
+	f := improving()
+	f.id = "loop-1"
+	f.begin()
+	b := newBench(t, f)
+	w := watch(b)
+	require.Equal(t, 0, b.run(nil, "show", "loop-1"), b.stderr.String())
+	require.NotNil(t, w.client)
+	require.Empty(t, w.client.Addr())
+}
+
+func TestTelemetrySettingsThatMeanNothingAreMisuse(t *testing.T) {
+	for _, name := range []string{"PAWL_METRICS_LISTEN", "PAWL_TRACES", "PAWL_LOG", "PAWL_LOG_FORMAT"} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, "loud")
+			b := newBench(t, newFake())
+			require.Equal(t, 2, b.run(nil, "run", b.spec()))
+			require.Contains(t, b.stderr.String(), name+` is "loud"`)
+		})
+	}
+}

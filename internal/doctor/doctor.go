@@ -1,0 +1,105 @@
+// Package doctor looks whether everything that pawl needs is there: Temporal, its own engine, git,
+// room on the disk, agents, what a sandbox could be built from, a clock that can be trusted. Each
+// finding that is wrong says what to do. It changes nothing; where it has to try something (a
+// sandbox, a program's version) it starts that and nothing else. Start at Examine.
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"pawl/config"
+	"pawl/internal/home"
+)
+
+// Status is how a finding is.
+type Status string
+
+// OK needs nothing, Note is worth knowing, Failed keeps pawl from working.
+const (
+	OK     Status = "ok"
+	Note   Status = "note"
+	Failed Status = "failed"
+)
+
+// Row is one finding. Fix says what to do where it is not OK.
+type Row struct {
+	Name   string `json:"name"`
+	Status Status `json:"status"`
+	What   string `json:"what"`
+	Fix    string `json:"fix,omitempty"`
+}
+
+// Options are where to look.
+type Options struct {
+	// Home is pawl's folder; HomeErr is why it can't be used.
+	Home    home.Home
+	HomeErr error
+	// Temporal is what the settings say; TemporalErr is why they can't be used.
+	Temporal    config.Temporal
+	TemporalErr error
+	// Dial connects to a Temporal service.
+	Dial func(context.Context, config.Temporal) (client.Client, error)
+	// Engine looks at the embedded engine; nil where the program brings none.
+	Engine func(ctx context.Context, dir string) (Engine, error)
+}
+
+// Engine is what is known of the embedded engine.
+type Engine struct {
+	Running                   bool
+	Address, UI               string
+	Server                    string // its version
+	Held                      bool   // a process has its lock
+	Owner                     int    // which
+	Database, Version, Wanted string // the file, its schema ("" for no file) and the one that this program writes
+	Damaged                   bool
+	Size                      int64
+	Taken                     []string // addresses that it would like and others have
+}
+
+// Examine looks at everything.
+func Examine(ctx context.Context, o Options) []Row {
+	wall, began := time.Now().Round(0), time.Now()
+	e := &examination{ctx: ctx, o: o}
+	e.home()
+	e.temporal()
+	e.git()
+	e.disk()
+	e.agents()
+	e.rows = append(e.rows, sandbox(ctx)...)
+	// Last, since it compares two clocks over the time that all this took.
+	e.clock(time.Now().Round(0).Sub(wall), time.Since(began))
+	return e.rows
+}
+
+// examination collects findings.
+type examination struct {
+	ctx  context.Context
+	o    Options
+	rows []Row
+}
+
+func (e *examination) ok(name, format string, args ...any) { e.add(name, OK, "", format, args...) }
+func (e *examination) note(name, fix, format string, args ...any) {
+	e.add(name, Note, fix, format, args...)
+}
+func (e *examination) failed(name, fix, format string, args ...any) {
+	e.add(name, Failed, fix, format, args...)
+}
+
+func (e *examination) add(name string, status Status, fix, format string, args ...any) {
+	e.rows = append(e.rows, Row{Name: name, Status: status, What: fmt.Sprintf(format, args...), Fix: fix})
+}
+
+// Sound says whether nothing failed.
+func Sound(rows []Row) bool {
+	for _, r := range rows {
+		if r.Status == Failed {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,186 @@
+package doctor_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	namespacepb "go.temporal.io/api/namespace/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"pawl/config"
+	"pawl/internal/doctor"
+	"pawl/internal/home"
+	"pawl/internal/host"
+)
+
+// service is a Temporal service as the doctor sees one. What a test does not expect is not there.
+type service struct {
+	workflowservice.WorkflowServiceClient
+
+	attributes map[string]enumspb.IndexedValueType
+	off        time.Duration // how far its clock is off
+	namespace  error
+	retention  time.Duration
+	polled     chan string
+}
+
+func newService() *service {
+	return &service{attributes: host.SearchAttributes, retention: 90 * 24 * time.Hour, polled: make(chan string, 1)}
+}
+
+// connection is a client of it.
+type connection struct {
+	client.Client
+	s *service
+}
+
+func (connection) Close()                                                   {}
+func (c connection) WorkflowService() workflowservice.WorkflowServiceClient { return c.s }
+func (c connection) OperatorService() operatorservice.OperatorServiceClient { return operator{s: c.s} }
+
+type operator struct {
+	operatorservice.OperatorServiceClient
+	s *service
+}
+
+func (o operator) ListSearchAttributes(context.Context, *operatorservice.ListSearchAttributesRequest, ...grpc.CallOption) (*operatorservice.ListSearchAttributesResponse, error) {
+	return &operatorservice.ListSearchAttributesResponse{CustomAttributes: o.s.attributes}, nil
+}
+
+func (s *service) GetSystemInfo(context.Context, *workflowservice.GetSystemInfoRequest, ...grpc.CallOption) (*workflowservice.GetSystemInfoResponse, error) {
+	return &workflowservice.GetSystemInfoResponse{ServerVersion: "1.32.1"}, nil
+}
+
+func (s *service) DescribeNamespace(context.Context, *workflowservice.DescribeNamespaceRequest, ...grpc.CallOption) (*workflowservice.DescribeNamespaceResponse, error) {
+	return &workflowservice.DescribeNamespaceResponse{Config: &namespacepb.NamespaceConfig{WorkflowExecutionRetentionTtl: durationpb.New(s.retention)}}, s.namespace
+}
+
+func (s *service) PollWorkflowTaskQueue(ctx context.Context, r *workflowservice.PollWorkflowTaskQueueRequest, _ ...grpc.CallOption) (*workflowservice.PollWorkflowTaskQueueResponse, error) {
+	s.polled <- r.Identity
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (s *service) DescribeTaskQueue(_ context.Context, r *workflowservice.DescribeTaskQueueRequest, _ ...grpc.CallOption) (*workflowservice.DescribeTaskQueueResponse, error) {
+	if r.TaskQueue.Name == "pawl" {
+		return &workflowservice.DescribeTaskQueueResponse{Pollers: []*taskqueuepb.PollerInfo{{Identity: "pawl@a"}, {Identity: "pawl@a"}}}, nil
+	}
+	return &workflowservice.DescribeTaskQueueResponse{Pollers: []*taskqueuepb.PollerInfo{
+		{Identity: <-s.polled, LastAccessTime: timestamppb.New(time.Now().Add(s.off))},
+	}}, nil
+}
+
+func examine(t *testing.T, change func(*doctor.Options, *service)) map[string]doctor.Row {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o700))
+	s := newService()
+	o := doctor.Options{
+		Home:     home.Home{Dir: dir},
+		Temporal: config.Temporal{Address: "temporal:7233", Namespace: "default", Explicit: true},
+		Dial:     func(context.Context, config.Temporal) (client.Client, error) { return connection{s: s}, nil },
+		Engine:   func(context.Context, string) (doctor.Engine, error) { return doctor.Engine{Wanted: "0.11"}, nil },
+	}
+	if change != nil {
+		change(&o, s)
+	}
+	rows := map[string]doctor.Row{}
+	all := doctor.Examine(t.Context(), o)
+	for _, r := range all {
+		require.NotEmpty(t, r.What, r.Name)
+		require.NotContains(t, rows, r.Name, "a row for each")
+		require.Equal(t, r.Status != doctor.OK, r.Fix != "", "what is wrong has a fix, what is right has none: %v", r)
+		rows[r.Name] = r
+	}
+	return rows
+}
+
+func TestEverythingIsThere(t *testing.T) {
+	rows := examine(t, nil)
+	for _, name := range []string{"home", "host", "Temporal", "namespace", "search attributes", "worker", "clock of the server", "git", "clock"} {
+		require.Equal(t, doctor.OK, rows[name].Status, rows[name])
+	}
+	require.Equal(t, "temporal:7233, server 1.32.1", rows["Temporal"].What)
+	require.Equal(t, "pawl@a", rows["worker"].What)
+	require.Contains(t, rows, "disk")
+	require.NotContains(t, rows, "engine", "a service that was named is not pawl's own")
+}
+
+func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
+	own := func(e doctor.Engine) func(*doctor.Options, *service) {
+		return func(o *doctor.Options, _ *service) {
+			o.Temporal.Explicit = false
+			o.Engine = func(context.Context, string) (doctor.Engine, error) { return e, nil }
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*doctor.Options, *service)
+		row    string
+		status doctor.Status
+		what   string
+	}{
+		{"no home", func(o *doctor.Options, _ *service) { o.HomeErr = errors.New("no room\nat all") }, "home", doctor.Failed, "no room"},
+		{"a home that is gone", func(o *doctor.Options, _ *service) { o.Home.Dir = "/no/such/home" }, "home", doctor.Failed, "no such file"},
+		{"a home that others read", func(o *doctor.Options, _ *service) { os.Chmod(o.Home.Dir, 0o755) }, "home", doctor.Failed, "mode 755"},
+		{"settings of no use", func(o *doctor.Options, _ *service) { o.TemporalErr = errors.New("bad profile") }, "Temporal", doctor.Failed, "bad profile"},
+		{"a service that does not answer", func(o *doctor.Options, _ *service) {
+			o.Dial = func(context.Context, config.Temporal) (client.Client, error) { return nil, errors.New("refused") }
+		}, "Temporal", doctor.Failed, "refused"},
+		{"no service and no engine", func(o *doctor.Options, _ *service) { o.Temporal.Explicit, o.Engine = false, nil }, "Temporal", doctor.Failed, "brings none"},
+		{"no such namespace", func(_ *doctor.Options, s *service) { s.namespace = serviceerror.NewNamespaceNotFound("default") }, "namespace", doctor.Failed, "does not exist"},
+		{"no right to the namespace", func(_ *doctor.Options, s *service) { s.namespace = serviceerror.NewPermissionDenied("no", "") }, "namespace", doctor.Failed, "can't be used"},
+		{"loops are soon forgotten", func(_ *doctor.Options, s *service) { s.retention = 24 * time.Hour }, "namespace", doctor.Note, "forgotten after 24h"},
+		{"no search attributes", func(_ *doctor.Options, s *service) { s.attributes = nil }, "search attributes", doctor.Note, "PawlBest, PawlGate"},
+		{"search attributes of another type", func(_ *doctor.Options, s *service) {
+			s.attributes = map[string]enumspb.IndexedValueType{"PawlKind": enumspb.INDEXED_VALUE_TYPE_TEXT}
+		}, "search attributes", doctor.Note, "another type than pawl's: PawlKind"},
+		{"a server in the past", func(_ *doctor.Options, s *service) { s.off = -time.Hour }, "clock of the server", doctor.Failed, "-1h0m0s off"},
+		{"a server a little ahead", func(_ *doctor.Options, s *service) { s.off = 10 * time.Second }, "clock of the server", doctor.Note, "10s off"},
+		{"no git", func(*doctor.Options, *service) { t.Setenv("PATH", t.TempDir()) }, "git", doctor.Failed, "none on the PATH"},
+		{"an old git", func(*doctor.Options, *service) { pathWith(t, "git", "echo git version 2.20.1") }, "git", doctor.Failed, "2.20.1 is too old"},
+		{"an agent that is broken", func(*doctor.Options, *service) { pathWith(t, "claude", "exit 7") }, "agent claude", doctor.Failed, "exit status 7"},
+		{"an agent that is there", func(*doctor.Options, *service) { pathWith(t, "codex", "echo codex-cli 0.169.0; echo more") }, "agent codex", doctor.OK, "codex-cli 0.169.0 ("},
+		{"no agent", func(*doctor.Options, *service) { pathWith(t, "nothing", "") }, "agents", doctor.Note, "none of claude, codex"},
+		{"an engine that does not run", own(doctor.Engine{Version: "0.11", Wanted: "0.11"}), "engine", doctor.Note, "does not run"},
+		{"an engine that hangs", own(doctor.Engine{Held: true, Owner: 42}), "engine", doctor.Failed, "process 42 has its lock"},
+		{"an engine that runs", own(doctor.Engine{Running: true, Owner: 42, Address: "127.0.0.1:7233", UI: "http://x"}), "engine", doctor.OK, "runs in process 42; UI http://x"},
+		{"a damaged database", own(doctor.Engine{Damaged: true, Database: "/x/temporal.db"}), "engine's database", doctor.Note, "is damaged"},
+		{"a database of another version", own(doctor.Engine{Version: "0.9", Wanted: "0.11"}), "engine's database", doctor.Note, "schema 0.9, and this pawl writes 0.11"},
+		{"ports that others have", own(doctor.Engine{Taken: []string{"127.0.0.1:7233"}}), "ports", doctor.Note, "others listen on 127.0.0.1:7233"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := os.Getenv("PATH")
+			defer os.Setenv("PATH", path)
+			rows := examine(t, c.change)
+			require.Equal(t, c.status, rows[c.row].Status, rows[c.row])
+			require.Contains(t, rows[c.row].What, c.what)
+		})
+	}
+}
+
+// pathWith makes a PATH with one program.
+func pathWith(t *testing.T, name, script string) {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700))
+	t.Setenv("PATH", dir)
+}
+
+func TestSoundMeansThatNothingFailed(t *testing.T) {
+	require.True(t, doctor.Sound([]doctor.Row{{Status: doctor.OK}, {Status: doctor.Note}}))
+	require.False(t, doctor.Sound([]doctor.Row{{Status: doctor.Failed}, {Status: doctor.OK}}))
+}

@@ -1,0 +1,172 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pawl/internal/draft"
+	"pawl/internal/home"
+	"pawl/internal/repo"
+)
+
+// home looks at pawl's folder: it is there, it is the user's own, and nobody else reads it.
+func (e *examination) home() {
+	if e.o.HomeErr != nil {
+		e.failed("home", "Set PAWL_HOME to a folder that you can write.", "%s", firstLine(e.o.HomeErr))
+		return
+	}
+	dir := e.o.Home.Dir
+	fi, err := os.Stat(dir)
+	if err != nil {
+		e.failed("home", "Set PAWL_HOME to a folder that you can write.", "%s", firstLine(err))
+		return
+	}
+	probe, err := os.CreateTemp(dir, ".doctor-*")
+	if err == nil {
+		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+	}
+	owner, known := fi.Sys().(*syscall.Stat_t)
+	switch {
+	case err != nil:
+		e.failed("home", "Set PAWL_HOME to a folder that you can write.", "%s can't be written: %s", dir, firstLine(err))
+	case known && int(owner.Uid) != os.Getuid():
+		e.failed("home", "Set PAWL_HOME to a folder of your own.", "%s belongs to user %d", dir, owner.Uid)
+	case fi.Mode().Perm()&0o077 != 0:
+		e.failed("home", "chmod 700 "+dir, "%s can be read by others (mode %o): prompts and outputs are in it", dir, fi.Mode().Perm())
+	default:
+		e.ok("home", "%s", dir)
+	}
+	if id, err := e.o.Home.HostID(); err == nil {
+		e.ok("host", "%s%s", id, worker(e.o.Home))
+	} else {
+		e.failed("host", "Check the folder "+dir+".", "%s", firstLine(err))
+	}
+}
+
+// worker says whether a process of this host is its worker.
+func worker(h home.Home) string {
+	f, err := os.OpenFile(h.WorkerLock(), os.O_RDWR, 0)
+	if err != nil {
+		return ", no worker yet"
+	}
+	defer f.Close()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); err != nil {
+		return ", its worker runs"
+	}
+	return ", no worker now"
+}
+
+// git looks for one that is young enough, and for a name to commit under.
+func (e *examination) git() {
+	version, err := repo.Version(e.ctx)
+	switch {
+	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
+		e.failed("git", fmt.Sprintf("Install git %s or later.", repo.MinVersion), "there is none on the PATH")
+	case err != nil:
+		e.failed("git", fmt.Sprintf("Install git %s or later.", repo.MinVersion), "%s", firstLine(err))
+	default:
+		e.ok("git", "%s", version)
+	}
+}
+
+// What has to be free: a loop has two clones of the repository and a store.
+const (
+	littleRoom = 5 << 30
+	noRoom     = 500 << 20
+	fewInodes  = 50_000
+)
+
+func (e *examination) disk() {
+	dir := e.o.Home.Dir
+	if e.o.HomeErr != nil {
+		return
+	}
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		e.note("disk", "Look with df "+dir, "its room can't be found out: %v", err)
+		return
+	}
+	free := int64(st.Bavail) * int64(st.Bsize)
+	const fix = "Remove what is not needed (`pawl clean` for loops that ended), or set PAWL_HOME to another disk."
+	switch {
+	case free < noRoom:
+		e.failed("disk", fix, "%s free at %s", bytes(free), dir)
+	case st.Files > 0 && st.Ffree < fewInodes:
+		e.failed("disk", fix, "%d files can still be made at %s", st.Ffree, dir)
+	case free < littleRoom:
+		e.note("disk", fix, "%s free at %s; each loop has two clones of its repository", bytes(free), dir)
+	default:
+		e.ok("disk", "%s free at %s", bytes(free), dir)
+	}
+}
+
+// versionTime bounds how long an agent may take to say its version.
+const versionTime = 15 * time.Second
+
+// agents looks for those that are known. Any program that edits files will do, so none of them is
+// no fault.
+func (e *examination) agents() {
+	found := 0
+	for _, agent := range draft.Agents {
+		path, err := exec.LookPath(agent.Program)
+		if err != nil {
+			continue
+		}
+		found++
+		ctx, cancel := context.WithTimeout(e.ctx, versionTime)
+		cmd := exec.CommandContext(ctx, path, "--version")
+		cmd.WaitDelay = time.Second
+		out, err := cmd.CombinedOutput()
+		cancel()
+		version, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+		if err != nil {
+			e.failed("agent "+agent.Name, "Run it by hand, and install it anew: "+path+" --version", "%s does not say its version: %v", path, err)
+			continue
+		}
+		e.ok("agent "+agent.Name, "%s (%s)", version, path)
+	}
+	if found == 0 {
+		var names []string
+		for _, agent := range draft.Agents {
+			names = append(names, agent.Program)
+		}
+		e.note("agents", "Install one, or name any program that edits files as agent.command.", "none of %s is on the PATH", strings.Join(names, ", "))
+	}
+}
+
+// steadyClock is how far wall clock and monotonic clock may part while this runs.
+const steadyClock = time.Second
+
+// clock compares the time that passed on the wall clock with the time that really passed, and
+// looks at the year.
+func (e *examination) clock(wall, monotonic time.Duration) {
+	const fix = "Have the time taken from the network (timedatectl set-ntp true)."
+	switch by := (wall - monotonic).Abs(); {
+	case by > steadyClock:
+		e.failed("clock", fix, "it was set while this ran: %s on the wall, %s in fact", wall.Round(time.Millisecond), monotonic.Round(time.Millisecond))
+	case time.Now().Year() < 2025:
+		e.failed("clock", fix, "it says %s", time.Now().Format(time.DateOnly))
+	default:
+		e.ok("clock", "wall and monotonic clock agree")
+	}
+}
+
+// bytes is a size for people.
+func bytes(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.1f GB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.0f MB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%d KB", n>>10)
+}

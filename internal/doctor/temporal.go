@@ -1,0 +1,226 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"pawl/internal/act"
+	"pawl/internal/host"
+)
+
+// temporal looks at the engine, where it is pawl's own, and at the service.
+func (e *examination) temporal() {
+	if e.o.TemporalErr != nil {
+		e.failed("Temporal", "Correct the variables TEMPORAL_* or the file temporal.toml.", "its settings can't be used: %v", firstLine(e.o.TemporalErr))
+		return
+	}
+	t := e.o.Temporal
+	if !t.Explicit {
+		if e.o.Engine == nil {
+			e.failed("Temporal", "Set TEMPORAL_ADDRESS, or a profile in temporal.toml.", "no service is configured and this program brings none")
+			return
+		}
+		if e.o.HomeErr != nil {
+			return // it is there that the engine would be
+		}
+		address, running := e.engine()
+		if !running {
+			return
+		}
+		t = t.At(address)
+	}
+	c, err := e.o.Dial(e.ctx, t)
+	if err != nil {
+		fix := "Start the engine with `pawl up`."
+		if t.Explicit {
+			fix = "Check TEMPORAL_ADDRESS and temporal.toml, and that the service runs: temporal operator cluster health --address " + t.Address + "."
+		}
+		e.failed("Temporal", fix, "%s", firstLine(err))
+		return
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(e.ctx, 10*time.Second)
+	defer cancel()
+	server := "a server of unknown version"
+	if info, err := c.WorkflowService().GetSystemInfo(ctx, &workflowservice.GetSystemInfoRequest{}); err == nil && info.GetServerVersion() != "" {
+		server = "server " + info.GetServerVersion()
+	}
+	e.ok("Temporal", "%s, %s", t.Address, server)
+
+	d, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: t.Namespace})
+	var unknown *serviceerror.NamespaceNotFound
+	switch {
+	case errors.As(err, &unknown):
+		e.failed("namespace", fmt.Sprintf("Create it: temporal operator namespace create --namespace %s, or set TEMPORAL_NAMESPACE.", t.Namespace), "%s does not exist", t.Namespace)
+		return
+	case err != nil:
+		e.failed("namespace", "Check that this user may use the namespace (TEMPORAL_API_KEY, certificates).", "%s can't be used: %s", t.Namespace, firstLine(err))
+		return
+	}
+	retention := d.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration()
+	if retention > 0 && retention < 7*24*time.Hour {
+		e.note("namespace", fmt.Sprintf("Keep loops longer: temporal operator namespace update --namespace %s --retention 90d", t.Namespace),
+			"%s; what has ended is forgotten after %s (ledgers stay)", t.Namespace, retention)
+	} else {
+		e.ok("namespace", "%s, ended loops stay for %d days", t.Namespace, int(retention.Hours()/24))
+	}
+	e.attributes(ctx, c, t.Namespace)
+	e.workers(ctx, c, t.Namespace)
+	e.skew(c, t.Namespace)
+}
+
+// attributes looks for the contract's search attributes.
+func (e *examination) attributes(ctx context.Context, c client.Client, namespace string) {
+	const name = "search attributes"
+	known, err := c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
+	if err != nil {
+		e.note(name, "Loops do without them where a worker can't see them.", "they can't be listed: %s", firstLine(err))
+		return
+	}
+	var lacking, wrong []string
+	for _, attribute := range slices.Sorted(maps.Keys(host.SearchAttributes)) {
+		switch have, ok := known.GetCustomAttributes()[attribute]; {
+		case !ok:
+			lacking = append(lacking, attribute)
+		case have != host.SearchAttributes[attribute]:
+			wrong = append(wrong, attribute)
+		}
+	}
+	switch {
+	case len(wrong) > 0:
+		e.note(name, "Remove them, and a worker registers them anew; until then loops do without.", "of another type than pawl's: %s", strings.Join(wrong, ", "))
+	case len(lacking) > 0:
+		e.note(name, "A worker registers them when it starts, where it may; else: temporal operator search-attribute create --namespace "+namespace+" …",
+			"not registered: %s", strings.Join(lacking, ", "))
+	default:
+		e.ok(name, "all %d are registered", len(host.SearchAttributes))
+	}
+}
+
+// workers says whether somebody would run a loop.
+func (e *examination) workers(ctx context.Context, c client.Client, namespace string) {
+	d, err := c.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+		Namespace: namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: act.TaskQueue}, TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW,
+	})
+	switch {
+	case err != nil:
+		e.note("worker", "Check that this user may use the namespace.", "the task queue %s can't be looked at: %s", act.TaskQueue, firstLine(err))
+	case len(d.GetPollers()) == 0:
+		e.note("worker", "`pawl up` starts one; `pawl run` brings one along.", "none takes tasks from the queue %s", act.TaskQueue)
+	default:
+		var names []string
+		for _, p := range d.GetPollers() {
+			names = append(names, p.GetIdentity())
+		}
+		e.ok("worker", "%s", strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), ", "))
+	}
+}
+
+// The skew between the clocks that is of no account, and the one that is: budgets and escalations
+// are reckoned with the server's time, what a step spends with this machine's.
+const (
+	smallSkew = 2 * time.Second
+	largeSkew = time.Minute
+)
+
+// skew asks the server for its time. No call has it in its answer; what the server notes is when
+// a poller came. So this polls a queue of its own for a moment and looks at the note.
+func (e *examination) skew(c client.Client, namespace string) {
+	const name = "clock of the server"
+	ctx, cancel := context.WithTimeout(e.ctx, 3*time.Second)
+	defer cancel()
+	queue := &taskqueuepb.TaskQueue{Name: "pawl-doctor"}
+	identity := fmt.Sprintf("pawl-doctor-%d", time.Now().UnixNano())
+	before := time.Now()
+	go func() {
+		_, _ = c.WorkflowService().PollWorkflowTaskQueue(ctx, &workflowservice.PollWorkflowTaskQueueRequest{Namespace: namespace, TaskQueue: queue, Identity: identity})
+	}()
+	for {
+		d, err := c.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{Namespace: namespace, TaskQueue: queue, TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW})
+		if err != nil {
+			e.note(name, "Compare the two clocks by hand.", "its time can't be found out: %s", firstLine(err))
+			return
+		}
+		for _, p := range d.GetPollers() {
+			if p.GetIdentity() == identity {
+				e.skewed(name, apart(p.GetLastAccessTime(), before, time.Now()))
+				return
+			}
+		}
+	}
+}
+
+// apart is how far a time lies outside of an interval.
+func apart(at *timestamppb.Timestamp, from, to time.Time) time.Duration {
+	switch t := at.AsTime(); {
+	case t.Before(from):
+		return t.Sub(from)
+	case t.After(to):
+		return t.Sub(to)
+	}
+	return 0
+}
+
+func (e *examination) skewed(name string, by time.Duration) {
+	const fix = "Have both machines take the time from the network (timedatectl set-ntp true)."
+	switch abs := by.Abs(); {
+	case abs <= smallSkew:
+		e.ok(name, "agrees with this machine's")
+	case abs <= largeSkew:
+		e.note(name, fix, "it is %s off this machine's", by.Round(100*time.Millisecond))
+	default:
+		e.failed(name, fix, "it is %s off this machine's", by.Round(time.Second))
+	}
+}
+
+// engine looks at the embedded engine.
+func (e *examination) engine() (address string, running bool) {
+	g, err := e.o.Engine(e.ctx, e.o.Home.Engine())
+	if err != nil {
+		e.failed("engine", "Check the folder "+e.o.Home.Engine()+".", "it can't be looked at: %s", firstLine(err))
+		return "", false
+	}
+	switch {
+	case g.Damaged:
+		e.note("engine's database", "The next `pawl up` moves it aside; loops of this host go on from their ledgers.", "%s is damaged", g.Database)
+	case g.Version == "":
+		e.ok("engine's database", "there is none yet; the first start makes it")
+	case g.Version != g.Wanted:
+		e.note("engine's database", "The next `pawl up` moves it aside; loops of this host go on from their ledgers.", "schema %s, and this pawl writes %s", g.Version, g.Wanted)
+	default:
+		e.ok("engine's database", "%s, %s, schema %s", g.Database, bytes(g.Size), g.Version)
+	}
+	switch {
+	case g.Running:
+		e.ok("engine", "runs in process %d; UI %s", g.Owner, g.UI)
+	case g.Held:
+		e.failed("engine", fmt.Sprintf("If it does not come back, end process %d; the next `pawl up` goes on.", g.Owner), "process %d has its lock, and the engine does not answer", g.Owner)
+	default:
+		e.note("engine", "`pawl up` starts it; `pawl run` brings it along.", "does not run now")
+	}
+	if !g.Running && len(g.Taken) > 0 {
+		e.note("ports", "The engine takes the next free ones and says so; or set TEMPORAL_ADDRESS if that is your Temporal.", "others listen on %s", strings.Join(g.Taken, " and "))
+	} else if !g.Running {
+		e.ok("ports", "Temporal's own are free")
+	}
+	return g.Address, g.Running
+}
+
+// firstLine is an error on one line.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}

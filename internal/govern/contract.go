@@ -1,0 +1,126 @@
+package govern
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+)
+
+// Contract is the contract as a person approves it: all that its hash binds.
+type Contract struct {
+	Spec spec.Spec `json:"spec"`
+	// Policy has the rules that guard.policy chose, those that the spec leaves out too, so that no
+	// other version of pawl judges by others.
+	Policy *spec.Policy `json:"policy,omitempty"`
+	Base   string       `json:"base"`
+	Sealed []loop.Seal  `json:"sealed"`
+	Tools  []string     `json:"tools"`
+}
+
+// Draw returns the contract of a spec with these sealed files.
+func Draw(s spec.Spec, base string, sealed []loop.Seal) Contract {
+	rules := s.Rules()
+	return Contract{Spec: s, Policy: &rules, Base: base, Sealed: sealed, Tools: s.Approvals.Tools}
+}
+
+// Rules returns the spec with the policy as it was approved.
+func (c Contract) Rules() spec.Spec {
+	if c.Policy == nil {
+		return c.Spec
+	}
+	s := c.Spec
+	s.Policies = maps.Clone(s.Policies)
+	if s.Policies == nil {
+		s.Policies = map[string]spec.Policy{}
+	}
+	s.Policies[s.Guard.Policy] = *c.Policy
+	return s
+}
+
+// Hash returns the SHA-256 of the contract in hex. Who started the loop and from where is no
+// part of what is approved.
+func (c Contract) Hash() string {
+	c.Spec.Session = nil
+	b, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // only plain values are in it
+	}
+	return digest(b)
+}
+
+// Amended returns the contract with an approved amendment, and nil where it can't be one. The
+// sealed files are those of the amended spec.
+func (c Contract) Amended(fragment []byte, sealed []loop.Seal) (Contract, error) {
+	s, err := c.Spec.Amend(fragment, slices.Concat(spec.Extendable, spec.Amendable))
+	if err != nil {
+		return Contract{}, fmt.Errorf("amending the contract: %w", err)
+	}
+	c.Spec, c.Sealed = s, sealed
+	return c, nil
+}
+
+// AskHash is what an answer to a gate is bound to that has no content with a hash of its own: the
+// contract in force and the gate as it stands.
+func AskHash(contract *loop.Contract, g loop.Gate, b loop.Budget) string {
+	var hash string
+	if contract != nil {
+		hash = contract.Hash
+	}
+	text, err := json.Marshal([]any{hash, g.Kind, g.Summary, b})
+	if err != nil {
+		panic(err) // only plain values are in it
+	}
+	return digest(text)
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return fmt.Sprintf("%x", sum)
+}
+
+// Missing names the preconditions of autonomy that are not met, all at once (A1). The plan's own
+// approval is asked for last, when nothing else is missing.
+func Missing(s loop.State, sp spec.Spec, opened bool) []string {
+	var missing []string
+	for _, c := range []struct {
+		met  bool
+		what string
+	}{
+		{sp.Mode == spec.ModeMission, "the mode mission (`mode` is " + sp.Mode + ")"},
+		{len(sp.Approvals.Tools) > 0, "approved tools (`approvals.tools`)"},
+		{s.Budget != nil && s.Budget[loop.Iterations].Limit != nil, "initialised budgets (`limits`)"},
+		{opened && s.Base != "", "a place for checkpoints (store and ledger)"},
+		{s.Contract != nil && s.Contract.Hash != "", "a plan that can be approved (the contract)"},
+	} {
+		if !c.met {
+			missing = append(missing, c.what)
+		}
+	}
+	return missing
+}
+
+// Limits turns the spec's limits into what the budget reckons in.
+func Limits(s spec.Spec) map[loop.Resource]evidence.Decimal {
+	l := s.Limits
+	out := map[loop.Resource]evidence.Decimal{
+		loop.Iterations: loop.Count(int64(l.Iterations)),
+		loop.ActiveTime: loop.Count(l.ActiveTime.D().Milliseconds()),
+		loop.ToolCalls:  loop.Count(int64(l.ToolCalls)),
+	}
+	if l.Tokens != nil {
+		out[loop.Tokens] = loop.Count(*l.Tokens)
+	}
+	if l.CostUSD != nil {
+		out[loop.CostUSD] = *l.CostUSD
+	}
+	if l.WallClock != nil {
+		out[loop.WallClock] = loop.Count(l.WallClock.D().Milliseconds())
+	}
+	return out
+}

@@ -1,0 +1,42 @@
+package govern
+
+import (
+	"slices"
+
+	"pawl/internal/fault"
+	"pawl/internal/spec"
+)
+
+// editing are the phases whose work is a change of source. In every other one an agent's changes
+// are thrown away, whoever makes them.
+var editing = []string{"modify", "write", "fix"}
+
+// Needs returns what a role must be permitted to be called in a phase (E1).
+func Needs(phase string) []string {
+	if slices.Contains(editing, phase) {
+		return []string{spec.CanExecuteTasks, spec.CanEditSource}
+	}
+	return []string{spec.CanExecuteTasks}
+}
+
+// Permit says whether a role may do something: nil, or a fault PERMISSION_DENIED that names both.
+// No role has no permission.
+func Permit(s spec.Spec, role, permission string) error {
+	if role == "" {
+		return fault.New(fault.PermissionDenied, "no role was given, so %s is not permitted", permission)
+	}
+	if !slices.Contains(s.Permitted(role), permission) {
+		return fault.New(fault.PermissionDenied, "the role %s is not permitted %s", role, permission)
+	}
+	return nil
+}
+
+// PermitPhase is Permit for all that a phase needs. It is the one gateway before an agent runs.
+func PermitPhase(s spec.Spec, role, phase string) error {
+	for _, permission := range Needs(phase) {
+		if err := Permit(s, role, permission); err != nil {
+			return err
+		}
+	}
+	return nil
+}

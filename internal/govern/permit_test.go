@@ -1,0 +1,61 @@
+package govern_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/fault"
+	"pawl/internal/govern"
+	"pawl/internal/spec"
+)
+
+func TestE1_PermissionsByRoleAndPhase(t *testing.T) {
+	given := spec.Spec{Permissions: map[string][]string{"writer": {"canExecuteTasks"}, "reviewer": {}, "ideator": {"canExecuteTasks", "canEditSource"}}}
+	for _, c := range []struct {
+		name, role, phase string
+		spec              spec.Spec
+		denied            string
+	}{
+		{"a writer writes", "writer", "modify", spec.Spec{}, ""},
+		{"a fixer fixes", "fixer", "fix", spec.Spec{}, ""},
+		{"an ideator looks", "ideator", "ideate", spec.Spec{}, ""},
+		{"a planner plans", "planner", "plan", spec.Spec{}, ""},
+		{"an ideator does not write", "ideator", "modify", spec.Spec{}, "the role ideator is not permitted canEditSource"},
+		{"unless it may", "ideator", "modify", given, ""},
+		{"a writer that may not edit", "writer", "modify", given, "the role writer is not permitted canEditSource"},
+		{"looks", "writer", "ideate", given, ""},
+		{"a reviewer that may do nothing", "reviewer", "review", given, "the role reviewer is not permitted canExecuteTasks"},
+		{"nobody", "", "ideate", spec.Spec{}, "no role was given, so canExecuteTasks is not permitted"},
+		{"a role that there is not", "janitor", "ideate", spec.Spec{}, "the role janitor is not permitted canExecuteTasks"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := govern.PermitPhase(c.spec, c.role, c.phase)
+			if c.denied == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, c.denied)
+			require.ErrorIs(t, err, fault.New(fault.PermissionDenied, ""))
+			require.ErrorIs(t, err, fault.Enforcement)
+		})
+	}
+}
+
+func TestE5_EnforcementErrorsMatchAsAFamilyAndOneByOne(t *testing.T) {
+	family := []fault.Code{fault.PermissionDenied, fault.WallClockExceeded, fault.ReviewRequired, fault.CycleTermination}
+	for _, code := range family {
+		err := fmt.Errorf("wrapped: %w", fault.New(code, "x"))
+		require.ErrorIs(t, err, fault.Enforcement)
+		for _, other := range family {
+			require.Equal(t, code == other, errors.Is(err, fault.New(other, "")))
+		}
+	}
+	for _, k := range fault.Table {
+		require.Equal(t, k.Enforced, errors.Is(fault.New(k.Code, "x"), fault.Enforcement), k.Code)
+	}
+	require.NotErrorIs(t, errors.New("x"), fault.Enforcement)
+	require.NotErrorIs(t, fault.New("NO_SUCH_CODE", ""), fault.Enforcement)
+}

@@ -1,0 +1,200 @@
+package repo
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// DiffLine is a line, or a piece of one, that a change adds or takes away.
+type DiffLine struct {
+	Path  string // of the file afterwards; before, where it is gone
+	N     int    // the line's number: afterwards where it is added, before where it is taken away
+	Added bool
+	Text  []byte // without the line feed; valid during the call only
+	More  bool   // a further piece of the line before: a long one comes in pieces that overlap
+}
+
+// Reader is given the lines of a change in their order.
+type Reader func(DiffLine)
+
+// patchFormat makes git print the lines themselves after what diffFormat asks for. Files that are
+// binary by content are read as text too: one NUL must not hide the rest of a file.
+var patchFormat = []string{"--patch", "--text", "--unified=0"}
+
+const (
+	// maxRead is how much of a change is read; a longer one is not read to its end.
+	maxRead = 64 << 20
+	// Pieces of a long line, and how much of each the next one begins with.
+	pieceSize, pieceOverlap = 64 << 10, 1 << 10
+)
+
+// readChanges reads what diffFormat and patchFormat make git print: records as parseChanges takes
+// them, an empty one, then the patch. unread says that the change is longer than what is read.
+func readChanges(r io.Reader, read Reader) (files []FileChange, unread bool, err error) {
+	in := bufio.NewReaderSize(r, pieceSize)
+	var records []byte
+	for {
+		field, err := in.ReadBytes(0)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, false, err
+		}
+		if len(field) == 0 || len(field) == 1 && field[0] == 0 {
+			break
+		}
+		records = append(records, field...)
+		if err != nil {
+			break
+		}
+	}
+	if files, err = parseChanges(records); err != nil {
+		return nil, false, err
+	}
+	p := patch{in: in, left: maxRead, read: read}
+	for _, f := range files {
+		// A file that becomes a link is printed as one that goes and one that comes.
+		p.paths = append(p.paths, f.Path)
+		if f.Status == 'T' {
+			p.paths = append(p.paths, f.Path)
+		}
+	}
+	err = p.run()
+	if errors.Is(err, errEnough) {
+		_, err = io.Copy(io.Discard, in)
+		return files, true, err
+	}
+	return files, false, err
+}
+
+// patch reads a patch without context lines. How many lines a hunk has stands before it, so that
+// no content is ever taken for a header.
+type patch struct {
+	in    *bufio.Reader
+	paths []string // of the files to come, in their order
+	left  int
+	read  Reader
+}
+
+func (p *patch) run() error {
+	path := ""
+	for {
+		line, err := p.in.ReadString('\n')
+		if line == "" && errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		switch {
+		case strings.HasPrefix(line, "diff --git "):
+			if len(p.paths) == 0 {
+				return fmt.Errorf("repo: git's patch has more files than its list: %.200q", line)
+			}
+			path, p.paths = p.paths[0], p.paths[1:]
+		case strings.HasPrefix(line, "@@ "):
+			if err := p.hunk(path, line); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// hunk reads the lines that "@@ -3,2 +4 @@" announces: first those taken away, then those added.
+func (p *patch) hunk(path, header string) error {
+	var from, to struct{ line, count int }
+	f := strings.Fields(header)
+	if len(f) < 3 || !span(f[1], "-", &from.line, &from.count) || !span(f[2], "+", &to.line, &to.count) {
+		return fmt.Errorf("repo: git's patch is not understood: %.200q", header)
+	}
+	for i := range from.count {
+		if err := p.line(DiffLine{Path: path, N: from.line + i}, '-'); err != nil {
+			return err
+		}
+	}
+	for i := range to.count {
+		if err := p.line(DiffLine{Path: path, N: to.line + i, Added: true}, '+'); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// span reads "-3,2"; without a count it is one line.
+func span(text, sign string, line, count *int) bool {
+	rest, ok := strings.CutPrefix(text, sign)
+	if !ok {
+		return false
+	}
+	*count = 1
+	if strings.Contains(rest, ",") {
+		_, err := fmt.Sscanf(rest, "%d,%d", line, count)
+		return err == nil
+	}
+	_, err := fmt.Sscanf(rest, "%d", line)
+	return err == nil
+}
+
+// line hands one line on, a long one in pieces.
+func (p *patch) line(l DiffLine, sign byte) error {
+	c, err := p.in.ReadByte()
+	if err == nil && c == '\\' { // "\ No newline at end of file", of the line before
+		if _, err = p.in.ReadString('\n'); err == nil {
+			c, err = p.in.ReadByte()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if c != sign {
+		return fmt.Errorf("repo: git's patch of %s has a line that begins with %q", Quote(l.Path), c)
+	}
+	var overlap []byte
+	for {
+		piece, err := p.in.ReadSlice('\n')
+		if p.left -= len(piece); p.left < 0 {
+			return errEnough
+		}
+		whole := err == nil || errors.Is(err, io.EOF)
+		if !whole && !errors.Is(err, bufio.ErrBufferFull) {
+			return err
+		}
+		l.Text = bytes.TrimSuffix(piece, []byte("\n"))
+		if len(overlap) > 0 {
+			l.Text = append(overlap, l.Text...)
+		}
+		p.read(l)
+		if whole {
+			return nil
+		}
+		overlap = bytes.Clone(piece[max(0, len(piece)-pieceOverlap):])
+		l.More = true
+	}
+}
+
+// Touched lists the paths that any commit from base (excluded) to head touched, undone ones too,
+// sorted as they are. A rename touches two.
+func (s *Store) Touched(ctx context.Context, base, head string) ([]string, error) {
+	if err := errors.Join(checkRev(base), checkRev(head)); err != nil {
+		return nil, err
+	}
+	out, err := s.git(ctx, "log", "--format=", "--name-only", "-z", "--no-renames", "--no-color", "--ignore-submodules=none",
+		base+".."+head, "--")
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	var paths []string
+	for p := range strings.SplitSeq(string(out), "\x00") {
+		if p != "" && !seen[p] {
+			seen[p] = true
+			paths = append(paths, p)
+		}
+	}
+	slices.Sort(paths)
+	return paths, nil
+}

@@ -1,0 +1,139 @@
+package repo_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/repo"
+)
+
+// readAll stages and returns the lines of the change by file, "+3 text" and "-3 text".
+func (b *bed) readAll(t *repo.Tree, head string) (repo.Change, map[string][]string) {
+	b.Helper()
+	lines := map[string][]string{}
+	c, err := t.StageRead(ctx, head, func() repo.Reader {
+		clear(lines)
+		return func(l repo.DiffLine) {
+			sign := "-"
+			if l.Added {
+				sign = "+"
+			}
+			lines[l.Path] = append(lines[l.Path], fmt.Sprintf("%s%d %s", sign, l.N, l.Text))
+		}
+	})
+	require.NoError(b, err)
+	return c, lines
+}
+
+// Every line of every kind of change is read, under its own number.
+func TestEveryLineOfAChangeIsRead(t *testing.T) {
+	b := newBed(t, variedFiles)
+	desk := b.tree("desk", b.base)
+	variedChange(t, b, desk)
+	want := b.stage(desk, b.base)
+	got, lines := b.readAll(desk, b.base)
+	for i := range got.Files {
+		f := got.Files[i]
+		assert.Equal(t, want.Files[i], f)
+		if !f.Binary && f.Status != 'T' {
+			assert.Len(t, lines[f.Path], f.Insertions+f.Deletions, "%q", f.Path)
+		}
+		if f.NewMode == "000000" {
+			continue
+		}
+		blob, err := b.store.BlobByID(ctx, f.NewBlob, -1)
+		require.NoError(t, err)
+		if f.NewMode != "120000" {
+			assert.Equal(t, int64(len(blob)), f.Size, "%q", f.Path)
+		}
+		text := strings.Split(string(blob), "\n")
+		for _, l := range lines[f.Path] {
+			if rest, added := strings.CutPrefix(l, "+"); added {
+				var n int
+				_, err := fmt.Sscanf(rest, "%d ", &n)
+				require.NoError(t, err)
+				assert.Equal(t, fmt.Sprintf("%d %s", n, text[n-1]), rest, "%q", f.Path)
+			}
+		}
+	}
+	assert.Equal(t, want.Tree, got.Tree)
+	assert.Len(t, lines["was-file"], 2, "a link takes the file's place")
+	assert.NotEmpty(t, lines["binary"], "a binary file is read too")
+}
+
+func TestContentIsNeverTakenForAHeaderOfThePatch(t *testing.T) {
+	b := newBed(t, map[string]string{"a": "-- a/x\n+ b\n@@ -1 +1 @@\ndiff --git a/x b/x\n\\ No newline at end of file\nend"})
+	desk := b.tree("desk", b.base)
+	write(t, desk.Dir+"/a", "++ b/x\n@@ -9 +9 @@\ndiff --git a/a b/a\n\\ No newline at end of file\n\nlast")
+	_, lines := b.readAll(desk, b.base)
+	assert.Equal(t, []string{"-1 -- a/x", "-2 + b", "-3 @@ -1 +1 @@", "-4 diff --git a/x b/x", "+1 ++ b/x", "+2 @@ -9 +9 @@", "+3 diff --git a/a b/a",
+		"-6 end", "+5 ", "+6 last"}, lines["a"])
+}
+
+// A NUL at the front does not hide the rest of a file, an attribute does not either, and a long
+// line comes in pieces that overlap.
+func TestNothingHidesFromTheReader(t *testing.T) {
+	b := newBed(t, someFiles)
+	desk := b.tree("desk", b.base)
+	write(t, desk.Dir+"/.gitattributes", "* -diff -text\n")
+	write(t, desk.Dir+"/a.txt", "\x00\none\nhidden\n")
+	long := strings.Repeat("x", 64<<10-10) + "a needle in the hay" + strings.Repeat("y", 100<<10)
+	write(t, desk.Dir+"/long", long+"\nnext")
+	c, lines := b.readAll(desk, b.base)
+	assert.Contains(t, lines["a.txt"], "+3 hidden")
+	found := 0
+	for _, l := range lines["long"] {
+		if strings.Contains(l, "a needle in the hay") {
+			found++
+		}
+	}
+	assert.Positive(t, found)
+	assert.Equal(t, "+2 next", lines["long"][len(lines["long"])-1])
+	assert.False(t, c.Unread)
+}
+
+func TestNoChangeIsNotRead(t *testing.T) {
+	b := newBed(t, someFiles)
+	desk := b.tree("desk", b.base)
+	require.NoError(t, os.Chtimes(desk.Dir+"/a.txt", when, when))
+	c, lines := b.readAll(desk, b.base)
+	assert.True(t, c.Empty())
+	assert.Empty(t, lines)
+}
+
+func TestAChangeWithoutEndIsNotReadToItsEnd(t *testing.T) {
+	b := newBed(t, someFiles)
+	desk := b.tree("desk", b.base)
+	write(t, desk.Dir+"/big", strings.Repeat(strings.Repeat("x", 1023)+"\n", 65<<10))
+	read := 0
+	c, err := desk.StageRead(ctx, b.base, func() repo.Reader { return func(l repo.DiffLine) { read += len(l.Text) } })
+	require.NoError(t, err)
+	assert.True(t, c.Unread)
+	assert.Less(t, read, 65<<20)
+	assert.Equal(t, []string{"big"}, paths(c.Files))
+	assert.Equal(t, int64(65<<20), c.Files[0].Size)
+}
+
+// TestL5_WhatTheLoopTouchedIsInItsHistory: undone changes too.
+func TestL5_WhatTheLoopTouchedIsInItsHistory(t *testing.T) {
+	b := newBed(t, someFiles)
+	desk := b.tree("desk", b.base)
+	none, err := b.store.Touched(ctx, b.base, b.base)
+	require.NoError(t, err)
+	require.Empty(t, none)
+	write(t, desk.Dir+"/a.txt", "x")
+	first := b.commit(desk, b.base)
+	undone, err := b.store.Revert(ctx, repo.RevertInput{Commit: first, Branch: b.branch, Author: who, Time: when})
+	require.NoError(t, err)
+	b.restore(desk, undone, repo.RestoreOptions{})
+	require.NoError(t, os.Rename(desk.Dir+"/src/b.txt", desk.Dir+"/src/\nn\xff"))
+	second := b.commit(desk, undone)
+	touched, err := b.store.Touched(ctx, b.base, second)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a.txt", "src/\nn\xff", "src/b.txt"}, touched)
+}

@@ -1,0 +1,233 @@
+package sandbox
+
+import (
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Request is what a policy is made for.
+type Request struct {
+	Machine Machine
+	Home    string   // $PAWL_HOME
+	Repo    string   // the user's repository
+	Own     []string // inside of $PAWL_HOME, and the command's to write: its tree, the exchange
+	Closed  []int
+	Env     []string // the command's environment
+	Argv    []string // the command
+	Named   []string // texts of the spec whose absolute paths may be read: the command, values of agent.env
+	// Allow and Ports are the spec's: what it makes writable, and which closed ports it opens.
+	Allow []string
+	Ports []int
+}
+
+// caches are folders of a home that builds fill and that can be made again. They are shared with
+// the user's own builds: an agent that poisons one is not kept from it.
+var caches = []string{
+	".cache/go-build", ".cache/golangci-lint", ".cache/staticcheck", ".cache/goimports", "go/pkg", ".cache/gopls",
+	".npm", ".cache/node", ".cache/yarn", ".yarn/berry", ".cache/pnpm", ".local/share/pnpm/store", ".bun/install/cache", ".cache/deno",
+	".cache/pip", ".cache/uv", ".cache/pypoetry", ".cache/pre-commit", ".cache/ms-playwright", ".cache/Cypress", ".cache/puppeteer",
+	".cargo/registry", ".cargo/git", ".cache/sccache", ".cache/ccache", ".ccache", ".cache/zig", ".cache/bazel", ".cache/bazelisk",
+	".m2/repository", ".gradle/caches", ".gradle/wrapper", ".gradle/daemon", ".gradle/native", ".ivy2", ".sbt", ".cache/coursier",
+	".nuget/packages", ".gem", ".bundle/cache", ".composer/cache", ".hex", ".mix", ".cabal/packages", ".stack", ".pub-cache",
+}
+
+// cacheVariables name such folders elsewhere.
+var cacheVariables = []string{
+	"GOCACHE", "GOMODCACHE", "GOPATH", "GOTMPDIR", "GOLANGCI_LINT_CACHE", "STATICCHECK_CACHE", "npm_config_cache", "NPM_CONFIG_CACHE",
+	"YARN_CACHE_FOLDER", "PIP_CACHE_DIR", "UV_CACHE_DIR", "CCACHE_DIR", "SCCACHE_DIR", "CARGO_TARGET_DIR", "GRADLE_USER_HOME", "TMPDIR",
+}
+
+// toolchains are folders and files of a home that programs run from or are told their way by.
+// They are read, never written. Credentials are in none of them.
+var toolchains = []string{
+	"go/bin", "sdk", "bin", ".local/bin", ".local/lib", ".local/share/mise", ".local/share/uv", ".local/share/pnpm", ".local/share/pipx",
+	".local/share/claude", ".local/share/fnm", ".pyenv", ".rbenv", ".nodenv", ".nvm", ".asdf", ".volta", ".bun", ".deno", ".sdkman", ".rustup",
+	".cargo/bin", ".cargo/env", ".cargo/config.toml", ".ghcup", ".dotnet", ".juliaup", "miniconda3", "anaconda3", ".conda/envs",
+	".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes", ".config/go/env", ".config/pip/pip.conf",
+}
+
+// toolVariables name such folders elsewhere; PATH names many.
+var toolVariables = []string{"GOROOT", "RUSTUP_HOME", "PYENV_ROOT", "NVM_DIR", "VOLTA_HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "JAVA_HOME", "NODE_PATH", "PYTHONPATH"}
+
+// agents are the programs that need places of a home for themselves, by the name of the program:
+// their sign-in, settings and sessions.
+var agents = map[string][]Place{
+	"claude":       {{".claude", Write}, {".claude.json", Copy}, {".config/claude", Write}, {".cache/claude-cli-nodejs", Write}},
+	"codex":        {{".codex", Write}},
+	"gemini":       {{".gemini", Write}},
+	"opencode":     {{".config/opencode", Write}, {".local/share/opencode", Write}, {".local/state/opencode", Write}, {".cache/opencode", Write}},
+	"cursor-agent": {{".cursor", Write}, {".config/cursor", Write}},
+	"aider":        {{".aider", Write}, {".aider.conf.yml", Read}},
+	"goose":        {{".config/goose", Write}, {".local/share/goose", Write}},
+	"amp":          {{".config/amp", Write}, {".local/share/amp", Write}},
+	"copilot":      {{".copilot", Write}, {".config/github-copilot", Read}},
+}
+
+// sockets are where programs listen that would run things for whoever asks: container engines,
+// the service manager, the session's bus, agents that hold keys.
+var sockets = []string{
+	"/run/user", "/run/docker.sock", "/run/containerd", "/run/podman", "/run/crio", "/run/dbus", "/run/systemd/private", "/run/snapd.socket",
+	"/run/snapd-snap.socket", "/run/libvirt", "/run/lxd.socket", "/run/incus", "/run/cron.reboot", "/var/lib/docker", "/var/spool/cron", "/tmp/.X11-unix",
+}
+
+// socketGlobs are such places with a random part.
+var socketGlobs = []string{"/tmp/ssh-*", "/tmp/dbus-*", "/tmp/tmux-*", "/tmp/.ICE-unix"}
+
+// rootOnly are doors in the system that only root has the key to: disks as they are, the
+// kernel's settings. A container keeps them shut the same way.
+var rootOnly = []Place{
+	{"/proc/sys", Read}, {"/proc/sysrq-trigger", Read}, {"/proc/irq", Read}, {"/proc/bus", Read}, {"/proc/kcore", Hidden}, {"/sys", Read},
+	{"/boot", Read}, {"/etc", Read}, {"/usr", Read}, {"/dev", Hidden},
+	{"/dev/null", Write}, {"/dev/zero", Write}, {"/dev/full", Write}, {"/dev/random", Write}, {"/dev/urandom", Write},
+	{"/dev/tty", Write}, {"/dev/pts", Write}, {"/dev/ptmx", Write}, {"/dev/shm", Write}, {"/dev/fuse", Write}, {"/dev/kvm", Write},
+}
+
+// kept are the capabilities that a command of root's keeps: those that a container's root has.
+var kept = []struct {
+	name   string
+	number int // in <linux/capability.h>
+}{
+	{"CAP_CHOWN", 0}, {"CAP_DAC_OVERRIDE", 1}, {"CAP_FOWNER", 3}, {"CAP_FSETID", 4}, {"CAP_KILL", 5}, {"CAP_SETGID", 6}, {"CAP_SETUID", 7},
+	{"CAP_SETPCAP", 8}, {"CAP_NET_BIND_SERVICE", 10}, {"CAP_NET_RAW", 13}, {"CAP_IPC_LOCK", 14}, {"CAP_SYS_CHROOT", 18},
+	{"CAP_SYS_NICE", 23}, {"CAP_SYS_RESOURCE", 24}, {"CAP_AUDIT_WRITE", 29}, {"CAP_SETFCAP", 31},
+}
+
+// Make works out the policy of a command. Later places overrule earlier ones for the same path,
+// and the innermost decides, so that $PAWL_HOME stays out of reach whatever the spec allows
+// around it.
+func Make(r Request) Policy {
+	var places []Place
+	add := func(path string, access Access) {
+		if at := real(path); at != "" && at != "/" {
+			places = append(places, Place{at, access})
+		}
+	}
+	if os.Geteuid() == 0 {
+		for _, p := range rootOnly {
+			if at := real(p.Path); at == p.Path { // /dev/ptmx may be a link into /dev/pts
+				add(p.Path, p.Access)
+			}
+		}
+	}
+	for _, path := range sockets {
+		add(path, Hidden)
+	}
+	for _, glob := range socketGlobs {
+		found, _ := filepath.Glob(glob)
+		for _, path := range found {
+			add(path, Hidden)
+		}
+	}
+	repo := real(r.Repo)
+	homes := homes()
+	for _, home := range homes {
+		add(home, Hidden)
+	}
+	// Before anything in a home is opened again.
+	if repo != "" && around(sorted(places), repo) == Write {
+		add(repo, Read)
+	}
+	for _, home := range homes {
+		for _, path := range toolchains {
+			add(filepath.Join(home, path), Read)
+		}
+		for _, path := range caches {
+			add(filepath.Join(home, path), Write)
+		}
+	}
+	value := values(r.Env)
+	hidden := sorted(places)
+	open := func(path string, access Access) {
+		// Only what would be out of reach, and nothing that a home or $PAWL_HOME is in.
+		at := real(path)
+		if at == "" || within(r.Home, at) || slices.ContainsFunc(homes, func(home string) bool { return within(home, at) }) {
+			return
+		}
+		if around(hidden, at) < access {
+			add(at, access)
+		}
+	}
+	for _, dir := range filepath.SplitList(value["PATH"]) {
+		open(dir, Read)
+	}
+	for _, name := range toolVariables {
+		for _, dir := range filepath.SplitList(value[name]) {
+			open(dir, Read)
+		}
+	}
+	for _, path := range named(r.Named) {
+		open(path, Read)
+	}
+	for _, name := range cacheVariables {
+		for _, dir := range filepath.SplitList(value[name]) {
+			open(dir, Write)
+		}
+	}
+	for _, word := range r.Argv {
+		for _, p := range agents[filepath.Base(word)] {
+			for _, home := range homes {
+				add(filepath.Join(home, p.Path), p.Access)
+			}
+		}
+	}
+	for _, path := range r.Allow {
+		if rest, ok := strings.CutPrefix(path, "~/"); ok && len(homes) > 0 {
+			path = filepath.Join(homes[0], rest)
+		}
+		add(path, Write)
+	}
+	own := real(r.Home)
+	places = slices.DeleteFunc(places, func(p Place) bool { return own != "" && within(p.Path, own) })
+	add(own, Hidden)
+	for _, path := range r.Own {
+		add(path, Write)
+	}
+	closed := slices.DeleteFunc(slices.Clone(r.Closed), func(port int) bool { return slices.Contains(r.Ports, port) })
+	slices.Sort(closed)
+	p := Policy{Closed: slices.Compact(closed), By: r.Machine.Files, Bwrap: r.Machine.Bwrap, Landlock: r.Machine.Landlock}
+	if p.By != ByNothing {
+		p.Places = sorted(places)
+	}
+	return p
+}
+
+// homes are the user's home as the environment has it and as the system has it. They differ
+// where somebody made a home up, and then both are the user's.
+func homes() []string {
+	var out []string
+	if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
+		out = append(out, real(u.HomeDir))
+	}
+	if h, err := os.UserHomeDir(); err == nil {
+		out = append([]string{real(h)}, out...)
+	}
+	out = slices.DeleteFunc(out, func(h string) bool { return h == "" || h == "/" })
+	return slices.Compact(out)
+}
+
+func values(env []string) map[string]string {
+	out := map[string]string{}
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		out[name] = value
+	}
+	return out
+}
+
+// named are the absolute paths that stand in texts, be they words of their own or inside of a text
+// for the shell.
+func named(texts []string) []string {
+	var out []string
+	for _, word := range texts {
+		for _, part := range strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`;&|<>()=:,", r) }) {
+			if filepath.IsAbs(part) {
+				out = append(out, part)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,310 @@
+// Package span makes a trace of a loop out of its events: a span for the loop, in it one for each
+// iteration, phase, step and gate. It is a projection like the state: the same events always make
+// the same spans with the same IDs, whoever makes them and however often, so a trace survives a
+// worker, an engine and a retry. Names, numbers and hashes are in it, never what an agent or a
+// person wrote. Pure: it exports nothing (that is internal/telemetry). Start at Course.Add.
+package span
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"time"
+
+	"pawl/internal/loop"
+	"pawl/internal/phase"
+)
+
+// Span is a stretch of a loop's time that is over.
+type Span struct {
+	Trace      [16]byte
+	ID         [8]byte
+	Parent     [8]byte // zero for the loop itself
+	Name       string  // of few values: "iteration", "phase verify"
+	Start, End time.Time
+	Failed     string // why it failed, "" where it did not
+	Attributes []Attribute
+	Points     []Point // what happened meanwhile
+}
+
+// Attribute says something of a span. Its value is a string, an int64, a float64 or a bool.
+type Attribute struct {
+	Key   string
+	Value any
+}
+
+// Point is an event within a span (L12).
+type Point struct {
+	Name       string
+	Time       time.Time
+	Attributes []Attribute
+}
+
+// rank is how far inside a span is.
+type rank int
+
+const (
+	ofLoop rank = iota
+	ofIteration
+	ofPhase
+	ofGate
+)
+
+// open is a span that has not ended.
+type open struct {
+	Span
+	rank rank
+}
+
+// Course is a loop's trace as far as its events go. The zero value is a loop that has not begun.
+type Course struct {
+	seq   int64  // of the last event that was added
+	seed  string // names the trace
+	trace [16]byte
+	open  []open // from the loop inwards
+}
+
+// Seq returns the number of the last event that was added.
+func (c *Course) Seq() int64 { return c.seq }
+
+// Add lets an event happen and returns the spans that ended with it, inner ones first. An event
+// that was added before changes nothing. Events come in their order, the first one first.
+func (c *Course) Add(e loop.Event) []Span {
+	if e.Seq <= c.seq {
+		return nil
+	}
+	c.seq = e.Seq
+	if c.seed == "" {
+		// Not the run's ID: a loop whose engine was lost goes on in another run.
+		c.seed = fmt.Sprintf("%s\x00%d", e.Loop, e.Time.UnixNano())
+		sum := sha256.Sum256([]byte("trace\x00" + c.seed))
+		copy(c.trace[:], sum[:])
+		c.begin(ofLoop, "loop", 0, e)
+	}
+	if len(c.open) == 0 {
+		return nil // what comes after the end
+	}
+	if step := transitions[e.Type]; step != nil {
+		return step(c, e)
+	}
+	c.point(e)
+	return nil
+}
+
+// transitions are the events that begin or end a span; all others are points in one.
+var transitions = map[loop.Type]func(*Course, loop.Event) []Span{
+	loop.LoopOpened: func(c *Course, e loop.Event) []Span {
+		if o := e.Opened; o != nil {
+			c.note(ofLoop, Attribute{"pawl.kind", o.Kind}, Attribute{"pawl.branch", o.Branch}, Attribute{"pawl.base", o.Base}, Attribute{"pawl.host", o.Host})
+		}
+		return nil
+	},
+	loop.IterationStarted: func(c *Course, e loop.Event) []Span {
+		// The phase in which an iteration begins is its first: what it took before was the loop's.
+		var done []Span
+		var points []Point
+		for _, s := range c.end(ofIteration, e) {
+			if s.End.After(s.Start) {
+				done = append(done, s)
+			} else {
+				points = append(points, s.Points...)
+			}
+		}
+		c.begin(ofIteration, "iteration", e.Seq, e)
+		if e.Phase != phase.None {
+			c.begin(ofPhase, "phase "+string(e.Phase), -e.Seq, e)
+		}
+		c.inner().Points = points
+		return done
+	},
+	loop.IterationSucceeded: endIteration, loop.IterationFailed: endIteration,
+	loop.PhaseEntered: func(c *Course, e loop.Event) []Span {
+		done := c.end(ofPhase, e)
+		c.begin(ofPhase, "phase "+string(e.Phase), e.Seq, e)
+		if e.Attempt > 0 {
+			c.note(ofPhase, Attribute{"pawl.attempt", int64(e.Attempt)})
+		}
+		return done
+	},
+	loop.StepEnded: func(c *Course, e loop.Event) []Span { return []Span{c.step(e)} },
+	loop.GateOpened: func(c *Course, e loop.Event) []Span {
+		done := c.end(ofGate, e)
+		if e.Gate != nil {
+			c.begin(ofGate, "gate "+string(e.Gate.Kind), e.Seq, e)
+			c.note(ofGate, Attribute{"pawl.gate", e.Gate.ID}, Attribute{"pawl.hash", e.Gate.Hash})
+		}
+		return done
+	},
+	loop.GateClosed: func(c *Course, e loop.Event) []Span {
+		if e.Answer != nil {
+			c.note(ofGate, Attribute{"pawl.answer", e.Answer.Message})
+		}
+		return c.end(ofGate, e)
+	},
+	loop.AutonomyCompleted: endLoop, loop.AutonomyHalted: endLoop, loop.LoopFailed: endLoop,
+}
+
+func endIteration(c *Course, e loop.Event) []Span {
+	done := c.end(ofPhase, e)
+	if r := e.Record; r != nil {
+		c.note(ofIteration, Attribute{"pawl.kept", r.Kept}, Attribute{"pawl.metric", r.Metric.Float()}, Attribute{"pawl.delta", r.Delta.Float()},
+			Attribute{"pawl.commit", r.Commit}, Attribute{"pawl.attempts", int64(r.Attempts)})
+	}
+	if e.FailureReason != "" {
+		c.note(ofIteration, Attribute{"pawl.reason", e.FailureReason})
+	}
+	if strings.HasPrefix(e.FailureReason, "error:") {
+		c.fail(ofIteration, e.FailureReason)
+	}
+	return append(done, c.end(ofIteration, e)...)
+}
+
+func endLoop(c *Course, e loop.Event) []Span {
+	c.note(ofLoop, Attribute{"pawl.status", string(e.Status)}, Attribute{"pawl.exit_status", e.ExitStatus}, Attribute{"pawl.error_code", e.ErrorCode},
+		Attribute{"pawl.iterations", int64(e.Iteration)})
+	if u := e.Usage; u != nil {
+		c.note(ofLoop, usage(u)...)
+	}
+	if e.Type == loop.LoopFailed {
+		c.fail(ofLoop, orElse(e.ErrorCode, "failed"))
+	}
+	return c.end(ofLoop, e)
+}
+
+// step is the span of a step. Its event tells its end and what it spent; where an outage lay in
+// between, it looks as if it had begun late.
+func (c *Course) step(e loop.Event) Span {
+	s := Span{
+		Trace: c.trace, ID: c.id(e.Seq), Parent: c.inner().ID, Name: "step " + e.Step, Start: e.Time, End: e.Time,
+		Attributes: append(common(e), Attribute{"pawl.step", e.Step}),
+	}
+	if e.Role != "" {
+		s.Attributes = append(s.Attributes, Attribute{"pawl.role", e.Role})
+	}
+	if e.Attempt > 0 {
+		s.Attributes = append(s.Attributes, Attribute{"pawl.attempt", int64(e.Attempt)})
+	}
+	if e.Reason != "" {
+		s.Attributes = append(s.Attributes, Attribute{"pawl.result", e.Reason})
+	}
+	if Outcome(e) == "failed" {
+		s.Failed = e.Reason
+	}
+	if u := e.Usage; u != nil {
+		s.Start = e.Time.Add(-time.Duration(u.ActiveMs) * time.Millisecond)
+		s.Attributes = append(s.Attributes, usage(u)...)
+	}
+	if from := c.inner().Start; s.Start.Before(from) {
+		s.Start = from
+	}
+	return s
+}
+
+// Outcome says in one word how a step ended: ok, interrupted (it is run again) or failed.
+func Outcome(e loop.Event) string {
+	switch e.Reason {
+	case "", "ok":
+		return "ok"
+	case "interrupted":
+		return e.Reason
+	}
+	return "failed"
+}
+
+func usage(u *loop.Usage) []Attribute {
+	out := []Attribute{{"pawl.active_ms", u.ActiveMs}}
+	if u.AgentCalls > 0 {
+		out = append(out, Attribute{"pawl.agent_calls", u.AgentCalls}, Attribute{"pawl.tool_calls", u.ToolCalls},
+			Attribute{"pawl.input_tokens", u.InputTokens}, Attribute{"pawl.output_tokens", u.OutputTokens}, Attribute{"pawl.cost_usd", u.CostUSD.Float()})
+	}
+	return out
+}
+
+// begin opens a span inside of what is open; what is open as far inside must have ended.
+func (c *Course) begin(r rank, name string, n int64, e loop.Event) {
+	s := Span{Trace: c.trace, ID: c.id(n), Name: name, Start: e.Time, Attributes: common(e)}
+	if len(c.open) > 0 {
+		s.Parent = c.inner().ID
+	}
+	c.open = append(c.open, open{s, r})
+}
+
+// end ends what is open at a rank and inside of it.
+func (c *Course) end(r rank, e loop.Event) (done []Span) {
+	for len(c.open) > 0 && c.inner().rank >= r {
+		s := c.inner().Span
+		s.End = e.Time
+		done = append(done, s)
+		c.open = c.open[:len(c.open)-1]
+	}
+	return done
+}
+
+func (c *Course) inner() *open { return &c.open[len(c.open)-1] }
+
+func (c *Course) at(r rank) *open {
+	for i := range c.open {
+		if c.open[i].rank == r {
+			return &c.open[i]
+		}
+	}
+	return &open{}
+}
+
+func (c *Course) note(r rank, attributes ...Attribute) {
+	s := c.at(r)
+	for _, a := range attributes {
+		if a.Value != "" {
+			s.Attributes = append(s.Attributes, a)
+		}
+	}
+}
+
+func (c *Course) fail(r rank, why string) { c.at(r).Failed = why }
+
+// maxPoints bounds what an open span keeps: a flood of messages must not fill the memory.
+const maxPoints = 100
+
+func (c *Course) point(e loop.Event) {
+	s := c.inner()
+	if len(s.Points) == maxPoints {
+		return
+	}
+	p := Point{Name: string(e.Type), Time: e.Time}
+	for _, a := range []Attribute{
+		{"pawl.step", e.Step}, {"pawl.failure_reason", e.FailureReason}, {"pawl.commit", e.Commit}, {"pawl.message", e.Message},
+		{"pawl.exhausted_budget", string(e.ExhaustedBudget)}, {"pawl.error_code", e.ErrorCode},
+	} {
+		if a.Value != "" {
+			p.Attributes = append(p.Attributes, a)
+		}
+	}
+	if j := e.Judgement; j != nil {
+		p.Attributes = append(p.Attributes, Attribute{"pawl.passed", j.Passed})
+	}
+	s.Points = append(s.Points, p)
+}
+
+// id names the span that the n-th event opens; 0 is the loop, and what an event opens besides has
+// the negative number.
+func (c *Course) id(n int64) (id [8]byte) {
+	sum := sha256.Sum256(fmt.Appendf(nil, "span\x00%s\x00%d", c.seed, n))
+	copy(id[:], sum[:])
+	return id
+}
+
+// common is what every span of a loop is found and, where several take no time, put in order by.
+func common(e loop.Event) []Attribute {
+	out := []Attribute{{"pawl.loop", e.Loop}, {"pawl.seq", e.Seq}}
+	if e.Iteration > 0 {
+		out = append(out, Attribute{"pawl.iteration", int64(e.Iteration)})
+	}
+	return out
+}
+
+func orElse(s, other string) string {
+	if s != "" {
+		return s
+	}
+	return other
+}

@@ -1,0 +1,170 @@
+package spec
+
+import "slices"
+
+// The agents that are built, by `agent.use`. How each is called and understood stands in
+// internal/agent/stream.
+const (
+	UseCommand = "command"
+	UseClaude  = "claude"
+	UseCodex   = "codex"
+	UseGemini  = "gemini"
+)
+
+// preset is what an agent can be held to, by what its program offers.
+type preset struct {
+	use   string
+	lists bool // it can be limited to some of its tools
+	cost  bool // it says what it cost, or its own word for it is taken
+}
+
+var presets = []preset{
+	{UseCommand, true, true},
+	{UseClaude, true, true},
+	{UseCodex, false, false},
+	{UseGemini, false, false},
+}
+
+// Uses lists the values of `agent.use`.
+func Uses() (all []string) {
+	for _, p := range presets {
+		all = append(all, p.use)
+	}
+	return all
+}
+
+func presetOf(use string) (preset, bool) {
+	i := slices.IndexFunc(presets, func(p preset) bool { return p.use == use })
+	if i < 0 {
+		return preset{}, false
+	}
+	return presets[i], true
+}
+
+// Agent says who makes the changes.
+type Agent struct {
+	Use     string              `json:"use"`
+	Command Argv                `json:"command,omitzero"`
+	Model   string              `json:"model,omitempty"`
+	Args    []string            `json:"args,omitempty"`
+	Env     map[string]string   `json:"env,omitempty"`
+	Ideas   *bool               `json:"ideas,omitempty"`
+	Roles   map[string]Override `json:"roles,omitempty"`
+}
+
+// Override is what a role has different from the agent of the loop.
+type Override struct {
+	Use     string            `json:"use,omitempty"`
+	Command Argv              `json:"command,omitzero"`
+	Model   string            `json:"model,omitempty"`
+	Args    []string          `json:"args,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+	Ideas   *bool             `json:"ideas,omitempty"`
+}
+
+// OffersIdeas says whether the ideator is asked first: presets are unless told otherwise, a
+// command is not.
+func (a Agent) OffersIdeas() bool {
+	own := a.For(RoleIdeator)
+	if own.Ideas != nil {
+		return *own.Ideas
+	}
+	return own.Use != UseCommand
+}
+
+// For returns the agent of a role: that of the loop with what the role has different. A role
+// with another program takes nothing over from the loop's but the environment, since model,
+// arguments and command mean another program's.
+func (a Agent) For(role string) Agent {
+	own, o := a, a.Roles[role]
+	own.Roles = nil
+	if o.Use != "" && o.Use != a.Use {
+		own = Agent{Use: o.Use, Env: a.Env}
+	}
+	if !o.Command.IsZero() {
+		own.Command = o.Command
+	}
+	if o.Model != "" {
+		own.Model = o.Model
+	}
+	if o.Args != nil {
+		own.Args = o.Args
+	}
+	if o.Ideas != nil {
+		own.Ideas = o.Ideas
+	}
+	if len(o.Env) > 0 {
+		merged := map[string]string{}
+		for _, env := range []map[string]string{own.Env, o.Env} {
+			for name, value := range env {
+				merged[name] = value
+			}
+		}
+		own.Env = merged
+	}
+	return own
+}
+
+// Label names the agent in a few words: its command, or the program and its model.
+func (a Agent) Label() []string {
+	label := a.Command.Args()
+	if a.Use != UseCommand && len(label) == 0 {
+		label = []string{a.Use}
+	}
+	if a.Model != "" {
+		label = append(slices.Clone(label), "--model", a.Model)
+	}
+	return label
+}
+
+// The roles in which an agent is called.
+const (
+	RolePlanner  = "planner"
+	RoleIdeator  = "ideator"
+	RoleWriter   = "writer"
+	RoleFixer    = "fixer"
+	RoleReviewer = "reviewer"
+)
+
+// What a role may be permitted (E1).
+const (
+	CanExecuteTasks = "canExecuteTasks"
+	CanEditSource   = "canEditSource"
+)
+
+// Permissions lists what there is to permit.
+var Permissions = []string{CanExecuteTasks, CanEditSource}
+
+// byRole is what a role may do unless the spec says otherwise.
+var byRole = []struct {
+	role string
+	may  []string
+}{
+	{RolePlanner, []string{CanExecuteTasks}},
+	{RoleIdeator, []string{CanExecuteTasks}},
+	{RoleWriter, []string{CanExecuteTasks, CanEditSource}},
+	{RoleFixer, []string{CanExecuteTasks, CanEditSource}},
+	{RoleReviewer, []string{CanExecuteTasks}},
+}
+
+// Roles lists the roles there are.
+func Roles() (all []string) {
+	for _, r := range byRole {
+		all = append(all, r.role)
+	}
+	return all
+}
+
+// Permitted returns what a role may do: what the spec says of it, else what its kind of work
+// needs. A role that there is not may do nothing (E1).
+func (s Spec) Permitted(role string) []string {
+	if may, given := s.Permissions[role]; given {
+		return may
+	}
+	for _, r := range byRole {
+		if r.role == role {
+			return r.may
+		}
+	}
+	return nil
+}

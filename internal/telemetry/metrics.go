@@ -1,0 +1,233 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"regexp"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel/attribute"
+	exporter "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/opentelemetry"
+
+	"pawl/internal/loop"
+	"pawl/internal/span"
+)
+
+// seconds are the bounds of every histogram in seconds. OpenTelemetry's own are for milliseconds,
+// so that all that takes less than five seconds would be in one bucket; agents take minutes, and
+// people hours.
+var seconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14400, 86400}
+
+// meters are the metrics of a process and the endpoint at which they are read.
+type meters struct {
+	handler  client.MetricsHandler // of the SDK
+	provider *sdkmetric.MeterProvider
+	server   *http.Server
+	stop     context.CancelFunc
+
+	mu       sync.Mutex
+	listener net.Listener
+
+	iterations, ended, refused              metric.Int64Counter
+	calls, toolCalls, tokens                metric.Int64Counter
+	cost                                    metric.Float64Counter
+	iterationSeconds, stepSeconds, gateWait metric.Float64Histogram
+}
+
+type census func() (map[loop.Status]int64, map[loop.GateKind]int64)
+
+func newMeters(address string, about *resource.Resource, count census, logger *slog.Logger) (*meters, error) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	reader, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo())
+	if err != nil {
+		return nil, err
+	}
+	m := &meters{provider: sdkmetric.NewMeterProvider(sdkmetric.WithResource(about), sdkmetric.WithReader(reader), sdkmetric.WithView(sdkmetric.NewView(
+		sdkmetric.Instrument{Kind: sdkmetric.InstrumentKindHistogram, Unit: "s"},
+		sdkmetric.Stream{Aggregation: sdkmetric.AggregationExplicitBucketHistogram{Boundaries: seconds}},
+	)))}
+	m.handler = opentelemetry.NewMetricsHandler(opentelemetry.MetricsHandlerOptions{
+		Meter: m.provider.Meter("temporal-sdk-go"), UseMonotonicCounters: true,
+		OnError: func(err error) { logger.Warn("a metric of the Temporal SDK can't be kept", "error", err) }, // else it panics
+	})
+	if err := m.instruments(m.provider.Meter("pawl"), count); err != nil {
+		return nil, err
+	}
+	routes := http.NewServeMux()
+	routes.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	m.server = &http.Server{Handler: routes, ReadHeaderTimeout: 5 * time.Second}
+	return m, m.listen(address, logger)
+}
+
+// instruments makes pawl's own metrics. Labels have few values: no loop, no commit, no text is one.
+func (m *meters) instruments(meter metric.Meter, count census) error {
+	var errs []error
+	counter := func(to *metric.Int64Counter, name, about string) {
+		c, err := meter.Int64Counter(name, metric.WithDescription(about))
+		*to, errs = c, append(errs, err)
+	}
+	histogram := func(to *metric.Float64Histogram, name, about string) {
+		h, err := meter.Float64Histogram(name, metric.WithDescription(about), metric.WithUnit("s"))
+		*to, errs = h, append(errs, err)
+	}
+	counter(&m.iterations, "pawl.iterations", "Finished iterations, by outcome and reason")
+	counter(&m.ended, "pawl.loops.ended", "Loops that ended, by status and error code")
+	counter(&m.refused, "pawl.pushes.refused", "Pushes that the user's repository did not take")
+	counter(&m.calls, "pawl.agent.calls", "Agent calls, by role")
+	counter(&m.toolCalls, "pawl.agent.tool_calls", "Tool calls that agents reported, by role")
+	counter(&m.tokens, "pawl.agent.tokens", "Tokens that agents reported, by role and direction")
+	histogram(&m.iterationSeconds, "pawl.iteration.duration", "Wall clock time of an iteration")
+	histogram(&m.stepSeconds, "pawl.step.duration", "Active time of a step, by step and outcome")
+	histogram(&m.gateWait, "pawl.gate.wait", "Time until a gate was answered, by kind and answer")
+	var err error
+	m.cost, err = meter.Float64Counter("pawl.agent.cost.usd", metric.WithDescription("What agents reported to have cost, in USD, by role"))
+	errs = append(errs, err)
+	active, err := meter.Int64ObservableGauge("pawl.loops.active", metric.WithDescription("Loops of this host that have not ended, by status"))
+	errs = append(errs, err)
+	gates, err := meter.Int64ObservableGauge("pawl.gates.open", metric.WithDescription("Open gates of this host's loops, by kind"))
+	errs = append(errs, err)
+	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		loops, open := count()
+		for status, n := range loops {
+			o.ObserveInt64(active, n, with("status", string(status)))
+		}
+		for kind, n := range open {
+			o.ObserveInt64(gates, n, with("gate", string(kind)))
+		}
+		return nil
+	}, active, gates)
+	return errors.Join(append(errs, err)...)
+}
+
+// count books an event.
+func (m *meters) count(ctx context.Context, kind string, e loop.Event) {
+	switch e.Type {
+	case loop.IterationSucceeded, loop.IterationFailed:
+		outcome := "discarded"
+		if e.Type == loop.IterationSucceeded {
+			outcome = "kept"
+		}
+		m.iterations.Add(ctx, 1, with("kind", kind, "outcome", outcome, "reason", bounded(e.FailureReason)))
+		if e.Record != nil {
+			m.iterationSeconds.Record(ctx, float64(e.Record.DurationMs)/1000, with("kind", kind, "outcome", outcome))
+		}
+	case loop.StepEnded:
+		m.step(ctx, e)
+	case loop.GateClosed:
+		if e.Gate != nil && e.Answer != nil {
+			m.gateWait.Record(ctx, e.Time.Sub(e.Gate.OpenedAt).Seconds(), with("gate", string(e.Gate.Kind), "answer", e.Answer.Message))
+		}
+	case loop.AutonomyCompleted, loop.AutonomyHalted, loop.LoopFailed:
+		m.ended.Add(ctx, 1, with("kind", kind, "status", string(e.Status), "code", e.ErrorCode))
+	}
+}
+
+func (m *meters) step(ctx context.Context, e loop.Event) {
+	u := e.Usage
+	if u == nil {
+		return
+	}
+	m.stepSeconds.Record(ctx, float64(u.ActiveMs)/1000, with("step", e.Step, "outcome", span.Outcome(e)))
+	if e.Role == "" {
+		return
+	}
+	role := with("role", e.Role)
+	m.calls.Add(ctx, u.AgentCalls, role)
+	m.toolCalls.Add(ctx, u.ToolCalls, role)
+	m.tokens.Add(ctx, u.InputTokens, with("role", e.Role, "direction", "input"))
+	m.tokens.Add(ctx, u.OutputTokens, with("role", e.Role, "direction", "output"))
+	m.cost.Add(ctx, u.CostUSD.Float(), role)
+}
+
+// with makes labels of names and values in turn.
+func with(pairs ...string) metric.MeasurementOption {
+	list := make([]attribute.KeyValue, 0, len(pairs)/2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		list = append(list, attribute.String(pairs[i], pairs[i+1]))
+	}
+	return metric.WithAttributes(list...)
+}
+
+// word is what the reasons of the machines look like.
+var word = regexp.MustCompile(`^[a-zA-Z-]{0,24}(:[a-zA-Z-]{1,24})?$`)
+
+// bounded lets no text become a label.
+func bounded(reason string) string {
+	switch {
+	case reason == "no improvement", word.MatchString(reason):
+		return reason
+	}
+	return "other"
+}
+
+// retryEvery is how often an address is tried that another process has.
+const retryEvery = time.Second
+
+// listen opens the endpoint, now or when the process that has the address is gone: several pawls on
+// a machine share their settings, and the one that stands by takes over.
+func (m *meters) listen(address string, logger *slog.Logger) error {
+	ctx, stop := context.WithCancel(context.Background())
+	m.stop = stop
+	l, err := net.Listen("tcp", address)
+	switch {
+	case err == nil:
+		m.serve(l, logger)
+		return nil
+	case !errors.Is(err, syscall.EADDRINUSE):
+		stop()
+		return err
+	}
+	logger.Info("another process has the address of the metrics; they are shown when it is gone", "address", address)
+	go func() {
+		retry := time.NewTicker(retryEvery)
+		defer retry.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-retry.C:
+			}
+			if l, err := net.Listen("tcp", address); err == nil {
+				m.serve(l, logger)
+				return
+			}
+		}
+	}()
+	return nil
+}
+
+func (m *meters) serve(l net.Listener, logger *slog.Logger) {
+	m.mu.Lock()
+	m.listener = l
+	m.mu.Unlock()
+	logger.Info("metrics are shown", "address", "http://"+l.Addr().String()+"/metrics")
+	go func() { _ = m.server.Serve(l) }() // it ends with Shutdown
+}
+
+func (m *meters) addr() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.listener == nil {
+		return ""
+	}
+	return m.listener.Addr().String()
+}
+
+func (m *meters) shutdown(ctx context.Context) error {
+	m.stop()
+	return errors.Join(m.server.Shutdown(ctx), m.provider.Shutdown(ctx))
+}

@@ -1,0 +1,234 @@
+// Package telemetry shows the outside what pawl does: metrics at a Prometheus endpoint, traces to an
+// OpenTelemetry receiver. It is off unless somebody asks for it, and everything of it may be called
+// on a nil *Telemetry, which does nothing. It never decides anything and never holds a loop up: what
+// can't be delivered is dropped. Nothing of it runs in a workflow; loops are seen by the events that
+// activities append to their ledgers. Start at Start, then Appended.
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/resource"
+	"go.temporal.io/sdk/client"
+
+	"pawl/internal/loop"
+	"pawl/internal/span"
+)
+
+// Settings say what is shown and where. The zero value shows nothing.
+type Settings struct {
+	Listen string // the address of the Prometheus endpoint, "" for none
+	Traces string // OTLP, or the path of a file, "" for none
+}
+
+// OTLP asks for traces to be sent by OTLP over HTTP, to where OTEL_EXPORTER_OTLP_* say.
+const OTLP = "otlp"
+
+// Telemetry is a process's metrics and traces. Its methods do nothing where it is nil.
+type Telemetry struct {
+	logger  *slog.Logger
+	metrics *meters
+	traces  *tracers
+
+	mu      sync.Mutex
+	loops   map[string]loop.State // what the loops were last seen at, by ID, as long as they live
+	courses map[string]*course    // their traces
+}
+
+// course is a loop's trace. An attempt of an activity that was given up may still append while the
+// next one does.
+type course struct {
+	sync.Mutex
+	span.Course
+	met bool // it has what the ledger had before this process came
+}
+
+// Start begins to show what the settings ask for; nil where that is nothing. Instance tells this
+// process from others in what it shows. An endpoint whose address another process of this machine
+// has is opened when that one has gone. Errors are the settings' and name the variable.
+func Start(ctx context.Context, s Settings, instance string, logger *slog.Logger) (*Telemetry, error) {
+	if s == (Settings{}) {
+		return nil, nil
+	}
+	quiet(logger)
+	about, err := resource.New(ctx, resource.WithAttributes(
+		attribute.String("service.name", "pawl"), attribute.String("service.instance.id", fmt.Sprintf("%s/%d", instance, os.Getpid())),
+	), resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES can't be used: %w", err)
+	}
+	t := &Telemetry{logger: logger, loops: map[string]loop.State{}, courses: map[string]*course{}}
+	if s.Traces != "" {
+		if t.traces, err = newTracers(ctx, s.Traces, about, logger); err != nil {
+			return nil, fmt.Errorf("PAWL_TRACES is %q: %w", s.Traces, err)
+		}
+	}
+	if s.Listen != "" {
+		if t.metrics, err = newMeters(s.Listen, about, t.census, logger); err != nil {
+			_ = t.Shutdown(ctx)
+			return nil, fmt.Errorf("PAWL_METRICS_LISTEN is %q: %w", s.Listen, err)
+		}
+	}
+	return t, nil
+}
+
+// Equip lets a client, and every worker that is made with it, show what it does.
+func (t *Telemetry) Equip(o *client.Options) {
+	if t == nil {
+		return
+	}
+	if t.metrics != nil {
+		o.MetricsHandler = t.metrics.handler
+	}
+	if t.traces != nil {
+		o.Interceptors = append(o.Interceptors, t.traces.interceptor)
+	}
+}
+
+// Addr returns where the Prometheus endpoint listens, "" where it doesn't.
+func (t *Telemetry) Addr() string {
+	if t == nil || t.metrics == nil {
+		return ""
+	}
+	return t.metrics.addr()
+}
+
+// Shutdown delivers what has not been delivered, as long as ctx allows, and ends.
+func (t *Telemetry) Shutdown(ctx context.Context) error {
+	if t == nil {
+		return nil
+	}
+	var errs []error
+	if t.traces != nil {
+		errs = append(errs, t.traces.shutdown(ctx))
+	}
+	if t.metrics != nil {
+		errs = append(errs, t.metrics.shutdown(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// Appended books the events that were appended to a loop's ledger, and the state after them. A
+// retry of the append books nothing twice. Before returns the events that the ledger had already:
+// it is asked for a loop that this process has not met, since a trace begins at the beginning.
+func (t *Telemetry) Appended(ctx context.Context, after loop.State, events []loop.Event, before func(context.Context) ([]loop.Event, error)) {
+	if t == nil {
+		return
+	}
+	known := t.replace(after)
+	if t.metrics != nil {
+		for _, e := range events {
+			if e.Seq > known.Seq {
+				t.metrics.count(ctx, after.Kind, e)
+			}
+		}
+	}
+	if t.traces != nil {
+		t.trace(ctx, after.Loop, events, before)
+	}
+	if after.Status.Ended() {
+		t.Forget(after.Loop)
+	}
+}
+
+// replace notes what a loop is at and returns what it was at, the zero state for a new one.
+func (t *Telemetry) replace(after loop.State) loop.State {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	known := t.loops[after.Loop]
+	if !known.StartedAt.Equal(after.StartedAt) { // another loop of the same ID
+		known = loop.State{}
+		delete(t.courses, after.Loop)
+	}
+	t.loops[after.Loop] = after
+	return known
+}
+
+// trace exports the spans that ended.
+func (t *Telemetry) trace(ctx context.Context, id string, events []loop.Event, before func(context.Context) ([]loop.Event, error)) {
+	t.mu.Lock()
+	c := t.courses[id]
+	if c == nil {
+		c = &course{}
+		t.courses[id] = c
+	}
+	t.mu.Unlock()
+	c.Lock()
+	defer c.Unlock()
+	if !c.met {
+		earlier, err := before(ctx)
+		if err != nil {
+			t.logger.Warn("the loop's trace can't be gone on with", "loop", id, "error", err)
+			return
+		}
+		c.met = true
+		for _, e := range earlier {
+			c.Add(e) // what ended then was exported then
+		}
+	}
+	for _, e := range events {
+		for _, s := range c.Add(e) {
+			t.traces.export(ctx, s)
+		}
+	}
+}
+
+// Met notes what a loop is at that this process has not booked anything of yet.
+func (t *Telemetry) Met(s loop.State) {
+	if t == nil || s.Status.Ended() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, met := t.loops[s.Loop]; !met {
+		t.loops[s.Loop] = s
+	}
+}
+
+// Forget notes that a loop is over.
+func (t *Telemetry) Forget(id string) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.loops, id)
+	delete(t.courses, id)
+}
+
+// PushRefused books a push that the user's repository did not take.
+func (t *Telemetry) PushRefused(ctx context.Context) {
+	if t != nil && t.metrics != nil {
+		t.metrics.refused.Add(ctx, 1)
+	}
+}
+
+// census counts the loops by status and the open gates by kind.
+func (t *Telemetry) census() (loops map[loop.Status]int64, gates map[loop.GateKind]int64) {
+	loops = map[loop.Status]int64{loop.Running: 0, loop.Paused: 0, loop.Waiting: 0, loop.Blocked: 0}
+	gates = map[loop.GateKind]int64{}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.loops {
+		loops[s.Status]++
+		if s.Gate != nil {
+			gates[s.Gate.Kind]++
+		}
+	}
+	return loops, gates
+}
+
+// quiet sends what OpenTelemetry's libraries complain of to the log: they would write it to stderr,
+// where it tears a progress line apart. An embedded engine does the same, with the same log.
+func quiet(logger *slog.Logger) {
+	otel.SetLogger(logr.FromSlogHandler(logger.Handler()))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Warn("telemetry", "error", err) }))
+}

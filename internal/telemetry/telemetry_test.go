@@ -1,0 +1,375 @@
+package telemetry_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/proto"
+
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/phase"
+	"pawl/internal/telemetry"
+)
+
+var noon = time.Date(2026, 3, 27, 12, 0, 0, 0, time.UTC)
+
+// receiver is an OpenTelemetry receiver that remembers.
+type receiver struct {
+	*httptest.Server
+	mu    sync.Mutex
+	spans []*tracepb.Span
+}
+
+func newReceiver(t *testing.T) *receiver {
+	r := &receiver{}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body := io.Reader(req.Body)
+		if req.Header.Get("Content-Encoding") == "gzip" {
+			unzipped, err := gzip.NewReader(body)
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusBadRequest)
+				return
+			}
+			body = unzipped
+		}
+		b, err := io.ReadAll(body)
+		var in collector.ExportTraceServiceRequest
+		if err != nil || req.URL.Path != "/v1/traces" || proto.Unmarshal(b, &in) != nil {
+			http.Error(w, "no traces", http.StatusBadRequest)
+			return
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, resource := range in.GetResourceSpans() {
+			for _, scope := range resource.GetScopeSpans() {
+				r.spans = append(r.spans, scope.GetSpans()...)
+			}
+		}
+	}))
+	t.Cleanup(r.Close)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", r.URL)
+	return r
+}
+
+// names are the spans that came, in their order.
+func (r *receiver) names() (out []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.spans {
+		out = append(out, s.GetName())
+	}
+	return out
+}
+
+var silent = slog.New(slog.DiscardHandler)
+
+func start(t *testing.T, s telemetry.Settings) *telemetry.Telemetry {
+	t.Helper()
+	shown, err := telemetry.Start(t.Context(), s, "pawl@test", silent)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = shown.Shutdown(context.Background()) })
+	return shown
+}
+
+func scrape(t *testing.T, address string) string {
+	t.Helper()
+	out, err := http.Get("http://" + address + "/metrics")
+	require.NoError(t, err)
+	defer out.Body.Close()
+	require.Equal(t, http.StatusOK, out.StatusCode)
+	b, err := io.ReadAll(out.Body)
+	require.NoError(t, err)
+	return string(b)
+}
+
+// pages are the entries of a loop's ledger: to its contract gate, one iteration, its end.
+func pages() [][]loop.Event {
+	gate := &loop.Gate{ID: "contract-3", Kind: loop.GateContract, OpenedAt: noon}
+	usage := &loop.Usage{ActiveMs: 1500, AgentCalls: 1, ToolCalls: 4, InputTokens: 100, OutputTokens: 20, CostUSD: evidence.MustDecimal("0.25")}
+	pages := [][]loop.Event{
+		{
+			{Type: loop.PhaseEntered, Phase: phase.Precheck},
+			{Type: loop.LoopOpened, Phase: phase.Precheck, Opened: &loop.Opened{Kind: "improve"}},
+			{Type: loop.GateOpened, Phase: phase.Precheck, Gate: gate},
+		},
+		{
+			{Type: loop.GateClosed, Phase: phase.Precheck, Gate: gate, Answer: &loop.Answer{Message: "approve"}},
+			{Type: loop.IterationStarted, Iteration: 1},
+			{Type: loop.PhaseEntered, Iteration: 1, Phase: phase.Modify},
+		},
+		{
+			{Type: loop.StepEnded, Iteration: 1, Phase: phase.Modify, Step: "modify", Role: "writer", Reason: "ok", Usage: usage},
+			{Type: loop.IterationFailed, Iteration: 1, Phase: phase.Log, FailureReason: "error: of every kind\nand shape", Record: &loop.Iteration{N: 1, DurationMs: 2000}},
+		},
+		{
+			{Type: loop.AutonomyHalted, Iteration: 1, Phase: phase.Complete, Status: loop.Halted, ErrorCode: "BUDGET_EXHAUSTED"},
+		},
+	}
+	n := 0
+	for _, page := range pages {
+		for i := range page {
+			n++
+			page[i].Seq, page[i].Loop, page[i].Time = int64(n), "climb", noon.Add(time.Duration(n)*time.Second)
+		}
+	}
+	return pages
+}
+
+// ledger books pages as a worker does that appends them.
+type ledger struct {
+	state  loop.State
+	events []loop.Event
+}
+
+func (l *ledger) append(t *testing.T, shown *telemetry.Telemetry, page []loop.Event) {
+	l.state = loop.Fold(l.state, page)
+	before := l.events
+	shown.Appended(t.Context(), l.state, page, func(context.Context) ([]loop.Event, error) { return before, nil })
+	l.events = append(l.events, page...)
+}
+
+func TestOffByDefault(t *testing.T) {
+	r := newReceiver(t) // OpenTelemetry's variables alone switch nothing on
+	shown := start(t, telemetry.Settings{})
+	require.Nil(t, shown)
+	var l ledger
+	for _, page := range pages() {
+		l.append(t, shown, page)
+	}
+	shown.Met(l.state)
+	shown.Forget("climb")
+	shown.PushRefused(t.Context())
+	require.Empty(t, shown.Addr())
+	var o client.Options
+	shown.Equip(&o)
+	require.Equal(t, client.Options{}, o)
+	require.NoError(t, shown.Shutdown(t.Context()))
+	require.Empty(t, r.names())
+}
+
+func TestL12TheTraceIsSentOnceAndWhole(t *testing.T) {
+	r := newReceiver(t)
+	shown := start(t, telemetry.Settings{Traces: telemetry.OTLP})
+	var l ledger
+	for _, page := range pages()[:2] {
+		l.append(t, shown, page)
+		shown.Appended(t.Context(), l.state, page, nil) // a retry of the append
+	}
+	require.NoError(t, shown.Shutdown(t.Context()))
+	require.Equal(t, []string{"gate contract", "phase precheck"}, r.names())
+
+	// Another worker goes on.
+	shown = start(t, telemetry.Settings{Traces: telemetry.OTLP})
+	for _, page := range pages()[2:] {
+		l.append(t, shown, page)
+	}
+	require.NoError(t, shown.Shutdown(t.Context()))
+	require.Equal(t, []string{"gate contract", "phase precheck", "step modify", "phase modify", "iteration", "loop"}, r.names())
+
+	spans := map[string]*tracepb.Span{}
+	for _, s := range r.spans {
+		spans[s.GetName()] = s
+		require.Equal(t, r.spans[0].GetTraceId(), s.GetTraceId())
+	}
+	for child, parent := range map[string]string{
+		"gate contract": "phase precheck", "phase precheck": "loop", "step modify": "phase modify", "phase modify": "iteration", "iteration": "loop",
+	} {
+		require.Equal(t, spans[parent].GetSpanId(), spans[child].GetParentSpanId(), child)
+	}
+	require.Empty(t, spans["loop"].GetParentSpanId())
+	require.EqualValues(t, noon.Add(time.Second).UnixNano(), spans["loop"].GetStartTimeUnixNano())
+	require.EqualValues(t, noon.Add(9*time.Second).UnixNano(), spans["loop"].GetEndTimeUnixNano())
+}
+
+func TestTracesMayGoToAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "logs", "traces.jsonl")
+	shown := start(t, telemetry.Settings{Traces: path})
+	var l ledger
+	for _, page := range pages() {
+		l.append(t, shown, page)
+	}
+	require.NoError(t, shown.Shutdown(t.Context()))
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, 6, bytes.Count(b, []byte("\n")))
+}
+
+func TestAReceiverThatIsGoneHoldsNothingUp(t *testing.T) {
+	newReceiver(t).Close()
+	var log bytes.Buffer
+	shown, err := telemetry.Start(t.Context(), telemetry.Settings{Traces: telemetry.OTLP}, "test", slog.New(slog.NewTextHandler(&log, nil)))
+	require.NoError(t, err)
+	for range 3000 { // more than wait for delivery, and than go at once
+		var l ledger
+		for _, page := range pages()[:2] {
+			l.append(t, shown, page)
+		}
+		shown.Forget("climb")
+	}
+	require.NoError(t, shown.Shutdown(t.Context()))
+	require.Equal(t, 1, strings.Count(log.String(), "traces can't be delivered"), log.String())
+}
+
+func TestALedgerThatCannotBeReadCostsTheTraceOnly(t *testing.T) {
+	r := newReceiver(t)
+	shown := start(t, telemetry.Settings{Traces: telemetry.OTLP, Listen: "127.0.0.1:0"})
+	var l ledger
+	l.append(t, nil, pages()[0])
+	l.state = loop.Fold(l.state, pages()[1])
+	shown.Appended(t.Context(), l.state, pages()[1], func(context.Context) ([]loop.Event, error) { return nil, errors.New("gone") })
+	require.Contains(t, scrape(t, shown.Addr()), "pawl_gate_wait_seconds_count")
+	require.NoError(t, shown.Shutdown(t.Context()))
+	require.Empty(t, r.names())
+}
+
+// names of the metrics in docs/operating.md, with what they are after pages.
+var metrics = map[string]string{
+	"pawl_loops_ended_total":               `{code="BUDGET_EXHAUSTED",kind="improve",status="halted"} 1`,
+	"pawl_iterations_total":                `{kind="improve",outcome="discarded",reason="other"} 1`,
+	"pawl_iteration_duration_seconds_sum":  `{kind="improve",outcome="discarded"} 2`,
+	"pawl_step_duration_seconds_sum":       `{outcome="ok",step="modify"} 1.5`,
+	"pawl_gate_wait_seconds_sum":           `{answer="approve",gate="contract"} 4`,
+	"pawl_agent_calls_total":               `{role="writer"} 1`,
+	"pawl_agent_tool_calls_total":          `{role="writer"} 4`,
+	"pawl_agent_tokens_total":              `{direction="input",role="writer"} 100`,
+	"pawl_agent_cost_usd_total":            `{role="writer"} 0.25`,
+	"pawl_pushes_refused_total":            ` 1`,
+	"pawl_loops_active":                    `{status="running"} 0`,
+	"temporal_request_total":               `{operation="Test"} 3`,
+	"temporal_request_latency_seconds_sum": `{operation="Test"} 0.5`,
+}
+
+func TestMetricsAreShownToWhoeverScrapes(t *testing.T) {
+	shown := start(t, telemetry.Settings{Listen: "127.0.0.1:0"})
+	var l ledger
+	l.append(t, shown, pages()[0])
+	require.Contains(t, scrape(t, shown.Addr()), "\npawl_loops_active{status=\"waiting\"} 1\n")
+	require.Contains(t, scrape(t, shown.Addr()), "\npawl_gates_open{gate=\"contract\"} 1\n")
+	for _, page := range pages()[1:] {
+		l.append(t, shown, page)
+	}
+	shown.PushRefused(t.Context())
+	var o client.Options
+	shown.Equip(&o)
+	require.Empty(t, o.Interceptors, "nobody asked for traces")
+	sdk := o.MetricsHandler.WithTags(map[string]string{"operation": "Test"})
+	sdk.Counter("temporal_request").Inc(3)
+	sdk.Timer("temporal_request_latency").Record(500 * time.Millisecond)
+
+	text := scrape(t, shown.Addr())
+	docs, err := os.ReadFile("../../docs/operating.md")
+	require.NoError(t, err)
+	for name, value := range metrics {
+		require.Contains(t, text, "\n"+name+value+"\n")
+		if name = strings.TrimSuffix(name, "_sum"); strings.HasPrefix(name, "pawl_") {
+			require.Contains(t, string(docs), "`"+name+"`")
+		}
+	}
+	require.Contains(t, string(docs), "`pawl_gates_open`")
+	require.NotContains(t, text, "pawl_gates_open{")
+	require.NotContains(t, text, "climb", "a loop is no label")
+	require.Contains(t, text, `temporal_request_latency_seconds_bucket{operation="Test",le="0.5"} 1`, "seconds have buckets for seconds")
+	require.Contains(t, text, `temporal_request_latency_seconds_bucket{operation="Test",le="0.25"} 0`)
+}
+
+func TestARetryCountsNothingTwice(t *testing.T) {
+	shown := start(t, telemetry.Settings{Listen: "127.0.0.1:0"})
+	var l ledger
+	for _, page := range pages()[:3] {
+		l.append(t, shown, page)
+		shown.Appended(t.Context(), l.state, page, nil)
+	}
+	require.Contains(t, scrape(t, shown.Addr()), "\npawl_agent_tool_calls_total{role=\"writer\"} 4\n")
+}
+
+func TestAWorkerThatStartsKnowsTheLoopsThatWait(t *testing.T) {
+	shown := start(t, telemetry.Settings{Listen: "127.0.0.1:0"})
+	shown.Met(loop.Fold(loop.State{}, pages()[0]))
+	shown.Met(loop.State{Loop: "over", Status: loop.Completed})
+	require.Contains(t, scrape(t, shown.Addr()), "\npawl_loops_active{status=\"waiting\"} 1\n")
+}
+
+func TestAnotherLoopOfTheSameNameIsAnotherLoop(t *testing.T) {
+	shown := start(t, telemetry.Settings{Listen: "127.0.0.1:0"})
+	var l ledger
+	for _, page := range pages()[:3] { // terminated: nobody recorded its end
+		l.append(t, shown, page)
+	}
+	l = ledger{}
+	for _, page := range pages()[:3] {
+		for i := range page {
+			page[i].Time = page[i].Time.Add(time.Hour)
+		}
+		l.append(t, shown, page)
+	}
+	require.Contains(t, scrape(t, shown.Addr()), "\npawl_agent_tool_calls_total{role=\"writer\"} 8\n")
+}
+
+func TestTheEndpointGoesOverToTheNextProcess(t *testing.T) {
+	first := start(t, telemetry.Settings{Listen: "127.0.0.1:0"})
+	second := start(t, telemetry.Settings{Listen: first.Addr()})
+	require.Empty(t, second.Addr())
+	require.NoError(t, first.Shutdown(t.Context()))
+	require.Eventually(t, func() bool { return second.Addr() != "" }, time.Minute, 10*time.Millisecond)
+	scrape(t, second.Addr())
+}
+
+func TestSettingsThatCannotBeUsedAreNamed(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	for _, c := range []struct {
+		settings telemetry.Settings
+		variable string
+	}{
+		{telemetry.Settings{Listen: "203.0.113.1:0"}, "PAWL_METRICS_LISTEN"}, // no address of this machine
+		{telemetry.Settings{Traces: "/dev/null/traces"}, "PAWL_TRACES"},
+	} {
+		_, err := telemetry.Start(t.Context(), c.settings, "test", silent)
+		require.ErrorContains(t, err, c.variable)
+	}
+}
+
+// BenchmarkAppended is what telemetry costs an iteration of a loop, at the four appends of pages.
+func BenchmarkAppended(b *testing.B) {
+	for name, s := range map[string]telemetry.Settings{
+		"off": {}, "metrics": {Listen: "127.0.0.1:0"}, "traces": {Traces: filepath.Join(b.TempDir(), "traces")},
+	} {
+		b.Run(name, func(b *testing.B) {
+			shown, err := telemetry.Start(b.Context(), s, "bench", silent)
+			require.NoError(b, err)
+			defer shown.Shutdown(context.Background())
+			var states []loop.State
+			state := loop.State{}
+			for _, page := range pages() {
+				state = loop.Fold(state, page)
+				states = append(states, state)
+			}
+			all := pages()
+			none := func(context.Context) ([]loop.Event, error) { return nil, nil }
+			for b.Loop() {
+				for i, page := range all {
+					shown.Appended(b.Context(), states[i], page, none)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,27 @@
+package ui
+
+import "strings"
+
+// Drafted is a spec that was written for a repository, and what it was made of.
+type Drafted struct {
+	Path, Kind                      string
+	Languages                       []string
+	Test, Check, Metric, Why, Agent string
+	Next                            []string
+}
+
+// Drafted renders it.
+func (s Style) Drafted(d Drafted) string {
+	f := s.fields(9)
+	f.add("languages", orElse(strings.Join(d.Languages, ", "), "none that is known"))
+	if d.Kind == "improve" {
+		f.add("metric", Clean(d.Metric), s.Dim(Clean(d.Why)))
+	}
+	f.add("tests", orElse(Clean(d.Test), "none found"))
+	if d.Check != "" {
+		f.add("check", Clean(d.Check))
+	}
+	f.add("agent", orElse(d.Agent, "none found on the PATH"))
+	f.add("next", append([]string{"look through the file; then"}, d.Next...)...)
+	return s.Bold("Wrote "+Clean(d.Path)) + "\n\n" + f.String()
+}

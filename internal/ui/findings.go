@@ -1,0 +1,28 @@
+package ui
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Finding is one thing that was looked at, and how it is: ok, note or failed.
+type Finding struct {
+	Name, Status, What, Fix string
+}
+
+// Findings renders them, with what to do below each that is not as it should be.
+func (s Style) Findings(all []Finding) string {
+	width := 0
+	for _, f := range all {
+		width = max(width, utf8.RuneCountInString(f.Name))
+	}
+	marks := map[string]string{"ok": s.paint(green, "ok  "), "note": s.paint(yellow, "note"), "failed": s.paint(red, "FAIL")}
+	var b strings.Builder
+	for _, f := range all {
+		b.WriteString(marks[f.Status] + "  " + pad(f.Name, width) + "  " + Clean(f.What) + "\n")
+		if f.Fix != "" {
+			b.WriteString(strings.Repeat(" ", width+8) + s.Dim("→ "+Clean(f.Fix)) + "\n")
+		}
+	}
+	return b.String()
+}

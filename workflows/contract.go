@@ -1,0 +1,128 @@
+package workflows
+
+import (
+	"fmt"
+	"strings"
+
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+)
+
+// agree is the contract gate: autonomy starts only after it, and only where nothing else is
+// missing (A1).
+func (r *run) agree(ctx workflow.Context) error {
+	if missing := govern.Missing(r.state, r.spec, r.opened.Ref != ""); len(missing) > 0 {
+		return notReady("autonomy can't start without %s", strings.Join(missing, "; "))
+	}
+	by := "spec (approvals.plan: auto)"
+	if r.spec.Approvals.Plan != spec.Auto {
+		a, err := r.hold(ctx, loop.Gate{
+			Kind:    loop.GateContract,
+			Summary: fmt.Sprintf("approve the contract: %s", loop.Clip(r.spec.Goal, 200)),
+			Hash:    r.opened.Contract,
+		})
+		if err != nil {
+			return err
+		}
+		if a.Message == "reject" {
+			return stop(govern.Interrupted.Because("the contract was rejected by " + orElse(a.By, "a person") + noteOf(a)))
+		}
+		by = orElse(a.By, "a person")
+	}
+	r.emit(ctx, loop.Event{Type: loop.AutonomyStarted, By: by})
+	return r.record(ctx, "the loop begins", false)
+}
+
+// exhausted is what comes of a budget that is used up: the loop ends, never goes on in silence
+// (A2), or asks a person, whose extension is an amendment of the contract. Nil means that there is
+// more of it now.
+func (r *run) exhausted(ctx workflow.Context, end govern.End) error {
+	if r.spec.Limits.OnExhausted != spec.Ask {
+		return stop(end)
+	}
+	r.emit(ctx, loop.Event{Type: loop.BudgetExhausted, ExhaustedBudget: end.Budget})
+	g := loop.Gate{
+		Kind: loop.GateBudget, Budget: end.Budget,
+		Summary: fmt.Sprintf("%s (%s of %s): extend it, or reject and the loop ends", end.Reason, r.state.Budget[end.Budget].Used, r.state.Budget[end.Budget].Limit),
+	}
+	g.Hash = govern.AskHash(r.state.Contract, g, r.state.Budget)
+	a, err := r.hold(ctx, g)
+	if err != nil {
+		return err
+	}
+	if a.Message == "reject" {
+		end.Budget = "" // it is recorded already
+		return stop(end.Because(end.Reason + ", and " + orElse(a.By, "a person") + " did not extend it" + noteOf(a)))
+	}
+	return r.amended(ctx, a, r.state.Contract.Sealed)
+}
+
+// amend lets a person correct a command that is at fault: the amended contract has a hash of its
+// own and is approved like the first. It reports whether it was.
+func (r *run) amend(ctx workflow.Context, a loop.Answer) (bool, error) {
+	next, err := r.spec.Amend(a.Amendment, spec.Amendable)
+	if err != nil {
+		return false, err
+	}
+	var drawn act.Opened
+	if err := r.execute(ctx, act.AmendName, "the amended contract", act.Amend{Ref: r.opened.Ref, Base: r.state.Base, Spec: next}, &drawn); err != nil {
+		return false, err
+	}
+	answer, err := r.hold(ctx, loop.Gate{
+		Kind:    loop.GateContract,
+		Summary: fmt.Sprintf("approve the amended contract: %s", loop.Clip(string(a.Amendment), 300)),
+		Hash:    drawn.Contract,
+	})
+	if err != nil || answer.Message == "reject" {
+		return false, err
+	}
+	answer.Amendment = a.Amendment
+	return true, r.amended(ctx, answer, drawn.Sealed)
+}
+
+// amended puts an approved amendment in force.
+func (r *run) amended(ctx workflow.Context, a loop.Answer, sealed []loop.Seal) error {
+	c, err := govern.Draw(r.spec, r.state.Base, sealed).Amended(a.Amendment, sealed)
+	if err != nil {
+		return err
+	}
+	now := workflow.Now(ctx).UTC()
+	r.emit(ctx, loop.Event{Type: loop.ContractAmended, By: a.By, Note: a.Note, Amendment: a.Amendment, Limits: govern.Limits(c.Spec), Contract: &loop.Contract{
+		Hash: c.Hash(), Base: c.Base, Sealed: sealed, Tools: c.Tools, ApprovedBy: orElse(a.By, "a person"), ApprovedAt: &now,
+	}})
+	r.spec, r.opened.Contract, r.opened.Sealed = c.Spec, c.Hash(), sealed
+	return r.record(ctx, "the contract is amended", false)
+}
+
+// propose makes the diff from base to head a proposal and has it judged: by the reviewer where
+// there is one, and by a person unless the spec leaves it to the reviewer (A7, E3). It changes
+// nothing of the user's. Rejected reports that somebody refused it, with the reason.
+func (r *run) propose(ctx workflow.Context) (rejected string, err error) {
+	if r.state.Head == r.state.Base {
+		return "", nil
+	}
+	_, err = r.append(ctx, act.RecordName, "the proposal: "+short(r.state.Base)+" to "+short(r.state.Head), []loop.Event{{Type: loop.ProposalMade}}, true, func(e act.Entry) any {
+		return act.Settle{Entry: e, Idle: true, Base: r.state.Base, Head: r.state.Head}
+	})
+	p := r.state.Proposal
+	if err != nil || p == nil || r.spec.Approvals.Diff == spec.Auto {
+		return "", err
+	}
+	a, err := r.hold(ctx, loop.Gate{
+		Kind: loop.GateDiff, Hash: p.Hash,
+		Summary: fmt.Sprintf("approve the change as a whole: %d files, +%d -%d, on %s", p.Files, p.Insertions, p.Deletions, r.state.Branch),
+	})
+	if err != nil {
+		return "", err
+	}
+	if a.Message == "reject" {
+		r.emit(ctx, loop.Event{Type: loop.ProposalRejected, By: a.By, Note: a.Note, Proposal: p})
+		return "rejected by " + orElse(a.By, "a person") + noteOf(a), nil
+	}
+	r.emit(ctx, loop.Event{Type: loop.ProposalApproved, By: orElse(a.By, "a person"), Note: a.Note, Proposal: p})
+	return "", nil
+}
