@@ -25,7 +25,7 @@ type page struct {
 
 var (
 	heading  = regexp.MustCompile(`(?m)^## (.+)$`)
-	codes    = regexp.MustCompile("(?s)```(sh|json)\n(.*?)```")
+	fenced    = regexp.MustCompile("(?s)```(sh|json)\n(.*?)```")
 	commands = regexp.MustCompile("`((?:temporal|pawl|starter|worker) [^`]+)`")
 )
 
@@ -38,7 +38,7 @@ func blocksOf(text, language string) map[string][]string {
 		if i+1 < len(at) {
 			end = at[i+1][0]
 		}
-		for _, code := range codes.FindAllStringSubmatch(text[m[1]:end], -1) {
+		for _, code := range fenced.FindAllStringSubmatch(text[m[1]:end], -1) {
 			if code[1] == language {
 				name := text[m[2]:m[3]]
 				blocks[name] = append(blocks[name], code[2])
