@@ -25,7 +25,7 @@ type page struct {
 
 var (
 	heading  = regexp.MustCompile(`(?m)^## (.+)$`)
-	fenced    = regexp.MustCompile("(?s)```(sh|json)\n(.*?)```")
+	fenced   = regexp.MustCompile("(?s)```(sh|json)\n(.*?)```")
 	commands = regexp.MustCompile("`((?:temporal|pawl|starter|worker) [^`]+)`")
 )
 

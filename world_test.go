@@ -332,7 +332,10 @@ func (w *world) prepare(args ...string) *command {
 	return c
 }
 
-func (w *world) environ() []string { return append(environ(w.home, w.dir), w.env...) }
+// environ is what the world's programs are given. $HOME is not around the world: a sandbox hides it.
+func (w *world) environ() []string {
+	return append(append(environ(w.home, w.dir), "HOME="+filepath.Join(w.dir, "user")), w.env...)
+}
 
 func (c *command) begin() *command {
 	c.w.t.Helper()
