@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -52,6 +53,7 @@ type run struct {
 	repeats   int              // steps repeated by a pause in this run
 	phaseMs   map[string]int64 // active time of the iteration by phase
 	published published
+	toldAt    time.Time // when the search attributes were brought up to date
 }
 
 // recentEvents bounds the events that the query answers with; the ledger has them all.
