@@ -3,7 +3,9 @@ package activities
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -195,6 +197,27 @@ func cleaned(env []string) []string {
 		}
 		return slices.ContainsFunc(secret, func(part string) bool { return strings.Contains(upper, part) })
 	})
+}
+
+// environment is what the loop's commands inherit: this worker's environment as it was when the
+// contract was drawn, cleaned. Whichever shell a later worker is started from makes no difference.
+func (a *Activities) environment(p *place) ([]string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.env != nil {
+		return p.env, nil
+	}
+	path := filepath.Join(a.Home.Loop(p.Ref), "environment.json")
+	err := readJSON(path, &p.env)
+	if errors.Is(err, fs.ErrNotExist) {
+		p.env = cleaned(os.Environ())
+		err = writeJSON(path, p.env)
+	}
+	if err != nil {
+		p.env = nil
+		return nil, fmt.Errorf("reading the loop's environment: %w", err)
+	}
+	return p.env, nil
 }
 
 // granted is agent.env: values as the spec gives them, $NAME and ${NAME} taken from the worker's
