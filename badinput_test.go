@@ -466,7 +466,7 @@ verify: {command: sh measure.sh}
 guard: {command: sh guard.sh}
 agent: {command: sh `+filepath.Join(w.dir, "agent.sh")+`}
 limits: {iterations: 7}
-approvals: {tools: ["*"]}
+approvals: {diff: auto, tools: ["*"]}
 `)
 	w.commit("spec")
 	c := w.prepare("run", "--yes")
