@@ -242,7 +242,7 @@ func (f *follower) opened(ctx context.Context, g loop.Gate) error {
 // nobody leaves a loop that waits for an answer where nobody can be asked.
 func (f *follower) nobody(g loop.Gate) error {
 	if g.Kind == loop.GateContract {
-		f.screen.Print(f.screen.Style().Gate(f.id, g, f.deps.Now()))
+		f.screen.Print(f.screen.Style().Gate(f.id, g, f.state.Budget, f.deps.Now()))
 	}
 	next := "Answer as above"
 	if !f.deps.Thin { // the worker leaves with this process
@@ -304,7 +304,7 @@ func (f *follower) answer(ctx context.Context, line string, open bool) error {
 		m.Hash = g.Hash
 		f.send(ctx, text, m)
 	case text == "" && len(g.Choices) == 0:
-		f.say("waiting for an answer from elsewhere: %s", strings.Join(ui.Commands(f.id, *g), ", "))
+		f.say("waiting for an answer from elsewhere: %s", strings.Join(ui.Commands(f.id, *g, f.state.Budget), ", "))
 	default:
 		f.ask()
 	}

@@ -200,7 +200,9 @@ func (a *app) showGate(ctx context.Context, s *session, id string, g loop.Gate) 
 			a.say("the contract can't be shown: %v", err)
 		}
 	}
-	a.screen.Print("\n" + style.Gate(id, g, a.deps.Now()) + "\n")
+	var state loop.State
+	_ = s.query(ctx, workerTimeout, id, &state, "state") // without it only an example's number is missing
+	a.screen.Print("\n" + style.Gate(id, g, state.Budget, a.deps.Now()) + "\n")
 }
 
 func yes(line string) bool {
