@@ -1,9 +1,11 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
@@ -108,23 +110,61 @@ func (r *run) propose(ctx workflow.Context) (rejected string, err error) {
 	_, err = r.append(ctx, act.RecordName, "the proposal: "+short(r.state.Base)+" to "+short(r.state.Head), []loop.Event{{Type: loop.ProposalMade}}, true, func(e act.Entry) any {
 		return act.Settle{Entry: e, Idle: true, Base: r.state.Base, Head: r.state.Head}
 	})
+	if err != nil || r.state.Proposal == nil || r.spec.Approvals.Diff == spec.Auto {
+		return "", err
+	}
+	for what := "the change as a whole"; ; what = "the change again, on top of what its base has become, where it was not measured" {
+		p := *r.state.Proposal
+		a, err := r.hold(ctx, loop.Gate{
+			Kind: loop.GateDiff, Hash: p.Hash,
+			Summary: fmt.Sprintf("approve %s: %d files, +%d -%d, on %s", what, p.Files, p.Insertions, p.Deletions, r.state.Branch),
+		})
+		if err != nil {
+			return "", err
+		}
+		if a.Message == "reject" {
+			r.emit(ctx, loop.Event{Type: loop.ProposalRejected, By: a.By, Note: a.Note, Proposal: decided(p, govern.Rejected, a.By)})
+			return "rejected by " + orElse(a.By, "a person") + noteOf(a), nil
+		}
+		r.emit(ctx, loop.Event{Type: loop.ProposalApproved, By: a.By, Note: a.Note, Proposal: decided(p, govern.Approved, a.By)})
+		if a.Apply == "" {
+			return "", nil
+		}
+		if again, err := r.applyNow(ctx, a); err != nil || !again {
+			return "", err
+		}
+	}
+}
+
+// applyNow applies the proposal that was approved with the wish for that. It reports whether there is
+// another one to look at, since the base has moved. What stands in the way is a warning: the
+// proposal stays approved, and can be applied at any time.
+func (r *run) applyNow(ctx workflow.Context, a loop.Answer) (again bool, err error) {
+	// The ledger has the approval before anything of the user's changes.
+	if err := r.record(ctx, "the proposal is approved", false); err != nil {
+		return false, err
+	}
 	p := r.state.Proposal
-	if err != nil || p == nil || r.spec.Approvals.Diff == spec.Auto {
-		return "", err
+	in := act.Apply{Loop: r.state.Loop, Hash: p.Hash, How: a.Apply, By: a.By, Time: workflow.Now(ctx).UTC(), Proposal: p, Ledger: r.state.Ledger}
+	var out act.Applied
+	err = r.execute(ctx, act.ApplyName, "apply "+short(p.Hash)+" ("+a.Apply+")", in, &out)
+	var refused *temporal.ApplicationError
+	switch {
+	case errors.As(err, &refused):
+		what, advice, _ := strings.Cut(refused.Message(), "\n")
+		r.emit(ctx, loop.Event{Type: loop.Warned, ErrorCode: refused.Type(), Reason: "the proposal is approved but not applied: " + what, Recovery: advice})
+		return false, nil
+	case err != nil:
+		return false, err
+	case out.Moved != nil:
+		r.emit(ctx, loop.Event{
+			Type: loop.ProposalMade, Proposal: out.Moved, Head: out.Moved.Head,
+			Reason: out.Branch + " has moved since the proposal " + short(p.Hash) + " was made",
+		})
+		return true, nil
 	}
-	a, err := r.hold(ctx, loop.Gate{
-		Kind: loop.GateDiff, Hash: p.Hash,
-		Summary: fmt.Sprintf("approve the change as a whole: %d files, +%d -%d, on %s", p.Files, p.Insertions, p.Deletions, r.state.Branch),
-	})
-	if err != nil {
-		return "", err
-	}
-	if a.Message == "reject" {
-		r.emit(ctx, loop.Event{Type: loop.ProposalRejected, By: a.By, Note: a.Note, Proposal: decided(*p, govern.Rejected, a.By)})
-		return "rejected by " + orElse(a.By, "a person") + noteOf(a), nil
-	}
-	r.emit(ctx, loop.Event{Type: loop.ProposalApproved, By: a.By, Note: a.Note, Proposal: decided(*p, govern.Approved, a.By)})
-	return "", nil
+	r.emit(ctx, loop.Event{Type: loop.ProposalApplied, By: a.By, How: a.Apply, Proposal: out.Proposal, Commit: out.Commit})
+	return false, nil
 }
 
 // decided is a proposal after somebody's word on it.

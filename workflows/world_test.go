@@ -80,6 +80,7 @@ type world struct {
 	resume     *loop.State   // what Open finds in the ledger
 	slow       time.Duration // what an agent takes
 	commands   []string
+	apply      func(act.Apply) (act.Applied, error)
 	cancelled  chan struct{} // gets one for each activity that the workflow cancels
 }
 
@@ -91,6 +92,7 @@ func (w *world) register(env *testsuite.TestWorkflowEnvironment) {
 	for name, f := range map[string]any{
 		act.OpenName: w.open, act.StepName: w.step, act.CheckName: w.check,
 		act.AmendName: w.amend, act.CommitName: w.commit, act.SettleName: w.settle, act.RecordName: w.settle, act.CloseName: w.close,
+		act.ApplyName: func(_ context.Context, in act.Apply) (act.Applied, error) { return w.apply(in) },
 	} {
 		env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}
