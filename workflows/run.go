@@ -11,7 +11,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
-	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
@@ -280,7 +279,7 @@ func (r *run) finish(ctx workflow.Context, err error) (*loop.Result, error) {
 	}
 	r.publish(ctx)
 	r.show(ctx)
-	result := r.result()
+	result := govern.Result(r.state, r.spec)
 	if end.Status == loop.Failed {
 		return nil, failure(end, result)
 	}
@@ -332,23 +331,6 @@ func (r *run) endOf(ctx workflow.Context, err error) govern.End {
 		}
 	}
 	return govern.MachineFailed.Because(err.Error())
-}
-
-// result is what a finished loop returns (P9).
-func (r *run) result() *loop.Result {
-	s := r.state
-	res := &loop.Result{
-		ExitStatus: s.ExitStatus, ErrorCode: s.ErrorCode, Reason: s.Reason, Recovery: s.Recovery,
-		Iterations: s.Iteration, Kept: s.Kept, KeptCount: s.KeptCount, Discarded: s.Discarded,
-		Baseline: s.Baseline, Best: s.Best, Branch: s.Branch, Head: s.Head, Proposal: s.Proposal, Usage: s.Usage,
-	}
-	if s.Baseline != nil && s.Best != nil {
-		d := s.Best.Sub(*s.Baseline)
-		res.Delta = &d
-		met := r.spec.Verify.Target != nil && evidence.TargetMet(r.spec.Verify.Direction, *s.Best, *r.spec.Verify.Target)
-		res.Recommendation = evidence.Recommend(met, s.DiscardsInARow, s.Analysis.Trend(r.spec.Verify.Direction), s.Analysis.KeptRecently())
-	}
-	return res
 }
 
 // failure is how a failed loop fails its workflow: the code is the type, the result a detail.
