@@ -48,6 +48,7 @@ type run struct {
 	busy    bool         // a ledger append is under way: messages wait their turn
 
 	unjudged  *verdict // a commit on the branch that nobody has judged yet
+	telling   int      // how many are being told of something
 	repeats   int      // steps repeated by a pause in this run
 	published published
 }
@@ -246,7 +247,7 @@ func (r *run) continueAsNewIfLong(ctx workflow.Context) error {
 	if !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 		return nil
 	}
-	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) && !r.busy }); err != nil {
+	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) && !r.busy && r.telling == 0 }); err != nil {
 		return err
 	}
 	r.drain(ctx)
@@ -271,9 +272,11 @@ func (r *run) finish(ctx workflow.Context, err error) (*loop.Result, error) {
 			end = r.endOf(ctx, err)
 		}
 	}
-	if !r.state.Status.Ended() { // nothing could be recorded: the state says so all the same
+	recorded := r.state.Status.Ended()
+	if !recorded { // the state says so all the same
 		r.emit(ctx, end.Event(r.state.Usage))
 	}
+	r.tellEnd(ctx, end, recorded)
 	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
 		return nil, err
 	}

@@ -49,7 +49,6 @@ var notBuilt = []unbuilt{
 	{"test.timeout", "", func(s Spec) string { return given(s.Test.Timeout != 0) }},
 	{"test.required", "", func(s Spec) string { return given(s.Test.Required != nil) }},
 	{"limits.fixAttempts", "", func(s Spec) string { return given(s.Limits.FixAttempts != 0) }},
-	{"notify", "", func(s Spec) string { return given(s.Notify != nil) }},
 }
 
 // NotBuilt lists the keys of the contract that this version refuses, each with the value that it

@@ -223,6 +223,7 @@ func (s Spec) check() (p Problems) {
 			add(fmt.Sprintf("breakpoints[%d]", i), "is "+show(phase), "a phase of improve: "+strings.Join(phases, ", "))
 		}
 	}
+	s.notified(add)
 	oneOf("mode", s.Mode)
 	return p
 }

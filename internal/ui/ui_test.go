@@ -119,7 +119,8 @@ func TestTheContractShowsAllThatIsApproved(t *testing.T) {
 		Loop: "demo-1", Repo: "/home/me/src/routes", Branch: "pawl/demo-1", Baseline: ref("34051.6"), InScope: 5,
 		Contract: loop.Contract{Hash: hash, Base: "2c9deac54712", Tools: []string{"*"}, Sealed: []loop.Seal{{Path: "go.mod"}, {Path: "route/city.go"}}},
 		Spec: spec.Spec{
-			Goal: "Make it shorter\nbut visit every city", Repo: spec.Repo{Base: "main"}, Scope: []string{"route/*.go"}, NewFiles: "deny",
+			Notify: []string{"https://example.com/hook", "./tell.sh | mail me"},
+			Goal:   "Make it shorter\nbut visit every city", Repo: spec.Repo{Base: "main"}, Scope: []string{"route/*.go"}, NewFiles: "deny",
 			Setup:  spec.Setup{Command: "make deps"},
 			Verify: spec.Verify{Command: "go run ./cmd/measure", Timeout: spec.Duration(30 * time.Second), Direction: "lower", MinDelta: dec("1"), Target: &target},
 			Guard:  spec.Guard{Command: "go vet ./...\ngo test ./...", Timeout: spec.Duration(5 * time.Minute)},
