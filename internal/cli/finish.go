@@ -27,7 +27,11 @@ type Outcome struct {
 }
 
 func (f *follower) outcome(status loop.Status, r *loop.Result, g *loop.Gate) Outcome {
-	return Outcome{Loop: f.id, Run: f.runToken.GetRunID(), Status: status, Gate: g, Result: r, UI: f.s.link(f.id)}
+	run := ""
+	if f.runToken != nil {
+		run = f.runToken.GetRunID()
+	}
+	return Outcome{Loop: f.id, Run: run, Status: status, Gate: g, Result: r, UI: f.s.link(f.id)}
 }
 
 // finish shows the last events and the report, then stays while other loops run in this worker.

@@ -31,6 +31,7 @@ type runOptions struct {
 
 	note    string // with which the contract is approved
 	explain bool   // say what each outcome means
+	watch   bool   // only look
 }
 
 func (a *app) runCommand() *cobra.Command {

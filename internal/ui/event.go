@@ -45,6 +45,12 @@ func tell(e loop.Event) (text, color string, ofNote bool) {
 		if e.Contract != nil {
 			return "contract " + first(e.Contract.Hash, 16) + ", " + plural(len(e.Contract.Sealed), "sealed file"), "", true
 		}
+	case loop.ContractAmended:
+		text := "contract amended" + by(e) + note(string(e.Amendment))
+		if e.Contract != nil {
+			text += ", now " + first(e.Contract.Hash, 16)
+		}
+		return text + note(e.Note), "", true
 	case loop.BaselineMeasured:
 		return "baseline " + number(e.Metric), "", true
 	case loop.AutonomyStarted:
@@ -120,6 +126,8 @@ func tell(e loop.Event) (text, color string, ofNote bool) {
 			}
 			return text + by(e) + note(e.Note), "", true
 		}
+	case loop.ProposalReviewed:
+		return reviewed(e)
 	case loop.AutonomyCompleted:
 		return "completed" + reason(e.Reason), green, true
 	case loop.AutonomyHalted:
@@ -158,6 +166,23 @@ func judged(e loop.Event) (text, color string, ofNote bool) {
 		text += "; " + Clean(v)
 	}
 	return text, color, ofNote
+}
+
+// reviewed is what the reviewer role said of a proposal.
+func reviewed(e loop.Event) (text, color string, ofNote bool) {
+	text = "proposal reviewed"
+	if e.Proposal != nil {
+		text = "proposal " + first(e.Proposal.Hash, 16) + " reviewed"
+	}
+	text += by(e)
+	if j := e.Judgement; j != nil {
+		verdict := "not approved"
+		if color = yellow; j.Passed {
+			verdict, color = "approved", green
+		}
+		text += ", " + verdict + reason(j.Reason)
+	}
+	return text + reason(e.Reason) + note(e.Note), color, true
 }
 
 // finished is an iteration's end, without the columns of Style.Iteration.
