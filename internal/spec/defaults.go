@@ -44,7 +44,6 @@ type unbuilt struct {
 // notBuilt is the one list of them. To build one, carry it out and take its line away.
 var notBuilt = []unbuilt{
 	{"kind", KindImprove, func(s Spec) string { return among(s.Kind, KindDeliver) }},
-	{"repo.url", "", func(s Spec) string { return s.Repo.URL }},
 	{"test.command", "", func(s Spec) string { return s.Test.Command }},
 	{"test.timeout", "", func(s Spec) string { return given(s.Test.Timeout != 0) }},
 	{"test.required", "", func(s Spec) string { return given(s.Test.Required != nil) }},
