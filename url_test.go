@@ -263,7 +263,11 @@ func TestTwoHostsCannotGoOnWithOneLoop(t *testing.T) {
 	w.done("start", w.specFile())
 	w.waits("paused")
 	w.done("continue", w.loop)
-	w.until("the second breakpoint", func() bool { st := w.show(); return st.Status == "paused" && st.Iteration == 2 })
+	w.until("the second breakpoint is in the ledger", func() bool {
+		var st state
+		decode(t, w.has("refs/pawl-ledger/"+w.loop, "state.json"), &st)
+		return st.Status == "paused" && st.Iteration == 2 && st.Gate != nil
+	})
 	ledger := w.there("rev-parse", "refs/pawl-ledger/"+w.loop)
 	require.Equal(t, w.show().Ledger, ledger, "every append is there")
 
@@ -287,9 +291,10 @@ func TestTwoHostsCannotGoOnWithOneLoop(t *testing.T) {
 	require.Equal(t, "12", w.has("refs/heads/pawl/"+w.loop, "work/n"))
 
 	// What people say of the proposal counts on both.
-	w.done("approve", w.loop, "--hash", w.proposal().Hash)
+	hash := w.proposal().Hash
+	w.done("approve", w.loop, "--hash", hash)
 	w.home = first
-	w.done("apply", w.loop)
+	w.done("apply", w.loop, "--hash", hash)
 	require.Equal(t, "12", w.has("main", "work/n"))
 	w.home = second
 	require.Contains(t, w.done("apply", w.loop).out, "main")
@@ -313,8 +318,9 @@ func TestALoopMovesToAnotherHost(t *testing.T) {
 	w.temporal("workflow", "terminate", "--workflow-id", w.loop, "--reason", "the host is gone")
 	w.write("go", "")
 
+	w.write("from.json", `{"ledger":"`+ledger+`"}`)
 	w.set(doc{"goal": "something else"})
-	w.temporal("workflow", "start", "--type", "Improve", "--task-queue", "pawl", "--workflow-id", w.loop, "--input-file", w.jsonFile(), "--input", `{"ledger":"`+ledger+`"}`)
+	w.temporal("workflow", "start", "--type", "Improve", "--task-queue", "pawl", "--workflow-id", w.loop, "--input-file", w.jsonFile(), "--input-file", filepath.Join(w.dir, "from.json"))
 	require.Contains(t, w.fails().Message, "not the one of the contract")
 	w.set(doc{"goal": "climb"})
 	require.Equal(t, 0, w.starter("start", w.specFile(), "--ledger", ledger).code)

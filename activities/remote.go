@@ -128,7 +128,7 @@ func (p *place) follows(ctx context.Context, head, earlier string) bool {
 }
 
 // catchUp brings this host's copy of a ledger up to the repository's, where another host has gone
-// on with it.
+// on with it. What the repository did not take does not count.
 func (a *Activities) catchUp(ctx context.Context, p *place) error {
 	head, err := p.store.Ref(ctx, p.Ledger)
 	if err != nil {
@@ -145,15 +145,20 @@ func (a *Activities) catchUp(ctx context.Context, p *place) error {
 	if at, err = p.store.FetchLedger(ctx, p.Repo, p.Ledger); err != nil {
 		return err
 	}
-	if head != "" && !p.follows(ctx, at, head) {
-		return p.behind(ctx, head)
-	}
 	return p.adopt(ctx, at)
 }
 
 // adopt sets ledger and branch of this host's copy to a ledger commit and the head that it knows.
+// What this host has recorded and nobody has taken stays in the store, under refs/pawl-lost.
 func (p *place) adopt(ctx context.Context, head string) error {
 	s, err := p.ledger.State(ctx, head)
+	if err != nil {
+		return err
+	}
+	old, err := p.store.Ref(ctx, p.Ledger)
+	if err == nil && old != "" && !p.follows(ctx, head, old) {
+		err = p.store.SetRef(ctx, "refs/pawl-lost/"+old, old, "")
+	}
 	if err != nil {
 		return err
 	}
