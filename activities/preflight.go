@@ -64,7 +64,7 @@ func DryRun(ctx context.Context, h home.Home, loop string, s spec.Spec) (Preflig
 	in := act.Open{Loop: loop, FirstRun: "validate-" + filepath.Base(dir), Spec: s}
 
 	var out Preflight
-	source, err := repo.Inspect(ctx, s.Repo.Path, s.Repo.Base, "refs/heads/pawl/"+repo.RefName(loop))
+	source, err := a.inspect(ctx, s.Repo, loop)
 	failed := repo.Failed(err)
 	for _, pre := range failed {
 		out.problem("repository", pre.What, pre.Do)
@@ -87,6 +87,11 @@ func DryRun(ctx context.Context, h home.Home, loop string, s spec.Spec) (Preflig
 	out.Repo, out.Branch = p.Repo, branchName(record)
 	base, err := a.base(ctx, p, source)
 	if err != nil {
+		var f *fault.Error
+		if err = plainly(err); errors.As(err, &f) && f.Code == fault.PreconditionFailed {
+			out.problem("repository", f.What, f.Do)
+			return out, nil
+		}
 		return out, err
 	}
 	d, err := draw(ctx, p, s, base)

@@ -198,7 +198,7 @@ func (r *run) open(ctx workflow.Context) error {
 	in := act.Open{
 		Loop: r.state.Loop, FirstRun: r.firstRun, Run: info.WorkflowExecution.RunID, Spec: r.spec, Ledger: r.resume.Ledger,
 	}
-	if err := r.execute(ctx, act.OpenName, "open "+orElse(r.spec.Repo.Path, r.spec.Repo.URL), in, &r.opened); err != nil {
+	if err := r.execute(ctx, act.OpenName, "open "+r.spec.Repo.Place(), in, &r.opened); err != nil {
 		return err
 	}
 	o := r.opened

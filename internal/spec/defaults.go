@@ -45,7 +45,6 @@ type unbuilt struct {
 
 // notBuilt is the one list of them. To build one, carry it out and take its line away.
 var notBuilt = []unbuilt{
-	{"repo.url", "", func(s Spec) string { return s.Repo.URL }},
 }
 
 // NotBuilt lists the keys of the contract that this version refuses, each with the value that it
