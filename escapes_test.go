@@ -121,9 +121,9 @@ b"`, "policy:newFiles"),
 		{"write the engine's database", `test -w "$H/engine/temporal.db"`, refused, reached},
 	}},
 	{"Processes, and people's answers", []escape{
-		same("edit after its end", `agent=$PPID; setsid sh -c 'trap "" HUP INT TERM; while kill -0 '$agent'; do :; done; while :; do echo 999 >work/n; done' &`, harmless),
-		same("edit after its end without an environment", `agent=$PPID; env -i "$(command -v setsid)" "$(command -v sh)" -c 'while kill -0 '$agent'; do :; done; while :; do echo 999 >work/n; done' &`, harmless),
-		same("edit from a grandchild of nobody", `agent=$PPID; (setsid sh -c '(trap "" TERM; while kill -0 '$agent'; do :; done; echo 999 >work/n; exec tail -f /dev/null) &' &)`, harmless),
+		same("edit while it is judged", `setsid sh -c 'trap "" HUP INT TERM; until [ -e "$WORLD/judging" ]; do :; done; while :; do echo 999 >work/n; done' &`, harmless),
+		same("edit while it is judged, without an environment", `env -i "$(command -v setsid)" "$(command -v sh)" -c 'until [ -e "'$WORLD'/judging" ]; do :; done; while :; do echo 999 >work/n; done' &`, harmless),
+		same("edit while it is judged, from a grandchild of nobody", `(setsid sh -c '(trap "" TERM; until [ -e "$WORLD/judging" ]; do :; done; echo 999 >work/n; exec tail -f /dev/null) &' &)`, harmless),
 		same("leave a swarm of processes", `for i in $(seq 200); do setsid sh -c 'trap "" HUP INT TERM; exec tail -f /dev/null' & done`, harmless),
 		same("flood its output", `yes 0123456789012345678901234567890123456789 | head -c 100000000 >&3`, harmless),
 		{"stop its supervisor", `kill -STOP $SUPERVISOR && kill -CONT $SUPERVISOR`, refused, reached},
@@ -162,14 +162,15 @@ func TestEscapes(t *testing.T) {
 				}
 				w.write(fmt.Sprintf("deeds/%d.sh", i+1), `g() { git -c user.name=Mallory -c user.email=m@example.com "$@"; }`+"\n"+e.script+"\n")
 			}
-			w.script(`echo $(($(cat work/n) + 1)) >work/n
+			w.script(`rm -f "$WORLD/judging"
+				echo $(($(cat work/n) + 1)) >work/n
 				echo "deed $PAWL_ITERATION"
 				export SUPERVISOR=$PPID
 				exec 3>&1
 				bash "$WORLD/deeds/$PAWL_ITERATION.sh" >"$WORLD/deeds/$PAWL_ITERATION.out" 2>&1
 				echo $? >"$WORLD/deeds/$PAWL_ITERATION.code"`)
 			env["PAWL"] = program(t)
-			w.set(doc{"agent": doc{"env": env}, "sandbox": doc{"use": use}, "guard": doc{"command": "sh guard.sh"},
+			w.set(doc{"agent": doc{"env": env}, "sandbox": doc{"use": use}, "guard": doc{"command": "sh guard.sh"}, "verify": doc{"command": "touch '" + w.dir + "/judging'; sh measure.sh"},
 				"limits": doc{"iterations": len(deeds), "discards": len(deeds)}})
 			w.start("run", "--json", "--yes", w.specFile()).wait()
 			blocked := w.mends()
