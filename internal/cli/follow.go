@@ -12,6 +12,7 @@ import (
 
 	"pawl/config"
 	"pawl/internal/loop"
+	"pawl/internal/spec"
 	"pawl/internal/ui"
 )
 
@@ -29,6 +30,8 @@ type follower struct {
 	seq        int64      // of the last event shown
 	phaseSince time.Time
 	course     ui.Course
+	delivers   bool // it is a Deliver loop
+	delivery   ui.Delivery
 	unpushed   string    // why the last push was refused
 	trouble    string    // what was told last of what fails
 	quietSince time.Time // since when nobody answers for the loop, zero while somebody does
@@ -97,6 +100,7 @@ func (f *follower) update(ctx context.Context, u update) error {
 		f.live = *u.live
 		return nil
 	}
+	f.delivers = f.delivers || u.state.Kind == spec.KindDeliver
 	f.show(u.events)
 	if u.err != nil {
 		if f.quietSince.IsZero() {
@@ -126,14 +130,16 @@ func (f *follower) show(events []loop.Event) {
 		if e.Seq <= f.seq {
 			continue
 		}
-		f.seq, f.course = e.Seq, f.course.Follow(e)
+		f.seq, f.course, f.delivery = e.Seq, f.course.Follow(e), f.delivery.Follow(e)
 		switch {
 		case e.Type == loop.PushRefused:
 			f.unpushed = e.Reason
 		case e.Status.Ended(): // the last push comes with the end, and says so after it
 			f.unpushed = ""
 		case e.Type == loop.PhaseEntered:
-			f.phaseSince = e.Time
+			if f.phaseSince = e.Time; f.delivers {
+				f.screen.Print(style.Phase(e))
+			}
 		case e.Type == loop.BaselineMeasured && e.Metric != nil:
 			f.screen.Print(style.Baseline(e.Metric.String()))
 		case e.Record != nil:

@@ -242,6 +242,13 @@ func events() []loop.Event {
 	g := gates()["contract"]
 	return []loop.Event{
 		{Type: loop.LoopOpened, Opened: &loop.Opened{Branch: "pawl/demo-1", Base: "2c9deac54712"}},
+		{Type: loop.PlanMade, Plan: &loop.Plan{Hash: hash, Text: "1. mend Merge\n2. nothing else"}},
+		{Type: loop.TestsSkipped, Iteration: 1, Reason: "test.required is false"},
+		{Type: loop.ChangeAccepted, Iteration: 1, Commit: "3eff7429e6aa"},
+		{Type: loop.ChangeJudged, Iteration: 1, Step: "test", Judgement: testRun(false, loop.Tests{Passed: 5, Failed: 2, Failing: []string{"TestA", "TestB"}, New: []string{"TestB"}, Fixed: []string{"TestC"}})},
+		{Type: loop.ChangeJudged, Iteration: 1, Step: "test", Judgement: testRun(true, loop.Tests{Passed: 7, Skipped: 1, Flaky: []string{"TestD"}})},
+		{Type: loop.ChangeJudged, Iteration: 1, Step: "test", Judgement: testRun(false, loop.Tests{Failed: 1, Broken: true, Failing: []string{"a", "b", "c", "d", "e\x1b[2J"}})},
+		review("APPROVED", true),
 		{Type: loop.LoopResumed, Head: "2c9deac54712"},
 		{Type: loop.ContractDrawn, Contract: &loop.Contract{Hash: hash, Sealed: []loop.Seal{{Path: "go.mod"}}}},
 		{Type: loop.ContractAmended, By: "me", Amendment: []byte(`{"verify":{"command":"weigh"}}`), Contract: &loop.Contract{Hash: hash}},
@@ -269,6 +276,7 @@ func events() []loop.Event {
 		{Type: loop.MessageRefused, Iteration: 5, Message: "approve", Reason: "no gate is open"},
 		{Type: loop.AutonomyPaused, Iteration: 5, Reason: "pause"},
 		{Type: loop.AutonomyResumed, Iteration: 5, By: "me"},
+		{Type: loop.PermissionGranted, Iteration: 5, Step: "modify", Role: "writer", Reason: "canEditSource"},
 		{Type: loop.PermissionDenied, Iteration: 5, Step: "modify", Role: "writer", Reason: "the role writer is not permitted canEditSource\nGrant it."},
 		{Type: loop.PushRefused, Iteration: 5, Reason: "the branch is checked out"},
 		{Type: loop.Warned, Iteration: 5, Reason: "verify printed several numbers"},
@@ -277,12 +285,70 @@ func events() []loop.Event {
 		{Type: loop.AutonomyCompleted, Iteration: 10, Reason: "the iteration limit is reached"},
 		{Type: loop.AutonomyHalted, Iteration: 10, Reason: "Ctrl-C"},
 		{Type: loop.LoopFailed, Iteration: 10, ErrorCode: "ALO_PHASE_TIMEOUT", Reason: "verify took too long"},
-		{Type: loop.ProposalReviewed, Iteration: 10, By: "reviewer", Note: "the test is missing", Judgement: &loop.Judgement{}, Proposal: &loop.Proposal{Hash: hash, State: "open"}},
-		{Type: loop.ProposalReviewed, Iteration: 10, By: "reviewer", Judgement: &loop.Judgement{Passed: true}, Proposal: &loop.Proposal{Hash: hash, State: "open"}},
 		{Type: loop.ProposalApproved, Iteration: 10, By: "me", Note: "fine", Proposal: &loop.Proposal{Hash: hash, State: "approved"}},
 		{Type: loop.ProposalRejected, Iteration: 10, By: "me", Proposal: &loop.Proposal{Hash: hash, State: "rejected"}},
 		{Type: loop.ProposalApplied, Iteration: 10, By: "me", How: "squash", Proposal: &loop.Proposal{Hash: hash, State: "applied"}},
 	}
+}
+
+func testRun(passed bool, t loop.Tests) *loop.Judgement {
+	return &loop.Judgement{Passed: passed, Tests: &t}
+}
+
+func review(word string, met bool) loop.Event {
+	return loop.Event{Type: loop.ProposalReviewed, Iteration: 1, Reason: word, Note: "tried on the desk", Criteria: []loop.Criterion{
+		{Criterion: "it joins", Met: true, Evidence: "TestA passes"}, {Criterion: "it sorts", Met: met, Evidence: "TestB"},
+	}}
+}
+
+// TestL_ADeliveryIsShownByPhasesTestsAndReview: what a reader of a Deliver loop sees, from the contract
+// to the report.
+func TestL_ADeliveryIsShownByPhasesTestsAndReview(t *testing.T) {
+	sp := spec.Defaults()
+	sp.Kind, sp.Goal, sp.Scope = "deliver", "# Mend it\n\n- [ ] it joins\n- [ ] it sorts", []string{"**"}
+	sp.Test.Command, sp.Guard.Command = "go test -json ./...", "go vet ./..."
+	sp.Agent.Command = spec.Argv{Shell: "./agent"}
+	sp.Agent.Roles = map[string]spec.Override{"reviewer": {}}
+	c := ui.Contract{Loop: "mend", Repo: "/r", Branch: "pawl/mend", InScope: 2, Spec: sp, Plan: &loop.Plan{Hash: hash, Text: "1. mend Merge\n2. hide\x1b nothing"}, Contract: loop.Contract{Hash: hash, Base: "2c9deac54712", Tools: []string{"*"}}}
+	golden(t, "deliver-contract", style.Contract(c))
+	required := false
+	sp.Test = spec.Test{Required: &required}
+	target := dec("3")
+	sp.Verify.Command, sp.Verify.Target = "sh done.sh", &target
+	c.Spec = sp
+	golden(t, "deliver-contract-without-tests", style.Contract(c))
+
+	var d ui.Delivery
+	var lines []string
+	for _, e := range []loop.Event{
+		{Type: loop.PhaseEntered, Iteration: 1, Phase: phase.Test},
+		{Type: loop.ChangeJudged, Step: "test", Judgement: testRun(false, loop.Tests{Passed: 6, Failed: 1, Failing: []string{"TestA"}})},
+		{Type: loop.PhaseEntered, Iteration: 1, Phase: phase.Fix},
+		{Type: loop.ChangeJudged, Step: "test", Judgement: testRun(true, loop.Tests{Passed: 7, Fixed: []string{"TestA"}, Flaky: []string{"TestD"}})},
+		review("REJECTED", false), review("APPROVED", true),
+	} {
+		d = d.Follow(e)
+		if e.Type == loop.PhaseEntered {
+			lines = append(lines, style.Phase(e))
+		}
+		if line, ofNote := style.Note(e); ofNote {
+			lines = append(lines, line)
+		}
+	}
+	it := loop.Iteration{N: 1, Description: "join what touches", Kept: true, PhaseMs: map[string]int64{"write": 4}, DurationMs: 5000}
+	golden(t, "deliver-live", strings.Join(append(lines, style.Iteration(it)), "\n"))
+	r := loop.Result{Iterations: 1, Proposal: &loop.Proposal{Hash: hash, State: "approved"}}
+	failed := loop.Result{Iterations: 2, Recovery: "Raise the limit."}
+	golden(t, "deliver-report", strings.Join([]string{
+		style.Delivered(loop.Completed, r, d), style.Delivered(loop.Failed, failed, ui.Delivery{}),
+		style.Delivered(loop.Failed, failed, ui.Delivery{}.Follow(loop.Event{Type: loop.ChangeJudged, Step: "test", Judgement: testRun(false, loop.Tests{Failed: 1, Failing: []string{"TestA"}})})),
+	}, "\n\n"))
+
+	st := running()
+	st.Kind, st.Phase, st.Baseline, st.Best, st.Iterations = "deliver", phase.Fix, nil, nil, []loop.Iteration{it}
+	st.Course, st.FixAttempts, st.Goal = &loop.Course{}, 2, "# Mend it\n\nall of it"
+	st.LastTest, st.LastGuard, st.Plan = testRun(false, loop.Tests{Passed: 6, Failed: 1, Failing: []string{"TestA"}}), &loop.Judgement{Reason: "guard-fail"}, &loop.Plan{Hash: hash}
+	golden(t, "deliver-show", style.State(st, now)+"\n"+ui.Style{Width: 200, Zone: zone}.Progress(st, now, now))
 }
 
 func TestIterationsLineUp(t *testing.T) {
