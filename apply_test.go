@@ -259,3 +259,25 @@ func TestE3_ApplyAndReviewAreWorkflowsToo(t *testing.T) {
 	require.Equal(t, []string{"applied", "Ann"}, []string{w.proposal().State, w.proposal().By})
 	w.before = w.snapshot()
 }
+
+// Commands on another host start the workflows: the loop's own host does it.
+func TestE3_ProposalsAreAppliedFromAnotherHost(t *testing.T) {
+	w, p := proposes(t)
+	var endpoint struct{ Address string }
+	require.NoError(t, json.Unmarshal([]byte(w.readHome("engine/engine.json")), &endpoint))
+	away := func(code int, args ...string) said {
+		c := w.prepare(args...)
+		c.cmd.Env = append(c.cmd.Env, "PAWL_HOME="+filepath.Join(w.dir, "away"), "TEMPORAL_ADDRESS="+endpoint.Address)
+		s := c.begin().wait()
+		require.Equal(t, code, s.code, "%s%s", s.out, s.err)
+		return s
+	}
+	require.Contains(t, away(2, "apply", w.loop).err, "REVIEW_MISSING")
+	require.Contains(t, away(2, "diff", w.loop).err, "another host")
+	require.Contains(t, away(0, "approve", w.loop, "--hash", p.Hash).out, "approved")
+	require.Contains(t, away(2, "apply", w.loop, "--hash", strings.Repeat("0", 64)).err, "HASH_MISMATCH")
+	require.Contains(t, away(0, "apply", w.loop, "--how", "squash").out, "applied to main")
+	require.Equal(t, "12\n", w.read("repo/work/n"))
+	require.Equal(t, "applied", w.proposal().State)
+	w.before = w.snapshot()
+}

@@ -403,12 +403,12 @@ verify: {command: "", timeout: soon, direction: sideways, minDelta: -1}
 limits: {iterations: 0, toolCalls: many, phaseTimeout: -1s}
 agent: {use: magic}
 approvals: {plan: maybe}
-policies: {default: {maxFiles: 3}}
+policies: {default: {maxFiles: none}}
 breakpoints: [lunch]
 repo: {path: /x, url: "https://ann:sesame@example.com/x"}
 `, []string{
 			"INVALID_SPEC", "spec.yaml:2", "name", "goal", `scop`, "scope[0]", "verify.command", "verify.timeout", "verify.direction", "verify.minDelta",
-			"limits.iterations", "limits.toolCalls", "limits.phaseTimeout", "agent.use", "approvals.plan", "approvals.tools", "policies", "breakpoints[0]", "repo: has both", "repo.url",
+			"limits.iterations", "limits.toolCalls", "limits.phaseTimeout", "agent.use", "approvals.plan", "approvals.tools", "policies.default.maxFiles", "breakpoints[0]", "repo: has both", "repo.url",
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -466,7 +466,7 @@ verify: {command: sh measure.sh}
 guard: {command: sh guard.sh}
 agent: {command: sh `+filepath.Join(w.dir, "agent.sh")+`}
 limits: {iterations: 7}
-approvals: {tools: ["*"]}
+approvals: {diff: auto, tools: ["*"]}
 `)
 	w.commit("spec")
 	c := w.prepare("run", "--yes")

@@ -199,11 +199,11 @@ func TestNamesThatDifferByCaseAlone(t *testing.T) {
 	require.Equal(t, "x", w.kept("work/Other"))
 }
 
-// manyFiles is how many files the large repository of the tests has; with PAWL_TEST_FILES as many
-// as that says.
-func manyFiles(t *testing.T) (n int) {
-	n = 5000
-	if text := os.Getenv("PAWL_TEST_FILES"); text != "" {
+// measured is how many there are of something in a test, or as many as a variable says: more than
+// a test run has the time for, to measure with.
+func measured(t *testing.T, variable string, n int64) int64 {
+	t.Helper()
+	if text := os.Getenv(variable); text != "" {
 		_, err := fmt.Sscan(text, &n)
 		require.NoError(t, err)
 	}
@@ -218,7 +218,7 @@ func TestRepositoryOfManyFiles(t *testing.T) {
 		{"raise it again", `ls many/* | wc -l >"$WORLD/files"`, ""},
 	}
 	w := newWorld(t, "").does(deeds...)
-	n := manyFiles(t)
+	n := measured(t, "PAWL_TEST_FILES", 5000)
 	for i := range n {
 		w.write(fmt.Sprintf("repo/many/%d/%d", i%100, i), fmt.Sprintln("file", i))
 	}
@@ -228,4 +228,59 @@ func TestRepositoryOfManyFiles(t *testing.T) {
 	w.come(deeds...)
 	require.Equal(t, fmt.Sprint(n+100+99), strings.TrimSpace(w.read("files")), "with a heading and an empty line per folder")
 	t.Logf("%d files\n%s", n, s.err)
+}
+
+// sparse makes a file of that size with nothing in it.
+func (w *world) sparse(name string, size int64) {
+	w.t.Helper()
+	w.write(name, "")
+	require.NoError(w.t, os.Truncate(filepath.Join(w.dir, name), size))
+}
+
+// A large file that git does not have costs nothing. One that it has is in both trees, and is
+// looked at when it changes.
+func TestRepositoryWithALargeFile(t *testing.T) {
+	t.Run("ignored", func(t *testing.T) {
+		w := newWorld(t, raises)
+		w.write("repo/.gitignore", "*.iso\n")
+		w.commit("ignore images")
+		w.sparse("repo/big.iso", 2<<30)
+		w.before = w.snapshot()
+		w.run(0)
+		require.Equal(t, "11", w.kept("work/n"))
+	})
+	t.Run("untracked", func(t *testing.T) {
+		w := newWorld(t, raises)
+		w.sparse("repo/big.iso", 2<<30)
+		w.before = w.snapshot()
+		s := w.pawl("run", "--yes", w.specFile())
+		require.Equal(t, 2, s.code, s.err)
+		require.Contains(t, s.err, "the working tree is not clean: big.iso")
+	})
+	t.Run("tracked", func(t *testing.T) {
+		deeds := []deed{
+			{"raise the number", ``, ""},
+			{"touch it", `touch big.iso`, ""},
+			{"change it", `printf x | dd of=big.iso conv=notrunc`, "policy:scope"},
+			{"raise it again", ``, ""},
+		}
+		w := newWorld(t, "").does(deeds...)
+		w.sparse("repo/big.iso", measured(t, "PAWL_TEST_BYTES", 48<<20))
+		w.commit("an image")
+		s := w.pawl("run", "--yes", w.specFile())
+		require.Equal(t, 0, s.code, s.err)
+		w.come(deeds...)
+		t.Log(s.err)
+	})
+	t.Run("made by the agent", func(t *testing.T) {
+		deeds := []deed{
+			{"make a large file", fmt.Sprintf(`truncate -s %d work/big.iso`, measured(t, "PAWL_TEST_BYTES", 48<<20)), "policy:newFiles"},
+			{"raise the number", ``, ""},
+		}
+		w := newWorld(t, "").does(deeds...)
+		s := w.pawl("run", "--yes", w.specFile())
+		require.Equal(t, 0, s.code, s.err)
+		w.come(deeds...)
+		t.Log(s.err)
+	})
 }

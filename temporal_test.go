@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"os"
@@ -15,6 +16,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/proxy"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 )
 
 // describe is what Temporal shows of a loop whether or not a worker is up.
@@ -428,30 +435,72 @@ func TestTemporalCLI_StartedByOurPrograms(t *testing.T) {
 	}
 }
 
-// A namespace that has no room for pawl's search attributes, as one where the worker may not add any:
-// loops do without, and every command works.
+// A namespace without pawl's search attributes to which none can be added: loops do without, and
+// every command works.
 func TestTemporalCLI_NamespaceWithoutSearchAttributes(t *testing.T) {
-	needCLI(t)
-	t.Parallel()
 	var full []string
 	for i := range 10 { // as many of a type as the database has columns for
 		full = append(full, "--search-attribute", fmt.Sprintf("Theirs%d=Keyword", i))
 	}
-	c := newCluster(t, full...)
-	require.Contains(t, readFile(c.worker.log), "loops do without")
-	w := newWorldOfItsOwn(t, waitsFor("go")).on(c)
-	w.begin()
-	require.Empty(t, w.attributes())
-	w.approves()
-	w.at(1)
-	w.write("go", "")
-	w.stands("completed")
-	require.Equal(t, "11", w.kept("work/n"))
-	require.Empty(t, w.attributes())
-	var rows []struct{ Loop, Status, Branch string }
-	decode(t, w.starter("list", "--json").out, &rows)
-	require.Len(t, rows, 1)
-	require.Equal(t, "completed", rows[0].Status)
+	for name, begin := range map[string]func(t *testing.T) (c *cluster, through string){
+		"there is no room for them": func(t *testing.T) (*cluster, string) {
+			c := newCluster(t, full...)
+			return c, c.address
+		},
+		"nobody here may add any, or look": func(t *testing.T) (*cluster, string) {
+			dir, err := os.MkdirTemp(scratch, "c")
+			require.NoError(t, err)
+			c := &cluster{dir: dir, home: filepath.Join(dir, "home"), address: freeAddress(t), ui: freeAddress(t)}
+			require.NoError(t, c.startServer())
+			through := withoutOperator(t, c.address)
+			require.NoError(t, c.startWorker(through))
+			t.Cleanup(func() { require.NoError(t, c.stop()) })
+			return c, through
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			needCLI(t)
+			t.Parallel()
+			c, through := begin(t)
+			require.Contains(t, readFile(c.worker.log), "loops do without")
+			w := newWorldOfItsOwn(t, waitsFor("go")).on(c)
+			w.env = []string{"TEMPORAL_ADDRESS=" + through}
+			w.begin()
+			w.approves()
+			w.at(1)
+			require.Empty(t, w.attributes())
+			w.write("go", "")
+			w.stands("completed")
+			require.Equal(t, "11", w.kept("work/n"))
+			require.Empty(t, w.attributes())
+			var rows []struct{ Loop, Status, Branch string }
+			decode(t, w.starter("list", "--json").out, &rows)
+			require.Len(t, rows, 1)
+			require.Equal(t, "completed", rows[0].Status)
+		})
+	}
+}
+
+// withoutOperator serves a service to those who have no permission for its operator's part, as a
+// cluster with an authorizer does, and returns the address.
+func withoutOperator(t *testing.T, address string) string {
+	t.Helper()
+	service, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	forward, err := proxy.NewWorkflowServiceProxyServer(proxy.WorkflowServiceProxyOptions{Client: workflowservice.NewWorkflowServiceClient(service)})
+	require.NoError(t, err)
+	server := grpc.NewServer(grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error {
+		return status.Error(codes.PermissionDenied, "Request unauthorized.")
+	}))
+	workflowservice.RegisterWorkflowServiceServer(server, forward)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	go server.Serve(l)
+	t.Cleanup(func() {
+		server.Stop()
+		service.Close()
+	})
+	return l.Addr().String()
 }
 
 // The server goes away while an agent works, and while a gate is open. The loop goes on.

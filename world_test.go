@@ -220,6 +220,8 @@ func (w *world) snapshot() map[string]string {
 		info, _ := d.Info()
 		content := []byte{}
 		switch {
+		case info.Size() > large:
+			content = fmt.Appendf(nil, "%d bytes of %s", info.Size(), info.ModTime())
 		case d.Type().IsRegular():
 			content, _ = os.ReadFile(path)
 		case d.Type() == fs.ModeSymlink:
@@ -231,6 +233,9 @@ func (w *world) snapshot() map[string]string {
 	})
 	return files
 }
+
+// large is the size beyond which a snapshot goes by a file's size and time.
+const large = 32 << 20
 
 // nothingRuns asserts that no process is left that carries the world's name.
 func (w *world) nothingRuns() {
@@ -327,7 +332,10 @@ func (w *world) prepare(args ...string) *command {
 	return c
 }
 
-func (w *world) environ() []string { return append(environ(w.home, w.dir), w.env...) }
+// environ is what the world's programs are given. $HOME is not around the world: a sandbox hides it.
+func (w *world) environ() []string {
+	return append(append(environ(w.home, w.dir), "HOME="+filepath.Join(w.dir, "user")), w.env...)
+}
 
 func (c *command) begin() *command {
 	c.w.t.Helper()

@@ -130,6 +130,7 @@ type place struct {
 	same       [2]string // two commits with one tree: a revert, and what it went back to
 	deskAt     string    // the commit that the desk is known to be at, "" for unknown
 	judgeAt    string    // the same of the judge
+	env        []string  // what commands inherit, once it is known
 	turn       int       // counts what has run in the trees
 }
 

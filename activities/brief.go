@@ -3,7 +3,9 @@ package activities
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -20,6 +22,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/govern"
+	"pawl/internal/issue"
 	"pawl/internal/loop"
 	"pawl/internal/proc"
 	"pawl/internal/spec"
@@ -30,6 +33,7 @@ import (
 type exchange struct {
 	dir    string
 	prompt int64
+	goal   string
 	call   *call // nil where the agent's stdout is no stream
 }
 
@@ -58,8 +62,9 @@ func (a *Activities) brief(ctx context.Context, p *place, in act.Step, head stri
 	if !built {
 		return nil, refuse(fault.New(fault.InvalidSpec, "this version knows no agent %q", own.Use))
 	}
+	attempt := cmp.Or(in.Agent.Attempt, in.Key.Attempt)
 	brief := agent.Brief{
-		State: state, Goal: s.Goal, Phase: in.Agent.Phase, Attempt: in.Key.Attempt,
+		State: state, Goal: s.Goal, Role: in.Agent.Role, Phase: in.Agent.Phase, Attempt: attempt, Test: s.Test.Command,
 		Direction: s.Verify.Direction, Metric: s.Verify.Command, Guard: s.Guard.Command, Scope: s.Scope, NewFiles: s.NewFiles,
 		Idea: in.Agent.Idea, Repair: in.Agent.Repair, Guidance: in.Agent.Guidance,
 		Streams: adapter.Streams(),
@@ -71,7 +76,16 @@ func (a *Activities) brief(ctx context.Context, p *place, in act.Step, head stri
 		brief.Sealed = append(brief.Sealed, seal.Path)
 	}
 	if in.Agent.Evidence != "" {
-		brief.Evidence = tailOf(in.Agent.Evidence)
+		brief.Evidence = evidenceIn(in.Agent.Evidence)
+	}
+	if brief.Plan, err = a.plan(p, state); err != nil {
+		return nil, err
+	}
+	if of := in.Agent.Proposal; of != nil {
+		brief.Proposal, brief.Criteria = of, issue.Parse([]byte(s.Goal)).Criteria
+		if brief.Diff, err = p.proposed(ctx, of, agent.BoundProposal); err != nil {
+			return nil, err
+		}
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
@@ -88,7 +102,7 @@ func (a *Activities) brief(ctx context.Context, p *place, in act.Step, head stri
 		return nil, fmt.Errorf("reading the history: %w", err)
 	}
 	text := brief.Text()
-	e := &exchange{dir: filepath.Join(workspace.Exchange(a.Home, p.Ref), stepName(in.Key)), prompt: int64(len(text))}
+	e := &exchange{dir: filepath.Join(workspace.Exchange(a.Home, p.Ref), stepName(in.Key)), prompt: int64(len(text)), goal: s.Goal}
 	if err := os.RemoveAll(e.dir); err != nil {
 		return nil, err
 	}
@@ -109,7 +123,7 @@ func (a *Activities) brief(ctx context.Context, p *place, in act.Step, head stri
 	})
 	c.Env = later(slices.Concat(c.Env, adapter.Env, credentials(adapter.Keys), granted(own.Env), []string{
 		"PAWL_LOOP=" + in.Agent.Loop, "PAWL_KIND=" + in.Agent.Kind, "PAWL_ROLE=" + in.Agent.Role, "PAWL_PHASE=" + in.Agent.Phase,
-		"PAWL_ITERATION=" + strconv.Itoa(in.Key.Iteration), "PAWL_ATTEMPT=" + strconv.Itoa(in.Key.Attempt),
+		"PAWL_ITERATION=" + strconv.Itoa(in.Key.Iteration), "PAWL_ATTEMPT=" + strconv.Itoa(attempt),
 		"PAWL_PROMPT=" + e.promptFile(), "PAWL_RESULT=" + e.resultFile(),
 	}))
 	if own.Use == spec.UseCommand && own.Model != "" {
@@ -127,14 +141,19 @@ func (a *Activities) brief(ctx context.Context, p *place, in act.Step, head stri
 // take reads what the agent left: words, and what it says it spent. A result file that can't be
 // read is a warning; spending that is not reported counts as one tool call. Of an agent whose
 // stdout is a stream, that says what was spent and how it ended, and the file has words only.
-func (e *exchange) take(out *act.Stepped, stdout string) {
+func (e *exchange) take(out *act.Stepped, stdout string, in *act.Agent) (printed string) {
 	r, err := agent.ReadResult(e.resultFile())
 	if e.call != nil {
-		e.call.take(out)
+		printed = e.call.take(out)
 	} else {
-		first, _ := readFile(stdout, 64<<10)
-		out.Description = evidence.Description(string(first))
+		first, _ := readFile(stdout, maxPlan)
+		printed = string(first)
+		out.Description = evidence.Description(printed)
 		out.Usage = reported(r)
+	}
+	out.Regenerate = out.Regenerate || r.Regenerate
+	if in.Proposal != nil {
+		out.Opinion = opinion(in.Proposal, e.goal, r.Review, printed)
 	}
 	if err != nil {
 		out.Warning = err.Error()
@@ -147,6 +166,7 @@ func (e *exchange) take(out *act.Stepped, stdout string) {
 		out.GiveUp = loop.Clip(gave, 300)
 	}
 	out.PromptBytes = e.prompt
+	return printed
 }
 
 // reported is what an agent says that it spent in a call.
@@ -177,6 +197,27 @@ func cleaned(env []string) []string {
 		}
 		return slices.ContainsFunc(secret, func(part string) bool { return strings.Contains(upper, part) })
 	})
+}
+
+// environment is what the loop's commands inherit: this worker's environment as it was when the
+// contract was drawn, cleaned. Whichever shell a later worker is started from makes no difference.
+func (a *Activities) environment(p *place) ([]string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.env != nil {
+		return p.env, nil
+	}
+	path := filepath.Join(a.Home.Loop(p.Ref), "environment.json")
+	err := readJSON(path, &p.env)
+	if errors.Is(err, fs.ErrNotExist) {
+		p.env = cleaned(os.Environ())
+		err = writeJSON(path, p.env)
+	}
+	if err != nil {
+		p.env = nil
+		return nil, fmt.Errorf("reading the loop's environment: %w", err)
+	}
+	return p.env, nil
 }
 
 // granted is agent.env: values as the spec gives them, $NAME and ${NAME} taken from the worker's

@@ -183,7 +183,7 @@ func (c *call) read(most int64) (int64, error) {
 }
 
 // take writes down what came of the call.
-func (c *call) take(out *act.Stepped) {
+func (c *call) take(out *act.Stepped) (printed string) {
 	end := c.stream.End()
 	out.Usage = c.spent()
 	out.Session, _, _ = c.stream.Session()
@@ -196,6 +196,7 @@ func (c *call) take(out *act.Stepped) {
 		out.Exhausted = end.Exhausted
 	case c.flooded:
 		out.Failure = fmt.Sprintf("it said more than %d bytes", streamLimit)
+	case !c.stream.Ended() && (out.ExitCode != 0 || out.Signal != ""): // which says more
 	case !out.TimedOut && out.StartError == "":
 		out.Failure = loop.Clip(evidence.Description(end.Failure), 300)
 	}
@@ -209,11 +210,15 @@ func (c *call) take(out *act.Stepped) {
 	said := strings.TrimSpace(end.Text)
 	if why, gave := strings.CutPrefix(said, agent.GiveUpWords); gave {
 		out.GiveUp = orElse(evidence.Description(why), agent.NoReason)
-		return
+		return said
+	}
+	if why, asked := strings.CutPrefix(said, agent.RegenerateWords); asked {
+		out.Regenerate, said = true, strings.TrimSpace(why)
 	}
 	if out.OK() { // the last words of one that failed describe no change
 		out.Description = evidence.Description(said)
 	}
+	return said
 }
 
 // throwAway sees to it that nothing stays of what a role did on the desk that may not change

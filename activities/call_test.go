@@ -70,6 +70,19 @@ func TestWhatUsesABudgetUpIsStillJudged(t *testing.T) {
 	require.Equal(t, "done", out.Description)
 }
 
+func TestHowACallFailed(t *testing.T) {
+	c := newCalls(t)
+	failed := func(script string) string {
+		out := c.make(t.Context(), script, 1000, nil)
+		require.False(t, out.OK(), script)
+		return out.Failure
+	}
+	require.Equal(t, "it ended without saying how", failed("true"))
+	require.Empty(t, failed("exit 3"), "the exit code says more")
+	require.Equal(t, "no stream", failed(`printf '{"type":"result","status":"error","error":{"message":"no stream"}}\n'; exit 3`))
+	require.Empty(t, failed(done+"; exit 3"))
+}
+
 func TestA2_ACallThatEndsOverItsBudgetIsOverIt(t *testing.T) {
 	c := newCalls(t)
 	out := c.make(t.Context(), tool+"1; "+tool+"2; "+done, 1, nil)

@@ -13,6 +13,11 @@ func writeJSON(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("encoding %s: %w", filepath.Base(path), err)
 	}
+	return writeFile(path, b)
+}
+
+// writeFile is writeJSON for bytes.
+func writeFile(path string, b []byte) error {
 	tmp := path + ".tmp"
 	if err := os.WriteFile(tmp, b, 0o600); err != nil {
 		return fmt.Errorf("writing %s: %w", filepath.Base(path), err)

@@ -212,6 +212,9 @@ func (a *Activities) contract(ctx context.Context, p *place, s spec.Spec, out *a
 	out.InScope, out.Sealed, out.Contract = d.inScope, d.contract.Sealed, d.contract.Hash()
 	out.Warnings = d.warnings
 	p.ledger.Bind(d.contract)
+	if _, err := a.environment(p); err != nil {
+		return err
+	}
 	return writeJSON(filepath.Join(a.Home.Loop(p.Ref), ledger.ContractFile), d.contract)
 }
 
@@ -376,11 +379,15 @@ func (a *Activities) setup(ctx context.Context, p *place, t *repo.Tree) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
+	inherited, err := a.environment(p)
+	if err != nil {
+		return err
+	}
 	command := proc.Command{
-		Argv: []string{"sh", "-c", p.Setup}, Dir: t.Dir, Env: cleaned(os.Environ()), Limit: setupLimit,
+		Argv: []string{"sh", "-c", p.Setup}, Dir: t.Dir, Env: slices.Clone(inherited), Limit: setupLimit,
 		Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
 	}
-	command.Sandbox = a.confine(p, command)
+	command.Sandbox = a.confine(p, command, inherited)
 	result, err := s.Run(ctx, command)
 	if err != nil {
 		return err

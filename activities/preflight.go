@@ -38,6 +38,8 @@ type Preflight struct {
 	// Problems would keep the loop from starting; Notes are what whoever wrote the spec should know.
 	Problems []Problem
 	Notes    []string
+	// Protections are what the sandbox of this host holds.
+	Protections []string
 }
 
 // Problem is one precondition that is not met.
@@ -102,6 +104,7 @@ func DryRun(ctx context.Context, h home.Home, loop string, s spec.Spec) (Preflig
 	} else if clash := slices.DeleteFunc(d.clash, func(name string) bool { return spec.MatchAny(s.Protect, name) }); len(clash) > 0 {
 		out.Notes = append(out.Notes, "sealed, since your commands run or name them, although the scope matches them: "+naming(clash))
 	}
+	out.Protections = a.protections(p)
 	out.notes(s, d)
 	return out, a.dryRuns(ctx, p, in, base, &out)
 }

@@ -15,7 +15,7 @@ import (
 
 // confine says what a command on one of p's trees may reach (E6): the tree, with the exchange for
 // what runs on the desk, and none of pawl's own. It is nil where there is no sandbox.
-func (a *Activities) confine(p *place, c proc.Command) *sandbox.Policy {
+func (a *Activities) confine(p *place, c proc.Command, inherited []string) *sandbox.Policy {
 	machine := sandbox.Probe()
 	if p.Sandbox.Use == spec.Off || machine == (sandbox.Machine{}) {
 		return nil
@@ -28,7 +28,6 @@ func (a *Activities) confine(p *place, c proc.Command) *sandbox.Policy {
 		r.Own = append(r.Own, workspace.Exchange(a.Home, p.Ref))
 	}
 	// What the spec adds to the worker's environment it names.
-	inherited := os.Environ()
 	for _, kv := range c.Env {
 		if !slices.Contains(inherited, kv) {
 			r.Named = append(r.Named, kv)

@@ -51,7 +51,9 @@ func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Settled, er
 	out.Proposal = proposal
 	if in.Revert != "" {
 		p.alike(out.Head, in.Parent)
-		a.restoreAhead(p, out.Head, a.restoreDesk)
+		if !in.Keep {
+			a.restoreAhead(p, out.Head, a.restoreDesk)
+		}
 	}
 	crash.At("settle.appended")
 	switch {
@@ -175,6 +177,11 @@ func (a *Activities) write(ctx context.Context, p *place, in act.Entry, tx repo.
 			return repo.Entry{}, err
 		}
 		page, taken = folded, events
+		if slices.ContainsFunc(events, func(e loop.Event) bool { return e.Type == loop.PlanMade }) {
+			if files[ledger.PlanFile], err = os.ReadFile(filepath.Join(a.Home.Loop(p.Ref), ledger.PlanFile)); err != nil {
+				return repo.Entry{}, fmt.Errorf("reading the plan: %w", err)
+			}
+		}
 		return repo.Entry{
 			Ref: p.Ledger, Prev: in.Ledger, Code: folded.State.Head, Files: files, Message: message(folded.State, events),
 			Time: timeOf(events), Author: p.author(),

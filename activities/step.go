@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -27,6 +28,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/proc"
 	"pawl/internal/repo"
+	"pawl/internal/spec"
 	"pawl/internal/workspace"
 )
 
@@ -209,8 +211,12 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step, r *running)
 		return out, err
 	}
 	crash.At("step.prepared")
+	inherited, err := a.environment(p)
+	if err != nil {
+		return out, err
+	}
 	command := proc.Command{
-		Argv: in.Command, Dir: p.desk.Dir, Env: cleaned(os.Environ()),
+		Argv: in.Command, Dir: p.desk.Dir, Env: slices.Clone(inherited),
 		Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
 		Limit: time.Duration(in.LimitMs) * time.Millisecond, Progress: filepath.Join(dir, "progress"),
 	}
@@ -219,13 +225,12 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step, r *running)
 	}
 	var talk *exchange
 	if in.Agent != nil {
-		var err error
 		tell := func(u loop.Usage, tool string) { r.live.Store(&act.Live{Usage: u, Tool: loop.Clip(tool, 80)}) }
 		if talk, err = a.brief(ctx, p, in, told, &command, tell); err != nil {
 			return out, err
 		}
 	}
-	command.Sandbox = a.confine(p, command)
+	command.Sandbox = a.confine(p, command, inherited)
 	spent, err := proc.ReadProgress(command.Progress)
 	if err != nil {
 		return out, fmt.Errorf("reading what the step has spent: %w", err)
@@ -260,8 +265,18 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step, r *running)
 	if err := read(&out, in, command.Stdout, dir); err != nil {
 		return out, err
 	}
+	if in.Tests != nil && !out.Interrupted {
+		if err := readTests(&out, in.Tests.Before, dir); err != nil {
+			return out, err
+		}
+	}
 	if talk != nil {
-		talk.take(&out, command.Stdout)
+		printed := talk.take(&out, command.Stdout, in.Agent)
+		if in.Agent.Role == spec.RolePlanner && out.OK() {
+			if out.Plan, err = a.planOf(p, printed, dir); err != nil {
+				return out, err
+			}
+		}
 		if err := a.throwAway(ctx, p, in, &out); err != nil {
 			return out, err
 		}

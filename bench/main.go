@@ -3,7 +3,7 @@
 // of docs/numbers.md. All ratios come from one run on one machine; absolute times are of that
 // machine. Start at main.
 //
-//	go run ./bench [-iterations 100] [-rounds 3] [-long 1000]
+//	go run ./bench [-iterations 100] [-rounds 3] [-long 1000] [-paused 1000]
 package main
 
 import (
@@ -30,14 +30,15 @@ func main() {
 	iterations := flag.Int("iterations", 100, "iterations of the overhead measurement")
 	rounds := flag.Int("rounds", 3, "how often each is measured, in turn")
 	long := flag.Int("long", 1000, "iterations of the long loop, 0 to leave it out")
+	paused := flag.Int("paused", 1000, "loops that wait in one worker, 0 to leave it out")
 	flag.Parse()
-	if err := run(*iterations, *rounds, *long); err != nil {
+	if err := run(*iterations, *rounds, *long, *paused); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(iterations, rounds, long int) error {
+func run(iterations, rounds, long, paused int) error {
 	dir, err := os.MkdirTemp("", "pawl-bench-")
 	if err != nil {
 		return err
@@ -56,6 +57,20 @@ func run(iterations, rounds, long int) error {
 	}
 	if err := b.recovery(rounds); err != nil {
 		return err
+	}
+	if err := b.approval(rounds); err != nil {
+		return err
+	}
+	if err := b.governance(iterations, rounds); err != nil {
+		return err
+	}
+	if err := b.steps(300, rounds); err != nil {
+		return err
+	}
+	if paused > 0 {
+		if err := b.paused(paused); err != nil {
+			return err
+		}
 	}
 	if long > 0 {
 		return b.long(long)
@@ -102,6 +117,28 @@ echo 0 > n; git add -A; git commit -qm start`
 	}
 	return p, os.WriteFile(p.spec, text, 0o644)
 }
+
+// rewrite replaces keys of the place's spec.
+func (b *bench) rewrite(p place, keys map[string]any) error {
+	text, err := os.ReadFile(p.spec)
+	if err != nil {
+		return err
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(text, &doc); err != nil {
+		return err
+	}
+	for k, v := range keys {
+		doc[k] = v
+	}
+	if text, err = json.Marshal(doc); err != nil {
+		return err
+	}
+	return os.WriteFile(p.spec, text, 0o644)
+}
+
+// raw is a spec as it is handed to a workflow.
+func raw(text []byte) json.RawMessage { return text }
 
 func limits(iterations int) map[string]any {
 	return map[string]any{"limits": map[string]any{"iterations": iterations, "toolCalls": 10 * iterations, "activeTime": "10h", "discards": iterations + 1}}
@@ -313,14 +350,7 @@ func (b *bench) recovery(rounds int) error {
 		marks := filepath.Join(p.dir, "marks")
 		doc := limits(1)
 		doc["agent"] = map[string]any{"command": fmt.Sprintf("date +%%s.%%N >> %s; [ $(wc -l < %s) -gt 1 ] || sleep 600; echo 1 > n; echo better", marks, marks)}
-		doc["name"], doc["goal"], doc["scope"] = "bench", "raise n", []string{"n"}
-		doc["repo"], doc["verify"] = map[string]any{"path": p.repo}, map[string]any{"command": "cat n"}
-		doc["approvals"] = map[string]any{"plan": "auto", "tools": []string{"*"}}
-		text, err := json.Marshal(doc)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(p.spec, text, 0o644); err != nil {
+		if err := b.rewrite(p, doc); err != nil {
 			return err
 		}
 		first := b.pawl(p, "run", "--json", p.spec)
@@ -343,7 +373,7 @@ func (b *bench) recovery(rounds int) error {
 		if err != nil {
 			return err
 		}
-		text, err = os.ReadFile(marks)
+		text, err := os.ReadFile(marks)
 		if err != nil {
 			return err
 		}

@@ -121,7 +121,7 @@ func TestSchemaRefusesWhatTheReaderDoes(t *testing.T) {
 
 func TestSchemaNamesWhatIsRequired(t *testing.T) {
 	err := validate(t, compiled(t), []byte(`{"verify":{},"agent":{},"approvals":{}}`))
-	for _, key := range []string{"goal", "scope", "command", "tools"} {
+	for _, key := range []string{"goal", "scope", "tools"} {
 		require.ErrorContains(t, err, key)
 	}
 }

@@ -98,33 +98,96 @@ func (r *run) amended(ctx workflow.Context, a loop.Answer, sealed []loop.Seal) e
 	return r.record(ctx, "the contract is amended", false)
 }
 
-// propose makes the diff from base to head a proposal and has it judged: by the reviewer where
+// propose makes what a completed loop has made a proposal and has it judged: by the reviewer where
 // there is one, and by a person unless the spec leaves it to the reviewer (A7, E3). It changes
-// nothing of the user's. Rejected reports that somebody refused it, with the reason.
-func (r *run) propose(ctx workflow.Context) (rejected string, err error) {
-	if r.state.Head == r.state.Base {
-		return "", nil
+// nothing of the user's.
+func (r *run) propose(ctx workflow.Context) error {
+	if err := r.makeProposal(ctx); err != nil || r.state.Proposal == nil {
+		return err
 	}
-	_, err = r.append(ctx, act.RecordName, "the proposal: "+short(r.state.Base)+" to "+short(r.state.Head), []loop.Event{{Type: loop.ProposalMade}}, true, func(e act.Entry) any {
+	if _, reviewer := r.spec.Agent.Roles[spec.RoleReviewer]; reviewer {
+		o, err := r.review(ctx)
+		if err != nil {
+			return err
+		}
+		switch {
+		case o.Decision == govern.SaysRejected:
+			r.rejected(ctx, spec.RoleReviewer, o.Note)
+			return nil
+		case o.Decision == govern.SaysApproved && r.spec.Approvals.Diff == spec.Auto:
+			r.approved(ctx, spec.RoleReviewer, o.Note)
+			return nil
+		}
+	}
+	if r.spec.Approvals.Diff == spec.Auto {
+		return nil // nobody has approved it: it stays open
+	}
+	_, _, _, err := r.askDiff(ctx)
+	return err
+}
+
+// makeProposal makes the diff from base to head a proposal, unless it is one already.
+func (r *run) makeProposal(ctx workflow.Context) error {
+	if r.state.Head == r.state.Base {
+		return nil
+	}
+	if p := r.state.Proposal; p != nil && p.Head == r.state.Head {
+		return nil
+	}
+	_, err := r.append(ctx, act.RecordName, "the proposal: "+short(r.state.Base)+" to "+short(r.state.Head), []loop.Event{{Type: loop.ProposalMade}}, true, func(e act.Entry) any {
 		return act.Settle{Entry: e, Idle: true, Base: r.state.Base, Head: r.state.Head}
 	})
-	p := r.state.Proposal
-	if err != nil || p == nil || r.spec.Approvals.Diff == spec.Auto {
-		return "", err
+	return err
+}
+
+// review asks the reviewer role for its word on exactly this proposal. An answer that is no decision
+// is asked for again, as often as the spec allows reworks.
+func (r *run) review(ctx workflow.Context) (govern.Opinion, error) {
+	p := *r.state.Proposal
+	why := ""
+	for n := 1; ; n++ {
+		s := r.agentStep(spec.RoleReviewer, string(r.state.Phase), "", r.state.Attempt, repairOf{reason: why})
+		s.Key.Name, s.Agent.Attempt, s.Agent.Proposal = fmt.Sprintf("%s-%s-%d", spec.RoleReviewer, p.Hash[:12], n), n, &p
+		out, err := r.step(ctx, s)
+		if err != nil {
+			return govern.Opinion{}, err
+		}
+		o := govern.Opinion{Why: orElse(agentFailure(out), "it said nothing")}
+		if said := out.Opinion; said != nil && out.OK() {
+			o = govern.Opinion{Decision: govern.Decision(said.Decision), Note: said.Note, Why: said.Why, Criteria: said.Criteria}
+		}
+		r.emit(ctx, loop.Event{Type: loop.ProposalReviewed, Role: spec.RoleReviewer, Reason: string(o.Decision), Note: orElse(o.Note, o.Why), Proposal: &p, Criteria: o.Criteria, EvidenceIDs: evidenceOf(out)})
+		if o.Decision != govern.Undecided || n > r.spec.Limits.Reworks {
+			return o, nil
+		}
+		why = "the answer was no decision: " + o.Why
 	}
+}
+
+// askDiff is the diff gate: a person approves or rejects exactly this proposal.
+func (r *run) askDiff(ctx workflow.Context) (approved bool, by, note string, err error) {
+	p := r.state.Proposal
 	a, err := r.hold(ctx, loop.Gate{
 		Kind: loop.GateDiff, Hash: p.Hash,
 		Summary: fmt.Sprintf("approve the change as a whole: %d files, +%d -%d, on %s", p.Files, p.Insertions, p.Deletions, r.state.Branch),
 	})
 	if err != nil {
-		return "", err
+		return false, "", "", err
 	}
 	if a.Message == "reject" {
-		r.emit(ctx, loop.Event{Type: loop.ProposalRejected, By: a.By, Note: a.Note, Proposal: decided(*p, govern.Rejected, a.By)})
-		return "rejected by " + orElse(a.By, "a person") + noteOf(a), nil
+		r.rejected(ctx, a.By, a.Note)
+		return false, a.By, a.Note, nil
 	}
-	r.emit(ctx, loop.Event{Type: loop.ProposalApproved, By: a.By, Note: a.Note, Proposal: decided(*p, govern.Approved, a.By)})
-	return "", nil
+	r.approved(ctx, a.By, a.Note)
+	return true, a.By, a.Note, nil
+}
+
+func (r *run) approved(ctx workflow.Context, by, note string) {
+	r.emit(ctx, loop.Event{Type: loop.ProposalApproved, By: by, Note: note, Proposal: decided(*r.state.Proposal, govern.Approved, by)})
+}
+
+func (r *run) rejected(ctx workflow.Context, by, note string) {
+	r.emit(ctx, loop.Event{Type: loop.ProposalRejected, By: by, Note: note, Proposal: decided(*r.state.Proposal, govern.Rejected, by)})
 }
 
 // decided is a proposal after somebody's word on it.

@@ -141,9 +141,28 @@ type published struct {
 	best      string
 }
 
+// publishApart is how far apart iterations are told of: loops whose iterations are faster tell of
+// the last one.
+const publishApart = time.Second
+
+// tell brings the search attributes up to date as a loop goes on: at once where it has come to wait
+// or waits no more, now and then for the rest.
+func (r *run) tell(ctx workflow.Context) {
+	gate := ""
+	if r.state.Gate != nil {
+		gate = string(r.state.Gate.Kind)
+	}
+	now := workflow.Now(ctx)
+	if r.published.status == r.state.Status && r.published.gate == gate && now.Sub(r.toldAt) < publishApart {
+		return
+	}
+	r.publish(ctx)
+}
+
 // publish brings the search attributes up to date where something changed. They ride on the
 // next workflow task's completion and cost no round trip of their own.
 func (r *run) publish(ctx workflow.Context) {
+	r.toldAt = workflow.Now(ctx)
 	s := r.state
 	now := published{status: s.Status, phase: string(s.Phase), iteration: s.Iteration}
 	if s.Gate != nil {

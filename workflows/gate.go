@@ -35,6 +35,7 @@ func (r *run) hold(ctx workflow.Context, g loop.Gate) (loop.Answer, error) {
 	if pause {
 		r.emit(ctx, loop.Event{Type: loop.AutonomyResumed, By: r.state.Answered.By})
 	}
+	r.tell(ctx)
 	return *r.state.Answered, nil
 }
 

@@ -64,7 +64,7 @@ func (l *improve) loop(ctx workflow.Context) error {
 		if err := l.continueAsNewIfLong(ctx); err != nil {
 			return err
 		}
-		if err := l.iterate(ctx, l.attempts); err != nil {
+		if err := l.iterate(ctx, phase.Review, l.attempts); err != nil {
 			return err
 		}
 		if err := l.reflect(ctx); err != nil {
@@ -83,7 +83,7 @@ func (l *improve) conclude(ctx workflow.Context, end govern.End) error {
 		if err := l.enter(ctx, phase.Complete); err != nil {
 			return err
 		}
-		if _, err := l.propose(ctx); err != nil {
+		if err := l.propose(ctx); err != nil {
 			return err
 		}
 	}
@@ -289,12 +289,10 @@ func (l *improve) commit(ctx workflow.Context, v verdict, n int) (verdict, repai
 			v.Reason = noChange
 			return v, repairOf{}, nil
 		case len(c.Violations) > 0 && blocks(c.Violations):
-			if again, err := l.block(ctx, c.Violations); err != nil || again {
-				if err != nil {
-					return v, repairOf{}, err
-				}
-				continue
+			if err := l.block(ctx, violated(c.Violations, true), broken(c.Violations)); err != nil {
+				return v, repairOf{}, err
 			}
+			continue
 		case len(c.Violations) > 0:
 			l.emit(ctx, violated(c.Violations, false))
 			v.Reason = "policy:" + c.Violations[0].Rule

@@ -27,14 +27,16 @@ type verdict struct {
 	Area        string
 	Evidence    []string
 	Attempts    int
+	Accepted    string      // the commit that passed the guard gate of a Deliver loop
 	End         *govern.End // the loop ends with this iteration
 }
 
 // iterate is the envelope around one attempt at a change: a budget before it, a checkpoint and
 // its event before the start, a record after it, whatever happens in between (A2, A3, A4). What
 // the body does is the loop's business.
-func (r *run) iterate(ctx workflow.Context, body func(workflow.Context) (verdict, error)) error {
-	if err := r.enter(ctx, phase.Review); err != nil {
+func (r *run) iterate(ctx workflow.Context, first phase.Phase, body func(workflow.Context) (verdict, error)) error {
+	r.phaseMs = map[string]int64{}
+	if err := r.enter(ctx, first); err != nil {
 		return err
 	}
 	if err := r.holdIfPaused(ctx); err != nil {
@@ -64,6 +66,7 @@ func (r *run) begin(ctx workflow.Context, n int) {
 	left := r.state.Budget.Spend(loop.Iterations, loop.Count(1)).Left()
 	r.emit(ctx, loop.Event{Type: loop.CheckpointCreated, Iteration: n, Head: r.state.Head})
 	r.emit(ctx, loop.Event{Type: loop.IterationStarted, Iteration: n, BudgetsRemaining: left})
+	r.tell(ctx)
 }
 
 // take commits what is on the desk, or brings back why it can't be. New files that need approval
@@ -159,7 +162,7 @@ func (r *run) entry(ctx workflow.Context, v verdict) loop.Iteration {
 	now := workflow.Now(ctx)
 	it := loop.Iteration{
 		N: r.state.Iteration, Description: orElse(v.Description, "nothing was changed"), Kept: v.Kept, Reason: v.Reason,
-		Commit: v.Commit, DurationMs: now.Sub(r.state.IterationStart).Milliseconds(), Attempts: max(v.Attempts, r.state.Attempt),
+		Commit: orElse(v.Commit, v.Accepted), PhaseMs: r.phaseMs, DurationMs: now.Sub(r.state.IterationStart).Milliseconds(), Attempts: max(v.Attempts, r.state.Attempt),
 		Files: v.Files, Evidence: v.Evidence, EndedAt: now.UTC(),
 	}
 	if r.state.Best != nil {
@@ -192,6 +195,11 @@ func blocks(violations []act.Violation) bool {
 	return false
 }
 
+// broken names the first rule that is broken, and where.
+func broken(violations []act.Violation) string {
+	return violations[0].Rule + ": " + violations[0].Where()
+}
+
 func violated(violations []act.Violation, blocked bool) loop.Event {
 	j := &loop.Judgement{Blocked: blocked, Policy: orElse(violations[0].Policy, "default"), Reason: "policy:" + violations[0].Rule}
 	for _, v := range violations {
@@ -200,22 +208,19 @@ func violated(violations []act.Violation, blocked bool) loop.Event {
 	return loop.Event{Type: loop.ChangeJudged, Step: "policy", Judgement: j}
 }
 
-// block parks a change that violates a sealed rule until a person continues, which judges it
-// again, or rejects it, which ends the loop (L9). It never waives anything.
-func (r *run) block(ctx workflow.Context, violations []act.Violation) (again bool, err error) {
-	e := violated(violations, true)
+// block parks a change that violates a policy, or that the guard does not let pass, until a person
+// continues, which judges it again, or rejects it, which ends the loop (L9). It never waives
+// anything.
+func (r *run) block(ctx workflow.Context, e loop.Event, what string) error {
 	r.emit(ctx, e)
 	a, err := r.hold(ctx, loop.Gate{
 		Kind:    loop.GateGuard,
-		Summary: fmt.Sprintf("the change is blocked by %s: %s (mend it on the desk %s and continue, or reject it)", violations[0].Rule, violations[0].Where(), r.state.Desk),
+		Summary: fmt.Sprintf("the change is blocked by %s (mend it on the desk %s and continue, or reject it)", what, r.state.Desk),
 	})
-	if err != nil {
-		return false, err
+	if err == nil && a.Message == "reject" {
+		return stop(govern.BlockedGivenUp.Because("the blocked change was rejected by " + orElse(a.By, "a person") + noteOf(a)))
 	}
-	if a.Message == "reject" {
-		return false, stop(govern.BlockedGivenUp.Because("the blocked change was rejected by " + orElse(a.By, "a person") + noteOf(a)))
-	}
-	return true, nil
+	return err
 }
 
 func short(commit string) string {

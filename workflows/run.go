@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -48,9 +49,11 @@ type run struct {
 	pending []loop.Event // not in the ledger yet
 	busy    bool         // a ledger append is under way: messages wait their turn
 
-	unjudged  *verdict // a commit on the branch that nobody has judged yet
-	repeats   int      // steps repeated by a pause in this run
+	unjudged  *verdict         // a commit on the branch that nobody has judged yet
+	repeats   int              // steps repeated by a pause in this run
+	phaseMs   map[string]int64 // active time of the iteration by phase
 	published published
+	toldAt    time.Time // when the search attributes were brought up to date
 }
 
 // recentEvents bounds the events that the query answers with; the ledger has them all.
@@ -59,8 +62,8 @@ const recentEvents = 100
 // setup reads the input, takes up what an earlier run carried over and registers the handlers.
 // An invalid spec fails the workflow with all that is wrong with it.
 func setup(ctx workflow.Context, kind string, input converter.RawValue, resume Resume) (*run, error) {
-	version := workflow.GetVersion(ctx, "rules", phase.Version, phase.Version)
-	r := &run{resume: resume, machine: phase.Improve(int(version))}
+	version := int(workflow.GetVersion(ctx, "rules", phase.Version, phase.Version))
+	r := &run{resume: resume}
 	info := workflow.GetInfo(ctx)
 	r.firstRun = info.FirstRunID
 	r.state = loop.State{Loop: info.WorkflowExecution.ID, Kind: kind, Status: loop.Running}
@@ -75,10 +78,18 @@ func setup(ctx workflow.Context, kind string, input converter.RawValue, resume R
 		_, err = r.finish(ctx, stop(govern.SpecInvalid.Because(err.Error())))
 		return nil, err
 	}
-	r.spec = parsed
+	r.spec, r.machine = parsed, machineOf(kind, version, parsed)
 	r.state.Goal = parsed.Goal
 	r.show(ctx)
 	return r, nil
+}
+
+// machineOf is the transition table of a kind of loop, as its spec has it.
+func machineOf(kind string, version int, s spec.Spec) phase.Machine {
+	if kind == spec.KindDeliver {
+		return phase.Deliver(version, s.TestRequired())
+	}
+	return phase.Improve(version)
 }
 
 // parse reads the spec strictly and holds the workflow to it: the kind must match the type, and
@@ -218,21 +229,17 @@ func (r *run) takeUp(ctx workflow.Context, s loop.State) error {
 		return notReady("the loop of this ledger has ended (%s)", s.Status)
 	}
 	r.state, r.pending = s, nil
-	r.emit(ctx, loop.Event{Type: loop.LoopResumed, Head: s.Head, Opened: &loop.Opened{Desk: r.opened.Desk, Host: r.opened.Host}})
-	if s.Baseline == nil || s.Phase == phase.Baseline {
-		return nil
+	at := r.machine.Between()
+	if s.Iteration == 0 {
+		at = s.Phase // nothing was tried yet
 	}
+	r.emit(ctx, loop.Event{Type: loop.LoopResumed, Head: s.Head, Phase: at, Opened: &loop.Opened{Desk: r.opened.Desk, Host: r.opened.Host}})
 	if n := len(s.Iterations); s.Iteration > 0 && (n == 0 || s.Iterations[n-1].N != s.Iteration) {
 		r.unjudged = &verdict{}
-		if last := s.LastChange; last != nil && s.Head == last.Commit && !wasKept(s, last.Commit) {
+		if last := s.LastChange; last != nil && s.Head == last.Commit && !last.Accepted && !wasKept(s, last.Commit) {
 			r.unjudged.Commit, r.unjudged.Parent = last.Commit, last.Parent
 		}
-		if err := r.settle(ctx, verdict{Reason: interrupted, Description: "the run before this one was lost"}); err != nil {
-			return err
-		}
-	}
-	if r.state.Phase != phase.Log {
-		r.emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: phase.Log})
+		return r.settle(ctx, verdict{Reason: interrupted, Description: "the run before this one was lost"})
 	}
 	return nil
 }
@@ -296,7 +303,7 @@ func (r *run) close(ctx workflow.Context, end govern.End) error {
 			return err
 		}
 	}
-	if r.machine.Check(r.state.Phase, phase.Complete) == nil {
+	if r.machine.Completes(r.state.Phase, end.Successful()) {
 		r.emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: phase.Complete})
 	}
 	if end.Budget != "" {

@@ -33,10 +33,13 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 			}
 			continue
 		}
+		if s.Agent != nil && r.unjudged != nil && r.state.IterationSteps >= r.spec.Limits.Steps {
+			return act.Stepped{}, stop(govern.OtherBudget.Because(fmt.Sprintf("the iteration has used up its agent calls (limits.steps is %d)", r.spec.Limits.Steps)))
+		}
 		s.Key.Repeat = r.repeats
 		s, bound := r.within(ctx, s)
 		told := r.guide(&s)
-		recorded := r.recordWith(&s)
+		recorded := r.recordWith(ctx, &s)
 		s.Budget = r.left(s)
 		out, err := r.perform(ctx, s)
 		if denied := refusal(err, fault.PermissionDenied); denied != "" {
@@ -55,6 +58,9 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 			done.Told = told
 		}
 		r.emit(ctx, done)
+		if r.phaseMs != nil {
+			r.phaseMs[string(r.state.Phase)] += out.ElapsedMs
+		}
 		if out.Warning != "" {
 			r.emit(ctx, loop.Event{Type: loop.Warned, Step: s.Key.Name, Reason: out.Warning})
 		}
@@ -100,12 +106,20 @@ func (r *run) within(ctx workflow.Context, s act.Step) (act.Step, loop.Resource)
 // recordWith lets an agent call take what is pending to the ledger first, and returns how many
 // events that are. Where the call can't say what came of it they stay pending: an append finds
 // that the ledger has them.
-func (r *run) recordWith(s *act.Step) int {
+func (r *run) recordWith(ctx workflow.Context, s *act.Step) int {
 	if s.Agent == nil {
 		return 0
 	}
+	r.permitted(ctx, *s)
 	s.Entry = &act.Entry{Ref: r.opened.Ref, Ledger: r.state.Ledger, Events: slices.Clone(r.pending)}
 	return len(r.pending)
+}
+
+// permitted records what a role was let do; a refusal is recorded when the gateway has refused it.
+func (r *run) permitted(ctx workflow.Context, s act.Step) {
+	if govern.PermitPhase(r.spec, s.Agent.Role, s.Agent.Phase) == nil {
+		r.emit(ctx, loop.Event{Type: loop.PermissionGranted, Step: s.Key.Name, Role: s.Agent.Role, Attempt: s.Key.Attempt, Reason: strings.Join(govern.Needs(s.Agent.Phase), ", ")})
+	}
 }
 
 // boundBy says which budget of time ended a step, "" where a limit of its own did or nothing.

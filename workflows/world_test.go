@@ -77,6 +77,9 @@ type world struct {
 	checked    int
 	interrupts int
 	runs       int
+	stepping   any           // instead of step
+	committing any           // instead of commit
+	kind       any           // the workflow, Improve unless it says so
 	resume     *loop.State   // what Open finds in the ledger
 	slow       time.Duration // what an agent takes
 	commands   []string
@@ -92,6 +95,12 @@ func (w *world) register(env *testsuite.TestWorkflowEnvironment) {
 		act.OpenName: w.open, act.StepName: w.step, act.CheckName: w.check,
 		act.AmendName: w.amend, act.CommitName: w.commit, act.SettleName: w.settle, act.RecordName: w.settle, act.CloseName: w.close,
 	} {
+		if w.stepping != nil && name == act.StepName {
+			f = w.stepping
+		}
+		if w.committing != nil && name == act.CommitName {
+			f = w.committing
+		}
 		env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}
 }
@@ -401,12 +410,16 @@ func runOnce(t *testing.T, w *world, input converter.RawValue, resume workflows.
 	env.SetTestTimeout(time.Minute)
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // the machine may be busy
 	env.SetOnActivityCanceledListener(func(*activity.Info) { w.cancelled <- struct{}{} })
-	env.RegisterWorkflow(workflows.Improve)
+	kind := w.kind
+	if kind == nil {
+		kind = workflows.Improve
+	}
+	env.RegisterWorkflow(kind)
 	w.register(env)
 	if prepare != nil {
 		prepare(env)
 	}
-	env.ExecuteWorkflow(workflows.Improve, input, resume)
+	env.ExecuteWorkflow(kind, input, resume)
 	require.True(t, env.IsWorkflowCompleted())
 	return env
 }

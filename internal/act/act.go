@@ -92,6 +92,8 @@ type Entry struct {
 type Settle struct {
 	Entry
 	Revert string `json:"revert,omitempty"`
+	// Keep leaves the desk as it is: a person is to mend what is on it.
+	Keep bool `json:"keep,omitempty"`
 	// Parent is what Revert stood on.
 	Parent string `json:"parent,omitempty"`
 	// Idle says that the loop now waits: its processes are given up.
@@ -148,6 +150,7 @@ type Step struct {
 	LimitMs int64    `json:"limitMs"`
 
 	Measure *Measure `json:"measure,omitempty"` // read a number from stdout
+	Tests   *Tests   `json:"tests,omitempty"`   // read which tests failed
 	Agent   *Agent   `json:"agent,omitempty"`   // the command is an agent
 	// Entry is appended to the ledger before an agent is started: nothing that an agent does is
 	// ahead of the checkpoint that it can be undone to (A3).
@@ -155,6 +158,11 @@ type Step struct {
 
 	// Budget is what is left of the budgets that are watched while an agent works.
 	Budget map[loop.Resource]evidence.Decimal `json:"budget,omitempty"`
+}
+
+// Tests says what a run of the tests is compared with: the log of an earlier run, "" for none.
+type Tests struct {
+	Before string `json:"before,omitempty"`
 }
 
 // Measure says how the metric is read.
@@ -174,6 +182,10 @@ type Agent struct {
 	Repair   string            `json:"repair,omitempty"`   // why the attempt before was undone
 	Evidence string            `json:"evidence,omitempty"` // path of the log that shows it
 	Guidance []loop.Note       `json:"guidance,omitempty"`
+	// Attempt counts reworks from 1, where it isn't the key's.
+	Attempt int `json:"attempt,omitempty"`
+	// Proposal is what a reviewer judges.
+	Proposal *loop.Proposal `json:"proposal,omitempty"`
 }
 
 // Stepped is what came of a step. A verdict is a result; only infrastructure is an error.
@@ -196,6 +208,8 @@ type Stepped struct {
 	Description string     `json:"description,omitempty"`
 	Idea        string     `json:"idea,omitempty"`
 	GiveUp      string     `json:"giveUp,omitempty"`
+	Regenerate  bool       `json:"regenerate,omitempty"` // the fixer asks for another approach
+	Plan        *loop.Plan `json:"plan,omitempty"`
 	Usage       loop.Usage `json:"usage,omitzero"`
 	PromptBytes int64      `json:"promptBytes,omitempty"`
 	Session     string     `json:"session,omitempty"` // by which the agent's program knows the call
@@ -203,9 +217,20 @@ type Stepped struct {
 	// Exhausted is the budget that was crossed while the agent worked, and ended it.
 	Exhausted loop.Resource `json:"exhausted,omitempty"`
 
-	Log    string `json:"log,omitempty"`    // folder with stdout, stderr, prompt
-	Digest string `json:"digest,omitempty"` // SHA-256 of stdout
-	Tail   string `json:"tail,omitempty"`   // the last lines, for people
+	Tests   *loop.Tests `json:"tests,omitempty"`
+	Opinion *Opinion    `json:"opinion,omitempty"`
+	Log     string      `json:"log,omitempty"`    // folder with stdout, stderr, prompt
+	Digest  string      `json:"digest,omitempty"` // SHA-256 of stdout
+	Tail    string      `json:"tail,omitempty"`   // the last lines, for people
+}
+
+// Opinion is a reviewer's answer, as it counts: Decision is "" where it decided nothing.
+type Opinion struct {
+	Decision string `json:"decision,omitempty"` // APPROVED, REJECTED
+	Note     string `json:"note,omitempty"`
+	Why      string `json:"why,omitempty"` // why it is no decision
+	// Criteria are the acceptance criteria, each with what the reviewer found.
+	Criteria []loop.Criterion `json:"criteria,omitempty"`
 }
 
 // OK reports whether the command ran and exited 0, and an agent did not fail in its own words.

@@ -31,6 +31,9 @@ type Result struct {
 // GiveUpWords begin the last words of an agent that can't, where those are all that it answers by.
 const GiveUpWords = "GIVE UP:"
 
+// RegenerateWords begin the last words of a fixer that asks for another approach.
+const RegenerateWords = "REGENERATE:"
+
 // NoReason stands for the reason of an agent that gave up without one.
 const NoReason = "no reason given"
 

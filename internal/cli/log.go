@@ -11,15 +11,27 @@ import (
 )
 
 func (a *app) logCommand() *cobra.Command {
-	var follow, all bool
+	var follow, all, verify bool
 	cmd := &cobra.Command{
 		Use: "log ID", Short: "Show what happened in a loop, from its ledger", Args: oneLoop,
 		Long: `Show what happened in a loop: all of it from the ledger, and the newest from the loop
-itself. With --json every event is one line of JSON.`,
-		RunE: a.brief(func(ctx context.Context, args []string) error { return a.log(ctx, args[0], follow, all) }),
+itself. With --json every event is one line of JSON.
+
+--verify proves the ledger whole, or says where it is not: every entry's hashes, that each
+state is what the events make of the one before, results, records, code heads and contract,
+and that workflow and repository know no other ledger. Exit code 1 where it is not whole.`,
+		RunE: a.brief(func(ctx context.Context, args []string) error {
+			if verify {
+				return a.verify(ctx, args[0])
+			}
+			return a.log(ctx, args[0], follow, all)
+		}),
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the loop ends")
+	cmd.Flags().BoolVar(&verify, "verify", false, "prove the ledger whole, or say where it is not")
 	cmd.Flags().BoolVar(&all, "all", false, "every event, not only those of note")
+	cmd.MarkFlagsMutuallyExclusive("verify", "follow")
+	cmd.MarkFlagsMutuallyExclusive("verify", "all")
 	return cmd
 }
 

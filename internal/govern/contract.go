@@ -22,6 +22,7 @@ type Contract struct {
 	Branch string       `json:"branch,omitempty"` // that the work is to be applied to
 	Sealed []loop.Seal  `json:"sealed"`
 	Tools  []string     `json:"tools"`
+	Plan   string       `json:"plan,omitempty"` // the SHA-256 of the planner's plan
 }
 
 // Draw returns the contract of a spec with these sealed files.

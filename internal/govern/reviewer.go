@@ -33,12 +33,8 @@ type Opinion struct {
 	Why      string      `json:"why,omitempty"`      // why it is no decision
 }
 
-// Criterion is what the reviewer said of one acceptance criterion. It is met only with evidence.
-type Criterion struct {
-	Criterion string `json:"criterion"`
-	Met       bool   `json:"met"`
-	Evidence  string `json:"evidence,omitempty"`
-}
+// Criterion is what the reviewer said of one acceptance criterion.
+type Criterion = loop.Criterion
 
 // The bounds of an answer.
 const (
@@ -162,7 +158,7 @@ func readObject(object []byte) (Opinion, error) {
 		if !ok {
 			return Opinion{}, errors.New("a criterion is named by its text or its number")
 		}
-		out.Criteria = append(out.Criteria, Criterion{name, c.Met, c.Evidence})
+		out.Criteria = append(out.Criteria, Criterion{Criterion: name, Met: c.Met, Evidence: c.Evidence})
 	}
 	return out, nil
 }

@@ -199,6 +199,7 @@ func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(workflows.Review, workflow.RegisterOptions{Name: "Review"})
 	r.RegisterWorkflowWithOptions(workflows.Apply, workflow.RegisterOptions{Name: "Apply"})
 	r.RegisterWorkflowWithOptions(workflows.Improve, workflow.RegisterOptions{Name: "Improve"})
+	r.RegisterWorkflowWithOptions(workflows.Deliver, workflow.RegisterOptions{Name: "Deliver"})
 }
 
 // lockPoll is how often a process that stands by looks whether the worker is gone.

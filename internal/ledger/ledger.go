@@ -26,6 +26,7 @@ const (
 	IterationFile = "iteration.json"
 	ContractFile  = "contract.json"
 	ResultsFile   = "loop-results.tsv"
+	PlanFile      = "plan.md"
 )
 
 // Contract is what the ledger's contract file holds.
@@ -140,7 +141,7 @@ func (l *Ledger) Entry(ctx context.Context, prev string, events []loop.Event) (m
 		if e.Record != nil {
 			files[IterationFile] = indent(e.Record)
 		}
-		if e.Type == loop.ContractAmended {
+		if e.Type == loop.ContractAmended || e.Type == loop.PlanMade {
 			if page.contract, err = l.amend(ctx, prev, e); err != nil {
 				return nil, Page{}, err
 			}
@@ -159,7 +160,9 @@ func (l *Ledger) amend(ctx context.Context, prev string, e loop.Event) (*Contrac
 	if err != nil {
 		return nil, err
 	}
-	if c, err = c.Amended(e.Amendment, e.Contract.Sealed); err != nil {
+	if e.Plan != nil {
+		c.Plan = e.Plan.Hash
+	} else if c, err = c.Amended(e.Amendment, e.Contract.Sealed); err != nil {
 		return nil, err
 	}
 	if got := c.Hash(); got != e.Contract.Hash {

@@ -37,10 +37,14 @@ var effects = map[Type]func(*State, Event){
 		s.Desk, s.Host = o.Desk, o.Host
 		s.Budget, s.StartedAt = NewBudget(o.Limits), e.Time
 		s.Iterations, s.Kept, s.ChangedFiles = []Iteration{}, []Kept{}, []string{}
+		if o.Kind == "deliver" {
+			s.Course = &Course{}
+		}
 	},
 	LoopResumed: func(s *State, e Event) {
 		s.Status, s.Gate, s.PauseReason, s.PauseRequested, s.HaltRequested = Running, nil, "", false, ""
 		s.Head, s.Desk, s.Host = e.Head, e.Opened.Desk, e.Opened.Host
+		s.Phase = e.Phase
 	},
 	ContractDrawn: func(s *State, e Event) { s.Contract = e.Contract },
 	ContractAmended: func(s *State, e Event) {
@@ -57,11 +61,16 @@ var effects = map[Type]func(*State, Event){
 			s.Contract = &c
 		}
 	},
-	PhaseEntered: func(s *State, e Event) { s.Phase, s.Attempt = e.Phase, e.Attempt },
+	PlanMade: func(s *State, e Event) { s.Plan, s.Contract = e.Plan, e.Contract },
+	PhaseEntered: func(s *State, e Event) {
+		s.Phase, s.Attempt = e.Phase, e.Attempt
+		s.follow(func(c Course) Course { return c.Enter(e.Phase) })
+	},
 	IterationStarted: func(s *State, e Event) {
 		s.Iteration, s.Attempt, s.IterationStart, s.IterationSteps = e.Iteration, 1, e.Time, 0
 		s.Budget = s.Budget.Spend(Iterations, Count(1))
 		s.BreakpointsDone = nil
+		s.follow(func(c Course) Course { return c.Begin(e.Iteration) })
 	},
 	StepEnded: applyStep,
 	IdeaQueued: func(s *State, e Event) {
@@ -98,15 +107,29 @@ var effects = map[Type]func(*State, Event){
 			}
 		case "guard", "policy", "check":
 			s.LastGuard = e.Judgement
+		case "test":
+			s.LastTest = e.Judgement
+			if t := e.Judgement.Tests; !e.Judgement.Passed && t != nil {
+				s.follow(func(c Course) Course { return c.Failed(t.Signature, t.Worse) })
+			}
+		}
+	},
+	ChangeAccepted: func(s *State, e Event) {
+		if s.LastChange != nil {
+			c := *s.LastChange
+			c.Accepted = true
+			s.LastChange = &c
 		}
 	},
 	ChangeReverted: func(s *State, e Event) { s.Head = e.Head },
 	RepairAttempted: func(s *State, e Event) {
 		s.Attempt = e.Attempt
+		s.follow(Course.Rework)
 	},
 	IterationSucceeded: func(s *State, e Event) {
-		m := e.Record.Metric
-		s.Best, s.BestIteration, s.DiscardsInARow = &m, e.Record.N, 0
+		if s.DiscardsInARow = 0; e.Metric != nil {
+			s.Best, s.BestIteration = e.Metric, e.Record.N
+		}
 		s.KeptCount++
 		s.Kept = last(append(slices.Clip(s.Kept), Kept{e.Record.N, e.Record.Commit, e.Record.Description}), KeepCommits)
 		s.AgentFailures = 0
@@ -173,8 +196,21 @@ var effects = map[Type]func(*State, Event){
 		s.Proposal = e.Proposal
 		s.Head = orElse(e.Head, s.Head)
 	},
+	ProposalReviewed: func(s *State, e Event) {
+		if e.Reason == "" { // no decision: it is asked for again
+			s.follow(Course.Undecided)
+		}
+	},
 	ProposalApproved: proposal, ProposalRejected: proposal, ProposalApplied: proposal,
 	AutonomyCompleted: end, AutonomyHalted: end, LoopFailed: end,
+}
+
+// follow takes the course of a Deliver loop on; other kinds have none.
+func (s *State) follow(step func(Course) Course) {
+	if s.Course != nil {
+		c := step(*s.Course)
+		s.Course, s.FixAttempts = &c, c.Fixes
+	}
 }
 
 // applyStep books what a step cost. Guidance goes to one agent call

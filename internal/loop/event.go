@@ -28,33 +28,37 @@ const (
 
 // The other events: no state changes without one.
 const (
-	LoopOpened       Type = "loop_opened"
-	LoopResumed      Type = "loop_resumed"
-	LoopFailed       Type = "loop_failed"
-	PhaseEntered     Type = "phase_entered"
-	StepEnded        Type = "step_ended"
-	BaselineMeasured Type = "baseline_measured"
-	ContractDrawn    Type = "contract_drawn"
-	ContractAmended  Type = "contract_amended"
-	IdeaQueued       Type = "idea_queued"
-	IdeaTaken        Type = "idea_taken"
-	ChangeCommitted  Type = "change_committed"
-	ChangeReverted   Type = "change_reverted"
-	ChangeJudged     Type = "change_judged"
-	StrategyShifted  Type = "strategy_shifted"
-	GateOpened       Type = "gate_opened"
-	GateClosed       Type = "gate_closed"
-	GateEscalated    Type = "gate_escalated"
-	MessageReceived  Type = "message_received"
-	MessageRefused   Type = "message_refused"
-	ProposalMade     Type = "proposal_made"
-	ProposalReviewed Type = "proposal_reviewed"
-	ProposalApproved Type = "proposal_approved"
-	ProposalRejected Type = "proposal_rejected"
-	ProposalApplied  Type = "proposal_applied"
-	PushRefused      Type = "push_refused"
-	PermissionDenied Type = "permission_denied"
-	Warned           Type = "warned"
+	LoopOpened        Type = "loop_opened"
+	LoopResumed       Type = "loop_resumed"
+	LoopFailed        Type = "loop_failed"
+	PhaseEntered      Type = "phase_entered"
+	StepEnded         Type = "step_ended"
+	BaselineMeasured  Type = "baseline_measured"
+	PlanMade          Type = "plan_made"
+	TestsSkipped      Type = "tests_skipped"
+	ChangeAccepted    Type = "change_accepted"
+	ContractDrawn     Type = "contract_drawn"
+	ContractAmended   Type = "contract_amended"
+	IdeaQueued        Type = "idea_queued"
+	IdeaTaken         Type = "idea_taken"
+	ChangeCommitted   Type = "change_committed"
+	ChangeReverted    Type = "change_reverted"
+	ChangeJudged      Type = "change_judged"
+	StrategyShifted   Type = "strategy_shifted"
+	GateOpened        Type = "gate_opened"
+	GateClosed        Type = "gate_closed"
+	GateEscalated     Type = "gate_escalated"
+	MessageReceived   Type = "message_received"
+	MessageRefused    Type = "message_refused"
+	ProposalMade      Type = "proposal_made"
+	ProposalReviewed  Type = "proposal_reviewed"
+	ProposalApproved  Type = "proposal_approved"
+	ProposalRejected  Type = "proposal_rejected"
+	ProposalApplied   Type = "proposal_applied"
+	PushRefused       Type = "push_refused"
+	PermissionDenied  Type = "permission_denied"
+	PermissionGranted Type = "permission_granted"
+	Warned            Type = "warned"
 )
 
 // Types lists every event type with its meaning; docs/events.md is generated from it.
@@ -67,10 +71,14 @@ var Types = []struct {
 	{ContractDrawn, "the contract and its hash are known"},
 	{ContractAmended, "`amendment`, a fragment of the spec, was approved: a raised budget or a corrected command"},
 	{BaselineMeasured, "the metric of the unchanged code: iteration 0"},
+	{PlanMade, "the planner's plan; the contract that is approved has its hash"},
+	{TestsSkipped, "the test phase is left out; `reason`"},
+	{ChangeAccepted, "the guard gate let the change pass: it stays on the branch"},
 	{AutonomyStarted, "the contract is approved and the loop begins"},
 	{CheckpointCreated, "the head that an iteration starts from is recorded"},
 	{IterationStarted, "an iteration begins; `budgets_remaining` says what is left"},
 	{PhaseEntered, "the machine moved to `phase`"},
+	{PermissionGranted, "a role is permitted what its phase needs: `reason` names it"},
 	{PermissionDenied, "a role was to do what it may not; nothing was run"},
 	{StepEnded, "one command or agent call ended; `usage` says what it cost"},
 	{IdeaQueued, "an idea that named several changes was split, the rest queued"},
@@ -137,15 +145,17 @@ type Event struct {
 	Head      string                        `json:"head,omitempty"` // the branch's head afterwards
 	Files     []string                      `json:"files,omitempty"`
 	// TotalFiles is how many files the loop has touched, where Files can't tell.
-	TotalFiles int        `json:"total_files,omitempty"`
-	Record     *Iteration `json:"record,omitempty"`
-	Area       string     `json:"area,omitempty"`
-	Gate       *Gate      `json:"gate,omitempty"`
-	Answer     *Answer    `json:"answer,omitempty"`
-	Message    string     `json:"message,omitempty"`
-	How        string     `json:"how,omitempty"`
-	Idea       string     `json:"idea,omitempty"`
-	Proposal   *Proposal  `json:"proposal,omitempty"`
+	TotalFiles int         `json:"total_files,omitempty"`
+	Record     *Iteration  `json:"record,omitempty"`
+	Area       string      `json:"area,omitempty"`
+	Gate       *Gate       `json:"gate,omitempty"`
+	Answer     *Answer     `json:"answer,omitempty"`
+	Message    string      `json:"message,omitempty"`
+	How        string      `json:"how,omitempty"`
+	Idea       string      `json:"idea,omitempty"`
+	Criteria   []Criterion `json:"criteria,omitempty"` // the acceptance criteria as the reviewer found them
+	Proposal   *Proposal   `json:"proposal,omitempty"`
+	Plan       *Plan       `json:"plan,omitempty"`
 
 	Status     Status `json:"status,omitempty"`
 	ExitStatus string `json:"exit_status,omitempty"`

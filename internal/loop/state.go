@@ -81,6 +81,7 @@ type State struct {
 	Host   string `json:"host"`
 
 	Contract *Contract `json:"contract"`
+	Plan     *Plan     `json:"plan,omitempty"` // fixed once the contract is approved
 	Proposal *Proposal `json:"proposal"`
 
 	ExitStatus string `json:"exitStatus,omitempty"`
@@ -110,6 +111,7 @@ type State struct {
 	PauseRequested  bool              `json:"pauseRequested,omitempty"`
 	HaltRequested   string            `json:"haltRequested,omitempty"` // the reason, "" for none
 	BreakpointsDone []string          `json:"breakpointsDone,omitempty"`
+	Course          *Course           `json:"course,omitempty"` // of the iteration of a Deliver loop
 }
 
 // Gate is everything that waits for a person.
@@ -166,6 +168,21 @@ type Judgement struct {
 	Log        string            `json:"log,omitempty"` // where the whole output is
 	Iteration  int               `json:"iteration"`
 	Violations []string          `json:"violations,omitempty"`
+	Tests      *Tests            `json:"tests,omitempty"`
+}
+
+// Tests is what a run of the tests showed, the rerun of a failure included. Lists are capped.
+type Tests struct {
+	Passed    int      `json:"passed"`
+	Failed    int      `json:"failed"`
+	Skipped   int      `json:"skipped"`
+	Failing   []string `json:"failing,omitempty"`
+	New       []string `json:"new,omitempty"`   // failing now and not in the run before
+	Fixed     []string `json:"fixed,omitempty"` // failing in the run before and not now
+	Flaky     []string `json:"flaky,omitempty"` // failed, then passed on the unchanged tree
+	Signature string   `json:"signature,omitempty"`
+	Broken    bool     `json:"broken,omitempty"`
+	Worse     bool     `json:"worse,omitempty"` // than in the run before
 }
 
 // Contract is what a person approves before autonomy starts.
@@ -183,6 +200,13 @@ type Seal struct {
 	Path string `json:"path"`
 	Blob string `json:"blob"` // git's own digest of the content
 	Mode string `json:"mode"`
+}
+
+// Plan is what the planner wrote. The contract has its hash.
+type Plan struct {
+	Hash string `json:"hash"` // SHA-256 of the whole text
+	Text string `json:"text"` // its beginning; the ledger has all of it
+	Log  string `json:"log,omitempty"`
 }
 
 // Proposal is the diff from base to head; its hash is the SHA-256 of that diff.
@@ -213,6 +237,7 @@ type Iteration struct {
 	Files       []string         `json:"files,omitempty"`
 	Evidence    []string         `json:"evidence,omitempty"`
 	EndedAt     time.Time        `json:"endedAt,omitzero"`
+	PhaseMs     map[string]int64 `json:"phaseMs,omitempty"` // active time by phase (L10)
 }
 
 // Kept is a commit that stayed.
@@ -234,6 +259,8 @@ type Tried struct {
 type Change struct {
 	Commit string `json:"commit"`
 	Parent string `json:"parent"`
+	// Accepted says that the guard gate let it pass: it stays, whatever becomes of the iteration.
+	Accepted bool `json:"accepted,omitempty"`
 }
 
 // Note is guidance from a person.
@@ -282,4 +309,11 @@ func (s State) Spending(u Usage) State {
 		}
 	}
 	return s
+}
+
+// Criterion is what the reviewer said of one acceptance criterion. It is met only with evidence.
+type Criterion struct {
+	Criterion string `json:"criterion"`
+	Met       bool   `json:"met"`
+	Evidence  string `json:"evidence,omitempty"`
 }

@@ -132,6 +132,14 @@ func (m Machine) Check(from, to Phase) error {
 	return fault.New(fault.InvalidTransition, "the phase %q may not follow %q", to, from)
 }
 
+// Between is the phase in which a loop is between its iterations: from there the next one begins.
+func (m Machine) Between() Phase {
+	if m.everyEnd {
+		return Log
+	}
+	return Plan
+}
+
 // Completes reports whether a loop that ends in phase from goes to complete first: always where
 // the table lets it and every end of this machine is one; in Deliver only on success, out of
 // verify. A loop that does not complete keeps the phase that it was in.

@@ -268,3 +268,16 @@ func (s *Store) Contains(ctx context.Context, commit, ancestor string) (bool, er
 	}
 	return err == nil, err
 }
+
+// RefOf returns what a ref of the user's repository names, "" where there is none.
+func RefOf(ctx context.Context, path, ref string) (string, error) {
+	if err := checkRef(ref); err != nil {
+		return "", err
+	}
+	in := &inspector{ctx: ctx, dir: path}
+	out, err := in.git("rev-parse", "-q", "--verify", ref)
+	if exited(err, 1) {
+		return "", nil
+	}
+	return out, err
+}

@@ -161,6 +161,11 @@ func Make(r Request) Policy {
 	for _, path := range named(r.Named, homes) {
 		open(path, Read)
 	}
+	if len(r.Argv) > 0 {
+		for _, path := range installed(r.Argv[0], value["PATH"]) {
+			open(path, Read)
+		}
+	}
 	for _, word := range r.Argv { // a program has what it needs beside it
 		if info, err := os.Stat(word); err == nil && filepath.IsAbs(word) && info.Mode().IsRegular() {
 			open(filepath.Dir(word), Read)
@@ -198,6 +203,30 @@ func Make(r Request) Policy {
 		p.Places = sorted(places)
 	}
 	return p
+}
+
+// installed are the folders without which a program that npm has installed does not start: those of
+// the packages, and the one with the link that it is called by.
+func installed(program, path string) []string {
+	candidates := []string{program}
+	if !strings.Contains(program, "/") {
+		candidates = nil
+		for _, dir := range filepath.SplitList(path) {
+			candidates = append(candidates, filepath.Join(dir, program))
+		}
+	}
+	const packages = "/node_modules"
+	for _, link := range candidates {
+		target, err := filepath.EvalSymlinks(link)
+		if err != nil || !filepath.IsAbs(link) {
+			continue
+		}
+		if i := strings.Index(target, packages+"/"); i >= 0 {
+			return []string{target[:i+len(packages)], filepath.Dir(link)}
+		}
+		return nil
+	}
+	return nil
 }
 
 // private is what of a home is hidden: all of it. One in the temporary folder was made up by

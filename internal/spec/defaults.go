@@ -15,12 +15,14 @@ func Defaults() Spec {
 		NewFiles: Deny,
 		Verify:   Verify{Timeout: Duration(30 * time.Second), Direction: "higher"},
 		Guard:    Guard{Timeout: Duration(5 * time.Minute), Policy: PolicyDefault},
+		Test:     Test{Timeout: Duration(5 * time.Minute)},
 		Agent:    Agent{Use: UseCommand},
 		Sandbox:  Sandbox{Use: Auto},
 		Limits: Limits{
 			Iterations:   3,
 			ActiveTime:   Duration(10 * time.Minute),
 			ToolCalls:    10,
+			FixAttempts:  3,
 			Reworks:      2,
 			Discards:     10,
 			ShiftAfter:   5,
@@ -43,11 +45,6 @@ type unbuilt struct {
 
 // notBuilt is the one list of them. To build one, carry it out and take its line away.
 var notBuilt = []unbuilt{
-	{"kind", KindImprove, func(s Spec) string { return among(s.Kind, KindDeliver) }},
-	{"test.command", "", func(s Spec) string { return s.Test.Command }},
-	{"test.timeout", "", func(s Spec) string { return given(s.Test.Timeout != 0) }},
-	{"test.required", "", func(s Spec) string { return given(s.Test.Required != nil) }},
-	{"limits.fixAttempts", "", func(s Spec) string { return given(s.Limits.FixAttempts != 0) }},
 	{"notify", "", func(s Spec) string { return given(s.Notify != nil) }},
 }
 

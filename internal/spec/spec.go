@@ -75,6 +75,9 @@ type Test struct {
 	Required *bool    `json:"required,omitempty"`
 }
 
+// TestRequired says whether a Deliver loop has to pass its tests (L2).
+func (s Spec) TestRequired() bool { return s.Test.Required == nil || *s.Test.Required }
+
 // Check is the syntax check or lint after each edit.
 type Check struct {
 	Command string `json:"command,omitempty"`
@@ -95,7 +98,7 @@ type Limits struct {
 	CostUSD      *evidence.Decimal `json:"costUSD,omitempty"`
 	Tokens       *int64            `json:"tokens,omitempty"`
 	WallClock    *Duration         `json:"wallClock,omitempty"`
-	FixAttempts  int               `json:"fixAttempts,omitzero"` // deliver; not built yet
+	FixAttempts  int               `json:"fixAttempts"` // of deliver, per iteration
 	Reworks      int               `json:"reworks"`
 	Discards     int               `json:"discards"`
 	ShiftAfter   int               `json:"shiftAfter"`

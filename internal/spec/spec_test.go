@@ -51,10 +51,12 @@ func TestP0_DefaultsAreThoseOfTheContract(t *testing.T) {
 	assert.Nil(t, s.Verify.Target)
 	assert.Equal(t, 5*time.Minute, s.Guard.Timeout.D())
 	assert.Equal(t, "default", s.Guard.Policy)
+	assert.Equal(t, 5*time.Minute, s.Test.Timeout.D())
+	assert.True(t, s.TestRequired())
 	assert.Equal(t, "command", s.Agent.Use)
 	assert.False(t, s.Agent.OffersIdeas())
 	assert.Equal(t, spec.Limits{
-		Iterations: 3, ActiveTime: spec.Duration(10 * time.Minute), ToolCalls: 10, Reworks: 2, Discards: 10, ShiftAfter: 5, Steps: 10,
+		Iterations: 3, ActiveTime: spec.Duration(10 * time.Minute), ToolCalls: 10, FixAttempts: 3, Reworks: 2, Discards: 10, ShiftAfter: 5, Steps: 10,
 		PhaseTimeout: spec.Duration(10 * time.Minute), OnExhausted: "halt",
 	}, s.Limits)
 	assert.Equal(t, spec.Approvals{Plan: "required", Diff: "required", Tools: []string{"*"}, EscalateAfter: spec.Duration(24 * time.Hour)}, s.Approvals)

@@ -27,18 +27,21 @@ var (
 		"approvals.plan":     {Required, Auto},
 		"approvals.diff":     {Required, Auto},
 		"mode":               {ModeAnswer, ModePlan, ModeMission},
-		"breakpoints[]":      phases,
+		"breakpoints[]":      slices.Compact(slices.Sorted(slices.Values(slices.Concat(phases[KindImprove], phases[KindDeliver])))),
 	}
 	leasts = map[string]int{
-		"limits.iterations": 1, "limits.toolCalls": 1, "limits.tokens": 1, "limits.reworks": 0, "limits.discards": 1, "limits.shiftAfter": 1, "limits.steps": 1,
+		"limits.iterations": 1, "limits.toolCalls": 1, "limits.tokens": 1, "limits.reworks": 0, "limits.fixAttempts": 0, "limits.discards": 1, "limits.shiftAfter": 1, "limits.steps": 1,
 	}
 )
 
 // missingKey is what is wrong with a required key that is not given.
 const missingKey = "is missing"
 
-// phases are those of Improve, at which a breakpoint can be set (L4).
-var phases = []string{"precheck", "baseline", "review", "ideate", "modify", "commit", "verify", "guard", "decide", "log", "complete"}
+// phases are those at which a breakpoint can be set, by kind (L4).
+var phases = map[string][]string{
+	KindImprove: {"precheck", "baseline", "review", "ideate", "modify", "commit", "verify", "guard", "decide", "log", "complete"},
+	KindDeliver: {"plan", "write", "test", "fix", "verify", "complete"},
+}
 
 // Validate says everything that is wrong with s, as Problems; nil when nothing is. Parse and
 // FromMap have called it already.
@@ -153,6 +156,14 @@ func (s Spec) check() (p Problems) {
 	if s.Verify.MinDelta.Sign() < 0 {
 		add("verify.minDelta", "is "+s.Verify.MinDelta.String(), "0 or more, whichever the direction")
 	}
+	command("test.command", s.Test.Command)
+	positive("test.timeout", s.Test.Timeout)
+	if !improve && s.TestRequired() {
+		present("test.command", s.Test.Command, "the command that runs the tests, or test.required: false")
+	} else if !improve {
+		present("verify.command", s.Verify.Command, "a command that says whether the work is done, since no tests do")
+	}
+	least("limits.fixAttempts", s.Limits.FixAttempts)
 	command("guard.command", s.Guard.Command)
 	positive("guard.timeout", s.Guard.Timeout)
 	if _, known := s.Policies[s.Guard.Policy]; !known && s.Guard.Policy != PolicyDefault {
@@ -223,8 +234,8 @@ func (s Spec) check() (p Problems) {
 	}
 	positive("approvals.escalateAfter", s.Approvals.EscalateAfter)
 	for i, phase := range s.Breakpoints {
-		if improve && !slices.Contains(phases, phase) {
-			add(fmt.Sprintf("breakpoints[%d]", i), "is "+show(phase), "a phase of improve: "+strings.Join(phases, ", "))
+		if of := phases[s.Kind]; of != nil && !slices.Contains(of, phase) {
+			add(fmt.Sprintf("breakpoints[%d]", i), "is "+show(phase), "a phase of "+s.Kind+": "+strings.Join(of, ", "))
 		}
 	}
 	oneOf("mode", s.Mode)

@@ -148,6 +148,9 @@ func (s *Stream) Session() (session, model, version string) {
 // Skipped returns how many lines were too long to be read.
 func (s *Stream) Skipped() int { return s.skipped }
 
+// Ended reports whether the agent said that it ended.
+func (s *Stream) Ended() bool { return s.end != nil }
+
 // End returns how the agent says that it ended. One that said nothing has failed, whatever its
 // exit code.
 func (s *Stream) End() End {

@@ -1,0 +1,119 @@
+package activities
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"pawl/internal/act"
+	"pawl/internal/govern"
+	"pawl/internal/issue"
+	"pawl/internal/ledger"
+	"pawl/internal/loop"
+	"pawl/internal/testreport"
+)
+
+// What a run of the tests leaves beside its output: the whole report, and what a fixer is told.
+const (
+	reportFile = "report.json"
+	digestFile = "digest.txt"
+)
+
+const (
+	maxDigest = 12 << 10 // bytes of a digest
+	maxTests  = 20       // tests that are named in history
+	maxPlan   = 64 << 10 // bytes of a plan
+	shownPlan = 8 << 10  // bytes of it that enter history, for the person who approves it
+)
+
+// readTests takes which tests failed from the output of a test command, and what became of them
+// since the run whose log is before.
+func readTests(out *act.Stepped, before, dir string) error {
+	var outputs [][]byte
+	for _, name := range []string{"stdout", "stderr"} {
+		b, err := readFile(filepath.Join(dir, name), maxOutput)
+		if err != nil {
+			return fmt.Errorf("reading the tests' output: %w", err)
+		}
+		outputs = append(outputs, b)
+	}
+	report := testreport.Read(outputs...)
+	var earlier testreport.Report
+	if before != "" {
+		if err := readJSON(filepath.Join(before, reportFile), &earlier); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("reading the report of the run before: %w", err)
+		}
+	}
+	change := testreport.Compare(earlier, report).Short(maxTests)
+	out.Tests = &loop.Tests{
+		Passed: report.Passed, Failed: report.Failed, Skipped: report.Skipped, Broken: report.Broken,
+		Failing: change.Failing, New: change.New, Fixed: change.Fixed, Worse: change.Worse && before != "",
+	}
+	if !out.OK() {
+		out.Tests.Signature = testreport.Signature(report)
+		if err := os.WriteFile(filepath.Join(dir, digestFile), []byte(testreport.Digest(report, maxDigest, outputs...)), 0o600); err != nil {
+			return fmt.Errorf("writing the digest: %w", err)
+		}
+	}
+	return writeJSON(filepath.Join(dir, reportFile), report)
+}
+
+// evidenceIn is what shows an agent why it is asked again: the digest of a test run, else the end
+// of what a command said.
+func evidenceIn(dir string) string {
+	if b, err := os.ReadFile(filepath.Join(dir, digestFile)); err == nil {
+		return string(b)
+	}
+	return tailOf(dir)
+}
+
+// planOf takes the planner's plan: what it printed, whole in a file of the loop, its beginning in
+// history for the person who approves it.
+func (a *Activities) planOf(p *place, text, dir string) (*loop.Plan, error) {
+	text = loop.Clip(text, maxPlan)
+	sum := sha256.Sum256([]byte(text))
+	if err := writeFile(filepath.Join(a.Home.Loop(p.Ref), ledger.PlanFile), []byte(text)); err != nil {
+		return nil, err
+	}
+	return &loop.Plan{Hash: hex.EncodeToString(sum[:]), Text: loop.Clip(text, shownPlan), Log: dir}, nil
+}
+
+// plan returns the loop's plan as it was hashed, "" where there is none.
+func (a *Activities) plan(p *place, s loop.State) (string, error) {
+	if s.Plan == nil {
+		return "", nil
+	}
+	b, err := os.ReadFile(filepath.Join(a.Home.Loop(p.Ref), ledger.PlanFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.Plan.Text, nil // taken up from a ledger on another host
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading the plan: %w", err)
+	}
+	if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != s.Plan.Hash {
+		return "", fmt.Errorf("the plan in %s is not the one that was approved", a.Home.Loop(p.Ref))
+	}
+	return string(b), nil
+}
+
+// opinion reads a reviewer's answer on a proposal: of its result file where it wrote one there,
+// else of what it printed.
+func opinion(p *loop.Proposal, goal string, object json.RawMessage, printed string) *act.Opinion {
+	o := govern.ReadReview(p.Hash, issue.Parse([]byte(goal)).Criteria, object, printed)
+	return &act.Opinion{Decision: string(o.Decision), Note: loop.Clip(o.Note, 2000), Why: loop.Clip(o.Why, 500), Criteria: o.Criteria}
+}
+
+// proposed returns the diff of a proposal as a reviewer is shown it.
+func (p *place) proposed(ctx context.Context, of *loop.Proposal, limit int) (string, error) {
+	text, _, err := p.store.Diff(ctx, of.Base, of.Head, limit)
+	if err != nil {
+		return "", fmt.Errorf("reading the proposal: %w", err)
+	}
+	return text, nil
+}
