@@ -331,7 +331,13 @@ func TestALoopMovesToAnotherHost(t *testing.T) {
 	require.Equal(t, "12", w.has("refs/heads/pawl/"+w.loop, "work/n"))
 	require.Equal(t, st.Head, w.there("rev-parse", "refs/heads/pawl/"+w.loop))
 
+	over := w.there("rev-parse", "refs/pawl-ledger/"+w.loop)
+	require.Equal(t, 0, w.starter("start", w.specFile(), "--ledger", over).code)
+	require.Contains(t, w.fails().Message, "has ended")
+	require.Equal(t, 2, w.starter("start", w.specFile(), "--ledger", "HEAD").code)
+
 	before := w.there("for-each-ref")
+	require.Contains(t, before, over)
 	require.NoError(t, c.startWorker(c.address))
 	w.until("the first host has given its trees up", func() bool {
 		_, err := os.Stat(filepath.Join(c.home, "loops", w.loop, "desk"))
