@@ -22,9 +22,17 @@ func (w *world) shares() string {
 	w.t.Helper()
 	bare := filepath.Join(w.dir, "project.git")
 	w.git("clone", "--quiet", "--bare", w.repo, bare)
-	w.write(".gitconfig", "[user]\nname = Ann\nemail = ann@example.com\n")
+	w.configures("[user]\nname = Ann\nemail = ann@example.com\n")
 	w.spec["repo"] = doc{"url": "file://" + bare}
 	return bare
+}
+
+// configures adds to the user's git configuration: the worker's, and that of the test itself.
+func (w *world) configures(text string) {
+	w.t.Helper()
+	for _, file := range []string{"user/.gitconfig", ".gitconfig"} {
+		w.write(file, w.read(file)+text)
+	}
 }
 
 // there runs git in the shared repository.
@@ -106,8 +114,8 @@ func TestP0_ARepositoryByItsURL(t *testing.T) {
 		"daemon": func(w *world) string { return w.daemon("--enable=receive-pack") },
 		"web, with a credential helper": func(w *world) string {
 			url := w.web()
-			w.write(".git-credentials", strings.Replace(url, "://", "://ann:hush@", 1)+"\n")
-			w.write(".gitconfig", w.read(".gitconfig")+"[credential]\nhelper = store\n")
+			w.write("user/.git-credentials", strings.Replace(url, "://", "://ann:hush@", 1)+"\n")
+			w.configures("[credential]\nhelper = store\n")
 			return url
 		},
 	} {
@@ -147,7 +155,7 @@ func TestP0_AURLThatCannotBeWorkedWith(t *testing.T) {
 		{"credentials that nobody has", func(w *world) string { return w.web() + "/project.git" }, []string{"PRECONDITION_FAILED", "wants credentials", "credential helper"}},
 		{"a wrong password", func(w *world) string {
 			url := w.web()
-			w.write(".gitconfig", "[url \""+strings.Replace(url, "://", "://ann:sesame@", 1)+"\"]\ninsteadOf = "+url+"\n")
+			w.configures("[url \"" + strings.Replace(url, "://", "://ann:sesame@", 1) + "\"]\ninsteadOf = " + url + "\n")
 			return url + "/project.git"
 		}, []string{"PRECONDITION_FAILED", "wants credentials"}},
 		{"a password in the URL", func(w *world) string { return "http://ann:sesame@127.0.0.1:1/project.git" }, []string{"INVALID_SPEC", "repo.url", "credential helper"}},
@@ -163,7 +171,7 @@ func TestP0_AURLThatCannotBeWorkedWith(t *testing.T) {
 			return "file://" + w.dir + "/project.git"
 		}, []string{"PRECONDITION_FAILED", "the branch pawl is in the way"}},
 		{"no such base", func(w *world) string {
-			w.spec["repo"] = doc{"base": "release"}
+			w.set(doc{"repo": doc{"base": "release"}})
 			return "file://" + w.dir + "/project.git"
 		}, []string{"PRECONDITION_FAILED", "there is no branch release"}},
 	} {
@@ -173,12 +181,6 @@ func TestP0_AURLThatCannotBeWorkedWith(t *testing.T) {
 			w.shares()
 			url := c.serve(w)
 			w.set(doc{"repo": doc{"url": url}})
-			delete(w.spec["repo"].(doc), "path")
-			if c.name != "no such base" {
-				w.spec["repo"] = doc{"url": url}
-			} else {
-				w.spec["repo"] = doc{"url": url, "base": "release"}
-			}
 			for _, command := range [][]string{{"validate", w.specFile()}, {"run", "--yes", w.specFile()}} {
 				s := w.pawl(command...)
 				require.Equal(t, 2, s.code, s.err)
@@ -269,7 +271,7 @@ func TestTwoHostsCannotGoOnWithOneLoop(t *testing.T) {
 		return st.Status == "paused" && st.Iteration == 2 && st.Gate != nil
 	})
 	ledger := w.there("rev-parse", "refs/pawl-ledger/"+w.loop)
-	require.Equal(t, w.show().Ledger, ledger, "every append is there")
+	w.until("every append is there", func() bool { return w.show().Ledger == ledger })
 
 	first, second := w.home, filepath.Join(w.dir, "home2")
 	two, err := startUp(second, filepath.Join(w.dir, "up2"))
@@ -329,7 +331,13 @@ func TestALoopMovesToAnotherHost(t *testing.T) {
 	require.Equal(t, "12", w.has("refs/heads/pawl/"+w.loop, "work/n"))
 	require.Equal(t, st.Head, w.there("rev-parse", "refs/heads/pawl/"+w.loop))
 
+	over := w.there("rev-parse", "refs/pawl-ledger/"+w.loop)
+	require.Equal(t, 0, w.starter("start", w.specFile(), "--ledger", over).code)
+	require.Contains(t, w.fails().Message, "has ended")
+	require.Equal(t, 2, w.starter("start", w.specFile(), "--ledger", "HEAD").code)
+
 	before := w.there("for-each-ref")
+	require.Contains(t, before, over)
 	require.NoError(t, c.startWorker(c.address))
 	w.until("the first host has given its trees up", func() bool {
 		_, err := os.Stat(filepath.Join(c.home, "loops", w.loop, "desk"))

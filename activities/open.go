@@ -88,6 +88,10 @@ func (a *Activities) takeUp(ctx context.Context, in act.Open) (act.Opened, error
 	if err != nil {
 		return act.Opened{}, err
 	}
+	if state.Status.Ended() {
+		return act.Opened{}, refuse(fault.New(fault.PreconditionFailed, "the loop of this ledger has ended (%s)", state.Status).
+			Advise("Start another loop: it begins where the repository is now."))
+	}
 	contract, err := p.ledger.Contract(ctx, in.Ledger)
 	if err == nil {
 		err = sameTerms(contract, in.Spec)
