@@ -412,6 +412,7 @@ func play(t *testing.T, w *world, doc json.RawMessage, prepare func(*testsuite.T
 		folded.Ledger = p.final.Ledger
 		require.Equal(t, toJSON(t, folded), toJSON(t, p.final), "the state must be the fold of the ledger")
 	}
+	lawful(t, w.ledger)
 	return p
 }
 
