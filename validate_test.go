@@ -139,3 +139,20 @@ func TestValidatePrintsTheSchema(t *testing.T) {
 	require.Equal(t, 0, s.code)
 	require.Equal(t, readFile("schema/pawl.schema.json"), s.out)
 }
+
+// TestL2_ValidateRunsTheTestsOfADeliverSpec: the loop may be there to mend what fails, so that is a note
+// and no problem.
+func TestL2_ValidateRunsTheTestsOfADeliverSpec(t *testing.T) {
+	w := newWorldOfItsOwn(t, raises)
+	t.Parallel()
+	w.set(doc{"kind": "deliver", "test": doc{"command": "echo 'not ok 1 - climbs'; echo 1..1; exit 1"}, "guard": doc{"command": "false"}})
+	delete(w.spec, "verify")
+	v := w.validate(0)
+	require.Len(t, v.Notes, 2)
+	require.Contains(t, v.Notes[0], "guard fails on the unchanged code (exit 1)")
+	require.Contains(t, v.Notes[1], "tests fail on the unchanged code: 1 failed, 0 passed (climbs)")
+	require.Contains(t, w.pawl("validate", w.specFile()).err, "ready")
+
+	w.set(doc{"setup": doc{"command": "exit 3"}})
+	require.Equal(t, "setup", w.validate(2).Problems[0].Check)
+}

@@ -35,6 +35,7 @@ type Preflight struct {
 	Baseline *evidence.Decimal
 	Verify   *act.Stepped // nil where it was not run
 	Guard    *act.Stepped
+	Test     *act.Stepped // of a Deliver loop
 	// Problems would keep the loop from starting; Notes are what whoever wrote the spec should know.
 	Problems []Problem
 	Notes    []string
@@ -109,26 +110,38 @@ func DryRun(ctx context.Context, h home.Home, loop string, s spec.Spec) (Preflig
 	return out, a.dryRuns(ctx, p, in, base, &out)
 }
 
-// dryRuns runs verify, guard and check in the judge.
+// dryRuns runs verify, guard, test and check in the judge. What a Deliver loop is there to mend may fail
+// on the unchanged code: that is a note.
 func (a *Activities) dryRuns(ctx context.Context, p *place, in act.Open, base string, out *Preflight) error {
 	s := in.Spec
-	run := func(name, command string, limit spec.Duration, measure *act.Measure) (*act.Stepped, error) {
+	deliver := s.Kind == spec.KindDeliver
+	fails := func(name, command string, r act.Stepped) string {
+		return fmt.Sprintf("%s fails on the unchanged code (%s): `%s`%s", name, r.Ending(), command, tailed(r))
+	}
+	run := func(name, command string, limit spec.Duration, measure *act.Measure, tests *act.Tests) (*act.Stepped, error) {
 		r, err := a.run(ctx, p, act.Step{
 			Ref: p.Ref, Key: act.Key{Run: in.FirstRun, Name: name}, Tree: act.Judge, Head: base,
-			Command: []string{"sh", "-c", command}, LimitMs: limit.D().Milliseconds(), Measure: measure,
+			Command: []string{"sh", "-c", command}, LimitMs: limit.D().Milliseconds(), Measure: measure, Tests: tests,
 		}, &running{})
 		if err == nil && r.Interrupted {
 			err = context.Cause(ctx)
 		}
 		return &r, err
 	}
+	// setupFailed takes the failure that is the spec's and not this command's.
+	setupFailed := func(err error) bool {
+		var refused *temporal.ApplicationError
+		if !errors.As(err, &refused) || refused.Type() != string(fault.PreconditionFailed) {
+			return false
+		}
+		what, _ := split(refused)
+		out.problem("setup", what, "Run it in a fresh clone of the repository.") // its log is gone by then
+		return true
+	}
 	again := "Run it in a fresh clone: it has to exit 0"
 	if s.Verify.Command != "" {
-		r, err := run("verify", s.Verify.Command, s.Verify.Timeout, &act.Measure{Pattern: s.Verify.Pattern})
-		var refused *temporal.ApplicationError
-		if errors.As(err, &refused) && refused.Type() == string(fault.PreconditionFailed) {
-			what, _ := split(refused)
-			out.problem("setup", what, "Run it in a fresh clone of the repository.") // its log is gone by then
+		r, err := run("verify", s.Verify.Command, s.Verify.Timeout, &act.Measure{Pattern: s.Verify.Pattern}, nil)
+		if setupFailed(err) {
 			return nil
 		}
 		if err != nil {
@@ -136,6 +149,9 @@ func (a *Activities) dryRuns(ctx context.Context, p *place, in act.Open, base st
 		}
 		out.Verify, out.Baseline = r, r.Metric
 		switch {
+		case deliver && !r.OK():
+			out.Notes = append(out.Notes, fails("verify", s.Verify.Command, *r)+"\nThat is fine where the loop is to mend it.")
+		case deliver: // a metric is optional
 		case !r.OK():
 			out.problem("verify", fmt.Sprintf("the verify command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Verify.Command, tailed(*r)), again+" and print a number.")
 		case r.Metric == nil:
@@ -145,16 +161,40 @@ func (a *Activities) dryRuns(ctx context.Context, p *place, in act.Open, base st
 		}
 	}
 	if s.Guard.Command != "" {
-		r, err := run("guard", s.Guard.Command, s.Guard.Timeout, nil)
+		r, err := run("guard", s.Guard.Command, s.Guard.Timeout, nil, nil)
+		if setupFailed(err) {
+			return nil
+		}
 		if err != nil {
 			return plainly(err)
 		}
-		if out.Guard = r; !r.OK() {
+		out.Guard = r
+		switch {
+		case r.OK():
+		case deliver:
+			out.Notes = append(out.Notes, fails("guard", s.Guard.Command, *r)+"\nNo change reaches the tests before it passes.")
+		default:
 			out.problem("guard", fmt.Sprintf("the guard command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Guard.Command, tailed(*r)), again+" before there is anything to guard.")
 		}
 	}
+	if deliver && s.TestRequired() {
+		r, err := run("test", s.Test.Command, s.Test.Timeout, nil, &act.Tests{})
+		if setupFailed(err) {
+			return nil
+		}
+		if err != nil {
+			return plainly(err)
+		}
+		if out.Test = r; !r.OK() {
+			what := fails("test", s.Test.Command, *r)
+			if t := r.Tests; t != nil && t.Failed > 0 {
+				what = fmt.Sprintf("tests fail on the unchanged code: %d failed, %d passed (%s)", t.Failed, t.Passed, naming(t.Failing))
+			}
+			out.Notes = append(out.Notes, what+". That is fine where the loop is to mend it.")
+		}
+	}
 	if s.Check.Command != "" {
-		r, err := run("check", s.Check.Command, s.Limits.PhaseTimeout, nil)
+		r, err := run("check", s.Check.Command, s.Limits.PhaseTimeout, nil, nil)
 		if err != nil {
 			return plainly(err)
 		}

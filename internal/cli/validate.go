@@ -30,8 +30,9 @@ func (a *app) validateCommand() *cobra.Command {
 		Use: "validate [FILE]", Short: "Check a spec, try its commands and show the contract; start nothing", Args: cobra.MaximumNArgs(1),
 		Long: `Check a spec file (default pawl.yaml) and everything that a loop asks for before it
 starts: the repository, the scope, and that verify prints a number and the guard
-passes on the unchanged code. They run in a clone that is gone afterwards; your
-repository is only read. The contract is shown as "pawl run" would show it, with its
+passes on the unchanged code. Of a deliver spec the tests are run too; what fails there
+is a note, since the loop may be there to mend it. They run in a clone that is gone
+afterwards; your repository is only read. The contract is shown as "pawl run" would show it, with its
 hash. All problems are named at once, with exit code 2.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error {
 			if printSchema {
@@ -65,6 +66,7 @@ type Validation struct {
 	Baseline *evidence.Decimal   `json:"baseline,omitempty"`
 	VerifyMs int64               `json:"verifyMs,omitempty"`
 	GuardMs  int64               `json:"guardMs,omitempty"`
+	TestMs   int64               `json:"testMs,omitempty"`
 }
 
 // ValidationProblem is one thing that keeps the loop from starting.
@@ -101,7 +103,7 @@ func (a *app) validate(ctx context.Context, file, id string, sets []string) erro
 	if err != nil {
 		return err
 	}
-	a.screen.Live("trying verify and guard in a clone of the repository …")
+	a.screen.Live("trying the spec's commands in a clone of the repository …")
 	f, err := activities.DryRun(ctx, h, id, sp)
 	a.screen.Still()
 	if ctx.Err() != nil {
@@ -117,7 +119,7 @@ func (a *app) validate(ctx context.Context, file, id string, sets []string) erro
 func (a *app) validated(file, id string, sp spec.Spec, f activities.Preflight) error {
 	v := Validation{
 		OK: len(f.Problems) == 0, Loop: id, Repo: f.Repo, Branch: f.Branch, Problems: []ValidationProblem{}, Notes: append([]string{}, f.Notes...),
-		Contract: f.Contract, InScope: f.InScope, Baseline: f.Baseline, VerifyMs: took(f.Verify), GuardMs: took(f.Guard),
+		Contract: f.Contract, InScope: f.InScope, Baseline: f.Baseline, VerifyMs: took(f.Verify), GuardMs: took(f.Guard), TestMs: took(f.Test),
 	}
 	for _, p := range f.Problems {
 		v.Problems = append(v.Problems, ValidationProblem{Check: p.Check, What: p.What, Do: p.Do})
