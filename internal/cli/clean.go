@@ -205,6 +205,9 @@ func (c *cleaning) unfinished(ctx context.Context, r workspace.Record) string {
 
 // pushed returns where a loop's ref is in the user's repository, and what that lacks of the store's.
 func (c *cleaning) pushed(ctx context.Context, r workspace.Record, ref string) (at, lacks string) {
+	if _, err := os.Stat(r.Repo); err != nil {
+		return "", "the repository of " + r.Ref + " is not on this host, or gone"
+	}
 	store, err := repo.OpenStore(ctx, r.Store)
 	if err != nil {
 		return "", err.Error()
