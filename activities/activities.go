@@ -66,9 +66,10 @@ func New(h home.Home, host, queue, namespace string, attributes bool) *Activitie
 	}
 }
 
-// RegisterShared registers what any host may do: take up a loop, find one.
+// RegisterShared registers what any host may do: take up a loop, find one, tell somebody of it.
 func (a *Activities) RegisterShared(r worker.ActivityRegistry) {
 	r.RegisterActivityWithOptions(a.Find, activity.RegisterOptions{Name: act.FindName})
+	r.RegisterActivityWithOptions(a.Notify, activity.RegisterOptions{Name: act.NotifyName})
 	r.RegisterActivityWithOptions(a.Open, activity.RegisterOptions{Name: act.OpenName})
 }
 

@@ -51,6 +51,9 @@ func readTests(out *act.Stepped, before, dir string) error {
 		}
 	}
 	change := testreport.Compare(earlier, report).Short(maxTests)
+	if before == "" { // nothing is new where there was nothing before
+		change.New, change.Fixed = nil, nil
+	}
 	out.Tests = &loop.Tests{
 		Passed: report.Passed, Failed: report.Failed, Skipped: report.Skipped, Broken: report.Broken,
 		Failing: change.Failing, New: change.New, Fixed: change.Fixed, Worse: change.Worse && before != "",

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os/exec"
 
 	"github.com/spf13/cobra"
@@ -13,17 +14,32 @@ import (
 )
 
 func (a *app) demoCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use: "demo", Short: "Show a whole loop with a repository and an agent of its own", Args: cobra.NoArgs,
 		Long: `Show a whole loop: a small repository with a real problem (a round trip through the
 cities of Europe) and an agent that is a script with prepared changes. It needs go
 and git, and no API key. The demo approves its own contract.`,
 		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
-		RunE:    a.command(func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context()) }),
+		RunE: a.command(func(cmd *cobra.Command, _ []string) error {
+			return a.demo(cmd.Context(), demo.Improve, fmt.Sprintf("a round trip through %d cities of Europe, to be made shorter by a scripted agent in %d iterations", demo.Cities, demo.Iterations))
+		}),
 	}
+	cmd.AddCommand(&cobra.Command{
+		Use: "deliver", Short: "Show a loop that delivers a change: plan, write, test, fix, review", Args: cobra.NoArgs,
+		Long: `Show a loop that delivers: a calendar with a bug and a test that shows it, an issue as
+the goal, and agents that are scripts. The writer gets it wrong once, the fixer gets it
+right, the reviewer ticks off what the issue asks for. It needs go and git, and no API
+key. The demo approves its own contract.`,
+		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
+		RunE: a.command(func(cmd *cobra.Command, _ []string) error {
+			return a.demo(cmd.Context(), demo.Deliver, "a calendar that offers time as free while a meeting runs, to be mended by scripted agents")
+		}),
+	})
+	return cmd
 }
 
-func (a *app) demo(ctx context.Context) error {
+// demo runs one of the demos; about says in a line what it is about.
+func (a *app) demo(ctx context.Context, course demo.Course, about string) error {
 	for _, tool := range []string{"git", "go", "sh"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return fault.New(fault.PreconditionFailed, "the demo needs %s, which is not on the PATH", tool).
@@ -38,7 +54,7 @@ func (a *app) demo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d, err := demo.Unpack(ctx, h)
+	d, err := demo.Unpack(ctx, h, course)
 	if err != nil {
 		return err
 	}
@@ -50,7 +66,13 @@ func (a *app) demo(ctx context.Context) error {
 		}
 		id += "-" + host
 	}
-	a.say("a round trip through %d cities of Europe, to be made shorter by a scripted agent in %d iterations", demo.Cities, demo.Iterations)
-	a.say("repository %s, spec %s", d.Repo, d.Spec)
-	return a.run(ctx, runOptions{file: d.Spec, id: id, yes: true, note: "--yes, since it is the demo's own", explain: true})
+	a.say("%s", about)
+	o := runOptions{file: d.Spec, id: id, yes: true, note: "--yes, since it is the demo's own", explain: true}
+	if d.Issue == "" {
+		a.say("repository %s, spec %s", d.Repo, d.Spec)
+	} else {
+		a.say("repository %s, spec %s, issue %s", d.Repo, d.Spec, d.Issue)
+		o.sets = []string{config.GoalFile(d.Issue)}
+	}
+	return a.run(ctx, o)
 }

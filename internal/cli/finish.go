@@ -12,6 +12,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/host"
 	"pawl/internal/loop"
+	"pawl/internal/spec"
 	"pawl/internal/ui"
 	"pawl/internal/workspace"
 )
@@ -27,7 +28,11 @@ type Outcome struct {
 }
 
 func (f *follower) outcome(status loop.Status, r *loop.Result, g *loop.Gate) Outcome {
-	return Outcome{Loop: f.id, Run: f.runToken.GetRunID(), Status: status, Gate: g, Result: r, UI: f.s.link(f.id)}
+	run := ""
+	if f.runToken != nil {
+		run = f.runToken.GetRunID()
+	}
+	return Outcome{Loop: f.id, Run: run, Status: status, Gate: g, Result: r, UI: f.s.link(f.id)}
 }
 
 // finish shows the last events and the report, then stays while other loops run in this worker.
@@ -45,6 +50,7 @@ func (f *follower) finish(ctx context.Context, e ending) error {
 // from the ledger.
 func (f *follower) catchUp(ctx context.Context) {
 	if u, _ := f.s.news(ctx, f.id, f.seq); u != nil && u.err == nil {
+		f.delivers = f.delivers || u.state.Kind == spec.KindDeliver
 		f.show(u.events)
 		f.state = u.state
 		return
@@ -66,7 +72,7 @@ func (f *follower) report(e ending) error {
 		f.say("the loop %s is over: %s (%s)", f.id, e.lost, e.code)
 		return nil
 	}
-	if e.status == loop.Failed && e.result.Baseline == nil { // it never began: there is nothing to report
+	if e.status == loop.Failed && e.result.Baseline == nil && e.result.Iterations == 0 { // it never began: there is nothing to report
 		what, advice, exact := strings.Cut(e.result.Reason, "\n")
 		if !exact {
 			advice = e.result.Recovery
@@ -74,10 +80,13 @@ func (f *follower) report(e ending) error {
 		f.explain(fault.New(e.code, "%s", what).Advise(advice))
 		return nil
 	}
+	style := f.style()
+	if f.delivers {
+		return f.print(style.Delivered(e.status, e.result, f.delivery) + "\n\n" + style.Ended(e.status, e.result, f.places(e.result)))
+	}
 	if plot := f.screen.Style().Plot(f.course); plot != "" {
 		f.screen.Print("\n" + plot + "\n\n")
 	}
-	style := f.style()
 	return f.print(style.Report(e.result) + "\n\n" + style.Ended(e.status, e.result, f.places(e.result)))
 }
 

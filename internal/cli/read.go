@@ -134,7 +134,7 @@ func (s *session) contract(ctx context.Context, id string) (ui.Contract, error) 
 	}
 	var state loop.State
 	if err := s.query(ctx, workerTimeout, id, &state, "state"); err == nil {
-		c.Repo, c.Branch = state.Repo, state.Branch
+		c.Repo, c.Branch, c.Plan = state.Repo, state.Branch, state.Plan
 	}
 	return c, nil
 }

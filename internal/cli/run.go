@@ -34,6 +34,7 @@ type runOptions struct {
 	ledger  string // the commit of the loop's ledger to go on from, "" for a new loop
 	note    string // with which the contract is approved
 	explain bool   // say what each outcome means
+	watch   bool   // only look
 }
 
 func (a *app) runCommand() *cobra.Command {

@@ -1,7 +1,9 @@
 // Package demo brings what `pawl demo` needs: a small repository with a real optimisation
 // problem (a round trip through the cities of Europe), an agent that is a script with prepared
 // changes, and the spec that puts the two together. The agent's changes are chosen so that a
-// reader sees each case handled: kept, worse, guard, crash, scope, not atomic, no change.
+// reader sees each case handled: kept, worse, guard, crash, scope, not atomic, no change. And the
+// same for `pawl demo deliver`, in _deliver: a calendar with a bug and a test that shows it, an issue,
+// a writer that gets it wrong and a fixer that gets it right.
 //
 // It writes files and makes one commit; it never runs a loop, and nothing in it depends on
 // where the pawl binary is, so that a demo goes on after a crash like any other loop. Start at
@@ -30,7 +32,7 @@ import (
 // of pawl's own module. Its go.mod has another name here, since a folder with a go.mod cannot
 // be embedded.
 //
-//go:embed all:_repo all:_agent _pawl.yaml
+//go:embed all:_repo all:_agent _pawl.yaml all:_deliver
 var files embed.FS
 
 // What the demo is about: how many iterations the agent has changes for, and the cities to visit.
@@ -41,30 +43,49 @@ const (
 
 // Demo is one unpacked demo.
 type Demo struct {
-	Name string // of the loop: demo-<n>
-	Dir  string // $PAWL_HOME/demo/<n>
-	Repo string // the git repository in it
-	Spec string // the spec file in it
+	Name  string // of the loop: demo-<n>
+	Dir   string // $PAWL_HOME/demo/<n>
+	Repo  string // the git repository in it
+	Spec  string // the spec file in it
+	Issue string // the issue in it whose text is the goal, "" where the spec has the goal
 }
 
+// Course is what a demo shows.
+type Course struct{ name, repo, agent, spec, issue, message string }
+
+// The demos that there are.
+var (
+	Improve = Course{name: "demo-", repo: "_repo", agent: "_agent", spec: "_pawl.yaml", message: "A round trip, band by band"}
+	Deliver = Course{
+		name: "demo-deliver-", repo: "_deliver/repo", agent: "_deliver/agent", spec: "_deliver/pawl.yaml", issue: "_deliver/issue.md",
+		message: "A calendar, and a test that fails",
+	}
+)
+
 // Unpack writes the next demo under h: repository, agent and spec. It needs git.
-func Unpack(ctx context.Context, h home.Home) (Demo, error) {
+func Unpack(ctx context.Context, h home.Home, c Course) (Demo, error) {
 	dir, n, err := nextFolder(filepath.Join(h.Dir, "demo"))
 	if err != nil {
 		return Demo{}, fmt.Errorf("making a folder for the demo: %w", err)
 	}
 	d := Demo{
-		Name: "demo-" + strconv.Itoa(n), Dir: dir,
+		Name: c.name + strconv.Itoa(n), Dir: dir,
 		Repo: filepath.Join(dir, "repo"), Spec: filepath.Join(dir, "pawl.yaml"),
 	}
 	agent := filepath.Join(dir, "agent")
-	if err := errors.Join(copyTree("_repo", d.Repo), copyTree("_agent", agent)); err != nil {
+	if err := errors.Join(copyTree(c.repo, d.Repo), copyTree(c.agent, agent)); err != nil {
 		return Demo{}, fmt.Errorf("writing the demo: %w", err)
 	}
-	if err := writeSpec(d, filepath.Join(agent, "agent.sh")); err != nil {
+	if c.issue != "" {
+		d.Issue = filepath.Join(dir, "issue.md")
+		if err := copyTree(c.issue, d.Issue); err != nil {
+			return Demo{}, fmt.Errorf("writing the demo's issue: %w", err)
+		}
+	}
+	if err := writeSpec(d, c.spec, filepath.Join(agent, "agent.sh")); err != nil {
 		return Demo{}, fmt.Errorf("writing the demo's spec: %w", err)
 	}
-	if err := commit(ctx, d.Repo); err != nil {
+	if err := commit(ctx, d.Repo, c.message); err != nil {
 		return Demo{}, fmt.Errorf("making the demo's repository: %w", err)
 	}
 	return d, nil
@@ -115,8 +136,8 @@ func copyTree(from, to string) error {
 	})
 }
 
-func writeSpec(d Demo, agent string) error {
-	text, err := template.ParseFS(files, "_pawl.yaml")
+func writeSpec(d Demo, spec, agent string) error {
+	text, err := template.ParseFS(files, spec)
 	if err != nil {
 		return err
 	}
@@ -133,11 +154,11 @@ func writeSpec(d Demo, agent string) error {
 
 // commit makes the repository with one commit, which is the same on every machine: fixed
 // identity and date, and none of the user's configuration or hooks.
-func commit(ctx context.Context, repo string) error {
+func commit(ctx context.Context, repo, message string) error {
 	for _, args := range [][]string{
 		{"-c", "init.defaultBranch=main", "init", "--quiet", "--template="},
 		{"add", "--all"},
-		{"commit", "--quiet", "--message", "A round trip, band by band"},
+		{"commit", "--quiet", "--message", message},
 	} {
 		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", repo}, args...)...)
 		cmd.Env = append(withoutGit(os.Environ()),

@@ -19,7 +19,7 @@ import (
 
 func unpack(t *testing.T) demo.Demo {
 	t.Helper()
-	d, err := demo.Unpack(t.Context(), home.Home{Dir: t.TempDir()})
+	d, err := demo.Unpack(t.Context(), home.Home{Dir: t.TempDir()}, demo.Improve)
 	require.NoError(t, err)
 	return d
 }
@@ -49,6 +49,43 @@ func TestUnpackMakesACleanRepositoryOnABranch(t *testing.T) {
 	require.FileExists(t, filepath.Join(d.Dir, "agent", "agent.sh"))
 }
 
+// TestL_TheDeliverDemoFailsOnceAndIsMended plays `pawl demo deliver` by hand: the repository has a test that
+// fails, the writer's change has another one, the fixer's has none, and the reviewer ticks off
+// only what holds.
+func TestL_TheDeliverDemoFailsOnceAndIsMended(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles the demo's tests four times")
+	}
+	d, err := demo.Unpack(t.Context(), home.Home{Dir: t.TempDir()}, demo.Deliver)
+	require.NoError(t, err)
+	require.FileExists(t, d.Issue)
+	prompt := filepath.Join(t.TempDir(), "prompt.md")
+	require.NoError(t, os.WriteFile(prompt, []byte("APPROVED 0123abcd\nREJECTED 0123abcd: why\n"), 0o600))
+	role := func(name string) string {
+		out, err := run(t, d, []string{"PAWL_ROLE=" + name, "PAWL_RESULT=" + filepath.Join(t.TempDir(), "r"), "PAWL_PROMPT=" + prompt}, "sh", filepath.Join(d.Dir, "agent", "agent.sh"))
+		require.NoError(t, err)
+		return out
+	}
+	failing := func() []string {
+		out, _ := run(t, d, nil, "go", "test", "./...")
+		var names []string
+		for line := range strings.SplitSeq(out, "\n") {
+			if name, failed := strings.CutPrefix(line, "--- FAIL: "); failed {
+				names = append(names, strings.Fields(name)[0])
+			}
+		}
+		return names
+	}
+	require.Equal(t, []string{"TestMergeKeepsTheLongerOne", "TestFreeOffersNothingDuringALongMeeting"}, failing(), "the bug is real")
+	require.Contains(t, role("planner"), "interval.Merge")
+	role("writer")
+	require.Equal(t, []string{"TestMergeJoinsWhatTouches"}, failing())
+	require.Contains(t, role("reviewer"), "- [ ] 3: TestMergeJoinsWhatTouches fails\nREJECTED 0123abcd: ")
+	role("fixer")
+	require.Empty(t, failing())
+	require.Contains(t, role("reviewer"), "- [x] 3: TestMergeJoinsWhatTouches passes\nAPPROVED 0123abcd: ")
+}
+
 func TestTheDemoSaysHowManyCitiesThereAre(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(unpack(t).Repo, "data", "cities.csv"))
 	require.NoError(t, err)
@@ -58,7 +95,7 @@ func TestTheDemoSaysHowManyCitiesThereAre(t *testing.T) {
 func TestEachDemoHasAFolderOfItsOwn(t *testing.T) {
 	h := home.Home{Dir: t.TempDir()}
 	for i := 1; i <= 2; i++ {
-		d, err := demo.Unpack(t.Context(), h)
+		d, err := demo.Unpack(t.Context(), h, demo.Improve)
 		require.NoError(t, err)
 		require.Equal(t, "demo-"+strconv.Itoa(i), d.Name)
 	}
@@ -67,7 +104,7 @@ func TestEachDemoHasAFolderOfItsOwn(t *testing.T) {
 func TestUnpackIgnoresTheUsersGitSettings(t *testing.T) {
 	t.Setenv("GIT_DIR", filepath.Join(t.TempDir(), "elsewhere"))
 	h := home.Home{Dir: t.TempDir()}
-	d, err := demo.Unpack(t.Context(), h)
+	d, err := demo.Unpack(t.Context(), h, demo.Improve)
 	require.NoError(t, err)
 	require.DirExists(t, filepath.Join(d.Repo, ".git"))
 }

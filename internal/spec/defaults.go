@@ -44,9 +44,7 @@ type unbuilt struct {
 }
 
 // notBuilt is the one list of them. To build one, carry it out and take its line away.
-var notBuilt = []unbuilt{
-	{"notify", "", func(s Spec) string { return given(s.Notify != nil) }},
-}
+var notBuilt = []unbuilt{}
 
 // NotBuilt lists the keys of the contract that this version refuses, each with the value that it
 // does take, if any: "agent.use (only command)".

@@ -238,6 +238,7 @@ func (s Spec) check() (p Problems) {
 			add(fmt.Sprintf("breakpoints[%d]", i), "is "+show(phase), "a phase of "+s.Kind+": "+strings.Join(of, ", "))
 		}
 	}
+	s.notified(add)
 	oneOf("mode", s.Mode)
 	return p
 }

@@ -20,6 +20,7 @@ type Contract struct {
 	Spec        spec.Spec
 	Baseline    *evidence.Decimal
 	InScope     int
+	Plan        *loop.Plan // of a Deliver loop with a planner
 	Protections []string
 }
 
@@ -41,14 +42,12 @@ func (s Style) Contract(c Contract) string {
 	f.add("sealed", sealed(c.Contract.Sealed)...)
 	f.add("policy", policy(sp))
 	f.add("setup", command(sp.Setup.Command)...)
-	metric := "within " + sp.Verify.Timeout.String() + "; " + sp.Verify.Direction + " is better"
-	if !sp.Verify.MinDelta.IsZero() {
-		metric += ", by at least " + sp.Verify.MinDelta.String()
+	deliver := sp.Kind == spec.KindDeliver
+	if deliver {
+		c.deliver(s, f)
+	} else {
+		f.add("verify", append(command(sp.Verify.Command), s.Dim(metric(sp.Verify)))...)
 	}
-	if sp.Verify.Target != nil {
-		metric += ", until " + sp.Verify.Target.String()
-	}
-	f.add("verify", append(command(sp.Verify.Command), s.Dim(metric))...)
 	if sp.Guard.Command != "" {
 		f.add("guard", append(command(sp.Guard.Command), s.Dim("within "+sp.Guard.Timeout.String()))...)
 	}
@@ -56,11 +55,28 @@ func (s Style) Contract(c Contract) string {
 	f.add("agent", append(agents(sp), s.Dim("tools: "+Clean(strings.Join(c.Contract.Tools, " "))))...)
 	f.add("permissions", permissions(sp)...)
 	f.add("budgets", budgets(sp.Limits))
-	f.add("stops", "after "+plural(sp.Limits.Discards, "discard")+" in a row")
-	f.add("baseline", number(c.Baseline))
+	if deliver {
+		f.add("stops", "after "+bounds(sp.Limits))
+	} else {
+		f.add("stops", "after "+plural(sp.Limits.Discards, "discard")+" in a row")
+		f.add("baseline", number(c.Baseline))
+	}
+	f.add("tells", told(sp.Notify)...)
 	f.add("protection", c.Protections...)
 	f.add("hash", c.Contract.Hash)
 	return s.Bold("Contract of "+Clean(c.Loop)) + "\n\n" + f.String()
+}
+
+// metric says how the number of Improve is judged.
+func metric(v spec.Verify) string {
+	text := "within " + v.Timeout.String() + "; " + v.Direction + " is better"
+	if !v.MinDelta.IsZero() {
+		text += ", by at least " + v.MinDelta.String()
+	}
+	if v.Target != nil {
+		text += ", until " + v.Target.String()
+	}
+	return text
 }
 
 // Protections renders what holds whatever the agent does, and what does not.
@@ -181,4 +197,13 @@ func budgets(l spec.Limits) string {
 		parts = append(parts, l.WallClock.String()+" in all")
 	}
 	return strings.Join(parts, ", ")
+}
+
+// told are those whom the loop tells. Their commands run with the reader's rights, too.
+func told(notify []string) []string {
+	var all []string
+	for _, to := range notify {
+		all = append(all, command(to)...)
+	}
+	return all
 }

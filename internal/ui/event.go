@@ -28,6 +28,9 @@ func (s Style) Note(e loop.Event) (line string, ofNote bool) {
 		return "", false
 	}
 	text, color, ofNote := tell(e)
+	if e.Type == loop.ProposalReviewed {
+		return "      " + strings.Join(s.Review(e), "\n        "), ofNote
+	}
 	return "      " + s.paint(orElse(color, dim), text), ofNote
 }
 
@@ -45,8 +48,24 @@ func tell(e loop.Event) (text, color string, ofNote bool) {
 		if e.Contract != nil {
 			return "contract " + first(e.Contract.Hash, 16) + ", " + plural(len(e.Contract.Sealed), "sealed file"), "", true
 		}
+	case loop.ContractAmended:
+		text := "contract amended" + by(e) + note(string(e.Amendment))
+		if e.Contract != nil {
+			text += ", now " + first(e.Contract.Hash, 16)
+		}
+		return text + note(e.Note), "", true
 	case loop.BaselineMeasured:
 		return "baseline " + number(e.Metric), "", true
+	case loop.PlanMade:
+		if e.Plan != nil {
+			return "the plan " + first(e.Plan.Hash, 16) + ": " + Clean(strings.SplitN(strings.TrimSpace(e.Plan.Text), "\n", 2)[0]), "", true
+		}
+	case loop.TestsSkipped:
+		return "the tests are left out" + reason(e.Reason), "", true
+	case loop.ChangeAccepted:
+		return "the guard let " + Short(e.Commit) + " pass", "", false
+	case loop.ProposalReviewed:
+		return "reviewed: " + reviewed(e), "", true
 	case loop.AutonomyStarted:
 		return "started" + by(e), "", true
 	case loop.IterationStarted:
@@ -100,6 +119,8 @@ func tell(e loop.Event) (text, color string, ofNote bool) {
 		return "message " + Clean(e.Message) + by(e) + note(e.Note), "", true
 	case loop.MessageRefused:
 		return "message " + Clean(e.Message) + " refused" + reason(e.Reason), yellow, true
+	case loop.PermissionGranted:
+		return Clean(e.Role) + " is permitted " + Clean(e.Reason), "", false
 	case loop.PermissionDenied:
 		return "not permitted" + reason(e.Reason), red, true
 	case loop.PushRefused:
@@ -142,6 +163,12 @@ func judged(e loop.Event) (text, color string, ofNote bool) {
 		}
 		return text + note(strings.Join(j.Violations, "; ")), color, true
 	}
+	if e.Step == "test" && j.Tests != nil {
+		if !j.Passed || len(j.Tests.Flaky) > 0 {
+			color = yellow
+		}
+		return tests(*j), color, true
+	}
 	verdict := "passed"
 	if !j.Passed {
 		verdict, color = "failed", yellow
@@ -169,7 +196,7 @@ func finished(e loop.Event) (text, color string, ofNote bool) {
 	if !e.Record.Kept {
 		color = ""
 	}
-	if measured(*e.Record) {
+	if measured(*e.Record) && !unmeasured(*e.Record) {
 		text += " " + e.Record.Metric.String() + " (" + signed(e.Record.Delta) + ")"
 	}
 	return text + ": " + Clean(e.Record.Description), color, true

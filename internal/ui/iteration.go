@@ -20,7 +20,11 @@ func (s Style) Iteration(it loop.Iteration) string {
 	if !measured(it) {
 		metric, delta = "–", ""
 	}
-	line := padLeft(itoa(it.N), 4) + "  " + s.paint(color, pad(outcome, 18)) + "  " + padLeft(metric, 10) + "  " + padLeft(delta, 10) + "  " + Clean(it.Description)
+	line := padLeft(itoa(it.N), 4) + "  " + s.paint(color, pad(outcome, 18)) + "  "
+	if !unmeasured(it) {
+		line += padLeft(metric, 10) + "  " + padLeft(delta, 10) + "  "
+	}
+	line += Clean(it.Description)
 	if it.Attempts > 1 {
 		line += s.Dim(" (" + itoa(it.Attempts) + " attempts)")
 	}
@@ -39,6 +43,8 @@ func (s Style) Baseline(metric string) string {
 // was not kept.
 func Outcome(it loop.Iteration) string {
 	switch {
+	case it.Kept && delivery(it):
+		return "delivered"
 	case it.Kept:
 		return "kept"
 	case it.Reason == "":
@@ -70,13 +76,19 @@ var meanings = []struct{ reason, meaning string }{
 
 // Meaning explains the reason for which an iteration was not kept.
 func Meaning(it loop.Iteration) string {
-	if it.Kept {
+	switch {
+	case it.Kept && delivery(it):
+		return "tested, verified and proposed"
+	case it.Kept:
 		return "the metric improved"
 	}
 	for _, m := range meanings {
 		if strings.HasPrefix(it.Reason, m.reason) {
 			return m.meaning
 		}
+	}
+	if delivery(it) {
+		return "it goes back to write"
 	}
 	return "the metric did not improve by enough"
 }

@@ -24,6 +24,9 @@ func (s Style) Progress(st loop.State, phaseSince, now time.Time) string {
 		}
 		parts = append(parts, best, itoa(st.KeptCount)+" kept, "+itoa(st.Discarded)+" discarded")
 	}
+	if st.Course != nil {
+		parts = append(parts, progressed(st)...)
+	}
 	if rest := left(st.Budget); len(rest) > 0 {
 		parts = append(parts, "left: "+strings.Join(rest, ", "))
 	}

@@ -11,11 +11,12 @@ import (
 func (s Style) State(st loop.State, now time.Time) string {
 	var b strings.Builder
 	if st.Gate != nil {
-		b.WriteString(s.Gate(st.Loop, *st.Gate, now) + "\n\n")
+		b.WriteString(s.Gate(st.Loop, *st.Gate, st.Budget, now) + "\n\n")
 	}
 	f := s.fields(12)
 	f.add("loop", Clean(st.Loop)+" ("+st.Kind+")")
-	f.add("goal", Clean(st.Goal))
+	title, _, _ := strings.Cut(strings.TrimLeft(st.Goal, "# "), "\n") // of an issue, whose text is long
+	f.add("goal", Clean(title))
 	f.add("status", s.status(st.Status)+endedBecause(st))
 	if !st.Status.Ended() {
 		stage := string(st.Phase)
@@ -24,7 +25,18 @@ func (s Style) State(st loop.State, now time.Time) string {
 		}
 		f.add("phase", stage)
 	}
-	f.add("iteration", itoa(st.Iteration)+": "+itoa(st.KeptCount)+" kept, "+itoa(st.Discarded)+" discarded, "+itoa(st.DiscardsInARow)+" in a row")
+	if st.Course != nil {
+		f.add("iteration", itoa(st.Iteration)+": "+fixes(st.FixAttempts)+" in it")
+		f.add("tests", tested(st))
+		if st.LastGuard != nil && !st.LastGuard.Passed {
+			f.add("guard", "failed"+reason(st.LastGuard.Reason))
+		}
+		if st.Plan != nil {
+			f.add("plan", first(st.Plan.Hash, 16)+", fixed once the contract is approved")
+		}
+	} else {
+		f.add("iteration", itoa(st.Iteration)+": "+itoa(st.KeptCount)+" kept, "+itoa(st.Discarded)+" discarded, "+itoa(st.DiscardsInARow)+" in a row")
+	}
 	if st.Best != nil {
 		best := st.Best.String()
 		if st.Baseline != nil {

@@ -79,7 +79,10 @@ func gates() map[string]loop.Gate {
 		"contract": {ID: "contract-8", Kind: loop.GateContract, Summary: "approve the contract: Make it shorter", Hash: hash, OpenedAt: opened, Answers: []string{"approve", "reject"}},
 		"pause":    {ID: "pause-21", Kind: loop.GatePause, Summary: "paused at verify", OpenedAt: opened, Answers: []string{"continue"}},
 		"guard":    {ID: "guard-30", Kind: loop.GateGuard, Summary: "the change is blocked by sealed: route/city.go", OpenedAt: opened, Answers: []string{"continue", "reject"}},
-		"question": {ID: "question-44", Kind: loop.GateQuestion, Summary: "verify printed no number twice in a row", OpenedAt: opened, Answers: []string{"answer"}, Choices: []string{"retry", "halt"}},
+		"question": {ID: "question-44", Kind: loop.GateQuestion, Summary: "verify printed no number twice in a row", OpenedAt: opened, Answers: []string{"answer", "amend"}, Choices: []string{"retry", "halt"}},
+		"newFiles": {ID: "newFiles-51", Kind: loop.GateNewFiles, Summary: "approve new files: plan.go (split it)", Hash: hash, OpenedAt: opened, Answers: []string{"approve", "reject"}},
+		"diff":     {ID: "diff-60", Kind: loop.GateDiff, Summary: "approve the change as a whole: 3 files, +80 -25, on pawl/demo-1", Hash: hash, OpenedAt: opened, Answers: []string{"approve", "reject"}},
+		"budget":   {ID: "budget-63", Kind: loop.GateBudget, Budget: loop.ActiveTime, Summary: "the time is used up", Hash: hash, OpenedAt: opened, Answers: []string{"extend", "reject"}},
 	}
 }
 
@@ -116,7 +119,8 @@ func TestTheContractShowsAllThatIsApproved(t *testing.T) {
 		Loop: "demo-1", Repo: "/home/me/src/routes", Branch: "pawl/demo-1", Baseline: ref("34051.6"), InScope: 5,
 		Contract: loop.Contract{Hash: hash, Base: "2c9deac54712", Tools: []string{"*"}, Sealed: []loop.Seal{{Path: "go.mod"}, {Path: "route/city.go"}}},
 		Spec: spec.Spec{
-			Goal: "Make it shorter\nbut visit every city", Repo: spec.Repo{Base: "main"}, Scope: []string{"route/*.go"}, NewFiles: "deny",
+			Notify: []string{"https://example.com/hook", "./tell.sh | mail me"},
+			Goal:   "Make it shorter\nbut visit every city", Repo: spec.Repo{Base: "main"}, Scope: []string{"route/*.go"}, NewFiles: "deny",
 			Setup:  spec.Setup{Command: "make deps"},
 			Verify: spec.Verify{Command: "go run ./cmd/measure", Timeout: spec.Duration(30 * time.Second), Direction: "lower", MinDelta: dec("1"), Target: &target},
 			Guard:  spec.Guard{Command: "go vet ./...\ngo test ./...", Timeout: spec.Duration(5 * time.Minute)},
@@ -163,7 +167,7 @@ func TestNothingHidesInAContract(t *testing.T) {
 
 func TestAGateSaysExactlyHowToAnswer(t *testing.T) {
 	for name, gate := range gates() {
-		golden(t, "gate-"+name, style.Gate("my loop", gate, now))
+		golden(t, "gate-"+name, style.Gate("my loop", gate, running().Budget, now))
 	}
 }
 
@@ -238,8 +242,16 @@ func events() []loop.Event {
 	g := gates()["contract"]
 	return []loop.Event{
 		{Type: loop.LoopOpened, Opened: &loop.Opened{Branch: "pawl/demo-1", Base: "2c9deac54712"}},
+		{Type: loop.PlanMade, Plan: &loop.Plan{Hash: hash, Text: "1. mend Merge\n2. nothing else"}},
+		{Type: loop.TestsSkipped, Iteration: 1, Reason: "test.required is false"},
+		{Type: loop.ChangeAccepted, Iteration: 1, Commit: "3eff7429e6aa"},
+		{Type: loop.ChangeJudged, Iteration: 1, Step: "test", Judgement: testRun(false, loop.Tests{Passed: 5, Failed: 2, Failing: []string{"TestA", "TestB"}, New: []string{"TestB"}, Fixed: []string{"TestC"}})},
+		{Type: loop.ChangeJudged, Iteration: 1, Step: "test", Judgement: testRun(true, loop.Tests{Passed: 7, Skipped: 1, Flaky: []string{"TestD"}})},
+		{Type: loop.ChangeJudged, Iteration: 1, Step: "test", Judgement: testRun(false, loop.Tests{Failed: 1, Broken: true, Failing: []string{"a", "b", "c", "d", "e\x1b[2J"}})},
+		review("APPROVED", true),
 		{Type: loop.LoopResumed, Head: "2c9deac54712"},
 		{Type: loop.ContractDrawn, Contract: &loop.Contract{Hash: hash, Sealed: []loop.Seal{{Path: "go.mod"}}}},
+		{Type: loop.ContractAmended, By: "me", Amendment: []byte(`{"verify":{"command":"weigh"}}`), Contract: &loop.Contract{Hash: hash}},
 		{Type: loop.BaselineMeasured, Metric: ref("34051.6")},
 		{Type: loop.GateOpened, Gate: &g},
 		{Type: loop.GateEscalated, Gate: &g},
@@ -264,6 +276,7 @@ func events() []loop.Event {
 		{Type: loop.MessageRefused, Iteration: 5, Message: "approve", Reason: "no gate is open"},
 		{Type: loop.AutonomyPaused, Iteration: 5, Reason: "pause"},
 		{Type: loop.AutonomyResumed, Iteration: 5, By: "me"},
+		{Type: loop.PermissionGranted, Iteration: 5, Step: "modify", Role: "writer", Reason: "canEditSource"},
 		{Type: loop.PermissionDenied, Iteration: 5, Step: "modify", Role: "writer", Reason: "the role writer is not permitted canEditSource\nGrant it."},
 		{Type: loop.PushRefused, Iteration: 5, Reason: "the branch is checked out"},
 		{Type: loop.Warned, Iteration: 5, Reason: "verify printed several numbers"},
@@ -276,6 +289,66 @@ func events() []loop.Event {
 		{Type: loop.ProposalRejected, Iteration: 10, By: "me", Proposal: &loop.Proposal{Hash: hash, State: "rejected"}},
 		{Type: loop.ProposalApplied, Iteration: 10, By: "me", How: "squash", Proposal: &loop.Proposal{Hash: hash, State: "applied"}},
 	}
+}
+
+func testRun(passed bool, t loop.Tests) *loop.Judgement {
+	return &loop.Judgement{Passed: passed, Tests: &t}
+}
+
+func review(word string, met bool) loop.Event {
+	return loop.Event{Type: loop.ProposalReviewed, Iteration: 1, Reason: word, Note: "tried on the desk", Criteria: []loop.Criterion{
+		{Criterion: "it joins", Met: true, Evidence: "TestA passes"}, {Criterion: "it sorts", Met: met, Evidence: "TestB"},
+	}}
+}
+
+// TestL_ADeliveryIsShownByPhasesTestsAndReview: what a reader of a Deliver loop sees, from the contract
+// to the report.
+func TestL_ADeliveryIsShownByPhasesTestsAndReview(t *testing.T) {
+	sp := spec.Defaults()
+	sp.Kind, sp.Goal, sp.Scope = "deliver", "# Mend it\n\n- [ ] it joins\n- [ ] it sorts", []string{"**"}
+	sp.Test.Command, sp.Guard.Command = "go test -json ./...", "go vet ./..."
+	sp.Agent.Command = spec.Argv{Shell: "./agent"}
+	sp.Agent.Roles = map[string]spec.Override{"reviewer": {}}
+	c := ui.Contract{Loop: "mend", Repo: "/r", Branch: "pawl/mend", InScope: 2, Spec: sp, Plan: &loop.Plan{Hash: hash, Text: "1. mend Merge\n2. hide\x1b nothing"}, Contract: loop.Contract{Hash: hash, Base: "2c9deac54712", Tools: []string{"*"}}}
+	golden(t, "deliver-contract", style.Contract(c))
+	required := false
+	sp.Test = spec.Test{Required: &required}
+	target := dec("3")
+	sp.Verify.Command, sp.Verify.Target = "sh done.sh", &target
+	c.Spec = sp
+	golden(t, "deliver-contract-without-tests", style.Contract(c))
+
+	var d ui.Delivery
+	var lines []string
+	for _, e := range []loop.Event{
+		{Type: loop.PhaseEntered, Iteration: 1, Phase: phase.Test},
+		{Type: loop.ChangeJudged, Step: "test", Judgement: testRun(false, loop.Tests{Passed: 6, Failed: 1, Failing: []string{"TestA"}})},
+		{Type: loop.PhaseEntered, Iteration: 1, Phase: phase.Fix},
+		{Type: loop.ChangeJudged, Step: "test", Judgement: testRun(true, loop.Tests{Passed: 7, Fixed: []string{"TestA"}, Flaky: []string{"TestD"}})},
+		review("REJECTED", false), review("APPROVED", true),
+	} {
+		d = d.Follow(e)
+		if e.Type == loop.PhaseEntered {
+			lines = append(lines, style.Phase(e))
+		}
+		if line, ofNote := style.Note(e); ofNote {
+			lines = append(lines, line)
+		}
+	}
+	it := loop.Iteration{N: 1, Description: "join what touches", Kept: true, PhaseMs: map[string]int64{"write": 4}, DurationMs: 5000}
+	golden(t, "deliver-live", strings.Join(append(lines, style.Iteration(it)), "\n"))
+	r := loop.Result{Iterations: 1, Proposal: &loop.Proposal{Hash: hash, State: "approved"}}
+	failed := loop.Result{Iterations: 2, Recovery: "Raise the limit."}
+	golden(t, "deliver-report", strings.Join([]string{
+		style.Delivered(loop.Completed, r, d), style.Delivered(loop.Failed, failed, ui.Delivery{}),
+		style.Delivered(loop.Failed, failed, ui.Delivery{}.Follow(loop.Event{Type: loop.ChangeJudged, Step: "test", Judgement: testRun(false, loop.Tests{Failed: 1, Failing: []string{"TestA"}})})),
+	}, "\n\n"))
+
+	st := running()
+	st.Kind, st.Phase, st.Baseline, st.Best, st.Iterations = "deliver", phase.Fix, nil, nil, []loop.Iteration{it}
+	st.Course, st.FixAttempts, st.Goal = &loop.Course{}, 2, "# Mend it\n\nall of it"
+	st.LastTest, st.LastGuard, st.Plan = testRun(false, loop.Tests{Passed: 6, Failed: 1, Failing: []string{"TestA"}}), &loop.Judgement{Reason: "guard-fail"}, &loop.Plan{Hash: hash}
+	golden(t, "deliver-show", style.State(st, now)+"\n"+ui.Style{Width: 200, Zone: zone}.Progress(st, now, now))
 }
 
 func TestIterationsLineUp(t *testing.T) {

@@ -1,0 +1,231 @@
+package ui
+
+import (
+	"strings"
+
+	"pawl/internal/issue"
+	"pawl/internal/loop"
+	"pawl/internal/phase"
+	"pawl/internal/spec"
+)
+
+// Delivery is what a reader of a Deliver loop wants to know at its end, gathered from its events as
+// they come.
+type Delivery struct {
+	Fixes  int
+	First  *loop.Tests // what the tests showed of the first change that reached them
+	Last   *loop.Tests
+	Passed bool // the last run of them
+	Flaky  []string
+	Review *loop.Event // the reviewer's last answer
+}
+
+// Follow returns what is known after the event.
+func (d Delivery) Follow(e loop.Event) Delivery {
+	switch {
+	case e.Type == loop.PhaseEntered && e.Phase == phase.Fix:
+		d.Fixes++
+	case e.Type == loop.ChangeJudged && e.Step == "test" && e.Judgement != nil && e.Judgement.Tests != nil:
+		d.Last, d.Passed = e.Judgement.Tests, e.Judgement.Passed
+		if d.First == nil {
+			d.First = d.Last
+		}
+		d.Flaky = append(d.Flaky[:len(d.Flaky):len(d.Flaky)], d.Last.Flaky...)
+	case e.Type == loop.ProposalReviewed:
+		d.Review = &e
+	}
+	return d
+}
+
+// Phase is the line of a phase that a Deliver loop enters.
+func (s Style) Phase(e loop.Event) string { return "    → " + s.Bold(string(e.Phase)) }
+
+// Review is what a reviewer said, a line for each acceptance criterion.
+func (s Style) Review(e loop.Event) []string {
+	lines := []string{"reviewed: " + reviewed(e)}
+	for _, c := range e.Criteria {
+		box, color := "[ ] ", yellow
+		if c.Met {
+			box, color = "[x] ", green
+		}
+		lines = append(lines, s.paint(color, box)+Clean(c.Criterion)+s.Dim(note(c.Evidence)))
+	}
+	return lines
+}
+
+// Delivered is the final report of a Deliver loop.
+func (s Style) Delivered(status loop.Status, r loop.Result, d Delivery) string {
+	var b strings.Builder
+	word := "Delivered"
+	if status != loop.Completed {
+		word = "Not delivered"
+	}
+	b.WriteString(word + ": " + plural(r.Iterations, "iteration") + ", " + fixes(d.Fixes) + "\n")
+	f := s.fields(11)
+	if d.Last == nil {
+		f.add("tests", "were not run")
+	} else {
+		after := counts(*d.Last)
+		if d.First != d.Last {
+			f.add("tests", "at first:   "+counts(*d.First), "at the end: "+after)
+		} else {
+			f.add("tests", after)
+		}
+		if !d.Passed {
+			f.add("failing", names(d.Last.Failing))
+		}
+		f.add("flaky", names(d.Flaky))
+	}
+	if d.Review != nil {
+		f.add("review", append([]string{reviewed(*d.Review)}, s.Review(*d.Review)[1:]...)...)
+	}
+	f.add("advice", advice(status, r))
+	b.WriteString(f.String())
+	return b.String()
+}
+
+// advice is what to do with a delivery.
+func advice(status loop.Status, r loop.Result) string {
+	switch p := r.Proposal; {
+	case status != loop.Completed:
+		return orElse(r.Recovery, r.Recommendation)
+	case p == nil:
+		return "nothing had to be changed"
+	case p.State == "approved":
+		return "apply the proposal"
+	case p.State == "open":
+		return "look at the proposal, approve it, apply it"
+	}
+	return r.Recommendation
+}
+
+// tests is what a run of the tests showed, in a line.
+func tests(j loop.Judgement) string {
+	text := "tests: " + counts(*j.Tests)
+	if j.Tests.Broken {
+		text += "; something could not be built or loaded"
+	}
+	if len(j.Tests.New) > 0 {
+		text += "; newly failing: " + names(j.Tests.New)
+	} else if !j.Passed && len(j.Tests.Failing) > 0 {
+		text += "; failing: " + names(j.Tests.Failing)
+	}
+	if len(j.Tests.Fixed) > 0 {
+		text += "; fixed: " + names(j.Tests.Fixed)
+	}
+	if len(j.Tests.Flaky) > 0 {
+		text += "; flaky (passed when run again unchanged): " + names(j.Tests.Flaky)
+	}
+	if !j.Passed && j.Tests.Failed == 0 && !j.Tests.Broken {
+		text += reason(j.Reason)
+	}
+	return text
+}
+
+// reviewed is a reviewer's answer in a line, with how many criteria it ticked off.
+func reviewed(e loop.Event) string {
+	text := orElse(Clean(e.Reason), "no decision")
+	if n := len(e.Criteria); n > 0 {
+		met := 0
+		for _, c := range e.Criteria {
+			if c.Met {
+				met++
+			}
+		}
+		text += ", " + itoa(met) + " of " + itoa(n) + " criteria met"
+	}
+	return text + note(e.Note)
+}
+
+// maxNames is how many tests are named in a line.
+const maxNames = 4
+
+func names(all []string) string {
+	shown := all[:min(len(all), maxNames)]
+	text := Clean(strings.Join(shown, ", "))
+	if more := len(all) - len(shown); more > 0 {
+		text += " and " + itoa(more) + " more"
+	}
+	return text
+}
+
+// deliver adds what a contract of a Deliver loop has: the plan, the tests, what is ticked off at the
+// end and how it ends.
+func (c Contract) deliver(s Style, f *fields) {
+	sp := c.Spec
+	if c.Plan != nil {
+		f.add("plan", append(visible(c.Plan.Text), s.Dim("SHA-256 "+first(c.Plan.Hash, 16)+", stays fixed"))...)
+	}
+	if sp.TestRequired() {
+		f.add("test", append(command(sp.Test.Command), s.Dim("within "+sp.Test.Timeout.String()))...)
+	} else {
+		f.add("test", "not required: the tests are left out")
+	}
+	if sp.Verify.Command != "" {
+		limit := "has to exit 0 within " + sp.Verify.Timeout.String()
+		if sp.Verify.Target != nil {
+			limit += " and to print " + sp.Verify.Target.String() + " or better (" + sp.Verify.Direction + ")"
+		}
+		f.add("verify", append(command(sp.Verify.Command), s.Dim(limit))...)
+	}
+	var criteria []string
+	for i, text := range issue.Parse([]byte(sp.Goal)).Criteria {
+		criteria = append(criteria, itoa(i+1)+". "+Clean(text))
+	}
+	if _, reviewer := sp.Agent.Roles[spec.RoleReviewer]; reviewer && len(criteria) > 0 {
+		f.add("criteria", append(criteria, s.Dim("the reviewer ticks them off, with evidence"))...)
+	}
+}
+
+// unmeasured reports whether a record is that of a Deliver loop without a metric, which is optional
+// there.
+func unmeasured(it loop.Iteration) bool { return delivery(it) && it.Metric.IsZero() }
+
+// bounds is what ends a Deliver loop beside its budgets.
+func bounds(l spec.Limits) string {
+	return plural(l.FixAttempts, "fix attempt") + " and " + plural(l.Iterations, "iteration") + " without success, a phase over " + l.PhaseTimeout.String()
+}
+
+// delivery reports whether a record is that of a Deliver loop, which spends its time in write.
+func delivery(it loop.Iteration) bool {
+	_, wrote := it.PhaseMs[string(phase.Write)]
+	return wrote
+}
+
+// counts is how many tests passed and failed.
+func counts(t loop.Tests) string {
+	text := itoa(t.Passed) + " passed"
+	if t.Failed > 0 {
+		text = itoa(t.Failed) + " failed, " + text
+	}
+	if t.Skipped > 0 {
+		text += ", " + itoa(t.Skipped) + " skipped"
+	}
+	return text
+}
+
+func fixes(n int) string {
+	if n == 1 {
+		return "1 fix"
+	}
+	return itoa(n) + " fixes"
+}
+
+// tested is the last run of the tests, "" where there was none.
+func tested(st loop.State) string {
+	if st.LastTest == nil || st.LastTest.Tests == nil {
+		return ""
+	}
+	return strings.TrimPrefix(tests(*st.LastTest), "tests: ")
+}
+
+// progressed is how far a Deliver loop is, for the moving line.
+func progressed(st loop.State) (parts []string) {
+	if st.FixAttempts > 0 {
+		parts = append(parts, fixes(st.FixAttempts))
+	}
+	if st.LastTest != nil && st.LastTest.Tests != nil {
+		parts = append(parts, "tests: "+counts(*st.LastTest.Tests))
+	}
+	return parts
+}
