@@ -45,7 +45,7 @@ func TestUsageErrorsExitWith2AndSayWhere(t *testing.T) {
 func TestHelpListsCommandsAndExitCodes(t *testing.T) {
 	b := newBench(t, newFake())
 	require.Equal(t, 0, b.run(nil, "--help"))
-	for _, text := range []string{"demo", "run", "up", "list", "show", "log", "start", "approve", "reject", "pause", "continue", "halt", "steer", "answer", "extend", "amend", "mode", "watch", "report", "4  a gate opened"} {
+	for _, text := range []string{"demo", "run", "up", "list", "show", "log", "start", "approve", "reject", "pause", "continue", "halt", "steer", "answer", "extend", "amend", "mode", "watch", "report", "clean", "4  a gate opened"} {
 		require.Contains(t, b.stdout.String(), text)
 	}
 }

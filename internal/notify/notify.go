@@ -40,6 +40,7 @@ func Send(ctx context.Context, to string, n act.Notice, env []string, dir string
 	if err != nil {
 		return err
 	}
+	body = append(body, '\n') // a command may append it to a file
 	switch {
 	case spec.Webhook(to):
 		return post(ctx, to, body)

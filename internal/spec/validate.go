@@ -59,11 +59,6 @@ func (s Spec) ValidateInput() error {
 
 // check goes through the keys in the order of the contract's table.
 func (s Spec) check() (p Problems) {
-	for _, u := range notBuilt {
-		if value := u.used(s); value != "" {
-			p = append(p, u.problem(value))
-		}
-	}
 	add := func(key, what, want string) {
 		if !p.covers(key) {
 			p.add(key, what, want)
