@@ -45,6 +45,9 @@ func (p *place) means() sandbox.Means {
 	return sandbox.Probe().Files
 }
 
+// Where the embedded engine and its UI listen unless something else does.
+const stockPort, stockUI = 7233, 8233
+
 // closed are the ports of the engine and its UI. The embedded one says on disk where it listens,
 // and may move while a loop runs.
 func (a *Activities) closed() []int {
