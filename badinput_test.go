@@ -405,10 +405,10 @@ agent: {use: magic}
 approvals: {plan: maybe}
 policies: {default: {maxFiles: none}}
 breakpoints: [lunch]
-repo: {path: ., url: "https://example.com/x"}
+repo: {path: /x, url: "https://example.com/x"}
 `, []string{
 			"INVALID_SPEC", "spec.yaml:2", "name", "goal", `scop`, "scope[0]", "verify.command", "verify.timeout", "verify.direction", "verify.minDelta",
-			"limits.iterations", "limits.toolCalls", "limits.phaseTimeout", "agent.use", "approvals.plan", "approvals.tools", "policies.default.maxFiles", "breakpoints[0]", "repo.url",
+			"limits.iterations", "limits.toolCalls", "limits.phaseTimeout", "agent.use", "approvals.plan", "approvals.tools", "policies.default.maxFiles", "breakpoints[0]", "repo: has both",
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -466,7 +466,7 @@ verify: {command: sh measure.sh}
 guard: {command: sh guard.sh}
 agent: {command: sh `+filepath.Join(w.dir, "agent.sh")+`}
 limits: {iterations: 7}
-approvals: {tools: ["*"]}
+approvals: {diff: auto, tools: ["*"]}
 `)
 	w.commit("spec")
 	c := w.prepare("run", "--yes")

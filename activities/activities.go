@@ -66,9 +66,10 @@ func New(h home.Home, host, queue, namespace string, attributes bool) *Activitie
 	}
 }
 
-// RegisterShared registers what any host may do: take up a loop, find one.
+// RegisterShared registers what any host may do: take up a loop, find one, tell somebody of it.
 func (a *Activities) RegisterShared(r worker.ActivityRegistry) {
 	r.RegisterActivityWithOptions(a.Find, activity.RegisterOptions{Name: act.FindName})
+	r.RegisterActivityWithOptions(a.Notify, activity.RegisterOptions{Name: act.NotifyName})
 	r.RegisterActivityWithOptions(a.Open, activity.RegisterOptions{Name: act.OpenName})
 }
 
@@ -115,13 +116,16 @@ type place struct {
 	desk   *repo.Tree
 	judge  *repo.Tree
 
-	pushing sync.Mutex // one push at a time
-	desking sync.Mutex // held while the desk is being restored
-	judging sync.Mutex // held while the judge is
+	pushing   sync.Mutex // one push at a time
+	branchDue bool       // with a URL: the branch is not yet in the repository as the ledger has it
+	awayUntil time.Time  // with a URL: until when a repository that did not answer is left alone
+	desking   sync.Mutex // held while the desk is being restored
+	judging   sync.Mutex // held while the judge is
 
 	mu         sync.Mutex
 	supervisor *proc.Supervisor
 	refused    string // why the last push was refused, until it is told
+	untaken    string // with a URL: why the last push was refused, until one is taken
 	pushDue    *time.Timer
 	pushed     time.Time // when the last push began
 	same       [2]string // two commits with one tree: a revert, and what it went back to

@@ -154,6 +154,11 @@ func (a *Activities) ended(ctx context.Context, id string) (*place, string, loop
 	if err != nil {
 		return nil, "", loop.State{}, err
 	}
+	if p.Remote { // another host may have gone on with it, or have its answer
+		if err := a.catchUp(ctx, p); err != nil {
+			return nil, "", loop.State{}, err
+		}
+	}
 	head, err := p.store.Ref(ctx, p.Ledger)
 	if err == nil && head == "" {
 		err = fault.New(fault.LoopNotFound, "the loop %s has recorded nothing yet", id)
@@ -212,7 +217,7 @@ func (a *Activities) apply(ctx context.Context, p *place, head string, s loop.St
 	if out.Branch, err = a.onto(ctx, p, head); err != nil {
 		return out, err
 	}
-	if _, err := repo.Tip(ctx, p.Repo, out.Branch); err != nil {
+	if err := p.standing(ctx, out.Branch); err != nil {
 		return out, asFault(err)
 	}
 	tip, err := p.store.Fetch(ctx, p.Repo, out.Branch)
@@ -239,7 +244,11 @@ func (a *Activities) apply(ctx context.Context, p *place, head string, s loop.St
 		return out, fmt.Errorf("%s of %s would change other things than what was approved", in.How, proposal.Hash[:16])
 	}
 	crash.At("apply.before")
-	err = p.store.Land(ctx, repo.Landing{Repo: p.Repo, Branch: out.Branch, From: proposal.Base, To: out.Commit, Reason: "pawl apply " + p.Ref + " (" + in.How + ")"})
+	land := p.store.Land
+	if p.Remote {
+		land = p.store.LandAt
+	}
+	err = land(ctx, repo.Landing{Repo: p.Repo, Branch: out.Branch, From: proposal.Base, To: out.Commit, Reason: "pawl apply " + p.Ref + " (" + in.How + ")"})
 	if err != nil {
 		return out, asFault(err)
 	}
@@ -249,6 +258,16 @@ func (a *Activities) apply(ctx context.Context, p *place, head string, s loop.St
 	}
 	a.applied(&out, &proposal)
 	return out, nil
+}
+
+// standing says whether there is a branch that could be moved, and nobody's work on it in the way.
+func (p *place) standing(ctx context.Context, branch string) error {
+	if !p.Remote {
+		_, err := repo.Tip(ctx, p.Repo, branch)
+		return err
+	}
+	_, err := p.store.InspectAt(ctx, p.Repo, branch, "")
+	return err
 }
 
 func (a *Activities) applied(out *act.Applied, p *loop.Proposal) {

@@ -36,7 +36,7 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 	}
 	terms := contract.Rules()
 	reading := reading{rules: terms.Rules()}
-	change, err := p.desk.StageRead(ctx, in.Head, reading.begin())
+	change, err := p.desk.StageRead(ctx, in.Head, *reading.rules.MaxFileBytes, reading.begin())
 	if err != nil {
 		return act.Committed{}, fmt.Errorf("taking the change from the desk: %w", err)
 	}
@@ -84,7 +84,11 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 // touches: a rename two.
 func described(change repo.Change) (out act.Committed, judged govern.Change, paths []string) {
 	for _, v := range change.Violations {
-		judged.Files = append(judged.Files, govern.Diff{Path: v.Path, Why: v.Why})
+		d := govern.Diff{Path: v.Path, Why: v.Why}
+		if v.Size > 0 {
+			d = govern.Diff{Path: v.Path, Added: v.New, Size: v.Size} // it was only not worth reading
+		}
+		judged.Files = append(judged.Files, d)
 	}
 	for _, f := range change.Files {
 		paths = append(paths, f.Path)

@@ -105,11 +105,7 @@ func (l *opened) record(events ...loop.Event) {
 func (l *opened) begin() {
 	l.Helper()
 	l.record(loop.Event{Type: loop.IterationStarted, Iteration: 1})
-	out, err := l.a.Step(ctx, act.Step{
-		Ref: l.o.Ref, Key: act.Key{Run: "first", Iteration: 1, Attempt: 1, Name: "look"}, Tree: act.Desk, Head: l.head, Command: []string{"true"}, LimitMs: 60_000,
-	})
-	require.NoError(l, err)
-	require.True(l, out.OK())
+	require.NoError(l, l.a.RestoreDesk(ctx, l.o.Ref, l.head))
 }
 
 func (l *opened) commit(allow string) act.Committed {

@@ -22,3 +22,13 @@ func Call(ctx context.Context, s *proc.Supervisor, use string, in act.Step, comm
 	c.take(&out)
 	return out, err
 }
+
+// RestoreDesk brings the desk of a loop to head, as its next step would.
+func (a *Activities) RestoreDesk(ctx context.Context, ref, head string) error {
+	p, err := a.place(ctx, ref)
+	if err != nil {
+		return err
+	}
+	defer p.leaveDesk()
+	return a.restoreDesk(ctx, p, head)
+}

@@ -3,8 +3,6 @@ package activities
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -72,15 +70,14 @@ func (a *Activities) Open(ctx context.Context, in act.Open) (act.Opened, error) 
 }
 
 // takeUp gives a loop whose run is lost (another engine, another host) to this run: from the
-// ledger commit in.Ledger, which must be the ledger's head. The branch goes back to the head
-// that the ledger knows.
+// ledger commit in.Ledger, which must be the ledger's head here or, where this host does not have
+// it, in the repository. The branch goes back to the head that the ledger knows.
 func (a *Activities) takeUp(ctx context.Context, in act.Open) (act.Opened, error) {
 	a.registering.Lock()
 	defer a.registering.Unlock()
-	record, found := workspace.Latest(a.Home, in.Loop)
-	if !found {
-		return act.Opened{}, refuse(fault.New(fault.PreconditionFailed, "this host has no ledger of the loop %s at %s", in.Loop, in.Ledger).
-			Advise("Start it on the host that has it, with the head that `git for-each-ref refs/pawl-ledger` shows."))
+	record, err := a.takeOver(ctx, in)
+	if err != nil {
+		return act.Opened{}, err
 	}
 	a.release(record.Ref) // a run that was reset may have left a step at work here
 	p, err := a.openPlace(ctx, record)
@@ -88,6 +85,17 @@ func (a *Activities) takeUp(ctx context.Context, in act.Open) (act.Opened, error
 		return act.Opened{}, err
 	}
 	state, err := p.ledger.State(ctx, in.Ledger)
+	if err != nil {
+		return act.Opened{}, err
+	}
+	if state.Status.Ended() {
+		return act.Opened{}, refuse(fault.New(fault.PreconditionFailed, "the loop of this ledger has ended (%s)", state.Status).
+			Advise("Start another loop: it begins where the repository is now."))
+	}
+	contract, err := p.ledger.Contract(ctx, in.Ledger)
+	if err == nil {
+		err = sameTerms(contract, in.Spec)
+	}
 	if err != nil {
 		return act.Opened{}, err
 	}
@@ -106,6 +114,9 @@ func (a *Activities) takeUp(ctx context.Context, in act.Open) (act.Opened, error
 		if err := p.store.SetRef(ctx, p.Branch, state.Head, branch); err != nil {
 			return act.Opened{}, fmt.Errorf("setting the branch back: %w", err)
 		}
+	}
+	if p.Remote {
+		a.rewind(ctx, p, state.Head)
 	}
 	record.FirstRun, record.Closed = in.FirstRun, false
 	p.Record = record
@@ -131,12 +142,12 @@ func (a *Activities) opened(p *place, base string) act.Opened {
 // register checks the repository and gives the loop its name on this host, one loop after the
 // other: different IDs may be the same name as a ref.
 func (a *Activities) register(ctx context.Context, in act.Open) (workspace.Record, repo.Source, error) {
-	a.registering.Lock()
-	defer a.registering.Unlock()
-	source, err := repo.Inspect(ctx, in.Spec.Repo.Path, in.Spec.Repo.Base, "refs/heads/pawl/"+repo.RefName(in.Loop))
+	source, err := a.inspect(ctx, in.Spec.Repo, in.Loop)
 	if err != nil {
 		return workspace.Record{}, source, precondition(err)
 	}
+	a.registering.Lock()
+	defer a.registering.Unlock()
 	record, err := a.enroll(in, source)
 	return record, source, err
 }
@@ -159,11 +170,10 @@ func (a *Activities) enroll(in act.Open, source repo.Source) (workspace.Record, 
 		}
 		name = fmt.Sprintf("%s.%d", repo.RefName(in.Loop), n)
 	}
-	key := sha256.Sum256([]byte(source.Path))
 	id := source.Identity()
 	r := workspace.Record{
 		Loop: in.Loop, Ref: name, FirstRun: in.FirstRun, Namespace: a.Namespace,
-		Repo: source.Path, Onto: source.Branch, Store: a.Home.Store(hex.EncodeToString(key[:8])),
+		Repo: source.Path, Remote: in.Spec.Repo.Remote(), Onto: source.Branch, Store: a.storeOf(source.Path),
 		Branch: "refs/heads/pawl/" + name, Ledger: "refs/pawl-ledger/" + name,
 		Name: id.Name, Email: id.Email, Setup: in.Spec.Setup.Command, Keep: in.Spec.Judge.Keep, Sandbox: in.Spec.Sandbox,
 	}
@@ -182,6 +192,11 @@ func (a *Activities) base(ctx context.Context, p *place, source repo.Source) (st
 		return "", fmt.Errorf("fetching the base from %s: %w", source.Path, err)
 	}
 	crash.At("open.fetched")
+	if p.Remote {
+		if err := p.store.MayPush(ctx, p.Repo, commit, p.Branch); err != nil {
+			return "", precondition(err)
+		}
+	}
 	if err := p.store.SetRef(ctx, p.Branch, commit, ""); err != nil {
 		return "", fmt.Errorf("making the loop's branch: %w", err)
 	}

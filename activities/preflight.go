@@ -39,6 +39,8 @@ type Preflight struct {
 	// Problems would keep the loop from starting; Notes are what whoever wrote the spec should know.
 	Problems []Problem
 	Notes    []string
+	// Protections are what the sandbox of this host holds.
+	Protections []string
 }
 
 // Problem is one precondition that is not met.
@@ -63,7 +65,7 @@ func DryRun(ctx context.Context, h home.Home, loop string, s spec.Spec) (Preflig
 	in := act.Open{Loop: loop, FirstRun: "validate-" + filepath.Base(dir), Spec: s}
 
 	var out Preflight
-	source, err := repo.Inspect(ctx, s.Repo.Path, s.Repo.Base, "refs/heads/pawl/"+repo.RefName(loop))
+	source, err := a.inspect(ctx, s.Repo, loop)
 	failed := repo.Failed(err)
 	for _, pre := range failed {
 		out.problem("repository", pre.What, pre.Do)
@@ -86,6 +88,11 @@ func DryRun(ctx context.Context, h home.Home, loop string, s spec.Spec) (Preflig
 	out.Repo, out.Branch = p.Repo, branchName(record)
 	base, err := a.base(ctx, p, source)
 	if err != nil {
+		var f *fault.Error
+		if err = plainly(err); errors.As(err, &f) && f.Code == fault.PreconditionFailed {
+			out.problem("repository", f.What, f.Do)
+			return out, nil
+		}
 		return out, err
 	}
 	d, err := draw(ctx, p, s, base)
@@ -98,6 +105,7 @@ func DryRun(ctx context.Context, h home.Home, loop string, s spec.Spec) (Preflig
 	} else if clash := slices.DeleteFunc(d.clash, func(name string) bool { return spec.MatchAny(s.Protect, name) }); len(clash) > 0 {
 		out.Notes = append(out.Notes, "sealed, since your commands run or name them, although the scope matches them: "+naming(clash))
 	}
+	out.Protections = a.protections(p)
 	out.notes(s, d)
 	return out, a.dryRuns(ctx, p, in, base, &out)
 }

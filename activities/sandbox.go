@@ -21,7 +21,7 @@ func (a *Activities) confine(p *place, c proc.Command, inherited []string) *sand
 		return nil
 	}
 	r := sandbox.Request{
-		Machine: machine, Home: a.Home.Dir, Repo: p.Repo, Own: []string{c.Dir}, Closed: a.closed(),
+		Machine: machine, Home: a.Home.Dir, Repo: p.local(), Own: []string{c.Dir}, Closed: a.closed(),
 		Env: c.Env, Argv: c.Argv, Named: slices.Clone(c.Argv), Allow: p.Sandbox.Allow, Ports: p.Sandbox.Ports,
 	}
 	if c.Dir == p.desk.Dir {

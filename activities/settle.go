@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"go.temporal.io/sdk/temporal"
+
 	"pawl/internal/act"
 	"pawl/internal/crash"
 	"pawl/internal/evidence"
@@ -55,6 +57,7 @@ func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Settled, er
 	}
 	crash.At("settle.appended")
 	switch {
+	case p.Remote: // it was pushed with the append
 	case in.Push && in.Idle: // somebody is about to look
 		if out.PushRefused, err = a.push(ctx, p); err != nil {
 			return act.Settled{}, err
@@ -103,7 +106,9 @@ func (a *Activities) Close(ctx context.Context, in act.Close) (act.Settled, erro
 	}
 	out.Proposal = proposal
 	crash.At("close.appended")
-	if out.PushRefused, err = a.push(ctx, p); err != nil {
+	if p.Remote { // it was pushed with the append
+		out.PushRefused = p.takeRefusal()
+	} else if out.PushRefused, err = a.push(ctx, p); err != nil {
 		return act.Settled{}, err
 	}
 	crash.At("close.pushed")
@@ -134,10 +139,20 @@ func (a *Activities) propose(ctx context.Context, p *place, base, head string, e
 	return proposal, nil
 }
 
-// append folds the events into the ledger's next entry and makes it so: the state in the
-// workflow and in the ledger are the same fold. A ledger that stands elsewhere means that
-// another run is ahead of this one.
+// append appends to the ledger, on this host and, with a URL, in the repository that it shares
+// with others. A ledger that stands elsewhere means that another run is ahead of this one.
 func (a *Activities) append(ctx context.Context, p *place, in act.Entry, tx repo.Tx, head string) (act.Settled, error) {
+	out, err := a.write(ctx, p, in, tx, head)
+	if err == nil && p.Remote {
+		crash.At("append.written")
+		err = a.publish(ctx, p, in.Push)
+	}
+	return out, err
+}
+
+// write folds the events into the ledger's next entry and makes it so: the state in the workflow
+// and in the ledger are the same fold.
+func (a *Activities) write(ctx context.Context, p *place, in act.Entry, tx repo.Tx, head string) (act.Settled, error) {
 	if in.Ledger == "" {
 		if err := a.rebind(p); err != nil {
 			return act.Settled{}, err
@@ -229,6 +244,10 @@ func (a *Activities) rebind(p *place) error {
 // refusal, or a repository that has gone away, is no error: it is told and tried again with the
 // next push. An error means that this attempt is to end.
 func (a *Activities) push(ctx context.Context, p *place) (refused string, err error) {
+	if p.Remote {
+		err := a.publish(ctx, p, true)
+		return p.takeRefusal(), err
+	}
 	p.pushing.Lock()
 	defer p.pushing.Unlock()
 	p.pushNow()
@@ -398,7 +417,10 @@ func (p *place) like(commit string) string {
 
 // loopStop says where a loop-stop file asks the loop to end, "" where there is none.
 func (p *place) loopStop() string {
-	for _, dir := range []string{p.Repo, p.desk.Dir} {
+	for _, dir := range []string{p.local(), p.desk.Dir} {
+		if dir == "" {
+			continue
+		}
 		path := filepath.Join(dir, "loop-stop")
 		if _, err := os.Lstat(path); err == nil {
 			return "the file " + path + " asks the loop to stop"
@@ -475,10 +497,17 @@ func (a *Activities) Vacate(ctx context.Context, r workspace.Record) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.push(ctx, p); err != nil { // its last keep may not have been pushed; nobody is told of a refusal
+	// Its last keep may not have been pushed. Nobody is told of a refusal; another host may have it.
+	if _, err := a.push(ctx, p); err != nil && !ahead(err) {
 		return err
 	}
 	return a.vacate(ctx, p)
+}
+
+// ahead reports whether another run, or another host, has gone on with the loop.
+func ahead(err error) bool {
+	var app *temporal.ApplicationError
+	return errors.As(err, &app) && app.Type() == string(fault.LedgerAhead)
 }
 
 // release ends what runs here for a loop that is over, or that another run takes up.

@@ -157,8 +157,11 @@ func override(doc *document, sets []string) {
 	}
 }
 
-// anchor makes repo.path absolute.
+// anchor makes repo.path absolute. With a repo.url its default says nothing.
 func anchor(s *spec.Spec, doc *document, path string) error {
+	if s.Repo.Remote() && s.Repo.Path == spec.Defaults().Repo.Path {
+		s.Repo.Path = ""
+	}
 	if s.Repo.Path == "" || filepath.IsAbs(s.Repo.Path) {
 		return nil
 	}

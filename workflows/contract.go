@@ -1,9 +1,11 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
@@ -164,22 +166,61 @@ func (r *run) review(ctx workflow.Context) (govern.Opinion, error) {
 	}
 }
 
-// askDiff is the diff gate: a person approves or rejects exactly this proposal.
+// askDiff is the diff gate: a person approves or rejects exactly this proposal, and has it applied at
+// once where they wish that. A base that has moved makes another one, which wants another look.
 func (r *run) askDiff(ctx workflow.Context) (approved bool, by, note string, err error) {
+	for what := "the change as a whole"; ; what = "the change again, on top of what its base has become, where it was not measured" {
+		p := r.state.Proposal
+		a, err := r.hold(ctx, loop.Gate{
+			Kind: loop.GateDiff, Hash: p.Hash,
+			Summary: fmt.Sprintf("approve %s: %d files, +%d -%d, on %s", what, p.Files, p.Insertions, p.Deletions, r.state.Branch),
+		})
+		if err != nil {
+			return false, "", "", err
+		}
+		if a.Message == "reject" {
+			r.rejected(ctx, a.By, a.Note)
+			return false, a.By, a.Note, nil
+		}
+		r.approved(ctx, a.By, a.Note)
+		if a.Apply == "" {
+			return true, a.By, a.Note, nil
+		}
+		if again, err := r.applyNow(ctx, a); err != nil || !again {
+			return true, a.By, a.Note, err
+		}
+	}
+}
+
+// applyNow applies the proposal that was approved with the wish for that. It reports whether there is
+// another one to look at, since the base has moved. What stands in the way is a warning: the
+// proposal stays approved, and can be applied at any time.
+func (r *run) applyNow(ctx workflow.Context, a loop.Answer) (again bool, err error) {
+	// The ledger has the approval before anything of the user's changes.
+	if err := r.record(ctx, "the proposal is approved", false); err != nil {
+		return false, err
+	}
 	p := r.state.Proposal
-	a, err := r.hold(ctx, loop.Gate{
-		Kind: loop.GateDiff, Hash: p.Hash,
-		Summary: fmt.Sprintf("approve the change as a whole: %d files, +%d -%d, on %s", p.Files, p.Insertions, p.Deletions, r.state.Branch),
-	})
-	if err != nil {
-		return false, "", "", err
+	in := act.Apply{Loop: r.state.Loop, Hash: p.Hash, How: a.Apply, By: a.By, Time: workflow.Now(ctx).UTC(), Proposal: p, Ledger: r.state.Ledger}
+	var out act.Applied
+	err = r.execute(ctx, act.ApplyName, "apply "+short(p.Hash)+" ("+a.Apply+")", in, &out)
+	var refused *temporal.ApplicationError
+	switch {
+	case errors.As(err, &refused):
+		what, advice, _ := strings.Cut(refused.Message(), "\n")
+		r.emit(ctx, loop.Event{Type: loop.Warned, ErrorCode: refused.Type(), Reason: "the proposal is approved but not applied: " + what, Recovery: advice})
+		return false, nil
+	case err != nil:
+		return false, err
+	case out.Moved != nil:
+		r.emit(ctx, loop.Event{
+			Type: loop.ProposalMade, Proposal: out.Moved, Head: out.Moved.Head,
+			Reason: out.Branch + " has moved since the proposal " + short(p.Hash) + " was made",
+		})
+		return true, nil
 	}
-	if a.Message == "reject" {
-		r.rejected(ctx, a.By, a.Note)
-		return false, a.By, a.Note, nil
-	}
-	r.approved(ctx, a.By, a.Note)
-	return true, a.By, a.Note, nil
+	r.emit(ctx, loop.Event{Type: loop.ProposalApplied, By: a.By, How: a.Apply, Proposal: out.Proposal, Commit: out.Commit})
+	return false, nil
 }
 
 func (r *run) approved(ctx workflow.Context, by, note string) {

@@ -1,7 +1,9 @@
 package workflows
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/loop"
+	"pawl/internal/spec"
 )
 
 // show keeps the current details in step with the state, for the Temporal UI and the CLI.
@@ -68,17 +71,63 @@ func gateDetails(s loop.State) string {
 	fmt.Fprintf(&w, "### Waiting: %s\n\n%s (gate `%s`, since %s)\n\n", g.Kind, cell(g.Summary), g.ID, g.OpenedAt.Format(time.RFC3339))
 	fmt.Fprintf(&w, "| answer | signal or update, JSON input | shell |\n|---|---|---|\n")
 	for _, a := range g.Answers {
-		payload, flags := fmt.Sprintf(`{"gate":"%s"}`, g.ID), ""
-		switch {
-		case a == "approve" && g.Hash != "":
-			payload, flags = fmt.Sprintf(`{"gate":"%s","hash":"%s"}`, g.ID, g.Hash[:16]), " --hash "+g.Hash[:16]
-		case a == "answer":
-			payload, flags = fmt.Sprintf(`{"gate":"%s","choice":"%s"}`, g.ID, strings.Join(g.Choices, "|")), " --choice "+strings.Join(g.Choices, "\\|")
+		for _, way := range waysTo(a, *g, s.Budget) {
+			payload, err := json.Marshal(way.fields)
+			if err != nil {
+				payload = []byte("{}") // only plain values are in it
+			}
+			fmt.Fprintf(&w, "| %s | `%s` with `%s` | `pawl %s %s%s` |\n", way.what, a, cell(string(payload)), a, s.Loop, cell(way.flags))
 		}
-		fmt.Fprintf(&w, "| %s | `%s` with `%s` | `pawl %s %s%s` |\n", a, a, strings.ReplaceAll(payload, "|", "\\|"), a, s.Loop, flags)
 	}
 	w.WriteString("\n")
 	return w.String()
+}
+
+// way is a way to answer a gate: the fields of its message, and the flags of its command.
+type way struct {
+	what   string
+	fields map[string]any
+	flags  string
+}
+
+// waysTo are the ways to give an answer, each one ready to be copied.
+func waysTo(answer string, g loop.Gate, b loop.Budget) []way {
+	one := way{what: answer, fields: map[string]any{"gate": g.ID}}
+	hash := g.Hash[:min(16, len(g.Hash))]
+	bound := func() {
+		if hash != "" {
+			one.fields["hash"], one.flags = hash, " --hash "+hash
+		}
+	}
+	switch answer {
+	case "approve":
+		bound()
+		if g.Kind == loop.GateDiff {
+			applied := way{"approve and apply (ff, merge or squash)", maps.Clone(one.fields), one.flags + " --apply ff"}
+			applied.fields["apply"] = "ff"
+			return []way{one, applied}
+		}
+	case "extend":
+		bound()
+		limit := b.Ample(g.Budget)
+		one.what = "extend: the whole limit from now on"
+		one.flags = " --limit " + string(g.Budget) + "=" + limit + one.flags
+		one.fields["limits"] = map[string]any{string(g.Budget): json.Number(limit)}
+		if g.Budget.Timed() {
+			one.fields["limits"] = map[string]any{string(g.Budget): limit}
+		}
+	case "amend":
+		one.what = "amend: " + strings.Join(spec.Amendable, ", ")
+		one.flags = " --set verify.command='...'"
+		one.fields["spec"] = map[string]any{"verify": map[string]any{"command": "..."}}
+	case "answer":
+		var all []way
+		for _, choice := range g.Choices {
+			all = append(all, way{"answer " + choice, map[string]any{"gate": g.ID, "choice": choice}, " " + choice})
+		}
+		return all
+	}
+	return []way{one}
 }
 
 func metricLine(s loop.State) string {
@@ -145,9 +194,9 @@ type published struct {
 // the last one.
 const publishApart = time.Second
 
-// tell brings the search attributes up to date as a loop goes on: at once where it has come to wait
+// keepUp brings the search attributes up to date as a loop goes on: at once where it has come to wait
 // or waits no more, now and then for the rest.
-func (r *run) tell(ctx workflow.Context) {
+func (r *run) keepUp(ctx workflow.Context) {
 	gate := ""
 	if r.state.Gate != nil {
 		gate = string(r.state.Gate.Kind)

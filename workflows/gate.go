@@ -26,6 +26,9 @@ func (r *run) hold(ctx workflow.Context, g loop.Gate) (loop.Answer, error) {
 	if err := r.record(ctx, "gate "+g.ID+": "+g.Summary, false); err != nil {
 		return loop.Answer{}, err
 	}
+	if r.waitsAt(g.ID) {
+		r.tell(ctx, loop.GateOpened, g.Summary)
+	}
 	if err := r.awaitAnswer(ctx, g.ID); err != nil {
 		return loop.Answer{}, err
 	}
@@ -35,13 +38,13 @@ func (r *run) hold(ctx workflow.Context, g loop.Gate) (loop.Answer, error) {
 	if pause {
 		r.emit(ctx, loop.Event{Type: loop.AutonomyResumed, By: r.state.Answered.By})
 	}
-	r.tell(ctx)
+	r.keepUp(ctx)
 	return *r.state.Answered, nil
 }
 
 // awaitAnswer waits for the gate to close, on a durable timer that tells somebody again.
 func (r *run) awaitAnswer(ctx workflow.Context, id string) error {
-	open := func() bool { return r.state.Gate != nil && r.state.Gate.ID == id && r.state.HaltRequested == "" }
+	open := func() bool { return r.waitsAt(id) }
 	for open() {
 		timerCtx, stop := workflow.WithCancel(ctx)
 		timer := workflow.NewTimerWithOptions(timerCtx, r.escalateAfter(), workflow.TimerOptions{Summary: "waiting for an answer to " + id})
@@ -51,13 +54,22 @@ func (r *run) awaitAnswer(ctx workflow.Context, id string) error {
 			return err
 		}
 		if open() {
-			r.emit(ctx, loop.Event{Type: loop.GateEscalated, Gate: r.state.Gate, Reason: "nobody answered for " + r.escalateAfter().String()})
+			reason := "nobody answered for " + r.escalateAfter().String()
+			r.emit(ctx, loop.Event{Type: loop.GateEscalated, Gate: r.state.Gate, Reason: reason})
 			if err := r.record(ctx, "nobody answered "+id+" yet", r.parkable()); err != nil {
 				return err
+			}
+			if open() {
+				r.tell(ctx, loop.GateEscalated, reason)
 			}
 		}
 	}
 	return nil
+}
+
+// waitsAt reports whether the gate is open and the loop is not being ended.
+func (r *run) waitsAt(id string) bool {
+	return r.state.Gate != nil && r.state.Gate.ID == id && r.state.HaltRequested == ""
 }
 
 // parkable reports whether the trees hold nothing that is not in git: then a loop that waits long

@@ -66,7 +66,7 @@ func (r *run) begin(ctx workflow.Context, n int) {
 	left := r.state.Budget.Spend(loop.Iterations, loop.Count(1)).Left()
 	r.emit(ctx, loop.Event{Type: loop.CheckpointCreated, Iteration: n, Head: r.state.Head})
 	r.emit(ctx, loop.Event{Type: loop.IterationStarted, Iteration: n, BudgetsRemaining: left})
-	r.tell(ctx)
+	r.keepUp(ctx)
 }
 
 // take commits what is on the desk, or brings back why it can't be. New files that need approval

@@ -183,10 +183,15 @@ func (r *run) contractView() ContractView {
 
 // protections are those that hold everywhere, and those that the loop's host has told of.
 func (r *run) protections() []string {
-	if len(r.opened.Protections) == 0 {
+	return Protected(r.opened.Protections)
+}
+
+// Protected are the protections of a host that has told of its own.
+func Protected(byHost []string) []string {
+	if len(byHost) == 0 {
 		return Protections
 	}
-	return append(slices.Clone(Protections[:2]), r.opened.Protections...)
+	return append(slices.Clone(Protections[:2]), byHost...)
 }
 
 // Protections are what holds whatever the agent does, the first two on every host; the last is of

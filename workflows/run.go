@@ -12,7 +12,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
-	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
@@ -50,6 +49,7 @@ type run struct {
 	busy    bool         // a ledger append is under way: messages wait their turn
 
 	unjudged  *verdict         // a commit on the branch that nobody has judged yet
+	telling   int              // how many are being told of something
 	repeats   int              // steps repeated by a pause in this run
 	phaseMs   map[string]int64 // active time of the iteration by phase
 	published published
@@ -198,7 +198,7 @@ func (r *run) open(ctx workflow.Context) error {
 	in := act.Open{
 		Loop: r.state.Loop, FirstRun: r.firstRun, Run: info.WorkflowExecution.RunID, Spec: r.spec, Ledger: r.resume.Ledger,
 	}
-	if err := r.execute(ctx, act.OpenName, "open "+orElse(r.spec.Repo.Path, r.spec.Repo.URL), in, &r.opened); err != nil {
+	if err := r.execute(ctx, act.OpenName, "open "+r.spec.Repo.Place(), in, &r.opened); err != nil {
 		return err
 	}
 	o := r.opened
@@ -254,7 +254,7 @@ func (r *run) continueAsNewIfLong(ctx workflow.Context) error {
 	if !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 		return nil
 	}
-	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) && !r.busy }); err != nil {
+	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) && !r.busy && r.telling == 0 }); err != nil {
 		return err
 	}
 	r.drain(ctx)
@@ -279,15 +279,17 @@ func (r *run) finish(ctx workflow.Context, err error) (*loop.Result, error) {
 			end = r.endOf(ctx, err)
 		}
 	}
-	if !r.state.Status.Ended() { // nothing could be recorded: the state says so all the same
+	recorded := r.state.Status.Ended()
+	if !recorded { // the state says so all the same
 		r.emit(ctx, end.Event(r.state.Usage))
 	}
+	r.tellEnd(ctx, end, recorded)
 	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
 		return nil, err
 	}
 	r.publish(ctx)
 	r.show(ctx)
-	result := r.result()
+	result := govern.Result(r.state, r.spec)
 	if end.Status == loop.Failed {
 		return nil, failure(end, result)
 	}
@@ -339,23 +341,6 @@ func (r *run) endOf(ctx workflow.Context, err error) govern.End {
 		}
 	}
 	return govern.MachineFailed.Because(err.Error())
-}
-
-// result is what a finished loop returns (P9).
-func (r *run) result() *loop.Result {
-	s := r.state
-	res := &loop.Result{
-		ExitStatus: s.ExitStatus, ErrorCode: s.ErrorCode, Reason: s.Reason, Recovery: s.Recovery,
-		Iterations: s.Iteration, Kept: s.Kept, KeptCount: s.KeptCount, Discarded: s.Discarded,
-		Baseline: s.Baseline, Best: s.Best, Branch: s.Branch, Head: s.Head, Proposal: s.Proposal, Usage: s.Usage,
-	}
-	if s.Baseline != nil && s.Best != nil {
-		d := s.Best.Sub(*s.Baseline)
-		res.Delta = &d
-		met := r.spec.Verify.Target != nil && evidence.TargetMet(r.spec.Verify.Direction, *s.Best, *r.spec.Verify.Target)
-		res.Recommendation = evidence.Recommend(met, s.DiscardsInARow, s.Analysis.Trend(r.spec.Verify.Direction), s.Analysis.KeptRecently())
-	}
-	return res
 }
 
 // failure is how a failed loop fails its workflow: the code is the type, the result a detail.

@@ -83,6 +83,9 @@ type world struct {
 	resume     *loop.State   // what Open finds in the ledger
 	slow       time.Duration // what an agent takes
 	commands   []string
+	notices    []act.Notify
+	notify     func(act.Notify) error // nil takes everything
+	apply      func(act.Apply) (act.Applied, error)
 	cancelled  chan struct{} // gets one for each activity that the workflow cancels
 }
 
@@ -94,6 +97,16 @@ func (w *world) register(env *testsuite.TestWorkflowEnvironment) {
 	for name, f := range map[string]any{
 		act.OpenName: w.open, act.StepName: w.step, act.CheckName: w.check,
 		act.AmendName: w.amend, act.CommitName: w.commit, act.SettleName: w.settle, act.RecordName: w.settle, act.CloseName: w.close,
+		act.NotifyName: func(_ context.Context, in act.Notify) error {
+			w.mu.Lock()
+			w.notices = append(w.notices, in)
+			w.mu.Unlock()
+			if w.notify == nil {
+				return nil
+			}
+			return w.notify(in)
+		},
+		act.ApplyName: func(_ context.Context, in act.Apply) (act.Applied, error) { return w.apply(in) },
 	} {
 		if w.stepping != nil && name == act.StepName {
 			f = w.stepping
@@ -399,6 +412,7 @@ func play(t *testing.T, w *world, doc json.RawMessage, prepare func(*testsuite.T
 		folded.Ledger = p.final.Ledger
 		require.Equal(t, toJSON(t, folded), toJSON(t, p.final), "the state must be the fold of the ledger")
 	}
+	lawful(t, w.ledger)
 	return p
 }
 

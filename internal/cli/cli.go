@@ -153,7 +153,7 @@ here, from the Temporal CLI or from the Temporal UI.
 	if !a.deps.Thin {
 		root.AddCommand(a.demoCommand(), a.upCommand())
 	}
-	root.AddCommand(a.runCommand(), a.startCommand(), a.listCommand(), a.showCommand(), a.logCommand(), a.diffCommand(), a.applyCommand())
+	root.AddCommand(a.runCommand(), a.startCommand(), a.listCommand(), a.showCommand(), a.watchCommand(), a.reportCommand(), a.logCommand(), a.diffCommand(), a.applyCommand(), a.cleanCommand())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(a.messageCommands()...)
 	root.AddCommand(a.initCommand(), a.validateCommand(), a.doctorCommand())

@@ -30,7 +30,8 @@ func (b *bench) noEngine() {
 
 func TestUsageErrorsExitWith2AndSayWhere(t *testing.T) {
 	for _, args := range []string{
-		"shw", "show", "show a b", "list x", "run a b", "start a b", "run --nope", "approve", "approve loop-1", "log", "up x", "halt loop-1 --hash x",
+		"shw", "show", "show a b", "list x", "run a b", "start a b", "run --nope", "approve", "approve loop-1", "approve loop-1 --hash 0123456789abcdef --apply patch", "extend loop-1 --limit iterations=9",
+		"extend loop-1 --hash 0123456789abcdef", "amend loop-1", "mode loop-1", "watch", "report", "log", "up x", "halt loop-1 --hash x",
 	} {
 		b := newBench(t, waiting())
 		require.Equal(t, 2, b.run(nil, strings.Fields(args)...), args)
@@ -44,7 +45,7 @@ func TestUsageErrorsExitWith2AndSayWhere(t *testing.T) {
 func TestHelpListsCommandsAndExitCodes(t *testing.T) {
 	b := newBench(t, newFake())
 	require.Equal(t, 0, b.run(nil, "--help"))
-	for _, text := range []string{"demo", "run", "up", "list", "show", "log", "start", "approve", "reject", "pause", "continue", "halt", "steer", "answer", "4  a gate opened"} {
+	for _, text := range []string{"demo", "run", "up", "list", "show", "log", "start", "approve", "reject", "pause", "continue", "halt", "steer", "answer", "extend", "amend", "mode", "watch", "report", "clean", "4  a gate opened"} {
 		require.Contains(t, b.stdout.String(), text)
 	}
 }
@@ -59,6 +60,7 @@ func TestMessagesAreSentAsUpdatesBoundToTheOpenGate(t *testing.T) {
 		{"reject loop-1 --by me --note no", loop.Message{By: "me", Note: "no", Gate: "contract-5"}, "reject"},
 		{"halt loop-1 --by me", loop.Message{By: "me"}, "halt"},
 		{"pause loop-1 --by me", loop.Message{By: "me"}, "pause"},
+		{"mode loop-1 plan --by me", loop.Message{By: "me", Mode: "plan"}, "setMode"},
 		{"steer loop-1 look at plan.go --by me", loop.Message{By: "me", Note: "look at plan.go"}, "steer"},
 	} {
 		f := waiting()

@@ -52,6 +52,7 @@ type fakeTemporal struct {
 	over     chan struct{}
 	err      error // the workflow's, once it is over
 	noWorker bool  // queries and updates get no answer
+	ownSpec  bool  // messages are judged by the spec that it was started with
 	unsure   bool  // updates are taken, but not replied to
 
 	// What the loop does once it is started, and after each message that it took.
@@ -138,7 +139,11 @@ func (f *fakeTemporal) taken() []sentMessage {
 }
 
 func (f *fakeTemporal) take(name string, m loop.Message) (string, error) {
-	reply, err := govern.Answer(f.state, spec.Defaults(), name, m)
+	sp := spec.Defaults()
+	if f.ownSpec {
+		sp = f.spec
+	}
+	reply, err := govern.Answer(f.state, sp, name, m)
 	if err != nil {
 		return "", temporal.NewNonRetryableApplicationError(err.Error(), string(fault.CodeOf(err)), nil)
 	}
@@ -165,6 +170,10 @@ func (f *fakeTemporal) ExecuteWorkflow(_ context.Context, o client.StartWorkflow
 		f.onStart(f)
 	}
 	return fakeRun{f: f}, nil
+}
+
+func (f *fakeTemporal) GetWorkflow(context.Context, string, string) client.WorkflowRun {
+	return fakeRun{f: f}
 }
 
 func (f *fakeTemporal) DescribeTaskQueue(_ context.Context, queue string, _ enumspb.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {

@@ -28,7 +28,11 @@ type Outcome struct {
 }
 
 func (f *follower) outcome(status loop.Status, r *loop.Result, g *loop.Gate) Outcome {
-	return Outcome{Loop: f.id, Run: f.runToken.GetRunID(), Status: status, Gate: g, Result: r, UI: f.s.link(f.id)}
+	run := ""
+	if f.runToken != nil {
+		run = f.runToken.GetRunID()
+	}
+	return Outcome{Loop: f.id, Run: run, Status: status, Gate: g, Result: r, UI: f.s.link(f.id)}
 }
 
 // finish shows the last events and the report, then stays while other loops run in this worker.
@@ -90,7 +94,7 @@ func (f *follower) places(r loop.Result) ui.Places {
 	p := ui.Places{Loop: f.id, Repo: f.state.Repo, Branch: r.Branch, Base: f.state.Base, UI: f.s.link(f.id)}
 	if record, ok := f.s.record(f.id); ok {
 		p.Ledger, p.Logs, p.Store = record.Ledger, workspace.Steps(f.s.home, record.Ref), record.Store
-		p.Unpushed = f.unpushed
+		p.Unpushed, p.Remote = f.unpushed, record.Remote
 	}
 	return p
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
@@ -172,7 +171,7 @@ func (f *follower) draw() {
 // once. A process that is told to go (SIGTERM, a closed terminal) leaves at once, since nobody
 // said that the loop should end.
 func (f *follower) signal(ctx context.Context, sig os.Signal) error {
-	if sig != syscall.SIGINT && sig != os.Interrupt || f.halting {
+	if sig != syscall.SIGINT && sig != os.Interrupt || f.halting || f.o.watch {
 		return f.leave()
 	}
 	f.halting, f.asking = true, false
@@ -189,7 +188,7 @@ const leaveTimeout = 2 * time.Second
 func (f *follower) leave() error {
 	f.screen.Still()
 	switch {
-	case f.deps.Thin:
+	case f.deps.Thin, f.o.watch:
 		f.say("left; the loop %s goes on in its worker. `pawl show %s` shows it", f.id, f.id)
 	case f.w.polls():
 		f.w.stop(leaveTimeout)
@@ -234,6 +233,8 @@ func (f *follower) opened(ctx context.Context, g loop.Gate) error {
 	f.screen.Still()
 	f.showGate(ctx, f.s, f.id, g)
 	switch {
+	case f.o.watch:
+		return nil
 	case g.Kind == loop.GateContract && f.o.yes:
 		f.say("approving this contract (%s)", f.o.note)
 		f.send(ctx, "approve", loop.Message{By: config.User(), Note: f.o.note, Gate: g.ID, Hash: g.Hash})
@@ -248,7 +249,7 @@ func (f *follower) opened(ctx context.Context, g loop.Gate) error {
 // nobody leaves a loop that waits for an answer where nobody can be asked.
 func (f *follower) nobody(g loop.Gate) error {
 	if g.Kind == loop.GateContract {
-		f.screen.Print(f.screen.Style().Gate(f.id, g, f.deps.Now()))
+		f.screen.Print(f.screen.Style().Gate(f.id, g, f.state.Budget, f.deps.Now()))
 	}
 	next := "Answer as above"
 	if !f.deps.Thin { // the worker leaves with this process
@@ -261,67 +262,4 @@ func (f *follower) nobody(g loop.Gate) error {
 		}
 	}
 	return &leaving{code: exitGate}
-}
-
-// ask puts the open gate's question.
-func (f *follower) ask() {
-	f.asking = true
-	if f.typed == nil {
-		f.typed = lines(f.in)
-	}
-	g := f.gate
-	switch {
-	case g.Kind == loop.GateContract:
-		f.screen.Ask("Approve this contract and start? [y/N] ")
-	case len(g.Choices) > 0:
-		f.screen.Ask("Choose " + strings.Join(g.Choices, " or ") + ": ")
-	default:
-		f.screen.Ask("Answer " + strings.Join(g.Answers, " or ") + " (Enter: later, from elsewhere): ")
-	}
-}
-
-// answer takes a line of stdin for the open gate. What is typed while nothing is asked is dropped.
-func (f *follower) answer(ctx context.Context, line string, open bool) error {
-	if !open {
-		f.typed = make(chan string) // for ever silent
-		if f.asking {
-			f.screen.Print("")
-			return f.nobody(*f.gate)
-		}
-		return nil
-	}
-	if !f.asking {
-		return nil
-	}
-	f.asking = false
-	g, text := f.gate, strings.ToLower(strings.TrimSpace(line))
-	m := loop.Message{By: config.User(), Gate: g.ID}
-	switch {
-	case g.Kind == loop.GateContract && yes(text):
-		m.Hash = g.Hash
-		f.send(ctx, "approve", m)
-	case g.Kind == loop.GateContract:
-		m.Note = "declined at the terminal"
-		f.send(ctx, "reject", m)
-	case oneOf(text, g.Choices):
-		m.Choice = text
-		f.send(ctx, "answer", m)
-	case len(g.Choices) == 0 && oneOf(text, g.Answers):
-		m.Hash = g.Hash
-		f.send(ctx, text, m)
-	case text == "" && len(g.Choices) == 0:
-		f.say("waiting for an answer from elsewhere: %s", strings.Join(ui.Commands(f.id, *g), ", "))
-	default:
-		f.ask()
-	}
-	return nil
-}
-
-func oneOf(text string, words []string) bool {
-	for _, w := range words {
-		if text == strings.ToLower(w) {
-			return true
-		}
-	}
-	return false
 }

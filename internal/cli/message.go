@@ -54,7 +54,7 @@ func (s *session) send(ctx context.Context, id, name string, m loop.Message) (Se
 		out.Via = "signal"
 		return out, s.client.SignalWorkflow(ctx, id, "", name, m)
 	}
-	if m.Gate == "" && gate != nil && name != "steer" && name != "halt" && name != "pause" {
+	if m.Gate == "" && gate != nil && name != "steer" && name != "halt" && name != "pause" && name != "setMode" {
 		m.Gate = gate.ID
 	}
 	out.Via = "update"

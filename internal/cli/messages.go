@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"pawl/config"
+	"pawl/internal/act"
 	"pawl/internal/fault"
 	"pawl/internal/loop"
+	"pawl/internal/spec"
 	"pawl/internal/ui"
 )
 
@@ -49,13 +52,45 @@ func (a *app) messageCommands() []*cobra.Command {
 		}),
 	}, "note")
 	answer.Flags().StringVar(&m.Choice, "choice", "", "the same as CHOICE")
+	approve := flags(&cobra.Command{
+		Use: "approve ID", Short: "Approve what waits at a gate, by its hash", Args: oneLoop,
+		Long: `Approve what waits at a gate, by its hash. At a terminal and without --hash it is shown
+first, and you are asked. With --apply an approved change is brought onto the branch that the loop
+started from at once, as ` + "`pawl apply`" + ` does at any time later.`,
+		RunE: a.brief(func(ctx context.Context, args []string) error { return a.approve(ctx, args[0], m) }),
+	}, "hash", "note")
+	approve.Flags().StringVar(&m.Apply, "apply", "", "apply what is approved too: ff, merge or squash")
+	var limits, sets []string
+	extend := flags(&cobra.Command{
+		Use: "extend ID", Short: "Raise a budget that is used up", Args: oneLoop,
+		Long: `Raise a budget that is used up: --limit iterations=20 --limit activeTime=1h. A limit is the whole
+of it from now on, not what is added. At a terminal and without --hash the gate is shown first, and
+you are asked.`,
+		RunE: a.brief(func(ctx context.Context, args []string) error { return a.extend(ctx, args[0], limits, m) }),
+	}, "hash", "note")
+	extend.Flags().StringArrayVar(&limits, "limit", nil, "a budget and what it is from now on, such as iterations=20 (may be repeated)")
+	amend := flags(&cobra.Command{
+		Use: "amend ID", Short: "Correct a command that is at fault", Args: oneLoop,
+		Long: `Correct a command that is at fault, where the loop asks about one:
+--set verify.command='./measure.sh --fast'. The amended contract has a hash of its own and is to be
+approved next. What may be amended: ` + strings.Join(spec.Amendable, ", ") + `.`,
+		RunE: a.brief(func(ctx context.Context, args []string) error { return a.amend(ctx, args[0], sets, m) }),
+	}, "note")
+	amend.Flags().StringArrayVar(&sets, "set", nil, "a key of the spec and its value (may be repeated)")
 	return []*cobra.Command{
-		flags(&cobra.Command{
-			Use: "approve ID", Short: "Approve what waits at a gate, by its hash", Args: oneLoop,
-			Long: "Approve what waits at a gate, by its hash. At a terminal and without --hash it is shown\nfirst, and you are asked.",
-			RunE: a.brief(func(ctx context.Context, args []string) error { return a.approve(ctx, args[0], m) }),
-		}, "hash", "note"),
+		approve,
 		reject,
+		extend,
+		amend,
+		flags(&cobra.Command{
+			Use: "mode ID MODE", Short: "Change the mode; away from mission ends the loop for good", Args: cobra.ExactArgs(2),
+			Long: `Change a loop's mode (answer, plan or mission). Away from mission the loop ends for good, with its
+report: autonomy is given up, not paused. This is the message setMode.`,
+			RunE: a.brief(func(ctx context.Context, args []string) error {
+				m.Mode = args[1]
+				return a.message(ctx, args[0], "setMode", m)
+			}),
+		}, "note"),
 		simple("pause ID", "Pause a loop; the step that is running is interrupted and repeated on continue"),
 		simple("continue ID", "Go on after a pause, a breakpoint or a block"),
 		simple("halt ID", "End a loop for good, with its report"),
@@ -119,8 +154,55 @@ func (a *app) reportSent(s *session, sent Sent) error {
 	return nil
 }
 
+// extend raises budgets: by the gate's hash, or shows what waits and asks.
+func (a *app) extend(ctx context.Context, id string, limits []string, m loop.Message) error {
+	if len(limits) == 0 {
+		return usage("extend needs --limit: what is the budget from now on? `pawl show " + id + "` has an example")
+	}
+	if m.Hash == "" && !a.terminal() {
+		return usage("extend needs --hash: which gate is meant must be named; `pawl show " + id + "` has it")
+	}
+	var err error
+	if m.Limits, err = config.Fragment("--limit", limits); err != nil {
+		return err
+	}
+	s, err := a.visit(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if m.Hash == "" {
+		if m, err = a.look(ctx, s, id, "Extend so?", m); err != nil {
+			return err
+		}
+	}
+	sent, err := s.send(ctx, id, "extend", m)
+	if err != nil {
+		return err
+	}
+	return a.reportSent(s, sent)
+}
+
+// amend sends a corrected command.
+func (a *app) amend(ctx context.Context, id string, sets []string, m loop.Message) error {
+	if len(sets) == 0 {
+		return usage("amend needs --set: what is to be corrected? For example --set verify.command='...'")
+	}
+	var err error
+	if m.Spec, err = config.Fragment("--set", sets); err != nil {
+		return err
+	}
+	return a.message(ctx, id, "amend", m)
+}
+
+// applies are the ways in which an approval can apply at once.
+var applies = []string{act.FastForward, act.Merge, act.Squash}
+
 // approve approves by hash, or shows what waits and asks.
 func (a *app) approve(ctx context.Context, id string, m loop.Message) error {
+	if m.Apply != "" && !slices.Contains(applies, m.Apply) {
+		return usage("--apply is one of " + strings.Join(applies, ", "))
+	}
 	if m.Hash == "" && !a.terminal() {
 		return usage("approve needs --hash: what is approved must be named; `pawl show " + id + "` has it")
 	}
@@ -136,10 +218,13 @@ func (a *app) approve(ctx context.Context, id string, m loop.Message) error {
 		m.Hash = p.Hash
 	}
 	if sent, done, err := s.review(ctx, id, "approve", m); done {
+		if err == nil && m.Apply != "" {
+			return a.applyReviewed(ctx, s, m, sent)
+		}
 		return a.reportReview(s, sent, err)
 	}
 	if m.Hash == "" {
-		if m, err = a.look(ctx, s, id, m); err != nil {
+		if m, err = a.look(ctx, s, id, "Approve?", m); err != nil {
 			return err
 		}
 	}
@@ -150,8 +235,8 @@ func (a *app) approve(ctx context.Context, id string, m loop.Message) error {
 	return a.reportSent(s, sent)
 }
 
-// look shows what waits for approval and asks; the answer carries the hash of what was shown.
-func (a *app) look(ctx context.Context, s *session, id string, m loop.Message) (loop.Message, error) {
+// look shows what waits and asks; the answer carries the hash of what was shown.
+func (a *app) look(ctx context.Context, s *session, id, question string, m loop.Message) (loop.Message, error) {
 	if s.client == nil {
 		return m, noEngine()
 	}
@@ -170,14 +255,14 @@ func (a *app) look(ctx context.Context, s *session, id string, m loop.Message) (
 	}
 	a.showGate(ctx, s, id, *g)
 	m.Hash, m.Gate = g.Hash, g.ID
-	return m, a.ask(ctx, "not approved; the loop goes on waiting")
+	return m, a.ask(ctx, question, "not answered; the loop goes on waiting")
 }
 
 // ask wants a yes.
-func (a *app) ask(ctx context.Context, otherwise string) error {
+func (a *app) ask(ctx context.Context, question, otherwise string) error {
 	answers := make(chan string, 1)
 	go func() { answers <- readLine(a.in) }()
-	a.screen.Ask("Approve? [y/N] ")
+	a.screen.Ask(question + " [y/N] ")
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -200,7 +285,12 @@ func (a *app) showGate(ctx context.Context, s *session, id string, g loop.Gate) 
 			a.say("the contract can't be shown: %v", err)
 		}
 	}
-	a.screen.Print("\n" + style.Gate(id, g, a.deps.Now()) + "\n")
+	if g.Kind == loop.GateDiff {
+		a.showProposal(ctx, s, id)
+	}
+	var state loop.State
+	_ = s.query(ctx, workerTimeout, id, &state, "state") // without it only an example's number is missing
+	a.screen.Print("\n" + style.Gate(id, g, state.Budget, a.deps.Now()) + "\n")
 }
 
 func yes(line string) bool {

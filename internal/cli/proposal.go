@@ -165,6 +165,20 @@ func (a *app) apply(ctx context.Context, in act.Apply, out string) error {
 		return err
 	}
 	defer s.close()
+	return a.applyFrom(ctx, s, in, out)
+}
+
+// applyReviewed applies what was just approved of a loop that has ended.
+func (a *app) applyReviewed(ctx context.Context, s *session, m loop.Message, sent Sent) error {
+	if !a.json { // one document is enough
+		if err := a.reportSent(s, sent); err != nil {
+			return err
+		}
+	}
+	return a.applyFrom(ctx, s, act.Apply{Loop: sent.Loop, Hash: m.Hash, How: m.Apply, By: m.By}, "")
+}
+
+func (a *app) applyFrom(ctx context.Context, s *session, in act.Apply, out string) error {
 	r, err := s.read(ctx, in.Loop)
 	if err != nil {
 		return err
@@ -313,7 +327,7 @@ func (a *app) lookAtProposal(ctx context.Context, s *session, id string, p loop.
 			a.summarise(ctx, store, p)
 		}
 	}
-	return a.ask(ctx, "not approved")
+	return a.ask(ctx, "Approve?", "not approved")
 }
 
 func (a *app) summarise(ctx context.Context, store *repo.Store, p loop.Proposal) {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
 	"strings"
 	"unicode"
@@ -19,6 +20,7 @@ import (
 	"pawl/internal/host"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
+	"pawl/workflows"
 )
 
 // runOptions say which loop to run and how.
@@ -29,8 +31,10 @@ type runOptions struct {
 	sets []string
 	goal string // a Markdown file with the goal, "" for that of the spec
 
+	ledger  string // the commit of the loop's ledger to go on from, "" for a new loop
 	note    string // with which the contract is approved
 	explain bool   // say what each outcome means
+	watch   bool   // only look
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -97,7 +101,7 @@ func (a *app) run(parent context.Context, o runOptions) error {
 		w = s.startWorker(parent)
 	}
 	defer w.stop(a.stopTimeout())
-	run, err := s.start(starting, id, sp)
+	run, err := s.start(starting, id, sp, "")
 	stop()
 	if err != nil {
 		return err
@@ -123,9 +127,13 @@ func uiHint(s *session, id string) string {
 	return ""
 }
 
-// start starts the loop's workflow.
-func (s *session) start(ctx context.Context, id string, sp spec.Spec) (client.WorkflowRun, error) {
-	run, err := s.client.ExecuteWorkflow(ctx, host.StartOptions(id, sp), host.WorkflowType(sp.Kind), sp)
+// start starts the loop's workflow, anew or from a ledger.
+func (s *session) start(ctx context.Context, id string, sp spec.Spec, ledger string) (client.WorkflowRun, error) {
+	args := []any{sp}
+	if ledger != "" {
+		args = append(args, workflows.Resume{Ledger: ledger})
+	}
+	run, err := s.client.ExecuteWorkflow(ctx, host.StartOptions(id, sp), host.WorkflowType(sp.Kind), args...)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	switch {
 	case errors.As(err, &already):
@@ -164,7 +172,7 @@ func loopID(sp spec.Spec, asked string) (string, error) {
 			return '-'
 		}
 		return r
-	}, strings.ToValidUTF8(filepath.Base(sp.Repo.Path), ""))
+	}, strings.TrimSuffix(strings.ToValidUTF8(path.Base(filepath.ToSlash(sp.Repo.Place())), ""), ".git"))
 	folder = strings.TrimLeft(strings.TrimSpace(folder), "-./\\")
 	if folder == "" {
 		folder = "loop"

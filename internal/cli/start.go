@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,8 +26,11 @@ its contract is approved as it is drawn (approvals.plan: auto); else it waits th
 		}),
 	}
 	o.flags(cmd)
+	cmd.Flags().StringVar(&o.ledger, "ledger", "", "go on from this commit of the loop's ledger, which this host's worker or the repository has")
 	return cmd
 }
+
+var wholeHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
 // Started is what `pawl start --json` prints.
 type Started struct {
@@ -48,12 +52,15 @@ func (a *app) start(ctx context.Context, o runOptions) error {
 	if o.yes { // there may be nobody at work to ask for the contract's hash, and this process leaves
 		sp.Approvals.Plan = spec.Auto
 	}
+	if o.ledger != "" && !wholeHash.MatchString(o.ledger) {
+		return usage("--ledger wants the 40 hex digits of a commit, as `git ls-remote REPOSITORY 'refs/pawl-ledger/*'` shows them")
+	}
 	s, err := a.reach(ctx, false)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	run, err := s.start(ctx, id, sp)
+	run, err := s.start(ctx, id, sp, o.ledger)
 	if err != nil {
 		return err
 	}

@@ -134,7 +134,7 @@ func (a *app) validated(file, id string, sp spec.Spec, f activities.Preflight) e
 		}
 	case f.Contract != nil:
 		if err := a.print(a.style().Contract(ui.Contract{
-			Loop: id, Repo: f.Repo, Branch: f.Branch, Spec: sp, Baseline: f.Baseline, InScope: f.InScope, Protections: workflows.Protections,
+			Loop: id, Repo: f.Repo, Branch: f.Branch, Spec: sp, Baseline: f.Baseline, InScope: f.InScope, Protections: workflows.Protected(f.Protections),
 			Contract: loop.Contract{Hash: v.Hash, Base: f.Contract.Base, Sealed: f.Contract.Sealed, Tools: f.Contract.Tools},
 		})); err != nil {
 			return err

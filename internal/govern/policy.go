@@ -76,8 +76,8 @@ func Judge(s spec.Spec, sealed []loop.Seal, c Change, quote func(string) string)
 	for _, f := range c.Files {
 		j.file(f)
 	}
-	j.secrets(c)
 	j.radius(c)
+	j.secrets(c)
 	slices.SortStableFunc(j.Violations, func(a, b act.Violation) int { return cmp.Compare(order(a), order(b)) })
 	if len(j.Violations) > maxViolations {
 		j.Violations = j.Violations[:maxViolations]
@@ -171,7 +171,8 @@ func (j *judge) secrets(c Change) {
 	for _, s := range c.Secrets {
 		j.broken(RuleSecrets, s.Path, s.Line, "it looks like %s", s.Kind)
 	}
-	if c.Unread {
+	// What another rule keeps off the branch anyway need not stop the loop for a person.
+	if c.Unread && len(j.Violations) == 0 {
 		j.broken(RuleSecrets, "", 0, "the change is too long to be searched for secrets")
 	}
 }

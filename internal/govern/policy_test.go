@@ -113,7 +113,7 @@ func TestL5_TheChangeRadiusIsJudged(t *testing.T) {
 		{"a line too many", p, govern.Change{Files: two, Lines: 11}, "maxLines"},
 		{"a file too many by now", p, govern.Change{Files: two, TotalFiles: 4}, "maxTotalFiles"},
 		{"a line too many by now", p, govern.Change{Files: two, TotalLines: 21}, "maxTotalLines"},
-		{"more than can be read", p, govern.Change{Files: two, Unread: true}, "secrets maxLines"},
+		{"more than can be read", p, govern.Change{Files: two, Unread: true}, "maxLines"},
 		{"no limits", spec.Policy{}, govern.Change{Files: two, Lines: 1e6, TotalFiles: 1e6, TotalLines: 1e6}, ""},
 		{"secrets are allowed", spec.Policy{Secrets: spec.Allow}, govern.Change{Files: two, Secrets: []govern.Secret{{Path: "src/a"}}, Unread: true}, ""},
 	} {

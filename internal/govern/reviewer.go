@@ -158,7 +158,7 @@ func readObject(object []byte) (Opinion, error) {
 		if !ok {
 			return Opinion{}, errors.New("a criterion is named by its text or its number")
 		}
-		out.Criteria = append(out.Criteria, Criterion{name, c.Met, c.Evidence})
+		out.Criteria = append(out.Criteria, Criterion{Criterion: name, Met: c.Met, Evidence: c.Evidence})
 	}
 	return out, nil
 }

@@ -72,7 +72,7 @@ func details(id string, sp spec.Spec, most int) string {
 		}
 	}
 	row("kind", sp.Kind)
-	row("repository", sp.Repo.Path+sp.Repo.URL)
+	row("repository", sp.Repo.Place())
 	row("base", sp.Repo.Base)
 	row("scope", strings.Join(sp.Scope, ", "))
 	row("verify", sp.Verify.Command)

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"encoding/json"
+	"time"
 
 	"pawl/internal/evidence"
 )
@@ -131,3 +132,20 @@ func Count(n int64) evidence.Decimal {
 }
 
 func itoa(n int64) []byte { b, _ := json.Marshal(n); return b }
+
+// Ample is a limit of r that leaves as much again as was used of it, in the words of the spec: what
+// people are shown who are asked for a new one.
+func (b Budget) Ample(r Resource) string {
+	enough := b[r].Used
+	if limit := b[r].Limit; limit != nil && limit.Cmp(enough) > 0 {
+		enough = *limit
+	}
+	enough = enough.Sub(enough.Neg())
+	if r.Timed() {
+		return max((time.Duration(enough.Float()) * time.Millisecond).Round(time.Second), time.Second).String()
+	}
+	return enough.String()
+}
+
+// Timed reports whether the resource is a time.
+func (r Resource) Timed() bool { return r == ActiveTime || r == WallClock }

@@ -21,3 +21,14 @@ func TestA8_WhatAStepUnderWaySpendsIsShownAndNotBooked(t *testing.T) {
 	require.Equal(t, loop.Usage{ActiveMs: 14, AgentCalls: 2, ToolCalls: 6, InputTokens: 200, OutputTokens: 40, CostUSD: evidence.MustDecimal("0.4")}, u.Add(u))
 	require.Equal(t, loop.State{}, loop.State{}.Spending(u))
 }
+
+func TestA2_AnAmpleLimitLeavesAsMuchAgain(t *testing.T) {
+	b := loop.NewBudget(map[loop.Resource]evidence.Decimal{
+		loop.Iterations: loop.Count(3), loop.CostUSD: evidence.MustDecimal("0.50"), loop.ActiveTime: loop.Count(600_000),
+	}).Spend(loop.Iterations, loop.Count(2)).Spend(loop.CostUSD, evidence.MustDecimal("0.75")).Spend(loop.ActiveTime, loop.Count(600_100)).Spend(loop.WallClock, loop.Count(7))
+	for r, want := range map[loop.Resource]string{
+		loop.Iterations: "6", loop.CostUSD: "1.50", loop.ActiveTime: "20m0s", loop.WallClock: "1s", loop.Tokens: "0",
+	} {
+		require.Equal(t, want, b.Ample(r), r)
+	}
+}

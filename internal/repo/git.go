@@ -184,7 +184,7 @@ func (c *call) run(ctx context.Context) ([]byte, error) {
 	if err == nil {
 		return out.Bytes(), nil
 	}
-	ge := &GitError{Args: c.args, ExitCode: -1, Stderr: stderr.String(), Err: ctx.Err()}
+	ge := &GitError{Args: c.args, ExitCode: -1, Stderr: Redact(stderr.String()), Err: ctx.Err()}
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):

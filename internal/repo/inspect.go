@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -163,10 +165,11 @@ func Inspect(ctx context.Context, path, base, loopRef string) (Source, error) {
 type inspector struct {
 	ctx context.Context
 	dir string
+	env []string
 }
 
 func (in *inspector) git(args ...string) (string, error) {
-	c := call{dir: in.dir, plain: true, user: true, args: append([]string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.untrackedCache=keep"}, args...)}
+	c := call{dir: in.dir, env: in.env, plain: true, user: true, args: append([]string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.untrackedCache=keep"}, args...)}
 	out, err := c.run(in.ctx)
 	var ge *GitError
 	if errors.As(err, &ge) {
@@ -278,17 +281,24 @@ func (in *inspector) whole(s *Source) error {
 // names looks for what would keep the loop's refs from being created: git keeps refs as files
 // in folders, so refs/heads/pawl and refs/heads/pawl/x exclude each other.
 func (in *inspector) names(s *Source, loopRef string) error {
-	if loopRef != "" {
-		if err := checkRef(loopRef); err != nil {
-			return err
-		}
-	}
 	out, err := in.git("for-each-ref", "--format=%(refname)", "refs/heads/pawl", "refs/pawl-ledger")
 	if err != nil {
 		return err
 	}
-	taken := map[string]bool{}
-	for _, ref := range strings.Fields(out) { // a ref has no white space in its name
+	s.Loops, err = taken(strings.Fields(out), loopRef) // a ref has no white space in its name
+	return err
+}
+
+// taken returns the names below refs/heads/pawl/ and refs/pawl-ledger/ among the refs; a
+// *Precondition where one of them excludes the loop's.
+func taken(refs []string, loopRef string) ([]string, error) {
+	if loopRef != "" {
+		if err := checkRef(loopRef); err != nil {
+			return nil, err
+		}
+	}
+	names := map[string]bool{}
+	for _, ref := range refs {
 		inTheWay := ref == "refs/heads/pawl" || ref == "refs/pawl-ledger"
 		if loop, ok := strings.CutPrefix(loopRef, "refs/heads/pawl/"); ok {
 			inTheWay = inTheWay || strings.HasPrefix(ref, loopRef+"/") || strings.HasPrefix(ref, "refs/pawl-ledger/"+loop+"/") ||
@@ -296,20 +306,16 @@ func (in *inspector) names(s *Source, loopRef string) error {
 		}
 		if inTheWay {
 			short := strings.TrimPrefix(ref, "refs/heads/")
-			return &Precondition{Code: NameInTheWay, What: fmt.Sprintf("the branch %s is in the way of the loop's own", Quote(short)),
+			return nil, &Precondition{Code: NameInTheWay, What: fmt.Sprintf("the branch %s is in the way of the loop's own", Quote(short)),
 				Do: fmt.Sprintf("rename it (git branch -m %s <other name>), or give the loop another name", Quote(short))}
 		}
 		for _, below := range []string{"refs/heads/pawl/", "refs/pawl-ledger/"} {
 			if name, ok := strings.CutPrefix(ref, below); ok {
-				taken[name] = true
+				names[name] = true
 			}
 		}
 	}
-	for name := range taken {
-		s.Loops = append(s.Loops, name)
-	}
-	sort.Strings(s.Loops)
-	return nil
+	return slices.Sorted(maps.Keys(names)), nil
 }
 
 func (in *inspector) lock(*Source) error {

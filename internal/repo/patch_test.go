@@ -16,7 +16,7 @@ import (
 func (b *bed) readAll(t *repo.Tree, head string) (repo.Change, map[string][]string) {
 	b.Helper()
 	lines := map[string][]string{}
-	c, err := t.StageRead(ctx, head, func() repo.Reader {
+	c, err := t.StageRead(ctx, head, 1<<30, func() repo.Reader {
 		clear(lines)
 		return func(l repo.DiffLine) {
 			sign := "-"
@@ -111,7 +111,7 @@ func TestAChangeWithoutEndIsNotReadToItsEnd(t *testing.T) {
 	desk := b.tree("desk", b.base)
 	write(t, desk.Dir+"/big", strings.Repeat(strings.Repeat("x", 1023)+"\n", 65<<10))
 	read := 0
-	c, err := desk.StageRead(ctx, b.base, func() repo.Reader { return func(l repo.DiffLine) { read += len(l.Text) } })
+	c, err := desk.StageRead(ctx, b.base, 1<<30, func() repo.Reader { return func(l repo.DiffLine) { read += len(l.Text) } })
 	require.NoError(t, err)
 	assert.True(t, c.Unread)
 	assert.Less(t, read, 65<<20)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -43,11 +44,23 @@ func isLocal(address string) bool {
 // Fetch copies a branch's commit and everything that it needs into the store and returns it.
 // source is a path or URL; the objects are copies, and no tags come with them.
 func (s *Store) Fetch(ctx context.Context, source, branch string) (commit string, err error) {
-	if err := checkAddress(source); err != nil {
-		return "", err
-	}
 	branch = strings.TrimPrefix(branch, "refs/heads/")
 	if err := checkBranch(branch); err != nil {
+		return "", err
+	}
+	return s.fetch(ctx, source, "refs/heads/"+branch, branch)
+}
+
+// FetchLedger is Fetch for a loop's ledger, and with it the code that the ledger stands for.
+func (s *Store) FetchLedger(ctx context.Context, source, ref string) (commit string, err error) {
+	if err := checkRef(ref); err != nil {
+		return "", err
+	}
+	return s.fetch(ctx, source, ref, ref)
+}
+
+func (s *Store) fetch(ctx context.Context, source, from, name string) (commit string, err error) {
+	if err := checkAddress(source); err != nil {
 		return "", err
 	}
 	local := isLocal(source)
@@ -58,7 +71,7 @@ func (s *Store) Fetch(ctx context.Context, source, branch string) (commit string
 	}
 	// A ref of its own for each source and branch keeps the objects, and branches called "a" and
 	// "a/b" (one now, the other later) do not exclude each other.
-	sum := sha256.Sum256([]byte(source + "\x00" + branch))
+	sum := sha256.Sum256([]byte(source + "\x00" + name))
 	ref := "refs/pawl-source/" + hex.EncodeToString(sum[:8])
 
 	// Two fetches of the same branch would fail on each other's ref lock. Not the store's lock:
@@ -81,13 +94,13 @@ func (s *Store) Fetch(ctx context.Context, source, branch string) (commit string
 		// On one host, looking for the smallest pack costs far more than it saves.
 		args = append(args, "--upload-pack=git -c pack.window=0 -c pack.compression=1 upload-pack")
 	}
-	_, err = s.remoteCall(append(args, "--", source, "+refs/heads/"+branch+":"+ref)...).run(ctx)
+	_, err = s.remoteCall(append(args, "--", source, "+"+from+":"+ref)...).run(ctx)
 	if err != nil {
 		return "", err
 	}
 	commit, err = s.Ref(ctx, ref)
 	if err == nil && commit == "" {
-		err = fmt.Errorf("repo: fetching %s from %s left no commit", Quote(branch), Quote(source))
+		err = fmt.Errorf("repo: fetching %s from %s left no commit", Quote(name), Quote(source))
 	}
 	return commit, err
 }
@@ -125,6 +138,10 @@ func (e *Refused) Error() string {
 // one that deletes, is an error). The error is *Refused where the other side was reached and
 // refused a ref, else *GitError. Refs that were not refused have been updated.
 func (s *Store) Push(ctx context.Context, to string, refspecs ...string) error {
+	return s.push(ctx, to, nil, refspecs...)
+}
+
+func (s *Store) push(ctx context.Context, to string, options []string, refspecs ...string) error {
 	if err := checkAddress(to); err != nil {
 		return err
 	}
@@ -147,7 +164,7 @@ func (s *Store) Push(ctx context.Context, to string, refspecs ...string) error {
 		// Taking a push is no reason to repack the user's repository.
 		args = append(args, "--receive-pack=git -c receive.autogc=false -c gc.auto=0 -c maintenance.auto=false receive-pack")
 	}
-	c := s.remoteCall(append(append(args, "--", to), refspecs...)...)
+	c := s.remoteCall(slices.Concat(args, options, []string{"--", to}, refspecs)...)
 	out, err := c.run(ctx)
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -172,7 +189,7 @@ func parseRefused(out []byte) *Refused {
 			continue
 		}
 		_, ref, _ := strings.Cut(f[1], ":")
-		r := &Refused{Ref: ref, Reason: f[2], Kind: RefusedOther}
+		r := &Refused{Ref: ref, Reason: Redact(f[2]), Kind: RefusedOther}
 		has := func(s string) bool { return strings.Contains(f[2], s) }
 		switch {
 		case has("non-fast-forward"), has("fetch first"), has("stale info"), has("needs force"), has("already exists"):

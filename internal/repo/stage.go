@@ -30,6 +30,8 @@ func (c Change) Empty() bool { return len(c.Files) == 0 && len(c.Violations) == 
 type Unaddable struct {
 	Path string // as it is; "." for the whole tree
 	Why  string // for people
+	Size int64  // of a file that was not read for being larger than the caller takes; else 0
+	New  bool   // such a file is not in head
 }
 
 // Stage takes what the tree differs from head by into the store's objects, without committing:
@@ -40,13 +42,14 @@ type Unaddable struct {
 // What git cannot or must not take (a nested repository, a FIFO, an unreadable file) is no error
 // but a violation.
 func (t *Tree) Stage(ctx context.Context, head string) (Change, error) {
-	return t.StageRead(ctx, head, nil)
+	return t.StageRead(ctx, head, maxChange, nil)
 }
 
 // StageRead is Stage for a caller that also wants to read what the change adds and takes away: the
 // same git process prints it, and for no change nothing is printed. begin is called whenever the
-// reading starts, which can be a second time: what was read before does not count then.
-func (t *Tree) StageRead(ctx context.Context, head string, begin func() Reader) (Change, error) {
+// reading starts, which can be a second time: what was read before does not count then. A changed
+// file of more bytes than largest is a violation with its size, and git never reads it.
+func (t *Tree) StageRead(ctx context.Context, head string, largest int64, begin func() Reader) (Change, error) {
 	if err := checkHashes(head); err != nil {
 		return Change{}, err
 	}
@@ -64,7 +67,7 @@ func (t *Tree) StageRead(ctx context.Context, head string, begin func() Reader) 
 		return Change{Violations: []Unaddable{{Path: ".", Why: "the working tree was removed, replaced or made unreadable"}}}, nil
 	}
 	defer root.Close()
-	s := staging{t: t, lock: lock, root: root, head: head, atHead: t.indexIsAt(st, head), begin: begin}
+	s := staging{t: t, lock: lock, root: root, head: head, atHead: t.indexIsAt(st, head), largest: largest, begin: begin}
 	c, err := s.run(ctx)
 	if err != nil || c.Tree == "" {
 		return c, err
@@ -82,6 +85,8 @@ type staging struct {
 	head   string
 	atHead bool // the index is head's tree
 	begin  func() Reader
+
+	largest int64 // a changed file may have so many bytes
 
 	ix         *index
 	attributes bool // there is a .gitattributes somewhere
@@ -165,7 +170,7 @@ func (s *staging) survey(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	entries, err := walk(s.root, false, func(p string) bool { _, tracked := s.ix.entries[p]; return tracked })
+	entries, err := walk(s.root, false, func(string) bool { return true })
 	if err != nil {
 		return err
 	}
@@ -175,6 +180,7 @@ func (s *staging) survey(ctx context.Context) (err error) {
 		}
 	}
 	var odd, submodules []string
+	var large []found
 	why := map[string]string{}
 	note := func(p, w string) {
 		if _, ok := why[p]; !ok {
@@ -183,7 +189,8 @@ func (s *staging) survey(ctx context.Context) (err error) {
 		}
 	}
 	for _, f := range entries {
-		if f.is != nil && s.ix.entries[f.path].deceives(*f.is, index.Mtime) {
+		entry, tracked := s.ix.entries[f.path]
+		if tracked && entry.deceives(*f.is, index.Mtime) {
 			if err := s.root.touch(f.path); err != nil {
 				return err
 			}
@@ -205,12 +212,17 @@ func (s *staging) survey(ctx context.Context) (err error) {
 			note(f.path, f.shut)
 		case name == ".gitattributes":
 			s.attributes = true
+		case f.kind == isFile && f.is.Size > min(s.largest, worthCounting) && !(tracked && entry.matches(*f.is)):
+			large = append(large, f)
 		}
 	}
 	if len(submodules) > 0 {
 		if err := s.submodules(ctx, submodules); err != nil {
 			return err
 		}
+	}
+	if err := s.tooLarge(ctx, large); err != nil {
+		return err
 	}
 	if len(odd) == 0 {
 		return nil
@@ -224,6 +236,74 @@ func (s *staging) survey(ctx context.Context) (err error) {
 			s.violate(p, why[p])
 			s.excluded = append(s.excluded, p)
 		}
+	}
+	return nil
+}
+
+// Limits of what git is made to read: a file that is all hole costs an agent nothing, and git a
+// minute for each 5 GB.
+const (
+	maxChange     = 1 << 30 // of all that is new or changed, where no single file may be larger
+	worthCounting = 1 << 20 // what is smaller is not counted
+)
+
+// tooLarge excludes files that the change may not have, by their sizes alone. A tracked file whose
+// size is that in head may be the same, and is read.
+func (s *staging) tooLarge(ctx context.Context, files []found) error {
+	total, over := int64(0), false
+	for _, f := range files {
+		over = over || f.is.Size > s.largest
+		total += min(f.is.Size, maxChange) // no overflow
+	}
+	most := max(maxChange, s.largest)
+	if !over && total <= most {
+		return nil
+	}
+	paths := make([]string, 0, len(files))
+	var blobs strings.Builder
+	for _, f := range files {
+		paths = append(paths, f.path)
+		if e, tracked := s.ix.entries[f.path]; tracked {
+			blobs.WriteString(e.blobText() + "\n")
+		}
+	}
+	ignored, err := s.t.ignored(ctx, paths, s.lock)
+	if err != nil {
+		return err
+	}
+	c := s.t.store.call("cat-file", "--batch-check=%(objectsize)")
+	c.stdin = strings.NewReader(blobs.String())
+	out, err := c.run(ctx)
+	if err != nil {
+		return err
+	}
+	sizes := strings.Fields(string(out))
+	total = 0
+	var changed []Unaddable
+	for _, f := range files {
+		_, tracked := s.ix.entries[f.path]
+		if tracked {
+			before := sizes[0]
+			if sizes = sizes[1:]; before == fmt.Sprint(f.is.Size) {
+				continue
+			}
+		} else if ignored[f.path] {
+			continue
+		}
+		total += min(f.is.Size, most)
+		changed = append(changed, Unaddable{Path: f.path, Size: f.is.Size, New: !tracked})
+	}
+	for _, u := range changed {
+		switch {
+		case u.Size > s.largest:
+			u.Why = "larger than a file may be"
+		case total > most:
+			u.Why, u.Size = fmt.Sprintf("part of a change of more than %d bytes", most), 0
+		default:
+			continue
+		}
+		s.violations = append(s.violations, u)
+		s.excluded = append(s.excluded, u.Path)
 	}
 	return nil
 }

@@ -538,3 +538,40 @@ func TestAFullStoreIsAnErrorAndNoVerdict(t *testing.T) {
 	var ge *repo.GitError
 	require.ErrorAs(t, err, &ge)
 }
+
+// TestE4_FilesThatAreTooLargeAreNotRead has files that are all hole: to make one costs an agent
+// nothing, and to read it would cost git hours.
+func TestE4_FilesThatAreTooLargeAreNotRead(t *testing.T) {
+	b := newBed(t, map[string]string{"a.txt": "a\n", "was.bin": strings.Repeat("x", 2<<20), ".gitignore": "*.iso\n"})
+	hole := func(path string, size int64) {
+		require.NoError(t, os.WriteFile(path, nil, 0o644))
+		require.NoError(t, os.Truncate(path, size))
+	}
+	stage := func(desk *repo.Tree) repo.Change {
+		c, err := desk.StageRead(ctx, b.base, 1<<20, nil)
+		require.NoError(t, err)
+		return c
+	}
+	desk := b.tree("desk", b.base)
+	hole(desk.Dir+"/a.txt", 1<<40)
+	hole(desk.Dir+"/-new", 1<<41)
+	hole(desk.Dir+"/ignored.iso", 1<<40)
+	require.NoError(t, os.Chtimes(desk.Dir+"/was.bin", when, when))
+	c := stage(desk)
+	assert.ElementsMatch(t, []repo.Unaddable{
+		{Path: "-new", Why: "larger than a file may be", Size: 1 << 41, New: true},
+		{Path: "a.txt", Why: "larger than a file may be", Size: 1 << 40},
+	}, c.Violations)
+	assert.Empty(t, c.Files, "a large file that is as it was is no change")
+
+	t.Run("nor many that are not", func(t *testing.T) {
+		desk := b.tree("desk2", b.base)
+		for _, name := range []string{"1", "2", "3"} {
+			hole(desk.Dir+"/"+name, (1<<30)-1)
+		}
+		c, err := desk.StageRead(ctx, b.base, 1<<30, nil)
+		require.NoError(t, err)
+		require.Len(t, c.Violations, 3)
+		assert.Contains(t, c.Violations, repo.Unaddable{Path: "1", Why: "part of a change of more than 1073741824 bytes", New: true})
+	})
+}

@@ -103,11 +103,6 @@ func FromMap(doc map[string]any) (Spec, error) { return fromMap(doc, nil) }
 func fromMap(doc map[string]any, problems Problems) (Spec, error) {
 	s := Defaults()
 	decode(doc, &s, &problems)
-	for _, u := range notBuilt {
-		if u.only == "" && has(doc, u.key) && !problems.covers(u.key) {
-			problems = append(problems, u.problem(""))
-		}
-	}
 	for _, p := range s.check() {
 		if !problems.covers(p.Key) {
 			problems = append(problems, p)
@@ -118,20 +113,4 @@ func fromMap(doc map[string]any, problems Problems) (Spec, error) {
 		return Spec{}, problems
 	}
 	return s, nil
-}
-
-// has says whether a document has a key, even with an empty value.
-func has(doc map[string]any, key string) bool {
-	for {
-		name, rest, nested := strings.Cut(key, ".")
-		v := doc[name]
-		if !nested {
-			return v != nil
-		}
-		var ok bool
-		if doc, ok = stringKeys(v); !ok {
-			return false
-		}
-		key = rest
-	}
 }

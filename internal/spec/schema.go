@@ -59,8 +59,7 @@ func (p *Properties) MarshalJSON() ([]byte, error) {
 }
 
 // JSONSchema describes the specs that this version takes. It goes by the same fields as the reader,
-// the tables that Validate checks by, the defaults, and the list of what is not built: a key that
-// is refused is not in it. descriptions are by dotted key. The schema lets nothing pass that the
+// the tables that Validate checks by, and the defaults. descriptions are by dotted key. The schema lets nothing pass that the
 // reader refuses for its keys or types, and refuses nothing that the reader takes but null, which
 // is "not given"; contradictions between keys are left to the reader.
 func JSONSchema(descriptions map[string]string) *Schema {
@@ -69,24 +68,6 @@ func JSONSchema(descriptions map[string]string) *Schema {
 	root.Schema = "http://json-schema.org/draft-07/schema#"
 	root.Title = "The spec of a pawl loop"
 	return root
-}
-
-// Built are the keys of the contract that this version carries out.
-func Built() []string {
-	return slices.DeleteFunc(Keys(), func(key string) bool { return !built(key) })
-}
-
-// built says whether a key, or some key below it, is carried out.
-func built(key string) bool {
-	for _, known := range Keys() {
-		if known != key && !strings.HasPrefix(known, key+".") {
-			continue
-		}
-		if !slices.ContainsFunc(notBuilt, func(u unbuilt) bool { return u.only == "" && u.key == known }) {
-			return true
-		}
-	}
-	return false
 }
 
 // takes says whether a word is carried out as the value of a key.
@@ -113,9 +94,6 @@ func (b schemer) object(t reflect.Type, defaults reflect.Value, key string) *Sch
 	names, index := fields(t)
 	for _, name := range names {
 		at := join(key, name)
-		if !built(at) && defaults.IsValid() {
-			continue
-		}
 		var given reflect.Value
 		if defaults.IsValid() {
 			given = defaults.Field(index[name])
@@ -176,11 +154,6 @@ func (b schemer) value(t reflect.Type, given reflect.Value, key string) *Schema 
 func enum(key string) []string {
 	if of, known := words[key]; known {
 		return slices.DeleteFunc(slices.Clone(of), func(word string) bool { return key != "breakpoints[]" && !takes(key, word) })
-	}
-	for _, u := range notBuilt {
-		if u.key == key && u.only != "" {
-			return []string{u.only}
-		}
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func (s Spec) Validate() error { return s.check().err() }
 // whichever worker picks it up.
 func (s Spec) ValidateInput() error {
 	problems := s.check()
-	if s.Repo.URL == "" && !path.IsAbs(s.Repo.Path) && !problems.covers("repo.path") {
+	if !s.Repo.Remote() && !path.IsAbs(s.Repo.Path) && !problems.covers("repo.path") {
 		problems.add("repo.path", "is "+show(s.Repo.Path), "an absolute path, since a worker may run anywhere")
 	}
 	return problems.err()
@@ -59,11 +59,6 @@ func (s Spec) ValidateInput() error {
 
 // check goes through the keys in the order of the contract's table.
 func (s Spec) check() (p Problems) {
-	for _, u := range notBuilt {
-		if value := u.used(s); value != "" {
-			p = append(p, u.problem(value))
-		}
-	}
 	add := func(key, what, want string) {
 		if !p.covers(key) {
 			p.add(key, what, want)
@@ -103,10 +98,14 @@ func (s Spec) check() (p Problems) {
 	oneOf("kind", s.Kind)
 	present("goal", s.Goal, "what the agent is told to achieve")
 
-	if s.Repo.URL != "" && s.Repo.Path != "" && s.Repo.Path != "." {
+	if s.Repo.Remote() && s.Repo.Path != "" && s.Repo.Path != "." {
 		add("repo", "has both a path and a url", "one of the two")
 	}
-	if s.Repo.URL == "" {
+	if s.Repo.Remote() {
+		if what, want := badURL(s.Repo.URL); what != "" {
+			add("repo.url", what, want)
+		}
+	} else {
 		present("repo.path", s.Repo.Path, "the path of a git repository")
 	}
 	for _, named := range [][2]string{{"repo.path", s.Repo.Path}, {"repo.base", s.Repo.Base}, {"repo.host", s.Repo.Host}} {
@@ -234,6 +233,7 @@ func (s Spec) check() (p Problems) {
 			add(fmt.Sprintf("breakpoints[%d]", i), "is "+show(phase), "a phase of "+s.Kind+": "+strings.Join(of, ", "))
 		}
 	}
+	s.notified(add)
 	oneOf("mode", s.Mode)
 	return p
 }

@@ -61,6 +61,7 @@ func (s Style) Contract(c Contract) string {
 		f.add("stops", "after "+plural(sp.Limits.Discards, "discard")+" in a row")
 		f.add("baseline", number(c.Baseline))
 	}
+	f.add("tells", told(sp.Notify)...)
 	f.add("protection", c.Protections...)
 	f.add("hash", c.Contract.Hash)
 	return s.Bold("Contract of "+Clean(c.Loop)) + "\n\n" + f.String()
@@ -196,4 +197,13 @@ func budgets(l spec.Limits) string {
 		parts = append(parts, l.WallClock.String()+" in all")
 	}
 	return strings.Join(parts, ", ")
+}
+
+// told are those whom the loop tells. Their commands run with the reader's rights, too.
+func told(notify []string) []string {
+	var all []string
+	for _, to := range notify {
+		all = append(all, command(to)...)
+	}
+	return all
 }

@@ -48,12 +48,14 @@ func tell(e loop.Event) (text, color string, ofNote bool) {
 		if e.Contract != nil {
 			return "contract " + first(e.Contract.Hash, 16) + ", " + plural(len(e.Contract.Sealed), "sealed file"), "", true
 		}
+	case loop.ContractAmended:
+		text := "contract amended" + by(e) + note(string(e.Amendment))
+		if e.Contract != nil {
+			text += ", now " + first(e.Contract.Hash, 16)
+		}
+		return text + note(e.Note), "", true
 	case loop.BaselineMeasured:
 		return "baseline " + number(e.Metric), "", true
-	case loop.ContractAmended:
-		if e.Contract != nil {
-			return "contract amended, now " + first(e.Contract.Hash, 16) + by(e) + note(e.Note), "", true
-		}
 	case loop.PlanMade:
 		if e.Plan != nil {
 			return "the plan " + first(e.Plan.Hash, 16) + ": " + Clean(strings.SplitN(strings.TrimSpace(e.Plan.Text), "\n", 2)[0]), "", true

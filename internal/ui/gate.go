@@ -5,30 +5,53 @@ import (
 	"time"
 
 	"pawl/internal/loop"
+	"pawl/internal/spec"
 )
 
-// Gate says what a loop waits for, since when, and exactly how to answer.
-func (s Style) Gate(id string, g loop.Gate, now time.Time) string {
-	var b strings.Builder
-	b.WriteString(s.Bold("Waiting: "+Clean(g.Summary)) + "\n")
-	b.WriteString(s.Dim("gate "+Clean(g.ID)+" ("+string(g.Kind)+"), open for "+Duration(now.Sub(g.OpenedAt))+", since "+s.when(g.OpenedAt)) + "\n")
-	for _, c := range Commands(id, g) {
-		b.WriteString("  " + c + "\n")
+// Gate says what a loop waits for, since when, and exactly how to answer. The budget is that of the
+// loop.
+func (s Style) Gate(id string, g loop.Gate, b loop.Budget, now time.Time) string {
+	var w strings.Builder
+	w.WriteString(s.Bold("Waiting: "+Clean(g.Summary)) + "\n")
+	w.WriteString(s.Dim("gate "+Clean(g.ID)+" ("+string(g.Kind)+"), open for "+Duration(now.Sub(g.OpenedAt))+", since "+s.when(g.OpenedAt)) + "\n")
+	if g.Kind == loop.GateDiff {
+		w.WriteString("  pawl diff " + Quote(id) + "\n")
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	for _, c := range Commands(id, g, b) {
+		w.WriteString("  " + c + "\n")
+	}
+	if hint := hints[g.Kind]; hint != "" {
+		w.WriteString(s.Dim("  "+hint) + "\n")
+	}
+	return strings.TrimSuffix(w.String(), "\n")
 }
 
-// Commands are the shell commands that answer a gate, ready to be copied.
-func Commands(id string, g loop.Gate) []string {
+// hints are what the commands alone don't say.
+var hints = map[loop.GateKind]string{
+	loop.GateBudget:   "A limit is the whole of it from now on, not what is added. Others may be raised too.",
+	loop.GateDiff:     "Approving alone changes nothing of yours: `pawl apply` does, at any time. --apply may be ff, merge or squash.",
+	loop.GateQuestion: "What may be amended: " + strings.Join(spec.Amendable, ", ") + ". The amended contract is to be approved next.",
+}
+
+// Commands are the shell commands that answer a gate of a loop with that budget, ready to be copied.
+func Commands(id string, g loop.Gate, b loop.Budget) []string {
 	var all []string
+	hash := ""
+	if g.Hash != "" {
+		hash = " --hash " + first(g.Hash, 16)
+	}
 	for _, answer := range g.Answers {
 		command := "pawl " + answer + " " + Quote(id)
 		switch answer {
 		case "approve":
-			if g.Hash != "" {
-				command += " --hash " + first(g.Hash, 16)
+			all = append(all, command+hash)
+			if g.Kind == loop.GateDiff {
+				all = append(all, command+hash+" --apply ff")
 			}
-			all = append(all, command)
+		case "extend":
+			all = append(all, command+" --limit "+string(g.Budget)+"="+b.Ample(g.Budget)+hash)
+		case "amend":
+			all = append(all, command+" --set verify.command='...'")
 		case "answer":
 			for _, choice := range g.Choices {
 				all = append(all, command+" "+Quote(choice))

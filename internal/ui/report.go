@@ -35,6 +35,7 @@ func (s Style) Report(r loop.Result) string {
 type Places struct {
 	Loop   string
 	Repo   string // the user's repository
+	Remote bool   // which is a URL: no folder to run git in
 	Branch string
 	Base   string // commit
 	Ledger string // ref in the user's repository
@@ -60,17 +61,21 @@ func (s Style) Ended(status loop.Status, r loop.Result, p Places) string {
 		f.add("branch", Clean(Branch(p.Branch))+" in "+Clean(p.Repo))
 	}
 	in := "git -C " + Quote(p.Repo) + " "
+	give := in + "fetch " + Quote(p.Store) + " "
+	if p.Remote {
+		in = "git -C " + Quote(p.Store) + " "
+		give = in + "push " + Quote(p.Repo) + " "
+	}
 	if p.Unpushed != "" {
 		branch := "refs/heads/" + Branch(p.Branch)
-		f.add("not pushed", Clean(p.Unpushed), "when that is mended:",
-			in+"fetch "+Quote(p.Store)+" "+Quote(branch+":"+branch)+" "+Quote(p.Ledger+":"+p.Ledger))
+		f.add("not pushed", Clean(p.Unpushed), "when that is mended:", give+Quote(branch+":"+branch)+" "+Quote(p.Ledger+":"+p.Ledger))
 	}
 	if p.Ledger != "" && p.Repo != "" {
 		f.add("results", in+"show "+Quote(p.Ledger+":loop-results.tsv"))
 	}
 	f.add("logs", Clean(p.Logs))
 	f.add("Temporal UI", p.UI)
-	if p.Branch != "" && p.Base != "" && r.KeptCount > 0 {
+	if p.Branch != "" && p.Base != "" && r.KeptCount > 0 && (!p.Remote || p.Store != "") {
 		span := Short(p.Base) + ".." + Branch(p.Branch)
 		f.add("next", in+"log --oneline "+Quote(span), in+"diff "+Quote(span))
 	}

@@ -11,7 +11,7 @@ import (
 func (s Style) State(st loop.State, now time.Time) string {
 	var b strings.Builder
 	if st.Gate != nil {
-		b.WriteString(s.Gate(st.Loop, *st.Gate, now) + "\n\n")
+		b.WriteString(s.Gate(st.Loop, *st.Gate, st.Budget, now) + "\n\n")
 	}
 	f := s.fields(12)
 	f.add("loop", Clean(st.Loop)+" ("+st.Kind+")")

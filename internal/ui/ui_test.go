@@ -79,7 +79,10 @@ func gates() map[string]loop.Gate {
 		"contract": {ID: "contract-8", Kind: loop.GateContract, Summary: "approve the contract: Make it shorter", Hash: hash, OpenedAt: opened, Answers: []string{"approve", "reject"}},
 		"pause":    {ID: "pause-21", Kind: loop.GatePause, Summary: "paused at verify", OpenedAt: opened, Answers: []string{"continue"}},
 		"guard":    {ID: "guard-30", Kind: loop.GateGuard, Summary: "the change is blocked by sealed: route/city.go", OpenedAt: opened, Answers: []string{"continue", "reject"}},
-		"question": {ID: "question-44", Kind: loop.GateQuestion, Summary: "verify printed no number twice in a row", OpenedAt: opened, Answers: []string{"answer"}, Choices: []string{"retry", "halt"}},
+		"question": {ID: "question-44", Kind: loop.GateQuestion, Summary: "verify printed no number twice in a row", OpenedAt: opened, Answers: []string{"answer", "amend"}, Choices: []string{"retry", "halt"}},
+		"newFiles": {ID: "newFiles-51", Kind: loop.GateNewFiles, Summary: "approve new files: plan.go (split it)", Hash: hash, OpenedAt: opened, Answers: []string{"approve", "reject"}},
+		"diff":     {ID: "diff-60", Kind: loop.GateDiff, Summary: "approve the change as a whole: 3 files, +80 -25, on pawl/demo-1", Hash: hash, OpenedAt: opened, Answers: []string{"approve", "reject"}},
+		"budget":   {ID: "budget-63", Kind: loop.GateBudget, Budget: loop.ActiveTime, Summary: "the time is used up", Hash: hash, OpenedAt: opened, Answers: []string{"extend", "reject"}},
 	}
 }
 
@@ -116,7 +119,8 @@ func TestTheContractShowsAllThatIsApproved(t *testing.T) {
 		Loop: "demo-1", Repo: "/home/me/src/routes", Branch: "pawl/demo-1", Baseline: ref("34051.6"), InScope: 5,
 		Contract: loop.Contract{Hash: hash, Base: "2c9deac54712", Tools: []string{"*"}, Sealed: []loop.Seal{{Path: "go.mod"}, {Path: "route/city.go"}}},
 		Spec: spec.Spec{
-			Goal: "Make it shorter\nbut visit every city", Repo: spec.Repo{Base: "main"}, Scope: []string{"route/*.go"}, NewFiles: "deny",
+			Notify: []string{"https://example.com/hook", "./tell.sh | mail me"},
+			Goal:   "Make it shorter\nbut visit every city", Repo: spec.Repo{Base: "main"}, Scope: []string{"route/*.go"}, NewFiles: "deny",
 			Setup:  spec.Setup{Command: "make deps"},
 			Verify: spec.Verify{Command: "go run ./cmd/measure", Timeout: spec.Duration(30 * time.Second), Direction: "lower", MinDelta: dec("1"), Target: &target},
 			Guard:  spec.Guard{Command: "go vet ./...\ngo test ./...", Timeout: spec.Duration(5 * time.Minute)},
@@ -163,7 +167,7 @@ func TestNothingHidesInAContract(t *testing.T) {
 
 func TestAGateSaysExactlyHowToAnswer(t *testing.T) {
 	for name, gate := range gates() {
-		golden(t, "gate-"+name, style.Gate("my loop", gate, now))
+		golden(t, "gate-"+name, style.Gate("my loop", gate, running().Budget, now))
 	}
 }
 
@@ -238,7 +242,6 @@ func events() []loop.Event {
 	g := gates()["contract"]
 	return []loop.Event{
 		{Type: loop.LoopOpened, Opened: &loop.Opened{Branch: "pawl/demo-1", Base: "2c9deac54712"}},
-		{Type: loop.ContractAmended, By: "me", Contract: &loop.Contract{Hash: hash}},
 		{Type: loop.PlanMade, Plan: &loop.Plan{Hash: hash, Text: "1. mend Merge\n2. nothing else"}},
 		{Type: loop.TestsSkipped, Iteration: 1, Reason: "test.required is false"},
 		{Type: loop.ChangeAccepted, Iteration: 1, Commit: "3eff7429e6aa"},
@@ -248,6 +251,7 @@ func events() []loop.Event {
 		review("APPROVED", true),
 		{Type: loop.LoopResumed, Head: "2c9deac54712"},
 		{Type: loop.ContractDrawn, Contract: &loop.Contract{Hash: hash, Sealed: []loop.Seal{{Path: "go.mod"}}}},
+		{Type: loop.ContractAmended, By: "me", Amendment: []byte(`{"verify":{"command":"weigh"}}`), Contract: &loop.Contract{Hash: hash}},
 		{Type: loop.BaselineMeasured, Metric: ref("34051.6")},
 		{Type: loop.GateOpened, Gate: &g},
 		{Type: loop.GateEscalated, Gate: &g},

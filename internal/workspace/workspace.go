@@ -23,7 +23,8 @@ type Record struct {
 	Ref       string `json:"ref"`  // the loop's name in refs and folders, unique on this host
 	FirstRun  string `json:"firstRun"`
 	Namespace string `json:"namespace"`
-	Repo      string `json:"repo"` // the user's repository
+	Repo      string `json:"repo"`             // the user's repository, its path or its URL
+	Remote    bool   `json:"remote,omitempty"` // Repo is a URL
 	Store     string `json:"store"`
 	Branch    string `json:"branch"`         // refs/heads/pawl/<ref>
 	Ledger    string `json:"ledger"`         // refs/pawl-ledger/<ref>

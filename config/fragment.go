@@ -1,0 +1,26 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"pawl/internal/spec"
+)
+
+// Fragment returns the JSON object that these "key=value" make, in the way of LoadSpec's sets. The
+// flag that they came with is named where one is wrong. What the keys mean is up to the reader.
+func Fragment(flag string, sets []string) (json.RawMessage, error) {
+	doc := &document{values: map[string]any{}, at: map[string]place{"": {source: flag}}}
+	for _, set := range sets {
+		key, value, found := path(set)
+		if !found {
+			doc.wrong = append(doc.wrong, spec.Problem{File: flag, What: fmt.Sprintf("%q is not of the form key=value", set), Want: flag + " key=value"})
+			continue
+		}
+		doc.put(key, text(value[1:]), flag)
+	}
+	if problems := doc.problems(nil); len(problems) > 0 {
+		return nil, problems
+	}
+	return json.Marshal(doc.values)
+}

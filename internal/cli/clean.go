@@ -1,0 +1,325 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"pawl/internal/fault"
+	"pawl/internal/govern"
+	"pawl/internal/repo"
+	"pawl/internal/ui"
+	"pawl/internal/workspace"
+)
+
+func (a *app) cleanCommand() *cobra.Command {
+	var do, refs bool
+	cmd := &cobra.Command{
+		Use: "clean [ID...]", Short: "Remove what loops that have ended hold on this host",
+		Long: `Remove what loops that have ended hold on this host, all of them or those named: trees, logs of
+steps, and the stores of repositories of which nothing else is needed. It shows what that is and asks;
+without a terminal it only shows it, unless --yes is given.
+
+Nothing of a loop that has not ended is touched. A store, and with it the loop's record here, stays while
+a worker runs on this host, while another loop needs it, while a proposal in it may still be applied,
+and while the repository lacks what was kept or the ledger. The repository's own branches pawl/… and
+ledgers stay, unless --refs asks for them too.`,
+		RunE: a.brief(func(ctx context.Context, args []string) error { return a.clean(ctx, args, do, refs) }),
+	}
+	cmd.Flags().BoolVar(&do, "yes", false, "remove it without asking")
+	cmd.Flags().BoolVar(&refs, "refs", false, "the loops' branches and ledgers in their repositories, too")
+	return cmd
+}
+
+// Cleaned is what `pawl clean --json` prints.
+type Cleaned struct {
+	Removed bool      `json:"removed"` // false: this is what would be
+	Items   []Removal `json:"items"`
+	Kept    []Keeping `json:"kept"`
+}
+
+// Removal is something that a loop that has ended holds.
+type Removal struct {
+	Loop  string `json:"loop"`
+	Kind  string `json:"kind"` // trees, logs, record, store, branch, ledger
+	Path  string `json:"path"` // a ref of Repo for the last two
+	Repo  string `json:"repo,omitempty"`
+	Bytes int64  `json:"bytes,omitempty"`
+
+	at string // where the ref is
+}
+
+// Keeping is something that stays, and why.
+type Keeping struct {
+	Loop string `json:"loop"`
+	What string `json:"what"`
+	Why  string `json:"why"`
+}
+
+func (a *app) clean(ctx context.Context, ids []string, do, refs bool) error {
+	s, err := a.newSession(false, false)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	lock, free := lockHost(s.home.WorkerLock())
+	defer lock.Close()
+	c := cleaning{s: s, workerRuns: !free, refs: refs}
+	if err := c.plan(ctx, ids); err != nil {
+		return err
+	}
+	out := Cleaned{Items: c.items, Kept: c.kept}
+	if out.Items == nil {
+		out.Items = []Removal{}
+	}
+	if out.Kept == nil {
+		out.Kept = []Keeping{}
+	}
+	if !a.json {
+		if err := a.print(cleanTable(out)); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(out.Items) == 0:
+	case !do && !a.json && a.terminal():
+		if err := a.ask(ctx, "Remove this?", "nothing was removed"); err != nil {
+			return err
+		}
+		do = true
+	case !do:
+		a.say("nothing was removed; --yes does it")
+	}
+	if do {
+		out.Removed = len(out.Items) > 0
+		if err := remove(ctx, out.Items); err != nil {
+			return err
+		}
+	}
+	if a.json {
+		return a.printJSON(out)
+	}
+	return nil
+}
+
+// lockHost takes the lock of this host's worker, so that none begins a loop meanwhile. free is false
+// where one runs.
+func lockHost(path string) (lock *os.File, free bool) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, false
+	}
+	return f, syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
+}
+
+// cleaning works out what may go.
+type cleaning struct {
+	s          *session
+	workerRuns bool
+	refs       bool
+	items      []Removal
+	kept       []Keeping
+}
+
+func (c *cleaning) plan(ctx context.Context, ids []string) error {
+	records, err := workspace.List(c.s.home)
+	if err != nil {
+		return err
+	}
+	opening, err := workspace.Announced(c.s.home)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if !slices.ContainsFunc(records, func(r workspace.Record) bool { return r.Loop == id || r.Ref == id }) {
+			return fault.New(fault.LoopNotFound, "this host has no loop %s", id)
+		}
+	}
+	// Why a store stays, by its path. A loop that was not named needs it as much as one that runs.
+	needed := map[string]string{}
+	for _, r := range opening {
+		needed[r.Store] = "the loop " + r.Loop + " is being opened"
+	}
+	var chosen []workspace.Record
+	for _, r := range records {
+		switch {
+		case len(ids) > 0 && !slices.Contains(ids, r.Loop) && !slices.Contains(ids, r.Ref):
+			needed[r.Store] = "the loop " + r.Ref + " has it, too"
+		case !r.Closed:
+			c.kept = append(c.kept, Keeping{r.Ref, "everything", "it has not ended"})
+			needed[r.Store] = "the loop " + r.Ref + " has not ended"
+		default:
+			chosen = append(chosen, r)
+			if why := c.unfinished(ctx, r); why != "" && needed[r.Store] == "" {
+				needed[r.Store] = why
+			}
+		}
+	}
+	if c.workerRuns {
+		for _, r := range chosen {
+			needed[r.Store] = "a worker runs on this host"
+		}
+	}
+	stores := map[string]bool{}
+	for _, r := range chosen {
+		c.loop(ctx, r, needed[r.Store])
+		if needed[r.Store] == "" && !stores[r.Store] {
+			stores[r.Store] = true
+			c.add(Removal{Loop: r.Ref, Kind: "store", Path: r.Store})
+		}
+	}
+	return nil
+}
+
+// unfinished says why the store of a loop that has ended is still of use; "" where it isn't.
+func (c *cleaning) unfinished(ctx context.Context, r workspace.Record) string {
+	l, head, err := openRecord(ctx, r)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && head == "" {
+		return ""
+	}
+	if err != nil {
+		return "the ledger of " + r.Ref + " can't be read: " + err.Error()
+	}
+	state, err := l.State(ctx, head)
+	if err != nil {
+		return "the ledger of " + r.Ref + " can't be read: " + err.Error()
+	}
+	if p := state.Proposal; p != nil && (p.State == govern.Open || p.State == govern.Approved) {
+		return "the proposal of " + r.Ref + " is " + p.State + ": apply or reject it"
+	}
+	for _, ref := range []string{r.Branch, r.Ledger} {
+		if _, lacks := c.pushed(ctx, r, ref); lacks != "" {
+			return lacks
+		}
+	}
+	return ""
+}
+
+// pushed returns where a loop's ref is in the user's repository, and what that lacks of the store's.
+func (c *cleaning) pushed(ctx context.Context, r workspace.Record, ref string) (at, lacks string) {
+	if _, err := os.Stat(r.Repo); err != nil {
+		return "", "the repository of " + r.Ref + " is not on this host, or gone"
+	}
+	store, err := repo.OpenStore(ctx, r.Store)
+	if err != nil {
+		return "", err.Error()
+	}
+	ours, err := store.Ref(ctx, ref)
+	if err != nil {
+		return "", err.Error()
+	}
+	if at, err = repo.RefAt(ctx, r.Repo, ref); err != nil {
+		return "", err.Error()
+	}
+	if ours != "" && at != ours {
+		return at, fmt.Sprintf("%s does not have %s as the loop left it", r.Repo, ref)
+	}
+	return at, ""
+}
+
+// loop adds what one loop holds; needed is why its store stays.
+func (c *cleaning) loop(ctx context.Context, r workspace.Record, needed string) {
+	if c.refs {
+		for _, ref := range []struct{ kind, name string }{{"branch", r.Branch}, {"ledger", r.Ledger}} {
+			at, lacks := c.pushed(ctx, r, ref.name)
+			switch {
+			case needed != "" && needed != "a worker runs on this host":
+				c.kept = append(c.kept, Keeping{r.Ref, ref.kind, needed})
+			case lacks != "":
+				c.kept = append(c.kept, Keeping{r.Ref, ref.kind, lacks})
+			case at != "":
+				c.add(Removal{Loop: r.Ref, Kind: ref.kind, Path: ref.name, Repo: r.Repo, at: at})
+			}
+		}
+	}
+	if needed == "" {
+		c.add(Removal{Loop: r.Ref, Kind: "record", Path: c.s.home.Loop(r.Ref)})
+		return
+	}
+	c.kept = append(c.kept, Keeping{r.Ref, "store", needed})
+	h := c.s.home
+	for _, tree := range []string{workspace.Desk(h, r.Ref), workspace.Judge(h, r.Ref), filepath.Dir(workspace.Admin(h, r.Ref, "desk"))} {
+		c.add(Removal{Loop: r.Ref, Kind: "trees", Path: tree})
+	}
+	for _, logs := range []string{workspace.Steps(h, r.Ref), workspace.Exchange(h, r.Ref)} {
+		c.add(Removal{Loop: r.Ref, Kind: "logs", Path: logs})
+	}
+}
+
+// add adds what is there.
+func (c *cleaning) add(r Removal) {
+	if r.at == "" {
+		if _, err := os.Lstat(r.Path); err != nil {
+			return
+		}
+		r.Bytes = size(r.Path)
+	}
+	c.items = append(c.items, r)
+}
+
+// size is how many bytes the files under a path have. What can't be read counts nothing.
+func size(path string) (n int64) {
+	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				n += info.Size()
+			}
+		}
+		return nil
+	})
+	return n
+}
+
+// remove removes everything it can and says what it could not.
+func remove(ctx context.Context, items []Removal) error {
+	var failed []error
+	for _, r := range items {
+		if r.at != "" {
+			failed = append(failed, repo.Drop(ctx, r.Repo, r.Path, r.at))
+		} else {
+			failed = append(failed, removeAll(r.Path))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// removeAll also removes folders that an agent or a cache of modules has made read-only.
+func removeAll(path string) error {
+	if err := os.RemoveAll(path); err == nil {
+		return nil
+	}
+	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(p, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(path)
+}
+
+func cleanTable(c Cleaned) string {
+	var lines []string
+	var all int64
+	for _, r := range c.Items {
+		all += r.Bytes
+		what := fmt.Sprintf("%8s", megabytes(r.Bytes))
+		if r.at != "" {
+			what = strings.Repeat(" ", 8)
+		}
+		lines = append(lines, fmt.Sprintf("%-6s  %s  %s  %s", r.Kind, what, ui.Clean(r.Loop), ui.Clean(strings.TrimSpace(r.Repo+" "+r.Path))))
+	}
+	for _, k := range c.Kept {
+		lines = append(lines, "stays   "+ui.Clean(k.Loop)+": "+k.What+" ("+ui.Clean(k.Why)+")")
+	}
+	return strings.Join(append(lines, fmt.Sprintf("to be removed: %d, %s", len(c.Items), megabytes(all))), "\n")
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

@@ -1,0 +1,94 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/cli"
+	"pawl/internal/home"
+	"pawl/internal/workspace"
+)
+
+// held makes this host hold something of two loops that have ended and one that has not.
+func held(t *testing.T, b *bench) home.Home {
+	h, err := home.Open()
+	require.NoError(t, err)
+	for _, r := range []workspace.Record{
+		{Ref: "old", Store: filepath.Join(h.Dir, "gone.git"), Closed: true},
+		{Ref: "older", Store: filepath.Join(h.Dir, "gone.git"), Closed: true},
+		{Ref: "running", Store: filepath.Join(h.Dir, "other.git")},
+	} {
+		r.Loop, r.Repo = r.Ref, b.dir
+		for _, folder := range []string{workspace.Steps(h, r.Ref), workspace.Desk(h, r.Ref), workspace.Admin(h, r.Ref, "desk")} {
+			require.NoError(t, os.MkdirAll(folder, 0o700))
+			require.NoError(t, os.WriteFile(filepath.Join(folder, "file"), []byte("0123456789"), 0o600))
+		}
+		require.NoError(t, workspace.Write(h, r))
+	}
+	return h
+}
+
+func refs(t *testing.T, h home.Home) string {
+	records, err := workspace.List(h)
+	require.NoError(t, err)
+	var all []string
+	for _, r := range records {
+		all = append(all, r.Ref)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestCleanShowsFirstAndRemovesWhenItIsTold(t *testing.T) {
+	b := newBench(t, newFake())
+	h := held(t, b)
+	require.Equal(t, 0, b.run(nil, "clean"), b.stderr.String())
+	require.Contains(t, b.stdout.String(), h.Loop("old"))
+	require.Contains(t, b.stdout.String(), "stays   running: everything (it has not ended)")
+	require.Contains(t, b.stderr.String(), "nothing was removed; --yes does it")
+	require.Equal(t, "old older running", refs(t, h))
+
+	b.atTerminal()
+	require.Equal(t, 5, b.run(strings.NewReader("n\n"), "clean"))
+	require.Equal(t, "old older running", refs(t, h))
+	require.Equal(t, 0, b.run(strings.NewReader("y\n"), "clean", "old"))
+	require.NoDirExists(t, workspace.Desk(h, "old"))
+	require.NoDirExists(t, workspace.Steps(h, "old"))
+	require.DirExists(t, workspace.Desk(h, "older"), "which nobody named")
+
+	b = newBenchIn(t, b)
+	require.Equal(t, 0, b.run(nil, "clean", "--yes", "--json"), b.stderr.String())
+	var out cli.Cleaned
+	require.NoError(t, json.Unmarshal([]byte(b.stdout.String()), &out))
+	require.True(t, out.Removed)
+	require.Equal(t, []cli.Keeping{{Loop: "running", What: "everything", Why: "it has not ended"}}, out.Kept)
+	require.Equal(t, "running", refs(t, h))
+	require.DirExists(t, workspace.Desk(h, "running"))
+	require.Equal(t, 2, b.run(nil, "clean", "nobody"))
+}
+
+// newBenchIn is another command line on the same host.
+func newBenchIn(t *testing.T, old *bench) *bench {
+	at := os.Getenv("PAWL_HOME")
+	b := newBench(t, old.temporal)
+	t.Setenv("PAWL_HOME", at)
+	return b
+}
+
+func TestCleanLeavesRecordsToAWorkerThatRuns(t *testing.T) {
+	b := newBench(t, newFake())
+	h := held(t, b)
+	lock, err := os.Create(h.WorkerLock())
+	require.NoError(t, err)
+	defer lock.Close()
+	require.NoError(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
+	require.Equal(t, 0, b.run(nil, "clean", "--yes"), b.stderr.String())
+	require.Contains(t, b.stdout.String(), "stays   old: store (a worker runs on this host)")
+	require.NoDirExists(t, workspace.Steps(h, "old"))
+	require.Equal(t, "old older running", refs(t, h))
+}

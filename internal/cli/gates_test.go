@@ -1,0 +1,204 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/cli"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+)
+
+// gated is a loop that runs and comes to these gates, one after the other, each answered by whatever
+// is accepted; after the last one it ends.
+func gated(gates ...loop.Gate) *fakeTemporal {
+	f := newFake()
+	next := func(f *fakeTemporal) {
+		if len(gates) == 0 {
+			f.end(govern.IterationLimit)
+			return
+		}
+		g := gates[0]
+		gates = gates[1:]
+		g.ID, g.Answers = string(g.Kind)+"-9", govern.Answers(g.Kind)
+		f.emit(loop.Event{Type: loop.GateOpened, Gate: &g})
+	}
+	f.onStart = (*fakeTemporal).begin
+	f.onTaken = func(f *fakeTemporal, _ string) { next(f) }
+	return f
+}
+
+// at is the same loop, started and at its first gate.
+func (f *fakeTemporal) at() *fakeTemporal {
+	f.id = "loop-1"
+	f.begin()
+	f.emit(loop.Event{Type: loop.GateClosed, Gate: f.state.Gate, Answer: &loop.Answer{Message: "approve"}})
+	f.onTaken(f, "")
+	return f
+}
+
+var (
+	diffGate   = loop.Gate{Kind: loop.GateDiff, Summary: "approve the change as a whole", Hash: testHash}
+	budgetGate = loop.Gate{Kind: loop.GateBudget, Summary: "the iterations are used up", Hash: testHash, Budget: loop.Iterations}
+)
+
+func TestAnswersThatCarrySomething(t *testing.T) {
+	const hash = "0123456789abcdef"
+	for _, c := range []struct {
+		gate loop.Gate
+		args []string
+		want loop.Message
+		name string
+	}{
+		{budgetGate, []string{"extend", "loop-1", "--limit", "iterations=20", "--limit", "activeTime=1h", "--hash", hash},
+			loop.Message{Hash: hash, Limits: json.RawMessage(`{"activeTime":"1h","iterations":20}`)}, "extend"},
+		{loop.Gate{Kind: loop.GateQuestion}, []string{"amend", "loop-1", "--set", "check.command=./weigh.sh --fast # once"},
+			loop.Message{Spec: json.RawMessage(`{"check":{"command":"./weigh.sh --fast # once"}}`)}, "amend"},
+		{diffGate, []string{"approve", "loop-1", "--hash", hash, "--apply", "squash"}, loop.Message{Hash: hash, Apply: "squash"}, "approve"},
+	} {
+		f := gated(c.gate).at()
+		b := newBench(t, f)
+		c.want.By, c.want.Gate = "me", string(c.gate.Kind)+"-9"
+		b.run(nil, append(c.args, "--by", "me")...)
+		require.Equal(t, []sentMessage{{"update", c.name, c.want}}, f.taken(), b.stderr.String())
+	}
+}
+
+func TestABudgetIsExtendedByTheHashThatWasShown(t *testing.T) {
+	f := gated(budgetGate).at()
+	b := newBench(t, f)
+	b.atTerminal()
+	b.run(strings.NewReader("y\n"), "extend", "loop-1", "--limit", "iterations=20")
+	require.Contains(t, b.stderr.String(), "pawl extend loop-1 --limit iterations=6 --hash 0123456789abcdef")
+	require.Contains(t, b.stderr.String(), "Extend so? [y/N] ")
+	require.Equal(t, testHash, f.taken()[0].m.Hash)
+}
+
+func TestRunAsksForAChangeAndForABudgetAtATerminal(t *testing.T) {
+	f := gated(budgetGate, diffGate)
+	// The fake's spec lacks what the real one's has, which an extension is checked against.
+	f.ownSpec = true
+	b := newBench(t, f)
+	b.atTerminal()
+	stdin, typist := io.Pipe()
+	go func() {
+		for _, step := range []struct{ question, answer string }{
+			{"and start? [y/N] ", "y"},
+			{"New limit of iterations, such as 6? n: reject (Enter: later) ", "none"},
+			{"INVALID_MESSAGE", "20"},
+			{"Approve this change?", "later"},
+			{"(Enter: later) Approve this change?", "squash"},
+		} {
+			b.awaitStderr(step.question)
+			io.WriteString(typist, step.answer+"\n")
+		}
+	}()
+	require.Equal(t, 0, b.run(stdin, "run", b.spec()), b.stderr.String())
+	sent := f.taken()
+	require.Equal(t, []string{"approve", "extend", "extend", "approve"}, []string{sent[0].name, sent[1].name, sent[2].name, sent[3].name})
+	require.JSONEq(t, `{"iterations":20}`, string(sent[2].m.Limits))
+	require.Equal(t, testHash, sent[2].m.Hash)
+	require.Equal(t, "squash", sent[3].m.Apply)
+	require.Equal(t, testHash, sent[3].m.Hash)
+}
+
+func TestAChangeMayBeJudgedLater(t *testing.T) {
+	for typed, want := range map[string]string{"n": "reject", "y": "approve", "ff": "approve"} {
+		f := gated(diffGate)
+		b := newBench(t, f)
+		b.atTerminal()
+		stdin, typist := io.Pipe()
+		go func() {
+			b.awaitStderr("[y/N] ")
+			io.WriteString(typist, "y\n")
+			b.awaitStderr("Approve this change?")
+			io.WriteString(typist, typed+"\n")
+		}()
+		require.Equal(t, 0, b.run(stdin, "run", b.spec()), b.stderr.String())
+		require.Equal(t, want, f.taken()[1].name)
+	}
+	t.Run("by somebody else", func(t *testing.T) {
+		f := gated(diffGate)
+		b := newBench(t, f)
+		b.atTerminal()
+		stdin, typist := io.Pipe()
+		go func() {
+			b.awaitStderr("[y/N] ")
+			io.WriteString(typist, "y\n")
+			b.awaitStderr("Approve this change?")
+			io.WriteString(typist, "\n")
+			b.awaitStderr("from elsewhere: pawl approve loop-1 --hash 0123456789abcdef, pawl approve loop-1 --hash 0123456789abcdef --apply ff, pawl reject loop-1")
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if _, err := f.take("reject", loop.Message{}); err != nil {
+				t.Error(err)
+			}
+		}()
+		require.Equal(t, 0, b.run(stdin, "run", b.spec()), b.stderr.String())
+		require.Len(t, f.taken(), 1)
+	})
+}
+
+func TestWatchFollowsAndDoesNothing(t *testing.T) {
+	f := gated(diffGate).at()
+	b := newBench(t, f)
+	b.atTerminal() // and still nobody is asked
+	go func() {
+		b.awaitStderr("pawl approve loop-1 --hash")
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.keep("84.8", "0.1")
+		if _, err := f.take("approve", loop.Message{Hash: testHash}); err != nil {
+			t.Error(err)
+		}
+	}()
+	require.Equal(t, 0, b.run(nil, "watch", "loop-1"), b.stderr.String())
+	require.Contains(t, b.stderr.String(), "   1  kept")
+	require.Contains(t, b.stdout.String(), "Loop complete: 1 iterations")
+	require.Empty(t, f.taken())
+}
+
+func TestLeavingAWatchLeavesTheLoopAlone(t *testing.T) {
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		f := gated(diffGate).at()
+		b := newBench(t, f)
+		go func() {
+			b.awaitStderr("pawl approve loop-1 --hash")
+			b.signals <- sig
+		}()
+		require.Equal(t, 5, b.run(nil, "watch", "loop-1"))
+		require.Contains(t, b.stderr.String(), "the loop loop-1 goes on")
+		require.Empty(t, f.taken())
+		require.False(t, f.ended())
+	}
+}
+
+func TestWatchNeedsALoop(t *testing.T) {
+	b := newBench(t, waiting())
+	require.Equal(t, 2, b.run(nil, "watch", "loop-2"))
+	require.Contains(t, b.stderr.String(), "ALO_LOOP_NOT_FOUND")
+}
+
+func TestP9_TheReportCanBeHadAgain(t *testing.T) {
+	f := waiting()
+	b := newBench(t, f)
+	require.Equal(t, 2, b.run(nil, "report", "loop-1"), "a loop that has not ended has no final report")
+	require.Contains(t, b.stderr.String(), "pawl watch loop-1")
+	f.keep("84.8", "0.1")
+	f.end(govern.IterationLimit)
+	b = newBench(t, f)
+	require.Equal(t, 0, b.run(nil, "report", "loop-1"), b.stderr.String())
+	require.Contains(t, b.stdout.String(), "Loop complete: 1 iterations, 1 kept, best metric: 84.8 (baseline: 84.7, delta: +0.1)")
+	b = newBench(t, f)
+	require.Equal(t, 0, b.run(nil, "report", "loop-1", "--json"))
+	var out cli.Outcome
+	require.NoError(t, json.Unmarshal([]byte(b.stdout.String()), &out))
+	require.Equal(t, loop.Completed, out.Status)
+	require.Equal(t, "84.8", out.Result.Best.String())
+}

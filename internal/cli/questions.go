@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"pawl/config"
+	"pawl/internal/loop"
+	"pawl/internal/repo"
+	"pawl/internal/ui"
+)
+
+// question is what is asked at a gate and what a line that was typed means there.
+type question struct {
+	text string
+	// read returns the message of an answer. No name is no answer: to be asked again, or where
+	// nothing was typed, to wait for somebody elsewhere.
+	read func(g loop.Gate, typed string) (name string, m loop.Message)
+	must bool // Enter is no way to leave it to somebody else
+}
+
+// questionAt is the question of a gate.
+func questionAt(g loop.Gate, b loop.Budget) question {
+	switch {
+	case g.Kind == loop.GateContract:
+		return question{"Approve this contract and start? [y/N] ", readContract, true}
+	case g.Kind == loop.GateDiff:
+		return question{"Approve this change? y: approve, ff, merge or squash: approve and apply so, n: reject (Enter: later) ", readDiff, false}
+	case g.Kind == loop.GateBudget:
+		return question{"New limit of " + string(g.Budget) + ", such as " + b.Ample(g.Budget) + "? n: reject (Enter: later) ", readLimit, false}
+	case len(g.Choices) > 0:
+		return question{"Choose " + strings.Join(g.Choices, " or ") + ": ", readChoice, true}
+	}
+	return question{"Answer " + strings.Join(g.Answers, " or ") + " (Enter: later, from elsewhere): ", readWord, false}
+}
+
+func readContract(g loop.Gate, typed string) (string, loop.Message) {
+	if yes(typed) {
+		return "approve", loop.Message{Hash: g.Hash}
+	}
+	return "reject", loop.Message{Note: "declined at the terminal"}
+}
+
+func readDiff(g loop.Gate, typed string) (string, loop.Message) {
+	switch {
+	case yes(typed):
+		return "approve", loop.Message{Hash: g.Hash}
+	case slices.Contains(applies, typed):
+		return "approve", loop.Message{Hash: g.Hash, Apply: typed}
+	case no(typed):
+		return "reject", loop.Message{Note: "declined at the terminal"}
+	}
+	return "", loop.Message{}
+}
+
+func readLimit(g loop.Gate, typed string) (string, loop.Message) {
+	if no(typed) {
+		return "reject", loop.Message{Note: "declined at the terminal"}
+	}
+	limits, err := config.Fragment("--limit", []string{string(g.Budget) + "=" + typed})
+	if typed == "" || err != nil {
+		return "", loop.Message{}
+	}
+	return "extend", loop.Message{Hash: g.Hash, Limits: limits}
+}
+
+func readChoice(g loop.Gate, typed string) (string, loop.Message) {
+	for _, choice := range g.Choices {
+		if typed == strings.ToLower(choice) {
+			return "answer", loop.Message{Choice: choice}
+		}
+	}
+	return "", loop.Message{}
+}
+
+func readWord(g loop.Gate, typed string) (string, loop.Message) {
+	if slices.Contains(g.Answers, typed) {
+		return typed, loop.Message{Hash: g.Hash}
+	}
+	return "", loop.Message{}
+}
+
+func no(typed string) bool { return slices.Contains([]string{"n", "no", "reject"}, typed) }
+
+// ask puts the open gate's question.
+func (f *follower) ask() {
+	f.asking = true
+	if f.typed == nil {
+		f.typed = lines(f.in)
+	}
+	f.screen.Ask(questionAt(*f.gate, f.state.Budget).text)
+}
+
+// answer takes a line of stdin for the open gate. What is typed while nothing is asked is dropped.
+func (f *follower) answer(ctx context.Context, line string, open bool) error {
+	if !open {
+		f.typed = make(chan string) // for ever silent
+		if f.asking {
+			f.screen.Print("")
+			return f.nobody(*f.gate)
+		}
+		return nil
+	}
+	if !f.asking {
+		return nil
+	}
+	f.asking = false
+	g, typed := *f.gate, strings.ToLower(strings.TrimSpace(line))
+	q := questionAt(g, f.state.Budget)
+	name, m := q.read(g, typed)
+	switch {
+	case name != "":
+		m.By, m.Gate = config.User(), g.ID
+		f.send(ctx, name, m)
+	case typed == "" && !q.must:
+		f.say("waiting for an answer from elsewhere: %s", strings.Join(ui.Commands(f.id, g, f.state.Budget), ", "))
+	default:
+		f.ask()
+	}
+	return nil
+}
+
+// showProposal lists what a proposal of this host changes.
+func (a *app) showProposal(ctx context.Context, s *session, id string) {
+	record, here := s.record(id)
+	var state loop.State
+	if !here || s.query(ctx, workerTimeout, id, &state, "state") != nil || state.Proposal == nil {
+		return
+	}
+	if store, err := repo.OpenStore(ctx, record.Store); err == nil {
+		a.screen.Print("")
+		a.summarise(ctx, store, *state.Proposal)
+	}
+}

@@ -1,0 +1,23 @@
+package govern
+
+import (
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+)
+
+// Result is what a loop that has ended in that state came to (P9).
+func Result(s loop.State, sp spec.Spec) *loop.Result {
+	res := &loop.Result{
+		ExitStatus: s.ExitStatus, ErrorCode: s.ErrorCode, Reason: s.Reason, Recovery: s.Recovery,
+		Iterations: s.Iteration, Kept: s.Kept, KeptCount: s.KeptCount, Discarded: s.Discarded,
+		Baseline: s.Baseline, Best: s.Best, Branch: s.Branch, Head: s.Head, Proposal: s.Proposal, Usage: s.Usage,
+	}
+	if s.Baseline != nil && s.Best != nil {
+		d := s.Best.Sub(*s.Baseline)
+		res.Delta = &d
+		met := sp.Verify.Target != nil && evidence.TargetMet(sp.Verify.Direction, *s.Best, *sp.Verify.Target)
+		res.Recommendation = evidence.Recommend(met, s.DiscardsInARow, s.Analysis.Trend(sp.Verify.Direction), s.Analysis.KeptRecently())
+	}
+	return res
+}

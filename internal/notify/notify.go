@@ -1,0 +1,185 @@
+// Package notify tells people that a loop waits for them or is over: by a webhook, the desktop or a
+// command of theirs. It decides nothing about when and whom, and never tries twice. Start at Send.
+package notify
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"pawl/internal/act"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+)
+
+// Final is why trying once more would be of no use.
+type Final struct{ Why string }
+
+func (f *Final) Error() string { return f.Why }
+
+// grace is how long what a command has left behind may hold its output open.
+const grace = time.Second
+
+// Send tells one of spec.notify. The environment is that of commands, on top of which they find
+// what happened; dir is where they run. An error says what went wrong without the address, which
+// may hold a secret.
+func Send(ctx context.Context, to string, n act.Notice, env []string, dir string) error {
+	body, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	body = append(body, '\n') // a command may append it to a file
+	switch {
+	case spec.Webhook(to):
+		return post(ctx, to, body)
+	case to == spec.Desktop:
+		return desktop(ctx, n)
+	}
+	return run(ctx, []string{"sh", "-c", to}, append(env, Environment(n)...), dir, body)
+}
+
+// Environment is what a command finds in its environment beside the JSON on its stdin.
+func Environment(n act.Notice) []string {
+	env := []string{
+		"PAWL_LOOP=" + n.Loop, "PAWL_KIND=" + n.Kind, "PAWL_EVENT=" + string(n.Event), "PAWL_STATUS=" + string(n.Status), "PAWL_REASON=" + plain(n.Reason),
+	}
+	if g := n.Gate; g != nil {
+		env = append(env, "PAWL_GATE="+g.ID, "PAWL_GATE_KIND="+string(g.Kind), "PAWL_SUMMARY="+plain(g.Summary), "PAWL_HASH="+g.Hash)
+	}
+	return env
+}
+
+// plain is a text without the NUL bytes that no environment can hold.
+func plain(text string) string { return strings.ReplaceAll(text, "\x00", "") }
+
+func post(ctx context.Context, to string, body []byte) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
+	if err != nil {
+		return &Final{"it is no address"}
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", "pawl")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		var at *url.Error
+		if errors.As(err, &at) {
+			err = at.Err
+		}
+		return err
+	}
+	defer answer.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection can be used again
+	switch code := answer.StatusCode; {
+	case code < 300:
+		return nil
+	case code >= 500, code == http.StatusTooManyRequests, code == http.StatusRequestTimeout:
+		return errors.New("it answers " + answer.Status)
+	}
+	return &Final{"it answers " + answer.Status}
+}
+
+// desktops are the programs that show something on the desktop, by operating system.
+var desktops = map[string]func(title, text string) []string{
+	"linux": func(title, text string) []string {
+		return []string{"notify-send", "--app-name=pawl", "--", title, html.EscapeString(text)}
+	},
+	"darwin": func(title, text string) []string {
+		return []string{"osascript", "-e", "on run argv", "-e", "display notification (item 2 of argv) with title (item 1 of argv)", "-e", "end run", title, text}
+	},
+}
+
+func desktop(ctx context.Context, n act.Notice) error {
+	argv, known := desktops[runtime.GOOS]
+	if !known {
+		return &Final{"this host's desktop is not known"}
+	}
+	command := argv(Title(n), plain(Text(n)))
+	if _, err := exec.LookPath(command[0]); err != nil {
+		return &Final{"this host has no " + command[0]}
+	}
+	return run(ctx, command, os.Environ(), "", nil) // the session's bus is in the environment
+}
+
+// Title is a notice in a few words.
+func Title(n act.Notice) string {
+	switch n.Event {
+	case loop.GateOpened:
+		return "pawl: " + n.Loop + " waits for you"
+	case loop.GateEscalated:
+		return "pawl: " + n.Loop + " still waits for you"
+	}
+	return "pawl: " + n.Loop + " " + string(n.Status)
+}
+
+// Text is what there is to say, in a line or two.
+func Text(n act.Notice) string {
+	if n.Gate == nil {
+		return n.Reason
+	}
+	text := n.Gate.Summary
+	if len(n.How) > 0 {
+		text += "\n" + n.How[0].Command
+	}
+	return text
+}
+
+// run runs a command in a process group of its own and ends all of it with ctx.
+func run(ctx context.Context, argv, env []string, dir string, stdin []byte) error {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Env, cmd.Dir, cmd.Stdin = env, dir, bytes.NewReader(stdin)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	group := func() error {
+		err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		if errors.Is(err, syscall.ESRCH) {
+			return os.ErrProcessDone
+		}
+		return err
+	}
+	cmd.Cancel, cmd.WaitDelay = group, grace
+	var said tail
+	cmd.Stdout, cmd.Stderr = &said, &said
+	err := cmd.Run()
+	if cmd.Process != nil {
+		_ = group() // what it has left behind
+	}
+	switch {
+	case err == nil, errors.Is(err, exec.ErrWaitDelay):
+		return nil
+	case ctx.Err() != nil:
+		return errors.New("it took too long")
+	}
+	return fmt.Errorf("%w%s", err, said.String())
+}
+
+// tail keeps the end of what a command says.
+type tail struct{ text []byte }
+
+const maxTail = 500
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.text = append(t.text, p...)
+	if over := len(t.text) - maxTail; over > 0 {
+		t.text = append(t.text[:0], t.text[over:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(t.text), "")), " ")
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}

@@ -1,0 +1,38 @@
+package repo_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/repo"
+)
+
+func TestARefIsDroppedOnlyWhereItWasSeenAndIsNotCheckedOut(t *testing.T) {
+	dir, there, ctx := t.TempDir(), filepath.Join(t.TempDir(), "there"), t.Context()
+	git(t, dir, "init", "-q", "-b", "main")
+	git(t, dir, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "one")
+	git(t, dir, "branch", "pawl/x")
+	const ref = "refs/heads/pawl/x"
+	at, err := repo.RefAt(ctx, dir, ref)
+	require.NoError(t, err)
+	require.Len(t, at, 40)
+	none, err := repo.RefAt(ctx, dir, "refs/pawl-ledger/x")
+	require.NoError(t, err)
+	require.Empty(t, none)
+
+	var pre *repo.Precondition
+	git(t, dir, "checkout", "-q", "pawl/x")
+	require.ErrorAs(t, repo.Drop(ctx, dir, ref, at), &pre)
+	git(t, dir, "checkout", "-q", "main")
+	git(t, dir, "worktree", "add", "-q", there, "pawl/x")
+	require.ErrorAs(t, repo.Drop(ctx, dir, ref, at), &pre)
+	git(t, dir, "worktree", "remove", "--force", there)
+
+	require.Error(t, repo.Drop(ctx, dir, ref, "1111111111111111111111111111111111111111"), "somebody has moved it")
+	require.NoError(t, repo.Drop(ctx, dir, ref, at))
+	none, err = repo.RefAt(ctx, dir, ref)
+	require.NoError(t, err)
+	require.Empty(t, none)
+}

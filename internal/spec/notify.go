@@ -1,0 +1,47 @@
+package spec
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// Desktop, in notify, is the desktop of the loop's host.
+const Desktop = "desktop"
+
+// maxNotify bounds how many are told.
+const maxNotify = 10
+
+// Webhook reports whether one of notify is an address, and not a command or the desktop.
+func Webhook(to string) bool {
+	scheme, _, found := strings.Cut(to, "://")
+	return found && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
+}
+
+// Addressee names one of notify without what may be secret: the host of an address, the first word
+// of a command.
+func Addressee(to string) string {
+	if u, err := url.Parse(to); Webhook(to) && err == nil {
+		return strings.ToLower(u.Scheme) + "://" + u.Host
+	}
+	word, _, _ := strings.Cut(strings.TrimSpace(to), " ")
+	return shorten(word)
+}
+
+func (s Spec) notified(add func(key, what, want string)) {
+	const want = "a URL, the word desktop, or a command for the shell"
+	if len(s.Notify) > maxNotify {
+		add("notify", fmt.Sprintf("names %d", len(s.Notify)), fmt.Sprintf("%d or fewer", maxNotify))
+	}
+	for i, to := range s.Notify {
+		key := fmt.Sprintf("notify[%d]", i)
+		switch u, err := url.Parse(to); {
+		case strings.TrimSpace(to) == "":
+			add(key, "is empty", want)
+		case strings.ContainsRune(to, 0):
+			add(key, "contains a NUL byte", want)
+		case Webhook(to) && (err != nil || u.Host == ""):
+			add(key, "is no address", "a URL such as https://example.com/hook")
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package workflows_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/evidence"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+	"pawl/workflows"
+)
+
+// TestEveryAnswerThatIsShownIsTaken reads the payloads out of the details, as somebody who has only
+// the Temporal UI copies them, and sends each to the gate.
+func TestEveryAnswerThatIsShownIsTaken(t *testing.T) {
+	budget := loop.NewBudget(map[loop.Resource]evidence.Decimal{loop.Iterations: loop.Count(3), loop.ActiveTime: loop.Count(600_000), loop.CostUSD: evidence.MustDecimal("2.50")})
+	for _, r := range []loop.Resource{loop.Iterations, loop.ActiveTime, loop.CostUSD} {
+		budget = budget.Spend(r, *budget[r].Limit)
+	}
+	row := regexp.MustCompile("(?m)^\\| [^|]+ \\| `(\\w+)` with `(\\{.*\\})` \\| `pawl (\\w+) demo-1(.*)` \\|$")
+	sp, err := spec.Parse(specOf(nil))
+	require.NoError(t, err)
+	for _, g := range []struct {
+		gate loop.Gate
+		want []string
+	}{
+		{loop.Gate{Kind: loop.GatePause}, []string{"continue"}},
+		{loop.Gate{Kind: loop.GateContract, Hash: theHash}, []string{"approve", "reject"}},
+		{loop.Gate{Kind: loop.GateNewFiles, Hash: theHash}, []string{"approve", "reject"}},
+		{loop.Gate{Kind: loop.GateDiff, Hash: theHash}, []string{"approve", "approve", "reject"}},
+		{loop.Gate{Kind: loop.GateGuard}, []string{"continue", "reject"}},
+		{loop.Gate{Kind: loop.GateBudget, Hash: theHash, Budget: loop.Iterations}, []string{"extend", "reject"}},
+		{loop.Gate{Kind: loop.GateBudget, Hash: theHash, Budget: loop.ActiveTime}, []string{"extend", "reject"}},
+		{loop.Gate{Kind: loop.GateBudget, Hash: theHash, Budget: loop.CostUSD}, []string{"extend", "reject"}},
+		{loop.Gate{Kind: loop.GateQuestion, Choices: []string{"retry", "halt"}}, []string{"answer", "answer", "amend"}},
+	} {
+		g.gate.ID, g.gate.Answers, g.gate.OpenedAt = string(g.gate.Kind)+"-7", govern.Answers(g.gate.Kind), time.Date(2026, 3, 27, 14, 2, 11, 0, time.UTC)
+		s := loop.State{Loop: "demo-1", Kind: "improve", Status: loop.Waiting, Gate: &g.gate, Budget: budget}
+		var shown []string
+		for _, m := range row.FindAllStringSubmatch(workflows.Details(s), -1) {
+			require.Equal(t, m[1], m[3])
+			shown = append(shown, m[1])
+			message, err := loop.DecodeMessage([]byte(strings.ReplaceAll(m[2], "\\|", "|")))
+			require.NoError(t, err, m[2])
+			_, err = govern.Answer(s, sp, m[1], message)
+			require.NoError(t, err, "%s with %s", m[1], m[2])
+			require.Equal(t, message.Hash != "", strings.Contains(m[4], "--hash "+theHash[:16]))
+		}
+		require.Equal(t, g.want, shown, g.gate.Kind)
+	}
+}

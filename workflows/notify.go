@@ -1,0 +1,105 @@
+package workflows
+
+import (
+	"errors"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+)
+
+// Telling somebody is bounded, since a loop that ends waits for it: an attempt has half a minute in
+// the activity itself, and a host that is away has no more than all of it.
+const (
+	tellAttempt = 40 * time.Second
+	tellBound   = 3 * time.Minute
+)
+
+var tellRetries = &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumAttempts: 3}
+
+// tell tells whom the spec names, and waits for nobody. Where that fails it is a warning: it never
+// holds the loop up. A pause was asked for by a person, who need not be told.
+func (r *run) tell(ctx workflow.Context, event loop.Type, reason string) {
+	g := r.state.Gate
+	if g != nil && g.Kind == loop.GatePause {
+		return
+	}
+	notice := act.Notice{
+		Loop: r.state.Loop, Kind: r.state.Kind, Event: event, Status: r.state.Status, How: []act.How{},
+		Reason: loop.Clip(reason, 1000), Time: workflow.Now(ctx).UTC(),
+	}
+	if g != nil {
+		notice.Gate = &act.NoticeGate{ID: g.ID, Kind: g.Kind, Summary: g.Summary, Hash: g.Hash, Answers: g.Answers}
+		notice.How = ways(r.state)
+	}
+	ctx, _ = workflow.NewDisconnectedContext(ctx) // the end is told also after Cancel
+	for _, to := range r.spec.Notify {
+		r.telling++
+		workflow.Go(ctx, func(ctx workflow.Context) {
+			defer func() { r.telling-- }()
+			r.told(ctx, to, r.notify(ctx, to, notice))
+		})
+	}
+}
+
+// notify tells one of them.
+func (r *run) notify(ctx workflow.Context, to string, notice act.Notice) error {
+	queue := orElse(r.opened.Queue, act.TaskQueue)
+	if r.opened.Queue == "" && r.spec.Repo.Host != "" {
+		queue = act.HostQueue(r.spec.Repo.Host)
+	}
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue: queue, StartToCloseTimeout: tellAttempt, ScheduleToCloseTimeout: tellBound, RetryPolicy: tellRetries,
+		Summary: string(notice.Event) + ": tell " + spec.Addressee(to),
+	})
+	return workflow.ExecuteActivity(ctx, act.NotifyName, act.Notify{Ref: r.opened.Ref, To: to, Notice: notice}).Get(ctx, nil)
+}
+
+// told says who could not be told, and why.
+func (r *run) told(ctx workflow.Context, to string, err error) {
+	if err == nil || workflow.Await(ctx, func() bool { return !r.busy }) != nil {
+		return
+	}
+	why := err.Error()
+	var app *temporal.ApplicationError
+	var late *temporal.TimeoutError
+	switch {
+	case errors.As(err, &app):
+		why = app.Message()
+	case errors.As(err, &late):
+		why = "no host took it in time"
+	}
+	r.emit(ctx, loop.Event{Type: loop.Warned, Reason: loop.Clip(spec.Addressee(to)+" could not be told: "+why, 500)})
+}
+
+// tellEnd tells the loop's end and waits for all that is being told. Who could not be told goes into
+// the ledger after the end, where that was recorded.
+func (r *run) tellEnd(ctx workflow.Context, end govern.End, recorded bool) {
+	if len(r.spec.Notify) == 0 {
+		return
+	}
+	r.tell(ctx, end.Event(r.state.Usage).Type, end.Reason)
+	_ = workflow.Await(ctx, func() bool { return r.telling == 0 })
+	if len(r.pending) == 0 || !recorded {
+		return
+	}
+	if err := r.record(ctx, "who could not be told", false); err != nil {
+		workflow.GetLogger(ctx).Warn("who could not be told is not in the ledger", "error", err)
+	}
+}
+
+// ways are the ways to answer the gate that is open, for programs.
+func ways(s loop.State) []act.How {
+	all := []act.How{}
+	for _, answer := range s.Gate.Answers {
+		for _, w := range waysTo(answer, *s.Gate, s.Budget) {
+			all = append(all, act.How{Answer: answer, Payload: w.fields, Command: "pawl " + answer + " " + s.Loop + w.flags})
+		}
+	}
+	return all
+}
