@@ -67,3 +67,11 @@ func pattern(shown string) string {
 	}
 	return b.String() + `\z`
 }
+
+// The drawing of docs/deliver.md is the one that is made from the machine.
+func TestL6_DeliverIsDrawnFromItsMachine(t *testing.T) {
+	drawing := regexp.MustCompile("(?s)```mermaid\n.*?```")
+	_, deliver, found := strings.Cut(readFile("docs/phases.md"), "\n## Deliver\n")
+	require.True(t, found)
+	require.Equal(t, drawing.FindString(deliver), drawing.FindString(readFile("docs/deliver.md")))
+}

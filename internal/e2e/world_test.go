@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,6 +47,7 @@ type world struct {
 	client  client.Client
 	nodes   int
 	base    string            // the commit that the repository is at
+	kind    string            // the workflow type, "" is Improve
 	before  map[string]string // what of the repository must never change
 }
 
@@ -194,7 +196,7 @@ func (w *world) begin(spec json.RawMessage) error {
 		ID: w.loop, TaskQueue: act.TaskQueue, WorkflowTaskTimeout: 2 * time.Second,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-	}, "Improve", spec)
+	}, cmp.Or(w.kind, "Improve"), spec)
 	if _, done := err.(*serviceerror.WorkflowExecutionAlreadyStarted); done {
 		return nil
 	}

@@ -1,0 +1,152 @@
+package e2e_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+)
+
+// delivery is one way through a Deliver loop. Its test command reads the file that the agent writes:
+// it is the report, in TAP, of which `not ok` fails.
+type delivery struct {
+	name   string
+	agent  string
+	spec   map[string]any
+	during func(*world)
+	phases string
+	code   fault.Code
+}
+
+// roles is an agent of several roles: each line is for one, by its name.
+func roles(lines ...string) string {
+	return "echo \"$PAWL_ROLE.$PAWL_ITERATION.$PAWL_ATTEMPT\" >>\"$E2E/calls\"\nn() { echo \"$1\" >work/n; }\nsecond() { test \"$(grep -c \"^$PAWL_ROLE\" \"$E2E/calls\")\" -ge 2; }\ncase $PAWL_ROLE in\n" +
+		strings.Join(lines, " ;;\n") + " ;;\nesac\n"
+}
+
+const (
+	passing = `n "ok 1 - climbs"`
+	failing = `n "not ok 1 - climbs"`
+)
+
+var own = map[string]any{"planner": map[string]any{}, "reviewer": map[string]any{}}
+
+var deliveries = []delivery{
+	{
+		name: "deliver-planned-fixed-reviewed", spec: map[string]any{"agent": map[string]any{"roles": own}},
+		agent: roles(`planner) echo "climb"`, `writer) `+failing+`; echo "climb badly"`, `fixer) `+passing+`; echo "climb well"`,
+			`reviewer) sed -n 's/^\(APPROVED [0-9a-f]*\).*/\1: fine/p' "$PAWL_PROMPT" | head -n 1`),
+		phases: "plan write test fix test verify complete",
+	},
+	{
+		name:   "deliver-regenerated",
+		agent:  roles(`writer) if second; then `+passing+`; else `+failing+`; fi; echo "climb"`, `fixer) echo '{"regenerate": true}' >"$PAWL_RESULT"`),
+		phases: "plan write test fix write test verify complete",
+	},
+	{
+		name:   "deliver-flaky",
+		agent:  roles(`writer) n "ok 1 - flaky"; echo "climb"`),
+		phases: "plan write test verify complete",
+	},
+	{
+		name:  "deliver-blocked",
+		agent: roles(`writer) echo exit 0 >guard.sh; echo "ease the guard"`),
+		during: func(w *world) {
+			w.gate(loop.GateGuard)
+			w.message("reject", map[string]string{"by": "bob"})
+		},
+		phases: "plan write", code: fault.GuardBlocked,
+	},
+	{
+		name: "deliver-max-iterations", spec: iterations(2),
+		agent:  roles(`writer) n "ok 1 - boom $PAWL_ITERATION"; echo "climb"`),
+		phases: "plan write test verify write test verify", code: fault.MaxIterations,
+	},
+	{
+		name: "deliver-max-fixes", spec: map[string]any{"limits": map[string]any{"fixAttempts": 1}},
+		agent:  roles(`writer) `+failing+`; echo "climb"`, `fixer) n "not ok 2 - stays"; echo "climb on"`),
+		phases: "plan write test fix test", code: fault.MaxFixAttempts,
+	},
+	{
+		name: "deliver-phase-timeout", spec: map[string]any{"limits": map[string]any{"phaseTimeout": "1s"}},
+		agent:  roles(`writer) exec sleep 60`),
+		phases: "plan write", code: fault.PhaseTimeout,
+	},
+	{
+		name: "deliver-rejected-then-approved", spec: map[string]any{"approvals": map[string]any{"diff": "required"}, "limits": map[string]any{"iterations": 2}},
+		agent: roles(`writer) n "ok 1 - climbs $PAWL_ITERATION"; echo "climb"`),
+		during: func(w *world) {
+			first := w.gate(loop.GateDiff)
+			w.message("reject", map[string]string{"by": "bob", "hash": first.Hash, "note": "higher"})
+			w.until("another proposal waits", w.is(func(s loop.State) bool {
+				return s.Gate != nil && s.Gate.Kind == loop.GateDiff && s.Gate.ID != first.ID
+			}))
+			w.message("approve", map[string]string{"by": "ann", "hash": w.gate(loop.GateDiff).Hash})
+		},
+		phases: "plan write test verify write test verify complete",
+	},
+}
+
+// delivers is the world's loop as a Deliver loop.
+func (w *world) delivers(change map[string]any) []byte {
+	w.t.Helper()
+	w.kind = "Deliver"
+	doc := map[string]any{
+		"kind": "deliver", "judge": map[string]any{"keep": []string{"deps/**"}},
+		"test": map[string]any{"command": `cat work/n
+if grep -q flaky work/n && [ ! -e deps/seen ]; then touch deps/seen; echo "not ok 2 - now and then"; exit 1; fi
+! grep -q '^not ok' work/n`},
+	}
+	maps.Copy(doc, change)
+	return w.spec(doc)
+}
+
+// TestDeliveries takes every way through a Deliver loop and replays its history with the code of now;
+// with -update it keeps the histories for the replay test of the workflows.
+func TestDeliveries(t *testing.T) {
+	if !*update {
+		t.Parallel()
+	}
+	for _, d := range deliveries {
+		t.Run(d.name, func(t *testing.T) {
+			w := pathWorld(t, d.agent)
+			w.start(bothRoles)
+			w.loop = d.name
+			require.NoError(t, w.begin(w.delivers(d.spec)))
+			if d.during != nil {
+				d.during(w)
+			}
+			r, err := w.end()
+			var failed *temporal.ApplicationError
+			if err != nil {
+				require.ErrorAs(t, err, &failed)
+				require.NoError(t, failed.Details(&r))
+				require.Equal(t, string(d.code), failed.Type())
+			}
+			require.Equal(t, string(d.code), r.ErrorCode, r.Reason)
+			require.Equal(t, d.phases, w.phases())
+			require.Equal(t, w.before, w.untouchable())
+			w.keepHistory(t, d.name, "")
+		})
+	}
+}
+
+// phases are those that the loop entered, as its ledger has them.
+func (w *world) phases() string {
+	w.t.Helper()
+	_, l, head := w.openLedger()
+	events, err := l.Events(w.t.Context(), head)
+	require.NoError(w.t, err)
+	var all []string
+	for _, e := range events {
+		if e.Type == loop.PhaseEntered {
+			all = append(all, string(e.Phase))
+		}
+	}
+	return strings.Join(all, " ")
+}
