@@ -247,6 +247,26 @@ func TestL4_BreakpointWaitsForContinue(t *testing.T) {
 	require.Equal(t, "11", w.kept("work/n"))
 }
 
+func TestTwoApprovalsAtOnceAreOne(t *testing.T) {
+	w := newWorld(t, waitsFor("go"))
+	w.done("start", w.specFile())
+	hash := w.waits("waiting").Gate.Hash
+	ann, bob := w.start("approve", w.loop, "--hash", hash, "--by", "Ann"), w.start("approve", w.loop, "--hash", hash, "--by", "Bob")
+	won, lost, by := ann.wait(), bob.wait(), "Ann"
+	if won.code != 0 {
+		won, lost, by = lost, won, "Bob"
+	}
+	require.Equal(t, 0, won.code, won.err)
+	require.Equal(t, 2, lost.code, lost.out)
+	require.Contains(t, lost.err, "(GATE_CLOSED)")
+	w.at(1)
+	require.Equal(t, by, w.show().Contract.ApprovedBy)
+	require.Equal(t, 1, strings.Count(strings.Join(types(first(w.events())), " "), "gate_closed"), "it was closed once")
+	w.write("go", "")
+	w.waits("completed")
+	require.Equal(t, "11", w.kept("work/n"))
+}
+
 func TestAnswersThatNothingWaitsFor(t *testing.T) {
 	w := newWorld(t, waitsFor("go"))
 	c := w.start("run", "--json", "--yes", w.specFile())
