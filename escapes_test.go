@@ -209,7 +209,7 @@ func TestEscapes(t *testing.T) {
 			}
 			assert.Equal(t, strconv.Itoa(best), w.kept("work/n"))
 			assert.Equal(t, []string{"README.md", "guard.sh", "measure.sh", "work/n", "work/other"}, w.onBranch())
-			trailers := w.git("log", "--reverse", "--format=%(trailers:key=Pawl-Loop,valueonly,separator=%x2C) %(trailers:key=Pawl-Attempt,valueonly,separator=%x2C)", "main..refs/heads/pawl/"+w.loop)
+			trailers := w.git("log", "--reverse", "--grep=^loop(iter-", "--format=%(trailers:key=Pawl-Loop,valueonly,separator=%x2C) %(trailers:key=Pawl-Attempt,valueonly,separator=%x2C)", "main..refs/heads/pawl/"+w.loop)
 			for line := range strings.SplitSeq(trailers, "\n") {
 				assert.Equal(t, w.loop+" 1", line)
 			}

@@ -127,7 +127,7 @@ type place struct {
 	refused    string // why the last push was refused, until it is told
 	untaken    string // with a URL: why the last push was refused, until one is taken
 	pushDue    *time.Timer
-	pushed     time.Time // when the last push began
+	pushed     time.Time // when the last keep was pushed
 	same       [2]string // two commits with one tree: a revert, and what it went back to
 	deskAt     string    // the commit that the desk is known to be at, "" for unknown
 	judgeAt    string    // the same of the judge

@@ -268,7 +268,7 @@ func (a *Activities) push(ctx context.Context, p *place) (refused string, err er
 	return refused, nil
 }
 
-// pushApart is how far apart pushes are that nobody waits for. Only a loop whose iterations are
+// pushApart is how far apart pushes of keeps are, which nobody waits for. Only a loop whose iterations are
 // faster than that sees several keeps in one push.
 const pushApart = time.Second
 
@@ -284,6 +284,9 @@ func (a *Activities) pushSoon(p *place) {
 }
 
 func (a *Activities) pushAhead(p *place) {
+	p.mu.Lock()
+	p.pushed = time.Now()
+	p.mu.Unlock()
 	refused, _ := a.push(context.Background(), p) // it is not to end
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -295,7 +298,7 @@ func (p *place) pushNow() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	due := p.pushDue != nil && p.pushDue.Stop()
-	p.pushDue, p.pushed = nil, time.Now()
+	p.pushDue = nil
 	return due
 }
 

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -109,10 +110,10 @@ func TestTheGitRemoteTakesAndGives(t *testing.T) {
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GIT_ROOT=" + dir, "GIT_DAEMON_PORT=" + port, "GIT_REPOSITORIES=project other"}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // git daemon is a child of git
 		require.NoError(t, cmd.Start())
-		stop := func() {
+		stop := sync.OnceFunc(func() { // once: the number may be another process's afterwards
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 			_ = cmd.Wait()
-		}
+		})
 		t.Cleanup(stop)
 		until(t, func() bool {
 			code, _ := newStubs(t).run("git.sh health", cmd.Env...)

@@ -24,12 +24,14 @@ var Probe = sync.OnceValue(func() Machine {
 	return m
 })
 
-// inOwnThread does something on a thread that is thrown away.
+// inOwnThread does something on a thread that nothing else runs on afterwards. The thread stays: what
+// it had forked before (git, a supervisor) is killed when it ends (PR_SET_PDEATHSIG goes by thread).
 func inOwnThread(do func() error) error {
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		runtime.LockOSThread()
 		done <- do()
+		select {}
 	}()
 	return <-done
 }
