@@ -59,7 +59,7 @@ func pattern(shown string) string {
 	for line := range strings.SplitSeq(shown, "\n") {
 		switch {
 		case shown == "":
-		case line == "…":
+		case strings.TrimSpace(line) == "…":
 			b.WriteString(`(?:.*\n)*?`)
 		default:
 			b.WriteString(strings.ReplaceAll(regexp.QuoteMeta(line), "…", ".*") + `\s*\n`)

@@ -31,13 +31,11 @@ func Deliver(ctx workflow.Context, input converter.RawValue, resume Resume) (*lo
 // say what comes next; nothing that an agent says of its own success plays a part.
 type deliver struct {
 	*run
-	turn     int           // counts what is run in this iteration, so that each has a name of its own
-	spent    time.Duration // active time in this phase
-	entered  int64         // the event by which the phase was entered
-	lastTest string        // the log of the last test run
-	lastFix  string        // the commit of the last fix, "" where it made none
-	note     string        // why the next agent is asked, where it isn't the first
-	shown    string        // the log that shows it
+	turn     int    // counts what is run in this iteration, so that each has a name of its own
+	lastTest string // the log of the last test run
+	lastFix  string // the commit of the last fix, "" where it made none
+	note     string // why the next agent is asked, where it isn't the first
+	shown    string // the log that shows it
 }
 
 // loop runs the phases. It returns how the loop ended as a *stopped, or continues as new.
