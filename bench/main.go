@@ -55,6 +55,9 @@ func run(iterations, rounds, long, paused int) error {
 	if err := b.start(rounds); err != nil {
 		return err
 	}
+	if err := b.workerStart(rounds); err != nil {
+		return err
+	}
 	if err := b.recovery(rounds); err != nil {
 		return err
 	}

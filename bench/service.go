@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -272,4 +273,73 @@ func resident(pid int) int64 {
 	}
 	pages, _ := strconv.ParseInt(fields[1], 10, 64)
 	return pages * int64(os.Getpagesize())
+}
+
+// workerStart measures how long the production worker takes from its start until it polls.
+func (b *bench) workerStart(rounds int) error {
+	binary := filepath.Join(b.dir, "worker")
+	if out, err := exec.Command("go", "build", "-o", binary, "./worker").CombinedOutput(); err != nil {
+		return fmt.Errorf("building the worker: %w\n%s", err, out)
+	}
+	p, err := b.place(nil)
+	if err != nil {
+		return err
+	}
+	var took []float64
+	err = b.engineOf(p, func(address string) error {
+		for i := range rounds {
+			home, log := filepath.Join(p.dir, fmt.Sprintf("worker-%d", i)), filepath.Join(p.dir, fmt.Sprintf("worker-%d.log", i))
+			f, err := os.Create(log)
+			if err != nil {
+				return err
+			}
+			w := exec.Command(binary)
+			w.Env = append(os.Environ(), "PAWL_HOME="+home, "TEMPORAL_ADDRESS="+address)
+			w.Stderr = f
+			started := time.Now()
+			if err := w.Start(); err != nil {
+				return err
+			}
+			err = says(log, "Started Worker")
+			took = append(took, time.Since(started).Seconds())
+			_ = w.Process.Signal(syscall.SIGINT)
+			_ = w.Wait()
+			_ = f.Close()
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("| the production worker, from its start until it polls (median of %d) | %.2f s |\n", rounds, median(took))
+	return nil
+}
+
+// engineOf hands do the address of a service that is there meanwhile: the embedded engine of a
+// home that no worker of ours shares.
+func (b *bench) engineOf(p place, do func(address string) error) error {
+	return b.serving(p, func(client.Client) error {
+		text, err := os.ReadFile(filepath.Join(p.home, "engine", "engine.json"))
+		if err != nil {
+			return err
+		}
+		var e struct{ Address string }
+		if err := json.Unmarshal(text, &e); err != nil {
+			return err
+		}
+		return do(e.Address)
+	})
+}
+
+// says waits until a file has a text.
+func says(path, text string) error {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+		if b, err := os.ReadFile(path); err == nil && strings.Contains(string(b), text) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s never said %q", path, text)
 }

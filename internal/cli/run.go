@@ -30,6 +30,7 @@ type runOptions struct {
 	yes  bool // approve the contract
 	sets []string
 	goal string // a Markdown file with the goal, "" for that of the spec
+	kind string // of the loop, where the command line says so
 
 	ledger  string // the commit of the loop's ledger to go on from, "" for a new loop
 	note    string // with which the contract is approved
@@ -59,6 +60,7 @@ func (o *runOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.id, "id", "", "the loop's ID (default: the spec's name, else one from the repository's folder)")
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "approve the contract")
 	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "override a key of the spec: --set limits.iterations=5 (may be repeated)")
+	cmd.Flags().StringVar(&o.kind, "kind", "", "the kind of loop, improve or deliver (as --set kind=KIND)")
 	cmd.Flags().StringVar(&o.goal, "goal-file", "", "take the goal from a Markdown file, such as an issue (as --set goal=@FILE)")
 }
 
@@ -67,6 +69,9 @@ func (o *runOptions) take(args []string) {
 	o.file = "pawl.yaml"
 	if len(args) == 1 {
 		o.file = args[0]
+	}
+	if o.kind != "" {
+		o.sets = append(o.sets, "kind="+o.kind)
 	}
 	if o.goal != "" {
 		o.sets = append(o.sets, config.GoalFile(o.goal))
