@@ -75,6 +75,14 @@ func TestStartWithYesHasTheContractApprovedAsItIsDrawn(t *testing.T) {
 	require.NotContains(t, b.stdout.String(), "approve")
 }
 
+func TestTheKindCanBeSaidOnTheCommandLine(t *testing.T) {
+	b := newBench(t, newFake())
+	require.Equal(t, 2, b.run(nil, "start", b.spec(), "--kind", "deliver"))
+	require.Contains(t, b.stderr.String(), "test.command", "a deliver loop needs tests")
+	require.Equal(t, 2, b.run(nil, "run", b.spec(), "--kind", "other"))
+	require.Contains(t, b.stderr.String(), "improve or deliver")
+}
+
 func TestStartWithoutAWorkerSaysThatTheLoopWaitsForOne(t *testing.T) {
 	f := newFake()
 	f.noWorker = true
