@@ -22,15 +22,16 @@ import (
 // own, and everything else is done by the CLI, by the program in starter/ or by pawl.
 
 // cli is the Temporal CLI, once a test has asked for it.
-var cli string
+var (
+	cli     string
+	findCLI sync.Once
+)
 
 // needCLI skips a test where there is no Temporal CLI, unless every tool has to be there.
 func needCLI(t *testing.T) {
 	t.Helper()
 	path := temporalCLI(t)
-	sharedMu.Lock()
-	defer sharedMu.Unlock()
-	cli = path
+	findCLI.Do(func() { cli = path })
 }
 
 var (
