@@ -21,19 +21,14 @@ import (
 
 func main() {
 	proc.Main() // never returns where this process is a loop's supervisor
-	os.Exit(run())
-}
-
-// run is main without the exit, for tests that have the program as a command.
-func run() int {
 	// Else the SDK reads the whole binary, the server with it, to make a checksum.
 	worker.SetBinaryChecksum("pawl")
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	return cli.Execute(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, cli.Deps{
+	os.Exit(cli.Execute(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, cli.Deps{
 		Embedded: &cli.Embedded{Share: share, Find: find, Look: look},
 		Signals:  signals,
-	})
+	}))
 }
 
 func share(ctx context.Context, dir string, logger *slog.Logger) (cli.Engine, error) {
