@@ -80,11 +80,15 @@ func evidenceIn(dir string) string {
 // history for the person who approves it.
 func (a *Activities) planOf(p *place, text, dir string) (*loop.Plan, error) {
 	text = loop.Clip(text, maxPlan)
-	sum := sha256.Sum256([]byte(text))
 	if err := writeFile(filepath.Join(a.Home.Loop(p.Ref), ledger.PlanFile), []byte(text)); err != nil {
 		return nil, err
 	}
-	return &loop.Plan{Hash: hex.EncodeToString(sum[:]), Text: loop.Clip(text, shownPlan), Log: dir}, nil
+	return &loop.Plan{Hash: hashOf(text), Text: loop.Clip(text, shownPlan), Log: dir}, nil
+}
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
 }
 
 // plan returns the loop's plan as it was hashed, "" where there is none.
@@ -99,7 +103,7 @@ func (a *Activities) plan(p *place, s loop.State) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading the plan: %w", err)
 	}
-	if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != s.Plan.Hash {
+	if hashOf(string(b)) != s.Plan.Hash {
 		return "", fmt.Errorf("the plan in %s is not the one that was approved", a.Home.Loop(p.Ref))
 	}
 	return string(b), nil

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -45,13 +46,19 @@ func (r *run) iterate(ctx workflow.Context, first phase.Phase, body func(workflo
 	r.begin(ctx, r.state.Iteration+1)
 	r.unjudged = &verdict{Attempts: 1}
 	v, err := body(ctx)
-	if err != nil {
+	if err != nil && !errors.Is(err, errLost) {
 		if r.unjudged != nil && v.Description != "" {
 			r.unjudged.Description = v.Description
 		}
 		return err
 	}
-	if err := r.settle(ctx, v); err != nil {
+	if err == nil {
+		err = r.settle(ctx, v)
+	}
+	if errors.Is(err, errLost) {
+		return r.giveUp(ctx, v)
+	}
+	if err != nil {
 		return err
 	}
 	if v.End != nil {
@@ -74,11 +81,15 @@ func (r *run) begin(ctx workflow.Context, n int) {
 func (r *run) take(ctx workflow.Context, description string, attempt int) (act.Committed, error) {
 	approved := ""
 	for {
-		var out act.Committed
-		err := r.execute(ctx, act.CommitName, fmt.Sprintf("iteration %d: commit %q", r.state.Iteration, loop.Clip(description, 80)), act.Commit{
+		if r.uprooted {
+			return act.Committed{}, errLost
+		}
+		in := act.Commit{
 			Ref: r.opened.Ref, Ledger: r.state.Ledger, Head: r.state.Head, AllowNew: approved,
 			Iteration: r.state.Iteration, Attempt: attempt, Description: description, Time: workflow.Now(ctx).UTC(),
-		}, &out)
+		}
+		var out act.Committed
+		err := r.execute(ctx, act.CommitName, fmt.Sprintf("iteration %d: commit %q", r.state.Iteration, loop.Clip(description, 80)), func() any { return in }, &out)
 		if err != nil || len(out.NewFiles) == 0 {
 			return out, err
 		}

@@ -32,6 +32,10 @@ func lawful(t *testing.T, ledger []loop.Event) {
 			gate = ""
 		case loop.LoopResumed:
 			gate = "" // it ended with the run that it was opened in
+		case loop.LoopMoved:
+			if e.Phase != ledger[i-1].Phase {
+				gate = "" // what it was about is lost
+			}
 		case loop.StepEnded:
 			require.Empty(t, exhausted, "%s: a step past a budget", where)
 			require.Empty(t, gate, "%s: a step while a gate is open", where)
