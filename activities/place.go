@@ -24,6 +24,14 @@ import (
 // with is LEDGER_AHEAD.
 func (a *Activities) Place(ctx context.Context, in act.Place) (act.Placed, error) {
 	beat(ctx)
+	out, err := a.look(ctx, in)
+	if err == nil {
+		a.Logger.Info("a loop asks whether its host is gone", "loop", in.Loop, "gone", out.Gone, "why", out.Why)
+	}
+	return out, err
+}
+
+func (a *Activities) look(ctx context.Context, in act.Place) (act.Placed, error) {
 	if in.Host == a.Host {
 		return act.Placed{Why: "this is the host"}, nil
 	}
@@ -34,6 +42,11 @@ func (a *Activities) Place(ctx context.Context, in act.Place) (act.Placed, error
 	if !silent {
 		return act.Placed{Why: "the host " + in.Host + " asks for work"}, nil
 	}
+	return a.reachable(ctx, in)
+}
+
+// reachable says whether another host can go on with a loop whose own is gone.
+func (a *Activities) reachable(ctx context.Context, in act.Place) (act.Placed, error) {
 	store, err := repo.OpenStore(ctx, a.storeOf(in.URL))
 	if err != nil {
 		return act.Placed{}, fmt.Errorf("opening the store: %w", err)

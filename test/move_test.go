@@ -97,3 +97,28 @@ func TestALoopGoesOnByItselfWhenItsHostIsGone(t *testing.T) {
 		}
 	}
 }
+
+// TestALoopStaysWithAHostThatIsOnlyBusy has an agent wait for the only slot of its host much longer than
+// it would wait for a host that is gone, with another host at hand.
+func TestALoopStaysWithAHostThatIsOnlyBusy(t *testing.T) {
+	t.Parallel()
+	one, two := hosts(t, "PAWL_WORKER_AGENTS=1")
+	waits := `echo "$PAWL_ITERATION" >>"$WORLD/at"; until [ -e "$WORLD/go" ]; do sleep 0.1; done; `
+	working := newWorldOfItsOwn(t, waits+raises).set(doc{"limits": doc{"iterations": 1}}).auto().on(one)
+	waiting := newWorldOfItsOwn(t, raises).set(doc{"limits": doc{"iterations": 1}}).auto().on(one)
+	for _, w := range []*world{working, waiting} {
+		w.shares()
+		w.begin()
+		working.at(1)
+	}
+	require.NoError(t, two.startWorker(two.address))
+	defer func() { require.NoError(t, two.worker.stop(syscall.SIGINT)) }()
+	working.until("the other host has seen that this one lives", func() bool {
+		return strings.Contains(readFile(filepath.Join(two.dir, "worker.log")), "the host "+one.host()+" asks for work")
+	})
+	working.write("go", "")
+	for _, w := range []*world{working, waiting} {
+		require.Equal(t, one.host(), w.stands("completed").Host)
+		require.Zero(t, w.count("loop_moved"))
+	}
+}

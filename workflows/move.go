@@ -59,7 +59,7 @@ func untaken(err error) (spent act.Live, is bool) {
 func (r *run) follow(ctx workflow.Context) (moved bool, err error) {
 	var p act.Placed
 	err = r.start(ctx, act.PlaceName, "is the host "+r.opened.Host+" gone?", act.Place{
-		Host: r.opened.Host, URL: r.spec.Repo.URL, Branch: r.opened.Branch, Ledger: r.state.Ledger, Sent: slices.Concat(r.pending, r.sending),
+		Loop: r.state.Loop, Host: r.opened.Host, URL: r.spec.Repo.URL, Branch: r.opened.Branch, Ledger: r.state.Ledger, Sent: slices.Concat(r.pending, r.sending),
 	}, 0).Get(ctx, &p)
 	if refusal(err, fault.LedgerAhead) != "" {
 		return false, err

@@ -186,7 +186,11 @@ func (r *run) perform(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 		if !is {
 			return out, err
 		}
-		if moved, err := r.follow(ctx); moved || err != nil {
+		moved, err := r.follow(ctx)
+		if moved && err == nil && s.Agent == nil { // an agent's call records it by itself
+			err = r.record(ctx, "on the host "+r.opened.Host, false) // which fences the one that may not be gone
+		}
+		if moved || err != nil {
 			return act.Stepped{Interrupted: true, Usage: spent.Usage, ElapsedMs: spent.Usage.ActiveMs}, err
 		}
 	}

@@ -57,6 +57,7 @@ type Open struct {
 
 // Place asks for a loop with a repo.url whose host did not take what was to be done there.
 type Place struct {
+	Loop   string `json:"loop"`
 	Host   string `json:"host"`
 	URL    string `json:"url"`
 	Branch string `json:"branch"`
