@@ -34,7 +34,8 @@ func lawful(t *testing.T, ledger []loop.Event) {
 			gate = "" // it ended with the run that it was opened in
 		case loop.LoopMoved:
 			if e.Phase != ledger[i-1].Phase {
-				gate = "" // what it was about is lost
+				require.Nil(t, loop.Fold(loop.State{}, ledger[:i+1]).Gate, "%s: what it was about is lost", where)
+				gate = ""
 			}
 		case loop.StepEnded:
 			require.Empty(t, exhausted, "%s: a step past a budget", where)

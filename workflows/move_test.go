@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
@@ -41,6 +42,35 @@ func (w *world) openElsewhere(in act.Open) (act.Opened, error) {
 		w.lost[w.head] = true
 	}
 	return o, nil
+}
+
+// belongs holds what a host is to do to what it has: the loop under its own name for it, and a desk that
+// an agent has worked on there.
+func (w *world) belongs(queue string, in any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	suffix := map[string]string{"pawl@other": ".2"}[queue]
+	var ref string
+	switch in := in.(type) {
+	case act.Step:
+		ref = in.Ref
+		assert.False(w.t, w.lost[in.Head], "%s was on a host that is gone", in.Head)
+		if in.AsIs {
+			assert.Equal(w.t, w.desk, queue, "the desk is elsewhere")
+		} else if in.Tree == act.Desk {
+			w.desk = queue
+		}
+	case act.Commit:
+		ref = in.Ref
+		assert.Equal(w.t, w.desk, queue, "the desk is elsewhere")
+	case act.Settle:
+		ref = in.Ref
+	case act.Close:
+		ref = in.Ref
+	default:
+		return
+	}
+	assert.Equal(w.t, "default-test-workflow-id"+suffix, ref)
 }
 
 // gone is how a host is found to be gone, with what the repository has.
@@ -162,7 +192,7 @@ func TestWhatPeopleSayWhileTheHostIsGoneCounts(t *testing.T) {
 			require.Equal(t, string(fault.Cancelled), p.final.ErrorCode, at)
 		},
 		"pause": func(t *testing.T, at string, p played) {
-			require.Equal(t, 1, strings.Count(toJSON(t, p.types()), `"autonomy_paused"`), at)
+			require.Equal(t, 1, strings.Count(toJSON(t, p.types()), `"autonomy_resumed"`), at)
 			require.Equal(t, loop.Completed, p.final.Status, at)
 		},
 		"steer": func(t *testing.T, at string, p played) {
@@ -174,12 +204,23 @@ func TestWhatPeopleSayWhileTheHostIsGoneCounts(t *testing.T) {
 			require.Equal(t, loop.Completed, p.final.Status, at)
 		},
 	} {
-		for n := 3; n <= 10; n++ {
+		for i := range 16 {
+			n, before := 3+i/2, i%2 == 0 // it is said before the host dies, at the end of what it did last
 			w := newWorld(t, nil)
 			where := w.dies(n, n%2 == 0)
+			dying, did := w.host, 0
 			p := play(t, w, doc, func(env *testsuite.TestWorkflowEnvironment) {
+				say := func() { env.SignalWorkflow(message, map[string]any{"note": "mind the gap"}) }
+				w.host = func(name string, do func() error) error {
+					if did++; did == n-1 && before {
+						defer say()
+					}
+					return dying(name, do)
+				}
 				w.place = func(in act.Place) (act.Placed, error) {
-					env.SignalWorkflow(message, map[string]any{"note": "mind the gap"})
+					if !before {
+						say()
+					}
 					return w.gone(in)
 				}
 				for i := range 20 {
@@ -192,7 +233,7 @@ func TestWhatPeopleSayWhileTheHostIsGoneCounts(t *testing.T) {
 			})
 			require.NotEmpty(t, *where)
 			require.Equal(t, 1, strings.Count(toJSON(t, p.types()), `"message_received"`))
-			check(t, fmt.Sprintf("%s: thing %d, %s", message, n, *where), p)
+			check(t, fmt.Sprintf("%s: thing %d, %s, before: %v", message, n, *where, before), p)
 		}
 	}
 }

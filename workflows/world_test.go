@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -88,6 +89,7 @@ type world struct {
 	apply      func(act.Apply) (act.Applied, error)
 	host       func(name string, do func() error) error // what becomes of what a host is to do
 	place      func(act.Place) (act.Placed, error)
+	desk       string          // the queue of the host that an agent has last worked on
 	lost       map[string]bool // commits that were on a host alone that is gone
 	entries    map[string]int  // how many events the ledger had at an entry
 	cancelled  chan struct{}   // gets one for each activity that the workflow cancels
@@ -131,6 +133,7 @@ func onHost[I, O any](w *world, name string, f func(context.Context, I) (O, erro
 		if w.host == nil {
 			return f(ctx, in)
 		}
+		w.belongs(activity.GetInfo(ctx).TaskQueue, in)
 		err = w.host(name, func() (err error) {
 			out, err = f(ctx, in)
 			return err
@@ -224,7 +227,7 @@ func (w *world) settle(_ context.Context, in act.Settle) (act.Settled, error) {
 		w.count("park")
 	}
 	if in.Revert != "" {
-		require.False(w.t, w.lost[in.Revert], "%s was on a host that is gone", in.Revert)
+		assert.False(w.t, w.lost[in.Revert], "%s was on a host that is gone", in.Revert)
 		w.mu.Lock()
 		w.reverts = append(w.reverts, in.Revert)
 		w.head = "revert-of-" + in.Revert
