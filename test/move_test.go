@@ -13,10 +13,11 @@ import (
 // These tests take two minutes each, in which they wait: no host is taken for gone before it has not
 // asked for work for longer than a long poll may last.
 
-// hosts are a cluster whose worker's loops move soon, and a second host without a worker yet.
+// hosts are a cluster whose worker's loops move soon, and a second host without a worker yet. Its queues
+// are partitioned as those of a real cluster are.
 func hosts(t *testing.T, env ...string) (one, two *cluster) {
 	t.Helper()
-	one = newCluster(t)
+	one = newCluster(t, "--dynamic-config-value", "matching.numTaskqueueReadPartitions=4", "--dynamic-config-value", "matching.numTaskqueueWritePartitions=4")
 	require.NoError(t, one.worker.stop(syscall.SIGINT))
 	one.env = append(env, "PAWL_WORKER_MOVE_AFTER=1s")
 	require.NoError(t, one.startWorker(one.address))
