@@ -40,6 +40,19 @@ func (w *world) count(kind string) int {
 	return strings.Count(said.out, `"type":"`+kind+`"`)
 }
 
+// keep keeps the loop's history for the replay test of the workflows, where -update asks for that.
+func (w *world) keep(name string) {
+	w.t.Helper()
+	if !*update {
+		return
+	}
+	host, err := os.Hostname()
+	require.NoError(w.t, err)
+	history := w.temporal("workflow", "show", "--workflow-id", w.loop, "--output", "json")
+	history = strings.ReplaceAll(strings.ReplaceAll(history, w.dir, "/world"), "@"+host, "@here")
+	require.NoError(w.t, os.WriteFile(filepath.Join("workflows", "testdata", "histories", name+".json"), []byte(history), 0o644))
+}
+
 // TestALoopGoesOnByItselfWhenItsHostIsGone kills a host with two loops on it: one in the middle of an
 // agent's work, one at a gate. Nobody does anything about it; what people say to the loops counts. The
 // host that comes back leaves them alone.
@@ -91,6 +104,8 @@ func TestALoopGoesOnByItselfWhenItsHostIsGone(t *testing.T) {
 	require.Equal(t, 1, working.count("loop_moved"))
 	require.Equal(t, 1, strings.Count(working.read("told"), "mind the gap"))
 	require.Contains(t, working.done("log", working.loop, "--verify").out, "whole")
+	working.keep("moved-in-an-iteration-v1")
+	atGate.keep("moved-at-a-gate-v1")
 	events, _ := working.events()
 	for i, e := range events {
 		if e.Type == "loop_moved" {
