@@ -91,14 +91,22 @@ func hashOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// plan returns the loop's plan as it was hashed, "" where there is none.
-func (a *Activities) plan(p *place, s loop.State) (string, error) {
+// plan returns the loop's plan as it was hashed, "" where there is none. On a host that has taken the loop
+// up it is in the ledger; until it is there the state has its beginning.
+func (a *Activities) plan(ctx context.Context, p *place, s loop.State) (string, error) {
 	if s.Plan == nil {
 		return "", nil
 	}
 	b, err := os.ReadFile(filepath.Join(a.Home.Loop(p.Ref), ledger.PlanFile))
+	if errors.Is(err, fs.ErrNotExist) && s.Ledger == "" {
+		return s.Plan.Text, nil
+	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return s.Plan.Text, nil // taken up from a ledger on another host
+		var files map[string][]byte
+		files, err = p.store.ReadLedger(ctx, s.Ledger, ledger.PlanFile)
+		if b = files[ledger.PlanFile]; err == nil && b == nil {
+			return s.Plan.Text, nil
+		}
 	}
 	if err != nil {
 		return "", fmt.Errorf("reading the plan: %w", err)

@@ -178,7 +178,7 @@ func (a *Activities) write(ctx context.Context, p *place, in act.Entry, tx repo.
 		}
 		page, taken = folded, events
 		if slices.ContainsFunc(events, func(e loop.Event) bool { return e.Type == loop.PlanMade }) {
-			text, err := a.plan(p, folded.State)
+			text, err := a.plan(ctx, p, folded.State)
 			if err == nil && hashOf(text) != folded.State.Plan.Hash {
 				err = refuse(fault.New(fault.PreconditionFailed, "all of the plan was on the host that is gone"))
 			}

@@ -53,8 +53,8 @@ func (w *world) keep(name string) {
 	require.NoError(w.t, os.WriteFile(filepath.Join("workflows", "testdata", "histories", name+".json"), []byte(history), 0o644))
 }
 
-// TestALoopGoesOnByItselfWhenItsHostIsGone kills a host with two loops on it: one in the middle of an
-// agent's work, one at a gate. Nobody does anything about it; what people say to the loops counts. The
+// TestALoopGoesOnByItselfWhenItsHostIsGone kills a host with three loops on it: one in the middle of an
+// agent's work, one whose change is being measured and is nowhere else yet, one at a gate. Nobody does anything about it; what people say to the loops counts. The
 // host that comes back leaves them alone.
 func TestALoopGoesOnByItselfWhenItsHostIsGone(t *testing.T) {
 	t.Parallel()
@@ -71,17 +71,32 @@ func TestALoopGoesOnByItselfWhenItsHostIsGone(t *testing.T) {
 	atGate.begin()
 	gate := atGate.stands("waiting").Gate
 	working.begin()
+	judging := newWorldOfItsOwn(t, `[ $PAWL_ITERATION = 2 ] && touch "$WORLD/hold"; cat "$PAWL_PROMPT" >>"$WORLD/told"; `+raises).
+		set(doc{"limits": doc{"iterations": 3}}).auto().on(one)
+	judging.set(doc{"verify": doc{"command": "if [ -e " + judging.dir + "/hold ]; then until [ -e " + judging.dir + "/free ]; do sleep 0.1; done; fi; sh measure.sh"}})
+	judging.shares()
+	judging.begin()
+	judging.until("the second change is being measured", func() bool {
+		var st state
+		judging.query("state", &st)
+		return st.Iteration == 2 && st.Phase == "verify"
+	})
 	working.at(2)
 
 	require.NoError(t, one.worker.stop(syscall.SIGKILL))
 	require.NoError(t, two.startWorker(two.address))
 	defer func() { require.NoError(t, two.worker.stop(syscall.SIGINT)) }()
 	working.write("go", "")
+	judging.write("free", "")
 	working.temporal("workflow", "signal", "--workflow-id", working.loop, "--name", "steer", "--input", `{"note": "mind the gap", "by": "ann"}`)
 	atGate.temporal("workflow", "update", "execute", "--workflow-id", atGate.loop, "--name", "approve", "--input", `{"hash": "`+gate.Hash+`", "gate": "`+gate.ID+`"}`)
 
 	working.at(4) // the second iteration again, on the other host, and the third
-	working.home, atGate.home = two.home, two.home
+	working.home, atGate.home, judging.home = two.home, two.home, two.home
+	judging.stands("completed")
+	require.Equal(t, []string{"0 yes baseline", "1 yes raise the number", "2 no interrupted: raise the number", "3 yes raise the number"}, judging.rowsThere())
+	require.Equal(t, "12", judging.has("refs/heads/pawl/"+judging.loop, "work/n"))
+	judging.done("log", judging.loop, "--verify")
 	require.Equal(t, "approved", atGate.stands("completed").Proposal.State)
 	require.Equal(t, 1, atGate.count("loop_moved"))
 	require.Equal(t, 1, atGate.count("gate_opened"), "it is the same gate")
@@ -106,6 +121,7 @@ func TestALoopGoesOnByItselfWhenItsHostIsGone(t *testing.T) {
 	require.Contains(t, working.done("log", working.loop, "--verify").out, "whole")
 	working.keep("moved-in-an-iteration-v1")
 	atGate.keep("moved-at-a-gate-v1")
+	judging.keep("moved-and-lost-v1")
 	events, _ := working.events()
 	for i, e := range events {
 		if e.Type == "loop_moved" {

@@ -182,6 +182,9 @@ func (w *world) append(in act.Entry, out act.Settled) (act.Settled, error) {
 		w.ledger = append(w.ledger, e)
 		w.state = w.state.Apply(e)
 	}
+	if c := w.state.LastChange; c != nil {
+		assert.False(w.t, w.lost[c.Commit], "agents are shown the last change, and %s is lost", c.Commit)
+	}
 	w.unsaid = ""
 	w.ledgerAt++
 	out.Ledger = w.at()

@@ -47,6 +47,9 @@ var effects = map[Type]func(*State, Event){
 		s.Phase = e.Phase
 	},
 	LoopMoved: func(s *State, e Event) {
+		if e.Head != s.Head {
+			s.LastChange = nil // that was lost
+		}
 		s.Head, s.Desk, s.Host = e.Head, e.Opened.Desk, e.Opened.Host
 		if e.Phase == s.Phase {
 			return
