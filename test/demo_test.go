@@ -41,6 +41,8 @@ func TestL_DemoDeliver(t *testing.T) {
 	require.Contains(t, w.git("-C", repo, "show", "HEAD:interval/interval.go"), "max(merged[n-1].End, next.End)")
 	s = w.pawl("show", "demo-deliver-1")
 	require.Contains(t, s.out, "7 passed")
+	s = w.pawl("log", "demo-deliver-1", "--verify")
+	require.Equal(t, 0, s.code, "a plan changes the contract before it is approved: %s", s.out)
 }
 
 // The README's first command shows each case handled, and leaves nothing behind.

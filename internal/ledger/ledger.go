@@ -141,7 +141,7 @@ func (l *Ledger) Entry(ctx context.Context, prev string, events []loop.Event) (m
 		if e.Record != nil {
 			files[IterationFile] = indent(e.Record)
 		}
-		if e.Type == loop.ContractAmended || e.Type == loop.PlanMade {
+		if binds(e) {
 			if page.contract, err = l.amend(ctx, prev, e); err != nil {
 				return nil, Page{}, err
 			}
@@ -152,6 +152,10 @@ func (l *Ledger) Entry(ctx context.Context, prev string, events []loop.Event) (m
 	files[StateFile] = indent(page.State)
 	return files, page, nil
 }
+
+// binds reports whether an event changes the contract: the planner's plan before it is approved, and
+// an amendment.
+func binds(e loop.Event) bool { return e.Type == loop.PlanMade || e.Type == loop.ContractAmended }
 
 // amend returns the contract in force with an amendment, which has to come to the hash that was
 // approved.

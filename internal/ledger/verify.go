@@ -3,6 +3,8 @@ package ledger
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,8 +41,9 @@ const maxFaults = 20
 // Verify proves the ledger up to head whole, or says where it is not (L8, A9). Each entry's commit,
 // tree and files have the content that their hashes say, and stand on the entry before; its events
 // follow on those before; its state is the fold of them over the state before; the code head that
-// it stands for is the state's; results and record are those of its events; the contract is the
-// first entry's and has the hash that was drawn. That head is the right one, only others can say:
+// it stands for is the state's; results and record are those of its events; the contract has
+// the hash that was drawn, and changes with a plan or an approved amendment and nowhere else; the
+// plan is the one that it names. That head is the right one, only others can say:
 // the workflow, and the copy in the user's repository.
 func (l *Ledger) Verify(ctx context.Context, head string) (Report, error) {
 	v := verification{report: Report{Head: head}}
@@ -72,7 +75,7 @@ func (v *verification) entry(e repo.ChainLink) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
-		if !slices.Contains([]string{StateFile, EventsFile, IterationFile, ContractFile, ResultsFile}, name) {
+		if !slices.Contains([]string{StateFile, EventsFile, IterationFile, ContractFile, PlanFile, ResultsFile}, name) {
 			wrong("%s is no file of a ledger", repo.Quote(name))
 		}
 	}
@@ -113,20 +116,24 @@ func (v *verification) entry(e repo.ChainLink) error {
 	if !bytes.Equal(e.Files[IterationFile], v.record) {
 		wrong("%s is not the last iteration's record", IterationFile)
 	}
-	v.checkContract(e, state, wrong)
+	v.checkContract(e, events, state, wrong)
+	plan, text := "", e.Files[PlanFile]
+	if state.Plan != nil {
+		plan = state.Plan.Hash
+	}
+	if is := sha256.Sum256(text); plan != "" && hex.EncodeToString(is[:]) != plan || plan == "" && text != nil {
+		wrong("%s is not the plan whose hash the contract has", PlanFile)
+	}
 	v.state, v.results, v.record, r.State = state, e.Files[ResultsFile], e.Files[IterationFile], state
 	return nil
 }
 
-func (v *verification) checkContract(e repo.ChainLink, state loop.State, wrong func(string, ...any)) {
+func (v *verification) checkContract(e repo.ChainLink, events []loop.Event, state loop.State, wrong func(string, ...any)) {
 	blob := e.Blobs[ContractFile]
-	if e.N == 1 {
-		v.contract = blob
+	if e.N > 1 && blob != v.contract && !slices.ContainsFunc(events, binds) {
+		wrong("the contract is another than before, and no event has changed it")
 	}
-	if blob != v.contract {
-		wrong("the contract is another than that of the first entry")
-		v.contract = blob
-	}
+	v.contract = blob
 	if state.Contract == nil {
 		return
 	}

@@ -66,7 +66,9 @@ func written(t *testing.T) *book {
 	b := &book{T: t, store: store, ledger: ledger.Open(store)}
 	b.code, err = store.Fetch(ctx, user, "main")
 	require.NoError(t, err)
-	c := ledger.Contract{Spec: spec.Defaults(), Base: b.code, Tools: []string{"*"}}
+	s, err := spec.Parse([]byte(`{"goal":"climb","repo":{"path":"/r"},"scope":["**"],"verify":{"command":"./v"},"agent":{"command":"./a"},"approvals":{"tools":["*"]}}`))
+	require.NoError(t, err)
+	c := ledger.Contract{Spec: s, Base: b.code, Tools: []string{"*"}}
 	b.ledger.Bind(c)
 	metric := evidence.MustDecimal("84.70")
 	b.append(
@@ -75,6 +77,10 @@ func written(t *testing.T) *book {
 		loop.Event{Type: loop.BaselineMeasured, Metric: &metric},
 	)
 	b.append(loop.Event{Type: loop.AutonomyStarted, By: "me"})
+	amendment := json.RawMessage(`{"limits":{"iterations":5}}`)
+	amended, err := c.Amended(amendment, nil)
+	require.NoError(t, err)
+	b.append(loop.Event{Type: loop.ContractAmended, Amendment: amendment, By: "me", Limits: map[loop.Resource]evidence.Decimal{loop.Iterations: loop.Count(5)}, Contract: &loop.Contract{Hash: amended.Hash(), Base: b.code}})
 	b.append(
 		loop.Event{Type: loop.IterationStarted, Iteration: 1},
 		loop.Event{Type: loop.IterationFailed, Iteration: 1, FailureReason: "guard-fail", Record: &loop.Iteration{N: 1, Description: "try\tit", Metric: metric, Reason: "guard-fail", EndedAt: when}},
@@ -114,7 +120,7 @@ func (b *book) rewritten(n int, change func(i int, files map[string][]byte)) {
 	b.Helper()
 	var old []map[string][]byte
 	for _, id := range b.heads[len(b.heads)-n:] {
-		files, err := b.store.ReadLedger(ctx, id, ledger.StateFile, ledger.EventsFile, ledger.IterationFile, ledger.ContractFile, ledger.ResultsFile)
+		files, err := b.store.ReadLedger(ctx, id, ledger.StateFile, ledger.EventsFile, ledger.IterationFile, ledger.ContractFile, ledger.PlanFile, ledger.ResultsFile)
 		require.NoError(b, err)
 		old = append(old, files)
 	}
@@ -140,7 +146,7 @@ func TestL8_AWholeLedgerIsProven(t *testing.T) {
 	r, err := ledger.Open(b.store).Verify(ctx, b.head())
 	require.NoError(t, err)
 	require.Empty(t, r.Faults)
-	require.Equal(t, []int{4, 7, 2}, []int{r.Entries, r.Events, r.Rows})
+	require.Equal(t, []int{5, 8, 2}, []int{r.Entries, r.Events, r.Rows})
 	require.Equal(t, b.heads, r.Commits)
 	require.Equal(t, loop.Completed, r.State.Status)
 	require.False(t, r.Cut)
@@ -156,27 +162,33 @@ func TestL8_TamperingIsFound(t *testing.T) {
 		entry  int
 		says   string
 	}{
-		{"a state", 1, func(_ int, f map[string][]byte) { replace(f, "state.json", `"completed"`, `"halted"`) }, 4, "status"},
+		{"a state", 1, func(_ int, f map[string][]byte) { replace(f, "state.json", `"completed"`, `"halted"`) }, 5, "status"},
 		{"an event", 2, func(i int, f map[string][]byte) {
 			if i == 0 {
 				replace(f, "events.jsonl", "guard-fail", "it was fine")
 			}
-		}, 3, "its state"},
-		{"a budget", 1, func(_ int, f map[string][]byte) { replace(f, "state.json", `"limit": 3`, `"limit": 300`) }, 4, "budget"},
-		{"a row of the results", 1, func(_ int, f map[string][]byte) { replace(f, "loop-results.tsv", "84.70", "99.99") }, 4, "loop-results.tsv"},
-		{"a record", 1, func(_ int, f map[string][]byte) { replace(f, "iteration.json", "84.70", "99.99") }, 4, "iteration.json"},
-		{"the contract", 1, func(_ int, f map[string][]byte) { replace(f, "contract.json", "improve", "deliver") }, 4, "contract"},
-		{"an event taken out", 1, func(_ int, f map[string][]byte) { f["events.jsonl"] = []byte{} }, 4, "status"},
+		}, 4, "its state"},
+		{"a budget", 1, func(_ int, f map[string][]byte) { replace(f, "state.json", `"limit": 5`, `"limit": 500`) }, 5, "budget"},
+		{"a row of the results", 1, func(_ int, f map[string][]byte) { replace(f, "loop-results.tsv", "84.70", "99.99") }, 5, "loop-results.tsv"},
+		{"a record", 1, func(_ int, f map[string][]byte) { replace(f, "iteration.json", "84.70", "99.99") }, 5, "iteration.json"},
+		{"the contract", 1, func(_ int, f map[string][]byte) { replace(f, "contract.json", "improve", "deliver") }, 5, "contract"},
+		{"the contract's amendment", 2, func(i int, f map[string][]byte) {
+			if i == 0 {
+				replace(f, "contract.json", `"iterations": 5`, `"iterations": 50`)
+			}
+		}, 4, "contract"},
+		{"a plan that nobody made", 1, func(_ int, f map[string][]byte) { f["plan.md"] = []byte("1. take over") }, 5, "plan.md"},
+		{"an event taken out", 1, func(_ int, f map[string][]byte) { f["events.jsonl"] = []byte{} }, 5, "status"},
 		{"an event put in", 1, func(_ int, f map[string][]byte) {
-			f["events.jsonl"] = append([]byte(`{"seq":7,"time":"2026-11-20T12:00:00Z","loop":"x","type":"warned","iteration":1,"phase":""}`+"\n"), f["events.jsonl"]...)
-		}, 4, "stands where event 8"},
+			f["events.jsonl"] = append([]byte(`{"seq":8,"time":"2026-11-20T12:00:00Z","loop":"x","type":"warned","iteration":1,"phase":""}`+"\n"), f["events.jsonl"]...)
+		}, 5, "stands where event 9"},
 		{"the head", 1, func(_ int, f map[string][]byte) {
 			var s loop.State
 			_ = json.Unmarshal(f["state.json"], &s)
 			replace(f, "state.json", `"head": "`+s.Head, `"head": "`+strings.Repeat("0", 40))
-		}, 4, "stands for the commit"},
-		{"a file more", 1, func(_ int, f map[string][]byte) { f["note.txt"] = []byte("x") }, 4, "note.txt"},
-		{"a state that is none", 1, func(_ int, f map[string][]byte) { f["state.json"] = []byte("[") }, 4, "can't be read"},
+		}, 5, "stands for the commit"},
+		{"a file more", 1, func(_ int, f map[string][]byte) { f["note.txt"] = []byte("x") }, 5, "note.txt"},
+		{"a state that is none", 1, func(_ int, f map[string][]byte) { f["state.json"] = []byte("[") }, 5, "can't be read"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := written(t)
@@ -235,7 +247,7 @@ func TestL8_DamageOnTheDiskIsFound(t *testing.T) {
 			r, err := ledger.Open(b.store).Verify(ctx, b.head())
 			require.NoError(t, err)
 			require.Len(t, r.Faults, 1)
-			require.Equal(t, 4, r.Faults[0].Entry, "%+v", r.Faults)
+			require.Equal(t, 5, r.Faults[0].Entry, "%+v", r.Faults)
 			require.Contains(t, r.Faults[0].What, blob)
 			require.True(t, r.Cut)
 		})
