@@ -171,7 +171,9 @@ func TestOperatingPage_SeveralHosts(t *testing.T) {
 	w.loop += "v"
 	require.Equal(t, 0, w.starter("start", "--yes", filepath.Join(w.repo, "pawl.yaml"), "--set", "name="+w.loop, "--set", "repo.url="+url).code)
 	require.NotContains(t, w.temporal("workflow", "show", "--workflow-id", w.loop), "WorkflowTaskStarted")
-	w.until("the version is known", func() bool { return w.tryTemporal("worker", "deployment", "describe-version", "--deployment-name", "pawl", "--build-id", "7").code == 0 })
+	w.until("the version is known", func() bool {
+		return w.tryTemporal("worker", "deployment", "describe-version", "--deployment-name", "pawl", "--build-id", "7").code == 0
+	})
 	p.run(several[0])
 	w.stands("completed")
 
