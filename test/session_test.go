@@ -174,6 +174,7 @@ func TestA6_PauseMidAgent(t *testing.T) {
 	st := w.waits("paused")
 	require.Equal(t, "pause", st.Gate.Kind)
 	require.Contains(t, st.PauseReason, "paused at modify")
+	require.Equal(t, "good\n", readFile(filepath.Join(st.Desk, "work", "other")), "the desk is as the step began")
 	w.nothingRuns()
 	require.Equal(t, 0, w.pawl("pause", w.loop).code, "to pause what is paused is no mistake")
 	w.refused("GATE_MISMATCH", "approve", w.loop, "--hash", strings.Repeat("ab", 32))
