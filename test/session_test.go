@@ -164,6 +164,18 @@ func TestSteerWhilePaused(t *testing.T) {
 	require.Contains(t, w.read("prompts"), "- first hint\n- second hint\n")
 }
 
+// A loop can be faster than whoever follows it asks for news: its query answers with its last events
+// only.
+func TestWhoFollowsALoopMissesNoIteration(t *testing.T) {
+	const iterations = 40
+	w := newWorld(t, raises).set(doc{"limits": doc{"iterations": iterations}})
+	s := w.pawl("run", "--json", "--yes", w.specFile())
+	require.Equal(t, 0, s.code, s.err)
+	for i := 1; i <= iterations; i++ {
+		require.Regexp(t, `(?m)^ +`+strconv.Itoa(i)+` +kept`, s.err)
+	}
+}
+
 // A6: pause stops the agent at once and restores what it began; continue repeats the step.
 func TestA6_PauseMidAgent(t *testing.T) {
 	w := newWorld(t, waitsFor("go"))
