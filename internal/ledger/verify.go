@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,10 +40,10 @@ const maxFaults = 20
 // Verify proves the ledger up to head whole, or says where it is not (L8, A9). Each entry's commit,
 // tree and files have the content that their hashes say, and stand on the entry before; its events
 // follow on those before; its state is the fold of them over the state before; the code head that
-// it stands for is the state's; results and record are those of its events; the contract has
-// the hash that was drawn, and changes with a plan or an approved amendment and nowhere else; the
-// plan is the one that it names. That head is the right one, only others can say:
-// the workflow, and the copy in the user's repository.
+// it stands for is the state's; results and record are those of its events; the contract is the
+// first entry's with what its events have amended since, and has the hash that was drawn or
+// approved; so has the plan. That head is the right one, only others can say: the workflow, and the
+// copy in the user's repository.
 func (l *Ledger) Verify(ctx context.Context, head string) (Report, error) {
 	v := verification{report: Report{Head: head}}
 	err := l.store.Chain(ctx, head, v.entry)
@@ -63,7 +62,7 @@ type verification struct {
 	state    loop.State
 	results  []byte
 	record   []byte
-	contract string // the blob
+	contract []byte
 }
 
 func (v *verification) entry(e repo.ChainLink) error {
@@ -75,7 +74,7 @@ func (v *verification) entry(e repo.ChainLink) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
-		if !slices.Contains([]string{StateFile, EventsFile, IterationFile, ContractFile, PlanFile, ResultsFile}, name) {
+		if !slices.Contains(Files, name) {
 			wrong("%s is no file of a ledger", repo.Quote(name))
 		}
 	}
@@ -117,34 +116,59 @@ func (v *verification) entry(e repo.ChainLink) error {
 		wrong("%s is not the last iteration's record", IterationFile)
 	}
 	v.checkContract(e, events, state, wrong)
-	plan, text := "", e.Files[PlanFile]
-	if state.Plan != nil {
-		plan = state.Plan.Hash
-	}
-	if is := sha256.Sum256(text); plan != "" && hex.EncodeToString(is[:]) != plan || plan == "" && text != nil {
-		wrong("%s is not the plan whose hash the contract has", PlanFile)
+	plan, given := e.Files[PlanFile]
+	switch hash := fmt.Sprintf("%x", sha256.Sum256(plan)); {
+	case state.Plan == nil && given:
+		wrong("%s is there, and nobody has made a plan", PlanFile)
+	case state.Plan != nil && hash != state.Plan.Hash:
+		wrong("%s has the hash %s, and %s was approved", PlanFile, hash, state.Plan.Hash)
 	}
 	v.state, v.results, v.record, r.State = state, e.Files[ResultsFile], e.Files[IterationFile], state
 	return nil
 }
 
 func (v *verification) checkContract(e repo.ChainLink, events []loop.Event, state loop.State, wrong func(string, ...any)) {
-	blob := e.Blobs[ContractFile]
-	if e.N > 1 && blob != v.contract && !slices.ContainsFunc(events, binds) {
-		wrong("the contract is another than before, and no event has changed it")
-	}
-	v.contract = blob
-	if state.Contract == nil {
-		return
-	}
+	before, is := v.contract, e.Files[ContractFile]
+	v.contract = is
 	var c Contract
-	if err := json.Unmarshal(e.Files[ContractFile], &c); err != nil {
+	if err := json.Unmarshal(is, &c); state.Contract != nil && err != nil {
 		wrong("%s can't be read: %v", ContractFile, err)
 		return
 	}
-	if hash := c.Hash(); hash != state.Contract.Hash {
-		wrong("the contract has the hash %s, and %s was drawn and approved", hash, state.Contract.Hash)
+	if e.N > 1 {
+		want, err := after(before, events)
+		switch {
+		case err != nil:
+			wrong("what it amends can't be read into the contract: %v", err)
+		case !bytes.Equal(is, want):
+			wrong("the contract is another than that of the entry before, and not what the events make of it")
+		}
 	}
+	if state.Contract == nil {
+		return
+	}
+	if hash := c.Hash(); hash != state.Contract.Hash {
+		wrong("the contract has the hash %s, and %s was drawn or approved", hash, state.Contract.Hash)
+	}
+}
+
+// after returns the contract's file with the amendments of an entry's events.
+func after(file []byte, events []loop.Event) ([]byte, error) {
+	for _, event := range events {
+		if !amends(event) {
+			continue
+		}
+		var c Contract
+		err := json.Unmarshal(file, &c)
+		if err == nil {
+			c, err = amended(c, event)
+		}
+		if err != nil {
+			return nil, err
+		}
+		file = indent(c)
+	}
+	return file, nil
 }
 
 func decodeEvents(lines []byte) ([]loop.Event, error) {

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"compress/zlib"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,6 +40,7 @@ type book struct {
 	code   string
 	heads  []string
 	seq    int64
+	files  map[string][]byte // that the next entry has besides
 }
 
 func git(t *testing.T, dir, stdin string, args ...string) string {
@@ -57,6 +60,19 @@ func git(t *testing.T, dir, stdin string, args ...string) string {
 // written is a ledger of four entries: opened, begun, one iteration, ended.
 func written(t *testing.T) *book {
 	t.Helper()
+	b := begun(t)
+	metric := evidence.MustDecimal("84.70")
+	b.append(
+		loop.Event{Type: loop.IterationStarted, Iteration: 1},
+		loop.Event{Type: loop.IterationFailed, Iteration: 1, FailureReason: "guard-fail", Record: &loop.Iteration{N: 1, Description: "try\tit", Metric: metric, Reason: "guard-fail", EndedAt: when}},
+	)
+	b.append(loop.Event{Type: loop.AutonomyCompleted, Status: loop.Completed, ExitStatus: "completed"})
+	return b
+}
+
+// begun is a ledger of two entries.
+func begun(t *testing.T) *book {
+	t.Helper()
 	user := filepath.Join(t.TempDir(), "user")
 	require.NoError(t, os.MkdirAll(user, 0o755))
 	git(t, user, "", "init", "-q", "-b", "main")
@@ -66,7 +82,7 @@ func written(t *testing.T) *book {
 	b := &book{T: t, store: store, ledger: ledger.Open(store)}
 	b.code, err = store.Fetch(ctx, user, "main")
 	require.NoError(t, err)
-	s, err := spec.Parse([]byte(`{"goal":"climb","repo":{"path":"/r"},"scope":["**"],"verify":{"command":"./v"},"agent":{"command":"./a"},"approvals":{"tools":["*"]}}`))
+	s, err := spec.Parse([]byte(`{"goal":"better","repo":{"path":"/src"},"scope":["**"],"verify":{"command":"measure"},"agent":{"command":["edit"]},"approvals":{"tools":["*"]}}`))
 	require.NoError(t, err)
 	c := ledger.Contract{Spec: s, Base: b.code, Tools: []string{"*"}}
 	b.ledger.Bind(c)
@@ -77,15 +93,6 @@ func written(t *testing.T) *book {
 		loop.Event{Type: loop.BaselineMeasured, Metric: &metric},
 	)
 	b.append(loop.Event{Type: loop.AutonomyStarted, By: "me"})
-	amendment := json.RawMessage(`{"limits":{"iterations":5}}`)
-	amended, err := c.Amended(amendment, nil)
-	require.NoError(t, err)
-	b.append(loop.Event{Type: loop.ContractAmended, Amendment: amendment, By: "me", Limits: map[loop.Resource]evidence.Decimal{loop.Iterations: loop.Count(5)}, Contract: &loop.Contract{Hash: amended.Hash(), Base: b.code}})
-	b.append(
-		loop.Event{Type: loop.IterationStarted, Iteration: 1},
-		loop.Event{Type: loop.IterationFailed, Iteration: 1, FailureReason: "guard-fail", Record: &loop.Iteration{N: 1, Description: "try\tit", Metric: metric, Reason: "guard-fail", EndedAt: when}},
-	)
-	b.append(loop.Event{Type: loop.AutonomyCompleted, Status: loop.Completed, ExitStatus: "completed"})
 	return b
 }
 
@@ -104,6 +111,7 @@ func (b *book) append(events ...loop.Event) {
 	}
 	files, page, err := b.ledger.Entry(ctx, b.head(), events)
 	require.NoError(b, err)
+	maps.Copy(files, b.files)
 	b.put(b.head(), files)
 	b.ledger.Appended(b.head(), page)
 }
@@ -120,7 +128,7 @@ func (b *book) rewritten(n int, change func(i int, files map[string][]byte)) {
 	b.Helper()
 	var old []map[string][]byte
 	for _, id := range b.heads[len(b.heads)-n:] {
-		files, err := b.store.ReadLedger(ctx, id, ledger.StateFile, ledger.EventsFile, ledger.IterationFile, ledger.ContractFile, ledger.PlanFile, ledger.ResultsFile)
+		files, err := b.store.ReadLedger(ctx, id, ledger.StateFile, ledger.EventsFile, ledger.IterationFile, ledger.ContractFile, ledger.ResultsFile, ledger.PlanFile)
 		require.NoError(b, err)
 		old = append(old, files)
 	}
@@ -146,10 +154,76 @@ func TestL8_AWholeLedgerIsProven(t *testing.T) {
 	r, err := ledger.Open(b.store).Verify(ctx, b.head())
 	require.NoError(t, err)
 	require.Empty(t, r.Faults)
-	require.Equal(t, []int{5, 8, 2}, []int{r.Entries, r.Events, r.Rows})
+	require.Equal(t, []int{4, 7, 2}, []int{r.Entries, r.Events, r.Rows})
 	require.Equal(t, b.heads, r.Commits)
 	require.Equal(t, loop.Completed, r.State.Status)
 	require.False(t, r.Cut)
+}
+
+// amend appends what a person approved: an amendment of the spec, or a plan.
+func (b *book) amend(e loop.Event, change func(*ledger.Contract)) {
+	b.Helper()
+	c, err := b.ledger.Contract(ctx, b.head())
+	require.NoError(b, err)
+	change(&c)
+	e.Contract = &loop.Contract{Hash: c.Hash(), Base: c.Base}
+	b.append(e)
+}
+
+// raised is an approved extension of the iterations.
+func (b *book) raised(to int) {
+	b.Helper()
+	limits := map[loop.Resource]evidence.Decimal{loop.Iterations: loop.Count(int64(to))}
+	b.amend(loop.Event{Type: loop.ContractAmended, Amendment: fmt.Appendf(nil, `{"limits":{"iterations":%d}}`, to), Limits: limits},
+		func(c *ledger.Contract) { c.Spec.Limits.Iterations = to })
+}
+
+// planned is the plan of a Deliver loop.
+func (b *book) planned(text string) {
+	b.Helper()
+	hash := fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
+	b.files = map[string][]byte{ledger.PlanFile: []byte(text)}
+	b.amend(loop.Event{Type: loop.PlanMade, Plan: &loop.Plan{Hash: hash, Text: text}}, func(c *ledger.Contract) { c.Plan = hash })
+	b.files = nil
+}
+
+func TestA8_AnApprovedAmendmentLeavesTheLedgerWhole(t *testing.T) {
+	b := begun(t)
+	b.planned("# first this, then that\n")
+	b.raised(5)
+	b.raised(9)
+	b.append(loop.Event{Type: loop.Warned, Reason: "the contract stays"})
+	r, err := ledger.Open(b.store).Verify(ctx, b.head())
+	require.NoError(t, err)
+	require.Empty(t, r.Faults)
+	require.Equal(t, "9", r.State.Budget[loop.Iterations].Limit.String())
+}
+
+func TestL8_AnAmendmentThatNobodyApprovedIsFound(t *testing.T) {
+	for name, change := range map[string]func(i int, files map[string][]byte){
+		"an amended contract": func(i int, f map[string][]byte) { replace(f, "contract.json", `"iterations": 5`, `"iterations": 50`) },
+		"the plan": func(i int, f map[string][]byte) {
+			if i == 0 {
+				replace(f, "plan.md", "first", "last")
+			}
+		},
+		"an amendment": func(i int, f map[string][]byte) {
+			replace(f, "events.jsonl", `"amendment":{"limits":{"iterations":5}}`, `"amendment":{"limits":{"iterations":50}}`)
+		},
+		"an amendment without a contract": func(i int, f map[string][]byte) {
+			replace(f, "events.jsonl", `,"contract":{`, `,"opened":{`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := begun(t)
+			b.planned("# first this, then that\n")
+			b.raised(5)
+			b.rewritten(2, change)
+			r, err := ledger.Open(b.store).Verify(ctx, b.head())
+			require.NoError(t, err)
+			require.NotEmpty(t, r.Faults)
+		})
+	}
 }
 
 // TestL8_TamperingIsFound: whoever may write to the store can make hashes that are right. What an
@@ -162,33 +236,28 @@ func TestL8_TamperingIsFound(t *testing.T) {
 		entry  int
 		says   string
 	}{
-		{"a state", 1, func(_ int, f map[string][]byte) { replace(f, "state.json", `"completed"`, `"halted"`) }, 5, "status"},
+		{"a state", 1, func(_ int, f map[string][]byte) { replace(f, "state.json", `"completed"`, `"halted"`) }, 4, "status"},
 		{"an event", 2, func(i int, f map[string][]byte) {
 			if i == 0 {
 				replace(f, "events.jsonl", "guard-fail", "it was fine")
 			}
-		}, 4, "its state"},
-		{"a budget", 1, func(_ int, f map[string][]byte) { replace(f, "state.json", `"limit": 5`, `"limit": 500`) }, 5, "budget"},
-		{"a row of the results", 1, func(_ int, f map[string][]byte) { replace(f, "loop-results.tsv", "84.70", "99.99") }, 5, "loop-results.tsv"},
-		{"a record", 1, func(_ int, f map[string][]byte) { replace(f, "iteration.json", "84.70", "99.99") }, 5, "iteration.json"},
-		{"the contract", 1, func(_ int, f map[string][]byte) { replace(f, "contract.json", "improve", "deliver") }, 5, "contract"},
-		{"the contract's amendment", 2, func(i int, f map[string][]byte) {
-			if i == 0 {
-				replace(f, "contract.json", `"iterations": 5`, `"iterations": 50`)
-			}
-		}, 4, "contract"},
-		{"a plan that nobody made", 1, func(_ int, f map[string][]byte) { f["plan.md"] = []byte("1. take over") }, 5, "plan.md"},
-		{"an event taken out", 1, func(_ int, f map[string][]byte) { f["events.jsonl"] = []byte{} }, 5, "status"},
+		}, 3, "its state"},
+		{"a budget", 1, func(_ int, f map[string][]byte) { replace(f, "state.json", `"limit": 3`, `"limit": 300`) }, 4, "budget"},
+		{"a row of the results", 1, func(_ int, f map[string][]byte) { replace(f, "loop-results.tsv", "84.70", "99.99") }, 4, "loop-results.tsv"},
+		{"a record", 1, func(_ int, f map[string][]byte) { replace(f, "iteration.json", "84.70", "99.99") }, 4, "iteration.json"},
+		{"the contract", 1, func(_ int, f map[string][]byte) { replace(f, "contract.json", "improve", "deliver") }, 4, "contract"},
+		{"a plan that nobody made", 1, func(_ int, f map[string][]byte) { f["plan.md"] = []byte("1. take over") }, 4, "plan.md"},
+		{"an event taken out", 1, func(_ int, f map[string][]byte) { f["events.jsonl"] = []byte{} }, 4, "status"},
 		{"an event put in", 1, func(_ int, f map[string][]byte) {
-			f["events.jsonl"] = append([]byte(`{"seq":8,"time":"2026-11-20T12:00:00Z","loop":"x","type":"warned","iteration":1,"phase":""}`+"\n"), f["events.jsonl"]...)
-		}, 5, "stands where event 9"},
+			f["events.jsonl"] = append([]byte(`{"seq":7,"time":"2026-11-20T12:00:00Z","loop":"x","type":"warned","iteration":1,"phase":""}`+"\n"), f["events.jsonl"]...)
+		}, 4, "stands where event 8"},
 		{"the head", 1, func(_ int, f map[string][]byte) {
 			var s loop.State
 			_ = json.Unmarshal(f["state.json"], &s)
 			replace(f, "state.json", `"head": "`+s.Head, `"head": "`+strings.Repeat("0", 40))
-		}, 5, "stands for the commit"},
-		{"a file more", 1, func(_ int, f map[string][]byte) { f["note.txt"] = []byte("x") }, 5, "note.txt"},
-		{"a state that is none", 1, func(_ int, f map[string][]byte) { f["state.json"] = []byte("[") }, 5, "can't be read"},
+		}, 4, "stands for the commit"},
+		{"a file more", 1, func(_ int, f map[string][]byte) { f["note.txt"] = []byte("x") }, 4, "note.txt"},
+		{"a state that is none", 1, func(_ int, f map[string][]byte) { f["state.json"] = []byte("[") }, 4, "can't be read"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := written(t)
@@ -247,7 +316,7 @@ func TestL8_DamageOnTheDiskIsFound(t *testing.T) {
 			r, err := ledger.Open(b.store).Verify(ctx, b.head())
 			require.NoError(t, err)
 			require.Len(t, r.Faults, 1)
-			require.Equal(t, 5, r.Faults[0].Entry, "%+v", r.Faults)
+			require.Equal(t, 4, r.Faults[0].Entry, "%+v", r.Faults)
 			require.Contains(t, r.Faults[0].What, blob)
 			require.True(t, r.Cut)
 		})
