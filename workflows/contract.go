@@ -88,7 +88,11 @@ func (r *run) amend(ctx workflow.Context, a loop.Answer) (bool, error) {
 
 // amended puts an approved amendment in force.
 func (r *run) amended(ctx workflow.Context, a loop.Answer, sealed []loop.Seal) error {
-	c, err := govern.Draw(r.spec, r.state.Base, r.opened.Onto, sealed).Amended(a.Amendment, sealed)
+	drawn := govern.Draw(r.spec, r.state.Base, r.opened.Onto, sealed)
+	if r.state.Plan != nil {
+		drawn.Plan = r.state.Plan.Hash
+	}
+	c, err := drawn.Amended(a.Amendment, sealed)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,9 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/fault"
+	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/spec"
 )
 
 // events are those of a type, in order.
@@ -93,6 +95,32 @@ func TestA2_TheIterationsOfADeliveryAreABudget(t *testing.T) {
 	require.Equal(t, 2, p.result.Iterations)
 	require.Contains(t, d.asked[1].Repair, "verify failed", "the writer is told")
 	require.Len(t, p.events(loop.BudgetExhausted), 1)
+}
+
+// TestL8_AnExtensionKeepsThePlan: the ledger works out the amended contract by itself, and takes the
+// amendment only where both come to the same hash.
+func TestL8_AnExtensionKeepsThePlan(t *testing.T) {
+	plan := act.Stepped{Plan: &loop.Plan{Hash: strings.Repeat("ab", 32), Text: "first this, then that"}}
+	doc := specOfDelivery(map[string]any{
+		"verify": map[string]any{"command": "check"}, "limits": map[string]any{"iterations": 1, "onExhausted": "ask"},
+		"agent": map[string]any{"roles": map[string]any{"planner": map[string]any{"command": "plan"}}},
+	})
+	d := deliver(t, map[string][]act.Stepped{"planner": {plan}, "verify": {exit1, {}}})
+	p := d.run(doc, func(env *testsuite.TestWorkflowEnvironment) {
+		at(t, env, time.Hour, func(s loop.State) {
+			env.SignalWorkflow("extend", map[string]any{"hash": s.Gate.Hash, "limits": map[string]any{"iterations": 2}})
+		})
+	})
+	require.Nil(t, p.err)
+	s, err := spec.Parse(doc)
+	require.NoError(t, err)
+	c := govern.Draw(s, "base", "", nil)
+	c.Plan = plan.Plan.Hash
+	require.Equal(t, c.Hash(), p.events(loop.PlanMade)[0].Contract.Hash)
+	amended := p.events(loop.ContractAmended)[0]
+	c, err = c.Amended(amended.Amendment, nil)
+	require.NoError(t, err)
+	require.Equal(t, c.Hash(), amended.Contract.Hash)
 }
 
 func TestL10_ThePhasesTimeIsThatOfOneEntryAndOfAllThatRunsInIt(t *testing.T) {

@@ -141,7 +141,7 @@ func (l *Ledger) Entry(ctx context.Context, prev string, events []loop.Event) (m
 		if e.Record != nil {
 			files[IterationFile] = indent(e.Record)
 		}
-		if e.Type == loop.ContractAmended || e.Type == loop.PlanMade {
+		if amends(e) {
 			if page.contract, err = l.amend(ctx, prev, e); err != nil {
 				return nil, Page{}, err
 			}
@@ -160,15 +160,28 @@ func (l *Ledger) amend(ctx context.Context, prev string, e loop.Event) (*Contrac
 	if err != nil {
 		return nil, err
 	}
-	if e.Plan != nil {
-		c.Plan = e.Plan.Hash
-	} else if c, err = c.Amended(e.Amendment, e.Contract.Sealed); err != nil {
+	if c, err = amended(c, e); err != nil {
 		return nil, err
 	}
 	if got := c.Hash(); got != e.Contract.Hash {
 		return nil, fmt.Errorf("the amended contract has the hash %s, and %s was approved", got, e.Contract.Hash)
 	}
 	return &c, nil
+}
+
+// amends reports whether an event changes the contract.
+func amends(e loop.Event) bool { return e.Type == loop.ContractAmended || e.Type == loop.PlanMade }
+
+// amended returns the contract after an event that changes it.
+func amended(c Contract, e loop.Event) (Contract, error) {
+	switch {
+	case e.Contract == nil:
+		return c, fmt.Errorf("%s without a contract", e.Type)
+	case e.Plan != nil:
+		c.Plan = e.Plan.Hash
+		return c, nil
+	}
+	return c.Amended(e.Amendment, e.Contract.Sealed)
 }
 
 // Appended tells the ledger that the page now stands at head.

@@ -3,6 +3,7 @@ package ledger
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,7 +41,8 @@ const maxFaults = 20
 // tree and files have the content that their hashes say, and stand on the entry before; its events
 // follow on those before; its state is the fold of them over the state before; the code head that
 // it stands for is the state's; results and record are those of its events; the contract is the
-// first entry's and has the hash that was drawn. That head is the right one, only others can say:
+// first entry's with the amendments of the events since, and has the hash that was approved, as the
+// plan has. That head is the right one, only others can say:
 // the workflow, and the copy in the user's repository.
 func (l *Ledger) Verify(ctx context.Context, head string) (Report, error) {
 	v := verification{report: Report{Head: head}}
@@ -61,6 +63,7 @@ type verification struct {
 	results  []byte
 	record   []byte
 	contract string // the blob
+	terms    Contract
 }
 
 func (v *verification) entry(e repo.ChainLink) error {
@@ -72,7 +75,7 @@ func (v *verification) entry(e repo.ChainLink) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
-		if !slices.Contains([]string{StateFile, EventsFile, IterationFile, ContractFile, ResultsFile}, name) {
+		if !slices.Contains([]string{StateFile, EventsFile, IterationFile, ContractFile, ResultsFile, PlanFile}, name) {
 			wrong("%s is no file of a ledger", repo.Quote(name))
 		}
 	}
@@ -113,30 +116,49 @@ func (v *verification) entry(e repo.ChainLink) error {
 	if !bytes.Equal(e.Files[IterationFile], v.record) {
 		wrong("%s is not the last iteration's record", IterationFile)
 	}
-	v.checkContract(e, state, wrong)
+	v.checkContract(e, events, state, wrong)
+	checkPlan(e, state, wrong)
 	v.state, v.results, v.record, r.State = state, e.Files[ResultsFile], e.Files[IterationFile], state
 	return nil
 }
 
-func (v *verification) checkContract(e repo.ChainLink, state loop.State, wrong func(string, ...any)) {
-	blob := e.Blobs[ContractFile]
-	if e.N == 1 {
-		v.contract = blob
-	}
-	if blob != v.contract {
-		wrong("the contract is another than that of the first entry")
-		v.contract = blob
-	}
-	if state.Contract == nil {
+func (v *verification) checkContract(e repo.ChainLink, events []loop.Event, state loop.State, wrong func(string, ...any)) {
+	blob, before := e.Blobs[ContractFile], v.terms
+	first, same := e.N == 1, blob == v.contract
+	v.contract = blob
+	if state.Contract == nil && (first || same) {
 		return
 	}
-	var c Contract
-	if err := json.Unmarshal(e.Files[ContractFile], &c); err != nil {
+	v.terms = Contract{}
+	if err := json.Unmarshal(e.Files[ContractFile], &v.terms); err != nil {
 		wrong("%s can't be read: %v", ContractFile, err)
 		return
 	}
-	if hash := c.Hash(); hash != state.Contract.Hash {
+	want, amendments := before, slices.DeleteFunc(slices.Clone(events), func(e loop.Event) bool { return !amends(e) })
+	for _, amendment := range amendments {
+		var err error
+		if want, err = amended(want, amendment); err != nil {
+			wrong("event %d amends the contract by what can't be: %v", amendment.Seq, err)
+			return
+		}
+	}
+	hash := v.terms.Hash()
+	if !first && (!same || len(amendments) > 0) && hash != want.Hash() {
+		wrong("the contract is another than that of the first entry and its amendments")
+	}
+	if state.Contract != nil && hash != state.Contract.Hash {
 		wrong("the contract has the hash %s, and %s was drawn and approved", hash, state.Contract.Hash)
+	}
+}
+
+// checkPlan holds the plan to the hash that the contract has.
+func checkPlan(e repo.ChainLink, state loop.State, wrong func(string, ...any)) {
+	text, has := e.Files[PlanFile]
+	switch {
+	case state.Plan == nil && has:
+		wrong("%s is of no plan that was made", PlanFile)
+	case state.Plan != nil && fmt.Sprintf("%x", sha256.Sum256(text)) != state.Plan.Hash:
+		wrong("%s is not the plan that was approved", PlanFile)
 	}
 }
 

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"compress/zlib"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,6 +39,7 @@ type book struct {
 	ledger *ledger.Ledger
 	code   string
 	heads  []string
+	next   ledger.Page // of the entry that is put next
 	seq    int64
 }
 
@@ -66,7 +69,9 @@ func written(t *testing.T) *book {
 	b := &book{T: t, store: store, ledger: ledger.Open(store)}
 	b.code, err = store.Fetch(ctx, user, "main")
 	require.NoError(t, err)
-	c := ledger.Contract{Spec: spec.Defaults(), Base: b.code, Tools: []string{"*"}}
+	s, err := spec.Parse([]byte(`{"kind": "improve", "goal": "better", "scope": ["**"], "verify": {"command": "measure"}, "agent": {"command": "agent"}, "approvals": {"tools": ["*"]}}`))
+	require.NoError(t, err)
+	c := ledger.Contract{Spec: s, Base: b.code, Tools: []string{"*"}}
 	b.ledger.Bind(c)
 	metric := evidence.MustDecimal("84.70")
 	b.append(
@@ -92,14 +97,21 @@ func (b *book) head() string {
 
 func (b *book) append(events ...loop.Event) {
 	b.Helper()
+	b.put(b.head(), b.with(nil, events...))
+}
+
+// with are the files of the next entry, and more beside those that the ledger makes.
+func (b *book) with(more map[string][]byte, events ...loop.Event) map[string][]byte {
+	b.Helper()
 	for i := range events {
 		b.seq++
 		events[i].Seq, events[i].Loop, events[i].Time = b.seq, "x", when.Add(time.Duration(b.seq)*time.Second)
 	}
 	files, page, err := b.ledger.Entry(ctx, b.head(), events)
 	require.NoError(b, err)
-	b.put(b.head(), files)
-	b.ledger.Appended(b.head(), page)
+	b.next = page
+	maps.Copy(files, more)
+	return files
 }
 
 func (b *book) put(prev string, files map[string][]byte) {
@@ -107,6 +119,7 @@ func (b *book) put(prev string, files map[string][]byte) {
 	id, err := b.store.Append(ctx, repo.Entry{Ref: ref, Prev: prev, Code: b.code, Files: files, Message: "entry", Time: when, Author: who})
 	require.NoError(b, err)
 	b.heads = append(b.heads, id)
+	b.ledger.Appended(id, b.next)
 }
 
 // rewritten replaces the last n entries by others, with hashes that are right.
@@ -114,7 +127,7 @@ func (b *book) rewritten(n int, change func(i int, files map[string][]byte)) {
 	b.Helper()
 	var old []map[string][]byte
 	for _, id := range b.heads[len(b.heads)-n:] {
-		files, err := b.store.ReadLedger(ctx, id, ledger.StateFile, ledger.EventsFile, ledger.IterationFile, ledger.ContractFile, ledger.ResultsFile)
+		files, err := b.store.ReadLedger(ctx, id, ledger.StateFile, ledger.EventsFile, ledger.IterationFile, ledger.ContractFile, ledger.ResultsFile, ledger.PlanFile)
 		require.NoError(b, err)
 		old = append(old, files)
 	}
@@ -199,6 +212,54 @@ func TestL8_TamperingIsFound(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, r.Faults)
 	})
+}
+
+// TestL8_APlanAndAmendmentsAreProven: the contract changes by its events alone, and the plan is the
+// one that was approved.
+func TestL8_APlanAndAmendmentsAreProven(t *testing.T) {
+	const plan = "first this, then that"
+	amendment := json.RawMessage(`{"limits":{"iterations":9}}`)
+	planned := func(t *testing.T) *book {
+		b := written(t)
+		c, err := b.ledger.Contract(ctx, b.head())
+		require.NoError(t, err)
+		c.Plan = fmt.Sprintf("%x", sha256.Sum256([]byte(plan)))
+		b.put(b.head(), b.with(map[string][]byte{ledger.PlanFile: []byte(plan)},
+			loop.Event{Type: loop.PlanMade, Plan: &loop.Plan{Hash: c.Plan, Text: plan}, Contract: &loop.Contract{Hash: c.Hash(), Base: b.code}}))
+		c, err = c.Amended(amendment, nil)
+		require.NoError(t, err)
+		b.append(loop.Event{Type: loop.ContractAmended, Amendment: amendment, Limits: map[loop.Resource]evidence.Decimal{}, Contract: &loop.Contract{Hash: c.Hash(), Base: b.code}})
+		b.append(loop.Event{Type: loop.Warned, Reason: "one more"})
+		return b
+	}
+	b := planned(t)
+	r, err := ledger.Open(b.store).Verify(ctx, b.head())
+	require.NoError(t, err)
+	require.Empty(t, r.Faults)
+	for name, c := range map[string]struct {
+		change func(i int, f map[string][]byte)
+		entry  int
+		says   string
+	}{
+		"another plan": {func(i int, f map[string][]byte) { f[ledger.PlanFile] = []byte("something else") }, 5, "plan.md"},
+		"another amendment": {func(i int, f map[string][]byte) {
+			replace(f, ledger.EventsFile, `{"iterations":9}`, `{"iterations":8}`)
+		}, 6, "amendments"},
+		"a contract besides": {func(i int, f map[string][]byte) {
+			replace(f, ledger.ContractFile, `"iterations": 9`, `"iterations": 99`)
+		}, 6, "contract"},
+		"an empty amendment": {func(i int, f map[string][]byte) { replace(f, ledger.EventsFile, `"contract":{`, `"contrac":{`) }, 5, "contract"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := planned(t)
+			b.rewritten(3, c.change)
+			r, err := ledger.Open(b.store).Verify(ctx, b.head())
+			require.NoError(t, err)
+			require.NotEmpty(t, r.Faults)
+			require.Equal(t, c.entry, r.Faults[0].Entry, r.Faults)
+			require.Contains(t, fmt.Sprint(r.Faults), c.says)
+		})
+	}
 }
 
 // A file of the store that is not what its name says, or is gone.
