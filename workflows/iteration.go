@@ -46,9 +46,7 @@ func (r *run) iterate(ctx workflow.Context, first phase.Phase, body func(workflo
 	r.unjudged = &verdict{Attempts: 1}
 	v, err := body(ctx)
 	if err != nil {
-		if r.unjudged != nil && v.Description != "" {
-			r.unjudged.Description = v.Description
-		}
+		r.cut(v, err)
 		return err
 	}
 	// Whatever a person says at a breakpoint there: what was decided is recorded.
@@ -63,6 +61,19 @@ func (r *run) iterate(ctx workflow.Context, first phase.Phase, body func(workflo
 		return stop(*v.End)
 	}
 	return nil
+}
+
+// cut notes what an iteration had come to that ended the loop: its record is made by close. Why it
+// is not kept is why the loop failed; anything else has interrupted it.
+func (r *run) cut(v verdict, err error) {
+	if r.unjudged == nil {
+		return
+	}
+	if end, ok := isStopped(err); !ok || end.Status != loop.Failed {
+		v.Reason = ""
+	}
+	v.Commit, v.Parent, v.Metric = r.unjudged.Commit, r.unjudged.Parent, nil
+	*r.unjudged = v
 }
 
 // begin makes the checkpoint. The ledger has it before an agent is started: the step that starts
@@ -227,6 +238,7 @@ func (r *run) violated(violations []act.Violation, blocked bool) loop.Event {
 // continues, which judges it again, or rejects it, which ends the loop (L9). It never waives
 // anything.
 func (r *run) block(ctx workflow.Context, e loop.Event, what string) error {
+	e.Judgement.Iteration = r.state.Iteration
 	r.emit(ctx, e)
 	a, err := r.hold(ctx, loop.Gate{
 		Kind:    loop.GateGuard,

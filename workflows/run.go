@@ -52,6 +52,7 @@ type run struct {
 	telling   int              // how many are being told of something
 	repeats   int              // steps repeated by a pause in this run
 	phaseMs   map[string]int64 // active time of the iteration by phase
+	inPhase   int64            // active time in milliseconds since the phase was entered (L10)
 	published published
 	toldAt    time.Time // when the search attributes were brought up to date
 }
@@ -175,7 +176,8 @@ func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Eve
 	return out, nil
 }
 
-// enter moves the machine to a phase (L6) and stops at a breakpoint there (L4).
+// enter moves the machine to a phase (L6) and stops at a breakpoint there, however often the phase is
+// entered (L4).
 func (r *run) enter(ctx workflow.Context, to phase.Phase) error {
 	return r.enterAttempt(ctx, to, r.state.Attempt)
 }
@@ -185,7 +187,8 @@ func (r *run) enterAttempt(ctx workflow.Context, to phase.Phase, attempt int) er
 		return stop(govern.TransitionInvalid.Because(err.Error()))
 	}
 	r.emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: to, Attempt: attempt})
-	if slices.Contains(r.spec.Breakpoints, string(to)) && !slices.Contains(r.state.BreakpointsDone, string(to)) {
+	r.inPhase = 0
+	if slices.Contains(r.spec.Breakpoints, string(to)) {
 		_, err := r.hold(ctx, loop.Gate{Kind: loop.GateBreakpoint, Summary: fmt.Sprintf("breakpoint at %s", to)})
 		return err
 	}
@@ -299,7 +302,7 @@ func (r *run) finish(ctx workflow.Context, err error) (*loop.Result, error) {
 func (r *run) close(ctx workflow.Context, end govern.End) error {
 	if r.unjudged != nil {
 		v := *r.unjudged
-		v.Reason, v.Kept, v.Metric = interrupted, false, nil
+		v.Reason, v.Kept, v.Metric = orElse(v.Reason, interrupted), false, nil
 		v.Description = orElse(v.Description, "a change that was not finished")
 		if err := r.settle(ctx, v); err != nil {
 			return err

@@ -58,6 +58,7 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 			done.Told = told
 		}
 		r.emit(ctx, done)
+		r.inPhase += out.ElapsedMs
 		if r.phaseMs != nil {
 			r.phaseMs[string(r.state.Phase)] += out.ElapsedMs
 		}
@@ -101,6 +102,17 @@ func (r *run) within(ctx workflow.Context, s act.Step) (act.Step, loop.Resource)
 		}
 	}
 	return s, bound
+}
+
+// phaseLeft is how much of the phase's time is left, nothing where it is used up (L10).
+func (r *run) phaseLeft() time.Duration {
+	return max(r.spec.Limits.PhaseTimeout.D()-time.Duration(r.inPhase)*time.Millisecond, 0)
+}
+
+// inTime gives a step no more time than its phase has left (L10).
+func (r *run) inTime(s act.Step) act.Step {
+	s.LimitMs = min(s.LimitMs, max(r.phaseLeft(), time.Second).Milliseconds())
+	return s
 }
 
 // recordWith lets an agent call take what is pending to the ledger first, and returns how many

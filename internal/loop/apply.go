@@ -69,7 +69,6 @@ var effects = map[Type]func(*State, Event){
 	IterationStarted: func(s *State, e Event) {
 		s.Iteration, s.Attempt, s.IterationStart, s.IterationSteps = e.Iteration, 1, e.Time, 0
 		s.Budget = s.Budget.Spend(Iterations, Count(1))
-		s.BreakpointsDone = nil
 		s.follow(func(c Course) Course { return c.Begin(e.Iteration) })
 	},
 	StepEnded: applyStep,
@@ -87,11 +86,9 @@ var effects = map[Type]func(*State, Event){
 		for _, f := range e.Files {
 			if !slices.Contains(s.ChangedFiles, f) {
 				s.ChangedFilesCount++
-				if len(s.ChangedFiles) < KeepFiles {
-					s.ChangedFiles = append(slices.Clip(s.ChangedFiles), f)
-				}
 			}
 		}
+		s.ChangedFiles = Union(s.ChangedFiles, e.Files)
 		if e.TotalFiles > 0 { // counted by git, which the capped lists can't
 			s.ChangedFilesCount = e.TotalFiles
 		}
@@ -176,9 +173,6 @@ var effects = map[Type]func(*State, Event){
 	},
 	AutonomyPaused: func(s *State, e Event) {
 		s.PauseRequested = false
-		if e.Reason == "breakpoint" {
-			s.BreakpointsDone = append(slices.Clip(s.BreakpointsDone), string(e.Phase))
-		}
 	},
 	MessageReceived: func(s *State, e Event) {
 		switch e.Message {
@@ -261,6 +255,16 @@ func (s State) wallClock(now time.Time) Budget {
 	}
 	used := Count(now.Sub(s.StartedAt).Milliseconds())
 	return s.Budget.Spend(WallClock, used.Sub(s.Budget[WallClock].Used))
+}
+
+// Union returns the files of both lists, each once, as many as a list of files keeps.
+func Union(files, more []string) []string {
+	for _, f := range more {
+		if !slices.Contains(files, f) && len(files) < KeepFiles {
+			files = append(slices.Clip(files), f)
+		}
+	}
+	return files
 }
 
 func last[T any](list []T, n int) []T {
