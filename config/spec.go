@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -64,21 +63,13 @@ func LoadSpec(path string, sets []string) (spec.Spec, error) {
 const maxSpec = 1 << 20
 
 func readSpec(path string) (*document, error) {
-	f, err := os.Open(path)
+	text, err := readFile(path, maxSpec)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.InvalidSpec, "there is no spec file %s", path).
 			Advise("Name one (`pawl run FILE`), or see a loop at work first: `pawl demo`.")
 	}
 	if err != nil {
-		return nil, fault.New(fault.InvalidSpec, "the spec file can't be read: %v", err).Advise("Check its name and permissions.")
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSpec+1))
-	switch {
-	case err != nil:
-		return nil, fault.New(fault.InvalidSpec, "the spec file can't be read: %v", err).Advise("Name a file with a spec in it.")
-	case len(text) > maxSpec:
-		return nil, fault.New(fault.InvalidSpec, "%s is larger than %d bytes", path, maxSpec).Advise("Name a file with a spec in it.")
+		return nil, fault.New(fault.InvalidSpec, "the spec file can't be read: %v", err).Advise("Name a file with a spec in it, that you may read.")
 	}
 	doc := &document{values: map[string]any{}, at: map[string]place{"": {source: path}}}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))

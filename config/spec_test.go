@@ -248,7 +248,7 @@ func TestYAMLAliasesCannotMultiplyWithoutEnd(t *testing.T) {
 		bomb += string(c) + ": &" + string(c) + " [*" + p + ",*" + p + ",*" + p + ",*" + p + ",*" + p + ",*" + p + ",*" + p + ",*" + p + ",*" + p + "]\n"
 	}
 	_, err := config.LoadSpec(write(t, "pawl.yaml", bomb), nil)
-	require.ErrorContains(t, err, "too large")
+	require.ErrorContains(t, err, "pawl.yaml: holds more than 20000 values; want: a spec that a person can read")
 }
 
 func TestOctalNumbersAreNotTakenForDecimals(t *testing.T) {
