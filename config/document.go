@@ -55,8 +55,9 @@ func (d *document) put(parts []string, value any, from string) {
 	for _, part := range parts {
 		key = spec.Join(key, part)
 	}
-	object := d.values
-	for i, part := range parts[:len(parts)-1] {
+	object, outer := d.values, ""
+	for _, part := range parts[:len(parts)-1] {
+		outer = spec.Join(outer, part)
 		switch next := object[part].(type) {
 		case map[string]any:
 			object = next
@@ -64,8 +65,10 @@ func (d *document) put(parts []string, value any, from string) {
 			made := map[string]any{}
 			object[part] = made
 			object = made
+			if _, stands := d.at[outer]; !stands {
+				d.at[outer] = place{source: from}
+			}
 		default:
-			outer := strings.Join(parts[:i+1], ".")
 			d.wrong = append(d.wrong, spec.Problem{
 				File: from, Key: key, What: fmt.Sprintf("can't be set: %s is a value, not an object", outer), Want: "set " + outer,
 			})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -29,7 +30,7 @@ func readTOML(text []byte, file string, doc *document) {
 	if err == nil {
 		return
 	}
-	p := spec.Problem{File: file, What: "not valid TOML: " + strings.TrimPrefix(err.Error(), "toml: "), Want: "valid TOML"}
+	p := spec.Problem{File: file, What: "not valid TOML: " + goWords.ReplaceAllString(err.Error(), ""), Want: "valid TOML"}
 	var at *toml.DecodeError
 	switch {
 	case errors.As(err, &at):
@@ -40,6 +41,9 @@ func readTOML(text []byte, file string, doc *document) {
 	}
 	doc.unread(p)
 }
+
+// goWords is what the library's messages have that is no word of TOML's.
+var goWords = regexp.MustCompile(`^toml: |strconv\.[A-Za-z]+: parsing `)
 
 // tooMany is what is wrong with a document that goes on and on.
 func tooMany(file string) spec.Problem {

@@ -54,6 +54,7 @@ func TestSpecsOfEveryWrongKind(t *testing.T) {
 		{"dates and times in TOML", "a.toml", enoughTOML + "name = 2026-01-02\n[limits]\nactiveTime = 07:32:00\n", []string{
 			"a.toml:6: name: is 2026-01-02; want: a string", "a.toml:8: limits.activeTime: is 07:32:00; want: a duration such as \"30s\", \"10m\" or \"1h30m\""}},
 		{"wrong types deep in TOML", "a.toml", enoughTOML + "protect = [\n 'b',\n 5]\ncheck = {command = 1}\n", []string{"a.toml:8: protect[1]: is 5; want: a string", "a.toml:9: check.command: is 1; want: a string"}},
+		{"a number that TOML can't hold", "a.toml", enoughTOML + "limits.tokens = 99999999999999999999\n", []string{`a.toml:6: not valid TOML: couldn't parse decimal number: "99999999999999999999": value out of range; want: valid TOML`}},
 		{"infinity and NaN", "a.toml", enoughTOML + "limits.costUSD = inf\nverify.target = nan\n", []string{"a.toml:6: limits.costUSD: is +Inf; want: a number", "a.toml:7: verify.target: is NaN; want: a number"}},
 		{"huge numbers", "a.yaml", enough + "limits:\n  iterations: 99999999999999999999\n  toolCalls: 1e400\n  costUSD: 1e999999\n", []string{
 			"a.yaml:7: limits.iterations: is 99999999999999999999; want: a whole number", `a.yaml:8: limits.toolCalls: is "1e400"; want: a whole number`, `a.yaml:9: limits.costUSD: is "1e999999"; want: a number`}},
@@ -64,7 +65,7 @@ func TestSpecsOfEveryWrongKind(t *testing.T) {
 		{"an alias of itself", "a.yaml", enough + "check: &c {command: *c}\n", []string{"a.yaml:6: check.command: is an alias of what it stands in; want: an alias of something else"}},
 		{"an alias of nothing", "a.yaml", enough + "check: *c\n", []string{"a.yaml: not valid YAML: unknown anchor 'c' referenced; want: valid YAML"}},
 		{"a merge of a number", "a.yaml", enough + "check: {<<: 5}\n", []string{"a.yaml:6: check: merges something that is not an object; want: an alias of an object"}},
-		{"tags", "a.yaml", enough + "name: !!binary aGVsbG8=\nsetup: {command: !secret x}\n", []string{"a.yaml:6: name: has the tag !!binary; want: a plain value", "a.yaml:7: setup.command: has the tag !secret; want: a plain value"}},
+		{"tags", "a.yaml", enough + "name: !!binary aGVsbG8=\nsetup: {command: !secret x}\nprotect: !reference [a, b]\ncheck: !include {a: b}\n", []string{"a.yaml:6: name: has the tag !!binary; want: a plain value", "a.yaml:7: setup.command: has the tag !secret; want: a plain value", "a.yaml:8: protect: has the tag !reference; want: a plain value", "a.yaml:9: check: has the tag !include; want: a plain value"}},
 		{"too deep in YAML", "a.yaml", strings.Repeat("[", 200) + strings.Repeat("]", 200), []string{
 			"a.yaml:1: [0][0][0][0][0][0][0][0][0][0][0][0][0]…: is nested more than 32 deep; want: a spec that a person can read", "a.yaml:1: is not an object; want: the keys of a spec, such as goal: …"}},
 		{"too deep in JSON", "a.json", strings.Repeat("[", 200) + strings.Repeat("]", 200), []string{"a.json:1: not valid JSON: it is nested more than 32 deep; want: valid JSON"}},

@@ -117,16 +117,21 @@ func notText(text []byte) (what, want string, line int) {
 // handle here are those of the contract, whose case is known.
 func override(doc *document, sets []string) {
 	v := viper.New()
-	names := map[string]string{} // variable → key
+	names, short := map[string]string{}, []string{} // variable → key; variables without their prefix
 	for _, key := range spec.Keys() {
-		name := EnvPrefix + "_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
+		short = append(short, strings.ToUpper(strings.ReplaceAll(key, ".", "_")))
+		name := EnvPrefix + "_" + short[len(short)-1]
 		names[name] = key
 		_ = v.BindEnv(key, name) // fails only without a key
 	}
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
 		if _, known := names[name]; strings.HasPrefix(name, EnvPrefix+"_") && !known {
-			doc.wrong = append(doc.wrong, spec.Problem{File: "environment", Key: name, What: "stands for no key of a spec", Want: "a name such as PAWL_SPEC_LIMITS_ITERATIONS"})
+			want := "a name such as PAWL_SPEC_LIMITS_ITERATIONS"
+			if best := spec.Alike(name[len(EnvPrefix)+1:], short); best != "" {
+				want = EnvPrefix + "_" + best + " (did you mean it?)"
+			}
+			doc.wrong = append(doc.wrong, spec.Problem{File: "environment", Key: spec.Join("", name), What: "stands for no key of a spec", Want: want})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {

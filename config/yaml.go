@@ -78,6 +78,10 @@ func (r *yamlReader) value(n *yaml.Node, key string, depth int) any {
 	if key != "" {
 		r.doc.at[key] = place{r.file, n.Line}
 	}
+	if tag := n.ShortTag(); !known[tag] && n.Kind != yaml.AliasNode {
+		r.wrong(n, key, "has the tag "+tag, "a plain value")
+		return nil
+	}
 	if n.Anchor != "" && n.Kind != yaml.AliasNode {
 		r.open[n] = true
 		defer delete(r.open, n)
@@ -99,9 +103,6 @@ func (r *yamlReader) value(n *yaml.Node, key string, depth int) any {
 		object := map[string]any{}
 		r.object(n, object, key, depth)
 		return object
-	}
-	if tag := n.ShortTag(); !known[tag] {
-		r.wrong(n, key, "has the tag "+tag, "a plain value")
 	}
 	return scalar(n)
 }
@@ -181,7 +182,7 @@ func scalar(n *yaml.Node) any {
 }
 
 // known are the tags of YAML's own schemas that stand for values of a spec.
-var known = map[string]bool{"!!null": true, "!!bool": true, "!!int": true, "!!float": true, "!!str": true, "!!timestamp": true, "!!merge": true}
+var known = map[string]bool{"!!null": true, "!!bool": true, "!!int": true, "!!float": true, "!!str": true, "!!timestamp": true, "!!merge": true, "!!seq": true, "!!map": true}
 
 // octal is what YAML reads as an octal number: 0644 is 420.
 var octal = regexp.MustCompile(`^[-+]?0[0-9]+$`)

@@ -50,16 +50,7 @@ func rank(key string) int {
 // meant says which key an unknown one may have been meant for: one beside it that is spelt
 // alike, else one that is called so elsewhere.
 func meant(parent, name string, beside []string) string {
-	best, distance := "", 1+max(1, len(name)/3)
-	for _, candidate := range beside {
-		if len(name) >= 4 && strings.HasPrefix(fold(candidate), fold(name)) {
-			best, distance = candidate, 0
-		}
-		if d := edits(fold(name), fold(candidate)); d < distance {
-			best, distance = candidate, d
-		}
-	}
-	if best != "" {
+	if best := Alike(name, beside); best != "" {
 		return join(parent, best) + " (did you mean it?)"
 	}
 	for _, key := range keys() {
@@ -72,6 +63,20 @@ func meant(parent, name string, beside []string) string {
 		}
 	}
 	return "one of " + strings.Join(beside, ", ")
+}
+
+// Alike returns the one of the names that is spelt most like a name, "" where none is.
+func Alike(name string, names []string) (best string) {
+	distance := 1 + max(1, len(name)/3)
+	for _, candidate := range names {
+		if len(name) >= 4 && strings.HasPrefix(fold(candidate), fold(name)) {
+			best, distance = candidate, 0
+		}
+		if d := edits(fold(name), fold(candidate)); d < distance {
+			best, distance = candidate, d
+		}
+	}
+	return best
 }
 
 // fold makes minDelta, min_delta, min-delta and MINDELTA alike.
