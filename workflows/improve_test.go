@@ -302,6 +302,22 @@ func TestL4_Breakpoints(t *testing.T) {
 	require.Equal(t, 1, p.result.Iterations)
 }
 
+// A rework comes to its phases anew, and is to be looked at anew.
+func TestL4_ABreakpointStopsEveryAttempt(t *testing.T) {
+	doc := specOf(map[string]any{"breakpoints": []string{"verify"}, "guard": map[string]any{"command": "check"}, "limits": map[string]any{"iterations": 1}})
+	p := play(t, newWorld(t, map[int][]try{1: {{Says: "x", Metric: "20", Guard: true}, {Says: "y", Metric: "15"}}}), doc, func(env *testsuite.TestWorkflowEnvironment) {
+		for n := range 2 {
+			env.RegisterDelayedCallback(func() {
+				s := query(t, env)
+				require.Equal(t, loop.Paused, s.Status)
+				require.Equal(t, n+1, s.Attempt)
+				env.SignalWorkflow("continue", nil)
+			}, time.Duration(n+1)*time.Hour)
+		}
+	})
+	require.Equal(t, []string{"1 yes 15"}, p.course())
+}
+
 func TestL4_BreakpointsWhereAnIterationIsRecorded(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer, course string

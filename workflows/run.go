@@ -175,7 +175,8 @@ func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Eve
 	return out, nil
 }
 
-// enter moves the machine to a phase (L6) and stops at a breakpoint there (L4).
+// enter moves the machine to a phase (L6) and stops at a breakpoint there (L4): every time, also where
+// a rework or a fix comes back to it within an iteration.
 func (r *run) enter(ctx workflow.Context, to phase.Phase) error {
 	return r.enterAttempt(ctx, to, r.state.Attempt)
 }
@@ -185,7 +186,7 @@ func (r *run) enterAttempt(ctx workflow.Context, to phase.Phase, attempt int) er
 		return stop(govern.TransitionInvalid.Because(err.Error()))
 	}
 	r.emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: to, Attempt: attempt})
-	if slices.Contains(r.spec.Breakpoints, string(to)) && !slices.Contains(r.state.BreakpointsDone, string(to)) {
+	if slices.Contains(r.spec.Breakpoints, string(to)) {
 		_, err := r.hold(ctx, loop.Gate{Kind: loop.GateBreakpoint, Summary: fmt.Sprintf("breakpoint at %s", to)})
 		return err
 	}

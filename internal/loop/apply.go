@@ -69,7 +69,6 @@ var effects = map[Type]func(*State, Event){
 	IterationStarted: func(s *State, e Event) {
 		s.Iteration, s.Attempt, s.IterationStart, s.IterationSteps = e.Iteration, 1, e.Time, 0
 		s.Budget = s.Budget.Spend(Iterations, Count(1))
-		s.BreakpointsDone = nil
 		s.follow(func(c Course) Course { return c.Begin(e.Iteration) })
 	},
 	StepEnded: applyStep,
@@ -174,12 +173,7 @@ var effects = map[Type]func(*State, Event){
 			s.NoNumbers = 0
 		}
 	},
-	AutonomyPaused: func(s *State, e Event) {
-		s.PauseRequested = false
-		if e.Reason == "breakpoint" {
-			s.BreakpointsDone = append(slices.Clip(s.BreakpointsDone), string(e.Phase))
-		}
-	},
+	AutonomyPaused: func(s *State, e Event) { s.PauseRequested = false },
 	MessageReceived: func(s *State, e Event) {
 		switch e.Message {
 		case "pause":

@@ -99,19 +99,18 @@ type State struct {
 	Seq       int64     `json:"seq"` // of the last event applied
 
 	// What the loop carries from one iteration to the next.
-	Analysis        evidence.Analysis `json:"analysis,omitzero"`
-	Tried           []Tried           `json:"tried,omitempty"`
-	Ideas           []string          `json:"ideas,omitempty"`    // queued by a split (P2)
-	Guidance        []Note            `json:"guidance,omitempty"` // from `steer`, for the next agent call
-	Strategy        int               `json:"strategy,omitempty"` // how often it was shifted (P8)
-	AgentFailures   int               `json:"agentFailures,omitempty"`
-	NoNumbers       int               `json:"noNumbers,omitempty"`
-	IterationSteps  int               `json:"iterationSteps,omitempty"` // agent calls in this iteration (E4)
-	IterationStart  time.Time         `json:"iterationStart,omitzero"`
-	PauseRequested  bool              `json:"pauseRequested,omitempty"`
-	HaltRequested   string            `json:"haltRequested,omitempty"` // the reason, "" for none
-	BreakpointsDone []string          `json:"breakpointsDone,omitempty"`
-	Course          *Course           `json:"course,omitempty"` // of the iteration of a Deliver loop
+	Analysis       evidence.Analysis `json:"analysis,omitzero"`
+	Tried          []Tried           `json:"tried,omitempty"`
+	Ideas          []string          `json:"ideas,omitempty"`    // queued by a split (P2)
+	Guidance       []Note            `json:"guidance,omitempty"` // from `steer`, for the next agent call
+	Strategy       int               `json:"strategy,omitempty"` // how often it was shifted (P8)
+	AgentFailures  int               `json:"agentFailures,omitempty"`
+	NoNumbers      int               `json:"noNumbers,omitempty"`
+	IterationSteps int               `json:"iterationSteps,omitempty"` // agent calls in this iteration (E4)
+	IterationStart time.Time         `json:"iterationStart,omitzero"`
+	PauseRequested bool              `json:"pauseRequested,omitempty"`
+	HaltRequested  string            `json:"haltRequested,omitempty"` // the reason, "" for none
+	Course         *Course           `json:"course,omitempty"`        // of the iteration of a Deliver loop
 }
 
 // New returns a loop of which nothing is known yet but what it is called. Its lists are empty and
