@@ -86,6 +86,14 @@ func TestP3_SyntaxIsReworkedThenDiscarded(t *testing.T) {
 	require.Zero(t, p.commits, "what does not parse is not committed")
 }
 
+// The policies come before every command of the spec: what violates one is not checked either.
+func TestP3_WhatViolatesAPolicyIsNotChecked(t *testing.T) {
+	p := play(t, newWorld(t, map[int][]try{1: {{Says: "x", Check: true, Violations: []act.Violation{{Rule: "scope", Path: "b"}}}}}),
+		specOf(map[string]any{"check": map[string]any{"command": "lint"}, "limits": map[string]any{"iterations": 1}}), nil)
+	require.Equal(t, []string{"1 no 10 policy:scope"}, p.course())
+	require.Equal(t, "policy:scope", p.final.LastGuard.Reason)
+}
+
 func TestP2_ADescriptionOfTwoChangesGetsOneRework(t *testing.T) {
 	p := play(t, newWorld(t, map[int][]try{1: {{Says: "cut a and paste b", Metric: "20"}}, 2: {{Says: "cut a and paste b", Metric: "20"}, {Says: "cut a", Metric: "30"}}}),
 		specOf(map[string]any{"limits": map[string]any{"iterations": 2}}), nil)
