@@ -209,6 +209,7 @@ func (r *run) open(ctx workflow.Context) error {
 	r.emit(ctx, loop.Event{Type: loop.LoopOpened, Opened: &loop.Opened{
 		Kind: r.state.Kind, Goal: r.spec.Goal, Repo: o.Repo, Branch: o.Branch, Base: o.Base, Desk: o.Desk, Host: o.Host, Limits: govern.Limits(r.spec),
 	}})
+	r.remember(ctx)
 	r.emit(ctx, loop.Event{Type: loop.ContractDrawn, Contract: &loop.Contract{
 		Hash: o.Contract, Base: o.Base, Sealed: o.Sealed, Tools: r.spec.Approvals.Tools,
 	}})
