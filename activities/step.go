@@ -281,6 +281,7 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step, r *running)
 			return out, err
 		}
 	}
+	out.Stop = p.loopStop()
 	if out.Interrupted {
 		return out, nil // it will run again, so this is not its result
 	}

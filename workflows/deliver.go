@@ -161,6 +161,10 @@ func (l *deliver) work(ctx workflow.Context) (verdict, error) {
 		if move.Skipped {
 			l.emit(ctx, loop.Event{Type: loop.TestsSkipped, Reason: move.Reason})
 		}
+		if l.stopAsked != "" && move.To != phase.Complete { // an iteration may be long
+			l.stopBy(ctx, l.stopAsked)
+			return v, l.holdIfPaused(ctx)
+		}
 		if err := l.enter(ctx, move.To); err != nil {
 			return v, err
 		}

@@ -188,3 +188,37 @@ func TestARejectionIsToldToTheWriterAlsoByAnotherRun(t *testing.T) {
 	again.run(specOfDelivery(nil))
 	require.Contains(t, again.asked[0].Repair, "more tests")
 }
+
+// TestA7_AProposalThatIsRejectedOnAMovedBaseIsFollowedByOneOnIt: what others did to the base is no part
+// of the next one.
+func TestA7_AProposalThatIsRejectedOnAMovedBaseIsFollowedByOneOnIt(t *testing.T) {
+	d := deliver(t, nil)
+	d.apply = func(act.Apply) (act.Applied, error) {
+		return act.Applied{Branch: "main", Moved: &loop.Proposal{Hash: otherHash, Base: "moved", Head: "merged", Files: 1, State: "open"}}, nil
+	}
+	p := d.run(specOfDelivery(map[string]any{"approvals": map[string]any{"diff": "required"}}), func(env *testsuite.TestWorkflowEnvironment) {
+		at(t, env, time.Hour, func(s loop.State) {
+			env.SignalWorkflow("approve", map[string]any{"hash": s.Gate.Hash, "apply": "ff"})
+		})
+		at(t, env, 2*time.Hour, func(s loop.State) {
+			require.Equal(t, otherHash, s.Gate.Hash)
+			env.SignalWorkflow("reject", map[string]any{"note": "higher"})
+		})
+		at(t, env, 3*time.Hour, func(s loop.State) {
+			require.Equal(t, "moved", s.Proposal.Base)
+			require.Equal(t, "base", s.Base, "the contract's")
+			env.SignalWorkflow("approve", map[string]any{"hash": s.Gate.Hash})
+		})
+	})
+	require.Nil(t, p.err)
+	require.Equal(t, "approved", p.result.Proposal.State)
+	require.Equal(t, "moved", p.result.Proposal.Base)
+}
+
+func TestLoopStopEndsADeliveryBetweenItsPhases(t *testing.T) {
+	d := deliver(t, map[string][]act.Stepped{"writer": {{Stop: "there is a loop-stop"}}})
+	p := d.run(specOfDelivery(nil))
+	require.Equal(t, string(fault.Cancelled), p.result.ErrorCode)
+	require.Equal(t, "there is a loop-stop", p.result.Reason)
+	require.Equal(t, []string{"writer", "commit"}, d.ran)
+}

@@ -59,6 +59,7 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 		}
 		r.emit(ctx, done)
 		r.inPhase += out.ElapsedMs
+		r.stopAsked = orElse(r.stopAsked, out.Stop)
 		if r.phaseMs != nil {
 			r.phaseMs[string(r.state.Phase)] += out.ElapsedMs
 		}

@@ -201,6 +201,7 @@ type Stepped struct {
 	Leftover    int    `json:"leftover,omitempty"`   // processes that outlived it and were ended
 
 	Ledger string `json:"ledger,omitempty"` // the ledger's head after Entry was appended
+	Stop   string `json:"stop,omitempty"`   // a loop-stop file is there
 
 	Metric   *evidence.Decimal `json:"metric,omitempty"`
 	NoNumber string            `json:"noNumber,omitempty"` // why there is no metric

@@ -188,7 +188,9 @@ var effects = map[Type]func(*State, Event){
 	},
 	ProposalMade: func(s *State, e Event) {
 		s.Proposal = e.Proposal
-		s.Head = orElse(e.Head, s.Head)
+		if e.Head != "" && e.Proposal != nil { // on top of what the base has become
+			s.Head, s.Moved = e.Head, e.Proposal.Base
+		}
 	},
 	ProposalReviewed: func(s *State, e Event) {
 		if e.Reason == "" { // no decision: it is asked for again

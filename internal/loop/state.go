@@ -74,7 +74,8 @@ type State struct {
 
 	Repo   string `json:"repo,omitempty"`
 	Branch string `json:"branch"`
-	Base   string `json:"base,omitempty"` // the commit that the loop started from
+	Base   string `json:"base,omitempty"`  // the commit that the loop started from
+	Moved  string `json:"moved,omitempty"` // what the base has become, where a proposal was made anew on top of it
 	Head   string `json:"head"`
 	Ledger string `json:"ledger"` // the ledger commit that this state follows
 	Desk   string `json:"desk"`
@@ -112,6 +113,10 @@ type State struct {
 	HaltRequested  string            `json:"haltRequested,omitempty"` // the reason, "" for none
 	Course         *Course           `json:"course,omitempty"`        // of the iteration of a Deliver loop
 }
+
+// Footing is the commit that the loop's own changes are told from: its base, or what that has become
+// since, where the work stands on top of it by now. The contract keeps the base it was approved with.
+func (s State) Footing() string { return orElse(s.Moved, s.Base) }
 
 // Gate is everything that waits for a person.
 type Gate struct {
