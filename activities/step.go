@@ -282,8 +282,9 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step, r *running)
 		}
 	}
 	out.Stop = p.loopStop()
-	if out.Interrupted {
-		return out, nil // it will run again, so this is not its result
+	if out.Interrupted { // it will run again, so this is not its result
+		a.putBack(ctx, p, in)
+		return out, nil
 	}
 	if err := writeJSON(filepath.Join(dir, "result.json"), out); err != nil {
 		return out, err
@@ -332,6 +333,22 @@ func (a *Activities) prepare(ctx context.Context, p *place, in act.Step) error {
 	}
 	defer p.leaveDesk()
 	return a.restoreDesk(ctx, p, in.Head)
+}
+
+// putBackWithin bounds how long whoever interrupts an agent waits for the desk.
+const putBackWithin = 10 * time.Second
+
+// putBack brings the desk back to where an interrupted agent started from, so that whoever looks at
+// it during a pause finds that. The step restores it again when it is repeated, also where this
+// fails.
+func (a *Activities) putBack(ctx context.Context, p *place, in act.Step) {
+	if in.Agent == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), putBackWithin)
+	defer cancel()
+	_ = a.restoreDesk(ctx, p, in.Head)
+	p.leaveDesk()
 }
 
 // maxOutput bounds what is read of an output; the supervisor keeps no more than that anyway.

@@ -222,7 +222,7 @@ func (l *deliver) guard(ctx workflow.Context, at phase.Phase, v *verdict) (gover
 			}
 			l.lastFix = ""
 		case len(c.Violations) > 0:
-			judged, event, what = govern.GuardVerdict{Violates: true, Why: broken(c.Violations)}, violated(c.Violations, true), broken(c.Violations)
+			judged, event, what = govern.GuardVerdict{Violates: true, Why: broken(c.Violations)}, l.violated(c.Violations, true), broken(c.Violations)
 		default:
 			v.Files, v.Area, v.Tree = loop.Union(v.Files, c.Files), c.Area, c.Tree
 			l.committed(ctx, c)

@@ -289,12 +289,12 @@ func (l *improve) commit(ctx workflow.Context, v verdict, n int) (verdict, repai
 			v.Reason = noChange
 			return v, repairOf{}, nil
 		case len(c.Violations) > 0 && blocks(c.Violations):
-			if err := l.block(ctx, violated(c.Violations, true), broken(c.Violations)); err != nil {
+			if err := l.block(ctx, l.violated(c.Violations, true), broken(c.Violations)); err != nil {
 				return v, repairOf{}, err
 			}
 			continue
 		case len(c.Violations) > 0:
-			l.emit(ctx, violated(c.Violations, false))
+			l.emit(ctx, l.violated(c.Violations, false))
 			v.Reason = "policy:" + c.Violations[0].Rule
 			return v, repairOf{}, nil
 		}

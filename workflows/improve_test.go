@@ -175,6 +175,7 @@ func TestInvalidSpecFailsTheWorkflow(t *testing.T) {
 	require.Equal(t, string(fault.InvalidSpec), p.err.Type())
 	require.Contains(t, p.err.Error(), "scop")
 	require.Contains(t, p.err.Error(), "direction")
+	require.NotNil(t, p.result.Kept, "an empty list, for programs")
 	require.Zero(t, p.calls[act.OpenName])
 }
 
@@ -301,11 +302,38 @@ func TestL4_Breakpoints(t *testing.T) {
 	require.Equal(t, 1, p.result.Iterations)
 }
 
+func TestL4_BreakpointsWhereAnIterationIsRecorded(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer, course string
+		status         loop.Status
+	}{
+		"it is gone on with": {"continue", "1 yes 11", loop.Completed},
+		"the loop is halted": {"halt", "1 yes 11", loop.Halted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc := specOf(map[string]any{"breakpoints": []string{"log"}, "limits": map[string]any{"iterations": 1}})
+			stopped := false
+			p := play(t, newWorld(t, map[int][]try{1: {{Says: "x", Metric: "11"}}}), doc, func(env *testsuite.TestWorkflowEnvironment) {
+				env.RegisterDelayedCallback(func() {
+					s := query(t, env)
+					stopped = s.Status == loop.Paused && s.Phase == "log" && len(s.Iterations) == 0
+					env.SignalWorkflow(c.answer, nil)
+				}, time.Hour)
+			})
+			require.True(t, stopped)
+			require.Equal(t, []string{c.course}, p.course(), "what was decided is recorded")
+			require.Equal(t, c.status, p.final.Status)
+			require.Empty(t, p.reverts)
+		})
+	}
+}
+
 func TestL9_SealedFileBlocksUntilAPersonActs(t *testing.T) {
 	sealed := []act.Violation{{Rule: "sealed", Path: "guard.sh", Blocks: true}}
 	p := play(t, newWorld(t, map[int][]try{1: {{Says: "x", Violations: sealed}}}), specOf(nil), func(env *testsuite.TestWorkflowEnvironment) {
 		env.RegisterDelayedCallback(func() {
 			require.Equal(t, loop.Blocked, query(t, env).Status)
+			require.Equal(t, 1, query(t, env).LastGuard.Iteration)
 			env.SignalWorkflow("continue", nil) // judged again, still sealed
 		}, time.Hour)
 		env.RegisterDelayedCallback(func() {

@@ -49,8 +49,13 @@ func (r *run) iterate(ctx workflow.Context, first phase.Phase, body func(workflo
 		r.cut(v, err)
 		return err
 	}
+	// Whatever a person says at a breakpoint there: what was decided is recorded.
+	held := r.enterLog(ctx)
 	if err := r.settle(ctx, v); err != nil {
 		return err
+	}
+	if held != nil {
+		return held
 	}
 	if v.End != nil {
 		return stop(*v.End)
@@ -134,10 +139,18 @@ func (r *run) repair(ctx workflow.Context, v verdict, reason string, next int) e
 	return err
 }
 
+// enterLog brings a loop whose machine has that phase to where its iteration is recorded.
+func (r *run) enterLog(ctx workflow.Context) error {
+	if r.machine.Check(r.state.Phase, phase.Log) != nil {
+		return nil
+	}
+	return r.enter(ctx, phase.Log)
+}
+
 // settle keeps or undoes the iteration's change and records the iteration, once and for all.
 func (r *run) settle(ctx workflow.Context, v verdict) error {
 	v.Commit, v.Parent = r.unjudged.Commit, r.unjudged.Parent
-	if r.machine.Check(r.state.Phase, phase.Log) == nil {
+	if r.machine.Check(r.state.Phase, phase.Log) == nil { // it was interrupted
 		r.emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: phase.Log, Attempt: r.state.Attempt})
 	}
 	record := r.entry(ctx, v)
@@ -211,8 +224,10 @@ func broken(violations []act.Violation) string {
 	return violations[0].Rule + ": " + violations[0].Where()
 }
 
-func violated(violations []act.Violation, blocked bool) loop.Event {
-	j := &loop.Judgement{Blocked: blocked, Policy: orElse(violations[0].Policy, "default"), Reason: "policy:" + violations[0].Rule}
+func (r *run) violated(violations []act.Violation, blocked bool) loop.Event {
+	j := &loop.Judgement{
+		Blocked: blocked, Policy: orElse(violations[0].Policy, "default"), Reason: "policy:" + violations[0].Rule, Iteration: r.state.Iteration,
+	}
 	for _, v := range violations {
 		j.Violations = append(j.Violations, v.String())
 	}
@@ -223,7 +238,6 @@ func violated(violations []act.Violation, blocked bool) loop.Event {
 // continues, which judges it again, or rejects it, which ends the loop (L9). It never waives
 // anything.
 func (r *run) block(ctx workflow.Context, e loop.Event, what string) error {
-	e.Judgement.Iteration = r.state.Iteration
 	r.emit(ctx, e)
 	a, err := r.hold(ctx, loop.Gate{
 		Kind:    loop.GateGuard,

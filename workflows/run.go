@@ -68,7 +68,7 @@ func setup(ctx workflow.Context, kind string, input converter.RawValue, resume R
 	r := &run{resume: resume}
 	info := workflow.GetInfo(ctx)
 	r.firstRun = info.FirstRunID
-	r.state = loop.State{Loop: info.WorkflowExecution.ID, Kind: kind, Status: loop.Running}
+	r.state = loop.New(info.WorkflowExecution.ID, kind)
 	if c := resume.Carry; c != nil {
 		r.state, r.opened, r.recent, r.pending = c.State, c.Opened, c.Recent, c.Pending
 	}

@@ -210,6 +210,14 @@ func TestListShowsTheLoopsOfTheService(t *testing.T) {
 	require.Contains(t, b.stdout.String(), "84.7")
 }
 
+func TestListAsksForLoopsOfAllKinds(t *testing.T) {
+	f := waiting()
+	b := newBench(t, f)
+	require.Equal(t, 0, b.run(nil, "list", "--json"))
+	require.Contains(t, f.listed, "WorkflowType IN ('Improve', 'Deliver')")
+	require.Contains(t, b.stdout.String(), `"kind": "deliver"`)
+}
+
 func TestListWithoutAnEngineSaysSo(t *testing.T) {
 	b := newBench(t, waiting())
 	b.noEngine()

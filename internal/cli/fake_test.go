@@ -50,10 +50,11 @@ type fakeTemporal struct {
 	events   []loop.Event
 	messages []sentMessage
 	over     chan struct{}
-	err      error // the workflow's, once it is over
-	noWorker bool  // queries and updates get no answer
-	ownSpec  bool  // messages are judged by the spec that it was started with
-	unsure   bool  // updates are taken, but not replied to
+	err      error  // the workflow's, once it is over
+	listed   string // the query by which loops were looked for
+	noWorker bool   // queries and updates get no answer
+	ownSpec  bool   // messages are judged by the spec that it was started with
+	unsure   bool   // updates are taken, but not replied to
 
 	// What the loop does once it is started, and after each message that it took.
 	onStart func(*fakeTemporal)
@@ -204,7 +205,7 @@ func (f *fakeTemporal) status() enumspb.WorkflowExecutionStatus {
 	return enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
 }
 
-func (f *fakeTemporal) ListWorkflow(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+func (f *fakeTemporal) ListWorkflow(_ context.Context, asked *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	field := func(v any) *commonpb.Payload {
@@ -214,8 +215,9 @@ func (f *fakeTemporal) ListWorkflow(context.Context, *workflowservice.ListWorkfl
 		}
 		return p
 	}
+	f.listed = asked.GetQuery()
 	return &workflowservice.ListWorkflowExecutionsResponse{Executions: []*workflowpb.WorkflowExecutionInfo{{
-		Execution: &commonpb.WorkflowExecution{WorkflowId: f.id, RunId: "run-1"}, Status: f.status(),
+		Execution: &commonpb.WorkflowExecution{WorkflowId: f.id, RunId: "run-1"}, Status: f.status(), Type: &commonpb.WorkflowType{Name: "Deliver"},
 		Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{"goal": field("Make it better")}},
 		SearchAttributes: &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{
 			"PawlStatus": field(string(f.state.Status)), "PawlBest": field(84.7), "PawlIteration": field(f.state.Iteration), "PawlGate": field("contract"),

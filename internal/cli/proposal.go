@@ -18,6 +18,7 @@ import (
 	"pawl/config"
 	"pawl/internal/act"
 	"pawl/internal/fault"
+	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/repo"
 	"pawl/internal/ui"
@@ -185,6 +186,11 @@ func (a *app) applyFrom(ctx context.Context, s *session, in act.Apply, out strin
 	}
 	if in.Hash == "" && r.state.Proposal != nil {
 		in.Hash = r.state.Proposal.Hash
+	}
+	if !r.state.Status.Ended() && r.state.Proposal != nil { // it ends as soon as it is approved
+		if err := govern.MayApply(r.state.Proposal, in.Hash); err != nil {
+			return err
+		}
 	}
 	var done act.Applied
 	if _, here := s.record(in.Loop); here {

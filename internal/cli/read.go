@@ -139,11 +139,31 @@ func (s *session) contract(ctx context.Context, id string) (ui.Contract, error) 
 	return c, nil
 }
 
-// events asks a loop for its events after a sequence number. It answers with the last ones only.
+// events asks a loop for its events after a sequence number. It answers with the last ones only: to
+// somebody who follows it and was left behind, this host's ledger tells those in between.
 func (s *session) events(ctx context.Context, id string, after int64) (workflows.EventsView, error) {
 	var v workflows.EventsView
-	err := s.query(ctx, queryTimeout, id, &v, "events", after)
-	return v, err
+	if err := s.query(ctx, queryTimeout, id, &v, "events", after); err != nil {
+		return v, err
+	}
+	if after == 0 || len(v.Events) == 0 || v.Events[0].Seq == after+1 {
+		return v, nil
+	}
+	if recorded, err := s.history(ctx, id); err == nil {
+		v.Events = append(between(recorded, after, v.Events[0].Seq), v.Events...)
+	}
+	return v, nil
+}
+
+// between returns the events after one and before another.
+func between(events []loop.Event, after, before int64) []loop.Event {
+	var out []loop.Event
+	for _, e := range events {
+		if e.Seq > after && e.Seq < before {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 // queryTimeout is how long a loop that is being followed may take to answer a question.

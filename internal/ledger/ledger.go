@@ -29,6 +29,9 @@ const (
 	PlanFile      = "plan.md"
 )
 
+// Files are all of them; an entry has no others.
+var Files = []string{StateFile, EventsFile, IterationFile, ContractFile, ResultsFile, PlanFile}
+
 // Contract is what the ledger's contract file holds.
 type Contract = govern.Contract
 
@@ -153,35 +156,36 @@ func (l *Ledger) Entry(ctx context.Context, prev string, events []loop.Event) (m
 	return files, page, nil
 }
 
-// amend returns the contract in force with an amendment, which has to come to the hash that was
-// approved.
-func (l *Ledger) amend(ctx context.Context, prev string, e loop.Event) (*Contract, error) {
-	c, err := l.Contract(ctx, prev)
-	if err != nil {
-		return nil, err
-	}
-	if c, err = amended(c, e); err != nil {
-		return nil, err
-	}
-	if got := c.Hash(); got != e.Contract.Hash {
-		return nil, fmt.Errorf("the amended contract has the hash %s, and %s was approved", got, e.Contract.Hash)
-	}
-	return &c, nil
-}
-
 // amends reports whether an event changes the contract.
 func amends(e loop.Event) bool { return e.Type == loop.ContractAmended || e.Type == loop.PlanMade }
 
-// amended returns the contract after an event that changes it.
+// amend returns the contract in force with what an event adds to it.
+func (l *Ledger) amend(ctx context.Context, prev string, e loop.Event) (*Contract, error) {
+	c, err := l.Contract(ctx, prev)
+	if err == nil {
+		c, err = amended(c, e)
+	}
+	return &c, err
+}
+
+// amended returns the contract with the amendment or the plan that an event brings. It has to come
+// to the hash that was approved.
 func amended(c Contract, e loop.Event) (Contract, error) {
 	switch {
 	case e.Contract == nil:
-		return c, fmt.Errorf("%s without a contract", e.Type)
+		return c, fmt.Errorf("event %d (%s) has no contract", e.Seq, e.Type)
 	case e.Plan != nil:
 		c.Plan = e.Plan.Hash
-		return c, nil
+	default:
+		var err error
+		if c, err = c.Amended(e.Amendment, e.Contract.Sealed); err != nil {
+			return c, err
+		}
 	}
-	return c.Amended(e.Amendment, e.Contract.Sealed)
+	if got := c.Hash(); got != e.Contract.Hash {
+		return c, fmt.Errorf("the amended contract has the hash %s, and %s was approved", got, e.Contract.Hash)
+	}
+	return c, nil
 }
 
 // Appended tells the ledger that the page now stands at head.

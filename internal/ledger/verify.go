@@ -41,9 +41,9 @@ const maxFaults = 20
 // tree and files have the content that their hashes say, and stand on the entry before; its events
 // follow on those before; its state is the fold of them over the state before; the code head that
 // it stands for is the state's; results and record are those of its events; the contract is the
-// first entry's with the amendments of the events since, and has the hash that was approved, as the
-// plan has. That head is the right one, only others can say:
-// the workflow, and the copy in the user's repository.
+// first entry's with what its events have amended since, and has the hash that was drawn or
+// approved; so has the plan. That head is the right one, only others can say: the workflow, and the
+// copy in the user's repository.
 func (l *Ledger) Verify(ctx context.Context, head string) (Report, error) {
 	v := verification{report: Report{Head: head}}
 	err := l.store.Chain(ctx, head, v.entry)
@@ -62,8 +62,7 @@ type verification struct {
 	state    loop.State
 	results  []byte
 	record   []byte
-	contract string // the blob
-	terms    Contract
+	contract []byte
 }
 
 func (v *verification) entry(e repo.ChainLink) error {
@@ -75,7 +74,7 @@ func (v *verification) entry(e repo.ChainLink) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
-		if !slices.Contains([]string{StateFile, EventsFile, IterationFile, ContractFile, ResultsFile, PlanFile}, name) {
+		if !slices.Contains(Files, name) {
 			wrong("%s is no file of a ledger", repo.Quote(name))
 		}
 	}
@@ -117,49 +116,55 @@ func (v *verification) entry(e repo.ChainLink) error {
 		wrong("%s is not the last iteration's record", IterationFile)
 	}
 	v.checkContract(e, events, state, wrong)
-	checkPlan(e, state, wrong)
+	if plan := fmt.Sprintf("%x", sha256.Sum256(e.Files[PlanFile])); state.Plan != nil && plan != state.Plan.Hash {
+		wrong("%s has the hash %s, and %s was approved", PlanFile, plan, state.Plan.Hash)
+	}
 	v.state, v.results, v.record, r.State = state, e.Files[ResultsFile], e.Files[IterationFile], state
 	return nil
 }
 
 func (v *verification) checkContract(e repo.ChainLink, events []loop.Event, state loop.State, wrong func(string, ...any)) {
-	blob, before := e.Blobs[ContractFile], v.terms
-	first, same := e.N == 1, blob == v.contract
-	v.contract = blob
-	if state.Contract == nil && (first || same) {
-		return
-	}
-	v.terms = Contract{}
-	if err := json.Unmarshal(e.Files[ContractFile], &v.terms); err != nil {
+	before, is := v.contract, e.Files[ContractFile]
+	v.contract = is
+	var c Contract
+	if err := json.Unmarshal(is, &c); state.Contract != nil && err != nil {
 		wrong("%s can't be read: %v", ContractFile, err)
 		return
 	}
-	want, amendments := before, slices.DeleteFunc(slices.Clone(events), func(e loop.Event) bool { return !amends(e) })
-	for _, amendment := range amendments {
-		var err error
-		if want, err = amended(want, amendment); err != nil {
-			wrong("event %d amends the contract by what can't be: %v", amendment.Seq, err)
-			return
+	if e.N > 1 {
+		want, err := after(before, events)
+		switch {
+		case err != nil:
+			wrong("what it amends can't be read into the contract: %v", err)
+		case !bytes.Equal(is, want):
+			wrong("the contract is another than that of the entry before, and not what the events make of it")
 		}
 	}
-	hash := v.terms.Hash()
-	if !first && (!same || len(amendments) > 0) && hash != want.Hash() {
-		wrong("the contract is another than that of the first entry and its amendments")
+	if state.Contract == nil {
+		return
 	}
-	if state.Contract != nil && hash != state.Contract.Hash {
-		wrong("the contract has the hash %s, and %s was drawn and approved", hash, state.Contract.Hash)
+	if hash := c.Hash(); hash != state.Contract.Hash {
+		wrong("the contract has the hash %s, and %s was drawn or approved", hash, state.Contract.Hash)
 	}
 }
 
-// checkPlan holds the plan to the hash that the contract has.
-func checkPlan(e repo.ChainLink, state loop.State, wrong func(string, ...any)) {
-	text, has := e.Files[PlanFile]
-	switch {
-	case state.Plan == nil && has:
-		wrong("%s is of no plan that was made", PlanFile)
-	case state.Plan != nil && fmt.Sprintf("%x", sha256.Sum256(text)) != state.Plan.Hash:
-		wrong("%s is not the plan that was approved", PlanFile)
+// after returns the contract's file with the amendments of an entry's events.
+func after(file []byte, events []loop.Event) ([]byte, error) {
+	for _, event := range events {
+		if !amends(event) {
+			continue
+		}
+		var c Contract
+		err := json.Unmarshal(file, &c)
+		if err == nil {
+			c, err = amended(c, event)
+		}
+		if err != nil {
+			return nil, err
+		}
+		file = indent(c)
 	}
+	return file, nil
 }
 
 func decodeEvents(lines []byte) ([]loop.Event, error) {

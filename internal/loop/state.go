@@ -118,6 +118,12 @@ type State struct {
 // since, where the work stands on top of it by now. The contract keeps the base it was approved with.
 func (s State) Footing() string { return orElse(s.Moved, s.Base) }
 
+// New returns a loop of which nothing is known yet but what it is called. Its lists are empty and
+// not absent, also where it never comes to more.
+func New(id, kind string) State {
+	return State{Loop: id, Kind: kind, Status: Running, ChangedFiles: []string{}, Iterations: []Iteration{}, Kept: []Kept{}}
+}
+
 // Gate is everything that waits for a person.
 type Gate struct {
 	ID        string    `json:"id"`

@@ -19,7 +19,7 @@ import (
 // the items of a list. leasts are the smallest numbers that a key can have.
 var (
 	words = map[string][]string{
-		"kind":               {KindImprove, KindDeliver},
+		"kind":               Kinds,
 		"newFiles":           {Deny, Ask, Allow},
 		"verify.direction":   {evidence.Higher, evidence.Lower},
 		"limits.onExhausted": {Halt, Ask},
