@@ -235,19 +235,19 @@ type Proposal struct {
 
 // Iteration is the record of one finished iteration; it never changes afterwards (L8).
 type Iteration struct {
-	N           int              `json:"n"`
-	Description string           `json:"description"`
-	Metric      evidence.Decimal `json:"metric"`
-	Delta       evidence.Decimal `json:"delta"`
-	Kept        bool             `json:"kept"`
-	Reason      string           `json:"reason,omitempty"`
-	Commit      string           `json:"commit,omitempty"`
-	DurationMs  int64            `json:"durationMs"`
-	Attempts    int              `json:"attempts,omitempty"`
-	Files       []string         `json:"files,omitempty"`
-	Evidence    []string         `json:"evidence,omitempty"`
-	EndedAt     time.Time        `json:"endedAt,omitzero"`
-	PhaseMs     map[string]int64 `json:"phaseMs,omitempty"` // active time by phase (L10)
+	N           int               `json:"n"`
+	Description string            `json:"description"`
+	Metric      *evidence.Decimal `json:"metric"` // null where there is no metric: it is optional in Deliver
+	Delta       evidence.Decimal  `json:"delta"`
+	Kept        bool              `json:"kept"`
+	Reason      string            `json:"reason,omitempty"`
+	Commit      string            `json:"commit,omitempty"`
+	DurationMs  int64             `json:"durationMs"`
+	Attempts    int               `json:"attempts,omitempty"`
+	Files       []string          `json:"files,omitempty"`
+	Evidence    []string          `json:"evidence,omitempty"`
+	EndedAt     time.Time         `json:"endedAt,omitzero"`
+	PhaseMs     map[string]int64  `json:"phaseMs,omitempty"` // active time by phase (L10)
 }
 
 // Kept is a commit that stayed.
