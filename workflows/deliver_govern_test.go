@@ -222,3 +222,26 @@ func TestLoopStopEndsADeliveryBetweenItsPhases(t *testing.T) {
 	require.Equal(t, "there is a loop-stop", p.result.Reason)
 	require.Equal(t, []string{"writer", "commit"}, d.ran)
 }
+
+// TestL1_TheCheckIsPartOfTheGuard: it runs after each edit, before the guard command, on what was
+// committed.
+func TestL1_TheCheckIsPartOfTheGuard(t *testing.T) {
+	spec := specOfDelivery(map[string]any{"check": map[string]any{"command": "lint"}, "guard": map[string]any{"command": "guard"}, "limits": map[string]any{"reworks": 1}})
+	d := deliver(t, map[string][]act.Stepped{"check": {exit1, {}, {}}, "test": {broke, passing}})
+	p := d.run(spec)
+	require.Nil(t, p.err)
+	require.Equal(t, []string{"writer", "commit", "check", "writer", "commit", "check", "guard", "test", "fixer", "commit", "check", "guard", "test"}, d.ran)
+	require.Equal(t, []string{"commit-1"}, d.reverts)
+	require.Contains(t, d.asked[1].Repair, "the check failed")
+	require.Equal(t, "error:syntax", p.events(loop.ChangeJudged)[0].Judgement.Reason)
+
+	d = deliver(t, map[string][]act.Stepped{"check": {exit1}})
+	p = d.run(spec, func(env *testsuite.TestWorkflowEnvironment) {
+		at(t, env, time.Hour, func(s loop.State) {
+			require.Equal(t, loop.Blocked, s.Status)
+			require.Contains(t, s.Gate.Summary, "the check: exit 1")
+			env.SignalWorkflow("reject", nil)
+		})
+	})
+	require.Equal(t, string(fault.GuardBlocked), p.result.ErrorCode)
+}
