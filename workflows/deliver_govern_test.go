@@ -245,3 +245,12 @@ func TestL1_TheCheckIsPartOfTheGuard(t *testing.T) {
 	})
 	require.Equal(t, string(fault.GuardBlocked), p.result.ErrorCode)
 }
+
+func TestE4_TheStepsOfACycleAreNamed(t *testing.T) {
+	d := deliver(t, map[string][]act.Stepped{"test": {broke}})
+	p := d.run(specOfDelivery(map[string]any{"limits": map[string]any{"steps": 2, "onExhausted": "ask"}}))
+	require.Equal(t, []string{"max_steps", string(fault.BudgetExhausted), string(fault.CycleTermination)}, []string{p.result.ExitStatus, p.result.ErrorCode, p.result.Cause})
+	require.Equal(t, loop.Steps, p.events(loop.BudgetExhausted)[0].ExhaustedBudget)
+	require.Equal(t, string(fault.CycleTermination), p.final.Cause)
+	require.Contains(t, p.result.Recovery, "limits.steps")
+}

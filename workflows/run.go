@@ -362,6 +362,9 @@ type stopped struct{ end govern.End }
 
 func (s *stopped) Error() string { return s.end.Reason }
 
+// Unwrap is the fault that it is, for those who match it.
+func (s *stopped) Unwrap() error { return s.end.Fault() }
+
 func stop(end govern.End) error { return &stopped{end} }
 
 func notReady(format string, args ...any) error {

@@ -34,7 +34,7 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 			continue
 		}
 		if s.Agent != nil && r.unjudged != nil && r.state.IterationSteps >= r.spec.Limits.Steps {
-			return act.Stepped{}, stop(govern.OtherBudget.Because(fmt.Sprintf("the iteration has used up its agent calls (limits.steps is %d)", r.spec.Limits.Steps)))
+			return act.Stepped{}, stop(govern.StepsEnd(r.spec.Limits.Steps))
 		}
 		s.Key.Repeat = r.repeats
 		s, bound := r.within(ctx, s)

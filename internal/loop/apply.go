@@ -246,7 +246,7 @@ func (s *State) record(e Event) {
 func proposal(s *State, e Event) { s.Proposal = e.Proposal }
 
 func end(s *State, e Event) {
-	s.Status, s.ExitStatus, s.ErrorCode, s.Recovery, s.Reason = e.Status, e.ExitStatus, e.ErrorCode, e.Recovery, e.Reason
+	s.Status, s.ExitStatus, s.ErrorCode, s.Cause, s.Recovery, s.Reason = e.Status, e.ExitStatus, e.ErrorCode, e.Cause, e.Recovery, e.Reason
 	s.Gate, s.PauseReason = nil, ""
 }
 

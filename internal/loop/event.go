@@ -160,6 +160,7 @@ type Event struct {
 	Status     Status `json:"status,omitempty"`
 	ExitStatus string `json:"exit_status,omitempty"`
 	ErrorCode  string `json:"error_code,omitempty"`
+	Cause      string `json:"cause,omitempty"` // the enforced rule behind it, by its code
 	Recovery   string `json:"recovery,omitempty"`
 }
 

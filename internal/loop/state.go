@@ -87,6 +87,7 @@ type State struct {
 
 	ExitStatus string `json:"exitStatus,omitempty"`
 	ErrorCode  string `json:"errorCode,omitempty"`
+	Cause      string `json:"cause,omitempty"`  // the enforced rule behind the code, by a code of its own (E5)
 	Reason     string `json:"reason,omitempty"` // why it ended, in words
 	Recovery   string `json:"recovery,omitempty"`
 
@@ -294,6 +295,7 @@ type Usage struct {
 type Result struct {
 	ExitStatus     string            `json:"exitStatus"`
 	ErrorCode      string            `json:"errorCode,omitempty"`
+	Cause          string            `json:"cause,omitempty"`
 	Reason         string            `json:"reason,omitempty"`
 	Recovery       string            `json:"recovery,omitempty"`
 	Iterations     int               `json:"iterations"`
