@@ -196,6 +196,12 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step, r *running)
 			return out, err
 		}
 	}
+	if in.Judge != nil {
+		judged, _, err := a.judge(ctx, p, *in.Judge)
+		if out.Violates = len(judged.Violations) > 0; out.Violates || err != nil {
+			return out, err
+		}
+	}
 	crash.At("step.before")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return out, fmt.Errorf("making the step's folder: %w", err)

@@ -297,6 +297,7 @@ func TestTemporalCLI_TerminateIsCleanedUpAfter(t *testing.T) {
 		require.Equal(t, "11", w.kept("work/n"), "what was kept stays")
 		s := w.starter("show", w.loop)
 		require.Equal(t, 0, s.code, "its ledger can be read: %s", s.err)
+		require.Contains(t, s.out, "terminated from outside")
 	})
 	t.Run("by the next one", func(t *testing.T) {
 		needCLI(t)

@@ -268,7 +268,7 @@ func (l *deliver) commands(ctx workflow.Context, passed loop.Event) (govern.Guar
 	}
 	judged := govern.GuardVerdict{Passed: true}
 	for _, s := range steps {
-		s.AsIs = false // what is judged is what was committed
+		s.AsIs, s.Judge = false, nil // what is judged is what was committed, and passed the policies
 		out, err := l.step(ctx, l.named(s))
 		if err != nil {
 			return judged, passed, err

@@ -259,7 +259,9 @@ func (l *improve) modify(ctx workflow.Context, idea string, n int, why repairOf)
 		if err != nil {
 			return verdict{}, repairOf{}, err
 		}
-		l.emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "check", Judgement: l.judgement(check, failed(check, errSyntax))})
+		if !check.Violates { // else commit says what
+			l.emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "check", Judgement: l.judgement(check, failed(check, errSyntax))})
+		}
 		if !check.OK() {
 			v.Reason, v.Evidence = errSyntax, append(v.Evidence, evidenceOf(check)...)
 			return v, repairOf{errSyntax, check.Log}, nil

@@ -299,10 +299,11 @@ func (r *run) guardStep() act.Step {
 	return r.newStep("guard", r.state.Attempt, act.Judge, shell(r.spec.Guard.Command), r.spec.Guard.Timeout.D())
 }
 
-// checkStep checks syntax on the desk as the agent left it.
+// checkStep checks syntax on the desk as the agent left it, once the policies have judged that.
 func (r *run) checkStep() act.Step {
 	s := r.newStep("check", r.state.Attempt, act.Desk, shell(r.spec.Check.Command), r.spec.Limits.PhaseTimeout.D())
 	s.AsIs = true
+	s.Judge = &act.Commit{Ref: r.opened.Ref, Ledger: r.state.Ledger, Head: r.state.Head, Iteration: r.state.Iteration, Attempt: r.state.Attempt}
 	return s
 }
 

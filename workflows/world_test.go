@@ -290,6 +290,9 @@ func (w *world) step(_ context.Context, in act.Step) (act.Stepped, error) {
 			out.Interrupted = true
 		}
 	case "check":
+		if out.Violates = in.Judge != nil && len(t.Violations) > 0; out.Violates {
+			return act.Stepped{Violates: true}, nil
+		}
 		if t.Check {
 			out.ExitCode = 1
 		}

@@ -168,6 +168,19 @@ func TestShowSaysHowToAnswer(t *testing.T) {
 	require.Contains(t, b.stdout.String(), "pawl approve loop-1 --hash 0123456789abcdef")
 }
 
+// A terminated workflow runs no code: what it said last is not where the loop stands.
+func TestShowOfATerminatedLoopSaysThatItIsOver(t *testing.T) {
+	f := waiting()
+	f.stopped = true
+	b := newBench(t, f)
+	require.Equal(t, 0, b.run(nil, "show", "--json", "loop-1"))
+	var s loop.State
+	require.NoError(t, json.Unmarshal([]byte(b.stdout.String()), &s))
+	require.Equal(t, []string{"halted", "interrupted", "ALO_CANCELLED"}, []string{string(s.Status), s.ExitStatus, s.ErrorCode})
+	require.Nil(t, s.Gate)
+	require.Contains(t, s.Reason, "terminated")
+}
+
 func TestShowWithoutAWorkerAndWithoutALedgerSaysWhatToDo(t *testing.T) {
 	f := waiting()
 	f.noWorker = true

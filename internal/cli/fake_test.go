@@ -52,6 +52,7 @@ type fakeTemporal struct {
 	over     chan struct{}
 	err      error  // the workflow's, once it is over
 	listed   string // the query by which loops were looked for
+	stopped  bool   // somebody terminated it
 	noWorker bool   // queries and updates get no answer
 	ownSpec  bool   // messages are judged by the spec that it was started with
 	unsure   bool   // updates are taken, but not replied to
@@ -197,6 +198,8 @@ func (f *fakeTemporal) DescribeWorkflowExecution(_ context.Context, id, _ string
 
 func (f *fakeTemporal) status() enumspb.WorkflowExecutionStatus {
 	switch {
+	case f.stopped:
+		return enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED
 	case !f.ended():
 		return enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 	case f.err != nil:

@@ -171,9 +171,7 @@ var effects = map[Type]func(*State, Event){
 			s.NoNumbers = 0
 		}
 	},
-	AutonomyPaused: func(s *State, e Event) {
-		s.PauseRequested = false
-	},
+	AutonomyPaused: func(s *State, e Event) { s.PauseRequested = false },
 	MessageReceived: func(s *State, e Event) {
 		switch e.Message {
 		case "pause":

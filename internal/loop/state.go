@@ -41,7 +41,8 @@ const (
 )
 
 // State is a loop as the world sees it (query `state`, `pawl show --json`) and as it is
-// restored. Durations are milliseconds.
+// restored. Durations are milliseconds. What the contract names is always there, empty or null where
+// there is nothing to say.
 type State struct {
 	Loop      string      `json:"loop"`
 	Kind      string      `json:"kind"`
@@ -53,7 +54,7 @@ type State struct {
 
 	Gate        *Gate   `json:"gate"`
 	Answered    *Answer `json:"answered,omitempty"` // how the last gate closed
-	PauseReason string  `json:"pauseReason,omitempty"`
+	PauseReason string  `json:"pauseReason"`
 
 	Budget Budget `json:"budget"`
 
@@ -85,11 +86,11 @@ type State struct {
 	Plan     *Plan     `json:"plan,omitempty"` // fixed once the contract is approved
 	Proposal *Proposal `json:"proposal"`
 
-	ExitStatus string `json:"exitStatus,omitempty"`
-	ErrorCode  string `json:"errorCode,omitempty"`
+	ExitStatus string `json:"exitStatus"`
+	ErrorCode  string `json:"errorCode"`
 	Cause      string `json:"cause,omitempty"`  // the enforced rule behind the code, by a code of its own (E5)
 	Reason     string `json:"reason,omitempty"` // why it ended, in words
-	Recovery   string `json:"recovery,omitempty"`
+	Recovery   string `json:"recovery"`
 
 	Iterations []Iteration `json:"iterations"` // the last KeepIterations
 	Kept       []Kept      `json:"kept"`       // the last KeepCommits
@@ -130,7 +131,7 @@ type Gate struct {
 	ID        string    `json:"id"`
 	Kind      GateKind  `json:"kind"`
 	Summary   string    `json:"summary"`
-	Hash      string    `json:"hash,omitempty"`
+	Hash      string    `json:"hash"`
 	OpenedAt  time.Time `json:"openedAt"`
 	Answers   []string  `json:"answers"`
 	Choices   []string  `json:"choices,omitempty"` // what an `answer` may choose
@@ -202,8 +203,8 @@ type Contract struct {
 	Base       string     `json:"base"`
 	Sealed     []Seal     `json:"sealed"`
 	Tools      []string   `json:"tools"`
-	ApprovedBy string     `json:"approvedBy,omitempty"`
-	ApprovedAt *time.Time `json:"approvedAt,omitempty"`
+	ApprovedBy string     `json:"approvedBy"`
+	ApprovedAt *time.Time `json:"approvedAt"`
 }
 
 // Seal binds a file of the evaluator to its content.
@@ -241,8 +242,8 @@ type Iteration struct {
 	Metric      *evidence.Decimal `json:"metric"` // null where there is no metric: it is optional in Deliver
 	Delta       evidence.Decimal  `json:"delta"`
 	Kept        bool              `json:"kept"`
-	Reason      string            `json:"reason,omitempty"`
-	Commit      string            `json:"commit,omitempty"`
+	Reason      string            `json:"reason"`
+	Commit      string            `json:"commit"`
 	DurationMs  int64             `json:"durationMs"`
 	Attempts    int               `json:"attempts,omitempty"`
 	Files       []string          `json:"files,omitempty"`
@@ -294,7 +295,7 @@ type Usage struct {
 // Result is what a finished loop returns.
 type Result struct {
 	ExitStatus     string            `json:"exitStatus"`
-	ErrorCode      string            `json:"errorCode,omitempty"`
+	ErrorCode      string            `json:"errorCode"`
 	Cause          string            `json:"cause,omitempty"`
 	Reason         string            `json:"reason,omitempty"`
 	Recovery       string            `json:"recovery,omitempty"`
@@ -309,7 +310,7 @@ type Result struct {
 	Head           string            `json:"head"`
 	Proposal       *Proposal         `json:"proposal"`
 	Usage          Usage             `json:"usage"`
-	Recommendation string            `json:"recommendation,omitempty"`
+	Recommendation string            `json:"recommendation"`
 }
 
 // Spending returns the state with what a step under way has spent on its budgets, for people who
