@@ -254,3 +254,15 @@ func TestE4_TheStepsOfACycleAreNamed(t *testing.T) {
 	require.Equal(t, string(fault.CycleTermination), p.final.Cause)
 	require.Contains(t, p.result.Recovery, "limits.steps")
 }
+
+// TestE1_WhatAReadOnlyRoleHasDoneIsADenial: the diff says so after the fact, nothing of it is kept, and
+// the loop goes on.
+func TestE1_WhatAReadOnlyRoleHasDoneIsADenial(t *testing.T) {
+	answer := opinion("APPROVED", "")
+	answer.Denied = "the role reviewer changed source"
+	p := deliver(t, map[string][]act.Stepped{"reviewer": {answer}}).run(specOfDelivery(map[string]any{"agent": reviewer}))
+	require.Nil(t, p.err)
+	denied := p.events(loop.PermissionDenied)
+	require.Len(t, denied, 1)
+	require.Equal(t, []string{"reviewer", string(fault.PermissionDenied), answer.Denied}, []string{denied[0].Role, denied[0].ErrorCode, denied[0].Reason})
+}

@@ -43,7 +43,7 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 		s.Budget = r.left(s)
 		out, err := r.perform(ctx, s)
 		if denied := refusal(err, fault.PermissionDenied); denied != "" {
-			r.emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: roleOf(s), Attempt: s.Key.Attempt, Reason: denied})
+			r.emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: roleOf(s), Attempt: s.Key.Attempt, Reason: denied, ErrorCode: string(fault.PermissionDenied)})
 			return out, stop(govern.NotPermitted.Because(denied))
 		}
 		if err != nil {
@@ -62,6 +62,9 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 		r.stopAsked = orElse(r.stopAsked, out.Stop)
 		if r.phaseMs != nil {
 			r.phaseMs[string(r.state.Phase)] += out.ElapsedMs
+		}
+		if out.Denied != "" {
+			r.emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: roleOf(s), Attempt: s.Key.Attempt, Reason: out.Denied, ErrorCode: string(fault.PermissionDenied)})
 		}
 		if out.Warning != "" {
 			r.emit(ctx, loop.Event{Type: loop.Warned, Step: s.Key.Name, Reason: out.Warning})
