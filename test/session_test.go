@@ -221,7 +221,8 @@ func TestA6_HaltMidAgent(t *testing.T) {
 	require.Empty(t, w.subjects())
 	require.Contains(t, types(first(w.events())), "autonomy_halted")
 	w.leaveNoTrace(func() {
-		for _, args := range [][]string{{"continue"}, {"pause"}, {"halt"}, {"steer", "on"}, {"reject"}, {"answer", "x"}} {
+		w.refused("ALO_LOOP_NOT_PAUSED", "continue", w.loop)
+		for _, args := range [][]string{{"pause"}, {"halt"}, {"steer", "on"}, {"reject"}, {"answer", "x"}} {
 			w.refused("GATE_CLOSED", append([]string{args[0], w.loop}, args[1:]...)...)
 		}
 	})

@@ -134,14 +134,15 @@ func (r *run) propose(ctx workflow.Context) error {
 
 // makeProposal makes the diff from base to head a proposal, unless it is one already.
 func (r *run) makeProposal(ctx workflow.Context) error {
-	if r.state.Head == r.state.Base {
+	base := r.state.Footing()
+	if r.state.Head == base {
 		return nil
 	}
 	if p := r.state.Proposal; p != nil && p.Head == r.state.Head {
 		return nil
 	}
-	_, err := r.append(ctx, act.RecordName, "the proposal: "+short(r.state.Base)+" to "+short(r.state.Head), []loop.Event{{Type: loop.ProposalMade}}, true, func(e act.Entry) any {
-		return act.Settle{Entry: e, Idle: true, Base: r.state.Base, Head: r.state.Head}
+	_, err := r.append(ctx, act.RecordName, "the proposal: "+short(base)+" to "+short(r.state.Head), []loop.Event{{Type: loop.ProposalMade}}, true, func(e act.Entry) any {
+		return act.Settle{Entry: e, Idle: true, Base: base, Head: r.state.Head}
 	})
 	return err
 }

@@ -161,6 +161,10 @@ func (l *deliver) work(ctx workflow.Context) (verdict, error) {
 		if move.Skipped {
 			l.emit(ctx, loop.Event{Type: loop.TestsSkipped, Reason: move.Reason})
 		}
+		if l.stopAsked != "" && move.To != phase.Complete { // an iteration may be long
+			l.stopBy(ctx, l.stopAsked)
+			return v, l.holdIfPaused(ctx)
+		}
 		if err := l.enter(ctx, move.To); err != nil {
 			return v, err
 		}
@@ -200,7 +204,7 @@ func (l *deliver) author(ctx workflow.Context, role string, v *verdict) (govern.
 }
 
 // guard is the gate out of write and fix: the policies judge the diff, the change is committed, the
-// guard command judges the commit. What it does not let pass is off the branch again.
+// check and the guard command judge the commit. What it does not let pass is off the branch again.
 func (l *deliver) guard(ctx workflow.Context, at phase.Phase, v *verdict) (govern.Move, error) {
 	for {
 		l.turn++
@@ -222,10 +226,10 @@ func (l *deliver) guard(ctx workflow.Context, at phase.Phase, v *verdict) (gover
 		default:
 			v.Files, v.Area, v.Tree = loop.Union(v.Files, c.Files), c.Area, c.Tree
 			l.committed(ctx, c)
-			if judged, event, err = l.guardCommand(ctx, event); err != nil {
+			if judged, event, err = l.commands(ctx, event); err != nil {
 				return govern.Move{}, err
 			}
-			what = "the guard: " + judged.Why
+			what = "the " + judged.Command + ": " + judged.Why
 		}
 		m := govern.AfterGuard(l.bounds(), l.course(), at, judged)
 		if m.Block {
@@ -252,21 +256,33 @@ func (l *deliver) guard(ctx workflow.Context, at phase.Phase, v *verdict) (gover
 	}
 }
 
-// guardCommand runs the guard command on the commit; without one nothing is left to be said.
-func (l *deliver) guardCommand(ctx workflow.Context, passed loop.Event) (govern.GuardVerdict, loop.Event, error) {
-	if l.spec.Guard.Command == "" {
-		return govern.GuardVerdict{Passed: true}, passed, nil
+// commands runs check and guard on the commit, the one after the other, until one of them fails;
+// without any nothing is left to be said.
+func (l *deliver) commands(ctx workflow.Context, passed loop.Event) (govern.GuardVerdict, loop.Event, error) {
+	var steps []act.Step
+	if l.spec.Check.Command != "" {
+		steps = append(steps, l.checkStep())
 	}
-	out, err := l.step(ctx, l.named(l.guardStep()))
-	if err != nil {
-		return govern.GuardVerdict{}, passed, err
+	if l.spec.Guard.Command != "" {
+		steps = append(steps, l.guardStep())
 	}
-	l.shown = ""
-	if !out.OK() {
-		l.shown = out.Log
+	judged := govern.GuardVerdict{Passed: true}
+	for _, s := range steps {
+		s.AsIs, s.Judge = false, nil // what is judged is what was committed, and passed the policies
+		out, err := l.step(ctx, l.named(s))
+		if err != nil {
+			return judged, passed, err
+		}
+		name := s.Key.Name
+		passed.Step, passed.Judgement = name, l.judgement(out, failed(out, map[string]string{"check": errSyntax, "guard": guardFail}[name]))
+		judged = govern.GuardVerdict{Command: name, Passed: out.OK(), TimedOut: l.phaseOver(out), Why: howItEnded(out)}
+		l.shown = ""
+		if !out.OK() {
+			l.shown = out.Log
+			break
+		}
 	}
-	passed.Judgement = l.judgement(out, failed(out, guardFail))
-	return govern.GuardVerdict{Passed: out.OK(), TimedOut: l.phaseOver(out), Why: howItEnded(out)}, passed, nil
+	return judged, passed, nil
 }
 
 // test runs the tests in the judge, a failure once more on the unchanged tree: what passes then is

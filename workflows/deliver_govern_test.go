@@ -188,3 +188,81 @@ func TestARejectionIsToldToTheWriterAlsoByAnotherRun(t *testing.T) {
 	again.run(specOfDelivery(nil))
 	require.Contains(t, again.asked[0].Repair, "more tests")
 }
+
+// TestA7_AProposalThatIsRejectedOnAMovedBaseIsFollowedByOneOnIt: what others did to the base is no part
+// of the next one.
+func TestA7_AProposalThatIsRejectedOnAMovedBaseIsFollowedByOneOnIt(t *testing.T) {
+	d := deliver(t, nil)
+	d.apply = func(act.Apply) (act.Applied, error) {
+		return act.Applied{Branch: "main", Moved: &loop.Proposal{Hash: otherHash, Base: "moved", Head: "merged", Files: 1, State: "open"}}, nil
+	}
+	p := d.run(specOfDelivery(map[string]any{"approvals": map[string]any{"diff": "required"}}), func(env *testsuite.TestWorkflowEnvironment) {
+		at(t, env, time.Hour, func(s loop.State) {
+			env.SignalWorkflow("approve", map[string]any{"hash": s.Gate.Hash, "apply": "ff"})
+		})
+		at(t, env, 2*time.Hour, func(s loop.State) {
+			require.Equal(t, otherHash, s.Gate.Hash)
+			env.SignalWorkflow("reject", map[string]any{"note": "higher"})
+		})
+		at(t, env, 3*time.Hour, func(s loop.State) {
+			require.Equal(t, "moved", s.Proposal.Base)
+			require.Equal(t, "base", s.Base, "the contract's")
+			env.SignalWorkflow("approve", map[string]any{"hash": s.Gate.Hash})
+		})
+	})
+	require.Nil(t, p.err)
+	require.Equal(t, "approved", p.result.Proposal.State)
+	require.Equal(t, "moved", p.result.Proposal.Base)
+}
+
+func TestLoopStopEndsADeliveryBetweenItsPhases(t *testing.T) {
+	d := deliver(t, map[string][]act.Stepped{"writer": {{Stop: "there is a loop-stop"}}})
+	p := d.run(specOfDelivery(nil))
+	require.Equal(t, string(fault.Cancelled), p.result.ErrorCode)
+	require.Equal(t, "there is a loop-stop", p.result.Reason)
+	require.Equal(t, []string{"writer", "commit"}, d.ran)
+}
+
+// TestL1_TheCheckIsPartOfTheGuard: it runs after each edit, before the guard command, on what was
+// committed.
+func TestL1_TheCheckIsPartOfTheGuard(t *testing.T) {
+	spec := specOfDelivery(map[string]any{"check": map[string]any{"command": "lint"}, "guard": map[string]any{"command": "guard"}, "limits": map[string]any{"reworks": 1}})
+	d := deliver(t, map[string][]act.Stepped{"check": {exit1, {}, {}}, "test": {broke, passing}})
+	p := d.run(spec)
+	require.Nil(t, p.err)
+	require.Equal(t, []string{"writer", "commit", "check", "writer", "commit", "check", "guard", "test", "fixer", "commit", "check", "guard", "test"}, d.ran)
+	require.Equal(t, []string{"commit-1"}, d.reverts)
+	require.Contains(t, d.asked[1].Repair, "the check failed")
+	require.Equal(t, "error:syntax", p.events(loop.ChangeJudged)[0].Judgement.Reason)
+
+	d = deliver(t, map[string][]act.Stepped{"check": {exit1}})
+	p = d.run(spec, func(env *testsuite.TestWorkflowEnvironment) {
+		at(t, env, time.Hour, func(s loop.State) {
+			require.Equal(t, loop.Blocked, s.Status)
+			require.Contains(t, s.Gate.Summary, "the check: exit 1")
+			env.SignalWorkflow("reject", nil)
+		})
+	})
+	require.Equal(t, string(fault.GuardBlocked), p.result.ErrorCode)
+}
+
+func TestE4_TheStepsOfACycleAreNamed(t *testing.T) {
+	d := deliver(t, map[string][]act.Stepped{"test": {broke}})
+	p := d.run(specOfDelivery(map[string]any{"limits": map[string]any{"steps": 2, "onExhausted": "ask"}}))
+	require.Equal(t, []string{"max_steps", string(fault.BudgetExhausted), string(fault.CycleTermination)}, []string{p.result.ExitStatus, p.result.ErrorCode, p.result.Cause})
+	require.Equal(t, loop.Steps, p.events(loop.BudgetExhausted)[0].ExhaustedBudget)
+	require.Equal(t, string(fault.CycleTermination), p.final.Cause)
+	require.Contains(t, p.result.Recovery, "limits.steps")
+}
+
+// TestE1_WhatAReadOnlyRoleHasDoneIsADenial: the diff says so after the fact, nothing of it is kept, and
+// the loop goes on.
+func TestE1_WhatAReadOnlyRoleHasDoneIsADenial(t *testing.T) {
+	answer := opinion("APPROVED", "")
+	answer.Denied = "the role reviewer changed source"
+	p := deliver(t, map[string][]act.Stepped{"reviewer": {answer}}).run(specOfDelivery(map[string]any{"agent": reviewer}))
+	require.Nil(t, p.err)
+	denied := p.events(loop.PermissionDenied)
+	require.Len(t, denied, 1)
+	require.Equal(t, []string{"reviewer", string(fault.PermissionDenied), answer.Denied}, []string{denied[0].Role, denied[0].ErrorCode, denied[0].Reason})
+}

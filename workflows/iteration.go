@@ -181,7 +181,7 @@ func (r *run) settle(ctx workflow.Context, v verdict) error {
 }
 
 // entry is the iteration as it stays. Without a measurement of its own, or with a guard that
-// failed, it carries the reference metric (P7).
+// failed, it carries the reference metric (P7), where there is one.
 func (r *run) entry(ctx workflow.Context, v verdict) loop.Iteration {
 	now := workflow.Now(ctx)
 	it := loop.Iteration{
@@ -189,11 +189,9 @@ func (r *run) entry(ctx workflow.Context, v verdict) loop.Iteration {
 		Commit: orElse(v.Commit, v.Accepted), PhaseMs: r.phaseMs, DurationMs: now.Sub(r.state.IterationStart).Milliseconds(), Attempts: max(v.Attempts, r.state.Attempt),
 		Files: v.Files, Evidence: v.Evidence, EndedAt: now.UTC(),
 	}
-	if r.state.Best != nil {
-		it.Metric = *r.state.Best
-	}
+	it.Metric = r.state.Best
 	if v.Metric != nil {
-		it.Metric, it.Delta = *v.Metric, v.Delta
+		it.Metric, it.Delta = v.Metric, v.Delta
 	}
 	return it
 }
@@ -206,7 +204,10 @@ func outcome(it loop.Iteration) string {
 	if it.Reason != "" {
 		word += " (" + it.Reason + ")"
 	}
-	return fmt.Sprintf("%s, metric %s: %s", word, it.Metric, loop.Clip(it.Description, 80))
+	if it.Metric != nil {
+		word += ", metric " + it.Metric.String()
+	}
+	return word + ": " + loop.Clip(it.Description, 80)
 }
 
 // blocks reports whether a violation stops the loop for a person.
@@ -238,7 +239,6 @@ func (r *run) violated(violations []act.Violation, blocked bool) loop.Event {
 // continues, which judges it again, or rejects it, which ends the loop (L9). It never waives
 // anything.
 func (r *run) block(ctx workflow.Context, e loop.Event, what string) error {
-	e.Judgement.Iteration = r.state.Iteration
 	r.emit(ctx, e)
 	a, err := r.hold(ctx, loop.Gate{
 		Kind:    loop.GateGuard,

@@ -50,6 +50,7 @@ type run struct {
 
 	unjudged  *verdict         // a commit on the branch that nobody has judged yet
 	telling   int              // how many are being told of something
+	stopAsked string           // a loop-stop file was there when a step had ended
 	repeats   int              // steps repeated by a pause in this run
 	phaseMs   map[string]int64 // active time of the iteration by phase
 	inPhase   int64            // active time in milliseconds since the phase was entered (L10)
@@ -169,11 +170,16 @@ func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Eve
 	if out.PushRefused != "" {
 		r.emit(ctx, loop.Event{Type: loop.PushRefused, Reason: out.PushRefused})
 	}
-	if out.Stop != "" && r.state.HaltRequested == "" && !r.state.Status.Ended() {
-		r.emit(ctx, loop.Event{Type: loop.MessageReceived, Message: "halt", Reason: out.Stop, By: "loop-stop"})
-	}
+	r.stopBy(ctx, out.Stop)
 	r.show(ctx)
 	return out, nil
+}
+
+// stopBy takes a loop-stop file for a halt; why is "" where there is none.
+func (r *run) stopBy(ctx workflow.Context, why string) {
+	if why != "" && r.state.HaltRequested == "" && !r.state.Status.Ended() {
+		r.emit(ctx, loop.Event{Type: loop.MessageReceived, Message: "halt", Reason: why, By: "loop-stop"})
+	}
 }
 
 // enter moves the machine to a phase (L6) and stops at a breakpoint there (L4): every time, also where
@@ -320,7 +326,7 @@ func (r *run) close(ctx workflow.Context, end govern.End) error {
 		events = append([]loop.Event{{Type: loop.ProposalMade}}, events...)
 	}
 	_, err := r.append(ctx, act.CloseName, "close: "+end.Reason, events, true, func(e act.Entry) any {
-		return act.Close{Entry: e, Base: r.state.Base, Head: r.state.Head}
+		return act.Close{Entry: e, Base: r.state.Footing(), Head: r.state.Head}
 	})
 	return err
 }
@@ -356,6 +362,9 @@ func failure(end govern.End, result *loop.Result) error {
 type stopped struct{ end govern.End }
 
 func (s *stopped) Error() string { return s.end.Reason }
+
+// Unwrap is the fault that it is, for those who match it.
+func (s *stopped) Unwrap() error { return s.end.Fault() }
 
 func stop(end govern.End) error { return &stopped{end} }
 

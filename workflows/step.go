@@ -34,7 +34,7 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 			continue
 		}
 		if s.Agent != nil && r.unjudged != nil && r.state.IterationSteps >= r.spec.Limits.Steps {
-			return act.Stepped{}, stop(govern.OtherBudget.Because(fmt.Sprintf("the iteration has used up its agent calls (limits.steps is %d)", r.spec.Limits.Steps)))
+			return act.Stepped{}, stop(govern.StepsEnd(r.spec.Limits.Steps))
 		}
 		s.Key.Repeat = r.repeats
 		s, bound := r.within(ctx, s)
@@ -43,7 +43,7 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 		s.Budget = r.left(s)
 		out, err := r.perform(ctx, s)
 		if denied := refusal(err, fault.PermissionDenied); denied != "" {
-			r.emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: roleOf(s), Attempt: s.Key.Attempt, Reason: denied})
+			r.emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: roleOf(s), Attempt: s.Key.Attempt, Reason: denied, ErrorCode: string(fault.PermissionDenied)})
 			return out, stop(govern.NotPermitted.Because(denied))
 		}
 		if err != nil {
@@ -59,8 +59,12 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 		}
 		r.emit(ctx, done)
 		r.inPhase += out.ElapsedMs
+		r.stopAsked = orElse(r.stopAsked, out.Stop)
 		if r.phaseMs != nil {
 			r.phaseMs[string(r.state.Phase)] += out.ElapsedMs
+		}
+		if out.Denied != "" {
+			r.emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: roleOf(s), Attempt: s.Key.Attempt, Reason: out.Denied, ErrorCode: string(fault.PermissionDenied)})
 		}
 		if out.Warning != "" {
 			r.emit(ctx, loop.Event{Type: loop.Warned, Step: s.Key.Name, Reason: out.Warning})

@@ -474,7 +474,11 @@ func (p played) course() []string {
 			if e.Record.Kept {
 				word = "yes"
 			}
-			line := fmt.Sprintf("%d %s %s", e.Record.N, word, e.Record.Metric)
+			metric := "-"
+			if e.Record.Metric != nil {
+				metric = e.Record.Metric.String()
+			}
+			line := fmt.Sprintf("%d %s %s", e.Record.N, word, metric)
 			if e.Record.Reason != "" {
 				line += " " + e.Record.Reason
 			}

@@ -201,9 +201,11 @@ type Stepped struct {
 	Failure     string `json:"failure,omitempty"`    // an agent says that it failed, whatever its exit code
 	ElapsedMs   int64  `json:"elapsedMs"`            // active time, all attempts of the activity
 	Leftover    int    `json:"leftover,omitempty"`   // processes that outlived it and were ended
+	Denied      string `json:"denied,omitempty"`     // what the role did that it may not: nothing of it is kept
 	Violates    bool   `json:"violates,omitempty"`   // what is on the desk violates a policy, so it was not run
 
 	Ledger string `json:"ledger,omitempty"` // the ledger's head after Entry was appended
+	Stop   string `json:"stop,omitempty"`   // a loop-stop file is there
 
 	Metric   *evidence.Decimal `json:"metric,omitempty"`
 	NoNumber string            `json:"noNumber,omitempty"` // why there is no metric

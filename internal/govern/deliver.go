@@ -89,6 +89,7 @@ func AfterAgent(b Bounds, c Course, at phase.Phase, v AgentVerdict) Move {
 
 // GuardVerdict is what the guard gate said of a change.
 type GuardVerdict struct {
+	Command  string // which of the spec's said so: check or guard
 	Passed   bool
 	Violates bool   // a policy, not the guard command
 	TimedOut bool   // the phase's time was used up, not guard.timeout
@@ -105,9 +106,9 @@ func AfterGuard(b Bounds, c Course, at phase.Phase, v GuardVerdict) Move {
 	case v.TimedOut:
 		return timedOut(at)
 	case !v.Passed && c.Reworks < b.Reworks:
-		return Move{Again: true, Reason: "the guard failed" + because(v.Why)}
+		return Move{Again: true, Reason: "the " + orElse(v.Command, "guard") + " failed" + because(v.Why)}
 	case !v.Passed:
-		return Move{Block: true, Reason: fmt.Sprintf("the guard failed after %d reworks%s", c.Reworks, because(v.Why))}
+		return Move{Block: true, Reason: fmt.Sprintf("the %s failed after %d reworks%s", orElse(v.Command, "guard"), c.Reworks, because(v.Why))}
 	case at == phase.Write && !b.TestRequired:
 		return Move{To: phase.Verify, Skipped: true, Reason: "test.required is false"}
 	}

@@ -64,7 +64,7 @@ func written(t *testing.T) *book {
 	metric := evidence.MustDecimal("84.70")
 	b.append(
 		loop.Event{Type: loop.IterationStarted, Iteration: 1},
-		loop.Event{Type: loop.IterationFailed, Iteration: 1, FailureReason: "guard-fail", Record: &loop.Iteration{N: 1, Description: "try\tit", Metric: metric, Reason: "guard-fail", EndedAt: when}},
+		loop.Event{Type: loop.IterationFailed, Iteration: 1, FailureReason: "guard-fail", Record: &loop.Iteration{N: 1, Description: "try\tit", Metric: &metric, Reason: "guard-fail", EndedAt: when}},
 	)
 	b.append(loop.Event{Type: loop.AutonomyCompleted, Status: loop.Completed, ExitStatus: "completed"})
 	return b

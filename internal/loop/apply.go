@@ -186,7 +186,9 @@ var effects = map[Type]func(*State, Event){
 	},
 	ProposalMade: func(s *State, e Event) {
 		s.Proposal = e.Proposal
-		s.Head = orElse(e.Head, s.Head)
+		if e.Head != "" && e.Proposal != nil { // on top of what the base has become
+			s.Head, s.Moved = e.Head, e.Proposal.Base
+		}
 	},
 	ProposalReviewed: func(s *State, e Event) {
 		if e.Reason == "" { // no decision: it is asked for again
@@ -242,7 +244,7 @@ func (s *State) record(e Event) {
 func proposal(s *State, e Event) { s.Proposal = e.Proposal }
 
 func end(s *State, e Event) {
-	s.Status, s.ExitStatus, s.ErrorCode, s.Recovery, s.Reason = e.Status, e.ExitStatus, e.ErrorCode, e.Recovery, e.Reason
+	s.Status, s.ExitStatus, s.ErrorCode, s.Cause, s.Recovery, s.Reason = e.Status, e.ExitStatus, e.ErrorCode, e.Cause, e.Recovery, e.Reason
 	s.Gate, s.PauseReason = nil, ""
 }
 

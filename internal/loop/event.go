@@ -79,7 +79,7 @@ var Types = []struct {
 	{IterationStarted, "an iteration begins; `budgets_remaining` says what is left"},
 	{PhaseEntered, "the machine moved to `phase`"},
 	{PermissionGranted, "a role is permitted what its phase needs: `reason` names it"},
-	{PermissionDenied, "a role was to do what it may not; nothing was run"},
+	{PermissionDenied, "a role was to do what it may not, and nothing was run; or has done it, and nothing of it is kept"},
 	{StepEnded, "one command or agent call ended; `usage` says what it cost"},
 	{IdeaQueued, "an idea that named several changes was split, the rest queued"},
 	{IdeaTaken, "a queued idea is this iteration's change"},
@@ -160,6 +160,7 @@ type Event struct {
 	Status     Status `json:"status,omitempty"`
 	ExitStatus string `json:"exit_status,omitempty"`
 	ErrorCode  string `json:"error_code,omitempty"`
+	Cause      string `json:"cause,omitempty"` // the enforced rule behind it, by its code
 	Recovery   string `json:"recovery,omitempty"`
 }
 
