@@ -104,6 +104,22 @@ func TestLargeFilesOfLFS(t *testing.T) {
 	require.Contains(t, s.err, "Git LFS")
 }
 
+// No other filter runs either: what it is, and where, only the user's configuration says.
+func TestFiltersOfTheUsers(t *testing.T) {
+	w := newWorld(t, `cat work/secret.txt >"$WORLD/seen"; echo 11 >work/n; echo B >>work/secret.txt; echo "raise the number"`)
+	w.git("config", "filter.shout.clean", "tr A-Z a-z")
+	w.git("config", "filter.shout.smudge", "tr a-z A-Z")
+	w.git("config", "filter.shout.required", "true")
+	w.write("repo/.gitattributes", "# filter=none\n*.txt filter=shout\n*.md text filter=shout\n")
+	w.write("repo/work/secret.txt", "A\n")
+	w.commit("a filter")
+	s := w.pawl("run", "--yes", w.specFile())
+	require.Equal(t, 0, s.code, s.err)
+	require.Equal(t, "a\n", w.read("seen"))
+	require.Equal(t, "a\nB", w.kept("work/secret.txt"))
+	require.Equal(t, 1, strings.Count(s.err, "through the filter shout (.gitattributes), which does not run for the loop"), s.err)
+}
+
 // A loop can be started from any worktree of the user's, and none of them is touched.
 func TestWorktreesOfTheUsers(t *testing.T) {
 	w := newWorld(t, raises)
