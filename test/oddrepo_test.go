@@ -13,6 +13,25 @@ import (
 // Repositories of people hold more than files: submodules, pointers to large files, worktrees of
 // their own, and only a part of their history or of their files.
 
+// A repository and a $PAWL_HOME may be called whatever a folder can be.
+func TestPlacesOfOddNames(t *testing.T) {
+	for _, name := range []string{"a b [c", "%41#?*{,:", "-new\nline", `q'"\$x`} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldOfItsOwn(t, raises)
+			t.Parallel()
+			w.home = filepath.Join(w.dir, "home", name)
+			moved := filepath.Join(w.dir, name)
+			require.NoError(t, os.Rename(w.repo, moved))
+			w.repo = moved
+			w.set(doc{"repo": doc{"path": moved}}).run(0)
+			require.Equal(t, "11", w.kept("work/n"))
+			s := w.pawl("validate", w.specFile())
+			require.Equal(t, 0, s.code, s.err)
+			require.Contains(t, w.pawl("list").out, w.loop)
+		})
+	}
+}
+
 // addSubmodule gives the repository a submodule lib, checked out, with one file.
 func (w *world) addSubmodule() {
 	w.t.Helper()
