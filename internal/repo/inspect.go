@@ -54,6 +54,7 @@ const (
 	NameInTheWay    = "name-in-the-way"
 	CheckedOutThere = "checked-out-elsewhere"
 	FileInTheWay    = "file-in-the-way"
+	UnusableGit     = "unusable-git" // too old, or it hangs
 	dirtyPathsShown = 5
 )
 
