@@ -169,6 +169,9 @@ func anchor(s *spec.Spec, doc *document, path string) error {
 	if err != nil {
 		return fmt.Errorf("making repo.path absolute: %w", err)
 	}
+	if !utf8.ValidString(abs) { // and neither a workflow's input nor the contract could have it
+		return spec.Problems{{File: path, Key: "repo.path", What: fmt.Sprintf("is %q, which is not valid UTF-8", abs), Want: "a path in UTF-8: a link to the repository may have one"}}
+	}
 	s.Repo.Path = abs
 	return nil
 }

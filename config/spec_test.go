@@ -158,6 +158,17 @@ func TestARepositoryNamedOnTheCommandLineIsRelativeToTheCurrentFolder(t *testing
 	require.Equal(t, filepath.Join(here, "there"), s.Repo.Path)
 }
 
+func TestARepositoryMustHaveAPathThatJSONCanHold(t *testing.T) {
+	here := filepath.Join(t.TempDir(), "r\xff")
+	if err := os.Mkdir(here, 0o700); err != nil {
+		t.Skip("this file system has no such names: ", err)
+	}
+	path := filepath.Join(here, "pawl.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(yamlSpec), 0o600))
+	_, err := config.LoadSpec(path, []string{"repo.path="})
+	require.ErrorContains(t, err, `r\xff", which is not valid UTF-8`)
+}
+
 func TestWithoutARepositoryTheSpecFilesFolderIsMeant(t *testing.T) {
 	path := write(t, "pawl.yaml", yamlSpec)
 	s, err := config.LoadSpec(path, []string{"repo.path="})
