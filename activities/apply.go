@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 
@@ -120,7 +122,7 @@ func (a *Activities) ApplyHere(ctx context.Context, in act.Apply) (act.Applied, 
 		s.Proposal = in.Proposal
 		return a.apply(ctx, p, in.Ledger, s, in)
 	}
-	p, head, s, err := a.ended(ctx, in.Loop)
+	p, head, s, err := a.ending(ctx, in)
 	if err != nil {
 		return act.Applied{}, err
 	}
@@ -142,6 +144,32 @@ func (a *Activities) ApplyHere(ctx context.Context, in act.Apply) (act.Applied, 
 	crash.At("apply.recorded")
 	out.PushRefused, err = a.push(ctx, p)
 	return out, err
+}
+
+// How long a loop whose proposal somebody has just judged may take to record its end, and how often it
+// is looked at meanwhile.
+const (
+	endsWithin = 10 * time.Second
+	looksEvery = 50 * time.Millisecond
+)
+
+// ending is ended for a loop that may be about to: an approval is known before the end that it
+// brings is recorded. A proposal that still waits for somebody's word is refused for that.
+func (a *Activities) ending(ctx context.Context, in act.Apply) (*place, string, loop.State, error) {
+	for began := time.Now(); ; {
+		p, head, s, err := a.ended(ctx, in.Loop)
+		if err == nil || s.Status.Ended() || s.Proposal == nil {
+			return p, head, s, err
+		}
+		if time.Since(began) > endsWithin {
+			return p, head, s, cmp.Or(govern.MayApply(s.Proposal, in.Hash), err)
+		}
+		select {
+		case <-ctx.Done():
+			return p, head, s, ctx.Err()
+		case <-time.After(looksEvery):
+		}
+	}
 }
 
 // ended returns a loop that is over, where its ledger stands, and its state there.

@@ -27,44 +27,22 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 		return act.Committed{}, err
 	}
 	crash.At("commit.before")
-	if st, err := os.Lstat(p.desk.Dir); err != nil || !st.IsDir() {
-		return act.Committed{Violations: []act.Violation{{Rule: govern.RuleFileType, Path: ".", Detail: "the desk itself was removed or replaced"}}}, nil
+	out, asks, err := a.judge(ctx, p, in)
+	if err != nil || out.NoChange || len(out.Violations) > 0 {
+		return out, err
 	}
-	contract, err := p.ledger.Contract(ctx, in.Ledger)
-	if err != nil {
-		return act.Committed{}, err
-	}
-	terms := contract.Rules()
-	reading := reading{rules: terms.Rules()}
-	change, err := p.desk.StageRead(ctx, in.Head, *reading.rules.MaxFileBytes, reading.begin())
-	if err != nil {
-		return act.Committed{}, fmt.Errorf("taking the change from the desk: %w", err)
-	}
-	crash.At("commit.staged")
-	out, judged, paths := described(change)
-	judged.Lines, judged.Secrets = reading.lines, reading.secrets.Secrets()
-	if out.NoChange = len(change.Files) == 0 && len(change.Violations) == 0; out.NoChange {
-		return out, nil
-	}
-	if err := a.radius(ctx, p, in, contract.Base, terms.Rules(), paths, &out, &judged); err != nil {
-		return act.Committed{}, fmt.Errorf("working out how far the change reaches: %w", err)
-	}
-	verdict := govern.Judge(terms, contract.Sealed, judged, repo.Quote)
-	if out.Violations = verdict.Violations; len(out.Violations) > 0 {
-		return out, nil
-	}
-	if len(verdict.Asks) > 0 {
-		d, err := p.store.Proposal(ctx, in.Head, change.Tree)
+	if len(asks) > 0 {
+		d, err := p.store.Proposal(ctx, in.Head, out.Tree)
 		if err != nil {
 			return act.Committed{}, fmt.Errorf("hashing the change: %w", err)
 		}
 		if d.Hash != in.AllowNew {
-			out.NewFiles, out.NewFilesHash = quoted(verdict.Asks), d.Hash
+			out.NewFiles, out.NewFilesHash = quoted(asks), d.Hash
 			return out, nil
 		}
 	}
 	out.Commit, err = p.store.Commit(ctx, repo.CommitInput{
-		Tree: change.Tree, Parent: in.Head, Branch: p.Branch, Author: p.author(), Time: in.Time,
+		Tree: out.Tree, Parent: in.Head, Branch: p.Branch, Author: p.author(), Time: in.Time,
 		Message: fmt.Sprintf("loop(iter-%d): %s", in.Iteration, in.Description),
 		Trailers: []repo.Trailer{
 			{Key: "Pawl-Loop", Value: p.Loop},
@@ -78,6 +56,36 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 	a.restoreAhead(p, out.Commit, a.restoreJudge)
 	crash.At("commit.after")
 	return out, nil
+}
+
+// judge has the policies judge what the desk differs from the head by. asks are the new files that a
+// person has to approve.
+func (a *Activities) judge(ctx context.Context, p *place, in act.Commit) (out act.Committed, asks []string, err error) {
+	if st, err := os.Lstat(p.desk.Dir); err != nil || !st.IsDir() {
+		return act.Committed{Violations: []act.Violation{{Rule: govern.RuleFileType, Path: ".", Detail: "the desk itself was removed or replaced"}}}, nil, nil
+	}
+	contract, err := p.ledger.Contract(ctx, in.Ledger)
+	if err != nil {
+		return out, nil, err
+	}
+	terms := contract.Rules()
+	reading := reading{rules: terms.Rules()}
+	change, err := p.desk.StageRead(ctx, in.Head, *reading.rules.MaxFileBytes, reading.begin())
+	if err != nil {
+		return out, nil, fmt.Errorf("taking the change from the desk: %w", err)
+	}
+	crash.At("commit.staged")
+	out, judged, paths := described(change)
+	judged.Lines, judged.Secrets = reading.lines, reading.secrets.Secrets()
+	if out.NoChange = len(change.Files) == 0 && len(change.Violations) == 0; out.NoChange {
+		return out, nil, nil
+	}
+	if err := a.radius(ctx, p, in, terms.Rules(), paths, &out, &judged); err != nil {
+		return act.Committed{}, nil, fmt.Errorf("working out how far the change reaches: %w", err)
+	}
+	verdict := govern.Judge(terms, contract.Sealed, judged, repo.Quote)
+	out.Violations = verdict.Violations
+	return out, verdict.Asks, nil
 }
 
 // described is a change as the workflow, and as the policies see it. paths are those that it
@@ -141,13 +149,14 @@ func (r *reading) begin() func() repo.Reader {
 
 // radius adds how far the loop reaches with this change, as far as anybody asks. What all changes
 // of the loop touched, undone ones too, is in the history of its branch; the state's list of it is
-// capped, so that its count is taken from there once the list can't tell.
-func (a *Activities) radius(ctx context.Context, p *place, in act.Commit, base string, rules spec.Policy, paths []string, out *act.Committed, judged *govern.Change) error {
+// capped, so that its count is taken from there once the list can't tell. What others have done to a
+// base that has moved is none of it.
+func (a *Activities) radius(ctx context.Context, p *place, in act.Commit, rules spec.Policy, paths []string, out *act.Committed, judged *govern.Change) error {
 	page, err := p.ledger.Read(ctx, in.Ledger)
 	if err != nil {
 		return err
 	}
-	known := page.State.ChangedFilesCount
+	known, base := page.State.ChangedFilesCount, page.State.Footing()
 	full := len(paths) > maxFiles || known != len(page.State.ChangedFiles) || known+len(paths) > loop.KeepFiles
 	if rules.MaxTotalFiles != nil || full {
 		touched, err := p.store.Touched(ctx, base, in.Head)

@@ -178,14 +178,9 @@ func (a *Activities) write(ctx context.Context, p *place, in act.Entry, tx repo.
 		}
 		page, taken = folded, events
 		if slices.ContainsFunc(events, func(e loop.Event) bool { return e.Type == loop.PlanMade }) {
-			text, err := a.plan(ctx, p, folded.State)
-			if err == nil && hashOf(text) != folded.State.Plan.Hash {
-				err = refuse(fault.New(fault.PreconditionFailed, "all of the plan was on the host that is gone"))
-			}
-			if err != nil {
+			if files[ledger.PlanFile], err = a.drafted(p, *folded.State.Plan); err != nil {
 				return repo.Entry{}, err
 			}
-			files[ledger.PlanFile] = []byte(text)
 		}
 		return repo.Entry{
 			Ref: p.Ledger, Prev: in.Ledger, Code: folded.State.Head, Files: files, Message: message(folded.State, events),

@@ -196,6 +196,12 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step, r *running)
 			return out, err
 		}
 	}
+	if in.Judge != nil {
+		judged, _, err := a.judge(ctx, p, *in.Judge)
+		if out.Violates = len(judged.Violations) > 0; out.Violates || err != nil {
+			return out, err
+		}
+	}
 	crash.At("step.before")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return out, fmt.Errorf("making the step's folder: %w", err)
@@ -281,8 +287,10 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step, r *running)
 			return out, err
 		}
 	}
-	if out.Interrupted {
-		return out, nil // it will run again, so this is not its result
+	out.Stop = p.loopStop()
+	if out.Interrupted { // it will run again, so this is not its result
+		a.putBack(ctx, p, in)
+		return out, nil
 	}
 	if err := writeJSON(filepath.Join(dir, "result.json"), out); err != nil {
 		return out, err
@@ -331,6 +339,22 @@ func (a *Activities) prepare(ctx context.Context, p *place, in act.Step) error {
 	}
 	defer p.leaveDesk()
 	return a.restoreDesk(ctx, p, in.Head)
+}
+
+// putBackWithin bounds how long whoever interrupts an agent waits for the desk.
+const putBackWithin = 10 * time.Second
+
+// putBack brings the desk back to where an interrupted agent started from, so that whoever looks at
+// it during a pause finds that. The step restores it again when it is repeated, also where this
+// fails.
+func (a *Activities) putBack(ctx context.Context, p *place, in act.Step) {
+	if in.Agent == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), putBackWithin)
+	defer cancel()
+	_ = a.restoreDesk(ctx, p, in.Head)
+	p.leaveDesk()
 }
 
 // maxOutput bounds what is read of an output; the supervisor keeps no more than that anyway.

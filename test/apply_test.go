@@ -119,6 +119,22 @@ func TestE3_ARejectedProposalIsNeverApplied(t *testing.T) {
 	require.Equal(t, "rejected", w.proposal().State)
 }
 
+// At the diff's own gate it is the same: what nobody has approved is refused for that, and who has just
+// approved need not wait for the loop's end.
+func TestE3_AppliedAtOnceAfterTheDiffsGate(t *testing.T) {
+	w := newWorld(t, raises).set(doc{"approvals": doc{"plan": "auto", "diff": "required", "tools": []string{"*"}}})
+	w.run(4)
+	p := w.proposal()
+	w.refusedWith("REVIEW_MISSING", "apply", w.loop)
+	w.refusedWith("REVIEW_MISSING", "apply", w.loop, "--hash", p.Hash)
+	w.refusedWith("HASH_MISMATCH", "apply", w.loop, "--hash", strings.Repeat("0", 64))
+	require.Equal(t, w.before, w.snapshot())
+	w.done("approve", w.loop, "--hash", p.Hash)
+	w.done("apply", w.loop)
+	require.Equal(t, p.Head, w.git("rev-parse", "main"))
+	w.before = w.snapshot()
+}
+
 func TestA7_ProposalsAreMergedAndSquashed(t *testing.T) {
 	for how, parents := range map[string]int{"merge": 2, "squash": 1} {
 		t.Run(how, func(t *testing.T) {

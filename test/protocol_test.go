@@ -274,3 +274,13 @@ func TestP9_Report(t *testing.T) {
 	}
 	require.NotContains(t, s.err+s.out, "\x1b", "nothing moves and nothing is coloured where there is no terminal")
 }
+
+// Policies are judged before any command of the spec runs on a change, the check on the desk too.
+func TestP3_PoliciesComeBeforeTheCheck(t *testing.T) {
+	deeds := []deed{{"a change outside", "echo x >>README.md", "policy:scope"}, {"a change inside", "", ""}}
+	w := newWorld(t, "").does(deeds...)
+	w.set(doc{"check": doc{"command": "cat README.md >>" + filepath.Join(w.dir, "checked")}})
+	w.run(0)
+	w.come(deeds...)
+	require.Equal(t, "a hill\n", w.read("checked"), "it ran once")
+}

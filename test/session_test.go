@@ -164,6 +164,18 @@ func TestSteerWhilePaused(t *testing.T) {
 	require.Contains(t, w.read("prompts"), "- first hint\n- second hint\n")
 }
 
+// A loop can be faster than whoever follows it asks for news: its query answers with its last events
+// only.
+func TestWhoFollowsALoopMissesNoIteration(t *testing.T) {
+	const iterations = 40
+	w := newWorld(t, raises).set(doc{"limits": doc{"iterations": iterations}})
+	s := w.pawl("run", "--json", "--yes", w.specFile())
+	require.Equal(t, 0, s.code, s.err)
+	for i := 1; i <= iterations; i++ {
+		require.Regexp(t, `(?m)^ +`+strconv.Itoa(i)+` +kept`, s.err)
+	}
+}
+
 // A6: pause stops the agent at once and restores what it began; continue repeats the step.
 func TestA6_PauseMidAgent(t *testing.T) {
 	w := newWorld(t, waitsFor("go"))
@@ -174,6 +186,7 @@ func TestA6_PauseMidAgent(t *testing.T) {
 	st := w.waits("paused")
 	require.Equal(t, "pause", st.Gate.Kind)
 	require.Contains(t, st.PauseReason, "paused at modify")
+	require.Equal(t, "good\n", readFile(filepath.Join(st.Desk, "work", "other")), "the desk is as the step began")
 	w.nothingRuns()
 	require.Equal(t, 0, w.pawl("pause", w.loop).code, "to pause what is paused is no mistake")
 	w.refused("GATE_MISMATCH", "approve", w.loop, "--hash", strings.Repeat("ab", 32))
@@ -208,7 +221,8 @@ func TestA6_HaltMidAgent(t *testing.T) {
 	require.Empty(t, w.subjects())
 	require.Contains(t, types(first(w.events())), "autonomy_halted")
 	w.leaveNoTrace(func() {
-		for _, args := range [][]string{{"continue"}, {"pause"}, {"halt"}, {"steer", "on"}, {"reject"}, {"answer", "x"}} {
+		w.refused("ALO_LOOP_NOT_PAUSED", "continue", w.loop)
+		for _, args := range [][]string{{"pause"}, {"halt"}, {"steer", "on"}, {"reject"}, {"answer", "x"}} {
 			w.refused("GATE_CLOSED", append([]string{args[0], w.loop}, args[1:]...)...)
 		}
 	})
@@ -479,6 +493,7 @@ func TestPushThatIsRefused(t *testing.T) {
 	w.at(1)
 	w.write("go-1", "")
 	w.at(2)
+	w.until("the first keep is pushed, which nobody waits for", func() bool { return w.kept("work/n") == "11" })
 	w.git("checkout", "--quiet", "pawl/"+w.loop)
 	w.before = w.snapshot()
 	w.write("go-2", "")

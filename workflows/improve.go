@@ -259,7 +259,9 @@ func (l *improve) modify(ctx workflow.Context, idea string, n int, why repairOf)
 		if err != nil {
 			return verdict{}, repairOf{}, err
 		}
-		l.emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "check", Judgement: l.judgement(check, failed(check, errSyntax))})
+		if !check.Violates { // else commit says what
+			l.emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "check", Judgement: l.judgement(check, failed(check, errSyntax))})
+		}
 		if !check.OK() {
 			v.Reason, v.Evidence = errSyntax, append(v.Evidence, evidenceOf(check)...)
 			return v, repairOf{errSyntax, check.Log}, nil
@@ -289,12 +291,12 @@ func (l *improve) commit(ctx workflow.Context, v verdict, n int) (verdict, repai
 			v.Reason = noChange
 			return v, repairOf{}, nil
 		case len(c.Violations) > 0 && blocks(c.Violations):
-			if err := l.block(ctx, violated(c.Violations, true), broken(c.Violations)); err != nil {
+			if err := l.block(ctx, l.violated(c.Violations, true), broken(c.Violations)); err != nil {
 				return v, repairOf{}, err
 			}
 			continue
 		case len(c.Violations) > 0:
-			l.emit(ctx, violated(c.Violations, false))
+			l.emit(ctx, l.violated(c.Violations, false))
 			v.Reason = "policy:" + c.Violations[0].Rule
 			return v, repairOf{}, nil
 		}

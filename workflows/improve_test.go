@@ -86,6 +86,14 @@ func TestP3_SyntaxIsReworkedThenDiscarded(t *testing.T) {
 	require.Zero(t, p.commits, "what does not parse is not committed")
 }
 
+// The policies come before every command of the spec: what violates one is not checked either.
+func TestP3_WhatViolatesAPolicyIsNotChecked(t *testing.T) {
+	p := play(t, newWorld(t, map[int][]try{1: {{Says: "x", Check: true, Violations: []act.Violation{{Rule: "scope", Path: "b"}}}}}),
+		specOf(map[string]any{"check": map[string]any{"command": "lint"}, "limits": map[string]any{"iterations": 1}}), nil)
+	require.Equal(t, []string{"1 no 10 policy:scope"}, p.course())
+	require.Equal(t, "policy:scope", p.final.LastGuard.Reason)
+}
+
 func TestP2_ADescriptionOfTwoChangesGetsOneRework(t *testing.T) {
 	p := play(t, newWorld(t, map[int][]try{1: {{Says: "cut a and paste b", Metric: "20"}}, 2: {{Says: "cut a and paste b", Metric: "20"}, {Says: "cut a", Metric: "30"}}}),
 		specOf(map[string]any{"limits": map[string]any{"iterations": 2}}), nil)
@@ -175,6 +183,7 @@ func TestInvalidSpecFailsTheWorkflow(t *testing.T) {
 	require.Equal(t, string(fault.InvalidSpec), p.err.Type())
 	require.Contains(t, p.err.Error(), "scop")
 	require.Contains(t, p.err.Error(), "direction")
+	require.NotNil(t, p.result.Kept, "an empty list, for programs")
 	require.Zero(t, p.calls[act.OpenName])
 }
 
@@ -301,11 +310,54 @@ func TestL4_Breakpoints(t *testing.T) {
 	require.Equal(t, 1, p.result.Iterations)
 }
 
+// A rework comes to its phases anew, and is to be looked at anew.
+func TestL4_ABreakpointStopsEveryAttempt(t *testing.T) {
+	doc := specOf(map[string]any{"breakpoints": []string{"verify"}, "guard": map[string]any{"command": "check"}, "limits": map[string]any{"iterations": 1}})
+	p := play(t, newWorld(t, map[int][]try{1: {{Says: "x", Metric: "20", Guard: true}, {Says: "y", Metric: "15"}}}), doc, func(env *testsuite.TestWorkflowEnvironment) {
+		for n := range 2 {
+			env.RegisterDelayedCallback(func() {
+				s := query(t, env)
+				require.Equal(t, loop.Paused, s.Status)
+				require.Equal(t, n+1, s.Attempt)
+				env.SignalWorkflow("continue", nil)
+			}, time.Duration(n+1)*time.Hour)
+		}
+	})
+	require.Equal(t, []string{"1 yes 15"}, p.course())
+}
+
+func TestL4_BreakpointsWhereAnIterationIsRecorded(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer, course string
+		status         loop.Status
+	}{
+		"it is gone on with": {"continue", "1 yes 11", loop.Completed},
+		"the loop is halted": {"halt", "1 yes 11", loop.Halted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc := specOf(map[string]any{"breakpoints": []string{"log"}, "limits": map[string]any{"iterations": 1}})
+			stopped := false
+			p := play(t, newWorld(t, map[int][]try{1: {{Says: "x", Metric: "11"}}}), doc, func(env *testsuite.TestWorkflowEnvironment) {
+				env.RegisterDelayedCallback(func() {
+					s := query(t, env)
+					stopped = s.Status == loop.Paused && s.Phase == "log" && len(s.Iterations) == 0
+					env.SignalWorkflow(c.answer, nil)
+				}, time.Hour)
+			})
+			require.True(t, stopped)
+			require.Equal(t, []string{c.course}, p.course(), "what was decided is recorded")
+			require.Equal(t, c.status, p.final.Status)
+			require.Empty(t, p.reverts)
+		})
+	}
+}
+
 func TestL9_SealedFileBlocksUntilAPersonActs(t *testing.T) {
 	sealed := []act.Violation{{Rule: "sealed", Path: "guard.sh", Blocks: true}}
 	p := play(t, newWorld(t, map[int][]try{1: {{Says: "x", Violations: sealed}}}), specOf(nil), func(env *testsuite.TestWorkflowEnvironment) {
 		env.RegisterDelayedCallback(func() {
 			require.Equal(t, loop.Blocked, query(t, env).Status)
+			require.Equal(t, 1, query(t, env).LastGuard.Iteration)
 			env.SignalWorkflow("continue", nil) // judged again, still sealed
 		}, time.Hour)
 		env.RegisterDelayedCallback(func() {

@@ -47,24 +47,43 @@ func (r *run) iterate(ctx workflow.Context, first phase.Phase, body func(workflo
 	r.unjudged = &verdict{Attempts: 1}
 	v, err := body(ctx)
 	if err != nil && !errors.Is(err, errLost) {
-		if r.unjudged != nil && v.Description != "" {
-			r.unjudged.Description = v.Description
-		}
+		r.cut(v, err)
 		return err
 	}
-	if err == nil {
-		err = r.settle(ctx, v)
+	var held error
+	if err == nil { // whatever a person says at a breakpoint there: what was decided is recorded
+		if held = r.enterLog(ctx); errors.Is(held, errLost) {
+			err, held = held, nil
+		} else {
+			err = r.settle(ctx, v)
+		}
 	}
 	if errors.Is(err, errLost) {
-		return r.giveUp(ctx, v)
+		v.End, err = nil, r.giveUp(ctx, v)
 	}
 	if err != nil {
 		return err
+	}
+	if held != nil {
+		return held
 	}
 	if v.End != nil {
 		return stop(*v.End)
 	}
 	return nil
+}
+
+// cut notes what an iteration had come to that ended the loop: its record is made by close. Why it
+// is not kept is why the loop failed; anything else has interrupted it.
+func (r *run) cut(v verdict, err error) {
+	if r.unjudged == nil {
+		return
+	}
+	if end, ok := isStopped(err); !ok || end.Status != loop.Failed {
+		v.Reason = ""
+	}
+	v.Commit, v.Parent, v.Metric = r.unjudged.Commit, r.unjudged.Parent, nil
+	*r.unjudged = v
 }
 
 // begin makes the checkpoint. The ledger has it before an agent is started: the step that starts
@@ -134,10 +153,18 @@ func (r *run) repair(ctx workflow.Context, v verdict, reason string, next int) e
 	return err
 }
 
+// enterLog brings a loop whose machine has that phase to where its iteration is recorded.
+func (r *run) enterLog(ctx workflow.Context) error {
+	if r.machine.Check(r.state.Phase, phase.Log) != nil {
+		return nil
+	}
+	return r.enter(ctx, phase.Log)
+}
+
 // settle keeps or undoes the iteration's change and records the iteration, once and for all.
 func (r *run) settle(ctx workflow.Context, v verdict) error {
 	v.Commit, v.Parent = r.unjudged.Commit, r.unjudged.Parent
-	if r.machine.Check(r.state.Phase, phase.Log) == nil {
+	if r.machine.Check(r.state.Phase, phase.Log) == nil { // it was interrupted
 		r.emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: phase.Log, Attempt: r.state.Attempt})
 	}
 	record := r.entry(ctx, v)
@@ -168,7 +195,7 @@ func (r *run) settle(ctx workflow.Context, v verdict) error {
 }
 
 // entry is the iteration as it stays. Without a measurement of its own, or with a guard that
-// failed, it carries the reference metric (P7).
+// failed, it carries the reference metric (P7), where there is one.
 func (r *run) entry(ctx workflow.Context, v verdict) loop.Iteration {
 	now := workflow.Now(ctx)
 	it := loop.Iteration{
@@ -176,11 +203,9 @@ func (r *run) entry(ctx workflow.Context, v verdict) loop.Iteration {
 		Commit: orElse(v.Commit, v.Accepted), PhaseMs: r.phaseMs, DurationMs: now.Sub(r.state.IterationStart).Milliseconds(), Attempts: max(v.Attempts, r.state.Attempt),
 		Files: v.Files, Evidence: v.Evidence, EndedAt: now.UTC(),
 	}
-	if r.state.Best != nil {
-		it.Metric = *r.state.Best
-	}
+	it.Metric = r.state.Best
 	if v.Metric != nil {
-		it.Metric, it.Delta = *v.Metric, v.Delta
+		it.Metric, it.Delta = v.Metric, v.Delta
 	}
 	return it
 }
@@ -193,7 +218,10 @@ func outcome(it loop.Iteration) string {
 	if it.Reason != "" {
 		word += " (" + it.Reason + ")"
 	}
-	return fmt.Sprintf("%s, metric %s: %s", word, it.Metric, loop.Clip(it.Description, 80))
+	if it.Metric != nil {
+		word += ", metric " + it.Metric.String()
+	}
+	return word + ": " + loop.Clip(it.Description, 80)
 }
 
 // blocks reports whether a violation stops the loop for a person.
@@ -211,8 +239,10 @@ func broken(violations []act.Violation) string {
 	return violations[0].Rule + ": " + violations[0].Where()
 }
 
-func violated(violations []act.Violation, blocked bool) loop.Event {
-	j := &loop.Judgement{Blocked: blocked, Policy: orElse(violations[0].Policy, "default"), Reason: "policy:" + violations[0].Rule}
+func (r *run) violated(violations []act.Violation, blocked bool) loop.Event {
+	j := &loop.Judgement{
+		Blocked: blocked, Policy: orElse(violations[0].Policy, "default"), Reason: "policy:" + violations[0].Rule, Iteration: r.state.Iteration,
+	}
 	for _, v := range violations {
 		j.Violations = append(j.Violations, v.String())
 	}

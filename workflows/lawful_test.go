@@ -33,7 +33,7 @@ func lawful(t *testing.T, ledger []loop.Event) {
 		case loop.LoopResumed:
 			gate = "" // it ended with the run that it was opened in
 		case loop.LoopMoved:
-			if e.Phase != ledger[i-1].Phase {
+			if e.FailureReason != "" {
 				require.Nil(t, loop.Fold(loop.State{}, ledger[:i+1]).Gate, "%s: what it was about is lost", where)
 				gate = ""
 			}

@@ -130,7 +130,8 @@ func (r *run) settleIn(ctx workflow.Context, o act.Opened, why string) (lost boo
 // giveUp records an iteration that can't go on on another host as interrupted.
 func (r *run) giveUp(ctx workflow.Context, v verdict) error {
 	r.emit(ctx, loop.Event{
-		Type: loop.LoopMoved, Phase: r.machine.Between(), Head: r.state.Head, Opened: &loop.Opened{Desk: r.state.Desk, Host: r.state.Host}, Reason: errLost.Error(),
+		Type: loop.LoopMoved, Phase: r.machine.Between(), Head: r.state.Head, Opened: &loop.Opened{Desk: r.state.Desk, Host: r.state.Host},
+		FailureReason: interrupted, Reason: errLost.Error(),
 	})
 	return r.settle(ctx, verdict{Reason: interrupted, Description: orElse(v.Description, errLost.Error()), Attempts: v.Attempts})
 }

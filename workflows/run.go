@@ -54,8 +54,10 @@ type run struct {
 
 	unjudged  *verdict         // a commit on the branch that nobody has judged yet
 	telling   int              // how many are being told of something
+	stopAsked string           // a loop-stop file was there when a step had ended
 	repeats   int              // steps repeated by a pause in this run
 	phaseMs   map[string]int64 // active time of the iteration by phase
+	inPhase   int64            // active time in milliseconds since the phase was entered (L10)
 	published published
 	toldAt    time.Time // when the search attributes were brought up to date
 }
@@ -70,7 +72,7 @@ func setup(ctx workflow.Context, kind string, input converter.RawValue, resume R
 	r := &run{resume: resume}
 	info := workflow.GetInfo(ctx)
 	r.firstRun = info.FirstRunID
-	r.state = loop.State{Loop: info.WorkflowExecution.ID, Kind: kind, Status: loop.Running}
+	r.state = loop.New(info.WorkflowExecution.ID, kind)
 	if c := resume.Carry; c != nil {
 		r.state, r.opened, r.recent, r.pending = c.State, c.Opened, c.Recent, c.Pending
 	}
@@ -184,14 +186,20 @@ func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Eve
 	if out.PushRefused != "" {
 		r.emit(ctx, loop.Event{Type: loop.PushRefused, Reason: out.PushRefused})
 	}
-	if out.Stop != "" && r.state.HaltRequested == "" && !r.state.Status.Ended() {
-		r.emit(ctx, loop.Event{Type: loop.MessageReceived, Message: "halt", Reason: out.Stop, By: "loop-stop"})
-	}
+	r.stopBy(ctx, out.Stop)
 	r.show(ctx)
 	return out, nil
 }
 
-// enter moves the machine to a phase (L6) and stops at a breakpoint there (L4).
+// stopBy takes a loop-stop file for a halt; why is "" where there is none.
+func (r *run) stopBy(ctx workflow.Context, why string) {
+	if why != "" && r.state.HaltRequested == "" && !r.state.Status.Ended() {
+		r.emit(ctx, loop.Event{Type: loop.MessageReceived, Message: "halt", Reason: why, By: "loop-stop"})
+	}
+}
+
+// enter moves the machine to a phase (L6) and stops at a breakpoint there (L4): every time, also where
+// a rework or a fix comes back to it within an iteration.
 func (r *run) enter(ctx workflow.Context, to phase.Phase) error {
 	return r.enterAttempt(ctx, to, r.state.Attempt)
 }
@@ -201,7 +209,8 @@ func (r *run) enterAttempt(ctx workflow.Context, to phase.Phase, attempt int) er
 		return stop(govern.TransitionInvalid.Because(err.Error()))
 	}
 	r.emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: to, Attempt: attempt})
-	if slices.Contains(r.spec.Breakpoints, string(to)) && !slices.Contains(r.state.BreakpointsDone, string(to)) {
+	r.inPhase = 0
+	if slices.Contains(r.spec.Breakpoints, string(to)) {
 		_, err := r.hold(ctx, loop.Gate{Kind: loop.GateBreakpoint, Summary: fmt.Sprintf("breakpoint at %s", to)})
 		return err
 	}
@@ -235,6 +244,7 @@ func (r *run) begun(ctx workflow.Context) {
 	r.emit(ctx, loop.Event{Type: loop.LoopOpened, Opened: &loop.Opened{
 		Kind: r.state.Kind, Goal: r.spec.Goal, Repo: o.Repo, Branch: o.Branch, Base: o.Base, Desk: o.Desk, Host: o.Host, Limits: govern.Limits(r.spec),
 	}})
+	r.remember(ctx)
 	r.emit(ctx, loop.Event{Type: loop.ContractDrawn, Contract: &loop.Contract{
 		Hash: o.Contract, Base: o.Base, Sealed: o.Sealed, Tools: r.spec.Approvals.Tools,
 	}})
@@ -321,7 +331,7 @@ func (r *run) finish(ctx workflow.Context, err error) (*loop.Result, error) {
 func (r *run) close(ctx workflow.Context, end govern.End) error {
 	if r.unjudged != nil {
 		v := *r.unjudged
-		v.Reason, v.Kept, v.Metric = interrupted, false, nil
+		v.Reason, v.Kept, v.Metric = orElse(v.Reason, interrupted), false, nil
 		v.Description = orElse(v.Description, "a change that was not finished")
 		err := r.settle(ctx, v)
 		if errors.Is(err, errLost) { // and with it what was to be undone
@@ -342,7 +352,7 @@ func (r *run) close(ctx workflow.Context, end govern.End) error {
 		events = append([]loop.Event{{Type: loop.ProposalMade}}, events...)
 	}
 	_, err := r.append(ctx, act.CloseName, "close: "+end.Reason, events, true, func(e act.Entry) any {
-		return act.Close{Entry: e, Base: r.state.Base, Head: r.state.Head}
+		return act.Close{Entry: e, Base: r.state.Footing(), Head: r.state.Head}
 	})
 	return err
 }
@@ -378,6 +388,9 @@ func failure(end govern.End, result *loop.Result) error {
 type stopped struct{ end govern.End }
 
 func (s *stopped) Error() string { return s.end.Reason }
+
+// Unwrap is the fault that it is, for those who match it.
+func (s *stopped) Unwrap() error { return s.end.Fault() }
 
 func stop(end govern.End) error { return &stopped{end} }
 

@@ -34,7 +34,7 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 			continue
 		}
 		if s.Agent != nil && r.unjudged != nil && r.state.IterationSteps >= r.spec.Limits.Steps {
-			return act.Stepped{}, stop(govern.OtherBudget.Because(fmt.Sprintf("the iteration has used up its agent calls (limits.steps is %d)", r.spec.Limits.Steps)))
+			return act.Stepped{}, stop(govern.StepsEnd(r.spec.Limits.Steps))
 		}
 		if s.AsIs && r.uprooted {
 			return act.Stepped{}, errLost
@@ -46,7 +46,7 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 		s.Budget = r.left(s)
 		out, err := r.perform(ctx, s)
 		if denied := refusal(err, fault.PermissionDenied); denied != "" {
-			r.emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: roleOf(s), Attempt: s.Key.Attempt, Reason: denied})
+			r.emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: roleOf(s), Attempt: s.Key.Attempt, Reason: denied, ErrorCode: string(fault.PermissionDenied)})
 			return out, stop(govern.NotPermitted.Because(denied))
 		}
 		if errors.Is(err, errLost) { // but what it cost was spent
@@ -64,8 +64,13 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 			done.Told = told
 		}
 		r.emit(ctx, done)
+		r.inPhase += out.ElapsedMs
+		r.stopAsked = orElse(r.stopAsked, out.Stop)
 		if r.phaseMs != nil {
 			r.phaseMs[string(r.state.Phase)] += out.ElapsedMs
+		}
+		if out.Denied != "" {
+			r.emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: roleOf(s), Attempt: s.Key.Attempt, Reason: out.Denied, ErrorCode: string(fault.PermissionDenied)})
 		}
 		if out.Warning != "" {
 			r.emit(ctx, loop.Event{Type: loop.Warned, Step: s.Key.Name, Reason: out.Warning})
@@ -108,6 +113,17 @@ func (r *run) within(ctx workflow.Context, s act.Step) (act.Step, loop.Resource)
 		}
 	}
 	return s, bound
+}
+
+// phaseLeft is how much of the phase's time is left, nothing where it is used up (L10).
+func (r *run) phaseLeft() time.Duration {
+	return max(r.spec.Limits.PhaseTimeout.D()-time.Duration(r.inPhase)*time.Millisecond, 0)
+}
+
+// inTime gives a step no more time than its phase has left (L10).
+func (r *run) inTime(s act.Step) act.Step {
+	s.LimitMs = min(s.LimitMs, max(r.phaseLeft(), time.Second).Milliseconds())
+	return s
 }
 
 // recordWith lets an agent call take what is pending to the ledger first, and returns how many
@@ -312,10 +328,11 @@ func (r *run) guardStep() act.Step {
 	return r.newStep("guard", r.state.Attempt, act.Judge, shell(r.spec.Guard.Command), r.spec.Guard.Timeout.D())
 }
 
-// checkStep checks syntax on the desk as the agent left it.
+// checkStep checks syntax on the desk as the agent left it, once the policies have judged that.
 func (r *run) checkStep() act.Step {
 	s := r.newStep("check", r.state.Attempt, act.Desk, shell(r.spec.Check.Command), r.spec.Limits.PhaseTimeout.D())
 	s.AsIs = true
+	s.Judge = &act.Commit{Ref: r.opened.Ref, Ledger: r.state.Ledger, Head: r.state.Head, Iteration: r.state.Iteration, Attempt: r.state.Attempt}
 	return s
 }
 

@@ -322,6 +322,9 @@ func (w *world) step(_ context.Context, in act.Step) (act.Stepped, error) {
 			out.Interrupted = true
 		}
 	case "check":
+		if out.Violates = in.Judge != nil && len(t.Violations) > 0; out.Violates {
+			return act.Stepped{Violates: true}, nil
+		}
 		if t.Check {
 			out.ExitCode = 1
 		}
@@ -503,7 +506,11 @@ func (p played) course() []string {
 			if e.Record.Kept {
 				word = "yes"
 			}
-			line := fmt.Sprintf("%d %s %s", e.Record.N, word, e.Record.Metric)
+			metric := "-"
+			if e.Record.Metric != nil {
+				metric = e.Record.Metric.String()
+			}
+			line := fmt.Sprintf("%d %s %s", e.Record.N, word, metric)
 			if e.Record.Reason != "" {
 				line += " " + e.Record.Reason
 			}

@@ -187,6 +187,8 @@ type Step struct {
 	// Entry is appended to the ledger before an agent is started: nothing that an agent does is
 	// ahead of the checkpoint that it can be undone to (A3).
 	Entry *Entry `json:"entry,omitempty"`
+	// Judge has the policies judge the desk first: on what violates one nothing is run.
+	Judge *Commit `json:"judge,omitempty"`
 
 	// Budget is what is left of the budgets that are watched while an agent works.
 	Budget map[loop.Resource]evidence.Decimal `json:"budget,omitempty"`
@@ -230,8 +232,11 @@ type Stepped struct {
 	Failure     string `json:"failure,omitempty"`    // an agent says that it failed, whatever its exit code
 	ElapsedMs   int64  `json:"elapsedMs"`            // active time, all attempts of the activity
 	Leftover    int    `json:"leftover,omitempty"`   // processes that outlived it and were ended
+	Denied      string `json:"denied,omitempty"`     // what the role did that it may not: nothing of it is kept
+	Violates    bool   `json:"violates,omitempty"`   // what is on the desk violates a policy, so it was not run
 
 	Ledger string `json:"ledger,omitempty"` // the ledger's head after Entry was appended
+	Stop   string `json:"stop,omitempty"`   // a loop-stop file is there
 
 	Metric   *evidence.Decimal `json:"metric,omitempty"`
 	NoNumber string            `json:"noNumber,omitempty"` // why there is no metric
@@ -279,6 +284,8 @@ type Live struct {
 // Ending says in a few words how the command ended.
 func (s Stepped) Ending() string {
 	switch {
+	case s.Violates:
+		return "not run, the change violates a policy"
 	case s.StartError != "":
 		return "can't be started: " + s.StartError
 	case s.Exhausted != "":

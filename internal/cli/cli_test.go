@@ -168,6 +168,19 @@ func TestShowSaysHowToAnswer(t *testing.T) {
 	require.Contains(t, b.stdout.String(), "pawl approve loop-1 --hash 0123456789abcdef")
 }
 
+// A terminated workflow runs no code: what it said last is not where the loop stands.
+func TestShowOfATerminatedLoopSaysThatItIsOver(t *testing.T) {
+	f := waiting()
+	f.stopped = true
+	b := newBench(t, f)
+	require.Equal(t, 0, b.run(nil, "show", "--json", "loop-1"))
+	var s loop.State
+	require.NoError(t, json.Unmarshal([]byte(b.stdout.String()), &s))
+	require.Equal(t, []string{"halted", "interrupted", "ALO_CANCELLED"}, []string{string(s.Status), s.ExitStatus, s.ErrorCode})
+	require.Nil(t, s.Gate)
+	require.Contains(t, s.Reason, "terminated")
+}
+
 func TestShowWithoutAWorkerAndWithoutALedgerSaysWhatToDo(t *testing.T) {
 	f := waiting()
 	f.noWorker = true
@@ -208,6 +221,14 @@ func TestListShowsTheLoopsOfTheService(t *testing.T) {
 	require.Contains(t, b.stdout.String(), "loop-1")
 	require.Contains(t, b.stdout.String(), "waits: contract")
 	require.Contains(t, b.stdout.String(), "84.7")
+}
+
+func TestListAsksForLoopsOfAllKinds(t *testing.T) {
+	f := waiting()
+	b := newBench(t, f)
+	require.Equal(t, 0, b.run(nil, "list", "--json"))
+	require.Contains(t, f.listed, "WorkflowType IN ('Improve', 'Deliver')")
+	require.Contains(t, b.stdout.String(), `"kind": "deliver"`)
 }
 
 func TestListWithoutAnEngineSaysSo(t *testing.T) {

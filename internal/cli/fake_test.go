@@ -50,10 +50,12 @@ type fakeTemporal struct {
 	events   []loop.Event
 	messages []sentMessage
 	over     chan struct{}
-	err      error // the workflow's, once it is over
-	noWorker bool  // queries and updates get no answer
-	ownSpec  bool  // messages are judged by the spec that it was started with
-	unsure   bool  // updates are taken, but not replied to
+	err      error  // the workflow's, once it is over
+	listed   string // the query by which loops were looked for
+	stopped  bool   // somebody terminated it
+	noWorker bool   // queries and updates get no answer
+	ownSpec  bool   // messages are judged by the spec that it was started with
+	unsure   bool   // updates are taken, but not replied to
 
 	// What the loop does once it is started, and after each message that it took.
 	onStart func(*fakeTemporal)
@@ -100,7 +102,7 @@ func (f *fakeTemporal) keep(metric, delta string) {
 	f.emit(
 		loop.Event{Type: loop.IterationStarted, Iteration: n},
 		loop.Event{Type: loop.IterationSucceeded, Iteration: n, Metric: decimal(metric), Record: &loop.Iteration{
-			N: n, Description: "make it better", Metric: evidence.MustDecimal(metric), Delta: evidence.MustDecimal(delta), Kept: true, Commit: "3eff7429e6aa",
+			N: n, Description: "make it better", Metric: decimal(metric), Delta: evidence.MustDecimal(delta), Kept: true, Commit: "3eff7429e6aa",
 		}},
 	)
 }
@@ -196,6 +198,8 @@ func (f *fakeTemporal) DescribeWorkflowExecution(_ context.Context, id, _ string
 
 func (f *fakeTemporal) status() enumspb.WorkflowExecutionStatus {
 	switch {
+	case f.stopped:
+		return enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED
 	case !f.ended():
 		return enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 	case f.err != nil:
@@ -204,7 +208,7 @@ func (f *fakeTemporal) status() enumspb.WorkflowExecutionStatus {
 	return enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
 }
 
-func (f *fakeTemporal) ListWorkflow(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+func (f *fakeTemporal) ListWorkflow(_ context.Context, asked *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	field := func(v any) *commonpb.Payload {
@@ -214,8 +218,9 @@ func (f *fakeTemporal) ListWorkflow(context.Context, *workflowservice.ListWorkfl
 		}
 		return p
 	}
+	f.listed = asked.GetQuery()
 	return &workflowservice.ListWorkflowExecutionsResponse{Executions: []*workflowpb.WorkflowExecutionInfo{{
-		Execution: &commonpb.WorkflowExecution{WorkflowId: f.id, RunId: "run-1"}, Status: f.status(),
+		Execution: &commonpb.WorkflowExecution{WorkflowId: f.id, RunId: "run-1"}, Status: f.status(), Type: &commonpb.WorkflowType{Name: "Deliver"},
 		Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{"goal": field("Make it better")}},
 		SearchAttributes: &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{
 			"PawlStatus": field(string(f.state.Status)), "PawlBest": field(84.7), "PawlIteration": field(f.state.Iteration), "PawlGate": field("contract"),

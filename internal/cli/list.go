@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,7 +13,9 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"pawl/internal/evidence"
+	"pawl/internal/host"
 	"pawl/internal/loop"
+	"pawl/internal/spec"
 	"pawl/internal/ui"
 	"pawl/internal/workspace"
 )
@@ -55,11 +58,22 @@ func (a *app) list(ctx context.Context) error {
 	return a.print(a.style().List(rows))
 }
 
-// loopsQuery finds the loops in Temporal's list. A run that continued as new is the same loop.
-const loopsQuery = "WorkflowType = 'Improve' AND ExecutionStatus != 'ContinuedAsNew'"
+// loopsQuery finds the loops of all kinds in Temporal's list. A run that continued as new is the
+// same loop.
+var loopsQuery = func() string {
+	var types []string
+	for _, kind := range spec.Kinds {
+		types = append(types, "'"+host.WorkflowType(kind)+"'")
+	}
+	return "WorkflowType IN (" + strings.Join(types, ", ") + ") AND ExecutionStatus != 'ContinuedAsNew'"
+}()
 
 // listed returns the loops that Temporal knows.
 func (s *session) listed(ctx context.Context) ([]ui.Row, error) {
+	records, err := workspace.List(s.home)
+	if err != nil {
+		return nil, err
+	}
 	var rows []ui.Row
 	var page []byte
 	for {
@@ -68,7 +82,7 @@ func (s *session) listed(ctx context.Context) ([]ui.Row, error) {
 			return nil, s.unreachable(ctx, err)
 		}
 		for _, e := range answer.GetExecutions() {
-			rows = append(rows, s.row(ctx, e))
+			rows = append(rows, s.row(ctx, e, recordOf(records, e)))
 		}
 		if page = answer.GetNextPageToken(); len(page) == 0 {
 			break
@@ -79,11 +93,12 @@ func (s *session) listed(ctx context.Context) ([]ui.Row, error) {
 }
 
 // row is an execution as its search attributes and memo describe it; where a namespace has no
-// such attributes, as this host's ledger does.
-func (s *session) row(ctx context.Context, e *workflowpb.WorkflowExecutionInfo) ui.Row {
+// such attributes, as this host's ledger does. The memo was written before the loop knew its branch:
+// a host that has the loop knows better.
+func (s *session) row(ctx context.Context, e *workflowpb.WorkflowExecutionInfo, record *workspace.Record) ui.Row {
 	status := endStatus(e.GetStatus())
 	r := ui.Row{
-		Loop: e.GetExecution().GetWorkflowId(), Run: e.GetExecution().GetRunId(), Kind: "improve", Status: string(status), Source: "temporal",
+		Loop: e.GetExecution().GetWorkflowId(), Run: e.GetExecution().GetRunId(), Kind: strings.ToLower(e.GetType().GetName()), Status: string(status), Source: "temporal",
 	}
 	if t := e.GetStartTime(); t != nil {
 		r.StartedAt = utc(t.AsTime())
@@ -95,10 +110,13 @@ func (s *session) row(ctx context.Context, e *workflowpb.WorkflowExecutionInfo) 
 	decode(memo["goal"], &r.Goal)
 	decode(memo["branch"], &r.Branch)
 	decode(memo["startedBy"], &r.StartedBy)
+	if record != nil {
+		r.Branch = ui.Branch(record.Branch)
+	}
 	attributes := e.GetSearchAttributes().GetIndexedFields()
 	if attributes["PawlStatus"] == nil {
-		if record, ok := s.recordOf(e); ok {
-			if state, err := s.recordedAt(ctx, record); err == nil {
+		if record != nil {
+			if state, err := s.recordedAt(ctx, *record); err == nil {
 				fill(&r, state)
 			}
 		}
@@ -121,19 +139,15 @@ func (s *session) row(ctx context.Context, e *workflowpb.WorkflowExecutionInfo) 
 	return r
 }
 
-// recordOf is the workspace record of an execution on this host.
-func (s *session) recordOf(e *workflowpb.WorkflowExecutionInfo) (workspace.Record, bool) {
-	records, err := workspace.List(s.home)
-	if err != nil {
-		return workspace.Record{}, false
-	}
+// recordOf is the workspace record of an execution among those of this host, nil where it has none.
+func recordOf(records []workspace.Record, e *workflowpb.WorkflowExecutionInfo) *workspace.Record {
 	i := slices.IndexFunc(records, func(r workspace.Record) bool {
 		return r.FirstRun == e.GetFirstRunId() || r.FirstRun == e.GetExecution().GetRunId()
 	})
 	if i < 0 {
-		return workspace.Record{}, false
+		return nil
 	}
-	return records[i], true
+	return &records[i]
 }
 
 // kept returns the loops of this host, from their ledgers.
@@ -144,7 +158,7 @@ func (s *session) kept(ctx context.Context) ([]ui.Row, error) {
 	}
 	var rows []ui.Row
 	for _, record := range records {
-		r := ui.Row{Loop: record.Loop, Kind: "improve", Repo: record.Repo, Branch: ui.Branch(record.Branch), Status: "unknown", Source: "ledger"}
+		r := ui.Row{Loop: record.Loop, Repo: record.Repo, Branch: ui.Branch(record.Branch), Status: "unknown", Source: "ledger"}
 		if state, err := s.recordedAt(ctx, record); err == nil {
 			fill(&r, state)
 		}

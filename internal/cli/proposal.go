@@ -18,6 +18,7 @@ import (
 	"pawl/config"
 	"pawl/internal/act"
 	"pawl/internal/fault"
+	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/repo"
 	"pawl/internal/ui"
@@ -67,13 +68,13 @@ func (a *app) diff(ctx context.Context, id string, stat bool) error {
 	record, here := s.record(id)
 	if !here {
 		return fault.New(fault.PreconditionFailed, "the store of the loop %s is on another host (%s)", id, r.state.Host).
-			Advise("Run this there, or `git diff " + r.state.Base + " " + r.state.Branch + "` in the repository.")
+			Advise("Run this there, or `git diff " + r.state.Footing() + " " + r.state.Branch + "` in the repository.")
 	}
 	store, err := repo.OpenStore(ctx, record.Store)
 	if err != nil {
 		return err
 	}
-	d := Difference{Loop: id, Base: r.state.Base, Head: r.state.Head, Proposal: r.state.Proposal, Files: []DiffFile{}}
+	d := Difference{Loop: id, Base: r.state.Footing(), Head: r.state.Head, Proposal: r.state.Proposal, Files: []DiffFile{}}
 	if p := d.Proposal; p != nil {
 		d.Base, d.Head = p.Base, p.Head
 		if !a.json && !stat {
@@ -185,6 +186,11 @@ func (a *app) applyFrom(ctx context.Context, s *session, in act.Apply, out strin
 	}
 	if in.Hash == "" && r.state.Proposal != nil {
 		in.Hash = r.state.Proposal.Hash
+	}
+	if !r.state.Status.Ended() && r.state.Proposal != nil { // it ends as soon as it is approved
+		if err := govern.MayApply(r.state.Proposal, in.Hash); err != nil {
+			return err
+		}
 	}
 	var done act.Applied
 	if _, here := s.record(in.Loop); here {

@@ -10,9 +10,12 @@ import (
 	"os"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"pawl/internal/fault"
+	"pawl/internal/govern"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/repo"
@@ -35,11 +38,12 @@ func (s *session) read(ctx context.Context, id string) (reading, error) {
 		state, err := s.recorded(ctx, id)
 		return reading{state, true, "no engine is running"}, err
 	}
-	_, err := s.client.DescribeWorkflowExecution(ctx, id, "")
+	d, err := s.client.DescribeWorkflowExecution(ctx, id, "")
 	var gone *serviceerror.NotFound
 	if err != nil && !errors.As(err, &gone) {
 		return reading{}, s.unreachable(ctx, err)
 	}
+	info := d.GetWorkflowExecutionInfo()
 	if err == nil {
 		var state loop.State
 		if err = s.query(ctx, workerTimeout, id, &state, "state"); err == nil {
@@ -48,7 +52,7 @@ func (s *session) read(ctx context.Context, id string) (reading, error) {
 				late.StartedAt.Equal(state.StartedAt) && late.Seq > state.Seq {
 				return reading{state: late}, nil
 			}
-			return reading{state: state}, nil
+			return reading{state: endedOutside(state, info)}, nil
 		}
 		if ctx.Err() != nil {
 			return reading{}, context.Cause(ctx)
@@ -59,12 +63,31 @@ func (s *session) read(ctx context.Context, id string) (reading, error) {
 	case found == nil && gone != nil:
 		return reading{state, true, "Temporal does not know this loop any more"}, nil
 	case found == nil:
-		return reading{state, true, "no worker answers"}, nil
+		return reading{endedOutside(state, info), true, "no worker answers"}, nil
 	case gone != nil:
 		return reading{}, notFound(id)
 	}
 	return reading{}, fault.New(fault.EngineUnreachable, "no worker answers for the loop %s, and this host has no ledger of it", id).
 		Advise("Start a worker (" + s.aWorker() + ") on the loop's host.")
+}
+
+// endedOutside is the state of a loop that somebody ended without asking it. A workflow that was
+// terminated has no last event, and goes on saying what it did.
+func endedOutside(s loop.State, info *workflowpb.WorkflowExecutionInfo) loop.State {
+	end, ended := outside[info.GetStatus()]
+	if !ended || s.Status.Ended() {
+		return s
+	}
+	e := end.Event(s.Usage)
+	e.Seq, e.Time = s.Seq, info.GetCloseTime().AsTime()
+	return s.Apply(e)
+}
+
+// outside are the ends that no loop comes to by itself.
+var outside = map[enumspb.WorkflowExecutionStatus]govern.End{
+	enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED: govern.Interrupted.Because("it was terminated from outside, without a report"),
+	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:   govern.Interrupted.Because("it was cancelled before it had begun"),
+	enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:  govern.MachineFailed.Because("Temporal ended it"),
 }
 
 // recorded returns a loop's state as the ledger on this host has it: ALO_LOOP_NOT_FOUND where
@@ -139,11 +162,31 @@ func (s *session) contract(ctx context.Context, id string) (ui.Contract, error) 
 	return c, nil
 }
 
-// events asks a loop for its events after a sequence number. It answers with the last ones only.
+// events asks a loop for its events after a sequence number. It answers with the last ones only: to
+// somebody who follows it and was left behind, this host's ledger tells those in between.
 func (s *session) events(ctx context.Context, id string, after int64) (workflows.EventsView, error) {
 	var v workflows.EventsView
-	err := s.query(ctx, queryTimeout, id, &v, "events", after)
-	return v, err
+	if err := s.query(ctx, queryTimeout, id, &v, "events", after); err != nil {
+		return v, err
+	}
+	if after == 0 || len(v.Events) == 0 || v.Events[0].Seq == after+1 {
+		return v, nil
+	}
+	if recorded, err := s.history(ctx, id); err == nil {
+		v.Events = append(between(recorded, after, v.Events[0].Seq), v.Events...)
+	}
+	return v, nil
+}
+
+// between returns the events after one and before another.
+func between(events []loop.Event, after, before int64) []loop.Event {
+	var out []loop.Event
+	for _, e := range events {
+		if e.Seq > after && e.Seq < before {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 // queryTimeout is how long a loop that is being followed may take to answer a question.

@@ -163,9 +163,15 @@ func endOf(err error) ending {
 		}
 		return e
 	case errors.As(err, &cancelled):
-		return ending{status: loop.Halted, code: fault.Cancelled, lost: "it was cancelled before it had begun"}
+		return lost(enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED)
 	case errors.As(err, &terminated):
-		return ending{status: loop.Halted, code: fault.Cancelled, lost: "it was terminated from outside, without a report"}
+		return lost(enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED)
 	}
-	return ending{status: loop.Failed, code: fault.InfrastructureError, lost: "Temporal ended it"}
+	return lost(enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT)
+}
+
+// lost is the end of a loop that has no result.
+func lost(status enumspb.WorkflowExecutionStatus) ending {
+	end := outside[status]
+	return ending{status: end.Status, code: end.Code, lost: end.Reason}
 }

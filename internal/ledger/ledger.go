@@ -29,6 +29,9 @@ const (
 	PlanFile      = "plan.md"
 )
 
+// Files are all of them; an entry has no others.
+var Files = []string{StateFile, EventsFile, IterationFile, ContractFile, ResultsFile, PlanFile}
+
 // Contract is what the ledger's contract file holds.
 type Contract = govern.Contract
 
@@ -141,7 +144,7 @@ func (l *Ledger) Entry(ctx context.Context, prev string, events []loop.Event) (m
 		if e.Record != nil {
 			files[IterationFile] = indent(e.Record)
 		}
-		if e.Type == loop.ContractAmended || e.Type == loop.PlanMade {
+		if amends(e) {
 			if page.contract, err = l.amend(ctx, prev, e); err != nil {
 				return nil, Page{}, err
 			}
@@ -153,22 +156,36 @@ func (l *Ledger) Entry(ctx context.Context, prev string, events []loop.Event) (m
 	return files, page, nil
 }
 
-// amend returns the contract in force with an amendment, which has to come to the hash that was
-// approved.
+// amends reports whether an event changes the contract.
+func amends(e loop.Event) bool { return e.Type == loop.ContractAmended || e.Type == loop.PlanMade }
+
+// amend returns the contract in force with what an event adds to it.
 func (l *Ledger) amend(ctx context.Context, prev string, e loop.Event) (*Contract, error) {
 	c, err := l.Contract(ctx, prev)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		c, err = amended(c, e)
 	}
-	if e.Plan != nil {
+	return &c, err
+}
+
+// amended returns the contract with the amendment or the plan that an event brings. It has to come
+// to the hash that was approved.
+func amended(c Contract, e loop.Event) (Contract, error) {
+	switch {
+	case e.Contract == nil:
+		return c, fmt.Errorf("event %d (%s) has no contract", e.Seq, e.Type)
+	case e.Plan != nil:
 		c.Plan = e.Plan.Hash
-	} else if c, err = c.Amended(e.Amendment, e.Contract.Sealed); err != nil {
-		return nil, err
+	default:
+		var err error
+		if c, err = c.Amended(e.Amendment, e.Contract.Sealed); err != nil {
+			return c, err
+		}
 	}
 	if got := c.Hash(); got != e.Contract.Hash {
-		return nil, fmt.Errorf("the amended contract has the hash %s, and %s was approved", got, e.Contract.Hash)
+		return c, fmt.Errorf("the amended contract has the hash %s, and %s was approved", got, e.Contract.Hash)
 	}
-	return &c, nil
+	return c, nil
 }
 
 // Appended tells the ledger that the page now stands at head.
@@ -186,7 +203,7 @@ func (l *Ledger) Appended(head string, page Page) {
 func Row(e loop.Event) (evidence.Row, bool) {
 	switch {
 	case e.Type == loop.BaselineMeasured:
-		return evidence.Row{Time: e.Time, Metric: *e.Metric, Kept: true, Description: "baseline"}, true
+		return evidence.Row{Time: e.Time, Metric: e.Metric, Kept: true, Description: "baseline"}, true
 	case e.Record != nil:
 		r := e.Record
 		return evidence.Row{

@@ -3,6 +3,7 @@ package ledger
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,8 +41,9 @@ const maxFaults = 20
 // tree and files have the content that their hashes say, and stand on the entry before; its events
 // follow on those before; its state is the fold of them over the state before; the code head that
 // it stands for is the state's; results and record are those of its events; the contract is the
-// first entry's and has the hash that was drawn. That head is the right one, only others can say:
-// the workflow, and the copy in the user's repository.
+// first entry's with what its events have amended since, and has the hash that was drawn or
+// approved; so has the plan. That head is the right one, only others can say: the workflow, and the
+// copy in the user's repository.
 func (l *Ledger) Verify(ctx context.Context, head string) (Report, error) {
 	v := verification{report: Report{Head: head}}
 	err := l.store.Chain(ctx, head, v.entry)
@@ -60,7 +62,7 @@ type verification struct {
 	state    loop.State
 	results  []byte
 	record   []byte
-	contract string // the blob
+	contract []byte
 }
 
 func (v *verification) entry(e repo.ChainLink) error {
@@ -72,7 +74,7 @@ func (v *verification) entry(e repo.ChainLink) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
-		if !slices.Contains([]string{StateFile, EventsFile, IterationFile, ContractFile, ResultsFile}, name) {
+		if !slices.Contains(Files, name) {
 			wrong("%s is no file of a ledger", repo.Quote(name))
 		}
 	}
@@ -110,34 +112,74 @@ func (v *verification) entry(e repo.ChainLink) error {
 	if !bytes.Equal(e.Files[ResultsFile], v.results) {
 		wrong("%s is not what the events make it", ResultsFile)
 	}
-	if !bytes.Equal(e.Files[IterationFile], v.record) {
+	if !sameRecord(e.Files[IterationFile], v.record) {
 		wrong("%s is not the last iteration's record", IterationFile)
 	}
-	v.checkContract(e, state, wrong)
+	v.checkContract(e, events, state, wrong)
+	plan, given := e.Files[PlanFile]
+	switch hash := fmt.Sprintf("%x", sha256.Sum256(plan)); {
+	case state.Plan == nil && given:
+		wrong("%s is there, and nobody has made a plan", PlanFile)
+	case state.Plan != nil && hash != state.Plan.Hash:
+		wrong("%s has the hash %s, and %s was approved", PlanFile, hash, state.Plan.Hash)
+	}
 	v.state, v.results, v.record, r.State = state, e.Files[ResultsFile], e.Files[IterationFile], state
 	return nil
 }
 
-func (v *verification) checkContract(e repo.ChainLink, state loop.State, wrong func(string, ...any)) {
-	blob := e.Blobs[ContractFile]
-	if e.N == 1 {
-		v.contract = blob
+// sameRecord compares a record with what it is to be: what it says, not how a version writes it.
+func sameRecord(is, want []byte) bool {
+	if len(is) == 0 || len(want) == 0 {
+		return len(is) == len(want)
 	}
-	if blob != v.contract {
-		wrong("the contract is another than that of the first entry")
-		v.contract = blob
+	var it loop.Iteration
+	d := json.NewDecoder(bytes.NewReader(is))
+	d.DisallowUnknownFields()
+	return d.Decode(&it) == nil && !d.More() && bytes.Equal(indent(&it), want)
+}
+
+func (v *verification) checkContract(e repo.ChainLink, events []loop.Event, state loop.State, wrong func(string, ...any)) {
+	before, is := v.contract, e.Files[ContractFile]
+	v.contract = is
+	var c Contract
+	if err := json.Unmarshal(is, &c); state.Contract != nil && err != nil {
+		wrong("%s can't be read: %v", ContractFile, err)
+		return
+	}
+	if e.N > 1 {
+		want, err := after(before, events)
+		switch {
+		case err != nil:
+			wrong("what it amends can't be read into the contract: %v", err)
+		case !bytes.Equal(is, want):
+			wrong("the contract is another than that of the entry before, and not what the events make of it")
+		}
 	}
 	if state.Contract == nil {
 		return
 	}
-	var c Contract
-	if err := json.Unmarshal(e.Files[ContractFile], &c); err != nil {
-		wrong("%s can't be read: %v", ContractFile, err)
-		return
-	}
 	if hash := c.Hash(); hash != state.Contract.Hash {
-		wrong("the contract has the hash %s, and %s was drawn and approved", hash, state.Contract.Hash)
+		wrong("the contract has the hash %s, and %s was drawn or approved", hash, state.Contract.Hash)
 	}
+}
+
+// after returns the contract's file with the amendments of an entry's events.
+func after(file []byte, events []loop.Event) ([]byte, error) {
+	for _, event := range events {
+		if !amends(event) {
+			continue
+		}
+		var c Contract
+		err := json.Unmarshal(file, &c)
+		if err == nil {
+			c, err = amended(c, event)
+		}
+		if err != nil {
+			return nil, err
+		}
+		file = indent(c)
+	}
+	return file, nil
 }
 
 func decodeEvents(lines []byte) ([]loop.Event, error) {

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"compress/zlib"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,6 +40,7 @@ type book struct {
 	code   string
 	heads  []string
 	seq    int64
+	files  map[string][]byte // that the next entry has besides
 }
 
 func git(t *testing.T, dir, stdin string, args ...string) string {
@@ -57,6 +60,19 @@ func git(t *testing.T, dir, stdin string, args ...string) string {
 // written is a ledger of four entries: opened, begun, one iteration, ended.
 func written(t *testing.T) *book {
 	t.Helper()
+	b := begun(t)
+	metric := evidence.MustDecimal("84.70")
+	b.append(
+		loop.Event{Type: loop.IterationStarted, Iteration: 1},
+		loop.Event{Type: loop.IterationFailed, Iteration: 1, FailureReason: "guard-fail", Record: &loop.Iteration{N: 1, Description: "try\tit", Metric: &metric, Reason: "guard-fail", EndedAt: when}},
+	)
+	b.append(loop.Event{Type: loop.AutonomyCompleted, Status: loop.Completed, ExitStatus: "completed"})
+	return b
+}
+
+// begun is a ledger of two entries.
+func begun(t *testing.T) *book {
+	t.Helper()
 	user := filepath.Join(t.TempDir(), "user")
 	require.NoError(t, os.MkdirAll(user, 0o755))
 	git(t, user, "", "init", "-q", "-b", "main")
@@ -66,7 +82,9 @@ func written(t *testing.T) *book {
 	b := &book{T: t, store: store, ledger: ledger.Open(store)}
 	b.code, err = store.Fetch(ctx, user, "main")
 	require.NoError(t, err)
-	c := ledger.Contract{Spec: spec.Defaults(), Base: b.code, Tools: []string{"*"}}
+	s, err := spec.Parse([]byte(`{"goal":"better","repo":{"path":"/src"},"scope":["**"],"verify":{"command":"measure"},"agent":{"command":["edit"]},"approvals":{"tools":["*"]}}`))
+	require.NoError(t, err)
+	c := ledger.Contract{Spec: s, Base: b.code, Tools: []string{"*"}}
 	b.ledger.Bind(c)
 	metric := evidence.MustDecimal("84.70")
 	b.append(
@@ -75,11 +93,6 @@ func written(t *testing.T) *book {
 		loop.Event{Type: loop.BaselineMeasured, Metric: &metric},
 	)
 	b.append(loop.Event{Type: loop.AutonomyStarted, By: "me"})
-	b.append(
-		loop.Event{Type: loop.IterationStarted, Iteration: 1},
-		loop.Event{Type: loop.IterationFailed, Iteration: 1, FailureReason: "guard-fail", Record: &loop.Iteration{N: 1, Description: "try\tit", Metric: metric, Reason: "guard-fail", EndedAt: when}},
-	)
-	b.append(loop.Event{Type: loop.AutonomyCompleted, Status: loop.Completed, ExitStatus: "completed"})
 	return b
 }
 
@@ -98,6 +111,7 @@ func (b *book) append(events ...loop.Event) {
 	}
 	files, page, err := b.ledger.Entry(ctx, b.head(), events)
 	require.NoError(b, err)
+	maps.Copy(files, b.files)
 	b.put(b.head(), files)
 	b.ledger.Appended(b.head(), page)
 }
@@ -114,7 +128,7 @@ func (b *book) rewritten(n int, change func(i int, files map[string][]byte)) {
 	b.Helper()
 	var old []map[string][]byte
 	for _, id := range b.heads[len(b.heads)-n:] {
-		files, err := b.store.ReadLedger(ctx, id, ledger.StateFile, ledger.EventsFile, ledger.IterationFile, ledger.ContractFile, ledger.ResultsFile)
+		files, err := b.store.ReadLedger(ctx, id, ledger.StateFile, ledger.EventsFile, ledger.IterationFile, ledger.ContractFile, ledger.ResultsFile, ledger.PlanFile)
 		require.NoError(b, err)
 		old = append(old, files)
 	}
@@ -146,6 +160,72 @@ func TestL8_AWholeLedgerIsProven(t *testing.T) {
 	require.False(t, r.Cut)
 }
 
+// amend appends what a person approved: an amendment of the spec, or a plan.
+func (b *book) amend(e loop.Event, change func(*ledger.Contract)) {
+	b.Helper()
+	c, err := b.ledger.Contract(ctx, b.head())
+	require.NoError(b, err)
+	change(&c)
+	e.Contract = &loop.Contract{Hash: c.Hash(), Base: c.Base}
+	b.append(e)
+}
+
+// raised is an approved extension of the iterations.
+func (b *book) raised(to int) {
+	b.Helper()
+	limits := map[loop.Resource]evidence.Decimal{loop.Iterations: loop.Count(int64(to))}
+	b.amend(loop.Event{Type: loop.ContractAmended, Amendment: fmt.Appendf(nil, `{"limits":{"iterations":%d}}`, to), Limits: limits},
+		func(c *ledger.Contract) { c.Spec.Limits.Iterations = to })
+}
+
+// planned is the plan of a Deliver loop.
+func (b *book) planned(text string) {
+	b.Helper()
+	hash := fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
+	b.files = map[string][]byte{ledger.PlanFile: []byte(text)}
+	b.amend(loop.Event{Type: loop.PlanMade, Plan: &loop.Plan{Hash: hash, Text: text}}, func(c *ledger.Contract) { c.Plan = hash })
+	b.files = nil
+}
+
+func TestA8_AnApprovedAmendmentLeavesTheLedgerWhole(t *testing.T) {
+	b := begun(t)
+	b.planned("# first this, then that\n")
+	b.raised(5)
+	b.raised(9)
+	b.append(loop.Event{Type: loop.Warned, Reason: "the contract stays"})
+	r, err := ledger.Open(b.store).Verify(ctx, b.head())
+	require.NoError(t, err)
+	require.Empty(t, r.Faults)
+	require.Equal(t, "9", r.State.Budget[loop.Iterations].Limit.String())
+}
+
+func TestL8_AnAmendmentThatNobodyApprovedIsFound(t *testing.T) {
+	for name, change := range map[string]func(i int, files map[string][]byte){
+		"an amended contract": func(i int, f map[string][]byte) { replace(f, "contract.json", `"iterations": 5`, `"iterations": 50`) },
+		"the plan": func(i int, f map[string][]byte) {
+			if i == 0 {
+				replace(f, "plan.md", "first", "last")
+			}
+		},
+		"an amendment": func(i int, f map[string][]byte) {
+			replace(f, "events.jsonl", `"amendment":{"limits":{"iterations":5}}`, `"amendment":{"limits":{"iterations":50}}`)
+		},
+		"an amendment without a contract": func(i int, f map[string][]byte) {
+			replace(f, "events.jsonl", `,"contract":{`, `,"opened":{`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := begun(t)
+			b.planned("# first this, then that\n")
+			b.raised(5)
+			b.rewritten(2, change)
+			r, err := ledger.Open(b.store).Verify(ctx, b.head())
+			require.NoError(t, err)
+			require.NotEmpty(t, r.Faults)
+		})
+	}
+}
+
 // TestL8_TamperingIsFound: whoever may write to the store can make hashes that are right. What an
 // entry says must also follow from the entry before.
 func TestL8_TamperingIsFound(t *testing.T) {
@@ -166,6 +246,7 @@ func TestL8_TamperingIsFound(t *testing.T) {
 		{"a row of the results", 1, func(_ int, f map[string][]byte) { replace(f, "loop-results.tsv", "84.70", "99.99") }, 4, "loop-results.tsv"},
 		{"a record", 1, func(_ int, f map[string][]byte) { replace(f, "iteration.json", "84.70", "99.99") }, 4, "iteration.json"},
 		{"the contract", 1, func(_ int, f map[string][]byte) { replace(f, "contract.json", "improve", "deliver") }, 4, "contract"},
+		{"a plan that nobody made", 1, func(_ int, f map[string][]byte) { f["plan.md"] = []byte("1. take over") }, 4, "plan.md"},
 		{"an event taken out", 1, func(_ int, f map[string][]byte) { f["events.jsonl"] = []byte{} }, 4, "status"},
 		{"an event put in", 1, func(_ int, f map[string][]byte) {
 			f["events.jsonl"] = append([]byte(`{"seq":7,"time":"2026-11-20T12:00:00Z","loop":"x","type":"warned","iteration":1,"phase":""}`+"\n"), f["events.jsonl"]...)

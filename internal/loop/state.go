@@ -41,7 +41,8 @@ const (
 )
 
 // State is a loop as the world sees it (query `state`, `pawl show --json`) and as it is
-// restored. Durations are milliseconds.
+// restored. Durations are milliseconds. What the contract names is always there, empty or null where
+// there is nothing to say.
 type State struct {
 	Loop      string      `json:"loop"`
 	Kind      string      `json:"kind"`
@@ -53,7 +54,7 @@ type State struct {
 
 	Gate        *Gate   `json:"gate"`
 	Answered    *Answer `json:"answered,omitempty"` // how the last gate closed
-	PauseReason string  `json:"pauseReason,omitempty"`
+	PauseReason string  `json:"pauseReason"`
 
 	Budget Budget `json:"budget"`
 
@@ -74,7 +75,8 @@ type State struct {
 
 	Repo   string `json:"repo,omitempty"`
 	Branch string `json:"branch"`
-	Base   string `json:"base,omitempty"` // the commit that the loop started from
+	Base   string `json:"base,omitempty"`  // the commit that the loop started from
+	Moved  string `json:"moved,omitempty"` // what the base has become, where a proposal was made anew on top of it
 	Head   string `json:"head"`
 	Ledger string `json:"ledger"` // the ledger commit that this state follows
 	Desk   string `json:"desk"`
@@ -84,10 +86,11 @@ type State struct {
 	Plan     *Plan     `json:"plan,omitempty"` // fixed once the contract is approved
 	Proposal *Proposal `json:"proposal"`
 
-	ExitStatus string `json:"exitStatus,omitempty"`
-	ErrorCode  string `json:"errorCode,omitempty"`
+	ExitStatus string `json:"exitStatus"`
+	ErrorCode  string `json:"errorCode"`
+	Cause      string `json:"cause,omitempty"`  // the enforced rule behind the code, by a code of its own (E5)
 	Reason     string `json:"reason,omitempty"` // why it ended, in words
-	Recovery   string `json:"recovery,omitempty"`
+	Recovery   string `json:"recovery"`
 
 	Iterations []Iteration `json:"iterations"` // the last KeepIterations
 	Kept       []Kept      `json:"kept"`       // the last KeepCommits
@@ -99,19 +102,28 @@ type State struct {
 	Seq       int64     `json:"seq"` // of the last event applied
 
 	// What the loop carries from one iteration to the next.
-	Analysis        evidence.Analysis `json:"analysis,omitzero"`
-	Tried           []Tried           `json:"tried,omitempty"`
-	Ideas           []string          `json:"ideas,omitempty"`    // queued by a split (P2)
-	Guidance        []Note            `json:"guidance,omitempty"` // from `steer`, for the next agent call
-	Strategy        int               `json:"strategy,omitempty"` // how often it was shifted (P8)
-	AgentFailures   int               `json:"agentFailures,omitempty"`
-	NoNumbers       int               `json:"noNumbers,omitempty"`
-	IterationSteps  int               `json:"iterationSteps,omitempty"` // agent calls in this iteration (E4)
-	IterationStart  time.Time         `json:"iterationStart,omitzero"`
-	PauseRequested  bool              `json:"pauseRequested,omitempty"`
-	HaltRequested   string            `json:"haltRequested,omitempty"` // the reason, "" for none
-	BreakpointsDone []string          `json:"breakpointsDone,omitempty"`
-	Course          *Course           `json:"course,omitempty"` // of the iteration of a Deliver loop
+	Analysis       evidence.Analysis `json:"analysis,omitzero"`
+	Tried          []Tried           `json:"tried,omitempty"`
+	Ideas          []string          `json:"ideas,omitempty"`    // queued by a split (P2)
+	Guidance       []Note            `json:"guidance,omitempty"` // from `steer`, for the next agent call
+	Strategy       int               `json:"strategy,omitempty"` // how often it was shifted (P8)
+	AgentFailures  int               `json:"agentFailures,omitempty"`
+	NoNumbers      int               `json:"noNumbers,omitempty"`
+	IterationSteps int               `json:"iterationSteps,omitempty"` // agent calls in this iteration (E4)
+	IterationStart time.Time         `json:"iterationStart,omitzero"`
+	PauseRequested bool              `json:"pauseRequested,omitempty"`
+	HaltRequested  string            `json:"haltRequested,omitempty"` // the reason, "" for none
+	Course         *Course           `json:"course,omitempty"`        // of the iteration of a Deliver loop
+}
+
+// Footing is the commit that the loop's own changes are told from: its base, or what that has become
+// since, where the work stands on top of it by now. The contract keeps the base it was approved with.
+func (s State) Footing() string { return orElse(s.Moved, s.Base) }
+
+// New returns a loop of which nothing is known yet but what it is called. Its lists are empty and
+// not absent, also where it never comes to more.
+func New(id, kind string) State {
+	return State{Loop: id, Kind: kind, Status: Running, ChangedFiles: []string{}, Iterations: []Iteration{}, Kept: []Kept{}}
 }
 
 // Gate is everything that waits for a person.
@@ -119,7 +131,7 @@ type Gate struct {
 	ID        string    `json:"id"`
 	Kind      GateKind  `json:"kind"`
 	Summary   string    `json:"summary"`
-	Hash      string    `json:"hash,omitempty"`
+	Hash      string    `json:"hash"`
 	OpenedAt  time.Time `json:"openedAt"`
 	Answers   []string  `json:"answers"`
 	Choices   []string  `json:"choices,omitempty"` // what an `answer` may choose
@@ -191,8 +203,8 @@ type Contract struct {
 	Base       string     `json:"base"`
 	Sealed     []Seal     `json:"sealed"`
 	Tools      []string   `json:"tools"`
-	ApprovedBy string     `json:"approvedBy,omitempty"`
-	ApprovedAt *time.Time `json:"approvedAt,omitempty"`
+	ApprovedBy string     `json:"approvedBy"`
+	ApprovedAt *time.Time `json:"approvedAt"`
 }
 
 // Seal binds a file of the evaluator to its content.
@@ -225,19 +237,19 @@ type Proposal struct {
 
 // Iteration is the record of one finished iteration; it never changes afterwards (L8).
 type Iteration struct {
-	N           int              `json:"n"`
-	Description string           `json:"description"`
-	Metric      evidence.Decimal `json:"metric"`
-	Delta       evidence.Decimal `json:"delta"`
-	Kept        bool             `json:"kept"`
-	Reason      string           `json:"reason,omitempty"`
-	Commit      string           `json:"commit,omitempty"`
-	DurationMs  int64            `json:"durationMs"`
-	Attempts    int              `json:"attempts,omitempty"`
-	Files       []string         `json:"files,omitempty"`
-	Evidence    []string         `json:"evidence,omitempty"`
-	EndedAt     time.Time        `json:"endedAt,omitzero"`
-	PhaseMs     map[string]int64 `json:"phaseMs,omitempty"` // active time by phase (L10)
+	N           int               `json:"n"`
+	Description string            `json:"description"`
+	Metric      *evidence.Decimal `json:"metric"` // null where there is no metric: it is optional in Deliver
+	Delta       evidence.Decimal  `json:"delta"`
+	Kept        bool              `json:"kept"`
+	Reason      string            `json:"reason"`
+	Commit      string            `json:"commit"`
+	DurationMs  int64             `json:"durationMs"`
+	Attempts    int               `json:"attempts,omitempty"`
+	Files       []string          `json:"files,omitempty"`
+	Evidence    []string          `json:"evidence,omitempty"`
+	EndedAt     time.Time         `json:"endedAt,omitzero"`
+	PhaseMs     map[string]int64  `json:"phaseMs,omitempty"` // active time by phase (L10)
 }
 
 // Kept is a commit that stayed.
@@ -283,7 +295,8 @@ type Usage struct {
 // Result is what a finished loop returns.
 type Result struct {
 	ExitStatus     string            `json:"exitStatus"`
-	ErrorCode      string            `json:"errorCode,omitempty"`
+	ErrorCode      string            `json:"errorCode"`
+	Cause          string            `json:"cause,omitempty"`
 	Reason         string            `json:"reason,omitempty"`
 	Recovery       string            `json:"recovery,omitempty"`
 	Iterations     int               `json:"iterations"`
@@ -297,7 +310,7 @@ type Result struct {
 	Head           string            `json:"head"`
 	Proposal       *Proposal         `json:"proposal"`
 	Usage          Usage             `json:"usage"`
-	Recommendation string            `json:"recommendation,omitempty"`
+	Recommendation string            `json:"recommendation"`
 }
 
 // Spending returns the state with what a step under way has spent on its budgets, for people who

@@ -115,6 +115,9 @@ type Approvals struct {
 	EscalateAfter Duration `json:"escalateAfter"`
 }
 
+// Kinds lists the kinds of loops.
+var Kinds = []string{KindImprove, KindDeliver}
+
 // The words that the spec's values are made of.
 const (
 	KindImprove = "improve"

@@ -200,7 +200,7 @@ func finished(e loop.Event) (text, color string, ofNote bool) {
 	if !e.Record.Kept {
 		color = ""
 	}
-	if measured(*e.Record) && !unmeasured(*e.Record) {
+	if measured(*e.Record) {
 		text += " " + e.Record.Metric.String() + " (" + signed(e.Record.Delta) + ")"
 	}
 	return text + ": " + Clean(e.Record.Description), color, true
