@@ -126,6 +126,10 @@ func TestALoopGoesOnElsewhereWhereverItsHostDies(t *testing.T) {
 			"guard": map[string]any{"command": "guard"}, "check": map[string]any{"command": "check"}, "newFiles": "ask", "breakpoints": []string{"verify"},
 			"limits": map[string]any{"iterations": 4}, "approvals": map[string]any{"plan": "required", "diff": "required"},
 		}},
+		{"improve", improving, map[string]any{ // nothing has told the ledger of a commit before all is judged
+			"guard": map[string]any{"command": "guard"}, "newFiles": "allow", "breakpoints": []string{"log"},
+			"limits": map[string]any{"iterations": 4}, "approvals": map[string]any{"diff": "required"},
+		}},
 		{"deliver", delivering, map[string]any{
 			"agent": reviewer, "breakpoints": []string{"test"}, "limits": map[string]any{"iterations": 4}, "approvals": map[string]any{"plan": "required", "diff": "required"},
 		}},
@@ -170,6 +174,17 @@ func TestALoopGoesOnElsewhereWhereverItsHostDies(t *testing.T) {
 				require.LessOrEqual(t, moved, 2, at)
 				last := p.ledger[len(p.ledger)-1]
 				require.Equal(t, last.Seq, p.final.Seq, "%s: all is in the ledger", at)
+				spent := 0
+				for _, e := range p.ledger {
+					if e.Type == loop.StepEnded && e.Usage.ActiveMs == 50 {
+						spent++
+					}
+					if e.Type == loop.IterationSucceeded && e.Metric != nil {
+						require.NotEmpty(t, e.Record.Commit, at)
+						require.False(t, w.lost[e.Record.Commit], at)
+					}
+				}
+				require.Equal(t, *where == act.StepName, spent == 1, "%s: what it has spent stays spent", at)
 				if strings.Contains(strings.Join(p.course(), "\n"), " interrupted") {
 					interrupted[*where] = true
 				} else {
@@ -259,6 +274,20 @@ func TestAnAnswerToAGateThatIsBeingRecordedCounts(t *testing.T) {
 	require.Equal(t, "ann", p.final.Contract.ApprovedBy)
 	require.Equal(t, "other", p.final.Host)
 	require.Equal(t, 1, strings.Count(toJSON(t, p.types()), `"gate_opened"`))
+}
+
+// TestAnEndThatIsLostWithItsChangeIsNone: verify took too long, which would have ended the loop, and
+// nobody has recorded it.
+func TestAnEndThatIsLostWithItsChangeIsNone(t *testing.T) {
+	doc := specOf(map[string]any{"limits": map[string]any{"iterations": 2}})
+	script := map[int][]try{1: {{Says: "x", Timeout: true}}}
+	require.NotNil(t, play(t, newWorld(t, script), doc, nil).err)
+	w := newWorld(t, script)
+	where := w.dies(6, false)
+	p := play(t, w, doc, nil)
+	require.Equal(t, act.SettleName, *where)
+	require.Nil(t, p.err)
+	require.Equal(t, []string{"1 no 10 interrupted", "2 no 10"}, p.course())
 }
 
 // TestALoopWaitsForAHostThatIsNotGone: it is busy, or nobody can tell, or nobody else can go on. Nothing
