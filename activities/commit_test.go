@@ -172,6 +172,22 @@ func TestL5_ManyFilesAreCountedOnce(t *testing.T) {
 	require.Equal(t, 120, l.commit("").TotalFiles)
 }
 
+// Names may be thousands of bytes long, and four times that where they are quoted.
+func TestL5_LongNamesAreCountedAndNotAllNamed(t *testing.T) {
+	l := begun(t, spec.Allow)
+	l.begin()
+	deep := "/work" + strings.Repeat("/"+strings.Repeat("\xff", 200), 5)
+	for i := range 40 {
+		write(t, fmt.Sprint(l.o.Desk, deep, "/", i), "x\n")
+	}
+	out := l.commit("")
+	require.NotEmpty(t, out.Commit)
+	require.Equal(t, 40, out.FileCount)
+	require.Equal(t, 40, out.TotalFiles)
+	require.NotEmpty(t, out.Files)
+	require.LessOrEqual(t, len(strings.Join(out.Files, "")), 32<<10)
+}
+
 // TestE3_ARunningLoopAppliesWhatWasApproved: it says itself what its proposal is, and records what
 // comes of it itself.
 func TestE3_ARunningLoopAppliesWhatWasApproved(t *testing.T) {
