@@ -87,14 +87,17 @@ func (a *Activities) planOf(p *place, text, dir string) (*loop.Plan, error) {
 	return &loop.Plan{Hash: hex.EncodeToString(sum[:]), Text: loop.Clip(text, shownPlan), Log: dir}, nil
 }
 
-// plan returns the loop's plan as it was hashed, "" where there is none.
-func (a *Activities) plan(p *place, s loop.State) (string, error) {
+// plan returns the loop's plan as it was hashed, "" where there is none. A loop that was taken up from
+// its ledger on another host has it there.
+func (a *Activities) plan(ctx context.Context, p *place, s loop.State, head string) (string, error) {
 	if s.Plan == nil {
 		return "", nil
 	}
 	b, err := os.ReadFile(filepath.Join(a.Home.Loop(p.Ref), ledger.PlanFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return s.Plan.Text, nil // taken up from a ledger on another host
+		var files map[string][]byte
+		files, err = p.store.ReadLedger(ctx, head, ledger.PlanFile)
+		b = files[ledger.PlanFile]
 	}
 	if err != nil {
 		return "", fmt.Errorf("reading the plan: %w", err)

@@ -91,6 +91,9 @@ func (l *deliver) plan(ctx workflow.Context) error {
 	if _, planner := l.spec.Agent.Roles[spec.RolePlanner]; !planner || l.state.Plan != nil {
 		return nil
 	}
+	if err := l.ready(); err != nil { // no agent is asked for nothing
+		return err
+	}
 	for {
 		out, err := l.call(ctx, spec.RolePlanner, nil)
 		if err != nil {
@@ -338,9 +341,13 @@ func (l *deliver) verify(ctx workflow.Context, v *verdict) (govern.Move, error) 
 			return govern.Move{}, err
 		}
 		judged = govern.VerifyVerdict{Passed: out.OK(), TimedOut: out.TimedOut, Why: howItEnded(out)}
-		if out.OK() && out.Metric != nil { // a metric is optional here
+		if t := l.spec.Verify.Target; out.OK() { // without a target a metric is optional here
 			v.Metric = out.Metric
-			if t := l.spec.Verify.Target; t != nil && !evidence.TargetMet(l.spec.Verify.Direction, *out.Metric, *t) {
+			switch {
+			case t == nil:
+			case out.Metric == nil:
+				judged = govern.VerifyVerdict{Why: fmt.Sprintf("it prints no number (%s), the target is %s", out.NoNumber, t)}
+			case !evidence.TargetMet(l.spec.Verify.Direction, *out.Metric, *t):
 				judged = govern.VerifyVerdict{Why: fmt.Sprintf("the metric is %s, the target %s", out.Metric, t)}
 			}
 		}
