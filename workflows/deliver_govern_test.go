@@ -328,3 +328,17 @@ func TestALoopThatWasAboutToBeginIsTakenUp(t *testing.T) {
 		require.Len(t, q.course(), 1)
 	}
 }
+
+// TestAFixThatIsUndoneTakesItsTestRunAlong: the next fixer is shown what fails in what it is given, and its
+// fix is compared with that.
+func TestAFixThatIsUndoneTakesItsTestRunAlong(t *testing.T) {
+	worse := failing("A", "B")
+	worse.Tests.Worse, worse.Tests.Broken = true, true
+	d := deliver(t, map[string][]act.Stepped{"test": {broke, worse, passing}})
+	p := d.run(specOfDelivery(nil))
+	require.Nil(t, p.err)
+	require.Equal(t, []string{"commit-2"}, d.reverts)
+	require.Equal(t, "/log/test1", d.asked[2].Evidence)
+	require.Contains(t, d.asked[2].Repair, "was undone")
+	require.Equal(t, []string{"", "/log/test1", "/log/test1"}, d.before)
+}
