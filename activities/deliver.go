@@ -87,25 +87,20 @@ func (a *Activities) planOf(p *place, text, dir string) (*loop.Plan, error) {
 	return &loop.Plan{Hash: hex.EncodeToString(sum[:]), Text: loop.Clip(text, shownPlan), Log: dir}, nil
 }
 
-// plan returns the loop's plan as it was hashed, "" where there is none. A loop that was taken up from
-// its ledger on another host has it there.
-func (a *Activities) plan(ctx context.Context, p *place, s loop.State, head string) (string, error) {
+// plan returns the loop's plan as it stands in the ledger at head, "" where there is none.
+func (p *place) plan(ctx context.Context, s loop.State, head string) (string, error) {
 	if s.Plan == nil {
 		return "", nil
 	}
-	b, err := os.ReadFile(filepath.Join(a.Home.Loop(p.Ref), ledger.PlanFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		var files map[string][]byte
-		files, err = p.store.ReadLedger(ctx, head, ledger.PlanFile)
-		b = files[ledger.PlanFile]
-	}
+	files, err := p.store.ReadLedger(ctx, head, ledger.PlanFile)
 	if err != nil {
 		return "", fmt.Errorf("reading the plan: %w", err)
 	}
-	if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != s.Plan.Hash {
-		return "", fmt.Errorf("the plan in %s is not the one that was approved", a.Home.Loop(p.Ref))
+	text := files[ledger.PlanFile]
+	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != s.Plan.Hash {
+		return "", fmt.Errorf("the plan in the ledger at %s is not the one that was approved", head)
 	}
-	return string(b), nil
+	return string(text), nil
 }
 
 // opinion reads a reviewer's answer on a proposal: of its result file where it wrote one there,

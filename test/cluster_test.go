@@ -1,6 +1,7 @@
 package test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -196,7 +197,8 @@ func (w *world) tryTemporal(args ...string) said {
 func (w *world) output(cmd *exec.Cmd) said {
 	w.t.Helper()
 	var out, stderr strings.Builder
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = w.dir, w.environ(), &out, &stderr
+	cmd.Dir = cmp.Or(cmd.Dir, w.dir)
+	cmd.Env, cmd.Stdout, cmd.Stderr = w.environ(), &out, &stderr
 	tieToParent(cmd)
 	require.NoError(w.t, cmd.Start())
 	_ = cmd.Wait()

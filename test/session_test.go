@@ -493,6 +493,7 @@ func TestPushThatIsRefused(t *testing.T) {
 	w.at(1)
 	w.write("go-1", "")
 	w.at(2)
+	w.until("the first keep is pushed, which nobody waits for", func() bool { return w.kept("work/n") == "11" })
 	w.git("checkout", "--quiet", "pawl/"+w.loop)
 	w.before = w.snapshot()
 	w.write("go-2", "")

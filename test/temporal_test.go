@@ -124,7 +124,7 @@ func TestTemporalCLI_StartLookApproveAndList(t *testing.T) {
 	d := w.describe()
 	require.Equal(t, "climb", d.ExecutionConfig.UserMetadata.Summary)
 	require.Equal(t, "up **the** hill", d.ExecutionConfig.UserMetadata.Details)
-	require.Equal(t, map[string]any{"goal": "climb", "startedBy": "ann"}, d.WorkflowExecutionInfo.Memo.Fields)
+	require.Equal(t, map[string]any{"goal": "climb", "startedBy": "ann", "branch": "pawl/" + w.loop}, d.WorkflowExecutionInfo.Memo.Fields)
 	require.Equal(t, map[string]string{
 		"PawlKind": "improve", "PawlStatus": "waiting", "PawlPhase": "baseline", "PawlGate": "contract", "PawlRepo": w.repo, "PawlIteration": "0", "PawlBest": "10",
 	}, w.attributes())
@@ -317,6 +317,7 @@ func TestTemporalCLI_TerminateIsCleanedUpAfter(t *testing.T) {
 		w.script(raises)
 		w.begin()
 		require.Equal(t, "pawl/"+w.loop+".2", w.stands("completed").Branch)
+		require.Equal(t, map[string]any{"goal": "climb", "branch": "pawl/" + w.loop + ".2"}, w.describe().WorkflowExecutionInfo.Memo.Fields)
 	})
 }
 

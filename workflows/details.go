@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -171,6 +172,33 @@ func endLine(s loop.State) string {
 // cell makes text safe for a Markdown table: one line, no column breaks.
 func cell(text string) string {
 	return strings.NewReplacer("|", "\\|", "\n", " ", "\r", " ").Replace(text)
+}
+
+// remember completes the memo of a loop that was just opened. Whoever starts one can't know its branch
+// where an earlier loop has the name, and a client of Temporal's need not say anything.
+func (r *run) remember(ctx workflow.Context) {
+	lacking := map[string]any{}
+	given := workflow.GetInfo(ctx).Memo.GetFields()
+	for _, m := range []struct {
+		key, value string
+		ours       bool // the loop knows better than who started it
+	}{
+		{"goal", loop.Clip(r.spec.Goal, 500), false}, {"branch", r.state.Branch, true}, {"startedBy", r.spec.Session["user"], false},
+	} {
+		var is string
+		if payload, has := given[m.key]; has {
+			_ = converter.GetDefaultDataConverter().FromPayload(payload, &is)
+		}
+		if m.value != "" && is != m.value && (is == "" || m.ours) {
+			lacking[m.key] = m.value
+		}
+	}
+	if len(lacking) == 0 || workflow.GetVersion(ctx, "memo", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return
+	}
+	if err := workflow.UpsertMemo(ctx, lacking); err != nil {
+		workflow.GetLogger(ctx).Warn("the memo was not completed", "error", err)
+	}
 }
 
 // The search attributes of the contract. They are set only where the namespace has them, since

@@ -182,8 +182,8 @@ func (r *run) stopBy(ctx workflow.Context, why string) {
 	}
 }
 
-// enter moves the machine to a phase (L6) and stops at a breakpoint there, however often the phase is
-// entered (L4).
+// enter moves the machine to a phase (L6) and stops at a breakpoint there (L4): every time, also where
+// a rework or a fix comes back to it within an iteration.
 func (r *run) enter(ctx workflow.Context, to phase.Phase) error {
 	return r.enterAttempt(ctx, to, r.state.Attempt)
 }
@@ -217,6 +217,7 @@ func (r *run) open(ctx workflow.Context) error {
 	r.emit(ctx, loop.Event{Type: loop.LoopOpened, Opened: &loop.Opened{
 		Kind: r.state.Kind, Goal: r.spec.Goal, Repo: o.Repo, Branch: o.Branch, Base: o.Base, Desk: o.Desk, Host: o.Host, Limits: govern.Limits(r.spec),
 	}})
+	r.remember(ctx)
 	r.emit(ctx, loop.Event{Type: loop.ContractDrawn, Contract: &loop.Contract{
 		Hash: o.Contract, Base: o.Base, Sealed: o.Sealed, Tools: r.spec.Approvals.Tools,
 	}})

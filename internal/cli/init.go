@@ -172,10 +172,19 @@ func rootOf(ctx context.Context, dir string) (root string, git bool, err error) 
 	if fi, err := os.Stat(abs); err != nil || !fi.IsDir() {
 		return "", false, usage(fmt.Sprintf("there is no folder %s", abs))
 	}
-	if root, err := repo.Root(ctx, abs); err == nil {
+	root, err = repo.Root(ctx, abs)
+	failed := repo.Failed(err)
+	switch {
+	case err == nil:
 		return root, true, nil
+	case len(failed) > 0 && failed[0].Code == repo.NotARepository:
+		return abs, false, nil
+	case len(failed) > 0:
+		return "", false, fault.New(fault.PreconditionFailed, "%s", failed[0].What).Advise(failed[0].Do)
+	case errors.Is(err, exec.ErrNotFound):
+		return "", false, fault.New(fault.PreconditionFailed, "there is no git on the PATH").Advise("Install git " + repo.MinVersion + " or later.")
 	}
-	return abs, false, nil
+	return "", false, err
 }
 
 // maxFiles bounds what is looked at where no git lists the files.

@@ -54,6 +54,7 @@ const (
 	NameInTheWay    = "name-in-the-way"
 	CheckedOutThere = "checked-out-elsewhere"
 	FileInTheWay    = "file-in-the-way"
+	UnusableGit     = "unusable-git" // too old, or it hangs
 	dirtyPathsShown = 5
 )
 
@@ -224,6 +225,9 @@ func (in *inspector) branch(s *Source, base string) error {
 	s.Current, _ = strings.CutPrefix(head, "refs/heads/")
 	if base == "" {
 		if head == "" {
+			if err := in.unfinished(nil); err != nil {
+				return err
+			}
 			return &Precondition{Code: DetachedHead, What: "HEAD is detached: no branch is checked out",
 				Do: "check out the branch to start from, or name it as repo.base"}
 		}
@@ -352,13 +356,46 @@ func (in *inspector) clean(s *Source) error {
 			}
 		}
 	}
-	if len(unmerged) > 0 {
-		return &Precondition{Code: UnmergedTree, What: "a merge is not finished: " + some(unmerged),
-			Do: "resolve and commit it, or abort it", Paths: firstOf(unmerged)}
+	if err := in.unfinished(unmerged); err != nil {
+		return err
+	}
+	if len(unmerged) > 0 { // as a stash that conflicts leaves them
+		return &Precondition{Code: UnmergedTree, What: "files are not merged: " + some(unmerged),
+			Do: "resolve and commit them", Paths: firstOf(unmerged)}
 	}
 	if len(dirty) > 0 {
 		return &Precondition{Code: DirtyTree, What: "the working tree is not clean: " + some(dirty),
 			Do: "commit or stash what is there (git stash -u)", Paths: firstOf(dirty)}
+	}
+	return nil
+}
+
+// operations are what git can be in the middle of, by what it keeps in its folder meanwhile. To
+// commit, to stash or to check something out would not end them, or not as they were meant to end.
+var operations = []struct{ file, what, do string }{
+	{"rebase-merge", "a rebase is not finished", "finish it (git rebase --continue), or abort it (git rebase --abort)"},
+	{"rebase-apply", "a rebase or git am is not finished", "finish it (--continue), or abort it (--abort)"},
+	{"MERGE_HEAD", "a merge is not finished", "resolve and commit it, or abort it (git merge --abort)"},
+	{"CHERRY_PICK_HEAD", "a cherry-pick is not finished", "finish it (git cherry-pick --continue), or abort it (git cherry-pick --abort)"},
+	{"REVERT_HEAD", "a revert is not finished", "finish it (git revert --continue), or abort it (git revert --abort)"},
+}
+
+// unfinished is a *Precondition where git is in the middle of something, with the files that keep it.
+func (in *inspector) unfinished(unmerged []string) error {
+	dir, err := in.git("rev-parse", "--absolute-git-dir")
+	if err != nil {
+		return err
+	}
+	for _, o := range operations {
+		if _, err := os.Lstat(filepath.Join(dir, o.file)); errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		if len(unmerged) > 0 {
+			o.what += ": " + some(unmerged)
+		}
+		return &Precondition{Code: UnmergedTree, What: o.what, Do: o.do, Paths: firstOf(unmerged)}
 	}
 	return nil
 }

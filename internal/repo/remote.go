@@ -24,9 +24,9 @@ func (s *Store) remoteCall(args ...string) *call {
 	return c
 }
 
-// checkAddress keeps an address from being taken for an option.
+// checkAddress keeps an address from being taken for an option, or for more than one line.
 func checkAddress(address string) error {
-	if address == "" || strings.HasPrefix(address, "-") || strings.ContainsAny(address, "\x00\n") {
+	if address == "" || strings.HasPrefix(address, "-") || strings.ContainsRune(address, 0) || strings.Contains(address, "\n") && !isLocal(address) {
 		return fmt.Errorf("repo: %s is not a repository's path or URL", Quote(address))
 	}
 	return nil

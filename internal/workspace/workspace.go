@@ -130,14 +130,14 @@ func Retract(h home.Home, r Record) { _ = os.Remove(announcement(h, r)) }
 
 // Announced returns what is announced and not retracted: loops whose Open was cut off.
 func Announced(h home.Home) ([]Record, error) {
-	names, err := filepath.Glob(filepath.Join(opening(h), "*.json"))
+	names, err := fs.Glob(os.DirFS(opening(h)), "*.json") // and not filepath.Glob: $PAWL_HOME may have a bracket in it
 	if err != nil {
 		return nil, err
 	}
 	var out []Record
 	for _, name := range names {
 		var r Record
-		if b, err := os.ReadFile(name); err == nil && json.Unmarshal(b, &r) == nil {
+		if b, err := os.ReadFile(filepath.Join(opening(h), name)); err == nil && json.Unmarshal(b, &r) == nil {
 			out = append(out, r)
 		}
 	}
