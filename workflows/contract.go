@@ -17,8 +17,8 @@ import (
 // agree is the contract gate: autonomy starts only after it, and only where nothing else is
 // missing (A1).
 func (r *run) agree(ctx workflow.Context) error {
-	if missing := govern.Missing(r.state, r.spec, r.opened.Ref != ""); len(missing) > 0 {
-		return notReady("autonomy can't start without %s", strings.Join(missing, "; "))
+	if err := r.ready(); err != nil {
+		return err
 	}
 	by := "spec (approvals.plan: auto)"
 	if r.spec.Approvals.Plan != spec.Auto {
@@ -37,6 +37,14 @@ func (r *run) agree(ctx workflow.Context) error {
 	}
 	r.emit(ctx, loop.Event{Type: loop.AutonomyStarted, By: by})
 	return r.record(ctx, "the loop begins", false)
+}
+
+// ready holds the loop to the preconditions of autonomy, all at once (A1).
+func (r *run) ready() error {
+	if missing := govern.Missing(r.state, r.spec, r.opened.Ref != ""); len(missing) > 0 {
+		return notReady("autonomy can't start without %s", strings.Join(missing, "; "))
+	}
+	return nil
 }
 
 // exhausted is what comes of a budget that is used up: the loop ends, never goes on in silence

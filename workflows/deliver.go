@@ -31,7 +31,8 @@ func Deliver(ctx workflow.Context, input converter.RawValue, resume Resume) (*lo
 type deliver struct {
 	*run
 	turn     int    // counts what is run in this iteration, so that each has a name of its own
-	lastTest string // the log of the last test run
+	lastTest string // the log of the last test run on what is on the branch
+	prevTest string // the log of the one before it
 	lastFix  string // the commit of the last fix, "" where it made none
 	note     string // why the next agent is asked, where it isn't the first
 	shown    string // the log that shows it
@@ -91,6 +92,9 @@ func (l *deliver) plan(ctx workflow.Context) error {
 	if _, planner := l.spec.Agent.Roles[spec.RolePlanner]; !planner || l.state.Plan != nil {
 		return nil
 	}
+	if err := l.ready(); err != nil { // no agent is asked for nothing
+		return err
+	}
 	for {
 		out, err := l.call(ctx, spec.RolePlanner, nil)
 		if err != nil {
@@ -122,7 +126,7 @@ func (l *deliver) plan(ctx workflow.Context) error {
 // work is one iteration: from write until the change is complete, or goes back to write in the next
 // iteration.
 func (l *deliver) work(ctx workflow.Context) (verdict, error) {
-	l.turn, l.lastTest, l.lastFix = 0, "", ""
+	l.turn, l.lastTest, l.prevTest, l.lastFix = 0, "", "", ""
 	if n := len(l.state.Iterations); l.note == "" && n > 0 && l.state.Iterations[n-1].Reason != interrupted {
 		l.note = l.state.Iterations[n-1].Reason // of the run before this one
 	}
@@ -157,6 +161,7 @@ func (l *deliver) work(ctx workflow.Context) (verdict, error) {
 				return v, err
 			}
 			l.lastFix = ""
+			l.lastTest, l.shown = l.prevTest, l.prevTest // the tests fail again as they did before it
 		}
 		if move.Skipped {
 			l.emit(ctx, loop.Event{Type: loop.TestsSkipped, Reason: move.Reason})
@@ -310,7 +315,7 @@ func (l *deliver) test(ctx workflow.Context, v *verdict) (govern.Move, error) {
 		// What the run before it is to be compared with is the run before the first.
 		tests.Flaky, tests.New, tests.Fixed, tests.Worse = flaky, was.New, was.Fixed, was.Worse
 	}
-	l.lastTest, v.Evidence = out.Log, append(v.Evidence, evidenceOf(out)...)
+	l.prevTest, l.lastTest, v.Evidence = l.lastTest, out.Log, append(v.Evidence, evidenceOf(out)...)
 	j := l.judgement(out, failed(out, "tests"))
 	j.Tests = &tests
 	l.emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "test", Judgement: j})
@@ -338,9 +343,13 @@ func (l *deliver) verify(ctx workflow.Context, v *verdict) (govern.Move, error) 
 			return govern.Move{}, err
 		}
 		judged = govern.VerifyVerdict{Passed: out.OK(), TimedOut: out.TimedOut, Why: howItEnded(out)}
-		if out.OK() && out.Metric != nil { // a metric is optional here
+		if t := l.spec.Verify.Target; out.OK() { // without a target a metric is optional here
 			v.Metric = out.Metric
-			if t := l.spec.Verify.Target; t != nil && !evidence.TargetMet(l.spec.Verify.Direction, *out.Metric, *t) {
+			switch {
+			case t == nil:
+			case out.Metric == nil:
+				judged = govern.VerifyVerdict{Why: fmt.Sprintf("it prints no number (%s), the target is %s", out.NoNumber, t)}
+			case !evidence.TargetMet(l.spec.Verify.Direction, *out.Metric, *t):
 				judged = govern.VerifyVerdict{Why: fmt.Sprintf("the metric is %s, the target %s", out.Metric, t)}
 			}
 		}

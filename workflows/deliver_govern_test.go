@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"pawl/internal/act"
+	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
@@ -73,6 +75,9 @@ func TestL5_AnIterationThatEndsTheLoopHasItsRecord(t *testing.T) {
 	})
 	require.Equal(t, "interrupted", p.final.Iterations[0].Reason)
 	require.Equal(t, []string{"a.go"}, p.final.Iterations[0].Files)
+
+	p = play(t, newWorld(t, map[int][]try{1: {{Denied: "the role writer is not permitted canEditSource\nGrant it."}}}), specOf(nil), nil)
+	require.Equal(t, "the role writer is not permitted canEditSource", p.final.Iterations[0].Reason)
 }
 
 // TestA2_TheIterationsOfADeliveryAreABudget: the event names it, and a person may be asked for more.
@@ -265,4 +270,75 @@ func TestE1_WhatAReadOnlyRoleHasDoneIsADenial(t *testing.T) {
 	denied := p.events(loop.PermissionDenied)
 	require.Len(t, denied, 1)
 	require.Equal(t, []string{"reviewer", string(fault.PermissionDenied), answer.Denied}, []string{denied[0].Role, denied[0].ErrorCode, denied[0].Reason})
+}
+
+func TestA1_NoPlannerIsAskedWhereAutonomyCannotStart(t *testing.T) {
+	d := deliver(t, nil)
+	p := d.run(specOfDelivery(map[string]any{"mode": "plan", "agent": map[string]any{"roles": map[string]any{"planner": map[string]any{"command": "plan"}}}}))
+	require.Equal(t, string(fault.PreconditionFailed), p.err.Type())
+	require.Empty(t, d.ran)
+}
+
+func TestVerifyWithATargetHasToPrintANumber(t *testing.T) {
+	number := func(text string) act.Stepped { d := evidence.MustDecimal(text); return act.Stepped{Metric: &d} }
+	d := deliver(t, map[string][]act.Stepped{"verify": {{NoNumber: "there is none"}, number("1"), number("3")}})
+	p := d.run(specOfDelivery(map[string]any{"verify": map[string]any{"command": "measure", "target": 2}}))
+	require.Nil(t, p.err)
+	require.Equal(t, []string{
+		"1 no - verify failed: it prints no number (there is none), the target is 2", "2 no 1 verify failed: the metric is 1, the target 2", "3 yes 3",
+	}, p.course())
+}
+
+// TestALoopThatWasAboutToBeginIsTakenUp: at a breakpoint before the first iteration there is no iteration
+// to be recorded, and its first phase is entered again.
+func TestALoopThatWasAboutToBeginIsTakenUp(t *testing.T) {
+	for kind, doc := range map[string]func(map[string]any) json.RawMessage{"deliver": specOfDelivery, "improve": specOf} {
+		first := map[string]string{"deliver": "write", "improve": "review"}[kind]
+		start := func() *delivery {
+			d := deliver(t, nil)
+			if kind == "improve" {
+				d = &delivery{world: newWorld(t, nil)}
+			}
+			return d
+		}
+		run := func(d *delivery, spec json.RawMessage, prepare func(*testsuite.TestWorkflowEnvironment)) played {
+			if kind == "deliver" {
+				return d.run(spec, prepare)
+			}
+			return play(t, d.world, spec, prepare)
+		}
+		p := run(start(), doc(map[string]any{"breakpoints": []string{first}, "limits": map[string]any{"iterations": 1}}), func(env *testsuite.TestWorkflowEnvironment) {
+			at(t, env, time.Hour, func(loop.State) { env.SignalWorkflow("continue", nil) })
+		})
+		var cut []loop.Event
+		for _, e := range p.ledger {
+			if cut = append(cut, e); e.Type == loop.GateOpened {
+				break
+			}
+		}
+		again := start()
+		s := loop.Fold(loop.State{}, cut)
+		require.Equal(t, []any{first, 0}, []any{string(s.Phase), s.Iteration})
+		again.head, again.ledger, again.ledgerAt, again.state = s.Head, cut, 1, s
+		left := s
+		left.Ledger = again.at()
+		again.resume = &left
+		q := run(again, doc(map[string]any{"limits": map[string]any{"iterations": 1}}), func(*testsuite.TestWorkflowEnvironment) {})
+		require.Nil(t, q.err, kind)
+		require.Len(t, q.course(), 1)
+	}
+}
+
+// TestAFixThatIsUndoneTakesItsTestRunAlong: the next fixer is shown what fails in what it is given, and its
+// fix is compared with that.
+func TestAFixThatIsUndoneTakesItsTestRunAlong(t *testing.T) {
+	worse := failing("A", "B")
+	worse.Tests.Worse, worse.Tests.Broken = true, true
+	d := deliver(t, map[string][]act.Stepped{"test": {broke, worse, passing}})
+	p := d.run(specOfDelivery(nil))
+	require.Nil(t, p.err)
+	require.Equal(t, []string{"commit-2"}, d.reverts)
+	require.Equal(t, "/log/test1", d.asked[2].Evidence)
+	require.Contains(t, d.asked[2].Repair, "was undone")
+	require.Equal(t, []string{"", "/log/test1", "/log/test1"}, d.before)
 }

@@ -79,8 +79,9 @@ func (r *run) cut(v verdict, err error) {
 	if r.unjudged == nil {
 		return
 	}
-	if end, ok := isStopped(err); !ok || end.Status != loop.Failed {
-		v.Reason = ""
+	v.Reason = ""
+	if end, ok := isStopped(err); ok && end.Status == loop.Failed {
+		v.Reason, _, _ = strings.Cut(end.Reason, "\n") // what to do about it is said elsewhere
 	}
 	v.Commit, v.Parent, v.Metric = r.unjudged.Commit, r.unjudged.Parent, nil
 	*r.unjudged = v

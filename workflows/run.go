@@ -263,7 +263,7 @@ func (r *run) takeUp(ctx workflow.Context, s loop.State) error {
 	r.state, r.pending = s, nil
 	at := r.machine.Between()
 	if s.Iteration == 0 {
-		at = s.Phase // nothing was tried yet
+		at = r.machine.Unbegun(s.Phase) // nothing was tried yet
 	}
 	r.emit(ctx, loop.Event{Type: loop.LoopResumed, Head: s.Head, Phase: at, Opened: &loop.Opened{Desk: r.opened.Desk, Host: r.opened.Host}})
 	if n := len(s.Iterations); s.Iteration > 0 && (n == 0 || s.Iterations[n-1].N != s.Iteration) {
