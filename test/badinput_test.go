@@ -60,6 +60,8 @@ func TestP0_RepositoryThatIsNotReady(t *testing.T) {
 			[]string{"git can't read", "bad config line 1"}, "clone it anew"},
 		{"a branch pawl in the way", func(w *world) { w.git("branch", "pawl") },
 			[]string{"the branch pawl is in the way"}, "git branch -m pawl"},
+		{"a ref in the way of ledgers", func(w *world) { w.git("update-ref", "refs/pawl-ledger", "HEAD") },
+			[]string{"the ref refs/pawl-ledger is in the way of the loop's ledger"}, "git update-ref -d refs/pawl-ledger"},
 		{"a branch below the loop's in the way", func(w *world) { w.git("branch", "pawl/"+w.loop+"/old") },
 			[]string{"is in the way"}, "git branch -m pawl/"},
 	} {

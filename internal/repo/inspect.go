@@ -337,9 +337,15 @@ func taken(refs []string, loopRef string) ([]string, error) {
 				strings.HasPrefix(loopRef, ref+"/")
 		}
 		if inTheWay {
-			short := strings.TrimPrefix(ref, "refs/heads/")
-			return nil, &Precondition{Code: NameInTheWay, What: fmt.Sprintf("the branch %s is in the way of the loop's own", Quote(short)),
-				Do: fmt.Sprintf("rename it (git branch -m %s <other name>), or give the loop another name", Quote(short))}
+			short, branch := strings.CutPrefix(ref, "refs/heads/")
+			what, do := "the branch %s is in the way of the loop's own", "rename it (git branch -m %s <other name>)"
+			if !branch {
+				what, do = "the ref %s is in the way of the loop's ledger", "remove it if nothing needs it (git update-ref -d %s)"
+			}
+			if ref != "refs/heads/pawl" && ref != "refs/pawl-ledger" {
+				do += ", or give the loop another name"
+			}
+			return nil, &Precondition{Code: NameInTheWay, What: fmt.Sprintf(what, Quote(short)), Do: fmt.Sprintf(do, Quote(short))}
 		}
 		for _, below := range []string{"refs/heads/pawl/", "refs/pawl-ledger/"} {
 			if name, ok := strings.CutPrefix(ref, below); ok {
