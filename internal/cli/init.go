@@ -94,7 +94,7 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 		return a.printJSON(d)
 	}
 	return a.print(a.style().Drafted(ui.Drafted{
-		Path: path, Languages: found.Languages, Test: found.Test, Check: found.Check, Metric: found.Metric.Command, Why: found.Metric.Why,
+		Path: path, Languages: found.Languages, Project: found.Project, Others: found.Others, Test: found.Test, Check: found.Check, Metric: found.Metric.Command, Why: found.Metric.Why,
 		Kind: o.kind, Agent: d.Agent, Next: d.Next,
 	}))
 }
