@@ -193,7 +193,7 @@ func (a *Activities) base(ctx context.Context, p *place, source repo.Source) (st
 	}
 	commit, err := p.store.Fetch(ctx, source.Path, source.Branch)
 	if err != nil {
-		return "", fmt.Errorf("fetching the base from %s: %w", source.Path, err)
+		return "", precondition(fmt.Errorf("fetching the base from %s: %w", source.Path, err))
 	}
 	crash.At("open.fetched")
 	if p.Remote {
