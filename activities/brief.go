@@ -78,7 +78,7 @@ func (a *Activities) brief(ctx context.Context, p *place, in act.Step, head stri
 	if in.Agent.Evidence != "" {
 		brief.Evidence = evidenceIn(in.Agent.Evidence)
 	}
-	if brief.Plan, err = a.plan(p, state); err != nil {
+	if brief.Plan, err = p.plan(ctx, state, head); err != nil {
 		return nil, err
 	}
 	if of := in.Agent.Proposal; of != nil {

@@ -239,8 +239,8 @@ func (a *Activities) throwAway(ctx context.Context, p *place, in act.Step, out *
 	for _, f := range change.Files[:min(len(change.Files), 3)] {
 		names = append(names, repo.Quote(f.Path))
 	}
-	out.Warning = fmt.Sprintf("the %s changed source in the phase %s, where no role may (canEditSource): what it did to %d files (%s) is thrown away",
-		in.Agent.Role, in.Agent.Phase, len(change.Files)+len(change.Violations), strings.Join(names, ", "))
+	out.Denied = fmt.Sprintf("the role %s changed source in the phase %s, where no role is permitted %s: what it did to %d files (%s) is thrown away",
+		in.Agent.Role, in.Agent.Phase, spec.CanEditSource, len(change.Files)+len(change.Violations), strings.Join(names, ", "))
 	return nil
 }
 

@@ -84,7 +84,7 @@ func (a *Activities) judge(ctx context.Context, p *place, in act.Commit) (out ac
 	if out.NoChange = len(change.Files) == 0 && len(change.Violations) == 0; out.NoChange {
 		return out, nil, nil
 	}
-	if err := a.radius(ctx, p, in, contract.Base, terms.Rules(), paths, &out, &judged); err != nil {
+	if err := a.radius(ctx, p, in, terms.Rules(), paths, &out, &judged); err != nil {
 		return act.Committed{}, nil, fmt.Errorf("working out how far the change reaches: %w", err)
 	}
 	verdict := govern.Judge(terms, contract.Sealed, judged, repo.Quote)
@@ -158,13 +158,14 @@ func (r *reading) begin() func() repo.Reader {
 
 // radius adds how far the loop reaches with this change, as far as anybody asks. What all changes
 // of the loop touched, undone ones too, is in the history of its branch; the state's list of it is
-// capped, so that its count is taken from there once the list can't tell.
-func (a *Activities) radius(ctx context.Context, p *place, in act.Commit, base string, rules spec.Policy, paths []string, out *act.Committed, judged *govern.Change) error {
+// capped, so that its count is taken from there once the list can't tell. What others have done to a
+// base that has moved is none of it.
+func (a *Activities) radius(ctx context.Context, p *place, in act.Commit, rules spec.Policy, paths []string, out *act.Committed, judged *govern.Change) error {
 	page, err := p.ledger.Read(ctx, in.Ledger)
 	if err != nil {
 		return err
 	}
-	known := page.State.ChangedFilesCount
+	known, base := page.State.ChangedFilesCount, page.State.Footing()
 	full := len(paths) > len(out.Files) || known != len(page.State.ChangedFiles) || known+len(paths) > loop.KeepFiles
 	if rules.MaxTotalFiles != nil || full {
 		touched, err := p.store.Touched(ctx, base, in.Head)

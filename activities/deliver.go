@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"pawl/internal/act"
+	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/issue"
 	"pawl/internal/ledger"
@@ -87,22 +88,37 @@ func (a *Activities) planOf(p *place, text, dir string) (*loop.Plan, error) {
 	return &loop.Plan{Hash: hex.EncodeToString(sum[:]), Text: loop.Clip(text, shownPlan), Log: dir}, nil
 }
 
-// plan returns the loop's plan as it was hashed, "" where there is none.
-func (a *Activities) plan(p *place, s loop.State) (string, error) {
+// drafted returns a plan that is not in the ledger yet. On a host that has taken the loop up since there
+// is no more of it than the state has, which mostly is all of it.
+func (a *Activities) drafted(p *place, plan loop.Plan) ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join(a.Home.Loop(p.Ref), ledger.PlanFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = []byte(plan.Text), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the plan: %w", err)
+	}
+	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != plan.Hash {
+		return nil, refuse(fault.New(fault.PreconditionFailed, "the plan that was drafted is not in %s", a.Home.Loop(p.Ref)).
+			Advise("Start the loop again."))
+	}
+	return text, nil
+}
+
+// plan returns the loop's plan as it stands in the ledger at head, "" where there is none.
+func (p *place) plan(ctx context.Context, s loop.State, head string) (string, error) {
 	if s.Plan == nil {
 		return "", nil
 	}
-	b, err := os.ReadFile(filepath.Join(a.Home.Loop(p.Ref), ledger.PlanFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return s.Plan.Text, nil // taken up from a ledger on another host
-	}
+	files, err := p.store.ReadLedger(ctx, head, ledger.PlanFile)
 	if err != nil {
 		return "", fmt.Errorf("reading the plan: %w", err)
 	}
-	if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != s.Plan.Hash {
-		return "", fmt.Errorf("the plan in %s is not the one that was approved", a.Home.Loop(p.Ref))
+	text := files[ledger.PlanFile]
+	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != s.Plan.Hash {
+		return "", fmt.Errorf("the plan in the ledger at %s is not the one that was approved", head)
 	}
-	return string(b), nil
+	return string(text), nil
 }
 
 // opinion reads a reviewer's answer on a proposal: of its result file where it wrote one there,

@@ -1,7 +1,6 @@
 package activities
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -93,7 +93,7 @@ func (a *Activities) takeUp(ctx context.Context, in act.Open) (act.Opened, error
 			Advise("Start another loop: it begins where the repository is now."))
 	}
 	contract, err := p.ledger.Contract(ctx, in.Ledger)
-	if err == nil {
+	if err == nil && !in.Moved {
 		err = sameTerms(contract, in.Spec)
 	}
 	if err != nil {
@@ -133,9 +133,13 @@ func (a *Activities) takeUp(ctx context.Context, in act.Open) (act.Opened, error
 }
 
 func (a *Activities) opened(p *place, base string) act.Opened {
+	var moveAfter time.Duration
+	if p.Remote {
+		moveAfter = a.MoveAfter
+	}
 	return act.Opened{
 		Ref: p.Ref, Onto: p.Onto, Queue: a.Queue, Agents: a.Agents, Host: a.Host, Repo: p.Repo, Branch: branchName(p.Record), Base: base,
-		Desk: p.desk.Dir, Attributes: a.Attributes, Stop: p.loopStop(), Protections: a.protections(p),
+		Desk: p.desk.Dir, Attributes: a.Attributes, Stop: p.loopStop(), Protections: a.protections(p), MoveAfterMs: moveAfter.Milliseconds(),
 	}
 }
 
@@ -189,7 +193,7 @@ func (a *Activities) base(ctx context.Context, p *place, source repo.Source) (st
 	}
 	commit, err := p.store.Fetch(ctx, source.Path, source.Branch)
 	if err != nil {
-		return "", fmt.Errorf("fetching the base from %s: %w", source.Path, err)
+		return "", precondition(fmt.Errorf("fetching the base from %s: %w", source.Path, err))
 	}
 	crash.At("open.fetched")
 	if p.Remote {
@@ -253,7 +257,7 @@ func draw(ctx context.Context, p *place, s spec.Spec, base string) (draft, error
 		}
 	}
 	d.contract = govern.Draw(s, base, p.Onto, sealed)
-	d.warnings, err = pointers(ctx, p, entries)
+	d.warnings, err = filtered(ctx, p, entries)
 	return d, err
 }
 
@@ -301,9 +305,14 @@ func naming(names []string) string {
 // maxAttributes bounds what is read of a .gitattributes; git itself ignores larger ones.
 const maxAttributes = 100 << 20
 
-// pointers warns of files whose content git does not have: nothing that runs in the trees finds it
-// there, unless setup.command fetches it.
-func pointers(ctx context.Context, p *place, entries []repo.TreeEntry) ([]string, error) {
+// filter is where a .gitattributes puts files through a filter, and its name.
+var filter = regexp.MustCompile(`(?m)^[^#\n]*[ \t]filter=(\S+)`)
+
+// filtered warns of files that git has in another form than people see them: nothing that runs in the
+// trees finds the contents of Git LFS there, unless setup.command fetches them, and no other filter
+// (git-crypt, nbstripout) runs for the loop, since it is the user's configuration that says what it is.
+func filtered(ctx context.Context, p *place, entries []repo.TreeEntry) (notes []string, err error) {
+	var names []string
 	for _, e := range entries {
 		if path.Base(e.Path) != ".gitattributes" || e.Mode == "120000" {
 			continue
@@ -312,11 +321,20 @@ func pointers(ctx context.Context, p *place, entries []repo.TreeEntry) ([]string
 		if err != nil && !errors.Is(err, repo.ErrTooLarge) {
 			return nil, fmt.Errorf("reading %s: %w", repo.Quote(e.Path), err)
 		}
-		if bytes.Contains(b, []byte("filter=lfs")) {
-			return []string{"the repository keeps files in Git LFS: the agent and the commands see their pointers (" + repo.Quote(e.Path) + "); where they need the contents, let setup.command bring them"}, nil
+		for _, found := range filter.FindAllSubmatch(b, -1) {
+			name := string(found[1])
+			if slices.Contains(names, name) || len(names) == maxNamed {
+				continue
+			}
+			names = append(names, name)
+			if name == "lfs" {
+				notes = append(notes, "the repository keeps files in Git LFS: the agent and the commands see their pointers ("+repo.Quote(e.Path)+"); where they need the contents, let setup.command bring them")
+			} else {
+				notes = append(notes, "the repository puts files through the filter "+repo.Quote(name)+" ("+repo.Quote(e.Path)+"), which does not run for the loop: the agent and the commands see them as git has them, and what they change is committed as it is")
+			}
 		}
 	}
-	return nil, nil
+	return notes, nil
 }
 
 // precondition turns what Inspect found into a fault; anything else is the machine's.

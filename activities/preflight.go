@@ -262,15 +262,19 @@ func split(e *temporal.ApplicationError) (what, do string) {
 func throwAway(h home.Home) (dir string, discard func(), err error) {
 	under := filepath.Join(h.Dir, "validate")
 	if err := os.MkdirAll(under, 0o700); err != nil {
-		return "", nil, fmt.Errorf("making a folder to validate in: %w", err)
+		return "", nil, home.Unusable("making a folder to validate in", err)
 	}
-	old, err := filepath.Glob(filepath.Join(under, "*.lock"))
+	old, err := os.ReadDir(under)
 	if err != nil {
-		return "", nil, err
+		return "", nil, home.Unusable("looking for what dead ones left to validate in", err)
 	}
-	for _, name := range old {
-		if lock, err := locked(name); err == nil {
-			sweep(strings.TrimSuffix(name, ".lock"), lock)
+	for _, e := range old {
+		name, is := strings.CutSuffix(e.Name(), ".lock")
+		if !is {
+			continue
+		}
+		if lock, err := locked(filepath.Join(under, e.Name())); err == nil {
+			sweep(filepath.Join(under, name), lock)
 		}
 	}
 	for tries := 0; ; tries++ {
@@ -285,7 +289,7 @@ func throwAway(h home.Home) (dir string, discard func(), err error) {
 			return dir, func() { sweep(dir, lock) }, nil
 		}
 		if tries == 3 { // once would be another process that takes it for a dead one's
-			return "", nil, fmt.Errorf("making a folder to validate in: %w", err)
+			return "", nil, home.Unusable("making a folder to validate in", err)
 		}
 	}
 }

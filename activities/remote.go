@@ -203,6 +203,9 @@ func (a *Activities) storeOf(address string) string {
 
 // inspect checks what P0 asks of the repository of a spec.
 func (a *Activities) inspect(ctx context.Context, r spec.Repo, id string) (repo.Source, error) {
+	if _, err := repo.Version(ctx); err != nil {
+		return repo.Source{}, err
+	}
 	ref := "refs/heads/pawl/" + repo.RefName(id)
 	if !r.Remote() {
 		return repo.Inspect(ctx, r.Path, r.Base, ref)

@@ -287,6 +287,7 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step, r *running)
 			return out, err
 		}
 	}
+	out.Stop = p.loopStop()
 	if out.Interrupted { // it will run again, so this is not its result
 		a.putBack(ctx, p, in)
 		return out, nil

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,14 +32,19 @@ func main() {
 	rounds := flag.Int("rounds", 3, "how often each is measured, in turn")
 	long := flag.Int("long", 1000, "iterations of the long loop, 0 to leave it out")
 	paused := flag.Int("paused", 1000, "loops that wait in one worker, 0 to leave it out")
+	only := flag.String("only", "", "a regular expression of the measurements to make, by their names; all of them without it")
 	flag.Parse()
-	if err := run(*iterations, *rounds, *long, *paused); err != nil {
+	wanted, err := regexp.Compile(*only)
+	if err == nil {
+		err = run(wanted, *iterations, *rounds, *long, *paused)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(iterations, rounds, long, paused int) error {
+func run(wanted *regexp.Regexp, iterations, rounds, long, paused int) error {
 	dir, err := os.MkdirTemp("", "pawl-bench-")
 	if err != nil {
 		return err
@@ -49,34 +55,27 @@ func run(iterations, rounds, long, paused int) error {
 		return fmt.Errorf("building pawl: %w\n%s", err, out)
 	}
 	fmt.Println("| what | measured |\n|---|---|")
-	if err := b.overhead(iterations, rounds); err != nil {
-		return err
-	}
-	if err := b.start(rounds); err != nil {
-		return err
-	}
-	if err := b.workerStart(rounds); err != nil {
-		return err
-	}
-	if err := b.recovery(rounds); err != nil {
-		return err
-	}
-	if err := b.approval(rounds); err != nil {
-		return err
-	}
-	if err := b.governance(iterations, rounds); err != nil {
-		return err
-	}
-	if err := b.steps(300, rounds); err != nil {
-		return err
-	}
-	if paused > 0 {
-		if err := b.paused(paused); err != nil {
-			return err
+	for _, m := range []struct {
+		name string
+		make func() error
+	}{
+		{"overhead", func() error { return b.overhead(iterations, rounds) }},
+		{"start", func() error { return b.start(rounds) }},
+		{"worker", func() error { return b.workerStart(rounds) }},
+		{"recovery", func() error { return b.recovery(rounds) }},
+		{"approval", func() error { return b.approval(rounds) }},
+		{"governance", func() error { return b.governance(iterations, rounds) }},
+		{"steps", func() error { return b.steps(300, rounds) }},
+		{"paused", func() error { return b.paused(paused) }},
+		{"long", func() error { return b.long(long) }},
+	} {
+		left := m.name == "paused" && paused == 0 || m.name == "long" && long == 0
+		if left || !wanted.MatchString(m.name) {
+			continue
 		}
-	}
-	if long > 0 {
-		return b.long(long)
+		if err := m.make(); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
 	}
 	return nil
 }

@@ -300,7 +300,7 @@ func (b *bench) workerStart(rounds int) error {
 			if err := w.Start(); err != nil {
 				return err
 			}
-			err = says(log, "Started Worker")
+			err = says(log, "the worker is ready")
 			took = append(took, time.Since(started).Seconds())
 			_ = w.Process.Signal(syscall.SIGINT)
 			_ = w.Wait()

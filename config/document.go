@@ -30,12 +30,34 @@ type place struct {
 	line   int
 }
 
+// lines are where the lines of a text end.
+type lines []int
+
+func linesOf(text []byte) (ends lines) {
+	for i, c := range text {
+		if c == '\n' {
+			ends = append(ends, i)
+		}
+	}
+	return ends
+}
+
+// of is the line that an offset is in, from 1 on.
+func (l lines) of(offset int) int {
+	before, _ := slices.BinarySearch(l, offset)
+	return 1 + before
+}
+
 // put sets a key, given by its parts, to a value from elsewhere than the file, making the objects
 // on the way.
 func (d *document) put(parts []string, value any, from string) {
-	key := strings.Join(parts, ".")
-	object := d.values
-	for i, part := range parts[:len(parts)-1] {
+	key := ""
+	for _, part := range parts {
+		key = spec.Join(key, part)
+	}
+	object, outer := d.values, ""
+	for _, part := range parts[:len(parts)-1] {
+		outer = spec.Join(outer, part)
 		switch next := object[part].(type) {
 		case map[string]any:
 			object = next
@@ -43,8 +65,10 @@ func (d *document) put(parts []string, value any, from string) {
 			made := map[string]any{}
 			object[part] = made
 			object = made
+			if _, stands := d.at[outer]; !stands {
+				d.at[outer] = place{source: from}
+			}
 		default:
-			outer := strings.Join(parts[:i+1], ".")
 			d.wrong = append(d.wrong, spec.Problem{
 				File: from, Key: key, What: fmt.Sprintf("can't be set: %s is a value, not an object", outer), Want: "set " + outer,
 			})
@@ -102,7 +126,7 @@ func path(text string) (parts []string, rest string, ok bool) {
 }
 
 // problems adds to each problem where it is, and puts them in the order of the lines; those that
-// have none follow.
+// have none follow, and of very many only the first.
 func (d *document) problems(found spec.Problems) spec.Problems {
 	all := append(spec.Problems{}, d.wrong...)
 	for _, p := range found {
@@ -115,5 +139,5 @@ func (d *document) problems(found spec.Problems) spec.Problems {
 	slices.SortStableFunc(all, func(a, b spec.Problem) int {
 		return cmp.Compare(uint(a.Line-1), uint(b.Line-1)) // no line is the last one
 	})
-	return all
+	return all.Capped()
 }

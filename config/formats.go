@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -17,15 +18,19 @@ import (
 // readTOML reads TOML.
 func readTOML(text []byte, file string, doc *document) {
 	if line := tooDeep(text); line > 0 {
-		doc.unread(spec.Problem{File: file, Line: line, What: fmt.Sprintf("not valid TOML: it is nested more than %d deep", maxDepth), Want: "valid TOML"})
+		doc.unread(spec.Problem{File: file, Line: line, What: fmt.Sprintf("not valid TOML: it is nested more than %d deep", spec.MaxDepth), Want: "valid TOML"})
 		return
 	}
-	twice := tomlPlaces(text, file, doc)
+	twice, all := tomlPlaces(text, file, doc)
+	if !all {
+		doc.unread(tooMany(file))
+		return
+	}
 	err := toml.Unmarshal(text, &doc.values)
 	if err == nil {
 		return
 	}
-	p := spec.Problem{File: file, What: "not valid TOML: " + strings.TrimPrefix(err.Error(), "toml: "), Want: "valid TOML"}
+	p := spec.Problem{File: file, What: "not valid TOML: " + goWords.ReplaceAllString(err.Error(), ""), Want: "valid TOML"}
 	var at *toml.DecodeError
 	switch {
 	case errors.As(err, &at):
@@ -35,6 +40,14 @@ func readTOML(text []byte, file string, doc *document) {
 		return
 	}
 	doc.unread(p)
+}
+
+// goWords is what the library's messages have that is no word of TOML's.
+var goWords = regexp.MustCompile(`^toml: |strconv\.[A-Za-z]+: parsing `)
+
+// tooMany is what is wrong with a document that goes on and on.
+func tooMany(file string) spec.Problem {
+	return spec.Problem{File: file, What: fmt.Sprintf("holds more than %d values", spec.MaxValues), Want: "a spec that a person can read"}
 }
 
 // tooDeep returns the line in which a TOML document is nested too deeply, by brackets or by dots in a
@@ -72,8 +85,10 @@ func tooDeep(text []byte) int {
 			depth = max(depth-1, 0)
 		case '.':
 			dots++
+		case '=', ',':
+			dots = 0
 		}
-		if depth > maxDepth || dots > maxDepth {
+		if depth > spec.MaxDepth || dots > spec.MaxDepth {
 			return line
 		}
 	}
@@ -81,19 +96,19 @@ func tooDeep(text []byte) int {
 }
 
 // tomlPlaces notes where the keys of a TOML document stand, which its library does not tell with
-// the values, and returns those that are given twice.
-func tomlPlaces(text []byte, file string, doc *document) (twice spec.Problems) {
-	parser := unstable.Parser{}
+// the values, and returns those that are given twice; all is false where there are too many of them.
+func tomlPlaces(text []byte, file string, doc *document) (twice spec.Problems, all bool) {
+	parser, lines := unstable.Parser{}, linesOf(text)
 	parser.Reset(text)
-	table, seen := "", map[string]bool{}
+	table, seen, left := "", map[string]bool{}, spec.MaxValues
 	note := func(key string, n *unstable.Node) {
 		if n.Raw.Length > 0 {
-			doc.at[key] = place{file, parser.Shape(n.Raw).Start.Line}
+			doc.at[key] = place{file, lines.of(int(n.Raw.Offset))}
 		}
 	}
 	dotted := func(under string, names unstable.Iterator) string {
 		for names.Next() {
-			under = join(under, string(names.Node().Data))
+			under = spec.Join(under, string(names.Node().Data))
 			if _, known := doc.at[under]; !known {
 				note(under, names.Node())
 			}
@@ -102,7 +117,7 @@ func tomlPlaces(text []byte, file string, doc *document) (twice spec.Problems) {
 	}
 	given := func(key string, names unstable.Iterator) {
 		if seen[key] && names.Next() {
-			line := parser.Shape(names.Node().Raw).Start.Line
+			line := lines.of(int(names.Node().Raw.Offset))
 			twice = append(twice, spec.Problem{File: file, Line: line, Key: key, What: "is given twice", Want: "one of the two"})
 		}
 		seen[key] = true
@@ -110,17 +125,21 @@ func tomlPlaces(text []byte, file string, doc *document) (twice spec.Problems) {
 	var value func(key string, n *unstable.Node, depth int)
 	value = func(key string, n *unstable.Node, depth int) {
 		items := n.Children()
-		for i := 0; depth < maxDepth && items.Next(); i++ {
+		for i := 0; depth < spec.MaxDepth && left > 0 && items.Next(); i++ {
+			left--
 			switch item := items.Node(); {
 			case n.Kind == unstable.Array:
 				note(fmt.Sprintf("%s[%d]", key, i), item)
 				value(fmt.Sprintf("%s[%d]", key, i), item, depth+1)
 			case item.Kind == unstable.KeyValue:
-				value(dotted(key, item.Key()), item.Value(), depth+1)
+				at := dotted(key, item.Key())
+				given(at, item.Key())
+				value(at, item.Value(), depth+1)
 			}
 		}
 	}
-	for parser.NextExpression() {
+	for left > 0 && parser.NextExpression() {
+		left--
 		switch n := parser.Expression(); n.Kind {
 		case unstable.Table:
 			table = dotted("", n.Key())
@@ -133,26 +152,33 @@ func tomlPlaces(text []byte, file string, doc *document) (twice spec.Problems) {
 			value(key, n.Value(), 0)
 		}
 	}
-	return twice
+	return twice, left > 0
 }
 
 // jsonReader reads JSON token by token: encoding/json would lose the lines and keys that are
 // given twice.
 type jsonReader struct {
-	doc  *document
-	file string
-	text []byte
-	dec  *json.Decoder
+	doc   *document
+	file  string
+	lines lines
+	dec   *json.Decoder
+	left  int // values that may still be read
 }
 
+var errTooMany = errors.New("too many values")
+
 func readJSON(text []byte, file string, doc *document) {
-	r := jsonReader{doc, file, text, json.NewDecoder(bytes.NewReader(text))}
+	r := jsonReader{doc, file, linesOf(text), json.NewDecoder(bytes.NewReader(text)), spec.MaxValues}
 	r.dec.UseNumber()
 	v, err := r.value("", 0)
 	if err == nil {
 		if _, more := r.dec.Token(); !errors.Is(more, io.EOF) {
 			err = errors.New("more follows after the object")
 		}
+	}
+	if errors.Is(err, errTooMany) {
+		doc.unread(tooMany(file))
+		return
 	}
 	if err != nil {
 		what, want := strings.TrimPrefix(err.Error(), "json: "), "valid JSON"
@@ -181,13 +207,14 @@ func readJSON(text []byte, file string, doc *document) {
 }
 
 // line is the line that the decoder has come to.
-func (r *jsonReader) line() int {
-	return 1 + bytes.Count(r.text[:min(int(r.dec.InputOffset()), len(r.text))], []byte("\n"))
-}
+func (r *jsonReader) line() int { return r.lines.of(int(r.dec.InputOffset())) }
 
 func (r *jsonReader) value(key string, depth int) (any, error) {
-	if depth > maxDepth {
-		return nil, fmt.Errorf("it is nested more than %d deep", maxDepth)
+	if depth > spec.MaxDepth {
+		return nil, fmt.Errorf("it is nested more than %d deep", spec.MaxDepth)
+	}
+	if r.left--; r.left <= 0 {
+		return nil, errTooMany
 	}
 	t, err := r.dec.Token()
 	if err != nil {
@@ -205,7 +232,7 @@ func (r *jsonReader) value(key string, depth int) (any, error) {
 				return nil, err
 			}
 			name, _ := t.(string) // the decoder lets nothing else be a key
-			at := join(key, name)
+			at := spec.Join(key, name)
 			if _, twice := object[name]; twice {
 				r.doc.wrong = append(r.doc.wrong, spec.Problem{File: r.file, Line: r.line(), Key: at, What: "is given twice", Want: "one of the two"})
 			}

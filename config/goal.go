@@ -3,9 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"strings"
 
 	"pawl/internal/issue"
@@ -40,17 +38,9 @@ func putGoal(doc *document, path string) {
 }
 
 func readGoal(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	source, err := readFile(path, issue.MaxSource)
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	source, err := io.ReadAll(io.LimitReader(f, issue.MaxSource+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(source) > issue.MaxSource {
-		return nil, fmt.Errorf("%s is larger than %d bytes", path, issue.MaxSource)
 	}
 	if what, _, _ := notText(source); what != "" {
 		return nil, fmt.Errorf("%s %s", path, what)

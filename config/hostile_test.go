@@ -1,8 +1,12 @@
 package config_test
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,6 +54,7 @@ func TestSpecsOfEveryWrongKind(t *testing.T) {
 		{"dates and times in TOML", "a.toml", enoughTOML + "name = 2026-01-02\n[limits]\nactiveTime = 07:32:00\n", []string{
 			"a.toml:6: name: is 2026-01-02; want: a string", "a.toml:8: limits.activeTime: is 07:32:00; want: a duration such as \"30s\", \"10m\" or \"1h30m\""}},
 		{"wrong types deep in TOML", "a.toml", enoughTOML + "protect = [\n 'b',\n 5]\ncheck = {command = 1}\n", []string{"a.toml:8: protect[1]: is 5; want: a string", "a.toml:9: check.command: is 1; want: a string"}},
+		{"a number that TOML can't hold", "a.toml", enoughTOML + "limits.tokens = 99999999999999999999\n", []string{`a.toml:6: not valid TOML: couldn't parse decimal number: "99999999999999999999": value out of range; want: valid TOML`}},
 		{"infinity and NaN", "a.toml", enoughTOML + "limits.costUSD = inf\nverify.target = nan\n", []string{"a.toml:6: limits.costUSD: is +Inf; want: a number", "a.toml:7: verify.target: is NaN; want: a number"}},
 		{"huge numbers", "a.yaml", enough + "limits:\n  iterations: 99999999999999999999\n  toolCalls: 1e400\n  costUSD: 1e999999\n", []string{
 			"a.yaml:7: limits.iterations: is 99999999999999999999; want: a whole number", `a.yaml:8: limits.toolCalls: is "1e400"; want: a whole number`, `a.yaml:9: limits.costUSD: is "1e999999"; want: a number`}},
@@ -60,13 +65,20 @@ func TestSpecsOfEveryWrongKind(t *testing.T) {
 		{"an alias of itself", "a.yaml", enough + "check: &c {command: *c}\n", []string{"a.yaml:6: check.command: is an alias of what it stands in; want: an alias of something else"}},
 		{"an alias of nothing", "a.yaml", enough + "check: *c\n", []string{"a.yaml: not valid YAML: unknown anchor 'c' referenced; want: valid YAML"}},
 		{"a merge of a number", "a.yaml", enough + "check: {<<: 5}\n", []string{"a.yaml:6: check: merges something that is not an object; want: an alias of an object"}},
-		{"tags", "a.yaml", enough + "name: !!binary aGVsbG8=\nsetup: {command: !secret x}\n", []string{"a.yaml:6: name: has the tag !!binary; want: a plain value", "a.yaml:7: setup.command: has the tag !secret; want: a plain value"}},
+		{"tags", "a.yaml", enough + "name: !!binary aGVsbG8=\nsetup: {command: !secret x}\nprotect: !reference [a, b]\ncheck: !include {a: b}\n", []string{"a.yaml:6: name: has the tag !!binary; want: a plain value", "a.yaml:7: setup.command: has the tag !secret; want: a plain value", "a.yaml:8: protect: has the tag !reference; want: a plain value", "a.yaml:9: check: has the tag !include; want: a plain value"}},
 		{"too deep in YAML", "a.yaml", strings.Repeat("[", 200) + strings.Repeat("]", 200), []string{
-			"a.yaml:1: [0][0][0][0][0][0][0][0][0][0][0][0][0]…: is too large or nested too deeply; want: a spec that a person can read", "a.yaml:1: is not an object; want: the keys of a spec, such as goal: …"}},
+			"a.yaml:1: [0][0][0][0][0][0][0][0][0][0][0][0][0]…: is nested more than 32 deep; want: a spec that a person can read", "a.yaml:1: is not an object; want: the keys of a spec, such as goal: …"}},
 		{"too deep in JSON", "a.json", strings.Repeat("[", 200) + strings.Repeat("]", 200), []string{"a.json:1: not valid JSON: it is nested more than 32 deep; want: valid JSON"}},
 		{"too deep in TOML", "a.toml", enoughTOML + "name = " + strings.Repeat("[", 500_000), []string{"a.toml:6: not valid TOML: it is nested more than 32 deep; want: valid TOML"}},
 		{"objects too deep in TOML", "a.toml", enoughTOML + "check = " + strings.Repeat("{a=", 200_000), []string{"a.toml:6: not valid TOML: it is nested more than 32 deep; want: valid TOML"}},
 		{"a key too deep in TOML", "a.toml", enoughTOML + strings.Repeat("a.", 200_000) + "a = 1", []string{"a.toml:6: not valid TOML: it is nested more than 32 deep; want: valid TOML"}},
+		{"too many values in YAML", "a.yaml", enough + "protect: [" + strings.Repeat("x,", 30_000) + "]\n", []string{"a.yaml: holds more than 20000 values; want: a spec that a person can read"}},
+		{"too many values in TOML", "a.toml", enoughTOML + "protect = [" + strings.Repeat("'x',", 200_000) + "]\n", []string{"a.toml: holds more than 20000 values; want: a spec that a person can read"}},
+		{"too many tables in TOML", "a.toml", enoughTOML + strings.Repeat("[[x]]\n", 150_000), []string{"a.toml: holds more than 20000 values; want: a spec that a person can read"}},
+		{"too many values in JSON", "a.json", "{" + enoughJSON + `,"protect": [` + strings.Repeat(`"x",`, 200_000) + `"x"]}`, []string{"a.json: holds more than 20000 values; want: a spec that a person can read"}},
+		{"a long key", "a.json", "{" + enoughJSON + ",\n" + `"` + strings.Repeat("k", 900_000) + `": 1}`, []string{"a.json:2: " + strings.Repeat("k", 59) + "…: is not a key of a spec; want: kind (did you mean it?)"}},
+		{"ports that are no list", "a.yaml", enough + "sandbox: {ports: 80}\n", []string{"a.yaml:6: sandbox.ports: is 80; want: a list of numbers, such as [8080]"}},
+		{"many short keys in a TOML line are not deep", "a.toml", enoughTOML + "agent.env = {" + strings.Repeat("A.b = 1, ", 40) + "B = 1}\nmode = 'on'", slices.Repeat([]string{"a.toml:6: agent.env.A.b: is given twice; want: one of the two"}, 39)},
 		{"brackets in TOML strings are not deep", "a.toml", enoughTOML + "name = '" + strings.Repeat("[", 100) + "'\nsetup.command = \"\"\"\n\\\"" + strings.Repeat("{.", 100) + "\"\"\" # " + strings.Repeat("[", 100) + "\nmode = 'on'", []string{`a.toml:9: mode: is "on"; want: answer, plan or mission`}},
 		{"a dotted key in YAML", "a.yaml", enough + "limits.iterations: 5\n", []string{"a.yaml:6: limits.iterations: is not a key of a spec; want: limits: {iterations: …} (did you mean it?)"}},
 		{"protected and in scope", "a.yaml", enough + "protect: [b, a]\n", []string{`a.yaml:2: scope[0]: is in protect too, which wins: nothing that it matches may change; want: it in one of the two`}},
@@ -79,6 +91,49 @@ func TestSpecsOfEveryWrongKind(t *testing.T) {
 			require.Equal(t, c.want, strings.Split(strings.ReplaceAll(err.Error(), filepath.Dir(path)+"/", ""), "\n"))
 		})
 	}
+}
+
+// What somebody mistook for a spec, or made to do harm, is refused in no time and few lines.
+func TestOfVeryManyProblemsTheFirstAreSaid(t *testing.T) {
+	var yaml, toml, json strings.Builder
+	yaml.WriteString(enough)
+	toml.WriteString(enoughTOML)
+	json.WriteString("{" + enoughJSON)
+	fmt.Fprintf(&yaml, "%s:\n", strings.Repeat("k", 900))
+	fmt.Fprintf(&toml, "[%s]\n", strings.Repeat("k", 500_000)) // which each key below would repeat
+	for i := range 9_000 {
+		fmt.Fprintf(&yaml, " k%d: 1\n", i)
+		fmt.Fprintf(&toml, "k%d = 1\n", i)
+		fmt.Fprintf(&json, ",\n\"k%d\": 1", i)
+	}
+	for i := range 9_000 {
+		fmt.Fprintf(&yaml, "k%d: 1\n", i)
+		fmt.Fprintf(&toml, "[k%d]\n", i)
+		fmt.Fprintf(&json, ",\n\"k%d\": 1", i)
+	}
+	json.WriteString("}")
+	for file, text := range map[string]string{"a.yaml": yaml.String(), "a.toml": toml.String(), "a.json": json.String()} {
+		_, err := config.LoadSpec(write(t, file, text), nil)
+		var problems spec.Problems
+		require.ErrorAs(t, err, &problems, file)
+		require.Len(t, problems, 101, file)
+		require.Equal(t, "more is wrong than these; want: these mended first", problems[100].String())
+	}
+}
+
+func TestAPipeIsReadAsAFileIs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pawl.yaml")
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
+	go func() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0) // waits for the reader
+		if err == nil {
+			f.WriteString(enough)
+			f.Close()
+		}
+	}()
+	s, err := config.LoadSpec(path, nil)
+	require.NoError(t, err)
+	require.Equal(t, "g", s.Goal)
 }
 
 func TestAnEmptyFileLacksWhatIsRequired(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -64,21 +63,13 @@ func LoadSpec(path string, sets []string) (spec.Spec, error) {
 const maxSpec = 1 << 20
 
 func readSpec(path string) (*document, error) {
-	f, err := os.Open(path)
+	text, err := readFile(path, maxSpec)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.InvalidSpec, "there is no spec file %s", path).
 			Advise("Name one (`pawl run FILE`), or see a loop at work first: `pawl demo`.")
 	}
 	if err != nil {
-		return nil, fault.New(fault.InvalidSpec, "the spec file can't be read: %v", err).Advise("Check its name and permissions.")
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSpec+1))
-	switch {
-	case err != nil:
-		return nil, fault.New(fault.InvalidSpec, "the spec file can't be read: %v", err).Advise("Name a file with a spec in it.")
-	case len(text) > maxSpec:
-		return nil, fault.New(fault.InvalidSpec, "%s is larger than %d bytes", path, maxSpec).Advise("Name a file with a spec in it.")
+		return nil, fault.New(fault.InvalidSpec, "the spec file can't be read: %v", err).Advise("Name a file with a spec in it, that you may read.")
 	}
 	doc := &document{values: map[string]any{}, at: map[string]place{"": {source: path}}}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
@@ -126,16 +117,21 @@ func notText(text []byte) (what, want string, line int) {
 // handle here are those of the contract, whose case is known.
 func override(doc *document, sets []string) {
 	v := viper.New()
-	names := map[string]string{} // variable → key
+	names, short := map[string]string{}, []string{} // variable → key; variables without their prefix
 	for _, key := range spec.Keys() {
-		name := EnvPrefix + "_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
+		short = append(short, strings.ToUpper(strings.ReplaceAll(key, ".", "_")))
+		name := EnvPrefix + "_" + short[len(short)-1]
 		names[name] = key
 		_ = v.BindEnv(key, name) // fails only without a key
 	}
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
 		if _, known := names[name]; strings.HasPrefix(name, EnvPrefix+"_") && !known {
-			doc.wrong = append(doc.wrong, spec.Problem{File: "environment", Key: name, What: "stands for no key of a spec", Want: "a name such as PAWL_SPEC_LIMITS_ITERATIONS"})
+			want := "a name such as PAWL_SPEC_LIMITS_ITERATIONS"
+			if best := spec.Alike(name[len(EnvPrefix)+1:], short); best != "" {
+				want = EnvPrefix + "_" + best + " (did you mean it?)"
+			}
+			doc.wrong = append(doc.wrong, spec.Problem{File: "environment", Key: spec.Join("", name), What: "stands for no key of a spec", Want: want})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -172,6 +168,9 @@ func anchor(s *spec.Spec, doc *document, path string) error {
 	abs, err := filepath.Abs(filepath.Join(from, s.Repo.Path))
 	if err != nil {
 		return fmt.Errorf("making repo.path absolute: %w", err)
+	}
+	if !utf8.ValidString(abs) { // and neither a workflow's input nor the contract could have it
+		return spec.Problems{{File: path, Key: "repo.path", What: fmt.Sprintf("is %q, which is not valid UTF-8", abs), Want: "a path in UTF-8: a link to the repository may have one"}}
 	}
 	s.Repo.Path = abs
 	return nil

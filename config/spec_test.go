@@ -130,8 +130,23 @@ func TestSetBeatsEnvironmentBeatsFile(t *testing.T) {
 
 func TestAnUnknownVariableIsRefused(t *testing.T) {
 	t.Setenv("PAWL_SPEC_LIMITS_ITERATION", "8")
+	t.Setenv("PAWL_SPEC_AGENT_ENV_KEY", "x")
+	t.Setenv("PAWL_SPEC_NOTHING_OF_THE_KIND", "x")
 	_, err := config.LoadSpec(write(t, "pawl.yaml", yamlSpec), nil)
-	require.ErrorContains(t, err, "PAWL_SPEC_LIMITS_ITERATION: stands for no key")
+	require.ErrorContains(t, err, "PAWL_SPEC_LIMITS_ITERATION: stands for no key of a spec; want: PAWL_SPEC_LIMITS_ITERATIONS (did you mean it?)")
+	require.ErrorContains(t, err, "PAWL_SPEC_AGENT_ENV_KEY: stands for no key of a spec; want: PAWL_SPEC_AGENT_ENV (did you mean it?)")
+	require.ErrorContains(t, err, "PAWL_SPEC_NOTHING_OF_THE_KIND: stands for no key of a spec; want: a name such as PAWL_SPEC_LIMITS_ITERATIONS")
+}
+
+func TestWhatIsWrongNamesWhereItComesFrom(t *testing.T) {
+	t.Setenv("PAWL_SPEC_LIMITS_STEPS", "many")
+	_, err := config.LoadSpec(write(t, "pawl.yaml", yamlSpec), []string{"agent.roles.Writer.model=x", "polices.small.maxFiles=3", "check.comand=x", "limits.tokens=few"})
+	for _, line := range []string{
+		"--set: agent.roles.Writer: is not a role", "--set: polices: is not a key of a spec; want: policies (did you mean it?)", "--set: check.comand: is not a key",
+		"--set: limits.tokens: is \"few\"", "PAWL_SPEC_LIMITS_STEPS: limits.steps: is \"many\"; want: a whole number",
+	} {
+		require.ErrorContains(t, err, line)
+	}
 }
 
 func TestARepositoryNamedOnTheCommandLineIsRelativeToTheCurrentFolder(t *testing.T) {
@@ -141,6 +156,17 @@ func TestARepositoryNamedOnTheCommandLineIsRelativeToTheCurrentFolder(t *testing
 	s, err := config.LoadSpec(path, []string{"repo.path=there"})
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(here, "there"), s.Repo.Path)
+}
+
+func TestARepositoryMustHaveAPathThatJSONCanHold(t *testing.T) {
+	here := filepath.Join(t.TempDir(), "r\xff")
+	if err := os.Mkdir(here, 0o700); err != nil {
+		t.Skip("this file system has no such names: ", err)
+	}
+	path := filepath.Join(here, "pawl.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(yamlSpec), 0o600))
+	_, err := config.LoadSpec(path, []string{"repo.path="})
+	require.ErrorContains(t, err, `r\xff", which is not valid UTF-8`)
 }
 
 func TestWithoutARepositoryTheSpecFilesFolderIsMeant(t *testing.T) {
@@ -248,7 +274,7 @@ func TestYAMLAliasesCannotMultiplyWithoutEnd(t *testing.T) {
 		bomb += string(c) + ": &" + string(c) + " [*" + p + ",*" + p + ",*" + p + ",*" + p + ",*" + p + ",*" + p + ",*" + p + ",*" + p + ",*" + p + "]\n"
 	}
 	_, err := config.LoadSpec(write(t, "pawl.yaml", bomb), nil)
-	require.ErrorContains(t, err, "too large")
+	require.ErrorContains(t, err, "pawl.yaml: holds more than 20000 values; want: a spec that a person can read")
 }
 
 func TestOctalNumbersAreNotTakenForDecimals(t *testing.T) {

@@ -25,12 +25,6 @@ type yamlReader struct {
 	open map[*yaml.Node]bool // what is being read: an alias of it has no end
 }
 
-// The bounds of a spec, far beyond what a person writes.
-const (
-	maxNodes = 20_000
-	maxDepth = 32
-)
-
 func readYAML(text []byte, file string, doc *document) {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var root yaml.Node
@@ -50,8 +44,14 @@ func readYAML(text []byte, file string, doc *document) {
 		doc.unread(spec.Problem{File: file, What: "holds more than one document", Want: "one spec"})
 		return
 	}
-	r := yamlReader{doc: doc, file: file, left: maxNodes, open: map[*yaml.Node]bool{}}
-	switch v := r.value(root.Content[0], "", 0).(type) {
+	r := yamlReader{doc: doc, file: file, left: spec.MaxValues, open: map[*yaml.Node]bool{}}
+	v := r.value(root.Content[0], "", 0)
+	if r.left <= 0 {
+		doc.wrong = nil // of a part of it
+		doc.unread(tooMany(file))
+		return
+	}
+	switch v := v.(type) {
 	case map[string]any:
 		doc.values = v
 	case nil:
@@ -65,17 +65,22 @@ func (r *yamlReader) wrong(n *yaml.Node, key, what, want string) {
 }
 
 func (r *yamlReader) value(n *yaml.Node, key string, depth int) any {
-	if r.left--; r.left <= 0 || depth > maxDepth {
-		if r.left >= 0 || depth > maxDepth {
-			if outer := []rune(key); len(outer) > 40 {
-				key = string(outer[:39]) + "…"
-			}
-			r.wrong(n, key, "is too large or nested too deeply", "a spec that a person can read")
+	if r.left--; r.left <= 0 {
+		return nil
+	}
+	if depth > spec.MaxDepth {
+		if outer := []rune(key); len(outer) > 40 {
+			key = string(outer[:39]) + "…"
 		}
+		r.wrong(n, key, fmt.Sprintf("is nested more than %d deep", spec.MaxDepth), "a spec that a person can read")
 		return nil
 	}
 	if key != "" {
 		r.doc.at[key] = place{r.file, n.Line}
+	}
+	if tag := n.ShortTag(); !known[tag] && n.Kind != yaml.AliasNode {
+		r.wrong(n, key, "has the tag "+tag, "a plain value")
+		return nil
 	}
 	if n.Anchor != "" && n.Kind != yaml.AliasNode {
 		r.open[n] = true
@@ -99,9 +104,6 @@ func (r *yamlReader) value(n *yaml.Node, key string, depth int) any {
 		r.object(n, object, key, depth)
 		return object
 	}
-	if tag := n.ShortTag(); !known[tag] {
-		r.wrong(n, key, "has the tag "+tag, "a plain value")
-	}
 	return scalar(n)
 }
 
@@ -121,7 +123,7 @@ func (r *yamlReader) object(n *yaml.Node, object map[string]any, key string, dep
 			merged = append(merged, value)
 			continue
 		}
-		at := join(key, name.Value)
+		at := spec.Join(key, name.Value)
 		if _, twice := object[name.Value]; twice {
 			r.wrong(name, at, "is given twice", "one of the two")
 			continue
@@ -129,7 +131,7 @@ func (r *yamlReader) object(n *yaml.Node, object map[string]any, key string, dep
 		object[name.Value] = r.value(value, at, depth+1)
 		r.doc.at[at] = place{r.file, name.Line}
 	}
-	for i := 0; i < len(merged) && i < maxNodes; i++ {
+	for i := 0; i < len(merged) && i < spec.MaxValues; i++ {
 		m := merged[i]
 		for m.Kind == yaml.AliasNode {
 			m = m.Alias
@@ -138,7 +140,7 @@ func (r *yamlReader) object(n *yaml.Node, object map[string]any, key string, dep
 			merged = append(merged, m.Content...)
 			continue
 		}
-		if m.Kind != yaml.MappingNode || depth > maxDepth {
+		if m.Kind != yaml.MappingNode || depth > spec.MaxDepth {
 			r.wrong(m, key, "merges something that is not an object", "an alias of an object")
 			continue
 		}
@@ -180,7 +182,7 @@ func scalar(n *yaml.Node) any {
 }
 
 // known are the tags of YAML's own schemas that stand for values of a spec.
-var known = map[string]bool{"!!null": true, "!!bool": true, "!!int": true, "!!float": true, "!!str": true, "!!timestamp": true, "!!merge": true}
+var known = map[string]bool{"!!null": true, "!!bool": true, "!!int": true, "!!float": true, "!!str": true, "!!timestamp": true, "!!merge": true, "!!seq": true, "!!map": true}
 
 // octal is what YAML reads as an octal number: 0644 is 420.
 var octal = regexp.MustCompile(`^[-+]?0[0-9]+$`)
@@ -195,8 +197,8 @@ func text(s string) any {
 		if yaml.Unmarshal([]byte(s), &root) == nil && len(root.Content) == 1 {
 			n := root.Content[0]
 			if n.Kind == yaml.ScalarNode || n.Style&yaml.FlowStyle != 0 {
-				r := yamlReader{doc: &document{at: map[string]place{}}, left: maxNodes, open: map[*yaml.Node]bool{}}
-				if v := r.value(n, "", 0); len(r.doc.wrong) == 0 {
+				r := yamlReader{doc: &document{at: map[string]place{}}, left: spec.MaxValues, open: map[*yaml.Node]bool{}}
+				if v := r.value(n, "", 0); len(r.doc.wrong) == 0 && r.left > 0 {
 					return v
 				}
 			}
@@ -222,11 +224,4 @@ func yamlProblem(err error, text []byte, file string) spec.Problem {
 		}
 	}
 	return p
-}
-
-func join(key, name string) string {
-	if key == "" {
-		return name
-	}
-	return key + "." + name
 }

@@ -45,11 +45,11 @@ func TestE6_WhatAReadOnlyRoleChangesIsThrownAway(t *testing.T) {
 	events, _ := w.events()
 	said := ""
 	for _, e := range events {
-		if e.Type == "warned" {
+		if e.Type == "permission_denied" {
 			said += e.Reason
 		}
 	}
-	require.Contains(t, said, "the ideator changed source in the phase ideate")
+	require.Contains(t, said, "the role ideator changed source in the phase ideate, where no role is permitted canEditSource")
 	require.Contains(t, said, "2 files (work/n, work/new)")
 }
 

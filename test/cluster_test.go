@@ -1,6 +1,7 @@
 package test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -94,6 +95,7 @@ func (s *service) stop(sig syscall.Signal) error {
 type cluster struct {
 	dir, home, address, ui string
 	flags                  []string // more of the server's
+	env                    []string // more of the worker's
 	server, worker         *service
 }
 
@@ -128,7 +130,7 @@ func (c *cluster) startWorker(address string) error {
 		return err
 	}
 	cmd := exec.Command(path)
-	cmd.Dir, cmd.Env = c.dir, append(environ(c.home, c.dir), "TEMPORAL_ADDRESS="+address)
+	cmd.Dir, cmd.Env = c.dir, append(append(environ(c.home, c.dir), "TEMPORAL_ADDRESS="+address), c.env...)
 	c.worker, err = serve(cmd, filepath.Join(c.dir, "worker.log"), "the worker is ready")
 	return err
 }
@@ -168,6 +170,14 @@ func newWorldOnCluster(t *testing.T, agent string) *world {
 	return w.on(clusterUp)
 }
 
+// another is a second host of the cluster, without a worker yet.
+func (c *cluster) another(t *testing.T) *cluster {
+	t.Helper()
+	dir := filepath.Join(c.dir, "other")
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	return &cluster{dir: dir, home: filepath.Join(dir, "home"), address: c.address, env: c.env}
+}
+
 // newCluster is a cluster that a test has to itself.
 func newCluster(t *testing.T, flags ...string) *cluster {
 	t.Helper()
@@ -196,7 +206,8 @@ func (w *world) tryTemporal(args ...string) said {
 func (w *world) output(cmd *exec.Cmd) said {
 	w.t.Helper()
 	var out, stderr strings.Builder
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = w.dir, w.environ(), &out, &stderr
+	cmd.Dir = cmp.Or(cmd.Dir, w.dir)
+	cmd.Env, cmd.Stdout, cmd.Stderr = w.environ(), &out, &stderr
 	tieToParent(cmd)
 	require.NoError(w.t, cmd.Start())
 	_ = cmd.Wait()

@@ -15,6 +15,7 @@ func TestL_DemoDeliver(t *testing.T) {
 	t.Parallel()
 	s := w.pawl("demo", "deliver")
 	require.Equal(t, 0, s.code, s.err)
+	shows(t, "README.md", "go run . demo deliver", s.err)
 	at := 0
 	for _, text := range []string{
 		"→ plan", "the plan ", "  test        go test -json ./...", "  criteria    1. A meeting within", "→ write", "→ test",
@@ -41,6 +42,8 @@ func TestL_DemoDeliver(t *testing.T) {
 	require.Contains(t, w.git("-C", repo, "show", "HEAD:interval/interval.go"), "max(merged[n-1].End, next.End)")
 	s = w.pawl("show", "demo-deliver-1")
 	require.Contains(t, s.out, "7 passed")
+	s = w.pawl("log", "demo-deliver-1", "--verify")
+	require.Equal(t, 0, s.code, "a plan changes the contract before it is approved: %s", s.out)
 }
 
 // The README's first command shows each case handled, and leaves nothing behind.
@@ -49,6 +52,7 @@ func TestDemo(t *testing.T) {
 	t.Parallel()
 	s := w.pawl("demo")
 	require.Equal(t, 0, s.code, s.err)
+	shows(t, "README.md", "go run . demo", s.err)
 	for _, text := range []string{
 		"baseline", "kept", "discarded", "guard-fail", "error:verify-crash", "policy:scope", "not-atomic", "no-change",
 		"best metric by iteration", "Temporal UI http://127.0.0.1:", "the guard command failed", "a rule was broken, so nothing was run",

@@ -13,6 +13,25 @@ import (
 // Repositories of people hold more than files: submodules, pointers to large files, worktrees of
 // their own, and only a part of their history or of their files.
 
+// A repository and a $PAWL_HOME may be called whatever a folder can be.
+func TestPlacesOfOddNames(t *testing.T) {
+	for _, name := range []string{"a b [c", "%41#?*{,:", "-new\nline", `q'"\$x`} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldOfItsOwn(t, raises)
+			t.Parallel()
+			w.home = filepath.Join(w.dir, "home", name)
+			moved := filepath.Join(w.dir, name)
+			require.NoError(t, os.Rename(w.repo, moved))
+			w.repo = moved
+			w.set(doc{"repo": doc{"path": moved}}).run(0)
+			require.Equal(t, "11", w.kept("work/n"))
+			s := w.pawl("validate", w.specFile())
+			require.Equal(t, 0, s.code, s.err)
+			require.Contains(t, w.pawl("list").out, w.loop)
+		})
+	}
+}
+
 // addSubmodule gives the repository a submodule lib, checked out, with one file.
 func (w *world) addSubmodule() {
 	w.t.Helper()
@@ -104,6 +123,22 @@ func TestLargeFilesOfLFS(t *testing.T) {
 	require.Contains(t, s.err, "Git LFS")
 }
 
+// No other filter runs either: what it is, and where, only the user's configuration says.
+func TestFiltersOfTheUsers(t *testing.T) {
+	w := newWorld(t, `cat work/secret.txt >"$WORLD/seen"; echo 11 >work/n; echo B >>work/secret.txt; echo "raise the number"`)
+	w.git("config", "filter.shout.clean", "tr A-Z a-z")
+	w.git("config", "filter.shout.smudge", "tr a-z A-Z")
+	w.git("config", "filter.shout.required", "true")
+	w.write("repo/.gitattributes", "# filter=none\n*.txt filter=shout\n*.md text filter=shout\n")
+	w.write("repo/work/secret.txt", "A\n")
+	w.commit("a filter")
+	s := w.pawl("run", "--yes", w.specFile())
+	require.Equal(t, 0, s.code, s.err)
+	require.Equal(t, "a\n", w.read("seen"))
+	require.Equal(t, "a\nB", w.kept("work/secret.txt"))
+	require.Equal(t, 1, strings.Count(s.err, "through the filter shout (.gitattributes), which does not run for the loop"), s.err)
+}
+
 // A loop can be started from any worktree of the user's, and none of them is touched.
 func TestWorktreesOfTheUsers(t *testing.T) {
 	w := newWorld(t, raises)
@@ -142,6 +177,17 @@ func TestPartOfARepository(t *testing.T) {
 		{"a sparse checkout with a sparse index", func(w *world, to string) {
 			w.git("clone", "--quiet", w.repo, to)
 			w.git("-C", to, "sparse-checkout", "set", "--cone", "--sparse-index", "elsewhere")
+		}},
+		{"grafts, which say that the history is shorter", func(w *world, to string) {
+			w.git("clone", "--quiet", w.repo, to)
+			require.NoError(w.t, os.WriteFile(filepath.Join(to, ".git", "info", "grafts"), []byte(w.git("rev-parse", "HEAD")+"\n"), 0o600))
+		}},
+		{"a commit in the place of another", func(w *world, to string) {
+			w.git("clone", "--quiet", w.repo, to)
+			w.git("-C", to, "replace", "--graft", "HEAD")
+		}},
+		{"objects that another repository has", func(w *world, to string) {
+			w.git("clone", "--quiet", "--shared", w.repo, to)
 		}},
 		{"a clone that has fetched what its filter left out", func(w *world, to string) {
 			w.git("config", "uploadpack.allowFilter", "true")

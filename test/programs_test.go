@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -184,6 +186,15 @@ func TestThreeProgramsAndAServerOfItsOwn(t *testing.T) {
 	e := newElsewhere(t, waitsFor("go"))
 	t.Parallel()
 	e.set(doc{"limits": doc{"iterations": 2}})
+	for _, name := range []string{"worker", "starter"} {
+		m := regexp.MustCompile("(?m)^\\| `" + name + "` \\|.*\\| (\\d+) MB \\|$").FindStringSubmatch(readFile("docs/operating.md"))
+		require.NotNil(t, m)
+		said, err := strconv.ParseFloat(m[1], 64)
+		require.NoError(t, err)
+		built, err := os.Stat(filepath.Join(e.bin, name))
+		require.NoError(t, err)
+		require.InEpsilon(t, said, float64(built.Size())/1e6, 0.05, "docs/operating.md says how large %s is", name)
+	}
 
 	var started struct {
 		Loop, Run, Address, Namespace string

@@ -221,7 +221,8 @@ func TestA6_HaltMidAgent(t *testing.T) {
 	require.Empty(t, w.subjects())
 	require.Contains(t, types(first(w.events())), "autonomy_halted")
 	w.leaveNoTrace(func() {
-		for _, args := range [][]string{{"continue"}, {"pause"}, {"halt"}, {"steer", "on"}, {"reject"}, {"answer", "x"}} {
+		w.refused("ALO_LOOP_NOT_PAUSED", "continue", w.loop)
+		for _, args := range [][]string{{"pause"}, {"halt"}, {"steer", "on"}, {"reject"}, {"answer", "x"}} {
 			w.refused("GATE_CLOSED", append([]string{args[0], w.loop}, args[1:]...)...)
 		}
 	})
@@ -511,6 +512,7 @@ func TestPushThatIsRefused(t *testing.T) {
 	w.at(1)
 	w.write("go-1", "")
 	w.at(2)
+	w.until("the first keep is pushed, which nobody waits for", func() bool { return w.kept("work/n") == "11" })
 	w.git("checkout", "--quiet", "pawl/"+w.loop)
 	w.before = w.snapshot()
 	w.write("go-2", "")

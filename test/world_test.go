@@ -284,12 +284,12 @@ type gate struct {
 
 // state is what `pawl show --json` prints, as far as tests look at it.
 type state struct {
-	Loop, Status, Phase, Branch, Head, Ledger, Desk, ErrorCode, ExitStatus, Reason, PauseReason, Recovery string
-	Iteration, Attempt, DiscardsInARow                                                                    int
-	Gate                                                                                                  *gate
-	Baseline, Best                                                                                        *json.Number
-	Budget                                                                                                map[string]struct{ Limit, Used, Remaining *json.Number }
-	Contract                                                                                              *struct {
+	Loop, Goal, Status, Phase, Branch, Head, Ledger, Desk, ErrorCode, ExitStatus, Reason, PauseReason, Recovery string
+	Iteration, Attempt, DiscardsInARow                                                                          int
+	Gate                                                                                                        *gate
+	Baseline, Best                                                                                              *json.Number
+	Budget                                                                                                      map[string]struct{ Limit, Used, Remaining *json.Number }
+	Contract                                                                                                    *struct {
 		Hash, ApprovedBy string
 		Sealed           []struct{ Path string }
 	}
@@ -307,6 +307,8 @@ type state struct {
 		Attempts                    int
 		Files                       []string
 	}
+	Host     string
+	Proposal *proposal
 }
 
 // command is a pawl that runs.

@@ -17,8 +17,8 @@ import (
 // agree is the contract gate: autonomy starts only after it, and only where nothing else is
 // missing (A1).
 func (r *run) agree(ctx workflow.Context) error {
-	if missing := govern.Missing(r.state, r.spec, r.opened.Ref != ""); len(missing) > 0 {
-		return notReady("autonomy can't start without %s", strings.Join(missing, "; "))
+	if err := r.ready(); err != nil {
+		return err
 	}
 	by := "spec (approvals.plan: auto)"
 	if r.spec.Approvals.Plan != spec.Auto {
@@ -37,6 +37,14 @@ func (r *run) agree(ctx workflow.Context) error {
 	}
 	r.emit(ctx, loop.Event{Type: loop.AutonomyStarted, By: by})
 	return r.record(ctx, "the loop begins", false)
+}
+
+// ready holds the loop to the preconditions of autonomy, all at once (A1).
+func (r *run) ready() error {
+	if missing := govern.Missing(r.state, r.spec, r.opened.Ref != ""); len(missing) > 0 {
+		return notReady("autonomy can't start without %s", strings.Join(missing, "; "))
+	}
+	return nil
 }
 
 // exhausted is what comes of a budget that is used up: the loop ends, never goes on in silence
@@ -71,7 +79,9 @@ func (r *run) amend(ctx workflow.Context, a loop.Answer) (bool, error) {
 		return false, err
 	}
 	var drawn act.Opened
-	if err := r.execute(ctx, act.AmendName, "the amended contract", act.Amend{Ref: r.opened.Ref, Base: r.state.Base, Spec: next}, &drawn); err != nil {
+	if err := r.execute(ctx, act.AmendName, "the amended contract", func() any {
+		return act.Amend{Ref: r.opened.Ref, Base: r.state.Base, Spec: next}
+	}, &drawn); err != nil {
 		return false, err
 	}
 	answer, err := r.hold(ctx, loop.Gate{
@@ -88,7 +98,11 @@ func (r *run) amend(ctx workflow.Context, a loop.Answer) (bool, error) {
 
 // amended puts an approved amendment in force.
 func (r *run) amended(ctx workflow.Context, a loop.Answer, sealed []loop.Seal) error {
-	c, err := govern.Draw(r.spec, r.state.Base, r.opened.Onto, sealed).Amended(a.Amendment, sealed)
+	drawn := govern.Draw(r.spec, r.state.Base, r.opened.Onto, sealed)
+	if r.state.Plan != nil {
+		drawn.Plan = r.state.Plan.Hash
+	}
+	c, err := drawn.Amended(a.Amendment, sealed)
 	if err != nil {
 		return err
 	}
@@ -130,36 +144,37 @@ func (r *run) propose(ctx workflow.Context) error {
 
 // makeProposal makes the diff from base to head a proposal, unless it is one already.
 func (r *run) makeProposal(ctx workflow.Context) error {
-	if r.state.Head == r.state.Base {
+	base := r.state.Footing()
+	if r.state.Head == base {
 		return nil
 	}
 	if p := r.state.Proposal; p != nil && p.Head == r.state.Head {
 		return nil
 	}
-	_, err := r.append(ctx, act.RecordName, "the proposal: "+short(r.state.Base)+" to "+short(r.state.Head), []loop.Event{{Type: loop.ProposalMade}}, true, func(e act.Entry) any {
-		return act.Settle{Entry: e, Idle: true, Base: r.state.Base, Head: r.state.Head}
+	_, err := r.append(ctx, act.RecordName, "the proposal: "+short(base)+" to "+short(r.state.Head), []loop.Event{{Type: loop.ProposalMade}}, true, func(e act.Entry) any {
+		return act.Settle{Entry: e, Idle: true, Base: base, Head: r.state.Head}
 	})
 	return err
 }
 
 // review asks the reviewer role for its word on exactly this proposal. An answer that is no decision
-// is asked for again, as often as the spec allows reworks.
+// is asked for again, as often as the spec allows reworks and the phase has time.
 func (r *run) review(ctx workflow.Context) (govern.Opinion, error) {
 	p := *r.state.Proposal
 	why := ""
 	for n := 1; ; n++ {
 		s := r.agentStep(spec.RoleReviewer, string(r.state.Phase), "", r.state.Attempt, repairOf{reason: why})
 		s.Key.Name, s.Agent.Attempt, s.Agent.Proposal = fmt.Sprintf("%s-%s-%d", spec.RoleReviewer, p.Hash[:12], n), n, &p
-		out, err := r.step(ctx, s)
+		out, err := r.step(ctx, r.inTime(s))
 		if err != nil {
 			return govern.Opinion{}, err
 		}
-		o := govern.Opinion{Why: orElse(agentFailure(out), "it said nothing")}
+		o := govern.Opinion{Why: orElse(agentFailure(out), "it said nothing"), TimedOut: out.TimedOut}
 		if said := out.Opinion; said != nil && out.OK() {
 			o = govern.Opinion{Decision: govern.Decision(said.Decision), Note: said.Note, Why: said.Why, Criteria: said.Criteria}
 		}
 		r.emit(ctx, loop.Event{Type: loop.ProposalReviewed, Role: spec.RoleReviewer, Reason: string(o.Decision), Note: orElse(o.Note, o.Why), Proposal: &p, Criteria: o.Criteria, EvidenceIDs: evidenceOf(out)})
-		if o.Decision != govern.Undecided || n > r.spec.Limits.Reworks {
+		if o.Decision != govern.Undecided || o.TimedOut || n > r.spec.Limits.Reworks {
 			return o, nil
 		}
 		why = "the answer was no decision: " + o.Why
@@ -203,7 +218,10 @@ func (r *run) applyNow(ctx workflow.Context, a loop.Answer) (again bool, err err
 	p := r.state.Proposal
 	in := act.Apply{Loop: r.state.Loop, Hash: p.Hash, How: a.Apply, By: a.By, Time: workflow.Now(ctx).UTC(), Proposal: p, Ledger: r.state.Ledger}
 	var out act.Applied
-	err = r.execute(ctx, act.ApplyName, "apply "+short(p.Hash)+" ("+a.Apply+")", in, &out)
+	err = r.execute(ctx, act.ApplyName, "apply "+short(p.Hash)+" ("+a.Apply+")", func() any {
+		in.Ledger = r.state.Ledger
+		return in
+	}, &out)
 	var refused *temporal.ApplicationError
 	switch {
 	case errors.As(err, &refused):

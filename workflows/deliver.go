@@ -3,7 +3,6 @@ package workflows
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
@@ -32,7 +31,8 @@ func Deliver(ctx workflow.Context, input converter.RawValue, resume Resume) (*lo
 type deliver struct {
 	*run
 	turn     int    // counts what is run in this iteration, so that each has a name of its own
-	lastTest string // the log of the last test run
+	lastTest string // the log of the last test run on what is on the branch
+	prevTest string // the log of the one before it
 	lastFix  string // the commit of the last fix, "" where it made none
 	note     string // why the next agent is asked, where it isn't the first
 	shown    string // the log that shows it
@@ -79,7 +79,7 @@ func (l *deliver) loop(ctx workflow.Context) error {
 func (l *deliver) bounds() govern.Bounds {
 	_, reviewer := l.spec.Agent.Roles[spec.RoleReviewer]
 	return govern.Bounds{
-		TestRequired: l.spec.TestRequired(), Iterations: l.spec.Limits.Iterations, FixAttempts: l.spec.Limits.FixAttempts,
+		TestRequired: l.spec.TestRequired(), FixAttempts: l.spec.Limits.FixAttempts,
 		Reworks: l.spec.Limits.Reworks, Diff: l.spec.Approvals.Diff, Reviewer: reviewer,
 	}
 }
@@ -91,6 +91,9 @@ func (l *deliver) course() govern.Course { return *l.state.Course }
 func (l *deliver) plan(ctx workflow.Context) error {
 	if _, planner := l.spec.Agent.Roles[spec.RolePlanner]; !planner || l.state.Plan != nil {
 		return nil
+	}
+	if err := l.ready(); err != nil { // no agent is asked for nothing
+		return err
 	}
 	for {
 		out, err := l.call(ctx, spec.RolePlanner, nil)
@@ -123,7 +126,10 @@ func (l *deliver) plan(ctx workflow.Context) error {
 // work is one iteration: from write until the change is complete, or goes back to write in the next
 // iteration.
 func (l *deliver) work(ctx workflow.Context) (verdict, error) {
-	l.turn, l.lastTest, l.lastFix = 0, "", ""
+	l.turn, l.lastTest, l.prevTest, l.lastFix = 0, "", "", ""
+	if n := len(l.state.Iterations); l.note == "" && n > 0 && l.state.Iterations[n-1].Reason != interrupted {
+		l.note = l.state.Iterations[n-1].Reason // of the run before this one
+	}
 	v := verdict{}
 	move := govern.Move{To: phase.Write}
 	for {
@@ -155,9 +161,14 @@ func (l *deliver) work(ctx workflow.Context) (verdict, error) {
 				return v, err
 			}
 			l.lastFix = ""
+			l.lastTest, l.shown = l.prevTest, l.prevTest // the tests fail again as they did before it
 		}
 		if move.Skipped {
 			l.emit(ctx, loop.Event{Type: loop.TestsSkipped, Reason: move.Reason})
+		}
+		if l.stopAsked != "" && move.To != phase.Complete { // an iteration may be long
+			l.stopBy(ctx, l.stopAsked)
+			return v, l.holdIfPaused(ctx)
 		}
 		if err := l.enter(ctx, move.To); err != nil {
 			return v, err
@@ -198,7 +209,7 @@ func (l *deliver) author(ctx workflow.Context, role string, v *verdict) (govern.
 }
 
 // guard is the gate out of write and fix: the policies judge the diff, the change is committed, the
-// guard command judges the commit. What it does not let pass is off the branch again.
+// check and the guard command judge the commit. What it does not let pass is off the branch again.
 func (l *deliver) guard(ctx workflow.Context, at phase.Phase, v *verdict) (govern.Move, error) {
 	for {
 		l.turn++
@@ -218,12 +229,12 @@ func (l *deliver) guard(ctx workflow.Context, at phase.Phase, v *verdict) (gover
 		case len(c.Violations) > 0:
 			judged, event, what = govern.GuardVerdict{Violates: true, Why: broken(c.Violations)}, l.violated(c.Violations, true), broken(c.Violations)
 		default:
-			v.Files, v.Area, v.Tree = c.Files, c.Area, c.Tree
+			v.Files, v.Area, v.Tree = loop.Union(v.Files, c.Files), c.Area, c.Tree
 			l.committed(ctx, c)
-			if judged, event, err = l.guardCommand(ctx, event); err != nil {
+			if judged, event, err = l.commands(ctx, event); err != nil {
 				return govern.Move{}, err
 			}
-			what = "the guard: " + judged.Why
+			what = "the " + judged.Command + ": " + judged.Why
 		}
 		m := govern.AfterGuard(l.bounds(), l.course(), at, judged)
 		if m.Block {
@@ -242,7 +253,7 @@ func (l *deliver) guard(ctx workflow.Context, at phase.Phase, v *verdict) (gover
 		if m.Again && l.unjudged.Commit != "" {
 			return m, l.undo(ctx, l.unjudged.Commit, m.Reason, false)
 		}
-		if c.Commit != "" {
+		if c.Commit != "" && m.End == nil {
 			l.emit(ctx, loop.Event{Type: loop.ChangeAccepted, Commit: c.Commit})
 			v.Accepted, l.lastFix, l.unjudged.Commit = c.Commit, c.Commit, ""
 		}
@@ -250,21 +261,33 @@ func (l *deliver) guard(ctx workflow.Context, at phase.Phase, v *verdict) (gover
 	}
 }
 
-// guardCommand runs the guard command on the commit; without one nothing is left to be said.
-func (l *deliver) guardCommand(ctx workflow.Context, passed loop.Event) (govern.GuardVerdict, loop.Event, error) {
-	if l.spec.Guard.Command == "" {
-		return govern.GuardVerdict{Passed: true}, passed, nil
+// commands runs check and guard on the commit, the one after the other, until one of them fails;
+// without any nothing is left to be said.
+func (l *deliver) commands(ctx workflow.Context, passed loop.Event) (govern.GuardVerdict, loop.Event, error) {
+	var steps []act.Step
+	if l.spec.Check.Command != "" {
+		steps = append(steps, l.checkStep())
 	}
-	out, err := l.step(ctx, l.named(l.guardStep()))
-	if err != nil {
-		return govern.GuardVerdict{}, passed, err
+	if l.spec.Guard.Command != "" {
+		steps = append(steps, l.guardStep())
 	}
-	l.shown = ""
-	if !out.OK() {
-		l.shown = out.Log
+	judged := govern.GuardVerdict{Passed: true}
+	for _, s := range steps {
+		s.AsIs, s.Judge = false, nil // what is judged is what was committed, and passed the policies
+		out, err := l.step(ctx, l.named(s))
+		if err != nil {
+			return judged, passed, err
+		}
+		name := s.Key.Name
+		passed.Step, passed.Judgement = name, l.judgement(out, failed(out, map[string]string{"check": errSyntax, "guard": guardFail}[name]))
+		judged = govern.GuardVerdict{Command: name, Passed: out.OK(), TimedOut: l.phaseOver(out), Why: howItEnded(out)}
+		l.shown = ""
+		if !out.OK() {
+			l.shown = out.Log
+			break
+		}
 	}
-	passed.Judgement = l.judgement(out, failed(out, guardFail))
-	return govern.GuardVerdict{Passed: out.OK(), Why: howItEnded(out)}, passed, nil
+	return judged, passed, nil
 }
 
 // test runs the tests in the judge, a failure once more on the unchanged tree: what passes then is
@@ -276,7 +299,8 @@ func (l *deliver) test(ctx workflow.Context, v *verdict) (govern.Move, error) {
 	}
 	judged := govern.TestVerdict{Passed: out.OK(), TimedOut: out.TimedOut}
 	tests := *out.Tests
-	if !judged.Passed && !judged.TimedOut && govern.RerunDue(l.course(), tests.Signature, tests.Broken) {
+	inTime := l.phaseLeft().Milliseconds() > out.ElapsedMs // a second run takes as long as the first
+	if !judged.Passed && !judged.TimedOut && inTime && govern.RerunDue(l.course(), tests.Signature, tests.Broken) {
 		again, err := l.runTests(ctx, out.Log)
 		if err != nil {
 			return govern.Move{}, err
@@ -291,7 +315,7 @@ func (l *deliver) test(ctx workflow.Context, v *verdict) (govern.Move, error) {
 		// What the run before it is to be compared with is the run before the first.
 		tests.Flaky, tests.New, tests.Fixed, tests.Worse = flaky, was.New, was.Fixed, was.Worse
 	}
-	l.lastTest, v.Evidence = out.Log, append(v.Evidence, evidenceOf(out)...)
+	l.prevTest, l.lastTest, v.Evidence = l.lastTest, out.Log, append(v.Evidence, evidenceOf(out)...)
 	j := l.judgement(out, failed(out, "tests"))
 	j.Tests = &tests
 	l.emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "test", Judgement: j})
@@ -319,9 +343,13 @@ func (l *deliver) verify(ctx workflow.Context, v *verdict) (govern.Move, error) 
 			return govern.Move{}, err
 		}
 		judged = govern.VerifyVerdict{Passed: out.OK(), TimedOut: out.TimedOut, Why: howItEnded(out)}
-		if out.OK() && out.Metric != nil { // a metric is optional here
+		if t := l.spec.Verify.Target; out.OK() { // without a target a metric is optional here
 			v.Metric = out.Metric
-			if t := l.spec.Verify.Target; t != nil && !evidence.TargetMet(l.spec.Verify.Direction, *out.Metric, *t) {
+			switch {
+			case t == nil:
+			case out.Metric == nil:
+				judged = govern.VerifyVerdict{Why: fmt.Sprintf("it prints no number (%s), the target is %s", out.NoNumber, t)}
+			case !evidence.TargetMet(l.spec.Verify.Direction, *out.Metric, *t):
 				judged = govern.VerifyVerdict{Why: fmt.Sprintf("the metric is %s, the target %s", out.Metric, t)}
 			}
 		}
@@ -346,6 +374,9 @@ func (l *deliver) verify(ctx workflow.Context, v *verdict) (govern.Move, error) 
 			o, err := l.review(ctx)
 			if err != nil {
 				return m, err
+			}
+			if o.Decision == govern.SaysRejected {
+				l.rejected(ctx, spec.RoleReviewer, o.Note)
 			}
 			m = govern.AfterReview(l.bounds(), l.course(), o)
 			if m.Review {
@@ -395,16 +426,16 @@ func (l *deliver) call(ctx workflow.Context, role string, of *loop.Proposal) (ac
 }
 
 // named gives a step a name of its own within the iteration, and no more time than its phase has
-// left (L10).
+// left.
 func (l *deliver) named(s act.Step) act.Step {
 	l.turn++
 	s.Key.Attempt = l.turn
-	if s.Tests == nil && s.Measure == nil {
-		left := l.spec.Limits.PhaseTimeout.D() - time.Duration(l.phaseMs[string(l.state.Phase)])*time.Millisecond
-		s.LimitMs = min(s.LimitMs, max(left, time.Second).Milliseconds())
-	}
-	return s
+	return l.inTime(s)
 }
+
+// phaseOver reports whether a step was ended because the time of its phase was used up, and not its
+// own (L10).
+func (l *deliver) phaseOver(out act.Stepped) bool { return out.TimedOut && l.phaseLeft() == 0 }
 
 // verdictOf is what came of an agent call, for the rules.
 func verdictOf(out act.Stepped) govern.AgentVerdict {

@@ -26,12 +26,14 @@ type delivery struct {
 	ran     []string        // names of steps and commits, in order
 	n       map[string]int
 	asked   []act.Agent
+	limits  map[string][]int64 // in milliseconds, of each step by its name
+	before  []string           // the run that each run of the tests was compared with
 }
 
 func deliver(t *testing.T, outs map[string][]act.Stepped) *delivery {
 	w := newWorld(t, nil)
 	w.kind = workflows.Deliver
-	return &delivery{world: w, outs: outs, n: map[string]int{}}
+	return &delivery{world: w, outs: outs, n: map[string]int{}, limits: map[string][]int64{}}
 }
 
 func (d *delivery) step(ctx context.Context, in act.Step) (act.Stepped, error) {
@@ -41,15 +43,22 @@ func (d *delivery) step(ctx context.Context, in act.Step) (act.Stepped, error) {
 		name = "reviewer"
 	}
 	d.ran = append(d.ran, name)
+	d.limits[name] = append(d.limits[name], in.LimitMs)
 	d.mu.Unlock()
 	out := act.Stepped{}
 	if list := d.outs[name]; len(list) > 0 {
 		out = list[min(d.n[name], len(list)-1)]
 	}
 	d.n[name]++
-	out.ElapsedMs, out.Log, out.Digest = 100, fmt.Sprintf("/log/%s%d", name, d.n[name]), "feedface"
-	if in.Tests != nil && out.Tests == nil {
-		out.Tests = &loop.Tests{Passed: 3}
+	if out.ElapsedMs == 0 {
+		out.ElapsedMs = 100
+	}
+	out.Log, out.Digest = fmt.Sprintf("/log/%s%d", name, d.n[name]), "feedface"
+	if in.Tests != nil {
+		d.before = append(d.before, in.Tests.Before)
+		if out.Tests == nil {
+			out.Tests = &loop.Tests{Passed: 3}
+		}
 	}
 	if in.Agent != nil {
 		d.asked = append(d.asked, *in.Agent)
@@ -83,7 +92,8 @@ func (d *delivery) commit(_ context.Context, in act.Commit) (act.Committed, erro
 	}
 	d.commits++
 	d.head = fmt.Sprintf("commit-%d", d.commits)
-	return act.Committed{Commit: d.head, Tree: "tree-" + d.head, Files: []string{"a.go"}, FileCount: 1, Area: "a.go"}, nil
+	file := fmt.Sprintf("%c.go", 'a'+(d.commits-1)%26)
+	return act.Committed{Commit: d.head, Tree: "tree-" + d.head, Files: []string{file}, FileCount: 1, Area: file}, nil
 }
 
 // specOfDelivery is a Deliver spec with what a test changes about it.
@@ -369,5 +379,5 @@ func TestDeliverGoesOnFromItsLedger(t *testing.T) {
 	again.resume = &left
 	q := again.run(specOfDelivery(nil))
 	require.Equal(t, "completed", q.result.ExitStatus)
-	require.Equal(t, []string{"1 no 0 interrupted", "2 yes 0"}, q.course())
+	require.Equal(t, []string{"1 no - interrupted", "2 yes -"}, q.course())
 }

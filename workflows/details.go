@@ -52,7 +52,11 @@ func Details(s loop.State) string {
 			if it.Kept {
 				kept = "**yes**"
 			}
-			fmt.Fprintf(&w, "| %d | %s | %s | %s |\n", it.N, it.Metric, kept, cell(loop.Clip(reasoned(it), 120)))
+			metric := "–"
+			if it.Metric != nil {
+				metric = it.Metric.String()
+			}
+			fmt.Fprintf(&w, "| %d | %s | %s | %s |\n", it.N, metric, kept, cell(loop.Clip(reasoned(it), 120)))
 		}
 	}
 	return w.String()

@@ -73,9 +73,12 @@ func (r *run) waitsAt(id string) bool {
 }
 
 // parkable reports whether the trees hold nothing that is not in git: then a loop that waits long
-// gives them up, and they are made again when it goes on.
+// gives them up, and they are made again when it goes on. A change that a person is asked about, or
+// is to mend, is on the desk and nowhere else.
 func (r *run) parkable() bool {
-	return r.state.Phase != phase.Modify && r.state.Phase != phase.Commit
+	g := r.state.Gate
+	onDesk := g != nil && (g.Kind == loop.GateGuard || g.Kind == loop.GateNewFiles)
+	return !onDesk && r.state.Phase != phase.Modify && r.state.Phase != phase.Commit
 }
 
 func (r *run) escalateAfter() time.Duration { return r.spec.Approvals.EscalateAfter.D() }

@@ -102,6 +102,7 @@ func TestE2_TheWallClockCountsEverything(t *testing.T) {
 	})
 	require.Equal(t, "timeout", p.result.ExitStatus)
 	require.Contains(t, p.result.Reason, "wallClock")
+	require.Equal(t, []string{string(fault.BudgetExhausted), string(fault.WallClockExceeded)}, []string{p.result.ErrorCode, p.result.Cause}, "E5")
 	require.Equal(t, []string{"0.0 verify", "1.1 modify"}, p.steps, "no step begins after it")
 }
 

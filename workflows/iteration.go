@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -45,15 +46,22 @@ func (r *run) iterate(ctx workflow.Context, first phase.Phase, body func(workflo
 	r.begin(ctx, r.state.Iteration+1)
 	r.unjudged = &verdict{Attempts: 1}
 	v, err := body(ctx)
-	if err != nil {
-		if r.unjudged != nil && v.Description != "" {
-			r.unjudged.Description = v.Description
-		}
+	if err != nil && !errors.Is(err, errLost) {
+		r.cut(v, err)
 		return err
 	}
-	// Whatever a person says at a breakpoint there: what was decided is recorded.
-	held := r.enterLog(ctx)
-	if err := r.settle(ctx, v); err != nil {
+	var held error
+	if err == nil { // whatever a person says at a breakpoint there: what was decided is recorded
+		if held = r.enterLog(ctx); errors.Is(held, errLost) {
+			err, held = held, nil
+		} else {
+			err = r.settle(ctx, v)
+		}
+	}
+	if errors.Is(err, errLost) {
+		v.End, err = nil, r.giveUp(ctx, v)
+	}
+	if err != nil {
 		return err
 	}
 	if held != nil {
@@ -63,6 +71,20 @@ func (r *run) iterate(ctx workflow.Context, first phase.Phase, body func(workflo
 		return stop(*v.End)
 	}
 	return nil
+}
+
+// cut notes what an iteration had come to that ended the loop: its record is made by close. Why it
+// is not kept is why the loop failed; anything else has interrupted it.
+func (r *run) cut(v verdict, err error) {
+	if r.unjudged == nil {
+		return
+	}
+	v.Reason = ""
+	if end, ok := isStopped(err); ok && end.Status == loop.Failed {
+		v.Reason, _, _ = strings.Cut(end.Reason, "\n") // what to do about it is said elsewhere
+	}
+	v.Commit, v.Parent, v.Metric = r.unjudged.Commit, r.unjudged.Parent, nil
+	*r.unjudged = v
 }
 
 // begin makes the checkpoint. The ledger has it before an agent is started: the step that starts
@@ -79,11 +101,15 @@ func (r *run) begin(ctx workflow.Context, n int) {
 func (r *run) take(ctx workflow.Context, description string, attempt int) (act.Committed, error) {
 	approved := ""
 	for {
-		var out act.Committed
-		err := r.execute(ctx, act.CommitName, fmt.Sprintf("iteration %d: commit %q", r.state.Iteration, loop.Clip(description, 80)), act.Commit{
+		if r.uprooted {
+			return act.Committed{}, errLost
+		}
+		in := act.Commit{
 			Ref: r.opened.Ref, Ledger: r.state.Ledger, Head: r.state.Head, AllowNew: approved,
 			Iteration: r.state.Iteration, Attempt: attempt, Description: description, Time: workflow.Now(ctx).UTC(),
-		}, &out)
+		}
+		var out act.Committed
+		err := r.execute(ctx, act.CommitName, fmt.Sprintf("iteration %d: commit %q", r.state.Iteration, loop.Clip(description, 80)), func() any { return in }, &out)
 		if err != nil || len(out.NewFiles) == 0 {
 			return out, err
 		}
@@ -170,7 +196,7 @@ func (r *run) settle(ctx workflow.Context, v verdict) error {
 }
 
 // entry is the iteration as it stays. Without a measurement of its own, or with a guard that
-// failed, it carries the reference metric (P7).
+// failed, it carries the reference metric (P7), where there is one.
 func (r *run) entry(ctx workflow.Context, v verdict) loop.Iteration {
 	now := workflow.Now(ctx)
 	it := loop.Iteration{
@@ -178,11 +204,9 @@ func (r *run) entry(ctx workflow.Context, v verdict) loop.Iteration {
 		Commit: orElse(v.Commit, v.Accepted), PhaseMs: r.phaseMs, DurationMs: now.Sub(r.state.IterationStart).Milliseconds(), Attempts: max(v.Attempts, r.state.Attempt),
 		Files: v.Files, Evidence: v.Evidence, EndedAt: now.UTC(),
 	}
-	if r.state.Best != nil {
-		it.Metric = *r.state.Best
-	}
+	it.Metric = r.state.Best
 	if v.Metric != nil {
-		it.Metric, it.Delta = *v.Metric, v.Delta
+		it.Metric, it.Delta = v.Metric, v.Delta
 	}
 	return it
 }
@@ -195,7 +219,10 @@ func outcome(it loop.Iteration) string {
 	if it.Reason != "" {
 		word += " (" + it.Reason + ")"
 	}
-	return fmt.Sprintf("%s, metric %s: %s", word, it.Metric, loop.Clip(it.Description, 80))
+	if it.Metric != nil {
+		word += ", metric " + it.Metric.String()
+	}
+	return word + ": " + loop.Clip(it.Description, 80)
 }
 
 // blocks reports whether a violation stops the loop for a person.

@@ -48,10 +48,16 @@ type run struct {
 	pending []loop.Event // not in the ledger yet
 	busy    bool         // a ledger append is under way: messages wait their turn
 
+	sending  []loop.Event // what an append under way is to record beyond what is pending
+	moves    int          // to other hosts, in this run
+	uprooted bool         // the loop has moved, and no step has made its desk anew
+
 	unjudged  *verdict         // a commit on the branch that nobody has judged yet
 	telling   int              // how many are being told of something
+	stopAsked string           // a loop-stop file was there when a step had ended
 	repeats   int              // steps repeated by a pause in this run
 	phaseMs   map[string]int64 // active time of the iteration by phase
+	inPhase   int64            // active time in milliseconds since the phase was entered (L10)
 	published published
 	toldAt    time.Time // when the search attributes were brought up to date
 }
@@ -149,14 +155,26 @@ func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Eve
 	}
 	r.busy = true
 	defer func() { r.busy = false }()
-	seq := r.state.Seq
-	for i := range more {
-		seq++
-		more[i] = r.number(ctx, more[i], seq)
-	}
-	entry := act.Entry{Ref: r.opened.Ref, Ledger: r.state.Ledger, Events: append(slices.Clone(r.pending), more...), Push: push}
+	r.sending = more
+	defer func() { r.sending = nil }()
+	numbered := -1
 	var out act.Settled
-	if err := r.execute(ctx, name, summary, input(entry), &out); err != nil {
+	err := r.execute(ctx, name, summary, func() any {
+		if seq := r.state.Seq; numbered != r.moves { // the same host is sent the same events again
+			for i := range more {
+				seq++
+				more[i] = r.number(ctx, more[i], seq)
+			}
+			numbered = r.moves
+		}
+		return input(act.Entry{Ref: r.opened.Ref, Ledger: r.state.Ledger, Events: append(slices.Clone(r.pending), more...), Push: push})
+	}, &out)
+	if errors.Is(err, errRecorded) {
+		r.busy = false
+		r.show(ctx)
+		return act.Settled{}, nil
+	}
+	if err != nil {
 		return out, err
 	}
 	for _, e := range more {
@@ -168,11 +186,16 @@ func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Eve
 	if out.PushRefused != "" {
 		r.emit(ctx, loop.Event{Type: loop.PushRefused, Reason: out.PushRefused})
 	}
-	if out.Stop != "" && r.state.HaltRequested == "" && !r.state.Status.Ended() {
-		r.emit(ctx, loop.Event{Type: loop.MessageReceived, Message: "halt", Reason: out.Stop, By: "loop-stop"})
-	}
+	r.stopBy(ctx, out.Stop)
 	r.show(ctx)
 	return out, nil
+}
+
+// stopBy takes a loop-stop file for a halt; why is "" where there is none.
+func (r *run) stopBy(ctx workflow.Context, why string) {
+	if why != "" && r.state.HaltRequested == "" && !r.state.Status.Ended() {
+		r.emit(ctx, loop.Event{Type: loop.MessageReceived, Message: "halt", Reason: why, By: "loop-stop"})
+	}
 }
 
 // enter moves the machine to a phase (L6) and stops at a breakpoint there (L4): every time, also where
@@ -186,6 +209,7 @@ func (r *run) enterAttempt(ctx workflow.Context, to phase.Phase, attempt int) er
 		return stop(govern.TransitionInvalid.Because(err.Error()))
 	}
 	r.emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: to, Attempt: attempt})
+	r.inPhase = 0
 	if slices.Contains(r.spec.Breakpoints, string(to)) {
 		_, err := r.hold(ctx, loop.Gate{Kind: loop.GateBreakpoint, Summary: fmt.Sprintf("breakpoint at %s", to)})
 		return err
@@ -199,13 +223,24 @@ func (r *run) open(ctx workflow.Context) error {
 	in := act.Open{
 		Loop: r.state.Loop, FirstRun: r.firstRun, Run: info.WorkflowExecution.RunID, Spec: r.spec, Ledger: r.resume.Ledger,
 	}
-	if err := r.execute(ctx, act.OpenName, "open "+r.spec.Repo.Place(), in, &r.opened); err != nil {
+	if err := r.execute(ctx, act.OpenName, "open "+r.spec.Repo.Place(), func() any { return in }, &r.opened); err != nil {
 		return err
 	}
 	o := r.opened
 	if o.State != nil {
 		return r.takeUp(ctx, *o.State)
 	}
+	r.begun(ctx)
+	if o.Stop != "" {
+		r.emit(ctx, loop.Event{Type: loop.MessageReceived, Message: "halt", Reason: o.Stop, By: "loop-stop"})
+		return stop(govern.Interrupted.Because(o.Stop))
+	}
+	return nil
+}
+
+// begun is the beginning of a loop as its host has opened it.
+func (r *run) begun(ctx workflow.Context) {
+	o := r.opened
 	r.emit(ctx, loop.Event{Type: loop.LoopOpened, Opened: &loop.Opened{
 		Kind: r.state.Kind, Goal: r.spec.Goal, Repo: o.Repo, Branch: o.Branch, Base: o.Base, Desk: o.Desk, Host: o.Host, Limits: govern.Limits(r.spec),
 	}})
@@ -216,11 +251,6 @@ func (r *run) open(ctx workflow.Context) error {
 	for _, w := range o.Warnings {
 		r.emit(ctx, loop.Event{Type: loop.Warned, Reason: w})
 	}
-	if o.Stop != "" {
-		r.emit(ctx, loop.Event{Type: loop.MessageReceived, Message: "halt", Reason: o.Stop, By: "loop-stop"})
-		return stop(govern.Interrupted.Because(o.Stop))
-	}
-	return nil
 }
 
 // takeUp goes on from a ledger that another run has left, on this or another host. An iteration
@@ -233,7 +263,7 @@ func (r *run) takeUp(ctx workflow.Context, s loop.State) error {
 	r.state, r.pending = s, nil
 	at := r.machine.Between()
 	if s.Iteration == 0 {
-		at = s.Phase // nothing was tried yet
+		at = r.machine.Unbegun(s.Phase) // nothing was tried yet
 	}
 	r.emit(ctx, loop.Event{Type: loop.LoopResumed, Head: s.Head, Phase: at, Opened: &loop.Opened{Desk: r.opened.Desk, Host: r.opened.Host}})
 	if n := len(s.Iterations); s.Iteration > 0 && (n == 0 || s.Iterations[n-1].N != s.Iteration) {
@@ -301,9 +331,13 @@ func (r *run) finish(ctx workflow.Context, err error) (*loop.Result, error) {
 func (r *run) close(ctx workflow.Context, end govern.End) error {
 	if r.unjudged != nil {
 		v := *r.unjudged
-		v.Reason, v.Kept, v.Metric = interrupted, false, nil
+		v.Reason, v.Kept, v.Metric = orElse(v.Reason, interrupted), false, nil
 		v.Description = orElse(v.Description, "a change that was not finished")
-		if err := r.settle(ctx, v); err != nil {
+		err := r.settle(ctx, v)
+		if errors.Is(err, errLost) { // and with it what was to be undone
+			err = r.giveUp(ctx, v)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -318,7 +352,7 @@ func (r *run) close(ctx workflow.Context, end govern.End) error {
 		events = append([]loop.Event{{Type: loop.ProposalMade}}, events...)
 	}
 	_, err := r.append(ctx, act.CloseName, "close: "+end.Reason, events, true, func(e act.Entry) any {
-		return act.Close{Entry: e, Base: r.state.Base, Head: r.state.Head}
+		return act.Close{Entry: e, Base: r.state.Footing(), Head: r.state.Head}
 	})
 	return err
 }
@@ -354,6 +388,9 @@ func failure(end govern.End, result *loop.Result) error {
 type stopped struct{ end govern.End }
 
 func (s *stopped) Error() string { return s.end.Reason }
+
+// Unwrap is the fault that it is, for those who match it.
+func (s *stopped) Unwrap() error { return s.end.Fault() }
 
 func stop(end govern.End) error { return &stopped{end} }
 

@@ -227,7 +227,10 @@ func (b Brief) results() string {
 		if r.Reason != "" {
 			outcome += " (" + r.Reason + ")"
 		}
-		lines = append(lines, loop.Clip(fmt.Sprintf("- %d: metric %s, %s: %s", r.N, r.Metric, outcome, r.Description), 2*boundLine))
+		if r.Metric != nil {
+			outcome = "metric " + r.Metric.String() + ", " + outcome
+		}
+		lines = append(lines, loop.Clip(fmt.Sprintf("- %d: %s: %s", r.N, outcome, r.Description), 2*boundLine))
 	}
 	return strings.Join(lines, "\n")
 }

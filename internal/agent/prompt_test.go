@@ -23,7 +23,7 @@ func grown(n int) loop.State {
 	for i := 1; i <= n; i++ {
 		m := evidence.MustDecimal(fmt.Sprintf("%d.5", 10+i%7))
 		e := loop.Event{Type: loop.IterationFailed, FailureReason: "no improvement", Tree: fmt.Sprint(i), Metric: &m, Area: fmt.Sprintf("pkg%d", i%60), Record: &loop.Iteration{
-			N: i, Metric: m, Description: strings.Repeat(fmt.Sprintf("try %d ", i), 30), Files: []string{fmt.Sprintf("pkg%d/a.go", i%60)},
+			N: i, Metric: &m, Description: strings.Repeat(fmt.Sprintf("try %d ", i), 30), Files: []string{fmt.Sprintf("pkg%d/a.go", i%60)},
 		}}
 		if i%10 == 0 {
 			e.Type, e.Record.Kept = loop.IterationSucceeded, true

@@ -122,7 +122,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer, d Deps) *app {
 func (a *app) execute(ctx context.Context, root *cobra.Command, args []string) int {
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.PersistentFlags().BoolVar(&a.json, "json", false, "print data as JSON")
+	a.common(root)
 	root.SetArgs(args)
 	root.SetIn(a.in)
 	root.SetOut(a.out)
@@ -158,6 +158,11 @@ here, from the Temporal CLI or from the Temporal UI.
 	root.AddCommand(a.messageCommands()...)
 	root.AddCommand(a.initCommand(), a.validateCommand(), a.doctorCommand())
 	return root
+}
+
+// common are the flags that all commands have.
+func (a *app) common(root *cobra.Command) {
+	root.PersistentFlags().BoolVar(&a.json, "json", false, "print data as JSON")
 }
 
 // command wraps what a command does: from here on its arguments are understood, so an error is

@@ -102,7 +102,7 @@ func (f *fakeTemporal) keep(metric, delta string) {
 	f.emit(
 		loop.Event{Type: loop.IterationStarted, Iteration: n},
 		loop.Event{Type: loop.IterationSucceeded, Iteration: n, Metric: decimal(metric), Record: &loop.Iteration{
-			N: n, Description: "make it better", Metric: evidence.MustDecimal(metric), Delta: evidence.MustDecimal(delta), Kept: true, Commit: "3eff7429e6aa",
+			N: n, Description: "make it better", Metric: decimal(metric), Delta: evidence.MustDecimal(delta), Kept: true, Commit: "3eff7429e6aa",
 		}},
 	)
 }

@@ -91,7 +91,7 @@ func (f *follower) report(e ending) error {
 }
 
 func (f *follower) places(r loop.Result) ui.Places {
-	p := ui.Places{Loop: f.id, Repo: f.state.Repo, Branch: r.Branch, Base: f.state.Base, UI: f.s.link(f.id)}
+	p := ui.Places{Loop: f.id, Repo: f.state.Repo, Branch: r.Branch, Base: f.state.Footing(), UI: f.s.link(f.id)}
 	if record, ok := f.s.record(f.id); ok {
 		p.Ledger, p.Logs, p.Store = record.Ledger, workspace.Steps(f.s.home, record.Ref), record.Store
 		p.Unpushed, p.Remote = f.unpushed, record.Remote

@@ -13,6 +13,8 @@ import (
 	"pawl/internal/cli"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/phase"
+	"pawl/internal/spec"
 )
 
 // gated is a loop that runs and comes to these gates, one after the other, each answered by whatever
@@ -201,4 +203,17 @@ func TestP9_TheReportCanBeHadAgain(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(b.stdout.String()), &out))
 	require.Equal(t, loop.Completed, out.Status)
 	require.Equal(t, "84.8", out.Result.Best.String())
+}
+
+func TestTheReportOfADeliveryIsOne(t *testing.T) {
+	f := waiting()
+	f.state.Kind = spec.KindDeliver
+	f.emit(loop.Event{Type: loop.PhaseEntered, Phase: phase.Fix},
+		loop.Event{Type: loop.ChangeJudged, Step: "test", Judgement: &loop.Judgement{Passed: true, Tests: &loop.Tests{Passed: 7}}})
+	f.end(govern.MaxIterations)
+	b := newBench(t, f)
+	require.Equal(t, 0, b.run(nil, "report", "loop-1"), b.stderr.String())
+	require.Contains(t, b.stdout.String(), "Not delivered: 0 iterations, 1 fix")
+	require.Contains(t, b.stdout.String(), "7 passed")
+	require.NotContains(t, b.stdout.String(), "metric")
 }

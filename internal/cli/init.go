@@ -69,7 +69,10 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 		return err
 	}
 	path := filepath.Join(root, "pawl.yaml")
-	if _, err := os.Lstat(path); err == nil && !o.force {
+	switch there, err := os.Lstat(path); {
+	case err == nil && there.IsDir():
+		return fault.New(fault.InvalidSpec, "%s is a folder", path).Advise("Move it away; the spec is to have this name.")
+	case err == nil && !o.force:
 		return fault.New(fault.InvalidSpec, "%s is there already", path).Advise("Replace it with --force, or change it by hand.")
 	}
 	files, err := filesOf(ctx, root, git)
@@ -94,7 +97,7 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 		return a.printJSON(d)
 	}
 	return a.print(a.style().Drafted(ui.Drafted{
-		Path: path, Languages: found.Languages, Test: found.Test, Check: found.Check, Metric: found.Metric.Command, Why: found.Metric.Why,
+		Path: path, Languages: found.Languages, Project: found.Project, Others: found.Others, Test: found.Test, Check: found.Check, Metric: found.Metric.Command, Why: found.Metric.Why,
 		Kind: o.kind, Agent: d.Agent, Next: d.Next,
 	}))
 }
@@ -172,10 +175,19 @@ func rootOf(ctx context.Context, dir string) (root string, git bool, err error) 
 	if fi, err := os.Stat(abs); err != nil || !fi.IsDir() {
 		return "", false, usage(fmt.Sprintf("there is no folder %s", abs))
 	}
-	if root, err := repo.Root(ctx, abs); err == nil {
+	root, err = repo.Root(ctx, abs)
+	failed := repo.Failed(err)
+	switch {
+	case err == nil:
 		return root, true, nil
+	case len(failed) > 0 && failed[0].Code == repo.NotARepository:
+		return abs, false, nil
+	case len(failed) > 0:
+		return "", false, fault.New(fault.PreconditionFailed, "%s", failed[0].What).Advise(failed[0].Do)
+	case errors.Is(err, exec.ErrNotFound):
+		return "", false, fault.New(fault.PreconditionFailed, "there is no git on the PATH").Advise("Install git " + repo.MinVersion + " or later.")
 	}
-	return abs, false, nil
+	return "", false, err
 }
 
 // maxFiles bounds what is looked at where no git lists the files.

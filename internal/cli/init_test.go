@@ -102,6 +102,27 @@ func TestInitOverwritesNothing(t *testing.T) {
 	require.Empty(t, left)
 }
 
+func TestInitWritesNothingIntoARepositoryThatCannotBeRead(t *testing.T) {
+	bare := t.TempDir()
+	require.NoError(t, exec.Command("git", "init", "-q", "--bare", bare).Run())
+	code, _, stderr := execute(t, "init", bare)
+	require.Equal(t, 2, code, stderr)
+	require.Contains(t, stderr, "is a bare repository (PRECONDITION_FAILED)")
+
+	root := initWorld(t, true)
+	require.NoError(t, os.Mkdir(filepath.Join(root, "pawl.yaml"), 0o700))
+	code, _, stderr = execute(t, "init", "--force", root)
+	require.Equal(t, 2, code, stderr)
+	require.Contains(t, stderr, "pawl.yaml is a folder")
+	require.NoError(t, os.Remove(filepath.Join(root, "pawl.yaml")))
+
+	t.Setenv("PATH", t.TempDir())
+	code, _, stderr = execute(t, "init", root)
+	require.Equal(t, 2, code, stderr)
+	require.Contains(t, stderr, "there is no git on the PATH")
+	require.NoFileExists(t, filepath.Join(root, "pawl.yaml"))
+}
+
 func TestInitWithoutARepositorySaysHowToMakeOne(t *testing.T) {
 	root := initWorld(t, false, "gemini")
 	t.Setenv("GEMINI_API_KEY", "k")

@@ -35,6 +35,15 @@ const (
 // asks the loop first which gate is open, so that an answer is bound to the gate that was meant and cannot answer
 // the next one.
 func (s *session) send(ctx context.Context, id, name string, m loop.Message) (Sent, error) {
+	out, err := s.carry(ctx, id, name, m)
+	var closed *fault.Error
+	if errors.As(err, &closed) && closed.Code == fault.GateClosed { // the loop itself would have said so
+		err = fault.New(govern.Closed(name), "%s", closed.What).Advise(closed.Do)
+	}
+	return out, err
+}
+
+func (s *session) carry(ctx context.Context, id, name string, m loop.Message) (Sent, error) {
 	out := Sent{Loop: id, Message: name}
 	if s.client == nil {
 		out.Via = "signal"

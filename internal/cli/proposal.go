@@ -68,13 +68,13 @@ func (a *app) diff(ctx context.Context, id string, stat bool) error {
 	record, here := s.record(id)
 	if !here {
 		return fault.New(fault.PreconditionFailed, "the store of the loop %s is on another host (%s)", id, r.state.Host).
-			Advise("Run this there, or `git diff " + r.state.Base + " " + r.state.Branch + "` in the repository.")
+			Advise("Run this there, or `git diff " + r.state.Footing() + " " + r.state.Branch + "` in the repository.")
 	}
 	store, err := repo.OpenStore(ctx, record.Store)
 	if err != nil {
 		return err
 	}
-	d := Difference{Loop: id, Base: r.state.Base, Head: r.state.Head, Proposal: r.state.Proposal, Files: []DiffFile{}}
+	d := Difference{Loop: id, Base: r.state.Footing(), Head: r.state.Head, Proposal: r.state.Proposal, Files: []DiffFile{}}
 	if p := d.Proposal; p != nil {
 		d.Base, d.Head = p.Base, p.Head
 		if !a.json && !stat {

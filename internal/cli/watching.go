@@ -8,6 +8,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/spec"
 )
 
 func (a *app) watchCommand() *cobra.Command {
@@ -87,7 +88,7 @@ func (a *app) ended(ctx context.Context, s *session, id string) (*follower, endi
 	if err != nil {
 		return nil, ending{}, err
 	}
-	f.state = r.state
+	f.state, f.delivers = r.state, r.state.Kind == spec.KindDeliver
 	over := s.client != nil && fault.CodeOf(s.alive(ctx, id)) == fault.GateClosed
 	if !r.state.Status.Ended() && !over {
 		return nil, ending{}, fault.New(fault.PreconditionFailed, "the loop %s has not ended (%s)", id, r.state.Status).
@@ -103,14 +104,27 @@ func (a *app) ended(ctx context.Context, s *session, id string) (*follower, endi
 	if l, head, err := s.openLedger(ctx, id); err == nil {
 		if c, err := l.Contract(ctx, head); err == nil && same(ctx, s, id, r.state) {
 			e.result = *govern.Result(r.state, c.Spec)
+			f.recall(l.Events(ctx, head))
 			return f, e, nil
 		}
 	}
 	if over {
+		v, err := s.events(ctx, id, 0)
+		f.recall(v.Events, err)
 		return f, s.await(ctx, f.runToken), ctx.Err()
 	}
 	return nil, ending{}, fault.New(fault.EngineUnreachable, "neither this host's ledger nor the loop %s itself can be read", id).
 		Advise("Run this on the loop's host (" + r.state.Host + ").")
+}
+
+// recall takes in what the report of a delivery is about, as far as it can be read.
+func (f *follower) recall(events []loop.Event, err error) {
+	if err != nil {
+		return
+	}
+	for _, e := range events {
+		f.delivery = f.delivery.Follow(e)
+	}
 }
 
 // same reports whether the ledger on this host is that of the loop in this state, and not of another

@@ -69,6 +69,13 @@ func errorsPage() string {
 	for _, k := range fault.Table {
 		fmt.Fprintf(&w, "| `%s` | %s | %s | %d |\n", k.Code, k.Meaning, k.Recovery, k.Exit)
 	}
+	var within []string
+	for _, k := range fault.Table {
+		if fault.Enforcement.Has(k.Family) {
+			within = append(within, "`"+string(k.Code)+"`")
+		}
+	}
+	w.WriteString("\nThese are one family, matched as a whole and one by one: " + strings.Join(within, ", ") + ". Two of them are\nno `errorCode` but the `cause` beside it, in the state, the result and the last event: a loop that is out of wall clock, or an\niteration of which has used up its agent calls, ends with `BUDGET_EXHAUSTED`, as every budget does.\n")
 	w.WriteString("\nOther exit codes: 0 the loop completed, 4 a gate opened and there is no terminal to ask on (the loop stays).\n")
 	return w.String()
 }

@@ -400,6 +400,16 @@ func (w *world) history(run string) *historypb.History {
 	return h
 }
 
+// leftNothingToATimeout expects that no activity of the loop had to wait for the service to give its
+// dead worker up.
+func (w *world) leftNothingToATimeout() {
+	w.t.Helper()
+	for _, e := range w.history("").GetEvents() {
+		require.Nil(w.t, e.GetActivityTaskTimedOutEventAttributes(), "event %d", e.GetEventId())
+		require.Nil(w.t, e.GetActivityTaskStartedEventAttributes().GetLastFailure().GetTimeoutFailureInfo(), "event %d", e.GetEventId())
+	}
+}
+
 // replay runs a history through the workflow code of now.
 func replay(h *historypb.History) error {
 	r := worker.NewWorkflowReplayer()

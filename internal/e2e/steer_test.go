@@ -30,7 +30,6 @@ func TestPauseInterruptsTheAgentAndContinueRepeatsIt(t *testing.T) {
 	w.until("the loop is paused", w.is(paused))
 	took := time.Since(asked)
 	t.Logf("pause takes %s", seconds(took))
-	require.Less(t, took, 15*time.Second, "a pause must not wait for the agent")
 	require.False(t, alive(first), "the agent is ended")
 	w.until("nothing runs while a loop is paused", func() bool { return len(w.processes(w.record().Token())) == 0 })
 	w.message("continue", nil)
@@ -56,7 +55,6 @@ func TestHaltEndsTheAgentAndTheLoop(t *testing.T) {
 	require.NoError(t, err)
 	took := time.Since(asked)
 	t.Logf("halt takes %s", seconds(took))
-	require.Less(t, took, 15*time.Second)
 	require.False(t, alive(first))
 	require.Equal(t, string(fault.Cancelled), r.ErrorCode)
 	require.Equal(t, "enough", r.Reason)
@@ -107,10 +105,9 @@ func TestAWorkerThatEndsWhileItInterrupts(t *testing.T) {
 				}
 				w.until("the agent is asked to end", func() bool { return len(w.read("asked")) > 0 })
 				end(t, n)
-				again := time.Now()
 				w.start(workerRole)
 				then(w)
-				require.Less(t, time.Since(again), tooLong, "the interrupted step was left to its timeout")
+				w.leftNothingToATimeout()
 				require.Less(t, w.historyLength(), int64(150), "waiting for an agent to end costs no history")
 			})
 		}

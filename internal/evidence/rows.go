@@ -13,16 +13,20 @@ import (
 const Results = "loop-results.tsv"
 
 // Row is one line of loop-results.tsv (P7). A row without a measurement of its own, or whose
-// guard failed, carries the reference metric and a delta of 0; that is its maker's business.
+// guard failed, carries the reference metric and a delta of 0; that is its maker's business. Without
+// any metric, which a Deliver loop may do without, it has a dash.
 type Row struct {
 	Iter        int       `json:"iter"`
 	Time        time.Time `json:"time"`
-	Metric      Decimal   `json:"metric"`
+	Metric      *Decimal  `json:"metric"`
 	Delta       Decimal   `json:"delta"`
 	Kept        bool      `json:"kept"`
 	Reason      string    `json:"reason,omitempty"` // "error:no-number", "guard-fail", "policy:…", …
 	Description string    `json:"description,omitempty"`
 }
+
+// unmeasured stands for the metric where there is none.
+const unmeasured = "-"
 
 const stamp = "2006-01-02T15:04:05Z"
 
@@ -38,8 +42,12 @@ func (r Row) String() string {
 	if reason := strings.Join(strings.Fields(clean(r.Reason, 80)), "-"); reason != "" { // one word
 		description = strings.TrimSuffix(reason+": "+description, ": ")
 	}
+	metric := unmeasured
+	if r.Metric != nil {
+		metric = r.Metric.String()
+	}
 	return strings.Join([]string{
-		strconv.Itoa(r.Iter), r.Time.UTC().Format(stamp), r.Metric.String(), FormatDelta(r.Delta), kept, description,
+		strconv.Itoa(r.Iter), r.Time.UTC().Format(stamp), metric, FormatDelta(r.Delta), kept, description,
 	}, "\t")
 }
 
@@ -78,8 +86,12 @@ func parseRow(text string) (row Row, err error) {
 	if row.Time, err = time.Parse(stamp, strings.TrimSuffix(fields[1], "Z")+"Z"); err != nil {
 		return row, fmt.Errorf("%s is not a time such as 2026-03-27T14:02:11Z", quote(fields[1]))
 	}
-	if row.Metric, err = ParseDecimal(fields[2]); err != nil {
-		return row, fmt.Errorf("metric: %w", err)
+	if fields[2] != unmeasured {
+		metric, err := ParseDecimal(fields[2])
+		if err != nil {
+			return row, fmt.Errorf("metric: %w", err)
+		}
+		row.Metric = &metric
 	}
 	if row.Delta, err = ParseDecimal(fields[3]); err != nil {
 		return row, fmt.Errorf("delta: %w", err)

@@ -16,16 +16,17 @@ var noon = time.Date(2026, 3, 27, 14, 2, 11, 999, time.UTC)
 
 func TestP7_RowIsOneTSVLine(t *testing.T) {
 	d := evidence.MustDecimal
+	m := func(text string) *evidence.Decimal { n := d(text); return &n }
 	for _, test := range []struct {
 		row  evidence.Row
 		want string
 	}{
-		{evidence.Row{Iter: 0, Time: noon, Metric: d("82.4"), Kept: true, Description: "baseline"}, "0\t2026-03-27T14:02:11Z\t82.4\t+0.00\tyes\tbaseline"},
-		{evidence.Row{Iter: 3, Time: noon.In(time.FixedZone("", 7200)), Metric: d("84.70"), Delta: d("2.3"), Kept: true, Description: "add branch coverage to tokenizer edge cases"}, "3\t2026-03-27T14:02:11Z\t84.70\t+2.30\tyes\tadd branch coverage to tokenizer edge cases"},
-		{evidence.Row{Iter: 4, Time: noon, Metric: d("84.7"), Delta: d("-0.1"), Description: "extract\thelper\r\nnow\x00"}, "4\t2026-03-27T14:02:11Z\t84.7\t-0.10\tno\textract helper  now"},
-		{evidence.Row{Iter: 5, Time: noon, Metric: d("84.7"), Reason: "guard-fail", Description: "drop tests"}, "5\t2026-03-27T14:02:11Z\t84.7\t+0.00\tno\tguard-fail: drop tests"},
-		{evidence.Row{Iter: 6, Time: noon, Metric: d("84.7"), Reason: "no-change"}, "6\t2026-03-27T14:02:11Z\t84.7\t+0.00\tno\tno-change"},
-		{evidence.Row{Iter: 7, Time: noon, Description: "bad \xff bytes \u202e evil"}, "7\t2026-03-27T14:02:11Z\t0\t+0.00\tno\tbad \uFFFD bytes  evil"},
+		{evidence.Row{Iter: 0, Time: noon, Metric: m("82.4"), Kept: true, Description: "baseline"}, "0\t2026-03-27T14:02:11Z\t82.4\t+0.00\tyes\tbaseline"},
+		{evidence.Row{Iter: 3, Time: noon.In(time.FixedZone("", 7200)), Metric: m("84.70"), Delta: d("2.3"), Kept: true, Description: "add branch coverage to tokenizer edge cases"}, "3\t2026-03-27T14:02:11Z\t84.70\t+2.30\tyes\tadd branch coverage to tokenizer edge cases"},
+		{evidence.Row{Iter: 4, Time: noon, Metric: m("84.7"), Delta: d("-0.1"), Description: "extract\thelper\r\nnow\x00"}, "4\t2026-03-27T14:02:11Z\t84.7\t-0.10\tno\textract helper  now"},
+		{evidence.Row{Iter: 5, Time: noon, Metric: m("84.7"), Reason: "guard-fail", Description: "drop tests"}, "5\t2026-03-27T14:02:11Z\t84.7\t+0.00\tno\tguard-fail: drop tests"},
+		{evidence.Row{Iter: 6, Time: noon, Metric: m("84.7"), Reason: "no-change"}, "6\t2026-03-27T14:02:11Z\t84.7\t+0.00\tno\tno-change"},
+		{evidence.Row{Iter: 7, Time: noon, Description: "bad \xff bytes \u202e evil"}, "7\t2026-03-27T14:02:11Z\t-\t+0.00\tno\tbad \uFFFD bytes  evil"},
 	} {
 		assert.Equal(t, test.want, test.row.String())
 		back, err := evidence.ParseRows([]byte(test.want + "\n"))
@@ -42,9 +43,11 @@ func TestP7_RowIsOneTSVLine(t *testing.T) {
 func TestP7_RowsAreReadBack(t *testing.T) {
 	rows, err := evidence.ParseRows([]byte("0\t2026-03-27T14:02:11Z\t82.40\t+0.00\tyes\tbaseline\n\n" +
 		"3\t2026-03-27T14:02:11\t84.7\t+2.3\tyes\tadd branch coverage\r\n" +
-		"4\t2026-03-27T14:03:45Z\t84.7\t+0.00\tno\terror:verify-crash: try: it"))
+		"4\t2026-03-27T14:03:45Z\t84.7\t+0.00\tno\terror:verify-crash: try: it\n" +
+		"5\t2026-03-27T14:03:45Z\t-\t+0.00\tyes\tdeliver it"))
 	require.NoError(t, err)
-	require.Len(t, rows, 3)
+	require.Len(t, rows, 4)
+	assert.Nil(t, rows[3].Metric, "a delivery needs none")
 	assert.Equal(t, "82.40", rows[0].Metric.String())
 	assert.Equal(t, time.Date(2026, 3, 27, 14, 2, 11, 0, time.UTC), rows[1].Time, "the source's example has no zone")
 	assert.Equal(t, "error:verify-crash", rows[2].Reason)
@@ -63,10 +66,12 @@ func TestP7_RowsAreReadBack(t *testing.T) {
 func FuzzRows(f *testing.F) {
 	f.Add([]byte("0\t2026-03-27T14:02:11Z\t82.40\t+0.00\tyes\tbaseline\n"), "description", "guard-fail")
 	f.Add([]byte("4\t2026-03-27T14:03:45\t84.7\t+0.0\tno\terror:verify-crash: x"), "a\tb\nc", "")
+	f.Add([]byte("1\t2026-03-27T14:03:45Z\t-\t+0.00\tyes\tdeliver it\n"), "", "")
 	f.Add([]byte("\n\r\n"), "\xff\u2028\u202e", "error:x: y")
 	f.Fuzz(func(t *testing.T, data []byte, description, reason string) {
 		rows, _ := evidence.ParseRows(data)
-		rows = append(rows, evidence.Row{Iter: 1, Time: noon, Metric: evidence.MustDecimal("1.50"), Description: description, Reason: reason})
+		metric := evidence.MustDecimal("1.50")
+		rows = append(rows, evidence.Row{Iter: 1, Time: noon, Metric: &metric, Description: description, Reason: reason})
 		for _, row := range rows {
 			line := row.String()
 			if strings.Count(line, "\t") != 5 || strings.ContainsAny(line, "\n\r\x00") || !utf8.ValidString(line) {

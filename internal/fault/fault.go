@@ -47,8 +47,25 @@ const (
 // them is matched by New(code, "").
 type Family string
 
-// Enforcement are the faults by which rules are enforced that no agent can talk its way around (E5).
-const Enforcement Family = "an enforced rule was broken"
+// The families. Enforcement are the faults by which rules are enforced that no agent can talk its way
+// around (E5); those of the review gate (E3) are a family within it.
+const (
+	Enforcement  Family = "an enforced rule was broken"
+	ReviewGating Family = "nobody has approved exactly that"
+)
+
+// within says which family a family is part of.
+var within = map[Family]Family{ReviewGating: Enforcement}
+
+// Has reports whether a family is that one, or has it as a part.
+func (f Family) Has(part Family) bool {
+	for ; part != ""; part = within[part] {
+		if part == f {
+			return true
+		}
+	}
+	return false
+}
 
 // Error says what the faults of the family have in common.
 func (f Family) Error() string { return string(f) }
@@ -83,15 +100,15 @@ var Table = []Kind{
 	{LedgerAhead, "the ledger is ahead of this run", "The loop was reset or restored behind what it has recorded; start it again from its ledger.", 3, ""},
 	{GateClosed, "nothing waits for this answer", "See `pawl show` for what the loop waits for, if anything.", 2, ""},
 	{GateMismatch, "the answer is for another gate or of another kind", "Answer the gate that `pawl show` names, in one of the ways it lists.", 2, ""},
-	{HashMismatch, "the hash is not that of what waits for approval", "Look at what waits now (`pawl show`) and approve exactly that hash.", 2, ""},
+	{HashMismatch, "the hash is not that of what waits for approval", "Look at what waits now (`pawl show`) and approve exactly that hash.", 2, ReviewGating},
 	{EngineUnreachable, "no Temporal service answers", "Start the engine with `pawl up`, or check TEMPORAL_ADDRESS.", 1, ""},
 	{InfrastructureError, "the machine or a service failed, not the loop's work", "See the message; the loop can be started again from what it kept.", 1, ""},
 	{PermissionDenied, "a role may not do what was asked of it; nothing of it was run or kept", "Grant it under `permissions.<role>` and start again, or give the work to another role.", 3, Enforcement},
 	{WallClockExceeded, "the wall clock of the loop has run out", "Raise `limits.wallClock` and start again; what was kept is on the branch.", 6, Enforcement},
 	{CycleTermination, "an iteration has used up its agent calls", "Raise `limits.steps` and start again; what was kept is on the branch.", 6, Enforcement},
-	{ReviewMissing, "the proposal has not been approved", "Look at it (`pawl diff`) and approve exactly its hash (`pawl approve ID --hash …`).", 2, Enforcement},
-	{ReviewRejected, "the proposal was rejected", "Start another loop; the rejected work stays on its branch.", 2, Enforcement},
-	{BaseMoved, "the branch has moved since the proposal was made", "Look at the new proposal (`pawl diff`), approve its hash and apply it.", 2, Enforcement},
+	{ReviewMissing, "the proposal has not been approved", "Look at it (`pawl diff`) and approve exactly its hash (`pawl approve ID --hash …`).", 2, ReviewGating},
+	{ReviewRejected, "the proposal was rejected", "Start another loop; the rejected work stays on its branch.", 2, ReviewGating},
+	{BaseMoved, "the branch has moved since the proposal was made", "Look at the new proposal (`pawl diff`), approve its hash and apply it.", 2, ReviewGating},
 }
 
 // Lookup returns the table's row for code; ok is false for a code that is not in it.
@@ -116,6 +133,9 @@ type Error struct {
 	Code Code
 	What string
 	Do   string
+	// Cause is the rule that was enforced, where the code says only what came of it: a loop that is out
+	// of wall clock ends with BUDGET_EXHAUSTED. It is matched as the code is.
+	Cause Code
 }
 
 // New returns a fault with the table's advice.
@@ -124,7 +144,9 @@ func New(code Code, format string, args ...any) *Error {
 }
 
 // Advise returns the same fault with more exact advice.
-func (e *Error) Advise(do string) *Error { return &Error{Code: e.Code, What: e.What, Do: do} }
+func (e *Error) Advise(do string) *Error {
+	return &Error{Code: e.Code, What: e.What, Do: do, Cause: e.Cause}
+}
 
 // Advice returns what to do: the fault's own advice, else the table's.
 func (e *Error) Advice() string {
@@ -143,14 +165,22 @@ func (e *Error) Error() string {
 }
 
 // Is makes errors.Is match two faults by code, so that fault.New(code, "") is a pattern, and a
-// family by any of its members.
+// family by any of its members. The cause counts as the code does.
 func (e *Error) Is(target error) bool {
-	if family, ok := target.(Family); ok {
-		k, _ := Lookup(e.Code)
-		return family == k.Family && family != ""
+	for _, code := range []Code{e.Code, e.Cause} {
+		k, known := Lookup(code)
+		switch t := target.(type) {
+		case Family:
+			if known && t.Has(k.Family) {
+				return true
+			}
+		case *Error:
+			if code != "" && t.Code == code {
+				return true
+			}
+		}
 	}
-	t, ok := target.(*Error)
-	return ok && t.Code == e.Code
+	return false
 }
 
 // CodeOf returns the code of the first fault in err's chain, "" where there is none.

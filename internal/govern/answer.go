@@ -50,7 +50,7 @@ func Answers(kind loop.GateKind) []string { return answers[kind] }
 // answer is for the gate that is open now, never for the next one.
 func Answer(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, error) {
 	if s.Status.Ended() {
-		return Reply{}, fault.New(fault.GateClosed, "the loop has ended (%s)", s.Status)
+		return Reply{}, fault.New(Closed(name), "the loop has ended (%s)", s.Status)
 	}
 	switch name {
 	case "pause":
@@ -74,6 +74,15 @@ func Answer(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, err
 		return answerGate(s, sp, name, m)
 	}
 	return Reply{}, fault.New(fault.InvalidMessage, "there is no message %q", name)
+}
+
+// Closed is why a message is refused where nothing waits for it: to continue there would have to be a
+// pause, to answer a gate.
+func Closed(message string) fault.Code {
+	if message == "continue" {
+		return fault.LoopNotPaused
+	}
+	return fault.GateClosed
 }
 
 // setMode ends a loop whose mode is changed away from mission, for good (A5).

@@ -13,7 +13,6 @@ import (
 // Bounds are what a Deliver loop may spend and must have, as its spec has them.
 type Bounds struct {
 	TestRequired bool   // test.required
-	Iterations   int    // limits.iterations
 	FixAttempts  int    // limits.fixAttempts, per iteration
 	Reworks      int    // limits.reworks, of one write or fix
 	Diff         string // approvals.diff: spec.Required or spec.Auto
@@ -90,8 +89,10 @@ func AfterAgent(b Bounds, c Course, at phase.Phase, v AgentVerdict) Move {
 
 // GuardVerdict is what the guard gate said of a change.
 type GuardVerdict struct {
+	Command  string // which of the spec's said so: check or guard
 	Passed   bool
 	Violates bool   // a policy, not the guard command
+	TimedOut bool   // the phase's time was used up, not guard.timeout
 	Why      string // the rule, or how the command ended
 }
 
@@ -102,10 +103,12 @@ func AfterGuard(b Bounds, c Course, at phase.Phase, v GuardVerdict) Move {
 	switch {
 	case v.Violates:
 		return Move{Block: true, Reason: "a policy is violated" + because(v.Why)}
+	case v.TimedOut:
+		return timedOut(at)
 	case !v.Passed && c.Reworks < b.Reworks:
-		return Move{Again: true, Reason: "the guard failed" + because(v.Why)}
+		return Move{Again: true, Reason: "the " + orElse(v.Command, "guard") + " failed" + because(v.Why)}
 	case !v.Passed:
-		return Move{Block: true, Reason: fmt.Sprintf("the guard failed after %d reworks%s", c.Reworks, because(v.Why))}
+		return Move{Block: true, Reason: fmt.Sprintf("the %s failed after %d reworks%s", orElse(v.Command, "guard"), c.Reworks, because(v.Why))}
 	case at == phase.Write && !b.TestRequired:
 		return Move{To: phase.Verify, Skipped: true, Reason: "test.required is false"}
 	}
@@ -169,7 +172,7 @@ func AfterVerify(b Bounds, c Course, v VerifyVerdict) Move {
 	case v.TimedOut:
 		return timedOut(phase.Verify)
 	case !v.Passed:
-		return backToWrite(b, c, "verify failed"+because(v.Why))
+		return backToWrite("verify failed" + because(v.Why))
 	case b.Reviewer:
 		return Move{Review: true}
 	case b.Diff == spec.Auto: // nobody has approved it: the proposal stays open
@@ -183,8 +186,10 @@ func AfterVerify(b Bounds, c Course, v VerifyVerdict) Move {
 // An answer that is no decision is asked for again; it never approves.
 func AfterReview(b Bounds, c Course, answer Opinion) Move {
 	switch {
+	case answer.TimedOut:
+		return timedOut(phase.Verify)
 	case answer.Decision == SaysRejected:
-		return backToWrite(b, c, "the reviewer rejected the proposal"+because(answer.Note))
+		return backToWrite("the reviewer rejected the proposal" + because(answer.Note))
 	case answer.Decision == Undecided && c.Opinions < b.Reworks:
 		return Move{Review: true, Reason: "the reviewer's answer is no decision" + because(answer.Why)}
 	case b.Diff != spec.Auto:
@@ -200,14 +205,12 @@ func AfterDiff(b Bounds, c Course, approved bool, by, note string) Move {
 	if approved {
 		return Move{To: phase.Complete, Approved: true, Reason: "approved by " + orElse(by, "a person") + because(note)}
 	}
-	return backToWrite(b, c, "rejected by "+orElse(by, "a person")+because(note))
+	return backToWrite("rejected by " + orElse(by, "a person") + because(note))
 }
 
-// backToWrite begins another iteration, while there are any (L7).
-func backToWrite(b Bounds, c Course, why string) Move {
-	if c.Iteration >= b.Iterations {
-		return ends(MaxIterations.Because(fmt.Sprintf("%s, in the last of %d iterations", why, b.Iterations)))
-	}
+// backToWrite ends the iteration. Whether there is another one StopDeliver says (L7), or a person who
+// is asked for more.
+func backToWrite(why string) Move {
 	return Move{To: phase.Write, NextIteration: true, Reason: why}
 }
 
@@ -223,6 +226,9 @@ func StopDeliver(s loop.State) (End, bool) {
 		return End{}, false
 	case loop.Iterations:
 		end := MaxIterations
+		if n := len(s.Iterations); n > 0 && s.Iterations[n-1].Reason != "" {
+			end = end.Because(fmt.Sprintf("%s, in the last of %s iterations", s.Iterations[n-1].Reason, s.Budget[r].Limit))
+		}
 		end.Budget = r
 		return end, true
 	}

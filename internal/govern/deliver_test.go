@@ -13,7 +13,7 @@ import (
 	"pawl/internal/spec"
 )
 
-var bounds = govern.Bounds{TestRequired: true, Iterations: 3, FixAttempts: 3, Reworks: 2, Diff: spec.Required}
+var bounds = govern.Bounds{TestRequired: true, FixAttempts: 3, Reworks: 2, Diff: spec.Required}
 
 // brief shows a move in a word: the phase, what is done instead of entering one, or the end's code.
 func brief(m govern.Move) string {
@@ -94,6 +94,8 @@ func TestL1_AfterGuard(t *testing.T) {
 		{"a failed fix is reworked", bounds, govern.Course{}, phase.Fix, govern.GuardVerdict{}, "again"},
 		{"a failure after the last rework blocks", bounds, govern.Course{Reworks: 2}, phase.Write, govern.GuardVerdict{}, "block"},
 		{"L9 a violation blocks at once", bounds, govern.Course{}, phase.Write, govern.GuardVerdict{Violates: true}, "block"},
+		{"L10 time ends, and is no failure of the guard's", bounds, govern.Course{Reworks: 2}, phase.Write, govern.GuardVerdict{TimedOut: true}, "ALO_PHASE_TIMEOUT"},
+		{"L9 a violation blocks, whatever time there is", bounds, govern.Course{}, phase.Write, govern.GuardVerdict{Violates: true, TimedOut: true}, "block"},
 		{"a violation is no pass", lax, govern.Course{}, phase.Fix, govern.GuardVerdict{Violates: true, Passed: true}, "block"},
 	} {
 		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, brief(govern.AfterGuard(c.bounds, c.course, c.at, c.v))) })
@@ -137,7 +139,7 @@ func TestAfterVerifyReviewAndDiff(t *testing.T) {
 	auto, reviewer, autoReviewer := bounds, bounds, bounds
 	auto.Diff, reviewer.Reviewer = spec.Auto, true
 	autoReviewer.Diff, autoReviewer.Reviewer = spec.Auto, true
-	first, last := govern.Course{Iteration: 1}, govern.Course{Iteration: 3}
+	first := govern.Course{Iteration: 1}
 	verify := func(r govern.Bounds, c govern.Course, v govern.VerifyVerdict) string {
 		return brief(govern.AfterVerify(r, c, v))
 	}
@@ -146,7 +148,6 @@ func TestAfterVerifyReviewAndDiff(t *testing.T) {
 	require.Equal(t, "review", verify(autoReviewer, first, govern.VerifyVerdict{Passed: true}))
 	require.Equal(t, "complete", verify(auto, first, govern.VerifyVerdict{Passed: true}), "the proposal stays open")
 	require.Equal(t, "write next", verify(bounds, first, govern.VerifyVerdict{}))
-	require.Equal(t, "ALO_MAX_ITERATIONS_EXCEEDED", verify(bounds, last, govern.VerifyVerdict{}))
 	require.Equal(t, "ALO_PHASE_TIMEOUT", verify(bounds, first, govern.VerifyVerdict{TimedOut: true}))
 
 	review := func(r govern.Bounds, c govern.Course, d govern.Decision) string {
@@ -155,7 +156,7 @@ func TestAfterVerifyReviewAndDiff(t *testing.T) {
 	require.Equal(t, "complete approved", review(autoReviewer, first, govern.SaysApproved))
 	require.Equal(t, "gate", review(reviewer, first, govern.SaysApproved), "a person approves where the spec says so")
 	require.Equal(t, "write next", review(reviewer, first, govern.SaysRejected))
-	require.Equal(t, "ALO_MAX_ITERATIONS_EXCEEDED", review(autoReviewer, last, govern.SaysRejected))
+	require.Equal(t, "ALO_PHASE_TIMEOUT", brief(govern.AfterReview(autoReviewer, first, govern.Opinion{TimedOut: true})), "L10")
 	require.Equal(t, "review", review(autoReviewer, first, govern.Undecided))
 	require.Equal(t, "gate", review(reviewer, first.Undecided().Undecided(), govern.Undecided))
 	require.Equal(t, "complete", review(autoReviewer, first.Undecided().Undecided(), govern.Undecided), "no decision never approves")
@@ -163,7 +164,6 @@ func TestAfterVerifyReviewAndDiff(t *testing.T) {
 	require.Equal(t, "complete approved", brief(govern.AfterDiff(bounds, first, true, "ada", "")))
 	require.Equal(t, "write next", brief(govern.AfterDiff(bounds, first, false, "ada", "rename it")))
 	require.Contains(t, govern.AfterDiff(bounds, first, false, "ada", "rename it").Reason, "rename it")
-	require.Equal(t, "ALO_MAX_ITERATIONS_EXCEEDED", brief(govern.AfterDiff(bounds, last, false, "", "")))
 }
 
 // TestTheSameFailureThreeTimesOverChangesTheStrategy follows the counters of a course.
@@ -202,6 +202,7 @@ func TestL7_StopDeliver(t *testing.T) {
 		{"nothing is used up", loop.State{Budget: budget(limits, nil)}, ""},
 		{"halt comes first", loop.State{HaltRequested: "x", Budget: budget(limits, map[loop.Resource]int64{loop.Iterations: 2})}, fault.Cancelled},
 		{"iterations", loop.State{Budget: budget(limits, map[loop.Resource]int64{loop.Iterations: 2})}, fault.MaxIterations},
+		{"time comes before iterations", loop.State{Budget: budget(limits, map[loop.Resource]int64{loop.Iterations: 2, loop.ActiveTime: 10})}, fault.BudgetExhausted},
 		{"tool calls", loop.State{Budget: budget(limits, map[loop.Resource]int64{loop.ToolCalls: 5})}, fault.BudgetExhausted},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -212,6 +213,11 @@ func TestL7_StopDeliver(t *testing.T) {
 		})
 	}
 	require.True(t, govern.Verified.Successful())
+	end, _ := govern.StopDeliver(loop.State{
+		Budget: budget(limits, map[loop.Resource]int64{loop.Iterations: 2}), Iterations: []loop.Iteration{{Reason: "rejected by ada"}},
+	})
+	require.Equal(t, "rejected by ada, in the last of 2 iterations", end.Reason)
+	require.Equal(t, loop.Iterations, end.Budget, "A2: which budget")
 }
 
 // TestL6_NoCourseOfEventsLeavesTheMachine runs loops with random agents, guards, tests and
@@ -223,9 +229,10 @@ func TestL6_NoCourseOfEventsLeavesTheMachine(t *testing.T) {
 	reached := map[string]int{}
 	for range 5000 {
 		r := govern.Bounds{
-			TestRequired: !flip(4), Iterations: 1 + random.Intn(3), FixAttempts: random.Intn(5), Reworks: random.Intn(3),
+			TestRequired: !flip(4), FixAttempts: random.Intn(5), Reworks: random.Intn(3),
 			Diff: []string{spec.Required, spec.Auto}[random.Intn(2)], Reviewer: flip(2),
 		}
+		iterations := map[loop.Resource]int64{loop.Iterations: 1 + random.Int63n(3)}
 		m := phase.Deliver(phase.Version, r.TestRequired)
 		at, c := phase.None, govern.Course{}.Begin(1)
 		tested, guarded := false, false
@@ -235,6 +242,13 @@ func TestL6_NoCourseOfEventsLeavesTheMachine(t *testing.T) {
 			if move.End != nil {
 				reached[string(move.End.Code)]++
 				break
+			}
+			if move.NextIteration {
+				used := map[loop.Resource]int64{loop.Iterations: int64(c.Iteration)}
+				if end, over := govern.StopDeliver(loop.State{Budget: budget(iterations, used)}); over {
+					reached[string(end.Code)]++
+					break
+				}
 			}
 			if move.Again {
 				require.Less(t, c.Reworks, r.Reworks)
@@ -254,7 +268,7 @@ func TestL6_NoCourseOfEventsLeavesTheMachine(t *testing.T) {
 				at, c = move.To, c.Enter(move.To)
 				tested, guarded = tested && at != phase.Write && at != phase.Fix, false
 			}
-			require.LessOrEqual(t, c.Iteration, r.Iterations, "L7")
+			require.LessOrEqual(t, int64(c.Iteration), iterations[loop.Iterations], "L7")
 			require.LessOrEqual(t, c.Fixes, r.FixAttempts, "L3")
 			switch {
 			case at == phase.Complete:

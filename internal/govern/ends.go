@@ -12,6 +12,7 @@ type End struct {
 	Code       fault.Code
 	Reason     string        // in words, for people
 	Budget     loop.Resource // the budget that ended it, "" where none did
+	Cause      fault.Code    // the enforced rule that it comes of, where that has a code of its own (E5)
 }
 
 // The rows. Each loop ends by exactly one of them.
@@ -46,6 +47,25 @@ func (e End) Because(reason string) End {
 	return e
 }
 
+// Fault returns the end as an error that is matched by its code, its cause and their families (E5),
+// nil where the loop has completed.
+func (e End) Fault() error {
+	if e.Code == "" {
+		return nil
+	}
+	f := fault.New(e.Code, "%s", e.Reason).Advise(e.recovery())
+	f.Cause = e.Cause
+	return f
+}
+
+// recovery is what to do about it: the cause knows better.
+func (e End) recovery() string {
+	if e.Cause != "" {
+		return fault.Recovery(e.Cause)
+	}
+	return fault.Recovery(e.Code)
+}
+
 // ExitCode returns the exit code of a command that sees a loop end so: 0 completed, 2 a spec
 // or precondition, 3 failed, 5 interrupted, 6 a budget.
 func ExitCode(status loop.Status, code fault.Code) int {
@@ -61,7 +81,7 @@ func ExitCode(status loop.Status, code fault.Code) int {
 // Event returns the event by which the loop ends so. Every end has its event (A4).
 func (e End) Event(usage loop.Usage) loop.Event {
 	ev := loop.Event{
-		Status: e.Status, ExitStatus: e.ExitStatus, ErrorCode: string(e.Code), Recovery: fault.Recovery(e.Code),
+		Status: e.Status, ExitStatus: e.ExitStatus, ErrorCode: string(e.Code), Cause: string(e.Cause), Recovery: e.recovery(),
 		Reason: e.Reason, Usage: &usage,
 	}
 	switch e.Status {

@@ -9,6 +9,7 @@ import (
 
 	"pawl/internal/fault"
 	"pawl/internal/govern"
+	"pawl/internal/loop"
 	"pawl/internal/spec"
 )
 
@@ -44,6 +45,24 @@ func TestE1_PermissionsByRoleAndPhase(t *testing.T) {
 	}
 }
 
+// TestE5_AnEndIsMatchedByWhatItComesOf: the contract's table has one code for all budgets, and the
+// wall clock and the steps of a cycle can be told from the others all the same.
+func TestE5_AnEndIsMatchedByWhatItComesOf(t *testing.T) {
+	for cause, end := range map[fault.Code]govern.End{
+		fault.WallClockExceeded: govern.BudgetEnd(loop.WallClock), fault.CycleTermination: govern.StepsEnd(10), "": govern.BudgetEnd(loop.ActiveTime),
+	} {
+		err := fmt.Errorf("wrapped: %w", end.Fault())
+		require.ErrorIs(t, err, fault.New(fault.BudgetExhausted, ""))
+		require.Equal(t, cause != "", errors.Is(err, fault.Enforcement))
+		require.Equal(t, cause != "", errors.Is(err, fault.New(cause, "")))
+		e := end.Event(loop.Usage{})
+		require.Equal(t, []string{string(fault.BudgetExhausted), string(cause)}, []string{e.ErrorCode, e.Cause})
+		require.NotEmpty(t, e.Recovery)
+	}
+	require.NoError(t, govern.Verified.Fault())
+	require.ErrorIs(t, govern.NotPermitted.Fault(), fault.Enforcement)
+}
+
 func TestE5_EnforcementErrorsMatchAsAFamilyAndOneByOne(t *testing.T) {
 	family := []fault.Code{fault.PermissionDenied, fault.WallClockExceeded, fault.ReviewMissing, fault.ReviewRejected, fault.CycleTermination}
 	for _, code := range family {
@@ -54,8 +73,12 @@ func TestE5_EnforcementErrorsMatchAsAFamilyAndOneByOne(t *testing.T) {
 		}
 	}
 	for _, k := range fault.Table {
-		require.Equal(t, k.Family == fault.Enforcement, errors.Is(fault.New(k.Code, "x"), fault.Enforcement), k.Code)
+		require.Equal(t, k.Family != "", errors.Is(fault.New(k.Code, "x"), fault.Enforcement), k.Code)
 	}
+	for _, code := range []fault.Code{fault.ReviewMissing, fault.ReviewRejected, fault.HashMismatch, fault.BaseMoved} {
+		require.ErrorIs(t, fault.New(code, "x"), fault.ReviewGating, "E3: another hash is one of them")
+	}
+	require.NotErrorIs(t, fault.New(fault.PermissionDenied, "x"), fault.ReviewGating)
 	require.NotErrorIs(t, errors.New("x"), fault.Enforcement)
 	require.NotErrorIs(t, fault.New("NO_SUCH_CODE", ""), fault.Enforcement)
 }

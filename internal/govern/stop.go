@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"pawl/internal/evidence"
+	"pawl/internal/fault"
 	"pawl/internal/loop"
 )
 
@@ -48,7 +49,16 @@ func BudgetEnd(r loop.Resource) End {
 	case loop.ActiveTime, loop.WallClock:
 		end = TimeBudget.Because(end.Reason)
 	}
-	end.Budget = r
+	if end.Budget = r; r == loop.WallClock {
+		end.Cause = fault.WallClockExceeded
+	}
+	return end
+}
+
+// StepsEnd returns how a loop ends one iteration of which has used up its agent calls (E4).
+func StepsEnd(limit int) End {
+	end := OtherBudget.Because(fmt.Sprintf("the iteration has used up its agent calls (limits.steps is %d)", limit))
+	end.Budget, end.Cause = loop.Steps, fault.CycleTermination
 	return end
 }
 

@@ -12,6 +12,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
+
+	"pawl/internal/fault"
 )
 
 // Home is pawl's own folder on this host.
@@ -26,7 +29,7 @@ func Open() (Home, error) {
 		if state == "" {
 			user, err := os.UserHomeDir()
 			if err != nil {
-				return Home{}, fmt.Errorf("finding a place for pawl's files: %w; set PAWL_HOME", err)
+				return Home{}, Unusable("finding a place for pawl's files", err)
 			}
 			state = filepath.Join(user, ".local", "state")
 		}
@@ -37,12 +40,23 @@ func Open() (Home, error) {
 		return Home{}, fmt.Errorf("making PAWL_HOME absolute: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return Home{}, fmt.Errorf("making pawl's folder: %w; set PAWL_HOME to a folder you can write", err)
+		return Home{}, Unusable("making pawl's folder", err)
 	}
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return Home{}, fmt.Errorf("resolving PAWL_HOME: %w", err)
+		return Home{}, Unusable("resolving PAWL_HOME", err)
 	}
 	return Home{dir}, nil
+}
+
+// Unusable is what keeps pawl from using its folder: PRECONDITION_FAILED where that is how the folder
+// was chosen, an error of the machine where its disk is full or broken.
+func Unusable(doing string, err error) error {
+	for _, machine := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
+		if errors.Is(err, machine) {
+			return fmt.Errorf("%s: %w", doing, err)
+		}
+	}
+	return fault.New(fault.PreconditionFailed, "%s: %v", doing, err).Advise("Set PAWL_HOME to a folder that you can write.")
 }
 
 // Engine is where the embedded engine keeps its file and lock.
@@ -73,18 +87,32 @@ func (h Home) HostID() (string, error) {
 			return strings.TrimSpace(string(b)), nil
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", fmt.Errorf("reading this host's id: %w", err)
+			return "", Unusable("reading this host's id", err)
+		}
+		put := os.Link
+		if err == nil { // it is empty: a power cut took what was in it
+			put = os.Rename
 		}
 		random := make([]byte, 6)
 		rand.Read(random)
 		tmp := path + "." + hex.EncodeToString(random)
-		if err := os.WriteFile(tmp, []byte(hex.EncodeToString(random)+"\n"), 0o600); err != nil {
-			return "", fmt.Errorf("making this host's id: %w", err)
+		err = write(tmp, hex.EncodeToString(random)+"\n")
+		if err == nil {
+			err = put(tmp, path)
 		}
-		err = os.Link(tmp, path)
 		os.Remove(tmp)
 		if err != nil && !errors.Is(err, fs.ErrExist) {
-			return "", fmt.Errorf("making this host's id: %w", err)
+			return "", Unusable("making this host's id", err)
 		}
 	}
+}
+
+// write writes a file that is on the disk when it returns.
+func write(path, text string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Sync(), f.Close())
 }

@@ -203,7 +203,7 @@ func (l *Ledger) Appended(head string, page Page) {
 func Row(e loop.Event) (evidence.Row, bool) {
 	switch {
 	case e.Type == loop.BaselineMeasured:
-		return evidence.Row{Time: e.Time, Metric: *e.Metric, Kept: true, Description: "baseline"}, true
+		return evidence.Row{Time: e.Time, Metric: e.Metric, Kept: true, Description: "baseline"}, true
 	case e.Record != nil:
 		r := e.Record
 		return evidence.Row{

@@ -116,8 +116,12 @@ func (v *verification) entry(e repo.ChainLink) error {
 		wrong("%s is not the last iteration's record", IterationFile)
 	}
 	v.checkContract(e, events, state, wrong)
-	if plan := fmt.Sprintf("%x", sha256.Sum256(e.Files[PlanFile])); state.Plan != nil && plan != state.Plan.Hash {
-		wrong("%s has the hash %s, and %s was approved", PlanFile, plan, state.Plan.Hash)
+	plan, given := e.Files[PlanFile]
+	switch hash := fmt.Sprintf("%x", sha256.Sum256(plan)); {
+	case state.Plan == nil && given:
+		wrong("%s is there, and nobody has made a plan", PlanFile)
+	case state.Plan != nil && hash != state.Plan.Hash:
+		wrong("%s has the hash %s, and %s was approved", PlanFile, hash, state.Plan.Hash)
 	}
 	v.state, v.results, v.record, r.State = state, e.Files[ResultsFile], e.Files[IterationFile], state
 	return nil

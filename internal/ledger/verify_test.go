@@ -64,7 +64,7 @@ func written(t *testing.T) *book {
 	metric := evidence.MustDecimal("84.70")
 	b.append(
 		loop.Event{Type: loop.IterationStarted, Iteration: 1},
-		loop.Event{Type: loop.IterationFailed, Iteration: 1, FailureReason: "guard-fail", Record: &loop.Iteration{N: 1, Description: "try\tit", Metric: metric, Reason: "guard-fail", EndedAt: when}},
+		loop.Event{Type: loop.IterationFailed, Iteration: 1, FailureReason: "guard-fail", Record: &loop.Iteration{N: 1, Description: "try\tit", Metric: &metric, Reason: "guard-fail", EndedAt: when}},
 	)
 	b.append(loop.Event{Type: loop.AutonomyCompleted, Status: loop.Completed, ExitStatus: "completed"})
 	return b
@@ -246,6 +246,7 @@ func TestL8_TamperingIsFound(t *testing.T) {
 		{"a row of the results", 1, func(_ int, f map[string][]byte) { replace(f, "loop-results.tsv", "84.70", "99.99") }, 4, "loop-results.tsv"},
 		{"a record", 1, func(_ int, f map[string][]byte) { replace(f, "iteration.json", "84.70", "99.99") }, 4, "iteration.json"},
 		{"the contract", 1, func(_ int, f map[string][]byte) { replace(f, "contract.json", "improve", "deliver") }, 4, "contract"},
+		{"a plan that nobody made", 1, func(_ int, f map[string][]byte) { f["plan.md"] = []byte("1. take over") }, 4, "plan.md"},
 		{"an event taken out", 1, func(_ int, f map[string][]byte) { f["events.jsonl"] = []byte{} }, 4, "status"},
 		{"an event put in", 1, func(_ int, f map[string][]byte) {
 			f["events.jsonl"] = append([]byte(`{"seq":7,"time":"2026-11-20T12:00:00Z","loop":"x","type":"warned","iteration":1,"phase":""}`+"\n"), f["events.jsonl"]...)

@@ -46,6 +46,20 @@ var effects = map[Type]func(*State, Event){
 		s.Head, s.Desk, s.Host = e.Head, e.Opened.Desk, e.Opened.Host
 		s.Phase = e.Phase
 	},
+	LoopMoved: func(s *State, e Event) {
+		if e.Head != s.Head {
+			s.LastChange = nil // that was lost
+		}
+		s.Head, s.Desk, s.Host = e.Head, e.Opened.Desk, e.Opened.Host
+		if e.FailureReason == "" {
+			return
+		}
+		s.Phase = e.Phase
+		if g := s.Gate; g != nil { // what it was about is lost, but not that a person wants the loop to wait
+			s.PauseRequested = s.PauseRequested || g.Kind == GatePause || g.Kind == GateBreakpoint
+			s.Gate, s.Status, s.PauseReason = nil, Running, ""
+		}
+	},
 	ContractDrawn: func(s *State, e Event) { s.Contract = e.Contract },
 	ContractAmended: func(s *State, e Event) {
 		s.Contract, s.Budget, s.NoNumbers = e.Contract, s.Budget.WithLimits(e.Limits), 0
@@ -86,11 +100,9 @@ var effects = map[Type]func(*State, Event){
 		for _, f := range e.Files {
 			if !slices.Contains(s.ChangedFiles, f) {
 				s.ChangedFilesCount++
-				if len(s.ChangedFiles) < KeepFiles {
-					s.ChangedFiles = append(slices.Clip(s.ChangedFiles), f)
-				}
 			}
 		}
+		s.ChangedFiles = Union(s.ChangedFiles, e.Files)
 		if e.TotalFiles > 0 { // counted by git, which the capped lists can't
 			s.ChangedFilesCount = e.TotalFiles
 		}
@@ -188,7 +200,9 @@ var effects = map[Type]func(*State, Event){
 	},
 	ProposalMade: func(s *State, e Event) {
 		s.Proposal = e.Proposal
-		s.Head = orElse(e.Head, s.Head)
+		if e.Head != "" && e.Proposal != nil { // on top of what the base has become
+			s.Head, s.Moved = e.Head, e.Proposal.Base
+		}
 	},
 	ProposalReviewed: func(s *State, e Event) {
 		if e.Reason == "" { // no decision: it is asked for again
@@ -244,7 +258,7 @@ func (s *State) record(e Event) {
 func proposal(s *State, e Event) { s.Proposal = e.Proposal }
 
 func end(s *State, e Event) {
-	s.Status, s.ExitStatus, s.ErrorCode, s.Recovery, s.Reason = e.Status, e.ExitStatus, e.ErrorCode, e.Recovery, e.Reason
+	s.Status, s.ExitStatus, s.ErrorCode, s.Cause, s.Recovery, s.Reason = e.Status, e.ExitStatus, e.ErrorCode, e.Cause, e.Recovery, e.Reason
 	s.Gate, s.PauseReason = nil, ""
 }
 
@@ -255,6 +269,16 @@ func (s State) wallClock(now time.Time) Budget {
 	}
 	used := Count(now.Sub(s.StartedAt).Milliseconds())
 	return s.Budget.Spend(WallClock, used.Sub(s.Budget[WallClock].Used))
+}
+
+// Union returns the files of both lists, each once, as many as a list of files keeps.
+func Union(files, more []string) []string {
+	for _, f := range more {
+		if !slices.Contains(files, f) && len(files) < KeepFiles {
+			files = append(slices.Clip(files), f)
+		}
+	}
+	return files
 }
 
 func last[T any](list []T, n int) []T {

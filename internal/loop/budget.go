@@ -20,7 +20,11 @@ const (
 	WallClock  Resource = "wallClock"
 )
 
-// Resources lists them all.
+// Steps are the agent calls of one iteration (E4). They bound a cycle and are no budget of the loop: none
+// can be left over or extended.
+const Steps Resource = "steps"
+
+// Resources lists the budgets.
 var Resources = []Resource{Iterations, ActiveTime, ToolCalls, Tokens, CostUSD, WallClock}
 
 // Amount is one line of the budget. Limit and Remaining are null where there is no limit.

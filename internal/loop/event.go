@@ -30,6 +30,7 @@ const (
 const (
 	LoopOpened        Type = "loop_opened"
 	LoopResumed       Type = "loop_resumed"
+	LoopMoved         Type = "loop_moved"
 	LoopFailed        Type = "loop_failed"
 	PhaseEntered      Type = "phase_entered"
 	StepEnded         Type = "step_ended"
@@ -68,6 +69,7 @@ var Types = []struct {
 }{
 	{LoopOpened, "store, desk and judge are ready; budgets are initialised"},
 	{LoopResumed, "another run took the loop up from its ledger"},
+	{LoopMoved, "the host that had the loop is gone, another one goes on; `head` is what was not lost. With a `failure_reason`: the iteration was, and is given up"},
 	{ContractDrawn, "the contract and its hash are known"},
 	{ContractAmended, "`amendment`, a fragment of the spec, was approved: a raised budget or a corrected command"},
 	{BaselineMeasured, "the metric of the unchanged code: iteration 0"},
@@ -79,7 +81,7 @@ var Types = []struct {
 	{IterationStarted, "an iteration begins; `budgets_remaining` says what is left"},
 	{PhaseEntered, "the machine moved to `phase`"},
 	{PermissionGranted, "a role is permitted what its phase needs: `reason` names it"},
-	{PermissionDenied, "a role was to do what it may not; nothing was run"},
+	{PermissionDenied, "a role was to do what it may not, and nothing was run; or has done it, and nothing of it is kept"},
 	{StepEnded, "one command or agent call ended; `usage` says what it cost"},
 	{IdeaQueued, "an idea that named several changes was split, the rest queued"},
 	{IdeaTaken, "a queued idea is this iteration's change"},
@@ -160,6 +162,7 @@ type Event struct {
 	Status     Status `json:"status,omitempty"`
 	ExitStatus string `json:"exit_status,omitempty"`
 	ErrorCode  string `json:"error_code,omitempty"`
+	Cause      string `json:"cause,omitempty"` // the enforced rule behind it, by its code
 	Recovery   string `json:"recovery,omitempty"`
 }
 

@@ -75,7 +75,8 @@ type State struct {
 
 	Repo   string `json:"repo,omitempty"`
 	Branch string `json:"branch"`
-	Base   string `json:"base,omitempty"` // the commit that the loop started from
+	Base   string `json:"base,omitempty"`  // the commit that the loop started from
+	Moved  string `json:"moved,omitempty"` // what the base has become, where a proposal was made anew on top of it
 	Head   string `json:"head"`
 	Ledger string `json:"ledger"` // the ledger commit that this state follows
 	Desk   string `json:"desk"`
@@ -87,6 +88,7 @@ type State struct {
 
 	ExitStatus string `json:"exitStatus"`
 	ErrorCode  string `json:"errorCode"`
+	Cause      string `json:"cause,omitempty"`  // the enforced rule behind the code, by a code of its own (E5)
 	Reason     string `json:"reason,omitempty"` // why it ended, in words
 	Recovery   string `json:"recovery"`
 
@@ -113,6 +115,10 @@ type State struct {
 	HaltRequested  string            `json:"haltRequested,omitempty"` // the reason, "" for none
 	Course         *Course           `json:"course,omitempty"`        // of the iteration of a Deliver loop
 }
+
+// Footing is the commit that the loop's own changes are told from: its base, or what that has become
+// since, where the work stands on top of it by now. The contract keeps the base it was approved with.
+func (s State) Footing() string { return orElse(s.Moved, s.Base) }
 
 // New returns a loop of which nothing is known yet but what it is called. Its lists are empty and
 // not absent, also where it never comes to more.
@@ -231,19 +237,19 @@ type Proposal struct {
 
 // Iteration is the record of one finished iteration; it never changes afterwards (L8).
 type Iteration struct {
-	N           int              `json:"n"`
-	Description string           `json:"description"`
-	Metric      evidence.Decimal `json:"metric"`
-	Delta       evidence.Decimal `json:"delta"`
-	Kept        bool             `json:"kept"`
-	Reason      string           `json:"reason"`
-	Commit      string           `json:"commit"`
-	DurationMs  int64            `json:"durationMs"`
-	Attempts    int              `json:"attempts,omitempty"`
-	Files       []string         `json:"files,omitempty"`
-	Evidence    []string         `json:"evidence,omitempty"`
-	EndedAt     time.Time        `json:"endedAt,omitzero"`
-	PhaseMs     map[string]int64 `json:"phaseMs,omitempty"` // active time by phase (L10)
+	N           int               `json:"n"`
+	Description string            `json:"description"`
+	Metric      *evidence.Decimal `json:"metric"` // null where there is no metric: it is optional in Deliver
+	Delta       evidence.Decimal  `json:"delta"`
+	Kept        bool              `json:"kept"`
+	Reason      string            `json:"reason"`
+	Commit      string            `json:"commit"`
+	DurationMs  int64             `json:"durationMs"`
+	Attempts    int               `json:"attempts,omitempty"`
+	Files       []string          `json:"files,omitempty"`
+	Evidence    []string          `json:"evidence,omitempty"`
+	EndedAt     time.Time         `json:"endedAt,omitzero"`
+	PhaseMs     map[string]int64  `json:"phaseMs,omitempty"` // active time by phase (L10)
 }
 
 // Kept is a commit that stayed.
@@ -290,6 +296,7 @@ type Usage struct {
 type Result struct {
 	ExitStatus     string            `json:"exitStatus"`
 	ErrorCode      string            `json:"errorCode"`
+	Cause          string            `json:"cause,omitempty"`
 	Reason         string            `json:"reason,omitempty"`
 	Recovery       string            `json:"recovery,omitempty"`
 	Iterations     int               `json:"iterations"`

@@ -43,6 +43,7 @@ type Machine struct {
 	// everyEnd says that a loop goes to complete however it ends. Without it complete is a success
 	// alone, and a loop that fails or is halted stays in the phase in which that happened.
 	everyEnd bool
+	first    Phase // of an iteration
 }
 
 // row is what may follow one phase: next always, untested only where tests are not required.
@@ -54,7 +55,7 @@ type row struct {
 
 // improve1 is the metric protocol's machine, version 1. Every phase may go to complete, since
 // a loop can be halted anywhere; an attempt that can't go on goes to log, which records it.
-var improve1 = Machine{everyEnd: true, rows: []row{
+var improve1 = Machine{everyEnd: true, first: Review, rows: []row{
 	{from: None, next: []Phase{Precheck}},
 	{from: Precheck, next: []Phase{Baseline, Complete}},
 	{from: Baseline, next: []Phase{Review, Complete}},
@@ -72,7 +73,7 @@ var improve1 = Machine{everyEnd: true, rows: []row{
 // deliver1 is the phase machine of the source, version 1: exactly the transitions of L6. The
 // guard is the gate out of write and fix and no phase; a rework happens within its phase. An end
 // is not a transition, so that the state says where a loop stood when it failed.
-var deliver1 = Machine{rows: []row{
+var deliver1 = Machine{first: Write, rows: []row{
 	{from: None, next: []Phase{Plan}},
 	{from: Plan, next: []Phase{Write}},
 	{from: Write, next: []Phase{Test}, untested: []Phase{Verify}},
@@ -93,7 +94,7 @@ func Improve(version int) Machine {
 // Deliver returns the table of the phase machine in that version of the rules. Only where tests
 // are not required may write go to verify past them (L2).
 func Deliver(version int, testRequired bool) Machine {
-	m := Machine{everyEnd: deliver1.everyEnd}
+	m := Machine{everyEnd: deliver1.everyEnd, first: deliver1.first}
 	for _, r := range deliver1.rows {
 		if !testRequired {
 			r.next = slices.Concat(r.next, r.untested)
@@ -138,6 +139,17 @@ func (m Machine) Between() Phase {
 		return Log
 	}
 	return Plan
+}
+
+// Unbegun is the phase from which a loop is taken up that was in a phase and had begun no iteration: the
+// same, but where it was about to begin one, what leads there, since it is entered again.
+func (m Machine) Unbegun(at Phase) Phase {
+	for _, r := range m.rows {
+		if at == m.first && slices.Contains(r.next, at) {
+			return r.from
+		}
+	}
+	return at
 }
 
 // Completes reports whether a loop that ends in phase from goes to complete first: always where

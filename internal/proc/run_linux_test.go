@@ -197,7 +197,6 @@ func TestCancelledContextInterruptsTheCommand(t *testing.T) {
 				await(s.path("pid"))
 				cancel()
 			}()
-			began := time.Now()
 			result := s.run(ctx, c)
 			require.True(t, result.Interrupted)
 			require.False(t, result.TimedOut)
@@ -205,7 +204,6 @@ func TestCancelledContextInterruptsTheCommand(t *testing.T) {
 			require.Equal(t, test.signal, result.Signal)
 			require.Equal(t, test.leftover, result.Leftover)
 			require.Equal(t, test.out, s.out())
-			require.Less(t, time.Since(began), patience)
 		})
 	}
 }

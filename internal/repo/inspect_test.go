@@ -78,6 +78,48 @@ func TestP0_EachRepositoryPreconditionHasItsOwnError(t *testing.T) {
 			conflict(t, dir)
 			return dir
 		}},
+		"a merge that is not committed": {code: repo.UnmergedTree, setup: func(t *testing.T, dir string) string {
+			git(t, dir, "checkout", "-q", "-b", "other")
+			git(t, dir, "commit", "-q", "--allow-empty", "-m", "nothing")
+			git(t, dir, "checkout", "-q", "-b", "ours", "HEAD~1")
+			git(t, dir, "merge", "-q", "--no-ff", "--no-commit", "other") // the tree is clean
+			return dir
+		}},
+		"a rebase that is not finished": {code: repo.UnmergedTree, setup: func(t *testing.T, dir string) string {
+			git(t, dir, "commit", "-q", "--allow-empty", "-m", "nothing")
+			_, err := tryGit(dir, "rebase", "-q", "--exec", "false", "HEAD~1") // HEAD is detached, the tree clean
+			require.Error(t, err)
+			return dir
+		}},
+		"a cherry-pick that is not finished, in a worktree": {code: repo.UnmergedTree, setup: func(t *testing.T, dir string) string {
+			side := filepath.Join(t.TempDir(), "side")
+			git(t, dir, "worktree", "add", "-q", "-b", "side", side)
+			git(t, dir, "commit", "-q", "--allow-empty", "-m", "nothing")
+			_, err := tryGit(side, "cherry-pick", git(t, dir, "rev-parse", "HEAD"))
+			require.Error(t, err)
+			return side
+		}},
+		"files that a stash could not merge": {code: repo.UnmergedTree, paths: []string{"a.txt"}, setup: func(t *testing.T, dir string) string {
+			write(t, dir+"/a.txt", "mine\n")
+			git(t, dir, "stash", "-q")
+			write(t, dir+"/a.txt", "ours\n")
+			git(t, dir, "commit", "-qam", "ours")
+			_, err := tryGit(dir, "stash", "pop", "-q")
+			require.Error(t, err)
+			return dir
+		}},
+		"a broken configuration": {code: repo.Unreadable, setup: func(_ *testing.T, dir string) string {
+			write(t, dir+"/.git/config", "[core\n")
+			return dir
+		}},
+		"a broken index": {code: repo.Unreadable, setup: func(_ *testing.T, dir string) string {
+			write(t, dir+"/.git/index", "junk")
+			return dir
+		}},
+		"a branch without its commit": {code: repo.Unreadable, setup: func(_ *testing.T, dir string) string {
+			write(t, dir+"/.git/refs/heads/main", "0000000000000000000000000000000000000001\n")
+			return dir
+		}},
 		"a stale lock": {code: repo.StaleLock, paths: []string{"loop-results.tsv.lock"}, setup: func(t *testing.T, dir string) string {
 			write(t, dir+"/loop-results.tsv.lock", "")
 			return dir

@@ -21,6 +21,7 @@ import (
 
 func TestMain(m *testing.M) {
 	proc.Main()
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // of every process that the race detector looks at
 	os.Exit(m.Run())
 }
 

@@ -147,8 +147,10 @@ var transitions = map[loop.Type]func(*Course, loop.Event) []Span{
 func endIteration(c *Course, e loop.Event) []Span {
 	done := c.end(ofPhase, e)
 	if r := e.Record; r != nil {
-		c.note(ofIteration, Attribute{"pawl.kept", r.Kept}, Attribute{"pawl.metric", r.Metric.Float()}, Attribute{"pawl.delta", r.Delta.Float()},
-			Attribute{"pawl.commit", r.Commit}, Attribute{"pawl.attempts", int64(r.Attempts)})
+		if r.Metric != nil {
+			c.note(ofIteration, Attribute{"pawl.metric", r.Metric.Float()}, Attribute{"pawl.delta", r.Delta.Float()})
+		}
+		c.note(ofIteration, Attribute{"pawl.kept", r.Kept}, Attribute{"pawl.commit", r.Commit}, Attribute{"pawl.attempts", int64(r.Attempts)})
 	}
 	if e.FailureReason != "" {
 		c.note(ofIteration, Attribute{"pawl.reason", e.FailureReason})

@@ -1,10 +1,6 @@
 package spec
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
 	"slices"
 	"strings"
 )
@@ -27,14 +23,7 @@ var (
 // that would not be valid.
 func (s Spec) Amend(fragment []byte, allowed []string) (Spec, error) {
 	var problems Problems
-	dec := json.NewDecoder(bytes.NewReader(fragment))
-	dec.UseNumber()
-	tree, err := value(dec, "", 0, &problems)
-	if err == nil {
-		if _, more := dec.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("more follows after the object")
-		}
-	}
+	tree, _, err := read(fragment, &problems)
 	doc, isObject := tree.(map[string]any)
 	if err != nil || !isObject || len(doc) == 0 {
 		return Spec{}, Problems{{What: "not a fragment of a spec", Want: "one JSON object with some of " + strings.Join(allowed, ", ")}}
@@ -47,7 +36,7 @@ func (s Spec) Amend(fragment []byte, allowed []string) (Spec, error) {
 	decode(doc, &s, &problems)
 	for _, p := range s.check() {
 		if !problems.covers(p.Key) {
-			problems = append(problems, p)
+			problems.add(p.Key, p.What, p.Want)
 		}
 	}
 	return s, problems.err()

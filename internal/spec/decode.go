@@ -48,8 +48,11 @@ func object(v reflect.Value, doc map[string]any, key string, problems *Problems)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(doc)) {
+		if problems.full() {
+			return // to guess at what each of thousands was meant for takes its time
+		}
 		if _, known := index[name]; !known {
-			problems.add(join(key, shorten(name)), "is not a key of a spec", meant(key, name, names))
+			problems.add(Join(key, name), "is not a key of a spec", meant(key, name, names))
 		}
 	}
 }
@@ -129,7 +132,7 @@ func set(v reflect.Value, raw any, key string, problems *Problems) {
 	case reflect.Slice:
 		list, ok := items(raw)
 		if !ok {
-			wrong(`a list of strings, such as ["one", "two"]`)
+			wrong(map[reflect.Kind]string{reflect.String: `a list of strings, such as ["one", "two"]`, reflect.Int: "a list of numbers, such as [8080]"}[v.Type().Elem().Kind()])
 			return
 		}
 		slice := reflect.MakeSlice(v.Type(), len(list), len(list))
@@ -153,10 +156,10 @@ func set(v reflect.Value, raw any, key string, problems *Problems) {
 		m := reflect.MakeMapWithSize(v.Type(), len(doc))
 		for _, name := range slices.Sorted(maps.Keys(doc)) {
 			if !utf8.ValidString(name) {
-				problems.add(join(key, shorten(name)), "has a name that is not valid UTF-8", "text in UTF-8")
+				problems.add(Join(key, name), "has a name that is not valid UTF-8", "text in UTF-8")
 			}
 			item := reflect.New(v.Type().Elem()).Elem()
-			set(item, orEmpty(doc[name]), join(key, shorten(name)), problems)
+			set(item, orEmpty(doc[name]), Join(key, name), problems)
 			if item.Kind() == reflect.Slice && item.IsNil() { // a list that was given empty says something
 				item = reflect.MakeSlice(item.Type(), 0, 0)
 			}

@@ -2,13 +2,17 @@ package spec
 
 import (
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 )
 
 // Keys are all keys of the contract, dotted, in the order of its table: "verify.timeout". A key
 // whose value is an object with names of the user's own, such as agent.env, stands for all of
 // them.
-func Keys() []string { return leaves(reflect.TypeFor[Spec](), "") }
+func Keys() []string { return slices.Clone(keys()) }
+
+var keys = sync.OnceValue(func() []string { return leaves(reflect.TypeFor[Spec](), "") })
 
 func leaves(t reflect.Type, key string) []string {
 	var all []string
@@ -27,9 +31,9 @@ func leaves(t reflect.Type, key string) []string {
 // rank is where a key stands in the contract's table; one that is not in it comes after those
 // that it was put beside.
 func rank(key string) int {
-	keys, beside := Keys(), -1
+	all, beside := keys(), -1
 	parent := key[:strings.LastIndex(key, ".")+1]
-	for i, known := range keys {
+	for i, known := range all {
 		if known == key || strings.HasPrefix(known, key+".") || strings.HasPrefix(key, known+".") || strings.HasPrefix(key, known+"[") {
 			return i
 		}
@@ -38,7 +42,7 @@ func rank(key string) int {
 		}
 	}
 	if beside < 0 {
-		return len(keys)
+		return len(all)
 	}
 	return beside
 }
@@ -46,19 +50,10 @@ func rank(key string) int {
 // meant says which key an unknown one may have been meant for: one beside it that is spelt
 // alike, else one that is called so elsewhere.
 func meant(parent, name string, beside []string) string {
-	best, distance := "", 1+max(1, len(name)/3)
-	for _, candidate := range beside {
-		if len(name) >= 4 && strings.HasPrefix(fold(candidate), fold(name)) {
-			best, distance = candidate, 0
-		}
-		if d := edits(fold(name), fold(candidate)); d < distance {
-			best, distance = candidate, d
-		}
-	}
-	if best != "" {
+	if best := Alike(name, beside); best != "" {
 		return join(parent, best) + " (did you mean it?)"
 	}
-	for _, key := range Keys() {
+	for _, key := range keys() {
 		at := strings.LastIndex(key, ".")
 		if fold(key[at+1:]) == fold(name) || fold(key) == fold(name) {
 			if at < 0 {
@@ -68,6 +63,20 @@ func meant(parent, name string, beside []string) string {
 		}
 	}
 	return "one of " + strings.Join(beside, ", ")
+}
+
+// Alike returns the one of the names that is spelt most like a name, "" where none is.
+func Alike(name string, names []string) (best string) {
+	distance := 1 + max(1, len(name)/3)
+	for _, candidate := range names {
+		if len(name) >= 4 && strings.HasPrefix(fold(candidate), fold(name)) {
+			best, distance = candidate, 0
+		}
+		if d := edits(fold(name), fold(candidate)); d < distance {
+			best, distance = candidate, d
+		}
+	}
+	return best
 }
 
 // fold makes minDelta, min_delta, min-delta and MINDELTA alike.

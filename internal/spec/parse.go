@@ -15,75 +15,101 @@ import (
 // well. Numbers keep the decimals that they were written with.
 func Parse(doc []byte) (Spec, error) {
 	var problems Problems
-	dec := json.NewDecoder(bytes.NewReader(doc))
-	dec.UseNumber()
-	tree, err := value(dec, "", 0, &problems)
-	if err == nil {
-		if _, more := dec.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("more follows after the object")
-		}
-	}
+	tree, line, err := read(doc, &problems)
 	if err != nil {
 		what := strings.TrimPrefix(err.Error(), "json: ")
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			what = "the document ends too early"
 		}
-		line := 1 + bytes.Count(doc[:min(int(dec.InputOffset()), len(doc))], []byte("\n"))
 		return Spec{}, Problems{{What: "not valid JSON: " + what, Want: "one JSON object with the keys of a spec", Line: line}}
 	}
 	object, ok := tree.(map[string]any)
 	if !ok {
 		return Spec{}, Problems{{What: "the document is " + show(tree), Want: "one JSON object with the keys of a spec"}}
 	}
-	return fromMap(object, problems)
+	s, err := fromMap(object, problems)
+	if errors.As(err, &problems) {
+		err = problems.err()
+	}
+	return s, err
 }
 
-// maxDepth is deeper than any spec; a document beyond it would only exhaust the stack.
-const maxDepth = 32
-
-// value reads one JSON value, noting keys that are given twice.
-func value(dec *json.Decoder, key string, depth int, problems *Problems) (any, error) {
-	if depth > maxDepth {
-		return nil, fmt.Errorf("nested more than %d deep", maxDepth)
+// read reads one JSON value and nothing after it, noting keys that are given twice. line is how far
+// it came.
+func read(doc []byte, problems *Problems) (tree any, line int, err error) {
+	r := reader{json.NewDecoder(bytes.NewReader(doc)), MaxValues, problems}
+	r.dec.UseNumber()
+	tree, err = r.value("", 0)
+	if err == nil {
+		if _, more := r.dec.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("more follows after the object")
+		}
 	}
-	t, err := dec.Token()
+	return tree, 1 + bytes.Count(doc[:min(int(r.dec.InputOffset()), len(doc))], []byte("\n")), err
+}
+
+type reader struct {
+	dec      *json.Decoder
+	left     int // values that may still be read
+	problems *Problems
+}
+
+// The bounds of a document, far beyond those of any spec: one beyond them would only exhaust the
+// stack, or the time that a workflow has to read its input.
+const (
+	MaxDepth  = 32
+	MaxValues = 20_000
+)
+
+func (r *reader) value(key string, depth int) (any, error) {
+	if depth > MaxDepth {
+		return nil, fmt.Errorf("nested more than %d deep", MaxDepth)
+	}
+	if r.left--; r.left <= 0 {
+		return nil, fmt.Errorf("it holds more than %d values", MaxValues)
+	}
+	t, err := r.dec.Token()
 	if err != nil {
 		return nil, err
 	}
 	switch t {
 	case json.Delim('{'):
 		object := map[string]any{}
-		for dec.More() {
-			name, err := dec.Token()
+		for r.dec.More() {
+			name, err := r.dec.Token()
 			if err != nil {
 				return nil, err
 			}
-			at := join(key, name.(string)) // the decoder lets nothing else be a key
-			v, err := value(dec, at, depth+1, problems)
+			at := Join(key, name.(string)) // the decoder lets nothing else be a key
+			v, err := r.value(at, depth+1)
 			if err != nil {
 				return nil, err
 			}
 			if _, twice := object[name.(string)]; twice {
-				problems.add(at, "is given twice", "one of the two")
+				r.problems.add(at, "is given twice", "one of the two")
 			}
 			object[name.(string)] = v
 		}
-		_, err = dec.Token()
+		_, err = r.dec.Token()
 		return object, err
 	case json.Delim('['):
 		list := []any{}
-		for dec.More() {
-			v, err := value(dec, fmt.Sprintf("%s[%d]", key, len(list)), depth+1, problems)
+		for r.dec.More() {
+			v, err := r.value(fmt.Sprintf("%s[%d]", key, len(list)), depth+1)
 			if err != nil {
 				return nil, err
 			}
 			list = append(list, v)
 		}
-		_, err = dec.Token()
+		_, err = r.dec.Token()
 		return list, err
 	}
 	return t, nil
 }
+
+// Join is the key of a name in an object, as Problems have it: dotted, and not longer than can be
+// read where somebody made the name up.
+func Join(key, name string) string { return join(key, shorten(name)) }
 
 func join(key, name string) string {
 	if key == "" {
@@ -105,7 +131,7 @@ func fromMap(doc map[string]any, problems Problems) (Spec, error) {
 	decode(doc, &s, &problems)
 	for _, p := range s.check() {
 		if !problems.covers(p.Key) {
-			problems = append(problems, p)
+			problems.add(p.Key, p.What, p.Want)
 		}
 	}
 	if len(problems) > 0 {

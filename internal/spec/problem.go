@@ -57,8 +57,25 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// maxProblems is how many are said of one spec: it must not fill a screen, or a workflow's history,
+// with what somebody generated or mistook for one.
+const maxProblems = 100
+
+// add notes a problem, unless there are more than will be said already.
 func (p *Problems) add(key, what, want string) {
-	*p = append(*p, Problem{Key: key, What: what, Want: want})
+	if !p.full() {
+		*p = append(*p, Problem{Key: key, What: what, Want: want})
+	}
+}
+
+func (p *Problems) full() bool { return len(*p) > maxProblems }
+
+// Capped returns the problems; of more than a hundred the first ones, and one that says so.
+func (p Problems) Capped() Problems {
+	if !p.full() {
+		return p
+	}
+	return append(slices.Clone(p[:maxProblems]), Problem{What: "more is wrong than these", Want: "these mended first"})
 }
 
 // covers says whether something is known to be wrong with key already, or with what holds it.
@@ -68,12 +85,12 @@ func (p Problems) covers(key string) bool {
 	})
 }
 
-// err is nil when there are no problems.
+// err is the problems, Capped; nil when there are none.
 func (p Problems) err() error {
 	if len(p) == 0 {
 		return nil
 	}
-	return p
+	return p.Capped()
 }
 
 // show is a value of a document in a message: quoted, on one line, short.

@@ -3,6 +3,7 @@ package spec_test
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -181,6 +182,26 @@ func TestP0_InputNeedsAnAbsolutePath(t *testing.T) {
 	assert.NoError(t, s.ValidateInput())
 	s.Goal = ""
 	assert.ErrorContains(t, s.ValidateInput(), "goal: is missing")
+}
+
+// A workflow has a second for it, and its history a bound.
+func TestP0_InputThatIsNoSpecIsRefusedInFewWords(t *testing.T) {
+	list := func(n int) string { return strings.TrimSuffix(strings.Repeat(`"x",`, n), ",") }
+	var keys strings.Builder
+	for i := range 15_000 {
+		fmt.Fprintf(&keys, `,"k%d":1`, i)
+	}
+	for name, c := range map[string]struct{ doc, want string }{
+		"keys":   {strings.TrimSuffix(minimal, "}") + keys.String() + "}", "more is wrong than these"},
+		"values": {strings.TrimSuffix(minimal, "}") + `,"protect":[` + list(400_000) + `]}`, "it holds more than 20000 values"},
+		"globs":  {strings.TrimSuffix(minimal, "}") + `,"breakpoints":[` + list(15_000) + `]}`, "more is wrong than these"},
+	} {
+		_, err := spec.Parse([]byte(c.doc))
+		require.ErrorContains(t, err, c.want, name)
+		require.Less(t, len(err.Error()), 64<<10, name)
+	}
+	_, err := must(t, minimal).Amend([]byte(`{"test":{`+strings.TrimPrefix(keys.String(), ",")+`}}`), spec.Amendable)
+	require.ErrorContains(t, err, "more is wrong than these")
 }
 
 func TestProblemNamesFileAndLine(t *testing.T) {

@@ -129,8 +129,12 @@ func (s Spec) check() (p Problems) {
 		}
 	}
 	globs("scope", s.Scope)
+	protected := map[string]bool{}
+	for _, glob := range s.Protect {
+		protected[tidy(glob)] = true
+	}
 	for i, glob := range s.Scope {
-		if slices.ContainsFunc(s.Protect, func(sealed string) bool { return tidy(sealed) == tidy(glob) }) {
+		if protected[tidy(glob)] {
 			add(fmt.Sprintf("scope[%d]", i), "is in protect too, which wins: nothing that it matches may change", "it in one of the two")
 		}
 	}
@@ -165,7 +169,7 @@ func (s Spec) check() (p Problems) {
 		add("guard.policy", "is "+show(s.Guard.Policy), "the name of one of policies: "+strings.Join(s.policyNames(), ", "))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Policies)) {
-		key := join("policies", shorten(name))
+		key := Join("policies", name)
 		if strings.TrimSpace(name) == "" || unprintable(name) != "" {
 			add(key, "is no name", "a name such as strict")
 		}
@@ -175,7 +179,7 @@ func (s Spec) check() (p Problems) {
 
 	s.agents(add)
 	for _, role := range slices.Sorted(maps.Keys(s.Permissions)) {
-		key := join("permissions", shorten(role))
+		key := Join("permissions", role)
 		if !slices.Contains(Roles(), role) {
 			add(key, "is not a role", "one of "+strings.Join(Roles(), ", "))
 		}
@@ -242,7 +246,7 @@ func (s Spec) check() (p Problems) {
 func (s Spec) agents(add func(key, what, want string)) {
 	s.agent("agent", s.Agent, add)
 	for _, role := range slices.Sorted(maps.Keys(s.Agent.Roles)) {
-		key := join("agent.roles", shorten(role))
+		key := Join("agent.roles", role)
 		if !slices.Contains(Roles(), role) {
 			add(key, "is not a role", "one of "+strings.Join(Roles(), ", "))
 			continue
@@ -292,7 +296,7 @@ func (s Spec) agent(key string, a Agent, add func(key, what, want string)) {
 		add("limits.costUSD", "can't be kept, since "+a.Use+" does not say what it costs", "limits.tokens or limits.toolCalls, or another agent")
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
-		variableKey := join(key+".env", shorten(name))
+		variableKey := Join(key+".env", name)
 		switch {
 		case !variable.MatchString(name):
 			add(variableKey, "is not the name of a variable", "letters, digits and _, not starting with a digit")

@@ -177,10 +177,6 @@ func (c Contract) deliver(s Style, f *fields) {
 	}
 }
 
-// unmeasured reports whether a record is that of a Deliver loop without a metric, which is optional
-// there.
-func unmeasured(it loop.Iteration) bool { return delivery(it) && it.Metric.IsZero() }
-
 // bounds is what ends a Deliver loop beside its budgets.
 func bounds(l spec.Limits) string {
 	return plural(l.FixAttempts, "fix attempt") + " and " + plural(l.Iterations, "iteration") + " without success, a phase over " + l.PhaseTimeout.String()

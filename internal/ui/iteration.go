@@ -16,12 +16,12 @@ func (s Style) Iteration(it loop.Iteration) string {
 	case it.Reason != "":
 		color = yellow
 	}
-	metric, delta := it.Metric.String(), signed(it.Delta)
-	if !measured(it) {
-		metric, delta = "–", ""
+	metric, delta := "–", ""
+	if measured(it) {
+		metric, delta = it.Metric.String(), signed(it.Delta)
 	}
 	line := padLeft(itoa(it.N), 4) + "  " + s.paint(color, pad(outcome, 18)) + "  "
-	if !unmeasured(it) {
+	if it.Metric != nil || !delivery(it) { // which needs no metric
 		line += padLeft(metric, 10) + "  " + padLeft(delta, 10) + "  "
 	}
 	line += Clean(it.Description)
@@ -56,7 +56,7 @@ func Outcome(it loop.Iteration) string {
 // measured reports whether the record's metric is its own: a row without a measurement, or
 // whose guard failed, carries the reference (P7).
 func measured(it loop.Iteration) bool {
-	return it.Kept || it.Reason == "" || !it.Delta.IsZero()
+	return it.Metric != nil && (it.Kept || it.Reason == "" || !it.Delta.IsZero())
 }
 
 // meanings says in a few words what each reason is about, for those who see it the first time.

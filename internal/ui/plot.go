@@ -17,7 +17,7 @@ func (c Course) Follow(e loop.Event) Course {
 	switch {
 	case e.Type == loop.BaselineMeasured && e.Metric != nil:
 		return Course{e.Metric.Float()}
-	case e.Record != nil && e.Record.Kept:
+	case e.Record != nil && e.Record.Kept && e.Record.Metric != nil:
 		return append(c, e.Record.Metric.Float())
 	case e.Record != nil && len(c) > 0:
 		return append(c, c[len(c)-1])

@@ -66,10 +66,10 @@ func running() loop.State {
 
 func iterations() []loop.Iteration {
 	return []loop.Iteration{
-		{N: 1, Description: "go on from each city to the nearest one", Metric: dec("28356.6"), Delta: dec("-5695.0"), Kept: true, Commit: "3eff7429e6aa", DurationMs: 1400},
-		{N: 2, Description: "visit the cities from west to east", Metric: dec("90350.1"), Delta: dec("61993.5"), DurationMs: 2300},
-		{N: 3, Description: "leave the last city for another trip", Metric: dec("28356.6"), Reason: "guard-fail", Attempts: 3, DurationMs: 68_700},
-		{N: 4, Description: "uncross legs that cross (2-opt)", Metric: dec("24056.4"), Delta: dec("-4300.2"), Kept: true, Commit: "29db84bd0aaa", DurationMs: 2400},
+		{N: 1, Description: "go on from each city to the nearest one", Metric: ref("28356.6"), Delta: dec("-5695.0"), Kept: true, Commit: "3eff7429e6aa", DurationMs: 1400},
+		{N: 2, Description: "visit the cities from west to east", Metric: ref("90350.1"), Delta: dec("61993.5"), DurationMs: 2300},
+		{N: 3, Description: "leave the last city for another trip", Metric: ref("28356.6"), Reason: "guard-fail", Attempts: 3, DurationMs: 68_700},
+		{N: 4, Description: "uncross legs that cross (2-opt)", Metric: ref("24056.4"), Delta: dec("-4300.2"), Kept: true, Commit: "29db84bd0aaa", DurationMs: 2400},
 	}
 }
 
@@ -288,6 +288,7 @@ func events() []loop.Event {
 		{Type: loop.ProposalApproved, Iteration: 10, By: "me", Note: "fine", Proposal: &loop.Proposal{Hash: hash, State: "approved"}},
 		{Type: loop.ProposalRejected, Iteration: 10, By: "me", Proposal: &loop.Proposal{Hash: hash, State: "rejected"}},
 		{Type: loop.ProposalApplied, Iteration: 10, By: "me", How: "squash", Proposal: &loop.Proposal{Hash: hash, State: "applied"}},
+		{Type: loop.LoopMoved, Head: "2c9deac54712", Opened: &loop.Opened{Host: "b7e23ec29af2"}, Reason: "the host 3fdba35f04dc asked for no work for 1m15s"},
 	}
 }
 

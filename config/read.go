@@ -1,0 +1,54 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+)
+
+// pipePatience is how long something may take to come out of a pipe that is named as a file.
+const pipePatience = 10 * time.Second
+
+// readFile reads a file of at most so many bytes. It may be a pipe, as a shell makes one of <(…),
+// and then it must not wait without end: nobody may ever write to it.
+func readFile(path string, most int) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().Type() != fs.ModeNamedPipe {
+		return bounded(f, path, most)
+	}
+	end := time.Now().Add(pipePatience)
+	if err := f.SetReadDeadline(end); err != nil {
+		return nil, err
+	}
+	for {
+		text, err := bounded(f, path, most)
+		switch {
+		case err == nil && len(text) == 0 && time.Now().Before(end):
+			time.Sleep(10 * time.Millisecond) // no writer yet: to wait for one is what open would do, without end
+		case err == nil && len(text) == 0, errors.Is(err, os.ErrDeadlineExceeded):
+			return nil, fmt.Errorf("%s is a pipe, and nothing came out of it for %v", path, pipePatience)
+		default:
+			return text, err
+		}
+	}
+}
+
+func bounded(r io.Reader, path string, most int) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
+	if err == nil && len(text) > most {
+		err = fmt.Errorf("%s is larger than %d bytes", path, most)
+	}
+	return text, err
+}

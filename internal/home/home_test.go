@@ -1,0 +1,56 @@
+package home_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/fault"
+	"pawl/internal/home"
+)
+
+func TestAHostHasOneId(t *testing.T) {
+	h := home.Home{Dir: t.TempDir()}
+	first, err := h.HostID()
+	require.NoError(t, err)
+	require.Regexp(t, `^[0-9a-f]{12}$`, first)
+	again, err := h.HostID()
+	require.NoError(t, err)
+	require.Equal(t, first, again)
+}
+
+func TestAnIdThatAPowerCutEmptiedIsMadeAgain(t *testing.T) {
+	h := home.Home{Dir: t.TempDir()}
+	require.NoError(t, os.WriteFile(filepath.Join(h.Dir, "host-id"), nil, 0o600))
+	id, err := h.HostID()
+	require.NoError(t, err)
+	require.Regexp(t, `^[0-9a-f]{12}$`, id)
+	files, err := os.ReadDir(h.Dir)
+	require.NoError(t, err)
+	require.Len(t, files, 1, "nothing is left beside it")
+}
+
+func TestAFolderThatCannotBeUsedIsAPrecondition(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for _, dir := range []string{file, filepath.Join(file, "below")} {
+		t.Setenv("PAWL_HOME", dir)
+		_, err := home.Open()
+		require.Equal(t, fault.PreconditionFailed, fault.CodeOf(err))
+		require.ErrorContains(t, err, "Set PAWL_HOME to a folder that you can write.")
+	}
+	t.Setenv("PAWL_HOME", "")
+	t.Setenv("XDG_STATE_HOME", "")
+	t.Setenv("HOME", "")
+	_, err := home.Open()
+	require.Equal(t, fault.PreconditionFailed, fault.CodeOf(err))
+
+	full := home.Unusable("making it", fmt.Errorf("mkdir: %w", syscall.ENOSPC))
+	require.Empty(t, fault.CodeOf(full), "a full disk is the machine's")
+	require.True(t, errors.Is(full, syscall.ENOSPC))
+}
