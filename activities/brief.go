@@ -161,6 +161,7 @@ func (e *exchange) take(out *act.Stepped, stdout string, in *act.Agent) (printed
 	if said := evidence.Description(r.Description); said != "" {
 		out.Description = said
 	}
+	out.Session = orElse(out.Session, loop.Clip(evidence.Description(r.SessionID), 100))
 	out.Idea = evidence.Description(r.Idea)
 	if gave := evidence.Description(string(r.GiveUp)); gave != "" {
 		out.GiveUp = loop.Clip(gave, 300)

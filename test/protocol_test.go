@@ -284,3 +284,16 @@ func TestP3_PoliciesComeBeforeTheCheck(t *testing.T) {
 	w.come(deeds...)
 	require.Equal(t, "a hill\n", w.read("checked"), "it ran once")
 }
+
+// What an agent says in its result file counts, and is kept beside its log.
+func TestWhatACommandReportsIsTakenDown(t *testing.T) {
+	w := newWorld(t, raises+`; echo '{"description": "raise it", "toolCalls": 4, "inputTokens": 1e2, "outputTokens": 20, "costUSD": 0.125, "sessionId": "s-1"}' >"$PAWL_RESULT"`)
+	w.run(0)
+	require.Equal(t, row{"1", "11", "+1.00", "yes", "raise it"}, w.lastRow())
+	used := map[string]string{}
+	for name, line := range w.show().Budget {
+		used[name] = line.Used.String()
+	}
+	require.Equal(t, []string{"4", "120", "0.125"}, []string{used["toolCalls"], used["tokens"], used["costUSD"]})
+	require.Contains(t, w.readHome("loops/"+w.loop+"/steps/0001.1-modify/result.json"), `"session":"s-1"`)
+}

@@ -28,6 +28,7 @@ import (
 	"pawl/config"
 	"pawl/internal/act"
 	"pawl/internal/home"
+	"pawl/internal/sandbox"
 	"pawl/internal/telemetry"
 	"pawl/internal/workspace"
 	"pawl/workflows"
@@ -121,6 +122,7 @@ func RunWorker(ctx context.Context, o Options) error {
 	if o.Embedded {
 		queue = act.TaskQueue
 	}
+	go sandbox.Probe() // it may take as long as starting a program: no step should wait for it
 	a := activities.New(o.Home, id, queue, o.Namespace, attributes(ctx, o))
 	a.Logger, a.Telemetry = o.Logger, o.Telemetry
 	a.Closed = o.Closed
