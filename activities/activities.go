@@ -25,7 +25,6 @@ import (
 	"pawl/internal/ledger"
 	"pawl/internal/proc"
 	"pawl/internal/repo"
-	"pawl/internal/sandbox"
 	"pawl/internal/telemetry"
 	"pawl/internal/workspace"
 )
@@ -58,7 +57,6 @@ type Activities struct {
 
 // New returns the activities of the host.
 func New(h home.Home, host, queue, namespace string, attributes bool) *Activities {
-	go sandbox.Probe() // it may take as long as starting a program: nobody should wait for it
 	return &Activities{
 		Home: h, Host: host, Queue: queue, Namespace: namespace, Attributes: attributes,
 		Logger: slog.New(slog.DiscardHandler),

@@ -28,6 +28,7 @@ import (
 	"pawl/config"
 	"pawl/internal/act"
 	"pawl/internal/home"
+	"pawl/internal/sandbox"
 	"pawl/internal/telemetry"
 	"pawl/internal/workspace"
 	"pawl/workflows"
@@ -121,6 +122,9 @@ func RunWorker(ctx context.Context, o Options) error {
 	if o.Embedded {
 		queue = act.TaskQueue
 	}
+	// It may take as long as starting a program, and no step should wait for it. Commands that apply
+	// a proposal run nothing in a sandbox, and leave no such program behind.
+	go sandbox.Probe()
 	a := activities.New(o.Home, id, queue, o.Namespace, attributes(ctx, o))
 	a.Logger, a.Telemetry = o.Logger, o.Telemetry
 	a.Closed = o.Closed
