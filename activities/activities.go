@@ -37,6 +37,9 @@ type Activities struct {
 	Namespace string
 	// Agents is where agents run, "" for where all the work on trees does.
 	Agents string
+	// MoveAfter is how long this host may leave something untaken until a loop that others could go
+	// on with asks whether it is gone; 0: its loops stay.
+	MoveAfter time.Duration
 	// Attributes says whether the namespace knows pawl's search attributes.
 	Attributes bool
 	// Logger is told what the loops do, and Telemetry, nil for nobody, shows it.
@@ -64,9 +67,11 @@ func New(h home.Home, host, queue, namespace string, attributes bool) *Activitie
 	}
 }
 
-// RegisterShared registers what any host may do: take up a loop, find one, tell somebody of it.
+// RegisterShared registers what any host may do: take up a loop, find one, tell somebody of it, say
+// whether another host is gone.
 func (a *Activities) RegisterShared(r worker.ActivityRegistry) {
 	r.RegisterActivityWithOptions(a.Find, activity.RegisterOptions{Name: act.FindName})
+	r.RegisterActivityWithOptions(a.Place, activity.RegisterOptions{Name: act.PlaceName})
 	r.RegisterActivityWithOptions(a.Notify, activity.RegisterOptions{Name: act.NotifyName})
 	r.RegisterActivityWithOptions(a.Open, activity.RegisterOptions{Name: act.OpenName})
 }

@@ -171,9 +171,9 @@ func (e *exchange) take(out *act.Stepped, stdout string, in *act.Agent) (printed
 
 // reported is what an agent says that it spent in a call.
 func reported(r agent.Result) loop.Usage {
-	u := loop.Usage{AgentCalls: 1, ToolCalls: 1, InputTokens: r.InputTokens, OutputTokens: r.OutputTokens}
+	u := loop.Usage{AgentCalls: 1, ToolCalls: 1, InputTokens: int64(r.InputTokens), OutputTokens: int64(r.OutputTokens)}
 	if r.ToolCalls != nil {
-		u.ToolCalls = *r.ToolCalls
+		u.ToolCalls = int64(*r.ToolCalls)
 	}
 	if r.CostUSD != nil {
 		u.CostUSD = *r.CostUSD

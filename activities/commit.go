@@ -15,8 +15,12 @@ import (
 	"pawl/internal/spec"
 )
 
-// maxFiles is how many changed files are named; the count is full.
-const maxFiles = 50
+// How many changed files are named, and in how many bytes: names can be long, and they are in history
+// more than once. The count is full.
+const (
+	maxFiles = 50
+	maxNames = 32 << 10
+)
 
 // Commit takes what the desk differs from the head by. The policies judge it first, and a
 // change that violates one is not committed (order of judgement). A retry finds its commit.
@@ -116,8 +120,13 @@ func described(change repo.Change) (out act.Committed, judged govern.Change, pat
 // quoted names the first files of many.
 func quoted(paths []string) []string {
 	var out []string
+	room := maxNames
 	for _, p := range paths[:min(len(paths), maxFiles)] {
-		out = append(out, repo.Quote(p))
+		name := repo.Quote(p)
+		if room -= len(name); room < 0 {
+			break
+		}
+		out = append(out, name)
 	}
 	return out
 }
@@ -157,7 +166,7 @@ func (a *Activities) radius(ctx context.Context, p *place, in act.Commit, rules 
 		return err
 	}
 	known, base := page.State.ChangedFilesCount, page.State.Footing()
-	full := len(paths) > maxFiles || known != len(page.State.ChangedFiles) || known+len(paths) > loop.KeepFiles
+	full := len(paths) > len(out.Files) || known != len(page.State.ChangedFiles) || known+len(paths) > loop.KeepFiles
 	if rules.MaxTotalFiles != nil || full {
 		touched, err := p.store.Touched(ctx, base, in.Head)
 		if err != nil {

@@ -34,6 +34,7 @@ type opened struct {
 	*testing.T
 	a            *activities.Activities
 	user         string
+	spec         spec.Spec
 	o            act.Opened
 	ledger, head string
 	seq          int64
@@ -62,6 +63,12 @@ func write(t *testing.T, path, content string) {
 // begun opens a loop on a repository with work/a and work/b.
 func begun(t *testing.T, newFiles string) *opened {
 	t.Helper()
+	return begunAt(t, newFiles, func(user string) (key, address string) { return "path", user })
+}
+
+// begunAt opens a loop whose repository is to be found as at says.
+func begunAt(t *testing.T, newFiles string, at func(user string) (key, address string)) *opened {
+	t.Helper()
 	dir := t.TempDir()
 	l := &opened{T: t, user: filepath.Join(dir, "user")}
 	write(t, l.user+"/work/a", "a\n")
@@ -69,14 +76,16 @@ func begun(t *testing.T, newFiles string) *opened {
 	git(t, l.user, "init", "-q", "-b", "main")
 	git(t, l.user, "add", "-A")
 	git(t, l.user, "commit", "-qm", "base")
+	key, address := at(l.user)
 	t.Setenv("PAWL_HOME", filepath.Join(dir, "home"))
 	h, err := home.Open()
 	require.NoError(t, err)
 	l.a = activities.New(h, "host", "pawl", "default", false)
 	t.Cleanup(l.a.Stop)
-	s, err := spec.Parse(fmt.Appendf(nil, `{"name": "x", "goal": "g", "repo": {"path": %q}, "scope": ["work/**"], "verify": {"command": "true"},
-		"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`, l.user))
+	s, err := spec.Parse(fmt.Appendf(nil, `{"name": "x", "goal": "g", "repo": {%q: %q}, "scope": ["work/**"], "verify": {"command": "true"},
+		"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`, key, address))
 	require.NoError(t, err)
+	l.spec = s
 	s.NewFiles = newFiles // also where a spec may not say so yet
 	l.o, err = l.a.Open(ctx, act.Open{Loop: "x", FirstRun: "first", Run: "first", Spec: s})
 	require.NoError(t, err)
@@ -161,6 +170,22 @@ func TestL5_ManyFilesAreCountedOnce(t *testing.T) {
 	l.begin()
 	write(t, l.o.Desk+"/work/n0", "again\n")
 	require.Equal(t, 120, l.commit("").TotalFiles)
+}
+
+// Names may be thousands of bytes long, and four times that where they are quoted.
+func TestL5_LongNamesAreCountedAndNotAllNamed(t *testing.T) {
+	l := begun(t, spec.Allow)
+	l.begin()
+	deep := "/work" + strings.Repeat("/"+strings.Repeat("\xff", 200), 5)
+	for i := range 40 {
+		write(t, fmt.Sprint(l.o.Desk, deep, "/", i), "x\n")
+	}
+	out := l.commit("")
+	require.NotEmpty(t, out.Commit)
+	require.Equal(t, 40, out.FileCount)
+	require.Equal(t, 40, out.TotalFiles)
+	require.NotEmpty(t, out.Files)
+	require.LessOrEqual(t, len(strings.Join(out.Files, "")), 32<<10)
 }
 
 // TestE3_ARunningLoopAppliesWhatWasApproved: it says itself what its proposal is, and records what

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"pawl/internal/act"
+	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/issue"
 	"pawl/internal/ledger"
@@ -85,6 +86,23 @@ func (a *Activities) planOf(p *place, text, dir string) (*loop.Plan, error) {
 		return nil, err
 	}
 	return &loop.Plan{Hash: hex.EncodeToString(sum[:]), Text: loop.Clip(text, shownPlan), Log: dir}, nil
+}
+
+// drafted returns a plan that is not in the ledger yet. On a host that has taken the loop up since there
+// is no more of it than the state has, which mostly is all of it.
+func (a *Activities) drafted(p *place, plan loop.Plan) ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join(a.Home.Loop(p.Ref), ledger.PlanFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = []byte(plan.Text), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the plan: %w", err)
+	}
+	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != plan.Hash {
+		return nil, refuse(fault.New(fault.PreconditionFailed, "the plan that was drafted is not in %s", a.Home.Loop(p.Ref)).
+			Advise("Start the loop again."))
+	}
+	return text, nil
 }
 
 // plan returns the loop's plan as it stands in the ledger at head, "" where there is none.

@@ -32,3 +32,8 @@ func (a *Activities) RestoreDesk(ctx context.Context, ref, head string) error {
 	defer p.leaveDesk()
 	return a.restoreDesk(ctx, p, head)
 }
+
+// Reachable is what Place says once a host is known to be gone.
+func (a *Activities) Reachable(ctx context.Context, in act.Place) (act.Placed, error) {
+	return a.reachable(ctx, in)
+}

@@ -93,7 +93,7 @@ func (a *Activities) takeUp(ctx context.Context, in act.Open) (act.Opened, error
 			Advise("Start another loop: it begins where the repository is now."))
 	}
 	contract, err := p.ledger.Contract(ctx, in.Ledger)
-	if err == nil {
+	if err == nil && !in.Moved {
 		err = sameTerms(contract, in.Spec)
 	}
 	if err != nil {
@@ -133,9 +133,13 @@ func (a *Activities) takeUp(ctx context.Context, in act.Open) (act.Opened, error
 }
 
 func (a *Activities) opened(p *place, base string) act.Opened {
+	var moveAfter time.Duration
+	if p.Remote {
+		moveAfter = a.MoveAfter
+	}
 	return act.Opened{
 		Ref: p.Ref, Onto: p.Onto, Queue: a.Queue, Agents: a.Agents, Host: a.Host, Repo: p.Repo, Branch: branchName(p.Record), Base: base,
-		Desk: p.desk.Dir, Attributes: a.Attributes, Stop: p.loopStop(), Protections: a.protections(p),
+		Desk: p.desk.Dir, Attributes: a.Attributes, Stop: p.loopStop(), Protections: a.protections(p), MoveAfterMs: moveAfter.Milliseconds(),
 	}
 }
 
@@ -189,7 +193,7 @@ func (a *Activities) base(ctx context.Context, p *place, source repo.Source) (st
 	}
 	commit, err := p.store.Fetch(ctx, source.Path, source.Branch)
 	if err != nil {
-		return "", fmt.Errorf("fetching the base from %s: %w", source.Path, err)
+		return "", precondition(fmt.Errorf("fetching the base from %s: %w", source.Path, err))
 	}
 	crash.At("open.fetched")
 	if p.Remote {

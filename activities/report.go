@@ -39,7 +39,7 @@ func (a *Activities) report(ctx context.Context, p *place, prev string, after lo
 
 // levels are those of the events that are more than a detail.
 var levels = map[loop.Type]slog.Level{
-	loop.LoopOpened: slog.LevelInfo, loop.LoopResumed: slog.LevelInfo, loop.AutonomyStarted: slog.LevelInfo,
+	loop.LoopOpened: slog.LevelInfo, loop.LoopResumed: slog.LevelInfo, loop.LoopMoved: slog.LevelWarn, loop.AutonomyStarted: slog.LevelInfo,
 	loop.IterationStarted: slog.LevelInfo, loop.IterationSucceeded: slog.LevelInfo, loop.IterationFailed: slog.LevelInfo,
 	loop.GateOpened: slog.LevelInfo, loop.GateClosed: slog.LevelInfo, loop.GateEscalated: slog.LevelWarn,
 	loop.AutonomyCompleted: slog.LevelInfo, loop.AutonomyHalted: slog.LevelInfo, loop.LoopFailed: slog.LevelError,

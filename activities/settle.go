@@ -178,8 +178,8 @@ func (a *Activities) write(ctx context.Context, p *place, in act.Entry, tx repo.
 		}
 		page, taken = folded, events
 		if slices.ContainsFunc(events, func(e loop.Event) bool { return e.Type == loop.PlanMade }) {
-			if files[ledger.PlanFile], err = os.ReadFile(filepath.Join(a.Home.Loop(p.Ref), ledger.PlanFile)); err != nil {
-				return repo.Entry{}, fmt.Errorf("reading the plan: %w", err)
+			if files[ledger.PlanFile], err = a.drafted(p, *folded.State.Plan); err != nil {
+				return repo.Entry{}, err
 			}
 		}
 		return repo.Entry{
@@ -487,8 +487,9 @@ func orNone(s string) string {
 }
 
 // Vacate gives up the processes and trees of a loop that was ended without this worker (Terminate,
-// a reset behind its ledger), unless another run has taken the loop up since.
-func (a *Activities) Vacate(ctx context.Context, r workspace.Record) error {
+// a reset behind its ledger), unless another run has taken the loop up since. What was not pushed is,
+// unless the loop goes on elsewhere: from what the repository has.
+func (a *Activities) Vacate(ctx context.Context, r workspace.Record, elsewhere bool) error {
 	a.registering.Lock()
 	defer a.registering.Unlock()
 	now, err := workspace.Read(a.Home, r.Ref)
@@ -501,8 +502,10 @@ func (a *Activities) Vacate(ctx context.Context, r workspace.Record) error {
 		return err
 	}
 	// Its last keep may not have been pushed. Nobody is told of a refusal; another host may have it.
-	if _, err := a.push(ctx, p); err != nil && !ahead(err) {
-		return err
+	if !elsewhere {
+		if _, err := a.push(ctx, p); err != nil && !ahead(err) {
+			return err
+		}
 	}
 	return a.vacate(ctx, p)
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/viper"
+
+	"pawl/internal/spec"
 )
 
 // Worker is how this host's worker works. What has no business being chosen (heartbeats, the
@@ -35,6 +37,10 @@ type Worker struct {
 	// StopTimeout is how long steps are given to end when the worker stops: interrupt, grace for
 	// the agent's last usage report, kill. The SDK's default is none at all, which would cut them off.
 	StopTimeout time.Duration
+	// MoveAfter is how long what is to be done on this host for a loop with a repo.url may stay untaken
+	// until the loop asks whether the host is gone, and moves; a host that is only busy keeps it. 0 is
+	// never. Not on the embedded engine, which is gone with its host.
+	MoveAfter time.Duration
 	// Deployment and BuildID make this worker a version of a Temporal Worker Deployment. Off by
 	// default: a versioned worker gets no task until somebody has set its version current, and loops
 	// carry their rules' version themselves (GetVersion). Both or neither.
@@ -47,7 +53,7 @@ const DefaultAgents = 10
 
 // DefaultWorker is the worker that nobody has told anything.
 func DefaultWorker() Worker {
-	return Worker{Activities: 100, Cache: 500, StopTimeout: 20 * time.Second}
+	return Worker{Activities: 100, Cache: 500, StopTimeout: 20 * time.Second, MoveAfter: 2 * time.Minute}
 }
 
 // WorkerEnvPrefix begins the variables of the worker's settings: PAWL_WORKER_AGENTS.
@@ -80,6 +86,16 @@ var WorkerSettings = []WorkerSetting{
 		func(w *Worker, text string) (err error) {
 			if w.StopTimeout, err = time.ParseDuration(text); err != nil || w.StopTimeout < time.Second {
 				return errors.New("a duration of at least a second, such as 20s")
+			}
+			return nil
+		},
+	},
+	{
+		"move-after", "after how long a loop with a repo.url asks whether this host is gone, where that leaves untaken what it is to do; 0 never",
+		func(w Worker) string { return spec.Duration(w.MoveAfter).String() },
+		func(w *Worker, text string) (err error) {
+			if w.MoveAfter, err = time.ParseDuration(text); err != nil || w.MoveAfter < time.Second && w.MoveAfter != 0 {
+				return errors.New("0, or a duration of at least a second, such as 2m")
 			}
 			return nil
 		},

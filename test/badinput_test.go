@@ -52,8 +52,16 @@ func TestP0_RepositoryThatIsNotReady(t *testing.T) {
 			[]string{"the scope matches no file", "source/**, *.c"}, "globs are relative to the repository's root"},
 		{"a scope that is sealed", func(w *world) { w.set(doc{"scope": []string{"work/n"}, "guard": doc{"command": "test -e work/n"}}) },
 			[]string{"every file that the scope matches is sealed: work/n"}, "may not change"},
+		{"an object that is not there", func(w *world) {
+			blob := w.git("rev-parse", "HEAD:measure.sh")
+			require.NoError(w.t, os.Remove(filepath.Join(w.repo, ".git", "objects", blob[:2], blob[2:])))
+		}, []string{"git can't read", "possible repository corruption"}, "git fsck"},
+		{"a configuration that git can't read", func(w *world) { w.write("repo/.git/config", "[core\n") },
+			[]string{"git can't read", "bad config line 1"}, "clone it anew"},
 		{"a branch pawl in the way", func(w *world) { w.git("branch", "pawl") },
 			[]string{"the branch pawl is in the way"}, "git branch -m pawl"},
+		{"a ref in the way of ledgers", func(w *world) { w.git("update-ref", "refs/pawl-ledger", "HEAD") },
+			[]string{"the ref refs/pawl-ledger is in the way of the loop's ledger"}, "git update-ref -d refs/pawl-ledger"},
 		{"a branch below the loop's in the way", func(w *world) { w.git("branch", "pawl/"+w.loop+"/old") },
 			[]string{"is in the way"}, "git branch -m pawl/"},
 	} {

@@ -95,6 +95,7 @@ func (s *service) stop(sig syscall.Signal) error {
 type cluster struct {
 	dir, home, address, ui string
 	flags                  []string // more of the server's
+	env                    []string // more of the worker's
 	server, worker         *service
 }
 
@@ -129,7 +130,7 @@ func (c *cluster) startWorker(address string) error {
 		return err
 	}
 	cmd := exec.Command(path)
-	cmd.Dir, cmd.Env = c.dir, append(environ(c.home, c.dir), "TEMPORAL_ADDRESS="+address)
+	cmd.Dir, cmd.Env = c.dir, append(append(environ(c.home, c.dir), "TEMPORAL_ADDRESS="+address), c.env...)
 	c.worker, err = serve(cmd, filepath.Join(c.dir, "worker.log"), "the worker is ready")
 	return err
 }
@@ -167,6 +168,14 @@ func newWorldOnCluster(t *testing.T, agent string) *world {
 	})
 	require.NoError(t, clusterErr)
 	return w.on(clusterUp)
+}
+
+// another is a second host of the cluster, without a worker yet.
+func (c *cluster) another(t *testing.T) *cluster {
+	t.Helper()
+	dir := filepath.Join(c.dir, "other")
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	return &cluster{dir: dir, home: filepath.Join(dir, "home"), address: c.address, env: c.env}
 }
 
 // newCluster is a cluster that a test has to itself.

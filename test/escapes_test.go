@@ -268,7 +268,7 @@ func (w *world) mend(st state) {
 	require.NoError(w.t, err, string(out))
 }
 
-var update = flag.Bool("update", false, "write docs/escapes.md anew")
+var update = flag.Bool("update", false, "write docs/escapes.md, or histories of loops, anew")
 
 // outcomes are the words of the page for what comes of an escape.
 var outcomes = map[string]string{

@@ -57,6 +57,7 @@ func TestDiskThatFillsUp(t *testing.T) {
 		w.write("go-1", "")
 		w.until("the agent has ended", func() bool { return !strings.Contains(strings.Join(survivors(w.dir), "\n"), "agent.sh") })
 		require.Equal(t, "a hill to climb", w.git("log", "-1", "--format=%s", "main"))
+		w.until("it is told", func() bool { return strings.Contains(readFile(c.err), "the disk is full: ") })
 		free()
 		w.write("go-2", "")
 		s := c.wait()

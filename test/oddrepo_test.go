@@ -178,6 +178,17 @@ func TestPartOfARepository(t *testing.T) {
 			w.git("clone", "--quiet", w.repo, to)
 			w.git("-C", to, "sparse-checkout", "set", "--cone", "--sparse-index", "elsewhere")
 		}},
+		{"grafts, which say that the history is shorter", func(w *world, to string) {
+			w.git("clone", "--quiet", w.repo, to)
+			require.NoError(w.t, os.WriteFile(filepath.Join(to, ".git", "info", "grafts"), []byte(w.git("rev-parse", "HEAD")+"\n"), 0o600))
+		}},
+		{"a commit in the place of another", func(w *world, to string) {
+			w.git("clone", "--quiet", w.repo, to)
+			w.git("-C", to, "replace", "--graft", "HEAD")
+		}},
+		{"objects that another repository has", func(w *world, to string) {
+			w.git("clone", "--quiet", "--shared", w.repo, to)
+		}},
 		{"a clone that has fetched what its filter left out", func(w *world, to string) {
 			w.git("config", "uploadpack.allowFilter", "true")
 			w.git("clone", "--quiet", "--filter=blob:none", "--sparse", "file://"+w.repo, to)

@@ -369,17 +369,15 @@ func TestLoopThatIsLeftGoesOnUnderUp(t *testing.T) {
 	require.Equal(t, 5, s.code, s.err)
 	require.Contains(t, s.err, "the embedded engine at 127.0.0.1:")
 
-	// Nobody serves: reading falls back to the ledger, answering says what to do.
+	// Nobody serves: reading falls back to the ledger, and a message waits for who will.
 	s = w.pawl("show", w.loop)
 	require.Equal(t, 0, s.code, s.err)
 	require.Contains(t, s.err, "no engine is running")
 	require.Contains(t, s.err, "`pawl up` goes on from there")
-	for _, args := range [][]string{{"pause", w.loop}, {"halt", w.loop}, {"steer", w.loop, "x"}} {
-		s = w.pawl(args...)
-		require.Equal(t, 1, s.code, s.err)
-		require.Contains(t, s.err, "no engine is running (ENGINE_UNREACHABLE)")
-		require.Contains(t, s.err, "pawl up")
-	}
+	s = w.pawl("steer", w.loop, "mind the gap")
+	require.Equal(t, 0, s.code, s.err)
+	require.Contains(t, s.err, "steer was sent as a signal; it takes effect when a worker runs (`pawl up`)")
+	w.refused("ALO_LOOP_NOT_PAUSED", "continue", w.loop)
 	w.nothingRuns()
 
 	u := w.up()
@@ -394,6 +392,27 @@ func TestLoopThatIsLeftGoesOnUnderUp(t *testing.T) {
 	require.Equal(t, []row{
 		{"0", "10", "+0.00", "yes", "baseline"}, {"1", "11", "+1.00", "yes", "raise the number"}, {"2", "12", "+1.00", "yes", "raise the number"},
 	}, w.results(w.loop))
+}
+
+// An answer is judged by the ledger where nothing runs, and waits in the engine for a worker.
+func TestAnAnswerWaitsForAWorker(t *testing.T) {
+	w := newWorldOfItsOwn(t, raises).set(doc{"approvals": doc{"plan": "required"}})
+	t.Parallel()
+	s := w.pawl("run", "--json", w.specFile())
+	require.Equal(t, 4, s.code, s.err)
+	var r report
+	decode(t, s.out, &r)
+	w.refused("HASH_MISMATCH", "approve", w.loop, "--hash", strings.Repeat("0", 64))
+	w.refused("ALO_LOOP_NOT_PAUSED", "continue", w.loop)
+	w.refused("GATE_MISMATCH", "approve", w.loop, "--hash", r.Gate.Hash, "--gate", "contract-99")
+	s = w.pawl("approve", "--json", w.loop, "--hash", r.Gate.Hash)
+	require.Equal(t, 0, s.code, s.err)
+	var sent struct{ Via string }
+	decode(t, s.out, &sent)
+	require.Equal(t, "signal", sent.Via)
+	w.nothingRuns()
+	w.up()
+	require.Equal(t, row{"1", "11", "+1.00", "yes", "raise the number"}, func() row { w.waits("completed"); return w.lastRow() }())
 }
 
 // A second process uses the engine that runs, and takes engine and worker over when their owner

@@ -314,8 +314,7 @@ func TestALoopMovesToAnotherHost(t *testing.T) {
 	require.NoError(t, c.worker.stop(syscall.SIGKILL))
 	ledger := w.there("rev-parse", "refs/pawl-ledger/"+w.loop)
 
-	other := &cluster{dir: filepath.Join(c.dir, "other"), home: filepath.Join(c.dir, "other", "home"), address: c.address}
-	require.NoError(t, os.MkdirAll(other.dir, 0o700))
+	other := c.another(t)
 	require.NoError(t, other.startWorker(c.address))
 	w.temporal("workflow", "terminate", "--workflow-id", w.loop, "--reason", "the host is gone")
 	w.write("go", "")

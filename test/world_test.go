@@ -307,6 +307,8 @@ type state struct {
 		Attempts                    int
 		Files                       []string
 	}
+	Host     string
+	Proposal *proposal
 }
 
 // command is a pawl that runs.

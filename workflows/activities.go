@@ -40,22 +40,23 @@ const (
 // go on, what takes milliseconds before what takes minutes, and last of all agents.
 var urgency = map[string]int{
 	act.CheckName: 1, act.CommitName: 2, act.SettleName: 2, act.RecordName: 2, act.CloseName: 2,
-	act.StepName: 3, act.OpenName: 4,
+	act.StepName: 3, act.OpenName: 4, act.PlaceName: 1,
 }
 
 const agentUrgency = 4
 
 // start schedules an activity where it belongs: Open on the shared queue, unless the spec names
-// a host, everything else on the loop's host, agents in slots of their own where it has such.
-func (r *run) start(ctx workflow.Context, name, summary string, input any) workflow.Future {
+// a host, everything else on the loop's host, agents in slots of their own where it has such. asked
+// counts how often the host was asked for after it had left this untaken.
+func (r *run) start(ctx workflow.Context, name, summary string, input any, asked int) workflow.Future {
 	r.show(ctx) // people look while something runs or waits, not in between
 	o := workflow.ActivityOptions{
-		TaskQueue: r.opened.Queue, StartToCloseTimeout: bookkeeping, HeartbeatTimeout: heartbeat,
+		TaskQueue: r.opened.Queue, ScheduleToStartTimeout: r.patience(asked), StartToCloseTimeout: bookkeeping, HeartbeatTimeout: heartbeat,
 		RetryPolicy: retries, WaitForCancellation: true, Summary: summary, Priority: temporal.Priority{PriorityKey: urgency[name]},
 	}
 	switch name {
-	case act.OpenName:
-		o.TaskQueue = act.TaskQueue
+	case act.OpenName, act.PlaceName:
+		o.TaskQueue, o.ScheduleToStartTimeout = act.TaskQueue, 0
 		if r.spec.Repo.Host != "" {
 			o.TaskQueue = act.HostQueue(r.spec.Repo.Host)
 		}
@@ -65,11 +66,27 @@ func (r *run) start(ctx workflow.Context, name, summary string, input any) workf
 			o.TaskQueue, o.Priority.PriorityKey = orElse(r.opened.Agents, r.opened.Queue), agentUrgency
 		}
 	case act.CheckName:
-		o.ScheduleToCloseTimeout, o.StartToCloseTimeout = checkBound, checkBound
+		o.ScheduleToCloseTimeout, o.StartToCloseTimeout, o.ScheduleToStartTimeout = checkBound, checkBound, 0
 	}
 	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, o), name, input)
 }
 
-func (r *run) execute(ctx workflow.Context, name, summary string, input, output any) error {
-	return r.start(ctx, name, summary, input).Get(ctx, output)
+// execute runs an activity to its end, on another host where the loop's own is gone. The input is made
+// anew for each.
+func (r *run) execute(ctx workflow.Context, name, summary string, input func() any, output any) error {
+	for asked := 0; ; asked++ {
+		err := r.start(ctx, name, summary, input(), asked).Get(ctx, output)
+		if _, is := untaken(err); !is {
+			return err
+		}
+		moved, err := r.follow(ctx)
+		switch {
+		case err != nil:
+			return err
+		case moved && name == act.CommitName:
+			return errLost // with the desk
+		case moved:
+			asked = -1
+		}
+	}
 }

@@ -79,7 +79,9 @@ func (r *run) amend(ctx workflow.Context, a loop.Answer) (bool, error) {
 		return false, err
 	}
 	var drawn act.Opened
-	if err := r.execute(ctx, act.AmendName, "the amended contract", act.Amend{Ref: r.opened.Ref, Base: r.state.Base, Spec: next}, &drawn); err != nil {
+	if err := r.execute(ctx, act.AmendName, "the amended contract", func() any {
+		return act.Amend{Ref: r.opened.Ref, Base: r.state.Base, Spec: next}
+	}, &drawn); err != nil {
 		return false, err
 	}
 	answer, err := r.hold(ctx, loop.Gate{
@@ -216,7 +218,10 @@ func (r *run) applyNow(ctx workflow.Context, a loop.Answer) (again bool, err err
 	p := r.state.Proposal
 	in := act.Apply{Loop: r.state.Loop, Hash: p.Hash, How: a.Apply, By: a.By, Time: workflow.Now(ctx).UTC(), Proposal: p, Ledger: r.state.Ledger}
 	var out act.Applied
-	err = r.execute(ctx, act.ApplyName, "apply "+short(p.Hash)+" ("+a.Apply+")", in, &out)
+	err = r.execute(ctx, act.ApplyName, "apply "+short(p.Hash)+" ("+a.Apply+")", func() any {
+		in.Ledger = r.state.Ledger
+		return in
+	}, &out)
 	var refused *temporal.ApplicationError
 	switch {
 	case errors.As(err, &refused):

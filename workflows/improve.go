@@ -221,11 +221,10 @@ func (l *improve) ideate(ctx workflow.Context) (string, verdict, error) {
 		if err != nil {
 			return "", verdict{}, err
 		}
-		text := evidence.Description(orElse(out.Idea, out.Description))
-		if fail := agentFailure(out); fail != "" || text == "" {
+		parts := evidence.Split(evidence.Description(orElse(out.Idea, out.Description)))
+		if fail := agentFailure(out); fail != "" || len(parts) == 0 { // "and" alone is none either
 			return "", verdict{Reason: errAgent, Description: orElse(fail, "the agent offered no idea")}, nil
 		}
-		parts := evidence.Split(text)
 		if n, known := l.state.Analysis.Discarded(parts[0]); known && attempt == 1 && l.state.IterationSteps < l.spec.Limits.Steps {
 			why = repairOf{reason: fmt.Sprintf("the idea %q was tried in iteration %d and discarded", parts[0], n)}
 			continue

@@ -110,6 +110,17 @@ func TestP2_IdeasAreSplitAndQueued(t *testing.T) {
 	require.Equal(t, "drop the copy", p.agents[2].Idea)
 }
 
+func TestP2_WordsThatAreNoIdeaCostTheIteration(t *testing.T) {
+	for _, words := range []string{"", "and", " & , and;", "\t"} {
+		w := newWorld(t, nil)
+		w.ideas = map[int][]try{1: {{Idea: words}}, 2: {{Idea: "cut the copy"}}}
+		p := play(t, w, specOf(map[string]any{"agent": map[string]any{"command": "agent", "ideas": true}, "limits": map[string]any{"iterations": 2}}), nil)
+		require.Nil(t, p.err)
+		require.Equal(t, "1 no 10 error:agent", p.course()[0], "%q", words)
+		require.Len(t, p.course(), 2)
+	}
+}
+
 func TestP2_TheSameTreeIsNotJudgedTwice(t *testing.T) {
 	p := play(t, newWorld(t, map[int][]try{1: {{Says: "a", Metric: "9", Tree: "same"}}, 2: {{Says: "b", Metric: "99", Tree: "same"}}}),
 		specOf(map[string]any{"limits": map[string]any{"iterations": 2}}), nil)

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -45,13 +46,22 @@ func (r *run) iterate(ctx workflow.Context, first phase.Phase, body func(workflo
 	r.begin(ctx, r.state.Iteration+1)
 	r.unjudged = &verdict{Attempts: 1}
 	v, err := body(ctx)
-	if err != nil {
+	if err != nil && !errors.Is(err, errLost) {
 		r.cut(v, err)
 		return err
 	}
-	// Whatever a person says at a breakpoint there: what was decided is recorded.
-	held := r.enterLog(ctx)
-	if err := r.settle(ctx, v); err != nil {
+	var held error
+	if err == nil { // whatever a person says at a breakpoint there: what was decided is recorded
+		if held = r.enterLog(ctx); errors.Is(held, errLost) {
+			err, held = held, nil
+		} else {
+			err = r.settle(ctx, v)
+		}
+	}
+	if errors.Is(err, errLost) {
+		v.End, err = nil, r.giveUp(ctx, v)
+	}
+	if err != nil {
 		return err
 	}
 	if held != nil {
@@ -91,11 +101,15 @@ func (r *run) begin(ctx workflow.Context, n int) {
 func (r *run) take(ctx workflow.Context, description string, attempt int) (act.Committed, error) {
 	approved := ""
 	for {
-		var out act.Committed
-		err := r.execute(ctx, act.CommitName, fmt.Sprintf("iteration %d: commit %q", r.state.Iteration, loop.Clip(description, 80)), act.Commit{
+		if r.uprooted {
+			return act.Committed{}, errLost
+		}
+		in := act.Commit{
 			Ref: r.opened.Ref, Ledger: r.state.Ledger, Head: r.state.Head, AllowNew: approved,
 			Iteration: r.state.Iteration, Attempt: attempt, Description: description, Time: workflow.Now(ctx).UTC(),
-		}, &out)
+		}
+		var out act.Committed
+		err := r.execute(ctx, act.CommitName, fmt.Sprintf("iteration %d: commit %q", r.state.Iteration, loop.Clip(description, 80)), func() any { return in }, &out)
 		if err != nil || len(out.NewFiles) == 0 {
 			return out, err
 		}

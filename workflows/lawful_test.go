@@ -32,6 +32,11 @@ func lawful(t *testing.T, ledger []loop.Event) {
 			gate = ""
 		case loop.LoopResumed:
 			gate = "" // it ended with the run that it was opened in
+		case loop.LoopMoved:
+			if e.FailureReason != "" {
+				require.Nil(t, loop.Fold(loop.State{}, ledger[:i+1]).Gate, "%s: what it was about is lost", where)
+				gate = ""
+			}
 		case loop.StepEnded:
 			require.Empty(t, exhausted, "%s: a step past a budget", where)
 			require.Empty(t, gate, "%s: a step while a gate is open", where)

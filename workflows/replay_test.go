@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/host"
 )
@@ -23,6 +24,7 @@ import (
 // loop that was started then must be able to go on now. They are recorded by
 //
 //	go test ./internal/e2e -run 'Paths|Deliveries|ContinueAsNew' -update
+//	go test ./test -run 'TestALoopGoesOnByItself' -update
 //
 // A change that breaks one needs a workflow.GetVersion; a history is recorded anew under the next
 // version number, and the old one stays.
@@ -65,7 +67,10 @@ func TestReplayNotices(t *testing.T) {
 func replay(h *historypb.History) error {
 	r := worker.NewWorkflowReplayer()
 	host.Register(r)
-	return r.ReplayWorkflowHistory(log.NewStructuredLogger(slog.New(slog.DiscardHandler)), h)
+	id := h.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId()
+	return r.ReplayWorkflowHistoryWithOptions(log.NewStructuredLogger(slog.New(slog.DiscardHandler)), h, worker.ReplayWorkflowHistoryOptions{
+		OriginalExecution: workflow.Execution{ID: id},
+	})
 }
 
 func readHistory(t *testing.T, file string) *historypb.History {

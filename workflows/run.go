@@ -48,6 +48,10 @@ type run struct {
 	pending []loop.Event // not in the ledger yet
 	busy    bool         // a ledger append is under way: messages wait their turn
 
+	sending  []loop.Event // what an append under way is to record beyond what is pending
+	moves    int          // to other hosts, in this run
+	uprooted bool         // the loop has moved, and no step has made its desk anew
+
 	unjudged  *verdict         // a commit on the branch that nobody has judged yet
 	telling   int              // how many are being told of something
 	stopAsked string           // a loop-stop file was there when a step had ended
@@ -151,14 +155,26 @@ func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Eve
 	}
 	r.busy = true
 	defer func() { r.busy = false }()
-	seq := r.state.Seq
-	for i := range more {
-		seq++
-		more[i] = r.number(ctx, more[i], seq)
-	}
-	entry := act.Entry{Ref: r.opened.Ref, Ledger: r.state.Ledger, Events: append(slices.Clone(r.pending), more...), Push: push}
+	r.sending = more
+	defer func() { r.sending = nil }()
+	numbered := -1
 	var out act.Settled
-	if err := r.execute(ctx, name, summary, input(entry), &out); err != nil {
+	err := r.execute(ctx, name, summary, func() any {
+		if seq := r.state.Seq; numbered != r.moves { // the same host is sent the same events again
+			for i := range more {
+				seq++
+				more[i] = r.number(ctx, more[i], seq)
+			}
+			numbered = r.moves
+		}
+		return input(act.Entry{Ref: r.opened.Ref, Ledger: r.state.Ledger, Events: append(slices.Clone(r.pending), more...), Push: push})
+	}, &out)
+	if errors.Is(err, errRecorded) {
+		r.busy = false
+		r.show(ctx)
+		return act.Settled{}, nil
+	}
+	if err != nil {
 		return out, err
 	}
 	for _, e := range more {
@@ -207,13 +223,24 @@ func (r *run) open(ctx workflow.Context) error {
 	in := act.Open{
 		Loop: r.state.Loop, FirstRun: r.firstRun, Run: info.WorkflowExecution.RunID, Spec: r.spec, Ledger: r.resume.Ledger,
 	}
-	if err := r.execute(ctx, act.OpenName, "open "+r.spec.Repo.Place(), in, &r.opened); err != nil {
+	if err := r.execute(ctx, act.OpenName, "open "+r.spec.Repo.Place(), func() any { return in }, &r.opened); err != nil {
 		return err
 	}
 	o := r.opened
 	if o.State != nil {
 		return r.takeUp(ctx, *o.State)
 	}
+	r.begun(ctx)
+	if o.Stop != "" {
+		r.emit(ctx, loop.Event{Type: loop.MessageReceived, Message: "halt", Reason: o.Stop, By: "loop-stop"})
+		return stop(govern.Interrupted.Because(o.Stop))
+	}
+	return nil
+}
+
+// begun is the beginning of a loop as its host has opened it.
+func (r *run) begun(ctx workflow.Context) {
+	o := r.opened
 	r.emit(ctx, loop.Event{Type: loop.LoopOpened, Opened: &loop.Opened{
 		Kind: r.state.Kind, Goal: r.spec.Goal, Repo: o.Repo, Branch: o.Branch, Base: o.Base, Desk: o.Desk, Host: o.Host, Limits: govern.Limits(r.spec),
 	}})
@@ -224,11 +251,6 @@ func (r *run) open(ctx workflow.Context) error {
 	for _, w := range o.Warnings {
 		r.emit(ctx, loop.Event{Type: loop.Warned, Reason: w})
 	}
-	if o.Stop != "" {
-		r.emit(ctx, loop.Event{Type: loop.MessageReceived, Message: "halt", Reason: o.Stop, By: "loop-stop"})
-		return stop(govern.Interrupted.Because(o.Stop))
-	}
-	return nil
 }
 
 // takeUp goes on from a ledger that another run has left, on this or another host. An iteration
@@ -311,7 +333,11 @@ func (r *run) close(ctx workflow.Context, end govern.End) error {
 		v := *r.unjudged
 		v.Reason, v.Kept, v.Metric = orElse(v.Reason, interrupted), false, nil
 		v.Description = orElse(v.Description, "a change that was not finished")
-		if err := r.settle(ctx, v); err != nil {
+		err := r.settle(ctx, v)
+		if errors.Is(err, errLost) { // and with it what was to be undone
+			err = r.giveUp(ctx, v)
+		}
+		if err != nil {
 			return err
 		}
 	}

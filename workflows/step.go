@@ -36,7 +36,10 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 		if s.Agent != nil && r.unjudged != nil && r.state.IterationSteps >= r.spec.Limits.Steps {
 			return act.Stepped{}, stop(govern.StepsEnd(r.spec.Limits.Steps))
 		}
-		s.Key.Repeat = r.repeats
+		if s.AsIs && r.uprooted {
+			return act.Stepped{}, errLost
+		}
+		s.Ref, s.Head, s.Key.Repeat = r.opened.Ref, r.state.Head, r.repeats
 		s, bound := r.within(ctx, s)
 		told := r.guide(&s)
 		recorded := r.recordWith(ctx, &s)
@@ -45,6 +48,9 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 		if denied := refusal(err, fault.PermissionDenied); denied != "" {
 			r.emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: roleOf(s), Attempt: s.Key.Attempt, Reason: denied, ErrorCode: string(fault.PermissionDenied)})
 			return out, stop(govern.NotPermitted.Because(denied))
+		}
+		if errors.Is(err, errLost) { // but what it cost was spent
+			r.emit(ctx, r.ended(s, out))
 		}
 		if err != nil {
 			return out, err
@@ -76,6 +82,7 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 			out.Interrupted = true
 		}
 		if !out.Interrupted {
+			r.uprooted = r.uprooted && s.Tree != act.Desk
 			return out, nil
 		}
 		r.repeats++ // also where the machine wanted its worker back, and nobody asked for a pause
@@ -186,12 +193,31 @@ func (r *run) guide(s *act.Step) (told int64) {
 	return agent.Guidance[len(agent.Guidance)-1].Seq
 }
 
-// perform runs the activity of a step and watches for what may interrupt it: a pause, a halt,
+// perform runs a step, wherever the loop's host is. One that was at work on a host that is gone counts
+// as interrupted: what it has spent stays spent, and it is run again from its start.
+func (r *run) perform(ctx workflow.Context, s act.Step) (act.Stepped, error) {
+	for asked := 0; ; asked++ {
+		out, err := r.attend(ctx, s, asked)
+		spent, is := untaken(err)
+		if !is {
+			return out, err
+		}
+		moved, err := r.follow(ctx)
+		if moved && err == nil && s.Agent == nil { // an agent's call records it by itself
+			err = r.record(ctx, "on the host "+r.opened.Host, false) // which fences the one that may not be gone
+		}
+		if moved || err != nil {
+			return act.Stepped{Interrupted: true, Usage: spent.Usage, ElapsedMs: spent.Usage.ActiveMs}, err
+		}
+	}
+}
+
+// attend runs the activity of a step and watches for what may interrupt it: a pause, a halt,
 // and the phase's durable timer, which triggers a check and not a verdict, since an outage or a
 // laptop asleep is no fault of the step.
-func (r *run) perform(ctx workflow.Context, s act.Step) (act.Stepped, error) {
+func (r *run) attend(ctx workflow.Context, s act.Step, asked int) (act.Stepped, error) {
 	activityCtx, interrupt := workflow.WithCancel(ctx)
-	future := r.start(activityCtx, act.StepName, r.summary(s), s)
+	future := r.start(activityCtx, act.StepName, r.summary(s), s, asked)
 	limit := time.Duration(s.LimitMs) * time.Millisecond
 	timerCtx, stopTimer := workflow.WithCancel(ctx)
 	defer stopTimer()
@@ -248,7 +274,7 @@ func (r *run) phaseTimer(ctx workflow.Context, s act.Step, d time.Duration) work
 // step is not overdue, it waits.
 func (r *run) check(ctx workflow.Context, s act.Step, limit time.Duration) (again time.Duration, overdue bool) {
 	var c act.Checked
-	err := r.execute(ctx, act.CheckName, "check on "+s.Key.Name, act.Check{Ref: s.Ref, Key: s.Key}, &c)
+	err := r.execute(ctx, act.CheckName, "check on "+s.Key.Name, func() any { return act.Check{Ref: s.Ref, Key: s.Key} }, &c)
 	if err != nil {
 		return timerSlack, false
 	}

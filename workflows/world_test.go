@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -77,26 +78,40 @@ type world struct {
 	checked    int
 	interrupts int
 	runs       int
-	stepping   any           // instead of step
-	committing any           // instead of commit
-	kind       any           // the workflow, Improve unless it says so
-	resume     *loop.State   // what Open finds in the ledger
-	slow       time.Duration // what an agent takes
+	stepping   func(context.Context, act.Step) (act.Stepped, error)     // instead of step
+	committing func(context.Context, act.Commit) (act.Committed, error) // instead of commit
+	kind       any                                                      // the workflow, Improve unless it says so
+	resume     *loop.State                                              // what Open finds in the ledger
+	slow       time.Duration                                            // what an agent takes
 	commands   []string
 	notices    []act.Notify
 	notify     func(act.Notify) error // nil takes everything
 	apply      func(act.Apply) (act.Applied, error)
-	cancelled  chan struct{} // gets one for each activity that the workflow cancels
+	host       func(name string, do func() error) error // what becomes of what a host is to do
+	place      func(act.Place) (act.Placed, error)
+	desk       string          // the queue of the host that an agent has last worked on
+	lost       map[string]bool // commits that were on a host alone that is gone
+	entries    map[string]int  // how many events the ledger had at an entry
+	cancelled  chan struct{}   // gets one for each activity that the workflow cancels
 }
 
 func newWorld(t *testing.T, script map[int][]try) *world {
-	return &world{t: t, script: script, ideas: map[int][]try{}, head: "base", baseline: try{Metric: "10"}, calls: map[string]int{}, cancelled: make(chan struct{}, 9)}
+	return &world{t: t, script: script, ideas: map[int][]try{}, head: "base", baseline: try{Metric: "10"}, calls: map[string]int{}, entries: map[string]int{}, lost: map[string]bool{}, cancelled: make(chan struct{}, 9)}
 }
 
 func (w *world) register(env *testsuite.TestWorkflowEnvironment) {
+	step, commit := w.step, w.commit
+	if w.stepping != nil {
+		step = w.stepping
+	}
+	if w.committing != nil {
+		commit = w.committing
+	}
 	for name, f := range map[string]any{
-		act.OpenName: w.open, act.StepName: w.step, act.CheckName: w.check,
-		act.AmendName: w.amend, act.CommitName: w.commit, act.SettleName: w.settle, act.RecordName: w.settle, act.CloseName: w.close,
+		act.OpenName: w.open, act.StepName: onHost(w, act.StepName, step), act.CheckName: w.check, act.AmendName: onHost(w, act.AmendName, w.amend),
+		act.CommitName: onHost(w, act.CommitName, commit), act.SettleName: onHost(w, act.SettleName, w.settle),
+		act.RecordName: onHost(w, act.RecordName, w.settle), act.CloseName: onHost(w, act.CloseName, w.close),
+		act.PlaceName: func(_ context.Context, in act.Place) (act.Placed, error) { return w.place(in) },
 		act.NotifyName: func(_ context.Context, in act.Notify) error {
 			w.mu.Lock()
 			w.notices = append(w.notices, in)
@@ -106,15 +121,24 @@ func (w *world) register(env *testsuite.TestWorkflowEnvironment) {
 			}
 			return w.notify(in)
 		},
-		act.ApplyName: func(_ context.Context, in act.Apply) (act.Applied, error) { return w.apply(in) },
+		act.ApplyName: onHost(w, act.ApplyName, func(_ context.Context, in act.Apply) (act.Applied, error) { return w.apply(in) }),
 	} {
-		if w.stepping != nil && name == act.StepName {
-			f = w.stepping
-		}
-		if w.committing != nil && name == act.CommitName {
-			f = w.committing
-		}
 		env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+	}
+}
+
+// onHost is an activity that the world's host has a say in.
+func onHost[I, O any](w *world, name string, f func(context.Context, I) (O, error)) func(context.Context, I) (O, error) {
+	return func(ctx context.Context, in I) (out O, err error) {
+		if w.host == nil {
+			return f(ctx, in)
+		}
+		w.belongs(activity.GetInfo(ctx).TaskQueue, in)
+		err = w.host(name, func() (err error) {
+			out, err = f(ctx, in)
+			return err
+		})
+		return out, err
 	}
 }
 
@@ -128,6 +152,9 @@ func (w *world) open(_ context.Context, in act.Open) (act.Opened, error) {
 	w.count(act.OpenName)
 	if w.openErr != nil {
 		return act.Opened{}, w.openErr
+	}
+	if in.Moved {
+		return w.openElsewhere(in)
 	}
 	return act.Opened{
 		Ref: in.Loop, Queue: "pawl@test", Host: "test", Repo: in.Spec.Repo.Path, Branch: "pawl/" + in.Loop, Base: "base", Desk: "/desk",
@@ -155,9 +182,13 @@ func (w *world) append(in act.Entry, out act.Settled) (act.Settled, error) {
 		w.ledger = append(w.ledger, e)
 		w.state = w.state.Apply(e)
 	}
+	if c := w.state.LastChange; c != nil {
+		assert.False(w.t, w.lost[c.Commit], "agents are shown the last change, and %s is lost", c.Commit)
+	}
 	w.unsaid = ""
 	w.ledgerAt++
 	out.Ledger = w.at()
+	w.entries[out.Ledger] = len(w.ledger)
 	return out, nil
 }
 
@@ -199,6 +230,7 @@ func (w *world) settle(_ context.Context, in act.Settle) (act.Settled, error) {
 		w.count("park")
 	}
 	if in.Revert != "" {
+		assert.False(w.t, w.lost[in.Revert], "%s was on a host that is gone", in.Revert)
 		w.mu.Lock()
 		w.reverts = append(w.reverts, in.Revert)
 		w.head = "revert-of-" + in.Revert
@@ -410,7 +442,7 @@ func play(t *testing.T, w *world, doc json.RawMessage, prepare func(*testsuite.T
 		require.NoError(t, env.GetWorkflowResult(&p.result))
 	}
 	p.final = query(t, env)
-	if len(w.ledger) > 0 && w.settleErr == nil {
+	if len(w.ledger) > 0 && (p.err == nil || p.err.Type() != string(fault.LedgerAhead)) {
 		folded := w.state
 		folded.Ledger = p.final.Ledger
 		require.Equal(t, toJSON(t, folded), toJSON(t, p.final), "the state must be the fold of the ledger")

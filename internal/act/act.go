@@ -27,10 +27,14 @@ const (
 	ReviewName = "Review" // take a person's word on the proposal of a loop that has ended
 	ApplyName  = "Apply"  // bring an approved proposal onto the user's branch
 	NotifyName = "Notify" // tell one of spec.notify
+	PlaceName  = "Place"  // whether a loop's host is gone, and where its ledger is then
 )
 
 // TaskQueue is where workflows and everything that is not bound to a host run.
 const TaskQueue = "pawl"
+
+// HostMemo is the memo that names the host of a loop that has moved.
+const HostMemo = "host"
 
 // HostQueue is where work on a host's trees runs.
 func HostQueue(host string) string { return TaskQueue + "@" + host }
@@ -46,6 +50,30 @@ type Open struct {
 	Run      string    `json:"run"`
 	Spec     spec.Spec `json:"spec"`
 	Ledger   string    `json:"ledger,omitempty"` // resume from this ledger head
+	// Moved says that the run goes on, on another host: what it has amended need not be in the
+	// ledger yet.
+	Moved bool `json:"moved,omitempty"`
+}
+
+// Place asks for a loop with a repo.url whose host did not take what was to be done there.
+type Place struct {
+	Loop   string `json:"loop"`
+	Host   string `json:"host"`
+	URL    string `json:"url"`
+	Branch string `json:"branch"`
+	// Ledger is where the ledger is as far as the loop knows, Sent what its host may have recorded
+	// after that without being able to say so.
+	Ledger string       `json:"ledger,omitempty"`
+	Sent   []loop.Event `json:"sent,omitempty"`
+}
+
+// Placed says whether another host can go on: the loop's own is gone, and the repository has all that
+// it recorded.
+type Placed struct {
+	Gone   bool         `json:"gone"`
+	Why    string       `json:"why"`
+	Ledger string       `json:"ledger,omitempty"` // its head in the repository
+	Since  []loop.Event `json:"since,omitempty"`  // what it has of Sent, as it was recorded
 }
 
 // Amend asks for the contract that the loop would have with another spec. Nothing changes yet.
@@ -74,6 +102,9 @@ type Opened struct {
 	// Protections are what holds on this host whatever the agent does, and what does not, for the
 	// contract; a worker of an older version told none.
 	Protections []string `json:"protections,omitempty"`
+	// MoveAfterMs is how long this host may leave something untaken until the loop asks whether it
+	// is gone; 0: the loop stays.
+	MoveAfterMs int64 `json:"moveAfterMs,omitempty"`
 	// Attributes says that the namespace knows the search attributes.
 	Attributes bool        `json:"attributes,omitempty"`
 	State      *loop.State `json:"state,omitempty"` // of the ledger head to resume from

@@ -73,10 +73,13 @@ func TestReadResult(t *testing.T) {
 	require.Nil(t, r.ToolCalls)
 	r, err = read(`{"description":"x","toolCalls":7,"costUSD":0.25,"giveUp":true,"somethingElse":1}`)
 	require.NoError(t, err)
-	require.Equal(t, int64(7), *r.ToolCalls)
+	require.Equal(t, agent.Count(7), *r.ToolCalls)
 	require.Equal(t, "0.25", r.CostUSD.String())
 	require.NotEmpty(t, r.GiveUp)
-	for _, bad := range []string{`{`, `"x"`, `{"toolCalls":-5}`, `{"costUSD":-1}`, strings.Repeat(" ", 2<<20)} {
+	r, err = read(`{"toolCalls":2.0,"inputTokens":1e3,"outputTokens":null}`)
+	require.NoError(t, err, "as some programs write whole numbers")
+	require.Equal(t, []agent.Count{2, 1000, 0}, []agent.Count{*r.ToolCalls, r.InputTokens, r.OutputTokens})
+	for _, bad := range []string{`{`, `"x"`, `{"toolCalls":-5}`, `{"toolCalls":1.5}`, `{"inputTokens":1e300}`, `{"inputTokens":-1e300}`, `{"outputTokens":-0.5}`, `{"costUSD":-1}`, strings.Repeat(" ", 2<<20)} {
 		_, err = read(bad)
 		require.Error(t, err, bad[:min(len(bad), 20)])
 	}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"pawl/internal/evidence"
+	"pawl/internal/loop"
 )
 
 // Result is what an agent of `use: command` may write to the file named by PAWL_RESULT. Every
@@ -20,9 +21,9 @@ type Result struct {
 	Idea         string            `json:"idea"`
 	Regenerate   bool              `json:"regenerate"`
 	GiveUp       GiveUp            `json:"giveUp"`
-	ToolCalls    *int64            `json:"toolCalls"`
-	InputTokens  int64             `json:"inputTokens"`
-	OutputTokens int64             `json:"outputTokens"`
+	ToolCalls    *Count            `json:"toolCalls"`
+	InputTokens  Count             `json:"inputTokens"`
+	OutputTokens Count             `json:"outputTokens"`
 	CostUSD      *evidence.Decimal `json:"costUSD"`
 	SessionID    string            `json:"sessionId"`
 	Review       json.RawMessage   `json:"review"` // read by govern.ReadReview alone
@@ -55,6 +56,22 @@ func (g *GiveUp) UnmarshalJSON(b []byte) error {
 		return fmt.Errorf("giveUp must be true, false or a text")
 	}
 	*g = GiveUp(text)
+	return nil
+}
+
+// Count is a whole number, however it is written: 2, 2.0 and 2e0 are the same to many programs.
+type Count int64
+
+// UnmarshalJSON reads a whole number. One that is too large to be believed stays too large.
+func (c *Count) UnmarshalJSON(b []byte) error {
+	var d evidence.Decimal
+	if err := json.Unmarshal(b, &d); err != nil {
+		return err
+	}
+	n := int64(max(-1, min(d.Float(), maxSpent+1)))
+	if *c = Count(n); n >= 0 && n <= maxSpent && loop.Count(n).Cmp(d) != 0 {
+		return fmt.Errorf("%s is not a whole number", d)
+	}
 	return nil
 }
 
@@ -94,7 +111,7 @@ func ReadResult(path string) (Result, error) {
 	if err := json.Unmarshal(b, &r); err != nil {
 		return Result{}, fmt.Errorf("the agent's result file is not the JSON that is expected: %w", err)
 	}
-	for _, n := range []*int64{r.ToolCalls, &r.InputTokens, &r.OutputTokens} {
+	for _, n := range []*Count{r.ToolCalls, &r.InputTokens, &r.OutputTokens} {
 		if n != nil && *n < 0 {
 			return Result{}, errors.New("the agent's result file reports negative spending")
 		}

@@ -42,28 +42,34 @@ func (a *app) reach(ctx context.Context, works bool) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !s.temporal.Explicit {
-		if a.deps.Embedded == nil {
-			s.close()
-			return nil, noService()
-		}
-		s.engine, err = a.deps.Embedded.Share(ctx, s.home.Engine(), s.logger)
-		if err != nil {
-			s.close()
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
-			}
-			return nil, fmt.Errorf("starting the engine: %w", err)
-		}
-		s.temporal = s.temporal.At(s.engine.Address())
-		s.ui = s.engine.UI()
-		a.noteEngine(s.engine)
+	if s.temporal.Explicit {
+		err = s.dial(ctx)
+	} else {
+		err = s.share(ctx)
 	}
-	if err := s.dial(ctx); err != nil {
+	if err != nil {
 		s.close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// share connects to the embedded engine, which this process runs where no other one does.
+func (s *session) share(ctx context.Context) (err error) {
+	if s.app.deps.Embedded == nil {
+		return noService()
+	}
+	s.engine, err = s.app.deps.Embedded.Share(ctx, s.home.Engine(), s.logger)
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("starting the engine: %w", err)
+	}
+	s.temporal = s.temporal.At(s.engine.Address())
+	s.ui = s.engine.UI()
+	s.app.noteEngine(s.engine)
+	return s.dial(ctx)
 }
 
 // noteEngine says what is not as usual about the engine.

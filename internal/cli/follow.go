@@ -34,6 +34,7 @@ type follower struct {
 	delivery   ui.Delivery
 	unpushed   string    // why the last push was refused
 	trouble    string    // what was told last of what fails
+	full       bool      // there is no room for pawl's files, and it was told
 	quietSince time.Time // since when nobody answers for the loop, zero while somebody does
 
 	gate     *loop.Gate // the one that was shown last and is open
@@ -47,6 +48,10 @@ type follower struct {
 // redrawEvery is how often the moving line moves.
 const redrawEvery = 200 * time.Millisecond
 
+// lookEvery is how often it is looked whether the disk is full. With one that is, the engine can't
+// even keep the news of it.
+const lookEvery = 2 * time.Second
+
 // follow shows the loop until it ends or its user leaves, then its report.
 func (a *app) follow(parent context.Context, s *session, w *localWorker, run client.WorkflowRun, o runOptions) error {
 	ctx, cancel := context.WithCancel(parent)
@@ -56,6 +61,8 @@ func (a *app) follow(parent context.Context, s *session, w *localWorker, run cli
 	go func() { over <- s.await(ctx, run) }()
 	redraw := time.NewTicker(redrawEvery)
 	defer redraw.Stop()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
 	updates, workerDone := s.watch(ctx, f.id), w.done
 	for {
 		var err error
@@ -69,6 +76,8 @@ func (a *app) follow(parent context.Context, s *session, w *localWorker, run cli
 			return f.finish(parent, e)
 		case <-redraw.C:
 			f.draw()
+		case <-look.C:
+			f.room()
 		case line, open := <-f.typed:
 			err = f.answer(ctx, line, open)
 		case err := <-f.sent:
@@ -152,6 +161,18 @@ func (f *follower) show(events []loop.Event) {
 			f.screen.Print(line)
 		}
 	}
+}
+
+// room says when pawl's files have no room left, and when they have again.
+func (f *follower) room() {
+	what := f.s.home.Full()
+	switch {
+	case what != "" && !f.full:
+		f.say("the disk is full: %s. The loop goes on once there is room; nothing of it is lost", what)
+	case what == "" && f.full:
+		f.say("there is room again at %s", f.s.home.Dir)
+	}
+	f.full = what != ""
 }
 
 // draw moves the moving line. While a question stands there is none.

@@ -69,7 +69,10 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 		return err
 	}
 	path := filepath.Join(root, "pawl.yaml")
-	if _, err := os.Lstat(path); err == nil && !o.force {
+	switch there, err := os.Lstat(path); {
+	case err == nil && there.IsDir():
+		return fault.New(fault.InvalidSpec, "%s is a folder", path).Advise("Move it away; the spec is to have this name.")
+	case err == nil && !o.force:
 		return fault.New(fault.InvalidSpec, "%s is there already", path).Advise("Replace it with --force, or change it by hand.")
 	}
 	files, err := filesOf(ctx, root, git)
@@ -94,7 +97,7 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 		return a.printJSON(d)
 	}
 	return a.print(a.style().Drafted(ui.Drafted{
-		Path: path, Languages: found.Languages, Test: found.Test, Check: found.Check, Metric: found.Metric.Command, Why: found.Metric.Why,
+		Path: path, Languages: found.Languages, Project: found.Project, Others: found.Others, Test: found.Test, Check: found.Check, Metric: found.Metric.Command, Why: found.Metric.Why,
 		Kind: o.kind, Agent: d.Agent, Next: d.Next,
 	}))
 }

@@ -110,6 +110,12 @@ func TestInitWritesNothingIntoARepositoryThatCannotBeRead(t *testing.T) {
 	require.Contains(t, stderr, "is a bare repository (PRECONDITION_FAILED)")
 
 	root := initWorld(t, true)
+	require.NoError(t, os.Mkdir(filepath.Join(root, "pawl.yaml"), 0o700))
+	code, _, stderr = execute(t, "init", "--force", root)
+	require.Equal(t, 2, code, stderr)
+	require.Contains(t, stderr, "pawl.yaml is a folder")
+	require.NoError(t, os.Remove(filepath.Join(root, "pawl.yaml")))
+
 	t.Setenv("PATH", t.TempDir())
 	code, _, stderr = execute(t, "init", root)
 	require.Equal(t, 2, code, stderr)

@@ -31,8 +31,8 @@ const (
 )
 
 // send carries a message to a loop: as an update, whose refusal comes back as a fault and leaves
-// no trace; where no worker answers, as a signal, which waits for one. It asks the loop first
-// which gate is open, so that an answer is bound to the gate that was meant and cannot answer
+// no trace; where no worker answers, or not even an engine runs, as a signal, which waits for one. It
+// asks the loop first which gate is open, so that an answer is bound to the gate that was meant and cannot answer
 // the next one.
 func (s *session) send(ctx context.Context, id, name string, m loop.Message) (Sent, error) {
 	out, err := s.carry(ctx, id, name, m)
@@ -46,11 +46,8 @@ func (s *session) send(ctx context.Context, id, name string, m loop.Message) (Se
 func (s *session) carry(ctx context.Context, id, name string, m loop.Message) (Sent, error) {
 	out := Sent{Loop: id, Message: name}
 	if s.client == nil {
-		state, err := s.recorded(ctx, id)
-		if err == nil && state.Status.Ended() {
-			err = over(id, string(state.Status))
-		}
-		return out, errOr(err, noEngine)
+		out.Via = "signal"
+		return out, s.leave(ctx, id, name, m)
 	}
 	if err := s.alive(ctx, id); err != nil {
 		return out, err
@@ -64,12 +61,54 @@ func (s *session) carry(ctx context.Context, id, name string, m loop.Message) (S
 		out.Via = "signal"
 		return out, s.client.SignalWorkflow(ctx, id, "", name, m)
 	}
-	if m.Gate == "" && gate != nil && name != "steer" && name != "halt" && name != "pause" && name != "setMode" {
-		m.Gate = gate.ID
-	}
 	out.Via = "update"
-	out.Reply, err = s.update(ctx, id, name, m)
+	out.Reply, err = s.update(ctx, id, name, bound(name, m, gate))
 	return out, err
+}
+
+// bound is a message that answers a gate, bound to the one that is open.
+func bound(name string, m loop.Message, open *loop.Gate) loop.Message {
+	if m.Gate == "" && open != nil && name != "steer" && name != "halt" && name != "pause" && name != "setMode" {
+		m.Gate = open.ID
+	}
+	return m
+}
+
+// leave leaves a message where a loop finds it once a worker runs, on a host where nothing runs: as a
+// signal, in an engine that is there for that long. Whether the loop would refuse it, its ledger says:
+// while nothing runs it knows every gate.
+func (s *session) leave(ctx context.Context, id, name string, m loop.Message) error {
+	l, head, err := s.openLedger(ctx, id)
+	if err != nil {
+		return err
+	}
+	state, err := l.State(ctx, head)
+	if err != nil {
+		return err
+	}
+	if state.Status.Ended() {
+		return over(id, string(state.Status))
+	}
+	contract, err := l.Contract(ctx, head)
+	if err != nil {
+		return err
+	}
+	m = bound(name, m, state.Gate)
+	if _, err := govern.Answer(state, contract.Spec, name, m); err != nil {
+		return err
+	}
+	if s.app.deps.Embedded == nil {
+		return noEngine()
+	}
+	if err := s.share(ctx); err != nil {
+		return err
+	}
+	var gone *serviceerror.NotFound
+	err = s.client.SignalWorkflow(ctx, id, "", name, m)
+	if errors.As(err, &gone) { // `pawl up` gives the loop to the engine again
+		return noEngine()
+	}
+	return err
 }
 
 func (s *session) update(ctx context.Context, id, name string, m loop.Message) (reply string, err error) {
@@ -149,13 +188,6 @@ func (s *session) unreachable(ctx context.Context, err error) error {
 		return f.Advise("Check TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and temporal.toml, and that the service runs.")
 	}
 	return f
-}
-
-func errOr(err error, other func() error) error {
-	if err != nil {
-		return err
-	}
-	return other()
 }
 
 func notFound(id string) error {

@@ -3,8 +3,13 @@ package doctor_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -170,6 +175,26 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 			require.Contains(t, rows[c.row].What, c.what)
 		})
 	}
+}
+
+func TestNothingIsLeftOfAnAgentThatWasAskedForItsVersion(t *testing.T) {
+	pid := filepath.Join(t.TempDir(), "pid")
+	tail, err := exec.LookPath("tail")
+	require.NoError(t, err)
+	path := os.Getenv("PATH")
+	defer os.Setenv("PATH", path)
+	rows := examine(t, func(*doctor.Options, *service) {
+		pathWith(t, "claude", tail+" -f /dev/null & echo $! >"+pid+"; exit 7")
+	})
+	require.Equal(t, doctor.Failed, rows["agent claude"].Status)
+	text, err := os.ReadFile(pid)
+	require.NoError(t, err)
+	left, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", left))
+		return err != nil || strings.Contains(string(stat), ") Z ") || syscall.Kill(left, 0) != nil
+	}, time.Minute, time.Millisecond)
 }
 
 // pathWith makes a PATH with one program.

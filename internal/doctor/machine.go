@@ -122,12 +122,7 @@ func (e *examination) agents() {
 			continue
 		}
 		found++
-		ctx, cancel := context.WithTimeout(e.ctx, versionTime)
-		cmd := exec.CommandContext(ctx, path, "--version")
-		cmd.WaitDelay = time.Second
-		out, err := cmd.CombinedOutput()
-		cancel()
-		version, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+		version, err := saidVersion(e.ctx, path)
 		if err != nil {
 			e.failed("agent "+agent.Name, "Run it by hand, and install it anew: "+path+" --version", "%s does not say its version: %v", path, err)
 			continue
@@ -141,6 +136,26 @@ func (e *examination) agents() {
 		}
 		e.note("agents", "Install one, or name any program that edits files as agent.command.", "none of %s is on the PATH", strings.Join(names, ", "))
 	}
+}
+
+// saidVersion is the first line of what a program says of its version. Nothing that it started is left,
+// whatever became of it.
+func saidVersion(ctx context.Context, path string) (string, error) {
+	limited, cancel := context.WithTimeout(ctx, versionTime)
+	defer cancel()
+	cmd := exec.CommandContext(limited, path, "--version")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	end := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Cancel, cmd.WaitDelay = end, time.Second
+	out, err := cmd.CombinedOutput()
+	if cmd.Process != nil {
+		_ = end()
+	}
+	if limited.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("nothing came within %v", versionTime)
+	}
+	version, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	return version, err
 }
 
 // steadyClock is how far wall clock and monotonic clock may part while this runs.

@@ -15,12 +15,16 @@ import (
 // Repository is what is known about a repository.
 type Repository struct {
 	Languages []string `json:"languages"` // the one with most files first
-	Setup     string   `json:"setup,omitempty"`
-	Test      string   `json:"test,omitempty"`
-	Check     string   `json:"check,omitempty"`
-	Metric    Metric   `json:"metric"`
-	Scope     []string `json:"scope"`
-	Protect   []string `json:"protect"`
+	// Project is the folder that the rest is about, where a repository holds several projects and
+	// none at its root; Others are their folders.
+	Project string   `json:"project,omitempty"`
+	Others  []string `json:"others,omitempty"`
+	Setup   string   `json:"setup,omitempty"`
+	Test    string   `json:"test,omitempty"`
+	Check   string   `json:"check,omitempty"`
+	Metric  Metric   `json:"metric"`
+	Scope   []string `json:"scope"`
+	Protect []string `json:"protect"`
 }
 
 // Metric is what a loop could improve.
@@ -47,6 +51,10 @@ func Look(files []string, read func(name string) string) Repository {
 	for _, name := range files {
 		t.has[name] = true
 	}
+	made := t.makefile()
+	if found, several := t.largest(made); several {
+		return found
+	}
 	var r Repository
 	var metrics []Metric
 	for _, l := range t.languages() {
@@ -61,7 +69,7 @@ func Look(files []string, read func(name string) string) Repository {
 		}
 		r.Protect = append(r.Protect, found.Protect...)
 	}
-	made := t.makefile()
+	r.Protect = append(r.Protect, made.Protect...)
 	// What people wrote for themselves is what they mean by a test or a benchmark.
 	r.Test, r.Check = first(made.Test, r.Test, t.testScript()), first(r.Check, made.Check)
 	metrics = append(append(t.scripts(), made.Metric), metrics...)

@@ -44,7 +44,14 @@ var repositories = map[string]map[string]string{
 	"several":                    {"go.mod": "module x", "a.go": "package a", "b.go": "package a", "web/x.ts": "", "package.json": `{"scripts": {"test": "jest"}}`, "Makefile": "test:\n\ttrue\n"},
 	"ruby":                       {"Gemfile": "", "Gemfile.lock": "", "lib/a.rb": "", "spec/a_spec.rb": ""},
 	"a script that measures":     {"measure.sh": "echo 1", "scripts/run-tests.sh": "", "work/n": "10"},
-	"java":                       {"pom.xml": "", "src/main/java/A.java": "", "src/test/java/ATest.java": ""},
+	"c":                          {"main.c": "", "include/a.h": "", "CMakeLists.txt": ""},
+	"gradle":                     {"build.gradle.kts": "", "gradlew": "", "app/src/main/kotlin/A.kt": "", "app/src/test/kotlin/B.kt": "", "core/src/main/java/C.java": ""},
+	"gradle without its wrapper": {"build.gradle": "", "src/main/java/C.java": ""},
+	"many projects": {
+		"README.md": "", "services/a/go.mod": "", "services/a/a.go": "package a", "services/a/a_test.go": "package a\nfunc BenchmarkA(b *testing.B) {}\n",
+		"services/b/Cargo.toml": "", "services/b/src/main.rs": "", "web/package.json": "{}", "web/packages/x/package.json": "{}",
+	},
+	"java": {"pom.xml": "", "src/main/java/A.java": "", "src/test/java/ATest.java": ""},
 }
 
 func look(files map[string]string) draft.Repository {
@@ -113,8 +120,9 @@ func TestDeliverIsWrittenInKeysOfTheContract(t *testing.T) {
 
 func TestTheMetricOfARepositoryWithoutOneIsItsSize(t *testing.T) {
 	for want, files := range map[string][]string{
-		"find src lib -type f -exec cat {} + | wc -c":                                                                                                                                                        {"src/a.c", "lib/b.c"},
-		"find . -type f -not -path './.git/*' -not -path '*/node_modules/*' -exec cat {} + | wc -c":                                                                                                          {"a.c"},
+		"find src lib -type f -exec cat {} + | wc -c":                                               {"src/a.c", "lib/b.c"},
+		"find . -type f -not -path './.git/*' -not -path '*/node_modules/*' -exec cat {} + | wc -c": {"a.txt"},
+		"find . -type f -not -path './.git/*' -not -path '*/node_modules/*' \\( -name '*.c' -o -name '*.h' -o -name '*.cc' -o -name '*.cpp' -o -name '*.cxx' -o -name '*.hpp' \\) -exec cat {} + | wc -c":    {"a.c"},
 		"find . -type f -not -path './.git/*' -not -path '*/node_modules/*' \\( -name '*.py' \\) -exec cat {} + | wc -c":                                                                                     {"setup.py"},
 		"find . -type f -not -path './.git/*' -not -path '*/node_modules/*' \\( -name '*.go' \\) -exec cat {} + | wc -c":                                                                                     {"go.mod", "a.go"},
 		"find . -type f -not -path './.git/*' -not -path '*/node_modules/*' \\( -name '*.js' -o -name '*.mjs' -o -name '*.cjs' -o -name '*.jsx' -o -name '*.ts' -o -name '*.tsx' \\) -exec cat {} + | wc -c": {"package.json"},

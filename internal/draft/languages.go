@@ -23,12 +23,13 @@ var languages = []language{
 	{"node", []string{".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx"}, []string{"package.json"}, node},
 	{"python", []string{".py"}, []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile"}, python},
 	{"rust", []string{".rs"}, []string{"Cargo.toml"}, rust},
-	{"java", []string{".java", ".kt"}, []string{"pom.xml"}, fixed("mvn -q -B test", "mvn -q -B compile", "src/main/**", "src/test/**", "pom.xml")},
-	{"java", []string{".java", ".kt"}, []string{"build.gradle", "build.gradle.kts"}, fixed("./gradlew -q test", "./gradlew -q classes", "src/main/**", "src/test/**", "build.gradle*")},
+	{"java", []string{".java", ".kt"}, []string{"pom.xml"}, java("mvnw", "mvn", " -q -B test", " -q -B compile", "pom.xml")},
+	{"java", []string{".java", ".kt"}, []string{"build.gradle", "build.gradle.kts"}, java("gradlew", "gradle", " -q test", " -q classes", "build.gradle*")},
 	{"ruby", []string{".rb"}, []string{"Gemfile"}, ruby},
 	{"php", []string{".php"}, []string{"composer.json"}, fixed("vendor/bin/phpunit", "", "src/**", "tests/**", "composer.json")},
 	{"elixir", []string{".ex", ".exs"}, []string{"mix.exs"}, fixed("mix test", "mix compile --warnings-as-errors", "lib/**", "test/**", "mix.exs")},
 	{"dotnet", []string{".cs", ".fs"}, []string{"global.json", "Directory.Build.props"}, fixed("dotnet test", "dotnet build", "src/**", "tests/**")},
+	{"c", []string{".c", ".h", ".cc", ".cpp", ".cxx", ".hpp"}, nil, c},
 	{"shell", []string{".sh"}, nil, fixed("", "", "")},
 }
 
@@ -46,6 +47,43 @@ func fixed(test, check, scope string, protect ...string) func(tree) Repository {
 		}
 		return r
 	}
+}
+
+// java is what Maven and Gradle build: by the wrapper where the repository brings it, else by the
+// program, and in the folders of each module.
+func java(wrapper, program, test, check, manifest string) func(tree) Repository {
+	return func(t tree) Repository {
+		run := program
+		if t.has[wrapper] {
+			run = "./" + wrapper
+		}
+		r := Repository{Test: run + test, Check: run + check, Protect: []string{manifest}}
+		for _, name := range t.files {
+			if module, _, is := strings.Cut("/"+name, "/src/main/"); is {
+				r.Scope = append(r.Scope, strings.TrimPrefix(module+"/src/main/**", "/"))
+			} else if module, _, is := strings.Cut("/"+name, "/src/test/"); is {
+				r.Protect = append(r.Protect, strings.TrimPrefix(module+"/src/test/**", "/"))
+			}
+		}
+		r.Scope = slices.Compact(r.Scope)
+		return r
+	}
+}
+
+func c(t tree) Repository {
+	r := Repository{Protect: append(t.present("CMakeLists.txt", "meson.build", "configure.ac"), t.under("test", "tests")...)}
+	if r.Scope = t.under("src", "lib"); len(r.Scope) > 0 {
+		r.Scope = append(r.Scope, t.under("include")...)
+	} else {
+		r.Scope = []string{"**/*.{c,h,cc,cpp,cxx,hpp}"}
+	}
+	switch {
+	case t.has["CMakeLists.txt"]:
+		r.Test = "cmake -S . -B build >/dev/null && cmake --build build >/dev/null && ctest --test-dir build --output-on-failure"
+	case t.has["meson.build"]:
+		r.Test = "meson setup build >/dev/null && meson test -C build"
+	}
+	return r
 }
 
 var goBenchmark = regexp.MustCompile(`(?m)^func (Benchmark\w+)\(`)
@@ -69,10 +107,18 @@ func golang(t tree) Repository {
 		r.Metric = Metric{
 			Goal: "Make what the benchmarks measure faster", Direction: "lower", Timeout: "5m",
 			Command: `go test -run '^$' -bench . -count 3 ` + where + ` | awk '/ ns\/op/ {sum += $3; n++} END {printf "METRIC ns=%.1f\n", sum / n}'`,
-			Why:     "the mean of the Go benchmarks in " + where,
+			Why:     "the mean of the Go benchmarks in " + inWords(where),
 		}
 	}
 	return r
+}
+
+// inWords names packages in a sentence.
+func inWords(packages string) string {
+	if packages == "." {
+		return "the root"
+	}
+	return packages
 }
 
 // npmDefault is the test script that npm puts into every package.json: it fails.
@@ -203,7 +249,8 @@ func (t tree) makefile() (r Repository) {
 			for _, m := range makeTarget.FindAllStringSubmatch(t.read(name), -1) {
 				targets[m[1]] = true
 			}
-			break // as make does
+			r.Protect = []string{name} // or a change of it would be a way to a better number
+			break                      // as make does
 		}
 	}
 	if targets["test"] {

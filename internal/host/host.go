@@ -128,6 +128,9 @@ func RunWorker(ctx context.Context, o Options) error {
 	a := activities.New(o.Home, id, queue, o.Namespace, attributes(ctx, o))
 	a.Logger, a.Telemetry = o.Logger, o.Telemetry
 	a.Closed = o.Closed
+	if !o.Embedded {
+		a.MoveAfter = o.Worker.MoveAfter
+	}
 	if !o.Embedded || o.Worker.Agents > 0 {
 		a.Agents = act.AgentQueue(id)
 	}

@@ -11,11 +11,14 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"pawl/activities"
+	"pawl/internal/act"
 	"pawl/internal/proc"
 	"pawl/internal/workspace"
 )
@@ -91,7 +94,13 @@ func recoverLoop(ctx context.Context, o Options, identity string, r workspace.Re
 	info := d.GetWorkflowExecutionInfo()
 	if info.GetFirstRunId() != r.FirstRun || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		if !nothingHere(o, r) {
-			giveUp(ctx, o, r, a)
+			giveUp(ctx, o, r, a, false)
+		}
+		return nil
+	}
+	if elsewhere(info, a.Host) {
+		if !nothingHere(o, r) {
+			giveUp(ctx, o, r, a, true)
 		}
 		return nil
 	}
@@ -114,6 +123,13 @@ func recoverLoop(ctx context.Context, o Options, identity string, r workspace.Re
 		}
 	}
 	return nil
+}
+
+// elsewhere reports whether a loop that goes on has moved to another host.
+func elsewhere(info *workflowpb.WorkflowExecutionInfo, host string) bool {
+	var at string
+	memo := info.GetMemo().GetFields()[act.HostMemo]
+	return memo != nil && converter.GetDefaultDataConverter().FromPayload(memo, &at) == nil && at != host
 }
 
 // nothingHere reports whether a loop that is over has nothing on this host to clean up: it was

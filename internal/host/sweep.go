@@ -20,7 +20,7 @@ const sweepEvery = time.Minute
 const sweepAgain = 2 * time.Second
 
 // sweep gives up what loops hold that were ended without this worker (terminated, reset behind
-// their ledgers, replaced by another of their ID), until ctx ends: at once where a step was running,
+// their ledgers, replaced by another of their ID), or have moved to another host, until ctx ends: at once where a step was running,
 // which the service then refuses to hear of, else within a minute.
 func sweep(ctx context.Context, o Options, a *activities.Activities) {
 	tick := time.NewTicker(sweepEvery)
@@ -40,31 +40,39 @@ func sweep(ctx context.Context, o Options, a *activities.Activities) {
 			continue
 		}
 		for _, r := range records {
-			if !r.Closed && r.Namespace == o.Namespace && endedWithoutUs(ctx, o, r) {
-				giveUp(ctx, o, r, a)
+			if r.Closed || r.Namespace != o.Namespace {
+				continue
+			}
+			if ended, moved := withoutUs(ctx, o, r, a.Host); ended || moved {
+				giveUp(ctx, o, r, a, moved)
 			}
 		}
 	}
 }
 
-// endedWithoutUs reports whether the service says that a loop with a workspace here is over. What
-// it does not know, or can't say now, is left alone.
-func endedWithoutUs(ctx context.Context, o Options, r workspace.Record) bool {
+// withoutUs reports whether the service says that a loop with a workspace here is over, or goes on
+// elsewhere. What it does not know, or can't say now, is left alone.
+func withoutUs(ctx context.Context, o Options, r workspace.Record, host string) (ended, moved bool) {
 	d, err := o.Client.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
 		Namespace: o.Namespace, Execution: execution(r.Loop),
 	})
 	if err != nil {
-		return false
+		return false, false
 	}
 	info := d.GetWorkflowExecutionInfo()
-	return info.GetFirstRunId() != r.FirstRun || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+	ended = info.GetFirstRunId() != r.FirstRun || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+	return ended, !ended && elsewhere(info, host)
 }
 
-// giveUp ends what a loop that is over holds on this host. One broken loop must not keep the others
+// giveUp ends what a loop that is over, or has moved, holds on this host. One broken loop must not keep the others
 // waiting, so a failure is told and tried again with the next sweep.
-func giveUp(ctx context.Context, o Options, r workspace.Record, a *activities.Activities) {
-	o.Logger.Info("the loop was ended without this worker: its trees are given up", "loop", r.Loop)
-	if err := a.Vacate(ctx, r); err != nil {
+func giveUp(ctx context.Context, o Options, r workspace.Record, a *activities.Activities, moved bool) {
+	what := "the loop was ended without this worker: its trees are given up"
+	if moved {
+		what = "the loop has moved to another host: its trees here are given up"
+	}
+	o.Logger.Info(what, "loop", r.Loop)
+	if err := a.Vacate(ctx, r, moved); err != nil {
 		o.Logger.Warn("the trees of a loop that is over can't be given up", "loop", r.Loop, "error", err)
 	}
 }

@@ -46,6 +46,20 @@ var effects = map[Type]func(*State, Event){
 		s.Head, s.Desk, s.Host = e.Head, e.Opened.Desk, e.Opened.Host
 		s.Phase = e.Phase
 	},
+	LoopMoved: func(s *State, e Event) {
+		if e.Head != s.Head {
+			s.LastChange = nil // that was lost
+		}
+		s.Head, s.Desk, s.Host = e.Head, e.Opened.Desk, e.Opened.Host
+		if e.FailureReason == "" {
+			return
+		}
+		s.Phase = e.Phase
+		if g := s.Gate; g != nil { // what it was about is lost, but not that a person wants the loop to wait
+			s.PauseRequested = s.PauseRequested || g.Kind == GatePause || g.Kind == GateBreakpoint
+			s.Gate, s.Status, s.PauseReason = nil, Running, ""
+		}
+	},
 	ContractDrawn: func(s *State, e Event) { s.Contract = e.Contract },
 	ContractAmended: func(s *State, e Event) {
 		s.Contract, s.Budget, s.NoNumbers = e.Contract, s.Budget.WithLimits(e.Limits), 0

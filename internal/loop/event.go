@@ -30,6 +30,7 @@ const (
 const (
 	LoopOpened        Type = "loop_opened"
 	LoopResumed       Type = "loop_resumed"
+	LoopMoved         Type = "loop_moved"
 	LoopFailed        Type = "loop_failed"
 	PhaseEntered      Type = "phase_entered"
 	StepEnded         Type = "step_ended"
@@ -68,6 +69,7 @@ var Types = []struct {
 }{
 	{LoopOpened, "store, desk and judge are ready; budgets are initialised"},
 	{LoopResumed, "another run took the loop up from its ledger"},
+	{LoopMoved, "the host that had the loop is gone, another one goes on; `head` is what was not lost. With a `failure_reason`: the iteration was, and is given up"},
 	{ContractDrawn, "the contract and its hash are known"},
 	{ContractAmended, "`amendment`, a fragment of the spec, was approved: a raised budget or a corrected command"},
 	{BaselineMeasured, "the metric of the unchanged code: iteration 0"},

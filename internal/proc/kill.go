@@ -124,12 +124,19 @@ func Reap(token string, dirs ...string) (int, error) {
 	if err != nil {
 		return orphans, fmt.Errorf("reap: %w", err)
 	}
-	find := func() ([]process, error) { return leftovers(token, places) }
+	var seen []process
+	find := func() ([]process, error) {
+		found, err := leftovers(token, places)
+		seen = append(seen, found...)
+		return found, err
+	}
 	killed, err := end(target{
 		find: find,
 		gone: func() (bool, error) {
-			left, err := find()
-			return len(left) == 0, err
+			if left, err := find(); len(left) > 0 || err != nil {
+				return false, err
+			}
+			return haveEnded(seen)
 		},
 		wait: time.Sleep,
 	})
@@ -137,6 +144,18 @@ func Reap(token string, dirs ...string) (int, error) {
 		err = fmt.Errorf("reap: %w", err)
 	}
 	return orphans + len(killed), err
+}
+
+// haveEnded reports whether none of the processes is there any more. One that is dying has no environment
+// and no directory, and so can't be found by them, before it has ended.
+func haveEnded(seen []process) (bool, error) {
+	all, err := processes()
+	for _, p := range all {
+		if !p.ended && slices.ContainsFunc(seen, func(s process) bool { return s.pid == p.pid && s.start == p.start }) {
+			return false, err
+		}
+	}
+	return true, err
 }
 
 // leftovers returns what Reap is to kill.

@@ -55,6 +55,7 @@ const (
 	CheckedOutThere = "checked-out-elsewhere"
 	FileInTheWay    = "file-in-the-way"
 	UnusableGit     = "unusable-git" // too old, or it hangs
+	Unreadable      = "unreadable"   // damaged, or not this user's to read
 	dirtyPathsShown = 5
 )
 
@@ -110,19 +111,24 @@ func Failed(err error) Preconditions {
 // tree is in its commit. loopRef is the branch that the loop will have (refs/heads/pawl/<loop>),
 // "" to leave that check out. That it exists already is no error, see Source.Loops.
 func Inspect(ctx context.Context, path, base, loopRef string) (Source, error) {
-	in := inspector{ctx: ctx}
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return Source{}, err
 	}
+	s, err := inspect(ctx, abs, base, loopRef)
+	return s, unreadable(abs, err)
+}
+
+func inspect(ctx context.Context, abs, base, loopRef string) (Source, error) {
+	in := inspector{ctx: ctx, dir: abs}
 	if fi, err := os.Stat(abs); errors.Is(err, fs.ErrNotExist) || err == nil && !fi.IsDir() {
 		return Source{}, &Precondition{Code: NoSuchPath, What: fmt.Sprintf("there is no folder %s", Quote(abs)),
 			Do: "give the path of a git repository as repo.path"}
 	} else if err != nil {
 		return Source{}, err
 	}
-	in.dir = abs
 	s := Source{}
+	var err error
 	if s.Path, err = in.toplevel(); err != nil {
 		return Source{}, err
 	}
@@ -178,6 +184,22 @@ func (in *inspector) git(args ...string) (string, error) {
 	}
 	// Not TrimSpace: a path can end in a space or a newline.
 	return strings.TrimSuffix(string(out), "\n"), err
+}
+
+const mendRepository = "mend it (git status and git fsck say more), or clone it anew"
+
+// shortages are what git says when the machine has too little of something: another try may find more.
+var shortages = []string{
+	"ut of memory", "Cannot allocate memory", "Resource temporarily unavailable", "Too many open files", "No space left on device", "Input/output error", "Stale file handle",
+}
+
+// unreadable makes a *Precondition of what git says of a repository that it will say again.
+func unreadable(where string, err error) error {
+	var ge *GitError
+	if !errors.As(err, &ge) || !exited(err, 128) || slices.ContainsFunc(shortages, func(words string) bool { return strings.Contains(ge.Stderr, words) }) {
+		return err
+	}
+	return &Precondition{Code: Unreadable, What: fmt.Sprintf("git can't read %s: %s", Quote(Redact(where)), lastWords(ge.Stderr)), Do: mendRepository}
 }
 
 func (in *inspector) toplevel() (string, error) {
@@ -244,6 +266,12 @@ func (in *inspector) branch(s *Source, base string) error {
 		return nil
 	case err != nil && !exited(err, 1):
 		return err
+	}
+	if at, err := in.git("rev-parse", "-q", "--verify", "refs/heads/"+s.Branch); err == nil {
+		return &Precondition{Code: Unreadable, What: fmt.Sprintf("the repository does not have the commit that branch %s is at, %s", Quote(s.Branch), at),
+			Do: mendRepository}
+	}
+	switch {
 	case s.Branch == s.Current:
 		return &Precondition{Code: NoCommit, What: fmt.Sprintf("branch %s has no commit yet", Quote(s.Branch)),
 			Do: "commit what is there, and start again"}
@@ -309,9 +337,15 @@ func taken(refs []string, loopRef string) ([]string, error) {
 				strings.HasPrefix(loopRef, ref+"/")
 		}
 		if inTheWay {
-			short := strings.TrimPrefix(ref, "refs/heads/")
-			return nil, &Precondition{Code: NameInTheWay, What: fmt.Sprintf("the branch %s is in the way of the loop's own", Quote(short)),
-				Do: fmt.Sprintf("rename it (git branch -m %s <other name>), or give the loop another name", Quote(short))}
+			short, branch := strings.CutPrefix(ref, "refs/heads/")
+			what, do := "the branch %s is in the way of the loop's own", "rename it (git branch -m %s <other name>)"
+			if !branch {
+				what, do = "the ref %s is in the way of the loop's ledger", "remove it if nothing needs it (git update-ref -d %s)"
+			}
+			if ref != "refs/heads/pawl" && ref != "refs/pawl-ledger" {
+				do += ", or give the loop another name"
+			}
+			return nil, &Precondition{Code: NameInTheWay, What: fmt.Sprintf(what, Quote(short)), Do: fmt.Sprintf(do, Quote(short))}
 		}
 		for _, below := range []string{"refs/heads/pawl/", "refs/pawl-ledger/"} {
 			if name, ok := strings.CutPrefix(ref, below); ok {
@@ -444,7 +478,8 @@ func (in *inspector) identity(s *Source) error {
 // Root is the top of the working tree that dir is in.
 func Root(ctx context.Context, dir string) (string, error) {
 	in := inspector{ctx: ctx, dir: dir}
-	return in.toplevel()
+	top, err := in.toplevel()
+	return top, unreadable(dir, err)
 }
 
 // Files lists the files of the working tree at root, with slashes and sorted, also those that are

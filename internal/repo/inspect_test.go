@@ -108,6 +108,18 @@ func TestP0_EachRepositoryPreconditionHasItsOwnError(t *testing.T) {
 			require.Error(t, err)
 			return dir
 		}},
+		"a broken configuration": {code: repo.Unreadable, setup: func(_ *testing.T, dir string) string {
+			write(t, dir+"/.git/config", "[core\n")
+			return dir
+		}},
+		"a broken index": {code: repo.Unreadable, setup: func(_ *testing.T, dir string) string {
+			write(t, dir+"/.git/index", "junk")
+			return dir
+		}},
+		"a branch without its commit": {code: repo.Unreadable, setup: func(_ *testing.T, dir string) string {
+			write(t, dir+"/.git/refs/heads/main", "0000000000000000000000000000000000000001\n")
+			return dir
+		}},
 		"a stale lock": {code: repo.StaleLock, paths: []string{"loop-results.tsv.lock"}, setup: func(t *testing.T, dir string) string {
 			write(t, dir+"/loop-results.tsv.lock", "")
 			return dir

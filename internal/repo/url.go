@@ -218,7 +218,7 @@ func lastWords(stderr string) string {
 	var said []string
 	for line := range strings.Lines(stderr) {
 		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "Please make sure") || strings.HasPrefix(line, "and the repository exists") {
+		if line == "" || strings.HasPrefix(line, "Please make sure") || strings.HasPrefix(line, "and the repository exists") || strings.HasPrefix(line, "hint:") {
 			continue
 		}
 		said = append(said, strings.TrimPrefix(line, "fatal: "))

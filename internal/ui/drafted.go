@@ -6,6 +6,8 @@ import "strings"
 type Drafted struct {
 	Path, Kind                      string
 	Languages                       []string
+	Project                         string   // the folder that it is for, where there are several
+	Others                          []string // those that it is not for
 	Test, Check, Metric, Why, Agent string
 	Next                            []string
 }
@@ -14,6 +16,9 @@ type Drafted struct {
 func (s Style) Drafted(d Drafted) string {
 	f := s.fields(9)
 	f.add("languages", orElse(strings.Join(d.Languages, ", "), "none that is known"))
+	if d.Project != "" {
+		f.add("project", Clean(d.Project), s.Dim(Clean(orElse(strings.Join(d.Others, ", "), "none")+" besides")))
+	}
 	if d.Kind == "improve" {
 		f.add("metric", Clean(d.Metric), s.Dim(Clean(d.Why)))
 	}

@@ -44,6 +44,10 @@ func tell(e loop.Event) (text, color string, ofNote bool) {
 		return "opened", "", true
 	case loop.LoopResumed:
 		return "goes on from its ledger, at " + Short(e.Head), "", true
+	case loop.LoopMoved:
+		if e.Opened != nil {
+			return "on the host " + Clean(e.Opened.Host) + " now, at " + Short(e.Head) + reason(e.Reason), "", true
+		}
 	case loop.ContractDrawn:
 		if e.Contract != nil {
 			return "contract " + first(e.Contract.Hash, 16) + ", " + plural(len(e.Contract.Sealed), "sealed file"), "", true

@@ -288,6 +288,7 @@ func events() []loop.Event {
 		{Type: loop.ProposalApproved, Iteration: 10, By: "me", Note: "fine", Proposal: &loop.Proposal{Hash: hash, State: "approved"}},
 		{Type: loop.ProposalRejected, Iteration: 10, By: "me", Proposal: &loop.Proposal{Hash: hash, State: "rejected"}},
 		{Type: loop.ProposalApplied, Iteration: 10, By: "me", How: "squash", Proposal: &loop.Proposal{Hash: hash, State: "applied"}},
+		{Type: loop.LoopMoved, Head: "2c9deac54712", Opened: &loop.Opened{Host: "b7e23ec29af2"}, Reason: "the host 3fdba35f04dc asked for no work for 1m15s"},
 	}
 }
 

@@ -4,6 +4,8 @@
 package workspace
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,8 +44,12 @@ type Record struct {
 	ClosedAt time.Time `json:"closedAt,omitzero"`
 }
 
-// Token marks the processes that run for a loop, so that they can be found after a crash.
-func (r Record) Token() string { return "pawl-" + r.FirstRun }
+// Token marks the processes that run for a loop on this host, so that they can be found after a crash.
+// The store makes it this host's: another one on the same machine may have the loop since.
+func (r Record) Token() string {
+	where := sha256.Sum256([]byte(r.Store))
+	return "pawl-" + r.FirstRun + "-" + hex.EncodeToString(where[:4])
+}
 
 // Desk is the agent's tree, Judge the one that its work is judged in.
 func Desk(h home.Home, ref string) string  { return filepath.Join(h.Loop(ref), "desk") }

@@ -1,0 +1,340 @@
+package workflows_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+
+	"pawl/internal/act"
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+)
+
+// untaken is what comes of an activity that no worker takes in time.
+func untaken(spent ...any) error {
+	return temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil, spent...)
+}
+
+// openElsewhere is what another host makes of what the ledger has.
+func (w *world) openElsewhere(in act.Open) (act.Opened, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if in.Ledger != w.at() {
+		return act.Opened{}, temporal.NewNonRetryableApplicationError(in.Ledger+" is not "+w.at(), string(fault.LedgerAhead), nil)
+	}
+	o := act.Opened{
+		Ref: in.Loop + ".2", Queue: "pawl@other", Host: "other", Repo: in.Spec.Repo.Path, Branch: "pawl/" + in.Loop, Base: "base", Desk: "/elsewhere", Contract: theHash, InScope: 1,
+	}
+	if in.Ledger != "" {
+		s := w.state
+		s.Ledger = in.Ledger
+		o.State = &s
+	}
+	if w.head != "base" && (o.State == nil || w.head != o.State.Head) {
+		w.lost[w.head] = true
+	}
+	return o, nil
+}
+
+// belongs holds what a host is to do to what it has: the loop under its own name for it, and a desk that
+// an agent has worked on there.
+func (w *world) belongs(queue string, in any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	suffix := map[string]string{"pawl@other": ".2"}[queue]
+	var ref string
+	switch in := in.(type) {
+	case act.Step:
+		ref = in.Ref
+		assert.False(w.t, w.lost[in.Head], "%s was on a host that is gone", in.Head)
+		if in.AsIs {
+			assert.Equal(w.t, w.desk, queue, "the desk is elsewhere")
+		} else if in.Tree == act.Desk {
+			w.desk = queue
+		}
+	case act.Commit:
+		ref = in.Ref
+		assert.Equal(w.t, w.desk, queue, "the desk is elsewhere")
+	case act.Settle:
+		ref = in.Ref
+	case act.Close:
+		ref = in.Ref
+	default:
+		return
+	}
+	assert.Equal(w.t, "default-test-workflow-id"+suffix, ref)
+}
+
+// gone is how a host is found to be gone, with what the repository has.
+func (w *world) gone(in act.Place) (act.Placed, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return act.Placed{Gone: true, Why: "it is silent", Ledger: w.at(), Since: slices.Clone(w.ledger[w.entries[in.Ledger]:])}, nil
+}
+
+// dies lets the world's host die with the n-th thing that it is to do: before it begins with that, or
+// when it has done it and could not say so.
+func (w *world) dies(n int, done bool) (where *string) {
+	where, w.place = new(string), w.gone
+	did := 0
+	w.host = func(name string, do func() error) error {
+		w.mu.Lock()
+		did++
+		dead := did == n
+		w.mu.Unlock()
+		if !dead {
+			return do()
+		}
+		if *where = name; done {
+			if err := do(); err != nil {
+				return err
+			}
+		}
+		return untaken(act.Live{Usage: loop.Usage{ActiveMs: 50, ToolCalls: 1}})
+	}
+	return where
+}
+
+// TestALoopGoesOnElsewhereWhereverItsHostDies lets the host die at each thing that it does, in loops of
+// both kinds. Each ends as it would have ended, an iteration later where that one's work was lost; play
+// holds it to its ledger, and the world to what the other host can have.
+func TestALoopGoesOnElsewhereWhereverItsHostDies(t *testing.T) {
+	improving := func() *world {
+		return newWorld(t, map[int][]try{
+			1: {{Says: "a", Metric: "11"}}, 2: {{Says: "bad", Guard: true, Metric: "12"}, {Says: "b", Metric: "12"}}, 3: {{Says: "c", NewFile: true, Metric: "9"}}, 4: {{Says: "d", Metric: "13"}},
+		})
+	}
+	delivering := func() *world {
+		d := deliver(t, map[string][]act.Stepped{"test": {failing("TestA"), failing("TestA"), passing}, "reviewer": {opinion("APPROVED", "fine")}})
+		d.stepping, d.committing = d.step, d.commit
+		return d.world
+	}
+	for _, c := range []struct {
+		kind  string
+		world func() *world
+		doc   map[string]any
+	}{
+		{"improve", improving, map[string]any{
+			"guard": map[string]any{"command": "guard"}, "check": map[string]any{"command": "check"}, "newFiles": "ask", "breakpoints": []string{"verify"},
+			"limits": map[string]any{"iterations": 4}, "approvals": map[string]any{"plan": "required", "diff": "required"},
+		}},
+		{"improve", improving, map[string]any{ // nothing has told the ledger of a commit before all is judged
+			"guard": map[string]any{"command": "guard"}, "newFiles": "allow", "breakpoints": []string{"log"},
+			"limits": map[string]any{"iterations": 4}, "approvals": map[string]any{"diff": "required"},
+		}},
+		{"deliver", delivering, map[string]any{
+			"agent": reviewer, "breakpoints": []string{"test"}, "limits": map[string]any{"iterations": 4}, "approvals": map[string]any{"plan": "required", "diff": "required"},
+		}},
+	} {
+		doc := specOf(c.doc)
+		if c.kind == "deliver" {
+			doc = specOfDelivery(c.doc)
+		}
+		answers := func(env *testsuite.TestWorkflowEnvironment) {
+			for i := range 60 {
+				at(t, env, time.Duration(i+1)*time.Minute, func(s loop.State) {
+					if s.Gate != nil {
+						env.SignalWorkflow(s.Gate.Answers[0], map[string]any{"hash": s.Gate.Hash, "gate": s.Gate.ID})
+					}
+				})
+			}
+		}
+		undisturbed := play(t, c.world(), doc, answers)
+		require.Nil(t, undisturbed.err)
+		interrupted := map[string]bool{}
+		for _, done := range []bool{false, true} {
+			for n := 1; ; n++ {
+				w := c.world()
+				where := w.dies(n, done)
+				p := play(t, w, doc, answers)
+				if *where == "" {
+					require.Greater(t, n, 12, "that was all of it")
+					break
+				}
+				at := fmt.Sprintf("%s: thing %d, %s, done: %v", c.kind, n, *where, done)
+				require.Nil(t, p.err, at)
+				require.Equal(t, undisturbed.final.Status, p.final.Status, at)
+				if made := p.result.Proposal; made != nil || c.kind == "deliver" { // the world has none of a head that is a revert
+					require.Equal(t, "approved", made.State, at)
+				}
+				moved := strings.Count(toJSON(t, p.types()), `"loop_moved"`)
+				if *where == act.CloseName && done {
+					require.Zero(t, moved, "%s: it was over", at)
+					continue
+				}
+				require.Equal(t, "other", p.final.Host, at)
+				require.LessOrEqual(t, moved, 2, at)
+				last := p.ledger[len(p.ledger)-1]
+				require.Equal(t, last.Seq, p.final.Seq, "%s: all is in the ledger", at)
+				spent := 0
+				for _, e := range p.ledger {
+					if e.Type == loop.StepEnded && e.Usage.ActiveMs == 50 {
+						spent++
+					}
+					if e.Type == loop.IterationSucceeded && e.Metric != nil {
+						require.NotEmpty(t, e.Record.Commit, at)
+						require.False(t, w.lost[e.Record.Commit], at)
+					}
+				}
+				require.Equal(t, *where == act.StepName, spent == 1, "%s: what it has spent stays spent", at)
+				if strings.Contains(strings.Join(p.course(), "\n"), " interrupted") {
+					interrupted[*where] = true
+				} else {
+					require.Equal(t, undisturbed.course(), p.course(), at)
+				}
+			}
+		}
+		require.True(t, interrupted[act.CommitName], "a change that is only on the desk is lost")
+		require.False(t, interrupted[act.CloseName])
+	}
+}
+
+// TestWhatPeopleSayWhileTheHostIsGoneCounts says it when the other host is being looked for, whatever the
+// one that is gone was to do.
+func TestWhatPeopleSayWhileTheHostIsGoneCounts(t *testing.T) {
+	doc := specOf(map[string]any{"limits": map[string]any{"iterations": 3}, "approvals": map[string]any{"plan": "required"}})
+	for message, check := range map[string]func(t *testing.T, at string, p played){
+		"halt": func(t *testing.T, at string, p played) {
+			require.Equal(t, loop.Halted, p.final.Status, at)
+			require.Equal(t, string(fault.Cancelled), p.final.ErrorCode, at)
+		},
+		"pause": func(t *testing.T, at string, p played) {
+			require.Equal(t, 1, strings.Count(toJSON(t, p.types()), `"autonomy_resumed"`), at)
+			require.Equal(t, loop.Completed, p.final.Status, at)
+		},
+		"steer": func(t *testing.T, at string, p played) {
+			told := 0
+			for _, a := range p.agents {
+				told += len(a.Guidance)
+			}
+			require.Equal(t, 1, told, at)
+			require.Equal(t, loop.Completed, p.final.Status, at)
+		},
+	} {
+		for i := range 16 {
+			n, before := 3+i/2, i%2 == 0 // it is said before the host dies, at the end of what it did last
+			w := newWorld(t, nil)
+			where := w.dies(n, n%2 == 0)
+			dying, did := w.host, 0
+			p := play(t, w, doc, func(env *testsuite.TestWorkflowEnvironment) {
+				say := func() { env.SignalWorkflow(message, map[string]any{"note": "mind the gap"}) }
+				w.host = func(name string, do func() error) error {
+					if did++; did == n-1 && before {
+						defer say()
+					}
+					return dying(name, do)
+				}
+				w.place = func(in act.Place) (act.Placed, error) {
+					if !before {
+						say()
+					}
+					return w.gone(in)
+				}
+				for i := range 20 {
+					at(t, env, time.Duration(i+1)*time.Hour, func(s loop.State) {
+						if s.Gate != nil {
+							env.SignalWorkflow(s.Gate.Answers[0], map[string]any{"hash": s.Gate.Hash})
+						}
+					})
+				}
+			})
+			require.NotEmpty(t, *where)
+			require.Equal(t, 1, strings.Count(toJSON(t, p.types()), `"message_received"`))
+			check(t, fmt.Sprintf("%s: thing %d, %s, before: %v", message, n, *where, before), p)
+		}
+	}
+}
+
+// TestAnAnswerToAGateThatIsBeingRecordedCounts approves while nobody takes what is to tell the ledger of
+// the gate: the answer is for the gate that people see, and it is that gate on the other host too.
+func TestAnAnswerToAGateThatIsBeingRecordedCounts(t *testing.T) {
+	w := newWorld(t, nil)
+	where := w.dies(2, false)
+	var answered heard
+	doc := specOf(map[string]any{"limits": map[string]any{"iterations": 1}, "approvals": map[string]any{"plan": "required"}})
+	p := play(t, w, doc, func(env *testsuite.TestWorkflowEnvironment) {
+		w.place = func(in act.Place) (act.Placed, error) {
+			last := in.Sent[len(in.Sent)-1]
+			require.Equal(t, loop.GateOpened, last.Type)
+			env.UpdateWorkflow("approve", "1", answered.callback(), raw(t, map[string]string{"hash": theHash, "by": "ann", "gate": last.Gate.ID}))
+			return w.gone(in)
+		}
+	})
+	require.Equal(t, act.RecordName, *where)
+	require.NoError(t, answered.rejected)
+	require.NoError(t, answered.failed)
+	require.Equal(t, "ann", p.final.Contract.ApprovedBy)
+	require.Equal(t, "other", p.final.Host)
+	require.Equal(t, 1, strings.Count(toJSON(t, p.types()), `"gate_opened"`))
+}
+
+// TestAnEndThatIsLostWithItsChangeIsNone: verify took too long, which would have ended the loop, and
+// nobody has recorded it.
+func TestAnEndThatIsLostWithItsChangeIsNone(t *testing.T) {
+	doc := specOf(map[string]any{"limits": map[string]any{"iterations": 2}})
+	script := map[int][]try{1: {{Says: "x", Timeout: true}}}
+	require.NotNil(t, play(t, newWorld(t, script), doc, nil).err)
+	w := newWorld(t, script)
+	where := w.dies(6, false)
+	p := play(t, w, doc, nil)
+	require.Equal(t, act.SettleName, *where)
+	require.Nil(t, p.err)
+	require.Equal(t, []string{"1 no 10 interrupted", "2 no 10"}, p.course())
+}
+
+// TestALoopWaitsForAHostThatIsNotGone: it is busy, or nobody can tell, or nobody else can go on. Nothing
+// of that shows in the ledger.
+func TestALoopWaitsForAHostThatIsNotGone(t *testing.T) {
+	doc := specOf(map[string]any{"limits": map[string]any{"iterations": 2}})
+	undisturbed := play(t, newWorld(t, nil), doc, nil)
+	for name, place := range map[string]func(*world) (act.Placed, error){
+		"it lives": func(*world) (act.Placed, error) { return act.Placed{Why: "it asks for work"}, nil },
+		"nobody can tell": func(*world) (act.Placed, error) {
+			return act.Placed{}, temporal.NewNonRetryableApplicationError("no", "no", nil)
+		},
+		"no other can go on":     func(w *world) (act.Placed, error) { return w.gone(act.Place{Ledger: w.at()}) },
+		"the ledger moves again": func(w *world) (act.Placed, error) { return act.Placed{Gone: true, Ledger: w.at()}, nil },
+	} {
+		w := newWorld(t, nil)
+		left, asked := 0, 0
+		w.place = func(in act.Place) (act.Placed, error) {
+			require.Equal(t, "test", in.Host)
+			w.openErr = temporal.NewNonRetryableApplicationError("no git here", string(fault.PreconditionFailed), nil)
+			if strings.Contains(name, "moves") {
+				w.openErr = temporal.NewNonRetryableApplicationError("it is ahead", string(fault.LedgerAhead), nil)
+			}
+			asked++
+			return place(w)
+		}
+		w.host = func(_ string, do func() error) error {
+			if left++; left%3 != 0 {
+				return untaken()
+			}
+			return do()
+		}
+		p := play(t, w, doc, nil)
+		require.Nil(t, p.err, name)
+		require.Equal(t, undisturbed.types(), p.types(), name)
+		require.Equal(t, "test", p.final.Host, name)
+		require.Greater(t, asked, 15, name)
+	}
+}
+
+func TestALedgerThatAnotherRunHasTakenEndsTheLoop(t *testing.T) {
+	w := newWorld(t, nil)
+	w.dies(7, false)
+	w.place = func(act.Place) (act.Placed, error) {
+		return act.Placed{}, temporal.NewNonRetryableApplicationError("another run has it", string(fault.LedgerAhead), nil)
+	}
+	p := play(t, w, specOf(nil), nil)
+	require.Equal(t, string(fault.LedgerAhead), p.err.Type())
+	require.Zero(t, p.calls[act.CloseName])
+}
