@@ -89,7 +89,7 @@ var Table = []Kind{
 	{MaxFixAttempts, "the fix limit was reached with tests still failing", "Manual intervention: look at the last change and its test output.", 3, ""},
 	{GuardBlocked, "the guard blocked a change", "Fix the violations on the desk and `continue`, or `reject` the change.", 5, ""},
 	{TestFailed, "tests failed for good", "Debug the tests: the output of the last run is in the step's log.", 3, ""},
-	{PhaseTimeout, "a phase took longer than it may", "Increase the timeout (`verify.timeout`, `limits.phaseTimeout`), or make the command faster.", 3, ""},
+	{PhaseTimeout, "a phase took longer than it may", "Increase the timeout (`test.timeout`, `verify.timeout`, `limits.phaseTimeout`), or make the command faster.", 3, ""},
 	{InvalidTransition, "a phase change that the machine does not allow", "Check the state machine: this is a defect of pawl, please report it.", 1, ""},
 	{Cancelled, "the loop was cancelled", "Restart it if needed; what was kept is on its branch.", 5, ""},
 	{AgentFailed, "the agent failed for good", "Check the agent's configuration (`agent.command`) and its output in the step's log.", 3, ""},

@@ -122,7 +122,9 @@ func RunWorker(ctx context.Context, o Options) error {
 	if o.Embedded {
 		queue = act.TaskQueue
 	}
-	go sandbox.Probe() // it may take as long as starting a program: no step should wait for it
+	// It may take as long as starting a program, and no step should wait for it. A command that applies a
+	// proposal runs nothing in a sandbox, and starts no probe that it would leave behind.
+	go sandbox.Probe()
 	a := activities.New(o.Home, id, queue, o.Namespace, attributes(ctx, o))
 	a.Logger, a.Telemetry = o.Logger, o.Telemetry
 	a.Closed = o.Closed
