@@ -90,6 +90,7 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"run", "--fast"}, "--fast"},
 		{[]string{"run", "a", "b"}, ""},
 		{[]string{"show"}, "pawl list"},
+		{[]string{"log", "x", "--follow=perhaps"}, `invalid argument "perhaps" for "-f, --follow" flag`},
 		{[]string{"approve", "x"}, "--hash"},
 		{[]string{"steer", "x"}, ""},
 		{[]string{"run", w.specFile(), "--set", "limits.iterations"}, "--set"},

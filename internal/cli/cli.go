@@ -16,6 +16,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -129,12 +130,15 @@ func (a *app) execute(ctx context.Context, root *cobra.Command, args []string) i
 	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !a.ran {
-		err = usage(err.Error())
+		err = usage(goWords.ReplaceAllString(err.Error(), ""))
 	}
 	a.screen.Still()
 	a.explain(err)
 	return exitCode(err)
 }
+
+// goWords is what the library for flags says of a value that only who writes Go understands.
+var goWords = regexp.MustCompile(`strconv\.[A-Za-z]+: `)
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{

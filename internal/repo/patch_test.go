@@ -3,6 +3,8 @@ package repo_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -117,6 +119,24 @@ func TestAChangeWithoutEndIsNotReadToItsEnd(t *testing.T) {
 	assert.Less(t, read, 65<<20)
 	assert.Equal(t, []string{"big"}, paths(c.Files))
 	assert.Equal(t, int64(65<<20), c.Files[0].Size)
+}
+
+// git's diff takes no file of more than 1023 MB, and dies of one.
+func TestAFileThatGitCannotCompareIsNotRead(t *testing.T) {
+	b := newBed(t, someFiles)
+	desk := b.tree("desk", b.base)
+	write(t, desk.Dir+"/a.txt", "new\n")
+	real, err := exec.LookPath("git")
+	require.NoError(t, err)
+	shim := filepath.Join(t.TempDir(), "git")
+	write(t, shim, "#!/bin/sh\n"+real+` "$@" || exit
+case " $* " in *" --patch "*) echo "fatal: unable to generate diff for a.txt" >&2; exit 128;; esac
+`)
+	require.NoError(t, os.Chmod(shim, 0o755))
+	t.Setenv("PATH", filepath.Dir(shim)+":"+os.Getenv("PATH"))
+	c, _ := b.readAll(desk, b.base)
+	assert.True(t, c.Unread)
+	assert.Equal(t, []string{"a.txt"}, paths(c.Files))
 }
 
 // TestL5_WhatTheLoopTouchedIsInItsHistory: undone changes too.

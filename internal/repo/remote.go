@@ -92,7 +92,7 @@ func (s *Store) fetch(ctx context.Context, source, from, name string) (commit st
 		"--refmap="}
 	if local {
 		// On one host, looking for the smallest pack costs far more than it saves.
-		args = append(args, "--upload-pack=env GIT_GRAFT_FILE=/dev/null git -c pack.window=0 -c pack.compression=1 upload-pack")
+		args = append(args, "--upload-pack=env GIT_GRAFT_FILE=/dev/null/none git -c pack.window=0 -c pack.compression=1 upload-pack")
 	}
 	_, err = s.remoteCall(append(args, "--", source, "+"+from+":"+ref)...).run(ctx)
 	var ge *GitError

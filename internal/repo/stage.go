@@ -248,7 +248,8 @@ const (
 )
 
 // tooLarge excludes files that the change may not have, by their sizes alone. A tracked file whose
-// size is that in head may be the same, and is read.
+// size is that in head may be the same, and is read: here, where it may not be changed, since git
+// would take it in whole, and its diff as well.
 func (s *staging) tooLarge(ctx context.Context, files []found) error {
 	total, over := int64(0), false
 	for _, f := range files {
@@ -281,11 +282,16 @@ func (s *staging) tooLarge(ctx context.Context, files []found) error {
 	total = 0
 	var changed []Unaddable
 	for _, f := range files {
-		_, tracked := s.ix.entries[f.path]
+		entry, tracked := s.ix.entries[f.path]
 		if tracked {
 			before := sizes[0]
 			if sizes = sizes[1:]; before == fmt.Sprint(f.is.Size) {
-				continue
+				if f.is.Size <= s.largest {
+					continue
+				}
+				if id, err := s.blobID(f.path); err != nil || id == entry.blobText() {
+					continue // one that can't be read is git's to complain of
+				}
 			}
 		} else if ignored[f.path] {
 			continue
@@ -433,6 +439,11 @@ func (s *staging) diff(ctx context.Context) (Change, error) {
 			}
 		}
 		out, err := diff.run(ctx)
+		var ge *GitError
+		if s.begin != nil && errors.As(err, &ge) && strings.Contains(ge.Stderr, tooLongToDiff) {
+			c.Unread = true // all of the list has come, and the lines until there
+			return nil
+		}
 		if err != nil || s.begin != nil {
 			return err
 		}
@@ -444,6 +455,9 @@ func (s *staging) diff(ctx context.Context) (Change, error) {
 	}
 	return c, nil
 }
+
+// tooLongToDiff is how git dies of a file that is larger than its diff takes, 1023 MB.
+const tooLongToDiff = "unable to generate diff for"
 
 // dropConversions takes out of the index what only looks changed. Where .gitattributes asks for
 // conversions that the commit's own files never went through (say, line ends that were committed

@@ -1,6 +1,7 @@
 package repo_test
 
 import (
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -563,6 +564,17 @@ func TestE4_FilesThatAreTooLargeAreNotRead(t *testing.T) {
 		{Path: "a.txt", Why: "larger than a file may be", Size: 1 << 40},
 	}, c.Violations)
 	assert.Empty(t, c.Files, "a large file that is as it was is no change")
+
+	t.Run("nor one of the same size that is another", func(t *testing.T) {
+		desk := b.tree("desk3", b.base)
+		f, err := os.OpenFile(desk.Dir+"/was.bin", os.O_WRONLY, 0)
+		require.NoError(t, err)
+		_, err = f.WriteAt([]byte("y"), 1000)
+		require.NoError(t, errors.Join(err, f.Close()))
+		c := stage(desk)
+		assert.Equal(t, []repo.Unaddable{{Path: "was.bin", Why: "larger than a file may be", Size: 2 << 20}}, c.Violations)
+		assert.Empty(t, c.Files)
+	})
 
 	t.Run("nor many that are not", func(t *testing.T) {
 		desk := b.tree("desk2", b.base)
