@@ -38,7 +38,7 @@ var exercises = []exercise{
 }
 
 // slow are tests that take seconds and are about something else than what is broken.
-const slow = "Tan|Exp[^a]|Exp$|Pow|Large|Ln|Sqrt"
+const slow = "Tan|Exp[^a]|Exp$|Pow|Large|Ln|Sqrt|Extreme|Round2|Rem2"
 
 // TestL_BrokenFunctionsOfPublicModulesAreRestored takes functions of public modules from the module
 // cache, one loop each, and breaks them. A scripted writer mends each wrongly, the fixer restores it,

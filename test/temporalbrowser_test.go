@@ -36,8 +36,11 @@ func newBrowser(t *testing.T) *browser {
 		}
 		t.Skip("there is no chromium")
 	}
+	// Its processes may still write when it has been closed: the folder goes with the test run.
+	profile, err := os.MkdirTemp(scratch, "browser")
+	require.NoError(t, err)
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1400, 1600),
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(profile), chromedp.WindowSize(1400, 1600),
 		chromedp.WSURLReadTimeout(patience))...)
 	t.Cleanup(stop)
 	// To chromedp an event that is newer than it is an error.
