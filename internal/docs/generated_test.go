@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/agent"
 	"pawl/internal/fault"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
@@ -232,6 +233,19 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 	require.NoError(t, err)
 	for _, key := range spec.Keys() {
 		require.Contains(t, string(page), "`"+key+"`", "%s is not documented", key)
+	}
+}
+
+// TestWhatAnAgentMayReportIsDocumented holds docs/spec.md to what is read of a result file.
+func TestWhatAnAgentMayReportIsDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "spec.md"))
+	require.NoError(t, err)
+	row := regexp.MustCompile("(?m)^\\| `PAWL_RESULT` .*$").FindString(string(page))
+	result := reflect.TypeFor[agent.Result]()
+	for i := range result.NumField() {
+		if key, _, _ := strings.Cut(result.Field(i).Tag.Get("json"), ","); key != "-" {
+			require.Contains(t, row, "`"+key+"`")
+		}
 	}
 }
 
