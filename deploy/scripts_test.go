@@ -101,24 +101,50 @@ func TestATemporalThatNeverAnswersIsGivenUpWithTheReason(t *testing.T) {
 	require.Contains(t, out, "Temporal at there:7233 does not answer: connection refused")
 }
 
-// The git remote, for real: what one pushes the other fetches.
-func TestTheGitRemoteTakesAndGives(t *testing.T) {
-	dir, address := t.TempDir(), freeAddress(t)
-	_, port, _ := net.SplitHostPort(address)
-	for range 2 { // started again, it has what was pushed
+// gitRemote serves repositories in a folder. A port that was free may be somebody else's by the time
+// that it is asked for: then it is another one.
+func gitRemote(t *testing.T, dir string) (address string, stop func()) {
+	t.Helper()
+	for {
+		address = freeAddress(t)
+		_, port, _ := net.SplitHostPort(address)
 		cmd := exec.Command("sh", "git.sh")
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GIT_ROOT=" + dir, "GIT_DAEMON_PORT=" + port, "GIT_REPOSITORIES=project other"}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // git daemon is a child of git
 		require.NoError(t, cmd.Start())
-		stop := sync.OnceFunc(func() { // once: the number may be another process's afterwards
-			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		gone := make(chan struct{})
+		go func() {
 			_ = cmd.Wait()
+			close(gone)
+		}()
+		stop = sync.OnceFunc(func() { // once: the number may be another process's afterwards
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			<-gone
 		})
 		t.Cleanup(stop)
+		serves := false
 		until(t, func() bool {
+			select {
+			case <-gone:
+				return true
+			default:
+			}
 			code, _ := newStubs(t).run("git.sh health", cmd.Env...)
-			return code == 0
+			serves = code == 0
+			return serves
 		})
+		if serves {
+			return address, stop
+		}
+		stop()
+	}
+}
+
+// The git remote, for real: what one pushes the other fetches.
+func TestTheGitRemoteTakesAndGives(t *testing.T) {
+	dir := t.TempDir()
+	for range 2 { // started again, it has what was pushed
+		address, stop := gitRemote(t, dir)
 		require.NoError(t, git(t, "ls-remote", "--quiet", "git://"+address+"/other.git"))
 		work := filepath.Join(t.TempDir(), "work")
 		require.NoError(t, git(t, "clone", "--quiet", "git://"+address+"/project.git", work))
