@@ -57,7 +57,7 @@ func (r *run) exhausted(ctx workflow.Context, end govern.End) error {
 	r.emit(ctx, loop.Event{Type: loop.BudgetExhausted, ExhaustedBudget: end.Budget})
 	g := loop.Gate{
 		Kind: loop.GateBudget, Budget: end.Budget,
-		Summary: fmt.Sprintf("%s (%s of %s): extend it, or reject and the loop ends", end.Reason, r.state.Budget[end.Budget].Used, r.state.Budget[end.Budget].Limit),
+		Summary: fmt.Sprintf("%s (%s): extend it, or reject and the loop ends", end.Reason, r.state.Budget.Spent(end.Budget)),
 	}
 	g.Hash = govern.AskHash(r.state.Contract, g, r.state.Budget)
 	a, err := r.hold(ctx, g)

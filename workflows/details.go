@@ -145,21 +145,11 @@ func metricLine(s loop.State) string {
 func budgetLine(b loop.Budget) string {
 	var parts []string
 	for _, r := range loop.Resources {
-		a, ok := b[r]
-		if !ok || a.Limit == nil {
-			continue
+		if a, ok := b[r]; ok && a.Limit != nil {
+			parts = append(parts, string(r)+" "+b.Spent(r))
 		}
-		if r == loop.ActiveTime || r == loop.WallClock {
-			parts = append(parts, fmt.Sprintf("%s %s of %s", r, millis(a.Used.Float()), millis(a.Limit.Float())))
-			continue
-		}
-		parts = append(parts, fmt.Sprintf("%s %s of %s", r, a.Used, a.Limit))
 	}
 	return strings.Join(parts, ", ")
-}
-
-func millis(ms float64) time.Duration {
-	return (time.Duration(ms) * time.Millisecond).Round(100 * time.Millisecond)
 }
 
 func endLine(s loop.State) string {

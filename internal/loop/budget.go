@@ -2,6 +2,7 @@ package loop
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"pawl/internal/evidence"
@@ -149,6 +150,18 @@ func (b Budget) Ample(r Resource) string {
 		return max((time.Duration(enough.Float()) * time.Millisecond).Round(time.Second), time.Second).String()
 	}
 	return enough.String()
+}
+
+// Spent is how much of the limit of r was used, in words: "2 of 3", "1m3s of 10m0s".
+func (b Budget) Spent(r Resource) string {
+	a := b[r]
+	if !r.Timed() || a.Limit == nil {
+		return fmt.Sprintf("%s of %s", a.Used, a.Limit)
+	}
+	words := func(ms evidence.Decimal) time.Duration {
+		return (time.Duration(ms.Float()) * time.Millisecond).Round(100 * time.Millisecond)
+	}
+	return fmt.Sprintf("%s of %s", words(a.Used), words(*a.Limit))
 }
 
 // Timed reports whether the resource is a time.

@@ -32,3 +32,14 @@ func TestA2_AnAmpleLimitLeavesAsMuchAgain(t *testing.T) {
 		require.Equal(t, want, b.Ample(r), r)
 	}
 }
+
+func TestA8_WhatIsSpentIsSaidInWords(t *testing.T) {
+	b := loop.NewBudget(map[loop.Resource]evidence.Decimal{
+		loop.Iterations: loop.Count(3), loop.CostUSD: evidence.MustDecimal("0.50"), loop.ActiveTime: loop.Count(600_000),
+	}).Spend(loop.Iterations, loop.Count(2)).Spend(loop.CostUSD, evidence.MustDecimal("0.75")).Spend(loop.ActiveTime, loop.Count(63_712))
+	for r, want := range map[loop.Resource]string{
+		loop.Iterations: "2 of 3", loop.CostUSD: "0.75 of 0.50", loop.ActiveTime: "1m3.7s of 10m0s",
+	} {
+		require.Equal(t, want, b.Spent(r), r)
+	}
+}
