@@ -178,18 +178,7 @@ func TestL4_ABreakpointPausesEachTimeThatItsPhaseIsEntered(t *testing.T) {
 func TestARejectionIsToldToTheWriterAlsoByAnotherRun(t *testing.T) {
 	d := deliver(t, map[string][]act.Stepped{"reviewer": {opinion("REJECTED", "more tests"), opinion("APPROVED", "")}})
 	p := d.run(specOfDelivery(map[string]any{"agent": reviewer}))
-	var cut []loop.Event
-	for _, e := range p.ledger {
-		if cut = append(cut, e); e.Type == loop.IterationFailed {
-			break
-		}
-	}
-	again := deliver(t, nil)
-	s := loop.Fold(loop.State{}, cut)
-	again.head, again.ledger, again.ledgerAt, again.state = s.Head, cut, 1, s
-	left := s
-	left.Ledger = again.at()
-	again.resume = &left
+	again := cutOffAfter(t, p, loop.IterationFailed)
 	again.run(specOfDelivery(nil))
 	require.Contains(t, again.asked[0].Repair, "more tests")
 }

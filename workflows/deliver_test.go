@@ -358,16 +358,12 @@ func TestL4_BreakpointsOfDeliver(t *testing.T) {
 	}
 }
 
-// TestDeliverGoesOnFromItsLedger: a run that was lost in the middle of an iteration is gone on with.
-func TestDeliverGoesOnFromItsLedger(t *testing.T) {
-	d := deliver(t, map[string][]act.Stepped{"test": {passing}})
-	p := d.run(specOfDelivery(map[string]any{"breakpoints": []string{"test"}}), func(env *testsuite.TestWorkflowEnvironment) {
-		at(t, env, time.Hour, func(loop.State) { env.SignalWorkflow("continue", nil) })
-	})
-	require.Nil(t, p.err)
+// cutOffAfter is another run of a delivery, from the ledger that this one had after the first event of a type.
+func cutOffAfter(t *testing.T, p played, last loop.Type) *delivery {
+	t.Helper()
 	var cut []loop.Event
 	for _, e := range p.ledger {
-		if cut = append(cut, e); e.Type == loop.GateOpened {
+		if cut = append(cut, e); e.Type == last {
 			break
 		}
 	}
@@ -377,6 +373,17 @@ func TestDeliverGoesOnFromItsLedger(t *testing.T) {
 	left := s
 	left.Ledger = again.at()
 	again.resume = &left
+	return again
+}
+
+// TestDeliverGoesOnFromItsLedger: a run that was lost in the middle of an iteration is gone on with.
+func TestDeliverGoesOnFromItsLedger(t *testing.T) {
+	d := deliver(t, map[string][]act.Stepped{"test": {passing}})
+	p := d.run(specOfDelivery(map[string]any{"breakpoints": []string{"test"}}), func(env *testsuite.TestWorkflowEnvironment) {
+		at(t, env, time.Hour, func(loop.State) { env.SignalWorkflow("continue", nil) })
+	})
+	require.Nil(t, p.err)
+	again := cutOffAfter(t, p, loop.GateOpened)
 	q := again.run(specOfDelivery(nil))
 	require.Equal(t, "completed", q.result.ExitStatus)
 	require.Equal(t, []string{"1 no - interrupted", "2 yes -"}, q.course())
