@@ -105,6 +105,20 @@ type LedgerCommit struct {
 	Files   map[string][]byte // those that were asked for
 }
 
+// entryOf reads a commit as an entry of a ledger: it stands on the entry before and for a code head.
+func entryOf(id string, c CommitInfo) (LedgerCommit, error) {
+	l := LedgerCommit{Commit: id, Time: c.Time, Message: c.Message}
+	switch len(c.Parents) {
+	case 1:
+		l.Code = c.Parents[0]
+	case 2:
+		l.Prev, l.Code = c.Parents[0], c.Parents[1]
+	default:
+		return l, fmt.Errorf("it has %d parents and is no ledger entry", len(c.Parents))
+	}
+	return l, nil
+}
+
 // LedgerHistory returns the entries up to head, oldest first, with the files asked for. What it
 // reads is what the hashes cover; that head is the right one, only its caller can know.
 func (s *Store) LedgerHistory(ctx context.Context, head string, files ...string) ([]LedgerCommit, error) {
@@ -118,14 +132,9 @@ func (s *Store) LedgerHistory(ctx context.Context, head string, files ...string)
 			if err != nil {
 				return err
 			}
-			l := LedgerCommit{Commit: id, Time: c.Time, Message: c.Message}
-			switch len(c.Parents) {
-			case 1:
-				l.Code = c.Parents[0]
-			case 2:
-				l.Prev, l.Code = c.Parents[0], c.Parents[1]
-			default:
-				return fmt.Errorf("repo: %s is not a ledger entry: it has %d parents", id, len(c.Parents))
+			l, err := entryOf(id, c)
+			if err != nil {
+				return fmt.Errorf("repo: %s: %w", id, err)
 			}
 			if l.Files, err = b.ledgerFiles(id, files); err != nil {
 				return err

@@ -45,14 +45,9 @@ func (s *Store) Chain(ctx context.Context, head string, visit func(ChainLink) er
 			if err != nil {
 				return err
 			}
-			l := LedgerCommit{Commit: id, Time: c.Time, Message: c.Message}
-			switch len(c.Parents) {
-			case 1:
-				l.Code = c.Parents[0]
-			case 2:
-				l.Prev, l.Code = c.Parents[0], c.Parents[1]
-			default:
-				return fmt.Errorf("it has %d parents and is no ledger entry", len(c.Parents))
+			l, err := entryOf(id, c)
+			if err != nil {
+				return err
 			}
 			chain, trees = append(chain, l), append(trees, c.Tree)
 			id = l.Prev
