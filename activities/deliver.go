@@ -81,11 +81,15 @@ func evidenceIn(dir string) string {
 // history for the person who approves it.
 func (a *Activities) planOf(p *place, text, dir string) (*loop.Plan, error) {
 	text = loop.Clip(text, maxPlan)
-	sum := sha256.Sum256([]byte(text))
 	if err := writeFile(filepath.Join(a.Home.Loop(p.Ref), ledger.PlanFile), []byte(text)); err != nil {
 		return nil, err
 	}
-	return &loop.Plan{Hash: hex.EncodeToString(sum[:]), Text: loop.Clip(text, shownPlan), Log: dir}, nil
+	return &loop.Plan{Hash: hashOf([]byte(text)), Text: loop.Clip(text, shownPlan), Log: dir}, nil
+}
+
+func hashOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
 // drafted returns a plan that is not in the ledger yet. On a host that has taken the loop up since there
@@ -98,7 +102,7 @@ func (a *Activities) drafted(p *place, plan loop.Plan) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the plan: %w", err)
 	}
-	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != plan.Hash {
+	if hashOf(text) != plan.Hash {
 		return nil, refuse(fault.New(fault.PreconditionFailed, "the plan that was drafted is not in %s", a.Home.Loop(p.Ref)).
 			Advise("Start the loop again."))
 	}
@@ -115,7 +119,7 @@ func (p *place) plan(ctx context.Context, s loop.State, head string) (string, er
 		return "", fmt.Errorf("reading the plan: %w", err)
 	}
 	text := files[ledger.PlanFile]
-	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != s.Plan.Hash {
+	if hashOf(text) != s.Plan.Hash {
 		return "", fmt.Errorf("the plan in the ledger at %s is not the one that was approved", head)
 	}
 	return string(text), nil
