@@ -115,11 +115,6 @@ func AfterGuard(b Bounds, c Course, at phase.Phase, v GuardVerdict) Move {
 	return Move{To: phase.Test}
 }
 
-// AfterBlockRejected is what follows when a person gives a blocked change up.
-func AfterBlockRejected(note string) Move {
-	return ends(BlockedGivenUp.Because("the blocked change was given up" + because(note)))
-}
-
 // RerunDue says whether a failing test run is run once more on the unchanged tree, to tell flaky
 // tests from failures: not where something could not even be built or loaded, and not where the
 // tests failed in the same way before the last fix, since chance does not repeat itself. c is the

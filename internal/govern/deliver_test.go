@@ -101,7 +101,6 @@ func TestL1_AfterGuard(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, brief(govern.AfterGuard(c.bounds, c.course, c.at, c.v))) })
 	}
 	require.Equal(t, "test.required is false", govern.AfterGuard(lax, govern.Course{}, phase.Write, govern.GuardVerdict{Passed: true}).Reason)
-	require.Equal(t, "ALO_GUARD_BLOCKED", brief(govern.AfterBlockRejected("")))
 }
 
 func TestL3_AfterTest(t *testing.T) {
@@ -279,7 +278,8 @@ func TestL6_NoCourseOfEventsLeavesTheMachine(t *testing.T) {
 				move = govern.AfterGuard(r, c, at, v)
 				continue
 			case move.Block:
-				move = govern.AfterBlockRejected("")
+				givenUp := govern.BlockedGivenUp
+				move = govern.Move{End: &givenUp}
 				continue
 			case move.Gate:
 				move = govern.AfterDiff(r, c, flip(2), "", "")
