@@ -437,6 +437,7 @@ func TestSecondProcessUsesTheEngineAndTakesItOver(t *testing.T) {
 	s := second.wait()
 	require.Equal(t, 0, s.code, s.err)
 	require.Contains(t, s.err, "the worker is ready")
+	require.NotContains(t, readFile(filepath.Join(w.home, "logs", "pawl.log")), "had lost", "%s", s.err)
 	require.Equal(t, "11", w.kept("work/n"))
 }
 
