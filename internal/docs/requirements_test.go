@@ -1,0 +1,87 @@
+package docs_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var requirement = regexp.MustCompile(`\b([LPASE][0-9]{1,2}(?:\.[0-9])?)\b`)
+
+// requirements are the IDs that docs/requirements.md defines: those that begin a row of a table.
+func requirements(t *testing.T) map[string]bool {
+	defined := map[string]bool{}
+	for _, row := range regexp.MustCompile(`(?m)^\| ([LPASE][0-9.]+) \|`).FindAllStringSubmatch(page(t, "requirements.md"), -1) {
+		require.False(t, defined[row[1]], "docs/requirements.md defines %s twice", row[1])
+		defined[row[1]] = true
+	}
+	return defined
+}
+
+// TestEveryRequirementThatIsNamedIsDefined looks through code, tests, scripts and documents.
+func TestEveryRequirementThatIsNamedIsDefined(t *testing.T) {
+	defined := requirements(t)
+	inTestName := regexp.MustCompile(`\bTest([LPASE])([0-9]+?)(?:_?(5))?(?:_|[A-Z])`) // TestP5_5_… and TestP55_… are P5.5
+	sources(t, func(path, text string) {
+		for _, m := range requirement.FindAllStringSubmatch(text, -1) {
+			require.True(t, defined[m[1]], "%s names %s, which docs/requirements.md does not define", path, m[1])
+		}
+		for _, m := range inTestName.FindAllStringSubmatch(text, -1) {
+			id := m[1] + m[2]
+			if m[3] != "" && defined[id+"."+m[3]] {
+				id += "." + m[3]
+			}
+			require.True(t, defined[id], "%s: %s names no requirement of docs/requirements.md", path, m[0])
+		}
+		for _, invariant := range regexp.MustCompile(`INV-[A-Z]+-[0-9]+`).FindAllString(text, -1) {
+			require.Contains(t, page(t, "requirements.md"), invariant, path)
+		}
+	})
+}
+
+// TestEveryRequirementHasItsPlaceInConformance holds docs/conformance.md to docs/requirements.md.
+func TestEveryRequirementHasItsPlaceInConformance(t *testing.T) {
+	placed := map[string]bool{}
+	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]*) \|`).FindAllStringSubmatch(page(t, "conformance.md"), -1) {
+		for _, id := range requirement.FindAllString(row[1], -1) {
+			placed[id] = true
+		}
+	}
+	for id := range requirements(t) {
+		require.True(t, placed[id], "docs/conformance.md has no row for %s", id)
+	}
+}
+
+// page is the text of a page under docs/.
+func page(t *testing.T, name string) string {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// sources calls see with every file of the repository that people write: code, scripts, settings
+// and documents, but no test data.
+func sources(t *testing.T, see func(path, text string)) {
+	root := filepath.Join("..", "..")
+	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata"):
+			return fs.SkipDir
+		case d.IsDir() || !strings.Contains(" .go .md .sh .yaml .yml ", " "+filepath.Ext(path)+" "):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err == nil {
+			name, _ := filepath.Rel(root, path)
+			see(name, string(text))
+		}
+		return err
+	}))
+}
