@@ -1,0 +1,141 @@
+// Package durable is how pawl writes the files that it depends on, and how its processes keep out of
+// each other's way: one atomic writer and one file lock for the whole project. It knows nothing of
+// what is in the files. Start at WriteFile and Lock.
+//
+// The writer is our own because the well-kept ones (google/renameio, natefinch/atomic) don't sync the
+// directory: after a power cut the file that they have replaced may be the old one again. The lock
+// is our own because a git process must be able to inherit it, and gofrs/flock keeps its file to itself.
+package durable
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// ErrTorn is what ReadJSON returns for a file that is there but holds no whole document, as after a
+// power cut on a file system that lost the content and kept the name. Whoever reads such a file
+// makes it again from what else there is.
+var ErrTorn = errors.New("the file is empty or damaged")
+
+// Draft is a file that is being written and has not yet taken its place.
+type Draft struct {
+	*os.File
+	path string
+}
+
+// NewDraft begins a file that will replace path. It is in the same folder and has the same extension.
+func NewDraft(path string, mode fs.FileMode) (*Draft, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*"+filepath.Ext(path))
+	if err != nil {
+		return nil, err
+	}
+	d := &Draft{f, path}
+	if err := f.Chmod(mode); err != nil {
+		d.Discard()
+		return nil, err
+	}
+	return d, nil
+}
+
+// Replace puts the draft in its place, whether or not a file is there. When it returns nil, the file
+// survives a power cut.
+func (d *Draft) Replace() error { return d.place(os.Rename) }
+
+// Create puts the draft in its place, or fails with fs.ErrExist where a file is there.
+func (d *Draft) Create() error { return d.place(os.Link) }
+
+func (d *Draft) place(put func(from, to string) error) error {
+	defer d.Discard()
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return err
+	}
+	if err := put(d.Name(), d.path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(d.path))
+}
+
+// Discard removes the draft. After Replace and Create it does nothing.
+func (d *Draft) Discard() {
+	_ = d.Close()
+	_ = os.Remove(d.Name())
+}
+
+// WriteFile replaces path, so that a reader sees the old content or the new, also after a crash. When
+// it returns nil, the new content survives a power cut.
+func WriteFile(path string, content []byte, mode fs.FileMode) error {
+	d, err := NewDraft(path, mode)
+	if err != nil {
+		return err
+	}
+	if _, err := d.Write(content); err != nil {
+		d.Discard()
+		return err
+	}
+	return d.Replace()
+}
+
+// WriteCache is WriteFile for what costs little to lose, mode 0600: it saves the wait for the disk. A
+// crash of pawl leaves the old content or the new; a power cut may leave an empty file.
+func WriteCache(path string, content []byte) error {
+	d, err := NewDraft(path, 0o600)
+	if err != nil {
+		return err
+	}
+	defer d.Discard()
+	if _, err := d.Write(content); err != nil {
+		return err
+	}
+	if err := d.Close(); err != nil {
+		return err
+	}
+	return os.Rename(d.Name(), path)
+}
+
+// WriteJSON is WriteFile for a value, mode 0600.
+func WriteJSON(path string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", filepath.Base(path), err)
+	}
+	return WriteFile(path, append(b, '\n'), 0o600)
+}
+
+// ReadJSON reads what WriteJSON wrote. It fails with fs.ErrNotExist or ErrTorn where that is not there.
+func ReadJSON(path string, v any) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("%s: %w: %w", path, ErrTorn, err)
+	}
+	return nil
+}
+
+// Rename is os.Rename, and survives a power cut when it has returned nil.
+func Rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(to))
+}
+
+// syncDir brings the names in a folder to the disk. Some file systems (FUSE, network shares) can't do
+// that and say so; there is nothing better to do on them.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
+		return err
+	}
+	return nil
+}
