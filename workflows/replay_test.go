@@ -24,7 +24,7 @@ import (
 // loop that was started then must be able to go on now. They are recorded by
 //
 //	go test ./internal/e2e -run 'Paths|Deliveries|ContinueAsNew' -update
-//	go test ./test -run 'TestALoopGoesOnByItself' -update
+//	go test ./test/temporal -run 'TestALoopGoesOnByItself' -update
 //
 // A change that breaks one needs a workflow.GetVersion; a history is recorded anew under the next
 // version number, and the old one stays.

@@ -19,7 +19,6 @@ var scratch string
 
 func TestMain(m *testing.M) {
 	proc.Main()
-	testbin.Main()
 	testbin.Parallel(4)
 	var err error
 	if scratch, err = os.MkdirTemp("", "pawl-e2e-"); err != nil {

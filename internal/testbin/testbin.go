@@ -1,9 +1,10 @@
-// Package testbin builds programs for tests that drive them from outside. They are built by
-// `go run`, which caches what it links, and kept by the test's own binary in the place of
-// `go run`'s execution: Main in a TestMain does that part. Start at Building.
+// Package testbin builds programs for tests that drive them from outside. Each program is linked once for
+// all packages of a test run: the linked file stays beside go's cache, and go build leaves it as it is while
+// nothing that it is made of has changed. Start at Building.
 package testbin
 
 import (
+	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
@@ -14,25 +15,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 )
-
-// keepAs tells a test's binary that it is not to test anything but to keep the program that
-// `go run` has built under that name.
-const keepAs = "PAWL_TEST_KEEP_AS"
-
-// Main keeps the program and exits where `go run` has started this binary to execute it. It has
-// to come before anything else of a TestMain but other programs that the binary is.
-func Main() {
-	to := os.Getenv(keepAs)
-	if to == "" {
-		return
-	}
-	if err := copyFile(os.Args[1], to); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
-}
 
 // Parallel parses the flags and sets how many tests run at once, where -parallel does not: the
 // processes of these tests wait as much as they work.
@@ -52,18 +36,52 @@ func Building(root, pkg string, to func() string, flags ...string) func() (strin
 		if err := dependOnSources(root); err != nil {
 			return "", err
 		}
-		self, err := os.Executable()
-		if err != nil {
-			return "", err
-		}
-		cmd := exec.Command("go", append(append([]string{"run", "-exec", self}, flags...), pkg)...)
-		cmd.Dir = root
-		cmd.Env = append(os.Environ(), keepAs+"="+to())
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("building %s: %w\n%s", pkg, err, out)
+		if err := build(root, pkg, to(), flags); err != nil {
+			return "", fmt.Errorf("building %s: %w", pkg, err)
 		}
 		return to(), nil
 	})
+}
+
+// build links the program where the packages of a test run share it, one at a time, and gives the caller a
+// name for it that stays when the next change replaces the shared one.
+func build(root, pkg, to string, flags []string) error {
+	shared, err := place(root, pkg, flags)
+	if err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(shared+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return err
+	}
+	cmd := exec.Command("go", append(append([]string{"build", "-o", shared}, flags...), pkg)...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	if os.Link(shared, to) == nil {
+		return nil
+	}
+	return copyFile(shared, to) // another file system
+}
+
+// place is where the program of a package is shared by everything that tests this checkout.
+func place(root, pkg string, flags []string) (string, error) {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return "", err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	key := sha256.Sum256([]byte(strings.Join(append([]string{root, pkg}, flags...), "\x00")))
+	dir := filepath.Join(cache, "pawl-test", "bin")
+	return filepath.Join(dir, fmt.Sprintf("%s-%x", filepath.Base(filepath.Join(root, pkg)), key[:6])), os.MkdirAll(dir, 0o700)
 }
 
 // dependOnSources looks at everything that programs of the module are made of. A test's binary

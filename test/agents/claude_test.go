@@ -1,0 +1,217 @@
+package agents_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/test/world"
+)
+
+// claudeWorld is a world whose agent is Claude Code, with a scripted model behind it.
+func claudeWorld(t *testing.T, script func(request) answer) (*world.World, *model) {
+	t.Helper()
+	path := claudeCode(t)
+	m := newModel(t, script)
+	w := world.New(t, "")
+	delete(w.Spec, "agent")
+	w.Set(doc{"agent": doc{
+		"use": "claude", "command": []string{path}, "model": "claude-sonnet-4-5",
+		"env": doc{"ANTHROPIC_BASE_URL": m.url, "ANTHROPIC_API_KEY": "none", "HOME": filepath.Join(w.Dir, "agent-home"), "WORLD": w.Dir},
+	}})
+	return w, m
+}
+
+// claudeClimbs is a model that raises the number as an agent would: it looks, edits and says so.
+func claudeClimbs(w func() *world.World) func(request) answer {
+	number := regexp.MustCompile(`\d+\s+(\d+)`)
+	return func(r request) answer {
+		file := filepath.Join(w().Show().Desk, "work", "n")
+		switch {
+		case !r.has("Edit"):
+			return say("raise the number\n\nIt is what is measured.")
+		case r.Turn == 0:
+			return answer{tool: "Read", input: doc{"file_path": file}}
+		case r.Turn == 1:
+			old := number.FindStringSubmatch(r.Result)[1]
+			return answer{tool: "Edit", input: doc{"file_path": file, "old_string": old, "new_string": old + "1"}}
+		}
+		return say("raise the number by a digit\n\nThat should do.")
+	}
+}
+
+// TestClaudeRunsAWholeLoop is an Improve loop with the real Claude Code: it is asked for an idea
+// with tools that only look, then for the change; what it spends is what the stream says.
+func TestClaudeRunsAWholeLoop(t *testing.T) {
+	var w *world.World
+	w, m := claudeWorld(t, claudeClimbs(func() *world.World { return w }))
+	w.Set(doc{"limits": doc{"iterations": 2, "tokens": 1000000, "costUSD": 5}})
+	r := w.Run(0)
+	require.Equal(t, "max_steps", r.Result.ExitStatus)
+	require.Equal(t, 2, r.Result.KeptCount)
+	require.Equal(t, "1011", w.Kept("work/n"))
+	require.Equal(t, "raise the number by a digit", r.Result.Kept[0].Description)
+	require.Equal(t, doc{"ToolCalls": 4, "AgentCalls": 4}, doc{"ToolCalls": r.Result.Usage.ToolCalls, "AgentCalls": r.Result.Usage.AgentCalls})
+	st := w.Show()
+	require.Equal(t, json.Number("4"), *st.Budget["toolCalls"].Used)
+	require.Equal(t, json.Number("10240"), *st.Budget["tokens"].Used, "eight answers of 1280 tokens")
+	require.Equal(t, json.Number("0.0384"), *st.Budget["costUSD"].Used, "what Claude Code says it cost")
+	asked := m.asked()
+	require.Len(t, asked, 8)
+	require.NotContains(t, asked[0].Tools, "Edit", "an ideator only looks")
+	require.NotContains(t, asked[0].Tools, "Bash")
+	require.Contains(t, asked[0].Prompt, "Propose exactly ONE focused change")
+	require.Contains(t, asked[1].Tools, "Edit")
+	require.Contains(t, asked[1].Prompt, "raise the number")
+}
+
+// TestA2_BudgetsEndAClaudeCallInTheMiddle crosses each budget while Claude Code works. The model
+// then does not answer any more, or a tool does not end: nobody but pawl ends the call.
+func TestA2_BudgetsEndAClaudeCallInTheMiddle(t *testing.T) {
+	spoil := bash(`echo 99 >work/n; echo bad >work/other; echo "$PWD" >"$WORLD/at"`)
+	forever := bash(`echo >>"$WORLD/forever"; tail -f /dev/null`)
+	for name, c := range map[string]struct {
+		limits doc
+		script func(request) answer
+		budget string
+		used   string
+	}{
+		"tool calls, the model silent": {doc{"toolCalls": 3}, func(r request) answer {
+			switch {
+			case r.Turn == 0:
+				return spoil
+			case r.Turn < 4:
+				return bash("echo again")
+			}
+			return hang(t, r)
+		}, "toolCalls", "4"},
+		"tokens, the model silent": {doc{"tokens": 3000}, func(r request) answer {
+			switch {
+			case r.Turn == 0:
+				return spoil
+			case r.Turn < 3:
+				return bash("echo again")
+			}
+			return hang(t, r)
+		}, "tokens", "3840"},
+		"dollars, a tool at work": {doc{"costUSD": 0.006}, func(r request) answer {
+			if r.Turn == 0 {
+				return spoil
+			}
+			return forever
+		}, "costUSD", "0.0096"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _ := claudeWorld(t, c.script)
+			w.Set(doc{"agent": doc{"ideas": false}, "limits": c.limits})
+			r := w.Run(6)
+			require.Equal(t, "halted BUDGET_EXHAUSTED", r.Status+" "+r.Result.ErrorCode)
+			require.Contains(t, r.Result.Reason, c.budget)
+			require.True(t, w.Exists("at"), "it was at work")
+			require.Empty(t, onBranchChanged(w), "its partial change is undone")
+			st := w.Show()
+			require.Equal(t, json.Number(c.used), *st.Budget[c.budget].Used, "what it spent is accounted")
+			require.Equal(t, json.Number("0"), *st.Budget[c.budget].Remaining)
+			events, _ := w.Events()
+			require.Contains(t, world.Types(events), "budget_exhausted")
+			require.Equal(t, row{"1", "10", "+0.00", "no", "interrupted: a change that was not finished"}, w.LastRow())
+		})
+	}
+}
+
+// TestA6_ClaudeIsPausedInTheMiddle pauses while Claude Code runs a tool. What it spent stays
+// counted, what it did is undone, and the step is done again.
+func TestA6_ClaudeIsPausedInTheMiddle(t *testing.T) {
+	var w *world.World
+	climbs := claudeClimbs(func() *world.World { return w })
+	w, m := claudeWorld(t, func(r request) answer {
+		if !w.Exists("paused") {
+			return bash(`echo bad >work/other; echo >"$WORLD/at"; tail -f /dev/null`)
+		}
+		return climbs(r)
+	})
+	w.Set(doc{"agent": doc{"ideas": false}, "limits": doc{"tokens": 100000}})
+	run := w.Start("run", "--json", "--yes", w.SpecFile())
+	w.Until("Claude Code is at work", func() bool { return w.Exists("at") })
+	w.Until("its budget falls while it works", func() bool {
+		out := w.Pawl("show", w.Loop).Out
+		return strings.Contains(out, "toolCalls  1 of 1000") && strings.Contains(out, "tokens     1280 of 100000")
+	})
+	require.Equal(t, json.Number("0"), *w.Show().Budget["toolCalls"].Used, "it is booked when the call has ended")
+	require.Equal(t, 0, w.Pawl("pause", w.Loop).Code)
+	st := w.Waits("paused")
+	require.Equal(t, json.Number("1"), *st.Budget["toolCalls"].Used)
+	require.Equal(t, json.Number("1280"), *st.Budget["tokens"].Used)
+	require.Equal(t, 4, run.Wait().Code, "a gate is open")
+	w.Until("nothing of it runs any more", func() bool { return len(world.Survivors(w.Dir)) == 0 })
+	w.Write("paused", "")
+	require.Equal(t, 0, w.Pawl("continue", w.Loop).Code)
+	w.Waits("completed")
+	require.Equal(t, "101", w.Kept("work/n"))
+	require.Equal(t, "work/n", onBranchChanged(w), "what was done before the pause is undone")
+	require.Len(t, m.asked(), 4)
+	require.Equal(t, json.Number("5120"), *w.Show().Budget["tokens"].Used)
+}
+
+// TestE6_ARepositorysOwnAgentSettingsAreNotObeyed has hooks and a server of its own in the
+// repository: they would run whatever they like, each time that the agent calls a tool.
+func TestE6_ARepositorysOwnAgentSettingsAreNotObeyed(t *testing.T) {
+	var w *world.World
+	w, _ = claudeWorld(t, claudeClimbs(func() *world.World { return w }))
+	touch := doc{"type": "command", "command": "touch " + filepath.Join(w.Dir, "hooked")}
+	hook := []doc{{"matcher": "*", "hooks": []doc{touch}}}
+	for name, content := range map[string]doc{
+		".claude/settings.json": {"hooks": doc{"PreToolUse": hook, "SessionStart": hook, "Stop": hook}, "permissions": doc{"deny": []string{"Edit"}}, "enableAllProjectMcpServers": true},
+		".mcp.json":             {"mcpServers": doc{"spy": doc{"command": "touch", "args": []string{filepath.Join(w.Dir, "hooked")}}}},
+	} {
+		b, err := json.Marshal(content)
+		require.NoError(t, err)
+		w.Write("repo/"+name, string(b))
+	}
+	w.Commit("settings")
+	w.Set(doc{"agent": doc{"ideas": false}})
+	r := w.Run(0)
+	require.Equal(t, 1, r.Result.KeptCount, "nor may they forbid anything")
+	require.False(t, w.Exists("hooked"))
+}
+
+// TestA1_ClaudeIsOfferedTheApprovedToolsAlone approves some tools: the model never sees another.
+func TestA1_ClaudeIsOfferedTheApprovedToolsAlone(t *testing.T) {
+	var w *world.World
+	w, m := claudeWorld(t, claudeClimbs(func() *world.World { return w }))
+	w.Set(doc{"approvals": doc{"tools": []string{"Read", "Edit", "Bash(go test:*)"}}})
+	w.Run(0)
+	asked := m.asked()
+	require.Equal(t, []string{"Read"}, asked[0].Tools, "the ideator only looks")
+	require.ElementsMatch(t, []string{"Read", "Edit", "Bash"}, asked[1].Tools)
+}
+
+func TestClaudeThatFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		script func(request) answer
+		why    string
+	}{
+		"it gives up in words":           {func(request) answer { return say("GIVE UP: there is nothing to raise") }, "the agent gave up: there is nothing to raise"},
+		"its provider refuses":           {func(request) answer { return answer{status: 400, text: "scripted"} }, "the agent failed (API Error: 400 scripted)"},
+		"it is not there":                {nil, "the agent failed (can't be started: "},
+		"its answer is no stream at all": {nil, "the agent failed (it ended without saying how)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _ := claudeWorld(t, c.script)
+			w.Set(doc{"agent": doc{"ideas": false}})
+			switch name {
+			case "it is not there":
+				w.Set(doc{"agent": doc{"command": []string{"/nowhere/claude"}}})
+			case "its answer is no stream at all":
+				w.Set(doc{"agent": doc{"command": []string{"echo", "done"}}})
+			}
+			w.Run(0)
+			last := w.LastRow()
+			require.True(t, strings.HasPrefix(last.Description(), "error:agent: "+c.why), last.Description())
+		})
+	}
+}

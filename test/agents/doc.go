@@ -1,0 +1,2 @@
+// Package agents tests roles, agent programs by their streams, and Claude Code against a scripted model.
+package agents

@@ -1,0 +1,194 @@
+package agents_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/agent/stream"
+	"pawl/internal/spec"
+	"pawl/test/world"
+)
+
+// claudeCode is the real program, in the version that the adapter was measured with; .ci/claude
+// puts it there.
+func claudeCode(t *testing.T) string {
+	t.Helper()
+	a, _ := stream.Lookup(spec.UseClaude)
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	path := filepath.Join(cache, "pawl-test", "claude-code-"+a.Version, "node_modules", ".bin", "claude")
+	if _, err := os.Stat(path); err != nil {
+		world.Lacks(t, "Claude Code "+a.Version+" is not there; .ci/claude installs it")
+	}
+	return path
+}
+
+// model is a model server: it speaks the Messages API on loopback and says what a script says.
+// Each answer costs 1200 tokens in and 80 out.
+type model struct {
+	t      *testing.T
+	url    string
+	script func(request) answer
+
+	mu   sync.Mutex
+	asks []request
+}
+
+// request is what the program asks: what the last tool came to, how many it has called, and which
+// there are.
+type request struct {
+	Turn   int
+	Result string // of the last tool call
+	Prompt string
+	Tools  []string
+	gone   <-chan struct{} // closed when the program has gone away
+}
+
+func (r request) has(tool string) bool {
+	for _, name := range r.Tools {
+		if name == tool {
+			return true
+		}
+	}
+	return false
+}
+
+// answer is a text, a call of a tool with its input, or an error's HTTP status and text.
+type answer struct {
+	text, tool string
+	input      doc
+	status     int
+}
+
+func say(text string) answer { return answer{text: text} }
+
+func bash(command string) answer {
+	return answer{tool: "Bash", input: doc{"command": command, "description": "work"}}
+}
+
+// hang is a model that does not answer until the program has given up, or was ended.
+func hang(t *testing.T, r request) answer {
+	begun := time.Now()
+	<-r.gone
+	t.Logf("ended %s after the budget was crossed", time.Since(begun).Round(10*time.Millisecond))
+	return say("nobody hears this")
+}
+
+func newModel(t *testing.T, script func(request) answer) *model {
+	m := &model{t: t, script: script}
+	server := httptest.NewServer(m)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	m.url = server.URL
+	return m
+}
+
+// asked are the requests so far that were no side business of the program's.
+func (m *model) asked() []request {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]request(nil), m.asks...)
+}
+
+func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !strings.HasSuffix(r.URL.Path, "/messages") {
+		http.NotFound(w, r)
+		return
+	}
+	var body struct {
+		Model    string
+		Stream   bool
+		Tools    []struct{ Name string }
+		Messages []struct {
+			Role    string
+			Content json.RawMessage
+		}
+	}
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	ask := request{gone: r.Context().Done()}
+	for _, tool := range body.Tools {
+		ask.Tools = append(ask.Tools, tool.Name)
+	}
+	for _, message := range body.Messages {
+		var parts []struct {
+			Type, Text string
+			Content    json.RawMessage
+		}
+		var text string
+		if json.Unmarshal(message.Content, &text) == nil {
+			ask.Prompt += text
+		}
+		_ = json.Unmarshal(message.Content, &parts)
+		for _, part := range parts {
+			switch part.Type {
+			case "text":
+				if message.Role == "user" {
+					ask.Prompt += part.Text
+				}
+			case "tool_result":
+				ask.Turn++
+				ask.Result = string(part.Content)
+				_ = json.Unmarshal(part.Content, &ask.Result)
+			}
+		}
+	}
+	said := say("a title")
+	n := 0
+	if len(ask.Tools) > 0 {
+		m.mu.Lock()
+		m.asks = append(m.asks, ask)
+		n = len(m.asks)
+		m.mu.Unlock()
+		said = m.script(ask)
+	}
+	switch {
+	case r.Context().Err() != nil:
+	case said.status != 0:
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(said.status)
+		b, _ := json.Marshal(doc{"type": "error", "error": doc{"type": "invalid_request_error", "message": said.text}})
+		_, _ = w.Write(b)
+	default:
+		m.reply(w, body.Model, n, said)
+	}
+}
+
+func (m *model) reply(w http.ResponseWriter, model string, n int, said answer) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	send := func(kind string, event doc) {
+		event["type"] = kind
+		b, _ := json.Marshal(event)
+		fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, b)
+		w.(http.Flusher).Flush()
+	}
+	send("message_start", doc{"message": doc{
+		"id": fmt.Sprintf("msg_%06d", n), "type": "message", "role": "assistant", "model": model, "content": []any{}, "stop_reason": nil, "stop_sequence": nil,
+		"usage": doc{"input_tokens": 1200, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 1},
+	}})
+	block, delta, stop := doc{"type": "text", "text": ""}, doc{"type": "text_delta", "text": said.text}, "end_turn"
+	if said.tool != "" {
+		input, _ := json.Marshal(said.input)
+		block = doc{"type": "tool_use", "id": fmt.Sprintf("toolu_%06d", n), "name": said.tool, "input": doc{}}
+		delta, stop = doc{"type": "input_json_delta", "partial_json": string(input)}, "tool_use"
+	}
+	send("content_block_start", doc{"index": 0, "content_block": block})
+	send("content_block_delta", doc{"index": 0, "delta": delta})
+	send("content_block_stop", doc{"index": 0})
+	send("message_delta", doc{"delta": doc{"stop_reason": stop, "stop_sequence": nil}, "usage": doc{"output_tokens": 80}})
+	send("message_stop", doc{})
+}

@@ -1,0 +1,160 @@
+package begin_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/test/world"
+)
+
+// validation is what `pawl validate --json` prints, as far as tests look at it.
+type validation struct {
+	OK       bool
+	Hash     string
+	Branch   string
+	Baseline *json.Number
+	InScope  int
+	Contract *struct{ Sealed []struct{ Path string } }
+	Problems []struct {
+		Check, Key, What, Do, File string
+		Line                       int
+	}
+	Notes []string
+}
+
+func validate(w *world.World, code int, args ...string) validation {
+	w.T.Helper()
+	s := w.Pawl(append([]string{"validate", "--json", w.SpecFile()}, args...)...)
+	require.Equal(w.T, code, s.Code, s.Err)
+	var v validation
+	require.NoError(w.T, json.Unmarshal([]byte(s.Out), &v), s.Out)
+	require.Equal(w.T, code == 0, v.OK)
+	left, _ := filepath.Glob(filepath.Join(w.Home, "validate", "*"))
+	require.Empty(w.T, left, "the clone is gone")
+	return v
+}
+
+func TestP0_ValidateShowsTheContractThatRunAsksFor(t *testing.T) {
+	w := world.New(t, world.Raises).Set(doc{"guard": doc{"command": "sh guard.sh"}})
+	v := validate(w, 0)
+	require.Equal(t, "10", v.Baseline.String())
+	require.Equal(t, 2, v.InScope)
+	require.Equal(t, "pawl/"+w.Loop, v.Branch)
+	refs, _ := w.TryGit("for-each-ref")
+	require.NotContains(t, refs, "pawl")
+
+	people := w.Pawl("validate", w.SpecFile())
+	require.Equal(t, 0, people.Code, people.Err)
+	require.Contains(t, people.Err, "ready; start it with `pawl run ")
+	world.Plain(t, people.Err)
+
+	run := w.Pawl("run", w.SpecFile())
+	require.Equal(t, 4, run.Code, run.Err)
+	require.Contains(t, run.Err, people.Out, "word for word")
+	st := w.Show()
+	require.Equal(t, st.Gate.Hash, v.Hash)
+	require.Len(t, v.Contract.Sealed, 2)
+	require.Equal(t, st.Contract.Sealed, v.Contract.Sealed)
+	require.Equal(t, 0, w.Pawl("halt", w.Loop).Code)
+	w.Waits("halted")
+}
+
+func TestP0_ValidateNamesAllProblemsAtOnce(t *testing.T) {
+	w := world.Alone(t, world.Raises).Set(doc{
+		"scope": []string{"nothing"}, "verify": doc{"command": "echo none"}, "guard": doc{"command": "echo broken; exit 3"},
+	})
+	w.Write("repo/loop-results.tsv.lock", "")
+	w.Write("repo/work/n", "11\n")
+	w.Git("branch", "pawl")
+	w.Before = w.Snapshot()
+	var checks []string
+	for _, p := range validate(w, 2).Problems {
+		checks = append(checks, p.Check)
+		require.NotEmpty(t, p.What)
+		require.NotEmpty(t, p.Do)
+	}
+	require.Equal(t, []string{"repository", "repository", "repository", "scope", "verify", "guard"}, checks)
+
+	s := w.Pawl("validate", w.SpecFile())
+	require.Equal(t, 2, s.Code)
+	for _, text := range []string{
+		"6 problems would keep this loop from starting (PRECONDITION_FAILED)", "git branch -m pawl", "loop-results.tsv.lock exists", "not clean: work/n",
+		"the scope matches no file", "prints no number", "exit 3", "broken",
+	} {
+		require.Contains(t, s.Err, text)
+	}
+	world.Plain(t, s.Err)
+
+	s = w.Pawl("run", "--yes", w.SpecFile())
+	require.Equal(t, 2, s.Code)
+	for _, text := range []string{"the branch pawl is in the way", "loop-results.tsv.lock exists", "not clean"} {
+		require.Contains(t, s.Err, text, "A1: run names all that is wrong with the repository too")
+	}
+}
+
+func TestP0_ValidateReportsProblemsOfTheSpecAsData(t *testing.T) {
+	w := world.Alone(t, world.Raises).Set(doc{"goal": ""})
+	v := validate(w, 2, "--set", "limits.iterations=many")
+	require.Len(t, v.Problems, 2)
+	require.Equal(t, "goal", v.Problems[0].Key)
+	require.Equal(t, w.SpecFile(), v.Problems[0].File)
+	require.Positive(t, v.Problems[0].Line)
+	require.Equal(t, "--set", v.Problems[1].File)
+}
+
+func TestP0_ValidateTriesSetupFirst(t *testing.T) {
+	w := world.Alone(t, world.Raises)
+	require.Equal(t, "10", validate(w, 0, "--set", "setup.command=echo 1 >made", "--set", "verify.command=test -e made && cat work/n").Baseline.String())
+	v := validate(w, 2, "--set", "setup.command=echo offline; exit 7")
+	require.Len(t, v.Problems, 1)
+	require.Equal(t, "setup", v.Problems[0].Check)
+	require.Contains(t, v.Problems[0].What, "exit 7")
+	require.Contains(t, v.Problems[0].What, "offline")
+}
+
+func TestValidateNotesWhatIsWorthAThought(t *testing.T) {
+	w := world.Alone(t, world.Raises).Set(doc{
+		"guard": doc{"command": "grep -r . work/ work/n"}, "agent": doc{"command": []string{"no-such-agent"}}, "check": doc{"command": "false"},
+	})
+	v := validate(w, 0)
+	require.Len(t, v.Notes, 4)
+	require.Contains(t, v.Notes[0], "although the scope matches them: work/n")
+	require.Contains(t, v.Notes[1], "folders in which the agent may change files: work")
+	require.Contains(t, v.Notes[2], "no-such-agent is not on this PATH")
+	require.Contains(t, v.Notes[3], "check fails on the unchanged code (exit 1)")
+}
+
+func TestValidateSweepsUpAfterTheDead(t *testing.T) {
+	w := world.Alone(t, world.Raises)
+	dead := filepath.Join(w.Home, "validate", "dead")
+	require.NoError(t, os.MkdirAll(filepath.Join(dead, "loops"), 0o700))
+	require.NoError(t, os.WriteFile(dead+".lock", nil, 0o600))
+	validate(w, 0)
+}
+
+func TestValidatePrintsTheSchema(t *testing.T) {
+	s := world.Alone(t, world.Raises).Pawl("validate", "--schema")
+	require.Equal(t, 0, s.Code)
+	require.Equal(t, world.ReadFile("schema/pawl.schema.json"), s.Out)
+}
+
+// TestL2_ValidateRunsTheTestsOfADeliverSpec: the loop may be there to mend what fails, so that is a note
+// and no problem.
+func TestL2_ValidateRunsTheTestsOfADeliverSpec(t *testing.T) {
+	w := world.Alone(t, world.Raises)
+	t.Parallel()
+	w.Set(doc{"kind": "deliver", "test": doc{"command": "echo 'not ok 1 - climbs'; echo 1..1; exit 1"}, "guard": doc{"command": "false"}})
+	delete(w.Spec, "verify")
+	v := validate(w, 0)
+	require.Len(t, v.Notes, 2)
+	require.Contains(t, v.Notes[0], "guard fails on the unchanged code (exit 1)")
+	require.Contains(t, v.Notes[1], "tests fail on the unchanged code: 1 failed, 0 passed (climbs)")
+	require.Contains(t, w.Pawl("validate", w.SpecFile()).Err, "ready")
+
+	w.Set(doc{"setup": doc{"command": "exit 3"}})
+	require.Equal(t, "setup", validate(w, 2).Problems[0].Check)
+}

@@ -1,0 +1,198 @@
+package hostile_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/test/world"
+)
+
+func TestAgentThatDoesNotExistFailsTheLoopAfterThree(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		command any
+		says    string
+	}{
+		{"as a program", []string{"/no/such/agent"}, "can't be started"},
+		{"for the shell", "no-such-agent --quiet", "exit 127"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := world.New(t, "").Set(doc{"agent": doc{"command": c.command}, "limits": doc{"iterations": 5}})
+			s := w.Pawl("run", "--yes", w.SpecFile())
+			require.Equal(t, 3, s.Code, s.Err)
+			require.Contains(t, s.Out, "ALO_AGENT_FAILED")
+			require.Contains(t, s.Out, "agent.command")
+			require.Contains(t, s.Err, c.says)
+			rows := w.Results(w.Loop)
+			require.Len(t, rows, 4)
+			for _, r := range rows[1:] {
+				require.True(t, strings.HasPrefix(r.Description(), "error:agent: "), r.Description())
+			}
+			require.Empty(t, w.Subjects())
+		})
+	}
+}
+
+func TestAgentThatWrites100MB(t *testing.T) {
+	w := world.New(t, `echo "raise the number"; yes 0123456789012345678901234567890123456789 | head -c 104857600; echo 11 >work/n`)
+	w.Run(0)
+	require.Equal(t, row{"1", "11", "+1.00", "yes", "raise the number"}, w.LastRow())
+	require.Less(t, len(w.StepLog("0001.1-modify", "stdout")), 32<<20, "what is kept of it is bounded")
+}
+
+func TestAgentThatHangs(t *testing.T) {
+	w := world.New(t, `echo 11 >work/n; trap "" INT TERM; echo "hang"; tail -f /dev/null & wait; wait`).
+		Set(doc{"limits": doc{"phaseTimeout": "1s"}})
+	w.Run(0)
+	w.NothingRuns()
+	require.Equal(t, row{"1", "10", "+0.00", "no", "error:agent: hang"}, w.LastRow())
+	require.Empty(t, w.Subjects())
+}
+
+// What an agent leaves in the background ends with its step, also where it hides.
+func TestAgentThatDaemonises(t *testing.T) {
+	w := world.New(t, `echo 11 >work/n; echo "raise the number"
+		nohup tail -f "$WORLD/one" >/dev/null 2>&1 &
+		(setsid tail -f "$WORLD/two" >/dev/null 2>&1 &)
+		env -i "$(command -v setsid)" "$(command -v sh)" -c "trap '' HUP INT TERM; while :; do tail -f $WORLD/three; done" >/dev/null 2>&1 &
+		while ! [ -e "$WORLD/seen" ]; do :; done`).
+		Set(doc{"verify": doc{"command": "! pgrep -f $PWD >/dev/null; cat work/n"}})
+	for _, name := range []string{"one", "two", "three"} {
+		w.Write(name, "")
+	}
+	c := w.Start("run", "--json", "--yes", w.SpecFile())
+	w.Until("all of them run", func() bool {
+		return len(world.Survivors(filepath.Join(w.Dir, "one"))) > 0 && len(world.Survivors(filepath.Join(w.Dir, "two"))) > 0 && len(world.Survivors(filepath.Join(w.Dir, "three"))) > 0
+	})
+	w.Write("seen", "")
+	require.Equal(t, 0, c.Wait().Code)
+	require.Equal(t, "yes", w.LastRow().Kept())
+	w.NothingRuns()
+}
+
+func TestAgentThatChangesNothing(t *testing.T) {
+	w := world.New(t, `echo "think about it"`)
+	w.Run(0)
+	require.Equal(t, row{"1", "10", "+0.00", "no", "no-change: think about it"}, w.LastRow())
+	require.Empty(t, w.Subjects())
+}
+
+func TestAgentThatDeletesItsTree(t *testing.T) {
+	deeds := []deed{
+		{"remove the files", `rm -rf ./* ./.git`, "policy:scope"},
+		{"raise the number", ``, ""},
+		{"remove the desk", `rm -rf "$PWD"`, "policy:fileType"},
+		{"raise it again", ``, ""},
+		{"make the desk a link", `d=$PWD; cd /; rm -rf "$d"; ln -s "$WORLD/repo" "$d"`, "policy:fileType"},
+		{"make the desk a file", `d=$PWD; cd /; rm -rf "$d"; echo 11 >"$d"`, "policy:fileType"},
+		{"move the desk away", `d=$PWD; cd /; mv "$d" "$WORLD/desk"; mkdir "$d"; cp -r "$WORLD/desk/." "$d"`, "policy:fileType"},
+		{"raise it in the end", ``, ""},
+	}
+	// In a sandbox the desk is a mount point: it can be emptied, and neither moved nor made a link.
+	w := world.New(t, "").Does(deeds...).Set(doc{"verify": doc{"command": "cat work/n"}, "sandbox": doc{"use": "off"}})
+	w.Run(0)
+	w.Come(deeds...)
+}
+
+// odd are names that a repository may well have.
+var odd = []string{"a b", " lead", `q"uote`, "it's", "new\nline", "tab\there", "-dash", "\xff\xfe latin \xe9", "ünïcode", `back\slash`, "$(touch canary)", "*", "[a]", "a:b"}
+
+func TestOddFileNamesAreKept(t *testing.T) {
+	w := world.New(t, "")
+	for _, name := range odd {
+		w.Write("repo/work/"+name, "old\n")
+	}
+	w.Commit("odd names")
+	w.Script(`for f in work/* work/" lead"; do echo new >>"$f"; done
+		mkdir "work/d
+ir"; cp work/n "work/d
+ir/$(printf '\377')"
+		echo 11 >work/n; echo "touch all"`)
+	w.Set(doc{"newFiles": "allow"})
+	w.Run(0)
+	require.Equal(t, "yes", w.LastRow().Kept())
+	names := w.OnBranch()
+	require.Contains(t, names, "work/d\nir/\xff")
+	for _, name := range odd {
+		require.Contains(t, names, "work/"+name)
+		require.Contains(t, w.Kept("work/"+name), "old\nnew", "%q", name)
+	}
+	require.Contains(t, w.Show().ChangedFiles, `"work/\377\376 latin \351"`, "names are git-quoted")
+	require.Contains(t, w.Show().ChangedFiles, `"work/new\nline"`)
+}
+
+func TestChangeThatGitCannotOrMustNotTake(t *testing.T) {
+	deeds := []deed{
+		{"nest a repository", `git init -q work/nested; touch work/nested/file`, "policy:fileType"},
+		{"nest a repository with a commit", `git init -q work/nested; cd work/nested; g commit -q --allow-empty -m x`, "policy:fileType"},
+		{"make a FIFO", `mkfifo work/pipe`, "policy:fileType"},
+		{"make a file a FIFO", `rm work/n; mkfifo work/n`, "policy:fileType"},
+		{"raise the number", ``, ""},
+		{"link out of the tree", `ln -s /etc/passwd work/link`, "policy:symlink"},
+		{"link up out of the tree", `ln -s ../../../repo/README.md work/link`, "policy:symlink"},
+		{"make a file a link", `ln -sf "$WORLD/repo/work/n" work/n`, "policy:symlink"},
+		{"raise it again", ``, ""},
+	}
+	w := world.New(t, "").Does(deeds...).Set(doc{"newFiles": "allow"})
+	w.Run(0)
+	w.Come(deeds...)
+	require.Equal(t, []string{"README.md", "guard.sh", "measure.sh", "work/n", "work/other"}, w.OnBranch())
+}
+
+// A link that stays in the tree is nothing special.
+func TestLinkWithinTheTreeIsKept(t *testing.T) {
+	w := world.New(t, `echo 11 >work/m; ln -sf m work/n; echo "keep the number elsewhere"`).Set(doc{"newFiles": "allow"})
+	w.Run(0)
+	require.Equal(t, "m", w.Kept("work/n"))
+}
+
+func TestP3_PolicyViolationsAreDiscardedUnrun(t *testing.T) {
+	deeds := []deed{
+		{"change a file outside of the scope", `echo x >>README.md`, "policy:scope"},
+		{"add a file", `echo x >work/new`, "policy:newFiles"},
+		{"move a file out of the scope", `git mv work/other other`, "policy:scope"},
+		{"move a file into the scope", `git mv README.md work/README.md`, "policy:newFiles"},
+		{"change a mode outside of the scope", `chmod +x README.md`, "policy:scope"},
+		{"remove a file outside of the scope", `rm README.md`, "policy:scope"},
+	}
+	w := world.New(t, "").Does(deeds...)
+	w.Set(doc{"verify": doc{"command": "echo run >>" + filepath.Join(w.Dir, "runs") + "; cat work/n"}})
+	w.Run(0)
+	w.Come(deeds...)
+	require.Equal(t, "run\n", w.Read("runs"), "verify ran for the baseline only")
+	require.Empty(t, w.Subjects())
+}
+
+func TestAgentThatFails(t *testing.T) {
+	w := world.New(t, `echo 11 >work/n; case $PAWL_ITERATION in
+		1) echo "raise the number"; exit 3;;
+		2) exit 3;;
+		3|6) git checkout -q work/n; echo "think";;
+		4) kill -9 $$;;
+		5) echo '{"giveUp": "too steep"}' >"$PAWL_RESULT";;
+		7) echo '{"giveUp": true}' >"$PAWL_RESULT";;
+		esac`).Set(doc{"limits": doc{"iterations": 7}})
+	s := w.Pawl("run", "--yes", w.SpecFile())
+	require.Equal(t, 0, s.Code, s.Err)
+	var got []string
+	for _, r := range w.Results(w.Loop)[1:] {
+		require.Equal(t, []string{"10", "+0.00", "no"}, []string{r[1], r[2], r.Kept()})
+		got = append(got, r.Description())
+	}
+	require.Equal(t, []string{
+		"error:agent: raise the number",
+		"error:agent: the agent failed (exit 3)",
+		"no-change: think",
+		"error:agent: the agent failed (was ended by SIGKILL)",
+		"error:agent: the agent gave up: too steep",
+		"no-change: think",
+		"error:agent: the agent gave up: no reason given",
+	}, got)
+	for _, text := range []string{"the agent failed (exit 3)", "SIGKILL", "too steep"} {
+		require.Contains(t, s.Err, text)
+	}
+	require.Empty(t, w.Subjects())
+}

@@ -1,0 +1,355 @@
+package hostile_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pawl/test/world"
+)
+
+// What an agent does to the desk's repository changes nothing but the desk: the files count, as
+// they are, and the branch has the loop's commits and no other.
+func TestWhatAgentsDoToTheirRepositoryChangesNothing(t *testing.T) {
+	deeds := []deed{
+		{"commit by itself", `g add -A; g commit -qm "loop(iter-9): mine"`, ""},
+		{"commit in the name of the loop", `g add -A; g commit -qm "loop(iter-2): mine" -m "Pawl-Loop: $PAWL_LOOP
+Pawl-Iteration: 2
+Pawl-Attempt: 1"`, ""},
+		{"rewrite the history", `g add -A; g commit -q --amend -m mine`, ""},
+		{"move HEAD away", `g checkout -q --detach; g commit -q --allow-empty -m mine; g update-ref refs/heads/main HEAD`, ""},
+		{"begin a branch without a history", `g checkout -q --orphan mine; g add -A; g commit -qm mine`, ""},
+		{"switch to another branch", `g checkout -q -b mine; g commit -qam mine`, ""},
+		{"delete the branch of the loop", `g checkout -q --detach; g branch -D "pawl/$PAWL_LOOP"`, ""},
+		{"leave a merge unfinished", `n=$(cat work/n); g commit -qam mine; g checkout -q -b theirs HEAD~1; echo theirs >work/other; g commit -qam theirs
+			g checkout -q -b ours HEAD~1; echo ours >work/other; g commit -qam ours; g merge -q theirs; test -e .git/MERGE_HEAD && touch "$WORLD/conflict"
+			echo $n >work/n; echo good >work/other`, ""},
+		{"leave locks", `touch .git/index.lock .git/HEAD.lock .git/config.lock`, ""},
+		{"remove .git", `rm -rf .git`, ""},
+		{"wreck .git", `rm -rf .git/objects .git/HEAD; rm -rf .git/refs; echo x >.git/refs; echo "[" >.git/config; : >.git/index`, ""},
+		{"make .git a file", `rm -rf .git; echo "gitdir: $WORLD/repo/.git" >.git`, ""},
+		{"make .git a link", `rm -rf .git; ln -s "$WORLD/repo/.git" .git`, ""},
+		{"make .git a FIFO", `rm -rf .git; mkfifo .git`, ""},
+		{"link parts of .git", `for f in config HEAD index refs hooks info; do rm -rf ".git/$f"; ln -s "$WORLD/repo/.git/$f" ".git/$f"; done`, ""},
+		{"configure another tree", `g config core.worktree "$WORLD/repo"; g config core.bare true; g config extensions.worktreeConfig true; g config include.path "$WORLD/repo/.git/config"`, ""},
+		{"borrow objects", `mkdir -p .git/objects/info; echo "$WORLD/repo/.git/objects" >.git/objects/info/alternates`, ""},
+		{"push", `g remote add origin "$PWD/.git"; g push -q origin HEAD:refs/heads/mine`, ""},
+		{"do nothing of that kind", ``, ""},
+	}
+	w := world.New(t, "").Does(deeds...).Set(doc{"guard": doc{"command": "sh guard.sh"}})
+	w.Run(0)
+	w.Come(deeds...)
+	require.True(t, w.Exists("conflict"), "the scenario is what it says")
+	var subjects []string
+	for i, d := range deeds {
+		subjects = append([]string{fmt.Sprintf("loop(iter-%d): %s", i+1, d.Name())}, subjects...)
+	}
+	require.Equal(t, subjects, w.Subjects())
+	require.Equal(t, "Ann <ann@example.com>", w.Git("log", "--format=%an <%ae>", "-1", "refs/heads/pawl/"+w.Loop))
+	require.Equal(t, []string{"README.md", "guard.sh", "measure.sh", "work/n", "work/other"}, w.OnBranch())
+}
+
+// Conflict markers are content like any other: it is for the guard to mind them.
+func TestConflictThatAnAgentLeaves(t *testing.T) {
+	deeds := []deed{{"leave a conflict", `g commit -qam mine; g checkout -q -b theirs HEAD~1; echo bad >work/other; g commit -qam theirs
+		g checkout -q -b ours HEAD~1; echo ours >work/other; g commit -qam ours; g merge -q theirs; grep "<<<<<<<" work/other && touch "$WORLD/conflict"`, "guard-fail"},
+		{"raise the number", ``, ""}}
+	w := world.New(t, "").Does(deeds...).Set(doc{"guard": doc{"command": "sh guard.sh"}, "limits": doc{"reworks": 0}})
+	w.Run(0)
+	w.Come(deeds...)
+	require.True(t, w.Exists("conflict"), "the scenario is what it says")
+}
+
+// canaries are programs that git would run if it believed the desk. Each leaves a file.
+const canaries = `
+	trap_() { printf '#!/bin/sh\ntouch "%s/canary-%s"\nexec cat\n' "$WORLD" "$1" >"$2"; chmod +x "$2"; }
+	mkdir -p .git/hooks .git/info "$WORLD/bin"
+	for h in applypatch-msg pre-applypatch pre-commit prepare-commit-msg commit-msg post-commit pre-push pre-receive update post-receive \
+		post-update push-to-checkout pre-rebase post-checkout post-merge post-rewrite post-index-change reference-transaction fsmonitor-watchman pre-auto-gc
+	do trap_ "hook-$h" ".git/hooks/$h"; done
+	for p in fsmonitor filter textconv diff merge pager editor ssh gpg credential; do trap_ "$p" "$WORLD/bin/$p"; done
+	git config core.hooksPath .git/hooks
+	git config core.fsmonitor "$WORLD/bin/fsmonitor"
+	for d in clean smudge process; do git config "filter.evil.$d" "$WORLD/bin/filter"; done
+	git config filter.evil.required true
+	git config diff.evil.textconv "$WORLD/bin/textconv"
+	git config diff.evil.command "$WORLD/bin/diff"
+	git config diff.external "$WORLD/bin/diff"
+	git config merge.evil.driver "$WORLD/bin/merge"
+	git config core.pager "$WORLD/bin/pager"
+	git config core.editor "$WORLD/bin/editor"
+	git config core.sshCommand "$WORLD/bin/ssh"
+	git config gpg.program "$WORLD/bin/gpg"
+	git config commit.gpgSign true
+	git config credential.helper "$WORLD/bin/credential"
+	git config core.attributesFile "$PWD/.git/info/attributes"
+	echo "* filter=evil diff=evil merge=evil" >.git/info/attributes
+`
+
+func TestProgramsThatAgentsPlantInGitNeverRun(t *testing.T) {
+	t.Run("in .git", func(t *testing.T) {
+		w := world.New(t, canaries+world.Raises).Set(doc{"limits": doc{"iterations": 3}})
+		w.Run(0)
+		require.Equal(t, "13", w.Kept("work/n"))
+		noCanary(t, w)
+	})
+	t.Run("with attributes that are committed", func(t *testing.T) {
+		w := world.New(t, canaries+`echo "* filter=evil diff=evil merge=evil -text ident" >work/.gitattributes; `+world.Raises).
+			Set(doc{"limits": doc{"iterations": 3}, "newFiles": "allow"})
+		w.Run(0)
+		require.Equal(t, "13", w.Kept("work/n"))
+		noCanary(t, w)
+	})
+	t.Run("in a nested repository", func(t *testing.T) {
+		w := world.New(t, `git init -q work/sub; cd work/sub; `+canaries+`cd ../..; `+world.Raises).Set(doc{"limits": doc{"iterations": 2}, "newFiles": "allow"})
+		w.Run(0)
+		require.Equal(t, "policy:fileType: raise the number", w.LastRow().Description())
+		noCanary(t, w)
+	})
+}
+
+func noCanary(t *testing.T, w *world.World) {
+	t.Helper()
+	found, _ := filepath.Glob(filepath.Join(w.Dir, "canary*"))
+	require.Empty(t, found, "a program that the agent planted was run")
+	require.True(t, w.Exists("bin/fsmonitor"), "they were planted")
+}
+
+func TestChangesThatAgentsHideAreSeen(t *testing.T) {
+	deeds := []deed{
+		{"assume a file unchanged", `git update-index --assume-unchanged README.md; echo x >>README.md`, "policy:scope"},
+		{"skip a file", `git update-index --skip-worktree README.md; echo x >>README.md`, "policy:scope"},
+		{"exclude a file", `echo "*" >>.git/info/exclude; echo x >work/new`, "policy:newFiles"},
+		{"keep size with time", `touch -r README.md "$WORLD/time"; echo "a hole" >README.md; touch -r "$WORLD/time" README.md`, "policy:scope"},
+		{"commit before", `g add -A; echo x >>README.md; g commit -qam mine`, "policy:scope"},
+		{"hide nothing", ``, ""},
+	}
+	w := world.New(t, "").Does(deeds...)
+	w.Run(0)
+	w.Come(deeds...)
+	require.Equal(t, "a hill", w.Kept("README.md"))
+}
+
+// A file that ignores itself and others is no part of the change.
+func TestIgnoredFilesAreNoPartOfAChange(t *testing.T) {
+	w := world.New(t, world.Once(`echo "*" >.gitignore; echo x >work/new`)).Set(doc{"limits": doc{"iterations": 2}})
+	w.Run(0)
+	require.Equal(t, "12", w.Kept("work/n"))
+	require.Equal(t, []string{"README.md", "guard.sh", "measure.sh", "work/n", "work/other"}, w.OnBranch())
+}
+
+// The judge stands next to the desk, and there is no sandbox yet: what an agent or a command does
+// there is undone before it is judged by it.
+func TestWhatIsDoneToTheJudgeIsUndone(t *testing.T) {
+	t.Run("by the agent", func(t *testing.T) {
+		w := world.New(t, `cd ../judge; touch -r measure.sh "$WORLD/time"; echo "echo 99999" >measure.sh; touch -r "$WORLD/time" measure.sh
+			touch planted; rm README.md; mkdir -p .git/hooks; printf '#!/bin/sh\ntouch "$WORLD/canary"' >.git/hooks/post-checkout; chmod +x .git/hooks/post-checkout
+			cd ../desk; `+world.Raises).Set(doc{"verify": doc{"command": "test ! -e planted && test -e README.md && sh measure.sh"}, "limits": doc{"iterations": 2},
+			"sandbox": doc{"use": "off"}}) // in one the judge isn't there
+		w.Run(0)
+		require.Equal(t, row{"2", "12", "+1.00", "yes", "raise the number"}, w.LastRow())
+		require.False(t, w.Exists("canary"))
+	})
+	t.Run("by verify itself", func(t *testing.T) {
+		w := world.New(t, world.Raises)
+		w.Write("repo/.gitignore", "seen\n")
+		w.Commit("ignore")
+		w.Set(doc{"verify": doc{"command": `echo x >>seen; echo 99 >work/n; wc -l <seen`}})
+		w.Run(0)
+		require.Equal(t, row{"1", "1", "+0.00", "no", "raise the number"}, w.LastRow())
+	})
+	t.Run("but not what the spec keeps", func(t *testing.T) {
+		w := world.New(t, world.Raises)
+		w.Write("repo/.gitignore", "seen\n")
+		w.Commit("ignore")
+		w.Set(doc{"verify": doc{"command": `echo x >>seen; wc -l <seen`}, "judge": doc{"keep": []string{"seen"}}})
+		w.Run(0)
+		require.Equal(t, row{"1", "2", "+1.00", "yes", "raise the number"}, w.LastRow())
+	})
+}
+
+func TestP3_SealedFileBlocksTheLoop(t *testing.T) {
+	w := world.New(t, world.Once(`echo "exit 0" >guard.sh`)).Set(doc{"guard": doc{"command": "sh guard.sh"}})
+	r := w.Run(4)
+	require.Equal(t, "guard", r.Gate.Kind)
+	st := w.Show()
+	require.Equal(t, "blocked", st.Status)
+	require.Equal(t, []string{"continue", "reject"}, st.Gate.Answers)
+	require.Contains(t, st.Gate.Summary, "guard.sh")
+	require.Contains(t, st.Gate.Summary, st.Desk)
+	require.True(t, st.LastGuard.Blocked)
+	require.Equal(t, "policy:sealed", st.LastGuard.Reason)
+	require.Equal(t, "default", st.LastGuard.Policy)
+	require.Empty(t, w.Subjects(), "nothing was committed")
+
+	s := w.Pawl("reject", w.Loop, "--note", "no way")
+	require.Equal(t, 0, s.Code, s.Err)
+	st = w.Waits("halted")
+	require.Equal(t, []string{"ALO_GUARD_BLOCKED", "interrupted"}, []string{st.ErrorCode, st.ExitStatus})
+	require.Contains(t, st.Reason, "no way")
+	require.Empty(t, w.Subjects())
+	require.Equal(t, "! grep -q bad work/other", w.Kept("guard.sh"))
+}
+
+// Whatever is done to a sealed file blocks. The person in this test takes the change back on the
+// desk each time.
+func TestP3_WhateverIsDoneToASealedFile(t *testing.T) {
+	deeds := []deed{
+		{"remove the guard", `rm guard.sh`, ""},
+		{"link the guard", `rm guard.sh; ln -s work/other guard.sh`, ""},
+		{"move the guard", `git mv guard.sh work/guard.sh`, ""},
+		{"make the guard a folder", `rm guard.sh; mkdir guard.sh; touch guard.sh/x`, ""},
+		{"make the guard executable", `chmod +x guard.sh`, ""},
+		{"edit the measure", `echo "echo 99" >measure.sh`, ""},
+		{"edit what is protected", `echo x >>README.md`, ""},
+	}
+	w := world.New(t, "").Does(deeds...).Set(doc{"guard": doc{"command": "sh guard.sh"}, "protect": []string{"*.md"}})
+	r := w.Run(4)
+	for i, d := range deeds {
+		st := w.Waits("blocked")
+		require.Equal(t, i+1, st.Iteration, d.Name())
+		require.Regexp(t, `blocked by sealed: (guard.sh|measure.sh|README.md)`, st.Gate.Summary)
+		require.Equal(t, "guard", r.Gate.Kind)
+		for _, name := range []string{"guard.sh", "measure.sh", "README.md"} {
+			file := filepath.Join(st.Desk, name)
+			require.NoError(t, os.RemoveAll(file))
+			require.NoError(t, os.WriteFile(file, []byte(w.Read("repo/"+name)), 0o644))
+		}
+		os.Remove(filepath.Join(st.Desk, "work", "guard.sh"))
+		require.Equal(t, 0, w.Pawl("continue", w.Loop, "--gate", st.Gate.ID).Code)
+	}
+	w.Waits("completed")
+	w.Come(deeds...)
+}
+
+// A person mends the change on the desk; continue judges it again and waives nothing.
+func TestP3_BlockedChangeIsJudgedAgain(t *testing.T) {
+	w := world.New(t, world.Once(`echo "exit 0" >guard.sh`)).Set(doc{"guard": doc{"command": "sh guard.sh"}, "limits": doc{"iterations": 2}})
+	s := w.Pawl("run", "--yes", w.SpecFile())
+	require.Equal(t, 4, s.Code, s.Err)
+	for _, text := range []string{"blocked by sealed: guard.sh", "pawl continue " + w.Loop, "pawl reject " + w.Loop} {
+		require.Contains(t, s.Err, text)
+	}
+	first := w.Show()
+	require.Equal(t, 2, w.Pawl("approve", w.Loop, "--hash", strings.Repeat("0", 64)).Code, "a block is not to be approved")
+	require.Equal(t, 0, w.Pawl("continue", w.Loop).Code)
+	var second world.State
+	w.Until("it is blocked again", func() bool {
+		second = w.Show()
+		return second.Gate != nil && second.Gate.ID != first.Gate.ID
+	})
+	require.Equal(t, "guard", second.Gate.Kind)
+
+	require.NoError(t, os.WriteFile(filepath.Join(second.Desk, "guard.sh"), []byte("! grep -q bad work/other\n"), 0o644))
+	require.Equal(t, 0, w.Pawl("continue", w.Loop).Code)
+	w.Waits("completed")
+	require.Equal(t, []string{"loop(iter-2): raise the number", "loop(iter-1): raise the number"}, w.Subjects())
+	require.Equal(t, "! grep -q bad work/other", w.Kept("guard.sh"))
+}
+
+func TestP7_TheResultsOfRecordAreNotTheAgents(t *testing.T) {
+	deeds := []deed{
+		{"forge a row", `printf '1\t2026-01-01T00:00:00Z\t999\t+989.00\tyes\tforged\n' >>loop-results.tsv`, ""},
+		{"link to a file outside", `rm -f loop-results.tsv; ln -s "$WORLD/precious" loop-results.tsv`, ""},
+		{"link to a folder outside", `rm -f loop-results.tsv; ln -s "$WORLD/repo" loop-results.tsv`, ""},
+		{"make it a folder", `rm -f loop-results.tsv; mkdir loop-results.tsv; touch loop-results.tsv/x`, ""},
+		{"make it a FIFO", `rm -f loop-results.tsv; mkfifo loop-results.tsv`, ""},
+		{"make it another name of a file outside", `rm -f loop-results.tsv; ln "$WORLD/precious" loop-results.tsv`, ""},
+		{"take the name of the lock", `mkdir loop-results.tsv.lock; touch loop-results.tsv.lock/x`, ""},
+		{"link the lock", `ln -s "$WORLD/precious" loop-results.tsv.lock`, ""},
+		{"do nothing of that kind", ``, ""},
+	}
+	w := world.New(t, "").Does(deeds...)
+	w.Script(`test -f loop-results.tsv -a ! -L loop-results.tsv || touch "$WORLD/wrong"; test $(wc -l <loop-results.tsv) = $PAWL_ITERATION || touch "$WORLD/wrong"
+		grep forged loop-results.tsv && touch "$WORLD/wrong"
+		` + strings.TrimPrefix(w.Read("agent.sh"), "cat >/dev/null\n"))
+	w.Write("precious", "precious\n")
+	w.Run(0)
+	w.Come(deeds...)
+	require.Equal(t, "precious\n", w.Read("precious"))
+	require.False(t, w.Exists("wrong"), "each time the agent finds a copy of the true results")
+	require.Equal(t, []string{"README.md", "guard.sh", "measure.sh", "work/n", "work/other"}, w.OnBranch())
+}
+
+func TestResultFileThatIsForged(t *testing.T) {
+	deeds := []deed{
+		{"make it a folder", `mkdir "$PAWL_RESULT"`, ""},
+		{"make it a FIFO", `mkfifo "$PAWL_RESULT"`, ""},
+		{"make it a link", `ln -s /etc/passwd "$PAWL_RESULT"`, ""},
+		{"make it huge", `head -c 20000000 /dev/zero >"$PAWL_RESULT"`, ""},
+		{"write a word", `echo "done" >"$PAWL_RESULT"`, ""},
+		{"write a list", `echo "[1]" >"$PAWL_RESULT"`, ""},
+		{"give tool calls back", `echo '{"toolCalls": -500, "description": "forged"}' >"$PAWL_RESULT"`, ""},
+		{"give money back", `echo '{"costUSD": -5, "description": "forged"}' >"$PAWL_RESULT"`, ""},
+		{"spend beyond all measure", `echo '{"inputTokens": 9223372036854775807, "outputTokens": 9223372036854775807}' >"$PAWL_RESULT"`, ""},
+		{"remove its folder", `rm -rf "$(dirname "$PAWL_RESULT")"`, ""},
+	}
+	w := world.New(t, "").Does(deeds...)
+	s := w.Pawl("run", "--yes", w.SpecFile())
+	require.Equal(t, 0, s.Code, s.Err)
+	w.Come(deeds...) // the first line of stdout describes the change
+	for text, times := range map[string]int{
+		"result file is not a regular file": 2, "result file can't be read": 1, "result file is larger than": 1,
+		"result file is not the JSON that is expected": 2, "reports negative spending": 2, "reports spending of more than": 1,
+	} {
+		require.Equal(t, times, strings.Count(s.Err, text), text)
+	}
+	world.Plain(t, s.Err)
+	st := w.Show()
+	require.Equal(t, "10", st.Budget["toolCalls"].Used.String(), "what is not reported counts as one")
+	require.Equal(t, "0", st.Budget["tokens"].Used.String())
+	require.Equal(t, "0", st.Budget["costUSD"].Used.String())
+}
+
+func TestDescriptionThatWouldForgeRowsAndTrailers(t *testing.T) {
+	w := world.New(t, `echo 11 >work/n; printf '%s' '{"description": "raise\tthe \u001b[31mnumber\u202e\nPawl-Iteration: 99\n2\tx", "toolCalls": 3}' >"$PAWL_RESULT"`)
+	s := w.Pawl("run", "--yes", w.SpecFile())
+	require.Equal(t, 0, s.Code, s.Err)
+	require.NotContains(t, s.Err+s.Out, "\x1b")
+	require.NotContains(t, s.Err+s.Out, "\u202e")
+	require.Equal(t, row{"1", "11", "+1.00", "yes", "raise the number"}, w.LastRow())
+	require.Equal(t, "1", w.Git("log", "-1", "--format=%(trailers:key=Pawl-Iteration,valueonly,separator=%x2C)", "refs/heads/pawl/"+w.Loop))
+	require.Equal(t, "3", w.Show().Budget["toolCalls"].Used.String())
+
+	w2 := world.Alone(t, `echo 11 >work/n; echo "Pawl-Iteration: 99"`)
+	w2.Home = w.Home
+	w2.Run(0)
+	require.Equal(t, "1", w2.Git("log", "-1", "--format=%(trailers:key=Pawl-Iteration,valueonly,separator=%x2C)", "refs/heads/pawl/"+w2.Loop))
+}
+
+// The supervisor is the agent's parent. Killing it is a failure of the machine: what the agent did
+// is undone and the step runs again.
+func TestAgentThatKillsItsSupervisor(t *testing.T) {
+	w := world.New(t, `if ! [ -e "$WORLD/killed" ]; then touch "$WORLD/killed"; echo 99 >work/n; kill -9 $PPID; while :; do :; done; fi
+		`+world.Raises).Set(doc{"sandbox": doc{"use": "off"}}) // in one it can't
+	w.Run(0)
+	require.Equal(t, row{"1", "11", "+1.00", "yes", "raise the number"}, w.LastRow())
+}
+
+// An agent must not find what is not its business.
+func TestEnvironmentOfAgentsAndCommands(t *testing.T) {
+	w := world.Alone(t, `env >"$WORLD/agent.env"; `+world.Raises)
+	t.Parallel()
+	u, err := world.StartUp(w.Home, filepath.Join(w.Dir, "up"), "GIT_DIR=/nowhere", "GIT_WORK_TREE=/nowhere", "MY_API_KEY=sesame", "GITHUB_TOKEN=sesame", "PAWL_SECRET_THING=sesame", "OTEL_EXPORTER_OTLP_HEADERS=x=sesame", "PLAIN=fine")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, u.Stop()) })
+	w.Set(doc{"verify": doc{"command": "env >" + filepath.Join(w.Dir, "verify.env") + "; sh measure.sh"}, "agent": doc{"env": doc{"WORLD": w.Dir, "GRANTED": "$MY_API_KEY"}}})
+	w.Run(0)
+	for _, name := range []string{"agent.env", "verify.env"} {
+		env := "\n" + w.Read(name)
+		require.Contains(t, env, "\nPLAIN=fine\n")
+		for _, bad := range []string{"\nGIT_", "\nMY_API_KEY", "\nGITHUB_TOKEN", "\nPAWL_HOME", "\nPAWL_SECRET_THING", "\nTEMPORAL_", "\nOTEL_EXPORTER_OTLP_HEADERS"} {
+			require.NotContains(t, env, bad, name)
+		}
+	}
+	env := "\n" + w.Read("agent.env")
+	for _, good := range []string{"GRANTED=sesame", "PAWL_LOOP=" + w.Loop, "PAWL_KIND=improve", "PAWL_ROLE=writer", "PAWL_PHASE=modify", "PAWL_ITERATION=1", "PAWL_ATTEMPT=1", "PAWL_PROMPT=/", "PAWL_RESULT=/"} {
+		require.Contains(t, env, "\n"+good)
+	}
+	require.NotContains(t, w.Git("show", "refs/pawl-ledger/"+w.Loop+":state.json"), "sesame")
+}

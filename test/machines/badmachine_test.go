@@ -1,0 +1,58 @@
+package machines_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/test/world"
+)
+
+// What fails for a reason that is not the loop's is tried again until somebody mends it, who has
+// to be told.
+func TestMachineThatFailsIsToldAndTriedAgain(t *testing.T) {
+	w := world.Alone(t, world.Raises)
+	t.Parallel()
+	w.Write("home/stores", "this is no folder\n")
+	c := w.Start("run", "--yes", w.SpecFile())
+	w.Until("it is told", func() bool { return strings.Contains(world.ReadFile(c.Err), "Open fails and is tried again: ") })
+	require.Contains(t, world.ReadFile(c.Err), "stores")
+	require.NoError(t, os.Remove(filepath.Join(w.Home, "stores")))
+	s := c.Wait()
+	require.Equal(t, 0, s.Code, s.Err)
+	world.Plain(t, s.Err)
+	require.Equal(t, "11", w.Kept("work/n"))
+}
+
+func TestP0_NoGit(t *testing.T) {
+	w := world.Alone(t, world.Raises)
+	t.Parallel()
+	c := w.Prepare("run", "--yes", w.SpecFile())
+	c.Cmd.Env = append(c.Cmd.Env, "PATH=/nonexistent")
+	s := c.Begin().Wait()
+	require.Equal(t, 2, s.Code, s.Err)
+	require.Contains(t, s.Err, "finds no git on its PATH (PRECONDITION_FAILED)")
+	c = w.Prepare("init", w.Repo)
+	c.Cmd.Env = append(c.Cmd.Env, "PATH=/nonexistent")
+	s = c.Begin().Wait()
+	require.Equal(t, 2, s.Code, s.Err)
+	require.Contains(t, s.Err, "there is no git on the PATH (PRECONDITION_FAILED)")
+}
+
+func TestP0_GitThatIsTooOld(t *testing.T) {
+	w := world.Alone(t, world.Raises)
+	t.Parallel()
+	bin := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\necho git version 2.20.1\n"), 0o755))
+	w.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH")}
+	for _, command := range []string{"run", "validate"} {
+		s := w.Pawl(command, w.SpecFile())
+		require.Equal(t, 2, s.Code, s.Err)
+		require.Contains(t, s.Err, "git 2.20.1 is too old")
+		require.Contains(t, s.Err, "install 2.34 or later")
+		world.Plain(t, s.Err)
+	}
+}

@@ -1,0 +1,40 @@
+package machines_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/test/world"
+)
+
+// TestALoopOutlivesItsEngine takes the engine's database away from under a loop that is paused
+// in its second iteration: the engine starts with a new one, and the loop goes on from its ledger.
+func TestALoopOutlivesItsEngine(t *testing.T) {
+	t.Parallel()
+	w := world.Alone(t, world.Raises).Set(doc{"limits": doc{"iterations": 3}, "approvals": doc{"plan": "auto"}, "breakpoints": []string{"verify"}})
+	u, err := world.StartUp(w.Home, filepath.Join(w.Dir, "up"))
+	require.NoError(t, err)
+	run := w.Start("run", "--json", w.SpecFile()) // leaves at the first breakpoint, for there is no terminal
+	require.Equal(t, 4, run.Wait().Code)
+	w.Waits("paused")
+	require.Equal(t, 0, w.Pawl("continue", w.Loop).Code)
+	w.Until("the second breakpoint", func() bool { st := w.Show(); return st.Status == "paused" && st.Iteration == 2 })
+	require.NoError(t, u.Stop())
+
+	require.NoError(t, os.WriteFile(filepath.Join(w.Home, "engine", "temporal.db"), []byte("this is no database"), 0o600))
+	u, err = world.StartUp(w.Home, filepath.Join(w.Dir, "up2"))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, u.Stop()) }()
+	w.Until("the third iteration's breakpoint", func() bool { st := w.Show(); return st.Status == "paused" && st.Iteration == 3 })
+	require.Equal(t, 0, w.Pawl("continue", w.Loop).Code)
+	w.Waits("completed")
+	rows := w.Results(w.Loop)
+	require.Len(t, rows, 4)
+	require.Equal(t, "yes", rows[1].Kept())
+	require.Contains(t, rows[2].Description(), "interrupted")
+	require.Equal(t, "yes", rows[3].Kept())
+	require.Equal(t, "12", w.Kept("work/n"))
+}

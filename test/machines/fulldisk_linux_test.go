@@ -1,0 +1,107 @@
+package machines_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/test/world"
+)
+
+// disk gives the world a $PAWL_HOME on a disk of its own, of that many KiB.
+func disk(w *world.World, size int) {
+	w.T.Helper()
+	require.NoError(w.T, os.MkdirAll(w.Home, 0o700))
+	err := syscall.Mount("tmpfs", w.Home, "tmpfs", 0, fmt.Sprintf("size=%dk", size))
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) {
+		w.T.Skip("only root can mount a small disk: ", err)
+	}
+	require.NoError(w.T, err)
+	w.T.Cleanup(func() { require.NoError(w.T, syscall.Unmount(w.Home, syscall.MNT_DETACH)) })
+}
+
+// fill takes all that is left of the disk, and returns what gives it back.
+func fill(w *world.World) (free func()) {
+	w.T.Helper()
+	path := filepath.Join(w.Home, "filler")
+	f, err := os.Create(path)
+	require.NoError(w.T, err)
+	defer f.Close()
+	_, err = io.Copy(f, zeros{})
+	require.ErrorIs(w.T, err, syscall.ENOSPC)
+	return func() { require.NoError(w.T, os.Remove(path)) }
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}
+
+// The disk under $PAWL_HOME fills up while an agent works. The loop says so, tries again and goes
+// on once there is room, from where it was.
+func TestDiskThatFillsUp(t *testing.T) {
+	t.Run("under store, trees and engine", func(t *testing.T) {
+		w := world.Alone(t, world.WaitsFor("go-$PAWL_ITERATION")).Set(doc{"limits": doc{"iterations": 2}})
+		t.Parallel()
+		disk(w, 32<<10)
+		c := w.Start("run", "--yes", w.SpecFile())
+		w.At(1)
+		free := fill(w)
+		w.Write("go-1", "")
+		w.Until("the agent has ended", func() bool { return !strings.Contains(strings.Join(world.Survivors(w.Dir), "\n"), "agent.sh") })
+		require.Equal(t, "a hill to climb", w.Git("log", "-1", "--format=%s", "main"))
+		w.Until("it is told", func() bool { return strings.Contains(world.ReadFile(c.Err), "the disk is full: ") })
+		free()
+		w.Write("go-2", "")
+		s := c.Wait()
+		require.Equal(t, 0, s.Code, s.Err)
+		world.Plain(t, s.Err)
+		require.Equal(t, "12", w.Kept("work/n"))
+		require.Len(t, w.Results(w.Loop), 3)
+	})
+	t.Run("under store and trees", func(t *testing.T) {
+		world.NeedCLI(t)
+		t.Parallel()
+		w := world.Alone(t, world.WaitsFor("go-$PAWL_ITERATION")).Set(doc{"limits": doc{"iterations": 2}})
+		disk(w, 32<<10)
+		c := &world.Cluster{Dir: w.Dir, Home: w.Home, Address: world.FreeAddress(t), UI: world.FreeAddress(t)}
+		require.NoError(t, c.StartServer())
+		t.Cleanup(func() { require.NoError(t, c.Server.Stop(syscall.SIGKILL)) })
+		w.Env = []string{"TEMPORAL_ADDRESS=" + c.Address}
+		run := w.Start("run", "--yes", w.SpecFile())
+		w.At(1)
+		free := fill(w)
+		w.Write("go-1", "")
+		w.Until("it is told", func() bool {
+			return strings.Contains(world.ReadFile(run.Err), "No space left on device") || strings.Contains(world.ReadFile(run.Err), "no space left on device")
+		})
+		require.Contains(t, world.ReadFile(run.Err), "is tried again")
+		free()
+		w.Write("go-2", "")
+		s := run.Wait()
+		require.Equal(t, 0, s.Code, s.Err)
+		world.Plain(t, s.Err)
+		require.Equal(t, "12", w.Kept("work/n"))
+		require.Len(t, w.Results(w.Loop), 3)
+	})
+	t.Run("before anything is begun", func(t *testing.T) {
+		w := world.Alone(t, world.Raises)
+		t.Parallel()
+		disk(w, 64)
+		fill(w)
+		s := w.Pawl("run", "--yes", w.SpecFile())
+		require.Equal(t, 1, s.Code, s.Err)
+		require.Contains(t, s.Err, "no space left on device")
+		world.Plain(t, s.Err)
+		require.Empty(t, w.PawlRefs())
+	})
+}

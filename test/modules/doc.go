@@ -1,0 +1,2 @@
+// Package modules runs loops on public modules that others wrote.
+package modules

@@ -1,0 +1,271 @@
+package proposals_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"pawl/test/world"
+)
+
+// proposes runs a loop that keeps two changes.
+func proposes(t *testing.T) (*world.World, world.Proposal) {
+	t.Helper()
+	w := world.New(t, world.Raises).Set(doc{"limits": doc{"iterations": 2}})
+	w.Run(0)
+	p := w.Proposal()
+	require.Equal(t, "open", p.State)
+	return w, p
+}
+
+// TestE3_AProposalIsAppliedAfterItsApprovalAlone goes the whole way of one proposal.
+func TestE3_AProposalIsAppliedAfterItsApprovalAlone(t *testing.T) {
+	w, p := proposes(t)
+	other := strings.Repeat("0", 64)
+
+	diff := w.Done("diff", w.Loop).Out
+	sum := sha256.Sum256([]byte(diff))
+	require.Equal(t, p.Hash, hex.EncodeToString(sum[:]), "what is shown is what is hashed")
+	require.Contains(t, w.Done("diff", "--stat", w.Loop).Out, "work/n")
+	var d struct {
+		Proposal world.Proposal
+		Files    []struct{ Path string }
+	}
+	world.Decode(t, w.Done("diff", "--json", w.Loop).Out, &d)
+	require.Equal(t, p, d.Proposal)
+	require.Equal(t, "work/n", d.Files[0].Path)
+
+	w.RefusedWith("REVIEW_MISSING", "apply", w.Loop)
+	w.RefusedWith("REVIEW_MISSING", "apply", w.Loop, "--how", "patch")
+	w.RefusedWith("HASH_MISMATCH", "apply", w.Loop, "--hash", other)
+	w.RefusedWith("HASH_MISMATCH", "approve", w.Loop, "--hash", other)
+	w.RefusedWith("HASH_MISMATCH", "approve", w.Loop, "--hash", p.Hash[:15])
+	require.Equal(t, w.Before, w.Snapshot())
+
+	w.Done("approve", w.Loop, "--hash", p.Hash[:16], "--by", "Ann", "--note", "fine")
+	require.Equal(t, []string{"approved", "Ann"}, []string{w.Proposal().State, w.Proposal().By})
+	w.RefusedWith("HASH_MISMATCH", "apply", w.Loop, "--hash", other)
+	require.Equal(t, w.Before, w.Snapshot(), "approving never applies")
+	require.Equal(t, diff, w.Done("apply", w.Loop, "--how", "patch").Out)
+	require.Equal(t, "approved", w.Proposal().State, "a patch is on no branch")
+
+	w.Write("repo/mine", "x\n")
+	require.Contains(t, w.RefusedWith("PRECONDITION_FAILED", "apply", w.Loop).Err, "git stash")
+	require.NoError(t, os.Remove(filepath.Join(w.Repo, "mine")))
+	require.Equal(t, w.Before, w.Snapshot())
+
+	w.Done("apply", w.Loop, "--hash", p.Hash[:16])
+	require.Equal(t, p.Head, w.Git("rev-parse", "main"))
+	require.Equal(t, "12\n", w.Read("repo/work/n"))
+	require.Empty(t, w.Git("status", "--porcelain"))
+	require.Equal(t, diff, w.Git("diff", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", p.Base, "main")+"\n")
+	done := w.Proposal()
+	require.Equal(t, []string{"applied", "main", p.Head}, []string{done.State, done.Branch, done.Commit})
+	require.Contains(t, w.Done("apply", w.Loop).Out, "is already in main")
+	w.RefusedWith("GATE_CLOSED", "reject", w.Loop)
+
+	log := w.Done("log", w.Loop).Out
+	for _, text := range []string{"approved by Ann: fine", "applied (patch)", "applied (ff)"} {
+		require.Contains(t, log, text)
+	}
+	require.Equal(t, 1, strings.Count(w.Done("log", "--json", w.Loop).Out, `"how":"ff"`), "recorded once")
+	w.Before = w.Snapshot()
+}
+
+func TestE3_ARejectedProposalIsNeverApplied(t *testing.T) {
+	w, p := proposes(t)
+	w.Done("reject", w.Loop, "--note", "too clever")
+	w.RefusedWith("REVIEW_REJECTED", "apply", w.Loop)
+	w.RefusedWith("REVIEW_REJECTED", "apply", w.Loop, "--hash", p.Hash, "--how", "patch")
+	w.RefusedWith("REVIEW_REJECTED", "approve", w.Loop, "--hash", p.Hash)
+	require.Equal(t, "rejected", w.Proposal().State)
+}
+
+// At the diff's own gate it is the same: what nobody has approved is refused for that, and who has just
+// approved need not wait for the loop's end.
+func TestE3_AppliedAtOnceAfterTheDiffsGate(t *testing.T) {
+	w := world.New(t, world.Raises).Set(doc{"approvals": doc{"plan": "auto", "diff": "required", "tools": []string{"*"}}})
+	w.Run(4)
+	p := w.Proposal()
+	w.RefusedWith("REVIEW_MISSING", "apply", w.Loop)
+	w.RefusedWith("REVIEW_MISSING", "apply", w.Loop, "--hash", p.Hash)
+	w.RefusedWith("HASH_MISMATCH", "apply", w.Loop, "--hash", strings.Repeat("0", 64))
+	require.Equal(t, w.Before, w.Snapshot())
+	w.Done("approve", w.Loop, "--hash", p.Hash)
+	w.Done("apply", w.Loop)
+	require.Equal(t, p.Head, w.Git("rev-parse", "main"))
+	w.Before = w.Snapshot()
+}
+
+func TestA7_ProposalsAreMergedAndSquashed(t *testing.T) {
+	for how, parents := range map[string]int{"merge": 2, "squash": 1} {
+		t.Run(how, func(t *testing.T) {
+			w, p := proposes(t)
+			w.Git("checkout", "--quiet", "-b", "other")
+			w.Done("approve", w.Loop, "--hash", p.Hash)
+			var out struct{ Branch, Commit, How, Hash string }
+			world.Decode(t, w.Done("apply", "--json", w.Loop, "--how", how).Out, &out)
+			require.Equal(t, []string{"main", how, p.Hash}, []string{out.Branch, out.How, out.Hash})
+			require.Equal(t, out.Commit, w.Git("rev-parse", "main"))
+			commits := strings.Fields(w.Git("log", "-1", "--format=%P", "main"))
+			require.Len(t, commits, parents)
+			require.Equal(t, p.Base, commits[0])
+			require.Empty(t, w.Git("diff", p.Head, "main"))
+			require.Contains(t, w.Git("log", "-1", "--format=%B", "main"), "Pawl-Proposal: "+p.Hash)
+			require.Contains(t, w.Git("log", "-1", "--format=%B", "main"), "* raise the number")
+			require.Equal(t, "10\n", w.Read("repo/work/n"), "another branch is checked out")
+			w.Before = w.Snapshot()
+		})
+	}
+}
+
+// A base that moved gives a new proposal, which nobody has approved yet.
+func TestA7_AMovedBaseNeedsANewLook(t *testing.T) {
+	w := world.New(t, `sed -i "1s/.*/better/" work/long; `+world.Raises)
+	w.Write("repo/work/long", strings.Repeat("line\n", 30))
+	w.Commit("a longer file")
+	w.Run(0)
+	p := w.Proposal()
+	w.Done("approve", w.Loop, "--hash", p.Hash)
+	w.Write("repo/work/long", strings.Repeat("line\n", 29)+"last\n")
+	w.Commit("meanwhile")
+	tip := w.Git("rev-parse", "main")
+
+	s := w.RefusedWith("BASE_MOVED", "apply", w.Loop)
+	renewed := w.Proposal()
+	require.Contains(t, s.Err, renewed.Hash[:16])
+	require.Equal(t, []string{"open", tip}, []string{renewed.State, renewed.Base})
+	require.NotEqual(t, p.Hash, renewed.Hash)
+	require.Equal(t, tip, w.Git("rev-parse", "main"))
+	w.RefusedWith("REVIEW_MISSING", "apply", w.Loop)
+	w.RefusedWith("HASH_MISMATCH", "apply", w.Loop, "--hash", p.Hash)
+	sum := sha256.Sum256([]byte(w.Done("diff", w.Loop).Out))
+	require.Equal(t, renewed.Hash, hex.EncodeToString(sum[:]))
+
+	w.Done("approve", w.Loop, "--hash", renewed.Hash)
+	w.Done("apply", w.Loop, "--how", "squash")
+	require.Equal(t, "11\n", w.Read("repo/work/n"))
+	require.Equal(t, "better\n"+strings.Repeat("line\n", 28)+"last\n", w.Read("repo/work/long"))
+	require.Equal(t, tip, w.Git("rev-parse", "main~1"))
+	w.Before = w.Snapshot()
+}
+
+// Where what moved is elsewhere, the diff is the same to the byte and so is its hash. It wants a
+// new look all the same: what is around it is another.
+func TestA7_AMovedBaseNeedsANewLookAlsoForTheSameDiff(t *testing.T) {
+	w, p := proposes(t)
+	w.Done("approve", w.Loop, "--hash", p.Hash)
+	w.Write("repo/README.md", "a mountain\n")
+	w.Commit("meanwhile")
+	w.RefusedWith("BASE_MOVED", "apply", w.Loop)
+	require.Equal(t, []string{p.Hash, "open"}, []string{w.Proposal().Hash, w.Proposal().State})
+	w.RefusedWith("REVIEW_MISSING", "apply", w.Loop)
+	w.Done("approve", w.Loop, "--hash", p.Hash)
+	w.Done("apply", w.Loop)
+	require.Equal(t, "a mountain\n", w.Read("repo/README.md"))
+	require.Equal(t, "12\n", w.Read("repo/work/n"))
+	w.Before = w.Snapshot()
+}
+
+func TestA7_ABaseThatConflictsIsForAPerson(t *testing.T) {
+	w, p := proposes(t)
+	w.Done("approve", w.Loop, "--hash", p.Hash)
+	w.Write("repo/work/n", "99\n")
+	w.Commit("meanwhile")
+	w.Before = w.Snapshot()
+	require.Contains(t, w.RefusedWith("BASE_MOVED", "apply", w.Loop).Err, "work/n")
+	require.Equal(t, p.Hash, w.Proposal().Hash)
+}
+
+func TestA7_ABranchThatIsCheckedOutElsewhereIsLeftAlone(t *testing.T) {
+	w, p := proposes(t)
+	w.Done("approve", w.Loop, "--hash", p.Hash)
+	w.Git("checkout", "--quiet", "--detach")
+	w.Git("worktree", "add", "--quiet", filepath.Join(w.Dir, "elsewhere"), "main")
+	w.Before = w.Snapshot()
+	require.Contains(t, w.RefusedWith("PRECONDITION_FAILED", "apply", w.Loop).Err, filepath.Join(w.Dir, "elsewhere"))
+}
+
+// People who only have the Temporal UI start workflows.
+func TestE3_ApplyAndReviewAreWorkflowsToo(t *testing.T) {
+	w, p := proposes(t)
+	var endpoint struct{ Address string }
+	b, err := os.ReadFile(filepath.Join(w.Home, "engine", "engine.json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(b, &endpoint))
+	c, err := client.Dial(client.Options{HostPort: endpoint.Address})
+	require.NoError(t, err)
+	defer c.Close()
+	start := func(kind string, in any) (out struct {
+		Commit   string
+		Proposal world.Proposal
+	}, code string) {
+		run, err := c.ExecuteWorkflow(context.Background(), client.StartWorkflowOptions{TaskQueue: "pawl"}, kind, in)
+		require.NoError(t, err)
+		err = run.Get(context.Background(), &out)
+		var app *temporal.ApplicationError
+		if errors.As(err, &app) {
+			return out, app.Type()
+		}
+		require.NoError(t, err)
+		return out, ""
+	}
+	for _, c := range []struct {
+		kind string
+		in   any
+		code string
+	}{
+		{"Apply", doc{"loop": w.Loop, "hash": p.Hash, "how": "ff"}, "REVIEW_MISSING"},
+		{"Apply", doc{"loop": w.Loop, "hash": strings.Repeat("0", 64), "how": "ff"}, "HASH_MISMATCH"},
+		{"Apply", doc{"loop": "nobody", "hash": p.Hash, "how": "ff"}, "ALO_LOOP_NOT_FOUND"},
+		{"Apply", doc{"loop": w.Loop, "hash": p.Hash, "how": "rebase"}, "INVALID_MESSAGE"},
+		{"Apply", doc{"loop": w.Loop, "hash": p.Hash}, "INVALID_MESSAGE"},
+		{"Apply", doc{"loop": w.Loop, "hash": p.Hash, "how": "ff", "force": "yes"}, "INVALID_MESSAGE"},
+		{"Apply", doc{"loop": 5}, "INVALID_MESSAGE"},
+		{"Apply", "ff", "INVALID_MESSAGE"},
+		{"Review", doc{"loop": w.Loop, "hash": p.Hash, "answer": "maybe"}, "INVALID_MESSAGE"},
+		{"Review", doc{"loop": w.Loop, "hash": p.Hash[:10], "answer": "approve"}, "HASH_MISMATCH"},
+		{"Review", doc{"loop": w.Loop, "hash": p.Hash, "answer": "approve", "by": "Ann"}, ""},
+	} {
+		_, code := start(c.kind, c.in)
+		require.Equal(t, c.code, code, "%v", c.in)
+	}
+	require.Equal(t, w.Before, w.Snapshot())
+	out, code := start("Apply", doc{"loop": w.Loop, "hash": p.Hash[:16], "how": "merge"})
+	require.Empty(t, code)
+	require.Equal(t, out.Commit, w.Git("rev-parse", "main"))
+	require.Equal(t, []string{"applied", "Ann"}, []string{w.Proposal().State, w.Proposal().By})
+	w.Before = w.Snapshot()
+}
+
+// Commands on another host start the workflows: the loop's own host does it.
+func TestE3_ProposalsAreAppliedFromAnotherHost(t *testing.T) {
+	w, p := proposes(t)
+	var endpoint struct{ Address string }
+	require.NoError(t, json.Unmarshal([]byte(w.ReadHome("engine/engine.json")), &endpoint))
+	away := func(code int, args ...string) world.Said {
+		c := w.Prepare(args...)
+		c.Cmd.Env = append(c.Cmd.Env, "PAWL_HOME="+filepath.Join(w.Dir, "away"), "TEMPORAL_ADDRESS="+endpoint.Address)
+		s := c.Begin().Wait()
+		require.Equal(t, code, s.Code, "%s%s", s.Out, s.Err)
+		return s
+	}
+	require.Contains(t, away(2, "apply", w.Loop).Err, "REVIEW_MISSING")
+	require.Contains(t, away(2, "diff", w.Loop).Err, "another host")
+	require.Contains(t, away(0, "approve", w.Loop, "--hash", p.Hash).Out, "approved")
+	require.Contains(t, away(2, "apply", w.Loop, "--hash", strings.Repeat("0", 64)).Err, "HASH_MISMATCH")
+	require.Contains(t, away(0, "apply", w.Loop, "--how", "squash").Out, "applied to main")
+	require.Equal(t, "12\n", w.Read("repo/work/n"))
+	require.Equal(t, "applied", w.Proposal().State)
+	w.Before = w.Snapshot()
+}

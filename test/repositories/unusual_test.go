@@ -1,0 +1,82 @@
+package repositories_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/test/world"
+)
+
+// The loop starts from where repo.path leads to, however that looks.
+func TestRepositoryThatIsUnusual(t *testing.T) {
+	t.Run("a folder in it", func(t *testing.T) {
+		w := world.New(t, world.Raises)
+		w.Set(doc{"repo": doc{"path": filepath.Join(w.Repo, "work")}}).Run(0)
+		require.Equal(t, "11", w.Kept("work/n"))
+	})
+	t.Run("a linked worktree", func(t *testing.T) {
+		w := world.New(t, world.Raises)
+		tree := filepath.Join(w.Dir, "tree")
+		w.Git("worktree", "add", "-q", "-b", "side", tree)
+		w.Before = w.Snapshot()
+		w.Set(doc{"repo": doc{"path": tree}}).Run(0)
+		require.Equal(t, "11", w.Kept("work/n"))
+		require.Empty(t, w.Git("-C", tree, "status", "--porcelain"))
+	})
+	t.Run("another branch than the one that is checked out", func(t *testing.T) {
+		w := world.New(t, world.Raises)
+		w.Git("checkout", "--quiet", "-b", "other")
+		w.Write("repo/work/n", "20\n")
+		w.Commit("other")
+		w.Git("checkout", "--quiet", "main")
+		w.Write("repo/work/n", "dirty\n")
+		w.Before = w.Snapshot()
+		w.Set(doc{"repo": doc{"base": "other"}}).Run(0)
+		require.Equal(t, "21", w.Kept("work/n"))
+	})
+	t.Run("a link to it", func(t *testing.T) {
+		w := world.New(t, world.Raises)
+		link := filepath.Join(w.Dir, "link")
+		require.NoError(t, os.Symlink(w.Repo, link))
+		w.Set(doc{"repo": doc{"path": link}}).Run(0)
+		require.Equal(t, "11", w.Kept("work/n"))
+	})
+	t.Run("with hooks and programs of the user's own", func(t *testing.T) {
+		w := world.New(t, world.Raises)
+		for _, hook := range []string{"post-checkout", "pre-push", "post-index-change", "fsmonitor-watchman", "post-commit"} {
+			w.Write("repo/.git/hooks/"+hook, "#!/bin/sh\ntouch '"+w.Dir+"/canary'\n")
+			require.NoError(t, os.Chmod(filepath.Join(w.Repo, ".git", "hooks", hook), 0o755))
+		}
+		w.Write("bin/canary", "#!/bin/sh\ntouch '"+w.Dir+"/canary'\nexec cat\n")
+		require.NoError(t, os.Chmod(filepath.Join(w.Dir, "bin", "canary"), 0o755))
+		w.Git("config", "core.fsmonitor", filepath.Join(w.Dir, "bin", "canary"))
+		w.Git("config", "diff.external", filepath.Join(w.Dir, "bin", "canary"))
+		w.Before = w.Snapshot()
+		w.Run(0)
+		require.False(t, w.Exists("canary"))
+		require.Equal(t, "11", w.Kept("work/n"))
+	})
+	t.Run("a shallow clone", func(t *testing.T) {
+		w := world.New(t, world.Raises)
+		w.Write("repo/README.md", "a higher hill\n")
+		w.Commit("more")
+		shallow := filepath.Join(w.Dir, "shallow")
+		w.Git("clone", "--quiet", "--depth", "1", "file://"+w.Repo, shallow)
+		w.Repo = shallow
+		w.Before = w.Snapshot()
+		w.Set(doc{"repo": doc{"path": shallow}}).Run(0)
+		require.Equal(t, "11", w.Kept("work/n"))
+	})
+	t.Run("a submodule that is not checked out", func(t *testing.T) {
+		w := world.New(t, world.Raises)
+		w.Git("clone", "--quiet", w.Repo, filepath.Join(w.Dir, "lib"))
+		w.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", filepath.Join(w.Dir, "lib"), "lib")
+		w.Commit("submodule")
+		w.Run(0)
+		require.Equal(t, "11", w.Kept("work/n"))
+		require.Contains(t, w.OnBranch(), "lib")
+	})
+}

@@ -1,0 +1,100 @@
+package repositories_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/test/world"
+)
+
+// A7: the user's branch is theirs: what is kept is proposed, on a branch of its own.
+func TestA7_UserWorksOnWhileTheLoopRuns(t *testing.T) {
+	w := world.New(t, world.WaitsFor("go"))
+	c := w.Start("run", "--json", "--yes", w.SpecFile())
+	w.At(1)
+	w.Write("repo/work/n", "50\n")
+	w.Commit("meanwhile")
+	w.Write("repo/work/n", "51\n")
+	w.Write("repo/untracked", "")
+	w.Before = w.Snapshot()
+	w.Write("go", "")
+	s := c.Wait()
+	require.Equal(t, 0, s.Code, s.Err)
+	require.Equal(t, "11", w.Kept("work/n"), "the loop works on what was there when it began")
+	require.Equal(t, "50", w.Git("show", "main:work/n"))
+}
+
+// A branch of the loop that is checked out can't be pushed to. That is told, and no loss.
+func TestPushThatIsRefused(t *testing.T) {
+	w := world.New(t, world.WaitsFor("go-$PAWL_ITERATION")).Set(doc{"limits": doc{"iterations": 2}})
+	c := w.Start("run", "--yes", w.SpecFile())
+	w.At(1)
+	w.Write("go-1", "")
+	w.At(2)
+	w.Until("the first keep is pushed, which nobody waits for", func() bool { return w.Kept("work/n") == "11" })
+	w.Git("checkout", "--quiet", "pawl/"+w.Loop)
+	w.Before = w.Snapshot()
+	w.Write("go-2", "")
+	s := c.Wait()
+	require.Equal(t, 0, s.Code, s.Err)
+	require.Contains(t, s.Err, "a push was refused")
+	require.Contains(t, s.Err, "checked out")
+	require.Equal(t, "11", w.Kept("work/n"))
+	require.Equal(t, "12", w.Show().Best.String())
+	w.Git("checkout", "--quiet", "main")
+	w.Before = w.Snapshot()
+	fetches(w, s)
+	require.Equal(t, "12", w.Kept("work/n"))
+}
+
+// fetches brings a loop's branch and ledger to the repository in the way that the report says.
+func fetches(w *world.World, s world.Said) {
+	w.T.Helper()
+	require.Contains(w.T, s.Out, "not pushed")
+	command := regexp.MustCompile(`git -C .* fetch .*`).FindString(s.Out)
+	require.NotEmpty(w.T, command, s.Out)
+	w.Shell(command)
+	require.NoError(w.T, os.RemoveAll(filepath.Join(w.Repo, ".git", "FETCH_HEAD")))
+	require.NotEmpty(w.T, w.Results(w.Loop))
+}
+
+// The repository goes away under the loop: it ends all the same, with its ledger at hand.
+func TestRepositoryThatGoesAway(t *testing.T) {
+	w := world.New(t, world.WaitsFor("go"))
+	c := w.Start("run", "--yes", w.SpecFile())
+	w.At(1)
+	require.NoError(t, os.Rename(w.Repo, w.Repo+".away"))
+	w.Write("go", "")
+	s := c.Wait()
+	require.NoError(t, os.Rename(w.Repo+".away", w.Repo))
+	require.Equal(t, 0, s.Code, s.Err)
+	require.Contains(t, s.Err, "a push was refused")
+	require.Equal(t, "11", w.Show().Best.String())
+	fetches(w, s)
+	require.Equal(t, "11", w.Kept("work/n"))
+}
+
+func TestTwoLoopsInOneRepositoryAtOnce(t *testing.T) {
+	w := world.New(t, `touch "$WORLD/at-$PAWL_LOOP"; until [ -e "$WORLD/go" ]; do sleep 0.05; done; `+world.Raises)
+	delete(w.Spec, "name")
+	file := w.SpecFile()
+	one := w.Start("run", "--json", "--yes", "--id", w.Loop+"-one", file)
+	two := w.Start("run", "--json", "--yes", "--id", w.Loop+"-two T02:00:00Z", file)
+	same := w.Start("run", "--json", "--yes", "--id", w.Loop+"-two-T02:00:00Z", file)
+	w.Until("all are at work", func() bool {
+		return w.Exists("at-"+w.Loop+"-one") && w.Exists("at-"+w.Loop+"-two T02:00:00Z") && w.Exists("at-"+w.Loop+"-two-T02:00:00Z")
+	})
+	w.Write("go", "")
+	for _, c := range []*world.Command{one, two, same} {
+		s := c.Wait()
+		require.Equal(t, 0, s.Code, s.Err)
+	}
+	for _, name := range []string{"-one", "-two-T02-00-00Z", "-two-T02-00-00Z.2"} {
+		require.Equal(t, "11", w.Git("show", "refs/heads/pawl/"+w.Loop+name+":work/n"))
+		require.Len(t, w.Results(w.Loop+name), 2)
+	}
+}

@@ -1,0 +1,107 @@
+package temporal_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"pawl/test/world"
+)
+
+// browser is a headless Chromium with nothing of the user's in it.
+type browser struct {
+	t   *testing.T
+	ctx context.Context
+}
+
+// newBrowser opens one, which is closed at the test's end.
+func newBrowser(t *testing.T) *browser {
+	t.Helper()
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			path = found
+			break
+		}
+	}
+	if path == "" {
+		world.Lacks(t, "there is no chromium")
+	}
+	// Its processes may still write when it has been closed: the folder goes with the test run.
+	profile, err := os.MkdirTemp(world.Scratch, "browser")
+	require.NoError(t, err)
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(profile), chromedp.WindowSize(1400, 1600),
+		chromedp.WSURLReadTimeout(world.Patience))...)
+	t.Cleanup(stop)
+	// To chromedp an event that is newer than it is an error.
+	ctx, end := chromedp.NewContext(allocator, chromedp.WithErrorf(func(string, ...any) {}))
+	t.Cleanup(end)
+	ctx, late := context.WithTimeout(ctx, world.Patience)
+	t.Cleanup(late)
+	require.NoError(t, chromedp.Run(ctx), "%s opens", path)
+	return &browser{t, ctx}
+}
+
+// does has the browser do something. Where it can't in time, a picture of what it shows is left.
+func (b *browser) does(what string, actions ...chromedp.Action) {
+	b.t.Helper()
+	step, stop := context.WithTimeout(b.ctx, world.Patience/6)
+	defer stop()
+	err := chromedp.Run(step, actions...)
+	if err == nil {
+		return
+	}
+	var picture []byte
+	left := filepath.Join(os.TempDir(), "pawl-"+b.t.Name()+".png")
+	if chromedp.Run(b.ctx, chromedp.FullScreenshot(&picture, 100)) == nil && os.WriteFile(left, picture, 0o600) == nil {
+		b.t.Logf("what it shows is in %s", left)
+	}
+	require.NoError(b.t, err, what)
+}
+
+// press waits for what can be seen, fits a selector and has just a text, and presses it.
+func press(selector, text string) chromedp.Action {
+	return chromedp.Poll(fmt.Sprintf(`(() => {
+		const it = [...document.querySelectorAll(%q)].find(e => e.textContent.trim() === %q && e.offsetParent);
+		it && it.click();
+		return !!it;
+	})()`, selector, text), nil)
+}
+
+// A person who has nothing but Temporal's UI opens the loop's page, reads there what it waits for,
+// and sends the answer that the page shows by the page's own dialog.
+func TestTemporalUI_AContractIsApprovedInABrowser(t *testing.T) {
+	w := world.New(t, world.Raises)
+	b := newBrowser(t)
+	var started struct{ UI string }
+	world.Decode(t, w.Done("start", "--json", w.SpecFile()).Out, &started)
+	gate := w.Waits("waiting").Gate
+	require.Equal(t, "contract", gate.Kind)
+
+	var details string
+	b.does("the page is opened", chromedp.Navigate(started.UI), chromedp.Click(`//a[contains(., 'User Metadata')]`, chromedp.BySearch))
+	b.does("the details are read", chromedp.Poll(`[...document.querySelectorAll('iframe')]
+		.map(frame => frame.contentDocument?.body?.innerText).find(text => text?.includes('"hash"'))`, &details))
+	payload := regexp.MustCompile(`\{[^{}\n]*"hash"[^{}\n]*\}`).FindString(details)
+	require.Contains(t, payload, gate.Hash[:16], details)
+
+	b.does("the menu opens", press(`button`, "More Actions"))
+	b.does("a signal is chosen in it", press(`[role=menuitem]`, "Send a Signal"))
+	b.does("the list of signals opens", press(`dialog[open] [aria-controls^=signal-select]`, ""))
+	b.does("approve is chosen in it", press(`dialog[open] [role=option] span`, "approve"))
+	b.does("the payload is typed", chromedp.Click(`dialog[open] [contenteditable=true]`, chromedp.ByQuery), input.InsertText(payload))
+	b.does("the dialog shows both", chromedp.Poll(fmt.Sprintf(`document.querySelector('dialog[open] #signal-select').value === 'approve' &&
+		document.querySelector('dialog[open] [contenteditable=true]').innerText.trim() === %q`, payload), nil))
+	b.does("the signal is sent", press(`dialog[open] button:enabled`, "Submit"))
+	w.Waits("completed")
+	require.Equal(t, "11", w.Kept("work/n"))
+}

@@ -1,0 +1,123 @@
+package world
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	BuildWorker  = building("worker", "./worker")
+	BuildStarter = building("starter", "./starter")
+)
+
+// Cluster is a Temporal service with a worker of pawl's.
+type Cluster struct {
+	Dir, Home, Address, UI string
+	flags                  []string // more of the server's
+	Env                    []string // more of the worker's
+	Server, Worker         *Service
+}
+
+// startCluster starts a server with a database of its own, and a worker. The flags are more of the
+// server's.
+func startCluster(dir, address, ui string, flags ...string) (*Cluster, error) {
+	c := &Cluster{Dir: dir, Home: filepath.Join(dir, "home"), Address: address, UI: ui, flags: flags}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := c.StartServer(); err != nil {
+		return nil, err
+	}
+	return c, c.StartWorker(c.Address)
+}
+
+func (c *Cluster) StartServer() (err error) {
+	_, port, _ := net.SplitHostPort(c.Address)
+	_, ui, _ := net.SplitHostPort(c.UI)
+	args := append([]string{"server", "start-dev", "--db-filename", filepath.Join(c.Dir, "temporal.db"),
+		"--ip", "127.0.0.1", "--port", port, "--ui-port", ui, "--log-level", "error"}, c.flags...)
+	cmd := exec.Command(CLI, args...)
+	cmd.Dir, cmd.Env = c.Dir, Environ(c.Home, c.Dir)
+	c.Server, err = Serve(cmd, filepath.Join(c.Dir, "server.log"), "Metrics:")
+	return err
+}
+
+// StartWorker starts the worker on the service at an address.
+func (c *Cluster) StartWorker(address string) error {
+	path, err := BuildWorker()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(path)
+	cmd.Dir, cmd.Env = c.Dir, append(append(Environ(c.Home, c.Dir), "TEMPORAL_ADDRESS="+address), c.Env...)
+	c.Worker, err = Serve(cmd, filepath.Join(c.Dir, "worker.log"), "the worker is ready")
+	return err
+}
+
+// Stop ends the worker as Ctrl-C does, and the server.
+func (c *Cluster) Stop() error {
+	if err := c.Worker.Stop(syscall.SIGINT); err != nil {
+		return err
+	}
+	return c.Server.Stop(syscall.SIGINT)
+}
+
+// The cluster that most tests share.
+var (
+	clusterOnce sync.Once
+	ClusterUp   *Cluster
+	clusterErr  error
+)
+
+func stopCluster() error {
+	if ClusterUp == nil || ClusterUp.Worker == nil {
+		return nil
+	}
+	return ClusterUp.Stop()
+}
+
+// newWorldOnCluster makes a world whose loops run on the shared cluster.
+func OnCluster(t *testing.T, agent string) *World {
+	t.Helper()
+	NeedCLI(t)
+	t.Parallel()
+	w := Alone(t, agent)
+	clusterOnce.Do(func() {
+		ClusterUp, clusterErr = startCluster(filepath.Join(Scratch, "cluster"), FreeAddress(t), FreeAddress(t))
+	})
+	require.NoError(t, clusterErr)
+	return w.On(ClusterUp)
+}
+
+// Another is a second host of the cluster, without a worker yet.
+func (c *Cluster) Another(t *testing.T) *Cluster {
+	t.Helper()
+	dir := filepath.Join(c.Dir, "other")
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	return &Cluster{Dir: dir, Home: filepath.Join(dir, "home"), Address: c.Address, Env: c.Env}
+}
+
+// NewCluster is a cluster that a test has to itself.
+func NewCluster(t *testing.T, flags ...string) *Cluster {
+	t.Helper()
+	NeedCLI(t)
+	dir, err := os.MkdirTemp(Scratch, "c")
+	require.NoError(t, err)
+	c, err := startCluster(dir, FreeAddress(t), FreeAddress(t), flags...)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Stop()) })
+	return c
+}
+
+// On moves the world to a cluster: everything that it runs from now on meets that.
+func (w *World) On(c *Cluster) *World {
+	w.Home, w.Env = c.Home, []string{"TEMPORAL_ADDRESS=" + c.Address}
+	return w
+}

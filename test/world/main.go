@@ -1,0 +1,134 @@
+package world
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/sandbox"
+	"pawl/internal/testbin"
+)
+
+// Update asks tests to write what they compare anew: docs/escapes.md, the histories of loops.
+var Update = flag.Bool("update", false, "write what tests compare anew: docs/escapes.md, histories of loops")
+
+// Scratch is the folder of this package's test run.
+var Scratch string
+
+// Main runs the tests of a package from the module's root, and ends what they shared.
+func Main(m *testing.M) int {
+	sandbox.Main()
+	testbin.Parallel(6)
+	if err := enter(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(Scratch)
+	code := m.Run()
+	for _, stop := range []func() error{stopShared, stopCluster} {
+		if err := stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+	}
+	return code
+}
+
+// enter goes to the module's root, from which everything is named, and makes Scratch.
+func enter() error {
+	for {
+		if _, err := os.Stat("go.mod"); err == nil {
+			break
+		}
+		if err := os.Chdir(".."); err != nil {
+			return err
+		}
+		if dir, err := os.Getwd(); err != nil || dir == "/" {
+			return errors.New("these tests are not in the module")
+		}
+	}
+	dir, err := os.MkdirTemp("", "pawl-")
+	if err == nil {
+		Scratch, err = filepath.EvalSymlinks(dir)
+	}
+	return err
+}
+
+// All reports whether everything is to be tested, however long it takes, and with every tool.
+func All() bool { return os.Getenv("PAWL_TEST_ALL") == "1" }
+
+// Slow skips a test that takes long or needs much, unless everything is to be tested. Why says what stands
+// for it otherwise.
+func Slow(t testing.TB, why string) {
+	t.Helper()
+	if !All() {
+		t.Skip("runs with PAWL_TEST_ALL=1: " + why)
+	}
+}
+
+// Lacks skips a test for want of a tool. Where everything is to be tested it fails.
+func Lacks(t testing.TB, what string) {
+	t.Helper()
+	if All() {
+		t.Fatal(what)
+	}
+	t.Skip(what)
+}
+
+// Sample returns n of the cases, spread evenly and the same each time, the first and the last among them;
+// all of them where everything is to be tested.
+func Sample[T any](n int, cases []T) []T {
+	if All() || len(cases) <= n {
+		return cases
+	}
+	some := make([]T, 0, n)
+	for i := range n {
+		some = append(some, cases[i*(len(cases)-1)/max(1, n-1)])
+	}
+	return some
+}
+
+// Program builds the program once per test run and returns its path.
+func Program(t testing.TB) string {
+	t.Helper()
+	path, err := build()
+	require.NoError(t, err)
+	return path
+}
+
+var build = building("pawl", ".")
+
+// building returns what builds a program of ours.
+func building(name, pkg string) func() (string, error) {
+	return testbin.Building(".", pkg, func() string { return filepath.Join(Scratch, name) })
+}
+
+// caches are where go keeps what it has built, which must not be built anew in each test's $HOME.
+var caches = sync.OnceValue(func() []string {
+	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output()
+	if f := strings.Split(strings.TrimSpace(string(out)), "\n"); err == nil && len(f) == 2 {
+		return []string{"GOCACHE=" + f[0], "GOMODCACHE=" + f[1]}
+	}
+	return nil
+})
+
+// Environ is a user's environment without anything that would lead out of the test.
+func Environ(home, dir string) []string {
+	env := slices.Clone(caches())
+	for _, kv := range os.Environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		if !strings.HasPrefix(name, "GIT_") && !strings.HasPrefix(name, "PAWL_") && !strings.HasPrefix(name, "TEMPORAL_") {
+			env = append(env, kv)
+		}
+	}
+	return append(env, "HOME="+dir, "XDG_CONFIG_HOME="+dir, "GIT_CONFIG_NOSYSTEM=1", "PAWL_HOME="+home)
+}

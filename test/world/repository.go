@@ -1,0 +1,141 @@
+package world
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Git runs git as the user and returns what it prints.
+func (w *World) Git(args ...string) string {
+	w.T.Helper()
+	out, err := w.TryGit(args...)
+	require.NoError(w.T, err, "git %s", strings.Join(args, " "))
+	return out
+}
+
+func (w *World) TryGit(args ...string) (string, error) {
+	cmd := exec.Command("git", args...)
+	cmd.Dir = w.Dir
+	if _, err := os.Stat(w.Repo); err == nil {
+		cmd.Dir = w.Repo
+	}
+	cmd.Env = append(Environ(w.Home, w.Dir), "GIT_OPTIONAL_LOCKS=0")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, stderr.String())
+	}
+	return strings.TrimSuffix(string(out), "\n"), err
+}
+
+// Commit commits what the user has in the tree. What the repository is from now on must stay.
+func (w *World) Commit(message string) {
+	w.T.Helper()
+	w.Git("add", "--all")
+	w.Git("commit", "--quiet", "--message", message)
+	w.Before = w.Snapshot()
+}
+
+// Snapshot is the user's repository to the byte: the tree and all of .git but the objects, the
+// loops' branches and their ledgers.
+func (w *World) Snapshot() map[string]string {
+	files := map[string]string{}
+	filepath.WalkDir(w.Repo, func(path string, d fs.DirEntry, err error) error {
+		name := strings.TrimPrefix(strings.TrimPrefix(path, w.Repo), "/")
+		switch {
+		case err != nil:
+			files[name] = err.Error()
+			return nil
+		case slices.Contains([]string{".git/objects", ".git/refs/heads/pawl", ".git/refs/pawl-ledger", ".git/logs/refs/heads/pawl"}, name):
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+		case d.IsDir():
+			return nil
+		}
+		info, _ := d.Info()
+		content := []byte{}
+		switch {
+		case info.Size() > large:
+			content = fmt.Appendf(nil, "%d bytes of %s", info.Size(), info.ModTime())
+		case d.Type().IsRegular():
+			content, _ = os.ReadFile(path)
+		case d.Type() == fs.ModeSymlink:
+			target, _ := os.Readlink(path)
+			content = []byte(target)
+		}
+		files[name] = info.Mode().String() + "\n" + string(content)
+		return nil
+	})
+	return files
+}
+
+// large is the size beyond which a snapshot goes by a file's size and time.
+const large = 32 << 20
+
+// Row is a line of loop-results.tsv without its time: iteration, metric, delta, kept, description.
+type Row [5]string
+
+// Kept is "yes" or "no".
+func (r Row) Kept() string { return r[3] }
+
+// Description is the agent's own, after the reason for which its change was not kept.
+func (r Row) Description() string { return r[4] }
+
+// Results are the rows of a ledger that was pushed to the user's repository.
+func (w *World) Results(loop string) (rows []Row) {
+	w.T.Helper()
+	for _, line := range strings.Split(w.Git("show", "refs/pawl-ledger/"+loop+":loop-results.tsv"), "\n") {
+		f := strings.Split(line, "\t")
+		require.Len(w.T, f, 6, line)
+		_, err := time.Parse("2006-01-02T15:04:05Z", f[1])
+		require.NoError(w.T, err)
+		rows = append(rows, Row{f[0], f[2], f[3], f[4], f[5]})
+	}
+	return rows
+}
+
+// LastRow is the last line of the loop's results.
+func (w *World) LastRow() Row {
+	w.T.Helper()
+	rows := w.Results(w.Loop)
+	return rows[len(rows)-1]
+}
+
+// Kept is what a file is on the loop's branch in the user's repository.
+func (w *World) Kept(name string) string {
+	w.T.Helper()
+	return w.Git("show", "refs/heads/pawl/"+w.Loop+":"+name)
+}
+
+// OnBranch are the names of the files on the loop's branch, as bytes.
+func (w *World) OnBranch() []string {
+	w.T.Helper()
+	out := w.Git("ls-tree", "-r", "-z", "--name-only", "refs/heads/pawl/"+w.Loop)
+	return slices.DeleteFunc(strings.Split(out, "\x00"), func(s string) bool { return s == "" })
+}
+
+// Subjects are the loop's commits on its branch, the newest first.
+func (w *World) Subjects() []string {
+	w.T.Helper()
+	out := w.Git("log", "--format=%s", "main..refs/heads/pawl/"+w.Loop)
+	if out == "" {
+		return nil
+	}
+	return strings.Split(out, "\n")
+}
+
+// PawlRefs are the branches and ledgers that loops left in the user's repository.
+func (w *World) PawlRefs() string {
+	w.T.Helper()
+	return w.Git("for-each-ref", "--format=%(refname)", "refs/heads/pawl", "refs/pawl-ledger")
+}

@@ -1,0 +1,162 @@
+package world
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Patience is how long a test waits for what must come. It is for machines that do a lot else.
+const Patience = 6 * time.Minute
+
+// World is what a test has to itself: a repository with a hill to climb, an agent that is a
+// shell script, a spec. The metric is the number in the file work/n, and it is 10 to begin with.
+type World struct {
+	T      *testing.T
+	Dir    string // around the repository: spec, agent, whatever a script leaves
+	Home   string // $PAWL_HOME
+	Repo   string
+	Env    []string // what its programs are given besides
+	Loop   string
+	Spec   Doc
+	Before map[string]string // the user's repository, to the byte
+}
+
+type Doc = map[string]any
+
+var worlds atomic.Int32
+
+// newWorld makes a world whose loops run in the shared `pawl up`. The agent is a POSIX shell
+// script that runs on the desk: it finds the world's folder as $WORLD. At the test's end the
+// user's repository must be what it was, and nothing that ran for the loop may be left.
+func New(t *testing.T, agent string) *World {
+	t.Helper()
+	t.Parallel()
+	w := Alone(t, agent)
+	w.Home = sharedHome()
+	share(t)
+	return w
+}
+
+// newWorldOfItsOwn makes a world with a $PAWL_HOME of its own, in which nothing runs yet.
+func Alone(t *testing.T, agent string) *World {
+	t.Helper()
+	Program(t)
+	dir, err := os.MkdirTemp(Scratch, "w")
+	require.NoError(t, err)
+	w := &World{
+		T: t, Dir: dir, Home: filepath.Join(dir, "home"), Repo: filepath.Join(dir, "repo"),
+		Loop: fmt.Sprintf("hill%d", worlds.Add(1)),
+	}
+	w.Script(agent)
+	w.Git("init", "--quiet", "--initial-branch=main", w.Repo)
+	for key, value := range map[string]string{"user.name": "Ann", "user.email": "ann@example.com", "gc.auto": "0"} {
+		w.Git("config", key, value)
+	}
+	for name, content := range map[string]string{
+		"README.md": "a hill\n", "work/n": "10\n", "work/other": "good\n",
+		"measure.sh": "cat work/n\n", "guard.sh": "! grep -q bad work/other\n",
+	} {
+		w.Write("repo/"+name, content)
+	}
+	w.Commit("a hill to climb")
+	w.Spec = Doc{
+		"name": w.Loop, "goal": "climb", "repo": Doc{"path": w.Repo}, "scope": []string{"work/**"},
+		"verify":    Doc{"command": "sh measure.sh"},
+		"agent":     Doc{"command": []string{"sh", filepath.Join(w.Dir, "agent.sh")}, "env": Doc{"WORLD": w.Dir}},
+		"limits":    Doc{"iterations": 1, "toolCalls": 1000, "activeTime": "1h"},
+		"approvals": Doc{"diff": "auto", "tools": []string{"*"}},
+	}
+	w.Before = w.Snapshot()
+	t.Cleanup(func() {
+		assert.Equal(t, w.Before, w.Snapshot(), "the user's repository has changed")
+		w.NothingRuns()
+		if t.Failed() {
+			w.complain()
+		}
+	})
+	return w
+}
+
+// Set merges keys into the spec.
+func (w *World) Set(change Doc) *World {
+	for key, value := range change {
+		inner, ok := value.(Doc)
+		old, had := w.Spec[key].(Doc)
+		if ok && had {
+			merged := maps.Clone(old)
+			maps.Copy(merged, inner)
+			value = merged
+		}
+		w.Spec[key] = value
+	}
+	return w
+}
+
+func (w *World) Write(name, content string) {
+	w.T.Helper()
+	path := filepath.Join(w.Dir, name)
+	require.NoError(w.T, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(w.T, os.WriteFile(path, []byte(content), 0o644))
+}
+
+// Read returns a file of the world, "" where there is none.
+func (w *World) Read(name string) string {
+	b, _ := os.ReadFile(filepath.Join(w.Dir, name))
+	return string(b)
+}
+
+func (w *World) Exists(name string) bool {
+	_, err := os.Lstat(filepath.Join(w.Dir, name))
+	return err == nil
+}
+
+// NothingRuns asserts that no process is left that carries the world's name.
+func (w *World) NothingRuns() {
+	w.T.Helper()
+	assert.Empty(w.T, Survivors(w.Dir), "processes are left")
+}
+
+// complain shows what the log of the worker says.
+func (w *World) complain() {
+	lines := strings.Split(strings.TrimSpace(ReadFile(filepath.Join(w.Home, "logs", "pawl.log"))), "\n")
+	lines = slices.DeleteFunc(lines, func(line string) bool { return !strings.Contains(line, w.Loop) })
+	if len(lines) > 0 {
+		w.T.Logf("the worker's log:\n%s", strings.Join(lines[max(0, len(lines)-15):], "\n"))
+	}
+}
+
+func ReadFile(path string) string {
+	b, _ := os.ReadFile(path)
+	return string(b)
+}
+
+// SpecFile writes the spec and returns its path.
+func (w *World) SpecFile() string {
+	w.T.Helper()
+	b, err := json.MarshalIndent(w.Spec, "", "  ")
+	require.NoError(w.T, err)
+	w.Write("spec.yaml", string(b)) // JSON is YAML
+	return filepath.Join(w.Dir, "spec.yaml")
+}
+
+// Until waits for a condition.
+func (w *World) Until(what string, condition func() bool) {
+	w.T.Helper()
+	for end := time.Now().Add(Patience); !condition(); {
+		if time.Now().After(end) {
+			w.T.Fatalf("it never came to this: %s\n%s", what, w.Pawl("show", w.Loop).Out)
+		}
+		time.Sleep(20 * time.Millisecond) // the pace of looking, not a time that anything is given
+	}
+}
