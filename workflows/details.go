@@ -3,7 +3,6 @@ package workflows
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -11,8 +10,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"pawl/internal/govern"
 	"pawl/internal/loop"
-	"pawl/internal/spec"
 )
 
 // show keeps the current details in step with the state, for the Temporal UI and the CLI.
@@ -75,64 +74,15 @@ func gateDetails(s loop.State) string {
 	g := s.Gate
 	fmt.Fprintf(&w, "### Waiting: %s\n\n%s (gate `%s`, since %s)\n\n", g.Kind, cell(g.Summary), g.ID, g.OpenedAt.Format(time.RFC3339))
 	fmt.Fprintf(&w, "| answer | signal or update, JSON input | shell |\n|---|---|---|\n")
-	for _, a := range g.Answers {
-		for _, way := range waysTo(a, *g, s.Budget) {
-			payload, err := json.Marshal(way.fields)
-			if err != nil {
-				payload = []byte("{}") // only plain values are in it
-			}
-			fmt.Fprintf(&w, "| %s | `%s` with `%s` | `pawl %s %s%s` |\n", way.what, a, cell(string(payload)), a, s.Loop, cell(way.flags))
+	for _, way := range govern.Ways(s.Loop, *g, s.Budget) {
+		payload, err := json.Marshal(way.Payload)
+		if err != nil {
+			payload = []byte("{}") // only plain values are in it
 		}
+		fmt.Fprintf(&w, "| %s | `%s` with `%s` | `%s` |\n", cell(way.What), way.Message, cell(string(payload)), cell(way.Command))
 	}
 	w.WriteString("\n")
 	return w.String()
-}
-
-// way is a way to answer a gate: the fields of its message, and the flags of its command.
-type way struct {
-	what   string
-	fields map[string]any
-	flags  string
-}
-
-// waysTo are the ways to give an answer, each one ready to be copied.
-func waysTo(answer string, g loop.Gate, b loop.Budget) []way {
-	one := way{what: answer, fields: map[string]any{"gate": g.ID}}
-	hash := g.Hash[:min(16, len(g.Hash))]
-	bound := func() {
-		if hash != "" {
-			one.fields["hash"], one.flags = hash, " --hash "+hash
-		}
-	}
-	switch answer {
-	case "approve":
-		bound()
-		if g.Kind == loop.GateDiff {
-			applied := way{"approve and apply (ff, merge or squash)", maps.Clone(one.fields), one.flags + " --apply ff"}
-			applied.fields["apply"] = "ff"
-			return []way{one, applied}
-		}
-	case "extend":
-		bound()
-		limit := b.Ample(g.Budget)
-		one.what = "extend: the whole limit from now on"
-		one.flags = " --limit " + string(g.Budget) + "=" + limit + one.flags
-		one.fields["limits"] = map[string]any{string(g.Budget): json.Number(limit)}
-		if g.Budget.Timed() {
-			one.fields["limits"] = map[string]any{string(g.Budget): limit}
-		}
-	case "amend":
-		one.what = "amend: " + strings.Join(spec.Amendable, ", ")
-		one.flags = " --set verify.command='...'"
-		one.fields["spec"] = map[string]any{"verify": map[string]any{"command": "..."}}
-	case "answer":
-		var all []way
-		for _, choice := range g.Choices {
-			all = append(all, way{"answer " + choice, map[string]any{"gate": g.ID, "choice": choice}, " " + choice})
-		}
-		return all
-	}
-	return []way{one}
 }
 
 func metricLine(s loop.State) string {

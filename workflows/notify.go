@@ -35,7 +35,9 @@ func (r *run) tell(ctx workflow.Context, event loop.Type, reason string) {
 	}
 	if g != nil {
 		notice.Gate = &act.NoticeGate{ID: g.ID, Kind: g.Kind, Summary: g.Summary, Hash: g.Hash, Answers: g.Answers}
-		notice.How = ways(r.state)
+		for _, w := range govern.Ways(r.state.Loop, *g, r.state.Budget) {
+			notice.How = append(notice.How, act.How{Answer: w.Message, Payload: w.Payload, Command: w.Command})
+		}
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx) // the end is told also after Cancel
 	for _, to := range r.spec.Notify {
@@ -91,15 +93,4 @@ func (r *run) tellEnd(ctx workflow.Context, end govern.End, recorded bool) {
 	if err := r.record(ctx, "who could not be told", false); err != nil {
 		workflow.GetLogger(ctx).Warn("who could not be told is not in the ledger", "error", err)
 	}
-}
-
-// ways are the ways to answer the gate that is open, for programs.
-func ways(s loop.State) []act.How {
-	all := []act.How{}
-	for _, answer := range s.Gate.Answers {
-		for _, w := range waysTo(answer, *s.Gate, s.Budget) {
-			all = append(all, act.How{Answer: answer, Payload: w.fields, Command: "pawl " + answer + " " + s.Loop + w.flags})
-		}
-	}
-	return all
 }

@@ -18,6 +18,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/home"
 	"pawl/internal/repo"
+	"pawl/internal/shell"
 	"pawl/internal/spec"
 	"pawl/internal/ui"
 	"pawl/schema"
@@ -146,7 +147,7 @@ func next(path string, git bool) (steps []string) {
 		steps = append(steps, "git add pawl.yaml", `git commit -m "A loop of pawl" pawl.yaml`)
 	}
 	if here, err := os.Getwd(); err == nil && here != filepath.Dir(path) {
-		steps = append([]string{"cd " + ui.Quote(filepath.Dir(path))}, steps...)
+		steps = append([]string{"cd " + shell.Quote(filepath.Dir(path))}, steps...)
 	}
 	return append(steps, "pawl validate", "pawl run")
 }

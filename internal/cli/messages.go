@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/config"
-	"pawl/internal/act"
 	"pawl/internal/fault"
+	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
 	"pawl/internal/ui"
@@ -186,7 +186,7 @@ func (a *app) extend(ctx context.Context, id string, limits []string, m loop.Mes
 // amend sends a corrected command.
 func (a *app) amend(ctx context.Context, id string, sets []string, m loop.Message) error {
 	if len(sets) == 0 {
-		return usage("amend needs --set: what is to be corrected? For example --set verify.command='...'")
+		return usage("amend needs --set: what is to be corrected? For example --set 'verify.command=…'")
 	}
 	var err error
 	if m.Spec, err = config.Fragment("--set", sets); err != nil {
@@ -195,13 +195,10 @@ func (a *app) amend(ctx context.Context, id string, sets []string, m loop.Messag
 	return a.message(ctx, id, "amend", m)
 }
 
-// applies are the ways in which an approval can apply at once.
-var applies = []string{act.FastForward, act.Merge, act.Squash}
-
 // approve approves by hash, or shows what waits and asks.
 func (a *app) approve(ctx context.Context, id string, m loop.Message) error {
-	if m.Apply != "" && !slices.Contains(applies, m.Apply) {
-		return usage("--apply is one of " + strings.Join(applies, ", "))
+	if m.Apply != "" && !slices.Contains(govern.AppliedAtOnce, m.Apply) {
+		return usage("--apply is one of " + strings.Join(govern.AppliedAtOnce, ", "))
 	}
 	if m.Hash == "" && !a.terminal() {
 		return usage("approve needs --hash: what is approved must be named; `pawl show " + id + "` has it")

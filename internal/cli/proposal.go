@@ -21,6 +21,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/repo"
+	"pawl/internal/shell"
 	"pawl/internal/ui"
 )
 
@@ -327,7 +328,7 @@ func plainly(ctx context.Context, err error) error {
 
 // lookAtProposal shows the proposal of a loop that has ended and asks.
 func (a *app) lookAtProposal(ctx context.Context, s *session, id string, p loop.Proposal) error {
-	a.screen.Print("\nProposal of " + ui.Clean(id) + ": " + ui.Proposal(p) + "\nhash " + p.Hash + "\nThe whole of it: pawl diff " + ui.Quote(id) + "\n")
+	a.screen.Print("\nProposal of " + ui.Clean(id) + ": " + ui.Proposal(p) + "\nhash " + p.Hash + "\nThe whole of it: pawl diff " + shell.Quote(id) + "\n")
 	if record, here := s.record(id); here {
 		if store, err := repo.OpenStore(ctx, record.Store); err == nil {
 			a.summarise(ctx, store, p)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pawl/config"
+	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/repo"
 	"pawl/internal/ui"
@@ -46,7 +47,7 @@ func readDiff(g loop.Gate, typed string) (string, loop.Message) {
 	switch {
 	case yes(typed):
 		return "approve", loop.Message{Hash: g.Hash}
-	case slices.Contains(applies, typed):
+	case slices.Contains(govern.AppliedAtOnce, typed):
 		return "approve", loop.Message{Hash: g.Hash, Apply: typed}
 	case no(typed):
 		return "reject", loop.Message{Note: "declined at the terminal"}

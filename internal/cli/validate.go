@@ -16,6 +16,7 @@ import (
 	"pawl/internal/home"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
+	"pawl/internal/shell"
 	"pawl/internal/spec"
 	"pawl/internal/ui"
 	"pawl/schema"
@@ -145,7 +146,7 @@ func (a *app) validated(file, id string, sp spec.Spec, f activities.Preflight) e
 	}
 	if v.OK {
 		if !a.json {
-			a.say("ready; start it with `pawl run %s`", ui.Quote(filepath.Clean(file)))
+			a.say("ready; start it with `pawl run %s`", shell.Quote(filepath.Clean(file)))
 		}
 		return nil
 	}

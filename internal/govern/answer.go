@@ -1,6 +1,6 @@
 // Package govern holds the rules by which a loop may go on: how people's messages meet gates,
 // when a budget or a stop condition ends a loop, and how each end is called. Pure: tables and
-// functions over loop.State. Start at Answer for people, at Stop for Improve's machine and at Course
+// functions over loop.State. Start at Answer and Ways for people, at Stop for Improve's machine and at Course
 // for Deliver's, at ReadReview for reviewers, at Ends for the names of ends.
 package govern
 
@@ -24,26 +24,6 @@ type Reply struct {
 
 // minHash is how many hex digits of a hash an approval must name (E3).
 const minHash = 16
-
-// answers is the contract's table of gates: which messages close which gate.
-var answers = map[loop.GateKind][]string{
-	loop.GatePause:      {"continue"},
-	loop.GateBreakpoint: {"continue"},
-	loop.GateContract:   {"approve", "reject"},
-	loop.GateNewFiles:   {"approve", "reject"},
-	loop.GateDiff:       {"approve", "reject"},
-	loop.GateTier:       {"approve", "reject"},
-	loop.GateGuard:      {"continue", "reject"},
-	loop.GateBudget:     {"extend", "reject"},
-	loop.GateQuestion:   {"answer", "amend"},
-	loop.GateStuck:      {"answer", "amend"},
-}
-
-// ways are how an approved diff can be applied at once.
-var ways = []string{"ff", "merge", "squash"}
-
-// Answers returns the messages that close a gate of that kind.
-func Answers(kind loop.GateKind) []string { return answers[kind] }
 
 // Answer says what a message does to a loop in that state and with that spec, or why it is refused. It changes
 // nothing: the caller applies the events. An update's validator is this function, run dry. An
@@ -113,7 +93,7 @@ func answerGate(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply,
 	if m.Gate != "" && m.Gate != g.ID {
 		return Reply{}, fault.New(fault.GateMismatch, "the answer is for gate %s, but %s waits", clip(m.Gate), g.ID)
 	}
-	if !slices.Contains(answers[g.Kind], name) {
+	if !slices.Contains(Answers(g.Kind), name) {
 		code := fault.GateMismatch
 		if name == "continue" {
 			code = fault.LoopNotPaused
@@ -127,9 +107,9 @@ func answerGate(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply,
 		return Reply{}, fault.New(fault.InvalidMessage, "%q is not a choice here", clip(m.Choice)).
 			Advise("Choose one of: " + strings.Join(g.Choices, ", ") + ".")
 	}
-	if m.Apply != "" && (g.Kind != loop.GateDiff || name != "approve" || !slices.Contains(ways, m.Apply)) {
+	if m.Apply != "" && (g.Kind != loop.GateDiff || name != "approve" || !slices.Contains(AppliedAtOnce, m.Apply)) {
 		return Reply{}, fault.New(fault.InvalidMessage, "apply is %q", clip(m.Apply)).
-			Advise("With the approval of a diff it may be one of: " + strings.Join(ways, ", ") + ".")
+			Advise("With the approval of a diff it may be one of: " + strings.Join(AppliedAtOnce, ", ") + ".")
 	}
 	a := loop.Answer{Gate: g.ID, Message: name, Choice: m.Choice, By: m.By, Note: m.Note, Apply: m.Apply}
 	var err error

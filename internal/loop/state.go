@@ -142,18 +142,16 @@ type Gate struct {
 // GateKind says what a gate is about; it decides how the gate is answered.
 type GateKind string
 
-// The gates of the contract. Tier and stuck are those of a supervisor.
+// The gates of loops.
 const (
 	GatePause      GateKind = "pause"
 	GateBreakpoint GateKind = "breakpoint"
 	GateContract   GateKind = "contract"
 	GateNewFiles   GateKind = "newFiles"
 	GateDiff       GateKind = "diff"
-	GateTier       GateKind = "tier"
 	GateGuard      GateKind = "guard"
 	GateBudget     GateKind = "budget"
 	GateQuestion   GateKind = "question"
-	GateStuck      GateKind = "stuck"
 )
 
 // Answer is how a gate was closed: by which message, by whom.

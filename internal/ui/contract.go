@@ -7,6 +7,7 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
+	"pawl/internal/shell"
 	"pawl/internal/spec"
 )
 
@@ -100,7 +101,7 @@ func argv(a spec.Argv) []string {
 	}
 	words := make([]string, len(a.List))
 	for i, w := range a.List {
-		words[i] = Quote(w)
+		words[i] = shell.Quote(w)
 	}
 	return visible(strings.Join(words, " "))
 }

@@ -4,7 +4,9 @@ import (
 	"strings"
 	"time"
 
+	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/shell"
 	"pawl/internal/spec"
 )
 
@@ -15,7 +17,7 @@ func (s Style) Gate(id string, g loop.Gate, b loop.Budget, now time.Time) string
 	w.WriteString(s.Bold("Waiting: "+Clean(g.Summary)) + "\n")
 	w.WriteString(s.Dim("gate "+Clean(g.ID)+" ("+string(g.Kind)+"), open for "+Duration(now.Sub(g.OpenedAt))+", since "+s.when(g.OpenedAt)) + "\n")
 	if g.Kind == loop.GateDiff {
-		w.WriteString("  pawl diff " + Quote(id) + "\n")
+		w.WriteString("  pawl diff " + shell.Quote(id) + "\n")
 	}
 	for _, c := range Commands(id, g, b) {
 		w.WriteString("  " + c + "\n")
@@ -29,55 +31,20 @@ func (s Style) Gate(id string, g loop.Gate, b loop.Budget, now time.Time) string
 // hints are what the commands alone don't say.
 var hints = map[loop.GateKind]string{
 	loop.GateBudget:   "A limit is the whole of it from now on, not what is added. Others may be raised too.",
-	loop.GateDiff:     "Approving alone changes nothing of yours: `pawl apply` does, at any time. --apply may be ff, merge or squash.",
+	loop.GateDiff:     "Approving alone changes nothing of yours: `pawl apply` does, at any time. --apply may be " + strings.Join(govern.AppliedAtOnce, ", ") + ".",
 	loop.GateQuestion: "What may be amended: " + strings.Join(spec.Amendable, ", ") + ". The amended contract is to be approved next.",
 }
 
 // Commands are the shell commands that answer a gate of a loop with that budget, ready to be copied.
 func Commands(id string, g loop.Gate, b loop.Budget) []string {
 	var all []string
-	hash := ""
-	if g.Hash != "" {
-		hash = " --hash " + first(g.Hash, 16)
-	}
-	for _, answer := range g.Answers {
-		command := "pawl " + answer + " " + Quote(id)
-		switch answer {
-		case "approve":
-			all = append(all, command+hash)
-			if g.Kind == loop.GateDiff {
-				all = append(all, command+hash+" --apply ff")
-			}
-		case "extend":
-			all = append(all, command+" --limit "+string(g.Budget)+"="+b.Ample(g.Budget)+hash)
-		case "amend":
-			all = append(all, command+" --set verify.command='...'")
-		case "answer":
-			for _, choice := range g.Choices {
-				all = append(all, command+" "+Quote(choice))
-			}
-		default:
-			all = append(all, command)
-		}
+	for _, w := range govern.Ways(id, g, b) {
+		all = append(all, w.Command)
 	}
 	if len(g.Answers) == 1 { // nothing that says no: there is always the end
-		all = append(all, "pawl halt "+Quote(id))
+		all = append(all, shell.Join("pawl", "halt", id))
 	}
 	return all
-}
-
-// Quote makes text one word of the shell.
-func Quote(text string) string {
-	safe := text != ""
-	for _, r := range text {
-		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/:@%+=,-", r) {
-			safe = false
-		}
-	}
-	if safe {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // when is a time for people: today's without the date.

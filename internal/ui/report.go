@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"pawl/internal/loop"
+	"pawl/internal/shell"
 )
 
 // Report is the final report in the form of the source (P9).
@@ -60,29 +61,29 @@ func (s Style) Ended(status loop.Status, r loop.Result, p Places) string {
 	if p.Branch != "" {
 		f.add("branch", Clean(Branch(p.Branch))+" in "+Clean(p.Repo))
 	}
-	in := "git -C " + Quote(p.Repo) + " "
-	give := in + "fetch " + Quote(p.Store) + " "
+	in := "git -C " + shell.Quote(p.Repo) + " "
+	give := in + "fetch " + shell.Quote(p.Store) + " "
 	if p.Remote {
-		in = "git -C " + Quote(p.Store) + " "
-		give = in + "push " + Quote(p.Repo) + " "
+		in = "git -C " + shell.Quote(p.Store) + " "
+		give = in + "push " + shell.Quote(p.Repo) + " "
 	}
 	if p.Unpushed != "" {
 		branch := "refs/heads/" + Branch(p.Branch)
-		f.add("not pushed", Clean(p.Unpushed), "when that is mended:", give+Quote(branch+":"+branch)+" "+Quote(p.Ledger+":"+p.Ledger))
+		f.add("not pushed", Clean(p.Unpushed), "when that is mended:", give+shell.Quote(branch+":"+branch)+" "+shell.Quote(p.Ledger+":"+p.Ledger))
 	}
 	if p.Ledger != "" && p.Repo != "" {
-		f.add("results", in+"show "+Quote(p.Ledger+":loop-results.tsv"))
+		f.add("results", in+"show "+shell.Quote(p.Ledger+":loop-results.tsv"))
 	}
 	f.add("logs", Clean(p.Logs))
 	f.add("Temporal UI", p.UI)
 	if p.Branch != "" && p.Base != "" && r.KeptCount > 0 && (!p.Remote || p.Store != "") {
 		span := Short(p.Base) + ".." + Branch(p.Branch)
-		f.add("next", in+"log --oneline "+Quote(span), in+"diff "+Quote(span))
+		f.add("next", in+"log --oneline "+shell.Quote(span), in+"diff "+shell.Quote(span))
 	}
 	if r.Proposal != nil {
 		f.add("proposal", Proposal(*r.Proposal), strings.Join(proposalNext(p.Loop, *r.Proposal), " · "))
 	}
-	f.add("history", "pawl log "+Quote(p.Loop))
+	f.add("history", "pawl log "+shell.Quote(p.Loop))
 	return f.String()
 }
 
@@ -100,7 +101,7 @@ func Proposal(p loop.Proposal) string {
 
 // proposalNext are the commands by which a proposal goes on.
 func proposalNext(id string, p loop.Proposal) []string {
-	id = Quote(id)
+	id = shell.Quote(id)
 	switch p.State {
 	case "open":
 		return []string{"pawl diff " + id, "pawl approve " + id + " --hash " + first(p.Hash, 16), "pawl apply " + id}

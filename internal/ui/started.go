@@ -1,5 +1,9 @@
 package ui
 
+import (
+	"pawl/internal/shell"
+)
+
 // Started is a loop that was started and left to a worker.
 type Started struct {
 	Loop, Run, Temporal, UI string
@@ -13,7 +17,7 @@ func (s Style) Started(v Started) string {
 	f.add("run", v.Run)
 	f.add("Temporal", v.Temporal)
 	f.add("Temporal UI", v.UI)
-	id := Clean(Quote(v.Loop))
+	id := Clean(shell.Quote(v.Loop))
 	follow := []string{"pawl show " + id, "pawl log -f " + id}
 	if v.Asks {
 		follow = append(follow, "pawl approve "+id+"  once its contract is drawn")

@@ -386,14 +386,6 @@ func TestDurationsHaveAtMostTwoUnits(t *testing.T) {
 	}
 }
 
-func TestQuoteMakesOneWordOfTheShell(t *testing.T) {
-	for in, want := range map[string]string{
-		"demo-1": "demo-1", "": "''", "my loop": "'my loop'", "it's": `'it'\''s'`, "$(rm)": "'$(rm)'", "refs/a:b.tsv": "refs/a:b.tsv", "~": "'~'",
-	} {
-		require.Equal(t, want, ui.Quote(in))
-	}
-}
-
 func TestWhatOthersWroteCannotMoveTheCursor(t *testing.T) {
 	require.Equal(t, "a [2K b  c", ui.Clean("a\x1b[2K\rb\n\tc\u202e"))
 	require.Equal(t, "\uFFFD", ui.Clean("\xff"))

@@ -1,0 +1,153 @@
+package govern
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"pawl/internal/act"
+	"pawl/internal/loop"
+	"pawl/internal/shell"
+	"pawl/internal/spec"
+)
+
+// Way is one way to answer an open gate, ready to be copied.
+type Way struct {
+	Message string         // the name of the signal or update
+	Payload map[string]any // its input, which names the gate
+	Command string         // the same from a shell
+	What    string         // what it does, in words
+}
+
+// Gates is the table of how gates are answered: for each kind of gate its rows, in the order in which
+// people are shown them. Each type of workflow that asks people has one.
+type Gates map[loop.GateKind][]Row
+
+// Row is one row of the table: a message, what it does, and what it says beside the gate's ID. Say may
+// be nil for a message that says nothing more; several sayings make several ways of one row.
+type Row struct {
+	Message, What string
+	Say           func(loop.Gate, loop.Budget) []Saying
+}
+
+// Saying is what an answer says beside the gate's ID: as fields of the message, and as words of the
+// command. What replaces that of the row.
+type Saying struct {
+	Fields map[string]any
+	Words  []string
+	What   string
+}
+
+// loopGates are the gates of loops: the contract's table of which messages close which gate.
+var loopGates = Gates{
+	loop.GatePause:      {{"continue", "go on", nil}},
+	loop.GateBreakpoint: {{"continue", "go on", nil}},
+	loop.GateContract: {
+		{"approve", "approve the contract", itsHash},
+		{"reject", "reject the contract", nil},
+	},
+	loop.GateNewFiles: {
+		{"approve", "allow these new files", itsHash},
+		{"reject", "reject the change", nil},
+	},
+	loop.GateDiff: {
+		{"approve", "approve the change", itsHash},
+		{"approve", "approve the change and apply it (" + strings.Join(AppliedAtOnce, ", ") + ")", applied},
+		{"reject", "reject the change", nil},
+	},
+	loop.GateGuard: {
+		{"continue", "judge the change again, as it is on the desk", nil},
+		{"reject", "drop the change and end the loop", nil},
+	},
+	loop.GateBudget: {
+		{"extend", "set the whole limit, not what is added", ampleLimit},
+		{"reject", "end the loop", nil},
+	},
+	loop.GateQuestion: {
+		{"answer", "", choices},
+		{"amend", "correct a command: " + strings.Join(spec.Amendable, ", "), amended},
+	},
+}
+
+// AppliedAtOnce are the ways in which an approval can have a change applied too.
+var AppliedAtOnce = []string{act.FastForward, act.Merge, act.Squash}
+
+// Answers returns the messages that close a loop's gate of that kind.
+func Answers(kind loop.GateKind) []string { return loopGates.Answers(kind) }
+
+// Ways returns the ways to answer an open gate of a loop with that budget.
+func Ways(id string, g loop.Gate, b loop.Budget) []Way {
+	return loopGates.Ways(g, b, func(message string, words ...string) string {
+		return shell.Join(append([]string{"pawl", message, id}, words...)...)
+	})
+}
+
+// Answers returns the messages that close a gate of that kind, each once.
+func (t Gates) Answers(kind loop.GateKind) []string {
+	var all []string
+	for _, r := range t[kind] {
+		if !slices.Contains(all, r.Message) {
+			all = append(all, r.Message)
+		}
+	}
+	return all
+}
+
+// Ways returns the ways to answer an open gate. command writes a message and what it says as one
+// command of a shell.
+func (t Gates) Ways(g loop.Gate, b loop.Budget, command func(message string, words ...string) string) []Way {
+	var all []Way
+	for _, r := range t[g.Kind] {
+		sayings := []Saying{{}}
+		if r.Say != nil {
+			sayings = r.Say(g, b)
+		}
+		for _, s := range sayings {
+			payload := map[string]any{"gate": g.ID}
+			maps.Copy(payload, s.Fields)
+			all = append(all, Way{r.Message, payload, command(r.Message, s.Words...), orElse(s.What, r.What)})
+		}
+	}
+	return all
+}
+
+// itsHash names what is approved, so that nothing else can be.
+func itsHash(g loop.Gate, _ loop.Budget) []Saying {
+	hash := g.Hash[:min(minHash, len(g.Hash))]
+	return []Saying{{Fields: map[string]any{"hash": hash}, Words: []string{"--hash", hash}}}
+}
+
+func applied(g loop.Gate, b loop.Budget) []Saying {
+	say := itsHash(g, b)
+	say[0].Fields["apply"] = AppliedAtOnce[0]
+	say[0].Words = append(say[0].Words, "--apply", AppliedAtOnce[0])
+	return say
+}
+
+// ampleLimit raises the budget that is used up to twice what it was, as an example.
+func ampleLimit(g loop.Gate, b loop.Budget) []Saying {
+	say := itsHash(g, b)
+	limit := b.Ample(g.Budget)
+	say[0].Words = append([]string{"--limit", string(g.Budget) + "=" + limit}, say[0].Words...)
+	say[0].Fields["limits"] = map[string]any{string(g.Budget): json.Number(limit)}
+	if g.Budget.Timed() {
+		say[0].Fields["limits"] = map[string]any{string(g.Budget): limit}
+	}
+	return say
+}
+
+func choices(g loop.Gate, _ loop.Budget) []Saying {
+	var all []Saying
+	for _, c := range g.Choices {
+		all = append(all, Saying{Fields: map[string]any{"choice": c}, Words: []string{c}, What: "answer " + c})
+	}
+	return all
+}
+
+func amended(loop.Gate, loop.Budget) []Saying {
+	return []Saying{{
+		Fields: map[string]any{"spec": map[string]any{"verify": map[string]any{"command": "…"}}},
+		Words:  []string{"--set", "verify.command=…"},
+	}}
+}

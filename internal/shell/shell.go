@@ -1,0 +1,25 @@
+// Package shell writes words for a POSIX shell, so that a command that people are shown can be
+// copied as it stands. It runs nothing.
+package shell
+
+import "strings"
+
+// plain are the characters that no shell gives a meaning to.
+const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/:@%+=,-"
+
+// Quote makes text one word of the shell.
+func Quote(text string) string {
+	if text != "" && strings.Trim(text, plain) == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// Join makes a command of its words.
+func Join(words ...string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = Quote(w)
+	}
+	return strings.Join(quoted, " ")
+}
