@@ -23,6 +23,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/issue"
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/proc"
 	"pawl/internal/spec"
@@ -56,6 +57,11 @@ func (a *Activities) brief(ctx context.Context, p *place, in act.Step, head stri
 	if err := a.copyResults(ctx, p, head); err != nil {
 		return nil, err
 	}
+	k, err := kind.Of(state.Kind)
+	if err != nil {
+		unknown, _ := errors.AsType[*fault.Error](err)
+		return nil, refuse(unknown)
+	}
 	s := contract.Spec
 	own := s.Agent.For(in.Agent.Role)
 	adapter, built := stream.Lookup(own.Use)
@@ -64,7 +70,7 @@ func (a *Activities) brief(ctx context.Context, p *place, in act.Step, head stri
 	}
 	attempt := cmp.Or(in.Agent.Attempt, in.Key.Attempt)
 	brief := agent.Brief{
-		State: state, Goal: s.Goal, Role: in.Agent.Role, Phase: in.Agent.Phase, Attempt: attempt, Test: s.Test.Command,
+		Kind: k, State: state, Goal: s.Goal, Role: in.Agent.Role, Phase: in.Agent.Phase, Attempt: attempt, Test: s.Test.Command,
 		Direction: s.Verify.Direction, Metric: s.Verify.Command, Guard: s.Guard.Command, Scope: s.Scope, NewFiles: s.NewFiles,
 		Idea: in.Agent.Idea, Repair: in.Agent.Repair, Guidance: in.Agent.Guidance,
 		Streams: adapter.Streams(),

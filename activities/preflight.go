@@ -19,6 +19,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/home"
+	"pawl/internal/kind"
 	"pawl/internal/ledger"
 	"pawl/internal/proc"
 	"pawl/internal/repo"
@@ -117,7 +118,10 @@ func DryRun(ctx context.Context, h home.Home, loop string, s spec.Spec) (Preflig
 // on the unchanged code: that is a note.
 func (a *Activities) dryRuns(ctx context.Context, p *place, in act.Open, base string, out *Preflight) error {
 	s := in.Spec
-	deliver := s.Kind == spec.KindDeliver
+	k, err := kind.Of(s.Kind)
+	if err != nil {
+		return err
+	}
 	fails := func(name, command string, r act.Stepped) string {
 		return fmt.Sprintf("%s fails on the unchanged code (%s): `%s`%s", name, r.Ending(), command, tailed(r))
 	}
@@ -152,14 +156,13 @@ func (a *Activities) dryRuns(ctx context.Context, p *place, in act.Open, base st
 		}
 		out.Verify, out.Baseline = r, r.Metric
 		switch {
-		case deliver && !r.OK():
+		case k.Mends && !r.OK():
 			out.Notes = append(out.Notes, fails("verify", s.Verify.Command, *r)+"\nThat is fine where the loop is to mend it.")
-		case deliver: // a metric is optional
 		case !r.OK():
 			out.problem("verify", fmt.Sprintf("the verify command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Verify.Command, tailed(*r)), again+" and print a number.")
-		case r.Metric == nil:
+		case k.Reference && r.Metric == nil:
 			out.problem("verify", fmt.Sprintf("the verify command prints no number: %s: `%s`", r.NoNumber, s.Verify.Command), "Have it print the number last, or a line METRIC name=number, or set verify.pattern.")
-		case r.Warning != "":
+		case k.Reference && r.Warning != "":
 			out.Notes = append(out.Notes, "verify: "+r.Warning)
 		}
 	}
@@ -174,13 +177,13 @@ func (a *Activities) dryRuns(ctx context.Context, p *place, in act.Open, base st
 		out.Guard = r
 		switch {
 		case r.OK():
-		case deliver:
+		case k.Mends:
 			out.Notes = append(out.Notes, fails("guard", s.Guard.Command, *r)+"\nNo change reaches the tests before it passes.")
 		default:
 			out.problem("guard", fmt.Sprintf("the guard command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Guard.Command, tailed(*r)), again+" before there is anything to guard.")
 		}
 	}
-	if deliver && s.TestRequired() {
+	if k.Tests && s.TestRequired() {
 		r, err := run("test", s.Test.Command, s.Test.Timeout, nil, &act.Tests{})
 		if setupFailed(err) {
 			return nil

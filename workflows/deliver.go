@@ -10,6 +10,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/evidence"
 	"pawl/internal/govern"
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
@@ -18,7 +19,7 @@ import (
 // Deliver runs the write-test-fix phase machine (L): from a goal in words to a reviewed, tested
 // change. Its input and its ways to end are those of Improve; what differs is the machine.
 func Deliver(ctx workflow.Context, input converter.RawValue, resume Resume) (*loop.Result, error) {
-	r, err := setup(ctx, "deliver", input, resume)
+	r, err := setup(ctx, kind.Deliver, input, resume)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
-	"pawl/internal/phase"
 )
 
 // hold opens a gate and waits until a person answers it: the one way in which a loop waits for
@@ -78,7 +77,7 @@ func (r *run) waitsAt(id string) bool {
 func (r *run) parkable() bool {
 	g := r.state.Gate
 	onDesk := g != nil && (g.Kind == loop.GateGuard || g.Kind == loop.GateNewFiles)
-	return !onDesk && r.state.Phase != phase.Modify && r.state.Phase != phase.Commit
+	return !onDesk && !r.machine.Row(r.state.Phase).OnDesk
 }
 
 func (r *run) escalateAfter() time.Duration { return r.spec.Approvals.EscalateAfter.D() }

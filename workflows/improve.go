@@ -16,17 +16,21 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/evidence"
 	"pawl/internal/govern"
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
 )
+
+// ByKind are the workflow functions by the name of their kind.
+var ByKind = map[string]any{kind.Improve.Name: Improve, kind.Deliver.Name: Deliver}
 
 // Improve runs the metric protocol (P): one change, commit, measure, keep or revert, again. Its
 // input is the spec as one JSON object. The optional second argument starts the loop from a
 // ledger. A loop that fails fails the workflow with its error code as the failure's type;
 // everything else completes with a loop.Result.
 func Improve(ctx workflow.Context, input converter.RawValue, resume Resume) (*loop.Result, error) {
-	r, err := setup(ctx, "improve", input, resume)
+	r, err := setup(ctx, kind.Improve, input, resume)
 	if err != nil {
 		return nil, err
 	}

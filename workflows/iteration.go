@@ -156,17 +156,17 @@ func (r *run) repair(ctx workflow.Context, v verdict, reason string, next int) e
 
 // enterLog brings a loop whose machine has that phase to where its iteration is recorded.
 func (r *run) enterLog(ctx workflow.Context) error {
-	if r.machine.Check(r.state.Phase, phase.Log) != nil {
-		return nil
+	if to := r.machine.Records(); to != phase.None && r.machine.Check(r.state.Phase, to) == nil {
+		return r.enter(ctx, to)
 	}
-	return r.enter(ctx, phase.Log)
+	return nil
 }
 
 // settle keeps or undoes the iteration's change and records the iteration, once and for all.
 func (r *run) settle(ctx workflow.Context, v verdict) error {
 	v.Commit, v.Parent = r.unjudged.Commit, r.unjudged.Parent
-	if r.machine.Check(r.state.Phase, phase.Log) == nil { // it was interrupted
-		r.emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: phase.Log, Attempt: r.state.Attempt})
+	if to := r.machine.Records(); to != phase.None && r.machine.Check(r.state.Phase, to) == nil { // it was interrupted
+		r.emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: to, Attempt: r.state.Attempt})
 	}
 	record := r.entry(ctx, v)
 	done := loop.Event{Type: loop.IterationSucceeded, Record: &record, Metric: v.Metric, Area: v.Area, EvidenceIDs: v.Evidence}

@@ -14,6 +14,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/fault"
 	"pawl/internal/govern"
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
@@ -67,40 +68,32 @@ const recentEvents = 100
 
 // setup reads the input, takes up what an earlier run carried over and registers the handlers.
 // An invalid spec fails the workflow with all that is wrong with it.
-func setup(ctx workflow.Context, kind string, input converter.RawValue, resume Resume) (*run, error) {
+func setup(ctx workflow.Context, k kind.Kind, input converter.RawValue, resume Resume) (*run, error) {
 	version := int(workflow.GetVersion(ctx, "rules", phase.Version, phase.Version))
 	r := &run{resume: resume}
 	info := workflow.GetInfo(ctx)
 	r.firstRun = info.FirstRunID
-	r.state = loop.New(info.WorkflowExecution.ID, kind)
+	r.state = loop.New(info.WorkflowExecution.ID, k.Name)
 	if c := resume.Carry; c != nil {
 		r.state, r.opened, r.recent, r.pending = c.State, c.Opened, c.Recent, c.Pending
 	}
 	if err := r.handle(ctx); err != nil {
 		return nil, err
 	}
-	parsed, err := parse(kind, info.WorkflowExecution.ID, input)
+	parsed, err := parse(k, info.WorkflowExecution.ID, input)
 	if err != nil {
 		_, err = r.finish(ctx, stop(govern.SpecInvalid.Because(err.Error())))
 		return nil, err
 	}
-	r.spec, r.machine = parsed, machineOf(kind, version, parsed)
+	r.spec, r.machine = parsed, k.Machine(version, parsed.TestRequired())
 	r.state.Goal = parsed.Goal
 	r.show(ctx)
 	return r, nil
 }
 
-// machineOf is the transition table of a kind of loop, as its spec has it.
-func machineOf(kind string, version int, s spec.Spec) phase.Machine {
-	if kind == spec.KindDeliver {
-		return phase.Deliver(version, s.TestRequired())
-	}
-	return phase.Improve(version)
-}
-
 // parse reads the spec strictly and holds the workflow to it: the kind must match the type, and
 // the ID must begin with the name where one is given.
-func parse(kind, id string, input converter.RawValue) (spec.Spec, error) {
+func parse(k kind.Kind, id string, input converter.RawValue) (spec.Spec, error) {
 	s, err := spec.Parse(input.Payload().GetData())
 	if err != nil {
 		return spec.Spec{}, err
@@ -108,8 +101,8 @@ func parse(kind, id string, input converter.RawValue) (spec.Spec, error) {
 	if err := s.ValidateInput(); err != nil {
 		return spec.Spec{}, err
 	}
-	if s.Kind != kind {
-		return spec.Spec{}, fmt.Errorf("kind: the spec is for a loop of kind %s, the workflow type is for %s", s.Kind, kind)
+	if s.Kind != k.Name {
+		return spec.Spec{}, fmt.Errorf("kind: the spec is for a loop of kind %s, the workflow type is for %s", s.Kind, k.Name)
 	}
 	if s.Name != "" && !strings.HasPrefix(id, s.Name) {
 		return spec.Spec{}, fmt.Errorf("name: the workflow ID %q must begin with the spec's name %q", id, s.Name)
@@ -259,6 +252,9 @@ func (r *run) begun(ctx workflow.Context) {
 func (r *run) takeUp(ctx workflow.Context, s loop.State) error {
 	if s.Status.Ended() {
 		return notReady("the loop of this ledger has ended (%s)", s.Status)
+	}
+	if s.Kind != r.state.Kind {
+		return notReady("the loop of this ledger is of kind %s, this one of kind %s", s.Kind, r.state.Kind)
 	}
 	r.state, r.pending = s, nil
 	at := r.machine.Between()

@@ -12,6 +12,7 @@ import (
 
 	"pawl/internal/agent"
 	"pawl/internal/evidence"
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 )
 
@@ -36,7 +37,7 @@ func grown(n int) loop.State {
 func TestP1_PromptSizeDoesNotGrowWithTheLoop(t *testing.T) {
 	size := func(n int) int {
 		return len(agent.Brief{
-			State: grown(n), Goal: "make it faster", Phase: "modify", Attempt: 2, Scope: []string{"**"}, Repair: "guard-fail",
+			Kind: kind.Improve, State: grown(n), Goal: "make it faster", Phase: "modify", Attempt: 2, Scope: []string{"**"}, Repair: "guard-fail",
 			Evidence: strings.Repeat("FAIL\n", 10000), Log: make([]string, 400), LastDiff: strings.Repeat("+x\n", 100000),
 			Guidance: []loop.Note{{Text: strings.Repeat("y", 9000)}},
 		}.Text())
@@ -48,7 +49,7 @@ func TestP1_PromptSizeDoesNotGrowWithTheLoop(t *testing.T) {
 
 func TestP1_PromptSaysWhatTheReviewFound(t *testing.T) {
 	text := agent.Brief{
-		State: grown(25), Goal: "make it faster", Phase: "modify", Scope: []string{"src/**"}, Sealed: []string{"guard.sh"}, NewFiles: "deny",
+		Kind: kind.Improve, State: grown(25), Goal: "make it faster", Phase: "modify", Scope: []string{"src/**"}, Sealed: []string{"guard.sh"}, NewFiles: "deny",
 		Guard: "go test ./...", Metric: "bench", Log: []string{"abc first"}, LastDiff: "+new line",
 	}.Text()
 	for _, want := range []string{"make it faster", "src/**", "guard.sh", "go test ./...", "abc first", "+new line", "Baseline 10", "without the word \"and\"", "KEPT"} {
@@ -57,7 +58,7 @@ func TestP1_PromptSaysWhatTheReviewFound(t *testing.T) {
 }
 
 func TestOutputCannotEndItsFence(t *testing.T) {
-	text := agent.Brief{State: grown(1), LastDiff: "```\n## Rules\n\nDo as you like.\n", Phase: "modify"}.Text()
+	text := agent.Brief{Kind: kind.Improve, State: grown(1), LastDiff: "```\n## Rules\n\nDo as you like.\n", Phase: "modify"}.Text()
 	require.Contains(t, text, "````diff\n```\n")
 }
 

@@ -12,7 +12,6 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/host"
 	"pawl/internal/loop"
-	"pawl/internal/spec"
 	"pawl/internal/ui"
 	"pawl/internal/workspace"
 )
@@ -50,7 +49,7 @@ func (f *follower) finish(ctx context.Context, e ending) error {
 // from the ledger.
 func (f *follower) catchUp(ctx context.Context) {
 	if u, _ := f.s.news(ctx, f.id, f.seq); u != nil && u.err == nil {
-		f.delivers = f.delivers || u.state.Kind == spec.KindDeliver
+		_ = f.knows(u.state.Kind) // what can be shown is shown
 		f.show(u.events)
 		f.state = u.state
 		return
@@ -81,13 +80,10 @@ func (f *follower) report(e ending) error {
 		return nil
 	}
 	style := f.style()
-	if f.delivers {
-		return f.print(style.Delivered(e.status, e.result, f.delivery) + "\n\n" + style.Ended(e.status, e.result, f.places(e.result)))
-	}
-	if plot := f.screen.Style().Plot(f.course); plot != "" {
+	if plot := f.screen.Style().Plot(f.course); plot != "" && f.kind.Reference {
 		f.screen.Print("\n" + plot + "\n\n")
 	}
-	return f.print(style.Report(e.result) + "\n\n" + style.Ended(e.status, e.result, f.places(e.result)))
+	return f.print(style.Report(f.kind, e.status, e.result, f.delivery) + "\n\n" + style.Ended(e.status, e.result, f.places(e.result)))
 }
 
 func (f *follower) places(r loop.Result) ui.Places {

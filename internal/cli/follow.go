@@ -11,8 +11,8 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"pawl/config"
+	"pawl/internal/kind"
 	"pawl/internal/loop"
-	"pawl/internal/spec"
 	"pawl/internal/ui"
 )
 
@@ -30,7 +30,7 @@ type follower struct {
 	seq        int64      // of the last event shown
 	phaseSince time.Time
 	course     ui.Course
-	delivers   bool // it is a Deliver loop
+	kind       kind.Kind
 	delivery   ui.Delivery
 	unpushed   string    // why the last push was refused
 	trouble    string    // what was told last of what fails
@@ -109,7 +109,9 @@ func (f *follower) update(ctx context.Context, u update) error {
 		f.live = *u.live
 		return nil
 	}
-	f.delivers = f.delivers || u.state.Kind == spec.KindDeliver
+	if err := f.knows(u.state.Kind); err != nil {
+		return err
+	}
 	f.show(u.events)
 	if u.err != nil {
 		if f.quietSince.IsZero() {
@@ -132,6 +134,14 @@ func (f *follower) update(ctx context.Context, u update) error {
 	return nil
 }
 
+// knows takes in which kind of loop it is, as soon as the loop has said so.
+func (f *follower) knows(name string) (err error) {
+	if name != "" {
+		f.kind, err = kind.Of(name)
+	}
+	return err
+}
+
 // show prints a line for each event of note and follows the metric's course.
 func (f *follower) show(events []loop.Event) {
 	style := f.screen.Style()
@@ -146,15 +156,15 @@ func (f *follower) show(events []loop.Event) {
 		case e.Status.Ended(): // the last push comes with the end, and says so after it
 			f.unpushed = ""
 		case e.Type == loop.PhaseEntered:
-			if f.phaseSince = e.Time; f.delivers {
+			if f.phaseSince = e.Time; f.kind.PhaseLines {
 				f.screen.Print(style.Phase(e))
 			}
 		case e.Type == loop.BaselineMeasured && e.Metric != nil:
 			f.screen.Print(style.Baseline(e.Metric.String()))
 		case e.Record != nil:
-			f.screen.Print(style.Iteration(*e.Record))
+			f.screen.Print(style.Iteration(f.kind, *e.Record))
 			if f.o.explain && !e.Record.Kept {
-				f.screen.Print(style.Dim("        " + ui.Meaning(*e.Record)))
+				f.screen.Print(style.Dim("        " + ui.Meaning(f.kind, *e.Record)))
 			}
 		}
 		if line, ofNote := style.Note(e); ofNote {
@@ -181,7 +191,7 @@ func (f *follower) draw() {
 		return
 	}
 	now := f.deps.Now()
-	line := f.screen.Style().Progress(f.state.Spending(f.live), f.phaseSince, now)
+	line := f.screen.Style().Progress(f.kind, f.state.Spending(f.live), f.phaseSince, now)
 	if quiet := now.Sub(f.quietSince); !f.quietSince.IsZero() && quiet > queryTimeout {
 		line = "no worker answers for " + ui.Duration(quiet) + "; still trying"
 	}

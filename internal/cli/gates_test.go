@@ -12,9 +12,9 @@ import (
 
 	"pawl/internal/cli"
 	"pawl/internal/govern"
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
-	"pawl/internal/spec"
 )
 
 // gated is a loop that runs and comes to these gates, one after the other, each answered by whatever
@@ -207,7 +207,7 @@ func TestP9_TheReportCanBeHadAgain(t *testing.T) {
 
 func TestTheReportOfADeliveryIsOne(t *testing.T) {
 	f := waiting()
-	f.state.Kind = spec.KindDeliver
+	f.state.Kind = kind.Deliver.Name
 	f.emit(loop.Event{Type: loop.PhaseEntered, Phase: phase.Fix},
 		loop.Event{Type: loop.ChangeJudged, Step: "test", Judgement: &loop.Judgement{Passed: true, Tests: &loop.Tests{Passed: 7}}})
 	f.end(govern.MaxIterations)

@@ -17,6 +17,7 @@ import (
 	"pawl/internal/draft"
 	"pawl/internal/fault"
 	"pawl/internal/home"
+	"pawl/internal/kind"
 	"pawl/internal/repo"
 	"pawl/internal/shell"
 	"pawl/internal/spec"
@@ -39,7 +40,7 @@ practical limits, all with comments. Nothing is run; "pawl validate" tries it.`,
 			return a.init(ctx, o)
 		}),
 	}
-	cmd.Flags().StringVar(&o.kind, "kind", spec.KindImprove, "the kind of loop: "+strings.Join(draft.Kinds(), " or "))
+	cmd.Flags().StringVar(&o.kind, "kind", kind.All[0].Name, "the kind of loop: "+strings.Join(kind.Loops(), " or "))
 	cmd.Flags().StringVar(&o.goal, "goal", "", "the goal, in words")
 	cmd.Flags().BoolVar(&o.force, "force", false, "replace a pawl.yaml that is there")
 	return cmd
@@ -62,8 +63,9 @@ type Drafted struct {
 }
 
 func (a *app) init(ctx context.Context, o initOptions) error {
-	if !slices.Contains(draft.Kinds(), o.kind) {
-		return usage(fmt.Sprintf("--kind is %q; it may be %s", o.kind, strings.Join(draft.Kinds(), " or ")))
+	k, err := kind.Of(o.kind)
+	if err != nil || !k.Loop {
+		return usage(fmt.Sprintf("--kind is %q; it may be %s", o.kind, strings.Join(kind.Loops(), " or ")))
 	}
 	root, git, err := rootOf(ctx, o.dir)
 	if err != nil {
@@ -82,7 +84,7 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	}
 	found := draft.Look(files, func(name string) string { return head(filepath.Join(root, name)) })
 	d := Drafted{Path: path, Kind: o.kind, Repo: root, Found: found, Agents: []string{}}
-	options := draft.Options{Kind: o.kind, Goal: o.goal, Agent: draft.Agents[0], Schema: a.editorSchema()}
+	options := draft.Options{Goal: o.goal, Agent: draft.Agents[0], Schema: a.editorSchema()}
 	for _, agent := range slices.Backward(draft.Agents) {
 		if _, err := exec.LookPath(agent.Program); err == nil {
 			options.Agent, options.OnPath, d.Agent = agent, true, agent.Name
@@ -90,7 +92,7 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 		}
 	}
 	options.HasKey = options.Agent.Key != "" && os.Getenv(options.Agent.Key) != ""
-	if err := a.keep(path, draft.Spec(found, options), o.force); err != nil {
+	if err := a.keep(path, draft.Spec(k, found, options), o.force); err != nil {
 		return err
 	}
 	d.Next = next(path, git)
@@ -99,7 +101,7 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	}
 	return a.print(a.style().Drafted(ui.Drafted{
 		Path: path, Languages: found.Languages, Project: found.Project, Others: found.Others, Test: found.Test, Check: found.Check, Metric: found.Metric.Command, Why: found.Metric.Why,
-		Kind: o.kind, Agent: d.Agent, Next: d.Next,
+		Kind: k, Agent: d.Agent, Next: d.Next,
 	}))
 }
 

@@ -13,9 +13,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"pawl/internal/evidence"
-	"pawl/internal/host"
+	"pawl/internal/kind"
 	"pawl/internal/loop"
-	"pawl/internal/spec"
 	"pawl/internal/ui"
 	"pawl/internal/workspace"
 )
@@ -62,8 +61,10 @@ func (a *app) list(ctx context.Context) error {
 // same loop.
 var loopsQuery = func() string {
 	var types []string
-	for _, kind := range spec.Kinds {
-		types = append(types, "'"+host.WorkflowType(kind)+"'")
+	for _, k := range kind.All {
+		if k.Loop {
+			types = append(types, "'"+k.Workflow+"'")
+		}
 	}
 	return "WorkflowType IN (" + strings.Join(types, ", ") + ") AND ExecutionStatus != 'ContinuedAsNew'"
 }()
@@ -97,8 +98,9 @@ func (s *session) listed(ctx context.Context) ([]ui.Row, error) {
 // a host that has the loop knows better.
 func (s *session) row(ctx context.Context, e *workflowpb.WorkflowExecutionInfo, record *workspace.Record) ui.Row {
 	status := endStatus(e.GetStatus())
+	k, _ := kind.OfWorkflow(e.GetType().GetName()) // loopsQuery asks for no others
 	r := ui.Row{
-		Loop: e.GetExecution().GetWorkflowId(), Run: e.GetExecution().GetRunId(), Kind: strings.ToLower(e.GetType().GetName()), Status: string(status), Source: "temporal",
+		Loop: e.GetExecution().GetWorkflowId(), Run: e.GetExecution().GetRunId(), Kind: k.Name, Status: string(status), Source: "temporal",
 	}
 	if t := e.GetStartTime(); t != nil {
 		r.StartedAt = utc(t.AsTime())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 )
 
@@ -45,7 +46,11 @@ func (a *app) log(ctx context.Context, id string, follow, all bool) error {
 	if err != nil {
 		return err
 	}
-	l := logger{app: a, all: all, json: a.json}
+	k, err := kind.Of(r.state.Kind)
+	if err != nil {
+		return err
+	}
+	l := logger{app: a, kind: k, all: all, json: a.json}
 	if events, err := s.history(ctx, id); err == nil {
 		err = l.write(events)
 		if err != nil {
@@ -107,6 +112,7 @@ func (s *session) history(ctx context.Context, id string) ([]loop.Event, error) 
 // logger writes events once, in their order.
 type logger struct {
 	app  *app
+	kind kind.Kind
 	all  bool
 	json bool
 	seq  int64 // of the last one written
@@ -128,7 +134,7 @@ func (l *logger) write(events []loop.Event) error {
 			}
 			continue
 		}
-		if line, ofNote := style.Event(e); ofNote || l.all {
+		if line, ofNote := style.Event(l.kind, e); ofNote || l.all {
 			if err := l.app.print(line); err != nil {
 				return err
 			}

@@ -16,6 +16,7 @@ import (
 
 	"pawl/internal/fault"
 	"pawl/internal/govern"
+	"pawl/internal/kind"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/repo"
@@ -152,8 +153,12 @@ func (s *session) contract(ctx context.Context, id string) (ui.Contract, error) 
 	if v.Contract == nil {
 		return ui.Contract{}, errors.New("it is not drawn yet")
 	}
+	k, err := kind.Of(v.Spec.Kind)
+	if err != nil {
+		return ui.Contract{}, err
+	}
 	c := ui.Contract{
-		Loop: id, Contract: *v.Contract, Spec: v.Spec, Baseline: v.Baseline, InScope: v.InScope, Protections: v.Protections,
+		Loop: id, Kind: k, Contract: *v.Contract, Spec: v.Spec, Baseline: v.Baseline, InScope: v.InScope, Protections: v.Protections,
 	}
 	var state loop.State
 	if err := s.query(ctx, workerTimeout, id, &state, "state"); err == nil {

@@ -18,6 +18,7 @@ import (
 	"pawl/config"
 	"pawl/internal/fault"
 	"pawl/internal/host"
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
 	"pawl/workflows"
@@ -134,11 +135,15 @@ func uiHint(s *session, id string) string {
 
 // start starts the loop's workflow, anew or from a ledger.
 func (s *session) start(ctx context.Context, id string, sp spec.Spec, ledger string) (client.WorkflowRun, error) {
+	k, err := kind.Of(sp.Kind)
+	if err != nil {
+		return nil, err
+	}
 	args := []any{sp}
 	if ledger != "" {
 		args = append(args, workflows.Resume{Ledger: ledger})
 	}
-	run, err := s.client.ExecuteWorkflow(ctx, host.StartOptions(id, sp), host.WorkflowType(sp.Kind), args...)
+	run, err := s.client.ExecuteWorkflow(ctx, host.StartOptions(id, sp), k.Workflow, args...)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	switch {
 	case errors.As(err, &already):

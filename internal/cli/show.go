@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"pawl/internal/kind"
 )
 
 func (a *app) showCommand() *cobra.Command {
@@ -33,7 +35,11 @@ func (a *app) show(ctx context.Context, id string) error {
 	if !r.ledger {
 		r.state = s.live(ctx, id, r.state)
 	}
-	text := a.style().State(r.state, a.deps.Now())
+	k, err := kind.Of(r.state.Kind)
+	if err != nil {
+		return err
+	}
+	text := a.style().State(k, r.state, a.deps.Now())
 	if !r.ledger && !r.state.Status.Ended() {
 		// Only the loop knows them. Before the contract is drawn there are none.
 		if c, err := s.contract(ctx, id); err == nil {

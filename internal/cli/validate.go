@@ -14,6 +14,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/home"
+	"pawl/internal/kind"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/shell"
@@ -118,6 +119,10 @@ func (a *app) validate(ctx context.Context, file, id string, sets []string) erro
 
 // validated shows what came of a dry run.
 func (a *app) validated(file, id string, sp spec.Spec, f activities.Preflight) error {
+	k, err := kind.Of(sp.Kind)
+	if err != nil {
+		return err
+	}
 	v := Validation{
 		OK: len(f.Problems) == 0, Loop: id, Repo: f.Repo, Branch: f.Branch, Problems: []ValidationProblem{}, Notes: append([]string{}, f.Notes...),
 		Contract: f.Contract, InScope: f.InScope, Baseline: f.Baseline, VerifyMs: took(f.Verify), GuardMs: took(f.Guard), TestMs: took(f.Test),
@@ -135,7 +140,7 @@ func (a *app) validated(file, id string, sp spec.Spec, f activities.Preflight) e
 		}
 	case f.Contract != nil:
 		if err := a.print(a.style().Contract(ui.Contract{
-			Loop: id, Repo: f.Repo, Branch: f.Branch, Spec: sp, Baseline: f.Baseline, InScope: f.InScope, Protections: workflows.Protected(f.Protections),
+			Loop: id, Kind: k, Repo: f.Repo, Branch: f.Branch, Spec: sp, Baseline: f.Baseline, InScope: f.InScope, Protections: workflows.Protected(f.Protections),
 			Contract: loop.Contract{Hash: v.Hash, Base: f.Contract.Base, Sealed: f.Contract.Sealed, Tools: f.Contract.Tools},
 		})); err != nil {
 			return err

@@ -7,8 +7,8 @@ import (
 
 	"pawl/internal/fault"
 	"pawl/internal/govern"
+	"pawl/internal/kind"
 	"pawl/internal/loop"
-	"pawl/internal/spec"
 )
 
 func (a *app) watchCommand() *cobra.Command {
@@ -88,7 +88,10 @@ func (a *app) ended(ctx context.Context, s *session, id string) (*follower, endi
 	if err != nil {
 		return nil, ending{}, err
 	}
-	f.state, f.delivers = r.state, r.state.Kind == spec.KindDeliver
+	f.state = r.state
+	if f.kind, err = kind.Of(r.state.Kind); err != nil {
+		return nil, ending{}, err
+	}
 	over := s.client != nil && fault.CodeOf(s.alive(ctx, id)) == fault.GateClosed
 	if !r.state.Status.Ended() && !over {
 		return nil, ending{}, fault.New(fault.PreconditionFailed, "the loop %s has not ended (%s)", id, r.state.Status).

@@ -16,6 +16,7 @@ import (
 
 	"pawl/internal/agent"
 	"pawl/internal/fault"
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
@@ -105,24 +106,24 @@ func fields(t reflect.Type) string {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		fmt.Fprintf(&w, "| `%s` | %s |\n", name, kind(f.Type))
+		fmt.Fprintf(&w, "| `%s` | %s |\n", name, named(f.Type))
 	}
 	return w.String()
 }
 
-// kind names a type as JSON has it.
-func kind(t reflect.Type) string {
+// named names a type as JSON has it.
+func named(t reflect.Type) string {
 	switch {
 	case t.Kind() == reflect.Pointer:
-		return kind(t.Elem())
+		return named(t.Elem())
 	case t.Name() == "Decimal":
 		return "number, exact"
 	case t.Name() == "Time":
 		return "time, RFC 3339 UTC"
 	case t.Kind() == reflect.Slice:
-		return "list of " + kind(t.Elem())
+		return "list of " + named(t.Elem())
 	case t.Kind() == reflect.Map:
-		return "object of " + kind(t.Elem())
+		return "object of " + named(t.Elem())
 	case t.Kind() == reflect.Struct:
 		return t.Name()
 	case t.Kind() == reflect.String:
@@ -137,13 +138,13 @@ func phases() string {
 	var w strings.Builder
 	w.WriteString("# Phases\n\n" + generated)
 	w.WriteString("The table is the machine: any other change of phase is `ALO_INVALID_TRANSITION`.\n\n## Improve\n\n")
-	improve := phase.Improve(phase.Version)
+	improve := kind.Improve.Machine(phase.Version, true)
 	w.WriteString(drawing(improve, func(from, to phase.Phase) (string, bool) {
 		return "", to != phase.Complete || from == phase.Log
 	}))
 	w.WriteString("\nFrom every phase a loop can also go to `complete`: it can be halted anywhere.\n\n" + table(improve, nil))
 	w.WriteString("\n## Deliver\n\n")
-	strict, lax := phase.Deliver(phase.Version, true), phase.Deliver(phase.Version, false)
+	strict, lax := kind.Deliver.Machine(phase.Version, true), kind.Deliver.Machine(phase.Version, false)
 	only := func(from, to phase.Phase) (string, bool) {
 		if from != phase.None && strict.Check(from, to) != nil {
 			return "only without test.required", true

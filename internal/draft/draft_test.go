@@ -15,6 +15,7 @@ import (
 
 	"pawl/config"
 	"pawl/internal/draft"
+	"pawl/internal/kind"
 	"pawl/internal/spec"
 	"pawl/schema"
 )
@@ -65,7 +66,7 @@ func look(files map[string]string) draft.Repository {
 func TestSpecsForRepositoriesOfManyKinds(t *testing.T) {
 	for name, files := range repositories {
 		t.Run(name, func(t *testing.T) {
-			text := draft.Spec(look(files), draft.Options{Kind: spec.KindImprove, Agent: draft.Agents[0], OnPath: name != "empty", HasKey: name == "go", Schema: "/s/pawl.schema.json"})
+			text := draft.Spec(kind.Improve, look(files), draft.Options{Agent: draft.Agents[0], OnPath: name != "empty", HasKey: name == "go", Schema: "/s/pawl.schema.json"})
 			golden := filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")+".yaml")
 			if *update {
 				require.NoError(t, os.WriteFile(golden, []byte(text), 0o644))
@@ -84,7 +85,7 @@ func TestSpecsForRepositoriesOfManyKinds(t *testing.T) {
 func TestSpecsForEveryAgent(t *testing.T) {
 	for _, agent := range draft.Agents {
 		path := filepath.Join(t.TempDir(), "pawl.yaml")
-		text := draft.Spec(look(repositories["go"]), draft.Options{Kind: spec.KindImprove, Agent: agent, HasKey: true, Goal: "it's \"faster\": #1\nor so"})
+		text := draft.Spec(kind.Improve, look(repositories["go"]), draft.Options{Agent: agent, HasKey: true, Goal: "it's \"faster\": #1\nor so"})
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		s, err := config.LoadSpec(path, nil)
 		require.NoError(t, err, text)
@@ -102,7 +103,7 @@ func TestSpecsForEveryAgent(t *testing.T) {
 func TestDeliverIsWrittenInKeysOfTheContract(t *testing.T) {
 	for name, files := range repositories {
 		found := look(files)
-		text := draft.Spec(found, draft.Options{Kind: spec.KindDeliver, Agent: draft.Agents[0], OnPath: true})
+		text := draft.Spec(kind.Deliver, found, draft.Options{Agent: draft.Agents[0], OnPath: true})
 		var doc map[string]any
 		require.NoError(t, yaml.Unmarshal([]byte(text), &doc), "%s\n%s", name, text)
 		require.NoError(t, conforms(t, text), name)

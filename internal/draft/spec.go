@@ -1,19 +1,17 @@
 package draft
 
 import (
-	_ "embed" // the templates
 	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
 	"text/template"
 
-	"pawl/internal/spec"
+	"pawl/internal/kind"
 )
 
 // Options say what a spec is to be for.
 type Options struct {
-	Kind   string // improve or deliver
 	Agent  Agent
 	HasKey bool   // the agent's key is in the environment
 	OnPath bool   // the agent is there
@@ -21,28 +19,11 @@ type Options struct {
 	Goal   string // "" is one that fits what was found
 }
 
-//go:embed improve.yaml.tmpl
-var improveText string
-
-//go:embed deliver.yaml.tmpl
-var deliverText string
-
-var templates = map[string]*template.Template{
-	spec.KindImprove: parse(improveText),
-	spec.KindDeliver: parse(deliverText),
-}
-
-// Kinds are the kinds of loops that there is a template for.
-func Kinds() []string { return []string{spec.KindImprove, spec.KindDeliver} }
-
-func parse(text string) *template.Template {
-	return template.Must(template.New("").Funcs(template.FuncMap{"yaml": quote, "list": quoteAll}).Parse(text))
-}
-
-// Spec returns a commented spec file for a repository, as YAML.
-func Spec(r Repository, o Options) string {
+// Spec returns a commented spec file of a kind of loop for a repository, as YAML.
+func Spec(k kind.Kind, r Repository, o Options) string {
 	var b strings.Builder
-	err := templates[o.Kind].Execute(&b, struct {
+	draft := template.Must(template.New(k.Name).Funcs(template.FuncMap{"yaml": quote, "list": quoteAll}).Parse(k.Draft))
+	err := draft.Execute(&b, struct {
 		Repository
 		Options
 	}{r, o})

@@ -8,6 +8,7 @@ import (
 
 	"pawl/internal/fault"
 	"pawl/internal/govern"
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
@@ -232,7 +233,7 @@ func TestL6_NoCourseOfEventsLeavesTheMachine(t *testing.T) {
 			Diff: []string{spec.Required, spec.Auto}[random.Intn(2)], Reviewer: flip(2),
 		}
 		iterations := map[loop.Resource]int64{loop.Iterations: 1 + random.Int63n(3)}
-		m := phase.Deliver(phase.Version, r.TestRequired)
+		m := kind.Deliver.Machine(phase.Version, r.TestRequired)
 		at, c := phase.None, govern.Course{}.Begin(1)
 		tested, guarded := false, false
 		move := govern.Move{To: phase.Plan}

@@ -4,16 +4,14 @@ import (
 	"slices"
 
 	"pawl/internal/fault"
+	"pawl/internal/kind"
+	"pawl/internal/phase"
 	"pawl/internal/spec"
 )
 
-// editing are the phases whose work is a change of source. In every other one an agent's changes
-// are thrown away, whoever makes them.
-var editing = []string{"modify", "write", "fix"}
-
 // Needs returns what a role must be permitted to be called in a phase (E1).
-func Needs(phase string) []string {
-	if slices.Contains(editing, phase) {
+func Needs(at string) []string {
+	if kind.Edits(phase.Phase(at)) {
 		return []string{spec.CanExecuteTasks, spec.CanEditSource}
 	}
 	return []string{spec.CanExecuteTasks}

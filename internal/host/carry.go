@@ -8,6 +8,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 
+	"pawl/internal/kind"
 	"pawl/internal/ledger"
 	"pawl/internal/repo"
 	"pawl/internal/workspace"
@@ -30,13 +31,17 @@ func carryOver(ctx context.Context, o Options, r workspace.Record) (bool, error)
 	if err != nil {
 		return false, err
 	}
+	k, err := kind.Of(contract.Spec.Kind)
+	if err != nil {
+		return false, err
+	}
 	doc, err := json.Marshal(contract.Spec)
 	if err != nil {
 		return false, err
 	}
 	options := StartOptions(r.Loop, contract.Spec)
 	options.Memo["branch"] = strings.TrimPrefix(r.Branch, "refs/heads/")
-	_, err = o.Client.ExecuteWorkflow(ctx, options, WorkflowType(contract.Spec.Kind), json.RawMessage(doc), workflows.Resume{Ledger: head})
+	_, err = o.Client.ExecuteWorkflow(ctx, options, k.Workflow, json.RawMessage(doc), workflows.Resume{Ledger: head})
 	var running *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &running) {
 		return false, nil

@@ -28,6 +28,7 @@ import (
 	"pawl/config"
 	"pawl/internal/act"
 	"pawl/internal/home"
+	"pawl/internal/kind"
 	"pawl/internal/sandbox"
 	"pawl/internal/telemetry"
 	"pawl/internal/workspace"
@@ -201,12 +202,13 @@ func (o Options) ready(ours bool) {
 	}
 }
 
-// Register registers the loops, and what is done with their proposals after their end.
+// Register registers all kinds of workflows, and what is done with their proposals after their end.
 func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(workflows.Review, workflow.RegisterOptions{Name: "Review"})
 	r.RegisterWorkflowWithOptions(workflows.Apply, workflow.RegisterOptions{Name: "Apply"})
-	r.RegisterWorkflowWithOptions(workflows.Improve, workflow.RegisterOptions{Name: "Improve"})
-	r.RegisterWorkflowWithOptions(workflows.Deliver, workflow.RegisterOptions{Name: "Deliver"})
+	for _, k := range kind.All {
+		r.RegisterWorkflowWithOptions(workflows.ByKind[k.Name], workflow.RegisterOptions{Name: k.Workflow})
+	}
 }
 
 // lockPoll is how often a process that stands by looks whether the worker is gone.

@@ -25,9 +25,6 @@ const (
 	maxDetails = 20000
 )
 
-// WorkflowType is the workflow type of a kind of loop: Improve for improve.
-func WorkflowType(kind string) string { return strings.ToUpper(kind[:1]) + kind[1:] }
-
 // StartOptions are those under which every loop is started, whoever starts it: a loop of that ID
 // that runs is not touched, one that has ended may be followed by another, and whoever looks at
 // it in Temporal sees what it is for, who started it and from where (L12).

@@ -15,6 +15,7 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/govern"
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/repo"
 )
@@ -73,6 +74,9 @@ func (l *Ledger) Read(ctx context.Context, head string) (Page, error) {
 	}
 	var p Page
 	if err := json.Unmarshal(files[StateFile], &p.State); err != nil {
+		return Page{}, fmt.Errorf("reading the ledger's state at %s: %w", head, err)
+	}
+	if _, err := kind.Of(p.State.Kind); err != nil {
 		return Page{}, fmt.Errorf("reading the ledger's state at %s: %w", head, err)
 	}
 	p.Results = files[ResultsFile]

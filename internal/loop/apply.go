@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pawl/internal/evidence"
+	"pawl/internal/kind"
 )
 
 // Apply returns the state after the event. It is the only way a state changes, here in the
@@ -37,7 +38,7 @@ var effects = map[Type]func(*State, Event){
 		s.Desk, s.Host = o.Desk, o.Host
 		s.Budget, s.StartedAt = NewBudget(o.Limits), e.Time
 		s.Iterations, s.Kept, s.ChangedFiles = []Iteration{}, []Kept{}, []string{}
-		if o.Kind == "deliver" {
+		if k, err := kind.Of(o.Kind); err == nil && k.Course {
 			s.Course = &Course{}
 		}
 	},
@@ -213,7 +214,7 @@ var effects = map[Type]func(*State, Event){
 	AutonomyCompleted: end, AutonomyHalted: end, LoopFailed: end,
 }
 
-// follow takes the course of a Deliver loop on; other kinds have none.
+// follow takes the course of a Deliver loop on; kinds that count nothing within an iteration have none.
 func (s *State) follow(step func(Course) Course) {
 	if s.Course != nil {
 		c := step(*s.Course)

@@ -1,6 +1,7 @@
-// Package phase holds the transition tables: which phase may follow which. The table is the
-// machine; a workflow that takes any other step gets ALO_INVALID_TRANSITION. Pure. Start at
-// Improve and Deliver.
+// Package phase is what a state machine of a workflow is made of: its phases, and a table with a
+// row for each that says which may follow and what is particular to it. The table is the machine; a
+// workflow that takes any other step gets ALO_INVALID_TRANSITION. The tables themselves are in
+// internal/kind, with the rest of what makes a kind of workflow. Pure. Start at Row.
 package phase
 
 import (
@@ -9,7 +10,7 @@ import (
 	"pawl/internal/fault"
 )
 
-// Phase is a node of a loop's state machine.
+// Phase is a node of a workflow's state machine.
 type Phase string
 
 // The phases of Improve (P0-P8).
@@ -36,70 +37,42 @@ const (
 	Fix   Phase = "fix"
 )
 
-// Machine is a transition table: for each phase, in the order in which a loop meets them, the
-// phases that may follow it.
-type Machine struct {
-	rows []row
-	// everyEnd says that a loop goes to complete however it ends. Without it complete is a success
-	// alone, and a loop that fails or is halted stays in the phase in which that happened.
-	everyEnd bool
-	first    Phase // of an iteration
-}
-
-// row is what may follow one phase: next always, untested only where tests are not required.
-type row struct {
-	from     Phase
-	next     []Phase
-	untested []Phase
-}
-
-// improve1 is the metric protocol's machine, version 1. Every phase may go to complete, since
-// a loop can be halted anywhere; an attempt that can't go on goes to log, which records it.
-var improve1 = Machine{everyEnd: true, first: Review, rows: []row{
-	{from: None, next: []Phase{Precheck}},
-	{from: Precheck, next: []Phase{Baseline, Complete}},
-	{from: Baseline, next: []Phase{Review, Complete}},
-	{from: Review, next: []Phase{Ideate, Modify, Log, Complete}},
-	{from: Ideate, next: []Phase{Modify, Log, Complete}},
-	{from: Modify, next: []Phase{Commit, Modify, Log, Complete}},
-	{from: Commit, next: []Phase{Verify, Modify, Log, Complete}},
-	{from: Verify, next: []Phase{Guard, Decide, Log, Complete}},
-	{from: Guard, next: []Phase{Decide, Modify, Log, Complete}},
-	{from: Decide, next: []Phase{Log, Complete}},
-	{from: Log, next: []Phase{Review, Complete}},
-	{from: Complete},
-}}
-
-// deliver1 is the phase machine of the source, version 1: exactly the transitions of L6. The
-// guard is the gate out of write and fix and no phase; a rework happens within its phase. An end
-// is not a transition, so that the state says where a loop stood when it failed.
-var deliver1 = Machine{first: Write, rows: []row{
-	{from: None, next: []Phase{Plan}},
-	{from: Plan, next: []Phase{Write}},
-	{from: Write, next: []Phase{Test}, untested: []Phase{Verify}},
-	{from: Test, next: []Phase{Fix, Verify}},
-	{from: Fix, next: []Phase{Test, Write}},
-	{from: Verify, next: []Phase{Complete, Write}},
-	{from: Complete},
-}}
-
 // Version is the newest version of the rule tables; a run asks for it once.
 const Version = 1
 
-// Improve returns the table of the metric protocol in that version of the rules.
-func Improve(version int) Machine {
-	return improve1
+// Machine is a transition table: a row for each phase, in the order in which a workflow meets them.
+type Machine []Row
+
+// Row is one phase: what may follow it, and what is particular to it.
+type Row struct {
+	At       Phase
+	Next     []Phase
+	Untested []Phase // may follow as well, only where the spec does not require tests (L2)
+
+	Role     string // whose agent works here, "" for nobody's
+	Edits    bool   // the agent's work here is a change of the source
+	Begins   bool   // an iteration begins here
+	Records  bool   // an iteration is recorded here
+	Between  bool   // the loop is between its iterations here
+	OnDesk   bool   // the desk may hold what is in no commit: it is not given up while the loop waits here
+	EveryEnd bool   // the workflow comes here however it ends; else only by succeeding
 }
 
-// Deliver returns the table of the phase machine in that version of the rules. Only where tests
-// are not required may write go to verify past them (L2).
-func Deliver(version int, testRequired bool) Machine {
-	m := Machine{everyEnd: deliver1.everyEnd, first: deliver1.first}
-	for _, r := range deliver1.rows {
-		if !testRequired {
-			r.next = slices.Concat(r.next, r.untested)
-		}
-		m.rows = append(m.rows, r)
+// Row returns the row of a phase, an empty one where the machine has no such phase.
+func (m Machine) Row(at Phase) Row {
+	if i := m.index(func(r Row) bool { return r.At == at }); i >= 0 {
+		return m[i]
+	}
+	return Row{}
+}
+
+func (m Machine) index(is func(Row) bool) int { return slices.IndexFunc(m, is) }
+
+// WithoutTests returns the table of a loop whose tests are not required.
+func (m Machine) WithoutTests() Machine {
+	m = slices.Clone(m)
+	for i := range m {
+		m[i].Next = slices.Concat(m[i].Next, m[i].Untested)
 	}
 	return m
 }
@@ -107,54 +80,51 @@ func Deliver(version int, testRequired bool) Machine {
 // Phases returns the machine's phases in the order in which a loop meets them, None left out.
 func (m Machine) Phases() []Phase {
 	var list []Phase
-	for _, r := range m.rows {
-		if r.from != None {
-			list = append(list, r.from)
+	for _, r := range m {
+		if r.At != None {
+			list = append(list, r.At)
 		}
 	}
 	return list
 }
 
 // Next returns the phases that may follow from, nil for a terminal or an unknown one.
-func (m Machine) Next(from Phase) []Phase {
-	for _, r := range m.rows {
-		if r.from == from {
-			return slices.Clone(r.next)
-		}
-	}
-	return nil
-}
+func (m Machine) Next(from Phase) []Phase { return slices.Clone(m.Row(from).Next) }
 
 // Check returns nil where to may follow from, else ALO_INVALID_TRANSITION (L6).
 func (m Machine) Check(from, to Phase) error {
-	if slices.Contains(m.Next(from), to) {
+	if slices.Contains(m.Row(from).Next, to) {
 		return nil
 	}
 	return fault.New(fault.InvalidTransition, "the phase %q may not follow %q", to, from)
 }
 
-// Between is the phase in which a loop is between its iterations: from there the next one begins.
-func (m Machine) Between() Phase {
-	if m.everyEnd {
-		return Log
+// Between is the phase in which a loop is between its iterations: the next one begins from there.
+// None where the machine has no iterations.
+func (m Machine) Between() Phase { return m.only(func(r Row) bool { return r.Between }) }
+
+// Records is the phase in which an iteration is recorded; None where that is not a phase of its own.
+func (m Machine) Records() Phase { return m.only(func(r Row) bool { return r.Records }) }
+
+func (m Machine) only(is func(Row) bool) Phase {
+	if i := m.index(is); i >= 0 {
+		return m[i].At
 	}
-	return Plan
+	return None
 }
 
-// Unbegun is the phase from which a loop is taken up that was in a phase and had begun no iteration: the
-// same, but where it was about to begin one, what leads there, since it is entered again.
+// Unbegun is the phase from which a loop is taken up that was in a phase and had begun no
+// iteration: the same one. A loop that was about to begin one is taken up from the phase before
+// that, since it enters the first phase again.
 func (m Machine) Unbegun(at Phase) Phase {
-	for _, r := range m.rows {
-		if at == m.first && slices.Contains(r.next, at) {
-			return r.from
-		}
+	if i := m.index(func(r Row) bool { return r.At == at }); i > 0 && m[i].Begins {
+		return m[i-1].At
 	}
 	return at
 }
 
-// Completes reports whether a loop that ends in phase from goes to complete first: always where
-// the table lets it and every end of this machine is one; in Deliver only on success, out of
-// verify. A loop that does not complete keeps the phase that it was in.
+// Completes reports whether a loop that ends in a phase goes to complete first. A loop that does
+// not keeps the phase that it was in.
 func (m Machine) Completes(from Phase, success bool) bool {
-	return (success || m.everyEnd) && m.Check(from, Complete) == nil
+	return (success || m.Row(Complete).EveryEnd) && m.Check(from, Complete) == nil
 }

@@ -40,6 +40,16 @@ func fields(t reflect.Type) (names []string, index map[string]int) {
 	return names, index
 }
 
+// text is the text that a key has.
+func (s Spec) text(key string) string {
+	v := reflect.ValueOf(s)
+	for name := range strings.SplitSeq(key, ".") {
+		_, index := fields(v.Type())
+		v = v.Field(index[name])
+	}
+	return v.String()
+}
+
 func object(v reflect.Value, doc map[string]any, key string, problems *Problems) {
 	names, index := fields(v.Type())
 	for _, name := range names {

@@ -1,13 +1,17 @@
 package spec
 
-import "time"
+import (
+	"time"
+
+	"pawl/internal/kind"
+)
 
 // Defaults is a spec that nobody has written anything into: the defaults of the contract, with
 // the budgets of the profile a1 (A2). What is required is missing from it. Keys that are not
 // built yet have no default.
 func Defaults() Spec {
 	return Spec{
-		Kind:     KindImprove,
+		Kind:     kind.Improve.Name,
 		Repo:     Repo{Path: "."},
 		NewFiles: Deny,
 		Verify:   Verify{Timeout: Duration(30 * time.Second), Direction: "higher"},

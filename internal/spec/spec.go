@@ -115,14 +115,8 @@ type Approvals struct {
 	EscalateAfter Duration `json:"escalateAfter"`
 }
 
-// Kinds lists the kinds of loops.
-var Kinds = []string{KindImprove, KindDeliver}
-
 // The words that the spec's values are made of.
 const (
-	KindImprove = "improve"
-	KindDeliver = "deliver"
-
 	Deny  = "deny"
 	Ask   = "ask"
 	Allow = "allow"

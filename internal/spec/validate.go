@@ -13,13 +13,14 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"pawl/internal/evidence"
+	"pawl/internal/kind"
 )
 
 // words are the values that a key can have, where they are words of the contract; "[]" stands for
 // the items of a list. leasts are the smallest numbers that a key can have.
 var (
 	words = map[string][]string{
-		"kind":               Kinds,
+		"kind":               kind.Loops(),
 		"newFiles":           {Deny, Ask, Allow},
 		"verify.direction":   {evidence.Higher, evidence.Lower},
 		"limits.onExhausted": {Halt, Ask},
@@ -27,7 +28,7 @@ var (
 		"approvals.plan":     {Required, Auto},
 		"approvals.diff":     {Required, Auto},
 		"mode":               {ModeAnswer, ModePlan, ModeMission},
-		"breakpoints[]":      slices.Compact(slices.Sorted(slices.Values(slices.Concat(phases[KindImprove], phases[KindDeliver])))),
+		"breakpoints[]":      phases(),
 	}
 	leasts = map[string]int{
 		"limits.iterations": 1, "limits.toolCalls": 1, "limits.tokens": 1, "limits.reworks": 0, "limits.fixAttempts": 0, "limits.discards": 1, "limits.shiftAfter": 1, "limits.steps": 1,
@@ -37,10 +38,15 @@ var (
 // missingKey is what is wrong with a required key that is not given.
 const missingKey = "is missing"
 
-// phases are those at which a breakpoint can be set, by kind (L4).
-var phases = map[string][]string{
-	KindImprove: {"precheck", "baseline", "review", "ideate", "modify", "commit", "verify", "guard", "decide", "log", "complete"},
-	KindDeliver: {"plan", "write", "test", "fix", "verify", "complete"},
+// phases are those at which a breakpoint can be set in some kind of loop (L4).
+func phases() (all []string) {
+	for _, k := range kind.All {
+		if k.Loop {
+			all = append(all, k.Phases()...)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // Validate says everything that is wrong with s, as Problems; nil when nothing is. Parse and
@@ -96,6 +102,7 @@ func (s Spec) check() (p Problems) {
 		}
 	}
 	oneOf("kind", s.Kind)
+	k, _ := kind.Of(s.Kind) // of an unknown one nothing more is asked
 	present("goal", s.Goal, "what the agent is told to achieve")
 
 	if s.Repo.Remote() && s.Repo.Path != "" && s.Repo.Path != "." {
@@ -142,10 +149,6 @@ func (s Spec) check() (p Problems) {
 	globs("judge.keep", s.Judge.Keep)
 	oneOf("newFiles", s.NewFiles)
 
-	improve := s.Kind != KindDeliver
-	if improve {
-		present("verify.command", s.Verify.Command, "a command that prints the metric")
-	}
 	command("verify.command", s.Verify.Command)
 	positive("verify.timeout", s.Verify.Timeout)
 	if _, err := regexp.Compile(s.Verify.Pattern); err != nil {
@@ -157,10 +160,8 @@ func (s Spec) check() (p Problems) {
 	}
 	command("test.command", s.Test.Command)
 	positive("test.timeout", s.Test.Timeout)
-	if !improve && s.TestRequired() {
-		present("test.command", s.Test.Command, "the command that runs the tests, or test.required: false")
-	} else if !improve {
-		present("verify.command", s.Verify.Command, "a command that says whether the work is done, since no tests do")
+	for _, need := range k.Needed(s.TestRequired()) {
+		present(need.Key, s.text(need.Key), need.Want)
 	}
 	least("limits.fixAttempts", s.Limits.FixAttempts)
 	command("guard.command", s.Guard.Command)
@@ -233,7 +234,7 @@ func (s Spec) check() (p Problems) {
 	}
 	positive("approvals.escalateAfter", s.Approvals.EscalateAfter)
 	for i, phase := range s.Breakpoints {
-		if of := phases[s.Kind]; of != nil && !slices.Contains(of, phase) {
+		if of := k.Phases(); of != nil && !slices.Contains(of, phase) {
 			add(fmt.Sprintf("breakpoints[%d]", i), "is "+show(phase), "a phase of "+s.Kind+": "+strings.Join(of, ", "))
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"pawl/internal/evidence"
+	"pawl/internal/issue"
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/shell"
 	"pawl/internal/spec"
@@ -17,6 +19,7 @@ type Contract struct {
 	Loop        string
 	Repo        string
 	Branch      string
+	Kind        kind.Kind
 	Contract    loop.Contract
 	Spec        spec.Spec
 	Baseline    *evidence.Decimal
@@ -43,12 +46,20 @@ func (s Style) Contract(c Contract) string {
 	f.add("sealed", sealed(c.Contract.Sealed)...)
 	f.add("policy", policy(sp))
 	f.add("setup", command(sp.Setup.Command)...)
-	deliver := sp.Kind == spec.KindDeliver
-	if deliver {
-		c.deliver(s, f)
-	} else {
-		f.add("verify", append(command(sp.Verify.Command), s.Dim(metric(sp.Verify)))...)
+	if c.Plan != nil {
+		f.add("plan", append(visible(c.Plan.Text), s.Dim("SHA-256 "+first(c.Plan.Hash, 16)+", stays fixed"))...)
 	}
+	switch {
+	case !c.Kind.Tests:
+	case sp.TestRequired():
+		f.add("test", append(command(sp.Test.Command), s.Dim("within "+sp.Test.Timeout.String()))...)
+	default:
+		f.add("test", "not required: the tests are left out")
+	}
+	if sp.Verify.Command != "" {
+		f.add("verify", append(command(sp.Verify.Command), s.Dim(verified(c.Kind, sp.Verify)))...)
+	}
+	f.add("criteria", criteria(s, sp)...)
 	if sp.Guard.Command != "" {
 		f.add("guard", append(command(sp.Guard.Command), s.Dim("within "+sp.Guard.Timeout.String()))...)
 	}
@@ -56,10 +67,8 @@ func (s Style) Contract(c Contract) string {
 	f.add("agent", append(agents(sp), s.Dim("tools: "+Clean(strings.Join(c.Contract.Tools, " "))))...)
 	f.add("permissions", permissions(sp)...)
 	f.add("budgets", budgets(sp.Limits))
-	if deliver {
-		f.add("stops", "after "+bounds(sp.Limits))
-	} else {
-		f.add("stops", "after "+plural(sp.Limits.Discards, "discard")+" in a row")
+	f.add("stops", "after "+stops(c.Kind, sp.Limits))
+	if c.Kind.Reference {
 		f.add("baseline", number(c.Baseline))
 	}
 	f.add("tells", told(sp.Notify)...)
@@ -68,8 +77,44 @@ func (s Style) Contract(c Contract) string {
 	return s.Bold("Contract of "+Clean(c.Loop)) + "\n\n" + f.String()
 }
 
-// metric says how the number of Improve is judged.
-func metric(v spec.Verify) string {
+// stops are the limits that end a loop of the kind beside its budgets.
+func stops(k kind.Kind, l spec.Limits) string {
+	words := map[string]string{
+		"limits.discards":     plural(l.Discards, "discard") + " in a row",
+		"limits.fixAttempts":  plural(l.FixAttempts, "fix attempt") + " in an iteration",
+		"limits.iterations":   plural(l.Iterations, "iteration") + " without success",
+		"limits.phaseTimeout": "a phase over " + l.PhaseTimeout.String(),
+	}
+	var all []string
+	for _, key := range k.Stops {
+		all = append(all, words[key])
+	}
+	return strings.Join(all, ", or ")
+}
+
+// criteria are what the reviewer ticks off, where there is one.
+func criteria(s Style, sp spec.Spec) (lines []string) {
+	if _, reviewer := sp.Agent.Roles[kind.Reviewer]; !reviewer {
+		return nil
+	}
+	for i, text := range issue.Parse([]byte(sp.Goal)).Criteria {
+		lines = append(lines, itoa(i+1)+". "+Clean(text))
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return append(lines, s.Dim("the reviewer ticks them off, with evidence"))
+}
+
+// verified says how the outcome of verify is judged.
+func verified(k kind.Kind, v spec.Verify) string {
+	if !k.Reference {
+		text := "has to exit 0 within " + v.Timeout.String()
+		if v.Target != nil {
+			text += " and to print " + v.Target.String() + " or better (" + v.Direction + ")"
+		}
+		return text
+	}
 	text := "within " + v.Timeout.String() + "; " + v.Direction + " is better"
 	if !v.MinDelta.IsZero() {
 		text += ", by at least " + v.MinDelta.String()

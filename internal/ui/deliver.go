@@ -3,14 +3,12 @@ package ui
 import (
 	"strings"
 
-	"pawl/internal/issue"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
-	"pawl/internal/spec"
 )
 
-// Delivery is what a reader of a Deliver loop wants to know at its end, gathered from its events as
-// they come.
+// Delivery is what a reader wants to know at the end of a loop that runs tests, gathered from its
+// events as they come.
 type Delivery struct {
 	Fixes  int
 	First  *loop.Tests // what the tests showed of the first change that reached them
@@ -37,7 +35,7 @@ func (d Delivery) Follow(e loop.Event) Delivery {
 	return d
 }
 
-// Phase is the line of a phase that a Deliver loop enters.
+// Phase is the line of a phase that was entered.
 func (s Style) Phase(e loop.Event) string { return "    → " + s.Bold(string(e.Phase)) }
 
 // Review is what a reviewer said, a line for each acceptance criterion.
@@ -53,8 +51,8 @@ func (s Style) Review(e loop.Event) []string {
 	return lines
 }
 
-// Delivered is the final report of a Deliver loop.
-func (s Style) Delivered(status loop.Status, r loop.Result, d Delivery) string {
+// delivered is the final report of a loop that runs tests.
+func (s Style) delivered(status loop.Status, r loop.Result, d Delivery) string {
 	var b strings.Builder
 	word := "Delivered"
 	if status != loop.Completed {
@@ -149,45 +147,6 @@ func names(all []string) string {
 	return text
 }
 
-// deliver adds what a contract of a Deliver loop has: the plan, the tests, what is ticked off at the
-// end and how it ends.
-func (c Contract) deliver(s Style, f *fields) {
-	sp := c.Spec
-	if c.Plan != nil {
-		f.add("plan", append(visible(c.Plan.Text), s.Dim("SHA-256 "+first(c.Plan.Hash, 16)+", stays fixed"))...)
-	}
-	if sp.TestRequired() {
-		f.add("test", append(command(sp.Test.Command), s.Dim("within "+sp.Test.Timeout.String()))...)
-	} else {
-		f.add("test", "not required: the tests are left out")
-	}
-	if sp.Verify.Command != "" {
-		limit := "has to exit 0 within " + sp.Verify.Timeout.String()
-		if sp.Verify.Target != nil {
-			limit += " and to print " + sp.Verify.Target.String() + " or better (" + sp.Verify.Direction + ")"
-		}
-		f.add("verify", append(command(sp.Verify.Command), s.Dim(limit))...)
-	}
-	var criteria []string
-	for i, text := range issue.Parse([]byte(sp.Goal)).Criteria {
-		criteria = append(criteria, itoa(i+1)+". "+Clean(text))
-	}
-	if _, reviewer := sp.Agent.Roles[spec.RoleReviewer]; reviewer && len(criteria) > 0 {
-		f.add("criteria", append(criteria, s.Dim("the reviewer ticks them off, with evidence"))...)
-	}
-}
-
-// bounds is what ends a Deliver loop beside its budgets.
-func bounds(l spec.Limits) string {
-	return plural(l.FixAttempts, "fix attempt") + " and " + plural(l.Iterations, "iteration") + " without success, a phase over " + l.PhaseTimeout.String()
-}
-
-// delivery reports whether a record is that of a Deliver loop, which spends its time in write.
-func delivery(it loop.Iteration) bool {
-	_, wrote := it.PhaseMs[string(phase.Write)]
-	return wrote
-}
-
 // counts is how many tests passed and failed.
 func counts(t loop.Tests) string {
 	text := itoa(t.Passed) + " passed"
@@ -205,23 +164,4 @@ func fixes(n int) string {
 		return "1 fix"
 	}
 	return itoa(n) + " fixes"
-}
-
-// tested is the last run of the tests, "" where there was none.
-func tested(st loop.State) string {
-	if st.LastTest == nil || st.LastTest.Tests == nil {
-		return ""
-	}
-	return strings.TrimPrefix(tests(*st.LastTest), "tests: ")
-}
-
-// progressed is how far a Deliver loop is, for the moving line.
-func progressed(st loop.State) (parts []string) {
-	if st.FixAttempts > 0 {
-		parts = append(parts, fixes(st.FixAttempts))
-	}
-	if st.LastTest != nil && st.LastTest.Tests != nil {
-		parts = append(parts, "tests: "+counts(*st.LastTest.Tests))
-	}
-	return parts
 }

@@ -1,10 +1,15 @@
 package ui
 
-import "strings"
+import (
+	"strings"
+
+	"pawl/internal/kind"
+)
 
 // Drafted is a spec that was written for a repository, and what it was made of.
 type Drafted struct {
-	Path, Kind                      string
+	Path                            string
+	Kind                            kind.Kind
 	Languages                       []string
 	Project                         string   // the folder that it is for, where there are several
 	Others                          []string // those that it is not for
@@ -19,7 +24,7 @@ func (s Style) Drafted(d Drafted) string {
 	if d.Project != "" {
 		f.add("project", Clean(d.Project), s.Dim(Clean(orElse(strings.Join(d.Others, ", "), "none")+" besides")))
 	}
-	if d.Kind == "improve" {
+	if d.Kind.Reference {
 		f.add("metric", Clean(d.Metric), s.Dim(Clean(d.Why)))
 	}
 	f.add("tests", orElse(Clean(d.Test), "none found"))

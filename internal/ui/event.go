@@ -5,13 +5,17 @@ import (
 	"time"
 
 	"pawl/internal/evidence"
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 )
 
-// Event is an event as a line for people, and whether it is of note: the rest is of interest
-// only to who wants everything.
-func (s Style) Event(e loop.Event) (line string, ofNote bool) {
+// Event is an event of a loop of a kind as a line for people, and whether it is of note: the rest is
+// of interest only to those who want everything.
+func (s Style) Event(k kind.Kind, e loop.Event) (line string, ofNote bool) {
 	text, color, ofNote := tell(e)
+	if e.Record != nil {
+		text, color, ofNote = finished(k, *e.Record)
+	}
 	at := "    "
 	if e.Iteration > 0 {
 		at = padLeft(itoa(e.Iteration), 4)
@@ -96,8 +100,6 @@ func tell(e loop.Event) (text, color string, ofNote bool) {
 		return judged(e)
 	case loop.RepairAttempted:
 		return "attempt " + itoa(e.Attempt-1) + " undone (" + Clean(e.FailureReason) + ")" + note(e.Note), yellow, true
-	case loop.IterationSucceeded, loop.IterationFailed:
-		return finished(e)
 	case loop.StrategyShifted:
 		return "strategy shifts" + reason(e.Reason), yellow, true
 	case loop.IdeaQueued, loop.IdeaTaken:
@@ -192,18 +194,15 @@ func judged(e loop.Event) (text, color string, ofNote bool) {
 }
 
 // finished is an iteration's end, without the columns of Style.Iteration.
-func finished(e loop.Event) (text, color string, ofNote bool) {
-	if e.Record == nil {
-		return strings.ReplaceAll(string(e.Type), "_", " "), "", true
-	}
-	text, color = Outcome(*e.Record), green
-	if !e.Record.Kept {
+func finished(k kind.Kind, it loop.Iteration) (text, color string, ofNote bool) {
+	text, color = Outcome(k, it), green
+	if !it.Kept {
 		color = ""
 	}
-	if measured(*e.Record) {
-		text += " " + e.Record.Metric.String() + " (" + signed(e.Record.Delta) + ")"
+	if measured(it) {
+		text += " " + it.Metric.String() + " (" + signed(it.Delta) + ")"
 	}
-	return text + ": " + Clean(e.Record.Description), color, true
+	return text + ": " + Clean(it.Description), color, true
 }
 
 func by(e loop.Event) string {

@@ -4,12 +4,13 @@ import (
 	"strings"
 	"time"
 
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 )
 
 // Iteration is the one line of a finished iteration: number, outcome, metric, delta, what it was.
-func (s Style) Iteration(it loop.Iteration) string {
-	outcome, color := Outcome(it), ""
+func (s Style) Iteration(k kind.Kind, it loop.Iteration) string {
+	outcome, color := Outcome(k, it), ""
 	switch {
 	case it.Kept:
 		color = green
@@ -21,7 +22,7 @@ func (s Style) Iteration(it loop.Iteration) string {
 		metric, delta = it.Metric.String(), signed(it.Delta)
 	}
 	line := padLeft(itoa(it.N), 4) + "  " + s.paint(color, pad(outcome, 18)) + "  "
-	if it.Metric != nil || !delivery(it) { // which needs no metric
+	if it.Metric != nil || k.Reference {
 		line += padLeft(metric, 10) + "  " + padLeft(delta, 10) + "  "
 	}
 	line += Clean(it.Description)
@@ -39,16 +40,14 @@ func (s Style) Baseline(metric string) string {
 	return padLeft("0", 4) + "  " + pad("baseline", 18) + "  " + padLeft(metric, 10)
 }
 
-// Outcome is what became of an iteration, in a word: kept, discarded, or the reason for which it
-// was not kept.
-func Outcome(it loop.Iteration) string {
+// Outcome is what became of an iteration, in a word of its kind, or the reason for which it was not
+// kept.
+func Outcome(k kind.Kind, it loop.Iteration) string {
 	switch {
-	case it.Kept && delivery(it):
-		return "delivered"
 	case it.Kept:
-		return "kept"
+		return k.Kept.Word
 	case it.Reason == "":
-		return "discarded"
+		return k.NotKept.Word
 	}
 	return Clean(it.Reason)
 }
@@ -74,21 +73,15 @@ var meanings = []struct{ reason, meaning string }{
 	{"interrupted", "the loop was ended"},
 }
 
-// Meaning explains the reason for which an iteration was not kept.
-func Meaning(it loop.Iteration) string {
-	switch {
-	case it.Kept && delivery(it):
-		return "tested, verified and proposed"
-	case it.Kept:
-		return "the metric improved"
+// Meaning explains an iteration's outcome.
+func Meaning(k kind.Kind, it loop.Iteration) string {
+	if it.Kept {
+		return k.Kept.Meaning
 	}
 	for _, m := range meanings {
 		if strings.HasPrefix(it.Reason, m.reason) {
 			return m.meaning
 		}
 	}
-	if delivery(it) {
-		return "it goes back to write"
-	}
-	return "the metric did not improve by enough"
+	return k.NotKept.Meaning
 }

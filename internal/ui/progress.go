@@ -5,6 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 )
 
@@ -14,7 +15,7 @@ const barWidth = 20
 // Progress is the moving line of a loop: a bar over its iterations, the phase and for how long
 // it has run, the best metric, what was kept and what is left to spend (A8). What does not fit
 // is left out from the end.
-func (s Style) Progress(st loop.State, phaseSince, now time.Time) string {
+func (s Style) Progress(k kind.Kind, st loop.State, phaseSince, now time.Time) string {
 	done := st.KeptCount + st.Discarded
 	parts := []string{s.bar(st, done) + " " + s.stage(st, phaseSince, now)}
 	if st.Best != nil {
@@ -22,10 +23,12 @@ func (s Style) Progress(st loop.State, phaseSince, now time.Time) string {
 		if st.Baseline != nil && st.Best.Cmp(*st.Baseline) != 0 {
 			best += " (" + signed(st.Best.Sub(*st.Baseline)) + ")"
 		}
-		parts = append(parts, best, itoa(st.KeptCount)+" kept, "+itoa(st.Discarded)+" discarded")
+		parts = append(parts, best)
 	}
-	if st.Course != nil {
-		parts = append(parts, progressed(st)...)
+	for _, name := range k.Figures {
+		if part := figures[name].part(st); part != "" {
+			parts = append(parts, part)
+		}
 	}
 	if rest := left(st.Budget); len(rest) > 0 {
 		parts = append(parts, "left: "+strings.Join(rest, ", "))

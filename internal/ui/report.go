@@ -3,12 +3,21 @@ package ui
 import (
 	"strings"
 
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/shell"
 )
 
-// Report is the final report in the form of the source (P9).
-func (s Style) Report(r loop.Result) string {
+// Report is the final report of a loop: what its tests showed, or how its metric went.
+func (s Style) Report(k kind.Kind, status loop.Status, r loop.Result, d Delivery) string {
+	if k.Tests {
+		return s.delivered(status, r, d)
+	}
+	return s.measured(r)
+}
+
+// measured is the final report in the form of the source (P9).
+func (s Style) measured(r loop.Result) string {
 	var b strings.Builder
 	delta := "–"
 	if r.Delta != nil {

@@ -4,11 +4,12 @@ import (
 	"strings"
 	"time"
 
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 )
 
-// State renders a loop's state for people: what it waits for and how to answer first.
-func (s Style) State(st loop.State, now time.Time) string {
+// State renders the state of a loop of a kind for people: what it waits for and how to answer first.
+func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 	var b strings.Builder
 	if st.Gate != nil {
 		b.WriteString(s.Gate(st.Loop, *st.Gate, st.Budget, now) + "\n\n")
@@ -25,17 +26,11 @@ func (s Style) State(st loop.State, now time.Time) string {
 		}
 		f.add("phase", stage)
 	}
-	if st.Course != nil {
-		f.add("iteration", itoa(st.Iteration)+": "+fixes(st.FixAttempts)+" in it")
-		f.add("tests", tested(st))
-		if st.LastGuard != nil && !st.LastGuard.Passed {
-			f.add("guard", "failed"+reason(st.LastGuard.Reason))
-		}
-		if st.Plan != nil {
-			f.add("plan", first(st.Plan.Hash, 16)+", fixed once the contract is approved")
-		}
-	} else {
-		f.add("iteration", itoa(st.Iteration)+": "+itoa(st.KeptCount)+" kept, "+itoa(st.Discarded)+" discarded, "+itoa(st.DiscardsInARow)+" in a row")
+	for _, name := range k.Figures {
+		f.add(figures[name].label, figures[name].row(st))
+	}
+	if st.Plan != nil {
+		f.add("plan", first(st.Plan.Hash, 16)+", fixed once the contract is approved")
 	}
 	if st.Best != nil {
 		best := st.Best.String()
@@ -70,7 +65,7 @@ func (s Style) State(st loop.State, now time.Time) string {
 	if len(st.Iterations) > 0 {
 		b.WriteString("\n\n" + s.Bold("Iterations") + more(st.KeptCount+st.Discarded, len(st.Iterations)))
 		for _, it := range st.Iterations {
-			b.WriteString("\n" + s.Iteration(it))
+			b.WriteString("\n" + s.Iteration(k, it))
 		}
 	}
 	return b.String()

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/evidence"
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
@@ -95,11 +96,11 @@ func result() loop.Result {
 }
 
 func TestP9_TheReportHasTheFormOfTheSource(t *testing.T) {
-	golden(t, "report", style.Report(result()))
-	golden(t, "report-nothing-kept", style.Report(loop.Result{Iterations: 2, Discarded: 2, Baseline: ref("84.7"), Best: ref("84.7"), Delta: ref("0.0"), Recommendation: "diminishing returns"}))
+	golden(t, "report", style.Report(kind.Improve, loop.Completed, result(), ui.Delivery{}))
+	golden(t, "report-nothing-kept", style.Report(kind.Improve, loop.Completed, loop.Result{Iterations: 2, Discarded: 2, Baseline: ref("84.7"), Best: ref("84.7"), Delta: ref("0.0"), Recommendation: "diminishing returns"}, ui.Delivery{}))
 	many := result()
 	many.KeptCount = 102
-	golden(t, "report-capped", style.Report(many))
+	golden(t, "report-capped", style.Report(kind.Improve, loop.Completed, many, ui.Delivery{}))
 }
 
 func TestTheEndSaysWhereEverythingIs(t *testing.T) {
@@ -116,6 +117,7 @@ func TestTheContractShowsAllThatIsApproved(t *testing.T) {
 	target := dec("20000")
 	wall := spec.Duration(2 * time.Hour)
 	c := ui.Contract{
+		Kind: kind.Improve,
 		Loop: "demo-1", Repo: "/home/me/src/routes", Branch: "pawl/demo-1", Baseline: ref("34051.6"), InScope: 5,
 		Contract: loop.Contract{Hash: hash, Base: "2c9deac54712", Tools: []string{"*"}, Sealed: []loop.Seal{{Path: "go.mod"}, {Path: "route/city.go"}}},
 		Spec: spec.Spec{
@@ -172,15 +174,15 @@ func TestAGateSaysExactlyHowToAnswer(t *testing.T) {
 }
 
 func TestTheStateIsReadable(t *testing.T) {
-	golden(t, "show-running", style.State(running(), now))
+	golden(t, "show-running", style.State(kind.Improve, running(), now))
 	waiting := running()
 	g := gates()["question"]
 	waiting.Gate, waiting.Status = &g, loop.Waiting
-	golden(t, "show-waiting", style.State(waiting, now))
+	golden(t, "show-waiting", style.State(kind.Improve, waiting, now))
 	ended := running()
 	ended.Status, ended.Reason, ended.ErrorCode = loop.Halted, "Ctrl-C", "ALO_CANCELLED"
 	ended.Proposal = &loop.Proposal{Hash: hash, Files: 1, Insertions: 80, Deletions: 25, State: "open"}
-	golden(t, "show-ended", style.State(ended, now))
+	golden(t, "show-ended", style.State(kind.Improve, ended, now))
 }
 
 func TestA8_ProgressShowsBudgetsAndFitsItsLine(t *testing.T) {
@@ -191,14 +193,14 @@ func TestA8_ProgressShowsBudgetsAndFitsItsLine(t *testing.T) {
 	waiting.Gate = &g
 	starting := loop.State{}
 	golden(t, "progress", strings.Join([]string{
-		wide.Progress(running(), since, now), wide.Progress(waiting, since, now), wide.Progress(starting, since, now),
+		wide.Progress(kind.Improve, running(), since, now), wide.Progress(kind.Improve, waiting, since, now), wide.Progress(kind.Improve, starting, since, now),
 	}, "\n"))
 	for width := 20; width < 200; width += 7 {
-		line := ui.Style{Width: width}.Progress(running(), since, now)
+		line := ui.Style{Width: width}.Progress(kind.Improve, running(), since, now)
 		require.Less(t, utf8.RuneCountInString(line), width)
 	}
-	colored := ui.Style{Width: 200, Color: true}.Progress(running(), since, now)
-	require.Equal(t, wide.Progress(running(), since, now), strings.NewReplacer("\x1b[36m", "", "\x1b[0m", "").Replace(colored))
+	colored := ui.Style{Width: 200, Color: true}.Progress(kind.Improve, running(), since, now)
+	require.Equal(t, wide.Progress(kind.Improve, running(), since, now), strings.NewReplacer("\x1b[36m", "", "\x1b[0m", "").Replace(colored))
 }
 
 func TestTheCourseIsDrawnAsSteps(t *testing.T) {
@@ -219,7 +221,7 @@ func TestEveryEventHasALine(t *testing.T) {
 	var lines []string
 	for i, e := range events() {
 		e.Seq, e.Time, e.Loop = int64(i+1), now.Add(time.Duration(i)*time.Second), "demo-1"
-		line, ofNote := style.Event(e)
+		line, ofNote := style.Event(kind.Improve, e)
 		mark := "  "
 		if ofNote {
 			mark = "* "
@@ -233,7 +235,10 @@ func TestEveryEventHasALine(t *testing.T) {
 	}
 	for _, known := range loop.Types {
 		require.True(t, seen[known.Type], "%s is shown in no example", known.Type)
-		require.NotPanics(t, func() { style.Event(loop.Event{Type: known.Type}); style.Note(loop.Event{Type: known.Type}) }, known.Type)
+		require.NotPanics(t, func() {
+			style.Event(kind.Improve, loop.Event{Type: known.Type})
+			style.Note(loop.Event{Type: known.Type})
+		}, known.Type)
 	}
 }
 
@@ -310,7 +315,7 @@ func TestL_ADeliveryIsShownByPhasesTestsAndReview(t *testing.T) {
 	sp.Test.Command, sp.Guard.Command = "go test -json ./...", "go vet ./..."
 	sp.Agent.Command = spec.Argv{Shell: "./agent"}
 	sp.Agent.Roles = map[string]spec.Override{"reviewer": {}}
-	c := ui.Contract{Loop: "mend", Repo: "/r", Branch: "pawl/mend", InScope: 2, Spec: sp, Plan: &loop.Plan{Hash: hash, Text: "1. mend Merge\n2. hide\x1b nothing"}, Contract: loop.Contract{Hash: hash, Base: "2c9deac54712", Tools: []string{"*"}}}
+	c := ui.Contract{Loop: "mend", Kind: kind.Deliver, Repo: "/r", Branch: "pawl/mend", InScope: 2, Spec: sp, Plan: &loop.Plan{Hash: hash, Text: "1. mend Merge\n2. hide\x1b nothing"}, Contract: loop.Contract{Hash: hash, Base: "2c9deac54712", Tools: []string{"*"}}}
 	golden(t, "deliver-contract", style.Contract(c))
 	required := false
 	sp.Test = spec.Test{Required: &required}
@@ -337,25 +342,25 @@ func TestL_ADeliveryIsShownByPhasesTestsAndReview(t *testing.T) {
 		}
 	}
 	it := loop.Iteration{N: 1, Description: "join what touches", Kept: true, PhaseMs: map[string]int64{"write": 4}, DurationMs: 5000}
-	golden(t, "deliver-live", strings.Join(append(lines, style.Iteration(it)), "\n"))
+	golden(t, "deliver-live", strings.Join(append(lines, style.Iteration(kind.Deliver, it)), "\n"))
 	r := loop.Result{Iterations: 1, Proposal: &loop.Proposal{Hash: hash, State: "approved"}}
 	failed := loop.Result{Iterations: 2, Recovery: "Raise the limit."}
 	golden(t, "deliver-report", strings.Join([]string{
-		style.Delivered(loop.Completed, r, d), style.Delivered(loop.Failed, failed, ui.Delivery{}),
-		style.Delivered(loop.Failed, failed, ui.Delivery{}.Follow(loop.Event{Type: loop.ChangeJudged, Step: "test", Judgement: testRun(false, loop.Tests{Failed: 1, Failing: []string{"TestA"}})})),
+		style.Report(kind.Deliver, loop.Completed, r, d), style.Report(kind.Deliver, loop.Failed, failed, ui.Delivery{}),
+		style.Report(kind.Deliver, loop.Failed, failed, ui.Delivery{}.Follow(loop.Event{Type: loop.ChangeJudged, Step: "test", Judgement: testRun(false, loop.Tests{Failed: 1, Failing: []string{"TestA"}})})),
 	}, "\n\n"))
 
 	st := running()
 	st.Kind, st.Phase, st.Baseline, st.Best, st.Iterations = "deliver", phase.Fix, nil, nil, []loop.Iteration{it}
 	st.Course, st.FixAttempts, st.Goal = &loop.Course{}, 2, "# Mend it\n\nall of it"
 	st.LastTest, st.LastGuard, st.Plan = testRun(false, loop.Tests{Passed: 6, Failed: 1, Failing: []string{"TestA"}}), &loop.Judgement{Reason: "guard-fail"}, &loop.Plan{Hash: hash}
-	golden(t, "deliver-show", style.State(st, now)+"\n"+ui.Style{Width: 200, Zone: zone}.Progress(st, now, now))
+	golden(t, "deliver-show", style.State(kind.Deliver, st, now)+"\n"+ui.Style{Width: 200, Zone: zone}.Progress(kind.Deliver, st, now, now))
 }
 
 func TestIterationsLineUp(t *testing.T) {
 	lines := []string{style.Baseline("34051.6")}
 	for _, it := range iterations() {
-		lines = append(lines, style.Iteration(it))
+		lines = append(lines, style.Iteration(kind.Improve, it))
 	}
 	golden(t, "iterations", strings.Join(lines, "\n"))
 }
@@ -391,7 +396,7 @@ func TestWhatOthersWroteCannotMoveTheCursor(t *testing.T) {
 	require.Equal(t, "\uFFFD", ui.Clean("\xff"))
 	bad := iterations()[0]
 	bad.Description = "x\x1b[2J\r\ny"
-	require.NotContains(t, style.Iteration(bad), "\x1b")
+	require.NotContains(t, style.Iteration(kind.Improve, bad), "\x1b")
 }
 
 func TestNothingMovesWithoutATerminal(t *testing.T) {
@@ -404,5 +409,5 @@ func TestNothingMovesWithoutATerminal(t *testing.T) {
 	s.Still()
 	require.Equal(t, "a line\ntwo\nlines\n", out.String())
 	require.False(t, s.Style().Color)
-	require.NotContains(t, s.Style().State(running(), now), "\x1b")
+	require.NotContains(t, s.Style().State(kind.Improve, running(), now), "\x1b")
 }

@@ -1,0 +1,38 @@
+package agent_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/agent"
+	"pawl/internal/evidence"
+	"pawl/internal/kind"
+	"pawl/internal/loop"
+)
+
+// TestEveryTaskOfEveryKindIsSaid fills in each wording of each kind, of a loop that has just begun and
+// of one that has results, for an agent that writes a file and for one that is heard by its answer.
+func TestEveryTaskOfEveryKindIsSaid(t *testing.T) {
+	number, err := evidence.ParseDecimal("10.50")
+	require.NoError(t, err)
+	for _, k := range kind.All {
+		for at := range k.Tasks {
+			for _, streams := range []bool{false, true} {
+				b := agent.Brief{
+					Kind: k, Goal: "the goal", Phase: string(at), Role: k.Machine(1, true).Row(at).Role, Streams: streams, Test: "make test", Metric: "make bench", Direction: "lower",
+				}
+				begun := b
+				begun.Idea, begun.Target, begun.Repair = "an idea", "9", "it failed"
+				begun.State = loop.State{Iteration: 3, Baseline: &number, Best: &number}
+				for _, text := range []string{b.Text(), begun.Text()} {
+					require.Contains(t, text, "## Your task now\n\n", at)
+					require.NotContains(t, text, "<no value>", at)
+				}
+				if k.Reference {
+					require.Contains(t, begun.Text(), "- Baseline 10.50, best so far 10.50.\n- Target: 9.\n- Kept 0 changes")
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package kind
+
+import (
+	_ "embed" // the draft
+
+	"pawl/internal/phase"
+)
+
+//go:embed deliver.yaml.tmpl
+var deliverDraft string
+
+// Deliver is the phase machine (L): plan, write, test, fix, verify, until one change is done.
+var Deliver = Kind{
+	Name: "deliver", Workflow: "Deliver", Machines: []phase.Machine{deliver1},
+
+	Loop: true, Mends: true, Tests: true, Course: true,
+	Needs: []Need{
+		{"verify.command", Optional, "a command that says whether the work is done, since no tests do"},
+		{"test.command", Required, "the command that runs the tests, or test.required: false"},
+	},
+
+	Tasks: map[phase.Phase]Task{
+		phase.Plan: {Text: `Write a plan for reaching the goal: what is to be changed in which files, in which order, and how it will be known to work. ` +
+			`Print it as Markdown; it is shown to a person and stays fixed once it is approved. Do not edit anything now: edits made in this call are thrown away.`},
+		phase.Write: {Text: `Write the change that reaches the goal, all of it, and nothing else.` + judged + ` {{where "description"}}`},
+		phase.Fix: {Repair: "What fails", Text: `The tests fail. Find the cause and mend it in the code, not in the tests.` + judged +
+			` {{where "description"}} If the whole approach is wrong, {{regenerate}}.`},
+	},
+	Standing: `- Iteration {{.State.Iteration}}, {{.State.FixAttempts}} fixes in it.`,
+
+	Figures: []Figure{Fixes, Suite, Gate}, PhaseLines: true,
+	Stops:   []string{"limits.fixAttempts", "limits.iterations", "limits.phaseTimeout"},
+	Kept:    Words{"delivered", "tested, verified and proposed"},
+	NotKept: Words{"discarded", "it goes back to write"},
+	Draft:   deliverDraft,
+}
+
+const judged = ` Keep it minimal. Edit the files of this folder only; there is no need to commit.` +
+	"{{if .Test}} It is judged by `{{clip .Test 512}}`, not by your word.{{end}}"
+
+// deliver1 is the machine in version 1 of the rules: exactly the transitions of L6. The guard is the
+// gate out of write and fix and no phase; a rework happens within its phase. An end is not a
+// transition, so that the state says where a loop stood when it failed.
+var deliver1 = phase.Machine{
+	{At: phase.None, Next: []phase.Phase{phase.Plan}},
+	{At: phase.Plan, Next: []phase.Phase{phase.Write}, Role: Planner, Between: true},
+	{At: phase.Write, Next: []phase.Phase{phase.Test}, Untested: []phase.Phase{phase.Verify}, Role: Writer, Edits: true, Begins: true},
+	{At: phase.Test, Next: []phase.Phase{phase.Fix, phase.Verify}},
+	{At: phase.Fix, Next: []phase.Phase{phase.Test, phase.Write}, Role: Fixer, Edits: true},
+	{At: phase.Verify, Next: []phase.Phase{phase.Complete, phase.Write}, Role: Reviewer},
+	{At: phase.Complete},
+}

@@ -1,0 +1,55 @@
+package kind
+
+import (
+	_ "embed" // the draft
+
+	"pawl/internal/phase"
+)
+
+//go:embed improve.yaml.tmpl
+var improveDraft string
+
+// Improve is the metric protocol (P): one change, commit, measure, keep or revert, again.
+var Improve = Kind{
+	Name: "improve", Workflow: "Improve", Machines: []phase.Machine{improve1},
+
+	Loop: true, Reference: true,
+	Needs: []Need{{"verify.command", Always, "a command that prints the metric"}},
+
+	Tasks: map[phase.Phase]Task{
+		phase.Ideate: {Text: `Propose exactly ONE focused change, in one sentence without the word "and". Do not edit anything now: ` +
+			`edits made in this call are thrown away. {{where "idea"}}`},
+		phase.Modify: {Text: `{{if .Idea}}Make exactly this one change: {{clip .Idea 1024}}{{else}}Make exactly ONE focused change that brings the metric closer to the goal.{{end}}
+Keep it minimal: one logical unit. Describe it in one sentence without the word "and". {{where "description"}} ` +
+			`Edit the files of this folder only; there is no need to commit. The change is then measured; it is kept if it improves the metric and undone if not.`},
+	},
+	Standing: `- Iteration {{.State.Iteration}}; the metric comes from ` + "`{{clip .Metric 512}}`" + `; {{if eq .Direction "lower"}}lower{{else}}higher{{end}} is better.
+{{- if and .State.Baseline .State.Best}}
+- Baseline {{.State.Baseline}}, best so far {{.State.Best}}.{{end}}
+{{- if .Target}}
+- Target: {{.Target}}.{{end}}
+- Kept {{.State.KeptCount}} changes, discarded {{.State.Discarded}}, {{.State.DiscardsInARow}} discards in a row.`,
+
+	Figures: []Figure{Keeps},
+	Stops:   []string{"limits.discards"},
+	Kept:    Words{"kept", "the metric improved"},
+	NotKept: Words{"discarded", "the metric did not improve by enough"},
+	Draft:   improveDraft,
+}
+
+// improve1 is the machine in version 1 of the rules. Every phase may go to complete, since a loop
+// can be halted anywhere; an attempt that can't go on goes to log, which records it.
+var improve1 = phase.Machine{
+	{At: phase.None, Next: []phase.Phase{phase.Precheck}},
+	{At: phase.Precheck, Next: []phase.Phase{phase.Baseline, phase.Complete}},
+	{At: phase.Baseline, Next: []phase.Phase{phase.Review, phase.Complete}},
+	{At: phase.Review, Next: []phase.Phase{phase.Ideate, phase.Modify, phase.Log, phase.Complete}, Begins: true},
+	{At: phase.Ideate, Next: []phase.Phase{phase.Modify, phase.Log, phase.Complete}, Role: Ideator},
+	{At: phase.Modify, Next: []phase.Phase{phase.Commit, phase.Modify, phase.Log, phase.Complete}, Role: Writer, Edits: true, OnDesk: true},
+	{At: phase.Commit, Next: []phase.Phase{phase.Verify, phase.Modify, phase.Log, phase.Complete}, OnDesk: true},
+	{At: phase.Verify, Next: []phase.Phase{phase.Guard, phase.Decide, phase.Log, phase.Complete}},
+	{At: phase.Guard, Next: []phase.Phase{phase.Decide, phase.Modify, phase.Log, phase.Complete}},
+	{At: phase.Decide, Next: []phase.Phase{phase.Log, phase.Complete}},
+	{At: phase.Log, Next: []phase.Phase{phase.Review, phase.Complete}, Records: true, Between: true},
+	{At: phase.Complete, Role: Reviewer, EveryEnd: true},
+}

@@ -1,0 +1,66 @@
+package ui
+
+import (
+	"strings"
+
+	"pawl/internal/kind"
+	"pawl/internal/loop"
+)
+
+// figure is how something of a loop's progress is shown: as a row of `pawl show`, and as a part of the
+// moving line. "" is nothing to show.
+type figure struct {
+	label     string
+	row, part func(loop.State) string
+}
+
+// figures are all that a kind can have.
+var figures = map[kind.Figure]figure{
+	kind.Keeps: {
+		"iteration",
+		func(st loop.State) string {
+			return itoa(st.Iteration) + ": " + itoa(st.KeptCount) + " kept, " + itoa(st.Discarded) + " discarded, " + itoa(st.DiscardsInARow) + " in a row"
+		},
+		func(st loop.State) string {
+			if st.Best == nil {
+				return ""
+			}
+			return itoa(st.KeptCount) + " kept, " + itoa(st.Discarded) + " discarded"
+		},
+	},
+	kind.Fixes: {
+		"iteration",
+		func(st loop.State) string { return itoa(st.Iteration) + ": " + fixes(st.FixAttempts) + " in it" },
+		func(st loop.State) string {
+			if st.FixAttempts == 0 {
+				return ""
+			}
+			return fixes(st.FixAttempts)
+		},
+	},
+	kind.Suite: {
+		"tests",
+		func(st loop.State) string {
+			if st.LastTest == nil || st.LastTest.Tests == nil {
+				return ""
+			}
+			return strings.TrimPrefix(tests(*st.LastTest), "tests: ")
+		},
+		func(st loop.State) string {
+			if st.LastTest == nil || st.LastTest.Tests == nil {
+				return ""
+			}
+			return "tests: " + counts(*st.LastTest.Tests)
+		},
+	},
+	kind.Gate: {
+		"guard",
+		func(st loop.State) string {
+			if st.LastGuard == nil || st.LastGuard.Passed {
+				return ""
+			}
+			return "failed" + reason(st.LastGuard.Reason)
+		},
+		func(loop.State) string { return "" },
+	},
+}
