@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/crash"
+	"pawl/internal/durable"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/govern"
@@ -401,16 +401,15 @@ func (a *Activities) renew(ctx context.Context, p *place, tip string, old loop.P
 
 // writePatch writes the proposal as it was hashed, whole or not at all.
 func (a *Activities) writePatch(ctx context.Context, p *place, proposal loop.Proposal, path string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".patch-*")
+	f, err := durable.NewDraft(path, 0o600)
 	if err != nil {
 		return err
 	}
-	err = p.store.WriteProposal(ctx, proposal.Base, proposal.Head, f)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
+	defer f.Discard()
+	if err = p.store.WriteProposal(ctx, proposal.Base, proposal.Head, f); err == nil {
+		err = f.Replace()
 	}
 	if err != nil {
-		_ = os.Remove(f.Name())
 		return fmt.Errorf("writing the patch: %w", err)
 	}
 	return nil

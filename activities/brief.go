@@ -19,6 +19,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/agent"
 	"pawl/internal/agent/stream"
+	"pawl/internal/durable"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/govern"
@@ -215,10 +216,10 @@ func (a *Activities) environment(p *place) ([]string, error) {
 		return p.env, nil
 	}
 	path := filepath.Join(a.Home.Loop(p.Ref), "environment.json")
-	err := readJSON(path, &p.env)
+	err := durable.ReadJSON(path, &p.env)
 	if errors.Is(err, fs.ErrNotExist) {
 		p.env = cleaned(os.Environ())
-		err = writeJSON(path, p.env)
+		err = durable.WriteJSON(path, p.env)
 	}
 	if err != nil {
 		p.env = nil

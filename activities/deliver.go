@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"pawl/internal/act"
+	"pawl/internal/durable"
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/issue"
@@ -47,7 +48,7 @@ func readTests(out *act.Stepped, before, dir string) error {
 	report := testreport.Read(outputs...)
 	var earlier testreport.Report
 	if before != "" {
-		if err := readJSON(filepath.Join(before, reportFile), &earlier); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := durable.ReadJSON(filepath.Join(before, reportFile), &earlier); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("reading the report of the run before: %w", err)
 		}
 	}
@@ -61,11 +62,11 @@ func readTests(out *act.Stepped, before, dir string) error {
 	}
 	if !out.OK() {
 		out.Tests.Signature = testreport.Signature(report)
-		if err := os.WriteFile(filepath.Join(dir, digestFile), []byte(testreport.Digest(report, maxDigest, outputs...)), 0o600); err != nil {
+		if err := durable.WriteFile(filepath.Join(dir, digestFile), []byte(testreport.Digest(report, maxDigest, outputs...)), 0o600); err != nil {
 			return fmt.Errorf("writing the digest: %w", err)
 		}
 	}
-	return writeJSON(filepath.Join(dir, reportFile), report)
+	return durable.WriteJSON(filepath.Join(dir, reportFile), report)
 }
 
 // evidenceIn is what shows an agent why it is asked again: the digest of a test run, else the end
@@ -81,7 +82,7 @@ func evidenceIn(dir string) string {
 // history for the person who approves it.
 func (a *Activities) planOf(p *place, text, dir string) (*loop.Plan, error) {
 	text = loop.Clip(text, maxPlan)
-	if err := writeFile(filepath.Join(a.Home.Loop(p.Ref), ledger.PlanFile), []byte(text)); err != nil {
+	if err := durable.WriteFile(filepath.Join(a.Home.Loop(p.Ref), ledger.PlanFile), []byte(text), 0o600); err != nil {
 		return nil, err
 	}
 	return &loop.Plan{Hash: hashOf([]byte(text)), Text: loop.Clip(text, shownPlan), Log: dir}, nil

@@ -17,6 +17,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/crash"
+	"pawl/internal/durable"
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/ledger"
@@ -223,7 +224,7 @@ func (a *Activities) contract(ctx context.Context, p *place, s spec.Spec, out *a
 	if _, err := a.environment(p); err != nil {
 		return err
 	}
-	return writeJSON(filepath.Join(a.Home.Loop(p.Ref), ledger.ContractFile), d.contract)
+	return durable.WriteJSON(filepath.Join(a.Home.Loop(p.Ref), ledger.ContractFile), d.contract)
 }
 
 // draft is a contract that nobody was asked to approve yet.

@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"go.temporal.io/sdk/temporal"
 
 	"pawl/internal/act"
+	"pawl/internal/durable"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/home"
@@ -276,7 +276,7 @@ func throwAway(h home.Home) (dir string, discard func(), err error) {
 		if !is {
 			continue
 		}
-		if lock, err := locked(filepath.Join(under, e.Name())); err == nil {
+		if lock, err := durable.TryLock(filepath.Join(under, e.Name())); err == nil {
 			sweep(filepath.Join(under, name), lock)
 		}
 	}
@@ -284,7 +284,7 @@ func throwAway(h home.Home) (dir string, discard func(), err error) {
 		random := make([]byte, 6)
 		rand.Read(random)
 		dir = filepath.Join(under, hex.EncodeToString(random))
-		lock, err := locked(dir + ".lock")
+		lock, err := durable.TryLock(dir + ".lock")
 		if err == nil {
 			err = os.Mkdir(dir, 0o700)
 		}
@@ -303,17 +303,4 @@ func sweep(dir string, lock *os.File) {
 	_ = repo.RemoveAll(dir)
 	_ = os.Remove(dir + ".lock")
 	lock.Close()
-}
-
-// locked takes a lock file, or fails where another process has it.
-func locked(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/crash"
+	"pawl/internal/durable"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/ledger"
@@ -233,7 +234,7 @@ func (p *place) fenced(err error, doing string) error {
 // rebind gives the ledger the contract that Open worked out, also where a crash came between.
 func (a *Activities) rebind(p *place) error {
 	var c ledger.Contract
-	if err := readJSON(filepath.Join(a.Home.Loop(p.Ref), ledger.ContractFile), &c); err != nil {
+	if err := durable.ReadJSON(filepath.Join(a.Home.Loop(p.Ref), ledger.ContractFile), &c); err != nil {
 		return fmt.Errorf("reading the contract: %w", err)
 	}
 	p.ledger.Bind(c)

@@ -22,6 +22,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/crash"
+	"pawl/internal/durable"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/govern"
@@ -188,7 +189,7 @@ func (a *Activities) Orphaned() <-chan struct{} { return a.orphaned }
 func (a *Activities) run(ctx context.Context, p *place, in act.Step, r *running) (act.Stepped, error) {
 	dir := a.stepDir(in.Ref, in.Key)
 	var out act.Stepped
-	if err := readJSON(filepath.Join(dir, "result.json"), &out); err == nil {
+	if err := durable.ReadJSON(filepath.Join(dir, "result.json"), &out); err == nil {
 		return out, nil
 	}
 	if in.Agent != nil {
@@ -292,7 +293,7 @@ func (a *Activities) run(ctx context.Context, p *place, in act.Step, r *running)
 		a.putBack(ctx, p, in)
 		return out, nil
 	}
-	if err := writeJSON(filepath.Join(dir, "result.json"), out); err != nil {
+	if err := durable.WriteJSON(filepath.Join(dir, "result.json"), out); err != nil {
 		return out, err
 	}
 	crash.At("step.recorded")

@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"pawl/internal/durable"
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/repo"
@@ -70,9 +70,11 @@ func (a *app) clean(ctx context.Context, ids []string, do, refs bool) error {
 		return err
 	}
 	defer s.close()
-	lock, free := lockHost(s.home.WorkerLock())
-	defer lock.Close()
-	c := cleaning{s: s, workerRuns: !free, refs: refs}
+	lock, err := durable.TryLock(s.home.WorkerLock()) // so that no worker begins a loop meanwhile
+	if err == nil {
+		defer lock.Close()
+	}
+	c := cleaning{s: s, workerRuns: err != nil, refs: refs}
 	if err := c.plan(ctx, ids); err != nil {
 		return err
 	}
@@ -108,16 +110,6 @@ func (a *app) clean(ctx context.Context, ids []string, do, refs bool) error {
 		return a.printJSON(out)
 	}
 	return nil
-}
-
-// lockHost takes the lock of this host's worker, so that none begins a loop meanwhile. free is false
-// where one runs.
-func lockHost(path string) (lock *os.File, free bool) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, false
-	}
-	return f, syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }
 
 // cleaning works out what may go.

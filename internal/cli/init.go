@@ -15,6 +15,7 @@ import (
 
 	"pawl/config"
 	"pawl/internal/draft"
+	"pawl/internal/durable"
 	"pawl/internal/fault"
 	"pawl/internal/home"
 	"pawl/internal/kind"
@@ -107,15 +108,12 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 
 // keep writes the spec, unless this version would refuse it: a kind that it does not know yet.
 func (a *app) keep(path, text string, force bool) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".pawl-*.yaml")
+	tmp, err := durable.NewDraft(path, 0o644)
 	if err != nil {
 		return fault.New(fault.InvalidSpec, "%s can't be written: %v", path, err).Advise("Name a folder that you may write to.")
 	}
-	defer os.Remove(tmp.Name())
-	if _, err = tmp.WriteString(text); err == nil {
-		err = errors.Join(tmp.Chmod(0o644), tmp.Close())
-	}
-	if err != nil {
+	defer tmp.Discard()
+	if _, err = tmp.WriteString(text); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	var problems spec.Problems
@@ -130,10 +128,9 @@ func (a *app) keep(path, text string, force bool) error {
 		return err
 	}
 	if force {
-		return os.Rename(tmp.Name(), path)
+		return tmp.Replace()
 	}
-	// A link does not replace what somebody else has put there meanwhile.
-	if err := os.Link(tmp.Name(), path); errors.Is(err, fs.ErrExist) {
+	if err := tmp.Create(); errors.Is(err, fs.ErrExist) {
 		return fault.New(fault.InvalidSpec, "%s is there already", path).Advise("Replace it with --force, or change it by hand.")
 	} else if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
@@ -162,7 +159,7 @@ func (a *app) editorSchema() string {
 		return ""
 	}
 	path := filepath.Join(h.Dir, "pawl.schema.json")
-	if err := os.WriteFile(path, schema.JSON, 0o600); err != nil {
+	if err := durable.WriteFile(path, schema.JSON, 0o600); err != nil {
 		return ""
 	}
 	return path

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl/internal/draft"
+	"pawl/internal/durable"
 	"pawl/internal/home"
 	"pawl/internal/repo"
 )
@@ -54,12 +55,7 @@ func (e *examination) home() {
 
 // worker says whether a process of this host is its worker.
 func worker(h home.Home) string {
-	f, err := os.OpenFile(h.WorkerLock(), os.O_RDWR, 0)
-	if err != nil {
-		return ", no worker yet"
-	}
-	defer f.Close()
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); err != nil {
+	if locked, err := durable.Locked(h.WorkerLock()); err == nil && locked {
 		return ", its worker runs"
 	}
 	return ", no worker now"

@@ -21,6 +21,8 @@ import (
 	"go.temporal.io/server/common/persistence/sql/sqlplugin"
 	sqliteplugin "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
 	sqliteschema "go.temporal.io/server/schema/sqlite"
+
+	"pawl/internal/durable"
 )
 
 // database is the engine's SQLite file. It carries its schema's version in its own header
@@ -184,7 +186,7 @@ func (d database) create() error {
 	if err := os.Chmod(draft.path, 0o600); err != nil {
 		return fail(err)
 	}
-	if err := os.Rename(draft.path, d.path); err != nil {
+	if err := durable.Rename(draft.path, d.path); err != nil {
 		return fail(err)
 	}
 	return nil
@@ -265,7 +267,7 @@ func (d database) moveAside(suffix string) (string, error) {
 	// The log first: a log without its file is merely dropped by SQLite, but a file without its
 	// log has lost what was committed last.
 	for _, part := range []string{"-wal", "-shm", "-journal", ""} {
-		err := os.Rename(d.path+part, target+part)
+		err := durable.Rename(d.path+part, target+part)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf("move engine database aside: %w", err)
 		}

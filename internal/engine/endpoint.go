@@ -2,10 +2,8 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -13,6 +11,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"pawl/internal/durable"
 )
 
 // Endpoint is what engine.json says: where the engine of a directory is, or was last.
@@ -39,32 +39,19 @@ type Endpoint struct {
 
 const (
 	endpointFile = "engine.json"
-	lockFile     = "lock"
 	databaseFile = "temporal.db"
 )
 
 // Find returns the endpoint of the running engine of a directory without starting one, for
-// commands that only read. ok is false if none answers.
+// commands that only read. ok is false if none answers. It leaves no trace.
 func Find(ctx context.Context, dir string) (endpoint Endpoint, ok bool) {
-	// Opened, not created: looking for an engine leaves no trace.
-	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR, 0)
-	if err != nil {
-		return Endpoint{}, false
-	}
-	l := &lock{f}
-	defer l.close()
-	return running(ctx, dir, l)
-}
-
-// running returns the endpoint of the engine whose owner holds the lock, if it answers. That
-// engine.json names a live port proves nothing: a dead owner left it and another Temporal took
-// the port, or the directory was copied together with it.
-func running(ctx context.Context, dir string, l *lock) (Endpoint, bool) {
-	if free, err := l.free(); free || err != nil {
+	// That engine.json names a live port proves nothing: a dead owner left it and another Temporal
+	// took the port, or the directory was copied together with it.
+	if locked, err := durable.Locked(lockPath(dir)); !locked || err != nil {
 		return Endpoint{}, false
 	}
 	e, err := readEndpoint(dir)
-	if err != nil || e.PID != l.owner() {
+	if err != nil || e.PID != owner(dir) {
 		return Endpoint{}, false
 	}
 	conn, err := dial(e.Address)
@@ -78,27 +65,13 @@ func running(ctx context.Context, dir string, l *lock) (Endpoint, bool) {
 	return e, err == nil && id == e.ClusterID
 }
 
-func readEndpoint(dir string) (Endpoint, error) {
-	var e Endpoint
-	data, err := os.ReadFile(filepath.Join(dir, endpointFile))
-	if err != nil {
-		return e, err
-	}
-	return e, json.Unmarshal(data, &e)
+func readEndpoint(dir string) (e Endpoint, err error) {
+	return e, durable.ReadJSON(filepath.Join(dir, endpointFile), &e)
 }
 
 // write replaces engine.json whole; readers see the old one or the new one.
 func (e Endpoint) write(dir string) error {
-	data, err := json.MarshalIndent(e, "", "  ")
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(dir, endpointFile)
-	draft := path + ".new"
-	if err := os.WriteFile(draft, append(data, '\n'), 0o600); err != nil {
-		return fmt.Errorf("write engine endpoint: %w", err)
-	}
-	if err := os.Rename(draft, path); err != nil {
+	if err := durable.WriteJSON(filepath.Join(dir, endpointFile), e); err != nil {
 		return fmt.Errorf("write engine endpoint: %w", err)
 	}
 	return nil

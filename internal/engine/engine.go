@@ -21,6 +21,8 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+
+	"pawl/internal/durable"
 )
 
 const (
@@ -48,13 +50,13 @@ type Options struct {
 // Engine is this process's share in the engine of a directory.
 type Engine struct {
 	options Options
-	lock    *lock
 
 	// closing ends when Close is called; turn is held while an engine is started or stopped.
 	closing context.Context
-	close   context.CancelFunc
+	leave   context.CancelFunc
 	turn    sync.Mutex
-	closed  bool // guarded by turn
+	closed  bool     // guarded by turn
+	lock    *os.File // guarded by turn; nil unless this process owns the engine
 
 	mu       sync.Mutex // guards what follows
 	server   *server    // nil unless this process owns the engine
@@ -73,15 +75,10 @@ func Share(ctx context.Context, o Options) (*Engine, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create engine directory: %w", err)
 	}
-	l, err := openLock(filepath.Join(o.Dir, lockFile))
-	if err != nil {
-		return nil, err
-	}
-	e := &Engine{options: o, lock: l}
-	e.closing, e.close = context.WithCancel(context.Background())
+	e := &Engine{options: o}
+	e.closing, e.leave = context.WithCancel(context.Background())
 	if err := e.join(ctx); err != nil {
-		e.close()
-		l.close()
+		e.leave()
 		return nil, err
 	}
 	return e, nil
@@ -113,13 +110,14 @@ func (e *Engine) join(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		switch owned, err := e.lock.try(); {
-		case err != nil:
-			return err
-		case owned:
-			return e.serve(ctx, false)
+		lock, err := durable.TryLock(lockPath(e.options.Dir))
+		if err == nil {
+			return e.serve(ctx, lock, false)
 		}
-		if endpoint, ok := running(ctx, e.options.Dir, e.lock); ok {
+		if !errors.Is(err, durable.ErrLocked) {
+			return fmt.Errorf("take the engine's lock: %w", err)
+		}
+		if endpoint, ok := Find(ctx, e.options.Dir); ok {
 			e.endpoint = endpoint
 			go e.succeed()
 			return nil
@@ -127,7 +125,7 @@ func (e *Engine) join(ctx context.Context) error {
 		// The owner is starting, or about to exit.
 		if pause(ctx, 5*time.Millisecond) != nil {
 			return fmt.Errorf("process %d owns the engine in %s but it does not answer: %w",
-				e.lock.owner(), e.options.Dir, ctx.Err())
+				owner(e.options.Dir), e.options.Dir, ctx.Err())
 		}
 	}
 }
@@ -135,31 +133,30 @@ func (e *Engine) join(ctx context.Context) error {
 // succeed waits for the owner to exit and takes its place.
 func (e *Engine) succeed() {
 	for e.closing.Err() == nil {
-		err := e.lock.wait()
+		lock, err := durable.Lock(e.closing, lockPath(e.options.Dir))
 		if err == nil {
-			err = e.serve(e.closing, true)
+			err = e.serve(e.closing, lock, true)
 		}
 		if err == nil || e.closing.Err() != nil {
 			return
 		}
 		e.options.Logger.Error("Taking over the engine failed", "dir", e.options.Dir, "error", err)
-		// Another process may do better.
-		_ = e.lock.release()
-		_ = pause(e.closing, time.Second)
+		_ = pause(e.closing, time.Second) // another process may do better
 	}
 }
 
-// serve starts the engine; the lock is ours.
-func (e *Engine) serve(ctx context.Context, takeover bool) error {
+// serve starts the engine under the lock, and gives the lock up where that fails.
+func (e *Engine) serve(ctx context.Context, lock *os.File, takeover bool) error {
 	e.turn.Lock()
 	defer e.turn.Unlock()
 	if err := e.closing.Err(); err != nil {
-		return err
+		return errors.Join(err, lock.Close())
 	}
-	s, endpoint, replaced, err := start(ctx, e.options, e.lock, takeover)
+	s, endpoint, replaced, err := start(ctx, e.options, lock, takeover)
 	if err != nil {
-		return fmt.Errorf("start the engine in %s: %w", e.options.Dir, err)
+		return errors.Join(fmt.Errorf("start the engine in %s: %w", e.options.Dir, err), lock.Close())
 	}
+	e.lock = lock
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.server, e.endpoint, e.replaced = s, endpoint, replaced
@@ -169,7 +166,7 @@ func (e *Engine) serve(ctx context.Context, takeover bool) error {
 // Close gives up this process's share. The owner stops the engine and gives up the lock last; if
 // that takes too long, Close returns an error and it goes on in the background.
 func (e *Engine) Close() error {
-	e.close()
+	e.leave()
 	e.turn.Lock()
 	defer e.turn.Unlock()
 	if e.closed {
@@ -182,16 +179,13 @@ func (e *Engine) Close() error {
 	e.server = nil
 	e.mu.Unlock()
 	if s == nil {
-		// A wait for the lock cannot be interrupted, but it takes nothing any more: the file is closed
-		// when the wait ends, and the lock goes with it.
-		_ = e.lock.close()
 		return nil
 	}
 	stopped := make(chan error, 1)
 	go func() {
 		s.stop()
 		endpoint.Stopped = true
-		stopped <- errors.Join(endpoint.write(e.options.Dir), e.lock.close())
+		stopped <- errors.Join(endpoint.write(e.options.Dir), e.lock.Close())
 	}()
 	select {
 	case err := <-stopped:

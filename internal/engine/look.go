@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	sqliteschema "go.temporal.io/server/schema/sqlite"
+
+	"pawl/internal/durable"
 )
 
 // Report is what can be told of the engine of a directory without starting or touching it.
@@ -40,17 +42,12 @@ func Look(ctx context.Context, dir string) (Report, error) {
 			l.Close()
 		}
 	}
-	if f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR, 0); err == nil {
-		l := &lock{f}
-		defer l.close()
-		free, err := l.free()
-		if err != nil {
-			return r, err
-		}
-		r.Held = !free
-		if r.Held {
-			r.Owner = l.owner()
-		}
+	var err error
+	if r.Held, err = durable.Locked(lockPath(dir)); err != nil {
+		return r, err
+	}
+	if r.Held {
+		r.Owner = owner(dir)
 	}
 	version, err := database{r.Database}.version()
 	switch {

@@ -23,10 +23,10 @@ const (
 )
 
 // start brings the database up to date, starts a server on it and says where it is.
-func start(ctx context.Context, o Options, l *lock, takeover bool) (*server, Endpoint, string, error) {
+func start(ctx context.Context, o Options, lock *os.File, takeover bool) (*server, Endpoint, string, error) {
 	began := time.Now()
 	// From here on the lock names us, and with it the endpoint that the last owner left is void.
-	if err := l.own(); err != nil {
+	if err := own(lock); err != nil {
 		return nil, Endpoint{}, "", err
 	}
 	last, err := readEndpoint(o.Dir)

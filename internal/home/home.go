@@ -5,15 +5,16 @@ package home
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 
+	"pawl/internal/durable"
 	"pawl/internal/fault"
 )
 
@@ -77,42 +78,34 @@ func (h Home) WorkerLock() string { return filepath.Join(h.Dir, "worker.lock") }
 // Logs is where processes without a terminal write.
 func (h Home) Logs() string { return filepath.Join(h.Dir, "logs") }
 
-// HostID returns this host's random id, made once. Several processes may ask at the same time:
-// the first to link its file wins.
+// HostID returns this host's random id, made once. Several processes may ask at the same time: the
+// first to put its file there wins. A file that a power cut has emptied or filled with zeroes is
+// replaced; what was known under the old id is then another host's.
 func (h Home) HostID() (string, error) {
 	path := filepath.Join(h.Dir, "host-id")
 	for {
 		b, err := os.ReadFile(path)
-		if err == nil && len(strings.TrimSpace(string(b))) > 0 {
-			return strings.TrimSpace(string(b)), nil
+		if id := strings.TrimSpace(string(b)); hostID.MatchString(id) {
+			return id, nil
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", Unusable("reading this host's id", err)
 		}
-		put := os.Link
-		if err == nil { // it is empty: a power cut took what was in it
-			put = os.Rename
+		put := (*durable.Draft).Create
+		if err == nil {
+			put = (*durable.Draft).Replace
 		}
 		random := make([]byte, 6)
 		rand.Read(random)
-		tmp := path + "." + hex.EncodeToString(random)
-		err = write(tmp, hex.EncodeToString(random)+"\n")
+		d, err := durable.NewDraft(path, 0o600)
 		if err == nil {
-			err = put(tmp, path)
+			_, err = fmt.Fprintf(d, "%x\n", random)
+			err = errors.Join(err, put(d))
 		}
-		os.Remove(tmp)
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return "", Unusable("making this host's id", err)
 		}
 	}
 }
 
-// write writes a file that is on the disk when it returns.
-func write(path, text string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	return errors.Join(err, f.Sync(), f.Close())
-}
+var hostID = regexp.MustCompile(`^[!-~]+$`)

@@ -9,10 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -27,6 +25,7 @@ import (
 	"pawl/activities"
 	"pawl/config"
 	"pawl/internal/act"
+	"pawl/internal/durable"
 	"pawl/internal/home"
 	"pawl/internal/kind"
 	"pawl/internal/sandbox"
@@ -109,9 +108,13 @@ func RunWorker(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	lock, err := takeLock(ctx, o.Home.WorkerLock(), func() { o.ready(false) })
+	lock, err := durable.TryLock(o.Home.WorkerLock())
+	if errors.Is(err, durable.ErrLocked) {
+		o.ready(false)
+		lock, err = durable.Lock(ctx, o.Home.WorkerLock())
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("taking the worker's lock: %w", err)
 	}
 	defer lock.Close()
 	if err := whenItAnswers(ctx, func() error { return answers(ctx, o) }); err != nil {
@@ -211,38 +214,8 @@ func Register(r worker.WorkflowRegistry) {
 	}
 }
 
-// lockPoll is how often a process that stands by looks whether the worker is gone.
-const lockPoll = 50 * time.Millisecond
-
-// takeLock takes the lock file, calling waiting once if another process has it. The lock is gone
-// with the process, however it ends.
-func takeLock(ctx context.Context, path string, waiting func()) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("opening the worker's lock: %w", err)
-	}
-	told := false
-	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return f, nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			f.Close()
-			return nil, fmt.Errorf("taking the worker's lock: %w", err)
-		}
-		if !told {
-			told = true
-			waiting()
-		}
-		select {
-		case <-ctx.Done():
-			f.Close()
-			return nil, ctx.Err()
-		case <-time.After(lockPoll):
-		}
-	}
-}
+// servicePoll is how often a service that is not there is asked again.
+const servicePoll = 50 * time.Millisecond
 
 // answers asks the service for its namespace.
 func answers(ctx context.Context, o Options) error {
@@ -262,7 +235,7 @@ func whenItAnswers(ctx context.Context, do func() error) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(lockPoll):
+		case <-time.After(servicePoll):
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/durable"
 )
 
 // TokenVariable is the environment variable that marks what runs under a supervisor.
@@ -289,10 +291,7 @@ func openInput(path string) (*os.File, error) {
 // writeProgress is best effort: a full disk must not end a command, and costs at most the time
 // that a lost attempt had used.
 func writeProgress(path string, spent time.Duration) {
-	next := path + ".next"
-	if os.WriteFile(next, []byte(strconv.FormatInt(spent.Milliseconds(), 10)+"\n"), 0o600) == nil {
-		_ = os.Rename(next, path)
-	}
+	_ = durable.WriteCache(path, []byte(strconv.FormatInt(spent.Milliseconds(), 10)+"\n"))
 }
 
 // ReadProgress returns what a Progress file holds, 0 if there is none.

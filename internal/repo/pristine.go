@@ -1,9 +1,9 @@
 package repo
 
 import (
+	"bytes"
 	"context"
 	"encoding/gob"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/durable"
 )
 
 // stamp is what tells that a file has been touched. The ctime cannot be set back by whoever
@@ -124,16 +126,9 @@ func (t *Tree) Pristine(ctx context.Context) error {
 }
 
 func (t *Tree) savePristine(p pristine) error {
-	f, err := os.CreateTemp(t.state, ".new-*")
-	if err != nil {
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(p); err != nil {
 		return err
 	}
-	err = errors.Join(gob.NewEncoder(f).Encode(p), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), t.pristinePath())
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return durable.WriteCache(t.pristinePath(), b.Bytes())
 }

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"pawl/internal/durable"
 )
 
 // remoteCall is a git process in the store that talks to another repository, with the user's
@@ -76,7 +78,7 @@ func (s *Store) fetch(ctx context.Context, source, from, name string) (commit st
 
 	// Two fetches of the same branch would fail on each other's ref lock. Not the store's lock:
 	// other loops go on while a network is slow.
-	lock, err := lockFile(ctx, filepath.Join(s.dir, "pawl-fetch.lock"))
+	lock, err := durable.Lock(ctx, filepath.Join(s.dir, "pawl-fetch.lock"))
 	if err != nil {
 		return "", err
 	}

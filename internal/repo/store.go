@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"pawl/internal/durable"
 )
 
 // Store is a bare repository of pawl's own, one per user repository, shared by its loops. Only
@@ -48,7 +50,7 @@ func OpenStore(ctx context.Context, dir string) (*Store, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return nil, err
 	}
-	lock, err := lockFile(ctx, dir+".lock")
+	lock, err := durable.Lock(ctx, dir+".lock")
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +91,7 @@ func (s *Store) writeConfig(dir string) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return err
 		}
-		if err := replaceFile(path, []byte(content)); err != nil {
+		if err := durable.WriteFile(path, []byte(content), 0o600); err != nil {
 			return err
 		}
 	}
@@ -120,24 +122,7 @@ func (s *Store) create(ctx context.Context, lock *os.File) error {
 	if err := os.Chmod(fresh, 0o700); err != nil {
 		return err
 	}
-	return os.Rename(fresh, s.dir)
-}
-
-// replaceFile writes path whole or not at all.
-func replaceFile(path string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return durable.Rename(fresh, s.dir)
 }
 
 // call is a git process in the store, without any working tree.
@@ -152,7 +137,7 @@ func (s *Store) git(ctx context.Context, args ...string) ([]byte, error) {
 // lock serialises what moves refs. It is held for milliseconds; git's own locks would make the
 // second of two processes fail instead of wait.
 func (s *Store) lock(ctx context.Context) (*os.File, error) {
-	return lockFile(ctx, filepath.Join(s.dir, "pawl.lock"))
+	return durable.Lock(ctx, filepath.Join(s.dir, "pawl.lock"))
 }
 
 // Ref returns the object that a ref names, "" if there is no such ref. A ref that pawl has moved

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"pawl/internal/durable"
 )
 
 // Tree is a desk or a judge: a directory that stands for one commit of the store, and what pawl
@@ -68,7 +70,7 @@ func (t *Tree) saveState(st treeState) error {
 	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, b) {
 		return nil
 	}
-	return replaceFile(path, b)
+	return durable.WriteCache(path, b)
 }
 
 // lock keeps others from working on the tree's files, across processes. git processes hold it
@@ -80,7 +82,7 @@ func (t *Tree) lock(ctx context.Context) (*os.File, error) {
 	if err := os.MkdirAll(t.state, 0o700); err != nil {
 		return nil, err
 	}
-	lock, err := lockFile(ctx, filepath.Join(t.state, "lock"))
+	lock, err := durable.Lock(ctx, filepath.Join(t.state, "lock"))
 	if err != nil {
 		return nil, err
 	}
