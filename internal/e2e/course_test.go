@@ -17,7 +17,7 @@ import (
 
 // course is an agent that walks every way through an iteration, and walks it the same each time.
 const course = `
-echo "$PAWL_ITERATION.$PAWL_ATTEMPT" >> "$E2E/calls"
+echo "$PAWL_ITERATION.$PAWL_ATTEMPT" >> "$WORLD/calls"
 n() { echo "$1" > work/n; }
 case $PAWL_ITERATION.$PAWL_ATTEMPT in
 1.*) n 11; echo "raise n to 11" ;;
@@ -39,7 +39,7 @@ esac
 // shortCourse is as much of it as it takes to pass every point at which something can be cut off:
 // a rework, a keep, a discard.
 const shortCourse = `
-echo "$PAWL_ITERATION.$PAWL_ATTEMPT" >> "$E2E/calls"
+echo "$PAWL_ITERATION.$PAWL_ATTEMPT" >> "$WORLD/calls"
 n() { echo "$1" > work/n; }
 case $PAWL_ITERATION.$PAWL_ATTEMPT in
 1.1) n 11; echo bad > work/guard; echo "raise n without care" ;;
@@ -55,12 +55,12 @@ var shortRows = []string{
 }
 
 // courseSpec is the loop of the whole course, shortSpec that of the short one.
-func (w *world) courseSpec() json.RawMessage {
-	return w.spec(map[string]any{"check": map[string]any{"command": "sh check.sh"}, "limits": map[string]any{"iterations": 10}})
+func (w *machine) courseSpec() json.RawMessage {
+	return w.spec(doc{"check": doc{"command": "sh check.sh"}, "limits": doc{"iterations": 10}})
 }
 
-func (w *world) shortSpec() json.RawMessage {
-	return w.spec(map[string]any{"limits": map[string]any{"iterations": 2}})
+func (w *machine) shortSpec() json.RawMessage {
+	return w.spec(doc{"limits": doc{"iterations": 2}})
 }
 
 // courseRows is what must come of it.
@@ -88,60 +88,60 @@ type outcome struct {
 }
 
 // outcome takes it up and holds the loop to what must be so however it went.
-func (w *world) outcome(result loop.Result) outcome {
-	w.t.Helper()
-	ctx := w.t.Context()
+func (w *machine) outcome(result loop.Result) outcome {
+	w.T.Helper()
+	ctx := w.T.Context()
 	store, l, head := w.openLedger()
 	record := w.record()
 	events, err := l.Events(ctx, head)
-	require.NoError(w.t, err)
+	require.NoError(w.T, err)
 	page, err := l.Read(ctx, head)
-	require.NoError(w.t, err)
+	require.NoError(w.T, err)
 	o := outcome{Rows: rows(events), Events: described(events)}
-	require.Equal(w.t, results(events), lines(page.Results), "the results file must be made of the events")
-	o.Commits = w.git("log", "--reverse", "--format=%s %T", w.base+"..refs/heads/pawl/"+record.Ref)
+	require.Equal(w.T, results(events), lines(page.Results), "the results file must be made of the events")
+	o.Commits = lines([]byte(w.Git("log", "--reverse", "--format=%s %T", w.base+"..refs/heads/pawl/"+record.Ref)))
 	o.Result = fmt.Sprintf("%s %s iterations %d, kept %d, discarded %d, best %v, tools %d", result.ExitStatus, result.ErrorCode,
 		result.Iterations, result.KeptCount, result.Discarded, result.Best, result.Usage.ToolCalls)
 
 	w.requireFold(ctx, l, head, events)
-	require.NoError(w.t, replay(w.history("")), "the workflow's history must replay")
+	require.NoError(w.T, replay(w.history("")), "the workflow's history must replay")
 	for _, ref := range []string{record.Branch, record.Ledger} {
 		have, err := store.Ref(ctx, ref)
-		require.NoError(w.t, err)
-		require.Equal(w.t, []string{have}, w.git("rev-parse", ref), "%s must be pushed", ref)
+		require.NoError(w.T, err)
+		require.Equal(w.T, have, w.Git("rev-parse", ref), "%s must be pushed", ref)
 	}
-	require.Equal(w.t, w.before, w.untouchable(), "the user's repository")
+	require.Equal(w.T, w.Before, w.Snapshot(), "the user's repository")
 	w.requireNothingLeft()
 	return o
 }
 
 // requireFold holds the state to being the fold of the ledger (A9), in the ledger itself and in
 // the workflow.
-func (w *world) requireFold(ctx context.Context, l *ledger.Ledger, head string, events []loop.Event) {
-	w.t.Helper()
+func (w *machine) requireFold(ctx context.Context, l *ledger.Ledger, head string, events []loop.Event) {
+	w.T.Helper()
 	for i, e := range events {
-		require.Equal(w.t, int64(i+1), e.Seq, "the ledger's events are numbered without a gap: %s", e.Type)
+		require.Equal(w.T, int64(i+1), e.Seq, "the ledger's events are numbered without a gap: %s", e.Type)
 	}
 	folded := loop.Fold(loop.State{}, events)
 	folded.Ledger = head
 	snapshot, err := l.State(ctx, head)
-	require.NoError(w.t, err)
-	require.Equal(w.t, pretty(w, snapshot), pretty(w, folded), "the ledger's state must be the fold of its events")
+	require.NoError(w.T, err)
+	require.Equal(w.T, pretty(w, snapshot), pretty(w, folded), "the ledger's state must be the fold of its events")
 	var asked loop.State
 	w.until("the loop's state can be asked for", func() bool { asked, err = w.query(); return err == nil })
-	require.Equal(w.t, pretty(w, asked), pretty(w, folded), "the workflow's state must be the fold of the ledger's events")
+	require.Equal(w.T, pretty(w, asked), pretty(w, folded), "the workflow's state must be the fold of the ledger's events")
 }
 
-func pretty(w *world, v any) string {
+func pretty(w *machine, v any) string {
 	b, err := json.MarshalIndent(v, "", " ")
-	require.NoError(w.t, err)
+	require.NoError(w.T, err)
 	return string(b)
 }
 
 // callsRepeated returns the agent's calls (iteration.attempt) that were made more than once.
-func (w *world) callsRepeated() (again []string) {
+func (w *machine) callsRepeated() (again []string) {
 	seen := map[string]bool{}
-	for _, call := range w.read("calls") {
+	for _, call := range w.lines("calls") {
 		if seen[call] {
 			again = append(again, call)
 		}
@@ -206,12 +206,12 @@ func described(events []loop.Event) (out []string) {
 }
 
 // requireNothingLeft holds a loop that is over to having left no process, no tree and no lock.
-func (w *world) requireNothingLeft() {
-	w.t.Helper()
+func (w *machine) requireNothingLeft() {
+	w.T.Helper()
 	r := w.record()
-	require.True(w.t, r.Closed, "the workspace record says that the loop is over")
+	require.True(w.T, r.Closed, "the workspace record says that the loop is over")
 	for _, name := range []string{"desk", "judge", "exchange"} {
-		require.NoDirExists(w.t, filepath.Join(w.home.Loop(r.Ref), name), "the trees are given up")
+		require.NoDirExists(w.T, filepath.Join(w.home.Loop(r.Ref), name), "the trees are given up")
 	}
 	var left []string
 	w.until("nothing runs for the loop any more", func() bool { left = w.processes(r.Token()); return len(left) == 0 })
@@ -219,13 +219,13 @@ func (w *world) requireNothingLeft() {
 		own := filepath.Base(path) == "pawl.lock" || filepath.Base(path) == "pawl-fetch.lock" || strings.HasSuffix(path, ".git.lock") // flocks: nothing while nobody holds them
 		return strings.HasSuffix(path, ".lock") && !own || strings.HasSuffix(path, ".new")
 	})
-	require.Empty(w.t, locks, "no lock is left in the store")
-	require.Empty(w.t, files(filepath.Join(w.repo, ".git"), func(path string) bool { return strings.HasSuffix(path, ".lock") }), "no lock is left in the repository")
+	require.Empty(w.T, locks, "no lock is left in the store")
+	require.Empty(w.T, files(filepath.Join(w.Repo, ".git"), func(path string) bool { return strings.HasSuffix(path, ".lock") }), "no lock is left in the repository")
 }
 
 // processes lists what runs for a loop: its supervisor, whatever carries its token, and whatever
 // stands in its trees.
-func (w *world) processes(token string) (found []string) {
+func (w *machine) processes(token string) (found []string) {
 	entries, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range entries {
 		environ, _ := os.ReadFile(filepath.Join(dir, "environ"))

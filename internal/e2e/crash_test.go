@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/loop"
+	"pawl/test/world"
 )
 
 // undisturbed is a run that nobody disturbed: what came of it and which crash points it passed.
@@ -32,15 +33,15 @@ var (
 )
 
 // reference runs a course undisturbed, once per test run, and holds it to what it is written to do.
-func reference(t *testing.T, known *undisturbed, agent string, spec func(*world) json.RawMessage, expected []string) undisturbed {
+func reference(t *testing.T, known *undisturbed, agent string, spec func(*machine) json.RawMessage, expected []string) undisturbed {
 	t.Helper()
 	runs.Lock()
 	defer runs.Unlock()
 	if known.points != nil {
 		return *known
 	}
-	w := newWorld(t, agent)
-	n := w.start(bothRoles, "PAWL_CRASH_TRACE="+filepath.Join(w.dir, "trace"))
+	w := newMachine(t, agent)
+	n := w.start(bothRoles, "PAWL_CRASH_TRACE="+filepath.Join(w.Dir, "trace"))
 	require.NoError(t, w.begin(spec(w)))
 	r, err := w.end()
 	require.NoError(t, err)
@@ -53,8 +54,8 @@ func reference(t *testing.T, known *undisturbed, agent string, spec func(*world)
 }
 
 // passed returns the crash points in a trace, in the order in which they were passed.
-func (w *world) passed(trace string) (points []string) {
-	for _, line := range w.read(trace) {
+func (w *machine) passed(trace string) (points []string) {
+	for _, line := range w.lines(trace) {
 		_, point, _ := strings.Cut(line, " ")
 		points = append(points, point)
 	}
@@ -66,17 +67,17 @@ func (w *world) passed(trace string) (points []string) {
 // starts them again: the loop must end as if nothing had happened.
 func TestKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
-	ref := reference(t, shortRun(), shortCourse, (*world).shortSpec, shortRows)
+	ref := reference(t, shortRun(), shortCourse, (*machine).shortSpec, shortRows)
 	var slowest recoveries
 	t.Run("at", func(t *testing.T) {
-		for _, where := range places(ref.points) {
+		for _, where := range world.Sample(6, places(ref.points)) {
 			t.Run(where, func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t, shortCourse)
+				w := newMachine(t, shortCourse)
 				spec := w.shortSpec()
 				n := w.start(bothRoles, "PAWL_CRASH="+where)
 				w.killedOnTheWay(n, spec)
-				n = w.start(bothRoles, "PAWL_CRASH_TRACE="+filepath.Join(w.dir, "trace"))
+				n = w.start(bothRoles, "PAWL_CRASH_TRACE="+filepath.Join(w.Dir, "trace"))
 				require.NoError(t, w.begin(spec))
 				r, err := w.end()
 				require.NoError(t, err)
@@ -119,27 +120,27 @@ func places(points []string) (where []string) {
 }
 
 // killedOnTheWay starts the loop and waits until the node has been killed.
-func (w *world) killedOnTheWay(n *node, spec json.RawMessage) {
-	w.t.Helper()
+func (w *machine) killedOnTheWay(n *node, spec json.RawMessage) {
+	w.T.Helper()
 	started := make(chan error, 1)
 	go func() { started <- w.begin(spec) }()
 	select {
 	case <-n.gone:
-		require.True(w.t, n.killed(), "%s must have been killed, not have ended: %s", n.name, n.tail())
+		require.True(w.T, n.killed(), "%s must have been killed, not have ended: %s", n.name, n.tail())
 		<-started // whether the engine could still say so doesn't matter
-	case <-time.After(patience):
-		w.t.Fatalf("the loop never came to where the crash is; it is %s", w.whereabouts())
+	case <-time.After(world.Patience):
+		w.T.Fatalf("the loop never came to where the crash is; it is %s", w.whereabouts())
 	}
 }
 
 // recovery is how long a node took from its start to the first thing that it did for the loop.
-func (w *world) recovery(n *node, trace string) time.Duration {
-	w.t.Helper()
-	all := w.read(trace)
-	require.NotEmpty(w.t, all, "%s has done nothing for the loop", n.name)
+func (w *machine) recovery(n *node, trace string) time.Duration {
+	w.T.Helper()
+	all := w.lines(trace)
+	require.NotEmpty(w.T, all, "%s has done nothing for the loop", n.name)
 	nanos, _, _ := strings.Cut(all[0], " ")
 	at, err := strconv.ParseInt(nanos, 10, 64)
-	require.NoError(w.t, err)
+	require.NoError(w.T, err)
 	return time.Unix(0, at).Sub(n.started)
 }
 
@@ -153,7 +154,7 @@ type recoveries struct {
 // takes when a dead worker's tasks are left to the service's timeouts.
 const tooLong = 20 * time.Second
 
-func (r *recoveries) add(t *testing.T, where string, n *node, d time.Duration) {
+func (r *recoveries) add(t testing.TB, where string, n *node, d time.Duration) {
 	t.Helper()
 	select {
 	case <-n.worker:
@@ -202,11 +203,11 @@ func (r *recoveries) report(t *testing.T) {
 // way, so that every kind of iteration is cut off in many places.
 func TestKilledAgainAndAgain(t *testing.T) {
 	t.Parallel()
-	ref := reference(t, longRun(), course, (*world).courseSpec, courseRows)
+	ref := reference(t, longRun(), course, (*machine).courseSpec, courseRows)
 
 	t.Run("engine and worker together", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t, course)
+		w := newMachine(t, course)
 		spec := w.courseSpec()
 		var took recoveries
 		r, err := w.survive(spec, &took, func(trace string) *node {
@@ -219,8 +220,9 @@ func TestKilledAgainAndAgain(t *testing.T) {
 	})
 
 	t.Run("the worker alone", func(t *testing.T) {
+		world.Slow(t, "killed with the engine")
 		t.Parallel()
-		w := newWorld(t, course)
+		w := newMachine(t, course)
 		spec := w.courseSpec()
 		w.start(engineRole)
 		var took recoveries
@@ -234,10 +236,11 @@ func TestKilledAgainAndAgain(t *testing.T) {
 	})
 
 	t.Run("the engine alone", func(t *testing.T) {
+		world.Slow(t, "killed with the worker")
 		t.Parallel()
-		w := newWorld(t, course)
+		w := newMachine(t, course)
 		spec := w.courseSpec()
-		victim := filepath.Join(w.dir, "victim")
+		victim := filepath.Join(w.Dir, "victim")
 		n := w.start(engineRole)
 		w.start(workerRole, "PAWL_CRASH=#37", "PAWL_CRASH_VICTIM="+victim).polls(t)
 		kills := 0
@@ -260,34 +263,34 @@ func TestKilledAgainAndAgain(t *testing.T) {
 }
 
 // survive runs the loop to its end on nodes of which each may be killed on the way.
-func (w *world) survive(spec json.RawMessage, took *recoveries, start func(trace string) *node) (loop.Result, error) {
-	w.t.Helper()
+func (w *machine) survive(spec json.RawMessage, took *recoveries, start func(trace string) *node) (loop.Result, error) {
+	w.T.Helper()
 	for i := 1; ; i++ {
 		trace := fmt.Sprintf("trace%d", i)
-		n := start(filepath.Join(w.dir, trace))
+		n := start(filepath.Join(w.Dir, trace))
 		if err := w.begin(spec); err != nil {
 			<-n.gone // it may have been killed before the engine could say so
 		}
 		r, err, over := w.endOr(n)
 		if i > 1 && len(w.passed(trace)) > 0 {
-			took.add(w.t.(*testing.T), fmt.Sprintf("%d: killed at %s", i, last(w.passed(fmt.Sprintf("trace%d", i-1)))), n, w.recovery(n, trace))
+			took.add(w.T, fmt.Sprintf("%d: killed at %s", i, last(w.passed(fmt.Sprintf("trace%d", i-1)))), n, w.recovery(n, trace))
 		}
 		if over {
-			require.Greater(w.t, i, 5, "it must have been killed on the way")
+			require.Greater(w.T, i, 5, "it must have been killed on the way")
 			return r, err
 		}
-		require.True(w.t, n.killed(), "%s must have been killed, not have ended: %s", n.name, n.tail())
-		require.Less(w.t, i, 200, "the loop does not get on")
+		require.True(w.T, n.killed(), "%s must have been killed, not have ended: %s", n.name, n.tail())
+		require.Less(w.T, i, 200, "the loop does not get on")
 	}
 }
 
 // endOr waits for the loop's end, or for the node's.
-func (w *world) endOr(n *node) (r loop.Result, err error, over bool) {
-	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+func (w *machine) endOr(n *node) (r loop.Result, err error, over bool) {
+	w.T.Helper()
+	ctx, cancel := context.WithTimeout(w.T.Context(), world.Patience)
 	defer cancel()
 	ended := make(chan error, 1)
-	go func() { ended <- w.client.GetWorkflow(ctx, w.loop, "").Get(ctx, &r) }()
+	go func() { ended <- w.client.GetWorkflow(ctx, w.Loop, "").Get(ctx, &r) }()
 	select {
 	case <-n.gone:
 		cancel()
@@ -295,7 +298,7 @@ func (w *world) endOr(n *node) (r loop.Result, err error, over bool) {
 		return loop.Result{}, nil, false
 	case err = <-ended:
 		if ctx.Err() != nil {
-			w.t.Fatalf("the loop does not end; it is %s", w.whereabouts())
+			w.T.Fatalf("the loop does not end; it is %s", w.whereabouts())
 		}
 		select {
 		case <-n.gone:

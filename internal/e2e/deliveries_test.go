@@ -10,6 +10,7 @@ import (
 
 	"pawl/internal/fault"
 	"pawl/internal/loop"
+	"pawl/test/world"
 )
 
 // delivery is one way through a Deliver loop. Its test command reads the file that the agent writes:
@@ -17,15 +18,15 @@ import (
 type delivery struct {
 	name   string
 	agent  string
-	spec   map[string]any
-	during func(*world)
+	spec   doc
+	during func(*machine)
 	phases string
 	code   fault.Code
 }
 
 // roles is an agent of several roles: each line is for one, by its name.
 func roles(lines ...string) string {
-	return "echo \"$PAWL_ROLE.$PAWL_ITERATION.$PAWL_ATTEMPT\" >>\"$E2E/calls\"\nn() { echo \"$1\" >work/n; }\nsecond() { test \"$(grep -c \"^$PAWL_ROLE\" \"$E2E/calls\")\" -ge 2; }\ncase $PAWL_ROLE in\n" +
+	return "echo \"$PAWL_ROLE.$PAWL_ITERATION.$PAWL_ATTEMPT\" >>\"$WORLD/calls\"\nn() { echo \"$1\" >work/n; }\nsecond() { test \"$(grep -c \"^$PAWL_ROLE\" \"$WORLD/calls\")\" -ge 2; }\ncase $PAWL_ROLE in\n" +
 		strings.Join(lines, " ;;\n") + " ;;\nesac\n"
 }
 
@@ -34,11 +35,11 @@ const (
 	failing = `n "not ok 1 - climbs"`
 )
 
-var own = map[string]any{"planner": map[string]any{}, "reviewer": map[string]any{}}
+var own = doc{"planner": doc{}, "reviewer": doc{}}
 
 var deliveries = []delivery{
 	{
-		name: "deliver-planned-fixed-reviewed", spec: map[string]any{"agent": map[string]any{"roles": own}},
+		name: "deliver-planned-fixed-reviewed", spec: doc{"agent": doc{"roles": own}},
 		agent: roles(`planner) echo "climb"`, `writer) `+failing+`; echo "climb badly"`, `fixer) `+passing+`; echo "climb well"`,
 			`reviewer) sed -n 's/^\(APPROVED [0-9a-f]*\).*/\1: fine/p' "$PAWL_PROMPT" | head -n 1`),
 		phases: "plan write test fix test verify complete",
@@ -56,7 +57,7 @@ var deliveries = []delivery{
 	{
 		name:  "deliver-blocked",
 		agent: roles(`writer) echo exit 0 >guard.sh; echo "ease the guard"`),
-		during: func(w *world) {
+		during: func(w *machine) {
 			w.gate(loop.GateGuard)
 			w.message("reject", map[string]string{"by": "bob"})
 		},
@@ -68,19 +69,19 @@ var deliveries = []delivery{
 		phases: "plan write test verify write test verify", code: fault.MaxIterations,
 	},
 	{
-		name: "deliver-max-fixes", spec: map[string]any{"limits": map[string]any{"fixAttempts": 1}},
+		name: "deliver-max-fixes", spec: doc{"limits": doc{"fixAttempts": 1}},
 		agent:  roles(`writer) `+failing+`; echo "climb"`, `fixer) n "not ok 2 - stays"; echo "climb on"`),
 		phases: "plan write test fix test", code: fault.MaxFixAttempts,
 	},
 	{
-		name: "deliver-phase-timeout", spec: map[string]any{"limits": map[string]any{"phaseTimeout": "1s"}},
+		name: "deliver-phase-timeout", spec: doc{"limits": doc{"phaseTimeout": "1s"}},
 		agent:  roles(`writer) exec sleep 60`),
 		phases: "plan write", code: fault.PhaseTimeout,
 	},
 	{
-		name: "deliver-rejected-then-approved", spec: map[string]any{"approvals": map[string]any{"diff": "required"}, "limits": map[string]any{"iterations": 2}},
+		name: "deliver-rejected-then-approved", spec: doc{"approvals": doc{"diff": "required"}, "limits": doc{"iterations": 2}},
 		agent: roles(`writer) n "ok 1 - climbs $PAWL_ITERATION"; echo "climb"`),
-		during: func(w *world) {
+		during: func(w *machine) {
 			first := w.gate(loop.GateDiff)
 			w.message("reject", map[string]string{"by": "bob", "hash": first.Hash, "note": "higher"})
 			w.until("another proposal waits", w.is(func(s loop.State) bool {
@@ -93,12 +94,12 @@ var deliveries = []delivery{
 }
 
 // delivers is the world's loop as a Deliver loop.
-func (w *world) delivers(change map[string]any) []byte {
-	w.t.Helper()
+func (w *machine) delivers(change doc) []byte {
+	w.T.Helper()
 	w.kind = "Deliver"
-	doc := map[string]any{
-		"kind": "deliver", "judge": map[string]any{"keep": []string{"deps/**"}},
-		"test": map[string]any{"command": `cat work/n
+	doc := doc{
+		"kind": "deliver", "judge": doc{"keep": []string{"deps/**"}},
+		"test": doc{"command": `cat work/n
 if grep -q flaky work/n && [ ! -e deps/seen ]; then touch deps/seen; echo "not ok 2 - now and then"; exit 1; fi
 ! grep -q '^not ok' work/n`},
 	}
@@ -109,14 +110,14 @@ if grep -q flaky work/n && [ ! -e deps/seen ]; then touch deps/seen; echo "not o
 // TestDeliveries takes every way through a Deliver loop and replays its history with the code of now;
 // with -update it keeps the histories for the replay test of the workflows.
 func TestDeliveries(t *testing.T) {
-	if !*update {
+	if !*world.Update {
 		t.Parallel()
 	}
-	for _, d := range deliveries {
+	for _, d := range world.Sample(3, deliveries) {
 		t.Run(d.name, func(t *testing.T) {
-			w := pathWorld(t, d.agent)
+			w := pathMachine(t, d.agent)
 			w.start(bothRoles)
-			w.loop = d.name
+			w.Loop = d.name
 			require.NoError(t, w.begin(w.delivers(d.spec)))
 			if d.during != nil {
 				d.during(w)
@@ -130,18 +131,18 @@ func TestDeliveries(t *testing.T) {
 			}
 			require.Equal(t, string(d.code), r.ErrorCode, r.Reason)
 			require.Equal(t, d.phases, w.phases())
-			require.Equal(t, w.before, w.untouchable())
+			require.Equal(t, w.Before, w.Snapshot())
 			w.keepHistory(t, d.name, "")
 		})
 	}
 }
 
 // phases are those that the loop entered, as its ledger has them.
-func (w *world) phases() string {
-	w.t.Helper()
+func (w *machine) phases() string {
+	w.T.Helper()
 	_, l, head := w.openLedger()
-	events, err := l.Events(w.t.Context(), head)
-	require.NoError(w.t, err)
+	events, err := l.Events(w.T.Context(), head)
+	require.NoError(w.T, err)
 	var all []string
 	for _, e := range events {
 		if e.Type == loop.PhaseEntered {

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"encoding/json"
 	"path/filepath"
+	"pawl/test/world"
 	"strings"
 	"sync"
 	"testing"
@@ -18,23 +19,23 @@ var deliverCourse = roles(`planner) echo "climb"`,
 
 var deliverRun = sync.OnceValue(func() *undisturbed { return new(undisturbed) })
 
-func (w *world) deliverSpec() json.RawMessage {
-	return w.delivers(map[string]any{"agent": map[string]any{"roles": own}})
+func (w *machine) deliverSpec() json.RawMessage {
+	return w.delivers(doc{"agent": doc{"roles": own}})
 }
 
 // TestADeliveryKilledAtEveryPoint does to a Deliver loop what TestKilledAtEveryPoint does to Improve, at
 // the points of the loop's own work: it must end with the same decisions, commits and ledger.
 func TestADeliveryKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
-	ref := reference(t, deliverRun(), deliverCourse, (*world).deliverSpec, []string{"1 1 0 yes: climb well"})
-	for _, where := range places(ref.points) {
+	ref := reference(t, deliverRun(), deliverCourse, (*machine).deliverSpec, []string{"1 1 0 yes: climb well"})
+	for _, where := range world.Sample(4, places(ref.points)) {
 		t.Run(where, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, deliverCourse)
+			w := newMachine(t, deliverCourse)
 			spec := w.deliverSpec()
 			n := w.start(bothRoles, "PAWL_CRASH="+where)
 			w.killedOnTheWay(n, spec)
-			w.start(bothRoles, "PAWL_CRASH_TRACE="+filepath.Join(w.dir, "trace"))
+			w.start(bothRoles, "PAWL_CRASH_TRACE="+filepath.Join(w.Dir, "trace"))
 			require.NoError(t, w.begin(spec))
 			r, err := w.end()
 			require.NoError(t, err)

@@ -17,16 +17,16 @@ import (
 
 // waiting is an agent that says that it is there and waits until it is let go, then raises n.
 const waiting = `
-echo $$ $(date +%s%N) >> "$E2E/agents"
-[ -e "$E2E/go" ] || read -r _ < "$E2E/gate"
+echo $$ $(date +%s%N) >> "$WORLD/agents"
+[ -e "$WORLD/go" ] || read -r _ < "$WORLD/gate"
 echo 11 > work/n
 echo "raise n"
 `
 
 // stubborn is one that does not end when it is asked to.
-const stubborn = `trap 'echo asked >> "$E2E/asked"' INT
-echo $$ $(date +%s%N) >> "$E2E/agents"
-while ! [ -e "$E2E/go" ]; do sleep 0.05; done
+const stubborn = `trap 'echo asked >> "$WORLD/asked"' INT
+echo $$ $(date +%s%N) >> "$WORLD/agents"
+while ! [ -e "$WORLD/go" ]; do sleep 0.05; done
 echo 11 > work/n
 echo "raise n"
 `
@@ -36,32 +36,32 @@ echo "raise n"
 var raised = []string{"0 10 0 yes: baseline", "1 11 +1 yes: raise n"}
 
 // newWaiting makes a world whose agent waits.
-func newWaiting(t testing.TB, agent string) *world {
+func newWaiting(t testing.TB, agent string) *machine {
 	t.Helper()
-	w := newWorld(t, agent)
+	w := newMachine(t, agent)
 	w.fifo("gate")
 	return w
 }
 
-func (w *world) fifo(name string) {
-	w.t.Helper()
-	require.NoError(w.t, syscall.Mkfifo(filepath.Join(w.dir, name), 0o600))
+func (w *machine) fifo(name string) {
+	w.T.Helper()
+	require.NoError(w.T, syscall.Mkfifo(filepath.Join(w.Dir, name), 0o600))
 }
 
 // letGo lets the agent that waits go on, and all that come after it.
-func (w *world) letGo() {
-	w.t.Helper()
-	w.write("go", "")
-	f, err := os.OpenFile(filepath.Join(w.dir, "gate"), os.O_RDWR, 0) // both ways, so that it doesn't wait for a reader
-	require.NoError(w.t, err)
+func (w *machine) letGo() {
+	w.T.Helper()
+	w.Write("go", "")
+	f, err := os.OpenFile(filepath.Join(w.Dir, "gate"), os.O_RDWR, 0) // both ways, so that it doesn't wait for a reader
+	require.NoError(w.T, err)
 	_, err = f.WriteString("go\n")
-	require.NoError(w.t, err)
-	w.t.Cleanup(func() { f.Close() })
+	require.NoError(w.T, err)
+	w.T.Cleanup(func() { f.Close() })
 }
 
 // agents returns the process IDs of the agents that have begun, in their order.
-func (w *world) agents() (pids []int) {
-	for _, line := range w.read("agents") {
+func (w *machine) agents() (pids []int) {
+	for _, line := range w.lines("agents") {
 		pid, _, _ := strings.Cut(line, " ")
 		n, _ := strconv.Atoi(pid)
 		pids = append(pids, n)
@@ -70,12 +70,12 @@ func (w *world) agents() (pids []int) {
 }
 
 // agentBegins waits until the n-th agent has begun and returns its process ID and when that was.
-func (w *world) agentBegins(n int) (pid int, at time.Time) {
-	w.t.Helper()
+func (w *machine) agentBegins(n int) (pid int, at time.Time) {
+	w.T.Helper()
 	w.until("agent "+strconv.Itoa(n)+" begins", func() bool { return len(w.agents()) >= n })
-	_, nanos, _ := strings.Cut(w.read("agents")[n-1], " ")
+	_, nanos, _ := strings.Cut(w.lines("agents")[n-1], " ")
 	ns, err := strconv.ParseInt(nanos, 10, 64)
-	require.NoError(w.t, err)
+	require.NoError(w.T, err)
 	return w.agents()[n-1], time.Unix(0, ns)
 }
 
@@ -86,16 +86,16 @@ func alive(pid int) bool {
 
 // requireRaised waits for the loop's end and holds it to having come to what it always comes to:
 // one iteration in one attempt.
-func (w *world) requireRaised() outcome {
-	w.t.Helper()
+func (w *machine) requireRaised() outcome {
+	w.T.Helper()
 	r, err := w.end()
-	require.NoError(w.t, err)
+	require.NoError(w.T, err)
 	o := w.outcome(r)
-	require.Equal(w.t, raised, o.Rows)
+	require.Equal(w.T, raised, o.Rows)
 	_, l, head := w.openLedger()
-	s, err := l.State(w.t.Context(), head)
-	require.NoError(w.t, err)
-	require.Equal(w.t, 1, s.Iterations[0].Attempts, "being disturbed costs none of the loop's attempts")
+	s, err := l.State(w.T.Context(), head)
+	require.NoError(w.T, err)
+	require.Equal(w.T, 1, s.Iterations[0].Attempts, "being disturbed costs none of the loop's attempts")
 	return o
 }
 
@@ -170,8 +170,8 @@ func TestTheSupervisorIsKilled(t *testing.T) {
 }
 
 // supervisor returns the process ID of the loop's supervisor.
-func (w *world) supervisor() int {
-	w.t.Helper()
+func (w *machine) supervisor() int {
+	w.T.Helper()
 	token := w.record().Token()
 	pid := 0
 	w.until("the loop has a supervisor", func() bool {
@@ -188,24 +188,24 @@ func (w *world) supervisor() int {
 // daemons is an agent that leaves two processes behind and hangs: one that only its environment
 // gives away, and one that only its working directory does.
 const daemons = `
-(cd / && setsid sh -c 'echo $$ >> "$E2E/daemons"; exec sleep 1000' &)
-setsid env -i sh -c 'echo $$ >> "$1/daemons"; sleep 1000' sh "$E2E" &
-while [ "$(cat "$E2E/daemons" 2>/dev/null | wc -l)" -lt 2 ]; do sleep 0.01; done
-[ -e "$E2E/go" ] && rm -f "$E2E/daemons"
+(cd / && setsid sh -c 'echo $$ >> "$WORLD/daemons"; exec sleep 1000' &)
+setsid env -i sh -c 'echo $$ >> "$1/daemons"; sleep 1000' sh "$WORLD" &
+while [ "$(cat "$WORLD/daemons" 2>/dev/null | wc -l)" -lt 2 ]; do sleep 0.01; done
+[ -e "$WORLD/go" ] && rm -f "$WORLD/daemons"
 ` + waiting
 
 func TestWhatAnAgentLeavesBehindIsEnded(t *testing.T) {
 	t.Parallel()
-	for name, kill := range map[string]func(*world, *node){
-		"after kill -9 of the worker": func(_ *world, n *node) { n.kill() },
+	for name, kill := range map[string]func(*machine, *node){
+		"after kill -9 of the worker": func(_ *machine, n *node) { n.kill() },
 		// Stopped first, so that it can't clean up: what is left is for the next worker to find.
-		"after kill -9 of worker and supervisor": func(w *world, n *node) {
+		"after kill -9 of worker and supervisor": func(w *machine, n *node) {
 			pid := w.supervisor()
-			require.NoError(w.t, syscall.Kill(pid, syscall.SIGSTOP))
+			require.NoError(w.T, syscall.Kill(pid, syscall.SIGSTOP))
 			n.kill()
-			require.NoError(w.t, syscall.Kill(pid, syscall.SIGKILL))
+			require.NoError(w.T, syscall.Kill(pid, syscall.SIGKILL))
 		},
-		"when the step ends": func(w *world, _ *node) {},
+		"when the step ends": func(w *machine, _ *node) {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -215,7 +215,7 @@ func TestWhatAnAgentLeavesBehindIsEnded(t *testing.T) {
 			require.NoError(t, w.begin(w.spec(nil)))
 			w.agentBegins(1)
 			var left []int
-			for _, line := range w.read("daemons") {
+			for _, line := range w.lines("daemons") {
 				pid, err := strconv.Atoi(line)
 				require.NoError(t, err)
 				require.True(t, alive(pid))
@@ -234,7 +234,7 @@ func TestWhatAnAgentLeavesBehindIsEnded(t *testing.T) {
 			}
 			w.letGo()
 			w.requireRaised()
-			for _, line := range w.read("daemons") {
+			for _, line := range w.lines("daemons") {
 				pid, _ := strconv.Atoi(line)
 				require.False(t, alive(pid), "nothing survives its step")
 			}
@@ -244,14 +244,14 @@ func TestWhatAnAgentLeavesBehindIsEnded(t *testing.T) {
 
 func TestAGracefulStopCostsTheLoopNothing(t *testing.T) {
 	t.Parallel()
-	w := newWaiting(t, `trap 'echo asked >> "$E2E/asked"; exit 1' INT`+waiting)
+	w := newWaiting(t, `trap 'echo asked >> "$WORLD/asked"; exit 1' INT`+waiting)
 	w.start(engineRole)
 	require.NoError(t, w.begin(w.spec(nil)))
 	for i := 1; i <= 3; i++ {
 		n := w.start(workerRole)
 		w.agentBegins(i)
 		n.stop(t)
-		require.Len(t, w.read("asked"), i, "the agent is asked to end")
+		require.Len(t, w.lines("asked"), i, "the agent is asked to end")
 		require.Empty(t, w.processes(w.record().Token()), "nothing goes on without a worker")
 	}
 	w.start(workerRole)
@@ -263,9 +263,9 @@ func TestAGracefulStopCostsTheLoopNothing(t *testing.T) {
 
 func TestTerminatedLoopsGiveTheirTreesUp(t *testing.T) {
 	t.Parallel()
-	for name, before := range map[string]func(*world, *node){
-		"while its worker runs":    func(*world, *node) {},
-		"while its worker is dead": func(_ *world, n *node) { n.kill() },
+	for name, before := range map[string]func(*machine, *node){
+		"while its worker runs":    func(*machine, *node) {},
+		"while its worker is dead": func(_ *machine, n *node) { n.kill() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -275,12 +275,12 @@ func TestTerminatedLoopsGiveTheirTreesUp(t *testing.T) {
 			require.NoError(t, w.begin(w.spec(nil)))
 			w.agentBegins(1)
 			before(w, n)
-			require.NoError(t, w.client.TerminateWorkflow(t.Context(), w.loop, "", "enough"))
+			require.NoError(t, w.client.TerminateWorkflow(t.Context(), w.Loop, "", "enough"))
 			n.kill()
 			n = w.start(workerRole)
 			n.polls(t)
 			w.requireNothingLeft()
-			require.Equal(t, w.before, w.untouchable())
+			require.Equal(t, w.Before, w.Snapshot())
 		})
 	}
 }
@@ -290,7 +290,7 @@ func TestALoopSurvivesWhileItWaits(t *testing.T) {
 	w := newWaiting(t, waiting)
 	w.letGo()
 	n := w.start(bothRoles)
-	require.NoError(t, w.begin(w.spec(map[string]any{"approvals": map[string]any{"plan": "required"}})))
+	require.NoError(t, w.begin(w.spec(doc{"approvals": doc{"plan": "required"}})))
 	atGate := w.is(func(s loop.State) bool { return s.Status == loop.Waiting && s.Ledger != "" })
 	w.until("the contract waits for approval", atGate)
 	w.until("nothing runs while a loop waits", func() bool { return len(w.processes(w.record().Token())) == 0 })
@@ -308,8 +308,8 @@ func TestALoopSurvivesWhileItWaits(t *testing.T) {
 
 // measureRecovery kills engine and worker while an agent works and returns how long it is from
 // the start of the next process until the agent works again.
-func (w *world) measureRecovery(n *node, i int) (*node, time.Duration) {
-	w.t.Helper()
+func (w *machine) measureRecovery(n *node, i int) (*node, time.Duration) {
+	w.T.Helper()
 	n.kill()
 	n = w.start(bothRoles)
 	_, at := w.agentBegins(i)

@@ -2,35 +2,22 @@ package e2e_test
 
 import (
 	"bytes"
-	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/proc"
-	"pawl/internal/testbin"
+	"pawl/test/world"
 )
-
-// scratch is the folder of this test run.
-var scratch string
 
 func TestMain(m *testing.M) {
 	proc.Main()
-	testbin.Parallel(4)
-	var err error
-	if scratch, err = os.MkdirTemp("", "pawl-e2e-"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	os.RemoveAll(scratch)
-	os.Exit(code)
+	os.Exit(world.Main(m))
 }
 
-// program builds the program in node once per test run and returns its path.
+// program is the program in node.
 func program(t testing.TB) string {
 	t.Helper()
 	path, err := build()
@@ -38,7 +25,7 @@ func program(t testing.TB) string {
 	return path
 }
 
-var build = testbin.Building(filepath.Join("..", ".."), "./internal/e2e/node", func() string { return filepath.Join(scratch, "node") }, "-tags", "crashtest")
+var build = world.Building("node", "./internal/e2e/node", "-tags", "crashtest")
 
 // lines splits what a program said.
 func lines(out []byte) []string {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"pawl/test/world"
 	"strconv"
 	"strings"
 	"syscall"
@@ -13,9 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
-
-// patience is how long a test waits for what must come. It is for machines that do a lot else.
-const patience = 60 * time.Second
 
 // node is one process of pawl.
 type node struct {
@@ -38,47 +36,47 @@ var (
 
 // start starts a node in the world and returns when it does what it is for. Environment may say
 // where it is to crash.
-func (w *world) start(role []string, env ...string) *node {
-	w.t.Helper()
+func (w *machine) start(role []string, env ...string) *node {
+	w.T.Helper()
 	n := w.launch(role, env...)
 	if role[0] == "-engine" {
 		select {
 		case address := <-n.engine:
 			w.connect(address)
 		case <-n.gone:
-			w.t.Fatalf("the %s ended while it was starting:\n%s", n.name, n.tail())
-		case <-time.After(patience):
-			w.t.Fatalf("the engine does not answer:\n%s", n.tail())
+			w.T.Fatalf("the %s ended while it was starting:\n%s", n.name, n.tail())
+		case <-time.After(world.Patience):
+			w.T.Fatalf("the engine does not answer:\n%s", n.tail())
 		}
 	}
 	return n
 }
 
 // launch starts a node without waiting for anything.
-func (w *world) launch(role []string, env ...string) *node {
-	w.t.Helper()
+func (w *machine) launch(role []string, env ...string) *node {
+	w.T.Helper()
 	w.nodes++
 	n := &node{
 		name: strings.TrimPrefix(strings.Join(role, ""), "-") + strconv.Itoa(w.nodes), started: time.Now(),
 		engine: make(chan string, 1), worker: make(chan struct{}), gone: make(chan struct{}),
 	}
-	n.log = filepath.Join(w.dir, n.name+".log")
+	n.log = filepath.Join(w.Dir, n.name+".log")
 	args := append([]string{"-port", strconv.Itoa(w.port)}, role...)
 	if role[0] == "-worker" {
 		args = append(args, "-address", w.address)
 	}
-	n.cmd = exec.Command(program(w.t), args...)
-	n.cmd.Env = append(w.environ(), "GOGC=400") // it does not live long
+	n.cmd = exec.Command(program(w.T), args...)
+	n.cmd.Env = append(world.Environ(w.Home, w.Dir), "GOGC=400") // it does not live long
 	n.cmd.Env = append(n.cmd.Env, env...)
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stderr, err := os.Create(n.log)
-	require.NoError(w.t, err)
+	require.NoError(w.T, err)
 	defer stderr.Close()
 	n.cmd.Stderr = stderr
 	stdout, err := n.cmd.StdoutPipe()
-	require.NoError(w.t, err)
+	require.NoError(w.T, err)
 	n.started = time.Now()
-	require.NoError(w.t, n.cmd.Start())
+	require.NoError(w.T, n.cmd.Start())
 	go func() {
 		defer close(n.gone)
 		for s := bufio.NewScanner(stdout); s.Scan(); {
@@ -93,7 +91,7 @@ func (w *world) launch(role []string, env ...string) *node {
 		}
 		n.cmd.Wait()
 	}()
-	w.t.Cleanup(func() { n.kill() })
+	w.T.Cleanup(func() { n.kill() })
 	return n
 }
 
@@ -109,7 +107,7 @@ func (n *node) stop(t testing.TB) {
 	n.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-n.gone:
-	case <-time.After(patience):
+	case <-time.After(world.Patience):
 		t.Fatalf("%s does not end when it is asked to:\n%s", n.name, n.tail())
 	}
 }
@@ -121,7 +119,7 @@ func (n *node) polls(t testing.TB) {
 	case <-n.worker:
 	case <-n.gone:
 		t.Fatalf("%s ended before its worker polled:\n%s", n.name, n.tail())
-	case <-time.After(patience):
+	case <-time.After(world.Patience):
 		t.Fatalf("%s's worker does not poll:\n%s", n.name, n.tail())
 	}
 }

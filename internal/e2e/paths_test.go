@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -25,12 +24,11 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/host"
 	"pawl/internal/loop"
+	"pawl/test/world"
 )
 
-var update = flag.Bool("update", false, "record workflows/testdata/histories anew")
-
 // histories is where the replay test finds what was recorded.
-const histories = "../../workflows/testdata/histories"
+const histories = "workflows/testdata/histories"
 
 // recorded is the world of recorded histories: nothing in them says on which machine.
 const recorded = "/tmp/pawl-history"
@@ -39,10 +37,10 @@ const recorded = "/tmp/pawl-history"
 type path struct {
 	name  string
 	agent string
-	spec  map[string]any
+	spec  doc
 	// before prepares the repository, during steers the loop; both may be nil.
-	before func(*world)
-	during func(*world, *node)
+	before func(*machine)
+	during func(*machine, *node)
 	rows   []string // after the baseline's
 	code   fault.Code
 }
@@ -52,8 +50,8 @@ func tried(attempts ...string) string {
 	return "case $PAWL_ITERATION.$PAWL_ATTEMPT in\n" + strings.Join(attempts, " ;;\n") + " ;;\nesac\n"
 }
 
-func iterations(n int) map[string]any {
-	return map[string]any{"limits": map[string]any{"iterations": n}}
+func iterations(n int) doc {
+	return doc{"limits": doc{"iterations": n}}
 }
 
 var paths = []path{
@@ -70,7 +68,7 @@ var paths = []path{
 	},
 	{
 		name: "discards-of-every-kind",
-		spec: map[string]any{"check": map[string]any{"command": "sh check.sh"}, "limits": map[string]any{"iterations": 7, "shiftAfter": 3}},
+		spec: doc{"check": doc{"command": "sh check.sh"}, "limits": doc{"iterations": 7, "shiftAfter": 3}},
 		agent: tried(`1.*) echo boom >work/n; echo "break the measure"`, `2.*) echo x >>README.md; echo "leave the scope"`, `3.*) echo "look around"`,
 			`4.1) echo 11 >work/n; echo "raise n and look around"`, `4.2) echo 11 >work/n; echo "raise n"`, `5.*) echo 99 >work/n; echo "give up"; exit 1`,
 			`6.1) echo 12 >work/n; echo bad >work/syntax; echo "raise n badly"`, `6.2) echo 12 >work/n; echo "raise n well"`,
@@ -81,7 +79,7 @@ var paths = []path{
 		},
 	},
 	{
-		name: "ideas", spec: map[string]any{"agent": map[string]any{"ideas": true}, "limits": map[string]any{"iterations": 2}},
+		name: "ideas", spec: doc{"agent": doc{"ideas": true}, "limits": doc{"iterations": 2}},
 		agent: `case $PAWL_PHASE.$PAWL_ITERATION in
 ideate.1) echo "raise n to 11 and raise n to 12" ;;
 modify.1) echo 11 >work/n; echo "raise n to 11" ;;
@@ -92,13 +90,13 @@ esac
 		rows: []string{"1 11 +1 yes: raise n to 11", "2 12 +1 yes: raise n to 12"},
 	},
 	{
-		name: "target-met", spec: map[string]any{"verify": map[string]any{"target": 11}, "limits": map[string]any{"iterations": 5}},
+		name: "target-met", spec: doc{"verify": doc{"target": 11}, "limits": doc{"iterations": 5}},
 		agent: tried(`*) echo 11 >work/n; echo "raise n"`), rows: []string{"1 11 +1 yes: raise n"},
 	},
 	{
-		name: "verify-timeout", spec: map[string]any{"verify": map[string]any{"timeout": "300ms"}},
+		name: "verify-timeout", spec: doc{"verify": doc{"timeout": "300ms"}},
 		agent:  tried(`*) echo slow >work/n; echo "slow it down"`),
-		before: func(w *world) { w.commit("measure.sh", "grep -q slow work/n && exec sleep 60\ncat work/n\n") },
+		before: func(w *machine) { w.commit("measure.sh", "grep -q slow work/n && exec sleep 60\ncat work/n\n") },
 		rows:   []string{"1 10 0 no error:timeout: slow it down"}, code: fault.PhaseTimeout,
 	},
 	{
@@ -106,9 +104,9 @@ esac
 		rows: []string{"1 10 0 no error:agent: sorry", "2 10 0 no error:agent: sorry", "3 10 0 no error:agent: sorry"}, code: fault.AgentFailed,
 	},
 	{
-		name: "contract-approved-by-signal", spec: map[string]any{"approvals": map[string]any{"plan": "required"}},
+		name: "contract-approved-by-signal", spec: doc{"approvals": doc{"plan": "required"}},
 		agent: raise,
-		during: func(w *world, _ *node) {
+		during: func(w *machine, _ *node) {
 			gate := w.gate(loop.GateContract)
 			w.message("approve", "ok")
 			w.message("approve", map[string]string{"hash": "ffffffffffffffff"})
@@ -118,26 +116,26 @@ esac
 		rows: raised[1:],
 	},
 	{
-		name: "contract-approved-by-update", spec: map[string]any{"approvals": map[string]any{"plan": "required"}},
+		name: "contract-approved-by-update", spec: doc{"approvals": doc{"plan": "required"}},
 		agent: raise,
-		during: func(w *world, _ *node) {
+		during: func(w *machine, _ *node) {
 			gate := w.gate(loop.GateContract)
 			before := w.historyLength()
 			_, err := w.updated("approve", map[string]string{"hash": "ffffffffffffffff"})
 			var refused *temporal.ApplicationError
-			require.ErrorAs(w.t, err, &refused)
-			require.Equal(w.t, string(fault.HashMismatch), refused.Type(), "a refused update has its code")
-			require.Equal(w.t, before, w.historyLength(), "and leaves no trace")
+			require.ErrorAs(w.T, err, &refused)
+			require.Equal(w.T, string(fault.HashMismatch), refused.Type(), "a refused update has its code")
+			require.Equal(w.T, before, w.historyLength(), "and leaves no trace")
 			reply, err := w.updated("approve", map[string]string{"by": "ann", "hash": gate.Hash})
-			require.NoError(w.t, err)
-			require.Contains(w.t, reply, "approve")
+			require.NoError(w.T, err)
+			require.Contains(w.T, reply, "approve")
 		},
 		rows: raised[1:],
 	},
 	{
-		name: "contract-rejected", spec: map[string]any{"approvals": map[string]any{"plan": "required"}},
+		name: "contract-rejected", spec: doc{"approvals": doc{"plan": "required"}},
 		agent: raise,
-		during: func(w *world, _ *node) {
+		during: func(w *machine, _ *node) {
 			w.gate(loop.GateContract)
 			w.message("reject", map[string]string{"by": "bob", "note": "not this way"})
 		},
@@ -145,7 +143,7 @@ esac
 	},
 	{
 		name: "pause-and-continue", agent: reporting,
-		during: func(w *world, _ *node) {
+		during: func(w *machine, _ *node) {
 			w.agentBegins(1)
 			w.message("pause", map[string]string{"by": "ann"})
 			w.gate(loop.GatePause)
@@ -158,10 +156,10 @@ esac
 	},
 	{
 		name: "pause-and-worker-killed", agent: stubborn,
-		during: func(w *world, n *node) {
+		during: func(w *machine, n *node) {
 			w.agentBegins(1)
 			w.message("pause", nil)
-			w.until("the agent is asked to end", func() bool { return len(w.read("asked")) > 0 })
+			w.until("the agent is asked to end", func() bool { return len(w.lines("asked")) > 0 })
 			n.kill()
 			w.start(bothRoles)
 			w.gate(loop.GatePause)
@@ -171,17 +169,17 @@ esac
 		rows: raised[1:],
 	},
 	{
-		name: "breakpoint", spec: map[string]any{"breakpoints": []string{"verify"}}, agent: raise,
-		during: func(w *world, _ *node) {
+		name: "breakpoint", spec: doc{"breakpoints": []string{"verify"}}, agent: raise,
+		during: func(w *machine, _ *node) {
 			w.gate(loop.GateBreakpoint)
 			_, err := w.updated("continue", nil)
-			require.NoError(w.t, err)
+			require.NoError(w.T, err)
 		},
 		rows: raised[1:],
 	},
 	{
 		name: "halt", agent: waiting,
-		during: func(w *world, _ *node) {
+		during: func(w *machine, _ *node) {
 			w.agentBegins(1)
 			w.message("halt", map[string]string{"note": "enough"})
 		},
@@ -189,9 +187,9 @@ esac
 	},
 	{
 		name: "cancel", agent: waiting,
-		during: func(w *world, _ *node) {
+		during: func(w *machine, _ *node) {
 			w.agentBegins(1)
-			require.NoError(w.t, w.client.CancelWorkflow(w.t.Context(), w.loop, ""))
+			require.NoError(w.T, w.client.CancelWorkflow(w.T.Context(), w.Loop, ""))
 		},
 		rows: []string{"1 10 0 no interrupted: a change that was not finished"}, code: fault.Cancelled,
 	},
@@ -202,17 +200,17 @@ esac
 	{
 		name: "question", spec: iterations(3),
 		agent: tried(`3.*) echo 11 >work/n; echo "raise n"`, `1.*) echo high >work/n; echo "say it in words"`, `*) echo higher >work/n; echo "say it in words"`),
-		during: func(w *world, _ *node) {
+		during: func(w *machine, _ *node) {
 			gate := w.gate(loop.GateQuestion)
-			require.Equal(w.t, []string{"retry", "halt"}, gate.Choices)
+			require.Equal(w.T, []string{"retry", "halt"}, gate.Choices)
 			_, err := w.updated("answer", map[string]string{"choice": "retry", "by": "ann"})
-			require.NoError(w.t, err)
+			require.NoError(w.T, err)
 		},
 		rows: []string{"1 10 0 no error:no-number: say it in words", "2 10 0 no error:no-number: say it in words", "3 11 +1 yes: raise n"},
 	},
 	{
 		name: "blocked-and-rejected", agent: tried(`*) echo exit 0 >guard.sh; echo "ease the guard"`),
-		during: func(w *world, _ *node) {
+		during: func(w *machine, _ *node) {
 			first := w.gate(loop.GateGuard)
 			w.message("continue", nil) // judged again, and no better
 			w.until("the loop is blocked again", w.is(func(s loop.State) bool { return s.Gate != nil && s.Gate.ID != first.ID }))
@@ -222,10 +220,10 @@ esac
 	},
 	{
 		name: "goes-on-from-its-ledger", spec: iterations(2), agent: waiting,
-		during: func(w *world, n *node) {
+		during: func(w *machine, n *node) {
 			w.agentBegins(1)
 			n.kill()
-			require.NoError(w.t, os.RemoveAll(w.home.Engine()))
+			require.NoError(w.T, os.RemoveAll(w.home.Engine()))
 			w.start(bothRoles)
 			w.agentBegins(2)
 			w.letGo()
@@ -234,15 +232,15 @@ esac
 	},
 	{
 		name: "precondition-failed", agent: raise,
-		before: func(w *world) { w.write("repo/work/n", "not committed\n") },
+		before: func(w *machine) { w.Write("repo/work/n", "not committed\n") },
 		code:   fault.PreconditionFailed,
 	},
 	{
-		name: "baseline-failed", agent: raise, spec: map[string]any{"guard": map[string]any{"command": "false"}},
+		name: "baseline-failed", agent: raise, spec: doc{"guard": doc{"command": "false"}},
 		code: fault.PreconditionFailed,
 	},
 	{
-		name: "invalid-spec", agent: raise, spec: map[string]any{"scop": []string{"work/**"}, "limits": map[string]any{"iterations": 0}},
+		name: "invalid-spec", agent: raise, spec: doc{"scop": []string{"work/**"}, "limits": doc{"iterations": 0}},
 		code: fault.InvalidSpec,
 	},
 }
@@ -253,20 +251,20 @@ const raise = "echo 11 >work/n\necho \"raise n\"\n"
 // TestPaths takes every way through a loop and replays its history with the code of now; with
 // -update it keeps the histories for the replay test of the workflows.
 func TestPaths(t *testing.T) {
-	if *update {
+	if *world.Update {
 		require.NoError(t, os.MkdirAll(histories, 0o755))
 	} else {
 		t.Parallel()
 	}
-	for _, p := range paths {
+	for _, p := range world.Sample(6, paths) {
 		t.Run(p.name, func(t *testing.T) {
-			w := pathWorld(t, p.agent)
+			w := pathMachine(t, p.agent)
 			if p.before != nil {
 				p.before(w)
-				w.before = w.untouchable()
+				w.Before = w.Snapshot()
 			}
 			n := w.start(bothRoles)
-			w.loop = p.name
+			w.Loop = p.name
 			require.NoError(t, w.begin(w.spec(p.spec)))
 			if p.during != nil {
 				p.during(w, n)
@@ -284,17 +282,17 @@ func TestPaths(t *testing.T) {
 					require.Equal(t, p.rows, rows[1:])
 				}
 			}
-			require.Equal(t, w.before, w.untouchable())
+			require.Equal(t, w.Before, w.Snapshot())
 			w.keepHistory(t, p.name, "")
 		})
 	}
 }
 
-// pathWorld is a world for one path: the one of recorded histories where they are recorded, of
+// pathMachine is a world for one path: the one of recorded histories where they are recorded, of
 // which there is one at a time.
-func pathWorld(t *testing.T, agent string) *world {
+func pathMachine(t *testing.T, agent string) *machine {
 	t.Helper()
-	if !*update {
+	if !*world.Update {
 		t.Parallel()
 		return newWaiting(t, agent)
 	}
@@ -303,30 +301,25 @@ func pathWorld(t *testing.T, agent string) *world {
 	require.NoError(t, os.MkdirAll(filepath.Join(recorded, "home"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(recorded, "home", "host-id"), []byte("history\n"), 0o600))
 	t.Cleanup(func() { os.RemoveAll(recorded) })
-	w := newWorldIn(t, recorded, agent)
+	w := newMachineIn(t, recorded, agent)
 	w.fifo("gate")
 	return w
 }
 
 // TestContinueAsNew floods a loop with messages until the service wants it to go on as a new run.
 func TestContinueAsNew(t *testing.T) {
-	if !*update && testing.Short() {
-		t.Skip("it takes thousands of messages")
-	}
-	if !*update {
-		t.Skip("its history is replayed; it is recorded with -update")
-	}
-	w := pathWorld(t, tried(`1.*) echo 11 >work/n; echo "raise n"`, `2.*) echo 5 >work/n; echo "lower n"`))
+	world.Slow(t, "its recorded history is replayed")
+	w := pathMachine(t, tried(`1.*) echo 11 >work/n; echo "raise n"`, `2.*) echo 5 >work/n; echo "lower n"`))
 	w.start(bothRoles)
-	w.loop = "continue-as-new"
-	require.NoError(t, w.begin(w.spec(map[string]any{"approvals": map[string]any{"plan": "required"}, "limits": map[string]any{"iterations": 2}})))
+	w.Loop = "continue-as-new"
+	require.NoError(t, w.begin(w.spec(doc{"approvals": doc{"plan": "required"}, "limits": doc{"iterations": 2}})))
 	gate := w.gate(loop.GateContract)
 	for w.historyLength() < 4200 {
 		var g errgroup.Group
 		for range 8 {
 			g.Go(func() error {
 				for range 50 {
-					if err := w.client.SignalWorkflow(t.Context(), w.loop, "", "continue", nil); err != nil {
+					if err := w.client.SignalWorkflow(t.Context(), w.Loop, "", "continue", nil); err != nil {
 						return err
 					}
 				}
@@ -346,16 +339,16 @@ func TestContinueAsNew(t *testing.T) {
 }
 
 // run returns the ID of the loop's newest run.
-func (w *world) run() string {
-	w.t.Helper()
-	d, err := w.client.DescribeWorkflowExecution(w.t.Context(), w.loop, "")
-	require.NoError(w.t, err)
+func (w *machine) run() string {
+	w.T.Helper()
+	d, err := w.client.DescribeWorkflowExecution(w.T.Context(), w.Loop, "")
+	require.NoError(w.T, err)
 	return d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 }
 
 // gate waits until a gate of a kind is open and recorded.
-func (w *world) gate(kind loop.GateKind) loop.Gate {
-	w.t.Helper()
+func (w *machine) gate(kind loop.GateKind) loop.Gate {
+	w.T.Helper()
 	var g loop.Gate
 	w.until(fmt.Sprintf("a %s gate is open", kind), w.is(func(s loop.State) bool {
 		if s.Gate != nil {
@@ -367,12 +360,12 @@ func (w *world) gate(kind loop.GateKind) loop.Gate {
 }
 
 // updated sends the loop a message as an update.
-func (w *world) updated(name string, payload any) (reply string, err error) {
-	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+func (w *machine) updated(name string, payload any) (reply string, err error) {
+	w.T.Helper()
+	ctx, cancel := context.WithTimeout(w.T.Context(), world.Patience)
 	defer cancel()
 	u, err := w.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-		WorkflowID: w.loop, UpdateName: name, Args: []any{payload}, WaitForStage: client.WorkflowUpdateStageCompleted,
+		WorkflowID: w.Loop, UpdateName: name, Args: []any{payload}, WaitForStage: client.WorkflowUpdateStageCompleted,
 	})
 	if err != nil {
 		return "", err
@@ -381,20 +374,20 @@ func (w *world) updated(name string, payload any) (reply string, err error) {
 }
 
 // commit makes the user change a file and commit it.
-func (w *world) commit(name, content string) {
-	w.t.Helper()
-	w.write("repo/"+name, content)
-	w.git("commit", "--quiet", "--all", "--message", "another hill")
-	w.base = w.git("rev-parse", "HEAD")[0]
+func (w *machine) commit(name, content string) {
+	w.T.Helper()
+	w.Write("repo/"+name, content)
+	w.Commit("another hill")
+	w.base = w.Git("rev-parse", "HEAD")
 }
 
 // history returns the history of a run, of the newest where none is named.
-func (w *world) history(run string) *historypb.History {
-	w.t.Helper()
+func (w *machine) history(run string) *historypb.History {
+	w.T.Helper()
 	h := &historypb.History{}
-	for it := w.client.GetWorkflowHistory(w.t.Context(), w.loop, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
+	for it := w.client.GetWorkflowHistory(w.T.Context(), w.Loop, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
 		e, err := it.Next()
-		require.NoError(w.t, err)
+		require.NoError(w.T, err)
 		h.Events = append(h.Events, e)
 	}
 	return h
@@ -402,11 +395,11 @@ func (w *world) history(run string) *historypb.History {
 
 // leftNothingToATimeout expects that no activity of the loop had to wait for the service to give its
 // dead worker up.
-func (w *world) leftNothingToATimeout() {
-	w.t.Helper()
+func (w *machine) leftNothingToATimeout() {
+	w.T.Helper()
 	for _, e := range w.history("").GetEvents() {
-		require.Nil(w.t, e.GetActivityTaskTimedOutEventAttributes(), "event %d", e.GetEventId())
-		require.Nil(w.t, e.GetActivityTaskStartedEventAttributes().GetLastFailure().GetTimeoutFailureInfo(), "event %d", e.GetEventId())
+		require.Nil(w.T, e.GetActivityTaskTimedOutEventAttributes(), "event %d", e.GetEventId())
+		require.Nil(w.T, e.GetActivityTaskStartedEventAttributes().GetLastFailure().GetTimeoutFailureInfo(), "event %d", e.GetEventId())
 	}
 }
 
@@ -418,17 +411,17 @@ func replay(h *historypb.History) error {
 }
 
 // keepHistory replays a run's history, as it is kept: after what names the machine was taken out.
-func (w *world) keepHistory(t *testing.T, name, run string) {
+func (w *machine) keepHistory(t *testing.T, name, run string) {
 	t.Helper()
 	text, err := temporalproto.CustomJSONMarshalOptions{Indent: " "}.Marshal(w.history(run))
 	require.NoError(t, err)
-	machine, err := os.Hostname()
+	this, err := os.Hostname()
 	require.NoError(t, err)
-	text = bytes.ReplaceAll(text, []byte(`"`+machine+`:`), []byte(`"worker:`)) // the name of a sticky queue
+	text = bytes.ReplaceAll(text, []byte(`"`+this+`:`), []byte(`"worker:`)) // the name of a sticky queue
 	h, err := client.HistoryFromJSON(bytes.NewReader(text), client.HistoryJSONOptions{})
 	require.NoError(t, err)
 	require.NoError(t, replay(h), "the history must replay")
-	if !*update {
+	if !*world.Update {
 		return
 	}
 	file := filepath.Join(histories, name+"-v1.json")

@@ -71,23 +71,23 @@ func TestAWorkerThatEndsWhileItInterrupts(t *testing.T) {
 		"killed":  func(_ *testing.T, n *node) { n.kill() },
 		"stopped": func(t *testing.T, n *node) { n.stop(t) },
 	} {
-		for message, then := range map[string]func(*world){
-			"pause": func(w *world) {
+		for message, then := range map[string]func(*machine){
+			"pause": func(w *machine) {
 				w.until("the loop is paused", w.is(paused))
-				w.write("go", "")
+				w.Write("go", "")
 				w.message("continue", nil)
 				w.requireRaised()
 			},
-			"halt": func(w *world) {
+			"halt": func(w *machine) {
 				r, err := w.end()
-				require.NoError(w.t, err)
-				require.Equal(w.t, string(fault.Cancelled), r.ErrorCode)
+				require.NoError(w.T, err)
+				require.Equal(w.T, string(fault.Cancelled), r.ErrorCode)
 				w.outcome(r)
 			},
-			"cancel": func(w *world) {
+			"cancel": func(w *machine) {
 				r, err := w.end()
-				require.NoError(w.t, err)
-				require.Equal(w.t, string(fault.Cancelled), r.ErrorCode)
+				require.NoError(w.T, err)
+				require.Equal(w.T, string(fault.Cancelled), r.ErrorCode)
 				w.outcome(r)
 			},
 		} {
@@ -99,11 +99,11 @@ func TestAWorkerThatEndsWhileItInterrupts(t *testing.T) {
 				require.NoError(t, w.begin(w.spec(nil)))
 				w.agentBegins(1)
 				if message == "cancel" {
-					require.NoError(t, w.client.CancelWorkflow(t.Context(), w.loop, ""))
+					require.NoError(t, w.client.CancelWorkflow(t.Context(), w.Loop, ""))
 				} else {
 					w.message(message, nil)
 				}
-				w.until("the agent is asked to end", func() bool { return len(w.read("asked")) > 0 })
+				w.until("the agent is asked to end", func() bool { return len(w.lines("asked")) > 0 })
 				end(t, n)
 				w.start(workerRole)
 				then(w)

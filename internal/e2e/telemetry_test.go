@@ -173,7 +173,7 @@ func TestL12ALoopIsOneTraceThoughItsWorkerIsKilled(t *testing.T) {
 	require.True(t, received.sdk["RunActivity:Step"], "the SDK's own spans come too")
 
 	var told bool
-	for _, line := range w.read(n.name + ".log") {
+	for _, line := range w.lines(n.name + ".log") {
 		told = told || strings.Contains(line, "msg="+string(loop.IterationSucceeded)) &&
 			strings.Contains(line, "loop=climb iteration=1 phase=log")
 	}

@@ -72,6 +72,7 @@ func TestClaudeRunsAWholeLoop(t *testing.T) {
 // TestA2_BudgetsEndAClaudeCallInTheMiddle crosses each budget while Claude Code works. The model
 // then does not answer any more, or a tool does not end: nobody but pawl ends the call.
 func TestA2_BudgetsEndAClaudeCallInTheMiddle(t *testing.T) {
+	world.Slow(t, "TestClaudeRunsAWholeLoop calls the real program")
 	spoil := bash(`echo 99 >work/n; echo bad >work/other; echo "$PWD" >"$WORLD/at"`)
 	forever := bash(`echo >>"$WORLD/forever"; tail -f /dev/null`)
 	for name, c := range map[string]struct {
@@ -126,6 +127,7 @@ func TestA2_BudgetsEndAClaudeCallInTheMiddle(t *testing.T) {
 // TestA6_ClaudeIsPausedInTheMiddle pauses while Claude Code runs a tool. What it spent stays
 // counted, what it did is undone, and the step is done again.
 func TestA6_ClaudeIsPausedInTheMiddle(t *testing.T) {
+	world.Slow(t, "TestClaudeRunsAWholeLoop calls the real program")
 	var w *world.World
 	climbs := claudeClimbs(func() *world.World { return w })
 	w, m := claudeWorld(t, func(r request) answer {
@@ -160,6 +162,7 @@ func TestA6_ClaudeIsPausedInTheMiddle(t *testing.T) {
 // TestE6_ARepositorysOwnAgentSettingsAreNotObeyed has hooks and a server of its own in the
 // repository: they would run whatever they like, each time that the agent calls a tool.
 func TestE6_ARepositorysOwnAgentSettingsAreNotObeyed(t *testing.T) {
+	world.Slow(t, "TestClaudeRunsAWholeLoop calls the real program")
 	var w *world.World
 	w, _ = claudeWorld(t, claudeClimbs(func() *world.World { return w }))
 	touch := doc{"type": "command", "command": "touch " + filepath.Join(w.Dir, "hooked")}
@@ -181,6 +184,7 @@ func TestE6_ARepositorysOwnAgentSettingsAreNotObeyed(t *testing.T) {
 
 // TestA1_ClaudeIsOfferedTheApprovedToolsAlone approves some tools: the model never sees another.
 func TestA1_ClaudeIsOfferedTheApprovedToolsAlone(t *testing.T) {
+	world.Slow(t, "TestClaudeRunsAWholeLoop calls the real program")
 	var w *world.World
 	w, m := claudeWorld(t, claudeClimbs(func() *world.World { return w }))
 	w.Set(doc{"approvals": doc{"tools": []string{"Read", "Edit", "Bash(go test:*)"}}})
@@ -191,6 +195,7 @@ func TestA1_ClaudeIsOfferedTheApprovedToolsAlone(t *testing.T) {
 }
 
 func TestClaudeThatFails(t *testing.T) {
+	world.Slow(t, "TestClaudeRunsAWholeLoop calls the real program")
 	for name, c := range map[string]struct {
 		script func(request) answer
 		why    string

@@ -215,7 +215,7 @@ func TestP8_TargetMet(t *testing.T) {
 }
 
 func TestA2_BudgetsEndTheLoop(t *testing.T) {
-	for _, c := range []struct {
+	for _, c := range world.Sample(3, []struct {
 		name, spends, exitStatus, budget string
 		limits                           doc
 		iterations                       int
@@ -226,7 +226,7 @@ func TestA2_BudgetsEndTheLoop(t *testing.T) {
 		{"money", `{"costUSD": 0.1}`, "max_steps", "costUSD", doc{"costUSD": 0.3, "iterations": 50}, 3},
 		{"active time", `{}`, "timeout", "activeTime", doc{"activeTime": "1ms", "iterations": 50}, 0},
 		{"the clock", `{}`, "timeout", "wallClock", doc{"wallClock": "1ms", "iterations": 50}, 0},
-	} {
+	}) {
 		t.Run(c.name, func(t *testing.T) {
 			w := world.New(t, `echo '`+c.spends+`' >"$PAWL_RESULT"; `+world.Raises).Set(doc{"limits": c.limits})
 			if c.budget == "toolCalls" && c.iterations == 3 {

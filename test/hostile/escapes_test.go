@@ -155,6 +155,7 @@ func TestEscapes(t *testing.T) {
 			for _, group := range escapes {
 				deeds = append(deeds, group.deeds...)
 			}
+			deeds = world.Sample(12, deeds)
 			comes := make([]string, len(deeds)+1)
 			for i, e := range deeds {
 				comes[i+1] = e.with

@@ -105,6 +105,7 @@ func TestSteerWhilePaused(t *testing.T) {
 // A loop can be faster than whoever follows it asks for news: its query answers with its last events
 // only.
 func TestWhoFollowsALoopMissesNoIteration(t *testing.T) {
+	world.Slow(t, "forty iterations")
 	const iterations = 40
 	w := world.New(t, world.Raises).Set(doc{"limits": doc{"iterations": iterations}})
 	s := w.Pawl("run", "--json", "--yes", w.SpecFile())

@@ -17,6 +17,7 @@ import (
 // tests: one test that covers more, one that covers nothing new, one that fails, one edit of the
 // code under test, one more that covers more.
 func TestARealModulesCoverageIsRaised(t *testing.T) {
+	world.Slow(t, "five runs of a module's own tests")
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/shopspring/decimal").Output()
 	require.NoError(t, err)
 	source := strings.TrimSpace(string(out))

@@ -34,6 +34,7 @@ func TestOperatingPage_EveryHeadingIsRead(t *testing.T) {
 }
 
 func TestOperatingPage_EveryAnswerIsTaken(t *testing.T) {
+	world.Slow(t, "the demo and the first loop are run")
 	w := world.Alone(t, `until [ -e "$WORLD/go" ]; do sleep 0.05; done; `+world.Raises)
 	t.Parallel()
 	up, err := world.StartUp(w.Home, filepath.Join(w.Dir, "up"))
@@ -142,6 +143,7 @@ func TestOperatingPage_EveryAnswerIsTaken(t *testing.T) {
 }
 
 func TestOperatingPage_SeveralHosts(t *testing.T) {
+	world.Slow(t, "a cluster of several hosts")
 	c := world.NewCluster(t)
 	w := world.Alone(t, `echo "$PAWL_ITERATION" >>"$WORLD/at"; [ $PAWL_ITERATION = 2 ] && until [ -e "$WORLD/go" ]; do sleep 0.05; done; `+world.Raises).On(c)
 	w.Configures("[user]\nname = Ann\nemail = ann@example.com\n")

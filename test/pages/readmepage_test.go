@@ -47,6 +47,7 @@ func withoutClaude(w *world.World, path string) string {
 }
 
 func TestReadme_YourOwnLoop(t *testing.T) {
+	world.Slow(t, "the demo and the first loop are run")
 	w := world.Alone(t, `until [ -e "$WORLD/go" ]; do sleep 0.05; done; cat "$PAWL_PROMPT" >>"$WORLD/prompt"; echo "const Speed = $(($(sed -n 's/.*= //p' parser/speed.go) - 1))" >parser/speed; (echo "package parser"; cat parser/speed) >parser/speed.go; rm parser/speed; echo "look at each byte once"`)
 	t.Parallel()
 	w.Write("repo/go.mod", "module example.com/parser\n\ngo 1.24\n")
@@ -113,6 +114,7 @@ func TestReadme_YourOwnLoop(t *testing.T) {
 }
 
 func TestDeliverPage(t *testing.T) {
+	world.Slow(t, "the demo and the first loop are run")
 	w := world.Alone(t, "")
 	t.Parallel()
 	from := filepath.Join("internal", "demo", "_deliver")

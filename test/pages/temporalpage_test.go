@@ -16,6 +16,7 @@ import (
 // examples' values in the place of the page's.
 
 func TestTemporalPage_EveryCommandRuns(t *testing.T) {
+	world.Slow(t, "a cluster")
 	world.NeedCLI(t)
 	t.Parallel()
 	w := world.Alone(t, "")

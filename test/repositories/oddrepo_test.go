@@ -17,7 +17,7 @@ import (
 
 // A repository and a $PAWL_HOME may be called whatever a folder can be.
 func TestPlacesOfOddNames(t *testing.T) {
-	for _, name := range []string{"a b [c", "%41#?*{,:", "-new\nline", `q'"\$x`} {
+	for _, name := range world.Sample(2, []string{"a b [c", "%41#?*{,:", "-new\nline", `q'"\$x`}) {
 		t.Run(name, func(t *testing.T) {
 			w := world.Alone(t, world.Raises)
 			t.Parallel()
@@ -165,7 +165,7 @@ func TestWorktreesOfTheUsers(t *testing.T) {
 }
 
 func TestPartOfARepository(t *testing.T) {
-	for _, c := range []struct {
+	for _, c := range world.Sample(2, []struct {
 		name  string
 		clone func(w *world.World, to string)
 	}{
@@ -196,7 +196,7 @@ func TestPartOfARepository(t *testing.T) {
 			w.Git("clone", "--quiet", "--filter=blob:none", "--sparse", "file://"+w.Repo, to)
 			w.Git("-C", to, "-c", "maintenance.auto=false", "fetch", "--quiet", "--refetch", "--no-filter")
 		}},
-	} {
+	}) {
 		t.Run(c.name, func(t *testing.T) {
 			w := world.New(t, world.Raises)
 			w.Write("repo/README.md", "a higher hill\n")
@@ -259,6 +259,7 @@ func measured(t *testing.T, variable string, n int64) int64 {
 }
 
 func TestRepositoryOfManyFiles(t *testing.T) {
+	world.Slow(t, "thousands of files")
 	deeds := []deed{
 		{"raise the number", ``, ""},
 		{"change a file out of the scope", `echo x >>many/17/1017`, "policy:scope"},
@@ -306,6 +307,7 @@ func TestRepositoryWithALargeFile(t *testing.T) {
 		require.Contains(t, s.Err, "the working tree is not clean: big.iso")
 	})
 	t.Run("tracked", func(t *testing.T) {
+		world.Slow(t, "git reads all of it, several times")
 		deeds := []deed{
 			{"raise the number", ``, ""},
 			{"touch it", `touch big.iso`, ""},
@@ -321,6 +323,7 @@ func TestRepositoryWithALargeFile(t *testing.T) {
 		t.Log(s.Err)
 	})
 	t.Run("made by the agent", func(t *testing.T) {
+		world.Slow(t, "git reads all of it")
 		deeds := []deed{
 			{"make a large file", fmt.Sprintf(`truncate -s %d work/big.iso`, measured(t, "PAWL_TEST_BYTES", 48<<20)), "policy:newFiles"},
 			{"raise the number", ``, ""},

@@ -27,6 +27,7 @@ func TestRepositoryThatIsUnusual(t *testing.T) {
 		require.Empty(t, w.Git("-C", tree, "status", "--porcelain"))
 	})
 	t.Run("another branch than the one that is checked out", func(t *testing.T) {
+		world.Slow(t, "as the other cases")
 		w := world.New(t, world.Raises)
 		w.Git("checkout", "--quiet", "-b", "other")
 		w.Write("repo/work/n", "20\n")
@@ -38,6 +39,7 @@ func TestRepositoryThatIsUnusual(t *testing.T) {
 		require.Equal(t, "21", w.Kept("work/n"))
 	})
 	t.Run("a link to it", func(t *testing.T) {
+		world.Slow(t, "as the other cases")
 		w := world.New(t, world.Raises)
 		link := filepath.Join(w.Dir, "link")
 		require.NoError(t, os.Symlink(w.Repo, link))
@@ -60,6 +62,7 @@ func TestRepositoryThatIsUnusual(t *testing.T) {
 		require.Equal(t, "11", w.Kept("work/n"))
 	})
 	t.Run("a shallow clone", func(t *testing.T) {
+		world.Slow(t, "as the other cases")
 		w := world.New(t, world.Raises)
 		w.Write("repo/README.md", "a higher hill\n")
 		w.Commit("more")

@@ -47,6 +47,9 @@ func TestP0_ARepositoryByItsURL(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "file" {
+				world.Slow(t, "the same over another protocol")
+			}
 			t.Parallel()
 			w := world.Alone(t, world.Raises)
 			w.Shares()
@@ -74,7 +77,7 @@ func TestP0_ARepositoryByItsURL(t *testing.T) {
 }
 
 func TestP0_AURLThatCannotBeWorkedWith(t *testing.T) {
-	for _, c := range []struct {
+	for _, c := range world.Sample(4, []struct {
 		name  string
 		serve func(*world.World) string
 		says  []string
@@ -101,7 +104,7 @@ func TestP0_AURLThatCannotBeWorkedWith(t *testing.T) {
 			w.Set(doc{"repo": doc{"base": "release"}})
 			return "file://" + w.Dir + "/project.git"
 		}, []string{"PRECONDITION_FAILED", "there is no branch release"}},
-	} {
+	}) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := world.Alone(t, world.Raises)

@@ -25,6 +25,7 @@ type browser struct {
 // newBrowser opens one, which is closed at the test's end.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
+	world.Slow(t, "a browser")
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if found, err := exec.LookPath(name); err == nil {
@@ -80,8 +81,8 @@ func press(selector, text string) chromedp.Action {
 // A person who has nothing but Temporal's UI opens the loop's page, reads there what it waits for,
 // and sends the answer that the page shows by the page's own dialog.
 func TestTemporalUI_AContractIsApprovedInABrowser(t *testing.T) {
-	w := world.New(t, world.Raises)
 	b := newBrowser(t)
+	w := world.New(t, world.Raises)
 	var started struct{ UI string }
 	world.Decode(t, w.Done("start", "--json", w.SpecFile()).Out, &started)
 	gate := w.Waits("waiting").Gate

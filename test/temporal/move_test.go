@@ -61,6 +61,7 @@ func keep(w *world.World, name string) {
 // agent's work, one whose change is being measured and is nowhere else yet, one at a gate. Nobody does anything about it; what people say to the loops counts. The
 // host that comes back leaves them alone.
 func TestALoopGoesOnByItselfWhenItsHostIsGone(t *testing.T) {
+	world.Slow(t, "it waits for two minutes")
 	t.Parallel()
 	one, two := hosts(t)
 	waits := `echo "$PAWL_ITERATION" >>"$WORLD/at"
@@ -137,6 +138,7 @@ func TestALoopGoesOnByItselfWhenItsHostIsGone(t *testing.T) {
 // TestALoopStaysWithAHostThatIsOnlyBusy has an agent wait for the only slot of its host much longer than
 // it would wait for a host that is gone, with another host at hand.
 func TestALoopStaysWithAHostThatIsOnlyBusy(t *testing.T) {
+	world.Slow(t, "it waits for two minutes")
 	t.Parallel()
 	one, two := hosts(t, "PAWL_WORKER_AGENTS=1")
 	waits := `echo "$PAWL_ITERATION" >>"$WORLD/at"; until [ -e "$WORLD/go" ]; do sleep 0.1; done; `

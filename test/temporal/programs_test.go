@@ -90,6 +90,7 @@ func (e *elsewhere) comes(loop, status string) (st world.State) {
 // Server, worker and starter are programs of their own; a worker that is killed is followed by one
 // that goes on where it was.
 func TestThreeProgramsAndAServerOfItsOwn(t *testing.T) {
+	world.Slow(t, "a server and programs of its own")
 	e := newElsewhere(t, world.WaitsFor("go"))
 	t.Parallel()
 	e.Set(doc{"limits": doc{"iterations": 2}})
@@ -158,6 +159,7 @@ func TestThreeProgramsAndAServerOfItsOwn(t *testing.T) {
 // With an address nothing is embedded: pawl's own commands work against that cluster, be it named
 // by a variable or by a profile.
 func TestWithAnAddressPawlEmbedsNothing(t *testing.T) {
+	world.Slow(t, "a server and programs of its own")
 	e := newElsewhere(t, world.Raises)
 	t.Parallel()
 	e.Write("temporal.toml", "[profile.there]\naddress = \""+e.address+"\"\n")

@@ -102,6 +102,7 @@ func TestTemporalCLI_SpecThatIsWrong(t *testing.T) {
 }
 
 func TestTemporalCLI_EveryMessage(t *testing.T) {
+	world.Slow(t, "one loop goes through the cluster")
 	for _, way := range []string{"signal", "update"} {
 		tells := func(w *world.World, name, payload string) {
 			t.Helper()
@@ -191,6 +192,7 @@ func logged(w *world.World) (events []world.Event) {
 }
 
 func TestTemporalCLI_CancelIsHalt(t *testing.T) {
+	world.Slow(t, "one loop goes through the cluster")
 	w := world.OnCluster(t, `[ "$PAWL_ITERATION" = 1 ] && { `+world.Raises+`; exit; }; `+world.WaitsFor("never")).Auto().Set(doc{"limits": doc{"iterations": 5}})
 	w.Begin()
 	w.At(1)
@@ -206,6 +208,7 @@ func TestTemporalCLI_CancelIsHalt(t *testing.T) {
 // A terminated workflow runs no code of its own: the worker cleans up after it, at once where a step
 // was running, and the next worker where none was there.
 func TestTemporalCLI_TerminateIsCleanedUpAfter(t *testing.T) {
+	world.Slow(t, "one loop goes through the cluster")
 	t.Run("by the worker that is there", func(t *testing.T) {
 		w := world.OnCluster(t, `[ "$PAWL_ITERATION" = 1 ] && { `+world.Raises+`; exit; }; `+world.WaitsFor("never")).Auto().Set(doc{"limits": doc{"iterations": 5}})
 		w.Begin()
@@ -261,6 +264,7 @@ func lastEvent(w *world.World, kind string, before int) (id int) {
 // A ledger cannot be reset, so a run that is reset to a point before its last entry must not go on.
 // At a gate nothing has been recorded since: a reset to there goes on.
 func TestTemporalCLI_Reset(t *testing.T) {
+	world.Slow(t, "one loop goes through the cluster")
 	const completed = "EVENT_TYPE_WORKFLOW_TASK_COMPLETED"
 	t.Run("behind the ledger", func(t *testing.T) {
 		w := world.OnCluster(t, `[ "$PAWL_ITERATION" = 1 ] && { `+world.Raises+`; exit; }; `+world.WaitsFor("go")).Auto().Set(doc{"limits": doc{"iterations": 2}})
@@ -296,6 +300,7 @@ func TestTemporalCLI_Reset(t *testing.T) {
 }
 
 func TestTemporalCLI_NightlyLoop(t *testing.T) {
+	world.Slow(t, "one loop goes through the cluster")
 	w := world.OnCluster(t, world.Raises).Auto()
 	w.Temporal("schedule", "create", "--schedule-id", "nightly-"+w.Loop, "--cron", "0 2 * * *", "--overlap-policy", "Skip",
 		"--workflow-id", w.Loop, "--type", "Improve", "--task-queue", "pawl", "--task-timeout", "2s", "--input-file", w.JSONFile(), "--paused")
@@ -315,6 +320,7 @@ func TestTemporalCLI_NightlyLoop(t *testing.T) {
 }
 
 func TestTemporalCLI_TheSameIDTwice(t *testing.T) {
+	world.Slow(t, "one loop goes through the cluster")
 	w := world.OnCluster(t, world.WaitsFor("go")).Auto()
 	w.Begin()
 	w.At(1)
@@ -337,6 +343,7 @@ func TestTemporalCLI_TheSameIDTwice(t *testing.T) {
 
 // pawl and starter start loops as the CLI does, with what people see of them filled in.
 func TestTemporalCLI_StartedByOurPrograms(t *testing.T) {
+	world.Slow(t, "one loop goes through the cluster")
 	for name, start := range map[string]func(w *world.World) world.Said{
 		"starter": func(w *world.World) world.Said { return w.Starter("start", w.JSONFile()) },
 		"pawl":    func(w *world.World) world.Said { return w.Pawl("start", w.JSONFile()) },
@@ -362,6 +369,7 @@ func TestTemporalCLI_StartedByOurPrograms(t *testing.T) {
 // A namespace without pawl's search attributes to which none can be added: loops do without, and
 // every command works.
 func TestTemporalCLI_NamespaceWithoutSearchAttributes(t *testing.T) {
+	world.Slow(t, "one loop goes through the cluster")
 	var full []string
 	for i := range 10 { // as many of a type as the database has columns for
 		full = append(full, "--search-attribute", fmt.Sprintf("Theirs%d=Keyword", i))
@@ -429,6 +437,7 @@ func withoutOperator(t *testing.T, address string) string {
 
 // The server goes away while an agent works, and while a gate is open. The loop goes on.
 func TestTemporalCLI_ClusterThatGoesAway(t *testing.T) {
+	world.Slow(t, "one loop goes through the cluster")
 	world.NeedCLI(t)
 	t.Parallel()
 	c := world.NewCluster(t)

@@ -13,8 +13,8 @@ import (
 )
 
 var (
-	BuildWorker  = building("worker", "./worker")
-	BuildStarter = building("starter", "./starter")
+	BuildWorker  = Building("worker", "./worker")
+	BuildStarter = Building("starter", "./starter")
 )
 
 // Cluster is a Temporal service with a worker of pawl's.
@@ -107,6 +107,7 @@ func (c *Cluster) Another(t *testing.T) *Cluster {
 // NewCluster is a cluster that a test has to itself.
 func NewCluster(t *testing.T, flags ...string) *Cluster {
 	t.Helper()
+	Slow(t, "a cluster of its own")
 	NeedCLI(t)
 	dir, err := os.MkdirTemp(Scratch, "c")
 	require.NoError(t, err)

@@ -133,7 +133,7 @@ func (w *World) Show() State {
 	return st
 }
 
-func Decode(t *testing.T, text string, v any) {
+func Decode(t testing.TB, text string, v any) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))
 	require.NoError(t, d.Decode(v), text)

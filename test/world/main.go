@@ -64,7 +64,7 @@ func enter() error {
 }
 
 // All reports whether everything is to be tested, however long it takes, and with every tool.
-func All() bool { return os.Getenv("PAWL_TEST_ALL") == "1" }
+func All() bool { return os.Getenv("PAWL_TEST_ALL") == "1" || *Update }
 
 // Slow skips a test that takes long or needs much, unless everything is to be tested. Why says what stands
 // for it otherwise.
@@ -105,11 +105,11 @@ func Program(t testing.TB) string {
 	return path
 }
 
-var build = building("pawl", ".")
+var build = Building("pawl", ".")
 
-// building returns what builds a program of ours.
-func building(name, pkg string) func() (string, error) {
-	return testbin.Building(".", pkg, func() string { return filepath.Join(Scratch, name) })
+// Building returns what builds a program of ours.
+func Building(name, pkg string, flags ...string) func() (string, error) {
+	return testbin.Building(".", pkg, func() string { return filepath.Join(Scratch, name) }, flags...)
 }
 
 // caches are where go keeps what it has built, which must not be built anew in each test's $HOME.

@@ -27,7 +27,7 @@ func (w *World) TryGit(args ...string) (string, error) {
 	if _, err := os.Stat(w.Repo); err == nil {
 		cmd.Dir = w.Repo
 	}
-	cmd.Env = append(Environ(w.Home, w.Dir), "GIT_OPTIONAL_LOCKS=0")
+	cmd.Env = append(append(Environ(w.Home, w.Dir), "GIT_OPTIONAL_LOCKS=0"), w.GitEnv...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -65,7 +65,7 @@ func (s *Service) Stop(sig syscall.Signal) error {
 	}
 }
 
-func FreeAddress(t *testing.T) string {
+func FreeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ var (
 )
 
 // NeedCLI skips a test where there is no Temporal CLI, unless every tool has to be there.
-func NeedCLI(t *testing.T) {
+func NeedCLI(t testing.TB) {
 	t.Helper()
 	path := TemporalCLI(t)
 	findCLI.Do(func() { CLI = path })
@@ -92,7 +92,7 @@ func (w *World) Stands(status string) (st State) {
 }
 
 // TemporalCLI is the Temporal CLI, from the PATH or from where `go install` puts it.
-func TemporalCLI(t *testing.T) string {
+func TemporalCLI(t testing.TB) string {
 	t.Helper()
 	if path, err := exec.LookPath("temporal"); err == nil {
 		return path

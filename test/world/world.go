@@ -22,21 +22,23 @@ const Patience = 6 * time.Minute
 // World is what a test has to itself: a repository with a hill to climb, an agent that is a
 // shell script, a spec. The metric is the number in the file work/n, and it is 10 to begin with.
 type World struct {
-	T      *testing.T
+	T      testing.TB
 	Dir    string // around the repository: spec, agent, whatever a script leaves
 	Home   string // $PAWL_HOME
 	Repo   string
 	Env    []string // what its programs are given besides
+	GitEnv []string // what the user's git is given besides
 	Loop   string
 	Spec   Doc
 	Before map[string]string // the user's repository, to the byte
 }
 
+// Doc is a spec, or a part of one.
 type Doc = map[string]any
 
 var worlds atomic.Int32
 
-// newWorld makes a world whose loops run in the shared `pawl up`. The agent is a POSIX shell
+// New makes a world whose loops run in the shared `pawl up`. The agent is a POSIX shell
 // script that runs on the desk: it finds the world's folder as $WORLD. At the test's end the
 // user's repository must be what it was, and nothing that ran for the loop may be left.
 func New(t *testing.T, agent string) *World {
@@ -48,36 +50,18 @@ func New(t *testing.T, agent string) *World {
 	return w
 }
 
-// newWorldOfItsOwn makes a world with a $PAWL_HOME of its own, in which nothing runs yet.
+// Alone makes a world with a $PAWL_HOME of its own, in which nothing runs yet.
 func Alone(t *testing.T, agent string) *World {
 	t.Helper()
 	Program(t)
 	dir, err := os.MkdirTemp(Scratch, "w")
 	require.NoError(t, err)
-	w := &World{
-		T: t, Dir: dir, Home: filepath.Join(dir, "home"), Repo: filepath.Join(dir, "repo"),
-		Loop: fmt.Sprintf("hill%d", worlds.Add(1)),
-	}
-	w.Script(agent)
-	w.Git("init", "--quiet", "--initial-branch=main", w.Repo)
-	for key, value := range map[string]string{"user.name": "Ann", "user.email": "ann@example.com", "gc.auto": "0"} {
-		w.Git("config", key, value)
-	}
-	for name, content := range map[string]string{
+	w := In(t, dir, agent, map[string]string{
 		"README.md": "a hill\n", "work/n": "10\n", "work/other": "good\n",
 		"measure.sh": "cat work/n\n", "guard.sh": "! grep -q bad work/other\n",
-	} {
-		w.Write("repo/"+name, content)
-	}
-	w.Commit("a hill to climb")
-	w.Spec = Doc{
-		"name": w.Loop, "goal": "climb", "repo": Doc{"path": w.Repo}, "scope": []string{"work/**"},
-		"verify":    Doc{"command": "sh measure.sh"},
-		"agent":     Doc{"command": []string{"sh", filepath.Join(w.Dir, "agent.sh")}, "env": Doc{"WORLD": w.Dir}},
-		"limits":    Doc{"iterations": 1, "toolCalls": 1000, "activeTime": "1h"},
-		"approvals": Doc{"diff": "auto", "tools": []string{"*"}},
-	}
-	w.Before = w.Snapshot()
+	})
+	w.Loop = fmt.Sprintf("hill%d", worlds.Add(1))
+	w.Spec["name"] = w.Loop
 	t.Cleanup(func() {
 		assert.Equal(t, w.Before, w.Snapshot(), "the user's repository has changed")
 		w.NothingRuns()
@@ -85,6 +69,29 @@ func Alone(t *testing.T, agent string) *World {
 			w.complain()
 		}
 	})
+	return w
+}
+
+// In makes a world in a folder, with these files committed, and neither builds nor checks anything.
+func In(t testing.TB, dir, agent string, files map[string]string, env ...string) *World {
+	t.Helper()
+	w := &World{T: t, Dir: dir, Home: filepath.Join(dir, "home"), Repo: filepath.Join(dir, "repo"), GitEnv: env}
+	w.Script(agent)
+	w.Git("init", "--quiet", "--initial-branch=main", w.Repo)
+	for key, value := range map[string]string{"user.name": "Ann", "user.email": "ann@example.com", "gc.auto": "0"} {
+		w.Git("config", key, value)
+	}
+	for name, content := range files {
+		w.Write("repo/"+name, content)
+	}
+	w.Commit("a hill to climb")
+	w.Spec = Doc{
+		"goal": "climb", "repo": Doc{"path": w.Repo}, "scope": []string{"work/**"},
+		"verify":    Doc{"command": "sh measure.sh"},
+		"agent":     Doc{"command": []string{"sh", filepath.Join(w.Dir, "agent.sh")}, "env": Doc{"WORLD": w.Dir}},
+		"limits":    Doc{"iterations": 1, "toolCalls": 1000, "activeTime": "1h"},
+		"approvals": Doc{"diff": "auto", "tools": []string{"*"}},
+	}
 	return w
 }
 
