@@ -3,6 +3,7 @@ package workflows
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/govern"
+	"pawl/internal/launch"
 	"pawl/internal/loop"
 )
 
@@ -123,7 +125,7 @@ func (r *run) remember(ctx workflow.Context) {
 		key, value string
 		ours       bool // the loop knows better than who started it
 	}{
-		{"goal", loop.Clip(r.spec.Goal, 500), false}, {"branch", r.state.Branch, true}, {"startedBy", r.spec.Session["user"], false},
+		{launch.MemoGoal, loop.Clip(r.spec.Goal, 500), false}, {launch.MemoBranch, r.state.Branch, true}, {launch.MemoStartedBy, r.spec.Session["user"], false},
 	} {
 		var is string
 		if payload, has := given[m.key]; has {
@@ -141,27 +143,6 @@ func (r *run) remember(ctx workflow.Context) {
 	}
 }
 
-// The search attributes of the contract. They are set only where the namespace has them, since
-// one that it doesn't know wedges a workflow.
-var (
-	attrKind      = temporal.NewSearchAttributeKeyKeyword("PawlKind")
-	attrStatus    = temporal.NewSearchAttributeKeyKeyword("PawlStatus")
-	attrPhase     = temporal.NewSearchAttributeKeyKeyword("PawlPhase")
-	attrGate      = temporal.NewSearchAttributeKeyKeyword("PawlGate")
-	attrRepo      = temporal.NewSearchAttributeKeyKeyword("PawlRepo")
-	attrIteration = temporal.NewSearchAttributeKeyInt64("PawlIteration")
-	attrBest      = temporal.NewSearchAttributeKeyFloat64("PawlBest")
-)
-
-// published is what the search attributes say now.
-type published struct {
-	status    loop.Status
-	phase     string
-	gate      string
-	iteration int
-	best      string
-}
-
 // publishApart is how far apart iterations are told of: loops whose iterations are faster tell of
 // the last one.
 const publishApart = time.Second
@@ -169,47 +150,44 @@ const publishApart = time.Second
 // keepUp brings the search attributes up to date as a loop goes on: at once where it has come to wait
 // or waits no more, now and then for the rest.
 func (r *run) keepUp(ctx workflow.Context) {
-	gate := ""
-	if r.state.Gate != nil {
-		gate = string(r.state.Gate.Kind)
+	now := launch.Published(r.state)
+	waits := now[launch.Status] != r.published[launch.Status] || now[launch.Gate] != r.published[launch.Gate]
+	if waits || workflow.Now(ctx).Sub(r.toldAt) >= publishApart {
+		r.publish(ctx)
 	}
-	now := workflow.Now(ctx)
-	if r.published.status == r.state.Status && r.published.gate == gate && now.Sub(r.toldAt) < publishApart {
-		return
-	}
-	r.publish(ctx)
 }
 
 // publish brings the search attributes up to date where something changed. They ride on the
 // next workflow task's completion and cost no round trip of their own.
 func (r *run) publish(ctx workflow.Context) {
 	r.toldAt = workflow.Now(ctx)
-	s := r.state
-	now := published{status: s.Status, phase: string(s.Phase), iteration: s.Iteration}
-	if s.Gate != nil {
-		now.gate = string(s.Gate.Kind)
-	}
-	if s.Best != nil {
-		now.best = s.Best.String()
-	}
-	if !r.opened.Attributes || now == r.published {
+	now := launch.Published(r.state)
+	if !r.opened.Attributes || maps.Equal(now, r.published) {
 		return
 	}
-	updates := []temporal.SearchAttributeUpdate{
-		attrKind.ValueSet(s.Kind), attrStatus.ValueSet(string(s.Status)), attrPhase.ValueSet(string(s.Phase)),
-		attrRepo.ValueSet(s.Repo), attrIteration.ValueSet(int64(s.Iteration)),
-	}
-	if now.gate != "" {
-		updates = append(updates, attrGate.ValueSet(now.gate))
-	} else {
-		updates = append(updates, attrGate.ValueUnset())
-	}
-	if s.Best != nil {
-		updates = append(updates, attrBest.ValueSet(s.Best.Float()))
+	var updates []temporal.SearchAttributeUpdate
+	for _, a := range launch.Attributes {
+		_, said := r.published[a.Name]
+		if now[a.Name] != nil || said {
+			updates = append(updates, searchAttribute(a, now[a.Name]))
+		}
 	}
 	if err := workflow.UpsertTypedSearchAttributes(ctx, updates...); err != nil {
 		workflow.GetLogger(ctx).Warn("search attributes were not set", "error", err)
 		return
 	}
 	r.published = now
+}
+
+// searchAttribute sets a search attribute to a value, nil for none.
+func searchAttribute(a launch.Attribute, value any) temporal.SearchAttributeUpdate {
+	switch v := value.(type) {
+	case int64:
+		return temporal.NewSearchAttributeKeyInt64(a.Name).ValueSet(v)
+	case float64:
+		return temporal.NewSearchAttributeKeyFloat64(a.Name).ValueSet(v)
+	case string:
+		return temporal.NewSearchAttributeKeyKeyword(a.Name).ValueSet(v)
+	}
+	return temporal.NewSearchAttributeKeyKeyword(a.Name).ValueUnset()
 }

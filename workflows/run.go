@@ -59,8 +59,8 @@ type run struct {
 	repeats   int              // steps repeated by a pause in this run
 	phaseMs   map[string]int64 // active time of the iteration by phase
 	inPhase   int64            // active time in milliseconds since the phase was entered (L10)
-	published published
-	toldAt    time.Time // when the search attributes were brought up to date
+	published map[string]any   // what the search attributes say
+	toldAt    time.Time        // when the search attributes were brought up to date
 }
 
 // recentEvents bounds the events that the query answers with; the ledger has them all.

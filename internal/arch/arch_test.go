@@ -19,7 +19,7 @@ const root = "../.."
 // pure are the packages in which everything that a loop decides stands.
 var pure = []string{
 	"workflows", "internal/act", "internal/spec", "internal/kind", "internal/phase", "internal/govern", "internal/evidence", "internal/loop", "internal/fault", "internal/span",
-	"internal/agent/stream", "internal/testreport", "internal/issue", "internal/shell",
+	"internal/agent/stream", "internal/testreport", "internal/issue", "internal/shell", "internal/launch",
 }
 
 // worldly are imports by which pure code would touch the world.

@@ -14,6 +14,7 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/kind"
+	"pawl/internal/launch"
 	"pawl/internal/loop"
 	"pawl/internal/ui"
 	"pawl/internal/workspace"
@@ -109,14 +110,14 @@ func (s *session) row(ctx context.Context, e *workflowpb.WorkflowExecutionInfo, 
 		r.EndedAt = utc(t.AsTime())
 	}
 	memo := e.GetMemo().GetFields()
-	decode(memo["goal"], &r.Goal)
-	decode(memo["branch"], &r.Branch)
-	decode(memo["startedBy"], &r.StartedBy)
+	decode(memo[launch.MemoGoal], &r.Goal)
+	decode(memo[launch.MemoBranch], &r.Branch)
+	decode(memo[launch.MemoStartedBy], &r.StartedBy)
 	if record != nil {
 		r.Branch = ui.Branch(record.Branch)
 	}
 	attributes := e.GetSearchAttributes().GetIndexedFields()
-	if attributes["PawlStatus"] == nil {
+	if attributes[launch.Status] == nil {
 		if record != nil {
 			if state, err := s.recordedAt(ctx, *record); err == nil {
 				fill(&r, state)
@@ -124,19 +125,19 @@ func (s *session) row(ctx context.Context, e *workflowpb.WorkflowExecutionInfo, 
 		}
 		return r
 	}
-	decode(attributes["PawlKind"], &r.Kind)
-	decode(attributes["PawlPhase"], &r.Phase)
-	decode(attributes["PawlRepo"], &r.Repo)
-	decode(attributes["PawlIteration"], &r.Iteration)
-	decode(attributes["PawlBest"], &r.Best)
+	decode(attributes[launch.Kind], &r.Kind)
+	decode(attributes[launch.Phase], &r.Phase)
+	decode(attributes[launch.Repo], &r.Repo)
+	decode(attributes[launch.Iteration], &r.Iteration)
+	decode(attributes[launch.Best], &r.Best)
 	var published string
-	decode(attributes["PawlStatus"], &published)
+	decode(attributes[launch.Status], &published)
 	switch known := loop.Status(published); {
 	case status.Ended() && known.Ended(): // a halt completes the workflow all the same
 		r.Status = published
 	case !status.Ended() && known != "":
 		r.Status = published
-		decode(attributes["PawlGate"], &r.Gate)
+		decode(attributes[launch.Gate], &r.Gate)
 	}
 	return r
 }

@@ -6,10 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"path"
-	"path/filepath"
-	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 	"go.temporal.io/api/serviceerror"
@@ -19,7 +15,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/host"
 	"pawl/internal/kind"
-	"pawl/internal/loop"
+	"pawl/internal/launch"
 	"pawl/internal/spec"
 	"pawl/workflows"
 )
@@ -157,35 +153,13 @@ func (s *session) start(ctx context.Context, id string, sp spec.Spec, ledger str
 	return run, nil
 }
 
-// loopID is the ID that the loop is started under: the one asked for, which must begin with the
-// spec's name, else the name, else one from the repository's folder.
+// loopID is the ID that the loop is started under.
 func loopID(sp spec.Spec, asked string) (string, error) {
-	switch {
-	case asked != "":
-		if err := spec.ValidID(asked); err != nil {
-			return "", usage("--id " + err.Error())
-		}
-		if !strings.HasPrefix(asked, sp.Name) {
-			return "", usage(fmt.Sprintf("--id %s does not begin with the spec's name, %s", asked, sp.Name))
-		}
-		return asked, nil
-	case sp.Name != "":
-		return sp.Name, nil
+	suffix := make([]byte, 2)
+	rand.Read(suffix)
+	id, err := launch.ID(sp, asked, hex.EncodeToString(suffix))
+	if err != nil {
+		return "", usage("--id " + err.Error())
 	}
-	random := make([]byte, 2)
-	rand.Read(random)
-	folder := strings.Map(func(r rune) rune {
-		switch {
-		case r < ' ' || r == 0x7f:
-			return -1
-		case r > unicode.MaxASCII:
-			return '-'
-		}
-		return r
-	}, strings.TrimSuffix(strings.ToValidUTF8(path.Base(filepath.ToSlash(sp.Repo.Place())), ""), ".git"))
-	folder = strings.TrimLeft(strings.TrimSpace(folder), "-./\\")
-	if folder == "" {
-		folder = "loop"
-	}
-	return loop.Clip(folder, 60) + "-" + hex.EncodeToString(random), nil
+	return id, nil
 }

@@ -101,20 +101,6 @@ func TestStartOfALoopThatRunsIsRefused(t *testing.T) {
 	require.Empty(t, b.stdout.String())
 }
 
-func TestAGoalOfAnyKindIsASummaryThatTheServiceTakes(t *testing.T) {
-	for _, goal := range []string{strings.Repeat("long ", 3000), strings.Repeat("<&>\"\\", 3000), strings.Repeat("ü\n|", 3000), strings.Repeat("\x01", 5000)} {
-		sp := spec.Defaults()
-		sp.Goal, sp.Scope = goal, []string{goal}
-		sp.Verify.Command, sp.Guard.Command = goal, goal
-		o := host.StartOptions("x", sp)
-		for text, limit := range map[string]int{o.StaticSummary: 400, o.StaticDetails: 20000} {
-			encoded, err := json.Marshal(text)
-			require.NoError(t, err)
-			require.LessOrEqual(t, len(encoded), limit)
-		}
-	}
-}
-
 // external points the command line at a service that is not embedded.
 func (b *bench) external() {
 	b.t.Setenv("TEMPORAL_ADDRESS", "temporal.example:7233")

@@ -28,6 +28,7 @@ import (
 	"pawl/internal/durable"
 	"pawl/internal/home"
 	"pawl/internal/kind"
+	"pawl/internal/launch"
 	"pawl/internal/sandbox"
 	"pawl/internal/telemetry"
 	"pawl/internal/workspace"
@@ -59,12 +60,13 @@ type Options struct {
 func Identity(host string) string { return act.HostQueue(host) }
 
 // SearchAttributes are the attributes of the contract with their types.
-var SearchAttributes = map[string]enumspb.IndexedValueType{
-	"PawlKind": enumspb.INDEXED_VALUE_TYPE_KEYWORD, "PawlStatus": enumspb.INDEXED_VALUE_TYPE_KEYWORD,
-	"PawlPhase": enumspb.INDEXED_VALUE_TYPE_KEYWORD, "PawlGate": enumspb.INDEXED_VALUE_TYPE_KEYWORD,
-	"PawlRepo": enumspb.INDEXED_VALUE_TYPE_KEYWORD, "PawlIteration": enumspb.INDEXED_VALUE_TYPE_INT,
-	"PawlBest": enumspb.INDEXED_VALUE_TYPE_DOUBLE,
-}
+var SearchAttributes = func() map[string]enumspb.IndexedValueType {
+	out := map[string]enumspb.IndexedValueType{}
+	for _, a := range launch.Attributes {
+		out[a.Name], _ = enumspb.IndexedValueTypeFromString(a.Type) // launch's tests hold it to a type that exists
+	}
+	return out
+}()
 
 // The worker's options that are nobody's choice, where the SDK's default is not right. Those that
 // people choose are config.Worker.

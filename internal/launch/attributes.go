@@ -1,0 +1,55 @@
+package launch
+
+import "pawl/internal/loop"
+
+// The search attributes of the contract.
+const (
+	Kind      = "PawlKind"
+	Status    = "PawlStatus"
+	Phase     = "PawlPhase"
+	Gate      = "PawlGate"
+	Repo      = "PawlRepo"
+	Iteration = "PawlIteration"
+	Best      = "PawlBest"
+)
+
+// Attribute is a search attribute: its name, its type as Temporal calls it (Keyword, Int, Double),
+// and what it says of a loop: a string, an int64 or a float64, nil where there is nothing to say.
+type Attribute struct {
+	Name, Type string
+	Of         func(loop.State) any
+}
+
+// Attributes are the search attributes of a loop. Temporal knows them after a worker has registered
+// them; a loop sets them only where its namespace has them all, since one that it lacks wedges a
+// workflow.
+var Attributes = []Attribute{
+	{Kind, "Keyword", func(s loop.State) any { return s.Kind }},
+	{Status, "Keyword", func(s loop.State) any { return string(s.Status) }},
+	{Phase, "Keyword", func(s loop.State) any { return string(s.Phase) }},
+	{Gate, "Keyword", func(s loop.State) any {
+		if s.Gate == nil {
+			return nil
+		}
+		return string(s.Gate.Kind)
+	}},
+	{Repo, "Keyword", func(s loop.State) any { return s.Repo }},
+	{Iteration, "Int", func(s loop.State) any { return int64(s.Iteration) }},
+	{Best, "Double", func(s loop.State) any {
+		if s.Best == nil {
+			return nil
+		}
+		return s.Best.Float()
+	}},
+}
+
+// Published is what the search attributes say of a loop, by name; what has nothing to say is left out.
+func Published(s loop.State) map[string]any {
+	out := map[string]any{}
+	for _, a := range Attributes {
+		if v := a.Of(s); v != nil {
+			out[a.Name] = v
+		}
+	}
+	return out
+}

@@ -1,0 +1,118 @@
+// Package launch is what Temporal is told of a loop: under which ID it starts, what people
+// who look at Temporal read about it, and by which search attributes they find it. Pure, so that
+// commands, workers and workflows that start loops say the same. It starts nothing. Begin at Of.
+package launch
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+	"unicode"
+
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+)
+
+// TaskTimeout is short, so that a worker that dies inside a workflow task costs seconds and not
+// the ten that are Temporal's default.
+const TaskTimeout = 2 * time.Second
+
+// What a service takes of a summary and of details, encoded; beyond it the start is refused.
+const (
+	maxSummary = 400
+	maxDetails = 20000
+)
+
+// Start is a loop as Temporal is told of it when it starts.
+type Start struct {
+	ID      string
+	Summary string // one line
+	Details string // Markdown: what was asked for. It does not change while the loop runs.
+	Memo    map[string]any
+}
+
+// Of returns how the loop of a spec starts under an ID. The branch is the one that it is expected to
+// have: where an earlier loop has that, the loop's own gets a suffix and the loop corrects the memo.
+func Of(id, branch string, sp spec.Spec) Start {
+	goal, _, _ := strings.Cut(strings.TrimSpace(sp.Goal), "\n")
+	return Start{
+		ID:      id,
+		Summary: fitting(maxSummary, 200, func(most int) string { return loop.Clip(goal, most) }),
+		Details: fitting(maxDetails, 400, func(most int) string { return details(id, sp, most) }),
+		Memo:    map[string]any{MemoGoal: loop.Clip(goal, 500), MemoBranch: branch, MemoStartedBy: sp.Session["user"]},
+	}
+}
+
+// The fields of the memo.
+const (
+	MemoGoal      = "goal"
+	MemoBranch    = "branch"
+	MemoStartedBy = "startedBy"
+)
+
+// ID is the ID that a loop starts under: the one that was asked for, which must begin with the spec's
+// name, else the name, else the repository's folder with suffix. The loop of a name that was used
+// before gets a suffix of its own for its branch and ledger, not for its ID.
+func ID(sp spec.Spec, asked, suffix string) (string, error) {
+	switch {
+	case asked != "":
+		if err := spec.ValidID(asked); err != nil {
+			return "", err
+		}
+		if !strings.HasPrefix(asked, sp.Name) {
+			return "", fmt.Errorf("%s does not begin with the spec's name, %s", asked, sp.Name)
+		}
+		return asked, nil
+	case sp.Name != "":
+		return sp.Name, nil
+	}
+	folder := strings.Map(func(r rune) rune {
+		switch {
+		case r < ' ' || r == 0x7f:
+			return -1
+		case r > unicode.MaxASCII:
+			return '-'
+		}
+		return r
+	}, strings.TrimSuffix(strings.ToValidUTF8(path.Base(sp.Repo.Place()), ""), ".git"))
+	folder = strings.TrimLeft(strings.TrimSpace(folder), "-./\\")
+	if folder == "" {
+		folder = "loop"
+	}
+	return loop.Clip(folder, 60) + "-" + suffix, nil
+}
+
+// fitting clips ever harder until the text is short enough as the service counts it.
+func fitting(limit, most int, text func(most int) string) string {
+	for ; ; most /= 2 {
+		if encoded, err := json.Marshal(text(most)); err == nil && len(encoded) <= limit || most < 2 {
+			return text(most)
+		}
+	}
+}
+
+// details is what was asked for, as Markdown. It can be read when no worker is up; what the loop
+// does is in its current details.
+func details(id string, sp spec.Spec, most int) string {
+	var w strings.Builder
+	fmt.Fprintf(&w, "%s\n\n| | |\n|---|---|\n", loop.Clip(strings.TrimSpace(sp.Goal), 4*most))
+	row := func(name, value string) {
+		if value != "" {
+			value = strings.NewReplacer("|", "\\|", "\n", " ", "\r", " ").Replace(value)
+			fmt.Fprintf(&w, "| %s | %s |\n", name, loop.Clip(value, most))
+		}
+	}
+	row("kind", sp.Kind)
+	row("repository", sp.Repo.Place())
+	row("base", sp.Repo.Base)
+	row("scope", strings.Join(sp.Scope, ", "))
+	row("verify", sp.Verify.Command)
+	row("guard", sp.Guard.Command)
+	row("agent", strings.TrimSpace(sp.Agent.Use+" "+strings.Join(sp.Agent.Command.Args(), " ")))
+	row("started by", sp.Session["user"])
+	row("from", strings.TrimPrefix(sp.Session["host"]+":"+sp.Session["cwd"], ":"))
+	fmt.Fprintf(&w, "\nFollow it with `pawl show %s` and `pawl log -f %s`.\n", id, id)
+	return w.String()
+}

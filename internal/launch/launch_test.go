@@ -1,0 +1,68 @@
+package launch_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"pawl/internal/evidence"
+	"pawl/internal/launch"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+)
+
+func TestAGoalOfAnyKindIsASummaryThatTheServiceTakes(t *testing.T) {
+	for _, goal := range []string{strings.Repeat("long ", 3000), strings.Repeat("<&>\"\\", 3000), strings.Repeat("ü\n|", 3000), strings.Repeat("\x01", 5000)} {
+		sp := spec.Defaults()
+		sp.Goal, sp.Scope = goal, []string{goal}
+		sp.Verify.Command, sp.Guard.Command = goal, goal
+		s := launch.Of("x", "pawl/x", sp)
+		for text, limit := range map[string]int{s.Summary: 400, s.Details: 20000} {
+			encoded, err := json.Marshal(text)
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(encoded), limit)
+		}
+	}
+}
+
+func TestTheIDIsTheOneAskedForElseTheNameElseTheFolderWithASuffix(t *testing.T) {
+	for _, c := range []struct{ name, path, url, asked, want, refused string }{
+		{name: "nightly", path: "/src/shop", want: "nightly"},
+		{name: "nightly", path: "/src/shop", asked: "nightly-7", want: "nightly-7"},
+		{name: "nightly", path: "/src/shop", asked: "other", refused: "does not begin with the spec's name"},
+		{path: "/src/shop", asked: "a b ", refused: "ends with a space"},
+		{path: "/src/shop", want: "shop-1a2b"},
+		{url: "https://example.com/shop.git", want: "shop-1a2b"},
+		{path: "/src/-.lädchen", want: "l-dchen-1a2b"},
+		{path: "/", want: "loop-1a2b"},
+	} {
+		sp := spec.Spec{Name: c.name, Repo: spec.Repo{Path: c.path, URL: c.url}}
+		id, err := launch.ID(sp, c.asked, "1a2b")
+		if c.refused != "" {
+			require.ErrorContains(t, err, c.refused)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, c.want, id)
+		require.NoError(t, spec.ValidID(id))
+	}
+}
+
+func TestEverySearchAttributeHasATypeOfTemporalsAndStandsInTheDocs(t *testing.T) {
+	page, err := os.ReadFile("../../docs/temporal.md")
+	require.NoError(t, err)
+	best := evidence.MustDecimal("1.5")
+	full := launch.Published(loop.State{Kind: "improve", Gate: &loop.Gate{Kind: loop.GateDiff}, Best: &best})
+	require.Len(t, full, len(launch.Attributes))
+	for _, a := range launch.Attributes {
+		_, err := enumspb.IndexedValueTypeFromString(a.Type)
+		require.NoError(t, err)
+		require.Contains(t, strings.ReplaceAll(string(page), "\\\n ", ""), "--name "+a.Name+" --type "+a.Type)
+		require.IsType(t, map[string]any{"Keyword": "", "Int": int64(0), "Double": 0.0}[a.Type], full[a.Name])
+	}
+	require.NotContains(t, launch.Published(loop.State{}), launch.Gate)
+}
