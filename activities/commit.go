@@ -66,7 +66,7 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 // person has to approve.
 func (a *Activities) judge(ctx context.Context, p *place, in act.Commit) (out act.Committed, asks []string, err error) {
 	if st, err := os.Lstat(p.desk.Dir); err != nil || !st.IsDir() {
-		return act.Committed{Violations: []act.Violation{{Rule: govern.RuleFileType, Path: ".", Detail: "the desk itself was removed or replaced"}}}, nil, nil
+		return act.Committed{Violations: []act.Violation{{Rule: spec.RuleFileType, Path: ".", Detail: "the desk itself was removed or replaced"}}}, nil, nil
 	}
 	contract, err := p.ledger.Contract(ctx, in.Ledger)
 	if err != nil {
@@ -74,7 +74,7 @@ func (a *Activities) judge(ctx context.Context, p *place, in act.Commit) (out ac
 	}
 	terms := contract.Rules()
 	reading := reading{rules: terms.Rules()}
-	change, err := p.desk.StageRead(ctx, in.Head, *reading.rules.MaxFileBytes, reading.begin())
+	change, err := p.desk.StageRead(ctx, in.Head, int64(*reading.rules.MaxFileBytes), reading.begin())
 	if err != nil {
 		return out, nil, fmt.Errorf("taking the change from the desk: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
+	"pawl/internal/spec"
 )
 
 // verdict is what an iteration came to: kept or not, why, and what shows it.
@@ -122,7 +123,7 @@ func (r *run) take(ctx workflow.Context, description string, attempt int) (act.C
 		}
 		if a.Message == "reject" {
 			out.Violations = []act.Violation{{
-				Policy: r.spec.Guard.Policy, Rule: govern.RuleNewFiles, Path: out.NewFiles[0], Detail: "rejected by " + orElse(a.By, "a person") + noteOf(a),
+				Policy: r.spec.Guard.Policy, Rule: spec.RuleNewFiles, Path: out.NewFiles[0], Detail: "rejected by " + orElse(a.By, "a person") + noteOf(a),
 			}}
 			return out, nil
 		}

@@ -63,6 +63,44 @@ func TestSchemaIsInStep(t *testing.T) {
 	require.Equal(t, string(text)+"\n", string(have), "schema/pawl.schema.json is out of step: go test ./internal/docs -update")
 }
 
+// TestPolicyRulesAreInStep holds the table in docs/spec.md to the rules.
+func TestPolicyRulesAreInStep(t *testing.T) {
+	const head = "| rule | setting | default | what it judges | blocks |\n|---|---|---|---|---|\n"
+	text := page(t, "spec.md")
+	before, rest, ok := strings.Cut(text, head)
+	require.True(t, ok, "docs/spec.md has no table of rules")
+	_, after, _ := strings.Cut(rest, "\n\n")
+	if strings.HasPrefix(rest, "\n") { // an empty table
+		after = rest[1:]
+	}
+	text = before + head + rules() + "\n" + after
+	path := filepath.Join("..", "..", "docs", "spec.md")
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	require.Equal(t, text, page(t, "spec.md"), "docs/spec.md is out of step: go test ./internal/docs -update")
+}
+
+func rules() string {
+	var w strings.Builder
+	for _, r := range spec.Rules {
+		setting, standard, blocks := "–", "–", "no"
+		if r.Setting() != "" {
+			setting, standard = r.Setting(), "no limit"
+		}
+		if most, ok := r.Limit(spec.Spec{}.Rules()); ok {
+			standard = fmt.Sprint(most)
+		} else if word := r.Says(spec.Spec{}.Rules()); word != "" {
+			standard = "`" + word + "`"
+		}
+		if r.Blocks {
+			blocks = "yes"
+		}
+		fmt.Fprintf(&w, "| `%s` | %s | %s | %s | %s |\n", r.Name, setting, standard, r.Judges, blocks)
+	}
+	return w.String()
+}
+
 func errorsPage() string {
 	var w strings.Builder
 	w.WriteString("# Errors\n\n" + generated)

@@ -41,33 +41,13 @@ type Verdict struct {
 	Asks       []string        // new files that need approval (newFiles: ask), as they are
 }
 
-// The rules, by the name that a violation carries.
-const (
-	RuleSealed        = "sealed"
-	RuleSecrets       = "secrets"
-	RulePermission    = "permission" // of the role that made the change (E1)
-	RuleScope         = "scope"
-	RuleNewFiles      = "newFiles"
-	RuleSymlink       = "symlink"
-	RuleFileType      = "fileType"
-	RuleBinary        = "binary"
-	RuleMaxFileBytes  = "maxFileBytes"
-	RuleMaxFiles      = "maxFiles"
-	RuleMaxLines      = "maxLines"
-	RuleMaxTotalFiles = "maxTotalFiles"
-	RuleMaxTotalLines = "maxTotalLines"
-)
-
-// blocking are the rules whose violation stops any loop for a person; the others do so in Deliver
-// and cost an Improve loop its iteration (order of judgement).
-var blocking = []string{RuleSealed, RuleSecrets, RulePermission}
-
 // maxViolations is how many violations are listed; one is enough to reject a change.
 const maxViolations = 20
 
-// Judge holds a change against the policy that the contract chose, before any command of the spec
-// runs on it. Sealed wins over scope. Every rule that is broken is named, with file and line where
-// it has one; what blocks comes first. Paths are shown by quote.
+// Judge judges a change by the policy that the contract chose, before any command of the spec runs
+// on it. The rules are those of spec.Rules. Sealed wins over scope. Every rule that is broken is
+// named, with file and line where it has one; violations that block come first. Paths are shown by
+// quote.
 func Judge(s spec.Spec, sealed []loop.Seal, c Change, quote func(string) string) Verdict {
 	j := judge{spec: s, rules: s.Rules(), quote: quote, seals: map[string]bool{}}
 	for _, seal := range sealed {
@@ -85,11 +65,16 @@ func Judge(s spec.Spec, sealed []loop.Seal, c Change, quote func(string) string)
 	return j.Verdict
 }
 
+// order puts violations that block first, in the table's order, and leaves the others as they are.
 func order(v act.Violation) int {
 	if v.Blocks {
-		return slices.Index(blocking, v.Rule)
+		return index(v.Rule)
 	}
-	return len(blocking)
+	return len(spec.Rules)
+}
+
+func index(rule string) int {
+	return slices.IndexFunc(spec.Rules, func(r spec.Rule) bool { return r.Name == rule })
 }
 
 type judge struct {
@@ -106,7 +91,7 @@ func (j *judge) broken(rule, path string, line int, format string, args ...any) 
 	}
 	j.Violations = append(j.Violations, act.Violation{
 		Policy: j.spec.Guard.Policy, Rule: rule, Path: path, Line: line, Detail: fmt.Sprintf(format, args...),
-		Blocks: slices.Contains(blocking, rule),
+		Blocks: spec.Rules[index(rule)].Blocks,
 	})
 }
 
@@ -114,39 +99,39 @@ func (j *judge) broken(rule, path string, line int, format string, args ...any) 
 func (j *judge) file(f Diff) {
 	switch {
 	case j.seals[j.quote(f.Path)] || spec.MatchAny(j.spec.Protect, f.Path):
-		j.broken(RuleSealed, f.Path, 0, "it judges the work and may not change")
+		j.broken(spec.RuleSealed, f.Path, 0, "it judges the work and may not change")
 		return
 	case path.Base(f.Path) == ".gitattributes" && j.above(path.Dir(f.Path)):
-		j.broken(RuleSealed, f.Path, 0, "it decides how sealed files are checked out")
+		j.broken(spec.RuleSealed, f.Path, 0, "it decides how sealed files are checked out")
 		return
 	case f.Why != "" && f.Path != "." && j.above(f.Path):
-		j.broken(RuleSealed, f.Path, 0, "sealed files are below it, and it is now %s", f.Why)
+		j.broken(spec.RuleSealed, f.Path, 0, "sealed files are below it, and it is now %s", f.Why)
 		return
 	case f.Why != "":
-		j.broken(RuleFileType, f.Path, 0, "%s", f.Why)
+		j.broken(spec.RuleFileType, f.Path, 0, "%s", f.Why)
 		return
 	}
 	if !j.spec.Match(f.Path) {
-		j.broken(RuleScope, f.Path, 0, "outside the scope")
+		j.broken(spec.RuleScope, f.Path, 0, "outside the scope")
 	}
 	switch {
 	case !f.Added || j.spec.NewFiles == spec.Allow:
 	case j.spec.NewFiles == spec.Ask:
 		j.Asks = append(j.Asks, f.Path)
 	default:
-		j.broken(RuleNewFiles, f.Path, 0, "new files need approval (newFiles: %s)", j.spec.NewFiles)
+		j.broken(spec.RuleNewFiles, f.Path, 0, "new files need approval (newFiles: %s)", j.spec.NewFiles)
 	}
 	if f.Escapes {
-		j.broken(RuleSymlink, f.Path, 0, "a link that leads out of the tree")
+		j.broken(spec.RuleSymlink, f.Path, 0, "a link that leads out of the tree")
 	}
 	if f.Deleted {
 		return
 	}
 	if f.Binary && j.rules.Binary == spec.Deny {
-		j.broken(RuleBinary, f.Path, 0, "a binary file, which nobody can review")
+		j.broken(spec.RuleBinary, f.Path, 0, "a binary file, which nobody can review")
 	}
-	if most := *j.rules.MaxFileBytes; f.Size > most {
-		j.broken(RuleMaxFileBytes, f.Path, 0, "%d bytes; a file may have %d", f.Size, most)
+	if most := int64(*j.rules.MaxFileBytes); f.Size > most {
+		j.broken(spec.RuleMaxFileBytes, f.Path, 0, "%d bytes; the limit is %d", f.Size, most)
 	}
 }
 
@@ -169,34 +154,32 @@ func (j *judge) secrets(c Change) {
 		return
 	}
 	for _, s := range c.Secrets {
-		j.broken(RuleSecrets, s.Path, s.Line, "it looks like %s", s.Kind)
+		j.broken(spec.RuleSecrets, s.Path, s.Line, "it looks like %s", s.Kind)
 	}
 	// What another rule keeps off the branch anyway need not stop the loop for a person.
 	if c.Unread && len(j.Violations) == 0 {
-		j.broken(RuleSecrets, "", 0, "the change is too long to be searched for secrets")
+		j.broken(spec.RuleSecrets, "", 0, "the change is too long to be searched for secrets")
 	}
 }
 
 // radius judges how far a change reaches, by itself and with all that the loop did before (L5).
 func (j *judge) radius(c Change) {
-	for _, limit := range []struct {
-		rule, what string
-		is         int
-		most       *int
+	reach := map[string]struct {
+		is   int
+		what string
 	}{
-		{RuleMaxFiles, "files are changed", len(c.Files), j.rules.MaxFiles},
-		{RuleMaxLines, "lines are changed", c.Lines, j.rules.MaxLines},
-		{RuleMaxTotalFiles, "files are changed by the loop so far", c.TotalFiles, j.rules.MaxTotalFiles},
-		{RuleMaxTotalLines, "lines differ from the base by now", c.TotalLines, j.rules.MaxTotalLines},
-	} {
-		if limit.most == nil {
-			continue
+		spec.RuleMaxFiles:      {len(c.Files), "files are changed"},
+		spec.RuleMaxLines:      {c.Lines, "lines are changed"},
+		spec.RuleMaxTotalFiles: {c.TotalFiles, "files are changed by the loop so far"},
+		spec.RuleMaxTotalLines: {c.TotalLines, "lines differ from the base by now"},
+	}
+	for _, rule := range spec.Rules {
+		most, ok := rule.Limit(j.rules)
+		if r := reach[rule.Name]; ok && r.is > most {
+			j.broken(rule.Name, "", 0, "%d %s; the limit is %d", r.is, r.what, most)
 		}
-		if limit.is > *limit.most {
-			j.broken(limit.rule, "", 0, "%d %s; %d may be", limit.is, limit.what, *limit.most)
-		}
-		if c.Unread && limit.rule == RuleMaxLines {
-			j.broken(limit.rule, "", 0, "the change is too long for its lines to be counted; %d may be", *limit.most)
+		if ok && c.Unread && rule.Name == spec.RuleMaxLines {
+			j.broken(rule.Name, "", 0, "the change is too long for its lines to be counted; the limit is %d", most)
 		}
 	}
 }

@@ -90,6 +90,25 @@ func TestP3_PoliciesJudgeTheDiff(t *testing.T) {
 	})
 }
 
+// TestEveryRuleIsCarriedOut breaks all rules of the table at once.
+func TestEveryRuleIsCarriedOut(t *testing.T) {
+	one := 1
+	p := spec.Policy{Binary: spec.Deny, MaxFileBytes: &one, MaxFiles: &one, MaxLines: &one, MaxTotalFiles: &one, MaxTotalLines: &one}
+	broken := map[string]bool{}
+	for _, v := range govern.Judge(rules(p), sealed, govern.Change{
+		Files: []govern.Diff{
+			{Path: "src/guard.sh"}, {Path: "README", Added: true, Binary: true, Size: 2, Escapes: true}, {Path: "pipe", Why: "a FIFO"},
+		},
+		Lines: 2, TotalFiles: 2, TotalLines: 2, Secrets: []govern.Secret{{Path: "src/a", Line: 1, Kind: "a token"}},
+	}, as).Violations {
+		broken[v.Rule] = true
+	}
+	for _, r := range spec.Rules {
+		require.True(t, broken[r.Name], "nothing carries out %s", r.Name)
+	}
+	require.Len(t, broken, len(spec.Rules))
+}
+
 func names(list []act.Violation) string {
 	var out []string
 	for _, v := range list {

@@ -6,36 +6,110 @@ import (
 	"slices"
 )
 
-// Policy is a named rule set that every change is held against before any command of the spec
-// runs on it. Scope, new files and sealed files are rules of every policy and stand in the spec
-// itself; these are the others. A limit that is nil does not hold.
+// Policy is a named rule set that every change is judged by before any command of the spec runs on
+// it. It has one field for each rule of Rules that has a setting. A limit that is nil does not hold.
 type Policy struct {
-	MaxFiles      *int   `json:"maxFiles,omitempty"`      // files in one change; a rename is two
-	MaxLines      *int   `json:"maxLines,omitempty"`      // lines added and taken away in one change
-	MaxTotalFiles *int   `json:"maxTotalFiles,omitempty"` // files that all changes of the loop touch, undone ones too (L5)
-	MaxTotalLines *int   `json:"maxTotalLines,omitempty"` // lines by which the work differs from the base
-	MaxFileBytes  *int64 `json:"maxFileBytes,omitempty"`  // size of each file that is added or changed
-	Secrets       string `json:"secrets,omitempty"`       // deny or allow, in added lines
-	Binary        string `json:"binary,omitempty"`        // deny or allow, by content
+	MaxFiles      *int   `json:"maxFiles,omitempty"`
+	MaxLines      *int   `json:"maxLines,omitempty"`
+	MaxTotalFiles *int   `json:"maxTotalFiles,omitempty"`
+	MaxTotalLines *int   `json:"maxTotalLines,omitempty"`
+	MaxFileBytes  *int   `json:"maxFileBytes,omitempty"`
+	Secrets       string `json:"secrets,omitempty"`
+	Binary        string `json:"binary,omitempty"`
 }
 
-// DefaultMaxFileBytes is the one limit of the policy that holds where the spec names none.
-const DefaultMaxFileBytes = 10 << 20
+// The names of the rules, as specs and violations have them.
+const (
+	RuleSealed        = "sealed"
+	RuleSecrets       = "secrets"
+	RuleScope         = "scope"
+	RuleNewFiles      = "newFiles"
+	RuleSymlink       = "symlink"
+	RuleFileType      = "fileType"
+	RuleBinary        = "binary"
+	RuleMaxFileBytes  = "maxFileBytes"
+	RuleMaxFiles      = "maxFiles"
+	RuleMaxLines      = "maxLines"
+	RuleMaxTotalFiles = "maxTotalFiles"
+	RuleMaxTotalLines = "maxTotalLines"
+)
 
-// Rules returns the policy that guard.policy chooses, with every rule that it leaves out as the
-// policy `default` has it: secrets denied, binary files allowed, no file larger than
-// DefaultMaxFileBytes, no limit on files and lines.
+// Rule is one thing that a change is judged by.
+type Rule struct {
+	Name   string
+	Judges string // what it judges, as docs/spec.md says it
+	Blocks bool   // its violation stops any loop for a person; the others do so only in Deliver
+
+	// A rule has a limit, a word (deny or allow), or no setting in a policy.
+	limit func(*Policy) **int
+	word  func(*Policy) *string
+	Most  int    // the limit where the policy has none; 0 is no limit
+	Unit  string // what a limit counts, in the singular: "file in all"
+	Word  string // the word where the policy has none
+}
+
+// Rules are all rules. Of several violations those that block come first, in this order. Each rule
+// is carried out in internal/govern/policy.go.
+var Rules = []Rule{
+	{Name: RuleSealed, Blocks: true,
+		Judges: "files that judge the work, and `protect`: changed, renamed, deleted, linked over, made executable, made part of another repository, or reached by a `.gitattributes`"},
+	{Name: RuleSecrets, Blocks: true, word: func(p *Policy) *string { return &p.Secrets }, Word: Deny,
+		Judges: "added lines that look like a credential: private keys, tokens of well-known services, random values given to a name such as `password`. A line that only moves is not new"},
+	{Name: RuleScope, Judges: "files outside of `scope`"},
+	{Name: RuleNewFiles, Judges: "files that are added, where `newFiles` does not allow them"},
+	{Name: RuleSymlink, Judges: "links that lead out of the tree"},
+	{Name: RuleFileType, Judges: "what git cannot hold: nested repositories, FIFOs, sockets, devices"},
+	{Name: RuleBinary, word: func(p *Policy) *string { return &p.Binary }, Word: Allow,
+		Judges: "files that are binary by content"},
+	{Name: RuleMaxFileBytes, limit: func(p *Policy) **int { return &p.MaxFileBytes }, Most: 10 << 20, Unit: "byte a file",
+		Judges: "the size of each file that is added or changed"},
+	{Name: RuleMaxFiles, limit: func(p *Policy) **int { return &p.MaxFiles }, Unit: "file",
+		Judges: "files in one change; a rename is two"},
+	{Name: RuleMaxLines, limit: func(p *Policy) **int { return &p.MaxLines }, Unit: "line",
+		Judges: "lines added and deleted in one change, also in binary files"},
+	{Name: RuleMaxTotalFiles, limit: func(p *Policy) **int { return &p.MaxTotalFiles }, Unit: "file in all",
+		Judges: "files that all changes of the loop touched, undone ones too"},
+	{Name: RuleMaxTotalLines, limit: func(p *Policy) **int { return &p.MaxTotalLines }, Unit: "line in all",
+		Judges: "lines by which the work differs from the base"},
+}
+
+// Limit returns the rule's limit in a policy; ok is false where none holds.
+func (r Rule) Limit(p Policy) (most int, ok bool) {
+	if r.limit == nil || *r.limit(&p) == nil {
+		return 0, false
+	}
+	return **r.limit(&p), true
+}
+
+// Says returns the rule's word in a policy, deny or allow; "" for a rule that has none.
+func (r Rule) Says(p Policy) string {
+	if r.word == nil {
+		return ""
+	}
+	return *r.word(&p)
+}
+
+// Setting returns what a policy can say of the rule, for people; "" where that is nothing.
+func (r Rule) Setting() string {
+	switch {
+	case r.limit != nil:
+		return "a limit, 1 or more"
+	case r.word != nil:
+		return Deny + " or " + Allow
+	}
+	return ""
+}
+
+// Rules returns the policy that guard.policy chooses. A rule that it leaves out has its default.
 func (s Spec) Rules() Policy {
 	p := s.Policies[s.Guard.Policy]
-	if p.Secrets == "" {
-		p.Secrets = Deny
-	}
-	if p.Binary == "" {
-		p.Binary = Allow
-	}
-	if p.MaxFileBytes == nil {
-		size := int64(DefaultMaxFileBytes)
-		p.MaxFileBytes = &size
+	for _, r := range Rules {
+		switch {
+		case r.limit != nil && *r.limit(&p) == nil && r.Most > 0:
+			*r.limit(&p) = &r.Most
+		case r.word != nil && *r.word(&p) == "":
+			*r.word(&p) = r.Word
+		}
 	}
 	return p
 }
@@ -51,20 +125,12 @@ func (s Spec) policyNames() []string {
 
 // check adds what is wrong with the policy's values.
 func (p Policy) check(key string, add func(key, what, want string)) {
-	for _, limit := range []struct {
-		name  string
-		value *int
-	}{{"maxFiles", p.MaxFiles}, {"maxLines", p.MaxLines}, {"maxTotalFiles", p.MaxTotalFiles}, {"maxTotalLines", p.MaxTotalLines}} {
-		if limit.value != nil && *limit.value < 1 {
-			add(join(key, limit.name), fmt.Sprintf("is %d", *limit.value), "1 or more, or leave it out for no limit")
+	for _, r := range Rules {
+		if most, ok := r.Limit(p); ok && most < 1 {
+			add(join(key, r.Name), fmt.Sprintf("is %d", most), "1 or more, or leave it out for the default")
 		}
-	}
-	if p.MaxFileBytes != nil && *p.MaxFileBytes < 1 {
-		add(join(key, "maxFileBytes"), fmt.Sprintf("is %d", *p.MaxFileBytes), "1 or more, in bytes")
-	}
-	for _, word := range [][2]string{{"secrets", p.Secrets}, {"binary", p.Binary}} {
-		if word[1] != "" && word[1] != Deny && word[1] != Allow {
-			add(join(key, word[0]), "is "+show(word[1]), "deny or allow")
+		if word := r.Says(p); word != "" && word != Deny && word != Allow {
+			add(join(key, r.Name), "is "+show(word), r.Setting())
 		}
 	}
 }

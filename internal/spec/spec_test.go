@@ -66,7 +66,7 @@ func TestP0_DefaultsAreThoseOfTheContract(t *testing.T) {
 
 // TestPoliciesLeaveToTheDefaultWhatTheyDoNotSay is the documented policy `default`.
 func TestPoliciesLeaveToTheDefaultWhatTheyDoNotSay(t *testing.T) {
-	size := int64(10 << 20)
+	size := 10 << 20
 	none := spec.Policy{Secrets: "deny", Binary: "allow", MaxFileBytes: &size}
 	s, err := spec.Parse([]byte(minimal))
 	require.NoError(t, err)
@@ -74,7 +74,7 @@ func TestPoliciesLeaveToTheDefaultWhatTheyDoNotSay(t *testing.T) {
 	s, err = spec.Parse([]byte(full))
 	require.NoError(t, err)
 	p := s.Rules()
-	require.Equal(t, []any{5, 200, 20, 1000, int64(65536), "allow", "deny"},
+	require.Equal(t, []any{5, 200, 20, 1000, 65536, "allow", "deny"},
 		[]any{*p.MaxFiles, *p.MaxLines, *p.MaxTotalFiles, *p.MaxTotalLines, *p.MaxFileBytes, p.Secrets, p.Binary})
 	s.Guard.Policy = "default"
 	require.Equal(t, none, s.Rules())

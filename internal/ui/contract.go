@@ -216,16 +216,14 @@ func sealed(seals []loop.Seal) []string {
 // policy says which rules hold besides scope, new files and sealed files.
 func policy(s spec.Spec) string {
 	p := s.Rules()
-	parts := []string{"secrets: " + p.Secrets, "binary: " + p.Binary, "files up to " + counted(loop.Count(*p.MaxFileBytes), "byte")}
-	for _, limit := range []struct {
-		most *int
-		what string
-	}{
-		{p.MaxFiles, "file"}, {p.MaxLines, "line"}, {p.MaxTotalFiles, "file in all"}, {p.MaxTotalLines, "line in all"},
-	} {
-		if limit.most != nil {
-			noun, rest, _ := strings.Cut(limit.what, " ")
-			parts = append(parts, strings.TrimSpace("up to "+plural(*limit.most, noun)+" "+rest))
+	var parts []string
+	for _, r := range spec.Rules {
+		if word := r.Says(p); word != "" {
+			parts = append(parts, r.Name+": "+word)
+		}
+		if most, ok := r.Limit(p); ok {
+			noun, rest, _ := strings.Cut(r.Unit, " ")
+			parts = append(parts, strings.TrimSpace("up to "+plural(most, noun)+" "+rest))
 		}
 	}
 	return Clean(orElse(s.Guard.Policy, spec.PolicyDefault)) + " (" + strings.Join(parts, ", ") + ")"
