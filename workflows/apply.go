@@ -13,6 +13,8 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/fault"
+	"pawl/workflows/gatekeeper"
+	"pawl/workflows/hosting"
 )
 
 // Apply brings the approved proposal of a loop that has ended onto the branch that the loop
@@ -61,7 +63,7 @@ func read(input converter.RawValue, keys string, into any, required ...*string) 
 	if err == nil && !d.More() && !slices.ContainsFunc(required, func(text *string) bool { return *text == "" }) {
 		return nil
 	}
-	return typed(fault.New(fault.InvalidMessage, "the input is not one JSON object with these texts: %s", keys).
+	return gatekeeper.Refused(fault.New(fault.InvalidMessage, "the input is not one JSON object with these texts: %s", keys).
 		Advise("Start the workflow again with such an input."))
 }
 
@@ -80,8 +82,8 @@ func plainly(err error) error {
 // onHost runs an activity where the store of a loop is.
 func onHost(ctx workflow.Context, loop, name, summary string, input, output any) error {
 	options := workflow.ActivityOptions{
-		TaskQueue: act.TaskQueue, StartToCloseTimeout: bookkeeping, HeartbeatTimeout: heartbeat, ScheduleToCloseTimeout: hostBound,
-		RetryPolicy: retries, Summary: "find " + loop,
+		TaskQueue: act.TaskQueue, StartToCloseTimeout: hosting.Bookkeeping, HeartbeatTimeout: hosting.Heartbeat, ScheduleToCloseTimeout: hostBound,
+		RetryPolicy: hosting.Retries, Summary: "find " + loop,
 	}
 	var found act.Found
 	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), act.FindName, act.Find{Loop: loop}).Get(ctx, &found)

@@ -233,7 +233,7 @@ func TestL1_TheCheckIsPartOfTheGuard(t *testing.T) {
 	p = d.run(spec, func(env *testsuite.TestWorkflowEnvironment) {
 		at(t, env, time.Hour, func(s loop.State) {
 			require.Equal(t, loop.Blocked, s.Status)
-			require.Contains(t, s.Gate.Summary, "the check: exit 1")
+			require.Contains(t, s.Gate.Summary, "the check: exit 1, after 1 rework")
 			env.SignalWorkflow("reject", nil)
 		})
 	})

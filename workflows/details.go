@@ -18,7 +18,7 @@ import (
 
 // show keeps the current details in step with the state, for the Temporal UI and the CLI.
 func (r *run) show(ctx workflow.Context) {
-	workflow.SetCurrentDetails(ctx, Details(r.state))
+	workflow.SetCurrentDetails(ctx, Details(r.State()))
 }
 
 // Details renders a state as Markdown: what is waited for and exactly how to answer, then the
@@ -125,7 +125,7 @@ func (r *run) remember(ctx workflow.Context) {
 		key, value string
 		ours       bool // the loop knows better than who started it
 	}{
-		{launch.MemoGoal, loop.Clip(r.spec.Goal, 500), false}, {launch.MemoBranch, r.state.Branch, true}, {launch.MemoStartedBy, r.spec.Session["user"], false},
+		{launch.MemoGoal, loop.Clip(r.spec.Goal, 500), false}, {launch.MemoBranch, r.State().Branch, true}, {launch.MemoStartedBy, r.spec.Session["user"], false},
 	} {
 		var is string
 		if payload, has := given[m.key]; has {
@@ -143,6 +143,12 @@ func (r *run) remember(ctx workflow.Context) {
 	}
 }
 
+// display is what the search attributes say, and when they were brought up to date.
+type display struct {
+	said map[string]any
+	at   time.Time
+}
+
 // publishApart is how far apart iterations are told of: loops whose iterations are faster tell of
 // the last one.
 const publishApart = time.Second
@@ -150,9 +156,9 @@ const publishApart = time.Second
 // keepUp brings the search attributes up to date as a loop goes on: at once where it has come to wait
 // or waits no more, now and then for the rest.
 func (r *run) keepUp(ctx workflow.Context) {
-	now := launch.Published(r.state)
-	waits := now[launch.Status] != r.published[launch.Status] || now[launch.Gate] != r.published[launch.Gate]
-	if waits || workflow.Now(ctx).Sub(r.toldAt) >= publishApart {
+	now := launch.Published(r.State())
+	waits := now[launch.Status] != r.display.said[launch.Status] || now[launch.Gate] != r.display.said[launch.Gate]
+	if waits || workflow.Now(ctx).Sub(r.display.at) >= publishApart {
 		r.publish(ctx)
 	}
 }
@@ -160,14 +166,14 @@ func (r *run) keepUp(ctx workflow.Context) {
 // publish brings the search attributes up to date where something changed. They ride on the
 // next workflow task's completion and cost no round trip of their own.
 func (r *run) publish(ctx workflow.Context) {
-	r.toldAt = workflow.Now(ctx)
-	now := launch.Published(r.state)
-	if !r.opened.Attributes || maps.Equal(now, r.published) {
+	r.display.at = workflow.Now(ctx)
+	now := launch.Published(r.State())
+	if !r.host.Opened.Attributes || maps.Equal(now, r.display.said) {
 		return
 	}
 	var updates []temporal.SearchAttributeUpdate
 	for _, a := range launch.Attributes {
-		_, said := r.published[a.Name]
+		_, said := r.display.said[a.Name]
 		if now[a.Name] != nil || said {
 			updates = append(updates, searchAttribute(a, now[a.Name]))
 		}
@@ -176,7 +182,7 @@ func (r *run) publish(ctx workflow.Context) {
 		workflow.GetLogger(ctx).Warn("search attributes were not set", "error", err)
 		return
 	}
-	r.published = now
+	r.display.said = now
 }
 
 // searchAttribute sets a search attribute to a value, nil for none.

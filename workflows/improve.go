@@ -1,13 +1,13 @@
-// Package workflows holds the loops as Temporal workflows: Improve, and the envelopes it stands
-// in. From the outside in: improve.go is the machine of the metric protocol, iteration.go puts a
-// checkpoint, a budget and a record around each attempt at a change, step.go a permission, a
-// limit and an interrupt around each thing that runs; messages.go and gate.go are how people
-// come in, details.go what they see. What is decided is decided in pure packages (govern, phase,
-// evidence); the world is touched in activities. Start at Improve.
+// Package workflows holds the loops as Temporal workflows, and the envelopes that they stand in.
+// From the outside in: improve.go and deliver.go do the work of their phases and bring what came of
+// it to their rules; main.go is the main line of every loop; iteration.go puts a checkpoint, a budget
+// and a record around each attempt at a change, step.go a permission, a limit and an interrupt around
+// each thing that runs. What is decided is decided in pure packages (govern, phase, evidence); the
+// world is touched in activities. Journal, gatekeeper and hosting are packages of their own. Start at
+// Improve.
 package workflows
 
 import (
-	"errors"
 	"fmt"
 
 	"go.temporal.io/sdk/converter"
@@ -34,79 +34,45 @@ func Improve(ctx workflow.Context, input converter.RawValue, resume Resume) (*lo
 	if err != nil {
 		return nil, err
 	}
-	l := &improve{run: r}
-	return r.finish(ctx, l.loop(ctx))
+	return r.finish(ctx, r.main(ctx, &improve{run: r}))
 }
 
-// improve is the machine of the metric protocol.
+// improve is the work of the metric protocol's phases.
 type improve struct{ *run }
 
-// loop runs the phases. It returns how the loop ended as a *stopped, or continues as new.
-func (l *improve) loop(ctx workflow.Context) error {
-	if l.opened.Ref == "" { // not continued as new
-		if err := l.precheck(ctx); err != nil {
-			return err
-		}
+func (l *improve) law() improveRules { return rulesOf(improveVersions, l.rules, l.spec) }
+
+func (l *improve) before(s loop.State) govern.Move { return l.law().Before(s) }
+
+func (l *improve) begin() {}
+
+func (l *improve) leaving(workflow.Context, govern.Move) error { return nil }
+
+func (l *improve) task(m govern.Move) task {
+	if m.Do == govern.RunCheck {
+		return l.check
 	}
-	if l.state.Baseline == nil {
-		if err := l.baseline(ctx); err != nil {
-			return err
-		}
-	}
-	if l.state.Contract.ApprovedAt == nil {
-		if err := l.agree(ctx); err != nil {
-			return err
-		}
-	}
-	for {
-		if end, over := govern.Stop(l.state, l.thresholds()); over {
-			if err := l.conclude(ctx, end); err != nil {
-				return err
-			}
-			continue // a person has extended the budget
-		}
-		if err := l.continueAsNewIfLong(ctx); err != nil {
-			return err
-		}
-		if err := l.iterate(ctx, phase.Review, l.attempts); err != nil {
-			return err
-		}
-		if err := l.reflect(ctx); err != nil {
-			return err
-		}
-	}
+	return map[phase.Phase]task{
+		phase.Review: l.review, phase.Ideate: l.ideate, phase.Modify: l.modify, phase.Commit: l.commit,
+		phase.Verify: l.verify, phase.Guard: l.guard, phase.Decide: l.decide,
+	}[l.State().Phase]
 }
 
-// conclude ends the loop that is over, unless a person extends the budget that it used up. What a
-// completed loop has made is proposed.
-func (l *improve) conclude(ctx workflow.Context, end govern.End) error {
-	if end.Budget != "" && l.spec.Limits.OnExhausted == spec.Ask {
-		return l.exhausted(ctx, end)
-	}
-	if end.Status == loop.Completed {
-		if err := l.enter(ctx, phase.Complete); err != nil {
+// prepare is phase 0 and the baseline: the repository's preconditions, store, desk and judge, then
+// verify and guard on the unchanged code (P0).
+func (l *improve) prepare(ctx workflow.Context) error {
+	if !l.host.IsOpen() { // not continued as new
+		if err := l.enter(ctx, phase.Precheck); err != nil {
 			return err
 		}
-		if err := l.propose(ctx); err != nil {
+		if err := l.open(ctx); err != nil {
 			return err
 		}
 	}
-	return stop(end)
-}
-
-func (l *improve) thresholds() govern.Thresholds {
-	return govern.Thresholds{
-		Direction: l.spec.Verify.Direction, Target: l.spec.Verify.Target,
-		Discards: l.spec.Limits.Discards, ShiftAfter: l.spec.Limits.ShiftAfter,
+	if l.State().Baseline != nil {
+		return nil
 	}
-}
-
-// precheck is phase 0: the repository's preconditions, then store, desk and judge (P0).
-func (l *improve) precheck(ctx workflow.Context) error {
-	if err := l.enter(ctx, phase.Precheck); err != nil {
-		return err
-	}
-	return l.open(ctx)
+	return l.baseline(ctx)
 }
 
 // baseline dry-runs verify and guard on the unchanged code and takes the metric as iteration 0.
@@ -118,7 +84,7 @@ func (l *improve) baseline(ctx workflow.Context) error {
 	if err != nil {
 		return err
 	}
-	if why := l.verifyFailure(verify); why != "" {
+	if why := measurement(verify).Reason(); why != "" {
 		return notReady("the verify command fails on the unchanged code (%s): `%s`%s\nRun it in a fresh clone: it has to exit 0 and print a number.", explain(why, verify), l.spec.Verify.Command, where(verify))
 	}
 	if l.spec.Guard.Command != "" {
@@ -130,196 +96,110 @@ func (l *improve) baseline(ctx workflow.Context) error {
 			return notReady("the guard command fails on the unchanged code (%s): `%s`%s\nRun it in a fresh clone: it has to exit 0 before there is anything to guard.", howItEnded(guard), l.spec.Guard.Command, where(guard))
 		}
 	}
-	l.emit(ctx, loop.Event{Type: loop.BaselineMeasured, Metric: verify.Metric, Judgement: l.judgement(verify, "")})
+	l.Emit(ctx, loop.Event{Type: loop.BaselineMeasured, Metric: verify.Metric, Judgement: l.judgement(verify, "")})
 	return nil
 }
 
-// attempts is one iteration's work: an idea, then attempts at it until one is kept, discarded or
-// the reworks are used up.
-func (l *improve) attempts(ctx workflow.Context) (verdict, error) {
-	idea, v, err := l.ideate(ctx)
-	if err != nil || v.Reason != "" {
-		return v, err
-	}
-	reworked := map[string]int{}
-	repair := repairOf{}
-	for attempt := 1; ; attempt++ {
-		v, repair, err = l.attempt(ctx, idea, attempt, repair)
-		v.Attempts = attempt
-		if err != nil || repair.reason == "" {
-			return v, err
-		}
-		reworked[repair.reason]++
-		if reworked[repair.reason] > l.reworksFor(repair.reason) || l.state.IterationSteps >= l.spec.Limits.Steps {
-			return v, nil
-		}
-		if err := l.repair(ctx, v, repair.reason, attempt+1); err != nil {
-			return v, err
-		}
-	}
+// review looks at what there is to do next (P1). What the agent is told of it is made from the state
+// when it is called.
+func (l *improve) review(workflow.Context, govern.Move) (govern.Move, error) {
+	return l.law().AfterReview(len(l.State().Ideas)), nil
 }
 
-// reworksFor returns how often an attempt that failed so is reworked. A description that names
-// several changes gets one rework, everything else what the spec allows.
-func (l *improve) reworksFor(reason string) int {
-	if reason == notAtomic && l.spec.Limits.Reworks > 1 {
-		return 1
+// ideate takes a queued idea, or asks the agent for exactly one change (P2).
+func (l *improve) ideate(ctx workflow.Context, from govern.Move) (govern.Move, error) {
+	if queued := l.State().Ideas; len(queued) > 0 {
+		l.iteration.idea = queued[0]
+		l.Emit(ctx, loop.Event{Type: loop.IdeaTaken, Idea: queued[0]})
+		return l.law().AfterIdea(l.tries(), govern.IdeaVerdict{Idea: queued[0]}), nil
 	}
-	return l.spec.Limits.Reworks
-}
-
-// repairOf says why an attempt gets another one, and what shows it.
-type repairOf struct {
-	reason   string
-	evidence string
-}
-
-// The reasons for which a change is not kept; they stand before the description in the results.
-const (
-	notAtomic   = "not-atomic"
-	noChange    = "no-change"
-	repeated    = "repeat"
-	guardFail   = "guard-fail"
-	errAgent    = "error:agent"
-	errSyntax   = "error:syntax"
-	errCrash    = "error:verify-crash"
-	errTimeout  = "error:timeout"
-	errNoNumber = "error:no-number"
-	interrupted = "interrupted"
-)
-
-// attempt makes one change and judges it. A repair with a reason asks for another attempt.
-func (l *improve) attempt(ctx workflow.Context, idea string, n int, why repairOf) (verdict, repairOf, error) {
-	v, again, err := l.modify(ctx, idea, n, why)
-	if err != nil || v.Reason != "" {
-		return v, again, err
+	attempt := 1
+	if from.Do == govern.Again {
+		attempt++
 	}
-	if v, again, err = l.commit(ctx, v, n); err != nil || v.Reason != "" {
-		return v, again, err
-	}
-	if v, err = l.verify(ctx, v); err != nil || v.Reason != "" {
-		return v, repairOf{}, err
-	}
-	if v, again, err = l.guard(ctx, v); err != nil || v.Reason != "" {
-		return v, again, err
-	}
-	return l.decide(ctx, v)
-}
-
-// ideate asks an agent that offers ideas for one change, or takes a queued one (P2).
-func (l *improve) ideate(ctx workflow.Context) (string, verdict, error) {
-	if !l.spec.Agent.OffersIdeas() && len(l.state.Ideas) == 0 {
-		return "", verdict{}, nil
-	}
-	if err := l.enter(ctx, phase.Ideate); err != nil {
-		return "", verdict{}, err
-	}
-	if len(l.state.Ideas) > 0 {
-		idea := l.state.Ideas[0]
-		l.emit(ctx, loop.Event{Type: loop.IdeaTaken, Idea: idea})
-		return idea, verdict{}, nil
-	}
-	why := repairOf{}
-	for attempt := 1; ; attempt++ {
-		out, err := l.step(ctx, l.agentStep("ideator", "ideate", "", attempt, why))
-		if err != nil {
-			return "", verdict{}, err
-		}
-		parts := evidence.Split(evidence.Description(orElse(out.Idea, out.Description)))
-		if fail := agentFailure(out); fail != "" || len(parts) == 0 { // "and" alone is none either
-			return "", verdict{Reason: errAgent, Description: orElse(fail, "the agent offered no idea")}, nil
-		}
-		if n, known := l.state.Analysis.Discarded(parts[0]); known && attempt == 1 && l.state.IterationSteps < l.spec.Limits.Steps {
-			why = repairOf{reason: fmt.Sprintf("the idea %q was tried in iteration %d and discarded", parts[0], n)}
-			continue
-		}
-		for _, rest := range parts[1:] {
-			l.emit(ctx, loop.Event{Type: loop.IdeaQueued, Idea: rest})
-		}
-		return parts[0], verdict{}, nil
-	}
-}
-
-// modify lets the agent change the desk, then checks syntax and atomicity (P2, P3).
-func (l *improve) modify(ctx workflow.Context, idea string, n int, why repairOf) (verdict, repairOf, error) {
-	if err := l.enterAttempt(ctx, phase.Modify, n); err != nil {
-		return verdict{}, repairOf{}, err
-	}
-	out, err := l.step(ctx, l.agentStep("writer", "modify", idea, n, why))
+	out, err := l.step(ctx, l.agentStep(spec.RoleIdeator, "ideate", attempt))
 	if err != nil {
-		return verdict{}, repairOf{}, err
+		return govern.Move{}, err
 	}
-	v := verdict{Description: evidence.Description(orElse(out.Description, idea)), Evidence: evidenceOf(out)}
-	if fail := agentFailure(out); fail != "" {
-		v.Reason, v.Description = errAgent, orElse(v.Description, fail)
-		return v, repairOf{}, nil
+	v := govern.IdeaVerdict{Failed: agentFailure(out), Again: attempt > 1}
+	parts := evidence.Split(evidence.Description(orElse(out.Idea, out.Description)))
+	if v.None = len(parts) == 0; !v.None { // "and" alone is none either
+		v.Idea = parts[0]
+		v.Discarded, _ = l.State().Analysis.Discarded(parts[0])
 	}
-	if v.Description == "" {
-		v.Description = "change without a description"
-	}
-	if l.spec.Check.Command != "" {
-		check, err := l.step(ctx, l.checkStep())
-		if err != nil {
-			return verdict{}, repairOf{}, err
-		}
-		if !check.Violates { // else commit says what
-			l.emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "check", Judgement: l.judgement(check, failed(check, errSyntax))})
-		}
-		if !check.OK() {
-			v.Reason, v.Evidence = errSyntax, append(v.Evidence, evidenceOf(check)...)
-			return v, repairOf{errSyntax, check.Log}, nil
+	m := l.law().AfterIdea(l.tries(), v)
+	switch m.Do {
+	case govern.Finish:
+		l.iteration.description = orElse(v.Failed, "the agent offered no idea")
+	case govern.Enter:
+		l.iteration.idea, l.iteration.why = v.Idea, ""
+		for _, rest := range parts[1:] {
+			l.Emit(ctx, loop.Event{Type: loop.IdeaQueued, Idea: rest})
 		}
 	}
-	if !evidence.Atomic(v.Description) {
-		v.Reason = notAtomic
-		return v, repairOf{reason: notAtomic}, nil
-	}
-	return v, repairOf{}, nil
+	return m, nil
 }
 
-// commit takes the change before anything judges it (P4). A violation of a policy is not
-// committed: it discards, or blocks the loop for a person where the rule says so.
-func (l *improve) commit(ctx workflow.Context, v verdict, n int) (verdict, repairOf, error) {
-	if err := l.enterAttempt(ctx, phase.Commit, n); err != nil {
-		return v, repairOf{}, err
+// modify lets the agent change the desk (P3).
+func (l *improve) modify(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
+	out, err := l.step(ctx, l.agentStep(spec.RoleWriter, "modify", l.State().Attempt))
+	if err != nil {
+		return govern.Move{}, err
 	}
-	for {
-		c, err := l.take(ctx, v.Description, n)
+	it, failed := &l.iteration, agentFailure(out)
+	said := evidence.Description(orElse(out.Description, it.idea))
+	it.description = orElse(orElse(said, failed), "change without a description")
+	it.evidence, it.files, it.area, it.tree, it.metric = evidenceOf(out), nil, "", "", nil
+	return l.law().AfterWriter(failed != ""), nil
+}
+
+// check has the check command look at the desk, where there is one, and holds the change to one
+// sentence (P2, P3).
+func (l *improve) check(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
+	it, passed := &l.iteration, true
+	if l.spec.Check.Command != "" {
+		out, err := l.step(ctx, l.checkStep())
 		if err != nil {
-			return v, repairOf{}, err
+			return govern.Move{}, err
 		}
-		v.Tree, v.Files, v.Area = c.Tree, c.Files, c.Area
-		switch {
-		case c.NoChange:
-			v.Reason = noChange
-			return v, repairOf{}, nil
-		case len(c.Violations) > 0 && blocks(c.Violations):
-			if err := l.block(ctx, l.violated(c.Violations, true), broken(c.Violations)); err != nil {
-				return v, repairOf{}, err
-			}
-			continue
-		case len(c.Violations) > 0:
-			l.emit(ctx, l.violated(c.Violations, false))
-			v.Reason = "policy:" + c.Violations[0].Rule
-			return v, repairOf{}, nil
+		if !out.Violates { // else commit says what
+			l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "check", Judgement: l.judgement(out, failed(out, govern.ErrSyntax))})
 		}
-		if tried, known := l.tried(c.Tree); known {
-			v.Commit, v.Metric, v.Reason = c.Commit, tried.Metric, repeated
-			l.committed(ctx, c)
-			if v.Metric != nil {
-				_, v.Delta = evidence.Decide(l.spec.Verify.Direction, *l.state.Best, *v.Metric, l.spec.Verify.MinDelta)
-			}
-			return v, repairOf{}, nil
+		if passed = out.OK() || out.Violates; !passed {
+			it.shown, it.evidence = out.Log, append(it.evidence, evidenceOf(out)...)
 		}
-		v.Commit = c.Commit
-		l.committed(ctx, c)
-		return v, repairOf{}, nil
 	}
+	return l.law().AfterCheck(l.tries(), passed, evidence.Atomic(it.description)), nil
+}
+
+// commit takes the change before anything judges it (P4). A violation of a policy is not committed.
+func (l *improve) commit(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
+	it := &l.iteration
+	c, err := l.take(ctx, it.description, l.State().Attempt)
+	if err != nil {
+		return govern.Move{}, err
+	}
+	it.files, it.area, it.tree = c.Files, c.Area, c.Tree
+	tried, known := l.tried(c.Tree)
+	v := commitVerdict(c)
+	v.Repeated = known && !v.Nothing && v.Rule == ""
+	m := l.law().AfterCommit(v)
+	switch {
+	case v.Rule != "":
+		l.Emit(ctx, l.violated(c.Violations, m.Do == govern.Block))
+	case c.Commit != "":
+		l.committed(ctx, c)
+	}
+	if best := l.State().Best; v.Repeated && tried.Metric != nil {
+		_, it.delta = l.law().Decide(*best, *tried.Metric)
+		it.metric = tried.Metric
+	}
+	return m, nil
 }
 
 // tried finds the tree among those that were judged and discarded.
 func (l *improve) tried(tree string) (loop.Tried, bool) {
-	for _, t := range l.state.Tried {
+	for _, t := range l.State().Tried {
 		if t.Tree == tree {
 			return t, true
 		}
@@ -328,70 +208,61 @@ func (l *improve) tried(tree string) (loop.Tried, bool) {
 }
 
 // verify measures the commit (P5).
-func (l *improve) verify(ctx workflow.Context, v verdict) (verdict, error) {
-	if err := l.enter(ctx, phase.Verify); err != nil {
-		return v, err
-	}
+func (l *improve) verify(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	out, err := l.step(ctx, l.verifyStep())
 	if err != nil {
-		return v, err
+		return govern.Move{}, err
 	}
-	v.Metric, v.Evidence = out.Metric, append(v.Evidence, evidenceOf(out)...)
-	v.Reason = l.verifyFailure(out)
-	if v.Reason == errTimeout {
-		end := govern.VerifyTimeout.Because(fmt.Sprintf("verify took longer than %s", l.spec.Verify.Timeout))
-		v.End = &end
+	v := measurement(out)
+	l.iteration.evidence = append(l.iteration.evidence, evidenceOf(out)...)
+	l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "verify", Metric: out.Metric, Judgement: l.judgement(out, v.Reason())})
+	l.iteration.metric = out.Metric
+	m := l.law().AfterVerify(v)
+	if m.End != nil {
+		end := m.End.Because(fmt.Sprintf("verify took longer than %s", l.spec.Verify.Timeout))
+		m.End = &end
 	}
-	l.emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "verify", Metric: out.Metric, Judgement: l.judgement(out, v.Reason)})
-	if v.Reason != "" {
-		v.Metric = nil
-	}
-	return v, nil
+	return m, nil
 }
 
 // guard runs the guard command on the commit that verify measured (P5.5).
-func (l *improve) guard(ctx workflow.Context, v verdict) (verdict, repairOf, error) {
-	if l.spec.Guard.Command == "" {
-		return v, repairOf{}, nil
-	}
-	if err := l.enter(ctx, phase.Guard); err != nil {
-		return v, repairOf{}, err
-	}
+func (l *improve) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	out, err := l.step(ctx, l.guardStep())
 	if err != nil {
-		return v, repairOf{}, err
+		return govern.Move{}, err
 	}
-	l.emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "guard", Judgement: l.judgement(out, failed(out, guardFail))})
-	v.Evidence = append(v.Evidence, evidenceOf(out)...)
+	l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "guard", Judgement: l.judgement(out, failed(out, govern.GuardFail))})
+	it := &l.iteration
+	it.evidence = append(it.evidence, evidenceOf(out)...)
 	if !out.OK() {
-		v.Reason, v.Metric = guardFail, nil
-		return v, repairOf{guardFail, out.Log}, nil
+		it.shown = out.Log
 	}
-	return v, repairOf{}, nil
+	return l.law().AfterGuard(l.tries(), out.OK()), nil
 }
 
 // decide is the decision matrix (P6).
-func (l *improve) decide(ctx workflow.Context, v verdict) (verdict, repairOf, error) {
-	if err := l.enter(ctx, phase.Decide); err != nil {
-		return v, repairOf{}, err
-	}
-	v.Kept, v.Delta = evidence.Decide(l.spec.Verify.Direction, *l.state.Best, *v.Metric, l.spec.Verify.MinDelta)
-	return v, repairOf{}, nil
+func (l *improve) decide(_ workflow.Context, _ govern.Move) (govern.Move, error) {
+	m, delta := l.law().Decide(*l.State().Best, *l.iteration.metric)
+	l.iteration.delta = delta
+	return m, nil
 }
 
-// reflect is what happens between iterations: a shift of strategy after discards in a row (P8),
-// and a question where the verify command itself seems to be at fault (P5).
-func (l *improve) reflect(ctx workflow.Context) error {
-	if govern.ShiftDue(l.state, l.thresholds()) && l.state.DiscardsInARow < l.spec.Limits.Discards {
-		l.emit(ctx, loop.Event{
-			Type: loop.StrategyShifted, Reason: fmt.Sprintf("%d discards in a row", l.state.DiscardsInARow),
-			Note: loop.Clip(l.state.Analysis.Markdown(1024), 1024),
+// between shifts the strategy after discards in a row (P8), and asks a person where the verify
+// command itself seems to be at fault (P5).
+func (l *improve) between(ctx workflow.Context) error {
+	if s := l.State(); l.law().ShiftDue(s) {
+		l.Emit(ctx, loop.Event{
+			Type: loop.StrategyShifted, Reason: fmt.Sprintf("%d discards in a row", s.DiscardsInARow),
+			Note: loop.Clip(s.Analysis.Markdown(1024), 1024),
 		})
 	}
-	for l.state.NoNumbers >= 2 {
+	for {
+		m := l.law().After(l.State())
+		if m.Do != govern.AskPerson {
+			return nil
+		}
 		a, err := l.hold(ctx, loop.Gate{
-			Kind:    loop.GateQuestion,
-			Summary: fmt.Sprintf("verify printed no number twice in a row, so the command and not the change seems to be at fault: `%s`", l.spec.Verify.Command),
+			Kind: loop.GateQuestion, Summary: fmt.Sprintf("%s: `%s`", m.Reason, l.spec.Verify.Command),
 			Choices: []string{"retry", "halt"},
 		})
 		switch {
@@ -406,20 +277,24 @@ func (l *improve) reflect(ctx workflow.Context) error {
 			return err
 		}
 	}
-	return nil
 }
 
-// verifyFailure returns the reason for which a verify step measured nothing, "" where it did.
-func (l *improve) verifyFailure(out act.Stepped) string {
-	switch {
-	case out.TimedOut:
-		return errTimeout
-	case !out.OK():
-		return errCrash
-	case out.Metric == nil:
-		return errNoNumber
+// measurement is what came of a verify step, for the rules.
+func measurement(out act.Stepped) govern.Measurement {
+	return govern.Measurement{TimedOut: out.TimedOut, Failed: !out.OK(), Number: out.Metric != nil}
+}
+
+// commitVerdict is what came of taking a change, for the rules.
+func commitVerdict(c act.Committed) govern.CommitVerdict {
+	v := govern.CommitVerdict{Nothing: c.NoChange}
+	for _, violation := range c.Violations {
+		v.Blocks = v.Blocks || violation.Blocks
 	}
-	return ""
+	if len(c.Violations) > 0 {
+		first := c.Violations[0]
+		v.Rule, v.Where = first.Rule, first.Rule+": "+first.Where()
+	}
+	return v
 }
 
 // agentFailure says how an agent call failed, "" where it did not.
@@ -431,13 +306,4 @@ func agentFailure(out act.Stepped) string {
 		return "the agent failed (" + howItEnded(out) + ")"
 	}
 	return ""
-}
-
-// isStopped takes the end out of an error.
-func isStopped(err error) (govern.End, bool) {
-	var s *stopped
-	if errors.As(err, &s) {
-		return s.end, true
-	}
-	return govern.End{}, false
 }

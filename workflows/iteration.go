@@ -13,88 +13,145 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
+	"pawl/workflows/hosting"
 )
 
-// verdict is what an iteration came to: kept or not, why, and what shows it.
-type verdict struct {
-	Kept        bool
-	Reason      string // why it is not kept, "" where the metric decided
-	Description string
-	Metric      *evidence.Decimal // its own measurement, nil without one
-	Delta       evidence.Decimal
-	Commit      string
-	Parent      string
-	Tree        string
-	Files       []string
-	Area        string
-	Evidence    []string
-	Attempts    int
-	Accepted    string      // the commit that passed the guard gate of a Deliver loop
-	End         *govern.End // the loop ends with this iteration
+// iteration is one attempt at a change: what it has made so far, what it has spent, and why its
+// next agent call is made. What the state knows of it (its number, its commit) is not here.
+type iteration struct {
+	// What the record is written from.
+	description string
+	files       []string
+	area        string
+	tree        string
+	metric      *evidence.Decimal
+	delta       evidence.Decimal
+	accepted    string // the commit that passed the guard gate of a Deliver loop
+	evidence    []string
+
+	// What the next agent is told.
+	idea  string
+	why   string // why it is asked, where it isn't the first
+	shown string // the log that shows it
+
+	reworked   map[string]int   // reworks by reason
+	phaseMs    map[string]int64 // active time by phase (L10)
+	phaseSpent int64            // active milliseconds since the phase was entered (L10)
+	stopAsked  string           // why a loop-stop file asks for the end, as a step has seen it
 }
 
-// iterate is the envelope around one attempt at a change: a budget before it, a checkpoint and
-// its event before the start, a record after it, whatever happens in between (A2, A3, A4). What
-// the body does is the loop's business.
-func (r *run) iterate(ctx workflow.Context, first phase.Phase, body func(workflow.Context) (verdict, error)) error {
-	r.phaseMs = map[string]int64{}
+// iterate is the envelope around one attempt at a change: a budget before it, a checkpoint and its
+// event before the start, a record after it, whatever happens in between (A2, A3, A4).
+func (r *run) iterate(ctx workflow.Context, first phase.Phase, p protocol) error {
+	r.iteration = iteration{reworked: map[string]int{}, phaseMs: map[string]int64{}, shown: r.iteration.shown}
 	if err := r.enter(ctx, first); err != nil {
 		return err
 	}
 	if err := r.holdIfPaused(ctx); err != nil {
 		return err
 	}
-	r.begin(ctx, r.state.Iteration+1)
-	r.unjudged = &verdict{Attempts: 1}
-	v, err := body(ctx)
-	if err != nil && !errors.Is(err, errLost) {
-		r.cut(v, err)
-		return err
-	}
+	r.begin(ctx)
+	p.begin()
+	done, err := r.drive(ctx, first, p)
 	var held error
 	if err == nil { // whatever a person says at a breakpoint there: what was decided is recorded
-		if held = r.enterLog(ctx); errors.Is(held, errLost) {
+		if held = r.enterLog(ctx); errors.Is(held, hosting.ErrLost) {
 			err, held = held, nil
 		} else {
-			err = r.settle(ctx, v)
+			err = r.settle(ctx, done)
 		}
 	}
-	if errors.Is(err, errLost) {
-		v.End, err = nil, r.giveUp(ctx, v)
+	if errors.Is(err, hosting.ErrLost) {
+		done.End, err = nil, r.giveUp(ctx)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if held != nil {
+	case held != nil:
 		return held
-	}
-	if v.End != nil {
-		return stop(*v.End)
+	case done.End != nil:
+		return stop(*done.End)
 	}
 	return nil
 }
 
-// cut notes what an iteration had come to that ended the loop: its record is made by close. Why it
-// is not kept is why the loop failed; anything else has interrupted it.
-func (r *run) cut(v verdict, err error) {
-	if r.unjudged == nil {
-		return
-	}
-	v.Reason = ""
-	if end, ok := isStopped(err); ok && end.Status == loop.Failed {
-		v.Reason, _, _ = strings.Cut(end.Reason, "\n") // what to do about it is said elsewhere
-	}
-	v.Commit, v.Parent, v.Metric = r.unjudged.Commit, r.unjudged.Parent, nil
-	*r.unjudged = v
-}
-
 // begin makes the checkpoint. The ledger has it before an agent is started: the step that starts
 // one appends what is pending first.
-func (r *run) begin(ctx workflow.Context, n int) {
-	left := r.state.Budget.Spend(loop.Iterations, loop.Count(1)).Left()
-	r.emit(ctx, loop.Event{Type: loop.CheckpointCreated, Iteration: n, Head: r.state.Head})
-	r.emit(ctx, loop.Event{Type: loop.IterationStarted, Iteration: n, BudgetsRemaining: left})
+func (r *run) begin(ctx workflow.Context) {
+	s := r.State()
+	left := s.Budget.Spend(loop.Iterations, loop.Count(1)).Left()
+	r.Emit(ctx, loop.Event{Type: loop.CheckpointCreated, Iteration: s.Iteration + 1, Head: s.Head})
+	r.Emit(ctx, loop.Event{Type: loop.IterationStarted, Iteration: s.Iteration + 1, BudgetsRemaining: left})
 	r.keepUp(ctx)
+}
+
+// drive carries out the moves of an iteration until it is finished: each task does its work, the
+// rules say what comes next.
+func (r *run) drive(ctx workflow.Context, first phase.Phase, p protocol) (govern.Move, error) {
+	move := govern.Move{Do: govern.Enter, To: first}
+	work := p.task(move)
+	for {
+		next, err := work(ctx, move)
+		if err != nil {
+			return next, err
+		}
+		switch move = next; move.Do {
+		case govern.Finish:
+			return move, nil
+		case govern.Stop:
+			return move, stop(*move.End)
+		case govern.Again: // the same work
+			r.iteration.why = move.Reason
+			continue
+		case govern.Block: // what a person has mended is judged by the same work
+			if err := r.block(ctx, move.Reason); err != nil {
+				return move, err
+			}
+			continue
+		case govern.Rework:
+			if err := r.rework(ctx, move); err != nil {
+				return move, err
+			}
+		case govern.Enter:
+			if err := p.leaving(ctx, move); err != nil {
+				return move, err
+			}
+		}
+		if move.To != phase.None {
+			if err := r.enter(ctx, move.To); err != nil {
+				return move, err
+			}
+		}
+		work = p.task(move)
+	}
+}
+
+// tries is what the rules know of the iteration's attempts.
+func (r *run) tries() govern.Tries {
+	return govern.Tries{Reworked: r.iteration.reworked, Calls: r.State().IterationSteps}
+}
+
+// rework undoes an attempt and announces the next one.
+func (r *run) rework(ctx workflow.Context, m govern.Move) error {
+	r.iteration.why = m.Reason
+	r.iteration.reworked[m.Reason]++
+	event := loop.Event{Type: loop.RepairAttempted, FailureReason: m.Reason, Attempt: r.State().Attempt + 1, Note: r.iteration.description}
+	if c := r.State().Unjudged(); c != nil {
+		return r.undo(ctx, *c, m.Reason, false, event)
+	}
+	r.Emit(ctx, event)
+	return nil
+}
+
+// undo takes a commit back, and records more with that. With keep its change stays on the desk, for
+// a person to mend.
+func (r *run) undo(ctx workflow.Context, c loop.Change, why string, keep bool, more ...loop.Event) error {
+	events := append([]loop.Event{{Type: loop.ChangeReverted, Commit: c.Commit, Reason: why}}, more...)
+	summary := r.summary("undo %s (%s)", short(c.Commit), loop.Clip(why, 100))
+	_, err := r.append(ctx, act.SettleName, summary, events, false, func(e act.Entry) any {
+		return act.Settle{Entry: e, Revert: c.Commit, Parent: c.Parent, Keep: keep}
+	})
+	return err
 }
 
 // take commits what is on the desk, or brings back why it can't be. New files that need approval
@@ -102,15 +159,16 @@ func (r *run) begin(ctx workflow.Context, n int) {
 func (r *run) take(ctx workflow.Context, description string, attempt int) (act.Committed, error) {
 	approved := ""
 	for {
-		if r.uprooted {
-			return act.Committed{}, errLost
+		if r.host.Uprooted {
+			return act.Committed{}, hosting.ErrLost
 		}
+		s := r.State()
 		in := act.Commit{
-			Ref: r.opened.Ref, Ledger: r.state.Ledger, Head: r.state.Head, AllowNew: approved,
-			Iteration: r.state.Iteration, Attempt: attempt, Description: description, Time: workflow.Now(ctx).UTC(),
+			Ref: r.host.Opened.Ref, Ledger: s.Ledger, Head: s.Head, AllowNew: approved,
+			Iteration: s.Iteration, Attempt: attempt, Description: description, Time: workflow.Now(ctx).UTC(),
 		}
 		var out act.Committed
-		err := r.execute(ctx, act.CommitName, fmt.Sprintf("iteration %d: commit %q", r.state.Iteration, loop.Clip(description, 80)), func() any { return in }, &out)
+		err := r.host.Execute(ctx, act.CommitName, r.summary("commit %q", loop.Clip(description, 80)), func() any { return in }, &out)
 		if err != nil || len(out.NewFiles) == 0 {
 			return out, err
 		}
@@ -133,83 +191,84 @@ func (r *run) take(ctx workflow.Context, description string, attempt int) (act.C
 
 // committed notes that the branch now has a commit that nobody has judged.
 func (r *run) committed(ctx workflow.Context, c act.Committed) {
-	r.unjudged.Commit, r.unjudged.Parent = c.Commit, r.state.Head
-	r.emit(ctx, loop.Event{Type: loop.ChangeCommitted, Commit: c.Commit, Tree: c.Tree, Head: c.Commit, Files: c.Files, TotalFiles: c.TotalFiles, Attempt: r.state.Attempt, Area: c.Area})
+	r.iteration.area, r.iteration.tree = c.Area, c.Tree
+	r.Emit(ctx, loop.Event{Type: loop.ChangeCommitted, Commit: c.Commit, Tree: c.Tree, Head: c.Commit, Files: c.Files, TotalFiles: c.TotalFiles, Attempt: r.State().Attempt, Area: c.Area})
 }
 
-// repair undoes an attempt and announces the next one.
-func (r *run) repair(ctx workflow.Context, v verdict, reason string, next int) error {
-	event := loop.Event{Type: loop.RepairAttempted, FailureReason: reason, Attempt: next, Note: v.Description}
-	if v.Commit == "" {
-		r.emit(ctx, event)
-		return nil
-	}
-	undo := loop.Event{Type: loop.ChangeReverted, Commit: v.Commit, Reason: reason}
-	_, err := r.append(ctx, act.SettleName, fmt.Sprintf("iteration %d: undo attempt %d (%s)", r.state.Iteration, next-1, reason),
-		[]loop.Event{undo, event}, false, func(e act.Entry) any {
-			return act.Settle{Entry: e, Revert: v.Commit, Parent: r.unjudged.Parent}
-		})
-	if err == nil {
-		r.unjudged.Commit = ""
-	}
-	return err
+// recording returns the phase in which the iteration is recorded, where it can be entered from here.
+func (r *run) recording() (to phase.Phase, enter bool) {
+	to = r.machine.Records()
+	return to, to != phase.None && r.machine.Check(r.State().Phase, to) == nil
 }
 
-// enterLog brings a loop whose machine has that phase to where its iteration is recorded.
+// enterLog brings a loop whose machine has such a phase to where its iteration is recorded.
 func (r *run) enterLog(ctx workflow.Context) error {
-	if to := r.machine.Records(); to != phase.None && r.machine.Check(r.state.Phase, to) == nil {
+	if to, enter := r.recording(); enter {
 		return r.enter(ctx, to)
 	}
 	return nil
 }
 
 // settle keeps or undoes the iteration's change and records the iteration, once and for all.
-func (r *run) settle(ctx workflow.Context, v verdict) error {
-	v.Commit, v.Parent = r.unjudged.Commit, r.unjudged.Parent
-	if to := r.machine.Records(); to != phase.None && r.machine.Check(r.state.Phase, to) == nil { // it was interrupted
-		r.emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: to, Attempt: r.state.Attempt})
+func (r *run) settle(ctx workflow.Context, m govern.Move) error {
+	if to, enter := r.recording(); enter { // it was interrupted
+		r.Emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: to, Attempt: r.State().Attempt})
 	}
-	record := r.entry(ctx, v)
-	done := loop.Event{Type: loop.IterationSucceeded, Record: &record, Metric: v.Metric, Area: v.Area, EvidenceIDs: v.Evidence}
+	it, undone := r.iteration, r.State().Unjudged()
+	record := r.recordOf(ctx, m)
+	done := loop.Event{Type: loop.IterationSucceeded, Record: &record, Area: it.area, EvidenceIDs: it.evidence}
+	if m.Measured {
+		done.Metric = it.metric
+	}
 	var events []loop.Event
-	if !v.Kept {
-		if v.Commit != "" {
-			events = append(events, loop.Event{Type: loop.ChangeReverted, Commit: v.Commit, Reason: orElse(v.Reason, "no improvement")})
+	if !m.Kept {
+		why := orElse(m.Reason, "no improvement")
+		if undone != nil {
+			events = append(events, loop.Event{Type: loop.ChangeReverted, Commit: undone.Commit, Reason: why})
 		}
-		done.Type, done.FailureReason = loop.IterationFailed, orElse(v.Reason, "no improvement")
-		if v.Metric != nil || v.Reason == guardFail {
-			done.Tree = v.Tree // the same tree need not be judged again
+		done.Type, done.FailureReason = loop.IterationFailed, why
+		if m.Judged {
+			done.Tree = it.tree // the same tree need not be judged again
 		}
 	}
 	events = append(events, done)
-	summary := fmt.Sprintf("iteration %d: %s", record.N, outcome(record))
-	_, err := r.append(ctx, act.SettleName, summary, events, v.Kept, func(e act.Entry) any {
+	_, err := r.append(ctx, act.SettleName, r.summary("%s", outcome(record)), events, m.Kept, func(e act.Entry) any {
 		in := act.Settle{Entry: e}
-		if !v.Kept {
-			in.Revert, in.Parent = v.Commit, v.Parent
+		if undone != nil && !m.Kept {
+			in.Revert, in.Parent = undone.Commit, undone.Parent
 		}
 		return in
 	})
-	if err == nil {
-		r.unjudged = nil
-	}
 	return err
 }
 
-// entry is the iteration as it stays. Without a measurement of its own, or with a guard that
-// failed, it carries the reference metric (P7), where there is one.
-func (r *run) entry(ctx workflow.Context, v verdict) loop.Iteration {
-	now := workflow.Now(ctx)
-	it := loop.Iteration{
-		N: r.state.Iteration, Description: orElse(v.Description, "nothing was changed"), Kept: v.Kept, Reason: v.Reason,
-		Commit: orElse(v.Commit, v.Accepted), PhaseMs: r.phaseMs, DurationMs: now.Sub(r.state.IterationStart).Milliseconds(), Attempts: max(v.Attempts, r.state.Attempt),
-		Files: v.Files, Evidence: v.Evidence, EndedAt: now.UTC(),
+// giveUp records an iteration that can't go on on another host as interrupted.
+func (r *run) giveUp(ctx workflow.Context) error {
+	s := r.State()
+	r.Emit(ctx, loop.Event{
+		Type: loop.LoopMoved, Phase: r.machine.Between(), Head: s.Head, Opened: &loop.Opened{Desk: s.Desk, Host: s.Host},
+		FailureReason: govern.InterruptedIteration, Reason: hosting.ErrLost.Error(),
+	})
+	r.iteration = iteration{description: orElse(r.iteration.description, hosting.ErrLost.Error())}
+	return r.settle(ctx, govern.Unfinished(govern.Interrupted))
+}
+
+// recordOf is the iteration as it stays. Without a measurement of its own it carries the reference
+// metric (P7), where there is one.
+func (r *run) recordOf(ctx workflow.Context, m govern.Move) loop.Iteration {
+	s, it, now := r.State(), r.iteration, workflow.Now(ctx)
+	record := loop.Iteration{
+		N: s.Iteration, Description: orElse(it.description, "nothing was changed"), Kept: m.Kept, Reason: m.Reason,
+		Commit: it.accepted, PhaseMs: it.phaseMs, DurationMs: now.Sub(s.IterationStart).Milliseconds(), Attempts: s.Attempt,
+		Files: it.files, Evidence: it.evidence, EndedAt: now.UTC(), Metric: s.Best,
 	}
-	it.Metric = r.state.Best
-	if v.Metric != nil {
-		it.Metric, it.Delta = v.Metric, v.Delta
+	if c := s.Unjudged(); c != nil {
+		record.Commit = c.Commit
 	}
-	return it
+	if m.Measured && it.metric != nil {
+		record.Metric, record.Delta = it.metric, it.delta
+	}
+	return record
 }
 
 func outcome(it loop.Iteration) string {
@@ -226,24 +285,10 @@ func outcome(it loop.Iteration) string {
 	return word + ": " + loop.Clip(it.Description, 80)
 }
 
-// blocks reports whether a violation stops the loop for a person.
-func blocks(violations []act.Violation) bool {
-	for _, v := range violations {
-		if v.Blocks {
-			return true
-		}
-	}
-	return false
-}
-
-// broken names the first rule that is broken, and where.
-func broken(violations []act.Violation) string {
-	return violations[0].Rule + ": " + violations[0].Where()
-}
-
+// violated is the event of a change that breaks policies.
 func (r *run) violated(violations []act.Violation, blocked bool) loop.Event {
 	j := &loop.Judgement{
-		Blocked: blocked, Policy: orElse(violations[0].Policy, "default"), Reason: "policy:" + violations[0].Rule, Iteration: r.state.Iteration,
+		Blocked: blocked, Policy: orElse(violations[0].Policy, "default"), Reason: govern.Broken + violations[0].Rule, Iteration: r.State().Iteration,
 	}
 	for _, v := range violations {
 		j.Violations = append(j.Violations, v.String())
@@ -254,16 +299,25 @@ func (r *run) violated(violations []act.Violation, blocked bool) loop.Event {
 // block parks a change that violates a policy, or that the guard does not let pass, until a person
 // continues, which judges it again, or rejects it, which ends the loop (L9). It never waives
 // anything.
-func (r *run) block(ctx workflow.Context, e loop.Event, what string) error {
-	r.emit(ctx, e)
+func (r *run) block(ctx workflow.Context, why string) error {
+	if c := r.State().Unjudged(); c != nil {
+		if err := r.undo(ctx, *c, "blocked", true); err != nil {
+			return err
+		}
+	}
 	a, err := r.hold(ctx, loop.Gate{
 		Kind:    loop.GateGuard,
-		Summary: fmt.Sprintf("the change is blocked by %s (mend it on the desk %s and continue, or reject it)", what, r.state.Desk),
+		Summary: fmt.Sprintf("the change is blocked by %s (mend it on the desk %s and continue, or reject it)", why, r.State().Desk),
 	})
 	if err == nil && a.Message == "reject" {
 		return stop(govern.BlockedGivenUp.Because("the blocked change was rejected by " + orElse(a.By, "a person") + noteOf(a)))
 	}
 	return err
+}
+
+// summary is what the Temporal UI shows for an activity of the iteration.
+func (r *run) summary(format string, args ...any) string {
+	return fmt.Sprintf("iteration %d: ", r.State().Iteration) + fmt.Sprintf(format, args...)
 }
 
 func short(commit string) string {

@@ -22,28 +22,34 @@ const (
 
 var tellRetries = &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumAttempts: 3}
 
-// tell tells whom the spec names, and waits for nobody. Where that fails it is a warning: it never
-// holds the loop up. A pause was asked for by a person, who need not be told.
+// teller tells people and waits for nobody.
+type teller struct{ telling int }
+
+func (t teller) quiet() bool { return t.telling == 0 }
+
+// tell tells whom the spec names. Where that fails it is a warning: it never holds the loop up. A
+// pause was asked for by a person, who need not be told.
 func (r *run) tell(ctx workflow.Context, event loop.Type, reason string) {
-	g := r.state.Gate
+	s := r.State()
+	g := s.Gate
 	if g != nil && g.Kind == loop.GatePause {
 		return
 	}
 	notice := act.Notice{
-		Loop: r.state.Loop, Kind: r.state.Kind, Event: event, Status: r.state.Status, How: []act.How{},
+		Loop: s.Loop, Kind: s.Kind, Event: event, Status: s.Status, How: []act.How{},
 		Reason: loop.Clip(reason, 1000), Time: workflow.Now(ctx).UTC(),
 	}
 	if g != nil {
 		notice.Gate = &act.NoticeGate{ID: g.ID, Kind: g.Kind, Summary: g.Summary, Hash: g.Hash, Answers: g.Answers}
-		for _, w := range govern.Ways(r.state.Loop, *g, r.state.Budget) {
+		for _, w := range govern.Ways(s.Loop, *g, s.Budget) {
 			notice.How = append(notice.How, act.How{Answer: w.Message, Payload: w.Payload, Command: w.Command})
 		}
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx) // the end is told also after Cancel
 	for _, to := range r.spec.Notify {
-		r.telling++
+		r.teller.telling++
 		workflow.Go(ctx, func(ctx workflow.Context) {
-			defer func() { r.telling-- }()
+			defer func() { r.teller.telling-- }()
 			r.told(ctx, to, r.notify(ctx, to, notice))
 		})
 	}
@@ -51,20 +57,16 @@ func (r *run) tell(ctx workflow.Context, event loop.Type, reason string) {
 
 // notify tells one of them.
 func (r *run) notify(ctx workflow.Context, to string, notice act.Notice) error {
-	queue := orElse(r.opened.Queue, act.TaskQueue)
-	if r.opened.Queue == "" && r.spec.Repo.Host != "" {
-		queue = act.HostQueue(r.spec.Repo.Host)
-	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue: queue, StartToCloseTimeout: tellAttempt, ScheduleToCloseTimeout: tellBound, RetryPolicy: tellRetries,
+		TaskQueue: r.host.Queue(), StartToCloseTimeout: tellAttempt, ScheduleToCloseTimeout: tellBound, RetryPolicy: tellRetries,
 		Summary: string(notice.Event) + ": tell " + spec.Addressee(to),
 	})
-	return workflow.ExecuteActivity(ctx, act.NotifyName, act.Notify{Ref: r.opened.Ref, To: to, Notice: notice}).Get(ctx, nil)
+	return workflow.ExecuteActivity(ctx, act.NotifyName, act.Notify{Ref: r.host.Opened.Ref, To: to, Notice: notice}).Get(ctx, nil)
 }
 
 // told says who could not be told, and why.
 func (r *run) told(ctx workflow.Context, to string, err error) {
-	if err == nil || workflow.Await(ctx, func() bool { return !r.busy }) != nil {
+	if err == nil {
 		return
 	}
 	why := err.Error()
@@ -76,7 +78,9 @@ func (r *run) told(ctx workflow.Context, to string, err error) {
 	case errors.As(err, &late):
 		why = "no host took it in time"
 	}
-	r.emit(ctx, loop.Event{Type: loop.Warned, Reason: loop.Clip(spec.Addressee(to)+" could not be told: "+why, 500)})
+	_ = r.Turn(ctx, func() {
+		r.Emit(ctx, loop.Event{Type: loop.Warned, Reason: loop.Clip(spec.Addressee(to)+" could not be told: "+why, 500)})
+	})
 }
 
 // tellEnd tells the loop's end and waits for all that is being told. Who could not be told goes into
@@ -85,9 +89,9 @@ func (r *run) tellEnd(ctx workflow.Context, end govern.End, recorded bool) {
 	if len(r.spec.Notify) == 0 {
 		return
 	}
-	r.tell(ctx, end.Event(r.state.Usage).Type, end.Reason)
-	_ = workflow.Await(ctx, func() bool { return r.telling == 0 })
-	if len(r.pending) == 0 || !recorded {
+	r.tell(ctx, end.Event(r.State().Usage).Type, end.Reason)
+	_ = workflow.Await(ctx, func() bool { return r.teller.quiet() })
+	if len(r.Pending()) == 0 || !recorded {
 		return
 	}
 	if err := r.record(ctx, "who could not be told", false); err != nil {

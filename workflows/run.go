@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -18,6 +17,9 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
+	"pawl/workflows/gatekeeper"
+	"pawl/workflows/hosting"
+	"pawl/workflows/journal"
 )
 
 // Resume is the second, optional argument of a loop: where to go on from.
@@ -30,54 +32,46 @@ type Resume struct {
 
 // Carry is everything that the next run needs.
 type Carry struct {
-	State   loop.State   `json:"state"`
-	Opened  act.Opened   `json:"opened"`
-	Recent  []loop.Event `json:"recent"`
-	Pending []loop.Event `json:"pending"`
+	journal.Saved[loop.State]
+	Opened act.Opened `json:"opened"`
 }
 
-// run is what all kinds of loops share: the state and the one way to change it.
+// run is one run of a loop of any kind. Each part owns its fields; what the parts do together is
+// here, in main.go, iteration.go, step.go, contract.go and proposal.go.
 type run struct {
-	spec     spec.Spec
-	firstRun string // names the chain of runs
-	state    loop.State
-	machine  phase.Machine
-	opened   act.Opened
-	resume   Resume
+	*journal.Journal[loop.State]                                // the state, and the one way to change it
+	keeper                       *gatekeeper.Keeper[loop.State] // people
+	host                         *hosting.Host                  // where things run
+	teller                       teller                         // who is told
+	display                      display                        // what the Temporal UI shows
+	iteration                    iteration                      // the attempt at a change that is under way
 
-	recent  []loop.Event // the last events, for the query
-	pending []loop.Event // not in the ledger yet
-	busy    bool         // a ledger append is under way: messages wait their turn
-
-	sending  []loop.Event // what an append under way is to record beyond what is pending
-	moves    int          // to other hosts, in this run
-	uprooted bool         // the loop has moved, and no step has made its desk anew
-
-	unjudged  *verdict         // a commit on the branch that nobody has judged yet
-	telling   int              // how many are being told of something
-	stopAsked string           // a loop-stop file was there when a step had ended
-	repeats   int              // steps repeated by a pause in this run
-	phaseMs   map[string]int64 // active time of the iteration by phase
-	inPhase   int64            // active time in milliseconds since the phase was entered (L10)
-	published map[string]any   // what the search attributes say
-	toldAt    time.Time        // when the search attributes were brought up to date
+	spec    spec.Spec
+	machine phase.Machine
+	rules   workflow.Version // of the rule tables, chosen once a run
+	from    string           // the ledger commit to go on from, "" for none
+	chain   string           // the first run's ID, which names all runs of this loop
+	repeats int              // steps that were repeated in this run
 }
 
-// recentEvents bounds the events that the query answers with; the ledger has them all.
-const recentEvents = 100
-
-// setup reads the input, takes up what an earlier run carried over and registers the handlers.
-// An invalid spec fails the workflow with all that is wrong with it.
+// setup takes up what an earlier run carried over, registers the handlers and reads the input. An
+// invalid spec fails the workflow with all that is wrong with it.
 func setup(ctx workflow.Context, k kind.Kind, input converter.RawValue, resume Resume) (*run, error) {
-	version := int(workflow.GetVersion(ctx, "rules", phase.Version, phase.Version))
-	r := &run{resume: resume}
 	info := workflow.GetInfo(ctx)
-	r.firstRun = info.FirstRunID
-	r.state = loop.New(info.WorkflowExecution.ID, k.Name)
-	if c := resume.Carry; c != nil {
-		r.state, r.opened, r.recent, r.pending = c.State, c.Opened, c.Recent, c.Pending
+	carry := Carry{Saved: journal.Saved[loop.State]{State: loop.New(info.WorkflowExecution.ID, k.Name)}}
+	if resume.Carry != nil {
+		carry = *resume.Carry
 	}
-	if err := r.handle(ctx); err != nil {
+	r := &run{rules: newestRules(ctx), from: resume.Ledger, chain: info.FirstRunID, iteration: iteration{reworked: map[string]int{}}, Journal: journal.New(ctx, carry.Saved)}
+	r.host = hosting.New(r.Journal, carry.Opened, func() spec.Spec { return r.spec }, r.begun, r.show)
+	r.keeper = gatekeeper.New(r.Journal, gatekeeper.Rules{
+		Messages: loop.Messages, Judge: r.judge, Answers: govern.Answers, Record: r.recordGate, Tell: r.tell, Show: r.show,
+		Patience: r.patience,
+	})
+	if err := r.handleQueries(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.keeper.Handle(ctx); err != nil {
 		return nil, err
 	}
 	parsed, err := parse(k, info.WorkflowExecution.ID, input)
@@ -85,8 +79,7 @@ func setup(ctx workflow.Context, k kind.Kind, input converter.RawValue, resume R
 		_, err = r.finish(ctx, stop(govern.SpecInvalid.Because(err.Error())))
 		return nil, err
 	}
-	r.spec, r.machine = parsed, k.Machine(version, parsed.TestRequired())
-	r.state.Goal = parsed.Goal
+	r.spec, r.machine = parsed, k.Machine(int(r.rules), parsed.TestRequired())
 	r.show(ctx)
 	return r, nil
 }
@@ -110,99 +103,60 @@ func parse(k kind.Kind, id string, input converter.RawValue) (spec.Spec, error) 
 	return s, nil
 }
 
-// emit lets something have happened: it numbers the event, applies it and keeps it for the
-// ledger. It is the one way in which the state of a loop changes.
-func (r *run) emit(ctx workflow.Context, e loop.Event) {
-	e = r.number(ctx, e, r.state.Seq+1)
-	r.apply(e)
-	r.pending = append(r.pending, e)
-}
-
-func (r *run) number(ctx workflow.Context, e loop.Event, seq int64) loop.Event {
-	e.Seq, e.Time, e.Loop = seq, workflow.Now(ctx).UTC(), r.state.Loop
-	if e.Iteration == 0 {
-		e.Iteration = r.state.Iteration
-	}
-	if e.Phase == phase.None {
-		e.Phase = r.state.Phase
-	}
-	return e
-}
-
-func (r *run) apply(e loop.Event) {
-	ledger := r.state.Ledger
-	r.state = r.state.Apply(e)
-	r.state.Ledger = ledger
-	r.recent = append(slices.Clip(r.recent), e)
-	if len(r.recent) > recentEvents {
-		r.recent = r.recent[len(r.recent)-recentEvents:]
-	}
-}
-
-// append sends the pending events and more to the ledger in one activity. More counts as having
-// happened only when the activity has returned; until then messages wait, so that the order of
-// events in the ledger and in the state is the same.
+// append writes what is pending, and more, to the ledger in one activity. With push the entry is
+// pushed to the user's repository at once.
 func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Event, push bool, input func(act.Entry) any) (act.Settled, error) {
-	if err := workflow.Await(ctx, func() bool { return !r.busy }); err != nil {
-		return act.Settled{}, err
-	}
-	r.busy = true
-	defer func() { r.busy = false }()
-	r.sending = more
-	defer func() { r.sending = nil }()
-	numbered := -1
-	var out act.Settled
-	err := r.execute(ctx, name, summary, func() any {
-		if seq := r.state.Seq; numbered != r.moves { // the same host is sent the same events again
-			for i := range more {
-				seq++
-				more[i] = r.number(ctx, more[i], seq)
-			}
-			numbered = r.moves
+	out, err := r.Append(ctx, more, func(entry func() act.Entry) (out act.Settled, adopted bool, err error) {
+		err = r.host.Execute(ctx, name, summary, func() any {
+			e := entry()
+			e.Ref, e.Push = r.host.Opened.Ref, push
+			return input(e)
+		}, &out)
+		if errors.Is(err, hosting.ErrRecorded) {
+			return act.Settled{}, true, nil
 		}
-		return input(act.Entry{Ref: r.opened.Ref, Ledger: r.state.Ledger, Events: append(slices.Clone(r.pending), more...), Push: push})
-	}, &out)
-	if errors.Is(err, errRecorded) {
-		r.busy = false
-		r.show(ctx)
-		return act.Settled{}, nil
-	}
+		return out, false, err
+	})
 	if err != nil {
 		return out, err
 	}
-	for _, e := range more {
-		r.apply(act.Fill(e, out))
-	}
-	r.pending = nil
-	r.state.Ledger = out.Ledger
-	r.busy = false
 	if out.PushRefused != "" {
-		r.emit(ctx, loop.Event{Type: loop.PushRefused, Reason: out.PushRefused})
+		r.Emit(ctx, loop.Event{Type: loop.PushRefused, Reason: out.PushRefused})
 	}
 	r.stopBy(ctx, out.Stop)
 	r.show(ctx)
 	return out, nil
 }
 
+// record appends what happened between iterations and shows it to the world. The loop's processes
+// are given up meanwhile, with park its trees too.
+func (r *run) record(ctx workflow.Context, summary string, park bool) error {
+	r.publish(ctx)
+	if !r.host.IsOpen() {
+		return nil
+	}
+	_, err := r.append(ctx, act.RecordName, summary, nil, true, func(e act.Entry) any {
+		return act.Settle{Entry: e, Idle: true, Park: park}
+	})
+	return err
+}
+
 // stopBy takes a loop-stop file for a halt; why is "" where there is none.
 func (r *run) stopBy(ctx workflow.Context, why string) {
-	if why != "" && r.state.HaltRequested == "" && !r.state.Status.Ended() {
-		r.emit(ctx, loop.Event{Type: loop.MessageReceived, Message: "halt", Reason: why, By: "loop-stop"})
+	if s := r.State(); why != "" && s.HaltRequested == "" && !s.Status.Ended() {
+		r.Emit(ctx, loop.Event{Type: loop.MessageReceived, Message: "halt", Reason: why, By: "loop-stop"})
 	}
 }
 
-// enter moves the machine to a phase (L6) and stops at a breakpoint there (L4): every time, also where
-// a rework or a fix comes back to it within an iteration.
+// enter moves the machine to a phase (L6) and stops at a breakpoint there (L4): every time, also
+// where a rework or a fix comes back to it within an iteration.
 func (r *run) enter(ctx workflow.Context, to phase.Phase) error {
-	return r.enterAttempt(ctx, to, r.state.Attempt)
-}
-
-func (r *run) enterAttempt(ctx workflow.Context, to phase.Phase, attempt int) error {
-	if err := r.machine.Check(r.state.Phase, to); err != nil {
+	s := r.State()
+	if err := r.machine.Check(s.Phase, to); err != nil {
 		return stop(govern.TransitionInvalid.Because(err.Error()))
 	}
-	r.emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: to, Attempt: attempt})
-	r.inPhase = 0
+	r.Emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: to, Attempt: s.Attempt})
+	r.iteration.phaseSpent = 0
 	if slices.Contains(r.spec.Breakpoints, string(to)) {
 		_, err := r.hold(ctx, loop.Gate{Kind: loop.GateBreakpoint, Summary: fmt.Sprintf("breakpoint at %s", to)})
 		return err
@@ -210,39 +164,34 @@ func (r *run) enterAttempt(ctx workflow.Context, to phase.Phase, attempt int) er
 	return nil
 }
 
-// open is the activity that makes store, desk and judge ready.
+// open makes store, desk and judge ready, and begins the loop or takes up the one of the ledger.
 func (r *run) open(ctx workflow.Context) error {
-	info := workflow.GetInfo(ctx)
-	in := act.Open{
-		Loop: r.state.Loop, FirstRun: r.firstRun, Run: info.WorkflowExecution.RunID, Spec: r.spec, Ledger: r.resume.Ledger,
-	}
-	if err := r.execute(ctx, act.OpenName, "open "+r.spec.Repo.Place(), func() any { return in }, &r.opened); err != nil {
+	if err := r.host.Open(ctx, r.from); err != nil {
 		return err
 	}
-	o := r.opened
-	if o.State != nil {
-		return r.takeUp(ctx, *o.State)
+	if r.host.Opened.State != nil {
+		return r.takeUp(ctx, *r.host.Opened.State)
 	}
 	r.begun(ctx)
-	if o.Stop != "" {
-		r.emit(ctx, loop.Event{Type: loop.MessageReceived, Message: "halt", Reason: o.Stop, By: "loop-stop"})
-		return stop(govern.Interrupted.Because(o.Stop))
+	if why := r.host.Opened.Stop; why != "" {
+		r.stopBy(ctx, why)
+		return stop(govern.Interrupted.Because(why))
 	}
 	return nil
 }
 
-// begun is the beginning of a loop as its host has opened it.
+// begun records the beginning of a loop as its host has opened it.
 func (r *run) begun(ctx workflow.Context) {
-	o := r.opened
-	r.emit(ctx, loop.Event{Type: loop.LoopOpened, Opened: &loop.Opened{
-		Kind: r.state.Kind, Goal: r.spec.Goal, Repo: o.Repo, Branch: o.Branch, Base: o.Base, Desk: o.Desk, Host: o.Host, Limits: govern.Limits(r.spec),
+	o := r.host.Opened
+	r.Emit(ctx, loop.Event{Type: loop.LoopOpened, Opened: &loop.Opened{
+		Kind: r.State().Kind, Goal: r.spec.Goal, Repo: o.Repo, Branch: o.Branch, Base: o.Base, Desk: o.Desk, Host: o.Host, Limits: govern.Limits(r.spec),
 	}})
 	r.remember(ctx)
-	r.emit(ctx, loop.Event{Type: loop.ContractDrawn, Contract: &loop.Contract{
+	r.Emit(ctx, loop.Event{Type: loop.ContractDrawn, Contract: &loop.Contract{
 		Hash: o.Contract, Base: o.Base, Sealed: o.Sealed, Tools: r.spec.Approvals.Tools,
 	}})
 	for _, w := range o.Warnings {
-		r.emit(ctx, loop.Event{Type: loop.Warned, Reason: w})
+		r.Emit(ctx, loop.Event{Type: loop.Warned, Reason: w})
 	}
 }
 
@@ -253,27 +202,21 @@ func (r *run) takeUp(ctx workflow.Context, s loop.State) error {
 	if s.Status.Ended() {
 		return notReady("the loop of this ledger has ended (%s)", s.Status)
 	}
-	if s.Kind != r.state.Kind {
-		return notReady("the loop of this ledger is of kind %s, this one of kind %s", s.Kind, r.state.Kind)
+	if want := r.State().Kind; s.Kind != want {
+		return notReady("the loop of this ledger is of kind %s, this one of kind %s", s.Kind, want)
 	}
-	r.state, r.pending = s, nil
+	r.Resume(s, s.Ledger)
 	at := r.machine.Between()
 	if s.Iteration == 0 {
 		at = r.machine.Unbegun(s.Phase) // nothing was tried yet
 	}
-	r.emit(ctx, loop.Event{Type: loop.LoopResumed, Head: s.Head, Phase: at, Opened: &loop.Opened{Desk: r.opened.Desk, Host: r.opened.Host}})
-	if n := len(s.Iterations); s.Iteration > 0 && (n == 0 || s.Iterations[n-1].N != s.Iteration) {
-		r.unjudged = &verdict{}
-		if last := s.LastChange; last != nil && s.Head == last.Commit && !last.Accepted && !wasKept(s, last.Commit) {
-			r.unjudged.Commit, r.unjudged.Parent = last.Commit, last.Parent
-		}
-		return r.settle(ctx, verdict{Reason: interrupted, Description: "the run before this one was lost"})
+	o := r.host.Opened
+	r.Emit(ctx, loop.Event{Type: loop.LoopResumed, Head: s.Head, Phase: at, Opened: &loop.Opened{Desk: o.Desk, Host: o.Host}})
+	if !r.State().Underway() {
+		return nil
 	}
-	return nil
-}
-
-func wasKept(s loop.State, commit string) bool {
-	return slices.ContainsFunc(s.Kept, func(k loop.Kept) bool { return k.Commit == commit })
+	r.iteration = iteration{description: "the run before this one was lost"}
+	return r.settle(ctx, govern.Unfinished(govern.Interrupted))
 }
 
 // continueAsNewIfLong bounds the history: at an iteration boundary, with every message taken,
@@ -282,15 +225,15 @@ func (r *run) continueAsNewIfLong(ctx workflow.Context) error {
 	if !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 		return nil
 	}
-	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) && !r.busy && r.telling == 0 }); err != nil {
+	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) && r.Quiet() && r.teller.quiet() }); err != nil {
 		return err
 	}
-	r.drain(ctx)
+	r.keeper.Drain(ctx)
 	input, err := converter.GetDefaultDataConverter().ToPayload(r.spec)
 	if err != nil {
 		return err
 	}
-	carry := &Carry{State: r.state, Opened: r.opened, Recent: r.recent, Pending: r.pending}
+	carry := &Carry{Saved: r.Save(), Opened: r.host.Opened}
 	return workflow.NewContinueAsNewError(ctx, workflow.GetInfo(ctx).WorkflowType.Name, converter.NewRawValue(input), Resume{Carry: carry})
 }
 
@@ -302,14 +245,14 @@ func (r *run) finish(ctx workflow.Context, err error) (*loop.Result, error) {
 	}
 	end := r.endOf(ctx, err)
 	ctx, _ = workflow.NewDisconnectedContext(ctx) // the end is recorded also after Cancel
-	if r.opened.Ref != "" && end.Code != fault.LedgerAhead {
+	if r.host.IsOpen() && end.Code != fault.LedgerAhead {
 		if err := r.close(ctx, end); err != nil {
 			end = r.endOf(ctx, err)
 		}
 	}
-	recorded := r.state.Status.Ended()
+	recorded := r.State().Status.Ended()
 	if !recorded { // the state says so all the same
-		r.emit(ctx, end.Event(r.state.Usage))
+		r.Emit(ctx, end.Event(r.State().Usage))
 	}
 	r.tellEnd(ctx, end, recorded)
 	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
@@ -317,38 +260,37 @@ func (r *run) finish(ctx workflow.Context, err error) (*loop.Result, error) {
 	}
 	r.publish(ctx)
 	r.show(ctx)
-	result := govern.Result(r.state, r.spec)
+	result := govern.Result(r.State(), r.spec)
 	if end.Status == loop.Failed {
 		return nil, failure(end, result)
 	}
 	return result, nil
 }
 
+// close records the iteration that is under way, if any, and the end.
 func (r *run) close(ctx workflow.Context, end govern.End) error {
-	if r.unjudged != nil {
-		v := *r.unjudged
-		v.Reason, v.Kept, v.Metric = orElse(v.Reason, interrupted), false, nil
-		v.Description = orElse(v.Description, "a change that was not finished")
-		err := r.settle(ctx, v)
-		if errors.Is(err, errLost) { // and with it what was to be undone
-			err = r.giveUp(ctx, v)
+	if r.State().Underway() {
+		err := r.settle(ctx, govern.Unfinished(end))
+		if errors.Is(err, hosting.ErrLost) { // and with it what was to be undone
+			err = r.giveUp(ctx)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if r.machine.Completes(r.state.Phase, end.Successful()) {
-		r.emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: phase.Complete})
+	s := r.State()
+	if r.machine.Completes(s.Phase, end.Successful()) {
+		r.Emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: phase.Complete})
 	}
 	if end.Budget != "" {
-		r.emit(ctx, loop.Event{Type: loop.BudgetExhausted, ExhaustedBudget: end.Budget})
+		r.Emit(ctx, loop.Event{Type: loop.BudgetExhausted, ExhaustedBudget: end.Budget})
 	}
-	events := []loop.Event{end.Event(r.state.Usage)}
-	if p := r.state.Proposal; p == nil || p.Head != r.state.Head {
+	events := []loop.Event{end.Event(s.Usage)}
+	if p := s.Proposal; p == nil || p.Head != s.Head {
 		events = append([]loop.Event{{Type: loop.ProposalMade}}, events...)
 	}
 	_, err := r.append(ctx, act.CloseName, "close: "+end.Reason, events, true, func(e act.Entry) any {
-		return act.Close{Entry: e, Base: r.state.Footing(), Head: r.state.Head}
+		return act.Close{Entry: e, Base: s.Footing(), Head: s.Head}
 	})
 	return err
 }
@@ -359,7 +301,7 @@ func (r *run) endOf(ctx workflow.Context, err error) govern.End {
 		return end
 	}
 	if temporal.IsCanceledError(err) || ctx.Err() != nil {
-		return govern.Interrupted.Because(orElse(r.state.HaltRequested, "cancelled through Temporal"))
+		return govern.Interrupted.Because(orElse(r.State().HaltRequested, "cancelled through Temporal"))
 	}
 	var app *temporal.ApplicationError
 	if errors.As(err, &app) {
@@ -389,6 +331,15 @@ func (s *stopped) Error() string { return s.end.Reason }
 func (s *stopped) Unwrap() error { return s.end.Fault() }
 
 func stop(end govern.End) error { return &stopped{end} }
+
+// isStopped takes the end out of an error.
+func isStopped(err error) (govern.End, bool) {
+	var s *stopped
+	if errors.As(err, &s) {
+		return s.end, true
+	}
+	return govern.End{}, false
+}
 
 func notReady(format string, args ...any) error {
 	return stop(govern.NotReady.Because(fmt.Sprintf(format, args...)))

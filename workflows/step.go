@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/workflows/hosting"
 )
 
 // step is the envelope around one thing that runs: it waits while the loop is paused, checks
@@ -27,53 +27,49 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 		if err := r.holdIfPaused(ctx); err != nil {
 			return act.Stepped{}, err
 		}
-		if spent := govern.StepExhausted(r.state, s.Agent != nil); spent != "" {
+		if spent := govern.StepExhausted(r.State(), s.Agent != nil); spent != "" {
 			if err := r.exhausted(ctx, govern.BudgetEnd(spent)); err != nil {
 				return act.Stepped{}, err
 			}
 			continue
 		}
-		if s.Agent != nil && r.unjudged != nil && r.state.IterationSteps >= r.spec.Limits.Steps {
+		if s.Agent != nil && r.State().Underway() && r.State().IterationSteps >= r.spec.Limits.Steps {
 			return act.Stepped{}, stop(govern.StepsEnd(r.spec.Limits.Steps))
 		}
-		if s.AsIs && r.uprooted {
-			return act.Stepped{}, errLost
+		if s.AsIs && r.host.Uprooted {
+			return act.Stepped{}, hosting.ErrLost
 		}
-		s.Ref, s.Head, s.Key.Repeat = r.opened.Ref, r.state.Head, r.repeats
+		s.Ref, s.Head, s.Key.Repeat = r.host.Opened.Ref, r.State().Head, r.repeats
 		s, bound := r.within(ctx, s)
 		told := r.guide(&s)
 		recorded := r.recordWith(ctx, &s)
 		s.Budget = r.left(s)
 		out, err := r.perform(ctx, s)
 		if denied := refusal(err, fault.PermissionDenied); denied != "" {
-			r.emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: roleOf(s), Attempt: s.Key.Attempt, Reason: denied, ErrorCode: string(fault.PermissionDenied)})
+			r.Emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: roleOf(s), Attempt: s.Key.Attempt, Reason: denied, ErrorCode: string(fault.PermissionDenied)})
 			return out, stop(govern.NotPermitted.Because(denied))
 		}
-		if errors.Is(err, errLost) { // but what it cost was spent
-			r.emit(ctx, r.ended(s, out))
+		if errors.Is(err, hosting.ErrLost) { // but what it cost was spent
+			r.Emit(ctx, r.ended(s, out))
 		}
 		if err != nil {
 			return out, err
 		}
 		if out.Ledger != "" {
-			r.state.Ledger, r.pending = out.Ledger, r.pending[recorded:]
+			r.Recorded(recorded, out.Ledger)
 		}
 		out.Exhausted = cmp.Or(out.Exhausted, boundBy(out, bound))
 		done := r.ended(s, out)
 		if !out.Interrupted && out.Exhausted == "" {
 			done.Told = told
 		}
-		r.emit(ctx, done)
-		r.inPhase += out.ElapsedMs
-		r.stopAsked = orElse(r.stopAsked, out.Stop)
-		if r.phaseMs != nil {
-			r.phaseMs[string(r.state.Phase)] += out.ElapsedMs
-		}
+		r.Emit(ctx, done)
+		r.spend(out)
 		if out.Denied != "" {
-			r.emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: roleOf(s), Attempt: s.Key.Attempt, Reason: out.Denied, ErrorCode: string(fault.PermissionDenied)})
+			r.Emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: roleOf(s), Attempt: s.Key.Attempt, Reason: out.Denied, ErrorCode: string(fault.PermissionDenied)})
 		}
 		if out.Warning != "" {
-			r.emit(ctx, loop.Event{Type: loop.Warned, Step: s.Key.Name, Reason: out.Warning})
+			r.Emit(ctx, loop.Event{Type: loop.Warned, Step: s.Key.Name, Reason: out.Warning})
 		}
 		if out.Exhausted != "" { // what the agent had begun is undone
 			if err := r.exhausted(ctx, govern.BudgetEnd(out.Exhausted)); err != nil {
@@ -82,10 +78,20 @@ func (r *run) step(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 			out.Interrupted = true
 		}
 		if !out.Interrupted {
-			r.uprooted = r.uprooted && s.Tree != act.Desk
+			r.host.Uprooted = r.host.Uprooted && s.Tree != act.Desk
 			return out, nil
 		}
 		r.repeats++ // also where the machine wanted its worker back, and nobody asked for a pause
+	}
+}
+
+// spend books a step's active time on its phase (L10), and notes a loop-stop file that it saw.
+func (r *run) spend(out act.Stepped) {
+	it := &r.iteration
+	it.phaseSpent += out.ElapsedMs
+	it.stopAsked = orElse(it.stopAsked, out.Stop)
+	if it.phaseMs != nil {
+		it.phaseMs[string(r.State().Phase)] += out.ElapsedMs
 	}
 }
 
@@ -101,10 +107,10 @@ func (r *run) within(ctx workflow.Context, s act.Step) (act.Step, loop.Resource)
 		of   loop.Resource
 		used float64
 	}{
-		{loop.ActiveTime, r.state.Budget[loop.ActiveTime].Used.Float()},
-		{loop.WallClock, float64(workflow.Now(ctx).Sub(r.state.StartedAt).Milliseconds())},
+		{loop.ActiveTime, r.State().Budget[loop.ActiveTime].Used.Float()},
+		{loop.WallClock, float64(workflow.Now(ctx).Sub(r.State().StartedAt).Milliseconds())},
 	} {
-		limit := r.state.Budget[t.of].Limit
+		limit := r.State().Budget[t.of].Limit
 		if limit == nil {
 			continue
 		}
@@ -117,7 +123,7 @@ func (r *run) within(ctx workflow.Context, s act.Step) (act.Step, loop.Resource)
 
 // phaseLeft is how much of the phase's time is left, nothing where it is used up (L10).
 func (r *run) phaseLeft() time.Duration {
-	return max(r.spec.Limits.PhaseTimeout.D()-time.Duration(r.inPhase)*time.Millisecond, 0)
+	return max(r.spec.Limits.PhaseTimeout.D()-time.Duration(r.iteration.phaseSpent)*time.Millisecond, 0)
 }
 
 // inTime gives a step no more time than its phase has left (L10).
@@ -134,14 +140,14 @@ func (r *run) recordWith(ctx workflow.Context, s *act.Step) int {
 		return 0
 	}
 	r.permitted(ctx, *s)
-	s.Entry = &act.Entry{Ref: r.opened.Ref, Ledger: r.state.Ledger, Events: slices.Clone(r.pending)}
-	return len(r.pending)
+	s.Entry = &act.Entry{Ref: r.host.Opened.Ref, Ledger: r.State().Ledger, Events: r.Pending()}
+	return len(s.Entry.Events)
 }
 
 // permitted records what a role was let do; a refusal is recorded when the gateway has refused it.
 func (r *run) permitted(ctx workflow.Context, s act.Step) {
 	if govern.PermitPhase(r.spec, s.Agent.Role, s.Agent.Phase) == nil {
-		r.emit(ctx, loop.Event{Type: loop.PermissionGranted, Step: s.Key.Name, Role: s.Agent.Role, Attempt: s.Key.Attempt, Reason: strings.Join(govern.Needs(s.Agent.Phase), ", ")})
+		r.Emit(ctx, loop.Event{Type: loop.PermissionGranted, Step: s.Key.Name, Role: s.Agent.Role, Attempt: s.Key.Attempt, Reason: strings.Join(govern.Needs(s.Agent.Phase), ", ")})
 	}
 }
 
@@ -162,7 +168,7 @@ func (r *run) left(s act.Step) map[loop.Resource]evidence.Decimal {
 	adapter, _ := stream.Lookup(r.spec.Agent.For(s.Agent.Role).Use)
 	var left map[loop.Resource]evidence.Decimal
 	for _, resource := range adapter.Live {
-		if remaining := r.state.Budget[resource].Remaining; remaining != nil {
+		if remaining := r.State().Budget[resource].Remaining; remaining != nil {
 			if left == nil {
 				left = map[loop.Resource]evidence.Decimal{}
 			}
@@ -184,11 +190,11 @@ func refusal(err error, code fault.Code) string {
 // guide gives an agent call what people have said up to now, and returns the event of the last of
 // it. Asked again for each repetition: a pause is when people say something.
 func (r *run) guide(s *act.Step) (told int64) {
-	if s.Agent == nil || len(r.state.Guidance) == 0 {
+	if s.Agent == nil || len(r.State().Guidance) == 0 {
 		return 0
 	}
 	agent := *s.Agent
-	agent.Guidance = r.state.Guidance
+	agent.Guidance = r.State().Guidance
 	s.Agent = &agent
 	return agent.Guidance[len(agent.Guidance)-1].Seq
 }
@@ -198,13 +204,13 @@ func (r *run) guide(s *act.Step) (told int64) {
 func (r *run) perform(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 	for asked := 0; ; asked++ {
 		out, err := r.attend(ctx, s, asked)
-		spent, is := untaken(err)
+		spent, is := hosting.Untaken(err)
 		if !is {
 			return out, err
 		}
-		moved, err := r.follow(ctx)
+		moved, err := r.host.Follow(ctx)
 		if moved && err == nil && s.Agent == nil { // an agent's call records it by itself
-			err = r.record(ctx, "on the host "+r.opened.Host, false) // which fences the one that may not be gone
+			err = r.record(ctx, "on the host "+r.host.Opened.Host, false) // which fences the one that may not be gone
 		}
 		if moved || err != nil {
 			return act.Stepped{Interrupted: true, Usage: spent.Usage, ElapsedMs: spent.Usage.ActiveMs}, err
@@ -217,12 +223,12 @@ func (r *run) perform(ctx workflow.Context, s act.Step) (act.Stepped, error) {
 // laptop asleep is no fault of the step.
 func (r *run) attend(ctx workflow.Context, s act.Step, asked int) (act.Stepped, error) {
 	activityCtx, interrupt := workflow.WithCancel(ctx)
-	future := r.start(activityCtx, act.StepName, r.summary(s), s, asked)
+	future := r.host.Start(activityCtx, act.StepName, r.stepSummary(s), s, asked)
 	limit := time.Duration(s.LimitMs) * time.Millisecond
 	timerCtx, stopTimer := workflow.WithCancel(ctx)
 	defer stopTimer()
 	timer := r.phaseTimer(timerCtx, s, limit+timerSlack)
-	wanted := func() bool { return r.state.HaltRequested != "" || r.state.PauseRequested }
+	wanted := func() bool { return r.State().HaltRequested != "" || r.State().PauseRequested }
 	interruptedBy := false
 	for !future.IsReady() {
 		err := workflow.Await(ctx, func() bool { return future.IsReady() || timer.IsReady() || (wanted() && !interruptedBy) })
@@ -250,7 +256,7 @@ func (r *run) attend(ctx workflow.Context, s act.Step, asked int) (act.Stepped, 
 	}
 	// Cancelled before it began, or its worker died or stopped before it could say what came of it:
 	// the service does not try an activity again that it was asked to cancel.
-	if cancelled := ctx.Err(); cancelled != nil && r.state.HaltRequested == "" {
+	if cancelled := ctx.Err(); cancelled != nil && r.State().HaltRequested == "" {
 		return out, cancelled
 	}
 	return act.Stepped{Interrupted: true}, nil
@@ -267,14 +273,14 @@ func workflowWaiting(ctx workflow.Context) workflow.Context {
 const timerSlack = 30 * time.Second
 
 func (r *run) phaseTimer(ctx workflow.Context, s act.Step, d time.Duration) workflow.Future {
-	return workflow.NewTimerWithOptions(ctx, d, workflow.TimerOptions{Summary: fmt.Sprintf("phase limit of %s (%s)", s.Key.Name, r.state.Phase)})
+	return workflow.NewTimerWithOptions(ctx, d, workflow.TimerOptions{Summary: fmt.Sprintf("phase limit of %s (%s)", s.Key.Name, r.State().Phase)})
 }
 
 // check asks the host what a step has really spent. A host that doesn't answer is down: the
 // step is not overdue, it waits.
 func (r *run) check(ctx workflow.Context, s act.Step, limit time.Duration) (again time.Duration, overdue bool) {
 	var c act.Checked
-	err := r.execute(ctx, act.CheckName, "check on "+s.Key.Name, func() any { return act.Check{Ref: s.Ref, Key: s.Key} }, &c)
+	err := r.host.Execute(ctx, act.CheckName, "check on "+s.Key.Name, func() any { return act.Check{Ref: s.Ref, Key: s.Key} }, &c)
 	if err != nil {
 		return timerSlack, false
 	}
@@ -300,97 +306,10 @@ func roleOf(s act.Step) string {
 }
 
 // summary is what the Temporal UI shows for the activity.
-func (r *run) summary(s act.Step) string {
+func (r *run) stepSummary(s act.Step) string {
 	command := s.Command
 	if len(command) == 3 && command[0] == "sh" && command[1] == "-c" {
 		command = command[2:]
 	}
-	return fmt.Sprintf("iteration %d: %s `%s`", r.state.Iteration, s.Key.Name, loop.Clip(strings.Join(command, " "), 120))
-}
-
-// The steps of a loop.
-
-func (r *run) newStep(name string, attempt int, tree act.Tree, command []string, limit time.Duration) act.Step {
-	return act.Step{
-		Ref:  r.opened.Ref,
-		Key:  act.Key{Run: r.firstRun, Iteration: r.state.Iteration, Attempt: attempt, Name: name},
-		Tree: tree, Head: r.state.Head, Command: command, LimitMs: limit.Milliseconds(),
-	}
-}
-
-func (r *run) verifyStep() act.Step {
-	s := r.newStep("verify", r.state.Attempt, act.Judge, shell(r.spec.Verify.Command), r.spec.Verify.Timeout.D())
-	s.Measure = &act.Measure{Pattern: r.spec.Verify.Pattern}
-	return s
-}
-
-func (r *run) guardStep() act.Step {
-	return r.newStep("guard", r.state.Attempt, act.Judge, shell(r.spec.Guard.Command), r.spec.Guard.Timeout.D())
-}
-
-// checkStep checks syntax on the desk as the agent left it, once the policies have judged that.
-func (r *run) checkStep() act.Step {
-	s := r.newStep("check", r.state.Attempt, act.Desk, shell(r.spec.Check.Command), r.spec.Limits.PhaseTimeout.D())
-	s.AsIs = true
-	s.Judge = &act.Commit{Ref: r.opened.Ref, Ledger: r.state.Ledger, Head: r.state.Head, Iteration: r.state.Iteration, Attempt: r.state.Attempt}
-	return s
-}
-
-func (r *run) agentStep(role, phase, idea string, attempt int, why repairOf) act.Step {
-	agent := r.spec.Agent.For(role)
-	s := r.newStep(phase, attempt, act.Desk, agent.Label(), r.spec.Limits.PhaseTimeout.D())
-	s.Agent = &act.Agent{
-		Role: role, Phase: phase, Kind: r.state.Kind, Loop: r.state.Loop, Env: agent.Env,
-		Idea: idea, Repair: why.reason, Evidence: why.evidence,
-	}
-	return s
-}
-
-func shell(command string) []string { return []string{"sh", "-c", command} }
-
-// howItEnded says in a few words how a step ended.
-func howItEnded(out act.Stepped) string { return out.Ending() }
-
-// explain says why verify measured nothing.
-func explain(reason string, out act.Stepped) string {
-	if reason == errNoNumber {
-		return "it prints no number: " + out.NoNumber
-	}
-	return howItEnded(out)
-}
-
-func failed(out act.Stepped, reason string) string {
-	if out.OK() {
-		return ""
-	}
-	return reason
-}
-
-// where points a person to the output.
-func where(out act.Stepped) string {
-	text := ""
-	if out.Tail != "" {
-		text = "\n" + out.Tail
-	}
-	if out.Log != "" {
-		text += "\nThe whole output is in " + out.Log
-	}
-	return text
-}
-
-// evidenceOf names what shows the result of a step: its log and the digest of its output.
-func evidenceOf(out act.Stepped) []string {
-	if out.Digest == "" {
-		return nil
-	}
-	return []string{out.Log + "@sha256:" + short(out.Digest)}
-}
-
-// judgement is what the state remembers of a judging command.
-func (r *run) judgement(out act.Stepped, reason string) *loop.Judgement {
-	j := &loop.Judgement{
-		Passed: out.OK() && reason == "", Reason: reason, ExitCode: out.ExitCode, Metric: out.Metric,
-		DurationMs: out.ElapsedMs, Log: out.Log, Iteration: r.state.Iteration, Policy: r.spec.Guard.Policy,
-	}
-	return j
+	return r.summary("%s `%s`", s.Key.Name, loop.Clip(strings.Join(command, " "), 120))
 }

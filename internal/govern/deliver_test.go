@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
@@ -14,33 +13,23 @@ import (
 	"pawl/internal/spec"
 )
 
-var bounds = govern.Bounds{TestRequired: true, FixAttempts: 3, Reworks: 2, Diff: spec.Required}
+var usual = govern.Deliver{TestRequired: true, FixAttempts: 3, Reworks: 2, Diff: spec.Required}
 
 // brief shows a move in a word: the phase, what is done instead of entering one, or the end's code.
 func brief(m govern.Move) string {
-	set := 0
-	text := ""
-	for _, c := range []struct {
-		is   bool
-		text string
-	}{
-		{m.To != "", string(m.To)}, {m.Again, "again"}, {m.Guard, "guard"}, {m.Block, "block"}, {m.Review, "review"}, {m.Gate, "gate"}, {m.End != nil, "end"},
-	} {
-		if c.is {
-			set, text = set+1, c.text
-		}
-	}
-	if set != 1 {
-		panic("a move goes to exactly one place")
-	}
-	if m.End != nil {
+	text := string(m.Do)
+	switch m.Do {
+	case govern.Enter:
+		text = string(m.To)
+	case govern.Stop:
 		text = string(m.End.Code)
 	}
 	for _, c := range []struct {
 		is   bool
 		text string
 	}{
-		{m.NextIteration, " next"}, {m.Undo, " undo"}, {m.Regenerate, " regenerate"}, {m.Approved, " approved"}, {m.Skipped, " skipped"},
+		{m.Undo, " undo"}, {m.Regenerate, " regenerate"}, {m.Approved, " approved"}, {m.Skipped, " skipped"},
+		{m.Do == govern.Finish && m.Reason != "" && m.Judged, " judged"}, {m.Kept, " kept"}, {m.Do == govern.Finish && m.End != nil, " and stop"},
 	} {
 		if c.is {
 			text += c.text
@@ -61,7 +50,7 @@ func TestAfterAgent(t *testing.T) {
 		{"a plan is written next", phase.Plan, govern.Course{}, govern.AgentVerdict{NoChange: true}, "write"},
 		{"L1 a write is guarded", phase.Write, govern.Course{}, govern.AgentVerdict{}, "guard"},
 		{"L1 a fix is guarded", phase.Fix, govern.Course{}, govern.AgentVerdict{}, "guard"},
-		{"a failure is tried again", phase.Write, govern.Course{}, govern.AgentVerdict{Failed: true}, "again"},
+		{"a failure is tried again", phase.Write, govern.Course{}, govern.AgentVerdict{Failed: true}, "rework"},
 		{"a failure for good ends", phase.Write, reworked, govern.AgentVerdict{Failed: true}, "ALO_AGENT_FAILED"},
 		{"a planner that fails for good ends", phase.Plan, reworked, govern.AgentVerdict{Failed: true}, "ALO_AGENT_FAILED"},
 		{"L10 time ends", phase.Fix, govern.Course{}, govern.AgentVerdict{TimedOut: true, Failed: true}, "ALO_PHASE_TIMEOUT"},
@@ -69,101 +58,101 @@ func TestAfterAgent(t *testing.T) {
 		{"a writer that gives up", phase.Write, govern.Course{}, govern.AgentVerdict{GaveUp: "no idea"}, "ALO_AGENT_FAILED"},
 		{"a fixer that asks for another approach", phase.Fix, govern.Course{}, govern.AgentVerdict{Regenerate: true}, "write regenerate"},
 		{"a writer can't ask for another approach", phase.Write, govern.Course{}, govern.AgentVerdict{Regenerate: true}, "guard"},
-		{"a writer that changes nothing", phase.Write, govern.Course{}, govern.AgentVerdict{NoChange: true}, "again"},
+		{"a writer that changes nothing", phase.Write, govern.Course{}, govern.AgentVerdict{NoChange: true}, "rework"},
 		{"a writer that goes on changing nothing", phase.Write, reworked, govern.AgentVerdict{NoChange: true}, "ALO_AGENT_FAILED"},
 		{"a fixer that goes on changing nothing is judged by the tests", phase.Fix, reworked, govern.AgentVerdict{NoChange: true}, "guard"},
 	} {
-		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, brief(govern.AfterAgent(bounds, c.course, c.at, c.v))) })
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, brief(usual.AfterAgent(c.course, c.at, c.v))) })
 	}
 }
 
 func TestL1_AfterGuard(t *testing.T) {
-	lax := bounds
+	lax := usual
 	lax.TestRequired = false
 	for _, c := range []struct {
 		name   string
-		bounds govern.Bounds
+		usual  govern.Deliver
 		course govern.Course
 		at     phase.Phase
 		v      govern.GuardVerdict
 		want   string
 	}{
-		{"a write that passes is tested", bounds, govern.Course{}, phase.Write, govern.GuardVerdict{Passed: true}, "test"},
-		{"a fix that passes is tested", bounds, govern.Course{}, phase.Fix, govern.GuardVerdict{Passed: true}, "test"},
+		{"a write that passes is tested", usual, govern.Course{}, phase.Write, govern.GuardVerdict{Passed: true}, "test"},
+		{"a fix that passes is tested", usual, govern.Course{}, phase.Fix, govern.GuardVerdict{Passed: true}, "test"},
 		{"L2 without required tests the skip is said", lax, govern.Course{}, phase.Write, govern.GuardVerdict{Passed: true}, "verify skipped"},
-		{"a failure is reworked", bounds, govern.Course{Reworks: 1}, phase.Write, govern.GuardVerdict{}, "again"},
-		{"a failed fix is reworked", bounds, govern.Course{}, phase.Fix, govern.GuardVerdict{}, "again"},
-		{"a failure after the last rework blocks", bounds, govern.Course{Reworks: 2}, phase.Write, govern.GuardVerdict{}, "block"},
-		{"L9 a violation blocks at once", bounds, govern.Course{}, phase.Write, govern.GuardVerdict{Violates: true}, "block"},
-		{"L10 time ends, and is no failure of the guard's", bounds, govern.Course{Reworks: 2}, phase.Write, govern.GuardVerdict{TimedOut: true}, "ALO_PHASE_TIMEOUT"},
-		{"L9 a violation blocks, whatever time there is", bounds, govern.Course{}, phase.Write, govern.GuardVerdict{Violates: true, TimedOut: true}, "block"},
+		{"a failure is reworked", usual, govern.Course{Reworks: 1}, phase.Write, govern.GuardVerdict{}, "rework"},
+		{"a failed fix is reworked", usual, govern.Course{}, phase.Fix, govern.GuardVerdict{}, "rework"},
+		{"a failure after the last rework blocks", usual, govern.Course{Reworks: 2}, phase.Write, govern.GuardVerdict{}, "block"},
+		{"L9 a violation blocks at once", usual, govern.Course{}, phase.Write, govern.GuardVerdict{Violates: true}, "block"},
+		{"L10 time ends, and is no failure of the guard's", usual, govern.Course{Reworks: 2}, phase.Write, govern.GuardVerdict{TimedOut: true}, "ALO_PHASE_TIMEOUT"},
+		{"L9 a violation blocks, whatever time there is", usual, govern.Course{}, phase.Write, govern.GuardVerdict{Violates: true, TimedOut: true}, "block"},
 		{"a violation is no pass", lax, govern.Course{}, phase.Fix, govern.GuardVerdict{Violates: true, Passed: true}, "block"},
 	} {
-		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, brief(govern.AfterGuard(c.bounds, c.course, c.at, c.v))) })
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, brief(c.usual.AfterGuard(c.course, c.at, c.v))) })
 	}
-	require.Equal(t, "test.required is false", govern.AfterGuard(lax, govern.Course{}, phase.Write, govern.GuardVerdict{Passed: true}).Reason)
+	require.Equal(t, "test.required is false", lax.AfterGuard(govern.Course{}, phase.Write, govern.GuardVerdict{Passed: true}).Reason)
 }
 
 func TestL3_AfterTest(t *testing.T) {
-	none := bounds
+	none := usual
 	none.FixAttempts = 0
 	for _, c := range []struct {
 		name   string
-		bounds govern.Bounds
+		usual  govern.Deliver
 		course govern.Course
 		v      govern.TestVerdict
 		want   string
 	}{
-		{"a pass is verified", bounds, govern.Course{}, govern.TestVerdict{Passed: true}, "verify"},
-		{"a failure is fixed", bounds, govern.Course{Same: 1}, govern.TestVerdict{}, "fix"},
-		{"the last fix that is allowed", bounds, govern.Course{Fixes: 2}, govern.TestVerdict{}, "fix"},
-		{"no fix is left", bounds, govern.Course{Fixes: 3}, govern.TestVerdict{}, "ALO_MAX_FIX_ATTEMPTS_EXCEEDED"},
-		{"no fix is left, whatever else there is", bounds, govern.Course{Fixes: 3, Same: 3, Worse: 2}, govern.TestVerdict{}, "ALO_MAX_FIX_ATTEMPTS_EXCEEDED"},
+		{"a pass is verified", usual, govern.Course{}, govern.TestVerdict{Passed: true}, "verify"},
+		{"a failure is fixed", usual, govern.Course{Same: 1}, govern.TestVerdict{}, "fix"},
+		{"the last fix that is allowed", usual, govern.Course{Fixes: 2}, govern.TestVerdict{}, "fix"},
+		{"no fix is left", usual, govern.Course{Fixes: 3}, govern.TestVerdict{}, "ALO_MAX_FIX_ATTEMPTS_EXCEEDED"},
+		{"no fix is left, whatever else there is", usual, govern.Course{Fixes: 3, Same: 3, Worse: 2}, govern.TestVerdict{}, "ALO_MAX_FIX_ATTEMPTS_EXCEEDED"},
 		{"no fix is allowed at all", none, govern.Course{}, govern.TestVerdict{}, "ALO_TEST_FAILED"},
-		{"a pass after the last fix", bounds, govern.Course{Fixes: 3}, govern.TestVerdict{Passed: true}, "verify"},
-		{"a flaky test passes", bounds, govern.Course{}, govern.TestVerdict{Passed: true, Flaky: []string{"p TestA"}}, "verify"},
-		{"a flaky test among others that fail", bounds, govern.Course{}, govern.TestVerdict{Flaky: []string{"p TestA"}}, "fix"},
-		{"L10 time ends", bounds, govern.Course{}, govern.TestVerdict{TimedOut: true}, "ALO_PHASE_TIMEOUT"},
-		{"twice the same failure", bounds, govern.Course{Same: 2}, govern.TestVerdict{}, "fix"},
-		{"three times the same failure", bounds, govern.Course{Same: 3, Fixes: 2}, govern.TestVerdict{}, "fix regenerate"},
-		{"a fix that made it worse", bounds, govern.Course{Worse: 1, LastWorse: true, Fixes: 1}, govern.TestVerdict{}, "fix undo"},
-		{"two fixes that made it worse", bounds, govern.Course{Worse: 2, LastWorse: true, Fixes: 2}, govern.TestVerdict{}, "fix undo regenerate"},
-		{"a fix that made it worse long ago", bounds, govern.Course{Worse: 1, Fixes: 2}, govern.TestVerdict{}, "fix"},
+		{"a pass after the last fix", usual, govern.Course{Fixes: 3}, govern.TestVerdict{Passed: true}, "verify"},
+		{"a flaky test passes", usual, govern.Course{}, govern.TestVerdict{Passed: true, Flaky: []string{"p TestA"}}, "verify"},
+		{"a flaky test among others that fail", usual, govern.Course{}, govern.TestVerdict{Flaky: []string{"p TestA"}}, "fix"},
+		{"L10 time ends", usual, govern.Course{}, govern.TestVerdict{TimedOut: true}, "ALO_PHASE_TIMEOUT"},
+		{"twice the same failure", usual, govern.Course{Same: 2}, govern.TestVerdict{}, "fix"},
+		{"three times the same failure", usual, govern.Course{Same: 3, Fixes: 2}, govern.TestVerdict{}, "fix regenerate"},
+		{"a fix that made it worse", usual, govern.Course{Worse: 1, LastWorse: true, Fixes: 1}, govern.TestVerdict{}, "fix undo"},
+		{"two fixes that made it worse", usual, govern.Course{Worse: 2, LastWorse: true, Fixes: 2}, govern.TestVerdict{}, "fix undo regenerate"},
+		{"a fix that made it worse long ago", usual, govern.Course{Worse: 1, Fixes: 2}, govern.TestVerdict{}, "fix"},
 	} {
-		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, brief(govern.AfterTest(c.bounds, c.course, c.v))) })
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, brief(c.usual.AfterTest(c.course, c.v))) })
 	}
-	require.Contains(t, govern.AfterTest(bounds, govern.Course{}, govern.TestVerdict{Passed: true, Flaky: []string{"p TestA"}}).Reason, "p TestA")
+	require.Contains(t, usual.AfterTest(govern.Course{}, govern.TestVerdict{Passed: true, Flaky: []string{"p TestA"}}).Reason, "p TestA")
 }
 
 func TestAfterVerifyReviewAndDiff(t *testing.T) {
-	auto, reviewer, autoReviewer := bounds, bounds, bounds
+	auto, reviewer, autoReviewer := usual, usual, usual
 	auto.Diff, reviewer.Reviewer = spec.Auto, true
 	autoReviewer.Diff, autoReviewer.Reviewer = spec.Auto, true
 	first := govern.Course{Iteration: 1}
-	verify := func(r govern.Bounds, c govern.Course, v govern.VerifyVerdict) string {
-		return brief(govern.AfterVerify(r, c, v))
+	verify := func(r govern.Deliver, c govern.Course, v govern.VerifyVerdict) string {
+		return brief(r.AfterVerify(v))
 	}
-	require.Equal(t, "gate", verify(bounds, first, govern.VerifyVerdict{Passed: true}))
+	require.Equal(t, "ask", verify(usual, first, govern.VerifyVerdict{Passed: true}))
 	require.Equal(t, "review", verify(reviewer, first, govern.VerifyVerdict{Passed: true}))
 	require.Equal(t, "review", verify(autoReviewer, first, govern.VerifyVerdict{Passed: true}))
 	require.Equal(t, "complete", verify(auto, first, govern.VerifyVerdict{Passed: true}), "the proposal stays open")
-	require.Equal(t, "write next", verify(bounds, first, govern.VerifyVerdict{}))
-	require.Equal(t, "ALO_PHASE_TIMEOUT", verify(bounds, first, govern.VerifyVerdict{TimedOut: true}))
+	require.Equal(t, "finish", verify(usual, first, govern.VerifyVerdict{}))
+	require.Equal(t, "ALO_PHASE_TIMEOUT", verify(usual, first, govern.VerifyVerdict{TimedOut: true}))
 
-	review := func(r govern.Bounds, c govern.Course, d govern.Decision) string {
-		return brief(govern.AfterReview(r, c, govern.Opinion{Decision: d, Note: "n"}))
+	review := func(r govern.Deliver, c govern.Course, d govern.Decision) string {
+		return brief(r.AfterReview(c, govern.Opinion{Decision: d, Note: "n"}))
 	}
 	require.Equal(t, "complete approved", review(autoReviewer, first, govern.SaysApproved))
-	require.Equal(t, "gate", review(reviewer, first, govern.SaysApproved), "a person approves where the spec says so")
-	require.Equal(t, "write next", review(reviewer, first, govern.SaysRejected))
-	require.Equal(t, "ALO_PHASE_TIMEOUT", brief(govern.AfterReview(autoReviewer, first, govern.Opinion{TimedOut: true})), "L10")
+	require.Equal(t, "ask", review(reviewer, first, govern.SaysApproved), "a person approves where the spec says so")
+	require.Equal(t, "finish", review(reviewer, first, govern.SaysRejected))
+	require.Equal(t, "ALO_PHASE_TIMEOUT", brief(autoReviewer.AfterReview(first, govern.Opinion{TimedOut: true})), "L10")
 	require.Equal(t, "review", review(autoReviewer, first, govern.Undecided))
-	require.Equal(t, "gate", review(reviewer, first.Undecided().Undecided(), govern.Undecided))
-	require.Equal(t, "complete", review(autoReviewer, first.Undecided().Undecided(), govern.Undecided), "no decision never approves")
+	require.Equal(t, "ask", review(reviewer, first.Undecided().Undecided().Undecided(), govern.Undecided))
+	require.Equal(t, "complete", review(autoReviewer, first.Undecided().Undecided().Undecided(), govern.Undecided), "no decision never approves")
 
-	require.Equal(t, "complete approved", brief(govern.AfterDiff(bounds, first, true, "ada", "")))
-	require.Equal(t, "write next", brief(govern.AfterDiff(bounds, first, false, "ada", "rename it")))
-	require.Contains(t, govern.AfterDiff(bounds, first, false, "ada", "rename it").Reason, "rename it")
+	require.Equal(t, "complete approved", brief(usual.AfterDiff(true, "ada", "")))
+	require.Equal(t, "finish", brief(usual.AfterDiff(false, "ada", "rename it")))
+	require.Contains(t, usual.AfterDiff(false, "ada", "rename it").Reason, "rename it")
 }
 
 // TestTheSameFailureThreeTimesOverChangesTheStrategy follows the counters of a course.
@@ -178,7 +167,7 @@ func TestTheSameFailureThreeTimesOverChangesTheStrategy(t *testing.T) {
 	require.True(t, c.LastWorse)
 	require.Equal(t, 1, c.Enter(phase.Fix).Enter(phase.Test).Failed("", false).Failed("", false).Same, "what has no signature is not the same")
 	c = c.Failed("b", false).Failed("b", false)
-	require.Equal(t, "fix regenerate", brief(govern.AfterTest(bounds, c, govern.TestVerdict{})))
+	require.Equal(t, "fix regenerate", brief(usual.AfterTest(c, govern.TestVerdict{})))
 	c = c.Enter(phase.Fix).Enter(phase.Write)
 	require.Zero(t, c.Same, "another approach starts anew")
 	require.Equal(t, 3, c.Fixes, "but not its fixes: they are bounded per iteration (L3)")
@@ -186,38 +175,37 @@ func TestTheSameFailureThreeTimesOverChangesTheStrategy(t *testing.T) {
 }
 
 func TestAFailureIsRunAgainOnceToSeeWhetherItIsFlaky(t *testing.T) {
-	require.True(t, govern.RerunDue(govern.Course{}, "a", false))
-	require.True(t, govern.RerunDue(govern.Course{Signature: "b"}, "a", false), "it fails in another way now")
-	require.False(t, govern.RerunDue(govern.Course{Signature: "a"}, "a", false), "it failed so before")
-	require.False(t, govern.RerunDue(govern.Course{}, "a", true), "what does not build is not flaky")
+	require.True(t, usual.RerunDue(govern.Course{}, "a", false))
+	require.True(t, usual.RerunDue(govern.Course{Signature: "b"}, "a", false), "it fails in another way now")
+	require.False(t, usual.RerunDue(govern.Course{Signature: "a"}, "a", false), "it failed so before")
+	require.False(t, usual.RerunDue(govern.Course{}, "a", true), "what does not build is not flaky")
 }
 
-func TestL7_StopDeliver(t *testing.T) {
+func TestL7_AnotherIterationOnlyWithinTheLimits(t *testing.T) {
 	limits := map[loop.Resource]int64{loop.Iterations: 2, loop.ToolCalls: 5, loop.ActiveTime: 10}
 	for _, c := range []struct {
 		name  string
 		state loop.State
-		code  fault.Code
+		want  string
 	}{
-		{"nothing is used up", loop.State{Budget: budget(limits, nil)}, ""},
-		{"halt comes first", loop.State{HaltRequested: "x", Budget: budget(limits, map[loop.Resource]int64{loop.Iterations: 2})}, fault.Cancelled},
-		{"iterations", loop.State{Budget: budget(limits, map[loop.Resource]int64{loop.Iterations: 2})}, fault.MaxIterations},
-		{"time comes before iterations", loop.State{Budget: budget(limits, map[loop.Resource]int64{loop.Iterations: 2, loop.ActiveTime: 10})}, fault.BudgetExhausted},
-		{"tool calls", loop.State{Budget: budget(limits, map[loop.Resource]int64{loop.ToolCalls: 5})}, fault.BudgetExhausted},
+		{"nothing is used up", loop.State{Budget: budget(limits, nil)}, "write"},
+		{"halt comes first", loop.State{HaltRequested: "x", Budget: budget(limits, map[loop.Resource]int64{loop.Iterations: 2})}, "ALO_CANCELLED"},
+		{"iterations", loop.State{Budget: budget(limits, map[loop.Resource]int64{loop.Iterations: 2})}, "ALO_MAX_ITERATIONS_EXCEEDED"},
+		{"time comes before iterations", loop.State{Budget: budget(limits, map[loop.Resource]int64{loop.Iterations: 2, loop.ActiveTime: 10})}, "BUDGET_EXHAUSTED"},
+		{"tool calls", loop.State{Budget: budget(limits, map[loop.Resource]int64{loop.ToolCalls: 5})}, "BUDGET_EXHAUSTED"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			end, over := govern.StopDeliver(c.state)
-			require.Equal(t, c.code != "", over)
-			require.Equal(t, c.code, end.Code)
-			require.False(t, end.Successful())
+			m := usual.Before(c.state)
+			require.Equal(t, c.want, brief(m))
+			require.False(t, m.End != nil && m.End.Successful())
 		})
 	}
 	require.True(t, govern.Verified.Successful())
-	end, _ := govern.StopDeliver(loop.State{
+	m := usual.Before(loop.State{
 		Budget: budget(limits, map[loop.Resource]int64{loop.Iterations: 2}), Iterations: []loop.Iteration{{Reason: "rejected by ada"}},
 	})
-	require.Equal(t, "rejected by ada, in the last of 2 iterations", end.Reason)
-	require.Equal(t, loop.Iterations, end.Budget, "A2: which budget")
+	require.Equal(t, "rejected by ada, in the last of 2 iterations", m.End.Reason)
+	require.Equal(t, loop.Iterations, m.End.Budget, "A2: which budget")
 }
 
 // TestL6_NoCourseOfEventsLeavesTheMachine runs loops with random agents, guards, tests and
@@ -228,7 +216,7 @@ func TestL6_NoCourseOfEventsLeavesTheMachine(t *testing.T) {
 	flip := func(n int) bool { return random.Intn(n) == 0 }
 	reached := map[string]int{}
 	for range 5000 {
-		r := govern.Bounds{
+		r := govern.Deliver{
 			TestRequired: !flip(4), FixAttempts: random.Intn(5), Reworks: random.Intn(3),
 			Diff: []string{spec.Required, spec.Auto}[random.Intn(2)], Reviewer: flip(2),
 		}
@@ -236,25 +224,24 @@ func TestL6_NoCourseOfEventsLeavesTheMachine(t *testing.T) {
 		m := kind.Deliver.Machine(phase.Version, r.TestRequired)
 		at, c := phase.None, govern.Course{}.Begin(1)
 		tested, guarded := false, false
-		move := govern.Move{To: phase.Plan}
+		move := govern.Move{Do: govern.Enter, To: phase.Plan}
+	course:
 		for steps := 0; ; steps++ {
 			require.Less(t, steps, 1000, "it never ends")
-			if move.End != nil {
+			switch move.Do {
+			case govern.Stop:
 				reached[string(move.End.Code)]++
-				break
-			}
-			if move.NextIteration {
+				break course
+			case govern.Finish:
 				used := map[loop.Resource]int64{loop.Iterations: int64(c.Iteration)}
-				if end, over := govern.StopDeliver(loop.State{Budget: budget(iterations, used)}); over {
-					reached[string(end.Code)]++
-					break
+				if move = r.Before(loop.State{Budget: budget(iterations, used)}); move.Do == govern.Enter {
+					c = c.Begin(c.Iteration + 1)
 				}
-			}
-			if move.Again {
+				continue
+			case govern.Rework:
 				require.Less(t, c.Reworks, r.Reworks)
 				c = c.Rework()
-			}
-			if move.To != "" {
+			case govern.Enter:
 				require.NoError(t, m.Check(at, move.To))
 				if at == phase.Write || at == phase.Fix {
 					require.True(t, guarded || move.Regenerate || move.To == phase.Write, "L1: %s without a guard", at)
@@ -262,57 +249,46 @@ func TestL6_NoCourseOfEventsLeavesTheMachine(t *testing.T) {
 				if move.To == phase.Verify {
 					require.True(t, tested || !r.TestRequired, "L2")
 				}
-				if move.NextIteration {
-					c = c.Begin(c.Iteration + 1)
-				}
 				at, c = move.To, c.Enter(move.To)
 				tested, guarded = tested && at != phase.Write && at != phase.Fix, false
 			}
 			require.LessOrEqual(t, int64(c.Iteration), iterations[loop.Iterations], "L7")
 			require.LessOrEqual(t, c.Fixes, r.FixAttempts, "L3")
 			switch {
-			case at == phase.Complete:
-				reached["complete"]++
-			case move.Guard || move.Block && flip(2):
+			case move.Do == govern.RunGuard || move.Do == govern.Block && flip(2):
 				v := govern.GuardVerdict{Passed: !flip(3), Violates: flip(10)}
 				guarded = v.Passed && !v.Violates
-				move = govern.AfterGuard(r, c, at, v)
-				continue
-			case move.Block:
+				move = r.AfterGuard(c, at, v)
+			case move.Do == govern.Block:
 				givenUp := govern.BlockedGivenUp
-				move = govern.Move{End: &givenUp}
-				continue
-			case move.Gate:
-				move = govern.AfterDiff(r, c, flip(2), "", "")
-				continue
-			case move.Review:
+				move = govern.Move{Do: govern.Stop, End: &givenUp}
+			case move.Do == govern.AskPerson:
+				move = r.AfterDiff(flip(2), "", "")
+			case move.Do == govern.AskReviewer:
 				d := []govern.Decision{govern.SaysApproved, govern.SaysRejected, govern.Undecided}[random.Intn(3)]
-				next := govern.AfterReview(r, c, govern.Opinion{Decision: d})
-				require.False(t, next.Approved && d != govern.SaysApproved)
-				if move = next; d == govern.Undecided {
+				if d == govern.Undecided {
 					c = c.Undecided()
 				}
-				continue
+				move = r.AfterReview(c, govern.Opinion{Decision: d})
+				require.False(t, move.Approved && d != govern.SaysApproved)
+			case at == phase.Complete:
+				reached["complete"]++
+				break course
 			case at == phase.Fix && move.Regenerate:
-				move = govern.Move{To: phase.Write, Regenerate: true}
-				continue
+				move = govern.Move{Do: govern.Enter, To: phase.Write, Regenerate: true}
 			case at == phase.Test:
 				v := govern.TestVerdict{Passed: flip(3), TimedOut: flip(50)}
 				if tested = v.Passed; !tested {
 					c = c.Failed([]string{"a", "b"}[random.Intn(2)], flip(3))
 				}
-				move = govern.AfterTest(r, c, v)
-				continue
+				move = r.AfterTest(c, v)
 			case at == phase.Verify:
-				move = govern.AfterVerify(r, c, govern.VerifyVerdict{Passed: !flip(3), TimedOut: flip(50)})
-				continue
+				move = r.AfterVerify(govern.VerifyVerdict{Passed: !flip(3), TimedOut: flip(50)})
 			default:
-				move = govern.AfterAgent(r, c, at, govern.AgentVerdict{
+				move = r.AfterAgent(c, at, govern.AgentVerdict{
 					Failed: flip(5), TimedOut: flip(50), NoChange: flip(8), Regenerate: flip(5), GaveUp: []string{"", "", "", "", "", "", "", "", "x"}[random.Intn(9)],
 				})
-				continue
 			}
-			break
 		}
 	}
 	for _, end := range []string{"complete", "ALO_MAX_ITERATIONS_EXCEEDED", "ALO_MAX_FIX_ATTEMPTS_EXCEEDED", "ALO_TEST_FAILED", "ALO_PHASE_TIMEOUT", "ALO_AGENT_FAILED", "ALO_GUARD_BLOCKED"} {

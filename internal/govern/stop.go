@@ -3,41 +3,9 @@ package govern
 import (
 	"fmt"
 
-	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/loop"
 )
-
-// Thresholds are the numbers by which an Improve loop stops (P8).
-type Thresholds struct {
-	Direction  string
-	Target     *evidence.Decimal
-	Discards   int // in a row: stop
-	ShiftAfter int // in a row: shift the strategy
-}
-
-// agentFailures is how many error:agent in a row end an Improve loop.
-const agentFailures = 3
-
-// Stop says whether the loop may start another iteration, and if not how it ends. The checks
-// are in the order of E4: interrupted, timeout, max_steps; what the loop achieved comes before
-// what it ran out of.
-func Stop(s loop.State, t Thresholds) (End, bool) {
-	switch {
-	case s.HaltRequested != "":
-		return Interrupted.Because(s.HaltRequested), true
-	case t.Target != nil && s.Best != nil && evidence.TargetMet(t.Direction, *s.Best, *t.Target):
-		return TargetMet.Because(fmt.Sprintf("the target %s is met", t.Target)), true
-	case s.AgentFailures >= agentFailures:
-		return AgentFailed, true
-	case s.DiscardsInARow >= t.Discards:
-		return DiscardsInARow.Because(fmt.Sprintf("%d discards in a row: look at what was tried, a person should decide", s.DiscardsInARow)), true
-	}
-	if r := s.Budget.Exhausted(); r != "" {
-		return BudgetEnd(r), true
-	}
-	return End{}, false
-}
 
 // BudgetEnd returns how an Improve loop ends that used up r: its iteration limit is a way to
 // complete, everything else halts it.
@@ -75,9 +43,4 @@ func StepExhausted(s loop.State, agent bool) loop.Resource {
 		}
 	}
 	return ""
-}
-
-// ShiftDue reports whether the strategy shifts now: at every ShiftAfter discards in a row.
-func ShiftDue(s loop.State, t Thresholds) bool {
-	return t.ShiftAfter > 0 && s.DiscardsInARow > 0 && s.DiscardsInARow%t.ShiftAfter == 0
 }

@@ -46,10 +46,10 @@ func TestP8_Stop(t *testing.T) {
 		{"time used up", loop.State{Budget: budget(limits, map[loop.Resource]int64{loop.ActiveTime: 1000})}, "timeout BUDGET_EXHAUSTED"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			end, over := govern.Stop(c.state, govern.Thresholds{Direction: "higher", Target: number("12"), Discards: 10, ShiftAfter: 5})
-			require.Equal(t, c.end != "", over)
-			if over {
-				require.Equal(t, c.end, end.ExitStatus+" "+string(end.Code))
+			m := govern.Improve{Direction: "higher", Target: number("12"), Discards: 10, ShiftAfter: 5}.Before(c.state)
+			require.Equal(t, c.end != "", m.Do == govern.Stop)
+			if m.Do == govern.Stop {
+				require.Equal(t, c.end, m.End.ExitStatus+" "+string(m.End.Code))
 			}
 		})
 	}
@@ -64,9 +64,9 @@ func TestA2_ACommandIsHeldUpByTimeAlone(t *testing.T) {
 }
 
 func TestP8_StrategyShiftsAtEveryFifthDiscard(t *testing.T) {
-	t5 := govern.Thresholds{ShiftAfter: 5}
+	rules := govern.Improve{ShiftAfter: 5, Discards: 16}
 	for n := range 16 {
-		require.Equal(t, n == 5 || n == 10 || n == 15, govern.ShiftDue(loop.State{DiscardsInARow: n}, t5), n)
+		require.Equal(t, n == 5 || n == 10 || n == 15, rules.ShiftDue(loop.State{DiscardsInARow: n}), n)
 	}
 }
 

@@ -126,13 +126,7 @@ var effects = map[Type]func(*State, Event){
 			}
 		}
 	},
-	ChangeAccepted: func(s *State, e Event) {
-		if s.LastChange != nil {
-			c := *s.LastChange
-			c.Accepted = true
-			s.LastChange = &c
-		}
-	},
+	ChangeAccepted: func(s *State, e Event) { s.accept() },
 	ChangeReverted: func(s *State, e Event) { s.Head = e.Head },
 	RepairAttempted: func(s *State, e Event) {
 		s.Attempt = e.Attempt
@@ -142,6 +136,7 @@ var effects = map[Type]func(*State, Event){
 		if s.DiscardsInARow = 0; e.Metric != nil {
 			s.Best, s.BestIteration = e.Metric, e.Record.N
 		}
+		s.accept()
 		s.KeptCount++
 		s.Kept = last(append(slices.Clip(s.Kept), Kept{e.Record.N, e.Record.Commit, e.Record.Description}), KeepCommits)
 		s.AgentFailures = 0
@@ -214,7 +209,16 @@ var effects = map[Type]func(*State, Event){
 	AutonomyCompleted: end, AutonomyHalted: end, LoopFailed: end,
 }
 
-// follow takes the course of a Deliver loop on; kinds that count nothing within an iteration have none.
+// accept notes that the last change stays on the branch.
+func (s *State) accept() {
+	if s.LastChange != nil {
+		c := *s.LastChange
+		c.Accepted = true
+		s.LastChange = &c
+	}
+}
+
+// follow takes the course of an iteration on; a kind that counts nothing within an iteration has none.
 func (s *State) follow(step func(Course) Course) {
 	if s.Course != nil {
 		c := step(*s.Course)

@@ -269,7 +269,7 @@ type Tried struct {
 type Change struct {
 	Commit string `json:"commit"`
 	Parent string `json:"parent"`
-	// Accepted says that the guard gate let it pass: it stays, whatever becomes of the iteration.
+	// Accepted says that it stays: the guard gate let it pass, or its iteration was kept.
 	Accepted bool `json:"accepted,omitempty"`
 }
 

@@ -1,0 +1,238 @@
+package govern
+
+import (
+	"fmt"
+
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/phase"
+	"pawl/internal/spec"
+)
+
+// Improve holds the rules of the metric protocol (P), version 1: what a spec sets, and decisions
+// as methods that take what just happened and return the next move.
+type Improve struct {
+	Direction  string // of the metric: evidence.Higher or evidence.Lower
+	Target     *evidence.Decimal
+	MinDelta   evidence.Decimal
+	Discards   int  // in a row: the loop stops
+	ShiftAfter int  // discards in a row: the strategy shifts
+	Reworks    int  // of one kind within an iteration
+	Calls      int  // agent calls within an iteration (E4)
+	Guard      bool // there is a guard command
+	Ideas      bool // the agent is asked for an idea before it writes
+}
+
+// ImproveOf returns the rules of a loop with that spec.
+func ImproveOf(s spec.Spec) Improve {
+	return Improve{
+		Direction: s.Verify.Direction, Target: s.Verify.Target, MinDelta: s.Verify.MinDelta,
+		Discards: s.Limits.Discards, ShiftAfter: s.Limits.ShiftAfter, Reworks: s.Limits.Reworks, Calls: s.Limits.Steps,
+		Guard: s.Guard.Command != "", Ideas: s.Agent.OffersIdeas(),
+	}
+}
+
+// The reasons for which a change is not kept. They stand before the description in the results (P7).
+const (
+	NotAtomic   = "not-atomic"
+	NoChange    = "no-change"
+	Repeated    = "repeat"
+	GuardFail   = "guard-fail"
+	ErrAgent    = "error:agent"
+	ErrSyntax   = "error:syntax"
+	ErrCrash    = "error:verify-crash"
+	ErrTimeout  = "error:timeout"
+	ErrNoNumber = "error:no-number"
+	Broken      = "policy:" // followed by the rule
+)
+
+// The numbers that no spec sets.
+const (
+	agentFailures = 3 // error:agent in a row: the loop fails
+	noNumbers     = 2 // error:no-number in a row: the command is at fault, not the change
+)
+
+// Tries is what the iteration has spent on its change so far.
+type Tries struct {
+	Reworked map[string]int // reworks by their reason
+	Calls    int            // agent calls
+}
+
+// Before decides whether another iteration starts, and if not how the loop ends. The checks are in
+// the order of E4: interrupted, timeout, max_steps. What the loop achieved comes before what it ran
+// out of.
+func (r Improve) Before(s loop.State) Move {
+	switch {
+	case s.HaltRequested != "":
+		return stops(Interrupted.Because(s.HaltRequested))
+	case r.Target != nil && s.Best != nil && evidence.TargetMet(r.Direction, *s.Best, *r.Target):
+		return stops(TargetMet.Because(fmt.Sprintf("the target %s is met", r.Target)))
+	case s.AgentFailures >= agentFailures:
+		return stops(AgentFailed)
+	case s.DiscardsInARow >= r.Discards:
+		return stops(DiscardsInARow.Because(fmt.Sprintf("%d discards in a row: look at what was tried, a person should decide", s.DiscardsInARow)))
+	}
+	if spent := s.Budget.Exhausted(); spent != "" {
+		return stops(BudgetEnd(spent))
+	}
+	return enter(phase.Review, "")
+}
+
+// AfterReview decides whether an idea comes before the change: a queued one, or one that the agent is
+// asked for (P2).
+func (r Improve) AfterReview(queued int) Move {
+	if r.Ideas || queued > 0 {
+		return enter(phase.Ideate, "")
+	}
+	return enter(phase.Modify, "")
+}
+
+// IdeaVerdict is what came of asking for an idea.
+type IdeaVerdict struct {
+	Failed    string // how the agent failed, "" where it did not
+	None      bool   // it offered no idea
+	Discarded int    // the iteration that tried the same idea and discarded it, 0 for none
+	Idea      string
+	Again     bool // it was asked for another idea before
+}
+
+// AfterIdea decides what follows the ideator's answer (P2). An idea that was discarded before is
+// refused once.
+func (r Improve) AfterIdea(t Tries, v IdeaVerdict) Move {
+	switch {
+	case v.Failed != "" || v.None:
+		return discard(ErrAgent)
+	case v.Discarded > 0 && !v.Again && t.Calls < r.Calls:
+		return Move{Do: Again, Reason: fmt.Sprintf("the idea %q was tried in iteration %d and discarded", v.Idea, v.Discarded)}
+	}
+	return enter(phase.Modify, "")
+}
+
+// AfterWriter decides what follows the writer's call. What it says about its own success plays no
+// part (P10).
+func (r Improve) AfterWriter(failed bool) Move {
+	if failed {
+		return discard(ErrAgent)
+	}
+	return Move{Do: RunCheck}
+}
+
+// AfterCheck decides what follows the check command; a spec without one passes. A description that
+// names several changes is no better than a syntax error, but gets one rework only (P2, P3).
+func (r Improve) AfterCheck(t Tries, passed, atomic bool) Move {
+	switch {
+	case !passed:
+		return r.rework(t, ErrSyntax)
+	case !atomic:
+		return r.rework(t, NotAtomic)
+	}
+	return enter(phase.Commit, "")
+}
+
+// CommitVerdict is what came of taking the change.
+type CommitVerdict struct {
+	Nothing  bool   // the desk is as it was
+	Rule     string // the first policy rule that the change breaks, "" for none
+	Blocks   bool   // one of the rules that it breaks wants a person
+	Where    string // the first violation in words
+	Repeated bool   // the same tree was judged before
+}
+
+// AfterCommit decides what follows P4. Policies were judged before anything was committed; a tree
+// that was discarded before is discarded unmeasured, with the metric that it had.
+func (r Improve) AfterCommit(v CommitVerdict) Move {
+	switch {
+	case v.Nothing:
+		return discard(NoChange)
+	case v.Blocks:
+		return Move{Do: Block, Reason: v.Where}
+	case v.Rule != "":
+		return discard(Broken + v.Rule)
+	case v.Repeated:
+		return Move{Do: Finish, Reason: Repeated, Measured: true}
+	}
+	return enter(phase.Verify, "")
+}
+
+// Measurement is what came of the verify command.
+type Measurement struct {
+	TimedOut bool
+	Failed   bool // exited other than with 0, or could not be started
+	Number   bool // it printed a number
+}
+
+// Reason returns why nothing was measured, "" where something was (P5).
+func (m Measurement) Reason() string {
+	switch {
+	case m.TimedOut:
+		return ErrTimeout
+	case m.Failed:
+		return ErrCrash
+	case !m.Number:
+		return ErrNoNumber
+	}
+	return ""
+}
+
+// AfterVerify decides what follows P5. A timeout ends the loop with the iteration.
+func (r Improve) AfterVerify(v Measurement) Move {
+	reason := v.Reason()
+	switch {
+	case v.TimedOut:
+		m, end := discard(reason), VerifyTimeout
+		m.End = &end
+		return m
+	case reason != "":
+		return discard(reason)
+	case r.Guard:
+		return enter(phase.Guard, "")
+	}
+	return enter(phase.Decide, "")
+}
+
+// AfterGuard decides what follows the guard command (P5.5).
+func (r Improve) AfterGuard(t Tries, passed bool) Move {
+	if passed {
+		return enter(phase.Decide, "")
+	}
+	m := r.rework(t, GuardFail)
+	m.Judged = m.Do == Finish
+	return m
+}
+
+// Decide is the decision matrix (P6). delta is the metric minus the reference.
+func (r Improve) Decide(reference, metric evidence.Decimal) (m Move, delta evidence.Decimal) {
+	keep, delta := evidence.Decide(r.Direction, reference, metric, r.MinDelta)
+	return Move{Do: Finish, Kept: keep, Measured: true, Judged: true}, delta
+}
+
+// After decides what happens between two iterations: AskPerson where the verify command itself seems to
+// be at fault (P5), else Enter.
+func (r Improve) After(s loop.State) Move {
+	if s.NoNumbers >= noNumbers {
+		return Move{Do: AskPerson, Reason: "verify printed no number twice in a row, so the command and not the change seems to be at fault"}
+	}
+	return enter(phase.Review, "")
+}
+
+// ShiftDue reports whether the strategy shifts now: at every ShiftAfter discards in a row that do
+// not end the loop (P8).
+func (r Improve) ShiftDue(s loop.State) bool {
+	n := s.DiscardsInARow
+	return r.ShiftAfter > 0 && n > 0 && n < r.Discards && n%r.ShiftAfter == 0
+}
+
+// rework asks for another attempt, or discards where that reason has had its reworks or the
+// iteration its agent calls.
+func (r Improve) rework(t Tries, reason string) Move {
+	allowed := r.Reworks
+	if reason == NotAtomic {
+		allowed = min(allowed, 1)
+	}
+	if t.Reworked[reason] >= allowed || t.Calls >= r.Calls {
+		return discard(reason)
+	}
+	return Move{Do: Rework, To: phase.Modify, Reason: reason}
+}
+
+func discard(reason string) Move { return Move{Do: Finish, Reason: reason} }

@@ -1,0 +1,204 @@
+package govern_test
+
+import (
+	"math/rand"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/evidence"
+	"pawl/internal/govern"
+	"pawl/internal/kind"
+	"pawl/internal/loop"
+	"pawl/internal/phase"
+)
+
+var protocol = govern.Improve{Direction: evidence.Higher, MinDelta: evidence.MustDecimal("0.1"), Discards: 10, ShiftAfter: 5, Reworks: 2, Calls: 10, Guard: true}
+
+func reworked(reason string, n int) govern.Tries {
+	return govern.Tries{Reworked: map[string]int{reason: n}, Calls: n + 1}
+}
+
+func TestP2_AfterIdea(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		tries govern.Tries
+		v     govern.IdeaVerdict
+		want  string
+	}{
+		{"an idea is carried out", govern.Tries{}, govern.IdeaVerdict{Idea: "x"}, "modify"},
+		{"an agent that fails costs the iteration", govern.Tries{}, govern.IdeaVerdict{Failed: "exit 1"}, "finish"},
+		{"no idea costs the iteration", govern.Tries{}, govern.IdeaVerdict{None: true}, "finish"},
+		{"a discarded idea is refused", govern.Tries{}, govern.IdeaVerdict{Idea: "x", Discarded: 3}, "again"},
+		{"but once only", govern.Tries{}, govern.IdeaVerdict{Idea: "x", Discarded: 3, Again: true}, "modify"},
+		{"and not with the last agent call", govern.Tries{Calls: 10}, govern.IdeaVerdict{Idea: "x", Discarded: 3}, "modify"},
+	} {
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, brief(protocol.AfterIdea(c.tries, c.v))) })
+	}
+	require.Equal(t, `the idea "x" was tried in iteration 3 and discarded`, protocol.AfterIdea(govern.Tries{}, govern.IdeaVerdict{Idea: "x", Discarded: 3}).Reason)
+}
+
+func TestP3_AfterWriterAndCheck(t *testing.T) {
+	require.Equal(t, "check", brief(protocol.AfterWriter(false)))
+	require.Equal(t, "error:agent", protocol.AfterWriter(true).Reason)
+	for _, c := range []struct {
+		name           string
+		tries          govern.Tries
+		passed, atomic bool
+		want, reason   string
+	}{
+		{"what passes is committed", govern.Tries{}, true, true, "commit", ""},
+		{"a syntax error is reworked", govern.Tries{}, false, true, "rework", govern.ErrSyntax},
+		{"twice", reworked(govern.ErrSyntax, 1), false, true, "rework", govern.ErrSyntax},
+		{"and then discarded", reworked(govern.ErrSyntax, 2), false, true, "finish", govern.ErrSyntax},
+		{"other reworks do not count", reworked(govern.GuardFail, 2), false, true, "rework", govern.ErrSyntax},
+		{"two changes get one rework", govern.Tries{}, true, false, "rework", govern.NotAtomic},
+		{"and no other", reworked(govern.NotAtomic, 1), true, false, "finish", govern.NotAtomic},
+		{"the syntax counts before the sentence", govern.Tries{}, false, false, "rework", govern.ErrSyntax},
+		{"no agent call is left", govern.Tries{Calls: 10}, false, true, "finish", govern.ErrSyntax},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := protocol.AfterCheck(c.tries, c.passed, c.atomic)
+			require.Equal(t, c.want, brief(m))
+			require.Equal(t, c.reason, m.Reason)
+			require.Equal(t, m.Do == govern.Rework, m.To == phase.Modify)
+		})
+	}
+	none := protocol
+	none.Reworks = 0
+	require.Equal(t, "finish", brief(none.AfterCheck(govern.Tries{}, true, false)), "limits.reworks bounds that one too")
+}
+
+func TestP4_AfterCommit(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		v            govern.CommitVerdict
+		want, reason string
+		measured     bool
+	}{
+		{"what is committed is measured", govern.CommitVerdict{}, "verify", "", false},
+		{"nothing", govern.CommitVerdict{Nothing: true}, "finish", "no-change", false},
+		{"a violation", govern.CommitVerdict{Rule: "scope"}, "finish", "policy:scope", false},
+		{"a violation that wants a person", govern.CommitVerdict{Rule: "sealed", Blocks: true, Where: "sealed: a_test.go"}, "block", "sealed: a_test.go", false},
+		{"a tree that was judged", govern.CommitVerdict{Repeated: true}, "finish", "repeat", true},
+		{"a violation counts before a repetition", govern.CommitVerdict{Rule: "scope", Repeated: true}, "finish", "policy:scope", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := protocol.AfterCommit(c.v)
+			require.Equal(t, c.want, brief(m))
+			require.Equal(t, c.reason, m.Reason)
+			require.Equal(t, c.measured, m.Measured)
+		})
+	}
+}
+
+func TestP5_AfterVerifyAndGuard(t *testing.T) {
+	unguarded := protocol
+	unguarded.Guard = false
+	for _, c := range []struct {
+		name         string
+		rules        govern.Improve
+		v            govern.Measurement
+		want, reason string
+	}{
+		{"a number is guarded", protocol, govern.Measurement{Number: true}, "guard", ""},
+		{"or decided on at once", unguarded, govern.Measurement{Number: true}, "decide", ""},
+		{"a crash", protocol, govern.Measurement{Failed: true, Number: true}, "finish", "error:verify-crash"},
+		{"no number", protocol, govern.Measurement{}, "finish", "error:no-number"},
+		{"a timeout ends the loop", protocol, govern.Measurement{TimedOut: true, Failed: true}, "finish and stop", "error:timeout"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := c.rules.AfterVerify(c.v)
+			require.Equal(t, c.want, brief(m))
+			require.Equal(t, c.reason, m.Reason)
+			require.False(t, m.Measured)
+		})
+	}
+	require.Equal(t, "decide", brief(protocol.AfterGuard(govern.Tries{}, true)))
+	require.Equal(t, "rework", brief(protocol.AfterGuard(reworked(govern.GuardFail, 1), false)))
+	last := protocol.AfterGuard(reworked(govern.GuardFail, 2), false)
+	require.Equal(t, "finish judged", brief(last), "P5.5: at most two reworks")
+	require.False(t, last.Measured, "P7: the row carries the reference")
+}
+
+func TestP6_Decide(t *testing.T) {
+	for _, c := range []struct {
+		direction, reference, metric string
+		kept                         bool
+		delta                        string
+	}{
+		{"higher", "84.7", "84.8", true, "0.1"},
+		{"higher", "84.7", "84.75", false, "0.05"},
+		{"higher", "84.7", "84.7", false, "0"},
+		{"lower", "10", "9.9", true, "-0.1"},
+		{"lower", "10", "10.1", false, "0.1"},
+	} {
+		r := protocol
+		r.Direction = c.direction
+		m, delta := r.Decide(evidence.MustDecimal(c.reference), evidence.MustDecimal(c.metric))
+		require.Equal(t, c.kept, m.Kept, c)
+		require.Zero(t, delta.Cmp(evidence.MustDecimal(c.delta)), c)
+		require.True(t, m.Measured && m.Judged && m.Do == govern.Finish)
+	}
+}
+
+func TestP5_NoNumberTwiceInARowAsks(t *testing.T) {
+	require.Equal(t, "review", brief(protocol.After(loop.State{NoNumbers: 1})))
+	require.Equal(t, "ask", brief(protocol.After(loop.State{NoNumbers: 2})))
+}
+
+// TestP10_NoCourseOfAnIterationLeavesTheTable runs iterations with random agents, checks, trees,
+// measurements and guards: every phase is entered as the table allows, nothing is kept without a
+// measurement and a guard that passed, reworks and calls are bounded, and every iteration ends.
+func TestP10_NoCourseOfAnIterationLeavesTheTable(t *testing.T) {
+	random := rand.New(rand.NewSource(1))
+	flip := func(n int) bool { return random.Intn(n) == 0 }
+	machine := kind.Improve.Machine(phase.Version, true)
+	reached := map[string]int{}
+	for range 5000 {
+		r := protocol
+		r.Reworks, r.Calls, r.Guard = random.Intn(4), 1+random.Intn(10), flip(2)
+		at, tries := phase.Review, govern.Tries{Reworked: map[string]int{}}
+		measured, guarded := false, false
+		move := govern.Move{Do: govern.Enter, To: phase.Ideate}
+		for steps := 0; move.Do != govern.Finish; steps++ {
+			require.Less(t, steps, 200, "it never ends")
+			if move.To != phase.None {
+				require.NoError(t, machine.Check(at, move.To))
+				at = move.To
+			}
+			if move.Do == govern.Rework {
+				tries.Reworked[move.Reason]++
+				require.LessOrEqual(t, tries.Reworked[move.Reason], r.Reworks)
+				measured, guarded = false, false
+			}
+			switch {
+			case move.Do == govern.RunCheck:
+				move = r.AfterCheck(tries, !flip(3), !flip(3))
+			case at == phase.Ideate:
+				tries.Calls++
+				move = r.AfterIdea(tries, govern.IdeaVerdict{None: flip(9), Discarded: random.Intn(2), Again: move.Do == govern.Again})
+			case at == phase.Modify:
+				tries.Calls++
+				require.LessOrEqual(t, tries.Calls, r.Calls+1, "E4")
+				move = r.AfterWriter(flip(9))
+			case at == phase.Commit:
+				move = r.AfterCommit(govern.CommitVerdict{Nothing: flip(9), Rule: []string{"", "", "", "scope"}[random.Intn(4)], Blocks: flip(20), Repeated: flip(9)})
+			case at == phase.Verify:
+				v := govern.Measurement{TimedOut: flip(20), Failed: flip(9), Number: !flip(9)}
+				measured = v.Reason() == ""
+				move = r.AfterVerify(v)
+			case at == phase.Guard:
+				guarded = !flip(3)
+				move = r.AfterGuard(tries, guarded)
+			case at == phase.Decide:
+				move, _ = r.Decide(evidence.MustDecimal("1"), loop.Count(random.Int63n(3)))
+			}
+		}
+		require.True(t, !move.Kept || measured && (guarded || !r.Guard), "kept without proof")
+		reached[move.Reason]++
+	}
+	for _, reason := range []string{"", govern.ErrAgent, govern.ErrSyntax, govern.NotAtomic, govern.NoChange, govern.Repeated, govern.Broken + "scope", govern.ErrCrash, govern.ErrNoNumber, govern.ErrTimeout, govern.GuardFail} {
+		require.Positive(t, reached[reason], "no iteration came to %q", reason)
+	}
+}

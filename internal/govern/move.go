@@ -1,0 +1,69 @@
+package govern
+
+import (
+	"strings"
+
+	"pawl/internal/loop"
+	"pawl/internal/phase"
+)
+
+// Move is what a loop does next, as the rules of its kind decide it: one thing (Do), and what that
+// thing needs. Improve and Deliver share it, and one driver (workflows/iteration.go) carries out
+// the moves of both.
+type Move struct {
+	Do     Do
+	To     phase.Phase // Enter: the phase. Rework: the phase to enter anew; None stays in the one at hand.
+	Reason string      // for the event, the record and the agent that is asked next
+	End    *End        // Stop: how the loop ends. Finish: it ends with this iteration.
+
+	Kept     bool // Finish: the change is kept
+	Judged   bool // Finish: the change was judged, so the same tree need not be judged again
+	Measured bool // Finish: the record carries the iteration's own metric, not the reference (P7)
+
+	Undo       bool // Enter: the last fix is undone first, since more tests failed after it
+	Regenerate bool // Enter: nobody is asked in fix; it leads back to write at once
+	Approved   bool // Enter: the reviewer or a person approved the proposal
+	Skipped    bool // Enter: the test phase is left out; Reason says why (L2)
+}
+
+// Do names the one thing that a move does.
+type Do string
+
+// What a move does.
+const (
+	Enter       Do = "enter"  // enter a phase and do its work
+	Again       Do = "again"  // do the phase's work once more; nothing is undone
+	Rework      Do = "rework" // undo the attempt and make another one
+	RunCheck    Do = "check"  // run the check command on the desk
+	RunGuard    Do = "guard"  // take the change through the guard gate: the way out of write and fix (L1)
+	Block       Do = "block"  // park the change and open the guard gate for a person (L9)
+	AskReviewer Do = "review" // make the proposal and ask the reviewer, again where needed
+	AskPerson   Do = "ask"    // open the diff gate: a person decides
+	Finish      Do = "finish" // record the iteration
+	Stop        Do = "stop"   // end the loop
+)
+
+func enter(p phase.Phase, reason string) Move { return Move{Do: Enter, To: p, Reason: reason} }
+
+func stops(e End) Move { return Move{Do: Stop, End: &e, Reason: e.Reason} }
+
+// because joins a reason and what is known about it.
+func because(why string) string {
+	if why = strings.TrimSpace(why); why == "" {
+		return ""
+	}
+	return ": " + loop.Clip(why, 1000)
+}
+
+// InterruptedIteration is the reason of an iteration that could not go on.
+const InterruptedIteration = "interrupted"
+
+// Unfinished returns how an iteration is recorded that the loop's end cut short: why the loop
+// failed is why the change is not kept; anything else interrupted it.
+func Unfinished(e End) Move {
+	if e.Status == loop.Failed {
+		reason, _, _ := strings.Cut(e.Reason, "\n") // what to do about it is said elsewhere
+		return discard(reason)
+	}
+	return discard(InterruptedIteration)
+}

@@ -1,0 +1,61 @@
+package loop
+
+import "pawl/internal/phase"
+
+// What a workflow asks of the state that it keeps.
+
+// At returns the state as people see it: with the ledger commit that it follows, which no event can
+// know.
+func (s State) At(ledger string) State {
+	s.Ledger = ledger
+	return s
+}
+
+// Stamp fills in where an event happened: of which loop, in which iteration and phase.
+func (s State) Stamp(e Event) Event {
+	e.Loop = s.Loop
+	if e.Iteration == 0 {
+		e.Iteration = s.Iteration
+	}
+	if e.Phase == phase.None {
+		e.Phase = s.Phase
+	}
+	return e
+}
+
+// Last returns the number of the last event that was applied.
+func (s State) Last() int64 { return s.Seq }
+
+// Waits returns the open gate of that ID, nil where another one or none is open.
+func (s State) Waits(id string) *Gate {
+	if s.Gate == nil || s.Gate.ID != id {
+		return nil
+	}
+	return s.Gate
+}
+
+// AnswerTo returns how the gate of that ID was closed, nil where nobody closed it.
+func (s State) AnswerTo(id string) *Answer {
+	if s.Answered == nil || s.Answered.Gate != id {
+		return nil
+	}
+	return s.Answered
+}
+
+// Halting returns why the loop is being ended, "" where it is not.
+func (s State) Halting() string { return s.HaltRequested }
+
+// Underway reports whether an iteration has begun and is not recorded.
+func (s State) Underway() bool {
+	n := len(s.Iterations)
+	return s.Iteration > 0 && (n == 0 || s.Iterations[n-1].N != s.Iteration)
+}
+
+// Unjudged returns the commit at the head of the branch that nobody has accepted yet, nil where
+// there is none.
+func (s State) Unjudged() *Change {
+	if c := s.LastChange; s.Underway() && c != nil && c.Commit == s.Head && !c.Accepted {
+		return c
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+// Package gatekeeper lets people into a long-lived workflow: it takes their messages, opens gates,
+// waits for answers and escalates. It needs a journal and nothing else: no repository, no spec of a
+// loop. What a message does is decided elsewhere (Rules); what a gate is about is the caller's
+// business. Start at Keeper.Handle and Keeper.Hold.
+package gatekeeper
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/fault"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/workflows/journal"
+)
+
+// State is a state with gates in it.
+type State[S any] interface {
+	journal.State[S]
+	// Waits returns the open gate of that ID, nil where none is open.
+	Waits(id string) *loop.Gate
+	// AnswerTo returns how the gate of that ID was closed, nil where nobody closed it.
+	AnswerTo(id string) *loop.Answer
+	// Halting returns why the workflow is being ended, "" where it is not.
+	Halting() string
+}
+
+// Rules is what a keeper must be told.
+type Rules struct {
+	Messages []loop.MessageName
+	// Judge says what a message does, or why it is refused. It changes nothing: an update's
+	// validator is this function, run dry.
+	Judge func(name string, payload []byte) (govern.Reply, error)
+	// Answers are the messages that close a gate of that kind.
+	Answers func(loop.GateKind) []string
+	// Patience is how long a gate is open before somebody is told again.
+	Patience func() time.Duration
+	// Record writes what is pending to the ledger while a gate waits: when it opens, and with late
+	// set each time that its patience has run out.
+	Record func(ctx workflow.Context, summary string, late bool) error
+	// Tell tells people that a gate opened or was escalated. It does not wait for them.
+	Tell func(ctx workflow.Context, event loop.Type, reason string)
+	// Show brings what people see up to date.
+	Show func(ctx workflow.Context)
+}
+
+// Keeper opens gates and takes messages for one workflow. Make one with New.
+type Keeper[S State[S]] struct {
+	journal *journal.Journal[S]
+	rules   Rules
+}
+
+// New returns a keeper over a journal.
+func New[S State[S]](j *journal.Journal[S], r Rules) *Keeper[S] {
+	return &Keeper[S]{journal: j, rules: r}
+}
+
+// Handle registers every message as a signal and as an update, before anything blocks. Both take one
+// path: a message is decoded and judged, and its events are emitted.
+func (k *Keeper[S]) Handle(ctx workflow.Context) error {
+	for _, m := range k.rules.Messages {
+		channel := workflow.GetSignalChannelWithOptions(ctx, m.Name, workflow.SignalChannelOptions{Description: m.Description})
+		workflow.Go(ctx, func(ctx workflow.Context) { k.pump(ctx, m.Name, channel) })
+		options := workflow.UpdateHandlerOptions{Description: m.Description, Validator: func(_ workflow.Context, raw converter.RawValue) error {
+			_, err := k.judge(m.Name, raw)
+			return Refused(err)
+		}}
+		err := workflow.SetUpdateHandlerWithOptions(ctx, m.Name, func(ctx workflow.Context, raw converter.RawValue) (string, error) {
+			return k.update(ctx, m.Name, raw)
+		}, options)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// update takes one update. It is judged again in its turn: somebody else's answer may have come first.
+func (k *Keeper[S]) update(ctx workflow.Context, name string, raw converter.RawValue) (text string, err error) {
+	turn := k.journal.Turn(ctx, func() {
+		var reply govern.Reply
+		if reply, err = k.judge(name, raw); err == nil {
+			text = reply.Text
+			k.accept(ctx, reply)
+		}
+	})
+	if turn != nil {
+		return "", turn
+	}
+	return text, Refused(err)
+}
+
+// pump takes signals in their order.
+func (k *Keeper[S]) pump(ctx workflow.Context, name string, channel workflow.ReceiveChannel) {
+	for {
+		var raw converter.RawValue
+		if more := channel.Receive(ctx, &raw); !more {
+			return
+		}
+		if k.journal.Turn(ctx, func() { k.signal(ctx, name, raw) }) != nil {
+			return
+		}
+	}
+}
+
+// Drain takes the signals that have arrived and were not read, before continue-as-new.
+func (k *Keeper[S]) Drain(ctx workflow.Context) {
+	for _, m := range k.rules.Messages {
+		channel := workflow.GetSignalChannel(ctx, m.Name)
+		var raw converter.RawValue
+		for channel.ReceiveAsync(&raw) {
+			k.signal(ctx, m.Name, raw)
+		}
+	}
+}
+
+// signal takes one signal. One that can't be understood, or that fits nothing, is recorded and
+// changes nothing else.
+func (k *Keeper[S]) signal(ctx workflow.Context, name string, raw converter.RawValue) {
+	reply, err := k.judge(name, raw)
+	if err != nil {
+		k.refuse(ctx, name, err)
+		return
+	}
+	k.accept(ctx, reply)
+}
+
+func (k *Keeper[S]) judge(name string, raw converter.RawValue) (govern.Reply, error) {
+	return k.rules.Judge(name, raw.Payload().GetData())
+}
+
+func (k *Keeper[S]) accept(ctx workflow.Context, reply govern.Reply) {
+	for _, e := range reply.Events {
+		k.journal.Emit(ctx, e)
+	}
+	k.rules.Show(ctx)
+}
+
+// maxRefused bounds the refused messages that wait to be recorded: a flood must not fill the ledger.
+const maxRefused = 100
+
+func (k *Keeper[S]) refuse(ctx workflow.Context, name string, err error) {
+	refused := 0
+	for _, e := range k.journal.Pending() {
+		if e.Type == loop.MessageRefused {
+			refused++
+		}
+	}
+	if refused >= maxRefused {
+		workflow.GetLogger(ctx).Warn("message refused and not recorded", "message", name, "reason", err.Error())
+		return
+	}
+	k.journal.Emit(ctx, loop.Event{Type: loop.MessageRefused, Message: name, Reason: loop.Clip(err.Error(), 500), ErrorCode: string(fault.CodeOf(err))})
+}
+
+// Hold opens a gate and waits until a person answers it. ok is false where the workflow is being
+// ended instead. Nobody answering in time is no answer: people are told again, and it goes on
+// waiting.
+func (k *Keeper[S]) Hold(ctx workflow.Context, g loop.Gate) (a loop.Answer, ok bool, err error) {
+	g.ID = fmt.Sprintf("%s-%d", g.Kind, k.journal.State().Last()+1)
+	g.OpenedAt, g.Answers = workflow.Now(ctx).UTC(), k.rules.Answers(g.Kind)
+	k.journal.Emit(ctx, loop.Event{Type: loop.GateOpened, Gate: &g, Reason: g.Summary})
+	if err := k.rules.Record(ctx, "gate "+g.ID+": "+g.Summary, false); err != nil {
+		return a, false, err
+	}
+	if k.open(g.ID) {
+		k.rules.Tell(ctx, loop.GateOpened, g.Summary)
+	}
+	if err := k.wait(ctx, g.ID); err != nil {
+		return a, false, err
+	}
+	if answer := k.journal.State().AnswerTo(g.ID); answer != nil && k.journal.State().Halting() == "" {
+		return *answer, true, nil
+	}
+	return a, false, nil
+}
+
+// wait waits for a gate to close, on a durable timer that tells people again.
+func (k *Keeper[S]) wait(ctx workflow.Context, id string) error {
+	for k.open(id) {
+		patience := k.rules.Patience()
+		timerCtx, stop := workflow.WithCancel(ctx)
+		timer := workflow.NewTimerWithOptions(timerCtx, patience, workflow.TimerOptions{Summary: "waiting for an answer to " + id})
+		err := workflow.Await(ctx, func() bool { return !k.open(id) || timer.IsReady() })
+		stop()
+		if err != nil {
+			return err
+		}
+		if !k.open(id) {
+			return nil
+		}
+		reason := "nobody answered for " + patience.String()
+		k.journal.Emit(ctx, loop.Event{Type: loop.GateEscalated, Gate: k.journal.State().Waits(id), Reason: reason})
+		if err := k.rules.Record(ctx, "nobody answered "+id+" yet", true); err != nil {
+			return err
+		}
+		if k.open(id) {
+			k.rules.Tell(ctx, loop.GateEscalated, reason)
+		}
+	}
+	return nil
+}
+
+// open reports whether the gate waits and the workflow is not being ended.
+func (k *Keeper[S]) open(id string) bool {
+	s := k.journal.State()
+	return s.Waits(id) != nil && s.Halting() == ""
+}
+
+// Refused turns a fault into what the caller of an update gets: the code is the error's type. Nil
+// stays nil.
+func Refused(err error) error {
+	if err == nil {
+		return nil
+	}
+	return temporal.NewNonRetryableApplicationError(err.Error(), string(fault.CodeOf(err)), nil)
+}

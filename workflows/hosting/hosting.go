@@ -1,0 +1,189 @@
+// Package hosting runs a loop's activities where they belong: on the host that has its store and
+// trees, and on another one when that host is gone. It decides nothing about the loop. Start at
+// Host.Execute; Host.follow moves a loop.
+package hosting
+
+import (
+	"errors"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+	"pawl/workflows/journal"
+)
+
+var (
+	// ErrLost is why an iteration can't go on: what it worked on was only on the host that is gone.
+	ErrLost = errors.New("what was under way is lost with the host that had it")
+	// ErrRecorded says about an append that its host had made it before it was gone.
+	ErrRecorded = errors.New("it is in the ledger already")
+)
+
+// Host is the host of one loop, as the loop sees it: where its activities go.
+type Host struct {
+	// Opened is what opening the loop there said. It is the zero value until then.
+	Opened act.Opened
+	// Uprooted says that the loop has moved and no step has made its desk anew.
+	Uprooted bool
+
+	journal *journal.Journal[loop.State]
+	spec    func() spec.Spec
+	begun   func(workflow.Context)
+	show    func(workflow.Context)
+}
+
+// New returns the host of a loop that has none yet, or goes on where opened says. begun records the
+// beginning of a loop as its host has opened it; show brings what people see up to date.
+func New(j *journal.Journal[loop.State], opened act.Opened, s func() spec.Spec, begun, show func(workflow.Context)) *Host {
+	return &Host{Opened: opened, journal: j, spec: s, begun: begun, show: show}
+}
+
+// IsOpen reports whether the loop has a place on a host.
+func (h *Host) IsOpen() bool { return h.Opened.Ref != "" }
+
+// Open makes store, desk and judge ready, on the host that the spec names or on any. From is a
+// ledger commit to go on from, "" for a new loop.
+func (h *Host) Open(ctx workflow.Context, from string) error {
+	return h.Execute(ctx, act.OpenName, "open "+h.spec().Repo.Place(), func() any { return h.opening(ctx, from, false) }, &h.Opened)
+}
+
+func (h *Host) opening(ctx workflow.Context, from string, moved bool) act.Open {
+	info := workflow.GetInfo(ctx)
+	return act.Open{
+		Loop: info.WorkflowExecution.ID, FirstRun: info.FirstRunID, Run: info.WorkflowExecution.RunID, Spec: h.spec(), Ledger: from, Moved: moved,
+	}
+}
+
+// Execute runs an activity to its end, on another host where the loop's own is gone. The input is
+// made anew for each.
+func (h *Host) Execute(ctx workflow.Context, name, summary string, input func() any, output any) error {
+	for asked := 0; ; asked++ {
+		err := h.Start(ctx, name, summary, input(), asked).Get(ctx, output)
+		if _, late := Untaken(err); !late {
+			return err
+		}
+		moved, err := h.Follow(ctx)
+		switch {
+		case err != nil:
+			return err
+		case moved && needsDesk[name]:
+			return ErrLost // with the desk
+		case moved:
+			asked = -1
+		}
+	}
+}
+
+// needsDesk are the activities that take what is on a desk.
+var needsDesk = map[string]bool{act.CommitName: true}
+
+// maxPatience is how many times longer than at first a host that lives, and is only busy, is left
+// alone: each time costs the activity its place in the queue and the history some events.
+const maxPatience = 16
+
+// patience is how long what is to be done on the loop's host may stay untaken; 0 is for ever. A host
+// that the spec names is never left.
+func (h *Host) patience(asked int) time.Duration {
+	if h.spec().Repo.Host != "" {
+		return 0
+	}
+	return time.Duration(h.Opened.MoveAfterMs) * time.Millisecond * time.Duration(min(1<<min(asked, 10), maxPatience))
+}
+
+// Untaken reports whether nobody took an activity in time. An attempt that came before may have told
+// what it had spent.
+func Untaken(err error) (spent act.Live, is bool) {
+	var late *temporal.TimeoutError
+	if !errors.As(err, &late) || late.TimeoutType() != enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START {
+		return spent, false
+	}
+	if late.HasLastHeartbeatDetails() {
+		_ = late.LastHeartbeatDetails(&spent) // those of other activities tell nothing
+	}
+	return spent, true
+}
+
+// Follow asks whether the host that left something untaken is gone, and has another one open the
+// loop where it is. It reports whether the loop has moved: if not, the host lives, or is the only
+// one that has what it recorded, and is waited for. ErrRecorded and ErrLost say that what was to be
+// done is done, or can't be. Only a ledger that another run has gone on with ends the loop.
+func (h *Host) Follow(ctx workflow.Context) (moved bool, err error) {
+	s := h.journal.State()
+	var p act.Placed
+	err = h.Start(ctx, act.PlaceName, "is the host "+h.Opened.Host+" gone?", act.Place{
+		Loop: s.Loop, Host: h.Opened.Host, URL: h.spec().Repo.URL, Branch: h.Opened.Branch, Ledger: s.Ledger, Sent: h.journal.Unrecorded(),
+	}, 0).Get(ctx, &p)
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) && app.Type() == string(fault.LedgerAhead) {
+		return false, err
+	}
+	if err != nil || !p.Gone {
+		return false, h.stay(ctx, err)
+	}
+	if h.journal.Adopt(p.Since, p.Ledger) {
+		err = ErrRecorded
+	}
+	if h.journal.State().Status.Ended() {
+		return true, ErrRecorded
+	}
+	var o act.Opened
+	opening := h.Start(ctx, act.OpenName, "open "+h.spec().Repo.Place()+" on another host", h.opening(ctx, p.Ledger, true), 0)
+	if failed := opening.Get(ctx, &o); failed != nil {
+		return false, errors.Join(err, h.stay(ctx, failed))
+	}
+	if lost := h.moveTo(ctx, o, p.Why); lost && err == nil {
+		err = ErrLost
+	}
+	return true, err
+}
+
+// stay makes the loop wait for the host that it has where nobody can tell whether that is gone, or
+// nobody else can go on.
+func (h *Host) stay(ctx workflow.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	workflow.GetLogger(ctx).Warn("the loop can't move, it waits for its host", "host", h.Opened.Host, "error", err)
+	return nil
+}
+
+// moveTo makes the host that has opened the loop its own. It reports whether the branch's head was
+// lost. The contract stays what the loop knows: amendments may not be in the ledger yet.
+func (h *Host) moveTo(ctx workflow.Context, o act.Opened, why string) (lost bool) {
+	s := h.journal.State()
+	head := s.Head
+	if o.State != nil {
+		lost = o.State.Head != head
+		head, o.State = o.State.Head, nil
+		o.Contract, o.Sealed, o.InScope, o.Onto = h.Opened.Contract, h.Opened.Sealed, h.Opened.InScope, h.Opened.Onto
+		h.Opened = o
+	} else if o.Base == s.Base && o.Contract == h.Opened.Contract {
+		h.Opened = o
+	} else { // nothing was in a ledger yet, and the base has moved meanwhile: it is a new beginning
+		h.Opened = o
+		h.begun(ctx)
+		head = h.journal.State().Head
+	}
+	h.Uprooted = true
+	h.journal.Emit(ctx, loop.Event{Type: loop.LoopMoved, Head: head, Opened: &loop.Opened{Desk: o.Desk, Host: o.Host}, Reason: why})
+	// By this the host that had the loop finds, should it come back, that the loop is no longer its own.
+	_ = workflow.UpsertMemo(ctx, map[string]any{act.HostMemo: o.Host})
+	return lost
+}
+
+// Queue is where a host takes what needs no store: the loop's own host where it has one.
+func (h *Host) Queue() string {
+	switch {
+	case h.Opened.Queue != "":
+		return h.Opened.Queue
+	case h.spec().Repo.Host != "":
+		return act.HostQueue(h.spec().Repo.Host)
+	}
+	return act.TaskQueue
+}

@@ -1,0 +1,165 @@
+// Package journal keeps the state of a long-lived workflow: numbered events fold into it, and
+// entries in the ledger hold both. It knows no repository, no gate and no kind of workflow, and it
+// is the only place where such a state changes. Start at Journal.Emit and Journal.Append.
+package journal
+
+import (
+	"slices"
+
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/loop"
+)
+
+// State is what events fold into.
+type State[S any] interface {
+	// Apply returns the state after the event.
+	Apply(loop.Event) S
+	// At returns the state as people see it: with the ledger commit that it follows.
+	At(ledger string) S
+	// Stamp fills in where an event happened: of what, in which iteration and phase.
+	Stamp(loop.Event) loop.Event
+	// Last returns the number of the last event that was applied.
+	Last() int64
+}
+
+// Recent is how many events a journal can show; the ledger has them all.
+const Recent = 100
+
+// Journal is a state, the events behind it and its place in the ledger. Make one with New.
+type Journal[S State[S]] struct {
+	state   S
+	ledger  string         // the entry that state and pending events follow
+	recent  []loop.Event   // the last ones, for people
+	pending []loop.Event   // in the state and not in the ledger
+	sending []loop.Event   // an append under way records these beyond the pending ones
+	turn    workflow.Mutex // held while an entry is written: messages wait, so that both see one order
+}
+
+// Saved is a journal between two runs of a workflow.
+type Saved[S any] struct {
+	State   S            `json:"state"`
+	Ledger  string       `json:"ledger,omitempty"`
+	Recent  []loop.Event `json:"recent"`
+	Pending []loop.Event `json:"pending"`
+}
+
+// New returns a journal that begins with a state, or goes on from where another run saved one.
+func New[S State[S]](ctx workflow.Context, from Saved[S]) *Journal[S] {
+	return &Journal[S]{state: from.State, ledger: from.Ledger, recent: from.Recent, pending: from.Pending, turn: workflow.NewMutex(ctx)}
+}
+
+// Save returns what the next run goes on from.
+func (j *Journal[S]) Save() Saved[S] {
+	return Saved[S]{State: j.state, Ledger: j.ledger, Recent: j.recent, Pending: j.pending}
+}
+
+// State returns the state, with the ledger commit that it follows.
+func (j *Journal[S]) State() S { return j.state.At(j.ledger) }
+
+// Ledger returns the ledger commit that the state follows, "" before the first.
+func (j *Journal[S]) Ledger() string { return j.ledger }
+
+// Pending returns the events that the ledger lacks.
+func (j *Journal[S]) Pending() []loop.Event { return slices.Clone(j.pending) }
+
+// Unrecorded returns the events that the ledger lacks, and those that an append under way brings.
+func (j *Journal[S]) Unrecorded() []loop.Event { return slices.Concat(j.pending, j.sending) }
+
+// Since returns the last events, those after a number.
+func (j *Journal[S]) Since(seq int64) []loop.Event {
+	events := []loop.Event{}
+	for _, e := range j.recent {
+		if e.Seq > seq {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// Emit records that something happened: the event is numbered, applied, and kept for the ledger.
+func (j *Journal[S]) Emit(ctx workflow.Context, e loop.Event) {
+	e = j.number(ctx, e, j.state.Last()+1)
+	j.apply(e)
+	j.pending = append(j.pending, e)
+}
+
+// Resume goes on from the state of a ledger that another run left.
+func (j *Journal[S]) Resume(s S, ledger string) {
+	j.state, j.ledger, j.pending = s, ledger, nil
+}
+
+// Adopt takes over what the ledger has already: since are its events after the entry that this
+// journal knows, the pending ones first. It reports whether there were more than those.
+func (j *Journal[S]) Adopt(since []loop.Event, ledger string) (more bool) {
+	known := min(len(since), len(j.pending))
+	j.pending = j.pending[known:]
+	for _, e := range since[known:] {
+		j.apply(e)
+	}
+	j.ledger = ledger
+	return len(since) > known
+}
+
+// Recorded notes that the ledger has the first n pending events, by an entry that was not written
+// through Append.
+func (j *Journal[S]) Recorded(n int, ledger string) {
+	j.pending, j.ledger = j.pending[n:], ledger
+}
+
+// Turn runs f when no entry is being written. Its error is the context's.
+func (j *Journal[S]) Turn(ctx workflow.Context, f func()) error {
+	if err := j.turn.Lock(ctx); err != nil {
+		return err
+	}
+	defer j.turn.Unlock()
+	f()
+	return nil
+}
+
+// Quiet reports whether no entry is being written.
+func (j *Journal[S]) Quiet() bool { return !j.turn.IsLocked() }
+
+// Append writes an entry with the pending events and more. More counts as having happened only when
+// write has returned. write may ask for the entry several times: it is the same one until something
+// else was emitted in between, so that whoever is asked again recognises it. With adopted write says
+// that the ledger has the entry already and Adopt was told so.
+func (j *Journal[S]) Append(ctx workflow.Context, more []loop.Event, write func(entry func() act.Entry) (out act.Settled, adopted bool, err error)) (act.Settled, error) {
+	if err := j.turn.Lock(ctx); err != nil {
+		return act.Settled{}, err
+	}
+	defer j.turn.Unlock()
+	j.sending = more
+	defer func() { j.sending = nil }()
+	out, adopted, err := write(func() act.Entry {
+		if seq := j.state.Last(); len(more) > 0 && more[0].Seq != seq+1 {
+			for i := range more {
+				more[i] = j.number(ctx, more[i], seq+int64(i)+1)
+			}
+		}
+		return act.Entry{Ledger: j.ledger, Events: append(j.Pending(), more...)}
+	})
+	if err != nil || adopted {
+		return out, err
+	}
+	for _, e := range more {
+		j.apply(act.Fill(e, out))
+	}
+	j.pending, j.ledger = nil, out.Ledger
+	return out, nil
+}
+
+func (j *Journal[S]) number(ctx workflow.Context, e loop.Event, seq int64) loop.Event {
+	e = j.state.Stamp(e)
+	e.Seq, e.Time = seq, workflow.Now(ctx).UTC()
+	return e
+}
+
+func (j *Journal[S]) apply(e loop.Event) {
+	j.state = j.state.Apply(e)
+	j.recent = append(slices.Clip(j.recent), e)
+	if len(j.recent) > Recent {
+		j.recent = j.recent[len(j.recent)-Recent:]
+	}
+}

@@ -1,0 +1,80 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/phase"
+	"pawl/internal/spec"
+)
+
+// protocol is what makes a kind of loop: the work of its phases and the rules by which it goes on.
+// Everything else is shared.
+type protocol interface {
+	// prepare does what comes before the contract is approved. It may be called again after a
+	// continue-as-new, and does only what is missing.
+	prepare(workflow.Context) error
+	// before decides whether another iteration starts.
+	before(loop.State) govern.Move
+	// begin readies the protocol for an iteration that has just begun.
+	begin()
+	// leaving is asked before a move to another phase.
+	leaving(workflow.Context, govern.Move) error
+	// task is the work that a move asks for: of a phase, or of what is done within one.
+	task(govern.Move) task
+	// between is what happens after an iteration and before the next.
+	between(workflow.Context) error
+}
+
+// task does one piece of work, brings what came of it to the rules, and returns their move. It is
+// given the move that led to it.
+type task func(workflow.Context, govern.Move) (govern.Move, error)
+
+// main is the main line of every loop. It returns how the loop ended as a *stopped, or continues as
+// new.
+func (r *run) main(ctx workflow.Context, p protocol) error {
+	if err := p.prepare(ctx); err != nil {
+		return err
+	}
+	if r.State().Contract.ApprovedAt == nil {
+		if err := r.agree(ctx); err != nil {
+			return err
+		}
+	}
+	for {
+		next := p.before(r.State())
+		if next.Do == govern.Stop {
+			if err := r.conclude(ctx, *next.End); err != nil {
+				return err
+			}
+			continue // a person has extended the budget
+		}
+		if err := r.continueAsNewIfLong(ctx); err != nil {
+			return err
+		}
+		if err := r.iterate(ctx, next.To, p); err != nil {
+			return err
+		}
+		if err := p.between(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// conclude ends the loop that is over, unless a person extends the budget that it used up. What a
+// completed loop has made is proposed.
+func (r *run) conclude(ctx workflow.Context, end govern.End) error {
+	if end.Budget != "" && r.spec.Limits.OnExhausted == spec.Ask {
+		return r.exhausted(ctx, end)
+	}
+	if end.Status == loop.Completed {
+		if err := r.enter(ctx, phase.Complete); err != nil {
+			return err
+		}
+		if err := r.propose(ctx); err != nil {
+			return err
+		}
+	}
+	return stop(end)
+}

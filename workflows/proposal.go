@@ -1,0 +1,166 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+)
+
+// propose makes what a completed loop has made a proposal and has it judged: by the reviewer where
+// there is one, and by a person unless the spec leaves it to the reviewer (A7, E3). It changes
+// nothing of the user's.
+func (r *run) propose(ctx workflow.Context) error {
+	if err := r.makeProposal(ctx); err != nil || r.State().Proposal == nil {
+		return err
+	}
+	if _, reviewer := r.spec.Agent.Roles[spec.RoleReviewer]; reviewer {
+		o, err := r.review(ctx)
+		if err != nil {
+			return err
+		}
+		switch {
+		case o.Decision == govern.SaysRejected:
+			r.rejected(ctx, spec.RoleReviewer, o.Note)
+			return nil
+		case o.Decision == govern.SaysApproved && r.spec.Approvals.Diff == spec.Auto:
+			r.approved(ctx, spec.RoleReviewer, o.Note)
+			return nil
+		}
+	}
+	if r.spec.Approvals.Diff == spec.Auto {
+		return nil // nobody has approved it: it stays open
+	}
+	_, _, _, err := r.askDiff(ctx)
+	return err
+}
+
+// makeProposal makes the diff from base to head a proposal, unless it is one already.
+func (r *run) makeProposal(ctx workflow.Context) error {
+	base := r.State().Footing()
+	if r.State().Head == base {
+		return nil
+	}
+	if p := r.State().Proposal; p != nil && p.Head == r.State().Head {
+		return nil
+	}
+	_, err := r.append(ctx, act.RecordName, "the proposal: "+short(base)+" to "+short(r.State().Head), []loop.Event{{Type: loop.ProposalMade}}, true, func(e act.Entry) any {
+		return act.Settle{Entry: e, Idle: true, Base: base, Head: r.State().Head}
+	})
+	return err
+}
+
+// review asks the reviewer role for its word on exactly this proposal. An answer that is no decision
+// is asked for again, as often as the spec allows reworks.
+func (r *run) review(ctx workflow.Context) (o govern.Opinion, err error) {
+	for n := 1; ; n++ {
+		o, err = r.opinion(ctx, n, o.Why)
+		if err != nil || o.Decision != govern.Undecided || o.TimedOut || n > r.spec.Limits.Reworks {
+			return o, err
+		}
+	}
+}
+
+// opinion asks the reviewer role once, for the n-th time; why says why the answer before was no
+// decision.
+func (r *run) opinion(ctx workflow.Context, n int, why string) (govern.Opinion, error) {
+	state := r.State()
+	p := *state.Proposal
+	s := r.agentStep(spec.RoleReviewer, string(state.Phase), state.Attempt)
+	s.Agent.Repair, s.Agent.Evidence = "", ""
+	if why != "" {
+		s.Agent.Repair = "the answer was no decision: " + why
+	}
+	s.Key.Name, s.Agent.Attempt, s.Agent.Proposal = fmt.Sprintf("%s-%s-%d", spec.RoleReviewer, p.Hash[:12], n), n, &p
+	out, err := r.step(ctx, r.inTime(s))
+	if err != nil {
+		return govern.Opinion{}, err
+	}
+	o := govern.Opinion{Why: orElse(agentFailure(out), "it said nothing"), TimedOut: out.TimedOut}
+	if said := out.Opinion; said != nil && out.OK() {
+		o = govern.Opinion{Decision: govern.Decision(said.Decision), Note: said.Note, Why: said.Why, Criteria: said.Criteria}
+	}
+	r.Emit(ctx, loop.Event{Type: loop.ProposalReviewed, Role: spec.RoleReviewer, Reason: string(o.Decision), Note: orElse(o.Note, o.Why), Proposal: &p, Criteria: o.Criteria, EvidenceIDs: evidenceOf(out)})
+	return o, nil
+}
+
+// askDiff is the diff gate: a person approves or rejects exactly this proposal, and has it applied at
+// once where they wish that. A base that has moved makes another one, which wants another look.
+func (r *run) askDiff(ctx workflow.Context) (approved bool, by, note string, err error) {
+	for what := "the change as a whole"; ; what = "the change again, on top of what its base has become, where it was not measured" {
+		p := r.State().Proposal
+		a, err := r.hold(ctx, loop.Gate{
+			Kind: loop.GateDiff, Hash: p.Hash,
+			Summary: fmt.Sprintf("approve %s: %d files, +%d -%d, on %s", what, p.Files, p.Insertions, p.Deletions, r.State().Branch),
+		})
+		if err != nil {
+			return false, "", "", err
+		}
+		if a.Message == "reject" {
+			r.rejected(ctx, a.By, a.Note)
+			return false, a.By, a.Note, nil
+		}
+		r.approved(ctx, a.By, a.Note)
+		if a.Apply == "" {
+			return true, a.By, a.Note, nil
+		}
+		if again, err := r.applyNow(ctx, a); err != nil || !again {
+			return true, a.By, a.Note, err
+		}
+	}
+}
+
+// applyNow applies the proposal that was approved with the wish for that. It reports whether there is
+// another one to look at, since the base has moved. What stands in the way is a warning: the
+// proposal stays approved, and can be applied at any time.
+func (r *run) applyNow(ctx workflow.Context, a loop.Answer) (again bool, err error) {
+	// The ledger has the approval before anything of the user's changes.
+	if err := r.record(ctx, "the proposal is approved", false); err != nil {
+		return false, err
+	}
+	p := r.State().Proposal
+	in := act.Apply{Loop: r.State().Loop, Hash: p.Hash, How: a.Apply, By: a.By, Time: workflow.Now(ctx).UTC(), Proposal: p, Ledger: r.State().Ledger}
+	var out act.Applied
+	err = r.host.Execute(ctx, act.ApplyName, "apply "+short(p.Hash)+" ("+a.Apply+")", func() any {
+		in.Ledger = r.State().Ledger
+		return in
+	}, &out)
+	var refused *temporal.ApplicationError
+	switch {
+	case errors.As(err, &refused):
+		what, advice, _ := strings.Cut(refused.Message(), "\n")
+		r.Emit(ctx, loop.Event{Type: loop.Warned, ErrorCode: refused.Type(), Reason: "the proposal is approved but not applied: " + what, Recovery: advice})
+		return false, nil
+	case err != nil:
+		return false, err
+	case out.Moved != nil:
+		r.Emit(ctx, loop.Event{
+			Type: loop.ProposalMade, Proposal: out.Moved, Head: out.Moved.Head,
+			Reason: out.Branch + " has moved since the proposal " + short(p.Hash) + " was made",
+		})
+		return true, nil
+	}
+	r.Emit(ctx, loop.Event{Type: loop.ProposalApplied, By: a.By, How: a.Apply, Proposal: out.Proposal, Commit: out.Commit})
+	return false, nil
+}
+
+func (r *run) approved(ctx workflow.Context, by, note string) {
+	r.Emit(ctx, loop.Event{Type: loop.ProposalApproved, By: by, Note: note, Proposal: decided(*r.State().Proposal, govern.Approved, by)})
+}
+
+func (r *run) rejected(ctx workflow.Context, by, note string) {
+	r.Emit(ctx, loop.Event{Type: loop.ProposalRejected, By: by, Note: note, Proposal: decided(*r.State().Proposal, govern.Rejected, by)})
+}
+
+// decided is a proposal after somebody's word on it.
+func decided(p loop.Proposal, state, by string) *loop.Proposal {
+	p.State, p.By = state, orElse(by, "a person")
+	return &p
+}

@@ -1,0 +1,60 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/evidence"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/phase"
+	"pawl/internal/spec"
+)
+
+// improveRules are the decisions of the metric protocol, one method each.
+type improveRules interface {
+	Before(loop.State) govern.Move
+	AfterReview(queued int) govern.Move
+	AfterIdea(govern.Tries, govern.IdeaVerdict) govern.Move
+	AfterWriter(failed bool) govern.Move
+	AfterCheck(t govern.Tries, passed, atomic bool) govern.Move
+	AfterCommit(govern.CommitVerdict) govern.Move
+	AfterVerify(govern.Measurement) govern.Move
+	AfterGuard(t govern.Tries, passed bool) govern.Move
+	Decide(reference, metric evidence.Decimal) (govern.Move, evidence.Decimal)
+	After(loop.State) govern.Move
+	ShiftDue(loop.State) bool
+}
+
+// deliverRules are the decisions of the phase machine.
+type deliverRules interface {
+	Before(loop.State) govern.Move
+	AfterAgent(govern.Course, phase.Phase, govern.AgentVerdict) govern.Move
+	AfterGuard(govern.Course, phase.Phase, govern.GuardVerdict) govern.Move
+	RerunDue(c govern.Course, signature string, broken bool) bool
+	AfterTest(govern.Course, govern.TestVerdict) govern.Move
+	AfterVerify(govern.VerifyVerdict) govern.Move
+	AfterReview(govern.Course, govern.Opinion) govern.Move
+	AfterDiff(approved bool, by, note string) govern.Move
+}
+
+// The rules by version, from 1. A changed decision is a new entry beside the old one: a run chooses
+// once, so a loop that runs goes on by the rules that it began with, and takes the newest when it
+// continues as new.
+var (
+	improveVersions = []func(spec.Spec) improveRules{
+		func(s spec.Spec) improveRules { return govern.ImproveOf(s) },
+	}
+	deliverVersions = []func(spec.Spec) deliverRules{
+		func(s spec.Spec) deliverRules { return govern.DeliverOf(s) },
+	}
+)
+
+// newestRules chooses the version of the rules of this run: the newest there is when it begins.
+func newestRules(ctx workflow.Context) workflow.Version {
+	return workflow.GetVersion(ctx, "rules", 1, workflow.Version(max(len(improveVersions), len(deliverVersions))))
+}
+
+// rulesOf returns the rules in that version, or in the newest before it, as a spec sets them.
+func rulesOf[R any](versions []func(spec.Spec) R, v workflow.Version, s spec.Spec) R {
+	return versions[min(int(v), len(versions))-1](s)
+}
