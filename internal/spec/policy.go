@@ -100,6 +100,19 @@ func (r Rule) Setting() string {
 	return ""
 }
 
+// schema describes the rule's setting, for the JSON Schema.
+func (r Rule) schema() *Schema {
+	one := 1
+	s := &Schema{Description: r.Judges, Type: "integer", Minimum: &one}
+	if r.Most > 0 {
+		s.Default = r.Most
+	}
+	if r.word != nil {
+		s.Type, s.Enum, s.Minimum, s.Default = "string", []string{Deny, Allow}, nil, r.Word
+	}
+	return s
+}
+
 // Rules returns the policy that guard.policy chooses. A rule that it leaves out has its default.
 func (s Spec) Rules() Policy {
 	p := s.Policies[s.Guard.Policy]

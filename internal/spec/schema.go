@@ -109,6 +109,9 @@ func (b schemer) object(t reflect.Type, defaults reflect.Value, key string) *Sch
 
 // value describes what a key can have; given is its default.
 func (b schemer) value(t reflect.Type, given reflect.Value, key string) *Schema {
+	if name, ok := strings.CutPrefix(key, "policies.*."); ok {
+		return Rules[slices.IndexFunc(Rules, func(r Rule) bool { return r.Name == name })].schema()
+	}
 	s := &Schema{Description: b.descriptions[key]}
 	if given.IsValid() && !given.IsZero() {
 		s.Default = given.Interface()
