@@ -21,6 +21,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/fault"
+	"pawl/internal/git"
 	"pawl/internal/home"
 	"pawl/internal/ledger"
 	"pawl/internal/proc"
@@ -176,7 +177,7 @@ func (a *Activities) openPlace(ctx context.Context, r workspace.Record) (*place,
 // branchName is the branch as people name it.
 func branchName(r workspace.Record) string { return strings.TrimPrefix(r.Branch, "refs/heads/") }
 
-func (p *place) author() repo.Identity { return repo.Identity{Name: p.Name, Email: p.Email} }
+func (p *place) author() git.Identity { return git.Identity{Name: p.Name, Email: p.Email} }
 
 // supervise returns the loop's supervisor, starting one where there is none. What an earlier
 // one may have left is ended first.

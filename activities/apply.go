@@ -17,6 +17,7 @@ import (
 	"pawl/internal/durable"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
+	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/repo"
@@ -46,7 +47,7 @@ func (a *Activities) record(id string) (workspace.Record, bool) {
 	if r, ok := workspace.Latest(a.Home, id); ok {
 		return r, true
 	}
-	r, err := workspace.Read(a.Home, repo.RefName(id))
+	r, err := workspace.Read(a.Home, git.RefName(id))
 	return r, err == nil
 }
 
@@ -355,7 +356,7 @@ func (a *Activities) landing(ctx context.Context, p *place, proposal loop.Propos
 	commit := repo.NewCommit{
 		Tree: proposal.Head, Parents: []string{proposal.Base}, Author: p.author(), Time: in.Time,
 		Message:  subject(s.Goal) + kept(s),
-		Trailers: []repo.Trailer{{Key: "Pawl-Loop", Value: p.Loop}, {Key: "Pawl-Proposal", Value: proposal.Hash}},
+		Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: p.Loop}, {Key: "Pawl-Proposal", Value: proposal.Hash}},
 	}
 	if in.How == act.Merge {
 		commit.Parents = append(commit.Parents, proposal.Head)
@@ -378,7 +379,7 @@ func (a *Activities) renew(ctx context.Context, p *place, tip string, old loop.P
 	}
 	head, err := p.store.Make(ctx, repo.NewCommit{
 		Tree: tree, Parents: []string{old.Head, tip}, Author: p.author(), Time: in.Time,
-		Message: fmt.Sprintf("Merge branch '%s' into %s", branch, branchName(p.Record)), Trailers: []repo.Trailer{{Key: "Pawl-Loop", Value: p.Loop}},
+		Message: fmt.Sprintf("Merge branch '%s' into %s", branch, branchName(p.Record)), Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: p.Loop}},
 	})
 	if err != nil {
 		return nil, err

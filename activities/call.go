@@ -18,10 +18,10 @@ import (
 	"pawl/internal/agent"
 	"pawl/internal/agent/stream"
 	"pawl/internal/evidence"
+	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/proc"
-	"pawl/internal/repo"
 	"pawl/internal/spec"
 )
 
@@ -237,7 +237,7 @@ func (a *Activities) throwAway(ctx context.Context, p *place, in act.Step, out *
 	}
 	var names []string
 	for _, f := range change.Files[:min(len(change.Files), 3)] {
-		names = append(names, repo.Quote(f.Path))
+		names = append(names, git.Quote(f.Path))
 	}
 	out.Denied = fmt.Sprintf("the role %s changed source in the phase %s, where no role is permitted %s: what it did to %d files (%s) is thrown away",
 		in.Agent.Role, in.Agent.Phase, spec.CanEditSource, len(change.Files)+len(change.Violations), strings.Join(names, ", "))

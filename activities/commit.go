@@ -9,6 +9,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/crash"
 	"pawl/internal/evidence"
+	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/repo"
@@ -48,7 +49,7 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 	out.Commit, err = p.store.Commit(ctx, repo.CommitInput{
 		Tree: out.Tree, Parent: in.Head, Branch: p.Branch, Author: p.author(), Time: in.Time,
 		Message: fmt.Sprintf("loop(iter-%d): %s", in.Iteration, in.Description),
-		Trailers: []repo.Trailer{
+		Trailers: []git.Trailer{
 			{Key: "Pawl-Loop", Value: p.Loop},
 			{Key: "Pawl-Iteration", Value: strconv.Itoa(in.Iteration)},
 			{Key: "Pawl-Attempt", Value: strconv.Itoa(in.Attempt)},
@@ -87,7 +88,7 @@ func (a *Activities) judge(ctx context.Context, p *place, in act.Commit) (out ac
 	if err := a.radius(ctx, p, in, terms.Rules(), paths, &out, &judged); err != nil {
 		return act.Committed{}, nil, fmt.Errorf("working out how far the change reaches: %w", err)
 	}
-	verdict := govern.Judge(terms, contract.Sealed, judged, repo.Quote)
+	verdict := govern.Judge(terms, contract.Sealed, judged, git.Quote)
 	out.Violations = verdict.Violations
 	return out, verdict.Asks, nil
 }
@@ -122,7 +123,7 @@ func quoted(paths []string) []string {
 	var out []string
 	room := maxNames
 	for _, p := range paths[:min(len(paths), maxFiles)] {
-		name := repo.Quote(p)
+		name := git.Quote(p)
 		if room -= len(name); room < 0 {
 			break
 		}
@@ -139,13 +140,13 @@ type reading struct {
 }
 
 // begin returns what starts a reading; nil where no rule asks for one.
-func (r *reading) begin() func() repo.Reader {
+func (r *reading) begin() func() git.Reader {
 	if r.rules.Secrets == spec.Allow && r.rules.MaxLines == nil {
 		return nil
 	}
-	return func() repo.Reader {
+	return func() git.Reader {
 		r.lines, r.secrets = 0, govern.SecretScan{}
-		return func(l repo.DiffLine) {
+		return func(l git.DiffLine) {
 			if !l.More {
 				r.lines++
 			}

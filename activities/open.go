@@ -19,6 +19,7 @@ import (
 	"pawl/internal/crash"
 	"pawl/internal/durable"
 	"pawl/internal/fault"
+	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
@@ -161,7 +162,7 @@ func (a *Activities) register(ctx context.Context, in act.Open) (workspace.Recor
 // loop's ID as a ref, with .2, .3 … where an earlier loop of this host has it, or one of another
 // host in this repository.
 func (a *Activities) enroll(in act.Open, source repo.Source) (workspace.Record, error) {
-	name := repo.RefName(in.Loop)
+	name := git.RefName(in.Loop)
 	for n := 2; ; n++ {
 		r, err := workspace.Read(a.Home, name)
 		if err == nil && r.FirstRun == in.FirstRun {
@@ -173,7 +174,7 @@ func (a *Activities) enroll(in act.Open, source repo.Source) (workspace.Record, 
 		if err != nil && !slices.Contains(source.Loops, name) {
 			break
 		}
-		name = fmt.Sprintf("%s.%d", repo.RefName(in.Loop), n)
+		name = fmt.Sprintf("%s.%d", git.RefName(in.Loop), n)
 	}
 	id := source.Identity()
 	r := workspace.Record{
@@ -252,7 +253,7 @@ func draw(ctx context.Context, p *place, s spec.Spec, base string) (draft, error
 	}
 	var sealed []loop.Seal
 	for _, name := range spec.Sealed(s, d.names) {
-		sealed = append(sealed, loop.Seal{Path: repo.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode})
+		sealed = append(sealed, loop.Seal{Path: git.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode})
 		if s.Match(name) {
 			d.clash = append(d.clash, name)
 		}
@@ -295,7 +296,7 @@ const maxNamed = 5
 func naming(names []string) string {
 	var all []string
 	for _, name := range names[:min(len(names), maxNamed)] {
-		all = append(all, repo.Quote(name))
+		all = append(all, git.Quote(name))
 	}
 	if more := len(names) - maxNamed; more > 0 {
 		all = append(all, fmt.Sprintf("%d more", more))
@@ -319,8 +320,8 @@ func filtered(ctx context.Context, p *place, entries []repo.TreeEntry) (notes []
 			continue
 		}
 		b, err := p.store.BlobByID(ctx, e.Blob, maxAttributes)
-		if err != nil && !errors.Is(err, repo.ErrTooLarge) {
-			return nil, fmt.Errorf("reading %s: %w", repo.Quote(e.Path), err)
+		if err != nil && !errors.Is(err, git.ErrTooLarge) {
+			return nil, fmt.Errorf("reading %s: %w", git.Quote(e.Path), err)
 		}
 		for _, found := range filter.FindAllSubmatch(b, -1) {
 			name := string(found[1])
@@ -329,9 +330,9 @@ func filtered(ctx context.Context, p *place, entries []repo.TreeEntry) (notes []
 			}
 			names = append(names, name)
 			if name == "lfs" {
-				notes = append(notes, "the repository keeps files in Git LFS: the agent and the commands see their pointers ("+repo.Quote(e.Path)+"); where they need the contents, let setup.command bring them")
+				notes = append(notes, "the repository keeps files in Git LFS: the agent and the commands see their pointers ("+git.Quote(e.Path)+"); where they need the contents, let setup.command bring them")
 			} else {
-				notes = append(notes, "the repository puts files through the filter "+repo.Quote(name)+" ("+repo.Quote(e.Path)+"), which does not run for the loop: the agent and the commands see them as git has them, and what they change is committed as it is")
+				notes = append(notes, "the repository puts files through the filter "+git.Quote(name)+" ("+git.Quote(e.Path)+"), which does not run for the loop: the agent and the commands see them as git has them, and what they change is committed as it is")
 			}
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"pawl/internal/durable"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
+	"pawl/internal/git"
 	"pawl/internal/home"
 	"pawl/internal/kind"
 	"pawl/internal/ledger"
@@ -231,7 +232,7 @@ func (f *Preflight) notes(s spec.Spec, d draft) {
 	}
 	if argv := s.Agent.Command.List; len(argv) > 0 {
 		if _, err := exec.LookPath(argv[0]); err != nil && !strings.Contains(argv[0], "/") {
-			f.Notes = append(f.Notes, fmt.Sprintf("the agent's program %s is not on this PATH", repo.Quote(argv[0])))
+			f.Notes = append(f.Notes, fmt.Sprintf("the agent's program %s is not on this PATH", git.Quote(argv[0])))
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/crash"
 	"pawl/internal/fault"
+	"pawl/internal/git"
 	"pawl/internal/ledger"
 	"pawl/internal/repo"
 	"pawl/internal/spec"
@@ -203,10 +204,10 @@ func (a *Activities) storeOf(address string) string {
 
 // inspect checks what P0 asks of the repository of a spec.
 func (a *Activities) inspect(ctx context.Context, r spec.Repo, id string) (repo.Source, error) {
-	if _, err := repo.Version(ctx); err != nil {
+	if _, err := git.Version(ctx); err != nil {
 		return repo.Source{}, err
 	}
-	ref := "refs/heads/pawl/" + repo.RefName(id)
+	ref := "refs/heads/pawl/" + git.RefName(id)
 	if !r.Remote() {
 		return repo.Inspect(ctx, r.Path, r.Base, ref)
 	}
@@ -234,14 +235,14 @@ var numbered = regexp.MustCompile(`^(\.[0-9]+)?$`)
 // found returns the names under which a repository has ledgers of a loop, with where they are.
 func found(ctx context.Context, store *repo.Store, address, id string) (map[string]string, error) {
 	const below = "refs/pawl-ledger/"
-	refs, err := store.Refs(ctx, address, below+repo.RefName(id), below+repo.RefName(id)+".*")
+	refs, err := store.Refs(ctx, address, below+git.RefName(id), below+git.RefName(id)+".*")
 	if err != nil {
 		return nil, err
 	}
 	names := map[string]string{}
 	for ref, at := range refs {
 		name, ok := strings.CutPrefix(ref, below)
-		if rest, is := strings.CutPrefix(name, repo.RefName(id)); ok && is && numbered.MatchString(rest) {
+		if rest, is := strings.CutPrefix(name, git.RefName(id)); ok && is && numbered.MatchString(rest) {
 			names[name] = at
 		}
 	}

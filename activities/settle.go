@@ -18,6 +18,7 @@ import (
 	"pawl/internal/durable"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
+	"pawl/internal/git"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/repo"
@@ -38,7 +39,7 @@ func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Settled, er
 		p.leaveDesk()
 		tx.Revert = &repo.RevertInput{
 			Commit: in.Revert, Branch: p.Branch, Author: p.author(), Time: at,
-			Trailers: []repo.Trailer{{Key: "Pawl-Loop", Value: p.Loop}},
+			Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: p.Loop}},
 		}
 	}
 	proposal, err := a.propose(ctx, p, in.Base, in.Head, in.Events)

@@ -17,6 +17,7 @@ import (
 	"pawl/internal/draft"
 	"pawl/internal/durable"
 	"pawl/internal/fault"
+	"pawl/internal/git"
 	"pawl/internal/home"
 	"pawl/internal/kind"
 	"pawl/internal/repo"
@@ -68,7 +69,7 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	if err != nil || !k.Loop {
 		return usage(fmt.Sprintf("--kind is %q; it may be %s", o.kind, strings.Join(kind.Loops(), " or ")))
 	}
-	root, git, err := rootOf(ctx, o.dir)
+	root, tracked, err := rootOf(ctx, o.dir)
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	case err == nil && !o.force:
 		return fault.New(fault.InvalidSpec, "%s is there already", path).Advise("Replace it with --force, or change it by hand.")
 	}
-	files, err := filesOf(ctx, root, git)
+	files, err := filesOf(ctx, root, tracked)
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	if err := a.keep(path, draft.Spec(k, found, options), o.force); err != nil {
 		return err
 	}
-	d.Next = next(path, git)
+	d.Next = next(path, tracked)
 	if a.json {
 		return a.printJSON(d)
 	}
@@ -139,8 +140,8 @@ func (a *app) keep(path, text string, force bool) error {
 }
 
 // next is what there is to do with a new spec.
-func next(path string, git bool) (steps []string) {
-	if !git {
+func next(path string, tracked bool) (steps []string) {
+	if !tracked {
 		steps = append(steps, "git init", "git add --all", `git commit -m "Everything so far"`)
 	} else {
 		steps = append(steps, "git add pawl.yaml", `git commit -m "A loop of pawl" pawl.yaml`)
@@ -167,7 +168,7 @@ func (a *app) editorSchema() string {
 
 // rootOf is the root of the repository that a folder is in, or the folder itself where it is in
 // none.
-func rootOf(ctx context.Context, dir string) (root string, git bool, err error) {
+func rootOf(ctx context.Context, dir string) (root string, tracked bool, err error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", false, err
@@ -185,7 +186,7 @@ func rootOf(ctx context.Context, dir string) (root string, git bool, err error) 
 	case len(failed) > 0:
 		return "", false, fault.New(fault.PreconditionFailed, "%s", failed[0].What).Advise(failed[0].Do)
 	case errors.Is(err, exec.ErrNotFound):
-		return "", false, fault.New(fault.PreconditionFailed, "there is no git on the PATH").Advise("Install git " + repo.MinVersion + " or later.")
+		return "", false, fault.New(fault.PreconditionFailed, "there is no git on the PATH").Advise("Install git " + git.MinVersion + " or later.")
 	}
 	return "", false, err
 }
@@ -194,8 +195,8 @@ func rootOf(ctx context.Context, dir string) (root string, git bool, err error) 
 const maxFiles = 50_000
 
 // filesOf lists the files of a repository, also those that are not added yet, or of a folder.
-func filesOf(ctx context.Context, root string, git bool) ([]string, error) {
-	if git {
+func filesOf(ctx context.Context, root string, tracked bool) ([]string, error) {
+	if tracked {
 		return repo.Files(ctx, root)
 	}
 	var files []string

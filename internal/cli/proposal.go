@@ -18,6 +18,7 @@ import (
 	"pawl/config"
 	"pawl/internal/act"
 	"pawl/internal/fault"
+	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/repo"
@@ -110,10 +111,10 @@ func (a *app) diffStat(ctx context.Context, store *repo.Store, d Difference) err
 	insertions, deletions := 0, 0
 	var lines []string
 	for _, f := range files {
-		file := DiffFile{Path: repo.Quote(f.Path), Status: string(f.Status), Insertions: f.Insertions, Deletions: f.Deletions, Binary: f.Binary}
+		file := DiffFile{Path: git.Quote(f.Path), Status: string(f.Status), Insertions: f.Insertions, Deletions: f.Deletions, Binary: f.Binary}
 		name := file.Path
 		if f.OldPath != "" {
-			file.OldPath = repo.Quote(f.OldPath)
+			file.OldPath = git.Quote(f.OldPath)
 			name = file.OldPath + " => " + name
 		}
 		size := fmt.Sprintf("+%d -%d", f.Insertions, f.Deletions)
@@ -347,6 +348,6 @@ func (a *app) summarise(ctx context.Context, store *repo.Store, p loop.Proposal)
 			a.screen.Print(fmt.Sprintf("  and %d more", len(files)-i))
 			return
 		}
-		a.screen.Print(fmt.Sprintf("  %c  +%d -%d  %s", f.Status, f.Insertions, f.Deletions, repo.Quote(f.Path)))
+		a.screen.Print(fmt.Sprintf("  %c  +%d -%d  %s", f.Status, f.Insertions, f.Deletions, git.Quote(f.Path)))
 	}
 }

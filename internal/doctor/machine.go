@@ -15,8 +15,8 @@ import (
 
 	"pawl/internal/draft"
 	"pawl/internal/durable"
+	"pawl/internal/git"
 	"pawl/internal/home"
-	"pawl/internal/repo"
 )
 
 // home looks at pawl's folder: it is there, it is the user's own, and nobody else reads it.
@@ -63,12 +63,12 @@ func worker(h home.Home) string {
 
 // git looks for one that is young enough, and for a name to commit under.
 func (e *examination) git() {
-	version, err := repo.Version(e.ctx)
+	version, err := git.Version(e.ctx)
 	switch {
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
-		e.failed("git", fmt.Sprintf("Install git %s or later.", repo.MinVersion), "there is none on the PATH")
+		e.failed("git", fmt.Sprintf("Install git %s or later.", git.MinVersion), "there is none on the PATH")
 	case err != nil:
-		e.failed("git", fmt.Sprintf("Install git %s or later.", repo.MinVersion), "%s", firstLine(err))
+		e.failed("git", fmt.Sprintf("Install git %s or later.", git.MinVersion), "%s", firstLine(err))
 	default:
 		e.ok("git", "%s", version)
 	}

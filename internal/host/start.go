@@ -5,8 +5,8 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"pawl/internal/act"
+	"pawl/internal/git"
 	"pawl/internal/launch"
-	"pawl/internal/repo"
 	"pawl/internal/spec"
 )
 
@@ -14,7 +14,7 @@ import (
 // that runs is not touched, one that has ended may be followed by another, and whoever looks at
 // it in Temporal sees what it is for, who started it and from where (L12).
 func StartOptions(id string, sp spec.Spec) client.StartWorkflowOptions {
-	s := launch.Of(id, "pawl/"+repo.RefName(id), sp)
+	s := launch.Of(id, "pawl/"+git.RefName(id), sp)
 	return client.StartWorkflowOptions{
 		ID: s.ID, TaskQueue: act.TaskQueue, WorkflowTaskTimeout: launch.TaskTimeout,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/git"
 	"pawl/internal/loop"
 	"pawl/internal/repo"
 )
@@ -75,7 +76,7 @@ func (v *verification) entry(e repo.ChainLink) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
 		if !slices.Contains(Files, name) {
-			wrong("%s is no file of a ledger", repo.Quote(name))
+			wrong("%s is no file of a ledger", git.Quote(name))
 		}
 	}
 	events, err := decodeEvents(e.Files[EventsFile])

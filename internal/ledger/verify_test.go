@@ -18,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/evidence"
+	"pawl/internal/git"
+	"pawl/internal/gittest"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/repo"
@@ -27,7 +29,7 @@ import (
 var (
 	ctx  = context.Background()
 	when = time.Date(2026, 11, 20, 12, 0, 0, 123456789, time.UTC)
-	who  = repo.Identity{Name: "Ada", Email: "ada@example.org"}
+	who  = git.Identity{Name: "Ada", Email: "ada@example.org"}
 )
 
 const ref = "refs/pawl-ledger/x"
@@ -43,18 +45,12 @@ type book struct {
 	files  map[string][]byte // that the next entry has besides
 }
 
-func git(t *testing.T, dir, stdin string, args ...string) string {
+func unpack(t *testing.T, dir string, pack []byte) {
 	t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=u", "-c", "user.email=u@u"}, args...)...)
-	cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
-	for _, kv := range os.Environ() {
-		if !strings.HasPrefix(kv, "GIT_") {
-			cmd.Env = append(cmd.Env, kv)
-		}
-	}
+	cmd := exec.Command("git", "-C", dir, "unpack-objects", "-q")
+	cmd.Stdin = bytes.NewReader(pack)
 	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "git %q: %s", args, out)
-	return strings.TrimSuffix(string(out), "\n")
+	require.NoError(t, err, "%s", out)
 }
 
 // written is a ledger of four entries: opened, begun, one iteration, ended.
@@ -73,10 +69,7 @@ func written(t *testing.T) *book {
 // begun is a ledger of two entries.
 func begun(t *testing.T) *book {
 	t.Helper()
-	user := filepath.Join(t.TempDir(), "user")
-	require.NoError(t, os.MkdirAll(user, 0o755))
-	git(t, user, "", "init", "-q", "-b", "main")
-	git(t, user, "", "commit", "-q", "--allow-empty", "-m", "base")
+	user, _ := gittest.UserRepo(t, nil)
 	store, err := repo.OpenStore(ctx, filepath.Join(t.TempDir(), "store"))
 	require.NoError(t, err)
 	b := &book{T: t, store: store, ledger: ledger.Open(store)}
@@ -118,7 +111,7 @@ func (b *book) append(events ...loop.Event) {
 
 func (b *book) put(prev string, files map[string][]byte) {
 	b.Helper()
-	id, err := b.store.Append(ctx, repo.Entry{Ref: ref, Prev: prev, Code: b.code, Files: files, Message: "entry", Time: when, Author: who})
+	id, err := gittest.Append(b.store, repo.Entry{Ref: ref, Prev: prev, Code: b.code, Files: files, Message: "entry", Time: when, Author: who})
 	require.NoError(b, err)
 	b.heads = append(b.heads, id)
 }
@@ -306,11 +299,11 @@ func TestL8_DamageOnTheDiskIsFound(t *testing.T) {
 				for _, ext := range []string{".pack", ".idx", ".keep"} {
 					_ = os.Remove(strings.TrimSuffix(pack, ".pack") + ext)
 				}
-				git(t, dir, string(content), "unpack-objects", "-q")
+				unpack(t, dir, content)
 			}
-			blob := git(t, dir, "", "rev-parse", b.head()+":state.json")
+			blob := gittest.Git(t, dir, "rev-parse", b.head()+":state.json")
 			path := filepath.Join(dir, "objects", blob[:2], blob[2:])
-			state := git(t, dir, "", "cat-file", "blob", blob) + "\n"
+			state := gittest.Git(t, dir, "cat-file", "blob", blob) + "\n"
 			require.NoError(t, os.Chmod(path, 0o644))
 			change(t, path, append(fmt.Appendf(nil, "blob %d\x00", len(state)), state...))
 			r, err := ledger.Open(b.store).Verify(ctx, b.head())

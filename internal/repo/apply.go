@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"pawl/internal/git"
 )
 
 // Landing moves a branch of the user's repository, and nothing else there. It is the only thing
@@ -29,7 +31,7 @@ type Landing struct {
 // *Fenced; a tree that is not clean, a branch that is checked out elsewhere and a file in the way
 // give *Precondition; in all these cases nothing was changed.
 func (s *Store) Land(ctx context.Context, l Landing) error {
-	if err := errors.Join(checkHashes(l.From, l.To), checkBranch(l.Branch)); err != nil {
+	if err := errors.Join(git.CheckHashes(l.From, l.To), git.CheckBranch(l.Branch)); err != nil {
 		return err
 	}
 	in := &inspector{ctx: ctx, dir: l.Repo}
@@ -75,7 +77,7 @@ func (s *Store) Land(ctx context.Context, l Landing) error {
 // would pull the ground from under somebody's work.
 func Tip(ctx context.Context, path, branch string) (string, error) {
 	in := &inspector{ctx: ctx, dir: path}
-	if err := checkBranch(branch); err != nil {
+	if err := git.CheckBranch(branch); err != nil {
 		return "", err
 	}
 	var err error
@@ -95,8 +97,8 @@ func Tip(ctx context.Context, path, branch string) (string, error) {
 
 func (in *inspector) tip(branch string) (string, error) {
 	tip, err := in.git("rev-parse", "-q", "--verify", "refs/heads/"+branch+"^{commit}")
-	if exited(err, 1) || err == nil && !isHash(tip) {
-		return "", &Precondition{Code: NoSuchBranch, What: fmt.Sprintf("there is no branch %s any more", Quote(branch)),
+	if git.Exited(err, 1) || err == nil && !git.IsHash(tip) {
+		return "", &Precondition{Code: NoSuchBranch, What: fmt.Sprintf("there is no branch %s any more", git.Quote(branch)),
 			Do: "make it again where the loop began, or take the change as a patch (--how patch)"}
 	}
 	return tip, err
@@ -120,7 +122,7 @@ func (in *inspector) checkedOut(branch string) (here bool, err error) {
 			here = true
 			continue
 		}
-		return false, &Precondition{Code: CheckedOutThere, What: fmt.Sprintf("the branch %s is checked out in %s", Quote(branch), Quote(tree)),
+		return false, &Precondition{Code: CheckedOutThere, What: fmt.Sprintf("the branch %s is checked out in %s", git.Quote(branch), git.Quote(tree)),
 			Do: "check out another branch there, or remove that working tree (git worktree remove)", Paths: []string{tree}}
 	}
 	return here, nil
@@ -132,10 +134,8 @@ func (s *Store) lend(ctx context.Context, repo, commit string) error {
 	if err := s.SetRef(ctx, ref, commit, ""); err != nil {
 		return err
 	}
-	c := call{dir: repo, user: true, plain: true, args: []string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false",
-		"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules",
-		"--no-write-commit-graph", "--no-prune", "--update-shallow", "--refmap=", "--", s.dir, ref}}
-	_, err := c.run(ctx)
+	_, err := git.AsUser(repo).Run(ctx, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules",
+		"--no-write-commit-graph", "--no-prune", "--update-shallow", "--refmap=", "--", s.dir, ref)
 	return errors.Join(err, s.SetRef(ctx, ref, "", commit))
 }
 
@@ -143,7 +143,7 @@ func (s *Store) lend(ctx context.Context, repo, commit string) error {
 // overwritten otherwise.
 func (s *Store) makeRoom(ctx context.Context, in *inspector, l Landing) error {
 	// The comparison that follows goes by what the index knows of the files' times.
-	if _, err := in.git("update-index", "-q", "--refresh"); err != nil && !exited(err, 1) {
+	if _, err := in.git("update-index", "-q", "--refresh"); err != nil && !git.Exited(err, 1) {
 		return err
 	}
 	if err := in.clean(&Source{Branch: l.Branch, Current: l.Branch}); err != nil {
@@ -162,7 +162,7 @@ func (s *Store) makeRoom(ctx context.Context, in *inspector, l Landing) error {
 			continue
 		}
 		if fi, err := os.Lstat(filepath.Join(in.dir, filepath.FromSlash(f.Path))); err == nil && !fi.IsDir() {
-			return &Precondition{Code: FileInTheWay, What: fmt.Sprintf("%s is in the way: the change adds a file there", Quote(f.Path)),
+			return &Precondition{Code: FileInTheWay, What: fmt.Sprintf("%s is in the way: the change adds a file there", git.Quote(f.Path)),
 				Do: "move it away (git ignores it, so git status does not show it)", Paths: []string{f.Path}}
 		}
 	}
@@ -179,10 +179,10 @@ func (in *inspector) isAt(commit string) bool {
 // step takes index and files from one commit to another; both have to be at the first.
 func (in *inspector) step(from, to string) error {
 	_, err := in.git("-c", "submodule.recurse=false", "read-tree", "-m", "-u", from, to)
-	var ge *GitError
+	var ge *git.Error
 	if errors.As(err, &ge) && ge.Err == nil {
 		what, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(ge.Stderr), "error: "), "\n")
-		return &Precondition{Code: DirtyTree, What: "the working tree can't be brought along: " + printable(what),
+		return &Precondition{Code: DirtyTree, What: "the working tree can't be brought along: " + git.Printable(what),
 			Do: "commit, stash or move away what is in the way"}
 	}
 	return err
@@ -208,30 +208,30 @@ type NewCommit struct {
 	Tree     string // a tree, or the commit that has it
 	Parents  []string
 	Message  string
-	Trailers []Trailer
-	Author   Identity
+	Trailers []git.Trailer
+	Author   git.Identity
 	Time     time.Time
 }
 
 // Make writes the commit into the store. The same input makes the same commit.
 func (s *Store) Make(ctx context.Context, n NewCommit) (string, error) {
-	if err := checkHashes(append([]string{n.Tree}, n.Parents...)...); err != nil {
+	if err := git.CheckHashes(append([]string{n.Tree}, n.Parents...)...); err != nil {
 		return "", err
 	}
 	tree, err := s.git(ctx, "rev-parse", "--verify", "--end-of-options", n.Tree+"^{tree}")
 	if err != nil {
 		return "", err
 	}
-	o := commitObject{tree: strings.TrimSpace(string(tree)), parents: n.Parents, author: n.Author, time: n.Time, message: message(n.Message, n.Trailers)}
-	c := s.call("hash-object", "-t", "commit", "-w", "--stdin")
-	c.stdin = strings.NewReader(string(o.content()))
-	out, err := c.run(ctx)
+	o := git.NewCommit(strings.TrimSpace(string(tree)), n.Parents, n.Author, n.Time, n.Message, n.Trailers)
+	c := s.run.Command("hash-object", "-t", "commit", "-w", "--stdin")
+	c.Stdin = strings.NewReader(string(o.Content()))
+	out, err := c.Run(ctx)
 	if err != nil {
 		return "", err
 	}
 	id := strings.TrimSpace(string(out))
-	if id != o.id() {
-		return "", fmt.Errorf("repo: git made commit %s where %s was computed", id, o.id())
+	if id != o.ID {
+		return "", fmt.Errorf("repo: git made commit %s where %s was computed", id, o.ID)
 	}
 	return id, nil
 }
@@ -243,15 +243,15 @@ func (e *Conflict) Error() string { return "both sides changed " + some(e.Paths)
 
 // Merge returns the tree of two commits put together; *Conflict where they don't go together.
 func (s *Store) Merge(ctx context.Context, one, other string) (tree string, err error) {
-	if err := checkHashes(one, other); err != nil {
+	if err := git.CheckHashes(one, other); err != nil {
 		return "", err
 	}
 	out, err := s.git(ctx, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", one, other)
 	parts := strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
 	switch {
 	case err == nil:
-		return parts[0], checkHashes(parts[0])
-	case exited(err, 1) && len(parts) > 1:
+		return parts[0], git.CheckHashes(parts[0])
+	case git.Exited(err, 1) && len(parts) > 1:
 		return "", &Conflict{Paths: parts[1:]}
 	}
 	return "", err
@@ -259,11 +259,11 @@ func (s *Store) Merge(ctx context.Context, one, other string) (tree string, err 
 
 // Contains reports whether a commit is another one or descends from it.
 func (s *Store) Contains(ctx context.Context, commit, ancestor string) (bool, error) {
-	if err := checkHashes(commit, ancestor); err != nil {
+	if err := git.CheckHashes(commit, ancestor); err != nil {
 		return false, err
 	}
 	_, err := s.git(ctx, "merge-base", "--is-ancestor", ancestor, commit)
-	if exited(err, 1) {
+	if git.Exited(err, 1) {
 		return false, nil
 	}
 	return err == nil, err
@@ -271,12 +271,12 @@ func (s *Store) Contains(ctx context.Context, commit, ancestor string) (bool, er
 
 // RefOf returns what a ref of the user's repository names, "" where there is none.
 func RefOf(ctx context.Context, path, ref string) (string, error) {
-	if err := checkRef(ref); err != nil {
+	if err := git.CheckRef(ref); err != nil {
 		return "", err
 	}
 	in := &inspector{ctx: ctx, dir: path}
 	out, err := in.git("rev-parse", "-q", "--verify", ref)
-	if exited(err, 1) {
+	if git.Exited(err, 1) {
 		return "", nil
 	}
 	return out, err

@@ -10,46 +10,49 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/gittest"
 	"pawl/internal/repo"
 )
 
 // landBed is a loop with a kept change, which its user's repository does not have yet.
-func landBed(t *testing.T) (*bed, repo.Landing) {
+func landBed(t *testing.T) (*gittest.Bed, repo.Landing) {
 	t.Helper()
-	b := newBed(t, variedFiles)
-	desk := b.tree("desk", b.base)
+	b := gittest.NewBed(t, variedFiles)
+	desk := b.Tree("desk", b.Base)
 	head := variedChange(t, b, desk)
-	return b, repo.Landing{Repo: b.user, Branch: "main", From: b.base, To: head, Reason: "pawl apply x (ff)"}
+	return b, repo.Landing{Repo: b.User, Branch: "main", From: b.Base, To: head, Reason: "pawl apply x (ff)"}
 }
 
-func (b *bed) tip(branch string) string { return git(b, b.user, "rev-parse", "refs/heads/"+branch) }
+func tip(b *gittest.Bed, branch string) string {
+	return gittest.Git(b, b.User, "rev-parse", "refs/heads/"+branch)
+}
 
 func TestA7_LandingMovesTheBranchAndItsTree(t *testing.T) {
 	for name, checkedOut := range map[string]bool{"checked out": true, "not checked out": false} {
 		t.Run(name, func(t *testing.T) {
 			b, l := landBed(t)
 			if !checkedOut {
-				git(t, b.user, "checkout", "-q", "-b", "other")
-				write(t, b.user+"/a.txt", "in the middle of something\n")
+				gittest.Git(t, b.User, "checkout", "-q", "-b", "other")
+				gittest.Write(t, b.User+"/a.txt", "in the middle of something\n")
 			}
 			for range 2 { // the second time there is nothing to do
-				require.NoError(t, b.store.Land(ctx, l))
-				require.Equal(t, l.To, b.tip("main"))
+				require.NoError(t, b.Store.Land(ctx, l))
+				require.Equal(t, l.To, tip(b, "main"))
 			}
 			if checkedOut {
-				assert.Empty(t, git(t, b.user, "status", "--porcelain"))
-				assert.Equal(t, listing(t, must(b.fresh(l.To)).Dir), listing(t, b.user))
-				assert.Equal(t, "ref: refs/heads/main", strings.TrimSpace(read(t, b.user+"/.git/HEAD")))
-				assert.Contains(t, git(t, b.user, "reflog", "-1", "HEAD"), "pawl apply x (ff)")
+				assert.Empty(t, gittest.Git(t, b.User, "status", "--porcelain"))
+				assert.Equal(t, gittest.Listing(t, b.Fresh(l.To).Dir), gittest.Listing(t, b.User))
+				assert.Equal(t, "ref: refs/heads/main", strings.TrimSpace(gittest.Read(t, b.User+"/.git/HEAD")))
+				assert.Contains(t, gittest.Git(t, b.User, "reflog", "-1", "HEAD"), "pawl apply x (ff)")
 			} else {
-				assert.Equal(t, b.base, b.tip("other"))
-				assert.Equal(t, "in the middle of something\n", read(t, b.user+"/a.txt"))
+				assert.Equal(t, b.Base, tip(b, "other"))
+				assert.Equal(t, "in the middle of something\n", gittest.Read(t, b.User+"/a.txt"))
 			}
-			assert.Contains(t, git(t, b.user, "reflog", "-1", "main"), "pawl apply x (ff)")
-			assert.Equal(t, documented(t, b.user, b.base, "main"), must(b.store.Proposal(ctx, b.base, l.To)).Hash, "in the user's repository")
-			assert.Empty(t, b.storeGit("for-each-ref", "refs/pawl-apply"))
-			assert.Equal(t, "main", strings.Split(git(t, b.user, "for-each-ref", "--format=%(refname:short)"), "\n")[0])
-			git(t, b.user, "fsck", "--strict")
+			assert.Contains(t, gittest.Git(t, b.User, "reflog", "-1", "main"), "pawl apply x (ff)")
+			assert.Equal(t, documented(t, b.User, b.Base, "main"), gittest.Must(b.Store.Proposal(ctx, b.Base, l.To)).Hash, "in the user's repository")
+			assert.Empty(t, b.StoreGit("for-each-ref", "refs/pawl-apply"))
+			assert.Equal(t, "main", strings.Split(gittest.Git(t, b.User, "for-each-ref", "--format=%(refname:short)"), "\n")[0])
+			gittest.Git(t, b.User, "fsck", "--strict")
 		})
 	}
 }
@@ -58,38 +61,41 @@ func TestA7_LandingMovesTheBranchAndItsTree(t *testing.T) {
 func TestA7_LandingIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		name, code, says string
-		do               func(b *bed)
+		do               func(b *gittest.Bed)
 	}{
-		{"on changes that are not committed", repo.DirtyTree, "a.txt", func(b *bed) { write(b, b.user+"/a.txt", "mine\n") }},
-		{"on staged changes", repo.DirtyTree, "a.txt", func(b *bed) { write(b, b.user+"/a.txt", "mine\n"); git(b, b.user, "add", "a.txt") }},
-		{"on new files", repo.DirtyTree, "mine", func(b *bed) { write(b, b.user+"/mine", "x") }},
-		{"on ignored files that it adds", repo.FileInTheWay, "link", func(b *bed) {
-			write(b, b.user+"/.git/info/exclude", "link\n")
-			write(b, b.user+"/link", "mine\n")
+		{"on changes that are not committed", repo.DirtyTree, "a.txt", func(b *gittest.Bed) { gittest.Write(b, b.User+"/a.txt", "mine\n") }},
+		{"on staged changes", repo.DirtyTree, "a.txt", func(b *gittest.Bed) {
+			gittest.Write(b, b.User+"/a.txt", "mine\n")
+			gittest.Git(b, b.User, "add", "a.txt")
 		}},
-		{"on a branch that is checked out elsewhere", repo.CheckedOutThere, "elsewhere", func(b *bed) {
-			git(b, b.user, "checkout", "-q", "--detach")
-			git(b, b.user, "worktree", "add", "-q", b.dir+"/elsewhere", "main")
+		{"on new files", repo.DirtyTree, "mine", func(b *gittest.Bed) { gittest.Write(b, b.User+"/mine", "x") }},
+		{"on ignored files that it adds", repo.FileInTheWay, "link", func(b *gittest.Bed) {
+			gittest.Write(b, b.User+"/.git/info/exclude", "link\n")
+			gittest.Write(b, b.User+"/link", "mine\n")
 		}},
-		{"on a branch that is gone", repo.NoSuchBranch, "main", func(b *bed) {
-			git(b, b.user, "checkout", "-q", "--detach")
-			git(b, b.user, "branch", "-D", "main")
+		{"on a branch that is checked out elsewhere", repo.CheckedOutThere, "elsewhere", func(b *gittest.Bed) {
+			gittest.Git(b, b.User, "checkout", "-q", "--detach")
+			gittest.Git(b, b.User, "worktree", "add", "-q", b.Dir+"/elsewhere", "main")
+		}},
+		{"on a branch that is gone", repo.NoSuchBranch, "main", func(b *gittest.Bed) {
+			gittest.Git(b, b.User, "checkout", "-q", "--detach")
+			gittest.Git(b, b.User, "branch", "-D", "main")
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b, l := landBed(t)
 			c.do(b)
-			before, files := git(t, b.user, "for-each-ref"), listing(t, b.user)
-			err := b.store.Land(ctx, l)
+			before, files := gittest.Git(t, b.User, "for-each-ref"), gittest.Listing(t, b.User)
+			err := b.Store.Land(ctx, l)
 			var pre *repo.Precondition
 			require.ErrorAs(t, err, &pre)
 			assert.Equal(t, c.code, pre.Code)
 			assert.Contains(t, pre.What, c.says)
 			assert.NotEmpty(t, pre.Do)
-			assert.Equal(t, before, git(t, b.user, "for-each-ref"))
-			assert.Equal(t, files, listing(t, b.user))
+			assert.Equal(t, before, gittest.Git(t, b.User, "for-each-ref"))
+			assert.Equal(t, files, gittest.Listing(t, b.User))
 			if c.code != repo.FileInTheWay {
-				_, err = repo.Tip(ctx, b.user, "main")
+				_, err = repo.Tip(ctx, b.User, "main")
 				require.ErrorAs(t, err, &pre)
 			}
 		})
@@ -99,78 +105,78 @@ func TestA7_LandingIsRefused(t *testing.T) {
 func TestA7_LandingIsACompareAndSwap(t *testing.T) {
 	for _, checkedOut := range []bool{true, false} {
 		b, l := landBed(t)
-		git(t, b.user, "commit", "-q", "--allow-empty", "-m", "somebody else's")
-		tip := b.tip("main")
+		gittest.Git(t, b.User, "commit", "-q", "--allow-empty", "-m", "somebody else's")
+		moved := tip(b, "main")
 		if !checkedOut {
-			git(t, b.user, "checkout", "-q", "--detach", b.base)
+			gittest.Git(t, b.User, "checkout", "-q", "--detach", b.Base)
 		}
 		var fenced *repo.Fenced
-		require.ErrorAs(t, b.store.Land(ctx, l), &fenced)
-		require.Equal(t, tip, fenced.Have)
-		require.Equal(t, tip, b.tip("main"))
-		require.Empty(t, git(t, b.user, "status", "--porcelain"))
+		require.ErrorAs(t, b.Store.Land(ctx, l), &fenced)
+		require.Equal(t, moved, fenced.Have)
+		require.Equal(t, moved, tip(b, "main"))
+		require.Empty(t, gittest.Git(t, b.User, "status", "--porcelain"))
 	}
 }
 
 // A landing that was cut after the files and before the branch is completed by the next.
 func TestALandingThatWasCutIsCompleted(t *testing.T) {
 	b, l := landBed(t)
-	git(t, b.user, "fetch", "-q", b.store.Dir(), b.branch)
-	git(t, b.user, "read-tree", "-m", "-u", l.From, l.To)
-	require.NotEmpty(t, git(t, b.user, "status", "--porcelain"))
-	require.NoError(t, b.store.Land(ctx, l))
-	require.Equal(t, l.To, b.tip("main"))
-	require.Empty(t, git(t, b.user, "status", "--porcelain"))
+	gittest.Git(t, b.User, "fetch", "-q", b.Store.Dir(), b.Branch)
+	gittest.Git(t, b.User, "read-tree", "-m", "-u", l.From, l.To)
+	require.NotEmpty(t, gittest.Git(t, b.User, "status", "--porcelain"))
+	require.NoError(t, b.Store.Land(ctx, l))
+	require.Equal(t, l.To, tip(b, "main"))
+	require.Empty(t, gittest.Git(t, b.User, "status", "--porcelain"))
 }
 
 func TestALandingRunsNoHook(t *testing.T) {
 	b, l := landBed(t)
-	canary := filepath.Join(b.dir, "canary")
-	require.NoError(t, os.MkdirAll(b.user+"/.git/hooks", 0o755))
+	canary := filepath.Join(b.Dir, "canary")
+	require.NoError(t, os.MkdirAll(b.User+"/.git/hooks", 0o755))
 	for _, hook := range []string{"pre-commit", "post-checkout", "post-merge", "pre-merge-commit", "reference-transaction", "post-index-change", "update", "post-update", "pre-receive"} {
-		require.NoError(t, os.WriteFile(b.user+"/.git/hooks/"+hook, []byte("#!/bin/sh\ntouch "+canary+"\n"), 0o755))
+		require.NoError(t, os.WriteFile(b.User+"/.git/hooks/"+hook, []byte("#!/bin/sh\ntouch "+canary+"\n"), 0o755))
 	}
-	git(t, b.user, "config", "core.fsmonitor", b.user+"/.git/hooks/post-merge")
-	require.NoError(t, b.store.Land(ctx, l))
-	require.Equal(t, l.To, b.tip("main"))
+	gittest.Git(t, b.User, "config", "core.fsmonitor", b.User+"/.git/hooks/post-merge")
+	require.NoError(t, b.Store.Land(ctx, l))
+	require.Equal(t, l.To, tip(b, "main"))
 	require.NoFileExists(t, canary)
 }
 
 func TestMergeTellsAConflictFromATree(t *testing.T) {
 	b, l := landBed(t)
-	b.storeGit("update-ref", "refs/heads/theirs", b.base)
+	b.StoreGit("update-ref", "refs/heads/theirs", b.Base)
 	theirs := func(name, content string) string {
-		write(t, b.user+"/"+name, content)
-		git(t, b.user, "add", "-A")
-		git(t, b.user, "commit", "-qm", name)
-		return must(b.store.Fetch(ctx, b.user, "main"))
+		gittest.Write(t, b.User+"/"+name, content)
+		gittest.Git(t, b.User, "add", "-A")
+		gittest.Git(t, b.User, "commit", "-qm", name)
+		return gittest.Must(b.Store.Fetch(ctx, b.User, "main"))
 	}
 	tip := theirs("unrelated", "x\n")
-	tree, err := b.store.Merge(ctx, l.To, tip)
+	tree, err := b.Store.Merge(ctx, l.To, tip)
 	require.NoError(t, err)
-	made, err := b.store.Make(ctx, repo.NewCommit{Tree: tree, Parents: []string{l.To, tip}, Message: "m", Author: who, Time: when})
+	made, err := b.Store.Make(ctx, repo.NewCommit{Tree: tree, Parents: []string{l.To, tip}, Message: "m", Author: gittest.Who, Time: gittest.When})
 	require.NoError(t, err)
-	again, err := b.store.Make(ctx, repo.NewCommit{Tree: made, Parents: []string{l.To, tip}, Message: "m", Author: who, Time: when})
+	again, err := b.Store.Make(ctx, repo.NewCommit{Tree: made, Parents: []string{l.To, tip}, Message: "m", Author: gittest.Who, Time: gittest.When})
 	require.NoError(t, err)
 	require.Equal(t, made, again, "by its tree or by a commit that has it")
-	for commit, in := range map[string]bool{l.To: true, tip: true, b.base: true} {
-		got, err := b.store.Contains(ctx, made, commit)
+	for commit, in := range map[string]bool{l.To: true, tip: true, b.Base: true} {
+		got, err := b.Store.Contains(ctx, made, commit)
 		require.NoError(t, err)
 		require.Equal(t, in, got)
 	}
-	no, err := b.store.Contains(ctx, b.base, made)
+	no, err := b.Store.Contains(ctx, b.Base, made)
 	require.NoError(t, err)
 	require.False(t, no)
 
 	var conflict *repo.Conflict
-	_, err = b.store.Merge(ctx, l.To, theirs("a.txt", "another\n"))
+	_, err = b.Store.Merge(ctx, l.To, theirs("a.txt", "another\n"))
 	require.ErrorAs(t, err, &conflict)
 	require.Equal(t, []string{"a.txt"}, conflict.Paths)
 
 	var patch bytes.Buffer
-	require.NoError(t, b.store.WriteProposal(ctx, b.base, l.To, &patch))
-	git(t, b.user, "checkout", "-q", "--detach", b.base)
-	write(t, b.dir+"/p.patch", patch.String())
-	git(t, b.user, "apply", "--index", b.dir+"/p.patch")
-	require.Equal(t, git(t, b.store.Dir(), "rev-parse", l.To+"^{tree}"), git(t, b.user, "write-tree"))
+	require.NoError(t, b.Store.WriteProposal(ctx, b.Base, l.To, &patch))
+	gittest.Git(t, b.User, "checkout", "-q", "--detach", b.Base)
+	gittest.Write(t, b.Dir+"/p.patch", patch.String())
+	gittest.Git(t, b.User, "apply", "--index", b.Dir+"/p.patch")
+	require.Equal(t, gittest.Git(t, b.Store.Dir(), "rev-parse", l.To+"^{tree}"), gittest.Git(t, b.User, "write-tree"))
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"pawl/internal/git"
 )
 
 // cleaner removes paths and remembers the last one, below which a walk found more.
@@ -28,7 +30,7 @@ func (c *cleaner) remove(p string) error {
 // been changed or is gone is an error: it cannot be mended.
 func (t *Tree) cleanJudge(root *folder, extras []found, ix *index, record pristine, keep []string) error {
 	spoiled := func(p string) error {
-		return fmt.Errorf("%s, which setup made, was changed or removed; list it in judge.keep if it may be", Quote(p))
+		return fmt.Errorf("%s, which setup made, was changed or removed; list it in judge.keep if it may be", git.Quote(p))
 	}
 	stays := make(map[string]bool, len(record))
 	needed := map[string]bool{}
@@ -150,7 +152,7 @@ func (t *Tree) cleanDesk(ctx context.Context, root *folder, extras []found, befo
 func (t *Tree) removeUntracked(ctx context.Context, root *folder, lock *os.File) error {
 	const rounds = 100
 	for range rounds {
-		out, err := t.call(lock, "ls-files", "-z", "--others", "--exclude-standard").run(ctx)
+		out, err := t.call(lock, "ls-files", "-z", "--others", "--exclude-standard").Run(ctx)
 		if err != nil {
 			return err
 		}
@@ -199,9 +201,9 @@ func (d *folder) removeEmptyParents(p string, ix *index) {
 func (t *Tree) ignored(ctx context.Context, paths []string, lock *os.File) (map[string]bool, error) {
 	// check-ignore takes no literal pathspecs; with "./" in front none is anything but a path.
 	c := t.call(lock, "check-ignore", "-z", "--stdin")
-	c.stdin = strings.NewReader("./" + strings.Join(paths, "\x00./") + "\x00")
-	out, err := c.run(ctx)
-	if err != nil && !exited(err, 1) { // 1: none
+	c.Stdin = strings.NewReader("./" + strings.Join(paths, "\x00./") + "\x00")
+	out, err := c.Run(ctx)
+	if err != nil && !git.Exited(err, 1) { // 1: none
 		return nil, err
 	}
 	m := map[string]bool{}

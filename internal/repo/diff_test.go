@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/git"
+	"pawl/internal/gittest"
 	"pawl/internal/repo"
 )
 
@@ -33,23 +35,23 @@ func documented(t testing.TB, dir, base, head string) string {
 }
 
 // variedChange changes a desk in every way that a diff can show, and returns the commit.
-func variedChange(t testing.TB, b *bed, desk *repo.Tree) string {
+func variedChange(t testing.TB, b *gittest.Bed, desk *repo.Tree) string {
 	t.Helper()
 	d := desk.Dir
-	write(t, d+"/a.txt", "one\n2\nthree\nfour\n")
+	gittest.Write(t, d+"/a.txt", "one\n2\nthree\nfour\n")
 	require.NoError(t, os.Remove(d+"/src/b.txt"))
-	write(t, d+"/binary", "\x00\x01\x02\xff"+strings.Repeat("\x00x", 1000))
+	gittest.Write(t, d+"/binary", "\x00\x01\x02\xff"+strings.Repeat("\x00x", 1000))
 	require.NoError(t, os.Rename(d+"/long.txt", d+"/src/moved.txt"))
 	require.NoError(t, os.Chmod(d+"/run.sh", 0o755))
 	require.NoError(t, os.Symlink("a.txt", d+"/link"))
 	require.NoError(t, os.Remove(d+"/was-file"))
 	require.NoError(t, os.Symlink("../..", d+"/was-file"))
-	write(t, d+"/no-newline", "x")
-	write(t, d+"/empty", "")
-	for _, n := range weirdNames {
-		write(t, filepath.Join(d, "weird", n), n+"\n")
+	gittest.Write(t, d+"/no-newline", "x")
+	gittest.Write(t, d+"/empty", "")
+	for _, n := range gittest.WeirdNames {
+		gittest.Write(t, filepath.Join(d, "weird", n), n+"\n")
 	}
-	return b.commit(desk, b.base)
+	return b.Commit(desk, b.Base)
 }
 
 var variedFiles = map[string]string{
@@ -57,41 +59,41 @@ var variedFiles = map[string]string{
 }
 
 func TestProposalHashIsTheDocumentedCommands(t *testing.T) {
-	b := newBed(t, variedFiles)
-	desk := b.tree("desk", b.base)
+	b := gittest.NewBed(t, variedFiles)
+	desk := b.Tree("desk", b.Base)
 	head := variedChange(t, b, desk)
-	p, err := b.store.Proposal(ctx, b.base, head)
+	p, err := b.Store.Proposal(ctx, b.Base, head)
 	require.NoError(t, err)
 
-	require.NoError(t, b.store.Push(ctx, b.user, b.branch))
-	assert.Equal(t, documented(t, b.user, b.base, head), p.Hash, "in the user's repository")
+	require.NoError(t, b.Store.Push(ctx, b.User, b.Branch))
+	assert.Equal(t, documented(t, b.User, b.Base, head), p.Hash, "in the user's repository")
 	assert.Equal(t, head, p.Head)
-	stat := git(t, b.user, "diff", "--shortstat", b.base, head)
+	stat := gittest.Git(t, b.User, "diff", "--shortstat", b.Base, head)
 	assert.Equal(t, stat, fmt.Sprintf(" %d files changed, %d insertions(+), %d deletions(-)", p.Files, p.Insertions, p.Deletions))
 
-	same, err := b.store.Proposal(ctx, head, head)
+	same, err := b.Store.Proposal(ctx, head, head)
 	require.NoError(t, err)
 	assert.Equal(t, repo.Proposal{Hash: hex.EncodeToString(sha256.New().Sum(nil)), Base: head, Head: head}, same)
-	_, err = b.store.Proposal(ctx, "--output=/tmp/x", head)
+	_, err = b.Store.Proposal(ctx, "--output=/tmp/x", head)
 	require.Error(t, err)
 }
 
 func TestChangesDescribeEveryKindOfChange(t *testing.T) {
-	b := newBed(t, variedFiles)
-	desk := b.tree("desk", b.base)
+	b := gittest.NewBed(t, variedFiles)
+	desk := b.Tree("desk", b.Base)
 	head := variedChange(t, b, desk)
-	files, err := b.store.Changes(ctx, b.base, head)
+	files, err := b.Store.Changes(ctx, b.Base, head)
 	require.NoError(t, err)
-	got := map[string]repo.FileChange{}
+	got := map[string]git.FileChange{}
 	for _, f := range files {
 		got[f.Path] = f
 	}
-	require.Len(t, got, 9+len(weirdNames))
+	require.Len(t, got, 9+len(gittest.WeirdNames))
 
 	assert.Equal(t, byte('M'), got["a.txt"].Status)
 	assert.Equal(t, []int{2, 1}, []int{got["a.txt"].Insertions, got["a.txt"].Deletions})
 	assert.Equal(t, byte('D'), got["src/b.txt"].Status)
-	assert.Equal(t, zeros, got["src/b.txt"].NewBlob)
+	assert.Equal(t, git.NoHash, got["src/b.txt"].NewBlob)
 	assert.True(t, got["binary"].Binary)
 	assert.Equal(t, byte('A'), got["binary"].Status)
 	assert.Equal(t, "000000", got["binary"].OldMode)
@@ -102,89 +104,69 @@ func TestChangesDescribeEveryKindOfChange(t *testing.T) {
 	assert.Equal(t, []any{byte('T'), "../..", true}, []any{got["was-file"].Status, got["was-file"].Target, got["was-file"].Escapes})
 	assert.Equal(t, 1, got["no-newline"].Insertions)
 	assert.Equal(t, 0, got["empty"].Insertions)
-	for _, n := range weirdNames {
+	for _, n := range gittest.WeirdNames {
 		assert.Equal(t, byte('A'), got["weird/"+n].Status, "%q", n)
 	}
 
-	// Files, Entries and Blob see the same.
-	entries, err := b.store.Entries(ctx, head)
+	// Entries sees the same.
+	entries, err := b.Store.Entries(ctx, head)
 	require.NoError(t, err)
 	for _, e := range entries {
 		f, changed := got[e.Path]
 		if changed {
 			assert.Equal(t, repo.TreeEntry{Path: f.Path, Mode: f.NewMode, Blob: f.NewBlob}, e)
 		}
-		blob, err := b.store.Blob(ctx, head, e.Path, 10000)
+		blob, err := b.Store.BlobByID(ctx, e.Blob, 10000)
 		require.NoError(t, err, "%q", e.Path)
 		if n, ok := strings.CutPrefix(e.Path, "weird/"); ok {
 			assert.Equal(t, n+"\n", string(blob))
 		}
 	}
-	_, err = b.store.Blob(ctx, head, "long.txt", 10000)
-	require.ErrorIs(t, err, repo.ErrNotFound)
-	_, err = b.store.Blob(ctx, head, "src", 10000)
-	require.ErrorIs(t, err, repo.ErrNotFound, "a folder")
-	_, err = b.store.Blob(ctx, head, "src/*", 10000)
-	require.ErrorIs(t, err, repo.ErrNotFound, "no pattern")
-	_, err = b.store.Blob(ctx, head, "binary", 100)
-	require.ErrorIs(t, err, repo.ErrTooLarge)
-	blob, err := b.store.Blob(ctx, head, "no-newline", 1)
-	require.NoError(t, err)
-	assert.Equal(t, "x", string(blob))
+	_, err = b.Store.BlobByID(ctx, got["binary"].NewBlob, 100)
+	require.ErrorIs(t, err, git.ErrTooLarge)
+	_, err = b.Store.BlobByID(ctx, head, 10000)
+	require.ErrorIs(t, err, git.ErrNotFound, "a commit")
 }
 
 func TestDiffIsBounded(t *testing.T) {
-	b := newBed(t, variedFiles)
-	desk := b.tree("desk", b.base)
-	write(t, desk.Dir+"/big", strings.Repeat("a line\n", 1<<20))
-	head := b.commit(desk, b.base)
-	text, truncated, err := b.store.Diff(ctx, b.base, head, 1000)
+	b := gittest.NewBed(t, variedFiles)
+	desk := b.Tree("desk", b.Base)
+	gittest.Write(t, desk.Dir+"/big", strings.Repeat("a line\n", 1<<20))
+	head := b.Commit(desk, b.Base)
+	text, truncated, err := b.Store.Diff(ctx, b.Base, head, 1000)
 	require.NoError(t, err)
 	assert.True(t, truncated)
 	assert.Len(t, text, 1000)
 	assert.Contains(t, text, "diff --git a/big b/big\n")
-	text, truncated, err = b.store.Diff(ctx, head, head, 1000)
+	text, truncated, err = b.Store.Diff(ctx, head, head, 1000)
 	require.NoError(t, err)
 	assert.False(t, truncated)
 	assert.Empty(t, text)
-	_, truncated, err = b.store.Diff(ctx, b.base, head, 100<<20)
+	_, truncated, err = b.Store.Diff(ctx, b.Base, head, 100<<20)
 	require.NoError(t, err)
 	assert.False(t, truncated)
 }
 
 // An agent must not be able to hide its lines from whoever counts or reads them.
 func TestAttributesHideNothing(t *testing.T) {
-	b := newBed(t, someFiles)
-	desk := b.tree("desk", b.base)
-	write(t, desk.Dir+"/.gitattributes", "* -diff\n*.txt binary diff=evil\n")
-	write(t, desk.Dir+"/src/.gitattributes", "* -diff\n")
-	write(t, desk.Dir+"/src/b.txt", "b\nmore\n")
-	c := b.stage(desk, b.base)
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	gittest.Write(t, desk.Dir+"/.gitattributes", "* -diff\n*.txt binary diff=evil\n")
+	gittest.Write(t, desk.Dir+"/src/.gitattributes", "* -diff\n")
+	gittest.Write(t, desk.Dir+"/src/b.txt", "b\nmore\n")
+	c := b.Stage(desk, b.Base)
 	require.Len(t, c.Files, 3)
 	assert.Equal(t, "src/b.txt", c.Files[2].Path)
 	assert.False(t, c.Files[2].Binary)
 	assert.Equal(t, 1, c.Files[2].Insertions)
-	head := b.commit(desk, b.base)
-	text, _, err := b.store.Diff(ctx, b.base, head, 10000)
+	head := b.Commit(desk, b.Base)
+	text, _, err := b.Store.Diff(ctx, b.Base, head, 10000)
 	require.NoError(t, err)
 	assert.Contains(t, text, "+more")
-	files, err := b.store.Changes(ctx, b.base, head)
+	files, err := b.Store.Changes(ctx, b.Base, head)
 	require.NoError(t, err)
 	for i := range c.Files {
 		c.Files[i].Size = 0 // known of what is staged alone
 	}
 	assert.Equal(t, c.Files, files)
-}
-
-func TestEscapes(t *testing.T) {
-	for _, c := range []struct {
-		path, target string
-		want         bool
-	}{
-		{"l", "a", false}, {"l", "./a/b", false}, {"l", "..", true}, {"l", "../x", true}, {"l", "/etc/passwd", true}, {"l", "", true},
-		{"d/l", "../a", false}, {"d/l", "../../a", true}, {"d/e/l", "../../a", false}, {"d/e/l", ".././../a", false}, {"d/e/l", "../../../a", true},
-		{"d/l", "x/..", true}, {"d/l", "x/../../..", true}, {"l", ".git/config", true}, {"d/l", "../.GIT", true}, {"l", "a//b/", false}, {"l", "..a", false},
-	} {
-		assert.Equal(t, c.want, repo.Escapes(c.path, c.target), "%s -> %s", c.path, c.target)
-	}
 }

@@ -4,16 +4,18 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"pawl/internal/git"
 )
 
 // RefAt returns where a ref of the user's repository is, "" where there is none.
 func RefAt(ctx context.Context, path, ref string) (string, error) {
-	if err := checkRef(ref); err != nil {
+	if err := git.CheckRef(ref); err != nil {
 		return "", err
 	}
 	in := &inspector{ctx: ctx, dir: path}
 	at, err := in.git("rev-parse", "-q", "--verify", ref)
-	if exited(err, 1) {
+	if git.Exited(err, 1) {
 		return "", nil
 	}
 	if err != nil {
@@ -25,7 +27,7 @@ func RefAt(ctx context.Context, path, ref string) (string, error) {
 // Drop deletes a ref of the user's repository, if it is still there and where it was seen. A branch
 // that is checked out anywhere gives *Precondition.
 func Drop(ctx context.Context, path, ref, at string) error {
-	if err := checkRef(ref); err != nil {
+	if err := git.CheckRef(ref); err != nil {
 		return err
 	}
 	in := &inspector{ctx: ctx, dir: path}
@@ -35,7 +37,7 @@ func Drop(ctx context.Context, path, ref, at string) error {
 			return err
 		}
 		if here {
-			return &Precondition{Code: CheckedOutThere, What: "the branch " + Quote(branch) + " is checked out", Do: "check out another branch"}
+			return &Precondition{Code: CheckedOutThere, What: "the branch " + git.Quote(branch) + " is checked out", Do: "check out another branch"}
 		}
 	}
 	if _, err := in.git("update-ref", "-d", ref, at); err != nil {

@@ -6,14 +6,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/gittest"
 	"pawl/internal/repo"
 )
 
 func TestARefIsDroppedOnlyWhereItWasSeenAndIsNotCheckedOut(t *testing.T) {
 	dir, there, ctx := t.TempDir(), filepath.Join(t.TempDir(), "there"), t.Context()
-	git(t, dir, "init", "-q", "-b", "main")
-	git(t, dir, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "one")
-	git(t, dir, "branch", "pawl/x")
+	gittest.Git(t, dir, "init", "-q", "-b", "main")
+	gittest.Git(t, dir, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "one")
+	gittest.Git(t, dir, "branch", "pawl/x")
 	const ref = "refs/heads/pawl/x"
 	at, err := repo.RefAt(ctx, dir, ref)
 	require.NoError(t, err)
@@ -23,12 +24,12 @@ func TestARefIsDroppedOnlyWhereItWasSeenAndIsNotCheckedOut(t *testing.T) {
 	require.Empty(t, none)
 
 	var pre *repo.Precondition
-	git(t, dir, "checkout", "-q", "pawl/x")
+	gittest.Git(t, dir, "checkout", "-q", "pawl/x")
 	require.ErrorAs(t, repo.Drop(ctx, dir, ref, at), &pre)
-	git(t, dir, "checkout", "-q", "main")
-	git(t, dir, "worktree", "add", "-q", there, "pawl/x")
+	gittest.Git(t, dir, "checkout", "-q", "main")
+	gittest.Git(t, dir, "worktree", "add", "-q", there, "pawl/x")
 	require.ErrorAs(t, repo.Drop(ctx, dir, ref, at), &pre)
-	git(t, dir, "worktree", "remove", "--force", there)
+	gittest.Git(t, dir, "worktree", "remove", "--force", there)
 
 	require.Error(t, repo.Drop(ctx, dir, ref, "1111111111111111111111111111111111111111"), "somebody has moved it")
 	require.NoError(t, repo.Drop(ctx, dir, ref, at))

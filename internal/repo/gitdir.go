@@ -10,6 +10,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"pawl/internal/git"
 )
 
 // The tree's own .git is for whoever works in the tree: `git log`, `git status` and `git diff`
@@ -42,86 +44,59 @@ const treeConfig = `[core]
 	auto = 0
 `
 
-// Refresh makes the tree's own .git show commit without touching anything else. Restore does so
-// as well; Refresh is for after a keep, when the files are right already.
-func (t *Tree) Refresh(ctx context.Context, commit string) error {
-	if err := checkHashes(commit); err != nil {
-		return err
-	}
-	lock, err := t.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer lock.Close()
-	st := t.loadState()
-	root, err := t.open(st)
-	if err != nil {
-		return err
-	}
-	if root == nil {
-		return fmt.Errorf("repo: %s is not a tree that pawl made: %w", Quote(t.Dir), fs.ErrNotExist)
-	}
-	defer root.Close()
-	git, err := t.givePack(ctx, root, st.Git, commit, lock)
-	if err != nil {
-		return err
-	}
-	return t.show(&st, git, commit)
-}
-
 // givePack clears .git of everything that is not known and copies what commit has and .git has
 // not yet into it, as one pack.
-func (t *Tree) givePack(ctx context.Context, root *folder, git gitDir, commit string, lock *os.File) (gitDir, error) {
-	if git.Shown == "" || len(git.Packs) > 2*maxShown || !sweepGit(root, &git) {
-		git = gitDir{Packs: map[string]stamp{}, Wrote: map[string]stamp{}, What: map[string]string{}}
+func (t *Tree) givePack(ctx context.Context, root *folder, dot gitDir, commit string, lock *os.File) (gitDir, error) {
+	if dot.Shown == "" || len(dot.Packs) > 2*maxShown || !sweepGit(root, &dot) {
+		dot = gitDir{Packs: map[string]stamp{}, Wrote: map[string]stamp{}, What: map[string]string{}}
 		if err := root.remove(".git"); err != nil {
-			return git, err
+			return dot, err
 		}
 		if err := os.MkdirAll(filepath.Join(t.Dir, ".git", "objects", "pack"), 0o755); err != nil {
-			return git, err
+			return dot, err
 		}
 	}
-	if git.Shown == commit {
-		return git, nil
+	if dot.Shown == commit {
+		return dot, nil
 	}
 	// The folders on the way have just been made, or opened as real ones.
 	dir := filepath.Join(t.Dir, ".git", "objects", "pack")
 	// A tree is a cache and need not survive a power cut.
-	c := t.store.call("-c", "core.fsync=none", "pack-objects", "--quiet", "--revs", "--non-empty", "--delta-base-offset", "--window=0", filepath.Join(dir, "pack"))
-	c.lock = lock
+	c := t.store.run.Command("-c", "core.fsync=none", "pack-objects", "--quiet", "--revs", "--non-empty", "--delta-base-offset", "--window=0", filepath.Join(dir, "pack"))
+	c.Lock = lock
 	revs := commit + "\n"
-	if git.Shown != "" {
-		revs += "^" + git.Shown + "\n"
+	if dot.Shown != "" {
+		revs += "^" + dot.Shown + "\n"
 	}
-	c.stdin = strings.NewReader(revs)
-	out, err := c.run(ctx)
+	c.Stdin = strings.NewReader(revs)
+	out, err := c.Run(ctx)
 	if err != nil {
-		return git, err
+		return dot, err
 	}
 	for _, id := range strings.Fields(string(out)) {
 		for _, ext := range []string{".pack", ".idx"} {
 			name := "pack-" + id + ext
 			is, err := stampFile(filepath.Join(dir, name))
 			if err != nil {
-				return git, fmt.Errorf("git pack-objects left no %s: %w", name, err)
+				return dot, fmt.Errorf("git pack-objects left no %s: %w", name, err)
 			}
-			git.Packs["objects/pack/"+name] = is
+			dot.Packs["objects/pack/"+name] = is
 		}
 	}
-	git.Shown = commit
-	return git, nil
+	dot.Shown = commit
+	return dot, nil
 }
 
 // sweepGit removes from .git what is not known, or not what it was; false if that cannot be
 // done or took a pack away.
-func sweepGit(root *folder, git *gitDir) bool {
+func sweepGit(root *folder, dot *gitDir) bool {
 	dir, err := root.open(".git")
 	if err != nil {
 		return false // nothing, a file, a symlink
 	}
 	defer dir.Close()
 	sw := sweeper{known: map[string]stamp{}, folders: map[string]bool{}, intact: map[string]bool{}}
-	for _, m := range []map[string]stamp{git.Packs, git.Wrote} {
+	for _, m := range []map[string]stamp{dot.Packs, dot.Wrote} {
 		for name, is := range m {
 			sw.known[name] = is
 			for d := path.Dir(name); d != "."; d = path.Dir(d) {
@@ -132,14 +107,14 @@ func sweepGit(root *folder, git *gitDir) bool {
 	if sw.sweep(dir, "") != nil {
 		return false
 	}
-	for name := range git.Packs {
+	for name := range dot.Packs {
 		if !sw.intact[name] {
 			return false
 		}
 	}
-	for name := range git.Wrote {
+	for name := range dot.Wrote {
 		if !sw.intact[name] {
-			delete(git.Wrote, name)
+			delete(dot.Wrote, name)
 		}
 	}
 	return true
@@ -190,9 +165,9 @@ func (sw *sweeper) sweep(d *folder, prefix string) error {
 
 // show writes the rest of .git, as far as it is not there already, and saves what is known about
 // the tree.
-func (t *Tree) show(st *treeState, git gitDir, commit string) error {
+func (t *Tree) show(st *treeState, dot gitDir, commit string) error {
 	if t.Branch != "" {
-		if err := checkBranch(t.Branch); err != nil {
+		if err := git.CheckBranch(t.Branch); err != nil {
 			return err
 		}
 	}
@@ -218,7 +193,7 @@ func (t *Tree) show(st *treeState, git gitDir, commit string) error {
 		return err
 	}
 	for name, content := range files {
-		if err := git.write(root, name, content, strings.NewReader(content)); err != nil {
+		if err := dot.write(root, name, content, strings.NewReader(content)); err != nil {
 			return err
 		}
 	}
@@ -233,10 +208,10 @@ func (t *Tree) show(st *treeState, git gitDir, commit string) error {
 		return err
 	}
 	defer from.Close()
-	if err := git.write(root, "index", fmt.Sprint(is), from); err != nil {
+	if err := dot.write(root, "index", fmt.Sprint(is), from); err != nil {
 		return err
 	}
-	st.Git = git
+	st.Git = dot
 	return t.saveState(*st)
 }
 

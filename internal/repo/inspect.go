@@ -14,6 +14,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"pawl/internal/git"
 )
 
 // Source is what Inspect found out about the user's repository.
@@ -29,10 +31,10 @@ type Source struct {
 }
 
 // Identity is the user's, or pawl's own where none is configured.
-func (s Source) Identity() Identity {
-	id := Identity{Name: s.UserName, Email: s.UserEmail}
+func (s Source) Identity() git.Identity {
+	id := git.Identity{Name: s.UserName, Email: s.UserEmail}
 	if id.Name == "" || id.Email == "" {
-		return Identity{Name: "pawl", Email: "pawl@localhost"}
+		return git.Identity{Name: "pawl", Email: "pawl@localhost"}
 	}
 	return id
 }
@@ -64,7 +66,7 @@ type Precondition struct {
 	Code  string   // one of the constants above
 	What  string   // what is the case
 	Do    string   // what the user can do about it
-	Paths []string // the first few files that are the reason, as they are (Quote them)
+	Paths []string // the first few files that are the reason, as they are (git.Quote them)
 }
 
 func (e *Precondition) Error() string { return e.What + "; " + e.Do }
@@ -93,17 +95,20 @@ func (p Preconditions) Unwrap() []error {
 func Failed(err error) Preconditions {
 	var several Preconditions
 	var one *Precondition
+	var unusable *git.Unusable
 	switch {
 	case errors.As(err, &several):
 		return several
 	case errors.As(err, &one):
 		return Preconditions{one}
+	case errors.As(err, &unusable):
+		return Preconditions{{Code: UnusableGit, What: unusable.What, Do: unusable.Do}}
 	}
 	return nil
 }
 
 // Inspect checks what P0 asks of the user's repository and changes nothing in it. The error is a
-// *Precondition where a condition does not hold, Preconditions where several don't, a *GitError
+// *Precondition where a condition does not hold, Preconditions where several don't, a *git.Error
 // where git failed. Where the repository has the commit to start from, Source says so even then.
 //
 // base is the branch to start from, "" the one that is checked out. The tree has to be clean,
@@ -122,7 +127,7 @@ func Inspect(ctx context.Context, path, base, loopRef string) (Source, error) {
 func inspect(ctx context.Context, abs, base, loopRef string) (Source, error) {
 	in := inspector{ctx: ctx, dir: abs}
 	if fi, err := os.Stat(abs); errors.Is(err, fs.ErrNotExist) || err == nil && !fi.IsDir() {
-		return Source{}, &Precondition{Code: NoSuchPath, What: fmt.Sprintf("there is no folder %s", Quote(abs)),
+		return Source{}, &Precondition{Code: NoSuchPath, What: fmt.Sprintf("there is no folder %s", git.Quote(abs)),
 			Do: "give the path of a git repository as repo.path"}
 	} else if err != nil {
 		return Source{}, err
@@ -176,12 +181,7 @@ type inspector struct {
 }
 
 func (in *inspector) git(args ...string) (string, error) {
-	c := call{dir: in.dir, env: in.env, plain: true, user: true, args: append([]string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.untrackedCache=keep"}, args...)}
-	out, err := c.run(in.ctx)
-	var ge *GitError
-	if errors.As(err, &ge) {
-		ge.Args = args
-	}
+	out, err := git.AsUser(in.dir).With(in.env...).Run(in.ctx, args...)
 	// Not TrimSpace: a path can end in a space or a newline.
 	return strings.TrimSuffix(string(out), "\n"), err
 }
@@ -195,11 +195,11 @@ var shortages = []string{
 
 // unreadable makes a *Precondition of what git says of a repository that it will say again.
 func unreadable(where string, err error) error {
-	var ge *GitError
-	if !errors.As(err, &ge) || !exited(err, 128) || slices.ContainsFunc(shortages, func(words string) bool { return strings.Contains(ge.Stderr, words) }) {
+	var ge *git.Error
+	if !errors.As(err, &ge) || !git.Exited(err, 128) || slices.ContainsFunc(shortages, func(words string) bool { return strings.Contains(ge.Stderr, words) }) {
 		return err
 	}
-	return &Precondition{Code: Unreadable, What: fmt.Sprintf("git can't read %s: %s", Quote(Redact(where)), lastWords(ge.Stderr)), Do: mendRepository}
+	return &Precondition{Code: Unreadable, What: fmt.Sprintf("git can't read %s: %s", git.Quote(git.Redact(where)), lastWords(ge.Stderr)), Do: mendRepository}
 }
 
 func (in *inspector) toplevel() (string, error) {
@@ -207,21 +207,21 @@ func (in *inspector) toplevel() (string, error) {
 	if err == nil && top != "" {
 		return top, nil
 	}
-	var ge *GitError
+	var ge *git.Error
 	if err != nil && (!errors.As(err, &ge) || ge.Err != nil) {
 		return "", err
 	}
 	switch bare, _ := in.git("rev-parse", "--is-bare-repository"); {
 	case bare == "true":
-		return "", &Precondition{Code: BareRepository, What: fmt.Sprintf("%s is a bare repository", Quote(in.dir)),
+		return "", &Precondition{Code: BareRepository, What: fmt.Sprintf("%s is a bare repository", git.Quote(in.dir)),
 			Do: "give it as repo.url, or a clone of it as repo.path"}
 	case ge != nil && strings.Contains(ge.Stderr, "dubious ownership"):
-		return "", &Precondition{Code: NotTrusted, What: fmt.Sprintf("git does not trust %s: it belongs to another user", Quote(in.dir)),
+		return "", &Precondition{Code: NotTrusted, What: fmt.Sprintf("git does not trust %s: it belongs to another user", git.Quote(in.dir)),
 			Do: "run git config --global --add safe.directory with its path if you trust it"}
 	case ge != nil && !strings.Contains(ge.Stderr, "not a git repository") && !strings.Contains(ge.Stderr, "must be run in a work tree"):
 		return "", err
 	}
-	return "", &Precondition{Code: NotARepository, What: fmt.Sprintf("%s is not in a git repository", Quote(in.dir)),
+	return "", &Precondition{Code: NotARepository, What: fmt.Sprintf("%s is not in a git repository", git.Quote(in.dir)),
 		Do: "run git init, commit what is there, and start again"}
 }
 
@@ -232,7 +232,7 @@ func (in *inspector) format(s *Source) error {
 	}
 	format, shallow, _ := strings.Cut(out, "\n")
 	if format != "sha1" {
-		return &Precondition{Code: ObjectFormat, What: fmt.Sprintf("the repository's object format is %s", Quote(format)),
+		return &Precondition{Code: ObjectFormat, What: fmt.Sprintf("the repository's object format is %s", git.Quote(format)),
 			Do: "use a repository with SHA-1 objects; pawl knows no other yet"}
 	}
 	s.Shallow = shallow == "true"
@@ -241,7 +241,7 @@ func (in *inspector) format(s *Source) error {
 
 func (in *inspector) branch(s *Source, base string) error {
 	head, err := in.git("symbolic-ref", "-q", "HEAD")
-	if err != nil && !exited(err, 1) {
+	if err != nil && !git.Exited(err, 1) {
 		return err
 	}
 	s.Current, _ = strings.CutPrefix(head, "refs/heads/")
@@ -256,27 +256,27 @@ func (in *inspector) branch(s *Source, base string) error {
 		base = s.Current
 	}
 	s.Branch = strings.TrimPrefix(base, "refs/heads/")
-	if err := checkBranch(s.Branch); err != nil {
-		return &Precondition{Code: NoSuchBranch, What: fmt.Sprintf("%s is not a branch's name", Quote(s.Branch)),
+	if err := git.CheckBranch(s.Branch); err != nil {
+		return &Precondition{Code: NoSuchBranch, What: fmt.Sprintf("%s is not a branch's name", git.Quote(s.Branch)),
 			Do: "name an existing branch as repo.base"}
 	}
 	s.Head, err = in.git("rev-parse", "-q", "--verify", "refs/heads/"+s.Branch+"^{commit}")
 	switch {
-	case err == nil && isHash(s.Head):
+	case err == nil && git.IsHash(s.Head):
 		return nil
-	case err != nil && !exited(err, 1):
+	case err != nil && !git.Exited(err, 1):
 		return err
 	}
 	if at, err := in.git("rev-parse", "-q", "--verify", "refs/heads/"+s.Branch); err == nil {
-		return &Precondition{Code: Unreadable, What: fmt.Sprintf("the repository does not have the commit that branch %s is at, %s", Quote(s.Branch), at),
+		return &Precondition{Code: Unreadable, What: fmt.Sprintf("the repository does not have the commit that branch %s is at, %s", git.Quote(s.Branch), at),
 			Do: mendRepository}
 	}
 	switch {
 	case s.Branch == s.Current:
-		return &Precondition{Code: NoCommit, What: fmt.Sprintf("branch %s has no commit yet", Quote(s.Branch)),
+		return &Precondition{Code: NoCommit, What: fmt.Sprintf("branch %s has no commit yet", git.Quote(s.Branch)),
 			Do: "commit what is there, and start again"}
 	}
-	return &Precondition{Code: NoSuchBranch, What: fmt.Sprintf("there is no branch %s", Quote(s.Branch)),
+	return &Precondition{Code: NoSuchBranch, What: fmt.Sprintf("there is no branch %s", git.Quote(s.Branch)),
 		Do: "name an existing branch as repo.base"}
 }
 
@@ -285,28 +285,28 @@ func (in *inspector) branch(s *Source, base string) error {
 // way to fetch a history.
 func (in *inspector) whole(s *Source) error {
 	if _, err := in.git("config", "--get-regexp", `^(extensions\.partialclone|remote\..*\.promisor)$`); err != nil {
-		if exited(err, 1) { // no such settings: it was cloned whole
+		if git.Exited(err, 1) { // no such settings: it was cloned whole
 			return nil
 		}
 		return err
 	}
 	missing := false
-	c := call{dir: in.dir, plain: true, user: true, args: []string{"rev-list", "--objects", "--missing=print", s.Head, "--"}}
-	c.stdout = func(out io.Reader) error {
+	c := git.AsUser(in.dir).Command("rev-list", "--objects", "--missing=print", s.Head, "--")
+	c.Stdout = func(out io.Reader) error {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			if missing = strings.HasPrefix(lines.Text(), "?"); missing {
-				return errEnough
+				return git.ErrEnough
 			}
 		}
 		return nil
 	}
-	if _, err := c.run(in.ctx); err != nil && !errors.Is(err, errEnough) {
+	if _, err := c.Run(in.ctx); err != nil {
 		return err
 	}
 	if !missing {
 		return nil
 	}
-	return &Precondition{Code: PartialClone, What: fmt.Sprintf("the repository is a partial clone, and objects of branch %s are not in it", Quote(s.Branch)),
+	return &Precondition{Code: PartialClone, What: fmt.Sprintf("the repository is a partial clone, and objects of branch %s are not in it", git.Quote(s.Branch)),
 		Do: "fetch them (git fetch --refetch --no-filter), or clone it without --filter"}
 }
 
@@ -325,7 +325,7 @@ func (in *inspector) names(s *Source, loopRef string) error {
 // *Precondition where one of them excludes the loop's.
 func taken(refs []string, loopRef string) ([]string, error) {
 	if loopRef != "" {
-		if err := checkRef(loopRef); err != nil {
+		if err := git.CheckRef(loopRef); err != nil {
 			return nil, err
 		}
 	}
@@ -345,7 +345,7 @@ func taken(refs []string, loopRef string) ([]string, error) {
 			if ref != "refs/heads/pawl" && ref != "refs/pawl-ledger" {
 				do += ", or give the loop another name"
 			}
-			return nil, &Precondition{Code: NameInTheWay, What: fmt.Sprintf(what, Quote(short)), Do: fmt.Sprintf(do, Quote(short))}
+			return nil, &Precondition{Code: NameInTheWay, What: fmt.Sprintf(what, git.Quote(short)), Do: fmt.Sprintf(do, git.Quote(short))}
 		}
 		for _, below := range []string{"refs/heads/pawl/", "refs/pawl-ledger/"} {
 			if name, ok := strings.CutPrefix(ref, below); ok {
@@ -439,7 +439,7 @@ func firstOf(paths []string) []string { return paths[:min(len(paths), dirtyPaths
 func some(paths []string) string {
 	var quoted []string
 	for _, p := range firstOf(paths) {
-		quoted = append(quoted, Quote(p))
+		quoted = append(quoted, git.Quote(p))
 	}
 	text := strings.Join(quoted, ", ")
 	if more := len(paths) - len(quoted); more > 0 {
@@ -450,7 +450,7 @@ func some(paths []string) string {
 
 func (in *inspector) identity(s *Source) error {
 	out, err := in.git("config", "-z", "--get-regexp", `^(user|author)\.(name|email)$`)
-	if err != nil && !exited(err, 1) { // 1: none
+	if err != nil && !git.Exited(err, 1) { // 1: none
 		return err
 	}
 	rank := map[string]int{}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"pawl/internal/git"
 )
 
 // Entry is one commit of a loop's ledger. Its first parent is the entry before it, its second
@@ -19,18 +21,18 @@ type Entry struct {
 	// made of letters, digits, '.', '_', '-' and '/'.
 	Message string
 	Time    time.Time
-	Author  Identity
+	Author  git.Identity
 }
 
 func (e Entry) check() error {
-	if err := checkRef(e.Ref); err != nil {
+	if err := git.CheckRef(e.Ref); err != nil {
 		return err
 	}
-	if e.Prev != "" && !isHash(e.Prev) {
-		return checkHashes(e.Prev)
+	if e.Prev != "" && !git.IsHash(e.Prev) {
+		return git.CheckHashes(e.Prev)
 	}
-	if !isHash(e.Code) {
-		return fmt.Errorf("repo: a ledger entry needs the code head it stands for, not %s", Quote(e.Code))
+	if !git.IsHash(e.Code) {
+		return fmt.Errorf("repo: a ledger entry needs the code head it stands for, not %s", git.Quote(e.Code))
 	}
 	for name := range e.Files {
 		if err := checkLedgerName(name); err != nil {
@@ -47,43 +49,35 @@ func checkLedgerName(name string) error {
 		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-' || c == '/')
 	}
 	if !ok {
-		return fmt.Errorf("repo: %s cannot be a file in a ledger", Quote(name))
+		return fmt.Errorf("repo: %s cannot be a file in a ledger", git.Quote(name))
 	}
 	return nil
 }
 
-// Append adds an entry by compare-and-swap: where Ref is at Prev it advances; where it is at
-// this very entry already nothing happens; anywhere else (advanced by another host, cut back,
-// deleted) nothing happens and the error is *Fenced.
-func (s *Store) Append(ctx context.Context, e Entry) (string, error) {
-	r, err := s.Transact(ctx, Tx{Entry: func(string) (Entry, error) { return e, nil }})
-	return r.Entry, err
-}
-
 // ReadLedger reads files of one entry. One that the entry does not have is absent from the map.
 func (s *Store) ReadLedger(ctx context.Context, commit string, files ...string) (map[string][]byte, error) {
-	if err := checkHashes(commit); err != nil {
+	if err := git.CheckHashes(commit); err != nil {
 		return nil, err
 	}
 	var m map[string][]byte
-	err := s.batch(ctx, func(b *batch) (err error) {
-		m, err = b.ledgerFiles(commit, files)
+	err := s.run.Batch(ctx, func(b *git.Batch) (err error) {
+		m, err = ledgerFiles(b, commit, files)
 		return err
 	})
 	return m, err
 }
 
-func (b *batch) ledgerFiles(commit string, files []string) (map[string][]byte, error) {
+func ledgerFiles(b *git.Batch, commit string, files []string) (map[string][]byte, error) {
 	m := make(map[string][]byte, len(files))
 	for _, name := range files {
 		if err := checkLedgerName(name); err != nil {
 			return nil, err
 		}
-		_, kind, content, err := b.get(commit+":"+name, -1)
+		_, kind, content, err := b.Get(commit+":"+name, -1)
 		switch {
-		case errors.Is(err, ErrNotFound):
+		case errors.Is(err, git.ErrNotFound):
 			// An absent commit and an absent file look the same here.
-			if _, err := b.commit(commit); err != nil {
+			if _, err := b.Commit(commit); err != nil {
 				return nil, err
 			}
 		case err != nil:
@@ -106,7 +100,7 @@ type LedgerCommit struct {
 }
 
 // entryOf reads a commit as an entry of a ledger: it stands on the entry before and for a code head.
-func entryOf(id string, c CommitInfo) (LedgerCommit, error) {
+func entryOf(id string, c git.Commit) (LedgerCommit, error) {
 	l := LedgerCommit{Commit: id, Time: c.Time, Message: c.Message}
 	switch len(c.Parents) {
 	case 1:
@@ -122,13 +116,13 @@ func entryOf(id string, c CommitInfo) (LedgerCommit, error) {
 // LedgerHistory returns the entries up to head, oldest first, with the files asked for. What it
 // reads is what the hashes cover; that head is the right one, only its caller can know.
 func (s *Store) LedgerHistory(ctx context.Context, head string, files ...string) ([]LedgerCommit, error) {
-	if err := checkHashes(head); err != nil {
+	if err := git.CheckHashes(head); err != nil {
 		return nil, err
 	}
 	var all []LedgerCommit
-	err := s.batch(ctx, func(b *batch) error {
+	err := s.run.Batch(ctx, func(b *git.Batch) error {
 		for id := head; id != ""; {
-			c, err := b.commit(id)
+			c, err := b.Commit(id)
 			if err != nil {
 				return err
 			}
@@ -136,7 +130,7 @@ func (s *Store) LedgerHistory(ctx context.Context, head string, files ...string)
 			if err != nil {
 				return fmt.Errorf("repo: %s: %w", id, err)
 			}
-			if l.Files, err = b.ledgerFiles(id, files); err != nil {
+			if l.Files, err = ledgerFiles(b, id, files); err != nil {
 				return err
 			}
 			all = append(all, l)

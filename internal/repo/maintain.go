@@ -11,18 +11,9 @@ import (
 // transaction leaves one; every git process looks through all of them.
 const maxPacks = 40
 
-// Maintain folds what transactions have left (small packs, loose objects) into one pack, small
+// maintain folds what transactions have left (small packs, loose objects) into one pack, small
 // differences instead of whole files. It removes nothing that any ref, tree or waiting change
 // could need: what nothing refers to any more stays until the store itself goes.
-func (s *Store) Maintain(ctx context.Context) error {
-	lock, err := s.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer lock.Close()
-	return s.maintain(ctx, lock)
-}
-
 func (s *Store) maintain(ctx context.Context, lock *os.File) error {
 	// A crash of fast-import leaves its report in the git directory.
 	if reports, err := filepath.Glob(filepath.Join(escapeGlob(s.dir), "fast_import_crash_*")); err == nil {
@@ -31,13 +22,13 @@ func (s *Store) maintain(ctx context.Context, lock *os.File) error {
 		}
 	}
 	// Geometric: a large pack (the user's history) is left alone while it outweighs the rest.
-	c := s.call("repack", "-d", "-q", "--geometric=2", "--no-write-bitmap-index")
-	c.lock = lock
-	_, err := c.run(ctx)
+	c := s.run.Command("repack", "-d", "-q", "--geometric=2", "--no-write-bitmap-index")
+	c.Lock = lock
+	_, err := c.Run(ctx)
 	return err
 }
 
-// foldPacks is Maintain when it is due. That it fails is no reason for a transaction to: the
+// foldPacks is maintain when it is due. That it fails is no reason for a transaction to: the
 // refs have moved, and the next transaction tries again.
 func (s *Store) foldPacks(ctx context.Context, lock *os.File) {
 	names, err := os.ReadDir(filepath.Join(s.dir, "objects", "pack"))

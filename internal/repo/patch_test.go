@@ -11,16 +11,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/git"
+	"pawl/internal/gittest"
 	"pawl/internal/repo"
 )
 
 // readAll stages and returns the lines of the change by file, "+3 text" and "-3 text".
-func (b *bed) readAll(t *repo.Tree, head string) (repo.Change, map[string][]string) {
+func readAll(b *gittest.Bed, t *repo.Tree, head string) (repo.Change, map[string][]string) {
 	b.Helper()
 	lines := map[string][]string{}
-	c, err := t.StageRead(ctx, head, 1<<30, func() repo.Reader {
+	c, err := t.StageRead(ctx, head, 1<<30, func() git.Reader {
 		clear(lines)
-		return func(l repo.DiffLine) {
+		return func(l git.DiffLine) {
 			sign := "-"
 			if l.Added {
 				sign = "+"
@@ -34,11 +36,11 @@ func (b *bed) readAll(t *repo.Tree, head string) (repo.Change, map[string][]stri
 
 // Every line of every kind of change is read, under its own number.
 func TestEveryLineOfAChangeIsRead(t *testing.T) {
-	b := newBed(t, variedFiles)
-	desk := b.tree("desk", b.base)
+	b := gittest.NewBed(t, variedFiles)
+	desk := b.Tree("desk", b.Base)
 	variedChange(t, b, desk)
-	want := b.stage(desk, b.base)
-	got, lines := b.readAll(desk, b.base)
+	want := b.Stage(desk, b.Base)
+	got, lines := readAll(b, desk, b.Base)
 	for i := range got.Files {
 		f := got.Files[i]
 		assert.Equal(t, want.Files[i], f)
@@ -48,7 +50,7 @@ func TestEveryLineOfAChangeIsRead(t *testing.T) {
 		if f.NewMode == "000000" {
 			continue
 		}
-		blob, err := b.store.BlobByID(ctx, f.NewBlob, -1)
+		blob, err := b.Store.BlobByID(ctx, f.NewBlob, -1)
 		require.NoError(t, err)
 		if f.NewMode != "120000" {
 			assert.Equal(t, int64(len(blob)), f.Size, "%q", f.Path)
@@ -69,10 +71,10 @@ func TestEveryLineOfAChangeIsRead(t *testing.T) {
 }
 
 func TestContentIsNeverTakenForAHeaderOfThePatch(t *testing.T) {
-	b := newBed(t, map[string]string{"a": "-- a/x\n+ b\n@@ -1 +1 @@\ndiff --git a/x b/x\n\\ No newline at end of file\nend"})
-	desk := b.tree("desk", b.base)
-	write(t, desk.Dir+"/a", "++ b/x\n@@ -9 +9 @@\ndiff --git a/a b/a\n\\ No newline at end of file\n\nlast")
-	_, lines := b.readAll(desk, b.base)
+	b := gittest.NewBed(t, map[string]string{"a": "-- a/x\n+ b\n@@ -1 +1 @@\ndiff --git a/x b/x\n\\ No newline at end of file\nend"})
+	desk := b.Tree("desk", b.Base)
+	gittest.Write(t, desk.Dir+"/a", "++ b/x\n@@ -9 +9 @@\ndiff --git a/a b/a\n\\ No newline at end of file\n\nlast")
+	_, lines := readAll(b, desk, b.Base)
 	assert.Equal(t, []string{"-1 -- a/x", "-2 + b", "-3 @@ -1 +1 @@", "-4 diff --git a/x b/x", "+1 ++ b/x", "+2 @@ -9 +9 @@", "+3 diff --git a/a b/a",
 		"-6 end", "+5 ", "+6 last"}, lines["a"])
 }
@@ -80,13 +82,13 @@ func TestContentIsNeverTakenForAHeaderOfThePatch(t *testing.T) {
 // A NUL at the front does not hide the rest of a file, an attribute does not either, and a long
 // line comes in pieces that overlap.
 func TestNothingHidesFromTheReader(t *testing.T) {
-	b := newBed(t, someFiles)
-	desk := b.tree("desk", b.base)
-	write(t, desk.Dir+"/.gitattributes", "* -diff -text\n")
-	write(t, desk.Dir+"/a.txt", "\x00\none\nhidden\n")
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	gittest.Write(t, desk.Dir+"/.gitattributes", "* -diff -text\n")
+	gittest.Write(t, desk.Dir+"/a.txt", "\x00\none\nhidden\n")
 	long := strings.Repeat("x", 64<<10-10) + "a needle in the hay" + strings.Repeat("y", 100<<10)
-	write(t, desk.Dir+"/long", long+"\nnext")
-	c, lines := b.readAll(desk, b.base)
+	gittest.Write(t, desk.Dir+"/long", long+"\nnext")
+	c, lines := readAll(b, desk, b.Base)
 	assert.Contains(t, lines["a.txt"], "+3 hidden")
 	found := 0
 	for _, l := range lines["long"] {
@@ -100,20 +102,20 @@ func TestNothingHidesFromTheReader(t *testing.T) {
 }
 
 func TestNoChangeIsNotRead(t *testing.T) {
-	b := newBed(t, someFiles)
-	desk := b.tree("desk", b.base)
-	require.NoError(t, os.Chtimes(desk.Dir+"/a.txt", when, when))
-	c, lines := b.readAll(desk, b.base)
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	require.NoError(t, os.Chtimes(desk.Dir+"/a.txt", gittest.When, gittest.When))
+	c, lines := readAll(b, desk, b.Base)
 	assert.True(t, c.Empty())
 	assert.Empty(t, lines)
 }
 
 func TestAChangeWithoutEndIsNotReadToItsEnd(t *testing.T) {
-	b := newBed(t, someFiles)
-	desk := b.tree("desk", b.base)
-	write(t, desk.Dir+"/big", strings.Repeat(strings.Repeat("x", 1023)+"\n", 65<<10))
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	gittest.Write(t, desk.Dir+"/big", strings.Repeat(strings.Repeat("x", 1023)+"\n", 65<<10))
 	read := 0
-	c, err := desk.StageRead(ctx, b.base, 1<<30, func() repo.Reader { return func(l repo.DiffLine) { read += len(l.Text) } })
+	c, err := desk.StageRead(ctx, b.Base, 1<<30, func() git.Reader { return func(l git.DiffLine) { read += len(l.Text) } })
 	require.NoError(t, err)
 	assert.True(t, c.Unread)
 	assert.Less(t, read, 65<<20)
@@ -123,37 +125,37 @@ func TestAChangeWithoutEndIsNotReadToItsEnd(t *testing.T) {
 
 // git's diff takes no file of more than 1023 MB, and dies of one.
 func TestAFileThatGitCannotCompareIsNotRead(t *testing.T) {
-	b := newBed(t, someFiles)
-	desk := b.tree("desk", b.base)
-	write(t, desk.Dir+"/a.txt", "new\n")
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	gittest.Write(t, desk.Dir+"/a.txt", "new\n")
 	real, err := exec.LookPath("git")
 	require.NoError(t, err)
 	shim := filepath.Join(t.TempDir(), "git")
-	write(t, shim, "#!/bin/sh\n"+real+` "$@" || exit
+	gittest.Write(t, shim, "#!/bin/sh\n"+real+` "$@" || exit
 case " $* " in *" --patch "*) echo "fatal: unable to generate diff for a.txt" >&2; exit 128;; esac
 `)
 	require.NoError(t, os.Chmod(shim, 0o755))
 	t.Setenv("PATH", filepath.Dir(shim)+":"+os.Getenv("PATH"))
-	c, _ := b.readAll(desk, b.base)
+	c, _ := readAll(b, desk, b.Base)
 	assert.True(t, c.Unread)
 	assert.Equal(t, []string{"a.txt"}, paths(c.Files))
 }
 
 // TestL5_WhatTheLoopTouchedIsInItsHistory: undone changes too.
 func TestL5_WhatTheLoopTouchedIsInItsHistory(t *testing.T) {
-	b := newBed(t, someFiles)
-	desk := b.tree("desk", b.base)
-	none, err := b.store.Touched(ctx, b.base, b.base)
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	none, err := b.Store.Touched(ctx, b.Base, b.Base)
 	require.NoError(t, err)
 	require.Empty(t, none)
-	write(t, desk.Dir+"/a.txt", "x")
-	first := b.commit(desk, b.base)
-	undone, err := b.store.Revert(ctx, repo.RevertInput{Commit: first, Branch: b.branch, Author: who, Time: when})
+	gittest.Write(t, desk.Dir+"/a.txt", "x")
+	first := b.Commit(desk, b.Base)
+	undone, err := revert(b.Store, repo.RevertInput{Commit: first, Branch: b.Branch, Author: gittest.Who, Time: gittest.When})
 	require.NoError(t, err)
-	b.restore(desk, undone, repo.RestoreOptions{})
+	b.Restore(desk, undone, repo.RestoreOptions{})
 	require.NoError(t, os.Rename(desk.Dir+"/src/b.txt", desk.Dir+"/src/\nn\xff"))
-	second := b.commit(desk, undone)
-	touched, err := b.store.Touched(ctx, b.base, second)
+	second := b.Commit(desk, undone)
+	touched, err := b.Store.Touched(ctx, b.Base, second)
 	require.NoError(t, err)
 	require.Equal(t, []string{"a.txt", "src/\nn\xff", "src/b.txt"}, touched)
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl/internal/durable"
+	"pawl/internal/git"
 )
 
 // stamp is what tells that a file has been touched. The ctime cannot be set back by whoever
@@ -69,7 +70,7 @@ const tick = 20 * time.Millisecond
 // Pristine records what stands in the tree besides the commit, that is, what setup.command has
 // made, and declares the tree finished. A later Restore of a judge keeps exactly that.
 //
-// It has to be called after each Materialise or Restore that made the tree anew, whether or not
+// It has to be called after each Restore that made the tree anew, whether or not
 // there is a setup.command.
 func (t *Tree) Pristine(ctx context.Context) error {
 	lock, err := t.lock(ctx)
@@ -82,7 +83,7 @@ func (t *Tree) Pristine(ctx context.Context) error {
 		return err
 	}
 	if root == nil {
-		return fmt.Errorf("repo: %s is not a tree that pawl made: %w", Quote(t.Dir), fs.ErrNotExist)
+		return fmt.Errorf("repo: %s is not a tree that pawl made: %w", git.Quote(t.Dir), fs.ErrNotExist)
 	}
 	defer root.Close()
 	ix, err := readIndex(t.indexPath())

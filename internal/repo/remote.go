@@ -13,23 +13,19 @@ import (
 	"strings"
 
 	"pawl/internal/durable"
+	"pawl/internal/git"
 )
 
 // remoteCall is a git process in the store that talks to another repository, with the user's
 // own configuration for that: credentials, proxies, ssh, safe.directory.
-func (s *Store) remoteCall(args ...string) *call {
-	c := s.call(args...)
-	c.user = true
-	// No transport that runs a command of the address's choosing, whatever the user's
-	// configuration allows.
-	c.env = append(c.env, "GIT_ALLOW_PROTOCOL=file:git:http:https:ssh")
-	return c
+func (s *Store) remoteCall(args ...string) *git.Command {
+	return s.run.WithCredentials().Command(args...)
 }
 
 // checkAddress keeps an address from being taken for an option, or for more than one line.
 func checkAddress(address string) error {
 	if address == "" || strings.HasPrefix(address, "-") || strings.ContainsRune(address, 0) || strings.Contains(address, "\n") && !isLocal(address) {
-		return fmt.Errorf("repo: %s is not a repository's path or URL", Quote(address))
+		return fmt.Errorf("repo: %s is not a repository's path or URL", git.Quote(address))
 	}
 	return nil
 }
@@ -47,7 +43,7 @@ func isLocal(address string) bool {
 // source is a path or URL; the objects are copies, and no tags come with them.
 func (s *Store) Fetch(ctx context.Context, source, branch string) (commit string, err error) {
 	branch = strings.TrimPrefix(branch, "refs/heads/")
-	if err := checkBranch(branch); err != nil {
+	if err := git.CheckBranch(branch); err != nil {
 		return "", err
 	}
 	return s.fetch(ctx, source, "refs/heads/"+branch, branch)
@@ -55,7 +51,7 @@ func (s *Store) Fetch(ctx context.Context, source, branch string) (commit string
 
 // FetchLedger is Fetch for a loop's ledger, and with it the code that the ledger stands for.
 func (s *Store) FetchLedger(ctx context.Context, source, ref string) (commit string, err error) {
-	if err := checkRef(ref); err != nil {
+	if err := git.CheckRef(ref); err != nil {
 		return "", err
 	}
 	return s.fetch(ctx, source, ref, ref)
@@ -96,8 +92,8 @@ func (s *Store) fetch(ctx context.Context, source, from, name string) (commit st
 		// On one host, looking for the smallest pack costs far more than it saves.
 		args = append(args, "--upload-pack=env GIT_GRAFT_FILE=/dev/null/none git -c pack.window=0 -c pack.compression=1 upload-pack")
 	}
-	_, err = s.remoteCall(append(args, "--", source, "+"+from+":"+ref)...).run(ctx)
-	var ge *GitError
+	_, err = s.remoteCall(append(args, "--", source, "+"+from+":"+ref)...).Run(ctx)
+	var ge *git.Error
 	switch {
 	case errors.As(err, &ge) && strings.Contains(ge.Stderr, "possible repository corruption"): // what the other side says of itself
 		return "", unreadable(source, err)
@@ -106,7 +102,7 @@ func (s *Store) fetch(ctx context.Context, source, from, name string) (commit st
 	}
 	commit, err = s.Ref(ctx, ref)
 	if err == nil && commit == "" {
-		err = fmt.Errorf("repo: fetching %s from %s left no commit", Quote(name), Quote(source))
+		err = fmt.Errorf("repo: fetching %s from %s left no commit", git.Quote(name), git.Quote(source))
 	}
 	return commit, err
 }
@@ -142,7 +138,7 @@ func (e *Refused) Error() string {
 
 // Push updates refs in another repository, each only forwards (a refspec beginning with '+', or
 // one that deletes, is an error). The error is *Refused where the other side was reached and
-// refused a ref, else *GitError. Refs that were not refused have been updated.
+// refused a ref, else *git.Error. Refs that were not refused have been updated.
 func (s *Store) Push(ctx context.Context, to string, refspecs ...string) error {
 	return s.push(ctx, to, nil, refspecs...)
 }
@@ -156,7 +152,7 @@ func (s *Store) push(ctx context.Context, to string, options []string, refspecs 
 		if !ok {
 			dst = src
 		}
-		if err := errors.Join(checkRev(src), checkRef(dst)); err != nil {
+		if err := errors.Join(git.CheckRev(src), git.CheckRef(dst)); err != nil {
 			return err
 		}
 	}
@@ -171,11 +167,11 @@ func (s *Store) push(ctx context.Context, to string, options []string, refspecs 
 		args = append(args, "--receive-pack=git -c receive.autogc=false -c gc.auto=0 -c maintenance.auto=false receive-pack")
 	}
 	c := s.remoteCall(slices.Concat(args, options, []string{"--", to}, refspecs)...)
-	out, err := c.run(ctx)
+	out, err := c.Run(ctx)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	var ge *GitError
+	var ge *git.Error
 	stderr := ""
 	if errors.As(err, &ge) {
 		stderr = ge.Stderr
@@ -195,7 +191,7 @@ func parseRefused(out []byte) *Refused {
 			continue
 		}
 		_, ref, _ := strings.Cut(f[1], ":")
-		r := &Refused{Ref: ref, Reason: Redact(f[2]), Kind: RefusedOther}
+		r := &Refused{Ref: ref, Reason: git.Redact(f[2]), Kind: RefusedOther}
 		has := func(s string) bool { return strings.Contains(f[2], s) }
 		switch {
 		case has("non-fast-forward"), has("fetch first"), has("stale info"), has("needs force"), has("already exists"):

@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/git"
 )
 
 // remove takes away whatever is at path, with everything in it. What is not there is no error.
@@ -25,7 +27,7 @@ func (d *folder) remove(path string) error {
 	}
 	r := remover{top: dir}
 	if err := r.remove(dir, name, 0); err != nil {
-		return fmt.Errorf("removing %s: %w", Quote(filepath.Join(d.abs, path)), err)
+		return fmt.Errorf("removing %s: %w", git.Quote(filepath.Join(d.abs, path)), err)
 	}
 	return r.rest()
 }
@@ -105,7 +107,7 @@ func (r *remover) empty(dir *folder, name string, depth int) error {
 		}
 	}
 	if uint64(st.Dev) != r.dev {
-		return fmt.Errorf("another file system is mounted at %s; unmount it", Quote(sub.abs))
+		return fmt.Errorf("another file system is mounted at %s; unmount it", git.Quote(sub.abs))
 	}
 	entries, err := sub.f.ReadDir(-1)
 	if err != nil {

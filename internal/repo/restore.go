@@ -9,6 +9,8 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/sync/errgroup"
+
+	"pawl/internal/git"
 )
 
 // RestoreOptions say which kind of tree is restored.
@@ -35,12 +37,12 @@ type RestoreOptions struct {
 // and calls Pristine, and, if setup may touch tracked files, Restore again. Tree.Why then says
 // why.
 func (t *Tree) Restore(ctx context.Context, commit string, o RestoreOptions) (recreated bool, err error) {
-	if err := checkHashes(commit); err != nil {
+	if err := git.CheckHashes(commit); err != nil {
 		return false, err
 	}
 	for _, glob := range o.Keep {
 		if !doublestar.ValidatePattern(glob) {
-			return false, fmt.Errorf("repo: %s is not a glob", Quote(glob))
+			return false, fmt.Errorf("repo: %s is not a glob", git.Quote(glob))
 		}
 	}
 	lock, err := t.lock(ctx)
@@ -138,12 +140,12 @@ func (t *Tree) restore(ctx context.Context, commit string, lock *os.File, o Rest
 	exact := atCommit && unchanged == len(before.entries)
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return t.checkout(gctx, &st, commit, exact, lock, o) })
-	git, shown := st.Git, commit
-	if o.Like != "" && git.Shown == o.Like {
+	dot, shown := st.Git, commit
+	if o.Like != "" && dot.Shown == o.Like {
 		shown = o.Like
 	}
 	g.Go(func() (err error) {
-		git, err = t.givePack(gctx, root, git, shown, lock)
+		dot, err = t.givePack(gctx, root, dot, shown, lock)
 		return err
 	})
 	if err := g.Wait(); err != nil {
@@ -154,7 +156,7 @@ func (t *Tree) restore(ctx context.Context, commit string, lock *os.File, o Rest
 			return err
 		}
 	}
-	return t.show(&st, git, shown)
+	return t.show(&st, dot, shown)
 }
 
 // indexIsAt reports whether the index is known to be commit's tree. Where files match it besides,
@@ -183,7 +185,7 @@ func (t *Tree) noteIndex(st *treeState, commit, tree string) error {
 // has not.
 func (t *Tree) checkout(ctx context.Context, st *treeState, commit string, exact bool, lock *os.File, o RestoreOptions) error {
 	if !exact {
-		if _, err := t.call(lock, "read-tree", "--reset", "-u", "--no-recurse-submodules", commit).run(ctx); err != nil {
+		if _, err := t.call(lock, "read-tree", "--reset", "-u", "--no-recurse-submodules", commit).Run(ctx); err != nil {
 			return err
 		}
 		if err := t.noteIndex(st, commit, ""); err != nil {
@@ -199,7 +201,7 @@ func (t *Tree) checkout(ctx context.Context, st *treeState, commit string, exact
 	}
 	var info, paths strings.Builder
 	for _, s := range o.Sealed {
-		if s.Mode == modeGitlink {
+		if s.Mode == git.ModeGitlink {
 			continue
 		}
 		if e, ok := ix.entries[s.Path]; ok && e.modeText() == s.Mode && e.blobText() == s.Blob {
@@ -214,12 +216,12 @@ func (t *Tree) checkout(ctx context.Context, st *treeState, commit string, exact
 	}
 	st.IndexCommit, st.IndexTree = "", ""
 	c := t.call(lock, "update-index", "--add", "--replace", "-z", "--index-info")
-	c.stdin = strings.NewReader(info.String())
-	if _, err := c.run(ctx); err != nil {
+	c.Stdin = strings.NewReader(info.String())
+	if _, err := c.Run(ctx); err != nil {
 		return err
 	}
 	c = t.call(lock, "checkout-index", "--force", "--index", "--quiet", "-z", "--stdin")
-	c.stdin = strings.NewReader(paths.String())
-	_, err = c.run(ctx)
+	c.Stdin = strings.NewReader(paths.String())
+	_, err = c.Run(ctx)
 	return err
 }

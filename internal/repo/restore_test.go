@@ -1,6 +1,7 @@
 package repo_test
 
 import (
+	"context"
 	"maps"
 	"os"
 	"os/exec"
@@ -13,149 +14,150 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/gittest"
 	"pawl/internal/repo"
 )
 
-func TestMaterialiseMakesTheCommit(t *testing.T) {
-	b := newBed(t, variedFiles)
-	head := variedChange(t, b, b.tree("desk", b.base))
-	tree := b.store.Tree(filepath.Join(b.dir, "odd \n\xff", "tree"), filepath.Join(b.dir, "odd state"), "pawl/x")
-	created, err := tree.Materialise(ctx, head)
+func TestRestoreMakesTheCommit(t *testing.T) {
+	b := gittest.NewBed(t, variedFiles)
+	head := variedChange(t, b, b.Tree("desk", b.Base))
+	tree := b.Store.Tree(filepath.Join(b.Dir, "odd \n\xff", "tree"), filepath.Join(b.Dir, "odd state"), "pawl/x")
+	created, err := tree.Restore(ctx, head, repo.RestoreOptions{})
 	require.NoError(t, err)
 	assert.True(t, created)
-	created, err = tree.Materialise(ctx, head)
+	created, err = tree.Restore(ctx, head, repo.RestoreOptions{})
 	require.NoError(t, err)
 	assert.True(t, created, "setup has not finished")
 	require.NoError(t, tree.Pristine(ctx))
-	created, err = tree.Materialise(ctx, head)
+	created, err = tree.Restore(ctx, head, repo.RestoreOptions{})
 	require.NoError(t, err)
 	assert.False(t, created)
 
-	clone := filepath.Join(b.dir, "clone")
-	git(t, b.dir, "clone", "-q", "--branch", "pawl/x", b.store.Dir(), clone)
-	assert.Equal(t, listing(t, clone), listing(t, tree.Dir), "as a clone would be")
+	clone := filepath.Join(b.Dir, "clone")
+	gittest.Git(t, b.Dir, "clone", "-q", "--branch", "pawl/x", b.Store.Dir(), clone)
+	assert.Equal(t, gittest.Listing(t, clone), gittest.Listing(t, tree.Dir), "as a clone would be")
 
 	require.NoError(t, tree.Remove(ctx))
 	assert.NoDirExists(t, tree.Dir)
 	require.NoError(t, tree.Remove(ctx), "twice")
-	created, err = tree.Materialise(ctx, b.base)
+	created, err = tree.Restore(ctx, b.Base, repo.RestoreOptions{})
 	require.NoError(t, err)
 	assert.True(t, created)
 
-	_, err = tree.Materialise(ctx, "HEAD")
+	_, err = tree.Restore(ctx, "HEAD", repo.RestoreOptions{})
 	require.Error(t, err)
 	require.NoError(t, tree.Pristine(ctx))
-	write(t, tree.Dir+"/parked", "work")
-	_, err = tree.Materialise(ctx, "0123456789012345678901234567890123456789")
+	gittest.Write(t, tree.Dir+"/parked", "work")
+	_, err = tree.Restore(ctx, "0123456789012345678901234567890123456789", repo.RestoreOptions{})
 	require.Error(t, err)
 	assert.FileExists(t, tree.Dir+"/parked", "a commit that does not exist is no reason to throw a tree away")
 }
 
 func TestRestoreRemovesWhatIsNotIgnoredFromADesk(t *testing.T) {
-	b := newBed(t, someFiles)
-	desk := b.tree("desk", b.base)
-	fresh := listing(t, desk.Dir)
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	fresh := gittest.Listing(t, desk.Dir)
 	d := desk.Dir
-	write(t, d+"/x.log", "ignored, stays")
-	write(t, d+"/build/out/y", "ignored, stays")
-	write(t, d+"/loop-results.tsv", "pawl's, stays")
-	write(t, d+"/loop-stop", "pawl's, stays")
-	want := listing(t, d)
-	write(t, d+"/new", "x")
-	write(t, d+"/n/e/w", "x")
-	write(t, d+"/src/n/e/w", "x")
-	write(t, d+"/mixed/x.log", "ignored, stays")
-	write(t, d+"/mixed/new", "x")
+	gittest.Write(t, d+"/x.log", "ignored, stays")
+	gittest.Write(t, d+"/build/out/y", "ignored, stays")
+	gittest.Write(t, d+"/loop-results.tsv", "pawl's, stays")
+	gittest.Write(t, d+"/loop-stop", "pawl's, stays")
+	want := gittest.Listing(t, d)
+	gittest.Write(t, d+"/new", "x")
+	gittest.Write(t, d+"/n/e/w", "x")
+	gittest.Write(t, d+"/src/n/e/w", "x")
+	gittest.Write(t, d+"/mixed/x.log", "ignored, stays")
+	gittest.Write(t, d+"/mixed/new", "x")
 	want["mixed"], want["mixed/x.log"] = "dir", "644 ignored, stays"
 	require.NoError(t, os.MkdirAll(d+"/empty/er", 0o755))
 	require.NoError(t, os.Remove(d+"/a.txt"))
 	require.NoError(t, os.Mkdir(d+"/a.txt", 0o755))
-	write(t, d+"/a.txt/b", "x")
+	gittest.Write(t, d+"/a.txt/b", "x")
 	require.NoError(t, os.RemoveAll(d+"/src/deep"))
-	write(t, d+"/src/deep", "a file")
+	gittest.Write(t, d+"/src/deep", "a file")
 	require.NoError(t, os.Chmod(d+"/src/b.txt", 0o777))
 	// The agent's own idea of what is ignored does not count, however deep it is buried.
-	write(t, d+"/.gitignore", "*\n")
-	write(t, d+"/hidden/.gitignore", "one\n/two\n")
-	write(t, d+"/hidden/one", "x")
-	write(t, d+"/hidden/two/.gitignore", "three\n")
-	write(t, d+"/hidden/two/three/.gitignore", "f*\n")
-	write(t, d+"/hidden/two/three/four", "x")
-	b.restore(desk, b.base, repo.RestoreOptions{})
-	assert.Equal(t, want, listing(t, d))
-	assert.True(t, b.stage(desk, b.base).Empty())
+	gittest.Write(t, d+"/.gitignore", "*\n")
+	gittest.Write(t, d+"/hidden/.gitignore", "one\n/two\n")
+	gittest.Write(t, d+"/hidden/one", "x")
+	gittest.Write(t, d+"/hidden/two/.gitignore", "three\n")
+	gittest.Write(t, d+"/hidden/two/three/.gitignore", "f*\n")
+	gittest.Write(t, d+"/hidden/two/three/four", "x")
+	b.Restore(desk, b.Base, repo.RestoreOptions{})
+	assert.Equal(t, want, gittest.Listing(t, d))
+	assert.True(t, b.Stage(desk, b.Base).Empty())
 
-	b.restore(desk, b.base, judge)
-	assert.Equal(t, fresh, listing(t, d), "a judge keeps none of that")
+	b.Restore(desk, b.Base, judge)
+	assert.Equal(t, fresh, gittest.Listing(t, d), "a judge keeps none of that")
 }
 
 func TestRestoreAfterStageLeavesNothingOfTheChange(t *testing.T) {
 	for name, o := range map[string]repo.RestoreOptions{"desk": {}, "judge": judge} {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t, variedFiles)
-			desk := b.tree("desk", b.base)
-			fresh := listing(t, desk.Dir)
+			b := gittest.NewBed(t, variedFiles)
+			desk := b.Tree("desk", b.Base)
+			fresh := gittest.Listing(t, desk.Dir)
 			head := variedChange(t, b, desk)
-			changed := listing(t, desk.Dir)
-			b.restore(desk, b.base, o)
-			assert.Equal(t, fresh, listing(t, desk.Dir))
-			b.restore(desk, head, o)
-			assert.Equal(t, changed, listing(t, desk.Dir))
-			write(t, desk.Dir+"/later", "x")
-			b.restore(desk, head, o)
-			assert.Equal(t, changed, listing(t, desk.Dir))
-			b.restore(desk, b.base, o)
-			assert.Equal(t, fresh, listing(t, desk.Dir))
+			changed := gittest.Listing(t, desk.Dir)
+			b.Restore(desk, b.Base, o)
+			assert.Equal(t, fresh, gittest.Listing(t, desk.Dir))
+			b.Restore(desk, head, o)
+			assert.Equal(t, changed, gittest.Listing(t, desk.Dir))
+			gittest.Write(t, desk.Dir+"/later", "x")
+			b.Restore(desk, head, o)
+			assert.Equal(t, changed, gittest.Listing(t, desk.Dir))
+			b.Restore(desk, b.Base, o)
+			assert.Equal(t, fresh, gittest.Listing(t, desk.Dir))
 		})
 	}
 }
 
 // Where nothing has changed, no git runs; any doubt, and one does.
 func TestTheFastPathSeesEveryChange(t *testing.T) {
-	b := newBed(t, someFiles)
-	desk := b.tree("desk", b.base)
-	fresh := listing(t, desk.Dir)
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	fresh := gittest.Listing(t, desk.Dir)
 	d := desk.Dir
 	for name, change := range map[string]func(){
-		"content":          func() { write(t, d+"/a.txt", "ONE\ntwo\nthree\n") },
+		"content":          func() { gittest.Write(t, d+"/a.txt", "ONE\ntwo\nthree\n") },
 		"mode":             func() { require.NoError(t, os.Chmod(d+"/a.txt", 0o755)) },
 		"removed":          func() { require.NoError(t, os.Remove(d+"/a.txt")) },
 		"a folder removed": func() { require.NoError(t, os.RemoveAll(d+"/src")) },
 		"replaced": func() {
 			require.NoError(t, os.Remove(d+"/a.txt"))
-			write(t, d+"/a.txt", someFiles["src/b.txt"])
+			gittest.Write(t, d+"/a.txt", gittest.SomeFiles["src/b.txt"])
 		},
 		"a symlink": func() {
 			require.NoError(t, os.Rename(d+"/a.txt", d+"/z.log"))
 			require.NoError(t, os.Symlink("z.log", d+"/a.txt"))
 		},
-		"new": func() { write(t, d+"/new", "x") },
+		"new": func() { gittest.Write(t, d+"/new", "x") },
 	} {
-		b.restore(desk, b.base, repo.RestoreOptions{})
-		b.restore(desk, b.base, repo.RestoreOptions{})
+		b.Restore(desk, b.Base, repo.RestoreOptions{})
+		b.Restore(desk, b.Base, repo.RestoreOptions{})
 		change()
-		b.restore(desk, b.base, repo.RestoreOptions{})
+		b.Restore(desk, b.Base, repo.RestoreOptions{})
 		_ = os.Remove(d + "/z.log")
-		assert.Equal(t, fresh, listing(t, d), name)
+		assert.Equal(t, fresh, gittest.Listing(t, d), name)
 	}
 }
 
 // Builds go by mtimes: what a commit does not touch keeps its own.
 func TestRestoreRewritesOnlyWhatDiffers(t *testing.T) {
-	b := newBed(t, someFiles)
-	desk, jdg := b.tree("desk", b.base), b.tree("judge", b.base)
-	write(t, desk.Dir+"/a.txt", "better\n")
-	head := b.commit(desk, b.base)
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk, jdg := b.Tree("desk", b.Base), b.Tree("judge", b.Base)
+	gittest.Write(t, desk.Dir+"/a.txt", "better\n")
+	head := b.Commit(desk, b.Base)
 	times := func() map[string]string {
-		m := bytesOf(t, jdg.Dir)
+		m := gittest.BytesOf(t, jdg.Dir)
 		maps.DeleteFunc(m, func(p, _ string) bool { return strings.HasPrefix(p, ".git/") || p == "a.txt" })
 		return m
 	}
 	want := times()
 	for range 5 {
-		b.restore(jdg, head, judge)
-		b.restore(jdg, head, judge)
-		b.restore(jdg, b.base, judge)
+		b.Restore(jdg, head, judge)
+		b.Restore(jdg, head, judge)
+		b.Restore(jdg, b.Base, judge)
 	}
 	assert.Equal(t, want, times())
 }
@@ -165,87 +167,87 @@ func TestRestoreRewritesOnlyWhatDiffers(t *testing.T) {
 func TestAFolderReplacedByASymlinkToItselfIsRestored(t *testing.T) {
 	for name, o := range map[string]repo.RestoreOptions{"desk": {}, "judge": judge, "desk, staged": {}} {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t, someFiles)
-			tree := b.tree("tree", b.base)
-			fresh := listing(t, tree.Dir)
-			outside := filepath.Join(b.dir, "outside")
+			b := gittest.NewBed(t, gittest.SomeFiles)
+			tree := b.Tree("tree", b.Base)
+			fresh := gittest.Listing(t, tree.Dir)
+			outside := filepath.Join(b.Dir, "outside")
 			require.NoError(t, os.Rename(tree.Dir+"/src", outside))
 			require.NoError(t, os.Symlink(outside, tree.Dir+"/src"))
-			before := listing(t, outside)
+			before := gittest.Listing(t, outside)
 
 			if strings.Contains(name, "staged") {
-				c, err := tree.Stage(ctx, b.base)
+				c, err := tree.Stage(ctx, b.Base)
 				require.NoError(t, err)
 				assert.Equal(t, []string{"src", "src/b.txt", "src/deep/c.txt"}, paths(c.Files))
 				assert.True(t, c.Files[0].Escapes)
 			}
 
-			b.restore(tree, b.base, o)
-			assert.Equal(t, fresh, listing(t, tree.Dir))
-			assert.Equal(t, before, listing(t, outside), "what it pointed to is as it was")
-			write(t, outside+"/b.txt", "changed outside")
-			b.restore(tree, b.base, o)
-			assert.Equal(t, fresh, listing(t, tree.Dir))
+			b.Restore(tree, b.Base, o)
+			assert.Equal(t, fresh, gittest.Listing(t, tree.Dir))
+			assert.Equal(t, before, gittest.Listing(t, outside), "what it pointed to is as it was")
+			gittest.Write(t, outside+"/b.txt", "changed outside")
+			b.Restore(tree, b.Base, o)
+			assert.Equal(t, fresh, gittest.Listing(t, tree.Dir))
 		})
 	}
 }
 
 func TestJudgeKeepsWhatSetupMadeAndNothingElse(t *testing.T) {
-	b := newBed(t, someFiles)
-	jdg := b.tree("judge", b.base)
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	jdg := b.Tree("judge", b.Base)
 	d := jdg.Dir
 	setup := func() {
-		write(t, d+"/build/dep/lib.js", "lib")
-		write(t, d+"/.env", "A=1")
-		write(t, d+"/src/gen/g.txt", "generated into a tracked folder")
+		gittest.Write(t, d+"/build/dep/lib.js", "lib")
+		gittest.Write(t, d+"/.env", "A=1")
+		gittest.Write(t, d+"/src/gen/g.txt", "generated into a tracked folder")
 		require.NoError(t, os.Symlink("../build/dep", d+"/src/dep"))
 		require.NoError(t, os.MkdirAll(d+"/build/empty", 0o755))
-		write(t, d+"/build/cache/c", "0")
+		gittest.Write(t, d+"/build/cache/c", "0")
 		require.NoError(t, jdg.Pristine(ctx))
 	}
 	setup()
-	want := listing(t, d)
+	want := gittest.Listing(t, d)
 	o := judge
 	o.Keep = []string{"build/cache", "**/*.pyc"}
-	b.restore(jdg, b.base, o)
-	assert.Equal(t, want, listing(t, d))
+	b.Restore(jdg, b.Base, o)
+	assert.Equal(t, want, gittest.Listing(t, d))
 
 	// What the tests leave behind goes; caches stay, whatever is done to them.
-	write(t, d+"/junk", "x")
-	write(t, d+"/build/dep/more.js", "x")
-	write(t, d+"/x.log", "x")
-	write(t, d+"/src/deep/__pycache__/m.pyc", "kept")
-	write(t, d+"/build/cache/c", "1")
-	write(t, d+"/build/cache/d/e", "2")
+	gittest.Write(t, d+"/junk", "x")
+	gittest.Write(t, d+"/build/dep/more.js", "x")
+	gittest.Write(t, d+"/x.log", "x")
+	gittest.Write(t, d+"/src/deep/__pycache__/m.pyc", "kept")
+	gittest.Write(t, d+"/build/cache/c", "1")
+	gittest.Write(t, d+"/build/cache/d/e", "2")
 	require.NoError(t, os.Remove(d+"/a.txt"))
 	require.NoError(t, syscall.Mkfifo(d+"/build/cache/fifo", 0o644))
 	now := maps.Clone(want)
 	now["src/deep/__pycache__"], now["src/deep/__pycache__/m.pyc"] = "dir", "644 kept"
 	now["build/cache/c"], now["build/cache/d"], now["build/cache/d/e"] = "644 1", "dir", "644 2"
-	b.restore(jdg, b.base, o)
-	assert.Equal(t, now, listing(t, d))
+	b.Restore(jdg, b.Base, o)
+	assert.Equal(t, now, gittest.Listing(t, d))
 	require.NoError(t, os.RemoveAll(d+"/build/cache"))
-	b.restore(jdg, b.base, o)
+	b.Restore(jdg, b.Base, o)
 
 	// A commit that tracks what setup had made, and one that removes the folder it was in.
-	desk := b.tree("desk", b.base)
+	desk := b.Tree("desk", b.Base)
 	require.NoError(t, os.RemoveAll(desk.Dir+"/src"))
-	head := b.commit(desk, b.base)
-	b.restore(jdg, head, o)
+	head := b.Commit(desk, b.Base)
+	b.Restore(jdg, head, o)
 	assert.FileExists(t, d+"/src/gen/g.txt")
 	assert.NoFileExists(t, d+"/src/b.txt")
-	b.restore(jdg, b.base, o)
+	b.Restore(jdg, b.Base, o)
 
 	for name, poison := range map[string]func(){
-		"changed": func() { write(t, d+"/build/dep/lib.js", "lob") },
+		"changed": func() { gittest.Write(t, d+"/build/dep/lib.js", "lob") },
 		"changed, with its times put back": func() {
 			fi, err := os.Stat(d + "/build/dep/lib.js")
 			require.NoError(t, err)
-			write(t, d+"/build/dep/lib.js", "lub")
+			gittest.Write(t, d+"/build/dep/lib.js", "lub")
 			require.NoError(t, os.Chtimes(d+"/build/dep/lib.js", fi.ModTime(), fi.ModTime()))
 		},
 		"replaced": func() {
-			write(t, d+"/x", "lib")
+			gittest.Write(t, d+"/x", "lib")
 			require.NoError(t, os.Rename(d+"/x", d+"/build/dep/lib.js"))
 		},
 		"removed":          func() { require.NoError(t, os.Remove(d+"/.env")) },
@@ -262,43 +264,43 @@ func TestJudgeKeepsWhatSetupMadeAndNothingElse(t *testing.T) {
 		},
 	} {
 		poison()
-		again, err := jdg.Restore(ctx, b.base, o)
+		again, err := jdg.Restore(ctx, b.Base, o)
 		require.NoError(t, err, name)
 		assert.True(t, again, name)
 		assert.Regexp(t, "judge.keep|missing or replaced", jdg.Why, name)
-		assert.Equal(t, listing(t, must(b.fresh(b.base)).Dir), listing(t, d), name)
+		assert.Equal(t, gittest.Listing(t, b.Fresh(b.Base).Dir), gittest.Listing(t, d), name)
 		setup()
-		b.restore(jdg, b.base, o)
-		assert.Equal(t, want, listing(t, d), name)
+		b.Restore(jdg, b.Base, o)
+		assert.Equal(t, want, gittest.Listing(t, d), name)
 	}
-	_, err := jdg.Restore(ctx, b.base, repo.RestoreOptions{Judge: true, Keep: []string{"[", ""}})
+	_, err := jdg.Restore(ctx, b.Base, repo.RestoreOptions{Judge: true, Keep: []string{"[", ""}})
 	require.Error(t, err)
 }
 
 func TestSealedFilesStandAsTheContractHasThem(t *testing.T) {
-	b := newBed(t, someFiles)
-	sealed := must(b.store.Entries(ctx, b.base))
-	desk, jdg := b.tree("desk", b.base), b.tree("judge", b.base)
-	want := listing(t, jdg.Dir)
-	write(t, desk.Dir+"/a.txt", "weakened\n")
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	sealed := gittest.Must(b.Store.Entries(ctx, b.Base))
+	desk, jdg := b.Tree("desk", b.Base), b.Tree("judge", b.Base)
+	want := gittest.Listing(t, jdg.Dir)
+	gittest.Write(t, desk.Dir+"/a.txt", "weakened\n")
 	require.NoError(t, os.RemoveAll(desk.Dir+"/src/deep"))
-	write(t, desk.Dir+"/src/deep", "a file where a sealed one's folder was")
+	gittest.Write(t, desk.Dir+"/src/deep", "a file where a sealed one's folder was")
 	require.NoError(t, os.Remove(desk.Dir+"/src/b.txt"))
-	write(t, desk.Dir+"/src/b.txt/c", "a folder where a sealed file was")
-	write(t, desk.Dir+"/free", "free\n")
-	head := b.commit(desk, b.base)
+	gittest.Write(t, desk.Dir+"/src/b.txt/c", "a folder where a sealed file was")
+	gittest.Write(t, desk.Dir+"/free", "free\n")
+	head := b.Commit(desk, b.Base)
 	o := judge
 	o.Sealed = sealed
 	for range 2 {
-		b.restore(jdg, head, o)
+		b.Restore(jdg, head, o)
 		want["free"] = "644 free\n"
-		assert.Equal(t, want, listing(t, jdg.Dir))
+		assert.Equal(t, want, gittest.Listing(t, jdg.Dir))
 	}
-	b.restore(jdg, head, judge)
-	assert.Equal(t, listing(t, desk.Dir), listing(t, jdg.Dir))
-	b.restore(jdg, b.base, o)
+	b.Restore(jdg, head, judge)
+	assert.Equal(t, gittest.Listing(t, desk.Dir), gittest.Listing(t, jdg.Dir))
+	b.Restore(jdg, b.Base, o)
 	delete(want, "free")
-	assert.Equal(t, want, listing(t, jdg.Dir))
+	assert.Equal(t, want, gittest.Listing(t, jdg.Dir))
 }
 
 func TestWhatPawlRemembersMayBeLost(t *testing.T) {
@@ -313,19 +315,19 @@ func TestWhatPawlRemembersMayBeLost(t *testing.T) {
 		"a lock on the index": func(s string) error { return os.WriteFile(s+"/index.lock", nil, 0o600) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t, someFiles)
-			desk := b.tree("desk", b.base)
-			write(t, desk.Dir+"/a.txt", "changed")
-			require.NoError(t, do(filepath.Join(b.dir, "state", "desk")))
-			again, err := desk.Restore(ctx, b.base, repo.RestoreOptions{})
+			b := gittest.NewBed(t, gittest.SomeFiles)
+			desk := b.Tree("desk", b.Base)
+			gittest.Write(t, desk.Dir+"/a.txt", "changed")
+			require.NoError(t, do(filepath.Join(b.Dir, "state", "desk")))
+			again, err := desk.Restore(ctx, b.Base, repo.RestoreOptions{})
 			require.NoError(t, err)
 			if again {
 				require.NoError(t, desk.Pristine(ctx))
 			}
-			assert.Equal(t, listing(t, must(b.fresh(b.base)).Dir), listing(t, desk.Dir))
-			write(t, desk.Dir+"/a.txt", "changed")
-			_ = os.Remove(filepath.Join(b.dir, "state", "desk", "index"))
-			assert.Equal(t, []string{"a.txt"}, paths(b.stage(desk, b.base).Files))
+			assert.Equal(t, gittest.Listing(t, b.Fresh(b.Base).Dir), gittest.Listing(t, desk.Dir))
+			gittest.Write(t, desk.Dir+"/a.txt", "changed")
+			_ = os.Remove(filepath.Join(b.Dir, "state", "desk", "index"))
+			assert.Equal(t, []string{"a.txt"}, paths(b.Stage(desk, b.Base).Files))
 		})
 	}
 }
@@ -341,15 +343,15 @@ func flip(path string) error {
 }
 
 func TestTwoWorkersOnOneTreeWaitForEachOther(t *testing.T) {
-	b := newBed(t, someFiles)
-	desk := b.tree("desk", b.base)
-	write(t, desk.Dir+"/a.txt", "better\n")
-	head := b.commit(desk, b.base)
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	gittest.Write(t, desk.Dir+"/a.txt", "better\n")
+	head := b.Commit(desk, b.Base)
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			desk := b.store.Tree(desk.Dir, filepath.Join(b.dir, "state", "desk"), "pawl/x")
-			commit := []string{b.base, head}[i%2]
+			desk := b.Store.Tree(desk.Dir, filepath.Join(b.Dir, "state", "desk"), "pawl/x")
+			commit := []string{b.Base, head}[i%2]
 			again, err := desk.Restore(ctx, commit, repo.RestoreOptions{Judge: i%3 == 0})
 			assert.NoError(t, err)
 			assert.False(t, again)
@@ -358,62 +360,62 @@ func TestTwoWorkersOnOneTreeWaitForEachOther(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	b.restore(desk, head, judge)
+	b.Restore(desk, head, judge)
 	clean(t, desk, head)
 }
 
 // As root in a container an agent can do this; as anyone else it cannot.
 func TestImmutableFilesAreRemoved(t *testing.T) {
-	b := newBed(t, someFiles)
-	desk := b.tree("desk", b.base)
-	write(t, desk.Dir+"/new/x", "x")
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	gittest.Write(t, desk.Dir+"/new/x", "x")
 	for _, p := range []string{"a.txt", "new/x", "new"} {
 		if out, err := exec.Command("chattr", "+i", desk.Dir+"/"+p).CombinedOutput(); err != nil {
 			t.Skipf("chattr: %v: %s", err, out)
 		}
 	}
-	again, err := desk.Restore(ctx, b.base, repo.RestoreOptions{})
+	again, err := desk.Restore(ctx, b.Base, repo.RestoreOptions{})
 	require.NoError(t, err)
 	if again {
 		require.NoError(t, desk.Pristine(ctx))
 	}
-	assert.Equal(t, listing(t, must(b.fresh(b.base)).Dir), listing(t, desk.Dir))
+	assert.Equal(t, gittest.Listing(t, b.Fresh(b.Base).Dir), gittest.Listing(t, desk.Dir))
 	out, err := exec.Command("lsattr", desk.Dir+"/a.txt").Output()
 	require.NoError(t, err)
 	assert.NotContains(t, strings.Fields(string(out))[0], "i")
 }
 
 func TestACancelledRestoreDoesNotThrowTheTreeAway(t *testing.T) {
-	b := newBed(t, someFiles)
-	desk := b.tree("desk", b.base)
-	write(t, desk.Dir+"/build/x", "ignored")
-	write(t, desk.Dir+"/a.txt", "changed")
-	done, cancel := contextWithCancel()
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	gittest.Write(t, desk.Dir+"/build/x", "ignored")
+	gittest.Write(t, desk.Dir+"/a.txt", "changed")
+	done, cancel := context.WithCancel(ctx)
 	cancel()
-	_, err := desk.Restore(done, b.base, repo.RestoreOptions{})
+	_, err := desk.Restore(done, b.Base, repo.RestoreOptions{})
 	require.ErrorIs(t, err, done.Err())
 	assert.FileExists(t, desk.Dir+"/build/x")
 	require.NoError(t, os.RemoveAll(desk.Dir))
-	_, err = desk.Restore(done, b.base, repo.RestoreOptions{})
+	_, err = desk.Restore(done, b.Base, repo.RestoreOptions{})
 	require.ErrorIs(t, err, done.Err(), "not a success either")
 }
 
 // A whole loop, and then the user's repository to the byte.
 func TestTheUsersRepositoryIsAsItWas(t *testing.T) {
-	b := newBed(t, variedFiles)
-	before := bytesOf(t, b.user)
-	_, err := repo.Inspect(ctx, b.user, "", "refs/heads/pawl/x")
+	b := gittest.NewBed(t, variedFiles)
+	before := gittest.BytesOf(t, b.User)
+	_, err := repo.Inspect(ctx, b.User, "", "refs/heads/pawl/x")
 	require.NoError(t, err)
-	desk, jdg := b.tree("desk", b.base), b.tree("judge", b.base)
+	desk, jdg := b.Tree("desk", b.Base), b.Tree("judge", b.Base)
 	head := variedChange(t, b, desk)
-	b.restore(jdg, head, judge)
-	r, err := b.store.Transact(ctx, b.settle(head, ""))
+	b.Restore(jdg, head, judge)
+	r, err := b.Store.Transact(ctx, settle(b, head, ""))
 	require.NoError(t, err)
-	b.restore(desk, r.Code, repo.RestoreOptions{})
-	require.NoError(t, b.store.Push(ctx, b.user, b.branch, ledgerRef))
+	b.Restore(desk, r.Code, repo.RestoreOptions{})
+	require.NoError(t, b.Store.Push(ctx, b.User, b.Branch, gittest.LedgerRef))
 	require.NoError(t, desk.Remove(ctx))
 	require.NoError(t, jdg.Remove(ctx))
-	for path, is := range bytesOf(t, b.user) {
+	for path, is := range gittest.BytesOf(t, b.User) {
 		if !strings.HasPrefix(path, ".git/objects/") && !strings.HasPrefix(path, ".git/refs/heads/pawl/") &&
 			!strings.HasPrefix(path, ".git/logs/refs/heads/pawl/") && !strings.HasPrefix(path, ".git/refs/pawl-ledger/") && is != "dir" {
 			assert.Equal(t, before[path], is, path)

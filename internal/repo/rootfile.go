@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/git"
 )
 
 // rootFiles are pawl's own names in a working tree's root. They are never part of a change and
@@ -63,11 +65,11 @@ func (t *Tree) Has(name string) (bool, error) {
 
 func (t *Tree) rootFor(name string) (*folder, error) {
 	if !isRootFile(name) {
-		return nil, fmt.Errorf("repo: %s is not one of pawl's own files", Quote(name))
+		return nil, fmt.Errorf("repo: %s is not one of pawl's own files", git.Quote(name))
 	}
 	root, err := t.open(t.loadState())
 	if err == nil && root == nil {
-		err = fmt.Errorf("repo: %s is not a tree that pawl made: %w", Quote(t.Dir), fs.ErrNotExist)
+		err = fmt.Errorf("repo: %s is not a tree that pawl made: %w", git.Quote(t.Dir), fs.ErrNotExist)
 	}
 	return root, err
 }

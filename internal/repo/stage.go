@@ -13,14 +13,16 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/git"
 )
 
 // Change is what a tree differs from a commit by, taken into the store.
 type Change struct {
 	Tree       string // the resulting tree's ID: what Commit makes a commit of
-	Files      []FileChange
+	Files      []git.FileChange
 	Violations []Unaddable // not empty: the change cannot be committed, and Files lacks these
-	Unread     bool        // the change is longer than a Reader is given
+	Unread     bool        // the change is longer than a git.Reader is given
 }
 
 // Empty reports whether nothing was changed.
@@ -49,8 +51,8 @@ func (t *Tree) Stage(ctx context.Context, head string) (Change, error) {
 // same git process prints it, and for no change nothing is printed. begin is called whenever the
 // reading starts, which can be a second time: what was read before does not count then. A changed
 // file of more bytes than largest is a violation with its size, and git never reads it.
-func (t *Tree) StageRead(ctx context.Context, head string, largest int64, begin func() Reader) (Change, error) {
-	if err := checkHashes(head); err != nil {
+func (t *Tree) StageRead(ctx context.Context, head string, largest int64, begin func() git.Reader) (Change, error) {
+	if err := git.CheckHashes(head); err != nil {
 		return Change{}, err
 	}
 	lock, err := t.lock(ctx)
@@ -84,7 +86,7 @@ type staging struct {
 	root   *folder
 	head   string
 	atHead bool // the index is head's tree
-	begin  func() Reader
+	begin  func() git.Reader
 
 	largest int64 // a changed file may have so many bytes
 
@@ -113,7 +115,7 @@ func (s *staging) run(ctx context.Context) (Change, error) {
 		}
 	}
 	for _, f := range c.Files {
-		if f.OldMode == modeGitlink || f.NewMode == modeGitlink {
+		if f.OldMode == git.ModeGitlink || f.NewMode == git.ModeGitlink {
 			s.violate(f.Path, "a submodule was added, removed or moved")
 		}
 	}
@@ -122,13 +124,13 @@ func (s *staging) run(ctx context.Context) (Change, error) {
 	}
 	c.Violations = s.violations
 	s.sizes(c.Files)
-	return c, s.t.store.readTargets(ctx, c.Files)
+	return c, s.t.store.run.ReadTargets(ctx, c.Files)
 }
 
 // sizes notes how large the changed files are. One that is gone since is no larger than nothing.
-func (s *staging) sizes(files []FileChange) {
+func (s *staging) sizes(files []git.FileChange) {
 	for i, f := range files {
-		if f.NewMode == modeNone || f.NewMode == modeLink || f.NewMode == modeGitlink {
+		if f.NewMode == git.ModeNone || f.NewMode == git.ModeLink || f.NewMode == git.ModeGitlink {
 			continue
 		}
 		if file, err := s.root.openFile(f.Path); err == nil {
@@ -159,7 +161,7 @@ func (s *staging) survey(ctx context.Context) (err error) {
 		if err != nil {
 			_ = os.Remove(s.t.indexPath())
 		}
-		if _, err := s.t.call(s.lock, "read-tree", "--reset", s.head).run(ctx); err != nil {
+		if _, err := s.t.call(s.lock, "read-tree", "--reset", s.head).Run(ctx); err != nil {
 			return err
 		}
 		if s.ix, err = readIndex(s.t.indexPath()); err != nil {
@@ -272,9 +274,9 @@ func (s *staging) tooLarge(ctx context.Context, files []found) error {
 	if err != nil {
 		return err
 	}
-	c := s.t.store.call("cat-file", "--batch-check=%(objectsize)")
-	c.stdin = strings.NewReader(blobs.String())
-	out, err := c.run(ctx)
+	c := s.t.store.run.Command("cat-file", "--batch-check=%(objectsize)")
+	c.Stdin = strings.NewReader(blobs.String())
+	out, err := c.Run(ctx)
 	if err != nil {
 		return err
 	}
@@ -318,9 +320,7 @@ func (s *staging) tooLarge(ctx context.Context, files []found) error {
 // reading files; git add and git status would run git in them.
 func (s *staging) submodules(ctx context.Context, paths []string) error {
 	s.excluded = append(s.excluded, paths...)
-	c := s.t.call(s.lock, append([]string{"ls-files", "-z", "--modified", "--"}, paths...)...)
-	c.env = append(c.env, "GIT_LITERAL_PATHSPECS=1")
-	out, err := c.run(ctx)
+	out, err := s.t.call(s.lock, append([]string{"--literal-pathspecs", "ls-files", "-z", "--modified", "--"}, paths...)...).Run(ctx)
 	for p := range strings.SplitSeq(string(out), "\x00") {
 		if p != "" {
 			s.violate(p, "a submodule was added, removed or moved")
@@ -332,18 +332,21 @@ func (s *staging) submodules(ctx context.Context, paths []string) error {
 // add brings the index up to the tree; done if no more can be said than the violations.
 func (s *staging) add(ctx context.Context) (done bool, err error) {
 	add := func(args ...string) error {
-		c := s.t.call(s.lock, append([]string{"add", "--all"}, args...)...)
+		args = append([]string{"add", "--all"}, args...)
 		if len(s.excluded) > 0 {
-			c.args = append(c.args, "--pathspec-from-file=-", "--pathspec-file-nul")
-			c.stdin = strings.NewReader(".\x00:(top,literal,exclude)" + strings.Join(s.excluded, "\x00:(top,literal,exclude)") + "\x00")
+			args = append(args, "--pathspec-from-file=-", "--pathspec-file-nul")
 		}
-		_, err := c.run(ctx)
+		c := s.t.call(s.lock, args...)
+		if len(s.excluded) > 0 {
+			c.Stdin = strings.NewReader(".\x00:(top,literal,exclude)" + strings.Join(s.excluded, "\x00:(top,literal,exclude)") + "\x00")
+		}
+		_, err := c.Run(ctx)
 		return err
 	}
 	if err = add(); err == nil {
 		return false, nil
 	}
-	var ge *GitError
+	var ge *git.Error
 	if !errors.As(err, &ge) || ge.Err != nil {
 		return false, err
 	}
@@ -362,7 +365,7 @@ func (s *staging) add(ctx context.Context) (done bool, err error) {
 	if errors.As(retryErr, &ge) {
 		refusesNames = refusesNames || strings.Contains(ge.Stderr, "invalid path")
 	}
-	out, lsErr := s.t.call(s.lock, "ls-files", "-z", "--others", "--modified", "--exclude-standard").run(ctx)
+	out, lsErr := s.t.call(s.lock, "ls-files", "-z", "--others", "--modified", "--exclude-standard").Run(ctx)
 	if lsErr != nil {
 		return false, errors.Join(err, lsErr)
 	}
@@ -412,34 +415,33 @@ func (s *staging) unreadable(p string) bool {
 func (s *staging) diff(ctx context.Context) (Change, error) {
 	var c Change
 	g, ctx := errgroup.WithContext(ctx)
-	withIndex := func(args ...string) *call {
-		c := s.t.store.call(args...)
-		c.env = append(c.env, "GIT_INDEX_FILE="+s.t.indexPath())
-		c.lock = s.lock
+	withIndex := func(args ...string) *git.Command {
+		c := s.t.store.run.With("GIT_INDEX_FILE=" + s.t.indexPath()).Command(args...)
+		c.Lock = s.lock
 		return c
 	}
 	g.Go(func() error {
-		out, err := withIndex("write-tree").run(ctx)
+		out, err := withIndex("write-tree").Run(ctx)
 		if err != nil {
 			return err
 		}
 		c.Tree = strings.TrimSpace(string(out))
-		return checkHashes(c.Tree)
+		return git.CheckHashes(c.Tree)
 	})
 	g.Go(func() error {
-		args := append([]string{"diff-index", "--cached"}, diffFormat...)
+		args := append([]string{"diff-index", "--cached"}, git.DiffFormat...)
 		if s.begin != nil {
-			args = append(args, patchFormat...)
+			args = append(args, git.PatchFormat...)
 		}
 		diff := withIndex(append(args, s.head, "--")...)
 		if s.begin != nil {
-			diff.stdout = func(r io.Reader) (err error) {
-				c.Files, c.Unread, err = readChanges(r, s.begin())
+			diff.Stdout = func(r io.Reader) (err error) {
+				c.Files, c.Unread, err = git.ReadChanges(r, s.begin())
 				return err
 			}
 		}
-		out, err := diff.run(ctx)
-		var ge *GitError
+		out, err := diff.Run(ctx)
+		var ge *git.Error
 		if s.begin != nil && errors.As(err, &ge) && strings.Contains(ge.Stderr, tooLongToDiff) {
 			c.Unread = true // all of the list has come, and the lines until there
 			return nil
@@ -447,7 +449,7 @@ func (s *staging) diff(ctx context.Context) (Change, error) {
 		if err != nil || s.begin != nil {
 			return err
 		}
-		c.Files, err = parseChanges(out)
+		c.Files, err = git.ParseChanges(out)
 		return err
 	})
 	if err := g.Wait(); err != nil {
@@ -464,13 +466,13 @@ const tooLongToDiff = "unable to generate diff for"
 // as they are), `git add` converts every such file that was so much as touched, and a loop would
 // be told that it changed files out of its scope. A file whose bytes are the commit's is not a
 // change.
-func (s *staging) dropConversions(ctx context.Context, files []FileChange) (bool, error) {
+func (s *staging) dropConversions(ctx context.Context, files []git.FileChange) (bool, error) {
 	if !s.attributes {
 		return false, nil
 	}
 	var info strings.Builder
 	for _, f := range files {
-		if f.Status != 'M' || f.NewMode == modeLink || f.NewMode == modeGitlink || f.OldBlob == f.NewBlob {
+		if f.Status != 'M' || f.NewMode == git.ModeLink || f.NewMode == git.ModeGitlink || f.OldBlob == f.NewBlob {
 			continue
 		}
 		id, err := s.blobID(f.Path)
@@ -485,18 +487,18 @@ func (s *staging) dropConversions(ctx context.Context, files []FileChange) (bool
 		return false, nil
 	}
 	c := s.t.call(s.lock, "update-index", "-z", "--index-info")
-	c.stdin = strings.NewReader(info.String())
-	_, err := c.run(ctx)
+	c.Stdin = strings.NewReader(info.String())
+	_, err := c.Run(ctx)
 	return true, err
 }
 
 // contents refuses what Git LFS would have put elsewhere: pawl runs no filters, so that the content
 // itself would get into git where a pointer belongs. A pointer is as good as the filter's own.
-func (s *staging) contents(ctx context.Context, files []FileChange) error {
+func (s *staging) contents(ctx context.Context, files []git.FileChange) error {
 	var names strings.Builder
-	changed := map[string]FileChange{}
+	changed := map[string]git.FileChange{}
 	for _, f := range files {
-		if f.NewMode == modeLink || f.NewMode == modeGitlink || f.NewMode == modeNone || f.OldBlob == f.NewBlob {
+		if f.NewMode == git.ModeLink || f.NewMode == git.ModeGitlink || f.NewMode == git.ModeNone || f.OldBlob == f.NewBlob {
 			continue
 		}
 		changed[f.Path] = f
@@ -506,8 +508,8 @@ func (s *staging) contents(ctx context.Context, files []FileChange) error {
 		return nil
 	}
 	c := s.t.call(s.lock, "check-attr", "--cached", "-z", "--stdin", "filter")
-	c.stdin = strings.NewReader(names.String())
-	out, err := c.run(ctx)
+	c.Stdin = strings.NewReader(names.String())
+	out, err := c.Run(ctx)
 	if err != nil {
 		return err
 	}
@@ -517,7 +519,7 @@ func (s *staging) contents(ctx context.Context, files []FileChange) error {
 			continue
 		}
 		content, err := s.t.store.BlobByID(ctx, file.NewBlob, maxPointer)
-		if err != nil && !errors.Is(err, ErrTooLarge) {
+		if err != nil && !errors.Is(err, git.ErrTooLarge) {
 			return err
 		}
 		if !bytes.HasPrefix(content, []byte(pointerHead)) {
@@ -544,9 +546,9 @@ func (s *staging) blobID(p string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	h := newObjectHash("blob", fi.Size())
+	h := git.NewHash("blob", fi.Size())
 	if _, err := io.Copy(h, io.LimitReader(f, fi.Size())); err != nil {
 		return "", err
 	}
-	return sumText(h), nil
+	return git.HashText(h), nil
 }

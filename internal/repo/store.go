@@ -9,8 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"pawl/internal/durable"
+	"pawl/internal/git"
 )
 
 // Store is a bare repository of pawl's own, one per user repository, shared by its loops. Only
@@ -18,6 +20,7 @@ import (
 // be called concurrently, from several processes too.
 type Store struct {
 	dir     string
+	run     git.Runner
 	commits commitCache
 	logs    logCache
 }
@@ -43,7 +46,7 @@ func OpenStore(ctx context.Context, dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir}
+	s := &Store{dir: dir, run: git.Hardened(dir)}
 	if ok, err := s.complete(); err != nil || ok {
 		return s, err
 	}
@@ -112,26 +115,23 @@ func (s *Store) create(ctx context.Context, lock *os.File) error {
 	if err := os.RemoveAll(fresh); err != nil { // of a process that died here
 		return err
 	}
-	c := call{args: []string{"init", "--quiet", "--bare", "--template=", "--initial-branch=none", "--object-format=sha1", "--", fresh}, lock: lock}
-	if _, err := c.run(ctx); err != nil {
+	if err := os.Mkdir(fresh, 0o700); err != nil {
+		return err
+	}
+	c := git.Hardened(fresh).Command("init", "--quiet", "--bare", "--template=", "--initial-branch=none", "--object-format=sha1")
+	c.Lock = lock
+	if _, err := c.Run(ctx); err != nil {
 		return err
 	}
 	if err := s.writeConfig(fresh); err != nil {
 		return err
 	}
-	if err := os.Chmod(fresh, 0o700); err != nil {
-		return err
-	}
 	return durable.Rename(fresh, s.dir)
 }
 
-// call is a git process in the store, without any working tree.
-func (s *Store) call(args ...string) *call {
-	return &call{dir: s.dir, args: args, env: []string{"GIT_DIR=" + s.dir}}
-}
-
+// git runs git in the store, without any working tree.
 func (s *Store) git(ctx context.Context, args ...string) ([]byte, error) {
-	return s.call(args...).run(ctx)
+	return s.run.Run(ctx, args...)
 }
 
 // lock serialises what moves refs. It is held for milliseconds; git's own locks would make the
@@ -143,17 +143,17 @@ func (s *Store) lock(ctx context.Context) (*os.File, error) {
 // Ref returns the object that a ref names, "" if there is no such ref. A ref that pawl has moved
 // is a small file, so that this usually costs no process.
 func (s *Store) Ref(ctx context.Context, ref string) (string, error) {
-	if err := checkRef(ref); err != nil {
+	if err := git.CheckRef(ref); err != nil {
 		return "", err
 	}
 	b, err := os.ReadFile(filepath.Join(s.dir, filepath.FromSlash(ref)))
 	if err == nil {
-		if hash := string(bytes.TrimSuffix(b, []byte("\n"))); isHash(hash) {
+		if hash := string(bytes.TrimSuffix(b, []byte("\n"))); git.IsHash(hash) {
 			return hash, nil
 		}
 		return "", fmt.Errorf("%w: %s of the store %s", errDamagedRef, ref, s.dir)
 	}
-	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errNotDir) && !errors.Is(err, errIsDir) {
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) && !errors.Is(err, syscall.EISDIR) {
 		return "", err
 	}
 	if _, packed := os.Stat(filepath.Join(s.dir, "packed-refs")); errors.Is(packed, fs.ErrNotExist) {
@@ -164,7 +164,7 @@ func (s *Store) Ref(ctx context.Context, ref string) (string, error) {
 		return "", err
 	}
 	for line := range strings.Lines(string(out)) { // a prefix matches too
-		if hash, name, _ := strings.Cut(strings.TrimSpace(line), " "); name == ref && isHash(hash) {
+		if hash, name, _ := strings.Cut(strings.TrimSpace(line), " "); name == ref && git.IsHash(hash) {
 			return hash, nil
 		}
 	}
@@ -176,12 +176,12 @@ var errDamagedRef = errors.New("the ref is damaged")
 // SetRef moves a ref from old to new, "" meaning absent, and succeeds without doing anything if
 // it is at new already. A ref that is elsewhere gives *Fenced.
 func (s *Store) SetRef(ctx context.Context, ref, new, old string) error {
-	if err := checkRef(ref); err != nil {
+	if err := git.CheckRef(ref); err != nil {
 		return err
 	}
 	for _, h := range []string{new, old} {
-		if h != "" && !isHash(h) {
-			return checkHashes(h)
+		if h != "" && !git.IsHash(h) {
+			return git.CheckHashes(h)
 		}
 	}
 	lock, err := s.lock(ctx)
@@ -203,18 +203,18 @@ func (s *Store) SetRef(ctx context.Context, ref, new, old string) error {
 	}
 	or0 := func(h string) string {
 		if h == "" {
-			return strings.Repeat("0", hashLen)
+			return git.NoHash
 		}
 		return h
 	}
-	c := s.call("update-ref", "--stdin", "-z")
-	c.lock = lock
+	c := s.run.Command("update-ref", "--stdin", "-z")
+	c.Lock = lock
 	if new == "" {
-		c.stdin = strings.NewReader("delete " + ref + "\x00" + old + "\x00")
+		c.Stdin = strings.NewReader("delete " + ref + "\x00" + old + "\x00")
 	} else {
-		c.stdin = strings.NewReader("update " + ref + "\x00" + new + "\x00" + or0(old) + "\x00")
+		c.Stdin = strings.NewReader("update " + ref + "\x00" + new + "\x00" + or0(old) + "\x00")
 	}
-	_, err = c.run(ctx)
+	_, err = c.Run(ctx)
 	return err
 }
 
@@ -223,7 +223,7 @@ func (s *Store) SetRef(ctx context.Context, ref, new, old string) error {
 // that this lock file could belong to.
 func (s *Store) dropStaleLock(ref string) error {
 	err := os.Remove(filepath.Join(s.dir, filepath.FromSlash(ref)+".lock"))
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
 	}
 	return err

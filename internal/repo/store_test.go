@@ -1,6 +1,7 @@
 package repo_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/git"
+	"pawl/internal/gittest"
 	"pawl/internal/repo"
 )
 
@@ -26,22 +29,22 @@ func TestOpenStoreMakesABareRepositoryOnceForAll(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	assert.Equal(t, "true", git(t, dir, "rev-parse", "--is-bare-repository"))
-	assert.Empty(t, git(t, dir, "for-each-ref"))
-	assert.Equal(t, "/loop-results.tsv\n/loop-stop\n/loop-results.tsv.lock\n", read(t, filepath.Join(dir, "info", "exclude")))
+	assert.Equal(t, "true", gittest.Git(t, dir, "rev-parse", "--is-bare-repository"))
+	assert.Empty(t, gittest.Git(t, dir, "for-each-ref"))
+	assert.Equal(t, "/loop-results.tsv\n/loop-stop\n/loop-results.tsv.lock\n", gittest.Read(t, filepath.Join(dir, "info", "exclude")))
 	fi, err := os.Stat(dir)
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o700), fi.Mode().Perm())
 
-	write(t, filepath.Join(dir, "config"), "[core]\n\tbare = true\n\thooksPath = /evil\n")
+	gittest.Write(t, filepath.Join(dir, "config"), "[core]\n\tbare = true\n\thooksPath = /evil\n")
 	_, err = repo.OpenStore(ctx, dir)
 	require.NoError(t, err)
-	assert.NotContains(t, read(t, filepath.Join(dir, "config")), "evil", "its config is pawl's")
+	assert.NotContains(t, gittest.Read(t, filepath.Join(dir, "config")), "evil", "its config is pawl's")
 }
 
 func TestOpenStoreClearsAwayAnAttemptThatDied(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	write(t, filepath.Join(dir+".new", "junk"), "")
+	gittest.Write(t, filepath.Join(dir+".new", "junk"), "")
 	_, err := repo.OpenStore(ctx, dir)
 	require.NoError(t, err)
 	assert.NoDirExists(t, dir+".new")
@@ -49,78 +52,78 @@ func TestOpenStoreClearsAwayAnAttemptThatDied(t *testing.T) {
 }
 
 func TestSetRefIsACompareAndSwap(t *testing.T) {
-	b := newBed(t, someFiles)
-	other := b.storeGit("commit-tree", "-m", "other", b.base+"^{tree}")
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	other := b.StoreGit("commit-tree", "-m", "other", b.Base+"^{tree}")
 	const ref = "refs/heads/pawl/other"
 	var fenced *repo.Fenced
 
-	require.NoError(t, b.store.SetRef(ctx, ref, b.base, ""))
-	require.NoError(t, b.store.SetRef(ctx, ref, b.base, ""), "already there")
-	require.ErrorAs(t, b.store.SetRef(ctx, ref, other, other), &fenced)
-	assert.Equal(t, repo.Fenced{Ref: ref, Want: other, Have: b.base}, *fenced)
-	require.ErrorAs(t, b.store.SetRef(ctx, ref, other, ""), &fenced)
-	require.NoError(t, b.store.SetRef(ctx, ref, other, b.base))
-	got, err := b.store.Ref(ctx, ref)
+	require.NoError(t, b.Store.SetRef(ctx, ref, b.Base, ""))
+	require.NoError(t, b.Store.SetRef(ctx, ref, b.Base, ""), "already there")
+	require.ErrorAs(t, b.Store.SetRef(ctx, ref, other, other), &fenced)
+	assert.Equal(t, repo.Fenced{Ref: ref, Want: other, Have: b.Base}, *fenced)
+	require.ErrorAs(t, b.Store.SetRef(ctx, ref, other, ""), &fenced)
+	require.NoError(t, b.Store.SetRef(ctx, ref, other, b.Base))
+	got, err := b.Store.Ref(ctx, ref)
 	require.NoError(t, err)
 	assert.Equal(t, other, got)
-	require.NoError(t, b.store.SetRef(ctx, ref, "", other))
-	require.NoError(t, b.store.SetRef(ctx, ref, "", other), "already gone")
-	got, err = b.store.Ref(ctx, ref)
+	require.NoError(t, b.Store.SetRef(ctx, ref, "", other))
+	require.NoError(t, b.Store.SetRef(ctx, ref, "", other), "already gone")
+	got, err = b.Store.Ref(ctx, ref)
 	require.NoError(t, err)
 	assert.Empty(t, got)
 
 	for _, bad := range []string{"HEAD", "refs/heads/..", "refs/heads/a b", "--stdin"} {
-		assert.Error(t, b.store.SetRef(ctx, bad, b.base, ""), bad)
-		_, err := b.store.Ref(ctx, bad)
+		assert.Error(t, b.Store.SetRef(ctx, bad, b.Base, ""), bad)
+		_, err := b.Store.Ref(ctx, bad)
 		assert.Error(t, err, bad)
 	}
-	assert.Error(t, b.store.SetRef(ctx, ref, "main", ""), "only object IDs")
+	assert.Error(t, b.Store.SetRef(ctx, ref, "main", ""), "only object IDs")
 }
 
 func TestRefReadsPackedRefsAndReportsDamage(t *testing.T) {
-	b := newBed(t, someFiles)
-	b.storeGit("pack-refs", "--all")
-	require.NoFileExists(t, filepath.Join(b.store.Dir(), b.branch))
-	got, err := b.store.Ref(ctx, b.branch)
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	b.StoreGit("pack-refs", "--all")
+	require.NoFileExists(t, filepath.Join(b.Store.Dir(), b.Branch))
+	got, err := b.Store.Ref(ctx, b.Branch)
 	require.NoError(t, err)
-	assert.Equal(t, b.base, got)
-	got, err = b.store.Ref(ctx, "refs/heads/pawl") // a folder, and a prefix of a packed ref
+	assert.Equal(t, b.Base, got)
+	got, err = b.Store.Ref(ctx, "refs/heads/pawl") // a folder, and a prefix of a packed ref
 	require.NoError(t, err)
 	assert.Empty(t, got)
-	got, err = b.store.Ref(ctx, b.branch+"/below")
+	got, err = b.Store.Ref(ctx, b.Branch+"/below")
 	require.NoError(t, err)
 	assert.Empty(t, got)
 
-	write(t, filepath.Join(b.store.Dir(), b.branch), "")
-	_, err = b.store.Ref(ctx, b.branch)
+	gittest.Write(t, filepath.Join(b.Store.Dir(), b.Branch), "")
+	_, err = b.Store.Ref(ctx, b.Branch)
 	assert.Error(t, err, "what a power cut leaves is not an absent ref")
 }
 
 // A git that was killed leaves its lock on the ref.
 func TestALeftLockDoesNotStopTheLoop(t *testing.T) {
-	b := newBed(t, someFiles)
-	lock := filepath.Join(b.store.Dir(), b.branch+".lock")
-	write(t, lock, "")
-	c := b.storeGit("commit-tree", "-p", b.base, "-m", "c", b.base+"^{tree}")
-	require.NoError(t, b.store.SetRef(ctx, b.branch, c, b.base))
-	write(t, lock, "")
-	_, err := b.store.Commit(ctx, b.commitInput(b.storeGit("rev-parse", b.base+"^{tree}"), c))
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	lock := filepath.Join(b.Store.Dir(), b.Branch+".lock")
+	gittest.Write(t, lock, "")
+	c := b.StoreGit("commit-tree", "-p", b.Base, "-m", "c", b.Base+"^{tree}")
+	require.NoError(t, b.Store.SetRef(ctx, b.Branch, c, b.Base))
+	gittest.Write(t, lock, "")
+	_, err := b.Store.Commit(ctx, b.CommitInput(b.StoreGit("rev-parse", b.Base+"^{tree}"), c))
 	require.NoError(t, err)
 }
 
 func TestFetchCopies(t *testing.T) {
-	user, base := userRepo(t, someFiles)
-	git(t, user, "tag", "v1")
-	git(t, user, "branch", "other")
-	before := bytesOf(t, user)
-	b := bedFor(t, user, base)
-	assert.Equal(t, before, bytesOf(t, user))
+	user, base := gittest.UserRepo(t, gittest.SomeFiles)
+	gittest.Git(t, user, "tag", "v1")
+	gittest.Git(t, user, "branch", "other")
+	before := gittest.BytesOf(t, user)
+	b := gittest.BedFor(t, user, base)
+	assert.Equal(t, before, gittest.BytesOf(t, user))
 
-	assert.NoFileExists(t, filepath.Join(b.store.Dir(), "objects", "info", "alternates"))
-	assert.NotContains(t, b.storeGit("for-each-ref"), "v1")
+	assert.NoFileExists(t, filepath.Join(b.Store.Dir(), "objects", "info", "alternates"))
+	assert.NotContains(t, b.StoreGit("for-each-ref"), "v1")
 	inodes := map[uint64]bool{}
-	for _, dir := range []string{filepath.Join(user, ".git", "objects"), filepath.Join(b.store.Dir(), "objects")} {
-		for name, is := range listing(t, dir) {
+	for _, dir := range []string{filepath.Join(user, ".git", "objects"), filepath.Join(b.Store.Dir(), "objects")} {
+		for name, is := range gittest.Listing(t, dir) {
 			var st syscall.Stat_t
 			require.NoError(t, syscall.Stat(filepath.Join(dir, name), &st))
 			if is != "dir" {
@@ -130,10 +133,10 @@ func TestFetchCopies(t *testing.T) {
 		}
 	}
 	require.NoError(t, os.RemoveAll(user))
-	b.storeGit("fsck", "--strict")
+	b.StoreGit("fsck", "--strict")
 
-	_, err := b.store.Fetch(ctx, user, "main")
-	var ge *repo.GitError
+	_, err := b.Store.Fetch(ctx, user, "main")
+	var ge *git.Error
 	require.ErrorAs(t, err, &ge)
 	assert.Equal(t, 128, ge.ExitCode)
 	assert.Equal(t, "fetch", ge.Args[0])
@@ -141,120 +144,120 @@ func TestFetchCopies(t *testing.T) {
 }
 
 func TestFetchFollowsABranchThatWasRewritten(t *testing.T) {
-	b := newBed(t, someFiles)
-	git(t, b.user, "commit", "-q", "--amend", "-m", "another base")
-	got, err := b.store.Fetch(ctx, b.user, "refs/heads/main")
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	gittest.Git(t, b.User, "commit", "-q", "--amend", "-m", "another base")
+	got, err := b.Store.Fetch(ctx, b.User, "refs/heads/main")
 	require.NoError(t, err)
-	assert.Equal(t, git(t, b.user, "rev-parse", "main"), got)
-	got, err = b.store.Fetch(ctx, "file://"+b.user, "main")
+	assert.Equal(t, gittest.Git(t, b.User, "rev-parse", "main"), got)
+	got, err = b.Store.Fetch(ctx, "file://"+b.User, "main")
 	require.NoError(t, err)
-	assert.Equal(t, git(t, b.user, "rev-parse", "main"), got)
+	assert.Equal(t, gittest.Git(t, b.User, "rev-parse", "main"), got)
 }
 
 func TestFetchFromAShallowClone(t *testing.T) {
-	user, _ := userRepo(t, someFiles)
-	write(t, user+"/a.txt", "2")
-	git(t, user, "commit", "-qam", "second")
+	user, _ := gittest.UserRepo(t, gittest.SomeFiles)
+	gittest.Write(t, user+"/a.txt", "2")
+	gittest.Git(t, user, "commit", "-qam", "second")
 	shallow := filepath.Join(t.TempDir(), "shallow")
-	git(t, user, "clone", "-q", "--depth=1", "file://"+user, shallow)
+	gittest.Git(t, user, "clone", "-q", "--depth=1", "file://"+user, shallow)
 	s, err := repo.Inspect(ctx, shallow, "", loopRef)
 	require.NoError(t, err)
 	assert.True(t, s.Shallow)
-	b := bedFor(t, shallow, s.Head)
-	desk := b.tree("desk", s.Head)
-	assert.Equal(t, "1", git(t, desk.Dir, "rev-list", "--count", "HEAD"))
-	write(t, desk.Dir+"/a.txt", "3")
-	b.commit(desk, s.Head)
-	require.NoError(t, b.store.Push(ctx, shallow, b.branch))
+	b := gittest.BedFor(t, shallow, s.Head)
+	desk := b.Tree("desk", s.Head)
+	assert.Equal(t, "1", gittest.Git(t, desk.Dir, "rev-list", "--count", "HEAD"))
+	gittest.Write(t, desk.Dir+"/a.txt", "3")
+	b.Commit(desk, s.Head)
+	require.NoError(t, b.Store.Push(ctx, shallow, b.Branch))
 }
 
 func TestAddressesAreNeitherOptionsNorCommands(t *testing.T) {
-	b := newBed(t, someFiles)
-	canary := filepath.Join(b.dir, "canary")
-	write(t, filepath.Join(os.Getenv("HOME"), ".gitconfig"), "[protocol \"ext\"]\n\tallow = always\n")
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	canary := filepath.Join(b.Dir, "canary")
+	gittest.Write(t, filepath.Join(os.Getenv("HOME"), ".gitconfig"), "[protocol \"ext\"]\n\tallow = always\n")
 	t.Cleanup(func() { _ = os.Remove(filepath.Join(os.Getenv("HOME"), ".gitconfig")) })
 	// A transport helper is a program by name.
-	write(t, b.dir+"/bin/git-remote-evil", "#!/bin/sh\ntouch "+canary+"\n")
-	require.NoError(t, os.Chmod(b.dir+"/bin/git-remote-evil", 0o755))
-	t.Setenv("PATH", b.dir+"/bin:"+os.Getenv("PATH"))
+	gittest.Write(t, b.Dir+"/bin/git-remote-evil", "#!/bin/sh\ntouch "+canary+"\n")
+	require.NoError(t, os.Chmod(b.Dir+"/bin/git-remote-evil", 0o755))
+	t.Setenv("PATH", b.Dir+"/bin:"+os.Getenv("PATH"))
 	for _, address := range []string{"evil::x", "evil://x", "--upload-pack=touch " + canary, "ext::touch " + canary, "", "a\x00b"} {
-		_, err := b.store.Fetch(ctx, address, "main")
+		_, err := b.Store.Fetch(ctx, address, "main")
 		assert.Error(t, err, address)
-		assert.Error(t, b.store.Push(ctx, address, b.branch), address)
+		assert.Error(t, b.Store.Push(ctx, address, b.Branch), address)
 	}
 	assert.NoFileExists(t, canary)
-	for _, spec := range []string{"+" + b.branch, ":" + b.branch, "--mirror", b.branch + ":", "main:main"} {
-		assert.Error(t, b.store.Push(ctx, b.user, spec), spec)
+	for _, spec := range []string{"+" + b.Branch, ":" + b.Branch, "--mirror", b.Branch + ":", "main:main"} {
+		assert.Error(t, b.Store.Push(ctx, b.User, spec), spec)
 	}
 	for _, branch := range []string{"--all", "a b", "", "HEAD"} {
-		_, err := b.store.Fetch(ctx, b.user, branch)
+		_, err := b.Store.Fetch(ctx, b.User, branch)
 		assert.Error(t, err, branch)
 	}
 }
 
 func TestPushAddsTheLoopsRefsAndNothingElse(t *testing.T) {
-	b := newBed(t, someFiles)
-	git(t, b.user, "config", "receive.autogc", "true")
-	git(t, b.user, "config", "receive.unpackLimit", "1")
-	git(t, b.user, "config", "gc.autoPackLimit", "1")
-	git(t, b.user, "config", "gc.autoDetach", "false")
-	git(t, b.user, "repack", "-q")
-	desk := b.tree("desk", b.base)
-	write(t, desk.Dir+"/a.txt", "better\n")
-	head := b.commit(desk, b.base)
-	ledger, err := b.store.Append(ctx, repo.Entry{Ref: "refs/pawl-ledger/x", Code: head, Files: map[string][]byte{"state.json": []byte("{}")}, Author: who, Time: when})
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	gittest.Git(t, b.User, "config", "receive.autogc", "true")
+	gittest.Git(t, b.User, "config", "receive.unpackLimit", "1")
+	gittest.Git(t, b.User, "config", "gc.autoPackLimit", "1")
+	gittest.Git(t, b.User, "config", "gc.autoDetach", "false")
+	gittest.Git(t, b.User, "repack", "-q")
+	desk := b.Tree("desk", b.Base)
+	gittest.Write(t, desk.Dir+"/a.txt", "better\n")
+	head := b.Commit(desk, b.Base)
+	ledger, err := gittest.Append(b.Store, repo.Entry{Ref: "refs/pawl-ledger/x", Code: head, Files: map[string][]byte{"state.json": []byte("{}")}, Author: gittest.Who, Time: gittest.When})
 	require.NoError(t, err)
-	before := bytesOf(t, b.user)
+	before := gittest.BytesOf(t, b.User)
 
-	require.NoError(t, b.store.Push(ctx, b.user, b.branch, ledger+":refs/pawl-ledger/x"))
-	require.NoError(t, b.store.Push(ctx, b.user, b.branch, ledger+":refs/pawl-ledger/x"), "once more")
+	require.NoError(t, b.Store.Push(ctx, b.User, b.Branch, ledger+":refs/pawl-ledger/x"))
+	require.NoError(t, b.Store.Push(ctx, b.User, b.Branch, ledger+":refs/pawl-ledger/x"), "once more")
 
-	assert.Equal(t, head, git(t, b.user, "rev-parse", "refs/heads/pawl/x"))
-	assert.Equal(t, ledger, git(t, b.user, "rev-parse", "refs/pawl-ledger/x"))
-	for path, is := range bytesOf(t, b.user) {
+	assert.Equal(t, head, gittest.Git(t, b.User, "rev-parse", "refs/heads/pawl/x"))
+	assert.Equal(t, ledger, gittest.Git(t, b.User, "rev-parse", "refs/pawl-ledger/x"))
+	for path, is := range gittest.BytesOf(t, b.User) {
 		if !strings.HasPrefix(path, ".git/objects/") && !strings.Contains(path, "/pawl") && is != "dir" {
 			assert.Equal(t, before[path], is, path)
 		}
 		delete(before, path)
 	}
 	assert.Empty(t, before, "nothing is gone")
-	git(t, b.user, "fsck", "--strict")
+	gittest.Git(t, b.User, "fsck", "--strict")
 }
 
 func TestPushTellsARefusalFromAFailure(t *testing.T) {
-	setup := func(t *testing.T) (*bed, string) {
-		b := newBed(t, someFiles)
-		desk := b.tree("desk", b.base)
-		write(t, desk.Dir+"/a.txt", "better\n")
-		return b, b.commit(desk, b.base)
+	setup := func(t *testing.T) (*gittest.Bed, string) {
+		b := gittest.NewBed(t, gittest.SomeFiles)
+		desk := b.Tree("desk", b.Base)
+		gittest.Write(t, desk.Dir+"/a.txt", "better\n")
+		return b, b.Commit(desk, b.Base)
 	}
 	for name, c := range map[string]struct {
 		kind string
-		do   func(t *testing.T, b *bed, head string)
+		do   func(t *testing.T, b *gittest.Bed, head string)
 	}{
-		"another host's ledger": {repo.RefusedNonFastForward, func(t *testing.T, b *bed, _ string) {
-			git(t, b.user, "update-ref", b.branch, git(t, b.user, "commit-tree", "-p", b.base, "-m", "other", b.base+"^{tree}"))
+		"another host's ledger": {repo.RefusedNonFastForward, func(t *testing.T, b *gittest.Bed, _ string) {
+			gittest.Git(t, b.User, "update-ref", b.Branch, gittest.Git(t, b.User, "commit-tree", "-p", b.Base, "-m", "other", b.Base+"^{tree}"))
 		}},
-		"checked out": {repo.RefusedCheckedOut, func(t *testing.T, b *bed, _ string) {
-			git(t, b.user, "checkout", "-q", "-b", "pawl/x")
+		"checked out": {repo.RefusedCheckedOut, func(t *testing.T, b *gittest.Bed, _ string) {
+			gittest.Git(t, b.User, "checkout", "-q", "-b", "pawl/x")
 		}},
-		"a hook": {repo.RefusedHook, func(t *testing.T, b *bed, _ string) {
-			hook := filepath.Join(b.user, ".git", "hooks", "pre-receive")
-			write(t, hook, "#!/bin/sh\necho not today >&2\nexit 1\n")
+		"a hook": {repo.RefusedHook, func(t *testing.T, b *gittest.Bed, _ string) {
+			hook := filepath.Join(b.User, ".git", "hooks", "pre-receive")
+			gittest.Write(t, hook, "#!/bin/sh\necho not today >&2\nexit 1\n")
 			require.NoError(t, os.Chmod(hook, 0o755))
 		}},
-		"a name in the way": {repo.RefusedOther, func(t *testing.T, b *bed, _ string) {
-			git(t, b.user, "branch", "pawl")
+		"a name in the way": {repo.RefusedOther, func(t *testing.T, b *gittest.Bed, _ string) {
+			gittest.Git(t, b.User, "branch", "pawl")
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, head := setup(t)
 			c.do(t, b, head)
-			err := b.store.Push(ctx, b.user, b.branch)
+			err := b.Store.Push(ctx, b.User, b.Branch)
 			var r *repo.Refused
 			require.ErrorAs(t, err, &r)
 			assert.Equal(t, c.kind, r.Kind, r.Error())
-			assert.Equal(t, b.branch, r.Ref)
+			assert.Equal(t, b.Branch, r.Ref)
 			if c.kind == repo.RefusedHook {
 				assert.Contains(t, r.Stderr, "not today")
 			}
@@ -262,61 +265,45 @@ func TestPushTellsARefusalFromAFailure(t *testing.T) {
 	}
 	b, _ := setup(t)
 	var r *repo.Refused
-	var ge *repo.GitError
-	err := b.store.Push(ctx, filepath.Join(b.dir, "nowhere"), b.branch)
+	var ge *git.Error
+	err := b.Store.Push(ctx, filepath.Join(b.Dir, "nowhere"), b.Branch)
 	require.ErrorAs(t, err, &ge)
 	require.False(t, assert.ObjectsAreEqual(r, err))
-	err = b.store.Push(ctx, b.user, "refs/heads/pawl/absent")
+	err = b.Store.Push(ctx, b.User, "refs/heads/pawl/absent")
 	require.ErrorAs(t, err, &ge)
 }
 
 func TestACancelledCallSaysSo(t *testing.T) {
-	b := newBed(t, someFiles)
-	done, cancel := contextWithCancel()
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	done, cancel := context.WithCancel(ctx)
 	cancel()
-	_, err := b.store.Fetch(done, b.user, "main")
+	_, err := b.Store.Fetch(done, b.User, "main")
 	require.ErrorIs(t, err, done.Err())
-	_, err = b.store.Files(done, b.base)
+	_, err = b.Store.Entries(done, b.Base)
 	require.ErrorIs(t, err, done.Err())
 }
 
 // A fetch that hangs takes what it started with it.
 func TestACancelledFetchLeavesNoProcess(t *testing.T) {
-	b := newBed(t, someFiles)
-	pidFile := filepath.Join(b.dir, "pid")
-	ssh := filepath.Join(b.dir, "ssh")
-	write(t, ssh, "#!/bin/sh\ntrap '' TERM\necho $$ >"+pidFile+".new\nmv "+pidFile+".new "+pidFile+"\nwhile :; do sleep 0.05; done\n")
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	pidFile := filepath.Join(b.Dir, "pid")
+	ssh := filepath.Join(b.Dir, "ssh")
+	gittest.Write(t, ssh, "#!/bin/sh\ntrap '' TERM\necho $$ >"+pidFile+".new\nmv "+pidFile+".new "+pidFile+"\nwhile :; do sleep 0.05; done\n")
 	require.NoError(t, os.Chmod(ssh, 0o755))
 	t.Setenv("GIT_SSH_COMMAND", ssh)
-	hanging, cancel := contextWithCancel()
+	hanging, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() {
-		_, err := b.store.Fetch(hanging, "ssh://nowhere.invalid/x", "main")
+		_, err := b.Store.Fetch(hanging, "ssh://nowhere.invalid/x", "main")
 		done <- err
 	}()
 	require.Eventually(t, func() bool { _, err := os.Stat(pidFile); return err == nil }, time.Minute, time.Millisecond)
 	cancel()
 	err := <-done
 	require.ErrorIs(t, err, hanging.Err())
-	pid, err := strconv.Atoi(strings.TrimSpace(read(t, pidFile)))
+	pid, err := strconv.Atoi(strings.TrimSpace(gittest.Read(t, pidFile)))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, time.Minute, time.Millisecond)
-	_, err = b.store.Fetch(ctx, b.user, "main")
+	_, err = b.Store.Fetch(ctx, b.User, "main")
 	require.NoError(t, err, "no lock is left")
-}
-
-func TestVersion(t *testing.T) {
-	v, err := repo.Version(ctx)
-	require.NoError(t, err)
-	assert.Regexp(t, `^\d+\.\d+`, v)
-	git := filepath.Join(t.TempDir(), "git")
-	write(t, git, "#!/bin/sh\necho git version 2.20.1\n")
-	require.NoError(t, os.Chmod(git, 0o755))
-	t.Setenv("PATH", filepath.Dir(git)+":"+os.Getenv("PATH"))
-	_, err = repo.Version(ctx)
-	require.ErrorContains(t, err, "git 2.20.1 is too old; install 2.34 or later")
-	require.NotEmpty(t, repo.Failed(err))
-	t.Setenv("PATH", t.TempDir())
-	_, err = repo.Version(ctx)
-	require.ErrorContains(t, err, "install")
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"sort"
 	"strings"
+
+	"pawl/internal/git"
 )
 
 // Tx is what becomes durable together: at most one of Commit and Revert on the code branch, and
@@ -38,7 +40,7 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 	defer lock.Close()
 
 	var r TxResult
-	var code *commitObject
+	var code *git.Commit
 	var branch, from string
 	switch {
 	case tx.Commit != nil && tx.Revert != nil:
@@ -59,7 +61,7 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 
 	var script importScript
 	if code != nil {
-		r.Code = code.id()
+		r.Code = code.ID
 		switch have, err := s.refForCAS(ctx, branch, from); {
 		case err != nil:
 			return TxResult{}, err
@@ -113,7 +115,7 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 		}
 	}
 	if code != nil {
-		s.commits.put(code.info())
+		s.commits.put(*code)
 	}
 	s.foldPacks(ctx, lock)
 	return r, nil
@@ -137,7 +139,7 @@ func (s *Store) dryRun(ctx context.Context, e Entry, lock *os.File) (string, err
 			continue
 		}
 		switch _, err := s.readCommit(ctx, c); { // not from memory: a chain that was cut may have lost it
-		case errors.Is(err, ErrNotFound):
+		case errors.Is(err, git.ErrNotFound):
 			return "", nil
 		case err != nil:
 			return "", err
@@ -147,7 +149,7 @@ func (s *Store) dryRun(ctx context.Context, e Entry, lock *os.File) (string, err
 	var script importScript
 	script.entry(e)
 	// Only fast-import itself ever sees this ref: it is gone before refs are written.
-	fmt.Fprintf(&script.b, "reset %s\nfrom %s\n\n", e.Ref, strings.Repeat("0", hashLen))
+	fmt.Fprintf(&script.b, "reset %s\nfrom %s\n\n", e.Ref, git.NoHash)
 	script.refs = nil
 	ids, err := s.importScript(ctx, &script, lock)
 	if err != nil {
@@ -165,14 +167,13 @@ type importScript struct {
 	code              string // the ID of mark 1, if hasCode
 }
 
-func (sc *importScript) begin(ref string, o commitObject) {
+func (sc *importScript) begin(ref string, o git.Commit) {
 	if sc.b.Len() == 0 {
 		sc.b.WriteString("feature done\n")
 	}
 	sc.marks++
-	who := signature(o.author, o.time)
-	fmt.Fprintf(&sc.b, "commit %s\nmark :%d\nauthor %s\ncommitter %s\n", ref, sc.marks, who, who)
-	sc.data([]byte(o.message))
+	fmt.Fprintf(&sc.b, "commit %s\nmark :%d\nauthor %s\ncommitter %[3]s\n", ref, sc.marks, o.Signature())
+	sc.data([]byte(o.Message))
 	sc.refs = append(sc.refs, ref)
 }
 
@@ -183,17 +184,17 @@ func (sc *importScript) data(content []byte) {
 }
 
 // commit makes a commit of a tree that is in the store already.
-func (sc *importScript) commit(ref string, o commitObject) {
+func (sc *importScript) commit(ref string, o git.Commit) {
 	sc.begin(ref, o)
-	sc.code = o.id()
-	fmt.Fprintf(&sc.b, "from %s\nM 040000 %s \n\n", o.parents[0], o.tree)
+	sc.code = o.ID
+	fmt.Fprintf(&sc.b, "from %s\nM 040000 %s \n\n", o.Parents[0], o.Tree)
 	sc.hasCode = true
 }
 
 // entry makes a ledger commit: the predecessor's files with some replaced, and the code head as
 // second parent.
 func (sc *importScript) entry(e Entry) {
-	sc.begin(e.Ref, commitObject{author: e.Author, time: e.Time, message: message(e.Message, nil)})
+	sc.begin(e.Ref, git.NewCommit("", nil, e.Author, e.Time, e.Message, nil))
 	if e.Prev != "" {
 		fmt.Fprintf(&sc.b, "from %s\n", e.Prev)
 	}
@@ -231,14 +232,14 @@ func (s *Store) importScript(ctx context.Context, sc *importScript, lock *os.Fil
 		fmt.Fprintf(&sc.b, "get-mark :%d\n", m)
 	}
 	sc.b.WriteString("done\n")
-	c := s.call("fast-import", "--quiet")
-	c.stdin, c.lock = &sc.b, lock
-	out, err := c.run(ctx)
+	c := s.run.Command("fast-import", "--quiet")
+	c.Stdin, c.Lock = &sc.b, lock
+	out, err := c.Run(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ids := strings.Fields(string(out))
-	if len(ids) != sc.marks || checkHashes(ids...) != nil {
+	if len(ids) != sc.marks || git.CheckHashes(ids...) != nil {
 		return nil, fmt.Errorf("repo: git fast-import answered %q", out)
 	}
 	return ids, nil

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"pawl/internal/durable"
+	"pawl/internal/git"
 )
 
 // Tree is a desk or a judge: a directory that stands for one commit of the store, and what pawl
@@ -27,7 +28,7 @@ import (
 type Tree struct {
 	Dir    string // absolute
 	Branch string // what the tree's own .git shows as checked out, e.g. pawl/<loop>
-	Why    string // why the last Restore or Materialise made the tree anew, for people
+	Why    string // why the last Restore made the tree anew, for people
 
 	store *Store
 	state string // the folder of index, state.json and pristine; never inside Dir
@@ -77,7 +78,7 @@ func (t *Tree) saveState(st treeState) error {
 // too until they end, so that a lock file on the index is stale for whoever has it.
 func (t *Tree) lock(ctx context.Context) (*os.File, error) {
 	if !filepath.IsAbs(t.Dir) || !filepath.IsAbs(t.state) {
-		return nil, fmt.Errorf("repo: a tree needs absolute paths, not %s and %s", Quote(t.Dir), Quote(t.state))
+		return nil, fmt.Errorf("repo: a tree needs absolute paths, not %s and %s", git.Quote(t.Dir), git.Quote(t.state))
 	}
 	if err := os.MkdirAll(t.state, 0o700); err != nil {
 		return nil, err
@@ -94,10 +95,9 @@ func (t *Tree) lock(ctx context.Context) (*os.File, error) {
 }
 
 // call is a git process on the tree's files: the store's git directory, the private index.
-func (t *Tree) call(lock *os.File, args ...string) *call {
-	c := t.store.call(args...)
-	c.env = append(c.env, "GIT_WORK_TREE="+t.Dir, "GIT_INDEX_FILE="+t.indexPath())
-	c.lock = lock
+func (t *Tree) call(lock *os.File, args ...string) *git.Command {
+	c := t.store.run.With("GIT_WORK_TREE="+t.Dir, "GIT_INDEX_FILE="+t.indexPath()).Command(args...)
+	c.Lock = lock
 	return c
 }
 
@@ -117,17 +117,6 @@ func (t *Tree) open(st treeState) (*folder, error) {
 		return nil, nil
 	}
 	return root, nil
-}
-
-// Materialise makes the tree be exactly commit: it is Restore for a desk, and what makes a tree
-// that is missing, was parked or is wrecked beyond repair.
-//
-// created means that the tree was made anew and nothing but the commit is in it: the caller runs
-// setup.command and then calls Pristine. Until Pristine was called the tree counts as unfinished
-// and the next Materialise or Restore makes it anew once more, because a setup that was cut
-// half way is no place to work in.
-func (t *Tree) Materialise(ctx context.Context, commit string) (created bool, err error) {
-	return t.Restore(ctx, commit, RestoreOptions{})
 }
 
 // Remove gives the tree up, with everything in it and everything remembered about it.
@@ -189,9 +178,9 @@ func (t *Tree) create(ctx context.Context, commit string, lock *os.File, o Resto
 	if err := t.checkout(ctx, &st, commit, false, lock, o); err != nil {
 		return err
 	}
-	git, err := t.givePack(ctx, root, st.Git, commit, lock)
+	dot, err := t.givePack(ctx, root, st.Git, commit, lock)
 	if err != nil {
 		return err
 	}
-	return t.show(&st, git, commit)
+	return t.show(&st, dot, commit)
 }

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"pawl/internal/git"
 )
 
 // More codes of Precondition, of repositories that are reached by a URL.
@@ -31,10 +32,10 @@ func (s *Store) Refs(ctx context.Context, address string, patterns ...string) (m
 	}
 	bounded, cancel := context.WithTimeout(ctx, reachLimit)
 	defer cancel()
-	out, err := s.remoteCall(append([]string{"ls-remote", "--quiet", "--symref", "--", address}, patterns...)...).run(bounded)
+	out, err := s.remoteCall(append([]string{"ls-remote", "--quiet", "--symref", "--", address}, patterns...)...).Run(bounded)
 	if err != nil {
 		if ctx.Err() == nil && bounded.Err() != nil {
-			err = &Precondition{Code: Unreachable, What: fmt.Sprintf("%s does not answer within %s", Quote(Redact(address)), reachLimit), Do: mendReach}
+			err = &Precondition{Code: Unreachable, What: fmt.Sprintf("%s does not answer within %s", git.Quote(git.Redact(address)), reachLimit), Do: mendReach}
 		}
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func (s *Store) InspectAt(ctx context.Context, url, base, loopRef string) (Sourc
 	out := Source{Path: url, Branch: strings.TrimPrefix(base, "refs/heads/")}
 	patterns := []string{"HEAD", "refs/heads/pawl", "refs/heads/pawl/*", "refs/pawl-ledger", "refs/pawl-ledger/*"}
 	if out.Branch != "" {
-		if err := checkBranch(out.Branch); err != nil {
+		if err := git.CheckBranch(out.Branch); err != nil {
 			return Source{}, noSuchBranch("%s is not a branch's name", out.Branch)
 		}
 		patterns = append(patterns, "refs/heads/"+out.Branch)
@@ -71,7 +72,7 @@ func (s *Store) InspectAt(ctx context.Context, url, base, loopRef string) (Sourc
 	}
 	if out.Branch == "" {
 		if out.Branch = refs["HEAD"]; out.Branch == "" {
-			return Source{}, &Precondition{Code: NoCommit, What: fmt.Sprintf("%s has no commit yet, or its HEAD is none of its branches", Quote(url)),
+			return Source{}, &Precondition{Code: NoCommit, What: fmt.Sprintf("%s has no commit yet, or its HEAD is none of its branches", git.Quote(url)),
 				Do: "push a branch to it, or name the one to start from as repo.base"}
 		}
 		more, err := s.Refs(ctx, url, "refs/heads/"+out.Branch)
@@ -83,9 +84,9 @@ func (s *Store) InspectAt(ctx context.Context, url, base, loopRef string) (Sourc
 	out.Head = refs["refs/heads/"+out.Branch]
 	switch {
 	case out.Head == "":
-		return Source{}, noSuchBranch("there is no branch %s in "+Quote(url), out.Branch)
-	case !isHash(out.Head):
-		return Source{}, &Precondition{Code: ObjectFormat, What: fmt.Sprintf("the object format of %s is not SHA-1", Quote(url)),
+		return Source{}, noSuchBranch("there is no branch %s in "+git.Quote(url), out.Branch)
+	case !git.IsHash(out.Head):
+		return Source{}, &Precondition{Code: ObjectFormat, What: fmt.Sprintf("the object format of %s is not SHA-1", git.Quote(url)),
 			Do: "use a repository with SHA-1 objects; pawl knows no other yet"}
 	}
 	if err := s.userIdentity(ctx, &out); err != nil {
@@ -96,7 +97,7 @@ func (s *Store) InspectAt(ctx context.Context, url, base, loopRef string) (Sourc
 }
 
 func noSuchBranch(what, branch string) error {
-	return &Precondition{Code: NoSuchBranch, What: fmt.Sprintf(what, Quote(branch)), Do: "name an existing branch as repo.base"}
+	return &Precondition{Code: NoSuchBranch, What: fmt.Sprintf(what, git.Quote(branch)), Do: "name an existing branch as repo.base"}
 }
 
 // userIdentity finds out who the user is where there is no working tree to ask.
@@ -106,7 +107,7 @@ func (s *Store) userIdentity(ctx context.Context, to *Source) error {
 }
 
 // UserIdentity is who the user of this host is, as their commits elsewhere would carry it.
-func (s *Store) UserIdentity(ctx context.Context) (Identity, error) {
+func (s *Store) UserIdentity(ctx context.Context) (git.Identity, error) {
 	var out Source
 	err := s.userIdentity(ctx, &out)
 	return out.Identity(), err
@@ -123,7 +124,7 @@ func (s *Store) MayPush(ctx context.Context, url, commit, ref string) error {
 	err = Unreached(url, err)
 	var pre *Precondition
 	if errors.As(err, &pre) && pre.Code != NeedsCredentials { // it was read a moment ago
-		pre.What = fmt.Sprintf("%s can be read, but pawl may not push to it, and a loop keeps its branch and its ledger there%s", Quote(Redact(url)), saying(pre.What))
+		pre.What = fmt.Sprintf("%s can be read, but pawl may not push to it, and a loop keeps its branch and its ledger there%s", git.Quote(git.Redact(url)), saying(pre.What))
 		pre.Code, pre.Do = ReadOnly, "give yourself the right to push (with git daemon: --enable=receive-pack), or work on a clone of it as repo.path"
 	}
 	return err
@@ -140,11 +141,11 @@ func saying(what string) string {
 // from there ("" for absent): *Fenced where it is elsewhere, *Refused where the other side does not
 // take it. That it is there already is no error.
 func (s *Store) Move(ctx context.Context, url, ref, to, from string) error {
-	if err := errors.Join(checkRef(ref), checkHashes(to)); err != nil {
+	if err := errors.Join(git.CheckRef(ref), git.CheckHashes(to)); err != nil {
 		return err
 	}
-	if from != "" && !isHash(from) {
-		return checkHashes(from)
+	if from != "" && !git.IsHash(from) {
+		return git.CheckHashes(from)
 	}
 	err := s.push(ctx, url, []string{"--force-with-lease=" + ref + ":" + from}, to+":"+ref)
 	var refused *Refused
@@ -166,13 +167,13 @@ func (s *Store) Move(ctx context.Context, url, ref, to, from string) error {
 // LandAt is Land for a repository that is reached by a URL: its branch moves by compare-and-swap,
 // and hooks of its own may refuse that.
 func (s *Store) LandAt(ctx context.Context, l Landing) error {
-	if err := errors.Join(checkHashes(l.From, l.To), checkBranch(l.Branch)); err != nil {
+	if err := errors.Join(git.CheckHashes(l.From, l.To), git.CheckBranch(l.Branch)); err != nil {
 		return err
 	}
 	err := s.Move(ctx, l.Repo, "refs/heads/"+l.Branch, l.To, l.From)
 	var refused *Refused
 	if errors.As(err, &refused) {
-		return &Precondition{Code: ReadOnly, What: fmt.Sprintf("%s does not take the branch %s: %s", Quote(l.Repo), Quote(l.Branch), refused.Reason),
+		return &Precondition{Code: ReadOnly, What: fmt.Sprintf("%s does not take the branch %s: %s", git.Quote(l.Repo), git.Quote(l.Branch), refused.Reason),
 			Do: "see what it asks for (a protected branch?), or take the loop's branch through its own review, or the change as a patch (--how patch)"}
 	}
 	return Unreached(l.Repo, err)
@@ -201,13 +202,13 @@ var failures = []struct {
 // Unreached turns what kept git from talking to a repository into a *Precondition; any other error
 // comes back as it is.
 func Unreached(url string, err error) error {
-	var ge *GitError
+	var ge *git.Error
 	if err == nil || !errors.As(err, &ge) || ge.Err != nil || ge.Stderr == "" {
 		return err
 	}
 	for _, f := range failures {
 		if f.words == nil || slices.ContainsFunc(f.words, func(word string) bool { return strings.Contains(ge.Stderr, word) }) {
-			return &Precondition{Code: f.code, What: fmt.Sprintf("%s %s: %s", Quote(Redact(url)), f.is, lastWords(ge.Stderr)), Do: f.do}
+			return &Precondition{Code: f.code, What: fmt.Sprintf("%s %s: %s", git.Quote(git.Redact(url)), f.is, lastWords(ge.Stderr)), Do: f.do}
 		}
 	}
 	return err
@@ -225,9 +226,3 @@ func lastWords(stderr string) string {
 	}
 	return strings.Join(said[max(0, len(said)-3):], "; ")
 }
-
-var userInfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*)://[^/\s'"]*@`)
-
-// Redact takes users and passwords out of the URLs in a text. git's configuration may put them
-// there (url.<base>.insteadOf) though no URL that pawl is given has any.
-func Redact(text string) string { return userInfo.ReplaceAllString(text, "$1://") }

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/git"
+	"pawl/internal/gittest"
 	"pawl/internal/repo"
 )
 
@@ -18,16 +20,16 @@ func shared(t *testing.T) (s *repo.Store, bare, url, first, second string) {
 	dir := t.TempDir()
 	work := filepath.Join(dir, "work")
 	bare = filepath.Join(dir, "bare.git")
-	git(t, dir, "init", "--quiet", "--initial-branch=main", work)
+	gittest.Git(t, dir, "init", "--quiet", "--initial-branch=main", work)
 	for _, n := range []string{"1", "2"} {
-		write(t, filepath.Join(work, "n"), n)
-		git(t, work, "add", "n")
-		git(t, work, "commit", "--quiet", "-m", n)
+		gittest.Write(t, filepath.Join(work, "n"), n)
+		gittest.Git(t, work, "add", "n")
+		gittest.Git(t, work, "commit", "--quiet", "-m", n)
 	}
-	git(t, dir, "clone", "--quiet", "--bare", work, bare)
+	gittest.Git(t, dir, "clone", "--quiet", "--bare", work, bare)
 	s, err := repo.OpenStore(ctx, filepath.Join(dir, "store.git"))
 	require.NoError(t, err)
-	return s, bare, "file://" + bare, git(t, work, "rev-parse", "HEAD~1"), git(t, work, "rev-parse", "HEAD")
+	return s, bare, "file://" + bare, gittest.Git(t, work, "rev-parse", "HEAD~1"), gittest.Git(t, work, "rev-parse", "HEAD")
 }
 
 func TestP0_InspectAt(t *testing.T) {
@@ -37,8 +39,8 @@ func TestP0_InspectAt(t *testing.T) {
 	assert.Equal(t, []string{url, "main", head}, []string{got.Path, got.Branch, got.Head})
 	assert.Empty(t, got.Loops)
 
-	git(t, bare, "branch", "pawl/x", "main")
-	git(t, bare, "update-ref", "refs/pawl-ledger/y", "main")
+	gittest.Git(t, bare, "branch", "pawl/x", "main")
+	gittest.Git(t, bare, "update-ref", "refs/pawl-ledger/y", "main")
 	got, err = s.InspectAt(ctx, url, "refs/heads/main", "refs/heads/pawl/x")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"x", "y"}, got.Loops)
@@ -63,7 +65,7 @@ func TestP0_InspectAt(t *testing.T) {
 	_, err = os.Stat(filepath.Join(s.Dir(), "hacked"))
 	assert.ErrorIs(t, err, os.ErrNotExist)
 
-	git(t, bare, "symbolic-ref", "HEAD", "refs/heads/gone")
+	gittest.Git(t, bare, "symbolic-ref", "HEAD", "refs/heads/gone")
 	_, err = s.InspectAt(ctx, url, "", "")
 	var pre *repo.Precondition
 	require.ErrorAs(t, err, &pre)
@@ -75,7 +77,7 @@ func TestMoveIsACompareAndSwap(t *testing.T) {
 	s, bare, url, first, second := shared(t)
 	_, err := s.Fetch(ctx, url, "main")
 	require.NoError(t, err)
-	at := func() string { return git(t, bare, "rev-parse", "refs/heads/x") }
+	at := func() string { return gittest.Git(t, bare, "rev-parse", "refs/heads/x") }
 
 	require.NoError(t, s.Move(ctx, url, "refs/heads/x", first, ""))
 	require.NoError(t, s.Move(ctx, url, "refs/heads/x", first, ""), "once more")
@@ -90,9 +92,9 @@ func TestMoveIsACompareAndSwap(t *testing.T) {
 	}
 
 	require.NoError(t, s.MayPush(ctx, url, second, "refs/heads/new"))
-	require.Equal(t, "refs/heads/main\nrefs/heads/x", git(t, bare, "for-each-ref", "--format=%(refname)"), "asking makes nothing")
+	require.Equal(t, "refs/heads/main\nrefs/heads/x", gittest.Git(t, bare, "for-each-ref", "--format=%(refname)"), "asking makes nothing")
 	hook := filepath.Join(bare, "hooks", "update")
-	write(t, hook, "#!/bin/sh\necho not here >&2; exit 1\n")
+	gittest.Write(t, hook, "#!/bin/sh\necho not here >&2; exit 1\n")
 	require.NoError(t, os.Chmod(hook, 0o755))
 	var refused *repo.Refused
 	require.ErrorAs(t, s.Move(ctx, url, "refs/heads/x", second, first), &refused)
@@ -105,9 +107,9 @@ func TestMoveIsACompareAndSwap(t *testing.T) {
 
 func TestFetchLedgerBringsTheCodeAlong(t *testing.T) {
 	s, bare, url, first, second := shared(t)
-	tree := git(t, bare, "rev-parse", first+"^{tree}")
-	entry := git(t, bare, "commit-tree", "-m", "ledger", "-p", second, tree)
-	git(t, bare, "update-ref", "refs/pawl-ledger/x", entry)
+	tree := gittest.Git(t, bare, "rev-parse", first+"^{tree}")
+	entry := gittest.Git(t, bare, "commit-tree", "-m", "ledger", "-p", second, tree)
+	gittest.Git(t, bare, "update-ref", "refs/pawl-ledger/x", entry)
 	got, err := s.FetchLedger(ctx, url, "refs/pawl-ledger/x")
 	require.NoError(t, err)
 	require.Equal(t, entry, got)
@@ -125,6 +127,6 @@ func TestRedact(t *testing.T) {
 		"git@example.com:x":                                         "git@example.com:x",
 		strings.Repeat("x", 100) + " http://127.0.0.1:8080/a@b?c@d": strings.Repeat("x", 100) + " http://127.0.0.1:8080/a@b?c@d",
 	} {
-		assert.Equal(t, want, repo.Redact(in))
+		assert.Equal(t, want, git.Redact(in))
 	}
 }

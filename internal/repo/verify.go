@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+
+	"pawl/internal/git"
 )
 
 // ChainLink is one entry of a ledger as Chain found it, every object of it held against its hash.
@@ -28,20 +30,20 @@ func (e *Damage) Error() string { return fmt.Sprintf("%s: %s", e.Commit, e.What)
 // believed that git answers: the hash of every commit, folder and file is worked out again. The
 // error is *Damage where one does not agree, or is missing.
 func (s *Store) Chain(ctx context.Context, head string, visit func(ChainLink) error) error {
-	if err := checkHashes(head); err != nil {
+	if err := git.CheckHashes(head); err != nil {
 		return err
 	}
 	at := Damage{Commit: head}
-	err := s.batch(ctx, func(b *batch) error {
+	err := s.run.Batch(ctx, func(b *git.Batch) error {
 		var chain []LedgerCommit // newest first
 		var trees []string
 		for id := head; id != ""; {
 			at = Damage{Commit: id}
-			raw, err := b.sound(id, "commit")
+			raw, err := sound(b, id, "commit")
 			if err != nil {
 				return err
 			}
-			c, err := parseCommit(id, raw)
+			c, err := git.ParseCommit(id, raw)
 			if err != nil {
 				return err
 			}
@@ -58,7 +60,7 @@ func (s *Store) Chain(ctx context.Context, head string, visit func(ChainLink) er
 			at = Damage{N: i + 1, Commit: l.Commit}
 			link := ChainLink{LedgerCommit: l, N: i + 1, Blobs: map[string]string{}}
 			link.Files = map[string][]byte{}
-			raw, err := b.sound(tree, "tree")
+			raw, err := sound(b, tree, "tree")
 			if err != nil {
 				return err
 			}
@@ -69,8 +71,8 @@ func (s *Store) Chain(ctx context.Context, head string, visit func(ChainLink) er
 			for name, id := range link.Blobs {
 				content, known := seen[id]
 				if !known {
-					if content, err = b.sound(id, "blob"); err != nil {
-						return fmt.Errorf("%s: %w", Quote(name), err)
+					if content, err = sound(b, id, "blob"); err != nil {
+						return fmt.Errorf("%s: %w", git.Quote(name), err)
 					}
 				}
 				link.Files[name], now[id] = content, content
@@ -97,16 +99,16 @@ func (s *Store) Chain(ctx context.Context, head string, visit func(ChainLink) er
 type visitError struct{ error }
 
 // sound reads an object and holds it against its hash.
-func (b *batch) sound(id, kind string) ([]byte, error) {
-	_, is, content, err := b.get(id, -1)
+func sound(b *git.Batch, id, kind string) ([]byte, error) {
+	_, is, content, err := b.Get(id, -1)
 	switch {
-	case errors.Is(err, ErrNotFound):
+	case errors.Is(err, git.ErrNotFound):
 		return nil, fmt.Errorf("the %s %s is missing", kind, id)
 	case err != nil:
 		return nil, fmt.Errorf("the %s %s can't be read: %w", kind, id, err)
 	case is != kind:
 		return nil, fmt.Errorf("%s is a %s where a %s should be", id, is, kind)
-	case objectID(kind, content) != id:
+	case git.ObjectID(kind, content) != id:
 		return nil, fmt.Errorf("the %s %s has another content than its hash says", kind, id)
 	}
 	return content, nil
@@ -118,7 +120,7 @@ func parseFlatTree(raw []byte, blobs map[string]string) error {
 		head, rest, ok := bytes.Cut(raw, []byte{0})
 		mode, name, named := bytes.Cut(head, []byte{' '})
 		if !ok || !named || len(rest) < 20 || string(mode) != "100644" {
-			return fmt.Errorf("its tree has something that is no file of a ledger: %s", Quote(string(head)))
+			return fmt.Errorf("its tree has something that is no file of a ledger: %s", git.Quote(string(head)))
 		}
 		blobs[string(name)] = hex.EncodeToString(rest[:20])
 		raw = rest[20:]

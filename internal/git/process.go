@@ -1,4 +1,4 @@
-package repo
+package git
 
 import (
 	"errors"
@@ -9,11 +9,11 @@ import (
 
 // detach gives git a session of its own: Ctrl-C at the terminal must not reach a transaction
 // half way, and without a terminal neither git nor ssh can stop to ask for a password.
-func detach(cmd *exec.Cmd, remote bool) {
+func detach(cmd *exec.Cmd, user bool) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if remote {
-		// Only what may hang on a network: work on the store ends by itself within milliseconds
-		// and is better finished than cut.
+	if user {
+		// Only this may hang on a network. Work on the store ends by itself within milliseconds
+		// and had better be finished than cut.
 		dieWithParent(cmd.SysProcAttr)
 	}
 }
@@ -33,10 +33,3 @@ func signal(cmd *exec.Cmd, s syscall.Signal) error {
 	}
 	return err
 }
-
-// What a path below a file gives, a folder where a file was asked for, a process that is gone.
-var (
-	errBrokenPipe error = syscall.EPIPE
-	errNotDir     error = syscall.ENOTDIR
-	errIsDir      error = syscall.EISDIR
-)

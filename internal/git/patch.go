@@ -1,42 +1,43 @@
-package repo
+package git
 
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 )
 
-// DiffLine is a line, or a piece of one, that a change adds or takes away.
+// DiffLine is a line, or a piece of one, that a change adds or removes.
 type DiffLine struct {
-	Path  string // of the file afterwards; before, where it is gone
-	N     int    // the line's number: afterwards where it is added, before where it is taken away
+	Path  string // of the file after the change, before it where the file is deleted
+	N     int    // the line's number: after the change where it is added, else before it
 	Added bool
 	Text  []byte // without the line feed; valid during the call only
-	More  bool   // a further piece of the line before: a long one comes in pieces that overlap
+	More  bool   // a further piece of the same line: a long one comes in pieces that overlap
 }
 
-// Reader is given the lines of a change in their order.
+// Reader gets the lines of a change in their order.
 type Reader func(DiffLine)
 
-// patchFormat makes git print the lines themselves after what diffFormat asks for. Files that are
+// PatchFormat makes git print the lines themselves after what DiffFormat asks for. Files that are
 // binary by content are read as text too: one NUL must not hide the rest of a file.
-var patchFormat = []string{"--patch", "--text", "--unified=0"}
+var PatchFormat = []string{"--patch", "--text", "--unified=0"}
 
 const (
-	// maxRead is how much of a change is read; a longer one is not read to its end.
+	// maxRead is how much of a change is read; the rest of a longer one is not.
 	maxRead = 64 << 20
 	// Pieces of a long line, and how much of each the next one begins with.
 	pieceSize, pieceOverlap = 64 << 10, 1 << 10
 )
 
-// readChanges reads what diffFormat and patchFormat make git print: records as parseChanges takes
-// them, an empty one, then the patch. unread says that the change is longer than what is read.
-func readChanges(r io.Reader, read Reader) (files []FileChange, unread bool, err error) {
+// errUnread ends the reading of a change that is longer than maxRead.
+var errUnread = errors.New("the change is too long")
+
+// ReadChanges reads what DiffFormat and PatchFormat make git print: records as ParseChanges takes
+// them, an empty one, then the patch. unread reports that the change is longer than what was read.
+func ReadChanges(r io.Reader, read Reader) (files []FileChange, unread bool, err error) {
 	in := bufio.NewReaderSize(r, pieceSize)
 	var records []byte
 	for {
@@ -52,7 +53,7 @@ func readChanges(r io.Reader, read Reader) (files []FileChange, unread bool, err
 			break
 		}
 	}
-	if files, err = parseChanges(records); err != nil {
+	if files, err = ParseChanges(records); err != nil {
 		return nil, false, err
 	}
 	p := patch{in: in, left: maxRead, read: read}
@@ -64,7 +65,7 @@ func readChanges(r io.Reader, read Reader) (files []FileChange, unread bool, err
 		}
 	}
 	err = p.run()
-	if errors.Is(err, errEnough) {
+	if errors.Is(err, errUnread) {
 		_, err = io.Copy(io.Discard, in)
 		return files, true, err
 	}
@@ -93,7 +94,7 @@ func (p *patch) run() error {
 		switch {
 		case strings.HasPrefix(line, "diff --git "):
 			if len(p.paths) == 0 {
-				return fmt.Errorf("repo: git's patch has more files than its list: %.200q", line)
+				return fmt.Errorf("git's patch has more files than its list: %.200q", line)
 			}
 			path, p.paths = p.paths[0], p.paths[1:]
 		case strings.HasPrefix(line, "@@ "):
@@ -104,12 +105,12 @@ func (p *patch) run() error {
 	}
 }
 
-// hunk reads the lines that "@@ -3,2 +4 @@" announces: first those taken away, then those added.
+// hunk reads the lines that "@@ -3,2 +4 @@" announces: first those removed, then those added.
 func (p *patch) hunk(path, header string) error {
 	var from, to struct{ line, count int }
 	f := strings.Fields(header)
 	if len(f) < 3 || !span(f[1], "-", &from.line, &from.count) || !span(f[2], "+", &to.line, &to.count) {
-		return fmt.Errorf("repo: git's patch is not understood: %.200q", header)
+		return fmt.Errorf("git's patch is not understood: %.200q", header)
 	}
 	for i := range from.count {
 		if err := p.line(DiffLine{Path: path, N: from.line + i}, '-'); err != nil {
@@ -151,13 +152,13 @@ func (p *patch) line(l DiffLine, sign byte) error {
 		return err
 	}
 	if c != sign {
-		return fmt.Errorf("repo: git's patch of %s has a line that begins with %q", Quote(l.Path), c)
+		return fmt.Errorf("git's patch of %s has a line that begins with %q", Quote(l.Path), c)
 	}
 	var overlap []byte
 	for {
 		piece, err := p.in.ReadSlice('\n')
 		if p.left -= len(piece); p.left < 0 {
-			return errEnough
+			return errUnread
 		}
 		whole := err == nil || errors.Is(err, io.EOF)
 		if !whole && !errors.Is(err, bufio.ErrBufferFull) {
@@ -174,27 +175,4 @@ func (p *patch) line(l DiffLine, sign byte) error {
 		overlap = bytes.Clone(piece[max(0, len(piece)-pieceOverlap):])
 		l.More = true
 	}
-}
-
-// Touched lists the paths that any commit from base (excluded) to head touched, undone ones too,
-// sorted as they are. A rename touches two.
-func (s *Store) Touched(ctx context.Context, base, head string) ([]string, error) {
-	if err := errors.Join(checkRev(base), checkRev(head)); err != nil {
-		return nil, err
-	}
-	out, err := s.git(ctx, "log", "--format=", "--name-only", "-z", "--no-renames", "--no-color", "--ignore-submodules=none",
-		base+".."+head, "--")
-	if err != nil {
-		return nil, err
-	}
-	seen := map[string]bool{}
-	var paths []string
-	for p := range strings.SplitSeq(string(out), "\x00") {
-		if p != "" && !seen[p] {
-			seen[p] = true
-			paths = append(paths, p)
-		}
-	}
-	slices.Sort(paths)
-	return paths, nil
 }

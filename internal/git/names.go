@@ -1,16 +1,18 @@
-package repo
+package git
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
 // RefName turns a loop ID into one component of a ref: everything that git does not allow in
 // one becomes '-', and so does '/', because loops "a" and "a/b" could not both have a branch.
-// Different IDs can become the same name; Source.Loops says which are taken.
+// Different IDs can become the same name; userrepo.Source.Loops has those that are taken.
 func RefName(loop string) string {
 	var b strings.Builder
 	for i := 0; i < len(loop); {
@@ -49,10 +51,10 @@ func RefName(loop string) string {
 
 const maxComponent = 200
 
-// checkRef is git check-ref-format for full names: what reaches a git process as a ref can be
-// nothing else, least of all an option.
-func checkRef(ref string) error {
-	bad := func(why string) error { return fmt.Errorf("repo: %s is not a ref name: %s", Quote(ref), why) }
+// CheckRef is git check-ref-format for full names: what a git process gets as a ref can't be an
+// option or anything else.
+func CheckRef(ref string) error {
+	bad := func(why string) error { return fmt.Errorf("%s is not a ref name: %s", Quote(ref), why) }
 	if !strings.HasPrefix(ref, "refs/") {
 		return bad("it does not begin with refs/")
 	}
@@ -75,18 +77,20 @@ func checkRef(ref string) error {
 	return nil
 }
 
-// checkBranch is checkRef for a branch's short name.
-func checkBranch(branch string) error {
+// CheckBranch is CheckRef for a branch's short name.
+func CheckBranch(branch string) error {
 	if strings.HasPrefix(branch, "-") || branch == "HEAD" {
-		return fmt.Errorf("repo: %s is not a branch name", Quote(branch))
+		return fmt.Errorf("%s is not a branch name", Quote(branch))
 	}
-	return checkRef("refs/heads/" + branch)
+	return CheckRef("refs/heads/" + branch)
 }
 
-const hashLen = 40
+// NoHash is git's ID for an object that is not there.
+const NoHash = "0000000000000000000000000000000000000000"
 
-func isHash(s string) bool {
-	if len(s) != hashLen {
+// IsHash reports whether s is a whole object ID.
+func IsHash(s string) bool {
+	if len(s) != len(NoHash) {
 		return false
 	}
 	for i := 0; i < len(s); i++ {
@@ -97,22 +101,23 @@ func isHash(s string) bool {
 	return true
 }
 
-// checkRev admits what may name a commit or tree on a command line: a whole object ID or a full
-// ref name. Abbreviations and expressions are the user interface's business.
-func checkRev(rev string) error {
-	if isHash(rev) {
+// CheckRev accepts what may name a commit or tree on a command line: a whole object ID or a full
+// ref name, no abbreviation and no expression.
+func CheckRev(rev string) error {
+	if IsHash(rev) {
 		return nil
 	}
 	if strings.HasPrefix(rev, "refs/") {
-		return checkRef(rev)
+		return CheckRef(rev)
 	}
-	return fmt.Errorf("repo: %s is neither an object ID nor a full ref name", Quote(rev))
+	return fmt.Errorf("%s is neither an object ID nor a full ref name", Quote(rev))
 }
 
-func checkHashes(hashes ...string) error {
+// CheckHashes refuses what is not a whole object ID.
+func CheckHashes(hashes ...string) error {
 	for _, h := range hashes {
-		if !isHash(h) {
-			return fmt.Errorf("repo: %s is not an object ID", Quote(h))
+		if !IsHash(h) {
+			return fmt.Errorf("%s is not an object ID", Quote(h))
 		}
 	}
 	return nil
@@ -150,3 +155,26 @@ func Quote(path string) string {
 	b.WriteByte('"')
 	return b.String()
 }
+
+// Printable escapes what is not a graphic character, byte by byte as Quote does.
+func Printable(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 || !unicode.IsGraphic(r) {
+			for _, c := range []byte(s[i : i+n]) {
+				fmt.Fprintf(&b, `\%03o`, c)
+			}
+		} else {
+			b.WriteString(s[i : i+n])
+		}
+		i += n
+	}
+	return b.String()
+}
+
+var userInfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*)://[^/\s'"]*@`)
+
+// Redact removes users and passwords from the URLs in a text. git's configuration may put them
+// there (url.<base>.insteadOf), though no URL that pawl gets has any.
+func Redact(text string) string { return userInfo.ReplaceAllString(text, "$1://") }

@@ -1,0 +1,166 @@
+package git
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Identity is who a commit is by. NewCommit removes what git can't store (line breaks, angle
+// brackets); an empty part becomes pawl's own.
+type Identity struct{ Name, Email string }
+
+// Trailer is one "Key: value" line in a commit message's last paragraph.
+type Trailer struct{ Key, Value string }
+
+// Commit is a commit as it is stored.
+type Commit struct {
+	ID, Tree string
+	Parents  []string
+	Author   Identity
+	Time     time.Time // of the committer, in the committer's zone
+	Message  string
+}
+
+// NewCommit returns a commit, which nobody has written yet, with its ID. The author is the committer
+// too. The trailers become a paragraph of their own at the end, so no text can pass for one.
+func NewCommit(tree string, parents []string, by Identity, at time.Time, text string, trailers []Trailer) Commit {
+	c := Commit{Tree: tree, Parents: parents, Author: by.clean(), Time: at.Truncate(time.Second), Message: message(text, trailers)}
+	c.ID = ObjectID("commit", c.Content())
+	return c
+}
+
+// Content is the commit object of a commit that NewCommit made.
+func (c Commit) Content() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "tree %s\n", c.Tree)
+	for _, p := range c.Parents {
+		fmt.Fprintf(&b, "parent %s\n", p)
+	}
+	fmt.Fprintf(&b, "author %s\ncommitter %[1]s\n\n%s", c.Signature(), c.Message)
+	return b.Bytes()
+}
+
+// Signature is author and time as git writes them.
+func (c Commit) Signature() string {
+	return fmt.Sprintf("%s <%s> %d %s", c.Author.Name, c.Author.Email, c.Time.Unix(), c.Time.Format("-0700"))
+}
+
+// Subject is the message's first line.
+func (c Commit) Subject() string {
+	s, _, _ := strings.Cut(strings.TrimLeft(c.Message, "\n"), "\n")
+	return s
+}
+
+// Trailer returns a trailer's value, "" if there is none. Only the last paragraph has trailers.
+func (c Commit) Trailer(key string) string {
+	text := strings.TrimRight(c.Message, "\n")
+	at := strings.LastIndex(text, "\n\n")
+	if at < 0 {
+		return ""
+	}
+	for line := range strings.SplitSeq(text[at+2:], "\n") {
+		if value, ok := strings.CutPrefix(line, key+": "); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+func message(text string, trailers []Trailer) string {
+	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")
+	text = strings.Trim(strings.ReplaceAll(text, "\r\n", "\n"), "\n \t")
+	if text == "" {
+		text = "(no description)" // git finds no trailers in a message without a subject
+	}
+	var b strings.Builder
+	b.WriteString(text + "\n")
+	for i, t := range trailers {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		b.WriteString(oneLine(t.Key) + ": " + oneLine(t.Value) + "\n")
+	}
+	return b.String()
+}
+
+func oneLine(s string) string {
+	return strings.Join(strings.Fields(strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")), " ")
+}
+
+// clean does to an identity what git does before it stores one.
+func (id Identity) clean() Identity {
+	strip := func(s, or string) string {
+		s = strings.Map(func(r rune) rune {
+			if r == '<' || r == '>' || r < 0x20 || r == 0x7f {
+				return -1
+			}
+			return r
+		}, strings.ToValidUTF8(s, "\uFFFD"))
+		if s = strings.Trim(s, " .,:;\"\\'"); s == "" {
+			return or
+		}
+		return s
+	}
+	return Identity{Name: strip(id.Name, "pawl"), Email: strip(id.Email, "pawl@localhost")}
+}
+
+// ObjectID is the ID that git gives to an object.
+func ObjectID(kind string, content []byte) string {
+	h := NewHash(kind, int64(len(content)))
+	h.Write(content)
+	return HashText(h)
+}
+
+// NewHash begins the ID of an object whose content is yet to be written to it.
+func NewHash(kind string, size int64) hash.Hash {
+	h := sha1.New()
+	fmt.Fprintf(h, "%s %d\x00", kind, size)
+	return h
+}
+
+// HashText is the ID that a hash comes to.
+func HashText(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
+
+// ParseCommit reads a commit object.
+func ParseCommit(id string, raw []byte) (Commit, error) {
+	c := Commit{ID: id}
+	head, msg, ok := strings.Cut(string(raw), "\n\n")
+	if !ok {
+		return c, fmt.Errorf("git: commit %s is malformed", id)
+	}
+	c.Message = msg
+	for line := range strings.SplitSeq(head, "\n") {
+		key, value, _ := strings.Cut(line, " ")
+		switch key {
+		case "tree":
+			c.Tree = value
+		case "parent":
+			c.Parents = append(c.Parents, value)
+		case "author":
+			c.Author, _ = parseSignature(value)
+		case "committer":
+			_, c.Time = parseSignature(value)
+		}
+	}
+	return c, nil
+}
+
+func parseSignature(s string) (Identity, time.Time) {
+	name, rest, _ := strings.Cut(s, " <")
+	email, when, _ := strings.Cut(rest, "> ")
+	secs, zone, _ := strings.Cut(when, " ")
+	n, _ := strconv.ParseInt(secs, 10, 64)
+	t := time.Unix(n, 0).UTC()
+	if z, err := time.Parse("-0700", zone); err == nil {
+		if _, off := z.Zone(); off != 0 {
+			t = t.In(time.FixedZone("", off))
+		}
+	}
+	return Identity{Name: name, Email: email}, t
+}

@@ -1,0 +1,157 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// FileChange is one file's part in a change.
+type FileChange struct {
+	Path       string // as it is, any bytes: Quote it for people
+	OldPath    string // of a rename, else ""
+	Status     byte   // A added, M modified, D deleted, T another type, R renamed (and perhaps modified)
+	OldMode    string // one of the modes, or that of a file
+	NewMode    string
+	OldBlob    string // all zeros for none
+	NewBlob    string
+	Insertions int // lines
+	Deletions  int
+	Binary     bool   // by content; lines are not counted
+	Size       int64  // of a staged file as it is in the tree, in bytes; else 0
+	Target     string // of a symlink that is added or changed
+	Escapes    bool   // that target is, or could be, outside the tree or inside its .git
+}
+
+// Modes of tree entries that are no regular files (100644, 100755).
+const (
+	ModeLink    = "120000"
+	ModeGitlink = "160000" // a submodule
+	ModeNone    = "000000"
+)
+
+// DiffFormat makes diff-tree and diff-index print what ParseChanges reads.
+var DiffFormat = []string{"--raw", "--numstat", "-z", "-r", "-M", "-l1000", "--abbrev=40", "--no-color",
+	"--no-ext-diff", "--no-textconv", "--ignore-submodules=none"}
+
+// ParseChanges reads raw records, then numstat records, all NUL-separated:
+//
+//	:<old mode> <new mode> <old blob> <new blob> <status>NUL<path>NUL          (rename: two paths)
+//	<insertions>TAB<deletions>TAB<path>NUL                    (rename: TAB NUL<old>NUL<new>NUL)
+func ParseChanges(out []byte) ([]FileChange, error) {
+	fields := Fields(out)
+	next := func() (string, bool) {
+		if len(fields) == 0 {
+			return "", false
+		}
+		f := fields[0]
+		fields = fields[1:]
+		return f, true
+	}
+	bad := fmt.Errorf("git's diff output is not understood: %.200q", out)
+	var files []FileChange
+	at := map[string]int{}
+	for len(fields) > 0 && strings.HasPrefix(fields[0], ":") {
+		head, _ := next()
+		f := strings.Fields(head[1:])
+		path, ok := next()
+		if !ok || len(f) != 5 || f[4] == "" {
+			return nil, bad
+		}
+		c := FileChange{Path: path, Status: f[4][0], OldMode: f[0], NewMode: f[1], OldBlob: f[2], NewBlob: f[3]}
+		if c.Status == 'R' || c.Status == 'C' {
+			c.OldPath = path
+			if c.Path, ok = next(); !ok {
+				return nil, bad
+			}
+		}
+		at[c.Path] = len(files)
+		files = append(files, c)
+	}
+	for len(fields) > 0 {
+		rec, _ := next()
+		ins, rest, _ := strings.Cut(rec, "\t")
+		del, path, ok := strings.Cut(rest, "\t")
+		if ok && path == "" {
+			_, _ = next()
+			path, ok = next()
+		}
+		i, known := at[path]
+		if !ok || !known {
+			return nil, bad
+		}
+		if ins == "-" {
+			files[i].Binary = true
+			continue
+		}
+		n, err1 := strconv.Atoi(ins)
+		m, err2 := strconv.Atoi(del)
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, bad
+		}
+		files[i].Insertions += n
+		files[i].Deletions += m
+	}
+	return files, nil
+}
+
+// Fields splits what git prints with -z.
+func Fields(out []byte) []string {
+	if len(out) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+}
+
+// ReadTargets fills in where the symlinks of a change point to, as the repository has it.
+func (r Runner) ReadTargets(ctx context.Context, files []FileChange) error {
+	var links []*FileChange
+	for i := range files {
+		if files[i].NewMode == ModeLink {
+			links = append(links, &files[i])
+		}
+	}
+	if len(links) == 0 {
+		return nil
+	}
+	return r.Batch(ctx, func(b *Batch) error {
+		for _, link := range links {
+			_, _, target, err := b.Get(link.NewBlob, -1)
+			if err != nil {
+				return err
+			}
+			link.Target = string(target)
+			link.Escapes = escapes(link.Path, link.Target)
+		}
+		return nil
+	})
+}
+
+// escapes reports whether a symlink at path could lead out of the tree or into its .git. Only
+// targets that can't, whatever other symlinks there are, pass: first as many ".." as stay inside
+// (a link's own folder is a real one), then names. A ".." after a name could climb out of
+// wherever that name's own link leads.
+func escapes(path, target string) bool {
+	if target == "" || strings.HasPrefix(target, "/") {
+		return true
+	}
+	depth := strings.Count(path, "/")
+	named := false
+	for c := range strings.SplitSeq(target, "/") {
+		switch {
+		case c == "" || c == ".":
+		case c == "..":
+			if depth--; named || depth < 0 {
+				return true
+			}
+		default:
+			named = true
+			if strings.EqualFold(c, ".git") {
+				return true
+			}
+		}
+	}
+	return false
+}

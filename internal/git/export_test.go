@@ -1,0 +1,4 @@
+package git
+
+// Escapes is tested by itself: no exported function shows it without a repository.
+var Escapes = escapes

@@ -1,0 +1,278 @@
+// Package git runs git and reads what it prints: one process (Command), a conversation with
+// cat-file (Batch), commits as objects, changes, patches, names of refs.
+//
+// Whose configuration counts is decided by the constructor of the Runner. Hardened is for
+// repositories that pawl made: no hook runs, no configuration names a program, nothing of the
+// caller's environment steers git. AsUser is for the user's repository, with the user's identity and
+// credentials; hooks do not run there either.
+//
+// It never decides where a repository is or what is done to it: that is for the packages store,
+// trees and userrepo. It imports no other package of pawl. Start reading at Runner.
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Error is a git process that failed. That is a fault of the machine or of a repository, never a
+// verdict on a change.
+type Error struct {
+	Args     []string // without the options that every process of its Runner gets
+	ExitCode int      // -1 when git could not be started or was ended by a signal
+	Stderr   string   // its end, at most 4 KiB
+	Err      error    // the context's error, or why git could not be started
+}
+
+func (e *Error) Error() string {
+	what := "git"
+	if len(e.Args) > 0 {
+		what += " " + e.Args[0]
+	}
+	switch {
+	case errors.Is(e.Err, exec.ErrNotFound):
+		return what + ": git is not on PATH; install it"
+	case e.Err != nil:
+		return fmt.Sprintf("%s: %v", what, e.Err)
+	case e.Stderr == "":
+		return fmt.Sprintf("%s: exit status %d", what, e.ExitCode)
+	}
+	return fmt.Sprintf("%s: exit status %d: %s", what, e.ExitCode, strings.TrimSpace(e.Stderr))
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Exited reports whether err is a git process that ended with one of the codes.
+func Exited(err error, codes ...int) bool {
+	e := Failure(err)
+	return e != nil && slices.Contains(codes, e.ExitCode)
+}
+
+// Failure returns the git process that ran to its end and failed, nil where err is anything else.
+func Failure(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) && e.Err == nil {
+		return e
+	}
+	return nil
+}
+
+// hardened is the configuration of every git process on a repository of pawl's own. It stands first
+// on the command line, so it wins over every file, and git hands it on to its children that work on
+// the same repository.
+var hardened = []string{
+	// Nothing in a repository names a program that runs here: no hooks, no file system monitor, no
+	// helper of the ext:: transport. Attributes name filters, textconv and merge drivers, but only
+	// configuration defines them, and git reads none that a desk can reach.
+	"core.hooksPath=/dev/null",
+	"core.fsmonitor=false",
+	"protocol.ext.allow=never",
+	"submodule.recurse=false",
+	// A store is read while others write to it; only the store itself repacks it.
+	"gc.auto=0",
+	"maintenance.auto=false",
+	// What a ledger entry names survives a power cut: objects, packs and refs are on the disk before
+	// the process that wrote them reports success. The index is a cache and need not be.
+	"core.fsync=committed",
+	"core.logAllRefUpdates=false",
+	// The same tree gives the same change on every host and for every user.
+	"core.attributesFile=/dev/null",
+	"core.excludesFile=/dev/null",
+	"core.autocrlf=false",
+	"core.safecrlf=false",
+	"core.ignoreCase=false",
+	"core.precomposeUnicode=false",
+	"core.symlinks=true",
+	"core.fileMode=true",
+	// An agent cannot set the ctime back. It shows a rewrite of the same size whose mtime was restored.
+	"core.trustctime=true",
+	"core.checkStat=default",
+	"core.untrackedCache=false",
+	// The package trees reads index versions 2 and 3, in one file.
+	"index.version=2",
+	"core.splitIndex=false",
+	"core.sparseCheckout=false",
+	// fast-import leaves one pack instead of a loose object (and an fsync) for each object and a
+	// second process: 4 ms instead of 7. The store folds the packs together from time to time.
+	"fastimport.unpackLimit=0",
+	"pack.writeReverseIndex=false",
+	"advice.addEmbeddedRepo=false",
+}
+
+// Runner runs git in one place, with one configuration. The zero Runner is for questions that
+// concern no repository.
+type Runner struct {
+	dir    string   // working directory
+	env    []string // set on top of the cleaned environment
+	config []string
+	user   bool // with the user's configuration and credentials
+}
+
+// Hardened runs git in a bare repository of pawl's own.
+func Hardened(dir string) Runner {
+	return Runner{dir: dir, env: []string{"GIT_DIR=" + dir}, config: hardened}
+}
+
+// AsUser runs git in the user's repository with the user's configuration, which says what is ignored
+// and who they are. No hook and no file system monitor runs. Filters do: they decide what the
+// repository's files look like.
+func AsUser(dir string) Runner {
+	return Runner{dir: dir, user: true, config: []string{"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.untrackedCache=keep"}}
+}
+
+// WithCredentials is the same Runner with what the user has configured for reaching other
+// repositories: credentials, proxies, ssh, url rewriting, safe.directory. No transport runs a command
+// that an address names, whatever the user's configuration allows.
+func (r Runner) WithCredentials() Runner {
+	r.user = true
+	return r.With("GIT_ALLOW_PROTOCOL=file:git:http:https:ssh")
+}
+
+// With is the same Runner with more variables in its environment.
+func (r Runner) With(env ...string) Runner {
+	r.env = slices.Concat(r.env, env)
+	return r
+}
+
+// Command is one git process that is yet to run.
+type Command struct {
+	Stdin io.Reader // nil: empty
+	// Lock stays locked until the process has ended, even where pawl has died meanwhile.
+	Lock *os.File
+	// Stdout reads the output while git runs. An error ends git; ErrEnough does so without a failure.
+	Stdout func(io.Reader) error
+
+	runner  Runner
+	args    []string
+	started func() // called once git has its end of what it was given
+}
+
+// ErrEnough is returned by Command.Stdout when nobody needs the rest of the output.
+var ErrEnough = errors.New("enough")
+
+// Command returns a git process with these arguments.
+func (r Runner) Command(args ...string) *Command { return &Command{runner: r, args: args} }
+
+// Run runs git with these arguments and returns what it prints.
+func (r Runner) Run(ctx context.Context, args ...string) ([]byte, error) {
+	return r.Command(args...).Run(ctx)
+}
+
+// Run starts the process, waits for its end and returns its standard output, unless Stdout has
+// read that. The error is *Error where git failed.
+func (c *Command) Run(ctx context.Context) ([]byte, error) {
+	args := make([]string, 0, 2*len(c.runner.config)+len(c.args))
+	for _, setting := range c.runner.config {
+		args = append(args, "-c", setting)
+	}
+	cmd := exec.CommandContext(ctx, "git", append(args, c.args...)...)
+	cmd.Dir = c.runner.dir
+	cmd.Env = c.runner.environ()
+	cmd.Stdin = c.Stdin
+	var stderr tail
+	cmd.Stderr = &stderr
+	if c.Lock != nil {
+		cmd.ExtraFiles = []*os.File{c.Lock}
+	}
+	detach(cmd, c.runner.user)
+	// git removes its lock and temporary files on SIGTERM, not on SIGKILL.
+	cmd.Cancel = func() error { return terminate(cmd) }
+	cmd.WaitDelay = 5 * time.Second
+
+	var out bytes.Buffer
+	readErr, err := c.wait(cmd, &out)
+	switch {
+	case errors.Is(readErr, ErrEnough):
+		return nil, nil
+	case readErr != nil:
+		return nil, readErr
+	case err == nil:
+		return out.Bytes(), nil
+	}
+	failed := &Error{Args: c.args, ExitCode: -1, Stderr: Redact(stderr.String()), Err: ctx.Err()}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		failed.ExitCode = exit.ExitCode()
+	}
+	if failed.Err == nil && failed.ExitCode < 0 {
+		failed.Err = err
+	}
+	if ctx.Err() != nil {
+		killGroup(cmd)
+	}
+	return out.Bytes(), failed
+}
+
+// wait runs the process to its end. readErr is what Stdout returned.
+func (c *Command) wait(cmd *exec.Cmd, out *bytes.Buffer) (readErr, err error) {
+	var pipe io.Reader
+	if c.Stdout == nil {
+		cmd.Stdout = out
+	} else if pipe, err = cmd.StdoutPipe(); err != nil {
+		return nil, err
+	}
+	err = cmd.Start()
+	if c.started != nil {
+		c.started()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.Stdout != nil {
+		if readErr = c.Stdout(pipe); readErr != nil {
+			_ = terminate(cmd)
+		}
+	}
+	return readErr, cmd.Wait()
+}
+
+// environ is pawl's own environment without what steers git.
+func (r Runner) environ() []string {
+	env := make([]string, 0, 48)
+	for _, kv := range os.Environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		if strings.HasPrefix(name, "GIT_") && !(r.user && userVariable(name)) || name == "LANGUAGE" {
+			continue
+		}
+		env = append(env, kv)
+	}
+	env = append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_GRAFT_FILE=/dev/null/none")
+	if !r.user {
+		env = append(env, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1")
+	}
+	return append(env, r.env...)
+}
+
+// userVariable reports whether a variable says how to reach a remote or where the user's
+// configuration is, as opposed to which repository and index to use.
+func userVariable(name string) bool {
+	switch name {
+	case "GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_ASKPASS", "GIT_PROXY_COMMAND",
+		"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM":
+		return true
+	}
+	return strings.HasPrefix(name, "GIT_SSL_") || strings.HasPrefix(name, "GIT_HTTP_")
+}
+
+// tail keeps the end of what is written to it: a hostile tree can make git complain without end.
+type tail struct{ buf []byte }
+
+const tailMax = 4 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.buf = append(t.buf, p...)
+	if len(t.buf) > 2*tailMax {
+		t.buf = append(t.buf[:0], t.buf[len(t.buf)-tailMax:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string { return string(t.buf[max(0, len(t.buf)-tailMax):]) }

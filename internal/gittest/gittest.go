@@ -1,0 +1,325 @@
+// Package gittest has what the tests of the packages that run git share: repositories to work on
+// (Bed), the system's git run as a user would, hostile names. Only tests import it.
+package gittest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/git"
+	"pawl/internal/repo"
+)
+
+// Main runs the tests with a home of their own and an environment that would lead any git astray
+// that believed it.
+func Main(m *testing.M) {
+	home, err := os.MkdirTemp("", "git-home-")
+	if err != nil {
+		panic(err)
+	}
+	_ = os.Chmod(home, 0o755)
+	for k, v := range map[string]string{
+		"HOME": home, "XDG_CONFIG_HOME": home,
+		"GIT_DIR": "/nonexistent", "GIT_WORK_TREE": "/nonexistent", "GIT_INDEX_FILE": "/nonexistent",
+		"GIT_OBJECT_DIRECTORY": "/nonexistent", "GIT_CEILING_DIRECTORIES": "/", "GIT_AUTHOR_DATE": "nonsense",
+		"GIT_EXTERNAL_DIFF": "false", "GIT_LITERAL_PATHSPECS": "1", "GIT_DEFAULT_HASH": "sha256",
+	} {
+		os.Setenv(k, v)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(home)
+	os.Exit(code)
+}
+
+var (
+	ctx = context.Background()
+	// When and Who are of every commit that a Bed makes.
+	When = time.Date(2026, 11, 20, 12, 0, 0, 0, time.FixedZone("", 3600))
+	Who  = git.Identity{Name: "Ada", Email: "ada@example.org"}
+)
+
+// WeirdNames are names that files, branches and loops can have.
+var WeirdNames = []string{
+	"plain", "with space", " leading and trailing ", "tab\there", "line\nfeed", `quote"d`, `back\slash`, "-option", "--all", ":(exclude)x",
+	"*", "[a]", "ümläut", "\xff\xfe not utf-8", "\x01\x1b[31mred\x7f", "'single'", "$(touch x)", "#hash", "!bang", "trailing.", "~", "a:b", "@", "{}", "\u202eevil",
+}
+
+// Git runs the system's git as a user would.
+func Git(t testing.TB, dir string, args ...string) string {
+	t.Helper()
+	out, err := TryGit(dir, args...)
+	require.NoError(t, err, "git %q: %s", args, out)
+	return out
+}
+
+// TryGit is Git where it may fail; then what git said is with what it printed.
+func TryGit(dir string, args ...string) (string, error) {
+	cmd := exec.Command("git", args...)
+	cmd.Dir = dir
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, "GIT_") {
+			cmd.Env = append(cmd.Env, kv)
+		}
+	}
+	cmd.Env = append(cmd.Env, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=u", "GIT_AUTHOR_EMAIL=u@u", "GIT_COMMITTER_NAME=u", "GIT_COMMITTER_EMAIL=u@u")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return string(out) + stderr.String(), err
+	}
+	return strings.TrimSuffix(string(out), "\n"), nil
+}
+
+// Write writes a file and makes the folders above it.
+func Write(t testing.TB, path, content string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
+}
+
+// Read returns a file's content.
+func Read(t testing.TB, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(b)
+}
+
+// SomeFiles are enough for most tests.
+var SomeFiles = map[string]string{
+	"a.txt": "one\ntwo\nthree\n", "src/b.txt": "b\n", "src/deep/c.txt": "c\n", ".gitignore": "*.log\nbuild/\n",
+}
+
+// UserRepo is a user's repository on branch main with these files committed.
+func UserRepo(t testing.TB, files map[string]string) (dir, head string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "user")
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	Git(t, dir, "init", "-q", "-b", "main")
+	for name, content := range files {
+		Write(t, filepath.Join(dir, name), content)
+	}
+	Git(t, dir, "add", "-A")
+	Git(t, dir, "commit", "-q", "--allow-empty", "-m", "base")
+	return dir, Git(t, dir, "rev-parse", "HEAD")
+}
+
+// Bed is a store with a loop's branch, and the user's repository that it came from.
+type Bed struct {
+	testing.TB
+	User, Base string
+	Store      *repo.Store
+	Branch     string
+	Dir        string
+}
+
+// NewBed makes a Bed from a repository with these files.
+func NewBed(t testing.TB, files map[string]string) *Bed {
+	t.Helper()
+	user, base := UserRepo(t, files)
+	return BedFor(t, user, base)
+}
+
+// BedFor makes a Bed from a repository whose branch main is at base.
+func BedFor(t testing.TB, user, base string) *Bed {
+	t.Helper()
+	b := &Bed{TB: t, User: user, Base: base, Branch: "refs/heads/pawl/x", Dir: t.TempDir()}
+	var err error
+	b.Store, err = repo.OpenStore(ctx, filepath.Join(b.Dir, "stores", "s"))
+	require.NoError(t, err)
+	got, err := b.Store.Fetch(ctx, user, "main")
+	require.NoError(t, err)
+	require.Equal(t, base, got)
+	require.NoError(t, b.Store.SetRef(ctx, b.Branch, base, ""))
+	return b
+}
+
+// StoreGit runs the system's git in the store.
+func (b *Bed) StoreGit(args ...string) string { return Git(b, b.Store.Dir(), args...) }
+
+// Tree is a finished tree at commit.
+func (b *Bed) Tree(name, commit string) *repo.Tree {
+	b.Helper()
+	t := b.Store.Tree(filepath.Join(b.Dir, "trees", name), filepath.Join(b.Dir, "state", name), "pawl/x")
+	created, err := t.Restore(ctx, commit, repo.RestoreOptions{})
+	require.NoError(b, err)
+	require.True(b, created)
+	require.NoError(b, t.Pristine(ctx))
+	return t
+}
+
+// Fresh is a new desk at commit.
+func (b *Bed) Fresh(commit string) *repo.Tree {
+	b.Helper()
+	dir := b.TempDir()
+	t := b.Store.Tree(filepath.Join(dir, "t"), filepath.Join(dir, "s"), "pawl/x")
+	_, err := t.Restore(ctx, commit, repo.RestoreOptions{})
+	require.NoError(b, err)
+	return t
+}
+
+// Stage wants a change without violations.
+func (b *Bed) Stage(t *repo.Tree, head string) repo.Change {
+	b.Helper()
+	c, err := t.Stage(ctx, head)
+	require.NoError(b, err)
+	require.Empty(b, c.Violations)
+	return c
+}
+
+// CommitInput is a commit of a tree on the loop's branch.
+func (b *Bed) CommitInput(tree, parent string) repo.CommitInput {
+	return repo.CommitInput{Tree: tree, Parent: parent, Message: "loop(iter-1): a change", Author: Who, Time: When, Branch: b.Branch,
+		Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: "x"}, {Key: "Pawl-Iteration", Value: "1"}}}
+}
+
+// Commit stages and commits what is in the tree.
+func (b *Bed) Commit(t *repo.Tree, head string) string {
+	b.Helper()
+	c := b.Stage(t, head)
+	require.NotEmpty(b, c.Files)
+	id, err := b.Store.Commit(ctx, b.CommitInput(c.Tree, head))
+	require.NoError(b, err)
+	return id
+}
+
+// Restore wants the tree to be mended in place.
+func (b *Bed) Restore(t *repo.Tree, commit string, o repo.RestoreOptions) {
+	b.Helper()
+	again, err := t.Restore(ctx, commit, o)
+	require.NoError(b, err)
+	require.False(b, again, "was made anew")
+}
+
+// Listing is every path below dir but .git, with kind, mode and content.
+func Listing(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	m := map[string]string{}
+	require.NoError(t, filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(dir, p)
+		if rel == ".git" {
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		fi, err := d.Info()
+		if err != nil {
+			return err
+		}
+		switch {
+		case d.IsDir():
+			m[rel] = "dir"
+		case fi.Mode()&fs.ModeSymlink != 0:
+			target, _ := os.Readlink(p)
+			m[rel] = "-> " + target
+		case fi.Mode().IsRegular():
+			m[rel] = fmt.Sprintf("%o %s", fi.Mode().Perm(), Read(t, p))
+		default:
+			m[rel] = fi.Mode().Type().String()
+		}
+		return nil
+	}))
+	return m
+}
+
+// AsNobody runs the calling test once more as a user without privileges, in a process of its own,
+// and reports whether it did: nothing is unreadable to root.
+func AsNobody(t *testing.T) bool {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return false
+	}
+	dir, err := os.MkdirTemp("", "repo-nobody-")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	require.NoError(t, os.Chmod(dir, 0o755))
+	self, err := os.Executable()
+	require.NoError(t, err)
+	bin, err := os.ReadFile(self)
+	require.NoError(t, err)
+	exe := filepath.Join(dir, "test")
+	require.NoError(t, os.WriteFile(exe, bin, 0o755))
+	tmp := filepath.Join(dir, "tmp")
+	require.NoError(t, os.Mkdir(tmp, 0o777))
+	require.NoError(t, os.Chmod(tmp, 0o777))
+	cmd := exec.Command(exe, "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Dir = tmp
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Contains(t, string(out), "--- PASS: "+t.Name())
+	return true
+}
+
+// BytesOf is every file of a repository with its content and times, .git included.
+func BytesOf(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	m := Listing(t, dir)
+	for k, v := range Listing(t, filepath.Join(dir, ".git")) {
+		m[".git/"+k] = v
+	}
+	for k := range m {
+		fi, err := os.Lstat(filepath.Join(dir, k))
+		require.NoError(t, err)
+		if !fi.IsDir() || strings.HasPrefix(k, "src") {
+			m[k] += fi.ModTime().String()
+		}
+	}
+	return m
+}
+
+// Entry is an entry of the Bed's ledger.
+func Entry(prev, code string, files map[string]string) repo.Entry {
+	e := repo.Entry{Ref: LedgerRef, Prev: prev, Code: code, Message: "iteration", Time: When, Author: Who, Files: map[string][]byte{}}
+	for name, content := range files {
+		e.Files[name] = []byte(content)
+	}
+	return e
+}
+
+// LedgerRef is the ref of the Bed's ledger.
+const LedgerRef = "refs/pawl-ledger/x"
+
+// Append appends an entry to a ledger.
+func Append(s *repo.Store, e repo.Entry) (string, error) {
+	r, err := s.Transact(ctx, repo.Tx{Entry: func(string) (repo.Entry, error) { return e, nil }})
+	return r.Entry, err
+}
+
+// Append appends an entry that has to be taken.
+func (b *Bed) Append(e repo.Entry) string {
+	b.Helper()
+	id, err := Append(b.Store, e)
+	require.NoError(b, err)
+	return id
+}
+
+// Revert undoes the tip of the Bed's branch.
+func (b *Bed) Revert(tip string) repo.RevertInput {
+	return repo.RevertInput{Commit: tip, Branch: b.Branch, Author: Who, Time: When}
+}
+
+// Must returns a value that has to be there.
+func Must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
