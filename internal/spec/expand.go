@@ -2,111 +2,107 @@ package spec
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
-var parameter = regexp.MustCompile(`^(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])`)
+// toplevel stands in a path for the root of the repository.
+const toplevel = "\x01"
 
-// expand reads what starts with $ or a backtick.
-func (l *lexer) expand(w *builder) {
-	from := l.i
-	rest := l.src[l.i:]
-	switch {
-	case rest[0] == '`':
-		end := 1
-		for end < len(rest) && rest[end] != '`' {
-			if rest[end] == '\\' {
-				end++
+// word reads a word, and the commands of its substitutions.
+func (r *shellReader) word(x *syntax.Word) word {
+	var b builder
+	for i, part := range x.Parts {
+		r.part(&b, part, i == 0)
+	}
+	w := b.done()
+	w.at = x.Pos().Offset()
+	return w
+}
+
+// part reads one part of a word; first says that nothing stands before it.
+func (r *shellReader) part(b *builder, part syntax.WordPart, first bool) {
+	switch x := part.(type) {
+	case *syntax.Lit:
+		b.bare(x.Value, first)
+	case *syntax.SglQuoted:
+		b.quoted(x.Value)
+	case *syntax.DblQuoted:
+		b.quoted("")
+		for _, inside := range x.Parts {
+			if lit, ok := inside.(*syntax.Lit); ok {
+				b.quoted(inQuotes.Replace(lit.Value))
+			} else {
+				r.part(b, inside, false)
 			}
-			end++
 		}
-		end = min(end, len(rest))
-		inside := strings.ReplaceAll(rest[1:end], "\\`", "`")
-		l.i = min(len(l.src), l.i+end+1)
-		l.within(inside)
-		l.substituted(w, inside, l.src[from:l.i])
-	case strings.HasPrefix(rest, "$(("):
-		end := strings.Index(rest, "))")
-		if end < 0 {
-			end = len(rest) - 2
+	case *syntax.CmdSubst:
+		r.substituted(x.Stmts)
+		inside := strings.TrimSuffix(strings.TrimPrefix(strings.Trim(r.written(x), "`"), "$("), ")")
+		switch strings.Join(strings.Fields(inside), " ") {
+		case "pwd":
+			b.known(word{text: r.written(x), path: "."})
+		case "git rev-parse --show-toplevel":
+			b.known(word{text: r.written(x), path: toplevel})
+		default:
+			b.unknown(r.written(x))
 		}
-		l.i += end + 2
-		w.unknown(l.src[from:l.i])
-	case strings.HasPrefix(rest, "$("):
-		l.i += 2
-		inside := l.substitution()
-		l.substituted(w, inside, l.src[from:l.i])
-	case strings.HasPrefix(rest, "${"):
-		end := strings.IndexByte(rest, '}')
-		if end < 0 {
-			end = len(rest) - 1
-		}
-		l.i += end + 1
-		inside := strings.TrimSuffix(rest[2:end+1], "}")
-		name := parameter.FindString(inside)
-		l.parameter(w, name, inside[len(name):], l.src[from:l.i])
-	case strings.HasPrefix(rest, "$'"), strings.HasPrefix(rest, `$"`):
-		l.i++ // the quotes that follow are read as others are
-	default:
-		name := parameter.FindString(rest[1:])
-		l.i += 1 + len(name)
-		if name == "" {
-			w.quoted("$")
-			return
-		}
-		l.parameter(w, name, "", l.src[from:l.i])
+	case *syntax.ProcSubst:
+		r.substituted(x.Stmts)
+		b.dynamic = true
+	case *syntax.ParamExp:
+		r.parameter(b, x)
+	case *syntax.ExtGlob: // *(a|b): any name
+		b.bare("*", false)
+	default: // arithmetic
+		r.wordsOf(x) // for its substitutions
+		b.unknown(r.written(x))
 	}
 }
 
-// substitution reads commands up to the parenthesis that closes them and returns their text.
-func (l *lexer) substitution() string {
-	from := l.i
-	if l.depth >= maxNesting {
-		l.i = len(l.src)
-		return l.src[from:]
-	}
-	sub := &lexer{src: l.src, i: l.i, dir: l.dir, depth: l.depth + 1, env: l.env}
-	sub.list(true)
-	l.i = sub.i
-	l.inner = append(l.inner, sub.cmds...)
-	return strings.TrimSuffix(l.src[from:l.i], ")")
+// inQuotes takes the backslashes off that mean something in double quotes.
+var inQuotes = strings.NewReplacer("\\$", "$", "\\`", "`", `\"`, `"`, `\\`, `\`, "\\\n", "")
+
+// substituted reads the commands of a substitution: they run in a shell of their own.
+func (r *shellReader) substituted(stmts []*syntax.Stmt) {
+	sub := shellReader{src: r.src, dir: r.dir, env: r.env}
+	sub.list(stmts)
+	r.inner = append(r.inner, sub.cmds...)
 }
 
-func (l *lexer) within(src string) {
-	if l.depth < maxNesting {
-		l.inner = append(l.inner, parseShell(src, l.dir, l.env, l.depth+1)...)
+// parameter reads $x, ${x} and ${x:-otherwise}; every other expansion is not known.
+func (r *shellReader) parameter(b *builder, x *syntax.ParamExp) {
+	written, value, known := r.written(x), word{}, false
+	if x.Param != nil {
+		value, known = r.env[x.Param.Value]
 	}
-}
-
-func (l *lexer) substituted(w *builder, inside, written string) {
-	switch strings.Join(strings.Fields(inside), " ") {
-	case "pwd":
-		w.known(word{text: written, path: "."})
-	case "git rev-parse --show-toplevel":
-		w.known(word{text: written, path: toplevel})
-	default:
-		w.unknown(written)
+	var operator syntax.ParExpOperator
+	var otherwise word
+	if x.Exp != nil && x.Exp.Word != nil {
+		operator, otherwise = x.Exp.Op, r.word(x.Exp.Word)
 	}
-}
-
-func (l *lexer) parameter(w *builder, name, op, written string) {
-	value, ok := l.env[name]
+	// Whatever else there is changes the value.
+	plain := !x.Excl && !x.Length && !x.Width && !x.IsSet && x.Index == nil && x.Slice == nil && x.Repl == nil && x.Names == 0
 	switch {
-	case name == "PWD" && op == "":
-		value, ok = word{path: "."}, true
-	case !ok && strings.HasPrefix(strings.TrimPrefix(op, ":"), "-"), !ok && strings.HasPrefix(strings.TrimPrefix(op, ":"), "="):
-		fallback := strings.TrimPrefix(op, ":")[1:] // ${CONFIG:-check.yml}
-		value, ok = word{path: fallback}, !strings.ContainsAny(fallback, "$`\"'")
-	case op != "" && !strings.HasPrefix(strings.TrimPrefix(op, ":"), "-"):
-		ok = false
+	case !plain || x.Param == nil:
+		known = false
+	case x.Exp == nil && x.Param.Value == "PWD":
+		value, known = word{path: "."}, true
+	case x.Exp == nil:
+	case operator == syntax.DefaultUnset, operator == syntax.DefaultUnsetOrNull, operator == syntax.AssignUnset, operator == syntax.AssignUnsetOrNull:
+		if !known { // ${CONFIG:-check.yml}
+			value, known = otherwise, true
+		}
+	default:
+		known = false
 	}
-	if !ok || value.unknown {
-		w.unknown(written)
+	if !known || value.unknown {
+		b.unknown(written)
 		return
 	}
 	value.text = written
-	w.known(value)
+	b.known(value)
 }
 
 // builder puts a word together from its pieces. It keeps the path twice: as it reads, and as a
@@ -122,22 +118,31 @@ func (b *builder) quoted(s string) {
 	b.pattern.WriteString(escapeGlob(s))
 }
 
-func (b *builder) bare(c byte) {
-	b.text.WriteByte(c)
-	b.path.WriteByte(c)
-	b.pattern.WriteByte(c)
-	b.glob = b.glob || strings.IndexByte("*?[{", c) >= 0
+// bare takes a text that stands unquoted; first says that nothing stands before it.
+func (b *builder) bare(s string, first bool) {
+	if first && strings.HasPrefix(s, "~") {
+		b.unknown("~")
+		s = s[1:]
+	}
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			if i++; s[i] != '\n' {
+				b.quoted(s[i : i+1])
+			}
+			continue
+		}
+		b.text.WriteByte(s[i])
+		b.path.WriteByte(s[i])
+		b.pattern.WriteByte(s[i])
+		b.glob = b.glob || strings.IndexByte("*?[{", s[i]) >= 0
+	}
 }
 
 func (b *builder) known(w word) {
 	b.text.WriteString(w.text)
 	b.path.WriteString(w.path)
-	if w.glob {
-		b.glob = true
-		b.pattern.WriteString(w.path)
-	} else {
-		b.pattern.WriteString(escapeGlob(w.path))
-	}
+	b.glob = b.glob || w.glob
+	b.pattern.WriteString(escapedIf(!w.glob, w.path))
 }
 
 func (b *builder) unknown(written string) {
@@ -166,6 +171,13 @@ func escapeGlob(s string) string {
 		b.WriteByte(s[i])
 	}
 	return b.String()
+}
+
+func escapedIf(plain bool, s string) string {
+	if plain {
+		return escapeGlob(s)
+	}
+	return s
 }
 
 // resolve is name as seen from dir: relative to the root of the repository, or absolute. What

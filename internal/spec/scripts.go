@@ -79,20 +79,21 @@ var tasks = map[string]struct {
 }
 
 // scripts seals the files that a command executes.
-func (r *refs) scripts(command, dir string, depth int) {
+func (r *refs) scripts(command, dir string, env map[string]word, depth int) {
 	if depth > maxNesting {
 		return
 	}
-	cmds := parseShell(command, dir, nil, 0)
-	for i, c := range cmds {
-		r.run(cmds, i, c.words, depth)
+	for _, c := range parseShell(command, dir, env) {
+		if c.loose {
+			r.anywhere(c.all)
+		}
+		r.run(c, c.words, depth)
 	}
 }
 
-// run seals what one simple command executes: words, which is the i-th of cmds or the part of it
-// that a wrapper runs.
-func (r *refs) run(cmds []simple, i int, words []word, depth int) {
-	c := cmds[i]
+// run seals what one simple command executes: words, which are those of the command or the part of
+// them that a wrapper runs.
+func (r *refs) run(c simple, words []word, depth int) {
 	if len(words) == 0 || depth > maxNesting {
 		return
 	}
@@ -102,11 +103,11 @@ func (r *refs) run(cmds []simple, i int, words []word, depth int) {
 	}
 	name := program(first)
 	if options, ok := wrappers[name]; ok {
-		r.run(cmds, i, unwrap(args, options), depth+1)
+		r.run(c, unwrap(args, options), depth+1)
 		return
 	}
 	if sub, ok := runners[name]; ok && len(args) > 0 && contains(sub, args[0].text) {
-		r.run(cmds, i, unwrap(args[1:], ""), depth+1)
+		r.run(c, unwrap(args[1:], ""), depth+1)
 		return
 	}
 	if _, ok := tasks[name]; ok {
@@ -118,11 +119,11 @@ func (r *refs) run(cmds []simple, i int, words []word, depth int) {
 		for _, w := range args {
 			text = append(text, w.text)
 		}
-		r.scripts(strings.Join(text, " "), c.dir, depth+1)
+		r.scripts(strings.Join(text, " "), c.dir, c.env, depth+1)
 		return
 	case "hyperfine":
 		for _, w := range args {
-			r.scripts(w.text, c.dir, depth+1)
+			r.scripts(w.text, c.dir, c.env, depth+1)
 		}
 		return
 	case "find":
@@ -134,7 +135,7 @@ func (r *refs) run(cmds []simple, i int, words []word, depth int) {
 			for n = from; n < len(args) && args[n].text != ";" && args[n].text != "+"; {
 				n++
 			}
-			r.run(cmds, i, args[min(from, n):n], depth+1)
+			r.run(c, args[min(from, n):n], depth+1)
 		}
 		return
 	case "go":
@@ -142,13 +143,12 @@ func (r *refs) run(cmds []simple, i int, words []word, depth int) {
 		return
 	}
 	if in, ok := interpreters[name]; ok {
-		r.interpret(cmds, i, name, in, args, depth)
+		r.interpret(c, name, in, args, depth)
 	}
 }
 
 // interpret seals what an interpreter runs.
-func (r *refs) interpret(cmds []simple, i int, name string, in interpreter, args []word, depth int) {
-	c := cmds[i]
+func (r *refs) interpret(c simple, name string, in interpreter, args []word, depth int) {
 	loaded := false
 	for n := 0; n < len(args); n++ {
 		w := args[n]
@@ -164,7 +164,7 @@ func (r *refs) interpret(cmds []simple, i int, name string, in interpreter, args
 			loaded = true
 		case contains(in.inline, w.text) || shells[name] && commandOption.MatchString(w.text):
 			if shells[name] && n+1 < len(args) {
-				r.scripts(args[n+1].text, c.dir, depth+1)
+				r.scripts(args[n+1].text, c.dir, c.env, depth+1)
 			}
 			return
 		case entryModule(name, w.text) && n+1 < len(args):
@@ -192,11 +192,22 @@ func (r *refs) interpret(cmds []simple, i int, name string, in interpreter, args
 		return
 	}
 	if c.here != "" {
-		r.scripts(c.here, c.dir, depth+1)
+		r.scripts(c.here, c.dir, c.env, depth+1)
 	}
-	for first := max(1, i-8); i >= first && cmds[i].piped; i-- { // cat x | sh
-		for _, w := range cmds[i-1].words {
-			r.file(cmds[i-1].dir, w)
+	r.fed(c, 0)
+}
+
+// fed seals what a shell may be given to run by those whose output it reads: cat x | sh.
+func (r *refs) fed(c simple, depth int) {
+	for _, from := range c.feeds[:min(len(c.feeds), maxNesting)] {
+		for _, w := range from.words {
+			r.file(from.dir, w)
+		}
+		if from.here != "" {
+			r.scripts(from.here, from.dir, from.env, depth+1)
+		}
+		if depth < maxNesting {
+			r.fed(from, depth+1)
 		}
 	}
 }
@@ -215,6 +226,12 @@ func (r *refs) task(dir, name string, args []word) {
 	for n := 0; n < len(args); n++ {
 		option, value, joined := strings.Cut(args[n].path, "=")
 		takesFile, takesDir := contains(t.file, option), contains(t.dir, option)
+		if text := args[n].path; !takesFile && !takesDir && len(text) > 2 { // make -fx
+			takesFile, takesDir = contains(t.file, text[:2]), contains(t.dir, text[:2])
+			if takesFile || takesDir {
+				value, joined = text[2:], true
+			}
+		}
 		if (takesFile || takesDir) && !joined {
 			if n++; n == len(args) {
 				break
@@ -282,8 +299,9 @@ func unwrap(args []word, options string) []word {
 }
 
 var (
-	quantity = regexp.MustCompile(`^[0-9.]+[smhd]?$`)
-	versions = regexp.MustCompile(`[0-9.]+$`)
+	assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	quantity   = regexp.MustCompile(`^[0-9.]+[smhd]?$`)
+	versions   = regexp.MustCompile(`[0-9.]+$`)
 )
 
 // program is the name of a command without its directory and version.

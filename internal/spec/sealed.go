@@ -34,9 +34,9 @@ func Sealed(s Spec, files []string) []string {
 			r.sealed[file] = true
 		}
 	}
-	r.words(s.Guard.Command, "", 0)
+	r.words(s.Guard.Command, "", nil, 0)
 	for _, command := range []string{s.Verify.Command, s.Test.Command, s.Check.Command, s.Guard.Command} {
-		r.scripts(command, "", 0)
+		r.scripts(command, "", nil, 0)
 	}
 	return slices.Sorted(maps.Keys(r.sealed))
 }
@@ -58,9 +58,9 @@ func Unsealed(s Spec, files []string) []string {
 		}
 	}
 	r.dirs = map[string]bool{}
-	r.words(s.Guard.Command, "", 0)
+	r.words(s.Guard.Command, "", nil, 0)
 	for _, command := range []string{s.Verify.Command, s.Test.Command, s.Check.Command} {
-		r.scripts(command, "", 0)
+		r.scripts(command, "", nil, 0)
 	}
 	maps.DeleteFunc(r.dirs, func(dir string, _ bool) bool { return !open[dir] })
 	return slices.Sorted(maps.Keys(r.dirs))
@@ -87,19 +87,36 @@ func newRefs(s Spec, files []string) *refs {
 }
 
 // words seals every file that is a word of the command.
-func (r *refs) words(command, dir string, depth int) {
+func (r *refs) words(command, dir string, env map[string]word, depth int) {
 	if depth > maxNesting {
 		return
 	}
-	for _, c := range parseShell(command, dir, nil, 0) {
+	for _, c := range parseShell(command, dir, env) {
+		if c.loose {
+			r.anywhere(c.all)
+			continue
+		}
 		for _, w := range c.all {
 			r.refer(c.dir, w)
 			if strings.ContainsAny(w.text, " \t\n;") { // sh -c 'diff a b', hyperfine './x y'
-				r.words(w.text, c.dir, depth+1)
+				r.words(w.text, c.dir, c.env, depth+1)
 			}
 		}
 		if c.here != "" {
-			r.words(c.here, c.dir, depth+1)
+			r.words(c.here, c.dir, c.env, depth+1)
+		}
+	}
+}
+
+// anywhere seals each file that a word names as seen from any directory. It is for a command that is
+// not understood: too much is sealed then, rather than too little.
+func (r *refs) anywhere(words []word) {
+	for _, w := range words {
+		name := path.Clean("/" + strings.TrimPrefix(w.path, toplevel))
+		for _, file := range r.files {
+			if strings.HasSuffix("/"+file, name) {
+				r.sealed[file] = true
+			}
 		}
 	}
 }

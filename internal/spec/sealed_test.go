@@ -28,12 +28,12 @@ func TestP3_WordsOfACommand(t *testing.T) {
 		"a `b c` d":                           "a|`b c`|d|b|c",
 		`a $X ${Y} ${Z:-z} $1 $? $`:           `a|$X|${Y}|${Z:-z}|$1|$?|$`,
 		`a $((1 + 2)) b`:                      `a|$((1 + 2))|b`,
-		`(cd x && a) | { b; }`:                `cd|x|a|{|b|}`,
-		`if a; then b; else c; fi`:            `if|a|then|b|else|c|fi`,
+		`(cd x && a) | { b; }`:                `cd|x|a|b`,
+		`if a; then b; else c; fi`:            `a|b|c`,
 		`diff <(a b) c`:                       `diff|c|a|b`,
 		"sh <<EOF\na b\nEOF\nc":               `sh|c`,
-		`a 'not closed`:                       `a|not closed`,
-		`a "not closed $(b`:                   `a|not closed $(b|b`,
+		`a 'not closed`:                       `a|not|closed`, // what is not understood falls apart
+		`a "not closed $(b`:                   `a|not|closed|b`,
 		`a \`:                                 `a|\`,
 		"a \\\n b":                            `a|b`,
 		`a '' "" b`:                           `a|||b`,
@@ -196,6 +196,46 @@ func TestP3_ScriptsThatCommandsExecuteAreSealed(t *testing.T) {
 		} {
 			assert.Equal(t, want, strings.Join(spec.Sealed(s, repository), "|"), "%s %q", name, command)
 		}
+	}
+}
+
+// TestP3_TheShellsGrammarIsRead has what a reader of words and operators alone gets wrong.
+func TestP3_TheShellsGrammarIsRead(t *testing.T) {
+	for command, want := range map[string]string{
+		"cat <<EOF\n$(sh score.sh)\nEOF":                        `score.sh`, // a here-document is expanded
+		"cat <<'EOF' | sh\nsh score.sh\nEOF":                    `score.sh`,
+		"cat <<-EOF | sh\n\tsh score.sh\n\tEOF\nsh check.sh":    `check.sh|score.sh`,
+		`cd sub | true; sh check.sh`:                            `check.sh`, // a pipe's parts run in shells of their own
+		`echo $(cd sub && ls); sh check.sh`:                     `check.sh`,
+		`(DIR=sub; cd $DIR && sh run.sh); sh check.sh`:          `check.sh|sub/run.sh`,
+		`{ sh; } <score.sh`:                                     `score.sh`,
+		`while true; do sh; done <score.sh`:                     `score.sh`,
+		`cat score.sh | tee x | sh`:                             `score.sh`,
+		`cat score.sh | while read l; do sh; done`:              `score.sh`,
+		`S=score; S+=.sh; sh $S`:                                `score.sh`,
+		`D=tests; sh ${Y:-$D/run.sh}`:                           `tests/run.sh`,
+		`DIR=tests sh -c 'sh $DIR/run.sh'`:                      `tests/run.sh`,
+		`S=check.sh true; S=score.sh sh -c "sh x"; sh $S`:       ``, // an assignment before a command is for that command
+		`S=score.sh sh -c './$S'`:                               `score.sh`,
+		`env A=b DIR=x sh -c 'exec ./score.sh'`:                 `score.sh`,
+		`coproc sh score.sh`:                                    `score.sh`,
+		`time -p sh score.sh`:                                   `score.sh`,
+		`echo $(( $(sh score.sh) + 1 ))`:                        `score.sh`,
+		`echo "${X:+$(sh score.sh)}" "${X:-"$(sh check.sh)"}"`:  `check.sh|score.sh`,
+		`A=($(sh score.sh) x); echo ${A[0]}`:                    `score.sh`,
+		`[[ $(sh score.sh) == x ]] || sh check.sh`:              `check.sh|score.sh`,
+		`case $x in (a|b) sh score.sh ;; *) sh check.sh; esac`:  `check.sh|score.sh`,
+		`f() { sh score.sh; }; f && ! { sh check.sh; }`:         `check.sh|score.sh`,
+		`for ((i = 0; i < 3; i++)); do sh score.sh; done`:       `score.sh`,
+		`sh -c "sh 'with space.sh'" && sh sc"or"e'.sh'`:         `score.sh|with space.sh`,
+		`bash -c "$(cat <<'EOF'` + "\n./score.sh\nEOF\n" + `)"`: ``, // what it runs is only known when it runs
+		`echo 'a # b' # sh score.sh`:                            ``,
+		`make -fconf/check.yml && make -Csub`:                   `conf/check.yml|sub/Makefile`,
+		`cat data.txt; sh 'score.sh`:                            `data.txt|score.sh`, // not understood: everything is sealed that is named
+		`if cat run.sh`:                                         `sub/deep/run.sh|sub/run.sh|tests/run.sh`,
+		`echo ` + strings.Repeat("x", 40<<10) + ` data.txt`:     `data.txt`, // longer than is parsed
+	} {
+		assert.Equal(t, want, strings.Join(spec.Sealed(spec.Spec{Verify: spec.Verify{Command: command}}, repository), "|"), "%.60q", command)
 	}
 }
 

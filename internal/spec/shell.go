@@ -1,26 +1,12 @@
 package spec
 
 import (
-	"regexp"
+	"maps"
+	"slices"
 	"strings"
-)
 
-// Words are the shell words of a command, without quotes, operators and comments, in the order
-// in which they stand; an assignment before a command (CONFIG=x make) and the target of a
-// redirection are words too. The words of a command substitution follow those of the command
-// that it stands in. Expansions are left as they were written.
-//
-// It reads the shell's grammar well enough to find what a command refers to, not to run it: it
-// never fails, and takes what it cannot make sense of as words.
-func Words(command string) []string {
-	var words []string
-	for _, c := range parseShell(command, "", nil, 0) {
-		for _, w := range c.all {
-			words = append(words, w.text)
-		}
-	}
-	return words
-}
+	"mvdan.cc/sh/v3/syntax"
+)
 
 // word is a shell word. What it expands to is known only in part: variables that the command
 // itself assigns, $PWD, $(pwd) and $(git rev-parse --show-toplevel).
@@ -29,319 +15,306 @@ type word struct {
 	path    string // with the known expansions; a doublestar pattern when glob is set
 	glob    bool   // * ? [ or { stands in it unquoted, or it is the variable of a for loop
 	unknown bool   // something in it is only known when it runs
+	at      uint   // where it stands in the source
 }
-
-// toplevel stands in a path for the root of the repository.
-const toplevel = "\x01"
 
 // simple is one simple command.
 type simple struct {
 	dir   string // relative to the root, as far as cd with a fixed argument says
-	words []word // the command and its arguments, reserved words taken off
-	all   []word // also assignments, redirections and reserved words
-	stdin []word // targets of <
-	here  string // here-document, here-string
-	piped bool   // reads what the simple command before it writes
-}
-
-// maxNesting bounds substitutions within substitutions.
-const maxNesting = 8
-
-// maxPath bounds what a variable or directory stands for: x=$x$x doubles.
-const maxPath = 4096
-
-type lexer struct {
-	src   string
-	i     int
-	depth int
-	dir   string
-	dirs  []string // of the enclosing subshells
 	env   map[string]word
-	cmds  []simple
-	inner []simple // of substitutions in the command that is being read
-	cur   simple
-	loop  string   // variable of the for loop whose words are being read
-	ends  []string // delimiters of here-documents to come
-	owner []int    // and whose they are
+	words []word   // the command and its arguments
+	all   []word   // also assignments and redirections, in the order in which they stand
+	stdin []word   // targets of <
+	here  string   // here-document, here-string
+	feeds []simple // whose output it reads
+	loose bool     // of a text that is not understood: the words are all there is
 }
 
-func parseShell(src, dir string, env map[string]word, depth int) []simple {
-	l := &lexer{src: src, dir: dir, depth: depth, env: map[string]word{}}
-	for k, v := range env {
-		l.env[k] = v
-	}
-	l.list(false)
-	return l.cmds
-}
-
-// list reads commands up to the end, or to the parenthesis that closes a substitution.
-func (l *lexer) list(nested bool) {
-	open := 0
-	for l.i < len(l.src) {
-		c := l.src[l.i]
-		switch {
-		case c == ' ' || c == '\t' || c == '\r':
-			l.i++
-		case strings.HasPrefix(l.src[l.i:], "\\\n"):
-			l.i += 2
-		case c == '#':
-			if n := strings.IndexByte(l.src[l.i:], '\n'); n >= 0 {
-				l.i += n
-			} else {
-				l.i = len(l.src)
-			}
-		case c == '\n':
-			l.end(false)
-			l.i++
-			l.hereDocuments()
-		case strings.HasPrefix(l.src[l.i:], "&>"):
-			l.i++
-		case c == ';' || c == '&':
-			l.end(false)
-			l.i++
-		case c == '|':
-			or := strings.HasPrefix(l.src[l.i:], "||")
-			l.end(!or)
-			l.i++
-			if or || strings.HasPrefix(l.src[l.i:], "&") {
-				l.i++
-			}
-		case c == '(':
-			l.end(false)
-			l.dirs = append(l.dirs, l.dir)
-			open++
-			l.i++
-		case c == ')':
-			l.end(false)
-			l.i++
-			if open == 0 && nested {
-				return
-			}
-			if open > 0 {
-				open--
-				l.dir = l.dirs[len(l.dirs)-1]
-				l.dirs = l.dirs[:len(l.dirs)-1]
-			}
-		case c == '<' || c == '>':
-			l.redirect()
-		default:
-			l.add(l.word())
-		}
-	}
-	l.end(false)
-}
-
-var (
-	assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*\+?=`)
-	// reserved words after which a command follows
-	reserved = map[string]bool{"if": true, "then": true, "elif": true, "else": true, "do": true, "while": true, "until": true, "!": true, "{": true, "}": true, "fi": true, "done": true, "esac": true}
+const (
+	// maxNesting bounds commands within the arguments of commands.
+	maxNesting = 8
+	// maxPath bounds what a variable or directory stands for: x=$x$x doubles.
+	maxPath = 4096
+	// maxVariables bounds how many variables are followed.
+	maxVariables = 100
+	// maxCommand bounds what is parsed, since the parser recurses into whatever is nested.
+	maxCommand = 32 << 10
 )
 
-// add takes one word into the command that is being read.
-func (l *lexer) add(w word) {
-	l.cur.all = append(l.cur.all, w)
-	if l.loop != "" { // for x in …
-		if w.text != "in" {
-			l.loopOver(w)
+// parseShell reads a command line for what it refers to, not to run it: its simple commands in the
+// order in which they stand, those of a substitution after the command that it stands in. What is not
+// understood is one loose command with everything in it that could be a word.
+func parseShell(src, dir string, env map[string]word) []simple {
+	if len(src) <= maxCommand && !strings.ContainsRune(src, 0) {
+		file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(src), "")
+		if err == nil {
+			r := shellReader{src: src, dir: dir, env: env}
+			r.list(file.Stmts)
+			return r.cmds
 		}
-		return
 	}
-	if len(l.cur.words) == 0 {
-		if reserved[w.text] {
+	var all []word
+	for _, text := range strings.FieldsFunc(src, func(c rune) bool { return strings.ContainsRune(" \t\r\n;&|()<>{}\"'`$=,:@", c) }) {
+		all = append(all, word{text: text, path: text})
+	}
+	return []simple{{dir: dir, all: all, loose: true}}
+}
+
+// shellReader walks a syntax tree in the order in which the shell would.
+type shellReader struct {
+	src   string
+	dir   string
+	env   map[string]word // never changed in place: commands and subshells share it
+	cmds  []simple
+	inner []simple // of substitutions in the command that is being read
+}
+
+func (r *shellReader) list(stmts []*syntax.Stmt) {
+	for _, s := range stmts {
+		r.statement(s)
+	}
+}
+
+// apart reads what runs in a shell of its own: where it goes and what it assigns ends with it.
+func (r *shellReader) apart(stmts ...*syntax.Stmt) {
+	dir, env := r.dir, r.env
+	r.list(stmts)
+	r.dir, r.env = dir, env
+}
+
+func (r *shellReader) statement(s *syntax.Stmt) {
+	from := len(r.cmds)
+	c := r.redirected(s.Redirs)
+	switch x := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		r.call(c, x)
+		return
+	case *syntax.DeclClause:
+		c.words = append(c.words, r.literal(x.Variant))
+		for _, a := range x.Args {
+			c.words = append(c.words, r.assign(a))
+		}
+		c.all = append(c.all, c.words...)
+		r.add(c)
+		return
+	case *syntax.TimeClause:
+		if x.Stmt == nil {
+			break
+		}
+		if call, ok := x.Stmt.Cmd.(*syntax.CallExpr); ok { // the program of that name has options
+			c.words = append(c.words, word{text: "time", path: "time"})
+			inside := r.redirected(x.Stmt.Redirs)
+			c.all, c.stdin, c.here = append(c.all, inside.all...), append(c.stdin, inside.stdin...), c.here+inside.here
+			r.call(c, call)
 			return
 		}
-		if assignment.MatchString(w.text) {
-			l.assign(w)
-			return
+		r.statement(x.Stmt)
+	case *syntax.BinaryCmd:
+		r.binary(x)
+	case *syntax.Subshell:
+		r.apart(x.Stmts...)
+	case *syntax.Block:
+		r.list(x.Stmts)
+	case *syntax.IfClause:
+		for branch := x; branch != nil; branch = branch.Else {
+			r.list(branch.Cond)
+			r.list(branch.Then)
 		}
-	} else {
-		switch first := l.cur.words[0].text; {
-		case first == "for" && len(l.cur.words) == 1:
-			l.loop = w.text
-		case (first == "export" || first == "readonly" || first == "local" || first == "declare") && assignment.MatchString(w.text):
-			l.assign(w)
+	case *syntax.WhileClause:
+		r.list(x.Cond)
+		r.list(x.Do)
+	case *syntax.ForClause:
+		if each, ok := x.Loop.(*syntax.WordIter); ok {
+			c.all = append(c.all, r.each(each)...)
+		} else {
+			c.all = append(c.all, r.wordsOf(x.Loop)...)
+		}
+		r.list(x.Do)
+	case *syntax.CaseClause:
+		c.all = append(c.all, r.word(x.Word))
+		for _, item := range x.Items {
+			for _, pattern := range item.Patterns {
+				c.all = append(c.all, r.word(pattern))
+			}
+			r.list(item.Stmts)
+		}
+	case *syntax.FuncDecl:
+		r.statement(x.Body)
+	case *syntax.CoprocClause:
+		r.apart(x.Stmt)
+	case nil: // redirections alone
+	default: // a test, arithmetic
+		c.all = append(c.all, r.wordsOf(x)...)
+	}
+	for i := range r.cmds[from:] { // what is redirected is so for all that is in it
+		inside := &r.cmds[from+i]
+		inside.stdin, inside.here = slices.Concat(inside.stdin, c.stdin), inside.here+c.here
+	}
+	c.stdin, c.here = nil, ""
+	r.add(c)
+}
+
+// call reads a simple command, of which redirections and reserved words are known already.
+func (r *shellReader) call(c simple, x *syntax.CallExpr) {
+	env := r.env
+	for _, a := range x.Assigns {
+		c.all = append(c.all, r.assign(a))
+	}
+	c.env = r.env
+	for _, arg := range x.Args {
+		if w := r.word(arg); w.text != "" || len(arg.Parts) > 0 && !substitutesOnly(arg) {
+			c.words = append(c.words, w)
 		}
 	}
-	l.cur.words = append(l.cur.words, w)
+	c.all = append(c.all, c.words...)
+	r.add(c)
+	if len(x.Args) > 0 {
+		r.env = env // assignments before a command are for that command
+	}
+	if w := c.words; len(w) == 2 && (w[0].text == "cd" || w[0].text == "pushd") && !w[1].unknown && !w[1].glob {
+		if r.dir = resolve(r.dir, w[1].path); len(r.dir) > maxPath {
+			r.dir = ".." // nowhere
+		}
+	}
 }
 
-func (l *lexer) assign(w word) {
-	name, _, _ := strings.Cut(w.text, "=")
-	_, w.path, _ = strings.Cut(w.path, "=")
-	w.unknown = w.unknown || len(w.path) > maxPath
-	l.env[strings.TrimSuffix(name, "+")] = w
+// add puts a command at the end, and behind it those of its substitutions.
+func (r *shellReader) add(c simple) {
+	if len(c.all) > 0 || c.here != "" {
+		c.dir = r.dir
+		if c.env == nil {
+			c.env = r.env
+		}
+		slices.SortStableFunc(c.all, func(a, b word) int { return int(a.at) - int(b.at) })
+		r.cmds = append(r.cmds, c)
+	}
+	r.cmds, r.inner = append(r.cmds, r.inner...), nil
 }
 
-// loopOver makes the loop's variable stand for one more word.
-func (l *lexer) loopOver(w word) {
-	if w.unknown {
+func (r *shellReader) binary(x *syntax.BinaryCmd) {
+	if x.Op != syntax.Pipe && x.Op != syntax.PipeAll {
+		r.statement(x.X)
+		r.statement(x.Y)
 		return
 	}
-	if !w.glob {
-		w.path = escapeGlob(w.path)
+	from := len(r.cmds)
+	r.apart(x.X)
+	to := len(r.cmds)
+	r.apart(x.Y)
+	for i := to; i < len(r.cmds); i++ {
+		if r.cmds[i].feeds == nil {
+			r.cmds[i].feeds = r.cmds[from:to:to]
+		}
 	}
-	if known, ok := l.env[l.loop]; ok && known.glob && strings.HasPrefix(known.path, "{") {
-		w.path = strings.TrimSuffix(known.path, "}") + "," + w.path + "}"
-	} else {
-		w.path = "{" + w.path + "}"
-	}
-	w.glob = true
-	w.unknown = len(w.path) > maxPath
-	l.env[l.loop] = w
 }
 
-// end closes the command that is being read.
-func (l *lexer) end(piping bool) {
-	l.cur.dir = l.dir
-	if len(l.cur.all) > 0 || l.cur.here != "" {
-		if words := l.cur.words; len(words) == 2 && (words[0].text == "cd" || words[0].text == "pushd") && !words[1].unknown && !words[1].glob {
-			if l.dir = resolve(l.dir, words[1].path); len(l.dir) > maxPath {
-				l.dir = ".." // nowhere
+// redirected is a command of which only the redirections are known.
+func (r *shellReader) redirected(redirs []*syntax.Redirect) (c simple) {
+	for _, redir := range redirs {
+		w := r.word(redir.Word)
+		switch redir.Op {
+		case syntax.Hdoc, syntax.DashHdoc:
+			if redir.Hdoc != nil {
+				r.word(redir.Hdoc) // for its substitutions
+				c.here += r.written(redir.Hdoc)
+			}
+			continue
+		case syntax.WordHdoc:
+			c.here += w.text + "\n"
+		case syntax.RdrIn, syntax.RdrInOut:
+			c.stdin = append(c.stdin, w)
+		case syntax.DplIn, syntax.DplOut:
+			if w.text == "-" || isDigits(w.text) {
+				continue // 2>&1
 			}
 		}
-		l.cmds = append(l.cmds, l.cur)
-		l.cmds = append(l.cmds, l.inner...)
-	}
-	l.cur, l.inner, l.loop = simple{piped: piping}, nil, ""
-}
-
-var operator = regexp.MustCompile(`^(?:<<<|<<-|<<|>>|<>|>\||[<>]&-|[<>]&|[<>])`)
-
-// redirect reads <, >, >>, <<, <<<, >&, <( and so on with their target.
-func (l *lexer) redirect() {
-	// the digits of 2> were read as a word
-	if n := len(l.cur.all); n > 0 && l.i > 0 && isDigits(l.cur.all[n-1].text) && l.src[l.i-1] >= '0' && l.src[l.i-1] <= '9' {
-		l.cur.all = l.cur.all[:n-1]
-		if m := len(l.cur.words); m > 0 {
-			l.cur.words = l.cur.words[:m-1]
+		if !substitutesOnly(redir.Word) {
+			c.all = append(c.all, w)
 		}
 	}
-	op := operator.FindString(l.src[l.i:])
-	l.i += len(op)
-	if strings.HasSuffix(op, "&-") {
-		return // closes a file
+	return c
+}
+
+// assign takes an assignment in and returns it as a word.
+func (r *shellReader) assign(a *syntax.Assign) word {
+	if a.Name == nil {
+		return r.word(a.Value)
 	}
-	if (op == "<" || op == ">") && l.i < len(l.src) && l.src[l.i] == '(' {
-		l.i++
-		l.substitution()
+	w := r.literal(a.Name)
+	if a.Naked {
+		return w
+	}
+	var value word
+	switch {
+	case a.Array != nil || a.Index != nil:
+		value = word{text: r.written(a)[len(a.Name.Value):], unknown: true}
+		value.text = strings.TrimPrefix(value.text, "=")
+		for _, element := range r.wordsOf(a) {
+			r.inner = append(r.inner, simple{dir: r.dir, env: r.env, all: []word{element}})
+		}
+	case a.Value != nil:
+		value = r.word(a.Value)
+	}
+	if old, known := r.env[a.Name.Value]; a.Append && known {
+		value.path, value.unknown = old.path+value.path, value.unknown || old.unknown || old.glob || value.glob
+	}
+	r.know(a.Name.Value, value)
+	w.text, w.path, w.glob, w.unknown = w.text+"="+value.text, escapedIf(value.glob, w.path+"=")+value.path, value.glob, value.unknown
+	return w
+}
+
+func (r *shellReader) know(name string, value word) {
+	if _, known := r.env[name]; !known && len(r.env) >= maxVariables {
 		return
 	}
-	for l.i < len(l.src) && (l.src[l.i] == ' ' || l.src[l.i] == '\t') {
-		l.i++
+	value.unknown = value.unknown || len(value.path) > maxPath
+	r.env = maps.Clone(r.env)
+	if r.env == nil {
+		r.env = map[string]word{}
 	}
-	if l.i == len(l.src) || strings.IndexByte("\n;|()<>", l.src[l.i]) >= 0 {
-		return
-	}
-	w := l.word()
-	switch op {
-	case "<<", "<<-":
-		l.ends = append(l.ends, w.text)
-		l.owner = append(l.owner, len(l.cmds))
-	case "<<<":
-		l.cur.here += w.text + "\n"
-		l.cur.all = append(l.cur.all, w)
-	case "<", "<>":
-		l.cur.stdin = append(l.cur.stdin, w)
-		l.cur.all = append(l.cur.all, w)
-	default:
-		if !isDigits(w.text) { // 2>&1
-			l.cur.all = append(l.cur.all, w)
-		}
-	}
+	r.env[name] = value
 }
 
-// hereDocuments reads the bodies that were announced on the line before.
-func (l *lexer) hereDocuments() {
-	for n, end := range l.ends {
-		var body strings.Builder
-		for l.i < len(l.src) {
-			line, _, more := strings.Cut(l.src[l.i:], "\n")
-			l.i += len(line)
-			if more {
-				l.i++
-			}
-			if strings.TrimLeft(line, "\t") == end {
-				break
-			}
-			body.WriteString(line)
-			body.WriteByte('\n')
-		}
-		if at := l.owner[n]; at < len(l.cmds) {
-			l.cmds[at].here += body.String()
+// each reads what a for loop goes over: its variable stands for any of it.
+func (r *shellReader) each(loop *syntax.WordIter) (all []word) {
+	var known []string
+	for _, item := range loop.Items {
+		w := r.word(item)
+		all = append(all, w)
+		if !w.unknown {
+			known = append(known, escapedIf(!w.glob, w.path))
 		}
 	}
-	l.ends, l.owner = nil, nil
+	if len(known) > 0 {
+		r.know(loop.Name.Value, word{path: "{" + strings.Join(known, ",") + "}", glob: true})
+	}
+	return all
 }
 
-// word reads one word; something that is not a word's end must stand at l.i.
-func (l *lexer) word() word {
-	var w builder
-	start := l.i
-	for l.i < len(l.src) {
-		c := l.src[l.i]
-		switch {
-		case strings.IndexByte(" \t\r\n;&|()<>", c) >= 0:
-			if l.i == start { // cannot happen; never stand still
-				l.i++
-			}
-			return w.done()
-		case c == '\'':
-			end := strings.IndexByte(l.src[l.i+1:], '\'')
-			if end < 0 {
-				end = len(l.src) - l.i - 1
-			}
-			w.quoted(l.src[l.i+1 : l.i+1+end])
-			l.i = min(len(l.src), l.i+end+2)
-		case c == '"':
-			l.i++
-			l.inQuotes(&w)
-		case c == '\\':
-			switch next := l.src[l.i+1 : min(len(l.src), l.i+2)]; next {
-			case "\n":
-			case "":
-				w.quoted(`\`)
-			default:
-				w.quoted(next)
-			}
-			l.i = min(len(l.src), l.i+2)
-		case c == '$' || c == '`':
-			l.expand(&w)
-		case c == '~' && l.i == start:
-			w.unknown("~")
-			l.i++
-		default:
-			w.bare(c)
-			l.i++
+// wordsOf are the words anywhere in a part of the tree that is no command.
+func (r *shellReader) wordsOf(node syntax.Node) (all []word) {
+	syntax.Walk(node, func(n syntax.Node) bool {
+		if w, ok := n.(*syntax.Word); ok {
+			all = append(all, r.word(w))
+			return false
 		}
-	}
-	return w.done()
+		return true
+	})
+	return all
 }
 
-func (l *lexer) inQuotes(w *builder) {
-	w.quoted("")
-	for l.i < len(l.src) {
-		switch c := l.src[l.i]; c {
-		case '"':
-			l.i++
-			return
-		case '\\':
-			if l.i+1 < len(l.src) {
-				next := l.src[l.i+1]
-				if strings.IndexByte("$`\"\\", next) < 0 && next != '\n' {
-					w.quoted("\\")
-				}
-				if next != '\n' {
-					w.quoted(string([]byte{next}))
-				}
-			}
-			l.i = min(len(l.src), l.i+2)
-		case '$', '`':
-			l.expand(w)
-		default:
-			w.quoted(l.src[l.i : l.i+1])
-			l.i++
-		}
-	}
+func (r *shellReader) literal(l *syntax.Lit) word {
+	return word{text: l.Value, path: l.Value, at: l.Pos().Offset()}
+}
+
+// written is how a part of the tree stands in the source.
+func (r *shellReader) written(n syntax.Node) string {
+	return r.src[n.Pos().Offset():min(n.End().Offset(), uint(len(r.src)))]
+}
+
+// substitutesOnly reports whether a word is nothing but <(…) or >(…).
+func substitutesOnly(w *syntax.Word) bool {
+	return !slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool { _, is := p.(*syntax.ProcSubst); return !is })
 }
 
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
