@@ -18,13 +18,8 @@ const root = "../.."
 
 // pure are the packages in which everything that a loop decides stands.
 var pure = []string{
-<<<<<<< HEAD
-	"workflows", "internal/act", "internal/spec", "internal/kind", "internal/phase", "internal/govern", "internal/evidence", "internal/loop", "internal/fault", "internal/span",
-	"internal/agent/stream", "internal/testreport", "internal/issue", "internal/shell", "internal/launch",
-=======
 	"workflows", "workflows/journal", "workflows/gatekeeper", "workflows/hosting", "internal/act", "internal/spec", "internal/kind", "internal/phase", "internal/govern", "internal/evidence", "internal/loop", "internal/fault", "internal/span",
-	"internal/agent/stream", "internal/testreport", "internal/issue", "internal/shell",
->>>>>>> 1ff8050 (Decisions of Improve are pure too; one driver carries out the moves of both machines; journal, gatekeeper and hosting are parts of their own)
+	"internal/agent/stream", "internal/testreport", "internal/issue", "internal/shell", "internal/launch",
 }
 
 // worldly are imports by which pure code would touch the world.
