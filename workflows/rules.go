@@ -5,6 +5,7 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/govern"
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
@@ -51,7 +52,7 @@ var (
 
 // newestRules chooses the version of the rules of this run: the newest there is when it begins.
 func newestRules(ctx workflow.Context) workflow.Version {
-	return workflow.GetVersion(ctx, "rules", 1, workflow.Version(max(len(improveVersions), len(deliverVersions))))
+	return workflow.GetVersion(ctx, "rules", 1, workflow.Version(max(len(improveVersions), len(deliverVersions), kind.Version())))
 }
 
 // rulesOf returns the rules in that version, or in the newest before it, as a spec sets them.

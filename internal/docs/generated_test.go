@@ -176,13 +176,13 @@ func phases() string {
 	var w strings.Builder
 	w.WriteString("# Phases\n\n" + generated)
 	w.WriteString("The table is the machine: any other change of phase is `ALO_INVALID_TRANSITION`.\n\n## Improve\n\n")
-	improve := kind.Improve.Machine(phase.Version, true)
+	improve := kind.Improve.Machine(kind.Version(), true)
 	w.WriteString(drawing(improve, func(from, to phase.Phase) (string, bool) {
 		return "", to != phase.Complete || from == phase.Log
 	}))
 	w.WriteString("\nFrom every phase a loop can also go to `complete`: it can be halted anywhere.\n\n" + table(improve, nil))
 	w.WriteString("\n## Deliver\n\n")
-	strict, lax := kind.Deliver.Machine(phase.Version, true), kind.Deliver.Machine(phase.Version, false)
+	strict, lax := kind.Deliver.Machine(kind.Version(), true), kind.Deliver.Machine(kind.Version(), false)
 	only := func(from, to phase.Phase) (string, bool) {
 		if from != phase.None && strict.Check(from, to) != nil {
 			return "only without test.required", true

@@ -221,7 +221,7 @@ func TestL6_NoCourseOfEventsLeavesTheMachine(t *testing.T) {
 			Diff: []string{spec.Required, spec.Auto}[random.Intn(2)], Reviewer: flip(2),
 		}
 		iterations := map[loop.Resource]int64{loop.Iterations: 1 + random.Int63n(3)}
-		m := kind.Deliver.Machine(phase.Version, r.TestRequired)
+		m := kind.Deliver.Machine(kind.Version(), r.TestRequired)
 		at, c := phase.None, govern.Course{}.Begin(1)
 		tested, guarded := false, false
 		move := govern.Move{Do: govern.Enter, To: phase.Plan}

@@ -153,7 +153,7 @@ func TestP5_NoNumberTwiceInARowAsks(t *testing.T) {
 func TestP10_NoCourseOfAnIterationLeavesTheTable(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	flip := func(n int) bool { return random.Intn(n) == 0 }
-	machine := kind.Improve.Machine(phase.Version, true)
+	machine := kind.Improve.Machine(kind.Version(), true)
 	reached := map[string]int{}
 	for range 5000 {
 		r := protocol

@@ -126,13 +126,21 @@ func names(kinds []Kind) (all []string) {
 	return all
 }
 
-// Machine returns the transition table in that version of the rules; tests says whether the spec
-// requires them. It is nil for a kind that has none.
+// Version returns the newest version of the rules in which a kind has a table of its own.
+func Version() (newest int) {
+	for _, k := range All {
+		newest = max(newest, len(k.Machines))
+	}
+	return newest
+}
+
+// Machine returns the transition table in that version of the rules, or in the newest before it;
+// tests says whether the spec requires them. It is nil for a kind that has none.
 func (k Kind) Machine(version int, tests bool) phase.Machine {
-	if version < 1 || version > len(k.Machines) {
+	if version < 1 || len(k.Machines) == 0 {
 		return nil
 	}
-	m := k.Machines[version-1]
+	m := k.Machines[min(version, len(k.Machines))-1]
 	if !tests {
 		return m.WithoutTests()
 	}

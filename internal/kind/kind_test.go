@@ -34,7 +34,7 @@ func TestEveryKindIsWhole(t *testing.T) {
 			for version := range k.Machines {
 				machine(t, k, k.Machine(version+1, true))
 			}
-			require.Nil(t, k.Machine(len(k.Machines)+1, true), "nobody has written these rules yet")
+			require.Equal(t, k.Machine(len(k.Machines), true), k.Machine(kind.Version()+1, true), "another kind has newer rules, this one keeps its own")
 			if k.Loop {
 				loopKind(t, k)
 			}
@@ -71,10 +71,10 @@ func machine(t *testing.T, k kind.Kind, m phase.Machine) {
 
 func loopKind(t *testing.T, k kind.Kind) {
 	for at := range k.Tasks {
-		require.NotEmpty(t, k.Machine(phase.Version, true).Row(at).Role, "nobody works in %s", at)
+		require.NotEmpty(t, k.Machine(kind.Version(), true).Row(at).Role, "nobody works in %s", at)
 		require.NotEmpty(t, agent.Brief{Kind: k, Phase: string(at)}.Text())
 	}
-	for _, r := range k.Machine(phase.Version, true) {
+	for _, r := range k.Machine(kind.Version(), true) {
 		if r.Role != "" && r.Role != kind.Reviewer {
 			require.Contains(t, k.Tasks, r.At, "nobody says what the %s is asked for", r.Role)
 		}

@@ -13,7 +13,7 @@ import (
 
 // TestL6_EveryPairIsAllowedOrRefused walks all pairs of phases of the metric protocol.
 func TestL6_EveryPairIsAllowedOrRefused(t *testing.T) {
-	m := kind.Improve.Machine(phase.Version, true)
+	m := kind.Improve.Machine(kind.Version(), true)
 	for _, from := range m.Phases() {
 		for _, to := range m.Phases() {
 			err := m.Check(from, to)
@@ -51,10 +51,10 @@ func TestL6_DeliverTakesOnlyTheTransitionsOfTheSource(t *testing.T) {
 		{phase.Verify, phase.Complete}: true,
 		{phase.Verify, phase.Write}:    true,
 	}
-	all := append([]phase.Phase{phase.None, "deploy"}, kind.Improve.Machine(phase.Version, true).Phases()...)
-	all = append(all, kind.Deliver.Machine(phase.Version, true).Phases()...)
+	all := append([]phase.Phase{phase.None, "deploy"}, kind.Improve.Machine(kind.Version(), true).Phases()...)
+	all = append(all, kind.Deliver.Machine(kind.Version(), true).Phases()...)
 	for _, required := range []bool{true, false} {
-		m := kind.Deliver.Machine(phase.Version, required)
+		m := kind.Deliver.Machine(kind.Version(), required)
 		for _, from := range all {
 			for _, to := range all {
 				pair := [2]phase.Phase{from, to}
@@ -73,7 +73,7 @@ func TestL6_DeliverTakesOnlyTheTransitionsOfTheSource(t *testing.T) {
 
 // TestL6_AnEndOfDeliverIsNoTransition says which loops go to complete when they end.
 func TestL6_AnEndOfDeliverIsNoTransition(t *testing.T) {
-	m := kind.Deliver.Machine(phase.Version, true)
+	m := kind.Deliver.Machine(kind.Version(), true)
 	for _, from := range m.Phases() {
 		require.False(t, m.Completes(from, false), "a loop that fails or is halted in %s stays there", from)
 		require.Equal(t, from == phase.Verify, m.Completes(from, true), from)
@@ -82,8 +82,8 @@ func TestL6_AnEndOfDeliverIsNoTransition(t *testing.T) {
 
 // TestATableIsNotChangedThroughItsCopies guards the package's own tables.
 func TestATableIsNotChangedThroughItsCopies(t *testing.T) {
-	kind.Deliver.Machine(phase.Version, false).Next(phase.Write)[0] = phase.Complete
-	kind.Improve.Machine(phase.Version, true).Next(phase.Log)[0] = phase.Plan
-	require.Equal(t, []phase.Phase{phase.Test}, kind.Deliver.Machine(phase.Version, true).Next(phase.Write))
-	require.Equal(t, phase.Review, kind.Improve.Machine(phase.Version, true).Next(phase.Log)[0])
+	kind.Deliver.Machine(kind.Version(), false).Next(phase.Write)[0] = phase.Complete
+	kind.Improve.Machine(kind.Version(), true).Next(phase.Log)[0] = phase.Plan
+	require.Equal(t, []phase.Phase{phase.Test}, kind.Deliver.Machine(kind.Version(), true).Next(phase.Write))
+	require.Equal(t, phase.Review, kind.Improve.Machine(kind.Version(), true).Next(phase.Log)[0])
 }

@@ -37,9 +37,6 @@ const (
 	Fix   Phase = "fix"
 )
 
-// Version is the newest version of the rule tables; a run asks for it once.
-const Version = 1
-
 // Machine is a transition table: a row for each phase, in the order in which a workflow meets them.
 type Machine []Row
 
