@@ -161,9 +161,14 @@ func (k *Keeper[S]) refuse(ctx workflow.Context, name string, err error) {
 // ended instead. Nobody answering in time is no answer: people are told again, and it goes on
 // waiting.
 func (k *Keeper[S]) Hold(ctx workflow.Context, g loop.Gate) (a loop.Answer, ok bool, err error) {
-	g.ID = fmt.Sprintf("%s-%d", g.Kind, k.journal.State().Last()+1)
-	g.OpenedAt, g.Answers = workflow.Now(ctx).UTC(), k.rules.Answers(g.Kind)
-	k.journal.Emit(ctx, loop.Event{Type: loop.GateOpened, Gate: &g, Reason: g.Summary})
+	err = k.journal.Turn(ctx, func() {
+		g.ID = fmt.Sprintf("%s-%d", g.Kind, k.journal.State().Last()+1)
+		g.OpenedAt, g.Answers = workflow.Now(ctx).UTC(), k.rules.Answers(g.Kind)
+		k.journal.Emit(ctx, loop.Event{Type: loop.GateOpened, Gate: &g, Reason: g.Summary})
+	})
+	if err != nil {
+		return a, false, err
+	}
 	if err := k.rules.Record(ctx, "gate "+g.ID+": "+g.Summary, false); err != nil {
 		return a, false, err
 	}
@@ -194,7 +199,14 @@ func (k *Keeper[S]) wait(ctx workflow.Context, id string) error {
 			return nil
 		}
 		reason := "nobody answered for " + patience.String()
-		k.journal.Emit(ctx, loop.Event{Type: loop.GateEscalated, Gate: k.journal.State().Waits(id), Reason: reason})
+		err = k.journal.Turn(ctx, func() {
+			if g := k.journal.State().Waits(id); g != nil {
+				k.journal.Emit(ctx, loop.Event{Type: loop.GateEscalated, Gate: g, Reason: reason})
+			}
+		})
+		if err != nil {
+			return err
+		}
 		if err := k.rules.Record(ctx, "nobody answered "+id+" yet", true); err != nil {
 			return err
 		}

@@ -79,6 +79,8 @@ func (j *Journal[S]) Since(seq int64) []loop.Event {
 }
 
 // Emit records that something happened: the event is numbered, applied, and kept for the ledger.
+// Whoever is not the one that writes entries calls it within Turn, else the events that an entry
+// under way brings would have the same numbers.
 func (j *Journal[S]) Emit(ctx workflow.Context, e loop.Event) {
 	e = j.number(ctx, e, j.state.Last()+1)
 	j.apply(e)
