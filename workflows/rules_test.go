@@ -1,0 +1,74 @@
+package workflows_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/evidence"
+	"pawl/internal/govern"
+	"pawl/internal/spec"
+	"pawl/workflows"
+)
+
+// lenient is a next version of the rules, in which a metric that stays the same is kept.
+type lenient struct{ govern.Improve }
+
+func (r lenient) Decide(reference, metric evidence.Decimal) (govern.Move, evidence.Decimal) {
+	m, delta := r.Improve.Decide(reference, metric)
+	m.Kept = delta.Sign() >= 0
+	return m, delta
+}
+
+func addLenient(t *testing.T) {
+	t.Cleanup(workflows.AddImproveRules(func(s spec.Spec) workflows.ImproveRules { return lenient{govern.ImproveOf(s)} }))
+}
+
+func TestTwoVersionsOfTheRulesRunSideBySide(t *testing.T) {
+	addLenient(t)
+	script := map[int][]try{1: {{Says: "same", Metric: "10"}}, 2: {{Says: "worse", Metric: "9"}}}
+	for version, course := range map[workflow.Version][]string{
+		1: {"1 no 10", "2 no 9"},
+		2: {"1 yes 10", "2 no 9"},
+	} {
+		p := play(t, newWorld(t, script), specOf(map[string]any{"limits": map[string]any{"iterations": 2}}), func(env *testsuite.TestWorkflowEnvironment) {
+			env.OnGetVersion("rules", workflow.Version(1), workflow.Version(2)).Return(version)
+			env.OnGetVersion("memo", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.Version(1))
+		})
+		require.Equal(t, course, p.course(), "version %d", version)
+	}
+}
+
+func TestANewLoopTakesTheNewestRules(t *testing.T) {
+	addLenient(t)
+	p := play(t, newWorld(t, map[int][]try{1: {{Says: "same", Metric: "10"}}}), specOf(map[string]any{"limits": map[string]any{"iterations": 1}}), nil)
+	require.Nil(t, p.err)
+	require.Equal(t, []string{"1 yes 10"}, p.course())
+}
+
+func TestALoopTakesTheNewestRulesWhenItContinuesAsNew(t *testing.T) {
+	addLenient(t)
+	w := newWorld(t, map[int][]try{1: {{Says: "same", Metric: "10", Tree: "a"}}, 2: {{Says: "same still", Metric: "10", Tree: "b"}}})
+	p := play(t, w, specOf(map[string]any{"limits": map[string]any{"iterations": 2}}), func(env *testsuite.TestWorkflowEnvironment) {
+		version := workflow.Version(1)
+		if w.runs > 1 {
+			version = 2
+		}
+		env.OnGetVersion("rules", workflow.Version(1), workflow.Version(2)).Return(version)
+		env.OnGetVersion("memo", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.Version(1))
+		w.onSettle = func(iteration int) string {
+			env.SetContinueAsNewSuggested(w.runs < 2 && iteration > 0)
+			return ""
+		}
+	})
+	require.Equal(t, []string{"1 no 10", "2 yes 10"}, p.course())
+}
+
+// TestARunningLoopKeepsItsRules replays loops that began when there was one version only, beside a
+// next one that decides otherwise.
+func TestARunningLoopKeepsItsRules(t *testing.T) {
+	addLenient(t)
+	require.NoError(t, replay(readHistory(t, "testdata/histories/keep-and-discard-v1.json")))
+}
