@@ -1,0 +1,132 @@
+package docs_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/agent/stream"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+)
+
+// forDevelopers are the pages that name files and symbols of the code.
+var forDevelopers = []string{"architecture.md", "change-it.md", "conformance.md", "../CONTRIBUTING.md"}
+
+// TestWhatThePagesNameIsThere finds files and symbols that were renamed or removed.
+func TestWhatThePagesNameIsThere(t *testing.T) {
+	have := declared(t)
+	file := regexp.MustCompile("`((?:[a-z_0-9]+/)+[a-z_0-9]+\\.(?:go|md|tmpl|json)|(?:internal|workflows|activities|test|docs|config|schema)/[a-z_0-9/]*)`")
+	symbol := regexp.MustCompile("`([A-Za-z]+)\\.([A-Za-z]+)`")
+	for _, name := range forDevelopers {
+		text := page(t, name)
+		for _, m := range file.FindAllStringSubmatch(text, -1) {
+			_, err := os.Stat(filepath.Join("..", "..", m[1]))
+			assert.NoError(t, err, "docs/%s names %s", name, m[1])
+		}
+		for _, m := range symbol.FindAllStringSubmatch(text, -1) {
+			if have[m[1]] != nil && m[2] != "go" && !isKey(m[1]+"."+m[2]) {
+				assert.True(t, have[m[1]][m[2]], "docs/%s names %s, which is not in the code", name, m[0])
+			}
+		}
+	}
+}
+
+func isKey(name string) bool {
+	for _, key := range spec.Keys() {
+		if key == name || strings.HasPrefix(key, name+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// declared are all names in the code: of functions, types, variables and constants by package, of
+// methods and fields by type.
+func declared(t *testing.T) map[string]map[string]bool {
+	have := map[string]map[string]bool{}
+	add := func(in, name string) {
+		if have[in] == nil {
+			have[in] = map[string]bool{}
+		}
+		have[in][name] = true
+	}
+	sources(t, func(path, text string) {
+		if !strings.HasSuffix(path, ".go") {
+			return
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, d := range parsed.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil {
+					add(parsed.Name.Name, d.Name.Name)
+				} else {
+					add(strings.TrimLeft(typeName(d.Recv.List[0].Type), "*"), d.Name.Name)
+				}
+			case *ast.GenDecl:
+				for _, s := range d.Specs {
+					switch s := s.(type) {
+					case *ast.ValueSpec:
+						for _, n := range s.Names {
+							add(parsed.Name.Name, n.Name)
+						}
+					case *ast.TypeSpec:
+						add(parsed.Name.Name, s.Name.Name)
+						if fields, ok := s.Type.(*ast.StructType); ok {
+							for _, f := range fields.Fields.List {
+								for _, n := range f.Names {
+									add(s.Name.Name, n.Name)
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+	})
+	return have
+}
+
+func typeName(x ast.Expr) string {
+	switch x := x.(type) {
+	case *ast.StarExpr:
+		return typeName(x.X)
+	case *ast.IndexExpr:
+		return typeName(x.X)
+	case *ast.IndexListExpr:
+		return typeName(x.X)
+	case *ast.Ident:
+		return x.Name
+	}
+	return ""
+}
+
+// TestEveryMessageIsDocumented holds docs/temporal.md to the messages that a loop accepts.
+func TestEveryMessageIsDocumented(t *testing.T) {
+	for _, m := range loop.Messages {
+		require.Contains(t, page(t, "temporal.md"), "\n| `"+m.Name+"` |", "docs/temporal.md has no row for the message %s", m.Name)
+	}
+}
+
+// TestEveryAgentProgramIsDocumented holds docs/agents.md to the programs that are built in.
+func TestEveryAgentProgramIsDocumented(t *testing.T) {
+	for _, a := range stream.Adapters {
+		version := a.Version
+		if version == "" {
+			version = "–"
+		}
+		row := regexp.MustCompile(fmt.Sprintf("(?m)^\\| `%s` \\|[^|]*\\| %s \\|", a.Use, regexp.QuoteMeta(version)))
+		require.Regexp(t, row, page(t, "agents.md"), "docs/agents.md has no row for %s, version %s", a.Use, version)
+	}
+}
