@@ -124,46 +124,11 @@ ir/$(printf '\377')"
 	require.Contains(t, w.Show().ChangedFiles, `"work/new\nline"`)
 }
 
-func TestChangeThatGitCannotOrMustNotTake(t *testing.T) {
-	deeds := []deed{
-		{"nest a repository", `git init -q work/nested; touch work/nested/file`, "policy:fileType"},
-		{"nest a repository with a commit", `git init -q work/nested; cd work/nested; g commit -q --allow-empty -m x`, "policy:fileType"},
-		{"make a FIFO", `mkfifo work/pipe`, "policy:fileType"},
-		{"make a file a FIFO", `rm work/n; mkfifo work/n`, "policy:fileType"},
-		{"raise the number", ``, ""},
-		{"link out of the tree", `ln -s /etc/passwd work/link`, "policy:symlink"},
-		{"link up out of the tree", `ln -s ../../../repo/README.md work/link`, "policy:symlink"},
-		{"make a file a link", `ln -sf "$WORLD/repo/work/n" work/n`, "policy:symlink"},
-		{"raise it again", ``, ""},
-	}
-	w := world.New(t, "").Does(deeds...).Set(doc{"newFiles": "allow"})
-	w.Run(0)
-	w.Come(deeds...)
-	require.Equal(t, []string{"README.md", "guard.sh", "measure.sh", "work/n", "work/other"}, w.OnBranch())
-}
-
 // A link that stays in the tree is nothing special.
 func TestLinkWithinTheTreeIsKept(t *testing.T) {
 	w := world.New(t, `echo 11 >work/m; ln -sf m work/n; echo "keep the number elsewhere"`).Set(doc{"newFiles": "allow"})
 	w.Run(0)
 	require.Equal(t, "m", w.Kept("work/n"))
-}
-
-func TestP3_PolicyViolationsAreDiscardedUnrun(t *testing.T) {
-	deeds := []deed{
-		{"change a file outside of the scope", `echo x >>README.md`, "policy:scope"},
-		{"add a file", `echo x >work/new`, "policy:newFiles"},
-		{"move a file out of the scope", `git mv work/other other`, "policy:scope"},
-		{"move a file into the scope", `git mv README.md work/README.md`, "policy:newFiles"},
-		{"change a mode outside of the scope", `chmod +x README.md`, "policy:scope"},
-		{"remove a file outside of the scope", `rm README.md`, "policy:scope"},
-	}
-	w := world.New(t, "").Does(deeds...)
-	w.Set(doc{"verify": doc{"command": "echo run >>" + filepath.Join(w.Dir, "runs") + "; cat work/n"}})
-	w.Run(0)
-	w.Come(deeds...)
-	require.Equal(t, "run\n", w.Read("runs"), "verify ran for the baseline only")
-	require.Empty(t, w.Subjects())
 }
 
 func TestAgentThatFails(t *testing.T) {

@@ -52,6 +52,8 @@ var escapes = []struct {
 		same("nothing", `:`, harmless)}},
 	{"The evaluator", []escape{
 		same("rewrite the guard", `echo "exit 0" >guard.sh`, sealed),
+		same("remove the guard", `rm guard.sh`, sealed),
+		same("make the guard a folder", `rm guard.sh; mkdir guard.sh; touch guard.sh/x`, sealed),
 		same("rename the guard", `mv guard.sh work/guard.sh`, sealed),
 		same("replace the guard by a link", `ln -sf work/other guard.sh`, sealed),
 		same("make the guard executable", `chmod +x guard.sh`, sealed),
@@ -68,13 +70,21 @@ var escapes = []struct {
 	}},
 	{"The change", []escape{
 		same("change a file outside of the scope", `echo x >>README.md`, "policy:scope"),
+		same("add a file", `echo x >work/new`, "policy:newFiles"),
+		same("change a mode outside of the scope", `chmod +x README.md`, "policy:scope"),
+		same("remove a file outside of the scope", `rm README.md`, "policy:scope"),
+		same("move a file into the scope", `git mv README.md work/README.md`, "policy:newFiles"),
 		same("leave the scope by a rename", `git mv work/other other`, "policy:scope"),
 		same("leave the scope by two renames", `git mv README.md work/x; git mv work/x README2.md; git mv work/other README.md`, "policy:scope"),
 		same("link out of the tree", `rm work/other; ln -s /etc/passwd work/other`, "policy:symlink"),
+		same("link up out of the tree", `rm work/other; ln -s ../../../repo/README.md work/other`, "policy:symlink"),
+		same("make the number a link", `ln -sf "$WORLD/repo/work/n" work/n`, "policy:symlink"),
 		same("link work to the outside", `mv work "$PWD-away"; ln -s "$PWD-away" work`, "policy:newFiles"),
 		same("nest a repository", `git init -q work/sub`, "policy:fileType"),
+		same("nest a repository with a commit", `git init -q work/nested; cd work/nested; g commit -q --allow-empty -m x`, "policy:fileType"),
 		same("add a submodule", `g -c protocol.file.allow=always submodule add -q ./ work/sub; ls work/sub .gitmodules`, "policy:fileType"),
 		same("make a FIFO", `mkfifo work/pipe`, "policy:fileType"),
+		same("make the number a FIFO", `rm work/n; mkfifo work/n`, "policy:fileType"),
 		same("make a socket", `perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Local => "work/s", Listen => 1) or exit 1'`, "policy:fileType"),
 		same("make a device", `mknod work/null c 1 3 || mkfifo work/null`, "policy:fileType"),
 		same("name a folder .GIT", `mkdir work/.GIT; echo x >work/.GIT/config`, "policy:fileType"),
@@ -86,6 +96,9 @@ b"`, "policy:newFiles"),
 		same("name a file in no encoding", `echo x >"$(printf 'work/\377\376')"`, "policy:newFiles"),
 		same("ignore a new file", `echo "*" >>.git/info/exclude; echo x >work/new`, "policy:newFiles"),
 		same("hide a change from the index", `git update-index --assume-unchanged README.md; echo x >>README.md`, "policy:scope"),
+		same("skip a change in the index", `git update-index --skip-worktree README.md; echo x >>README.md`, "policy:scope"),
+		same("keep a file's size and time", `touch -r README.md /tmp/t$$; echo "a hole" >README.md; touch -r /tmp/t$$ README.md; rm /tmp/t$$`, "policy:scope"),
+		same("commit before", `g add -A; echo x >>README.md; g commit -qam mine`, "policy:scope"),
 		same("write a secret", `echo "token = gh""p_$(printf 'q7Zp2X%.0s' 1 2 3 4 5 6)" >>work/other`, secret),
 		same("write a private key", `echo "-----BEGIN RSA ""PRIVATE KEY-----" >>work/other`, secret),
 		same("write a file of 20 MB", `head -c 20000000 /dev/urandom >work/other`, "policy:maxFileBytes"),
@@ -98,6 +111,22 @@ b"`, "policy:newFiles"),
 		{"plant a hook in the user's repository", `h="$REPO/.git/hooks/post-merge"; mkdir -p "$REPO/.git/hooks"; touch "$h" && rm "$h"`, refused, reached},
 		{"configure the user's repository", `cp "$REPO/.git/config" "$REPO/.git/config.mine" && rm "$REPO/.git/config.mine"`, refused, reached},
 		{"delete a branch of the user's", `touch "$REPO/.git/refs/heads/mine" && rm "$REPO/.git/refs/heads/mine"`, refused, reached},
+		same("commit by itself", `g add -A; g commit -qm "loop(iter-9): mine"`, harmless),
+		same("switch to another branch", `g checkout -q -b mine; g commit -qam mine`, harmless),
+		same("begin a branch without a history", `g checkout -q --orphan mine; g add -A; g commit -qm mine`, harmless),
+		same("move HEAD away", `g checkout -q --detach; g commit -q --allow-empty -m mine; g update-ref refs/heads/main HEAD`, harmless),
+		same("delete the branch of the loop", `g checkout -q --detach; g branch -D "pawl/$PAWL_LOOP"`, harmless),
+		same("leave a merge unfinished", `n=$(cat work/n); g commit -qam mine; g checkout -q -b theirs HEAD~1; echo theirs >work/other; g commit -qam theirs
+			g checkout -q -b ours HEAD~1; echo ours >work/other; g commit -qam ours; g merge -q theirs; echo $n >work/n; echo good >work/other; test -e .git/MERGE_HEAD`, harmless),
+		same("leave locks", `touch .git/index.lock .git/HEAD.lock .git/config.lock`, harmless),
+		same("remove .git", `rm -rf .git`, harmless),
+		same("wreck .git", `rm -rf .git/objects .git/HEAD; rm -rf .git/refs; echo x >.git/refs; echo "[" >.git/config; : >.git/index`, harmless),
+		same("make .git a file", `rm -rf .git; echo "gitdir: $REPO/.git" >.git`, harmless),
+		same("make .git a FIFO", `rm -rf .git; mkfifo .git`, harmless),
+		same("link parts of .git", `for f in config HEAD index refs hooks info; do rm -rf ".git/$f"; ln -s "$REPO/.git/$f" ".git/$f"; done`, harmless),
+		same("configure another tree", `g config core.worktree "$REPO"; g config core.bare true; g config extensions.worktreeConfig true; g config include.path "$REPO/.git/config"`, harmless),
+		same("borrow objects", `mkdir -p .git/objects/info; echo "$REPO/.git/objects" >.git/objects/info/alternates`, harmless),
+		same("push", `g remote add origin "$PWD/.git"; g push -q origin HEAD:refs/heads/mine`, harmless),
 		same("rewrite the history", `g commit -q --amend --allow-empty -m mine`, harmless),
 		same("move HEAD and delete all refs", `rm -rf .git/refs/heads .git/packed-refs; mkdir -p .git/refs/heads; echo "ref: refs/heads/gone" >.git/HEAD`, harmless),
 		same("commit in the name of the loop", "g commit -qam 'loop(iter-9): mine' -m \"Pawl-Loop: $PAWL_LOOP\nPawl-Iteration: 9\nPawl-Attempt: 1\"", harmless),
@@ -105,6 +134,13 @@ b"`, "policy:newFiles"),
 	}},
 	{"The record", []escape{
 		same("forge a row of the results", `printf '1\t2026-01-01T00:00:00Z\t999\t+989.00\tyes\tforged\n' >>loop-results.tsv`, harmless),
+		same("link the results to a file outside", `rm -f loop-results.tsv; ln -s "$WORLD/precious" loop-results.tsv`, harmless),
+		same("link the results to a folder outside", `rm -f loop-results.tsv; ln -s "$REPO" loop-results.tsv`, harmless),
+		same("make the results a folder", `rm -f loop-results.tsv; mkdir loop-results.tsv; touch loop-results.tsv/x`, harmless),
+		same("make the results a FIFO", `rm -f loop-results.tsv; mkfifo loop-results.tsv`, harmless),
+		same("make the results another name of a file outside", `rm -f loop-results.tsv; ln "$WORLD/precious" loop-results.tsv`, harmless),
+		same("take the name of the results' lock", `mkdir loop-results.tsv.lock; touch loop-results.tsv.lock/x`, harmless),
+		same("link the results' lock", `ln -s "$WORLD/precious" loop-results.tsv.lock`, harmless),
 		same("forge rows and trailers in the description", says(`forge\\trows\\nPawl-Iteration: 99\\nPawl-Loop: other\\n1\\t99`), harmless),
 		same("escape from the terminal in the description", says(`escape \\u001b[2J\\u0000\\u202e\\u0007 it`), harmless),
 		same("describe a megabyte", `printf '{"description": "a%s"}' "$(head -c 1000000 /dev/zero | tr "\0" a)" >"$PAWL_RESULT"`, harmless),
@@ -153,9 +189,8 @@ func TestEscapes(t *testing.T) {
 			w, env := newTargets(t)
 			var deeds []escape
 			for _, group := range escapes {
-				deeds = append(deeds, group.deeds...)
+				deeds = append(deeds, world.Sample(2, group.deeds)...)
 			}
-			deeds = world.Sample(12, deeds)
 			comes := make([]string, len(deeds)+1)
 			for i, e := range deeds {
 				comes[i+1] = e.with
@@ -164,7 +199,9 @@ func TestEscapes(t *testing.T) {
 				}
 				w.Write(fmt.Sprintf("deeds/%d.sh", i+1), `g() { git -c user.name=Mallory -c user.email=m@example.com "$@"; }`+"\n"+e.script+"\n")
 			}
+			w.Write("precious", "precious\n")
 			w.Script(`rm -f "$WORLD/judging"
+				[ -f loop-results.tsv ] && [ ! -L loop-results.tsv ] && [ $(wc -l <loop-results.tsv) = $PAWL_ITERATION ] && ! grep -q forged loop-results.tsv || echo "$PAWL_ITERATION" >>"$WORLD/wrong"
 				echo $(($(cat work/n) + 1)) >work/n
 				echo "deed $PAWL_ITERATION"
 				export SUPERVISOR=$PPID
@@ -172,7 +209,7 @@ func TestEscapes(t *testing.T) {
 				bash "$WORLD/deeds/$PAWL_ITERATION.sh" >"$WORLD/deeds/$PAWL_ITERATION.out" 2>&1
 				echo $? >"$WORLD/deeds/$PAWL_ITERATION.code"`)
 			env["PAWL"] = world.Program(t)
-			w.Set(doc{"agent": doc{"env": env}, "sandbox": doc{"use": use}, "guard": doc{"command": "sh guard.sh"}, "verify": doc{"command": "touch '" + w.Dir + "/judging'; sh measure.sh"},
+			w.Set(doc{"agent": doc{"env": env}, "sandbox": doc{"use": use}, "guard": doc{"command": "sh guard.sh"}, "verify": doc{"command": "touch '" + w.Dir + "/judging'; echo >>'" + w.Dir + "/judged'; sh measure.sh"},
 				"limits": doc{"iterations": len(deeds), "discards": len(deeds)}})
 			w.Start("run", "--json", "--yes", w.SpecFile()).Wait()
 			blocked := mends(w)
@@ -215,6 +252,10 @@ func TestEscapes(t *testing.T) {
 			for line := range strings.SplitSeq(trailers, "\n") {
 				assert.Equal(t, w.Loop+" 1", line)
 			}
+			assert.Equal(t, 1+best-10, strings.Count(w.Read("judged"), "\n"), "what a policy undoes is never run")
+			assert.Empty(t, w.Read("wrong"), "each time the agent finds a copy of the true results")
+			assert.Equal(t, "precious\n", w.Read("precious"))
+			assert.Equal(t, "Ann <ann@example.com>", w.Git("log", "--format=%an <%ae>", "-1", "refs/heads/pawl/"+w.Loop))
 			noCanary(t, w)
 			s := w.Pawl("log", "--verify", w.Loop)
 			assert.Equal(t, 0, s.Code, "%s%s", s.Out, s.Err)
@@ -302,7 +343,7 @@ func TestEscapesAreDocumented(t *testing.T) {
 		reach = append(reach, escape{name: a.name, with: refused, without: reached})
 	}
 	table("What is not the agent's", reach)
-	require.Greater(t, count, 90)
+	require.Greater(t, count, 120)
 	if *world.Update {
 		require.NoError(t, os.WriteFile("docs/escapes.md", []byte(page.String()), 0o644))
 	}

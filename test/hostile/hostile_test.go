@@ -1,7 +1,6 @@
 package hostile_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,47 +11,6 @@ import (
 
 	"pawl/test/world"
 )
-
-// What an agent does to the desk's repository changes nothing but the desk: the files count, as
-// they are, and the branch has the loop's commits and no other.
-func TestWhatAgentsDoToTheirRepositoryChangesNothing(t *testing.T) {
-	deeds := []deed{
-		{"commit by itself", `g add -A; g commit -qm "loop(iter-9): mine"`, ""},
-		{"commit in the name of the loop", `g add -A; g commit -qm "loop(iter-2): mine" -m "Pawl-Loop: $PAWL_LOOP
-Pawl-Iteration: 2
-Pawl-Attempt: 1"`, ""},
-		{"rewrite the history", `g add -A; g commit -q --amend -m mine`, ""},
-		{"move HEAD away", `g checkout -q --detach; g commit -q --allow-empty -m mine; g update-ref refs/heads/main HEAD`, ""},
-		{"begin a branch without a history", `g checkout -q --orphan mine; g add -A; g commit -qm mine`, ""},
-		{"switch to another branch", `g checkout -q -b mine; g commit -qam mine`, ""},
-		{"delete the branch of the loop", `g checkout -q --detach; g branch -D "pawl/$PAWL_LOOP"`, ""},
-		{"leave a merge unfinished", `n=$(cat work/n); g commit -qam mine; g checkout -q -b theirs HEAD~1; echo theirs >work/other; g commit -qam theirs
-			g checkout -q -b ours HEAD~1; echo ours >work/other; g commit -qam ours; g merge -q theirs; test -e .git/MERGE_HEAD && touch "$WORLD/conflict"
-			echo $n >work/n; echo good >work/other`, ""},
-		{"leave locks", `touch .git/index.lock .git/HEAD.lock .git/config.lock`, ""},
-		{"remove .git", `rm -rf .git`, ""},
-		{"wreck .git", `rm -rf .git/objects .git/HEAD; rm -rf .git/refs; echo x >.git/refs; echo "[" >.git/config; : >.git/index`, ""},
-		{"make .git a file", `rm -rf .git; echo "gitdir: $WORLD/repo/.git" >.git`, ""},
-		{"make .git a link", `rm -rf .git; ln -s "$WORLD/repo/.git" .git`, ""},
-		{"make .git a FIFO", `rm -rf .git; mkfifo .git`, ""},
-		{"link parts of .git", `for f in config HEAD index refs hooks info; do rm -rf ".git/$f"; ln -s "$WORLD/repo/.git/$f" ".git/$f"; done`, ""},
-		{"configure another tree", `g config core.worktree "$WORLD/repo"; g config core.bare true; g config extensions.worktreeConfig true; g config include.path "$WORLD/repo/.git/config"`, ""},
-		{"borrow objects", `mkdir -p .git/objects/info; echo "$WORLD/repo/.git/objects" >.git/objects/info/alternates`, ""},
-		{"push", `g remote add origin "$PWD/.git"; g push -q origin HEAD:refs/heads/mine`, ""},
-		{"do nothing of that kind", ``, ""},
-	}
-	w := world.New(t, "").Does(deeds...).Set(doc{"guard": doc{"command": "sh guard.sh"}})
-	w.Run(0)
-	w.Come(deeds...)
-	require.True(t, w.Exists("conflict"), "the scenario is what it says")
-	var subjects []string
-	for i, d := range deeds {
-		subjects = append([]string{fmt.Sprintf("loop(iter-%d): %s", i+1, d.Name())}, subjects...)
-	}
-	require.Equal(t, subjects, w.Subjects())
-	require.Equal(t, "Ann <ann@example.com>", w.Git("log", "--format=%an <%ae>", "-1", "refs/heads/pawl/"+w.Loop))
-	require.Equal(t, []string{"README.md", "guard.sh", "measure.sh", "work/n", "work/other"}, w.OnBranch())
-}
 
 // Conflict markers are content like any other: it is for the guard to mind them.
 func TestConflictThatAnAgentLeaves(t *testing.T) {
@@ -120,21 +78,6 @@ func noCanary(t *testing.T, w *world.World) {
 	require.True(t, w.Exists("bin/fsmonitor"), "they were planted")
 }
 
-func TestChangesThatAgentsHideAreSeen(t *testing.T) {
-	deeds := []deed{
-		{"assume a file unchanged", `git update-index --assume-unchanged README.md; echo x >>README.md`, "policy:scope"},
-		{"skip a file", `git update-index --skip-worktree README.md; echo x >>README.md`, "policy:scope"},
-		{"exclude a file", `echo "*" >>.git/info/exclude; echo x >work/new`, "policy:newFiles"},
-		{"keep size with time", `touch -r README.md "$WORLD/time"; echo "a hole" >README.md; touch -r "$WORLD/time" README.md`, "policy:scope"},
-		{"commit before", `g add -A; echo x >>README.md; g commit -qam mine`, "policy:scope"},
-		{"hide nothing", ``, ""},
-	}
-	w := world.New(t, "").Does(deeds...)
-	w.Run(0)
-	w.Come(deeds...)
-	require.Equal(t, "a hill", w.Kept("README.md"))
-}
-
 // A file that ignores itself and others is no part of the change.
 func TestIgnoredFilesAreNoPartOfAChange(t *testing.T) {
 	w := world.New(t, world.Once(`echo "*" >.gitignore; echo x >work/new`)).Set(doc{"limits": doc{"iterations": 2}})
@@ -196,43 +139,13 @@ func TestP3_SealedFileBlocksTheLoop(t *testing.T) {
 	require.Equal(t, "! grep -q bad work/other", w.Kept("guard.sh"))
 }
 
-// Whatever is done to a sealed file blocks. The person in this test takes the change back on the
-// desk each time.
-func TestP3_WhateverIsDoneToASealedFile(t *testing.T) {
-	deeds := []deed{
-		{"remove the guard", `rm guard.sh`, ""},
-		{"link the guard", `rm guard.sh; ln -s work/other guard.sh`, ""},
-		{"move the guard", `git mv guard.sh work/guard.sh`, ""},
-		{"make the guard a folder", `rm guard.sh; mkdir guard.sh; touch guard.sh/x`, ""},
-		{"make the guard executable", `chmod +x guard.sh`, ""},
-		{"edit the measure", `echo "echo 99" >measure.sh`, ""},
-		{"edit what is protected", `echo x >>README.md`, ""},
-	}
-	w := world.New(t, "").Does(deeds...).Set(doc{"guard": doc{"command": "sh guard.sh"}, "protect": []string{"*.md"}})
-	r := w.Run(4)
-	for i, d := range deeds {
-		st := w.Waits("blocked")
-		require.Equal(t, i+1, st.Iteration, d.Name())
-		require.Regexp(t, `blocked by sealed: (guard.sh|measure.sh|README.md)`, st.Gate.Summary)
-		require.Equal(t, "guard", r.Gate.Kind)
-		for _, name := range []string{"guard.sh", "measure.sh", "README.md"} {
-			file := filepath.Join(st.Desk, name)
-			require.NoError(t, os.RemoveAll(file))
-			require.NoError(t, os.WriteFile(file, []byte(w.Read("repo/"+name)), 0o644))
-		}
-		os.Remove(filepath.Join(st.Desk, "work", "guard.sh"))
-		require.Equal(t, 0, w.Pawl("continue", w.Loop, "--gate", st.Gate.ID).Code)
-	}
-	w.Waits("completed")
-	w.Come(deeds...)
-}
-
 // A person mends the change on the desk; continue judges it again and waives nothing.
 func TestP3_BlockedChangeIsJudgedAgain(t *testing.T) {
-	w := world.New(t, world.Once(`echo "exit 0" >guard.sh`)).Set(doc{"guard": doc{"command": "sh guard.sh"}, "limits": doc{"iterations": 2}})
+	w := world.New(t, world.Once(`echo "exit 0" >guard.sh; echo x >>README.md`)).
+		Set(doc{"guard": doc{"command": "sh guard.sh"}, "protect": []string{"*.md"}, "limits": doc{"iterations": 2}})
 	s := w.Pawl("run", "--yes", w.SpecFile())
 	require.Equal(t, 4, s.Code, s.Err)
-	for _, text := range []string{"blocked by sealed: guard.sh", "pawl continue " + w.Loop, "pawl reject " + w.Loop} {
+	for _, text := range []string{"blocked by sealed: README.md", "guard.sh", "pawl continue " + w.Loop, "pawl reject " + w.Loop} {
 		require.Contains(t, s.Err, text)
 	}
 	first := w.Show()
@@ -245,35 +158,13 @@ func TestP3_BlockedChangeIsJudgedAgain(t *testing.T) {
 	})
 	require.Equal(t, "guard", second.Gate.Kind)
 
-	require.NoError(t, os.WriteFile(filepath.Join(second.Desk, "guard.sh"), []byte("! grep -q bad work/other\n"), 0o644))
+	for _, name := range []string{"guard.sh", "README.md"} {
+		require.NoError(t, os.WriteFile(filepath.Join(second.Desk, name), []byte(w.Read("repo/"+name)), 0o644))
+	}
 	require.Equal(t, 0, w.Pawl("continue", w.Loop).Code)
 	w.Waits("completed")
 	require.Equal(t, []string{"loop(iter-2): raise the number", "loop(iter-1): raise the number"}, w.Subjects())
 	require.Equal(t, "! grep -q bad work/other", w.Kept("guard.sh"))
-}
-
-func TestP7_TheResultsOfRecordAreNotTheAgents(t *testing.T) {
-	deeds := []deed{
-		{"forge a row", `printf '1\t2026-01-01T00:00:00Z\t999\t+989.00\tyes\tforged\n' >>loop-results.tsv`, ""},
-		{"link to a file outside", `rm -f loop-results.tsv; ln -s "$WORLD/precious" loop-results.tsv`, ""},
-		{"link to a folder outside", `rm -f loop-results.tsv; ln -s "$WORLD/repo" loop-results.tsv`, ""},
-		{"make it a folder", `rm -f loop-results.tsv; mkdir loop-results.tsv; touch loop-results.tsv/x`, ""},
-		{"make it a FIFO", `rm -f loop-results.tsv; mkfifo loop-results.tsv`, ""},
-		{"make it another name of a file outside", `rm -f loop-results.tsv; ln "$WORLD/precious" loop-results.tsv`, ""},
-		{"take the name of the lock", `mkdir loop-results.tsv.lock; touch loop-results.tsv.lock/x`, ""},
-		{"link the lock", `ln -s "$WORLD/precious" loop-results.tsv.lock`, ""},
-		{"do nothing of that kind", ``, ""},
-	}
-	w := world.New(t, "").Does(deeds...)
-	w.Script(`test -f loop-results.tsv -a ! -L loop-results.tsv || touch "$WORLD/wrong"; test $(wc -l <loop-results.tsv) = $PAWL_ITERATION || touch "$WORLD/wrong"
-		grep forged loop-results.tsv && touch "$WORLD/wrong"
-		` + strings.TrimPrefix(w.Read("agent.sh"), "cat >/dev/null\n"))
-	w.Write("precious", "precious\n")
-	w.Run(0)
-	w.Come(deeds...)
-	require.Equal(t, "precious\n", w.Read("precious"))
-	require.False(t, w.Exists("wrong"), "each time the agent finds a copy of the true results")
-	require.Equal(t, []string{"README.md", "guard.sh", "measure.sh", "work/n", "work/other"}, w.OnBranch())
 }
 
 func TestResultFileThatIsForged(t *testing.T) {

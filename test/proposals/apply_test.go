@@ -45,22 +45,22 @@ func TestE3_AProposalIsAppliedAfterItsApprovalAlone(t *testing.T) {
 	require.Equal(t, p, d.Proposal)
 	require.Equal(t, "work/n", d.Files[0].Path)
 
-	w.RefusedWith("REVIEW_MISSING", "apply", w.Loop)
-	w.RefusedWith("REVIEW_MISSING", "apply", w.Loop, "--how", "patch")
-	w.RefusedWith("HASH_MISMATCH", "apply", w.Loop, "--hash", other)
-	w.RefusedWith("HASH_MISMATCH", "approve", w.Loop, "--hash", other)
-	w.RefusedWith("HASH_MISMATCH", "approve", w.Loop, "--hash", p.Hash[:15])
+	w.Refused("REVIEW_MISSING", "apply", w.Loop)
+	w.Refused("REVIEW_MISSING", "apply", w.Loop, "--how", "patch")
+	w.Refused("HASH_MISMATCH", "apply", w.Loop, "--hash", other)
+	w.Refused("HASH_MISMATCH", "approve", w.Loop, "--hash", other)
+	w.Refused("HASH_MISMATCH", "approve", w.Loop, "--hash", p.Hash[:15])
 	require.Equal(t, w.Before, w.Snapshot())
 
 	w.Done("approve", w.Loop, "--hash", p.Hash[:16], "--by", "Ann", "--note", "fine")
 	require.Equal(t, []string{"approved", "Ann"}, []string{w.Proposal().State, w.Proposal().By})
-	w.RefusedWith("HASH_MISMATCH", "apply", w.Loop, "--hash", other)
+	w.Refused("HASH_MISMATCH", "apply", w.Loop, "--hash", other)
 	require.Equal(t, w.Before, w.Snapshot(), "approving never applies")
 	require.Equal(t, diff, w.Done("apply", w.Loop, "--how", "patch").Out)
 	require.Equal(t, "approved", w.Proposal().State, "a patch is on no branch")
 
 	w.Write("repo/mine", "x\n")
-	require.Contains(t, w.RefusedWith("PRECONDITION_FAILED", "apply", w.Loop).Err, "git stash")
+	require.Contains(t, w.Refused("PRECONDITION_FAILED", "apply", w.Loop).Err, "git stash")
 	require.NoError(t, os.Remove(filepath.Join(w.Repo, "mine")))
 	require.Equal(t, w.Before, w.Snapshot())
 
@@ -72,7 +72,7 @@ func TestE3_AProposalIsAppliedAfterItsApprovalAlone(t *testing.T) {
 	done := w.Proposal()
 	require.Equal(t, []string{"applied", "main", p.Head}, []string{done.State, done.Branch, done.Commit})
 	require.Contains(t, w.Done("apply", w.Loop).Out, "is already in main")
-	w.RefusedWith("GATE_CLOSED", "reject", w.Loop)
+	w.Refused("GATE_CLOSED", "reject", w.Loop)
 
 	log := w.Done("log", w.Loop).Out
 	for _, text := range []string{"approved by Ann: fine", "applied (patch)", "applied (ff)"} {
@@ -85,9 +85,9 @@ func TestE3_AProposalIsAppliedAfterItsApprovalAlone(t *testing.T) {
 func TestE3_ARejectedProposalIsNeverApplied(t *testing.T) {
 	w, p := proposes(t)
 	w.Done("reject", w.Loop, "--note", "too clever")
-	w.RefusedWith("REVIEW_REJECTED", "apply", w.Loop)
-	w.RefusedWith("REVIEW_REJECTED", "apply", w.Loop, "--hash", p.Hash, "--how", "patch")
-	w.RefusedWith("REVIEW_REJECTED", "approve", w.Loop, "--hash", p.Hash)
+	w.Refused("REVIEW_REJECTED", "apply", w.Loop)
+	w.Refused("REVIEW_REJECTED", "apply", w.Loop, "--hash", p.Hash, "--how", "patch")
+	w.Refused("REVIEW_REJECTED", "approve", w.Loop, "--hash", p.Hash)
 	require.Equal(t, "rejected", w.Proposal().State)
 }
 
@@ -97,9 +97,9 @@ func TestE3_AppliedAtOnceAfterTheDiffsGate(t *testing.T) {
 	w := world.New(t, world.Raises).Set(doc{"approvals": doc{"plan": "auto", "diff": "required", "tools": []string{"*"}}})
 	w.Run(4)
 	p := w.Proposal()
-	w.RefusedWith("REVIEW_MISSING", "apply", w.Loop)
-	w.RefusedWith("REVIEW_MISSING", "apply", w.Loop, "--hash", p.Hash)
-	w.RefusedWith("HASH_MISMATCH", "apply", w.Loop, "--hash", strings.Repeat("0", 64))
+	w.Refused("REVIEW_MISSING", "apply", w.Loop)
+	w.Refused("REVIEW_MISSING", "apply", w.Loop, "--hash", p.Hash)
+	w.Refused("HASH_MISMATCH", "apply", w.Loop, "--hash", strings.Repeat("0", 64))
 	require.Equal(t, w.Before, w.Snapshot())
 	w.Done("approve", w.Loop, "--hash", p.Hash)
 	w.Done("apply", w.Loop)
@@ -141,14 +141,14 @@ func TestA7_AMovedBaseNeedsANewLook(t *testing.T) {
 	w.Commit("meanwhile")
 	tip := w.Git("rev-parse", "main")
 
-	s := w.RefusedWith("BASE_MOVED", "apply", w.Loop)
+	s := w.Refused("BASE_MOVED", "apply", w.Loop)
 	renewed := w.Proposal()
 	require.Contains(t, s.Err, renewed.Hash[:16])
 	require.Equal(t, []string{"open", tip}, []string{renewed.State, renewed.Base})
 	require.NotEqual(t, p.Hash, renewed.Hash)
 	require.Equal(t, tip, w.Git("rev-parse", "main"))
-	w.RefusedWith("REVIEW_MISSING", "apply", w.Loop)
-	w.RefusedWith("HASH_MISMATCH", "apply", w.Loop, "--hash", p.Hash)
+	w.Refused("REVIEW_MISSING", "apply", w.Loop)
+	w.Refused("HASH_MISMATCH", "apply", w.Loop, "--hash", p.Hash)
 	sum := sha256.Sum256([]byte(w.Done("diff", w.Loop).Out))
 	require.Equal(t, renewed.Hash, hex.EncodeToString(sum[:]))
 
@@ -167,9 +167,9 @@ func TestA7_AMovedBaseNeedsANewLookAlsoForTheSameDiff(t *testing.T) {
 	w.Done("approve", w.Loop, "--hash", p.Hash)
 	w.Write("repo/README.md", "a mountain\n")
 	w.Commit("meanwhile")
-	w.RefusedWith("BASE_MOVED", "apply", w.Loop)
+	w.Refused("BASE_MOVED", "apply", w.Loop)
 	require.Equal(t, []string{p.Hash, "open"}, []string{w.Proposal().Hash, w.Proposal().State})
-	w.RefusedWith("REVIEW_MISSING", "apply", w.Loop)
+	w.Refused("REVIEW_MISSING", "apply", w.Loop)
 	w.Done("approve", w.Loop, "--hash", p.Hash)
 	w.Done("apply", w.Loop)
 	require.Equal(t, "a mountain\n", w.Read("repo/README.md"))
@@ -183,7 +183,7 @@ func TestA7_ABaseThatConflictsIsForAPerson(t *testing.T) {
 	w.Write("repo/work/n", "99\n")
 	w.Commit("meanwhile")
 	w.Before = w.Snapshot()
-	require.Contains(t, w.RefusedWith("BASE_MOVED", "apply", w.Loop).Err, "work/n")
+	require.Contains(t, w.Refused("BASE_MOVED", "apply", w.Loop).Err, "work/n")
 	require.Equal(t, p.Hash, w.Proposal().Hash)
 }
 
@@ -193,7 +193,7 @@ func TestA7_ABranchThatIsCheckedOutElsewhereIsLeftAlone(t *testing.T) {
 	w.Git("checkout", "--quiet", "--detach")
 	w.Git("worktree", "add", "--quiet", filepath.Join(w.Dir, "elsewhere"), "main")
 	w.Before = w.Snapshot()
-	require.Contains(t, w.RefusedWith("PRECONDITION_FAILED", "apply", w.Loop).Err, filepath.Join(w.Dir, "elsewhere"))
+	require.Contains(t, w.Refused("PRECONDITION_FAILED", "apply", w.Loop).Err, filepath.Join(w.Dir, "elsewhere"))
 }
 
 // People who only have the Temporal UI start workflows.

@@ -79,8 +79,8 @@ esac`).Set(doc{"limits": doc{"iterations": 1}})
 	r := w.Run(3)
 	require.Equal(t, "ALO_MAX_ITERATIONS_EXCEEDED", r.Result.ErrorCode)
 	require.Equal(t, "rejected", r.Result.Proposal.State)
-	w.RefusedWith("REVIEW_REJECTED", "apply", w.Loop)
-	w.RefusedWith("REVIEW_REJECTED", "approve", w.Loop, "--hash", r.Result.Proposal.Hash)
+	w.Refused("REVIEW_REJECTED", "apply", w.Loop)
+	w.Refused("REVIEW_REJECTED", "approve", w.Loop, "--hash", r.Result.Proposal.Hash)
 	require.Contains(t, w.LastRow().Description(), "not-this-way")
 }
 

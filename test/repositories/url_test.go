@@ -139,7 +139,7 @@ func TestAHookOfTheRemoteHasTheLastWord(t *testing.T) {
 	require.Equal(t, 1, strings.Count(said.Out, `"push_refused"`), "it is told once")
 
 	w.Done("approve", w.Loop, "--hash", r.Result.Proposal.Hash)
-	s := w.RefusedWith("PRECONDITION_FAILED", "apply", w.Loop)
+	s := w.Refused("PRECONDITION_FAILED", "apply", w.Loop)
 	require.Contains(t, s.Err, "does not take the branch main")
 	require.Equal(t, "10", w.Has("main", "work/n"))
 	require.NoError(t, os.Remove(hook))
@@ -174,7 +174,7 @@ func TestABaseThatMovesInTheRemote(t *testing.T) {
 	w.Git("-C", clone, "add", "more")
 	w.Git("-C", clone, "commit", "--quiet", "-m", "more")
 	w.Git("-C", clone, "push", "--quiet", "origin", "main")
-	w.RefusedWith("BASE_MOVED", "apply", w.Loop)
+	w.Refused("BASE_MOVED", "apply", w.Loop)
 	require.Equal(t, "10", w.Has("main", "work/n"))
 	w.Done("approve", w.Loop, "--hash", w.Proposal().Hash)
 	w.Done("apply", w.Loop, "--how", "merge")

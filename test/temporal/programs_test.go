@@ -2,9 +2,7 @@ package temporal_test
 
 import (
 	"encoding/json"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -17,35 +15,24 @@ import (
 	"pawl/test/world"
 )
 
-// elsewhere is a world whose Temporal is a process of its own: the stock dev server. What runs
-// there is told by Temporal's own settings where it is.
+// elsewhere is a world whose Temporal is a cluster that it has to itself, without a worker yet. What
+// runs there is told by Temporal's own settings where it is.
 type elsewhere struct {
 	*world.World
-	bin     string // of worker and starter
-	address string
-	env     []string
+	programs map[string]string
+	address  string
 }
 
-// newElsewhere starts the server. It needs the Temporal CLI.
 func newElsewhere(t *testing.T, agent string) *elsewhere {
 	t.Helper()
-	w := world.Alone(t, agent)
-	e := &elsewhere{World: w, bin: filepath.Join(w.Dir, "bin"), address: world.FreeAddress(t)}
-	build := exec.Command("go", "build", "-o", e.bin+"/", "./worker", "./starter")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, string(out))
-	host, port, _ := net.SplitHostPort(e.address)
-	server := exec.Command(world.TemporalCLI(t), "server", "start-dev", "--headless", "--ip", host, "--port", port, "--log-level", "error",
-		"--db-filename", filepath.Join(w.Dir, "temporal.db"))
-	server.Env = world.Environ(w.Home, w.Dir)
-	world.TieToParent(server)
-	require.NoError(t, server.Start())
-	t.Cleanup(func() {
-		server.Process.Kill()
-		server.Wait()
-	})
-	e.env = []string{"TEMPORAL_ADDRESS=" + e.address}
-	w.Until("the server answers", func() bool { return e.run("starter", "list").Code == 0 })
+	c := world.NewServer(t)
+	e := &elsewhere{World: world.Alone(t, agent), address: c.Address, programs: map[string]string{"pawl": world.Program(t)}}
+	for name, build := range map[string]func() (string, error){"worker": world.BuildWorker, "starter": world.BuildStarter} {
+		path, err := build()
+		require.NoError(t, err)
+		e.programs[name] = path
+	}
+	e.Env = []string{"TEMPORAL_ADDRESS=" + e.address}
 	return e
 }
 
@@ -53,10 +40,7 @@ func newElsewhere(t *testing.T, agent string) *elsewhere {
 func (e *elsewhere) begin(name string, args ...string) *world.Command {
 	e.T.Helper()
 	c := e.Prepare(args...)
-	if name != "pawl" {
-		c.Cmd.Path, c.Cmd.Args[0] = filepath.Join(e.bin, name), name
-	}
-	c.Cmd.Env = append(c.Cmd.Env, e.env...)
+	c.Cmd.Path, c.Cmd.Args[0] = e.programs[name], name
 	if name == "worker" {
 		c.Cmd.Env = append(c.Cmd.Env, "PAWL_HOME="+filepath.Join(e.Dir, "worker-home"))
 	}
@@ -99,7 +83,7 @@ func TestThreeProgramsAndAServerOfItsOwn(t *testing.T) {
 		require.NotNil(t, m)
 		said, err := strconv.ParseFloat(m[1], 64)
 		require.NoError(t, err)
-		built, err := os.Stat(filepath.Join(e.bin, name))
+		built, err := os.Stat(e.programs[name])
 		require.NoError(t, err)
 		require.InEpsilon(t, said, float64(built.Size())/1e6, 0.05, "docs/operating.md says how large %s is", name)
 	}
@@ -163,7 +147,7 @@ func TestWithAnAddressPawlEmbedsNothing(t *testing.T) {
 	e := newElsewhere(t, world.Raises)
 	t.Parallel()
 	e.Write("temporal.toml", "[profile.there]\naddress = \""+e.address+"\"\n")
-	e.env = []string{"TEMPORAL_CONFIG_FILE=" + filepath.Join(e.Dir, "temporal.toml"), "TEMPORAL_PROFILE=there"}
+	e.Env = []string{"TEMPORAL_CONFIG_FILE=" + filepath.Join(e.Dir, "temporal.toml"), "TEMPORAL_PROFILE=there"}
 
 	s := e.run("pawl", "run", "--json", "--yes", e.SpecFile()) // brings the worker, and nothing else
 	require.Equal(t, 0, s.Code, s.Err)

@@ -25,19 +25,16 @@ type Cluster struct {
 	Server, Worker         *Service
 }
 
-// startCluster starts a server with a database of its own, and a worker. The flags are more of the
-// server's.
-func startCluster(dir, address, ui string, flags ...string) (*Cluster, error) {
-	c := &Cluster{Dir: dir, Home: filepath.Join(dir, "home"), Address: address, UI: ui, flags: flags}
+// startCluster starts a server with a database of its own. The flags are more of the server's.
+func startCluster(t testing.TB, dir string, flags ...string) (*Cluster, error) {
+	c := &Cluster{Dir: dir, Home: filepath.Join(dir, "home"), Address: FreeAddress(t), UI: FreeAddress(t), flags: flags}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := c.StartServer(); err != nil {
-		return nil, err
-	}
-	return c, c.StartWorker(c.Address)
+	return c, c.StartServer()
 }
 
+// StartServer starts the server where it was, or for the first time.
 func (c *Cluster) StartServer() (err error) {
 	_, port, _ := net.SplitHostPort(c.Address)
 	_, ui, _ := net.SplitHostPort(c.UI)
@@ -61,10 +58,12 @@ func (c *Cluster) StartWorker(address string) error {
 	return err
 }
 
-// Stop ends the worker as Ctrl-C does, and the server.
+// Stop ends the worker, where there is one, as Ctrl-C does, and the server.
 func (c *Cluster) Stop() error {
-	if err := c.Worker.Stop(syscall.SIGINT); err != nil {
-		return err
+	if c.Worker != nil {
+		if err := c.Worker.Stop(syscall.SIGINT); err != nil {
+			return err
+		}
 	}
 	return c.Server.Stop(syscall.SIGINT)
 }
@@ -77,20 +76,22 @@ var (
 )
 
 func stopCluster() error {
-	if ClusterUp == nil || ClusterUp.Worker == nil {
+	if ClusterUp == nil || ClusterUp.Server == nil {
 		return nil
 	}
 	return ClusterUp.Stop()
 }
 
-// newWorldOnCluster makes a world whose loops run on the shared cluster.
+// OnCluster makes a world whose loops run on the shared cluster.
 func OnCluster(t *testing.T, agent string) *World {
 	t.Helper()
 	NeedCLI(t)
 	t.Parallel()
 	w := Alone(t, agent)
 	clusterOnce.Do(func() {
-		ClusterUp, clusterErr = startCluster(filepath.Join(Scratch, "cluster"), FreeAddress(t), FreeAddress(t))
+		if ClusterUp, clusterErr = startCluster(t, filepath.Join(Scratch, "cluster")); clusterErr == nil {
+			clusterErr = ClusterUp.StartWorker(ClusterUp.Address)
+		}
 	})
 	require.NoError(t, clusterErr)
 	return w.On(ClusterUp)
@@ -104,16 +105,24 @@ func (c *Cluster) Another(t *testing.T) *Cluster {
 	return &Cluster{Dir: dir, Home: filepath.Join(dir, "home"), Address: c.Address, Env: c.Env}
 }
 
-// NewCluster is a cluster that a test has to itself.
-func NewCluster(t *testing.T, flags ...string) *Cluster {
+// NewServer is a cluster without a worker that a test has to itself.
+func NewServer(t testing.TB, flags ...string) *Cluster {
 	t.Helper()
 	Slow(t, "a cluster of its own")
 	NeedCLI(t)
 	dir, err := os.MkdirTemp(Scratch, "c")
 	require.NoError(t, err)
-	c, err := startCluster(dir, FreeAddress(t), FreeAddress(t), flags...)
+	c, err := startCluster(t, dir, flags...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Stop()) })
+	return c
+}
+
+// NewCluster is a cluster that a test has to itself.
+func NewCluster(t testing.TB, flags ...string) *Cluster {
+	t.Helper()
+	c := NewServer(t, flags...)
+	require.NoError(t, c.StartWorker(c.Address))
 	return c
 }
 

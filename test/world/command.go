@@ -15,15 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// RefusedWith runs a command that a code refuses.
-func (w *World) RefusedWith(code string, args ...string) Said {
-	w.T.Helper()
-	s := w.Pawl(args...)
-	require.Equal(w.T, 2, s.Code, "%s%s", s.Out, s.Err)
-	require.Contains(w.T, s.Err, "("+code+")")
-	return s
-}
-
 // Done runs a command that succeeds.
 func (w *World) Done(args ...string) Said {
 	w.T.Helper()
@@ -96,6 +87,7 @@ func (w *World) Start(args ...string) *Command {
 	return w.Prepare(args...).Begin()
 }
 
+// Prepare makes a command that has not begun, for a test to change.
 func (w *World) Prepare(args ...string) *Command {
 	w.T.Helper()
 	c := &Command{w: w, args: args, Cmd: exec.Command(Program(w.T), args...), Gone: make(chan struct{})}
@@ -109,6 +101,7 @@ func (w *World) Environ() []string {
 	return append(append(Environ(w.Home, w.Dir), "HOME="+filepath.Join(w.Dir, "user")), w.Env...)
 }
 
+// Begin starts the command.
 func (c *Command) Begin() *Command {
 	c.w.T.Helper()
 	stdout, err := os.CreateTemp(c.w.Dir, "stdout")

@@ -32,6 +32,7 @@ type Event struct {
 	Phase, Message           string
 }
 
+// Events are those of the loop's log, and what the command printed.
 func (w *World) Events() ([]Event, Said) {
 	w.T.Helper()
 	s := w.Pawl("log", "--json", w.Loop)
@@ -79,6 +80,7 @@ type Report struct {
 	}
 }
 
+// Gate is what waits for a person.
 type Gate struct {
 	ID, Kind, Summary, Hash string
 	Answers, Choices        []string
@@ -133,6 +135,7 @@ func (w *World) Show() State {
 	return st
 }
 
+// Decode reads the one JSON value that a text is.
 func Decode(t testing.TB, text string, v any) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))

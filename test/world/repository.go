@@ -21,6 +21,7 @@ func (w *World) Git(args ...string) string {
 	return out
 }
 
+// TryGit runs git as the user, and may fail.
 func (w *World) TryGit(args ...string) (string, error) {
 	cmd := exec.Command("git", args...)
 	cmd.Dir = w.Dir

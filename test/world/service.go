@@ -65,6 +65,7 @@ func (s *Service) Stop(sig syscall.Signal) error {
 	}
 }
 
+// FreeAddress is an address of this machine that nobody listens at.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -110,6 +110,7 @@ func (w *World) Set(change Doc) *World {
 	return w
 }
 
+// Write writes a file of the world.
 func (w *World) Write(name, content string) {
 	w.T.Helper()
 	path := filepath.Join(w.Dir, name)
@@ -123,6 +124,7 @@ func (w *World) Read(name string) string {
 	return string(b)
 }
 
+// Exists reports whether there is a file of that name in the world.
 func (w *World) Exists(name string) bool {
 	_, err := os.Lstat(filepath.Join(w.Dir, name))
 	return err == nil
@@ -143,6 +145,7 @@ func (w *World) complain() {
 	}
 }
 
+// ReadFile returns a file, "" where there is none.
 func ReadFile(path string) string {
 	b, _ := os.ReadFile(path)
 	return string(b)
