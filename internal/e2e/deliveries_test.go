@@ -74,7 +74,7 @@ var deliveries = []delivery{
 		phases: "plan write test fix test", code: fault.MaxFixAttempts,
 	},
 	{
-		name: "deliver-phase-timeout", spec: doc{"limits": doc{"phaseTimeout": "1s"}},
+		name: "deliver-phase-timeout", spec: doc{"limits": doc{"phaseTimeout": "5s"}},
 		agent:  roles(`writer) exec sleep 60`),
 		phases: "plan write", code: fault.PhaseTimeout,
 	},

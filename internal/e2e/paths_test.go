@@ -94,7 +94,7 @@ esac
 		agent: tried(`*) echo 11 >work/n; echo "raise n"`), rows: []string{"1 11 +1 yes: raise n"},
 	},
 	{
-		name: "verify-timeout", spec: doc{"verify": doc{"timeout": "300ms"}},
+		name: "verify-timeout", spec: doc{"verify": doc{"timeout": "3s"}},
 		agent:  tried(`*) echo slow >work/n; echo "slow it down"`),
 		before: func(w *machine) { w.commit("measure.sh", "grep -q slow work/n && exec sleep 60\ncat work/n\n") },
 		rows:   []string{"1 10 0 no error:timeout: slow it down"}, code: fault.PhaseTimeout,

@@ -36,12 +36,12 @@ func TestP5_VerifyThatFailsLater(t *testing.T) {
 
 func TestP5_VerifyThatHangsLaterEndsTheLoop(t *testing.T) {
 	w := world.New(t, world.Raises).Set(doc{
-		"verify": doc{"command": "! grep 11 work/n || { tail -f /dev/null; }; cat work/n", "timeout": "1s"}, "limits": doc{"iterations": 5},
+		"verify": doc{"command": "! grep 11 work/n || { tail -f /dev/null; }; cat work/n", "timeout": "5s"}, "limits": doc{"iterations": 5},
 	})
 	s := w.Pawl("run", "--yes", w.SpecFile())
 	require.Equal(t, 3, s.Code, s.Err)
 	require.Contains(t, s.Out, "ALO_PHASE_TIMEOUT")
-	require.Contains(t, s.Out, "verify took longer than 1s")
+	require.Contains(t, s.Out, "verify took longer than 5s")
 	require.Contains(t, s.Out, "verify.timeout")
 	w.NothingRuns()
 	require.Equal(t, row{"1", "10", "+0.00", "no", "error:timeout: raise the number"}, w.LastRow())

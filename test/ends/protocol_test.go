@@ -286,5 +286,7 @@ func TestWhatACommandReportsIsTakenDown(t *testing.T) {
 		used[name] = line.Used.String()
 	}
 	require.Equal(t, []string{"4", "120", "0.125"}, []string{used["toolCalls"], used["tokens"], used["costUSD"]})
-	require.Contains(t, w.ReadHome("loops/"+w.Loop+"/steps/0001.1-modify/result.json"), `"session":"s-1"`)
+	var made struct{ Session string }
+	world.Decode(t, w.ReadHome("loops/"+w.Loop+"/steps/0001.1-modify/result.json"), &made)
+	require.Equal(t, "s-1", made.Session)
 }

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -114,9 +113,7 @@ func TestL8_AnExtendedLoopWithAPlan(t *testing.T) {
 // loop-stop is obeyed before the next phase, not only before the next iteration.
 func TestL_LoopStopEndsADeliveryBetweenItsPhases(t *testing.T) {
 	w := delivers(t, `touch "$WORLD/repo/loop-stop"; `+world.Raises)
-	start := time.Now()
 	r := w.Run(5)
-	require.Less(t, time.Since(start), world.Patience)
 	require.Equal(t, "ALO_CANCELLED", r.Result.ErrorCode)
 	require.Contains(t, r.Result.Reason, "loop-stop")
 	require.Equal(t, "write", w.Show().Phase)
