@@ -37,6 +37,7 @@ func TestAgentThatDoesNotExistFailsTheLoopAfterThree(t *testing.T) {
 }
 
 func TestAgentThatWrites100MB(t *testing.T) {
+	world.Slow(t, "TestEscapes floods")
 	w := world.New(t, `echo "raise the number"; yes 0123456789012345678901234567890123456789 | head -c 104857600; echo 11 >work/n`)
 	w.Run(0)
 	require.Equal(t, row{"1", "11", "+1.00", "yes", "raise the number"}, w.LastRow())

@@ -51,6 +51,7 @@ const canaries = `
 
 func TestProgramsThatAgentsPlantInGitNeverRun(t *testing.T) {
 	t.Run("in .git", func(t *testing.T) {
+		world.Slow(t, "TestEscapes plants them, too")
 		w := world.New(t, canaries+world.Raises).Set(doc{"limits": doc{"iterations": 3}})
 		w.Run(0)
 		require.Equal(t, "13", w.Kept("work/n"))
@@ -64,6 +65,7 @@ func TestProgramsThatAgentsPlantInGitNeverRun(t *testing.T) {
 		noCanary(t, w)
 	})
 	t.Run("in a nested repository", func(t *testing.T) {
+		world.Slow(t, "as in the desk")
 		w := world.New(t, `git init -q work/sub; cd work/sub; `+canaries+`cd ../..; `+world.Raises).Set(doc{"limits": doc{"iterations": 2}, "newFiles": "allow"})
 		w.Run(0)
 		require.Equal(t, "policy:fileType: raise the number", w.LastRow().Description())

@@ -58,6 +58,7 @@ func TestSubmodules(t *testing.T) {
 		require.Equal(t, at, w.Git("rev-parse", "pawl/"+w.Loop+":lib"), "the branch names the same commit of it")
 	})
 	t.Run("fetched by setup, in both trees", func(t *testing.T) {
+		world.Slow(t, "as the other cases")
 		w := world.New(t, `cat lib/height >"$WORLD/height"; `+world.Raises)
 		addSubmodule(w)
 		w.Set(doc{"setup": doc{"command": fetch}, "verify": doc{"command": "expr $(cat work/n) + $(cat lib/height)"}})
@@ -82,6 +83,7 @@ func TestSubmodules(t *testing.T) {
 		require.Equal(t, at, w.Git("rev-parse", "pawl/"+w.Loop+":lib"))
 	})
 	t.Run("with changes of the user's in it", func(t *testing.T) {
+		world.Slow(t, "as the other cases")
 		w := world.New(t, world.Raises)
 		addSubmodule(w)
 		w.Write("repo/lib/height", "2\n")
