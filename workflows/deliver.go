@@ -13,6 +13,7 @@ import (
 	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
+	"pawl/internal/reason"
 	"pawl/internal/spec"
 )
 
@@ -47,7 +48,7 @@ func (l *deliver) between(workflow.Context) error { return nil }
 // begin tells the first writer of an iteration why the one before it was not the last.
 func (l *deliver) begin() {
 	l.turn, l.lastTest, l.prevTest, l.lastFix = 0, "", "", ""
-	if past := l.State().Iterations; len(past) > 0 && past[len(past)-1].Reason != govern.InterruptedIteration {
+	if past := l.State().Iterations; len(past) > 0 && past[len(past)-1].Reason != reason.Interrupted {
 		l.iteration.why = past[len(past)-1].Reason
 	}
 }
@@ -222,7 +223,7 @@ func (l *deliver) commands(ctx workflow.Context, passed loop.Event) (govern.Guar
 			return judged, passed, err
 		}
 		name := s.Key.Name
-		passed.Step, passed.Judgement = name, l.judgement(out, failed(out, map[string]string{"check": govern.ErrSyntax, "guard": govern.GuardFail}[name]))
+		passed.Step, passed.Judgement = name, l.judgement(out, failed(out, map[string]string{"check": reason.CheckFailed, "guard": reason.GuardFailed}[name]))
 		judged = govern.GuardVerdict{Command: name, Passed: out.OK(), TimedOut: l.phaseOver(out), Why: howItEnded(out)}
 		if !out.OK() {
 			l.iteration.shown = out.Log

@@ -19,6 +19,7 @@ import (
 	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
+	"pawl/internal/reason"
 	"pawl/internal/spec"
 )
 
@@ -163,7 +164,7 @@ func (l *improve) check(ctx workflow.Context, _ govern.Move) (govern.Move, error
 			return govern.Move{}, err
 		}
 		if !out.Violates { // else commit says what
-			l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "check", Judgement: l.judgement(out, failed(out, govern.ErrSyntax))})
+			l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "check", Judgement: l.judgement(out, failed(out, reason.CheckFailed))})
 		}
 		if passed = out.OK() || out.Violates; !passed {
 			it.shown, it.evidence = out.Log, append(it.evidence, evidenceOf(out)...)
@@ -231,7 +232,7 @@ func (l *improve) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 	if err != nil {
 		return govern.Move{}, err
 	}
-	l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "guard", Judgement: l.judgement(out, failed(out, govern.GuardFail))})
+	l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "guard", Judgement: l.judgement(out, failed(out, reason.GuardFailed))})
 	it := &l.iteration
 	it.evidence = append(it.evidence, evidenceOf(out)...)
 	if !out.OK() {

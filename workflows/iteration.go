@@ -12,6 +12,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
+	"pawl/internal/reason"
 	"pawl/internal/spec"
 	"pawl/workflows/hosting"
 )
@@ -247,7 +248,7 @@ func (r *run) giveUp(ctx workflow.Context) error {
 	s := r.State()
 	r.Emit(ctx, loop.Event{
 		Type: loop.LoopMoved, Phase: r.machine.Between(), Head: s.Head, Opened: &loop.Opened{Desk: s.Desk, Host: s.Host},
-		FailureReason: govern.InterruptedIteration, Reason: hosting.ErrLost.Error(),
+		FailureReason: reason.Interrupted, Reason: hosting.ErrLost.Error(),
 	})
 	r.iteration = iteration{description: orElse(r.iteration.description, hosting.ErrLost.Error())}
 	return r.settle(ctx, govern.Unfinished(govern.Interrupted))
@@ -288,7 +289,7 @@ func outcome(it loop.Iteration) string {
 // violated is the event of a change that breaks policies.
 func (r *run) violated(violations []act.Violation, blocked bool) loop.Event {
 	j := &loop.Judgement{
-		Blocked: blocked, Policy: orElse(violations[0].Policy, "default"), Reason: govern.Broken + violations[0].Rule, Iteration: r.State().Iteration,
+		Blocked: blocked, Policy: orElse(violations[0].Policy, "default"), Reason: reason.Policy + violations[0].Rule, Iteration: r.State().Iteration,
 	}
 	for _, v := range violations {
 		j.Violations = append(j.Violations, v.String())

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"pawl/internal/act"
-	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/reason"
 )
 
 func (r *run) newStep(name string, attempt int, tree act.Tree, command []string, limit time.Duration) act.Step {
@@ -53,8 +53,8 @@ func shell(command string) []string { return []string{"sh", "-c", command} }
 func howItEnded(out act.Stepped) string { return out.Ending() }
 
 // explain says why verify measured nothing.
-func explain(reason string, out act.Stepped) string {
-	if reason == govern.ErrNoNumber {
+func explain(why string, out act.Stepped) string {
+	if why == reason.NoNumber {
 		return "it prints no number: " + out.NoNumber
 	}
 	return howItEnded(out)

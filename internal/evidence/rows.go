@@ -3,10 +3,11 @@ package evidence
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"pawl/internal/reason"
 )
 
 // Results is the name of the results file.
@@ -50,9 +51,6 @@ func (r Row) String() string {
 		strconv.Itoa(r.Iter), r.Time.UTC().Format(stamp), metric, FormatDelta(r.Delta), kept, description,
 	}, "\t")
 }
-
-// reasons are those that P7 puts in front of a description.
-var reasons = regexp.MustCompile(`^(error:[a-z-]+|policy:[A-Za-z0-9-]+|guard-fail|not-atomic|no-change)(?:: (\S.*)|)$`)
 
 // ParseRows reads a results file. The delta it returns has the two decimals of the file, not
 // the precision of the event log. Blank lines are passed over; the first line that is not a
@@ -103,9 +101,6 @@ func parseRow(text string) (row Row, err error) {
 	default:
 		return row, fmt.Errorf("%s is neither yes nor no", quote(fields[4]))
 	}
-	row.Description = clean(fields[5], MaxDescription+82)
-	if m := reasons.FindStringSubmatch(row.Description); m != nil {
-		row.Reason, row.Description = m[1], m[2]
-	}
+	row.Reason, row.Description = reason.Cut(clean(fields[5], MaxDescription+82))
 	return row, nil
 }

@@ -6,6 +6,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
+	"pawl/internal/reason"
 	"pawl/internal/spec"
 )
 
@@ -31,20 +32,6 @@ func ImproveOf(s spec.Spec) Improve {
 		Guard: s.Guard.Command != "", Ideas: s.Agent.OffersIdeas(),
 	}
 }
-
-// The reasons for which a change is not kept. They stand before the description in the results (P7).
-const (
-	NotAtomic   = "not-atomic"
-	NoChange    = "no-change"
-	Repeated    = "repeat"
-	GuardFail   = "guard-fail"
-	ErrAgent    = "error:agent"
-	ErrSyntax   = "error:syntax"
-	ErrCrash    = "error:verify-crash"
-	ErrTimeout  = "error:timeout"
-	ErrNoNumber = "error:no-number"
-	Broken      = "policy:" // followed by the rule
-)
 
 // The numbers that no spec sets.
 const (
@@ -101,7 +88,7 @@ type IdeaVerdict struct {
 func (r Improve) AfterIdea(t Tries, v IdeaVerdict) Move {
 	switch {
 	case v.Failed != "" || v.None:
-		return discard(ErrAgent)
+		return discard(reason.AgentFailed)
 	case v.Discarded > 0 && !v.Again && t.Calls < r.Calls:
 		return Move{Do: Again, Reason: fmt.Sprintf("the idea %q was tried in iteration %d and discarded", v.Idea, v.Discarded)}
 	}
@@ -112,7 +99,7 @@ func (r Improve) AfterIdea(t Tries, v IdeaVerdict) Move {
 // part (P10).
 func (r Improve) AfterWriter(failed bool) Move {
 	if failed {
-		return discard(ErrAgent)
+		return discard(reason.AgentFailed)
 	}
 	return Move{Do: RunCheck}
 }
@@ -122,9 +109,9 @@ func (r Improve) AfterWriter(failed bool) Move {
 func (r Improve) AfterCheck(t Tries, passed, atomic bool) Move {
 	switch {
 	case !passed:
-		return r.rework(t, ErrSyntax)
+		return r.rework(t, reason.CheckFailed)
 	case !atomic:
-		return r.rework(t, NotAtomic)
+		return r.rework(t, reason.NotAtomic)
 	}
 	return enter(phase.Commit, "")
 }
@@ -143,13 +130,13 @@ type CommitVerdict struct {
 func (r Improve) AfterCommit(v CommitVerdict) Move {
 	switch {
 	case v.Nothing:
-		return discard(NoChange)
+		return discard(reason.NoChange)
 	case v.Blocks:
 		return Move{Do: Block, Reason: v.Where}
 	case v.Rule != "":
-		return discard(Broken + v.Rule)
+		return discard(reason.Policy + v.Rule)
 	case v.Repeated:
-		return Move{Do: Finish, Reason: Repeated, Measured: true}
+		return Move{Do: Finish, Reason: reason.Repeated, Measured: true}
 	}
 	return enter(phase.Verify, "")
 }
@@ -165,11 +152,11 @@ type Measurement struct {
 func (m Measurement) Reason() string {
 	switch {
 	case m.TimedOut:
-		return ErrTimeout
+		return reason.VerifySlow
 	case m.Failed:
-		return ErrCrash
+		return reason.VerifyFailed
 	case !m.Number:
-		return ErrNoNumber
+		return reason.NoNumber
 	}
 	return ""
 }
@@ -195,7 +182,7 @@ func (r Improve) AfterGuard(t Tries, passed bool) Move {
 	if passed {
 		return enter(phase.Decide, "")
 	}
-	m := r.rework(t, GuardFail)
+	m := r.rework(t, reason.GuardFailed)
 	m.Judged = m.Do == Finish
 	return m
 }
@@ -224,15 +211,15 @@ func (r Improve) ShiftDue(s loop.State) bool {
 
 // rework asks for another attempt, or discards where that reason has had its reworks or the
 // iteration its agent calls.
-func (r Improve) rework(t Tries, reason string) Move {
+func (r Improve) rework(t Tries, why string) Move {
 	allowed := r.Reworks
-	if reason == NotAtomic {
+	if why == reason.NotAtomic {
 		allowed = min(allowed, 1)
 	}
-	if t.Reworked[reason] >= allowed || t.Calls >= r.Calls {
-		return discard(reason)
+	if t.Reworked[why] >= allowed || t.Calls >= r.Calls {
+		return discard(why)
 	}
-	return Move{Do: Rework, To: phase.Modify, Reason: reason}
+	return Move{Do: Rework, To: phase.Modify, Reason: why}
 }
 
 func discard(reason string) Move { return Move{Do: Finish, Reason: reason} }

@@ -11,6 +11,7 @@ import (
 	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
+	"pawl/internal/reason"
 )
 
 var protocol = govern.Improve{Direction: evidence.Higher, MinDelta: evidence.MustDecimal("0.1"), Discards: 10, ShiftAfter: 5, Reworks: 2, Calls: 10, Guard: true}
@@ -48,14 +49,14 @@ func TestP3_AfterWriterAndCheck(t *testing.T) {
 		want, reason   string
 	}{
 		{"what passes is committed", govern.Tries{}, true, true, "commit", ""},
-		{"a syntax error is reworked", govern.Tries{}, false, true, "rework", govern.ErrSyntax},
-		{"twice", reworked(govern.ErrSyntax, 1), false, true, "rework", govern.ErrSyntax},
-		{"and then discarded", reworked(govern.ErrSyntax, 2), false, true, "finish", govern.ErrSyntax},
-		{"other reworks do not count", reworked(govern.GuardFail, 2), false, true, "rework", govern.ErrSyntax},
-		{"two changes get one rework", govern.Tries{}, true, false, "rework", govern.NotAtomic},
-		{"and no other", reworked(govern.NotAtomic, 1), true, false, "finish", govern.NotAtomic},
-		{"the syntax counts before the sentence", govern.Tries{}, false, false, "rework", govern.ErrSyntax},
-		{"no agent call is left", govern.Tries{Calls: 10}, false, true, "finish", govern.ErrSyntax},
+		{"a syntax error is reworked", govern.Tries{}, false, true, "rework", reason.CheckFailed},
+		{"twice", reworked(reason.CheckFailed, 1), false, true, "rework", reason.CheckFailed},
+		{"and then discarded", reworked(reason.CheckFailed, 2), false, true, "finish", reason.CheckFailed},
+		{"other reworks do not count", reworked(reason.GuardFailed, 2), false, true, "rework", reason.CheckFailed},
+		{"two changes get one rework", govern.Tries{}, true, false, "rework", reason.NotAtomic},
+		{"and no other", reworked(reason.NotAtomic, 1), true, false, "finish", reason.NotAtomic},
+		{"the syntax counts before the sentence", govern.Tries{}, false, false, "rework", reason.CheckFailed},
+		{"no agent call is left", govern.Tries{Calls: 10}, false, true, "finish", reason.CheckFailed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := protocol.AfterCheck(c.tries, c.passed, c.atomic)
@@ -115,8 +116,8 @@ func TestP5_AfterVerifyAndGuard(t *testing.T) {
 		})
 	}
 	require.Equal(t, "decide", brief(protocol.AfterGuard(govern.Tries{}, true)))
-	require.Equal(t, "rework", brief(protocol.AfterGuard(reworked(govern.GuardFail, 1), false)))
-	last := protocol.AfterGuard(reworked(govern.GuardFail, 2), false)
+	require.Equal(t, "rework", brief(protocol.AfterGuard(reworked(reason.GuardFailed, 1), false)))
+	last := protocol.AfterGuard(reworked(reason.GuardFailed, 2), false)
 	require.Equal(t, "finish judged", brief(last), "P5.5: at most two reworks")
 	require.False(t, last.Measured, "P7: the row carries the reference")
 }
@@ -198,7 +199,7 @@ func TestP10_NoCourseOfAnIterationLeavesTheTable(t *testing.T) {
 		require.True(t, !move.Kept || measured && (guarded || !r.Guard), "kept without proof")
 		reached[move.Reason]++
 	}
-	for _, reason := range []string{"", govern.ErrAgent, govern.ErrSyntax, govern.NotAtomic, govern.NoChange, govern.Repeated, govern.Broken + "scope", govern.ErrCrash, govern.ErrNoNumber, govern.ErrTimeout, govern.GuardFail} {
+	for _, reason := range []string{"", reason.AgentFailed, reason.CheckFailed, reason.NotAtomic, reason.NoChange, reason.Repeated, reason.Policy + "scope", reason.VerifyFailed, reason.NoNumber, reason.VerifySlow, reason.GuardFailed} {
 		require.Positive(t, reached[reason], "no iteration came to %q", reason)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"pawl/internal/loop"
 	"pawl/internal/phase"
+	"pawl/internal/reason"
 )
 
 // Move is what a loop does next, as the rules of its kind decide it: one thing (Do), and what that
@@ -55,9 +56,6 @@ func because(why string) string {
 	return ": " + loop.Clip(why, 1000)
 }
 
-// InterruptedIteration is the reason of an iteration that could not go on.
-const InterruptedIteration = "interrupted"
-
 // Unfinished returns how an iteration is recorded that the loop's end cut short: why the loop
 // failed is why the change is not kept; anything else interrupted it.
 func Unfinished(e End) Move {
@@ -65,5 +63,5 @@ func Unfinished(e End) Move {
 		reason, _, _ := strings.Cut(e.Reason, "\n") // what to do about it is said elsewhere
 		return discard(reason)
 	}
-	return discard(InterruptedIteration)
+	return discard(reason.Interrupted)
 }

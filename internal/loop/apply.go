@@ -6,6 +6,7 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/kind"
+	"pawl/internal/reason"
 )
 
 // Apply returns the state after the event. It is the only way a state changes, here in the
@@ -112,7 +113,7 @@ var effects = map[Type]func(*State, Event){
 		switch e.Step {
 		case "verify":
 			s.LastVerify = e.Judgement
-			if e.Judgement.Reason == "error:no-number" {
+			if e.Judgement.Reason == reason.NoNumber {
 				s.NoNumbers++
 			} else {
 				s.NoNumbers = 0
@@ -145,7 +146,7 @@ var effects = map[Type]func(*State, Event){
 	IterationFailed: func(s *State, e Event) {
 		s.DiscardsInARow++
 		s.Discarded++
-		if e.FailureReason == "error:agent" {
+		if e.FailureReason == reason.AgentFailed {
 			s.AgentFailures++
 		} else {
 			s.AgentFailures = 0

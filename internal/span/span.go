@@ -8,11 +8,11 @@ package span
 import (
 	"crypto/sha256"
 	"fmt"
-	"strings"
 	"time"
 
 	"pawl/internal/loop"
 	"pawl/internal/phase"
+	"pawl/internal/reason"
 )
 
 // Span is a stretch of a loop's time that is over.
@@ -155,7 +155,7 @@ func endIteration(c *Course, e loop.Event) []Span {
 	if e.FailureReason != "" {
 		c.note(ofIteration, Attribute{"pawl.reason", e.FailureReason})
 	}
-	if strings.HasPrefix(e.FailureReason, "error:") {
+	if reason.Failed(e.FailureReason) {
 		c.fail(ofIteration, e.FailureReason)
 	}
 	return append(done, c.end(ofIteration, e)...)

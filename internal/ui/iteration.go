@@ -1,11 +1,11 @@
 package ui
 
 import (
-	"strings"
 	"time"
 
 	"pawl/internal/kind"
 	"pawl/internal/loop"
+	reasons "pawl/internal/reason"
 )
 
 // Iteration is the one line of a finished iteration: number, outcome, metric, delta, what it was.
@@ -58,30 +58,10 @@ func measured(it loop.Iteration) bool {
 	return it.Metric != nil && (it.Kept || it.Reason == "" || !it.Delta.IsZero())
 }
 
-// meanings says in a few words what each reason is about, for those who see it the first time.
-var meanings = []struct{ reason, meaning string }{
-	{"guard-fail", "the guard command failed"},
-	{"error:verify-crash", "the verify command failed"},
-	{"error:no-number", "verify printed no number"},
-	{"error:timeout", "verify took too long"},
-	{"error:syntax", "the check command failed"},
-	{"error:agent", "the agent failed"},
-	{"policy:", "a rule was broken, so nothing was run"},
-	{"not-atomic", "the description names several changes"},
-	{"no-change", "nothing was changed"},
-	{"repeat", "the same change was discarded before"},
-	{"interrupted", "the loop was ended"},
-}
-
 // Meaning explains an iteration's outcome.
 func Meaning(k kind.Kind, it loop.Iteration) string {
 	if it.Kept {
 		return k.Kept.Meaning
 	}
-	for _, m := range meanings {
-		if strings.HasPrefix(it.Reason, m.reason) {
-			return m.meaning
-		}
-	}
-	return k.NotKept.Meaning
+	return orElse(reasons.Meaning(it.Reason), k.NotKept.Meaning)
 }

@@ -1,0 +1,75 @@
+// Package reason is the table of the words for why a change was not kept. They are written into
+// records, events and results, and read back from there, so they never change. Pure. Start at Table.
+package reason
+
+import (
+	"regexp"
+	"strings"
+)
+
+// The reasons. They stand before the description in the results (P7).
+const (
+	NotAtomic    = "not-atomic"
+	NoChange     = "no-change"
+	Repeated     = "repeat"
+	GuardFailed  = "guard-fail"
+	AgentFailed  = failure + "agent"
+	CheckFailed  = failure + "syntax"
+	VerifyFailed = failure + "verify-crash"
+	VerifySlow   = failure + "timeout"
+	NoNumber     = failure + "no-number"
+	Interrupted  = "interrupted"
+	Policy       = "policy:" // followed by the rule that was broken
+)
+
+// failure begins the reasons by which something failed, other than a change that was judged.
+const failure = "error:"
+
+// Table says what each reason means to those who see it the first time.
+var Table = []struct{ Reason, Meaning string }{
+	{GuardFailed, "the guard command failed"},
+	{VerifyFailed, "the verify command failed"},
+	{NoNumber, "verify printed no number"},
+	{VerifySlow, "verify took too long"},
+	{CheckFailed, "the check command failed"},
+	{AgentFailed, "the agent failed"},
+	{Policy, "a rule was broken, so nothing was run"},
+	{NotAtomic, "the description names several changes"},
+	{NoChange, "nothing was changed"},
+	{Repeated, "the same change was discarded before"},
+	{Interrupted, "the loop was ended"},
+}
+
+// Meaning returns what a reason means, "" where it is not in the table.
+func Meaning(reason string) string {
+	for _, row := range Table {
+		if reason == row.Reason || row.Reason == Policy && strings.HasPrefix(reason, Policy) {
+			return row.Meaning
+		}
+	}
+	return ""
+}
+
+// Failed reports whether something failed, and not the change that was judged.
+func Failed(reason string) bool { return strings.HasPrefix(reason, failure) }
+
+// stated finds a reason of the table in front of a description.
+var stated = func() *regexp.Regexp {
+	var words []string
+	for _, row := range Table {
+		word := regexp.QuoteMeta(row.Reason)
+		if row.Reason == Policy {
+			word += "[A-Za-z0-9-]+"
+		}
+		words = append(words, word)
+	}
+	return regexp.MustCompile(`^(` + strings.Join(words, "|") + `)(?:: (\S.*)|)$`)
+}()
+
+// Cut takes the reason off a description in the results; it is "" where none stands there.
+func Cut(text string) (reason, description string) {
+	if m := stated.FindStringSubmatch(text); m != nil {
+		return m[1], m[2]
+	}
+	return "", text
+}
