@@ -217,7 +217,11 @@ func (a *Activities) environment(p *place) ([]string, error) {
 	}
 	path := filepath.Join(a.Home.Loop(p.Ref), "environment.json")
 	err := durable.ReadJSON(path, &p.env)
-	if errors.Is(err, fs.ErrNotExist) {
+	torn := errors.Is(err, durable.ErrTorn)
+	if torn {
+		a.Logger.Warn("the loop's environment can't be read: it is this worker's from now on", "loop", p.Loop, "error", err)
+	}
+	if torn || errors.Is(err, fs.ErrNotExist) {
 		p.env = cleaned(os.Environ())
 		err = durable.WriteJSON(path, p.env)
 	}

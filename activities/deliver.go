@@ -37,18 +37,20 @@ const (
 // readTests takes which tests failed from the output of a test command, and what became of them
 // since the run whose log is before.
 func readTests(out *act.Stepped, before, dir string) error {
-	var outputs [][]byte
-	for _, name := range []string{"stdout", "stderr"} {
-		b, err := readFile(filepath.Join(dir, name), maxOutput)
-		if err != nil {
-			return fmt.Errorf("reading the tests' output: %w", err)
-		}
-		outputs = append(outputs, b)
+	outputs, err := outputsOf(dir)
+	if err != nil {
+		return err
 	}
 	report := testreport.Read(outputs...)
 	var earlier testreport.Report
 	if before != "" {
-		if err := durable.ReadJSON(filepath.Join(before, reportFile), &earlier); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err := durable.ReadJSON(filepath.Join(before, reportFile), &earlier)
+		if errors.Is(err, durable.ErrTorn) {
+			var told [][]byte
+			told, err = outputsOf(before)
+			earlier = testreport.Read(told...)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("reading the report of the run before: %w", err)
 		}
 	}
@@ -67,6 +69,18 @@ func readTests(out *act.Stepped, before, dir string) error {
 		}
 	}
 	return durable.WriteJSON(filepath.Join(dir, reportFile), report)
+}
+
+// outputsOf is what a test command has printed.
+func outputsOf(dir string) (outputs [][]byte, err error) {
+	for _, name := range []string{"stdout", "stderr"} {
+		b, err := readFile(filepath.Join(dir, name), maxOutput)
+		if err != nil {
+			return nil, fmt.Errorf("reading the tests' output: %w", err)
+		}
+		outputs = append(outputs, b)
+	}
+	return outputs, nil
 }
 
 // evidenceIn is what shows an agent why it is asked again: the digest of a test run, else the end
@@ -97,11 +111,11 @@ func hashOf(text []byte) string {
 // is no more of it than the state has, which mostly is all of it.
 func (a *Activities) drafted(p *place, plan loop.Plan) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(a.Home.Loop(p.Ref), ledger.PlanFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		text, err = []byte(plan.Text), nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading the plan: %w", err)
+	}
+	if hashOf(text) != plan.Hash { // it is missing, or a power cut has damaged it
+		text = []byte(plan.Text)
 	}
 	if hashOf(text) != plan.Hash {
 		return nil, refuse(fault.New(fault.PreconditionFailed, "the plan that was drafted is not in %s", a.Home.Loop(p.Ref)).

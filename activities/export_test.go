@@ -37,3 +37,11 @@ func (a *Activities) RestoreDesk(ctx context.Context, ref, head string) error {
 func (a *Activities) Reachable(ctx context.Context, in act.Place) (act.Placed, error) {
 	return a.reachable(ctx, in)
 }
+
+// Forget drops what this worker knows of its loops, as its death would.
+func (a *Activities) Forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.places)
+	clear(a.steps)
+}

@@ -232,10 +232,15 @@ func (p *place) fenced(err error, doing string) error {
 		p.Loop, elsewhere.Ref, orNone(elsewhere.Have), orNone(elsewhere.Want)))
 }
 
-// rebind gives the ledger the contract that Open worked out, also where a crash came between.
+// rebind gives the ledger the contract that Open worked out, also where a crash came between. Nothing
+// else has it before the ledger's first entry, and nothing was done under it yet.
 func (a *Activities) rebind(p *place) error {
 	var c ledger.Contract
-	if err := durable.ReadJSON(filepath.Join(a.Home.Loop(p.Ref), ledger.ContractFile), &c); err != nil {
+	err := durable.ReadJSON(filepath.Join(a.Home.Loop(p.Ref), ledger.ContractFile), &c)
+	if errors.Is(err, durable.ErrTorn) {
+		return refuse(fault.New(fault.PreconditionFailed, "the contract that was drawn can't be read: %v", err).Advise("Start the loop again."))
+	}
+	if err != nil {
 		return fmt.Errorf("reading the contract: %w", err)
 	}
 	p.ledger.Bind(c)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -189,8 +190,12 @@ func (a *Activities) Orphaned() <-chan struct{} { return a.orphaned }
 func (a *Activities) run(ctx context.Context, p *place, in act.Step, r *running) (act.Stepped, error) {
 	dir := a.stepDir(in.Ref, in.Key)
 	var out act.Stepped
-	if err := durable.ReadJSON(filepath.Join(dir, "result.json"), &out); err == nil {
+	switch err := durable.ReadJSON(filepath.Join(dir, "result.json"), &out); {
+	case err == nil:
 		return out, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		a.Logger.Warn("the result of a step can't be read: the step runs again", "loop", p.Loop, "error", err)
+		out = act.Stepped{}
 	}
 	if in.Agent != nil {
 		if err := a.permit(ctx, p, in); err != nil {

@@ -126,6 +126,12 @@ func (c *cleaning) plan(ctx context.Context, ids []string) error {
 	if err != nil {
 		return err
 	}
+	if torn, err := workspace.Torn(c.s.home); err != nil {
+		return err
+	} else if len(torn) > 0 {
+		return fault.New(fault.PreconditionFailed, "the record of the loop %s is damaged, so that nobody can say what it needs", torn[0]).
+			Advise("Start a worker with `pawl up`: it makes the record again from the ledger.")
+	}
 	opening, err := workspace.Announced(c.s.home)
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"pawl/internal/durable"
 	"pawl/internal/git"
 	"pawl/internal/home"
+	"pawl/internal/workspace"
 )
 
 // home looks at pawl's folder: it is there, it is the user's own, and nobody else reads it.
@@ -45,6 +46,9 @@ func (e *examination) home() {
 		e.failed("home", "chmod 700 "+dir, "%s can be read by others (mode %o): prompts and outputs are in it", dir, fi.Mode().Perm())
 	default:
 		e.ok("home", "%s", dir)
+	}
+	if torn, err := workspace.Torn(e.o.Home); err == nil && len(torn) > 0 {
+		e.note("records", "The next `pawl up` makes them again from the ledgers.", "those of the loops %s are damaged", strings.Join(torn, ", "))
 	}
 	if id, err := e.o.Home.HostID(); err == nil {
 		e.ok("host", "%s%s", id, worker(e.o.Home))

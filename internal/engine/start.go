@@ -12,6 +12,8 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/server/common/headers"
 	sqliteschema "go.temporal.io/server/schema/sqlite"
+
+	"pawl/internal/durable"
 )
 
 const (
@@ -30,6 +32,9 @@ func start(ctx context.Context, o Options, lock *os.File, takeover bool) (*serve
 		return nil, Endpoint{}, "", err
 	}
 	last, err := readEndpoint(o.Dir)
+	if errors.Is(err, durable.ErrTorn) {
+		o.Logger.Warn("The engine's endpoint can't be read and is written anew", "error", err)
+	}
 	if err != nil {
 		last = Endpoint{ClusterID: uuid.NewString()}
 	}

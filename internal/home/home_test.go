@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/fault"
@@ -24,15 +25,35 @@ func TestAHostHasOneId(t *testing.T) {
 	require.Equal(t, first, again)
 }
 
-func TestAnIdThatAPowerCutEmptiedIsMadeAgain(t *testing.T) {
+func TestAnIdThatAPowerCutDamagedIsMadeAgain(t *testing.T) {
+	for name, torn := range map[string]string{"empty": "", "zeroes": "\x00\x00\x00\x00\x00\x00\n"} {
+		t.Run(name, func(t *testing.T) {
+			h := home.Home{Dir: t.TempDir()}
+			require.NoError(t, os.WriteFile(filepath.Join(h.Dir, "host-id"), []byte(torn), 0o600))
+			id, err := h.HostID()
+			require.NoError(t, err)
+			require.Regexp(t, `^[0-9a-f]{12}$`, id)
+			files, err := os.ReadDir(h.Dir)
+			require.NoError(t, err)
+			require.Len(t, files, 1, "nothing is left beside it")
+		})
+	}
+}
+
+func TestAllWhoAskForAnIdAtOnceGetTheSame(t *testing.T) {
 	h := home.Home{Dir: t.TempDir()}
-	require.NoError(t, os.WriteFile(filepath.Join(h.Dir, "host-id"), nil, 0o600))
-	id, err := h.HostID()
-	require.NoError(t, err)
-	require.Regexp(t, `^[0-9a-f]{12}$`, id)
-	files, err := os.ReadDir(h.Dir)
-	require.NoError(t, err)
-	require.Len(t, files, 1, "nothing is left beside it")
+	ids := make(chan string, 20)
+	for range cap(ids) {
+		go func() {
+			id, err := h.HostID()
+			assert.NoError(t, err)
+			ids <- id
+		}()
+	}
+	first := <-ids
+	for range cap(ids) - 1 {
+		require.Equal(t, first, <-ids)
+	}
 }
 
 func TestAFolderThatCannotBeUsedIsAPrecondition(t *testing.T) {

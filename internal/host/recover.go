@@ -28,6 +28,9 @@ import (
 // heartbeat timeout. It goes by the records on disk, since visibility lags. It runs before this
 // worker polls, so every task that is taken under our identity belongs to the dead one.
 func recoverLoops(ctx context.Context, o Options, host string, a *activities.Activities) error {
+	if err := mend(ctx, o); err != nil {
+		return fmt.Errorf("making damaged records again: %w", err)
+	}
 	records, err := cutOff(o)
 	if err != nil {
 		return fmt.Errorf("listing this host's loops: %w", err)
@@ -69,6 +72,11 @@ func cutOff(o Options) ([]workspace.Record, error) {
 		return nil, err
 	}
 	for _, r := range announced {
+		if r.Loop == "" {
+			o.Logger.Warn("the note of a loop that was being opened is damaged: the service notices by itself that its worker is gone", "run", r.FirstRun)
+			workspace.Retract(o.Home, r)
+			continue
+		}
 		if !slices.ContainsFunc(records, func(known workspace.Record) bool { return known.FirstRun == r.FirstRun }) {
 			records = append(records, r)
 		}

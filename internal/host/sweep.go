@@ -20,8 +20,8 @@ const sweepEvery = time.Minute
 const sweepAgain = 2 * time.Second
 
 // sweep gives up what loops hold that were ended without this worker (terminated, reset behind
-// their ledgers, replaced by another of their ID), or have moved to another host, until ctx ends: at once where a step was running,
-// which the service then refuses to hear of, else within a minute.
+// their ledgers, replaced by another of their ID), or have moved to another host, until ctx ends: at
+// once where a step was running, which the service then refuses to hear of, else within a minute.
 func sweep(ctx context.Context, o Options, a *activities.Activities) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -34,18 +34,21 @@ func sweep(ctx context.Context, o Options, a *activities.Activities) {
 		case <-tick.C:
 			tick.Reset(sweepEvery)
 		}
-		records, err := workspace.List(o.Home)
-		if err != nil {
-			o.Logger.Warn("this host's loops can't be listed", "error", err)
+		sweepOnce(ctx, o, a)
+	}
+}
+
+func sweepOnce(ctx context.Context, o Options, a *activities.Activities) {
+	records, err := workspace.List(o.Home)
+	if err != nil {
+		o.Logger.Warn("this host's loops can't be listed", "error", err)
+	}
+	for _, r := range records {
+		if r.Closed || r.Namespace != o.Namespace {
 			continue
 		}
-		for _, r := range records {
-			if r.Closed || r.Namespace != o.Namespace {
-				continue
-			}
-			if ended, moved := withoutUs(ctx, o, r, a.Host); ended || moved {
-				giveUp(ctx, o, r, a, moved)
-			}
+		if ended, moved := withoutUs(ctx, o, r, a.Host); ended || moved {
+			giveUp(ctx, o, r, a, moved)
 		}
 	}
 }
@@ -64,8 +67,8 @@ func withoutUs(ctx context.Context, o Options, r workspace.Record, host string) 
 	return ended, !ended && elsewhere(info, host)
 }
 
-// giveUp ends what a loop that is over, or has moved, holds on this host. One broken loop must not keep the others
-// waiting, so a failure is told and tried again with the next sweep.
+// giveUp ends what a loop that is over, or has moved, holds on this host. One broken loop must not keep
+// the others waiting, so a failure is logged and the next sweep tries again.
 func giveUp(ctx context.Context, o Options, r workspace.Record, a *activities.Activities, moved bool) {
 	what := "the loop was ended without this worker: its trees are given up"
 	if moved {

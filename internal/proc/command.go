@@ -294,18 +294,12 @@ func writeProgress(path string, spent time.Duration) {
 	_ = durable.WriteCache(path, []byte(strconv.FormatInt(spent.Milliseconds(), 10)+"\n"))
 }
 
-// ReadProgress returns what a Progress file holds, 0 if there is none.
+// ReadProgress returns what a Progress file holds, 0 if there is none or if a power cut has emptied it.
 func ReadProgress(path string) (time.Duration, error) {
 	data, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return 0, fmt.Errorf("read progress: %w", err)
 	}
-	ms, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("read progress: %w", err)
-	}
+	ms, _ := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
 	return time.Duration(ms) * time.Millisecond, nil
 }

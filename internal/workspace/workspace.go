@@ -1,20 +1,23 @@
 // Package workspace is the record on disk of what a loop has on this host: which workflow it
 // is, where its store and trees are. Recovery and commands that read without an engine start
-// from these records. It keeps no state of the loop: that is in the ledger. Start at Record.
+// from these records. It keeps no state of the loop: that is in the ledger, from which a record
+// that was torn by a power cut is made again. Start at Record.
 package workspace
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
+	"strings"
 	"time"
 
+	"pawl/internal/durable"
 	"pawl/internal/home"
 	"pawl/internal/spec"
 )
@@ -66,93 +69,60 @@ func Steps(h home.Home, ref string) string { return filepath.Join(h.Loop(ref), "
 
 func file(h home.Home, ref string) string { return filepath.Join(h.Loop(ref), "workspace.json") }
 
-// Write stores the record, atomically.
+// Write stores the record: it survives a power cut.
 func Write(h home.Home, r Record) error {
 	if err := os.MkdirAll(h.Loop(r.Ref), 0o700); err != nil {
 		return fmt.Errorf("making the loop's folder: %w", err)
 	}
-	b, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	tmp := file(h, r.Ref) + ".tmp"
-	if err := os.WriteFile(tmp, append(b, '\n'), 0o600); err != nil {
+	if err := durable.WriteJSON(file(h, r.Ref), r); err != nil {
 		return fmt.Errorf("writing the workspace record: %w", err)
 	}
-	return os.Rename(tmp, file(h, r.Ref))
+	return nil
 }
 
-// Read returns the record of ref; fs.ErrNotExist where there is none.
-func Read(h home.Home, ref string) (Record, error) {
-	b, err := os.ReadFile(file(h, ref))
-	if err != nil {
-		return Record{}, err
-	}
-	var r Record
-	if err := json.Unmarshal(b, &r); err != nil {
+// Read returns the record of ref; fs.ErrNotExist where there is none, durable.ErrTorn where it is not
+// to be read.
+func Read(h home.Home, ref string) (r Record, err error) {
+	if err := durable.ReadJSON(file(h, ref), &r); err != nil {
 		return Record{}, fmt.Errorf("reading the workspace record of %s: %w", ref, err)
+	}
+	if r.Ref != ref || r.Loop == "" {
+		return Record{}, fmt.Errorf("reading the workspace record of %s: %w", ref, durable.ErrTorn)
 	}
 	return r, nil
 }
 
-// List returns all records of this host, sorted by ref. Folders without one are passed over.
+// List returns all records of this host, sorted by ref. It passes over folders without one, and over
+// records that are torn, which Torn returns.
 func List(h home.Home) ([]Record, error) {
-	entries, err := os.ReadDir(h.Loops())
+	records, _, err := list(h)
+	return records, err
+}
+
+// Torn returns the refs of the loops whose record is torn. The worker makes them again when it starts.
+func Torn(h home.Home) ([]string, error) {
+	_, torn, err := list(h)
+	return torn, err
+}
+
+func list(h home.Home) (records []Record, torn []string, err error) {
+	entries, err := os.ReadDir(h.Loops()) // sorted
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	var out []Record
 	for _, e := range entries {
-		if r, err := Read(h, e.Name()); err == nil {
-			out = append(out, r)
+		switch r, err := Read(h, e.Name()); {
+		case err == nil:
+			records = append(records, r)
+		case errors.Is(err, durable.ErrTorn):
+			torn = append(torn, e.Name())
 		}
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Ref < out[j].Ref })
-	return out, nil
+	return records, torn, err
 }
 
-// Announce says on disk that Open is at work on a loop that may have no record yet. A loop that is
-// killed so early is found by it.
-func Announce(h home.Home, r Record) error {
-	if err := os.MkdirAll(opening(h), 0o700); err != nil {
-		return fmt.Errorf("announcing the loop %s: %w", r.Loop, err)
-	}
-	b, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	tmp := announcement(h, r) + ".tmp"
-	if err := os.WriteFile(tmp, b, 0o600); err != nil {
-		return fmt.Errorf("announcing the loop %s: %w", r.Loop, err)
-	}
-	return os.Rename(tmp, announcement(h, r))
-}
-
-// Retract takes an announcement back: Open is done, or will not be tried again.
-func Retract(h home.Home, r Record) { _ = os.Remove(announcement(h, r)) }
-
-// Announced returns what is announced and not retracted: loops whose Open was cut off.
-func Announced(h home.Home) ([]Record, error) {
-	names, err := fs.Glob(os.DirFS(opening(h)), "*.json") // and not filepath.Glob: $PAWL_HOME may have a bracket in it
-	if err != nil {
-		return nil, err
-	}
-	var out []Record
-	for _, name := range names {
-		var r Record
-		if b, err := os.ReadFile(filepath.Join(opening(h), name)); err == nil && json.Unmarshal(b, &r) == nil {
-			out = append(out, r)
-		}
-	}
-	return out, nil
-}
-
-func opening(h home.Home) string { return filepath.Join(h.Dir, "opening") }
-
-func announcement(h home.Home, r Record) string { return filepath.Join(opening(h), r.FirstRun+".json") }
+// Drop removes a record that is torn and can't be made again.
+func Drop(h home.Home, ref string) error { return os.Remove(file(h, ref)) }
 
 // Latest returns the newest record of a loop ID: of name, name.2, name.3 … the last.
 func Latest(h home.Home, loop string) (Record, bool) {
@@ -160,11 +130,55 @@ func Latest(h home.Home, loop string) (Record, bool) {
 	if err != nil {
 		return Record{}, false
 	}
-	var best Record
-	for _, r := range records {
-		if r.Loop == loop && (best.Ref == "" || len(r.Ref) > len(best.Ref) || (len(r.Ref) == len(best.Ref) && r.Ref > best.Ref)) {
-			best = r
+	records = slices.DeleteFunc(records, func(r Record) bool { return r.Loop != loop })
+	if len(records) == 0 {
+		return Record{}, false
+	}
+	return slices.MaxFunc(records, func(x, y Record) int {
+		return cmp.Or(cmp.Compare(len(x.Ref), len(y.Ref)), cmp.Compare(x.Ref, y.Ref))
+	}), true
+}
+
+// Announce says on disk that Open is at work on a loop that may have no record yet. A loop that is
+// killed so early is found by it.
+func Announce(h home.Home, r Record) error {
+	err := os.MkdirAll(opening(h), 0o700)
+	if err == nil {
+		err = durable.WriteJSON(announcement(h, r), r)
+	}
+	if err != nil {
+		return fmt.Errorf("announcing the loop %s: %w", r.Loop, err)
+	}
+	return nil
+}
+
+// Retract takes an announcement back: Open is done, or will not be tried again.
+func Retract(h home.Home, r Record) { _ = os.Remove(announcement(h, r)) }
+
+// Announced returns what is announced and not retracted: loops whose Open was cut off. One that is torn
+// has its FirstRun only, which is its file's name.
+func Announced(h home.Home) ([]Record, error) {
+	entries, err := os.ReadDir(opening(h))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var out []Record
+	for _, e := range entries {
+		run, ok := strings.CutSuffix(e.Name(), ".json")
+		if !ok || strings.HasPrefix(run, ".") { // a draft that a crash left
+			continue
+		}
+		var r Record
+		switch err := durable.ReadJSON(filepath.Join(opening(h), e.Name()), &r); {
+		case err == nil:
+			out = append(out, r)
+		case errors.Is(err, durable.ErrTorn):
+			out = append(out, Record{FirstRun: run})
 		}
 	}
-	return best, best.Ref != ""
+	return out, err
 }
+
+func opening(h home.Home) string { return filepath.Join(h.Dir, "opening") }
+
+func announcement(h home.Home, r Record) string { return filepath.Join(opening(h), r.FirstRun+".json") }

@@ -1,0 +1,86 @@
+package activities_test
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+
+	"pawl/internal/act"
+	"pawl/internal/spec"
+	"pawl/internal/workspace"
+)
+
+// step runs a command of a loop in its judge, as Temporal would, and returns what it has printed.
+func (l *opened) step(env *testsuite.TestActivityEnvironment, in act.Step) (out act.Stepped, printed string) {
+	l.Helper()
+	in.Ref, in.Tree, in.Head, in.LimitMs = l.o.Ref, act.Judge, l.head, 60_000
+	value, err := env.ExecuteActivity(l.a.Step, in)
+	require.NoError(l, err)
+	require.NoError(l, value.Get(&out))
+	return out, string(must(os.ReadFile(filepath.Join(out.Log, "stdout"))))
+}
+
+// torn is a loop whose files a power cut may tear, with what its worker logs.
+func torn(t *testing.T) (*opened, *testsuite.TestActivityEnvironment, *bytes.Buffer) {
+	t.Helper()
+	l := begun(t, spec.Deny)
+	var log bytes.Buffer
+	l.a.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
+	env.RegisterActivity(l.a.Step)
+	return l, env, &log
+}
+
+func TestAStepWhoseResultAPowerCutToreRunsAgain(t *testing.T) {
+	l, env, log := torn(t)
+	in := act.Step{Key: act.Key{Run: "first", Iteration: 1, Attempt: 1, Name: "verify"}, Command: []string{"sh", "-c", "date +%s%N; exit 3"}}
+	first, printed := l.step(env, in)
+	require.Equal(t, 3, first.ExitCode)
+	l.a.Forget()
+	again, before := l.step(env, in)
+	require.Equal(t, first, again)
+	require.Equal(t, printed, before, "the result is on disk")
+	for _, content := range []string{"", "\x00\x00\x00", `{"exitCode": 0, "sig`} {
+		write(t, filepath.Join(first.Log, "result.json"), content)
+		l.a.Forget()
+		again, after := l.step(env, in)
+		require.Equal(t, 3, again.ExitCode)
+		require.NotEqual(t, before, after)
+		before = after
+		require.Contains(t, log.String(), "the step runs again")
+	}
+}
+
+func TestATornEnvironmentIsMadeAgain(t *testing.T) {
+	l, env, log := torn(t)
+	path := filepath.Join(workspace.Steps(l.a.Home, l.o.Ref), "..", "environment.json")
+	write(t, path, "")
+	l.a.Forget()
+	out, _ := l.step(env, act.Step{Key: act.Key{Run: "first", Iteration: 1, Attempt: 1, Name: "verify"}, Command: []string{"sh", "-c", "test -n \"$PATH\""}})
+	require.Zero(t, out.ExitCode)
+	require.Contains(t, log.String(), "environment can't be read")
+	require.Contains(t, string(must(os.ReadFile(path))), "PATH=")
+}
+
+func TestATornReportOfTheTestsBeforeIsReadAnewFromTheirOutput(t *testing.T) {
+	l, env, _ := torn(t)
+	run := func(n int, before string) act.Stepped {
+		out, _ := l.step(env, act.Step{
+			Key:     act.Key{Run: "first", Iteration: n, Attempt: 1, Name: "test"},
+			Command: []string{"sh", "-c", "printf -- '--- FAIL: TestA (0.00s)\\nFAIL\\nFAIL\\tpawl/x\\t0.1s\\n'; exit 1"},
+			Tests:   &act.Tests{Before: before},
+		})
+		return out
+	}
+	first := run(1, "")
+	require.Equal(t, 1, first.Tests.Failed)
+	write(t, filepath.Join(first.Log, "report.json"), "")
+	second := run(2, first.Log)
+	require.Len(t, second.Tests.Failing, 1)
+	require.Empty(t, second.Tests.New, "it failed before")
+}

@@ -1,0 +1,124 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"pawl/internal/ledger"
+	"pawl/internal/loop"
+	"pawl/internal/repo"
+	"pawl/internal/workspace"
+)
+
+// mend makes the records again that a power cut has torn, from the ledgers in this host's stores. A loop
+// that no ledger knows had not begun: its record is dropped, and its Open writes another.
+func mend(ctx context.Context, o Options) error {
+	torn, err := workspace.Torn(o.Home)
+	if err != nil || len(torn) == 0 {
+		return err
+	}
+	for _, ref := range torn {
+		r, err := remade(ctx, o, ref)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			o.Logger.Warn("the record of a loop is damaged and no ledger has the loop: it begins anew", "ref", ref)
+			err = workspace.Drop(o.Home, ref)
+		case err == nil:
+			o.Logger.Warn("the record of a loop was damaged: it was made again from the ledger", "loop", r.Loop)
+			err = workspace.Write(o.Home, r)
+		}
+		var away *serviceerror.Unavailable
+		if errors.As(err, &away) {
+			return err
+		}
+		if err != nil {
+			o.Logger.Error("the record of a loop is damaged and can't be made again", "ref", ref, "error", err)
+		}
+	}
+	return nil
+}
+
+// remade returns the record of the loop whose folder here is ref; fs.ErrNotExist where no ledger has it.
+func remade(ctx context.Context, o Options, ref string) (workspace.Record, error) {
+	stores, err := fs.Glob(os.DirFS(o.Home.Dir), "stores/*.git") // not filepath.Glob: $PAWL_HOME may have a bracket in it
+	if err != nil {
+		return workspace.Record{}, err
+	}
+	for _, name := range stores {
+		store, err := repo.OpenStore(ctx, filepath.Join(o.Home.Dir, name))
+		if err != nil {
+			return workspace.Record{}, err
+		}
+		ledgers, err := store.Refs(ctx, store.Dir(), ledgerRefs+"*")
+		if err != nil {
+			return workspace.Record{}, fmt.Errorf("listing the ledgers of %s: %w", store.Dir(), err)
+		}
+		for at, head := range ledgers {
+			book := ledger.Open(store)
+			state, err := book.State(ctx, head)
+			if err != nil {
+				return workspace.Record{}, err
+			}
+			// The ledger knows the desk, except of a loop that was killed while it was opened.
+			if state.Desk != workspace.Desk(o.Home, ref) && (state.Desk != "" || at != ledgerRefs+ref) {
+				continue
+			}
+			contract, err := book.Contract(ctx, head)
+			if err != nil {
+				return workspace.Record{}, err
+			}
+			entry, err := store.ReadCommit(ctx, head)
+			if err != nil {
+				return workspace.Record{}, err
+			}
+			first, err := firstRun(ctx, o, state)
+			r := workspace.Record{
+				Loop: state.Loop, Ref: ref, FirstRun: first, Namespace: o.Namespace,
+				Repo: state.Repo, Remote: contract.Spec.Repo.Remote(), Onto: contract.Branch, Store: store.Dir(),
+				Branch: "refs/heads/pawl/" + strings.TrimPrefix(at, ledgerRefs), Ledger: at,
+				Name: entry.Author.Name, Email: entry.Author.Email,
+				Setup: contract.Spec.Setup.Command, Keep: contract.Spec.Judge.Keep, Sandbox: contract.Spec.Sandbox,
+			}
+			if state.Status.Ended() {
+				r.Closed, r.ClosedAt = true, time.Now()
+			}
+			return r, err
+		}
+	}
+	return workspace.Record{}, fs.ErrNotExist
+}
+
+const ledgerRefs = "refs/pawl-ledger/"
+
+// firstRun asks the service which chain of runs a loop belongs to: that which runs under its ID, unless
+// another loop of this host has it. "" is an earlier loop of the ID, or one that the service has lost.
+func firstRun(ctx context.Context, o Options, state loop.State) (string, error) {
+	d, err := o.Client.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
+		Namespace: o.Namespace, Execution: execution(state.Loop),
+	})
+	var gone *serviceerror.NotFound
+	if errors.As(err, &gone) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("asking about the loop %s: %w", state.Loop, err)
+	}
+	info := d.GetWorkflowExecutionInfo()
+	others, err := cutOff(o)
+	if err != nil || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING ||
+		slices.ContainsFunc(others, func(r workspace.Record) bool { return r.FirstRun == info.GetFirstRunId() && r.Ref != "" }) {
+		return "", err
+	}
+	return info.GetFirstRunId(), nil
+}

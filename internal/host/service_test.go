@@ -1,0 +1,119 @@
+package host_test
+
+import (
+	"context"
+	"sync"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/grpc"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"pawl/workflows"
+)
+
+// service is a Temporal that knows what a test has put into it. A call that it does not expect panics.
+type service struct {
+	client.Client
+
+	known      map[string]*workflowservice.DescribeWorkflowExecutionResponse // by ID
+	attributes map[string]enumspb.IndexedValueType
+	closed     bool // nobody may add attributes
+	away       error
+
+	mu       sync.Mutex
+	asked    []string // IDs of described loops
+	reset    []string // IDs of loops whose sticky queue was reset
+	returned []string // IDs of activities
+	started  []client.StartWorkflowOptions
+	resumed  []workflows.Resume
+}
+
+// frontend and operator are its two services.
+type (
+	frontend struct {
+		workflowservice.WorkflowServiceClient
+		*service
+	}
+	operator struct {
+		operatorservice.OperatorServiceClient
+		*service
+	}
+)
+
+func (s *service) WorkflowService() workflowservice.WorkflowServiceClient {
+	return frontend{service: s}
+}
+func (s *service) OperatorService() operatorservice.OperatorServiceClient {
+	return operator{service: s}
+}
+
+// runs makes the service know a loop.
+func (s *service) runs(id, firstRun string, status enumspb.WorkflowExecutionStatus, pending ...*workflowpb.PendingActivityInfo) {
+	if s.known == nil {
+		s.known = map[string]*workflowservice.DescribeWorkflowExecutionResponse{}
+	}
+	s.known[id] = &workflowservice.DescribeWorkflowExecutionResponse{
+		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{
+			Execution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: "run"}, FirstRunId: firstRun, Status: status,
+		},
+		PendingActivities: pending,
+	}
+}
+
+func (s frontend) DescribeWorkflowExecution(_ context.Context, in *workflowservice.DescribeWorkflowExecutionRequest, _ ...grpc.CallOption) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.away != nil {
+		return nil, s.away
+	}
+	id := in.GetExecution().GetWorkflowId()
+	s.asked = append(s.asked, id)
+	if d := s.known[id]; d != nil {
+		return d, nil
+	}
+	return nil, serviceerror.NewNotFound("no such workflow")
+}
+
+func (s frontend) ResetStickyTaskQueue(_ context.Context, in *workflowservice.ResetStickyTaskQueueRequest, _ ...grpc.CallOption) (*workflowservice.ResetStickyTaskQueueResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reset = append(s.reset, in.GetExecution().GetWorkflowId())
+	return &workflowservice.ResetStickyTaskQueueResponse{}, nil
+}
+
+func (s frontend) RespondActivityTaskFailedById(_ context.Context, in *workflowservice.RespondActivityTaskFailedByIdRequest, _ ...grpc.CallOption) (*workflowservice.RespondActivityTaskFailedByIdResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.returned = append(s.returned, in.GetActivityId())
+	return &workflowservice.RespondActivityTaskFailedByIdResponse{}, nil
+}
+
+func (s *service) ExecuteWorkflow(_ context.Context, o client.StartWorkflowOptions, _ any, args ...any) (client.WorkflowRun, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.started = append(s.started, o)
+	s.resumed = append(s.resumed, args[1].(workflows.Resume))
+	return nil, nil
+}
+
+func (s operator) ListSearchAttributes(context.Context, *operatorservice.ListSearchAttributesRequest, ...grpc.CallOption) (*operatorservice.ListSearchAttributesResponse, error) {
+	return &operatorservice.ListSearchAttributesResponse{CustomAttributes: s.attributes}, nil
+}
+
+func (s operator) AddSearchAttributes(_ context.Context, in *operatorservice.AddSearchAttributesRequest, _ ...grpc.CallOption) (*operatorservice.AddSearchAttributesResponse, error) {
+	if s.closed {
+		return nil, serviceerror.NewPermissionDenied("not yours", "")
+	}
+	if s.attributes == nil {
+		s.attributes = map[string]enumspb.IndexedValueType{}
+	}
+	for name, kind := range in.GetSearchAttributes() {
+		s.attributes[name] = kind
+	}
+	return &operatorservice.AddSearchAttributesResponse{}, nil
+}

@@ -1,0 +1,123 @@
+package workspace_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/durable"
+	"pawl/internal/home"
+	"pawl/internal/workspace"
+)
+
+func record(loop, ref string) workspace.Record {
+	return workspace.Record{Loop: loop, Ref: ref, FirstRun: "run-" + ref, Store: "/stores/x.git", Ledger: "refs/pawl-ledger/" + ref, Keep: []string{"cache/**"}}
+}
+
+func hostWith(t *testing.T, records ...workspace.Record) home.Home {
+	t.Helper()
+	h := home.Home{Dir: filepath.Join(t.TempDir(), "with a [bracket]")}
+	for _, r := range records {
+		require.NoError(t, workspace.Write(h, r))
+	}
+	return h
+}
+
+func damage(t *testing.T, h home.Home, ref, content string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(h.Loop(ref), "workspace.json"), []byte(content), 0o600))
+}
+
+func TestARecordIsReadAsItWasWritten(t *testing.T) {
+	h := hostWith(t, record("x", "x"))
+	got, err := workspace.Read(h, "x")
+	require.NoError(t, err)
+	require.Equal(t, record("x", "x"), got)
+	_, err = workspace.Read(h, "y")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	fi, err := os.Stat(h.Loop("x"))
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o700), fi.Mode().Perm())
+}
+
+func TestATornRecordIsNoRecordAndIsNoticed(t *testing.T) {
+	for name, content := range map[string]string{
+		"empty": "", "zeroes": "\x00\x00\x00", "cut off": `{"loop": "x", "re`, "of another loop": `{"loop": "y", "ref": "y"}`, "with nothing in it": `{}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := hostWith(t, record("x", "x"), record("z", "z"))
+			damage(t, h, "x", content)
+			_, err := workspace.Read(h, "x")
+			require.ErrorIs(t, err, durable.ErrTorn)
+			records, err := workspace.List(h)
+			require.NoError(t, err)
+			require.Equal(t, []workspace.Record{record("z", "z")}, records)
+			torn, err := workspace.Torn(h)
+			require.NoError(t, err)
+			require.Equal(t, []string{"x"}, torn)
+			require.NoError(t, workspace.Drop(h, "x"))
+			_, err = workspace.Read(h, "x")
+			require.ErrorIs(t, err, fs.ErrNotExist)
+		})
+	}
+}
+
+func TestAHostListsItsLoops(t *testing.T) {
+	h := hostWith(t)
+	records, err := workspace.List(h)
+	require.NoError(t, err)
+	require.Empty(t, records, "before its first")
+
+	for _, r := range []workspace.Record{record("x", "x.2"), record("x", "x"), record("a", "a")} {
+		require.NoError(t, workspace.Write(h, r))
+	}
+	require.NoError(t, os.MkdirAll(h.Loop("folder"), 0o700))
+	require.NoError(t, os.WriteFile(h.Loop("file"), nil, 0o600))
+	records, err = workspace.List(h)
+	require.NoError(t, err)
+	require.Equal(t, []workspace.Record{record("a", "a"), record("x", "x"), record("x", "x.2")}, records)
+	torn, err := workspace.Torn(h)
+	require.NoError(t, err)
+	require.Empty(t, torn, "a folder that has no record yet has none that is torn")
+}
+
+func TestTheLatestLoopOfANameHasTheHighestNumber(t *testing.T) {
+	h := hostWith(t, record("x", "x"), record("x", "x.2"), record("x", "x.10"), record("x", "x.9"), record("y", "y"))
+	got, ok := workspace.Latest(h, "x")
+	require.True(t, ok)
+	require.Equal(t, "x.10", got.Ref)
+	_, ok = workspace.Latest(h, "z")
+	require.False(t, ok)
+}
+
+func TestWhatIsAnnouncedIsKnownUntilItIsRetracted(t *testing.T) {
+	h := hostWith(t)
+	announced, err := workspace.Announced(h)
+	require.NoError(t, err)
+	require.Empty(t, announced)
+
+	x, y := workspace.Record{Loop: "x", FirstRun: "run-x"}, workspace.Record{Loop: "y", FirstRun: "run-y"}
+	require.NoError(t, workspace.Announce(h, x))
+	require.NoError(t, workspace.Announce(h, y))
+	opening := filepath.Join(h.Dir, "opening")
+	require.NoError(t, os.WriteFile(filepath.Join(opening, ".new-1.json"), nil, 0o600), "a draft that a crash left")
+	announced, err = workspace.Announced(h)
+	require.NoError(t, err)
+	require.Equal(t, []workspace.Record{x, y}, announced)
+
+	require.NoError(t, os.WriteFile(filepath.Join(opening, "run-y.json"), nil, 0o600))
+	workspace.Retract(h, x)
+	announced, err = workspace.Announced(h)
+	require.NoError(t, err)
+	require.Equal(t, []workspace.Record{{FirstRun: "run-y"}}, announced, "a torn one has its file's name")
+}
+
+func TestALoopsProcessesAreMarkedByItsRunAndItsStore(t *testing.T) {
+	a, b := record("x", "x"), record("x", "x")
+	b.Store = "/elsewhere/x.git"
+	require.NotEqual(t, a.Token(), b.Token(), "another PAWL_HOME on the same machine may have the loop since")
+	require.Contains(t, a.Token(), a.FirstRun)
+}
