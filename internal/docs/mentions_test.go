@@ -27,6 +27,11 @@ func TestWhatThePagesNameIsThere(t *testing.T) {
 	have := declared(t)
 	file := regexp.MustCompile("`((?:[a-z_0-9]+/)+[a-z_0-9]+\\.(?:go|md|tmpl|json)|(?:internal|workflows|activities|test|docs|config|schema)/[a-z_0-9/]*)`")
 	symbol := regexp.MustCompile("`([A-Za-z]+)\\.([A-Za-z]+)`")
+	decisions, err := filepath.Glob(filepath.Join("..", "..", "docs", "decisions", "*.md"))
+	require.NoError(t, err)
+	for _, path := range decisions {
+		forDevelopers = append(forDevelopers, "decisions/"+filepath.Base(path))
+	}
 	for _, name := range forDevelopers {
 		text := page(t, name)
 		for _, m := range file.FindAllStringSubmatch(text, -1) {
@@ -39,6 +44,38 @@ func TestWhatThePagesNameIsThere(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestLinksLeadSomewhere follows the links between pages, to the heading where they name one.
+func TestLinksLeadSomewhere(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)\s:]+)\)`)
+	sources(t, func(path, text string) {
+		if filepath.Ext(path) != ".md" {
+			return
+		}
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			to, anchor, _ := strings.Cut(m[1], "#")
+			target := filepath.Join("..", "..", path)
+			if to != "" {
+				target = filepath.Join("..", "..", filepath.Dir(path), to)
+			}
+			info, err := os.Stat(target)
+			if !assert.NoError(t, err, "%s links to %s", path, m[1]) || info.IsDir() || anchor == "" {
+				continue
+			}
+			there, err := os.ReadFile(target)
+			require.NoError(t, err)
+			assert.Contains(t, anchors(string(there)), anchor, "%s links to %s", path, m[1])
+		}
+	})
+}
+
+// anchors are what GitHub makes of the headings of a page.
+func anchors(text string) (all []string) {
+	for _, h := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
+		all = append(all, strings.ReplaceAll(regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-"))
+	}
+	return all
 }
 
 func isKey(name string) bool {
