@@ -25,8 +25,9 @@ import (
 	"pawl/internal/home"
 	"pawl/internal/ledger"
 	"pawl/internal/proc"
-	"pawl/internal/repo"
+	"pawl/internal/store"
 	"pawl/internal/telemetry"
+	"pawl/internal/trees"
 	"pawl/internal/workspace"
 )
 
@@ -115,10 +116,10 @@ func (a *Activities) Stop() {
 // place is a loop's handles on this host. They are a cache of what the workspace record says.
 type place struct {
 	workspace.Record
-	store  *repo.Store
+	store  *store.Store
 	ledger *ledger.Ledger
-	desk   *repo.Tree
-	judge  *repo.Tree
+	desk   *trees.Tree
+	judge  *trees.Tree
 
 	pushing   sync.Mutex // one push at a time
 	branchDue bool       // with a URL: the branch is not yet in the repository as the ledger has it
@@ -163,14 +164,14 @@ func (a *Activities) place(ctx context.Context, ref string) (*place, error) {
 }
 
 func (a *Activities) openPlace(ctx context.Context, r workspace.Record) (*place, error) {
-	store, err := repo.OpenStore(ctx, r.Store)
+	store, err := store.Open(ctx, r.Store)
 	if err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
 	return &place{
 		Record: r, store: store, ledger: ledger.Open(store),
-		desk:  store.Tree(workspace.Desk(a.Home, r.Ref), workspace.Admin(a.Home, r.Ref, "desk"), branchName(r)),
-		judge: store.Tree(workspace.Judge(a.Home, r.Ref), workspace.Admin(a.Home, r.Ref, "judge"), branchName(r)),
+		desk:  trees.At(store, workspace.Desk(a.Home, r.Ref), workspace.Admin(a.Home, r.Ref, "desk"), branchName(r)),
+		judge: trees.At(store, workspace.Judge(a.Home, r.Ref), workspace.Admin(a.Home, r.Ref, "judge"), branchName(r)),
 	}, nil
 }
 

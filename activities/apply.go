@@ -20,7 +20,8 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
-	"pawl/internal/repo"
+	"pawl/internal/store"
+	"pawl/internal/userrepo"
 	"pawl/internal/workspace"
 )
 
@@ -93,7 +94,7 @@ func (a *Activities) ReviewHere(ctx context.Context, in act.Review) (act.Reviewe
 		return act.Reviewed{Loop: in.Loop, Proposal: proposal}, nil
 	}
 	proposal.State, proposal.By = state, loop.Clip(in.By, 200)
-	err = a.addend(ctx, p, head, s, repo.Tx{}, loop.Event{
+	err = a.addend(ctx, p, head, s, store.Tx{}, loop.Event{
 		Type: types[in.Answer], Time: in.Time, By: proposal.By, Note: loop.Clip(in.Note, 1000), Proposal: &proposal,
 	})
 	if err == nil {
@@ -139,7 +140,7 @@ func (a *Activities) ApplyHere(ctx context.Context, in act.Apply) (act.Applied, 
 	if out.Already && s.Proposal.State == govern.Applied {
 		return out, nil // and recorded
 	}
-	if err := a.addend(ctx, p, head, s, repo.Tx{}, event); err != nil {
+	if err := a.addend(ctx, p, head, s, store.Tx{}, event); err != nil {
 		return act.Applied{}, err
 	}
 	crash.At("apply.recorded")
@@ -204,17 +205,17 @@ func (a *Activities) ended(ctx context.Context, id string) (*place, string, loop
 
 // addend appends what happened to a proposal after its loop's end. Somebody who was faster, with
 // another answer, is told so: the first one wins.
-func (a *Activities) addend(ctx context.Context, p *place, head string, s loop.State, tx repo.Tx, e loop.Event) error {
+func (a *Activities) addend(ctx context.Context, p *place, head string, s loop.State, tx store.Tx, e loop.Event) error {
 	e.Seq, e.Loop, e.Iteration, e.Phase = s.Seq+1, s.Loop, s.Iteration, s.Phase
-	tx.Entry = func(string) (repo.Entry, error) {
+	tx.Entry = func(string) (store.Entry, error) {
 		files, page, err := p.ledger.Entry(ctx, head, []loop.Event{e})
 		if err != nil {
-			return repo.Entry{}, err
+			return store.Entry{}, err
 		}
-		return repo.Entry{Ref: p.Ledger, Prev: head, Code: page.State.Head, Files: files, Message: message(page.State, []loop.Event{e}), Time: e.Time, Author: p.author()}, nil
+		return store.Entry{Ref: p.Ledger, Prev: head, Code: page.State.Head, Files: files, Message: message(page.State, []loop.Event{e}), Time: e.Time, Author: p.author()}, nil
 	}
 	_, err := p.store.Transact(ctx, tx)
-	var elsewhere *repo.Fenced
+	var elsewhere *store.Fenced
 	if errors.As(err, &elsewhere) {
 		return fault.New(fault.GateClosed, "somebody else has just said something about this proposal").Advise("Look again: `pawl show " + s.Loop + "`.")
 	}
@@ -249,7 +250,7 @@ func (a *Activities) apply(ctx context.Context, p *place, head string, s loop.St
 	if err := p.standing(ctx, out.Branch); err != nil {
 		return out, asFault(err)
 	}
-	tip, err := p.store.Fetch(ctx, p.Repo, out.Branch)
+	tip, err := userrepo.Fetch(ctx, p.store, p.Repo, out.Branch)
 	if err != nil {
 		return out, fmt.Errorf("fetching %s: %w", out.Branch, err)
 	}
@@ -273,11 +274,11 @@ func (a *Activities) apply(ctx context.Context, p *place, head string, s loop.St
 		return out, fmt.Errorf("%s of %s would change other things than what was approved", in.How, proposal.Hash[:16])
 	}
 	crash.At("apply.before")
-	land := p.store.Land
+	land := userrepo.Land
 	if p.Remote {
-		land = p.store.LandAt
+		land = userrepo.LandAt
 	}
-	err = land(ctx, repo.Landing{Repo: p.Repo, Branch: out.Branch, From: proposal.Base, To: out.Commit, Reason: "pawl apply " + p.Ref + " (" + in.How + ")"})
+	err = land(ctx, p.store, userrepo.Landing{Repo: p.Repo, Branch: out.Branch, From: proposal.Base, To: out.Commit, Reason: "pawl apply " + p.Ref + " (" + in.How + ")"})
 	if err != nil {
 		return out, asFault(err)
 	}
@@ -292,10 +293,10 @@ func (a *Activities) apply(ctx context.Context, p *place, head string, s loop.St
 // standing says whether there is a branch that could be moved, and nobody's work on it in the way.
 func (p *place) standing(ctx context.Context, branch string) error {
 	if !p.Remote {
-		_, err := repo.Tip(ctx, p.Repo, branch)
+		_, err := userrepo.Tip(ctx, p.Repo, branch)
 		return err
 	}
-	_, err := p.store.InspectAt(ctx, p.Repo, branch, "")
+	_, err := userrepo.InspectAt(ctx, p.store, p.Repo, branch, "")
 	return err
 }
 
@@ -305,7 +306,7 @@ func (a *Activities) applied(out *act.Applied, p *loop.Proposal) {
 
 // check looks at the user's branch again: what is there now is what was approved.
 func (a *Activities) check(ctx context.Context, p *place, branch string, proposal loop.Proposal) error {
-	now, err := p.store.Fetch(ctx, p.Repo, branch)
+	now, err := userrepo.Fetch(ctx, p.store, p.Repo, branch)
 	if err != nil {
 		return fmt.Errorf("looking at %s again: %w", branch, err)
 	}
@@ -353,7 +354,7 @@ func (a *Activities) landing(ctx context.Context, p *place, proposal loop.Propos
 	if in.How == act.FastForward {
 		return proposal.Head, nil
 	}
-	commit := repo.NewCommit{
+	commit := store.NewCommit{
 		Tree: proposal.Head, Parents: []string{proposal.Base}, Author: p.author(), Time: in.Time,
 		Message:  subject(s.Goal) + kept(s),
 		Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: p.Loop}, {Key: "Pawl-Proposal", Value: proposal.Hash}},
@@ -369,7 +370,7 @@ func (a *Activities) landing(ctx context.Context, p *place, proposal loop.Propos
 // hash that nobody has approved and work that was measured on the old base only.
 func (a *Activities) renew(ctx context.Context, p *place, tip string, old loop.Proposal, s loop.State, in act.Apply, branch string) (*loop.Proposal, error) {
 	tree, err := p.store.Merge(ctx, old.Head, tip)
-	var conflict *repo.Conflict
+	var conflict *store.Conflict
 	if errors.As(err, &conflict) {
 		return nil, fault.New(fault.BaseMoved, "%s has moved and does not go together with the proposal: %s", branch, conflict.Error()).
 			Advise(fmt.Sprintf("Merge %s by hand, or start the loop again from where %s is now.", branchName(p.Record), branch))
@@ -377,7 +378,7 @@ func (a *Activities) renew(ctx context.Context, p *place, tip string, old loop.P
 	if err != nil {
 		return nil, fmt.Errorf("putting the proposal onto %s: %w", branch, err)
 	}
-	head, err := p.store.Make(ctx, repo.NewCommit{
+	head, err := p.store.Make(ctx, store.NewCommit{
 		Tree: tree, Parents: []string{old.Head, tip}, Author: p.author(), Time: in.Time,
 		Message: fmt.Sprintf("Merge branch '%s' into %s", branch, branchName(p.Record)), Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: p.Loop}},
 	})
@@ -418,8 +419,8 @@ func (a *Activities) writePatch(ctx context.Context, p *place, proposal loop.Pro
 
 // asFault turns what stands in the way in the user's repository into a fault.
 func asFault(err error) error {
-	var pre *repo.Precondition
-	var elsewhere *repo.Fenced
+	var pre *userrepo.Precondition
+	var elsewhere *store.Fenced
 	switch {
 	case errors.As(err, &pre):
 		return fault.New(fault.PreconditionFailed, "%s", pre.What).Advise(pre.Do)

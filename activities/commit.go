@@ -12,8 +12,9 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
-	"pawl/internal/repo"
 	"pawl/internal/spec"
+	"pawl/internal/store"
+	"pawl/internal/trees"
 )
 
 // How many changed files are named, and in how many bytes: names can be long, and they are in history
@@ -46,7 +47,7 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 			return out, nil
 		}
 	}
-	out.Commit, err = p.store.Commit(ctx, repo.CommitInput{
+	out.Commit, err = p.store.Commit(ctx, store.CommitInput{
 		Tree: out.Tree, Parent: in.Head, Branch: p.Branch, Author: p.author(), Time: in.Time,
 		Message: fmt.Sprintf("loop(iter-%d): %s", in.Iteration, in.Description),
 		Trailers: []git.Trailer{
@@ -95,7 +96,7 @@ func (a *Activities) judge(ctx context.Context, p *place, in act.Commit) (out ac
 
 // described is a change as the workflow, and as the policies see it. paths are those that it
 // touches: a rename two.
-func described(change repo.Change) (out act.Committed, judged govern.Change, paths []string) {
+func described(change trees.Change) (out act.Committed, judged govern.Change, paths []string) {
 	for _, v := range change.Violations {
 		d := govern.Diff{Path: v.Path, Why: v.Why}
 		if v.Size > 0 {

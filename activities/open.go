@@ -24,8 +24,10 @@ import (
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/proc"
-	"pawl/internal/repo"
 	"pawl/internal/spec"
+	"pawl/internal/store"
+	"pawl/internal/trees"
+	"pawl/internal/userrepo"
 	"pawl/internal/workspace"
 )
 
@@ -147,7 +149,7 @@ func (a *Activities) opened(p *place, base string) act.Opened {
 
 // register checks the repository and gives the loop its name on this host, one loop after the
 // other: different IDs may be the same name as a ref.
-func (a *Activities) register(ctx context.Context, in act.Open) (workspace.Record, repo.Source, error) {
+func (a *Activities) register(ctx context.Context, in act.Open) (workspace.Record, userrepo.Source, error) {
 	source, err := a.inspect(ctx, in.Spec.Repo, in.Loop)
 	if err != nil {
 		return workspace.Record{}, source, precondition(err)
@@ -161,7 +163,7 @@ func (a *Activities) register(ctx context.Context, in act.Open) (workspace.Recor
 // enroll finds the name under which this chain of runs lives, and writes its workspace record: the
 // loop's ID as a ref, with .2, .3 … where an earlier loop of this host has it, or one of another
 // host in this repository.
-func (a *Activities) enroll(in act.Open, source repo.Source) (workspace.Record, error) {
+func (a *Activities) enroll(in act.Open, source userrepo.Source) (workspace.Record, error) {
 	name := git.RefName(in.Loop)
 	for n := 2; ; n++ {
 		r, err := workspace.Read(a.Home, name)
@@ -188,18 +190,18 @@ func (a *Activities) enroll(in act.Open, source repo.Source) (workspace.Record, 
 
 // base returns the commit that the loop starts from: where its branch stands at first. A retry
 // keeps to what the first attempt found, even where the user has moved on.
-func (a *Activities) base(ctx context.Context, p *place, source repo.Source) (string, error) {
+func (a *Activities) base(ctx context.Context, p *place, source userrepo.Source) (string, error) {
 	at := "refs/pawl/base/" + p.Ref
 	if have, err := p.store.Ref(ctx, at); err != nil || have != "" {
 		return have, err
 	}
-	commit, err := p.store.Fetch(ctx, source.Path, source.Branch)
+	commit, err := userrepo.Fetch(ctx, p.store, source.Path, source.Branch)
 	if err != nil {
 		return "", precondition(fmt.Errorf("fetching the base from %s: %w", source.Path, err))
 	}
 	crash.At("open.fetched")
 	if p.Remote {
-		if err := p.store.MayPush(ctx, p.Repo, commit, p.Branch); err != nil {
+		if err := userrepo.MayPush(ctx, p.store, p.Repo, commit, p.Branch); err != nil {
 			return "", precondition(err)
 		}
 	}
@@ -244,7 +246,7 @@ func draw(ctx context.Context, p *place, s spec.Spec, base string) (draft, error
 		return draft{}, fmt.Errorf("listing the base's files: %w", err)
 	}
 	d := draft{names: make([]string, len(entries))}
-	blobs := map[string]repo.TreeEntry{}
+	blobs := map[string]store.TreeEntry{}
 	for i, e := range entries {
 		d.names[i], blobs[e.Path] = e.Path, e
 		if s.Match(e.Path) {
@@ -313,7 +315,7 @@ var filter = regexp.MustCompile(`(?m)^[^#\n]*[ \t]filter=(\S+)`)
 // filtered warns of files that git has in another form than people see them: nothing that runs in the
 // trees finds the contents of Git LFS there, unless setup.command fetches them, and no other filter
 // (git-crypt, nbstripout) runs for the loop, since it is the user's configuration that says what it is.
-func filtered(ctx context.Context, p *place, entries []repo.TreeEntry) (notes []string, err error) {
+func filtered(ctx context.Context, p *place, entries []store.TreeEntry) (notes []string, err error) {
 	var names []string
 	for _, e := range entries {
 		if path.Base(e.Path) != ".gitattributes" || e.Mode == "120000" {
@@ -341,7 +343,7 @@ func filtered(ctx context.Context, p *place, entries []repo.TreeEntry) (notes []
 
 // precondition turns what Inspect found into a fault; anything else is the machine's.
 func precondition(err error) error {
-	if failed := repo.Failed(err); len(failed) > 0 {
+	if failed := userrepo.Failed(err); len(failed) > 0 {
 		var what, do []string
 		for _, pre := range failed {
 			what, do = append(what, pre.What), append(do, pre.Do)
@@ -357,8 +359,8 @@ func precondition(err error) error {
 
 // materialise brings a tree to commit. Where it is new, or had to be made anew, the setup command
 // runs in it, and tracked files that it touched are brought back.
-func (a *Activities) materialise(ctx context.Context, p *place, t *repo.Tree, commit string, judge bool) error {
-	options := repo.RestoreOptions{Judge: judge, Keep: p.Keep, Like: p.like(commit)}
+func (a *Activities) materialise(ctx context.Context, p *place, t *trees.Tree, commit string, judge bool) error {
+	options := trees.RestoreOptions{Judge: judge, Keep: p.Keep, Like: p.like(commit)}
 	recreated, err := t.Restore(ctx, commit, options)
 	if err != nil {
 		return fmt.Errorf("bringing %s to %s: %w", t.Dir, commit, err)
@@ -391,7 +393,7 @@ func (a *Activities) materialise(ctx context.Context, p *place, t *repo.Tree, co
 const setupLimit = 20 * time.Minute
 
 // setup runs setup.command in a new tree.
-func (a *Activities) setup(ctx context.Context, p *place, t *repo.Tree) error {
+func (a *Activities) setup(ctx context.Context, p *place, t *trees.Tree) error {
 	if p.Setup == "" {
 		return nil
 	}

@@ -16,7 +16,8 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
-	"pawl/internal/repo"
+	"pawl/internal/store"
+	"pawl/internal/userrepo"
 )
 
 // Place says whether a host that left something untaken is gone, and whether another one can go on with
@@ -47,13 +48,13 @@ func (a *Activities) look(ctx context.Context, in act.Place) (act.Placed, error)
 
 // reachable says whether another host can go on with a loop whose own is gone.
 func (a *Activities) reachable(ctx context.Context, in act.Place) (act.Placed, error) {
-	store, err := repo.OpenStore(ctx, a.storeOf(in.URL))
+	store, err := store.Open(ctx, a.storeOf(in.URL))
 	if err != nil {
 		return act.Placed{}, fmt.Errorf("opening the store: %w", err)
 	}
 	at, since, err := reached(ctx, store, in)
 	if err != nil {
-		return act.Placed{}, refusal(plainFault(repo.Unreached(in.URL, err)))
+		return act.Placed{}, refusal(plainFault(userrepo.Unreached(in.URL, err)))
 	}
 	if at != in.Ledger && since == nil {
 		return act.Placed{Why: fmt.Sprintf("the host %s is gone, and what it recorded last (%s) is not in %s", in.Host, in.Ledger, in.URL)}, nil
@@ -118,13 +119,13 @@ func (a *Activities) lastPoll(ctx context.Context, host string) (last time.Time,
 // are in there beyond what the loop knows of: that may have died before it could say so. Where the
 // repository has not even what the loop knows, there is nothing to compare: since is nil, and at is not
 // in.Ledger.
-func reached(ctx context.Context, store *repo.Store, in act.Place) (at string, since []loop.Event, err error) {
+func reached(ctx context.Context, store *store.Store, in act.Place) (at string, since []loop.Event, err error) {
 	ref := "refs/pawl-ledger/" + strings.TrimPrefix(in.Branch, "pawl/")
-	refs, err := store.Refs(ctx, in.URL, ref)
+	refs, err := userrepo.Refs(ctx, store, in.URL, ref)
 	if at = refs[ref]; err != nil || at == in.Ledger || at == "" {
 		return at, nil, err
 	}
-	if at, err = store.FetchLedger(ctx, in.URL, ref); err != nil {
+	if at, err = userrepo.FetchLedger(ctx, store, in.URL, ref); err != nil {
 		return "", nil, err
 	}
 	if since, err = ledger.Open(store).Since(ctx, at, in.Ledger); err != nil {

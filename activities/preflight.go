@@ -23,8 +23,9 @@ import (
 	"pawl/internal/kind"
 	"pawl/internal/ledger"
 	"pawl/internal/proc"
-	"pawl/internal/repo"
 	"pawl/internal/spec"
+	"pawl/internal/trees"
+	"pawl/internal/userrepo"
 )
 
 // Preflight is what a loop would find before it starts (P0), and the contract that it would ask to
@@ -71,7 +72,7 @@ func DryRun(ctx context.Context, h home.Home, loop string, s spec.Spec) (Preflig
 
 	var out Preflight
 	source, err := a.inspect(ctx, s.Repo, loop)
-	failed := repo.Failed(err)
+	failed := userrepo.Failed(err)
 	for _, pre := range failed {
 		out.problem("repository", pre.What, pre.Do)
 	}
@@ -301,7 +302,7 @@ func throwAway(h home.Home) (dir string, discard func(), err error) {
 // sweep takes a folder away with its lock, and ends what runs in it.
 func sweep(dir string, lock *os.File) {
 	_, _ = proc.Reap("pawl-validate-" + filepath.Base(dir))
-	_ = repo.RemoveAll(dir)
+	_ = trees.RemoveAll(dir)
 	_ = os.Remove(dir + ".lock")
 	lock.Close()
 }

@@ -22,8 +22,9 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/git"
 	"pawl/internal/ledger"
-	"pawl/internal/repo"
 	"pawl/internal/spec"
+	"pawl/internal/store"
+	"pawl/internal/userrepo"
 	"pawl/internal/workspace"
 )
 
@@ -67,7 +68,7 @@ func (a *Activities) publish(ctx context.Context, p *place, branch bool) error {
 			return refuse(f)
 		}
 		p.awayUntil = time.Now().Add(min(time.Since(began), patience))
-		why = fmt.Sprintf("%s can't be pushed to: %v", p.Repo, repo.Unreached(p.Repo, err))
+		why = fmt.Sprintf("%s can't be pushed to: %v", p.Repo, userrepo.Unreached(p.Repo, err))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,8 +84,8 @@ func (a *Activities) publish(ctx context.Context, p *place, branch bool) error {
 // advance pushes once. It returns why the repository did not take something; an error is a fault
 // where another host has the loop, else what kept git from talking to the repository.
 func (a *Activities) advance(ctx context.Context, p *place, head string) (why string, err error) {
-	err = p.store.Push(ctx, p.Repo, head+":"+p.Ledger)
-	var refused *repo.Refused
+	err = userrepo.Push(ctx, p.store, p.Repo, head+":"+p.Ledger)
+	var refused *userrepo.Refused
 	if errors.As(err, &refused) { // by whatever name: where the ledger is there, is what counts
 		if f := p.behind(ctx, head); f != nil {
 			return "", f
@@ -99,7 +100,7 @@ func (a *Activities) advance(ctx context.Context, p *place, head string) (why st
 	if err != nil {
 		return "", err
 	}
-	err = p.store.Push(ctx, p.Repo, s.Head+":"+p.Branch)
+	err = userrepo.Push(ctx, p.store, p.Repo, s.Head+":"+p.Branch)
 	if errors.As(err, &refused) {
 		return fmt.Sprintf("%s was refused by %s: %s", p.Branch, p.Repo, refused.Reason), nil
 	}
@@ -109,7 +110,7 @@ func (a *Activities) advance(ctx context.Context, p *place, head string) (why st
 
 // behind is a fault where the ledger in the repository is none of head's predecessors.
 func (p *place) behind(ctx context.Context, head string) error {
-	refs, err := p.store.Refs(ctx, p.Repo, p.Ledger)
+	refs, err := userrepo.Refs(ctx, p.store, p.Repo, p.Ledger)
 	at := refs[p.Ledger]
 	if err != nil || at == "" {
 		return err
@@ -135,15 +136,15 @@ func (a *Activities) catchUp(ctx context.Context, p *place) error {
 	if err != nil {
 		return err
 	}
-	refs, err := p.store.Refs(ctx, p.Repo, p.Ledger)
+	refs, err := userrepo.Refs(ctx, p.store, p.Repo, p.Ledger)
 	if err != nil {
-		return plainFault(repo.Unreached(p.Repo, err))
+		return plainFault(userrepo.Unreached(p.Repo, err))
 	}
 	at := refs[p.Ledger]
 	if at == "" || at == head || p.follows(ctx, head, at) {
 		return nil
 	}
-	if at, err = p.store.FetchLedger(ctx, p.Repo, p.Ledger); err != nil {
+	if at, err = userrepo.FetchLedger(ctx, p.store, p.Repo, p.Ledger); err != nil {
 		return err
 	}
 	return p.adopt(ctx, at)
@@ -179,9 +180,9 @@ func (p *place) adopt(ctx context.Context, head string) error {
 // had the loop has pushed something that nobody judged. What can't be done now shows as a push that
 // is refused.
 func (a *Activities) rewind(ctx context.Context, p *place, head string) {
-	refs, err := p.store.Refs(ctx, p.Repo, p.Branch)
+	refs, err := userrepo.Refs(ctx, p.store, p.Repo, p.Branch)
 	if at := refs[p.Branch]; err == nil && at != head {
-		err = p.store.Move(ctx, p.Repo, p.Branch, head, at)
+		err = userrepo.Move(ctx, p.store, p.Repo, p.Branch, head, at)
 	}
 	if err != nil {
 		a.Logger.Warn("the branch in the repository can't be set to what the ledger has", "loop", p.Loop, "error", err)
@@ -190,7 +191,7 @@ func (a *Activities) rewind(ctx context.Context, p *place, head string) {
 
 // plainFault is the fault that an unmet precondition is for whoever called.
 func plainFault(err error) error {
-	if failed := repo.Failed(err); len(failed) > 0 {
+	if failed := userrepo.Failed(err); len(failed) > 0 {
 		return fault.New(fault.PreconditionFailed, "%s", failed[0].What).Advise(failed[0].Do)
 	}
 	return err
@@ -203,19 +204,19 @@ func (a *Activities) storeOf(address string) string {
 }
 
 // inspect checks what P0 asks of the repository of a spec.
-func (a *Activities) inspect(ctx context.Context, r spec.Repo, id string) (repo.Source, error) {
+func (a *Activities) inspect(ctx context.Context, r spec.Repo, id string) (userrepo.Source, error) {
 	if _, err := git.Version(ctx); err != nil {
-		return repo.Source{}, err
+		return userrepo.Source{}, err
 	}
 	ref := "refs/heads/pawl/" + git.RefName(id)
 	if !r.Remote() {
-		return repo.Inspect(ctx, r.Path, r.Base, ref)
+		return userrepo.Inspect(ctx, r.Path, r.Base, ref)
 	}
-	store, err := repo.OpenStore(ctx, a.storeOf(r.URL))
+	store, err := store.Open(ctx, a.storeOf(r.URL))
 	if err != nil {
-		return repo.Source{}, fmt.Errorf("opening the store: %w", err)
+		return userrepo.Source{}, fmt.Errorf("opening the store: %w", err)
 	}
-	return store.InspectAt(ctx, r.URL, r.Base, ref)
+	return userrepo.InspectAt(ctx, store, r.URL, r.Base, ref)
 }
 
 // local is where the repository is on this host, "" where it is elsewhere.
@@ -233,9 +234,9 @@ func (p *place) local() string {
 var numbered = regexp.MustCompile(`^(\.[0-9]+)?$`)
 
 // found returns the names under which a repository has ledgers of a loop, with where they are.
-func found(ctx context.Context, store *repo.Store, address, id string) (map[string]string, error) {
+func found(ctx context.Context, store *store.Store, address, id string) (map[string]string, error) {
 	const below = "refs/pawl-ledger/"
-	refs, err := store.Refs(ctx, address, below+git.RefName(id), below+git.RefName(id)+".*")
+	refs, err := userrepo.Refs(ctx, store, address, below+git.RefName(id), below+git.RefName(id)+".*")
 	if err != nil {
 		return nil, err
 	}
@@ -263,19 +264,19 @@ func (a *Activities) takeOver(ctx context.Context, in act.Open) (workspace.Recor
 	}
 	address := in.Spec.Repo.Place()
 	if !in.Spec.Repo.Remote() {
-		root, err := repo.Root(ctx, address)
+		root, err := userrepo.Root(ctx, address)
 		if err != nil {
 			return workspace.Record{}, precondition(err)
 		}
 		address = root
 	}
-	store, err := repo.OpenStore(ctx, a.storeOf(address))
+	store, err := store.Open(ctx, a.storeOf(address))
 	if err != nil {
 		return workspace.Record{}, fmt.Errorf("opening the store: %w", err)
 	}
 	names, err := found(ctx, store, address, in.Loop)
 	if err != nil {
-		return workspace.Record{}, precondition(repo.Unreached(address, err))
+		return workspace.Record{}, precondition(userrepo.Unreached(address, err))
 	}
 	name := ""
 	for n, at := range names {
@@ -293,7 +294,7 @@ func (a *Activities) takeOver(ctx context.Context, in act.Open) (workspace.Recor
 		return workspace.Record{}, refuse(fault.New(fault.PreconditionFailed, "neither this host nor %s has a ledger of the loop %s", address, in.Loop).
 			Advise("Start it where it is, with the head that `git ls-remote REPOSITORY 'refs/pawl-ledger/*'` shows."))
 	}
-	head, err := store.FetchLedger(ctx, address, "refs/pawl-ledger/"+name)
+	head, err := userrepo.FetchLedger(ctx, store, address, "refs/pawl-ledger/"+name)
 	if err != nil {
 		return workspace.Record{}, fmt.Errorf("fetching the ledger of %s from %s: %w", in.Loop, address, err)
 	}
@@ -322,7 +323,7 @@ func (a *Activities) isAt(ctx context.Context, r workspace.Record, head string) 
 	if err != nil || at != head || !p.Remote {
 		return at == head, err
 	}
-	refs, err := p.store.Refs(ctx, p.Repo, p.Ledger)
+	refs, err := userrepo.Refs(ctx, p.store, p.Repo, p.Ledger)
 	if there := refs[p.Ledger]; err != nil || there == "" || p.follows(ctx, head, there) {
 		return true, ctx.Err()
 	}
@@ -331,7 +332,7 @@ func (a *Activities) isAt(ctx context.Context, r workspace.Record, head string) 
 
 // settleIn makes the workspace record of a loop that comes from elsewhere. Branch and ledger keep
 // the names that the repository has them under.
-func (a *Activities) settleIn(ctx context.Context, in act.Open, store *repo.Store, address, name string) (workspace.Record, error) {
+func (a *Activities) settleIn(ctx context.Context, in act.Open, store *store.Store, address, name string) (workspace.Record, error) {
 	book := ledger.Open(store)
 	state, err := book.State(ctx, in.Ledger)
 	if err != nil {
@@ -345,7 +346,7 @@ func (a *Activities) settleIn(ctx context.Context, in act.Open, store *repo.Stor
 	if err != nil {
 		return workspace.Record{}, err
 	}
-	id, err := store.UserIdentity(ctx)
+	id, err := userrepo.UserIdentity(ctx, store)
 	if err != nil {
 		return workspace.Record{}, err
 	}

@@ -13,7 +13,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
-	"pawl/internal/repo"
+	"pawl/internal/store"
 	"pawl/internal/workspace"
 )
 
@@ -97,7 +97,7 @@ func (a *Activities) Survey(ctx context.Context) {
 
 // recorded returns the state at the head of a loop's ledger, the zero state where it has none yet.
 func recorded(ctx context.Context, r workspace.Record) (loop.State, error) {
-	store, err := repo.OpenStore(ctx, r.Store)
+	store, err := store.Open(ctx, r.Store)
 	if err != nil {
 		return loop.State{}, err
 	}

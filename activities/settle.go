@@ -21,7 +21,9 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
-	"pawl/internal/repo"
+	"pawl/internal/store"
+	"pawl/internal/trees"
+	"pawl/internal/userrepo"
 	"pawl/internal/workspace"
 )
 
@@ -33,11 +35,11 @@ func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Settled, er
 		return act.Settled{}, err
 	}
 	crash.At("settle.before")
-	tx := repo.Tx{}
+	tx := store.Tx{}
 	at := timeOf(in.Events)
 	if in.Revert != "" {
 		p.leaveDesk()
-		tx.Revert = &repo.RevertInput{
+		tx.Revert = &store.RevertInput{
 			Commit: in.Revert, Branch: p.Branch, Author: p.author(), Time: at,
 			Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: p.Loop}},
 		}
@@ -102,7 +104,7 @@ func (a *Activities) Close(ctx context.Context, in act.Close) (act.Settled, erro
 	if err != nil {
 		return act.Settled{}, err
 	}
-	out, err := a.append(ctx, p, in.Entry, repo.Tx{}, in.Head)
+	out, err := a.append(ctx, p, in.Entry, store.Tx{}, in.Head)
 	if err != nil {
 		return act.Settled{}, err
 	}
@@ -143,7 +145,7 @@ func (a *Activities) propose(ctx context.Context, p *place, base, head string, e
 
 // append appends to the ledger, on this host and, with a URL, in the repository that it shares
 // with others. A ledger that stands elsewhere means that another run is ahead of this one.
-func (a *Activities) append(ctx context.Context, p *place, in act.Entry, tx repo.Tx, head string) (act.Settled, error) {
+func (a *Activities) append(ctx context.Context, p *place, in act.Entry, tx store.Tx, head string) (act.Settled, error) {
 	out, err := a.write(ctx, p, in, tx, head)
 	if err == nil && p.Remote {
 		crash.At("append.written")
@@ -154,7 +156,7 @@ func (a *Activities) append(ctx context.Context, p *place, in act.Entry, tx repo
 
 // write folds the events into the ledger's next entry and makes it so: the state in the workflow
 // and in the ledger are the same fold.
-func (a *Activities) write(ctx context.Context, p *place, in act.Entry, tx repo.Tx, head string) (act.Settled, error) {
+func (a *Activities) write(ctx context.Context, p *place, in act.Entry, tx store.Tx, head string) (act.Settled, error) {
 	if in.Ledger == "" {
 		if err := a.rebind(p); err != nil {
 			return act.Settled{}, err
@@ -163,7 +165,7 @@ func (a *Activities) write(ctx context.Context, p *place, in act.Entry, tx repo.
 	out := act.Settled{Head: head}
 	var page ledger.Page
 	var taken []loop.Event
-	tx.Entry = func(code string) (repo.Entry, error) {
+	tx.Entry = func(code string) (store.Entry, error) {
 		if tx.Revert != nil {
 			out.Head = code
 		}
@@ -176,15 +178,15 @@ func (a *Activities) write(ctx context.Context, p *place, in act.Entry, tx repo.
 		}
 		files, folded, err := p.ledger.Entry(ctx, in.Ledger, events)
 		if err != nil {
-			return repo.Entry{}, err
+			return store.Entry{}, err
 		}
 		page, taken = folded, events
 		if slices.ContainsFunc(events, func(e loop.Event) bool { return e.Type == loop.PlanMade }) {
 			if files[ledger.PlanFile], err = a.drafted(p, *folded.State.Plan); err != nil {
-				return repo.Entry{}, err
+				return store.Entry{}, err
 			}
 		}
-		return repo.Entry{
+		return store.Entry{
 			Ref: p.Ledger, Prev: in.Ledger, Code: folded.State.Head, Files: files, Message: message(folded.State, events),
 			Time: timeOf(events), Author: p.author(),
 		}, nil
@@ -210,7 +212,7 @@ func (a *Activities) write(ctx context.Context, p *place, in act.Entry, tx repo.
 // appends some of them first, and where it was cancelled it couldn't say so. Zero where the ledger
 // is ahead by anything else.
 func (a *Activities) recorded(ctx context.Context, p *place, in act.Entry, err error) (known int, at string) {
-	var elsewhere *repo.Fenced
+	var elsewhere *store.Fenced
 	if !errors.As(err, &elsewhere) || elsewhere.Ref != p.Ledger || elsewhere.Have == "" {
 		return 0, ""
 	}
@@ -224,7 +226,7 @@ func (a *Activities) recorded(ctx context.Context, p *place, in act.Entry, err e
 // fenced says what an error that came of moving the loop's refs means: one that stands elsewhere
 // was moved by another run, and trying again can't help.
 func (p *place) fenced(err error, doing string) error {
-	var elsewhere *repo.Fenced
+	var elsewhere *store.Fenced
 	if !errors.As(err, &elsewhere) {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
@@ -258,8 +260,8 @@ func (a *Activities) push(ctx context.Context, p *place) (refused string, err er
 	p.pushing.Lock()
 	defer p.pushing.Unlock()
 	p.pushNow()
-	err = p.store.Push(ctx, p.Repo, p.Branch+":"+p.Branch, p.Ledger+":"+p.Ledger)
-	var no *repo.Refused
+	err = userrepo.Push(ctx, p.store, p.Repo, p.Branch+":"+p.Branch, p.Ledger+":"+p.Ledger)
+	var no *userrepo.Refused
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
@@ -358,7 +360,7 @@ func (a *Activities) restoreJudge(ctx context.Context, p *place, head string) er
 	return a.restore(ctx, p, p.judge, &p.judgeAt, head)
 }
 
-func (a *Activities) restore(ctx context.Context, p *place, t *repo.Tree, at *string, head string) error {
+func (a *Activities) restore(ctx context.Context, p *place, t *trees.Tree, at *string, head string) error {
 	p.mu.Lock()
 	turn, ahead := ctx.Value(aheadOf{}).(int)
 	over := ahead && turn != p.turn

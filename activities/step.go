@@ -29,8 +29,8 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/proc"
-	"pawl/internal/repo"
 	"pawl/internal/spec"
+	"pawl/internal/store"
 	"pawl/internal/workspace"
 )
 
@@ -310,7 +310,7 @@ func (a *Activities) tell(ctx context.Context, p *place, e *act.Entry) (string, 
 	if e == nil || len(e.Events) == 0 {
 		return "", nil
 	}
-	out, err := a.append(ctx, p, *e, repo.Tx{}, "")
+	out, err := a.append(ctx, p, *e, store.Tx{}, "")
 	crash.At("step.told")
 	return out.Ledger, err
 }

@@ -15,8 +15,9 @@ import (
 	"pawl/internal/durable"
 	"pawl/internal/fault"
 	"pawl/internal/govern"
-	"pawl/internal/repo"
+	"pawl/internal/store"
 	"pawl/internal/ui"
+	"pawl/internal/userrepo"
 	"pawl/internal/workspace"
 )
 
@@ -206,7 +207,7 @@ func (c *cleaning) pushed(ctx context.Context, r workspace.Record, ref string) (
 	if _, err := os.Stat(r.Repo); err != nil {
 		return "", "the repository of " + r.Ref + " is not on this host, or gone"
 	}
-	store, err := repo.OpenStore(ctx, r.Store)
+	store, err := store.Open(ctx, r.Store)
 	if err != nil {
 		return "", err.Error()
 	}
@@ -214,7 +215,7 @@ func (c *cleaning) pushed(ctx context.Context, r workspace.Record, ref string) (
 	if err != nil {
 		return "", err.Error()
 	}
-	if at, err = repo.RefAt(ctx, r.Repo, ref); err != nil {
+	if at, err = userrepo.RefAt(ctx, r.Repo, ref); err != nil {
 		return "", err.Error()
 	}
 	if ours != "" && at != ours {
@@ -281,7 +282,7 @@ func remove(ctx context.Context, items []Removal) error {
 	var failed []error
 	for _, r := range items {
 		if r.at != "" {
-			failed = append(failed, repo.Drop(ctx, r.Repo, r.Path, r.at))
+			failed = append(failed, userrepo.Drop(ctx, r.Repo, r.Path, r.at))
 		} else {
 			failed = append(failed, removeAll(r.Path))
 		}

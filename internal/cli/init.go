@@ -20,10 +20,10 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/home"
 	"pawl/internal/kind"
-	"pawl/internal/repo"
 	"pawl/internal/shell"
 	"pawl/internal/spec"
 	"pawl/internal/ui"
+	"pawl/internal/userrepo"
 	"pawl/schema"
 )
 
@@ -176,12 +176,12 @@ func rootOf(ctx context.Context, dir string) (root string, tracked bool, err err
 	if fi, err := os.Stat(abs); err != nil || !fi.IsDir() {
 		return "", false, usage(fmt.Sprintf("there is no folder %s", abs))
 	}
-	root, err = repo.Root(ctx, abs)
-	failed := repo.Failed(err)
+	root, err = userrepo.Root(ctx, abs)
+	failed := userrepo.Failed(err)
 	switch {
 	case err == nil:
 		return root, true, nil
-	case len(failed) > 0 && failed[0].Code == repo.NotARepository:
+	case len(failed) > 0 && failed[0].Code == userrepo.NotARepository:
 		return abs, false, nil
 	case len(failed) > 0:
 		return "", false, fault.New(fault.PreconditionFailed, "%s", failed[0].What).Advise(failed[0].Do)
@@ -197,7 +197,7 @@ const maxFiles = 50_000
 // filesOf lists the files of a repository, also those that are not added yet, or of a folder.
 func filesOf(ctx context.Context, root string, tracked bool) ([]string, error) {
 	if tracked {
-		return repo.Files(ctx, root)
+		return userrepo.Files(ctx, root)
 	}
 	var files []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

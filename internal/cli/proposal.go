@@ -21,8 +21,8 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
-	"pawl/internal/repo"
 	"pawl/internal/shell"
+	"pawl/internal/store"
 	"pawl/internal/ui"
 )
 
@@ -72,7 +72,7 @@ func (a *app) diff(ctx context.Context, id string, stat bool) error {
 		return fault.New(fault.PreconditionFailed, "the store of the loop %s is on another host (%s)", id, r.state.Host).
 			Advise("Run this there, or `git diff " + r.state.Footing() + " " + r.state.Branch + "` in the repository.")
 	}
-	store, err := repo.OpenStore(ctx, record.Store)
+	store, err := store.Open(ctx, record.Store)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (a *app) diff(ctx context.Context, id string, stat bool) error {
 	return nil
 }
 
-func (a *app) diffStat(ctx context.Context, store *repo.Store, d Difference) error {
+func (a *app) diffStat(ctx context.Context, store *store.Store, d Difference) error {
 	files, err := store.Changes(ctx, d.Base, d.Head)
 	if err != nil {
 		return err
@@ -331,14 +331,14 @@ func plainly(ctx context.Context, err error) error {
 func (a *app) lookAtProposal(ctx context.Context, s *session, id string, p loop.Proposal) error {
 	a.screen.Print("\nProposal of " + ui.Clean(id) + ": " + ui.Proposal(p) + "\nhash " + p.Hash + "\nThe whole of it: pawl diff " + shell.Quote(id) + "\n")
 	if record, here := s.record(id); here {
-		if store, err := repo.OpenStore(ctx, record.Store); err == nil {
+		if store, err := store.Open(ctx, record.Store); err == nil {
 			a.summarise(ctx, store, p)
 		}
 	}
 	return a.ask(ctx, "Approve?", "not approved")
 }
 
-func (a *app) summarise(ctx context.Context, store *repo.Store, p loop.Proposal) {
+func (a *app) summarise(ctx context.Context, store *store.Store, p loop.Proposal) {
 	files, err := store.Changes(ctx, p.Base, p.Head)
 	if err != nil {
 		return

@@ -8,7 +8,7 @@ import (
 	"pawl/config"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
-	"pawl/internal/repo"
+	"pawl/internal/store"
 	"pawl/internal/ui"
 )
 
@@ -129,7 +129,7 @@ func (a *app) showProposal(ctx context.Context, s *session, id string) {
 	if !here || s.query(ctx, workerTimeout, id, &state, "state") != nil || state.Proposal == nil {
 		return
 	}
-	if store, err := repo.OpenStore(ctx, record.Store); err == nil {
+	if store, err := store.Open(ctx, record.Store); err == nil {
 		a.screen.Print("")
 		a.summarise(ctx, store, *state.Proposal)
 	}

@@ -19,7 +19,7 @@ import (
 	"pawl/internal/kind"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
-	"pawl/internal/repo"
+	"pawl/internal/store"
 	"pawl/internal/ui"
 	"pawl/internal/workspace"
 	"pawl/workflows"
@@ -119,7 +119,7 @@ func openRecord(ctx context.Context, r workspace.Record) (*ledger.Ledger, string
 	if _, err := os.Stat(r.Store); err != nil {
 		return nil, "", fmt.Errorf("opening the store of the loop %s: %w", r.Loop, err)
 	}
-	store, err := repo.OpenStore(ctx, r.Store)
+	store, err := store.Open(ctx, r.Store)
 	if err != nil {
 		return nil, "", err
 	}

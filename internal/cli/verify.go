@@ -10,8 +10,9 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
-	"pawl/internal/repo"
+	"pawl/internal/store"
 	"pawl/internal/ui"
+	"pawl/internal/userrepo"
 	"pawl/internal/workspace"
 )
 
@@ -81,7 +82,7 @@ func (s *session) proof(ctx context.Context, id string, record workspace.Record)
 	if _, err := os.Stat(record.Store); err != nil {
 		return v, fmt.Errorf("opening the store of the loop %s: %w", record.Loop, err)
 	}
-	store, err := repo.OpenStore(ctx, record.Store)
+	store, err := store.Open(ctx, record.Store)
 	if err != nil {
 		return v, err
 	}
@@ -120,7 +121,7 @@ func (s *session) proof(ctx context.Context, id string, record workspace.Record)
 }
 
 // branch wants the loop's branch to have the head that the ledger stands for.
-func (s *session) branch(ctx context.Context, store *repo.Store, record workspace.Record, state loop.State, wrong func(string, ...any)) error {
+func (s *session) branch(ctx context.Context, store *store.Store, record workspace.Record, state loop.State, wrong func(string, ...any)) error {
 	at, err := store.Ref(ctx, record.Branch)
 	if err != nil || at == "" {
 		wrong("the branch %s is gone from the store", ui.Branch(record.Branch))
@@ -149,7 +150,7 @@ func (s *session) known(ctx context.Context, record workspace.Record) (loop.Stat
 
 // copyOf is where the ledger's copy in the user's repository stands, "" where there is none.
 func copyOf(ctx context.Context, record workspace.Record) (string, error) {
-	head, err := repo.RefOf(ctx, record.Repo, record.Ledger)
+	head, err := userrepo.RefAt(ctx, record.Repo, record.Ledger)
 	if err != nil && ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}

@@ -27,7 +27,7 @@ import (
 	"pawl/internal/home"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
-	"pawl/internal/repo"
+	"pawl/internal/store"
 	"pawl/internal/workspace"
 	"pawl/test/world"
 )
@@ -185,10 +185,10 @@ func (w *machine) record() workspace.Record {
 }
 
 // openLedger returns the loop's store, its ledger and the head of that.
-func (w *machine) openLedger() (*repo.Store, *ledger.Ledger, string) {
+func (w *machine) openLedger() (*store.Store, *ledger.Ledger, string) {
 	w.T.Helper()
 	r := w.record()
-	store, err := repo.OpenStore(w.T.Context(), r.Store)
+	store, err := store.Open(w.T.Context(), r.Store)
 	require.NoError(w.T, err)
 	head, err := store.Ref(w.T.Context(), r.Ledger)
 	require.NoError(w.T, err)

@@ -178,3 +178,19 @@ var userInfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*)://[^/\s'"]*@`)
 // Redact removes users and passwords from the URLs in a text. git's configuration may put them
 // there (url.<base>.insteadOf), though no URL that pawl gets has any.
 func Redact(text string) string { return userInfo.ReplaceAllString(text, "$1://") }
+
+// FirstOf are the paths that a message names: the first few.
+func FirstOf(paths []string) []string { return paths[:min(len(paths), 5)] }
+
+// QuoteSome shows the first few of the paths, and how many more there are.
+func QuoteSome(paths []string) string {
+	var quoted []string
+	for _, p := range FirstOf(paths) {
+		quoted = append(quoted, Quote(p))
+	}
+	text := strings.Join(quoted, ", ")
+	if more := len(paths) - len(quoted); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

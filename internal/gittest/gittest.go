@@ -5,6 +5,8 @@ package gittest
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"os"
@@ -18,7 +20,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/git"
-	"pawl/internal/repo"
+	"pawl/internal/store"
+	"pawl/internal/trees"
+	"pawl/internal/userrepo"
 )
 
 // Main runs the tests with a home of their own and an environment that would lead any git astray
@@ -120,7 +124,7 @@ func UserRepo(t testing.TB, files map[string]string) (dir, head string) {
 type Bed struct {
 	testing.TB
 	User, Base string
-	Store      *repo.Store
+	Store      *store.Store
 	Branch     string
 	Dir        string
 }
@@ -137,9 +141,9 @@ func BedFor(t testing.TB, user, base string) *Bed {
 	t.Helper()
 	b := &Bed{TB: t, User: user, Base: base, Branch: "refs/heads/pawl/x", Dir: t.TempDir()}
 	var err error
-	b.Store, err = repo.OpenStore(ctx, filepath.Join(b.Dir, "stores", "s"))
+	b.Store, err = store.Open(ctx, filepath.Join(b.Dir, "stores", "s"))
 	require.NoError(t, err)
-	got, err := b.Store.Fetch(ctx, user, "main")
+	got, err := userrepo.Fetch(ctx, b.Store, user, "main")
 	require.NoError(t, err)
 	require.Equal(t, base, got)
 	require.NoError(t, b.Store.SetRef(ctx, b.Branch, base, ""))
@@ -150,10 +154,10 @@ func BedFor(t testing.TB, user, base string) *Bed {
 func (b *Bed) StoreGit(args ...string) string { return Git(b, b.Store.Dir(), args...) }
 
 // Tree is a finished tree at commit.
-func (b *Bed) Tree(name, commit string) *repo.Tree {
+func (b *Bed) Tree(name, commit string) *trees.Tree {
 	b.Helper()
-	t := b.Store.Tree(filepath.Join(b.Dir, "trees", name), filepath.Join(b.Dir, "state", name), "pawl/x")
-	created, err := t.Restore(ctx, commit, repo.RestoreOptions{})
+	t := trees.At(b.Store, filepath.Join(b.Dir, "trees", name), filepath.Join(b.Dir, "state", name), "pawl/x")
+	created, err := t.Restore(ctx, commit, trees.RestoreOptions{})
 	require.NoError(b, err)
 	require.True(b, created)
 	require.NoError(b, t.Pristine(ctx))
@@ -161,17 +165,17 @@ func (b *Bed) Tree(name, commit string) *repo.Tree {
 }
 
 // Fresh is a new desk at commit.
-func (b *Bed) Fresh(commit string) *repo.Tree {
+func (b *Bed) Fresh(commit string) *trees.Tree {
 	b.Helper()
 	dir := b.TempDir()
-	t := b.Store.Tree(filepath.Join(dir, "t"), filepath.Join(dir, "s"), "pawl/x")
-	_, err := t.Restore(ctx, commit, repo.RestoreOptions{})
+	t := trees.At(b.Store, filepath.Join(dir, "t"), filepath.Join(dir, "s"), "pawl/x")
+	_, err := t.Restore(ctx, commit, trees.RestoreOptions{})
 	require.NoError(b, err)
 	return t
 }
 
 // Stage wants a change without violations.
-func (b *Bed) Stage(t *repo.Tree, head string) repo.Change {
+func (b *Bed) Stage(t *trees.Tree, head string) trees.Change {
 	b.Helper()
 	c, err := t.Stage(ctx, head)
 	require.NoError(b, err)
@@ -180,13 +184,13 @@ func (b *Bed) Stage(t *repo.Tree, head string) repo.Change {
 }
 
 // CommitInput is a commit of a tree on the loop's branch.
-func (b *Bed) CommitInput(tree, parent string) repo.CommitInput {
-	return repo.CommitInput{Tree: tree, Parent: parent, Message: "loop(iter-1): a change", Author: Who, Time: When, Branch: b.Branch,
+func (b *Bed) CommitInput(tree, parent string) store.CommitInput {
+	return store.CommitInput{Tree: tree, Parent: parent, Message: "loop(iter-1): a change", Author: Who, Time: When, Branch: b.Branch,
 		Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: "x"}, {Key: "Pawl-Iteration", Value: "1"}}}
 }
 
 // Commit stages and commits what is in the tree.
-func (b *Bed) Commit(t *repo.Tree, head string) string {
+func (b *Bed) Commit(t *trees.Tree, head string) string {
 	b.Helper()
 	c := b.Stage(t, head)
 	require.NotEmpty(b, c.Files)
@@ -196,7 +200,7 @@ func (b *Bed) Commit(t *repo.Tree, head string) string {
 }
 
 // Restore wants the tree to be mended in place.
-func (b *Bed) Restore(t *repo.Tree, commit string, o repo.RestoreOptions) {
+func (b *Bed) Restore(t *trees.Tree, commit string, o trees.RestoreOptions) {
 	b.Helper()
 	again, err := t.Restore(ctx, commit, o)
 	require.NoError(b, err)
@@ -286,8 +290,8 @@ func BytesOf(t testing.TB, dir string) map[string]string {
 }
 
 // Entry is an entry of the Bed's ledger.
-func Entry(prev, code string, files map[string]string) repo.Entry {
-	e := repo.Entry{Ref: LedgerRef, Prev: prev, Code: code, Message: "iteration", Time: When, Author: Who, Files: map[string][]byte{}}
+func Entry(prev, code string, files map[string]string) store.Entry {
+	e := store.Entry{Ref: LedgerRef, Prev: prev, Code: code, Message: "iteration", Time: When, Author: Who, Files: map[string][]byte{}}
 	for name, content := range files {
 		e.Files[name] = []byte(content)
 	}
@@ -298,22 +302,17 @@ func Entry(prev, code string, files map[string]string) repo.Entry {
 const LedgerRef = "refs/pawl-ledger/x"
 
 // Append appends an entry to a ledger.
-func Append(s *repo.Store, e repo.Entry) (string, error) {
-	r, err := s.Transact(ctx, repo.Tx{Entry: func(string) (repo.Entry, error) { return e, nil }})
+func Append(s *store.Store, e store.Entry) (string, error) {
+	r, err := s.Transact(ctx, store.Tx{Entry: func(string) (store.Entry, error) { return e, nil }})
 	return r.Entry, err
 }
 
 // Append appends an entry that has to be taken.
-func (b *Bed) Append(e repo.Entry) string {
+func (b *Bed) Append(e store.Entry) string {
 	b.Helper()
 	id, err := Append(b.Store, e)
 	require.NoError(b, err)
 	return id
-}
-
-// Revert undoes the tip of the Bed's branch.
-func (b *Bed) Revert(tip string) repo.RevertInput {
-	return repo.RevertInput{Commit: tip, Branch: b.Branch, Author: Who, Time: When}
 }
 
 // Must returns a value that has to be there.
@@ -322,4 +321,72 @@ func Must[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
+}
+
+// Documented runs the command that the contract documents and hashes what it prints.
+func Documented(t testing.TB, dir, base, head string) string {
+	t.Helper()
+	cmd := exec.Command("git", "diff", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", base, head)
+	cmd.Dir = dir
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, "GIT_") {
+			cmd.Env = append(cmd.Env, kv)
+		}
+	}
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	sum := sha256.Sum256(out)
+	return hex.EncodeToString(sum[:])
+}
+
+// VariedChange changes a desk in every way that a diff can show, and returns the commit.
+func VariedChange(t testing.TB, b *Bed, desk *trees.Tree) string {
+	t.Helper()
+	d := desk.Dir
+	Write(t, d+"/a.txt", "one\n2\nthree\nfour\n")
+	require.NoError(t, os.Remove(d+"/src/b.txt"))
+	Write(t, d+"/binary", "\x00\x01\x02\xff"+strings.Repeat("\x00x", 1000))
+	require.NoError(t, os.Rename(d+"/long.txt", d+"/src/moved.txt"))
+	require.NoError(t, os.Chmod(d+"/run.sh", 0o755))
+	require.NoError(t, os.Symlink("a.txt", d+"/link"))
+	require.NoError(t, os.Remove(d+"/was-file"))
+	require.NoError(t, os.Symlink("../..", d+"/was-file"))
+	Write(t, d+"/no-newline", "x")
+	Write(t, d+"/empty", "")
+	for _, n := range WeirdNames {
+		Write(t, filepath.Join(d, "weird", n), n+"\n")
+	}
+	return b.Commit(desk, b.Base)
+}
+
+// VariedFiles are what VariedChange changes.
+var VariedFiles = map[string]string{
+	"a.txt": "one\ntwo\nthree\n", "src/b.txt": "b\n", "long.txt": strings.Repeat("a line of it\n", 40), "run.sh": "#!/bin/sh\n", "was-file": "x\n",
+}
+
+// Settle is what an iteration ends with: a revert and the entry for it.
+func Settle(b *Bed, bad, prev string) store.Tx {
+	return store.Tx{Revert: &store.RevertInput{Commit: bad, Branch: b.Branch, Author: Who, Time: When},
+		Entry: func(code string) (store.Entry, error) {
+			return Entry(prev, "", map[string]string{"state.json": "head " + code}), nil
+		}}
+}
+
+// Revert undoes a commit.
+func Revert(s *store.Store, in store.RevertInput) (string, error) {
+	r, err := s.Transact(ctx, store.Tx{Revert: &in})
+	return r.Code, err
+}
+
+// Conflict leaves a merge of two changes to a.txt unfinished.
+func Conflict(t testing.TB, dir string) {
+	t.Helper()
+	Git(t, dir, "checkout", "-q", "-b", "other")
+	Write(t, dir+"/a.txt", "theirs\n")
+	Git(t, dir, "commit", "-qam", "theirs")
+	Git(t, dir, "checkout", "-q", "-b", "ours", "HEAD~1")
+	Write(t, dir+"/a.txt", "ours\n")
+	Git(t, dir, "commit", "-qam", "ours")
+	_, err := TryGit(dir, "merge", "other")
+	require.Error(t, err)
 }

@@ -10,7 +10,7 @@ import (
 
 	"pawl/internal/kind"
 	"pawl/internal/ledger"
-	"pawl/internal/repo"
+	"pawl/internal/store"
 	"pawl/internal/workspace"
 	"pawl/workflows"
 )
@@ -19,7 +19,7 @@ import (
 // the engine's file was replaced because another version wrote it or because it was corrupt. It
 // reports whether there was anything to go on from.
 func carryOver(ctx context.Context, o Options, r workspace.Record) (bool, error) {
-	store, err := repo.OpenStore(ctx, r.Store)
+	store, err := store.Open(ctx, r.Store)
 	if err != nil {
 		return false, err
 	}

@@ -17,7 +17,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
-	"pawl/internal/repo"
+	"pawl/internal/store"
 )
 
 // The files of an entry.
@@ -47,7 +47,7 @@ type Page struct {
 // Ledger reads and prepares the entries of one loop. It remembers the last page, so that an
 // append needs no reading.
 type Ledger struct {
-	store *repo.Store
+	store *store.Store
 
 	mu       sync.Mutex
 	head     string // of the page
@@ -56,7 +56,7 @@ type Ledger struct {
 }
 
 // Open returns the ledger in store. It reads nothing yet.
-func Open(store *repo.Store) *Ledger { return &Ledger{store: store} }
+func Open(store *store.Store) *Ledger { return &Ledger{store: store} }
 
 // Read returns the page at head; the empty page where head is "".
 func (l *Ledger) Read(ctx context.Context, head string) (Page, error) {
@@ -233,14 +233,14 @@ func (l *Ledger) Since(ctx context.Context, head, prev string) ([]loop.Event, er
 	if err != nil {
 		return nil, fmt.Errorf("reading the ledger: %w", err)
 	}
-	at := slices.IndexFunc(commits, func(c repo.LedgerCommit) bool { return c.Commit == prev })
+	at := slices.IndexFunc(commits, func(c store.LedgerCommit) bool { return c.Commit == prev })
 	if at < 0 && prev != "" {
 		return nil, fmt.Errorf("the ledger at %s does not follow %s", head, prev)
 	}
 	return events(commits[at+1:])
 }
 
-func events(commits []repo.LedgerCommit) ([]loop.Event, error) {
+func events(commits []store.LedgerCommit) ([]loop.Event, error) {
 	var out []loop.Event
 	for _, c := range commits {
 		d := json.NewDecoder(bytes.NewReader(c.Files[EventsFile]))

@@ -13,7 +13,7 @@ import (
 
 	"pawl/internal/git"
 	"pawl/internal/loop"
-	"pawl/internal/repo"
+	"pawl/internal/store"
 )
 
 // Report is what Verify found.
@@ -48,7 +48,7 @@ const maxFaults = 20
 func (l *Ledger) Verify(ctx context.Context, head string) (Report, error) {
 	v := verification{report: Report{Head: head}}
 	err := l.store.Chain(ctx, head, v.entry)
-	var damage *repo.Damage
+	var damage *store.Damage
 	if errors.As(err, &damage) {
 		v.report.Cut = true
 		v.report.Faults = append(v.report.Faults, Fault{damage.N, damage.Commit, damage.What})
@@ -66,7 +66,7 @@ type verification struct {
 	contract []byte
 }
 
-func (v *verification) entry(e repo.ChainLink) error {
+func (v *verification) entry(e store.ChainLink) error {
 	r := &v.report
 	r.Entries, r.Commits = e.N, append(r.Commits, e.Commit)
 	wrong := func(format string, args ...any) {
@@ -139,7 +139,7 @@ func sameRecord(is, want []byte) bool {
 	return d.Decode(&it) == nil && !d.More() && bytes.Equal(indent(&it), want)
 }
 
-func (v *verification) checkContract(e repo.ChainLink, events []loop.Event, state loop.State, wrong func(string, ...any)) {
+func (v *verification) checkContract(e store.ChainLink, events []loop.Event, state loop.State, wrong func(string, ...any)) {
 	before, is := v.contract, e.Files[ContractFile]
 	v.contract = is
 	var c Contract

@@ -22,8 +22,9 @@ import (
 	"pawl/internal/gittest"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
-	"pawl/internal/repo"
 	"pawl/internal/spec"
+	"pawl/internal/store"
+	"pawl/internal/userrepo"
 )
 
 var (
@@ -37,7 +38,7 @@ const ref = "refs/pawl-ledger/x"
 // book is a loop with a ledger.
 type book struct {
 	*testing.T
-	store  *repo.Store
+	store  *store.Store
 	ledger *ledger.Ledger
 	code   string
 	heads  []string
@@ -70,10 +71,10 @@ func written(t *testing.T) *book {
 func begun(t *testing.T) *book {
 	t.Helper()
 	user, _ := gittest.UserRepo(t, nil)
-	store, err := repo.OpenStore(ctx, filepath.Join(t.TempDir(), "store"))
+	store, err := store.Open(ctx, filepath.Join(t.TempDir(), "store"))
 	require.NoError(t, err)
 	b := &book{T: t, store: store, ledger: ledger.Open(store)}
-	b.code, err = store.Fetch(ctx, user, "main")
+	b.code, err = userrepo.Fetch(ctx, store, user, "main")
 	require.NoError(t, err)
 	s, err := spec.Parse([]byte(`{"goal":"better","repo":{"path":"/src"},"scope":["**"],"verify":{"command":"measure"},"agent":{"command":["edit"]},"approvals":{"tools":["*"]}}`))
 	require.NoError(t, err)
@@ -111,7 +112,7 @@ func (b *book) append(events ...loop.Event) {
 
 func (b *book) put(prev string, files map[string][]byte) {
 	b.Helper()
-	id, err := gittest.Append(b.store, repo.Entry{Ref: ref, Prev: prev, Code: b.code, Files: files, Message: "entry", Time: when, Author: who})
+	id, err := gittest.Append(b.store, store.Entry{Ref: ref, Prev: prev, Code: b.code, Files: files, Message: "entry", Time: when, Author: who})
 	require.NoError(b, err)
 	b.heads = append(b.heads, id)
 }

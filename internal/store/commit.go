@@ -1,0 +1,171 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"pawl/internal/git"
+)
+
+// CommitInput is everything that a commit is made from: its hash depends on nothing else, so
+// that repeating the input repeats the commit.
+type CommitInput struct {
+	Tree     string // from Change
+	Parent   string
+	Message  string
+	Trailers []git.Trailer
+	Author   git.Identity // and committer
+	Time     time.Time    // the workflow's, not the attempt's: a retry has to repeat it
+	Branch   string       // full ref name; moved from Parent to the commit
+}
+
+// RevertInput asks for the undoing of one commit.
+type RevertInput struct {
+	Commit   string // the tip of Branch
+	Branch   string // full ref name
+	Author   git.Identity
+	Time     time.Time
+	Trailers []git.Trailer
+}
+
+// Commit makes the commit and moves Branch from Parent to it. If Branch is at that commit
+// already, nothing happens; if it is anywhere else, the error is *Fenced.
+func (s *Store) Commit(ctx context.Context, in CommitInput) (string, error) {
+	r, err := s.Transact(ctx, Tx{Commit: &in})
+	return r.Code, err
+}
+
+func (in CommitInput) object() (git.Commit, error) {
+	if err := errors.Join(git.CheckHashes(in.Tree, in.Parent), git.CheckRef(in.Branch)); err != nil {
+		return git.Commit{}, err
+	}
+	return git.NewCommit(in.Tree, []string{in.Parent}, in.Author, in.Time, in.Message, in.Trailers), nil
+}
+
+// revert makes the commit that `git revert --no-edit` makes of a branch's tip: its tree is the
+// parent's, so it needs no working tree and cannot conflict. A merge has no one parent; pawl makes none.
+func (s *Store) revert(ctx context.Context, in RevertInput) (git.Commit, error) {
+	if err := git.CheckHashes(in.Commit); err != nil {
+		return git.Commit{}, err
+	}
+	if err := git.CheckRef(in.Branch); err != nil {
+		return git.Commit{}, err
+	}
+	undone, err := s.ReadCommit(ctx, in.Commit)
+	if err != nil {
+		return git.Commit{}, err
+	}
+	if len(undone.Parents) != 1 {
+		return git.Commit{}, fmt.Errorf("%s has %d parents and cannot be reverted", in.Commit, len(undone.Parents))
+	}
+	before, err := s.ReadCommit(ctx, undone.Parents[0])
+	if err != nil {
+		return git.Commit{}, err
+	}
+	text := "Revert \"" + undone.Subject() + "\"\n\nThis reverts commit " + in.Commit + "."
+	return git.NewCommit(before.Tree, []string{in.Commit}, in.Author, in.Time, text, in.Trailers), nil
+}
+
+// ReadCommit reads a commit; git.ErrNotFound if there is none.
+func (s *Store) ReadCommit(ctx context.Context, commit string) (git.Commit, error) {
+	if err := git.CheckHashes(commit); err != nil {
+		return git.Commit{}, err
+	}
+	if c, ok := s.commits.get(commit); ok {
+		return c, nil
+	}
+	return s.readCommit(ctx, commit)
+}
+
+// readCommit is ReadCommit from the store itself.
+func (s *Store) readCommit(ctx context.Context, commit string) (git.Commit, error) {
+	var c git.Commit
+	err := s.run.Batch(ctx, func(b *git.Batch) error {
+		var err error
+		c, err = b.Commit(commit)
+		if err == nil && len(c.Parents) == 1 {
+			// A revert asks for the parent next.
+			if p, err := b.Commit(c.Parents[0]); err == nil {
+				s.commits.put(p)
+			}
+		}
+		return err
+	})
+	if err == nil {
+		s.commits.put(c)
+	}
+	return c, err
+}
+
+// Known returns a commit that this process has lately made or read.
+func (s *Store) Known(commit string) (git.Commit, bool) { return s.commits.get(commit) }
+
+// commitCache remembers the last commits that this process made or read: a revert usually
+// follows the commit and then needs no process to look it up. Commits never change.
+type commitCache struct {
+	mu   sync.Mutex
+	info map[string]git.Commit
+	fifo []string
+}
+
+const commitCacheSize = 128
+
+func (c *commitCache) get(id string) (git.Commit, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i, ok := c.info[id]
+	return i, ok
+}
+
+func (c *commitCache) put(i git.Commit) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.info == nil {
+		c.info = map[string]git.Commit{}
+	}
+	if _, ok := c.info[i.ID]; ok {
+		return
+	}
+	c.info[i.ID] = i
+	if c.fifo = append(c.fifo, i.ID); len(c.fifo) > commitCacheSize {
+		delete(c.info, c.fifo[0])
+		c.fifo = c.fifo[1:]
+	}
+}
+
+// NewCommit is a commit that no ref names yet.
+type NewCommit struct {
+	Tree     string // a tree, or the commit that has it
+	Parents  []string
+	Message  string
+	Trailers []git.Trailer
+	Author   git.Identity
+	Time     time.Time
+}
+
+// Make writes the commit into the store. The same input makes the same commit.
+func (s *Store) Make(ctx context.Context, n NewCommit) (string, error) {
+	if err := git.CheckHashes(append([]string{n.Tree}, n.Parents...)...); err != nil {
+		return "", err
+	}
+	tree, err := s.git(ctx, "rev-parse", "--verify", "--end-of-options", n.Tree+"^{tree}")
+	if err != nil {
+		return "", err
+	}
+	o := git.NewCommit(strings.TrimSpace(string(tree)), n.Parents, n.Author, n.Time, n.Message, n.Trailers)
+	c := s.run.Command("hash-object", "-t", "commit", "-w", "--stdin")
+	c.Stdin = strings.NewReader(string(o.Content()))
+	out, err := c.Run(ctx)
+	if err != nil {
+		return "", err
+	}
+	id := strings.TrimSpace(string(out))
+	if id != o.ID {
+		return "", fmt.Errorf("git made commit %s where %s was computed", id, o.ID)
+	}
+	return id, nil
+}

@@ -1,0 +1,125 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"pawl/internal/git"
+)
+
+// Changes lists what differs from one commit or tree to another.
+func (s *Store) Changes(ctx context.Context, base, head string) ([]git.FileChange, error) {
+	if err := errors.Join(git.CheckRev(base), git.CheckRev(head)); err != nil {
+		return nil, err
+	}
+	out, err := s.git(ctx, append(append([]string{"diff-tree"}, git.DiffFormat...), base, head, "--")...)
+	if err != nil {
+		return nil, err
+	}
+	files, err := git.ParseChanges(out)
+	if err != nil {
+		return nil, err
+	}
+	return files, s.run.ReadTargets(ctx, files)
+}
+
+// Diff returns the difference as text for people, cut off after maxBytes. It holds file contents
+// as they are: whatever shows it has to neutralise control characters.
+func (s *Store) Diff(ctx context.Context, base, head string, maxBytes int) (text string, truncated bool, err error) {
+	if err := errors.Join(git.CheckRev(base), git.CheckRev(head)); err != nil {
+		return "", false, err
+	}
+	c := s.run.Command("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", base, head, "--")
+	var b bytes.Buffer
+	c.Stdout = func(r io.Reader) error {
+		if _, err := io.Copy(&b, io.LimitReader(r, int64(maxBytes)+1)); err != nil {
+			return err
+		}
+		if b.Len() > maxBytes {
+			return git.ErrEnough
+		}
+		return nil
+	}
+	if _, err := c.Run(ctx); err != nil {
+		return "", false, err
+	}
+	if b.Len() > maxBytes {
+		return string(b.Bytes()[:maxBytes]), true, nil
+	}
+	return b.String(), false, nil
+}
+
+// Proposal is the diff from Base to Head by its hash, which is what a person approves.
+type Proposal struct {
+	Hash       string // SHA-256, hex
+	Base, Head string
+	Files      int
+	Insertions int
+	Deletions  int
+}
+
+// proposalArgs are part of the public contract: the hash is the SHA-256 of what git prints.
+var proposalArgs = []string{"diff", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv"}
+
+// Proposal computes the hash of the difference and how large it is.
+func (s *Store) Proposal(ctx context.Context, base, head string) (Proposal, error) {
+	if err := errors.Join(git.CheckRev(base), git.CheckRev(head)); err != nil {
+		return Proposal{}, err
+	}
+	p := Proposal{Base: base, Head: head}
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		sum := sha256.New()
+		err := s.WriteProposal(gctx, base, head, sum)
+		p.Hash = hex.EncodeToString(sum.Sum(nil))
+		return err
+	})
+	g.Go(func() error {
+		files, err := s.Changes(gctx, base, head)
+		for _, f := range files {
+			p.Files++
+			p.Insertions += f.Insertions
+			p.Deletions += f.Deletions
+		}
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return Proposal{}, err
+	}
+	return p, nil
+}
+
+// WriteProposal writes the difference exactly as its hash covers it. `git apply` takes it.
+func (s *Store) WriteProposal(ctx context.Context, base, head string, to io.Writer) error {
+	if err := errors.Join(git.CheckRev(base), git.CheckRev(head)); err != nil {
+		return err
+	}
+	c := s.run.Command(append(append([]string{}, proposalArgs...), base, head)...)
+	c.Stdout = func(r io.Reader) error {
+		_, err := io.Copy(to, r)
+		return err
+	}
+	_, err := c.Run(ctx)
+	return err
+}
+
+// Touched lists the paths that any commit from base (excluded) to head touched, undone ones too,
+// sorted as they are. A rename touches two.
+func (s *Store) Touched(ctx context.Context, base, head string) ([]string, error) {
+	if err := errors.Join(git.CheckRev(base), git.CheckRev(head)); err != nil {
+		return nil, err
+	}
+	out, err := s.git(ctx, "log", "--format=", "--name-only", "-z", "--no-renames", "--no-color", "--ignore-submodules=none",
+		base+".."+head, "--")
+	if err != nil {
+		return nil, err
+	}
+	return slices.Compact(slices.Sorted(slices.Values(git.Fields(out)))), nil
+}

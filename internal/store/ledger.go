@@ -1,0 +1,148 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"pawl/internal/git"
+)
+
+// Entry is one commit of a loop's ledger. Its first parent is the entry before it, its second
+// the code head it stands for (the first entry has only that), so that the ledger keeps the code
+// alive and each hash covers everything before it. Its tree holds the loop's files.
+type Entry struct {
+	Ref   string // refs/pawl-ledger/<loop>
+	Prev  string // the entry before, "" for the first
+	Code  string // the code head
+	Files map[string][]byte
+	// Files replaces what it names, nil removes it; everything else is as in Prev. Names are
+	// made of letters, digits, '.', '_', '-' and '/'.
+	Message string
+	Time    time.Time
+	Author  git.Identity
+}
+
+func (e Entry) check() error {
+	if err := git.CheckRef(e.Ref); err != nil {
+		return err
+	}
+	if e.Prev != "" && !git.IsHash(e.Prev) {
+		return git.CheckHashes(e.Prev)
+	}
+	if !git.IsHash(e.Code) {
+		return fmt.Errorf("a ledger entry needs the code head it stands for, not %s", git.Quote(e.Code))
+	}
+	for name := range e.Files {
+		if err := checkLedgerName(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkLedgerName(name string) error {
+	ok := name != "" && name[0] != '/' && name[0] != '.' && name[0] != '-'
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-' || c == '/')
+	}
+	if !ok {
+		return fmt.Errorf("%s cannot be a file in a ledger", git.Quote(name))
+	}
+	return nil
+}
+
+// ReadLedger reads files of one entry. One that the entry does not have is absent from the map.
+func (s *Store) ReadLedger(ctx context.Context, commit string, files ...string) (map[string][]byte, error) {
+	if err := git.CheckHashes(commit); err != nil {
+		return nil, err
+	}
+	var m map[string][]byte
+	err := s.run.Batch(ctx, func(b *git.Batch) (err error) {
+		m, err = ledgerFiles(b, commit, files)
+		return err
+	})
+	return m, err
+}
+
+func ledgerFiles(b *git.Batch, commit string, files []string) (map[string][]byte, error) {
+	m := make(map[string][]byte, len(files))
+	for _, name := range files {
+		if err := checkLedgerName(name); err != nil {
+			return nil, err
+		}
+		_, kind, content, err := b.Get(commit+":"+name, -1)
+		switch {
+		case errors.Is(err, git.ErrNotFound):
+			// An absent commit and an absent file look the same here.
+			if _, err := b.Commit(commit); err != nil {
+				return nil, err
+			}
+		case err != nil:
+			return nil, err
+		case kind == "blob":
+			m[name] = content
+		}
+	}
+	return m, nil
+}
+
+// LedgerCommit is an entry as it is stored.
+type LedgerCommit struct {
+	Commit  string
+	Prev    string // "" for the first
+	Code    string
+	Time    time.Time
+	Message string
+	Files   map[string][]byte // those that were asked for
+}
+
+// entryOf reads a commit as an entry of a ledger: it stands on the entry before and for a code head.
+func entryOf(id string, c git.Commit) (LedgerCommit, error) {
+	l := LedgerCommit{Commit: id, Time: c.Time, Message: c.Message}
+	switch len(c.Parents) {
+	case 1:
+		l.Code = c.Parents[0]
+	case 2:
+		l.Prev, l.Code = c.Parents[0], c.Parents[1]
+	default:
+		return l, fmt.Errorf("it has %d parents and is no ledger entry", len(c.Parents))
+	}
+	return l, nil
+}
+
+// LedgerHistory returns the entries up to head, oldest first, with the files asked for. What it
+// reads is what the hashes cover; that head is the right one, only its caller can know.
+func (s *Store) LedgerHistory(ctx context.Context, head string, files ...string) ([]LedgerCommit, error) {
+	if err := git.CheckHashes(head); err != nil {
+		return nil, err
+	}
+	var all []LedgerCommit
+	err := s.run.Batch(ctx, func(b *git.Batch) error {
+		for id := head; id != ""; {
+			c, err := b.Commit(id)
+			if err != nil {
+				return err
+			}
+			l, err := entryOf(id, c)
+			if err != nil {
+				return fmt.Errorf("%s: %w", id, err)
+			}
+			if l.Files, err = ledgerFiles(b, id, files); err != nil {
+				return err
+			}
+			all = append(all, l)
+			id = l.Prev
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, j := 0, len(all)-1; i < j; i, j = i+1, j-1 {
+		all[i], all[j] = all[j], all[i]
+	}
+	return all, nil
+}

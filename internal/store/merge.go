@@ -1,0 +1,41 @@
+package store
+
+import (
+	"context"
+	"strings"
+
+	"pawl/internal/git"
+)
+
+// Conflict says that two lines of work can't be put together without a person.
+type Conflict struct{ Paths []string }
+
+func (e *Conflict) Error() string { return "both sides changed " + git.QuoteSome(e.Paths) }
+
+// Merge returns the tree of two commits put together; *Conflict where they don't go together.
+func (s *Store) Merge(ctx context.Context, one, other string) (tree string, err error) {
+	if err := git.CheckHashes(one, other); err != nil {
+		return "", err
+	}
+	out, err := s.git(ctx, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", one, other)
+	parts := strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
+	switch {
+	case err == nil:
+		return parts[0], git.CheckHashes(parts[0])
+	case git.Exited(err, 1) && len(parts) > 1:
+		return "", &Conflict{Paths: parts[1:]}
+	}
+	return "", err
+}
+
+// Contains reports whether a commit is another one or descends from it.
+func (s *Store) Contains(ctx context.Context, commit, ancestor string) (bool, error) {
+	if err := git.CheckHashes(commit, ancestor); err != nil {
+		return false, err
+	}
+	_, err := s.git(ctx, "merge-base", "--is-ancestor", ancestor, commit)
+	if git.Exited(err, 1) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,122 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"pawl/internal/git"
+)
+
+// TreeEntry is one file of a commit.
+type TreeEntry struct {
+	Path string // as it is, any bytes
+	Mode string // 100644, 100755, 120000, 160000
+	Blob string // object ID; the commit of a submodule
+}
+
+// Entries lists the files of a commit or tree, sorted by path as git sorts.
+func (s *Store) Entries(ctx context.Context, commit string) ([]TreeEntry, error) {
+	if err := git.CheckRev(commit); err != nil {
+		return nil, err
+	}
+	out, err := s.git(ctx, "ls-tree", "-r", "-z", "--full-tree", commit, "--")
+	if err != nil {
+		return nil, err
+	}
+	var entries []TreeEntry
+	for _, rec := range git.Fields(out) {
+		head, path, ok := strings.Cut(rec, "\t")
+		f := strings.Fields(head)
+		if !ok || len(f) != 3 {
+			return nil, fmt.Errorf("git ls-tree answered %q", rec)
+		}
+		entries = append(entries, TreeEntry{Path: path, Mode: f[0], Blob: f[2]})
+	}
+	return entries, nil
+}
+
+// BlobByID returns a blob by its object ID, as Entries and git.FileChange have it.
+func (s *Store) BlobByID(ctx context.Context, blob string, max int) ([]byte, error) {
+	if err := git.CheckHashes(blob); err != nil {
+		return nil, err
+	}
+	var content []byte
+	err := s.run.Batch(ctx, func(b *git.Batch) error {
+		_, kind, c, err := b.Get(blob, max)
+		if err == nil && kind != "blob" {
+			err = fmt.Errorf("%s is a %s: %w", blob, kind, git.ErrNotFound)
+		}
+		content = c
+		return err
+	})
+	return content, err
+}
+
+// Log returns the last n commits up to head, newest first, as "abc1234 subject" with everything
+// escaped that could upset a terminal or a prompt.
+func (s *Store) Log(ctx context.Context, head string, n int) ([]string, error) {
+	if err := git.CheckRev(head); err != nil {
+		return nil, err
+	}
+	if n < 0 {
+		return nil, errors.New("a negative number of commits")
+	}
+	if lines, ok := s.logs.follow(&s.commits, head, n); ok {
+		return lines, nil
+	}
+	out, err := s.git(ctx, "log", "-z", "--no-color", "--no-decorate", "--encoding=UTF-8", "--format=%H %s", "-n", strconv.Itoa(n), head, "--")
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	for rec := range strings.SplitSeq(string(out), "\x00") {
+		if hash, subject, ok := strings.Cut(rec, " "); ok && len(hash) >= 7 {
+			lines = append(lines, hash[:7]+" "+git.Printable(subject))
+		}
+	}
+	s.logs.remember(head, n, lines)
+	return lines, nil
+}
+
+// logCache is the last log that was asked for. A loop asks again a commit or two later, and those
+// this process made itself.
+type logCache struct {
+	mu    sync.Mutex
+	head  string
+	n     int
+	lines []string
+}
+
+func (l *logCache) remember(head string, n int, lines []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.head, l.n, l.lines = head, n, lines
+}
+
+// follow returns the log at head where all commits since the last log are known and have one
+// parent each: then git could only put them before it.
+func (l *logCache) follow(commits *commitCache, head string, n int) ([]string, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n != l.n {
+		return nil, false
+	}
+	var since []string
+	for at := head; at != l.head; {
+		c, known := commits.get(at)
+		if !known || len(c.Parents) != 1 || len(since) == n {
+			return nil, false
+		}
+		subject, _, _ := strings.Cut(c.Message, "\n\n")
+		since = append(since, at[:7]+" "+git.Printable(strings.Join(strings.Split(strings.TrimSpace(subject), "\n"), " ")))
+		at = c.Parents[0]
+	}
+	lines := append(since, l.lines...)
+	l.head, l.lines = head, lines[:min(n, len(lines))]
+	return slices.Clone(l.lines), true
+}

@@ -1,0 +1,270 @@
+// Package store keeps pawl's own bare repository: the loops' branches, their ledgers and the objects
+// of both. A commit and the ledger entry for it become durable in one transaction.
+//
+// It never runs what is in the store, has no working tree and talks to no other repository (that is
+// for trees and userrepo), and knows nothing of what a ledger's files mean (that is for ledger). Start
+// reading at Store, then at Transact.
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"pawl/internal/durable"
+	"pawl/internal/git"
+)
+
+// Store is a bare repository of pawl's own, one for each user repository, shared by its loops. Only
+// pawl runs git in it. Its methods may be called concurrently, also from several processes.
+type Store struct {
+	dir     string
+	run     git.Runner
+	commits commitCache
+	logs    logCache
+}
+
+// storeConfig is the whole config file of a store; the rest is in invariants, which win.
+const storeConfig = `[core]
+	repositoryformatversion = 0
+	filemode = true
+	bare = true
+`
+
+// storeAttributes take precedence over every .gitattributes. An agent that writes "*.go -diff"
+// would otherwise turn its diff into "Binary files differ" for the person who approves it, and
+// its changed lines into none for the policy that counts them. git 2.39 reads no .gitattributes
+// in a bare repository anyway; later ones do, from HEAD. Conversions (eol, encoding, ident) stay
+// as the tree has them: a desk is what a clone would be.
+const storeAttributes = "* !diff !merge\n"
+
+// Open opens the store in dir and creates it where there is none. It may be called by
+// several processes at once.
+func Open(ctx context.Context, dir string) (*Store, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{dir: dir, run: git.Hardened(dir)}
+	if ok, err := s.complete(); err != nil || ok {
+		return s, err
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := durable.Lock(ctx, dir+".lock")
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	if ok, err := s.complete(); err != nil || ok { // another process was first
+		return s, err
+	}
+	if err := s.create(ctx, lock); err != nil {
+		return nil, fmt.Errorf("creating the store %s: %w", dir, err)
+	}
+	return s, nil
+}
+
+// Git runs git in the store, without any working tree.
+func (s *Store) Git() git.Runner { return s.run }
+
+// Dir is where the store is.
+func (s *Store) Dir() string { return s.dir }
+
+// complete reports whether the store is there. It appears by a rename, so it is whole or absent;
+// an upgrade of pawl may have other ideas about its config.
+func (s *Store) complete() (bool, error) {
+	if _, err := os.Stat(filepath.Join(s.dir, "HEAD")); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	return true, s.writeConfig(s.dir)
+}
+
+func (s *Store) writeConfig(dir string) error {
+	for name, content := range map[string]string{
+		"config":          storeConfig,
+		"info/attributes": storeAttributes,
+		"info/exclude":    Excludes(),
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if have, err := os.ReadFile(path); err == nil && string(have) == content {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		if err := durable.WriteFile(path, []byte(content), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Excludes is info/exclude of the store and of the trees: pawl's own files in a tree's root.
+func Excludes() string {
+	var b strings.Builder
+	for _, f := range RootFiles {
+		b.WriteString("/" + f + "\n")
+	}
+	return b.String()
+}
+
+func (s *Store) create(ctx context.Context, lock *os.File) error {
+	fresh := s.dir + ".new"
+	if err := os.RemoveAll(fresh); err != nil { // of a process that died here
+		return err
+	}
+	if err := os.Mkdir(fresh, 0o700); err != nil {
+		return err
+	}
+	c := git.Hardened(fresh).Command("init", "--quiet", "--bare", "--template=", "--initial-branch=none", "--object-format=sha1")
+	c.Lock = lock
+	if _, err := c.Run(ctx); err != nil {
+		return err
+	}
+	if err := s.writeConfig(fresh); err != nil {
+		return err
+	}
+	return durable.Rename(fresh, s.dir)
+}
+
+// git runs git in the store, without any working tree.
+func (s *Store) git(ctx context.Context, args ...string) ([]byte, error) {
+	return s.run.Run(ctx, args...)
+}
+
+// LockFetch keeps other fetches out of the store and removes what a fetch that was killed has left on
+// the ref. It is not the lock of what moves refs: other loops go on while a network is slow.
+func (s *Store) LockFetch(ctx context.Context, ref string) (*os.File, error) {
+	lock, err := durable.Lock(ctx, filepath.Join(s.dir, "pawl-fetch.lock"))
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(s.dropStaleLock(ref), s.dropStaleLock("shallow")); err != nil {
+		lock.Close()
+		return nil, err
+	}
+	return lock, nil
+}
+
+// lock serialises what moves refs. It is held for milliseconds; git's own locks would make the
+// second of two processes fail instead of wait.
+func (s *Store) lock(ctx context.Context) (*os.File, error) {
+	return durable.Lock(ctx, filepath.Join(s.dir, "pawl.lock"))
+}
+
+// Ref returns the object that a ref names, "" if there is no such ref. A ref that pawl has moved
+// is a small file, so that this usually costs no process.
+func (s *Store) Ref(ctx context.Context, ref string) (string, error) {
+	if err := git.CheckRef(ref); err != nil {
+		return "", err
+	}
+	b, err := os.ReadFile(filepath.Join(s.dir, filepath.FromSlash(ref)))
+	if err == nil {
+		if hash := string(bytes.TrimSuffix(b, []byte("\n"))); git.IsHash(hash) {
+			return hash, nil
+		}
+		return "", fmt.Errorf("%w: %s of the store %s", errDamagedRef, ref, s.dir)
+	}
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) && !errors.Is(err, syscall.EISDIR) {
+		return "", err
+	}
+	if _, packed := os.Stat(filepath.Join(s.dir, "packed-refs")); errors.Is(packed, fs.ErrNotExist) {
+		return "", nil
+	}
+	out, err := s.git(ctx, "for-each-ref", "--format=%(objectname) %(refname)", ref)
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(out)) { // a prefix matches too
+		if hash, name, _ := strings.Cut(strings.TrimSpace(line), " "); name == ref && git.IsHash(hash) {
+			return hash, nil
+		}
+	}
+	return "", nil
+}
+
+var errDamagedRef = errors.New("the ref is damaged")
+
+// SetRef moves a ref from old to new, "" meaning absent, and succeeds without doing anything if
+// it is at new already. A ref that is elsewhere gives *Fenced.
+func (s *Store) SetRef(ctx context.Context, ref, new, old string) error {
+	if err := git.CheckRef(ref); err != nil {
+		return err
+	}
+	for _, h := range []string{new, old} {
+		if h != "" && !git.IsHash(h) {
+			return git.CheckHashes(h)
+		}
+	}
+	lock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	have, err := s.Ref(ctx, ref)
+	switch {
+	case err != nil:
+		return err
+	case have == new:
+		return nil
+	case have != old:
+		return &Fenced{Ref: ref, Want: old, Have: have}
+	}
+	if err := s.dropStaleLock(ref); err != nil {
+		return err
+	}
+	or0 := func(h string) string {
+		if h == "" {
+			return git.NoHash
+		}
+		return h
+	}
+	c := s.run.Command("update-ref", "--stdin", "-z")
+	c.Lock = lock
+	if new == "" {
+		c.Stdin = strings.NewReader("delete " + ref + "\x00" + old + "\x00")
+	} else {
+		c.Stdin = strings.NewReader("update " + ref + "\x00" + new + "\x00" + or0(old) + "\x00")
+	}
+	_, err = c.Run(ctx)
+	return err
+}
+
+// dropStaleLock removes the lock that a git killed half way has left on a ref. The caller holds
+// the store's lock, and so does every git process that moves a ref until it ends: none is left
+// that this lock file could belong to.
+func (s *Store) dropStaleLock(ref string) error {
+	err := os.Remove(filepath.Join(s.dir, filepath.FromSlash(ref)+".lock"))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil
+	}
+	return err
+}
+
+// Fenced says that a ref is not where this caller last put it: another host or a person has
+// moved it, or it was truncated or deleted. Nothing was written.
+type Fenced struct {
+	Ref  string
+	Want string // "" absent
+	Have string // "" absent
+}
+
+func (e *Fenced) Error() string {
+	show := func(h string) string {
+		if h == "" {
+			return "absent"
+		}
+		return h[:min(len(h), 12)]
+	}
+	return fmt.Sprintf("%s is at %s where %s was expected: something else has moved it", e.Ref, show(e.Have), show(e.Want))
+}

@@ -1,0 +1,225 @@
+package trees
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"pawl/internal/git"
+	"pawl/internal/store"
+)
+
+// cleaner removes paths and remembers the last one, below which a walk found more.
+type cleaner struct {
+	root *folder
+	gone string // with '/' at its end
+}
+
+func (c *cleaner) isGone(p string) bool { return c.gone != "" && strings.HasPrefix(p, c.gone) }
+
+func (c *cleaner) remove(p string) error {
+	c.gone = p + "/"
+	return c.root.remove(p)
+}
+
+// cleanJudge removes what is neither tracked nor recorded nor kept. Something recorded that has
+// been changed or is gone is an error: it cannot be mended.
+func (t *Tree) cleanJudge(root *folder, extras []found, ix *index, record pristine, keep []string) error {
+	spoiled := func(p string) error {
+		return fmt.Errorf("%s, which setup made, was changed or removed; list it in judge.keep if it may be", git.Quote(p))
+	}
+	stays := make(map[string]bool, len(record))
+	needed := map[string]bool{}
+	seen := 0
+	for _, f := range extras {
+		kept := f.kind != isOther && f.shut == "" && matches(keep, f.path)
+		if was, ok := record[f.path]; ok {
+			seen++
+			if !kept && (f.shut != "" || !was.same(*f.is)) {
+				return spoiled(f.path)
+			}
+			kept = true
+		}
+		if kept {
+			stays[f.path] = true
+			for d := path.Dir(f.path); d != "." && !needed[d]; d = path.Dir(d) {
+				needed[d] = true
+			}
+		}
+	}
+	if seen < len(record) {
+		have := make(map[string]bool, len(extras))
+		for _, f := range extras {
+			have[f.path] = true
+		}
+		for p := range record {
+			if _, tracked := ix.entries[p]; !tracked && !ix.folders[p] && !have[p] && !matches(keep, p) {
+				return spoiled(p)
+			}
+		}
+	}
+	c := cleaner{root: root}
+	for _, f := range extras {
+		if stays[f.path] || needed[f.path] || c.isGone(f.path) {
+			continue
+		}
+		if err := c.remove(f.path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// matches reports whether a glob matches the path or a folder that it is in.
+func matches(globs []string, p string) bool {
+	for _, g := range globs {
+		for d := p; d != "."; d = path.Dir(d) {
+			if doublestar.MatchUnvalidated(g, d) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// cleanDesk removes what is untracked and not ignored, after the checkout: which files are
+// ignored is for the commit's .gitignore to say, not for one that the agent wrote.
+func (t *Tree) cleanDesk(ctx context.Context, root *folder, extras []found, before *index, record pristine, lock *os.File) error {
+	now, err := readIndex(t.indexPath())
+	if err != nil {
+		return err
+	}
+	c := cleaner{root: root}
+	var odd []string // what ls-files does not list
+	ask := false
+	for i, f := range extras {
+		if c.isGone(f.path) || store.IsRootFile(f.path) && f.kind == isFile {
+			continue
+		}
+		if _, tracked := now.entries[f.path]; tracked {
+			continue // the checkout has replaced it
+		}
+		if now.folders[f.path] && f.kind == isDir && f.shut == "" {
+			continue
+		}
+		if inAny(now.links, f.path) {
+			// git looks at nothing in a submodule's folder. What setup put there stays.
+			if _, ok := record[f.path]; !ok {
+				if err := c.remove(f.path); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		ask = true
+		switch {
+		case f.kind == isOther, f.shut != "", path.Base(f.path) == ".git":
+			odd = append(odd, f.path)
+		case f.kind == isDir && (i+1 == len(extras) || !strings.HasPrefix(extras[i+1].path, f.path+"/")):
+			odd = append(odd, f.path) // empty
+		}
+	}
+	if !ask {
+		return nil
+	}
+	if err := t.removeUntracked(ctx, root, lock); err != nil {
+		return err
+	}
+	if len(odd) == 0 {
+		return nil
+	}
+	ignored, err := t.ignored(ctx, odd, lock)
+	if err != nil {
+		return err
+	}
+	for _, p := range odd {
+		if !ignored[p] {
+			if err := root.remove(p); err != nil {
+				return err
+			}
+			root.removeEmptyParents(p, now)
+		}
+	}
+	return nil
+}
+
+// removeUntracked removes the untracked files that are not ignored. Removing a .gitignore can
+// uncover more.
+func (t *Tree) removeUntracked(ctx context.Context, root *folder, lock *os.File) error {
+	const rounds = 100
+	for range rounds {
+		out, err := t.call(lock, "ls-files", "-z", "--others", "--exclude-standard").Run(ctx)
+		if err != nil {
+			return err
+		}
+		ix, err := readIndex(t.indexPath())
+		if err != nil {
+			return err
+		}
+		again := false
+		for p := range strings.SplitSeq(string(out), "\x00") {
+			if p == "" {
+				continue
+			}
+			// A nested repository is listed as a folder.
+			p = strings.TrimSuffix(p, "/")
+			again = again || path.Base(p) == ".gitignore"
+			if err := root.remove(p); err != nil {
+				return err
+			}
+			root.removeEmptyParents(p, ix)
+		}
+		if !again {
+			return nil
+		}
+	}
+	return errors.New(".gitignore files nested without end")
+}
+
+// removeEmptyParents removes the folders above p that removing it has emptied, as git clean does.
+func (d *folder) removeEmptyParents(p string, ix *index) {
+	for p = path.Dir(p); p != "." && !ix.folders[p]; p = path.Dir(p) {
+		dir, name, err := d.at(p)
+		if err != nil {
+			return
+		}
+		err = rmdir(dir, name)
+		if dir != d {
+			_ = dir.Close()
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// ignored tells which of the paths the tree's .gitignore files and pawl's excludes ignore.
+func (t *Tree) ignored(ctx context.Context, paths []string, lock *os.File) (map[string]bool, error) {
+	// check-ignore takes no literal pathspecs; with "./" in front none is anything but a path.
+	c := t.call(lock, "check-ignore", "-z", "--stdin")
+	c.Stdin = strings.NewReader("./" + strings.Join(paths, "\x00./") + "\x00")
+	out, err := c.Run(ctx)
+	if err != nil && !git.Exited(err, 1) { // 1: none
+		return nil, err
+	}
+	m := map[string]bool{}
+	for p := range strings.SplitSeq(string(out), "\x00") {
+		m[strings.TrimPrefix(p, "./")] = true
+	}
+	return m, nil
+}
+
+// inAny reports whether p is below one of the folders.
+func inAny(folders []string, p string) bool {
+	for _, f := range folders {
+		if strings.HasPrefix(p, f) && len(p) > len(f) && p[len(f)] == '/' {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,16 @@
+package trees
+
+import "golang.org/x/sys/unix"
+
+// From linux/fs.h.
+const immutable, appendOnly = 0x10, 0x20
+
+// clearFlags takes the immutable and append-only flags off: an agent that runs as root, as in
+// many containers, can set them, and then so can pawl clear them.
+func clearFlags(fd int) {
+	flags, err := unix.IoctlGetUint32(fd, unix.FS_IOC_GETFLAGS)
+	if err != nil || flags&(immutable|appendOnly) == 0 {
+		return
+	}
+	_ = unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, int(flags&^(immutable|appendOnly)))
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package trees
+
+func clearFlags(int) {}

@@ -1,0 +1,137 @@
+package trees
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// folder is an open directory that is known to be one: opened without following a symlink at
+// any component below it. Whatever is done to a tree is done relative to one, so that nothing
+// the agent put there leads outside.
+type folder struct {
+	f   *os.File
+	abs string // for messages, and to resolve entries whose type the file system does not tell
+}
+
+func openFolder(path string) (*folder, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return &folder{f: os.NewFile(uintptr(fd), path), abs: path}, nil
+}
+
+func (d *folder) fd() int      { return int(d.f.Fd()) }
+func (d *folder) Close() error { return d.f.Close() }
+
+// open opens a folder in this one.
+func (d *folder) open(name string) (*folder, error) {
+	path := filepath.Join(d.abs, name)
+	fd, err := unix.Openat(d.fd(), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return &folder{f: os.NewFile(uintptr(fd), path), abs: path}, nil
+}
+
+// openForced is open for a folder whose mode may have been taken away.
+func (d *folder) openForced(name string) (*folder, error) {
+	sub, err := d.open(name)
+	if errors.Is(err, fs.ErrPermission) {
+		// Not through a symlink: open has just found a directory, and nothing else runs in the tree.
+		if chmodErr := unix.Fchmodat(d.fd(), name, 0o700, 0); chmodErr != nil {
+			return nil, errors.Join(err, chmodErr)
+		}
+		sub, err = d.open(name)
+	}
+	return sub, err
+}
+
+func (d *folder) stat() (unix.Stat_t, error) {
+	var st unix.Stat_t
+	err := unix.Fstat(d.fd(), &st)
+	return st, err
+}
+
+// openFile opens a regular file below for reading, through real folders only.
+func (d *folder) openFile(path string) (*os.File, error) {
+	dir, name, err := d.at(path)
+	if err != nil {
+		return nil, err
+	}
+	if dir != d {
+		defer dir.Close()
+	}
+	// O_NONBLOCK: whatever it has become, opening it must not wait.
+	fd, err := unix.Openat(dir.fd(), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: filepath.Join(d.abs, path), Err: err}
+	}
+	return os.NewFile(uintptr(fd), filepath.Join(d.abs, path)), nil
+}
+
+// at opens the folder that holds path and returns it with path's last component.
+func (d *folder) at(path string) (*folder, string, error) {
+	dir, name := filepath.Split(path)
+	cur := d
+	for dir != "" {
+		var first string
+		first, dir = cutPath(dir)
+		next, err := cur.open(first)
+		if cur != d {
+			_ = cur.Close()
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		cur = next
+	}
+	return cur, name, nil
+}
+
+func cutPath(p string) (first, rest string) {
+	for i := 0; i < len(p); i++ {
+		if p[i] == '/' {
+			return p[:i], p[i+1:]
+		}
+	}
+	return p, ""
+}
+
+func rmdir(dir *folder, name string) error { return unix.Unlinkat(dir.fd(), name, unix.AT_REMOVEDIR) }
+
+// lstatAt is lstat for a path, through real folders only.
+func (d *folder) lstatAt(path string) (stamp, error) {
+	dir, name, err := d.at(path)
+	if err != nil {
+		return stamp{}, err
+	}
+	if dir != d {
+		defer dir.Close()
+	}
+	return dir.lstat(name)
+}
+
+func (d *folder) lstat(name string) (stamp, error) {
+	var st unix.Stat_t
+	err := unix.Fstatat(d.fd(), name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	return stampOf(st), err
+}
+
+// touch gives a file the present time.
+func (d *folder) touch(path string) error {
+	dir, name, err := d.at(path)
+	if err != nil {
+		return err
+	}
+	if dir != d {
+		defer dir.Close()
+	}
+	now := unix.NsecToTimespec(time.Now().UnixNano())
+	return unix.UtimesNanoAt(dir.fd(), name, []unix.Timespec{now, now}, unix.AT_SYMLINK_NOFOLLOW)
+}

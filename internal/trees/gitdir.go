@@ -1,0 +1,243 @@
+package trees
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"pawl/internal/git"
+	"pawl/internal/store"
+)
+
+// The tree's own .git is for whoever works in the tree: `git log`, `git status` and `git diff`
+// show the loop's branch at the tree's commit. pawl never runs git in it. Each time, everything
+// in it is thrown away and written anew from the store, except the packs that pawl itself put
+// there and that nobody has touched since: an agent's own commits, its hooks, its config, its
+// half-finished merge all go, and what remains is what a fresh clone would have.
+
+// gitDir is what a tree's .git is known to hold, by path in it. What is not in it, or is not what
+// it was when pawl wrote it, is not believed.
+type gitDir struct {
+	Shown string            // the commit whose whole history is in the packs
+	Packs map[string]stamp  // objects/pack/…
+	Wrote map[string]stamp  // everything else
+	What  map[string]string // what was written there, for comparison
+}
+
+// maxShown is how many packs a tree's .git may gather, one with each new commit, before it is
+// made anew with one.
+const maxShown = 50
+
+// treeConfig is the config file of a tree's .git. No remote: nothing in the tree can reach the
+// store.
+const treeConfig = `[core]
+	repositoryformatversion = 0
+	filemode = true
+	bare = false
+	logallrefupdates = true
+[gc]
+	auto = 0
+`
+
+// givePack clears .git of everything that is not known and copies what commit has and .git has
+// not yet into it, as one pack.
+func (t *Tree) givePack(ctx context.Context, root *folder, dot gitDir, commit string, lock *os.File) (gitDir, error) {
+	if dot.Shown == "" || len(dot.Packs) > 2*maxShown || !sweepGit(root, &dot) {
+		dot = gitDir{Packs: map[string]stamp{}, Wrote: map[string]stamp{}, What: map[string]string{}}
+		if err := root.remove(".git"); err != nil {
+			return dot, err
+		}
+		if err := os.MkdirAll(filepath.Join(t.Dir, ".git", "objects", "pack"), 0o755); err != nil {
+			return dot, err
+		}
+	}
+	if dot.Shown == commit {
+		return dot, nil
+	}
+	// The folders on the way have just been made, or opened as real ones.
+	dir := filepath.Join(t.Dir, ".git", "objects", "pack")
+	// A tree is a cache and need not survive a power cut.
+	c := t.store.Git().Command("-c", "core.fsync=none", "pack-objects", "--quiet", "--revs", "--non-empty", "--delta-base-offset", "--window=0", filepath.Join(dir, "pack"))
+	c.Lock = lock
+	revs := commit + "\n"
+	if dot.Shown != "" {
+		revs += "^" + dot.Shown + "\n"
+	}
+	c.Stdin = strings.NewReader(revs)
+	out, err := c.Run(ctx)
+	if err != nil {
+		return dot, err
+	}
+	for _, id := range strings.Fields(string(out)) {
+		for _, ext := range []string{".pack", ".idx"} {
+			name := "pack-" + id + ext
+			is, err := stampFile(filepath.Join(dir, name))
+			if err != nil {
+				return dot, fmt.Errorf("git pack-objects left no %s: %w", name, err)
+			}
+			dot.Packs["objects/pack/"+name] = is
+		}
+	}
+	dot.Shown = commit
+	return dot, nil
+}
+
+// sweepGit removes from .git what is not known, or not what it was; false if that cannot be
+// done or took a pack away.
+func sweepGit(root *folder, dot *gitDir) bool {
+	dir, err := root.open(".git")
+	if err != nil {
+		return false // nothing, a file, a symlink
+	}
+	defer dir.Close()
+	sw := sweeper{known: map[string]stamp{}, folders: map[string]bool{}, intact: map[string]bool{}}
+	for _, m := range []map[string]stamp{dot.Packs, dot.Wrote} {
+		for name, is := range m {
+			sw.known[name] = is
+			for d := path.Dir(name); d != "."; d = path.Dir(d) {
+				sw.folders[d] = true
+			}
+		}
+	}
+	if sw.sweep(dir, "") != nil {
+		return false
+	}
+	for name := range dot.Packs {
+		if !sw.intact[name] {
+			return false
+		}
+	}
+	for name := range dot.Wrote {
+		if !sw.intact[name] {
+			delete(dot.Wrote, name)
+		}
+	}
+	return true
+}
+
+type sweeper struct {
+	known   map[string]stamp
+	folders map[string]bool
+	intact  map[string]bool
+}
+
+func (sw *sweeper) sweep(d *folder, prefix string) error {
+	st, err := d.stat()
+	if err != nil {
+		return err
+	}
+	mendMode(d, st)
+	entries, err := d.f.ReadDir(-1)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := prefix + e.Name()
+		if was, ok := sw.known[name]; ok {
+			if now, err := d.lstat(e.Name()); err == nil && now == was {
+				sw.intact[name] = true
+				continue
+			}
+		}
+		if sw.folders[name] {
+			// open refuses a symlink; then the whole .git is made anew.
+			sub, err := d.open(e.Name())
+			if err != nil {
+				return err
+			}
+			err = sw.sweep(sub, name+"/")
+			if err = errors.Join(err, sub.Close()); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := d.remove(e.Name()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// show writes the rest of .git, as far as it is not there already, and saves what is known about
+// the tree.
+func (t *Tree) show(st *treeState, dot gitDir, commit string) error {
+	if t.Branch != "" {
+		if err := git.CheckBranch(t.Branch); err != nil {
+			return err
+		}
+	}
+	root, err := os.OpenRoot(filepath.Join(t.Dir, ".git"))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	files := map[string]string{
+		"config":       treeConfig,
+		"info/exclude": store.Excludes(),
+		"HEAD":         commit + "\n",
+	}
+	if t.Branch != "" {
+		files["HEAD"] = "ref: refs/heads/" + t.Branch + "\n"
+		files["refs/heads/"+t.Branch] = commit + "\n"
+	}
+	if shallow, err := os.ReadFile(filepath.Join(t.store.Dir(), "shallow")); err == nil {
+		files["shallow"] = string(shallow)
+	}
+	// git takes a directory for a repository only if it has refs/.
+	if err := root.MkdirAll("refs/heads", 0o755); err != nil {
+		return err
+	}
+	for name, content := range files {
+		if err := dot.write(root, name, content, strings.NewReader(content)); err != nil {
+			return err
+		}
+	}
+	// The private index has the stat data of these very files, so that `git status` has nothing
+	// to read.
+	is, err := stampFile(t.indexPath())
+	if err != nil {
+		return err
+	}
+	from, err := os.Open(t.indexPath())
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	if err := dot.write(root, "index", fmt.Sprint(is), from); err != nil {
+		return err
+	}
+	st.Git = dot
+	return t.saveState(*st)
+}
+
+// write makes name a new file: one that is there could be another name of a file elsewhere.
+func (g *gitDir) write(root *os.Root, name, what string, content io.Reader) error {
+	if _, intact := g.Wrote[name]; intact && g.What[name] == what {
+		return nil
+	}
+	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if dir := path.Dir(name); dir != "." {
+		if err := root.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, content)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	is, err := stampFile(filepath.Join(root.Name(), name))
+	g.Wrote[name], g.What[name] = is, what
+	return err
+}

@@ -1,0 +1,135 @@
+package trees
+
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pawl/internal/durable"
+	"pawl/internal/git"
+)
+
+// stamp is what tells that a file has been touched. The ctime cannot be set back by whoever
+// writes to the file.
+type stamp struct {
+	Mode         uint32
+	Ino          uint64
+	Size         int64
+	Mtime, Ctime int64 // nanoseconds
+}
+
+func stampOf(st unix.Stat_t) stamp {
+	return stamp{Mode: uint32(st.Mode), Ino: st.Ino, Size: st.Size,
+		Mtime: unix.TimespecToNsec(st.Mtim), Ctime: unix.TimespecToNsec(st.Ctim)}
+}
+
+func stampFile(path string) (stamp, error) {
+	var st unix.Stat_t
+	err := unix.Lstat(path, &st)
+	if err != nil {
+		err = &os.PathError{Op: "lstat", Path: path, Err: err}
+	}
+	return stampOf(st), err
+}
+
+// same reports whether a file is untouched. A folder's times change with what is put into it,
+// which is looked at by itself.
+func (s stamp) same(now stamp) bool {
+	if s.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return s.Mode == now.Mode
+	}
+	return s == now
+}
+
+// pristine is what setup made: every untracked path, by its name. A tree without the record is
+// one whose setup has not finished.
+type pristine map[string]stamp
+
+func (t *Tree) pristinePath() string { return filepath.Join(t.state, "pristine") }
+
+func (t *Tree) loadPristine() (pristine, error) {
+	f, err := os.Open(t.pristinePath())
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var p pristine
+	return p, gob.NewDecoder(f).Decode(&p)
+}
+
+// tick is more than the granularity of any file system's timestamps that pawl is likely to meet.
+const tick = 20 * time.Millisecond
+
+// Pristine records what stands in the tree besides the commit, that is, what setup.command has
+// made, and declares the tree finished. A later Restore of a judge keeps exactly that.
+//
+// It has to be called after each Restore that made the tree anew, whether or not
+// there is a setup.command.
+func (t *Tree) Pristine(ctx context.Context) error {
+	lock, err := t.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	root, err := t.open(t.loadState())
+	if err != nil {
+		return err
+	}
+	if root == nil {
+		return fmt.Errorf("%s is not a tree that pawl made: %w", git.Quote(t.Dir), fs.ErrNotExist)
+	}
+	defer root.Close()
+	ix, err := readIndex(t.indexPath())
+	if err != nil {
+		return err
+	}
+	// A submodule that setup checked out with `git submodule update` has its repository in the
+	// tree's .git, which is pawl's to remake. Its files stay; a .git file that leads nowhere would
+	// make every git command in the tree fail.
+	for _, link := range ix.links {
+		if is, err := root.lstatAt(link + "/.git"); err == nil && is.Mode&unix.S_IFMT == unix.S_IFREG {
+			if err := root.remove(link + "/.git"); err != nil {
+				return err
+			}
+		}
+	}
+	entries, err := walk(root, false, func(p string) bool {
+		_, tracked := ix.entries[p]
+		return !tracked && !ix.folders[p]
+	})
+	if err != nil {
+		return err
+	}
+	p := pristine{}
+	newest := int64(0)
+	for _, f := range entries {
+		if f.is != nil {
+			p[f.path] = *f.is
+			newest = max(newest, f.is.Ctime)
+		}
+	}
+	// What is written in the same tick as the record keeps its timestamps: let the tick pass.
+	if wait := time.Until(time.Unix(0, newest).Add(tick)); wait > 0 {
+		select {
+		case <-time.After(min(wait, time.Second)):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return t.savePristine(p)
+}
+
+func (t *Tree) savePristine(p pristine) error {
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(p); err != nil {
+		return err
+	}
+	return durable.WriteCache(t.pristinePath(), b.Bytes())
+}

@@ -1,0 +1,228 @@
+package trees
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"golang.org/x/sync/errgroup"
+
+	"pawl/internal/git"
+	"pawl/internal/store"
+)
+
+// RestoreOptions say which kind of tree is restored.
+type RestoreOptions struct {
+	// Judge: everything goes that is not in the commit, was not there when Pristine was called
+	// and does not match Keep. Without it (a desk) untracked files go and ignored ones stay.
+	Judge bool
+	// Keep are doublestar globs of untracked files, or folders with all that is in them, that may
+	// stay in a judge and may change there (judge.keep): caches.
+	Keep []string
+	// Like is a commit with the very tree of the one that is restored, as the parent of what was
+	// reverted is: where the tree's own .git shows it already, it may go on showing it.
+	Like string
+	// Sealed are files that stand as the contract has them, whatever the commit says.
+	Sealed []store.TreeEntry
+}
+
+// Restore brings the tree back to commit: tracked files exact in content, mode and kind,
+// whatever else is there removed as the options say, and the tree's own .git as a fresh clone
+// would have it.
+//
+// recreated means that the tree had to be made anew (it was missing, replaced or unfinished; in a
+// judge, something that setup made had been changed or removed): the caller runs setup.command
+// and calls Pristine, and, if setup may touch tracked files, Restore again. Tree.Why then says
+// why.
+func (t *Tree) Restore(ctx context.Context, commit string, o RestoreOptions) (recreated bool, err error) {
+	if err := git.CheckHashes(commit); err != nil {
+		return false, err
+	}
+	for _, glob := range o.Keep {
+		if !doublestar.ValidatePattern(glob) {
+			return false, fmt.Errorf("%s is not a glob", git.Quote(glob))
+		}
+	}
+	lock, err := t.lock(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer lock.Close()
+
+	t.Why = ""
+	why := t.restore(ctx, commit, lock, o)
+	if why == nil {
+		return false, nil
+	}
+	if ctx.Err() != nil {
+		return false, errors.Join(ctx.Err(), why)
+	}
+	// Whatever it is that could not be mended in place: a new tree is the cure for all of it.
+	if err := t.create(ctx, commit, lock, o); err != nil {
+		return false, errors.Join(err, why)
+	}
+	t.Why = why.Error()
+	return true, nil
+}
+
+// restore mends the tree in place; an error says why it has to be made anew.
+func (t *Tree) restore(ctx context.Context, commit string, lock *os.File, o RestoreOptions) error {
+	st := t.loadState()
+	root, err := t.open(st)
+	if err != nil {
+		return err
+	}
+	if root == nil {
+		return errors.New("the tree was missing or replaced")
+	}
+	defer root.Close()
+	before, err := readIndex(t.indexPath())
+	if err != nil {
+		return err
+	}
+	record, err := t.loadPristine()
+	if err != nil {
+		return fmt.Errorf("the tree was not finished: %w", err)
+	}
+	atCommit := len(before.links) == 0 && t.indexIsAt(st, commit)
+	index, err := stampFile(t.indexPath())
+	if err != nil {
+		return err
+	}
+	entries, err := walk(root, true, func(p string) bool {
+		if _, ok := record[p]; ok {
+			return true
+		}
+		_, tracked := before.entries[p]
+		return tracked
+	})
+	if err != nil {
+		return err
+	}
+
+	// First everything goes that is not certainly what git put there, for git to put it there
+	// again. git by itself would be content with less: it compares times by the second, and it
+	// takes a file that it reaches through a symlinked folder for unchanged if that folder is
+	// the moved original.
+	c := cleaner{root: root}
+	var extras []found
+	unchanged := 0
+	for _, f := range entries {
+		if c.isGone(f.path) {
+			continue
+		}
+		e, tracked := before.entries[f.path]
+		switch {
+		case tracked && e.isGitlink() && f.kind == isDir:
+		case tracked && e.unchanged(*f.is, index.Mtime):
+			unchanged++
+		case tracked && e.matches(*f.is) && e.gitReads(index.Mtime):
+			// Not removed on suspicion alone: its mtime is what builds go by.
+		case tracked:
+			err = c.remove(f.path)
+		case before.folders[f.path] && f.kind == isDir && f.shut == "":
+		case before.folders[f.path]:
+			err = c.remove(f.path)
+		default:
+			extras = append(extras, f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if o.Judge {
+		if err := t.cleanJudge(root, extras, before, record, o.Keep); err != nil {
+			return err
+		}
+	}
+	exact := atCommit && unchanged == len(before.entries)
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return t.checkout(gctx, &st, commit, exact, lock, o) })
+	dot, shown := st.Git, commit
+	if o.Like != "" && dot.Shown == o.Like {
+		shown = o.Like
+	}
+	g.Go(func() (err error) {
+		dot, err = t.givePack(gctx, root, dot, shown, lock)
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	if !o.Judge {
+		if err := t.cleanDesk(ctx, root, extras, before, record, lock); err != nil {
+			return err
+		}
+	}
+	return t.show(&st, dot, shown)
+}
+
+// indexIsAt reports whether the index is known to be commit's tree. Where files match it besides,
+// they need no git to look at them: the case of an iteration that begins where the last one was
+// kept.
+func (t *Tree) indexIsAt(st treeState, commit string) bool {
+	if st.IndexCommit != commit {
+		c, known := t.store.Known(commit)
+		if !known || c.Tree != st.IndexTree {
+			return false
+		}
+	}
+	now, err := stampFile(t.indexPath())
+	return err == nil && now == st.IndexIs
+}
+
+// noteIndex remembers what the index is: a commit's tree, or a tree by its ID.
+func (t *Tree) noteIndex(st *treeState, commit, tree string) error {
+	is, err := stampFile(t.indexPath())
+	st.IndexCommit, st.IndexTree, st.IndexIs = commit, tree, is
+	return err
+}
+
+// checkout makes tracked files exact, unless they are known to be. --reset -u looks at every
+// file, writes what is not there or differs and removes what the commit before had and this one
+// has not.
+func (t *Tree) checkout(ctx context.Context, st *treeState, commit string, exact bool, lock *os.File, o RestoreOptions) error {
+	if !exact {
+		if _, err := t.call(lock, "read-tree", "--reset", "-u", "--no-recurse-submodules", commit).Run(ctx); err != nil {
+			return err
+		}
+		if err := t.noteIndex(st, commit, ""); err != nil {
+			return err
+		}
+	}
+	if len(o.Sealed) == 0 {
+		return nil
+	}
+	ix, err := readIndex(t.indexPath())
+	if err != nil {
+		return err
+	}
+	var info, paths strings.Builder
+	for _, s := range o.Sealed {
+		if s.Mode == git.ModeGitlink {
+			continue
+		}
+		if e, ok := ix.entries[s.Path]; ok && e.modeText() == s.Mode && e.blobText() == s.Blob {
+			continue
+		}
+		// A folder or file that stands where the sealed file has to gives way in the index too.
+		fmt.Fprintf(&info, "%s %s\t%s\x00", s.Mode, s.Blob, s.Path)
+		paths.WriteString(s.Path + "\x00")
+	}
+	if info.Len() == 0 {
+		return nil
+	}
+	st.IndexCommit, st.IndexTree = "", ""
+	c := t.call(lock, "update-index", "--add", "--replace", "-z", "--index-info")
+	c.Stdin = strings.NewReader(info.String())
+	if _, err := c.Run(ctx); err != nil {
+		return err
+	}
+	c = t.call(lock, "checkout-index", "--force", "--index", "--quiet", "-z", "--stdin")
+	c.Stdin = strings.NewReader(paths.String())
+	_, err = c.Run(ctx)
+	return err
+}

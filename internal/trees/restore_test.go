@@ -1,0 +1,427 @@
+package trees_test
+
+import (
+	"context"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/gittest"
+	"pawl/internal/trees"
+	"pawl/internal/userrepo"
+)
+
+func TestRestoreMakesTheCommit(t *testing.T) {
+	b := gittest.NewBed(t, gittest.VariedFiles)
+	head := gittest.VariedChange(t, b, b.Tree("desk", b.Base))
+	tree := trees.At(b.Store, filepath.Join(b.Dir, "odd \n\xff", "tree"), filepath.Join(b.Dir, "odd state"), "pawl/x")
+	created, err := tree.Restore(ctx, head, trees.RestoreOptions{})
+	require.NoError(t, err)
+	assert.True(t, created)
+	created, err = tree.Restore(ctx, head, trees.RestoreOptions{})
+	require.NoError(t, err)
+	assert.True(t, created, "setup has not finished")
+	require.NoError(t, tree.Pristine(ctx))
+	created, err = tree.Restore(ctx, head, trees.RestoreOptions{})
+	require.NoError(t, err)
+	assert.False(t, created)
+
+	clone := filepath.Join(b.Dir, "clone")
+	gittest.Git(t, b.Dir, "clone", "-q", "--branch", "pawl/x", b.Store.Dir(), clone)
+	assert.Equal(t, gittest.Listing(t, clone), gittest.Listing(t, tree.Dir), "as a clone would be")
+
+	require.NoError(t, tree.Remove(ctx))
+	assert.NoDirExists(t, tree.Dir)
+	require.NoError(t, tree.Remove(ctx), "twice")
+	created, err = tree.Restore(ctx, b.Base, trees.RestoreOptions{})
+	require.NoError(t, err)
+	assert.True(t, created)
+
+	_, err = tree.Restore(ctx, "HEAD", trees.RestoreOptions{})
+	require.Error(t, err)
+	require.NoError(t, tree.Pristine(ctx))
+	gittest.Write(t, tree.Dir+"/parked", "work")
+	_, err = tree.Restore(ctx, "0123456789012345678901234567890123456789", trees.RestoreOptions{})
+	require.Error(t, err)
+	assert.FileExists(t, tree.Dir+"/parked", "a commit that does not exist is no reason to throw a tree away")
+}
+
+func TestRestoreRemovesWhatIsNotIgnoredFromADesk(t *testing.T) {
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	fresh := gittest.Listing(t, desk.Dir)
+	d := desk.Dir
+	gittest.Write(t, d+"/x.log", "ignored, stays")
+	gittest.Write(t, d+"/build/out/y", "ignored, stays")
+	gittest.Write(t, d+"/loop-results.tsv", "pawl's, stays")
+	gittest.Write(t, d+"/loop-stop", "pawl's, stays")
+	want := gittest.Listing(t, d)
+	gittest.Write(t, d+"/new", "x")
+	gittest.Write(t, d+"/n/e/w", "x")
+	gittest.Write(t, d+"/src/n/e/w", "x")
+	gittest.Write(t, d+"/mixed/x.log", "ignored, stays")
+	gittest.Write(t, d+"/mixed/new", "x")
+	want["mixed"], want["mixed/x.log"] = "dir", "644 ignored, stays"
+	require.NoError(t, os.MkdirAll(d+"/empty/er", 0o755))
+	require.NoError(t, os.Remove(d+"/a.txt"))
+	require.NoError(t, os.Mkdir(d+"/a.txt", 0o755))
+	gittest.Write(t, d+"/a.txt/b", "x")
+	require.NoError(t, os.RemoveAll(d+"/src/deep"))
+	gittest.Write(t, d+"/src/deep", "a file")
+	require.NoError(t, os.Chmod(d+"/src/b.txt", 0o777))
+	// The agent's own idea of what is ignored does not count, however deep it is buried.
+	gittest.Write(t, d+"/.gitignore", "*\n")
+	gittest.Write(t, d+"/hidden/.gitignore", "one\n/two\n")
+	gittest.Write(t, d+"/hidden/one", "x")
+	gittest.Write(t, d+"/hidden/two/.gitignore", "three\n")
+	gittest.Write(t, d+"/hidden/two/three/.gitignore", "f*\n")
+	gittest.Write(t, d+"/hidden/two/three/four", "x")
+	b.Restore(desk, b.Base, trees.RestoreOptions{})
+	assert.Equal(t, want, gittest.Listing(t, d))
+	assert.True(t, b.Stage(desk, b.Base).Empty())
+
+	b.Restore(desk, b.Base, judge)
+	assert.Equal(t, fresh, gittest.Listing(t, d), "a judge keeps none of that")
+}
+
+func TestRestoreAfterStageLeavesNothingOfTheChange(t *testing.T) {
+	for name, o := range map[string]trees.RestoreOptions{"desk": {}, "judge": judge} {
+		t.Run(name, func(t *testing.T) {
+			b := gittest.NewBed(t, gittest.VariedFiles)
+			desk := b.Tree("desk", b.Base)
+			fresh := gittest.Listing(t, desk.Dir)
+			head := gittest.VariedChange(t, b, desk)
+			changed := gittest.Listing(t, desk.Dir)
+			b.Restore(desk, b.Base, o)
+			assert.Equal(t, fresh, gittest.Listing(t, desk.Dir))
+			b.Restore(desk, head, o)
+			assert.Equal(t, changed, gittest.Listing(t, desk.Dir))
+			gittest.Write(t, desk.Dir+"/later", "x")
+			b.Restore(desk, head, o)
+			assert.Equal(t, changed, gittest.Listing(t, desk.Dir))
+			b.Restore(desk, b.Base, o)
+			assert.Equal(t, fresh, gittest.Listing(t, desk.Dir))
+		})
+	}
+}
+
+// Where nothing has changed, no git runs; any doubt, and one does.
+func TestTheFastPathSeesEveryChange(t *testing.T) {
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	fresh := gittest.Listing(t, desk.Dir)
+	d := desk.Dir
+	for name, change := range map[string]func(){
+		"content":          func() { gittest.Write(t, d+"/a.txt", "ONE\ntwo\nthree\n") },
+		"mode":             func() { require.NoError(t, os.Chmod(d+"/a.txt", 0o755)) },
+		"removed":          func() { require.NoError(t, os.Remove(d+"/a.txt")) },
+		"a folder removed": func() { require.NoError(t, os.RemoveAll(d+"/src")) },
+		"replaced": func() {
+			require.NoError(t, os.Remove(d+"/a.txt"))
+			gittest.Write(t, d+"/a.txt", gittest.SomeFiles["src/b.txt"])
+		},
+		"a symlink": func() {
+			require.NoError(t, os.Rename(d+"/a.txt", d+"/z.log"))
+			require.NoError(t, os.Symlink("z.log", d+"/a.txt"))
+		},
+		"new": func() { gittest.Write(t, d+"/new", "x") },
+	} {
+		b.Restore(desk, b.Base, trees.RestoreOptions{})
+		b.Restore(desk, b.Base, trees.RestoreOptions{})
+		change()
+		b.Restore(desk, b.Base, trees.RestoreOptions{})
+		_ = os.Remove(d + "/z.log")
+		assert.Equal(t, fresh, gittest.Listing(t, d), name)
+	}
+}
+
+// Builds go by mtimes: what a commit does not touch keeps its own.
+func TestRestoreRewritesOnlyWhatDiffers(t *testing.T) {
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk, jdg := b.Tree("desk", b.Base), b.Tree("judge", b.Base)
+	gittest.Write(t, desk.Dir+"/a.txt", "better\n")
+	head := b.Commit(desk, b.Base)
+	times := func() map[string]string {
+		m := gittest.BytesOf(t, jdg.Dir)
+		maps.DeleteFunc(m, func(p, _ string) bool { return strings.HasPrefix(p, ".git/") || p == "a.txt" })
+		return m
+	}
+	want := times()
+	for range 5 {
+		b.Restore(jdg, head, judge)
+		b.Restore(jdg, head, judge)
+		b.Restore(jdg, b.Base, judge)
+	}
+	assert.Equal(t, want, times())
+}
+
+// The folder is moved away and a symlink to it put in its place: every file is still there, with
+// the inode and the times that the index knows.
+func TestAFolderReplacedByASymlinkToItselfIsRestored(t *testing.T) {
+	for name, o := range map[string]trees.RestoreOptions{"desk": {}, "judge": judge, "desk, staged": {}} {
+		t.Run(name, func(t *testing.T) {
+			b := gittest.NewBed(t, gittest.SomeFiles)
+			tree := b.Tree("tree", b.Base)
+			fresh := gittest.Listing(t, tree.Dir)
+			outside := filepath.Join(b.Dir, "outside")
+			require.NoError(t, os.Rename(tree.Dir+"/src", outside))
+			require.NoError(t, os.Symlink(outside, tree.Dir+"/src"))
+			before := gittest.Listing(t, outside)
+
+			if strings.Contains(name, "staged") {
+				c, err := tree.Stage(ctx, b.Base)
+				require.NoError(t, err)
+				assert.Equal(t, []string{"src", "src/b.txt", "src/deep/c.txt"}, paths(c.Files))
+				assert.True(t, c.Files[0].Escapes)
+			}
+
+			b.Restore(tree, b.Base, o)
+			assert.Equal(t, fresh, gittest.Listing(t, tree.Dir))
+			assert.Equal(t, before, gittest.Listing(t, outside), "what it pointed to is as it was")
+			gittest.Write(t, outside+"/b.txt", "changed outside")
+			b.Restore(tree, b.Base, o)
+			assert.Equal(t, fresh, gittest.Listing(t, tree.Dir))
+		})
+	}
+}
+
+func TestJudgeKeepsWhatSetupMadeAndNothingElse(t *testing.T) {
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	jdg := b.Tree("judge", b.Base)
+	d := jdg.Dir
+	setup := func() {
+		gittest.Write(t, d+"/build/dep/lib.js", "lib")
+		gittest.Write(t, d+"/.env", "A=1")
+		gittest.Write(t, d+"/src/gen/g.txt", "generated into a tracked folder")
+		require.NoError(t, os.Symlink("../build/dep", d+"/src/dep"))
+		require.NoError(t, os.MkdirAll(d+"/build/empty", 0o755))
+		gittest.Write(t, d+"/build/cache/c", "0")
+		require.NoError(t, jdg.Pristine(ctx))
+	}
+	setup()
+	want := gittest.Listing(t, d)
+	o := judge
+	o.Keep = []string{"build/cache", "**/*.pyc"}
+	b.Restore(jdg, b.Base, o)
+	assert.Equal(t, want, gittest.Listing(t, d))
+
+	// What the tests leave behind goes; caches stay, whatever is done to them.
+	gittest.Write(t, d+"/junk", "x")
+	gittest.Write(t, d+"/build/dep/more.js", "x")
+	gittest.Write(t, d+"/x.log", "x")
+	gittest.Write(t, d+"/src/deep/__pycache__/m.pyc", "kept")
+	gittest.Write(t, d+"/build/cache/c", "1")
+	gittest.Write(t, d+"/build/cache/d/e", "2")
+	require.NoError(t, os.Remove(d+"/a.txt"))
+	require.NoError(t, syscall.Mkfifo(d+"/build/cache/fifo", 0o644))
+	now := maps.Clone(want)
+	now["src/deep/__pycache__"], now["src/deep/__pycache__/m.pyc"] = "dir", "644 kept"
+	now["build/cache/c"], now["build/cache/d"], now["build/cache/d/e"] = "644 1", "dir", "644 2"
+	b.Restore(jdg, b.Base, o)
+	assert.Equal(t, now, gittest.Listing(t, d))
+	require.NoError(t, os.RemoveAll(d+"/build/cache"))
+	b.Restore(jdg, b.Base, o)
+
+	// A commit that tracks what setup had made, and one that removes the folder it was in.
+	desk := b.Tree("desk", b.Base)
+	require.NoError(t, os.RemoveAll(desk.Dir+"/src"))
+	head := b.Commit(desk, b.Base)
+	b.Restore(jdg, head, o)
+	assert.FileExists(t, d+"/src/gen/g.txt")
+	assert.NoFileExists(t, d+"/src/b.txt")
+	b.Restore(jdg, b.Base, o)
+
+	for name, poison := range map[string]func(){
+		"changed": func() { gittest.Write(t, d+"/build/dep/lib.js", "lob") },
+		"changed, with its times put back": func() {
+			fi, err := os.Stat(d + "/build/dep/lib.js")
+			require.NoError(t, err)
+			gittest.Write(t, d+"/build/dep/lib.js", "lub")
+			require.NoError(t, os.Chtimes(d+"/build/dep/lib.js", fi.ModTime(), fi.ModTime()))
+		},
+		"replaced": func() {
+			gittest.Write(t, d+"/x", "lib")
+			require.NoError(t, os.Rename(d+"/x", d+"/build/dep/lib.js"))
+		},
+		"removed":          func() { require.NoError(t, os.Remove(d+"/.env")) },
+		"a folder removed": func() { require.NoError(t, os.RemoveAll(d+"/build")) },
+		"an empty one too": func() { require.NoError(t, os.Remove(d+"/build/empty")) },
+		"a mode":           func() { require.NoError(t, os.Chmod(d+"/.env", 0o755)) },
+		"a symlink":        func() { swap(t, "/etc", d+"/src/dep") },
+		"a folder swapped": func() { require.NoError(t, os.Rename(d+"/build/dep", d+"/build/d2")); swap(t, "d2", d+"/build/dep") },
+		"made a FIFO":      func() { require.NoError(t, os.Remove(d+"/.env")); require.NoError(t, syscall.Mkfifo(d+"/.env", 0o644)) },
+		"the tree replaced": func() {
+			require.NoError(t, os.Rename(d, d+".old"))
+			require.NoError(t, os.Rename(d+".old", d))
+			require.NoError(t, os.RemoveAll(d))
+		},
+	} {
+		poison()
+		again, err := jdg.Restore(ctx, b.Base, o)
+		require.NoError(t, err, name)
+		assert.True(t, again, name)
+		assert.Regexp(t, "judge.keep|missing or replaced", jdg.Why, name)
+		assert.Equal(t, gittest.Listing(t, b.Fresh(b.Base).Dir), gittest.Listing(t, d), name)
+		setup()
+		b.Restore(jdg, b.Base, o)
+		assert.Equal(t, want, gittest.Listing(t, d), name)
+	}
+	_, err := jdg.Restore(ctx, b.Base, trees.RestoreOptions{Judge: true, Keep: []string{"[", ""}})
+	require.Error(t, err)
+}
+
+func TestSealedFilesStandAsTheContractHasThem(t *testing.T) {
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	sealed := gittest.Must(b.Store.Entries(ctx, b.Base))
+	desk, jdg := b.Tree("desk", b.Base), b.Tree("judge", b.Base)
+	want := gittest.Listing(t, jdg.Dir)
+	gittest.Write(t, desk.Dir+"/a.txt", "weakened\n")
+	require.NoError(t, os.RemoveAll(desk.Dir+"/src/deep"))
+	gittest.Write(t, desk.Dir+"/src/deep", "a file where a sealed one's folder was")
+	require.NoError(t, os.Remove(desk.Dir+"/src/b.txt"))
+	gittest.Write(t, desk.Dir+"/src/b.txt/c", "a folder where a sealed file was")
+	gittest.Write(t, desk.Dir+"/free", "free\n")
+	head := b.Commit(desk, b.Base)
+	o := judge
+	o.Sealed = sealed
+	for range 2 {
+		b.Restore(jdg, head, o)
+		want["free"] = "644 free\n"
+		assert.Equal(t, want, gittest.Listing(t, jdg.Dir))
+	}
+	b.Restore(jdg, head, judge)
+	assert.Equal(t, gittest.Listing(t, desk.Dir), gittest.Listing(t, jdg.Dir))
+	b.Restore(jdg, b.Base, o)
+	delete(want, "free")
+	assert.Equal(t, want, gittest.Listing(t, jdg.Dir))
+}
+
+func TestWhatPawlRemembersMayBeLost(t *testing.T) {
+	for name, do := range map[string]func(state string) error{
+		"all of it":           os.RemoveAll,
+		"the index":           func(s string) error { return os.Remove(s + "/index") },
+		"the index damaged":   func(s string) error { return os.WriteFile(s+"/index", []byte("DIRC junk"), 0o600) },
+		"the index torn":      func(s string) error { return os.Truncate(s+"/index", 200) },
+		"the index flipped":   func(s string) error { return flip(s + "/index") },
+		"the state torn":      func(s string) error { return os.Truncate(s+"/state.json", 20) },
+		"the record torn":     func(s string) error { return os.Truncate(s+"/pristine", 5) },
+		"a lock on the index": func(s string) error { return os.WriteFile(s+"/index.lock", nil, 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := gittest.NewBed(t, gittest.SomeFiles)
+			desk := b.Tree("desk", b.Base)
+			gittest.Write(t, desk.Dir+"/a.txt", "changed")
+			require.NoError(t, do(filepath.Join(b.Dir, "state", "desk")))
+			again, err := desk.Restore(ctx, b.Base, trees.RestoreOptions{})
+			require.NoError(t, err)
+			if again {
+				require.NoError(t, desk.Pristine(ctx))
+			}
+			assert.Equal(t, gittest.Listing(t, b.Fresh(b.Base).Dir), gittest.Listing(t, desk.Dir))
+			gittest.Write(t, desk.Dir+"/a.txt", "changed")
+			_ = os.Remove(filepath.Join(b.Dir, "state", "desk", "index"))
+			assert.Equal(t, []string{"a.txt"}, paths(b.Stage(desk, b.Base).Files))
+		})
+	}
+}
+
+// flip changes a bit in the middle of a file.
+func flip(path string) error {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	raw[len(raw)/2] ^= 1
+	return os.WriteFile(path, raw, 0o600)
+}
+
+func TestTwoWorkersOnOneTreeWaitForEachOther(t *testing.T) {
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	gittest.Write(t, desk.Dir+"/a.txt", "better\n")
+	head := b.Commit(desk, b.Base)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			desk := trees.At(b.Store, desk.Dir, filepath.Join(b.Dir, "state", "desk"), "pawl/x")
+			commit := []string{b.Base, head}[i%2]
+			again, err := desk.Restore(ctx, commit, trees.RestoreOptions{Judge: i%3 == 0})
+			assert.NoError(t, err)
+			assert.False(t, again)
+			_, err = desk.Stage(ctx, commit)
+			assert.NoError(t, err)
+		})
+	}
+	wg.Wait()
+	b.Restore(desk, head, judge)
+	clean(t, desk, head)
+}
+
+// As root in a container an agent can do this; as anyone else it cannot.
+func TestImmutableFilesAreRemoved(t *testing.T) {
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	gittest.Write(t, desk.Dir+"/new/x", "x")
+	for _, p := range []string{"a.txt", "new/x", "new"} {
+		if out, err := exec.Command("chattr", "+i", desk.Dir+"/"+p).CombinedOutput(); err != nil {
+			t.Skipf("chattr: %v: %s", err, out)
+		}
+	}
+	again, err := desk.Restore(ctx, b.Base, trees.RestoreOptions{})
+	require.NoError(t, err)
+	if again {
+		require.NoError(t, desk.Pristine(ctx))
+	}
+	assert.Equal(t, gittest.Listing(t, b.Fresh(b.Base).Dir), gittest.Listing(t, desk.Dir))
+	out, err := exec.Command("lsattr", desk.Dir+"/a.txt").Output()
+	require.NoError(t, err)
+	assert.NotContains(t, strings.Fields(string(out))[0], "i")
+}
+
+func TestACancelledRestoreDoesNotThrowTheTreeAway(t *testing.T) {
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	gittest.Write(t, desk.Dir+"/build/x", "ignored")
+	gittest.Write(t, desk.Dir+"/a.txt", "changed")
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err := desk.Restore(done, b.Base, trees.RestoreOptions{})
+	require.ErrorIs(t, err, done.Err())
+	assert.FileExists(t, desk.Dir+"/build/x")
+	require.NoError(t, os.RemoveAll(desk.Dir))
+	_, err = desk.Restore(done, b.Base, trees.RestoreOptions{})
+	require.ErrorIs(t, err, done.Err(), "not a success either")
+}
+
+// A whole loop, and then the user's repository to the byte.
+func TestTheUsersRepositoryIsAsItWas(t *testing.T) {
+	b := gittest.NewBed(t, gittest.VariedFiles)
+	before := gittest.BytesOf(t, b.User)
+	_, err := userrepo.Inspect(ctx, b.User, "", "refs/heads/pawl/x")
+	require.NoError(t, err)
+	desk, jdg := b.Tree("desk", b.Base), b.Tree("judge", b.Base)
+	head := gittest.VariedChange(t, b, desk)
+	b.Restore(jdg, head, judge)
+	r, err := b.Store.Transact(ctx, gittest.Settle(b, head, ""))
+	require.NoError(t, err)
+	b.Restore(desk, r.Code, trees.RestoreOptions{})
+	require.NoError(t, userrepo.Push(ctx, b.Store, b.User, b.Branch, gittest.LedgerRef))
+	require.NoError(t, desk.Remove(ctx))
+	require.NoError(t, jdg.Remove(ctx))
+	for path, is := range gittest.BytesOf(t, b.User) {
+		if !strings.HasPrefix(path, ".git/objects/") && !strings.HasPrefix(path, ".git/refs/heads/pawl/") &&
+			!strings.HasPrefix(path, ".git/logs/refs/heads/pawl/") && !strings.HasPrefix(path, ".git/refs/pawl-ledger/") && is != "dir" {
+			assert.Equal(t, before[path], is, path)
+		}
+		delete(before, path)
+	}
+	assert.Empty(t, before)
+}

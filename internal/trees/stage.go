@@ -1,0 +1,555 @@
+package trees
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"pawl/internal/git"
+	"pawl/internal/store"
+)
+
+// Change is what a tree differs from a commit by, taken into the store.
+type Change struct {
+	Tree       string // the resulting tree's ID: what Commit makes a commit of
+	Files      []git.FileChange
+	Violations []Unaddable // not empty: the change cannot be committed, and Files lacks these
+	Unread     bool        // the change is longer than a git.Reader is given
+}
+
+// Empty reports whether nothing was changed.
+func (c Change) Empty() bool { return len(c.Files) == 0 && len(c.Violations) == 0 }
+
+// Unaddable is something in the tree that a commit cannot hold or must not.
+type Unaddable struct {
+	Path string // as it is; "." for the whole tree
+	Why  string // for people
+	Size int64  // of a file that was not read for being larger than the caller takes; else 0
+	New  bool   // such a file is not in head
+}
+
+// Stage takes what the tree differs from head by into the store's objects, without committing:
+// everything that is not ignored, as `git add -A` would, but with the store's git directory and
+// an index of pawl's own. Whatever state the agent left the tree's own .git in (its own commits,
+// another branch, a conflict, nothing at all) makes no difference.
+//
+// What git cannot or must not take (a nested repository, a FIFO, an unreadable file) is no error
+// but a violation.
+func (t *Tree) Stage(ctx context.Context, head string) (Change, error) {
+	return t.StageRead(ctx, head, maxChange, nil)
+}
+
+// StageRead is Stage for a caller that also wants to read what the change adds and takes away: the
+// same git process prints it, and for no change nothing is printed. begin is called whenever the
+// reading starts, which can be a second time: what was read before does not count then. A changed
+// file of more bytes than largest is a violation with its size, and git never reads it.
+func (t *Tree) StageRead(ctx context.Context, head string, largest int64, begin func() git.Reader) (Change, error) {
+	if err := git.CheckHashes(head); err != nil {
+		return Change{}, err
+	}
+	lock, err := t.lock(ctx)
+	if err != nil {
+		return Change{}, err
+	}
+	defer lock.Close()
+	st := t.loadState()
+	root, err := t.open(st)
+	if err != nil {
+		return Change{}, err
+	}
+	if root == nil {
+		return Change{Violations: []Unaddable{{Path: ".", Why: "the working tree was removed, replaced or made unreadable"}}}, nil
+	}
+	defer root.Close()
+	s := staging{t: t, lock: lock, root: root, head: head, atHead: t.indexIsAt(st, head), largest: largest, begin: begin}
+	c, err := s.run(ctx)
+	if err != nil || c.Tree == "" {
+		return c, err
+	}
+	if err := t.noteIndex(&st, "", c.Tree); err != nil {
+		return Change{}, err
+	}
+	return c, t.saveState(st)
+}
+
+type staging struct {
+	t      *Tree
+	lock   *os.File
+	root   *folder
+	head   string
+	atHead bool // the index is head's tree
+	begin  func() git.Reader
+
+	largest int64 // a changed file may have so many bytes
+
+	ix         *index
+	attributes bool // there is a .gitattributes somewhere
+	excluded   []string
+	violations []Unaddable
+}
+
+func (s *staging) run(ctx context.Context) (Change, error) {
+	if err := s.survey(ctx); err != nil {
+		return Change{}, err
+	}
+	if done, err := s.add(ctx); err != nil || done {
+		return Change{Violations: s.violations}, err
+	}
+	c, err := s.diff(ctx)
+	if err != nil {
+		return Change{}, err
+	}
+	if again, err := s.dropConversions(ctx, c.Files); err != nil {
+		return Change{}, err
+	} else if again {
+		if c, err = s.diff(ctx); err != nil {
+			return Change{}, err
+		}
+	}
+	for _, f := range c.Files {
+		if f.OldMode == git.ModeGitlink || f.NewMode == git.ModeGitlink {
+			s.violate(f.Path, "a submodule was added, removed or moved")
+		}
+	}
+	if err := s.contents(ctx, c.Files); err != nil {
+		return Change{}, err
+	}
+	c.Violations = s.violations
+	s.sizes(c.Files)
+	return c, s.t.store.Git().ReadTargets(ctx, c.Files)
+}
+
+// sizes notes how large the changed files are. One that is gone since is no larger than nothing.
+func (s *staging) sizes(files []git.FileChange) {
+	for i, f := range files {
+		if f.NewMode == git.ModeNone || f.NewMode == git.ModeLink || f.NewMode == git.ModeGitlink {
+			continue
+		}
+		if file, err := s.root.openFile(f.Path); err == nil {
+			if fi, err := file.Stat(); err == nil {
+				files[i].Size = fi.Size()
+			}
+			_ = file.Close()
+		}
+	}
+}
+
+func (s *staging) violate(path, why string) {
+	for _, v := range s.violations {
+		if v.Path == path {
+			return
+		}
+	}
+	s.violations = append(s.violations, Unaddable{Path: path, Why: why})
+}
+
+// survey looks for what git must not be let near, before any git runs. In a folder with a .git,
+// git would ask that repository about itself, and its config is the agent's.
+func (s *staging) survey(ctx context.Context) (err error) {
+	s.ix, err = readIndex(s.t.indexPath())
+	if err != nil || !s.atHead {
+		// What an earlier Stage put into the index must not count: a file that is tracked stays so
+		// even when the agent has it ignored since.
+		if err != nil {
+			_ = os.Remove(s.t.indexPath())
+		}
+		if _, err := s.t.call(s.lock, "read-tree", "--reset", s.head).Run(ctx); err != nil {
+			return err
+		}
+		if s.ix, err = readIndex(s.t.indexPath()); err != nil {
+			return err
+		}
+	}
+	index, err := stampFile(s.t.indexPath())
+	if err != nil {
+		return err
+	}
+	entries, err := walk(s.root, false, func(string) bool { return true })
+	if err != nil {
+		return err
+	}
+	for _, p := range store.RootFiles {
+		if _, tracked := s.ix.entries[p]; tracked { // by a tool that came before pawl
+			s.excluded = append(s.excluded, p)
+		}
+	}
+	var odd, submodules []string
+	var large []found
+	why := map[string]string{}
+	note := func(p, w string) {
+		if _, ok := why[p]; !ok {
+			odd = append(odd, p)
+			why[p] = w
+		}
+	}
+	for _, f := range entries {
+		entry, tracked := s.ix.entries[f.path]
+		if tracked && entry.deceives(*f.is, index.Mtime) {
+			if err := s.root.touch(f.path); err != nil {
+				return err
+			}
+		}
+		dir, name := path.Dir(f.path), path.Base(f.path)
+		if name == ".git" && s.ix.entries[dir].isGitlink() {
+			submodules = append(submodules, dir) // setup may have checked it out
+			continue
+		}
+		if inAny(s.ix.links, f.path) {
+			continue // git looks at nothing else in a submodule's folder
+		}
+		switch {
+		case name == ".git":
+			note(dir, "a nested git repository")
+		case f.kind == isOther:
+			note(f.path, "neither a file nor a folder nor a symlink")
+		case f.shut != "":
+			note(f.path, f.shut)
+		case name == ".gitattributes":
+			s.attributes = true
+		case f.kind == isFile && f.is.Size > min(s.largest, worthCounting) && !(tracked && entry.matches(*f.is)):
+			large = append(large, f)
+		}
+	}
+	if len(submodules) > 0 {
+		if err := s.submodules(ctx, submodules); err != nil {
+			return err
+		}
+	}
+	if err := s.tooLarge(ctx, large); err != nil {
+		return err
+	}
+	if len(odd) == 0 {
+		return nil
+	}
+	ignored, err := s.t.ignored(ctx, odd, s.lock)
+	if err != nil {
+		return err
+	}
+	for _, p := range odd {
+		if !ignored[p] {
+			s.violate(p, why[p])
+			s.excluded = append(s.excluded, p)
+		}
+	}
+	return nil
+}
+
+// Limits of what git is made to read: a file that is all hole costs an agent nothing, and git a
+// minute for each 5 GB.
+const (
+	maxChange     = 1 << 30 // of all that is new or changed, where no single file may be larger
+	worthCounting = 1 << 20 // what is smaller is not counted
+)
+
+// tooLarge excludes files that the change may not have, by their sizes alone. A tracked file whose
+// size is that in head may be the same, and is read: here, where it may not be changed, since git
+// would take it in whole, and its diff as well.
+func (s *staging) tooLarge(ctx context.Context, files []found) error {
+	total, over := int64(0), false
+	for _, f := range files {
+		over = over || f.is.Size > s.largest
+		total += min(f.is.Size, maxChange) // no overflow
+	}
+	most := max(maxChange, s.largest)
+	if !over && total <= most {
+		return nil
+	}
+	paths := make([]string, 0, len(files))
+	var blobs strings.Builder
+	for _, f := range files {
+		paths = append(paths, f.path)
+		if e, tracked := s.ix.entries[f.path]; tracked {
+			blobs.WriteString(e.blobText() + "\n")
+		}
+	}
+	ignored, err := s.t.ignored(ctx, paths, s.lock)
+	if err != nil {
+		return err
+	}
+	c := s.t.store.Git().Command("cat-file", "--batch-check=%(objectsize)")
+	c.Stdin = strings.NewReader(blobs.String())
+	out, err := c.Run(ctx)
+	if err != nil {
+		return err
+	}
+	sizes := strings.Fields(string(out))
+	total = 0
+	var changed []Unaddable
+	for _, f := range files {
+		entry, tracked := s.ix.entries[f.path]
+		if tracked {
+			before := sizes[0]
+			if sizes = sizes[1:]; before == fmt.Sprint(f.is.Size) {
+				if f.is.Size <= s.largest {
+					continue
+				}
+				if id, err := s.blobID(f.path); err != nil || id == entry.blobText() {
+					continue // one that can't be read is git's to complain of
+				}
+			}
+		} else if ignored[f.path] {
+			continue
+		}
+		total += min(f.is.Size, most)
+		changed = append(changed, Unaddable{Path: f.path, Size: f.is.Size, New: !tracked})
+	}
+	for _, u := range changed {
+		switch {
+		case u.Size > s.largest:
+			u.Why = "larger than a file may be"
+		case total > most:
+			u.Why, u.Size = fmt.Sprintf("part of a change of more than %d bytes", most), 0
+		default:
+			continue
+		}
+		s.violations = append(s.violations, u)
+		s.excluded = append(s.excluded, u.Path)
+	}
+	return nil
+}
+
+// submodules checks those that are checked out. ls-files compares their HEAD with the index by
+// reading files; git add and git status would run git in them.
+func (s *staging) submodules(ctx context.Context, paths []string) error {
+	s.excluded = append(s.excluded, paths...)
+	out, err := s.t.call(s.lock, append([]string{"--literal-pathspecs", "ls-files", "-z", "--modified", "--"}, paths...)...).Run(ctx)
+	for p := range strings.SplitSeq(string(out), "\x00") {
+		if p != "" {
+			s.violate(p, "a submodule was added, removed or moved")
+		}
+	}
+	return err
+}
+
+// add brings the index up to the tree; done if no more can be said than the violations.
+func (s *staging) add(ctx context.Context) (done bool, err error) {
+	add := func(args ...string) error {
+		args = append([]string{"add", "--all"}, args...)
+		if len(s.excluded) > 0 {
+			args = append(args, "--pathspec-from-file=-", "--pathspec-file-nul")
+		}
+		c := s.t.call(s.lock, args...)
+		if len(s.excluded) > 0 {
+			c.Stdin = strings.NewReader(".\x00:(top,literal,exclude)" + strings.Join(s.excluded, "\x00:(top,literal,exclude)") + "\x00")
+		}
+		_, err := c.Run(ctx)
+		return err
+	}
+	if err = add(); err == nil {
+		return false, nil
+	}
+	var ge *git.Error
+	if !errors.As(err, &ge) || ge.Err != nil {
+		return false, err
+	}
+	if m := wrongEncoding.FindStringSubmatch(ge.Stderr); m != nil {
+		// git does not go on after this one.
+		s.violate(m[1], "its content is not in the encoding that .gitattributes names for it")
+		return true, nil
+	}
+	// Take what can be taken; what is left is what git refuses. Whether that is the tree's fault
+	// or the store's (a full disk) has to be seen from the file itself.
+	retryErr := add("--ignore-errors")
+	if retryErr == nil {
+		return false, nil
+	}
+	refusesNames := strings.Contains(ge.Stderr, "invalid path")
+	if errors.As(retryErr, &ge) {
+		refusesNames = refusesNames || strings.Contains(ge.Stderr, "invalid path")
+	}
+	out, lsErr := s.t.call(s.lock, "ls-files", "-z", "--others", "--modified", "--exclude-standard").Run(ctx)
+	if lsErr != nil {
+		return false, errors.Join(err, lsErr)
+	}
+	explained := false
+	for p := range strings.SplitSeq(string(out), "\x00") {
+		if p == "" || s.isExcluded(p) {
+			continue
+		}
+		switch {
+		case s.unreadable(p):
+			s.violate(p, "a file that cannot be read")
+		case refusesNames:
+			s.violate(strings.TrimSuffix(p, "/"), "a name that git refuses")
+		default:
+			return false, err
+		}
+		explained = true
+	}
+	if !explained {
+		return false, err
+	}
+	return false, nil
+}
+
+var wrongEncoding = regexp.MustCompile(`(?s)(?:failed to encode|BOM is (?:required|prohibited) in) '(.*)' (?:from|if encoded as) `)
+
+func (s *staging) isExcluded(p string) bool {
+	p = strings.TrimSuffix(p, "/")
+	for _, x := range s.excluded {
+		if p == x || strings.HasPrefix(p, x+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *staging) unreadable(p string) bool {
+	f, err := s.root.openFile(p)
+	if err == nil {
+		_ = f.Close()
+	}
+	return errors.Is(err, unix.EACCES)
+}
+
+// diff writes the tree and compares it with head. The comparison does not see the tree's files:
+// an attribute must not decide which lines count (see storeAttributes).
+func (s *staging) diff(ctx context.Context) (Change, error) {
+	var c Change
+	g, ctx := errgroup.WithContext(ctx)
+	withIndex := func(args ...string) *git.Command {
+		c := s.t.store.Git().With("GIT_INDEX_FILE=" + s.t.indexPath()).Command(args...)
+		c.Lock = s.lock
+		return c
+	}
+	g.Go(func() error {
+		out, err := withIndex("write-tree").Run(ctx)
+		if err != nil {
+			return err
+		}
+		c.Tree = strings.TrimSpace(string(out))
+		return git.CheckHashes(c.Tree)
+	})
+	g.Go(func() error {
+		args := append([]string{"diff-index", "--cached"}, git.DiffFormat...)
+		if s.begin != nil {
+			args = append(args, git.PatchFormat...)
+		}
+		diff := withIndex(append(args, s.head, "--")...)
+		if s.begin != nil {
+			diff.Stdout = func(r io.Reader) (err error) {
+				c.Files, c.Unread, err = git.ReadChanges(r, s.begin())
+				return err
+			}
+		}
+		out, err := diff.Run(ctx)
+		var ge *git.Error
+		if s.begin != nil && errors.As(err, &ge) && strings.Contains(ge.Stderr, tooLongToDiff) {
+			c.Unread = true // all of the list has come, and the lines until there
+			return nil
+		}
+		if err != nil || s.begin != nil {
+			return err
+		}
+		c.Files, err = git.ParseChanges(out)
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return Change{}, err
+	}
+	return c, nil
+}
+
+// tooLongToDiff is how git dies of a file that is larger than its diff takes, 1023 MB.
+const tooLongToDiff = "unable to generate diff for"
+
+// dropConversions takes out of the index what only looks changed. Where .gitattributes asks for
+// conversions that the commit's own files never went through (say, line ends that were committed
+// as they are), `git add` converts every such file that was so much as touched, and a loop would
+// be told that it changed files out of its scope. A file whose bytes are the commit's is not a
+// change.
+func (s *staging) dropConversions(ctx context.Context, files []git.FileChange) (bool, error) {
+	if !s.attributes {
+		return false, nil
+	}
+	var info strings.Builder
+	for _, f := range files {
+		if f.Status != 'M' || f.NewMode == git.ModeLink || f.NewMode == git.ModeGitlink || f.OldBlob == f.NewBlob {
+			continue
+		}
+		id, err := s.blobID(f.Path)
+		if err != nil {
+			return false, err
+		}
+		if id == f.OldBlob {
+			fmt.Fprintf(&info, "%s %s\t%s\x00", f.NewMode, f.OldBlob, f.Path)
+		}
+	}
+	if info.Len() == 0 {
+		return false, nil
+	}
+	c := s.t.call(s.lock, "update-index", "-z", "--index-info")
+	c.Stdin = strings.NewReader(info.String())
+	_, err := c.Run(ctx)
+	return true, err
+}
+
+// contents refuses what Git LFS would have put elsewhere: pawl runs no filters, so that the content
+// itself would get into git where a pointer belongs. A pointer is as good as the filter's own.
+func (s *staging) contents(ctx context.Context, files []git.FileChange) error {
+	var names strings.Builder
+	changed := map[string]git.FileChange{}
+	for _, f := range files {
+		if f.NewMode == git.ModeLink || f.NewMode == git.ModeGitlink || f.NewMode == git.ModeNone || f.OldBlob == f.NewBlob {
+			continue
+		}
+		changed[f.Path] = f
+		names.WriteString(f.Path + "\x00")
+	}
+	if !s.attributes || len(changed) == 0 {
+		return nil
+	}
+	c := s.t.call(s.lock, "check-attr", "--cached", "-z", "--stdin", "filter")
+	c.Stdin = strings.NewReader(names.String())
+	out, err := c.Run(ctx)
+	if err != nil {
+		return err
+	}
+	for f := strings.Split(string(out), "\x00"); len(f) >= 3; f = f[3:] { // path, attribute, value
+		file := changed[f[0]]
+		if f[2] != "lfs" {
+			continue
+		}
+		content, err := s.t.store.BlobByID(ctx, file.NewBlob, maxPointer)
+		if err != nil && !errors.Is(err, git.ErrTooLarge) {
+			return err
+		}
+		if !bytes.HasPrefix(content, []byte(pointerHead)) {
+			s.violate(file.Path, "a file of Git LFS that is no pointer: pawl runs no filters")
+		}
+	}
+	return nil
+}
+
+// How a pointer of Git LFS begins, and how large one may be.
+const (
+	pointerHead = "version https://git-lfs.github.com/spec/"
+	maxPointer  = 1024
+)
+
+// blobID is the object ID that a file's bytes as they are would have.
+func (s *staging) blobID(p string) (string, error) {
+	f, err := s.root.openFile(p)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	h := git.NewHash("blob", fi.Size())
+	if _, err := io.Copy(h, io.LimitReader(f, fi.Size())); err != nil {
+		return "", err
+	}
+	return git.HashText(h), nil
+}

@@ -1,0 +1,577 @@
+package trees_test
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/git"
+	"pawl/internal/gittest"
+	"pawl/internal/trees"
+)
+
+func TestNoChangeIsNoChange(t *testing.T) {
+	b := gittest.NewBed(t, gittest.VariedFiles)
+	desk := b.Tree("desk", b.Base)
+	gittest.Write(t, desk.Dir+"/loop-results.tsv", "x")
+	gittest.Write(t, desk.Dir+"/loop-stop", "x")
+	require.NoError(t, os.Chtimes(desk.Dir+"/a.txt", gittest.When, gittest.When))
+	require.NoError(t, os.Chmod(desk.Dir+"/a.txt", 0o600))
+	require.NoError(t, os.Mkdir(desk.Dir+"/emptyfolder", 0o755))
+	c := b.Stage(desk, b.Base)
+	assert.True(t, c.Empty())
+	assert.Equal(t, b.StoreGit("rev-parse", b.Base+"^{tree}"), c.Tree)
+}
+
+func TestStageTakesWhatGitAddWould(t *testing.T) {
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	gittest.Write(t, desk.Dir+"/x.log", "ignored")
+	gittest.Write(t, desk.Dir+"/build/out", "ignored")
+	gittest.Write(t, desk.Dir+"/src/loop-stop", "only pawl's own in the root are")
+	gittest.Write(t, desk.Dir+"/new/file", "new")
+	c := b.Stage(desk, b.Base)
+	assert.Equal(t, []string{"new/file", "src/loop-stop"}, paths(c.Files))
+	assert.Equal(t, []string{"new/file", "src/loop-stop"}, paths(gittest.Must(b.Store.Changes(ctx, b.Base, c.Tree))), "the tree is in the store")
+
+	// .gitignore is a file like any other.
+	gittest.Write(t, desk.Dir+"/.gitignore", "new/\n")
+	c = b.Stage(desk, b.Base)
+	assert.Equal(t, []string{".gitignore", "build/out", "src/loop-stop", "x.log"}, paths(c.Files))
+}
+
+// Someone ran another tool before and committed its results.
+func TestATrackedResultsFileIsNoPartOfAChange(t *testing.T) {
+	b := gittest.NewBed(t, map[string]string{"loop-results.tsv": "old\n", "a.txt": "a\n"})
+	desk := b.Tree("desk", b.Base)
+	require.NoError(t, desk.Put("loop-results.tsv", []byte("new\n")))
+	assert.True(t, b.Stage(desk, b.Base).Empty())
+	gittest.Write(t, desk.Dir+"/a.txt", "b\n")
+	assert.Equal(t, []string{"a.txt"}, paths(b.Stage(desk, b.Base).Files))
+	b.Restore(desk, b.Base, trees.RestoreOptions{})
+	assert.Equal(t, "old\n", gittest.Read(t, desk.Dir+"/loop-results.tsv"))
+}
+
+func paths(files []git.FileChange) []string {
+	var p []string
+	for _, f := range files {
+		p = append(p, f.Path)
+	}
+	return p
+}
+
+func TestWeirdNamesSurviveTheWholeWay(t *testing.T) {
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk, jdg := b.Tree("desk", b.Base), b.Tree("judge", b.Base)
+	for _, n := range gittest.WeirdNames {
+		gittest.Write(t, filepath.Join(desk.Dir, n), n)
+		gittest.Write(t, filepath.Join(desk.Dir, "in", n, n), n)
+	}
+	head := b.Commit(desk, b.Base)
+	b.Restore(jdg, head, judge)
+	assert.Equal(t, gittest.Listing(t, desk.Dir), gittest.Listing(t, jdg.Dir))
+	for _, n := range gittest.WeirdNames {
+		assert.Equal(t, n, gittest.Read(t, filepath.Join(desk.Dir, n)), "%q", n)
+		gittest.Write(t, filepath.Join(desk.Dir, "in", n, n), "changed")
+		gittest.Write(t, filepath.Join(jdg.Dir, "junk", n, n), "junk")
+		require.NoError(t, os.Remove(filepath.Join(desk.Dir, n)))
+		require.NoError(t, os.Mkdir(filepath.Join(desk.Dir, n), 0o755))
+		gittest.Write(t, filepath.Join(desk.Dir, n, n), "other")
+	}
+	assert.Len(t, b.Stage(desk, head).Files, 3*len(gittest.WeirdNames))
+	b.Restore(desk, head, trees.RestoreOptions{})
+	b.Restore(jdg, head, judge)
+	assert.Equal(t, gittest.Listing(t, desk.Dir), gittest.Listing(t, jdg.Dir))
+	assert.True(t, b.Stage(desk, head).Empty())
+	b.Restore(jdg, b.Base, judge)
+	b.Restore(desk, b.Base, trees.RestoreOptions{})
+	assert.Equal(t, gittest.Listing(t, desk.Dir), gittest.Listing(t, jdg.Dir))
+}
+
+// The same size and the old mtime put back: only the ctime tells, and that by less than the
+// second that git looks at.
+func TestARewriteWithItsTimesRestoredIsSeen(t *testing.T) {
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	rewrite := func(content string) {
+		gittest.Write(t, desk.Dir+"/a.txt", content)
+		require.NoError(t, os.Chtimes(desk.Dir+"/a.txt", gittest.When, gittest.When))
+	}
+	for range 20 {
+		b.Restore(desk, b.Base, trees.RestoreOptions{})
+		rewrite("ONE\ntwo\nthree\n")
+		first := b.Stage(desk, b.Base)
+		assert.Equal(t, []string{"a.txt"}, paths(first.Files))
+		rewrite("one\nTWO\nthree\n")
+		second := b.Stage(desk, b.Base)
+		assert.Equal(t, []string{"a.txt"}, paths(second.Files))
+		assert.NotEqual(t, first.Tree, second.Tree)
+		rewrite("one\ntwo\nTHREE\n")
+		b.Restore(desk, b.Base, trees.RestoreOptions{})
+		assert.Equal(t, gittest.SomeFiles["a.txt"], gittest.Read(t, desk.Dir+"/a.txt"))
+		rewrite(gittest.SomeFiles["a.txt"])
+		b.Stage(desk, b.Base)
+		rewrite("oNE\ntwo\nthree\n")
+		assert.Equal(t, []string{"a.txt"}, paths(b.Stage(desk, b.Base).Files), "where the index stands at the commit")
+		b.Restore(desk, b.Base, trees.RestoreOptions{})
+		rewrite(gittest.SomeFiles["a.txt"])
+		b.Stage(desk, b.Base)
+		rewrite("ONE\ntwo\nthree\n")
+		b.Restore(desk, b.Base, trees.RestoreOptions{})
+		assert.Equal(t, gittest.SomeFiles["a.txt"], gittest.Read(t, desk.Dir+"/a.txt"))
+	}
+}
+
+func TestWhatTimesCanTell(t *testing.T) {
+	const s = int64(1e9)
+	for name, c := range map[string]struct {
+		ctime, mtime, size, nowCtime, nowMtime, nowSize, written int64
+		unchanged, deceives                                      bool
+	}{
+		"untouched":                         {5 * s, 5 * s, 1, 5 * s, 5 * s, 1, 7 * s, true, false},
+		"rewritten later":                   {5 * s, 5 * s, 1, 9 * s, 9 * s, 1, 7 * s, false, false},
+		"rewritten, mtime set back":         {5 * s, 5 * s, 1, 9 * s, 5 * s, 1, 7 * s, false, false},
+		"within the second, mtime set back": {5*s + 1, 2 * s, 1, 5*s + 2, 2 * s, 1, 5*s + 1, false, true},
+		"and another size":                  {5*s + 1, 2 * s, 1, 5*s + 2, 2 * s, 2, 5*s + 1, false, false},
+		"within the tick, mtime set back":   {5 * s, 2 * s, 1, 5 * s, 2 * s, 1, 5 * s, false, true},
+		"within the second, mtime too":      {5*s + 1, 5*s + 1, 1, 5*s + 2, 5*s + 2, 1, 5*s + 1, false, false}, // git reads it
+		"in the tick of the index":          {5 * s, 5 * s, 1, 5 * s, 5 * s, 1, 5 * s, false, false},           // git reads it
+	} {
+		unchanged, deceives := trees.IndexRules(c.ctime, c.mtime, c.size, c.nowCtime, c.nowMtime, c.nowSize, c.written)
+		assert.Equal(t, c.unchanged, unchanged, name)
+		assert.Equal(t, c.deceives, deceives, name)
+	}
+}
+
+// A folder can be swapped for another without touching the files in either.
+func TestAFolderSwappedForAnotherIsSeen(t *testing.T) {
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	fresh := gittest.Listing(t, desk.Dir)
+	gittest.Write(t, desk.Dir+"/build/src/b.txt", "B\n")
+	gittest.Write(t, desk.Dir+"/build/src/deep/c.txt", "C\n")
+	b.Restore(desk, b.Base, trees.RestoreOptions{})
+	gittest.Write(t, desk.Dir+"/a.txt", "better\n")
+	head := b.Commit(desk, b.Base)
+	b.Restore(desk, head, trees.RestoreOptions{})
+	swapFolders := func() {
+		require.NoError(t, os.Rename(desk.Dir+"/src", desk.Dir+"/build/x"))
+		require.NoError(t, os.Rename(desk.Dir+"/build/src", desk.Dir+"/src"))
+		require.NoError(t, os.Rename(desk.Dir+"/build/x", desk.Dir+"/build/src"))
+	}
+	swapFolders()
+	assert.Equal(t, []string{"src/b.txt", "src/deep/c.txt"}, paths(b.Stage(desk, head).Files))
+	swapFolders()
+	assert.True(t, b.Stage(desk, head).Empty())
+	b.Restore(desk, head, trees.RestoreOptions{})
+	swapFolders()
+	b.Restore(desk, head, trees.RestoreOptions{})
+	fresh["a.txt"] = "644 better\n"
+	require.NoError(t, os.RemoveAll(desk.Dir+"/build"))
+	assert.Equal(t, fresh, gittest.Listing(t, desk.Dir))
+}
+
+func TestBadThingsInAChangeAreViolations(t *testing.T) {
+	gitlink := func(b *gittest.Bed, dir string) {
+		gittest.Git(b, b.Dir, "init", "-q", dir)
+		gittest.Write(b, dir+"/f", "f")
+		gittest.Git(b, dir, "add", "-A")
+		gittest.Git(b, dir, "commit", "-qm", "x")
+	}
+	for name, c := range map[string]struct {
+		path, why string
+		do        func(b *gittest.Bed, dir string)
+	}{
+		"a nested repository":                   {"sub", "nested", func(b *gittest.Bed, dir string) { gitlink(b, dir+"/sub") }},
+		"a nested repository of a strange name": {"s\nu\xff", "nested", func(b *gittest.Bed, dir string) { gitlink(b, dir+"/s\nu\xff") }},
+		"a nested repository without a commit":  {"sub", "nested", func(b *gittest.Bed, dir string) { gittest.Git(b, b.Dir, "init", "-q", dir+"/sub") }},
+		"a repository around tracked files":     {"src", "nested", func(b *gittest.Bed, dir string) { gittest.Git(b, b.Dir, "init", "-q", dir+"/src") }},
+		"a .git that is no repository": {"src/deep", "nested", func(b *gittest.Bed, dir string) {
+			gittest.Write(b, dir+"/src/deep/.git/config", "[core]\nfsmonitor = x")
+		}},
+		"a .git file": {"src", "nested", func(b *gittest.Bed, dir string) { gittest.Write(b, dir+"/src/.git", "gitdir: ../.git") }},
+		"a FIFO":      {"fifo", "neither", func(b *gittest.Bed, dir string) { require.NoError(b, syscall.Mkfifo(dir+"/fifo", 0o644)) }},
+		"a FIFO in place of a file": {"a.txt", "neither", func(b *gittest.Bed, dir string) {
+			require.NoError(b, os.Remove(dir+"/a.txt"))
+			require.NoError(b, syscall.Mkfifo(dir+"/a.txt", 0o644))
+		}},
+		"a socket": {"s", "neither", func(b *gittest.Bed, dir string) {
+			wd := gittest.Must(os.Getwd())
+			require.NoError(b, os.Chdir(dir)) // socket addresses are short
+			l, err := net.Listen("unix", "s")
+			require.NoError(b, err)
+			require.NoError(b, os.Chdir(wd))
+			l.(*net.UnixListener).SetUnlinkOnClose(false)
+			_ = l.Close()
+		}},
+		"a name that git refuses":       {"src/.GIT/x", "refuses", func(b *gittest.Bed, dir string) { gittest.Write(b, dir+"/src/.GIT/x", "x") }},
+		"a short name that git refuses": {"git~1", "refuses", func(b *gittest.Bed, dir string) { gittest.Write(b, dir+"/git~1", "x") }},
+		"an encoding that it is not in": {"u.txt", "encoding", func(b *gittest.Bed, dir string) {
+			gittest.Write(b, dir+"/.gitattributes", "u.txt working-tree-encoding=UTF-16")
+			gittest.Write(b, dir+"/u.txt", "x")
+		}},
+		"folders without end": {deep(401), "deep", func(b *gittest.Bed, dir string) { nest(b, dir, 3000) }},
+		"more folders than files can be open": {deep(401), "deep", func(b *gittest.Bed, dir string) {
+			nest(b, dir, 3000)
+			var was syscall.Rlimit
+			require.NoError(b, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &was))
+			require.NoError(b, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 1000, Max: was.Max}))
+			b.Cleanup(func() { _ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &was) })
+		}},
+		"no tree": {".", "removed", func(b *gittest.Bed, dir string) { require.NoError(b, os.RemoveAll(dir)) }},
+		"another tree": {".", "removed", func(b *gittest.Bed, dir string) {
+			require.NoError(b, os.Rename(dir, dir+".moved"))
+			require.NoError(b, os.Mkdir(dir, 0o755))
+		}},
+		"a symlink for a tree": {".", "removed", func(b *gittest.Bed, dir string) {
+			require.NoError(b, os.Rename(dir, dir+".moved"))
+			require.NoError(b, os.Symlink(dir+".moved", dir))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := gittest.NewBed(t, gittest.SomeFiles)
+			desk := b.Tree("desk", b.Base)
+			gittest.Write(t, desk.Dir+"/other", "the rest of the change")
+			c.do(b, desk.Dir)
+			for range 2 {
+				got, err := desk.Stage(ctx, b.Base)
+				require.NoError(t, err)
+				require.Len(t, got.Violations, 1, "%+v", got)
+				assert.Equal(t, c.path, got.Violations[0].Path)
+				assert.Contains(t, got.Violations[0].Why, c.why)
+				assert.False(t, got.Empty())
+				if c.path != "." && c.why != "encoding" {
+					assert.Contains(t, paths(got.Files), "other", "the rest is seen")
+				}
+			}
+			again, err := desk.Restore(ctx, b.Base, trees.RestoreOptions{})
+			require.NoError(t, err)
+			assert.Equal(t, c.path == ".", again)
+			assert.Equal(t, gittest.Listing(t, b.Fresh(b.Base).Dir), gittest.Listing(t, desk.Dir))
+			if !again {
+				assert.True(t, b.Stage(desk, b.Base).Empty())
+			}
+		})
+	}
+}
+
+func deep(n int) string { return strings.TrimSuffix(strings.Repeat("d/", n), "/") }
+
+// nest makes folders in folders beyond what a path can name.
+func nest(t testing.TB, dir string, n int) {
+	wd := gittest.Must(os.Getwd())
+	require.NoError(t, os.Chdir(dir))
+	defer func() { require.NoError(t, os.Chdir(wd)) }()
+	for range n {
+		require.NoError(t, os.Mkdir("d", 0o755))
+		require.NoError(t, os.Chdir("d"))
+	}
+	require.NoError(t, os.WriteFile("f", []byte("deep down"), 0o644))
+}
+
+// The same things where git does not look are nobody's business.
+func TestWhatIsIgnoredIsNoViolation(t *testing.T) {
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	gittest.Git(t, b.Dir, "init", "-q", desk.Dir+"/build/dep")
+	gittest.Write(t, desk.Dir+"/build/dep/f", "f")
+	require.NoError(t, syscall.Mkfifo(desk.Dir+"/build/fifo", 0o644))
+	nest(t, gittest.Must(os.MkdirTemp(desk.Dir+"/build", "deep")), 500)
+	assert.True(t, b.Stage(desk, b.Base).Empty())
+	b.Restore(desk, b.Base, trees.RestoreOptions{})
+	assert.FileExists(t, desk.Dir+"/build/dep/.git/HEAD", "ignored files stay on the desk")
+}
+
+func TestUnreadableThingsAreViolations(t *testing.T) {
+	if gittest.AsNobody(t) {
+		return
+	}
+	for name, c := range map[string]struct {
+		path string
+		do   func(dir string)
+	}{
+		"a tracked file":   {"a.txt", func(dir string) { _ = os.Chmod(dir+"/a.txt", 0) }},
+		"a new file":       {"new", func(dir string) { _ = os.WriteFile(dir+"/new", []byte("x"), 0) }},
+		"a tracked folder": {"src", func(dir string) { _ = os.Chmod(dir+"/src", 0) }},
+		"a new folder": {"d", func(dir string) {
+			_ = os.MkdirAll(dir+"/d/e", 0o755)
+			_ = os.WriteFile(dir+"/d/e/f", nil, 0o444)
+			_ = os.Chmod(dir+"/d/e", 0o500)
+			_ = os.Chmod(dir+"/d", 0)
+		}},
+		"the tree itself": {".", func(dir string) { _ = os.Chmod(dir, 0) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := gittest.NewBed(t, gittest.SomeFiles)
+			desk := b.Tree("desk", b.Base)
+			gittest.Write(t, desk.Dir+"/other", "x")
+			c.do(desk.Dir)
+			got, err := desk.Stage(ctx, b.Base)
+			require.NoError(t, err)
+			require.Len(t, got.Violations, 1, "%+v", got)
+			assert.Equal(t, c.path, got.Violations[0].Path)
+
+			again, err := desk.Restore(ctx, b.Base, trees.RestoreOptions{})
+			require.NoError(t, err)
+			assert.Equal(t, c.path == ".", again)
+			if again {
+				require.NoError(t, desk.Pristine(ctx))
+			}
+			assert.Equal(t, gittest.Listing(t, b.Fresh(b.Base).Dir), gittest.Listing(t, desk.Dir))
+			assert.True(t, b.Stage(desk, b.Base).Empty())
+		})
+	}
+}
+
+// A tracked file that is only read-only, in a folder that is only read-only, is no obstacle.
+func TestReadOnlyTreesAreRestored(t *testing.T) {
+	if gittest.AsNobody(t) {
+		return
+	}
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	for _, o := range []trees.RestoreOptions{{}, judge} {
+		tree := b.Tree(map[bool]string{false: "desk", true: "judge"}[o.Judge], b.Base)
+		gittest.Write(t, tree.Dir+"/src/deep/c.txt", "changed")
+		gittest.Write(t, tree.Dir+"/src/deep/new/new/new", "new")
+		gittest.Write(t, tree.Dir+"/build/x/y", "ignored")
+		for _, d := range []string{"src/deep/new/new", "src/deep/new", "src/deep", "src", "build/x", ".git/objects", ".git", "."} {
+			require.NoError(t, os.Chmod(filepath.Join(tree.Dir, d), 0o555))
+		}
+		b.Restore(tree, b.Base, o)
+		want := gittest.Listing(t, b.Fresh(b.Base).Dir)
+		if !o.Judge {
+			want["build"], want["build/x"], want["build/x/y"] = "dir", "dir", "644 ignored"
+		}
+		assert.Equal(t, want, gittest.Listing(t, tree.Dir))
+		gittest.Git(t, tree.Dir, "status")
+	}
+}
+
+func TestAReadOnlyTreeCanBeRemoved(t *testing.T) {
+	if gittest.AsNobody(t) {
+		return
+	}
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	for _, d := range []string{"src/deep", "src", ".git/objects/pack", ".git/objects", "."} {
+		require.NoError(t, os.Chmod(filepath.Join(desk.Dir, d), 0o500))
+	}
+	require.NoError(t, os.Chmod(filepath.Join(desk.Dir, "src"), 0))
+	require.NoError(t, desk.Remove(ctx))
+	assert.NoDirExists(t, desk.Dir)
+}
+
+func TestSymlinksOutOfTheTreeAreFlagged(t *testing.T) {
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	require.NoError(t, os.Symlink("/etc/passwd", desk.Dir+"/abs"))
+	require.NoError(t, os.Symlink("../../../outside", desk.Dir+"/src/rel"))
+	require.NoError(t, os.Symlink("../a.txt", desk.Dir+"/src/fine"))
+	require.NoError(t, os.Symlink(".git/hooks", desk.Dir+"/hooks"))
+	got := map[string]bool{}
+	for _, f := range b.Stage(desk, b.Base).Files {
+		got[f.Path] = f.Escapes
+	}
+	assert.Equal(t, map[string]bool{"abs": true, "src/rel": true, "src/fine": false, "hooks": true}, got)
+}
+
+func TestSubmodulesStayAsTheyAre(t *testing.T) {
+	user, _ := gittest.UserRepo(t, gittest.SomeFiles)
+	lib, libHead := gittest.UserRepo(t, map[string]string{"lib.txt": "lib\n"})
+	gittest.Git(t, user, "update-index", "--add", "--cacheinfo", "160000,"+libHead+",vendor/lib")
+	gittest.Write(t, user+"/.gitmodules", "[submodule \"lib\"]\n\tpath = vendor/lib\n\turl = ../lib\n")
+	gittest.Git(t, user, "add", ".gitmodules")
+	gittest.Git(t, user, "commit", "-qm", "submodule")
+	base := gittest.Git(t, user, "rev-parse", "HEAD")
+	b := gittest.BedFor(t, user, base)
+	desk, jdg := b.Tree("desk", base), b.Tree("judge", base)
+	assert.DirExists(t, desk.Dir+"/vendor/lib")
+	assert.True(t, b.Stage(desk, base).Empty())
+
+	// Checked out by setup: its content is not looked at, its commit is.
+	canary := filepath.Join(b.Dir, "canary")
+	sub := desk.Dir + "/vendor/lib"
+	require.NoError(t, os.Remove(sub))
+	gittest.Git(t, b.Dir, "clone", "-q", lib, sub)
+	gittest.Git(t, sub, "config", "core.fsmonitor", "touch "+canary)
+	gittest.Git(t, sub, "config", "filter.evil.clean", "touch "+canary+";cat")
+	gittest.Write(t, sub+"/.git/info/attributes", "* filter=evil\n")
+	require.NoError(t, desk.Pristine(ctx))
+	gittest.Write(t, sub+"/lib.txt", "LIB\n")
+	gittest.Write(t, desk.Dir+"/a.txt", "changed")
+	assert.Equal(t, []string{"a.txt"}, paths(b.Stage(desk, base).Files))
+	b.Restore(desk, base, trees.RestoreOptions{})
+	assert.FileExists(t, sub+"/.git/HEAD", "what setup made stays")
+	gittest.Git(t, sub, "-c", "core.fsmonitor=false", "-c", "filter.evil.clean=cat", "commit", "-qam", "moved")
+	c, err := desk.Stage(ctx, base)
+	require.NoError(t, err)
+	assert.Equal(t, []trees.Unaddable{{Path: "vendor/lib", Why: "a submodule was added, removed or moved"}}, c.Violations)
+	assert.NoFileExists(t, canary)
+	gittest.Write(t, sub+"/lib.txt", "lib\n")
+	_, _ = gittest.TryGit(sub, "status")
+	assert.FileExists(t, canary, "the canary sings")
+
+	// Removed, replaced, junk put in.
+	require.NoError(t, os.Remove(jdg.Dir+"/vendor/lib"))
+	c, err = jdg.Stage(ctx, base)
+	require.NoError(t, err)
+	require.Len(t, c.Violations, 1)
+	gittest.Write(t, jdg.Dir+"/vendor/lib", "a file")
+	c, err = jdg.Stage(ctx, base)
+	require.NoError(t, err)
+	require.Len(t, c.Violations, 1)
+	b.Restore(jdg, base, judge)
+	gittest.Write(t, jdg.Dir+"/vendor/lib/junk", "x")
+	assert.True(t, b.Stage(jdg, base).Empty())
+	b.Restore(jdg, base, trees.RestoreOptions{})
+	assert.NoFileExists(t, jdg.Dir+"/vendor/lib/junk")
+	assert.DirExists(t, jdg.Dir+"/vendor/lib")
+}
+
+// `git submodule update` as setup: the files stay, and the tree's own git goes on working.
+func TestASubmoduleThatSetupUpdatesKeepsItsFiles(t *testing.T) {
+	user, _ := gittest.UserRepo(t, gittest.SomeFiles)
+	lib, _ := gittest.UserRepo(t, map[string]string{"lib.txt": "lib\n"})
+	gittest.Git(t, user, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib, "vendor/lib")
+	gittest.Git(t, user, "commit", "-qm", "submodule")
+	base := gittest.Git(t, user, "rev-parse", "HEAD")
+	b := gittest.BedFor(t, user, base)
+	jdg := trees.At(b.Store, filepath.Join(b.Dir, "judge"), filepath.Join(b.Dir, "state", "judge"), "pawl/x")
+	_, err := jdg.Restore(ctx, base, trees.RestoreOptions{})
+	require.NoError(t, err)
+	gittest.Git(t, jdg.Dir, "-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init")
+	require.NoError(t, jdg.Pristine(ctx))
+	for _, o := range []trees.RestoreOptions{judge, {}} {
+		b.Restore(jdg, base, o)
+		assert.Equal(t, "lib\n", gittest.Read(t, jdg.Dir+"/vendor/lib/lib.txt"))
+		assert.Empty(t, gittest.Git(t, jdg.Dir, "status", "--porcelain"))
+		assert.True(t, b.Stage(jdg, base).Empty())
+	}
+	gittest.Write(t, jdg.Dir+"/vendor/lib/lib.txt", "poison")
+	again, err := jdg.Restore(ctx, base, judge)
+	require.NoError(t, err)
+	assert.True(t, again)
+}
+
+// Files that were committed without the conversions that .gitattributes asks for.
+func TestConversionsMakeNoChange(t *testing.T) {
+	user, _ := gittest.UserRepo(t, map[string]string{"crlf.txt": "a\r\nb\r\n", "lf.txt": "a\nb\n", "mixed.txt": "a\nb\r\n", "id.txt": "$Id$\n", "w.bat": "x\n"})
+	gittest.Write(t, user+"/.gitattributes", "*.txt text\n*.bat text eol=crlf\nid.txt ident\n")
+	gittest.Git(t, user, "add", ".gitattributes")
+	gittest.Git(t, user, "commit", "-qm", "attributes later")
+	b := gittest.BedFor(t, user, gittest.Git(t, user, "rev-parse", "HEAD"))
+	desk := b.Tree("desk", b.Base)
+	assert.Equal(t, "x\r\n", gittest.Read(t, desk.Dir+"/w.bat"), "as a clone would have it")
+	assert.True(t, b.Stage(desk, b.Base).Empty())
+	for _, f := range []string{"crlf.txt", "lf.txt", "mixed.txt", "id.txt", "w.bat"} {
+		require.NoError(t, os.Chtimes(desk.Dir+"/"+f, gittest.When, time.Now()))
+	}
+	c := b.Stage(desk, b.Base)
+	assert.True(t, c.Empty(), "%+v", c)
+	assert.Equal(t, b.StoreGit("rev-parse", b.Base+"^{tree}"), c.Tree)
+
+	gittest.Write(t, desk.Dir+"/lf.txt", "a\r\nb\r\n") // converts back to what it was
+	gittest.Write(t, desk.Dir+"/w.bat", "y\r\n")
+	head := b.Commit(desk, b.Base)
+	assert.Equal(t, []string{"w.bat"}, paths(gittest.Must(b.Store.Changes(ctx, b.Base, head))))
+	b.Restore(desk, head, trees.RestoreOptions{})
+	assert.True(t, b.Stage(desk, head).Empty())
+	jdg := b.Tree("judge", b.Base)
+	b.Restore(jdg, head, judge)
+	assert.Equal(t, "y\r\n", gittest.Read(t, jdg.Dir+"/w.bat"))
+	assert.True(t, b.Stage(jdg, head).Empty())
+}
+
+// Git LFS keeps contents out of git. pawl runs no filter, so that it would put them in.
+func TestContentInThePlaceOfAPointerIsAViolation(t *testing.T) {
+	const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:"
+	b := gittest.NewBed(t, map[string]string{".gitattributes": "*.bin filter=lfs -text\nplain.bin filter=other\n", "old.bin": pointer + "0\n", "plain.bin": "x", "gone.bin": pointer + "1\n", "a.txt": "a\n"})
+	desk := b.Tree("desk", b.Base)
+	for name, content := range map[string]string{"old.bin": pointer + "2\n", "plain.bin": "y", "a.txt": "b\n"} {
+		gittest.Write(t, desk.Dir+"/"+name, content)
+	}
+	require.NoError(t, os.Remove(desk.Dir+"/gone.bin"))
+	c := b.Stage(desk, b.Base)
+	assert.Empty(t, c.Violations, "a pointer is what belongs there, and nothing may be there")
+	assert.Len(t, c.Files, 4)
+
+	gittest.Write(t, desk.Dir+"/old.bin", strings.Repeat("content", 1000))
+	gittest.Write(t, desk.Dir+"/new\n.bin", "content")
+	c = gittest.Must(desk.Stage(ctx, b.Base))
+	var bad []string
+	for _, v := range c.Violations {
+		assert.Contains(t, v.Why, "no pointer")
+		bad = append(bad, v.Path)
+	}
+	assert.ElementsMatch(t, []string{"old.bin", "new\n.bin"}, bad)
+}
+
+func TestAFullStoreIsAnErrorAndNoVerdict(t *testing.T) {
+	if gittest.AsNobody(t) {
+		return
+	}
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	gittest.Write(t, desk.Dir+"/new", "x")
+	require.NoError(t, os.Chmod(filepath.Join(b.Store.Dir(), "objects"), 0o555))
+	t.Cleanup(func() { _ = os.Chmod(filepath.Join(b.Store.Dir(), "objects"), 0o755) })
+	_, err := desk.Stage(ctx, b.Base)
+	var ge *git.Error
+	require.ErrorAs(t, err, &ge)
+}
+
+// TestE4_FilesThatAreTooLargeAreNotRead has files that are all hole: to make one costs an agent
+// nothing, and to read it would cost git hours.
+func TestE4_FilesThatAreTooLargeAreNotRead(t *testing.T) {
+	b := gittest.NewBed(t, map[string]string{"a.txt": "a\n", "was.bin": strings.Repeat("x", 2<<20), ".gitignore": "*.iso\n"})
+	hole := func(path string, size int64) {
+		require.NoError(t, os.WriteFile(path, nil, 0o644))
+		require.NoError(t, os.Truncate(path, size))
+	}
+	stage := func(desk *trees.Tree) trees.Change {
+		c, err := desk.StageRead(ctx, b.Base, 1<<20, nil)
+		require.NoError(t, err)
+		return c
+	}
+	desk := b.Tree("desk", b.Base)
+	hole(desk.Dir+"/a.txt", 1<<40)
+	hole(desk.Dir+"/-new", 1<<41)
+	hole(desk.Dir+"/ignored.iso", 1<<40)
+	require.NoError(t, os.Chtimes(desk.Dir+"/was.bin", gittest.When, gittest.When))
+	c := stage(desk)
+	assert.ElementsMatch(t, []trees.Unaddable{
+		{Path: "-new", Why: "larger than a file may be", Size: 1 << 41, New: true},
+		{Path: "a.txt", Why: "larger than a file may be", Size: 1 << 40},
+	}, c.Violations)
+	assert.Empty(t, c.Files, "a large file that is as it was is no change")
+
+	t.Run("nor one of the same size that is another", func(t *testing.T) {
+		desk := b.Tree("desk3", b.Base)
+		f, err := os.OpenFile(desk.Dir+"/was.bin", os.O_WRONLY, 0)
+		require.NoError(t, err)
+		_, err = f.WriteAt([]byte("y"), 1000)
+		require.NoError(t, errors.Join(err, f.Close()))
+		c := stage(desk)
+		assert.Equal(t, []trees.Unaddable{{Path: "was.bin", Why: "larger than a file may be", Size: 2 << 20}}, c.Violations)
+		assert.Empty(t, c.Files)
+	})
+
+	t.Run("nor many that are not", func(t *testing.T) {
+		desk := b.Tree("desk2", b.Base)
+		for _, name := range []string{"1", "2", "3"} {
+			hole(desk.Dir+"/"+name, (1<<30)-1)
+		}
+		c, err := desk.StageRead(ctx, b.Base, 1<<30, nil)
+		require.NoError(t, err)
+		require.Len(t, c.Violations, 3)
+		assert.Contains(t, c.Violations, trees.Unaddable{Path: "1", Why: "part of a change of more than 1073741824 bytes", New: true})
+	})
+}

@@ -1,0 +1,194 @@
+// Package trees makes and keeps the directories of a loop: the desk, where the agent works, and the
+// judge, where its work is judged. It brings a commit of the store into a directory and back (stage).
+//
+// It never believes or runs anything that lies in a tree: not its .git, hooks, configuration or
+// symlinks. It never commits, never touches the user's repository, and decides nothing about a
+// change: what can't be committed is reported as a violation. Start reading at Tree, then Restore
+// and StageRead.
+package trees
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"pawl/internal/durable"
+	"pawl/internal/git"
+	"pawl/internal/store"
+)
+
+// Tree is a desk or a judge: a directory that stands for one commit of the store, and what pawl
+// needs to know to bring it back to one.
+//
+// To whoever works in it, it is a whole clone with a .git of its own (no hard links, no
+// alternates, no remote). pawl never reads that .git and runs no git in it: it looks at the files
+// with the store's git directory and an index outside the tree, so that the tree's hooks, config,
+// refs and HEAD are neither executed nor believed. See gitdir.go for how it is kept presentable.
+//
+// Nothing else may run in the tree while one of these methods does: the caller ends what the
+// agent left behind first. A Tree is not for concurrent use, but several of the same directory,
+// also in different processes, wait for each other.
+type Tree struct {
+	Dir    string // absolute
+	Branch string // what the tree's own .git shows as checked out, e.g. pawl/<loop>
+	Why    string // why the last Restore made the tree anew, for people
+
+	store *store.Store
+	state string // the folder of index, state.json and pristine; never inside Dir
+}
+
+// At names a tree; it need not exist yet. stateDir must not be in dir nor within the reach of
+// whatever runs there.
+func At(s *store.Store, dir, stateDir, branch string) *Tree {
+	return &Tree{Dir: filepath.Clean(dir), Branch: branch, store: s, state: filepath.Clean(stateDir)}
+}
+
+// treeState is what pawl remembers about a tree it made. It is a cache: without it the tree is
+// made anew.
+type treeState struct {
+	// Dev and Ino are the directory's: one that was replaced is not ours.
+	Dev, Ino uint64
+	// The index is IndexCommit's tree, or IndexTree, as long as the index file is IndexIs.
+	IndexCommit, IndexTree string
+	IndexIs                stamp
+	Git                    gitDir
+}
+
+func (t *Tree) indexPath() string { return filepath.Join(t.state, "index") }
+
+func (t *Tree) loadState() treeState {
+	var st treeState
+	b, err := os.ReadFile(filepath.Join(t.state, "state.json"))
+	if err != nil || json.Unmarshal(b, &st) != nil {
+		return treeState{}
+	}
+	return st
+}
+
+func (t *Tree) saveState(st treeState) error {
+	b, err := json.Marshal(st)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(t.state, "state.json")
+	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, b) {
+		return nil
+	}
+	return durable.WriteCache(path, b)
+}
+
+// lock keeps others from working on the tree's files, across processes. git processes hold it
+// too until they end, so that a lock file on the index is stale for whoever has it.
+func (t *Tree) lock(ctx context.Context) (*os.File, error) {
+	if !filepath.IsAbs(t.Dir) || !filepath.IsAbs(t.state) {
+		return nil, fmt.Errorf("a tree needs absolute paths, not %s and %s", git.Quote(t.Dir), git.Quote(t.state))
+	}
+	if err := os.MkdirAll(t.state, 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := durable.Lock(ctx, filepath.Join(t.state, "lock"))
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(t.indexPath() + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		_ = lock.Close()
+		return nil, err
+	}
+	return lock, nil
+}
+
+// call is a git process on the tree's files: the store's git directory, the private index.
+func (t *Tree) call(lock *os.File, args ...string) *git.Command {
+	c := t.store.Git().With("GIT_WORK_TREE="+t.Dir, "GIT_INDEX_FILE="+t.indexPath()).Command(args...)
+	c.Lock = lock
+	return c
+}
+
+// open opens the tree if it is there and the one that pawl made; nil if not.
+func (t *Tree) open(st treeState) (*folder, error) {
+	root, err := openFolder(t.Dir)
+	if err != nil {
+		return nil, nil //nolint:nilerr // missing, a symlink, a file, unreadable: not the tree
+	}
+	now, err := root.stat()
+	if err != nil {
+		_ = root.Close()
+		return nil, err
+	}
+	if uint64(now.Dev) != st.Dev || now.Ino != st.Ino {
+		_ = root.Close()
+		return nil, nil
+	}
+	return root, nil
+}
+
+// Remove gives the tree up, with everything in it and everything remembered about it.
+func (t *Tree) Remove(ctx context.Context) error {
+	lock, err := t.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := t.wipe(); err != nil {
+		return err
+	}
+	return os.RemoveAll(t.state)
+}
+
+// wipe removes the tree and forgets it. What a symlink in its place points to stays as it is.
+func (t *Tree) wipe() error {
+	for _, name := range []string{"state.json", "pristine", "index"} {
+		if err := os.Remove(filepath.Join(t.state, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	parent, err := openFolder(filepath.Dir(t.Dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	return parent.remove(filepath.Base(t.Dir))
+}
+
+// create makes the tree anew at commit.
+func (t *Tree) create(ctx context.Context, commit string, lock *os.File, o RestoreOptions) error {
+	// Not before the new one is known to be possible.
+	if _, err := t.store.ReadCommit(ctx, commit); err != nil {
+		return err
+	}
+	if err := t.wipe(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(t.Dir), 0o700); err != nil {
+		return err
+	}
+	if err := os.Mkdir(t.Dir, 0o755); err != nil {
+		return err
+	}
+	root, err := openFolder(t.Dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	dir, err := root.stat()
+	if err != nil {
+		return err
+	}
+	st := treeState{Dev: uint64(dir.Dev), Ino: dir.Ino}
+	if err := t.checkout(ctx, &st, commit, false, lock, o); err != nil {
+		return err
+	}
+	dot, err := t.givePack(ctx, root, st.Git, commit, lock)
+	if err != nil {
+		return err
+	}
+	return t.show(&st, dot, commit)
+}

@@ -1,0 +1,145 @@
+package trees
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// kind of what a walk finds.
+type kind byte
+
+const (
+	isFile  kind = 'f'
+	isLink  kind = 'l'
+	isDir   kind = 'd'
+	isOther kind = 'o' // FIFO, socket, device
+)
+
+func kindOf(m fs.FileMode) kind {
+	switch {
+	case m.IsRegular():
+		return isFile
+	case m&fs.ModeSymlink != 0:
+		return isLink
+	case m.IsDir():
+		return isDir
+	}
+	return isOther
+}
+
+// found is one entry of a tree. A folder comes before what is in it.
+type found struct {
+	path string // relative, with '/'
+	kind kind
+	shut string // a folder that was not looked into: why
+	is   *stamp // what stat says, where the walk was asked for it
+}
+
+// Limits of what a walk looks into: git itself works with paths and gives up at PATH_MAX, and an
+// agent can nest folders until every open file is used up.
+const (
+	maxPath  = 3500
+	maxDepth = 400
+)
+
+// walk lists a tree, without its own .git and without following symlinks. With mend it gives
+// folders that pawl may not look into their mode back; else they are reported shut. Only what
+// stat is true for costs a system call.
+func walk(root *folder, mend bool, stat func(path string) bool) ([]found, error) {
+	st, err := root.stat()
+	if err != nil {
+		return nil, err
+	}
+	w := walker{mend: mend, stat: stat, dev: uint64(st.Dev)}
+	if mend {
+		mendMode(root, st)
+	}
+	err = w.list(root, "", 0)
+	return w.found, err
+}
+
+type walker struct {
+	mend  bool
+	stat  func(path string) bool
+	dev   uint64
+	found []found
+}
+
+func mendMode(d *folder, st unix.Stat_t) {
+	if st.Mode&0o700 != 0o700 {
+		_ = unix.Fchmod(d.fd(), uint32(st.Mode&0o777)|0o755)
+	}
+}
+
+func (w *walker) list(d *folder, prefix string, depth int) error {
+	entries, err := d.f.ReadDir(-1)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if prefix == "" && name == ".git" {
+			continue
+		}
+		f := found{path: prefix + name, kind: kindOf(e.Type())}
+		if w.stat(f.path) {
+			var st unix.Stat_t
+			switch err := unix.Fstatat(d.fd(), name, &st, unix.AT_SYMLINK_NOFOLLOW); {
+			case errors.Is(err, fs.ErrNotExist):
+				continue // gone since it was listed
+			case err != nil:
+				return &os.PathError{Op: "lstat", Path: filepath.Join(d.abs, name), Err: err}
+			}
+			is := stampOf(st)
+			f.is = &is
+		}
+		at := len(w.found)
+		w.found = append(w.found, f)
+		if f.kind != isDir {
+			continue
+		}
+		if depth >= maxDepth || len(f.path) > maxPath {
+			w.found[at].shut = "nested too deep"
+			continue
+		}
+		open := d.open
+		if w.mend {
+			open = d.openForced
+		}
+		sub, err := open(name)
+		switch {
+		case errors.Is(err, fs.ErrPermission) && !w.mend:
+			w.found[at].shut = "a folder that cannot be read"
+			continue
+		case errors.Is(err, fs.ErrNotExist):
+			w.found = w.found[:at] // gone since it was listed
+			continue
+		case err != nil:
+			return err
+		}
+		err = w.enter(sub, at, depth)
+		if err = errors.Join(err, sub.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walker) enter(d *folder, at, depth int) error {
+	st, err := d.stat()
+	if err != nil {
+		return err
+	}
+	if uint64(st.Dev) != w.dev {
+		w.found[at].shut = "another file system is mounted there"
+		return nil
+	}
+	if w.mend {
+		mendMode(d, st)
+	}
+	return w.list(d, w.found[at].path+"/", depth+1)
+}

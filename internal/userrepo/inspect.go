@@ -1,0 +1,490 @@
+// Package userrepo is what pawl does with the user's repository, whether it is on this host or
+// behind a URL: check that a loop can start from it (Inspect), copy from it (Fetch), push the loop's
+// branch and ledger to it (Push), and, when a person asks for it, move a branch of theirs (Land) or
+// delete a loop's refs (Drop).
+//
+// These do change the user's repository, with the user's configuration and credentials. It never runs
+// a hook of a local working tree's repository, never commits there, and writes to its files in Land
+// alone, where the branch that moves is checked out and clean. Start reading at Inspect.
+package userrepo
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+
+	"pawl/internal/git"
+	"pawl/internal/store"
+)
+
+// Source is what Inspect found out about the user's repository.
+type Source struct {
+	Path      string   // absolute top level of the working tree
+	Branch    string   // the branch that the loop starts from, without refs/heads/
+	Head      string   // its commit
+	Current   string   // the branch that is checked out, "" when HEAD is detached
+	UserName  string   // as the user's own commits would carry it, "" where none is configured
+	UserEmail string   //
+	Loops     []string // names below refs/heads/pawl/ and refs/pawl-ledger/, sorted: taken
+	Shallow   bool     // the history is cut off, and so will the loop's be
+}
+
+// Identity is the user's, or pawl's own where none is configured.
+func (s Source) Identity() git.Identity {
+	id := git.Identity{Name: s.UserName, Email: s.UserEmail}
+	if id.Name == "" || id.Email == "" {
+		return git.Identity{Name: "pawl", Email: "pawl@localhost"}
+	}
+	return id
+}
+
+// Codes of Precondition.
+const (
+	NoSuchPath      = "no-such-path"
+	NotARepository  = "not-a-repository"
+	NotTrusted      = "not-trusted" // git refuses it: it belongs to another user
+	BareRepository  = "bare-repository"
+	ObjectFormat    = "object-format"
+	NoCommit        = "no-commit"
+	DetachedHead    = "detached-head"
+	NoSuchBranch    = "no-such-branch"
+	PartialClone    = "partial-clone" // objects that the branch needs are elsewhere
+	UnmergedTree    = "unmerged-tree"
+	DirtyTree       = "dirty-tree"
+	StaleLock       = "stale-lock"
+	NameInTheWay    = "name-in-the-way"
+	CheckedOutThere = "checked-out-elsewhere"
+	FileInTheWay    = "file-in-the-way"
+	UnusableGit     = "unusable-git" // too old, or it hangs
+	Unreadable      = "unreadable"   // damaged, or not this user's to read
+)
+
+// Precondition is one of P0's conditions on the repository that does not hold.
+type Precondition struct {
+	Code  string   // one of the constants above
+	What  string   // what is the case
+	Do    string   // what the user can do about it
+	Paths []string // the first few files that are the reason, as they are (git.Quote them)
+}
+
+func (e *Precondition) Error() string { return e.What + "; " + e.Do }
+
+// Preconditions are several that do not hold.
+type Preconditions []*Precondition
+
+func (p Preconditions) Error() string {
+	lines := make([]string, len(p))
+	for i, one := range p {
+		lines[i] = one.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap makes errors.As find the first one.
+func (p Preconditions) Unwrap() []error {
+	var all []error
+	for _, one := range p {
+		all = append(all, one)
+	}
+	return all
+}
+
+// Failed returns the conditions that an error of Inspect is about; none where it is another.
+func Failed(err error) Preconditions {
+	var several Preconditions
+	var one *Precondition
+	var unusable *git.Unusable
+	switch {
+	case errors.As(err, &several):
+		return several
+	case errors.As(err, &one):
+		return Preconditions{one}
+	case errors.As(err, &unusable):
+		return Preconditions{{Code: UnusableGit, What: unusable.What, Do: unusable.Do}}
+	}
+	return nil
+}
+
+// Inspect checks what P0 asks of the user's repository and changes nothing in it. The error is a
+// *Precondition where a condition does not hold, Preconditions where several don't, a *git.Error
+// where git failed. Where the repository has the commit to start from, Source says so even then.
+//
+// base is the branch to start from, "" the one that is checked out. The tree has to be clean,
+// and HEAD on a branch, only when the loop starts from what is checked out: another branch's
+// tree is in its commit. loopRef is the branch that the loop will have (refs/heads/pawl/<loop>),
+// "" to leave that check out. That it exists already is no error, see Source.Loops.
+func Inspect(ctx context.Context, path, base, loopRef string) (Source, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return Source{}, err
+	}
+	s, err := inspect(ctx, abs, base, loopRef)
+	return s, unreadable(abs, err)
+}
+
+func inspect(ctx context.Context, abs, base, loopRef string) (Source, error) {
+	in := inspector{ctx: ctx, dir: abs}
+	if fi, err := os.Stat(abs); errors.Is(err, fs.ErrNotExist) || err == nil && !fi.IsDir() {
+		return Source{}, &Precondition{Code: NoSuchPath, What: fmt.Sprintf("there is no folder %s", git.Quote(abs)),
+			Do: "give the path of a git repository as repo.path"}
+	} else if err != nil {
+		return Source{}, err
+	}
+	s := Source{}
+	var err error
+	if s.Path, err = in.toplevel(); err != nil {
+		return Source{}, err
+	}
+	in.dir = s.Path
+	for _, step := range []func(*Source) error{
+		in.format,
+		func(s *Source) error { return in.branch(s, base) },
+		in.whole,
+	} {
+		if err := step(&s); err != nil {
+			return Source{}, err
+		}
+	}
+	// What follows does not build on each other, so all of it is said at once (A1).
+	var failed Preconditions
+	for _, step := range []func(*Source) error{
+		func(s *Source) error { return in.names(s, loopRef) },
+		in.lock,
+		in.clean,
+		in.identity,
+	} {
+		var pre *Precondition
+		switch err := step(&s); {
+		case errors.As(err, &pre):
+			failed = append(failed, pre)
+		case err != nil:
+			return Source{}, err
+		}
+	}
+	switch len(failed) {
+	case 0:
+		return s, nil
+	case 1:
+		return s, failed[0]
+	}
+	return s, failed
+}
+
+// inspector runs git in the user's repository as the user would, with their configuration (it
+// says what is ignored and who they are), but read only and without starting a monitor or a hook.
+type inspector struct {
+	ctx context.Context
+	dir string
+	env []string
+}
+
+func (in *inspector) git(args ...string) (string, error) {
+	out, err := git.AsUser(in.dir).With(in.env...).Run(in.ctx, args...)
+	// Not TrimSpace: a path can end in a space or a newline.
+	return strings.TrimSuffix(string(out), "\n"), err
+}
+
+const mendRepository = "mend it (git status and git fsck say more), or clone it anew"
+
+// shortages are what git says when the machine has too little of something: another try may find more.
+var shortages = []string{
+	"ut of memory", "Cannot allocate memory", "Resource temporarily unavailable", "Too many open files", "No space left on device", "Input/output error", "Stale file handle",
+}
+
+// unreadable makes a *Precondition of what git says of a repository that it will say again.
+func unreadable(where string, err error) error {
+	var ge *git.Error
+	if !errors.As(err, &ge) || !git.Exited(err, 128) || slices.ContainsFunc(shortages, func(words string) bool { return strings.Contains(ge.Stderr, words) }) {
+		return err
+	}
+	return &Precondition{Code: Unreadable, What: fmt.Sprintf("git can't read %s: %s", git.Quote(git.Redact(where)), lastWords(ge.Stderr)), Do: mendRepository}
+}
+
+func (in *inspector) toplevel() (string, error) {
+	top, err := in.git("rev-parse", "--show-toplevel")
+	if err == nil && top != "" {
+		return top, nil
+	}
+	var ge *git.Error
+	if err != nil && (!errors.As(err, &ge) || ge.Err != nil) {
+		return "", err
+	}
+	switch bare, _ := in.git("rev-parse", "--is-bare-repository"); {
+	case bare == "true":
+		return "", &Precondition{Code: BareRepository, What: fmt.Sprintf("%s is a bare repository", git.Quote(in.dir)),
+			Do: "give it as repo.url, or a clone of it as repo.path"}
+	case ge != nil && strings.Contains(ge.Stderr, "dubious ownership"):
+		return "", &Precondition{Code: NotTrusted, What: fmt.Sprintf("git does not trust %s: it belongs to another user", git.Quote(in.dir)),
+			Do: "run git config --global --add safe.directory with its path if you trust it"}
+	case ge != nil && !strings.Contains(ge.Stderr, "not a git repository") && !strings.Contains(ge.Stderr, "must be run in a work tree"):
+		return "", err
+	}
+	return "", &Precondition{Code: NotARepository, What: fmt.Sprintf("%s is not in a git repository", git.Quote(in.dir)),
+		Do: "run git init, commit what is there, and start again"}
+}
+
+func (in *inspector) format(s *Source) error {
+	out, err := in.git("rev-parse", "--show-object-format", "--is-shallow-repository")
+	if err != nil {
+		return err
+	}
+	format, shallow, _ := strings.Cut(out, "\n")
+	if format != "sha1" {
+		return &Precondition{Code: ObjectFormat, What: fmt.Sprintf("the repository's object format is %s", git.Quote(format)),
+			Do: "use a repository with SHA-1 objects; pawl knows no other yet"}
+	}
+	s.Shallow = shallow == "true"
+	return nil
+}
+
+func (in *inspector) branch(s *Source, base string) error {
+	head, err := in.git("symbolic-ref", "-q", "HEAD")
+	if err != nil && !git.Exited(err, 1) {
+		return err
+	}
+	s.Current, _ = strings.CutPrefix(head, "refs/heads/")
+	if base == "" {
+		if head == "" {
+			if err := in.unfinished(nil); err != nil {
+				return err
+			}
+			return &Precondition{Code: DetachedHead, What: "HEAD is detached: no branch is checked out",
+				Do: "check out the branch to start from, or name it as repo.base"}
+		}
+		base = s.Current
+	}
+	s.Branch = strings.TrimPrefix(base, "refs/heads/")
+	if err := git.CheckBranch(s.Branch); err != nil {
+		return &Precondition{Code: NoSuchBranch, What: fmt.Sprintf("%s is not a branch's name", git.Quote(s.Branch)),
+			Do: "name an existing branch as repo.base"}
+	}
+	s.Head, err = in.git("rev-parse", "-q", "--verify", "refs/heads/"+s.Branch+"^{commit}")
+	switch {
+	case err == nil && git.IsHash(s.Head):
+		return nil
+	case err != nil && !git.Exited(err, 1):
+		return err
+	}
+	if at, err := in.git("rev-parse", "-q", "--verify", "refs/heads/"+s.Branch); err == nil {
+		return &Precondition{Code: Unreadable, What: fmt.Sprintf("the repository does not have the commit that branch %s is at, %s", git.Quote(s.Branch), at),
+			Do: mendRepository}
+	}
+	switch {
+	case s.Branch == s.Current:
+		return &Precondition{Code: NoCommit, What: fmt.Sprintf("branch %s has no commit yet", git.Quote(s.Branch)),
+			Do: "commit what is there, and start again"}
+	}
+	return &Precondition{Code: NoSuchBranch, What: fmt.Sprintf("there is no branch %s", git.Quote(s.Branch)),
+		Do: "name an existing branch as repo.base"}
+}
+
+// whole looks whether a partial clone (git clone --filter) has all that its branch needs. git does
+// not fetch what is missing on behalf of another repository, and one file after the other is no
+// way to fetch a history.
+func (in *inspector) whole(s *Source) error {
+	if _, err := in.git("config", "--get-regexp", `^(extensions\.partialclone|remote\..*\.promisor)$`); err != nil {
+		if git.Exited(err, 1) { // no such settings: it was cloned whole
+			return nil
+		}
+		return err
+	}
+	missing := false
+	c := git.AsUser(in.dir).Command("rev-list", "--objects", "--missing=print", s.Head, "--")
+	c.Stdout = func(out io.Reader) error {
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if missing = strings.HasPrefix(lines.Text(), "?"); missing {
+				return git.ErrEnough
+			}
+		}
+		return nil
+	}
+	if _, err := c.Run(in.ctx); err != nil {
+		return err
+	}
+	if !missing {
+		return nil
+	}
+	return &Precondition{Code: PartialClone, What: fmt.Sprintf("the repository is a partial clone, and objects of branch %s are not in it", git.Quote(s.Branch)),
+		Do: "fetch them (git fetch --refetch --no-filter), or clone it without --filter"}
+}
+
+// names looks for what would keep the loop's refs from being created: git keeps refs as files
+// in folders, so refs/heads/pawl and refs/heads/pawl/x exclude each other.
+func (in *inspector) names(s *Source, loopRef string) error {
+	out, err := in.git("for-each-ref", "--format=%(refname)", "refs/heads/pawl", "refs/pawl-ledger")
+	if err != nil {
+		return err
+	}
+	s.Loops, err = taken(strings.Fields(out), loopRef) // a ref has no white space in its name
+	return err
+}
+
+// taken returns the names below refs/heads/pawl/ and refs/pawl-ledger/ among the refs; a
+// *Precondition where one of them excludes the loop's.
+func taken(refs []string, loopRef string) ([]string, error) {
+	if loopRef != "" {
+		if err := git.CheckRef(loopRef); err != nil {
+			return nil, err
+		}
+	}
+	names := map[string]bool{}
+	for _, ref := range refs {
+		inTheWay := ref == "refs/heads/pawl" || ref == "refs/pawl-ledger"
+		if loop, ok := strings.CutPrefix(loopRef, "refs/heads/pawl/"); ok {
+			inTheWay = inTheWay || strings.HasPrefix(ref, loopRef+"/") || strings.HasPrefix(ref, "refs/pawl-ledger/"+loop+"/") ||
+				strings.HasPrefix(loopRef, ref+"/")
+		}
+		if inTheWay {
+			short, branch := strings.CutPrefix(ref, "refs/heads/")
+			what, do := "the branch %s is in the way of the loop's own", "rename it (git branch -m %s <other name>)"
+			if !branch {
+				what, do = "the ref %s is in the way of the loop's ledger", "remove it if nothing needs it (git update-ref -d %s)"
+			}
+			if ref != "refs/heads/pawl" && ref != "refs/pawl-ledger" {
+				do += ", or give the loop another name"
+			}
+			return nil, &Precondition{Code: NameInTheWay, What: fmt.Sprintf(what, git.Quote(short)), Do: fmt.Sprintf(do, git.Quote(short))}
+		}
+		for _, below := range []string{"refs/heads/pawl/", "refs/pawl-ledger/"} {
+			if name, ok := strings.CutPrefix(ref, below); ok {
+				names[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names)), nil
+}
+
+func (in *inspector) lock(*Source) error {
+	lock := filepath.Join(in.dir, "loop-results.tsv.lock")
+	if _, err := os.Lstat(lock); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return &Precondition{Code: StaleLock, What: "loop-results.tsv.lock exists: another tool's loop runs here or died here",
+		Do: "make sure that none runs, then remove it", Paths: []string{"loop-results.tsv.lock"}}
+}
+
+func (in *inspector) clean(s *Source) error {
+	if s.Branch != s.Current {
+		return nil
+	}
+	out, err := in.git("status", "--porcelain", "-z", "--untracked-files=normal", "--no-renames")
+	if err != nil {
+		return err
+	}
+	var dirty, unmerged []string
+	for _, rec := range bytes.Split([]byte(out), []byte{0}) {
+		if len(rec) < 4 {
+			continue
+		}
+		xy, path := string(rec[:2]), string(rec[3:])
+		switch xy {
+		case "DD", "AU", "UD", "UA", "DU", "AA", "UU":
+			unmerged = append(unmerged, path)
+		default:
+			if !store.IsRootFile(path) {
+				dirty = append(dirty, path)
+			}
+		}
+	}
+	if err := in.unfinished(unmerged); err != nil {
+		return err
+	}
+	if len(unmerged) > 0 { // as a stash that conflicts leaves them
+		return &Precondition{Code: UnmergedTree, What: "files are not merged: " + git.QuoteSome(unmerged),
+			Do: "resolve and commit them", Paths: git.FirstOf(unmerged)}
+	}
+	if len(dirty) > 0 {
+		return &Precondition{Code: DirtyTree, What: "the working tree is not clean: " + git.QuoteSome(dirty),
+			Do: "commit or stash what is there (git stash -u)", Paths: git.FirstOf(dirty)}
+	}
+	return nil
+}
+
+// operations are what git can be in the middle of, by what it keeps in its folder meanwhile. To
+// commit, to stash or to check something out would not end them, or not as they were meant to end.
+var operations = []struct{ file, what, do string }{
+	{"rebase-merge", "a rebase is not finished", "finish it (git rebase --continue), or abort it (git rebase --abort)"},
+	{"rebase-apply", "a rebase or git am is not finished", "finish it (--continue), or abort it (--abort)"},
+	{"MERGE_HEAD", "a merge is not finished", "resolve and commit it, or abort it (git merge --abort)"},
+	{"CHERRY_PICK_HEAD", "a cherry-pick is not finished", "finish it (git cherry-pick --continue), or abort it (git cherry-pick --abort)"},
+	{"REVERT_HEAD", "a revert is not finished", "finish it (git revert --continue), or abort it (git revert --abort)"},
+}
+
+// unfinished is a *Precondition where git is in the middle of something, with the files that keep it.
+func (in *inspector) unfinished(unmerged []string) error {
+	dir, err := in.git("rev-parse", "--absolute-git-dir")
+	if err != nil {
+		return err
+	}
+	for _, o := range operations {
+		if _, err := os.Lstat(filepath.Join(dir, o.file)); errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		if len(unmerged) > 0 {
+			o.what += ": " + git.QuoteSome(unmerged)
+		}
+		return &Precondition{Code: UnmergedTree, What: o.what, Do: o.do, Paths: git.FirstOf(unmerged)}
+	}
+	return nil
+}
+
+func (in *inspector) identity(s *Source) error {
+	out, err := in.git("config", "-z", "--get-regexp", `^(user|author)\.(name|email)$`)
+	if err != nil && !git.Exited(err, 1) { // 1: none
+		return err
+	}
+	rank := map[string]int{}
+	for _, rec := range strings.Split(out, "\x00") {
+		key, value, _ := strings.Cut(rec, "\n")
+		section, field, _ := strings.Cut(key, ".")
+		r := 1
+		if section == "author" { // wins over user.* wherever it stands
+			r = 2
+		}
+		if value == "" || r < rank[field] {
+			continue
+		}
+		rank[field] = r
+		switch field {
+		case "name":
+			s.UserName = value
+		case "email":
+			s.UserEmail = value
+		}
+	}
+	return nil
+}
+
+// Root is the top of the working tree that dir is in.
+func Root(ctx context.Context, dir string) (string, error) {
+	in := inspector{ctx: ctx, dir: dir}
+	top, err := in.toplevel()
+	return top, unreadable(dir, err)
+}
+
+// Files lists the files of the working tree at root, with slashes and sorted, also those that are
+// not added yet; not what git ignores.
+func Files(ctx context.Context, root string) ([]string, error) {
+	in := inspector{ctx: ctx, dir: root}
+	out, err := in.git("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
+	if err != nil {
+		return nil, err
+	}
+	files := strings.FieldsFunc(out, func(r rune) bool { return r == 0 })
+	sort.Strings(files)
+	return files, nil
+}

@@ -1,0 +1,204 @@
+package userrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"pawl/internal/git"
+	"pawl/internal/store"
+)
+
+// Landing moves a branch of the user's repository, and nothing else there. It is the only thing
+// that pawl ever does to a branch of theirs, and it happens when a person asks for it.
+//
+// The branch moves by compare-and-swap, in one git process: it is where it was or where it should
+// be. Where it is checked out in the repository itself and the tree is clean, index and files are
+// brought along first, as a fast-forward of `git merge` would; what that would overwrite stops it.
+// No hook of the repository runs. Its filters do, since they decide what its files look like.
+type Landing struct {
+	Repo   string // the user's repository
+	Branch string // short name
+	From   string // where the branch has to be
+	To     string // a commit of the store that descends from it
+	Reason string // for the reflog
+}
+
+// Land does it. Repeating it changes nothing. A branch that is neither at From nor at To gives
+// *store.Fenced; a tree that is not clean, a branch that is checked out elsewhere and a file in the way
+// give *Precondition; in all these cases nothing was changed.
+func Land(ctx context.Context, s *store.Store, l Landing) error {
+	if err := errors.Join(git.CheckHashes(l.From, l.To), git.CheckBranch(l.Branch)); err != nil {
+		return err
+	}
+	in := &inspector{ctx: ctx, dir: l.Repo}
+	var err error
+	if in.dir, err = in.toplevel(); err != nil {
+		return err
+	}
+	tip, err := in.tip(l.Branch)
+	if err != nil {
+		return err
+	}
+	here, err := in.checkedOut(l.Branch)
+	if err != nil {
+		return err
+	}
+	ref := "refs/heads/" + l.Branch
+	switch {
+	case tip == l.To:
+		return nil
+	case tip != l.From:
+		return &store.Fenced{Ref: ref, Want: l.From, Have: tip}
+	}
+	if err := lend(ctx, s, in.dir, l.To); err != nil {
+		return err
+	}
+	if !here {
+		return in.swap(ref, l)
+	}
+	if err := makeRoom(ctx, s, in, l); err != nil {
+		return err
+	}
+	if err := in.step(l.From, l.To); err != nil {
+		return err
+	}
+	if err := in.swap(ref, l); err != nil {
+		return errors.Join(err, in.step(l.To, l.From)) // somebody was faster
+	}
+	return nil
+}
+
+// Tip returns where a branch of the user's repository is. One that is checked out in another
+// working tree, or here with changes that are not committed, gives *Precondition: landing on it
+// would pull the ground from under somebody's work.
+func Tip(ctx context.Context, path, branch string) (string, error) {
+	in := &inspector{ctx: ctx, dir: path}
+	if err := git.CheckBranch(branch); err != nil {
+		return "", err
+	}
+	var err error
+	if in.dir, err = in.toplevel(); err != nil {
+		return "", err
+	}
+	tip, err := in.tip(branch)
+	if err != nil {
+		return "", err
+	}
+	here, err := in.checkedOut(branch)
+	if err == nil && here {
+		err = in.clean(&Source{Branch: branch, Current: branch})
+	}
+	return tip, err
+}
+
+func (in *inspector) tip(branch string) (string, error) {
+	tip, err := in.git("rev-parse", "-q", "--verify", "refs/heads/"+branch+"^{commit}")
+	if git.Exited(err, 1) || err == nil && !git.IsHash(tip) {
+		return "", &Precondition{Code: NoSuchBranch, What: fmt.Sprintf("there is no branch %s any more", git.Quote(branch)),
+			Do: "make it again where the loop began, or take the change as a patch (--how patch)"}
+	}
+	return tip, err
+}
+
+// checkedOut reports whether the branch is what is checked out here. Elsewhere is *Precondition.
+func (in *inspector) checkedOut(branch string) (here bool, err error) {
+	out, err := in.git("worktree", "list", "--porcelain", "-z")
+	if err != nil {
+		return false, err
+	}
+	tree := ""
+	for line := range strings.SplitSeq(out, "\x00") {
+		if path, ok := strings.CutPrefix(line, "worktree "); ok {
+			tree = path
+		}
+		if line != "branch refs/heads/"+branch {
+			continue
+		}
+		if tree == in.dir {
+			here = true
+			continue
+		}
+		return false, &Precondition{Code: CheckedOutThere, What: fmt.Sprintf("the branch %s is checked out in %s", git.Quote(branch), git.Quote(tree)),
+			Do: "check out another branch there, or remove that working tree (git worktree remove)", Paths: []string{tree}}
+	}
+	return here, nil
+}
+
+// lend gives the user's repository the objects of a commit. No ref of theirs names it yet.
+func lend(ctx context.Context, s *store.Store, repo, commit string) error {
+	ref := "refs/pawl-apply/" + commit
+	if err := s.SetRef(ctx, ref, commit, ""); err != nil {
+		return err
+	}
+	_, err := git.AsUser(repo).Run(ctx, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules",
+		"--no-write-commit-graph", "--no-prune", "--update-shallow", "--refmap=", "--", s.Dir(), ref)
+	return errors.Join(err, s.SetRef(ctx, ref, "", commit))
+}
+
+// makeRoom wants the tree clean and nothing where the change adds a file: an ignored file would be
+// overwritten otherwise.
+func makeRoom(ctx context.Context, s *store.Store, in *inspector, l Landing) error {
+	// The comparison that follows goes by what the index knows of the files' times.
+	if _, err := in.git("update-index", "-q", "--refresh"); err != nil && !git.Exited(err, 1) {
+		return err
+	}
+	if err := in.clean(&Source{Branch: l.Branch, Current: l.Branch}); err != nil {
+		if !in.isAt(l.To) {
+			return err
+		}
+		// An attempt before this one was cut after the files and before the branch.
+		return in.step(l.To, l.From)
+	}
+	files, err := s.Changes(ctx, l.From, l.To)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if f.Status != 'A' && f.Status != 'R' && f.Status != 'C' {
+			continue
+		}
+		if fi, err := os.Lstat(filepath.Join(in.dir, filepath.FromSlash(f.Path))); err == nil && !fi.IsDir() {
+			return &Precondition{Code: FileInTheWay, What: fmt.Sprintf("%s is in the way: the change adds a file there", git.Quote(f.Path)),
+				Do: "move it away (git ignores it, so git status does not show it)", Paths: []string{f.Path}}
+		}
+	}
+	return nil
+}
+
+// isAt reports whether index and files are those of a commit.
+func (in *inspector) isAt(commit string) bool {
+	_, err := in.git("diff-index", "--quiet", "--ignore-submodules=none", commit, "--")
+	out, lsErr := in.git("ls-files", "--others", "--exclude-standard")
+	return err == nil && lsErr == nil && out == ""
+}
+
+// step takes index and files from one commit to another; both have to be at the first.
+func (in *inspector) step(from, to string) error {
+	_, err := in.git("-c", "submodule.recurse=false", "read-tree", "-m", "-u", from, to)
+	var ge *git.Error
+	if errors.As(err, &ge) && ge.Err == nil {
+		what, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(ge.Stderr), "error: "), "\n")
+		return &Precondition{Code: DirtyTree, What: "the working tree can't be brought along: " + git.Printable(what),
+			Do: "commit, stash or move away what is in the way"}
+	}
+	return err
+}
+
+// swap moves the branch if it is still where it was.
+func (in *inspector) swap(ref string, l Landing) error {
+	_, err := in.git("update-ref", "-m", l.Reason, ref, l.To, l.From)
+	if err == nil {
+		return nil
+	}
+	if tip, tipErr := in.tip(l.Branch); tipErr == nil && tip != l.From {
+		if tip == l.To {
+			return nil
+		}
+		return &store.Fenced{Ref: ref, Want: l.From, Have: tip}
+	}
+	return err
+}

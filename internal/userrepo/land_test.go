@@ -1,0 +1,183 @@
+package userrepo_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/gittest"
+	"pawl/internal/store"
+	"pawl/internal/userrepo"
+)
+
+// landBed is a loop with a kept change, which its user's repository does not have yet.
+func landBed(t *testing.T) (*gittest.Bed, userrepo.Landing) {
+	t.Helper()
+	b := gittest.NewBed(t, gittest.VariedFiles)
+	desk := b.Tree("desk", b.Base)
+	head := gittest.VariedChange(t, b, desk)
+	return b, userrepo.Landing{Repo: b.User, Branch: "main", From: b.Base, To: head, Reason: "pawl apply x (ff)"}
+}
+
+func tip(b *gittest.Bed, branch string) string {
+	return gittest.Git(b, b.User, "rev-parse", "refs/heads/"+branch)
+}
+
+func TestA7_LandingMovesTheBranchAndItsTree(t *testing.T) {
+	for name, checkedOut := range map[string]bool{"checked out": true, "not checked out": false} {
+		t.Run(name, func(t *testing.T) {
+			b, l := landBed(t)
+			if !checkedOut {
+				gittest.Git(t, b.User, "checkout", "-q", "-b", "other")
+				gittest.Write(t, b.User+"/a.txt", "in the middle of something\n")
+			}
+			for range 2 { // the second time there is nothing to do
+				require.NoError(t, userrepo.Land(ctx, b.Store, l))
+				require.Equal(t, l.To, tip(b, "main"))
+			}
+			if checkedOut {
+				assert.Empty(t, gittest.Git(t, b.User, "status", "--porcelain"))
+				assert.Equal(t, gittest.Listing(t, b.Fresh(l.To).Dir), gittest.Listing(t, b.User))
+				assert.Equal(t, "ref: refs/heads/main", strings.TrimSpace(gittest.Read(t, b.User+"/.git/HEAD")))
+				assert.Contains(t, gittest.Git(t, b.User, "reflog", "-1", "HEAD"), "pawl apply x (ff)")
+			} else {
+				assert.Equal(t, b.Base, tip(b, "other"))
+				assert.Equal(t, "in the middle of something\n", gittest.Read(t, b.User+"/a.txt"))
+			}
+			assert.Contains(t, gittest.Git(t, b.User, "reflog", "-1", "main"), "pawl apply x (ff)")
+			assert.Equal(t, gittest.Documented(t, b.User, b.Base, "main"), gittest.Must(b.Store.Proposal(ctx, b.Base, l.To)).Hash, "in the user's repository")
+			assert.Empty(t, b.StoreGit("for-each-ref", "refs/pawl-apply"))
+			assert.Equal(t, "main", strings.Split(gittest.Git(t, b.User, "for-each-ref", "--format=%(refname:short)"), "\n")[0])
+			gittest.Git(t, b.User, "fsck", "--strict")
+		})
+	}
+}
+
+// Nothing is changed where anything is in the way, and it is said what.
+func TestA7_LandingIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		name, code, says string
+		do               func(b *gittest.Bed)
+	}{
+		{"on changes that are not committed", userrepo.DirtyTree, "a.txt", func(b *gittest.Bed) { gittest.Write(b, b.User+"/a.txt", "mine\n") }},
+		{"on staged changes", userrepo.DirtyTree, "a.txt", func(b *gittest.Bed) {
+			gittest.Write(b, b.User+"/a.txt", "mine\n")
+			gittest.Git(b, b.User, "add", "a.txt")
+		}},
+		{"on new files", userrepo.DirtyTree, "mine", func(b *gittest.Bed) { gittest.Write(b, b.User+"/mine", "x") }},
+		{"on ignored files that it adds", userrepo.FileInTheWay, "link", func(b *gittest.Bed) {
+			gittest.Write(b, b.User+"/.git/info/exclude", "link\n")
+			gittest.Write(b, b.User+"/link", "mine\n")
+		}},
+		{"on a branch that is checked out elsewhere", userrepo.CheckedOutThere, "elsewhere", func(b *gittest.Bed) {
+			gittest.Git(b, b.User, "checkout", "-q", "--detach")
+			gittest.Git(b, b.User, "worktree", "add", "-q", b.Dir+"/elsewhere", "main")
+		}},
+		{"on a branch that is gone", userrepo.NoSuchBranch, "main", func(b *gittest.Bed) {
+			gittest.Git(b, b.User, "checkout", "-q", "--detach")
+			gittest.Git(b, b.User, "branch", "-D", "main")
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b, l := landBed(t)
+			c.do(b)
+			before, files := gittest.Git(t, b.User, "for-each-ref"), gittest.Listing(t, b.User)
+			err := userrepo.Land(ctx, b.Store, l)
+			var pre *userrepo.Precondition
+			require.ErrorAs(t, err, &pre)
+			assert.Equal(t, c.code, pre.Code)
+			assert.Contains(t, pre.What, c.says)
+			assert.NotEmpty(t, pre.Do)
+			assert.Equal(t, before, gittest.Git(t, b.User, "for-each-ref"))
+			assert.Equal(t, files, gittest.Listing(t, b.User))
+			if c.code != userrepo.FileInTheWay {
+				_, err = userrepo.Tip(ctx, b.User, "main")
+				require.ErrorAs(t, err, &pre)
+			}
+		})
+	}
+}
+
+func TestA7_LandingIsACompareAndSwap(t *testing.T) {
+	for _, checkedOut := range []bool{true, false} {
+		b, l := landBed(t)
+		gittest.Git(t, b.User, "commit", "-q", "--allow-empty", "-m", "somebody else's")
+		moved := tip(b, "main")
+		if !checkedOut {
+			gittest.Git(t, b.User, "checkout", "-q", "--detach", b.Base)
+		}
+		var fenced *store.Fenced
+		require.ErrorAs(t, userrepo.Land(ctx, b.Store, l), &fenced)
+		require.Equal(t, moved, fenced.Have)
+		require.Equal(t, moved, tip(b, "main"))
+		require.Empty(t, gittest.Git(t, b.User, "status", "--porcelain"))
+	}
+}
+
+// A landing that was cut after the files and before the branch is completed by the next.
+func TestALandingThatWasCutIsCompleted(t *testing.T) {
+	b, l := landBed(t)
+	gittest.Git(t, b.User, "fetch", "-q", b.Store.Dir(), b.Branch)
+	gittest.Git(t, b.User, "read-tree", "-m", "-u", l.From, l.To)
+	require.NotEmpty(t, gittest.Git(t, b.User, "status", "--porcelain"))
+	require.NoError(t, userrepo.Land(ctx, b.Store, l))
+	require.Equal(t, l.To, tip(b, "main"))
+	require.Empty(t, gittest.Git(t, b.User, "status", "--porcelain"))
+}
+
+func TestALandingRunsNoHook(t *testing.T) {
+	b, l := landBed(t)
+	canary := filepath.Join(b.Dir, "canary")
+	require.NoError(t, os.MkdirAll(b.User+"/.git/hooks", 0o755))
+	for _, hook := range []string{"pre-commit", "post-checkout", "post-merge", "pre-merge-commit", "reference-transaction", "post-index-change", "update", "post-update", "pre-receive"} {
+		require.NoError(t, os.WriteFile(b.User+"/.git/hooks/"+hook, []byte("#!/bin/sh\ntouch "+canary+"\n"), 0o755))
+	}
+	gittest.Git(t, b.User, "config", "core.fsmonitor", b.User+"/.git/hooks/post-merge")
+	require.NoError(t, userrepo.Land(ctx, b.Store, l))
+	require.Equal(t, l.To, tip(b, "main"))
+	require.NoFileExists(t, canary)
+}
+
+func TestMergeTellsAConflictFromATree(t *testing.T) {
+	b, l := landBed(t)
+	b.StoreGit("update-ref", "refs/heads/theirs", b.Base)
+	theirs := func(name, content string) string {
+		gittest.Write(t, b.User+"/"+name, content)
+		gittest.Git(t, b.User, "add", "-A")
+		gittest.Git(t, b.User, "commit", "-qm", name)
+		return gittest.Must(userrepo.Fetch(ctx, b.Store, b.User, "main"))
+	}
+	tip := theirs("unrelated", "x\n")
+	tree, err := b.Store.Merge(ctx, l.To, tip)
+	require.NoError(t, err)
+	made, err := b.Store.Make(ctx, store.NewCommit{Tree: tree, Parents: []string{l.To, tip}, Message: "m", Author: gittest.Who, Time: gittest.When})
+	require.NoError(t, err)
+	again, err := b.Store.Make(ctx, store.NewCommit{Tree: made, Parents: []string{l.To, tip}, Message: "m", Author: gittest.Who, Time: gittest.When})
+	require.NoError(t, err)
+	require.Equal(t, made, again, "by its tree or by a commit that has it")
+	for commit, in := range map[string]bool{l.To: true, tip: true, b.Base: true} {
+		got, err := b.Store.Contains(ctx, made, commit)
+		require.NoError(t, err)
+		require.Equal(t, in, got)
+	}
+	no, err := b.Store.Contains(ctx, b.Base, made)
+	require.NoError(t, err)
+	require.False(t, no)
+
+	var conflict *store.Conflict
+	_, err = b.Store.Merge(ctx, l.To, theirs("a.txt", "another\n"))
+	require.ErrorAs(t, err, &conflict)
+	require.Equal(t, []string{"a.txt"}, conflict.Paths)
+
+	var patch bytes.Buffer
+	require.NoError(t, b.Store.WriteProposal(ctx, b.Base, l.To, &patch))
+	gittest.Git(t, b.User, "checkout", "-q", "--detach", b.Base)
+	gittest.Write(t, b.Dir+"/p.patch", patch.String())
+	gittest.Git(t, b.User, "apply", "--index", b.Dir+"/p.patch")
+	require.Equal(t, gittest.Git(t, b.Store.Dir(), "rev-parse", l.To+"^{tree}"), gittest.Git(t, b.User, "write-tree"))
+}

@@ -1,0 +1,195 @@
+package userrepo
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pawl/internal/git"
+	"pawl/internal/store"
+)
+
+// checkAddress keeps an address from being taken for an option, or for more than one line.
+func checkAddress(address string) error {
+	if address == "" || strings.HasPrefix(address, "-") || strings.ContainsRune(address, 0) || strings.Contains(address, "\n") && !isLocal(address) {
+		return fmt.Errorf("%s is not a repository's path or URL", git.Quote(address))
+	}
+	return nil
+}
+
+// isLocal reports whether git will take an address for a path on this host.
+func isLocal(address string) bool {
+	if strings.Contains(address, "://") {
+		return false
+	}
+	_, err := os.Stat(address)
+	return err == nil
+}
+
+// Fetch copies a branch's commit and everything that it needs into the store and returns it.
+// source is a path or URL; the objects are copies, and no tags come with them.
+func Fetch(ctx context.Context, s *store.Store, source, branch string) (commit string, err error) {
+	branch = strings.TrimPrefix(branch, "refs/heads/")
+	if err := git.CheckBranch(branch); err != nil {
+		return "", err
+	}
+	return fetch(ctx, s, source, "refs/heads/"+branch, branch)
+}
+
+// FetchLedger is Fetch for a loop's ledger, and with it the code that the ledger stands for.
+func FetchLedger(ctx context.Context, s *store.Store, source, ref string) (commit string, err error) {
+	if err := git.CheckRef(ref); err != nil {
+		return "", err
+	}
+	return fetch(ctx, s, source, ref, ref)
+}
+
+func fetch(ctx context.Context, s *store.Store, source, from, name string) (commit string, err error) {
+	if err := checkAddress(source); err != nil {
+		return "", err
+	}
+	local := isLocal(source)
+	if local {
+		if source, err = filepath.Abs(source); err != nil {
+			return "", err
+		}
+	}
+	// A ref of its own for each source and branch keeps the objects, and branches called "a" and
+	// "a/b" (one now, the other later) do not exclude each other.
+	sum := sha256.Sum256([]byte(source + "\x00" + name))
+	ref := "refs/pawl-source/" + hex.EncodeToString(sum[:8])
+
+	// Two fetches of the same branch would fail on each other's ref lock.
+	lock, err := s.LockFetch(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close()
+	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
+		"--no-recurse-submodules", "--no-write-commit-graph", "--no-prune",
+		"--update-shallow", // a shallow clone is a common thing in CI; the store becomes one too
+		"--refmap="}
+	if local {
+		// On one host, looking for the smallest pack costs far more than it saves.
+		args = append(args, "--upload-pack=env GIT_GRAFT_FILE=/dev/null/none git -c pack.window=0 -c pack.compression=1 upload-pack")
+	}
+	_, err = s.Git().WithCredentials().Command(append(args, "--", source, "+"+from+":"+ref)...).Run(ctx)
+	var ge *git.Error
+	switch {
+	case errors.As(err, &ge) && strings.Contains(ge.Stderr, "possible repository corruption"): // what the other side says of itself
+		return "", unreadable(source, err)
+	case err != nil:
+		return "", err
+	}
+	commit, err = s.Ref(ctx, ref)
+	if err == nil && commit == "" {
+		err = fmt.Errorf("fetching %s from %s left no commit", git.Quote(name), git.Quote(source))
+	}
+	return commit, err
+}
+
+// Kinds of Refused.
+const (
+	RefusedNonFastForward = "non-fast-forward" // the ref there is ahead or elsewhere: with a ledger, another host
+	RefusedCheckedOut     = "checked-out"      // the branch is checked out there
+	RefusedHook           = "hook"             // a hook said no
+	RefusedOther          = "other"            // a name in the way, a locked ref, a protected branch
+)
+
+// Refused says that the other repository was reached and did not take a ref. It is no failure of
+// infrastructure: the loop goes on, says so, and tries again with the next push.
+type Refused struct {
+	Ref    string // there
+	Kind   string // one of the constants above
+	Reason string // as git put it
+	Stderr string // what the other side said
+}
+
+func (e *Refused) Error() string {
+	do := map[string]string{
+		RefusedNonFastForward: "the ref has been moved there",
+		RefusedCheckedOut:     "check out another branch there",
+		RefusedHook:           "a hook there refuses it",
+	}[e.Kind]
+	if do != "" {
+		do = "; " + do
+	}
+	return fmt.Sprintf("%s was not taken: %s%s", e.Ref, e.Reason, do)
+}
+
+// Push updates refs in another repository, each only forwards (a refspec beginning with '+', or
+// one that deletes, is an error). The error is *Refused where the other side was reached and
+// refused a ref, else *git.Error. Refs that were not refused have been updated.
+func Push(ctx context.Context, s *store.Store, to string, refspecs ...string) error {
+	return push(ctx, s, to, nil, refspecs...)
+}
+
+func push(ctx context.Context, s *store.Store, to string, options []string, refspecs ...string) error {
+	if err := checkAddress(to); err != nil {
+		return err
+	}
+	for _, spec := range refspecs {
+		src, dst, ok := strings.Cut(spec, ":")
+		if !ok {
+			dst = src
+		}
+		if err := errors.Join(git.CheckRev(src), git.CheckRef(dst)); err != nil {
+			return err
+		}
+	}
+	args := []string{"push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"}
+	if isLocal(to) {
+		abs, err := filepath.Abs(to)
+		if err != nil {
+			return err
+		}
+		to = abs
+		// Taking a push is no reason to repack the user's repository.
+		args = append(args, "--receive-pack=git -c receive.autogc=false -c gc.auto=0 -c maintenance.auto=false receive-pack")
+	}
+	c := s.Git().WithCredentials().Command(slices.Concat(args, options, []string{"--", to}, refspecs)...)
+	out, err := c.Run(ctx)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	var ge *git.Error
+	stderr := ""
+	if errors.As(err, &ge) {
+		stderr = ge.Stderr
+	}
+	if r := parseRefused(out); r != nil {
+		r.Stderr = stderr
+		return r
+	}
+	return err
+}
+
+// parseRefused reads `git push --porcelain`: "<flag>\t<from>:<to>\t<summary> (<reason>)".
+func parseRefused(out []byte) *Refused {
+	for line := range bytes.Lines(out) {
+		f := strings.SplitN(strings.TrimRight(string(line), "\n"), "\t", 3)
+		if len(f) != 3 || f[0] != "!" {
+			continue
+		}
+		_, ref, _ := strings.Cut(f[1], ":")
+		r := &Refused{Ref: ref, Reason: git.Redact(f[2]), Kind: RefusedOther}
+		has := func(s string) bool { return strings.Contains(f[2], s) }
+		switch {
+		case has("non-fast-forward"), has("fetch first"), has("stale info"), has("needs force"), has("already exists"):
+			r.Kind = RefusedNonFastForward
+		case has("checked out"):
+			r.Kind = RefusedCheckedOut
+		case has("hook"):
+			r.Kind = RefusedHook
+		}
+		return r
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package userrepo
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"pawl/internal/git"
+)
+
+// RefAt returns where a ref of the user's repository is, "" where there is none.
+func RefAt(ctx context.Context, path, ref string) (string, error) {
+	if err := git.CheckRef(ref); err != nil {
+		return "", err
+	}
+	in := &inspector{ctx: ctx, dir: path}
+	at, err := in.git("rev-parse", "-q", "--verify", ref)
+	if git.Exited(err, 1) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("looking for %s: %w", ref, err)
+	}
+	return at, nil
+}
+
+// Drop deletes a ref of the user's repository, if it is still there and where it was seen. A branch
+// that is checked out anywhere gives *Precondition.
+func Drop(ctx context.Context, path, ref, at string) error {
+	if err := git.CheckRef(ref); err != nil {
+		return err
+	}
+	in := &inspector{ctx: ctx, dir: path}
+	if branch, is := strings.CutPrefix(ref, "refs/heads/"); is {
+		here, err := in.checkedOut(branch)
+		if err != nil {
+			return err
+		}
+		if here {
+			return &Precondition{Code: CheckedOutThere, What: "the branch " + git.Quote(branch) + " is checked out", Do: "check out another branch"}
+		}
+	}
+	if _, err := in.git("update-ref", "-d", ref, at); err != nil {
+		return fmt.Errorf("deleting %s: %w", ref, err)
+	}
+	return nil
+}

@@ -1,0 +1,229 @@
+package userrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl/internal/git"
+	"pawl/internal/store"
+)
+
+// More codes of Precondition, of repositories that are reached by a URL.
+const (
+	Unreachable      = "unreachable"
+	NeedsCredentials = "needs-credentials"
+	NoSuchRepository = "no-such-repository"
+	ReadOnly         = "read-only" // it can be fetched from and not pushed to
+)
+
+// reachLimit is how long a repository may take to say which refs it has: one that takes
+// connections and never answers must not hold anybody up.
+const reachLimit = time.Minute
+
+// Refs returns what the refs of another repository that match the patterns are at. HEAD, where it
+// is asked for, is the short name of its branch and not a commit: "" where it has none.
+func Refs(ctx context.Context, s *store.Store, address string, patterns ...string) (map[string]string, error) {
+	if err := checkAddress(address); err != nil {
+		return nil, err
+	}
+	bounded, cancel := context.WithTimeout(ctx, reachLimit)
+	defer cancel()
+	out, err := s.Git().WithCredentials().Command(append([]string{"ls-remote", "--quiet", "--symref", "--", address}, patterns...)...).Run(bounded)
+	if err != nil {
+		if ctx.Err() == nil && bounded.Err() != nil {
+			err = &Precondition{Code: Unreachable, What: fmt.Sprintf("%s does not answer within %s", git.Quote(git.Redact(address)), reachLimit), Do: mendReach}
+		}
+		return nil, err
+	}
+	refs := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		value, ref, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		switch branch, symbolic := strings.CutPrefix(value, "ref: refs/heads/"); {
+		case symbolic && ref == "HEAD":
+			refs[ref] = branch
+		case ref == "HEAD", strings.HasPrefix(value, "ref: "), strings.HasSuffix(ref, "^{}"):
+		default:
+			refs[ref] = value
+		}
+	}
+	return refs, nil
+}
+
+// InspectAt checks what P0 asks of a repository that is reached by a URL, as Inspect does of one
+// with a working tree: that it is there and answers, that it has the branch (its HEAD's where base
+// is ""), and that nothing is in the way of the loop's refs. The identity is that of the user's git
+// configuration on this host.
+func InspectAt(ctx context.Context, s *store.Store, url, base, loopRef string) (Source, error) {
+	out := Source{Path: url, Branch: strings.TrimPrefix(base, "refs/heads/")}
+	patterns := []string{"HEAD", "refs/heads/pawl", "refs/heads/pawl/*", "refs/pawl-ledger", "refs/pawl-ledger/*"}
+	if out.Branch != "" {
+		if err := git.CheckBranch(out.Branch); err != nil {
+			return Source{}, noSuchBranch("%s is not a branch's name", out.Branch)
+		}
+		patterns = append(patterns, "refs/heads/"+out.Branch)
+	}
+	refs, err := Refs(ctx, s, url, patterns...)
+	if err != nil {
+		return Source{}, Unreached(url, err)
+	}
+	if out.Branch == "" {
+		if out.Branch = refs["HEAD"]; out.Branch == "" {
+			return Source{}, &Precondition{Code: NoCommit, What: fmt.Sprintf("%s has no commit yet, or its HEAD is none of its branches", git.Quote(url)),
+				Do: "push a branch to it, or name the one to start from as repo.base"}
+		}
+		more, err := Refs(ctx, s, url, "refs/heads/"+out.Branch)
+		if err != nil {
+			return Source{}, Unreached(url, err)
+		}
+		maps.Copy(refs, more)
+	}
+	out.Head = refs["refs/heads/"+out.Branch]
+	switch {
+	case out.Head == "":
+		return Source{}, noSuchBranch("there is no branch %s in "+git.Quote(url), out.Branch)
+	case !git.IsHash(out.Head):
+		return Source{}, &Precondition{Code: ObjectFormat, What: fmt.Sprintf("the object format of %s is not SHA-1", git.Quote(url)),
+			Do: "use a repository with SHA-1 objects; pawl knows no other yet"}
+	}
+	if err := userIdentity(ctx, s, &out); err != nil {
+		return Source{}, err
+	}
+	out.Loops, err = taken(slices.Collect(maps.Keys(refs)), loopRef)
+	return out, err
+}
+
+func noSuchBranch(what, branch string) error {
+	return &Precondition{Code: NoSuchBranch, What: fmt.Sprintf(what, git.Quote(branch)), Do: "name an existing branch as repo.base"}
+}
+
+// userIdentity finds out who the user is where there is no working tree to ask.
+func userIdentity(ctx context.Context, s *store.Store, to *Source) error {
+	in := inspector{ctx: ctx, dir: s.Dir(), env: []string{"GIT_DIR=" + s.Dir()}}
+	return in.identity(to)
+}
+
+// UserIdentity is who the user of this host is, as their commits elsewhere would carry it.
+func UserIdentity(ctx context.Context, s *store.Store) (git.Identity, error) {
+	var out Source
+	err := userIdentity(ctx, s, &out)
+	return out.Identity(), err
+}
+
+// MayPush asks a repository whether it would take a commit as a new ref, and moves nothing:
+// *Precondition where it takes none from this user. A ref that is there already is an answer too.
+func MayPush(ctx context.Context, s *store.Store, url, commit, ref string) error {
+	err := push(ctx, s, url, []string{"--dry-run"}, commit+":"+ref)
+	var refused *Refused
+	if err == nil || errors.As(err, &refused) {
+		return nil
+	}
+	err = Unreached(url, err)
+	var pre *Precondition
+	if errors.As(err, &pre) && pre.Code != NeedsCredentials { // it was read a moment ago
+		pre.What = fmt.Sprintf("%s can be read, but pawl may not push to it, and a loop keeps its branch and its ledger there%s", git.Quote(git.Redact(url)), saying(pre.What))
+		pre.Code, pre.Do = ReadOnly, "give yourself the right to push (with git daemon: --enable=receive-pack), or work on a clone of it as repo.path"
+	}
+	return err
+}
+
+func saying(what string) string {
+	if _, said, ok := strings.Cut(what, ": "); ok {
+		return ": " + said
+	}
+	return ""
+}
+
+// Move sets a ref of another repository to a commit of the store, forwards or not, if it is at
+// from there ("" for absent): *store.Fenced where it is elsewhere, *Refused where the other side does not
+// take it. That it is there already is no error.
+func Move(ctx context.Context, s *store.Store, url, ref, to, from string) error {
+	if err := errors.Join(git.CheckRef(ref), git.CheckHashes(to)); err != nil {
+		return err
+	}
+	if from != "" && !git.IsHash(from) {
+		return git.CheckHashes(from)
+	}
+	err := push(ctx, s, url, []string{"--force-with-lease=" + ref + ":" + from}, to+":"+ref)
+	var refused *Refused
+	if !errors.As(err, &refused) {
+		return err
+	}
+	refs, look := Refs(ctx, s, url, ref)
+	switch have := refs[ref]; {
+	case look != nil:
+		return errors.Join(err, look)
+	case have == to:
+		return nil
+	case have != from:
+		return &store.Fenced{Ref: ref, Want: from, Have: have}
+	}
+	return err
+}
+
+// LandAt is Land for a repository that is reached by a URL: its branch moves by compare-and-swap,
+// and hooks of its own may refuse that.
+func LandAt(ctx context.Context, s *store.Store, l Landing) error {
+	if err := errors.Join(git.CheckHashes(l.From, l.To), git.CheckBranch(l.Branch)); err != nil {
+		return err
+	}
+	err := Move(ctx, s, l.Repo, "refs/heads/"+l.Branch, l.To, l.From)
+	var refused *Refused
+	if errors.As(err, &refused) {
+		return &Precondition{Code: ReadOnly, What: fmt.Sprintf("%s does not take the branch %s: %s", git.Quote(l.Repo), git.Quote(l.Branch), refused.Reason),
+			Do: "see what it asks for (a protected branch?), or take the loop's branch through its own review, or the change as a patch (--how patch)"}
+	}
+	return Unreached(l.Repo, err)
+}
+
+const mendReach = "see that the URL is right and that `git ls-remote` with it answers on the worker's host"
+
+// failures are what git and ssh say when a repository can't be reached, by their words; the first
+// that matches counts. Anything else is a repository that does not answer.
+var failures = []struct {
+	words    []string
+	code, is string
+	do       string
+}{
+	{[]string{"could not read Username", "could not read Password", "terminal prompts disabled", "Authentication failed", "returned error: 401", "returned error: 403"},
+		NeedsCredentials, "wants credentials that git does not have here",
+		"let git's credential helper have them (git config --global credential.helper store, then git credential approve), or give an ssh URL; nobody is there to type them in"},
+	{[]string{"Permission denied (", "Host key verification failed", "Too many authentication failures"},
+		NeedsCredentials, "is not open to this user's ssh",
+		"let the worker have the key, by an ssh agent (SSH_AUTH_SOCK) or in ~/.ssh, and the host in ~/.ssh/known_hosts; nobody is there to type anything in"},
+	{[]string{"not found", "does not appear to be a git repository", "not exported", "does not exist", "No such file", "dubious ownership", "service not enabled", "access denied"},
+		NoSuchRepository, "is no repository that this user may read", "see that the URL is right, and that this user may read it"},
+	{nil, Unreachable, "can't be reached", mendReach},
+}
+
+// Unreached turns what kept git from talking to a repository into a *Precondition; any other error
+// comes back as it is.
+func Unreached(url string, err error) error {
+	var ge *git.Error
+	if err == nil || !errors.As(err, &ge) || ge.Err != nil || ge.Stderr == "" {
+		return err
+	}
+	for _, f := range failures {
+		if f.words == nil || slices.ContainsFunc(f.words, func(word string) bool { return strings.Contains(ge.Stderr, word) }) {
+			return &Precondition{Code: f.code, What: fmt.Sprintf("%s %s: %s", git.Quote(git.Redact(url)), f.is, lastWords(ge.Stderr)), Do: f.do}
+		}
+	}
+	return err
+}
+
+// lastWords are what git said in one line: what is fatal, and before that what ssh said.
+func lastWords(stderr string) string {
+	var said []string
+	for line := range strings.Lines(stderr) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "Please make sure") || strings.HasPrefix(line, "and the repository exists") || strings.HasPrefix(line, "hint:") {
+			continue
+		}
+		said = append(said, strings.TrimPrefix(line, "fatal: "))
+	}
+	return strings.Join(said[max(0, len(said)-3):], "; ")
+}
