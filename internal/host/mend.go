@@ -17,7 +17,8 @@ import (
 
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
-	"pawl/internal/repo"
+	"pawl/internal/store"
+	"pawl/internal/userrepo"
 	"pawl/internal/workspace"
 )
 
@@ -56,11 +57,11 @@ func remade(ctx context.Context, o Options, ref string) (workspace.Record, error
 		return workspace.Record{}, err
 	}
 	for _, name := range stores {
-		store, err := repo.OpenStore(ctx, filepath.Join(o.Home.Dir, name))
+		store, err := store.Open(ctx, filepath.Join(o.Home.Dir, name))
 		if err != nil {
 			return workspace.Record{}, err
 		}
-		ledgers, err := store.Refs(ctx, store.Dir(), ledgerRefs+"*")
+		ledgers, err := userrepo.Refs(ctx, store, store.Dir(), ledgerRefs+"*")
 		if err != nil {
 			return workspace.Record{}, fmt.Errorf("listing the ledgers of %s: %w", store.Dir(), err)
 		}
