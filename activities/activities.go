@@ -1,5 +1,5 @@
-// Package activities touches the world for a loop: Open, Step, Commit, Settle, Record
-// and Close, over the store, the trees, the ledger and the supervisor. Each is idempotent by
+// Package activities touches the world for a loop, over the store, the trees, the ledger and the
+// supervisor. Each is idempotent by
 // construction: a retry finds what an attempt before it did and makes the rest so. They decide
 // nothing about the loop: a verdict is a result, an error is the machine's. Start at Activities,
 // then Step in step.go.
@@ -69,31 +69,32 @@ func New(h home.Home, host, queue, namespace string, attributes bool) *Activitie
 	}
 }
 
+// register registers activities by name.
+func register(r worker.ActivityRegistry, all map[string]any) {
+	for name, f := range all {
+		r.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+	}
+}
+
 // RegisterShared registers what any host may do: take up a loop, find one, tell somebody of it, say
 // whether another host is gone.
 func (a *Activities) RegisterShared(r worker.ActivityRegistry) {
-	r.RegisterActivityWithOptions(a.Find, activity.RegisterOptions{Name: act.FindName})
-	r.RegisterActivityWithOptions(a.Place, activity.RegisterOptions{Name: act.PlaceName})
-	r.RegisterActivityWithOptions(a.Notify, activity.RegisterOptions{Name: act.NotifyName})
-	r.RegisterActivityWithOptions(a.Open, activity.RegisterOptions{Name: act.OpenName})
+	register(r, map[string]any{act.OpenName: a.Open, act.FindName: a.Find, act.PlaceName: a.Place, act.NotifyName: a.Notify})
 }
 
 // RegisterAgents registers what runs agents.
 func (a *Activities) RegisterAgents(r worker.ActivityRegistry) {
-	r.RegisterActivityWithOptions(a.Step, activity.RegisterOptions{Name: act.StepName})
+	register(r, map[string]any{act.CallName: a.CallAgent})
 }
 
 // RegisterTrees registers the work on this host's trees.
 func (a *Activities) RegisterTrees(r worker.ActivityRegistry) {
-	r.RegisterActivityWithOptions(a.Step, activity.RegisterOptions{Name: act.StepName})
-	r.RegisterActivityWithOptions(a.Check, activity.RegisterOptions{Name: act.CheckName})
-	r.RegisterActivityWithOptions(a.Commit, activity.RegisterOptions{Name: act.CommitName})
-	r.RegisterActivityWithOptions(a.Settle, activity.RegisterOptions{Name: act.SettleName})
-	r.RegisterActivityWithOptions(a.Record, activity.RegisterOptions{Name: act.RecordName})
-	r.RegisterActivityWithOptions(a.Amend, activity.RegisterOptions{Name: act.AmendName})
-	r.RegisterActivityWithOptions(a.Close, activity.RegisterOptions{Name: act.CloseName})
-	r.RegisterActivityWithOptions(a.Review, activity.RegisterOptions{Name: act.ReviewName})
-	r.RegisterActivityWithOptions(a.Apply, activity.RegisterOptions{Name: act.ApplyName})
+	a.RegisterAgents(r)
+	register(r, map[string]any{
+		act.CheckName: a.Check, act.VerifyName: a.Verify, act.GuardName: a.Guard, act.TestName: a.Test, act.ProgressName: a.Progress,
+		act.CommitName: a.Commit, act.SettleName: a.Settle, act.RecordName: a.Record, act.ProposeName: a.Propose, act.CloseName: a.Close,
+		act.AmendName: a.Amend, act.ReviewName: a.Review, act.ApplyName: a.Apply,
+	})
 }
 
 // Stop ends everything that runs for any loop; what was running is run again by the next worker.

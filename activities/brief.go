@@ -33,10 +33,17 @@ import (
 
 // exchange is the folder in which an agent finds its prompt and leaves its result.
 type exchange struct {
-	dir    string
-	prompt int64
-	goal   string
-	call   *call // nil where the agent's stdout is no stream
+	dir  string
+	goal string
+	call *call // nil where the agent's stdout is no stream
+}
+
+// run runs the agent; one whose stdout is a stream is followed.
+func (e *exchange) run(ctx context.Context, s *proc.Supervisor, c proc.Command) (proc.Result, error) {
+	if e.call != nil {
+		return e.call.run(ctx, s, c)
+	}
+	return s.Run(ctx, c)
 }
 
 func (e *exchange) promptFile() string { return filepath.Join(e.dir, "prompt.md") }
@@ -45,8 +52,8 @@ func (e *exchange) resultFile() string { return filepath.Join(e.dir, "result.jso
 // brief writes the prompt of an agent call and completes its command: the role's own program and
 // arguments, the prompt on stdin, PAWL_* in the environment. What the agent is told comes from
 // the ledger at head, so it is not in history; the results so far lie on the desk.
-func (a *Activities) brief(ctx context.Context, p *place, in act.Step, head string, c *proc.Command, tell func(loop.Usage, string)) (*exchange, error) {
-	head = cmp.Or(head, in.Entry.Ledger)
+func (a *Activities) brief(ctx context.Context, p *place, in act.Call, head string, c *proc.Command, tell func(loop.Usage, string)) (*exchange, error) {
+	head = cmp.Or(head, in.Ledger)
 	contract, err := p.ledger.Contract(ctx, head)
 	if err != nil {
 		return nil, err
@@ -64,16 +71,15 @@ func (a *Activities) brief(ctx context.Context, p *place, in act.Step, head stri
 		return nil, refuse(unknown)
 	}
 	s := contract.Spec
-	own := s.Agent.For(in.Agent.Role)
+	own := s.Agent.For(in.Role)
 	adapter, built := stream.Lookup(own.Use)
 	if !built {
 		return nil, refuse(fault.New(fault.InvalidSpec, "this version knows no agent %q", own.Use))
 	}
-	attempt := cmp.Or(in.Agent.Attempt, in.Key.Attempt)
 	brief := agent.Brief{
-		Kind: k, State: state, Goal: s.Goal, Role: in.Agent.Role, Phase: in.Agent.Phase, Attempt: attempt, Test: s.Test.Command,
+		Kind: k, State: state, Goal: s.Goal, Role: in.Role, Phase: in.Phase, Attempt: in.Attempt, Test: s.Test.Command,
 		Direction: s.Verify.Direction, Metric: s.Verify.Command, Guard: s.Guard.Command, Scope: s.Scope, NewFiles: s.NewFiles,
-		Idea: in.Agent.Idea, Repair: in.Agent.Repair, Guidance: in.Agent.Guidance,
+		Idea: in.Idea, Repair: in.Repair, Guidance: in.Guidance,
 		Streams: adapter.Streams(),
 	}
 	if s.Verify.Target != nil {
@@ -82,13 +88,13 @@ func (a *Activities) brief(ctx context.Context, p *place, in act.Step, head stri
 	for _, seal := range contract.Sealed {
 		brief.Sealed = append(brief.Sealed, seal.Path)
 	}
-	if in.Agent.Evidence != "" {
-		brief.Evidence = evidenceIn(in.Agent.Evidence)
+	if in.Evidence != "" {
+		brief.Evidence = evidenceIn(in.Evidence)
 	}
 	if brief.Plan, err = p.plan(ctx, state, head); err != nil {
 		return nil, err
 	}
-	if of := in.Agent.Proposal; of != nil {
+	if of := in.Proposal; of != nil {
 		brief.Proposal, brief.Criteria = of, issue.Parse([]byte(s.Goal)).Criteria
 		if brief.Diff, err = p.proposed(ctx, of, agent.BoundProposal); err != nil {
 			return nil, err
@@ -109,7 +115,7 @@ func (a *Activities) brief(ctx context.Context, p *place, in act.Step, head stri
 		return nil, fmt.Errorf("reading the history: %w", err)
 	}
 	text := brief.Text()
-	e := &exchange{dir: filepath.Join(workspace.Exchange(a.Home, p.Ref), stepName(in.Key)), prompt: int64(len(text)), goal: s.Goal}
+	e := &exchange{dir: filepath.Join(workspace.Exchange(a.Home, p.Ref), stepName(in.Key)), goal: s.Goal}
 	if err := os.RemoveAll(e.dir); err != nil {
 		return nil, err
 	}
@@ -126,11 +132,11 @@ func (a *Activities) brief(ctx context.Context, p *place, in act.Step, head stri
 	c.Stdin = e.promptFile()
 	c.Argv = adapter.Argv(stream.Call{
 		Agent: own, Tools: s.Approvals.Tools, Session: uuid.NewString(), Budget: in.Budget,
-		MayEdit: slices.Contains(govern.Needs(in.Agent.Phase), spec.CanEditSource) && govern.Permit(s, in.Agent.Role, spec.CanEditSource) == nil,
+		MayEdit: slices.Contains(govern.Needs(in.Phase), spec.CanEditSource) && govern.Permit(s, in.Role, spec.CanEditSource) == nil,
 	})
 	c.Env = later(slices.Concat(c.Env, adapter.Env, credentials(adapter.Keys), granted(own.Env), []string{
-		"PAWL_LOOP=" + in.Agent.Loop, "PAWL_KIND=" + in.Agent.Kind, "PAWL_ROLE=" + in.Agent.Role, "PAWL_PHASE=" + in.Agent.Phase,
-		"PAWL_ITERATION=" + strconv.Itoa(in.Key.Iteration), "PAWL_ATTEMPT=" + strconv.Itoa(attempt),
+		"PAWL_LOOP=" + p.Loop, "PAWL_KIND=" + state.Kind, "PAWL_ROLE=" + in.Role, "PAWL_PHASE=" + in.Phase,
+		"PAWL_ITERATION=" + strconv.Itoa(in.Key.Iteration), "PAWL_ATTEMPT=" + strconv.Itoa(in.Attempt),
 		"PAWL_PROMPT=" + e.promptFile(), "PAWL_RESULT=" + e.resultFile(),
 	}))
 	if own.Use == spec.UseCommand && own.Model != "" {
@@ -148,7 +154,7 @@ func (a *Activities) brief(ctx context.Context, p *place, in act.Step, head stri
 // take reads what the agent left: words, and what it says it spent. A result file that can't be
 // read is a warning; spending that is not reported counts as one tool call. Of an agent whose
 // stdout is a stream, that says what was spent and how it ended, and the file has words only.
-func (e *exchange) take(out *act.Stepped, stdout string, in *act.Agent) (printed string) {
+func (e *exchange) take(out *act.Called, stdout string, in act.Call) (printed string) {
 	r, err := agent.ReadResult(e.resultFile())
 	if e.call != nil {
 		printed = e.call.take(out)
@@ -168,12 +174,10 @@ func (e *exchange) take(out *act.Stepped, stdout string, in *act.Agent) (printed
 	if said := evidence.Description(r.Description); said != "" {
 		out.Description = said
 	}
-	out.Session = orElse(out.Session, loop.Clip(evidence.Description(r.SessionID), 100))
 	out.Idea = evidence.Description(r.Idea)
 	if gave := evidence.Description(string(r.GiveUp)); gave != "" {
 		out.GiveUp = loop.Clip(gave, 300)
 	}
-	out.PromptBytes = e.prompt
 	return printed
 }
 

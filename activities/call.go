@@ -53,7 +53,7 @@ type call struct {
 
 // newCall takes up a call. What an attempt of this step has left behind, whose worker died, is put
 // aside and counts: it was spent.
-func newCall(adapter stream.Adapter, in act.Step, stdout string, tell func(loop.Usage, string)) (*call, error) {
+func newCall(adapter stream.Adapter, in act.Call, stdout string, tell func(loop.Usage, string)) (*call, error) {
 	c := &call{stream: adapter.Stream(), file: stdout, left: in.Budget, tell: tell}
 	n := 1
 	for ; ; n++ {
@@ -183,11 +183,9 @@ func (c *call) read(most int64) (int64, error) {
 }
 
 // take writes down what came of the call.
-func (c *call) take(out *act.Stepped) (printed string) {
+func (c *call) take(out *act.Called) (printed string) {
 	end := c.stream.End()
 	out.Usage = c.spent()
-	out.Session, _, _ = c.stream.Session()
-	out.Session = loop.Clip(out.Session, 100)
 	switch {
 	case out.Interrupted: // it runs again
 	case c.over != "":
@@ -223,14 +221,14 @@ func (c *call) take(out *act.Stepped) (printed string) {
 
 // throwAway sees to it that nothing stays of what a role did on the desk that may not change
 // source there (E1, E6), and says so where there was something.
-func (a *Activities) throwAway(ctx context.Context, p *place, in act.Step, out *act.Stepped) error {
-	if slices.Contains(govern.Needs(in.Agent.Phase), spec.CanEditSource) || out.Interrupted || out.StartError != "" {
+func (a *Activities) throwAway(ctx context.Context, p *place, in act.Call, out *act.Called) error {
+	if slices.Contains(govern.Needs(in.Phase), spec.CanEditSource) || out.Interrupted || out.StartError != "" {
 		return nil
 	}
 	defer p.leaveDesk()
 	change, err := p.desk.Stage(ctx, in.Head)
 	if err != nil {
-		return fmt.Errorf("looking for changes by the %s: %w", in.Agent.Role, err)
+		return fmt.Errorf("looking for changes by the %s: %w", in.Role, err)
 	}
 	if change.Empty() {
 		return nil
@@ -240,7 +238,7 @@ func (a *Activities) throwAway(ctx context.Context, p *place, in act.Step, out *
 		names = append(names, git.Quote(f.Path))
 	}
 	out.Denied = fmt.Sprintf("the role %s changed source in the phase %s, where no role is permitted %s: what it did to %d files (%s) is thrown away",
-		in.Agent.Role, in.Agent.Phase, spec.CanEditSource, len(change.Files)+len(change.Violations), strings.Join(names, ", "))
+		in.Role, in.Phase, spec.CanEditSource, len(change.Files)+len(change.Violations), strings.Join(names, ", "))
 	return nil
 }
 

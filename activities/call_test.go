@@ -40,9 +40,9 @@ func newCalls(t *testing.T) calls {
 	return calls{t, s, t.TempDir()}
 }
 
-func (c calls) make(ctx context.Context, script string, left int64, tell func(loop.Usage, string)) act.Stepped {
+func (c calls) make(ctx context.Context, script string, left int64, tell func(loop.Usage, string)) act.Called {
 	c.t.Helper()
-	out, err := activities.Call(ctx, c.s, "gemini", act.Step{Budget: map[loop.Resource]evidence.Decimal{loop.ToolCalls: loop.Count(left)}},
+	out, err := activities.Call(ctx, c.s, "gemini", act.Call{Budget: map[loop.Resource]evidence.Decimal{loop.ToolCalls: loop.Count(left)}},
 		proc.Command{Argv: []string{"sh", "-c", script}, Dir: c.dir, Env: os.Environ(), Stdout: filepath.Join(c.dir, "stdout"), Stderr: filepath.Join(c.dir, "stderr")}, tell)
 	require.NoError(c.t, err)
 	return out

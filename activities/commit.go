@@ -33,7 +33,7 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 		return act.Committed{}, err
 	}
 	crash.At("commit.before")
-	out, asks, err := a.judge(ctx, p, in)
+	out, asks, err := a.judge(ctx, p, in.Ledger, in.Head)
 	if err != nil || out.NoChange || len(out.Violations) > 0 {
 		return out, err
 	}
@@ -64,19 +64,19 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 	return out, nil
 }
 
-// judge has the policies judge what the desk differs from the head by. asks are the new files that a
+// judge has the policies of the contract at a ledger entry judge what the desk differs from the head by. asks are the new files that a
 // person has to approve.
-func (a *Activities) judge(ctx context.Context, p *place, in act.Commit) (out act.Committed, asks []string, err error) {
+func (a *Activities) judge(ctx context.Context, p *place, at, head string) (out act.Committed, asks []string, err error) {
 	if st, err := os.Lstat(p.desk.Dir); err != nil || !st.IsDir() {
 		return act.Committed{Violations: []act.Violation{{Rule: spec.RuleFileType, Path: ".", Detail: "the desk itself was removed or replaced"}}}, nil, nil
 	}
-	contract, err := p.ledger.Contract(ctx, in.Ledger)
+	contract, err := p.ledger.Contract(ctx, at)
 	if err != nil {
 		return out, nil, err
 	}
 	terms := contract.Rules()
 	reading := reading{rules: terms.Rules()}
-	change, err := p.desk.StageRead(ctx, in.Head, int64(*reading.rules.MaxFileBytes), reading.begin())
+	change, err := p.desk.StageRead(ctx, head, int64(*reading.rules.MaxFileBytes), reading.begin())
 	if err != nil {
 		return out, nil, fmt.Errorf("taking the change from the desk: %w", err)
 	}
@@ -86,7 +86,7 @@ func (a *Activities) judge(ctx context.Context, p *place, in act.Commit) (out ac
 	if out.NoChange = len(change.Files) == 0 && len(change.Violations) == 0; out.NoChange {
 		return out, nil, nil
 	}
-	if err := a.radius(ctx, p, in, terms.Rules(), paths, &out, &judged); err != nil {
+	if err := a.radius(ctx, p, at, head, terms.Rules(), paths, &out, &judged); err != nil {
 		return act.Committed{}, nil, fmt.Errorf("working out how far the change reaches: %w", err)
 	}
 	verdict := govern.Judge(terms, contract.Sealed, judged, git.Quote)
@@ -116,7 +116,7 @@ func described(change trees.Change) (out act.Committed, judged govern.Change, pa
 		}
 	}
 	judged.Unread = change.Unread
-	return act.Committed{Tree: change.Tree, FileCount: len(paths), Files: quoted(paths), Area: evidence.Area(paths)}, judged, paths
+	return act.Committed{Tree: change.Tree, Files: quoted(paths), Area: evidence.Area(paths)}, judged, paths
 }
 
 // quoted names the first files of many.
@@ -162,15 +162,15 @@ func (r *reading) begin() func() git.Reader {
 // of the loop touched, undone ones too, is in the history of its branch; the state's list of it is
 // capped, so that its count is taken from there once the list can't tell. What others have done to a
 // base that has moved is none of it.
-func (a *Activities) radius(ctx context.Context, p *place, in act.Commit, rules spec.Policy, paths []string, out *act.Committed, judged *govern.Change) error {
-	page, err := p.ledger.Read(ctx, in.Ledger)
+func (a *Activities) radius(ctx context.Context, p *place, at, head string, rules spec.Policy, paths []string, out *act.Committed, judged *govern.Change) error {
+	page, err := p.ledger.Read(ctx, at)
 	if err != nil {
 		return err
 	}
 	known, base := page.State.ChangedFilesCount, page.State.Footing()
 	full := len(paths) > len(out.Files) || known != len(page.State.ChangedFiles) || known+len(paths) > loop.KeepFiles
 	if rules.MaxTotalFiles != nil || full {
-		touched, err := p.store.Touched(ctx, base, in.Head)
+		touched, err := p.store.Touched(ctx, base, head)
 		if err != nil {
 			return err
 		}

@@ -36,10 +36,10 @@ const (
 
 // readTests takes which tests failed from the output of a test command, and what became of them
 // since the run whose log is before.
-func readTests(out *act.Stepped, before, dir string) error {
+func readTests(passed bool, before, dir string) (*loop.Tests, error) {
 	outputs, err := outputsOf(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	report := testreport.Read(outputs...)
 	var earlier testreport.Report
@@ -51,24 +51,24 @@ func readTests(out *act.Stepped, before, dir string) error {
 			earlier = testreport.Read(told...)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("reading the report of the run before: %w", err)
+			return nil, fmt.Errorf("reading the report of the run before: %w", err)
 		}
 	}
 	change := testreport.Compare(earlier, report).Short(maxTests)
 	if before == "" { // nothing is new where there was nothing before
 		change.New, change.Fixed = nil, nil
 	}
-	out.Tests = &loop.Tests{
+	tests := &loop.Tests{
 		Passed: report.Passed, Failed: report.Failed, Skipped: report.Skipped, Broken: report.Broken,
 		Failing: change.Failing, New: change.New, Fixed: change.Fixed, Worse: change.Worse && before != "",
 	}
-	if !out.OK() {
-		out.Tests.Signature = testreport.Signature(report)
+	if !passed {
+		tests.Signature = testreport.Signature(report)
 		if err := durable.WriteFile(filepath.Join(dir, digestFile), []byte(testreport.Digest(report, maxDigest, outputs...)), 0o600); err != nil {
-			return fmt.Errorf("writing the digest: %w", err)
+			return nil, fmt.Errorf("writing the digest: %w", err)
 		}
 	}
-	return durable.WriteJSON(filepath.Join(dir, reportFile), report)
+	return tests, durable.WriteJSON(filepath.Join(dir, reportFile), report)
 }
 
 // outputsOf is what a test command has printed.

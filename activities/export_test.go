@@ -10,15 +10,15 @@ import (
 )
 
 // Call makes one call of a streaming agent as Step does, without a loop around it.
-func Call(ctx context.Context, s *proc.Supervisor, use string, in act.Step, command proc.Command, tell func(loop.Usage, string)) (act.Stepped, error) {
+func Call(ctx context.Context, s *proc.Supervisor, use string, in act.Call, command proc.Command, tell func(loop.Usage, string)) (act.Called, error) {
 	adapter, _ := stream.Lookup(use)
 	command.OutputLimit = streamLimit
 	c, err := newCall(adapter, in, command.Stdout, tell)
 	if err != nil {
-		return act.Stepped{}, err
+		return act.Called{}, err
 	}
 	result, err := c.run(ctx, s, command)
-	out := act.Stepped{ExitCode: result.ExitCode, Signal: result.Signal, TimedOut: result.TimedOut, Interrupted: result.Interrupted, StartError: result.StartError}
+	out := act.Called{Outcome: act.Outcome{ExitCode: result.ExitCode, Signal: result.Signal, TimedOut: result.TimedOut, Interrupted: result.Interrupted, StartError: result.StartError}}
 	c.take(&out)
 	return out, err
 }

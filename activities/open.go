@@ -131,8 +131,7 @@ func (a *Activities) takeUp(ctx context.Context, in act.Open) (act.Opened, error
 	a.places[record.Ref] = p
 	a.mu.Unlock()
 	out := a.opened(p, state.Base)
-	out.State, out.Sealed = &state, state.Contract.Sealed
-	out.Contract = state.Contract.Hash
+	out.State, out.Terms = &state, act.Terms{Contract: state.Contract.Hash, Sealed: state.Contract.Sealed}
 	return out, nil
 }
 
@@ -142,8 +141,11 @@ func (a *Activities) opened(p *place, base string) act.Opened {
 		moveAfter = a.MoveAfter
 	}
 	return act.Opened{
-		Ref: p.Ref, Onto: p.Onto, Queue: a.Queue, Agents: a.Agents, Host: a.Host, Repo: p.Repo, Branch: branchName(p.Record), Base: base,
-		Desk: p.desk.Dir, Attributes: a.Attributes, Stop: p.loopStop(), Protections: a.protections(p), MoveAfterMs: moveAfter.Milliseconds(),
+		Site: act.Site{
+			Ref: p.Ref, Host: a.Host, Queue: a.Queue, Agents: a.Agents, Desk: p.desk.Dir,
+			Protections: a.protections(p), MoveAfterMs: moveAfter.Milliseconds(), Attributes: a.Attributes,
+		},
+		Repo: p.Repo, Branch: branchName(p.Record), Base: base, Onto: p.Onto, Stop: p.loopStop(),
 	}
 }
 
@@ -221,8 +223,7 @@ func (a *Activities) contract(ctx context.Context, p *place, s spec.Spec, out *a
 	if f := d.closed(p, s); f != nil {
 		return refuse(f)
 	}
-	out.InScope, out.Sealed, out.Contract = d.inScope, d.contract.Sealed, d.contract.Hash()
-	out.Warnings = d.warnings
+	out.Terms, out.InScope, out.Warnings = d.terms(), d.inScope, d.warnings
 	p.ledger.Bind(d.contract)
 	if _, err := a.environment(p); err != nil {
 		return err
@@ -265,17 +266,21 @@ func draw(ctx context.Context, p *place, s spec.Spec, base string) (draft, error
 	return d, err
 }
 
+// terms are what was added to the spec.
+func (d draft) terms() act.Terms {
+	return act.Terms{Contract: d.contract.Hash(), Sealed: d.contract.Sealed}
+}
+
 // Amend works out the contract that the loop would have with another spec. It becomes the loop's
 // only by an event, when it is approved.
-func (a *Activities) Amend(ctx context.Context, in act.Amend) (act.Opened, error) {
+func (a *Activities) Amend(ctx context.Context, in act.Amend) (act.Terms, error) {
+	beat(ctx)
 	p, err := a.place(ctx, in.Ref)
 	if err != nil {
-		return act.Opened{}, err
+		return act.Terms{}, err
 	}
-	out := a.opened(p, in.Base)
 	d, err := draw(ctx, p, in.Spec, in.Base)
-	out.InScope, out.Sealed, out.Contract = d.inScope, d.contract.Sealed, d.contract.Hash()
-	return out, err
+	return d.terms(), err
 }
 
 // closed says why nothing could change, nil where something can.

@@ -40,7 +40,7 @@ func TestWhereAnotherHostCanGoOn(t *testing.T) {
 	require.Empty(t, p.Since, "it has recorded nothing of what it was sent")
 
 	events := l.numbered([]loop.Event{{Type: loop.IterationStarted, Iteration: 1}, {Type: loop.Warned, Reason: "x"}})
-	out, err := l.a.Record(ctx, act.Settle{Entry: act.Entry{Ref: l.o.Ref, Ledger: first, Events: events}})
+	out, err := l.a.Record(ctx, act.Record{Entry: act.Entry{Ref: l.o.Ref, Ledger: first, Events: events}})
 	require.NoError(t, err)
 	later := loop.Event{Seq: events[1].Seq + 1, Type: loop.MessageReceived, Time: events[1].Time}
 	p, err = ask(first, append(events, later)...)
@@ -93,7 +93,7 @@ func TestAMovedLoopNeedNotHaveItsAmendmentInTheLedger(t *testing.T) {
 	h.Dir = filepath.Join(t.TempDir(), "home2")
 	other := activities.New(h, "host2", "pawl@host2", "default", false)
 	t.Cleanup(other.Stop)
-	in := act.Open{Loop: "x", FirstRun: "first", Run: "first", Spec: amended, Ledger: l.ledger}
+	in := act.Open{Loop: "x", FirstRun: "first", Spec: amended, Ledger: l.ledger}
 	_, err = other.Open(ctx, in)
 	require.ErrorContains(t, err, "not the one of the contract")
 	in.Moved = true

@@ -36,9 +36,9 @@ type Preflight struct {
 	Contract *ledger.Contract // nil where there is no commit to start from
 	InScope  int              // how many files may change
 	Baseline *evidence.Decimal
-	Verify   *act.Stepped // nil where it was not run
-	Guard    *act.Stepped
-	Test     *act.Stepped // of a Deliver loop
+	Verify   *act.Outcome // nil where it was not run
+	Guard    *act.Outcome
+	Test     *act.Outcome // of a Deliver loop
 	// Problems would keep the loop from starting; Notes are what whoever wrote the spec should know.
 	Problems []Problem
 	Notes    []string
@@ -124,18 +124,17 @@ func (a *Activities) dryRuns(ctx context.Context, p *place, in act.Open, base st
 	if err != nil {
 		return err
 	}
-	fails := func(name, command string, r act.Stepped) string {
+	fails := func(name, command string, r act.Outcome) string {
 		return fmt.Sprintf("%s fails on the unchanged code (%s): `%s`%s", name, r.Ending(), command, tailed(r))
 	}
-	run := func(name, command string, limit spec.Duration, measure *act.Measure, tests *act.Tests) (*act.Stepped, error) {
-		r, err := a.run(ctx, p, act.Step{
-			Ref: p.Ref, Key: act.Key{Run: in.FirstRun, Name: name}, Tree: act.Judge, Head: base,
-			Command: []string{"sh", "-c", command}, LimitMs: limit.D().Milliseconds(), Measure: measure, Tests: tests,
-		}, &running{})
+	work := func(name string, limit spec.Duration) *work {
+		return a.work(p, act.Step{Ref: p.Ref, Key: act.Key{Name: name}, Head: base, LimitMs: limit.D().Milliseconds()}, &running{})
+	}
+	unlessInterrupted := func(r act.Outcome, err error) error {
 		if err == nil && r.Interrupted {
-			err = context.Cause(ctx)
+			return context.Cause(ctx)
 		}
-		return &r, err
+		return err
 	}
 	// setupFailed takes the failure that is the spec's and not this command's.
 	setupFailed := func(err error) bool {
@@ -149,19 +148,20 @@ func (a *Activities) dryRuns(ctx context.Context, p *place, in act.Open, base st
 	}
 	again := "Run it in a fresh clone: it has to exit 0"
 	if s.Verify.Command != "" {
-		r, err := run("verify", s.Verify.Command, s.Verify.Timeout, &act.Measure{Pattern: s.Verify.Pattern}, nil)
+		r, err := work("verify", s.Verify.Timeout).verify(ctx, act.Verify{Command: s.Verify.Command, Pattern: s.Verify.Pattern})
+		err = unlessInterrupted(r.Outcome, err)
 		if setupFailed(err) {
 			return nil
 		}
 		if err != nil {
 			return plainly(err)
 		}
-		out.Verify, out.Baseline = r, r.Metric
+		out.Verify, out.Baseline = &r.Outcome, r.Metric
 		switch {
 		case k.Mends && !r.OK():
-			out.Notes = append(out.Notes, fails("verify", s.Verify.Command, *r)+"\nThat is fine where the loop is to mend it.")
+			out.Notes = append(out.Notes, fails("verify", s.Verify.Command, r.Outcome)+"\nThat is fine where the loop is to mend it.")
 		case !r.OK():
-			out.problem("verify", fmt.Sprintf("the verify command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Verify.Command, tailed(*r)), again+" and print a number.")
+			out.problem("verify", fmt.Sprintf("the verify command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Verify.Command, tailed(r.Outcome)), again+" and print a number.")
 		case k.Reference && r.Metric == nil:
 			out.problem("verify", fmt.Sprintf("the verify command prints no number: %s: `%s`", r.NoNumber, s.Verify.Command), "Have it print the number last, or a line METRIC name=number, or set verify.pattern.")
 		case k.Reference && r.Warning != "":
@@ -169,32 +169,34 @@ func (a *Activities) dryRuns(ctx context.Context, p *place, in act.Open, base st
 		}
 	}
 	if s.Guard.Command != "" {
-		r, err := run("guard", s.Guard.Command, s.Guard.Timeout, nil, nil)
+		r, err := work("guard", s.Guard.Timeout).judged(ctx, s.Guard.Command)
+		err = unlessInterrupted(r, err)
 		if setupFailed(err) {
 			return nil
 		}
 		if err != nil {
 			return plainly(err)
 		}
-		out.Guard = r
+		out.Guard = &r
 		switch {
 		case r.OK():
 		case k.Mends:
-			out.Notes = append(out.Notes, fails("guard", s.Guard.Command, *r)+"\nNo change reaches the tests before it passes.")
+			out.Notes = append(out.Notes, fails("guard", s.Guard.Command, r)+"\nNo change reaches the tests before it passes.")
 		default:
-			out.problem("guard", fmt.Sprintf("the guard command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Guard.Command, tailed(*r)), again+" before there is anything to guard.")
+			out.problem("guard", fmt.Sprintf("the guard command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Guard.Command, tailed(r)), again+" before there is anything to guard.")
 		}
 	}
 	if k.Tests && s.TestRequired() {
-		r, err := run("test", s.Test.Command, s.Test.Timeout, nil, &act.Tests{})
+		r, err := work("test", s.Test.Timeout).test(ctx, act.Test{Command: s.Test.Command})
+		err = unlessInterrupted(r.Outcome, err)
 		if setupFailed(err) {
 			return nil
 		}
 		if err != nil {
 			return plainly(err)
 		}
-		if out.Test = r; !r.OK() {
-			what := fails("test", s.Test.Command, *r)
+		if out.Test = &r.Outcome; !r.OK() {
+			what := fails("test", s.Test.Command, r.Outcome)
 			if t := r.Tests; t != nil && t.Failed > 0 {
 				what = fmt.Sprintf("tests fail on the unchanged code: %d failed, %d passed (%s)", t.Failed, t.Passed, naming(t.Failing))
 			}
@@ -202,12 +204,13 @@ func (a *Activities) dryRuns(ctx context.Context, p *place, in act.Open, base st
 		}
 	}
 	if s.Check.Command != "" {
-		r, err := run("check", s.Check.Command, s.Limits.PhaseTimeout, nil, nil)
+		r, err := work("check", s.Limits.PhaseTimeout).judged(ctx, s.Check.Command)
+		err = unlessInterrupted(r, err)
 		if err != nil {
 			return plainly(err)
 		}
 		if !r.OK() {
-			out.Notes = append(out.Notes, fmt.Sprintf("check fails on the unchanged code (%s), so it would undo every change: `%s`%s", r.Ending(), s.Check.Command, tailed(*r)))
+			out.Notes = append(out.Notes, fmt.Sprintf("check fails on the unchanged code (%s), so it would undo every change: `%s`%s", r.Ending(), s.Check.Command, tailed(r)))
 		}
 	}
 	return nil
@@ -238,7 +241,7 @@ func (f *Preflight) notes(s spec.Spec, d draft) {
 	}
 }
 
-func tailed(r act.Stepped) string {
+func tailed(r act.Outcome) string {
 	if r.Tail == "" {
 		return ""
 	}

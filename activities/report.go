@@ -180,11 +180,23 @@ func about(input any) []slog.Attr {
 	switch in := input.(type) {
 	case act.Settle:
 		return entry(in.Entry)
+	case act.Record:
+		return entry(in.Entry)
+	case act.Propose:
+		return entry(in.Entry)
 	case act.Close:
 		return entry(in.Entry)
-	case act.Step:
+	case act.Call:
 		return step(in.Key)
 	case act.Check:
+		return step(in.Key)
+	case act.Verify:
+		return step(in.Key)
+	case act.Guard:
+		return step(in.Key)
+	case act.Test:
+		return step(in.Key)
+	case act.Progress:
 		return step(in.Key)
 	case act.Commit:
 		return []slog.Attr{slog.Int("iteration", in.Iteration), slog.String("phase", "commit")}

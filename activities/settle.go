@@ -28,96 +28,123 @@ import (
 )
 
 // Settle keeps the branch as it stands or reverts its tip, and appends to the ledger, in one.
-func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Settled, error) {
+func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Appended, error) {
 	beat(ctx)
 	p, err := a.place(ctx, in.Ref)
 	if err != nil {
-		return act.Settled{}, err
+		return act.Appended{}, err
 	}
 	crash.At("settle.before")
 	tx := store.Tx{}
-	at := timeOf(in.Events)
-	if in.Revert != "" {
+	if in.Revert != nil {
 		p.leaveDesk()
 		tx.Revert = &store.RevertInput{
-			Commit: in.Revert, Branch: p.Branch, Author: p.author(), Time: at,
+			Commit: in.Revert.Commit, Branch: p.Branch, Author: p.author(), Time: timeOf(in.Events),
 			Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: p.Loop}},
 		}
 	}
-	proposal, err := a.propose(ctx, p, in.Base, in.Head, in.Events)
+	out, err := a.append(ctx, p, in.Entry, in.Push, tx, "")
 	if err != nil {
-		return act.Settled{}, err
+		return act.Appended{}, err
 	}
-	out, err := a.append(ctx, p, in.Entry, tx, "")
-	if err != nil {
-		return act.Settled{}, err
-	}
-	out.Proposal = proposal
-	if in.Revert != "" {
-		p.alike(out.Head, in.Parent)
-		if !in.Keep {
+	if r := in.Revert; r != nil {
+		p.alike(out.Head, r.Parent)
+		if !r.KeepDesk {
 			a.restoreAhead(p, out.Head, a.restoreDesk)
 		}
 	}
 	crash.At("settle.appended")
-	switch {
-	case p.Remote: // it was pushed with the append
-	case in.Push && in.Idle: // somebody is about to look
-		if out.PushRefused, err = a.push(ctx, p); err != nil {
-			return act.Settled{}, err
-		}
-	case in.Push:
+	if in.Push && !p.Remote { // else it was pushed with the append
 		a.pushSoon(p)
+	}
+	out.PushRefused, out.Stop = p.takeRefusal(), p.loopStop()
+	crash.At("settle.after")
+	return out, nil
+}
+
+// Record appends what happens between iterations and pushes, since somebody is about to look. The
+// loop's processes, and with Park its trees, are given up.
+func (a *Activities) Record(ctx context.Context, in act.Record) (act.Appended, error) {
+	beat(ctx)
+	p, err := a.place(ctx, in.Ref)
+	if err != nil {
+		return act.Appended{}, err
+	}
+	return a.appendAndRest(ctx, p, in.Entry, in.Park)
+}
+
+// Propose works out the proposal and records it.
+func (a *Activities) Propose(ctx context.Context, in act.Propose) (act.Appended, error) {
+	beat(ctx)
+	p, err := a.place(ctx, in.Ref)
+	if err != nil {
+		return act.Appended{}, err
+	}
+	proposal, err := a.propose(ctx, p, in.Base, in.Head, in.Events)
+	if err != nil {
+		return act.Appended{}, err
+	}
+	out, err := a.appendAndRest(ctx, p, in.Entry, false)
+	out.Proposal = proposal
+	return out, err
+}
+
+// appendAndRest appends for somebody who is about to look: what is in the ledger is pushed, and the
+// loop's processes are given up.
+func (a *Activities) appendAndRest(ctx context.Context, p *place, in act.Entry, park bool) (act.Appended, error) {
+	crash.At("record.before")
+	out, err := a.append(ctx, p, in, true, store.Tx{}, "")
+	if err != nil {
+		return act.Appended{}, err
+	}
+	crash.At("record.appended")
+	if !p.Remote { // else it was pushed with the append
+		if out.PushRefused, err = a.push(ctx, p); err != nil {
+			return act.Appended{}, err
+		}
 	}
 	if out.PushRefused == "" {
 		out.PushRefused = p.takeRefusal()
 	}
-	if in.Idle {
-		p.rest()
-	}
-	if in.Park {
+	p.rest()
+	if park {
 		if err := p.park(ctx); err != nil {
-			return act.Settled{}, err
+			return act.Appended{}, err
 		}
 	}
 	out.Stop = p.loopStop()
-	crash.At("settle.after")
-	return out, err
-}
-
-// Record appends what happens between iterations: it is a Settle that neither keeps nor reverts.
-func (a *Activities) Record(ctx context.Context, in act.Settle) (act.Settled, error) {
-	return a.Settle(ctx, in)
+	crash.At("record.after")
+	return out, nil
 }
 
 // Close works out the proposal, records the end, pushes for the last time and gives the loop's
 // processes and trees up.
-func (a *Activities) Close(ctx context.Context, in act.Close) (act.Settled, error) {
+func (a *Activities) Close(ctx context.Context, in act.Close) (act.Appended, error) {
 	beat(ctx)
 	p, err := a.place(ctx, in.Ref)
 	if err != nil {
-		return act.Settled{}, err
+		return act.Appended{}, err
 	}
 	crash.At("close.before")
 	p.rest()
 	proposal, err := a.propose(ctx, p, in.Base, in.Head, in.Events)
 	if err != nil {
-		return act.Settled{}, err
+		return act.Appended{}, err
 	}
-	out, err := a.append(ctx, p, in.Entry, store.Tx{}, in.Head)
+	out, err := a.append(ctx, p, in.Entry, true, store.Tx{}, in.Head)
 	if err != nil {
-		return act.Settled{}, err
+		return act.Appended{}, err
 	}
 	out.Proposal = proposal
 	crash.At("close.appended")
 	if p.Remote { // it was pushed with the append
 		out.PushRefused = p.takeRefusal()
 	} else if out.PushRefused, err = a.push(ctx, p); err != nil {
-		return act.Settled{}, err
+		return act.Appended{}, err
 	}
 	crash.At("close.pushed")
 	if err := a.vacate(ctx, p); err != nil {
-		return act.Settled{}, err
+		return act.Appended{}, err
 	}
 	crash.At("close.after")
 	return out, nil
@@ -139,30 +166,30 @@ func (a *Activities) propose(ctx context.Context, p *place, base, head string, e
 	proposal := &loop.Proposal{
 		Hash: d.Hash, Base: base, Head: head, Files: d.Files, Insertions: d.Insertions, Deletions: d.Deletions, State: "open",
 	}
-	events[i] = act.Fill(events[i], act.Settled{Proposal: proposal})
+	events[i] = act.Fill(events[i], act.Appended{Proposal: proposal})
 	return proposal, nil
 }
 
 // append appends to the ledger, on this host and, with a URL, in the repository that it shares
-// with others. A ledger that stands elsewhere means that another run is ahead of this one.
-func (a *Activities) append(ctx context.Context, p *place, in act.Entry, tx store.Tx, head string) (act.Settled, error) {
+// with others, there with the branch where that is to be pushed. A ledger that stands elsewhere means that another run is ahead of this one.
+func (a *Activities) append(ctx context.Context, p *place, in act.Entry, push bool, tx store.Tx, head string) (act.Appended, error) {
 	out, err := a.write(ctx, p, in, tx, head)
 	if err == nil && p.Remote {
 		crash.At("append.written")
-		err = a.publish(ctx, p, in.Push)
+		err = a.publish(ctx, p, push)
 	}
 	return out, err
 }
 
 // write folds the events into the ledger's next entry and makes it so: the state in the workflow
 // and in the ledger are the same fold.
-func (a *Activities) write(ctx context.Context, p *place, in act.Entry, tx store.Tx, head string) (act.Settled, error) {
+func (a *Activities) write(ctx context.Context, p *place, in act.Entry, tx store.Tx, head string) (act.Appended, error) {
 	if in.Ledger == "" {
 		if err := a.rebind(p); err != nil {
-			return act.Settled{}, err
+			return act.Appended{}, err
 		}
 	}
-	out := act.Settled{Head: head}
+	out := act.Appended{Head: head}
 	var page ledger.Page
 	var taken []loop.Event
 	tx.Entry = func(code string) (store.Entry, error) {
@@ -195,12 +222,12 @@ func (a *Activities) write(ctx context.Context, p *place, in act.Entry, tx store
 	if known, at := a.recorded(ctx, p, in, err); known > 0 {
 		in.Ledger, in.Events = at, in.Events[known:]
 		if len(in.Events) == 0 && tx.Revert == nil {
-			return act.Settled{Ledger: at, Head: head}, nil
+			return act.Appended{Ledger: at, Head: head}, nil
 		}
 		done, err = p.store.Transact(ctx, tx)
 	}
 	if err != nil {
-		return act.Settled{}, p.fenced(err, "appending to the ledger")
+		return act.Appended{}, p.fenced(err, "appending to the ledger")
 	}
 	p.ledger.Appended(done.Entry, page)
 	a.report(ctx, p, in.Ledger, page.State, taken)

@@ -39,7 +39,7 @@ type running struct {
 	done   chan struct{}
 	waits  int // attempts of the activity that wait for it, under Activities.mu
 	cancel context.CancelFunc
-	out    act.Stepped
+	out    any // the step's result, once it is done
 	err    error
 
 	live  atomic.Pointer[act.Live]  // what its agent has told
@@ -63,35 +63,45 @@ func (r *running) beat() act.Live {
 // terminated, none does.
 const joinWithin = time.Minute
 
-// Step runs one thing in one tree under one limit and returns what came of it. Its result is on
-// disk before it is reported, so a retry returns it, or joins a step that still runs here.
-func (a *Activities) Step(ctx context.Context, in act.Step) (act.Stepped, error) {
+// result is what a kind of step returns: an outcome and more.
+type result[O any] interface {
+	*O
+	Core() *act.Outcome
+}
+
+// step runs a step and returns what came of it. Its result is on disk before it is reported, so a
+// retry returns it, or joins a step that still runs here.
+func step[O any, P result[O]](ctx context.Context, a *Activities, in act.Step, do func(context.Context, *work) (O, error)) (O, error) {
+	var none O
 	p, err := a.place(ctx, in.Ref)
 	if err != nil {
-		return act.Stepped{}, err
+		return none, err
 	}
 	id := in.Ref + "/" + stepName(in.Key)
 	by := trace.SpanContextFromContext(ctx) // what the step tells the ledger is recorded by this activity
-	r := a.joinOrStart(id, func(ctx context.Context, r *running) (act.Stepped, error) {
-		return a.run(trace.ContextWithSpanContext(ctx, by), p, in, r)
+	r := a.joinOrStart(id, func(ctx context.Context, r *running) (any, error) {
+		return once[O, P](trace.ContextWithSpanContext(ctx, by), a.work(p, in, r), do)
 	})
+	done := func() (O, error) {
+		<-r.done
+		a.forget(id, r)
+		out, _ := r.out.(O)
+		return out, r.err
+	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
 		select {
 		case <-r.done:
-			a.forget(id, r)
-			return r.out, r.err
+			return done()
 		case <-tick.C:
 			activity.RecordHeartbeat(ctx, r.beat())
 		case <-activity.GetWorkerStopChannel(ctx):
 			r.cancel()
-			<-r.done
-			a.forget(id, r)
-			if r.err == nil && !r.out.Interrupted {
-				return r.out, nil // it was just done
+			if out, err := done(); err == nil && !P(&out).Core().Interrupted {
+				return out, nil // it was just done
 			}
-			return act.Stepped{}, stopping()
+			return none, stopping()
 		case <-ctx.Done():
 			var cancelled *temporal.CanceledError
 			if !errors.As(context.Cause(ctx), &cancelled) {
@@ -100,30 +110,28 @@ func (a *Activities) Step(ctx context.Context, in act.Step) (act.Stepped, error)
 				case a.orphaned <- struct{}{}: // the loop may be over
 				default:
 				}
-				return act.Stepped{}, ctx.Err()
+				return none, ctx.Err()
 			}
 			r.cancel()
-			<-r.done
-			a.forget(id, r)
-			return r.out, r.err
+			return done()
 		}
 	}
 }
 
-// Check says what a running step has spent. A step that isn't here has spent what its record
+// Progress says what a running step has spent. A step that isn't here has spent what its record
 // says.
-func (a *Activities) Check(ctx context.Context, in act.Check) (act.Checked, error) {
+func (a *Activities) Progress(ctx context.Context, in act.Progress) (act.Spent, error) {
 	a.mu.Lock()
 	_, here := a.steps[in.Ref+"/"+stepName(in.Key)]
 	a.mu.Unlock()
 	spent, err := proc.ReadProgress(filepath.Join(a.stepDir(in.Ref, in.Key), "progress"))
 	if err != nil {
-		return act.Checked{}, err
+		return act.Spent{}, err
 	}
-	return act.Checked{Running: here, SpentMs: spent.Milliseconds()}, nil
+	return act.Spent{Running: here, Ms: spent.Milliseconds()}, nil
 }
 
-func (a *Activities) joinOrStart(id string, run func(context.Context, *running) (act.Stepped, error)) *running {
+func (a *Activities) joinOrStart(id string, run func(context.Context, *running) (any, error)) *running {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if r := a.steps[id]; r != nil {
@@ -186,165 +194,281 @@ func (a *Activities) endSteps(ref string) {
 // Orphaned says when the service has refused to hear of a step any more.
 func (a *Activities) Orphaned() <-chan struct{} { return a.orphaned }
 
-// run does the step, unless its result is on disk.
-func (a *Activities) run(ctx context.Context, p *place, in act.Step, r *running) (act.Stepped, error) {
-	dir := a.stepDir(in.Ref, in.Key)
-	var out act.Stepped
-	switch err := durable.ReadJSON(filepath.Join(dir, "result.json"), &out); {
+// work is a step being done.
+type work struct {
+	*running
+	a   *Activities
+	p   *place
+	in  act.Step
+	dir string // where its output and its result are kept
+}
+
+func (a *Activities) work(p *place, in act.Step, r *running) *work {
+	return &work{running: r, a: a, p: p, in: in, dir: a.stepDir(in.Ref, in.Key)}
+}
+
+// once does a step, unless its result is on disk.
+func once[O any, P result[O]](ctx context.Context, w *work, do func(context.Context, *work) (O, error)) (O, error) {
+	path := filepath.Join(w.dir, "result.json")
+	var out O
+	switch err := durable.ReadJSON(path, &out); {
 	case err == nil:
 		return out, nil
 	case !errors.Is(err, fs.ErrNotExist):
-		a.Logger.Warn("the result of a step can't be read: the step runs again", "loop", p.Loop, "error", err)
-		out = act.Stepped{}
+		w.a.Logger.Warn("the result of a step can't be read: the step runs again", "loop", w.p.Loop, "error", err)
 	}
-	if in.Agent != nil {
-		if err := a.permit(ctx, p, in); err != nil {
-			return out, err
-		}
-	}
-	if in.Judge != nil {
-		judged, _, err := a.judge(ctx, p, *in.Judge)
-		if out.Violates = len(judged.Violations) > 0; out.Violates || err != nil {
-			return out, err
-		}
-	}
-	crash.At("step.before")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return out, fmt.Errorf("making the step's folder: %w", err)
-	}
-	// A supervisor takes as long to start as a large program does: meanwhile the tree is made ready,
-	// and the ledger told what happened up to now.
-	var told string
-	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { _, err := p.supervise(); return err })
-	g.Go(func() error { return a.prepare(gctx, p, in) })
-	g.Go(func() (err error) { told, err = a.tell(gctx, p, in.Entry); return err })
-	if err := g.Wait(); err != nil {
+	out, err := do(ctx, w)
+	if err != nil || P(&out).Core().Interrupted { // it will run again, so this is not its result
 		return out, err
 	}
-	crash.At("step.prepared")
-	inherited, err := a.environment(p)
-	if err != nil {
-		return out, err
-	}
-	command := proc.Command{
-		Argv: in.Command, Dir: p.desk.Dir, Env: slices.Clone(inherited),
-		Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
-		Limit: time.Duration(in.LimitMs) * time.Millisecond, Progress: filepath.Join(dir, "progress"),
-	}
-	if in.Tree == act.Judge {
-		command.Dir = p.judge.Dir
-	}
-	var talk *exchange
-	if in.Agent != nil {
-		tell := func(u loop.Usage, tool string) { r.live.Store(&act.Live{Usage: u, Tool: loop.Clip(tool, 80)}) }
-		if talk, err = a.brief(ctx, p, in, told, &command, tell); err != nil {
-			return out, err
-		}
-	}
-	command.Sandbox = a.confine(p, command, inherited)
-	spent, err := proc.ReadProgress(command.Progress)
-	if err != nil {
-		return out, fmt.Errorf("reading what the step has spent: %w", err)
-	}
-	command.Spent = spent
-	s, err := p.supervise()
-	if err != nil {
-		return out, err
-	}
-	crash.At("step.starting")
-	since := time.Now().Add(-spent)
-	r.since.Store(&since)
-	var result proc.Result
-	if talk != nil && talk.call != nil {
-		result, err = talk.call.run(ctx, s, command)
-	} else {
-		result, err = s.Run(ctx, command)
-	}
-	if err != nil {
-		p.rest()
-		if _, reapErr := proc.Reap(p.Token()); reapErr != nil {
-			err = errors.Join(err, reapErr)
-		}
-		return out, fmt.Errorf("running %s: %w", in.Key.Name, err)
-	}
-	crash.At("step.ended")
-	out = act.Stepped{
-		ExitCode: result.ExitCode, Signal: result.Signal, TimedOut: result.TimedOut, Interrupted: result.Interrupted,
-		StartError: result.StartError, ElapsedMs: (spent + result.Elapsed).Milliseconds(), Leftover: result.Leftover, Log: dir,
-		Ledger: told,
-	}
-	if err := read(&out, in, command.Stdout, dir); err != nil {
-		return out, err
-	}
-	if in.Tests != nil && !out.Interrupted {
-		if err := readTests(&out, in.Tests.Before, dir); err != nil {
-			return out, err
-		}
-	}
-	if talk != nil {
-		printed := talk.take(&out, command.Stdout, in.Agent)
-		if in.Agent.Role == spec.RolePlanner && out.OK() {
-			if out.Plan, err = a.planOf(p, printed, dir); err != nil {
-				return out, err
-			}
-		}
-		if err := a.throwAway(ctx, p, in, &out); err != nil {
-			return out, err
-		}
-	}
-	out.Stop = p.loopStop()
-	if out.Interrupted { // it will run again, so this is not its result
-		a.putBack(ctx, p, in)
-		return out, nil
-	}
-	if err := durable.WriteJSON(filepath.Join(dir, "result.json"), out); err != nil {
+	if err := durable.WriteJSON(path, out); err != nil {
 		return out, err
 	}
 	crash.At("step.recorded")
 	return out, nil
 }
 
-// tell appends what happened before the step, and returns the ledger's head.
-func (a *Activities) tell(ctx context.Context, p *place, e *act.Entry) (string, error) {
-	if e == nil || len(e.Events) == 0 {
+// ready gets everything ready for the step's command. A supervisor takes as long to start as a large
+// program does: meanwhile the rest is done.
+func (w *work) ready(ctx context.Context, rest ...func(context.Context) error) error {
+	crash.At("step.before")
+	if err := os.MkdirAll(w.dir, 0o700); err != nil {
+		return fmt.Errorf("making the step's folder: %w", err)
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { _, err := w.p.supervise(); return err })
+	for _, do := range rest {
+		g.Go(func() error { return do(gctx) })
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	crash.At("step.prepared")
+	return nil
+}
+
+// onDesk brings the desk to where the step starts from. From then on it is the step's.
+func (w *work) onDesk(ctx context.Context) error {
+	defer w.p.leaveDesk()
+	return w.a.restoreDesk(ctx, w.p, w.in.Head)
+}
+
+// inJudge brings the judge there.
+func (w *work) inJudge(ctx context.Context) error {
+	defer w.p.leaveJudge()
+	return w.a.restoreJudge(ctx, w.p, w.in.Head)
+}
+
+// command is a command of the step in a tree, under the step's limit.
+func (w *work) command(dir string, argv ...string) (proc.Command, error) {
+	inherited, err := w.a.environment(w.p)
+	return proc.Command{
+		Argv: argv, Dir: dir, Env: slices.Clone(inherited),
+		Stdout: filepath.Join(w.dir, "stdout"), Stderr: filepath.Join(w.dir, "stderr"),
+		Limit: time.Duration(w.in.LimitMs) * time.Millisecond, Progress: filepath.Join(w.dir, "progress"),
+	}, err
+}
+
+// shell runs a command of the spec in a tree.
+func (w *work) shell(ctx context.Context, dir, command string) (act.Outcome, error) {
+	c, err := w.command(dir, "sh", "-c", command)
+	if err != nil {
+		return act.Outcome{}, err
+	}
+	return w.run(ctx, c, func(ctx context.Context, s *proc.Supervisor, c proc.Command) (proc.Result, error) {
+		return s.Run(ctx, c)
+	})
+}
+
+// run has the loop's supervisor run the command.
+func (w *work) run(ctx context.Context, c proc.Command, by func(context.Context, *proc.Supervisor, proc.Command) (proc.Result, error)) (act.Outcome, error) {
+	inherited, err := w.a.environment(w.p)
+	if err != nil {
+		return act.Outcome{}, err
+	}
+	c.Sandbox = w.a.confine(w.p, c, inherited)
+	if c.Spent, err = proc.ReadProgress(c.Progress); err != nil {
+		return act.Outcome{}, fmt.Errorf("reading what the step has spent: %w", err)
+	}
+	s, err := w.p.supervise()
+	if err != nil {
+		return act.Outcome{}, err
+	}
+	crash.At("step.starting")
+	since := time.Now().Add(-c.Spent)
+	w.since.Store(&since)
+	result, err := by(ctx, s, c)
+	if err != nil {
+		w.p.rest()
+		if _, reapErr := proc.Reap(w.p.Token()); reapErr != nil {
+			err = errors.Join(err, reapErr)
+		}
+		return act.Outcome{}, fmt.Errorf("running %s: %w", w.in.Key.Name, err)
+	}
+	crash.At("step.ended")
+	out := act.Outcome{
+		ExitCode: result.ExitCode, Signal: result.Signal, TimedOut: result.TimedOut, Interrupted: result.Interrupted,
+		StartError: result.StartError, ElapsedMs: (c.Spent + result.Elapsed).Milliseconds(), Log: w.dir, Stop: w.p.loopStop(),
+	}
+	if out.Digest, err = digest(c.Stdout); err != nil {
+		return out, fmt.Errorf("reading the output: %w", err)
+	}
+	if !out.OK() {
+		out.Tail = tailOf(w.dir)
+	}
+	return out, nil
+}
+
+// Check runs check.command on the desk.
+func (a *Activities) Check(ctx context.Context, in act.Check) (act.Checked, error) {
+	return step(ctx, a, in.Step, func(ctx context.Context, w *work) (act.Checked, error) { return w.check(ctx, in) })
+}
+
+func (w *work) check(ctx context.Context, in act.Check) (out act.Checked, err error) {
+	if in.AsIs {
+		judged, _, err := w.a.judge(ctx, w.p, in.Ledger, in.Head)
+		if err != nil {
+			return out, err
+		}
+		if len(judged.Violations) > 0 {
+			out.Violates, out.Failure = true, "not run, the change violates a policy"
+			return out, os.MkdirAll(w.dir, 0o700)
+		}
+		err = w.ready(ctx)
+	} else {
+		err = w.ready(ctx, w.onDesk)
+	}
+	if err == nil {
+		out.Outcome, err = w.shell(ctx, w.p.desk.Dir, in.Command)
+	}
+	return out, err
+}
+
+// Guard runs guard.command in the judge.
+func (a *Activities) Guard(ctx context.Context, in act.Guard) (act.Outcome, error) {
+	return step(ctx, a, in.Step, func(ctx context.Context, w *work) (act.Outcome, error) { return w.judged(ctx, in.Command) })
+}
+
+// judged runs a command in the judge.
+func (w *work) judged(ctx context.Context, command string) (act.Outcome, error) {
+	if err := w.ready(ctx, w.inJudge); err != nil {
+		return act.Outcome{}, err
+	}
+	return w.shell(ctx, w.p.judge.Dir, command)
+}
+
+// Verify runs verify.command in the judge and reads the metric.
+func (a *Activities) Verify(ctx context.Context, in act.Verify) (act.Measured, error) {
+	return step(ctx, a, in.Step, func(ctx context.Context, w *work) (act.Measured, error) { return w.verify(ctx, in) })
+}
+
+func (w *work) verify(ctx context.Context, in act.Verify) (out act.Measured, err error) {
+	if out.Outcome, err = w.judged(ctx, in.Command); err != nil || !out.OK() {
+		return out, err
+	}
+	var pattern *regexp.Regexp
+	if in.Pattern != "" {
+		if pattern, err = regexp.Compile(in.Pattern); err != nil {
+			return out, fmt.Errorf("verify.pattern: %w", err)
+		}
+	}
+	printed, err := readFile(filepath.Join(w.dir, "stdout"), maxOutput)
+	if err != nil {
+		return out, fmt.Errorf("reading the output: %w", err)
+	}
+	reading, err := evidence.Extract(printed, pattern)
+	var none *evidence.NoNumber
+	if errors.As(err, &none) {
+		out.NoNumber = none.Error()
+		return out, nil
+	}
+	if err == nil {
+		out.Metric, out.Warning = &reading.Value, reading.Warning()
+	}
+	return out, err
+}
+
+// Test runs test.command in the judge and reads which tests failed.
+func (a *Activities) Test(ctx context.Context, in act.Test) (act.Tested, error) {
+	return step(ctx, a, in.Step, func(ctx context.Context, w *work) (act.Tested, error) { return w.test(ctx, in) })
+}
+
+func (w *work) test(ctx context.Context, in act.Test) (out act.Tested, err error) {
+	if out.Outcome, err = w.judged(ctx, in.Command); err == nil && !out.Interrupted {
+		out.Tests, err = readTests(out.OK(), in.Before, w.dir)
+	}
+	return out, err
+}
+
+// CallAgent asks an agent, on the desk.
+func (a *Activities) CallAgent(ctx context.Context, in act.Call) (act.Called, error) {
+	return step(ctx, a, in.Step, func(ctx context.Context, w *work) (act.Called, error) { return w.call(ctx, in) })
+}
+
+func (w *work) call(ctx context.Context, in act.Call) (out act.Called, err error) {
+	if err := w.a.permit(ctx, w.p, in); err != nil {
+		return out, err
+	}
+	if err := w.ready(ctx, w.onDesk, func(ctx context.Context) (err error) {
+		out.Ledger, err = w.tell(ctx, in)
+		return err
+	}); err != nil {
+		return out, err
+	}
+	command, err := w.command(w.p.desk.Dir)
+	if err != nil {
+		return out, err
+	}
+	tell := func(u loop.Usage, tool string) { w.live.Store(&act.Live{Usage: u, Tool: loop.Clip(tool, 80)}) }
+	talk, err := w.a.brief(ctx, w.p, in, out.Ledger, &command, tell)
+	if err != nil {
+		return out, err
+	}
+	if out.Outcome, err = w.run(ctx, command, talk.run); err != nil {
+		return out, err
+	}
+	printed := talk.take(&out, command.Stdout, in)
+	if in.Role == spec.RolePlanner && out.OK() {
+		if out.Plan, err = w.a.planOf(w.p, printed, w.dir); err != nil {
+			return out, err
+		}
+	}
+	if err := w.a.throwAway(ctx, w.p, in, &out); err != nil {
+		return out, err
+	}
+	if out.Interrupted {
+		w.putBack(ctx)
+	}
+	return out, nil
+}
+
+// tell appends what happened before the call, and returns the ledger's head, "" where there was nothing.
+func (w *work) tell(ctx context.Context, in act.Call) (string, error) {
+	if len(in.Events) == 0 {
 		return "", nil
 	}
-	out, err := a.append(ctx, p, *e, store.Tx{}, "")
+	out, err := w.a.append(ctx, w.p, act.Entry{Ref: in.Ref, Ledger: in.Ledger, Events: in.Events}, false, store.Tx{}, "")
 	crash.At("step.told")
 	return out.Ledger, err
 }
 
 // permit is the one gateway that every call of an agent passes (E1). What is not permitted is not
 // run, nor is anything prepared for it.
-func (a *Activities) permit(ctx context.Context, p *place, in act.Step) error {
-	if in.Entry.Ledger == "" { // the plan is made before the first entry
+func (a *Activities) permit(ctx context.Context, p *place, in act.Call) error {
+	if in.Ledger == "" { // the plan is made before the first entry
 		if err := a.rebind(p); err != nil {
 			return err
 		}
 	}
-	contract, err := p.ledger.Contract(ctx, in.Entry.Ledger)
+	contract, err := p.ledger.Contract(ctx, in.Ledger)
 	if err != nil {
 		return err
 	}
 	var denied *fault.Error
-	if err := govern.PermitPhase(contract.Spec, in.Agent.Role, in.Agent.Phase); errors.As(err, &denied) {
+	if err := govern.PermitPhase(contract.Spec, in.Role, in.Phase); errors.As(err, &denied) {
 		return refuse(denied)
 	}
 	return nil
-}
-
-// prepare brings the step's tree to where the step starts from. From then on it is the step's.
-func (a *Activities) prepare(ctx context.Context, p *place, in act.Step) error {
-	switch {
-	case in.AsIs:
-		return nil
-	case in.Tree == act.Judge:
-		defer p.leaveJudge()
-		return a.restoreJudge(ctx, p, in.Head)
-	}
-	defer p.leaveDesk()
-	return a.restoreDesk(ctx, p, in.Head)
 }
 
 // putBackWithin bounds how long whoever interrupts an agent waits for the desk.
@@ -353,54 +477,14 @@ const putBackWithin = 10 * time.Second
 // putBack brings the desk back to where an interrupted agent started from, so that whoever looks at
 // it during a pause finds that. The step restores it again when it is repeated, also where this
 // fails.
-func (a *Activities) putBack(ctx context.Context, p *place, in act.Step) {
-	if in.Agent == nil {
-		return
-	}
+func (w *work) putBack(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), putBackWithin)
 	defer cancel()
-	_ = a.restoreDesk(ctx, p, in.Head)
-	p.leaveDesk()
+	_ = w.onDesk(ctx)
 }
 
 // maxOutput bounds what is read of an output; the supervisor keeps no more than that anyway.
 const maxOutput = 2 * proc.DefaultOutputLimit
-
-// read takes metric, digest and tail from a step's output.
-func read(out *act.Stepped, in act.Step, stdout, dir string) error {
-	var err error
-	if out.Digest, err = digest(stdout); err != nil {
-		return fmt.Errorf("reading the output: %w", err)
-	}
-	if !out.OK() {
-		out.Tail = tailOf(dir)
-	}
-	if in.Measure == nil || !out.OK() {
-		return nil
-	}
-	b, err := readFile(stdout, maxOutput)
-	if err != nil {
-		return fmt.Errorf("reading the output: %w", err)
-	}
-	var pattern *regexp.Regexp
-	if in.Measure.Pattern != "" {
-		if pattern, err = regexp.Compile(in.Measure.Pattern); err != nil {
-			return fmt.Errorf("verify.pattern: %w", err)
-		}
-	}
-	reading, err := evidence.Extract(b, pattern)
-	var none *evidence.NoNumber
-	if errors.As(err, &none) {
-		out.NoNumber = none.Error()
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	out.Metric = &reading.Value
-	out.Warning = reading.Warning()
-	return nil
-}
 
 // stepName is a step's folder: sorted by name, the steps are in the order in which they ran
 // within an iteration's attempts.

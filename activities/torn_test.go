@@ -15,11 +15,15 @@ import (
 	"pawl/internal/workspace"
 )
 
-// step runs a command of a loop in its judge, as Temporal would, and returns what it has printed.
-func (l *opened) step(env *testsuite.TestActivityEnvironment, in act.Step) (out act.Stepped, printed string) {
+// step is a step of a loop in one of its iterations.
+func (l *opened) step(iteration int) act.Step {
+	return act.Step{Ref: l.o.Ref, Key: act.Key{Iteration: iteration, Attempt: 1, Name: "test"}, Head: l.head, LimitMs: 60_000}
+}
+
+// run runs a command of a loop in its judge, as Temporal would, and returns what it has printed.
+func (l *opened) run(env *testsuite.TestActivityEnvironment, in act.Test) (out act.Tested, printed string) {
 	l.Helper()
-	in.Ref, in.Tree, in.Head, in.LimitMs = l.o.Ref, act.Judge, l.head, 60_000
-	value, err := env.ExecuteActivity(l.a.Step, in)
+	value, err := env.ExecuteActivity(l.a.Test, in)
 	require.NoError(l, err)
 	require.NoError(l, value.Get(&out))
 	return out, string(must(os.ReadFile(filepath.Join(out.Log, "stdout"))))
@@ -32,23 +36,23 @@ func torn(t *testing.T) (*opened, *testsuite.TestActivityEnvironment, *bytes.Buf
 	var log bytes.Buffer
 	l.a.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
-	env.RegisterActivity(l.a.Step)
+	env.RegisterActivity(l.a.Test)
 	return l, env, &log
 }
 
 func TestAStepWhoseResultAPowerCutToreRunsAgain(t *testing.T) {
 	l, env, log := torn(t)
-	in := act.Step{Key: act.Key{Run: "first", Iteration: 1, Attempt: 1, Name: "verify"}, Command: []string{"sh", "-c", "date +%s%N; exit 3"}}
-	first, printed := l.step(env, in)
+	in := act.Test{Step: l.step(1), Command: "date +%s%N; exit 3"}
+	first, printed := l.run(env, in)
 	require.Equal(t, 3, first.ExitCode)
 	l.a.Forget()
-	again, before := l.step(env, in)
+	again, before := l.run(env, in)
 	require.Equal(t, first, again)
 	require.Equal(t, printed, before, "the result is on disk")
 	for _, content := range []string{"", "\x00\x00\x00", `{"exitCode": 0, "sig`} {
 		write(t, filepath.Join(first.Log, "result.json"), content)
 		l.a.Forget()
-		again, after := l.step(env, in)
+		again, after := l.run(env, in)
 		require.Equal(t, 3, again.ExitCode)
 		require.NotEqual(t, before, after)
 		before = after
@@ -61,7 +65,7 @@ func TestATornEnvironmentIsMadeAgain(t *testing.T) {
 	path := filepath.Join(workspace.Steps(l.a.Home, l.o.Ref), "..", "environment.json")
 	write(t, path, "")
 	l.a.Forget()
-	out, _ := l.step(env, act.Step{Key: act.Key{Run: "first", Iteration: 1, Attempt: 1, Name: "verify"}, Command: []string{"sh", "-c", "test -n \"$PATH\""}})
+	out, _ := l.run(env, act.Test{Step: l.step(1), Command: "test -n \"$PATH\""})
 	require.Zero(t, out.ExitCode)
 	require.Contains(t, log.String(), "environment can't be read")
 	require.Contains(t, string(must(os.ReadFile(path))), "PATH=")
@@ -69,11 +73,10 @@ func TestATornEnvironmentIsMadeAgain(t *testing.T) {
 
 func TestATornReportOfTheTestsBeforeIsReadAnewFromTheirOutput(t *testing.T) {
 	l, env, _ := torn(t)
-	run := func(n int, before string) act.Stepped {
-		out, _ := l.step(env, act.Step{
-			Key:     act.Key{Run: "first", Iteration: n, Attempt: 1, Name: "test"},
-			Command: []string{"sh", "-c", "printf -- '--- FAIL: TestA (0.00s)\\nFAIL\\nFAIL\\tpawl/x\\t0.1s\\n'; exit 1"},
-			Tests:   &act.Tests{Before: before},
+	run := func(n int, before string) act.Tested {
+		out, _ := l.run(env, act.Test{
+			Step: l.step(n), Before: before,
+			Command: "printf -- '--- FAIL: TestA (0.00s)\\nFAIL\\nFAIL\\tpawl/x\\t0.1s\\n'; exit 1",
 		})
 		return out
 	}

@@ -76,7 +76,7 @@ func (r *run) amend(ctx workflow.Context, a loop.Answer) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	var drawn act.Opened
+	var drawn act.Terms
 	if err := r.host.Execute(ctx, act.AmendName, "the amended contract", func() any {
 		return act.Amend{Ref: r.host.Opened.Ref, Base: r.State().Base, Spec: next}
 	}, &drawn); err != nil {

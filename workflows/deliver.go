@@ -156,7 +156,7 @@ func (l *deliver) author(ctx workflow.Context, role string) (govern.Move, error)
 		return govern.Move{}, err
 	}
 	it := &l.iteration
-	it.evidence = append(it.evidence, evidenceOf(out)...)
+	it.evidence = append(it.evidence, evidenceOf(out.Outcome)...)
 	if said := evidence.Description(out.Description); said != "" {
 		it.description = said
 	}
@@ -208,29 +208,45 @@ func (l *deliver) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 // commands runs check and guard on the commit, the one after the other, until one of them fails;
 // without any nothing is left to be said.
 func (l *deliver) commands(ctx workflow.Context, passed loop.Event) (govern.GuardVerdict, loop.Event, error) {
-	var steps []act.Step
-	if l.spec.Check.Command != "" {
-		steps = append(steps, l.checkStep())
-	}
-	if l.spec.Guard.Command != "" {
-		steps = append(steps, l.guardStep())
-	}
 	judged := govern.GuardVerdict{Passed: true}
-	for _, s := range steps {
-		s.AsIs, s.Judge = false, nil // what is judged is what was committed, and passed the policies
-		out, err := l.step(ctx, l.named(s))
+	for _, c := range []struct {
+		name, command, reason string
+		run                   func(workflow.Context) (act.Outcome, error)
+	}{
+		{"check", l.spec.Check.Command, reason.CheckFailed, l.checkCommit},
+		{"guard", l.spec.Guard.Command, reason.GuardFailed, l.guardCommit},
+	} {
+		if c.command == "" {
+			continue
+		}
+		out, err := c.run(ctx)
 		if err != nil {
 			return judged, passed, err
 		}
-		name := s.Key.Name
-		passed.Step, passed.Judgement = name, l.judgement(out, failed(out, map[string]string{"check": reason.CheckFailed, "guard": reason.GuardFailed}[name]))
-		judged = govern.GuardVerdict{Command: name, Passed: out.OK(), TimedOut: l.phaseOver(out), Why: howItEnded(out)}
+		passed.Step, passed.Judgement = c.name, l.judgement(out, failed(out, c.reason))
+		judged = govern.GuardVerdict{Command: c.name, Passed: out.OK(), TimedOut: l.phaseOver(out), Why: out.Ending()}
 		if !out.OK() {
 			l.iteration.shown = out.Log
 			break
 		}
 	}
 	return judged, passed, nil
+}
+
+// checkCommit has the check command look at what was committed, and passed the policies.
+func (l *deliver) checkCommit(ctx workflow.Context) (act.Outcome, error) {
+	in := l.newCheck()
+	in.AsIs, in.Ledger = false, ""
+	l.named(&in.Step)
+	out, err := l.runCheck(ctx, in)
+	return out.Outcome, err
+}
+
+// guardCommit has the guard command look at it.
+func (l *deliver) guardCommit(ctx workflow.Context) (act.Outcome, error) {
+	in := l.newGuard()
+	l.named(&in.Step)
+	return l.runGuard(ctx, in)
 }
 
 // test runs the tests in the judge, a failure once more on the unchanged tree: what passes then is
@@ -258,8 +274,8 @@ func (l *deliver) test(ctx workflow.Context, _ govern.Move) (govern.Move, error)
 		// What the run before it is to be compared with is the run before the first.
 		tests.Flaky, tests.New, tests.Fixed, tests.Worse = flaky, was.New, was.Fixed, was.Worse
 	}
-	l.prevTest, l.lastTest, l.iteration.evidence = l.lastTest, out.Log, append(l.iteration.evidence, evidenceOf(out)...)
-	j := l.judgement(out, failed(out, "tests"))
+	l.prevTest, l.lastTest, l.iteration.evidence = l.lastTest, out.Log, append(l.iteration.evidence, evidenceOf(out.Outcome)...)
+	j := l.judgement(out.Outcome, failed(out.Outcome, "tests"))
 	j.Tests = &tests
 	l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "test", Judgement: j})
 	m := l.law().AfterTest(l.course(), judged)
@@ -280,10 +296,10 @@ func (l *deliver) undoFix(ctx workflow.Context, why string) error {
 	return l.undo(ctx, fix, why, false)
 }
 
-func (l *deliver) runTests(ctx workflow.Context, before string) (act.Stepped, error) {
-	s := l.newStep("test", l.State().Attempt, act.Judge, shell(l.spec.Test.Command), l.spec.Test.Timeout.D())
-	s.Tests = &act.Tests{Before: before}
-	out, err := l.step(ctx, l.named(s))
+func (l *deliver) runTests(ctx workflow.Context, before string) (act.Tested, error) {
+	in := act.Test{Step: l.newStep("test", l.State().Attempt, l.spec.Test.Timeout.D()), Command: l.spec.Test.Command, Before: before}
+	l.named(&in.Step)
+	out, err := step[act.Tested](ctx, l.run, act.TestName, in.Command, &in)
 	if err == nil && out.Tests == nil { // it could not be started
 		out.Tests = &loop.Tests{Broken: true}
 	}
@@ -294,7 +310,9 @@ func (l *deliver) runTests(ctx workflow.Context, before string) (act.Stepped, er
 func (l *deliver) verify(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	judged := govern.VerifyVerdict{Passed: true}
 	if l.spec.Verify.Command != "" {
-		out, err := l.step(ctx, l.named(l.verifyStep()))
+		in := l.newVerify()
+		l.named(&in.Step)
+		out, err := l.measure(ctx, in)
 		if err != nil {
 			return govern.Move{}, err
 		}
@@ -306,7 +324,7 @@ func (l *deliver) verify(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 		if !judged.Passed {
 			reason = judged.Why
 		}
-		l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "verify", Metric: out.Metric, Judgement: l.judgement(out, reason)})
+		l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "verify", Metric: out.Metric, Judgement: l.measured(out, reason)})
 	}
 	m := l.law().AfterVerify(judged)
 	if !judged.Passed {
@@ -322,8 +340,8 @@ func (l *deliver) verify(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 }
 
 // verifyVerdict is what came of the verify command, for the rules.
-func (l *deliver) verifyVerdict(out act.Stepped) govern.VerifyVerdict {
-	v := govern.VerifyVerdict{Passed: out.OK(), TimedOut: out.TimedOut, Why: howItEnded(out)}
+func (l *deliver) verifyVerdict(out act.Measured) govern.VerifyVerdict {
+	v := govern.VerifyVerdict{Passed: out.OK(), TimedOut: out.TimedOut, Why: out.Ending()}
 	target := l.spec.Verify.Target
 	switch {
 	case !out.OK() || target == nil:
@@ -367,26 +385,27 @@ func (l *deliver) complete(workflow.Context, govern.Move) (govern.Move, error) {
 }
 
 // call asks an agent in the phase that the loop is in, within what is left of the phase's time.
-func (l *deliver) call(ctx workflow.Context, role string) (act.Stepped, error) {
-	s := l.agentStep(role, string(l.State().Phase), l.State().Attempt)
-	s.Key.Name, s.Agent.Attempt = role, l.course().Reworks+1
-	return l.step(ctx, l.named(s))
+func (l *deliver) call(ctx workflow.Context, role string) (act.Called, error) {
+	c := l.newCall(role, string(l.State().Phase), l.State().Attempt)
+	c.Key.Name, c.Attempt = role, l.course().Reworks+1
+	l.named(&c.Step)
+	return l.callAgent(ctx, c)
 }
 
 // named gives a step a name of its own within the iteration, and no more time than its phase has
 // left.
-func (l *deliver) named(s act.Step) act.Step {
+func (l *deliver) named(s *act.Step) {
 	l.turn++
 	s.Key.Attempt = l.turn
-	return l.inTime(s)
+	l.inTime(s)
 }
 
 // phaseOver reports whether a step was ended because the time of its phase was used up, and not its
 // own (L10).
-func (l *deliver) phaseOver(out act.Stepped) bool { return out.TimedOut && l.phaseLeft() == 0 }
+func (l *deliver) phaseOver(out act.Outcome) bool { return out.TimedOut && l.phaseLeft() == 0 }
 
 // verdictOf is what came of an agent call, for the rules.
-func verdictOf(out act.Stepped) govern.AgentVerdict {
+func verdictOf(out act.Called) govern.AgentVerdict {
 	return govern.AgentVerdict{
 		Failed: !out.OK(), TimedOut: out.TimedOut, Regenerate: out.Regenerate, GaveUp: out.GiveUp, Why: orElse(loop.Clip(agentFailure(out), 500), out.Description),
 	}

@@ -46,7 +46,7 @@ func TestL9_WhatAPersonIsToMendStaysOnTheDesk(t *testing.T) {
 }
 
 func TestE3_WhatTheReviewerRejectedIsRejected(t *testing.T) {
-	d := deliver(t, map[string][]act.Stepped{"reviewer": {opinion("REJECTED", "more tests")}})
+	d := deliver(t, map[string][]stepped{"reviewer": {opinion("REJECTED", "more tests")}})
 	p := d.run(specOfDelivery(map[string]any{"agent": reviewer, "limits": map[string]any{"iterations": 2}}))
 	require.Equal(t, string(fault.MaxIterations), p.result.ErrorCode)
 	require.Equal(t, "rejected", p.result.Proposal.State)
@@ -58,7 +58,7 @@ func TestE3_WhatTheReviewerRejectedIsRejected(t *testing.T) {
 
 // TestL5_AnIterationThatEndsTheLoopHasItsRecord: why it is not kept, what it changed, what shows it.
 func TestL5_AnIterationThatEndsTheLoopHasItsRecord(t *testing.T) {
-	d := deliver(t, map[string][]act.Stepped{"test": {broke}, "writer": {{Description: "first"}}, "fixer": {{Description: "second"}}})
+	d := deliver(t, map[string][]stepped{"test": {broke}, "writer": {{Description: "first"}}, "fixer": {{Description: "second"}}})
 	p := d.run(specOfDelivery(map[string]any{"limits": map[string]any{"fixAttempts": 1}}))
 	require.Equal(t, string(fault.MaxFixAttempts), p.result.ErrorCode)
 	last := p.final.Iterations[0]
@@ -83,13 +83,13 @@ func TestL5_AnIterationThatEndsTheLoopHasItsRecord(t *testing.T) {
 // TestA2_TheIterationsOfADeliveryAreABudget: the event names it, and a person may be asked for more.
 func TestA2_TheIterationsOfADeliveryAreABudget(t *testing.T) {
 	doc := map[string]any{"verify": map[string]any{"command": "check"}, "limits": map[string]any{"iterations": 1}}
-	p := deliver(t, map[string][]act.Stepped{"verify": {exit1}}).run(specOfDelivery(doc))
+	p := deliver(t, map[string][]stepped{"verify": {exit1}}).run(specOfDelivery(doc))
 	require.Equal(t, loop.Iterations, p.events(loop.BudgetExhausted)[0].ExhaustedBudget)
 	require.Equal(t, "verify failed: exit 1, in the last of 1 iterations", p.result.Reason)
 	require.Equal(t, "verify", string(p.final.Phase))
 
 	doc["limits"] = map[string]any{"iterations": 1, "onExhausted": "ask"}
-	d := deliver(t, map[string][]act.Stepped{"verify": {exit1, {}}})
+	d := deliver(t, map[string][]stepped{"verify": {exit1, {}}})
 	p = d.run(specOfDelivery(doc), func(env *testsuite.TestWorkflowEnvironment) {
 		at(t, env, time.Hour, func(s loop.State) {
 			require.Equal(t, loop.Iterations, s.Gate.Budget)
@@ -105,12 +105,12 @@ func TestA2_TheIterationsOfADeliveryAreABudget(t *testing.T) {
 // TestL8_AnExtensionKeepsThePlan: the ledger works out the amended contract by itself, and takes the
 // amendment only where both come to the same hash.
 func TestL8_AnExtensionKeepsThePlan(t *testing.T) {
-	plan := act.Stepped{Plan: &loop.Plan{Hash: strings.Repeat("ab", 32), Text: "first this, then that"}}
+	plan := stepped{Plan: &loop.Plan{Hash: strings.Repeat("ab", 32), Text: "first this, then that"}}
 	doc := specOfDelivery(map[string]any{
 		"verify": map[string]any{"command": "check"}, "limits": map[string]any{"iterations": 1, "onExhausted": "ask"},
 		"agent": map[string]any{"roles": map[string]any{"planner": map[string]any{"command": "plan"}}},
 	})
-	d := deliver(t, map[string][]act.Stepped{"planner": {plan}, "verify": {exit1, {}}})
+	d := deliver(t, map[string][]stepped{"planner": {plan}, "verify": {exit1, {}}})
 	p := d.run(doc, func(env *testsuite.TestWorkflowEnvironment) {
 		at(t, env, time.Hour, func(s loop.State) {
 			env.SignalWorkflow("extend", map[string]any{"hash": s.Gate.Hash, "limits": map[string]any{"iterations": 2}})
@@ -130,7 +130,7 @@ func TestL8_AnExtensionKeepsThePlan(t *testing.T) {
 
 func TestL10_ThePhasesTimeIsThatOfOneEntryAndOfAllThatRunsInIt(t *testing.T) {
 	limits := map[string]any{"phaseTimeout": "1m", "fixAttempts": 5, "reworks": 1}
-	d := deliver(t, map[string][]act.Stepped{"test": {failing("A"), failing("A"), failing("A", "B"), failing("A", "B"), passing}})
+	d := deliver(t, map[string][]stepped{"test": {failing("A"), failing("A"), failing("A", "B"), failing("A", "B"), passing}})
 	p := d.run(specOfDelivery(map[string]any{"guard": map[string]any{"command": "lint"}, "limits": limits}))
 	require.Nil(t, p.err)
 	require.Equal(t, []int64{59900, 59900, 59900}, d.limits["guard"], "of each entry anew, after the agent's 100 ms")
@@ -138,8 +138,8 @@ func TestL10_ThePhasesTimeIsThatOfOneEntryAndOfAllThatRunsInIt(t *testing.T) {
 	require.Equal(t, int64(60000), d.limits["test"][0], "no phase lasts longer, whatever test.timeout is")
 	require.Equal(t, int64(59900), d.limits["test"][1], "the second run is in the same phase")
 
-	hung := act.Stepped{TimedOut: true, ExitCode: -1, ElapsedMs: 60000}
-	for name, outs := range map[string]map[string][]act.Stepped{
+	hung := stepped{TimedOut: true, ExitCode: -1, ElapsedMs: 60000}
+	for name, outs := range map[string]map[string][]stepped{
 		"write":  {"guard": {hung}},
 		"verify": {"reviewer": {hung}},
 	} {
@@ -153,12 +153,12 @@ func TestL10_ThePhasesTimeIsThatOfOneEntryAndOfAllThatRunsInIt(t *testing.T) {
 	}
 	slow := hung
 	slow.ElapsedMs = 1000
-	d = deliver(t, map[string][]act.Stepped{"guard": {slow, {}}})
+	d = deliver(t, map[string][]stepped{"guard": {slow, {}}})
 	require.Nil(t, d.run(specOfDelivery(map[string]any{"guard": map[string]any{"command": "lint", "timeout": "1s"}})).err, "guard.timeout is the guard's failure")
 }
 
 func TestL4_ABreakpointPausesEachTimeThatItsPhaseIsEntered(t *testing.T) {
-	d := deliver(t, map[string][]act.Stepped{"test": {broke, passing}})
+	d := deliver(t, map[string][]stepped{"test": {broke, passing}})
 	paused := 0
 	p := d.run(specOfDelivery(map[string]any{"breakpoints": []string{"test"}}), func(env *testsuite.TestWorkflowEnvironment) {
 		for i := range 2 {
@@ -176,7 +176,7 @@ func TestL4_ABreakpointPausesEachTimeThatItsPhaseIsEntered(t *testing.T) {
 
 // TestARejectionIsToldToTheWriterAlsoByAnotherRun: the note that sent it back is in the record.
 func TestARejectionIsToldToTheWriterAlsoByAnotherRun(t *testing.T) {
-	d := deliver(t, map[string][]act.Stepped{"reviewer": {opinion("REJECTED", "more tests"), opinion("APPROVED", "")}})
+	d := deliver(t, map[string][]stepped{"reviewer": {opinion("REJECTED", "more tests"), opinion("APPROVED", "")}})
 	p := d.run(specOfDelivery(map[string]any{"agent": reviewer}))
 	again := cutOffAfter(t, p, loop.IterationFailed)
 	again.run(specOfDelivery(nil))
@@ -210,7 +210,7 @@ func TestA7_AProposalThatIsRejectedOnAMovedBaseIsFollowedByOneOnIt(t *testing.T)
 }
 
 func TestLoopStopEndsADeliveryBetweenItsPhases(t *testing.T) {
-	d := deliver(t, map[string][]act.Stepped{"writer": {{Stop: "there is a loop-stop"}}})
+	d := deliver(t, map[string][]stepped{"writer": {{Stop: "there is a loop-stop"}}})
 	p := d.run(specOfDelivery(nil))
 	require.Equal(t, string(fault.Cancelled), p.result.ErrorCode)
 	require.Equal(t, "there is a loop-stop", p.result.Reason)
@@ -221,7 +221,7 @@ func TestLoopStopEndsADeliveryBetweenItsPhases(t *testing.T) {
 // committed.
 func TestL1_TheCheckIsPartOfTheGuard(t *testing.T) {
 	spec := specOfDelivery(map[string]any{"check": map[string]any{"command": "lint"}, "guard": map[string]any{"command": "guard"}, "limits": map[string]any{"reworks": 1}})
-	d := deliver(t, map[string][]act.Stepped{"check": {exit1, {}, {}}, "test": {broke, passing}})
+	d := deliver(t, map[string][]stepped{"check": {exit1, {}, {}}, "test": {broke, passing}})
 	p := d.run(spec)
 	require.Nil(t, p.err)
 	require.Equal(t, []string{"writer", "commit", "check", "writer", "commit", "check", "guard", "test", "fixer", "commit", "check", "guard", "test"}, d.ran)
@@ -229,7 +229,7 @@ func TestL1_TheCheckIsPartOfTheGuard(t *testing.T) {
 	require.Contains(t, d.asked[1].Repair, "the check failed")
 	require.Equal(t, "error:syntax", p.events(loop.ChangeJudged)[0].Judgement.Reason)
 
-	d = deliver(t, map[string][]act.Stepped{"check": {exit1}})
+	d = deliver(t, map[string][]stepped{"check": {exit1}})
 	p = d.run(spec, func(env *testsuite.TestWorkflowEnvironment) {
 		at(t, env, time.Hour, func(s loop.State) {
 			require.Equal(t, loop.Blocked, s.Status)
@@ -241,7 +241,7 @@ func TestL1_TheCheckIsPartOfTheGuard(t *testing.T) {
 }
 
 func TestE4_TheStepsOfACycleAreNamed(t *testing.T) {
-	d := deliver(t, map[string][]act.Stepped{"test": {broke}})
+	d := deliver(t, map[string][]stepped{"test": {broke}})
 	p := d.run(specOfDelivery(map[string]any{"limits": map[string]any{"steps": 2, "onExhausted": "ask"}}))
 	require.Equal(t, []string{"max_steps", string(fault.BudgetExhausted), string(fault.CycleTermination)}, []string{p.result.ExitStatus, p.result.ErrorCode, p.result.Cause})
 	require.Equal(t, loop.Steps, p.events(loop.BudgetExhausted)[0].ExhaustedBudget)
@@ -254,7 +254,7 @@ func TestE4_TheStepsOfACycleAreNamed(t *testing.T) {
 func TestE1_WhatAReadOnlyRoleHasDoneIsADenial(t *testing.T) {
 	answer := opinion("APPROVED", "")
 	answer.Denied = "the role reviewer changed source"
-	p := deliver(t, map[string][]act.Stepped{"reviewer": {answer}}).run(specOfDelivery(map[string]any{"agent": reviewer}))
+	p := deliver(t, map[string][]stepped{"reviewer": {answer}}).run(specOfDelivery(map[string]any{"agent": reviewer}))
 	require.Nil(t, p.err)
 	denied := p.events(loop.PermissionDenied)
 	require.Len(t, denied, 1)
@@ -269,8 +269,8 @@ func TestA1_NoPlannerIsAskedWhereAutonomyCannotStart(t *testing.T) {
 }
 
 func TestVerifyWithATargetHasToPrintANumber(t *testing.T) {
-	number := func(text string) act.Stepped { d := evidence.MustDecimal(text); return act.Stepped{Metric: &d} }
-	d := deliver(t, map[string][]act.Stepped{"verify": {{NoNumber: "there is none"}, number("1"), number("3")}})
+	number := func(text string) stepped { d := evidence.MustDecimal(text); return stepped{Metric: &d} }
+	d := deliver(t, map[string][]stepped{"verify": {{NoNumber: "there is none"}, number("1"), number("3")}})
 	p := d.run(specOfDelivery(map[string]any{"verify": map[string]any{"command": "measure", "target": 2}}))
 	require.Nil(t, p.err)
 	require.Equal(t, []string{
@@ -323,7 +323,7 @@ func TestALoopThatWasAboutToBeginIsTakenUp(t *testing.T) {
 func TestAFixThatIsUndoneTakesItsTestRunAlong(t *testing.T) {
 	worse := failing("A", "B")
 	worse.Tests.Worse, worse.Tests.Broken = true, true
-	d := deliver(t, map[string][]act.Stepped{"test": {broke, worse, passing}})
+	d := deliver(t, map[string][]stepped{"test": {broke, worse, passing}})
 	p := d.run(specOfDelivery(nil))
 	require.Nil(t, p.err)
 	require.Equal(t, []string{"commit-2"}, d.reverts)

@@ -21,22 +21,22 @@ import (
 // steps of that name are run. The last one repeats; without any a step succeeds.
 type delivery struct {
 	*world
-	outs    map[string][]act.Stepped
+	outs    map[string][]stepped
 	changes []act.Committed // by commit; none left is a change of its own
 	ran     []string        // names of steps and commits, in order
 	n       map[string]int
-	asked   []act.Agent
+	asked   []act.Call
 	limits  map[string][]int64 // in milliseconds, of each step by its name
 	before  []string           // the run that each run of the tests was compared with
 }
 
-func deliver(t *testing.T, outs map[string][]act.Stepped) *delivery {
+func deliver(t *testing.T, outs map[string][]stepped) *delivery {
 	w := newWorld(t, nil)
 	w.kind = workflows.Deliver
 	return &delivery{world: w, outs: outs, n: map[string]int{}, limits: map[string][]int64{}}
 }
 
-func (d *delivery) step(ctx context.Context, in act.Step) (act.Stepped, error) {
+func (d *delivery) step(ctx context.Context, in asked) (stepped, error) {
 	d.mu.Lock()
 	name := in.Key.Name
 	if strings.HasPrefix(name, "reviewer") {
@@ -45,7 +45,7 @@ func (d *delivery) step(ctx context.Context, in act.Step) (act.Stepped, error) {
 	d.ran = append(d.ran, name)
 	d.limits[name] = append(d.limits[name], in.LimitMs)
 	d.mu.Unlock()
-	out := act.Stepped{}
+	out := stepped{}
 	if list := d.outs[name]; len(list) > 0 {
 		out = list[min(d.n[name], len(list)-1)]
 	}
@@ -54,23 +54,23 @@ func (d *delivery) step(ctx context.Context, in act.Step) (act.Stepped, error) {
 		out.ElapsedMs = 100
 	}
 	out.Log, out.Digest = fmt.Sprintf("/log/%s%d", name, d.n[name]), "feedface"
-	if in.Tests != nil {
-		d.before = append(d.before, in.Tests.Before)
+	if in.Test != nil {
+		d.before = append(d.before, in.Test.Before)
 		if out.Tests == nil {
 			out.Tests = &loop.Tests{Passed: 3}
 		}
 	}
-	if in.Agent != nil {
-		d.asked = append(d.asked, *in.Agent)
+	if in.Call != nil {
+		d.asked = append(d.asked, *in.Call)
 		if out.Usage == (loop.Usage{}) {
 			out.Usage = loop.Usage{AgentCalls: 1, ToolCalls: 1}
 		}
-		if len(in.Entry.Events) > 0 {
-			told, err := d.append(*in.Entry, act.Settled{})
+		if len(in.Call.Events) > 0 {
+			told, err := d.append(act.Entry{Ref: in.Ref, Ledger: in.Call.Ledger, Events: in.Call.Events}, act.Appended{})
 			if err != nil {
 				return out, err
 			}
-			out.Ledger, d.unsaid = told.Ledger, in.Entry.Ledger
+			out.Ledger, d.unsaid = told.Ledger, in.Call.Ledger
 		}
 		if out.Opinion != nil && out.Opinion.Decision == "" && out.Opinion.Note == "hang" {
 			<-ctx.Done()
@@ -93,7 +93,7 @@ func (d *delivery) commit(_ context.Context, in act.Commit) (act.Committed, erro
 	d.commits++
 	d.head = fmt.Sprintf("commit-%d", d.commits)
 	file := fmt.Sprintf("%c.go", 'a'+(d.commits-1)%26)
-	return act.Committed{Commit: d.head, Tree: "tree-" + d.head, Files: []string{file}, FileCount: 1, Area: file}, nil
+	return act.Committed{Commit: d.head, Tree: "tree-" + d.head, Files: []string{file}, Area: file}, nil
 }
 
 // specOfDelivery is a Deliver spec with what a test changes about it.
@@ -128,22 +128,22 @@ func (p played) phases() string {
 }
 
 var (
-	failing = func(names ...string) act.Stepped {
-		return act.Stepped{ExitCode: 1, Tests: &loop.Tests{Failed: len(names), Failing: names, Signature: strings.Join(names, "+")}}
+	failing = func(names ...string) stepped {
+		return stepped{ExitCode: 1, Tests: &loop.Tests{Failed: len(names), Failing: names, Signature: strings.Join(names, "+")}}
 	}
-	passing  = act.Stepped{Tests: &loop.Tests{Passed: 3}}
-	broke    = act.Stepped{ExitCode: 1, Tests: &loop.Tests{Failed: 1, Broken: true, Signature: "build"}}
-	exit1    = act.Stepped{ExitCode: 1}
+	passing  = stepped{Tests: &loop.Tests{Passed: 3}}
+	broke    = stepped{ExitCode: 1, Tests: &loop.Tests{Failed: 1, Broken: true, Signature: "build"}}
+	exit1    = stepped{ExitCode: 1}
 	reviewer = map[string]any{"roles": map[string]any{"reviewer": map[string]any{"command": "review"}}}
 )
 
-func opinion(decision, note string) act.Stepped {
-	return act.Stepped{Opinion: &act.Opinion{Decision: decision, Note: note, Why: "unclear"}}
+func opinion(decision, note string) stepped {
+	return stepped{Opinion: &act.Opinion{Decision: decision, Note: note, Why: "unclear"}}
 }
 
 func TestL6_EveryCourseOfDeliver(t *testing.T) {
 	for name, c := range map[string]struct {
-		outs    map[string][]act.Stepped
+		outs    map[string][]stepped
 		changes []act.Committed
 		spec    map[string]any
 		phases  string
@@ -152,15 +152,15 @@ func TestL6_EveryCourseOfDeliver(t *testing.T) {
 	}{
 		"straight through": {phases: "plan write test verify complete"},
 		"fixed": {
-			outs:   map[string][]act.Stepped{"test": {failing("A"), failing("A"), passing}},
+			outs:   map[string][]stepped{"test": {failing("A"), failing("A"), passing}},
 			phases: "plan write test fix test verify complete",
 		},
 		"flaky": {
-			outs:   map[string][]act.Stepped{"test": {failing("A"), passing}},
+			outs:   map[string][]stepped{"test": {failing("A"), passing}},
 			phases: "plan write test verify complete",
 		},
 		"regenerated": {
-			outs:   map[string][]act.Stepped{"test": {broke, passing}, "fixer": {{Regenerate: true}}},
+			outs:   map[string][]stepped{"test": {broke, passing}, "fixer": {{Regenerate: true}}},
 			phases: "plan write test fix write test verify complete",
 		},
 		"tests are not required": {
@@ -168,47 +168,47 @@ func TestL6_EveryCourseOfDeliver(t *testing.T) {
 			phases: "plan write verify complete",
 		},
 		"verify sends it back": {
-			outs: map[string][]act.Stepped{"verify": {exit1, {}}}, spec: map[string]any{"verify": map[string]any{"command": "check"}},
+			outs: map[string][]stepped{"verify": {exit1, {}}}, spec: map[string]any{"verify": map[string]any{"command": "check"}},
 			phases: "plan write test verify write test verify complete",
 		},
 		"iterations used up": {
-			outs: map[string][]act.Stepped{"verify": {exit1}}, spec: map[string]any{"verify": map[string]any{"command": "check"}, "limits": map[string]any{"iterations": 2}},
+			outs: map[string][]stepped{"verify": {exit1}}, spec: map[string]any{"verify": map[string]any{"command": "check"}, "limits": map[string]any{"iterations": 2}},
 			phases: "plan write test verify write test verify", code: fault.MaxIterations, exit: "max_steps",
 		},
 		"fixes used up": {
-			outs: map[string][]act.Stepped{"test": {broke}}, spec: map[string]any{"limits": map[string]any{"fixAttempts": 2}},
+			outs: map[string][]stepped{"test": {broke}}, spec: map[string]any{"limits": map[string]any{"fixAttempts": 2}},
 			phases: "plan write test fix test fix test", code: fault.MaxFixAttempts, exit: "max_steps",
 		},
 		"no fix is allowed": {
-			outs: map[string][]act.Stepped{"test": {broke}}, spec: map[string]any{"limits": map[string]any{"fixAttempts": 0}},
+			outs: map[string][]stepped{"test": {broke}}, spec: map[string]any{"limits": map[string]any{"fixAttempts": 0}},
 			phases: "plan write test", code: fault.TestFailed, exit: "interrupted",
 		},
 		"the fixer gives up": {
-			outs:   map[string][]act.Stepped{"test": {broke}, "fixer": {{GiveUp: "too hard"}}},
+			outs:   map[string][]stepped{"test": {broke}, "fixer": {{GiveUp: "too hard"}}},
 			phases: "plan write test fix", code: fault.TestFailed, exit: "interrupted",
 		},
 		"the writer fails for good": {
-			outs:   map[string][]act.Stepped{"writer": {exit1}},
+			outs:   map[string][]stepped{"writer": {exit1}},
 			phases: "plan write", code: fault.AgentFailed, exit: "interrupted",
 		},
 		"the writer hangs": {
-			outs:   map[string][]act.Stepped{"writer": {{TimedOut: true, ExitCode: -1}}},
+			outs:   map[string][]stepped{"writer": {{TimedOut: true, ExitCode: -1}}},
 			phases: "plan write", code: fault.PhaseTimeout, exit: "timeout",
 		},
 		"the tests hang": {
-			outs:   map[string][]act.Stepped{"test": {{TimedOut: true, ExitCode: -1, Tests: &loop.Tests{}}}},
+			outs:   map[string][]stepped{"test": {{TimedOut: true, ExitCode: -1, Tests: &loop.Tests{}}}},
 			phases: "plan write test", code: fault.PhaseTimeout, exit: "timeout",
 		},
 		"the same failure over and over": {
-			outs: map[string][]act.Stepped{"test": {broke, broke, broke, passing}}, spec: map[string]any{"limits": map[string]any{"fixAttempts": 5}},
+			outs: map[string][]stepped{"test": {broke, broke, broke, passing}}, spec: map[string]any{"limits": map[string]any{"fixAttempts": 5}},
 			phases: "plan write test fix test fix test fix write test verify complete",
 		},
 		"reviewed": {
-			outs: map[string][]act.Stepped{"reviewer": {opinion("", ""), opinion("APPROVED", "fine")}}, spec: map[string]any{"agent": reviewer},
+			outs: map[string][]stepped{"reviewer": {opinion("", ""), opinion("APPROVED", "fine")}}, spec: map[string]any{"agent": reviewer},
 			phases: "plan write test verify complete",
 		},
 		"refused by the reviewer once": {
-			outs: map[string][]act.Stepped{"reviewer": {opinion("REJECTED", "more tests"), opinion("APPROVED", "")}}, spec: map[string]any{"agent": reviewer},
+			outs: map[string][]stepped{"reviewer": {opinion("REJECTED", "more tests"), opinion("APPROVED", "")}}, spec: map[string]any{"agent": reviewer},
 			phases: "plan write test verify write test verify complete",
 		},
 	} {
@@ -233,7 +233,7 @@ func TestL6_EveryCourseOfDeliver(t *testing.T) {
 
 func TestL1_TheGuardFollowsEveryWriteAndFix(t *testing.T) {
 	spec := specOfDelivery(map[string]any{"guard": map[string]any{"command": "lint"}})
-	d := deliver(t, map[string][]act.Stepped{"guard": {exit1, {}, {}}, "test": {broke, passing}})
+	d := deliver(t, map[string][]stepped{"guard": {exit1, {}, {}}, "test": {broke, passing}})
 	p := d.run(spec)
 	require.Equal(t, []string{"writer", "commit", "guard", "writer", "commit", "guard", "test", "fixer", "commit", "guard", "test"}, d.ran)
 	require.Equal(t, []string{"commit-1"}, d.reverts, "what the guard does not let pass is off the branch")
@@ -244,7 +244,7 @@ func TestL1_TheGuardFollowsEveryWriteAndFix(t *testing.T) {
 
 func TestL9_AGuardThatGoesOnFailingBlocks(t *testing.T) {
 	spec := specOfDelivery(map[string]any{"guard": map[string]any{"command": "lint"}, "limits": map[string]any{"reworks": 1}})
-	d := deliver(t, map[string][]act.Stepped{"guard": {exit1, exit1, exit1, {}}})
+	d := deliver(t, map[string][]stepped{"guard": {exit1, exit1, exit1, {}}})
 	p := d.run(spec, func(env *testsuite.TestWorkflowEnvironment) {
 		at(t, env, time.Hour, func(s loop.State) {
 			require.Equal(t, loop.Blocked, s.Status)
@@ -282,7 +282,7 @@ func TestL2_WithoutTestsTheSkipIsRecorded(t *testing.T) {
 }
 
 func TestL3_FixAttemptsAreCountedByIteration(t *testing.T) {
-	d := deliver(t, map[string][]act.Stepped{"test": {broke, passing, broke, passing}, "verify": {exit1, {}}})
+	d := deliver(t, map[string][]stepped{"test": {broke, passing, broke, passing}, "verify": {exit1, {}}})
 	p := d.run(specOfDelivery(map[string]any{"verify": map[string]any{"command": "check"}, "limits": map[string]any{"fixAttempts": 1}}))
 	require.Nil(t, p.err)
 	require.Equal(t, "plan write test fix test verify write test fix test verify complete", p.phases())
@@ -290,8 +290,8 @@ func TestL3_FixAttemptsAreCountedByIteration(t *testing.T) {
 }
 
 func TestL8_APlanIsApprovedWithTheContractAndStays(t *testing.T) {
-	plan := act.Stepped{Plan: &loop.Plan{Hash: strings.Repeat("ab", 32), Text: "first this, then that"}}
-	d := deliver(t, map[string][]act.Stepped{"planner": {exit1, plan}})
+	plan := stepped{Plan: &loop.Plan{Hash: strings.Repeat("ab", 32), Text: "first this, then that"}}
+	d := deliver(t, map[string][]stepped{"planner": {exit1, plan}})
 	p := d.run(specOfDelivery(map[string]any{
 		"agent": map[string]any{"roles": map[string]any{"planner": map[string]any{"command": "plan"}}}, "approvals": map[string]any{"plan": "required"},
 	}), func(env *testsuite.TestWorkflowEnvironment) {
@@ -312,12 +312,12 @@ func TestE3_OnlyAPersonOrTheReviewerApproves(t *testing.T) {
 	p := d.run(specOfDelivery(nil))
 	require.Equal(t, "open", p.result.Proposal.State, "nobody has looked at it")
 
-	d = deliver(t, map[string][]act.Stepped{"reviewer": {opinion("APPROVED", "")}})
+	d = deliver(t, map[string][]stepped{"reviewer": {opinion("APPROVED", "")}})
 	p = d.run(specOfDelivery(map[string]any{"agent": reviewer}))
 	require.Equal(t, "approved", p.result.Proposal.State)
 	require.Equal(t, "reviewer", p.result.Proposal.By)
 
-	d = deliver(t, map[string][]act.Stepped{"reviewer": {opinion("APPROVED", "")}})
+	d = deliver(t, map[string][]stepped{"reviewer": {opinion("APPROVED", "")}})
 	p = d.run(specOfDelivery(map[string]any{"agent": reviewer, "approvals": map[string]any{"diff": "required"}}), func(env *testsuite.TestWorkflowEnvironment) {
 		at(t, env, time.Hour, func(s loop.State) {
 			require.Equal(t, loop.GateDiff, s.Gate.Kind, "the reviewer's word is not enough here")
@@ -334,7 +334,7 @@ func TestE3_OnlyAPersonOrTheReviewerApproves(t *testing.T) {
 }
 
 func TestL10_EveryPhaseEndsWithinItsTime(t *testing.T) {
-	d := deliver(t, map[string][]act.Stepped{"fixer": {{TimedOut: true, ExitCode: -1}}, "test": {broke}})
+	d := deliver(t, map[string][]stepped{"fixer": {{TimedOut: true, ExitCode: -1}}, "test": {broke}})
 	p := d.run(specOfDelivery(nil))
 	require.Equal(t, string(fault.PhaseTimeout), p.result.ErrorCode)
 	require.Equal(t, "fix", string(p.final.Phase), "the state says in which phase")
@@ -378,7 +378,7 @@ func cutOffAfter(t *testing.T, p played, last loop.Type) *delivery {
 
 // TestDeliverGoesOnFromItsLedger: a run that was lost in the middle of an iteration is gone on with.
 func TestDeliverGoesOnFromItsLedger(t *testing.T) {
-	d := deliver(t, map[string][]act.Stepped{"test": {passing}})
+	d := deliver(t, map[string][]stepped{"test": {passing}})
 	p := d.run(specOfDelivery(map[string]any{"breakpoints": []string{"test"}}), func(env *testsuite.TestWorkflowEnvironment) {
 		at(t, env, time.Hour, func(loop.State) { env.SignalWorkflow("continue", nil) })
 	})

@@ -81,23 +81,23 @@ func (l *improve) baseline(ctx workflow.Context) error {
 	if err := l.enter(ctx, phase.Baseline); err != nil {
 		return err
 	}
-	verify, err := l.step(ctx, l.verifyStep())
+	verify, err := l.measure(ctx, l.newVerify())
 	if err != nil {
 		return err
 	}
 	if why := measurement(verify).Reason(); why != "" {
-		return notReady("the verify command fails on the unchanged code (%s): `%s`%s\nRun it in a fresh clone: it has to exit 0 and print a number.", explain(why, verify), l.spec.Verify.Command, where(verify))
+		return notReady("the verify command fails on the unchanged code (%s): `%s`%s\nRun it in a fresh clone: it has to exit 0 and print a number.", explain(why, verify), l.spec.Verify.Command, where(verify.Outcome))
 	}
 	if l.spec.Guard.Command != "" {
-		guard, err := l.step(ctx, l.guardStep())
+		guard, err := l.runGuard(ctx, l.newGuard())
 		if err != nil {
 			return err
 		}
 		if !guard.OK() {
-			return notReady("the guard command fails on the unchanged code (%s): `%s`%s\nRun it in a fresh clone: it has to exit 0 before there is anything to guard.", howItEnded(guard), l.spec.Guard.Command, where(guard))
+			return notReady("the guard command fails on the unchanged code (%s): `%s`%s\nRun it in a fresh clone: it has to exit 0 before there is anything to guard.", guard.Ending(), l.spec.Guard.Command, where(guard))
 		}
 	}
-	l.Emit(ctx, loop.Event{Type: loop.BaselineMeasured, Metric: verify.Metric, Judgement: l.judgement(verify, "")})
+	l.Emit(ctx, loop.Event{Type: loop.BaselineMeasured, Metric: verify.Metric, Judgement: l.measured(verify, "")})
 	return nil
 }
 
@@ -118,7 +118,7 @@ func (l *improve) ideate(ctx workflow.Context, from govern.Move) (govern.Move, e
 	if from.Do == govern.Again {
 		attempt++
 	}
-	out, err := l.step(ctx, l.agentStep(spec.RoleIdeator, "ideate", attempt))
+	out, err := l.callAgent(ctx, l.newCall(spec.RoleIdeator, "ideate", attempt))
 	if err != nil {
 		return govern.Move{}, err
 	}
@@ -143,14 +143,14 @@ func (l *improve) ideate(ctx workflow.Context, from govern.Move) (govern.Move, e
 
 // modify lets the agent change the desk (P3).
 func (l *improve) modify(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
-	out, err := l.step(ctx, l.agentStep(spec.RoleWriter, "modify", l.State().Attempt))
+	out, err := l.callAgent(ctx, l.newCall(spec.RoleWriter, "modify", l.State().Attempt))
 	if err != nil {
 		return govern.Move{}, err
 	}
 	it, failed := &l.iteration, agentFailure(out)
 	said := evidence.Description(orElse(out.Description, it.idea))
 	it.description = orElse(orElse(said, failed), "change without a description")
-	it.evidence, it.files, it.area, it.tree, it.metric = evidenceOf(out), nil, "", "", nil
+	it.evidence, it.files, it.area, it.tree, it.metric = evidenceOf(out.Outcome), nil, "", "", nil
 	return l.law().AfterWriter(failed != ""), nil
 }
 
@@ -159,15 +159,15 @@ func (l *improve) modify(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 func (l *improve) check(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	it, passed := &l.iteration, true
 	if l.spec.Check.Command != "" {
-		out, err := l.step(ctx, l.checkStep())
+		out, err := l.runCheck(ctx, l.newCheck())
 		if err != nil {
 			return govern.Move{}, err
 		}
 		if !out.Violates { // else commit says what
-			l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "check", Judgement: l.judgement(out, failed(out, reason.CheckFailed))})
+			l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "check", Judgement: l.judgement(out.Outcome, failed(out.Outcome, reason.CheckFailed))})
 		}
 		if passed = out.OK() || out.Violates; !passed {
-			it.shown, it.evidence = out.Log, append(it.evidence, evidenceOf(out)...)
+			it.shown, it.evidence = out.Log, append(it.evidence, evidenceOf(out.Outcome)...)
 		}
 	}
 	return l.law().AfterCheck(l.tries(), passed, evidence.Atomic(it.description)), nil
@@ -210,13 +210,13 @@ func (l *improve) tried(tree string) (loop.Tried, bool) {
 
 // verify measures the commit (P5).
 func (l *improve) verify(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
-	out, err := l.step(ctx, l.verifyStep())
+	out, err := l.measure(ctx, l.newVerify())
 	if err != nil {
 		return govern.Move{}, err
 	}
 	v := measurement(out)
-	l.iteration.evidence = append(l.iteration.evidence, evidenceOf(out)...)
-	l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "verify", Metric: out.Metric, Judgement: l.judgement(out, v.Reason())})
+	l.iteration.evidence = append(l.iteration.evidence, evidenceOf(out.Outcome)...)
+	l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "verify", Metric: out.Metric, Judgement: l.measured(out, v.Reason())})
 	l.iteration.metric = out.Metric
 	m := l.law().AfterVerify(v)
 	if m.End != nil {
@@ -228,7 +228,7 @@ func (l *improve) verify(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 
 // guard runs the guard command on the commit that verify measured (P5.5).
 func (l *improve) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
-	out, err := l.step(ctx, l.guardStep())
+	out, err := l.runGuard(ctx, l.newGuard())
 	if err != nil {
 		return govern.Move{}, err
 	}
@@ -281,7 +281,7 @@ func (l *improve) between(ctx workflow.Context) error {
 }
 
 // measurement is what came of a verify step, for the rules.
-func measurement(out act.Stepped) govern.Measurement {
+func measurement(out act.Measured) govern.Measurement {
 	return govern.Measurement{TimedOut: out.TimedOut, Failed: !out.OK(), Number: out.Metric != nil}
 }
 
@@ -299,12 +299,12 @@ func commitVerdict(c act.Committed) govern.CommitVerdict {
 }
 
 // agentFailure says how an agent call failed, "" where it did not.
-func agentFailure(out act.Stepped) string {
+func agentFailure(out act.Called) string {
 	switch {
 	case out.GiveUp != "":
 		return "the agent gave up: " + out.GiveUp
 	case !out.OK():
-		return "the agent failed (" + howItEnded(out) + ")"
+		return "the agent failed (" + out.Ending() + ")"
 	}
 	return ""
 }

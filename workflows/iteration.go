@@ -149,8 +149,8 @@ func (r *run) rework(ctx workflow.Context, m govern.Move) error {
 func (r *run) undo(ctx workflow.Context, c loop.Change, why string, keep bool, more ...loop.Event) error {
 	events := append([]loop.Event{{Type: loop.ChangeReverted, Commit: c.Commit, Reason: why}}, more...)
 	summary := r.summary("undo %s (%s)", short(c.Commit), loop.Clip(why, 100))
-	_, err := r.append(ctx, act.SettleName, summary, events, false, func(e act.Entry) any {
-		return act.Settle{Entry: e, Revert: c.Commit, Parent: c.Parent, Keep: keep}
+	_, err := r.append(ctx, act.SettleName, summary, events, func(e act.Entry) any {
+		return act.Settle{Entry: e, Revert: &act.Revert{Commit: c.Commit, Parent: c.Parent, KeepDesk: keep}}
 	})
 	return err
 }
@@ -233,10 +233,10 @@ func (r *run) settle(ctx workflow.Context, m govern.Move) error {
 		}
 	}
 	events = append(events, done)
-	_, err := r.append(ctx, act.SettleName, r.summary("%s", outcome(record)), events, m.Kept, func(e act.Entry) any {
-		in := act.Settle{Entry: e}
+	_, err := r.append(ctx, act.SettleName, r.summary("%s", outcome(record)), events, func(e act.Entry) any {
+		in := act.Settle{Entry: e, Push: m.Kept}
 		if undone != nil && !m.Kept {
-			in.Revert, in.Parent = undone.Commit, undone.Parent
+			in.Revert = &act.Revert{Commit: undone.Commit, Parent: undone.Parent}
 		}
 		return in
 	})

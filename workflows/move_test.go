@@ -31,7 +31,8 @@ func (w *world) openElsewhere(in act.Open) (act.Opened, error) {
 		return act.Opened{}, temporal.NewNonRetryableApplicationError(in.Ledger+" is not "+w.at(), string(fault.LedgerAhead), nil)
 	}
 	o := act.Opened{
-		Ref: in.Loop + ".2", Queue: "pawl@other", Host: "other", Repo: in.Spec.Repo.Path, Branch: "pawl/" + in.Loop, Base: "base", Desk: "/elsewhere", Contract: theHash, InScope: 1,
+		Site: act.Site{Ref: in.Loop + ".2", Host: "other", Queue: "pawl@other", Desk: "/elsewhere"}, Terms: act.Terms{Contract: theHash},
+		Repo: in.Spec.Repo.Path, Branch: "pawl/" + in.Loop, Base: "base", InScope: 1,
 	}
 	if in.Ledger != "" {
 		s := w.state
@@ -44,6 +45,11 @@ func (w *world) openElsewhere(in act.Open) (act.Opened, error) {
 	return o, nil
 }
 
+// isStep reports whether an activity runs something.
+func isStep(name string) bool {
+	return slices.Contains([]string{act.CallName, act.CheckName, act.VerifyName, act.GuardName, act.TestName}, name)
+}
+
 // belongs holds what a host is to do to what it has: the loop under its own name for it, and a desk that
 // an agent has worked on there.
 func (w *world) belongs(queue string, in any) {
@@ -51,19 +57,35 @@ func (w *world) belongs(queue string, in any) {
 	defer w.mu.Unlock()
 	suffix := map[string]string{"pawl@other": ".2"}[queue]
 	var ref string
+	step := func(s act.Step) {
+		ref = s.Ref
+		assert.False(w.t, w.lost[s.Head], "%s was on a host that is gone", s.Head)
+	}
 	switch in := in.(type) {
-	case act.Step:
-		ref = in.Ref
-		assert.False(w.t, w.lost[in.Head], "%s was on a host that is gone", in.Head)
+	case act.Call:
+		step(in.Step)
+		w.desk = queue
+	case act.Check:
+		step(in.Step)
 		if in.AsIs {
 			assert.Equal(w.t, w.desk, queue, "the desk is elsewhere")
-		} else if in.Tree == act.Desk {
+		} else {
 			w.desk = queue
 		}
+	case act.Verify:
+		step(in.Step)
+	case act.Guard:
+		step(in.Step)
+	case act.Test:
+		step(in.Step)
 	case act.Commit:
 		ref = in.Ref
 		assert.Equal(w.t, w.desk, queue, "the desk is elsewhere")
 	case act.Settle:
+		ref = in.Ref
+	case act.Record:
+		ref = in.Ref
+	case act.Propose:
 		ref = in.Ref
 	case act.Close:
 		ref = in.Ref
@@ -113,7 +135,7 @@ func TestALoopGoesOnElsewhereWhereverItsHostDies(t *testing.T) {
 		})
 	}
 	delivering := func() *world {
-		d := deliver(t, map[string][]act.Stepped{"test": {failing("TestA"), failing("TestA"), passing}, "reviewer": {opinion("APPROVED", "fine")}})
+		d := deliver(t, map[string][]stepped{"test": {failing("TestA"), failing("TestA"), passing}, "reviewer": {opinion("APPROVED", "fine")}})
 		d.stepping, d.committing = d.step, d.commit
 		return d.world
 	}
@@ -184,7 +206,7 @@ func TestALoopGoesOnElsewhereWhereverItsHostDies(t *testing.T) {
 						require.False(t, w.lost[e.Record.Commit], at)
 					}
 				}
-				require.Equal(t, *where == act.StepName, spent == 1, "%s: what it has spent stays spent", at)
+				require.Equal(t, isStep(*where), spent == 1, "%s: what it has spent stays spent", at)
 				if strings.Contains(strings.Join(p.course(), "\n"), " interrupted") {
 					interrupted[*where] = true
 				} else {

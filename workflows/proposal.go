@@ -51,8 +51,8 @@ func (r *run) makeProposal(ctx workflow.Context) error {
 	if p := r.State().Proposal; p != nil && p.Head == r.State().Head {
 		return nil
 	}
-	_, err := r.append(ctx, act.RecordName, "the proposal: "+short(base)+" to "+short(r.State().Head), []loop.Event{{Type: loop.ProposalMade}}, true, func(e act.Entry) any {
-		return act.Settle{Entry: e, Idle: true, Base: base, Head: r.State().Head}
+	_, err := r.append(ctx, act.ProposeName, "the proposal: "+short(base)+" to "+short(r.State().Head), []loop.Event{{Type: loop.ProposalMade}}, func(e act.Entry) any {
+		return act.Propose{Entry: e, Base: base, Head: r.State().Head}
 	})
 	return err
 }
@@ -73,13 +73,14 @@ func (r *run) review(ctx workflow.Context) (o govern.Opinion, err error) {
 func (r *run) opinion(ctx workflow.Context, n int, why string) (govern.Opinion, error) {
 	state := r.State()
 	p := *state.Proposal
-	s := r.agentStep(spec.RoleReviewer, string(state.Phase), state.Attempt)
-	s.Agent.Repair, s.Agent.Evidence = "", ""
+	c := r.newCall(spec.RoleReviewer, string(state.Phase), state.Attempt)
+	c.Repair, c.Evidence = "", ""
 	if why != "" {
-		s.Agent.Repair = "the answer was no decision: " + why
+		c.Repair = "the answer was no decision: " + why
 	}
-	s.Key.Name, s.Agent.Attempt, s.Agent.Proposal = fmt.Sprintf("%s-%s-%d", spec.RoleReviewer, p.Hash[:12], n), n, &p
-	out, err := r.step(ctx, r.inTime(s))
+	c.Key.Name, c.Attempt, c.Proposal = fmt.Sprintf("%s-%s-%d", spec.RoleReviewer, p.Hash[:12], n), n, &p
+	r.inTime(&c.Step)
+	out, err := r.callAgent(ctx, c)
 	if err != nil {
 		return govern.Opinion{}, err
 	}
@@ -87,7 +88,7 @@ func (r *run) opinion(ctx workflow.Context, n int, why string) (govern.Opinion, 
 	if said := out.Opinion; said != nil && out.OK() {
 		o = govern.Opinion{Decision: govern.Decision(said.Decision), Note: said.Note, Why: said.Why, Criteria: said.Criteria}
 	}
-	r.Emit(ctx, loop.Event{Type: loop.ProposalReviewed, Role: spec.RoleReviewer, Reason: string(o.Decision), Note: orElse(o.Note, o.Why), Proposal: &p, Criteria: o.Criteria, EvidenceIDs: evidenceOf(out)})
+	r.Emit(ctx, loop.Event{Type: loop.ProposalReviewed, Role: spec.RoleReviewer, Reason: string(o.Decision), Note: orElse(o.Note, o.Why), Proposal: &p, Criteria: o.Criteria, EvidenceIDs: evidenceOf(out.Outcome)})
 	return o, nil
 }
 

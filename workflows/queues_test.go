@@ -24,24 +24,18 @@ func TestAgentsGoToTheirOwnQueue(t *testing.T) {
 				o.Agents = own
 				return o, err
 			})
-			env.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, args converter.EncodedValues) {
-				name := info.ActivityType.Name
-				var step act.Step
-				if name == act.StepName {
-					require.NoError(t, args.Get(&step))
-					name = step.Key.Name
-				}
-				queues[name] = info.TaskQueue
+			env.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
+				queues[info.ActivityType.Name] = info.TaskQueue
 			})
 		})
 		require.Nil(t, p.err)
-		require.Contains(t, queues, "modify")
-		require.Contains(t, queues, "verify")
+		require.Contains(t, queues, act.CallName)
+		require.Contains(t, queues, act.VerifyName)
 		for name, queue := range queues {
 			switch {
 			case name == act.OpenName:
 				require.Equal(t, "pawl", queue)
-			case name == "modify" && own != "":
+			case name == act.CallName && own != "":
 				require.Equal(t, own, queue)
 			default:
 				require.Equal(t, "pawl@test", queue, name)

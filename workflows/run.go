@@ -103,17 +103,16 @@ func parse(k kind.Kind, id string, input converter.RawValue) (spec.Spec, error) 
 	return s, nil
 }
 
-// append writes what is pending, and more, to the ledger in one activity. With push the entry is
-// pushed to the user's repository at once.
-func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Event, push bool, input func(act.Entry) any) (act.Settled, error) {
-	out, err := r.Append(ctx, more, func(entry func() act.Entry) (out act.Settled, adopted bool, err error) {
+// append writes what is pending, and more, to the ledger in one activity.
+func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Event, input func(act.Entry) any) (act.Appended, error) {
+	out, err := r.Append(ctx, more, func(entry func() act.Entry) (out act.Appended, adopted bool, err error) {
 		err = r.host.Execute(ctx, name, summary, func() any {
 			e := entry()
-			e.Ref, e.Push = r.host.Opened.Ref, push
+			e.Ref = r.host.Opened.Ref
 			return input(e)
 		}, &out)
 		if errors.Is(err, hosting.ErrRecorded) {
-			return act.Settled{}, true, nil
+			return act.Appended{}, true, nil
 		}
 		return out, false, err
 	})
@@ -135,8 +134,8 @@ func (r *run) record(ctx workflow.Context, summary string, park bool) error {
 	if !r.host.IsOpen() {
 		return nil
 	}
-	_, err := r.append(ctx, act.RecordName, summary, nil, true, func(e act.Entry) any {
-		return act.Settle{Entry: e, Idle: true, Park: park}
+	_, err := r.append(ctx, act.RecordName, summary, nil, func(e act.Entry) any {
+		return act.Record{Entry: e, Park: park}
 	})
 	return err
 }
@@ -289,7 +288,7 @@ func (r *run) close(ctx workflow.Context, end govern.End) error {
 	if p := s.Proposal; p == nil || p.Head != s.Head {
 		events = append([]loop.Event{{Type: loop.ProposalMade}}, events...)
 	}
-	_, err := r.append(ctx, act.CloseName, "close: "+end.Reason, events, true, func(e act.Entry) any {
+	_, err := r.append(ctx, act.CloseName, "close: "+end.Reason, events, func(e act.Entry) any {
 		return act.Close{Entry: e, Base: s.Footing(), Head: s.Head}
 	})
 	return err

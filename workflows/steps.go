@@ -1,66 +1,77 @@
 package workflows
 
 import (
+	"strings"
 	"time"
+
+	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
 	"pawl/internal/loop"
 	"pawl/internal/reason"
 )
 
-func (r *run) newStep(name string, attempt int, tree act.Tree, command []string, limit time.Duration) act.Step {
-	return act.Step{
-		Ref:  r.host.Opened.Ref,
-		Key:  act.Key{Run: r.chain, Iteration: r.State().Iteration, Attempt: attempt, Name: name},
-		Tree: tree, Head: r.State().Head, Command: command, LimitMs: limit.Milliseconds(),
+func (r *run) newStep(name string, attempt int, limit time.Duration) act.Step {
+	return act.Step{Key: act.Key{Iteration: r.State().Iteration, Attempt: attempt, Name: name}, LimitMs: limit.Milliseconds()}
+}
+
+func (r *run) newVerify() act.Verify {
+	v := r.spec.Verify
+	return act.Verify{Step: r.newStep("verify", r.State().Attempt, v.Timeout.D()), Command: v.Command, Pattern: v.Pattern}
+}
+
+func (r *run) measure(ctx workflow.Context, in act.Verify) (act.Measured, error) {
+	return step[act.Measured](ctx, r, act.VerifyName, in.Command, &in)
+}
+
+func (r *run) newGuard() act.Guard {
+	return act.Guard{Step: r.newStep("guard", r.State().Attempt, r.spec.Guard.Timeout.D()), Command: r.spec.Guard.Command}
+}
+
+func (r *run) runGuard(ctx workflow.Context, in act.Guard) (act.Outcome, error) {
+	return step[act.Outcome](ctx, r, act.GuardName, in.Command, &in)
+}
+
+// newCheck checks syntax on the desk as the agent left it, once the policies have judged that.
+func (r *run) newCheck() act.Check {
+	return act.Check{
+		Step:    r.newStep("check", r.State().Attempt, r.spec.Limits.PhaseTimeout.D()),
+		Command: r.spec.Check.Command, AsIs: true, Ledger: r.State().Ledger,
 	}
 }
 
-func (r *run) verifyStep() act.Step {
-	s := r.newStep("verify", r.State().Attempt, act.Judge, shell(r.spec.Verify.Command), r.spec.Verify.Timeout.D())
-	s.Measure = &act.Measure{Pattern: r.spec.Verify.Pattern}
-	return s
+func (r *run) runCheck(ctx workflow.Context, in act.Check) (act.Checked, error) {
+	return step[act.Checked](ctx, r, act.CheckName, in.Command, &in)
 }
 
-func (r *run) guardStep() act.Step {
-	return r.newStep("guard", r.State().Attempt, act.Judge, shell(r.spec.Guard.Command), r.spec.Guard.Timeout.D())
-}
-
-// checkStep checks syntax on the desk as the agent left it, once the policies have judged that.
-func (r *run) checkStep() act.Step {
-	s := r.newStep("check", r.State().Attempt, act.Desk, shell(r.spec.Check.Command), r.spec.Limits.PhaseTimeout.D())
-	s.AsIs = true
-	s.Judge = &act.Commit{Ref: r.host.Opened.Ref, Ledger: r.State().Ledger, Head: r.State().Head, Iteration: r.State().Iteration, Attempt: r.State().Attempt}
-	return s
-}
-
-func (r *run) agentStep(role, phase string, attempt int) act.Step {
-	agent := r.spec.Agent.For(role)
-	s := r.newStep(phase, attempt, act.Desk, agent.Label(), r.spec.Limits.PhaseTimeout.D())
-	s.Agent = &act.Agent{
-		Role: role, Phase: phase, Kind: r.State().Kind, Loop: r.State().Loop, Env: agent.Env,
-		Idea: r.iteration.idea, Repair: r.iteration.why,
+func (r *run) newCall(role, phase string, attempt int) act.Call {
+	c := act.Call{
+		Step: r.newStep(phase, attempt, r.spec.Limits.PhaseTimeout.D()),
+		Role: role, Phase: phase, Attempt: attempt, Idea: r.iteration.idea, Repair: r.iteration.why,
 	}
 	if r.iteration.why != "" {
-		s.Agent.Evidence = r.iteration.shown
+		c.Evidence = r.iteration.shown
 	}
-	return s
+	return c
 }
 
-func shell(command string) []string { return []string{"sh", "-c", command} }
-
-// howItEnded says in a few words how a step ended.
-func howItEnded(out act.Stepped) string { return out.Ending() }
+func (r *run) callAgent(ctx workflow.Context, in act.Call) (act.Called, error) {
+	label := r.spec.Agent.For(in.Role).Label()
+	if len(label) == 3 && label[0] == "sh" && label[1] == "-c" {
+		label = label[2:]
+	}
+	return step[act.Called](ctx, r, act.CallName, strings.Join(label, " "), &in)
+}
 
 // explain says why verify measured nothing.
-func explain(why string, out act.Stepped) string {
+func explain(why string, out act.Measured) string {
 	if why == reason.NoNumber {
 		return "it prints no number: " + out.NoNumber
 	}
-	return howItEnded(out)
+	return out.Ending()
 }
 
-func failed(out act.Stepped, reason string) string {
+func failed(out act.Outcome, reason string) string {
 	if out.OK() {
 		return ""
 	}
@@ -68,7 +79,7 @@ func failed(out act.Stepped, reason string) string {
 }
 
 // where points a person to the output.
-func where(out act.Stepped) string {
+func where(out act.Outcome) string {
 	text := ""
 	if out.Tail != "" {
 		text = "\n" + out.Tail
@@ -80,7 +91,7 @@ func where(out act.Stepped) string {
 }
 
 // evidenceOf names what shows the result of a step: its log and the digest of its output.
-func evidenceOf(out act.Stepped) []string {
+func evidenceOf(out act.Outcome) []string {
 	if out.Digest == "" {
 		return nil
 	}
@@ -88,10 +99,17 @@ func evidenceOf(out act.Stepped) []string {
 }
 
 // judgement is what the state remembers of a judging command.
-func (r *run) judgement(out act.Stepped, reason string) *loop.Judgement {
+func (r *run) judgement(out act.Outcome, reason string) *loop.Judgement {
 	j := &loop.Judgement{
-		Passed: out.OK() && reason == "", Reason: reason, ExitCode: out.ExitCode, Metric: out.Metric,
+		Passed: out.OK() && reason == "", Reason: reason, ExitCode: out.ExitCode,
 		DurationMs: out.ElapsedMs, Log: out.Log, Iteration: r.State().Iteration, Policy: r.spec.Guard.Policy,
 	}
+	return j
+}
+
+// measured is the same of a measurement.
+func (r *run) measured(out act.Measured, reason string) *loop.Judgement {
+	j := r.judgement(out.Outcome, reason)
+	j.Metric = out.Metric
 	return j
 }

@@ -50,6 +50,46 @@ type try struct {
 	Denied     string        // the role may not do it
 }
 
+// asked is a step of whatever kind, as the world is asked for it.
+type asked struct {
+	act.Step
+	Command string
+	AsIs    bool      // of a check
+	Call    *act.Call // of an agent
+	Test    *act.Test
+}
+
+// stepped is what the world says came of it: of the result of each kind, what tests need.
+type stepped struct {
+	ExitCode                   int
+	TimedOut, Interrupted      bool
+	Failure, Log, Digest, Stop string
+	Exhausted                  loop.Resource
+	ElapsedMs                  int64
+	Violates                   bool
+	Metric                     *evidence.Decimal
+	NoNumber                   string
+	Tests                      *loop.Tests
+	Ledger, Denied             string
+	Usage                      loop.Usage
+	Description, Idea, GiveUp  string
+	Regenerate                 bool
+	Plan                       *loop.Plan
+	Opinion                    *act.Opinion
+}
+
+// as is a step's result as its activity returns it.
+func as[O any](s stepped, err error) (out O, _ error) {
+	if err != nil {
+		return out, err
+	}
+	b, err := json.Marshal(s)
+	if err == nil {
+		err = json.Unmarshal(b, &out)
+	}
+	return out, err
+}
+
 // world stands in for all activities: it knows what a scripted agent does in each iteration and
 // attempt, and keeps the ledger as the real one does.
 type world struct {
@@ -69,7 +109,7 @@ type world struct {
 	commits    int
 	reverts    []string
 	steps      []string // "iteration.attempt name"
-	agents     []act.Agent
+	agents     []act.Call
 	budgets    []map[loop.Resource]evidence.Decimal // what each agent call was given
 	told       []string                             // the iteration that the ledger was at when an agent started
 	calls      map[string]int
@@ -78,7 +118,7 @@ type world struct {
 	checked    int
 	interrupts int
 	runs       int
-	stepping   func(context.Context, act.Step) (act.Stepped, error)     // instead of step
+	stepping   func(context.Context, asked) (stepped, error)            // instead of step
 	committing func(context.Context, act.Commit) (act.Committed, error) // instead of commit
 	kind       any                                                      // the workflow, Improve unless it says so
 	resume     *loop.State                                              // what Open finds in the ledger
@@ -108,9 +148,24 @@ func (w *world) register(env *testsuite.TestWorkflowEnvironment) {
 		commit = w.committing
 	}
 	for name, f := range map[string]any{
-		act.OpenName: w.open, act.StepName: onHost(w, act.StepName, step), act.CheckName: w.check, act.AmendName: onHost(w, act.AmendName, w.amend),
+		act.CallName: onHost(w, act.CallName, func(ctx context.Context, in act.Call) (act.Called, error) {
+			return as[act.Called](step(ctx, asked{Step: in.Step, Call: &in}))
+		}),
+		act.CheckName: onHost(w, act.CheckName, func(ctx context.Context, in act.Check) (act.Checked, error) {
+			return as[act.Checked](step(ctx, asked{Step: in.Step, Command: in.Command, AsIs: in.AsIs}))
+		}),
+		act.VerifyName: onHost(w, act.VerifyName, func(ctx context.Context, in act.Verify) (act.Measured, error) {
+			return as[act.Measured](step(ctx, asked{Step: in.Step, Command: in.Command}))
+		}),
+		act.GuardName: onHost(w, act.GuardName, func(ctx context.Context, in act.Guard) (act.Outcome, error) {
+			return as[act.Outcome](step(ctx, asked{Step: in.Step, Command: in.Command}))
+		}),
+		act.TestName: onHost(w, act.TestName, func(ctx context.Context, in act.Test) (act.Tested, error) {
+			return as[act.Tested](step(ctx, asked{Step: in.Step, Command: in.Command, Test: &in}))
+		}),
+		act.OpenName: w.open, act.ProgressName: w.progress, act.AmendName: onHost(w, act.AmendName, w.amend),
 		act.CommitName: onHost(w, act.CommitName, commit), act.SettleName: onHost(w, act.SettleName, w.settle),
-		act.RecordName: onHost(w, act.RecordName, w.settle), act.CloseName: onHost(w, act.CloseName, w.close),
+		act.RecordName: onHost(w, act.RecordName, w.record), act.ProposeName: onHost(w, act.ProposeName, w.propose), act.CloseName: onHost(w, act.CloseName, w.close),
 		act.PlaceName: func(_ context.Context, in act.Place) (act.Placed, error) { return w.place(in) },
 		act.NotifyName: func(_ context.Context, in act.Notify) error {
 			w.mu.Lock()
@@ -157,12 +212,12 @@ func (w *world) open(_ context.Context, in act.Open) (act.Opened, error) {
 		return w.openElsewhere(in)
 	}
 	return act.Opened{
-		Ref: in.Loop, Queue: "pawl@test", Host: "test", Repo: in.Spec.Repo.Path, Branch: "pawl/" + in.Loop, Base: "base", Desk: "/desk",
-		Contract: theHash, InScope: 1, Stop: w.stop, State: w.resume,
+		Site: act.Site{Ref: in.Loop, Host: "test", Queue: "pawl@test", Desk: "/desk"}, Terms: act.Terms{Contract: theHash},
+		Repo: in.Spec.Repo.Path, Branch: "pawl/" + in.Loop, Base: "base", InScope: 1, Stop: w.stop, State: w.resume,
 	}, nil
 }
 
-func (w *world) append(in act.Entry, out act.Settled) (act.Settled, error) {
+func (w *world) append(in act.Entry, out act.Appended) (act.Appended, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	// A step that was cancelled couldn't say what it had recorded first: that is not recorded again.
@@ -202,10 +257,10 @@ func (w *world) at() string {
 // theHash is that of the first contract; an amended one has that of its spec.
 const theHash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-func (w *world) amend(_ context.Context, in act.Amend) (act.Opened, error) {
+func (w *world) amend(_ context.Context, in act.Amend) (act.Terms, error) {
 	w.count(act.AmendName)
 	c := govern.Draw(in.Spec, in.Base, "", []loop.Seal{{Path: "measure.sh"}})
-	return act.Opened{Contract: c.Hash(), Sealed: c.Sealed}, nil
+	return act.Terms{Contract: c.Hash(), Sealed: c.Sealed}, nil
 }
 
 // proposed completes the event that asks for a proposal.
@@ -213,48 +268,62 @@ func proposed(base, head string, events []loop.Event) *loop.Proposal {
 	for i, e := range events {
 		if e.Type == loop.ProposalMade && base != head && !strings.HasPrefix(head, "revert-of-") {
 			p := &loop.Proposal{Hash: theHash, Base: base, Head: head, Files: 1, State: "open"}
-			events[i] = act.Fill(e, act.Settled{Proposal: p})
+			events[i] = act.Fill(e, act.Appended{Proposal: p})
 			return p
 		}
 	}
 	return nil
 }
 
-func (w *world) settle(_ context.Context, in act.Settle) (act.Settled, error) {
+func (w *world) settle(_ context.Context, in act.Settle) (act.Appended, error) {
 	w.count(act.SettleName)
-	if w.settleErr != nil {
-		return act.Settled{}, w.settleErr
-	}
-	out := act.Settled{}
-	if in.Park {
-		w.count("park")
-	}
-	if in.Revert != "" {
-		assert.False(w.t, w.lost[in.Revert], "%s was on a host that is gone", in.Revert)
+	out := act.Appended{}
+	if r := in.Revert; r != nil {
+		assert.False(w.t, w.lost[r.Commit], "%s was on a host that is gone", r.Commit)
 		w.mu.Lock()
-		w.reverts = append(w.reverts, in.Revert)
-		w.head = "revert-of-" + in.Revert
+		w.reverts = append(w.reverts, r.Commit)
+		w.head = "revert-of-" + r.Commit
 		out.Head = w.head
 		w.mu.Unlock()
 	}
-	out.Proposal = proposed(in.Base, in.Head, in.Events)
-	out, err := w.append(in.Entry, out)
+	return w.appendOr(in.Entry, out)
+}
+
+func (w *world) record(_ context.Context, in act.Record) (act.Appended, error) {
+	w.count(act.RecordName)
+	if in.Park {
+		w.count("park")
+	}
+	return w.appendOr(in.Entry, act.Appended{})
+}
+
+func (w *world) propose(_ context.Context, in act.Propose) (act.Appended, error) {
+	w.count(act.ProposeName)
+	return w.appendOr(in.Entry, act.Appended{Proposal: proposed(in.Base, in.Head, in.Events)})
+}
+
+// appendOr appends as the script has it: not at all, or with a loop-stop.
+func (w *world) appendOr(in act.Entry, out act.Appended) (act.Appended, error) {
+	if w.settleErr != nil {
+		return act.Appended{}, w.settleErr
+	}
+	out, err := w.append(in, out)
 	if err == nil && w.onSettle != nil {
 		out.Stop = w.onSettle(w.state.Iteration)
 	}
 	return out, err
 }
 
-func (w *world) close(_ context.Context, in act.Close) (act.Settled, error) {
+func (w *world) close(_ context.Context, in act.Close) (act.Appended, error) {
 	w.count(act.CloseName)
-	return w.append(in.Entry, act.Settled{Proposal: proposed(in.Base, in.Head, in.Events)})
+	return w.append(in.Entry, act.Appended{Proposal: proposed(in.Base, in.Head, in.Events)})
 }
 
-func (w *world) check(_ context.Context, in act.Check) (act.Checked, error) {
+func (w *world) progress(_ context.Context, in act.Progress) (act.Spent, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.checked++
-	return act.Checked{Running: true, SpentMs: 0}, nil
+	return act.Spent{Running: true}, nil
 }
 
 func (w *world) tryOf(script map[int][]try, k act.Key) try {
@@ -265,31 +334,31 @@ func (w *world) tryOf(script map[int][]try, k act.Key) try {
 	return tries[min(k.Attempt, len(tries))-1]
 }
 
-func (w *world) step(_ context.Context, in act.Step) (act.Stepped, error) {
+func (w *world) step(_ context.Context, in asked) (stepped, error) {
 	w.mu.Lock()
-	w.commands = append(w.commands, in.Command[len(in.Command)-1])
+	w.commands = append(w.commands, in.Command)
 	w.steps = append(w.steps, fmt.Sprintf("%d.%d %s", in.Key.Iteration, in.Key.Attempt, in.Key.Name))
-	if in.Agent != nil {
-		w.agents = append(w.agents, *in.Agent)
-		w.budgets = append(w.budgets, in.Budget)
+	if in.Call != nil {
+		w.agents = append(w.agents, *in.Call)
+		w.budgets = append(w.budgets, in.Call.Budget)
 	}
 	w.mu.Unlock()
-	out := act.Stepped{ElapsedMs: 100, Log: "/log", Digest: "feedface"}
-	if w.slow > 0 && in.Agent != nil {
+	out := stepped{ElapsedMs: 100, Log: "/log", Digest: "feedface"}
+	if w.slow > 0 && in.Call != nil {
 		took := min(w.slow, time.Duration(in.LimitMs)*time.Millisecond)
 		out.ElapsedMs, out.TimedOut = took.Milliseconds(), took < w.slow
 		if out.TimedOut {
 			out.ExitCode = -1
 		}
 	}
-	if in.Entry != nil && len(in.Entry.Events) > 0 {
-		told, err := w.append(*in.Entry, act.Settled{})
+	if in.Call != nil && len(in.Call.Events) > 0 {
+		told, err := w.append(act.Entry{Ref: in.Ref, Ledger: in.Call.Ledger, Events: in.Call.Events}, act.Appended{})
 		if err != nil {
 			return out, err
 		}
-		out.Ledger, w.unsaid = told.Ledger, in.Entry.Ledger
+		out.Ledger, w.unsaid = told.Ledger, in.Call.Ledger
 	}
-	if in.Agent != nil && w.state.Status == loop.Running {
+	if in.Call != nil && w.state.Status == loop.Running {
 		w.mu.Lock()
 		w.told = append(w.told, fmt.Sprint(w.state.Iteration))
 		w.mu.Unlock()
@@ -322,8 +391,8 @@ func (w *world) step(_ context.Context, in act.Step) (act.Stepped, error) {
 			out.Interrupted = true
 		}
 	case "check":
-		if out.Violates = in.Judge != nil && len(t.Violations) > 0; out.Violates {
-			return act.Stepped{Violates: true}, nil
+		if in.AsIs && len(t.Violations) > 0 {
+			return stepped{Violates: true, Failure: "not run, the change violates a policy"}, nil
 		}
 		if t.Check {
 			out.ExitCode = 1
@@ -368,7 +437,7 @@ func (w *world) commit(_ context.Context, in act.Commit) (act.Committed, error) 
 	}
 	w.commits++
 	w.head = fmt.Sprintf("commit-%d", w.commits)
-	return act.Committed{Commit: w.head, Tree: tree, Files: []string{"a.go"}, FileCount: 1, Area: "a.go"}, nil
+	return act.Committed{Commit: w.head, Tree: tree, Files: []string{"a.go"}, Area: "a.go"}, nil
 }
 
 func newRandom(seed int) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), 1)) }

@@ -10,12 +10,12 @@ import (
 	"pawl/internal/loop"
 )
 
-// spending is what the step that runs now has spent: its heartbeats say so, and the loop books it
+// spending is what the agent call under way has spent: its heartbeats say so, and the loop books it
 // when the step has ended (A8). Nothing where nothing runs.
 func spending(d *workflowservice.DescribeWorkflowExecutionResponse) (loop.Usage, bool) {
 	for _, a := range d.GetPendingActivities() {
 		var live act.Live
-		if a.GetActivityType().GetName() != act.StepName || a.GetHeartbeatDetails() == nil {
+		if a.GetActivityType().GetName() != act.CallName || a.GetHeartbeatDetails() == nil {
 			continue
 		}
 		if converter.GetDefaultDataConverter().FromPayloads(a.GetHeartbeatDetails(), &live) == nil {

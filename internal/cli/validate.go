@@ -166,7 +166,7 @@ func (a *app) validated(file, id string, sp spec.Spec, f activities.Preflight) e
 	return &leaving{code: exitUsage}
 }
 
-func took(r *act.Stepped) int64 {
+func took(r *act.Outcome) int64 {
 	if r == nil {
 		return 0
 	}

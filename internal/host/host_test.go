@@ -66,7 +66,7 @@ func newMachine(t *testing.T) *machine {
 	s, err := spec.Parse([]byte(`{"name": "x", "goal": "g", "repo": {"path": "` + user + `"}, "scope": ["**"], "verify": {"command": "true"},
 		"setup": {"command": "make deps"}, "judge": {"keep": ["cache/**"]}, "agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`))
 	require.NoError(t, err)
-	opened, err := m.a.Open(context.Background(), act.Open{Loop: "x", FirstRun: "first", Run: "first", Spec: s})
+	opened, err := m.a.Open(context.Background(), act.Open{Loop: "x", FirstRun: "first", Spec: s})
 	require.NoError(t, err)
 	m.ref = opened.Ref
 	m.record(
@@ -81,7 +81,7 @@ func (m *machine) record(events ...loop.Event) {
 	for i := range events {
 		events[i].Seq, events[i].Loop, events[i].Time = int64(i+1), "x", time.Date(2026, 11, 20, 12, 0, i, 0, time.UTC)
 	}
-	out, err := m.a.Record(context.Background(), act.Settle{Entry: act.Entry{Ref: m.ref, Ledger: m.ledger, Events: events}})
+	out, err := m.a.Record(context.Background(), act.Record{Entry: act.Entry{Ref: m.ref, Ledger: m.ledger, Events: events}})
 	require.NoError(m, err)
 	m.ledger = out.Ledger
 }
@@ -104,7 +104,7 @@ func (m *machine) damage(content string) {
 }
 
 func pending(id, identity string, state enumspb.PendingActivityState) *workflowpb.PendingActivityInfo {
-	return &workflowpb.PendingActivityInfo{ActivityId: id, LastWorkerIdentity: identity, State: state, ActivityType: &commonpb.ActivityType{Name: "Step"}}
+	return &workflowpb.PendingActivityInfo{ActivityId: id, LastWorkerIdentity: identity, State: state, ActivityType: &commonpb.ActivityType{Name: act.CallName}}
 }
 
 func TestADeadWorkersActivitiesAreGivenBack(t *testing.T) {
@@ -243,7 +243,7 @@ func TestATornRecordOfALoopThatTheEngineLostIsMadeAgainAndTheLoopGoesOn(t *testi
 
 func TestATornRecordOfALoopThatEndedIsClosed(t *testing.T) {
 	m := newMachine(t)
-	out, err := m.a.Record(context.Background(), act.Settle{Entry: act.Entry{Ref: m.ref, Ledger: m.ledger, Events: []loop.Event{
+	out, err := m.a.Record(context.Background(), act.Record{Entry: act.Entry{Ref: m.ref, Ledger: m.ledger, Events: []loop.Event{
 		{Seq: 3, Loop: "x", Time: time.Now().UTC(), Type: loop.AutonomyCompleted, Status: loop.Completed, ExitStatus: "completed"},
 	}}})
 	require.NoError(t, err)

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/log"
 
 	"pawl/test/world"
@@ -108,8 +107,8 @@ func TestAgentsHaveSlotsApartFromTheRest(t *testing.T) {
 	require.Equal(t, 2, strings.Count(w.Read("at"), "\n"), "the one that was halted never had an agent")
 
 	urgency := urgency(w, by)
-	require.Less(t, urgency["Commit"], urgency["Step verify"], "what takes milliseconds before what takes minutes")
-	require.Less(t, urgency["Step verify"], urgency["Step modify"])
+	require.Less(t, urgency["Commit"], urgency["Verify"], "what takes milliseconds before what takes minutes")
+	require.Less(t, urgency["Verify"], urgency["CallAgent"])
 	require.Less(t, urgency["Record"], urgency["Open"], "loops under way before new ones")
 	require.NoError(t, u.Stop())
 }
@@ -129,11 +128,6 @@ func urgency(w *world.World, id string) map[string]int32 {
 			continue
 		}
 		name := a.GetActivityType().GetName()
-		if name == "Step" {
-			var step struct{ Key struct{ Name string } }
-			require.NoError(w.T, converter.GetDefaultDataConverter().FromPayloads(a.GetInput(), &step))
-			name += " " + step.Key.Name
-		}
 		found[name] = a.GetPriority().GetPriorityKey()
 	}
 	return found

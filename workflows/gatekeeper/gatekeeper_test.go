@@ -96,12 +96,12 @@ type premises struct {
 	writing func() // runs while an entry is being written
 }
 
-func (p *premises) write(_ context.Context, in act.Entry) (act.Settled, error) {
+func (p *premises) write(_ context.Context, in act.Entry) (act.Appended, error) {
 	if p.writing != nil {
 		p.writing()
 	}
 	p.ledger = append(p.ledger, in.Events...)
-	return act.Settled{Ledger: string(rune('a' + len(p.ledger)))}, nil
+	return act.Appended{Ledger: string(rune('a' + len(p.ledger)))}, nil
 }
 
 // open asks about each of the gates at once and returns the choices in their order.
@@ -120,7 +120,7 @@ func (p *premises) open(ctx workflow.Context, gates []loop.Gate) ([]string, erro
 		Answers:  func(loop.GateKind) []string { return []string{"answer"} },
 		Patience: func() time.Duration { return time.Hour },
 		Record: func(ctx workflow.Context, _ string, _ bool) error {
-			_, err := j.Append(ctx, []loop.Event{{Type: loop.Warned}}, func(entry func() act.Entry) (out act.Settled, adopted bool, err error) {
+			_, err := j.Append(ctx, []loop.Event{{Type: loop.Warned}}, func(entry func() act.Entry) (out act.Appended, adopted bool, err error) {
 				err = workflow.ExecuteActivity(ctx, "Write", entry()).Get(ctx, &out)
 				return out, false, err
 			})

@@ -56,7 +56,7 @@ func (h *Host) Open(ctx workflow.Context, from string) error {
 func (h *Host) opening(ctx workflow.Context, from string, moved bool) act.Open {
 	info := workflow.GetInfo(ctx)
 	return act.Open{
-		Loop: info.WorkflowExecution.ID, FirstRun: info.FirstRunID, Run: info.WorkflowExecution.RunID, Spec: h.spec(), Ledger: from, Moved: moved,
+		Loop: info.WorkflowExecution.ID, FirstRun: info.FirstRunID, Spec: h.spec(), Ledger: from, Moved: moved,
 	}
 }
 
@@ -161,7 +161,7 @@ func (h *Host) moveTo(ctx workflow.Context, o act.Opened, why string) (lost bool
 	if o.State != nil {
 		lost = o.State.Head != head
 		head, o.State = o.State.Head, nil
-		o.Contract, o.Sealed, o.InScope, o.Onto = h.Opened.Contract, h.Opened.Sealed, h.Opened.InScope, h.Opened.Onto
+		o.Terms, o.InScope, o.Onto = h.Opened.Terms, h.Opened.InScope, h.Opened.Onto
 		h.Opened = o
 	} else if o.Base == s.Base && o.Contract == h.Opened.Contract {
 		h.Opened = o

@@ -41,11 +41,11 @@ const (
 // first, 3 what Temporal takes where nothing is said. Before a new loop is taken up those under way
 // go on, what takes milliseconds before what takes minutes, and last of all agents.
 var urgency = map[string]int{
-	act.CheckName: 1, act.CommitName: 2, act.SettleName: 2, act.RecordName: 2, act.CloseName: 2,
-	act.StepName: 3, act.OpenName: 4, act.PlaceName: 1,
+	act.ProgressName: 1, act.PlaceName: 1,
+	act.CommitName: 2, act.SettleName: 2, act.RecordName: 2, act.ProposeName: 2, act.CloseName: 2,
+	act.CheckName: 3, act.VerifyName: 3, act.GuardName: 3, act.TestName: 3,
+	act.OpenName: 4, act.CallName: 4,
 }
-
-const agentUrgency = 4
 
 // Start schedules an activity where it belongs: Open on the shared queue, unless the spec names a
 // host, everything else on the loop's host, agents in slots of their own where it has such. asked
@@ -62,15 +62,14 @@ func (h *Host) Start(ctx workflow.Context, name, summary string, input any, aske
 		if host := h.spec().Repo.Host; host != "" {
 			o.TaskQueue = act.HostQueue(host)
 		}
-	case act.StepName:
+	case act.CallName:
 		o.StartToCloseTimeout = stepBound
-		if s, ok := input.(act.Step); ok && s.Agent != nil {
-			o.Priority.PriorityKey = agentUrgency
-			if h.Opened.Agents != "" {
-				o.TaskQueue = h.Opened.Agents
-			}
+		if h.Opened.Agents != "" {
+			o.TaskQueue = h.Opened.Agents
 		}
-	case act.CheckName:
+	case act.CheckName, act.VerifyName, act.GuardName, act.TestName:
+		o.StartToCloseTimeout = stepBound
+	case act.ProgressName:
 		o.ScheduleToCloseTimeout, o.StartToCloseTimeout, o.ScheduleToStartTimeout = checkBound, checkBound, 0
 	}
 	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, o), name, input)

@@ -127,9 +127,9 @@ func (j *Journal[S]) Quiet() bool { return !j.turn.IsLocked() }
 // write has returned. write may ask for the entry several times: it is the same one until something
 // else was emitted in between, so that whoever is asked again recognises it. With adopted write says
 // that the ledger has the entry already and Adopt was told so.
-func (j *Journal[S]) Append(ctx workflow.Context, more []loop.Event, write func(entry func() act.Entry) (out act.Settled, adopted bool, err error)) (act.Settled, error) {
+func (j *Journal[S]) Append(ctx workflow.Context, more []loop.Event, write func(entry func() act.Entry) (out act.Appended, adopted bool, err error)) (act.Appended, error) {
 	if err := j.turn.Lock(ctx); err != nil {
-		return act.Settled{}, err
+		return act.Appended{}, err
 	}
 	defer j.turn.Unlock()
 	j.sending = more

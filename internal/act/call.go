@@ -1,0 +1,58 @@
+package act
+
+import (
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+)
+
+// Call asks an agent in a role. It names what the agent is told beyond the state of the loop and its
+// contract, which the activity reads from the ledger.
+type Call struct {
+	Step
+	Role     string         `json:"role"`
+	Phase    string         `json:"phase"`
+	Attempt  int            `json:"attempt"` // counts reworks from 1
+	Idea     string         `json:"idea,omitempty"`
+	Repair   string         `json:"repair,omitempty"`   // why the attempt before was undone
+	Evidence string         `json:"evidence,omitempty"` // the log that shows it
+	Guidance []loop.Note    `json:"guidance,omitempty"`
+	Proposal *loop.Proposal `json:"proposal,omitempty"` // what a reviewer judges
+
+	// Ledger is where the ledger stands. Events are appended to it before the agent is started: nothing
+	// that an agent does is ahead of the checkpoint that it can be undone to (A3).
+	Ledger string       `json:"ledger"`
+	Events []loop.Event `json:"events,omitempty"`
+
+	// Budget is what is left of the budgets that are watched while the agent works.
+	Budget map[loop.Resource]evidence.Decimal `json:"budget,omitempty"`
+}
+
+// Called is what came of an agent call.
+type Called struct {
+	Outcome
+	Ledger string `json:"ledger,omitempty"` // the ledger's head after Events were appended
+	Denied string `json:"denied,omitempty"` // what the role did that it may not: nothing of it is kept
+
+	Usage       loop.Usage `json:"usage,omitzero"`
+	Description string     `json:"description,omitempty"`
+	GiveUp      string     `json:"giveUp,omitempty"`     // why the agent gives up
+	Idea        string     `json:"idea,omitempty"`       // the ideator's
+	Regenerate  bool       `json:"regenerate,omitempty"` // the fixer asks for another approach
+	Plan        *loop.Plan `json:"plan,omitempty"`       // the planner's
+	Opinion     *Opinion   `json:"opinion,omitempty"`    // the reviewer's
+}
+
+// Opinion is a reviewer's answer, as it counts: Decision is "" where it decided nothing.
+type Opinion struct {
+	Decision string `json:"decision,omitempty"` // APPROVED, REJECTED
+	Note     string `json:"note,omitempty"`
+	Why      string `json:"why,omitempty"` // why it is no decision
+	// Criteria are the acceptance criteria, each with what the reviewer found.
+	Criteria []loop.Criterion `json:"criteria,omitempty"`
+}
+
+// Live is what a running step tells with its heartbeats: what it has spent up to now.
+type Live struct {
+	Usage loop.Usage `json:"usage,omitzero"`
+	Tool  string     `json:"tool,omitempty"` // the last that its agent called
+}

@@ -1,0 +1,61 @@
+package act
+
+import (
+	"fmt"
+	"time"
+)
+
+// Commit commits what the desk differs from Head by. A change that violates a policy is not
+// committed; the violations come back instead.
+type Commit struct {
+	Ref         string    `json:"ref"`
+	Ledger      string    `json:"ledger"` // where the contract is
+	Head        string    `json:"head"`
+	Iteration   int       `json:"iteration"`
+	Attempt     int       `json:"attempt"`
+	Description string    `json:"description"`
+	Time        time.Time `json:"time"`
+	// AllowNew is the hash of a change whose new files a person has approved (newFiles: ask). It
+	// holds for exactly that change.
+	AllowNew string `json:"allowNew,omitempty"`
+}
+
+// Committed is the commit, or why there is none.
+type Committed struct {
+	Commit     string      `json:"commit,omitempty"`
+	Tree       string      `json:"tree,omitempty"`
+	NoChange   bool        `json:"noChange,omitempty"`
+	Files      []string    `json:"files,omitempty"` // git-quoted, capped
+	Area       string      `json:"area,omitempty"`
+	Violations []Violation `json:"violations,omitempty"` // capped
+	// TotalFiles is how many files the loop has touched, where that was counted anew.
+	TotalFiles int `json:"totalFiles,omitempty"`
+	// NewFiles need approval first; NewFilesHash, the SHA-256 of the whole change as a diff, is
+	// what is approved. There is no commit then.
+	NewFiles     []string `json:"newFiles,omitempty"` // git-quoted, capped
+	NewFilesHash string   `json:"newFilesHash,omitempty"`
+}
+
+// Violation is a broken rule: which, of which policy, where.
+type Violation struct {
+	Policy string `json:"policy,omitempty"`
+	Rule   string `json:"rule"`
+	Path   string `json:"path"`           // git-quoted, "" for the change as a whole
+	Line   int    `json:"line,omitempty"` // 0 where the rule has none
+	Detail string `json:"detail,omitempty"`
+	Blocks bool   `json:"blocks,omitempty"` // more than a discard: the loop stops for a person
+}
+
+// Where is the place of a violation for people: "src/a.go:12", "the change".
+func (v Violation) Where() string {
+	switch {
+	case v.Path == "":
+		return "the change"
+	case v.Line > 0:
+		return fmt.Sprintf("%s:%d", v.Path, v.Line)
+	}
+	return v.Path
+}
+
+// String is the violation in a line: "secrets: src/a.go:12, it looks like a GitHub token".
+func (v Violation) String() string { return fmt.Sprintf("%s: %s, %s", v.Rule, v.Where(), v.Detail) }

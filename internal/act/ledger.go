@@ -1,0 +1,69 @@
+package act
+
+import "pawl/internal/loop"
+
+// Entry is what every activity that appends to the ledger is given: where the ledger stands
+// and the events to append. Events whose outcome only the activity knows (the head after a
+// revert, the proposal) are filled in by it; Appended has what it takes to fill them in too.
+type Entry struct {
+	Ref    string       `json:"ref"`
+	Ledger string       `json:"ledger"`
+	Events []loop.Event `json:"events"`
+}
+
+// Appended is the ledger's new head and what else came of it.
+type Appended struct {
+	Ledger      string         `json:"ledger"`
+	Head        string         `json:"head,omitempty"`        // after a revert
+	Proposal    *loop.Proposal `json:"proposal,omitempty"`    // nil where nothing has changed since the base
+	Stop        string         `json:"stop,omitempty"`        // a loop-stop file is there
+	PushRefused string         `json:"pushRefused,omitempty"` // why the last push was refused
+}
+
+// Fill completes an event with what only the activity that recorded it could know: the head
+// after a revert, the proposal. Activity and workflow both apply the event filled in.
+func Fill(e loop.Event, out Appended) loop.Event {
+	switch e.Type {
+	case loop.ChangeReverted:
+		e.Head = out.Head
+	case loop.ProposalMade:
+		e.Proposal = out.Proposal
+	}
+	return e
+}
+
+// Settle keeps a change, or reverts it, and appends to the ledger in one.
+type Settle struct {
+	Entry
+	Revert *Revert `json:"revert,omitempty"`
+	Push   bool    `json:"push,omitempty"` // the branch is pushed while the loop goes on
+}
+
+// Revert takes the branch's tip back.
+type Revert struct {
+	Commit string `json:"commit"`
+	Parent string `json:"parent"`
+	// KeepDesk leaves the desk as it is: a person is to mend what is on it.
+	KeepDesk bool `json:"keepDesk,omitempty"`
+}
+
+// Record appends what happened between iterations, and pushes. The loop waits, or has only begun: its
+// processes are given up, with Park, where it waits long, its trees too.
+type Record struct {
+	Entry
+	Park bool `json:"park,omitempty"`
+}
+
+// Propose makes the diff from Base to Head the proposal that the event asks for; else it is a Record.
+type Propose struct {
+	Entry
+	Base string `json:"base"`
+	Head string `json:"head"`
+}
+
+// Close ends the loop: like Propose, and nothing of it stays but store, ledger and logs.
+type Close struct {
+	Entry
+	Base string `json:"base"`
+	Head string `json:"head"`
+}

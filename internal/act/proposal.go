@@ -1,0 +1,64 @@
+package act
+
+import (
+	"time"
+
+	"pawl/internal/loop"
+)
+
+// Review is a person's word on the proposal of a loop that has ended, for exactly that hash.
+type Review struct {
+	Loop   string    `json:"loop"`
+	Hash   string    `json:"hash"`
+	Answer string    `json:"answer"` // approve or reject
+	By     string    `json:"by,omitempty"`
+	Note   string    `json:"note,omitempty"`
+	Time   time.Time `json:"time"`
+}
+
+// Reviewed is the proposal afterwards.
+type Reviewed struct {
+	Loop     string        `json:"loop"`
+	Proposal loop.Proposal `json:"proposal"`
+}
+
+// Ways of applying a proposal.
+const (
+	FastForward = "ff"
+	Merge       = "merge"
+	Squash      = "squash"
+	Patch       = "patch"
+)
+
+// Ways are the ways of applying a proposal.
+var Ways = []string{FastForward, Merge, Squash, Patch}
+
+// Apply brings an approved proposal onto the branch that the loop started from. Time is the same
+// in every attempt, so that a retry makes the same commits.
+type Apply struct {
+	Loop string    `json:"loop"`
+	Hash string    `json:"hash"`
+	How  string    `json:"how"`
+	By   string    `json:"by,omitempty"`
+	Time time.Time `json:"time"`
+	// Proposal is given by a loop that is still running: its proposal as it has it. It records
+	// what comes of it by itself. After a loop's end the ledger has the proposal and the record.
+	Proposal *loop.Proposal `json:"proposal,omitempty"`
+	// Ledger is where such a loop's ledger stands.
+	Ledger string `json:"ledger,omitempty"`
+}
+
+// Applied is what came of it. Where the branch had moved nothing was applied, and Moved is the
+// proposal that takes its place: with a hash of its own, which nobody has looked at yet.
+type Applied struct {
+	Loop        string         `json:"loop"`
+	Hash        string         `json:"hash"`
+	How         string         `json:"how"`
+	Branch      string         `json:"branch,omitempty"`
+	Commit      string         `json:"commit,omitempty"`
+	Already     bool           `json:"already,omitempty"` // the branch had it
+	Patch       string         `json:"patch,omitempty"`   // the file, on the loop's host
+	Proposal    *loop.Proposal `json:"proposal,omitempty"`
+	Moved       *loop.Proposal `json:"moved,omitempty"`
+	PushRefused string         `json:"pushRefused,omitempty"`
+}

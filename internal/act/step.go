@@ -1,0 +1,136 @@
+package act
+
+import (
+	"fmt"
+	"time"
+
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+)
+
+// Key names a step for good within its loop: its result is kept on disk under it, so that a retry
+// returns it.
+type Key struct {
+	Iteration int    `json:"iteration"`
+	Attempt   int    `json:"attempt"`
+	Name      string `json:"name"`
+	Repeat    int    `json:"repeat,omitempty"` // how often a pause repeated it
+}
+
+// Step is what every step is given: one thing runs in one tree under one limit.
+type Step struct {
+	Ref     string `json:"ref"`
+	Key     Key    `json:"key"`
+	Head    string `json:"head"` // the commit that the tree is brought to first
+	LimitMs int64  `json:"limitMs"`
+}
+
+// Core returns what all steps have in common.
+func (s *Step) Core() *Step { return s }
+
+// Outcome is what came of a step. A verdict is a result; only infrastructure is an error.
+type Outcome struct {
+	ExitCode    int           `json:"exitCode"`
+	Signal      string        `json:"signal,omitempty"`
+	TimedOut    bool          `json:"timedOut,omitempty"`
+	Interrupted bool          `json:"interrupted,omitempty"`
+	StartError  string        `json:"startError,omitempty"` // why the command can't be started
+	Failure     string        `json:"failure,omitempty"`    // why it failed, whatever its exit code: an agent says so, or it was not run
+	Exhausted   loop.Resource `json:"exhausted,omitempty"`  // the budget that was used up while it ran, and ended it
+	ElapsedMs   int64         `json:"elapsedMs"`            // active time, all attempts of the activity
+	Log         string        `json:"log,omitempty"`        // the folder with stdout, stderr and prompt
+	Digest      string        `json:"digest,omitempty"`     // the SHA-256 of stdout
+	Tail        string        `json:"tail,omitempty"`       // the last lines, for people
+	Stop        string        `json:"stop,omitempty"`       // a loop-stop file is there
+	Warning     string        `json:"warning,omitempty"`
+}
+
+// Core returns what all outcomes have in common.
+func (o *Outcome) Core() *Outcome { return o }
+
+// OK reports whether the command ran and exited 0, and nothing else says that it failed.
+func (o Outcome) OK() bool {
+	return o.ExitCode == 0 && o.Signal == "" && !o.TimedOut && !o.Interrupted && o.StartError == "" && o.Failure == "" && o.Exhausted == ""
+}
+
+// Ending says in a few words how the step ended.
+func (o Outcome) Ending() string {
+	switch {
+	case o.StartError != "":
+		return "can't be started: " + o.StartError
+	case o.Exhausted != "":
+		return fmt.Sprintf("ended, as the budget %s is used up", o.Exhausted)
+	case o.Interrupted:
+		return "interrupted"
+	case o.TimedOut:
+		return fmt.Sprintf("took longer than it may, ended after %s", time.Duration(o.ElapsedMs)*time.Millisecond)
+	case o.Failure != "":
+		return o.Failure
+	case o.Signal != "":
+		return "was ended by " + o.Signal
+	case o.ExitCode != 0:
+		return fmt.Sprintf("exit %d", o.ExitCode)
+	}
+	return "ok"
+}
+
+// Check runs check.command on the desk.
+type Check struct {
+	Step
+	Command string `json:"command"`
+	// AsIs checks the desk as the agent has left it, without bringing it to Head. The policies of the
+	// contract at Ledger judge that first, and what violates one is not checked.
+	AsIs   bool   `json:"asIs,omitempty"`
+	Ledger string `json:"ledger,omitempty"`
+}
+
+// Checked is what came of a check. One that was not run, since the desk violates a policy, has failed.
+type Checked struct {
+	Outcome
+	Violates bool `json:"violates,omitempty"`
+}
+
+// Verify runs verify.command in the judge and reads the metric from its stdout.
+type Verify struct {
+	Step
+	Command string `json:"command"`
+	Pattern string `json:"pattern,omitempty"`
+}
+
+// Measured is what came of it; NoNumber says why there is no metric where the command succeeded.
+type Measured struct {
+	Outcome
+	Metric   *evidence.Decimal `json:"metric,omitempty"`
+	NoNumber string            `json:"noNumber,omitempty"`
+}
+
+// Guard runs guard.command in the judge. What comes of it is an Outcome.
+type Guard struct {
+	Step
+	Command string `json:"command"`
+}
+
+// Test runs test.command in the judge.
+type Test struct {
+	Step
+	Command string `json:"command"`
+	Before  string `json:"before,omitempty"` // the log of the run that this one is compared with
+}
+
+// Tested is what came of it; Tests is nil where the run was interrupted.
+type Tested struct {
+	Outcome
+	Tests *loop.Tests `json:"tests,omitempty"`
+}
+
+// Progress asks how a running step is doing.
+type Progress struct {
+	Ref string `json:"ref"`
+	Key Key    `json:"key"`
+}
+
+// Spent answers it: a step that does not run on this host has spent what its record says.
+type Spent struct {
+	Running bool  `json:"running"`
+	Ms      int64 `json:"ms"`
+}
