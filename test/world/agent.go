@@ -19,9 +19,9 @@ func Once(deed string) string {
 }
 
 // WaitsFor is an agent that does its work when the test lets it, and says where it is: $WORLD/at
-// has a line for each call, with the number that it found.
+// has a line for each call, with the number that it found, once it has begun a change.
 func WaitsFor(file string) string {
-	return `echo "$PAWL_ITERATION $(cat work/n)" >>"$WORLD/at"; echo 99 >work/other; until [ -e "$WORLD/` + file + `" ]; do sleep 0.05; done
+	return `echo 99 >work/other; echo "$PAWL_ITERATION $(cat work/n)" >>"$WORLD/at"; until [ -e "$WORLD/` + file + `" ]; do sleep 0.05; done
 		echo good >work/other; ` + Raises
 }
 
