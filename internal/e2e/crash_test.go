@@ -70,7 +70,7 @@ func TestKilledAtEveryPoint(t *testing.T) {
 	ref := reference(t, shortRun(), shortCourse, (*machine).shortSpec, shortRows)
 	var slowest recoveries
 	t.Run("at", func(t *testing.T) {
-		for _, where := range world.Sample(6, places(ref.points)) {
+		for _, where := range world.Sample(4, places(ref.points)) {
 			t.Run(where, func(t *testing.T) {
 				t.Parallel()
 				w := newMachine(t, shortCourse)

@@ -113,7 +113,7 @@ func TestDeliveries(t *testing.T) {
 	if !*world.Update {
 		t.Parallel()
 	}
-	for _, d := range world.Sample(3, deliveries) {
+	for _, d := range world.Sample(2, deliveries) {
 		t.Run(d.name, func(t *testing.T) {
 			w := pathMachine(t, d.agent)
 			w.start(bothRoles)

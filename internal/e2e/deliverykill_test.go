@@ -28,7 +28,7 @@ func (w *machine) deliverSpec() json.RawMessage {
 func TestADeliveryKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	ref := reference(t, deliverRun(), deliverCourse, (*machine).deliverSpec, []string{"1 1 0 yes: climb well"})
-	for _, where := range world.Sample(4, places(ref.points)) {
+	for _, where := range world.Sample(3, places(ref.points)) {
 		t.Run(where, func(t *testing.T) {
 			t.Parallel()
 			w := newMachine(t, deliverCourse)

@@ -78,6 +78,7 @@ func must[T any](v T, err error) T {
 
 // What decides how a sealed file is checked out, and what it stands in, is sealed as it is.
 func TestP3_WhateverIsDoneAroundASealedFile(t *testing.T) {
+	world.Slow(t, "TestEscapes changes sealed files, too")
 	deeds := []deed{
 		{"convert it by attributes", `echo "* text eol=crlf" >work/eval/.gitattributes`, ""},
 		{"convert it from above", `echo "* ident" >.gitattributes`, ""},

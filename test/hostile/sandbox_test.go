@@ -42,6 +42,9 @@ var attempts = []struct{ name, script string }{
 func TestE6_WhatAHostileAgentReaches(t *testing.T) {
 	for use, reaches := range map[string]bool{"required": false, "off": true} {
 		t.Run("sandbox "+use, func(t *testing.T) {
+			if use == "off" {
+				world.Slow(t, "it shows that the deed can be done")
+			}
 			needsSandbox(t)
 			w, env := newTargets(t)
 			var script strings.Builder
@@ -95,6 +98,9 @@ func TestE6_WhatAHostileAgentReachesThroughVerify(t *testing.T) {
 func TestE6_AgentThatAnswersAGate(t *testing.T) {
 	for use, code := range map[string]string{"required": "1", "off": "0"} {
 		t.Run("sandbox "+use, func(t *testing.T) {
+			if use == "off" {
+				world.Slow(t, "it shows that the deed can be done")
+			}
 			needsSandbox(t)
 			w, env := newTargets(t)
 			other := stateOf(w, env["OTHER"].(string))

@@ -25,8 +25,8 @@ type exercise struct {
 
 // exercises are in packages without dependencies that others wrote, tests included.
 var exercises = []exercise{
-	{"github.com/shopspring/decimal", "v1.4.0", ".", "decimal.go", "Cmp", "return rd.value.Cmp(rd2.value)", "return rd2.value.Cmp(rd.value)", "return rd.value.CmpAbs(rd2.value) + 1"},
 	{"github.com/google/uuid", "v1.6.0", ".", "util.go", "xtob", "return (b1 << 4) | b2, b1 != 255 && b2 != 255", "return (b2 << 4) | b1, b1 != 255 && b2 != 255", "return (b1 << 4) | b2, true"},
+	{"github.com/shopspring/decimal", "v1.4.0", ".", "decimal.go", "Cmp", "return rd.value.Cmp(rd2.value)", "return rd2.value.Cmp(rd.value)", "return rd.value.CmpAbs(rd2.value) + 1"},
 	{"golang.org/x/mod", "v0.41.0", "semver", "semver.go", "Compare", "compareInt(pv.patch, pw.patch)", "compareInt(pv.patch, pv.patch)", "compareInt(pw.patch, pv.patch)"},
 	{"github.com/kr/text", "v0.2.0", ".", "indent.go", "IndentBytes", "if bol && c != '\\n' {", "if c != '\\n' {", "if bol {"},
 	{"github.com/kr/text", "v0.2.0", ".", "wrap.go", "WrapWords", "length[i][j-1] + spc + len(words[j])", "length[i][j-1] + len(words[j])", "length[i][j-1] - spc + len(words[j])"},

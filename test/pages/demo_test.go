@@ -13,6 +13,7 @@ import (
 // The second demo delivers: a plan, a change that breaks another test, its fix, a review, and a proposal
 // that applies.
 func TestL_DemoDeliver(t *testing.T) {
+	world.Slow(t, "internal/demo plays it by hand")
 	w := world.Alone(t, "")
 	t.Parallel()
 	s := w.Pawl("demo", "deliver")
