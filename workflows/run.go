@@ -269,6 +269,7 @@ func (r *run) finish(ctx workflow.Context, err error) (*loop.Result, error) {
 // close records the iteration that is under way, if any, and the end.
 func (r *run) close(ctx workflow.Context, end govern.End) error {
 	if r.State().Underway() {
+		r.iteration.description = orElse(r.iteration.description, "a change that was not finished")
 		err := r.settle(ctx, govern.Unfinished(end))
 		if errors.Is(err, hosting.ErrLost) { // and with it what was to be undone
 			err = r.giveUp(ctx)
