@@ -29,6 +29,9 @@ const (
 // of equal value when Cmp says so.
 //
 // Its JSON is a bare number with the decimals kept; a string with a number in it is read too.
+//
+// shopspring/decimal does the arithmetic. The text is kept beside it, by code of our own, because that
+// library writes 1e3 as 1000, takes any exponent, and has values that == does not compare.
 type Decimal struct {
 	text string // valid JSON number; "" stands for "0", so that 0 is the zero value
 }

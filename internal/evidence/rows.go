@@ -1,13 +1,9 @@
 package evidence
 
 import (
-	"bytes"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
-
-	"pawl/internal/reason"
 )
 
 // Results is the name of the results file.
@@ -50,57 +46,4 @@ func (r Row) String() string {
 	return strings.Join([]string{
 		strconv.Itoa(r.Iter), r.Time.UTC().Format(stamp), metric, FormatDelta(r.Delta), kept, description,
 	}, "\t")
-}
-
-// ParseRows reads a results file. The delta it returns has the two decimals of the file, not
-// the precision of the event log. Blank lines are passed over; the first line that is not a
-// row ends the reading with an error that names it, beside the rows before it. A last line
-// without a newline may be one that is being written; it must still be a whole row.
-func ParseRows(data []byte) ([]Row, error) {
-	var rows []Row
-	for n, line := range bytes.Split(data, []byte("\n")) {
-		text := strings.TrimSuffix(string(line), "\r")
-		if strings.TrimSpace(text) == "" {
-			continue
-		}
-		row, err := parseRow(text)
-		if err != nil {
-			return rows, fmt.Errorf("%s line %d: %w", Results, n+1, err)
-		}
-		rows = append(rows, row)
-	}
-	return rows, nil
-}
-
-func parseRow(text string) (row Row, err error) {
-	fields := strings.Split(text, "\t")
-	if len(fields) != 6 {
-		return row, fmt.Errorf("%d fields instead of iteration, time, metric, delta, kept, description", len(fields))
-	}
-	if row.Iter, err = strconv.Atoi(fields[0]); err != nil || row.Iter < 0 {
-		return row, fmt.Errorf("%s is not an iteration", quote(fields[0]))
-	}
-	// The source's example has no zone; it means UTC as well.
-	if row.Time, err = time.Parse(stamp, strings.TrimSuffix(fields[1], "Z")+"Z"); err != nil {
-		return row, fmt.Errorf("%s is not a time such as 2026-03-27T14:02:11Z", quote(fields[1]))
-	}
-	if fields[2] != unmeasured {
-		metric, err := ParseDecimal(fields[2])
-		if err != nil {
-			return row, fmt.Errorf("metric: %w", err)
-		}
-		row.Metric = &metric
-	}
-	if row.Delta, err = ParseDecimal(fields[3]); err != nil {
-		return row, fmt.Errorf("delta: %w", err)
-	}
-	switch fields[4] {
-	case "yes":
-		row.Kept = true
-	case "no":
-	default:
-		return row, fmt.Errorf("%s is neither yes nor no", quote(fields[4]))
-	}
-	row.Reason, row.Description = reason.Cut(clean(fields[5], MaxDescription+82))
-	return row, nil
 }

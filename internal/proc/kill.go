@@ -247,8 +247,8 @@ func resolve(dir string) string {
 	if err != nil {
 		return filepath.Clean(dir)
 	}
-	if real, err := filepath.EvalSymlinks(abs); err == nil {
-		return real
+	if resolved, err := filepath.EvalSymlinks(abs); err == nil {
+		return resolved
 	}
 	if parent := filepath.Dir(abs); parent != abs {
 		return filepath.Join(resolve(parent), filepath.Base(abs))

@@ -102,13 +102,13 @@ var kept = []struct {
 func Make(r Request) Policy {
 	var places []Place
 	add := func(path string, access Access) {
-		if at := real(path); at != "" && at != "/" {
+		if at := resolved(path); at != "" && at != "/" {
 			places = append(places, Place{at, access})
 		}
 	}
 	if os.Geteuid() == 0 {
 		for _, p := range rootOnly {
-			if at := real(p.Path); at == p.Path { // /dev/ptmx may be a link into /dev/pts
+			if at := resolved(p.Path); at == p.Path { // /dev/ptmx may be a link into /dev/pts
 				add(p.Path, p.Access)
 			}
 		}
@@ -122,7 +122,7 @@ func Make(r Request) Policy {
 			add(path, Hidden)
 		}
 	}
-	repo, own, homes := real(r.Repo), real(r.Home), homes()
+	repo, own, homes := resolved(r.Repo), resolved(r.Home), homes()
 	for _, home := range homes {
 		places = append(places, private(home)...)
 	}
@@ -142,7 +142,7 @@ func Make(r Request) Policy {
 	hidden := sorted(append(slices.Clone(places), Place{own, Hidden}))
 	open := func(path string, access Access) {
 		// Only what would be out of reach, and nothing that a home or $PAWL_HOME is in.
-		at := real(path)
+		at := resolved(path)
 		if at == "" || within(own, at) || slices.ContainsFunc(homes, func(home string) bool { return within(home, at) }) {
 			return
 		}
@@ -233,13 +233,13 @@ func installed(program, path string) []string {
 // somebody (a test, a build), who has scratch of their own in it as well: of that, what has the
 // names of settings and credentials.
 func private(home string) []Place {
-	if temp := real(os.TempDir()); temp == "" || home == temp || !within(home, temp) {
+	if temp := resolved(os.TempDir()); temp == "" || home == temp || !within(home, temp) {
 		return []Place{{home, Hidden}}
 	}
 	var places []Place
 	entries, _ := os.ReadDir(home)
 	for _, e := range entries {
-		switch at := real(filepath.Join(home, e.Name())); {
+		switch at := resolved(filepath.Join(home, e.Name())); {
 		case !strings.HasPrefix(e.Name(), ".") || at == "":
 		case e.IsDir():
 			places = append(places, Place{at, Hidden})
@@ -274,10 +274,10 @@ func readable(repo string) []Place {
 func homes() []string {
 	var out []string
 	if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
-		out = append(out, real(u.HomeDir))
+		out = append(out, resolved(u.HomeDir))
 	}
 	if h, err := os.UserHomeDir(); err == nil {
-		out = append([]string{real(h)}, out...)
+		out = append([]string{resolved(h)}, out...)
 	}
 	out = slices.DeleteFunc(out, func(h string) bool { return h == "" || h == "/" })
 	return slices.Compact(out)

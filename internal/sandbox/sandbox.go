@@ -164,16 +164,13 @@ func around(places []Place, path string) Access {
 	return access
 }
 
-// Reach says what may be done with a path.
-func (p Policy) Reach(path string) Access { return around(p.Places, path) }
-
 // within says whether path is dir or below it.
 func within(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }
 
-// real is a path as the kernel has it, "" where there is nothing.
-func real(path string) string {
+// resolved is a path as the kernel has it, "" where there is nothing.
+func resolved(path string) string {
 	if !filepath.IsAbs(path) {
 		return ""
 	}

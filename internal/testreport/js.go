@@ -25,21 +25,10 @@ var noTest = map[string]bool{"Console": true, "Cannot log after tests are done. 
 
 // readJest reads what jest prints. Passing tests have no place in it that would name them.
 func readJest(c *collector, outputs [][]byte) {
-	var (
-		file string
-		test *Test
-		out  *excerpt
-	)
-	end := func() {
-		if test != nil {
-			test.Message = out.String()
-			c.fail(*test)
-		}
-		test, out = nil, nil
-	}
+	var file string
 	eachLine(outputs, func(line string) {
 		if m := jestFile.FindStringSubmatch(line); m != nil {
-			end()
+			c.close()
 			file = strings.TrimPrefix(m[2], "./")
 			if m[1] == "PASS" {
 				c.pass(file, "")
@@ -47,26 +36,26 @@ func readJest(c *collector, outputs [][]byte) {
 			return
 		}
 		if m := jestBlock.FindStringSubmatch(line); m != nil {
-			end()
+			c.close()
 			if !noTest[m[1]] {
 				c.broken = c.broken || m[1] == "Test suite failed to run"
-				test, out = &Test{Package: file, Name: m[1], File: file}, &excerpt{}
+				c.open(Test{Package: file, Name: m[1], File: file})
 			}
 			return
 		}
 		switch {
 		case strings.HasPrefix(line, "Test Suites: "), strings.HasPrefix(line, "Summary of all failing tests"):
-			end()
+			c.close()
 		case jestTests.MatchString(line):
-			end()
+			c.close()
 			jsTotal(c, line)
 		case jestTime.MatchString(line):
 			c.took(seconds(jestTime.FindStringSubmatch(line)[1]))
 		default:
-			out.line(line)
+			c.out.line(line)
 		}
 	})
-	end()
+	c.close()
 }
 
 // jsTotal takes the counts of a summary; what failed without a name is counted too.
@@ -76,7 +65,7 @@ func jsTotal(c *collector, line string) {
 		case "passed":
 			c.passed += n
 		case "failed":
-			c.failed += max(n-len(c.index), 0)
+			c.unnamed(n)
 		default:
 			c.skipped += n
 		}
@@ -89,42 +78,30 @@ func sniffVitest(line string) bool {
 
 // readVitest reads what vitest prints.
 func readVitest(c *collector, outputs [][]byte) {
-	var (
-		test *Test
-		out  *excerpt
-	)
-	end := func() {
-		if test != nil {
-			test.Message = out.String()
-			c.fail(*test)
-		}
-		test, out = nil, nil
-	}
 	eachLine(outputs, func(line string) {
 		if m := vitestFail.FindStringSubmatch(line); m != nil {
-			end()
 			file, name, named := strings.Cut(m[1], " > ")
 			if !named { // a file that can't be loaded: " FAIL  a.test.ts [ a.test.ts ]"
 				file, _, _ = strings.Cut(file, " [ ")
 				c.broken = true
 			}
-			test, out = &Test{Package: file, Name: name, File: file}, &excerpt{}
+			c.open(Test{Package: file, Name: name, File: file})
 			return
 		}
 		switch {
 		case strings.HasPrefix(line, "⎯⎯⎯"):
-			end()
+			c.close()
 		case vitestSum.MatchString(line):
-			end()
+			c.close()
 			jsTotal(c, line)
 		case vitestTime.MatchString(line):
 			m := vitestTime.FindStringSubmatch(line)
-			c.took(millis(m[1], map[string]float64{"ms": 1, "s": 1000}[m[2]]))
+			c.took(millis(m[1], unit[m[2]]))
 		default:
-			out.line(line)
+			c.out.line(line)
 		}
 	})
-	end()
+	c.close()
 }
 
 var (
@@ -161,7 +138,7 @@ func readMocha(c *collector, outputs [][]byte) {
 			switch n := atoi(m[1]); m[2] {
 			case "passing":
 				c.passed += n
-				c.took(millis(m[3], map[string]float64{"ms": 1, "s": 1000, "m": 60_000}[m[4]]))
+				c.took(millis(m[3], unit[m[4]]))
 			case "pending":
 				c.skipped += n
 			default:
@@ -191,5 +168,5 @@ func readMocha(c *collector, outputs [][]byte) {
 		out.line(line)
 	})
 	end()
-	c.failed += max(count(counted)-len(c.index), 0)
+	c.unnamed(counted)
 }

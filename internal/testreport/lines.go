@@ -146,6 +146,9 @@ func tailOf(outputs [][]byte, n int) string {
 // seconds reads a number of seconds as whole milliseconds, 0 where it is none.
 func seconds(s string) int64 { return millis(s, 1000) }
 
+// unit is how many milliseconds one of it has.
+var unit = map[string]float64{"ms": 1, "s": 1000, "m": 60_000}
+
 func millis(s string, factor float64) int64 {
 	f, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimSpace(s), ",", ""), 64)
 	if err != nil || f != f || f < 0 || f > 1e9 {

@@ -39,7 +39,7 @@ func readNode(c *collector, outputs [][]byte) {
 		f.test.Message = f.out.String()
 		c.fail(f.test)
 	}
-	c.failed += max(count(r.failed)-len(c.index), 0)
+	c.unnamed(r.failed)
 }
 
 func (r *nodeReader) line(line string) {
@@ -83,10 +83,7 @@ func (r *nodeReader) tree(level int, mark, name string, ms int64, excused bool) 
 		r.suites = append(r.suites, clip(name, maxName))
 	case closes, excused: // a suite is counted by its tests
 	case mark == "✔":
-		if len(r.passes) < maxNamed {
-			r.passes[hashOf("", clean(path))] = struct{}{}
-		}
-		r.named = true // the summary counts them
+		r.named("", path)
 	case mark == "✖" && len(r.tests) < maxNodes:
 		r.out = &excerpt{}
 		r.tests = append(r.tests, nodeFailing{Test{Name: path, DurationMs: ms}, name, false, r.out})

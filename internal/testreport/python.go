@@ -70,10 +70,7 @@ func (r *pytestReader) line(line string) {
 			switch m[2] {
 			case "PASSED", "XPASS":
 				file, name := pytestName(m[1])
-				if len(r.passes) < maxNamed {
-					r.passes[hashOf(clean(file), clean(name))] = struct{}{}
-				}
-				r.named = true // the total counts them
+				r.named(file, name)
 			case "FAILED", "ERROR":
 				r.name(m[1], "")
 			}
@@ -198,37 +195,28 @@ func sniffUnittest(line string) bool {
 // readUnittest reads the report of Python's unittest.
 func readUnittest(c *collector, outputs [][]byte) {
 	var (
-		test    *Test
-		out     *excerpt
 		heading bool // the line before was a row of =
 		ran     int
 		failed  = map[string]bool{} // of this run; a test whose subtests failed counts once
 	)
-	end := func() {
-		if test != nil {
-			test.Message = out.String()
-			c.fail(*test)
-		}
-		test, out = nil, nil
-	}
 	eachLine(outputs, func(line string) {
 		switch {
 		case len(line) >= 70 && strings.Trim(line, "=") == "":
-			end()
+			c.close()
 			heading = true
 			return
 		case heading:
 			if m := unitTitle.FindStringSubmatch(line); m != nil {
 				pkg, name := unitName(m[2], m[3], m[4])
 				c.broken = c.broken || strings.HasSuffix(pkg, "._FailedTest") // a module that can't be imported
-				test, out = &Test{Package: pkg, Name: name}, &excerpt{}
+				c.open(Test{Package: pkg, Name: name})
 				if len(failed) < maxNodes {
 					failed[pkg+" "+m[2]] = true
 				}
 			}
 		case len(line) >= 70 && strings.Trim(line, "-") == "":
 		case unitRan.MatchString(line):
-			end()
+			c.close()
 			m := unitRan.FindStringSubmatch(line)
 			ran = atoi(m[1])
 			c.took(seconds(m[2]))
@@ -243,20 +231,17 @@ func readUnittest(c *collector, outputs [][]byte) {
 			c.passed += max(ran-skipped-len(failed), 0)
 			ran = 0
 			clear(failed)
-		case test != nil:
-			out.line(line)
+		case c.test != nil:
+			c.out.line(line)
 		default:
 			if m := unitVerbose.FindStringSubmatch(line); m != nil && m[4] == "ok" {
 				pkg, name := unitName(m[1], m[2], m[3])
-				if len(c.passes) < maxNamed {
-					c.passes[hashOf(clean(pkg), clean(name))] = struct{}{}
-				}
-				c.named = true // the total counts them
+				c.named(pkg, name)
 			}
 		}
 		heading = false
 	})
-	end()
+	c.close()
 }
 
 // unitName tells class and test apart in "test_a (module.Class.test_a) (i=0)", which older

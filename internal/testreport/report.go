@@ -1,11 +1,14 @@
-// Package testreport reads what test commands print: which tests failed and why, out of
-// `go test -json`, JUnit XML and TAP, and as well as it can be done out of what go test, pytest,
-// unittest, cargo, jest, vitest, mocha and node print for people. On that stand the evidence of Deliver
-// (Compare: new failures, fixed, still failing), the recognition of flaky tests (Flaky) and of the
-// same failure again (Signature), and what a fixer is told (Digest).
+// Package testreport reads what test commands print: which tests failed and why. It reads
+// `go test -json`, JUnit XML and TAP, and, as well as that can be done, what go test, pytest,
+// unittest, cargo, jest, vitest, mocha and node print for people. Deliver uses it to compare two runs
+// (Compare), to recognise flaky tests (Flaky) and a failure that came before (Signature), and to tell
+// a fixer what failed (Digest).
 //
-// Whether tests passed is not decided here: that says the command's exit status. A report never
-// turns a failure into a success; it says what is known about it.
+// It never decides whether tests passed: the command's exit status does. A report never turns a
+// failure into a success.
+//
+// The readers are our own, JUnit and TAP too: real output is mixed with other lines, cut off in the
+// middle, and not always well-formed, and the libraries for these formats expect a whole document.
 //
 // It is pure, takes any bytes, needs time linear in them and memory that does not grow with them.
 // Start at Read.
@@ -166,8 +169,11 @@ func sniff(outputs [][]byte) (seen map[string]bool, partial bool) {
 type collector struct {
 	format                  string
 	passed, failed, skipped int // failed counts what has no name of its own
-	broken, partial, named  bool
+	broken, partial         bool
+	naming                  bool // passing tests are named in the output
 	durationMs              int64
+	test                    *Test    // that is open
+	out                     *excerpt // its message, nil where none is open
 	tests                   []Test
 	index                   map[uint64]int      // of the failing tests in tests, -1 beyond the bound
 	parents                 map[uint64]struct{} // tests that failed because a part of them did
@@ -187,12 +193,40 @@ func (c *collector) pass(pkg, name string) {
 	pkg, name = clean(pkg), clean(name)
 	if name != "" {
 		c.passed++
-		c.named = true
+		c.naming = true
 	}
+	c.remember(pkg, name)
+}
+
+// named books the name of a test that passed where a summary counts those.
+func (c *collector) named(pkg, name string) {
+	c.naming = true
+	c.remember(clean(pkg), clean(name))
+}
+
+func (c *collector) remember(pkg, name string) {
 	if len(c.passes) < maxNamed {
 		c.passes[hashOf(pkg, name)] = struct{}{}
 	}
 }
+
+// open begins a failing test whose message follows, line by line, until close. Lines outside of one
+// are dropped.
+func (c *collector) open(t Test) {
+	c.close()
+	c.test, c.out = &t, &excerpt{}
+}
+
+func (c *collector) close() {
+	if c.test != nil {
+		c.test.Message = c.out.String()
+		c.fail(*c.test)
+	}
+	c.test, c.out = nil, nil
+}
+
+// unnamed books the failures that a summary counts beyond those that were named.
+func (c *collector) unnamed(counted int) { c.failed += max(count(counted)-len(c.index), 0) }
 
 // fail books a failing test, once for each name; a later message is taken where there was none.
 func (c *collector) fail(t Test) {
@@ -232,7 +266,7 @@ func (c *collector) took(ms int64) {
 func (c *collector) merge(o *collector) {
 	c.format = strings.TrimPrefix(c.format+", "+o.format, ", ")
 	c.passed, c.failed, c.skipped = c.passed+o.passed, c.failed+o.failed, c.skipped+o.skipped
-	c.broken, c.named = c.broken || o.broken, c.named || o.named
+	c.broken, c.naming = c.broken || o.broken, c.naming || o.naming
 	c.durationMs += o.durationMs
 	for _, t := range o.tests {
 		c.fail(t)
@@ -253,7 +287,7 @@ func (c *collector) merge(o *collector) {
 func (c *collector) report() Report {
 	r := Report{
 		Format: c.format, Passed: c.passed, Failed: c.failed, Skipped: c.skipped, Broken: c.broken, Partial: c.partial,
-		DurationMs: c.durationMs, passed: c.passes, named: c.named,
+		DurationMs: c.durationMs, passed: c.passes, named: c.naming,
 	}
 	for key := range c.index {
 		if _, parent := c.parents[key]; !parent {

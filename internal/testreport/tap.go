@@ -157,7 +157,7 @@ func (r *tapReader) point(level int, ok bool, number, rest string) {
 	grouped := level == 0 && r.group != "" && !strings.HasPrefix(rest, "-") // tape writes no dash
 	if strings.Contains(rest, "#") {
 		if m := tapTime.FindStringSubmatch(rest); m != nil {
-			n.ms = millis(m[1], map[string]float64{"ms": 1, "s": 1000}[m[2]])
+			n.ms = millis(m[1], unit[m[2]])
 			rest = strings.TrimSuffix(rest, m[0])
 		}
 		if m := tapDirective.FindStringSubmatchIndex(rest); m != nil {
