@@ -1,6 +1,7 @@
 // Package host is this machine's worker: one process at a time, under a lock, with an identity
-// that outlives it. Before it polls it recovers what its predecessor left. It decides nothing
-// about loops. Start at RunWorker, then recover.go.
+// that outlives it. Before it polls, it recovers what its predecessor left: it makes damaged records
+// again (mend.go), gives activities back (recover.go) and starts loops again that the engine has lost
+// (carry.go). It never decides anything about a loop. Start at RunWorker, then recover.go.
 package host
 
 import (
@@ -225,8 +226,8 @@ func answers(ctx context.Context, o Options) error {
 	return err
 }
 
-// whenItAnswers does something until the service was there for it. A worker that takes over from
-// another process may have taken over the engine too, which then is just being started.
+// whenItAnswers repeats do until the service is reachable. A worker that takes over from another
+// process may have taken over the engine too, which is then still starting.
 func whenItAnswers(ctx context.Context, do func() error) error {
 	for {
 		err := do()
@@ -242,8 +243,8 @@ func whenItAnswers(ctx context.Context, do func() error) error {
 	}
 }
 
-// attributes reports whether the namespace knows all search attributes, registering those that
-// are missing where that is allowed. Where it is not, loops do without.
+// attributes reports whether the namespace knows all search attributes. It registers those that are
+// missing where that is allowed; where it is not, loops do without them.
 func attributes(ctx context.Context, o Options) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

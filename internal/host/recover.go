@@ -23,10 +23,10 @@ import (
 	"pawl/internal/workspace"
 )
 
-// recoverLoops ends what a dead worker of this host left running and gives the activities that
-// it had taken back to the service, so that they start again at once instead of after a
-// heartbeat timeout. It goes by the records on disk, since visibility lags. It runs before this
-// worker polls, so every task that is taken under our identity belongs to the dead one.
+// recoverLoops ends what a dead worker of this host left running. It gives the activities that the
+// dead worker had taken back to the service, so that they start again at once instead of after a
+// heartbeat timeout. It uses the records on disk, since visibility lags. It runs before this worker
+// polls, so every task that is taken under our identity belongs to the dead one.
 func recoverLoops(ctx context.Context, o Options, host string, a *activities.Activities) error {
 	if err := mend(ctx, o); err != nil {
 		return fmt.Errorf("making damaged records again: %w", err)
@@ -149,8 +149,8 @@ func nothingHere(o Options, r workspace.Record) bool {
 	return r.Closed || r.Ref == ""
 }
 
-// lost deals with a loop that the service has never heard of. On the embedded engine that means
-// that its file was replaced; another service may be the wrong one, so nothing is started there.
+// lost deals with a loop that the service does not know. On the embedded engine that means that the
+// engine's file was replaced. Another service may be the wrong one, so nothing is started there.
 func lost(ctx context.Context, o Options, r workspace.Record) error {
 	if nothingHere(o, r) {
 		return nil
