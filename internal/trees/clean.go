@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"golang.org/x/sys/unix"
 
 	"pawl/internal/git"
 	"pawl/internal/store"
@@ -162,10 +163,7 @@ func (t *Tree) removeUntracked(ctx context.Context, root *folder, lock *os.File)
 			return err
 		}
 		again := false
-		for p := range strings.SplitSeq(string(out), "\x00") {
-			if p == "" {
-				continue
-			}
+		for _, p := range git.Fields(out) {
 			// A nested repository is listed as a folder.
 			p = strings.TrimSuffix(p, "/")
 			again = again || path.Base(p) == ".gitignore"
@@ -184,15 +182,7 @@ func (t *Tree) removeUntracked(ctx context.Context, root *folder, lock *os.File)
 // removeEmptyParents removes the folders above p that removing it has emptied, as git clean does.
 func (d *folder) removeEmptyParents(p string, ix *index) {
 	for p = path.Dir(p); p != "." && !ix.folders[p]; p = path.Dir(p) {
-		dir, name, err := d.at(p)
-		if err != nil {
-			return
-		}
-		err = rmdir(dir, name)
-		if dir != d {
-			_ = dir.Close()
-		}
-		if err != nil {
+		if d.within(p, func(dir *folder, name string) error { return unix.Unlinkat(dir.fd(), name, unix.AT_REMOVEDIR) }) != nil {
 			return
 		}
 	}
@@ -208,7 +198,7 @@ func (t *Tree) ignored(ctx context.Context, paths []string, lock *os.File) (map[
 		return nil, err
 	}
 	m := map[string]bool{}
-	for p := range strings.SplitSeq(string(out), "\x00") {
+	for _, p := range git.Fields(out) {
 		m[strings.TrimPrefix(p, "./")] = true
 	}
 	return m, nil

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -59,20 +60,29 @@ func (d *folder) stat() (unix.Stat_t, error) {
 }
 
 // openFile opens a regular file below for reading, through real folders only.
-func (d *folder) openFile(path string) (*os.File, error) {
+func (d *folder) openFile(path string) (f *os.File, err error) {
+	err = d.within(path, func(dir *folder, name string) error {
+		// O_NONBLOCK: whatever it has become, opening it must not wait.
+		fd, err := unix.Openat(dir.fd(), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return &os.PathError{Op: "open", Path: filepath.Join(d.abs, path), Err: err}
+		}
+		f = os.NewFile(uintptr(fd), filepath.Join(d.abs, path))
+		return nil
+	})
+	return f, err
+}
+
+// within gives do the open folder that holds path, and path's last component.
+func (d *folder) within(path string, do func(dir *folder, name string) error) error {
 	dir, name, err := d.at(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if dir != d {
 		defer dir.Close()
 	}
-	// O_NONBLOCK: whatever it has become, opening it must not wait.
-	fd, err := unix.Openat(dir.fd(), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: filepath.Join(d.abs, path), Err: err}
-	}
-	return os.NewFile(uintptr(fd), filepath.Join(d.abs, path)), nil
+	return do(dir, name)
 }
 
 // at opens the folder that holds path and returns it with path's last component.
@@ -81,7 +91,7 @@ func (d *folder) at(path string) (*folder, string, error) {
 	cur := d
 	for dir != "" {
 		var first string
-		first, dir = cutPath(dir)
+		first, dir, _ = strings.Cut(dir, "/")
 		next, err := cur.open(first)
 		if cur != d {
 			_ = cur.Close()
@@ -94,27 +104,13 @@ func (d *folder) at(path string) (*folder, string, error) {
 	return cur, name, nil
 }
 
-func cutPath(p string) (first, rest string) {
-	for i := 0; i < len(p); i++ {
-		if p[i] == '/' {
-			return p[:i], p[i+1:]
-		}
-	}
-	return p, ""
-}
-
-func rmdir(dir *folder, name string) error { return unix.Unlinkat(dir.fd(), name, unix.AT_REMOVEDIR) }
-
 // lstatAt is lstat for a path, through real folders only.
-func (d *folder) lstatAt(path string) (stamp, error) {
-	dir, name, err := d.at(path)
-	if err != nil {
-		return stamp{}, err
-	}
-	if dir != d {
-		defer dir.Close()
-	}
-	return dir.lstat(name)
+func (d *folder) lstatAt(path string) (is stamp, err error) {
+	err = d.within(path, func(dir *folder, name string) error {
+		is, err = dir.lstat(name)
+		return err
+	})
+	return is, err
 }
 
 func (d *folder) lstat(name string) (stamp, error) {
@@ -125,13 +121,8 @@ func (d *folder) lstat(name string) (stamp, error) {
 
 // touch gives a file the present time.
 func (d *folder) touch(path string) error {
-	dir, name, err := d.at(path)
-	if err != nil {
-		return err
-	}
-	if dir != d {
-		defer dir.Close()
-	}
 	now := unix.NsecToTimespec(time.Now().UnixNano())
-	return unix.UtimesNanoAt(dir.fd(), name, []unix.Timespec{now, now}, unix.AT_SYMLINK_NOFOLLOW)
+	return d.within(path, func(dir *folder, name string) error {
+		return unix.UtimesNanoAt(dir.fd(), name, []unix.Timespec{now, now}, unix.AT_SYMLINK_NOFOLLOW)
+	})
 }

@@ -2,6 +2,7 @@ package trees_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -331,6 +332,22 @@ func TestWhatPawlRemembersMayBeLost(t *testing.T) {
 			assert.Equal(t, []string{"a.txt"}, paths(b.Stage(desk, b.Base).Files))
 		})
 	}
+}
+
+// A change that was made before the power cut is no violation after it.
+func TestATornStateLosesNoChange(t *testing.T) {
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	state := filepath.Join(b.Dir, "state", "desk", "state.json")
+	for _, size := range []int64{0, 20} {
+		gittest.Write(t, desk.Dir+"/a.txt", fmt.Sprint("changed ", size))
+		require.NoError(t, os.Truncate(state, size))
+		assert.Equal(t, []string{"a.txt"}, paths(b.Stage(desk, b.Base).Files))
+		assert.Greater(t, len(gittest.Read(t, state)), 20, "it is written again")
+	}
+	require.NoError(t, os.Truncate(state, 0))
+	b.Restore(desk, b.Base, trees.RestoreOptions{})
+	assert.Equal(t, gittest.Listing(t, b.Fresh(b.Base).Dir), gittest.Listing(t, desk.Dir))
 }
 
 // flip changes a bit in the middle of a file.

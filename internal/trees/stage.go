@@ -322,10 +322,8 @@ func (s *staging) tooLarge(ctx context.Context, files []found) error {
 func (s *staging) submodules(ctx context.Context, paths []string) error {
 	s.excluded = append(s.excluded, paths...)
 	out, err := s.t.call(s.lock, append([]string{"--literal-pathspecs", "ls-files", "-z", "--modified", "--"}, paths...)...).Run(ctx)
-	for p := range strings.SplitSeq(string(out), "\x00") {
-		if p != "" {
-			s.violate(p, "a submodule was added, removed or moved")
-		}
+	for _, p := range git.Fields(out) {
+		s.violate(p, "a submodule was added, removed or moved")
 	}
 	return err
 }
@@ -347,8 +345,8 @@ func (s *staging) add(ctx context.Context) (done bool, err error) {
 	if err = add(); err == nil {
 		return false, nil
 	}
-	var ge *git.Error
-	if !errors.As(err, &ge) || ge.Err != nil {
+	ge := git.Failure(err)
+	if ge == nil {
 		return false, err
 	}
 	if m := wrongEncoding.FindStringSubmatch(ge.Stderr); m != nil {
@@ -371,8 +369,8 @@ func (s *staging) add(ctx context.Context) (done bool, err error) {
 		return false, errors.Join(err, lsErr)
 	}
 	explained := false
-	for p := range strings.SplitSeq(string(out), "\x00") {
-		if p == "" || s.isExcluded(p) {
+	for _, p := range git.Fields(out) {
+		if s.isExcluded(p) {
 			continue
 		}
 		switch {
@@ -514,7 +512,7 @@ func (s *staging) contents(ctx context.Context, files []git.FileChange) error {
 	if err != nil {
 		return err
 	}
-	for f := strings.Split(string(out), "\x00"); len(f) >= 3; f = f[3:] { // path, attribute, value
+	for f := git.Fields(out); len(f) >= 3; f = f[3:] { // path, attribute, value
 		file := changed[f[0]]
 		if f[2] != "lfs" {
 			continue

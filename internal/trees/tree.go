@@ -17,6 +17,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sys/unix"
+
 	"pawl/internal/durable"
 	"pawl/internal/git"
 	"pawl/internal/store"
@@ -61,13 +63,19 @@ type treeState struct {
 
 func (t *Tree) indexPath() string { return filepath.Join(t.state, "index") }
 
+// loadState returns what is remembered. Where a power cut has torn the file, the directory that is there
+// now counts as the tree: its files are as the agent left them, and nothing else about it is believed.
 func (t *Tree) loadState() treeState {
 	var st treeState
-	b, err := os.ReadFile(filepath.Join(t.state, "state.json"))
-	if err != nil || json.Unmarshal(b, &st) != nil {
+	err := durable.ReadJSON(filepath.Join(t.state, "state.json"), &st)
+	if err == nil {
+		return st
+	}
+	var dir unix.Stat_t
+	if !errors.Is(err, durable.ErrTorn) || unix.Lstat(t.Dir, &dir) != nil {
 		return treeState{}
 	}
-	return st
+	return treeState{Dev: uint64(dir.Dev), Ino: dir.Ino}
 }
 
 func (t *Tree) saveState(st treeState) error {
@@ -147,15 +155,7 @@ func (t *Tree) wipe() error {
 			return err
 		}
 	}
-	parent, err := openFolder(filepath.Dir(t.Dir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer parent.Close()
-	return parent.remove(filepath.Base(t.Dir))
+	return RemoveAll(t.Dir)
 }
 
 // create makes the tree anew at commit.

@@ -203,8 +203,8 @@ var shortages = []string{
 
 // unreadable makes a *Precondition of what git says of a repository that it will say again.
 func unreadable(where string, err error) error {
-	var ge *git.Error
-	if !errors.As(err, &ge) || !git.Exited(err, 128) || slices.ContainsFunc(shortages, func(words string) bool { return strings.Contains(ge.Stderr, words) }) {
+	ge := git.Failure(err)
+	if !git.Exited(err, 128) || slices.ContainsFunc(shortages, func(words string) bool { return strings.Contains(ge.Stderr, words) }) {
 		return err
 	}
 	return &Precondition{Code: Unreadable, What: fmt.Sprintf("git can't read %s: %s", git.Quote(git.Redact(where)), lastWords(ge.Stderr)), Do: mendRepository}
@@ -215,8 +215,8 @@ func (in *inspector) toplevel() (string, error) {
 	if err == nil && top != "" {
 		return top, nil
 	}
-	var ge *git.Error
-	if err != nil && (!errors.As(err, &ge) || ge.Err != nil) {
+	ge := git.Failure(err)
+	if err != nil && ge == nil {
 		return "", err
 	}
 	switch bare, _ := in.git("rev-parse", "--is-bare-repository"); {

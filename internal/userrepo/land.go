@@ -179,8 +179,7 @@ func (in *inspector) isAt(commit string) bool {
 // step takes index and files from one commit to another; both have to be at the first.
 func (in *inspector) step(from, to string) error {
 	_, err := in.git("-c", "submodule.recurse=false", "read-tree", "-m", "-u", from, to)
-	var ge *git.Error
-	if errors.As(err, &ge) && ge.Err == nil {
+	if ge := git.Failure(err); ge != nil {
 		what, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(ge.Stderr), "error: "), "\n")
 		return &Precondition{Code: DirtyTree, What: "the working tree can't be brought along: " + git.Printable(what),
 			Do: "commit, stash or move away what is in the way"}

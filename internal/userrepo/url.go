@@ -203,8 +203,8 @@ var failures = []struct {
 // Unreached turns what kept git from talking to a repository into a *Precondition; any other error
 // comes back as it is.
 func Unreached(url string, err error) error {
-	var ge *git.Error
-	if err == nil || !errors.As(err, &ge) || ge.Err != nil || ge.Stderr == "" {
+	ge := git.Failure(err)
+	if ge == nil || ge.Stderr == "" {
 		return err
 	}
 	for _, f := range failures {
