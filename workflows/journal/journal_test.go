@@ -1,0 +1,125 @@
+package journal_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/loop"
+	"pawl/workflows/journal"
+)
+
+// count is the smallest state: how many events there were, and which was the last.
+type count struct {
+	Seq    int64
+	Reason string
+	Ledger string
+}
+
+func (c count) Apply(e loop.Event) count      { c.Seq, c.Reason = e.Seq, e.Reason; return c }
+func (c count) At(ledger string) count        { c.Ledger = ledger; return c }
+func (c count) Stamp(e loop.Event) loop.Event { e.Loop = "count"; return e }
+func (c count) Last() int64                   { return c.Seq }
+
+// in runs f as a workflow.
+func in(t *testing.T, f func(ctx workflow.Context, j *journal.Journal[count]) error) {
+	t.Helper()
+	suite := testsuite.WorkflowTestSuite{}
+	env := suite.NewTestWorkflowEnvironment()
+	main := func(ctx workflow.Context) error { return f(ctx, journal.New(ctx, journal.Saved[count]{})) }
+	env.RegisterWorkflow(main)
+	env.ExecuteWorkflow(main)
+	require.True(t, env.IsWorkflowCompleted())
+	require.NoError(t, env.GetWorkflowError())
+}
+
+func seqs(events []loop.Event) (n []int64) {
+	for _, e := range events {
+		n = append(n, e.Seq)
+	}
+	return n
+}
+
+func TestWhatAnEntryBringsHasHappenedOnlyWhenItIsWritten(t *testing.T) {
+	in(t, func(ctx workflow.Context, j *journal.Journal[count]) error {
+		j.Emit(ctx, loop.Event{Reason: "one"})
+		failed := errors.New("no disk")
+		_, err := j.Append(ctx, []loop.Event{{Reason: "two"}}, func(entry func() act.Entry) (act.Appended, bool, error) {
+			require.Equal(t, []int64{1, 2}, seqs(entry().Events))
+			require.Equal(t, int64(1), j.State().Seq)
+			require.False(t, j.Quiet())
+			return act.Appended{}, false, failed
+		})
+		require.ErrorIs(t, err, failed)
+		require.Equal(t, count{Seq: 1, Reason: "one"}, j.State())
+		require.Equal(t, []int64{1}, seqs(j.Pending()))
+
+		_, err = j.Append(ctx, []loop.Event{{Reason: "two"}}, func(entry func() act.Entry) (act.Appended, bool, error) {
+			entry()
+			return act.Appended{Ledger: "a"}, false, nil
+		})
+		require.NoError(t, err)
+		require.Equal(t, count{Seq: 2, Reason: "two", Ledger: "a"}, j.State())
+		require.Empty(t, j.Pending())
+		require.Equal(t, []int64{2}, seqs(j.Since(1)))
+		require.True(t, j.Quiet())
+		return nil
+	})
+}
+
+func TestAnEntryAskedForAgainIsTheSameUntilSomethingHappens(t *testing.T) {
+	in(t, func(ctx workflow.Context, j *journal.Journal[count]) error {
+		_, err := j.Append(ctx, []loop.Event{{Reason: "kept"}}, func(entry func() act.Entry) (act.Appended, bool, error) {
+			first := slices.Clone(entry().Events)
+			require.NoError(t, workflow.Sleep(ctx, time.Hour))
+			require.Equal(t, first, entry().Events, "with its times")
+			j.Emit(ctx, loop.Event{Reason: "the loop has moved"})
+			require.Equal(t, []int64{1, 2}, seqs(entry().Events))
+			require.Equal(t, "the loop has moved", entry().Events[0].Reason)
+			return act.Appended{Ledger: "a"}, false, nil
+		})
+		require.NoError(t, err)
+		require.Equal(t, count{Seq: 2, Reason: "kept", Ledger: "a"}, j.State())
+		return nil
+	})
+}
+
+func TestWhatTheLedgerHasAlreadyIsTakenOver(t *testing.T) {
+	in(t, func(ctx workflow.Context, j *journal.Journal[count]) error {
+		j.Emit(ctx, loop.Event{Reason: "pending"})
+		_, err := j.Append(ctx, []loop.Event{{Reason: "brought"}}, func(entry func() act.Entry) (act.Appended, bool, error) {
+			sent := entry().Events
+			require.Equal(t, sent, j.Unrecorded())
+			require.True(t, j.Adopt(sent, "b"), "the entry had more than what was pending")
+			return act.Appended{}, true, nil
+		})
+		require.NoError(t, err)
+		require.Equal(t, count{Seq: 2, Reason: "brought", Ledger: "b"}, j.State())
+		require.Empty(t, j.Pending())
+
+		j.Emit(ctx, loop.Event{Reason: "later"})
+		require.False(t, j.Adopt(j.Pending(), "c"))
+		require.Equal(t, count{Seq: 3, Reason: "later", Ledger: "c"}, j.State())
+		return nil
+	})
+}
+
+func TestARunGoesOnFromWhatAnotherSaved(t *testing.T) {
+	in(t, func(ctx workflow.Context, j *journal.Journal[count]) error {
+		for range journal.Recent + 5 {
+			j.Emit(ctx, loop.Event{Reason: "x"})
+		}
+		j.Recorded(100, "a")
+		next := journal.New(ctx, j.Save())
+		require.Equal(t, j.State(), next.State())
+		require.Equal(t, []int64{101, 102, 103, 104, 105}, seqs(next.Pending()))
+		require.Len(t, next.Since(0), journal.Recent, "what can be shown is bounded")
+		return nil
+	})
+}
