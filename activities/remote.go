@@ -262,7 +262,7 @@ func (a *Activities) takeOver(ctx context.Context, in act.Open) (workspace.Recor
 			return record, nil
 		}
 	}
-	address := in.Spec.Repo.Place()
+	address := in.Spec.Repo.Address()
 	if !in.Spec.Repo.Remote() {
 		root, err := userrepo.Root(ctx, address)
 		if err != nil {

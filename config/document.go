@@ -13,7 +13,7 @@ import (
 // where each key stands.
 type document struct {
 	values map[string]any
-	at     map[string]place // by dotted key; "scope[2]" for the items of a list
+	at     map[string]position // by dotted key; "scope[2]" for the items of a list
 	wrong  spec.Problems
 	lost   bool // the file could not be read, so what it lacks is not known
 }
@@ -24,8 +24,8 @@ func (d *document) unread(why ...spec.Problem) {
 	d.wrong = append(d.wrong, why...)
 }
 
-// place is where a value comes from. Only the file has lines.
-type place struct {
+// position is where a value comes from. Only the file has lines.
+type position struct {
 	source string // the file, --set or the variable of the environment
 	line   int
 }
@@ -66,7 +66,7 @@ func (d *document) put(parts []string, value any, from string) {
 			object[part] = made
 			object = made
 			if _, stands := d.at[outer]; !stands {
-				d.at[outer] = place{source: from}
+				d.at[outer] = position{source: from}
 			}
 		default:
 			d.wrong = append(d.wrong, spec.Problem{
@@ -82,12 +82,12 @@ func (d *document) put(parts []string, value any, from string) {
 		}
 	}
 	if value != nil { // nothing takes the key back to its default, which is the file's
-		d.at[key] = place{source: from}
+		d.at[key] = position{source: from}
 	}
 }
 
-// locate returns where a key comes from: its own place, else that of what holds it.
-func (d *document) locate(key string) place {
+// locate returns where a key comes from: its own position, else that of what holds it.
+func (d *document) locate(key string) position {
 	for key != "" {
 		if p, ok := d.at[key]; ok {
 			return p

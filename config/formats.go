@@ -103,7 +103,7 @@ func tomlPlaces(text []byte, file string, doc *document) (twice spec.Problems, a
 	table, seen, left := "", map[string]bool{}, spec.MaxValues
 	note := func(key string, n *unstable.Node) {
 		if n.Raw.Length > 0 {
-			doc.at[key] = place{file, lines.of(int(n.Raw.Offset))}
+			doc.at[key] = position{file, lines.of(int(n.Raw.Offset))}
 		}
 	}
 	dotted := func(under string, names unstable.Iterator) string {
@@ -221,7 +221,7 @@ func (r *jsonReader) value(key string, depth int) (any, error) {
 		return nil, err
 	}
 	if key != "" {
-		r.doc.at[key] = place{r.file, r.line()}
+		r.doc.at[key] = position{r.file, r.line()}
 	}
 	switch t {
 	case json.Delim('{'):

@@ -71,7 +71,7 @@ func readSpec(path string) (*document, error) {
 	if err != nil {
 		return nil, fault.New(fault.InvalidSpec, "the spec file can't be read: %v", err).Advise("Name a file with a spec in it, that you may read.")
 	}
-	doc := &document{values: map[string]any{}, at: map[string]place{"": {source: path}}}
+	doc := &document{values: map[string]any{}, at: map[string]position{"": {source: path}}}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	if what, want, line := notText(text); what != "" {
 		doc.unread(spec.Problem{File: path, Line: line, What: what, Want: want})

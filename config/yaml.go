@@ -76,7 +76,7 @@ func (r *yamlReader) value(n *yaml.Node, key string, depth int) any {
 		return nil
 	}
 	if key != "" {
-		r.doc.at[key] = place{r.file, n.Line}
+		r.doc.at[key] = position{r.file, n.Line}
 	}
 	if tag := n.ShortTag(); !known[tag] && n.Kind != yaml.AliasNode {
 		r.wrong(n, key, "has the tag "+tag, "a plain value")
@@ -129,7 +129,7 @@ func (r *yamlReader) object(n *yaml.Node, object map[string]any, key string, dep
 			continue
 		}
 		object[name.Value] = r.value(value, at, depth+1)
-		r.doc.at[at] = place{r.file, name.Line}
+		r.doc.at[at] = position{r.file, name.Line}
 	}
 	for i := 0; i < len(merged) && i < spec.MaxValues; i++ {
 		m := merged[i]
@@ -197,7 +197,7 @@ func text(s string) any {
 		if yaml.Unmarshal([]byte(s), &root) == nil && len(root.Content) == 1 {
 			n := root.Content[0]
 			if n.Kind == yaml.ScalarNode || n.Style&yaml.FlowStyle != 0 {
-				r := yamlReader{doc: &document{at: map[string]place{}}, left: spec.MaxValues, open: map[*yaml.Node]bool{}}
+				r := yamlReader{doc: &document{at: map[string]position{}}, left: spec.MaxValues, open: map[*yaml.Node]bool{}}
 				if v := r.value(n, "", 0); len(r.doc.wrong) == 0 && r.left > 0 {
 					return v
 				}

@@ -39,7 +39,7 @@ key. The demo approves its own contract.`,
 }
 
 // demo runs one of the demos; about says in a line what it is about.
-func (a *app) demo(ctx context.Context, course demo.Course, about string) error {
+func (a *app) demo(ctx context.Context, scenario demo.Scenario, about string) error {
 	for _, tool := range []string{"git", "go", "sh"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return fault.New(fault.PreconditionFailed, "the demo needs %s, which is not on the PATH", tool).
@@ -54,7 +54,7 @@ func (a *app) demo(ctx context.Context, course demo.Course, about string) error 
 	if err != nil {
 		return err
 	}
-	d, err := demo.Unpack(ctx, h, course)
+	d, err := demo.Unpack(ctx, h, scenario)
 	if err != nil {
 		return err
 	}

@@ -50,20 +50,20 @@ type Demo struct {
 	Issue string // the issue in it whose text is the goal, "" where the spec has the goal
 }
 
-// Course is what a demo shows.
-type Course struct{ name, repo, agent, spec, issue, message string }
+// Scenario is what a demo shows.
+type Scenario struct{ name, repo, agent, spec, issue, message string }
 
 // The demos that there are.
 var (
-	Improve = Course{name: "demo-", repo: "_repo", agent: "_agent", spec: "_pawl.yaml", message: "A round trip, band by band"}
-	Deliver = Course{
+	Improve = Scenario{name: "demo-", repo: "_repo", agent: "_agent", spec: "_pawl.yaml", message: "A round trip, band by band"}
+	Deliver = Scenario{
 		name: "demo-deliver-", repo: "_deliver/repo", agent: "_deliver/agent", spec: "_deliver/pawl.yaml", issue: "_deliver/issue.md",
 		message: "A calendar, and a test that fails",
 	}
 )
 
 // Unpack writes the next demo under h: repository, agent and spec. It needs git.
-func Unpack(ctx context.Context, h home.Home, c Course) (Demo, error) {
+func Unpack(ctx context.Context, h home.Home, c Scenario) (Demo, error) {
 	dir, n, err := nextFolder(filepath.Join(h.Dir, "demo"))
 	if err != nil {
 		return Demo{}, fmt.Errorf("making a folder for the demo: %w", err)

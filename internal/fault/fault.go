@@ -70,9 +70,9 @@ func (f Family) Has(part Family) bool {
 // Error says what the faults of the family have in common.
 func (f Family) Error() string { return string(f) }
 
-// Kind is one row of the table: what a code means, what a person does about it, and the exit
+// Row is one row of the table: what a code means, what a person does about it, and the exit
 // code of the command that meets it.
-type Kind struct {
+type Row struct {
 	Code     Code
 	Meaning  string
 	Recovery string
@@ -81,7 +81,7 @@ type Kind struct {
 }
 
 // Table lists every code, the source's eleven first, with the source's recovery hint leading.
-var Table = []Kind{
+var Table = []Row{
 	{LoopNotFound, "no loop with that ID", "Create a new loop, or see `pawl list` for the IDs there are.", 2, ""},
 	{LoopAlreadyRunning, "a loop with that ID is running", "Use the existing loop (`pawl show`, `pawl log`), halt it, or start under another name.", 2, ""},
 	{LoopNotPaused, "the loop waits for no `continue`", "Wait for a pause; `pawl show` says what the loop is doing.", 2, ""},
@@ -112,13 +112,13 @@ var Table = []Kind{
 }
 
 // Lookup returns the table's row for code; ok is false for a code that is not in it.
-func Lookup(code Code) (Kind, bool) {
+func Lookup(code Code) (Row, bool) {
 	for _, k := range Table {
 		if k.Code == code {
 			return k, true
 		}
 	}
-	return Kind{}, false
+	return Row{}, false
 }
 
 // Recovery returns what the table says to do about code, "" for an unknown one.

@@ -76,7 +76,7 @@ func ID(sp spec.Spec, asked, suffix string) (string, error) {
 			return '-'
 		}
 		return r
-	}, strings.TrimSuffix(strings.ToValidUTF8(path.Base(sp.Repo.Place()), ""), ".git"))
+	}, strings.TrimSuffix(strings.ToValidUTF8(path.Base(sp.Repo.Address()), ""), ".git"))
 	folder = strings.TrimLeft(strings.TrimSpace(folder), "-./\\")
 	if folder == "" {
 		folder = "loop"
@@ -105,7 +105,7 @@ func details(id string, sp spec.Spec, most int) string {
 		}
 	}
 	row("kind", sp.Kind)
-	row("repository", sp.Repo.Place())
+	row("repository", sp.Repo.Address())
 	row("base", sp.Repo.Base)
 	row("scope", strings.Join(sp.Scope, ", "))
 	row("verify", sp.Verify.Command)

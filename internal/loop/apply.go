@@ -80,12 +80,12 @@ var effects = map[Type]func(*State, Event){
 	PlanMade: func(s *State, e Event) { s.Plan, s.Contract = e.Plan, e.Contract },
 	PhaseEntered: func(s *State, e Event) {
 		s.Phase, s.Attempt = e.Phase, e.Attempt
-		s.follow(func(c Course) Course { return c.Enter(e.Phase) })
+		s.count(func(c Course) Course { return c.Enter(e.Phase) })
 	},
 	IterationStarted: func(s *State, e Event) {
 		s.Iteration, s.Attempt, s.IterationStart, s.IterationSteps = e.Iteration, 1, e.Time, 0
 		s.Budget = s.Budget.Spend(Iterations, Count(1))
-		s.follow(func(c Course) Course { return c.Begin(e.Iteration) })
+		s.count(func(c Course) Course { return c.Begin(e.Iteration) })
 	},
 	StepEnded: applyStep,
 	IdeaQueued: func(s *State, e Event) {
@@ -123,7 +123,7 @@ var effects = map[Type]func(*State, Event){
 		case "test":
 			s.LastTest = e.Judgement
 			if t := e.Judgement.Tests; !e.Judgement.Passed && t != nil {
-				s.follow(func(c Course) Course { return c.Failed(t.Signature, t.Worse) })
+				s.count(func(c Course) Course { return c.Failed(t.Signature, t.Worse) })
 			}
 		}
 	},
@@ -131,7 +131,7 @@ var effects = map[Type]func(*State, Event){
 	ChangeReverted: func(s *State, e Event) { s.Head = e.Head },
 	RepairAttempted: func(s *State, e Event) {
 		s.Attempt = e.Attempt
-		s.follow(Course.Rework)
+		s.count(Course.Rework)
 	},
 	IterationSucceeded: func(s *State, e Event) {
 		if s.DiscardsInARow = 0; e.Metric != nil {
@@ -203,7 +203,7 @@ var effects = map[Type]func(*State, Event){
 	},
 	ProposalReviewed: func(s *State, e Event) {
 		if e.Reason == "" { // no decision: it is asked for again
-			s.follow(Course.Undecided)
+			s.count(Course.Undecided)
 		}
 	},
 	ProposalApproved: proposal, ProposalRejected: proposal, ProposalApplied: proposal,
@@ -219,8 +219,8 @@ func (s *State) accept() {
 	}
 }
 
-// follow takes the course of an iteration on; a kind that counts nothing within an iteration has none.
-func (s *State) follow(step func(Course) Course) {
+// count takes the course of an iteration on; a kind that counts nothing within an iteration has none.
+func (s *State) count(step func(Course) Course) {
 	if s.Course != nil {
 		c := step(*s.Course)
 		s.Course, s.FixAttempts = &c, c.Fixes

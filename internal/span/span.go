@@ -2,7 +2,7 @@
 // iteration, phase, step and gate. It is a projection like the state: the same events always make
 // the same spans with the same IDs, whoever makes them and however often, so a trace survives a
 // worker, an engine and a retry. Names, numbers and hashes are in it, never what an agent or a
-// person wrote. Pure: it exports nothing (that is internal/telemetry). Start at Course.Add.
+// person wrote. Pure: it exports nothing (that is internal/telemetry). Start at Trace.Add.
 package span
 
 import (
@@ -56,8 +56,8 @@ type open struct {
 	rank rank
 }
 
-// Course is a loop's trace as far as its events go. The zero value is a loop that has not begun.
-type Course struct {
+// Trace is a loop's trace as far as its events go. The zero value is a loop that has not begun.
+type Trace struct {
 	seq   int64  // of the last event that was added
 	seed  string // names the trace
 	trace [16]byte
@@ -65,11 +65,11 @@ type Course struct {
 }
 
 // Seq returns the number of the last event that was added.
-func (c *Course) Seq() int64 { return c.seq }
+func (c *Trace) Seq() int64 { return c.seq }
 
 // Add lets an event happen and returns the spans that ended with it, inner ones first. An event
 // that was added before changes nothing. Events come in their order, the first one first.
-func (c *Course) Add(e loop.Event) []Span {
+func (c *Trace) Add(e loop.Event) []Span {
 	if e.Seq <= c.seq {
 		return nil
 	}
@@ -92,14 +92,14 @@ func (c *Course) Add(e loop.Event) []Span {
 }
 
 // transitions are the events that begin or end a span; all others are points in one.
-var transitions = map[loop.Type]func(*Course, loop.Event) []Span{
-	loop.LoopOpened: func(c *Course, e loop.Event) []Span {
+var transitions = map[loop.Type]func(*Trace, loop.Event) []Span{
+	loop.LoopOpened: func(c *Trace, e loop.Event) []Span {
 		if o := e.Opened; o != nil {
 			c.note(ofLoop, Attribute{"pawl.kind", o.Kind}, Attribute{"pawl.branch", o.Branch}, Attribute{"pawl.base", o.Base}, Attribute{"pawl.host", o.Host})
 		}
 		return nil
 	},
-	loop.IterationStarted: func(c *Course, e loop.Event) []Span {
+	loop.IterationStarted: func(c *Trace, e loop.Event) []Span {
 		// The phase in which an iteration begins is its first: what it took before was the loop's.
 		var done []Span
 		var points []Point
@@ -118,7 +118,7 @@ var transitions = map[loop.Type]func(*Course, loop.Event) []Span{
 		return done
 	},
 	loop.IterationSucceeded: endIteration, loop.IterationFailed: endIteration,
-	loop.PhaseEntered: func(c *Course, e loop.Event) []Span {
+	loop.PhaseEntered: func(c *Trace, e loop.Event) []Span {
 		done := c.end(ofPhase, e)
 		c.begin(ofPhase, "phase "+string(e.Phase), e.Seq, e)
 		if e.Attempt > 0 {
@@ -126,8 +126,8 @@ var transitions = map[loop.Type]func(*Course, loop.Event) []Span{
 		}
 		return done
 	},
-	loop.StepEnded: func(c *Course, e loop.Event) []Span { return []Span{c.step(e)} },
-	loop.GateOpened: func(c *Course, e loop.Event) []Span {
+	loop.StepEnded: func(c *Trace, e loop.Event) []Span { return []Span{c.step(e)} },
+	loop.GateOpened: func(c *Trace, e loop.Event) []Span {
 		done := c.end(ofGate, e)
 		if e.Gate != nil {
 			c.begin(ofGate, "gate "+string(e.Gate.Kind), e.Seq, e)
@@ -135,7 +135,7 @@ var transitions = map[loop.Type]func(*Course, loop.Event) []Span{
 		}
 		return done
 	},
-	loop.GateClosed: func(c *Course, e loop.Event) []Span {
+	loop.GateClosed: func(c *Trace, e loop.Event) []Span {
 		if e.Answer != nil {
 			c.note(ofGate, Attribute{"pawl.answer", e.Answer.Message})
 		}
@@ -144,7 +144,7 @@ var transitions = map[loop.Type]func(*Course, loop.Event) []Span{
 	loop.AutonomyCompleted: endLoop, loop.AutonomyHalted: endLoop, loop.LoopFailed: endLoop,
 }
 
-func endIteration(c *Course, e loop.Event) []Span {
+func endIteration(c *Trace, e loop.Event) []Span {
 	done := c.end(ofPhase, e)
 	if r := e.Record; r != nil {
 		if r.Metric != nil {
@@ -161,7 +161,7 @@ func endIteration(c *Course, e loop.Event) []Span {
 	return append(done, c.end(ofIteration, e)...)
 }
 
-func endLoop(c *Course, e loop.Event) []Span {
+func endLoop(c *Trace, e loop.Event) []Span {
 	c.note(ofLoop, Attribute{"pawl.status", string(e.Status)}, Attribute{"pawl.exit_status", e.ExitStatus}, Attribute{"pawl.error_code", e.ErrorCode},
 		Attribute{"pawl.iterations", int64(e.Iteration)})
 	if u := e.Usage; u != nil {
@@ -175,7 +175,7 @@ func endLoop(c *Course, e loop.Event) []Span {
 
 // step is the span of a step. Its event tells its end and what it spent; where an outage lay in
 // between, it looks as if it had begun late.
-func (c *Course) step(e loop.Event) Span {
+func (c *Trace) step(e loop.Event) Span {
 	s := Span{
 		Trace: c.trace, ID: c.id(e.Seq), Parent: c.inner().ID, Name: "step " + e.Step, Start: e.Time, End: e.Time,
 		Attributes: append(common(e), Attribute{"pawl.step", e.Step}),
@@ -223,7 +223,7 @@ func usage(u *loop.Usage) []Attribute {
 }
 
 // begin opens a span inside of what is open; what is open as far inside must have ended.
-func (c *Course) begin(r rank, name string, n int64, e loop.Event) {
+func (c *Trace) begin(r rank, name string, n int64, e loop.Event) {
 	s := Span{Trace: c.trace, ID: c.id(n), Name: name, Start: e.Time, Attributes: common(e)}
 	if len(c.open) > 0 {
 		s.Parent = c.inner().ID
@@ -232,7 +232,7 @@ func (c *Course) begin(r rank, name string, n int64, e loop.Event) {
 }
 
 // end ends what is open at a rank and inside of it.
-func (c *Course) end(r rank, e loop.Event) (done []Span) {
+func (c *Trace) end(r rank, e loop.Event) (done []Span) {
 	for len(c.open) > 0 && c.inner().rank >= r {
 		s := c.inner().Span
 		s.End = e.Time
@@ -242,9 +242,9 @@ func (c *Course) end(r rank, e loop.Event) (done []Span) {
 	return done
 }
 
-func (c *Course) inner() *open { return &c.open[len(c.open)-1] }
+func (c *Trace) inner() *open { return &c.open[len(c.open)-1] }
 
-func (c *Course) at(r rank) *open {
+func (c *Trace) at(r rank) *open {
 	for i := range c.open {
 		if c.open[i].rank == r {
 			return &c.open[i]
@@ -253,7 +253,7 @@ func (c *Course) at(r rank) *open {
 	return &open{}
 }
 
-func (c *Course) note(r rank, attributes ...Attribute) {
+func (c *Trace) note(r rank, attributes ...Attribute) {
 	s := c.at(r)
 	for _, a := range attributes {
 		if a.Value != "" {
@@ -262,12 +262,12 @@ func (c *Course) note(r rank, attributes ...Attribute) {
 	}
 }
 
-func (c *Course) fail(r rank, why string) { c.at(r).Failed = why }
+func (c *Trace) fail(r rank, why string) { c.at(r).Failed = why }
 
 // maxPoints bounds what an open span keeps: a flood of messages must not fill the memory.
 const maxPoints = 100
 
-func (c *Course) point(e loop.Event) {
+func (c *Trace) point(e loop.Event) {
 	s := c.inner()
 	if len(s.Points) == maxPoints {
 		return
@@ -289,7 +289,7 @@ func (c *Course) point(e loop.Event) {
 
 // id names the span that the n-th event opens; 0 is the loop, and what an event opens besides has
 // the negative number.
-func (c *Course) id(n int64) (id [8]byte) {
+func (c *Trace) id(n int64) (id [8]byte) {
 	sum := sha256.Sum256(fmt.Appendf(nil, "span\x00%s\x00%d", c.seed, n))
 	copy(id[:], sum[:])
 	return id

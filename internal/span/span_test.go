@@ -63,7 +63,7 @@ func course() []loop.Event {
 }
 
 func all(events []loop.Event) (out []span.Span) {
-	var c span.Course
+	var c span.Trace
 	for _, e := range events {
 		out = append(out, c.Add(e)...)
 	}
@@ -131,7 +131,7 @@ func TestL12SpansHaveTheSameIDsWheneverTheyAreMade(t *testing.T) {
 }
 
 func TestL12AnEventThatWasAddedBeforeChangesNothing(t *testing.T) {
-	var once, twice span.Course
+	var once, twice span.Trace
 	for _, e := range course() {
 		spans := once.Add(e)
 		require.Equal(t, spans, twice.Add(e))
@@ -145,7 +145,7 @@ func TestL12ATraceGoesOnFromAnyEntry(t *testing.T) {
 	events := course()
 	want := all(events)
 	for cut := range events {
-		var before, after span.Course
+		var before, after span.Trace
 		var got []span.Span
 		for _, e := range events[:cut] {
 			got = append(got, before.Add(e)...)

@@ -8,9 +8,9 @@ import (
 // Remote reports whether the repository is reached by a URL, so that no host owns it.
 func (r Repo) Remote() bool { return r.URL != "" }
 
-// Place is the repository as people know it: its URL or its path. A URL that is valid has no secret
+// Address is the repository as people know it: its URL or its path. A URL that is valid has no secret
 // in it.
-func (r Repo) Place() string {
+func (r Repo) Address() string {
 	if r.Remote() {
 		return r.URL
 	}

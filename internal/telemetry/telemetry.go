@@ -47,7 +47,7 @@ type Telemetry struct {
 // next one does.
 type course struct {
 	sync.Mutex
-	span.Course
+	span.Trace
 	met bool // it has what the ledger had before this process came
 }
 

@@ -50,7 +50,7 @@ func (h *Host) IsOpen() bool { return h.Opened.Ref != "" }
 // Open makes store, desk and judge ready, on the host that the spec names or on any. From is a
 // ledger commit to go on from, "" for a new loop.
 func (h *Host) Open(ctx workflow.Context, from string) error {
-	return h.Execute(ctx, act.OpenName, "open "+h.spec().Repo.Place(), func() any { return h.opening(ctx, from, false) }, &h.Opened)
+	return h.Execute(ctx, act.OpenName, "open "+h.spec().Repo.Address(), func() any { return h.opening(ctx, from, false) }, &h.Opened)
 }
 
 func (h *Host) opening(ctx workflow.Context, from string, moved bool) act.Open {
@@ -133,7 +133,7 @@ func (h *Host) Follow(ctx workflow.Context) (moved bool, err error) {
 		return true, ErrRecorded
 	}
 	var o act.Opened
-	opening := h.Start(ctx, act.OpenName, "open "+h.spec().Repo.Place()+" on another host", h.opening(ctx, p.Ledger, true), 0)
+	opening := h.Start(ctx, act.OpenName, "open "+h.spec().Repo.Address()+" on another host", h.opening(ctx, p.Ledger, true), 0)
 	if failed := opening.Get(ctx, &o); failed != nil {
 		return false, errors.Join(err, h.stay(ctx, failed))
 	}
