@@ -46,6 +46,15 @@ func TestWhatThePagesNameIsThere(t *testing.T) {
 	}
 }
 
+// TestEveryPackageIsInTheTable holds docs/architecture.md to the folders that there are.
+func TestEveryPackageIsInTheTable(t *testing.T) {
+	folders, err := filepath.Glob(filepath.Join("..", "*"))
+	require.NoError(t, err)
+	for _, folder := range folders {
+		require.Contains(t, page(t, "architecture.md"), "`internal/"+filepath.Base(folder)+"`")
+	}
+}
+
 // TestLinksLeadSomewhere follows the links between pages, to the heading where they name one.
 func TestLinksLeadSomewhere(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s:]+)\)`)
