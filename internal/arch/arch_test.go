@@ -74,6 +74,18 @@ func TestOneTemporalFreeCore(t *testing.T) {
 	}
 }
 
+// TestTheClientKnowsNoCommandLine keeps internal/client usable by activities.
+func TestTheClientKnowsNoCommandLine(t *testing.T) {
+	for _, file := range sources(t, "internal/client") {
+		for _, spec := range file.Imports {
+			path := strings.Trim(spec.Path.Value, `"`)
+			for _, above := range []string{"github.com/spf13/", "pawl/internal/cli", "pawl/internal/ui", "pawl/internal/host", "pawl/activities", "pawl/config"} {
+				require.False(t, strings.HasPrefix(path, above), "internal/client imports %s", path)
+			}
+		}
+	}
+}
+
 func sources(t *testing.T, dir string) []*ast.File {
 	t.Helper()
 	var out []*ast.File

@@ -50,7 +50,7 @@ func TestCleanShowsFirstAndRemovesWhenItIsTold(t *testing.T) {
 	require.Equal(t, 0, b.run(nil, "clean"), b.stderr.String())
 	require.Contains(t, b.stdout.String(), h.Loop("old"))
 	require.Contains(t, b.stdout.String(), "stays   running: everything (it has not ended)")
-	require.Contains(t, b.stderr.String(), "nothing was removed; --yes does it")
+	require.Contains(t, b.stderr.String(), "nothing was removed; pass --yes to remove it")
 	require.Equal(t, "old older running", refs(t, h))
 
 	b.atTerminal()

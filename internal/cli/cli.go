@@ -1,16 +1,19 @@
 // Package cli is pawl's command line: it starts loops and follows them, shows what they do, and
 // carries people's messages to them. It never decides what a message does or when a loop ends
-// (that is internal/govern, in the workflow), never touches a repository, and does not know the
-// embedded engine: whoever links it hands it in (Deps.Embedded), so that the worker and the
-// starter go without a server.
+// (that is internal/govern, in the workflow), never works on a repository, reaches loops through
+// internal/client alone, and does not know the embedded engine: whoever links it hands it in
+// (Deps.Embedded), so that the worker and the starter go without a server.
 //
-// Start at Execute, which the root program and the starter call, or at Serve, which is the worker's;
-// connect.go says how a command finds Temporal, follow.go what `pawl run` does
-// while its loop runs, exit.go which exit code means what.
+// The files are named after what a person does: start_ (start, run, demo and following to the end),
+// answer_ (messages, questions, apply), look_ (list, show, watch, log, diff, report) and house_ (init,
+// validate, doctor, up, clean). Start at Execute, which the root program and the starter call, or at
+// Serve, which is the worker's; session.go says how a command finds Temporal, exit.go which exit code
+// means what.
 package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +24,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 
 	"pawl/config"
 	"pawl/internal/doctor"
@@ -46,7 +49,7 @@ type Deps struct {
 	Signals <-chan os.Signal
 
 	// The rest has the values of a real process where it is left out.
-	Dial     func(context.Context, config.Temporal, string, *slog.Logger) (client.Client, error)
+	Dial     func(context.Context, config.Temporal, string, *slog.Logger) (sdk.Client, error)
 	Worker   func(context.Context, host.Options) error
 	Terminal func(any) bool
 	Now      func() time.Time
@@ -220,6 +223,14 @@ func (a *app) style() ui.Style { return ui.NewScreen(a.out).Style() }
 func (a *app) print(text string) error {
 	_, err := io.WriteString(a.out, strings.TrimSuffix(text, "\n")+"\n")
 	return err
+}
+
+// printJSON writes a value to stdout as JSON for people and programs alike.
+func (a *app) printJSON(v any) error {
+	e := json.NewEncoder(a.out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }
 
 // explain says what went wrong and what to do, without the names of Go's types.

@@ -32,7 +32,7 @@ var exitMeanings = []struct {
 	{exitInternal, "an internal error"},
 	{exitUsage, "wrong usage, an invalid spec, a refused message"},
 	{exitFailed, "the loop failed"},
-	{exitGate, "a gate opened and nobody is there to answer; the loop stays"},
+	{exitGate, "a gate opened and there is no terminal to answer at; the loop waits"},
 	{exitInterrupted, "interrupted: halted, cancelled, rejected"},
 	{exitBudget, "a budget is used up"},
 }

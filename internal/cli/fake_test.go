@@ -248,7 +248,9 @@ func (f *fakeTemporal) QueryWorkflow(ctx context.Context, id, _, name string, ar
 		}
 		return encode(v), nil
 	case "contract":
-		return encode(workflows.ContractView{Contract: f.state.Contract, Spec: f.spec, Baseline: f.state.Baseline, InScope: 5, Protections: workflows.Protections}), nil
+		sp := f.spec
+		sp.Kind = f.state.Kind
+		return encode(workflows.ContractView{Contract: f.state.Contract, Spec: sp, Baseline: f.state.Baseline, InScope: 5, Protections: workflows.Protections}), nil
 	}
 	return nil, serviceerror.NewQueryFailed("unknown query " + name)
 }

@@ -78,7 +78,7 @@ func TestABudgetIsExtendedByTheHashThatWasShown(t *testing.T) {
 	b.atTerminal()
 	b.run(strings.NewReader("y\n"), "extend", "loop-1", "--limit", "iterations=20")
 	require.Contains(t, b.stderr.String(), "pawl extend loop-1 --limit iterations=6 --hash 0123456789abcdef")
-	require.Contains(t, b.stderr.String(), "Extend so? [y/N] ")
+	require.Contains(t, b.stderr.String(), "Raise the limit? [y/N] ")
 	require.Equal(t, testHash, f.taken()[0].m.Hash)
 }
 
@@ -92,10 +92,10 @@ func TestRunAsksForAChangeAndForABudgetAtATerminal(t *testing.T) {
 	go func() {
 		for _, step := range []struct{ question, answer string }{
 			{"and start? [y/N] ", "y"},
-			{"New limit of iterations, such as 6? n: reject (Enter: later) ", "none"},
+			{"New total for iterations, such as 6? n: reject; Enter: later ", "none"},
 			{"INVALID_MESSAGE", "20"},
 			{"Approve this change?", "later"},
-			{"(Enter: later) Approve this change?", "squash"},
+			{"Enter: later Approve this change?", "squash"},
 		} {
 			b.awaitStderr(step.question)
 			io.WriteString(typist, step.answer+"\n")
@@ -175,7 +175,7 @@ func TestLeavingAWatchLeavesTheLoopAlone(t *testing.T) {
 			b.signals <- sig
 		}()
 		require.Equal(t, 5, b.run(nil, "watch", "loop-1"))
-		require.Contains(t, b.stderr.String(), "the loop loop-1 goes on")
+		require.Contains(t, b.stderr.String(), "the loop loop-1 continues")
 		require.Empty(t, f.taken())
 		require.False(t, f.ended())
 	}

@@ -82,7 +82,7 @@ func TestInitOverwritesNothing(t *testing.T) {
 	code, out, stderr := execute(t, "init", root)
 	require.Equal(t, 2, code)
 	require.Empty(t, out)
-	require.Contains(t, stderr, "is there already")
+	require.Contains(t, stderr, "already exists")
 	require.Contains(t, stderr, "--force")
 	text, _ := os.ReadFile(path)
 	require.Equal(t, "mine", string(text))

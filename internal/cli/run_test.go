@@ -169,7 +169,7 @@ func TestRunAsksWhateverTheLoopAsks(t *testing.T) {
 	go func() {
 		for _, step := range []struct{ question, answer string }{
 			{"and start? [y/N] ", "y"}, {"Choose retry or halt: ", "perhaps"}, {"Choose retry or halt: Choose retry or halt: ", "retry"},
-			{"Answer continue (Enter: later, from elsewhere): ", "Continue"},
+			{"Answer continue (Enter: later): ", "Continue"},
 		} {
 			b.awaitStderr(step.question)
 			io.WriteString(typist, step.answer+"\n")
@@ -259,7 +259,7 @@ func TestASecondCtrlCLeavesAtOnceAndTheLoopStays(t *testing.T) {
 	}()
 	require.Equal(t, 5, b.run(nil, "run", b.spec(), "--yes"))
 	require.Empty(t, b.stdout.String())
-	require.Contains(t, b.stderr.String(), "the loop loop-1 stays where it is. `pawl up` goes on with it")
+	require.Contains(t, b.stderr.String(), "the loop loop-1 stays where it is. `pawl up` resumes it")
 	require.False(t, f.ended())
 }
 

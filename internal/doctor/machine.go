@@ -92,7 +92,7 @@ func (e *examination) disk() {
 	}
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
-		e.note("disk", "Look with df "+dir, "its room can't be found out: %v", err)
+		e.note("disk", "Check it with df "+dir+".", "its free space can't be read: %v", err)
 		return
 	}
 	free := int64(st.Bavail) * int64(st.Bsize)
@@ -152,7 +152,7 @@ func saidVersion(ctx context.Context, path string) (string, error) {
 		_ = end()
 	}
 	if limited.Err() != nil && ctx.Err() == nil {
-		err = fmt.Errorf("nothing came within %v", versionTime)
+		err = fmt.Errorf("it printed nothing within %v", versionTime)
 	}
 	version, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	return version, err
@@ -167,7 +167,7 @@ func (e *examination) clock(wall, monotonic time.Duration) {
 	const fix = "Have the time taken from the network (timedatectl set-ntp true)."
 	switch by := (wall - monotonic).Abs(); {
 	case by > steadyClock:
-		e.failed("clock", fix, "it was set while this ran: %s on the wall, %s in fact", wall.Round(time.Millisecond), monotonic.Round(time.Millisecond))
+		e.failed("clock", fix, "it was changed while this ran: by its time %s passed, in fact %s", wall.Round(time.Millisecond), monotonic.Round(time.Millisecond))
 	case time.Now().Year() < 2025:
 		e.failed("clock", fix, "it says %s", time.Now().Format(time.DateOnly))
 	default:

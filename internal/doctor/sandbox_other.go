@@ -6,5 +6,5 @@ import "context"
 
 // sandbox: bubblewrap, Landlock and user namespaces are Linux's.
 func sandbox(context.Context) []Row {
-	return []Row{{"sandbox", Note, "agents can be confined on Linux only", "Run pawl in a container or a virtual machine where an agent is not to be trusted."}}
+	return []Row{{"sandbox", Note, "agents can be confined on Linux only", "Run pawl in a container or a virtual machine if you do not trust an agent."}}
 }

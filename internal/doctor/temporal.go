@@ -87,7 +87,7 @@ func (e *examination) attributes(ctx context.Context, c client.Client, namespace
 	const name = "search attributes"
 	known, err := c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
 	if err != nil {
-		e.note(name, "Loops do without them where a worker can't see them.", "they can't be listed: %s", firstLine(err))
+		e.note(name, "Loops run without them if the worker can't list them either.", "they can't be listed: %s", firstLine(err))
 		return
 	}
 	var lacking, wrong []string
@@ -101,7 +101,7 @@ func (e *examination) attributes(ctx context.Context, c client.Client, namespace
 	}
 	switch {
 	case len(wrong) > 0:
-		e.note(name, "Remove them, and a worker registers them anew; until then loops do without.", "of another type than pawl's: %s", strings.Join(wrong, ", "))
+		e.note(name, "Remove them; a worker then registers them again. Until then loops run without them.", "of another type than pawl's: %s", strings.Join(wrong, ", "))
 	case len(lacking) > 0:
 		e.note(name, "A worker registers them when it starts, where it may; else: temporal operator search-attribute create --namespace "+namespace+" …",
 			"not registered: %s", strings.Join(lacking, ", "))
@@ -117,7 +117,7 @@ func (e *examination) workers(ctx context.Context, c client.Client, namespace st
 	})
 	switch {
 	case err != nil:
-		e.note("worker", "Check that this user may use the namespace.", "the task queue %s can't be looked at: %s", act.TaskQueue, firstLine(err))
+		e.note("worker", "Check that this user may use the namespace.", "the task queue %s can't be read: %s", act.TaskQueue, firstLine(err))
 	case len(d.GetPollers()) == 0:
 		e.note("worker", "`pawl up` starts one; `pawl run` brings one along.", "none takes tasks from the queue %s", act.TaskQueue)
 	default:
@@ -151,7 +151,7 @@ func (e *examination) skew(c client.Client, namespace string) {
 	for {
 		d, err := c.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{Namespace: namespace, TaskQueue: queue, TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW})
 		if err != nil {
-			e.note(name, "Compare the two clocks by hand.", "its time can't be found out: %s", firstLine(err))
+			e.note(name, "Compare the two clocks by hand.", "its time can't be read: %s", firstLine(err))
 			return
 		}
 		for _, p := range d.GetPollers() {
@@ -190,16 +190,16 @@ func (e *examination) skewed(name string, by time.Duration) {
 func (e *examination) engine() (address string, running bool) {
 	g, err := e.o.Engine(e.ctx, e.o.Home.Engine())
 	if err != nil {
-		e.failed("engine", "Check the folder "+e.o.Home.Engine()+".", "it can't be looked at: %s", firstLine(err))
+		e.failed("engine", "Check the folder "+e.o.Home.Engine()+".", "it can't be read: %s", firstLine(err))
 		return "", false
 	}
 	switch {
 	case g.Damaged:
-		e.note("engine's database", "The next `pawl up` moves it aside; loops of this host go on from their ledgers.", "%s is damaged", g.Database)
+		e.note("engine's database", "The next `pawl up` moves it aside; this host's loops continue from their ledgers.", "%s is damaged", g.Database)
 	case g.Version == "":
-		e.ok("engine's database", "there is none yet; the first start makes it")
+		e.ok("engine's database", "there is none yet; the first start creates it")
 	case g.Version != g.Wanted:
-		e.note("engine's database", "The next `pawl up` moves it aside; loops of this host go on from their ledgers.", "schema %s, and this pawl writes %s", g.Version, g.Wanted)
+		e.note("engine's database", "The next `pawl up` moves it aside; this host's loops continue from their ledgers.", "schema %s, and this pawl writes %s", g.Version, g.Wanted)
 	default:
 		e.ok("engine's database", "%s, %s, schema %s", g.Database, bytes(g.Size), g.Version)
 	}
@@ -207,9 +207,9 @@ func (e *examination) engine() (address string, running bool) {
 	case g.Running:
 		e.ok("engine", "runs in process %d; UI %s", g.Owner, g.UI)
 	case g.Held:
-		e.failed("engine", fmt.Sprintf("If it does not come back, end process %d; the next `pawl up` goes on.", g.Owner), "process %d has its lock, and the engine does not answer", g.Owner)
+		e.failed("engine", fmt.Sprintf("If it does not come back, end process %d; the next `pawl up` takes over.", g.Owner), "process %d holds its lock, but the engine does not answer", g.Owner)
 	default:
-		e.note("engine", "`pawl up` starts it; `pawl run` brings it along.", "does not run now")
+		e.note("engine", "`pawl up` starts it; `pawl run` brings it along.", "is not running")
 	}
 	if !g.Running && len(g.Taken) > 0 {
 		e.note("ports", "The engine takes the next free ones and says so; or set TEMPORAL_ADDRESS if that is your Temporal.", "others listen on %s", strings.Join(g.Taken, " and "))

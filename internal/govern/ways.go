@@ -61,7 +61,7 @@ var loopGates = Gates{
 		{"reject", "drop the change and end the loop", nil},
 	},
 	loop.GateBudget: {
-		{"extend", "set the whole limit, not what is added", ampleLimit},
+		{"extend", "set a new limit: the total, not an addition", ampleLimit},
 		{"reject", "end the loop", nil},
 	},
 	loop.GateQuestion: {

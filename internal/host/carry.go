@@ -8,6 +8,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 
+	"pawl/internal/client"
 	"pawl/internal/kind"
 	"pawl/internal/ledger"
 	"pawl/internal/store"
@@ -39,7 +40,7 @@ func carryOver(ctx context.Context, o Options, r workspace.Record) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	options := StartOptions(r.Loop, contract.Spec)
+	options := client.StartOptions(r.Loop, contract.Spec)
 	options.Memo["branch"] = strings.TrimPrefix(r.Branch, "refs/heads/")
 	_, err = o.Client.ExecuteWorkflow(ctx, options, k.Workflow, json.RawMessage(doc), workflows.Resume{Ledger: head})
 	var running *serviceerror.WorkflowExecutionAlreadyStarted

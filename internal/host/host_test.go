@@ -21,6 +21,7 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	"pawl/activities"
 	"pawl/internal/act"
+	"pawl/internal/client"
 	"pawl/internal/home"
 	"pawl/internal/host"
 	"pawl/internal/loop"
@@ -307,7 +308,7 @@ func TestActiveLoopsAreThoseThatTheServiceRunsForThisHost(t *testing.T) {
 
 // TestL12_ALoopIsStartedWithWhatAServiceTakes: a service refuses a start whose texts are too long.
 func TestL12_ALoopIsStartedWithWhatAServiceTakes(t *testing.T) {
-	o := host.StartOptions("x", spec.Spec{
+	o := client.StartOptions("x", spec.Spec{
 		Kind: "improve", Goal: strings.Repeat("better \x00", 5000) + "\nmore", Scope: []string{strings.Repeat("<&>", 9000)}, Session: map[string]string{"user": "ada"},
 	})
 	for limit, text := range map[int]string{400: o.StaticSummary, 20000: o.StaticDetails} {

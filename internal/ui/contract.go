@@ -54,7 +54,7 @@ func (s Style) Contract(c Contract) string {
 	case sp.TestRequired():
 		f.add("test", append(command(sp.Test.Command), s.Dim("within "+sp.Test.Timeout.String()))...)
 	default:
-		f.add("test", "not required: the tests are left out")
+		f.add("test", "not required: the tests are skipped")
 	}
 	if sp.Verify.Command != "" {
 		f.add("verify", append(command(sp.Verify.Command), s.Dim(verified(c.Kind, sp.Verify)))...)

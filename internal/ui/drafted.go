@@ -20,7 +20,7 @@ type Drafted struct {
 // Drafted renders it.
 func (s Style) Drafted(d Drafted) string {
 	f := s.fields(9)
-	f.add("languages", orElse(strings.Join(d.Languages, ", "), "none that is known"))
+	f.add("languages", orElse(strings.Join(d.Languages, ", "), "none recognised"))
 	if d.Project != "" {
 		f.add("project", Clean(d.Project), s.Dim(Clean(orElse(strings.Join(d.Others, ", "), "none")+" besides")))
 	}
@@ -32,6 +32,6 @@ func (s Style) Drafted(d Drafted) string {
 		f.add("check", Clean(d.Check))
 	}
 	f.add("agent", orElse(d.Agent, "none found on the PATH"))
-	f.add("next", append([]string{"look through the file; then"}, d.Next...)...)
+	f.add("next", append([]string{"read the file, then"}, d.Next...)...)
 	return s.Bold("Wrote "+Clean(d.Path)) + "\n\n" + f.String()
 }

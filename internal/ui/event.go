@@ -47,10 +47,10 @@ func tell(e loop.Event) (text, color string, ofNote bool) {
 		}
 		return "opened", "", true
 	case loop.LoopResumed:
-		return "goes on from its ledger, at " + Short(e.Head), "", true
+		return "resumed from its ledger at " + Short(e.Head), "", true
 	case loop.LoopMoved:
 		if e.Opened != nil {
-			return "on the host " + Clean(e.Opened.Host) + " now, at " + Short(e.Head) + reason(e.Reason), "", true
+			return "moved to the host " + Clean(e.Opened.Host) + ", at " + Short(e.Head) + reason(e.Reason), "", true
 		}
 	case loop.ContractDrawn:
 		if e.Contract != nil {
@@ -69,7 +69,7 @@ func tell(e loop.Event) (text, color string, ofNote bool) {
 			return "the plan " + first(e.Plan.Hash, 16) + ": " + Clean(strings.SplitN(strings.TrimSpace(e.Plan.Text), "\n", 2)[0]), "", true
 		}
 	case loop.TestsSkipped:
-		return "the tests are left out" + reason(e.Reason), "", true
+		return "the tests are skipped" + reason(e.Reason), "", true
 	case loop.ChangeAccepted:
 		return "the guard let " + Short(e.Commit) + " pass", "", false
 	case loop.ProposalReviewed:
@@ -120,7 +120,7 @@ func tell(e loop.Event) (text, color string, ofNote bool) {
 	case loop.AutonomyPaused:
 		return "paused" + reason(e.Reason), yellow, false
 	case loop.AutonomyResumed:
-		return "goes on" + by(e), "", true
+		return "resumed" + by(e), "", true
 	case loop.MessageReceived:
 		return "message " + Clean(e.Message) + by(e) + note(e.Note), "", true
 	case loop.MessageRefused:

@@ -2,7 +2,6 @@ package ui
 
 import (
 	"strings"
-	"unicode/utf8"
 )
 
 // Finding is one thing that was looked at, and how it is: ok, note or failed.
@@ -14,7 +13,7 @@ type Finding struct {
 func (s Style) Findings(all []Finding) string {
 	width := 0
 	for _, f := range all {
-		width = max(width, utf8.RuneCountInString(f.Name))
+		width = max(width, columns(f.Name))
 	}
 	marks := map[string]string{"ok": s.paint(green, "ok  "), "note": s.paint(yellow, "note"), "failed": s.paint(red, "FAIL")}
 	var b strings.Builder

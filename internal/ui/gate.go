@@ -30,9 +30,9 @@ func (s Style) Gate(id string, g loop.Gate, b loop.Budget, now time.Time) string
 
 // hints are what the commands alone don't say.
 var hints = map[loop.GateKind]string{
-	loop.GateBudget:   "A limit is the whole of it from now on, not what is added. Others may be raised too.",
-	loop.GateDiff:     "Approving alone changes nothing of yours: `pawl apply` does, at any time. --apply may be " + strings.Join(govern.AppliedAtOnce, ", ") + ".",
-	loop.GateQuestion: "What may be amended: " + strings.Join(spec.Amendable, ", ") + ". The amended contract is to be approved next.",
+	loop.GateBudget:   "The limit is the new total, not an addition. You may raise other limits too.",
+	loop.GateDiff:     "Approving alone changes nothing in your repository; `pawl apply` does, at any time. --apply may be " + strings.Join(govern.AppliedAtOnce, ", ") + ".",
+	loop.GateQuestion: "You may amend: " + strings.Join(spec.Amendable, ", ") + ". The amended contract must be approved next.",
 }
 
 // Commands are the shell commands that answer a gate of a loop with that budget, ready to be copied.

@@ -35,7 +35,7 @@ func (s Style) Progress(k kind.Kind, st loop.State, phaseSince, now time.Time) s
 	}
 	line := parts[0]
 	for _, part := range parts[1:] {
-		if utf8.RuneCountInString(line)+3+utf8.RuneCountInString(part) >= s.Width {
+		if columns(line)+3+columns(part) >= s.Width {
 			break
 		}
 		line += " │ " + part

@@ -78,7 +78,7 @@ func (s Style) Ended(status loop.Status, r loop.Result, p Places) string {
 	}
 	if p.Unpushed != "" {
 		branch := "refs/heads/" + Branch(p.Branch)
-		f.add("not pushed", Clean(p.Unpushed), "when that is mended:", give+shell.Quote(branch+":"+branch)+" "+shell.Quote(p.Ledger+":"+p.Ledger))
+		f.add("not pushed", Clean(p.Unpushed), "once that is fixed:", give+shell.Quote(branch+":"+branch)+" "+shell.Quote(p.Ledger+":"+p.Ledger))
 	}
 	if p.Ledger != "" && p.Repo != "" {
 		f.add("results", in+"show "+shell.Quote(p.Ledger+":loop-results.tsv"))

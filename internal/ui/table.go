@@ -2,7 +2,6 @@ package ui
 
 import (
 	"strings"
-	"unicode/utf8"
 )
 
 // fields are names with values, one below the other. A value of several lines stays in its
@@ -34,14 +33,14 @@ func (s Style) table(head []string, rows [][]string) string {
 	widths := make([]int, len(head))
 	for _, row := range append([][]string{head}, rows...) {
 		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			widths[i] = max(widths[i], columns(cell))
 		}
 	}
 	line := func(row []string) string {
 		var b strings.Builder
 		for i, cell := range row {
 			if i == len(row)-1 {
-				b.WriteString(clip(cell, max(10, s.Width-utf8.RuneCountInString(b.String()))))
+				b.WriteString(clip(cell, max(10, s.Width-columns(b.String()))))
 				break
 			}
 			b.WriteString(pad(cell, widths[i]) + "  ")

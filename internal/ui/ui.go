@@ -18,11 +18,13 @@
 package ui
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
+
+	"github.com/mattn/go-runewidth"
 )
 
 // Style is how text is rendered: with or without colour, how wide, in which time zone.
@@ -90,7 +92,7 @@ func visible(text string) []string {
 		var b strings.Builder
 		for _, r := range line {
 			if (unicode.IsControl(r) && r != '\t') || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' {
-				b.WriteString("\\u{" + hex(r) + "}")
+				fmt.Fprintf(&b, "\\u{%x}", r)
 				continue
 			}
 			b.WriteRune(r)
@@ -100,38 +102,17 @@ func visible(text string) []string {
 	return lines
 }
 
-func hex(r rune) string {
-	const digits = "0123456789abcdef"
-	out := ""
-	for ; r > 0; r /= 16 {
-		out = string(digits[r%16]) + out
-	}
-	if out == "" {
-		return "0"
-	}
-	return out
-}
+// columns is how wide text is at a terminal: wide characters take two columns, accents none.
+func columns(text string) int { return runewidth.StringWidth(text) }
 
 // clip cuts text to at most n columns.
-func clip(text string, n int) string {
-	if n <= 0 {
-		return ""
-	}
-	if utf8.RuneCountInString(text) <= n {
-		return text
-	}
-	return string([]rune(text)[:n-1]) + "…"
-}
+func clip(text string, n int) string { return runewidth.Truncate(text, max(0, n), "…") }
 
 // pad fills text up to n columns, on the right.
-func pad(text string, n int) string {
-	return text + strings.Repeat(" ", max(0, n-utf8.RuneCountInString(text)))
-}
+func pad(text string, n int) string { return runewidth.FillRight(text, n) }
 
 // padLeft fills text up to n columns, on the left.
-func padLeft(text string, n int) string {
-	return strings.Repeat(" ", max(0, n-utf8.RuneCountInString(text))) + text
-}
+func padLeft(text string, n int) string { return runewidth.FillLeft(text, n) }
 
 // plural is "1 iteration", "2 iterations".
 func plural(n int, word string) string {

@@ -11,10 +11,12 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mattn/go-runewidth"
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/evidence"
 	"pawl/internal/kind"
+	"pawl/internal/launch"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
@@ -367,7 +369,7 @@ func TestIterationsLineUp(t *testing.T) {
 
 func TestTheListIsATable(t *testing.T) {
 	started, ended := now.Add(-time.Hour), now
-	rows := []ui.Row{
+	rows := []launch.Row{
 		{Loop: "demo-1", Status: "waiting", Phase: "baseline", Gate: "contract", StartedAt: &started, Goal: "Make it shorter"},
 		{Loop: "a-much-longer-name", Status: "running", Phase: "verify", Iteration: 12, Best: ref("84.70"), StartedAt: &started, Goal: strings.Repeat("very ", 20) + "long"},
 		{Loop: "old", Status: "completed", Phase: "complete", Iteration: 3, Best: ref("1"), StartedAt: &started, EndedAt: &ended},
@@ -410,4 +412,15 @@ func TestNothingMovesWithoutATerminal(t *testing.T) {
 	require.Equal(t, "a line\ntwo\nlines\n", out.String())
 	require.False(t, s.Style().Color)
 	require.NotContains(t, s.Style().State(kind.Improve, running(), now), "\x1b")
+}
+
+func TestWideAndCombiningCharactersStayInTheirColumns(t *testing.T) {
+	rows := []launch.Row{{Loop: "日本語", Status: "running", Goal: "one"}, {Loop: "e\u0301te\u0301", Status: "running", Goal: "two"}, {Loop: "plain", Status: "running", Goal: "three"}}
+	var at []int
+	for line := range strings.Lines(style.List(rows)) {
+		if before, _, row := strings.Cut(line, "running"); row {
+			at = append(at, runewidth.StringWidth(before))
+		}
+	}
+	require.Equal(t, []int{8, 8, 8}, at)
 }

@@ -54,7 +54,7 @@ func TestDoctorLooksAtTheEngineAndAtAService(t *testing.T) {
 func TestDoctorWithoutAnEngineIsSoundAndStartsNone(t *testing.T) {
 	w := world.Alone(t, world.Raises)
 	rows := doctor(w, 0)
-	require.Contains(t, rows["engine"], "note does not run now")
+	require.Contains(t, rows["engine"], "note is not running")
 	require.Contains(t, rows["engine's database"], "ok there is none yet")
 	require.False(t, w.Exists("home/engine"))
 

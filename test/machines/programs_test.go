@@ -148,7 +148,7 @@ func TestLoopThatIsLeftGoesOnUnderUp(t *testing.T) {
 	s = w.Pawl("show", w.Loop)
 	require.Equal(t, 0, s.Code, s.Err)
 	require.Contains(t, s.Err, "no engine is running")
-	require.Contains(t, s.Err, "`pawl up` goes on from there")
+	require.Contains(t, s.Err, "`pawl up` resumes from there")
 	s = w.Pawl("steer", w.Loop, "mind the gap")
 	require.Equal(t, 0, s.Code, s.Err)
 	require.Contains(t, s.Err, "steer was sent as a signal; it takes effect when a worker runs (`pawl up`)")

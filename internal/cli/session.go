@@ -9,24 +9,23 @@ import (
 	"path/filepath"
 	"time"
 
-	"go.temporal.io/sdk/client"
-
+	"pawl/activities"
 	"pawl/config"
+	"pawl/internal/client"
 	"pawl/internal/fault"
 	"pawl/internal/home"
 	"pawl/internal/host"
 	"pawl/internal/telemetry"
 )
 
-// session is a command's connection: to Temporal, where there is one, and to this host's files.
+// session is a command's connection: to loops through a client, and what this process brings itself.
 type session struct {
+	*client.Client
 	app      *app
-	home     home.Home
 	hostID   string
 	temporal config.Temporal
-	client   client.Client // nil where no engine runs
-	engine   Engine        // nil unless this process shares in the embedded one
-	ui       string        // address of the Temporal UI, "" where it isn't known
+	engine   Engine // nil unless this process shares in the embedded one
+	ui       string // address of the Temporal UI, "" where it isn't known
 	logger   *slog.Logger
 	logFile  *os.File
 	shown    *telemetry.Telemetry // nil where nobody asked for it
@@ -59,7 +58,7 @@ func (s *session) share(ctx context.Context) (err error) {
 	if s.app.deps.Embedded == nil {
 		return noService()
 	}
-	s.engine, err = s.app.deps.Embedded.Share(ctx, s.home.Engine(), s.logger)
+	s.engine, err = s.app.deps.Embedded.Share(ctx, s.Home.Engine(), s.logger)
 	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -75,7 +74,7 @@ func (s *session) share(ctx context.Context) (err error) {
 // noteEngine says what is not as usual about the engine.
 func (a *app) noteEngine(e Engine) {
 	if old := e.Replaced(); old != "" {
-		a.say("the engine's database was damaged or another version's and was moved aside: %s. This host's loops go on from their ledgers", old)
+		a.say("the engine's database was damaged or another version's and was moved aside: %s. This host's loops continue from their ledgers", old)
 	}
 	if e.Moved() {
 		a.say("Temporal's own port is taken; the engine is at %s (for the Temporal CLI: --address %s)", e.Address(), e.Address())
@@ -93,7 +92,7 @@ func (a *app) visit(ctx context.Context) (*session, error) {
 		if a.deps.Embedded == nil {
 			return s, nil
 		}
-		address, ui, ok := a.deps.Embedded.Find(ctx, s.home.Engine())
+		address, ui, ok := a.deps.Embedded.Find(ctx, s.Home.Engine())
 		if !ok {
 			return s, nil
 		}
@@ -119,7 +118,15 @@ func (a *app) newSession(logs, works bool) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{app: a, home: h, hostID: id, temporal: t, logger: slog.New(slog.DiscardHandler)}
+	s := &session{app: a, hostID: id, temporal: t, logger: slog.New(slog.DiscardHandler)}
+	s.Client = &client.Client{
+		Home: h, Address: t.Address, Namespace: t.Namespace, Explicit: t.Explicit, Now: a.deps.Now,
+		// What works on a proposal of this host needs no engine: store and repository are here.
+		Proposals: activities.New(h, id, "", t.Namespace, false),
+	}
+	if a.deps.Embedded != nil {
+		s.Bring = s.share
+	}
 	if logs {
 		if err := s.openLog(); err != nil {
 			return nil, err
@@ -157,7 +164,7 @@ func (s *session) dial(ctx context.Context) error {
 		}
 		return err
 	}
-	s.client = c
+	s.SDK, s.Address, s.Namespace = c, s.temporal.Address, s.temporal.Namespace
 	return nil
 }
 
@@ -168,8 +175,8 @@ const deliverTimeout = 2 * time.Second
 const closeTimeout = 10 * time.Second
 
 func (s *session) close() {
-	if s.client != nil {
-		s.client.Close()
+	if s.SDK != nil {
+		s.SDK.Close()
 	}
 	if s.engine != nil {
 		done := make(chan error, 1)
@@ -209,7 +216,7 @@ func (s *session) openLog() error {
 		s.logger = logger
 		return nil
 	}
-	if err := os.MkdirAll(s.home.Logs(), 0o700); err != nil {
+	if err := os.MkdirAll(s.Home.Logs(), 0o700); err != nil {
 		return fmt.Errorf("making the folder for logs: %w", err)
 	}
 	path := s.logPath()
@@ -235,7 +242,7 @@ func (s *session) logPath() string {
 	if s.app.logs != nil {
 		return "stderr"
 	}
-	return filepath.Join(s.home.Logs(), "pawl.log")
+	return filepath.Join(s.Home.Logs(), "pawl.log")
 }
 
 // link is the address of a loop in the Temporal UI, "" where that isn't known.
@@ -244,12 +251,6 @@ func (s *session) link(loop string) string {
 		return ""
 	}
 	return s.ui + "/namespaces/" + url.PathEscape(s.temporal.Namespace) + "/workflows/" + url.PathEscape(loop)
-}
-
-// noEngine is the fault of a command that needs a running engine.
-func noEngine() error {
-	return fault.New(fault.EngineUnreachable, "no engine is running").
-		Advise("Start it with `pawl up` in another terminal, then repeat this.")
 }
 
 // noService is the fault of a program without an engine of its own and without an address.

@@ -30,10 +30,10 @@ import (
 func (a *app) initCommand() *cobra.Command {
 	o := initOptions{}
 	cmd := &cobra.Command{
-		Use: "init [DIR]", Short: "Look at a repository and write a first spec for it", Args: cobra.MaximumNArgs(1),
-		Long: `Look at the repository of a folder (default: this one) and write pawl.yaml into its
-root: what may change, what tests it, what measures it, which agent is there, and
-practical limits, all with comments. Nothing is run; "pawl validate" tries it.`,
+		Use: "init [DIR]", Short: "Write a first spec for a repository", Args: cobra.MaximumNArgs(1),
+		Long: `Examine the repository of a folder (default: this one) and write pawl.yaml into its
+root: which files may change, which commands test and measure it, which agent to use,
+and practical limits, all with comments. It runs nothing; "pawl validate" tries it.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error {
 			o.dir = "."
 			if len(args) == 1 {
@@ -76,9 +76,9 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	path := filepath.Join(root, "pawl.yaml")
 	switch there, err := os.Lstat(path); {
 	case err == nil && there.IsDir():
-		return fault.New(fault.InvalidSpec, "%s is a folder", path).Advise("Move it away; the spec is to have this name.")
+		return fault.New(fault.InvalidSpec, "%s is a folder", path).Advise("Move it away: the spec needs this name.")
 	case err == nil && !o.force:
-		return fault.New(fault.InvalidSpec, "%s is there already", path).Advise("Replace it with --force, or change it by hand.")
+		return fault.New(fault.InvalidSpec, "%s already exists", path).Advise("Replace it with --force, or change it by hand.")
 	}
 	files, err := filesOf(ctx, root, tracked)
 	if err != nil {
@@ -132,7 +132,7 @@ func (a *app) keep(path, text string, force bool) error {
 		return tmp.Replace()
 	}
 	if err := tmp.Create(); errors.Is(err, fs.ErrExist) {
-		return fault.New(fault.InvalidSpec, "%s is there already", path).Advise("Replace it with --force, or change it by hand.")
+		return fault.New(fault.InvalidSpec, "%s already exists", path).Advise("Replace it with --force, or change it by hand.")
 	} else if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/internal/client"
 	"pawl/internal/fault"
 	"pawl/internal/host"
 	"pawl/internal/loop"
@@ -35,61 +36,61 @@ func (f *follower) outcome(status loop.Status, r *loop.Result, g *loop.Gate) Out
 }
 
 // finish shows the last events and the report, then stays while other loops run in this worker.
-func (f *follower) finish(ctx context.Context, e ending) error {
+func (f *follower) finish(ctx context.Context, e client.Ending) error {
 	f.catchUp(ctx)
 	f.screen.Still()
 	if err := f.report(e); err != nil {
 		return err
 	}
 	f.stay(ctx)
-	return ended(e.status, e.code)
+	return ended(e.Status, e.Code)
 }
 
 // catchUp takes in what happened since the last news; where the loop does not answer any more,
 // from the ledger.
 func (f *follower) catchUp(ctx context.Context) {
-	if u, _ := f.s.news(ctx, f.id, f.seq); u != nil && u.err == nil {
-		_ = f.knows(u.state.Kind) // what can be shown is shown
-		f.show(u.events)
-		f.state = u.state
+	if u, _ := f.s.News(ctx, f.id, f.seq); u != nil && u.Err == nil {
+		_ = f.knows(u.State.Kind) // what can be shown is shown
+		f.show(u.Events)
+		f.state = u.State
 		return
 	}
-	if state, err := f.s.recorded(ctx, f.id); err == nil && state.Seq > f.state.Seq {
+	if state, err := f.s.Recorded(ctx, f.id); err == nil && state.Seq > f.state.Seq {
 		f.state = state
 	}
 }
 
-func (f *follower) report(e ending) error {
+func (f *follower) report(e client.Ending) error {
 	if f.json {
-		r := &e.result
-		if e.lost != "" {
+		r := &e.Result
+		if e.Lost != "" {
 			r = nil
 		}
-		return f.printJSON(f.outcome(e.status, r, nil))
+		return f.printJSON(f.outcome(e.Status, r, nil))
 	}
-	if e.lost != "" {
-		f.say("the loop %s is over: %s (%s)", f.id, e.lost, e.code)
+	if e.Lost != "" {
+		f.say("the loop %s is over: %s (%s)", f.id, e.Lost, e.Code)
 		return nil
 	}
-	if e.status == loop.Failed && e.result.Baseline == nil && e.result.Iterations == 0 { // it never began: there is nothing to report
-		what, advice, exact := strings.Cut(e.result.Reason, "\n")
+	if e.Status == loop.Failed && e.Result.Baseline == nil && e.Result.Iterations == 0 { // it never began: there is nothing to report
+		what, advice, exact := strings.Cut(e.Result.Reason, "\n")
 		if !exact {
-			advice = e.result.Recovery
+			advice = e.Result.Recovery
 		}
-		f.explain(fault.New(e.code, "%s", what).Advise(advice))
+		f.explain(fault.New(e.Code, "%s", what).Advise(advice))
 		return nil
 	}
 	style := f.style()
 	if plot := f.screen.Style().Plot(f.course); plot != "" && f.kind.Reference {
 		f.screen.Print("\n" + plot + "\n\n")
 	}
-	return f.print(style.Report(f.kind, e.status, e.result, f.delivery) + "\n\n" + style.Ended(e.status, e.result, f.places(e.result)))
+	return f.print(style.Report(f.kind, e.Status, e.Result, f.delivery) + "\n\n" + style.Ended(e.Status, e.Result, f.places(e.Result)))
 }
 
 func (f *follower) places(r loop.Result) ui.Places {
 	p := ui.Places{Loop: f.id, Repo: f.state.Repo, Branch: r.Branch, Base: f.state.Footing(), UI: f.s.link(f.id)}
-	if record, ok := f.s.record(f.id); ok {
-		p.Ledger, p.Logs, p.Store = record.Ledger, workspace.Steps(f.s.home, record.Ref), record.Store
+	if record, ok := f.s.Record(f.id); ok {
+		p.Ledger, p.Logs, p.Store = record.Ledger, workspace.Steps(f.s.Home, record.Ref), record.Store
 		p.Unpushed, p.Remote = f.unpushed, record.Remote
 	}
 	return p
@@ -109,7 +110,7 @@ func (f *follower) stay(ctx context.Context) {
 		}
 		if names := strings.Join(others, ", "); names != told {
 			told = names
-			f.say("%s in this process: %s. It stays until then; Ctrl-C leaves, and `pawl up` goes on with them", stillRunning(len(others)), names)
+			f.say("%s in this process: %s. This process stays until then. Ctrl-C leaves, and `pawl up` resumes them", stillRunning(len(others)), names)
 		}
 		select {
 		case <-f.deps.Signals:
@@ -131,7 +132,7 @@ func stillRunning(n int) string {
 
 // busy returns the other loops of this host that are running and not waiting for anybody.
 func (s *session) busy(ctx context.Context, id string) []string {
-	active, err := host.ActiveLoops(ctx, s.home, s.client, s.temporal.Namespace)
+	active, err := host.ActiveLoops(ctx, s.Home, s.SDK, s.temporal.Namespace)
 	if err != nil {
 		s.logger.Warn("the loops of this host can't be listed", "error", err)
 		return nil
@@ -140,8 +141,8 @@ func (s *session) busy(ctx context.Context, id string) []string {
 		if other == id {
 			return true
 		}
-		var g *loop.Gate
-		return s.query(ctx, workerTimeout, other, &g, "gate") == nil && g != nil
+		g, err := s.Gate(ctx, other)
+		return err == nil && g != nil
 	})
 }
 

@@ -30,12 +30,12 @@ func (a *app) validateCommand() *cobra.Command {
 	var printSchema bool
 	cmd := &cobra.Command{
 		Use: "validate [FILE]", Short: "Check a spec, try its commands and show the contract; start nothing", Args: cobra.MaximumNArgs(1),
-		Long: `Check a spec file (default pawl.yaml) and everything that a loop asks for before it
+		Long: `Check a spec file (default pawl.yaml) and everything that a loop needs before it
 starts: the repository, the scope, and that verify prints a number and the guard
-passes on the unchanged code. Of a deliver spec the tests are run too; what fails there
-is a note, since the loop may be there to mend it. They run in a clone that is gone
-afterwards; your repository is only read. The contract is shown as "pawl run" would show it, with its
-hash. All problems are named at once, with exit code 2.`,
+passes on the unchanged code. For a deliver spec the tests run too; a failure there is
+only a note, since the loop may be meant to fix it. The commands run in a temporary
+clone; your repository is only read. The contract is shown with its hash, as "pawl run"
+would show it. All problems are listed at once, with exit code 2.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error {
 			if printSchema {
 				_, err := a.out.Write(schema.JSON)

@@ -8,9 +8,10 @@ import (
 	"syscall"
 	"time"
 
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 
 	"pawl/config"
+	"pawl/internal/client"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/ui"
@@ -42,28 +43,42 @@ type follower struct {
 	typed    chan string // the lines of stdin, once somebody was asked
 	sent     chan error  // what came of the messages sent
 	halting  bool
-	runToken client.WorkflowRun
+	runToken sdk.WorkflowRun
 }
 
 // redrawEvery is how often the moving line moves.
 const redrawEvery = 200 * time.Millisecond
+
+// How often a loop that is being followed is asked for news: often where somebody watches it move,
+// less often where lines are written to a file, since asking is work too.
+const (
+	followEvery   = 200 * time.Millisecond
+	followLogging = 500 * time.Millisecond
+)
+
+func (a *app) every() time.Duration {
+	if a.screen.Moves() {
+		return followEvery
+	}
+	return followLogging
+}
 
 // lookEvery is how often it is looked whether the disk is full. With one that is, the engine can't
 // even keep the news of it.
 const lookEvery = 2 * time.Second
 
 // follow shows the loop until it ends or its user leaves, then its report.
-func (a *app) follow(parent context.Context, s *session, w *localWorker, run client.WorkflowRun, o runOptions) error {
+func (a *app) follow(parent context.Context, s *session, w *localWorker, run sdk.WorkflowRun, o runOptions) error {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
 	f := &follower{app: a, s: s, w: w, o: o, id: run.GetID(), runToken: run, phaseSince: a.deps.Now(), sent: make(chan error, 4)}
-	over := make(chan ending, 1)
-	go func() { over <- s.await(ctx, run) }()
+	over := make(chan client.Ending, 1)
+	go func() { over <- s.Await(ctx, run) }()
 	redraw := time.NewTicker(redrawEvery)
 	defer redraw.Stop()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	updates, workerDone := s.watch(ctx, f.id), w.done
+	updates, workerDone := s.Watch(ctx, f.id, a.every()), w.done
 	for {
 		var err error
 		select {
@@ -97,30 +112,30 @@ func (a *app) follow(parent context.Context, s *session, w *localWorker, run cli
 }
 
 // update takes news in: shows what is of note, and turns to a gate that opened.
-func (f *follower) update(ctx context.Context, u update) error {
-	if u.trouble != "" {
-		if u.trouble != f.trouble {
-			f.say("%s (see %s)", ui.Clean(u.trouble), f.s.logPath())
+func (f *follower) update(ctx context.Context, u client.News) error {
+	if u.Trouble != "" {
+		if u.Trouble != f.trouble {
+			f.say("%s (see %s)", ui.Clean(u.Trouble), f.s.logPath())
 		}
-		f.trouble = u.trouble
+		f.trouble = u.Trouble
 		return nil
 	}
-	if u.live != nil {
-		f.live = *u.live
+	if u.Live != nil {
+		f.live = *u.Live
 		return nil
 	}
-	if err := f.knows(u.state.Kind); err != nil {
+	if err := f.knows(u.State.Kind); err != nil {
 		return err
 	}
-	f.show(u.events)
-	if u.err != nil {
+	f.show(u.Events)
+	if u.Err != nil {
 		if f.quietSince.IsZero() {
 			f.quietSince = f.deps.Now()
 		}
 		return nil
 	}
 	f.quietSince = time.Time{}
-	f.state, f.live = u.state, loop.Usage{}
+	f.state, f.live = u.State, loop.Usage{}
 	switch g := f.state.Gate; {
 	case g == nil:
 		if f.asking {
@@ -175,12 +190,12 @@ func (f *follower) show(events []loop.Event) {
 
 // room says when pawl's files have no room left, and when they have again.
 func (f *follower) room() {
-	what := f.s.home.Full()
+	what := f.s.Home.Full()
 	switch {
 	case what != "" && !f.full:
-		f.say("the disk is full: %s. The loop goes on once there is room; nothing of it is lost", what)
+		f.say("the disk is full: %s. The loop continues once there is space; nothing is lost", what)
 	case what == "" && f.full:
-		f.say("there is room again at %s", f.s.home.Dir)
+		f.say("there is space again at %s", f.s.Home.Dir)
 	}
 	f.full = what != ""
 }
@@ -192,7 +207,7 @@ func (f *follower) draw() {
 	}
 	now := f.deps.Now()
 	line := f.screen.Style().Progress(f.kind, f.state.Spending(f.live), f.phaseSince, now)
-	if quiet := now.Sub(f.quietSince); !f.quietSince.IsZero() && quiet > queryTimeout {
+	if quiet := now.Sub(f.quietSince); !f.quietSince.IsZero() && quiet > client.QueryTimeout {
 		line = "no worker answers for " + ui.Duration(quiet) + "; still trying"
 	}
 	f.screen.Live(line)
@@ -220,12 +235,12 @@ func (f *follower) leave() error {
 	f.screen.Still()
 	switch {
 	case f.deps.Thin, f.o.watch:
-		f.say("left; the loop %s goes on in its worker. `pawl show %s` shows it", f.id, f.id)
+		f.say("left; the loop %s continues in its worker. `pawl show %s` shows it", f.id, f.id)
 	case f.w.polls():
 		f.w.stop(leaveTimeout)
-		f.say("left; the loop %s stays where it is. `pawl up` goes on with it, `pawl show %s` shows it", f.id, f.id)
+		f.say("left; the loop %s stays where it is. `pawl up` resumes it, `pawl show %s` shows it", f.id, f.id)
 	default:
-		f.say("left; the loop %s goes on in the pawl that is this host's worker. `pawl show %s` shows it", f.id, f.id)
+		f.say("left; the loop %s continues in the pawl that is this host's worker. `pawl show %s` shows it", f.id, f.id)
 	}
 	return &leaving{code: exitInterrupted}
 }
@@ -233,7 +248,7 @@ func (f *follower) leave() error {
 // send carries a message to the loop without keeping the screen waiting.
 func (f *follower) send(ctx context.Context, name string, m loop.Message) {
 	go func() {
-		_, err := f.s.send(ctx, f.id, name, m)
+		_, err := f.s.Send(ctx, f.id, name, m)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", name, err)
 		}
@@ -284,9 +299,9 @@ func (f *follower) nobody(g loop.Gate) error {
 	}
 	next := "Answer as above"
 	if !f.deps.Thin { // the worker leaves with this process
-		next = "Start " + f.s.aWorker() + ", then answer as above"
+		next = "Start " + f.s.AWorker() + ", then answer as above"
 	}
-	f.say("the loop %s waits for an answer and there is no terminal to ask; it stays. %s", f.id, next)
+	f.say("the loop %s waits for an answer, and there is no terminal to ask at; it stays. %s", f.id, next)
 	if f.json {
 		if err := f.printJSON(f.outcome(f.state.Status, nil, &g)); err != nil {
 			return err

@@ -5,15 +5,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/internal/client"
 	"pawl/internal/kind"
 )
 
 func (a *app) showCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show what a loop is doing, what it waits for and how to answer", Args: oneLoop,
-		Long: `Show what a loop is doing, what it waits for and how to answer. With --json it prints
-the loop's state exactly. Without a running engine it shows what the ledger last
-recorded.`,
+		Long: `Show what a loop is doing, what it waits for and how to answer. --json prints the
+loop's complete state. If no engine is running, it shows what the ledger last recorded.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error { return a.show(ctx, args[0]) }),
 	}
 }
@@ -24,23 +24,23 @@ func (a *app) show(ctx context.Context, id string) error {
 		return err
 	}
 	defer s.close()
-	r, err := s.read(ctx, id)
+	r, err := s.Snapshot(ctx, id)
 	if err != nil {
 		return err
 	}
 	a.fromLedger(r)
 	if a.json {
-		return a.printJSON(r.state)
+		return a.printJSON(r.State)
 	}
-	if !r.ledger {
-		r.state = s.live(ctx, id, r.state)
+	if !r.Ledger {
+		r.State = s.Live(ctx, id, r.State)
 	}
-	k, err := kind.Of(r.state.Kind)
+	k, err := kind.Of(r.State.Kind)
 	if err != nil {
 		return err
 	}
-	text := a.style().State(k, r.state, a.deps.Now())
-	if !r.ledger && !r.state.Status.Ended() {
+	text := a.style().State(k, r.State, a.deps.Now())
+	if !r.Ledger && !r.State.Status.Ended() {
 		// Only the loop knows them. Before the contract is drawn there are none.
 		if c, err := s.contract(ctx, id); err == nil {
 			text += "\n\n" + a.style().Protections(c.Protections)
@@ -50,12 +50,12 @@ func (a *app) show(ctx context.Context, id string) error {
 }
 
 // fromLedger says that something may be older than it looks.
-func (a *app) fromLedger(r reading) {
+func (a *app) fromLedger(r client.Snapshot) {
 	switch {
-	case !r.ledger:
-	case r.state.Status.Ended():
-		a.say("%s; this is from the ledger", r.why)
+	case !r.Ledger:
+	case r.State.Status.Ended():
+		a.say("%s; this is from the ledger", r.Why)
 	default:
-		a.say("%s; this is what the ledger last recorded, and `pawl up` goes on from there", r.why)
+		a.say("%s; this is what the ledger last recorded, and `pawl up` resumes from there", r.Why)
 	}
 }

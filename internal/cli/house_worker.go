@@ -40,7 +40,7 @@ func (s *session) startWorker(parent context.Context) *localWorker {
 	go func() {
 		defer close(w.done)
 		o := host.Options{
-			Home: s.home, Client: s.client, Namespace: s.temporal.Namespace, Logger: s.logger, Embedded: s.engine != nil, Ready: w.note,
+			Home: s.Home, Client: s.SDK, Namespace: s.temporal.Namespace, Logger: s.logger, Embedded: s.engine != nil, Ready: w.note,
 			Worker: s.app.worker, Telemetry: s.shown,
 			Closed: s.temporal.Ports(),
 		}

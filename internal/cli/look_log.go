@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/internal/client"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
 )
@@ -18,9 +19,10 @@ func (a *app) logCommand() *cobra.Command {
 		Long: `Show what happened in a loop: all of it from the ledger, and the newest from the loop
 itself. With --json every event is one line of JSON.
 
---verify proves the ledger whole, or says where it is not: every entry's hashes, that each
-state is what the events make of the one before, results, records, code heads and contract,
-and that workflow and repository know no other ledger. Exit code 1 where it is not whole.`,
+--verify proves that the ledger is whole, or says where it is not. It checks every entry's
+hashes, that each state follows from the one before by its events, the results, records,
+code heads and the contract, and that workflow and repository have the same ledger. The
+exit code is 1 if it is not whole.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error {
 			if verify {
 				return a.verify(ctx, args[0])
@@ -28,9 +30,9 @@ and that workflow and repository know no other ledger. Exit code 1 where it is n
 			return a.log(ctx, args[0], follow, all)
 		}),
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the loop ends")
-	cmd.Flags().BoolVar(&verify, "verify", false, "prove the ledger whole, or say where it is not")
-	cmd.Flags().BoolVar(&all, "all", false, "every event, not only those of note")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "keep following until the loop ends")
+	cmd.Flags().BoolVar(&verify, "verify", false, "prove that the ledger is whole, or say where it is not")
+	cmd.Flags().BoolVar(&all, "all", false, "show every event, not only the important ones")
 	cmd.MarkFlagsMutuallyExclusive("verify", "follow")
 	cmd.MarkFlagsMutuallyExclusive("verify", "all")
 	return cmd
@@ -42,27 +44,27 @@ func (a *app) log(ctx context.Context, id string, follow, all bool) error {
 		return err
 	}
 	defer s.close()
-	r, err := s.read(ctx, id)
+	r, err := s.Snapshot(ctx, id)
 	if err != nil {
 		return err
 	}
-	k, err := kind.Of(r.state.Kind)
+	k, err := kind.Of(r.State.Kind)
 	if err != nil {
 		return err
 	}
 	l := logger{app: a, kind: k, all: all, json: a.json}
-	if events, err := s.history(ctx, id); err == nil {
+	if events, err := s.History(ctx, id); err == nil {
 		err = l.write(events)
 		if err != nil {
 			return err
 		}
-	} else if r.ledger {
+	} else if r.Ledger {
 		return err
 	}
-	if r.ledger {
+	if r.Ledger {
 		a.fromLedger(r)
-		if follow && !r.state.Status.Ended() {
-			return noEngine()
+		if follow && !r.State.Status.Ended() {
+			return client.NoEngine()
 		}
 		return nil
 	}
@@ -72,12 +74,12 @@ func (a *app) log(ctx context.Context, id string, follow, all bool) error {
 // logLive writes what the loop itself has to say, once or until it ends.
 func (a *app) logLive(ctx context.Context, s *session, id string, l *logger, follow bool) error {
 	for quiet := 0; ; quiet++ {
-		v, err := s.events(ctx, id, l.seq)
+		v, err := s.Events(ctx, id, l.seq)
 		if ctx.Err() != nil {
 			return nil // Ctrl-C is how following ends
 		}
 		if err != nil && !follow {
-			return s.unreachable(ctx, err)
+			return s.Unreachable(ctx, err)
 		}
 		if n := len(v.Events); n > 0 {
 			quiet = 0
@@ -89,7 +91,7 @@ func (a *app) logLive(ctx context.Context, s *session, id string, l *logger, fol
 			return err
 		}
 		// A loop that somebody terminated has no last event.
-		if !follow || l.over || (quiet%25 == 24 && s.alive(ctx, id) != nil) {
+		if !follow || l.over || (quiet%25 == 24 && s.Alive(ctx, id) != nil) {
 			return nil
 		}
 		select {
@@ -98,15 +100,6 @@ func (a *app) logLive(ctx context.Context, s *session, id string, l *logger, fol
 		case <-time.After(followEvery):
 		}
 	}
-}
-
-// history returns all events that this host's ledger has of a loop.
-func (s *session) history(ctx context.Context, id string) ([]loop.Event, error) {
-	l, head, err := s.openLedger(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	return l.Events(ctx, head)
 }
 
 // logger writes events once, in their order.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/internal/client"
 	"pawl/internal/durable"
 	"pawl/internal/fault"
 	"pawl/internal/govern"
@@ -24,19 +25,19 @@ import (
 func (a *app) cleanCommand() *cobra.Command {
 	var do, refs bool
 	cmd := &cobra.Command{
-		Use: "clean [ID...]", Short: "Remove what loops that have ended hold on this host",
-		Long: `Remove what loops that have ended hold on this host, all of them or those named: trees, logs of
-steps, and the stores of repositories of which nothing else is needed. It shows what that is and asks;
-without a terminal it only shows it, unless --yes is given.
+		Use: "clean [ID...]", Short: "Remove what ended loops occupy on this host",
+		Long: `Remove what ended loops occupy on this host, for all of them or for those you name: working trees,
+logs of steps, and stores that nothing else needs. It lists what it would remove and asks first.
+Without a terminal it only lists, unless you pass --yes.
 
-Nothing of a loop that has not ended is touched. A store, and with it the loop's record here, stays while
-a worker runs on this host, while another loop needs it, while a proposal in it may still be applied,
-and while the repository lacks what was kept or the ledger. The repository's own branches pawl/… and
-ledgers stay, unless --refs asks for them too.`,
+It removes nothing of a loop that has not ended. It keeps the store and the record of a loop while a
+worker runs on this host, while another loop needs the store, while a proposal in it can still be
+applied, and while your repository lacks the kept work or the ledger. The branches pawl/… and the
+ledgers in your repository stay, unless you pass --refs.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error { return a.clean(ctx, args, do, refs) }),
 	}
 	cmd.Flags().BoolVar(&do, "yes", false, "remove it without asking")
-	cmd.Flags().BoolVar(&refs, "refs", false, "the loops' branches and ledgers in their repositories, too")
+	cmd.Flags().BoolVar(&refs, "refs", false, "also remove the loops' branches and ledgers from their repositories")
 	return cmd
 }
 
@@ -71,7 +72,7 @@ func (a *app) clean(ctx context.Context, ids []string, do, refs bool) error {
 		return err
 	}
 	defer s.close()
-	lock, err := durable.TryLock(s.home.WorkerLock()) // so that no worker begins a loop meanwhile
+	lock, err := durable.TryLock(s.Home.WorkerLock()) // so that no worker begins a loop meanwhile
 	if err == nil {
 		defer lock.Close()
 	}
@@ -99,7 +100,7 @@ func (a *app) clean(ctx context.Context, ids []string, do, refs bool) error {
 		}
 		do = true
 	case !do:
-		a.say("nothing was removed; --yes does it")
+		a.say("nothing was removed; pass --yes to remove it")
 	}
 	if do {
 		out.Removed = len(out.Items) > 0
@@ -123,17 +124,17 @@ type cleaning struct {
 }
 
 func (c *cleaning) plan(ctx context.Context, ids []string) error {
-	records, err := workspace.List(c.s.home)
+	records, err := workspace.List(c.s.Home)
 	if err != nil {
 		return err
 	}
-	if torn, err := workspace.Torn(c.s.home); err != nil {
+	if torn, err := workspace.Torn(c.s.Home); err != nil {
 		return err
 	} else if len(torn) > 0 {
 		return fault.New(fault.PreconditionFailed, "the record of the loop %s is damaged, so that nobody can say what it needs", torn[0]).
 			Advise("Start a worker with `pawl up`: it makes the record again from the ledger.")
 	}
-	opening, err := workspace.Announced(c.s.home)
+	opening, err := workspace.Announced(c.s.Home)
 	if err != nil {
 		return err
 	}
@@ -180,7 +181,7 @@ func (c *cleaning) plan(ctx context.Context, ids []string) error {
 
 // unfinished says why the store of a loop that has ended is still of use; "" where it isn't.
 func (c *cleaning) unfinished(ctx context.Context, r workspace.Record) string {
-	l, head, err := openRecord(ctx, r)
+	l, head, err := client.OpenRecord(ctx, r)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && head == "" {
 		return ""
 	}
@@ -240,11 +241,11 @@ func (c *cleaning) loop(ctx context.Context, r workspace.Record, needed string) 
 		}
 	}
 	if needed == "" {
-		c.add(Removal{Loop: r.Ref, Kind: "record", Path: c.s.home.Loop(r.Ref)})
+		c.add(Removal{Loop: r.Ref, Kind: "record", Path: c.s.Home.Loop(r.Ref)})
 		return
 	}
 	c.kept = append(c.kept, Keeping{r.Ref, "store", needed})
-	h := c.s.home
+	h := c.s.Home
 	for _, tree := range []string{workspace.Desk(h, r.Ref), workspace.Judge(h, r.Ref), filepath.Dir(workspace.Admin(h, r.Ref, "desk"))} {
 		c.add(Removal{Loop: r.Ref, Kind: "trees", Path: tree})
 	}

@@ -1,4 +1,4 @@
-package cli
+package client
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	commonpb "go.temporal.io/api/common/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -16,47 +15,8 @@ import (
 	"pawl/internal/kind"
 	"pawl/internal/launch"
 	"pawl/internal/loop"
-	"pawl/internal/ui"
 	"pawl/internal/workspace"
 )
-
-func (a *app) listCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List all loops, the newest first", Args: cobra.NoArgs,
-		Long: `List all loops, the newest first. Without a running engine it lists those of this
-host as their ledgers last recorded them.`,
-		RunE: a.brief(func(ctx context.Context, _ []string) error { return a.list(ctx) }),
-	}
-}
-
-func (a *app) list(ctx context.Context) error {
-	s, err := a.visit(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	var rows []ui.Row
-	if s.client != nil {
-		rows, err = s.listed(ctx)
-	} else {
-		a.say("no engine is running; this is what the ledgers of this host last recorded (`pawl up` starts it)")
-		rows, err = s.kept(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	if a.json {
-		if rows == nil {
-			rows = []ui.Row{}
-		}
-		return a.printJSON(rows)
-	}
-	if len(rows) == 0 {
-		a.say("there are no loops yet; `pawl demo` shows one, `pawl run` starts yours")
-		return nil
-	}
-	return a.print(a.style().List(rows))
-}
 
 // loopsQuery finds the loops of all kinds in Temporal's list. A run that continued as new is the
 // same loop.
@@ -70,21 +30,21 @@ var loopsQuery = func() string {
 	return "WorkflowType IN (" + strings.Join(types, ", ") + ") AND ExecutionStatus != 'ContinuedAsNew'"
 }()
 
-// listed returns the loops that Temporal knows.
-func (s *session) listed(ctx context.Context) ([]ui.Row, error) {
-	records, err := workspace.List(s.home)
+// Listed returns the loops that Temporal knows.
+func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
+	records, err := workspace.List(c.Home)
 	if err != nil {
 		return nil, err
 	}
-	var rows []ui.Row
+	var rows []launch.Row
 	var page []byte
 	for {
-		answer, err := s.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: loopsQuery, NextPageToken: page})
+		answer, err := c.SDK.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: loopsQuery, NextPageToken: page})
 		if err != nil {
-			return nil, s.unreachable(ctx, err)
+			return nil, c.Unreachable(ctx, err)
 		}
 		for _, e := range answer.GetExecutions() {
-			rows = append(rows, s.row(ctx, e, recordOf(records, e)))
+			rows = append(rows, c.row(ctx, e, recordOf(records, e)))
 		}
 		if page = answer.GetNextPageToken(); len(page) == 0 {
 			break
@@ -97,10 +57,10 @@ func (s *session) listed(ctx context.Context) ([]ui.Row, error) {
 // row is an execution as its search attributes and memo describe it; where a namespace has no
 // such attributes, as this host's ledger does. The memo was written before the loop knew its branch:
 // a host that has the loop knows better.
-func (s *session) row(ctx context.Context, e *workflowpb.WorkflowExecutionInfo, record *workspace.Record) ui.Row {
+func (c *Client) row(ctx context.Context, e *workflowpb.WorkflowExecutionInfo, record *workspace.Record) launch.Row {
 	status := endStatus(e.GetStatus())
 	k, _ := kind.OfWorkflow(e.GetType().GetName()) // loopsQuery asks for no others
-	r := ui.Row{
+	r := launch.Row{
 		Loop: e.GetExecution().GetWorkflowId(), Run: e.GetExecution().GetRunId(), Kind: k.Name, Status: string(status), Source: "temporal",
 	}
 	if t := e.GetStartTime(); t != nil {
@@ -114,12 +74,12 @@ func (s *session) row(ctx context.Context, e *workflowpb.WorkflowExecutionInfo, 
 	decode(memo[launch.MemoBranch], &r.Branch)
 	decode(memo[launch.MemoStartedBy], &r.StartedBy)
 	if record != nil {
-		r.Branch = ui.Branch(record.Branch)
+		r.Branch = branchName(record.Branch)
 	}
 	attributes := e.GetSearchAttributes().GetIndexedFields()
 	if attributes[launch.Status] == nil {
 		if record != nil {
-			if state, err := s.recordedAt(ctx, *record); err == nil {
+			if state, err := c.RecordedAt(ctx, *record); err == nil {
 				fill(&r, state)
 			}
 		}
@@ -153,16 +113,16 @@ func recordOf(records []workspace.Record, e *workflowpb.WorkflowExecutionInfo) *
 	return &records[i]
 }
 
-// kept returns the loops of this host, from their ledgers.
-func (s *session) kept(ctx context.Context) ([]ui.Row, error) {
-	records, err := workspace.List(s.home)
+// Kept returns the loops of this host, from their ledgers.
+func (c *Client) Kept(ctx context.Context) ([]launch.Row, error) {
+	records, err := workspace.List(c.Home)
 	if err != nil {
 		return nil, err
 	}
-	var rows []ui.Row
+	var rows []launch.Row
 	for _, record := range records {
-		r := ui.Row{Loop: record.Loop, Repo: record.Repo, Branch: ui.Branch(record.Branch), Status: "unknown", Source: "ledger"}
-		if state, err := s.recordedAt(ctx, record); err == nil {
+		r := launch.Row{Loop: record.Loop, Repo: record.Repo, Branch: branchName(record.Branch), Status: "unknown", Source: "ledger"}
+		if state, err := c.RecordedAt(ctx, record); err == nil {
 			fill(&r, state)
 		}
 		rows = append(rows, r)
@@ -171,20 +131,20 @@ func (s *session) kept(ctx context.Context) ([]ui.Row, error) {
 	return rows, nil
 }
 
-func (s *session) recordedAt(ctx context.Context, r workspace.Record) (loop.State, error) {
-	l, head, err := openRecord(ctx, r)
+func (c *Client) RecordedAt(ctx context.Context, r workspace.Record) (loop.State, error) {
+	l, head, err := OpenRecord(ctx, r)
 	if err != nil || head == "" {
 		return loop.State{}, err
 	}
 	return l.State(ctx, head)
 }
 
-func fill(r *ui.Row, state loop.State) {
+func fill(r *launch.Row, state loop.State) {
 	if state.Loop == "" {
 		return
 	}
 	r.Kind, r.Phase, r.Iteration, r.Best = state.Kind, string(state.Phase), state.Iteration, state.Best
-	r.Repo, r.Branch, r.Goal = state.Repo, ui.Branch(state.Branch), state.Goal
+	r.Repo, r.Branch, r.Goal = state.Repo, branchName(state.Branch), state.Goal
 	if r.Source == "ledger" || state.Status.Ended() {
 		r.Status = string(state.Status)
 	}
@@ -196,14 +156,14 @@ func fill(r *ui.Row, state loop.State) {
 	}
 }
 
-func newestFirst(rows []ui.Row) {
-	at := func(r ui.Row) time.Time {
+func newestFirst(rows []launch.Row) {
+	at := func(r launch.Row) time.Time {
 		if r.StartedAt == nil {
 			return time.Time{}
 		}
 		return *r.StartedAt
 	}
-	slices.SortStableFunc(rows, func(a, b ui.Row) int { return at(b).Compare(at(a)) })
+	slices.SortStableFunc(rows, func(a, b launch.Row) int { return at(b).Compare(at(a)) })
 }
 
 func utc(t time.Time) *time.Time {
@@ -217,3 +177,6 @@ func decode[T string | int | *evidence.Decimal](p *commonpb.Payload, out *T) {
 		_ = json.Unmarshal(p.GetData(), out)
 	}
 }
+
+// branchName is a branch without what all branches begin with.
+func branchName(ref string) string { return strings.TrimPrefix(ref, "refs/heads/") }

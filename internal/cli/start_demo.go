@@ -15,21 +15,21 @@ import (
 
 func (a *app) demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "demo", Short: "Show a whole loop with a repository and an agent of its own", Args: cobra.NoArgs,
-		Long: `Show a whole loop: a small repository with a real problem (a round trip through the
-cities of Europe) and an agent that is a script with prepared changes. It needs go
-and git, and no API key. The demo approves its own contract.`,
+		Use: "demo", Short: "Run a complete example loop with its own repository and a scripted agent", Args: cobra.NoArgs,
+		Long: `Run a complete example loop: a small repository with a real problem (a round trip
+through the cities of Europe), and a script with prepared changes as the agent. It
+needs go and git, but no API key. The demo approves its own contract.`,
 		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
 		RunE: a.command(func(cmd *cobra.Command, _ []string) error {
 			return a.demo(cmd.Context(), demo.Improve, fmt.Sprintf("a round trip through %d cities of Europe, to be made shorter by a scripted agent in %d iterations", demo.Cities, demo.Iterations))
 		}),
 	}
 	cmd.AddCommand(&cobra.Command{
-		Use: "deliver", Short: "Show a loop that delivers a change: plan, write, test, fix, review", Args: cobra.NoArgs,
-		Long: `Show a loop that delivers: a calendar with a bug and a test that shows it, an issue as
-the goal, and agents that are scripts. The writer gets it wrong once, the fixer gets it
-right, the reviewer ticks off what the issue asks for. It needs go and git, and no API
-key. The demo approves its own contract.`,
+		Use: "deliver", Short: "Run an example that delivers a change: plan, write, test, fix, review", Args: cobra.NoArgs,
+		Long: `Run an example loop that delivers a change: a calendar with a bug and a test that
+shows it, an issue as the goal, and scripts as agents. The writer gets it wrong once,
+the fixer gets it right, and the reviewer ticks off what the issue asks for. It needs
+go and git, but no API key. The demo approves its own contract.`,
 		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
 		RunE: a.command(func(cmd *cobra.Command, _ []string) error {
 			return a.demo(cmd.Context(), demo.Deliver, "a calendar that offers time as free while a meeting runs, to be mended by scripted agents")

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/spf13/cobra"
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 
 	"pawl/config"
 	"pawl/internal/doctor"
@@ -15,10 +15,10 @@ import (
 
 func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor", Short: "Look whether everything that pawl needs is there", Args: cobra.NoArgs,
-		Long: `Look whether everything that pawl needs is there: Temporal, the engine, git, room on
-the disk, agents, what a sandbox can be built from, the clock. Each finding that is
-wrong says what to do. Exit code 1 where something keeps pawl from working.`,
+		Use: "doctor", Short: "Check that everything pawl needs is installed", Args: cobra.NoArgs,
+		Long: `Check everything that pawl needs: Temporal, the engine, git, free disk space, agents,
+what a sandbox can be built from, the clock. Each problem is listed with its fix. The
+exit code is 1 if something keeps pawl from working.`,
 		RunE: a.brief(func(ctx context.Context, _ []string) error { return a.doctor(ctx) }),
 	}
 }
@@ -30,7 +30,7 @@ type Diagnosis struct {
 }
 
 func (a *app) doctor(ctx context.Context) error {
-	o := doctor.Options{Dial: func(ctx context.Context, t config.Temporal) (client.Client, error) {
+	o := doctor.Options{Dial: func(ctx context.Context, t config.Temporal) (sdk.Client, error) {
 		return a.deps.Dial(ctx, t, "pawl-doctor", slog.New(slog.DiscardHandler))
 	}}
 	o.Home, o.HomeErr = home.Open()
@@ -38,7 +38,7 @@ func (a *app) doctor(ctx context.Context) error {
 	if a.deps.Embedded != nil {
 		o.Engine = a.deps.Embedded.Look
 	}
-	a.screen.Live("looking …")
+	a.screen.Live("checking …")
 	rows := doctor.Examine(ctx, o)
 	a.screen.Still()
 	if ctx.Err() != nil {

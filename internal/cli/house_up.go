@@ -16,8 +16,8 @@ func (a *app) upCommand() *cobra.Command {
 	return workerFlags(&cobra.Command{
 		Use: "up", Short: "Serve the engine, the Temporal UI and the worker until interrupted", Args: cobra.NoArgs,
 		Long: `Serve the engine, the Temporal UI and this host's worker until interrupted. Loops
-that a process left behind go on from where they were. A second pawl joins the first
-and takes over when that one exits.`,
+that an earlier process left unfinished continue where they stopped. A second pawl
+joins the first and takes over when that one exits.`,
 		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
 		RunE:    a.brief(func(ctx context.Context, _ []string) error { return a.up(ctx) }),
 	})
@@ -29,8 +29,8 @@ func (a *app) workerCommand() *cobra.Command {
 		Use: a.deps.Program, Short: "Serve loops as this host's worker until interrupted", Args: cobra.NoArgs,
 		Long: `Serve loops as this host's worker until interrupted, for the Temporal service that
 TEMPORAL_ADDRESS or a profile in temporal.toml names. Its identity, its loops' trees and
-their recovery are in $PAWL_HOME, so a worker that is started again there goes on where
-the last one was; a second one there stands by and takes over. The log goes to stderr.`,
+their recovery are in $PAWL_HOME, so a worker that starts there again continues where the
+last one stopped; a second one stands by and takes over. The log goes to stderr.`,
 		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
 		RunE:    a.brief(func(ctx context.Context, _ []string) error { return a.up(ctx) }),
 	})
@@ -66,7 +66,7 @@ func (a *app) up(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			a.say("stopping; loops stay where they are and go on with the next worker of this host")
+			a.say("stopping; the loops stay where they are, and the next worker of this host resumes them")
 			a.stopUnlessPressed(w)
 			return nil
 		case <-w.done:
@@ -121,7 +121,7 @@ func (a *app) serving(s *session) error {
 
 // going says which loops go on.
 func (a *app) going(ctx context.Context, s *session) string {
-	others, err := host.ActiveLoops(ctx, s.home, s.client, s.temporal.Namespace)
+	others, err := host.ActiveLoops(ctx, s.Home, s.SDK, s.temporal.Namespace)
 	if err != nil || len(others) == 0 {
 		return ""
 	}

@@ -4,20 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
-	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/client"
 
 	"pawl/config"
-	"pawl/internal/fault"
-	"pawl/internal/host"
-	"pawl/internal/kind"
 	"pawl/internal/launch"
 	"pawl/internal/spec"
-	"pawl/workflows"
 )
 
 // runOptions say which loop to run and how.
@@ -40,8 +32,8 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "run [FILE]", Short: "Start a loop and follow it to its end", Args: cobra.MaximumNArgs(1),
 		Long: `Start the loop of a spec file (default pawl.yaml) and follow it to its end. Its
-contract is shown and approved first. Ctrl-C ends the loop with its report; a second
-one leaves at once, and the loop stays and can be gone on with.`,
+contract is shown and approved first. Ctrl-C ends the loop with its report. A second
+Ctrl-C leaves at once; ` + "`pawl up`" + ` resumes the loop later.`,
 		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
 		RunE: a.command(func(cmd *cobra.Command, args []string) error {
 			o.take(args)
@@ -103,7 +95,7 @@ func (a *app) run(parent context.Context, o runOptions) error {
 		w = s.startWorker(parent)
 	}
 	defer w.stop(a.stopTimeout())
-	run, err := s.start(starting, id, sp, "")
+	run, err := s.Start(starting, id, sp, "")
 	stop()
 	if err != nil {
 		return err
@@ -127,30 +119,6 @@ func uiHint(s *session, id string) string {
 		return "; Temporal UI " + link
 	}
 	return ""
-}
-
-// start starts the loop's workflow, anew or from a ledger.
-func (s *session) start(ctx context.Context, id string, sp spec.Spec, ledger string) (client.WorkflowRun, error) {
-	k, err := kind.Of(sp.Kind)
-	if err != nil {
-		return nil, err
-	}
-	args := []any{sp}
-	if ledger != "" {
-		args = append(args, workflows.Resume{Ledger: ledger})
-	}
-	run, err := s.client.ExecuteWorkflow(ctx, host.StartOptions(id, sp), k.Workflow, args...)
-	var already *serviceerror.WorkflowExecutionAlreadyStarted
-	switch {
-	case errors.As(err, &already):
-		return nil, fault.New(fault.LoopAlreadyRunning, "a loop %s is running already", id).
-			Advise(fmt.Sprintf("Look at it with `pawl show %s`, end it with `pawl halt %s`, or start another with --id.", id, id))
-	case err != nil && ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case err != nil:
-		return nil, s.unreachable(ctx, err)
-	}
-	return run, nil
 }
 
 // loopID is the ID that the loop is started under.

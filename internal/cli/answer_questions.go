@@ -8,7 +8,6 @@ import (
 	"pawl/config"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
-	"pawl/internal/store"
 	"pawl/internal/ui"
 )
 
@@ -27,13 +26,13 @@ func questionAt(g loop.Gate, b loop.Budget) question {
 	case g.Kind == loop.GateContract:
 		return question{"Approve this contract and start? [y/N] ", readContract, true}
 	case g.Kind == loop.GateDiff:
-		return question{"Approve this change? y: approve, ff, merge or squash: approve and apply so, n: reject (Enter: later) ", readDiff, false}
+		return question{"Approve this change? y: approve; ff, merge or squash: approve and apply it that way; n: reject; Enter: later ", readDiff, false}
 	case g.Kind == loop.GateBudget:
-		return question{"New limit of " + string(g.Budget) + ", such as " + b.Ample(g.Budget) + "? n: reject (Enter: later) ", readLimit, false}
+		return question{"New total for " + string(g.Budget) + ", such as " + b.Ample(g.Budget) + "? n: reject; Enter: later ", readLimit, false}
 	case len(g.Choices) > 0:
 		return question{"Choose " + strings.Join(g.Choices, " or ") + ": ", readChoice, true}
 	}
-	return question{"Answer " + strings.Join(g.Answers, " or ") + " (Enter: later, from elsewhere): ", readWord, false}
+	return question{"Answer " + strings.Join(g.Answers, " or ") + " (Enter: later): ", readWord, false}
 }
 
 func readContract(g loop.Gate, typed string) (string, loop.Message) {
@@ -120,17 +119,4 @@ func (f *follower) answer(ctx context.Context, line string, open bool) error {
 		f.ask()
 	}
 	return nil
-}
-
-// showProposal lists what a proposal of this host changes.
-func (a *app) showProposal(ctx context.Context, s *session, id string) {
-	record, here := s.record(id)
-	var state loop.State
-	if !here || s.query(ctx, workerTimeout, id, &state, "state") != nil || state.Proposal == nil {
-		return
-	}
-	if store, err := store.Open(ctx, record.Store); err == nil {
-		a.screen.Print("")
-		a.summarise(ctx, store, *state.Proposal)
-	}
 }

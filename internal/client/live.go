@@ -1,4 +1,4 @@
-package cli
+package client
 
 import (
 	"context"
@@ -25,12 +25,12 @@ func spending(d *workflowservice.DescribeWorkflowExecutionResponse) (loop.Usage,
 	return loop.Usage{}, false
 }
 
-// live returns the state for people: with what the step under way has spent.
-func (s *session) live(ctx context.Context, id string, state loop.State) loop.State {
+// Live returns the state for people: with what the step under way has spent.
+func (c *Client) Live(ctx context.Context, id string, state loop.State) loop.State {
 	if state.Status.Ended() {
 		return state
 	}
-	if d, err := s.client.DescribeWorkflowExecution(ctx, id, ""); err == nil {
+	if d, err := c.SDK.DescribeWorkflowExecution(ctx, id, ""); err == nil {
 		if u, runs := spending(d); runs {
 			return state.Spending(u)
 		}

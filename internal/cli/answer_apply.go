@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"pawl/config"
+	"pawl/internal/act"
+	"pawl/internal/client"
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+	"pawl/internal/ui"
+)
+
+func (a *app) applyCommand() *cobra.Command {
+	in := act.Apply{}
+	var out string
+	cmd := &cobra.Command{
+		Use: "apply ID", Short: "Bring an approved proposal onto the branch that the loop started from", Args: oneLoop,
+		Long: `Bring an approved proposal onto the branch that the loop started from: exactly what was
+approved, or nothing. The branch must still be where the proposal starts. If it has moved, a
+new proposal replaces the old one and needs a new approval. If the branch is checked out, its
+working tree is updated too and must be clean.
+
+--how patch writes the proposal as a patch, to --out or to stdout, and touches no branch.`,
+		RunE: a.brief(func(ctx context.Context, args []string) error {
+			in.Loop = args[0]
+			return a.apply(ctx, in, out)
+		}),
+	}
+	cmd.Flags().StringVar(&in.Hash, "hash", "", "the hash that was approved (default: the proposal's)")
+	cmd.Flags().StringVar(&in.How, "how", act.FastForward, "ff, merge, squash or patch")
+	cmd.Flags().StringVar(&in.By, "by", config.User(), "who does this, for the record")
+	cmd.Flags().StringVar(&out, "out", "", "the file to write a patch to (default: stdout)")
+	return cmd
+}
+
+func (a *app) apply(ctx context.Context, in act.Apply, out string) error {
+	if out != "" && in.How != act.Patch {
+		return usage("--out is for --how patch")
+	}
+	s, err := a.visit(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	return a.applyFrom(ctx, s, in, out)
+}
+
+// applyReviewed applies what was just approved of a loop that has ended.
+func (a *app) applyReviewed(ctx context.Context, s *session, m loop.Message, sent client.Sent, p loop.Proposal) error {
+	if !a.json { // one document is enough
+		if err := a.reportReview(s, sent, p, nil); err != nil {
+			return err
+		}
+	}
+	return a.applyFrom(ctx, s, act.Apply{Loop: sent.Loop, Hash: m.Hash, How: m.Apply, By: m.By}, "")
+}
+
+func (a *app) applyFrom(ctx context.Context, s *session, in act.Apply, out string) error {
+	done, err := s.Apply(ctx, in)
+	if err != nil {
+		return err
+	}
+	return a.reportApplied(s, done, out)
+}
+
+func (a *app) reportApplied(s *session, done act.Applied, out string) error {
+	if done.PushRefused != "" {
+		a.say("the loop's record could not be pushed: %s", ui.Clean(done.PushRefused))
+	}
+	if m := done.Moved; m != nil {
+		return fault.New(fault.BaseMoved, "%s has moved since the proposal was made. Nothing was applied; the new proposal, on top of it, is %s", done.Branch, ui.Proposal(*m)).
+			Advise(fmt.Sprintf("Review it (`pawl diff %s`), approve it (`pawl approve %s --hash %s`) and apply it. It was not measured on the new base.", done.Loop, done.Loop, m.Hash[:16]))
+	}
+	if done.Patch != "" && !a.json {
+		return a.copyPatch(done, out)
+	}
+	if done.Patch != "" && out != "" {
+		if err := a.copyPatch(done, out); err != nil {
+			return err
+		}
+		done.Patch = out
+	}
+	if a.json {
+		return a.printJSON(done)
+	}
+	what := "applied to"
+	if done.Already {
+		what = "is already in"
+	}
+	return a.print(fmt.Sprintf("%s: proposal %s %s %s (%s)", done.Loop, done.Hash[:16], what, ui.Clean(done.Branch), done.Commit[:10]))
+}
+
+// copyPatch writes the patch where it is wanted.
+func (a *app) copyPatch(done act.Applied, out string) error {
+	from, err := os.Open(done.Patch)
+	if err != nil {
+		return fault.New(fault.PreconditionFailed, "the patch is on the loop's host: %s", done.Patch)
+	}
+	defer from.Close()
+	if out == "" || out == "-" {
+		_, err = io.Copy(a.out, from)
+		return err
+	}
+	to, err := os.Create(out)
+	if err != nil {
+		return usage(err.Error())
+	}
+	_, err = io.Copy(to, from)
+	return errors.Join(err, to.Close())
+}

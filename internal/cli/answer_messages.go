@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pawl/config"
+	"pawl/internal/client"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+	"pawl/internal/ui"
+)
+
+// messageCommands are the commands that carry a message to a loop.
+func (a *app) messageCommands() []*cobra.Command {
+	m := loop.Message{}
+	flags := func(cmd *cobra.Command, names ...string) *cobra.Command {
+		cmd.Flags().StringVar(&m.By, "by", config.User(), "who does this, for the record")
+		cmd.Flags().StringVar(&m.Gate, "gate", "", "the gate to answer (default: the open one)")
+		for _, name := range names {
+			switch name {
+			case "hash":
+				cmd.Flags().StringVar(&m.Hash, "hash", "", "the hash of what is approved, at least its first 16 digits")
+			case "note":
+				cmd.Flags().StringVar(&m.Note, "note", "", "why, for the record")
+			}
+		}
+		return cmd
+	}
+	simple := func(use, short string) *cobra.Command {
+		name, _, _ := strings.Cut(use, " ")
+		return flags(&cobra.Command{
+			Use: use, Short: short, Args: oneLoop,
+			RunE: a.brief(func(ctx context.Context, args []string) error { return a.message(ctx, args[0], name, m) }),
+		}, "note")
+	}
+	reject := simple("reject ID", "Reject what waits at a gate")
+	reject.Flags().StringVar(&m.Hash, "hash", "", "the hash of what is rejected")
+	answer := flags(&cobra.Command{
+		Use: "answer ID CHOICE", Short: "Answer a question", Args: cobra.RangeArgs(1, 2),
+		RunE: a.brief(func(ctx context.Context, args []string) error {
+			if len(args) > 1 {
+				m.Choice = args[1]
+			}
+			return a.message(ctx, args[0], "answer", m)
+		}),
+	}, "note")
+	answer.Flags().StringVar(&m.Choice, "choice", "", "the same as CHOICE")
+	approve := flags(&cobra.Command{
+		Use: "approve ID", Short: "Approve what waits at a gate, by its hash", Args: oneLoop,
+		Long: `Approve what waits at a gate, by its hash. Without --hash, at a terminal, it is shown
+first and you are asked. --apply also brings an approved change onto the branch that the loop
+started from, as ` + "`pawl apply`" + ` does at any time later.`,
+		RunE: a.brief(func(ctx context.Context, args []string) error { return a.approve(ctx, args[0], m) }),
+	}, "hash", "note")
+	approve.Flags().StringVar(&m.Apply, "apply", "", "also apply what is approved: ff, merge or squash")
+	var limits, sets []string
+	extend := flags(&cobra.Command{
+		Use: "extend ID", Short: "Raise a budget that is used up", Args: oneLoop,
+		Long: `Raise a budget that is used up: --limit iterations=20 --limit activeTime=1h. A limit is the new
+total, not an addition. Without --hash, at a terminal, the gate is shown first and you are asked.`,
+		RunE: a.brief(func(ctx context.Context, args []string) error { return a.extend(ctx, args[0], limits, m) }),
+	}, "hash", "note")
+	extend.Flags().StringArrayVar(&limits, "limit", nil, "a budget and its new total, such as iterations=20 (may be repeated)")
+	amend := flags(&cobra.Command{
+		Use: "amend ID", Short: "Correct a command that does not work", Args: oneLoop,
+		Long: `Correct a command that does not work, when the loop asks about it:
+--set verify.command='./measure.sh --fast'. The amended contract has a new hash and must be
+approved next. You may amend: ` + strings.Join(spec.Amendable, ", ") + `.`,
+		RunE: a.brief(func(ctx context.Context, args []string) error { return a.amend(ctx, args[0], sets, m) }),
+	}, "note")
+	amend.Flags().StringArrayVar(&sets, "set", nil, "a key of the spec and its value (may be repeated)")
+	return []*cobra.Command{
+		approve,
+		reject,
+		extend,
+		amend,
+		flags(&cobra.Command{
+			Use: "mode ID MODE", Short: "Change the mode; any mode but mission ends the loop for good", Args: cobra.ExactArgs(2),
+			Long: `Change a loop's mode (answer, plan or mission). Any mode but mission ends the loop for good, with
+its report: autonomy is given up, not paused. The command sends the message setMode.`,
+			RunE: a.brief(func(ctx context.Context, args []string) error {
+				m.Mode = args[1]
+				return a.message(ctx, args[0], "setMode", m)
+			}),
+		}, "note"),
+		simple("pause ID", "Pause a loop: the running step is interrupted, and repeated on continue"),
+		simple("continue ID", "Resume a loop after a pause, a breakpoint or a block"),
+		simple("halt ID", "End a loop for good, with its report"),
+		flags(&cobra.Command{
+			Use: "steer ID NOTE...", Short: "Give guidance to the next agent call", Args: cobra.MinimumNArgs(1),
+			RunE: a.brief(func(ctx context.Context, args []string) error {
+				if len(args) > 1 {
+					m.Note = strings.Join(args[1:], " ")
+				}
+				return a.message(ctx, args[0], "steer", m)
+			}),
+		}, "note"),
+		answer,
+	}
+}
+
+// oneLoop is the argument of most commands: the ID of a loop.
+func oneLoop(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%s needs the ID of one loop; `pawl list` shows them", cmd.CommandPath())
+	}
+	return nil
+}
+
+// message sends a message and says what came of it.
+func (a *app) message(ctx context.Context, id, name string, m loop.Message) error {
+	s, err := a.visit(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if name == "reject" {
+		if sent, p, done, err := s.Review(ctx, id, name, m); done {
+			return a.reportReview(s, sent, p, err)
+		}
+	}
+	sent, err := s.Send(ctx, id, name, m)
+	if err != nil {
+		return err
+	}
+	return a.reportSent(s, sent)
+}
+
+func (a *app) reportReview(s *session, sent client.Sent, p loop.Proposal, err error) error {
+	if err != nil {
+		return err
+	}
+	sent.Reply = "proposal " + ui.Proposal(p)
+	return a.reportSent(s, sent)
+}
+
+func (a *app) reportSent(s *session, sent client.Sent) error {
+	if sent.Via == "signal" {
+		a.say("no worker answered, so %s was sent as a signal; it takes effect when a worker runs (%s)", sent.Message, s.AWorker())
+	}
+	if a.json {
+		return a.printJSON(sent)
+	}
+	if sent.Reply != "" {
+		return a.print(sent.Loop + ": " + ui.Clean(sent.Reply))
+	}
+	return nil
+}
+
+// extend raises budgets: by the gate's hash, or shows what waits and asks.
+func (a *app) extend(ctx context.Context, id string, limits []string, m loop.Message) error {
+	if len(limits) == 0 {
+		return usage("extend needs --limit with the new total; `pawl show " + id + "` has an example")
+	}
+	if m.Hash == "" && !a.terminal() {
+		return usage("extend needs --hash, which says which gate you mean; `pawl show " + id + "` prints it")
+	}
+	var err error
+	if m.Limits, err = config.Fragment("--limit", limits); err != nil {
+		return err
+	}
+	s, err := a.visit(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if m.Hash == "" {
+		if m, err = a.look(ctx, s, id, "Raise the limit?", m); err != nil {
+			return err
+		}
+	}
+	sent, err := s.Send(ctx, id, "extend", m)
+	if err != nil {
+		return err
+	}
+	return a.reportSent(s, sent)
+}
+
+// amend sends a corrected command.
+func (a *app) amend(ctx context.Context, id string, sets []string, m loop.Message) error {
+	if len(sets) == 0 {
+		return usage("amend needs --set with the correction, for example --set 'verify.command=…'")
+	}
+	var err error
+	if m.Spec, err = config.Fragment("--set", sets); err != nil {
+		return err
+	}
+	return a.message(ctx, id, "amend", m)
+}
+
+// approve approves by hash, or shows what waits and asks.
+func (a *app) approve(ctx context.Context, id string, m loop.Message) error {
+	if m.Apply != "" && !slices.Contains(govern.AppliedAtOnce, m.Apply) {
+		return usage("--apply is one of " + strings.Join(govern.AppliedAtOnce, ", "))
+	}
+	if m.Hash == "" && !a.terminal() {
+		return usage("approve needs --hash, which says what you approve; `pawl show " + id + "` prints it")
+	}
+	s, err := a.visit(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if p, _, over := s.Proposed(ctx, id); over && m.Gate == "" && m.Hash == "" {
+		if err := a.lookAtProposal(ctx, s, id, p); err != nil {
+			return err
+		}
+		m.Hash = p.Hash
+	}
+	if sent, p, done, err := s.Review(ctx, id, "approve", m); done {
+		if err == nil && m.Apply != "" {
+			return a.applyReviewed(ctx, s, m, sent, p)
+		}
+		return a.reportReview(s, sent, p, err)
+	}
+	if m.Hash == "" {
+		if m, err = a.look(ctx, s, id, "Approve?", m); err != nil {
+			return err
+		}
+	}
+	sent, err := s.Send(ctx, id, "approve", m)
+	if err != nil {
+		return err
+	}
+	return a.reportSent(s, sent)
+}

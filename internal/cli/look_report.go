@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"pawl/internal/client"
+	"pawl/internal/fault"
+	"pawl/internal/govern"
+	"pawl/internal/kind"
+	"pawl/internal/loop"
+)
+
+func (a *app) reportCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "report ID", Short: "Show the final report of a loop that has ended", Args: oneLoop,
+		Long: `Show the final report of a loop that has ended, again: from its ledger on this host, or else
+from the loop itself. --json prints the same as ` + "`pawl run --json`" + `.`,
+		RunE: a.brief(func(ctx context.Context, args []string) error {
+			s, err := a.visit(ctx)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			f, e, err := a.ended(ctx, s, args[0])
+			if err != nil {
+				return err
+			}
+			return f.report(e)
+		}),
+	}
+}
+
+// ended is how a loop ended, and who reports it. The ledger comes first: it knows what became of the
+// proposal afterwards, too.
+func (a *app) ended(ctx context.Context, s *session, id string) (*follower, client.Ending, error) {
+	f := &follower{app: a, s: s, w: elsewhere(), id: id}
+	r, err := s.Snapshot(ctx, id)
+	if err != nil {
+		return nil, client.Ending{}, err
+	}
+	f.state = r.State
+	if f.kind, err = kind.Of(r.State.Kind); err != nil {
+		return nil, client.Ending{}, err
+	}
+	over := s.SDK != nil && fault.CodeOf(s.Alive(ctx, id)) == fault.GateClosed
+	if !r.State.Status.Ended() && !over {
+		return nil, client.Ending{}, fault.New(fault.PreconditionFailed, "the loop %s has not ended (%s)", id, r.State.Status).
+			Advise("Look at it with `pawl show " + id + "`, or follow it to its end with `pawl watch " + id + "`.")
+	}
+	if over {
+		f.runToken = s.SDK.GetWorkflow(ctx, id, "")
+	}
+	if !r.State.Status.Ended() { // somebody ended it without asking it
+		return f, s.Await(ctx, f.runToken), ctx.Err()
+	}
+	e := client.Ending{Status: r.State.Status, Code: fault.Code(r.State.ErrorCode)}
+	if l, head, err := s.Ledger(ctx, id); err == nil {
+		if c, err := l.Contract(ctx, head); err == nil && same(ctx, s, id, r.State) {
+			e.Result = *govern.Result(r.State, c.Spec)
+			f.recall(l.Events(ctx, head))
+			return f, e, nil
+		}
+	}
+	if over {
+		v, err := s.Events(ctx, id, 0)
+		f.recall(v.Events, err)
+		return f, s.Await(ctx, f.runToken), ctx.Err()
+	}
+	return nil, client.Ending{}, fault.New(fault.EngineUnreachable, "neither this host's ledger nor the loop %s itself can be read", id).
+		Advise("Run this on the loop's host (" + r.State.Host + ").")
+}
+
+// recall takes in what the report of a delivery is about, as far as it can be read.
+func (f *follower) recall(events []loop.Event, err error) {
+	if err != nil {
+		return
+	}
+	for _, e := range events {
+		f.delivery = f.delivery.Follow(e)
+	}
+}
+
+// same reports whether the ledger on this host is that of the loop in this state, and not of another
+// one of that name.
+func same(ctx context.Context, s *session, id string, state loop.State) bool {
+	recorded, err := s.Recorded(ctx, id)
+	return err == nil && recorded.StartedAt.Equal(state.StartedAt) && recorded.Seq == state.Seq
+}

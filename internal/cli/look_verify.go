@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"pawl/internal/client"
+	"pawl/internal/fault"
+	"pawl/internal/ui"
+)
+
+// verify proves the ledger of a loop whole, or says where it is not.
+func (a *app) verify(ctx context.Context, id string) error {
+	s, err := a.visit(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	record, here := s.Record(id)
+	if !here {
+		if s.SDK != nil {
+			if err := s.Alive(ctx, id); fault.CodeOf(err) == fault.LoopNotFound {
+				return err
+			}
+		}
+		return fault.New(fault.LoopNotFound, "this host has no ledger of the loop %s", id).Advise("Run this on the loop's host.")
+	}
+	v, err := s.Verify(ctx, id, record)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		err = a.printJSON(v)
+	} else {
+		err = a.print(proofText(v))
+	}
+	if err == nil && !v.Whole {
+		err = &leaving{code: exitInternal}
+	}
+	return err
+}
+
+// proofText is the proof of a ledger for people.
+func proofText(v client.Verified) string {
+	var b strings.Builder
+	if v.Whole {
+		fmt.Fprintf(&b, "%s: the ledger is whole: %d entries, %d events, %d results, up to %s", v.Loop, v.Entries, v.Events, v.Rows, v.Ledger)
+	} else {
+		fmt.Fprintf(&b, "%s: the ledger is NOT whole", v.Loop)
+	}
+	for _, f := range v.Faults {
+		where := "the ledger"
+		if f.Entry > 0 {
+			where = fmt.Sprintf("entry %d (%s)", f.Entry, ui.Short(f.Commit))
+		} else if f.Commit != "" {
+			where = "entry " + ui.Short(f.Commit)
+		}
+		fmt.Fprintf(&b, "\n  %s: %s", where, ui.Clean(f.What))
+	}
+	fmt.Fprintf(&b, "\n  the workflow %s, the copy in the repository %s", saying(v.Workflow), saying(v.Copy))
+	return b.String()
+}
+
+func saying(what string) string {
+	if what == client.Unknown {
+		return "was not asked or knows nothing"
+	}
+	return what
+}

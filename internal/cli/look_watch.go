@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"pawl/internal/client"
+	"pawl/internal/fault"
+)
+
+func (a *app) watchCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "watch ID", Short: "Follow a loop that runs elsewhere, to its end", Args: oneLoop,
+		Long: `Follow a loop that runs elsewhere, as ` + "`pawl run`" + ` follows its own, with its report at the end and
+the exit code of how it ended. It starts nothing, answers nothing and ends nothing: Ctrl-C just
+leaves (exit code 5).`,
+		RunE: a.command(func(cmd *cobra.Command, args []string) error { return a.watchLoop(cmd.Context(), args[0]) }),
+	}
+}
+
+func (a *app) watchLoop(parent context.Context, id string) error {
+	starting, stop := a.untilSignal(parent)
+	s, err := a.visit(starting)
+	if err == nil {
+		defer s.close()
+		err = s.followable(starting, id)
+	}
+	stop()
+	if err != nil {
+		return err
+	}
+	if s.SDK == nil { // it has ended
+		f, e, err := a.ended(parent, s, id)
+		if err != nil {
+			return err
+		}
+		if err := f.report(e); err != nil {
+			return err
+		}
+		return ended(e.Status, e.Code)
+	}
+	return a.follow(parent, s, elsewhere(), s.SDK.GetWorkflow(parent, id, ""), runOptions{watch: true})
+}
+
+// followable says that a loop is there to be followed: where no engine runs, that it has ended.
+func (s *session) followable(ctx context.Context, id string) error {
+	if s.SDK != nil {
+		if err := s.Alive(ctx, id); fault.CodeOf(err) != fault.GateClosed {
+			return err
+		}
+		return nil
+	}
+	state, err := s.Recorded(ctx, id)
+	if err == nil && !state.Status.Ended() {
+		return client.NoEngine()
+	}
+	return err
+}

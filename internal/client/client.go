@@ -1,0 +1,137 @@
+// Package client stands between those who deal with loops and Temporal: it starts loops, reads them,
+// carries messages to them and works on their proposals. Commands use it, and activities may, which
+// start and read loops for a supervisor. What it returns is plain data and typed faults.
+//
+// A worker that is down keeps nobody from looking: what the loop itself can't answer comes from
+// Temporal's list and from the ledger on this host. It prints nothing, asks nobody, knows no command
+// line, and decides nothing that internal/govern decides. Start at Client, then Snapshot and Send.
+package client
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	sdk "go.temporal.io/sdk/client"
+
+	"pawl/internal/act"
+	"pawl/internal/fault"
+	"pawl/internal/home"
+	"pawl/internal/loop"
+)
+
+// Client reaches loops through Temporal, where there is one, and through this host's files.
+type Client struct {
+	Home home.Home
+	SDK  sdk.Client // nil where no engine runs
+
+	Address, Namespace string
+	Explicit           bool // somebody has named the service: it is no embedded engine
+
+	// Bring starts the engine of this host and sets SDK, for a message to a loop that nobody runs.
+	// It is nil where there is no engine to bring.
+	Bring func(context.Context) error
+	// Proposals works on the proposals of this host's loops.
+	Proposals Proposals
+	Now       func() time.Time
+}
+
+// Proposals works on proposals where their store is, without Temporal.
+type Proposals interface {
+	ApplyHere(context.Context, act.Apply) (act.Applied, error)
+	ReviewHere(context.Context, act.Review) (act.Reviewed, error)
+}
+
+// How long a question waits for its answer: the short one for a sign that a worker is there, the long
+// one of who follows a loop.
+const (
+	WorkerTimeout = 3 * time.Second
+	QueryTimeout  = 5 * time.Second
+)
+
+// Alive says that a loop is there and not over: ALO_LOOP_NOT_FOUND, GATE_CLOSED.
+func (c *Client) Alive(ctx context.Context, id string) error {
+	d, err := c.SDK.DescribeWorkflowExecution(ctx, id, "")
+	var gone *serviceerror.NotFound
+	switch {
+	case errors.As(err, &gone):
+		return NotFound(id)
+	case err != nil:
+		return c.Unreachable(ctx, err)
+	}
+	if status := endStatus(d.GetWorkflowExecutionInfo().GetStatus()); status.Ended() {
+		return over(id, string(status))
+	}
+	return nil
+}
+
+// State asks a loop for its state. An error means that no worker answered.
+func (c *Client) State(ctx context.Context, id string) (loop.State, error) {
+	var s loop.State
+	err := c.query(ctx, WorkerTimeout, id, &s, "state")
+	return s, err
+}
+
+// Gate asks a loop what it waits for. An error means that no worker answered.
+func (c *Client) Gate(ctx context.Context, id string) (*loop.Gate, error) {
+	var g *loop.Gate
+	err := c.query(ctx, WorkerTimeout, id, &g, "gate")
+	return g, err
+}
+
+func (c *Client) query(ctx context.Context, limit time.Duration, id string, out any, name string, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	v, err := c.SDK.QueryWorkflow(ctx, id, "", name, args...)
+	if err != nil {
+		return err
+	}
+	return v.Get(out)
+}
+
+// Unreachable is the fault of a service that stopped answering.
+func (c *Client) Unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	f := fault.New(fault.EngineUnreachable, "Temporal at %s does not answer: %v", c.Address, err)
+	if c.Explicit {
+		return f.Advise("Check TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and temporal.toml, and that the service runs.")
+	}
+	return f
+}
+
+// NotFound is the fault of a loop that nobody knows.
+func NotFound(id string) error {
+	return fault.New(fault.LoopNotFound, "there is no loop %s", id)
+}
+
+// over is the fault of a message to a loop that has ended.
+func over(id, status string) error {
+	if status != "" {
+		status = " (" + status + ")"
+	}
+	return fault.New(fault.GateClosed, "the loop %s has ended%s and takes no more messages", id, status).
+		Advise("See what came of it with `pawl show " + id + "`, or start it again with `pawl run`.")
+}
+
+// endStatus is the loop's status that a workflow's corresponds to.
+func endStatus(status enumspb.WorkflowExecutionStatus) loop.Status {
+	switch status {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW, enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
+		return loop.Running
+	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
+		return loop.Completed
+	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED, enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+		return loop.Halted
+	}
+	return loop.Failed
+}
+
+// NoEngine is the fault of what needs a running engine.
+func NoEngine() error {
+	return fault.New(fault.EngineUnreachable, "no engine is running").
+		Advise("Start it with `pawl up` in another terminal, then repeat this.")
+}

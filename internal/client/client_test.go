@@ -1,0 +1,149 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+
+	"pawl/internal/client"
+	"pawl/internal/fault"
+	"pawl/internal/home"
+	"pawl/internal/loop"
+)
+
+// service is a Temporal service with the loop "here" in it, which waits at a gate. Whatever a test
+// does not expect is not there: the embedded interface is nil, and calling it panics.
+type service struct {
+	sdk.Client
+	silent  bool  // no worker answers
+	refuses error // what an update fails with
+	status  enumspb.WorkflowExecutionStatus
+	via     string // how the last message came
+	sent    loop.Message
+}
+
+func (s *service) DescribeWorkflowExecution(_ context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	if id != "here" {
+		return nil, serviceerror.NewNotFound("no such workflow")
+	}
+	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: s.status}}, nil
+}
+
+func (s *service) QueryWorkflow(_ context.Context, _, _, name string, _ ...any) (converter.EncodedValue, error) {
+	if s.silent {
+		return nil, context.DeadlineExceeded
+	}
+	gate := &loop.Gate{ID: "contract-5", Kind: loop.GateContract}
+	return value{map[string]any{"gate": gate, "state": loop.State{Loop: "here", Status: loop.Waiting, Gate: gate}}[name]}, nil
+}
+
+func (s *service) SignalWorkflow(_ context.Context, _, _, _ string, arg any) error {
+	s.via, s.sent = "signal", arg.(loop.Message)
+	return nil
+}
+
+func (s *service) UpdateWorkflow(_ context.Context, o sdk.UpdateWorkflowOptions) (sdk.WorkflowUpdateHandle, error) {
+	s.via, s.sent = "update", o.Args[0].(loop.Message)
+	return handle{err: s.refuses}, nil
+}
+
+type handle struct {
+	sdk.WorkflowUpdateHandle
+	err error
+}
+
+func (h handle) Get(_ context.Context, out any) error {
+	*out.(*string) = "contract-5: approve"
+	return h.err
+}
+
+type value struct{ v any }
+
+func (value) HasValue() bool { return true }
+func (v value) Get(out any) error {
+	data, err := json.Marshal(v.v)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, out)
+}
+
+func reach(t *testing.T, s *service) *client.Client {
+	if s.status == 0 {
+		s.status = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+	}
+	return &client.Client{SDK: s, Home: home.Home{Dir: t.TempDir()}, Address: "127.0.0.1:7233", Namespace: "default", Now: time.Now}
+}
+
+func TestAMessageIsAnUpdateBoundToTheGateThatIsOpen(t *testing.T) {
+	s := &service{}
+	sent, err := reach(t, s).Send(t.Context(), "here", "approve", loop.Message{Hash: "abc"})
+	require.NoError(t, err)
+	require.Equal(t, client.Sent{Loop: "here", Message: "approve", Via: "update", Reply: "contract-5: approve"}, sent)
+	require.Equal(t, loop.Message{Hash: "abc", Gate: "contract-5"}, s.sent)
+	_, err = reach(t, s).Send(t.Context(), "here", "pause", loop.Message{})
+	require.NoError(t, err)
+	require.Empty(t, s.sent.Gate, "a pause answers no gate")
+}
+
+func TestWhereNoWorkerAnswersAMessageIsASignal(t *testing.T) {
+	s := &service{silent: true}
+	sent, err := reach(t, s).Send(t.Context(), "here", "pause", loop.Message{By: "ann"})
+	require.NoError(t, err)
+	require.Equal(t, "signal", sent.Via)
+	require.Equal(t, "ann", s.sent.By)
+}
+
+func TestARefusalIsTheFaultThatTheLoopRefusedItWith(t *testing.T) {
+	s := &service{refuses: temporal.NewNonRetryableApplicationError("the hash is not that of what waits\nLook again.", string(fault.HashMismatch), nil)}
+	_, err := reach(t, s).Send(t.Context(), "here", "approve", loop.Message{})
+	var f *fault.Error
+	require.ErrorAs(t, err, &f)
+	require.Equal(t, fault.HashMismatch, f.Code)
+	require.Equal(t, "the hash is not that of what waits", f.What)
+	require.Equal(t, "Look again.", f.Advice())
+}
+
+func TestALoopThatIsGoneOrOverIsATypedFault(t *testing.T) {
+	c := reach(t, &service{})
+	_, err := c.Send(t.Context(), "gone", "pause", loop.Message{})
+	require.Equal(t, fault.LoopNotFound, fault.CodeOf(err))
+	_, err = c.Snapshot(t.Context(), "gone")
+	require.Equal(t, fault.LoopNotFound, fault.CodeOf(err))
+
+	c = reach(t, &service{status: enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED})
+	_, err = c.Send(t.Context(), "here", "approve", loop.Message{})
+	require.Equal(t, fault.GateClosed, fault.CodeOf(err))
+	_, err = c.Send(t.Context(), "here", "continue", loop.Message{})
+	require.Equal(t, fault.LoopNotPaused, fault.CodeOf(err), "what the loop itself would have said")
+}
+
+func TestASnapshotIsTheLoopsOwnAndAnEndFromOutsideShowsInIt(t *testing.T) {
+	s, err := reach(t, &service{}).Snapshot(t.Context(), "here")
+	require.NoError(t, err)
+	require.False(t, s.Ledger)
+	require.Equal(t, loop.Waiting, s.State.Status)
+
+	s, err = reach(t, &service{status: enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED}).Snapshot(t.Context(), "here")
+	require.NoError(t, err)
+	require.Equal(t, loop.Halted, s.State.Status)
+	require.Contains(t, s.State.Reason, "terminated")
+
+	_, err = reach(t, &service{silent: true}).Snapshot(t.Context(), "here")
+	require.Equal(t, fault.EngineUnreachable, fault.CodeOf(err), "no worker and no ledger on this host")
+
+	none := reach(t, &service{})
+	none.SDK = nil
+	_, err = none.Snapshot(t.Context(), "here")
+	require.Equal(t, fault.LoopNotFound, fault.CodeOf(err), "no engine and no ledger")
+}

@@ -1,0 +1,135 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"pawl/internal/act"
+	"pawl/internal/fault"
+	"pawl/internal/git"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/store"
+)
+
+// Review takes a person's word on the proposal of a loop that has ended. done is false for a loop
+// that has not ended or has made none: then it is a message to a gate.
+func (c *Client) Review(ctx context.Context, id, answer string, m loop.Message) (sent Sent, p loop.Proposal, done bool, err error) {
+	in := act.Review{Loop: id, Hash: m.Hash, Answer: answer, By: m.By, Note: m.Note, Time: c.Now().UTC()}
+	var out act.Reviewed
+	p, here, over := c.Proposed(ctx, id)
+	if !over || m.Gate != "" {
+		return Sent{}, p, false, nil
+	}
+	if in.Hash == "" && answer == "reject" {
+		in.Hash = p.Hash
+	}
+	sent = Sent{Loop: id, Message: answer, Via: "ledger"}
+	if here {
+		out, err = c.Proposals.ReviewHere(ctx, in)
+	} else {
+		sent.Via = "workflow"
+		err = c.execute(ctx, "Review", id, map[string]string{"loop": id, "hash": in.Hash, "answer": answer, "by": in.By, "note": in.Note}, &out)
+	}
+	return sent, out.Proposal, true, plainly(ctx, err)
+}
+
+// Proposed returns the proposal of a loop that has ended with one, and whether this host has it.
+func (c *Client) Proposed(ctx context.Context, id string) (p loop.Proposal, here, over bool) {
+	var state loop.State
+	var err error
+	if _, here = c.Record(id); here {
+		state, err = c.Recorded(ctx, id)
+	} else if c.SDK != nil && fault.CodeOf(c.Alive(ctx, id)) == fault.GateClosed {
+		state, err = c.State(ctx, id)
+	}
+	if err != nil || !state.Status.Ended() || state.Proposal == nil {
+		return p, here, false
+	}
+	return *state.Proposal, here, true
+}
+
+// execute runs one of the workflows that work on a loop's proposal, on whatever host has it.
+func (c *Client) execute(ctx context.Context, kind, id string, in map[string]string, out any) error {
+	if c.SDK == nil {
+		return NoEngine()
+	}
+	run, err := c.SDK.ExecuteWorkflow(ctx, sdk.StartWorkflowOptions{
+		ID: strings.ToLower(kind) + "-" + id, TaskQueue: act.TaskQueue,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL, StaticSummary: kind + " the proposal of " + id,
+	}, kind, in)
+	if err != nil {
+		return err
+	}
+	return run.Get(ctx, out)
+}
+
+// plainly turns an activity's or a workflow's refusal into the fault that it is.
+func plainly(ctx context.Context, err error) error {
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) {
+		if f := refusal(app); f != nil {
+			return f
+		}
+	}
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// refusal is the fault that an activity or a workflow failed with, nil for an error of another kind.
+func refusal(app *temporal.ApplicationError) error {
+	if _, known := fault.Lookup(fault.Code(app.Type())); !known {
+		return nil
+	}
+	what, advice, _ := strings.Cut(app.Message(), "\n")
+	return fault.New(fault.Code(app.Type()), "%s", what).Advise(advice)
+}
+
+// Apply brings an approved proposal onto the branch that its loop started from: on this host where the
+// loop is here, else by the workflow of that name. Without a hash it is the proposal that there is.
+func (c *Client) Apply(ctx context.Context, in act.Apply) (done act.Applied, err error) {
+	s, err := c.Snapshot(ctx, in.Loop)
+	if err != nil {
+		return done, err
+	}
+	if in.Hash == "" && s.State.Proposal != nil {
+		in.Hash = s.State.Proposal.Hash
+	}
+	if !s.State.Status.Ended() && s.State.Proposal != nil { // it ends as soon as it is approved
+		if err := govern.MayApply(s.State.Proposal, in.Hash); err != nil {
+			return done, err
+		}
+	}
+	if _, here := c.Record(in.Loop); here {
+		in.Time = c.Now().UTC()
+		done, err = c.Proposals.ApplyHere(ctx, in)
+	} else {
+		err = c.execute(ctx, "Apply", in.Loop, map[string]string{"loop": in.Loop, "hash": in.Hash, "how": in.How, "by": in.By}, &done)
+	}
+	return done, plainly(ctx, err)
+}
+
+// Changes lists the files of a change of a loop on this host.
+func (c *Client) Changes(ctx context.Context, id, base, head string) ([]git.FileChange, error) {
+	store, err := c.Store(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return store.Changes(ctx, base, head)
+}
+
+// Store is where the work of a loop on this host is kept.
+func (c *Client) Store(ctx context.Context, id string) (*store.Store, error) {
+	record, here := c.Record(id)
+	if !here {
+		return nil, NotFound(id)
+	}
+	return store.Open(ctx, record.Store)
+}

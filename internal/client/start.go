@@ -1,0 +1,86 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	sdk "go.temporal.io/sdk/client"
+
+	"pawl/internal/act"
+	"pawl/internal/fault"
+	"pawl/internal/git"
+	"pawl/internal/kind"
+	"pawl/internal/launch"
+	"pawl/internal/spec"
+	"pawl/workflows"
+)
+
+// Start starts the loop's workflow, anew or from a ledger.
+func (c *Client) Start(ctx context.Context, id string, sp spec.Spec, ledger string) (sdk.WorkflowRun, error) {
+	k, err := kind.Of(sp.Kind)
+	if err != nil {
+		return nil, err
+	}
+	args := []any{sp}
+	if ledger != "" {
+		args = append(args, workflows.Resume{Ledger: ledger})
+	}
+	run, err := c.SDK.ExecuteWorkflow(ctx, StartOptions(id, sp), k.Workflow, args...)
+	var already *serviceerror.WorkflowExecutionAlreadyStarted
+	switch {
+	case errors.As(err, &already):
+		return nil, fault.New(fault.LoopAlreadyRunning, "a loop %s is running already", id).
+			Advise(fmt.Sprintf("Look at it with `pawl show %s`, end it with `pawl halt %s`, or start another with --id.", id, id))
+	case err != nil && ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, c.Unreachable(ctx, err)
+	}
+	return run, nil
+}
+
+// A worker asks for tasks in polls of a minute; one that did not ask within this time is gone.
+const lastPoll = 70 * time.Second
+
+// Served reports whether a worker takes loops now, as far as the service knows.
+func (c *Client) Served(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, WorkerTimeout)
+	defer cancel()
+	d, err := c.SDK.DescribeTaskQueue(ctx, act.TaskQueue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	if err != nil {
+		return false
+	}
+	for _, p := range d.GetPollers() {
+		if c.Now().Sub(p.GetLastAccessTime().AsTime()) < lastPoll {
+			return true
+		}
+	}
+	return false
+}
+
+// AWorker names the command that starts a worker for this service.
+func (c *Client) AWorker() string {
+	if c.Explicit {
+		return "`worker`, or `pawl up` with the same settings"
+	}
+	return "`pawl up`"
+}
+
+// StartOptions are those under which every loop is started, whoever starts it: a loop of that ID
+// that runs is not touched, one that has ended may be followed by another, and whoever looks at
+// it in Temporal sees what it is for, who started it and from where (L12).
+func StartOptions(id string, sp spec.Spec) sdk.StartWorkflowOptions {
+	s := launch.Of(id, "pawl/"+git.RefName(id), sp)
+	return sdk.StartWorkflowOptions{
+		ID: s.ID, TaskQueue: act.TaskQueue, WorkflowTaskTimeout: launch.TaskTimeout,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		// Else the SDK takes a loop of that name that runs already for the one that it started.
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+		StaticSummary:                            s.Summary, StaticDetails: s.Details, Memo: s.Memo,
+	}
+}

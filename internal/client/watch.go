@@ -1,0 +1,169 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+)
+
+// retryEvery is how often a service that is away is asked again.
+const retryEvery = 200 * time.Millisecond
+
+// News is what is new of a loop, or that nobody answers for it.
+type News struct {
+	State  loop.State
+	Events []loop.Event
+	Err    error
+
+	Trouble string      // what fails and is tried again, where that is all there is to say
+	Live    *loop.Usage // what the step under way has spent, likewise
+}
+
+// Watch asks a loop for news until ctx ends, as often as every says. It asks for the events first and for the state only
+// where there are new ones, so that waiting costs next to nothing.
+func (c *Client) Watch(ctx context.Context, id string, every time.Duration) <-chan News {
+	out := make(chan News)
+	go func() {
+		known, quiet := int64(-1), 0
+		for {
+			u, seq := c.News(ctx, id, known)
+			if quiet++; u != nil {
+				quiet = 0
+			} else if quiet%troubleEvery == 0 {
+				u = c.underWay(ctx, id)
+			}
+			if u != nil {
+				select {
+				case out <- *u:
+				case <-ctx.Done():
+					return
+				}
+			}
+			known = seq
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(every):
+			}
+		}
+	}()
+	return out
+}
+
+// troubleEvery is after how many times without news a loop's silence is looked into.
+const troubleEvery = 10
+
+// underWay says what fails and is tried again, or what the running step has spent; nil for nothing.
+// The loop itself knows of neither: its activities are retried by the service, and a disk that is
+// full has to be somebody's business.
+func (c *Client) underWay(ctx context.Context, id string) *News {
+	d, err := c.SDK.DescribeWorkflowExecution(ctx, id, "")
+	if err != nil {
+		return nil
+	}
+	for _, a := range d.GetPendingActivities() {
+		f := a.GetLastFailure()
+		if f == nil || f.GetApplicationFailureInfo().GetCategory() == enumspb.APPLICATION_ERROR_CATEGORY_BENIGN {
+			continue
+		}
+		return &News{Trouble: a.GetActivityType().GetName() + " fails and is tried again: " + f.GetMessage()}
+	}
+	if u, runs := spending(d); runs {
+		return &News{Live: &u}
+	}
+	return nil
+}
+
+// News returns what happened after the event known, nil for nothing, and the last event's number.
+func (c *Client) News(ctx context.Context, id string, known int64) (*News, int64) {
+	v, err := c.Events(ctx, id, max(known, 0))
+	if err != nil {
+		return &News{Err: err}, known
+	}
+	if v.Seq == known {
+		return nil, known
+	}
+	u := &News{Events: v.Events}
+	if u.Err = c.query(ctx, QueryTimeout, id, &u.State, "state"); u.Err != nil {
+		return u, known
+	}
+	if u.State.Seq > v.Seq { // what has led to this state is told before it
+		more, err := c.Events(ctx, id, v.Seq)
+		if err != nil {
+			return u, v.Seq
+		}
+		for _, e := range more.Events {
+			if e.Seq <= u.State.Seq {
+				u.Events = append(u.Events, e)
+			}
+		}
+		return u, u.State.Seq
+	}
+	return u, v.Seq
+}
+
+// Ending is how a loop ended.
+type Ending struct {
+	Result loop.Result
+	Status loop.Status
+	Code   fault.Code
+	Lost   string // why there is no result
+}
+
+// Await waits for a loop's end, through continue-as-new and outages of the engine.
+func (c *Client) Await(ctx context.Context, run sdk.WorkflowRun) Ending {
+	for {
+		var r loop.Result
+		err := run.Get(ctx, &r)
+		if err == nil {
+			e := Ending{Result: r, Status: loop.Completed, Code: fault.Code(r.ErrorCode)}
+			if r.ErrorCode != "" {
+				e.Status = loop.Halted
+			}
+			return e
+		}
+		var ended *temporal.WorkflowExecutionError
+		if errors.As(err, &ended) {
+			return endOf(err)
+		}
+		select {
+		case <-ctx.Done():
+			return Ending{}
+		case <-time.After(retryEvery):
+		}
+	}
+}
+
+// endOf is the end of a workflow that did not complete: it failed with a code and the result in
+// its details, or somebody ended it without asking it.
+func endOf(err error) Ending {
+	var app *temporal.ApplicationError
+	var cancelled *temporal.CanceledError
+	var terminated *temporal.TerminatedError
+	switch {
+	case errors.As(err, &app):
+		e := Ending{Status: loop.Failed, Code: fault.Code(app.Type())}
+		if !app.HasDetails() || app.Details(&e.Result) != nil {
+			e.Result = loop.Result{ErrorCode: app.Type(), Reason: app.Message(), Recovery: fault.Recovery(e.Code)}
+		}
+		return e
+	case errors.As(err, &cancelled):
+		return lost(enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED)
+	case errors.As(err, &terminated):
+		return lost(enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED)
+	}
+	return lost(enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT)
+}
+
+// lost is the end of a loop that has no result.
+func lost(status enumspb.WorkflowExecutionStatus) Ending {
+	end := outside[status]
+	return Ending{Status: end.Status, Code: end.Code, Lost: end.Reason}
+}

@@ -1,0 +1,26 @@
+package launch
+
+import (
+	"time"
+
+	"pawl/internal/evidence"
+)
+
+// Row is a loop in a list, as its search attributes and memo, or its ledger, tell of it. Times are RFC 3339 UTC in data.
+type Row struct {
+	Loop      string            `json:"loop"`
+	Run       string            `json:"run,omitempty"`
+	Kind      string            `json:"kind,omitempty"`
+	Status    string            `json:"status"`
+	Phase     string            `json:"phase,omitempty"`
+	Gate      string            `json:"gate,omitempty"`
+	Iteration int               `json:"iteration"`
+	Best      *evidence.Decimal `json:"best"`
+	Repo      string            `json:"repo,omitempty"`
+	Branch    string            `json:"branch,omitempty"`
+	Goal      string            `json:"goal,omitempty"`
+	StartedBy string            `json:"startedBy,omitempty"`
+	StartedAt *time.Time        `json:"startedAt,omitempty"`
+	EndedAt   *time.Time        `json:"endedAt,omitempty"`
+	Source    string            `json:"source"` // temporal or ledger
+}
