@@ -88,12 +88,12 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	d := Drafted{Path: path, Kind: o.kind, Repo: root, Found: found, Agents: []string{}}
 	options := draft.Options{Goal: o.goal, Agent: draft.Agents[0], Schema: a.editorSchema()}
 	for _, agent := range slices.Backward(draft.Agents) {
-		if _, err := exec.LookPath(agent.Program); err == nil {
+		if _, err := exec.LookPath(agent.Name); err == nil {
 			options.Agent, options.OnPath, d.Agent = agent, true, agent.Name
 			d.Agents = append([]string{agent.Name}, d.Agents...)
 		}
 	}
-	options.HasKey = options.Agent.Key != "" && os.Getenv(options.Agent.Key) != ""
+	options.HasKey = options.Key() != "" && os.Getenv(options.Key()) != ""
 	if err := a.keep(path, draft.Spec(k, found, options), o.force); err != nil {
 		return err
 	}

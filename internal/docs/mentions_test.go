@@ -16,6 +16,7 @@ import (
 
 	"pawl/internal/agent/stream"
 	"pawl/internal/loop"
+	"pawl/internal/program"
 	"pawl/internal/spec"
 )
 
@@ -167,12 +168,14 @@ func TestEveryMessageIsDocumented(t *testing.T) {
 
 // TestEveryAgentProgramIsDocumented holds docs/agents.md to the programs that are built in.
 func TestEveryAgentProgramIsDocumented(t *testing.T) {
-	for _, a := range stream.Adapters {
+	for _, use := range program.Uses() {
+		a, ok := stream.Lookup(use)
+		require.True(t, ok, use)
 		version := a.Version
 		if version == "" {
 			version = "–"
 		}
-		row := regexp.MustCompile(fmt.Sprintf("(?m)^\\| `%s` \\|[^|]*\\| %s \\|", a.Use, regexp.QuoteMeta(version)))
-		require.Regexp(t, row, page(t, "agents.md"), "docs/agents.md has no row for %s, version %s", a.Use, version)
+		row := regexp.MustCompile(fmt.Sprintf("(?m)^\\| `%s` \\|[^|]*\\| %s \\|", a.Name, regexp.QuoteMeta(version)))
+		require.Regexp(t, row, page(t, "agents.md"), "docs/agents.md has no row for %s, version %s", a.Name, version)
 	}
 }

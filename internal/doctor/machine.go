@@ -117,7 +117,7 @@ const versionTime = 15 * time.Second
 func (e *examination) agents() {
 	found := 0
 	for _, agent := range draft.Agents {
-		path, err := exec.LookPath(agent.Program)
+		path, err := exec.LookPath(agent.Name)
 		if err != nil {
 			continue
 		}
@@ -132,7 +132,7 @@ func (e *examination) agents() {
 	if found == 0 {
 		var names []string
 		for _, agent := range draft.Agents {
-			names = append(names, agent.Program)
+			names = append(names, agent.Name)
 		}
 		e.note("agents", "Install one, or name any program that edits files as agent.command.", "none of %s is on the PATH", strings.Join(names, ", "))
 	}

@@ -89,10 +89,10 @@ func TestSpecsForEveryAgent(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		s, err := config.LoadSpec(path, nil)
 		require.NoError(t, err, text)
-		require.Equal(t, agent.Command, s.Agent.Command.Shell, "word for word")
+		require.Equal(t, agent.Draft, s.Agent.Command.Shell, "word for word")
 		require.Equal(t, "it's \"faster\": #1\nor so", s.Goal)
-		if agent.Key != "" {
-			require.Equal(t, map[string]string{agent.Key: "$" + agent.Key}, s.Agent.Env)
+		if len(agent.Keys) > 0 {
+			require.Equal(t, map[string]string{agent.Keys[0]: "$" + agent.Keys[0]}, s.Agent.Env)
 		}
 		require.NotContains(t, text, "yaml-language-server")
 	}

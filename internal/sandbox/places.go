@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"pawl/internal/program"
 )
 
 // Request is what a policy is made for.
@@ -52,20 +54,6 @@ var toolchains = []string{
 
 // toolVariables name such folders elsewhere; PATH names many.
 var toolVariables = []string{"GOROOT", "RUSTUP_HOME", "PYENV_ROOT", "NVM_DIR", "VOLTA_HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "JAVA_HOME", "NODE_PATH", "PYTHONPATH"}
-
-// agents are the programs that need places of a home for themselves, by the name of the program:
-// their sign-in, settings and sessions.
-var agents = map[string][]Place{
-	"claude":       {{".claude", Write}, {".claude.json", Copy}, {".config/claude", Write}, {".cache/claude-cli-nodejs", Write}},
-	"codex":        {{".codex", Write}},
-	"gemini":       {{".gemini", Write}},
-	"opencode":     {{".config/opencode", Write}, {".local/share/opencode", Write}, {".local/state/opencode", Write}, {".cache/opencode", Write}},
-	"cursor-agent": {{".cursor", Write}, {".config/cursor", Write}},
-	"aider":        {{".aider", Write}, {".aider.conf.yml", Read}},
-	"goose":        {{".config/goose", Write}, {".local/share/goose", Write}},
-	"amp":          {{".config/amp", Write}, {".local/share/amp", Write}},
-	"copilot":      {{".copilot", Write}, {".config/github-copilot", Read}},
-}
 
 // sockets are where programs listen that would run things for whoever asks: container engines,
 // the service manager, the session's bus, agents that hold keys.
@@ -177,9 +165,12 @@ func Make(r Request) Policy {
 		}
 	}
 	for _, word := range r.Argv {
-		for _, p := range agents[filepath.Base(word)] {
-			for _, home := range homes {
-				add(filepath.Join(home, p.Path), p.Access)
+		agent, _ := program.Lookup(filepath.Base(word))
+		for access, paths := range map[Access][]string{Write: agent.Writes, Copy: agent.Copies, Read: agent.Reads} {
+			for _, path := range paths {
+				for _, home := range homes {
+					add(filepath.Join(home, path), access)
+				}
 			}
 		}
 	}

@@ -1,45 +1,14 @@
 package spec
 
-import "slices"
+import (
+	"slices"
 
-// The agents that are built, by `agent.use`. How each is called and understood stands in
-// internal/agent/stream.
-const (
-	UseCommand = "command"
-	UseClaude  = "claude"
-	UseCodex   = "codex"
-	UseGemini  = "gemini"
+	"pawl/internal/program"
 )
 
-// preset is what an agent can be held to, by what its program offers.
-type preset struct {
-	use   string
-	lists bool // it can be limited to some of its tools
-	cost  bool // it says what it cost, or its own word for it is taken
-}
-
-var presets = []preset{
-	{UseCommand, true, true},
-	{UseClaude, true, true},
-	{UseCodex, false, false},
-	{UseGemini, false, false},
-}
-
-// Uses lists the values of `agent.use`.
-func Uses() (all []string) {
-	for _, p := range presets {
-		all = append(all, p.use)
-	}
-	return all
-}
-
-func presetOf(use string) (preset, bool) {
-	i := slices.IndexFunc(presets, func(p preset) bool { return p.use == use })
-	if i < 0 {
-		return preset{}, false
-	}
-	return presets[i], true
-}
+// UseCommand is the value of `agent.use` for a program that pawl knows nothing of. The others are in
+// internal/program.
+const UseCommand = program.Command
 
 // Agent says who makes the changes.
 type Agent struct {

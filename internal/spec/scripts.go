@@ -101,7 +101,7 @@ func (r *refs) run(c simple, words []word, depth int) {
 	if strings.Contains(first.path, "/") {
 		r.file(c.dir, first) // a name without a slash is looked up in PATH
 	}
-	name := program(first)
+	name := called(first)
 	if options, ok := wrappers[name]; ok {
 		r.run(c, unwrap(args, options), depth+1)
 		return
@@ -304,8 +304,8 @@ var (
 	versions   = regexp.MustCompile(`[0-9.]+$`)
 )
 
-// program is the name of a command without its directory and version.
-func program(w word) string {
+// called is the name of a command without its directory and version.
+func called(w word) string {
 	if w.text == "." {
 		return "."
 	}

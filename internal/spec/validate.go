@@ -14,6 +14,7 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/kind"
+	"pawl/internal/program"
 )
 
 // words are the values that a key can have, where they are words of the contract; "[]" stands for
@@ -265,9 +266,9 @@ func (s Spec) agent(key string, a Agent, add func(key, what, want string)) {
 			add(key, "contains a NUL byte", "text")
 		}
 	}
-	p, built := presetOf(a.Use)
-	if !built {
-		add(key+".use", "is "+show(a.Use), "one of "+strings.Join(Uses(), ", "))
+	p, built := program.Lookup(a.Use)
+	if !built || !p.Use {
+		add(key+".use", "is "+show(a.Use), "one of "+strings.Join(program.Uses(), ", "))
 		return
 	}
 	const example = `the program that edits the files, such as ["./agent.sh"]`
@@ -290,10 +291,10 @@ func (s Spec) agent(key string, a Agent, add func(key, what, want string)) {
 	for i, arg := range a.Args {
 		text(fmt.Sprintf("%s.args[%d]", key, i), arg)
 	}
-	if tools := s.Approvals.Tools; !p.lists && len(tools) > 0 && !slices.Contains(tools, "*") {
+	if tools := s.Approvals.Tools; !p.Lists && len(tools) > 0 && !slices.Contains(tools, "*") {
 		add("approvals.tools", "is a list, and "+a.Use+" can't be held to one", `["*"] for all of its tools, or another agent`)
 	}
-	if s.Limits.CostUSD != nil && !p.cost {
+	if s.Limits.CostUSD != nil && !p.Cost {
 		add("limits.costUSD", "can't be kept, since "+a.Use+" does not say what it costs", "limits.tokens or limits.toolCalls, or another agent")
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Env)) {

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/agent/stream"
-	"pawl/internal/spec"
+	"pawl/internal/program"
 	"pawl/test/world"
 )
 
@@ -23,7 +23,7 @@ import (
 // puts it there.
 func claudeCode(t *testing.T) string {
 	t.Helper()
-	a, _ := stream.Lookup(spec.UseClaude)
+	a, _ := stream.Lookup(program.Claude)
 	cache, err := os.UserCacheDir()
 	require.NoError(t, err)
 	path := filepath.Join(cache, "pawl-test", "claude-code-"+a.Version, "node_modules", ".bin", "claude")

@@ -66,7 +66,7 @@ func TestExamplesOfAgentsAreSpecs(t *testing.T) {
 	require.NoError(t, err)
 	known := map[string]string{}
 	for _, agent := range draft.Agents {
-		known[agent.Name] = agent.Command
+		known[agent.Name] = agent.Draft
 	}
 	for _, path := range append(files, more...) {
 		s, err := config.LoadSpec(path, nil)

@@ -5,22 +5,16 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
+	"pawl/internal/program"
 	"pawl/internal/spec"
 )
 
 // Adapter is one agent program: how it is called, and what its output means.
 type Adapter struct {
-	Use string
-	// Version is the one that was measured; docs/agents.md says what.
-	Version string
+	program.Program
 	// Live are the budgets that its stream tells the use of while it runs. The others are known
 	// only when it has ended.
 	Live []loop.Resource
-	// Keys are the variables in which the program looks for its own credentials. They are taken
-	// from the worker's environment, as no other secret is.
-	Keys []string
-	// Env is what it is told beside what the spec says; the spec's agent.env wins.
-	Env []string
 
 	argv func(Call) []string
 	read func() reader // nil: its stdout is no stream
@@ -35,41 +29,22 @@ type Call struct {
 	Budget  map[loop.Resource]evidence.Decimal
 }
 
-// Adapters are the programs. A further one is a further row, with its reader.
-var Adapters = []Adapter{
-	{
-		Use: spec.UseCommand, argv: commandArgv,
-	},
-	{
-		Use: spec.UseClaude, Version: "2.1.329",
+// adapters are by the name of their program.
+var adapters = map[string]Adapter{
+	program.Command: {argv: commandArgv},
+	program.Claude: {
 		Live: []loop.Resource{loop.ToolCalls, loop.Tokens, loop.CostUSD},
-		Keys: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"},
-		Env: []string{
-			"DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
-		},
 		argv: claudeArgv, read: func() reader { return &claude{open: map[string]*message{}} },
 	},
-	{
-		Use: spec.UseCodex, Version: "0.169.0",
-		Live: []loop.Resource{loop.ToolCalls},
-		Keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"},
-		argv: codexArgv, read: func() reader { return &codex{} },
-	},
-	{
-		Use: spec.UseGemini, Version: "0.61.0",
-		Live: []loop.Resource{loop.ToolCalls},
-		Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
-		argv: geminiArgv, read: func() reader { return &gemini{} },
-	},
+	program.Codex:  {Live: []loop.Resource{loop.ToolCalls}, argv: codexArgv, read: func() reader { return &codex{} }},
+	program.Gemini: {Live: []loop.Resource{loop.ToolCalls}, argv: geminiArgv, read: func() reader { return &gemini{} }},
 }
 
 // Lookup returns the adapter for a value of agent.use; ok is false where there is none.
 func Lookup(use string) (a Adapter, ok bool) {
-	i := slices.IndexFunc(Adapters, func(a Adapter) bool { return a.Use == use })
-	if i < 0 {
-		return Adapter{}, false
-	}
-	return Adapters[i], true
+	a, ok = adapters[use]
+	a.Program, _ = program.Lookup(use)
+	return a, ok
 }
 
 // Streams reports whether the program's stdout is a stream of events.
@@ -97,8 +72,8 @@ func commandArgv(c Call) []string {
 	return append(argv, c.Agent.Args...)
 }
 
-// program returns the words that start a command: those of the spec, else the program's name.
-func program(c Call) []string {
+// started returns the words that start a command: those of the spec, else the program's name.
+func started(c Call) []string {
 	if argv := c.Agent.Command.Args(); len(argv) > 0 {
 		return slices.Clone(argv)
 	}

@@ -22,7 +22,7 @@ var asking = []string{"Bash", "WebFetch", "WebSearch"}
 // works; --tools takes the others out of the request, where --allowedTools only approves
 // beforehand. What must hold comes after the spec's own arguments, as the last one wins.
 func claudeArgv(c Call) []string {
-	argv := append(program(c), "-p")
+	argv := append(started(c), "-p")
 	if c.Agent.Model != "" {
 		argv = append(argv, "--model", c.Agent.Model)
 	}

@@ -14,7 +14,7 @@ func codexArgv(c Call) []string {
 	if !c.MayEdit {
 		sandbox = "read-only"
 	}
-	argv := append(program(c), "exec")
+	argv := append(started(c), "exec")
 	if c.Agent.Model != "" {
 		argv = append(argv, "-m", c.Agent.Model)
 	}

@@ -9,7 +9,7 @@ import (
 // geminiArgv calls the Gemini CLI headless. Tools that are not approved are not in its request:
 // with every tool approved it also has a shell, otherwise it edits and looks.
 func geminiArgv(c Call) []string {
-	argv := program(c)
+	argv := started(c)
 	if c.Agent.Model != "" {
 		argv = append(argv, "-m", c.Agent.Model)
 	}

@@ -12,6 +12,7 @@ import (
 	"pawl/internal/agent/stream"
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
+	"pawl/internal/program"
 	"pawl/internal/spec"
 )
 
@@ -196,13 +197,12 @@ func TestA2_OverABudgetIsMoreThanUsedUp(t *testing.T) {
 }
 
 func TestEveryAgentOfTheSpecHasAnAdapter(t *testing.T) {
-	var uses []string
-	for _, a := range stream.Adapters {
-		uses = append(uses, a.Use)
-		require.Equal(t, a.Use != spec.UseCommand, a.Streams())
+	for _, use := range program.Uses() {
+		a, ok := stream.Lookup(use)
+		require.True(t, ok, use)
+		require.Equal(t, a.Name != spec.UseCommand, a.Streams())
 		require.Equal(t, a.Streams(), a.Stream() != nil)
 	}
-	require.Equal(t, spec.Uses(), uses)
 	_, ok := stream.Lookup("nobody")
 	require.False(t, ok)
 }
@@ -241,7 +241,9 @@ func FuzzStream(f *testing.F) {
 	}
 	f.Add([]byte(`{"type":"result","total_cost_usd":1e400,"modelUsage":{"m":{"inputTokens":-9}}}`), 1)
 	f.Fuzz(func(t *testing.T, text []byte, n int) {
-		for _, a := range stream.Adapters {
+		for _, use := range program.Uses() {
+			a, ok := stream.Lookup(use)
+			require.True(t, ok, use)
 			if !a.Streams() {
 				continue
 			}

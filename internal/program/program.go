@@ -1,0 +1,91 @@
+// Package program is the table of the coding agents that pawl knows: what the spec can hold each of
+// them to, the credentials and places that it needs, and how `pawl init` calls it. How a program is
+// called in detail and what its output means is in internal/agent/stream, by the same name. Pure. Start
+// at Table.
+package program
+
+import "slices"
+
+// The values of agent.use.
+const (
+	Command = "command" // any program, by the command that the spec has
+	Claude  = "claude"
+	Codex   = "codex"
+	Gemini  = "gemini"
+)
+
+// Program is one agent program.
+type Program struct {
+	Name string // as people call it on the command line
+	Use  bool   // agent.use may name it; an adapter in internal/agent/stream carries it out
+
+	Lists bool // it can be limited to some of its tools
+	Cost  bool // it says what it cost, or its own word for it is taken
+
+	Version string   // the one that was measured; docs/agents.md says what
+	Keys    []string // the variables with its own credentials. It gets them, as it gets no other secret
+	Env     []string // what it is told beside what the spec says; the spec's agent.env wins
+
+	// Draft is how `pawl init` has it work on the desk, with the prompt that $PAWL_PROMPT names; "" where
+	// init does not look for it. It may edit what is there without being asked; its last words are its
+	// description. These lines are measured: no input but the prompt, no approval that nobody could give,
+	// and none of the repository's own settings for the agent where it knows an option against them, since
+	// those would be the agent's to write.
+	Draft string
+
+	// What it needs of the user's home inside a sandbox: its sign-in, settings and sessions. It works on
+	// a copy of Copies.
+	Writes, Copies, Reads []string
+}
+
+// Table are the programs, those first that are looked for first.
+var Table = []Program{
+	{Name: Command, Use: true, Lists: true, Cost: true},
+	{
+		Name: Claude, Use: true, Lists: true, Cost: true, Version: "2.1.329",
+		Keys: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"},
+		Env: []string{
+			"DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		},
+		Draft:  `claude -p "$(cat "$PAWL_PROMPT")" --permission-mode acceptEdits --setting-sources '' </dev/null`,
+		Writes: []string{".claude", ".config/claude", ".cache/claude-cli-nodejs"}, Copies: []string{".claude.json"},
+	},
+	{
+		Name: Codex, Use: true, Version: "0.169.0", Keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"},
+		Draft:  `codex exec -s workspace-write --ephemeral --ignore-rules "$(cat "$PAWL_PROMPT")" </dev/null`,
+		Writes: []string{".codex"},
+	},
+	{
+		Name: Gemini, Use: true, Version: "0.61.0", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+		Draft:  `gemini --skip-trust --approval-mode auto_edit -p "$(cat "$PAWL_PROMPT")" </dev/null`,
+		Writes: []string{".gemini"},
+	},
+	{
+		Name: "opencode", Draft: `opencode run "$(cat "$PAWL_PROMPT")" </dev/null`,
+		Writes: []string{".config/opencode", ".local/share/opencode", ".local/state/opencode", ".cache/opencode"},
+	},
+	{Name: "cursor-agent", Writes: []string{".cursor", ".config/cursor"}},
+	{Name: "aider", Writes: []string{".aider"}, Reads: []string{".aider.conf.yml"}},
+	{Name: "goose", Writes: []string{".config/goose", ".local/share/goose"}},
+	{Name: "amp", Writes: []string{".config/amp", ".local/share/amp"}},
+	{Name: "copilot", Writes: []string{".copilot"}, Reads: []string{".config/github-copilot"}},
+}
+
+// Lookup returns the program of that name; ok is false where there is none.
+func Lookup(name string) (p Program, ok bool) {
+	i := slices.IndexFunc(Table, func(p Program) bool { return p.Name == name })
+	if i < 0 {
+		return Program{}, false
+	}
+	return Table[i], true
+}
+
+// Uses lists the values of agent.use.
+func Uses() (all []string) {
+	for _, p := range Table {
+		if p.Use {
+			all = append(all, p.Name)
+		}
+	}
+	return all
+}
