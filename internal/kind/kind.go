@@ -171,6 +171,3 @@ func (k Kind) Needed(tests bool) []Need {
 	}
 	return slices.DeleteFunc(slices.Clone(k.Needs), func(n Need) bool { return n.When == not })
 }
-
-// Shows reports whether the figure is one of the kind's.
-func (k Kind) Shows(f Figure) bool { return slices.Contains(k.Figures, f) }

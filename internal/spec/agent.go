@@ -3,6 +3,7 @@ package spec
 import (
 	"slices"
 
+	"pawl/internal/kind"
 	"pawl/internal/program"
 )
 
@@ -88,11 +89,11 @@ func (a Agent) Label() []string {
 
 // The roles in which an agent is called.
 const (
-	RolePlanner  = "planner"
-	RoleIdeator  = "ideator"
-	RoleWriter   = "writer"
-	RoleFixer    = "fixer"
-	RoleReviewer = "reviewer"
+	RolePlanner  = kind.Planner
+	RoleIdeator  = kind.Ideator
+	RoleWriter   = kind.Writer
+	RoleFixer    = kind.Fixer
+	RoleReviewer = kind.Reviewer
 )
 
 // What a role may be permitted (E1).
