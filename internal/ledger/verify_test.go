@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/evidence"
+	"pawl/internal/fault"
 	"pawl/internal/git"
 	"pawl/internal/gittest"
 	"pawl/internal/ledger"
@@ -324,4 +325,15 @@ func TestL8_DamageOnTheDiskIsFound(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, r.Faults[0].What, "missing")
 	})
+}
+
+// TestALedgerOfAnUnknownKindIsRefused is one that a later version of pawl has written.
+func TestALedgerOfAnUnknownKindIsRefused(t *testing.T) {
+	b := begun(t)
+	b.rewritten(1, func(_ int, files map[string][]byte) {
+		files[ledger.StateFile] = bytes.Replace(files[ledger.StateFile], []byte(`"kind": "improve"`), []byte(`"kind": "refine"`), 1)
+	})
+	_, err := ledger.Open(b.store).State(ctx, b.head())
+	require.ErrorContains(t, err, `knows no kind "refine"`)
+	require.Equal(t, fault.InvalidSpec, fault.CodeOf(err))
 }
