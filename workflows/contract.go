@@ -12,15 +12,15 @@ import (
 	"pawl/internal/spec"
 )
 
-// agree is the contract gate: autonomy starts only after it, and only where nothing else is
+// approveContract is the contract gate: autonomy starts only after it, and only where nothing else is
 // missing (A1).
-func (r *run) agree(ctx workflow.Context) error {
+func (r *run) approveContract(ctx workflow.Context) error {
 	if err := r.ready(); err != nil {
 		return err
 	}
 	by := "spec (approvals.plan: auto)"
 	if r.spec.Approvals.Plan != spec.Auto {
-		a, err := r.hold(ctx, loop.Gate{
+		a, err := r.wait(ctx, loop.Gate{
 			Kind:    loop.GateContract,
 			Summary: fmt.Sprintf("approve the contract: %s", loop.Clip(r.spec.Goal, 200)),
 			Hash:    r.host.Opened.Contract,
@@ -58,7 +58,7 @@ func (r *run) exhausted(ctx workflow.Context, end govern.End) error {
 		Summary: fmt.Sprintf("%s (%s): extend it, or reject and the loop ends", end.Reason, r.State().Budget.Spent(end.Budget)),
 	}
 	g.Hash = govern.AskHash(r.State().Contract, g, r.State().Budget)
-	a, err := r.hold(ctx, g)
+	a, err := r.wait(ctx, g)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (r *run) amend(ctx workflow.Context, a loop.Answer) (bool, error) {
 	}, &drawn); err != nil {
 		return false, err
 	}
-	answer, err := r.hold(ctx, loop.Gate{
+	answer, err := r.wait(ctx, loop.Gate{
 		Kind:    loop.GateContract,
 		Summary: fmt.Sprintf("approve the amended contract: %s", loop.Clip(string(a.Amendment), 300)),
 		Hash:    drawn.Contract,

@@ -61,7 +61,7 @@ func (l *deliver) leaving(ctx workflow.Context, m govern.Move) error {
 	}
 	if l.iteration.stopAsked != "" && m.To != phase.Complete {
 		l.stopBy(ctx, l.iteration.stopAsked)
-		return l.holdIfPaused(ctx)
+		return l.waitIfPaused(ctx)
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ func (l *deliver) author(ctx workflow.Context, role string) (govern.Move, error)
 func (l *deliver) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	at, it := l.State().Phase, &l.iteration
 	l.turn++
-	c, err := l.take(ctx, orElse(it.description, string(at)), l.turn)
+	c, err := l.commitChange(ctx, orElse(it.description, string(at)), l.turn)
 	if err != nil {
 		return govern.Move{}, err
 	}

@@ -153,9 +153,9 @@ type display struct {
 // the last one.
 const publishApart = time.Second
 
-// keepUp brings the search attributes up to date as a loop goes on: at once where it has come to wait
+// publishSoon brings the search attributes up to date as a loop goes on: at once where it has come to wait
 // or waits no more, now and then for the rest.
-func (r *run) keepUp(ctx workflow.Context) {
+func (r *run) publishSoon(ctx workflow.Context) {
 	now := launch.Published(r.State())
 	waits := now[launch.Status] != r.display.said[launch.Status] || now[launch.Gate] != r.display.said[launch.Gate]
 	if waits || workflow.Now(ctx).Sub(r.display.at) >= publishApart {

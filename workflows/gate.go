@@ -9,14 +9,14 @@ import (
 	"pawl/internal/loop"
 )
 
-// hold opens a gate and waits until a person answers it: the one way in which a loop waits for
+// wait opens a gate and waits until a person answers it: the one way in which a loop waits for
 // anybody. A halt ends the waiting and the loop.
-func (r *run) hold(ctx workflow.Context, g loop.Gate) (loop.Answer, error) {
+func (r *run) wait(ctx workflow.Context, g loop.Gate) (loop.Answer, error) {
 	pause := g.Kind == loop.GatePause || g.Kind == loop.GateBreakpoint
 	if pause {
 		r.Emit(ctx, loop.Event{Type: loop.AutonomyPaused, Reason: string(g.Kind)})
 	}
-	a, answered, err := r.keeper.Hold(ctx, g)
+	a, answered, err := r.keeper.Wait(ctx, g)
 	if err != nil {
 		return loop.Answer{}, err
 	}
@@ -26,13 +26,13 @@ func (r *run) hold(ctx workflow.Context, g loop.Gate) (loop.Answer, error) {
 	if pause {
 		r.Emit(ctx, loop.Event{Type: loop.AutonomyResumed, By: a.By})
 	}
-	r.keepUp(ctx)
+	r.publishSoon(ctx)
 	return a, nil
 }
 
-// holdIfPaused waits where somebody asked for a pause, and ends the loop where somebody asked
+// waitIfPaused waits where somebody asked for a pause, and ends the loop where somebody asked
 // for that.
-func (r *run) holdIfPaused(ctx workflow.Context) error {
+func (r *run) waitIfPaused(ctx workflow.Context) error {
 	s := r.State()
 	if s.HaltRequested != "" {
 		return stop(govern.Interrupted.Because(s.HaltRequested))
@@ -40,7 +40,7 @@ func (r *run) holdIfPaused(ctx workflow.Context) error {
 	if !s.PauseRequested {
 		return nil
 	}
-	_, err := r.hold(ctx, loop.Gate{Kind: loop.GatePause, Summary: "paused at " + string(s.Phase)})
+	_, err := r.wait(ctx, loop.Gate{Kind: loop.GatePause, Summary: "paused at " + string(s.Phase)})
 	return err
 }
 

@@ -176,7 +176,7 @@ func (l *improve) check(ctx workflow.Context, _ govern.Move) (govern.Move, error
 // commit takes the change before anything judges it (P4). A violation of a policy is not committed.
 func (l *improve) commit(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	it := &l.iteration
-	c, err := l.take(ctx, it.description, l.State().Attempt)
+	c, err := l.commitChange(ctx, it.description, l.State().Attempt)
 	if err != nil {
 		return govern.Move{}, err
 	}
@@ -262,7 +262,7 @@ func (l *improve) between(ctx workflow.Context) error {
 		if m.Do != govern.AskPerson {
 			return nil
 		}
-		a, err := l.hold(ctx, loop.Gate{
+		a, err := l.wait(ctx, loop.Gate{
 			Kind: loop.GateQuestion, Summary: fmt.Sprintf("%s: `%s`", m.Reason, l.spec.Verify.Command),
 			Choices: []string{"retry", "halt"},
 		})

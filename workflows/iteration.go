@@ -48,10 +48,10 @@ func (r *run) iterate(ctx workflow.Context, first phase.Phase, p protocol) error
 	if err := r.enter(ctx, first); err != nil {
 		return err
 	}
-	if err := r.holdIfPaused(ctx); err != nil {
+	if err := r.waitIfPaused(ctx); err != nil {
 		return err
 	}
-	r.begin(ctx)
+	r.startIteration(ctx)
 	p.begin()
 	done, err := r.drive(ctx, first, p)
 	var held error
@@ -76,14 +76,14 @@ func (r *run) iterate(ctx workflow.Context, first phase.Phase, p protocol) error
 	return nil
 }
 
-// begin makes the checkpoint. The ledger has it before an agent is started: the step that starts
+// startIteration makes the checkpoint. The ledger has it before an agent is started: the step that starts
 // one appends what is pending first.
-func (r *run) begin(ctx workflow.Context) {
+func (r *run) startIteration(ctx workflow.Context) {
 	s := r.State()
 	left := s.Budget.Spend(loop.Iterations, loop.Count(1)).Left()
 	r.Emit(ctx, loop.Event{Type: loop.CheckpointCreated, Iteration: s.Iteration + 1, Head: s.Head})
 	r.Emit(ctx, loop.Event{Type: loop.IterationStarted, Iteration: s.Iteration + 1, BudgetsRemaining: left})
-	r.keepUp(ctx)
+	r.publishSoon(ctx)
 }
 
 // drive carries out the moves of an iteration until it is finished: each task does its work, the
@@ -92,6 +92,9 @@ func (r *run) drive(ctx workflow.Context, first phase.Phase, p protocol) (govern
 	move := govern.Move{Do: govern.Enter, To: first}
 	work := p.task(move)
 	for {
+		if work == nil {
+			return move, stop(govern.TransitionInvalid.Because(fmt.Sprintf("the phase %s has no work (%s)", r.State().Phase, move.Do)))
+		}
 		next, err := work(ctx, move)
 		if err != nil {
 			return next, err
@@ -155,9 +158,9 @@ func (r *run) undo(ctx workflow.Context, c loop.Change, why string, keep bool, m
 	return err
 }
 
-// take commits what is on the desk, or brings back why it can't be. New files that need approval
+// commitChange commits what is on the desk, or brings back why it can't be. New files that need approval
 // are asked for; approved is exactly the change that was shown.
-func (r *run) take(ctx workflow.Context, description string, attempt int) (act.Committed, error) {
+func (r *run) commitChange(ctx workflow.Context, description string, attempt int) (act.Committed, error) {
 	approved := ""
 	for {
 		if r.host.Uprooted {
@@ -173,7 +176,7 @@ func (r *run) take(ctx workflow.Context, description string, attempt int) (act.C
 		if err != nil || len(out.NewFiles) == 0 {
 			return out, err
 		}
-		a, err := r.hold(ctx, loop.Gate{
+		a, err := r.wait(ctx, loop.Gate{
 			Kind: loop.GateNewFiles, Hash: out.NewFilesHash,
 			Summary: fmt.Sprintf("approve new files: %s (%s)", loop.Clip(strings.Join(out.NewFiles, ", "), 300), loop.Clip(description, 100)),
 		})
@@ -306,7 +309,7 @@ func (r *run) block(ctx workflow.Context, why string) error {
 			return err
 		}
 	}
-	a, err := r.hold(ctx, loop.Gate{
+	a, err := r.wait(ctx, loop.Gate{
 		Kind:    loop.GateGuard,
 		Summary: fmt.Sprintf("the change is blocked by %s (mend it on the desk %s and continue, or reject it)", why, r.State().Desk),
 	})

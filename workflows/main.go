@@ -38,7 +38,7 @@ func (r *run) main(ctx workflow.Context, p protocol) error {
 		return err
 	}
 	if r.State().Contract.ApprovedAt == nil {
-		if err := r.agree(ctx); err != nil {
+		if err := r.approveContract(ctx); err != nil {
 			return err
 		}
 	}

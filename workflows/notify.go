@@ -16,20 +16,20 @@ import (
 // Telling somebody is bounded, since a loop that ends waits for it: an attempt has half a minute in
 // the activity itself, and a host that is away has no more than all of it.
 const (
-	tellAttempt = 40 * time.Second
-	tellBound   = 3 * time.Minute
+	notifyAttempt = 40 * time.Second
+	notifyBound   = 3 * time.Minute
 )
 
-var tellRetries = &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumAttempts: 3}
+var notifyRetries = &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumAttempts: 3}
 
-// teller tells people and waits for nobody.
-type teller struct{ telling int }
+// notifier tells people and waits for nobody.
+type notifier struct{ underway int }
 
-func (t teller) quiet() bool { return t.telling == 0 }
+func (t notifier) quiet() bool { return t.underway == 0 }
 
-// tell tells whom the spec names. Where that fails it is a warning: it never holds the loop up. A
+// notify tells whom the spec names. Where that fails it is a warning: it never holds the loop up. A
 // pause was asked for by a person, who need not be told.
-func (r *run) tell(ctx workflow.Context, event loop.Type, reason string) {
+func (r *run) notify(ctx workflow.Context, event loop.Type, reason string) {
 	s := r.State()
 	g := s.Gate
 	if g != nil && g.Kind == loop.GatePause {
@@ -47,25 +47,25 @@ func (r *run) tell(ctx workflow.Context, event loop.Type, reason string) {
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx) // the end is told also after Cancel
 	for _, to := range r.spec.Notify {
-		r.teller.telling++
+		r.notifier.underway++
 		workflow.Go(ctx, func(ctx workflow.Context) {
-			defer func() { r.teller.telling-- }()
-			r.told(ctx, to, r.notify(ctx, to, notice))
+			defer func() { r.notifier.underway-- }()
+			r.notified(ctx, to, r.notifyOne(ctx, to, notice))
 		})
 	}
 }
 
-// notify tells one of them.
-func (r *run) notify(ctx workflow.Context, to string, notice act.Notice) error {
+// notifyOne tells one of them.
+func (r *run) notifyOne(ctx workflow.Context, to string, notice act.Notice) error {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue: r.host.Queue(), StartToCloseTimeout: tellAttempt, ScheduleToCloseTimeout: tellBound, RetryPolicy: tellRetries,
+		TaskQueue: r.host.Queue(), StartToCloseTimeout: notifyAttempt, ScheduleToCloseTimeout: notifyBound, RetryPolicy: notifyRetries,
 		Summary: string(notice.Event) + ": tell " + spec.Addressee(to),
 	})
 	return workflow.ExecuteActivity(ctx, act.NotifyName, act.Notify{Ref: r.host.Opened.Ref, To: to, Notice: notice}).Get(ctx, nil)
 }
 
-// told says who could not be told, and why.
-func (r *run) told(ctx workflow.Context, to string, err error) {
+// notified says who could not be told, and why.
+func (r *run) notified(ctx workflow.Context, to string, err error) {
 	if err == nil {
 		return
 	}
@@ -83,14 +83,14 @@ func (r *run) told(ctx workflow.Context, to string, err error) {
 	})
 }
 
-// tellEnd tells the loop's end and waits for all that is being told. Who could not be told goes into
+// notifyEnd notifies of the loop's end and waits for all that is being told. Who could not be told goes into
 // the ledger after the end, where that was recorded.
-func (r *run) tellEnd(ctx workflow.Context, end govern.End, recorded bool) {
+func (r *run) notifyEnd(ctx workflow.Context, end govern.End, recorded bool) {
 	if len(r.spec.Notify) == 0 {
 		return
 	}
-	r.tell(ctx, end.Event(r.State().Usage).Type, end.Reason)
-	_ = workflow.Await(ctx, func() bool { return r.teller.quiet() })
+	r.notify(ctx, end.Event(r.State().Usage).Type, end.Reason)
+	_ = workflow.Await(ctx, func() bool { return r.notifier.quiet() })
 	if len(r.Pending()) == 0 || !recorded {
 		return
 	}

@@ -97,7 +97,7 @@ func (r *run) opinion(ctx workflow.Context, n int, why string) (govern.Opinion, 
 func (r *run) askDiff(ctx workflow.Context) (approved bool, by, note string, err error) {
 	for what := "the change as a whole"; ; what = "the change again, on top of what its base has become, where it was not measured" {
 		p := r.State().Proposal
-		a, err := r.hold(ctx, loop.Gate{
+		a, err := r.wait(ctx, loop.Gate{
 			Kind: loop.GateDiff, Hash: p.Hash,
 			Summary: fmt.Sprintf("approve %s: %d files, +%d -%d, on %s", what, p.Files, p.Insertions, p.Deletions, r.State().Branch),
 		})

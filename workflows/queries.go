@@ -27,8 +27,8 @@ type EventsView struct {
 	Ledger string       `json:"ledger"`
 }
 
-// judge decodes a message and asks what it does. It changes nothing.
-func (r *run) judge(name string, payload []byte) (govern.Reply, error) {
+// checkMessage decodes a message and asks what it does. It changes nothing.
+func (r *run) checkMessage(name string, payload []byte) (govern.Reply, error) {
 	m, err := loop.DecodeMessage(payload)
 	if err != nil {
 		return govern.Reply{}, err

@@ -42,7 +42,7 @@ type run struct {
 	*journal.Journal[loop.State]                                // the state, and the one way to change it
 	keeper                       *gatekeeper.Keeper[loop.State] // people
 	host                         *hosting.Host                  // where things run
-	teller                       teller                         // who is told
+	notifier                     notifier                       // who is told
 	display                      display                        // what the Temporal UI shows
 	iteration                    iteration                      // the attempt at a change that is under way
 
@@ -65,7 +65,7 @@ func setup(ctx workflow.Context, k kind.Kind, input converter.RawValue, resume R
 	r := &run{rules: newestRules(ctx), from: resume.Ledger, chain: info.FirstRunID, iteration: iteration{reworked: map[string]int{}}, Journal: journal.New(ctx, carry.Saved)}
 	r.host = hosting.New(r.Journal, carry.Opened, func() spec.Spec { return r.spec }, r.begun, r.show)
 	r.keeper = gatekeeper.New(r.Journal, gatekeeper.Rules{
-		Messages: loop.Messages, Judge: r.judge, Answers: govern.Answers, Record: r.recordGate, Tell: r.tell, Show: r.show,
+		Messages: loop.Messages, Check: r.checkMessage, Answers: govern.Answers, Record: r.recordGate, Notify: r.notify, Show: r.show,
 		Patience: r.patience,
 	})
 	if err := r.handleQueries(ctx); err != nil {
@@ -157,7 +157,7 @@ func (r *run) enter(ctx workflow.Context, to phase.Phase) error {
 	r.Emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: to, Attempt: s.Attempt})
 	r.iteration.phaseSpent = 0
 	if slices.Contains(r.spec.Breakpoints, string(to)) {
-		_, err := r.hold(ctx, loop.Gate{Kind: loop.GateBreakpoint, Summary: fmt.Sprintf("breakpoint at %s", to)})
+		_, err := r.wait(ctx, loop.Gate{Kind: loop.GateBreakpoint, Summary: fmt.Sprintf("breakpoint at %s", to)})
 		return err
 	}
 	return nil
@@ -169,7 +169,7 @@ func (r *run) open(ctx workflow.Context) error {
 		return err
 	}
 	if r.host.Opened.State != nil {
-		return r.takeUp(ctx, *r.host.Opened.State)
+		return r.resume(ctx, *r.host.Opened.State)
 	}
 	r.begun(ctx)
 	if why := r.host.Opened.Stop; why != "" {
@@ -194,10 +194,10 @@ func (r *run) begun(ctx workflow.Context) {
 	}
 }
 
-// takeUp goes on from a ledger that another run has left, on this or another host. An iteration
+// resume goes on from a ledger that another run has left, on this or another host. An iteration
 // that it had begun and not recorded is recorded as interrupted, and a commit that nobody had
 // judged is undone.
-func (r *run) takeUp(ctx workflow.Context, s loop.State) error {
+func (r *run) resume(ctx workflow.Context, s loop.State) error {
 	if s.Status.Ended() {
 		return notReady("the loop of this ledger has ended (%s)", s.Status)
 	}
@@ -224,7 +224,7 @@ func (r *run) continueAsNewIfLong(ctx workflow.Context) error {
 	if !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 		return nil
 	}
-	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) && r.Quiet() && r.teller.quiet() }); err != nil {
+	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) && r.Quiet() && r.notifier.quiet() }); err != nil {
 		return err
 	}
 	r.keeper.Drain(ctx)
@@ -253,7 +253,7 @@ func (r *run) finish(ctx workflow.Context, err error) (*loop.Result, error) {
 	if !recorded { // the state says so all the same
 		r.Emit(ctx, end.Event(r.State().Usage))
 	}
-	r.tellEnd(ctx, end, recorded)
+	r.notifyEnd(ctx, end, recorded)
 	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 		role = call.Role
 	}
 	for {
-		if err := r.holdIfPaused(ctx); err != nil {
+		if err := r.waitIfPaused(ctx); err != nil {
 			return none, err
 		}
 		if spent := govern.StepExhausted(r.State(), call != nil); spent != "" {
@@ -61,7 +61,7 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 			recorded = r.recordWith(ctx, call)
 			call.Budget = r.left(call.Role)
 		}
-		out, err := perform[O, P](ctx, r, activity, command, in)
+		out, err := runStep[O, P](ctx, r, activity, command, in)
 		o, called := P(&out).Core(), act.Called{}
 		if c, is := any(out).(act.Called); is {
 			called = c
@@ -209,16 +209,16 @@ func (r *run) guide(c *act.Call) (told int64) {
 	return c.Guidance[len(c.Guidance)-1].Seq
 }
 
-// perform runs a step, wherever the loop's host is. One that was at work on a host that is gone counts
+// runStep runs a step, wherever the loop's host is. One that was at work on a host that is gone counts
 // as interrupted: what it has spent stays spent, and it is run again from its start.
-func perform[O any, P came[O]](ctx workflow.Context, r *run, activity, command string, in interface{ Core() *act.Step }) (O, error) {
+func runStep[O any, P came[O]](ctx workflow.Context, r *run, activity, command string, in interface{ Core() *act.Step }) (O, error) {
 	for asked := 0; ; asked++ {
-		out, err := attend[O, P](ctx, r, activity, command, in, asked)
+		out, err := runOnce[O, P](ctx, r, activity, command, in, asked)
 		spent, is := hosting.Untaken(err)
 		if !is {
 			return out, err
 		}
-		moved, err := r.host.Follow(ctx)
+		moved, err := r.host.MoveIfGone(ctx)
 		if moved && err == nil && activity != act.CallName { // an agent's call records it by itself
 			err = r.record(ctx, "on the host "+r.host.Opened.Host, false) // which fences the one that may not be gone
 		}
@@ -233,10 +233,10 @@ func perform[O any, P came[O]](ctx workflow.Context, r *run, activity, command s
 	}
 }
 
-// attend runs the activity of a step and watches for what may interrupt it: a pause, a halt,
+// runOnce runs the activity of a step and watches for what may interrupt it: a pause, a halt,
 // and the phase's durable timer, which triggers a check and not a verdict, since an outage or a
 // laptop asleep is no fault of the step.
-func attend[O any, P came[O]](ctx workflow.Context, r *run, activity, command string, in interface{ Core() *act.Step }, asked int) (O, error) {
+func runOnce[O any, P came[O]](ctx workflow.Context, r *run, activity, command string, in interface{ Core() *act.Step }, asked int) (O, error) {
 	s := *in.Core()
 	activityCtx, interrupt := workflow.WithCancel(ctx)
 	future := r.host.Start(activityCtx, activity, r.summary("%s `%s`", s.Key.Name, loop.Clip(command, 120)), in, asked)

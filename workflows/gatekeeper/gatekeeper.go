@@ -1,7 +1,7 @@
 // Package gatekeeper lets people into a long-lived workflow: it takes their messages, opens gates,
 // waits for answers and escalates. It needs a journal and nothing else: no repository, no spec of a
 // loop. What a message does is decided elsewhere (Rules); what a gate is about is the caller's
-// business. Start at Keeper.Handle and Keeper.Hold.
+// business. Start at Keeper.Handle and Keeper.Wait.
 package gatekeeper
 
 import (
@@ -32,9 +32,9 @@ type State[S any] interface {
 // Rules is what a keeper must be told.
 type Rules struct {
 	Messages []loop.MessageName
-	// Judge says what a message does, or why it is refused. It changes nothing: an update's
+	// Check says what a message does, or why it is refused. It changes nothing: an update's
 	// validator is this function, run dry.
-	Judge func(name string, payload []byte) (govern.Reply, error)
+	Check func(name string, payload []byte) (govern.Reply, error)
 	// Answers are the messages that close a gate of that kind.
 	Answers func(loop.GateKind) []string
 	// Patience is how long a gate is open before somebody is told again.
@@ -42,8 +42,8 @@ type Rules struct {
 	// Record writes what is pending to the ledger while a gate waits: when it opens, and with late
 	// set each time that its patience has run out.
 	Record func(ctx workflow.Context, summary string, late bool) error
-	// Tell tells people that a gate opened or was escalated. It does not wait for them.
-	Tell func(ctx workflow.Context, event loop.Type, reason string)
+	// Notify tells people that a gate opened or was escalated. It does not wait for them.
+	Notify func(ctx workflow.Context, event loop.Type, reason string)
 	// Show brings what people see up to date.
 	Show func(ctx workflow.Context)
 }
@@ -66,7 +66,7 @@ func (k *Keeper[S]) Handle(ctx workflow.Context) error {
 		channel := workflow.GetSignalChannelWithOptions(ctx, m.Name, workflow.SignalChannelOptions{Description: m.Description})
 		workflow.Go(ctx, func(ctx workflow.Context) { k.pump(ctx, m.Name, channel) })
 		options := workflow.UpdateHandlerOptions{Description: m.Description, Validator: func(_ workflow.Context, raw converter.RawValue) error {
-			_, err := k.judge(m.Name, raw)
+			_, err := k.check(m.Name, raw)
 			return Refused(err)
 		}}
 		err := workflow.SetUpdateHandlerWithOptions(ctx, m.Name, func(ctx workflow.Context, raw converter.RawValue) (string, error) {
@@ -83,7 +83,7 @@ func (k *Keeper[S]) Handle(ctx workflow.Context) error {
 func (k *Keeper[S]) update(ctx workflow.Context, name string, raw converter.RawValue) (text string, err error) {
 	turn := k.journal.Turn(ctx, func() {
 		var reply govern.Reply
-		if reply, err = k.judge(name, raw); err == nil {
+		if reply, err = k.check(name, raw); err == nil {
 			text = reply.Text
 			k.accept(ctx, reply)
 		}
@@ -121,7 +121,7 @@ func (k *Keeper[S]) Drain(ctx workflow.Context) {
 // signal takes one signal. One that can't be understood, or that fits nothing, is recorded and
 // changes nothing else.
 func (k *Keeper[S]) signal(ctx workflow.Context, name string, raw converter.RawValue) {
-	reply, err := k.judge(name, raw)
+	reply, err := k.check(name, raw)
 	if err != nil {
 		k.refuse(ctx, name, err)
 		return
@@ -129,8 +129,8 @@ func (k *Keeper[S]) signal(ctx workflow.Context, name string, raw converter.RawV
 	k.accept(ctx, reply)
 }
 
-func (k *Keeper[S]) judge(name string, raw converter.RawValue) (govern.Reply, error) {
-	return k.rules.Judge(name, raw.Payload().GetData())
+func (k *Keeper[S]) check(name string, raw converter.RawValue) (govern.Reply, error) {
+	return k.rules.Check(name, raw.Payload().GetData())
 }
 
 func (k *Keeper[S]) accept(ctx workflow.Context, reply govern.Reply) {
@@ -157,10 +157,10 @@ func (k *Keeper[S]) refuse(ctx workflow.Context, name string, err error) {
 	k.journal.Emit(ctx, loop.Event{Type: loop.MessageRefused, Message: name, Reason: loop.Clip(err.Error(), 500), ErrorCode: string(fault.CodeOf(err))})
 }
 
-// Hold opens a gate and waits until a person answers it. ok is false where the workflow is being
+// Wait opens a gate and waits until a person answers it. ok is false where the workflow is being
 // ended instead. Nobody answering in time is no answer: people are told again, and it goes on
 // waiting.
-func (k *Keeper[S]) Hold(ctx workflow.Context, g loop.Gate) (a loop.Answer, ok bool, err error) {
+func (k *Keeper[S]) Wait(ctx workflow.Context, g loop.Gate) (a loop.Answer, ok bool, err error) {
 	err = k.journal.Turn(ctx, func() {
 		g.ID = fmt.Sprintf("%s-%d", g.Kind, k.journal.State().Last()+1)
 		g.OpenedAt, g.Answers = workflow.Now(ctx).UTC(), k.rules.Answers(g.Kind)
@@ -173,9 +173,9 @@ func (k *Keeper[S]) Hold(ctx workflow.Context, g loop.Gate) (a loop.Answer, ok b
 		return a, false, err
 	}
 	if k.open(g.ID) {
-		k.rules.Tell(ctx, loop.GateOpened, g.Summary)
+		k.rules.Notify(ctx, loop.GateOpened, g.Summary)
 	}
-	if err := k.wait(ctx, g.ID); err != nil {
+	if err := k.awaitAnswer(ctx, g.ID); err != nil {
 		return a, false, err
 	}
 	if answer := k.journal.State().AnswerTo(g.ID); answer != nil && k.journal.State().Halting() == "" {
@@ -184,8 +184,8 @@ func (k *Keeper[S]) Hold(ctx workflow.Context, g loop.Gate) (a loop.Answer, ok b
 	return a, false, nil
 }
 
-// wait waits for a gate to close, on a durable timer that tells people again.
-func (k *Keeper[S]) wait(ctx workflow.Context, id string) error {
+// awaitAnswer waits for a gate to close, on a durable timer that tells people again.
+func (k *Keeper[S]) awaitAnswer(ctx workflow.Context, id string) error {
 	for k.open(id) {
 		patience := k.rules.Patience()
 		timerCtx, stop := workflow.WithCancel(ctx)
@@ -211,7 +211,7 @@ func (k *Keeper[S]) wait(ctx workflow.Context, id string) error {
 			return err
 		}
 		if k.open(id) {
-			k.rules.Tell(ctx, loop.GateEscalated, reason)
+			k.rules.Notify(ctx, loop.GateEscalated, reason)
 		}
 	}
 	return nil

@@ -110,7 +110,7 @@ func (p *premises) open(ctx workflow.Context, gates []loop.Gate) ([]string, erro
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
 	k := gatekeeper.New(j, gatekeeper.Rules{
 		Messages: []loop.MessageName{{Name: "answer"}, {Name: "halt"}},
-		Judge: func(name string, payload []byte) (govern.Reply, error) {
+		Check: func(name string, payload []byte) (govern.Reply, error) {
 			m, err := loop.DecodeMessage(payload)
 			if err != nil {
 				return govern.Reply{}, err
@@ -126,8 +126,8 @@ func (p *premises) open(ctx workflow.Context, gates []loop.Gate) ([]string, erro
 			})
 			return err
 		},
-		Tell: func(_ workflow.Context, event loop.Type, _ string) { p.told = append(p.told, string(event)) },
-		Show: func(workflow.Context) {},
+		Notify: func(_ workflow.Context, event loop.Type, _ string) { p.told = append(p.told, string(event)) },
+		Show:   func(workflow.Context) {},
 	})
 	if err := workflow.SetQueryHandler(ctx, "state", func() (office, error) { return j.State(), nil }); err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (p *premises) open(ctx workflow.Context, gates []loop.Gate) ([]string, erro
 		wait.Add(1)
 		workflow.Go(ctx, func(ctx workflow.Context) {
 			defer wait.Done()
-			a, ok, err := k.Hold(ctx, g)
+			a, ok, err := k.Wait(ctx, g)
 			switch {
 			case err != nil:
 				choices[i] = "error: " + err.Error()

@@ -1,6 +1,6 @@
 // Package hosting runs a loop's activities where they belong: on the host that has its store and
 // trees, and on another one when that host is gone. It decides nothing about the loop. Start at
-// Host.Execute; Host.follow moves a loop.
+// Host.Execute; Host.MoveIfGone moves a loop.
 package hosting
 
 import (
@@ -68,7 +68,7 @@ func (h *Host) Execute(ctx workflow.Context, name, summary string, input func() 
 		if _, late := Untaken(err); !late {
 			return err
 		}
-		moved, err := h.Follow(ctx)
+		moved, err := h.MoveIfGone(ctx)
 		switch {
 		case err != nil:
 			return err
@@ -109,11 +109,11 @@ func Untaken(err error) (spent act.Live, is bool) {
 	return spent, true
 }
 
-// Follow asks whether the host that left something untaken is gone, and has another one open the
+// MoveIfGone asks whether the host that left something untaken is gone, and has another one open the
 // loop where it is. It reports whether the loop has moved: if not, the host lives, or is the only
 // one that has what it recorded, and is waited for. ErrRecorded and ErrLost say that what was to be
 // done is done, or can't be. Only a ledger that another run has gone on with ends the loop.
-func (h *Host) Follow(ctx workflow.Context) (moved bool, err error) {
+func (h *Host) MoveIfGone(ctx workflow.Context) (moved bool, err error) {
 	s := h.journal.State()
 	var p act.Placed
 	err = h.Start(ctx, act.PlaceName, "is the host "+h.Opened.Host+" gone?", act.Place{
