@@ -54,14 +54,12 @@ func (a *Activities) record(id string) (workspace.Record, bool) {
 
 // Review takes a person's word on the proposal of a loop that has ended (E3).
 func (a *Activities) Review(ctx context.Context, in act.Review) (act.Reviewed, error) {
-	beat(ctx)
 	out, err := a.ReviewHere(ctx, in)
 	return out, refusal(err)
 }
 
 // Apply brings an approved proposal onto the user's branch.
 func (a *Activities) Apply(ctx context.Context, in act.Apply) (act.Applied, error) {
-	beat(ctx)
 	out, err := a.ApplyHere(ctx, in)
 	return out, refusal(err)
 }

@@ -27,7 +27,6 @@ const (
 // Commit takes what the desk differs from the head by. The policies judge it first, and a
 // change that violates one is not committed (order of judgement). A retry finds its commit.
 func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, error) {
-	beat(ctx)
 	p, err := a.place(ctx, in.Ref)
 	if err != nil {
 		return act.Committed{}, err

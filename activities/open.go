@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"go.temporal.io/sdk/activity"
-
 	"pawl/internal/act"
 	"pawl/internal/crash"
 	"pawl/internal/durable"
@@ -35,7 +33,6 @@ import (
 // base commit, the branch, the sealed files and the contract's hash. A retry finds the
 // workspace that an attempt before it made.
 func (a *Activities) Open(ctx context.Context, in act.Open) (act.Opened, error) {
-	beat(ctx)
 	announced := workspace.Record{Loop: in.Loop, FirstRun: in.FirstRun, Namespace: a.Namespace}
 	if err := workspace.Announce(a.Home, announced); err != nil {
 		return act.Opened{}, err
@@ -274,7 +271,6 @@ func (d draft) terms() act.Terms {
 // Amend works out the contract that the loop would have with another spec. It becomes the loop's
 // only by an event, when it is approved.
 func (a *Activities) Amend(ctx context.Context, in act.Amend) (act.Terms, error) {
-	beat(ctx)
 	p, err := a.place(ctx, in.Ref)
 	if err != nil {
 		return act.Terms{}, err
@@ -432,23 +428,4 @@ func (a *Activities) setup(ctx context.Context, p *place, t *trees.Tree) error {
 			Advise("Run it in a fresh clone of the repository; its output is in " + dir + "."))
 	}
 	return nil
-}
-
-// beat tells the service that a long activity lives, until its context ends.
-func beat(ctx context.Context) {
-	if !activity.IsActivity(ctx) {
-		return
-	}
-	go func() {
-		t := time.NewTicker(time.Second)
-		defer t.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-t.C:
-				activity.RecordHeartbeat(ctx)
-			}
-		}
-	}()
 }

@@ -24,7 +24,6 @@ import (
 // its loop: all that the host had recorded is in the repository. A ledger that another run has gone on
 // with is LEDGER_AHEAD.
 func (a *Activities) Place(ctx context.Context, in act.Place) (act.Placed, error) {
-	beat(ctx)
 	out, err := a.look(ctx, in)
 	if err == nil {
 		a.Logger.Info("a loop asks whether its host is gone", "loop", in.Loop, "gone", out.Gone, "why", out.Why)

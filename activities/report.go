@@ -108,10 +108,8 @@ func recorded(ctx context.Context, r workspace.Record) (loop.State, error) {
 	return ledger.Open(store).State(ctx, head)
 }
 
-// Reporter returns the interceptor that tells the log how activities end, with loop, iteration and
-// phase, which the SDK's own lines don't know.
-func (a *Activities) Reporter() interceptor.WorkerInterceptor { return &reporter{logger: a.Logger} }
-
+// reporter tells the log how activities end, with loop, iteration and phase, which the SDK's own lines
+// don't know.
 type reporter struct {
 	interceptor.WorkerInterceptorBase
 	logger *slog.Logger

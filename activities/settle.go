@@ -29,7 +29,6 @@ import (
 
 // Settle keeps the branch as it stands or reverts its tip, and appends to the ledger, in one.
 func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Appended, error) {
-	beat(ctx)
 	p, err := a.place(ctx, in.Ref)
 	if err != nil {
 		return act.Appended{}, err
@@ -65,7 +64,6 @@ func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Appended, e
 // Record appends what happens between iterations and pushes, since somebody is about to look. The
 // loop's processes, and with Park its trees, are given up.
 func (a *Activities) Record(ctx context.Context, in act.Record) (act.Appended, error) {
-	beat(ctx)
 	p, err := a.place(ctx, in.Ref)
 	if err != nil {
 		return act.Appended{}, err
@@ -75,7 +73,6 @@ func (a *Activities) Record(ctx context.Context, in act.Record) (act.Appended, e
 
 // Propose works out the proposal and records it.
 func (a *Activities) Propose(ctx context.Context, in act.Propose) (act.Appended, error) {
-	beat(ctx)
 	p, err := a.place(ctx, in.Ref)
 	if err != nil {
 		return act.Appended{}, err
@@ -120,7 +117,6 @@ func (a *Activities) appendAndRest(ctx context.Context, p *place, in act.Entry, 
 // Close works out the proposal, records the end, pushes for the last time and gives the loop's
 // processes and trees up.
 func (a *Activities) Close(ctx context.Context, in act.Close) (act.Appended, error) {
-	beat(ctx)
 	p, err := a.place(ctx, in.Ref)
 	if err != nil {
 		return act.Appended{}, err

@@ -46,8 +46,8 @@ type running struct {
 	since atomic.Pointer[time.Time] // when its command was started; back-dated by what it had spent before
 }
 
-// beat is what a heartbeat tells of the step.
-func (r *running) beat() act.Live {
+// spent is what heartbeats tell of the step.
+func (r *running) spent() act.Live {
 	var live act.Live
 	if told := r.live.Load(); told != nil {
 		live = *told
@@ -88,33 +88,28 @@ func step[O any, P result[O]](ctx context.Context, a *Activities, in act.Step, d
 		out, _ := r.out.(O)
 		return out, r.err
 	}
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-r.done:
-			return done()
-		case <-tick.C:
-			activity.RecordHeartbeat(ctx, r.beat())
-		case <-activity.GetWorkerStopChannel(ctx):
-			r.cancel()
-			if out, err := done(); err == nil && !P(&out).Core().Interrupted {
-				return out, nil // it was just done
-			}
-			return none, stopping()
-		case <-ctx.Done():
-			var cancelled *temporal.CanceledError
-			if !errors.As(context.Cause(ctx), &cancelled) {
-				a.leave(id, r)
-				select {
-				case a.orphaned <- struct{}{}: // the loop may be over
-				default:
-				}
-				return none, ctx.Err()
-			}
-			r.cancel()
-			return done()
+	heartOf(ctx).tell(r.spent)
+	select {
+	case <-r.done:
+		return done()
+	case <-activity.GetWorkerStopChannel(ctx):
+		r.cancel()
+		if out, err := done(); err == nil && !P(&out).Core().Interrupted {
+			return out, nil // it was just done
 		}
+		return none, stopping()
+	case <-ctx.Done():
+		var cancelled *temporal.CanceledError
+		if !errors.As(context.Cause(ctx), &cancelled) {
+			a.leave(id, r)
+			select {
+			case a.orphaned <- struct{}{}: // the loop may be over
+			default:
+			}
+			return none, ctx.Err()
+		}
+		r.cancel()
+		return done()
 	}
 }
 

@@ -19,7 +19,6 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -175,7 +174,7 @@ func RunWorker(ctx context.Context, o Options) error {
 // workers are a worker for each queue, that of workflow tasks first.
 func (o Options) workers(id string, a *activities.Activities, fatal func(error)) []worker.Worker {
 	options := o.options(id, fatal)
-	options.Interceptors = []interceptor.WorkerInterceptor{a.Reporter()}
+	options.Interceptors = a.Interceptors()
 	shared := worker.New(o.Client, act.TaskQueue, options)
 	Register(shared)
 	a.RegisterShared(shared)

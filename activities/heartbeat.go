@@ -1,0 +1,88 @@
+package activities
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+
+	"pawl/internal/act"
+)
+
+// Interceptors returns what surrounds every activity of a worker.
+func (a *Activities) Interceptors() []interceptor.WorkerInterceptor {
+	return []interceptor.WorkerInterceptor{&reporter{logger: a.Logger}, &heartbeats{}}
+}
+
+// beatEvery is how often an activity tells the service that it lives. Pause, halt and cancellation come
+// back with the answer.
+const beatEvery = time.Second
+
+// heartbeats makes every activity beat while it works, so that none has to do that by itself.
+type heartbeats struct {
+	interceptor.WorkerInterceptorBase
+}
+
+func (*heartbeats) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	b := &beating{}
+	b.Next = next
+	return b
+}
+
+type beating struct {
+	interceptor.ActivityInboundInterceptorBase
+}
+
+// ExecuteActivity runs the activity, with a heart that beats until the activity ends.
+func (b *beating) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	h := &heart{}
+	if activity.HasHeartbeatDetails(ctx) {
+		var before act.Live // what the last attempt told counts until this one tells more
+		if activity.GetHeartbeatDetails(ctx, &before) == nil {
+			h.tell(func() act.Live { return before })
+		}
+	}
+	ctx, stop := context.WithCancel(context.WithValue(ctx, heartKey{}, h))
+	defer stop()
+	go h.beat(ctx)
+	return b.Next.ExecuteActivity(ctx, in)
+}
+
+// heart is what beats for one attempt of an activity.
+type heart struct {
+	live atomic.Pointer[func() act.Live]
+}
+
+type heartKey struct{}
+
+// heartOf returns the heart of the activity that has the context, nil where nothing beats: in a dry run.
+func heartOf(ctx context.Context) *heart {
+	h, _ := ctx.Value(heartKey{}).(*heart)
+	return h
+}
+
+// tell makes every later beat say what live returns then.
+func (h *heart) tell(live func() act.Live) {
+	if h != nil {
+		h.live.Store(&live)
+	}
+}
+
+func (h *heart) beat(ctx context.Context) {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if live := h.live.Load(); live != nil {
+				activity.RecordHeartbeat(ctx, (*live)())
+			} else {
+				activity.RecordHeartbeat(ctx)
+			}
+		}
+	}
+}

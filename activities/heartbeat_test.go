@@ -1,0 +1,141 @@
+package activities_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+
+	"pawl/activities"
+	"pawl/internal/act"
+	"pawl/internal/home"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+)
+
+// beats is told of every heartbeat, and of every activity that starts.
+type beats struct {
+	interceptor.WorkerInterceptorBase
+	beat func(details ...any)
+	do   func(next func() (any, error)) (any, error)
+}
+
+func (b *beats) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	in := &inbound{beats: b}
+	in.Next = next
+	return in
+}
+
+type inbound struct {
+	interceptor.ActivityInboundInterceptorBase
+	beats *beats
+}
+
+func (i *inbound) Init(out interceptor.ActivityOutboundInterceptor) error {
+	o := &outbound{beats: i.beats}
+	o.Next = out
+	return i.Next.Init(o)
+}
+
+func (i *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	next := func() (any, error) { return i.Next.ExecuteActivity(ctx, in) }
+	if i.beats.do == nil {
+		return next()
+	}
+	return i.beats.do(next)
+}
+
+type outbound struct {
+	interceptor.ActivityOutboundInterceptorBase
+	beats *beats
+}
+
+func (o *outbound) RecordHeartbeat(ctx context.Context, details ...any) {
+	o.beats.beat(details...)
+	o.Next.RecordHeartbeat(ctx, details...)
+}
+
+// environment runs activities inside of what surrounds them in a worker, and b.
+func environment(a *activities.Activities, b *beats) *testsuite.TestActivityEnvironment {
+	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
+	return env.SetWorkerOptions(worker.Options{Interceptors: append(a.Interceptors(), b)})
+}
+
+// registry notes what is registered.
+type registry struct {
+	worker.ActivityRegistry
+	all map[string]any
+}
+
+func (r registry) RegisterActivityWithOptions(f any, o activity.RegisterOptions) { r.all[o.Name] = f }
+
+func TestEveryActivityBeatsWhileItWorks(t *testing.T) {
+	a := activities.New(home.Home{Dir: t.TempDir()}, "host", "pawl", "default", false)
+	r := registry{all: map[string]any{}}
+	a.RegisterShared(r)
+	a.RegisterTrees(r)
+	require.Len(t, r.all, 18)
+	for name, f := range r.all {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seen := make(chan struct{}, 10)
+			env := environment(a, &beats{
+				beat: func(...any) { seen <- struct{}{} },
+				do: func(func() (any, error)) (any, error) { // it is at work for as long as it takes to beat twice
+					<-seen
+					<-seen
+					return nil, nil
+				},
+			})
+			env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+			_, err := env.ExecuteActivity(name, reflect.Zero(reflect.TypeOf(f).In(1)).Interface())
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestAStepsBeatsTellWhatItHasSpent(t *testing.T) {
+	l := begun(t, spec.Deny)
+	proceed := filepath.Join(t.TempDir(), "proceed")
+	var told []act.Live
+	env := environment(l.a, &beats{beat: func(details ...any) {
+		if len(details) == 1 {
+			told = append(told, details[0].(act.Live))
+		}
+		if n := len(told); n > 1 && told[n-1].Usage.ActiveMs > told[n-2].Usage.ActiveMs {
+			write(t, proceed, "")
+		}
+	}})
+	env.RegisterActivity(l.a.Check)
+	value, err := env.ExecuteActivity(l.a.Check, act.Check{Step: l.step(1), Command: "until test -e " + proceed + "; do sleep 0.1; done"})
+	require.NoError(t, err)
+	var out act.Checked
+	require.NoError(t, value.Get(&out))
+	require.Zero(t, out.ExitCode)
+	require.FileExists(t, proceed)
+}
+
+// A step of an agent that has spent something, and whose worker died: recovery reads what it has told.
+func TestWhatAnEarlierAttemptToldIsToldAgain(t *testing.T) {
+	a := activities.New(home.Home{Dir: t.TempDir()}, "host", "pawl", "default", false)
+	before := act.Live{Usage: loop.Usage{ToolCalls: 3, ActiveMs: 50}, Tool: "Edit"}
+	seen := make(chan act.Live, 10)
+	env := environment(a, &beats{
+		beat: func(details ...any) { seen <- details[0].(act.Live) },
+		do: func(func() (any, error)) (any, error) {
+			require.Equal(t, before, <-seen)
+			return nil, os.ErrDeadlineExceeded
+		},
+	})
+	env.SetHeartbeatDetails(before)
+	env.RegisterActivity(a.CallAgent)
+	_, err := env.ExecuteActivity(a.CallAgent, act.Call{})
+	require.Error(t, err)
+}
