@@ -174,6 +174,7 @@ func (e *exchange) take(out *act.Called, stdout string, in act.Call) (printed st
 	if said := evidence.Description(r.Description); said != "" {
 		out.Description = said
 	}
+	out.Session = cmp.Or(out.Session, loop.Clip(evidence.Description(r.SessionID), 100))
 	out.Idea = evidence.Description(r.Idea)
 	if gave := evidence.Description(string(r.GiveUp)); gave != "" {
 		out.GiveUp = loop.Clip(gave, 300)

@@ -186,6 +186,8 @@ func (c *call) read(most int64) (int64, error) {
 func (c *call) take(out *act.Called) (printed string) {
 	end := c.stream.End()
 	out.Usage = c.spent()
+	session, _, _ := c.stream.Session()
+	out.Session = loop.Clip(session, 100)
 	switch {
 	case out.Interrupted: // it runs again
 	case c.over != "":

@@ -34,6 +34,7 @@ type Called struct {
 	Denied string `json:"denied,omitempty"` // what the role did that it may not: nothing of it is kept
 
 	Usage       loop.Usage `json:"usage,omitzero"`
+	Session     string     `json:"session,omitempty"` // the agent's own ID of the call: a person finds it again by it
 	Description string     `json:"description,omitempty"`
 	GiveUp      string     `json:"giveUp,omitempty"`     // why the agent gives up
 	Idea        string     `json:"idea,omitempty"`       // the ideator's
