@@ -23,7 +23,7 @@ func readCargo(c *collector, outputs [][]byte) {
 	var (
 		target string
 		out    *excerpt
-		blocks = map[string]*excerpt{}
+		blocks = excerpts{}
 		errors excerpt
 		failed []string // of the target
 		failedBuild,
@@ -59,11 +59,7 @@ func readCargo(c *collector, outputs [][]byte) {
 			return
 		}
 		if m := cargoBlock.FindStringSubmatch(line); m != nil {
-			out = nil
-			if len(blocks) < MaxTests {
-				out = &excerpt{}
-				blocks[m[1]] = out
-			}
+			out = blocks.of(m[1], MaxTests)
 			return
 		}
 		if m := cargoResult.FindStringSubmatch(line); m != nil {

@@ -90,7 +90,3 @@ func (r Report) ran(t Test) bool {
 	}
 	return !r.named && !r.Broken && !r.Partial && r.Format != ""
 }
-
-// Flaky returns the tests that failed in the first run and passed in a rerun of the same tree, by
-// ID: nothing changed between the two, so they are reported and not fixed.
-func Flaky(first, rerun Report) []string { return Compare(first, rerun).Fixed }

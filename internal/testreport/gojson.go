@@ -3,6 +3,7 @@ package testreport
 import (
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -18,6 +19,9 @@ type goEvent struct {
 	FailedBuild string
 }
 
+// ms is how long the test took.
+func (e goEvent) ms() int64 { return int64(min(max(e.Elapsed, 0), 1e9) * 1000) }
+
 // maxEvent is more than any event but one with a very long line of output, which is passed over.
 const maxEvent = 1 << 20
 
@@ -27,20 +31,20 @@ func sniffGoJSON(line string) bool {
 
 // goPackage is a package whose tests run.
 type goPackage struct {
-	own    excerpt             // what no test of it printed
-	tests  map[string]*excerpt // what the tests printed that have not ended yet
-	failed bool                // one of its tests did
+	own    excerpt  // what no test of it printed
+	tests  excerpts // what the tests printed that have not ended yet
+	failed bool     // one of its tests did
 }
 
 type goReader struct {
 	*collector
 	packages map[string]*goPackage
-	builds   map[string]*excerpt // by import path
-	pending  int                 // bytes in excerpts
+	builds   excerpts // by import path
+	pending  int      // bytes in excerpts
 }
 
 func readGoJSON(c *collector, outputs [][]byte) {
-	r := goReader{collector: c, packages: map[string]*goPackage{}, builds: map[string]*excerpt{}}
+	r := goReader{collector: c, packages: map[string]*goPackage{}, builds: excerpts{}}
 	eachRaw(outputs, maxEvent, func(line []byte) {
 		var e goEvent
 		if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &e) != nil {
@@ -49,7 +53,7 @@ func readGoJSON(c *collector, outputs [][]byte) {
 		e.Package, e.Test = clean(e.Package), clean(e.Test)
 		switch {
 		case e.Action == "build-output":
-			r.keep(r.build(e.ImportPath), e.Output)
+			r.keep(r.builds.of(e.ImportPath, MaxTests), e.Output)
 		case e.Action == "build-fail":
 			r.broken = true
 		case e.Package == "":
@@ -70,21 +74,12 @@ func readGoJSON(c *collector, outputs [][]byte) {
 func (r *goReader) at(name string) *goPackage {
 	p := r.packages[name]
 	if p == nil {
-		p = &goPackage{tests: map[string]*excerpt{}}
+		p = &goPackage{tests: excerpts{}}
 		if len(r.packages) < maxNamed {
 			r.packages[name] = p
 		}
 	}
 	return p
-}
-
-func (r *goReader) build(path string) *excerpt {
-	b := r.builds[path]
-	if b == nil && len(r.builds) < MaxTests {
-		b = &excerpt{}
-		r.builds[path] = b
-	}
-	return b
 }
 
 // keep adds output to an excerpt while there is room for all of them.
@@ -98,14 +93,12 @@ func (r *goReader) drop(e *excerpt) { r.pending -= e.size() }
 
 func (r *goReader) testEvent(e goEvent) {
 	p := r.at(e.Package)
-	out, running := p.tests[e.Test]
+	out := p.tests[e.Test]
 	switch e.Action {
 	case "run":
-		if !running && len(p.tests) < maxNamed {
-			p.tests[e.Test] = &excerpt{}
-		}
+		p.tests.of(e.Test, maxNamed)
 	case "output":
-		if !framing(e.Output) {
+		if !framing.MatchString(e.Output) {
 			r.keep(out, e.Output)
 		}
 	case "pass", "skip", "fail":
@@ -116,25 +109,25 @@ func (r *goReader) testEvent(e goEvent) {
 			r.skipped++
 		case "fail":
 			p.failed = true
-			r.failTest(e.Package, e.Test, out.String(), int64(min(max(e.Elapsed, 0), 1e9)*1000))
+			r.failGo(Test{Package: e.Package, Name: e.Test, DurationMs: e.ms(), out: out})
 		}
 		r.drop(out)
 		delete(p.tests, e.Test)
 	}
 }
 
-// failTest books a failing test; the tests that it is a part of fail because of it.
-func (r *goReader) failTest(pkg, name, message string, ms int64) {
-	r.fail(Test{Package: pkg, Name: name, Message: message, File: goFile(message), DurationMs: ms})
-	goParents(r.collector, pkg, name)
-}
-
-func goParents(c *collector, pkg, name string) {
-	for i, parts := len(name), 0; parts < 100; parts++ {
-		if i = strings.LastIndexByte(name[:i], '/'); i < 0 {
+// failGo books a failing test of Go. The tests that it is a part of fail because of it.
+func (c *collector) failGo(t Test) {
+	if t.out != nil {
+		t.Message, t.out = t.out.String(), nil
+	}
+	t.File = goFile(t.Message)
+	c.fail(t)
+	for i, parts := len(t.Name), 0; parts < 100; parts++ {
+		if i = strings.LastIndexByte(t.Name[:i], '/'); i < 0 {
 			return
 		}
-		c.parent(pkg, name[:i])
+		c.parent(t.Package, t.Name[:i])
 	}
 }
 
@@ -145,13 +138,13 @@ func (r *goReader) packageEvent(e goEvent) {
 			r.keep(&r.at(e.Package).own, e.Output)
 		}
 	case "pass", "skip":
-		r.took(int64(min(max(e.Elapsed, 0), 1e9) * 1000))
+		r.took(e.ms())
 		if e.Action == "pass" {
 			r.pass(e.Package, "")
 		}
 		r.end(e.Package)
 	case "fail":
-		r.took(int64(min(max(e.Elapsed, 0), 1e9) * 1000))
+		r.took(e.ms())
 		p := r.at(e.Package)
 		r.unfinished(e.Package, p)
 		if !p.failed {
@@ -160,7 +153,7 @@ func (r *goReader) packageEvent(e goEvent) {
 				r.broken = true
 				message = strings.TrimSpace(b.String() + "\n" + message)
 			}
-			r.fail(Test{Package: e.Package, Message: message, File: goFile(message)})
+			r.failGo(Test{Package: e.Package, Message: message})
 		}
 		r.end(e.Package)
 	}
@@ -171,7 +164,7 @@ func (r *goReader) unfinished(name string, p *goPackage) {
 	for _, test := range slices.Sorted(maps.Keys(p.tests)) {
 		p.failed, r.broken = true, true
 		message := p.tests[test].String() + "\n" + p.own.String()
-		r.failTest(name, test, strings.TrimSpace("it did not end\n"+message), 0)
+		r.failGo(Test{Package: name, Name: test, Message: strings.TrimSpace("it did not end\n" + message)})
 	}
 }
 
@@ -186,27 +179,16 @@ func (r *goReader) end(name string) {
 }
 
 // framing are the lines by which the test binary says what runs.
-func framing(line string) bool {
-	line = strings.TrimLeft(line, " ")
-	for _, mark := range []string{"=== RUN ", "=== PAUSE ", "=== CONT ", "=== NAME ", "--- FAIL: ", "--- PASS: ", "--- SKIP: "} {
-		if strings.HasPrefix(line, mark) {
-			return true
-		}
-	}
-	return false
-}
+var framing = regexp.MustCompile(`^ *(=== (RUN|PAUSE|CONT|NAME) |--- (FAIL|PASS|SKIP): )`)
 
-// goFile is the file of the first "name.go:line:" of a message that is none of Go's own.
+var goPlace = regexp.MustCompile(`[^ \t\n(]*?\.go:`)
+
+// goFile returns the file of the first "name.go:line:" in a message that is not one of Go's own.
 func goFile(message string) string {
-	for rest := message; ; {
-		i := strings.Index(rest, ".go:")
-		if i < 0 {
-			return ""
+	for _, place := range goPlace.FindAllString(message, -1) {
+		if !strings.Contains(place, "/src/runtime/") && !strings.Contains(place, "/src/testing/") {
+			return strings.TrimSuffix(place, ":")
 		}
-		from := strings.LastIndexAny(rest[:i], " \t\n(") + 1
-		if file := rest[from : i+3]; !strings.Contains(file, "/src/runtime/") && !strings.Contains(file, "/src/testing/") {
-			return file
-		}
-		rest = rest[i+4:]
 	}
+	return ""
 }

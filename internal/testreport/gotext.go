@@ -19,38 +19,29 @@ func sniffGo(line string) bool {
 // goTextReader reads what go test prints for people. The package is said after its tests.
 type goTextReader struct {
 	*collector
-	out     *excerpt            // where lines go
-	loose   *excerpt            // what belongs to no test of the package
-	failing []goFailing         // of the package that is not named yet
-	passing []string            // likewise
-	running map[string]*excerpt // what tests printed so far, with -v
-	builds  map[string]*excerpt // of packages that were not built, by name
-	unbuilt []string            // the packages that failed without a test
-}
-
-type goFailing struct {
-	test Test
-	out  *excerpt
+	out     *excerpt // where lines go
+	loose   *excerpt // what belongs to no test of the package
+	failing []Test   // of the package that is not named yet
+	passing []string // likewise
+	running excerpts // what tests printed so far, with -v
+	builds  excerpts // of packages that were not built, by name
+	unbuilt []string // the packages that failed without a test
 }
 
 func readGo(c *collector, outputs [][]byte) {
 	loose := &excerpt{}
-	r := &goTextReader{collector: c, out: loose, loose: loose, running: map[string]*excerpt{}, builds: map[string]*excerpt{}}
+	r := &goTextReader{collector: c, out: loose, loose: loose, running: excerpts{}, builds: excerpts{}}
 	eachLine(outputs, r.line)
 	r.flush("")
 	for _, pkg := range r.unbuilt { // the compiler's words may come last: they are on standard error
-		message := r.builds[pkg].String()
-		r.fail(Test{Package: pkg, Message: message, File: goFile(message)})
+		r.failGo(Test{Package: pkg, out: r.builds[pkg]})
 	}
 }
 
 func (r *goTextReader) line(line string) {
 	if strings.HasPrefix(line, "=== ") {
-		if f := strings.Fields(line); len(f) == 3 && len(r.running) < maxNodes {
-			if r.running[f[2]] == nil {
-				r.running[f[2]] = &excerpt{}
-			}
-			r.out = r.running[f[2]]
+		if f := strings.Fields(line); len(f) == 3 {
+			r.out = r.running.of(f[2], maxNodes)
 		}
 		return
 	}
@@ -62,11 +53,8 @@ func (r *goTextReader) line(line string) {
 		r.packageEnd(strings.TrimSpace(m[1]), m[2], seconds(m[3]), m[4])
 		return
 	}
-	if m := goBuild.FindStringSubmatch(line); m != nil && len(r.builds) < MaxTests {
-		if r.builds[m[1]] == nil {
-			r.builds[m[1]] = &excerpt{}
-		}
-		r.out = r.builds[m[1]]
+	if m := goBuild.FindStringSubmatch(line); m != nil {
+		r.out = r.builds.of(m[1], MaxTests)
 		return
 	}
 	if line == "FAIL" || line == "PASS" {
@@ -94,7 +82,7 @@ func (r *goTextReader) verdict(verdict, name string, ms int64) {
 		r.skipped++
 	case "FAIL":
 		r.out = out // without -v its words follow
-		r.failing = append(r.failing, goFailing{Test{Name: name, DurationMs: ms}, out})
+		r.failing = append(r.failing, Test{Name: name, DurationMs: ms, out: out})
 		if len(r.failing) > maxNodes {
 			r.flush("")
 		}
@@ -107,7 +95,9 @@ func (r *goTextReader) packageEnd(verdict, pkg string, ms int64, rest string) {
 	switch verdict {
 	case "ok":
 		r.pass(pkg, "")
-		r.passed += btoi(len(r.passing) == 0) // without -v a package is all that is known
+		if len(r.passing) == 0 {
+			r.passed++ // without -v a package is all that is known
+		}
 	case "FAIL":
 		broken := strings.Contains(rest, "build failed]") || strings.Contains(rest, "setup failed]")
 		r.broken = r.broken || broken
@@ -125,21 +115,12 @@ func (r *goTextReader) packageEnd(verdict, pkg string, ms int64, rest string) {
 
 func (r *goTextReader) flush(pkg string) {
 	for _, f := range r.failing {
-		f.test.Package, f.test.Message = pkg, f.out.String()
-		f.test.File = goFile(f.test.Message)
-		r.fail(f.test)
-		goParents(r.collector, pkg, f.test.Name)
+		f.Package = pkg
+		r.failGo(f)
 	}
 	for _, name := range r.passing {
 		r.pass(pkg, name)
 	}
 	r.failing, r.passing = nil, nil
 	clear(r.running)
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

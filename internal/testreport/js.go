@@ -52,7 +52,7 @@ func readJest(c *collector, outputs [][]byte) {
 		case jestTime.MatchString(line):
 			c.took(seconds(jestTime.FindStringSubmatch(line)[1]))
 		default:
-			c.out.line(line)
+			c.say(line)
 		}
 	})
 	c.close()
@@ -98,7 +98,7 @@ func readVitest(c *collector, outputs [][]byte) {
 			m := vitestTime.FindStringSubmatch(line)
 			c.took(millis(m[1], unit[m[2]]))
 		default:
-			c.out.line(line)
+			c.say(line)
 		}
 	})
 	c.close()
@@ -120,21 +120,13 @@ func sniffMocha(line string) bool {
 // readMocha reads the end of mocha's report: the counts, then the failures with their titles.
 func readMocha(c *collector, outputs [][]byte) {
 	var (
-		title   []string // of the failure that is open, from the outside in
-		titled  bool     // it is complete
-		out     *excerpt
+		titled  bool // the title of the open failure is complete
 		failing bool // the list of failures has begun
 		counted int
 	)
-	end := func() {
-		if len(title) > 0 {
-			c.fail(Test{Name: strings.TrimSuffix(strings.Join(title, " > "), ":"), Message: out.String()})
-		}
-		title, titled, out = nil, false, nil
-	}
 	eachLine(outputs, func(line string) {
 		if m := mochaTotal.FindStringSubmatch(line); m != nil {
-			end()
+			c.close()
 			switch n := atoi(m[1]); m[2] {
 			case "passing":
 				c.passed += n
@@ -150,23 +142,19 @@ func readMocha(c *collector, outputs [][]byte) {
 			return
 		}
 		text := strings.TrimSpace(line)
-		if m := mochaTitle.FindStringSubmatch(line); m != nil {
-			end()
-			title, out = []string{m[2]}, &excerpt{}
+		m := mochaTitle.FindStringSubmatch(line)
+		switch {
+		case m != nil:
+			c.open(Test{Name: strings.TrimSuffix(m[2], ":")})
 			titled = strings.HasSuffix(m[2], ":")
-			return
-		}
-		if len(title) == 0 {
-			return
-		}
-		if !titled && text != "" && len(title) < maxDepth {
-			title = append(title, text)
+		case c.test != nil && !titled && text != "" && len(c.test.Name) < maxName:
+			c.test.Name += " > " + strings.TrimSuffix(text, ":")
 			titled = strings.HasSuffix(text, ":")
-			return
+		default:
+			titled = true
+			c.say(line)
 		}
-		titled = true
-		out.line(line)
 	})
-	end()
+	c.close()
 	c.unnamed(counted)
 }

@@ -2,6 +2,7 @@ package testreport
 
 import (
 	"bytes"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -68,6 +69,17 @@ func (e *excerpt) size() int {
 	return len(e.head) + len(e.tail)
 }
 
+// excerpts are kept by name.
+type excerpts map[string]*excerpt
+
+// of returns the excerpt of a name. Beyond so many names it is nil, which drops what is written to it.
+func (e excerpts) of(name string, most int) *excerpt {
+	if e[name] == nil && len(e) < most {
+		e[name] = &excerpt{}
+	}
+	return e[name]
+}
+
 // String returns what was kept, as valid text without blank lines around it.
 func (e *excerpt) String() string {
 	if e == nil {
@@ -79,6 +91,9 @@ func (e *excerpt) String() string {
 	}
 	return tidy(text)
 }
+
+// blankLines are those at the start of a text.
+var blankLines = regexp.MustCompile(`^\s*\n`)
 
 // tidy makes text valid, without control characters, and without blank lines around it.
 func tidy(text string) string {
@@ -92,14 +107,7 @@ func tidy(text string) string {
 		}
 		return r
 	}, text)
-	for {
-		line, rest, more := strings.Cut(text, "\n")
-		if !more || strings.TrimSpace(line) != "" {
-			break
-		}
-		text = rest
-	}
-	return strings.TrimRight(text, " \t\n")
+	return strings.TrimRight(text[len(blankLines.FindString(text)):], " \t\n")
 }
 
 // clip returns at most n bytes of s, cut between characters.

@@ -26,18 +26,16 @@ type nodeReader struct {
 }
 
 type nodeFailing struct {
-	test  Test
+	Test
 	bare  string // the test's own name
 	again bool   // it was named at the end too
-	out   *excerpt
 }
 
 func readNode(c *collector, outputs [][]byte) {
 	r := &nodeReader{collector: c}
 	eachLine(outputs, r.line)
 	for _, f := range r.tests {
-		f.test.Message = f.out.String()
-		c.fail(f.test)
+		c.fail(f.Test)
 	}
 	c.unnamed(r.failed)
 }
@@ -86,7 +84,7 @@ func (r *nodeReader) tree(level int, mark, name string, ms int64, excused bool) 
 		r.named("", path)
 	case mark == "✖" && len(r.tests) < maxNodes:
 		r.out = &excerpt{}
-		r.tests = append(r.tests, nodeFailing{Test{Name: path, DurationMs: ms}, name, false, r.out})
+		r.tests = append(r.tests, nodeFailing{Test{Name: path, DurationMs: ms, out: r.out}, name, false})
 	}
 }
 
@@ -96,7 +94,7 @@ func (r *nodeReader) again(name string) {
 	r.file, r.out = "", nil
 	for i := range r.tests {
 		if f := &r.tests[i]; f.bare == name && !f.again {
-			f.again, f.test.File = true, file
+			f.again, f.File = true, file
 			if f.out.String() == "" {
 				r.out = f.out // this version says why only here
 			}
@@ -108,6 +106,6 @@ func (r *nodeReader) again(name string) {
 	}
 	if len(r.tests) < MaxTests {
 		r.out = &excerpt{}
-		r.tests = append(r.tests, nodeFailing{Test{Name: name, File: file}, name, true, r.out})
+		r.tests = append(r.tests, nodeFailing{Test{Name: name, File: file, out: r.out}, name, true})
 	}
 }

@@ -1,6 +1,7 @@
 package testreport
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 )
@@ -24,14 +25,9 @@ func sniffPytest(line string) bool {
 type pytestReader struct {
 	*collector
 	section string
-	blocks  []pytestBlock // tracebacks of this session
-	tests   []Test        // named in this session
+	blocks  []Test // tracebacks of this session
+	tests   []Test // named in this session
 	known   map[string]int
-}
-
-type pytestBlock struct {
-	title string
-	out   *excerpt
 }
 
 func readPytest(c *collector, outputs [][]byte) {
@@ -53,7 +49,7 @@ func (r *pytestReader) line(line string) {
 	case "FAILURES", "ERRORS":
 		if m := pytestTitle.FindStringSubmatch(line); m != nil {
 			if len(r.blocks) < MaxTests {
-				r.blocks = append(r.blocks, pytestBlock{m[1], &excerpt{}})
+				r.blocks = append(r.blocks, Test{Name: blockName(m[1]), out: &excerpt{}})
 			} else {
 				r.section = "" // enough of them
 			}
@@ -137,14 +133,10 @@ func (r *pytestReader) total(counts string, ms int64) {
 func (r *pytestReader) end() int {
 	blocks := map[string][]*excerpt{} // tests of one name in several files are in the same order
 	for _, b := range r.blocks {
-		name := blockName(b.title)
-		blocks[name] = append(blocks[name], b.out)
+		blocks[b.Name] = append(blocks[b.Name], b.out)
 	}
 	for _, t := range r.tests {
-		title := strings.ReplaceAll(t.Name, "::", ".")
-		if title == "" {
-			title = t.Package
-		}
+		title := cmp.Or(strings.ReplaceAll(t.Name, "::", "."), t.Package)
 		if out := blocks[title]; len(out) > 0 {
 			t.Message = excerptOf(t.Message, out[0])
 			blocks[title] = out[1:]
@@ -154,7 +146,7 @@ func (r *pytestReader) end() int {
 	n := len(r.tests)
 	if n == 0 { // no test is named: the titles are all there is
 		for _, b := range r.blocks {
-			r.fail(Test{Name: blockName(b.title), Message: b.out.String()})
+			r.fail(b)
 		}
 		n = len(r.blocks)
 	}
@@ -232,7 +224,7 @@ func readUnittest(c *collector, outputs [][]byte) {
 			ran = 0
 			clear(failed)
 		case c.test != nil:
-			c.out.line(line)
+			c.say(line)
 		default:
 			if m := unitVerbose.FindStringSubmatch(line); m != nil && m[4] == "ok" {
 				pkg, name := unitName(m[1], m[2], m[3])

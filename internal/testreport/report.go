@@ -1,8 +1,8 @@
 // Package testreport reads what test commands print: which tests failed and why. It reads
 // `go test -json`, JUnit XML and TAP, and, as well as that can be done, what go test, pytest,
 // unittest, cargo, jest, vitest, mocha and node print for people. Deliver uses it to compare two runs
-// (Compare), to recognise flaky tests (Flaky) and a failure that came before (Signature), and to tell
-// a fixer what failed (Digest).
+// (Compare), to recognise a failure that came before (Signature), and to tell a fixer what failed
+// (Digest).
 //
 // It never decides whether tests passed: the command's exit status does. A report never turns a
 // failure into a success.
@@ -10,12 +10,13 @@
 // The readers are our own, JUnit and TAP too: real output is mixed with other lines, cut off in the
 // middle, and not always well-formed, and the libraries for these formats expect a whole document.
 //
-// It is pure, takes any bytes, needs time linear in them and memory that does not grow with them.
+// It is pure and takes any bytes. It needs time linear in them and keeps a bounded part of them.
 // Start at Read.
 package testreport
 
 import (
 	"hash/fnv"
+	"slices"
 	"strings"
 
 	"pawl/internal/evidence"
@@ -35,8 +36,8 @@ const (
 	maxCount   = 1_000_000 // more tests than this in a summary is nonsense
 )
 
-// Report is what one run of a test command said. It may be kept as JSON; what is lost then (the
-// names of the tests that passed) is needed of the later one of two reports alone.
+// Report is what one run of a test command said. Its JSON lacks the names of the tests that passed,
+// which Compare needs of the later report only.
 type Report struct {
 	Format  string `json:"format,omitempty"` // "go-json", "pytest", "go, pytest", …; "" where nothing was recognised
 	Passed  int    `json:"passed"`
@@ -63,6 +64,8 @@ type Test struct {
 	File       string `json:"file,omitempty"`
 	Message    string `json:"message,omitempty"` // an excerpt of what it printed
 	DurationMs int64  `json:"durationMs,omitempty"`
+
+	out *excerpt // becomes Message when the test is booked
 }
 
 // ID names the test across runs.
@@ -85,32 +88,28 @@ func (r Report) IDs() []string {
 	return ids
 }
 
-// format is one way of writing test results. sniff says of a line that it may be of that format;
-// read takes the results in.
+// format is one way of writing test results. sniff reports whether a line may be of that format;
+// read reads the results.
 type format struct {
-	name  string
-	sniff func(line string) bool
-	read  func(c *collector, outputs [][]byte)
+	name    string
+	machine bool // made for machines: where it has results, nothing else is looked at
+	sniff   func(line string) bool
+	read    func(c *collector, outputs [][]byte)
 }
 
-// structured are the formats made for machines, in the order in which they are believed: where
-// one of them has results, nothing else is looked at.
-var structured = []format{
-	{"go-json", sniffGoJSON, readGoJSON},
-	{"junit", sniffJUnit, readJUnit},
-	{"tap", sniffTAP, readTAP},
-}
-
-// plain are the formats made for people. One command may run several of them (make test).
-var plain = []format{
-	{"go", sniffGo, readGo},
-	{"pytest", sniffPytest, readPytest},
-	{"unittest", sniffUnittest, readUnittest},
-	{"cargo", sniffCargo, readCargo},
-	{"jest", sniffJest, readJest},
-	{"vitest", sniffVitest, readVitest},
-	{"mocha", sniffMocha, readMocha},
-	{"node", sniffNode, readNode},
+// formats are tried in this order. One command may run several of those made for people (make test).
+var formats = []format{
+	{"go-json", true, sniffGoJSON, readGoJSON},
+	{"junit", true, sniffJUnit, readJUnit},
+	{"tap", true, sniffTAP, readTAP},
+	{"go", false, sniffGo, readGo},
+	{"pytest", false, sniffPytest, readPytest},
+	{"unittest", false, sniffUnittest, readUnittest},
+	{"cargo", false, sniffCargo, readCargo},
+	{"jest", false, sniffJest, readJest},
+	{"vitest", false, sniffVitest, readVitest},
+	{"mocha", false, sniffMocha, readMocha},
+	{"node", false, sniffNode, readNode},
 }
 
 // Read returns the report of one run of a test command, given all that it printed: standard
@@ -118,25 +117,18 @@ var plain = []format{
 func Read(outputs ...[]byte) Report {
 	seen, partial := sniff(outputs)
 	all := newCollector("", partial)
-	for _, f := range structured {
-		if seen[f.name] {
-			c := newCollector(f.name, partial)
-			f.read(c, outputs)
-			if c.found() {
-				all = c
-				break
-			}
+	for _, f := range formats {
+		if !seen[f.name] {
+			continue
 		}
-	}
-	if all.format == "" {
-		for _, f := range plain {
-			if seen[f.name] {
-				c := newCollector(f.name, partial)
-				f.read(c, outputs)
-				if c.found() {
-					all.merge(c)
-				}
-			}
+		c := newCollector(f.name, partial)
+		f.read(c, outputs)
+		if !c.found() {
+			continue
+		}
+		all.merge(c)
+		if f.machine {
+			break
 		}
 	}
 	r := all.report()
@@ -146,21 +138,18 @@ func Read(outputs ...[]byte) Report {
 	return r
 }
 
-// sniff says which formats may be there, and whether output was left out.
+// sniff returns the formats that may be there, and whether output was left out.
 func sniff(outputs [][]byte) (seen map[string]bool, partial bool) {
 	seen = map[string]bool{}
-	left := append(append([]format{}, structured...), plain...)
+	left := slices.Clone(formats)
 	eachLine(outputs, func(line string) {
 		if strings.HasPrefix(line, "[pawl: ") && strings.HasSuffix(line, " bytes left out here]") {
 			partial = true
 		}
-		for i := 0; i < len(left); i++ {
-			if left[i].sniff(line) {
-				seen[left[i].name] = true
-				left = append(left[:i], left[i+1:]...)
-				i--
-			}
-		}
+		left = slices.DeleteFunc(left, func(f format) bool {
+			seen[f.name] = f.sniff(line)
+			return seen[f.name]
+		})
 	})
 	return seen, partial
 }
@@ -172,8 +161,7 @@ type collector struct {
 	broken, partial         bool
 	naming                  bool // passing tests are named in the output
 	durationMs              int64
-	test                    *Test    // that is open
-	out                     *excerpt // its message, nil where none is open
+	test                    *Test // that is open
 	tests                   []Test
 	index                   map[uint64]int      // of the failing tests in tests, -1 beyond the bound
 	parents                 map[uint64]struct{} // tests that failed because a part of them did
@@ -210,19 +198,25 @@ func (c *collector) remember(pkg, name string) {
 	}
 }
 
-// open begins a failing test whose message follows, line by line, until close. Lines outside of one
-// are dropped.
+// open begins a failing test. Its message follows by say, line by line, until close.
 func (c *collector) open(t Test) {
 	c.close()
-	c.test, c.out = &t, &excerpt{}
+	t.out = &excerpt{}
+	c.test = &t
+}
+
+// say adds a line to the open test; without one the line is dropped.
+func (c *collector) say(line string) {
+	if c.test != nil {
+		c.test.out.line(line)
+	}
 }
 
 func (c *collector) close() {
 	if c.test != nil {
-		c.test.Message = c.out.String()
 		c.fail(*c.test)
 	}
-	c.test, c.out = nil, nil
+	c.test = nil
 }
 
 // unnamed books the failures that a summary counts beyond those that were named.
@@ -232,6 +226,9 @@ func (c *collector) unnamed(counted int) { c.failed += max(count(counted)-len(c.
 func (c *collector) fail(t Test) {
 	t.Package, t.Name, t.File = clean(t.Package), clean(t.Name), clean(t.File)
 	t.DurationMs = max(t.DurationMs, 0)
+	if t.out != nil {
+		t.Message, t.out = t.out.String(), nil
+	}
 	key := hashOf(t.Package, t.Name)
 	if i, again := c.index[key]; again {
 		if i >= 0 && c.tests[i].Message == "" {

@@ -166,11 +166,11 @@ func TestCompareTellsNewFailuresFromOldOnes(t *testing.T) {
 	})
 }
 
-func TestFlakyTestsFailAndThenPassUnchanged(t *testing.T) {
+func TestATestThatFailsAndThenPassesIsFixed(t *testing.T) {
 	first := read(tap("not ok 1 - a", "not ok 2 - b", "not ok 3 - c"))
-	require.Equal(t, []string{"a"}, testreport.Flaky(first, read(tap("ok 1 - a", "not ok 2 - b"))))
-	require.Empty(t, testreport.Flaky(first, first))
-	require.Empty(t, testreport.Flaky(first, read("Killed")))
+	require.Equal(t, []string{"a"}, testreport.Compare(first, read(tap("ok 1 - a", "not ok 2 - b"))).Fixed)
+	require.Empty(t, testreport.Compare(first, first).Fixed)
+	require.Empty(t, testreport.Compare(first, read("Killed")).Fixed)
 }
 
 func TestSignatureIsTheSameForTheSameFailure(t *testing.T) {

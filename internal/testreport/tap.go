@@ -52,13 +52,13 @@ type tapReader struct {
 	last          *tapNode // the test point that a diagnosis belongs to
 	yaml          string   // the indentation of the YAML block that is open, with its dashes
 	planned, seen int
-	group         string              // the comment above the test points, as tape has it
-	said          map[string]*excerpt // by the name of a failing test, as Perl says it on standard error
+	group         string   // the comment above the test points, as tape has it
+	said          excerpts // by the name of a failing test, as Perl says it on standard error
 	saying        *excerpt
 }
 
 func readTAP(c *collector, outputs [][]byte) {
-	r := &tapReader{collector: c, said: map[string]*excerpt{}}
+	r := &tapReader{collector: c, said: excerpts{}}
 	for _, out := range outputs {
 		eachLine([][]byte{out}, r.line)
 		r.last, r.yaml = nil, ""
@@ -122,9 +122,8 @@ func (r *tapReader) line(line string) {
 // of those after it.
 func (r *tapReader) comment(line string) {
 	text := strings.TrimPrefix(strings.TrimPrefix(line, "#"), " ")
-	if m := tapFailed.FindStringSubmatch(line); m != nil && r.last == nil && len(r.said) < MaxTests {
-		r.saying = &excerpt{}
-		r.said[clip(m[1], maxName)] = r.saying
+	if m := tapFailed.FindStringSubmatch(line); m != nil && r.last == nil {
+		r.saying = r.said.of(clip(m[1], maxName), MaxTests)
 	}
 	switch {
 	case r.last != nil && !r.last.ok:
