@@ -28,6 +28,7 @@ import (
 	"pawl/internal/store"
 	"pawl/internal/telemetry"
 	"pawl/internal/trees"
+	"pawl/internal/wire"
 	"pawl/internal/workspace"
 )
 
@@ -209,7 +210,7 @@ func (p *place) rest() {
 
 // refuse turns a fault into an activity error that is not retried, with the code as its type.
 func refuse(f *fault.Error) error {
-	return temporal.NewNonRetryableApplicationError(f.Error(), string(f.Code), nil)
+	return wire.Encode(f, nil)
 }
 
 // stopping is what an activity returns when its worker stops: the next worker does it again.

@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.temporal.io/sdk/temporal"
-
 	"pawl/internal/act"
 	"pawl/internal/durable"
 	"pawl/internal/evidence"
@@ -26,6 +24,7 @@ import (
 	"pawl/internal/spec"
 	"pawl/internal/trees"
 	"pawl/internal/userrepo"
+	"pawl/internal/wire"
 )
 
 // Preflight is what a loop would find before it starts (P0), and the contract that it would ask to
@@ -138,12 +137,11 @@ func (a *Activities) dryRuns(ctx context.Context, p *place, in act.Open, base st
 	}
 	// setupFailed takes the failure that is the spec's and not this command's.
 	setupFailed := func(err error) bool {
-		var refused *temporal.ApplicationError
-		if !errors.As(err, &refused) || refused.Type() != string(fault.PreconditionFailed) {
+		refused := wire.Decode(err)
+		if refused == nil || refused.Code != fault.PreconditionFailed {
 			return false
 		}
-		what, _ := split(refused)
-		out.problem("setup", what, "Run it in a fresh clone of the repository.") // its log is gone by then
+		out.problem("setup", refused.What, "Run it in a fresh clone of the repository.") // its log is gone by then
 		return true
 	}
 	again := "Run it in a fresh clone: it has to exit 0"
@@ -248,21 +246,12 @@ func tailed(r act.Outcome) string {
 	return "\n" + r.Tail
 }
 
-// plainly takes what a worker would tell the service out of an error.
+// plainly takes the fault that a worker would tell the service out of an error.
 func plainly(err error) error {
-	var refused *temporal.ApplicationError
-	if errors.As(err, &refused) {
-		what, do := split(refused)
-		return fault.New(fault.Code(refused.Type()), "%s", what).Advise(do)
+	if f := wire.Decode(err); f != nil {
+		return f
 	}
 	return err
-}
-
-// split undoes fault.Error: the advice is the last line.
-func split(e *temporal.ApplicationError) (what, do string) {
-	text := e.Message()
-	last := max(strings.LastIndex(text, "\n"), 0)
-	return text[:last], strings.TrimPrefix(text[last:], "\n")
 }
 
 // throwAway makes a folder under $PAWL_HOME and returns what takes it away. Folders of processes

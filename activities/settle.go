@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"go.temporal.io/sdk/temporal"
-
 	"pawl/internal/act"
 	"pawl/internal/crash"
 	"pawl/internal/durable"
@@ -24,6 +22,7 @@ import (
 	"pawl/internal/store"
 	"pawl/internal/trees"
 	"pawl/internal/userrepo"
+	"pawl/internal/wire"
 	"pawl/internal/workspace"
 )
 
@@ -544,8 +543,7 @@ func (a *Activities) Vacate(ctx context.Context, r workspace.Record, elsewhere b
 
 // ahead reports whether another run, or another host, has gone on with the loop.
 func ahead(err error) bool {
-	var app *temporal.ApplicationError
-	return errors.As(err, &app) && app.Type() == string(fault.LedgerAhead)
+	return wire.Is(err, fault.LedgerAhead)
 }
 
 // release ends what runs here for a loop that is over, or that another run takes up.

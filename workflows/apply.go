@@ -3,17 +3,15 @@ package workflows
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"slices"
 	"time"
 
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
 	"pawl/internal/fault"
-	"pawl/workflows/gatekeeper"
+	"pawl/internal/wire"
 	"pawl/workflows/hosting"
 )
 
@@ -34,7 +32,7 @@ func Apply(ctx workflow.Context, input converter.RawValue) (*act.Applied, error)
 	}
 	if m := out.Moved; m != nil {
 		f := fault.New(fault.BaseMoved, "%s has moved since the proposal was approved; the proposal that takes its place has the hash %s", out.Branch, m.Hash)
-		return nil, temporal.NewNonRetryableApplicationError(f.Error(), string(f.Code), nil, out)
+		return nil, wire.Encode(f, out)
 	}
 	return &out, nil
 }
@@ -63,18 +61,17 @@ func read(input converter.RawValue, keys string, into any, required ...*string) 
 	if err == nil && !d.More() && !slices.ContainsFunc(required, func(text *string) bool { return *text == "" }) {
 		return nil
 	}
-	return gatekeeper.Refused(fault.New(fault.InvalidMessage, "the input is not one JSON object with these texts: %s", keys).
+	return wire.Refusal(fault.New(fault.InvalidMessage, "the input is not one JSON object with these texts: %s", keys).
 		Advise("Start the workflow again with such an input."))
 }
 
 // hostBound is how long a host may be away that is to apply something: nobody waits longer.
 const hostBound = 24 * time.Hour
 
-// plainly gives a workflow the failure type and the message of the activity that failed it.
+// plainly gives a workflow the fault of the activity that failed it.
 func plainly(err error) error {
-	var app *temporal.ApplicationError
-	if errors.As(err, &app) {
-		return temporal.NewNonRetryableApplicationError(app.Message(), app.Type(), nil)
+	if f := wire.Decode(err); f != nil {
+		return wire.Encode(f, nil)
 	}
 	return err
 }

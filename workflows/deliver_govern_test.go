@@ -76,7 +76,7 @@ func TestL5_AnIterationThatEndsTheLoopHasItsRecord(t *testing.T) {
 	require.Equal(t, "interrupted", p.final.Iterations[0].Reason)
 	require.Equal(t, []string{"a.go"}, p.final.Iterations[0].Files)
 
-	p = play(t, newWorld(t, map[int][]try{1: {{Denied: "the role writer is not permitted canEditSource\nGrant it."}}}), specOf(nil), nil)
+	p = play(t, newWorld(t, map[int][]try{1: {{Denied: "the role writer is not permitted canEditSource"}}}), specOf(nil), nil)
 	require.Equal(t, "the role writer is not permitted canEditSource", p.final.Iterations[0].Reason)
 }
 

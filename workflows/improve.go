@@ -86,7 +86,7 @@ func (l *improve) baseline(ctx workflow.Context) error {
 		return err
 	}
 	if why := measurement(verify).Reason(); why != "" {
-		return notReady("the verify command fails on the unchanged code (%s): `%s`%s\nRun it in a fresh clone: it has to exit 0 and print a number.", explain(why, verify), l.spec.Verify.Command, where(verify.Outcome))
+		return unready("verify", l.spec.Verify.Command, explain(why, verify), verify.Outcome, "Run it in a fresh clone: it has to exit 0 and print a number.")
 	}
 	if l.spec.Guard.Command != "" {
 		guard, err := l.runGuard(ctx, l.newGuard())
@@ -94,11 +94,18 @@ func (l *improve) baseline(ctx workflow.Context) error {
 			return err
 		}
 		if !guard.OK() {
-			return notReady("the guard command fails on the unchanged code (%s): `%s`%s\nRun it in a fresh clone: it has to exit 0 before there is anything to guard.", guard.Ending(), l.spec.Guard.Command, where(guard))
+			return unready("guard", l.spec.Guard.Command, guard.Ending(), guard, "Run it in a fresh clone: it has to exit 0 before there is anything to guard.")
 		}
 	}
 	l.Emit(ctx, loop.Event{Type: loop.BaselineMeasured, Metric: verify.Metric, Judgement: l.measured(verify, "")})
 	return nil
+}
+
+// unready is the end of a loop one of whose commands fails on the unchanged code.
+func unready(name, command, why string, out act.Outcome, advice string) error {
+	end := govern.NotReady.Because(fmt.Sprintf("the %s command fails on the unchanged code (%s): `%s`%s", name, why, command, where(out)))
+	end.Advice = advice
+	return stop(end)
 }
 
 // review looks at what there is to do next (P1). What the agent is told of it is made from the state

@@ -3,15 +3,16 @@ package workflows
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
+	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
+	"pawl/internal/wire"
 )
 
 // propose makes what a completed loop has made a proposal and has it judged: by the reviewer where
@@ -133,11 +134,16 @@ func (r *run) applyNow(ctx workflow.Context, a loop.Answer) (again bool, err err
 		in.Ledger = r.State().Ledger
 		return in
 	}, &out)
-	var refused *temporal.ApplicationError
+	refused := wire.Decode(err)
+	var failed *temporal.ApplicationError
+	if refused == nil && errors.As(err, &failed) { // the machine's fault, after all its retries
+		refused = fault.New(fault.InfrastructureError, "%s", failed.Message())
+	}
 	switch {
-	case errors.As(err, &refused):
-		what, advice, _ := strings.Cut(refused.Message(), "\n")
-		r.Emit(ctx, loop.Event{Type: loop.Warned, ErrorCode: refused.Type(), Reason: "the proposal is approved but not applied: " + what, Recovery: advice})
+	case refused != nil:
+		r.Emit(ctx, loop.Event{
+			Type: loop.Warned, ErrorCode: string(refused.Code), Reason: "the proposal is approved but not applied: " + refused.What, Recovery: refused.Advice(),
+		})
 		return false, nil
 	case err != nil:
 		return false, err

@@ -17,6 +17,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
+	"pawl/internal/wire"
 	"pawl/workflows/gatekeeper"
 	"pawl/workflows/hosting"
 	"pawl/workflows/journal"
@@ -260,8 +261,8 @@ func (r *run) finish(ctx workflow.Context, err error) (*loop.Result, error) {
 	r.publish(ctx)
 	r.show(ctx)
 	result := govern.Result(r.State(), r.spec)
-	if end.Status == loop.Failed {
-		return nil, failure(end, result)
+	if end.Status == loop.Failed { // the code is the failure's type, the result a detail
+		return nil, wire.Encode(end.Fault(), result)
 	}
 	return result, nil
 }
@@ -303,23 +304,17 @@ func (r *run) endOf(ctx workflow.Context, err error) govern.End {
 	if temporal.IsCanceledError(err) || ctx.Err() != nil {
 		return govern.Interrupted.Because(orElse(r.State().HaltRequested, "cancelled through Temporal"))
 	}
-	var app *temporal.ApplicationError
-	if errors.As(err, &app) {
-		switch fault.Code(app.Type()) {
+	if f := wire.Decode(err); f != nil {
+		switch f.Code {
 		case fault.PreconditionFailed:
-			return govern.NotReady.Because(app.Message())
+			return govern.NotReady.Of(f)
 		case fault.InvalidSpec:
-			return govern.SpecInvalid.Because(app.Message())
+			return govern.SpecInvalid.Of(f)
 		case fault.LedgerAhead:
-			return govern.BehindItsLedger.Because(app.Message())
+			return govern.BehindItsLedger.Of(f)
 		}
 	}
 	return govern.MachineFailed.Because(err.Error())
-}
-
-// failure is how a failed loop fails its workflow: the code is the type, the result a detail.
-func failure(end govern.End, result *loop.Result) error {
-	return temporal.NewNonRetryableApplicationError(end.Reason, string(end.Code), nil, result)
 }
 
 // stopped carries an end out of the phases.
@@ -328,7 +323,12 @@ type stopped struct{ end govern.End }
 func (s *stopped) Error() string { return s.end.Reason }
 
 // Unwrap is the fault that it is, for those who match it.
-func (s *stopped) Unwrap() error { return s.end.Fault() }
+func (s *stopped) Unwrap() error {
+	if f := s.end.Fault(); f != nil {
+		return f
+	}
+	return nil
+}
 
 func stop(end govern.End) error { return &stopped{end} }
 

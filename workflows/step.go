@@ -16,6 +16,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/wire"
 	"pawl/workflows/hosting"
 )
 
@@ -66,9 +67,9 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 		if c, is := any(out).(act.Called); is {
 			called = c
 		}
-		if denied := refusal(err, fault.PermissionDenied); denied != "" {
-			r.Emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: role, Attempt: s.Key.Attempt, Reason: denied, ErrorCode: string(fault.PermissionDenied)})
-			return out, stop(govern.NotPermitted.Because(denied))
+		if denied := wire.Decode(err); denied != nil && denied.Code == fault.PermissionDenied {
+			r.Emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: role, Attempt: s.Key.Attempt, Reason: denied.What, ErrorCode: string(denied.Code)})
+			return out, stop(govern.NotPermitted.Of(denied))
 		}
 		if errors.Is(err, hosting.ErrLost) { // but what it cost was spent
 			r.Emit(ctx, r.ended(s, role, *o, called.Usage))
@@ -189,15 +190,6 @@ func (r *run) left(role string) map[loop.Resource]evidence.Decimal {
 		}
 	}
 	return left
-}
-
-// refusal returns what an activity's refusal says, "" where err is none of that code.
-func refusal(err error, code fault.Code) string {
-	var app *temporal.ApplicationError
-	if errors.As(err, &app) && app.Type() == string(code) {
-		return app.Message()
-	}
-	return ""
 }
 
 // guide gives an agent call what people have said up to now, and returns the event of the last of

@@ -25,6 +25,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/wire"
 	"pawl/workflows"
 )
 
@@ -375,7 +376,7 @@ func (w *world) step(_ context.Context, in asked) (stepped, error) {
 		out.Usage = loop.Usage{AgentCalls: 1, ToolCalls: 1}
 		out.Description, out.GiveUp = t.Says, t.GivesUp
 		if t.Denied != "" {
-			return out, temporal.NewNonRetryableApplicationError(t.Denied, string(fault.PermissionDenied), nil)
+			return out, wire.Encode(fault.New(fault.PermissionDenied, "%s", t.Denied).Advise("Grant it."), nil)
 		}
 		if out.Exhausted, out.Failure = t.Exhausted, t.Failure; t.Exhausted != "" {
 			out.Usage = loop.Usage{AgentCalls: 1, ToolCalls: 7, InputTokens: 900, OutputTokens: 101}

@@ -317,7 +317,7 @@ func TestEachEndHasItsExitCode(t *testing.T) {
 func TestP0_APreconditionIsAnErrorAndNoReport(t *testing.T) {
 	f := newFake()
 	f.onStart = func(f *fakeTemporal) {
-		f.end(govern.NotReady.Because("the tree is not clean: a.go\ncommit or stash it"))
+		f.end(govern.NotReady.Of(fault.New(fault.PreconditionFailed, "the tree is not clean: a.go").Advise("commit or stash it")))
 	}
 	b := newBench(t, f)
 	require.Equal(t, 2, b.run(nil, "run", b.spec(), "--yes"))

@@ -73,11 +73,7 @@ func (f *follower) report(e client.Ending) error {
 		return nil
 	}
 	if e.Status == loop.Failed && e.Result.Baseline == nil && e.Result.Iterations == 0 { // it never began: there is nothing to report
-		what, advice, exact := strings.Cut(e.Result.Reason, "\n")
-		if !exact {
-			advice = e.Result.Recovery
-		}
-		f.explain(fault.New(e.Code, "%s", what).Advise(advice))
+		f.explain(fault.New(e.Code, "%s", e.Result.Reason).Advise(e.Result.Recovery))
 		return nil
 	}
 	style := f.style()

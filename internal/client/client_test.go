@@ -13,12 +13,12 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/temporal"
 
 	"pawl/internal/client"
 	"pawl/internal/fault"
 	"pawl/internal/home"
 	"pawl/internal/loop"
+	"pawl/internal/wire"
 )
 
 // service is a Temporal service with the loop "here" in it, which waits at a gate. Whatever a test
@@ -105,7 +105,7 @@ func TestWhereNoWorkerAnswersAMessageIsASignal(t *testing.T) {
 }
 
 func TestARefusalIsTheFaultThatTheLoopRefusedItWith(t *testing.T) {
-	s := &service{refuses: temporal.NewNonRetryableApplicationError("the hash is not that of what waits\nLook again.", string(fault.HashMismatch), nil)}
+	s := &service{refuses: wire.Encode(fault.New(fault.HashMismatch, "the hash is not that of what waits").Advise("Look again."), nil)}
 	_, err := reach(t, s).Send(t.Context(), "here", "approve", loop.Message{})
 	var f *fault.Error
 	require.ErrorAs(t, err, &f)

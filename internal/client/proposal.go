@@ -2,12 +2,10 @@ package client
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	sdk "go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
 
 	"pawl/internal/act"
 	"pawl/internal/fault"
@@ -15,6 +13,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/store"
+	"pawl/internal/wire"
 )
 
 // Review takes a person's word on the proposal of a loop that has ended. done is false for a loop
@@ -71,25 +70,13 @@ func (c *Client) execute(ctx context.Context, kind, id string, in map[string]str
 
 // plainly turns an activity's or a workflow's refusal into the fault that it is.
 func plainly(ctx context.Context, err error) error {
-	var app *temporal.ApplicationError
-	if errors.As(err, &app) {
-		if f := refusal(app); f != nil {
-			return f
-		}
+	if f := wire.Decode(err); f != nil {
+		return f
 	}
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err
-}
-
-// refusal is the fault that an activity or a workflow failed with, nil for an error of another kind.
-func refusal(app *temporal.ApplicationError) error {
-	if _, known := fault.Lookup(fault.Code(app.Type())); !known {
-		return nil
-	}
-	what, advice, _ := strings.Cut(app.Message(), "\n")
-	return fault.New(fault.Code(app.Type()), "%s", what).Advise(advice)
 }
 
 // Apply brings an approved proposal onto the branch that its loop started from: on this host where the

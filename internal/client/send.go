@@ -12,6 +12,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/wire"
 )
 
 // Sent is what came of a message.
@@ -125,10 +126,9 @@ func (c *Client) refused(ctx context.Context, id string, err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case wire.Decode(err) != nil:
+		return wire.Decode(err)
 	case errors.As(err, &app):
-		if f := refusal(app); f != nil {
-			return f
-		}
 		return fault.New(fault.InfrastructureError, "%s", app.Message())
 	case errors.As(err, &gone): // it ended between the question and the answer
 		return over(id, "")

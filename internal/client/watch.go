@@ -11,6 +11,7 @@ import (
 
 	"pawl/internal/fault"
 	"pawl/internal/loop"
+	"pawl/internal/wire"
 )
 
 // retryEvery is how often a service that is away is asked again.
@@ -150,8 +151,11 @@ func endOf(err error) Ending {
 	switch {
 	case errors.As(err, &app):
 		e := Ending{Status: loop.Failed, Code: fault.Code(app.Type())}
-		if !app.HasDetails() || app.Details(&e.Result) != nil {
-			e.Result = loop.Result{ErrorCode: app.Type(), Reason: app.Message(), Recovery: fault.Recovery(e.Code)}
+		if !app.HasDetails() || app.Details(&e.Result) != nil || e.Result.ExitStatus == "" {
+			e.Result = loop.Result{ErrorCode: app.Type(), Reason: app.Message()}
+			if f := wire.Decode(err); f != nil {
+				e.Result.Reason, e.Result.Recovery = f.What, f.Advice()
+			}
 		}
 		return e
 	case errors.As(err, &cancelled):

@@ -13,6 +13,7 @@ type End struct {
 	Reason     string        // in words, for people
 	Budget     loop.Resource // the budget that ended it, "" where none did
 	Cause      fault.Code    // the enforced rule that it comes of, where that has a code of its own (E5)
+	Advice     string        // what to do, where it is more exact than the code's
 }
 
 // The rows. Each loop ends by exactly one of them.
@@ -47,9 +48,15 @@ func (e End) Because(reason string) End {
 	return e
 }
 
+// Of returns the end as a fault brought it about: with what happened and what to do.
+func (e End) Of(f *fault.Error) End {
+	e.Reason, e.Advice = f.What, f.Do
+	return e
+}
+
 // Fault returns the end as an error that is matched by its code, its cause and their families (E5),
 // nil where the loop has completed.
-func (e End) Fault() error {
+func (e End) Fault() *fault.Error {
 	if e.Code == "" {
 		return nil
 	}
@@ -58,8 +65,11 @@ func (e End) Fault() error {
 	return f
 }
 
-// recovery is what to do about it: the cause knows better.
+// recovery is what to do about it: the end's own advice, else that of the cause, else of the code.
 func (e End) recovery() string {
+	if e.Advice != "" {
+		return e.Advice
+	}
 	if e.Cause != "" {
 		return fault.Recovery(e.Cause)
 	}

@@ -60,8 +60,7 @@ func because(why string) string {
 // failed is why the change is not kept; anything else interrupted it.
 func Unfinished(e End) Move {
 	if e.Status == loop.Failed {
-		reason, _, _ := strings.Cut(e.Reason, "\n") // what to do about it is said elsewhere
-		return discard(reason)
+		return discard(e.Reason)
 	}
 	return discard(reason.Interrupted)
 }

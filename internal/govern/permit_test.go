@@ -59,7 +59,7 @@ func TestE5_AnEndIsMatchedByWhatItComesOf(t *testing.T) {
 		require.Equal(t, []string{string(fault.BudgetExhausted), string(cause)}, []string{e.ErrorCode, e.Cause})
 		require.NotEmpty(t, e.Recovery)
 	}
-	require.NoError(t, govern.Verified.Fault())
+	require.Nil(t, govern.Verified.Fault())
 	require.ErrorIs(t, govern.NotPermitted.Fault(), fault.Enforcement)
 }
 

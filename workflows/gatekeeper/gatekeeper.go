@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/wire"
 	"pawl/workflows/journal"
 )
 
@@ -67,7 +67,7 @@ func (k *Keeper[S]) Handle(ctx workflow.Context) error {
 		workflow.Go(ctx, func(ctx workflow.Context) { k.pump(ctx, m.Name, channel) })
 		options := workflow.UpdateHandlerOptions{Description: m.Description, Validator: func(_ workflow.Context, raw converter.RawValue) error {
 			_, err := k.check(m.Name, raw)
-			return Refused(err)
+			return wire.Refusal(err)
 		}}
 		err := workflow.SetUpdateHandlerWithOptions(ctx, m.Name, func(ctx workflow.Context, raw converter.RawValue) (string, error) {
 			return k.update(ctx, m.Name, raw)
@@ -91,7 +91,7 @@ func (k *Keeper[S]) update(ctx workflow.Context, name string, raw converter.RawV
 	if turn != nil {
 		return "", turn
 	}
-	return text, Refused(err)
+	return text, wire.Refusal(err)
 }
 
 // pump takes signals in their order.
@@ -221,13 +221,4 @@ func (k *Keeper[S]) awaitAnswer(ctx workflow.Context, id string) error {
 func (k *Keeper[S]) open(id string) bool {
 	s := k.journal.State()
 	return s.Waits(id) != nil && s.Halting() == ""
-}
-
-// Refused turns a fault into what the caller of an update gets: the code is the error's type. Nil
-// stays nil.
-func Refused(err error) error {
-	if err == nil {
-		return nil
-	}
-	return temporal.NewNonRetryableApplicationError(err.Error(), string(fault.CodeOf(err)), nil)
 }

@@ -15,6 +15,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
+	"pawl/internal/wire"
 	"pawl/workflows/journal"
 )
 
@@ -119,8 +120,7 @@ func (h *Host) MoveIfGone(ctx workflow.Context) (moved bool, err error) {
 	err = h.Start(ctx, act.PlaceName, "is the host "+h.Opened.Host+" gone?", act.Place{
 		Loop: s.Loop, Host: h.Opened.Host, URL: h.spec().Repo.URL, Branch: h.Opened.Branch, Ledger: s.Ledger, Sent: h.journal.Unrecorded(),
 	}, 0).Get(ctx, &p)
-	var app *temporal.ApplicationError
-	if errors.As(err, &app) && app.Type() == string(fault.LedgerAhead) {
+	if wire.Is(err, fault.LedgerAhead) {
 		return false, err
 	}
 	if err != nil || !p.Gone {
