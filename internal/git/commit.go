@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
@@ -57,40 +58,22 @@ func (c Commit) Subject() string {
 	return s
 }
 
-// Trailer returns a trailer's value, "" if there is none. Only the last paragraph has trailers.
-func (c Commit) Trailer(key string) string {
-	text := strings.TrimRight(c.Message, "\n")
-	at := strings.LastIndex(text, "\n\n")
-	if at < 0 {
-		return ""
-	}
-	for line := range strings.SplitSeq(text[at+2:], "\n") {
-		if value, ok := strings.CutPrefix(line, key+": "); ok {
-			return value
-		}
-	}
-	return ""
-}
-
 func message(text string, trailers []Trailer) string {
-	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")
-	text = strings.Trim(strings.ReplaceAll(text, "\r\n", "\n"), "\n \t")
-	if text == "" {
-		text = "(no description)" // git finds no trailers in a message without a subject
+	text = strings.Trim(strings.ReplaceAll(storable(text), "\r\n", "\n"), "\n \t")
+	// git finds no trailers in a message without a subject.
+	text = cmp.Or(text, "(no description)") + "\n"
+	if len(trailers) > 0 {
+		text += "\n"
 	}
-	var b strings.Builder
-	b.WriteString(text + "\n")
-	for i, t := range trailers {
-		if i == 0 {
-			b.WriteString("\n")
-		}
-		b.WriteString(oneLine(t.Key) + ": " + oneLine(t.Value) + "\n")
+	oneLine := func(s string) string { return strings.Join(strings.Fields(storable(s)), " ") }
+	for _, t := range trailers {
+		text += oneLine(t.Key) + ": " + oneLine(t.Value) + "\n"
 	}
-	return b.String()
+	return text
 }
 
-func oneLine(s string) string {
-	return strings.Join(strings.Fields(strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")), " ")
+func storable(s string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")
 }
 
 // clean does to an identity what git does before it stores one.
@@ -102,10 +85,7 @@ func (id Identity) clean() Identity {
 			}
 			return r
 		}, strings.ToValidUTF8(s, "\uFFFD"))
-		if s = strings.Trim(s, " .,:;\"\\'"); s == "" {
-			return or
-		}
-		return s
+		return cmp.Or(strings.Trim(s, " .,:;\"\\'"), or)
 	}
 	return Identity{Name: strip(id.Name, "pawl"), Email: strip(id.Email, "pawl@localhost")}
 }

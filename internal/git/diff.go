@@ -32,6 +32,11 @@ const (
 	ModeNone    = "000000"
 )
 
+// HasContent reports whether the change leaves a regular file.
+func (c FileChange) HasContent() bool {
+	return c.NewMode != ModeLink && c.NewMode != ModeGitlink && c.NewMode != ModeNone
+}
+
 // DiffFormat makes diff-tree and diff-index print what ParseChanges reads.
 var DiffFormat = []string{"--raw", "--numstat", "-z", "-r", "-M", "-l1000", "--abbrev=40", "--no-color",
 	"--no-ext-diff", "--no-textconv", "--ignore-submodules=none"}
@@ -42,41 +47,36 @@ var DiffFormat = []string{"--raw", "--numstat", "-z", "-r", "-M", "-l1000", "--a
 //	<insertions>TAB<deletions>TAB<path>NUL                    (rename: TAB NUL<old>NUL<new>NUL)
 func ParseChanges(out []byte) ([]FileChange, error) {
 	fields := Fields(out)
-	next := func() (string, bool) {
-		if len(fields) == 0 {
-			return "", false
+	next := func() (field string) { // "" after the last: no path is empty
+		if len(fields) > 0 {
+			field, fields = fields[0], fields[1:]
 		}
-		f := fields[0]
-		fields = fields[1:]
-		return f, true
+		return field
 	}
 	bad := fmt.Errorf("git's diff output is not understood: %.200q", out)
 	var files []FileChange
 	at := map[string]int{}
 	for len(fields) > 0 && strings.HasPrefix(fields[0], ":") {
-		head, _ := next()
-		f := strings.Fields(head[1:])
-		path, ok := next()
-		if !ok || len(f) != 5 || f[4] == "" {
+		f := strings.Fields(next()[1:])
+		if len(f) != 5 {
 			return nil, bad
 		}
-		c := FileChange{Path: path, Status: f[4][0], OldMode: f[0], NewMode: f[1], OldBlob: f[2], NewBlob: f[3]}
+		c := FileChange{Path: next(), Status: f[4][0], OldMode: f[0], NewMode: f[1], OldBlob: f[2], NewBlob: f[3]}
 		if c.Status == 'R' || c.Status == 'C' {
-			c.OldPath = path
-			if c.Path, ok = next(); !ok {
-				return nil, bad
-			}
+			c.OldPath, c.Path = c.Path, next()
+		}
+		if c.Path == "" {
+			return nil, bad
 		}
 		at[c.Path] = len(files)
 		files = append(files, c)
 	}
 	for len(fields) > 0 {
-		rec, _ := next()
-		ins, rest, _ := strings.Cut(rec, "\t")
+		ins, rest, _ := strings.Cut(next(), "\t")
 		del, path, ok := strings.Cut(rest, "\t")
 		if ok && path == "" {
-			_, _ = next()
-			path, ok = next()
+			_ = next() // the old path
+			path = next()
 		}
 		i, known := at[path]
 		if !ok || !known {

@@ -19,7 +19,7 @@ func RefName(loop string) string {
 		r, n := utf8.DecodeRuneInString(loop[i:])
 		i += n
 		switch {
-		case r == utf8.RuneError && n <= 1, r < 0x20, r == 0x7f, strings.ContainsRune(" ~^:?*[\\/", r):
+		case r == utf8.RuneError && n <= 1, r < 0x20, r == 0x7f, strings.ContainsRune(notInRefs+"/", r):
 			b.WriteByte('-')
 		case r == '.' && (b.Len() == 0 || i == len(loop) || loop[i] == '.'):
 			b.WriteByte('-') // no leading or trailing dot, no ".."
@@ -42,14 +42,16 @@ func RefName(loop string) string {
 		}
 		name = strings.TrimRight(name[:cut], ".") + "-" + hex.EncodeToString(sum[:8])
 	}
-	switch name {
-	case "", "@":
+	if name == "" || name == "@" {
 		return "loop"
 	}
 	return name
 }
 
-const maxComponent = 200
+const (
+	maxComponent = 200
+	notInRefs    = ` ~^:?*[\`
+)
 
 // CheckRef is git check-ref-format for full names: what a git process gets as a ref can't be an
 // option or anything else.
@@ -58,7 +60,7 @@ func CheckRef(ref string) error {
 	if !strings.HasPrefix(ref, "refs/") {
 		return bad("it does not begin with refs/")
 	}
-	for _, c := range strings.Split(ref, "/") {
+	for c := range strings.SplitSeq(ref, "/") {
 		switch {
 		case c == "":
 			return bad("empty component")
@@ -69,10 +71,8 @@ func CheckRef(ref string) error {
 	if strings.Contains(ref, "..") || strings.Contains(ref, "@{") {
 		return bad(`".." or "@{"`)
 	}
-	for i := 0; i < len(ref); i++ {
-		if c := ref[i]; c < 0x20 || c == 0x7f || strings.IndexByte(" ~^:?*[\\", c) >= 0 {
-			return bad("a character that refs cannot have")
-		}
+	if strings.ContainsFunc(ref, func(r rune) bool { return r < 0x20 || r == 0x7f || strings.ContainsRune(notInRefs, r) }) {
+		return bad("a character that refs cannot have")
 	}
 	return nil
 }
@@ -90,15 +90,7 @@ const NoHash = "0000000000000000000000000000000000000000"
 
 // IsHash reports whether s is a whole object ID.
 func IsHash(s string) bool {
-	if len(s) != len(NoHash) {
-		return false
-	}
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
+	return len(s) == len(NoHash) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // CheckRev accepts what may name a commit or tree on a command line: a whole object ID or a full
@@ -126,14 +118,7 @@ func CheckHashes(hashes ...string) error {
 // Quote shows a path as git shows it: as it is where that is safe, else in double quotes with
 // C escapes, so that no name can forge a line, an escape sequence or another name.
 func Quote(path string) string {
-	safe := true
-	for i := 0; i < len(path); i++ {
-		if c := path[i]; c < 0x20 || c >= 0x7f || c == '"' || c == '\\' {
-			safe = false
-			break
-		}
-	}
-	if safe {
+	if !strings.ContainsFunc(path, func(r rune) bool { return r < 0x20 || r >= 0x7f || r == '"' || r == '\\' }) {
 		return path
 	}
 	var b strings.Builder

@@ -3,9 +3,12 @@ package git
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -107,38 +110,29 @@ func (p *patch) run() error {
 
 // hunk reads the lines that "@@ -3,2 +4 @@" announces: first those removed, then those added.
 func (p *patch) hunk(path, header string) error {
-	var from, to struct{ line, count int }
-	f := strings.Fields(header)
-	if len(f) < 3 || !span(f[1], "-", &from.line, &from.count) || !span(f[2], "+", &to.line, &to.count) {
+	m := hunkHeader.FindStringSubmatch(header)
+	if m == nil {
 		return fmt.Errorf("git's patch is not understood: %.200q", header)
 	}
-	for i := range from.count {
-		if err := p.line(DiffLine{Path: path, N: from.line + i}, '-'); err != nil {
+	for _, side := range []struct {
+		sign        byte
+		line, count string
+	}{{'-', m[1], m[2]}, {'+', m[3], m[4]}} {
+		first, err1 := strconv.Atoi(side.line)
+		count, err2 := strconv.Atoi(cmp.Or(side.count, "1"))
+		if err := errors.Join(err1, err2); err != nil {
 			return err
 		}
-	}
-	for i := range to.count {
-		if err := p.line(DiffLine{Path: path, N: to.line + i, Added: true}, '+'); err != nil {
-			return err
+		for i := range count {
+			if err := p.line(DiffLine{Path: path, N: first + i, Added: side.sign == '+'}, side.sign); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// span reads "-3,2"; without a count it is one line.
-func span(text, sign string, line, count *int) bool {
-	rest, ok := strings.CutPrefix(text, sign)
-	if !ok {
-		return false
-	}
-	*count = 1
-	if strings.Contains(rest, ",") {
-		_, err := fmt.Sscanf(rest, "%d,%d", line, count)
-		return err == nil
-	}
-	_, err := fmt.Sscanf(rest, "%d", line)
-	return err == nil
-}
+var hunkHeader = regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? `)
 
 // line hands one line on, a long one in pieces.
 func (p *patch) line(l DiffLine, sign byte) error {

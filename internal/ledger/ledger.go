@@ -1,7 +1,6 @@
 // Package ledger is a loop's record: one ref whose n-th commit has the n-1st and the code head
 // as parents, and in its tree the state, this entry's events, the results and the contract. It
-// maps events to files and back and folds them into the state; how commits are made is repo's
-// business. The state in an entry is the fold of all events up to it (A9), which Verify proves.
+// maps events to files and back and folds them into the state; store makes the commits. The state in an entry is the fold of all events up to it (A9), which Verify proves.
 // Start at Ledger.Entry.
 package ledger
 
@@ -73,10 +72,11 @@ func (l *Ledger) Read(ctx context.Context, head string) (Page, error) {
 		return Page{}, fmt.Errorf("reading the ledger: %w", err)
 	}
 	var p Page
-	if err := json.Unmarshal(files[StateFile], &p.State); err != nil {
-		return Page{}, fmt.Errorf("reading the ledger's state at %s: %w", head, err)
+	err = json.Unmarshal(files[StateFile], &p.State)
+	if err == nil {
+		_, err = kind.Of(p.State.Kind)
 	}
-	if _, err := kind.Of(p.State.Kind); err != nil {
+	if err != nil {
 		return Page{}, fmt.Errorf("reading the ledger's state at %s: %w", head, err)
 	}
 	p.Results = files[ResultsFile]
@@ -149,10 +149,14 @@ func (l *Ledger) Entry(ctx context.Context, prev string, events []loop.Event) (m
 			files[IterationFile] = indent(e.Record)
 		}
 		if amends(e) {
-			if page.contract, err = l.amend(ctx, prev, e); err != nil {
+			c, err := l.Contract(ctx, prev)
+			if err == nil {
+				c, err = amended(c, e)
+			}
+			if err != nil {
 				return nil, Page{}, err
 			}
-			files[ContractFile] = indent(*page.contract)
+			page.contract, files[ContractFile] = &c, indent(c)
 		}
 	}
 	files[EventsFile] = lines.Bytes()
@@ -162,15 +166,6 @@ func (l *Ledger) Entry(ctx context.Context, prev string, events []loop.Event) (m
 
 // amends reports whether an event changes the contract.
 func amends(e loop.Event) bool { return e.Type == loop.ContractAmended || e.Type == loop.PlanMade }
-
-// amend returns the contract in force with what an event adds to it.
-func (l *Ledger) amend(ctx context.Context, prev string, e loop.Event) (*Contract, error) {
-	c, err := l.Contract(ctx, prev)
-	if err == nil {
-		c, err = amended(c, e)
-	}
-	return &c, err
-}
 
 // amended returns the contract with the amendment or the plan that an event brings. It has to come
 // to the hash that was approved.
@@ -219,11 +214,7 @@ func Row(e loop.Event) (evidence.Row, bool) {
 
 // Events returns every event of the ledger up to head, oldest first.
 func (l *Ledger) Events(ctx context.Context, head string) ([]loop.Event, error) {
-	commits, err := l.store.LedgerHistory(ctx, head, EventsFile)
-	if err != nil {
-		return nil, fmt.Errorf("reading the ledger: %w", err)
-	}
-	return events(commits)
+	return l.Since(ctx, head, "")
 }
 
 // Since returns the events of the entries after the entry prev up to head, oldest first. It is an
@@ -237,20 +228,26 @@ func (l *Ledger) Since(ctx context.Context, head, prev string) ([]loop.Event, er
 	if at < 0 && prev != "" {
 		return nil, fmt.Errorf("the ledger at %s does not follow %s", head, prev)
 	}
-	return events(commits[at+1:])
+	var out []loop.Event
+	for _, c := range commits[at+1:] {
+		events, err := decodeEvents(c.Files[EventsFile])
+		if err != nil {
+			return nil, fmt.Errorf("reading the ledger's events at %s: %w", c.Commit, err)
+		}
+		out = append(out, events...)
+	}
+	return out, nil
 }
 
-func events(commits []store.LedgerCommit) ([]loop.Event, error) {
+func decodeEvents(lines []byte) ([]loop.Event, error) {
 	var out []loop.Event
-	for _, c := range commits {
-		d := json.NewDecoder(bytes.NewReader(c.Files[EventsFile]))
-		for d.More() {
-			var e loop.Event
-			if err := d.Decode(&e); err != nil {
-				return nil, fmt.Errorf("reading the ledger's events at %s: %w", c.Commit, err)
-			}
-			out = append(out, e)
+	d := json.NewDecoder(bytes.NewReader(lines))
+	for d.More() {
+		var e loop.Event
+		if err := d.Decode(&e); err != nil {
+			return out, err
 		}
+		out = append(out, e)
 	}
 	return out, nil
 }

@@ -183,30 +183,14 @@ func after(file []byte, events []loop.Event) ([]byte, error) {
 	return file, nil
 }
 
-func decodeEvents(lines []byte) ([]loop.Event, error) {
-	var out []loop.Event
-	d := json.NewDecoder(bytes.NewReader(lines))
-	for d.More() {
-		var e loop.Event
-		if err := d.Decode(&e); err != nil {
-			return out, err
-		}
-		out = append(out, e)
-	}
-	return out, nil
-}
-
 // differs names the first keys in which two states are not the same, "" where they are.
 func differs(is, want loop.State) string {
 	a, b := keys(is), keys(want)
 	var names []string
-	for _, name := range slices.Sorted(maps.Keys(a)) {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if !bytes.Equal(a[name], b[name]) {
-			names = append(names, name)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(b)) {
-		if _, ok := a[name]; !ok {
 			names = append(names, name)
 		}
 	}

@@ -49,10 +49,7 @@ func (in CommitInput) object() (git.Commit, error) {
 // revert makes the commit that `git revert --no-edit` makes of a branch's tip: its tree is the
 // parent's, so it needs no working tree and cannot conflict. A merge has no one parent; pawl makes none.
 func (s *Store) revert(ctx context.Context, in RevertInput) (git.Commit, error) {
-	if err := git.CheckHashes(in.Commit); err != nil {
-		return git.Commit{}, err
-	}
-	if err := git.CheckRef(in.Branch); err != nil {
+	if err := errors.Join(git.CheckHashes(in.Commit), git.CheckRef(in.Branch)); err != nil {
 		return git.Commit{}, err
 	}
 	undone, err := s.ReadCommit(ctx, in.Commit)
@@ -104,12 +101,11 @@ func (s *Store) readCommit(ctx context.Context, commit string) (git.Commit, erro
 // Known returns a commit that this process has lately made or read.
 func (s *Store) Known(commit string) (git.Commit, bool) { return s.commits.get(commit) }
 
-// commitCache remembers the last commits that this process made or read: a revert usually
-// follows the commit and then needs no process to look it up. Commits never change.
+// commitCache remembers commits that this process lately made or read: a revert usually follows
+// the commit and then needs no process to look it up. A full cache begins anew.
 type commitCache struct {
 	mu   sync.Mutex
 	info map[string]git.Commit
-	fifo []string
 }
 
 const commitCacheSize = 128
@@ -124,17 +120,10 @@ func (c *commitCache) get(id string) (git.Commit, bool) {
 func (c *commitCache) put(i git.Commit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.info == nil {
+	if c.info == nil || len(c.info) >= commitCacheSize {
 		c.info = map[string]git.Commit{}
 	}
-	if _, ok := c.info[i.ID]; ok {
-		return
-	}
 	c.info[i.ID] = i
-	if c.fifo = append(c.fifo, i.ID); len(c.fifo) > commitCacheSize {
-		delete(c.info, c.fifo[0])
-		c.fifo = c.fifo[1:]
-	}
 }
 
 // NewCommit is a commit that no ref names yet.
@@ -152,7 +141,7 @@ func (s *Store) Make(ctx context.Context, n NewCommit) (string, error) {
 	if err := git.CheckHashes(append([]string{n.Tree}, n.Parents...)...); err != nil {
 		return "", err
 	}
-	tree, err := s.git(ctx, "rev-parse", "--verify", "--end-of-options", n.Tree+"^{tree}")
+	tree, err := s.run.Run(ctx, "rev-parse", "--verify", "--end-of-options", n.Tree+"^{tree}")
 	if err != nil {
 		return "", err
 	}

@@ -19,7 +19,7 @@ func (s *Store) Changes(ctx context.Context, base, head string) ([]git.FileChang
 	if err := errors.Join(git.CheckRev(base), git.CheckRev(head)); err != nil {
 		return nil, err
 	}
-	out, err := s.git(ctx, append(append([]string{"diff-tree"}, git.DiffFormat...), base, head, "--")...)
+	out, err := s.run.Run(ctx, append(append([]string{"diff-tree"}, git.DiffFormat...), base, head, "--")...)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (s *Store) Touched(ctx context.Context, base, head string) ([]string, error
 	if err := errors.Join(git.CheckRev(base), git.CheckRev(head)); err != nil {
 		return nil, err
 	}
-	out, err := s.git(ctx, "log", "--format=", "--name-only", "-z", "--no-renames", "--no-color", "--ignore-submodules=none",
+	out, err := s.run.Run(ctx, "log", "--format=", "--name-only", "-z", "--no-renames", "--no-color", "--ignore-submodules=none",
 		base+".."+head, "--")
 	if err != nil {
 		return nil, err

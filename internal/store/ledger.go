@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"time"
 
 	"pawl/internal/git"
@@ -42,13 +44,10 @@ func (e Entry) check() error {
 	return nil
 }
 
+var ledgerName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._/-]*$`)
+
 func checkLedgerName(name string) error {
-	ok := name != "" && name[0] != '/' && name[0] != '.' && name[0] != '-'
-	for i := 0; i < len(name); i++ {
-		c := name[i]
-		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-' || c == '/')
-	}
-	if !ok {
+	if !ledgerName.MatchString(name) {
 		return fmt.Errorf("%s cannot be a file in a ledger", git.Quote(name))
 	}
 	return nil
@@ -141,8 +140,6 @@ func (s *Store) LedgerHistory(ctx context.Context, head string, files ...string)
 	if err != nil {
 		return nil, err
 	}
-	for i, j := 0, len(all)-1; i < j; i, j = i+1, j-1 {
-		all[i], all[j] = all[j], all[i]
-	}
+	slices.Reverse(all)
 	return all, nil
 }

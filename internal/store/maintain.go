@@ -2,9 +2,9 @@ package store
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // maxPacks is how many packs a store may have before a transaction folds them together. Each
@@ -16,10 +16,9 @@ const maxPacks = 40
 // could need: what nothing refers to any more stays until the store itself goes.
 func (s *Store) maintain(ctx context.Context, lock *os.File) error {
 	// A crash of fast-import leaves its report in the git directory.
-	if reports, err := filepath.Glob(filepath.Join(escapeGlob(s.dir), "fast_import_crash_*")); err == nil {
-		for _, r := range reports {
-			_ = os.Remove(r)
-		}
+	reports, _ := fs.Glob(os.DirFS(s.dir), "fast_import_crash_*")
+	for _, r := range reports {
+		_ = os.Remove(filepath.Join(s.dir, r))
 	}
 	// Geometric: a large pack (the user's history) is left alone while it outweighs the rest.
 	c := s.run.Command("repack", "-d", "-q", "--geometric=2", "--no-write-bitmap-index")
@@ -31,21 +30,7 @@ func (s *Store) maintain(ctx context.Context, lock *os.File) error {
 // foldPacks is maintain when it is due. That it fails is no reason for a transaction to: the
 // refs have moved, and the next transaction tries again.
 func (s *Store) foldPacks(ctx context.Context, lock *os.File) {
-	names, err := os.ReadDir(filepath.Join(s.dir, "objects", "pack"))
-	if err != nil || len(names) < 2*maxPacks {
-		return
-	}
-	packs := 0
-	for _, n := range names {
-		if strings.HasSuffix(n.Name(), ".pack") {
-			packs++
-		}
-	}
-	if packs > maxPacks {
+	if packs, _ := fs.Glob(os.DirFS(s.dir), "objects/pack/*.pack"); len(packs) > maxPacks {
 		_ = s.maintain(ctx, lock)
 	}
-}
-
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }

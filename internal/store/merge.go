@@ -17,7 +17,7 @@ func (s *Store) Merge(ctx context.Context, one, other string) (tree string, err 
 	if err := git.CheckHashes(one, other); err != nil {
 		return "", err
 	}
-	out, err := s.git(ctx, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", one, other)
+	out, err := s.run.Run(ctx, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", one, other)
 	parts := strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
 	switch {
 	case err == nil:
@@ -33,7 +33,7 @@ func (s *Store) Contains(ctx context.Context, commit, ancestor string) (bool, er
 	if err := git.CheckHashes(commit, ancestor); err != nil {
 		return false, err
 	}
-	_, err := s.git(ctx, "merge-base", "--is-ancestor", ancestor, commit)
+	_, err := s.run.Run(ctx, "merge-base", "--is-ancestor", ancestor, commit)
 	if git.Exited(err, 1) {
 		return false, nil
 	}

@@ -24,7 +24,7 @@ func (s *Store) Entries(ctx context.Context, commit string) ([]TreeEntry, error)
 	if err := git.CheckRev(commit); err != nil {
 		return nil, err
 	}
-	out, err := s.git(ctx, "ls-tree", "-r", "-z", "--full-tree", commit, "--")
+	out, err := s.run.Run(ctx, "ls-tree", "-r", "-z", "--full-tree", commit, "--")
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (s *Store) Log(ctx context.Context, head string, n int) ([]string, error) {
 	if lines, ok := s.logs.follow(&s.commits, head, n); ok {
 		return lines, nil
 	}
-	out, err := s.git(ctx, "log", "-z", "--no-color", "--no-decorate", "--encoding=UTF-8", "--format=%H %s", "-n", strconv.Itoa(n), head, "--")
+	out, err := s.run.Run(ctx, "log", "-z", "--no-color", "--no-decorate", "--encoding=UTF-8", "--format=%H %s", "-n", strconv.Itoa(n), head, "--")
 	if err != nil {
 		return nil, err
 	}

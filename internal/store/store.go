@@ -8,6 +8,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,11 +112,7 @@ func (s *Store) writeConfig(dir string) error {
 
 // Excludes is info/exclude of the store and of the trees: pawl's own files in a tree's root.
 func Excludes() string {
-	var b strings.Builder
-	for _, f := range RootFiles {
-		b.WriteString("/" + f + "\n")
-	}
-	return b.String()
+	return "/" + strings.Join(RootFiles, "\n/") + "\n"
 }
 
 func (s *Store) create(ctx context.Context, lock *os.File) error {
@@ -135,11 +132,6 @@ func (s *Store) create(ctx context.Context, lock *os.File) error {
 		return err
 	}
 	return durable.Rename(fresh, s.dir)
-}
-
-// git runs git in the store, without any working tree.
-func (s *Store) git(ctx context.Context, args ...string) ([]byte, error) {
-	return s.run.Run(ctx, args...)
 }
 
 // LockFetch keeps other fetches out of the store and removes what a fetch that was killed has left on
@@ -181,7 +173,7 @@ func (s *Store) Ref(ctx context.Context, ref string) (string, error) {
 	if _, packed := os.Stat(filepath.Join(s.dir, "packed-refs")); errors.Is(packed, fs.ErrNotExist) {
 		return "", nil
 	}
-	out, err := s.git(ctx, "for-each-ref", "--format=%(objectname) %(refname)", ref)
+	out, err := s.run.Run(ctx, "for-each-ref", "--format=%(objectname) %(refname)", ref)
 	if err != nil {
 		return "", err
 	}
@@ -201,10 +193,8 @@ func (s *Store) SetRef(ctx context.Context, ref, new, old string) error {
 	if err := git.CheckRef(ref); err != nil {
 		return err
 	}
-	for _, h := range []string{new, old} {
-		if h != "" && !git.IsHash(h) {
-			return git.CheckHashes(h)
-		}
+	if err := git.CheckHashes(cmp.Or(new, git.NoHash), cmp.Or(old, git.NoHash)); err != nil {
+		return err
 	}
 	lock, err := s.lock(ctx)
 	if err != nil {
@@ -223,19 +213,9 @@ func (s *Store) SetRef(ctx context.Context, ref, new, old string) error {
 	if err := s.dropStaleLock(ref); err != nil {
 		return err
 	}
-	or0 := func(h string) string {
-		if h == "" {
-			return git.NoHash
-		}
-		return h
-	}
 	c := s.run.Command("update-ref", "--stdin", "-z")
 	c.Lock = lock
-	if new == "" {
-		c.Stdin = strings.NewReader("delete " + ref + "\x00" + old + "\x00")
-	} else {
-		c.Stdin = strings.NewReader("update " + ref + "\x00" + new + "\x00" + or0(old) + "\x00")
-	}
+	c.Stdin = strings.NewReader("update " + ref + "\x00" + cmp.Or(new, git.NoHash) + "\x00" + cmp.Or(old, git.NoHash) + "\x00")
 	_, err = c.Run(ctx)
 	return err
 }
@@ -260,11 +240,6 @@ type Fenced struct {
 }
 
 func (e *Fenced) Error() string {
-	show := func(h string) string {
-		if h == "" {
-			return "absent"
-		}
-		return h[:min(len(h), 12)]
-	}
+	show := func(h string) string { return cmp.Or(h[:min(len(h), 12)], "absent") }
 	return fmt.Sprintf("%s is at %s where %s was expected: something else has moved it", e.Ref, show(e.Have), show(e.Want))
 }

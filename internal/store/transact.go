@@ -2,11 +2,13 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
-	"sort"
+	"slices"
 	"strings"
 
 	"pawl/internal/git"
@@ -76,9 +78,7 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 		if err != nil {
 			return TxResult{}, err
 		}
-		if e.Code == "" {
-			e.Code = r.Code
-		}
+		e.Code = cmp.Or(e.Code, r.Code)
 		if err := e.check(); err != nil {
 			return TxResult{}, err
 		}
@@ -107,7 +107,7 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 		if err != nil {
 			return TxResult{}, err
 		}
-		if script.hasCode && ids[0] != r.Code {
+		if script.code != "" && ids[0] != r.Code {
 			return TxResult{}, fmt.Errorf("git made commit %s where %s was computed", ids[0], r.Code)
 		}
 		if script.hasEntry {
@@ -160,11 +160,11 @@ func (s *Store) dryRun(ctx context.Context, e Entry, lock *os.File) (string, err
 
 // importScript is the input of one git fast-import.
 type importScript struct {
-	b                 bytes.Buffer
-	refs              []string // that it moves, in this order
-	marks             int
-	hasCode, hasEntry bool
-	code              string // the ID of mark 1, if hasCode
+	b        bytes.Buffer
+	refs     []string // that it moves, in this order
+	marks    int
+	code     string // the ID of mark 1, "" where that is no commit of code
+	hasEntry bool
 }
 
 func (sc *importScript) begin(ref string, o git.Commit) {
@@ -188,7 +188,6 @@ func (sc *importScript) commit(ref string, o git.Commit) {
 	sc.begin(ref, o)
 	sc.code = o.ID
 	fmt.Fprintf(&sc.b, "from %s\nM 040000 %s \n\n", o.Parents[0], o.Tree)
-	sc.hasCode = true
 }
 
 // entry makes a ledger commit: the predecessor's files with some replaced, and the code head as
@@ -199,16 +198,11 @@ func (sc *importScript) entry(e Entry) {
 		fmt.Fprintf(&sc.b, "from %s\n", e.Prev)
 	}
 	code := e.Code
-	if sc.hasCode && code == sc.code {
+	if code == sc.code {
 		code = ":1" // fast-import does not find what it has not written yet by its ID
 	}
 	fmt.Fprintf(&sc.b, "merge %s\n", code)
-	names := make([]string, 0, len(e.Files))
-	for name := range e.Files {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
 		content := e.Files[name]
 		if content == nil {
 			fmt.Fprintf(&sc.b, "D %s\n", name)
