@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -34,39 +36,31 @@ func (t *Tree) cleanJudge(root *folder, extras []found, ix *index, record pristi
 	spoiled := func(p string) error {
 		return fmt.Errorf("%s, which setup made, was changed or removed; list it in judge.keep if it may be", git.Quote(p))
 	}
-	stays := make(map[string]bool, len(record))
-	needed := map[string]bool{}
-	seen := 0
+	stays := make(map[string]bool, len(record)) // with the folders above
+	unseen := maps.Clone(record)
 	for _, f := range extras {
-		kept := f.kind != isOther && f.shut == "" && matches(keep, f.path)
+		kept := !f.isOdd() && f.shut == "" && matches(keep, f.path)
 		if was, ok := record[f.path]; ok {
-			seen++
+			delete(unseen, f.path)
 			if !kept && (f.shut != "" || !was.same(*f.is)) {
 				return spoiled(f.path)
 			}
 			kept = true
 		}
 		if kept {
-			stays[f.path] = true
-			for d := path.Dir(f.path); d != "." && !needed[d]; d = path.Dir(d) {
-				needed[d] = true
+			for p := f.path; p != "." && !stays[p]; p = path.Dir(p) {
+				stays[p] = true
 			}
 		}
 	}
-	if seen < len(record) {
-		have := make(map[string]bool, len(extras))
-		for _, f := range extras {
-			have[f.path] = true
-		}
-		for p := range record {
-			if _, tracked := ix.entries[p]; !tracked && !ix.folders[p] && !have[p] && !matches(keep, p) {
-				return spoiled(p)
-			}
+	for p := range unseen {
+		if _, tracked := ix.entries[p]; !tracked && !ix.folders[p] && !matches(keep, p) {
+			return spoiled(p)
 		}
 	}
 	c := cleaner{root: root}
 	for _, f := range extras {
-		if stays[f.path] || needed[f.path] || c.isGone(f.path) {
+		if stays[f.path] || c.isGone(f.path) {
 			continue
 		}
 		if err := c.remove(f.path); err != nil {
@@ -78,11 +72,9 @@ func (t *Tree) cleanJudge(root *folder, extras []found, ix *index, record pristi
 
 // matches reports whether a glob matches the path or a folder that it is in.
 func matches(globs []string, p string) bool {
-	for _, g := range globs {
-		for d := p; d != "."; d = path.Dir(d) {
-			if doublestar.MatchUnvalidated(g, d) {
-				return true
-			}
+	for ; p != "."; p = path.Dir(p) {
+		if slices.ContainsFunc(globs, func(g string) bool { return doublestar.MatchUnvalidated(g, p) }) {
+			return true
 		}
 	}
 	return false
@@ -99,13 +91,13 @@ func (t *Tree) cleanDesk(ctx context.Context, root *folder, extras []found, befo
 	var odd []string // what ls-files does not list
 	ask := false
 	for i, f := range extras {
-		if c.isGone(f.path) || store.IsRootFile(f.path) && f.kind == isFile {
+		if c.isGone(f.path) || store.IsRootFile(f.path) && f.mode.IsRegular() {
 			continue
 		}
 		if _, tracked := now.entries[f.path]; tracked {
 			continue // the checkout has replaced it
 		}
-		if now.folders[f.path] && f.kind == isDir && f.shut == "" {
+		if now.folders[f.path] && f.isOpen() {
 			continue
 		}
 		if inAny(now.links, f.path) {
@@ -119,9 +111,9 @@ func (t *Tree) cleanDesk(ctx context.Context, root *folder, extras []found, befo
 		}
 		ask = true
 		switch {
-		case f.kind == isOther, f.shut != "", path.Base(f.path) == ".git":
+		case f.isOdd(), f.shut != "", path.Base(f.path) == ".git":
 			odd = append(odd, f.path)
-		case f.kind == isDir && (i+1 == len(extras) || !strings.HasPrefix(extras[i+1].path, f.path+"/")):
+		case f.mode.IsDir() && (i+1 == len(extras) || !strings.HasPrefix(extras[i+1].path, f.path+"/")):
 			odd = append(odd, f.path) // empty
 		}
 	}
@@ -206,10 +198,8 @@ func (t *Tree) ignored(ctx context.Context, paths []string, lock *os.File) (map[
 
 // inAny reports whether p is below one of the folders.
 func inAny(folders []string, p string) bool {
-	for _, f := range folders {
-		if strings.HasPrefix(p, f) && len(p) > len(f) && p[len(f)] == '/' {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(folders, func(f string) bool {
+		rest, ok := strings.CutPrefix(p, f)
+		return ok && strings.HasPrefix(rest, "/")
+	})
 }

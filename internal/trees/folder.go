@@ -20,11 +20,7 @@ type folder struct {
 }
 
 func openFolder(path string) (*folder, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: path, Err: err}
-	}
-	return &folder{f: os.NewFile(uintptr(fd), path), abs: path}, nil
+	return openFolderAt(unix.AT_FDCWD, path, path)
 }
 
 func (d *folder) fd() int      { return int(d.f.Fd()) }
@@ -32,12 +28,15 @@ func (d *folder) Close() error { return d.f.Close() }
 
 // open opens a folder in this one.
 func (d *folder) open(name string) (*folder, error) {
-	path := filepath.Join(d.abs, name)
-	fd, err := unix.Openat(d.fd(), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	return openFolderAt(d.fd(), name, filepath.Join(d.abs, name))
+}
+
+func openFolderAt(dir int, name, abs string) (*folder, error) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+		return nil, &os.PathError{Op: "open", Path: abs, Err: err}
 	}
-	return &folder{f: os.NewFile(uintptr(fd), path), abs: path}, nil
+	return &folder{f: os.NewFile(uintptr(fd), abs), abs: abs}, nil
 }
 
 // openForced is open for a folder whose mode may have been taken away.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -96,72 +97,39 @@ func sweepGit(root *folder, dot *gitDir) bool {
 		return false // nothing, a file, a symlink
 	}
 	defer dir.Close()
-	sw := sweeper{known: map[string]stamp{}, folders: map[string]bool{}, intact: map[string]bool{}}
-	for _, m := range []map[string]stamp{dot.Packs, dot.Wrote} {
-		for name, is := range m {
-			sw.known[name] = is
-			for d := path.Dir(name); d != "."; d = path.Dir(d) {
-				sw.folders[d] = true
-			}
-		}
-	}
-	if sw.sweep(dir, "") != nil {
+	if dir.remove(".git") != nil { // which walk leaves out
 		return false
 	}
-	for name := range dot.Packs {
-		if !sw.intact[name] {
+	entries, err := walk(dir, true, func(string) bool { return true })
+	if err != nil {
+		return false
+	}
+	known := map[string]stamp{}
+	maps.Copy(known, dot.Packs)
+	maps.Copy(known, dot.Wrote)
+	folders := map[string]bool{}
+	for name := range known {
+		for d := path.Dir(name); d != "."; d = path.Dir(d) {
+			folders[d] = true
+		}
+	}
+	c := cleaner{root: dir}
+	for _, f := range entries {
+		was, ours := known[f.path]
+		switch {
+		case c.isGone(f.path), folders[f.path] && f.isOpen():
+		case ours && *f.is == was:
+			delete(known, f.path)
+		case c.remove(f.path) != nil:
 			return false
 		}
 	}
-	for name := range dot.Wrote {
-		if !sw.intact[name] {
-			delete(dot.Wrote, name)
-		}
-	}
-	return true
-}
-
-type sweeper struct {
-	known   map[string]stamp
-	folders map[string]bool
-	intact  map[string]bool
-}
-
-func (sw *sweeper) sweep(d *folder, prefix string) error {
-	st, err := d.stat()
-	if err != nil {
-		return err
-	}
-	mendMode(d, st)
-	entries, err := d.f.ReadDir(-1)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		name := prefix + e.Name()
-		if was, ok := sw.known[name]; ok {
-			if now, err := d.lstat(e.Name()); err == nil && now == was {
-				sw.intact[name] = true
-				continue
-			}
-		}
-		if sw.folders[name] {
-			// open refuses a symlink; then the whole .git is made anew.
-			sub, err := d.open(e.Name())
-			if err != nil {
-				return err
-			}
-			err = sw.sweep(sub, name+"/")
-			if err = errors.Join(err, sub.Close()); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := d.remove(e.Name()); err != nil {
-			return err
-		}
-	}
-	return nil
+	// What is left was not found as it was.
+	packs := len(dot.Packs)
+	lost := func(name string, _ stamp) bool { _, is := known[name]; return is }
+	maps.DeleteFunc(dot.Packs, lost)
+	maps.DeleteFunc(dot.Wrote, lost)
+	return len(dot.Packs) == packs
 }
 
 // show writes the rest of .git, as far as it is not there already, and saves what is known about

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 )
 
 // indexEntry is what git's index says about one path.
@@ -60,10 +61,8 @@ func (e indexEntry) deceives(now stamp, written int64) bool {
 	return bySecond && !e.gitReads(written) && !e.unchanged(now, written)
 }
 
-func (e indexEntry) isGitlink() bool { return e.mode&0o170000 == 0o160000 }
-func (e indexEntry) modeText() string {
-	return fmt.Sprintf("%06o", e.mode)
-}
+func (e indexEntry) isGitlink() bool  { return e.mode&0o170000 == 0o160000 }
+func (e indexEntry) modeText() string { return fmt.Sprintf("%06o", e.mode) }
 func (e indexEntry) blobText() string { return hex.EncodeToString(e.blob[:]) }
 
 // index is the private index of a tree as git last wrote it: which paths are tracked. Reading it
@@ -82,10 +81,6 @@ func readIndex(path string) (*index, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseIndex(raw)
-}
-
-func parseIndex(raw []byte) (*index, error) {
 	const header, fixed = 12, 62
 	be := binary.BigEndian
 	if len(raw) < header+20 || string(raw[:4]) != "DIRC" {
@@ -111,14 +106,10 @@ func parseIndex(raw []byte) (*index, error) {
 		if flags&0x4000 != 0 { // extended
 			name += 2
 		}
-		end := name
-		for end < len(raw) && raw[end] != 0 {
-			end++
-		}
-		if end >= len(raw) || end == name {
+		path, _, ended := strings.Cut(text[min(name, len(text)):], "\x00")
+		if !ended || path == "" {
 			return nil, errIndex
 		}
-		path := text[name:end]
 		entry := indexEntry{mode: be.Uint32(e[24:]), stat: indexStat{
 			ctime: be.Uint32(e), ctimeNsec: be.Uint32(e[4:]), mtime: be.Uint32(e[8:]), mtimeNsec: be.Uint32(e[12:]),
 			ino: be.Uint32(e[20:]), size: be.Uint32(e[36:]),
@@ -136,7 +127,7 @@ func parseIndex(raw []byte) (*index, error) {
 				ix.folders[path[:i]] = true
 			}
 		}
-		at += (end - at + 8) &^ 7 // one to eight NULs up to a multiple of eight
+		at += (name + len(path) - at + 8) &^ 7 // one to eight NULs up to a multiple of eight
 	}
 	return ix, nil
 }

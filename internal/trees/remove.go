@@ -25,11 +25,19 @@ func (d *folder) remove(path string) error {
 	if dir != d {
 		defer dir.Close()
 	}
-	r := remover{top: dir}
-	if err := r.remove(dir, name, 0); err != nil {
+	st, err := dir.stat()
+	if err != nil {
+		return err
+	}
+	r := remover{top: dir, dev: uint64(st.Dev)}
+	err = r.remove(dir, name, 0)
+	for i := 0; err == nil && i < len(r.moved); i++ {
+		err = r.remove(dir, r.moved[i], 0)
+	}
+	if err != nil {
 		return fmt.Errorf("removing %s: %w", git.Quote(filepath.Join(d.abs, path)), err)
 	}
-	return r.rest()
+	return nil
 }
 
 // RemoveAll takes away what is at path with everything in it, however hostile. What is not there is
@@ -58,53 +66,21 @@ type remover struct {
 const deepPrefix = ".pawl-deep-"
 
 func (r *remover) remove(dir *folder, name string, depth int) error {
-	err := unix.Unlinkat(dir.fd(), name, 0)
-	switch {
-	case err == nil || errors.Is(err, syscall.ENOENT):
+	err := unlink(dir, name, 0)
+	if err == nil {
 		return nil
-	case errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EACCES):
-	default:
-		return err
-	}
-	var st unix.Stat_t
-	if err := unix.Fstatat(dir.fd(), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		if errors.Is(err, syscall.ENOENT) {
-			return nil
-		}
-		if !errors.Is(err, syscall.EACCES) {
-			return err
-		}
-		if err := unlock(dir, ""); err != nil {
-			return err
-		}
-		return r.remove(dir, name, depth)
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return r.unlink(dir, name, 0, err)
 	}
 	if depth >= maxDepth {
 		return r.lift(dir, name)
 	}
-	if err := r.empty(dir, name, depth); err != nil {
-		return err
-	}
-	return r.unlink(dir, name, unix.AT_REMOVEDIR, nil)
-}
-
-func (r *remover) empty(dir *folder, name string, depth int) error {
-	sub, err := dir.openForced(name)
-	if err != nil {
-		return err
+	sub, openErr := dir.openForced(name)
+	if openErr != nil { // no folder, or one that pawl may not open
+		return errors.Join(err, openErr)
 	}
 	defer sub.Close()
 	st, err := sub.stat()
 	if err != nil {
 		return err
-	}
-	if r.dev == 0 {
-		if top, err := r.top.stat(); err == nil {
-			r.dev = uint64(top.Dev)
-		}
 	}
 	if uint64(st.Dev) != r.dev {
 		return fmt.Errorf("another file system is mounted at %s; unmount it", git.Quote(sub.abs))
@@ -118,15 +94,13 @@ func (r *remover) empty(dir *folder, name string, depth int) error {
 			return err
 		}
 	}
-	return nil
+	return unlink(dir, name, unix.AT_REMOVEDIR)
 }
 
-// unlink removes an entry, making the folder writable and clearing flags if that is what it
-// takes. err is what a first attempt gave, nil if there was none.
-func (r *remover) unlink(dir *folder, name string, flags int, err error) error {
-	if err == nil {
-		err = unix.Unlinkat(dir.fd(), name, flags)
-	}
+// unlink removes an entry that is no folder with content, making the folder that it is in writable
+// and clearing flags if that is what it takes.
+func unlink(dir *folder, name string, flags int) error {
+	err := unix.Unlinkat(dir.fd(), name, flags)
 	if errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM) {
 		if fixErr := unlock(dir, name); fixErr != nil {
 			return errors.Join(err, fixErr)
@@ -149,15 +123,6 @@ func (r *remover) lift(dir *folder, name string) error {
 	return nil
 }
 
-func (r *remover) rest() error {
-	for i := 0; i < len(r.moved); i++ {
-		if err := r.remove(r.top, r.moved[i], 0); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // unlock makes it possible to remove name from dir.
 func unlock(dir *folder, name string) error {
 	st, err := dir.stat()
@@ -169,9 +134,6 @@ func unlock(dir *folder, name string) error {
 		if err := unix.Fchmod(dir.fd(), uint32(st.Mode&0o777)|0o700); err != nil {
 			return err
 		}
-	}
-	if name == "" {
-		return nil
 	}
 	// O_NONBLOCK: the entry may be a FIFO.
 	if fd, err := unix.Openat(dir.fd(), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err == nil {

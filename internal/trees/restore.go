@@ -116,14 +116,14 @@ func (t *Tree) restore(ctx context.Context, commit string, lock *os.File, o Rest
 		}
 		e, tracked := before.entries[f.path]
 		switch {
-		case tracked && e.isGitlink() && f.kind == isDir:
+		case tracked && e.isGitlink() && f.mode.IsDir():
 		case tracked && e.unchanged(*f.is, index.Mtime):
 			unchanged++
 		case tracked && e.matches(*f.is) && e.gitReads(index.Mtime):
 			// Not removed on suspicion alone: its mtime is what builds go by.
 		case tracked:
 			err = c.remove(f.path)
-		case before.folders[f.path] && f.kind == isDir && f.shut == "":
+		case before.folders[f.path] && f.isOpen():
 		case before.folders[f.path]:
 			err = c.remove(f.path)
 		default:

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -131,25 +132,19 @@ func (s *staging) run(ctx context.Context) (Change, error) {
 // sizes notes how large the changed files are. One that is gone since is no larger than nothing.
 func (s *staging) sizes(files []git.FileChange) {
 	for i, f := range files {
-		if f.NewMode == git.ModeNone || f.NewMode == git.ModeLink || f.NewMode == git.ModeGitlink {
+		if !f.HasContent() {
 			continue
 		}
-		if file, err := s.root.openFile(f.Path); err == nil {
-			if fi, err := file.Stat(); err == nil {
-				files[i].Size = fi.Size()
-			}
-			_ = file.Close()
+		if is, err := s.root.lstatAt(f.Path); err == nil {
+			files[i].Size = is.Size
 		}
 	}
 }
 
 func (s *staging) violate(path, why string) {
-	for _, v := range s.violations {
-		if v.Path == path {
-			return
-		}
+	if !slices.ContainsFunc(s.violations, func(v Unaddable) bool { return v.Path == path }) {
+		s.violations = append(s.violations, Unaddable{Path: path, Why: why})
 	}
-	s.violations = append(s.violations, Unaddable{Path: path, Why: why})
 }
 
 // survey looks for what git must not be let near, before any git runs. In a folder with a .git,
@@ -209,13 +204,13 @@ func (s *staging) survey(ctx context.Context) (err error) {
 		switch {
 		case name == ".git":
 			note(dir, "a nested git repository")
-		case f.kind == isOther:
+		case f.isOdd():
 			note(f.path, "neither a file nor a folder nor a symlink")
 		case f.shut != "":
 			note(f.path, f.shut)
 		case name == ".gitattributes":
 			s.attributes = true
-		case f.kind == isFile && f.is.Size > min(s.largest, worthCounting) && !(tracked && entry.matches(*f.is)):
+		case f.mode.IsRegular() && f.is.Size > min(s.largest, worthCounting) && !(tracked && entry.matches(*f.is)):
 			large = append(large, f)
 		}
 	}
@@ -370,14 +365,14 @@ func (s *staging) add(ctx context.Context) (done bool, err error) {
 	}
 	explained := false
 	for _, p := range git.Fields(out) {
-		if s.isExcluded(p) {
-			continue
-		}
+		p = strings.TrimSuffix(p, "/")
 		switch {
+		case slices.Contains(s.excluded, p), inAny(s.excluded, p):
+			continue
 		case s.unreadable(p):
 			s.violate(p, "a file that cannot be read")
 		case refusesNames:
-			s.violate(strings.TrimSuffix(p, "/"), "a name that git refuses")
+			s.violate(p, "a name that git refuses")
 		default:
 			return false, err
 		}
@@ -390,16 +385,6 @@ func (s *staging) add(ctx context.Context) (done bool, err error) {
 }
 
 var wrongEncoding = regexp.MustCompile(`(?s)(?:failed to encode|BOM is (?:required|prohibited) in) '(.*)' (?:from|if encoded as) `)
-
-func (s *staging) isExcluded(p string) bool {
-	p = strings.TrimSuffix(p, "/")
-	for _, x := range s.excluded {
-		if p == x || strings.HasPrefix(p, x+"/") {
-			return true
-		}
-	}
-	return false
-}
 
 func (s *staging) unreadable(p string) bool {
 	f, err := s.root.openFile(p)
@@ -429,26 +414,21 @@ func (s *staging) diff(ctx context.Context) (Change, error) {
 	})
 	g.Go(func() error {
 		args := append([]string{"diff-index", "--cached"}, git.DiffFormat...)
+		var read git.Reader // of no lines, where git prints none
 		if s.begin != nil {
-			args = append(args, git.PatchFormat...)
+			args, read = append(args, git.PatchFormat...), s.begin()
 		}
 		diff := withIndex(append(args, s.head, "--")...)
-		if s.begin != nil {
-			diff.Stdout = func(r io.Reader) (err error) {
-				c.Files, c.Unread, err = git.ReadChanges(r, s.begin())
-				return err
-			}
+		diff.Stdout = func(r io.Reader) (err error) {
+			c.Files, c.Unread, err = git.ReadChanges(r, read)
+			return err
 		}
-		out, err := diff.Run(ctx)
+		_, err := diff.Run(ctx)
 		var ge *git.Error
-		if s.begin != nil && errors.As(err, &ge) && strings.Contains(ge.Stderr, tooLongToDiff) {
+		if errors.As(err, &ge) && strings.Contains(ge.Stderr, tooLongToDiff) {
 			c.Unread = true // all of the list has come, and the lines until there
 			return nil
 		}
-		if err != nil || s.begin != nil {
-			return err
-		}
-		c.Files, err = git.ParseChanges(out)
 		return err
 	})
 	if err := g.Wait(); err != nil {
@@ -471,7 +451,7 @@ func (s *staging) dropConversions(ctx context.Context, files []git.FileChange) (
 	}
 	var info strings.Builder
 	for _, f := range files {
-		if f.Status != 'M' || f.NewMode == git.ModeLink || f.NewMode == git.ModeGitlink || f.OldBlob == f.NewBlob {
+		if f.Status != 'M' || !f.HasContent() || f.OldBlob == f.NewBlob {
 			continue
 		}
 		id, err := s.blobID(f.Path)
@@ -497,11 +477,10 @@ func (s *staging) contents(ctx context.Context, files []git.FileChange) error {
 	var names strings.Builder
 	changed := map[string]git.FileChange{}
 	for _, f := range files {
-		if f.NewMode == git.ModeLink || f.NewMode == git.ModeGitlink || f.NewMode == git.ModeNone || f.OldBlob == f.NewBlob {
-			continue
+		if f.HasContent() && f.OldBlob != f.NewBlob {
+			changed[f.Path] = f
+			names.WriteString(f.Path + "\x00")
 		}
-		changed[f.Path] = f
-		names.WriteString(f.Path + "\x00")
 	}
 	if !s.attributes || len(changed) == 0 {
 		return nil

@@ -9,35 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kind of what a walk finds.
-type kind byte
-
-const (
-	isFile  kind = 'f'
-	isLink  kind = 'l'
-	isDir   kind = 'd'
-	isOther kind = 'o' // FIFO, socket, device
-)
-
-func kindOf(m fs.FileMode) kind {
-	switch {
-	case m.IsRegular():
-		return isFile
-	case m&fs.ModeSymlink != 0:
-		return isLink
-	case m.IsDir():
-		return isDir
-	}
-	return isOther
-}
-
 // found is one entry of a tree. A folder comes before what is in it.
 type found struct {
-	path string // relative, with '/'
-	kind kind
-	shut string // a folder that was not looked into: why
-	is   *stamp // what stat says, where the walk was asked for it
+	path string      // relative, with '/'
+	mode fs.FileMode // its type only
+	shut string      // a folder that was not looked into: why
+	is   *stamp      // what stat says, where the walk was asked for it
 }
+
+// isOdd reports whether git has no word for it: a FIFO, a socket, a device.
+func (f found) isOdd() bool { return f.mode&^(fs.ModeDir|fs.ModeSymlink) != 0 }
+
+// isOpen reports whether it is a folder that was looked into.
+func (f found) isOpen() bool { return f.mode.IsDir() && f.shut == "" }
 
 // Limits of what a walk looks into: git itself works with paths and gives up at PATH_MAX, and an
 // agent can nest folders until every open file is used up.
@@ -85,7 +69,7 @@ func (w *walker) list(d *folder, prefix string, depth int) error {
 		if prefix == "" && name == ".git" {
 			continue
 		}
-		f := found{path: prefix + name, kind: kindOf(e.Type())}
+		f := found{path: prefix + name, mode: e.Type()}
 		if w.stat(f.path) {
 			var st unix.Stat_t
 			switch err := unix.Fstatat(d.fd(), name, &st, unix.AT_SYMLINK_NOFOLLOW); {
@@ -99,7 +83,7 @@ func (w *walker) list(d *folder, prefix string, depth int) error {
 		}
 		at := len(w.found)
 		w.found = append(w.found, f)
-		if f.kind != isDir {
+		if !f.mode.IsDir() {
 			continue
 		}
 		if depth >= maxDepth || len(f.path) > maxPath {
