@@ -10,7 +10,7 @@ package userrepo
 
 import (
 	"bufio"
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +20,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 
 	"pawl/internal/git"
@@ -92,9 +91,9 @@ func (p Preconditions) Error() string {
 
 // Unwrap makes errors.As find the first one.
 func (p Preconditions) Unwrap() []error {
-	var all []error
-	for _, one := range p {
-		all = append(all, one)
+	all := make([]error, len(p))
+	for i, one := range p {
+		all[i] = one
 	}
 	return all
 }
@@ -115,9 +114,9 @@ func Failed(err error) Preconditions {
 	return nil
 }
 
-// Inspect checks what P0 asks of the user's repository and changes nothing in it. The error is a
-// *Precondition where a condition does not hold, Preconditions where several don't, a *git.Error
-// where git failed. Where the repository has the commit to start from, Source says so even then.
+// Inspect checks what P0 asks of the user's repository and changes nothing in it. Failed lists the
+// conditions that do not hold; the error is *git.Error where git failed. Where the repository has
+// the commit to start from, Source says so even then.
 //
 // base is the branch to start from, "" the one that is checked out. The tree has to be clean,
 // and HEAD on a branch, only when the loop starts from what is checked out: another branch's
@@ -146,16 +145,16 @@ func inspect(ctx context.Context, abs, base, loopRef string) (Source, error) {
 		return Source{}, err
 	}
 	in.dir = s.Path
-	for _, step := range []func(*Source) error{
-		in.format,
-		func(s *Source) error { return in.branch(s, base) },
-		in.whole,
-	} {
-		if err := step(&s); err != nil {
-			return Source{}, err
-		}
+	if err = in.format(&s); err == nil {
+		err = in.branch(&s, base)
 	}
-	// What follows does not build on each other, so all of it is said at once (A1).
+	if err == nil {
+		err = in.whole(&s)
+	}
+	if err != nil {
+		return Source{}, err
+	}
+	// These checks do not build on each other, so all failures are reported at once (A1).
 	var failed Preconditions
 	for _, step := range []func(*Source) error{
 		func(s *Source) error { return in.names(s, loopRef) },
@@ -171,13 +170,10 @@ func inspect(ctx context.Context, abs, base, loopRef string) (Source, error) {
 			return Source{}, err
 		}
 	}
-	switch len(failed) {
-	case 0:
-		return s, nil
-	case 1:
-		return s, failed[0]
+	if len(failed) > 0 {
+		return s, failed
 	}
-	return s, failed
+	return s, nil
 }
 
 // inspector runs git in the user's repository as the user would, with their configuration (it
@@ -265,8 +261,7 @@ func (in *inspector) branch(s *Source, base string) error {
 	}
 	s.Branch = strings.TrimPrefix(base, "refs/heads/")
 	if err := git.CheckBranch(s.Branch); err != nil {
-		return &Precondition{Code: NoSuchBranch, What: fmt.Sprintf("%s is not a branch's name", git.Quote(s.Branch)),
-			Do: "name an existing branch as repo.base"}
+		return noSuchBranch("%s is not a branch's name", s.Branch)
 	}
 	s.Head, err = in.git("rev-parse", "-q", "--verify", "refs/heads/"+s.Branch+"^{commit}")
 	switch {
@@ -279,13 +274,11 @@ func (in *inspector) branch(s *Source, base string) error {
 		return &Precondition{Code: Unreadable, What: fmt.Sprintf("the repository does not have the commit that branch %s is at, %s", git.Quote(s.Branch), at),
 			Do: mendRepository}
 	}
-	switch {
-	case s.Branch == s.Current:
+	if s.Branch == s.Current {
 		return &Precondition{Code: NoCommit, What: fmt.Sprintf("branch %s has no commit yet", git.Quote(s.Branch)),
 			Do: "commit what is there, and start again"}
 	}
-	return &Precondition{Code: NoSuchBranch, What: fmt.Sprintf("there is no branch %s", git.Quote(s.Branch)),
-		Do: "name an existing branch as repo.base"}
+	return noSuchBranch("there is no branch %s", s.Branch)
 }
 
 // whole looks whether a partial clone (git clone --filter) has all that its branch needs. git does
@@ -384,12 +377,8 @@ func (in *inspector) clean(s *Source) error {
 		return err
 	}
 	var dirty, unmerged []string
-	for _, rec := range bytes.Split([]byte(out), []byte{0}) {
-		if len(rec) < 4 {
-			continue
-		}
-		xy, path := string(rec[:2]), string(rec[3:])
-		switch xy {
+	for _, rec := range git.Fields([]byte(out)) {
+		switch path := rec[3:]; rec[:2] {
 		case "DD", "AU", "UD", "UA", "DU", "AA", "UU":
 			unmerged = append(unmerged, path)
 		default:
@@ -447,25 +436,14 @@ func (in *inspector) identity(s *Source) error {
 	if err != nil && !git.Exited(err, 1) { // 1: none
 		return err
 	}
-	rank := map[string]int{}
-	for _, rec := range strings.Split(out, "\x00") {
-		key, value, _ := strings.Cut(rec, "\n")
-		section, field, _ := strings.Cut(key, ".")
-		r := 1
-		if section == "author" { // wins over user.* wherever it stands
-			r = 2
-		}
-		if value == "" || r < rank[field] {
-			continue
-		}
-		rank[field] = r
-		switch field {
-		case "name":
-			s.UserName = value
-		case "email":
-			s.UserEmail = value
+	set := map[string]string{} // the last value of each counts
+	for rec := range strings.SplitSeq(out, "\x00") {
+		if key, value, _ := strings.Cut(rec, "\n"); value != "" {
+			set[key] = value
 		}
 	}
+	s.UserName = cmp.Or(set["author.name"], set["user.name"])
+	s.UserEmail = cmp.Or(set["author.email"], set["user.email"])
 	return nil
 }
 
@@ -484,7 +462,5 @@ func Files(ctx context.Context, root string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := strings.FieldsFunc(out, func(r rune) bool { return r == 0 })
-	sort.Strings(files)
-	return files, nil
+	return slices.Sorted(slices.Values(git.Fields([]byte(out)))), nil
 }

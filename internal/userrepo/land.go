@@ -31,19 +31,10 @@ type Landing struct {
 // *store.Fenced; a tree that is not clean, a branch that is checked out elsewhere and a file in the way
 // give *Precondition; in all these cases nothing was changed.
 func Land(ctx context.Context, s *store.Store, l Landing) error {
-	if err := errors.Join(git.CheckHashes(l.From, l.To), git.CheckBranch(l.Branch)); err != nil {
+	if err := git.CheckHashes(l.From, l.To); err != nil {
 		return err
 	}
-	in := &inspector{ctx: ctx, dir: l.Repo}
-	var err error
-	if in.dir, err = in.toplevel(); err != nil {
-		return err
-	}
-	tip, err := in.tip(l.Branch)
-	if err != nil {
-		return err
-	}
-	here, err := in.checkedOut(l.Branch)
+	in, tip, here, err := findBranch(ctx, l.Repo, l.Branch)
 	if err != nil {
 		return err
 	}
@@ -76,23 +67,26 @@ func Land(ctx context.Context, s *store.Store, l Landing) error {
 // working tree, or here with changes that are not committed, gives *Precondition: landing on it
 // would pull the ground from under somebody's work.
 func Tip(ctx context.Context, path, branch string) (string, error) {
-	in := &inspector{ctx: ctx, dir: path}
-	if err := git.CheckBranch(branch); err != nil {
-		return "", err
-	}
-	var err error
-	if in.dir, err = in.toplevel(); err != nil {
-		return "", err
-	}
-	tip, err := in.tip(branch)
-	if err != nil {
-		return "", err
-	}
-	here, err := in.checkedOut(branch)
+	in, tip, here, err := findBranch(ctx, path, branch)
 	if err == nil && here {
 		err = in.clean(&Source{Branch: branch, Current: branch})
 	}
 	return tip, err
+}
+
+// findBranch returns where a branch of the repository is, and whether it is checked out here.
+func findBranch(ctx context.Context, path, branch string) (in *inspector, tip string, here bool, err error) {
+	in = &inspector{ctx: ctx, dir: path}
+	if err = git.CheckBranch(branch); err == nil {
+		in.dir, err = in.toplevel()
+	}
+	if err == nil {
+		tip, err = in.tip(branch)
+	}
+	if err == nil {
+		here, err = in.checkedOut(branch)
+	}
+	return in, tip, here, err
 }
 
 func (in *inspector) tip(branch string) (string, error) {

@@ -1,6 +1,7 @@
 package userrepo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,11 +143,8 @@ func saying(what string) string {
 // from there ("" for absent): *store.Fenced where it is elsewhere, *Refused where the other side does not
 // take it. That it is there already is no error.
 func Move(ctx context.Context, s *store.Store, url, ref, to, from string) error {
-	if err := errors.Join(git.CheckRef(ref), git.CheckHashes(to)); err != nil {
+	if err := errors.Join(git.CheckRef(ref), git.CheckHashes(to, cmp.Or(from, git.NoHash))); err != nil {
 		return err
-	}
-	if from != "" && !git.IsHash(from) {
-		return git.CheckHashes(from)
 	}
 	err := push(ctx, s, url, []string{"--force-with-lease=" + ref + ":" + from}, to+":"+ref)
 	var refused *Refused
