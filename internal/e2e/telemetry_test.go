@@ -17,6 +17,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"pawl/internal/act"
 	"pawl/internal/loop"
 )
 
@@ -170,7 +171,7 @@ func TestL12ALoopIsOneTraceThoughItsWorkerIsKilled(t *testing.T) {
 		require.Equal(t, trace, string(s.GetTraceId()), s.GetName())
 		require.NotEmpty(t, s.GetLinks(), "the %s says which activity recorded it", s.GetName())
 	}
-	require.True(t, received.sdk["RunActivity:Step"], "the SDK's own spans come too")
+	require.True(t, received.sdk["RunActivity:"+act.VerifyName], "the SDK's own spans come too")
 
 	var told bool
 	for _, line := range w.lines(n.name + ".log") {
