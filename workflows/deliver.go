@@ -364,7 +364,7 @@ func (l *deliver) askReviewer(ctx workflow.Context, from govern.Move) (govern.Mo
 	case o.Decision == govern.SaysRejected:
 		l.rejected(ctx, spec.RoleReviewer, o.Note)
 	case m.Approved:
-		l.approved(ctx, spec.RoleReviewer, m.Reason)
+		l.approved(ctx, spec.RoleReviewer, o.Note)
 	}
 	return m, nil
 }

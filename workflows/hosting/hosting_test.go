@@ -1,0 +1,135 @@
+package hosting_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+	"pawl/internal/wire"
+	"pawl/workflows/hosting"
+	"pawl/workflows/journal"
+)
+
+// estate is two hosts: the one that a loop is on leaves what it is asked for untaken as often as
+// refuses says, then takes it.
+type estate struct {
+	refuses  int
+	gone     bool
+	ahead    bool
+	since    []loop.Event
+	head     string // of the branch, as the other host finds it
+	placed   int
+	queues   []string
+	recorded int
+}
+
+func (e *estate) record(ctx context.Context, _ act.Record) (act.Appended, error) {
+	e.queues = append(e.queues, activity.GetInfo(ctx).TaskQueue)
+	if e.refuses > 0 {
+		e.refuses--
+		return act.Appended{}, temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil)
+	}
+	e.recorded++
+	return act.Appended{Ledger: "next"}, nil
+}
+
+func (e *estate) place(context.Context, act.Place) (act.Placed, error) {
+	e.placed++
+	if e.ahead {
+		return act.Placed{}, wire.Encode(fault.New(fault.LedgerAhead, "another run"), nil)
+	}
+	return act.Placed{Gone: e.gone, Why: "it polls nothing", Since: e.since, Ledger: "far"}, nil
+}
+
+func (e *estate) open(context.Context, act.Open) (act.Opened, error) {
+	o := act.Opened{State: &loop.State{Head: e.head}}
+	o.Ref, o.Queue, o.Host, o.Desk = "loop", "pawl@other", "other", "/other/desk"
+	return o, nil
+}
+
+// ask runs one Record through a host and returns what came of it.
+func (e *estate) ask(t *testing.T) (s loop.State, h *hosting.Host, failed error) {
+	t.Helper()
+	suite := testsuite.WorkflowTestSuite{}
+	env := suite.NewTestWorkflowEnvironment()
+	main := func(ctx workflow.Context) error {
+		j := journal.New(ctx, journal.Saved[loop.State]{State: loop.State{Loop: "loop", Head: "here"}, Ledger: "near"})
+		at := act.Opened{}
+		at.MoveAfterMs = time.Second.Milliseconds()
+		at.Ref, at.Queue, at.Host = "loop", "pawl@this", "this"
+		h = hosting.New(j, at, func() spec.Spec { return spec.Spec{} }, func(workflow.Context) {}, func(workflow.Context) {})
+		var out act.Appended
+		failed = h.Execute(ctx, act.RecordName, "record", func() any { return act.Record{} }, &out)
+		s = j.State()
+		return nil
+	}
+	env.RegisterWorkflow(main)
+	for name, f := range map[string]any{act.RecordName: e.record, act.PlaceName: e.place, act.OpenName: e.open} {
+		env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+	}
+	env.ExecuteWorkflow(main)
+	require.NoError(t, env.GetWorkflowError())
+	return s, h, failed
+}
+
+func TestAHostThatIsOnlyBusyIsWaitedFor(t *testing.T) {
+	e := &estate{refuses: 3}
+	s, h, err := e.ask(t)
+	require.NoError(t, err)
+	require.Equal(t, 3, e.placed)
+	require.Equal(t, []string{"pawl@this", "pawl@this", "pawl@this", "pawl@this"}, e.queues)
+	require.Equal(t, "this", h.Opened.Host)
+	require.Zero(t, s.Seq, "nothing happened to the loop")
+}
+
+func TestALoopMovesFromAHostThatIsGone(t *testing.T) {
+	e := &estate{refuses: 1, gone: true, head: "here"}
+	s, h, err := e.ask(t)
+	require.NoError(t, err)
+	require.Equal(t, []string{"pawl@this", "pawl@other"}, e.queues)
+	require.Equal(t, []string{"other", "/other/desk", "here"}, []string{s.Host, s.Desk, s.Head})
+	require.True(t, h.Uprooted, "no step has made its desk yet")
+	require.Equal(t, 1, e.recorded)
+}
+
+func TestWhatWasOnlyOnTheHostThatIsGoneIsLost(t *testing.T) {
+	e := &estate{refuses: 1, gone: true, head: "before"}
+	s, _, err := e.ask(t)
+	require.ErrorIs(t, err, hosting.ErrLost)
+	require.Equal(t, "before", s.Head)
+	require.Zero(t, e.recorded)
+}
+
+func TestWhatTheGoneHostHadRecordedIsNotRecordedAgain(t *testing.T) {
+	e := &estate{refuses: 1, gone: true, head: "here", since: []loop.Event{{Seq: 1, Type: loop.Warned}}}
+	s, _, err := e.ask(t)
+	require.ErrorIs(t, err, hosting.ErrRecorded)
+	require.Equal(t, int64(2), s.Seq, "the event of the ledger, and the move")
+	require.Zero(t, e.recorded)
+}
+
+func TestOnlyALedgerThatAnotherRunHasEndsTheLoop(t *testing.T) {
+	_, _, err := (&estate{refuses: 1, ahead: true}).ask(t)
+	require.True(t, wire.Is(err, fault.LedgerAhead))
+}
+
+func TestUntaken(t *testing.T) {
+	_, late := hosting.Untaken(temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil))
+	require.True(t, late)
+	for _, err := range []error{nil, errors.New("no disk"), temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_START_TO_CLOSE, nil)} {
+		_, late := hosting.Untaken(err)
+		require.False(t, late)
+	}
+}
