@@ -34,6 +34,17 @@ import (
 
 // Activities are this host's activities. One value serves all loops of a worker.
 type Activities struct {
+	*machine
+	steps *steps
+
+	registering sync.Mutex // held while a loop is given its name on this host, or is given up
+
+	mu     sync.Mutex
+	places map[string]*place
+}
+
+// machine is this host, as everything that works on it knows it.
+type machine struct {
 	Home      home.Home
 	Host      string // this host's id
 	Queue     string // where the work on this host's trees is taken from
@@ -52,21 +63,17 @@ type Activities struct {
 	// reach. The embedded engine's are found on disk.
 	Closed []int
 
-	background  sync.WaitGroup
-	registering sync.Mutex // held while a loop is given its name on this host, or is given up
-	orphaned    chan struct{}
-
-	mu     sync.Mutex
-	places map[string]*place
-	steps  map[string]*running
+	background sync.WaitGroup // what nobody waits for but Stop
 }
 
 // New returns the activities of the host.
 func New(h home.Home, host, queue, namespace string, attributes bool) *Activities {
 	return &Activities{
-		Home: h, Host: host, Queue: queue, Namespace: namespace, Attributes: attributes,
-		Logger: slog.New(slog.DiscardHandler),
-		places: map[string]*place{}, steps: map[string]*running{}, orphaned: make(chan struct{}, 1),
+		machine: &machine{
+			Home: h, Host: host, Queue: queue, Namespace: namespace, Attributes: attributes, Logger: slog.New(slog.DiscardHandler),
+		},
+		places: map[string]*place{},
+		steps:  &steps{running: map[string]*running{}, orphaned: make(chan struct{}, 1)},
 	}
 }
 
@@ -118,16 +125,15 @@ func (a *Activities) Stop() {
 // place is a loop's handles on this host. They are a cache of what the workspace record says.
 type place struct {
 	workspace.Record
-	store  *store.Store
-	ledger *ledger.Ledger
-	desk   *trees.Tree
-	judge  *trees.Tree
+	machine *machine
+	store   *store.Store
+	ledger  *ledger.Ledger
+	desk    *tree
+	judge   *tree
 
 	pushing   sync.Mutex // one push at a time
 	branchDue bool       // with a URL: the branch is not yet in the repository as the ledger has it
 	awayUntil time.Time  // with a URL: until when a repository that did not answer is left alone
-	desking   sync.Mutex // held while the desk is being restored
-	judging   sync.Mutex // held while the judge is
 
 	mu         sync.Mutex
 	supervisor *proc.Supervisor
@@ -136,8 +142,6 @@ type place struct {
 	pushDue    *time.Timer
 	pushed     time.Time // when the last keep was pushed
 	same       [2]string // two commits with one tree: a revert, and what it went back to
-	deskAt     string    // the commit that the desk is known to be at, "" for unknown
-	judgeAt    string    // the same of the judge
 	env        []string  // what commands inherit, once it is known
 	turn       int       // counts what has run in the trees
 }
@@ -171,9 +175,9 @@ func (a *Activities) openPlace(ctx context.Context, r workspace.Record) (*place,
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
 	return &place{
-		Record: r, store: store, ledger: ledger.Open(store),
-		desk:  trees.At(store, workspace.Desk(a.Home, r.Ref), workspace.Admin(a.Home, r.Ref, "desk"), branchName(r)),
-		judge: trees.At(store, workspace.Judge(a.Home, r.Ref), workspace.Admin(a.Home, r.Ref, "judge"), branchName(r)),
+		Record: r, machine: a.machine, store: store, ledger: ledger.Open(store),
+		desk:  &tree{Tree: trees.At(store, workspace.Desk(a.Home, r.Ref), workspace.Admin(a.Home, r.Ref, "desk"), branchName(r))},
+		judge: &tree{Tree: trees.At(store, workspace.Judge(a.Home, r.Ref), workspace.Admin(a.Home, r.Ref, "judge"), branchName(r))},
 	}, nil
 }
 

@@ -255,7 +255,7 @@ func (a *Activities) apply(ctx context.Context, p *place, head string, s loop.St
 	if tip != proposal.Base {
 		if out.Commit, err = a.has(ctx, p, tip, proposal); err != nil || out.Commit != "" {
 			out.Already = err == nil
-			a.applied(&out, &proposal)
+			applied(&out, &proposal)
 			return out, err
 		}
 		out.Moved, err = a.renew(ctx, p, tip, proposal, s, in, out.Branch)
@@ -284,7 +284,7 @@ func (a *Activities) apply(ctx context.Context, p *place, head string, s loop.St
 	if err := a.check(ctx, p, out.Branch, proposal); err != nil {
 		return out, err
 	}
-	a.applied(&out, &proposal)
+	applied(&out, &proposal)
 	return out, nil
 }
 
@@ -298,7 +298,7 @@ func (p *place) standing(ctx context.Context, branch string) error {
 	return err
 }
 
-func (a *Activities) applied(out *act.Applied, p *loop.Proposal) {
+func applied(out *act.Applied, p *loop.Proposal) {
 	p.State, p.Branch, p.Commit = govern.Applied, out.Branch, out.Commit
 }
 

@@ -227,7 +227,7 @@ func (a *Activities) throwAway(ctx context.Context, p *place, in act.Call, out *
 	if slices.Contains(govern.Needs(in.Phase), spec.CanEditSource) || out.Interrupted || out.StartError != "" {
 		return nil
 	}
-	defer p.leaveDesk()
+	defer p.leave(p.desk)
 	change, err := p.desk.Stage(ctx, in.Head)
 	if err != nil {
 		return fmt.Errorf("looking for changes by the %s: %w", in.Role, err)

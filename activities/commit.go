@@ -32,7 +32,7 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 		return act.Committed{}, err
 	}
 	crash.At("commit.before")
-	out, asks, err := a.judge(ctx, p, in.Ledger, in.Head)
+	out, asks, err := a.judgeChange(ctx, p, in.Ledger, in.Head)
 	if err != nil || out.NoChange || len(out.Violations) > 0 {
 		return out, err
 	}
@@ -58,14 +58,14 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 	if err != nil {
 		return act.Committed{}, p.fenced(err, "committing the change")
 	}
-	a.restoreAhead(p, out.Commit, a.restoreJudge)
+	a.restoreAhead(p, p.judge, out.Commit)
 	crash.At("commit.after")
 	return out, nil
 }
 
-// judge has the policies of the contract at a ledger entry judge what the desk differs from the head by. asks are the new files that a
+// judgeChange has the policies of the contract at a ledger entry judge what the desk differs from the head by. asks are the new files that a
 // person has to approve.
-func (a *Activities) judge(ctx context.Context, p *place, at, head string) (out act.Committed, asks []string, err error) {
+func (a *Activities) judgeChange(ctx context.Context, p *place, at, head string) (out act.Committed, asks []string, err error) {
 	if st, err := os.Lstat(p.desk.Dir); err != nil || !st.IsDir() {
 		return act.Committed{Violations: []act.Violation{{Rule: spec.RuleFileType, Path: ".", Detail: "the desk itself was removed or replaced"}}}, nil, nil
 	}

@@ -29,8 +29,8 @@ func (a *Activities) RestoreDesk(ctx context.Context, ref, head string) error {
 	if err != nil {
 		return err
 	}
-	defer p.leaveDesk()
-	return a.restoreDesk(ctx, p, head)
+	defer p.leave(p.desk)
+	return a.restore(ctx, p, p.desk, head)
 }
 
 // Reachable is what Place says once a host is known to be gone.
@@ -43,5 +43,5 @@ func (a *Activities) Forget() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	clear(a.places)
-	clear(a.steps)
+	clear(a.steps.running)
 }

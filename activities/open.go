@@ -360,8 +360,8 @@ func precondition(err error) error {
 
 // materialise brings a tree to commit. Where it is new, or had to be made anew, the setup command
 // runs in it, and tracked files that it touched are brought back.
-func (a *Activities) materialise(ctx context.Context, p *place, t *trees.Tree, commit string, judge bool) error {
-	options := trees.RestoreOptions{Judge: judge, Keep: p.Keep, Like: p.like(commit)}
+func (a *Activities) materialise(ctx context.Context, p *place, t *tree, commit string) error {
+	options := trees.RestoreOptions{Judge: t == p.judge, Keep: p.Keep, Like: p.like(commit)}
 	recreated, err := t.Restore(ctx, commit, options)
 	if err != nil {
 		return fmt.Errorf("bringing %s to %s: %w", t.Dir, commit, err)
@@ -394,7 +394,7 @@ func (a *Activities) materialise(ctx context.Context, p *place, t *trees.Tree, c
 const setupLimit = 20 * time.Minute
 
 // setup runs setup.command in a new tree.
-func (a *Activities) setup(ctx context.Context, p *place, t *trees.Tree) error {
+func (a *Activities) setup(ctx context.Context, p *place, t *tree) error {
 	if p.Setup == "" {
 		return nil
 	}

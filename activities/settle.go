@@ -35,7 +35,7 @@ func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Appended, e
 	crash.At("settle.before")
 	tx := store.Tx{}
 	if in.Revert != nil {
-		p.leaveDesk()
+		p.leave(p.desk)
 		tx.Revert = &store.RevertInput{
 			Commit: in.Revert.Commit, Branch: p.Branch, Author: p.author(), Time: timeOf(in.Events),
 			Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: p.Loop}},
@@ -48,7 +48,7 @@ func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Appended, e
 	if r := in.Revert; r != nil {
 		p.alike(out.Head, r.Parent)
 		if !r.KeepDesk {
-			a.restoreAhead(p, out.Head, a.restoreDesk)
+			a.restoreAhead(p, p.desk, out.Head)
 		}
 	}
 	crash.At("settle.appended")
@@ -359,73 +359,63 @@ func (a *Activities) vacate(ctx context.Context, p *place) error {
 
 // park gives up the trees: they are a cache, made again when something is to run in them.
 func (p *place) park(ctx context.Context) error {
-	p.leaveJudge()
+	p.leave(p.judge)
 	if err := p.judge.Remove(ctx); err != nil {
 		return err
 	}
 	crash.At("tree.removing")
-	p.leaveDesk()
+	p.leave(p.desk)
 	return p.desk.Remove(ctx)
 }
 
-// restoreDesk brings the desk to head, once: later calls find it there until something runs.
-func (a *Activities) restoreDesk(ctx context.Context, p *place, head string) error {
-	p.desking.Lock()
-	defer p.desking.Unlock()
-	return a.restore(ctx, p, p.desk, &p.deskAt, head)
+// tree is one of a loop's two trees.
+type tree struct {
+	*trees.Tree
+	busy sync.Mutex // held while the tree is being restored
+	at   string     // the commit that it is known to be at, "" for unknown; under the workspace's mu
 }
 
-// restoreJudge brings the judge to head in the same way.
-func (a *Activities) restoreJudge(ctx context.Context, p *place, head string) error {
-	p.judging.Lock()
-	defer p.judging.Unlock()
-	return a.restore(ctx, p, p.judge, &p.judgeAt, head)
-}
-
-func (a *Activities) restore(ctx context.Context, p *place, t *trees.Tree, at *string, head string) error {
+// restore brings a tree to head, once: later calls find it there until something runs in it.
+func (a *Activities) restore(ctx context.Context, p *place, t *tree, head string) error {
+	t.busy.Lock()
+	defer t.busy.Unlock()
 	p.mu.Lock()
 	turn, ahead := ctx.Value(aheadOf{}).(int)
 	over := ahead && turn != p.turn
-	there := *at == head && head != ""
+	there := t.at == head && head != ""
 	p.mu.Unlock()
 	if over || there {
 		return nil
 	}
-	if err := a.materialise(ctx, p, t, head, t == p.judge); err != nil {
+	if err := a.materialise(ctx, p, t, head); err != nil {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	*at = head
+	t.at = head
 	return nil
 }
 
 // aheadOf is the turn in which a restore was asked for that nobody waits for yet.
 type aheadOf struct{}
 
-// restoreAhead restores a tree for the step that is to come, while the workflow is being told of
-// what was. Where it fails the step does it itself; where the step, or a parking of the trees, has
-// come first, nothing is done.
-func (a *Activities) restoreAhead(p *place, head string, restore func(context.Context, *place, string) error) {
+// restoreAhead restores a tree for the next step while the workflow hears of the last one. If it fails,
+// the step restores the tree itself. If the step, or a parking of the trees, comes first, nothing is done.
+func (a *Activities) restoreAhead(p *place, t *tree, head string) {
 	p.mu.Lock()
 	ctx := context.WithValue(context.Background(), aheadOf{}, p.turn)
 	p.mu.Unlock()
-	a.background.Go(func() { _ = restore(ctx, p, head) })
+	a.background.Go(func() { _ = a.restore(ctx, p, t, head) })
 }
 
-// leaveDesk notes that something is about to run on the desk.
-func (p *place) leaveDesk() { p.leave(&p.desking, &p.deskAt) }
-
-// leaveJudge notes that something is about to run in the judge.
-func (p *place) leaveJudge() { p.leave(&p.judging, &p.judgeAt) }
-
-// leave waits for a restore that is under way, and lets none begin that was asked for before.
-func (p *place) leave(busy *sync.Mutex, at *string) {
-	busy.Lock()
-	defer busy.Unlock()
+// leave notes that something is about to run in a tree. It waits for a restore that is under way, and
+// lets none begin that was asked for before.
+func (p *place) leave(t *tree) {
+	t.busy.Lock()
+	defer t.busy.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	*at = ""
+	t.at = ""
 	p.turn++
 }
 
@@ -548,7 +538,7 @@ func ahead(err error) bool {
 
 // release ends what runs here for a loop that is over, or that another run takes up.
 func (a *Activities) release(ref string) {
-	a.endSteps(ref)
+	a.steps.endAll(ref)
 	a.mu.Lock()
 	p := a.places[ref]
 	a.mu.Unlock()

@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,7 +39,7 @@ import (
 // running is a step at work in this worker, whether or not an attempt of the activity waits.
 type running struct {
 	done   chan struct{}
-	waits  int // attempts of the activity that wait for it, under Activities.mu
+	waits  int // attempts of the activity that wait for it, under steps.mu
 	cancel context.CancelFunc
 	out    any // the step's result, once it is done
 	err    error
@@ -79,12 +81,12 @@ func step[O any, P result[O]](ctx context.Context, a *Activities, in act.Step, d
 	}
 	id := in.Ref + "/" + stepName(in.Key)
 	by := trace.SpanContextFromContext(ctx) // what the step tells the ledger is recorded by this activity
-	r := a.joinOrStart(id, func(ctx context.Context, r *running) (any, error) {
+	r := a.steps.joinOrStart(id, func(ctx context.Context, r *running) (any, error) {
 		return once[O, P](trace.ContextWithSpanContext(ctx, by), a.work(p, in, r), do)
 	})
 	done := func() (O, error) {
 		<-r.done
-		a.forget(id, r)
+		a.steps.forget(id, r)
 		out, _ := r.out.(O)
 		return out, r.err
 	}
@@ -101,11 +103,7 @@ func step[O any, P result[O]](ctx context.Context, a *Activities, in act.Step, d
 	case <-ctx.Done():
 		var cancelled *temporal.CanceledError
 		if !errors.As(context.Cause(ctx), &cancelled) {
-			a.leave(id, r)
-			select {
-			case a.orphaned <- struct{}{}: // the loop may be over
-			default:
-			}
+			a.steps.leave(id, r)
 			return none, ctx.Err()
 		}
 		r.cancel()
@@ -116,9 +114,9 @@ func step[O any, P result[O]](ctx context.Context, a *Activities, in act.Step, d
 // Progress says what a running step has spent. A step that isn't here has spent what its record
 // says.
 func (a *Activities) Progress(ctx context.Context, in act.Progress) (act.Spent, error) {
-	a.mu.Lock()
-	_, here := a.steps[in.Ref+"/"+stepName(in.Key)]
-	a.mu.Unlock()
+	a.steps.mu.Lock()
+	_, here := a.steps.running[in.Ref+"/"+stepName(in.Key)]
+	a.steps.mu.Unlock()
 	spent, err := proc.ReadProgress(filepath.Join(a.stepDir(in.Ref, in.Key), "progress"))
 	if err != nil {
 		return act.Spent{}, err
@@ -126,16 +124,24 @@ func (a *Activities) Progress(ctx context.Context, in act.Progress) (act.Spent, 
 	return act.Spent{Running: here, Ms: spent.Milliseconds()}, nil
 }
 
-func (a *Activities) joinOrStart(id string, run func(context.Context, *running) (any, error)) *running {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if r := a.steps[id]; r != nil {
+// steps are the steps at work in this worker, by loop and folder.
+type steps struct {
+	mu       sync.Mutex
+	running  map[string]*running
+	orphaned chan struct{} // has room for one: there is something to be looked at
+}
+
+// joinOrStart returns the step that runs under id, or starts it.
+func (s *steps) joinOrStart(id string, run func(context.Context, *running) (any, error)) *running {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.running[id]; r != nil {
 		r.waits++
 		return r
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{done: make(chan struct{}), waits: 1, cancel: cancel}
-	a.steps[id] = r
+	s.running[id] = r
 	go func() {
 		defer close(r.done)
 		defer cancel()
@@ -144,50 +150,54 @@ func (a *Activities) joinOrStart(id string, run func(context.Context, *running) 
 	return r
 }
 
-func (a *Activities) forget(id string, r *running) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.steps[id] == r {
-		delete(a.steps, id)
+func (s *steps) forget(id string, r *running) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running[id] == r {
+		delete(s.running, id)
 	}
 }
 
+// end ends a step and waits for that.
+func (s *steps) end(id string, r *running) {
+	r.cancel()
+	<-r.done
+	s.forget(id, r)
+}
+
 // leave stops waiting for a step. If nobody else comes to wait for it, it is ended.
-func (a *Activities) leave(id string, r *running) {
-	a.mu.Lock()
+func (s *steps) leave(id string, r *running) {
+	s.mu.Lock()
 	r.waits--
-	a.mu.Unlock()
+	s.mu.Unlock()
+	select {
+	case s.orphaned <- struct{}{}: // the loop may be over
+	default:
+	}
 	time.AfterFunc(joinWithin, func() {
-		a.mu.Lock()
-		alone := a.steps[id] == r && r.waits == 0
-		a.mu.Unlock()
+		s.mu.Lock()
+		alone := s.running[id] == r && r.waits == 0
+		s.mu.Unlock()
 		if alone {
-			r.cancel()
-			<-r.done
-			a.forget(id, r)
+			s.end(id, r)
 		}
 	})
 }
 
-// endSteps ends the steps of a loop and waits for that.
-func (a *Activities) endSteps(ref string) {
-	a.mu.Lock()
-	steps := map[string]*running{}
-	for id, r := range a.steps {
+// endAll ends the steps of a loop.
+func (s *steps) endAll(ref string) {
+	s.mu.Lock()
+	all := maps.Clone(s.running)
+	s.mu.Unlock()
+	for id, r := range all {
 		if strings.HasPrefix(id, ref+"/") {
-			steps[id] = r
+			s.end(id, r)
 		}
-	}
-	a.mu.Unlock()
-	for id, r := range steps {
-		r.cancel()
-		<-r.done
-		a.forget(id, r)
 	}
 }
 
 // Orphaned says when the service has refused to hear of a step any more.
-func (a *Activities) Orphaned() <-chan struct{} { return a.orphaned }
+func (a *Activities) Orphaned() <-chan struct{} { return a.steps.orphaned }
 
 // work is a step being done.
 type work struct {
@@ -210,7 +220,7 @@ func once[O any, P result[O]](ctx context.Context, w *work, do func(context.Cont
 	case err == nil:
 		return out, nil
 	case !errors.Is(err, fs.ErrNotExist):
-		w.a.Logger.Warn("the result of a step can't be read: the step runs again", "loop", w.p.Loop, "error", err)
+		w.p.machine.Logger.Warn("the result of a step can't be read: the step runs again", "loop", w.p.Loop, "error", err)
 	}
 	out, err := do(ctx, w)
 	if err != nil || P(&out).Core().Interrupted { // it will run again, so this is not its result
@@ -244,14 +254,14 @@ func (w *work) ready(ctx context.Context, rest ...func(context.Context) error) e
 
 // onDesk brings the desk to where the step starts from. From then on it is the step's.
 func (w *work) onDesk(ctx context.Context) error {
-	defer w.p.leaveDesk()
-	return w.a.restoreDesk(ctx, w.p, w.in.Head)
+	defer w.p.leave(w.p.desk)
+	return w.a.restore(ctx, w.p, w.p.desk, w.in.Head)
 }
 
 // inJudge brings the judge there.
 func (w *work) inJudge(ctx context.Context) error {
-	defer w.p.leaveJudge()
-	return w.a.restoreJudge(ctx, w.p, w.in.Head)
+	defer w.p.leave(w.p.judge)
+	return w.a.restore(ctx, w.p, w.p.judge, w.in.Head)
 }
 
 // command is a command of the step in a tree, under the step's limit.
@@ -321,7 +331,7 @@ func (a *Activities) Check(ctx context.Context, in act.Check) (act.Checked, erro
 
 func (w *work) check(ctx context.Context, in act.Check) (out act.Checked, err error) {
 	if in.AsIs {
-		judged, _, err := w.a.judge(ctx, w.p, in.Ledger, in.Head)
+		judged, _, err := w.a.judgeChange(ctx, w.p, in.Ledger, in.Head)
 		if err != nil {
 			return out, err
 		}
