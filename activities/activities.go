@@ -40,7 +40,7 @@ type Activities struct {
 	registering sync.Mutex // held while a loop is given its name on this host, or is given up
 
 	mu     sync.Mutex
-	places map[string]*place
+	workspaces map[string]*loopWorkspace
 }
 
 // machine is this host, as everything that works on it knows it.
@@ -72,7 +72,7 @@ func New(h home.Home, host, queue, namespace string, attributes bool) *Activitie
 		machine: &machine{
 			Home: h, Host: host, Queue: queue, Namespace: namespace, Attributes: attributes, Logger: slog.New(slog.DiscardHandler),
 		},
-		places: map[string]*place{},
+		workspaces: map[string]*loopWorkspace{},
 		steps:  &steps{running: map[string]*running{}, orphaned: make(chan struct{}, 1)},
 	}
 }
@@ -108,22 +108,22 @@ func (a *Activities) RegisterTrees(r worker.ActivityRegistry) {
 // Stop ends everything that runs for any loop; what was running is run again by the next worker.
 func (a *Activities) Stop() {
 	a.mu.Lock()
-	places := make([]*place, 0, len(a.places))
-	for _, p := range a.places {
-		places = append(places, p)
+	workspaces := make([]*loopWorkspace, 0, len(a.workspaces))
+	for _, ws := range a.workspaces {
+		workspaces = append(workspaces, ws)
 	}
 	a.mu.Unlock()
-	for _, p := range places {
-		p.rest()
-		if p.pushNow() {
-			a.background.Go(func() { a.pushAhead(p) })
+	for _, ws := range workspaces {
+		ws.rest()
+		if ws.pushNow() {
+			a.background.Go(func() { ws.pushAhead() })
 		}
 	}
 	a.background.Wait()
 }
 
 // place is a loop's handles on this host. They are a cache of what the workspace record says.
-type place struct {
+type loopWorkspace struct {
 	workspace.Record
 	machine *machine
 	store   *store.Store
@@ -147,11 +147,11 @@ type place struct {
 }
 
 // place returns the handles of the loop named ref.
-func (a *Activities) place(ctx context.Context, ref string) (*place, error) {
+func (a *Activities) workspace(ctx context.Context, ref string) (*loopWorkspace, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if p := a.places[ref]; p != nil {
-		return p, nil
+	if ws := a.workspaces[ref]; ws != nil {
+		return ws, nil
 	}
 	record, err := workspace.Read(a.Home, ref)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -161,54 +161,54 @@ func (a *Activities) place(ctx context.Context, ref string) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := a.openPlace(ctx, record)
+	ws, err := a.openWorkspace(ctx, record)
 	if err != nil {
 		return nil, err
 	}
-	a.places[ref] = p
-	return p, nil
+	a.workspaces[ref] = ws
+	return ws, nil
 }
 
-func (a *Activities) openPlace(ctx context.Context, r workspace.Record) (*place, error) {
+func (m *machine) openWorkspace(ctx context.Context, r workspace.Record) (*loopWorkspace, error) {
 	store, err := store.Open(ctx, r.Store)
 	if err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
-	return &place{
-		Record: r, machine: a.machine, store: store, ledger: ledger.Open(store),
-		desk:  &tree{Tree: trees.At(store, workspace.Desk(a.Home, r.Ref), workspace.Admin(a.Home, r.Ref, "desk"), branchName(r))},
-		judge: &tree{Tree: trees.At(store, workspace.Judge(a.Home, r.Ref), workspace.Admin(a.Home, r.Ref, "judge"), branchName(r))},
+	return &loopWorkspace{
+		Record: r, machine: m, store: store, ledger: ledger.Open(store),
+		desk:  &tree{Tree: trees.At(store, workspace.Desk(m.Home, r.Ref), workspace.Admin(m.Home, r.Ref, "desk"), branchName(r))},
+		judge: &tree{Tree: trees.At(store, workspace.Judge(m.Home, r.Ref), workspace.Admin(m.Home, r.Ref, "judge"), branchName(r))},
 	}, nil
 }
 
 // branchName is the branch as people name it.
 func branchName(r workspace.Record) string { return strings.TrimPrefix(r.Branch, "refs/heads/") }
 
-func (p *place) author() git.Identity { return git.Identity{Name: p.Name, Email: p.Email} }
+func (ws *loopWorkspace) author() git.Identity { return git.Identity{Name: ws.Name, Email: ws.Email} }
 
 // supervise returns the loop's supervisor, starting one where there is none. What an earlier
 // one may have left is ended first.
-func (p *place) supervise() (*proc.Supervisor, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.supervisor != nil {
-		return p.supervisor, nil
+func (ws *loopWorkspace) supervise() (*proc.Supervisor, error) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.supervisor != nil {
+		return ws.supervisor, nil
 	}
-	s, err := proc.StartFor(p.Token(), p.means())
+	s, err := proc.StartFor(ws.Token(), ws.means())
 	if err != nil {
 		return nil, fmt.Errorf("starting the supervisor: %w", err)
 	}
-	p.supervisor = s
+	ws.supervisor = s
 	return s, nil
 }
 
 // rest gives up the loop's processes: the loop waits, or is over.
-func (p *place) rest() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.supervisor != nil {
-		p.supervisor.Close()
-		p.supervisor = nil
+func (ws *loopWorkspace) rest() {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.supervisor != nil {
+		ws.supervisor.Close()
+		ws.supervisor = nil
 	}
 }
 

@@ -44,11 +44,11 @@ func (a *Activities) Find(ctx context.Context, in act.Find) (act.Found, error) {
 
 // record is the workspace record of a loop on this host, by its ID or, of an earlier loop of that
 // ID, by its name in refs.
-func (a *Activities) record(id string) (workspace.Record, bool) {
-	if r, ok := workspace.Latest(a.Home, id); ok {
+func (m *machine) record(id string) (workspace.Record, bool) {
+	if r, ok := workspace.Latest(m.Home, id); ok {
 		return r, true
 	}
-	r, err := workspace.Read(a.Home, git.RefName(id))
+	r, err := workspace.Read(m.Home, git.RefName(id))
 	return r, err == nil
 }
 
@@ -79,7 +79,7 @@ func (a *Activities) ReviewHere(ctx context.Context, in act.Review) (act.Reviewe
 	if types[in.Answer] == "" {
 		return act.Reviewed{}, fault.New(fault.InvalidMessage, "a review is approve or reject, not %q", loop.Clip(in.Answer, 40))
 	}
-	p, head, s, err := a.ended(ctx, in.Loop)
+	ws, head, s, err := a.ended(ctx, in.Loop)
 	if err != nil {
 		return act.Reviewed{}, err
 	}
@@ -92,11 +92,11 @@ func (a *Activities) ReviewHere(ctx context.Context, in act.Review) (act.Reviewe
 		return act.Reviewed{Loop: in.Loop, Proposal: proposal}, nil
 	}
 	proposal.State, proposal.By = state, loop.Clip(in.By, 200)
-	err = a.addend(ctx, p, head, s, store.Tx{}, loop.Event{
+	err = ws.addend(ctx, head, s, store.Tx{}, loop.Event{
 		Type: types[in.Answer], Time: in.Time, By: proposal.By, Note: loop.Clip(in.Note, 1000), Proposal: &proposal,
 	})
 	if err == nil {
-		_, err = a.push(ctx, p)
+		_, err = ws.push(ctx)
 	}
 	return act.Reviewed{Loop: in.Loop, Proposal: proposal}, err
 }
@@ -111,22 +111,22 @@ func (a *Activities) ApplyHere(ctx context.Context, in act.Apply) (act.Applied, 
 		if !ok {
 			return act.Applied{}, fault.New(fault.LoopNotFound, "this host has no loop %s", in.Loop)
 		}
-		p, err := a.place(ctx, r.Ref)
+		ws, err := a.workspace(ctx, r.Ref)
 		if err != nil {
 			return act.Applied{}, err
 		}
-		s, err := p.ledger.State(ctx, in.Ledger)
+		s, err := ws.ledger.State(ctx, in.Ledger)
 		if err != nil {
 			return act.Applied{}, err
 		}
 		s.Proposal = in.Proposal
-		return a.apply(ctx, p, in.Ledger, s, in)
+		return ws.apply(ctx, in.Ledger, s, in)
 	}
-	p, head, s, err := a.ending(ctx, in)
+	ws, head, s, err := a.ending(ctx, in)
 	if err != nil {
 		return act.Applied{}, err
 	}
-	out, err := a.apply(ctx, p, head, s, in)
+	out, err := ws.apply(ctx, head, s, in)
 	if err != nil {
 		return act.Applied{}, err
 	}
@@ -138,11 +138,11 @@ func (a *Activities) ApplyHere(ctx context.Context, in act.Apply) (act.Applied, 
 	if out.Already && s.Proposal.State == govern.Applied {
 		return out, nil // and recorded
 	}
-	if err := a.addend(ctx, p, head, s, store.Tx{}, event); err != nil {
+	if err := ws.addend(ctx, head, s, store.Tx{}, event); err != nil {
 		return act.Applied{}, err
 	}
 	crash.At("apply.recorded")
-	out.PushRefused, err = a.push(ctx, p)
+	out.PushRefused, err = ws.push(ctx)
 	return out, err
 }
 
@@ -155,64 +155,64 @@ const (
 
 // ending is ended for a loop that may be about to: an approval is known before the end that it
 // brings is recorded. A proposal that still waits for somebody's word is refused for that.
-func (a *Activities) ending(ctx context.Context, in act.Apply) (*place, string, loop.State, error) {
+func (a *Activities) ending(ctx context.Context, in act.Apply) (*loopWorkspace, string, loop.State, error) {
 	for began := time.Now(); ; {
-		p, head, s, err := a.ended(ctx, in.Loop)
+		ws, head, s, err := a.ended(ctx, in.Loop)
 		if err == nil || s.Status.Ended() || s.Proposal == nil {
-			return p, head, s, err
+			return ws, head, s, err
 		}
 		if time.Since(began) > endsWithin {
-			return p, head, s, cmp.Or(govern.MayApply(s.Proposal, in.Hash), err)
+			return ws, head, s, cmp.Or(govern.MayApply(s.Proposal, in.Hash), err)
 		}
 		select {
 		case <-ctx.Done():
-			return p, head, s, ctx.Err()
+			return ws, head, s, ctx.Err()
 		case <-time.After(looksEvery):
 		}
 	}
 }
 
 // ended returns a loop that is over, where its ledger stands, and its state there.
-func (a *Activities) ended(ctx context.Context, id string) (*place, string, loop.State, error) {
+func (a *Activities) ended(ctx context.Context, id string) (*loopWorkspace, string, loop.State, error) {
 	r, ok := a.record(id)
 	if !ok {
 		return nil, "", loop.State{}, fault.New(fault.LoopNotFound, "this host has no loop %s", id)
 	}
-	p, err := a.openPlace(ctx, r) // not to be kept: the loop has no trees any more
+	ws, err := a.openWorkspace(ctx, r) // not to be kept: the loop has no trees any more
 	if err != nil {
 		return nil, "", loop.State{}, err
 	}
-	if p.Remote { // another host may have gone on with it, or have its answer
-		if err := a.catchUp(ctx, p); err != nil {
+	if ws.Remote { // another host may have gone on with it, or have its answer
+		if err := ws.catchUp(ctx); err != nil {
 			return nil, "", loop.State{}, err
 		}
 	}
-	head, err := p.store.Ref(ctx, p.Ledger)
+	head, err := ws.store.Ref(ctx, ws.Ledger)
 	if err == nil && head == "" {
 		err = fault.New(fault.LoopNotFound, "the loop %s has recorded nothing yet", id)
 	}
 	if err != nil {
 		return nil, "", loop.State{}, err
 	}
-	s, err := p.ledger.State(ctx, head)
+	s, err := ws.ledger.State(ctx, head)
 	if err == nil && !s.Status.Ended() {
 		err = fault.New(fault.PreconditionFailed, "the loop %s has not ended (%s)", id, s.Status).Advise("See `pawl show " + id + "` for what it waits for, or halt it.")
 	}
-	return p, head, s, err
+	return ws, head, s, err
 }
 
 // addend appends what happened to a proposal after its loop's end. Somebody who was faster, with
 // another answer, is told so: the first one wins.
-func (a *Activities) addend(ctx context.Context, p *place, head string, s loop.State, tx store.Tx, e loop.Event) error {
+func (ws *loopWorkspace) addend(ctx context.Context, head string, s loop.State, tx store.Tx, e loop.Event) error {
 	e.Seq, e.Loop, e.Iteration, e.Phase = s.Seq+1, s.Loop, s.Iteration, s.Phase
 	tx.Entry = func(string) (store.Entry, error) {
-		files, page, err := p.ledger.Entry(ctx, head, []loop.Event{e})
+		files, page, err := ws.ledger.Entry(ctx, head, []loop.Event{e})
 		if err != nil {
 			return store.Entry{}, err
 		}
-		return store.Entry{Ref: p.Ledger, Prev: head, Code: page.State.Head, Files: files, Message: message(page.State, []loop.Event{e}), Time: e.Time, Author: p.author()}, nil
+		return store.Entry{Ref: ws.Ledger, Prev: head, Code: page.State.Head, Files: files, Message: message(page.State, []loop.Event{e}), Time: e.Time, Author: ws.author()}, nil
 	}
-	_, err := p.store.Transact(ctx, tx)
+	_, err := ws.store.Transact(ctx, tx)
 	var elsewhere *store.Fenced
 	if errors.As(err, &elsewhere) {
 		return fault.New(fault.GateClosed, "somebody else has just said something about this proposal").Advise("Look again: `pawl show " + s.Loop + "`.")
@@ -224,13 +224,13 @@ func (a *Activities) addend(ctx context.Context, p *place, head string, s loop.S
 }
 
 // apply does what in asks for, or finds it done. It records nothing.
-func (a *Activities) apply(ctx context.Context, p *place, head string, s loop.State, in act.Apply) (act.Applied, error) {
+func (ws *loopWorkspace) apply(ctx context.Context, head string, s loop.State, in act.Apply) (act.Applied, error) {
 	if err := govern.MayApply(s.Proposal, in.Hash); err != nil {
 		return act.Applied{}, err
 	}
 	proposal := *s.Proposal
 	out := act.Applied{Loop: in.Loop, Hash: proposal.Hash, How: in.How, Proposal: &proposal}
-	d, err := p.store.Proposal(ctx, proposal.Base, proposal.Head)
+	d, err := ws.store.Proposal(ctx, proposal.Base, proposal.Head)
 	if err != nil {
 		return out, fmt.Errorf("reading the proposal: %w", err)
 	}
@@ -239,32 +239,32 @@ func (a *Activities) apply(ctx context.Context, p *place, head string, s loop.St
 			Advise("The store was changed by something else than pawl: see `pawl log " + in.Loop + " --verify`.")
 	}
 	if in.How == act.Patch {
-		out.Patch = filepath.Join(a.Home.Loop(p.Ref), "proposal-"+proposal.Hash[:16]+".patch")
-		return out, a.writePatch(ctx, p, proposal, out.Patch)
+		out.Patch = filepath.Join(ws.machine.Home.Loop(ws.Ref), "proposal-"+proposal.Hash[:16]+".patch")
+		return out, ws.writePatch(ctx, proposal, out.Patch)
 	}
-	if out.Branch, err = a.onto(ctx, p, head); err != nil {
+	if out.Branch, err = ws.onto(ctx, head); err != nil {
 		return out, err
 	}
-	if err := p.standing(ctx, out.Branch); err != nil {
+	if err := ws.standing(ctx, out.Branch); err != nil {
 		return out, asFault(err)
 	}
-	tip, err := userrepo.Fetch(ctx, p.store, p.Repo, out.Branch)
+	tip, err := userrepo.Fetch(ctx, ws.store, ws.Repo, out.Branch)
 	if err != nil {
 		return out, fmt.Errorf("fetching %s: %w", out.Branch, err)
 	}
 	if tip != proposal.Base {
-		if out.Commit, err = a.has(ctx, p, tip, proposal); err != nil || out.Commit != "" {
+		if out.Commit, err = ws.has(ctx, tip, proposal); err != nil || out.Commit != "" {
 			out.Already = err == nil
 			applied(&out, &proposal)
 			return out, err
 		}
-		out.Moved, err = a.renew(ctx, p, tip, proposal, s, in, out.Branch)
+		out.Moved, err = ws.renew(ctx, tip, proposal, s, in, out.Branch)
 		return out, err
 	}
-	if out.Commit, err = a.landing(ctx, p, proposal, s, in, out.Branch); err != nil {
+	if out.Commit, err = ws.landing(ctx, proposal, s, in, out.Branch); err != nil {
 		return out, err
 	}
-	made, err := p.store.Proposal(ctx, proposal.Base, out.Commit)
+	made, err := ws.store.Proposal(ctx, proposal.Base, out.Commit)
 	if err != nil {
 		return out, err
 	}
@@ -273,15 +273,15 @@ func (a *Activities) apply(ctx context.Context, p *place, head string, s loop.St
 	}
 	crash.At("apply.before")
 	land := userrepo.Land
-	if p.Remote {
+	if ws.Remote {
 		land = userrepo.LandAt
 	}
-	err = land(ctx, p.store, userrepo.Landing{Repo: p.Repo, Branch: out.Branch, From: proposal.Base, To: out.Commit, Reason: "pawl apply " + p.Ref + " (" + in.How + ")"})
+	err = land(ctx, ws.store, userrepo.Landing{Repo: ws.Repo, Branch: out.Branch, From: proposal.Base, To: out.Commit, Reason: "pawl apply " + ws.Ref + " (" + in.How + ")"})
 	if err != nil {
 		return out, asFault(err)
 	}
 	crash.At("apply.landed")
-	if err := a.check(ctx, p, out.Branch, proposal); err != nil {
+	if err := ws.check(ctx, out.Branch, proposal); err != nil {
 		return out, err
 	}
 	applied(&out, &proposal)
@@ -289,12 +289,12 @@ func (a *Activities) apply(ctx context.Context, p *place, head string, s loop.St
 }
 
 // standing says whether there is a branch that could be moved, and nobody's work on it in the way.
-func (p *place) standing(ctx context.Context, branch string) error {
-	if !p.Remote {
-		_, err := userrepo.Tip(ctx, p.Repo, branch)
+func (ws *loopWorkspace) standing(ctx context.Context, branch string) error {
+	if !ws.Remote {
+		_, err := userrepo.Tip(ctx, ws.Repo, branch)
 		return err
 	}
-	_, err := userrepo.InspectAt(ctx, p.store, p.Repo, branch, "")
+	_, err := userrepo.InspectAt(ctx, ws.store, ws.Repo, branch, "")
 	return err
 }
 
@@ -303,12 +303,12 @@ func applied(out *act.Applied, p *loop.Proposal) {
 }
 
 // check looks at the user's branch again: what is there now is what was approved.
-func (a *Activities) check(ctx context.Context, p *place, branch string, proposal loop.Proposal) error {
-	now, err := userrepo.Fetch(ctx, p.store, p.Repo, branch)
+func (ws *loopWorkspace) check(ctx context.Context, branch string, proposal loop.Proposal) error {
+	now, err := userrepo.Fetch(ctx, ws.store, ws.Repo, branch)
 	if err != nil {
 		return fmt.Errorf("looking at %s again: %w", branch, err)
 	}
-	d, err := p.store.Proposal(ctx, proposal.Base, now)
+	d, err := ws.store.Proposal(ctx, proposal.Base, now)
 	if err == nil && d.Hash != proposal.Hash {
 		err = fmt.Errorf("%s differs from %s by something else than the proposal %s: somebody has moved it meanwhile", branch, proposal.Base, proposal.Hash[:16])
 	}
@@ -316,83 +316,83 @@ func (a *Activities) check(ctx context.Context, p *place, branch string, proposa
 }
 
 // onto is the branch that the loop started from.
-func (a *Activities) onto(ctx context.Context, p *place, head string) (string, error) {
-	c, err := p.ledger.Contract(ctx, head)
+func (ws *loopWorkspace) onto(ctx context.Context, head string) (string, error) {
+	c, err := ws.ledger.Contract(ctx, head)
 	if err != nil {
 		return "", err
 	}
-	for _, name := range []string{c.Branch, p.Onto, c.Spec.Repo.Base} {
+	for _, name := range []string{c.Branch, ws.Onto, c.Spec.Repo.Base} {
 		if name != "" {
 			return strings.TrimPrefix(name, "refs/heads/"), nil
 		}
 	}
-	return "", fault.New(fault.PreconditionFailed, "the loop %s did not record which branch it started from", p.Loop).
-		Advise("Take the change as a patch (`pawl apply --how patch`), or merge " + branchName(p.Record) + " by hand.")
+	return "", fault.New(fault.PreconditionFailed, "the loop %s did not record which branch it started from", ws.Loop).
+		Advise("Take the change as a patch (`pawl apply --how patch`), or merge " + branchName(ws.Record) + " by hand.")
 }
 
 // has returns the commit by which a branch has the proposal already: since an attempt before this
 // one was cut, or since somebody merged it by hand. "" where it has not.
-func (a *Activities) has(ctx context.Context, p *place, tip string, proposal loop.Proposal) (string, error) {
+func (ws *loopWorkspace) has(ctx context.Context, tip string, proposal loop.Proposal) (string, error) {
 	for _, commit := range []string{proposal.Commit, proposal.Head} {
 		if commit == "" {
 			continue
 		}
-		if in, err := p.store.Contains(ctx, tip, commit); err != nil || in {
+		if in, err := ws.store.Contains(ctx, tip, commit); err != nil || in {
 			return commit, err
 		}
 	}
-	if d, err := p.store.Proposal(ctx, proposal.Base, tip); err != nil || d.Hash == proposal.Hash {
+	if d, err := ws.store.Proposal(ctx, proposal.Base, tip); err != nil || d.Hash == proposal.Hash {
 		return tip, err
 	}
 	return "", nil
 }
 
 // landing is the commit that the branch moves to.
-func (a *Activities) landing(ctx context.Context, p *place, proposal loop.Proposal, s loop.State, in act.Apply, branch string) (string, error) {
+func (ws *loopWorkspace) landing(ctx context.Context, proposal loop.Proposal, s loop.State, in act.Apply, branch string) (string, error) {
 	if in.How == act.FastForward {
 		return proposal.Head, nil
 	}
 	commit := store.NewCommit{
-		Tree: proposal.Head, Parents: []string{proposal.Base}, Author: p.author(), Time: in.Time,
+		Tree: proposal.Head, Parents: []string{proposal.Base}, Author: ws.author(), Time: in.Time,
 		Message:  subject(s.Goal) + kept(s),
-		Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: p.Loop}, {Key: "Pawl-Proposal", Value: proposal.Hash}},
+		Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: ws.Loop}, {Key: "Pawl-Proposal", Value: proposal.Hash}},
 	}
 	if in.How == act.Merge {
 		commit.Parents = append(commit.Parents, proposal.Head)
-		commit.Message = fmt.Sprintf("Merge branch '%s' into %s", branchName(p.Record), branch) + kept(s)
+		commit.Message = fmt.Sprintf("Merge branch '%s' into %s", branchName(ws.Record), branch) + kept(s)
 	}
-	return p.store.Make(ctx, commit)
+	return ws.store.Make(ctx, commit)
 }
 
 // renew puts the work and the moved base together on the loop's branch: a new proposal, with a
 // hash that nobody has approved and work that was measured on the old base only.
-func (a *Activities) renew(ctx context.Context, p *place, tip string, old loop.Proposal, s loop.State, in act.Apply, branch string) (*loop.Proposal, error) {
-	tree, err := p.store.Merge(ctx, old.Head, tip)
+func (ws *loopWorkspace) renew(ctx context.Context, tip string, old loop.Proposal, s loop.State, in act.Apply, branch string) (*loop.Proposal, error) {
+	tree, err := ws.store.Merge(ctx, old.Head, tip)
 	var conflict *store.Conflict
 	if errors.As(err, &conflict) {
 		return nil, fault.New(fault.BaseMoved, "%s has moved and does not go together with the proposal: %s", branch, conflict.Error()).
-			Advise(fmt.Sprintf("Merge %s by hand, or start the loop again from where %s is now.", branchName(p.Record), branch))
+			Advise(fmt.Sprintf("Merge %s by hand, or start the loop again from where %s is now.", branchName(ws.Record), branch))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("putting the proposal onto %s: %w", branch, err)
 	}
-	head, err := p.store.Make(ctx, store.NewCommit{
-		Tree: tree, Parents: []string{old.Head, tip}, Author: p.author(), Time: in.Time,
-		Message: fmt.Sprintf("Merge branch '%s' into %s", branch, branchName(p.Record)), Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: p.Loop}},
+	head, err := ws.store.Make(ctx, store.NewCommit{
+		Tree: tree, Parents: []string{old.Head, tip}, Author: ws.author(), Time: in.Time,
+		Message: fmt.Sprintf("Merge branch '%s' into %s", branch, branchName(ws.Record)), Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: ws.Loop}},
 	})
 	if err != nil {
 		return nil, err
 	}
-	if at, err := p.store.Ref(ctx, p.Branch); err != nil {
+	if at, err := ws.store.Ref(ctx, ws.Branch); err != nil {
 		return nil, err
-	} else if c, err := p.store.ReadCommit(ctx, at); err == nil && slices.Equal(c.Parents, []string{old.Head, tip}) && c.Tree == tree {
+	} else if c, err := ws.store.ReadCommit(ctx, at); err == nil && slices.Equal(c.Parents, []string{old.Head, tip}) && c.Tree == tree {
 		head = at // an attempt before this one was cut
 	}
-	if err := p.store.SetRef(ctx, p.Branch, head, old.Head); err != nil {
-		return nil, p.fenced(err, "moving the loop's branch")
+	if err := ws.store.SetRef(ctx, ws.Branch, head, old.Head); err != nil {
+		return nil, ws.fenced(err, "moving the loop's branch")
 	}
 	crash.At("apply.renewed")
-	d, err := p.store.Proposal(ctx, tip, head)
+	d, err := ws.store.Proposal(ctx, tip, head)
 	if err != nil {
 		return nil, err
 	}
@@ -400,13 +400,13 @@ func (a *Activities) renew(ctx context.Context, p *place, tip string, old loop.P
 }
 
 // writePatch writes the proposal as it was hashed, whole or not at all.
-func (a *Activities) writePatch(ctx context.Context, p *place, proposal loop.Proposal, path string) error {
+func (ws *loopWorkspace) writePatch(ctx context.Context, proposal loop.Proposal, path string) error {
 	f, err := durable.NewDraft(path, 0o600)
 	if err != nil {
 		return err
 	}
 	defer f.Discard()
-	if err = p.store.WriteProposal(ctx, proposal.Base, proposal.Head, f); err == nil {
+	if err = ws.store.WriteProposal(ctx, proposal.Base, proposal.Head, f); err == nil {
 		err = f.Replace()
 	}
 	if err != nil {

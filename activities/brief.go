@@ -52,17 +52,17 @@ func (e *exchange) resultFile() string { return filepath.Join(e.dir, "result.jso
 // brief writes the prompt of an agent call and completes its command: the role's own program and
 // arguments, the prompt on stdin, PAWL_* in the environment. What the agent is told comes from
 // the ledger at head, so it is not in history; the results so far lie on the desk.
-func (a *Activities) brief(ctx context.Context, p *place, in act.Call, head string, c *proc.Command, tell func(loop.Usage, string)) (*exchange, error) {
+func (ws *loopWorkspace) brief(ctx context.Context, in act.Call, head string, c *proc.Command, tell func(loop.Usage, string)) (*exchange, error) {
 	head = cmp.Or(head, in.Ledger)
-	contract, err := p.ledger.Contract(ctx, head)
+	contract, err := ws.ledger.Contract(ctx, head)
 	if err != nil {
 		return nil, err
 	}
-	state, err := p.ledger.State(ctx, head)
+	state, err := ws.ledger.State(ctx, head)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.copyResults(ctx, p, head); err != nil {
+	if err := ws.copyResults(ctx, head); err != nil {
 		return nil, err
 	}
 	k, err := kind.Of(state.Kind)
@@ -91,23 +91,23 @@ func (a *Activities) brief(ctx context.Context, p *place, in act.Call, head stri
 	if in.Evidence != "" {
 		brief.Evidence = evidenceIn(in.Evidence)
 	}
-	if brief.Plan, err = p.plan(ctx, state, head); err != nil {
+	if brief.Plan, err = ws.plan(ctx, state, head); err != nil {
 		return nil, err
 	}
 	if of := in.Proposal; of != nil {
 		brief.Proposal, brief.Criteria = of, issue.Parse([]byte(s.Goal)).Criteria
-		if brief.Diff, err = p.proposed(ctx, of, agent.BoundProposal); err != nil {
+		if brief.Diff, err = ws.proposed(ctx, of, agent.BoundProposal); err != nil {
 			return nil, err
 		}
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		brief.Log, err = p.store.Log(gctx, in.Head, 20)
+		brief.Log, err = ws.store.Log(gctx, in.Head, 20)
 		return err
 	})
 	if last := state.LastChange; last != nil {
 		g.Go(func() (err error) {
-			brief.LastDiff, _, err = p.store.Diff(gctx, last.Parent, last.Commit, 8<<10)
+			brief.LastDiff, _, err = ws.store.Diff(gctx, last.Parent, last.Commit, 8<<10)
 			return err
 		})
 	}
@@ -115,7 +115,7 @@ func (a *Activities) brief(ctx context.Context, p *place, in act.Call, head stri
 		return nil, fmt.Errorf("reading the history: %w", err)
 	}
 	text := brief.Text()
-	e := &exchange{dir: filepath.Join(workspace.Exchange(a.Home, p.Ref), stepName(in.Key)), goal: s.Goal}
+	e := &exchange{dir: filepath.Join(workspace.Exchange(ws.machine.Home, ws.Ref), stepName(in.Key)), goal: s.Goal}
 	if err := os.RemoveAll(e.dir); err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (a *Activities) brief(ctx context.Context, p *place, in act.Call, head stri
 		MayEdit: slices.Contains(govern.Needs(in.Phase), spec.CanEditSource) && govern.Permit(s, in.Role, spec.CanEditSource) == nil,
 	})
 	c.Env = later(slices.Concat(c.Env, adapter.Env, credentials(adapter.Keys), granted(own.Env), []string{
-		"PAWL_LOOP=" + p.Loop, "PAWL_KIND=" + state.Kind, "PAWL_ROLE=" + in.Role, "PAWL_PHASE=" + in.Phase,
+		"PAWL_LOOP=" + ws.Loop, "PAWL_KIND=" + state.Kind, "PAWL_ROLE=" + in.Role, "PAWL_PHASE=" + in.Phase,
 		"PAWL_ITERATION=" + strconv.Itoa(in.Key.Iteration), "PAWL_ATTEMPT=" + strconv.Itoa(in.Attempt),
 		"PAWL_PROMPT=" + e.promptFile(), "PAWL_RESULT=" + e.resultFile(),
 	}))
@@ -214,27 +214,27 @@ func cleaned(env []string) []string {
 
 // environment is what the loop's commands inherit: this worker's environment as it was when the
 // contract was drawn, cleaned. Whichever shell a later worker is started from makes no difference.
-func (a *Activities) environment(p *place) ([]string, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.env != nil {
-		return p.env, nil
+func (ws *loopWorkspace) environment() ([]string, error) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.env != nil {
+		return ws.env, nil
 	}
-	path := filepath.Join(a.Home.Loop(p.Ref), "environment.json")
-	err := durable.ReadJSON(path, &p.env)
+	path := filepath.Join(ws.machine.Home.Loop(ws.Ref), "environment.json")
+	err := durable.ReadJSON(path, &ws.env)
 	torn := errors.Is(err, durable.ErrTorn)
 	if torn {
-		a.Logger.Warn("the loop's environment can't be read: it is this worker's from now on", "loop", p.Loop, "error", err)
+		ws.machine.Logger.Warn("the loop's environment can't be read: it is this worker's from now on", "loop", ws.Loop, "error", err)
 	}
 	if torn || errors.Is(err, fs.ErrNotExist) {
-		p.env = cleaned(os.Environ())
-		err = durable.WriteJSON(path, p.env)
+		ws.env = cleaned(os.Environ())
+		err = durable.WriteJSON(path, ws.env)
 	}
 	if err != nil {
-		p.env = nil
+		ws.env = nil
 		return nil, fmt.Errorf("reading the loop's environment: %w", err)
 	}
-	return p.env, nil
+	return ws.env, nil
 }
 
 // granted is agent.env: values as the spec gives them, $NAME and ${NAME} taken from the worker's

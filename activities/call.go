@@ -223,12 +223,12 @@ func (c *call) take(out *act.Called) (printed string) {
 
 // throwAway sees to it that nothing stays of what a role did on the desk that may not change
 // source there (E1, E6), and says so where there was something.
-func (a *Activities) throwAway(ctx context.Context, p *place, in act.Call, out *act.Called) error {
+func (ws *loopWorkspace) throwAway(ctx context.Context, in act.Call, out *act.Called) error {
 	if slices.Contains(govern.Needs(in.Phase), spec.CanEditSource) || out.Interrupted || out.StartError != "" {
 		return nil
 	}
-	defer p.leave(p.desk)
-	change, err := p.desk.Stage(ctx, in.Head)
+	defer ws.leave(ws.desk)
+	change, err := ws.desk.Stage(ctx, in.Head)
 	if err != nil {
 		return fmt.Errorf("looking for changes by the %s: %w", in.Role, err)
 	}

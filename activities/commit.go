@@ -27,17 +27,17 @@ const (
 // Commit takes what the desk differs from the head by. The policies judge it first, and a
 // change that violates one is not committed (order of judgement). A retry finds its commit.
 func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, error) {
-	p, err := a.place(ctx, in.Ref)
+	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
 		return act.Committed{}, err
 	}
 	crash.At("commit.before")
-	out, asks, err := a.judgeChange(ctx, p, in.Ledger, in.Head)
+	out, asks, err := ws.judgeChange(ctx, in.Ledger, in.Head)
 	if err != nil || out.NoChange || len(out.Violations) > 0 {
 		return out, err
 	}
 	if len(asks) > 0 {
-		d, err := p.store.Proposal(ctx, in.Head, out.Tree)
+		d, err := ws.store.Proposal(ctx, in.Head, out.Tree)
 		if err != nil {
 			return act.Committed{}, fmt.Errorf("hashing the change: %w", err)
 		}
@@ -46,36 +46,36 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 			return out, nil
 		}
 	}
-	out.Commit, err = p.store.Commit(ctx, store.CommitInput{
-		Tree: out.Tree, Parent: in.Head, Branch: p.Branch, Author: p.author(), Time: in.Time,
+	out.Commit, err = ws.store.Commit(ctx, store.CommitInput{
+		Tree: out.Tree, Parent: in.Head, Branch: ws.Branch, Author: ws.author(), Time: in.Time,
 		Message: fmt.Sprintf("loop(iter-%d): %s", in.Iteration, in.Description),
 		Trailers: []git.Trailer{
-			{Key: "Pawl-Loop", Value: p.Loop},
+			{Key: "Pawl-Loop", Value: ws.Loop},
 			{Key: "Pawl-Iteration", Value: strconv.Itoa(in.Iteration)},
 			{Key: "Pawl-Attempt", Value: strconv.Itoa(in.Attempt)},
 		},
 	})
 	if err != nil {
-		return act.Committed{}, p.fenced(err, "committing the change")
+		return act.Committed{}, ws.fenced(err, "committing the change")
 	}
-	a.restoreAhead(p, p.judge, out.Commit)
+	ws.restoreAhead(ws.judge, out.Commit)
 	crash.At("commit.after")
 	return out, nil
 }
 
 // judgeChange has the policies of the contract at a ledger entry judge what the desk differs from the head by. asks are the new files that a
 // person has to approve.
-func (a *Activities) judgeChange(ctx context.Context, p *place, at, head string) (out act.Committed, asks []string, err error) {
-	if st, err := os.Lstat(p.desk.Dir); err != nil || !st.IsDir() {
+func (ws *loopWorkspace) judgeChange(ctx context.Context, at, head string) (out act.Committed, asks []string, err error) {
+	if st, err := os.Lstat(ws.desk.Dir); err != nil || !st.IsDir() {
 		return act.Committed{Violations: []act.Violation{{Rule: spec.RuleFileType, Path: ".", Detail: "the desk itself was removed or replaced"}}}, nil, nil
 	}
-	contract, err := p.ledger.Contract(ctx, at)
+	contract, err := ws.ledger.Contract(ctx, at)
 	if err != nil {
 		return out, nil, err
 	}
 	terms := contract.Rules()
 	reading := reading{rules: terms.Rules()}
-	change, err := p.desk.StageRead(ctx, head, int64(*reading.rules.MaxFileBytes), reading.begin())
+	change, err := ws.desk.StageRead(ctx, head, int64(*reading.rules.MaxFileBytes), reading.begin())
 	if err != nil {
 		return out, nil, fmt.Errorf("taking the change from the desk: %w", err)
 	}
@@ -85,7 +85,7 @@ func (a *Activities) judgeChange(ctx context.Context, p *place, at, head string)
 	if out.NoChange = len(change.Files) == 0 && len(change.Violations) == 0; out.NoChange {
 		return out, nil, nil
 	}
-	if err := a.radius(ctx, p, at, head, terms.Rules(), paths, &out, &judged); err != nil {
+	if err := ws.radius(ctx, at, head, terms.Rules(), paths, &out, &judged); err != nil {
 		return act.Committed{}, nil, fmt.Errorf("working out how far the change reaches: %w", err)
 	}
 	verdict := govern.Judge(terms, contract.Sealed, judged, git.Quote)
@@ -161,15 +161,15 @@ func (r *reading) begin() func() git.Reader {
 // of the loop touched, undone ones too, is in the history of its branch; the state's list of it is
 // capped, so that its count is taken from there once the list can't tell. What others have done to a
 // base that has moved is none of it.
-func (a *Activities) radius(ctx context.Context, p *place, at, head string, rules spec.Policy, paths []string, out *act.Committed, judged *govern.Change) error {
-	page, err := p.ledger.Read(ctx, at)
+func (ws *loopWorkspace) radius(ctx context.Context, at, head string, rules spec.Policy, paths []string, out *act.Committed, judged *govern.Change) error {
+	page, err := ws.ledger.Read(ctx, at)
 	if err != nil {
 		return err
 	}
 	known, base := page.State.ChangedFilesCount, page.State.Footing()
 	full := len(paths) > len(out.Files) || known != len(page.State.ChangedFiles) || known+len(paths) > loop.KeepFiles
 	if rules.MaxTotalFiles != nil || full {
-		touched, err := p.store.Touched(ctx, base, head)
+		touched, err := ws.store.Touched(ctx, base, head)
 		if err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (a *Activities) radius(ctx context.Context, p *place, at, head string, rule
 	if rules.MaxTotalLines == nil || out.Tree == "" {
 		return nil
 	}
-	files, err := p.store.Changes(ctx, base, out.Tree)
+	files, err := ws.store.Changes(ctx, base, out.Tree)
 	for _, f := range files {
 		judged.TotalLines += f.Insertions + f.Deletions
 	}

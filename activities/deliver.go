@@ -94,9 +94,9 @@ func evidenceIn(dir string) string {
 
 // planOf takes the planner's plan: what it printed, whole in a file of the loop, its beginning in
 // history for the person who approves it.
-func (a *Activities) planOf(p *place, text, dir string) (*loop.Plan, error) {
+func (ws *loopWorkspace) planOf(text, dir string) (*loop.Plan, error) {
 	text = loop.Clip(text, maxPlan)
-	if err := durable.WriteFile(filepath.Join(a.Home.Loop(p.Ref), ledger.PlanFile), []byte(text), 0o600); err != nil {
+	if err := durable.WriteFile(filepath.Join(ws.machine.Home.Loop(ws.Ref), ledger.PlanFile), []byte(text), 0o600); err != nil {
 		return nil, err
 	}
 	return &loop.Plan{Hash: hashOf([]byte(text)), Text: loop.Clip(text, shownPlan), Log: dir}, nil
@@ -109,8 +109,8 @@ func hashOf(text []byte) string {
 
 // drafted returns a plan that is not in the ledger yet. On a host that has taken the loop up since there
 // is no more of it than the state has, which mostly is all of it.
-func (a *Activities) drafted(p *place, plan loop.Plan) ([]byte, error) {
-	text, err := os.ReadFile(filepath.Join(a.Home.Loop(p.Ref), ledger.PlanFile))
+func (ws *loopWorkspace) drafted(plan loop.Plan) ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join(ws.machine.Home.Loop(ws.Ref), ledger.PlanFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading the plan: %w", err)
 	}
@@ -118,18 +118,18 @@ func (a *Activities) drafted(p *place, plan loop.Plan) ([]byte, error) {
 		text = []byte(plan.Text)
 	}
 	if hashOf(text) != plan.Hash {
-		return nil, refuse(fault.New(fault.PreconditionFailed, "the plan that was drafted is not in %s", a.Home.Loop(p.Ref)).
+		return nil, refuse(fault.New(fault.PreconditionFailed, "the plan that was drafted is not in %s", ws.machine.Home.Loop(ws.Ref)).
 			Advise("Start the loop again."))
 	}
 	return text, nil
 }
 
 // plan returns the loop's plan as it stands in the ledger at head, "" where there is none.
-func (p *place) plan(ctx context.Context, s loop.State, head string) (string, error) {
+func (ws *loopWorkspace) plan(ctx context.Context, s loop.State, head string) (string, error) {
 	if s.Plan == nil {
 		return "", nil
 	}
-	files, err := p.store.ReadLedger(ctx, head, ledger.PlanFile)
+	files, err := ws.store.ReadLedger(ctx, head, ledger.PlanFile)
 	if err != nil {
 		return "", fmt.Errorf("reading the plan: %w", err)
 	}
@@ -148,8 +148,8 @@ func opinion(p *loop.Proposal, goal string, object json.RawMessage, printed stri
 }
 
 // proposed returns the diff of a proposal as a reviewer is shown it.
-func (p *place) proposed(ctx context.Context, of *loop.Proposal, limit int) (string, error) {
-	text, _, err := p.store.Diff(ctx, of.Base, of.Head, limit)
+func (ws *loopWorkspace) proposed(ctx context.Context, of *loop.Proposal, limit int) (string, error) {
+	text, _, err := ws.store.Diff(ctx, of.Base, of.Head, limit)
 	if err != nil {
 		return "", fmt.Errorf("reading the proposal: %w", err)
 	}

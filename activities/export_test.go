@@ -25,12 +25,12 @@ func Call(ctx context.Context, s *proc.Supervisor, use string, in act.Call, comm
 
 // RestoreDesk brings the desk of a loop to head, as its next step would.
 func (a *Activities) RestoreDesk(ctx context.Context, ref, head string) error {
-	p, err := a.place(ctx, ref)
+	ws, err := a.workspace(ctx, ref)
 	if err != nil {
 		return err
 	}
-	defer p.leave(p.desk)
-	return a.restore(ctx, p, p.desk, head)
+	defer ws.leave(ws.desk)
+	return ws.restore(ctx, ws.desk, head)
 }
 
 // Reachable is what Place says once a host is known to be gone.
@@ -42,6 +42,6 @@ func (a *Activities) Reachable(ctx context.Context, in act.Place) (act.Placed, e
 func (a *Activities) Forget() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	clear(a.places)
+	clear(a.workspaces)
 	clear(a.steps.running)
 }

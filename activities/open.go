@@ -50,20 +50,20 @@ func (a *Activities) Open(ctx context.Context, in act.Open) (act.Opened, error) 
 		return act.Opened{}, err
 	}
 	crash.At("open.recorded")
-	p, err := a.openPlace(ctx, record)
+	ws, err := a.openWorkspace(ctx, record)
 	if err != nil {
 		return act.Opened{}, err
 	}
 	a.mu.Lock()
-	a.places[record.Ref] = p
+	a.workspaces[record.Ref] = ws
 	a.mu.Unlock()
 	crash.At("open.enrolled")
-	base, err := a.base(ctx, p, source)
+	base, err := ws.base(ctx, source)
 	if err != nil {
 		return act.Opened{}, err
 	}
-	out := a.opened(p, base)
-	if err := a.contract(ctx, p, in.Spec, &out); err != nil {
+	out := ws.opened(base)
+	if err := ws.contract(ctx, in.Spec, &out); err != nil {
 		return act.Opened{}, err
 	}
 	crash.At("open.after")
@@ -81,11 +81,11 @@ func (a *Activities) takeUp(ctx context.Context, in act.Open) (act.Opened, error
 		return act.Opened{}, err
 	}
 	a.release(record.Ref) // a run that was reset may have left a step at work here
-	p, err := a.openPlace(ctx, record)
+	ws, err := a.openWorkspace(ctx, record)
 	if err != nil {
 		return act.Opened{}, err
 	}
-	state, err := p.ledger.State(ctx, in.Ledger)
+	state, err := ws.ledger.State(ctx, in.Ledger)
 	if err != nil {
 		return act.Opened{}, err
 	}
@@ -93,56 +93,56 @@ func (a *Activities) takeUp(ctx context.Context, in act.Open) (act.Opened, error
 		return act.Opened{}, refuse(fault.New(fault.PreconditionFailed, "the loop of this ledger has ended (%s)", state.Status).
 			Advise("Start another loop: it begins where the repository is now."))
 	}
-	contract, err := p.ledger.Contract(ctx, in.Ledger)
+	contract, err := ws.ledger.Contract(ctx, in.Ledger)
 	if err == nil && !in.Moved {
 		err = sameTerms(contract, in.Spec)
 	}
 	if err != nil {
 		return act.Opened{}, err
 	}
-	at, err := p.store.Ref(ctx, p.Ledger)
+	at, err := ws.store.Ref(ctx, ws.Ledger)
 	if err != nil {
 		return act.Opened{}, err
 	}
 	if at != in.Ledger {
-		return act.Opened{}, refuse(fault.New(fault.LedgerAhead, "the ledger of %s is at %s, not at %s", p.Loop, orNone(at), in.Ledger))
+		return act.Opened{}, refuse(fault.New(fault.LedgerAhead, "the ledger of %s is at %s, not at %s", ws.Loop, orNone(at), in.Ledger))
 	}
-	branch, err := p.store.Ref(ctx, p.Branch)
+	branch, err := ws.store.Ref(ctx, ws.Branch)
 	if err != nil {
 		return act.Opened{}, err
 	}
 	if branch != state.Head {
-		if err := p.store.SetRef(ctx, p.Branch, state.Head, branch); err != nil {
+		if err := ws.store.SetRef(ctx, ws.Branch, state.Head, branch); err != nil {
 			return act.Opened{}, fmt.Errorf("setting the branch back: %w", err)
 		}
 	}
-	if p.Remote {
-		a.rewind(ctx, p, state.Head)
+	if ws.Remote {
+		ws.rewind(ctx, state.Head)
 	}
 	record.FirstRun, record.Closed = in.FirstRun, false
-	p.Record = record
+	ws.Record = record
 	if err := workspace.Write(a.Home, record); err != nil {
 		return act.Opened{}, err
 	}
 	a.mu.Lock()
-	a.places[record.Ref] = p
+	a.workspaces[record.Ref] = ws
 	a.mu.Unlock()
-	out := a.opened(p, state.Base)
+	out := ws.opened(state.Base)
 	out.State, out.Terms = &state, act.Terms{Contract: state.Contract.Hash, Sealed: state.Contract.Sealed}
 	return out, nil
 }
 
-func (a *Activities) opened(p *place, base string) act.Opened {
+func (ws *loopWorkspace) opened(base string) act.Opened {
 	var moveAfter time.Duration
-	if p.Remote {
-		moveAfter = a.MoveAfter
+	if ws.Remote {
+		moveAfter = ws.machine.MoveAfter
 	}
 	return act.Opened{
 		Site: act.Site{
-			Ref: p.Ref, Host: a.Host, Queue: a.Queue, Agents: a.Agents, Desk: p.desk.Dir,
-			Protections: a.protections(p), MoveAfterMs: moveAfter.Milliseconds(), Attributes: a.Attributes,
+			Ref: ws.Ref, Host: ws.machine.Host, Queue: ws.machine.Queue, Agents: ws.machine.Agents, Desk: ws.desk.Dir,
+			Protections: ws.protections(), MoveAfterMs: moveAfter.Milliseconds(), Attributes: ws.machine.Attributes,
 		},
-		Repo: p.Repo, Branch: branchName(p.Record), Base: base, Onto: p.Onto, Stop: p.loopStop(),
+		Repo: ws.Repo, Branch: branchName(ws.Record), Base: base, Onto: ws.Onto, Stop: ws.loopStop(),
 	}
 }
 
@@ -162,10 +162,10 @@ func (a *Activities) register(ctx context.Context, in act.Open) (workspace.Recor
 // enroll finds the name under which this chain of runs lives, and writes its workspace record: the
 // loop's ID as a ref, with .2, .3 … where an earlier loop of this host has it, or one of another
 // host in this repository.
-func (a *Activities) enroll(in act.Open, source userrepo.Source) (workspace.Record, error) {
+func (m *machine) enroll(in act.Open, source userrepo.Source) (workspace.Record, error) {
 	name := git.RefName(in.Loop)
 	for n := 2; ; n++ {
-		r, err := workspace.Read(a.Home, name)
+		r, err := workspace.Read(m.Home, name)
 		if err == nil && r.FirstRun == in.FirstRun {
 			return r, nil
 		}
@@ -179,53 +179,53 @@ func (a *Activities) enroll(in act.Open, source userrepo.Source) (workspace.Reco
 	}
 	id := source.Identity()
 	r := workspace.Record{
-		Loop: in.Loop, Ref: name, FirstRun: in.FirstRun, Namespace: a.Namespace,
-		Repo: source.Path, Remote: in.Spec.Repo.Remote(), Onto: source.Branch, Store: a.storeOf(source.Path),
+		Loop: in.Loop, Ref: name, FirstRun: in.FirstRun, Namespace: m.Namespace,
+		Repo: source.Path, Remote: in.Spec.Repo.Remote(), Onto: source.Branch, Store: m.storeOf(source.Path),
 		Branch: "refs/heads/pawl/" + name, Ledger: "refs/pawl-ledger/" + name,
 		Name: id.Name, Email: id.Email, Setup: in.Spec.Setup.Command, Keep: in.Spec.Judge.Keep, Sandbox: in.Spec.Sandbox,
 	}
-	return r, workspace.Write(a.Home, r)
+	return r, workspace.Write(m.Home, r)
 }
 
 // base returns the commit that the loop starts from: where its branch stands at first. A retry
 // keeps to what the first attempt found, even where the user has moved on.
-func (a *Activities) base(ctx context.Context, p *place, source userrepo.Source) (string, error) {
-	at := "refs/pawl/base/" + p.Ref
-	if have, err := p.store.Ref(ctx, at); err != nil || have != "" {
+func (ws *loopWorkspace) base(ctx context.Context, source userrepo.Source) (string, error) {
+	at := "refs/pawl/base/" + ws.Ref
+	if have, err := ws.store.Ref(ctx, at); err != nil || have != "" {
 		return have, err
 	}
-	commit, err := userrepo.Fetch(ctx, p.store, source.Path, source.Branch)
+	commit, err := userrepo.Fetch(ctx, ws.store, source.Path, source.Branch)
 	if err != nil {
 		return "", precondition(fmt.Errorf("fetching the base from %s: %w", source.Path, err))
 	}
 	crash.At("open.fetched")
-	if p.Remote {
-		if err := userrepo.MayPush(ctx, p.store, p.Repo, commit, p.Branch); err != nil {
+	if ws.Remote {
+		if err := userrepo.MayPush(ctx, ws.store, ws.Repo, commit, ws.Branch); err != nil {
 			return "", precondition(err)
 		}
 	}
-	if err := p.store.SetRef(ctx, p.Branch, commit, ""); err != nil {
+	if err := ws.store.SetRef(ctx, ws.Branch, commit, ""); err != nil {
 		return "", fmt.Errorf("making the loop's branch: %w", err)
 	}
 	crash.At("open.branched")
-	return commit, p.store.SetRef(ctx, at, commit, "")
+	return commit, ws.store.SetRef(ctx, at, commit, "")
 }
 
 // contract works out what a person will be asked to approve, and notes it for the ledger.
-func (a *Activities) contract(ctx context.Context, p *place, s spec.Spec, out *act.Opened) error {
-	d, err := draw(ctx, p, s, out.Base)
+func (ws *loopWorkspace) contract(ctx context.Context, s spec.Spec, out *act.Opened) error {
+	d, err := draw(ctx, ws, s, out.Base)
 	if err != nil {
 		return err
 	}
-	if f := d.closed(p, s); f != nil {
+	if f := d.closed(ws, s); f != nil {
 		return refuse(f)
 	}
 	out.Terms, out.InScope, out.Warnings = d.terms(), d.inScope, d.warnings
-	p.ledger.Bind(d.contract)
-	if _, err := a.environment(p); err != nil {
+	ws.ledger.Bind(d.contract)
+	if _, err := ws.environment(); err != nil {
 		return err
 	}
-	return durable.WriteJSON(filepath.Join(a.Home.Loop(p.Ref), ledger.ContractFile), d.contract)
+	return durable.WriteJSON(filepath.Join(ws.machine.Home.Loop(ws.Ref), ledger.ContractFile), d.contract)
 }
 
 // draft is a contract that nobody was asked to approve yet.
@@ -238,8 +238,8 @@ type draft struct {
 }
 
 // draw makes the contract of a spec at a base commit.
-func draw(ctx context.Context, p *place, s spec.Spec, base string) (draft, error) {
-	entries, err := p.store.Entries(ctx, base)
+func draw(ctx context.Context, ws *loopWorkspace, s spec.Spec, base string) (draft, error) {
+	entries, err := ws.store.Entries(ctx, base)
 	if err != nil {
 		return draft{}, fmt.Errorf("listing the base's files: %w", err)
 	}
@@ -258,8 +258,8 @@ func draw(ctx context.Context, p *place, s spec.Spec, base string) (draft, error
 			d.clash = append(d.clash, name)
 		}
 	}
-	d.contract = govern.Draw(s, base, p.Onto, sealed)
-	d.warnings, err = filtered(ctx, p, entries)
+	d.contract = govern.Draw(s, base, ws.Onto, sealed)
+	d.warnings, err = filtered(ctx, ws, entries)
 	return d, err
 }
 
@@ -271,19 +271,19 @@ func (d draft) terms() act.Terms {
 // Amend works out the contract that the loop would have with another spec. It becomes the loop's
 // only by an event, when it is approved.
 func (a *Activities) Amend(ctx context.Context, in act.Amend) (act.Terms, error) {
-	p, err := a.place(ctx, in.Ref)
+	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
 		return act.Terms{}, err
 	}
-	d, err := draw(ctx, p, in.Spec, in.Base)
+	d, err := draw(ctx, ws, in.Spec, in.Base)
 	return d.terms(), err
 }
 
 // closed says why nothing could change, nil where something can.
-func (d draft) closed(p *place, s spec.Spec) *fault.Error {
+func (d draft) closed(ws *loopWorkspace, s spec.Spec) *fault.Error {
 	switch {
 	case d.inScope == 0:
-		return fault.New(fault.PreconditionFailed, "the scope matches no file of %s: %s", p.Repo, strings.Join(s.Scope, ", ")).
+		return fault.New(fault.PreconditionFailed, "the scope matches no file of %s: %s", ws.Repo, strings.Join(s.Scope, ", ")).
 			Advise("Correct `scope`: globs are relative to the repository's root, ** crosses folders.")
 	case len(d.clash) == d.inScope && s.NewFiles == spec.Deny:
 		return fault.New(fault.PreconditionFailed, "every file that the scope matches is sealed: %s", naming(d.clash)).
@@ -316,13 +316,13 @@ var filter = regexp.MustCompile(`(?m)^[^#\n]*[ \t]filter=(\S+)`)
 // filtered warns of files that git has in another form than people see them: nothing that runs in the
 // trees finds the contents of Git LFS there, unless setup.command fetches them, and no other filter
 // (git-crypt, nbstripout) runs for the loop, since it is the user's configuration that says what it is.
-func filtered(ctx context.Context, p *place, entries []store.TreeEntry) (notes []string, err error) {
+func filtered(ctx context.Context, ws *loopWorkspace, entries []store.TreeEntry) (notes []string, err error) {
 	var names []string
 	for _, e := range entries {
 		if path.Base(e.Path) != ".gitattributes" || e.Mode == "120000" {
 			continue
 		}
-		b, err := p.store.BlobByID(ctx, e.Blob, maxAttributes)
+		b, err := ws.store.BlobByID(ctx, e.Blob, maxAttributes)
 		if err != nil && !errors.Is(err, git.ErrTooLarge) {
 			return nil, fmt.Errorf("reading %s: %w", git.Quote(e.Path), err)
 		}
@@ -360,8 +360,8 @@ func precondition(err error) error {
 
 // materialise brings a tree to commit. Where it is new, or had to be made anew, the setup command
 // runs in it, and tracked files that it touched are brought back.
-func (a *Activities) materialise(ctx context.Context, p *place, t *tree, commit string) error {
-	options := trees.RestoreOptions{Judge: t == p.judge, Keep: p.Keep, Like: p.like(commit)}
+func (ws *loopWorkspace) materialise(ctx context.Context, t *tree, commit string) error {
+	options := trees.RestoreOptions{Judge: t == ws.judge, Keep: ws.Keep, Like: ws.like(commit)}
 	recreated, err := t.Restore(ctx, commit, options)
 	if err != nil {
 		return fmt.Errorf("bringing %s to %s: %w", t.Dir, commit, err)
@@ -370,7 +370,7 @@ func (a *Activities) materialise(ctx context.Context, p *place, t *tree, commit 
 		return nil
 	}
 	crash.At("tree.created")
-	if err := a.setup(ctx, p, t); err != nil {
+	if err := ws.setup(ctx, t); err != nil {
 		return err
 	}
 	crash.At("tree.setup")
@@ -378,7 +378,7 @@ func (a *Activities) materialise(ctx context.Context, p *place, t *tree, commit 
 		return fmt.Errorf("noting what setup made: %w", err)
 	}
 	crash.At("tree.finished")
-	if p.Setup == "" {
+	if ws.Setup == "" {
 		return nil
 	}
 	if recreated, err = t.Restore(ctx, commit, options); err == nil && recreated {
@@ -394,27 +394,27 @@ func (a *Activities) materialise(ctx context.Context, p *place, t *tree, commit 
 const setupLimit = 20 * time.Minute
 
 // setup runs setup.command in a new tree.
-func (a *Activities) setup(ctx context.Context, p *place, t *tree) error {
-	if p.Setup == "" {
+func (ws *loopWorkspace) setup(ctx context.Context, t *tree) error {
+	if ws.Setup == "" {
 		return nil
 	}
-	s, err := p.supervise()
+	s, err := ws.supervise()
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(workspace.Steps(a.Home, p.Ref), "setup-"+filepath.Base(t.Dir))
+	dir := filepath.Join(workspace.Steps(ws.machine.Home, ws.Ref), "setup-"+filepath.Base(t.Dir))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	inherited, err := a.environment(p)
+	inherited, err := ws.environment()
 	if err != nil {
 		return err
 	}
 	command := proc.Command{
-		Argv: []string{"sh", "-c", p.Setup}, Dir: t.Dir, Env: slices.Clone(inherited), Limit: setupLimit,
+		Argv: []string{"sh", "-c", ws.Setup}, Dir: t.Dir, Env: slices.Clone(inherited), Limit: setupLimit,
 		Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
 	}
-	command.Sandbox = a.confine(p, command, inherited)
+	command.Sandbox = ws.confine(command, inherited)
 	result, err := s.Run(ctx, command)
 	if err != nil {
 		return err
@@ -424,7 +424,7 @@ func (a *Activities) setup(ctx context.Context, p *place, t *tree) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return refuse(fault.New(fault.PreconditionFailed, "the setup command fails (exit %d): `%s`\n%s", result.ExitCode, p.Setup, tailOf(dir)).
+		return refuse(fault.New(fault.PreconditionFailed, "the setup command fails (exit %d): `%s`\n%s", result.ExitCode, ws.Setup, tailOf(dir)).
 			Advise("Run it in a fresh clone of the repository; its output is in " + dir + "."))
 	}
 	return nil

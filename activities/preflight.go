@@ -85,13 +85,13 @@ func DryRun(ctx context.Context, h home.Home, loop string, s spec.Spec) (Preflig
 	if err != nil {
 		return out, err
 	}
-	p, err := a.openPlace(ctx, record)
+	ws, err := a.openWorkspace(ctx, record)
 	if err != nil {
 		return out, err
 	}
-	a.places[record.Ref] = p
-	out.Repo, out.Branch = p.Repo, branchName(record)
-	base, err := a.base(ctx, p, source)
+	a.workspaces[record.Ref] = ws
+	out.Repo, out.Branch = ws.Repo, branchName(record)
+	base, err := ws.base(ctx, source)
 	if err != nil {
 		var f *fault.Error
 		if err = plainly(err); errors.As(err, &f) && f.Code == fault.PreconditionFailed {
@@ -100,24 +100,24 @@ func DryRun(ctx context.Context, h home.Home, loop string, s spec.Spec) (Preflig
 		}
 		return out, err
 	}
-	d, err := draw(ctx, p, s, base)
+	d, err := draw(ctx, ws, s, base)
 	if err != nil {
 		return out, err
 	}
 	out.Contract, out.InScope = &d.contract, d.inScope
-	if f := d.closed(p, s); f != nil {
+	if f := d.closed(ws, s); f != nil {
 		out.problem("scope", f.What, f.Do)
 	} else if clash := slices.DeleteFunc(d.clash, func(name string) bool { return spec.MatchAny(s.Protect, name) }); len(clash) > 0 {
 		out.Notes = append(out.Notes, "sealed, since your commands run or name them, although the scope matches them: "+naming(clash))
 	}
-	out.Protections = a.protections(p)
+	out.Protections = ws.protections()
 	out.notes(s, d)
-	return out, a.dryRuns(ctx, p, in, base, &out)
+	return out, a.dryRuns(ctx, ws, in, base, &out)
 }
 
 // dryRuns runs verify, guard, test and check in the judge. What a Deliver loop is there to mend may fail
 // on the unchanged code: that is a note.
-func (a *Activities) dryRuns(ctx context.Context, p *place, in act.Open, base string, out *Preflight) error {
+func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open, base string, out *Preflight) error {
 	s := in.Spec
 	k, err := kind.Of(s.Kind)
 	if err != nil {
@@ -127,7 +127,7 @@ func (a *Activities) dryRuns(ctx context.Context, p *place, in act.Open, base st
 		return fmt.Sprintf("%s fails on the unchanged code (%s): `%s`%s", name, r.Ending(), command, tailed(r))
 	}
 	work := func(name string, limit spec.Duration) *work {
-		return a.work(p, act.Step{Ref: p.Ref, Key: act.Key{Name: name}, Head: base, LimitMs: limit.D().Milliseconds()}, &running{})
+		return a.work(ws, act.Step{Ref: ws.Ref, Key: act.Key{Name: name}, Head: base, LimitMs: limit.D().Milliseconds()}, &running{})
 	}
 	unlessInterrupted := func(r act.Outcome, err error) error {
 		if err == nil && r.Interrupted {

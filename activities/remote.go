@@ -44,21 +44,21 @@ const patience = time.Minute
 // A ledger that another host has gone on with is LEDGER_AHEAD. A repository that refuses, or is
 // away, is no error: the loop goes on, says so once, and the next append tries again; what another
 // host does meanwhile shows then.
-func (a *Activities) publish(ctx context.Context, p *place, branch bool) error {
-	p.pushing.Lock()
-	defer p.pushing.Unlock()
-	p.branchDue = p.branchDue || branch
-	if time.Now().Before(p.awayUntil) && !branch {
+func (ws *loopWorkspace) publish(ctx context.Context, branch bool) error {
+	ws.pushing.Lock()
+	defer ws.pushing.Unlock()
+	ws.branchDue = ws.branchDue || branch
+	if time.Now().Before(ws.awayUntil) && !branch {
 		return nil
 	}
-	head, err := p.store.Ref(ctx, p.Ledger)
+	head, err := ws.store.Ref(ctx, ws.Ledger)
 	if err != nil || head == "" {
 		return err
 	}
 	bounded, cancel := context.WithTimeout(ctx, pushLimit)
 	defer cancel()
 	began := time.Now()
-	why, err := a.advance(bounded, p, head)
+	why, err := ws.advance(bounded, head)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -67,107 +67,107 @@ func (a *Activities) publish(ctx context.Context, p *place, branch bool) error {
 		if errors.As(err, &f) {
 			return refuse(f)
 		}
-		p.awayUntil = time.Now().Add(min(time.Since(began), patience))
-		why = fmt.Sprintf("%s can't be pushed to: %v", p.Repo, userrepo.Unreached(p.Repo, err))
+		ws.awayUntil = time.Now().Add(min(time.Since(began), patience))
+		why = fmt.Sprintf("%s can't be pushed to: %v", ws.Repo, userrepo.Unreached(ws.Repo, err))
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if why != "" && why != p.untaken {
-		p.refused = why
-		a.Logger.Warn("push refused", "loop", p.Loop, "reason", why)
-		a.Telemetry.PushRefused(ctx)
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if why != "" && why != ws.untaken {
+		ws.refused = why
+		ws.machine.Logger.Warn("push refused", "loop", ws.Loop, "reason", why)
+		ws.machine.Telemetry.PushRefused(ctx)
 	}
-	p.untaken = why
+	ws.untaken = why
 	return nil
 }
 
 // advance pushes once. It returns why the repository did not take something; an error is a fault
 // where another host has the loop, else what kept git from talking to the repository.
-func (a *Activities) advance(ctx context.Context, p *place, head string) (why string, err error) {
-	err = userrepo.Push(ctx, p.store, p.Repo, head+":"+p.Ledger)
+func (ws *loopWorkspace) advance(ctx context.Context, head string) (why string, err error) {
+	err = userrepo.Push(ctx, ws.store, ws.Repo, head+":"+ws.Ledger)
 	var refused *userrepo.Refused
 	if errors.As(err, &refused) { // by whatever name: where the ledger is there, is what counts
-		if f := p.behind(ctx, head); f != nil {
+		if f := ws.behind(ctx, head); f != nil {
 			return "", f
 		}
-		return fmt.Sprintf("%s was refused by %s: %s", p.Ledger, p.Repo, refused.Reason), nil
+		return fmt.Sprintf("%s was refused by %s: %s", ws.Ledger, ws.Repo, refused.Reason), nil
 	}
-	if err != nil || !p.branchDue {
+	if err != nil || !ws.branchDue {
 		return "", err
 	}
 	crash.At("push.ledger")
-	s, err := p.ledger.State(ctx, head)
+	s, err := ws.ledger.State(ctx, head)
 	if err != nil {
 		return "", err
 	}
-	err = userrepo.Push(ctx, p.store, p.Repo, s.Head+":"+p.Branch)
+	err = userrepo.Push(ctx, ws.store, ws.Repo, s.Head+":"+ws.Branch)
 	if errors.As(err, &refused) {
-		return fmt.Sprintf("%s was refused by %s: %s", p.Branch, p.Repo, refused.Reason), nil
+		return fmt.Sprintf("%s was refused by %s: %s", ws.Branch, ws.Repo, refused.Reason), nil
 	}
-	p.branchDue = err != nil
+	ws.branchDue = err != nil
 	return "", err
 }
 
 // behind is a fault where the ledger in the repository is none of head's predecessors.
-func (p *place) behind(ctx context.Context, head string) error {
-	refs, err := userrepo.Refs(ctx, p.store, p.Repo, p.Ledger)
-	at := refs[p.Ledger]
+func (ws *loopWorkspace) behind(ctx context.Context, head string) error {
+	refs, err := userrepo.Refs(ctx, ws.store, ws.Repo, ws.Ledger)
+	at := refs[ws.Ledger]
 	if err != nil || at == "" {
 		return err
 	}
-	if p.follows(ctx, head, at) {
+	if ws.follows(ctx, head, at) {
 		return nil
 	}
-	return fault.New(fault.LedgerAhead, "the ledger of %s in %s is at %s, which is none of this host's (%s): another host goes on with the loop", p.Loop, p.Repo, at, head).
+	return fault.New(fault.LedgerAhead, "the ledger of %s in %s is at %s, which is none of this host's (%s): another host goes on with the loop", ws.Loop, ws.Repo, at, head).
 		Advise("Nothing has to be done where the loop was moved on purpose. To go on here, start it again from that ledger: `pawl start --ledger " + at + "`.")
 }
 
 // follows reports whether a ledger commit is another one or comes after it. One that the store does
 // not have is none of its predecessors.
-func (p *place) follows(ctx context.Context, head, earlier string) bool {
-	in, err := p.store.Contains(ctx, head, earlier)
+func (ws *loopWorkspace) follows(ctx context.Context, head, earlier string) bool {
+	in, err := ws.store.Contains(ctx, head, earlier)
 	return err == nil && in
 }
 
 // catchUp brings this host's copy of a ledger up to the repository's, where another host has gone
 // on with it. What the repository did not take does not count.
-func (a *Activities) catchUp(ctx context.Context, p *place) error {
-	head, err := p.store.Ref(ctx, p.Ledger)
+func (ws *loopWorkspace) catchUp(ctx context.Context) error {
+	head, err := ws.store.Ref(ctx, ws.Ledger)
 	if err != nil {
 		return err
 	}
-	refs, err := userrepo.Refs(ctx, p.store, p.Repo, p.Ledger)
+	refs, err := userrepo.Refs(ctx, ws.store, ws.Repo, ws.Ledger)
 	if err != nil {
-		return plainFault(userrepo.Unreached(p.Repo, err))
+		return plainFault(userrepo.Unreached(ws.Repo, err))
 	}
-	at := refs[p.Ledger]
-	if at == "" || at == head || p.follows(ctx, head, at) {
+	at := refs[ws.Ledger]
+	if at == "" || at == head || ws.follows(ctx, head, at) {
 		return nil
 	}
-	if at, err = userrepo.FetchLedger(ctx, p.store, p.Repo, p.Ledger); err != nil {
+	if at, err = userrepo.FetchLedger(ctx, ws.store, ws.Repo, ws.Ledger); err != nil {
 		return err
 	}
-	return p.adopt(ctx, at)
+	return ws.adopt(ctx, at)
 }
 
 // adopt sets ledger and branch of this host's copy to a ledger commit and the head that it knows.
 // What this host has recorded and nobody has taken stays in the store, under refs/pawl-lost.
-func (p *place) adopt(ctx context.Context, head string) error {
-	s, err := p.ledger.State(ctx, head)
+func (ws *loopWorkspace) adopt(ctx context.Context, head string) error {
+	s, err := ws.ledger.State(ctx, head)
 	if err != nil {
 		return err
 	}
-	old, err := p.store.Ref(ctx, p.Ledger)
-	if err == nil && old != "" && !p.follows(ctx, head, old) {
-		err = p.store.SetRef(ctx, "refs/pawl-lost/"+old, old, "")
+	old, err := ws.store.Ref(ctx, ws.Ledger)
+	if err == nil && old != "" && !ws.follows(ctx, head, old) {
+		err = ws.store.SetRef(ctx, "refs/pawl-lost/"+old, old, "")
 	}
 	if err != nil {
 		return err
 	}
-	for ref, to := range map[string]string{p.Ledger: head, p.Branch: s.Head} {
-		at, err := p.store.Ref(ctx, ref)
+	for ref, to := range map[string]string{ws.Ledger: head, ws.Branch: s.Head} {
+		at, err := ws.store.Ref(ctx, ref)
 		if err == nil && at != to {
-			err = p.store.SetRef(ctx, ref, to, at)
+			err = ws.store.SetRef(ctx, ref, to, at)
 		}
 		if err != nil {
 			return fmt.Errorf("setting %s to what the repository has: %w", ref, err)
@@ -179,13 +179,13 @@ func (p *place) adopt(ctx context.Context, head string) error {
 // rewind brings the branch in the repository to the head that the ledger knows, where the host that
 // had the loop has pushed something that nobody judged. What can't be done now shows as a push that
 // is refused.
-func (a *Activities) rewind(ctx context.Context, p *place, head string) {
-	refs, err := userrepo.Refs(ctx, p.store, p.Repo, p.Branch)
-	if at := refs[p.Branch]; err == nil && at != head {
-		err = userrepo.Move(ctx, p.store, p.Repo, p.Branch, head, at)
+func (ws *loopWorkspace) rewind(ctx context.Context, head string) {
+	refs, err := userrepo.Refs(ctx, ws.store, ws.Repo, ws.Branch)
+	if at := refs[ws.Branch]; err == nil && at != head {
+		err = userrepo.Move(ctx, ws.store, ws.Repo, ws.Branch, head, at)
 	}
 	if err != nil {
-		a.Logger.Warn("the branch in the repository can't be set to what the ledger has", "loop", p.Loop, "error", err)
+		ws.machine.Logger.Warn("the branch in the repository can't be set to what the ledger has", "loop", ws.Loop, "error", err)
 	}
 }
 
@@ -198,13 +198,13 @@ func plainFault(err error) error {
 }
 
 // storeOf is where a repository's objects are kept on this host.
-func (a *Activities) storeOf(address string) string {
+func (m *machine) storeOf(address string) string {
 	key := sha256.Sum256([]byte(address))
-	return a.Home.Store(hex.EncodeToString(key[:8]))
+	return m.Home.Store(hex.EncodeToString(key[:8]))
 }
 
 // inspect checks what P0 asks of the repository of a spec.
-func (a *Activities) inspect(ctx context.Context, r spec.Repo, id string) (userrepo.Source, error) {
+func (m *machine) inspect(ctx context.Context, r spec.Repo, id string) (userrepo.Source, error) {
 	if _, err := git.Version(ctx); err != nil {
 		return userrepo.Source{}, err
 	}
@@ -212,7 +212,7 @@ func (a *Activities) inspect(ctx context.Context, r spec.Repo, id string) (userr
 	if !r.Remote() {
 		return userrepo.Inspect(ctx, r.Path, r.Base, ref)
 	}
-	store, err := store.Open(ctx, a.storeOf(r.URL))
+	store, err := store.Open(ctx, m.storeOf(r.URL))
 	if err != nil {
 		return userrepo.Source{}, fmt.Errorf("opening the store: %w", err)
 	}
@@ -220,11 +220,11 @@ func (a *Activities) inspect(ctx context.Context, r spec.Repo, id string) (userr
 }
 
 // local is where the repository is on this host, "" where it is elsewhere.
-func (p *place) local() string {
-	if !p.Remote {
-		return p.Repo
+func (ws *loopWorkspace) local() string {
+	if !ws.Remote {
+		return ws.Repo
 	}
-	if u, err := url.Parse(p.Repo); err == nil && u.Scheme == "file" {
+	if u, err := url.Parse(ws.Repo); err == nil && u.Scheme == "file" {
 		return filepath.FromSlash(u.Path)
 	}
 	return ""
@@ -304,27 +304,27 @@ func (a *Activities) takeOver(ctx context.Context, in act.Open) (workspace.Recor
 	if record, err = a.settleIn(ctx, in, store, address, name); err != nil {
 		return workspace.Record{}, err
 	}
-	p, err := a.openPlace(ctx, record)
+	ws, err := a.openWorkspace(ctx, record)
 	if err != nil {
 		return workspace.Record{}, err
 	}
 	crash.At("takeup.fetched")
-	return record, p.adopt(ctx, head)
+	return record, ws.adopt(ctx, head)
 }
 
 // isAt reports whether this host's copy of a ledger is at head and nobody is known to be ahead. A
 // repository that does not answer now is asked again by the first append.
 func (a *Activities) isAt(ctx context.Context, r workspace.Record, head string) (bool, error) {
-	p, err := a.openPlace(ctx, r)
+	ws, err := a.openWorkspace(ctx, r)
 	if err != nil {
 		return false, err
 	}
-	at, err := p.store.Ref(ctx, p.Ledger)
-	if err != nil || at != head || !p.Remote {
+	at, err := ws.store.Ref(ctx, ws.Ledger)
+	if err != nil || at != head || !ws.Remote {
 		return at == head, err
 	}
-	refs, err := userrepo.Refs(ctx, p.store, p.Repo, p.Ledger)
-	if there := refs[p.Ledger]; err != nil || there == "" || p.follows(ctx, head, there) {
+	refs, err := userrepo.Refs(ctx, ws.store, ws.Repo, ws.Ledger)
+	if there := refs[ws.Ledger]; err != nil || there == "" || ws.follows(ctx, head, there) {
 		return true, ctx.Err()
 	}
 	return false, nil

@@ -19,21 +19,21 @@ import (
 
 // report tells the log, and whoever watches, what a loop's ledger has taken: the one source of
 // metrics and traces, so that they say what the ledger says.
-func (a *Activities) report(ctx context.Context, p *place, prev string, after loop.State, events []loop.Event) {
+func (ws *loopWorkspace) report(ctx context.Context, prev string, after loop.State, events []loop.Event) {
 	for _, e := range events {
 		level, ok := levels[e.Type]
 		if !ok {
 			level = slog.LevelDebug
 		}
-		if a.Logger.Enabled(ctx, level) {
-			a.Logger.LogAttrs(ctx, level, string(e.Type), attributes(e)...)
+		if ws.machine.Logger.Enabled(ctx, level) {
+			ws.machine.Logger.LogAttrs(ctx, level, string(e.Type), attributes(e)...)
 		}
 	}
-	a.Telemetry.Appended(ctx, after, events, func(ctx context.Context) ([]loop.Event, error) {
+	ws.machine.Telemetry.Appended(ctx, after, events, func(ctx context.Context) ([]loop.Event, error) {
 		if prev == "" {
 			return nil, nil
 		}
-		return p.ledger.Events(ctx, prev)
+		return ws.ledger.Events(ctx, prev)
 	})
 }
 

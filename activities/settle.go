@@ -28,34 +28,34 @@ import (
 
 // Settle keeps the branch as it stands or reverts its tip, and appends to the ledger, in one.
 func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Appended, error) {
-	p, err := a.place(ctx, in.Ref)
+	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
 		return act.Appended{}, err
 	}
 	crash.At("settle.before")
 	tx := store.Tx{}
 	if in.Revert != nil {
-		p.leave(p.desk)
+		ws.leave(ws.desk)
 		tx.Revert = &store.RevertInput{
-			Commit: in.Revert.Commit, Branch: p.Branch, Author: p.author(), Time: timeOf(in.Events),
-			Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: p.Loop}},
+			Commit: in.Revert.Commit, Branch: ws.Branch, Author: ws.author(), Time: timeOf(in.Events),
+			Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: ws.Loop}},
 		}
 	}
-	out, err := a.append(ctx, p, in.Entry, in.Push, tx, "")
+	out, err := ws.append(ctx, in.Entry, in.Push, tx, "")
 	if err != nil {
 		return act.Appended{}, err
 	}
 	if r := in.Revert; r != nil {
-		p.alike(out.Head, r.Parent)
+		ws.alike(out.Head, r.Parent)
 		if !r.KeepDesk {
-			a.restoreAhead(p, p.desk, out.Head)
+			ws.restoreAhead(ws.desk, out.Head)
 		}
 	}
 	crash.At("settle.appended")
-	if in.Push && !p.Remote { // else it was pushed with the append
-		a.pushSoon(p)
+	if in.Push && !ws.Remote { // else it was pushed with the append
+		ws.pushSoon()
 	}
-	out.PushRefused, out.Stop = p.takeRefusal(), p.loopStop()
+	out.PushRefused, out.Stop = ws.takeRefusal(), ws.loopStop()
 	crash.At("settle.after")
 	return out, nil
 }
@@ -63,52 +63,52 @@ func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Appended, e
 // Record appends what happens between iterations and pushes, since somebody is about to look. The
 // loop's processes, and with Park its trees, are given up.
 func (a *Activities) Record(ctx context.Context, in act.Record) (act.Appended, error) {
-	p, err := a.place(ctx, in.Ref)
+	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
 		return act.Appended{}, err
 	}
-	return a.appendAndRest(ctx, p, in.Entry, in.Park)
+	return ws.appendAndRest(ctx, in.Entry, in.Park)
 }
 
 // Propose works out the proposal and records it.
 func (a *Activities) Propose(ctx context.Context, in act.Propose) (act.Appended, error) {
-	p, err := a.place(ctx, in.Ref)
+	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
 		return act.Appended{}, err
 	}
-	proposal, err := a.propose(ctx, p, in.Base, in.Head, in.Events)
+	proposal, err := ws.propose(ctx, in.Base, in.Head, in.Events)
 	if err != nil {
 		return act.Appended{}, err
 	}
-	out, err := a.appendAndRest(ctx, p, in.Entry, false)
+	out, err := ws.appendAndRest(ctx, in.Entry, false)
 	out.Proposal = proposal
 	return out, err
 }
 
 // appendAndRest appends for somebody who is about to look: what is in the ledger is pushed, and the
 // loop's processes are given up.
-func (a *Activities) appendAndRest(ctx context.Context, p *place, in act.Entry, park bool) (act.Appended, error) {
+func (ws *loopWorkspace) appendAndRest(ctx context.Context, in act.Entry, park bool) (act.Appended, error) {
 	crash.At("record.before")
-	out, err := a.append(ctx, p, in, true, store.Tx{}, "")
+	out, err := ws.append(ctx, in, true, store.Tx{}, "")
 	if err != nil {
 		return act.Appended{}, err
 	}
 	crash.At("record.appended")
-	if !p.Remote { // else it was pushed with the append
-		if out.PushRefused, err = a.push(ctx, p); err != nil {
+	if !ws.Remote { // else it was pushed with the append
+		if out.PushRefused, err = ws.push(ctx); err != nil {
 			return act.Appended{}, err
 		}
 	}
 	if out.PushRefused == "" {
-		out.PushRefused = p.takeRefusal()
+		out.PushRefused = ws.takeRefusal()
 	}
-	p.rest()
+	ws.rest()
 	if park {
-		if err := p.park(ctx); err != nil {
+		if err := ws.park(ctx); err != nil {
 			return act.Appended{}, err
 		}
 	}
-	out.Stop = p.loopStop()
+	out.Stop = ws.loopStop()
 	crash.At("record.after")
 	return out, nil
 }
@@ -116,29 +116,29 @@ func (a *Activities) appendAndRest(ctx context.Context, p *place, in act.Entry, 
 // Close works out the proposal, records the end, pushes for the last time and gives the loop's
 // processes and trees up.
 func (a *Activities) Close(ctx context.Context, in act.Close) (act.Appended, error) {
-	p, err := a.place(ctx, in.Ref)
+	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
 		return act.Appended{}, err
 	}
 	crash.At("close.before")
-	p.rest()
-	proposal, err := a.propose(ctx, p, in.Base, in.Head, in.Events)
+	ws.rest()
+	proposal, err := ws.propose(ctx, in.Base, in.Head, in.Events)
 	if err != nil {
 		return act.Appended{}, err
 	}
-	out, err := a.append(ctx, p, in.Entry, true, store.Tx{}, in.Head)
+	out, err := ws.append(ctx, in.Entry, true, store.Tx{}, in.Head)
 	if err != nil {
 		return act.Appended{}, err
 	}
 	out.Proposal = proposal
 	crash.At("close.appended")
-	if p.Remote { // it was pushed with the append
-		out.PushRefused = p.takeRefusal()
-	} else if out.PushRefused, err = a.push(ctx, p); err != nil {
+	if ws.Remote { // it was pushed with the append
+		out.PushRefused = ws.takeRefusal()
+	} else if out.PushRefused, err = ws.push(ctx); err != nil {
 		return act.Appended{}, err
 	}
 	crash.At("close.pushed")
-	if err := a.vacate(ctx, p); err != nil {
+	if err := a.vacate(ctx, ws); err != nil {
 		return act.Appended{}, err
 	}
 	crash.At("close.after")
@@ -146,12 +146,12 @@ func (a *Activities) Close(ctx context.Context, in act.Close) (act.Appended, err
 }
 
 // propose works out the proposal where an event asks for it, and completes the event.
-func (a *Activities) propose(ctx context.Context, p *place, base, head string, events []loop.Event) (*loop.Proposal, error) {
+func (ws *loopWorkspace) propose(ctx context.Context, base, head string, events []loop.Event) (*loop.Proposal, error) {
 	i := slices.IndexFunc(events, func(e loop.Event) bool { return e.Type == loop.ProposalMade })
 	if i < 0 || head == base {
 		return nil, nil
 	}
-	d, err := p.store.Proposal(ctx, base, head)
+	d, err := ws.store.Proposal(ctx, base, head)
 	if err != nil {
 		return nil, fmt.Errorf("making the proposal: %w", err)
 	}
@@ -167,20 +167,20 @@ func (a *Activities) propose(ctx context.Context, p *place, base, head string, e
 
 // append appends to the ledger, on this host and, with a URL, in the repository that it shares
 // with others, there with the branch where that is to be pushed. A ledger that stands elsewhere means that another run is ahead of this one.
-func (a *Activities) append(ctx context.Context, p *place, in act.Entry, push bool, tx store.Tx, head string) (act.Appended, error) {
-	out, err := a.write(ctx, p, in, tx, head)
-	if err == nil && p.Remote {
+func (ws *loopWorkspace) append(ctx context.Context, in act.Entry, push bool, tx store.Tx, head string) (act.Appended, error) {
+	out, err := ws.write(ctx, in, tx, head)
+	if err == nil && ws.Remote {
 		crash.At("append.written")
-		err = a.publish(ctx, p, push)
+		err = ws.publish(ctx, push)
 	}
 	return out, err
 }
 
 // write folds the events into the ledger's next entry and makes it so: the state in the workflow
 // and in the ledger are the same fold.
-func (a *Activities) write(ctx context.Context, p *place, in act.Entry, tx store.Tx, head string) (act.Appended, error) {
+func (ws *loopWorkspace) write(ctx context.Context, in act.Entry, tx store.Tx, head string) (act.Appended, error) {
 	if in.Ledger == "" {
-		if err := a.rebind(p); err != nil {
+		if err := ws.rebind(); err != nil {
 			return act.Appended{}, err
 		}
 	}
@@ -198,34 +198,34 @@ func (a *Activities) write(ctx context.Context, p *place, in act.Entry, tx store
 			}
 			events[i] = e
 		}
-		files, folded, err := p.ledger.Entry(ctx, in.Ledger, events)
+		files, folded, err := ws.ledger.Entry(ctx, in.Ledger, events)
 		if err != nil {
 			return store.Entry{}, err
 		}
 		page, taken = folded, events
 		if slices.ContainsFunc(events, func(e loop.Event) bool { return e.Type == loop.PlanMade }) {
-			if files[ledger.PlanFile], err = a.drafted(p, *folded.State.Plan); err != nil {
+			if files[ledger.PlanFile], err = ws.drafted(*folded.State.Plan); err != nil {
 				return store.Entry{}, err
 			}
 		}
 		return store.Entry{
-			Ref: p.Ledger, Prev: in.Ledger, Code: folded.State.Head, Files: files, Message: message(folded.State, events),
-			Time: timeOf(events), Author: p.author(),
+			Ref: ws.Ledger, Prev: in.Ledger, Code: folded.State.Head, Files: files, Message: message(folded.State, events),
+			Time: timeOf(events), Author: ws.author(),
 		}, nil
 	}
-	done, err := p.store.Transact(ctx, tx)
-	if known, at := a.recorded(ctx, p, in, err); known > 0 {
+	done, err := ws.store.Transact(ctx, tx)
+	if known, at := ws.recorded(ctx, in, err); known > 0 {
 		in.Ledger, in.Events = at, in.Events[known:]
 		if len(in.Events) == 0 && tx.Revert == nil {
 			return act.Appended{Ledger: at, Head: head}, nil
 		}
-		done, err = p.store.Transact(ctx, tx)
+		done, err = ws.store.Transact(ctx, tx)
 	}
 	if err != nil {
-		return act.Appended{}, p.fenced(err, "appending to the ledger")
+		return act.Appended{}, ws.fenced(err, "appending to the ledger")
 	}
-	p.ledger.Appended(done.Entry, page)
-	a.report(ctx, p, in.Ledger, page.State, taken)
+	ws.ledger.Appended(done.Entry, page)
+	ws.report(ctx, in.Ledger, page.State, taken)
 	out.Ledger = done.Entry
 	return out, nil
 }
@@ -233,12 +233,12 @@ func (a *Activities) write(ctx context.Context, p *place, in act.Entry, tx store
 // recorded says how many of the events the ledger has already, and where it stands then: a step
 // appends some of them first, and where it was cancelled it couldn't say so. Zero where the ledger
 // is ahead by anything else.
-func (a *Activities) recorded(ctx context.Context, p *place, in act.Entry, err error) (known int, at string) {
+func (ws *loopWorkspace) recorded(ctx context.Context, in act.Entry, err error) (known int, at string) {
 	var elsewhere *store.Fenced
-	if !errors.As(err, &elsewhere) || elsewhere.Ref != p.Ledger || elsewhere.Have == "" {
+	if !errors.As(err, &elsewhere) || elsewhere.Ref != ws.Ledger || elsewhere.Have == "" {
 		return 0, ""
 	}
-	have, err := p.ledger.Since(ctx, elsewhere.Have, in.Ledger)
+	have, err := ws.ledger.Since(ctx, elsewhere.Have, in.Ledger)
 	if err != nil || len(have) > len(in.Events) || !reflect.DeepEqual(have, in.Events[:len(have)]) {
 		return 0, ""
 	}
@@ -247,55 +247,55 @@ func (a *Activities) recorded(ctx context.Context, p *place, in act.Entry, err e
 
 // fenced says what an error that came of moving the loop's refs means: one that stands elsewhere
 // was moved by another run, and trying again can't help.
-func (p *place) fenced(err error, doing string) error {
+func (ws *loopWorkspace) fenced(err error, doing string) error {
 	var elsewhere *store.Fenced
 	if !errors.As(err, &elsewhere) {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return refuse(fault.New(fault.LedgerAhead, "the ledger or the branch of %s is not where this run left it (%s is %s, expected %s)",
-		p.Loop, elsewhere.Ref, orNone(elsewhere.Have), orNone(elsewhere.Want)))
+		ws.Loop, elsewhere.Ref, orNone(elsewhere.Have), orNone(elsewhere.Want)))
 }
 
 // rebind gives the ledger the contract that Open worked out, also where a crash came between. Nothing
 // else has it before the ledger's first entry, and nothing was done under it yet.
-func (a *Activities) rebind(p *place) error {
+func (ws *loopWorkspace) rebind() error {
 	var c ledger.Contract
-	err := durable.ReadJSON(filepath.Join(a.Home.Loop(p.Ref), ledger.ContractFile), &c)
+	err := durable.ReadJSON(filepath.Join(ws.machine.Home.Loop(ws.Ref), ledger.ContractFile), &c)
 	if errors.Is(err, durable.ErrTorn) {
 		return refuse(fault.New(fault.PreconditionFailed, "the contract that was drawn can't be read: %v", err).Advise("Start the loop again."))
 	}
 	if err != nil {
 		return fmt.Errorf("reading the contract: %w", err)
 	}
-	p.ledger.Bind(c)
+	ws.ledger.Bind(c)
 	return nil
 }
 
 // push brings branch and ledger to the user's repository, after a push that may be under way. A
 // refusal, or a repository that has gone away, is no error: it is told and tried again with the
 // next push. An error means that this attempt is to end.
-func (a *Activities) push(ctx context.Context, p *place) (refused string, err error) {
-	if p.Remote {
-		err := a.publish(ctx, p, true)
-		return p.takeRefusal(), err
+func (ws *loopWorkspace) push(ctx context.Context) (refused string, err error) {
+	if ws.Remote {
+		err := ws.publish(ctx, true)
+		return ws.takeRefusal(), err
 	}
-	p.pushing.Lock()
-	defer p.pushing.Unlock()
-	p.pushNow()
-	err = userrepo.Push(ctx, p.store, p.Repo, p.Branch+":"+p.Branch, p.Ledger+":"+p.Ledger)
+	ws.pushing.Lock()
+	defer ws.pushing.Unlock()
+	ws.pushNow()
+	err = userrepo.Push(ctx, ws.store, ws.Repo, ws.Branch+":"+ws.Branch, ws.Ledger+":"+ws.Ledger)
 	var no *userrepo.Refused
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case errors.As(err, &no):
-		refused = fmt.Sprintf("%s was refused by %s: %s", no.Ref, p.Repo, no.Reason)
+		refused = fmt.Sprintf("%s was refused by %s: %s", no.Ref, ws.Repo, no.Reason)
 	case err != nil:
-		refused = fmt.Sprintf("%s can't be pushed to: %v", p.Repo, err)
+		refused = fmt.Sprintf("%s can't be pushed to: %v", ws.Repo, err)
 	default:
 		return "", nil
 	}
-	a.Logger.Warn("push refused", "loop", p.Loop, "reason", refused)
-	a.Telemetry.PushRefused(ctx)
+	ws.machine.Logger.Warn("push refused", "loop", ws.Loop, "reason", refused)
+	ws.machine.Telemetry.PushRefused(ctx)
 	return refused, nil
 }
 
@@ -305,67 +305,67 @@ const pushApart = time.Second
 
 // pushSoon pushes while the loop goes on: a push costs what three other activities do. What is
 // lost with a crash the next push brings.
-func (a *Activities) pushSoon(p *place) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.pushDue != nil {
+func (ws *loopWorkspace) pushSoon() {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.pushDue != nil {
 		return // that one will take this keep along
 	}
-	p.pushDue = time.AfterFunc(pushApart-time.Since(p.pushed), func() { a.background.Go(func() { a.pushAhead(p) }) })
+	ws.pushDue = time.AfterFunc(pushApart-time.Since(ws.pushed), func() { ws.machine.background.Go(func() { ws.pushAhead() }) })
 }
 
-func (a *Activities) pushAhead(p *place) {
-	p.mu.Lock()
-	p.pushed = time.Now()
-	p.mu.Unlock()
-	refused, _ := a.push(context.Background(), p) // it is not to end
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.refused = refused
+func (ws *loopWorkspace) pushAhead() {
+	ws.mu.Lock()
+	ws.pushed = time.Now()
+	ws.mu.Unlock()
+	refused, _ := ws.push(context.Background()) // it is not to end
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.refused = refused
 }
 
 // pushNow takes the place of a push that is due, and reports whether one was.
-func (p *place) pushNow() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	due := p.pushDue != nil && p.pushDue.Stop()
-	p.pushDue = nil
+func (ws *loopWorkspace) pushNow() bool {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	due := ws.pushDue != nil && ws.pushDue.Stop()
+	ws.pushDue = nil
 	return due
 }
 
 // takeRefusal returns why the last push was refused, once.
-func (p *place) takeRefusal() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	why := p.refused
-	p.refused = ""
+func (ws *loopWorkspace) takeRefusal() string {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	why := ws.refused
+	ws.refused = ""
 	return why
 }
 
 // vacate gives up the trees of a loop that is over. Logs, store and ledger stay.
-func (a *Activities) vacate(ctx context.Context, p *place) error {
-	if err := p.park(ctx); err != nil {
+func (a *Activities) vacate(ctx context.Context, ws *loopWorkspace) error {
+	if err := ws.park(ctx); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(workspace.Exchange(a.Home, p.Ref)); err != nil {
+	if err := os.RemoveAll(workspace.Exchange(a.Home, ws.Ref)); err != nil {
 		return err
 	}
-	p.Closed, p.ClosedAt = true, time.Now()
+	ws.Closed, ws.ClosedAt = true, time.Now()
 	a.mu.Lock()
-	delete(a.places, p.Ref)
+	delete(a.workspaces, ws.Ref)
 	a.mu.Unlock()
-	return workspace.Write(a.Home, p.Record)
+	return workspace.Write(a.Home, ws.Record)
 }
 
 // park gives up the trees: they are a cache, made again when something is to run in them.
-func (p *place) park(ctx context.Context) error {
-	p.leave(p.judge)
-	if err := p.judge.Remove(ctx); err != nil {
+func (ws *loopWorkspace) park(ctx context.Context) error {
+	ws.leave(ws.judge)
+	if err := ws.judge.Remove(ctx); err != nil {
 		return err
 	}
 	crash.At("tree.removing")
-	p.leave(p.desk)
-	return p.desk.Remove(ctx)
+	ws.leave(ws.desk)
+	return ws.desk.Remove(ctx)
 }
 
 // tree is one of a loop's two trees.
@@ -376,22 +376,22 @@ type tree struct {
 }
 
 // restore brings a tree to head, once: later calls find it there until something runs in it.
-func (a *Activities) restore(ctx context.Context, p *place, t *tree, head string) error {
+func (ws *loopWorkspace) restore(ctx context.Context, t *tree, head string) error {
 	t.busy.Lock()
 	defer t.busy.Unlock()
-	p.mu.Lock()
+	ws.mu.Lock()
 	turn, ahead := ctx.Value(aheadOf{}).(int)
-	over := ahead && turn != p.turn
+	over := ahead && turn != ws.turn
 	there := t.at == head && head != ""
-	p.mu.Unlock()
+	ws.mu.Unlock()
 	if over || there {
 		return nil
 	}
-	if err := a.materialise(ctx, p, t, head); err != nil {
+	if err := ws.materialise(ctx, t, head); err != nil {
 		return err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
 	t.at = head
 	return nil
 }
@@ -401,47 +401,47 @@ type aheadOf struct{}
 
 // restoreAhead restores a tree for the next step while the workflow hears of the last one. If it fails,
 // the step restores the tree itself. If the step, or a parking of the trees, comes first, nothing is done.
-func (a *Activities) restoreAhead(p *place, t *tree, head string) {
-	p.mu.Lock()
-	ctx := context.WithValue(context.Background(), aheadOf{}, p.turn)
-	p.mu.Unlock()
-	a.background.Go(func() { _ = a.restore(ctx, p, t, head) })
+func (ws *loopWorkspace) restoreAhead(t *tree, head string) {
+	ws.mu.Lock()
+	ctx := context.WithValue(context.Background(), aheadOf{}, ws.turn)
+	ws.mu.Unlock()
+	ws.machine.background.Go(func() { _ = ws.restore(ctx, t, head) })
 }
 
 // leave notes that something is about to run in a tree. It waits for a restore that is under way, and
 // lets none begin that was asked for before.
-func (p *place) leave(t *tree) {
+func (ws *loopWorkspace) leave(t *tree) {
 	t.busy.Lock()
 	defer t.busy.Unlock()
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
 	t.at = ""
-	p.turn++
+	ws.turn++
 }
 
 // alike notes that the commit has the tree of another, which it was reverted to.
-func (p *place) alike(commit, other string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.same[0] == other {
-		other = p.same[1]
+func (ws *loopWorkspace) alike(commit, other string) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.same[0] == other {
+		other = ws.same[1]
 	}
-	p.same = [2]string{commit, other}
+	ws.same = [2]string{commit, other}
 }
 
 // like returns a commit that is known to have the tree of this one, "" where none is.
-func (p *place) like(commit string) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.same[0] == commit {
-		return p.same[1]
+func (ws *loopWorkspace) like(commit string) string {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.same[0] == commit {
+		return ws.same[1]
 	}
 	return ""
 }
 
 // loopStop says where a loop-stop file asks the loop to end, "" where there is none.
-func (p *place) loopStop() string {
-	for _, dir := range []string{p.local(), p.desk.Dir} {
+func (ws *loopWorkspace) loopStop() string {
+	for _, dir := range []string{ws.local(), ws.desk.Dir} {
 		if dir == "" {
 			continue
 		}
@@ -455,12 +455,12 @@ func (p *place) loopStop() string {
 
 // copyResults puts the results where the agent can read them. The desk is the agent's: what it
 // may have put in the place of the file is removed, never followed.
-func (a *Activities) copyResults(ctx context.Context, p *place, head string) error {
-	page, err := p.ledger.Read(ctx, head)
+func (ws *loopWorkspace) copyResults(ctx context.Context, head string) error {
+	page, err := ws.ledger.Read(ctx, head)
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(p.desk.Dir)
+	root, err := os.OpenRoot(ws.desk.Dir)
 	if err != nil {
 		return fmt.Errorf("opening the desk: %w", err)
 	}
@@ -518,17 +518,17 @@ func (a *Activities) Vacate(ctx context.Context, r workspace.Record, elsewhere b
 		return err
 	}
 	a.release(r.Ref)
-	p, err := a.place(ctx, r.Ref)
+	ws, err := a.workspace(ctx, r.Ref)
 	if err != nil {
 		return err
 	}
 	// Its last keep may not have been pushed. Nobody is told of a refusal; another host may have it.
 	if !elsewhere {
-		if _, err := a.push(ctx, p); err != nil && !ahead(err) {
+		if _, err := ws.push(ctx); err != nil && !ahead(err) {
 			return err
 		}
 	}
-	return a.vacate(ctx, p)
+	return a.vacate(ctx, ws)
 }
 
 // ahead reports whether another run, or another host, has gone on with the loop.
@@ -540,9 +540,9 @@ func ahead(err error) bool {
 func (a *Activities) release(ref string) {
 	a.steps.endAll(ref)
 	a.mu.Lock()
-	p := a.places[ref]
+	ws := a.workspaces[ref]
 	a.mu.Unlock()
-	if p != nil {
-		p.rest()
+	if ws != nil {
+		ws.rest()
 	}
 }

@@ -75,14 +75,14 @@ type result[O any] interface {
 // retry returns it, or joins a step that still runs here.
 func step[O any, P result[O]](ctx context.Context, a *Activities, in act.Step, do func(context.Context, *work) (O, error)) (O, error) {
 	var none O
-	p, err := a.place(ctx, in.Ref)
+	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
 		return none, err
 	}
 	id := in.Ref + "/" + stepName(in.Key)
 	by := trace.SpanContextFromContext(ctx) // what the step tells the ledger is recorded by this activity
 	r := a.steps.joinOrStart(id, func(ctx context.Context, r *running) (any, error) {
-		return once[O, P](trace.ContextWithSpanContext(ctx, by), a.work(p, in, r), do)
+		return once[O, P](trace.ContextWithSpanContext(ctx, by), a.work(ws, in, r), do)
 	})
 	done := func() (O, error) {
 		<-r.done
@@ -203,13 +203,13 @@ func (a *Activities) Orphaned() <-chan struct{} { return a.steps.orphaned }
 type work struct {
 	*running
 	a   *Activities
-	p   *place
+	ws  *loopWorkspace
 	in  act.Step
 	dir string // where its output and its result are kept
 }
 
-func (a *Activities) work(p *place, in act.Step, r *running) *work {
-	return &work{running: r, a: a, p: p, in: in, dir: a.stepDir(in.Ref, in.Key)}
+func (a *Activities) work(ws *loopWorkspace, in act.Step, r *running) *work {
+	return &work{running: r, a: a, ws: ws, in: in, dir: a.stepDir(in.Ref, in.Key)}
 }
 
 // once does a step, unless its result is on disk.
@@ -220,7 +220,7 @@ func once[O any, P result[O]](ctx context.Context, w *work, do func(context.Cont
 	case err == nil:
 		return out, nil
 	case !errors.Is(err, fs.ErrNotExist):
-		w.p.machine.Logger.Warn("the result of a step can't be read: the step runs again", "loop", w.p.Loop, "error", err)
+		w.ws.machine.Logger.Warn("the result of a step can't be read: the step runs again", "loop", w.ws.Loop, "error", err)
 	}
 	out, err := do(ctx, w)
 	if err != nil || P(&out).Core().Interrupted { // it will run again, so this is not its result
@@ -241,7 +241,7 @@ func (w *work) ready(ctx context.Context, rest ...func(context.Context) error) e
 		return fmt.Errorf("making the step's folder: %w", err)
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { _, err := w.p.supervise(); return err })
+	g.Go(func() error { _, err := w.ws.supervise(); return err })
 	for _, do := range rest {
 		g.Go(func() error { return do(gctx) })
 	}
@@ -254,19 +254,19 @@ func (w *work) ready(ctx context.Context, rest ...func(context.Context) error) e
 
 // onDesk brings the desk to where the step starts from. From then on it is the step's.
 func (w *work) onDesk(ctx context.Context) error {
-	defer w.p.leave(w.p.desk)
-	return w.a.restore(ctx, w.p, w.p.desk, w.in.Head)
+	defer w.ws.leave(w.ws.desk)
+	return w.ws.restore(ctx, w.ws.desk, w.in.Head)
 }
 
 // inJudge brings the judge there.
 func (w *work) inJudge(ctx context.Context) error {
-	defer w.p.leave(w.p.judge)
-	return w.a.restore(ctx, w.p, w.p.judge, w.in.Head)
+	defer w.ws.leave(w.ws.judge)
+	return w.ws.restore(ctx, w.ws.judge, w.in.Head)
 }
 
 // command is a command of the step in a tree, under the step's limit.
 func (w *work) command(dir string, argv ...string) (proc.Command, error) {
-	inherited, err := w.a.environment(w.p)
+	inherited, err := w.ws.environment()
 	return proc.Command{
 		Argv: argv, Dir: dir, Env: slices.Clone(inherited),
 		Stdout: filepath.Join(w.dir, "stdout"), Stderr: filepath.Join(w.dir, "stderr"),
@@ -287,15 +287,15 @@ func (w *work) shell(ctx context.Context, dir, command string) (act.Outcome, err
 
 // run has the loop's supervisor run the command.
 func (w *work) run(ctx context.Context, c proc.Command, by func(context.Context, *proc.Supervisor, proc.Command) (proc.Result, error)) (act.Outcome, error) {
-	inherited, err := w.a.environment(w.p)
+	inherited, err := w.ws.environment()
 	if err != nil {
 		return act.Outcome{}, err
 	}
-	c.Sandbox = w.a.confine(w.p, c, inherited)
+	c.Sandbox = w.ws.confine(c, inherited)
 	if c.Spent, err = proc.ReadProgress(c.Progress); err != nil {
 		return act.Outcome{}, fmt.Errorf("reading what the step has spent: %w", err)
 	}
-	s, err := w.p.supervise()
+	s, err := w.ws.supervise()
 	if err != nil {
 		return act.Outcome{}, err
 	}
@@ -304,8 +304,8 @@ func (w *work) run(ctx context.Context, c proc.Command, by func(context.Context,
 	w.since.Store(&since)
 	result, err := by(ctx, s, c)
 	if err != nil {
-		w.p.rest()
-		if _, reapErr := proc.Reap(w.p.Token()); reapErr != nil {
+		w.ws.rest()
+		if _, reapErr := proc.Reap(w.ws.Token()); reapErr != nil {
 			err = errors.Join(err, reapErr)
 		}
 		return act.Outcome{}, fmt.Errorf("running %s: %w", w.in.Key.Name, err)
@@ -313,7 +313,7 @@ func (w *work) run(ctx context.Context, c proc.Command, by func(context.Context,
 	crash.At("step.ended")
 	out := act.Outcome{
 		ExitCode: result.ExitCode, Signal: result.Signal, TimedOut: result.TimedOut, Interrupted: result.Interrupted,
-		StartError: result.StartError, ElapsedMs: (c.Spent + result.Elapsed).Milliseconds(), Log: w.dir, Stop: w.p.loopStop(),
+		StartError: result.StartError, ElapsedMs: (c.Spent + result.Elapsed).Milliseconds(), Log: w.dir, Stop: w.ws.loopStop(),
 	}
 	if out.Digest, err = digest(c.Stdout); err != nil {
 		return out, fmt.Errorf("reading the output: %w", err)
@@ -331,7 +331,7 @@ func (a *Activities) Check(ctx context.Context, in act.Check) (act.Checked, erro
 
 func (w *work) check(ctx context.Context, in act.Check) (out act.Checked, err error) {
 	if in.AsIs {
-		judged, _, err := w.a.judgeChange(ctx, w.p, in.Ledger, in.Head)
+		judged, _, err := w.ws.judgeChange(ctx, in.Ledger, in.Head)
 		if err != nil {
 			return out, err
 		}
@@ -344,7 +344,7 @@ func (w *work) check(ctx context.Context, in act.Check) (out act.Checked, err er
 		err = w.ready(ctx, w.onDesk)
 	}
 	if err == nil {
-		out.Outcome, err = w.shell(ctx, w.p.desk.Dir, in.Command)
+		out.Outcome, err = w.shell(ctx, w.ws.desk.Dir, in.Command)
 	}
 	return out, err
 }
@@ -359,7 +359,7 @@ func (w *work) judged(ctx context.Context, command string) (act.Outcome, error) 
 	if err := w.ready(ctx, w.inJudge); err != nil {
 		return act.Outcome{}, err
 	}
-	return w.shell(ctx, w.p.judge.Dir, command)
+	return w.shell(ctx, w.ws.judge.Dir, command)
 }
 
 // Verify runs verify.command in the judge and reads the metric.
@@ -411,7 +411,7 @@ func (a *Activities) CallAgent(ctx context.Context, in act.Call) (act.Called, er
 }
 
 func (w *work) call(ctx context.Context, in act.Call) (out act.Called, err error) {
-	if err := w.a.permit(ctx, w.p, in); err != nil {
+	if err := w.ws.permit(ctx, in); err != nil {
 		return out, err
 	}
 	if err := w.ready(ctx, w.onDesk, func(ctx context.Context) (err error) {
@@ -420,12 +420,12 @@ func (w *work) call(ctx context.Context, in act.Call) (out act.Called, err error
 	}); err != nil {
 		return out, err
 	}
-	command, err := w.command(w.p.desk.Dir)
+	command, err := w.command(w.ws.desk.Dir)
 	if err != nil {
 		return out, err
 	}
 	tell := func(u loop.Usage, tool string) { w.live.Store(&act.Live{Usage: u, Tool: loop.Clip(tool, 80)}) }
-	talk, err := w.a.brief(ctx, w.p, in, out.Ledger, &command, tell)
+	talk, err := w.ws.brief(ctx, in, out.Ledger, &command, tell)
 	if err != nil {
 		return out, err
 	}
@@ -434,11 +434,11 @@ func (w *work) call(ctx context.Context, in act.Call) (out act.Called, err error
 	}
 	printed := talk.take(&out, command.Stdout, in)
 	if in.Role == spec.RolePlanner && out.OK() {
-		if out.Plan, err = w.a.planOf(w.p, printed, w.dir); err != nil {
+		if out.Plan, err = w.ws.planOf(printed, w.dir); err != nil {
 			return out, err
 		}
 	}
-	if err := w.a.throwAway(ctx, w.p, in, &out); err != nil {
+	if err := w.ws.throwAway(ctx, in, &out); err != nil {
 		return out, err
 	}
 	if out.Interrupted {
@@ -452,20 +452,20 @@ func (w *work) tell(ctx context.Context, in act.Call) (string, error) {
 	if len(in.Events) == 0 {
 		return "", nil
 	}
-	out, err := w.a.append(ctx, w.p, act.Entry{Ref: in.Ref, Ledger: in.Ledger, Events: in.Events}, false, store.Tx{}, "")
+	out, err := w.ws.append(ctx, act.Entry{Ref: in.Ref, Ledger: in.Ledger, Events: in.Events}, false, store.Tx{}, "")
 	crash.At("step.told")
 	return out.Ledger, err
 }
 
 // permit is the one gateway that every call of an agent passes (E1). What is not permitted is not
 // run, nor is anything prepared for it.
-func (a *Activities) permit(ctx context.Context, p *place, in act.Call) error {
+func (ws *loopWorkspace) permit(ctx context.Context, in act.Call) error {
 	if in.Ledger == "" { // the plan is made before the first entry
-		if err := a.rebind(p); err != nil {
+		if err := ws.rebind(); err != nil {
 			return err
 		}
 	}
-	contract, err := p.ledger.Contract(ctx, in.Ledger)
+	contract, err := ws.ledger.Contract(ctx, in.Ledger)
 	if err != nil {
 		return err
 	}
@@ -501,8 +501,8 @@ func stepName(k act.Key) string {
 	return name
 }
 
-func (a *Activities) stepDir(ref string, k act.Key) string {
-	return filepath.Join(workspace.Steps(a.Home, ref), stepName(k))
+func (m *machine) stepDir(ref string, k act.Key) string {
+	return filepath.Join(workspace.Steps(m.Home, ref), stepName(k))
 }
 
 // tailLength is how much of an output enters history, for people.
