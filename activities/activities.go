@@ -1,17 +1,16 @@
 // Package activities touches the world for a loop, over the store, the trees, the ledger and the
-// supervisor. Each is idempotent by
-// construction: a retry finds what an attempt before it did and makes the rest so. They decide
-// nothing about the loop: a verdict is a result, an error is the machine's. Start at Activities,
-// then Step in step.go.
+// supervisor. Each activity is idempotent: a retry finds what the attempt before it did, and does the
+// rest. Activities decide nothing about the loop: a verdict is a result, an error is the machine's.
+//
+// Start at Activities, then loopWorkspace in workspace.go: all that a loop has on this host. By subject:
+// trees.go; open.go, contract.go and resume.go (how a loop comes to this host); journal.go and push.go
+// (what is recorded, here and in the user's repository); steps.go and step.go (what runs in a tree),
+// tests.go; call.go, prompt.go, stream.go and collect.go (agents); commit.go; proposal.go and apply.go.
 package activities
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,15 +20,9 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/fault"
-	"pawl/internal/git"
 	"pawl/internal/home"
-	"pawl/internal/ledger"
-	"pawl/internal/proc"
-	"pawl/internal/store"
 	"pawl/internal/telemetry"
-	"pawl/internal/trees"
 	"pawl/internal/wire"
-	"pawl/internal/workspace"
 )
 
 // Activities are this host's activities. One value serves all loops of a worker.
@@ -39,7 +32,7 @@ type Activities struct {
 
 	registering sync.Mutex // held while a loop is given its name on this host, or is given up
 
-	mu     sync.Mutex
+	mu         sync.Mutex
 	workspaces map[string]*loopWorkspace
 }
 
@@ -73,7 +66,7 @@ func New(h home.Home, host, queue, namespace string, attributes bool) *Activitie
 			Home: h, Host: host, Queue: queue, Namespace: namespace, Attributes: attributes, Logger: slog.New(slog.DiscardHandler),
 		},
 		workspaces: map[string]*loopWorkspace{},
-		steps:  &steps{running: map[string]*running{}, orphaned: make(chan struct{}, 1)},
+		steps:      &steps{running: map[string]*running{}, orphaned: make(chan struct{}, 1)},
 	}
 }
 
@@ -114,102 +107,12 @@ func (a *Activities) Stop() {
 	}
 	a.mu.Unlock()
 	for _, ws := range workspaces {
-		ws.rest()
+		ws.endProcesses()
 		if ws.pushNow() {
 			a.background.Go(func() { ws.pushAhead() })
 		}
 	}
 	a.background.Wait()
-}
-
-// place is a loop's handles on this host. They are a cache of what the workspace record says.
-type loopWorkspace struct {
-	workspace.Record
-	machine *machine
-	store   *store.Store
-	ledger  *ledger.Ledger
-	desk    *tree
-	judge   *tree
-
-	pushing   sync.Mutex // one push at a time
-	branchDue bool       // with a URL: the branch is not yet in the repository as the ledger has it
-	awayUntil time.Time  // with a URL: until when a repository that did not answer is left alone
-
-	mu         sync.Mutex
-	supervisor *proc.Supervisor
-	refused    string // why the last push was refused, until it is told
-	untaken    string // with a URL: why the last push was refused, until one is taken
-	pushDue    *time.Timer
-	pushed     time.Time // when the last keep was pushed
-	same       [2]string // two commits with one tree: a revert, and what it went back to
-	env        []string  // what commands inherit, once it is known
-	turn       int       // counts what has run in the trees
-}
-
-// place returns the handles of the loop named ref.
-func (a *Activities) workspace(ctx context.Context, ref string) (*loopWorkspace, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if ws := a.workspaces[ref]; ws != nil {
-		return ws, nil
-	}
-	record, err := workspace.Read(a.Home, ref)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, refuse(fault.New(fault.PreconditionFailed, "this host has no workspace for the loop %s any more", ref).
-			Advise("Start the loop again from its ledger."))
-	}
-	if err != nil {
-		return nil, err
-	}
-	ws, err := a.openWorkspace(ctx, record)
-	if err != nil {
-		return nil, err
-	}
-	a.workspaces[ref] = ws
-	return ws, nil
-}
-
-func (m *machine) openWorkspace(ctx context.Context, r workspace.Record) (*loopWorkspace, error) {
-	store, err := store.Open(ctx, r.Store)
-	if err != nil {
-		return nil, fmt.Errorf("opening the store: %w", err)
-	}
-	return &loopWorkspace{
-		Record: r, machine: m, store: store, ledger: ledger.Open(store),
-		desk:  &tree{Tree: trees.At(store, workspace.Desk(m.Home, r.Ref), workspace.Admin(m.Home, r.Ref, "desk"), branchName(r))},
-		judge: &tree{Tree: trees.At(store, workspace.Judge(m.Home, r.Ref), workspace.Admin(m.Home, r.Ref, "judge"), branchName(r))},
-	}, nil
-}
-
-// branchName is the branch as people name it.
-func branchName(r workspace.Record) string { return strings.TrimPrefix(r.Branch, "refs/heads/") }
-
-func (ws *loopWorkspace) author() git.Identity { return git.Identity{Name: ws.Name, Email: ws.Email} }
-
-// supervise returns the loop's supervisor, starting one where there is none. What an earlier
-// one may have left is ended first.
-func (ws *loopWorkspace) supervise() (*proc.Supervisor, error) {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	if ws.supervisor != nil {
-		return ws.supervisor, nil
-	}
-	s, err := proc.StartFor(ws.Token(), ws.means())
-	if err != nil {
-		return nil, fmt.Errorf("starting the supervisor: %w", err)
-	}
-	ws.supervisor = s
-	return s, nil
-}
-
-// rest gives up the loop's processes: the loop waits, or is over.
-func (ws *loopWorkspace) rest() {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	if ws.supervisor != nil {
-		ws.supervisor.Close()
-		ws.supervisor = nil
-	}
 }
 
 // refuse turns a fault into an activity error that is not retried, with the code as its type.
@@ -222,4 +125,13 @@ func stopping() error {
 	return temporal.NewApplicationErrorWithOptions("the worker is stopping", "WorkerStopping", temporal.ApplicationErrorOptions{
 		NextRetryDelay: time.Millisecond, Category: temporal.ApplicationErrorCategoryBenign,
 	})
+}
+
+// refusal turns what a person did wrong into an error that is not retried.
+func refusal(err error) error {
+	var f *fault.Error
+	if errors.As(err, &f) {
+		return refuse(f)
+	}
+	return err
 }

@@ -1,16 +1,12 @@
 package activities
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
-
-	"go.temporal.io/sdk/activity"
 
 	"pawl/internal/act"
 	"pawl/internal/crash"
@@ -22,83 +18,12 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/store"
 	"pawl/internal/userrepo"
-	"pawl/internal/workspace"
 )
-
-// Find says on which host's queue the store of a loop is: this one's, else the host that the loop
-// itself names.
-func (a *Activities) Find(ctx context.Context, in act.Find) (act.Found, error) {
-	if _, here := a.record(in.Loop); here {
-		return act.Found{Queue: act.HostQueue(a.Host)}, nil
-	}
-	var s loop.State
-	v, err := activity.GetClient(ctx).QueryWorkflow(ctx, in.Loop, "", "state")
-	if err == nil {
-		err = v.Get(&s)
-	}
-	if err != nil || s.Host == "" {
-		return act.Found{}, refuse(fault.New(fault.LoopNotFound, "no host is known that has the loop %s", in.Loop))
-	}
-	return act.Found{Queue: act.HostQueue(s.Host)}, nil
-}
-
-// record is the workspace record of a loop on this host, by its ID or, of an earlier loop of that
-// ID, by its name in refs.
-func (m *machine) record(id string) (workspace.Record, bool) {
-	if r, ok := workspace.Latest(m.Home, id); ok {
-		return r, true
-	}
-	r, err := workspace.Read(m.Home, git.RefName(id))
-	return r, err == nil
-}
-
-// Review takes a person's word on the proposal of a loop that has ended (E3).
-func (a *Activities) Review(ctx context.Context, in act.Review) (act.Reviewed, error) {
-	out, err := a.ReviewHere(ctx, in)
-	return out, refusal(err)
-}
 
 // Apply brings an approved proposal onto the user's branch.
 func (a *Activities) Apply(ctx context.Context, in act.Apply) (act.Applied, error) {
 	out, err := a.ApplyHere(ctx, in)
 	return out, refusal(err)
-}
-
-// refusal turns what a person did wrong into an error that is not retried.
-func refusal(err error) error {
-	var f *fault.Error
-	if errors.As(err, &f) {
-		return refuse(f)
-	}
-	return err
-}
-
-// ReviewHere is Review for a caller on the loop's host; what a person did wrong is a *fault.Error.
-func (a *Activities) ReviewHere(ctx context.Context, in act.Review) (act.Reviewed, error) {
-	types := map[string]loop.Type{"approve": loop.ProposalApproved, "reject": loop.ProposalRejected}
-	if types[in.Answer] == "" {
-		return act.Reviewed{}, fault.New(fault.InvalidMessage, "a review is approve or reject, not %q", loop.Clip(in.Answer, 40))
-	}
-	ws, head, s, err := a.ended(ctx, in.Loop)
-	if err != nil {
-		return act.Reviewed{}, err
-	}
-	state, err := govern.Review(s.Proposal, in.Hash, in.Answer == "approve")
-	if err != nil {
-		return act.Reviewed{}, err
-	}
-	proposal := *s.Proposal
-	if state == proposal.State {
-		return act.Reviewed{Loop: in.Loop, Proposal: proposal}, nil
-	}
-	proposal.State, proposal.By = state, loop.Clip(in.By, 200)
-	err = ws.addend(ctx, head, s, store.Tx{}, loop.Event{
-		Type: types[in.Answer], Time: in.Time, By: proposal.By, Note: loop.Clip(in.Note, 1000), Proposal: &proposal,
-	})
-	if err == nil {
-		_, err = ws.push(ctx)
-	}
-	return act.Reviewed{Loop: in.Loop, Proposal: proposal}, err
 }
 
 // ApplyHere is Apply for a caller on the loop's host; what a person did wrong is a *fault.Error.
@@ -144,83 +69,6 @@ func (a *Activities) ApplyHere(ctx context.Context, in act.Apply) (act.Applied, 
 	crash.At("apply.recorded")
 	out.PushRefused, err = ws.push(ctx)
 	return out, err
-}
-
-// How long a loop whose proposal somebody has just judged may take to record its end, and how often it
-// is looked at meanwhile.
-const (
-	endsWithin = 10 * time.Second
-	looksEvery = 50 * time.Millisecond
-)
-
-// ending is ended for a loop that may be about to: an approval is known before the end that it
-// brings is recorded. A proposal that still waits for somebody's word is refused for that.
-func (a *Activities) ending(ctx context.Context, in act.Apply) (*loopWorkspace, string, loop.State, error) {
-	for began := time.Now(); ; {
-		ws, head, s, err := a.ended(ctx, in.Loop)
-		if err == nil || s.Status.Ended() || s.Proposal == nil {
-			return ws, head, s, err
-		}
-		if time.Since(began) > endsWithin {
-			return ws, head, s, cmp.Or(govern.MayApply(s.Proposal, in.Hash), err)
-		}
-		select {
-		case <-ctx.Done():
-			return ws, head, s, ctx.Err()
-		case <-time.After(looksEvery):
-		}
-	}
-}
-
-// ended returns a loop that is over, where its ledger stands, and its state there.
-func (a *Activities) ended(ctx context.Context, id string) (*loopWorkspace, string, loop.State, error) {
-	r, ok := a.record(id)
-	if !ok {
-		return nil, "", loop.State{}, fault.New(fault.LoopNotFound, "this host has no loop %s", id)
-	}
-	ws, err := a.openWorkspace(ctx, r) // not to be kept: the loop has no trees any more
-	if err != nil {
-		return nil, "", loop.State{}, err
-	}
-	if ws.Remote { // another host may have gone on with it, or have its answer
-		if err := ws.catchUp(ctx); err != nil {
-			return nil, "", loop.State{}, err
-		}
-	}
-	head, err := ws.store.Ref(ctx, ws.Ledger)
-	if err == nil && head == "" {
-		err = fault.New(fault.LoopNotFound, "the loop %s has recorded nothing yet", id)
-	}
-	if err != nil {
-		return nil, "", loop.State{}, err
-	}
-	s, err := ws.ledger.State(ctx, head)
-	if err == nil && !s.Status.Ended() {
-		err = fault.New(fault.PreconditionFailed, "the loop %s has not ended (%s)", id, s.Status).Advise("See `pawl show " + id + "` for what it waits for, or halt it.")
-	}
-	return ws, head, s, err
-}
-
-// addend appends what happened to a proposal after its loop's end. Somebody who was faster, with
-// another answer, is told so: the first one wins.
-func (ws *loopWorkspace) addend(ctx context.Context, head string, s loop.State, tx store.Tx, e loop.Event) error {
-	e.Seq, e.Loop, e.Iteration, e.Phase = s.Seq+1, s.Loop, s.Iteration, s.Phase
-	tx.Entry = func(string) (store.Entry, error) {
-		files, page, err := ws.ledger.Entry(ctx, head, []loop.Event{e})
-		if err != nil {
-			return store.Entry{}, err
-		}
-		return store.Entry{Ref: ws.Ledger, Prev: head, Code: page.State.Head, Files: files, Message: message(page.State, []loop.Event{e}), Time: e.Time, Author: ws.author()}, nil
-	}
-	_, err := ws.store.Transact(ctx, tx)
-	var elsewhere *store.Fenced
-	if errors.As(err, &elsewhere) {
-		return fault.New(fault.GateClosed, "somebody else has just said something about this proposal").Advise("Look again: `pawl show " + s.Loop + "`.")
-	}
-	if err != nil {
-		return fmt.Errorf("appending to the ledger: %w", err)
-	}
-	return nil
 }
 
 // apply does what in asks for, or finds it done. It records nothing.

@@ -4,221 +4,101 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"pawl/internal/act"
-	"pawl/internal/agent"
-	"pawl/internal/agent/stream"
-	"pawl/internal/evidence"
+	"pawl/internal/crash"
+	"pawl/internal/fault"
 	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
-	"pawl/internal/proc"
 	"pawl/internal/spec"
+	"pawl/internal/store"
 )
 
-const (
-	// streamLimit is how much a program may say in one call. What is beyond it can't be followed,
-	// so that a budget might be crossed unseen: such a call is ended.
-	streamLimit = 64 << 20
-	// lookEvery is how often a stream is looked at. With the supervisor's grace it is what a
-	// budget is overdrawn by.
-	lookEvery = 250 * time.Millisecond
-	// lookAtMost bounds one look's memory.
-	lookAtMost = 1 << 20
-)
-
-// call is one call of an agent whose stdout is a stream: it is read while the program writes it,
-// and a budget that is crossed interrupts the program.
-type call struct {
-	stream  *stream.Stream
-	file    string
-	at      int64                              // what of the file has been read
-	carried loop.Usage                         // what attempts that were lost have spent
-	left    map[loop.Resource]evidence.Decimal // the budgets, nil for none
-	tell    func(loop.Usage, string)           // what is spent so far, and the last tool
-
-	over    loop.Resource // the budget that ended it
-	flooded bool          // its output was too long to be followed
-	tool    string
+// CallAgent asks an agent, on the desk.
+func (a *Activities) CallAgent(ctx context.Context, in act.Call) (act.Called, error) {
+	return step(ctx, a, in.Step, func(ctx context.Context, w *work) (act.Called, error) { return w.call(ctx, in) })
 }
 
-// newCall takes up a call. What an attempt of this step has left behind, whose worker died, is put
-// aside and counts: it was spent.
-func newCall(adapter stream.Adapter, in act.Call, stdout string, tell func(loop.Usage, string)) (*call, error) {
-	c := &call{stream: adapter.Stream(), file: stdout, left: in.Budget, tell: tell}
-	n := 1
-	for ; ; n++ {
-		if _, err := os.Stat(lost(stdout, n)); errors.Is(err, fs.ErrNotExist) {
-			break
-		} else if err != nil {
-			return nil, err
-		}
+func (w *work) call(ctx context.Context, in act.Call) (out act.Called, err error) {
+	if err := w.ws.permit(ctx, in); err != nil {
+		return out, err
 	}
-	if err := os.Rename(stdout, lost(stdout, n)); err == nil {
-		n++
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("putting a lost attempt's output aside: %w", err)
+	if err := w.ready(ctx, w.onDesk, func(ctx context.Context) (err error) {
+		out.Ledger, err = w.appendEvents(ctx, in)
+		return err
+	}); err != nil {
+		return out, err
 	}
-	for i := 1; i < n; i++ {
-		before := call{stream: adapter.Stream(), file: lost(stdout, i)}
-		if err := before.finish(); err != nil {
-			return nil, err
-		}
-		c.carried = c.carried.Add(before.stream.Usage())
-	}
-	return c, nil
-}
-
-// lost is where the output of the nth lost attempt is kept.
-func lost(stdout string, n int) string { return stdout + ".lost" + strconv.Itoa(n) }
-
-// spent is what the step has cost up to now. A call that is tried again by the machine is still
-// one.
-func (c *call) spent() loop.Usage {
-	u := c.carried.Add(c.stream.Usage())
-	u.AgentCalls = 1
-	return u
-}
-
-// run runs the command and follows it.
-func (c *call) run(ctx context.Context, s *proc.Supervisor, command proc.Command) (proc.Result, error) {
-	if c.over = stream.Over(c.left, c.spent()); c.over != "" {
-		return proc.Result{ExitCode: -1}, nil
-	}
-	running, interrupt := context.WithCancel(ctx)
-	defer interrupt()
-	ended := make(chan struct{})
-	var following sync.WaitGroup
-	following.Go(func() {
-		tick := time.NewTicker(lookEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ended:
-				return
-			case <-tick.C:
-			}
-			if running.Err() != nil || !c.look() {
-				continue
-			}
-			interrupt()
-		}
-	})
-	result, err := s.Run(running, command)
-	close(ended)
-	following.Wait()
+	command, err := w.command(w.ws.desk.Dir)
 	if err != nil {
-		return result, err
+		return out, err
 	}
-	if ctx.Err() == nil && running.Err() != nil {
-		result.Interrupted = false // by nobody but us
-	}
-	if err := c.finish(); err != nil {
-		return result, err
-	}
-	// Whether a call is over its budget must not hang on when it was looked at last.
-	c.over = stream.Over(c.left, c.spent())
-	return result, nil
-}
-
-// look reads what is new and reports whether the program is to be ended.
-func (c *call) look() bool {
-	for {
-		n, err := c.read(lookAtMost)
-		if err != nil || n == 0 {
-			break // an output that can't be read now is read at the end
-		}
-	}
-	c.flooded = c.at >= streamLimit
-	c.over = stream.Over(c.left, c.spent())
-	return c.flooded || c.over != ""
-}
-
-// finish reads the rest.
-func (c *call) finish() error {
-	for {
-		n, err := c.read(lookAtMost)
-		if err != nil {
-			return fmt.Errorf("reading what the agent said: %w", err)
-		}
-		if n == 0 {
-			c.stream.Close()
-			return nil
-		}
-	}
-}
-
-func (c *call) read(most int64) (int64, error) {
-	f, err := os.Open(c.file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil // it has not begun
-	}
+	tell := func(u loop.Usage, tool string) { w.live.Store(&act.Live{Usage: u, Tool: loop.Clip(tool, 80)}) }
+	talk, err := w.ws.brief(ctx, in, out.Ledger, &command, tell)
 	if err != nil {
-		return 0, err
+		return out, err
 	}
-	defer f.Close()
-	b, err := io.ReadAll(io.NewSectionReader(f, c.at, min(most, max(0, streamLimit-c.at))))
-	if err != nil {
-		return 0, err
+	if out.Outcome, err = w.run(ctx, command, talk.run); err != nil {
+		return out, err
 	}
-	c.at += int64(len(b))
-	for _, e := range c.stream.Feed(b) {
-		if e.Kind == stream.ToolCall {
-			c.tool = e.Tool
+	printed := talk.collect(&out, command.Stdout, in)
+	if in.Role == spec.RolePlanner && out.OK() {
+		if out.Plan, err = w.ws.planOf(printed, w.dir); err != nil {
+			return out, err
 		}
 	}
-	if len(b) > 0 && c.tell != nil {
-		c.tell(c.spent(), c.tool)
+	if err := w.ws.throwAway(ctx, in, &out); err != nil {
+		return out, err
 	}
-	return int64(len(b)), nil
+	if out.Interrupted {
+		w.putBack(ctx)
+	}
+	return out, nil
 }
 
-// take writes down what came of the call.
-func (c *call) take(out *act.Called) (printed string) {
-	end := c.stream.End()
-	out.Usage = c.spent()
-	session, _, _ := c.stream.Session()
-	out.Session = loop.Clip(session, 100)
-	switch {
-	case out.Interrupted: // it runs again
-	case c.over != "":
-		out.Exhausted = c.over
-	case end.Exhausted != "":
-		out.Exhausted = end.Exhausted
-	case c.flooded:
-		out.Failure = fmt.Sprintf("it said more than %d bytes", streamLimit)
-	case !c.stream.Ended() && (out.ExitCode != 0 || out.Signal != ""): // which says more
-	case !out.TimedOut && out.StartError == "":
-		out.Failure = loop.Clip(evidence.Description(end.Failure), 300)
+// appendEvents appends what happened before the call, and returns the ledger's head, "" where there was nothing.
+func (w *work) appendEvents(ctx context.Context, in act.Call) (string, error) {
+	if len(in.Events) == 0 {
+		return "", nil
 	}
-	if len(end.Denied) > 0 {
-		out.Warning = "the agent was not allowed to use " + evidence.Description(strings.Join(end.Denied, ", "))
+	out, err := w.ws.append(ctx, act.Entry{Ref: in.Ref, Ledger: in.Ledger, Events: in.Events}, false, store.Tx{}, "")
+	crash.At("step.told")
+	return out.Ledger, err
+}
+
+// permit is the one gateway that every call of an agent passes (E1). What is not permitted is not
+// run, nor is anything prepared for it.
+func (ws *loopWorkspace) permit(ctx context.Context, in act.Call) error {
+	if in.Ledger == "" { // the plan is made before the first entry
+		if err := ws.rebind(); err != nil {
+			return err
+		}
 	}
-	if out.Tail = ""; !out.OK() { // a stream's last lines are nothing for people
-		said, _ := readTail(filepath.Join(out.Log, "stderr"), tailLength)
-		out.Tail = orElse(strings.TrimSpace(strings.ToValidUTF8(string(said), "?")), loop.Clip(end.Text, tailLength))
+	contract, err := ws.ledger.Contract(ctx, in.Ledger)
+	if err != nil {
+		return err
 	}
-	said := strings.TrimSpace(end.Text)
-	if why, gave := strings.CutPrefix(said, agent.GiveUpWords); gave {
-		out.GiveUp = orElse(evidence.Description(why), agent.NoReason)
-		return said
+	var denied *fault.Error
+	if err := govern.PermitPhase(contract.Spec, in.Role, in.Phase); errors.As(err, &denied) {
+		return refuse(denied)
 	}
-	if why, asked := strings.CutPrefix(said, agent.RegenerateWords); asked {
-		out.Regenerate, said = true, strings.TrimSpace(why)
-	}
-	if out.OK() { // the last words of one that failed describe no change
-		out.Description = evidence.Description(said)
-	}
-	return said
+	return nil
+}
+
+// putBackWithin bounds how long whoever interrupts an agent waits for the desk.
+const putBackWithin = 10 * time.Second
+
+// putBack brings the desk back to where an interrupted agent started from, so that whoever looks at
+// it during a pause finds that. The step restores it again when it is repeated, also where this
+// fails.
+func (w *work) putBack(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), putBackWithin)
+	defer cancel()
+	_ = w.onDesk(ctx)
 }
 
 // throwAway sees to it that nothing stays of what a role did on the desk that may not change
@@ -242,11 +122,4 @@ func (ws *loopWorkspace) throwAway(ctx context.Context, in act.Call, out *act.Ca
 	out.Denied = fmt.Sprintf("the role %s changed source in the phase %s, where no role is permitted %s: what it did to %d files (%s) is thrown away",
 		in.Role, in.Phase, spec.CanEditSource, len(change.Files)+len(change.Violations), strings.Join(names, ", "))
 	return nil
-}
-
-func orElse(s, other string) string {
-	if s != "" {
-		return s
-	}
-	return other
 }

@@ -74,14 +74,14 @@ func (ws *loopWorkspace) judgeChange(ctx context.Context, at, head string) (out 
 		return out, nil, err
 	}
 	terms := contract.Rules()
-	reading := reading{rules: terms.Rules()}
-	change, err := ws.desk.StageRead(ctx, head, int64(*reading.rules.MaxFileBytes), reading.begin())
+	scan := scan{rules: terms.Rules()}
+	change, err := ws.desk.StageRead(ctx, head, int64(*scan.rules.MaxFileBytes), scan.begin())
 	if err != nil {
 		return out, nil, fmt.Errorf("taking the change from the desk: %w", err)
 	}
 	crash.At("commit.staged")
 	out, judged, paths := described(change)
-	judged.Lines, judged.Secrets = reading.lines, reading.secrets.Secrets()
+	judged.Lines, judged.Secrets = scan.lines, scan.secrets.Secrets()
 	if out.NoChange = len(change.Files) == 0 && len(change.Violations) == 0; out.NoChange {
 		return out, nil, nil
 	}
@@ -132,15 +132,15 @@ func quoted(paths []string) []string {
 	return out
 }
 
-// reading is what the rules want to know of a change's lines.
-type reading struct {
+// scan is what the rules want to know of a change's lines.
+type scan struct {
 	rules   spec.Policy
 	lines   int
 	secrets govern.SecretScan
 }
 
-// begin returns what starts a reading; nil where no rule asks for one.
-func (r *reading) begin() func() git.Reader {
+// begin returns what starts a scan; nil where no rule asks for one.
+func (r *scan) begin() func() git.Reader {
 	if r.rules.Secrets == spec.Allow && r.rules.MaxLines == nil {
 		return nil
 	}

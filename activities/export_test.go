@@ -19,7 +19,7 @@ func Call(ctx context.Context, s *proc.Supervisor, use string, in act.Call, comm
 	}
 	result, err := c.run(ctx, s, command)
 	out := act.Called{Outcome: act.Outcome{ExitCode: result.ExitCode, Signal: result.Signal, TimedOut: result.TimedOut, Interrupted: result.Interrupted, StartError: result.StartError}}
-	c.take(&out)
+	c.collect(&out)
 	return out, err
 }
 

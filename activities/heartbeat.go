@@ -41,7 +41,7 @@ func (b *beating) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 	if activity.HasHeartbeatDetails(ctx) {
 		var before act.Live // what the last attempt told counts until this one tells more
 		if activity.GetHeartbeatDetails(ctx, &before) == nil {
-			h.tell(func() act.Live { return before })
+			h.say(func() act.Live { return before })
 		}
 	}
 	ctx, stop := context.WithCancel(context.WithValue(ctx, heartKey{}, h))
@@ -63,8 +63,8 @@ func heartOf(ctx context.Context) *heart {
 	return h
 }
 
-// tell makes every later beat say what live returns then.
-func (h *heart) tell(live func() act.Live) {
+// say makes every later beat say what live returns then.
+func (h *heart) say(live func() act.Live) {
 	if h != nil {
 		h.live.Store(&live)
 	}

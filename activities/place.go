@@ -24,14 +24,14 @@ import (
 // its loop: all that the host had recorded is in the repository. A ledger that another run has gone on
 // with is LEDGER_AHEAD.
 func (a *Activities) Place(ctx context.Context, in act.Place) (act.Placed, error) {
-	out, err := a.look(ctx, in)
+	out, err := a.hostGone(ctx, in)
 	if err == nil {
 		a.Logger.Info("a loop asks whether its host is gone", "loop", in.Loop, "gone", out.Gone, "why", out.Why)
 	}
 	return out, err
 }
 
-func (a *Activities) look(ctx context.Context, in act.Place) (act.Placed, error) {
+func (a *Activities) hostGone(ctx context.Context, in act.Place) (act.Placed, error) {
 	if in.Host == a.Host {
 		return act.Placed{Why: "this is the host"}, nil
 	}

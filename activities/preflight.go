@@ -57,7 +57,7 @@ type Problem struct {
 // verify and guard on the unchanged code. It goes on after a problem as far as that makes sense,
 // so that all of them are named at once. The user's repository is only read.
 func DryRun(ctx context.Context, h home.Home, loop string, s spec.Spec) (Preflight, error) {
-	dir, discard, err := throwAway(h)
+	dir, discard, err := scratch(h)
 	if err != nil {
 		return Preflight{}, err
 	}
@@ -127,7 +127,7 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 		return fmt.Sprintf("%s fails on the unchanged code (%s): `%s`%s", name, r.Ending(), command, tailed(r))
 	}
 	work := func(name string, limit spec.Duration) *work {
-		return a.work(ws, act.Step{Ref: ws.Ref, Key: act.Key{Name: name}, Head: base, LimitMs: limit.D().Milliseconds()}, &running{})
+		return newWork(ws, act.Step{Ref: ws.Ref, Key: act.Key{Name: name}, Head: base, LimitMs: limit.D().Milliseconds()}, &running{})
 	}
 	unlessInterrupted := func(r act.Outcome, err error) error {
 		if err == nil && r.Interrupted {
@@ -219,7 +219,7 @@ func (f *Preflight) problem(check, what, do string) {
 }
 
 // notes is what is no fault and still worth a thought.
-func (f *Preflight) notes(s spec.Spec, d draft) {
+func (f *Preflight) notes(s spec.Spec, d drawnContract) {
 	var open []string
 	for _, dir := range spec.Unsealed(s, d.names) {
 		for _, name := range d.names {
@@ -254,9 +254,9 @@ func plainly(err error) error {
 	return err
 }
 
-// throwAway makes a folder under $PAWL_HOME and returns what takes it away. Folders of processes
+// scratch makes a folder under $PAWL_HOME and returns what takes it away. Folders of processes
 // that died are taken away too: nobody holds their lock.
-func throwAway(h home.Home) (dir string, discard func(), err error) {
+func scratch(h home.Home) (dir string, discard func(), err error) {
 	under := filepath.Join(h.Dir, "validate")
 	if err := os.MkdirAll(under, 0o700); err != nil {
 		return "", nil, home.Unusable("making a folder to validate in", err)
@@ -271,7 +271,7 @@ func throwAway(h home.Home) (dir string, discard func(), err error) {
 			continue
 		}
 		if lock, err := durable.TryLock(filepath.Join(under, e.Name())); err == nil {
-			sweep(filepath.Join(under, name), lock)
+			removeScratch(filepath.Join(under, name), lock)
 		}
 	}
 	for tries := 0; ; tries++ {
@@ -283,7 +283,7 @@ func throwAway(h home.Home) (dir string, discard func(), err error) {
 			err = os.Mkdir(dir, 0o700)
 		}
 		if err == nil {
-			return dir, func() { sweep(dir, lock) }, nil
+			return dir, func() { removeScratch(dir, lock) }, nil
 		}
 		if tries == 3 { // once would be another process that takes it for a dead one's
 			return "", nil, home.Unusable("making a folder to validate in", err)
@@ -291,8 +291,8 @@ func throwAway(h home.Home) (dir string, discard func(), err error) {
 	}
 }
 
-// sweep takes a folder away with its lock, and ends what runs in it.
-func sweep(dir string, lock *os.File) {
+// removeScratch takes a folder away with its lock, and ends what runs in it.
+func removeScratch(dir string, lock *os.File) {
 	_, _ = proc.Reap("pawl-validate-" + filepath.Base(dir))
 	_ = trees.RemoveAll(dir)
 	_ = os.Remove(dir + ".lock")

@@ -75,7 +75,7 @@ func giveUp(ctx context.Context, o Options, r workspace.Record, a *activities.Ac
 		what = "the loop has moved to another host: its trees here are given up"
 	}
 	o.Logger.Info(what, "loop", r.Loop)
-	if err := a.Vacate(ctx, r, moved); err != nil {
+	if err := a.RemoveTrees(ctx, r, moved); err != nil {
 		o.Logger.Warn("the trees of a loop that is over can't be given up", "loop", r.Loop, "error", err)
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"pawl/internal/workspace"
 )
 
-// report tells the log, and whoever watches, what a loop's ledger has taken: the one source of
+// observe tells the log, and whoever watches, what a loop's ledger has taken: the one source of
 // metrics and traces, so that they say what the ledger says.
-func (ws *loopWorkspace) report(ctx context.Context, prev string, after loop.State, events []loop.Event) {
+func (ws *loopWorkspace) observe(ctx context.Context, prev string, after loop.State, events []loop.Event) {
 	for _, e := range events {
 		level, ok := levels[e.Type]
 		if !ok {
@@ -86,7 +86,7 @@ func (a *Activities) Survey(ctx context.Context) {
 			if r.Closed || r.Namespace != a.Namespace || ctx.Err() != nil {
 				continue
 			}
-			if s, err := recorded(ctx, r); err != nil {
+			if s, err := headState(ctx, r); err != nil {
 				a.Logger.Debug("a loop's state can't be read", "loop", r.Loop, "error", err)
 			} else if s.Loop != "" {
 				a.Telemetry.Met(s)
@@ -95,8 +95,8 @@ func (a *Activities) Survey(ctx context.Context) {
 	})
 }
 
-// recorded returns the state at the head of a loop's ledger, the zero state where it has none yet.
-func recorded(ctx context.Context, r workspace.Record) (loop.State, error) {
+// headState returns the state at the head of a loop's ledger, the zero state where it has none yet.
+func headState(ctx context.Context, r workspace.Record) (loop.State, error) {
 	store, err := store.Open(ctx, r.Store)
 	if err != nil {
 		return loop.State{}, err

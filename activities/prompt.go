@@ -5,13 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
@@ -19,12 +16,11 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/agent"
 	"pawl/internal/agent/stream"
-	"pawl/internal/durable"
-	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/issue"
 	"pawl/internal/kind"
+	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/proc"
 	"pawl/internal/spec"
@@ -47,6 +43,7 @@ func (e *exchange) run(ctx context.Context, s *proc.Supervisor, c proc.Command) 
 }
 
 func (e *exchange) promptFile() string { return filepath.Join(e.dir, "prompt.md") }
+
 func (e *exchange) resultFile() string { return filepath.Join(e.dir, "result.json") }
 
 // brief writes the prompt of an agent call and completes its command: the role's own program and
@@ -151,125 +148,38 @@ func (ws *loopWorkspace) brief(ctx context.Context, in act.Call, head string, c 
 	return e, nil
 }
 
-// take reads what the agent left: words, and what it says it spent. A result file that can't be
-// read is a warning; spending that is not reported counts as one tool call. Of an agent whose
-// stdout is a stream, that says what was spent and how it ended, and the file has words only.
-func (e *exchange) take(out *act.Called, stdout string, in act.Call) (printed string) {
-	r, err := agent.ReadResult(e.resultFile())
-	if e.call != nil {
-		printed = e.call.take(out)
-	} else {
-		first, _ := readFile(stdout, maxPlan)
-		printed = string(first)
-		out.Description = evidence.Description(printed)
-		out.Usage = reported(r)
-	}
-	out.Regenerate = out.Regenerate || r.Regenerate
-	if in.Proposal != nil {
-		out.Opinion = opinion(in.Proposal, e.goal, r.Review, printed)
-	}
+// proposed returns the diff of a proposal as a reviewer is shown it.
+func (ws *loopWorkspace) proposed(ctx context.Context, of *loop.Proposal, limit int) (string, error) {
+	text, _, err := ws.store.Diff(ctx, of.Base, of.Head, limit)
 	if err != nil {
-		out.Warning = err.Error()
+		return "", fmt.Errorf("reading the proposal: %w", err)
 	}
-	if said := evidence.Description(r.Description); said != "" {
-		out.Description = said
-	}
-	out.Session = cmp.Or(out.Session, loop.Clip(evidence.Description(r.SessionID), 100))
-	out.Idea = evidence.Description(r.Idea)
-	if gave := evidence.Description(string(r.GiveUp)); gave != "" {
-		out.GiveUp = loop.Clip(gave, 300)
-	}
-	return printed
+	return text, nil
 }
 
-// reported is what an agent says that it spent in a call.
-func reported(r agent.Result) loop.Usage {
-	u := loop.Usage{AgentCalls: 1, ToolCalls: 1, InputTokens: int64(r.InputTokens), OutputTokens: int64(r.OutputTokens)}
-	if r.ToolCalls != nil {
-		u.ToolCalls = int64(*r.ToolCalls)
-	}
-	if r.CostUSD != nil {
-		u.CostUSD = *r.CostUSD
-	}
-	return u
-}
-
-// secret are parts of names of variables whose values no command of a loop gets unasked.
-var secret = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE", "SESSION", "HEADERS"}
-
-// cleaned returns an environment without git's and pawl's variables, Temporal's connection and
-// secrets, so that what runs in a loop neither reaches another repository nor leaks.
-func cleaned(env []string) []string {
-	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		upper := strings.ToUpper(name)
-		for _, prefix := range []string{"GIT_", "PAWL_", "TEMPORAL_", "SUPERVISED_BY"} {
-			if strings.HasPrefix(upper, prefix) {
-				return true
-			}
-		}
-		return slices.ContainsFunc(secret, func(part string) bool { return strings.Contains(upper, part) })
-	})
-}
-
-// environment is what the loop's commands inherit: this worker's environment as it was when the
-// contract was drawn, cleaned. Whichever shell a later worker is started from makes no difference.
-func (ws *loopWorkspace) environment() ([]string, error) {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	if ws.env != nil {
-		return ws.env, nil
-	}
-	path := filepath.Join(ws.machine.Home.Loop(ws.Ref), "environment.json")
-	err := durable.ReadJSON(path, &ws.env)
-	torn := errors.Is(err, durable.ErrTorn)
-	if torn {
-		ws.machine.Logger.Warn("the loop's environment can't be read: it is this worker's from now on", "loop", ws.Loop, "error", err)
-	}
-	if torn || errors.Is(err, fs.ErrNotExist) {
-		ws.env = cleaned(os.Environ())
-		err = durable.WriteJSON(path, ws.env)
-	}
+// copyResults puts the results where the agent can read them. The desk is the agent's: what it
+// may have put in the place of the file is removed, never followed.
+func (ws *loopWorkspace) copyResults(ctx context.Context, head string) error {
+	page, err := ws.ledger.Read(ctx, head)
 	if err != nil {
-		ws.env = nil
-		return nil, fmt.Errorf("reading the loop's environment: %w", err)
+		return err
 	}
-	return ws.env, nil
-}
-
-// granted is agent.env: values as the spec gives them, $NAME and ${NAME} taken from the worker's
-// environment, so that a key is named in the spec and never stands in it.
-func granted(env map[string]string) []string {
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		out = append(out, name+"="+os.ExpandEnv(env[name]))
+	root, err := os.OpenRoot(ws.desk.Dir)
+	if err != nil {
+		return fmt.Errorf("opening the desk: %w", err)
 	}
-	return out
-}
-
-// credentials are an agent program's own, as the worker has them. It was chosen to be given them.
-func credentials(names []string) (env []string) {
-	for _, name := range names {
-		if value, has := os.LookupEnv(name); has {
-			env = append(env, name+"="+value)
-		}
+	defer root.Close()
+	const name = ledger.ResultsFile
+	tmp := name + ".lock"
+	_ = root.RemoveAll(tmp)
+	if err := root.WriteFile(tmp, page.Results, 0o644); err != nil {
+		return fmt.Errorf("copying the results to the desk: %w", err)
 	}
-	return env
-}
-
-// later returns the environment with one value for each name, the last. Which of two a program
-// reads is its own business.
-func later(env []string) []string {
-	last := map[string]int{}
-	for i, kv := range env {
-		name, _, _ := strings.Cut(kv, "=")
-		last[name] = i
+	if st, err := root.Lstat(name); err == nil && st.IsDir() {
+		_ = root.RemoveAll(name)
 	}
-	var out []string
-	for i, kv := range env {
-		if name, _, _ := strings.Cut(kv, "="); last[name] == i {
-			out = append(out, kv)
-		}
+	if err := root.Rename(tmp, name); err != nil {
+		return fmt.Errorf("copying the results to the desk: %w", err)
 	}
-	return out
+	return nil
 }

@@ -1,0 +1,112 @@
+package activities
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"pawl/internal/act"
+	"pawl/internal/agent"
+	"pawl/internal/evidence"
+	"pawl/internal/govern"
+	"pawl/internal/issue"
+	"pawl/internal/loop"
+)
+
+// collect reads what the agent left: words, and what it says it spent. A result file that can't be
+// read is a warning; spending that is not reported counts as one tool call. Of an agent whose
+// stdout is a stream, that says what was spent and how it ended, and the file has words only.
+func (e *exchange) collect(out *act.Called, stdout string, in act.Call) (printed string) {
+	r, err := agent.ReadResult(e.resultFile())
+	if e.call != nil {
+		printed = e.call.collect(out)
+	} else {
+		first, _ := readFile(stdout, maxPlan)
+		printed = string(first)
+		out.Description = evidence.Description(printed)
+		out.Usage = reported(r)
+	}
+	out.Regenerate = out.Regenerate || r.Regenerate
+	if in.Proposal != nil {
+		out.Opinion = opinion(in.Proposal, e.goal, r.Review, printed)
+	}
+	if err != nil {
+		out.Warning = err.Error()
+	}
+	if said := evidence.Description(r.Description); said != "" {
+		out.Description = said
+	}
+	out.Session = cmp.Or(out.Session, loop.Clip(evidence.Description(r.SessionID), 100))
+	out.Idea = evidence.Description(r.Idea)
+	if gave := evidence.Description(string(r.GiveUp)); gave != "" {
+		out.GiveUp = loop.Clip(gave, 300)
+	}
+	return printed
+}
+
+// collect writes down what came of the call.
+func (c *call) collect(out *act.Called) (printed string) {
+	end := c.stream.End()
+	out.Usage = c.spent()
+	session, _, _ := c.stream.Session()
+	out.Session = loop.Clip(session, 100)
+	switch {
+	case out.Interrupted: // it runs again
+	case c.over != "":
+		out.Exhausted = c.over
+	case end.Exhausted != "":
+		out.Exhausted = end.Exhausted
+	case c.flooded:
+		out.Failure = fmt.Sprintf("it said more than %d bytes", streamLimit)
+	case !c.stream.Ended() && (out.ExitCode != 0 || out.Signal != ""): // which says more
+	case !out.TimedOut && out.StartError == "":
+		out.Failure = loop.Clip(evidence.Description(end.Failure), 300)
+	}
+	if len(end.Denied) > 0 {
+		out.Warning = "the agent was not allowed to use " + evidence.Description(strings.Join(end.Denied, ", "))
+	}
+	if out.Tail = ""; !out.OK() { // a stream's last lines are nothing for people
+		said, _ := readTail(filepath.Join(out.Log, "stderr"), tailLength)
+		out.Tail = orElse(strings.TrimSpace(strings.ToValidUTF8(string(said), "?")), loop.Clip(end.Text, tailLength))
+	}
+	said := strings.TrimSpace(end.Text)
+	if why, gave := strings.CutPrefix(said, agent.GiveUpWords); gave {
+		out.GiveUp = orElse(evidence.Description(why), agent.NoReason)
+		return said
+	}
+	if why, asked := strings.CutPrefix(said, agent.RegenerateWords); asked {
+		out.Regenerate, said = true, strings.TrimSpace(why)
+	}
+	if out.OK() { // the last words of one that failed describe no change
+		out.Description = evidence.Description(said)
+	}
+	return said
+}
+
+// reported is what an agent says that it spent in a call.
+func reported(r agent.Result) loop.Usage {
+	u := loop.Usage{AgentCalls: 1, ToolCalls: 1, InputTokens: int64(r.InputTokens), OutputTokens: int64(r.OutputTokens)}
+	if r.ToolCalls != nil {
+		u.ToolCalls = int64(*r.ToolCalls)
+	}
+	if r.CostUSD != nil {
+		u.CostUSD = *r.CostUSD
+	}
+	return u
+}
+
+// opinion reads a reviewer's answer on a proposal: of its result file where it wrote one there,
+// else of what it printed.
+func opinion(p *loop.Proposal, goal string, object json.RawMessage, printed string) *act.Opinion {
+	o := govern.ReadReview(p.Hash, issue.Parse([]byte(goal)).Criteria, object, printed)
+	return &act.Opinion{Decision: string(o.Decision), Note: loop.Clip(o.Note, 2000), Why: loop.Clip(o.Why, 500), Criteria: o.Criteria}
+}
+
+func orElse(s, other string) string {
+	if s != "" {
+		return s
+	}
+	return other
+}

@@ -1,0 +1,185 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"pawl/internal/act"
+	"pawl/internal/durable"
+	"pawl/internal/fault"
+	"pawl/internal/git"
+	"pawl/internal/govern"
+	"pawl/internal/ledger"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+	"pawl/internal/store"
+)
+
+// contract works out what a person will be asked to approve, and notes it for the ledger.
+func (ws *loopWorkspace) contract(ctx context.Context, s spec.Spec, out *act.Opened) error {
+	d, err := draw(ctx, ws, s, out.Base)
+	if err != nil {
+		return err
+	}
+	if f := d.closed(ws, s); f != nil {
+		return refuse(f)
+	}
+	out.Terms, out.InScope, out.Warnings = d.terms(), d.inScope, d.warnings
+	ws.ledger.Bind(d.contract)
+	if _, err := ws.environment(); err != nil {
+		return err
+	}
+	return durable.WriteJSON(filepath.Join(ws.machine.Home.Loop(ws.Ref), ledger.ContractFile), d.contract)
+}
+
+// drawnContract is a contract that nobody was asked to approve yet.
+type drawnContract struct {
+	contract ledger.Contract
+	names    []string // the base's files
+	inScope  int      // how many of them the scope matches
+	clash    []string // those of them that are sealed
+	warnings []string // of what a person should know before
+}
+
+// draw makes the contract of a spec at a base commit.
+func draw(ctx context.Context, ws *loopWorkspace, s spec.Spec, base string) (drawnContract, error) {
+	entries, err := ws.store.Entries(ctx, base)
+	if err != nil {
+		return drawnContract{}, fmt.Errorf("listing the base's files: %w", err)
+	}
+	d := drawnContract{names: make([]string, len(entries))}
+	blobs := map[string]store.TreeEntry{}
+	for i, e := range entries {
+		d.names[i], blobs[e.Path] = e.Path, e
+		if s.Match(e.Path) {
+			d.inScope++
+		}
+	}
+	var sealed []loop.Seal
+	for _, name := range spec.Sealed(s, d.names) {
+		sealed = append(sealed, loop.Seal{Path: git.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode})
+		if s.Match(name) {
+			d.clash = append(d.clash, name)
+		}
+	}
+	d.contract = govern.Draw(s, base, ws.Onto, sealed)
+	d.warnings, err = filtered(ctx, ws, entries)
+	return d, err
+}
+
+// terms are what was added to the spec.
+func (d drawnContract) terms() act.Terms {
+	return act.Terms{Contract: d.contract.Hash(), Sealed: d.contract.Sealed}
+}
+
+// closed says why nothing could change, nil where something can.
+func (d drawnContract) closed(ws *loopWorkspace, s spec.Spec) *fault.Error {
+	switch {
+	case d.inScope == 0:
+		return fault.New(fault.PreconditionFailed, "the scope matches no file of %s: %s", ws.Repo, strings.Join(s.Scope, ", ")).
+			Advise("Correct `scope`: globs are relative to the repository's root, ** crosses folders.")
+	case len(d.clash) == d.inScope && s.NewFiles == spec.Deny:
+		return fault.New(fault.PreconditionFailed, "every file that the scope matches is sealed: %s", naming(d.clash)).
+			Advise("Files of `protect`, and those that guard names or that verify, test and check run, may not change. Name them in a script of its own, such as check.sh, if they are what is to change.")
+	}
+	return nil
+}
+
+// Amend works out the contract that the loop would have with another spec. It becomes the loop's
+// only by an event, when it is approved.
+func (a *Activities) Amend(ctx context.Context, in act.Amend) (act.Terms, error) {
+	ws, err := a.workspace(ctx, in.Ref)
+	if err != nil {
+		return act.Terms{}, err
+	}
+	d, err := draw(ctx, ws, in.Spec, in.Base)
+	return d.terms(), err
+}
+
+// rebind gives the ledger the contract that Open worked out, also where a crash came between. Nothing
+// else has it before the ledger's first entry, and nothing was done under it yet.
+func (ws *loopWorkspace) rebind() error {
+	var c ledger.Contract
+	err := durable.ReadJSON(filepath.Join(ws.machine.Home.Loop(ws.Ref), ledger.ContractFile), &c)
+	if errors.Is(err, durable.ErrTorn) {
+		return refuse(fault.New(fault.PreconditionFailed, "the contract that was drawn can't be read: %v", err).Advise("Start the loop again."))
+	}
+	if err != nil {
+		return fmt.Errorf("reading the contract: %w", err)
+	}
+	ws.ledger.Bind(c)
+	return nil
+}
+
+// sameTerms refuses a spec that is not the one whose contract the ledger has: what a person
+// approved is what goes on. Where the repository is, who starts the loop, and whether they approve
+// a contract that nobody has approved yet, may differ.
+func sameTerms(contract ledger.Contract, given spec.Spec) error {
+	terms := func(s spec.Spec) string {
+		s.Repo, s.Session, s.Approvals.Plan = spec.Repo{}, nil, ""
+		b, _ := json.Marshal(s)
+		return string(b)
+	}
+	if terms(contract.Spec) == terms(given) {
+		return nil
+	}
+	return refuse(fault.New(fault.PreconditionFailed, "the spec is not the one of the contract that the ledger has").
+		Advise("Start it with that spec: it is in the ledger's contract.json (git show REF:contract.json)."))
+}
+
+// maxNamed is how many files are named in a message; the others are counted.
+const maxNamed = 5
+
+// naming names files in a message.
+func naming(names []string) string {
+	var all []string
+	for _, name := range names[:min(len(names), maxNamed)] {
+		all = append(all, git.Quote(name))
+	}
+	if more := len(names) - maxNamed; more > 0 {
+		all = append(all, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(all, ", ")
+}
+
+// maxAttributes bounds what is read of a .gitattributes; git itself ignores larger ones.
+const maxAttributes = 100 << 20
+
+// filter is where a .gitattributes puts files through a filter, and its name.
+var filter = regexp.MustCompile(`(?m)^[^#\n]*[ \t]filter=(\S+)`)
+
+// filtered warns of files that git has in another form than people see them: nothing that runs in the
+// trees finds the contents of Git LFS there, unless setup.command fetches them, and no other filter
+// (git-crypt, nbstripout) runs for the loop, since it is the user's configuration that says what it is.
+func filtered(ctx context.Context, ws *loopWorkspace, entries []store.TreeEntry) (notes []string, err error) {
+	var names []string
+	for _, e := range entries {
+		if path.Base(e.Path) != ".gitattributes" || e.Mode == "120000" {
+			continue
+		}
+		b, err := ws.store.BlobByID(ctx, e.Blob, maxAttributes)
+		if err != nil && !errors.Is(err, git.ErrTooLarge) {
+			return nil, fmt.Errorf("reading %s: %w", git.Quote(e.Path), err)
+		}
+		for _, found := range filter.FindAllSubmatch(b, -1) {
+			name := string(found[1])
+			if slices.Contains(names, name) || len(names) == maxNamed {
+				continue
+			}
+			names = append(names, name)
+			if name == "lfs" {
+				notes = append(notes, "the repository keeps files in Git LFS: the agent and the commands see their pointers ("+git.Quote(e.Path)+"); where they need the contents, let setup.command bring them")
+			} else {
+				notes = append(notes, "the repository puts files through the filter "+git.Quote(name)+" ("+git.Quote(e.Path)+"), which does not run for the loop: the agent and the commands see them as git has them, and what they change is committed as it is")
+			}
+		}
+	}
+	return notes, nil
+}

@@ -1,0 +1,241 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"pawl/internal/act"
+	"pawl/internal/crash"
+	"pawl/internal/evidence"
+	"pawl/internal/fault"
+	"pawl/internal/git"
+	"pawl/internal/ledger"
+	"pawl/internal/loop"
+	"pawl/internal/store"
+)
+
+// Settle keeps the branch as it stands or reverts its tip, and appends to the ledger, in one.
+func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Appended, error) {
+	ws, err := a.workspace(ctx, in.Ref)
+	if err != nil {
+		return act.Appended{}, err
+	}
+	crash.At("settle.before")
+	tx := store.Tx{}
+	if in.Revert != nil {
+		ws.leave(ws.desk)
+		tx.Revert = &store.RevertInput{
+			Commit: in.Revert.Commit, Branch: ws.Branch, Author: ws.author(), Time: timeOf(in.Events),
+			Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: ws.Loop}},
+		}
+	}
+	out, err := ws.append(ctx, in.Entry, in.Push, tx, "")
+	if err != nil {
+		return act.Appended{}, err
+	}
+	if r := in.Revert; r != nil {
+		ws.alike(out.Head, r.Parent)
+		if !r.KeepDesk {
+			ws.restoreAhead(ws.desk, out.Head)
+		}
+	}
+	crash.At("settle.appended")
+	if in.Push && !ws.Remote { // else it was pushed with the append
+		ws.pushSoon()
+	}
+	out.PushRefused, out.Stop = ws.popRefusal(), ws.loopStop()
+	crash.At("settle.after")
+	return out, nil
+}
+
+// Record appends what happens between iterations and pushes, since somebody is about to look. The
+// loop's processes, and with Park its trees, are given up.
+func (a *Activities) Record(ctx context.Context, in act.Record) (act.Appended, error) {
+	ws, err := a.workspace(ctx, in.Ref)
+	if err != nil {
+		return act.Appended{}, err
+	}
+	return ws.appendAndWait(ctx, in.Entry, in.Park)
+}
+
+// appendAndWait appends for somebody who is about to look: what is in the ledger is pushed, and the
+// loop's processes are given up.
+func (ws *loopWorkspace) appendAndWait(ctx context.Context, in act.Entry, park bool) (act.Appended, error) {
+	crash.At("record.before")
+	out, err := ws.append(ctx, in, true, store.Tx{}, "")
+	if err != nil {
+		return act.Appended{}, err
+	}
+	crash.At("record.appended")
+	if !ws.Remote { // else it was pushed with the append
+		if out.PushRefused, err = ws.push(ctx); err != nil {
+			return act.Appended{}, err
+		}
+	}
+	if out.PushRefused == "" {
+		out.PushRefused = ws.popRefusal()
+	}
+	ws.endProcesses()
+	if park {
+		if err := ws.park(ctx); err != nil {
+			return act.Appended{}, err
+		}
+	}
+	out.Stop = ws.loopStop()
+	crash.At("record.after")
+	return out, nil
+}
+
+// Close works out the proposal, records the end, pushes for the last time and gives the loop's
+// processes and trees up.
+func (a *Activities) Close(ctx context.Context, in act.Close) (act.Appended, error) {
+	ws, err := a.workspace(ctx, in.Ref)
+	if err != nil {
+		return act.Appended{}, err
+	}
+	crash.At("close.before")
+	ws.endProcesses()
+	proposal, err := ws.propose(ctx, in.Base, in.Head, in.Events)
+	if err != nil {
+		return act.Appended{}, err
+	}
+	out, err := ws.append(ctx, in.Entry, true, store.Tx{}, in.Head)
+	if err != nil {
+		return act.Appended{}, err
+	}
+	out.Proposal = proposal
+	crash.At("close.appended")
+	if ws.Remote { // it was pushed with the append
+		out.PushRefused = ws.popRefusal()
+	} else if out.PushRefused, err = ws.push(ctx); err != nil {
+		return act.Appended{}, err
+	}
+	crash.At("close.pushed")
+	if err := a.removeTrees(ctx, ws); err != nil {
+		return act.Appended{}, err
+	}
+	crash.At("close.after")
+	return out, nil
+}
+
+// append appends to the ledger, on this host and, with a URL, in the repository that it shares
+// with others, there with the branch where that is to be pushed. A ledger that stands elsewhere means that another run is ahead of this one.
+func (ws *loopWorkspace) append(ctx context.Context, in act.Entry, push bool, tx store.Tx, head string) (act.Appended, error) {
+	out, err := ws.write(ctx, in, tx, head)
+	if err == nil && ws.Remote {
+		crash.At("append.written")
+		err = ws.publish(ctx, push)
+	}
+	return out, err
+}
+
+// write folds the events into the ledger's next entry and makes it so: the state in the workflow
+// and in the ledger are the same fold.
+func (ws *loopWorkspace) write(ctx context.Context, in act.Entry, tx store.Tx, head string) (act.Appended, error) {
+	if in.Ledger == "" {
+		if err := ws.rebind(); err != nil {
+			return act.Appended{}, err
+		}
+	}
+	out := act.Appended{Head: head}
+	var page ledger.Page
+	var taken []loop.Event
+	tx.Entry = func(code string) (store.Entry, error) {
+		if tx.Revert != nil {
+			out.Head = code
+		}
+		events := make([]loop.Event, len(in.Events))
+		for i, e := range in.Events {
+			if e.Type == loop.ChangeReverted && e.Head == "" {
+				e = act.Fill(e, out)
+			}
+			events[i] = e
+		}
+		files, folded, err := ws.ledger.Entry(ctx, in.Ledger, events)
+		if err != nil {
+			return store.Entry{}, err
+		}
+		page, taken = folded, events
+		if slices.ContainsFunc(events, func(e loop.Event) bool { return e.Type == loop.PlanMade }) {
+			if files[ledger.PlanFile], err = ws.unrecordedPlan(*folded.State.Plan); err != nil {
+				return store.Entry{}, err
+			}
+		}
+		return store.Entry{
+			Ref: ws.Ledger, Prev: in.Ledger, Code: folded.State.Head, Files: files, Message: message(folded.State, events),
+			Time: timeOf(events), Author: ws.author(),
+		}, nil
+	}
+	done, err := ws.store.Transact(ctx, tx)
+	if known, at := ws.appended(ctx, in, err); known > 0 {
+		in.Ledger, in.Events = at, in.Events[known:]
+		if len(in.Events) == 0 && tx.Revert == nil {
+			return act.Appended{Ledger: at, Head: head}, nil
+		}
+		done, err = ws.store.Transact(ctx, tx)
+	}
+	if err != nil {
+		return act.Appended{}, ws.fenced(err, "appending to the ledger")
+	}
+	ws.ledger.Appended(done.Entry, page)
+	ws.observe(ctx, in.Ledger, page.State, taken)
+	out.Ledger = done.Entry
+	return out, nil
+}
+
+// appended says how many of the events the ledger has already, and where it stands then: a step
+// appends some of them first, and where it was cancelled it couldn't say so. Zero where the ledger
+// is ahead by anything else.
+func (ws *loopWorkspace) appended(ctx context.Context, in act.Entry, err error) (known int, at string) {
+	var elsewhere *store.Fenced
+	if !errors.As(err, &elsewhere) || elsewhere.Ref != ws.Ledger || elsewhere.Have == "" {
+		return 0, ""
+	}
+	have, err := ws.ledger.Since(ctx, elsewhere.Have, in.Ledger)
+	if err != nil || len(have) > len(in.Events) || !reflect.DeepEqual(have, in.Events[:len(have)]) {
+		return 0, ""
+	}
+	return len(have), elsewhere.Have
+}
+
+// fenced says what an error that came of moving the loop's refs means: one that stands elsewhere
+// was moved by another run, and trying again can't help.
+func (ws *loopWorkspace) fenced(err error, doing string) error {
+	var elsewhere *store.Fenced
+	if !errors.As(err, &elsewhere) {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return refuse(fault.New(fault.LedgerAhead, "the ledger or the branch of %s is not where this run left it (%s is %s, expected %s)",
+		ws.Loop, elsewhere.Ref, orNone(elsewhere.Have), orNone(elsewhere.Want)))
+}
+
+// message is what `git log` of the ledger shows.
+func message(s loop.State, events []loop.Event) string {
+	if len(events) == 0 {
+		return fmt.Sprintf("ledger(iter-%d)", s.Iteration)
+	}
+	last := events[len(events)-1]
+	text := string(last.Type)
+	if last.Record != nil {
+		text += ": " + evidence.Description(last.Record.Description)
+	}
+	return fmt.Sprintf("ledger(iter-%d): %s", s.Iteration, text)
+}
+
+func timeOf(events []loop.Event) time.Time {
+	if len(events) == 0 {
+		return time.Unix(0, 0).UTC()
+	}
+	return events[len(events)-1].Time
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "missing"
+	}
+	return s
+}

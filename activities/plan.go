@@ -1,0 +1,70 @@
+package activities
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"pawl/internal/durable"
+	"pawl/internal/fault"
+	"pawl/internal/ledger"
+	"pawl/internal/loop"
+)
+
+const (
+	maxPlan   = 64 << 10 // bytes of a plan
+	shownPlan = 8 << 10  // bytes of it that enter history, for the person who approves it
+)
+
+// planOf takes the planner's plan: what it printed, whole in a file of the loop, its beginning in
+// history for the person who approves it.
+func (ws *loopWorkspace) planOf(text, dir string) (*loop.Plan, error) {
+	text = loop.Clip(text, maxPlan)
+	if err := durable.WriteFile(filepath.Join(ws.machine.Home.Loop(ws.Ref), ledger.PlanFile), []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	return &loop.Plan{Hash: hashOf([]byte(text)), Text: loop.Clip(text, shownPlan), Log: dir}, nil
+}
+
+func hashOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// unrecordedPlan returns a plan that is not in the ledger yet. On a host that has taken the loop up since there
+// is no more of it than the state has, which mostly is all of it.
+func (ws *loopWorkspace) unrecordedPlan(plan loop.Plan) ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join(ws.machine.Home.Loop(ws.Ref), ledger.PlanFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading the plan: %w", err)
+	}
+	if hashOf(text) != plan.Hash { // it is missing, or a power cut has damaged it
+		text = []byte(plan.Text)
+	}
+	if hashOf(text) != plan.Hash {
+		return nil, refuse(fault.New(fault.PreconditionFailed, "the plan that was drafted is not in %s", ws.machine.Home.Loop(ws.Ref)).
+			Advise("Start the loop again."))
+	}
+	return text, nil
+}
+
+// plan returns the loop's plan as it stands in the ledger at head, "" where there is none.
+func (ws *loopWorkspace) plan(ctx context.Context, s loop.State, head string) (string, error) {
+	if s.Plan == nil {
+		return "", nil
+	}
+	files, err := ws.store.ReadLedger(ctx, head, ledger.PlanFile)
+	if err != nil {
+		return "", fmt.Errorf("reading the plan: %w", err)
+	}
+	text := files[ledger.PlanFile]
+	if hashOf(text) != s.Plan.Hash {
+		return "", fmt.Errorf("the plan in the ledger at %s is not the one that was approved", head)
+	}
+	return string(text), nil
+}

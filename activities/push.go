@@ -1,0 +1,179 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"pawl/internal/crash"
+	"pawl/internal/fault"
+	"pawl/internal/userrepo"
+)
+
+// Two ways to the user's repository. A repository on this host gets branch and ledger when somebody is
+// about to look, and while the loop goes on (push). A repository with a URL is shared with other hosts
+// (publish): every append is pushed, and one that finds another ledger there has lost the loop to another
+// host. If two hosts append to the same entry, the repository takes one of them, so no lock and no clock
+// is needed.
+
+// pushApart is how far apart pushes of keeps are, which nobody waits for. Only a loop whose iterations are
+// faster than that sees several keeps in one push.
+const pushApart = time.Second
+
+// pushLimit is how long a push of an append may take: a repository that takes connections and
+// never answers must not hold up a loop for good.
+const pushLimit = 2 * time.Minute
+
+// patience bounds how long a repository is left alone that did not answer. It is as long as it let
+// us wait, so that one that is away costs a loop no more than half of its time.
+const patience = time.Minute
+
+// push brings branch and ledger to the user's repository, after a push that may be under way. A
+// refusal, or a repository that has gone away, is no error: it is told and tried again with the
+// next push. An error means that this attempt is to end.
+func (ws *loopWorkspace) push(ctx context.Context) (refused string, err error) {
+	if ws.Remote {
+		err := ws.publish(ctx, true)
+		return ws.popRefusal(), err
+	}
+	ws.pushing.Lock()
+	defer ws.pushing.Unlock()
+	ws.pushNow()
+	err = userrepo.Push(ctx, ws.store, ws.Repo, ws.Branch+":"+ws.Branch, ws.Ledger+":"+ws.Ledger)
+	var no *userrepo.Refused
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case errors.As(err, &no):
+		refused = fmt.Sprintf("%s was refused by %s: %s", no.Ref, ws.Repo, no.Reason)
+	case err != nil:
+		refused = fmt.Sprintf("%s can't be pushed to: %v", ws.Repo, err)
+	default:
+		return "", nil
+	}
+	ws.machine.Logger.Warn("push refused", "loop", ws.Loop, "reason", refused)
+	ws.machine.Telemetry.PushRefused(ctx)
+	return refused, nil
+}
+
+// pushSoon pushes while the loop goes on: a push costs what three other activities do. What is
+// lost with a crash the next push brings.
+func (ws *loopWorkspace) pushSoon() {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.pushDue != nil {
+		return // that one will take this keep along
+	}
+	ws.pushDue = time.AfterFunc(pushApart-time.Since(ws.pushed), func() { ws.machine.background.Go(func() { ws.pushAhead() }) })
+}
+
+func (ws *loopWorkspace) pushAhead() {
+	ws.mu.Lock()
+	ws.pushed = time.Now()
+	ws.mu.Unlock()
+	refused, _ := ws.push(context.Background()) // it is not to end
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.refused = refused
+}
+
+// pushNow takes the place of a push that is due, and reports whether one was.
+func (ws *loopWorkspace) pushNow() bool {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	due := ws.pushDue != nil && ws.pushDue.Stop()
+	ws.pushDue = nil
+	return due
+}
+
+// popRefusal returns why the last push was refused, once.
+func (ws *loopWorkspace) popRefusal() string {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	why := ws.refused
+	ws.refused = ""
+	return why
+}
+
+// publish brings the ledger to the repository, and after it the branch's head as the ledger has it.
+// A ledger that another host has gone on with is LEDGER_AHEAD. A repository that refuses, or is
+// away, is no error: the loop goes on, says so once, and the next append tries again; what another
+// host does meanwhile shows then.
+func (ws *loopWorkspace) publish(ctx context.Context, branch bool) error {
+	ws.pushing.Lock()
+	defer ws.pushing.Unlock()
+	ws.branchDue = ws.branchDue || branch
+	if time.Now().Before(ws.awayUntil) && !branch {
+		return nil
+	}
+	head, err := ws.store.Ref(ctx, ws.Ledger)
+	if err != nil || head == "" {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(ctx, pushLimit)
+	defer cancel()
+	began := time.Now()
+	why, err := ws.advance(bounded, head)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		var f *fault.Error
+		if errors.As(err, &f) {
+			return refuse(f)
+		}
+		ws.awayUntil = time.Now().Add(min(time.Since(began), patience))
+		why = fmt.Sprintf("%s can't be pushed to: %v", ws.Repo, userrepo.Unreached(ws.Repo, err))
+	}
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if why != "" && why != ws.untaken {
+		ws.refused = why
+		ws.machine.Logger.Warn("push refused", "loop", ws.Loop, "reason", why)
+		ws.machine.Telemetry.PushRefused(ctx)
+	}
+	ws.untaken = why
+	return nil
+}
+
+// advance pushes once. It returns why the repository did not take something; an error is a fault
+// where another host has the loop, else what kept git from talking to the repository.
+func (ws *loopWorkspace) advance(ctx context.Context, head string) (why string, err error) {
+	err = userrepo.Push(ctx, ws.store, ws.Repo, head+":"+ws.Ledger)
+	var refused *userrepo.Refused
+	if errors.As(err, &refused) { // by whatever name: where the ledger is there, is what counts
+		if f := ws.behind(ctx, head); f != nil {
+			return "", f
+		}
+		return fmt.Sprintf("%s was refused by %s: %s", ws.Ledger, ws.Repo, refused.Reason), nil
+	}
+	if err != nil || !ws.branchDue {
+		return "", err
+	}
+	crash.At("push.ledger")
+	s, err := ws.ledger.State(ctx, head)
+	if err != nil {
+		return "", err
+	}
+	err = userrepo.Push(ctx, ws.store, ws.Repo, s.Head+":"+ws.Branch)
+	if errors.As(err, &refused) {
+		return fmt.Sprintf("%s was refused by %s: %s", ws.Branch, ws.Repo, refused.Reason), nil
+	}
+	ws.branchDue = err != nil
+	return "", err
+}
+
+// behind is a fault where the ledger in the repository is none of head's predecessors.
+func (ws *loopWorkspace) behind(ctx context.Context, head string) error {
+	refs, err := userrepo.Refs(ctx, ws.store, ws.Repo, ws.Ledger)
+	at := refs[ws.Ledger]
+	if err != nil || at == "" {
+		return err
+	}
+	if ws.descendsFrom(ctx, head, at) {
+		return nil
+	}
+	return fault.New(fault.LedgerAhead, "the ledger of %s in %s is at %s, which is none of this host's (%s): another host goes on with the loop", ws.Loop, ws.Repo, at, head).
+		Advise("Nothing has to be done where the loop was moved on purpose. To go on here, start it again from that ledger: `pawl start --ledger " + at + "`.")
+}

@@ -1,0 +1,297 @@
+package activities
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"pawl/internal/act"
+	"pawl/internal/crash"
+	"pawl/internal/fault"
+	"pawl/internal/git"
+	"pawl/internal/ledger"
+	"pawl/internal/store"
+	"pawl/internal/userrepo"
+	"pawl/internal/workspace"
+)
+
+// resume gives a loop whose run is lost (another engine, another host) to this run: from the
+// ledger commit in.Ledger, which must be the ledger's head here or, where this host does not have
+// it, in the repository. The branch goes back to the head that the ledger knows.
+func (a *Activities) resume(ctx context.Context, in act.Open) (act.Opened, error) {
+	a.registering.Lock()
+	defer a.registering.Unlock()
+	record, err := a.adopt(ctx, in)
+	if err != nil {
+		return act.Opened{}, err
+	}
+	a.release(record.Ref) // a run that was reset may have left a step at work here
+	ws, err := a.openWorkspace(ctx, record)
+	if err != nil {
+		return act.Opened{}, err
+	}
+	state, err := ws.ledger.State(ctx, in.Ledger)
+	if err != nil {
+		return act.Opened{}, err
+	}
+	if state.Status.Ended() {
+		return act.Opened{}, refuse(fault.New(fault.PreconditionFailed, "the loop of this ledger has ended (%s)", state.Status).
+			Advise("Start another loop: it begins where the repository is now."))
+	}
+	contract, err := ws.ledger.Contract(ctx, in.Ledger)
+	if err == nil && !in.Moved {
+		err = sameTerms(contract, in.Spec)
+	}
+	if err != nil {
+		return act.Opened{}, err
+	}
+	at, err := ws.store.Ref(ctx, ws.Ledger)
+	if err != nil {
+		return act.Opened{}, err
+	}
+	if at != in.Ledger {
+		return act.Opened{}, refuse(fault.New(fault.LedgerAhead, "the ledger of %s is at %s, not at %s", ws.Loop, orNone(at), in.Ledger))
+	}
+	branch, err := ws.store.Ref(ctx, ws.Branch)
+	if err != nil {
+		return act.Opened{}, err
+	}
+	if branch != state.Head {
+		if err := ws.store.SetRef(ctx, ws.Branch, state.Head, branch); err != nil {
+			return act.Opened{}, fmt.Errorf("setting the branch back: %w", err)
+		}
+	}
+	if ws.Remote {
+		ws.rewind(ctx, state.Head)
+	}
+	record.FirstRun, record.Closed = in.FirstRun, false
+	ws.Record = record
+	if err := workspace.Write(a.Home, record); err != nil {
+		return act.Opened{}, err
+	}
+	a.mu.Lock()
+	a.workspaces[record.Ref] = ws
+	a.mu.Unlock()
+	out := ws.opened(state.Base)
+	out.State, out.Terms = &state, act.Terms{Contract: state.Contract.Hash, Sealed: state.Contract.Sealed}
+	return out, nil
+}
+
+// adopt finds the ledger commit that a run is to go on from and gives it to this host, where the
+// repository has it and this host has not: the loop was at work elsewhere.
+func (a *Activities) adopt(ctx context.Context, in act.Open) (workspace.Record, error) {
+	record, here := workspace.Latest(a.Home, in.Loop)
+	if here {
+		switch is, err := a.isAt(ctx, record, in.Ledger); {
+		case err != nil:
+			return workspace.Record{}, err
+		case is:
+			return record, nil
+		}
+	}
+	address := in.Spec.Repo.Address()
+	if !in.Spec.Repo.Remote() {
+		root, err := userrepo.Root(ctx, address)
+		if err != nil {
+			return workspace.Record{}, precondition(err)
+		}
+		address = root
+	}
+	store, err := store.Open(ctx, a.storeOf(address))
+	if err != nil {
+		return workspace.Record{}, fmt.Errorf("opening the store: %w", err)
+	}
+	names, err := found(ctx, store, address, in.Loop)
+	if err != nil {
+		return workspace.Record{}, precondition(userrepo.Unreached(address, err))
+	}
+	name := ""
+	for n, at := range names {
+		if at == in.Ledger {
+			name = n
+		}
+	}
+	switch {
+	case name == "" && len(names) > 0:
+		newest := slices.MaxFunc(slices.Collect(maps.Keys(names)), func(x, y string) int { return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)) })
+		return workspace.Record{}, refuse(fault.New(fault.LedgerAhead, "the ledger of %s in %s is at %s, not at %s", in.Loop, address, names[newest], in.Ledger))
+	case name == "" && here:
+		return workspace.Record{}, refuse(fault.New(fault.LedgerAhead, "neither this host nor %s has the ledger of %s at %s", address, in.Loop, in.Ledger))
+	case name == "":
+		return workspace.Record{}, refuse(fault.New(fault.PreconditionFailed, "neither this host nor %s has a ledger of the loop %s", address, in.Loop).
+			Advise("Start it where it is, with the head that `git ls-remote REPOSITORY 'refs/pawl-ledger/*'` shows."))
+	}
+	head, err := userrepo.FetchLedger(ctx, store, address, "refs/pawl-ledger/"+name)
+	if err != nil {
+		return workspace.Record{}, fmt.Errorf("fetching the ledger of %s from %s: %w", in.Loop, address, err)
+	}
+	if head != in.Ledger {
+		return workspace.Record{}, refuse(fault.New(fault.LedgerAhead, "the ledger of %s in %s has just moved to %s", in.Loop, address, head))
+	}
+	if record, err = a.adoptedRecord(ctx, in, store, address, name); err != nil {
+		return workspace.Record{}, err
+	}
+	ws, err := a.openWorkspace(ctx, record)
+	if err != nil {
+		return workspace.Record{}, err
+	}
+	crash.At("takeup.fetched")
+	return record, ws.setTo(ctx, head)
+}
+
+// isAt reports whether this host's copy of a ledger is at head and nobody is known to be ahead. A
+// repository that does not answer now is asked again by the first append.
+func (a *Activities) isAt(ctx context.Context, r workspace.Record, head string) (bool, error) {
+	ws, err := a.openWorkspace(ctx, r)
+	if err != nil {
+		return false, err
+	}
+	at, err := ws.store.Ref(ctx, ws.Ledger)
+	if err != nil || at != head || !ws.Remote {
+		return at == head, err
+	}
+	refs, err := userrepo.Refs(ctx, ws.store, ws.Repo, ws.Ledger)
+	if there := refs[ws.Ledger]; err != nil || there == "" || ws.descendsFrom(ctx, head, there) {
+		return true, ctx.Err()
+	}
+	return false, nil
+}
+
+// adoptedRecord makes the workspace record of a loop that comes from elsewhere. Branch and ledger keep
+// the names that the repository has them under.
+func (a *Activities) adoptedRecord(ctx context.Context, in act.Open, store *store.Store, address, name string) (workspace.Record, error) {
+	book := ledger.Open(store)
+	state, err := book.State(ctx, in.Ledger)
+	if err != nil {
+		return workspace.Record{}, err
+	}
+	if state.Loop != in.Loop {
+		return workspace.Record{}, refuse(fault.New(fault.PreconditionFailed, "%s is the ledger of the loop %s, not of %s", in.Ledger, state.Loop, in.Loop).
+			Advise("Start it under its own ID."))
+	}
+	contract, err := book.Contract(ctx, in.Ledger)
+	if err != nil {
+		return workspace.Record{}, err
+	}
+	id, err := userrepo.UserIdentity(ctx, store)
+	if err != nil {
+		return workspace.Record{}, err
+	}
+	r := workspace.Record{
+		Loop: in.Loop, Ref: name, FirstRun: in.FirstRun, Namespace: a.Namespace,
+		Repo: address, Remote: in.Spec.Repo.Remote(), Onto: contract.Branch, Store: store.Dir(),
+		Branch: "refs/heads/pawl/" + name, Ledger: "refs/pawl-ledger/" + name,
+		Name: id.Name, Email: id.Email, Setup: in.Spec.Setup.Command, Keep: in.Spec.Judge.Keep, Sandbox: in.Spec.Sandbox,
+	}
+	for n := 2; ; n++ { // another loop of this host may have the name in folders
+		have, err := workspace.Read(a.Home, r.Ref)
+		if errors.Is(err, os.ErrNotExist) || err == nil && have.Loop == r.Loop && have.Store == r.Store && have.Ledger == r.Ledger {
+			return r, workspace.Write(a.Home, r)
+		}
+		if err != nil {
+			return workspace.Record{}, err
+		}
+		r.Ref = fmt.Sprintf("%s.%d", name, n)
+	}
+}
+
+// numbered matches what follows a loop's name in the names of its later runs.
+var numbered = regexp.MustCompile(`^(\.[0-9]+)?$`)
+
+// found returns the names under which a repository has ledgers of a loop, with where they are.
+func found(ctx context.Context, store *store.Store, address, id string) (map[string]string, error) {
+	const below = "refs/pawl-ledger/"
+	refs, err := userrepo.Refs(ctx, store, address, below+git.RefName(id), below+git.RefName(id)+".*")
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{}
+	for ref, at := range refs {
+		name, ok := strings.CutPrefix(ref, below)
+		if rest, is := strings.CutPrefix(name, git.RefName(id)); ok && is && numbered.MatchString(rest) {
+			names[name] = at
+		}
+	}
+	return names, nil
+}
+
+// catchUp brings this host's copy of a ledger up to the repository's, where another host has gone
+// on with it. What the repository did not take does not count.
+func (ws *loopWorkspace) catchUp(ctx context.Context) error {
+	head, err := ws.store.Ref(ctx, ws.Ledger)
+	if err != nil {
+		return err
+	}
+	refs, err := userrepo.Refs(ctx, ws.store, ws.Repo, ws.Ledger)
+	if err != nil {
+		return plainFault(userrepo.Unreached(ws.Repo, err))
+	}
+	at := refs[ws.Ledger]
+	if at == "" || at == head || ws.descendsFrom(ctx, head, at) {
+		return nil
+	}
+	if at, err = userrepo.FetchLedger(ctx, ws.store, ws.Repo, ws.Ledger); err != nil {
+		return err
+	}
+	return ws.setTo(ctx, at)
+}
+
+// setTo sets ledger and branch of this host's copy to a ledger commit and the head that it knows.
+// What this host has recorded and nobody has taken stays in the store, under refs/pawl-lost.
+func (ws *loopWorkspace) setTo(ctx context.Context, head string) error {
+	s, err := ws.ledger.State(ctx, head)
+	if err != nil {
+		return err
+	}
+	old, err := ws.store.Ref(ctx, ws.Ledger)
+	if err == nil && old != "" && !ws.descendsFrom(ctx, head, old) {
+		err = ws.store.SetRef(ctx, "refs/pawl-lost/"+old, old, "")
+	}
+	if err != nil {
+		return err
+	}
+	for ref, to := range map[string]string{ws.Ledger: head, ws.Branch: s.Head} {
+		at, err := ws.store.Ref(ctx, ref)
+		if err == nil && at != to {
+			err = ws.store.SetRef(ctx, ref, to, at)
+		}
+		if err != nil {
+			return fmt.Errorf("setting %s to what the repository has: %w", ref, err)
+		}
+	}
+	return nil
+}
+
+// rewind brings the branch in the repository to the head that the ledger knows, where the host that
+// had the loop has pushed something that nobody judged. What can't be done now shows as a push that
+// is refused.
+func (ws *loopWorkspace) rewind(ctx context.Context, head string) {
+	refs, err := userrepo.Refs(ctx, ws.store, ws.Repo, ws.Branch)
+	if at := refs[ws.Branch]; err == nil && at != head {
+		err = userrepo.Move(ctx, ws.store, ws.Repo, ws.Branch, head, at)
+	}
+	if err != nil {
+		ws.machine.Logger.Warn("the branch in the repository can't be set to what the ledger has", "loop", ws.Loop, "error", err)
+	}
+}
+
+// descendsFrom reports whether a ledger commit is another one or comes after it. One that the store does
+// not have is none of its predecessors.
+func (ws *loopWorkspace) descendsFrom(ctx context.Context, head, earlier string) bool {
+	in, err := ws.store.Contains(ctx, head, earlier)
+	return err == nil && in
+}
+
+// plainFault is the fault that an unmet precondition is for whoever called.
+func plainFault(err error) error {
+	if failed := userrepo.Failed(err); len(failed) > 0 {
+		return fault.New(fault.PreconditionFailed, "%s", failed[0].What).Advise(failed[0].Do)
+	}
+	return err
+}

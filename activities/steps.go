@@ -1,0 +1,222 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"pawl/internal/act"
+	"pawl/internal/crash"
+	"pawl/internal/durable"
+	"pawl/internal/proc"
+	"pawl/internal/workspace"
+)
+
+// joinWithin is how long a step goes on that no attempt waits for: when the service has given
+// an attempt up (an outage, a laptop asleep), the next one joins it; when the loop was
+// terminated, none does.
+const joinWithin = time.Minute
+
+// running is a step at work in this worker, whether or not an attempt of the activity waits.
+type running struct {
+	done   chan struct{}
+	waits  int // attempts of the activity that wait for it, under steps.mu
+	cancel context.CancelFunc
+	out    any // the step's result, once it is done
+	err    error
+
+	live  atomic.Pointer[act.Live]  // what its agent has told
+	since atomic.Pointer[time.Time] // when its command was started; back-dated by what it had spent before
+}
+
+// spent is what heartbeats tell of the step.
+func (r *running) spent() act.Live {
+	var live act.Live
+	if told := r.live.Load(); told != nil {
+		live = *told
+	}
+	if since := r.since.Load(); since != nil {
+		live.Usage.ActiveMs = time.Since(*since).Milliseconds()
+	}
+	return live
+}
+
+// result is what a kind of step returns: an outcome and more.
+type result[O any] interface {
+	*O
+	Core() *act.Outcome
+}
+
+// step runs a step and returns what came of it. Its result is on disk before it is reported, so a
+// retry returns it, or joins a step that still runs here.
+func step[O any, P result[O]](ctx context.Context, a *Activities, in act.Step, do func(context.Context, *work) (O, error)) (O, error) {
+	var none O
+	ws, err := a.workspace(ctx, in.Ref)
+	if err != nil {
+		return none, err
+	}
+	id := in.Ref + "/" + stepName(in.Key)
+	by := trace.SpanContextFromContext(ctx) // what the step tells the ledger is recorded by this activity
+	r := a.steps.joinOrStart(id, func(ctx context.Context, r *running) (any, error) {
+		return once[O, P](trace.ContextWithSpanContext(ctx, by), newWork(ws, in, r), do)
+	})
+	done := func() (O, error) {
+		<-r.done
+		a.steps.forget(id, r)
+		out, _ := r.out.(O)
+		return out, r.err
+	}
+	heartOf(ctx).say(r.spent)
+	select {
+	case <-r.done:
+		return done()
+	case <-activity.GetWorkerStopChannel(ctx):
+		r.cancel()
+		if out, err := done(); err == nil && !P(&out).Core().Interrupted {
+			return out, nil // it was just done
+		}
+		return none, stopping()
+	case <-ctx.Done():
+		var cancelled *temporal.CanceledError
+		if !errors.As(context.Cause(ctx), &cancelled) {
+			a.steps.leave(id, r)
+			return none, ctx.Err()
+		}
+		r.cancel()
+		return done()
+	}
+}
+
+// once does a step, unless its result is on disk.
+func once[O any, P result[O]](ctx context.Context, w *work, do func(context.Context, *work) (O, error)) (O, error) {
+	path := filepath.Join(w.dir, "result.json")
+	var out O
+	switch err := durable.ReadJSON(path, &out); {
+	case err == nil:
+		return out, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		w.ws.machine.Logger.Warn("the result of a step can't be read: the step runs again", "loop", w.ws.Loop, "error", err)
+	}
+	out, err := do(ctx, w)
+	if err != nil || P(&out).Core().Interrupted { // it will run again, so this is not its result
+		return out, err
+	}
+	if err := durable.WriteJSON(path, out); err != nil {
+		return out, err
+	}
+	crash.At("step.recorded")
+	return out, nil
+}
+
+// Progress says what a running step has spent. A step that isn't here has spent what its record
+// says.
+func (a *Activities) Progress(ctx context.Context, in act.Progress) (act.Spent, error) {
+	a.steps.mu.Lock()
+	_, here := a.steps.running[in.Ref+"/"+stepName(in.Key)]
+	a.steps.mu.Unlock()
+	spent, err := proc.ReadProgress(filepath.Join(a.stepDir(in.Ref, in.Key), "progress"))
+	if err != nil {
+		return act.Spent{}, err
+	}
+	return act.Spent{Running: here, Ms: spent.Milliseconds()}, nil
+}
+
+// steps are the steps at work in this worker, by loop and folder.
+type steps struct {
+	mu       sync.Mutex
+	running  map[string]*running
+	orphaned chan struct{} // has room for one: there is something to be looked at
+}
+
+// joinOrStart returns the step that runs under id, or starts it.
+func (s *steps) joinOrStart(id string, run func(context.Context, *running) (any, error)) *running {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.running[id]; r != nil {
+		r.waits++
+		return r
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &running{done: make(chan struct{}), waits: 1, cancel: cancel}
+	s.running[id] = r
+	go func() {
+		defer close(r.done)
+		defer cancel()
+		r.out, r.err = run(ctx, r)
+	}()
+	return r
+}
+
+func (s *steps) forget(id string, r *running) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running[id] == r {
+		delete(s.running, id)
+	}
+}
+
+// end ends a step and waits for that.
+func (s *steps) end(id string, r *running) {
+	r.cancel()
+	<-r.done
+	s.forget(id, r)
+}
+
+// leave stops waiting for a step. If nobody else comes to wait for it, it is ended.
+func (s *steps) leave(id string, r *running) {
+	s.mu.Lock()
+	r.waits--
+	s.mu.Unlock()
+	select {
+	case s.orphaned <- struct{}{}: // the loop may be over
+	default:
+	}
+	time.AfterFunc(joinWithin, func() {
+		s.mu.Lock()
+		alone := s.running[id] == r && r.waits == 0
+		s.mu.Unlock()
+		if alone {
+			s.end(id, r)
+		}
+	})
+}
+
+// endAll ends the steps of a loop.
+func (s *steps) endAll(ref string) {
+	s.mu.Lock()
+	all := maps.Clone(s.running)
+	s.mu.Unlock()
+	for id, r := range all {
+		if strings.HasPrefix(id, ref+"/") {
+			s.end(id, r)
+		}
+	}
+}
+
+// Orphaned says when the service has refused to hear of a step any more.
+func (a *Activities) Orphaned() <-chan struct{} { return a.steps.orphaned }
+
+// stepName is a step's folder: sorted by name, the steps are in the order in which they ran
+// within an iteration's attempts.
+func stepName(k act.Key) string {
+	name := fmt.Sprintf("%04d.%d-%s", k.Iteration, k.Attempt, k.Name)
+	if k.Repeat > 0 {
+		name += fmt.Sprintf(".r%d", k.Repeat)
+	}
+	return name
+}
+
+func (m *machine) stepDir(ref string, k act.Key) string {
+	return filepath.Join(workspace.Steps(m.Home, ref), stepName(k))
+}

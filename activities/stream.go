@@ -1,0 +1,176 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"pawl/internal/act"
+	"pawl/internal/agent/stream"
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/proc"
+)
+
+const (
+	// streamLimit is how much a program may say in one call. What is beyond it can't be followed,
+	// so that a budget might be crossed unseen: such a call is ended.
+	streamLimit = 64 << 20
+	// lookEvery is how often a stream is looked at. With the supervisor's grace it is what a
+	// budget is overdrawn by.
+	lookEvery = 250 * time.Millisecond
+	// lookAtMost bounds one look's memory.
+	lookAtMost = 1 << 20
+)
+
+// call is one call of an agent whose stdout is a stream: it is read while the program writes it,
+// and a budget that is crossed interrupts the program.
+type call struct {
+	stream  *stream.Stream
+	file    string
+	at      int64                              // what of the file has been read
+	carried loop.Usage                         // what attempts that were lost have spent
+	left    map[loop.Resource]evidence.Decimal // the budgets, nil for none
+	tell    func(loop.Usage, string)           // what is spent so far, and the last tool
+
+	over    loop.Resource // the budget that ended it
+	flooded bool          // its output was too long to be followed
+	tool    string
+}
+
+// newCall takes up a call. What an attempt of this step has left behind, whose worker died, is put
+// aside and counts: it was spent.
+func newCall(adapter stream.Adapter, in act.Call, stdout string, tell func(loop.Usage, string)) (*call, error) {
+	c := &call{stream: adapter.Stream(), file: stdout, left: in.Budget, tell: tell}
+	n := 1
+	for ; ; n++ {
+		if _, err := os.Stat(lost(stdout, n)); errors.Is(err, fs.ErrNotExist) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if err := os.Rename(stdout, lost(stdout, n)); err == nil {
+		n++
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("putting a lost attempt's output aside: %w", err)
+	}
+	for i := 1; i < n; i++ {
+		before := call{stream: adapter.Stream(), file: lost(stdout, i)}
+		if err := before.finish(); err != nil {
+			return nil, err
+		}
+		c.carried = c.carried.Add(before.stream.Usage())
+	}
+	return c, nil
+}
+
+// lost is where the output of the nth lost attempt is kept.
+func lost(stdout string, n int) string { return stdout + ".lost" + strconv.Itoa(n) }
+
+// spent is what the step has cost up to now. A call that is tried again by the machine is still
+// one.
+func (c *call) spent() loop.Usage {
+	u := c.carried.Add(c.stream.Usage())
+	u.AgentCalls = 1
+	return u
+}
+
+// run runs the command and follows it.
+func (c *call) run(ctx context.Context, s *proc.Supervisor, command proc.Command) (proc.Result, error) {
+	if c.over = stream.Over(c.left, c.spent()); c.over != "" {
+		return proc.Result{ExitCode: -1}, nil
+	}
+	running, interrupt := context.WithCancel(ctx)
+	defer interrupt()
+	ended := make(chan struct{})
+	var following sync.WaitGroup
+	following.Go(func() {
+		tick := time.NewTicker(lookEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+			}
+			if running.Err() != nil || !c.poll() {
+				continue
+			}
+			interrupt()
+		}
+	})
+	result, err := s.Run(running, command)
+	close(ended)
+	following.Wait()
+	if err != nil {
+		return result, err
+	}
+	if ctx.Err() == nil && running.Err() != nil {
+		result.Interrupted = false // by nobody but us
+	}
+	if err := c.finish(); err != nil {
+		return result, err
+	}
+	// Whether a call is over its budget must not hang on when it was looked at last.
+	c.over = stream.Over(c.left, c.spent())
+	return result, nil
+}
+
+// poll reads what is new and reports whether the program is to be ended.
+func (c *call) poll() bool {
+	for {
+		n, err := c.readMore(lookAtMost)
+		if err != nil || n == 0 {
+			break // an output that can't be read now is read at the end
+		}
+	}
+	c.flooded = c.at >= streamLimit
+	c.over = stream.Over(c.left, c.spent())
+	return c.flooded || c.over != ""
+}
+
+// finish reads the rest.
+func (c *call) finish() error {
+	for {
+		n, err := c.readMore(lookAtMost)
+		if err != nil {
+			return fmt.Errorf("reading what the agent said: %w", err)
+		}
+		if n == 0 {
+			c.stream.Close()
+			return nil
+		}
+	}
+}
+
+func (c *call) readMore(most int64) (int64, error) {
+	f, err := os.Open(c.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil // it has not begun
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.NewSectionReader(f, c.at, min(most, max(0, streamLimit-c.at))))
+	if err != nil {
+		return 0, err
+	}
+	c.at += int64(len(b))
+	for _, e := range c.stream.Feed(b) {
+		if e.Kind == stream.ToolCall {
+			c.tool = e.Tool
+		}
+	}
+	if len(b) > 0 && c.tell != nil {
+		c.tell(c.spent(), c.tool)
+	}
+	return int64(len(b)), nil
+}

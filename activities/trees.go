@@ -1,0 +1,172 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"pawl/internal/crash"
+	"pawl/internal/fault"
+	"pawl/internal/proc"
+	"pawl/internal/trees"
+	"pawl/internal/workspace"
+)
+
+// tree is one of a loop's two trees.
+type tree struct {
+	*trees.Tree
+	busy sync.Mutex // held while the tree is being restored
+	at   string     // the commit that it is known to be at, "" for unknown; under the workspace's mu
+}
+
+// restore brings a tree to head, once: later calls find it there until something runs in it.
+func (ws *loopWorkspace) restore(ctx context.Context, t *tree, head string) error {
+	t.busy.Lock()
+	defer t.busy.Unlock()
+	ws.mu.Lock()
+	turn, ahead := ctx.Value(aheadOf{}).(int)
+	over := ahead && turn != ws.turn
+	there := t.at == head && head != ""
+	ws.mu.Unlock()
+	if over || there {
+		return nil
+	}
+	if err := ws.materialise(ctx, t, head); err != nil {
+		return err
+	}
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	t.at = head
+	return nil
+}
+
+// aheadOf is the turn in which a restore was asked for that nobody waits for yet.
+type aheadOf struct{}
+
+// restoreAhead restores a tree for the next step while the workflow hears of the last one. If it fails,
+// the step restores the tree itself. If the step, or a parking of the trees, comes first, nothing is done.
+func (ws *loopWorkspace) restoreAhead(t *tree, head string) {
+	ws.mu.Lock()
+	ctx := context.WithValue(context.Background(), aheadOf{}, ws.turn)
+	ws.mu.Unlock()
+	ws.machine.background.Go(func() { _ = ws.restore(ctx, t, head) })
+}
+
+// leave notes that something is about to run in a tree. It waits for a restore that is under way, and
+// lets none begin that was asked for before.
+func (ws *loopWorkspace) leave(t *tree) {
+	t.busy.Lock()
+	defer t.busy.Unlock()
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	t.at = ""
+	ws.turn++
+}
+
+// park gives up the trees: they are a cache, made again when something is to run in them.
+func (ws *loopWorkspace) park(ctx context.Context) error {
+	ws.leave(ws.judge)
+	if err := ws.judge.Remove(ctx); err != nil {
+		return err
+	}
+	crash.At("tree.removing")
+	ws.leave(ws.desk)
+	return ws.desk.Remove(ctx)
+}
+
+// alike notes that the commit has the tree of another, which it was reverted to.
+func (ws *loopWorkspace) alike(commit, other string) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.same[0] == other {
+		other = ws.same[1]
+	}
+	ws.same = [2]string{commit, other}
+}
+
+// like returns a commit that is known to have the tree of this one, "" where none is.
+func (ws *loopWorkspace) like(commit string) string {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.same[0] == commit {
+		return ws.same[1]
+	}
+	return ""
+}
+
+// materialise brings a tree to commit. Where it is new, or had to be made anew, the setup command
+// runs in it, and tracked files that it touched are brought back.
+func (ws *loopWorkspace) materialise(ctx context.Context, t *tree, commit string) error {
+	options := trees.RestoreOptions{Judge: t == ws.judge, Keep: ws.Keep, Like: ws.like(commit)}
+	recreated, err := t.Restore(ctx, commit, options)
+	if err != nil {
+		return fmt.Errorf("bringing %s to %s: %w", t.Dir, commit, err)
+	}
+	if !recreated {
+		return nil
+	}
+	crash.At("tree.created")
+	if err := ws.setup(ctx, t); err != nil {
+		return err
+	}
+	crash.At("tree.setup")
+	if err := t.Pristine(ctx); err != nil {
+		return fmt.Errorf("noting what setup made: %w", err)
+	}
+	crash.At("tree.finished")
+	if ws.Setup == "" {
+		return nil
+	}
+	if recreated, err = t.Restore(ctx, commit, options); err == nil && recreated {
+		err = errors.New("what setup made does not last")
+	}
+	if err != nil {
+		return fmt.Errorf("bringing %s to %s after setup: %w", t.Dir, commit, err)
+	}
+	return nil
+}
+
+// setupLimit bounds setup.command: dependencies may have to be fetched.
+const setupLimit = 20 * time.Minute
+
+// setup runs setup.command in a new tree.
+func (ws *loopWorkspace) setup(ctx context.Context, t *tree) error {
+	if ws.Setup == "" {
+		return nil
+	}
+	s, err := ws.supervise()
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(workspace.Steps(ws.machine.Home, ws.Ref), "setup-"+filepath.Base(t.Dir))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	inherited, err := ws.environment()
+	if err != nil {
+		return err
+	}
+	command := proc.Command{
+		Argv: []string{"sh", "-c", ws.Setup}, Dir: t.Dir, Env: slices.Clone(inherited), Limit: setupLimit,
+		Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
+	}
+	command.Sandbox = ws.confine(command, inherited)
+	result, err := s.Run(ctx, command)
+	if err != nil {
+		return err
+	}
+	if result.ExitCode != 0 || result.Interrupted {
+		_ = t.Remove(context.WithoutCancel(ctx)) // a tree half set up is no tree
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return refuse(fault.New(fault.PreconditionFailed, "the setup command fails (exit %d): `%s`\n%s", result.ExitCode, ws.Setup, tailOf(dir)).
+			Advise("Run it in a fresh clone of the repository; its output is in " + dir + "."))
+	}
+	return nil
+}

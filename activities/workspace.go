@@ -1,0 +1,211 @@
+package activities
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"pawl/internal/fault"
+	"pawl/internal/git"
+	"pawl/internal/ledger"
+	"pawl/internal/proc"
+	"pawl/internal/store"
+	"pawl/internal/trees"
+	"pawl/internal/wire"
+	"pawl/internal/workspace"
+)
+
+// place is a loop's handles on this host. They are a cache of what the workspace record says.
+type loopWorkspace struct {
+	workspace.Record
+	machine *machine
+	store   *store.Store
+	ledger  *ledger.Ledger
+	desk    *tree
+	judge   *tree
+
+	pushing   sync.Mutex // one push at a time
+	branchDue bool       // with a URL: the branch is not yet in the repository as the ledger has it
+	awayUntil time.Time  // with a URL: until when a repository that did not answer is left alone
+
+	mu         sync.Mutex
+	supervisor *proc.Supervisor
+	refused    string // why the last push was refused, until it is told
+	untaken    string // with a URL: why the last push was refused, until one is taken
+	pushDue    *time.Timer
+	pushed     time.Time // when the last keep was pushed
+	same       [2]string // two commits with one tree: a revert, and what it went back to
+	env        []string  // what commands inherit, once it is known
+	turn       int       // counts what has run in the trees
+}
+
+// place returns the handles of the loop named ref.
+func (a *Activities) workspace(ctx context.Context, ref string) (*loopWorkspace, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if ws := a.workspaces[ref]; ws != nil {
+		return ws, nil
+	}
+	record, err := workspace.Read(a.Home, ref)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, refuse(fault.New(fault.PreconditionFailed, "this host has no workspace for the loop %s any more", ref).
+			Advise("Start the loop again from its ledger."))
+	}
+	if err != nil {
+		return nil, err
+	}
+	ws, err := a.openWorkspace(ctx, record)
+	if err != nil {
+		return nil, err
+	}
+	a.workspaces[ref] = ws
+	return ws, nil
+}
+
+func (m *machine) openWorkspace(ctx context.Context, r workspace.Record) (*loopWorkspace, error) {
+	store, err := store.Open(ctx, r.Store)
+	if err != nil {
+		return nil, fmt.Errorf("opening the store: %w", err)
+	}
+	return &loopWorkspace{
+		Record: r, machine: m, store: store, ledger: ledger.Open(store),
+		desk:  &tree{Tree: trees.At(store, workspace.Desk(m.Home, r.Ref), workspace.Admin(m.Home, r.Ref, "desk"), branchName(r))},
+		judge: &tree{Tree: trees.At(store, workspace.Judge(m.Home, r.Ref), workspace.Admin(m.Home, r.Ref, "judge"), branchName(r))},
+	}, nil
+}
+
+// storeOf is where a repository's objects are kept on this host.
+func (m *machine) storeOf(address string) string {
+	key := sha256.Sum256([]byte(address))
+	return m.Home.Store(hex.EncodeToString(key[:8]))
+}
+
+// record is the workspace record of a loop on this host, by its ID or, of an earlier loop of that
+// ID, by its name in refs.
+func (m *machine) record(id string) (workspace.Record, bool) {
+	if r, ok := workspace.Latest(m.Home, id); ok {
+		return r, true
+	}
+	r, err := workspace.Read(m.Home, git.RefName(id))
+	return r, err == nil
+}
+
+// branchName is the branch as people name it.
+func branchName(r workspace.Record) string { return strings.TrimPrefix(r.Branch, "refs/heads/") }
+
+func (ws *loopWorkspace) author() git.Identity { return git.Identity{Name: ws.Name, Email: ws.Email} }
+
+// local is where the repository is on this host, "" where it is elsewhere.
+func (ws *loopWorkspace) local() string {
+	if !ws.Remote {
+		return ws.Repo
+	}
+	if u, err := url.Parse(ws.Repo); err == nil && u.Scheme == "file" {
+		return filepath.FromSlash(u.Path)
+	}
+	return ""
+}
+
+// loopStop says where a loop-stop file asks the loop to end, "" where there is none.
+func (ws *loopWorkspace) loopStop() string {
+	for _, dir := range []string{ws.local(), ws.desk.Dir} {
+		if dir == "" {
+			continue
+		}
+		path := filepath.Join(dir, "loop-stop")
+		if _, err := os.Lstat(path); err == nil {
+			return "the file " + path + " asks the loop to stop"
+		}
+	}
+	return ""
+}
+
+// supervise returns the loop's supervisor, starting one where there is none. What an earlier
+// one may have left is ended first.
+func (ws *loopWorkspace) supervise() (*proc.Supervisor, error) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.supervisor != nil {
+		return ws.supervisor, nil
+	}
+	s, err := proc.StartFor(ws.Token(), ws.means())
+	if err != nil {
+		return nil, fmt.Errorf("starting the supervisor: %w", err)
+	}
+	ws.supervisor = s
+	return s, nil
+}
+
+// endProcesses gives up the loop's processes: the loop waits, or is over.
+func (ws *loopWorkspace) endProcesses() {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.supervisor != nil {
+		ws.supervisor.Close()
+		ws.supervisor = nil
+	}
+}
+
+// release ends what runs here for a loop that is over, or that another run takes up.
+func (a *Activities) release(ref string) {
+	a.steps.endAll(ref)
+	a.mu.Lock()
+	ws := a.workspaces[ref]
+	a.mu.Unlock()
+	if ws != nil {
+		ws.endProcesses()
+	}
+}
+
+// RemoveTrees gives up the processes and trees of a loop that was ended without this worker (Terminate,
+// a reset behind its ledger), unless another run has taken the loop up since. What was not pushed is,
+// unless the loop goes on elsewhere: from what the repository has.
+func (a *Activities) RemoveTrees(ctx context.Context, r workspace.Record, elsewhere bool) error {
+	a.registering.Lock()
+	defer a.registering.Unlock()
+	now, err := workspace.Read(a.Home, r.Ref)
+	if err != nil || now.FirstRun != r.FirstRun || now.Closed {
+		return err
+	}
+	a.release(r.Ref)
+	ws, err := a.workspace(ctx, r.Ref)
+	if err != nil {
+		return err
+	}
+	// Its last keep may not have been pushed. Nobody is told of a refusal; another host may have it.
+	if !elsewhere {
+		if _, err := ws.push(ctx); err != nil && !ahead(err) {
+			return err
+		}
+	}
+	return a.removeTrees(ctx, ws)
+}
+
+// removeTrees gives up the trees of a loop that is over. Logs, store and ledger stay.
+func (a *Activities) removeTrees(ctx context.Context, ws *loopWorkspace) error {
+	if err := ws.park(ctx); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(workspace.Exchange(a.Home, ws.Ref)); err != nil {
+		return err
+	}
+	ws.Closed, ws.ClosedAt = true, time.Now()
+	a.mu.Lock()
+	delete(a.workspaces, ws.Ref)
+	a.mu.Unlock()
+	return workspace.Write(a.Home, ws.Record)
+}
+
+// ahead reports whether another run, or another host, has gone on with the loop.
+func ahead(err error) bool {
+	return wire.Is(err, fault.LedgerAhead)
+}
