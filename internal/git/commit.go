@@ -94,7 +94,7 @@ func (id Identity) clean() Identity {
 func ObjectID(kind string, content []byte) string {
 	h := NewHash(kind, int64(len(content)))
 	h.Write(content)
-	return HashText(h)
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // NewHash begins the ID of an object whose content is yet to be written to it.
@@ -103,9 +103,6 @@ func NewHash(kind string, size int64) hash.Hash {
 	fmt.Fprintf(h, "%s %d\x00", kind, size)
 	return h
 }
-
-// HashText is the ID that a hash comes to.
-func HashText(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
 
 // ParseCommit reads a commit object.
 func ParseCommit(id string, raw []byte) (Commit, error) {

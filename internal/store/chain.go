@@ -12,9 +12,8 @@ import (
 
 // ChainLink is one entry of a ledger as Chain found it, every object of it held against its hash.
 type ChainLink struct {
-	LedgerCommit                   // with all of its files
-	N            int               // from 1
-	Blobs        map[string]string // the object IDs of the files
+	LedgerCommit     // with all of its files
+	N            int // from 1
 }
 
 // Damage is where a ledger stops being what its hashes say.
@@ -58,17 +57,18 @@ func (s *Store) Chain(ctx context.Context, head string, visit func(ChainLink) er
 		for i := range chain {
 			l, tree := chain[len(chain)-1-i], trees[len(chain)-1-i]
 			at = Damage{N: i + 1, Commit: l.Commit}
-			link := ChainLink{LedgerCommit: l, N: i + 1, Blobs: map[string]string{}}
+			link := ChainLink{LedgerCommit: l, N: i + 1}
 			link.Files = map[string][]byte{}
 			raw, err := sound(b, tree, "tree")
 			if err != nil {
 				return err
 			}
-			if err := parseFlatTree(raw, link.Blobs); err != nil {
+			blobs, err := parseFlatTree(raw)
+			if err != nil {
 				return err
 			}
 			now := map[string][]byte{}
-			for name, id := range link.Blobs {
+			for name, id := range blobs {
 				content, known := seen[id]
 				if !known {
 					if content, err = sound(b, id, "blob"); err != nil {
@@ -115,15 +115,16 @@ func sound(b *git.Batch, id, kind string) ([]byte, error) {
 }
 
 // parseFlatTree reads a tree object without folders: "<mode> <name>NUL<20 bytes>" again and again.
-func parseFlatTree(raw []byte, blobs map[string]string) error {
+func parseFlatTree(raw []byte) (map[string]string, error) {
+	blobs := map[string]string{}
 	for len(raw) > 0 {
 		head, rest, ok := bytes.Cut(raw, []byte{0})
 		mode, name, named := bytes.Cut(head, []byte{' '})
 		if !ok || !named || len(rest) < 20 || string(mode) != "100644" {
-			return fmt.Errorf("its tree has something that is no file of a ledger: %s", git.Quote(string(head)))
+			return nil, fmt.Errorf("its tree has something that is no file of a ledger: %s", git.Quote(string(head)))
 		}
 		blobs[string(name)] = hex.EncodeToString(rest[:20])
 		raw = rest[20:]
 	}
-	return nil
+	return blobs, nil
 }

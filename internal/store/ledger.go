@@ -11,9 +11,8 @@ import (
 	"pawl/internal/git"
 )
 
-// Entry is one commit of a loop's ledger. Its first parent is the entry before it, its second
-// the code head it stands for (the first entry has only that), so that the ledger keeps the code
-// alive and each hash covers everything before it. Its tree holds the loop's files.
+// Entry is one commit of a loop's ledger. Its first parent is the entry before it, its second the
+// code head it stands for (the first entry has only that). Its tree holds the loop's files.
 type Entry struct {
 	Ref   string // refs/pawl-ledger/<loop>
 	Prev  string // the entry before, "" for the first

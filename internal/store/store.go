@@ -31,18 +31,16 @@ type Store struct {
 	logs    logCache
 }
 
-// storeConfig is the whole config file of a store; the rest is in invariants, which win.
+// storeConfig is the whole config file of a store; what git.Hardened sets wins over it.
 const storeConfig = `[core]
 	repositoryformatversion = 0
 	filemode = true
 	bare = true
 `
 
-// storeAttributes take precedence over every .gitattributes. An agent that writes "*.go -diff"
-// would otherwise turn its diff into "Binary files differ" for the person who approves it, and
-// its changed lines into none for the policy that counts them. git 2.39 reads no .gitattributes
-// in a bare repository anyway; later ones do, from HEAD. Conversions (eol, encoding, ident) stay
-// as the tree has them: a desk is what a clone would be.
+// storeAttributes take precedence over every .gitattributes. An agent that writes "*.go -diff" would
+// otherwise hide its diff from the person who approves it and from the policy that counts lines.
+// Conversions (eol, encoding, ident) stay as the tree has them: a desk is what a clone would be.
 const storeAttributes = "* !diff !merge\n"
 
 // Open opens the store in dir and creates it where there is none. It may be called by
@@ -220,9 +218,8 @@ func (s *Store) SetRef(ctx context.Context, ref, new, old string) error {
 	return err
 }
 
-// dropStaleLock removes the lock that a git killed half way has left on a ref. The caller holds
-// the store's lock, and so does every git process that moves a ref until it ends: none is left
-// that this lock file could belong to.
+// dropStaleLock removes the lock that a git killed half way has left on a ref. The caller holds the
+// store's lock, as does every git process that moves a ref until it ends, so nobody's lock goes.
 func (s *Store) dropStaleLock(ref string) error {
 	err := os.Remove(filepath.Join(s.dir, filepath.FromSlash(ref)+".lock"))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {

@@ -90,8 +90,8 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 		case have == "":
 			return TxResult{}, &Fenced{Ref: e.Ref, Want: e.Prev, Have: have}
 		default:
-			// It may be this very entry, appended by an attempt that died before it could say so, or
-			// even before it moved the branch: fast-import moves refs in an order of its own.
+			// It may be this very entry, of an attempt that died, even before it moved the branch:
+			// fast-import moves refs in an order of its own.
 			would, err := s.dryRun(ctx, e, lock)
 			if err != nil {
 				return TxResult{}, err

@@ -17,13 +17,10 @@ import (
 )
 
 // The tree's own .git is for whoever works in the tree: `git log`, `git status` and `git diff`
-// show the loop's branch at the tree's commit. pawl never runs git in it. Each time, everything
-// in it is thrown away and written anew from the store, except the packs that pawl itself put
-// there and that nobody has touched since: an agent's own commits, its hooks, its config, its
-// half-finished merge all go, and what remains is what a fresh clone would have.
+// show the loop's branch at the tree's commit. Each time, everything in it is written anew, except
+// what pawl wrote there and nobody has touched since: an agent's commits, hooks and config go.
 
-// gitDir is what a tree's .git is known to hold, by path in it. What is not in it, or is not what
-// it was when pawl wrote it, is not believed.
+// gitDir is what pawl wrote into a tree's .git, by path in it.
 type gitDir struct {
 	Shown string            // the commit whose whole history is in the packs
 	Packs map[string]stamp  // objects/pack/…

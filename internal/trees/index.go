@@ -66,7 +66,7 @@ func (e indexEntry) modeText() string { return fmt.Sprintf("%06o", e.mode) }
 func (e indexEntry) blobText() string { return hex.EncodeToString(e.blob[:]) }
 
 // index is the private index of a tree as git last wrote it: which paths are tracked. Reading it
-// here saves a process per question (gitformat-index(5); invariants keep it at version 2 or 3).
+// here saves a process per question (gitformat-index(5); git.Hardened keeps it at version 2 or 3).
 type index struct {
 	entries map[string]indexEntry
 	links   []string // the paths of submodules

@@ -67,11 +67,9 @@ func (t *Tree) loadPristine() (pristine, error) {
 // tick is more than the granularity of any file system's timestamps that pawl is likely to meet.
 const tick = 20 * time.Millisecond
 
-// Pristine records what stands in the tree besides the commit, that is, what setup.command has
-// made, and declares the tree finished. A later Restore of a judge keeps exactly that.
-//
-// It has to be called after each Restore that made the tree anew, whether or not
-// there is a setup.command.
+// Pristine records what setup.command has made in the tree, and declares the tree finished. A later
+// Restore of a judge keeps exactly that. It has to be called after each Restore that made the tree
+// anew, whether or not there is a setup.command.
 func (t *Tree) Pristine(ctx context.Context) error {
 	lock, err := t.lock(ctx)
 	if err != nil {

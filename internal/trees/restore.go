@@ -33,10 +33,8 @@ type RestoreOptions struct {
 // whatever else is there removed as the options say, and the tree's own .git as a fresh clone
 // would have it.
 //
-// recreated means that the tree had to be made anew (it was missing, replaced or unfinished; in a
-// judge, something that setup made had been changed or removed): the caller runs setup.command
-// and calls Pristine, and, if setup may touch tracked files, Restore again. Tree.Why then says
-// why.
+// recreated means that the tree had to be made anew, for the reason in Tree.Why: the caller runs
+// setup.command and calls Pristine, and, if setup may touch tracked files, Restore again.
 func (t *Tree) Restore(ctx context.Context, commit string, o RestoreOptions) (recreated bool, err error) {
 	if err := git.CheckHashes(commit); err != nil {
 		return false, err
@@ -103,10 +101,8 @@ func (t *Tree) restore(ctx context.Context, commit string, lock *os.File, o Rest
 		return err
 	}
 
-	// First everything goes that is not certainly what git put there, for git to put it there
-	// again. git by itself would be content with less: it compares times by the second, and it
-	// takes a file that it reaches through a symlinked folder for unchanged if that folder is
-	// the moved original.
+	// First everything goes that is not certainly what git put there. git compares times by the second
+	// only, and takes a file for unchanged that it reaches through a symlink to the moved folder.
 	c := cleaner{root: root}
 	var extras []found
 	unchanged := 0
@@ -160,9 +156,8 @@ func (t *Tree) restore(ctx context.Context, commit string, lock *os.File, o Rest
 	return t.show(&st, dot, shown)
 }
 
-// indexIsAt reports whether the index is known to be commit's tree. Where files match it besides,
-// they need no git to look at them: the case of an iteration that begins where the last one was
-// kept.
+// indexIsAt reports whether the index is known to be commit's tree. Files that match it then need no
+// git to look at them.
 func (t *Tree) indexIsAt(st treeState, commit string) bool {
 	if st.IndexCommit != commit {
 		c, known := t.store.Known(commit)
@@ -181,9 +176,7 @@ func (t *Tree) noteIndex(st *treeState, commit, tree string) error {
 	return err
 }
 
-// checkout makes tracked files exact, unless they are known to be. --reset -u looks at every
-// file, writes what is not there or differs and removes what the commit before had and this one
-// has not.
+// checkout makes tracked files exact, unless they are known to be.
 func (t *Tree) checkout(ctx context.Context, st *treeState, commit string, exact bool, lock *os.File, o RestoreOptions) error {
 	if !exact {
 		if _, err := t.call(lock, "read-tree", "--reset", "-u", "--no-recurse-submodules", commit).Run(ctx); err != nil {

@@ -3,6 +3,7 @@ package trees
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -38,21 +39,16 @@ type Unaddable struct {
 	New  bool   // such a file is not in head
 }
 
-// Stage takes what the tree differs from head by into the store's objects, without committing:
-// everything that is not ignored, as `git add -A` would, but with the store's git directory and
-// an index of pawl's own. Whatever state the agent left the tree's own .git in (its own commits,
-// another branch, a conflict, nothing at all) makes no difference.
-//
-// What git cannot or must not take (a nested repository, a FIFO, an unreadable file) is no error
-// but a violation.
+// Stage takes what the tree differs from head by into the store's objects, as `git add -A` would,
+// without committing. The state of the tree's own .git makes no difference. What git cannot or must
+// not take (a nested repository, a FIFO, an unreadable file) is no error but a violation.
 func (t *Tree) Stage(ctx context.Context, head string) (Change, error) {
 	return t.StageRead(ctx, head, maxChange, nil)
 }
 
-// StageRead is Stage for a caller that also wants to read what the change adds and takes away: the
-// same git process prints it, and for no change nothing is printed. begin is called whenever the
-// reading starts, which can be a second time: what was read before does not count then. A changed
-// file of more bytes than largest is a violation with its size, and git never reads it.
+// StageRead is Stage for a caller that also reads the lines that the change adds and removes. begin
+// can be called a second time: what was read before does not count then. A changed file of more
+// bytes than largest is a violation with its size, and git never reads it.
 func (t *Tree) StageRead(ctx context.Context, head string, largest int64, begin func() git.Reader) (Change, error) {
 	if err := git.CheckHashes(head); err != nil {
 		return Change{}, err
@@ -349,8 +345,7 @@ func (s *staging) add(ctx context.Context) (done bool, err error) {
 		s.violate(m[1], "its content is not in the encoding that .gitattributes names for it")
 		return true, nil
 	}
-	// Take what can be taken; what is left is what git refuses. Whether that is the tree's fault
-	// or the store's (a full disk) has to be seen from the file itself.
+	// What is left is what git refuses. The file shows whether that is the tree's fault or the store's.
 	retryErr := add("--ignore-errors")
 	if retryErr == nil {
 		return false, nil
@@ -440,11 +435,9 @@ func (s *staging) diff(ctx context.Context) (Change, error) {
 // tooLongToDiff is how git dies of a file that is larger than its diff takes, 1023 MB.
 const tooLongToDiff = "unable to generate diff for"
 
-// dropConversions takes out of the index what only looks changed. Where .gitattributes asks for
-// conversions that the commit's own files never went through (say, line ends that were committed
-// as they are), `git add` converts every such file that was so much as touched, and a loop would
-// be told that it changed files out of its scope. A file whose bytes are the commit's is not a
-// change.
+// dropConversions takes out of the index what only looks changed: `git add` converts each file that
+// was touched as .gitattributes asks, even where the commit's own files never went through that.
+// A file whose bytes are the commit's is not a change.
 func (s *staging) dropConversions(ctx context.Context, files []git.FileChange) (bool, error) {
 	if !s.attributes {
 		return false, nil
@@ -528,5 +521,5 @@ func (s *staging) blobID(p string) (string, error) {
 	if _, err := io.Copy(h, io.LimitReader(f, fi.Size())); err != nil {
 		return "", err
 	}
-	return git.HashText(h), nil
+	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -24,17 +24,12 @@ import (
 	"pawl/internal/store"
 )
 
-// Tree is a desk or a judge: a directory that stands for one commit of the store, and what pawl
-// needs to know to bring it back to one.
+// Tree is a desk or a judge: a directory that stands for one commit of the store. To whoever works in
+// it, it is a whole clone (see gitdir.go). pawl runs git on its files with the store's git directory
+// and an index outside the tree.
 //
-// To whoever works in it, it is a whole clone with a .git of its own (no hard links, no
-// alternates, no remote). pawl never reads that .git and runs no git in it: it looks at the files
-// with the store's git directory and an index outside the tree, so that the tree's hooks, config,
-// refs and HEAD are neither executed nor believed. See gitdir.go for how it is kept presentable.
-//
-// Nothing else may run in the tree while one of these methods does: the caller ends what the
-// agent left behind first. A Tree is not for concurrent use, but several of the same directory,
-// also in different processes, wait for each other.
+// The caller ends what the agent left behind before it calls a method. A Tree is not for concurrent
+// use, but several of the same directory, also in different processes, wait for each other.
 type Tree struct {
 	Dir    string // absolute
 	Branch string // what the tree's own .git shows as checked out, e.g. pawl/<loop>
@@ -90,8 +85,8 @@ func (t *Tree) saveState(st treeState) error {
 	return durable.WriteCache(path, b)
 }
 
-// lock keeps others from working on the tree's files, across processes. git processes hold it
-// too until they end, so that a lock file on the index is stale for whoever has it.
+// lock keeps other processes from working on the tree's files. git processes hold it too until they
+// end, so a lock file on the index is stale for whoever has it.
 func (t *Tree) lock(ctx context.Context) (*os.File, error) {
 	if !filepath.IsAbs(t.Dir) || !filepath.IsAbs(t.state) {
 		return nil, fmt.Errorf("a tree needs absolute paths, not %s and %s", git.Quote(t.Dir), git.Quote(t.state))

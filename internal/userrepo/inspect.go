@@ -200,7 +200,7 @@ var shortages = []string{
 // unreadable makes a *Precondition of what git says of a repository that it will say again.
 func unreadable(where string, err error) error {
 	ge := git.Failure(err)
-	if !git.Exited(err, 128) || slices.ContainsFunc(shortages, func(words string) bool { return strings.Contains(ge.Stderr, words) }) {
+	if !git.Exited(err, 128) || saysAny(ge.Stderr, shortages) {
 		return err
 	}
 	return &Precondition{Code: Unreadable, What: fmt.Sprintf("git can't read %s: %s", git.Quote(git.Redact(where)), lastWords(ge.Stderr)), Do: mendRepository}
@@ -281,9 +281,8 @@ func (in *inspector) branch(s *Source, base string) error {
 	return noSuchBranch("there is no branch %s", s.Branch)
 }
 
-// whole looks whether a partial clone (git clone --filter) has all that its branch needs. git does
-// not fetch what is missing on behalf of another repository, and one file after the other is no
-// way to fetch a history.
+// whole checks that a partial clone (git clone --filter) has all that its branch needs: git does not
+// fetch what is missing on behalf of another repository.
 func (in *inspector) whole(s *Source) error {
 	if _, err := in.git("config", "--get-regexp", `^(extensions\.partialclone|remote\..*\.promisor)$`); err != nil {
 		if git.Exited(err, 1) { // no such settings: it was cloned whole
@@ -401,8 +400,7 @@ func (in *inspector) clean(s *Source) error {
 	return nil
 }
 
-// operations are what git can be in the middle of, by what it keeps in its folder meanwhile. To
-// commit, to stash or to check something out would not end them, or not as they were meant to end.
+// operations are what git can be in the middle of, by what it keeps in its folder meanwhile.
 var operations = []struct{ file, what, do string }{
 	{"rebase-merge", "a rebase is not finished", "finish it (git rebase --continue), or abort it (git rebase --abort)"},
 	{"rebase-apply", "a rebase or git am is not finished", "finish it (--continue), or abort it (--abort)"},

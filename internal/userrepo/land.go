@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"pawl/internal/git"
@@ -15,10 +16,9 @@ import (
 // Landing moves a branch of the user's repository, and nothing else there. It is the only thing
 // that pawl ever does to a branch of theirs, and it happens when a person asks for it.
 //
-// The branch moves by compare-and-swap, in one git process: it is where it was or where it should
-// be. Where it is checked out in the repository itself and the tree is clean, index and files are
-// brought along first, as a fast-forward of `git merge` would; what that would overwrite stops it.
-// No hook of the repository runs. Its filters do, since they decide what its files look like.
+// The branch moves by compare-and-swap. Where it is checked out in the repository itself and the tree
+// is clean, index and files are brought along first, as a fast-forward of `git merge` would; what
+// that would overwrite stops it. No hook of the repository runs. Its filters do.
 type Landing struct {
 	Repo   string // the user's repository
 	Branch string // short name
@@ -128,8 +128,7 @@ func lend(ctx context.Context, s *store.Store, repo, commit string) error {
 	if err := s.SetRef(ctx, ref, commit, ""); err != nil {
 		return err
 	}
-	_, err := git.AsUser(repo).Run(ctx, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules",
-		"--no-write-commit-graph", "--no-prune", "--update-shallow", "--refmap=", "--", s.Dir(), ref)
+	_, err := git.AsUser(repo).Run(ctx, slices.Concat(fetchArgs, []string{"--", s.Dir(), ref})...)
 	return errors.Join(err, s.SetRef(ctx, ref, "", commit))
 }
 

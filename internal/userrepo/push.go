@@ -51,6 +51,11 @@ func FetchLedger(ctx context.Context, s *store.Store, source, ref string) (commi
 	return fetch(ctx, s, source, ref, ref)
 }
 
+// fetchArgs copy commits and nothing else. A shallow clone is common in CI; what fetches from it
+// becomes shallow too.
+var fetchArgs = []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
+	"--no-recurse-submodules", "--no-write-commit-graph", "--no-prune", "--update-shallow", "--refmap="}
+
 func fetch(ctx context.Context, s *store.Store, source, from, name string) (commit string, err error) {
 	if err := checkAddress(source); err != nil {
 		return "", err
@@ -72,10 +77,7 @@ func fetch(ctx context.Context, s *store.Store, source, from, name string) (comm
 		return "", err
 	}
 	defer lock.Close()
-	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
-		"--no-recurse-submodules", "--no-write-commit-graph", "--no-prune",
-		"--update-shallow", // a shallow clone is a common thing in CI; the store becomes one too
-		"--refmap="}
+	args := slices.Clone(fetchArgs)
 	if local {
 		// On one host, looking for the smallest pack costs far more than it saves.
 		args = append(args, "--upload-pack=env GIT_GRAFT_FILE=/dev/null/none git -c pack.window=0 -c pack.compression=1 upload-pack")
@@ -95,33 +97,30 @@ func fetch(ctx context.Context, s *store.Store, source, from, name string) (comm
 	return commit, err
 }
 
-// Kinds of Refused.
-const (
-	RefusedNonFastForward = "non-fast-forward" // the ref there is ahead or elsewhere: with a ledger, another host
-	RefusedCheckedOut     = "checked-out"      // the branch is checked out there
-	RefusedHook           = "hook"             // a hook said no
-	RefusedOther          = "other"            // a name in the way, a locked ref, a protected branch
-)
-
 // Refused says that the other repository was reached and did not take a ref. It is no failure of
 // infrastructure: the loop goes on, says so, and tries again with the next push.
 type Refused struct {
 	Ref    string // there
-	Kind   string // one of the constants above
 	Reason string // as git put it
-	Stderr string // what the other side said
+	Do     string // what it means or what helps, "" where that is not known
 }
 
 func (e *Refused) Error() string {
-	do := map[string]string{
-		RefusedNonFastForward: "the ref has been moved there",
-		RefusedCheckedOut:     "check out another branch there",
-		RefusedHook:           "a hook there refuses it",
-	}[e.Kind]
-	if do != "" {
-		do = "; " + do
+	text := fmt.Sprintf("%s was not taken: %s", e.Ref, e.Reason)
+	if e.Do != "" {
+		text += "; " + e.Do
 	}
-	return fmt.Sprintf("%s was not taken: %s%s", e.Ref, e.Reason, do)
+	return text
+}
+
+// refusals are what git says where a ref is not taken, by its words.
+var refusals = []struct {
+	words []string
+	do    string
+}{
+	{[]string{"non-fast-forward", "fetch first", "stale info", "needs force", "already exists"}, "the ref has been moved there"},
+	{[]string{"checked out"}, "check out another branch there"},
+	{[]string{"hook"}, "a hook there refuses it"},
 }
 
 // Push updates refs in another repository, each only forwards (a refspec beginning with '+', or
@@ -159,13 +158,7 @@ func push(ctx context.Context, s *store.Store, to string, options []string, refs
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	var ge *git.Error
-	stderr := ""
-	if errors.As(err, &ge) {
-		stderr = ge.Stderr
-	}
 	if r := parseRefused(out); r != nil {
-		r.Stderr = stderr
 		return r
 	}
 	return err
@@ -179,17 +172,18 @@ func parseRefused(out []byte) *Refused {
 			continue
 		}
 		_, ref, _ := strings.Cut(f[1], ":")
-		r := &Refused{Ref: ref, Reason: git.Redact(f[2]), Kind: RefusedOther}
-		has := func(s string) bool { return strings.Contains(f[2], s) }
-		switch {
-		case has("non-fast-forward"), has("fetch first"), has("stale info"), has("needs force"), has("already exists"):
-			r.Kind = RefusedNonFastForward
-		case has("checked out"):
-			r.Kind = RefusedCheckedOut
-		case has("hook"):
-			r.Kind = RefusedHook
+		r := &Refused{Ref: ref, Reason: git.Redact(f[2])}
+		for _, known := range refusals {
+			if r.Do == "" && saysAny(f[2], known.words) {
+				r.Do = known.do
+			}
 		}
 		return r
 	}
 	return nil
+}
+
+// saysAny reports whether one of the phrases is in the text.
+func saysAny(text string, phrases []string) bool {
+	return slices.ContainsFunc(phrases, func(phrase string) bool { return strings.Contains(text, phrase) })
 }

@@ -206,7 +206,7 @@ func Unreached(url string, err error) error {
 		return err
 	}
 	for _, f := range failures {
-		if f.words == nil || slices.ContainsFunc(f.words, func(word string) bool { return strings.Contains(ge.Stderr, word) }) {
+		if f.words == nil || saysAny(ge.Stderr, f.words) {
 			return &Precondition{Code: f.code, What: fmt.Sprintf("%s %s: %s", git.Quote(git.Redact(url)), f.is, lastWords(ge.Stderr)), Do: f.do}
 		}
 	}

@@ -99,8 +99,7 @@ func TestMoveIsACompareAndSwap(t *testing.T) {
 	require.NoError(t, os.Chmod(hook, 0o755))
 	var refused *userrepo.Refused
 	require.ErrorAs(t, userrepo.Move(ctx, s, url, "refs/heads/x", second, first), &refused)
-	require.Equal(t, userrepo.RefusedHook, refused.Kind)
-	require.Contains(t, refused.Stderr, "not here")
+	require.Contains(t, refused.Error(), "a hook there refuses it")
 	var pre *userrepo.Precondition
 	require.ErrorAs(t, userrepo.LandAt(ctx, s, userrepo.Landing{Repo: url, Branch: "x", From: first, To: second}), &pre)
 	require.Equal(t, first, at())
