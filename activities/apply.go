@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,21 +32,8 @@ func (a *Activities) ApplyHere(ctx context.Context, in act.Apply) (act.Applied, 
 	if !slices.Contains(act.Ways, in.How) {
 		return act.Applied{}, fault.New(fault.InvalidMessage, "a proposal is applied by %s, not %q", strings.Join(act.Ways, ", "), loop.Clip(in.How, 40))
 	}
-	if in.Proposal != nil { // the loop still runs and records this by itself
-		r, ok := a.record(in.Loop)
-		if !ok {
-			return act.Applied{}, fault.New(fault.LoopNotFound, "this host has no loop %s", in.Loop)
-		}
-		ws, err := a.workspace(ctx, r.Ref)
-		if err != nil {
-			return act.Applied{}, err
-		}
-		s, err := ws.ledger.State(ctx, in.Ledger)
-		if err != nil {
-			return act.Applied{}, err
-		}
-		s.Proposal = in.Proposal
-		return ws.apply(ctx, in.Ledger, s, in)
+	if in.Running != nil { // it records what comes of this by itself
+		return a.applyRunning(ctx, in)
 	}
 	ws, head, s, err := a.ending(ctx, in)
 	if err != nil {
@@ -71,72 +59,80 @@ func (a *Activities) ApplyHere(ctx context.Context, in act.Apply) (act.Applied, 
 	return out, err
 }
 
+// applyRunning applies the proposal of a loop that has not ended.
+func (a *Activities) applyRunning(ctx context.Context, in act.Apply) (act.Applied, error) {
+	r, ok := a.record(in.Loop)
+	if !ok {
+		return act.Applied{}, fault.New(fault.LoopNotFound, "this host has no loop %s", in.Loop)
+	}
+	ws, err := a.workspace(ctx, r.Ref)
+	if err != nil {
+		return act.Applied{}, err
+	}
+	s, err := ws.ledger.State(ctx, in.Running.Ledger)
+	if err != nil {
+		return act.Applied{}, err
+	}
+	s.Proposal = &in.Running.Proposal
+	return ws.apply(ctx, in.Running.Ledger, s, in)
+}
+
+// application is a proposal on its way to the user's branch.
+type application struct {
+	*loopWorkspace
+	in       act.Apply
+	state    loop.State // of the loop
+	proposal loop.Proposal
+	branch   string // as people name it
+}
+
 // apply does what in asks for, or finds it done. It records nothing.
 func (ws *loopWorkspace) apply(ctx context.Context, head string, s loop.State, in act.Apply) (act.Applied, error) {
 	if err := govern.MayApply(s.Proposal, in.Hash); err != nil {
 		return act.Applied{}, err
 	}
-	proposal := *s.Proposal
-	out := act.Applied{Loop: in.Loop, Hash: proposal.Hash, How: in.How, Proposal: &proposal}
-	d, err := ws.store.Proposal(ctx, proposal.Base, proposal.Head)
+	x := &application{loopWorkspace: ws, in: in, state: s, proposal: *s.Proposal}
+	out := act.Applied{Loop: in.Loop, Hash: in.Hash, How: in.How, Proposal: &x.proposal}
+	d, err := ws.store.Proposal(ctx, x.proposal.Base, x.proposal.Head)
 	if err != nil {
 		return out, fmt.Errorf("reading the proposal: %w", err)
 	}
-	if d.Hash != proposal.Hash {
-		return out, fault.New(fault.HashMismatch, "the proposal %s does not have that hash any more (%s)", proposal.Hash[:16], d.Hash[:16]).
+	if d.Hash != x.proposal.Hash {
+		return out, fault.New(fault.HashMismatch, "the proposal %s does not have that hash any more (%s)", x.proposal.Hash[:16], d.Hash[:16]).
 			Advise("The store was changed by something else than pawl: see `pawl log " + in.Loop + " --verify`.")
 	}
 	if in.How == act.Patch {
-		out.Patch = filepath.Join(ws.machine.Home.Loop(ws.Ref), "proposal-"+proposal.Hash[:16]+".patch")
-		return out, ws.writePatch(ctx, proposal, out.Patch)
-	}
-	if out.Branch, err = ws.onto(ctx, head); err != nil {
+		out.Patch, err = x.writePatch(ctx)
 		return out, err
 	}
-	if err := ws.standing(ctx, out.Branch); err != nil {
+	if x.branch, err = ws.onto(ctx, head); err != nil {
+		return out, err
+	}
+	out.Branch = x.branch
+	if err := ws.standing(ctx, x.branch); err != nil {
 		return out, asFault(err)
 	}
-	tip, err := userrepo.Fetch(ctx, ws.store, ws.Repo, out.Branch)
+	tip, err := userrepo.Fetch(ctx, ws.store, ws.Repo, x.branch)
 	if err != nil {
-		return out, fmt.Errorf("fetching %s: %w", out.Branch, err)
+		return out, fmt.Errorf("fetching %s: %w", x.branch, err)
 	}
-	if tip != proposal.Base {
-		if out.Commit, err = ws.has(ctx, tip, proposal); err != nil || out.Commit != "" {
-			out.Already = err == nil
-			applied(&out, &proposal)
-			return out, err
+	if tip == x.proposal.Base {
+		out.Commit, err = x.land(ctx)
+	} else {
+		out.Commit, err = x.landed(ctx, tip)
+		out.Already = out.Commit != ""
+		if err == nil && !out.Already {
+			out.Moved, err = x.renew(ctx, tip)
 		}
-		out.Moved, err = ws.renew(ctx, tip, proposal, s, in, out.Branch)
-		return out, err
 	}
-	if out.Commit, err = ws.landing(ctx, proposal, s, in, out.Branch); err != nil {
-		return out, err
+	if err == nil && out.Commit != "" {
+		x.proposal.State, x.proposal.Branch, x.proposal.Commit = govern.Applied, x.branch, out.Commit
 	}
-	made, err := ws.store.Proposal(ctx, proposal.Base, out.Commit)
-	if err != nil {
-		return out, err
-	}
-	if made.Hash != proposal.Hash {
-		return out, fmt.Errorf("%s of %s would change other things than what was approved", in.How, proposal.Hash[:16])
-	}
-	crash.At("apply.before")
-	land := userrepo.Land
-	if ws.Remote {
-		land = userrepo.LandAt
-	}
-	err = land(ctx, ws.store, userrepo.Landing{Repo: ws.Repo, Branch: out.Branch, From: proposal.Base, To: out.Commit, Reason: "pawl apply " + ws.Ref + " (" + in.How + ")"})
-	if err != nil {
-		return out, asFault(err)
-	}
-	crash.At("apply.landed")
-	if err := ws.check(ctx, out.Branch, proposal); err != nil {
-		return out, err
-	}
-	applied(&out, &proposal)
-	return out, nil
+	return out, err
 }
 
-// standing says whether there is a branch that could be moved, and nobody's work on it in the way.
+// standing returns an error if there is no branch that could be moved, or somebody's work on it is in the
+// way.
 func (ws *loopWorkspace) standing(ctx context.Context, branch string) error {
 	if !ws.Remote {
 		_, err := userrepo.Tip(ctx, ws.Repo, branch)
@@ -146,121 +142,146 @@ func (ws *loopWorkspace) standing(ctx context.Context, branch string) error {
 	return err
 }
 
-func applied(out *act.Applied, p *loop.Proposal) {
-	p.State, p.Branch, p.Commit = govern.Applied, out.Branch, out.Commit
-}
-
-// check looks at the user's branch again: what is there now is what was approved.
-func (ws *loopWorkspace) check(ctx context.Context, branch string, proposal loop.Proposal) error {
-	now, err := userrepo.Fetch(ctx, ws.store, ws.Repo, branch)
-	if err != nil {
-		return fmt.Errorf("looking at %s again: %w", branch, err)
-	}
-	d, err := ws.store.Proposal(ctx, proposal.Base, now)
-	if err == nil && d.Hash != proposal.Hash {
-		err = fmt.Errorf("%s differs from %s by something else than the proposal %s: somebody has moved it meanwhile", branch, proposal.Base, proposal.Hash[:16])
-	}
-	return err
-}
-
-// onto is the branch that the loop started from.
+// onto returns the branch that the loop started from.
 func (ws *loopWorkspace) onto(ctx context.Context, head string) (string, error) {
 	c, err := ws.ledger.Contract(ctx, head)
 	if err != nil {
 		return "", err
 	}
-	for _, name := range []string{c.Branch, ws.Onto, c.Spec.Repo.Base} {
-		if name != "" {
-			return strings.TrimPrefix(name, "refs/heads/"), nil
-		}
+	if name := cmp.Or(c.Branch, ws.Onto, c.Spec.Repo.Base); name != "" {
+		return strings.TrimPrefix(name, "refs/heads/"), nil
 	}
 	return "", fault.New(fault.PreconditionFailed, "the loop %s did not record which branch it started from", ws.Loop).
 		Advise("Take the change as a patch (`pawl apply --how patch`), or merge " + branchName(ws.Record) + " by hand.")
 }
 
-// has returns the commit by which a branch has the proposal already: since an attempt before this
-// one was cut, or since somebody merged it by hand. "" where it has not.
-func (ws *loopWorkspace) has(ctx context.Context, tip string, proposal loop.Proposal) (string, error) {
-	for _, commit := range []string{proposal.Commit, proposal.Head} {
+// land moves the branch to a commit that changes what was approved and nothing else, and returns it.
+func (x *application) land(ctx context.Context) (string, error) {
+	commit, err := x.commit(ctx)
+	if err != nil {
+		return "", err
+	}
+	made, err := x.store.Proposal(ctx, x.proposal.Base, commit)
+	if err != nil {
+		return "", err
+	}
+	if made.Hash != x.proposal.Hash {
+		return "", fmt.Errorf("%s of %s would change other things than what was approved", x.in.How, x.proposal.Hash[:16])
+	}
+	crash.At("apply.before")
+	land := userrepo.Land
+	if x.Remote {
+		land = userrepo.LandAt
+	}
+	err = land(ctx, x.store, userrepo.Landing{Repo: x.Repo, Branch: x.branch, From: x.proposal.Base, To: commit, Reason: "pawl apply " + x.Ref + " (" + x.in.How + ")"})
+	if err != nil {
+		return "", asFault(err)
+	}
+	crash.At("apply.landed")
+	return commit, x.check(ctx)
+}
+
+// commit makes the commit that the branch moves to.
+func (x *application) commit(ctx context.Context) (string, error) {
+	if x.in.How == act.FastForward {
+		return x.proposal.Head, nil
+	}
+	c := store.NewCommit{
+		Tree: x.proposal.Head, Parents: []string{x.proposal.Base}, Author: x.author(), Time: x.in.Time,
+		Message:  subject(x.state.Goal) + kept(x.state),
+		Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: x.Loop}, {Key: "Pawl-Proposal", Value: x.proposal.Hash}},
+	}
+	if x.in.How == act.Merge {
+		c.Parents = append(c.Parents, x.proposal.Head)
+		c.Message = fmt.Sprintf("Merge branch '%s' into %s", branchName(x.Record), x.branch) + kept(x.state)
+	}
+	return x.store.Make(ctx, c)
+}
+
+// check looks at the user's branch again: what is there now is what was approved.
+func (x *application) check(ctx context.Context) error {
+	now, err := userrepo.Fetch(ctx, x.store, x.Repo, x.branch)
+	if err != nil {
+		return fmt.Errorf("looking at %s again: %w", x.branch, err)
+	}
+	d, err := x.store.Proposal(ctx, x.proposal.Base, now)
+	if err == nil && d.Hash != x.proposal.Hash {
+		err = fmt.Errorf("%s differs from %s by something else than the proposal %s: somebody has moved it meanwhile", x.branch, x.proposal.Base, x.proposal.Hash[:16])
+	}
+	return err
+}
+
+// landed returns the commit by which the branch has the proposal already: an attempt before this one was
+// cut off, or somebody has merged it by hand. "" if it has not.
+func (x *application) landed(ctx context.Context, tip string) (string, error) {
+	for _, commit := range []string{x.proposal.Commit, x.proposal.Head} {
 		if commit == "" {
 			continue
 		}
-		if in, err := ws.store.Contains(ctx, tip, commit); err != nil || in {
-			return commit, err
+		in, err := x.store.Contains(ctx, tip, commit)
+		if err != nil {
+			return "", err
+		}
+		if in {
+			return commit, nil
 		}
 	}
-	if d, err := ws.store.Proposal(ctx, proposal.Base, tip); err != nil || d.Hash == proposal.Hash {
-		return tip, err
+	d, err := x.store.Proposal(ctx, x.proposal.Base, tip)
+	if err != nil || d.Hash != x.proposal.Hash {
+		return "", err
 	}
-	return "", nil
+	return tip, nil
 }
 
-// landing is the commit that the branch moves to.
-func (ws *loopWorkspace) landing(ctx context.Context, proposal loop.Proposal, s loop.State, in act.Apply, branch string) (string, error) {
-	if in.How == act.FastForward {
-		return proposal.Head, nil
-	}
-	commit := store.NewCommit{
-		Tree: proposal.Head, Parents: []string{proposal.Base}, Author: ws.author(), Time: in.Time,
-		Message:  subject(s.Goal) + kept(s),
-		Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: ws.Loop}, {Key: "Pawl-Proposal", Value: proposal.Hash}},
-	}
-	if in.How == act.Merge {
-		commit.Parents = append(commit.Parents, proposal.Head)
-		commit.Message = fmt.Sprintf("Merge branch '%s' into %s", branchName(ws.Record), branch) + kept(s)
-	}
-	return ws.store.Make(ctx, commit)
-}
-
-// renew puts the work and the moved base together on the loop's branch: a new proposal, with a
-// hash that nobody has approved and work that was measured on the old base only.
-func (ws *loopWorkspace) renew(ctx context.Context, tip string, old loop.Proposal, s loop.State, in act.Apply, branch string) (*loop.Proposal, error) {
-	tree, err := ws.store.Merge(ctx, old.Head, tip)
+// renew puts the work and the moved base together on the loop's branch. That is a new proposal: nobody has
+// approved its hash, and the work was measured on the old base only.
+func (x *application) renew(ctx context.Context, tip string) (*loop.Proposal, error) {
+	parents := []string{x.proposal.Head, tip}
+	tree, err := x.store.Merge(ctx, x.proposal.Head, tip)
 	var conflict *store.Conflict
 	if errors.As(err, &conflict) {
-		return nil, fault.New(fault.BaseMoved, "%s has moved and does not go together with the proposal: %s", branch, conflict.Error()).
-			Advise(fmt.Sprintf("Merge %s by hand, or start the loop again from where %s is now.", branchName(ws.Record), branch))
+		return nil, fault.New(fault.BaseMoved, "%s has moved and does not go together with the proposal: %s", x.branch, conflict.Error()).
+			Advise(fmt.Sprintf("Merge %s by hand, or start the loop again from where %s is now.", branchName(x.Record), x.branch))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("putting the proposal onto %s: %w", branch, err)
+		return nil, fmt.Errorf("putting the proposal onto %s: %w", x.branch, err)
 	}
-	head, err := ws.store.Make(ctx, store.NewCommit{
-		Tree: tree, Parents: []string{old.Head, tip}, Author: ws.author(), Time: in.Time,
-		Message: fmt.Sprintf("Merge branch '%s' into %s", branch, branchName(ws.Record)), Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: ws.Loop}},
+	head, err := x.store.Make(ctx, store.NewCommit{
+		Tree: tree, Parents: parents, Author: x.author(), Time: x.in.Time,
+		Message: fmt.Sprintf("Merge branch '%s' into %s", x.branch, branchName(x.Record)), Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: x.Loop}},
 	})
 	if err != nil {
 		return nil, err
 	}
-	if at, err := ws.store.Ref(ctx, ws.Branch); err != nil {
+	at, err := x.store.Ref(ctx, x.Branch)
+	if err != nil {
 		return nil, err
-	} else if c, err := ws.store.ReadCommit(ctx, at); err == nil && slices.Equal(c.Parents, []string{old.Head, tip}) && c.Tree == tree {
-		head = at // an attempt before this one was cut
 	}
-	if err := ws.store.SetRef(ctx, ws.Branch, head, old.Head); err != nil {
-		return nil, ws.fenced(err, "moving the loop's branch")
+	if c, err := x.store.ReadCommit(ctx, at); err == nil && slices.Equal(c.Parents, parents) && c.Tree == tree {
+		head = at // an attempt before this one was cut off
+	}
+	if err := x.store.SetRef(ctx, x.Branch, head, x.proposal.Head); err != nil {
+		return nil, x.fenced(err, "moving the loop's branch")
 	}
 	crash.At("apply.renewed")
-	d, err := ws.store.Proposal(ctx, tip, head)
-	if err != nil {
-		return nil, err
-	}
-	return &loop.Proposal{Hash: d.Hash, Base: tip, Head: head, Files: d.Files, Insertions: d.Insertions, Deletions: d.Deletions, State: govern.Open}, nil
+	return x.proposalOf(ctx, tip, head)
 }
 
-// writePatch writes the proposal as it was hashed, whole or not at all.
-func (ws *loopWorkspace) writePatch(ctx context.Context, proposal loop.Proposal, path string) error {
+// writePatch writes the proposal as it was hashed, whole or not at all, and returns the file.
+func (x *application) writePatch(ctx context.Context) (string, error) {
+	path := filepath.Join(x.machine.Home.Loop(x.Ref), "proposal-"+x.proposal.Hash[:16]+".patch")
 	f, err := durable.NewDraft(path, 0o600)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer f.Discard()
-	if err = ws.store.WriteProposal(ctx, proposal.Base, proposal.Head, f); err == nil {
+	if err = x.store.WriteProposal(ctx, x.proposal.Base, x.proposal.Head, f); err == nil {
 		err = f.Replace()
 	}
 	if err != nil {
-		return fmt.Errorf("writing the patch: %w", err)
+		return "", fmt.Errorf("writing the patch: %w", err)
 	}
-	return nil
+	return path, nil
 }
 
 // asFault turns what stands in the way in the user's repository into a fault.

@@ -202,10 +202,10 @@ func TestE3_ARunningLoopAppliesWhatWasApproved(t *testing.T) {
 
 	git(t, l.user, "fetch", "-q", storeOf(t), "pawl/x")
 	p := loop.Proposal{Hash: hash(), Base: l.o.Base, Head: l.head, State: govern.Open}
-	in := act.Apply{Loop: "x", Hash: p.Hash, How: act.Squash, Time: when, Proposal: &p, Ledger: l.ledger}
+	in := act.Apply{Loop: "x", Hash: p.Hash, How: act.Squash, Time: when, Running: &act.Running{Proposal: p, Ledger: l.ledger}}
 	_, err = l.a.ApplyHere(ctx, in)
 	require.Equal(t, fault.ReviewMissing, fault.CodeOf(err))
-	p.State = govern.Approved
+	in.Running.Proposal.State = govern.Approved
 	for _, again := range []bool{false, true} {
 		out, err := l.a.ApplyHere(ctx, in)
 		require.NoError(t, err)
@@ -214,7 +214,7 @@ func TestE3_ARunningLoopAppliesWhatWasApproved(t *testing.T) {
 	}
 	require.Equal(t, "better\n", string(must(os.ReadFile(l.user+"/work/a"))))
 	l.record(loop.Event{Type: loop.Warned}) // the ledger is where the loop left it
-	require.Equal(t, govern.Approved, p.State, "what was given is not changed")
+	require.Equal(t, govern.Approved, in.Running.Proposal.State, "what was given is not changed")
 }
 
 func sum(text string) string {

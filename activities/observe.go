@@ -143,7 +143,10 @@ func (r *logged) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAct
 	info := activity.GetInfo(ctx)
 	attrs := []slog.Attr{slog.String("loop", info.WorkflowExecution.ID)}
 	for _, arg := range in.Args {
-		attrs = append(attrs, about(arg)...)
+		if of, ok := arg.(act.Concern); ok {
+			iteration, what, name := of.Concerns()
+			attrs = append(attrs, slog.Int("iteration", iteration), slog.String(what, name))
+		}
 	}
 	attrs = append(attrs, slog.String("activity", info.ActivityType.Name), slog.Int("attempt", int(info.Attempt)), slog.Duration("took", time.Since(began)))
 	if err != nil {
@@ -161,43 +164,4 @@ func expected(err error) bool {
 		return true
 	}
 	return temporal.IsCanceledError(err) || errors.Is(err, context.Canceled)
-}
-
-// about says which iteration and phase, or step, an activity's input is of.
-func about(input any) []slog.Attr {
-	entry := func(e act.Entry) []slog.Attr {
-		if len(e.Events) == 0 {
-			return nil
-		}
-		last := e.Events[len(e.Events)-1]
-		return []slog.Attr{slog.Int("iteration", last.Iteration), slog.String("phase", string(last.Phase))}
-	}
-	step := func(k act.Key) []slog.Attr {
-		return []slog.Attr{slog.Int("iteration", k.Iteration), slog.String("step", k.Name)}
-	}
-	switch in := input.(type) {
-	case act.Settle:
-		return entry(in.Entry)
-	case act.Record:
-		return entry(in.Entry)
-	case act.Propose:
-		return entry(in.Entry)
-	case act.Close:
-		return entry(in.Entry)
-	case act.Call:
-		return step(in.Key)
-	case act.Check:
-		return step(in.Key)
-	case act.Verify:
-		return step(in.Key)
-	case act.Guard:
-		return step(in.Key)
-	case act.Test:
-		return step(in.Key)
-	case act.Progress:
-		return step(in.Key)
-	case act.Commit:
-		return []slog.Attr{slog.Int("iteration", in.Iteration), slog.String("phase", "commit")}
-	}
-	return nil
 }

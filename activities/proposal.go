@@ -32,24 +32,27 @@ func (a *Activities) Propose(ctx context.Context, in act.Propose) (act.Appended,
 	return out, err
 }
 
-// propose works out the proposal where an event asks for it, and completes the event.
+// propose works out the proposal if an event asks for it, and completes the event.
 func (ws *loopWorkspace) propose(ctx context.Context, base, head string, events []loop.Event) (*loop.Proposal, error) {
 	i := slices.IndexFunc(events, func(e loop.Event) bool { return e.Type == loop.ProposalMade })
 	if i < 0 || head == base {
 		return nil, nil
 	}
+	proposal, err := ws.proposalOf(ctx, base, head)
+	if err != nil || proposal.Files == 0 {
+		return nil, err
+	}
+	events[i] = act.Fill(events[i], act.Appended{Proposal: proposal})
+	return proposal, nil
+}
+
+// proposalOf is the diff between two commits as a proposal.
+func (ws *loopWorkspace) proposalOf(ctx context.Context, base, head string) (*loop.Proposal, error) {
 	d, err := ws.store.Proposal(ctx, base, head)
 	if err != nil {
 		return nil, fmt.Errorf("making the proposal: %w", err)
 	}
-	if d.Files == 0 {
-		return nil, nil
-	}
-	proposal := &loop.Proposal{
-		Hash: d.Hash, Base: base, Head: head, Files: d.Files, Insertions: d.Insertions, Deletions: d.Deletions, State: "open",
-	}
-	events[i] = act.Fill(events[i], act.Appended{Proposal: proposal})
-	return proposal, nil
+	return &loop.Proposal{Hash: d.Hash, Base: base, Head: head, Files: d.Files, Insertions: d.Insertions, Deletions: d.Deletions, State: govern.Open}, nil
 }
 
 // Review takes a person's word on the proposal of a loop that has ended (E3).

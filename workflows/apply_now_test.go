@@ -37,10 +37,10 @@ func proposing(t *testing.T, apply func(act.Apply) (act.Applied, error)) played 
 
 func TestE3_AnApprovalWithApplyAppliesAtOnce(t *testing.T) {
 	p := proposing(t, func(in act.Apply) (act.Applied, error) {
-		require.Equal(t, act.Apply{Loop: "default-test-workflow-id", Hash: theHash, How: "squash", By: "ann", Time: in.Time, Proposal: in.Proposal, Ledger: in.Ledger}, in)
-		require.Equal(t, "approved", in.Proposal.State)
-		require.NotEmpty(t, in.Ledger)
-		q := *in.Proposal
+		require.Equal(t, act.Apply{Loop: "default-test-workflow-id", Hash: theHash, How: "squash", By: "ann", Time: in.Time, Running: in.Running}, in)
+		require.Equal(t, "approved", in.Running.Proposal.State)
+		require.NotEmpty(t, in.Running.Ledger)
+		q := in.Running.Proposal
 		q.State, q.Branch, q.Commit = "applied", "main", "landed"
 		return act.Applied{Branch: "main", Commit: "landed", Proposal: &q}, nil
 	})
@@ -55,7 +55,7 @@ func TestE3_ABaseThatHasMovedAsksAgain(t *testing.T) {
 	var hashes []string
 	p := proposing(t, func(in act.Apply) (act.Applied, error) {
 		hashes = append(hashes, in.Hash)
-		q := *in.Proposal
+		q := in.Running.Proposal
 		if len(hashes) == 1 {
 			return act.Applied{Branch: "main", Moved: &loop.Proposal{Hash: otherHash, Base: "moved", Head: "merged", Files: 1, State: "open"}}, nil
 		}

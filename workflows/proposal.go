@@ -128,10 +128,10 @@ func (r *run) applyNow(ctx workflow.Context, a loop.Answer) (again bool, err err
 		return false, err
 	}
 	p := r.State().Proposal
-	in := act.Apply{Loop: r.State().Loop, Hash: p.Hash, How: a.Apply, By: a.By, Time: workflow.Now(ctx).UTC(), Proposal: p, Ledger: r.State().Ledger}
+	in := act.Apply{Loop: r.State().Loop, Hash: p.Hash, How: a.Apply, By: a.By, Time: workflow.Now(ctx).UTC()}
 	var out act.Applied
 	err = r.host.Execute(ctx, act.ApplyName, "apply "+short(p.Hash)+" ("+a.Apply+")", func() any {
-		in.Ledger = r.State().Ledger
+		in.Running = &act.Running{Proposal: *p, Ledger: r.State().Ledger}
 		return in
 	}, &out)
 	refused := wire.Decode(err)

@@ -36,6 +36,11 @@ const (
 	NotifyName = "Notify" // tell one of spec.notify
 )
 
+// Concern is an input that says which iteration it is about, and what of it: "step", "verify".
+type Concern interface {
+	Concerns() (iteration int, what, name string)
+}
+
 // TaskQueue is where workflows and everything that is not bound to a host run.
 const TaskQueue = "pawl"
 

@@ -20,6 +20,9 @@ type Commit struct {
 	AllowNew string `json:"allowNew,omitempty"`
 }
 
+// Concerns is the commit of its iteration.
+func (c Commit) Concerns() (iteration int, what, name string) { return c.Iteration, "phase", "commit" }
+
 // Committed is the commit, or why there is none.
 type Committed struct {
 	Commit     string      `json:"commit,omitempty"`

@@ -11,6 +11,15 @@ type Entry struct {
 	Events []loop.Event `json:"events"`
 }
 
+// Concerns is the iteration and the phase of the last event.
+func (e Entry) Concerns() (iteration int, what, name string) {
+	if len(e.Events) == 0 {
+		return 0, "phase", ""
+	}
+	last := e.Events[len(e.Events)-1]
+	return last.Iteration, "phase", string(last.Phase)
+}
+
 // Appended is the ledger's new head and what else came of it.
 type Appended struct {
 	Ledger      string         `json:"ledger"`

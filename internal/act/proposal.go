@@ -41,11 +41,15 @@ type Apply struct {
 	How  string    `json:"how"`
 	By   string    `json:"by,omitempty"`
 	Time time.Time `json:"time"`
-	// Proposal is given by a loop that is still running: its proposal as it has it. It records
-	// what comes of it by itself. After a loop's end the ledger has the proposal and the record.
-	Proposal *loop.Proposal `json:"proposal,omitempty"`
-	// Ledger is where such a loop's ledger stands.
-	Ledger string `json:"ledger,omitempty"`
+	// Running is given by a loop that has not ended: it records what comes of this by itself. After a
+	// loop's end the ledger has the proposal, and the activity records.
+	Running *Running `json:"running,omitempty"`
+}
+
+// Running is where a loop stands that applies its proposal before its end.
+type Running struct {
+	Proposal loop.Proposal `json:"proposal"` // as the loop has it
+	Ledger   string        `json:"ledger"`
 }
 
 // Applied is what came of it. Where the branch had moved nothing was applied, and Moved is the

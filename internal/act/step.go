@@ -25,6 +25,11 @@ type Step struct {
 	LimitMs int64  `json:"limitMs"`
 }
 
+// Concerns is the step.
+func (s Step) Concerns() (iteration int, what, name string) {
+	return s.Key.Iteration, "step", s.Key.Name
+}
+
 // Core returns what all steps have in common.
 func (s *Step) Core() *Step { return s }
 
@@ -127,6 +132,11 @@ type Tested struct {
 type Progress struct {
 	Ref string `json:"ref"`
 	Key Key    `json:"key"`
+}
+
+// Concerns is the step.
+func (p Progress) Concerns() (iteration int, what, name string) {
+	return p.Key.Iteration, "step", p.Key.Name
 }
 
 // Spent answers it: a step that does not run on this host has spent what its record says.
