@@ -1,0 +1,44 @@
+package activities_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/act"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+	"pawl/internal/workspace"
+)
+
+func TestParkedTreesAreMadeAgainWhenSomethingRuns(t *testing.T) {
+	l := begun(t, spec.Deny)
+	l.begin()
+	write(t, l.o.Desk+"/work/a", "not recorded\n")
+	out, err := l.a.Record(ctx, act.Record{Entry: l.entry(loop.Event{Type: loop.Warned, Reason: "x"}), Park: true})
+	require.NoError(t, err)
+	l.ledger = out.Ledger
+	require.NoDirExists(t, l.o.Desk)
+	require.NoError(t, l.a.RestoreDesk(ctx, l.o.Ref, l.head))
+	require.Equal(t, "a\n", string(must(os.ReadFile(l.o.Desk+"/work/a"))))
+}
+
+// A loop is terminated, and another of its ID may have begun: only the trees of the first are given up.
+func TestTheTreesOfALoopThatIsOverAreRemovedOnce(t *testing.T) {
+	l := begun(t, spec.Deny)
+	l.begin()
+	r, err := workspace.Read(l.a.Home, l.o.Ref)
+	require.NoError(t, err)
+	other := r
+	other.FirstRun = "another"
+	require.NoError(t, l.a.RemoveTrees(ctx, other, false))
+	require.DirExists(t, l.o.Desk)
+	require.NoError(t, l.a.RemoveTrees(ctx, r, false))
+	require.NoDirExists(t, l.o.Desk)
+	r, err = workspace.Read(l.a.Home, l.o.Ref)
+	require.NoError(t, err)
+	require.True(t, r.Closed)
+	require.Equal(t, l.ledger, git(t, l.user, "rev-parse", "refs/pawl-ledger/x"), "the ledger stays")
+	require.NoError(t, l.a.RemoveTrees(ctx, r, false))
+}
