@@ -51,7 +51,7 @@ func (a *Activities) ApplyHere(ctx context.Context, in act.Apply) (act.Applied, 
 	if out.Already && s.Proposal.State == govern.Applied {
 		return out, nil // and recorded
 	}
-	if err := ws.addend(ctx, head, s, store.Tx{}, event); err != nil {
+	if err := ws.addend(ctx, head, s, event); err != nil {
 		return act.Applied{}, err
 	}
 	crash.At("apply.recorded")

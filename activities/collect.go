@@ -69,11 +69,11 @@ func (c *call) collect(out *act.Called) (printed string) {
 	}
 	if out.Tail = ""; !out.OK() { // a stream's last lines are nothing for people
 		said, _ := readTail(filepath.Join(out.Log, "stderr"), tailLength)
-		out.Tail = orElse(strings.TrimSpace(strings.ToValidUTF8(string(said), "?")), loop.Clip(end.Text, tailLength))
+		out.Tail = cmp.Or(strings.TrimSpace(strings.ToValidUTF8(string(said), "?")), loop.Clip(end.Text, tailLength))
 	}
 	said := strings.TrimSpace(end.Text)
 	if why, gave := strings.CutPrefix(said, agent.GiveUpWords); gave {
-		out.GiveUp = orElse(evidence.Description(why), agent.NoReason)
+		out.GiveUp = cmp.Or(evidence.Description(why), agent.NoReason)
 		return said
 	}
 	if why, asked := strings.CutPrefix(said, agent.RegenerateWords); asked {
@@ -102,11 +102,4 @@ func reported(r agent.Result) loop.Usage {
 func opinion(p *loop.Proposal, goal string, object json.RawMessage, printed string) *act.Opinion {
 	o := govern.ReadReview(p.Hash, issue.Parse([]byte(goal)).Criteria, object, printed)
 	return &act.Opinion{Decision: string(o.Decision), Note: loop.Clip(o.Note, 2000), Why: loop.Clip(o.Why, 500), Criteria: o.Criteria}
-}
-
-func orElse(s, other string) string {
-	if s != "" {
-		return s
-	}
-	return other
 }

@@ -76,8 +76,8 @@ func credentials(names []string) (env []string) {
 	return env
 }
 
-// later returns the environment with one value for each name, the last. Which of two a program
-// reads is its own business.
+// later returns the environment with one value for each name, the last. Programs differ in which of two
+// they read.
 func later(env []string) []string {
 	last := map[string]int{}
 	for i, kv := range env {

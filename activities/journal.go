@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -210,7 +211,7 @@ func (ws *loopWorkspace) fenced(err error, doing string) error {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return refuse(fault.New(fault.LedgerAhead, "the ledger or the branch of %s is not where this run left it (%s is %s, expected %s)",
-		ws.Loop, elsewhere.Ref, orNone(elsewhere.Have), orNone(elsewhere.Want)))
+		ws.Loop, elsewhere.Ref, cmp.Or(elsewhere.Have, "missing"), cmp.Or(elsewhere.Want, "missing")))
 }
 
 // message is what `git log` of the ledger shows.
@@ -231,11 +232,4 @@ func timeOf(events []loop.Event) time.Time {
 		return time.Unix(0, 0).UTC()
 	}
 	return events[len(events)-1].Time
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "missing"
-	}
-	return s
 }

@@ -157,8 +157,8 @@ func (ws *loopWorkspace) proposed(ctx context.Context, of *loop.Proposal, limit 
 	return text, nil
 }
 
-// copyResults puts the results where the agent can read them. The desk is the agent's: what it
-// may have put in the place of the file is removed, never followed.
+// copyResults puts the results where the agent can read them. The desk is the agent's: if it has put
+// something else under the file's name, that is removed, never followed.
 func (ws *loopWorkspace) copyResults(ctx context.Context, head string) error {
 	page, err := ws.ledger.Read(ctx, head)
 	if err != nil {

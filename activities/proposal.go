@@ -80,7 +80,7 @@ func (a *Activities) ReviewHere(ctx context.Context, in act.Review) (act.Reviewe
 		return act.Reviewed{Loop: in.Loop, Proposal: proposal}, nil
 	}
 	proposal.State, proposal.By = state, loop.Clip(in.By, 200)
-	err = ws.addend(ctx, head, s, store.Tx{}, loop.Event{
+	err = ws.addend(ctx, head, s, loop.Event{
 		Type: types[in.Answer], Time: in.Time, By: proposal.By, Note: loop.Clip(in.Note, 1000), Proposal: &proposal,
 	})
 	if err == nil {
@@ -163,16 +163,16 @@ func (a *Activities) ended(ctx context.Context, id string) (*loopWorkspace, stri
 
 // addend appends what happened to a proposal after its loop's end. Somebody who was faster, with
 // another answer, is told so: the first one wins.
-func (ws *loopWorkspace) addend(ctx context.Context, head string, s loop.State, tx store.Tx, e loop.Event) error {
+func (ws *loopWorkspace) addend(ctx context.Context, head string, s loop.State, e loop.Event) error {
 	e.Seq, e.Loop, e.Iteration, e.Phase = s.Seq+1, s.Loop, s.Iteration, s.Phase
-	tx.Entry = func(string) (store.Entry, error) {
+	entry := func(string) (store.Entry, error) {
 		files, page, err := ws.ledger.Entry(ctx, head, []loop.Event{e})
 		if err != nil {
 			return store.Entry{}, err
 		}
 		return store.Entry{Ref: ws.Ledger, Prev: head, Code: page.State.Head, Files: files, Message: message(page.State, []loop.Event{e}), Time: e.Time, Author: ws.author()}, nil
 	}
-	_, err := ws.store.Transact(ctx, tx)
+	_, err := ws.store.Transact(ctx, store.Tx{Entry: entry})
 	var elsewhere *store.Fenced
 	if errors.As(err, &elsewhere) {
 		return fault.New(fault.GateClosed, "somebody else has just said something about this proposal").Advise("Look again: `pawl show " + s.Loop + "`.")

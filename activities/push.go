@@ -78,7 +78,7 @@ func (ws *loopWorkspace) pushAhead() {
 	ws.refused = refused
 }
 
-// pushNow takes the place of a push that is due, and reports whether one was.
+// pushNow cancels a push that is due, since its caller pushes, and reports whether one was.
 func (ws *loopWorkspace) pushNow() bool {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()

@@ -56,7 +56,7 @@ func (a *Activities) resume(ctx context.Context, in act.Open) (act.Opened, error
 		return act.Opened{}, err
 	}
 	if at != in.Ledger {
-		return act.Opened{}, refuse(fault.New(fault.LedgerAhead, "the ledger of %s is at %s, not at %s", ws.Loop, orNone(at), in.Ledger))
+		return act.Opened{}, refuse(fault.New(fault.LedgerAhead, "the ledger of %s is at %s, not at %s", ws.Loop, cmp.Or(at, "missing"), in.Ledger))
 	}
 	branch, err := ws.store.Ref(ctx, ws.Branch)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	"pawl/internal/workspace"
 )
 
-// place is a loop's handles on this host. They are a cache of what the workspace record says.
+// loopWorkspace is what this host has of a loop. All of it can be made again from the workspace record.
 type loopWorkspace struct {
 	workspace.Record
 	machine *machine
@@ -40,7 +40,7 @@ type loopWorkspace struct {
 	mu         sync.Mutex
 	supervisor *proc.Supervisor
 	refused    string // why the last push was refused, until it is told
-	untaken    string // with a URL: why the last push was refused, until one is taken
+	untaken    string // with a URL: why the last push was refused, until one is accepted
 	pushDue    *time.Timer
 	pushed     time.Time // when the last keep was pushed
 	same       [2]string // two commits with one tree: a revert, and what it went back to
@@ -48,7 +48,7 @@ type loopWorkspace struct {
 	turn       int       // counts what has run in the trees
 }
 
-// place returns the handles of the loop named ref.
+// workspace returns the workspace of the loop named ref.
 func (a *Activities) workspace(ctx context.Context, ref string) (*loopWorkspace, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
