@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -29,9 +30,9 @@ func (r *run) approveContract(ctx workflow.Context) error {
 			return err
 		}
 		if a.Message == "reject" {
-			return stop(govern.Interrupted.Because("the contract was rejected by " + orElse(a.By, "a person") + noteOf(a)))
+			return stop(govern.Interrupted.Because("the contract was rejected by " + cmp.Or(a.By, "a person") + noteOf(a)))
 		}
-		by = orElse(a.By, "a person")
+		by = cmp.Or(a.By, "a person")
 	}
 	r.Emit(ctx, loop.Event{Type: loop.AutonomyStarted, By: by})
 	return r.record(ctx, "the loop begins", false)
@@ -64,7 +65,7 @@ func (r *run) exhausted(ctx workflow.Context, end govern.End) error {
 	}
 	if a.Message == "reject" {
 		end.Budget = "" // it is recorded already
-		return stop(end.Because(end.Reason + ", and " + orElse(a.By, "a person") + " did not extend it" + noteOf(a)))
+		return stop(end.Because(end.Reason + ", and " + cmp.Or(a.By, "a person") + " did not extend it" + noteOf(a)))
 	}
 	return r.amended(ctx, a, r.State().Contract.Sealed)
 }
@@ -106,7 +107,7 @@ func (r *run) amended(ctx workflow.Context, a loop.Answer, sealed []loop.Seal) e
 	}
 	now := workflow.Now(ctx).UTC()
 	r.Emit(ctx, loop.Event{Type: loop.ContractAmended, By: a.By, Note: a.Note, Amendment: a.Amendment, Limits: govern.Limits(c.Spec), Contract: &loop.Contract{
-		Hash: c.Hash(), Base: c.Base, Sealed: sealed, Tools: c.Tools, ApprovedBy: orElse(a.By, "a person"), ApprovedAt: &now,
+		Hash: c.Hash(), Base: c.Base, Sealed: sealed, Tools: c.Tools, ApprovedBy: cmp.Or(a.By, "a person"), ApprovedAt: &now,
 	}})
 	r.spec, r.host.Opened.Contract, r.host.Opened.Sealed = c.Spec, c.Hash(), sealed
 	return r.record(ctx, "the contract is amended", false)

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -160,7 +161,7 @@ func (l *deliver) author(ctx workflow.Context, role string) (govern.Move, error)
 	if said := evidence.Description(out.Description); said != "" {
 		it.description = said
 	}
-	it.shown = orElse(it.shown, out.Log)
+	it.shown = cmp.Or(it.shown, out.Log)
 	m := l.law().AfterAgent(l.course(), l.State().Phase, verdictOf(out))
 	it.why = m.Reason
 	return m, nil
@@ -172,7 +173,7 @@ func (l *deliver) author(ctx workflow.Context, role string) (govern.Move, error)
 func (l *deliver) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	at, it := l.State().Phase, &l.iteration
 	l.turn++
-	c, err := l.commitChange(ctx, orElse(it.description, string(at)), l.turn)
+	c, err := l.commitChange(ctx, cmp.Or(it.description, string(at)), l.turn)
 	if err != nil {
 		return govern.Move{}, err
 	}
@@ -407,6 +408,6 @@ func (l *deliver) phaseOver(out act.Outcome) bool { return out.TimedOut && l.pha
 // verdictOf is what came of an agent call, for the rules.
 func verdictOf(out act.Called) govern.AgentVerdict {
 	return govern.AgentVerdict{
-		Failed: !out.OK(), TimedOut: out.TimedOut, Regenerate: out.Regenerate, GaveUp: out.GiveUp, Why: orElse(loop.Clip(agentFailure(out), 500), out.Description),
+		Failed: !out.OK(), TimedOut: out.TimedOut, Regenerate: out.Regenerate, GaveUp: out.GiveUp, Why: cmp.Or(loop.Clip(agentFailure(out), 500), out.Description),
 	}
 }

@@ -8,6 +8,7 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 
 	"go.temporal.io/sdk/converter"
@@ -130,7 +131,7 @@ func (l *improve) ideate(ctx workflow.Context, from govern.Move) (govern.Move, e
 		return govern.Move{}, err
 	}
 	v := govern.IdeaVerdict{Failed: agentFailure(out), Again: attempt > 1}
-	parts := evidence.Split(evidence.Description(orElse(out.Idea, out.Description)))
+	parts := evidence.Split(evidence.Description(cmp.Or(out.Idea, out.Description)))
 	if v.None = len(parts) == 0; !v.None { // "and" alone is none either
 		v.Idea = parts[0]
 		v.Discarded, _ = l.State().Analysis.Discarded(parts[0])
@@ -138,7 +139,7 @@ func (l *improve) ideate(ctx workflow.Context, from govern.Move) (govern.Move, e
 	m := l.law().AfterIdea(l.tries(), v)
 	switch m.Do {
 	case govern.Finish:
-		l.iteration.description = orElse(v.Failed, "the agent offered no idea")
+		l.iteration.description = cmp.Or(v.Failed, "the agent offered no idea")
 	case govern.Enter:
 		l.iteration.idea, l.iteration.why = v.Idea, ""
 		for _, rest := range parts[1:] {
@@ -155,8 +156,8 @@ func (l *improve) modify(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 		return govern.Move{}, err
 	}
 	it, failed := &l.iteration, agentFailure(out)
-	said := evidence.Description(orElse(out.Description, it.idea))
-	it.description = orElse(orElse(said, failed), "change without a description")
+	said := evidence.Description(cmp.Or(out.Description, it.idea))
+	it.description = cmp.Or(cmp.Or(said, failed), "change without a description")
 	it.evidence, it.files, it.area, it.tree, it.metric = evidenceOf(out.Outcome), nil, "", "", nil
 	return l.law().AfterWriter(failed != ""), nil
 }
@@ -277,7 +278,7 @@ func (l *improve) between(ctx workflow.Context) error {
 		case err != nil:
 			return err
 		case a.Choice == "halt":
-			return stop(govern.Interrupted.Because("halted by " + orElse(a.By, "a person") + ": verify prints no number"))
+			return stop(govern.Interrupted.Because("halted by " + cmp.Or(a.By, "a person") + ": verify prints no number"))
 		case a.Message == "answer":
 			return nil
 		}

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -185,7 +186,7 @@ func (r *run) commitChange(ctx workflow.Context, description string, attempt int
 		}
 		if a.Message == "reject" {
 			out.Violations = []act.Violation{{
-				Policy: r.spec.Guard.Policy, Rule: spec.RuleNewFiles, Path: out.NewFiles[0], Detail: "rejected by " + orElse(a.By, "a person") + noteOf(a),
+				Policy: r.spec.Guard.Policy, Rule: spec.RuleNewFiles, Path: out.NewFiles[0], Detail: "rejected by " + cmp.Or(a.By, "a person") + noteOf(a),
 			}}
 			return out, nil
 		}
@@ -226,7 +227,7 @@ func (r *run) settle(ctx workflow.Context, m govern.Move) error {
 	}
 	var events []loop.Event
 	if !m.Kept {
-		why := orElse(m.Reason, "no improvement")
+		why := cmp.Or(m.Reason, "no improvement")
 		if undone != nil {
 			events = append(events, loop.Event{Type: loop.ChangeReverted, Commit: undone.Commit, Reason: why})
 		}
@@ -253,7 +254,7 @@ func (r *run) giveUp(ctx workflow.Context) error {
 		Type: loop.LoopMoved, Phase: r.machine.Between(), Head: s.Head, Opened: &loop.Opened{Desk: s.Desk, Host: s.Host},
 		FailureReason: reason.Interrupted, Reason: hosting.ErrLost.Error(),
 	})
-	r.iteration = iteration{description: orElse(r.iteration.description, hosting.ErrLost.Error())}
+	r.iteration = iteration{description: cmp.Or(r.iteration.description, hosting.ErrLost.Error())}
 	return r.settle(ctx, govern.Unfinished(govern.Interrupted))
 }
 
@@ -262,7 +263,7 @@ func (r *run) giveUp(ctx workflow.Context) error {
 func (r *run) recordOf(ctx workflow.Context, m govern.Move) loop.Iteration {
 	s, it, now := r.State(), r.iteration, workflow.Now(ctx)
 	record := loop.Iteration{
-		N: s.Iteration, Description: orElse(it.description, "nothing was changed"), Kept: m.Kept, Reason: m.Reason,
+		N: s.Iteration, Description: cmp.Or(it.description, "nothing was changed"), Kept: m.Kept, Reason: m.Reason,
 		Commit: it.accepted, PhaseMs: it.phaseMs, DurationMs: now.Sub(s.IterationStart).Milliseconds(), Attempts: s.Attempt,
 		Files: it.files, Evidence: it.evidence, EndedAt: now.UTC(), Metric: s.Best,
 	}
@@ -292,7 +293,7 @@ func outcome(it loop.Iteration) string {
 // violated is the event of a change that breaks policies.
 func (r *run) violated(violations []act.Violation, blocked bool) loop.Event {
 	j := &loop.Judgement{
-		Blocked: blocked, Policy: orElse(violations[0].Policy, "default"), Reason: reason.Policy + violations[0].Rule, Iteration: r.State().Iteration,
+		Blocked: blocked, Policy: cmp.Or(violations[0].Policy, "default"), Reason: reason.Policy + violations[0].Rule, Iteration: r.State().Iteration,
 	}
 	for _, v := range violations {
 		j.Violations = append(j.Violations, v.String())
@@ -314,7 +315,7 @@ func (r *run) block(ctx workflow.Context, why string) error {
 		Summary: fmt.Sprintf("the change is blocked by %s (mend it on the desk %s and continue, or reject it)", why, r.State().Desk),
 	})
 	if err == nil && a.Message == "reject" {
-		return stop(govern.BlockedGivenUp.Because("the blocked change was rejected by " + orElse(a.By, "a person") + noteOf(a)))
+		return stop(govern.BlockedGivenUp.Because("the blocked change was rejected by " + cmp.Or(a.By, "a person") + noteOf(a)))
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -85,11 +86,11 @@ func (r *run) opinion(ctx workflow.Context, n int, why string) (govern.Opinion, 
 	if err != nil {
 		return govern.Opinion{}, err
 	}
-	o := govern.Opinion{Why: orElse(agentFailure(out), "it said nothing"), TimedOut: out.TimedOut}
+	o := govern.Opinion{Why: cmp.Or(agentFailure(out), "it said nothing"), TimedOut: out.TimedOut}
 	if said := out.Opinion; said != nil && out.OK() {
 		o = govern.Opinion{Decision: govern.Decision(said.Decision), Note: said.Note, Why: said.Why, Criteria: said.Criteria}
 	}
-	r.Emit(ctx, loop.Event{Type: loop.ProposalReviewed, Role: spec.RoleReviewer, Reason: string(o.Decision), Note: orElse(o.Note, o.Why), Proposal: &p, Criteria: o.Criteria, EvidenceIDs: evidenceOf(out.Outcome)})
+	r.Emit(ctx, loop.Event{Type: loop.ProposalReviewed, Role: spec.RoleReviewer, Reason: string(o.Decision), Note: cmp.Or(o.Note, o.Why), Proposal: &p, Criteria: o.Criteria, EvidenceIDs: evidenceOf(out.Outcome)})
 	return o, nil
 }
 
@@ -168,6 +169,6 @@ func (r *run) rejected(ctx workflow.Context, by, note string) {
 
 // decided is a proposal after somebody's word on it.
 func decided(p loop.Proposal, state, by string) *loop.Proposal {
-	p.State, p.By = state, orElse(by, "a person")
+	p.State, p.By = state, cmp.Or(by, "a person")
 	return &p
 }

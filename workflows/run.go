@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -270,7 +271,7 @@ func (r *run) finish(ctx workflow.Context, err error) (*loop.Result, error) {
 // close records the iteration that is under way, if any, and the end.
 func (r *run) close(ctx workflow.Context, end govern.End) error {
 	if r.State().Underway() {
-		r.iteration.description = orElse(r.iteration.description, "a change that was not finished")
+		r.iteration.description = cmp.Or(r.iteration.description, "a change that was not finished")
 		err := r.settle(ctx, govern.Unfinished(end))
 		if errors.Is(err, hosting.ErrLost) { // and with it what was to be undone
 			err = r.giveUp(ctx)
@@ -302,7 +303,7 @@ func (r *run) endOf(ctx workflow.Context, err error) govern.End {
 		return end
 	}
 	if temporal.IsCanceledError(err) || ctx.Err() != nil {
-		return govern.Interrupted.Because(orElse(r.State().HaltRequested, "cancelled through Temporal"))
+		return govern.Interrupted.Because(cmp.Or(r.State().HaltRequested, "cancelled through Temporal"))
 	}
 	if f := wire.Decode(err); f != nil {
 		switch f.Code {
@@ -343,13 +344,6 @@ func isStopped(err error) (govern.End, bool) {
 
 func notReady(format string, args ...any) error {
 	return stop(govern.NotReady.Because(fmt.Sprintf(format, args...)))
-}
-
-func orElse(s, other string) string {
-	if s != "" {
-		return s
-	}
-	return other
 }
 
 func noteOf(a loop.Answer) string {

@@ -111,7 +111,7 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 func (r *run) spend(out act.Outcome) {
 	it := &r.iteration
 	it.phaseSpent += out.ElapsedMs
-	it.stopAsked = orElse(it.stopAsked, out.Stop)
+	it.stopAsked = cmp.Or(it.stopAsked, out.Stop)
 	if it.phaseMs != nil {
 		it.phaseMs[string(r.State().Phase)] += out.ElapsedMs
 	}

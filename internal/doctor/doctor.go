@@ -1,4 +1,4 @@
-// Package doctor looks whether everything that pawl needs is there: Temporal, its own engine, git,
+// Package doctor checks that everything pawl needs is there: Temporal, its own engine, git,
 // room on the disk, agents, what a sandbox could be built from, a clock that can be trusted. Each
 // finding that is wrong says what to do. It changes nothing; where it has to try something (a
 // sandbox, a program's version) it starts that and nothing else. Start at Examine.

@@ -5,6 +5,7 @@
 package govern
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -42,7 +43,7 @@ func Answer(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, err
 		if s.HaltRequested != "" {
 			return Reply{Text: "already halting"}, nil
 		}
-		return received(name, m, "halting", orElse(m.Note, "halted by "+orElse(m.By, "a person"))), nil
+		return received(name, m, "halting", cmp.Or(m.Note, "halted by "+cmp.Or(m.By, "a person"))), nil
 	case "steer":
 		if strings.TrimSpace(m.Note) == "" {
 			return Reply{}, fault.New(fault.InvalidMessage, "steer needs a note: what should the agent be told?")
@@ -75,7 +76,7 @@ func setMode(s loop.State, m loop.Message) (Reply, error) {
 	case s.HaltRequested != "":
 		return Reply{Text: "already halting"}, nil
 	}
-	return received("setMode", m, "halting", fmt.Sprintf("the mode was changed to %s by %s", m.Mode, orElse(m.By, "a person"))), nil
+	return received("setMode", m, "halting", fmt.Sprintf("the mode was changed to %s by %s", m.Mode, cmp.Or(m.By, "a person"))), nil
 }
 
 // answerGate checks an answer against the one gate that is open.
@@ -188,10 +189,3 @@ func received(name string, m loop.Message, text, reason string) Reply {
 }
 
 func clip(s string) string { return loop.Clip(s, 80) }
-
-func orElse(s, other string) string {
-	if s != "" {
-		return s
-	}
-	return other
-}

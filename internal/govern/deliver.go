@@ -1,6 +1,7 @@
 package govern
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -116,9 +117,9 @@ func (r Deliver) AfterGuard(c Course, at phase.Phase, v GuardVerdict) Move {
 	case v.TimedOut:
 		return timedOut(at)
 	case !v.Passed && c.Reworks < r.Reworks:
-		return Move{Do: Rework, Reason: "the " + orElse(v.Command, "guard") + " failed" + because(v.Why)}
+		return Move{Do: Rework, Reason: "the " + cmp.Or(v.Command, "guard") + " failed" + because(v.Why)}
 	case !v.Passed:
-		return Move{Do: Block, Reason: "the " + orElse(v.Command, "guard") + because(v.Why) + ", after " + counted(c.Reworks, "rework")}
+		return Move{Do: Block, Reason: "the " + cmp.Or(v.Command, "guard") + because(v.Why) + ", after " + counted(c.Reworks, "rework")}
 	case at == phase.Write && !r.TestRequired:
 		return Move{Do: Enter, To: phase.Verify, Skipped: true, Reason: "test.required is false"}
 	}
@@ -209,9 +210,9 @@ func (r Deliver) AfterReview(c Course, answer Opinion) Move {
 // AfterDiff decides what follows a person's answer at the diff gate.
 func (Deliver) AfterDiff(approved bool, by, note string) Move {
 	if approved {
-		return Move{Do: Enter, To: phase.Complete, Approved: true, Reason: "approved by " + orElse(by, "a person") + because(note)}
+		return Move{Do: Enter, To: phase.Complete, Approved: true, Reason: "approved by " + cmp.Or(by, "a person") + because(note)}
 	}
-	return backToWrite("rejected by " + orElse(by, "a person") + because(note))
+	return backToWrite("rejected by " + cmp.Or(by, "a person") + because(note))
 }
 
 // backToWrite ends the iteration. Before says whether there is another one (L7).

@@ -1,6 +1,7 @@
 package govern
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -106,7 +107,7 @@ func (t Gates) Ways(g loop.Gate, b loop.Budget, command func(message string, wor
 		for _, s := range sayings {
 			payload := map[string]any{"gate": g.ID}
 			maps.Copy(payload, s.Fields)
-			all = append(all, Way{r.Message, payload, command(r.Message, s.Words...), orElse(s.What, r.What)})
+			all = append(all, Way{r.Message, payload, command(r.Message, s.Words...), cmp.Or(s.What, r.What)})
 		}
 	}
 	return all

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -189,7 +190,7 @@ var effects = map[Type]func(*State, Event){
 			s.PauseRequested = true
 		case "halt", "setMode":
 			if s.HaltRequested == "" {
-				s.HaltRequested = orElse(e.Reason, "halted")
+				s.HaltRequested = cmp.Or(e.Reason, "halted")
 			}
 		case "steer":
 			s.Guidance = last(append(slices.Clip(s.Guidance), Note{e.Seq, e.By, e.Note}), KeepNotes)
@@ -292,11 +293,4 @@ func last[T any](list []T, n int) []T {
 		return list[len(list)-n:]
 	}
 	return list
-}
-
-func orElse(s, other string) string {
-	if s != "" {
-		return s
-	}
-	return other
 }

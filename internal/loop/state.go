@@ -6,6 +6,7 @@
 package loop
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -118,7 +119,7 @@ type State struct {
 
 // Footing is the commit that the loop's own changes are told from: its base, or what that has become
 // since, where the work stands on top of it by now. The contract keeps the base it was approved with.
-func (s State) Footing() string { return orElse(s.Moved, s.Base) }
+func (s State) Footing() string { return cmp.Or(s.Moved, s.Base) }
 
 // New returns a loop of which nothing is known yet but what it is called. Its lists are empty and
 // not absent, also where it never comes to more.

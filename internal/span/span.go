@@ -6,6 +6,7 @@
 package span
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"time"
@@ -168,7 +169,7 @@ func endLoop(c *Trace, e loop.Event) []Span {
 		c.note(ofLoop, usage(u)...)
 	}
 	if e.Type == loop.LoopFailed {
-		c.fail(ofLoop, orElse(e.ErrorCode, "failed"))
+		c.fail(ofLoop, cmp.Or(e.ErrorCode, "failed"))
 	}
 	return c.end(ofLoop, e)
 }
@@ -302,11 +303,4 @@ func common(e loop.Event) []Attribute {
 		out = append(out, Attribute{"pawl.iteration", int64(e.Iteration)})
 	}
 	return out
-}
-
-func orElse(s, other string) string {
-	if s != "" {
-		return s
-	}
-	return other
 }

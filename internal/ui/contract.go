@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -40,7 +41,7 @@ func (s Style) Contract(c Contract) string {
 	if sp.Repo.Base != "" {
 		at = "branch " + Clean(sp.Repo.Base) + " " + at
 	}
-	f.add("repository", Clean(orElse(c.Repo, sp.Repo.Path)), at)
+	f.add("repository", Clean(cmp.Or(c.Repo, sp.Repo.Path)), at)
 	f.add("branch", Clean(Branch(c.Branch))+" (new; yours stay as they are)")
 	f.add("scope", Clean(strings.Join(sp.Scope, "  "))+" ("+plural(c.InScope, "file")+"), new files: "+sp.NewFiles)
 	f.add("sealed", sealed(c.Contract.Sealed)...)
@@ -194,7 +195,7 @@ func program(a spec.Agent) []string {
 func permissions(sp spec.Spec) (lines []string) {
 	for _, role := range slices.Sorted(maps.Keys(sp.Permissions)) {
 		may := strings.Join(sp.Permissions[role], ", ")
-		lines = append(lines, Clean(role)+": "+orElse(may, "nothing"))
+		lines = append(lines, Clean(role)+": "+cmp.Or(may, "nothing"))
 	}
 	return lines
 }
@@ -226,7 +227,7 @@ func policy(s spec.Spec) string {
 			parts = append(parts, strings.TrimSpace("up to "+plural(most, noun)+" "+rest))
 		}
 	}
-	return Clean(orElse(s.Guard.Policy, spec.PolicyDefault)) + " (" + strings.Join(parts, ", ") + ")"
+	return Clean(cmp.Or(s.Guard.Policy, spec.PolicyDefault)) + " (" + strings.Join(parts, ", ") + ")"
 }
 
 func budgets(l spec.Limits) string {

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"strings"
 
 	"pawl/internal/loop"
@@ -86,7 +87,7 @@ func (s Style) delivered(status loop.Status, r loop.Result, d Delivery) string {
 func advice(status loop.Status, r loop.Result) string {
 	switch p := r.Proposal; {
 	case status != loop.Completed:
-		return orElse(r.Recovery, r.Recommendation)
+		return cmp.Or(r.Recovery, r.Recommendation)
 	case p == nil:
 		return "nothing had to be changed"
 	case p.State == "approved":
@@ -122,7 +123,7 @@ func tests(j loop.Judgement) string {
 
 // reviewed is a reviewer's answer in a line, with how many criteria it ticked off.
 func reviewed(e loop.Event) string {
-	text := orElse(Clean(e.Reason), "no decision")
+	text := cmp.Or(Clean(e.Reason), "no decision")
 	if n := len(e.Criteria); n > 0 {
 		met := 0
 		for _, c := range e.Criteria {

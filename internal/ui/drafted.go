@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"strings"
 
 	"pawl/internal/kind"
@@ -20,18 +21,18 @@ type Drafted struct {
 // Drafted renders it.
 func (s Style) Drafted(d Drafted) string {
 	f := s.fields(9)
-	f.add("languages", orElse(strings.Join(d.Languages, ", "), "none recognised"))
+	f.add("languages", cmp.Or(strings.Join(d.Languages, ", "), "none recognised"))
 	if d.Project != "" {
-		f.add("project", Clean(d.Project), s.Dim(Clean(orElse(strings.Join(d.Others, ", "), "none")+" besides")))
+		f.add("project", Clean(d.Project), s.Dim(Clean(cmp.Or(strings.Join(d.Others, ", "), "none")+" besides")))
 	}
 	if d.Kind.Reference {
 		f.add("metric", Clean(d.Metric), s.Dim(Clean(d.Why)))
 	}
-	f.add("tests", orElse(Clean(d.Test), "none found"))
+	f.add("tests", cmp.Or(Clean(d.Test), "none found"))
 	if d.Check != "" {
 		f.add("check", Clean(d.Check))
 	}
-	f.add("agent", orElse(d.Agent, "none found on the PATH"))
+	f.add("agent", cmp.Or(d.Agent, "none found on the PATH"))
 	f.add("next", append([]string{"read the file, then"}, d.Next...)...)
 	return s.Bold("Wrote "+Clean(d.Path)) + "\n\n" + f.String()
 }

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -35,7 +36,7 @@ func (s Style) Note(e loop.Event) (line string, ofNote bool) {
 	if e.Type == loop.ProposalReviewed {
 		return "      " + strings.Join(s.Review(e), "\n        "), ofNote
 	}
-	return "      " + s.paint(orElse(color, dim), text), ofNote
+	return "      " + s.paint(cmp.Or(color, dim), text), ofNote
 }
 
 // tell says what happened.
@@ -87,7 +88,7 @@ func tell(e loop.Event) (text, color string, ofNote bool) {
 		}
 		return text, "", false
 	case loop.StepEnded:
-		text := "ended: " + Clean(orElse(e.Step, "step"))
+		text := "ended: " + Clean(cmp.Or(e.Step, "step"))
 		if e.Usage != nil {
 			text += " after " + Duration(millis(float64(e.Usage.ActiveMs)))
 		}
@@ -132,7 +133,7 @@ func tell(e loop.Event) (text, color string, ofNote bool) {
 	case loop.PushRefused:
 		return "a push was refused" + reason(e.Reason), yellow, true
 	case loop.Warned:
-		return "warning" + reason(orElse(e.Reason, e.Note)), yellow, true
+		return "warning" + reason(cmp.Or(e.Reason, e.Note)), yellow, true
 	case loop.BudgetExhausted:
 		return "budget used up: " + string(e.ExhaustedBudget), yellow, true
 	case loop.ProposalMade:
@@ -239,10 +240,3 @@ func remaining(left map[loop.Resource]evidence.Decimal) string {
 }
 
 func first(s string, n int) string { return s[:min(n, len(s))] }
-
-func orElse(s, other string) string {
-	if s != "" {
-		return s
-	}
-	return other
-}

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"time"
 
 	"pawl/internal/kind"
@@ -63,5 +64,5 @@ func Meaning(k kind.Kind, it loop.Iteration) string {
 	if it.Kept {
 		return k.Kept.Meaning
 	}
-	return orElse(reasons.Meaning(it.Reason), k.NotKept.Meaning)
+	return cmp.Or(reasons.Meaning(it.Reason), k.NotKept.Meaning)
 }

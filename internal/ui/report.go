@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"strings"
 
 	"pawl/internal/kind"
@@ -37,7 +38,7 @@ func (s Style) measured(r loop.Result) string {
 		b.WriteString("  " + s.paint(green, Short(k.Commit)) + "  " + Clean(k.Description) + "\n")
 	}
 	b.WriteString("Discarded: " + itoa(r.Discarded) + " iterations\n")
-	b.WriteString("Recommendation: " + orElse(r.Recommendation, "–"))
+	b.WriteString("Recommendation: " + cmp.Or(r.Recommendation, "–"))
 	return b.String()
 }
 

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -50,7 +51,7 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 	if st.Contract != nil {
 		approved := first(st.Contract.Hash, 16)
 		if st.Contract.ApprovedAt != nil {
-			approved += ", approved by " + Clean(orElse(st.Contract.ApprovedBy, "–")) + " on " + s.when(*st.Contract.ApprovedAt)
+			approved += ", approved by " + Clean(cmp.Or(st.Contract.ApprovedBy, "–")) + " on " + s.when(*st.Contract.ApprovedAt)
 		}
 		f.add("contract", approved)
 	}
