@@ -2,7 +2,6 @@ package testreport
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/xml"
 	"io"
 	"strings"
@@ -22,7 +21,7 @@ func readJUnit(c *collector, outputs [][]byte) {
 		if from < 0 {
 			continue
 		}
-		d := xml.NewDecoder(bytes.NewReader(allowed(unstyled(out[from:]))))
+		d := xml.NewDecoder(&xmlText{src: out[from:]})
 		d.Strict = false
 		d.CharsetReader = func(_ string, input io.Reader) (io.Reader, error) { return input, nil }
 		readSuites(c, d)
@@ -54,13 +53,17 @@ func readSuites(c *collector, d *xml.Decoder) {
 			case test != nil && (name == "failure" || name == "error"):
 				a := attributes(t)
 				verdict, inside = "failed", name
-				message.line(cmp.Or(a["message"], a["type"]))
+				if text := a["message"]; text != "" {
+					message.line(text)
+				} else if text := a["type"]; text != "" {
+					message.line(text)
+				}
 			case test != nil && verdict == "" && (name == "skipped" || name == "disabled"):
 				verdict = "skipped"
 			}
 		case xml.CharData:
 			if inside != "" && strings.TrimSpace(string(t)) != "" {
-				message.write(string(t))
+				message.write(string(unstyled(t)))
 			}
 		case xml.EndElement:
 			depth = max(depth-1, 0)
@@ -93,7 +96,103 @@ func attributes(t xml.StartElement) map[string]string {
 	return a
 }
 
-// allowed returns text with ? for the characters that XML does not allow.
+// xmlText is a reader that makes XML out of what was meant to be XML: of text between tags it
+// passes on the start alone, so that the decoder, which holds each text in memory, stays small;
+// comments are left out, characters that XML does not allow become question marks.
+type xmlText struct {
+	src  []byte
+	next []byte // to be read before src goes on
+}
+
+// What is passed on of one text between tags, and the longest tag.
+const (
+	maxText = 16 << 10
+	maxTag  = 1 << 20
+)
+
+func (x *xmlText) Read(p []byte) (int, error) {
+	for len(x.next) == 0 {
+		if len(x.src) == 0 {
+			return 0, io.EOF
+		}
+		if !x.piece() {
+			x.src = nil
+		}
+	}
+	n := copy(p, x.next)
+	x.next = x.next[n:]
+	return n, nil
+}
+
+// piece takes the next tag or text from the source; false ends the document.
+func (x *xmlText) piece() bool {
+	src := x.src
+	open := []byte("<")
+	switch {
+	case bytes.HasPrefix(src, []byte("<!--")):
+		end := bytes.Index(src, []byte("-->"))
+		if end < 0 {
+			return false
+		}
+		x.src = src[end+3:]
+		return true
+	case bytes.HasPrefix(src, []byte("<![CDATA[")):
+		end := bytes.Index(src, []byte("]]>"))
+		if end < 0 {
+			return false
+		}
+		const start = len("<![CDATA[")
+		text := allowed(src[start:max(start, min(end, start+maxText))])
+		x.next = append(append([]byte("<![CDATA["), bytes.ReplaceAll(text, []byte("]]"), []byte("] ]"))...), "]]>"...)
+		x.src = src[end+3:]
+		return true
+	case bytes.HasPrefix(src, []byte("<!")), bytes.HasPrefix(src, []byte("<?")):
+		end := bytes.IndexByte(src, '>') // a DOCTYPE and an XML declaration say nothing here
+		if end < 0 {
+			return false
+		}
+		x.src = src[end+1:]
+		return true
+	case src[0] == '<':
+		end := tagEnd(src[:min(len(src), maxTag)])
+		if end < 0 {
+			return false
+		}
+		x.next, x.src = allowed(src[:end]), src[end:]
+		return true
+	}
+	end := bytes.Index(src, open)
+	if end < 0 {
+		end = len(src)
+	}
+	text := src[:min(end, maxText)]
+	if cut := bytes.LastIndexByte(text, '&'); len(text) < end && cut >= 0 && bytes.IndexByte(text[cut:], ';') < 0 {
+		text = text[:cut] // not half an entity
+	}
+	x.next, x.src = allowed(text), src[end:]
+	return true
+}
+
+// tagEnd is the length of the tag that src starts with, -1 where it has no end. A > inside of
+// quotes does not end it.
+func tagEnd(src []byte) int {
+	var quote byte
+	for i, b := range src {
+		switch {
+		case quote != 0:
+			if b == quote {
+				quote = 0
+			}
+		case b == '"' || b == '\'':
+			quote = b
+		case b == '>':
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// allowed are the characters of text, with ? for those that no XML may have.
 func allowed(text []byte) []byte {
 	return bytes.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0xfffe || r == 0xffff {
