@@ -8,7 +8,7 @@ import (
 )
 
 // Fragment returns the JSON object that these "key=value" make, in the way of LoadSpec's sets. The
-// flag that they came with is named where one is wrong. What the keys mean is up to the reader.
+// flag that they came with is named where one is wrong. The reader knows what the keys mean.
 func Fragment(flag string, sets []string) (json.RawMessage, error) {
 	doc := &document{values: map[string]any{}, at: map[string]position{"": {source: flag}}}
 	for _, set := range sets {

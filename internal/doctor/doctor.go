@@ -1,12 +1,13 @@
-// Package doctor checks that everything pawl needs is there: Temporal, its own engine, git,
-// room on the disk, agents, what a sandbox could be built from, a clock that can be trusted. Each
-// finding that is wrong says what to do. It changes nothing; where it has to try something (a
-// sandbox, a program's version) it starts that and nothing else. Start at Examine.
+// Package doctor checks that everything pawl needs is installed and works: Temporal, its own engine,
+// git, room on the disk, agents, what a sandbox needs, the clock. Each problem is listed with its
+// fix. It changes nothing; it starts only what it has to try (a sandbox, a program's version). Start
+// at Examine.
 package doctor
 
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -95,10 +96,5 @@ func (e *examination) add(name string, status Status, fix, format string, args .
 
 // Sound says whether nothing failed.
 func Sound(rows []Row) bool {
-	for _, r := range rows {
-		if r.Status == Failed {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(rows, func(r Row) bool { return r.Status == Failed })
 }

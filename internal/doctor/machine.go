@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,14 +23,11 @@ import (
 
 // home looks at pawl's folder: it is there, it is the user's own, and nobody else reads it.
 func (e *examination) home() {
-	if e.o.HomeErr != nil {
-		e.failed("home", "Set PAWL_HOME to a folder that you can write.", "%s", firstLine(e.o.HomeErr))
-		return
-	}
+	const another = "Set PAWL_HOME to a folder that you can write."
 	dir := e.o.Home.Dir
 	fi, err := os.Stat(dir)
-	if err != nil {
-		e.failed("home", "Set PAWL_HOME to a folder that you can write.", "%s", firstLine(err))
+	if err = cmp.Or(e.o.HomeErr, err); err != nil {
+		e.failed("home", another, "%s", firstLine(err))
 		return
 	}
 	probe, err := os.CreateTemp(dir, ".doctor-*")
@@ -39,7 +37,7 @@ func (e *examination) home() {
 	owner, known := fi.Sys().(*syscall.Stat_t)
 	switch {
 	case err != nil:
-		e.failed("home", "Set PAWL_HOME to a folder that you can write.", "%s can't be written: %s", dir, firstLine(err))
+		e.failed("home", another, "%s can't be written: %s", dir, firstLine(err))
 	case known && int(owner.Uid) != os.Getuid():
 		e.failed("home", "Set PAWL_HOME to a folder of your own.", "%s belongs to user %d", dir, owner.Uid)
 	case fi.Mode().Perm()&0o077 != 0:
@@ -68,14 +66,15 @@ func worker(h home.Home) string {
 // git looks for one that is young enough, and for a name to commit under.
 func (e *examination) git() {
 	version, err := git.Version(e.ctx)
-	switch {
-	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
-		e.failed("git", fmt.Sprintf("Install git %s or later.", git.MinVersion), "there is none on the PATH")
-	case err != nil:
-		e.failed("git", fmt.Sprintf("Install git %s or later.", git.MinVersion), "%s", firstLine(err))
-	default:
+	if err == nil {
 		e.ok("git", "%s", version)
+		return
 	}
+	what := firstLine(err)
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		what = "there is none on the PATH"
+	}
+	e.failed("git", fmt.Sprintf("Install git %s or later.", git.MinVersion), "%s", what)
 }
 
 // What has to be free: a loop has two clones of the repository and a store.

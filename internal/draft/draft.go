@@ -6,9 +6,9 @@
 package draft
 
 import (
+	"cmp"
 	"path"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -60,7 +60,7 @@ func Look(files []string, read func(name string) string) Repository {
 	for _, l := range t.languages() {
 		found := l.look(t)
 		r.Languages = append(r.Languages, l.name)
-		r.Setup, r.Test, r.Check = first(r.Setup, found.Setup), first(r.Test, found.Test), first(r.Check, found.Check)
+		r.Setup, r.Test, r.Check = cmp.Or(r.Setup, found.Setup), cmp.Or(r.Test, found.Test), cmp.Or(r.Check, found.Check)
 		if found.Metric.Command != "" {
 			metrics = append(metrics, found.Metric)
 		}
@@ -71,13 +71,16 @@ func Look(files []string, read func(name string) string) Repository {
 	}
 	r.Protect = append(r.Protect, made.Protect...)
 	// What people wrote for themselves is what they mean by a test or a benchmark.
-	r.Test, r.Check = first(made.Test, r.Test, t.testScript()), first(r.Check, made.Check)
+	r.Test, r.Check = cmp.Or(made.Test, r.Test, t.testScript()), cmp.Or(r.Check, made.Check)
 	metrics = append(append(t.scripts(), made.Metric), metrics...)
 	if i := slices.IndexFunc(metrics, func(m Metric) bool { return m.Command != "" }); i >= 0 {
 		r.Metric = metrics[i]
 	}
 	if len(r.Scope) == 0 {
-		r.Scope = t.anything()
+		r.Scope = t.under("src", "lib", "app")
+	}
+	if len(r.Scope) == 0 {
+		r.Scope = []string{"**"}
 	}
 	if r.Metric.Command == "" {
 		r.Metric = size(r.Scope)
@@ -131,7 +134,7 @@ func (t tree) languages() []language {
 			present = append(present, l)
 		}
 	}
-	sort.SliceStable(present, func(i, j int) bool { return weight[present[i].name] > weight[present[j].name] })
+	slices.SortStableFunc(present, func(a, b language) int { return weight[b.name] - weight[a.name] })
 	return present
 }
 
@@ -149,21 +152,4 @@ func (t tree) under(folders ...string) []string {
 // present returns those names that are there.
 func (t tree) present(names ...string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !t.has[name] })
-}
-
-// anything is a scope for a repository of an unknown kind: its usual folders, else all of it.
-func (t tree) anything() []string {
-	if globs := t.under("src", "lib", "app"); len(globs) > 0 {
-		return globs
-	}
-	return []string{"**"}
-}
-
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }

@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"cmp"
 	"encoding/json"
 	"path"
 	"regexp"
@@ -104,13 +105,18 @@ func golang(t tree) Repository {
 		if len(packages) > 3 {
 			where = "./..."
 		}
-		r.Metric = Metric{
-			Goal: "Make what the benchmarks measure faster", Direction: "lower", Timeout: "5m",
-			Command: `go test -run '^$' -bench . -count 3 ` + where + ` | awk '/ ns\/op/ {sum += $3; n++} END {printf "METRIC ns=%.1f\n", sum / n}'`,
-			Why:     "the mean of the Go benchmarks in " + inWords(where),
-		}
+		r.Metric = benchmark("Make what the benchmarks measure faster",
+			`go test -run '^$' -bench . -count 3 `+where+` | awk '/ ns\/op/ {sum += $3; n++} END {printf "METRIC ns=%.1f\n", sum / n}'`,
+			"the mean of the Go benchmarks in "+inWords(where))
 	}
 	return r
+}
+
+const numberLast = "; it has to print its number last, or as METRIC name=number"
+
+// benchmark is the metric of a command that may take minutes and whose number should get smaller.
+func benchmark(goal, command, why string) Metric {
+	return Metric{Goal: goal, Command: command, Direction: "lower", Timeout: "5m", Why: why}
 }
 
 // inWords names packages in a sentence.
@@ -163,18 +169,15 @@ func node(t tree) Repository {
 	}
 	for _, script := range []string{"lint", "typecheck", "check"} {
 		if _, ok := manifest.Scripts[script]; ok {
-			r.Check = first(r.Check, run(script))
+			r.Check = cmp.Or(r.Check, run(script))
 		}
 	}
 	if t.has["tsconfig.json"] {
-		r.Check = first(r.Check, "npx --no-install tsc --noEmit")
+		r.Check = cmp.Or(r.Check, "npx --no-install tsc --noEmit")
 	}
 	for _, script := range []string{"bench", "benchmark", "perf"} {
 		if _, ok := manifest.Scripts[script]; ok && r.Metric.Command == "" {
-			r.Metric = Metric{
-				Goal: "Make what the benchmark measures faster", Command: run(script), Direction: "lower", Timeout: "5m",
-				Why: "the script " + script + " of package.json; it has to print its number last, or as METRIC name=number",
-			}
+			r.Metric = benchmark("Make what the benchmark measures faster", run(script), "the script "+script+" of package.json"+numberLast)
 		}
 	}
 	return r
@@ -263,10 +266,7 @@ func (t tree) makefile() (r Repository) {
 	}
 	for _, name := range []string{"bench", "benchmark", "measure"} {
 		if targets[name] && r.Metric.Command == "" {
-			r.Metric = Metric{
-				Goal: "Make what the benchmark measures better", Command: "make --silent " + name, Direction: "lower", Timeout: "5m",
-				Why: "the target " + name + " of the Makefile; it has to print its number last, or as METRIC name=number",
-			}
+			r.Metric = benchmark("Make what the benchmark measures better", "make --silent "+name, "the target "+name+" of the Makefile"+numberLast)
 		}
 	}
 	return r
@@ -293,10 +293,7 @@ func (t tree) testScript() string {
 func (t tree) scripts() (found []Metric) {
 	for _, name := range t.files {
 		if m := measures.FindStringSubmatch(name); m != nil {
-			found = append(found, Metric{
-				Goal: "Make what " + name + " measures better", Command: runs[m[1]] + name, Direction: "lower", Timeout: "5m",
-				Why: "a script that is here; it has to print its number last, or as METRIC name=number",
-			})
+			found = append(found, benchmark("Make what "+name+" measures better", runs[m[1]]+name, "a script that is here"+numberLast))
 		}
 	}
 	return found

@@ -2,6 +2,7 @@ package draft
 
 import (
 	"cmp"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -25,11 +26,7 @@ func (t tree) largest(made Repository) (r Repository, several bool) {
 	if made.Test != "" || size[""] > 0 || len(size) == 0 {
 		return r, false
 	}
-	var dirs []string
-	for dir := range size {
-		dirs = append(dirs, dir)
-	}
-	slices.SortFunc(dirs, func(a, b string) int { return cmp.Or(size[b]-size[a], strings.Compare(a, b)) })
+	dirs := slices.SortedFunc(maps.Keys(size), func(a, b string) int { return cmp.Or(size[b]-size[a], strings.Compare(a, b)) })
 	dir := dirs[0]
 	var files []string
 	for _, name := range t.files {

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"hash/fnv"
 	"path"
 	"slices"
@@ -86,11 +87,7 @@ func (a *Analysis) Add(t Trial) {
 	if t.Kept {
 		a.Kept++
 	}
-	area := t.Area
-	if area == "" {
-		area = Area(t.Files)
-	}
-	a.Areas = count(a.Areas, maxAreas, clean(area, maxArea), t)
+	a.Areas = count(a.Areas, maxAreas, clean(cmp.Or(t.Area, Area(t.Files)), maxArea), t)
 	for _, ext := range extensions(t.Files) {
 		a.Types = count(a.Types, maxTypes, ext, t)
 	}
@@ -111,14 +108,10 @@ func count(stats []AreaStat, most int, name string, t Trial) []AreaStat {
 	if name == "" {
 		return stats
 	}
-	stat := AreaStat{Area: name}
-	counted := make([]AreaStat, 0, len(stats)+1)
-	for _, s := range stats {
-		if s.Area == name {
-			stat = s
-		} else {
-			counted = append(counted, s)
-		}
+	stat, counted := AreaStat{Area: name}, slices.Clone(stats)
+	if i := slices.IndexFunc(counted, func(s AreaStat) bool { return s.Area == name }); i >= 0 {
+		stat = counted[i]
+		counted = slices.Delete(counted, i, i+1)
 	}
 	stat.Tried++
 	stat.Last = t.N
@@ -186,12 +179,7 @@ func pick(stats []AreaStat, want func(AreaStat) bool) []AreaStat {
 			picked = append(picked, s)
 		}
 	}
-	slices.SortStableFunc(picked, func(x, y AreaStat) int {
-		if x.Kept != y.Kept {
-			return y.Kept - x.Kept
-		}
-		return y.Tried - x.Tried
-	})
+	slices.SortStableFunc(picked, func(x, y AreaStat) int { return cmp.Or(y.Kept-x.Kept, y.Tried-x.Tried) })
 	return picked
 }
 
@@ -213,10 +201,7 @@ func Area(files []string) string {
 		}
 		common = common[:n]
 	}
-	if len(common) == 0 {
-		return "."
-	}
-	return strings.Join(common, "/")
+	return cmp.Or(strings.Join(common, "/"), ".")
 }
 
 // extensions are the types of the files, each once: ".go", or the name of a file without one.

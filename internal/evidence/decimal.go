@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -76,10 +77,7 @@ func parse(s string, slack int) (Decimal, error) {
 	if negative {
 		b.WriteByte('-')
 	}
-	if whole == "" {
-		whole = "0"
-	}
-	b.WriteString(whole)
+	b.WriteString(cmp.Or(whole, "0"))
 	if fraction != "" {
 		b.WriteByte('.')
 		b.WriteString(fraction)
@@ -139,10 +137,7 @@ func digits[T ~string | ~[]byte](s T) int {
 }
 
 func (d Decimal) value() decimal.Decimal {
-	if d.text == "" {
-		return decimal.Decimal{}
-	}
-	return decimal.RequireFromString(d.text) // text was checked when it was made
+	return decimal.RequireFromString(d.String()) // text was checked when it was made
 }
 
 // exact writes v out with as many decimals as it was computed with, as bc does.
@@ -184,10 +179,7 @@ func (d Decimal) Float() float64 {
 
 // String is d as it was written, normalised to a JSON number.
 func (d Decimal) String() string {
-	if d.text == "" {
-		return "0"
-	}
-	return d.text
+	return cmp.Or(d.text, "0")
 }
 
 // MarshalJSON writes a bare number with its decimals.

@@ -109,30 +109,21 @@ func byMetricLine(name string, value []byte) (Reading, error) {
 	return reading, nil
 }
 
-// metricLine is the last line of the form METRIC <name>=<value>, found from the end.
+// metricPattern matches a line METRIC <name>=<value>, and not METRICS=5, METRIC = 5 or
+// "METRIC of the day = 5".
+var metricPattern = regexp.MustCompile(`(?:^|[\r\n])[ \t]*METRIC[ \t]+([^ \t=\r\n]+)[ \t]*=([^\r\n]*)`)
+
+// metricLine returns the last line of the form METRIC <name>=<value>.
 func metricLine(out []byte) (name string, value []byte, found bool) {
-	const word = "METRIC"
-	for end := len(out); ; {
-		at := bytes.LastIndex(out[:end], []byte(word))
-		if at < 0 {
-			return "", nil, false
-		}
-		end = at
-		before := bytes.TrimRight(out[:at], " \t")
-		if len(before) > 0 && before[len(before)-1] != '\n' && before[len(before)-1] != '\r' {
-			continue
-		}
-		line := out[at+len(word):]
-		if stop := bytes.IndexAny(line, "\r\n"); stop >= 0 {
-			line = line[:stop]
-		}
-		key, value, equals := bytes.Cut(line, []byte("="))
-		key, blank := bytes.TrimSpace(key), bytes.HasPrefix(key, []byte(" ")) || bytes.HasPrefix(key, []byte("\t"))
-		if !equals || !blank || len(key) == 0 || bytes.ContainsAny(key, " \t") {
-			continue // METRICS=5, METRIC = 5, "METRIC of the day = 5"
-		}
-		return clean(string(key), 80), bytes.TrimSpace(value), true
+	if !bytes.Contains(out, []byte("METRIC")) { // the pattern is slow on megabytes
+		return "", nil, false
 	}
+	lines := metricPattern.FindAllSubmatch(out, -1)
+	if len(lines) == 0 {
+		return "", nil, false
+	}
+	last := lines[len(lines)-1]
+	return clean(string(last[1]), 80), bytes.TrimSpace(last[2]), true
 }
 
 // lastNumber is the last token in out, and how many numbers there are.

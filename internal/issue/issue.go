@@ -122,7 +122,7 @@ func paragraphs(body string, n int) string {
 	return body
 }
 
-// criteria collects them in the order of the text.
+// criteria returns them in the order of the text.
 func criteria(doc ast.Node, src []byte) []string {
 	var asked, plain, all []string
 	inside := 0 // the level of the section's heading
@@ -270,15 +270,12 @@ func uncommented(src []byte) []byte {
 	return append(out, src[at:]...)
 }
 
+// blankLines are those at the start of a text.
+var blankLines = regexp.MustCompile(`^\s*\n`)
+
 // trim takes blank lines off both ends.
 func trim(s string) string {
-	for {
-		l, rest, more := strings.Cut(s, "\n")
-		if !more || strings.TrimSpace(l) != "" {
-			return strings.TrimRight(s, " \t\n")
-		}
-		s = rest
-	}
+	return strings.TrimRight(s[len(blankLines.FindString(s)):], " \t\n")
 }
 
 // clip returns at most n bytes of s, cut between characters.

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"time"
 
 	"pawl/internal/loop"
@@ -64,9 +65,6 @@ type Trace struct {
 	trace [16]byte
 	open  []open // from the loop inwards
 }
-
-// Seq returns the number of the last event that was added.
-func (c *Trace) Seq() int64 { return c.seq }
 
 // Add lets an event happen and returns the spans that ended with it, inner ones first. An event
 // that was added before changes nothing. Events come in their order, the first one first.
@@ -179,17 +177,12 @@ func endLoop(c *Trace, e loop.Event) []Span {
 func (c *Trace) step(e loop.Event) Span {
 	s := Span{
 		Trace: c.trace, ID: c.id(e.Seq), Parent: c.inner().ID, Name: "step " + e.Step, Start: e.Time, End: e.Time,
-		Attributes: append(common(e), Attribute{"pawl.step", e.Step}),
-	}
-	if e.Role != "" {
-		s.Attributes = append(s.Attributes, Attribute{"pawl.role", e.Role})
+		Attributes: append(append(common(e), Attribute{"pawl.step", e.Step}), said(Attribute{"pawl.role", e.Role})...),
 	}
 	if e.Attempt > 0 {
 		s.Attributes = append(s.Attributes, Attribute{"pawl.attempt", int64(e.Attempt)})
 	}
-	if e.Reason != "" {
-		s.Attributes = append(s.Attributes, Attribute{"pawl.result", e.Reason})
-	}
+	s.Attributes = append(s.Attributes, said(Attribute{"pawl.result", e.Reason})...)
 	if Outcome(e) == "failed" {
 		s.Failed = e.Reason
 	}
@@ -246,21 +239,20 @@ func (c *Trace) end(r rank, e loop.Event) (done []Span) {
 func (c *Trace) inner() *open { return &c.open[len(c.open)-1] }
 
 func (c *Trace) at(r rank) *open {
-	for i := range c.open {
-		if c.open[i].rank == r {
-			return &c.open[i]
-		}
+	if i := slices.IndexFunc(c.open, func(o open) bool { return o.rank == r }); i >= 0 {
+		return &c.open[i]
 	}
 	return &open{}
 }
 
 func (c *Trace) note(r rank, attributes ...Attribute) {
 	s := c.at(r)
-	for _, a := range attributes {
-		if a.Value != "" {
-			s.Attributes = append(s.Attributes, a)
-		}
-	}
+	s.Attributes = append(s.Attributes, said(attributes...)...)
+}
+
+// said returns the attributes that are not empty texts.
+func said(attributes ...Attribute) []Attribute {
+	return slices.DeleteFunc(attributes, func(a Attribute) bool { return a.Value == "" })
 }
 
 func (c *Trace) fail(r rank, why string) { c.at(r).Failed = why }
@@ -273,15 +265,10 @@ func (c *Trace) point(e loop.Event) {
 	if len(s.Points) == maxPoints {
 		return
 	}
-	p := Point{Name: string(e.Type), Time: e.Time}
-	for _, a := range []Attribute{
-		{"pawl.step", e.Step}, {"pawl.failure_reason", e.FailureReason}, {"pawl.commit", e.Commit}, {"pawl.message", e.Message},
-		{"pawl.exhausted_budget", string(e.ExhaustedBudget)}, {"pawl.error_code", e.ErrorCode},
-	} {
-		if a.Value != "" {
-			p.Attributes = append(p.Attributes, a)
-		}
-	}
+	p := Point{Name: string(e.Type), Time: e.Time, Attributes: said(
+		Attribute{"pawl.step", e.Step}, Attribute{"pawl.failure_reason", e.FailureReason}, Attribute{"pawl.commit", e.Commit},
+		Attribute{"pawl.message", e.Message}, Attribute{"pawl.exhausted_budget", string(e.ExhaustedBudget)}, Attribute{"pawl.error_code", e.ErrorCode},
+	)}
 	if j := e.Judgement; j != nil {
 		p.Attributes = append(p.Attributes, Attribute{"pawl.passed", j.Passed})
 	}
