@@ -42,6 +42,8 @@ func (l *deliver) law() deliverRules { return rulesOf(deliverVersions, l.rules, 
 
 func (l *deliver) course() govern.Course { return *l.State().Course }
 
+func (l *deliver) approval() approvalRules { return l.law() }
+
 func (l *deliver) before(s loop.State) govern.Move { return l.law().Before(s) }
 
 func (l *deliver) between(workflow.Context) error { return nil }
@@ -361,12 +363,7 @@ func (l *deliver) askReviewer(ctx workflow.Context, from govern.Move) (govern.Mo
 		return govern.Move{}, err
 	}
 	m := l.law().AfterReview(l.course(), o)
-	switch {
-	case o.Decision == govern.SaysRejected:
-		l.rejected(ctx, spec.RoleReviewer, o.Note)
-	case m.Approved:
-		l.approved(ctx, spec.RoleReviewer, o.Note)
-	}
+	l.note(ctx, o, m)
 	return m, nil
 }
 

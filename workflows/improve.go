@@ -44,6 +44,8 @@ type improve struct{ *run }
 
 func (l *improve) law() improveRules { return rulesOf(improveVersions, l.rules, l.spec) }
 
+func (l *improve) approval() approvalRules { return l.law() }
+
 func (l *improve) before(s loop.State) govern.Move { return l.law().Before(s) }
 
 func (l *improve) begin() {}

@@ -18,7 +18,7 @@ import (
 	"pawl/workflows/hosting"
 )
 
-// iteration is one attempt at a change: what it has made so far, what it has spent, and why its
+// iteration is one attempt to get further: what it has made so far, what it has spent, and why its
 // next agent call is made. What the state knows of it (its number, its commit) is not here.
 type iteration struct {
 	// What the record is written from.
@@ -42,7 +42,7 @@ type iteration struct {
 	stopAsked  string           // why a loop-stop file asks for the end, as a step has seen it
 }
 
-// iterate is the envelope around one attempt at a change: a budget before it, a checkpoint and its
+// iterate is the envelope around one iteration: a budget before it, a checkpoint and its
 // event before the start, a record after it, whatever happens in between (A2, A3, A4).
 func (r *run) iterate(ctx workflow.Context, first phase.Phase, p protocol) error {
 	r.iteration = iteration{reworked: map[string]int{}, phaseMs: map[string]int64{}, shown: r.iteration.shown}

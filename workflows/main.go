@@ -17,6 +17,8 @@ type protocol interface {
 	prepare(workflow.Context) error
 	// before decides whether another iteration starts.
 	before(loop.State) govern.Move
+	// approval has the rules by which what a completed loop has made is approved.
+	approval() approvalRules
 	// begin readies the protocol for an iteration that has just begun.
 	begin()
 	// leaving is asked before a move to another phase.
@@ -45,7 +47,7 @@ func (r *run) main(ctx workflow.Context, p protocol) error {
 	for {
 		next := p.before(r.State())
 		if next.Do == govern.Stop {
-			if err := r.conclude(ctx, *next.End); err != nil {
+			if err := r.conclude(ctx, *next.End, p.approval()); err != nil {
 				return err
 			}
 			continue // a person has extended the budget
@@ -64,7 +66,7 @@ func (r *run) main(ctx workflow.Context, p protocol) error {
 
 // conclude ends the loop that is over, unless a person extends the budget that it used up. What a
 // completed loop has made is proposed.
-func (r *run) conclude(ctx workflow.Context, end govern.End) error {
+func (r *run) conclude(ctx workflow.Context, end govern.End, rules approvalRules) error {
 	if end.Budget != "" && r.spec.Limits.OnExhausted == spec.Ask {
 		return r.exhausted(ctx, end)
 	}
@@ -72,7 +74,7 @@ func (r *run) conclude(ctx workflow.Context, end govern.End) error {
 		if err := r.enter(ctx, phase.Complete); err != nil {
 			return err
 		}
-		if err := r.propose(ctx); err != nil {
+		if err := r.propose(ctx, rules); err != nil {
 			return err
 		}
 	}

@@ -16,32 +16,36 @@ import (
 	"pawl/internal/wire"
 )
 
-// propose makes what a completed loop has made a proposal and has it judged: by the reviewer where
-// there is one, and by a person unless the spec leaves it to the reviewer (A7, E3). It changes
-// nothing of the user's.
-func (r *run) propose(ctx workflow.Context) error {
+// propose makes what a completed loop has made a proposal and has it judged, by whom the rules say
+// (A7, E3). It changes nothing of the user's.
+func (r *run) propose(ctx workflow.Context, rules approvalRules) error {
 	if err := r.makeProposal(ctx); err != nil || r.State().Proposal == nil {
 		return err
 	}
-	if _, reviewer := r.spec.Agent.Roles[spec.RoleReviewer]; reviewer {
-		o, err := r.review(ctx)
+	m := rules.AfterProposal()
+	for asked := 1; m.Do == govern.AskReviewer; asked++ {
+		o, err := r.opinion(ctx, asked, m.Reason)
 		if err != nil {
 			return err
 		}
-		switch {
-		case o.Decision == govern.SaysRejected:
-			r.rejected(ctx, spec.RoleReviewer, o.Note)
-			return nil
-		case o.Decision == govern.SaysApproved && r.spec.Approvals.Diff == spec.Auto:
-			r.approved(ctx, spec.RoleReviewer, o.Note)
-			return nil
-		}
+		m = rules.AfterOpinion(asked, o)
+		r.note(ctx, o, m)
 	}
-	if r.spec.Approvals.Diff == spec.Auto {
-		return nil // nobody has approved it: it stays open
+	if m.Do != govern.AskPerson {
+		return nil
 	}
 	_, _, _, err := r.askDiff(ctx)
 	return err
+}
+
+// note records what a reviewer's answer has made of the proposal.
+func (r *run) note(ctx workflow.Context, o govern.Opinion, m govern.Move) {
+	switch {
+	case o.Decision == govern.SaysRejected:
+		r.rejected(ctx, spec.RoleReviewer, o.Note)
+	case m.Approved:
+		r.approved(ctx, spec.RoleReviewer, o.Note)
+	}
 }
 
 // makeProposal makes the diff from base to head a proposal, unless it is one already.
@@ -57,17 +61,6 @@ func (r *run) makeProposal(ctx workflow.Context) error {
 		return act.Propose{Entry: e, Base: base, Head: r.State().Head}
 	})
 	return err
-}
-
-// review asks the reviewer role for its word on exactly this proposal. An answer that is no decision
-// is asked for again, as often as the spec allows reworks.
-func (r *run) review(ctx workflow.Context) (o govern.Opinion, err error) {
-	for n := 1; ; n++ {
-		o, err = r.opinion(ctx, n, o.Why)
-		if err != nil || o.Decision != govern.Undecided || o.TimedOut || n > r.spec.Limits.Reworks {
-			return o, err
-		}
-	}
 }
 
 // opinion asks the reviewer role once, for the n-th time; why says why the answer before was no

@@ -11,6 +11,12 @@ import (
 	"pawl/internal/spec"
 )
 
+// approvalRules are the decisions about a proposal, the same for every kind.
+type approvalRules interface {
+	AfterProposal() govern.Move
+	AfterOpinion(asked int, o govern.Opinion) govern.Move
+}
+
 // improveRules are the decisions of the metric protocol, one method each.
 type improveRules interface {
 	Before(loop.State) govern.Move
@@ -24,6 +30,7 @@ type improveRules interface {
 	Decide(reference, metric evidence.Decimal) (govern.Move, evidence.Decimal)
 	After(loop.State) govern.Move
 	ShiftDue(loop.State) bool
+	approvalRules
 }
 
 // deliverRules are the decisions of the phase machine.
@@ -36,6 +43,7 @@ type deliverRules interface {
 	AfterVerify(govern.VerifyVerdict) govern.Move
 	AfterReview(govern.Course, govern.Opinion) govern.Move
 	AfterDiff(approved bool, by, note string) govern.Move
+	approvalRules
 }
 
 // The rules by version, from 1. A changed decision is a new entry beside the old one: a run chooses

@@ -281,7 +281,7 @@ func (r *run) close(ctx workflow.Context, end govern.End) error {
 		}
 	}
 	s := r.State()
-	if r.machine.Completes(s.Phase, end.Successful()) {
+	if r.machine.Completes(s.Phase, end.Status == loop.Completed) {
 		r.Emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: phase.Complete})
 	}
 	if end.Budget != "" {

@@ -100,11 +100,10 @@ func evidenceOf(out act.Outcome) []string {
 
 // judgement is what the state remembers of a judging command.
 func (r *run) judgement(out act.Outcome, reason string) *loop.Judgement {
-	j := &loop.Judgement{
+	return &loop.Judgement{
 		Passed: out.OK() && reason == "", Reason: reason, ExitCode: out.ExitCode,
 		DurationMs: out.ElapsedMs, Log: out.Log, Iteration: r.State().Iteration, Policy: r.spec.Guard.Policy,
 	}
-	return j
 }
 
 // measured is the same of a measurement.

@@ -171,7 +171,7 @@ func (a *app) extend(ctx context.Context, id string, limits []string, m loop.Mes
 	}
 	defer s.close()
 	if m.Hash == "" {
-		if m, err = a.look(ctx, s, id, "Raise the limit?", m); err != nil {
+		if m, err = a.lookUp(ctx, s, id, "Raise the limit?", m); err != nil {
 			return err
 		}
 	}
@@ -220,7 +220,7 @@ func (a *app) approve(ctx context.Context, id string, m loop.Message) error {
 		return a.reportReview(s, sent, p, err)
 	}
 	if m.Hash == "" {
-		if m, err = a.look(ctx, s, id, "Approve?", m); err != nil {
+		if m, err = a.lookUp(ctx, s, id, "Approve?", m); err != nil {
 			return err
 		}
 	}

@@ -19,7 +19,7 @@ A worker runs it: the one of ` + "`pawl up`" + `, or another one of the same Tem
 With --yes the contract is approved automatically (approvals.plan: auto); otherwise
 the loop waits for your approval.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error {
-			o.take(args)
+			o.use(args)
 			return a.start(ctx, o)
 		}),
 	}

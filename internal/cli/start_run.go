@@ -36,7 +36,7 @@ contract is shown and approved first. Ctrl-C ends the loop with its report. A se
 Ctrl-C leaves at once; ` + "`pawl up`" + ` resumes the loop later.`,
 		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
 		RunE: a.command(func(cmd *cobra.Command, args []string) error {
-			o.take(args)
+			o.use(args)
 			return a.run(cmd.Context(), o)
 		}),
 	}
@@ -53,8 +53,8 @@ func (o *runOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.goal, "goal-file", "", "take the goal from a Markdown file, such as an issue (as --set goal=@FILE)")
 }
 
-// take reads the arguments of the commands that start a loop.
-func (o *runOptions) take(args []string) {
+// use reads the arguments of the commands that start a loop.
+func (o *runOptions) use(args []string) {
 	o.file = "pawl.yaml"
 	if len(args) == 1 {
 		o.file = args[0]

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"pawl/internal/fault"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
@@ -14,20 +13,14 @@ import (
 // Deliver holds the rules of the phase machine (L), version 1: what a spec sets, and decisions as
 // methods that take where the iteration stands and what just happened, and return the next move.
 type Deliver struct {
-	TestRequired bool   // test.required
-	FixAttempts  int    // limits.fixAttempts, per iteration
-	Reworks      int    // limits.reworks, of one write or fix
-	Diff         string // approvals.diff: spec.Required or spec.Auto
-	Reviewer     bool   // there is a reviewer role
+	TestRequired bool // test.required
+	FixAttempts  int  // limits.fixAttempts, per iteration
+	Approval          // and limits.reworks, of one write or fix
 }
 
 // DeliverOf returns the rules of a loop with that spec.
 func DeliverOf(s spec.Spec) Deliver {
-	_, reviewer := s.Agent.Roles[spec.RoleReviewer]
-	return Deliver{
-		TestRequired: s.TestRequired(), FixAttempts: s.Limits.FixAttempts, Reworks: s.Limits.Reworks,
-		Diff: s.Approvals.Diff, Reviewer: reviewer,
-	}
+	return Deliver{TestRequired: s.TestRequired(), FixAttempts: s.Limits.FixAttempts, Approval: ApprovalOf(s)}
 }
 
 // Course is where a Deliver loop stands within its iteration.
@@ -179,32 +172,29 @@ func (r Deliver) AfterVerify(v VerifyVerdict) Move {
 		return timedOut(phase.Verify)
 	case !v.Passed:
 		return backToWrite("verify failed" + because(v.Why))
-	case r.Reviewer:
-		return Move{Do: AskReviewer}
-	case r.Diff == spec.Auto: // nobody has approved it: the proposal stays open
-		return enter(phase.Complete, "there is no reviewer: the proposal is still to be approved")
 	}
-	return Move{Do: AskPerson}
+	return completing(r.AfterProposal())
 }
 
-// AfterReview decides what follows the reviewer's answer. A rejection goes back to write, whoever
-// else would have been asked; an approval is enough only where the spec leaves it to the reviewer.
-// An answer that is no decision is asked for again, as often as a write is
-// reworked; it never approves. c has counted this answer.
-func (r Deliver) AfterReview(c Course, answer Opinion) Move {
-	switch {
-	case answer.TimedOut:
+// AfterReview decides what follows the reviewer's answer; c has counted it. A rejection goes back to
+// write.
+func (r Deliver) AfterReview(c Course, o Opinion) Move {
+	if o.TimedOut {
 		return timedOut(phase.Verify)
-	case answer.Decision == SaysRejected:
-		return backToWrite("the reviewer rejected the proposal" + because(answer.Note))
-	case answer.Decision == Undecided && c.Opinions <= r.Reworks:
-		return Move{Do: AskReviewer, Reason: answer.Why}
-	case r.Diff != spec.Auto:
-		return Move{Do: AskPerson}
-	case answer.Decision == SaysApproved:
-		return Move{Do: Enter, To: phase.Complete, Approved: true, Reason: "approved by the reviewer" + because(answer.Note)}
 	}
-	return enter(phase.Complete, "the reviewer did not decide: the proposal is still to be approved")
+	m := r.AfterOpinion(c.Opinions, o)
+	if o.Decision == SaysRejected {
+		return backToWrite(m.Reason)
+	}
+	return completing(m)
+}
+
+// completing turns the end of asking into the way to complete.
+func completing(m Move) Move {
+	if m.Do == Finish {
+		m.Do, m.To = Enter, phase.Complete
+	}
+	return m
 }
 
 // AfterDiff decides what follows a person's answer at the diff gate.
@@ -219,10 +209,6 @@ func (Deliver) AfterDiff(approved bool, by, note string) Move {
 func backToWrite(why string) Move {
 	return Move{Do: Finish, Reason: why, Measured: true}
 }
-
-// Successful reports whether a loop that ends so has reached its goal: then it goes through
-// complete (phase.Machine.Completes).
-func (e End) Successful() bool { return e.Status == loop.Completed && e.Code == fault.Code("") }
 
 // counted is a number of things: "1 rework", "2 reworks".
 func counted(n int, of string) string {

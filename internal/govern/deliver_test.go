@@ -13,7 +13,7 @@ import (
 	"pawl/internal/spec"
 )
 
-var usual = govern.Deliver{TestRequired: true, FixAttempts: 3, Reworks: 2, Diff: spec.Required}
+var usual = govern.Deliver{TestRequired: true, FixAttempts: 3, Approval: govern.Approval{Reworks: 2, Diff: spec.Required}}
 
 // brief shows a move in a word: the phase, what is done instead of entering one, or the end's code.
 func brief(m govern.Move) string {
@@ -197,10 +197,10 @@ func TestL7_AnotherIterationOnlyWithinTheLimits(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m := usual.Before(c.state)
 			require.Equal(t, c.want, brief(m))
-			require.False(t, m.End != nil && m.End.Successful())
+			require.False(t, m.End != nil && m.End.Status == loop.Completed)
 		})
 	}
-	require.True(t, govern.Verified.Successful())
+	require.Equal(t, loop.Completed, govern.Verified.Status)
 	m := usual.Before(loop.State{
 		Budget: budget(limits, map[loop.Resource]int64{loop.Iterations: 2}), Iterations: []loop.Iteration{{Reason: "rejected by ada"}},
 	})
@@ -217,8 +217,8 @@ func TestL6_NoCourseOfEventsLeavesTheMachine(t *testing.T) {
 	reached := map[string]int{}
 	for range 5000 {
 		r := govern.Deliver{
-			TestRequired: !flip(4), FixAttempts: random.Intn(5), Reworks: random.Intn(3),
-			Diff: []string{spec.Required, spec.Auto}[random.Intn(2)], Reviewer: flip(2),
+			TestRequired: !flip(4), FixAttempts: random.Intn(5),
+			Approval: govern.Approval{Reworks: random.Intn(3), Diff: []string{spec.Required, spec.Auto}[random.Intn(2)], Reviewer: flip(2)},
 		}
 		iterations := map[loop.Resource]int64{loop.Iterations: 1 + random.Int63n(3)}
 		m := kind.Deliver.Machine(kind.Version(), r.TestRequired)

@@ -18,18 +18,18 @@ type Improve struct {
 	MinDelta   evidence.Decimal
 	Discards   int  // in a row: the loop stops
 	ShiftAfter int  // discards in a row: the strategy shifts
-	Reworks    int  // of one kind within an iteration
 	Calls      int  // agent calls within an iteration (E4)
 	Guard      bool // there is a guard command
 	Ideas      bool // the agent is asked for an idea before it writes
+	Approval        // of what a completed loop has made, and limits.reworks of one kind within an iteration
 }
 
 // ImproveOf returns the rules of a loop with that spec.
 func ImproveOf(s spec.Spec) Improve {
 	return Improve{
 		Direction: s.Verify.Direction, Target: s.Verify.Target, MinDelta: s.Verify.MinDelta,
-		Discards: s.Limits.Discards, ShiftAfter: s.Limits.ShiftAfter, Reworks: s.Limits.Reworks, Calls: s.Limits.Steps,
-		Guard: s.Guard.Command != "", Ideas: s.Agent.OffersIdeas(),
+		Discards: s.Limits.Discards, ShiftAfter: s.Limits.ShiftAfter, Calls: s.Limits.Steps,
+		Guard: s.Guard.Command != "", Ideas: s.Agent.OffersIdeas(), Approval: ApprovalOf(s),
 	}
 }
 

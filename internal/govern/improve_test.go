@@ -12,9 +12,10 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/reason"
+	"pawl/internal/spec"
 )
 
-var protocol = govern.Improve{Direction: evidence.Higher, MinDelta: evidence.MustDecimal("0.1"), Discards: 10, ShiftAfter: 5, Reworks: 2, Calls: 10, Guard: true}
+var protocol = govern.Improve{Direction: evidence.Higher, MinDelta: evidence.MustDecimal("0.1"), Discards: 10, ShiftAfter: 5, Calls: 10, Guard: true, Approval: govern.Approval{Reworks: 2, Diff: spec.Required}}
 
 func reworked(reason string, n int) govern.Tries {
 	return govern.Tries{Reworked: map[string]int{reason: n}, Calls: n + 1}
@@ -201,5 +202,33 @@ func TestP10_NoCourseOfAnIterationLeavesTheTable(t *testing.T) {
 	}
 	for _, reason := range []string{"", reason.AgentFailed, reason.CheckFailed, reason.NotAtomic, reason.NoChange, reason.Repeated, reason.Policy + "scope", reason.VerifyFailed, reason.NoNumber, reason.VerifySlow, reason.GuardFailed} {
 		require.Positive(t, reached[reason], "no iteration came to %q", reason)
+	}
+}
+
+func TestE3_WhoIsAskedAboutAProposal(t *testing.T) {
+	person := govern.Approval{Diff: spec.Required, Reworks: 1}
+	both, reviewer, nobody := person, person, person
+	both.Reviewer, reviewer.Reviewer = true, true
+	reviewer.Diff, nobody.Diff = spec.Auto, spec.Auto
+	require.Equal(t, "ask", brief(person.AfterProposal()))
+	require.Equal(t, "review", brief(both.AfterProposal()))
+	require.Equal(t, "review", brief(reviewer.AfterProposal()))
+	require.Equal(t, "finish", brief(nobody.AfterProposal()), "it stays open")
+	for _, c := range []struct {
+		name  string
+		rules govern.Approval
+		asked int
+		o     govern.Opinion
+		want  string
+	}{
+		{"the reviewer's approval is enough", reviewer, 1, govern.Opinion{Decision: govern.SaysApproved}, "finish approved"},
+		{"or a person is asked too", both, 1, govern.Opinion{Decision: govern.SaysApproved}, "ask"},
+		{"a rejection counts, whoever else would be asked", both, 1, govern.Opinion{Decision: govern.SaysRejected}, "finish"},
+		{"no decision is asked for again", reviewer, 1, govern.Opinion{}, "review"},
+		{"as often as a change is reworked", reviewer, 2, govern.Opinion{}, "finish"},
+		{"then a person decides", both, 2, govern.Opinion{}, "ask"},
+		{"no time is left to ask again", reviewer, 1, govern.Opinion{TimedOut: true}, "finish"},
+	} {
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, brief(c.rules.AfterOpinion(c.asked, c.o))) })
 	}
 }

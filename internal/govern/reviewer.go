@@ -81,11 +81,11 @@ func ReadReview(hash string, criteria []string, object json.RawMessage, printed 
 			return undecided("the result file says %s and the output says otherwise", answer.Decision)
 		}
 	}
-	return answer.hold(hash, criteria)
+	return answer.check(hash, criteria)
 }
 
-// hold binds an answer to the proposal and its criteria.
-func (r Opinion) hold(hash string, criteria []string) Opinion {
+// check binds an answer to the proposal and its criteria.
+func (r Opinion) check(hash string, criteria []string) Opinion {
 	switch {
 	case r.Why != "":
 		return undecided("%s", r.Why)

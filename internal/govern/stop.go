@@ -7,7 +7,7 @@ import (
 	"pawl/internal/loop"
 )
 
-// BudgetEnd returns how an Improve loop ends that used up r: its iteration limit is a way to
+// BudgetEnd returns how a loop ends that used up r. For Improve the iteration limit is a way to
 // complete, everything else halts it.
 func BudgetEnd(r loop.Resource) End {
 	end := OtherBudget.Because("the budget " + string(r) + " is used up")

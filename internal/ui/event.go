@@ -13,7 +13,7 @@ import (
 // Event is an event of a loop of a kind as a line for people, and whether it is of note: the rest is
 // of interest only to those who want everything.
 func (s Style) Event(k kind.Kind, e loop.Event) (line string, ofNote bool) {
-	text, color, ofNote := tell(e)
+	text, color, ofNote := describe(e)
 	if e.Record != nil {
 		text, color, ofNote = finished(k, *e.Record)
 	}
@@ -32,15 +32,15 @@ func (s Style) Note(e loop.Event) (line string, ofNote bool) {
 		loop.ContractDrawn, loop.ProposalMade, loop.AutonomyCompleted, loop.AutonomyHalted, loop.LoopFailed:
 		return "", false
 	}
-	text, color, ofNote := tell(e)
+	text, color, ofNote := describe(e)
 	if e.Type == loop.ProposalReviewed {
 		return "      " + strings.Join(s.Review(e), "\n        "), ofNote
 	}
 	return "      " + s.paint(cmp.Or(color, dim), text), ofNote
 }
 
-// tell says what happened.
-func tell(e loop.Event) (text, color string, ofNote bool) {
+// describe says what happened.
+func describe(e loop.Event) (text, color string, ofNote bool) {
 	switch e.Type {
 	case loop.LoopOpened:
 		if e.Opened != nil {

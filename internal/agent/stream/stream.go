@@ -96,17 +96,17 @@ func (s *Stream) Feed(b []byte) []Event {
 			s.line = append(s.line, part...)
 		}
 		if whole {
-			events = append(events, s.take()...)
+			events = append(events, s.drain()...)
 		}
 	}
 	return events
 }
 
 // Close takes what came after the last line end.
-func (s *Stream) Close() []Event { return s.take() }
+func (s *Stream) Close() []Event { return s.drain() }
 
-// take reads the line that is complete.
-func (s *Stream) take() []Event {
+// drain reads the line that is complete.
+func (s *Stream) drain() []Event {
 	line := bytes.TrimSpace(s.line)
 	s.line = s.line[:0]
 	if s.skipping {

@@ -17,8 +17,8 @@ import (
 	"pawl/internal/ui"
 )
 
-// look shows what waits and asks; the answer carries the hash of what was shown.
-func (a *app) look(ctx context.Context, s *session, id, question string, m loop.Message) (loop.Message, error) {
+// lookUp shows what waits and asks; the answer carries the hash of what was shown.
+func (a *app) lookUp(ctx context.Context, s *session, id, question string, m loop.Message) (loop.Message, error) {
 	if s.SDK == nil {
 		return m, client.NoEngine()
 	}

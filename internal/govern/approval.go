@@ -1,0 +1,46 @@
+package govern
+
+import "pawl/internal/spec"
+
+// Approval holds the rules by which a proposal comes to be approved (A7, E3). They are the same for
+// every kind of loop; what an approval or a rejection leads to is the kind's business.
+type Approval struct {
+	Diff     string // approvals.diff: spec.Required or spec.Auto
+	Reviewer bool   // there is a reviewer role
+	Reworks  int    // how often an answer that is no decision is asked for again
+}
+
+// ApprovalOf returns the rules of a loop with that spec.
+func ApprovalOf(s spec.Spec) Approval {
+	_, reviewer := s.Agent.Roles[spec.RoleReviewer]
+	return Approval{Diff: s.Approvals.Diff, Reviewer: reviewer, Reworks: s.Limits.Reworks}
+}
+
+// AfterProposal decides who is asked about a proposal: the reviewer, a person, or nobody, and then it
+// stays open.
+func (a Approval) AfterProposal() Move {
+	switch {
+	case a.Reviewer:
+		return Move{Do: AskReviewer}
+	case a.Diff == spec.Auto:
+		return Move{Do: Finish, Reason: "there is no reviewer: the proposal is still to be approved"}
+	}
+	return Move{Do: AskPerson}
+}
+
+// AfterOpinion decides what follows the reviewer's answer. A rejection counts, whoever else would
+// have been asked; an approval is enough only where the spec leaves it to the reviewer. An answer
+// that is no decision is asked for again and never approves; asked has counted this one.
+func (a Approval) AfterOpinion(asked int, o Opinion) Move {
+	switch {
+	case o.Decision == SaysRejected:
+		return Move{Do: Finish, Reason: "the reviewer rejected the proposal" + because(o.Note)}
+	case o.Decision == Undecided && !o.TimedOut && asked <= a.Reworks:
+		return Move{Do: AskReviewer, Reason: o.Why}
+	case a.Diff != spec.Auto:
+		return Move{Do: AskPerson}
+	case o.Decision == SaysApproved:
+		return Move{Do: Finish, Approved: true, Reason: "approved by the reviewer" + because(o.Note)}
+	}
+	return Move{Do: Finish, Reason: "the reviewer did not decide: the proposal is still to be approved"}
+}
