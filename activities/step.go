@@ -127,9 +127,11 @@ func (a *Activities) Check(ctx context.Context, in act.Check) (act.Checked, erro
 }
 
 func (w *work) check(ctx context.Context, in act.Check) (out act.Checked, err error) {
-	if in.AsIs {
-		judged, _, err := w.ws.judgeChange(ctx, in.Ledger, in.Head)
-		if err != nil {
+	if !in.AsIs {
+		err = w.ready(ctx, w.onDesk)
+	} else {
+		var judged act.Committed
+		if judged, _, err = w.ws.judgeChange(ctx, in.Ledger, in.Head); err != nil {
 			return out, err
 		}
 		if len(judged.Violations) > 0 {
@@ -137,12 +139,11 @@ func (w *work) check(ctx context.Context, in act.Check) (out act.Checked, err er
 			return out, os.MkdirAll(w.dir, 0o700)
 		}
 		err = w.ready(ctx)
-	} else {
-		err = w.ready(ctx, w.onDesk)
 	}
-	if err == nil {
-		out.Outcome, err = w.shell(ctx, w.ws.desk.Dir, in.Command)
+	if err != nil {
+		return out, err
 	}
+	out.Outcome, err = w.shell(ctx, w.ws.desk.Dir, in.Command)
 	return out, err
 }
 
