@@ -112,7 +112,9 @@ func once[O any, P result[O]](ctx context.Context, w *work, do func(context.Cont
 	if err != nil || P(&out).Core().Interrupted { // it will run again, so this is not its result
 		return out, err
 	}
-	if err := durable.WriteJSON(path, out); err != nil {
+	// It is wanted for the moment until it is reported: a power cut within that moment costs a
+	// repetition, and waiting for the disk would cost every step some milliseconds.
+	if err := durable.CacheJSON(path, out); err != nil {
 		return out, err
 	}
 	crash.At("step.recorded")

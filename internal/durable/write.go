@@ -106,7 +106,16 @@ func WriteJSON(path string, v any) error {
 	return WriteFile(path, append(b, '\n'), 0o600)
 }
 
-// ReadJSON reads what WriteJSON wrote. It fails with fs.ErrNotExist or ErrTorn where that is not there.
+// CacheJSON is WriteCache for a value.
+func CacheJSON(path string, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", filepath.Base(path), err)
+	}
+	return WriteCache(path, b)
+}
+
+// ReadJSON reads what WriteJSON or CacheJSON wrote. It fails with fs.ErrNotExist or ErrTorn where that is not there.
 func ReadJSON(path string, v any) error {
 	b, err := os.ReadFile(path)
 	if err != nil {
