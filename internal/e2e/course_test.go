@@ -15,8 +15,8 @@ import (
 	"pawl/internal/loop"
 )
 
-// course is an agent that walks every way through an iteration, and walks it the same each time.
-const course = `
+// longCourse is an agent that walks every way through an iteration, and walks it the same each time.
+const longCourse = `
 echo "$PAWL_ITERATION.$PAWL_ATTEMPT" >> "$WORLD/calls"
 n() { echo "$1" > work/n; }
 case $PAWL_ITERATION.$PAWL_ATTEMPT in
@@ -54,7 +54,7 @@ var shortRows = []string{
 	"2 5 -6 no: lower n",
 }
 
-// courseSpec is the loop of the whole course, shortSpec that of the short one.
+// courseSpec is the loop of the long course, shortSpec that of the short one.
 func (w *machine) courseSpec() json.RawMessage {
 	return w.spec(doc{"check": doc{"command": "sh check.sh"}, "limits": doc{"iterations": 10}})
 }

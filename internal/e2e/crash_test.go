@@ -70,7 +70,7 @@ func TestKilledAtEveryPoint(t *testing.T) {
 	ref := reference(t, shortRun(), shortCourse, (*machine).shortSpec, shortRows)
 	var slowest recoveries
 	t.Run("at", func(t *testing.T) {
-		for _, where := range world.Sample(4, places(ref.points)) {
+		for _, where := range world.Sample(3, places(ref.points)) {
 			t.Run(where, func(t *testing.T) {
 				t.Parallel()
 				w := newMachine(t, shortCourse)
@@ -199,19 +199,23 @@ func (r *recoveries) report(t *testing.T) {
 	}
 }
 
-// TestKilledAgainAndAgain takes the whole course with processes that die every few steps of the
-// way, so that every kind of iteration is cut off in many places.
+// TestKilledAgainAndAgain takes the course with processes that die every few steps of the way, so that
+// every kind of iteration is cut off in many places. It is the whole course where everything is tested.
 func TestKilledAgainAndAgain(t *testing.T) {
 	t.Parallel()
-	ref := reference(t, longRun(), course, (*machine).courseSpec, courseRows)
+	known, course, spec, rows, life := shortRun(), shortCourse, (*machine).shortSpec, shortRows, "#17"
+	if world.All() {
+		known, course, spec, rows, life = longRun(), longCourse, (*machine).courseSpec, courseRows, "#29"
+	}
+	ref := reference(t, known, course, spec, rows)
 
 	t.Run("engine and worker together", func(t *testing.T) {
 		t.Parallel()
 		w := newMachine(t, course)
-		spec := w.courseSpec()
+		spec := spec(w)
 		var took recoveries
 		r, err := w.survive(spec, &took, func(trace string) *node {
-			return w.start(bothRoles, "PAWL_CRASH=#29", "PAWL_CRASH_TRACE="+trace)
+			return w.start(bothRoles, "PAWL_CRASH="+life, "PAWL_CRASH_TRACE="+trace)
 		})
 		require.NoError(t, err)
 		require.Equal(t, ref.outcome, w.outcome(r), "the loop must end as the undisturbed one")
@@ -223,7 +227,7 @@ func TestKilledAgainAndAgain(t *testing.T) {
 		world.Slow(t, "killed with the engine")
 		t.Parallel()
 		w := newMachine(t, course)
-		spec := w.courseSpec()
+		spec := spec(w)
 		w.start(engineRole)
 		var took recoveries
 		r, err := w.survive(spec, &took, func(trace string) *node {
@@ -239,7 +243,7 @@ func TestKilledAgainAndAgain(t *testing.T) {
 		world.Slow(t, "killed with the worker")
 		t.Parallel()
 		w := newMachine(t, course)
-		spec := w.courseSpec()
+		spec := spec(w)
 		victim := filepath.Join(w.Dir, "victim")
 		n := w.start(engineRole)
 		w.start(workerRole, "PAWL_CRASH=#37", "PAWL_CRASH_VICTIM="+victim).polls(t)

@@ -13,6 +13,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"pawl/internal/loop"
+	"pawl/test/world"
 )
 
 // waiting is an agent that says that it is there and waits until it is let go, then raises n.
@@ -208,6 +209,9 @@ func TestWhatAnAgentLeavesBehindIsEnded(t *testing.T) {
 		"when the step ends": func(w *machine, _ *node) {},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "after kill -9 of the worker" {
+				world.Slow(t, "killed together with its supervisor")
+			}
 			t.Parallel()
 			w := newWaiting(t, daemons)
 			w.start(engineRole)
@@ -268,6 +272,9 @@ func TestTerminatedLoopsGiveTheirTreesUp(t *testing.T) {
 		"while its worker is dead": func(_ *machine, n *node) { n.kill() },
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "while its worker runs" {
+				world.Slow(t, "the worker is dead")
+			}
 			t.Parallel()
 			w := newWaiting(t, waiting)
 			w.start(engineRole)

@@ -9,6 +9,7 @@ import (
 
 	"pawl/internal/fault"
 	"pawl/internal/loop"
+	"pawl/test/world"
 )
 
 // reporting is an agent that says what it has spent when it is interrupted, and in the end.
@@ -67,50 +68,43 @@ func TestHaltEndsTheAgentAndTheLoop(t *testing.T) {
 // been asked to cancel; that must not fail the loop.
 func TestAWorkerThatEndsWhileItInterrupts(t *testing.T) {
 	t.Parallel()
-	for ending, end := range map[string]func(*testing.T, *node){
-		"killed":  func(_ *testing.T, n *node) { n.kill() },
-		"stopped": func(t *testing.T, n *node) { n.stop(t) },
-	} {
-		for message, then := range map[string]func(*machine){
-			"pause": func(w *machine) {
+	for _, c := range world.Sample(2, []struct{ message, ending string }{
+		{"pause", "killed"}, {"halt", "killed"}, {"cancel", "killed"},
+		{"pause", "stopped"}, {"cancel", "stopped"}, {"halt", "stopped"},
+	}) {
+		t.Run(c.message+" and "+c.ending, func(t *testing.T) {
+			t.Parallel()
+			w := newWaiting(t, stubborn)
+			w.start(engineRole)
+			n := w.start(workerRole)
+			require.NoError(t, w.begin(w.spec(nil)))
+			w.agentBegins(1)
+			if c.message == "cancel" {
+				require.NoError(t, w.client.CancelWorkflow(t.Context(), w.Loop, ""))
+			} else {
+				w.message(c.message, nil)
+			}
+			w.until("the agent is asked to end", func() bool { return len(w.lines("asked")) > 0 })
+			if c.ending == "killed" {
+				n.kill()
+			} else {
+				n.stop(t)
+			}
+			w.start(workerRole)
+			if c.message == "pause" {
 				w.until("the loop is paused", w.is(paused))
 				w.Write("go", "")
 				w.message("continue", nil)
 				w.requireRaised()
-			},
-			"halt": func(w *machine) {
+			} else {
 				r, err := w.end()
-				require.NoError(w.T, err)
-				require.Equal(w.T, string(fault.Cancelled), r.ErrorCode)
+				require.NoError(t, err)
+				require.Equal(t, string(fault.Cancelled), r.ErrorCode)
 				w.outcome(r)
-			},
-			"cancel": func(w *machine) {
-				r, err := w.end()
-				require.NoError(w.T, err)
-				require.Equal(w.T, string(fault.Cancelled), r.ErrorCode)
-				w.outcome(r)
-			},
-		} {
-			t.Run(message+" and "+ending, func(t *testing.T) {
-				t.Parallel()
-				w := newWaiting(t, stubborn)
-				w.start(engineRole)
-				n := w.start(workerRole)
-				require.NoError(t, w.begin(w.spec(nil)))
-				w.agentBegins(1)
-				if message == "cancel" {
-					require.NoError(t, w.client.CancelWorkflow(t.Context(), w.Loop, ""))
-				} else {
-					w.message(message, nil)
-				}
-				w.until("the agent is asked to end", func() bool { return len(w.lines("asked")) > 0 })
-				end(t, n)
-				w.start(workerRole)
-				then(w)
-				w.leftNothingToATimeout()
-				require.Less(t, w.historyLength(), int64(150), "waiting for an agent to end costs no history")
-			})
-		}
+			}
+			w.leftNothingToATimeout()
+			require.Less(t, w.historyLength(), int64(150), "waiting for an agent to end costs no history")
+		})
 	}
 }
 
