@@ -6,6 +6,7 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/phase"
+	"pawl/internal/task"
 )
 
 // Type names what happened.
@@ -62,6 +63,26 @@ const (
 	Warned            Type = "warned"
 )
 
+// The events of stewards (S).
+const (
+	StewardOpened    Type = "steward_opened"
+	StewardValidated Type = "steward_validated"
+	StewardEnded     Type = "steward_ended"
+	TaskSubmitted    Type = "task_submitted"
+	TaskStateChanged Type = "task_state_changed"
+	TaskPrioritized  Type = "task_prioritized"
+	TaskInterrupted  Type = "task_interrupted"
+	TaskEnded        Type = "task_ended"
+	TierSet          Type = "tier_set"
+	ActionTaken      Type = "action_taken"
+	MilestoneReached Type = "milestone_reached"
+	ChildReported    Type = "child_reported"
+	LoopWarned       Type = "loop_warned"
+	LoopDetected     Type = "loop_detected"
+	DriftFound       Type = "drift_found"
+	TriggerReceived  Type = "trigger_received"
+)
+
 // Types lists every event type with its meaning; docs/events.md is generated from it.
 var Types = []struct {
 	Type    Type
@@ -73,7 +94,7 @@ var Types = []struct {
 	{ContractDrawn, "the contract and its hash are known"},
 	{ContractAmended, "`amendment`, a fragment of the spec, was approved: a raised budget or a corrected command"},
 	{BaselineMeasured, "the metric of the unchanged code: iteration 0"},
-	{PlanMade, "the planner's plan; the contract that is approved has its hash"},
+	{PlanMade, "the planner's plan; the contract that is approved has its hash. Of a steward: the plan of a task, as `task_plan`"},
 	{TestsSkipped, "the test phase is left out; `reason`"},
 	{ChangeAccepted, "the guard gate let the change pass: it stays on the branch"},
 	{AutonomyStarted, "the contract is approved and the loop begins"},
@@ -110,6 +131,22 @@ var Types = []struct {
 	{AutonomyCompleted, "the loop ended by its own rules; `usage`"},
 	{AutonomyHalted, "the loop was ended; `reason`"},
 	{LoopFailed, "the loop could not go on; `error_code`"},
+	{StewardOpened, "the steward's store, desk and ledger are ready"},
+	{TaskSubmitted, "a task was handed in: `submitted`"},
+	{TriggerReceived, "something from outside asked for work: `trigger`"},
+	{TaskPrioritized, "the `priority` of a task was changed"},
+	{TaskStateChanged, "a task went `from` one state `to` another, `evidence` says by what right"},
+	{TierSet, "the risk `tier` of a task was set, `by` rules, the planner or a person"},
+	{ActionTaken, "one thing was done for a task: `action`, with its result"},
+	{MilestoneReached, "a step of a task is finished, or its proposal is approved"},
+	{ChildReported, "a child loop said where it stands: `child`"},
+	{TaskInterrupted, "a task gives way to one of higher priority: `reason` names it. Its work is kept"},
+	{LoopWarned, "a task comes near a limit: `finding`"},
+	{LoopDetected, "a task goes in circles, or has used up a limit: `finding`. It stops and a person is asked"},
+	{DriftFound, "what the steward finds is not what it has recorded: `drift`"},
+	{StewardValidated, "state, artifacts, children and remote were checked; `reason` says what was found"},
+	{TaskEnded, "a task is over: `outcome`, with `reason`"},
+	{StewardEnded, "the steward was ended; `reason`"},
 }
 
 // Event is one thing that happened. Seq, Time, Loop, Type, Iteration and Phase are always
@@ -164,6 +201,23 @@ type Event struct {
 	ErrorCode  string `json:"error_code,omitempty"`
 	Cause      string `json:"cause,omitempty"` // the enforced rule behind it, by its code
 	Recovery   string `json:"recovery,omitempty"`
+
+	// Of a steward's tasks.
+	Task      string            `json:"task,omitempty"` // its ID
+	Submitted *task.Task        `json:"submitted,omitempty"`
+	Trigger   *task.Trigger     `json:"trigger,omitempty"`
+	From      task.State        `json:"from,omitempty"`
+	To        task.State        `json:"to,omitempty"`
+	Evidence  string            `json:"evidence,omitempty"` // by what right a task changed its state (S2)
+	TaskPlan  *task.Plan        `json:"task_plan,omitempty"`
+	Tier      task.Tier         `json:"tier,omitempty"`
+	Priority  *int              `json:"priority,omitempty"`
+	Action    *task.Action      `json:"action,omitempty"`
+	Child     *task.ChildEvent  `json:"child,omitempty"`
+	Finding   *task.Finding     `json:"finding,omitempty"`
+	Drift     *task.Drift       `json:"drift,omitempty"`
+	Outcome   string            `json:"outcome,omitempty"`
+	Artifacts map[string]string `json:"artifacts,omitempty"` // file → SHA-256 as written
 }
 
 // Opened is what a loop starts with.

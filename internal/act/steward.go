@@ -1,0 +1,138 @@
+package act
+
+import (
+	"pawl/internal/charter"
+	"pawl/internal/task"
+)
+
+// What a steward has done for it.
+const (
+	OpenStewardName = "OpenSteward" // store, desk and ledger of a steward
+	RecordTasksName = "RecordTasks" // append to a steward's ledger, write its artifacts
+	PlanTaskName    = "PlanTask"    // plan a task and assess it: tier, cost, blockers
+	JoinName        = "Join"        // one commit out of the heads of several steps
+	ReadChildName   = "ReadChild"   // where a child loop stands
+	ValidateName    = "Validate"    // whether all is as the steward has recorded it
+)
+
+// OpenSteward asks for a steward's store, desk and ledger.
+type OpenSteward struct {
+	Steward  string          `json:"steward"`
+	FirstRun string          `json:"firstRun"`
+	Charter  charter.Charter `json:"charter"`
+	Ledger   string          `json:"ledger,omitempty"` // resume from this ledger head
+}
+
+// StewardOpened is where the steward lives from now on. S is its state.
+type StewardOpened[S any] struct {
+	Site
+	Repo     string   `json:"repo"`
+	Base     string   `json:"base"`             // the commit that the project's branch is at
+	Onto     string   `json:"onto,omitempty"`   // that branch, as people name it
+	Charter  string   `json:"charter"`          // the SHA-256 of the charter
+	Export   string   `json:"export,omitempty"` // the project's .pawl folder, where there is one
+	Warnings []string `json:"warnings,omitempty"`
+	Stop     string   `json:"stop,omitempty"`
+	State    *S       `json:"state,omitempty"` // of the ledger head to resume from
+}
+
+// RecordTasks appends to a steward's ledger and writes STATUS_LEDGER.md, with Milestone
+// LAST_KNOWN_STATE.md too, into the ledger and the project's .pawl folder (S7).
+type RecordTasks struct {
+	Entry
+	Milestone bool `json:"milestone,omitempty"`
+	Close     bool `json:"close,omitempty"` // the steward ends: nothing of it stays but store, ledger and logs
+}
+
+// TasksRecorded is what came of it. An artifact that somebody has changed by hand is drift and was not
+// written over.
+type TasksRecorded struct {
+	Appended
+	Artifacts map[string]string `json:"artifacts,omitempty"` // file → SHA-256 as written
+	Drift     []task.Drift      `json:"drift,omitempty"`
+}
+
+// PlanTask reads a task, the governance files and the base, asks the planner on the steward's desk
+// unless the task brings its plan, and assesses what came of it (S3).
+type PlanTask struct {
+	Step
+	Steward string          `json:"steward"`
+	Ledger  string          `json:"ledger"` // the entry at which the task is to be read
+	Charter charter.Charter `json:"charter"`
+	Task    string          `json:"task"`
+	Note    string          `json:"note,omitempty"`   // what a person said to it, or why it is planned again
+	Claims  []Claim         `json:"claims,omitempty"` // the files that other tasks at work may change
+}
+
+// Claim is what a task at work may change.
+type Claim struct {
+	Task  string   `json:"task"`
+	Scope []string `json:"scope"`
+}
+
+// TaskPlanned is what came of planning. A plan with problems, or without an assessment, is not begun.
+type TaskPlanned struct {
+	Outcome
+	Plan       *task.Plan `json:"plan,omitempty"` // its text is on disk by its hash until it is recorded
+	Base       string     `json:"base"`           // the project's head as it was read
+	Governance string     `json:"governance"`     // SHA-256 of the governance files that were read
+	Tier       task.Tier  `json:"tier"`
+	Why        []string   `json:"why,omitempty"` // the rules that gave it
+	Estimate   task.Cost  `json:"estimate"`
+	// What approval goes by (S4), beside tier and cost.
+	Governs    bool       `json:"governs,omitempty"`    // it changes governance files
+	Production bool       `json:"production,omitempty"` // it touches production
+	Blockers   []string   `json:"blockers,omitempty"`   // what keeps it from being begun
+	Unclear    []string   `json:"unclear,omitempty"`    // what the planner asks
+	Problems   []string   `json:"problems,omitempty"`   // why the plan is not valid
+	Usage      task.Usage `json:"usage"`
+}
+
+// Join asks for one commit that has the work of several steps.
+type Join struct {
+	Ref   string   `json:"ref"`
+	Task  string   `json:"task"`
+	Step  string   `json:"step"`
+	Heads []string `json:"heads"`
+}
+
+// Joined is that commit on a branch of pawl's; Conflicts are the files on which they can't be joined.
+type Joined struct {
+	Branch    string   `json:"branch"`
+	Head      string   `json:"head"`
+	Conflicts []string `json:"conflicts,omitempty"`
+}
+
+// ReadChild asks where a child loop stands.
+type ReadChild struct {
+	Loop string `json:"loop"`
+}
+
+// ChildRead is the answer. Not Found: neither Temporal nor the ledger know it.
+type ChildRead struct {
+	Found bool            `json:"found"`
+	Event task.ChildEvent `json:"event"`
+	Gate  *task.ChildGate `json:"gate,omitempty"`
+}
+
+// Validate compares what a steward has recorded with what there is (S11, S12).
+type Validate struct {
+	Ref       string            `json:"ref"`
+	Ledger    string            `json:"ledger"`
+	Charter   charter.Charter   `json:"charter"`
+	Artifacts map[string]string `json:"artifacts,omitempty"`
+	Children  []Child           `json:"children,omitempty"`
+}
+
+// Child is a child loop as the steward has it.
+type Child struct {
+	Loop   string `json:"loop"`
+	Status string `json:"status"`
+	Head   string `json:"head,omitempty"`
+}
+
+// Validated is what was found: nothing where all is as recorded.
+type Validated struct {
+	Drift  []task.Drift `json:"drift,omitempty"`
+	Remote string       `json:"remote,omitempty"` // the remote's open work and CI status, in a few words
+}

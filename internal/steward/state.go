@@ -1,0 +1,138 @@
+// Package steward is the supervisor's machine (S): its state, the events that change it, its
+// transition table with the evidence that each transition needs, and every decision: what a message
+// does, what happens next. Pure: it knows no Temporal, no repository and no clock. Start at State,
+// then Apply (what events do), Next (what is to be done) and Answer (what people say).
+package steward
+
+import (
+	"slices"
+	"time"
+
+	"pawl/internal/loop"
+	"pawl/internal/task"
+)
+
+// How many entries the bounded lists of the state keep; their full counts stand beside them.
+const (
+	KeepEnded   = 50   // tasks that are over
+	KeepKnown   = 5000 // keys by which a task that comes again is known
+	KeepActions = 20   // of each task, for loop detection and for people
+	KeepDrift   = 50
+)
+
+// State is a steward as the world sees it (query `state`, `pawl steward show --json`) and as it is
+// restored: the fold of its events, and nothing else.
+type State struct {
+	Steward string      `json:"steward"`
+	Status  loop.Status `json:"status"` // running, paused, waiting; completed or halted at the end
+	State   task.State  `json:"state"`  // of the active task; WAITING_FOR_HUMAN where only waiting ones are left
+	// Held says that no task is begun, but those that have begun go on.
+	Held bool `json:"held,omitempty"`
+	// Paused says that nothing goes on at all.
+	Paused bool `json:"paused,omitempty"`
+
+	Tasks      []Task      `json:"tasks"` // in the order in which they came, those that are over at last
+	TasksCount int         `json:"tasksCount"`
+	Queue      []string    `json:"queue"` // tasks that wait to be begun, the next one first
+	Gates      []loop.Gate `json:"gates"`
+	GatesCount int         `json:"gatesCount"`
+
+	Indicators Indicators   `json:"indicators"`
+	Usage      task.Usage   `json:"usage"`
+	Drift      []task.Drift `json:"drift"`
+	DriftCount int          `json:"driftCount"`
+
+	Repo   string `json:"repo,omitempty"`
+	Base   string `json:"base,omitempty"` // the project's head as it was last read
+	Ledger string `json:"ledger"`         // the ledger commit that this state follows
+	Desk   string `json:"desk,omitempty"`
+	Host   string `json:"host,omitempty"`
+
+	Artifacts map[string]string `json:"artifacts,omitempty"` // file → SHA-256 as pawl has written it
+	Charter   string            `json:"charter,omitempty"`   // SHA-256 of the spec
+
+	Known         []string  `json:"known,omitempty"` // ids and dedupe keys, as digests, the oldest first
+	StartedAt     time.Time `json:"startedAt,omitzero"`
+	ValidatedAt   time.Time `json:"validatedAt,omitzero"`
+	HaltRequested string    `json:"haltRequested,omitempty"`
+	Reason        string    `json:"reason,omitempty"` // why it ended
+	Seq           int64     `json:"seq"`
+}
+
+// Task is a task as the steward has it: in state IDLE it waits to be begun, or is over where it has
+// an outcome.
+type Task struct {
+	ID       string     `json:"id"`
+	Title    string     `json:"title,omitempty"`
+	Tier     task.Tier  `json:"tier,omitempty"`
+	TierBy   string     `json:"tierBy,omitempty"` // rules, planner or a person
+	TierWhy  []string   `json:"tierWhy,omitempty"`
+	State    task.State `json:"state"`
+	Priority int        `json:"priority"`
+	After    []string   `json:"after,omitempty"`
+	Source   string     `json:"source,omitempty"`
+
+	Plan       *task.Plan `json:"plan"`
+	ApprovedBy string     `json:"approvedBy,omitempty"` // of exactly that plan
+	Step       string     `json:"step"`                 // the one being done
+	Steps      []Step     `json:"steps,omitempty"`
+	Loops      []string   `json:"loops"`
+
+	Actions    int           `json:"actions"`
+	ProgressAt time.Time     `json:"progressAt,omitzero"`
+	Retries    int           `json:"retries"`
+	Log        []task.Action `json:"log,omitempty"` // the last KeepActions
+
+	WaitingFor *WaitingFor `json:"waitingFor"`
+	Cost       task.Usage  `json:"cost"`
+	Limit      *task.Cost  `json:"estimate,omitempty"`
+	Outcome    string      `json:"outcome"` // done, cancelled or failed; "" while it is not over
+	Reason     string      `json:"reason,omitempty"`
+	Note       string      `json:"note,omitempty"`     // of its cancellation (S2)
+	Base       string      `json:"base,omitempty"`     // the commit that its work starts from
+	Head       string      `json:"head,omitempty"`     // what it has come to
+	Proposal   string      `json:"proposal,omitempty"` // the hash of its one proposal
+	Submitted  time.Time   `json:"submittedAt,omitzero"`
+	Began      time.Time   `json:"beganAt,omitzero"`
+	Ended      time.Time   `json:"endedAt,omitzero"`
+	Since      time.Time   `json:"since,omitzero"` // it has been in its state
+}
+
+// Step is a step of a task's plan, as far as it has come.
+type Step struct {
+	ID     string `json:"id"`
+	Loop   string `json:"loop,omitempty"`   // the child that does it, "" while it was not begun
+	Status string `json:"status,omitempty"` // pending, running, paused, waiting, done, failed
+	Tries  int    `json:"tries,omitempty"`  // how often it was begun
+	Head   string `json:"head,omitempty"`
+}
+
+// WaitingFor is what a task waits for: a gate of the steward, or one of a child, answered there.
+type WaitingFor struct {
+	Loop string `json:"loop,omitempty"`
+	Gate string `json:"gate"`
+	Kind string `json:"kind,omitempty"`
+	What string `json:"what,omitempty"`
+}
+
+// Indicators are the metrics of S13.
+type Indicators struct {
+	Transitions int64 `json:"transitions"`
+	Actions     int64 `json:"actions"`
+	Repeats     int64 `json:"repeats"` // the longest streak of one action with one result now
+	Errors      int64 `json:"errors"`
+	Milestones  int64 `json:"milestones"`
+	ExecutingMs int64 `json:"executingMs"`
+	Done        int64 `json:"tasksDone"`
+	Cancelled   int64 `json:"tasksCancelled"`
+	Failed      int64 `json:"tasksFailed"`
+}
+
+// Find returns the task of that ID; nil where the state has none.
+func (s *State) Find(id string) *Task {
+	i := slices.IndexFunc(s.Tasks, func(t Task) bool { return t.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &s.Tasks[i]
+}

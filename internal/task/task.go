@@ -1,0 +1,152 @@
+// Package task holds the words of a steward: what a task, its plan, its steps and its actions are, as
+// events, state, files and messages share them. Plain data; it decides nothing (that is
+// internal/steward). Start at Task, then Plan and Action.
+package task
+
+import (
+	"encoding/json"
+	"time"
+
+	"pawl/internal/evidence"
+)
+
+// State is a state of the supervisor's machine (S1).
+type State string
+
+// The four states of the source.
+const (
+	Idle      State = "IDLE"
+	Planning  State = "PLANNING"
+	Executing State = "EXECUTING"
+	Waiting   State = "WAITING_FOR_HUMAN"
+)
+
+// States are all of them, in the source's order.
+var States = []State{Idle, Planning, Executing, Waiting}
+
+// Tier is how risky a task is (S3): T1 is the strictest, T0 the least.
+type Tier string
+
+// The tiers, from the least to the strictest: T0 < T3 < T2 < T1.
+const (
+	T0 Tier = "T0"
+	T3 Tier = "T3"
+	T2 Tier = "T2"
+	T1 Tier = "T1"
+)
+
+// Tiers are all of them, the least strict first.
+var Tiers = []Tier{T0, T3, T2, T1}
+
+// Task is one piece of work as it is handed in.
+type Task struct {
+	ID    string `json:"id"`
+	Title string `json:"title,omitempty"`
+	// Body is Markdown: what is wanted. Spec is a fragment of a loop's spec instead, for a task that is
+	// one loop.
+	Body string          `json:"body,omitempty"`
+	Spec json.RawMessage `json:"spec,omitempty"`
+	// Plan are the steps that the task brings; without them the planner is asked.
+	Plan     []Step   `json:"plan,omitempty"`
+	Priority int      `json:"priority,omitempty"` // higher first
+	After    []string `json:"after,omitempty"`    // tasks that have to be done before
+	Tier     Tier     `json:"tier,omitempty"`     // a person's word on the risk
+	Source   string   `json:"source,omitempty"`   // who handed it in: a person, a schedule, a trigger
+	// Dedupe is a key: a task with the same one is the same task.
+	Dedupe string `json:"dedupe,omitempty"`
+}
+
+// Step is one step of a plan: a loop.
+type Step struct {
+	ID        string          `json:"id" yaml:"id"`
+	Kind      string          `json:"kind" yaml:"kind"`
+	Spec      json.RawMessage `json:"spec,omitempty" yaml:"-"` // a fragment over the steward's defaults
+	After     []string        `json:"after,omitempty" yaml:"after,omitempty"`
+	Milestone string          `json:"milestone,omitempty" yaml:"milestone,omitempty"`
+}
+
+// Plan is what is known of a task's PLAN.md: its text is in the ledger, and its SHA-256 stands for it.
+type Plan struct {
+	Hash  string `json:"hash"`
+	Tier  Tier   `json:"tier"` // as the planner has it, "" for none
+	Cost  *Cost  `json:"cost,omitempty"`
+	Steps []Step `json:"steps"`
+	By    string `json:"by"` // who made it: planner, or the task itself
+}
+
+// Cost is an estimate in US dollars by what like tasks have cost. N is how many there were; 0 is no
+// estimate.
+type Cost struct {
+	N            int               `json:"n"`
+	Median       *evidence.Decimal `json:"median,omitempty"`
+	Percentile90 *evidence.Decimal `json:"p90,omitempty"`
+}
+
+// Usage is what a task has spent.
+type Usage struct {
+	CostUSD   evidence.Decimal `json:"costUSD"`
+	Tokens    int64            `json:"tokens"`
+	ActiveMs  int64            `json:"activeMs"`
+	ToolCalls int              `json:"toolCalls"`
+}
+
+// Add returns the sum.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{u.CostUSD.Add(v.CostUSD), u.Tokens + v.Tokens, u.ActiveMs + v.ActiveMs, u.ToolCalls + v.ToolCalls}
+}
+
+// What an action is: the unit that loop detection counts (S8).
+const (
+	StepStarted = "step"      // a step's loop was started
+	Iterated    = "iteration" // a step's loop has ended an iteration
+	Commanded   = "command"   // the steward itself ran a command
+)
+
+// Action is one thing that was done for a task, with its result.
+type Action struct {
+	What string `json:"what"` // StepStarted, Iterated or Commanded
+	// Name is the action itself, as repetition goes by it: what and the step, or the command.
+	Name string `json:"name"`
+	Step string `json:"step,omitempty"`
+	Loop string `json:"loop,omitempty"`
+	// Outcome, Reason, Metric and Tree are the result: another one is no repetition.
+	Outcome string            `json:"outcome"`
+	Reason  string            `json:"reason,omitempty"`
+	Metric  *evidence.Decimal `json:"metric,omitempty"`
+	Tree    string            `json:"tree,omitempty"`
+	// Error says that the outcome is an error, and names it: repetition of errors goes by it.
+	Error     string `json:"error,omitempty"`
+	Progress  bool   `json:"progress,omitempty"`  // a kept iteration or a finished step
+	Milestone bool   `json:"milestone,omitempty"` // a finished step or an approved proposal
+	ActiveMs  int64  `json:"activeMs,omitempty"`  // executing time that it adds
+}
+
+// Finding is what loop detection has to say (S8): Stop waits for a person, else it is a warning.
+type Finding struct {
+	Rule   string `json:"rule"`
+	Stop   bool   `json:"stop"`
+	Count  int64  `json:"count"` // what was counted: actions, repetitions or milliseconds
+	Limit  int64  `json:"limit"` // it may come to this
+	Text   string `json:"text"`  // in words
+	State  State  `json:"state"`
+	Action string `json:"action,omitempty"` // what was being done
+}
+
+// Drift is a difference between what the steward has recorded and what it finds (S11, S12).
+type Drift struct {
+	Name   string    `json:"name"` // engine, ledger, artifact, child, branch, remote, ci
+	What   string    `json:"what"` // the file, the loop, the branch
+	Text   string    `json:"text"`
+	Theirs string    `json:"theirs,omitempty"` // its digest or commit as found
+	Ours   string    `json:"ours,omitempty"`
+	Found  time.Time `json:"found,omitzero"`
+}
+
+// Trigger is something from outside that asked for work (S5).
+type Trigger struct {
+	Name     string `json:"name"`
+	From     string `json:"from"` // github, alertmanager, standard, json, schedule, person
+	Delivery string `json:"delivery,omitempty"`
+	Task     string `json:"task,omitempty"` // the task that came of it
+	Result   string `json:"result"`         // accepted, duplicate, missed
+}
