@@ -63,7 +63,7 @@ func (a *Activities) Review(ctx context.Context, in act.Review) (act.Reviewed, e
 
 // ReviewHere is Review for a caller on the loop's host; what a person did wrong is a *fault.Error.
 func (a *Activities) ReviewHere(ctx context.Context, in act.Review) (act.Reviewed, error) {
-	types := map[string]loop.Type{"approve": loop.ProposalApproved, "reject": loop.ProposalRejected}
+	types := map[string]loop.Type{loop.MessageApprove: loop.ProposalApproved, loop.MessageReject: loop.ProposalRejected}
 	if types[in.Answer] == "" {
 		return act.Reviewed{}, fault.New(fault.InvalidMessage, "a review is approve or reject, not %q", loop.Clip(in.Answer, 40))
 	}
@@ -71,7 +71,7 @@ func (a *Activities) ReviewHere(ctx context.Context, in act.Review) (act.Reviewe
 	if err != nil {
 		return act.Reviewed{}, err
 	}
-	state, err := govern.Review(s.Proposal, in.Hash, in.Answer == "approve")
+	state, err := govern.Review(s.Proposal, in.Hash, in.Answer == loop.MessageApprove)
 	if err != nil {
 		return act.Reviewed{}, err
 	}

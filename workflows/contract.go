@@ -29,7 +29,7 @@ func (r *run) approveContract(ctx workflow.Context) error {
 		if err != nil {
 			return err
 		}
-		if a.Message == "reject" {
+		if a.Message == loop.MessageReject {
 			return stop(govern.Interrupted.Because("the contract was rejected by " + cmp.Or(a.By, "a person") + noteOf(a)))
 		}
 		by = cmp.Or(a.By, "a person")
@@ -63,7 +63,7 @@ func (r *run) exhausted(ctx workflow.Context, end govern.End) error {
 	if err != nil {
 		return err
 	}
-	if a.Message == "reject" {
+	if a.Message == loop.MessageReject {
 		end.Budget = "" // it is recorded already
 		return stop(end.Because(end.Reason + ", and " + cmp.Or(a.By, "a person") + " did not extend it" + noteOf(a)))
 	}
@@ -88,7 +88,7 @@ func (r *run) amend(ctx workflow.Context, a loop.Answer) (bool, error) {
 		Summary: fmt.Sprintf("approve the amended contract: %s", loop.Clip(string(a.Amendment), 300)),
 		Hash:    drawn.Contract,
 	})
-	if err != nil || answer.Message == "reject" {
+	if err != nil || answer.Message == loop.MessageReject {
 		return false, err
 	}
 	answer.Amendment = a.Amendment

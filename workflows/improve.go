@@ -228,12 +228,7 @@ func (l *improve) verify(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 	l.iteration.evidence = append(l.iteration.evidence, evidenceOf(out.Outcome)...)
 	l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "verify", Metric: out.Metric, Judgement: l.measured(out, v.Reason())})
 	l.iteration.metric = out.Metric
-	m := l.law().AfterVerify(v)
-	if m.End != nil {
-		end := m.End.Because(fmt.Sprintf("verify took longer than %s", l.spec.Verify.Timeout))
-		m.End = &end
-	}
-	return m, nil
+	return l.law().AfterVerify(v), nil
 }
 
 // guard runs the guard command on the commit that verify measured (P5.5).
@@ -274,14 +269,15 @@ func (l *improve) between(ctx workflow.Context) error {
 		}
 		a, err := l.wait(ctx, loop.Gate{
 			Kind: loop.GateQuestion, Summary: fmt.Sprintf("%s: `%s`", m.Reason, l.spec.Verify.Command),
-			Choices: []string{"retry", "halt"},
+			Choices: m.Choices,
 		})
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case a.Choice == "halt":
-			return stop(govern.Interrupted.Because("halted by " + cmp.Or(a.By, "a person") + ": verify prints no number"))
-		case a.Message == "answer":
+		}
+		if a.Message == loop.MessageAnswer {
+			if m := l.law().AfterAnswer(a.Choice, a.By); m.Do == govern.Stop {
+				return stop(*m.End)
+			}
 			return nil
 		}
 		if approved, err := l.amend(ctx, a); err != nil || approved {

@@ -184,7 +184,7 @@ func (r *run) commitChange(ctx workflow.Context, description string, attempt int
 		if err != nil {
 			return out, err
 		}
-		if a.Message == "reject" {
+		if a.Message == loop.MessageReject {
 			out.Violations = []act.Violation{{
 				Policy: r.spec.Guard.Policy, Rule: spec.RuleNewFiles, Path: out.NewFiles[0], Detail: "rejected by " + cmp.Or(a.By, "a person") + noteOf(a),
 			}}
@@ -314,7 +314,7 @@ func (r *run) block(ctx workflow.Context, why string) error {
 		Kind:    loop.GateGuard,
 		Summary: fmt.Sprintf("the change is blocked by %s (mend it on the desk %s and continue, or reject it)", why, r.State().Desk),
 	})
-	if err == nil && a.Message == "reject" {
+	if err == nil && a.Message == loop.MessageReject {
 		return stop(govern.BlockedGivenUp.Because("the blocked change was rejected by " + cmp.Or(a.By, "a person") + noteOf(a)))
 	}
 	return err

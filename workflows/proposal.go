@@ -99,7 +99,7 @@ func (r *run) askDiff(ctx workflow.Context) (approved bool, by, note string, err
 		if err != nil {
 			return false, "", "", err
 		}
-		if a.Message == "reject" {
+		if a.Message == loop.MessageReject {
 			r.rejected(ctx, a.By, a.Note)
 			return false, a.By, a.Note, nil
 		}

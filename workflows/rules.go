@@ -29,6 +29,7 @@ type improveRules interface {
 	AfterGuard(t govern.Tries, passed bool) govern.Move
 	Decide(reference, metric evidence.Decimal) (govern.Move, evidence.Decimal)
 	After(loop.State) govern.Move
+	AfterAnswer(choice, by string) govern.Move
 	ShiftDue(loop.State) bool
 	approvalRules
 }

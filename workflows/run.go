@@ -145,7 +145,7 @@ func (r *run) record(ctx workflow.Context, summary string, park bool) error {
 // stopBy takes a loop-stop file for a halt; why is "" where there is none.
 func (r *run) stopBy(ctx workflow.Context, why string) {
 	if s := r.State(); why != "" && s.HaltRequested == "" && !s.Status.Ended() {
-		r.Emit(ctx, loop.Event{Type: loop.MessageReceived, Message: "halt", Reason: why, By: "loop-stop"})
+		r.Emit(ctx, loop.Event{Type: loop.MessageReceived, Message: loop.MessageHalt, Reason: why, By: "loop-stop"})
 	}
 }
 

@@ -47,7 +47,7 @@ func (a *app) messageCommands() []*cobra.Command {
 			if len(args) > 1 {
 				m.Choice = args[1]
 			}
-			return a.message(ctx, args[0], "answer", m)
+			return a.message(ctx, args[0], loop.MessageAnswer, m)
 		}),
 	}, "note")
 	answer.Flags().StringVar(&m.Choice, "choice", "", "the same as CHOICE")
@@ -86,7 +86,7 @@ approved next. You may amend: ` + strings.Join(spec.Amendable, ", ") + `.`,
 its report: autonomy is given up, not paused. The command sends the message setMode.`,
 			RunE: a.brief(func(ctx context.Context, args []string) error {
 				m.Mode = args[1]
-				return a.message(ctx, args[0], "setMode", m)
+				return a.message(ctx, args[0], loop.MessageSetMode, m)
 			}),
 		}, "note"),
 		simple("pause ID", "Pause a loop: the running step is interrupted, and repeated on continue"),
@@ -98,7 +98,7 @@ its report: autonomy is given up, not paused. The command sends the message setM
 				if len(args) > 1 {
 					m.Note = strings.Join(args[1:], " ")
 				}
-				return a.message(ctx, args[0], "steer", m)
+				return a.message(ctx, args[0], loop.MessageSteer, m)
 			}),
 		}, "note"),
 		answer,
@@ -120,7 +120,7 @@ func (a *app) message(ctx context.Context, id, name string, m loop.Message) erro
 		return err
 	}
 	defer s.close()
-	if name == "reject" {
+	if name == loop.MessageReject {
 		if sent, p, done, err := s.Review(ctx, id, name, m); done {
 			return a.reportReview(s, sent, p, err)
 		}
@@ -175,7 +175,7 @@ func (a *app) extend(ctx context.Context, id string, limits []string, m loop.Mes
 			return err
 		}
 	}
-	sent, err := s.Send(ctx, id, "extend", m)
+	sent, err := s.Send(ctx, id, loop.MessageExtend, m)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (a *app) amend(ctx context.Context, id string, sets []string, m loop.Messag
 	if m.Spec, err = config.Fragment("--set", sets); err != nil {
 		return err
 	}
-	return a.message(ctx, id, "amend", m)
+	return a.message(ctx, id, loop.MessageAmend, m)
 }
 
 // approve approves by hash, or shows what waits and asks.
@@ -213,7 +213,7 @@ func (a *app) approve(ctx context.Context, id string, m loop.Message) error {
 		}
 		m.Hash = p.Hash
 	}
-	if sent, p, done, err := s.Review(ctx, id, "approve", m); done {
+	if sent, p, done, err := s.Review(ctx, id, loop.MessageApprove, m); done {
 		if err == nil && m.Apply != "" {
 			return a.applyReviewed(ctx, s, m, sent, p)
 		}
@@ -224,7 +224,7 @@ func (a *app) approve(ctx context.Context, id string, m loop.Message) error {
 			return err
 		}
 	}
-	sent, err := s.Send(ctx, id, "approve", m)
+	sent, err := s.Send(ctx, id, loop.MessageApprove, m)
 	if err != nil {
 		return err
 	}

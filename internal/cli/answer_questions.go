@@ -37,38 +37,38 @@ func questionAt(g loop.Gate, b loop.Budget) question {
 
 func readContract(g loop.Gate, typed string) (string, loop.Message) {
 	if yes(typed) {
-		return "approve", loop.Message{Hash: g.Hash}
+		return loop.MessageApprove, loop.Message{Hash: g.Hash}
 	}
-	return "reject", loop.Message{Note: "declined at the terminal"}
+	return loop.MessageReject, loop.Message{Note: "declined at the terminal"}
 }
 
 func readDiff(g loop.Gate, typed string) (string, loop.Message) {
 	switch {
 	case yes(typed):
-		return "approve", loop.Message{Hash: g.Hash}
+		return loop.MessageApprove, loop.Message{Hash: g.Hash}
 	case slices.Contains(govern.AppliedAtOnce, typed):
-		return "approve", loop.Message{Hash: g.Hash, Apply: typed}
+		return loop.MessageApprove, loop.Message{Hash: g.Hash, Apply: typed}
 	case no(typed):
-		return "reject", loop.Message{Note: "declined at the terminal"}
+		return loop.MessageReject, loop.Message{Note: "declined at the terminal"}
 	}
 	return "", loop.Message{}
 }
 
 func readLimit(g loop.Gate, typed string) (string, loop.Message) {
 	if no(typed) {
-		return "reject", loop.Message{Note: "declined at the terminal"}
+		return loop.MessageReject, loop.Message{Note: "declined at the terminal"}
 	}
 	limits, err := config.Fragment("--limit", []string{string(g.Budget) + "=" + typed})
 	if typed == "" || err != nil {
 		return "", loop.Message{}
 	}
-	return "extend", loop.Message{Hash: g.Hash, Limits: limits}
+	return loop.MessageExtend, loop.Message{Hash: g.Hash, Limits: limits}
 }
 
 func readChoice(g loop.Gate, typed string) (string, loop.Message) {
 	for _, choice := range g.Choices {
 		if typed == strings.ToLower(choice) {
-			return "answer", loop.Message{Choice: choice}
+			return loop.MessageAnswer, loop.Message{Choice: choice}
 		}
 	}
 	return "", loop.Message{}

@@ -224,7 +224,7 @@ func (f *follower) signal(ctx context.Context, sig os.Signal) error {
 	f.screen.Still()
 	f.screen.Print("")
 	f.say("ending the loop; its report follows (Ctrl-C again leaves at once, and the loop stays)")
-	f.send(ctx, "halt", loop.Message{By: config.User(), Note: "Ctrl-C"})
+	f.send(ctx, loop.MessageHalt, loop.Message{By: config.User(), Note: "Ctrl-C"})
 	return nil
 }
 
@@ -283,7 +283,7 @@ func (f *follower) opened(ctx context.Context, g loop.Gate) error {
 		return nil
 	case g.Kind == loop.GateContract && f.o.yes:
 		f.say("approving this contract (%s)", f.o.note)
-		f.send(ctx, "approve", loop.Message{By: config.User(), Note: f.o.note, Gate: g.ID, Hash: g.Hash})
+		f.send(ctx, loop.MessageApprove, loop.Message{By: config.User(), Note: f.o.note, Gate: g.ID, Hash: g.Hash})
 		return nil
 	case f.terminal():
 		f.ask()

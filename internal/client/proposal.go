@@ -25,7 +25,7 @@ func (c *Client) Review(ctx context.Context, id, answer string, m loop.Message) 
 	if !over || m.Gate != "" {
 		return Sent{}, p, false, nil
 	}
-	if in.Hash == "" && answer == "reject" {
+	if in.Hash == "" && answer == loop.MessageReject {
 		in.Hash = p.Hash
 	}
 	sent = Sent{Loop: id, Message: answer, Via: "ledger"}

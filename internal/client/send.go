@@ -64,7 +64,7 @@ func (c *Client) carry(ctx context.Context, id, name string, m loop.Message) (Se
 
 // bound is a message that answers a gate, bound to the one that is open.
 func bound(name string, m loop.Message, open *loop.Gate) loop.Message {
-	if m.Gate == "" && open != nil && name != "steer" && name != "halt" && name != "pause" && name != "setMode" {
+	if m.Gate == "" && open != nil && govern.AnswersGates(name) {
 		m.Gate = open.ID
 	}
 	return m

@@ -34,24 +34,25 @@ func Answer(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, err
 		return Reply{}, fault.New(Closed(name), "the loop has ended (%s)", s.Status)
 	}
 	switch name {
-	case "pause":
+	case loop.MessagePause:
 		if s.PauseRequested || s.Status == loop.Paused {
 			return Reply{Text: "already paused"}, nil
 		}
 		return received(name, m, "pausing", ""), nil
-	case "halt":
+	case loop.MessageHalt:
 		if s.HaltRequested != "" {
 			return Reply{Text: "already halting"}, nil
 		}
 		return received(name, m, "halting", cmp.Or(m.Note, "halted by "+cmp.Or(m.By, "a person"))), nil
-	case "steer":
+	case loop.MessageSteer:
 		if strings.TrimSpace(m.Note) == "" {
 			return Reply{}, fault.New(fault.InvalidMessage, "steer needs a note: what should the agent be told?")
 		}
 		return received(name, m, "the next agent call is told", ""), nil
-	case "setMode":
+	case loop.MessageSetMode:
 		return setMode(s, m)
-	case "continue", "approve", "reject", "answer", "extend", "amend":
+	}
+	if AnswersGates(name) {
 		return answerGate(s, sp, name, m)
 	}
 	return Reply{}, fault.New(fault.InvalidMessage, "there is no message %q", name)
@@ -60,7 +61,7 @@ func Answer(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, err
 // Closed is why a message is refused where nothing waits for it: to continue there would have to be a
 // pause, to answer a gate.
 func Closed(message string) fault.Code {
-	if message == "continue" {
+	if message == loop.MessageContinue {
 		return fault.LoopNotPaused
 	}
 	return fault.GateClosed
@@ -76,17 +77,17 @@ func setMode(s loop.State, m loop.Message) (Reply, error) {
 	case s.HaltRequested != "":
 		return Reply{Text: "already halting"}, nil
 	}
-	return received("setMode", m, "halting", fmt.Sprintf("the mode was changed to %s by %s", m.Mode, cmp.Or(m.By, "a person"))), nil
+	return received(loop.MessageSetMode, m, "halting", fmt.Sprintf("the mode was changed to %s by %s", m.Mode, cmp.Or(m.By, "a person"))), nil
 }
 
 // answerGate checks an answer against the one gate that is open.
 func answerGate(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, error) {
 	g := s.Gate
 	if g == nil {
-		if name == "continue" && s.PauseRequested {
+		if name == loop.MessageContinue && s.PauseRequested {
 			return Reply{}, fault.New(fault.LoopNotPaused, "the loop is still pausing").Advise("Wait until it is paused, then continue.")
 		}
-		if name == "continue" {
+		if name == loop.MessageContinue {
 			return Reply{}, fault.New(fault.LoopNotPaused, "the loop is %s, there is nothing to continue", s.Status)
 		}
 		return Reply{}, fault.New(fault.GateClosed, "no gate is open: there is nothing to %s", name)
@@ -96,7 +97,7 @@ func answerGate(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply,
 	}
 	if !slices.Contains(Answers(g.Kind), name) {
 		code := fault.GateMismatch
-		if name == "continue" {
+		if name == loop.MessageContinue {
 			code = fault.LoopNotPaused
 		}
 		return Reply{}, fault.New(code, "gate %s (%s) is answered by %s, not by %s", g.ID, g.Kind, strings.Join(g.Answers, " or "), name)
@@ -104,20 +105,20 @@ func answerGate(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply,
 	if err := checkHash(*g, name, m); err != nil {
 		return Reply{}, err
 	}
-	if name == "answer" && !slices.Contains(g.Choices, m.Choice) {
+	if name == loop.MessageAnswer && !slices.Contains(g.Choices, m.Choice) {
 		return Reply{}, fault.New(fault.InvalidMessage, "%q is not a choice here", clip(m.Choice)).
 			Advise("Choose one of: " + strings.Join(g.Choices, ", ") + ".")
 	}
-	if m.Apply != "" && (g.Kind != loop.GateDiff || name != "approve" || !slices.Contains(AppliedAtOnce, m.Apply)) {
+	if m.Apply != "" && (g.Kind != loop.GateDiff || name != loop.MessageApprove || !slices.Contains(AppliedAtOnce, m.Apply)) {
 		return Reply{}, fault.New(fault.InvalidMessage, "apply is %q", clip(m.Apply)).
 			Advise("With the approval of a diff it may be one of: " + strings.Join(AppliedAtOnce, ", ") + ".")
 	}
 	a := loop.Answer{Gate: g.ID, Message: name, Choice: m.Choice, By: m.By, Note: m.Note, Apply: m.Apply}
 	var err error
 	switch name {
-	case "extend":
+	case loop.MessageExtend:
 		a.Amendment, err = extension(s, sp, *g, m)
-	case "amend":
+	case loop.MessageAmend:
 		a.Amendment, err = amendment(sp, m)
 	}
 	if err != nil {
@@ -169,7 +170,7 @@ func amendment(sp spec.Spec, m loop.Message) (json.RawMessage, error) {
 // checkHash holds an approval, or an extension, to exactly what was reviewed. A refusal may name
 // no hash, but not a wrong one.
 func checkHash(g loop.Gate, name string, m loop.Message) error {
-	if g.Hash == "" || (name != "approve" && name != "extend" && m.Hash == "") {
+	if g.Hash == "" || (name != loop.MessageApprove && name != loop.MessageExtend && m.Hash == "") {
 		return nil
 	}
 	if len(m.Hash) < minHash {

@@ -1,6 +1,7 @@
 package govern
 
 import (
+	"cmp"
 	"fmt"
 
 	"pawl/internal/evidence"
@@ -16,19 +17,20 @@ type Improve struct {
 	Direction  string // of the metric: evidence.Higher or evidence.Lower
 	Target     *evidence.Decimal
 	MinDelta   evidence.Decimal
-	Discards   int  // in a row: the loop stops
-	ShiftAfter int  // discards in a row: the strategy shifts
-	Calls      int  // agent calls within an iteration (E4)
-	Guard      bool // there is a guard command
-	Ideas      bool // the agent is asked for an idea before it writes
-	Approval        // of what a completed loop has made, and limits.reworks of one kind within an iteration
+	Discards   int           // in a row: the loop stops
+	ShiftAfter int           // discards in a row: the strategy shifts
+	Calls      int           // agent calls within an iteration (E4)
+	Within     spec.Duration // which verify has to end
+	Guard      bool          // there is a guard command
+	Ideas      bool          // the agent is asked for an idea before it writes
+	Approval                 // of what a completed loop has made, and limits.reworks of one kind within an iteration
 }
 
 // ImproveOf returns the rules of a loop with that spec.
 func ImproveOf(s spec.Spec) Improve {
 	return Improve{
 		Direction: s.Verify.Direction, Target: s.Verify.Target, MinDelta: s.Verify.MinDelta,
-		Discards: s.Limits.Discards, ShiftAfter: s.Limits.ShiftAfter, Calls: s.Limits.Steps,
+		Discards: s.Limits.Discards, ShiftAfter: s.Limits.ShiftAfter, Calls: s.Limits.Steps, Within: s.Verify.Timeout,
 		Guard: s.Guard.Command != "", Ideas: s.Agent.OffersIdeas(), Approval: ApprovalOf(s),
 	}
 }
@@ -166,7 +168,7 @@ func (r Improve) AfterVerify(v Measurement) Move {
 	reason := v.Reason()
 	switch {
 	case v.TimedOut:
-		m, end := discard(reason), VerifyTimeout
+		m, end := discard(reason), VerifyTimeout.Because("verify took longer than "+r.Within.String())
 		m.End = &end
 		return m
 	case reason != "":
@@ -197,7 +199,21 @@ func (r Improve) Decide(reference, metric evidence.Decimal) (m Move, delta evide
 // be at fault (P5), else Enter.
 func (r Improve) After(s loop.State) Move {
 	if s.NoNumbers >= noNumbers {
-		return Move{Do: AskPerson, Reason: "verify printed no number twice in a row, so the command and not the change seems to be at fault"}
+		return Move{Do: AskPerson, Reason: "verify printed no number twice in a row, so the command and not the change seems to be at fault", Choices: []string{Retry, HaltLoop}}
+	}
+	return enter(phase.Review, "")
+}
+
+// What a person may choose where the verify command seems to be at fault.
+const (
+	Retry    = "retry"
+	HaltLoop = "halt"
+)
+
+// AfterAnswer decides what follows a person's choice there.
+func (r Improve) AfterAnswer(choice, by string) Move {
+	if choice == HaltLoop {
+		return stops(Interrupted.Because("halted by " + cmp.Or(by, "a person") + ": verify prints no number"))
 	}
 	return enter(phase.Review, "")
 }

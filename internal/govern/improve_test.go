@@ -146,7 +146,18 @@ func TestP6_Decide(t *testing.T) {
 
 func TestP5_NoNumberTwiceInARowAsks(t *testing.T) {
 	require.Equal(t, "review", brief(protocol.After(loop.State{NoNumbers: 1})))
-	require.Equal(t, "ask", brief(protocol.After(loop.State{NoNumbers: 2})))
+	asks := protocol.After(loop.State{NoNumbers: 2})
+	require.Equal(t, "ask", brief(asks))
+	require.Equal(t, []string{"retry", "halt"}, asks.Choices)
+	require.Equal(t, "review", brief(protocol.AfterAnswer(govern.Retry, "ann")))
+	halts := protocol.AfterAnswer(govern.HaltLoop, "ann")
+	require.Equal(t, loop.Halted, halts.End.Status)
+	require.Equal(t, "halted by ann: verify prints no number", halts.End.Reason)
+}
+
+func TestP5_AVerifyTimeoutSaysHowLongItMayTake(t *testing.T) {
+	r := govern.ImproveOf(valid)
+	require.Equal(t, "verify took longer than 30s", r.AfterVerify(govern.Measurement{TimedOut: true}).End.Reason)
 }
 
 // TestP10_NoCourseOfAnIterationLeavesTheTable runs iterations with random agents, checks, trees,

@@ -25,6 +25,8 @@ type Move struct {
 	Regenerate bool // Enter: nobody is asked in fix; it leads back to write at once
 	Approved   bool // Enter: the reviewer or a person approved the proposal
 	Skipped    bool // Enter: the test phase is left out; Reason says why (L2)
+
+	Choices []string // AskPerson: what the person may choose, where it is a question
 }
 
 // Do names the one thing that a move does.

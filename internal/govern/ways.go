@@ -42,32 +42,32 @@ type Saying struct {
 
 // loopGates are the gates of loops: the contract's table of which messages close which gate.
 var loopGates = Gates{
-	loop.GatePause:      {{"continue", "go on", nil}},
-	loop.GateBreakpoint: {{"continue", "go on", nil}},
+	loop.GatePause:      {{loop.MessageContinue, "go on", nil}},
+	loop.GateBreakpoint: {{loop.MessageContinue, "go on", nil}},
 	loop.GateContract: {
-		{"approve", "approve the contract", itsHash},
-		{"reject", "reject the contract", nil},
+		{loop.MessageApprove, "approve the contract", itsHash},
+		{loop.MessageReject, "reject the contract", nil},
 	},
 	loop.GateNewFiles: {
-		{"approve", "allow these new files", itsHash},
-		{"reject", "reject the change", nil},
+		{loop.MessageApprove, "allow these new files", itsHash},
+		{loop.MessageReject, "reject the change", nil},
 	},
 	loop.GateDiff: {
-		{"approve", "approve the change", itsHash},
-		{"approve", "approve the change and apply it (" + strings.Join(AppliedAtOnce, ", ") + ")", applied},
-		{"reject", "reject the change", nil},
+		{loop.MessageApprove, "approve the change", itsHash},
+		{loop.MessageApprove, "approve the change and apply it (" + strings.Join(AppliedAtOnce, ", ") + ")", applied},
+		{loop.MessageReject, "reject the change", nil},
 	},
 	loop.GateGuard: {
-		{"continue", "judge the change again, as it is on the desk", nil},
-		{"reject", "drop the change and end the loop", nil},
+		{loop.MessageContinue, "judge the change again, as it is on the desk", nil},
+		{loop.MessageReject, "drop the change and end the loop", nil},
 	},
 	loop.GateBudget: {
-		{"extend", "set a new limit: the total, not an addition", ampleLimit},
-		{"reject", "end the loop", nil},
+		{loop.MessageExtend, "set a new limit: the total, not an addition", ampleLimit},
+		{loop.MessageReject, "end the loop", nil},
 	},
 	loop.GateQuestion: {
-		{"answer", "", choices},
-		{"amend", "correct a command: " + strings.Join(spec.Amendable, ", "), amended},
+		{loop.MessageAnswer, "", choices},
+		{loop.MessageAmend, "correct a command: " + strings.Join(spec.Amendable, ", "), amended},
 	},
 }
 
@@ -76,6 +76,16 @@ var AppliedAtOnce = []string{act.FastForward, act.Merge, act.Squash}
 
 // Answers returns the messages that close a loop's gate of that kind.
 func Answers(kind loop.GateKind) []string { return loopGates.Answers(kind) }
+
+// AnswersGates reports whether a message closes some gate of a loop. All others are for the loop itself.
+func AnswersGates(message string) bool {
+	for kind := range loopGates {
+		if slices.Contains(Answers(kind), message) {
+			return true
+		}
+	}
+	return false
+}
 
 // Ways returns the ways to answer an open gate of a loop with that budget.
 func Ways(id string, g loop.Gate, b loop.Budget) []Way {

@@ -179,20 +179,20 @@ var effects = map[Type]func(*State, Event){
 	},
 	GateClosed: func(s *State, e Event) {
 		s.Gate, s.Answered, s.Status, s.PauseReason = nil, e.Answer, Running, ""
-		if e.Gate.Kind == GateQuestion && e.Answer.Message == "answer" {
+		if e.Gate.Kind == GateQuestion && e.Answer.Message == MessageAnswer {
 			s.NoNumbers = 0
 		}
 	},
 	AutonomyPaused: func(s *State, e Event) { s.PauseRequested = false },
 	MessageReceived: func(s *State, e Event) {
 		switch e.Message {
-		case "pause":
+		case MessagePause:
 			s.PauseRequested = true
-		case "halt", "setMode":
+		case MessageHalt, MessageSetMode:
 			if s.HaltRequested == "" {
 				s.HaltRequested = cmp.Or(e.Reason, "halted")
 			}
-		case "steer":
+		case MessageSteer:
 			s.Guidance = last(append(slices.Clip(s.Guidance), Note{e.Seq, e.By, e.Note}), KeepNotes)
 		}
 	},

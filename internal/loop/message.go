@@ -27,19 +27,33 @@ type Message struct {
 	Spec   json.RawMessage `json:"spec,omitempty"`
 }
 
+// The names of the messages.
+const (
+	MessageApprove  = "approve"
+	MessageReject   = "reject"
+	MessageAnswer   = "answer"
+	MessageAmend    = "amend"
+	MessageExtend   = "extend"
+	MessagePause    = "pause"
+	MessageContinue = "continue"
+	MessageHalt     = "halt"
+	MessageSteer    = "steer"
+	MessageSetMode  = "setMode"
+)
+
 // Messages are the names under which a loop takes messages, in the order in which people are
 // shown them.
 var Messages = []MessageName{
-	{"approve", "Approve what waits at a gate: {\"hash\": \"<at least 16 hex digits>\", \"by\": \"you\"}"},
-	{"reject", "Refuse what waits at a gate: {\"by\": \"you\", \"note\": \"why\"}"},
-	{"answer", "Answer a question: {\"choice\": \"<one of those listed>\", \"note\": \"\"}"},
-	{"amend", "Correct a command that is at fault: {\"spec\": {\"verify\": {\"command\": \"...\"}}}; the new contract is approved next"},
-	{"extend", "Raise a budget that is used up: {\"limits\": {\"iterations\": 20}, \"hash\": \"<the gate's>\"}"},
-	{"pause", "Pause now; the step that is running is interrupted and repeated on continue"},
-	{"continue", "Go on after a pause, a breakpoint or a block"},
-	{"halt", "End the loop for good, with its report"},
-	{"steer", "Guidance for the next agent call: {\"note\": \"...\"}"},
-	{"setMode", "Change the mode; away from mission ends the loop for good: {\"mode\": \"plan\"}"},
+	{MessageApprove, "Approve what waits at a gate: {\"hash\": \"<at least 16 hex digits>\", \"by\": \"you\"}"},
+	{MessageReject, "Refuse what waits at a gate: {\"by\": \"you\", \"note\": \"why\"}"},
+	{MessageAnswer, "Answer a question: {\"choice\": \"<one of those listed>\", \"note\": \"\"}"},
+	{MessageAmend, "Correct a command that is at fault: {\"spec\": {\"verify\": {\"command\": \"...\"}}}; the new contract is approved next"},
+	{MessageExtend, "Raise a budget that is used up: {\"limits\": {\"iterations\": 20}, \"hash\": \"<the gate's>\"}"},
+	{MessagePause, "Pause now; the step that is running is interrupted and repeated on continue"},
+	{MessageContinue, "Go on after a pause, a breakpoint or a block"},
+	{MessageHalt, "End the loop for good, with its report"},
+	{MessageSteer, "Guidance for the next agent call: {\"note\": \"...\"}"},
+	{MessageSetMode, "Change the mode; away from mission ends the loop for good: {\"mode\": \"plan\"}"},
 }
 
 // MessageName is a message's name and what it does.

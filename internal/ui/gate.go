@@ -42,7 +42,7 @@ func Commands(id string, g loop.Gate, b loop.Budget) []string {
 		all = append(all, w.Command)
 	}
 	if len(g.Answers) == 1 { // nothing that says no: there is always the end
-		all = append(all, shell.Join("pawl", "halt", id))
+		all = append(all, shell.Join("pawl", loop.MessageHalt, id))
 	}
 	return all
 }
