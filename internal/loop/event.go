@@ -77,6 +77,7 @@ const (
 	ActionTaken      Type = "action_taken"
 	MilestoneReached Type = "milestone_reached"
 	ChildReported    Type = "child_reported"
+	ChildTold        Type = "child_told"
 	LoopWarned       Type = "loop_warned"
 	LoopDetected     Type = "loop_detected"
 	DriftFound       Type = "drift_found"
@@ -140,6 +141,7 @@ var Types = []struct {
 	{ActionTaken, "one thing was done for a task: `action`, with its result"},
 	{MilestoneReached, "a step of a task is finished, or its proposal is approved"},
 	{ChildReported, "a child loop said where it stands: `child`"},
+	{ChildTold, "the steward sent `message` to the child loop `loop_id`"},
 	{TaskInterrupted, "a task gives way to one of higher priority: `reason` names it. Its work is kept"},
 	{LoopWarned, "a task comes near a limit: `finding`"},
 	{LoopDetected, "a task goes in circles, or has used up a limit: `finding`. It stops and a person is asked"},
@@ -208,12 +210,13 @@ type Event struct {
 	Trigger   *task.Trigger     `json:"trigger,omitempty"`
 	From      task.State        `json:"from,omitempty"`
 	To        task.State        `json:"to,omitempty"`
-	Evidence  string            `json:"evidence,omitempty"` // by what right a task changed its state (S2)
+	Evidence  *task.Evidence    `json:"evidence,omitempty"` // by what right a task changed its state (S2)
 	TaskPlan  *task.Plan        `json:"task_plan,omitempty"`
 	Tier      task.Tier         `json:"tier,omitempty"`
 	Priority  *int              `json:"priority,omitempty"`
 	Action    *task.Action      `json:"action,omitempty"`
 	Child     *task.ChildEvent  `json:"child,omitempty"`
+	LoopID    string            `json:"loop_id,omitempty"` // a child loop's
 	Finding   *task.Finding     `json:"finding,omitempty"`
 	Drift     *task.Drift       `json:"drift,omitempty"`
 	Outcome   string            `json:"outcome,omitempty"`

@@ -72,6 +72,28 @@ type Plan struct {
 	Cost  *Cost  `json:"cost,omitempty"`
 	Steps []Step `json:"steps"`
 	By    string `json:"by"` // who made it: planner, or the task itself
+	// Base is the project's commit that it was made for, Governance the SHA-256 of the governance files
+	// that were read for it.
+	Base       string `json:"base,omitempty"`
+	Governance string `json:"governance,omitempty"`
+	// Needs are the reasons why a person has to approve it, for exactly its hash (S4); none: nobody has to.
+	Needs []string `json:"needs,omitempty"`
+}
+
+// Evidence is by what right a task goes from one state to another (S2). Which of it a transition needs
+// is a row of the steward's table.
+type Evidence struct {
+	Trigger  string `json:"trigger,omitempty"`  // what asked for the work
+	Blocker  string `json:"blocker,omitempty"`  // what keeps it from being begun
+	Plan     string `json:"plan,omitempty"`     // the hash of a valid plan
+	Tier     Tier   `json:"tier,omitempty"`     // its risk
+	Estimate string `json:"estimate,omitempty"` // its cost, in words
+	Approval string `json:"approval,omitempty"` // by whom, or why nobody has to
+	Written  string `json:"written,omitempty"`  // the ledger entry that has the state before the transition
+	Note     string `json:"note,omitempty"`     // why it was cancelled
+	Reason   string `json:"reason,omitempty"`   // why it waits, or is planned again
+	Answer   string `json:"answer,omitempty"`   // what a person said, and who
+	Done     string `json:"done,omitempty"`     // what it came to
 }
 
 // Cost is an estimate in US dollars by what like tasks have cost. N is how many there were; 0 is no
