@@ -30,16 +30,16 @@ func (s Spec) Amend(fragment []byte, allowed []string) (Spec, error) {
 	}
 	for _, key := range keysOf(doc, "") {
 		if !slices.Contains(allowed, key) {
-			problems.add(key, "can't be changed here", "some of "+strings.Join(allowed, ", "))
+			problems.Add(key, "can't be changed here", "some of "+strings.Join(allowed, ", "))
 		}
 	}
-	decode(doc, &s, &problems)
+	Decode(doc, &s, &problems)
 	for _, p := range s.check() {
-		if !problems.covers(p.Key) {
-			problems.add(p.Key, p.What, p.Want)
+		if !problems.Covers(p.Key) {
+			problems.Add(p.Key, p.What, p.Want)
 		}
 	}
-	return s, problems.err()
+	return s, problems.Err()
 }
 
 // keysOf lists the keys of a document, dotted and sorted.

@@ -15,18 +15,27 @@ import (
 	"pawl/internal/evidence"
 )
 
-// decode writes the document over a Spec that holds the defaults: a key that is given replaces
-// its default, also with a zero, and one that is not leaves it. It goes by the JSON tags of
-// Spec, so that there is one list of keys, and adds a problem for each key that is not known and
-// each value of the wrong type.
-func decode(doc map[string]any, s *Spec, problems *Problems) {
-	object(reflect.ValueOf(s).Elem(), doc, "", problems)
+// Decode writes the document over target, a pointer to a struct that holds the defaults: a key that
+// is given replaces its default, also with a zero, and one that is not leaves it. It goes by the JSON
+// tags of the struct, so that there is one list of keys, and adds a problem for each key that is not
+// known and each value of the wrong type. A json.RawMessage is an object of somebody else's: it is
+// kept, and its keys are checked by whoever knows them.
+func Decode(doc map[string]any, target any, problems *Problems) {
+	v := reflect.ValueOf(target).Elem()
+	decoder{KeysOf(v.Interface()), problems}.object(v, doc, "")
+}
+
+// decoder knows all keys that the document may have.
+type decoder struct {
+	keys     []string
+	problems *Problems
 }
 
 var (
 	durationType = reflect.TypeFor[Duration]()
 	decimalType  = reflect.TypeFor[evidence.Decimal]()
 	argvType     = reflect.TypeFor[Argv]()
+	rawType      = reflect.TypeFor[json.RawMessage]()
 )
 
 // fields are the keys of a struct, in its order.
@@ -50,49 +59,61 @@ func (s Spec) text(key string) string {
 	return v.String()
 }
 
-func object(v reflect.Value, doc map[string]any, key string, problems *Problems) {
+func (d decoder) object(v reflect.Value, doc map[string]any, key string) {
 	names, index := fields(v.Type())
 	for _, name := range names {
 		if raw, given := doc[name]; given && raw != nil {
-			set(v.Field(index[name]), raw, join(key, name), problems)
+			d.set(v.Field(index[name]), raw, join(key, name))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(doc)) {
-		if problems.full() {
+		if d.problems.full() {
 			return // to guess at what each of thousands was meant for takes its time
 		}
 		if _, known := index[name]; !known {
-			problems.add(Join(key, name), "is not a key of a spec", meant(key, name, names))
+			d.problems.Add(Join(key, name), "is not a key of a spec", meant(key, name, names, d.keys))
 		}
 	}
 }
 
 // set writes one value of a document, or adds the problem with it.
-func set(v reflect.Value, raw any, key string, problems *Problems) {
-	wrong := func(want string) { problems.add(key, "is "+show(raw), want) }
+func (d decoder) set(v reflect.Value, raw any, key string) {
+	wrong := func(want string) { d.problems.Add(key, "is "+Show(raw), want) }
 	switch v.Type() {
 	case durationType:
-		d, ok := duration(raw)
+		length, ok := duration(raw)
 		if !ok {
 			wrong(`a duration such as "30s", "10m" or "1h30m"`)
 			return
 		}
-		v.SetInt(int64(d))
+		v.SetInt(int64(length))
 		return
 	case decimalType:
-		d, ok := number(raw)
+		n, ok := number(raw)
 		if !ok {
 			wrong("a number")
 			return
 		}
-		v.Set(reflect.ValueOf(d))
+		v.Set(reflect.ValueOf(n))
+		return
+	case rawType:
+		if _, ok := stringKeys(raw); !ok {
+			wrong("an object with keys of its own")
+			return
+		}
+		text, err := json.Marshal(plain(raw))
+		if err != nil {
+			wrong("an object that JSON can have")
+			return
+		}
+		v.SetBytes(text)
 		return
 	case argvType:
 		var command Argv
 		if _, ok := raw.(string); ok {
-			set(reflect.ValueOf(&command.Shell).Elem(), raw, key, problems)
+			d.set(reflect.ValueOf(&command.Shell).Elem(), raw, key)
 		} else if _, ok := items(raw); ok {
-			set(reflect.ValueOf(&command.List).Elem(), raw, key, problems)
+			d.set(reflect.ValueOf(&command.List).Elem(), raw, key)
 		} else {
 			wrong(`a list such as ["./agent.sh", "--fast"], or one string for the shell`)
 		}
@@ -102,9 +123,9 @@ func set(v reflect.Value, raw any, key string, problems *Problems) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		target := reflect.New(v.Type().Elem())
-		before := len(*problems)
-		set(target.Elem(), raw, key, problems)
-		if len(*problems) == before {
+		before := len(*d.problems)
+		d.set(target.Elem(), raw, key)
+		if len(*d.problems) == before {
 			v.Set(target)
 		}
 	case reflect.String:
@@ -114,7 +135,7 @@ func set(v reflect.Value, raw any, key string, problems *Problems) {
 			return
 		}
 		if !utf8.ValidString(s) {
-			problems.add(key, "is not valid UTF-8", "text in UTF-8")
+			d.problems.Add(key, "is not valid UTF-8", "text in UTF-8")
 			return
 		}
 		v.SetString(s)
@@ -138,16 +159,16 @@ func set(v reflect.Value, raw any, key string, problems *Problems) {
 			wrong("an object with keys of its own")
 			return
 		}
-		object(v, doc, key, problems)
+		d.object(v, doc, key)
 	case reflect.Slice:
 		list, ok := items(raw)
 		if !ok {
-			wrong(map[reflect.Kind]string{reflect.String: `a list of strings, such as ["one", "two"]`, reflect.Int: "a list of numbers, such as [8080]"}[v.Type().Elem().Kind()])
+			wrong(map[reflect.Kind]string{reflect.String: `a list of strings, such as ["one", "two"]`, reflect.Int: "a list of numbers, such as [8080]", reflect.Struct: "a list of objects"}[v.Type().Elem().Kind()])
 			return
 		}
 		slice := reflect.MakeSlice(v.Type(), len(list), len(list))
 		for i, item := range list {
-			set(slice.Index(i), orEmpty(item), fmt.Sprintf("%s[%d]", key, i), problems)
+			d.set(slice.Index(i), orEmpty(item), fmt.Sprintf("%s[%d]", key, i))
 		}
 		if len(list) == 0 {
 			slice = reflect.Zero(v.Type())
@@ -166,10 +187,10 @@ func set(v reflect.Value, raw any, key string, problems *Problems) {
 		m := reflect.MakeMapWithSize(v.Type(), len(doc))
 		for _, name := range slices.Sorted(maps.Keys(doc)) {
 			if !utf8.ValidString(name) {
-				problems.add(Join(key, name), "has a name that is not valid UTF-8", "text in UTF-8")
+				d.problems.Add(Join(key, name), "has a name that is not valid UTF-8", "text in UTF-8")
 			}
 			item := reflect.New(v.Type().Elem()).Elem()
-			set(item, orEmpty(doc[name]), Join(key, name), problems)
+			d.set(item, orEmpty(doc[name]), Join(key, name))
 			if item.Kind() == reflect.Slice && item.IsNil() { // a list that was given empty says something
 				item = reflect.MakeSlice(item.Type(), 0, 0)
 			}
@@ -177,8 +198,32 @@ func set(v reflect.Value, raw any, key string, problems *Problems) {
 		}
 		v.Set(m)
 	default:
-		panic("spec: no reader for " + v.Type().String()) // a field of Spec that nobody thought of
+		panic("spec: no reader for " + v.Type().String()) // a field that nobody thought of
 	}
+}
+
+// plain is a value in the types that JSON is written from, its numbers as they were given.
+func plain(raw any) any {
+	if doc, ok := stringKeys(raw); ok {
+		all := make(map[string]any, len(doc))
+		for name, v := range doc {
+			all[name] = plain(v)
+		}
+		return all
+	}
+	if list, ok := items(raw); ok {
+		all := make([]any, len(list))
+		for i, v := range list {
+			all[i] = plain(v)
+		}
+		return all
+	}
+	if n, ok := raw.(json.Number); ok && !json.Valid([]byte(n)) { // +5 and .5 are numbers in YAML
+		if d, ok := number(n); ok {
+			return json.Number(d.String())
+		}
+	}
+	return raw
 }
 
 // orEmpty keeps a null inside a list or map from passing as a value of any type.

@@ -12,7 +12,10 @@ import (
 // them.
 func Keys() []string { return slices.Clone(keys()) }
 
-var keys = sync.OnceValue(func() []string { return leaves(reflect.TypeFor[Spec](), "") })
+var keys = sync.OnceValue(func() []string { return KeysOf(Spec{}) })
+
+// KeysOf are the keys of a struct in its order, dotted. A list is one key, whatever its items are.
+func KeysOf(target any) []string { return leaves(reflect.TypeOf(target), "") }
 
 func leaves(t reflect.Type, key string) []string {
 	var all []string
@@ -30,8 +33,8 @@ func leaves(t reflect.Type, key string) []string {
 
 // rank is where a key stands in the contract's table; one that is not in it comes after those
 // that it was put beside.
-func rank(key string) int {
-	all, beside := keys(), -1
+func rank(key string, all []string) int {
+	beside := -1
 	parent := key[:strings.LastIndex(key, ".")+1]
 	for i, known := range all {
 		if known == key || strings.HasPrefix(known, key+".") || strings.HasPrefix(key, known+".") || strings.HasPrefix(key, known+"[") {
@@ -49,11 +52,11 @@ func rank(key string) int {
 
 // meant says which key an unknown one may have been meant for: one beside it that is spelt
 // alike, else one that is called so elsewhere.
-func meant(parent, name string, beside []string) string {
+func meant(parent, name string, beside, all []string) string {
 	if best := Alike(name, beside); best != "" {
 		return join(parent, best) + " (did you mean it?)"
 	}
-	for _, key := range keys() {
+	for _, key := range all {
 		at := strings.LastIndex(key, ".")
 		if fold(key[at+1:]) == fold(name) || fold(key) == fold(name) {
 			if at < 0 {

@@ -28,20 +28,21 @@ func Addressee(to string) string {
 	return shorten(word)
 }
 
-func (s Spec) notified(add func(key, what, want string)) {
+// Notify wants those who can be told.
+func (c *Checker) Notify(list []string) {
 	const want = "a URL, the word desktop, or a command for the shell"
-	if len(s.Notify) > maxNotify {
-		add("notify", fmt.Sprintf("names %d", len(s.Notify)), fmt.Sprintf("%d or fewer", maxNotify))
+	if len(list) > maxNotify {
+		c.Add("notify", fmt.Sprintf("names %d", len(list)), fmt.Sprintf("%d or fewer", maxNotify))
 	}
-	for i, to := range s.Notify {
+	for i, to := range list {
 		key := fmt.Sprintf("notify[%d]", i)
 		switch u, err := url.Parse(to); {
 		case strings.TrimSpace(to) == "":
-			add(key, "is empty", want)
+			c.Add(key, "is empty", want)
 		case strings.ContainsRune(to, 0):
-			add(key, "contains a NUL byte", want)
+			c.Add(key, "contains a NUL byte", want)
 		case Webhook(to) && (err != nil || u.Host == ""):
-			add(key, "is no address", "a URL such as https://example.com/hook")
+			c.Add(key, "is no address", "a URL such as https://example.com/hook")
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -14,6 +15,16 @@ import (
 // that is still text: what is not JSON, is not one object, or gives a key twice is a problem as
 // well. Numbers keep the decimals that they were written with.
 func Parse(doc []byte) (Spec, error) {
+	s := Defaults()
+	if err := Fill(doc, &s, func() Problems { return s.check() }); err != nil {
+		return Spec{}, err
+	}
+	return s, nil
+}
+
+// Fill reads one JSON object over target, which holds the defaults, and has it checked, as Parse does
+// for a Spec. It returns everything that is wrong, as Problems.
+func Fill(doc []byte, target any, check func() Problems) error {
 	var problems Problems
 	tree, line, err := read(doc, &problems)
 	if err != nil {
@@ -21,17 +32,13 @@ func Parse(doc []byte) (Spec, error) {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			what = "the document ends too early"
 		}
-		return Spec{}, Problems{{What: "not valid JSON: " + what, Want: "one JSON object with the keys of a spec", Line: line}}
+		return Problems{{What: "not valid JSON: " + what, Want: "one JSON object with the keys of a spec", Line: line}}
 	}
 	object, ok := tree.(map[string]any)
 	if !ok {
-		return Spec{}, Problems{{What: "the document is " + show(tree), Want: "one JSON object with the keys of a spec"}}
+		return Problems{{What: "the document is " + Show(tree), Want: "one JSON object with the keys of a spec"}}
 	}
-	s, err := fromMap(object, problems)
-	if errors.As(err, &problems) {
-		err = problems.err()
-	}
-	return s, err
+	return FillMap(object, target, problems, check).Err()
 }
 
 // read reads one JSON value and nothing after it, noting keys that are given twice. line is how far
@@ -86,7 +93,7 @@ func (r *reader) value(key string, depth int) (any, error) {
 				return nil, err
 			}
 			if _, twice := object[name.(string)]; twice {
-				r.problems.add(at, "is given twice", "one of the two")
+				r.problems.Add(at, "is given twice", "one of the two")
 			}
 			object[name.(string)] = v
 		}
@@ -124,19 +131,24 @@ func join(key, name string) string {
 // value is null counts as not given.
 //
 // Keys are case-sensitive: a reader that folds them (viper does) must not stand in between.
-func FromMap(doc map[string]any) (Spec, error) { return fromMap(doc, nil) }
-
-func fromMap(doc map[string]any, problems Problems) (Spec, error) {
+func FromMap(doc map[string]any) (Spec, error) {
 	s := Defaults()
-	decode(doc, &s, &problems)
-	for _, p := range s.check() {
-		if !problems.covers(p.Key) {
-			problems.add(p.Key, p.What, p.Want)
-		}
-	}
-	if len(problems) > 0 {
-		slices.SortStableFunc(problems, func(a, b Problem) int { return rank(a.Key) - rank(b.Key) })
+	if problems := FillMap(doc, &s, nil, func() Problems { return s.check() }); len(problems) > 0 {
 		return Spec{}, problems
 	}
 	return s, nil
+}
+
+// FillMap is Fill for a document that was parsed already. known is what is known to be wrong with it;
+// it comes with the rest, in the order of the keys.
+func FillMap(doc map[string]any, target any, known Problems, check func() Problems) Problems {
+	all := KeysOf(reflect.ValueOf(target).Elem().Interface())
+	Decode(doc, target, &known)
+	for _, p := range check() {
+		if !known.Covers(p.Key) {
+			known.Add(p.Key, p.What, p.Want)
+		}
+	}
+	slices.SortStableFunc(known, func(a, b Problem) int { return rank(a.Key, all) - rank(b.Key, all) })
+	return known
 }

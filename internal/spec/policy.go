@@ -143,7 +143,7 @@ func (p Policy) check(key string, add func(key, what, want string)) {
 			add(join(key, r.Name), fmt.Sprintf("is %d", most), "1 or more, or leave it out for the default")
 		}
 		if word := r.Says(p); word != "" && word != Deny && word != Allow {
-			add(join(key, r.Name), "is "+show(word), r.Setting())
+			add(join(key, r.Name), "is "+Show(word), r.Setting())
 		}
 	}
 }

@@ -61,8 +61,8 @@ func (p Problems) Error() string {
 // with what somebody generated or mistook for one.
 const maxProblems = 100
 
-// add notes a problem, unless there are more than will be said already.
-func (p *Problems) add(key, what, want string) {
+// Add notes a problem, unless there are more than will be said already.
+func (p *Problems) Add(key, what, want string) {
 	if !p.full() {
 		*p = append(*p, Problem{Key: key, What: what, Want: want})
 	}
@@ -78,23 +78,23 @@ func (p Problems) Capped() Problems {
 	return append(slices.Clone(p[:maxProblems]), Problem{What: "more is wrong than these", Want: "these mended first"})
 }
 
-// covers says whether something is known to be wrong with key already, or with what holds it.
-func (p Problems) covers(key string) bool {
+// Covers says whether something is known to be wrong with key already, or with what holds it.
+func (p Problems) Covers(key string) bool {
 	return slices.ContainsFunc(p, func(known Problem) bool {
 		return known.Key == key || strings.HasPrefix(key, known.Key+".") || strings.HasPrefix(key, known.Key+"[")
 	})
 }
 
-// err is the problems, Capped; nil when there are none.
-func (p Problems) err() error {
+// Err is the problems, Capped; nil when there are none.
+func (p Problems) Err() error {
 	if len(p) == 0 {
 		return nil
 	}
 	return p.Capped()
 }
 
-// show is a value of a document in a message: quoted, on one line, short.
-func show(v any) string {
+// Show is a value of a document in a message: quoted, on one line, short.
+func Show(v any) string {
 	var s string
 	switch v := v.(type) {
 	case string:

@@ -79,7 +79,7 @@ func takes(key, word string) bool {
 	}
 	_, err := FromMap(value.(map[string]any))
 	problems, _ := err.(Problems)
-	return !problems.covers(key)
+	return !problems.Covers(key)
 }
 
 type schemer struct {

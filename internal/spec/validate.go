@@ -52,50 +52,22 @@ func phases() (all []string) {
 
 // Validate says everything that is wrong with s, as Problems; nil when nothing is. Parse and
 // FromMap have called it already.
-func (s Spec) Validate() error { return s.check().err() }
+func (s Spec) Validate() error { return s.check().Err() }
 
 // ValidateInput is Validate for the input of a workflow, where "." would mean the directory of
 // whichever worker picks it up.
 func (s Spec) ValidateInput() error {
-	problems := s.check()
-	if !s.Repo.Remote() && !path.IsAbs(s.Repo.Path) && !problems.covers("repo.path") {
-		problems.add("repo.path", "is "+show(s.Repo.Path), "an absolute path, since a worker may run anywhere")
-	}
-	return problems.err()
+	c := Checker{s.check()}
+	c.Anywhere(s.Repo)
+	return c.Problems.Err()
 }
 
 // check goes through the keys in the order of the contract's table.
-func (s Spec) check() (p Problems) {
-	add := func(key, what, want string) {
-		if !p.covers(key) {
-			p.add(key, what, want)
-		}
-	}
-	oneOf := func(key, value string) {
-		if of := words[key]; !slices.Contains(of, value) {
-			add(key, "is "+show(value), strings.Join(of[:len(of)-1], ", ")+" or "+of[len(of)-1])
-		}
-	}
-	present := func(key, value, want string) {
-		if strings.TrimSpace(value) == "" {
-			add(key, missingKey, want)
-		}
-	}
-	positive := func(key string, d Duration) {
-		if d <= 0 {
-			add(key, "is "+d.String(), `more than nothing, such as "30s"`)
-		}
-	}
-	least := func(key string, n int) {
-		if n < leasts[key] {
-			add(key, fmt.Sprintf("is %d", n), fmt.Sprintf("%d or more", leasts[key]))
-		}
-	}
-	command := func(key, value string) {
-		if strings.ContainsRune(value, 0) {
-			add(key, "contains a NUL byte", "a command for the shell")
-		}
-	}
+func (s Spec) check() Problems {
+	var c Checker
+	add, present, positive, command := c.Add, c.Present, c.Positive, c.Command
+	oneOf := func(key, value string) { c.OneOf(key, value, words[key]) }
+	least := func(key string, n int) { c.Least(key, n, leasts[key]) }
 
 	if s.Name != "" {
 		if err := ValidID(s.Name); err != nil {
@@ -106,37 +78,13 @@ func (s Spec) check() (p Problems) {
 	k, _ := kind.Of(s.Kind) // of an unknown one nothing more is asked
 	present("goal", s.Goal, "what the agent is told to achieve")
 
-	if s.Repo.Remote() && s.Repo.Path != "" && s.Repo.Path != "." {
-		add("repo", "has both a path and a url", "one of the two")
-	}
-	if s.Repo.Remote() {
-		if what, want := badURL(s.Repo.URL); what != "" {
-			add("repo.url", what, want)
-		}
-	} else {
-		present("repo.path", s.Repo.Path, "the path of a git repository")
-	}
-	for _, named := range [][2]string{{"repo.path", s.Repo.Path}, {"repo.base", s.Repo.Base}, {"repo.host", s.Repo.Host}} {
-		if what := unprintable(named[1]); what != "" && named[0] != "repo.path" || strings.ContainsRune(named[1], 0) {
-			add(named[0], what, "a name without control characters")
-		}
-	}
-	if strings.HasPrefix(s.Repo.Base, "-") || strings.ContainsAny(s.Repo.Base, " ~^:?*[\\") || strings.Contains(s.Repo.Base, "..") {
-		add("repo.base", "is "+show(s.Repo.Base), "the name of a branch")
-	}
+	c.Repo(s.Repo)
 	command("setup.command", s.Setup.Command)
 
 	if len(s.Scope) == 0 {
 		add("scope", missingKey, `the globs of the files that may change, such as ["src/**"]`)
 	}
-	globs := func(key string, list []string) {
-		for i, glob := range list {
-			if what, want := badGlob(glob); what != "" {
-				add(fmt.Sprintf("%s[%d]", key, i), what, want)
-			}
-		}
-	}
-	globs("scope", s.Scope)
+	c.Globs("scope", s.Scope)
 	protected := map[string]bool{}
 	for _, glob := range s.Protect {
 		protected[tidy(glob)] = true
@@ -146,8 +94,8 @@ func (s Spec) check() (p Problems) {
 			add(fmt.Sprintf("scope[%d]", i), "is in protect too, which wins: nothing that it matches may change", "it in one of the two")
 		}
 	}
-	globs("protect", s.Protect)
-	globs("judge.keep", s.Judge.Keep)
+	c.Globs("protect", s.Protect)
+	c.Globs("judge.keep", s.Judge.Keep)
 	oneOf("newFiles", s.NewFiles)
 
 	command("verify.command", s.Verify.Command)
@@ -168,7 +116,7 @@ func (s Spec) check() (p Problems) {
 	command("guard.command", s.Guard.Command)
 	positive("guard.timeout", s.Guard.Timeout)
 	if _, known := s.Policies[s.Guard.Policy]; !known && s.Guard.Policy != PolicyDefault {
-		add("guard.policy", "is "+show(s.Guard.Policy), "the name of one of policies: "+strings.Join(s.policyNames(), ", "))
+		add("guard.policy", "is "+Show(s.Guard.Policy), "the name of one of policies: "+strings.Join(s.policyNames(), ", "))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Policies)) {
 		key := Join("policies", name)
@@ -187,7 +135,7 @@ func (s Spec) check() (p Problems) {
 		}
 		for i, permission := range s.Permissions[role] {
 			if !slices.Contains(Permissions, permission) {
-				add(fmt.Sprintf("%s[%d]", key, i), "is "+show(permission), strings.Join(Permissions, " or "))
+				add(fmt.Sprintf("%s[%d]", key, i), "is "+Show(permission), strings.Join(Permissions, " or "))
 			}
 		}
 	}
@@ -195,7 +143,7 @@ func (s Spec) check() (p Problems) {
 	oneOf("sandbox.use", s.Sandbox.Use)
 	for i, place := range s.Sandbox.Allow {
 		if home, is := strings.CutPrefix(place, "~/"); !path.IsAbs(place) && !is || path.Clean("/"+home) == "/" || unprintable(place) != "" {
-			add(fmt.Sprintf("sandbox.allow[%d]", i), "is "+show(place), "the absolute path of a file or folder, or one that starts with ~/")
+			add(fmt.Sprintf("sandbox.allow[%d]", i), "is "+Show(place), "the absolute path of a file or folder, or one that starts with ~/")
 		}
 	}
 	for i, port := range s.Sandbox.Ports {
@@ -230,23 +178,23 @@ func (s Spec) check() (p Problems) {
 	}
 	for i, tool := range s.Approvals.Tools {
 		if strings.TrimSpace(tool) == "" || unprintable(tool) != "" {
-			add(fmt.Sprintf("approvals.tools[%d]", i), "is "+show(tool), "the name of a tool")
+			add(fmt.Sprintf("approvals.tools[%d]", i), "is "+Show(tool), "the name of a tool")
 		}
 	}
 	positive("approvals.escalateAfter", s.Approvals.EscalateAfter)
 	for i, phase := range s.Breakpoints {
 		if of := k.Phases(); of != nil && !slices.Contains(of, phase) {
-			add(fmt.Sprintf("breakpoints[%d]", i), "is "+show(phase), "a phase of "+s.Kind+": "+strings.Join(of, ", "))
+			add(fmt.Sprintf("breakpoints[%d]", i), "is "+Show(phase), "a phase of "+s.Kind+": "+strings.Join(of, ", "))
 		}
 	}
-	s.notified(add)
+	c.Notify(s.Notify)
 	oneOf("mode", s.Mode)
-	return p
+	return c.Problems
 }
 
 // agents checks the agent of the loop and that of each role.
 func (s Spec) agents(add func(key, what, want string)) {
-	s.agent("agent", s.Agent, add)
+	s.Agent.check("agent", s.Approvals.Tools, s.Limits.CostUSD != nil, add)
 	for _, role := range slices.Sorted(maps.Keys(s.Agent.Roles)) {
 		key := Join("agent.roles", role)
 		if !slices.Contains(Roles(), role) {
@@ -256,11 +204,13 @@ func (s Spec) agents(add func(key, what, want string)) {
 		if s.Agent.Roles[role].Ideas != nil && role != RoleIdeator {
 			add(key+".ideas", "says nothing about this role", "agent.ideas, or agent.roles.ideator.ideas")
 		}
-		s.agent(key, s.Agent.For(role), add)
+		s.Agent.For(role).check(key, s.Approvals.Tools, s.Limits.CostUSD != nil, add)
 	}
 }
 
-func (s Spec) agent(key string, a Agent, add func(key, what, want string)) {
+// check wants an agent that can be called, that can be held to the tools and, where costs are capped,
+// says what it costs.
+func (a Agent) check(key string, tools []string, capped bool, add func(key, what, want string)) {
 	text := func(key, value string) {
 		if strings.ContainsRune(value, 0) {
 			add(key, "contains a NUL byte", "text")
@@ -268,7 +218,7 @@ func (s Spec) agent(key string, a Agent, add func(key, what, want string)) {
 	}
 	p, built := program.Lookup(a.Use)
 	if !built || !p.Use {
-		add(key+".use", "is "+show(a.Use), "one of "+strings.Join(program.Uses(), ", "))
+		add(key+".use", "is "+Show(a.Use), "one of "+strings.Join(program.Uses(), ", "))
 		return
 	}
 	const example = `the program that edits the files, such as ["./agent.sh"]`
@@ -291,10 +241,10 @@ func (s Spec) agent(key string, a Agent, add func(key, what, want string)) {
 	for i, arg := range a.Args {
 		text(fmt.Sprintf("%s.args[%d]", key, i), arg)
 	}
-	if tools := s.Approvals.Tools; !p.Lists && len(tools) > 0 && !slices.Contains(tools, "*") {
+	if !p.Lists && len(tools) > 0 && !slices.Contains(tools, "*") {
 		add("approvals.tools", "is a list, and "+a.Use+" can't be held to one", `["*"] for all of its tools, or another agent`)
 	}
-	if s.Limits.CostUSD != nil && !p.Cost {
+	if capped && !p.Cost {
 		add("limits.costUSD", "can't be kept, since "+a.Use+" does not say what it costs", "limits.tokens or limits.toolCalls, or another agent")
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
@@ -361,13 +311,13 @@ func badGlob(glob string) (what, want string) {
 	case strings.ContainsFunc(glob, unicode.IsControl):
 		return "contains a control character", example
 	case path.IsAbs(glob), len(glob) > 2 && glob[1] == ':' && glob[2] == '\\':
-		return "is absolute: " + show(glob), example
+		return "is absolute: " + Show(glob), example
 	case slices.Contains(strings.Split(glob, "/"), ".."):
-		return "leaves the repository: " + show(glob), example
+		return "leaves the repository: " + Show(glob), example
 	case strings.HasPrefix(glob, "!"):
-		return "is " + show(glob) + ", and globs cannot be negated", "a glob of what is meant; what must not change goes into protect"
+		return "is " + Show(glob) + ", and globs cannot be negated", "a glob of what is meant; what must not change goes into protect"
 	case !doublestar.ValidatePattern(glob):
-		return "is not a valid glob: " + show(glob), "balanced [ ] and { }, no backslash at the end"
+		return "is not a valid glob: " + Show(glob), "balanced [ ] and { }, no backslash at the end"
 	}
 	return "", ""
 }
