@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -52,12 +53,15 @@ func MustDecimal(s string) Decimal {
 	return d
 }
 
+// numeral matches sign, whole part, fraction and exponent of a number.
+var numeral = regexp.MustCompile(`^([-+]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([-+]?[0-9]+))?$`)
+
 func parse(s string, slack int) (Decimal, error) {
-	whole, fraction, exponent, negative, ok := split(s)
-	if !ok {
+	m := numeral.FindStringSubmatch(s[:min(len(s), maxText+1)])
+	if m == nil || len(s) > maxText || m[2]+m[3] == "" {
 		return Decimal{}, fmt.Errorf("%s is not a number", quote(s))
 	}
-	whole = strings.TrimLeft(whole, "0")
+	whole, fraction, exponent := strings.TrimLeft(m[2], "0"), m[3], m[4]
 	shift := 0
 	if exponent != "" {
 		digits := strings.TrimLeft(exponent, "+-0")
@@ -73,58 +77,22 @@ func parse(s string, slack int) (Decimal, error) {
 		return Decimal{}, fmt.Errorf("%s is out of range", quote(s))
 	}
 
-	var b strings.Builder
-	if negative {
-		b.WriteByte('-')
-	}
-	b.WriteString(cmp.Or(whole, "0"))
+	text := strings.TrimPrefix(m[1], "+") + cmp.Or(whole, "0")
 	if fraction != "" {
-		b.WriteByte('.')
-		b.WriteString(fraction)
+		text += "." + fraction
 	}
 	if exponent != "" {
-		b.WriteByte('e')
-		b.WriteString(exponent)
+		text += "e" + exponent
 	}
-	text := b.String()
-	if text == "0" {
-		text = ""
-	}
-	return Decimal{text}, nil
+	return written(text), nil
 }
 
-// split takes a number apart; ok is false when s is not one.
-func split(s string) (whole, fraction, exponent string, negative, ok bool) {
-	if s == "" || len(s) > maxText {
-		return
+// written is the Decimal of a valid JSON number.
+func written(text string) Decimal {
+	if text == "0" {
+		return Decimal{}
 	}
-	if s[0] == '+' || s[0] == '-' {
-		negative = s[0] == '-'
-		s = s[1:]
-	}
-	n := digits(s)
-	whole, s = s[:n], s[n:]
-	if strings.HasPrefix(s, ".") {
-		n = digits(s[1:])
-		fraction, s = s[1:1+n], s[1+n:]
-	}
-	if whole == "" && fraction == "" {
-		return
-	}
-	if s != "" {
-		if s[0] != 'e' && s[0] != 'E' {
-			return
-		}
-		exponent = s[1:]
-		rest := exponent
-		if rest != "" && (rest[0] == '+' || rest[0] == '-') {
-			rest = rest[1:]
-		}
-		if rest == "" || digits(rest) != len(rest) {
-			return
-		}
-	}
-	return whole, fraction, exponent, negative, true
+	return Decimal{text}
 }
 
 // digits is how many ASCII digits s starts with.
@@ -142,11 +110,7 @@ func (d Decimal) value() decimal.Decimal {
 
 // exact writes v out with as many decimals as it was computed with, as bc does.
 func exact(v decimal.Decimal) Decimal {
-	text := v.StringFixed(max(0, -v.Exponent()))
-	if text == "0" {
-		text = ""
-	}
-	return Decimal{text}
+	return written(v.StringFixed(max(0, -v.Exponent())))
 }
 
 // Cmp is -1, 0 or 1 as d is less than, equal to or greater than other, by value: 84.7 equals
@@ -178,9 +142,7 @@ func (d Decimal) Float() float64 {
 }
 
 // String is d as it was written, normalised to a JSON number.
-func (d Decimal) String() string {
-	return cmp.Or(d.text, "0")
-}
+func (d Decimal) String() string { return cmp.Or(d.text, "0") }
 
 // MarshalJSON writes a bare number with its decimals.
 func (d Decimal) MarshalJSON() ([]byte, error) { return []byte(d.String()), nil }

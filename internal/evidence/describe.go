@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -72,32 +73,16 @@ func Split(description string) []string {
 	return nil
 }
 
+// and matches the first "and", or "&", that is not a part of a longer word.
+var and = regexp.MustCompile(strings.ReplaceAll(`(?i)(?:^|[^J])(and)(?:[^J]|$)|(?:^|[^J&])(&)(?:[^J&]|$)`, "J", `\pL\p{Nd}\pM_\-`))
+
 // conjunction is where the first "and" of s stands, or -1.
 func conjunction(s string) (from, to int) {
-	for i := 0; i < len(s); {
-		n := 0
-		switch {
-		case s[i] == '&':
-			n = 1
-		case len(s)-i >= 3 && strings.EqualFold(s[i:i+3], "and"):
-			n = 3
-		default:
-			i++
-			continue
-		}
-		before, _ := utf8.DecodeLastRuneInString(s[:i])
-		after, _ := utf8.DecodeRuneInString(s[i+n:])
-		if (i == 0 || !joins(before)) && (i+n == len(s) || !joins(after)) && !(n == 1 && (before == '&' || after == '&')) {
-			return i, i + n
-		}
-		i += n
+	m := and.FindStringSubmatchIndex(s)
+	if m == nil {
+		return -1, -1
 	}
-	return -1, -1
-}
-
-// joins says whether r makes what is beside it part of a longer word.
-func joins(r rune) bool {
-	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '_' || r == '-'
+	return max(m[2], m[4]), max(m[3], m[5])
 }
 
 // Fingerprint is what two descriptions of the same change have in common: their words in

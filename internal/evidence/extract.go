@@ -171,47 +171,14 @@ func tail(out []byte) string {
 	return quote(string(out))
 }
 
-// Plain takes terminal escape sequences out: CSI (colours, cursor movement, whose parameters
-// would read as numbers) and OSC (titles, links).
+// escape matches a terminal's escape sequences: CSI (colours, cursor movement, whose parameters would
+// read as numbers) and OSC (titles, links). Of an OSC that does not end it matches the introducer alone.
+var escape = regexp.MustCompile(`\x1b(?:\[[ -?]*[@-~]?|\](?:[^\a\r\n\x1b]*(?:\a|\x1b\\))?|(?s:.))`)
+
+// Plain takes terminal escape sequences out.
 func Plain(out []byte) []byte {
-	const esc = 0x1b
-	first := bytes.IndexByte(out, esc)
-	if first < 0 {
+	if bytes.IndexByte(out, 0x1b) < 0 {
 		return out
 	}
-	kept := make([]byte, first, len(out))
-	copy(kept, out)
-	for i := first; i < len(out); {
-		if out[i] != esc || i+1 == len(out) {
-			kept = append(kept, out[i])
-			i++
-			continue
-		}
-		switch out[i+1] {
-		case '[':
-			i += 2
-			for i < len(out) && out[i] >= 0x20 && out[i] <= 0x3f {
-				i++
-			}
-			if i < len(out) && out[i] >= 0x40 && out[i] <= 0x7e {
-				i++
-			}
-		case ']':
-			end := i + 2
-			for end < len(out) && bytes.IndexByte([]byte("\a\r\n\x1b"), out[end]) < 0 {
-				end++
-			}
-			switch {
-			case at(out, end) == '\a':
-				i = end + 1
-			case at(out, end) == esc && at(out, end+1) == '\\':
-				i = end + 2
-			default:
-				i += 2 // not terminated: only the introducer goes
-			}
-		default:
-			i += 2
-		}
-	}
-	return kept
+	return escape.ReplaceAll(out, nil)
 }

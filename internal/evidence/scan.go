@@ -1,6 +1,9 @@
 package evidence
 
-import "bytes"
+import (
+	"bytes"
+	"regexp"
+)
 
 // kind of a token in output.
 type kind int
@@ -50,13 +53,10 @@ func scan(b []byte, i int) (token, int) {
 			if notFiniteWord(b, i, end) {
 				return token{kind: notFinite, from: i, to: end, text: string(b[i:end])}, end
 			}
-			if c == 'v' || c == 'V' {
-				if n := version(b, i+1, 1); n > 0 {
-					i += 1 + n
-					continue
-				}
-			}
 			i++
+			if c|0x20 == 'v' {
+				i += length(vVersion, b, i)
+			}
 		default:
 			i++
 		}
@@ -78,12 +78,13 @@ func numberEnd(b []byte, i int) (end int, grouped bool) {
 	if b[i] == '-' || b[i] == '+' {
 		i++
 	}
-	if n := groups(b, i); n > 0 {
-		i += n
-		grouped = true
-	} else {
-		i += digits(b[i:])
+	n := digits(b[i:])
+	if before := at(b, i-1); at(b, i+n) == ',' && before != ',' && before != '.' {
+		if groups := length(thousands, b, i); groups > 0 {
+			n, grouped = groups, true
+		}
 	}
+	i += n
 	if at(b, i) == '.' && isDigit(at(b, i+1)) {
 		i += 1 + digits(b[i+1:])
 	}
@@ -99,131 +100,65 @@ func numberEnd(b []byte, i int) (end int, grouped bool) {
 	return i, grouped
 }
 
-// groups is the length of a whole number with thousands separators at i, or 0.
-func groups(b []byte, i int) int {
-	if before := at(b, i-1); before == ',' || before == '.' || b[i] == '0' {
+// What has digits in it and is no number, or a number in groups. What the pattern's group finds rules
+// the match out.
+var (
+	thousands   = regexp.MustCompile(`^[1-9]\d{0,2}(?:,\d{3})+(,?\d)?`)
+	hexadecimal = regexp.MustCompile(`^0[xX]\w*`)
+	day         = regexp.MustCompile(`^\d{4}(?:-[01]\d-|/[01]\d/)[0-3]\d(\d)?`) // ISO 8601
+	timeOfDay   = regexp.MustCompile(`^\d{1,2}(?::[0-5]\d){2}(?:[.,]\d+|(:?\d))?`)
+	timeZone    = regexp.MustCompile(`^[-+]\d\d:?\d\d(\d)?`)
+	version     = regexp.MustCompile(`^\d+(?:\.\d+){2,}` + preRelease)
+	vVersion    = regexp.MustCompile(`^\d+(?:\.\d+)+` + preRelease) // behind a v
+)
+
+const preRelease = `(?:[-+]\w+(?:[-.+]\w+)*)?`
+
+// length is how much of b[i:] a pattern matches.
+func length(pattern *regexp.Regexp, b []byte, i int) int {
+	m := pattern.FindSubmatchIndex(b[i:])
+	if m == nil || len(m) > 2 && m[2] >= 0 {
 		return 0
 	}
-	n := digits(b[i:])
-	if n < 1 || n > 3 {
-		return 0
-	}
-	j := i + n
-	for at(b, j) == ',' && digits(b[j+1:]) == 3 {
-		j += 4
-	}
-	if j == i+n || at(b, j) == ',' && isDigit(at(b, j+1)) {
-		return 0
-	}
-	return j - i
+	return m[1]
 }
 
 // skip is where something that only looks like a number ends, or i.
 func skip(b []byte, i int) int {
-	p := i
+	p, n := i, 0
 	if b[p] == '-' || b[p] == '+' {
 		p++
 	}
-	if before := at(b, p-1); isDigit(before) {
+	before := at(b, p-1)
+	switch at(b, p+digits(b[p:])) {
+	case 'x', 'X':
+		if !isWord(before) {
+			n = length(hexadecimal, b, p)
+		}
+	case '-', '/':
+		if n = length(day, b, p); n > 0 && bytes.IndexByte([]byte("Tt _"), at(b, p+n)) >= 0 {
+			if m := clock(b, p+n+1); m > 0 {
+				n += 1 + m
+			}
+		}
+	case ':':
+		if !isWord(before) && before != ':' && before != '.' { // it stands by itself
+			n = clock(b, p)
+		}
+	case '.':
+		n = length(version, b, p)
+	}
+	if n == 0 {
 		return i
 	}
-	switch {
-	case hex(b, p) > 0:
-		return p + hex(b, p)
-	case date(b, p) > 0:
-		return p + date(b, p)
-	case clock(b, p) > 0:
-		return p + clock(b, p)
-	}
-	if n := version(b, p, 2); n > 0 {
-		return p + n
-	}
-	return i
+	return p + n
 }
 
-func hex(b []byte, i int) int {
-	if isWord(at(b, i-1)) || at(b, i) != '0' || at(b, i+1)|0x20 != 'x' {
-		return 0
-	}
-	n := 2
-	for isWord(at(b, i+n)) {
-		n++
-	}
-	return n
-}
-
-// version is the length of 1.2, 1.2.3-rc.1 and the like at i, with at least so many points, or 0.
-func version(b []byte, i, least int) int {
-	n := digits(rest(b, i))
-	if n == 0 {
-		return 0
-	}
-	points := 0
-	for at(b, i+n) == '.' && isDigit(at(b, i+n+1)) {
-		n += 1 + digits(b[i+n+1:])
-		points++
-	}
-	if points < least {
-		return 0
-	}
-	if c := at(b, i+n); (c == '-' || c == '+') && isWord(at(b, i+n+1)) {
-		for n++; isWord(at(b, i+n)) || bytes.IndexByte([]byte(".-+"), at(b, i+n)) >= 0 && isWord(at(b, i+n+1)); {
-			n++
-		}
-	}
-	return n
-}
-
-// date is the length of an ISO 8601 date at i, with the time that may follow, or 0.
-func date(b []byte, i int) int {
-	sep := at(b, i+4)
-	if digits(rest(b, i)) != 4 || sep != '-' && sep != '/' || digits(rest(b, i+5)) != 2 || at(b, i+7) != sep || digits(rest(b, i+8)) != 2 {
-		return 0
-	}
-	if month := at(b, i+5); month > '1' || at(b, i+8) > '3' {
-		return 0
-	}
-	n := 10
-	if c := at(b, i+n); c == 'T' || c == 't' || c == ' ' || c == '_' {
-		if m := timeOfDay(b, i+n+1); m > 0 {
-			n += 1 + m
-		}
-	}
-	return n
-}
-
-// clock is the length of a time of day with seconds that stands by itself at i, or 0.
+// clock is the length of a time of day with seconds at i, and its time zone, or 0.
 func clock(b []byte, i int) int {
-	if before := at(b, i-1); isWord(before) || before == ':' || before == '.' {
-		return 0
-	}
-	return timeOfDay(b, i)
-}
-
-func timeOfDay(b []byte, i int) int {
-	n := digits(rest(b, i))
-	if n < 1 || n > 2 {
-		return 0
-	}
-	for range 2 {
-		if at(b, i+n) != ':' || digits(rest(b, i+n+1)) != 2 || b[i+n+1] > '5' {
-			return 0
-		}
-		n += 3
-	}
-	if c := at(b, i+n); (c == '.' || c == ',') && isDigit(at(b, i+n+1)) {
-		n += 1 + digits(b[i+n+1:])
-	} else if c == ':' && isDigit(at(b, i+n+1)) {
-		return 0
-	}
-	if c := at(b, i+n); c == '+' || c == '-' {
-		zone := rest(b, i+n+1)
-		switch {
-		case digits(zone) == 4:
-			n += 5
-		case digits(zone) == 2 && at(zone, 2) == ':' && digits(zone[3:]) == 2:
-			n += 6
-		}
+	n := length(timeOfDay, b, i)
+	if n > 0 {
+		n += length(timeZone, b, i+n)
 	}
 	return n
 }
@@ -258,14 +193,6 @@ func at(b []byte, i int) byte {
 		return 0
 	}
 	return b[i]
-}
-
-// rest is b[i:], or nothing outside.
-func rest(b []byte, i int) []byte {
-	if i >= len(b) {
-		return nil
-	}
-	return b[i:]
 }
 
 func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
