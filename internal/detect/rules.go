@@ -1,0 +1,196 @@
+package detect
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"pawl/internal/charter"
+	"pawl/internal/spec"
+	"pawl/internal/task"
+)
+
+// The names of the rules, as findings, events and `continue` have them.
+const (
+	NoProgress     = "noProgress"
+	TooManyActions = "actions"
+	SameResult     = "sameResult"
+	SameError      = "sameError"
+	Cycle          = "cycle"
+	Replan         = "replan"
+	Executing      = "executing"
+)
+
+// Rule is one rule of loop detection (S8). A task may come to the limit; what is beyond it stops the
+// task until a person has answered.
+type Rule struct {
+	Name   string
+	Counts string // what is counted
+	Resets string // what makes it count from the beginning, beside a person's `continue`
+	Source string // the rule in the words of the source
+	Key    string // of the charter that sets the limit, "" for a limit that cannot be changed
+	Warns  string // when it warns before, "" for a rule that does not
+
+	limit func(charter.Limits) int64 // the count that is still allowed
+	warn  func(limit int64) int64    // the count beyond which it warns, nil for a rule that does not
+	count func(Window) []counted
+	says  func(count, limit int64, what string) string
+}
+
+// counted is one count of a rule, and of what it is. A rule that counts several things has several.
+type counted struct {
+	n    int64
+	what string // the action or the error, "" for the whole task
+	told bool   // that it comes near the limit
+}
+
+// Rules is the table of loop detection, in the order of the source.
+var Rules = []Rule{
+	{
+		Name: NoProgress, Key: "limits.noProgress",
+		Counts: "actions since the last kept iteration or finished step", Resets: "progress",
+		Source: "If executed > 10 actions without task progress → STOP",
+		limit:  func(l charter.Limits) int64 { return int64(l.NoProgress) },
+		count:  func(w Window) []counted { return []counted{{n: int64(w.SinceProgress)}} },
+		says: func(n, limit int64, _ string) string {
+			return fmt.Sprintf("%s without progress; the limit is %d", actions(n), limit)
+		},
+	},
+	{
+		Name: TooManyActions, Key: "limits.actions",
+		Counts: "actions of the task", Resets: "nothing else",
+		Source: "If executed > 100 actions total → STOP", Warns: "above half of the limit",
+		limit: func(l charter.Limits) int64 { return int64(l.Actions) },
+		warn:  func(limit int64) int64 { return limit / 2 },
+		count: func(w Window) []counted {
+			return []counted{{n: int64(w.Actions - w.Granted), told: w.told(TooManyActions)}}
+		},
+		says: func(n, limit int64, _ string) string {
+			return fmt.Sprintf("%s; the limit is %d", actions(n), limit)
+		},
+	},
+	{
+		Name: SameResult, Key: "limits.sameResult",
+		Counts: "how often one action had the same result in a row, whatever was done in between", Resets: "another result of that action",
+		Source: "If same action executed > 3 times with same result → STOP", Warns: "one time before the limit is passed",
+		limit: func(l charter.Limits) int64 { return int64(l.SameResult) },
+		warn:  func(limit int64) int64 { return max(limit-1, 1) }, // the first time is no repetition
+		count: func(w Window) []counted { return streaks(w.Results) },
+		says: func(n, limit int64, what string) string {
+			return fmt.Sprintf("%q had the same result %s in a row; the limit is %d", what, times(n), limit)
+		},
+	},
+	{
+		Name: SameError, Key: "limits.sameError",
+		Counts: "how often one error occurred", Resets: "progress",
+		Source: "If same error occurs > 5 times → STOP",
+		limit:  func(l charter.Limits) int64 { return int64(l.SameError) },
+		count:  func(w Window) []counted { return streaks(w.Errors) },
+		says: func(n, limit int64, what string) string {
+			return fmt.Sprintf("the error %q occurred %s without progress; the limit is %d", what, times(n), limit)
+		},
+	},
+	{
+		Name:   Cycle,
+		Counts: "how often the task went through the same sequence of states", Resets: "progress, and a person who sends the task on to another state",
+		Source: "If state machine cycles without advancement → STOP",
+		limit:  func(charter.Limits) int64 { return 1 },
+		count: func(w Window) []counted {
+			times, sequence := w.cycles()
+			var names []string
+			for _, s := range sequence {
+				names = append(names, string(s))
+			}
+			return []counted{{n: int64(times), what: strings.Join(names, " → ")}}
+		},
+		says: func(n, _ int64, what string) string {
+			return fmt.Sprintf("the task went through the states %s %s without progress", what, times(n))
+		},
+	},
+	{
+		Name:   Replan,
+		Counts: "transitions from EXECUTING to PLANNING without progress in between", Resets: "progress, and a person who sends the task on to another state",
+		Source: "If transition EXECUTING → PLANNING without progress → STOP",
+		limit:  func(charter.Limits) int64 { return 0 },
+		count:  func(w Window) []counted { return []counted{{n: int64(w.Replans)}} },
+		says: func(n, _ int64, _ string) string {
+			return fmt.Sprintf("the task went back from EXECUTING to PLANNING %s without progress", times(n))
+		},
+	},
+	{
+		Name: Executing, Key: "limits.executing",
+		Counts: "executing time since the last finished step or approved proposal", Resets: "a milestone",
+		Source: "If in EXECUTING > 60 minutes without milestone → CHECK", Warns: "above three quarters of the limit",
+		limit: func(l charter.Limits) int64 { return l.Executing.D().Milliseconds() },
+		warn:  func(limit int64) int64 { return limit / 4 * 3 },
+		count: func(w Window) []counted { return []counted{{n: w.ExecutingMs, told: w.told(Executing)}} },
+		says: func(n, limit int64, _ string) string {
+			return fmt.Sprintf("executing for %s without a milestone; the limit is %s", length(n), length(limit))
+		},
+	},
+}
+
+// Check returns what the rules find in a window, in the order of Rules: findings with Stop for what is
+// beyond its limit, and warnings that nobody was Told of yet. at is the state that the task is in. Elapsed
+// is executing time that no action has brought yet, that of the iteration under way; it counts only
+// while the task executes. A stop of the rule Executing is a check-in: it takes effect at the end of
+// the iteration.
+func Check(w Window, limits charter.Limits, at task.State, elapsed time.Duration) (all []task.Finding) {
+	if at == task.Executing {
+		w.ExecutingMs += max(elapsed.Milliseconds(), 0)
+	}
+	for _, r := range Rules {
+		limit := r.limit(limits)
+		for _, c := range r.count(w) {
+			stop := c.n > limit
+			if !stop && (r.warn == nil || c.told || c.n <= r.warn(limit)) {
+				continue
+			}
+			f := task.Finding{Rule: r.Name, Stop: stop, Count: c.n, Limit: limit, State: at, Text: r.says(c.n, limit, c.what)}
+			if r.Name == SameResult {
+				f.Action = c.what
+			} else if n := len(w.Results); n > 0 {
+				f.Action = w.Results[n-1].Name // what was being done
+			}
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+func (w Window) told(rule string) bool {
+	for _, known := range w.Warned {
+		if known == rule {
+			return true
+		}
+	}
+	return false
+}
+
+func streaks(list []Streak) (all []counted) {
+	for _, s := range list {
+		all = append(all, counted{int64(s.Count), s.Name, s.Warned})
+	}
+	return all
+}
+
+// length shows milliseconds as specs write durations. It rounds up, so that what is beyond a limit
+// reads so.
+func length(ms int64) string {
+	const second = int64(time.Second / time.Millisecond)
+	return spec.Duration(time.Duration((ms+second-1)/second) * time.Second).String()
+}
+
+func times(n int64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+func actions(n int64) string {
+	if n == 1 {
+		return "1 action"
+	}
+	return fmt.Sprintf("%d actions", n)
+}
