@@ -3,6 +3,8 @@ package spec
 import (
 	"slices"
 	"strings"
+
+	"pawl/internal/kind"
 )
 
 // The keys that a running loop's contract may be amended in, by what is amended. A goal never
@@ -40,6 +42,46 @@ func (s Spec) Amend(fragment []byte, allowed []string) (Spec, error) {
 		}
 	}
 	return s, problems.Err()
+}
+
+// Fragment wants a fragment of a loop's spec, such as one that loops have unless they say otherwise. It
+// may set any key but those that are the starter's. What is required of a whole spec may be missing
+// from it, and where it names no kind it has to be right for one of them.
+func (c *Checker) Fragment(key string, fragment []byte, starters ...string) {
+	var problems Problems
+	tree, _, err := read(fragment, &problems)
+	doc, isObject := tree.(map[string]any)
+	if err != nil || !isObject {
+		c.Add(key, "is no fragment of a spec", "an object with some of the keys of a loop's spec")
+		return
+	}
+	for _, name := range starters {
+		if _, given := doc[name]; given {
+			problems.Add(name, "can't be set here", "a key of a loop's spec other than "+strings.Join(starters, ", "))
+			delete(doc, name)
+		}
+	}
+	given := keysOf(doc, "")
+	var always Problems
+	for i, k := range kind.Loops() {
+		s, wrong := Defaults(), Problems{}
+		s.Kind = k
+		Decode(doc, &s, &wrong)
+		for _, p := range s.check() {
+			if !wrong.Covers(p.Key) && slices.ContainsFunc(given, func(g string) bool {
+				return p.Key == g || strings.HasPrefix(p.Key, g+"[") || strings.HasPrefix(p.Key, g+".")
+			}) {
+				wrong.Add(p.Key, p.What, p.Want)
+			}
+		}
+		if i == 0 {
+			always = wrong
+		}
+		always = slices.DeleteFunc(always, func(p Problem) bool { return !wrong.Covers(p.Key) })
+	}
+	for _, p := range append(problems, always...) {
+		c.Add(join(key, p.Key), p.What, p.Want)
+	}
 }
 
 // keysOf lists the keys of a document, dotted and sorted.

@@ -30,6 +30,9 @@ func (c *Checker) OneOf(key, value string, of []string) {
 // Or lists words of which one is wanted.
 func Or(of []string) string {
 	last := len(of) - 1
+	if last == 0 {
+		return of[0]
+	}
 	return strings.Join(of[:last], ", ") + " or " + of[last]
 }
 
@@ -71,9 +74,14 @@ func (c *Checker) Line(key, value, want string) {
 // Globs wants globs of files in the repository.
 func (c *Checker) Globs(key string, list []string) {
 	for i, glob := range list {
-		if what, want := badGlob(glob); what != "" {
-			c.Add(fmt.Sprintf("%s[%d]", key, i), what, want)
-		}
+		c.Glob(fmt.Sprintf("%s[%d]", key, i), glob)
+	}
+}
+
+// Glob wants a glob of files in the repository.
+func (c *Checker) Glob(key, glob string) {
+	if what, want := badGlob(glob); what != "" {
+		c.Add(key, what, want)
 	}
 }
 

@@ -1,0 +1,285 @@
+package charter
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	_ "time/tzdata" // every host knows the same time zones
+
+	"github.com/robfig/cron/v3"
+
+	"pawl/internal/kind"
+	"pawl/internal/spec"
+	"pawl/internal/task"
+)
+
+// The words that a charter's values are made of.
+const (
+	Skip   = "skip"   // a slot at which the last one's task is not over is left out
+	Buffer = "buffer" // its task waits until that one is over
+	Allow  = "allow"  // its task is handed in all the same
+
+	GitHub       = "github"
+	Alertmanager = "alertmanager"
+	Standard     = "standard" // Standard Webhooks
+	JSON         = "json"
+)
+
+// words are the values that a key can have, "[]" stands for the items of a list; leasts are the
+// smallest numbers.
+var (
+	words = map[string][]string{
+		"kind":                {kind.Steward.Name},
+		"mode":                {spec.ModeAnswer, spec.ModePlan, spec.ModeMission},
+		"tiers[].tier":        {string(task.T0), string(task.T1), string(task.T2), string(task.T3)},
+		"schedules[].overlap": {Skip, Buffer, Allow},
+		"triggers[].from":     {GitHub, Alertmanager, Standard, JSON},
+	}
+	leasts = map[string]int{
+		"limits.actions": 1, "limits.noProgress": 1, "limits.sameResult": 1, "limits.sameError": 1, "limits.retries": 0, "limits.parallel": 1, "limits.queue": 1, "tiers[].files": 1,
+	}
+)
+
+// The keys of a loop's spec that its steward fills in: of a whole loop's, and of what is only a part of
+// a loop.
+var (
+	starters = []string{"name", "repo", "session"}
+	partial  = []string{"name", "kind", "repo", "session"}
+)
+
+// Validate says everything that is wrong with c, as spec.Problems; nil when nothing is. Parse and
+// FromMap have called it already.
+func (c Charter) Validate() error { return c.check().Err() }
+
+// ValidateInput is Validate for the input of a workflow, where the repository has to be the same for
+// whichever worker picks it up.
+func (c Charter) ValidateInput() error {
+	check := spec.Checker{Problems: c.check()}
+	check.Anywhere(c.Repo)
+	return check.Problems.Err()
+}
+
+// Planner returns the agent that is asked for plans; ok is false where every task has to bring its own.
+func (c Charter) Planner() (a spec.Agent, ok bool) {
+	a = c.Agent.For(spec.RolePlanner)
+	return a, a.Use != spec.UseCommand || !a.Command.IsZero()
+}
+
+// check goes through the keys in the order of the contract's table.
+func (c Charter) check() spec.Problems {
+	var k spec.Checker
+	const missing = "is missing"
+	switch err := spec.ValidID(c.Name); {
+	case c.Name == "":
+		k.Add("name", missing, "the steward's ID, such as shop")
+	case err != nil:
+		k.Add("name", err.Error(), "a steward's ID such as shop")
+	}
+	k.OneOf("kind", c.Kind, words["kind"])
+	k.Repo(c.Repo)
+	k.Globs("governance", c.Governance)
+	for i, r := range c.Tiers {
+		c.rule(&k, fmt.Sprintf("tiers[%d]", i), r)
+	}
+	for i, mark := range c.Production {
+		key := fmt.Sprintf("production[%d]", i)
+		if k.Present(key, mark, "a glob of files, or a word"); strings.ContainsAny(mark, "/*?[{") {
+			k.Glob(key, mark)
+		}
+		k.Line(key, mark, "a glob of files, or a word")
+	}
+	for i, command := range c.Allow {
+		key := fmt.Sprintf("allow[%d]", i)
+		k.Present(key, command, `the words that a command begins with, such as "go test"`)
+		k.Command(key, command)
+	}
+	if c.Defaults != nil {
+		k.Fragment("defaults", c.Defaults, partial...)
+	}
+	c.planner(&k)
+
+	least := func(key string, n int) { k.Least(key, n, leasts[key]) }
+	least("limits.actions", c.Limits.Actions)
+	least("limits.noProgress", c.Limits.NoProgress)
+	least("limits.sameResult", c.Limits.SameResult)
+	least("limits.sameError", c.Limits.SameError)
+	k.Positive("limits.executing", c.Limits.Executing)
+	least("limits.retries", c.Limits.Retries)
+	k.Positive("limits.waiting", c.Limits.Waiting)
+	if cost := c.Limits.CostUSD; cost != nil && cost.Sign() <= 0 {
+		k.Add("limits.costUSD", "is "+cost.String(), "more than 0, or leave it out for no limit")
+	}
+	least("limits.parallel", c.Limits.Parallel)
+	least("limits.queue", c.Limits.Queue)
+	k.Positive("validateEvery", c.ValidateEvery)
+	named := map[string]bool{}
+	for i, s := range c.Schedules {
+		key := fmt.Sprintf("schedules[%d]", i)
+		name(&k, key+".name", s.Name, named)
+		s.check(&k, key)
+	}
+	named = map[string]bool{}
+	for i, t := range c.Triggers {
+		key := fmt.Sprintf("triggers[%d]", i)
+		name(&k, key+".name", t.Name, named)
+		k.OneOf(key+".from", t.From, words["triggers[].from"])
+		k.Present(key+".secretFile", t.SecretFile, "the file with the secret that signs what comes in")
+		k.Line(key+".secretFile", t.SecretFile, "the name of a file")
+		template(&k, key+".task", t.Task)
+	}
+	c.Remote.check(&k)
+	k.Notify(c.Notify)
+	k.OneOf("mode", c.Mode, words["mode"])
+	return k.Problems
+}
+
+func (c Charter) rule(k *spec.Checker, key string, r Rule) {
+	k.OneOf(key+".tier", string(r.Tier), words["tiers[].tier"])
+	if len(r.Paths) == 0 && len(r.Words) == 0 && r.Files == nil && r.CostUSD == nil {
+		k.Add(key, "names nothing that a task could match", "one or more of paths, words, files, costUSD")
+	}
+	k.Globs(key+".paths", r.Paths)
+	for i, word := range r.Words {
+		k.Present(fmt.Sprintf("%s.words[%d]", key, i), word, "a word of a task's title or body")
+	}
+	if r.Files != nil {
+		k.Least(key+".files", *r.Files, leasts["tiers[].files"])
+	}
+	if r.CostUSD != nil && r.CostUSD.Sign() <= 0 {
+		k.Add(key+".costUSD", "is "+r.CostUSD.String(), "more than 0")
+	}
+}
+
+// planner wants an agent for the planner's role, where there is one, and for no other.
+func (c Charter) planner(k *spec.Checker) {
+	for _, role := range slices.Sorted(maps.Keys(c.Agent.Roles)) {
+		if role != spec.RolePlanner {
+			k.Add(spec.Join("agent.roles", role), "is no role of a steward", "planner; the agents of its loops stand in defaults.agent")
+		}
+	}
+	if c.Agent.Ideas != nil || c.Agent.Roles[spec.RolePlanner].Ideas != nil {
+		k.Add("agent.ideas", "says nothing to a steward", "defaults.agent.ideas, for its loops")
+	}
+	if a, ok := c.Planner(); ok || c.asksFor() {
+		key := "agent"
+		if _, own := c.Agent.Roles[spec.RolePlanner]; own {
+			key = "agent.roles.planner"
+		}
+		k.Agent(key, a, c.Limits.CostUSD != nil)
+	}
+}
+
+// asksFor says whether something is said of the planner, other than which agent it is.
+func (c Charter) asksFor() bool {
+	a := c.Agent.For(spec.RolePlanner)
+	_, own := c.Agent.Roles[spec.RolePlanner]
+	return own || a.Model != "" || len(a.Args) > 0 || len(a.Env) > 0
+}
+
+// name wants a name that none of the others has.
+func name(k *spec.Checker, key, value string, named map[string]bool) {
+	const want = "a name such as nightly"
+	switch {
+	case value == "":
+		k.Add(key, "is missing", want)
+	case strings.ContainsFunc(value, func(r rune) bool { return !strings.ContainsRune(inNames, r) }) || len(value) > maxName:
+		k.Add(key, "is "+spec.Show(value), fmt.Sprintf("%s: letters, digits, - and _, at most %d", want, maxName))
+	case named[value]:
+		k.Add(key, "is "+spec.Show(value)+", as another one is", "a name of its own")
+	}
+	named[value] = true
+}
+
+// A name becomes a part of an address and of an ID of Temporal's.
+const (
+	inNames = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+	maxName = 60
+)
+
+func (s Schedule) check(k *spec.Checker, key string) {
+	switch {
+	case s.Cron == "" && s.Every == 0:
+		k.Add(key, "says neither cron nor every", "one of the two")
+	case s.Cron != "" && s.Every != 0:
+		k.Add(key, "says both cron and every", "one of the two")
+	case s.Cron != "":
+		if what := badCron(s.Cron); what != "" {
+			k.Add(key+".cron", what, `minute, hour, day of month, month and day of week, such as "0 2 * * 1-5", or @hourly, @daily, @weekly, @monthly, @yearly`)
+		}
+	case s.Every < spec.Duration(shortest):
+		k.Add(key+".every", "is "+s.Every.String(), spec.Duration(shortest).String()+" or more")
+	}
+	if _, err := time.LoadLocation(s.TimeZone); err != nil || s.TimeZone == "Local" {
+		k.Add(key+".timeZone", "is "+spec.Show(s.TimeZone), "the name of a time zone, such as Europe/Berlin")
+	}
+	if s.Overlap != "" {
+		k.OneOf(key+".overlap", s.Overlap, words["schedules[].overlap"])
+	}
+	if s.CatchUp != 0 && s.CatchUp < spec.Duration(shortestCatchUp) {
+		k.Add(key+".catchUp", "is "+s.CatchUp.String(), spec.Duration(shortestCatchUp).String()+" or more")
+	}
+	template(k, key+".task", s.Task)
+}
+
+// Temporal's own bounds.
+const (
+	shortest        = time.Second
+	shortestCatchUp = 10 * time.Second
+)
+
+// badCron says what is wrong with a cron expression, "" where nothing is. What it lets pass means the
+// same to Temporal; a zone, an interval and a comment have keys of their own or none.
+func badCron(text string) string {
+	if strings.ContainsAny(text, "?#=") || strings.HasPrefix(text, "@every") {
+		return "is " + spec.Show(text)
+	}
+	slots, err := cron.ParseStandard(text)
+	if err != nil {
+		return "is " + spec.Show(text) + ": " + err.Error()
+	}
+	if slots.Next(time.Unix(0, 0).UTC()).IsZero() {
+		return "is " + spec.Show(text) + ", which never comes"
+	}
+	return ""
+}
+
+// template wants what becomes a task: each time another one.
+func template(k *spec.Checker, key string, t task.Task) {
+	if t.ID != "" {
+		k.Add(key+".id", "is "+spec.Show(t.ID), "none: every task that comes of this has an ID of its own")
+	}
+	if t.Source != "" {
+		k.Add(key+".source", "is "+spec.Show(t.Source), "none: it is filled in")
+	}
+	if strings.TrimSpace(t.Title+t.Body) == "" && t.Spec == nil && len(t.Plan) == 0 {
+		k.Add(key, "says nothing of what is to be done", "a title, a body, a spec or a plan")
+	}
+	if t.Tier != "" {
+		k.OneOf(key+".tier", string(t.Tier), words["tiers[].tier"])
+	}
+	if t.Spec != nil {
+		k.Fragment(key+".spec", t.Spec, starters...)
+	}
+	for i, step := range t.Plan {
+		if step.Spec != nil {
+			k.Fragment(fmt.Sprintf("%s.plan[%d].spec", key, i), step.Spec, partial...)
+		}
+	}
+}
+
+func (r Remote) check(k *spec.Checker) {
+	const want = "the address of an API, such as https://api.github.com/repos/OWNER/NAME"
+	if r.API == "" {
+		if r.TokenFile != "" {
+			k.Add("remote.api", "is missing", want)
+		}
+		return
+	}
+	if !spec.Webhook(r.API) {
+		k.Add("remote.api", "is "+spec.Show(r.API), want)
+	}
+	k.Line("remote.api", r.API, want)
+	k.Line("remote.tokenFile", r.TokenFile, "the name of a file")
+}

@@ -1,0 +1,5 @@
+package kind
+
+// Steward is the supervisor (S): it takes tasks, plans them and runs loops for them. Its spec, its
+// states and its commands are its own (internal/charter, internal/steward).
+var Steward = Kind{Name: "steward", Workflow: "Steward"}
