@@ -1,0 +1,130 @@
+// Package incoming is what somebody outside has sent to a trigger (S5), as data: cleaned, bounded, marked as
+// untrusted, and put into the template of a task. It knows no protocol and no secret (that is
+// internal/trigger), and it decides nothing about the task. Pure. Start at Event, then Fill.
+package incoming
+
+import (
+	"strings"
+	"unicode"
+
+	"pawl/internal/loop"
+)
+
+// Event is what one delivery says. Its texts are as they came.
+type Event struct {
+	// Key is what the delivery is about. Two deliveries of one key are the same task.
+	Key string
+	// Delivery names the delivery itself, so that one that comes twice is known.
+	Delivery string
+
+	Title  string
+	Body   string
+	Name   string // of the workflow, the check, the alert or the kind of event
+	Action string // what happened: failure, opened, labeled, firing
+	Repo   string
+	Branch string
+	Commit string
+	URL    string
+	Labels []string
+}
+
+// The bounds of what came in, in bytes.
+const (
+	maxLine   = 200
+	maxURL    = 1000
+	maxBody   = 12 << 10
+	maxLabels = 20
+	maxFilled = 64 << 10 // a task's body, all in all
+)
+
+// values are what a template is given, cleaned. L is how a line prints, B how the body does.
+type values[L, B ~string] struct {
+	Title, Name, Action, Repo, Branch, Commit, URL L
+	Labels                                         labels[L]
+	Body                                           B
+}
+
+type labels[L ~string] []L
+
+// Has reports whether one of the labels has that name: `{{if .Labels.Has "bug"}}`.
+func (all labels[L]) Has(name string) bool {
+	for _, l := range all {
+		if string(l) == name {
+			return true
+		}
+	}
+	return false
+}
+
+// marked prints as code in Markdown, so that a reader sees where foreign words begin and end.
+type marked string
+
+func (m marked) String() string {
+	if m == "" {
+		return ""
+	}
+	return "`" + strings.ReplaceAll(string(m), "`", "'") + "`"
+}
+
+// fenced prints as a block that says that it is not trusted. Nothing in it can end it.
+type fenced string
+
+func (b fenced) String() string {
+	if strings.TrimSpace(string(b)) == "" {
+		return ""
+	}
+	fence := "```"
+	for strings.Contains(string(b), fence) {
+		fence += "`"
+	}
+	return fence + "untrusted\n" + strings.TrimRight(string(b), "\n") + "\n" + fence
+}
+
+func valuesOf[L, B ~string](e Event, body func(string) string) values[L, B] {
+	v := values[L, B]{
+		Title: L(line(e.Title, maxLine)), Name: L(line(e.Name, maxLine)), Action: L(line(e.Action, maxLine)), Repo: L(line(e.Repo, maxLine)),
+		Branch: L(line(e.Branch, maxLine)), Commit: L(line(e.Commit, maxLine)), URL: L(line(e.URL, maxURL)), Body: B(body(e.Body)),
+	}
+	for _, l := range e.Labels {
+		if len(v.Labels) == maxLabels {
+			break
+		}
+		if l = line(l, maxLine); l != "" {
+			v.Labels = append(v.Labels, L(l))
+		}
+	}
+	return v
+}
+
+// line is text as one line without anything that a terminal obeys or an eye does not see.
+func line(text string, n int) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unseen(r):
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(loop.Clip(text, 8*n), "?"))
+	return loop.Clip(strings.Join(strings.Fields(text), " "), n)
+}
+
+// block is line for a text of many lines.
+func block(text string, n int) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(loop.Clip(text, 2*n), "?"), "\r\n", "\n")
+	return loop.Clip(strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r == '\r', r == '\u2028', r == '\u2029':
+			return '\n'
+		case unseen(r):
+			return -1
+		}
+		return r
+	}, text), n)
+}
+
+// unseen are controls, format characters (directions, joiners, tags) and private characters.
+func unseen(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs) }
