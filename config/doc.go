@@ -3,5 +3,5 @@
 // It is the one place where a Temporal client is built.
 //
 // It never decides what a spec means (that is internal/spec), starts nothing, and never reads
-// the repository. Start at LoadSpec, then Dial.
+// the repository. Start at Open, then Dial.
 package config

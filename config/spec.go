@@ -16,7 +16,10 @@ import (
 
 	"github.com/spf13/viper"
 
+	"pawl/internal/charter"
 	"pawl/internal/fault"
+	"pawl/internal/incoming"
+	"pawl/internal/kind"
 	"pawl/internal/spec"
 )
 
@@ -24,39 +27,116 @@ import (
 // overrides verify.timeout. A variable that is empty counts as not set.
 const EnvPrefix = "PAWL_SPEC"
 
-// LoadSpec reads the spec in a YAML, TOML or JSON file (by extension; anything else is read as
+// File is a spec file with what overrides it, read once, whatever it is a spec of.
+type File struct {
+	Kind kind.Kind // that it names; the zero Kind where there is none of that name
+
+	path string
+	doc  *document
+}
+
+// Open reads the spec in a YAML, TOML or JSON file (by extension; anything else is read as
 // YAML), overridden by the environment (EnvPrefix) and that by sets, each "key=value" with a
 // dotted key and a value as YAML writes it. An empty value takes a key back to its default. The set
 // "goal=@issue.md" takes the goal from a Markdown file, named from the current folder.
 //
-// It makes repo.path absolute: from the spec file's folder, or from the current one where the
-// environment or a set gave it. It fills in who starts the loop and from where. All that is
-// wrong is reported at once, as spec.Problems with file and line; a file that can't be read is
-// INVALID_SPEC.
-func LoadSpec(path string, sets []string) (spec.Spec, error) {
+// Nothing of it is checked yet but that it can be read: a file that can't be is INVALID_SPEC.
+func Open(path string, sets []string) (File, error) {
 	doc, err := readSpec(path)
 	if err != nil {
-		return spec.Spec{}, err
+		return File{}, err
 	}
 	override(doc, sets)
 	if doc.lost {
-		return spec.Spec{}, doc.problems(nil)
+		return File{}, doc.problems(nil)
 	}
-	s, err := spec.FromMap(doc.values)
-	var found spec.Problems
-	if err != nil && !errors.As(err, &found) {
+	f := File{Kind: kind.All[0], path: path, doc: doc}
+	if named := doc.values["kind"]; named != nil {
+		name, _ := named.(string)
+		f.Kind, _ = kind.Of(name)
+	}
+	return f, nil
+}
+
+// LoadSpec is Open for a file that has to be a loop's.
+func LoadSpec(path string, sets []string) (spec.Spec, error) {
+	f, err := Open(path, sets)
+	if err != nil {
 		return spec.Spec{}, err
 	}
-	if problems := doc.problems(found); len(problems) > 0 {
-		return spec.Spec{}, problems
+	return f.Loop()
+}
+
+// LoadCharter is Open for a file that has to be a steward's.
+func LoadCharter(path string, sets []string) (charter.Charter, error) {
+	f, err := Open(path, sets)
+	if err != nil {
+		return charter.Charter{}, err
 	}
-	if err := anchor(&s, doc, path); err != nil {
+	return f.Steward()
+}
+
+// Loop returns the spec of a loop. It makes repo.path absolute: from the spec file's folder, or from
+// the current one where the environment or a set gave it. It fills in who starts the loop and from
+// where. All that is wrong is reported at once, as spec.Problems with file and line.
+func (f File) Loop() (spec.Spec, error) {
+	if f.Kind.Name != "" && !f.Kind.Loop {
+		return spec.Spec{}, f.other(kind.Loops(), "a "+f.Kind.Name+" is started with `pawl "+f.Kind.Name+" up FILE`")
+	}
+	s, err := spec.FromMap(f.doc.values)
+	if err := f.finish(err, &s.Repo); err != nil {
 		return spec.Spec{}, err
 	}
 	given := s.Session
 	s.Session = session()
 	maps.Copy(s.Session, given) // whoever starts loops for others says for whom
 	return s, nil
+}
+
+// Steward returns the charter of a steward, as Loop returns the spec of a loop.
+func (f File) Steward() (charter.Charter, error) {
+	if f.Kind.Loop {
+		return charter.Charter{}, f.other([]string{kind.Steward.Name}, "a loop is started with `pawl run FILE` or `pawl start FILE`")
+	}
+	c, err := charter.FromMap(f.doc.values)
+	for i, t := range c.Triggers {
+		if what := incoming.Check(t); what != nil {
+			key := fmt.Sprintf("triggers[%d].task", i)
+			f.doc.wrong = append(f.doc.wrong, spec.Problem{File: f.path, Line: f.doc.locate(key).line, Key: key, What: what.Error(), Want: "templates over what comes in: docs/steward.md has the names"})
+		}
+	}
+	if err := f.finish(err, &c.Repo); err != nil {
+		return charter.Charter{}, err
+	}
+	return c, nil
+}
+
+// other says that the file is a spec of something else.
+func (f File) other(kinds []string, advice string) error {
+	what := "is " + spec.Show(f.Kind.Name)
+	if f.doc.values["kind"] == nil {
+		what = "is not given, so this is the spec of a loop"
+	}
+	p := spec.Problem{Key: "kind", What: what, Want: spec.Or(kinds) + " here; " + advice}
+	return f.doc.problems(spec.Problems{p})
+}
+
+// finish puts the reader's problems where they stand in the file, and makes repo.path absolute where
+// there are none.
+func (f File) finish(err error, repo *spec.Repo) error {
+	var found spec.Problems
+	if err != nil && !errors.As(err, &found) {
+		return err
+	}
+	for i, p := range found {
+		if p.Key == "kind" {
+			found[i].Want = spec.Or(kind.Names())
+		}
+	}
+	if problems := f.doc.problems(found); len(problems) > 0 {
+		return problems
+	}
+	return anchor(repo, f.doc, f.path)
 }
 
 // maxSpec is more than any spec that a person wrote.
@@ -118,7 +198,7 @@ func notText(text []byte) (what, want string, line int) {
 func override(doc *document, sets []string) {
 	v := viper.New()
 	names, short := map[string]string{}, []string{} // variable → key; variables without their prefix
-	for _, key := range spec.Keys() {
+	for _, key := range slices.Compact(slices.Sorted(slices.Values(append(spec.Keys(), charter.Keys()...)))) {
 		short = append(short, strings.ToUpper(strings.ReplaceAll(key, ".", "_")))
 		name := EnvPrefix + "_" + short[len(short)-1]
 		names[name] = key
@@ -154,25 +234,25 @@ func override(doc *document, sets []string) {
 }
 
 // anchor makes repo.path absolute. With a repo.url its default says nothing.
-func anchor(s *spec.Spec, doc *document, path string) error {
-	if s.Repo.Remote() && s.Repo.Path == spec.Defaults().Repo.Path {
-		s.Repo.Path = ""
+func anchor(repo *spec.Repo, doc *document, path string) error {
+	if repo.Remote() && repo.Path == spec.Defaults().Repo.Path {
+		repo.Path = ""
 	}
-	if s.Repo.Path == "" || filepath.IsAbs(s.Repo.Path) {
+	if repo.Path == "" || filepath.IsAbs(repo.Path) {
 		return nil
 	}
 	from := "."
 	if source := doc.locate("repo.path").source; source == path {
 		from = filepath.Dir(path)
 	}
-	abs, err := filepath.Abs(filepath.Join(from, s.Repo.Path))
+	abs, err := filepath.Abs(filepath.Join(from, repo.Path))
 	if err != nil {
 		return fmt.Errorf("making repo.path absolute: %w", err)
 	}
 	if !utf8.ValidString(abs) { // and neither a workflow's input nor the contract could have it
 		return spec.Problems{{File: path, Key: "repo.path", What: fmt.Sprintf("is %q, which is not valid UTF-8", abs), Want: "a path in UTF-8: a link to the repository may have one"}}
 	}
-	s.Repo.Path = abs
+	repo.Path = abs
 	return nil
 }
 

@@ -11,11 +11,12 @@ func Parse(doc []byte) (Charter, error) {
 	return c, nil
 }
 
-// FromMap reads a charter from a document that was parsed already: spec.FromMap for a steward.
+// FromMap reads a charter from a document that was parsed already: spec.FromMap for a steward. With
+// problems it returns what could be read, for whoever has more to check.
 func FromMap(doc map[string]any) (Charter, error) {
 	c := Defaults()
 	if problems := spec.FillMap(doc, &c, nil, func() spec.Problems { return c.check() }); len(problems) > 0 {
-		return Charter{}, problems
+		return c, problems
 	}
 	return c, nil
 }

@@ -220,6 +220,9 @@ func (s Schedule) check(k *spec.Checker, key string) {
 	if s.CatchUp != 0 && s.CatchUp < spec.Duration(shortestCatchUp) {
 		k.Add(key+".catchUp", "is "+s.CatchUp.String(), spec.Duration(shortestCatchUp).String()+" or more")
 	}
+	if t := s.Task; strings.TrimSpace(t.Title+t.Body) == "" && t.Spec == nil && len(t.Plan) == 0 {
+		k.Add(key+".task", "says nothing of what is to be done", "a title, a body, a spec or a plan")
+	}
 	template(k, key+".task", s.Task)
 }
 
@@ -253,8 +256,8 @@ func template(k *spec.Checker, key string, t task.Task) {
 	if t.Source != "" {
 		k.Add(key+".source", "is "+spec.Show(t.Source), "none: it is filled in")
 	}
-	if strings.TrimSpace(t.Title+t.Body) == "" && t.Spec == nil && len(t.Plan) == 0 {
-		k.Add(key, "says nothing of what is to be done", "a title, a body, a spec or a plan")
+	if t.Dedupe != "" {
+		k.Add(key+".dedupe", "is "+spec.Show(t.Dedupe), "none: it is filled in")
 	}
 	if t.Tier != "" {
 		k.OneOf(key+".tier", string(t.Tier), words["tiers[].tier"])

@@ -18,14 +18,12 @@ import (
 	"pawl/internal/workspace"
 )
 
-// loopsQuery finds the loops of all kinds in Temporal's list. A run that continued as new is the
-// same loop.
+// loopsQuery finds loops and stewards of all kinds in Temporal's list. A run that continued as new is
+// the same loop.
 var loopsQuery = func() string {
 	var types []string
 	for _, k := range kind.All {
-		if k.Loop {
-			types = append(types, "'"+k.Workflow+"'")
-		}
+		types = append(types, "'"+k.Workflow+"'")
 	}
 	return "WorkflowType IN (" + strings.Join(types, ", ") + ") AND ExecutionStatus != 'ContinuedAsNew'"
 }()

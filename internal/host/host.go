@@ -212,7 +212,9 @@ func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(workflows.Review, workflow.RegisterOptions{Name: "Review"})
 	r.RegisterWorkflowWithOptions(workflows.Apply, workflow.RegisterOptions{Name: "Apply"})
 	for _, k := range kind.All {
-		r.RegisterWorkflowWithOptions(workflows.ByKind[k.Name], workflow.RegisterOptions{Name: k.Workflow})
+		if run := workflows.ByKind[k.Name]; run != nil {
+			r.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: k.Workflow})
+		}
 	}
 }
 

@@ -93,7 +93,7 @@ const (
 type Words struct{ Word, Meaning string }
 
 // All are the kinds there are. The first is what a spec is that names none.
-var All = []Kind{Improve, Deliver}
+var All = []Kind{Improve, Deliver, Steward}
 
 // Of returns the kind of that name. A name that there is no kind for is an error, wherever it was
 // read: in a spec, on a command line, in the input of a workflow or in a ledger.
@@ -101,7 +101,7 @@ func Of(name string) (Kind, error) {
 	if i := slices.IndexFunc(All, func(k Kind) bool { return k.Name == name }); i >= 0 {
 		return All[i], nil
 	}
-	return Kind{}, fault.New(fault.InvalidSpec, "this version of pawl knows no kind %q, only %s", name, strings.Join(names(All), " and ")).
+	return Kind{}, fault.New(fault.InvalidSpec, "this version of pawl knows no kind %q, only %s", name, strings.Join(names(All), ", ")).
 		Advise("Correct the kind, or use the version of pawl that the loop was started with.")
 }
 
@@ -113,6 +113,9 @@ func OfWorkflow(name string) (k Kind, ok bool) {
 	}
 	return All[i], true
 }
+
+// Names lists the names of all kinds.
+func Names() []string { return names(All) }
 
 // Loops lists the names of the kinds whose input is a loop's spec.
 func Loops() []string {

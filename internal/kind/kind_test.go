@@ -30,7 +30,9 @@ func TestEveryKindIsWhole(t *testing.T) {
 			same, err := kind.Of(k.Name)
 			require.NoError(t, err)
 			require.Equal(t, k.Workflow, same.Workflow)
-			require.NotNil(t, workflows.ByKind[k.Name], "no workflow carries it out")
+			if k.Loop {
+				require.NotNil(t, workflows.ByKind[k.Name], "no workflow carries it out")
+			}
 			for version := range k.Machines {
 				machine(t, k, k.Machine(version+1, true))
 			}
@@ -40,7 +42,6 @@ func TestEveryKindIsWhole(t *testing.T) {
 			}
 		})
 	}
-	require.Len(t, workflows.ByKind, len(kind.All))
 }
 
 // machine holds a table to what the envelopes rely on.
@@ -104,7 +105,7 @@ func TestAnUnknownKindIsAnError(t *testing.T) {
 	for _, name := range []string{"", "Improve", "improve ", "destroy"} {
 		_, err := kind.Of(name)
 		require.Equal(t, fault.InvalidSpec, fault.CodeOf(err))
-		require.ErrorContains(t, err, "improve and deliver")
+		require.ErrorContains(t, err, "improve, deliver")
 		doc, err := json.Marshal(map[string]any{"kind": name})
 		require.NoError(t, err)
 		_, err = spec.Parse(doc)
