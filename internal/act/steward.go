@@ -77,7 +77,8 @@ type TaskPlanned struct {
 	Base       string     `json:"base"`           // the project's head as it was read
 	Governance string     `json:"governance"`     // SHA-256 of the governance files that were read
 	Tier       task.Tier  `json:"tier"`
-	Why        []string   `json:"why,omitempty"` // the rules that gave it
+	TierBy     string     `json:"tierBy,omitempty"` // rules, planner or a person
+	Why        []string   `json:"why,omitempty"`    // the rules that gave it
 	Estimate   task.Cost  `json:"estimate"`
 	// What approval goes by (S4), beside tier and cost.
 	Governs    bool       `json:"governs,omitempty"`    // it changes governance files

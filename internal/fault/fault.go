@@ -41,6 +41,7 @@ const (
 	PermissionDenied    Code = "PERMISSION_DENIED"
 	WallClockExceeded   Code = "WALL_CLOCK_EXCEEDED"
 	CycleTermination    Code = "CYCLE_TERMINATION"
+	QueueFull           Code = "QUEUE_FULL"
 )
 
 // Family is a group of faults that is matched as a whole: errors.Is(err, Enforcement). One kind of
@@ -105,6 +106,7 @@ var Table = []Row{
 	{InfrastructureError, "the machine or a service failed, not the loop's work", "See the message; the loop can be started again from what it kept.", 1, ""},
 	{PermissionDenied, "a role may not do what was asked of it; nothing of it was run or kept", "Grant it under `permissions.<role>` and start again, or give the work to another role.", 3, Enforcement},
 	{WallClockExceeded, "the wall clock of the loop has run out", "Raise `limits.wallClock` and start again; what was kept is on the branch.", 6, Enforcement},
+	{QueueFull, "a steward has as many tasks in its queue as it may have", "Hand the task in again later, or raise `limits.queue`.", 2, ""},
 	{CycleTermination, "an iteration has used up its agent calls", "Raise `limits.steps` and start again; what was kept is on the branch.", 6, Enforcement},
 	{ReviewMissing, "the proposal has not been approved", "Look at it (`pawl diff`) and approve exactly its hash (`pawl approve ID --hash …`).", 2, ReviewGating},
 	{ReviewRejected, "the proposal was rejected", "Start another loop; the rejected work stays on its branch.", 2, ReviewGating},

@@ -102,7 +102,7 @@ func answerGate(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply,
 		}
 		return Reply{}, fault.New(code, "gate %s (%s) is answered by %s, not by %s", g.ID, g.Kind, strings.Join(g.Answers, " or "), name)
 	}
-	if err := checkHash(*g, name, m); err != nil {
+	if err := CheckHash(*g, name, m.Hash); err != nil {
 		return Reply{}, err
 	}
 	if name == loop.MessageAnswer && !slices.Contains(g.Choices, m.Choice) {
@@ -167,18 +167,18 @@ func amendment(sp spec.Spec, m loop.Message) (json.RawMessage, error) {
 	return m.Spec, nil
 }
 
-// checkHash holds an approval, or an extension, to exactly what was reviewed. A refusal may name
-// no hash, but not a wrong one.
-func checkHash(g loop.Gate, name string, m loop.Message) error {
-	if g.Hash == "" || (name != loop.MessageApprove && name != loop.MessageExtend && m.Hash == "") {
+// CheckHash holds an approval, or an extension, to exactly what was reviewed: HASH_MISMATCH. A refusal
+// may name no hash, but not a wrong one.
+func CheckHash(g loop.Gate, name, hash string) error {
+	if g.Hash == "" || (name != loop.MessageApprove && name != loop.MessageExtend && hash == "") {
 		return nil
 	}
-	if len(m.Hash) < minHash {
+	if len(hash) < minHash {
 		return fault.New(fault.HashMismatch, "%s needs the hash of what is approved, at least its first %d digits", name, minHash).
 			Advise("The gate's hash begins with " + g.Hash[:minHash] + ".")
 	}
-	if !strings.HasPrefix(strings.ToLower(g.Hash), strings.ToLower(m.Hash)) {
-		return fault.New(fault.HashMismatch, "the hash %s is not that of what waits (%s)", clip(m.Hash), g.Hash[:minHash])
+	if !strings.HasPrefix(strings.ToLower(g.Hash), strings.ToLower(hash)) {
+		return fault.New(fault.HashMismatch, "the hash %s is not that of what waits (%s)", clip(hash), g.Hash[:minHash])
 	}
 	return nil
 }

@@ -74,6 +74,7 @@ const (
 	TaskInterrupted  Type = "task_interrupted"
 	TaskEnded        Type = "task_ended"
 	TierSet          Type = "tier_set"
+	StepBegun        Type = "step_begun"
 	ActionTaken      Type = "action_taken"
 	MilestoneReached Type = "milestone_reached"
 	ChildReported    Type = "child_reported"
@@ -138,6 +139,7 @@ var Types = []struct {
 	{TaskPrioritized, "the `priority` of a task was changed"},
 	{TaskStateChanged, "a task went `from` one state `to` another, `evidence` says by what right"},
 	{TierSet, "the risk `tier` of a task was set, `by` rules, the planner or a person"},
+	{StepBegun, "a `step` of a task was begun, by the child loop `loop_id`"},
 	{ActionTaken, "one thing was done for a task: `action`, with its result"},
 	{MilestoneReached, "a step of a task is finished, or its proposal is approved"},
 	{ChildReported, "a child loop said where it stands: `child`"},

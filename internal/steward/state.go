@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"pawl/internal/detect"
+	"pawl/internal/evidence"
 	"pawl/internal/loop"
 	"pawl/internal/task"
 )
@@ -15,17 +17,18 @@ import (
 // How many entries the bounded lists of the state keep; their full counts stand beside them.
 const (
 	KeepEnded   = 50   // tasks that are over
-	KeepKnown   = 5000 // keys by which a task that comes again is known
-	KeepActions = 20   // of each task, for loop detection and for people
-	KeepDrift   = 50
+	KeepKnown   = 2000 // tasks that are over, by the keys by which one that comes again is known
+	KeepAnswers = 20
+	KeepActions = 20 // of each task, for loop detection and for people
 )
 
 // State is a steward as the world sees it (query `state`, `pawl steward show --json`) and as it is
 // restored: the fold of its events, and nothing else.
 type State struct {
 	Steward string      `json:"steward"`
-	Status  loop.Status `json:"status"` // running, paused, waiting; completed or halted at the end
-	State   task.State  `json:"state"`  // of the active task; WAITING_FOR_HUMAN where only waiting ones are left
+	Status  loop.Status `json:"status"`         // running, paused, waiting; completed or halted at the end
+	State   task.State  `json:"state"`          // of the active task; WAITING_FOR_HUMAN where only waiting ones are left
+	Mode    string      `json:"mode,omitempty"` // mission; plan: nothing is begun beyond its plan; answer: nothing is begun
 	// Held says that no task is begun, but those that have begun go on.
 	Held bool `json:"held,omitempty"`
 	// Paused says that nothing goes on at all.
@@ -39,8 +42,7 @@ type State struct {
 
 	Indicators Indicators   `json:"indicators"`
 	Usage      task.Usage   `json:"usage"`
-	Drift      []task.Drift `json:"drift"`
-	DriftCount int          `json:"driftCount"`
+	Drift      []task.Drift `json:"drift"` // that nobody has settled yet
 
 	Repo   string `json:"repo,omitempty"`
 	Base   string `json:"base,omitempty"` // the project's head as it was last read
@@ -51,12 +53,13 @@ type State struct {
 	Artifacts map[string]string `json:"artifacts,omitempty"` // file → SHA-256 as pawl has written it
 	Charter   string            `json:"charter,omitempty"`   // SHA-256 of the spec
 
-	Known         []string  `json:"known,omitempty"` // ids and dedupe keys, as digests, the oldest first
-	StartedAt     time.Time `json:"startedAt,omitzero"`
-	ValidatedAt   time.Time `json:"validatedAt,omitzero"`
-	HaltRequested string    `json:"haltRequested,omitempty"`
-	Reason        string    `json:"reason,omitempty"` // why it ended
-	Seq           int64     `json:"seq"`
+	Known         []Known       `json:"known,omitempty"`    // tasks that came, by id and dedupe key, the oldest first
+	Answered      []loop.Answer `json:"answered,omitempty"` // the last answers to gates
+	StartedAt     time.Time     `json:"startedAt,omitzero"`
+	ValidatedAt   time.Time     `json:"validatedAt,omitzero"`
+	HaltRequested string        `json:"haltRequested,omitempty"`
+	Reason        string        `json:"reason,omitempty"` // why it ended
+	Seq           int64         `json:"seq"`
 }
 
 // Task is a task as the steward has it: in state IDLE it waits to be begun, or is over where it has
@@ -64,47 +67,78 @@ type State struct {
 type Task struct {
 	ID       string     `json:"id"`
 	Title    string     `json:"title,omitempty"`
-	Tier     task.Tier  `json:"tier,omitempty"`
+	Tier     task.Tier  `json:"tier"`
 	TierBy   string     `json:"tierBy,omitempty"` // rules, planner or a person
-	TierWhy  []string   `json:"tierWhy,omitempty"`
+	TierWhy  string     `json:"tierWhy,omitempty"`
 	State    task.State `json:"state"`
 	Priority int        `json:"priority"`
-	After    []string   `json:"after,omitempty"`
+	After    []string   `json:"after,omitempty"` // those that are not done yet
 	Source   string     `json:"source,omitempty"`
+	Held     bool       `json:"held,omitempty"`   // it waits in the backlog until somebody resumes it
+	Paused   bool       `json:"paused,omitempty"` // a person has paused it
+	Notes    []string   `json:"notes,omitempty"`  // guidance that its loops, or its planner, have not had yet
 
 	Plan       *task.Plan `json:"plan"`
 	ApprovedBy string     `json:"approvedBy,omitempty"` // of exactly that plan
-	Step       string     `json:"step"`                 // the one being done
+	Step       string     `json:"step"`                 // the one that was begun last
 	Steps      []Step     `json:"steps,omitempty"`
 	Loops      []string   `json:"loops"`
+	Ending     []string   `json:"ending,omitempty"` // loops of a plan that was given up, which are to be ended
 
-	Actions    int           `json:"actions"`
-	ProgressAt time.Time     `json:"progressAt,omitzero"`
-	Retries    int           `json:"retries"`
-	Log        []task.Action `json:"log,omitempty"` // the last KeepActions
+	Actions     int           `json:"actions"`
+	ProgressAt  time.Time     `json:"progressAt,omitzero"`
+	Retries     int           `json:"retries"`
+	Log         []task.Action `json:"log,omitempty"` // the last KeepActions
+	Window      detect.Window `json:"window,omitzero"`
+	Tripped     string        `json:"tripped,omitempty"`     // the rule that stopped it
+	Interrupted string        `json:"interrupted,omitempty"` // the task that it gives way to
 
-	WaitingFor *WaitingFor `json:"waitingFor"`
-	Cost       task.Usage  `json:"cost"`
-	Limit      *task.Cost  `json:"estimate,omitempty"`
-	Outcome    string      `json:"outcome"` // done, cancelled or failed; "" while it is not over
-	Reason     string      `json:"reason,omitempty"`
-	Note       string      `json:"note,omitempty"`     // of its cancellation (S2)
-	Base       string      `json:"base,omitempty"`     // the commit that its work starts from
-	Head       string      `json:"head,omitempty"`     // what it has come to
-	Proposal   string      `json:"proposal,omitempty"` // the hash of its one proposal
-	Submitted  time.Time   `json:"submittedAt,omitzero"`
-	Began      time.Time   `json:"beganAt,omitzero"`
-	Ended      time.Time   `json:"endedAt,omitzero"`
-	Since      time.Time   `json:"since,omitzero"` // it has been in its state
+	WaitingFor *WaitingFor       `json:"waitingFor"`
+	Cost       task.Usage        `json:"cost"`
+	CostLimit  *evidence.Decimal `json:"costLimit,omitempty"` // raised by a person
+	Outcome    string            `json:"outcome"`             // done or cancelled; "" while it is not over
+	Reason     string            `json:"reason,omitempty"`
+	Base       string            `json:"base,omitempty"`     // the commit that its work starts from
+	Head       string            `json:"head,omitempty"`     // what it has come to
+	Proposal   string            `json:"proposal,omitempty"` // the hash of its one proposal
+	Submitted  time.Time         `json:"submittedAt,omitzero"`
+	Began      time.Time         `json:"beganAt,omitzero"`
+	Ended      time.Time         `json:"endedAt,omitzero"`
+	Since      time.Time         `json:"since,omitzero"` // it has been in its state
 }
+
+// The outcomes of tasks.
+const (
+	Done      = "done"
+	Cancelled = "cancelled"
+)
 
 // Step is a step of a task's plan, as far as it has come.
 type Step struct {
-	ID     string `json:"id"`
-	Loop   string `json:"loop,omitempty"`   // the child that does it, "" while it was not begun
-	Status string `json:"status,omitempty"` // pending, running, paused, waiting, done, failed
-	Tries  int    `json:"tries,omitempty"`  // how often it was begun
-	Head   string `json:"head,omitempty"`
+	ID     string     `json:"id"`
+	Loop   string     `json:"loop,omitempty"` // the child that does it, "" while it was not begun
+	Status string     `json:"status"`
+	Told   string     `json:"told,omitempty"` // the last message that the steward sent to the loop
+	Seq    int64      `json:"seq,omitempty"`  // of the last report of the loop
+	Head   string     `json:"head,omitempty"`
+	Branch string     `json:"branch,omitempty"`
+	Usage  task.Usage `json:"usage,omitzero"`
+}
+
+// What a step's loop is doing, as far as the steward knows.
+const (
+	Pending = "pending" // it is to be begun
+	Running = "running"
+	Asking  = "asking" // a person is to answer at the loop
+	Paused  = "paused" // the steward has paused it
+	Over    = "done"
+)
+
+// Known is a task that came once: its keys are digests, so that a task that comes again is the same one.
+type Known struct {
+	Key  string `json:"k"`
+	Task string `json:"t"`
+	Done bool   `json:"d,omitempty"`
 }
 
 // WaitingFor is what a task waits for: a gate of the steward, or one of a child, answered there.
@@ -125,11 +159,10 @@ type Indicators struct {
 	ExecutingMs int64 `json:"executingMs"`
 	Done        int64 `json:"tasksDone"`
 	Cancelled   int64 `json:"tasksCancelled"`
-	Failed      int64 `json:"tasksFailed"`
 }
 
 // Find returns the task of that ID; nil where the state has none.
-func (s *State) Find(id string) *Task {
+func (s State) Find(id string) *Task {
 	i := slices.IndexFunc(s.Tasks, func(t Task) bool { return t.ID == id })
 	if i < 0 {
 		return nil

@@ -5,6 +5,7 @@ package task
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"pawl/internal/evidence"
@@ -104,6 +105,14 @@ type Cost struct {
 	Percentile90 *evidence.Decimal `json:"p90,omitempty"`
 }
 
+// String says what is expected, and from how many tasks that is known.
+func (c *Cost) String() string {
+	if c == nil || c.N == 0 || c.Median == nil || c.Percentile90 == nil {
+		return "no estimate (n = 0)"
+	}
+	return fmt.Sprintf("%s US dollars, 9 of 10 below %s (n = %d)", c.Median, c.Percentile90, c.N)
+}
+
 // Usage is what a task has spent.
 type Usage struct {
 	CostUSD   evidence.Decimal `json:"costUSD"`
@@ -117,9 +126,14 @@ func (u Usage) Add(v Usage) Usage {
 	return Usage{u.CostUSD.Add(v.CostUSD), u.Tokens + v.Tokens, u.ActiveMs + v.ActiveMs, u.ToolCalls + v.ToolCalls}
 }
 
+// Sub returns the difference.
+func (u Usage) Sub(v Usage) Usage {
+	return Usage{u.CostUSD.Sub(v.CostUSD), u.Tokens - v.Tokens, u.ActiveMs - v.ActiveMs, u.ToolCalls - v.ToolCalls}
+}
+
 // What an action is: the unit that loop detection counts (S8).
 const (
-	StepStarted = "step"      // a step's loop was started
+	StepStarted = "step"      // a step was begun; its result is how its loop has ended
 	Iterated    = "iteration" // a step's loop has ended an iteration
 	Commanded   = "command"   // the steward itself ran a command
 )
@@ -154,9 +168,26 @@ type Finding struct {
 	Action string `json:"action,omitempty"` // what was being done
 }
 
+// The names of drift.
+const (
+	DriftEngine   = "engine"   // what Temporal has running is not what was recorded
+	DriftLedger   = "ledger"   // the ledger is not where the steward left it
+	DriftArtifact = "artifact" // a file that pawl has written was changed by hand
+	DriftChild    = "child"    // a loop is not what was recorded
+	DriftBranch   = "branch"   // a branch is not where it was recorded
+	DriftRemote   = "remote"   // the remote's open work
+	DriftCI       = "ci"       // CI of the project fails
+)
+
+// What a person has said about an artifact, in the place of its digest.
+const (
+	Theirs = "theirs" // it is left alone
+	Anew   = "anew"   // it is written again, whatever is there
+)
+
 // Drift is a difference between what the steward has recorded and what it finds (S11, S12).
 type Drift struct {
-	Name   string    `json:"name"` // engine, ledger, artifact, child, branch, remote, ci
+	Name   string    `json:"name"`
 	What   string    `json:"what"` // the file, the loop, the branch
 	Text   string    `json:"text"`
 	Theirs string    `json:"theirs,omitempty"` // its digest or commit as found

@@ -1,0 +1,398 @@
+package steward
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pawl/internal/charter"
+	"pawl/internal/evidence"
+	"pawl/internal/fault"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+	"pawl/internal/task"
+)
+
+// Answer says what a message does to a steward in that state and with that charter, or why it is
+// refused. It changes nothing: the caller applies the events. An update's validator is this function,
+// run dry.
+func Answer(s State, c charter.Charter, name string, m Message) (govern.Reply, error) {
+	if s.Status.Ended() || s.HaltRequested != "" {
+		return govern.Reply{}, fault.New(fault.GateClosed, "the steward %s is being ended, or has ended", s.Steward)
+	}
+	if name == MessageSubmit {
+		return submit(s, c, m)
+	}
+	id, err := m.id()
+	if err != nil {
+		return govern.Reply{}, err
+	}
+	a := answering{at: s, charter: c, name: name, Message: m, id: id}
+	if id != "" {
+		if a.task = s.Find(id); a.task == nil {
+			return govern.Reply{}, fault.New(fault.LoopNotFound, "the steward %s has no task %q", s.Steward, loop.Clip(id, 80))
+		}
+		if a.task.Outcome != "" {
+			return govern.Reply{}, fault.New(fault.GateClosed, "the task %s is over (%s)", id, a.task.Outcome)
+		}
+	}
+	handle := handlers[name]
+	if handle == nil {
+		return govern.Reply{}, fault.New(fault.InvalidMessage, "there is no message %q", name)
+	}
+	if aboutTask[name] && a.task == nil {
+		return govern.Reply{}, fault.New(fault.InvalidMessage, "%s needs a task: which one?", name)
+	}
+	return handle(a)
+}
+
+// answering is a message to a steward that is being judged.
+type answering struct {
+	Message
+	at      State
+	charter charter.Charter
+	name    string
+	id      string
+	task    *Task // nil where the message names none
+}
+
+// handlers are the messages beside submit.
+var handlers = map[string]func(answering) (govern.Reply, error){
+	loop.MessageApprove: answering.gate, loop.MessageAnswer: answering.gate, loop.MessageExtend: answering.gate,
+	MessageSetTier: answering.setTier, MessagePrioritize: answering.prioritize, MessageInterrupt: answering.interrupt,
+	loop.MessagePause: answering.pause, loop.MessageContinue: answering.carryOn, loop.MessageSteer: answering.steer,
+	loop.MessageSetMode: answering.setMode, MessageHold: answering.hold, MessageResume: answering.resume, loop.MessageHalt: answering.halt,
+}
+
+// aboutTask are those that have to name a task.
+var aboutTask = map[string]bool{MessageSetTier: true, MessagePrioritize: true, MessageInterrupt: true, loop.MessageSteer: true}
+
+// submit takes a task in. One that came before, by its ID or its dedupe key, is the same task.
+func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
+	t, err := decodeTask(m.Task)
+	if err != nil {
+		return govern.Reply{}, err
+	}
+	if known := s.known(t); known != "" {
+		reply := govern.Reply{Text: fmt.Sprintf("the task %s is there already", known)}
+		if m.Trigger != nil {
+			reply.Events = []loop.Event{triggered(m, known, "duplicate")}
+		}
+		return reply, nil
+	}
+	if t.ID == "" {
+		t.ID = s.unused(idOf(t))
+	}
+	if len(s.Queue) >= c.Limits.Queue {
+		return govern.Reply{}, fault.New(fault.QueueFull, "%d tasks wait to be begun, and more may not (limits.queue)", len(s.Queue)).
+			Advise("Hand the task in again later.")
+	}
+	var after []string
+	for _, id := range t.After {
+		switch k := s.knownBy(Key("id " + id)); {
+		case id == t.ID:
+			return govern.Reply{}, fault.New(fault.InvalidMessage, "the task %s can't wait for itself", id)
+		case k == nil:
+			return govern.Reply{}, fault.New(fault.InvalidMessage, "after: the steward %s does not know the task %q", s.Steward, loop.Clip(id, 80)).
+				Advise("Hand that one in first.")
+		case !k.Done:
+			after = append(after, id)
+		}
+	}
+	t.After, t.Source = after, cmp.Or(t.Source, m.By, "a person")
+	var events []loop.Event
+	if m.Trigger != nil {
+		events = append(events, triggered(m, t.ID, "accepted"))
+	}
+	events = append(events, loop.Event{Type: loop.TaskSubmitted, Task: t.ID, By: m.By, Submitted: &t})
+	return govern.Reply{Text: fmt.Sprintf("task %s, %d before it in the queue", t.ID, len(s.Queue)), Events: events}, nil
+}
+
+func triggered(m Message, id, result string) loop.Event {
+	tr := *m.Trigger
+	tr.Task, tr.Result = id, result
+	return loop.Event{Type: loop.TriggerReceived, By: m.By, Trigger: &tr}
+}
+
+// known returns the task that a task is the same as, "" for none.
+func (s State) known(t task.Task) string {
+	for _, key := range []string{Key("id " + t.ID), Key("dedupe " + t.Dedupe)} {
+		if k := s.knownBy(key); k != nil && (key != Key("id ") && key != Key("dedupe ")) {
+			return k.Task
+		}
+	}
+	return ""
+}
+
+func (s State) knownBy(key string) *Known {
+	if i := slices.IndexFunc(s.Known, func(k Known) bool { return k.Key == key }); i >= 0 {
+		return &s.Known[i]
+	}
+	return nil
+}
+
+// unused makes an ID that no task has.
+func (s State) unused(id string) string {
+	unique := id
+	for n := 2; s.knownBy(Key("id "+unique)) != nil; n++ {
+		unique = id + "-" + strconv.Itoa(n)
+	}
+	return unique
+}
+
+// gate answers the gate that the message names, or the one of its task.
+func (a answering) gate() (govern.Reply, error) {
+	g, err := a.open()
+	if err != nil {
+		return govern.Reply{}, err
+	}
+	if !slices.Contains(Answers(g.Kind), a.name) {
+		return govern.Reply{}, fault.New(fault.GateMismatch, "gate %s (%s) is answered by %s, not by %s", g.ID, g.Kind, strings.Join(Answers(g.Kind), " or "), a.name)
+	}
+	if err := govern.CheckHash(g, a.name, a.Hash); err != nil {
+		return govern.Reply{}, err
+	}
+	if a.name == loop.MessageAnswer && !slices.Contains(g.Choices, a.Choice) {
+		return govern.Reply{}, fault.New(fault.InvalidMessage, "%q is not a choice here", loop.Clip(a.Choice, 80)).
+			Advise("Choose one of: " + strings.Join(g.Choices, ", ") + ".")
+	}
+	closed := loop.Event{
+		Type: loop.GateClosed, Task: g.Task, By: a.By, Note: a.Note, Gate: &g, Message: a.name,
+		Answer: &loop.Answer{Gate: g.ID, Message: a.name, Choice: a.Choice, By: a.By, Note: a.Note},
+	}
+	if g.Kind == loop.GateBudget && a.name == loop.MessageExtend {
+		if closed.Limits, err = a.extension(); err != nil {
+			return govern.Reply{}, err
+		}
+	}
+	if g.About != "" {
+		for _, d := range a.at.Drift {
+			if d.Name+" "+d.What == g.About {
+				closed.Drift = &d
+			}
+		}
+	}
+	n := next{State: a.at, charter: a.charter, events: []loop.Event{closed}}
+	if t := a.at.Find(g.Task); t != nil {
+		a.sendOn(&n, *t, g)
+	}
+	return govern.Reply{Text: strings.TrimSpace(fmt.Sprintf("%s: %s %s", g.ID, a.name, a.Choice)), Events: n.events}, nil
+}
+
+// open finds the gate that an answer is for. It names its gate, or its task, where only one waits.
+func (a answering) open() (loop.Gate, error) {
+	var found []loop.Gate
+	for _, g := range a.at.Gates {
+		if (a.Gate == "" || g.ID == a.Gate) && (a.id == "" || g.Task == a.id) {
+			found = append(found, g)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return loop.Gate{}, fault.New(fault.GateMismatch, "%d gates wait: say which one", len(found)).Advise(`Name it: {"gate": "` + found[0].ID + `"}.`)
+	case a.task != nil && a.task.WaitingFor != nil && a.task.WaitingFor.Loop != "":
+		return loop.Gate{}, fault.New(fault.GateMismatch, "the task %s waits at its loop %s", a.id, a.task.WaitingFor.Loop).
+			Advise("Answer there: `pawl show " + a.task.WaitingFor.Loop + "` says how.")
+	case a.Gate != "" && len(a.at.Gates) > 0:
+		return loop.Gate{}, fault.New(fault.GateMismatch, "the gate %s is not open", loop.Clip(a.Gate, 80))
+	}
+	return loop.Gate{}, fault.New(fault.GateClosed, "no such gate is open: there is nothing to %s", a.name)
+}
+
+// sendOn moves the task on as the answer says (S2): only a person's answer lets one leave
+// WAITING_FOR_HUMAN.
+func (a answering) sendOn(n *next, t Task, g loop.Gate) {
+	said := a.name
+	if a.name == loop.MessageAnswer {
+		said = a.Choice
+	}
+	if g.Kind == loop.GateQuestion && said == Replan && t.Plan == nil && t.Began.IsZero() {
+		// It was never planned: the person lets it go on without what it waited for.
+		n.to(t, task.Planning, task.Evidence{Answer: a.said(said)})
+		return
+	}
+	switch said {
+	case loop.MessageApprove:
+		// Into EXECUTING where its steps are there; else its plan is begun once the ledger has the approval.
+		n.to(t, task.Executing, task.Evidence{Answer: a.said("approved")})
+	case loop.MessageExtend, Continue, Keep, Restore:
+		n.to(t, task.Executing, task.Evidence{Answer: a.said(said)})
+	case Replan:
+		n.to(t, task.Planning, task.Evidence{Answer: a.said(said)})
+		if a.Note != "" {
+			n.events = append(n.events, loop.Event{Type: loop.MessageReceived, Task: t.ID, Message: loop.MessageSteer, By: a.By, Note: a.Note})
+		}
+	case Cancel:
+		a.cancel(n, t, cmp.Or(a.Note, "cancelled by "+cmp.Or(a.By, "a person")))
+	case Intervene:
+		n.events = append(n.events, loop.Event{Type: loop.MessageReceived, Task: t.ID, Message: Intervene, By: a.By, Note: a.Note})
+	}
+}
+
+// said is an answer as evidence.
+func (a answering) said(what string) string {
+	return strings.TrimSpace(what + " by " + cmp.Or(a.By, "a person") + " " + a.Note)
+}
+
+func (a answering) cancel(n *next, t Task, why string) {
+	n.to(t, task.Idle, task.Evidence{Answer: a.said(Cancel), Note: why},
+		loop.Event{Type: loop.TaskEnded, Task: t.ID, Outcome: Cancelled, Reason: why, Head: t.Head})
+}
+
+// extension is the cost to which a task's limit is raised; it has to leave something.
+func (a answering) extension() (map[loop.Resource]evidence.Decimal, error) {
+	var limits struct {
+		CostUSD *evidence.Decimal `json:"costUSD"`
+	}
+	d := json.NewDecoder(strings.NewReader(string(a.Limits)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&limits); err != nil || limits.CostUSD == nil {
+		return nil, fault.New(fault.InvalidMessage, "extend needs the new limit").Advise(`Say what the task may cost in all: {"limits": {"costUSD": 5}}.`)
+	}
+	if t := a.at.Find(a.id); t != nil && limits.CostUSD.Cmp(t.Cost.CostUSD) <= 0 {
+		return nil, fault.New(fault.InvalidMessage, "limits.costUSD has to be more than the %s that are used", t.Cost.CostUSD)
+	}
+	return map[loop.Resource]evidence.Decimal{loop.CostUSD: *limits.CostUSD}, nil
+}
+
+// setTier takes a person's word on the risk of a task.
+func (a answering) setTier() (govern.Reply, error) {
+	tier := cmp.Or(a.Tier, task.Tier(a.Choice))
+	if !slices.Contains(task.Tiers, tier) {
+		return govern.Reply{}, fault.New(fault.InvalidMessage, "%q is not a tier", loop.Clip(string(tier), 80)).Advise("Choose one of: T0, T1, T2, T3.")
+	}
+	return govern.Reply{Text: fmt.Sprintf("%s is %s", a.id, tier), Events: []loop.Event{
+		{Type: loop.TierSet, Task: a.id, Tier: tier, By: byPerson, Reason: strings.TrimSpace(a.By + " " + a.Note)},
+	}}, nil
+}
+
+// maxPriority bounds priorities, up and down.
+const maxPriority = 1000
+
+func (a answering) prioritize() (govern.Reply, error) {
+	p := a.Priority
+	if n, err := strconv.Atoi(a.Choice); p == nil && err == nil {
+		p = &n
+	}
+	if p == nil || *p < -maxPriority || *p > maxPriority {
+		return govern.Reply{}, fault.New(fault.InvalidMessage, "prioritize needs a priority from %d to %d", -maxPriority, maxPriority)
+	}
+	return a.prioritized(*p), nil
+}
+
+func (a answering) prioritized(p int) govern.Reply {
+	return govern.Reply{Text: fmt.Sprintf("%s has the priority %d", a.id, p), Events: []loop.Event{{Type: loop.TaskPrioritized, Task: a.id, Priority: &p, By: a.By}}}
+}
+
+// interrupt gives a task a priority above all that are at work. Only a strictly higher one makes another
+// task give way.
+func (a answering) interrupt() (govern.Reply, error) {
+	if a.task.State == task.Executing && a.task.Interrupted == "" {
+		return govern.Reply{}, fault.New(fault.InvalidMessage, "the task %s is at work already", a.id)
+	}
+	p := a.task.Priority
+	for _, t := range a.at.Tasks {
+		if t.ID != a.id && t.Outcome == "" && (t.State == task.Executing || t.State == task.Planning) {
+			p = max(p, t.Priority+1)
+		}
+	}
+	if p > maxPriority {
+		return govern.Reply{}, fault.New(fault.InvalidMessage, "a task at work has the highest priority, %d, already", maxPriority)
+	}
+	reply := a.prioritized(p)
+	if a.task.Held {
+		reply.Events = append(reply.Events, a.received())
+		reply.Events[1].Message = MessageResume
+	}
+	return reply, nil
+}
+
+// received records the message, for the task that it names.
+func (a answering) received() loop.Event {
+	return loop.Event{Type: loop.MessageReceived, Task: a.id, Message: a.name, By: a.By, Note: a.Note}
+}
+
+func (a answering) pause() (govern.Reply, error) {
+	if (a.task == nil && a.at.Paused) || (a.task != nil && a.task.Paused) {
+		return govern.Reply{Text: "already paused"}, nil
+	}
+	return govern.Reply{Text: "pausing: each loop stops before its next step", Events: []loop.Event{a.received()}}, nil
+}
+
+// carryOn ends a pause, or what a person wanted to do by hand (intervene).
+func (a answering) carryOn() (govern.Reply, error) {
+	n := next{State: a.at, charter: a.charter, events: []loop.Event{a.received()}}
+	for _, t := range a.at.Tasks {
+		if t.Outcome != "" || t.State != task.Waiting || (a.id != "" && t.ID != a.id) || !t.resumable() || (a.id == "" && t.Paused) {
+			continue
+		}
+		to := task.Executing
+		if len(t.Steps) == 0 {
+			to = task.Planning
+		}
+		n.to(t, to, task.Evidence{Answer: a.said(loop.MessageContinue)})
+	}
+	if len(n.events) == 1 && !a.at.Paused && (a.task == nil || !a.task.Paused) {
+		return govern.Reply{}, fault.New(fault.LoopNotPaused, "nothing is paused there")
+	}
+	return govern.Reply{Text: "going on", Events: n.events}, nil
+}
+
+// resumable reports whether a task waits for nothing but that a person lets it go on.
+func (t Task) resumable() bool {
+	return t.WaitingFor == nil || (t.WaitingFor.Gate == "" && t.WaitingFor.Loop == "")
+}
+
+func (a answering) steer() (govern.Reply, error) {
+	if strings.TrimSpace(a.Note) == "" {
+		return govern.Reply{}, fault.New(fault.InvalidMessage, "steer needs a note: what should the agent be told?")
+	}
+	return govern.Reply{Text: "the next agent call of " + a.id + " is told", Events: []loop.Event{a.received()}}, nil
+}
+
+func (a answering) setMode() (govern.Reply, error) {
+	if !slices.Contains([]string{spec.ModeAnswer, spec.ModePlan, spec.ModeMission}, a.Mode) {
+		return govern.Reply{}, fault.New(fault.InvalidMessage, "%q is not a mode", loop.Clip(a.Mode, 80)).Advise("Choose one of: answer, plan, mission.")
+	}
+	e := a.received()
+	e.Task, e.How = "", a.Mode
+	return govern.Reply{Text: "the mode is " + a.Mode, Events: []loop.Event{e}}, nil
+}
+
+func (a answering) hold() (govern.Reply, error) {
+	if a.task != nil && a.task.State != task.Idle {
+		return govern.Reply{}, fault.New(fault.InvalidMessage, "the task %s has begun: pause it instead", a.id)
+	}
+	return govern.Reply{Text: "holding", Events: []loop.Event{a.received()}}, nil
+}
+
+func (a answering) resume() (govern.Reply, error) {
+	return govern.Reply{Text: "resuming", Events: []loop.Event{a.received()}}, nil
+}
+
+// halt ends the steward. With a task it stops that one: at work it waits for a person afterwards (S6),
+// else it is cancelled.
+func (a answering) halt() (govern.Reply, error) {
+	why := cmp.Or(a.Note, "halted by "+cmp.Or(a.By, "a person"))
+	if a.task == nil {
+		e := a.received()
+		e.Reason = why
+		return govern.Reply{Text: "ending the steward and its loops", Events: []loop.Event{e}}, nil
+	}
+	n := next{State: a.at, charter: a.charter, events: []loop.Event{a.received()}}
+	switch a.task.State {
+	case task.Executing:
+		n.stuck(*a.task, task.Finding{Rule: "halted", Stop: true, Count: 1, Text: why, State: a.task.State, Action: a.task.Step})
+	case task.Idle: // it was not begun: there is nothing to go back to
+		n.events = append(n.events, loop.Event{Type: loop.TaskEnded, Task: a.id, Outcome: Cancelled, Reason: why})
+	default:
+		a.cancel(&n, *a.task, why)
+	}
+	return govern.Reply{Text: "halting " + a.id, Events: n.events}, nil
+}

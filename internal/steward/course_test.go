@@ -1,0 +1,399 @@
+package steward
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/act"
+	"pawl/internal/charter"
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/task"
+)
+
+// office is a steward in a world of its own: loops that say what the course wants.
+type office struct {
+	t       testing.TB
+	s       State
+	c       charter.Charter
+	now     time.Time
+	events  []loop.Event
+	loops   map[string]string // running, paused, ended
+	started map[string]int
+	tiers   map[string]task.Tier
+	steps   map[string][]task.Step
+}
+
+func open(t testing.TB, c charter.Charter) *office {
+	o := &office{
+		t: t, s: New("s"), c: c, now: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC), loops: map[string]string{}, started: map[string]int{},
+		tiers: map[string]task.Tier{}, steps: map[string][]task.Step{},
+	}
+	o.emit(loop.Event{Type: loop.StewardOpened, How: "mission"})
+	return o
+}
+
+func limits() charter.Charter {
+	c := charter.Defaults()
+	c.Name = "s"
+	return c
+}
+
+func (o *office) emit(events ...loop.Event) {
+	for _, e := range events {
+		e.Seq, e.Time = o.s.Seq+1, o.now
+		if e.Type == loop.GateOpened {
+			g := *e.Gate
+			g.ID, g.OpenedAt = fmt.Sprintf("%s-%d", g.Kind, e.Seq), o.now
+			e.Gate = &g
+		}
+		require.NotEqual(o.t, loop.Warned, e.Type, e.Reason)
+		before := o.s
+		o.s = o.s.Apply(e)
+		o.check(before, e)
+		o.events = append(o.events, e)
+		o.now = o.now.Add(time.Second)
+	}
+	o.s.Ledger = fmt.Sprint("l", o.s.Seq)
+}
+
+// check holds what must be true of every event.
+func (o *office) check(before State, e loop.Event) {
+	if e.Type == loop.TaskStateChanged && e.From == task.Waiting && e.To == task.Idle {
+		require.NotEmpty(o.t, e.Evidence.Answer, "WAITING_FOR_HUMAN became IDLE without a person")
+	}
+	if e.Type == loop.StepBegun {
+		t := before.Find(e.Task)
+		if t.Tier == task.T1 || t.Tier == task.T2 || len(t.Plan.Needs) > 0 {
+			require.NotEmpty(o.t, t.ApprovedBy, "%s began without an approval", e.Task)
+		}
+	}
+	require.LessOrEqual(o.t, len(o.s.Tasks), o.s.TasksCount)
+}
+
+func (o *office) say(name string, m Message) error {
+	reply, err := Answer(o.s, o.c, name, m)
+	if err == nil {
+		o.emit(reply.Events...)
+	}
+	return err
+}
+
+func id(task string) json.RawMessage { b, _ := json.Marshal(task); return b }
+
+func (o *office) submit(t task.Task, tier task.Tier, steps ...task.Step) {
+	o.tiers[t.ID], o.steps[t.ID] = tier, steps
+	doc, err := json.Marshal(t)
+	require.NoError(o.t, err)
+	require.NoError(o.t, o.say(MessageSubmit, Message{Task: doc}))
+}
+
+// settle does everything that is to be done now, until nothing is.
+func (o *office) settle() {
+	for range 1000 {
+		events, jobs := Next(o.s, o.c)
+		if len(events) > 0 {
+			o.emit(events...)
+			continue
+		}
+		if len(jobs) == 0 || jobs[0].Do == End {
+			return
+		}
+		seen := map[string]bool{}
+		for _, j := range jobs {
+			require.False(o.t, seen[j.Key()], j.Key())
+			seen[j.Key()] = true
+			o.job(j)
+		}
+	}
+	require.Fail(o.t, "it never comes to rest")
+}
+
+func (o *office) job(j Job) {
+	switch j.Do {
+	case Plan:
+		steps := o.steps[j.Task]
+		if steps == nil {
+			steps = []task.Step{{ID: "one", Kind: "deliver"}}
+		}
+		p := task.Plan{Hash: fmt.Sprintf("%064d", len(o.events)), Steps: steps}
+		if tier := o.tiers[j.Task]; tier == task.T1 || tier == task.T2 {
+			p.Needs = []string{"its tier is " + string(tier)}
+		}
+		o.emit(AfterPlan(o.s, j.Task, act.TaskPlanned{Plan: &p, Tier: o.tiers[j.Task], TierBy: "rules"})...)
+	case Begin:
+		o.started[j.Loop]++
+		o.loops[j.Loop] = "running"
+		running := 0
+		for _, status := range o.loops {
+			if status == "running" {
+				running++
+			}
+		}
+		require.LessOrEqual(o.t, running, o.c.Limits.Parallel)
+		o.emit(AfterBegin(o.s, j)...)
+	case Tell:
+		o.emit(AfterTell(j)...)
+		switch {
+		case o.loops[j.Loop] == "ended":
+		case j.Message == loop.MessagePause:
+			o.loops[j.Loop] = "paused"
+			o.child(task.ChildEvent{Loop: j.Loop, Event: task.ChildAsks, Gate: &task.ChildGate{ID: "pause-1", Kind: "pause"}})
+		case j.Message == loop.MessageContinue:
+			o.loops[j.Loop] = "running"
+			o.child(task.ChildEvent{Loop: j.Loop, Event: task.ChildAnswered, Gate: &task.ChildGate{ID: "pause-1", Kind: "pause"}})
+		case j.Message == loop.MessageHalt:
+			o.end(j.Loop, "halted", "ALO_CANCELLED")
+		}
+	}
+}
+
+func (o *office) child(e task.ChildEvent) { o.emit(AfterChild(o.s, o.c, e)...) }
+
+func (o *office) iterate(id string, kept bool, metric string) {
+	m := evidence.MustDecimal(metric)
+	o.child(task.ChildEvent{Loop: id, Event: task.IterationEnded, Result: &task.ChildResult{Status: "running", Kept: kept, Metric: &m, Reason: "no improvement"}})
+}
+
+func (o *office) end(id, status, code string) {
+	o.loops[id] = "ended"
+	o.child(task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &task.ChildResult{
+		Status: status, ErrorCode: code, Head: "h-" + id, Proposal: &task.ChildProposal{Hash: fmt.Sprintf("%064x", len(id)), State: "approved"},
+	}})
+}
+
+func (o *office) answer(id_ string, name string, m Message) {
+	m.Task = id(id_)
+	require.NoError(o.t, o.say(name, m))
+}
+
+func TestATaskGoesThroughPlanAndStepsToOneProposal(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3, task.Step{ID: "one", Kind: "deliver"}, task.Step{ID: "two", Kind: "improve", After: []string{"one"}})
+	o.settle()
+	require.Equal(t, task.Executing, o.s.State)
+	require.Equal(t, 0, o.started["s-a-two"])
+	o.end("s-a-one", "completed", "")
+	o.settle()
+	require.Equal(t, 1, o.started["s-a-two"])
+	o.end("s-a-two", "completed", "")
+	o.settle()
+	done := o.s.Find("a")
+	require.Equal(t, Done, done.Outcome)
+	require.Equal(t, task.Idle, o.s.State)
+	require.NotEmpty(t, done.Proposal)
+	require.Equal(t, []string{"s-a-one", "s-a-two"}, done.Loops)
+	require.Equal(t, Fold(New("s"), o.events).Find("a"), o.s.Find("a"))
+}
+
+func TestS4_ATaskOfTierT1WaitsForExactlyItsPlan(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T1)
+	o.settle()
+	require.Equal(t, task.Waiting, o.s.State)
+	require.Len(t, o.s.Gates, 1)
+	require.Error(t, o.say(loop.MessageApprove, Message{Task: id("a"), Hash: "0000000000000000ffff"}))
+	o.answer("a", loop.MessageApprove, Message{Hash: o.s.Gates[0].Hash[:64], By: "me"})
+	o.settle()
+	require.Equal(t, task.Executing, o.s.Find("a").State)
+	require.Equal(t, "me", o.s.Find("a").ApprovedBy)
+	require.Equal(t, 1, o.started["s-a-one"])
+}
+
+func TestAWaitingTaskLetsOthersWork(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T1)
+	o.submit(task.Task{ID: "b", Body: "x"}, task.T3)
+	o.settle()
+	require.Equal(t, task.Waiting, o.s.Find("a").State)
+	require.Equal(t, task.Executing, o.s.Find("b").State)
+	require.Equal(t, task.Executing, o.s.State)
+}
+
+func TestS5_AHigherPriorityInterruptsAndTheOtherGoesOnAfterwards(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "low", Body: "x"}, task.T3)
+	o.settle()
+	o.submit(task.Task{ID: "same", Body: "x"}, task.T3)
+	o.settle()
+	require.Equal(t, "running", o.loops["s-low-one"], "only strictly higher priority interrupts")
+	o.submit(task.Task{ID: "high", Body: "x", Priority: 5}, task.T3)
+	o.settle()
+	require.Equal(t, "paused", o.loops["s-low-one"])
+	require.Equal(t, "running", o.loops["s-high-one"])
+	require.Equal(t, "high", o.s.Find("low").Interrupted)
+	o.end("s-high-one", "completed", "")
+	o.settle()
+	require.Equal(t, "running", o.loops["s-low-one"])
+	require.Equal(t, 1, o.started["s-low-one"])
+	o.end("s-low-one", "completed", "")
+	o.settle()
+	require.Equal(t, "running", o.loops["s-same-one"])
+}
+
+func TestS9_ALoopThatGoesInCirclesStopsAndAsks(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.settle()
+	for n := range 4 {
+		require.Equal(t, task.Executing, o.s.Find("a").State, n)
+		o.iterate("s-a-one", false, "1")
+		o.settle()
+	}
+	require.Equal(t, task.Waiting, o.s.Find("a").State)
+	require.Equal(t, "paused", o.loops["s-a-one"])
+	require.Equal(t, GateStuck, o.s.Gates[0].Kind)
+	o.answer("a", loop.MessageAnswer, Message{Choice: Continue})
+	o.settle()
+	require.Equal(t, "running", o.loops["s-a-one"])
+	for range 3 {
+		o.iterate("s-a-one", false, "1")
+		o.settle()
+	}
+	require.Equal(t, task.Executing, o.s.Find("a").State, "it counts from the beginning")
+	o.iterate("s-a-one", false, "1")
+	o.settle()
+	o.answer("a", loop.MessageAnswer, Message{Choice: Cancel, Note: "enough"})
+	o.settle()
+	require.Equal(t, Cancelled, o.s.Find("a").Outcome)
+	require.Equal(t, "ended", o.loops["s-a-one"])
+	require.Equal(t, task.Idle, o.s.State)
+}
+
+func TestS10_AStepIsTriedAgainThreeTimes(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.settle()
+	for n, id := range []string{"s-a-one", "s-a-one.2", "s-a-one.3", "s-a-one.4"} {
+		require.Equal(t, 1, o.started[id], n)
+		require.Equal(t, task.Executing, o.s.Find("a").State)
+		o.loops[id] = "ended"
+		o.child(task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &task.ChildResult{Status: "failed", ErrorCode: "ALO_TEST_FAILED", Reason: fmt.Sprint(n)}})
+		o.settle()
+	}
+	require.Equal(t, task.Waiting, o.s.Find("a").State)
+	require.Equal(t, GateStuck, o.s.Gates[0].Kind)
+	require.Equal(t, 0, o.started["s-a-one.5"])
+}
+
+func TestWhatAChildAsksIsMirroredAndAnsweredThere(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.submit(task.Task{ID: "b", Body: "x"}, task.T3)
+	o.settle()
+	o.child(task.ChildEvent{Loop: "s-a-one", Event: task.ChildAsks, Gate: &task.ChildGate{ID: "diff-9", Kind: "diff", Summary: "the change"}})
+	o.loops["s-a-one"] = "asking"
+	o.settle()
+	require.Equal(t, WaitingFor{Loop: "s-a-one", Gate: "diff-9", Kind: "diff", What: "the change"}, *o.s.Find("a").WaitingFor)
+	require.Equal(t, task.Executing, o.s.Find("b").State)
+	require.ErrorContains(t, o.say(loop.MessageApprove, Message{Task: id("a"), Hash: "0"}), "s-a-one")
+	o.end("s-a-one", "completed", "")
+	o.settle()
+	require.Equal(t, Done, o.s.Find("a").Outcome)
+}
+
+func TestASubmissionThatComesAgainIsTheSameTask(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x", Dedupe: "d1"}, task.T3)
+	o.submit(task.Task{ID: "a", Body: "y"}, task.T3)
+	o.submit(task.Task{Title: "Another", Body: "y", Dedupe: "d1"}, task.T3)
+	require.Equal(t, 1, o.s.TasksCount)
+	require.Error(t, o.say(MessageSubmit, Message{Task: json.RawMessage(`{"id":"b","body":"x","after":["nobody"]}`)}))
+	require.Error(t, o.say(MessageSubmit, Message{Task: json.RawMessage(`{"id":"b","body":"x","colour":1}`)}))
+}
+
+func TestRandomCoursesLoseNoTaskAndRunNoneTwice(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		c := limits()
+		c.Limits.Parallel = 1 + r.IntN(3)
+		o := open(t, c)
+		tasks := 1 + r.IntN(5)
+		for n := range tasks {
+			steps := []task.Step{{ID: "x", Kind: "improve"}}
+			if r.IntN(2) == 0 {
+				steps = []task.Step{{ID: "x", Kind: "improve"}, {ID: "y", Kind: "improve"}, {ID: "z", Kind: "deliver", After: []string{"x", "y"}}}
+			}
+			o.submit(task.Task{ID: fmt.Sprint("t", n), Body: "b", Priority: r.IntN(3)}, task.Tiers[r.IntN(4)], steps...)
+		}
+		for range 400 {
+			o.settle()
+			var open []string
+			for id, status := range o.loops {
+				if status == "running" {
+					open = append(open, id)
+				}
+			}
+			slices.Sort(open)
+			switch {
+			case len(open) > 0 && r.IntN(3) > 0:
+				id := open[r.IntN(len(open))]
+				switch r.IntN(5) {
+				case 0:
+					o.end(id, "failed", "ALO_TEST_FAILED")
+				case 1, 2:
+					o.end(id, "completed", "")
+				default:
+					o.iterate(id, r.IntN(2) == 0, fmt.Sprint(r.IntN(5)))
+				}
+			case len(o.s.Gates) > 0:
+				g := o.s.Gates[r.IntN(len(o.s.Gates))]
+				if g.Kind == GateTier && r.IntN(2) == 0 {
+					o.answer(g.Task, loop.MessageApprove, Message{Gate: g.ID, Hash: g.Hash, By: "me"})
+				} else {
+					o.answer(g.Task, loop.MessageAnswer, Message{Gate: g.ID, Choice: g.Choices[r.IntN(len(g.Choices))]})
+				}
+			default:
+				_ = o.say(loop.MessageContinue, Message{})
+			}
+			for _, task := range o.s.Tasks {
+				if task.Outcome == "" && r.IntN(200) == 0 {
+					_ = o.say([]string{loop.MessagePause, loop.MessageContinue, loop.MessageHalt, MessageInterrupt, MessageHold, MessageResume}[r.IntN(6)], Message{Task: id(task.ID)})
+				}
+			}
+		}
+		// Everything is answered from now on, and every loop succeeds.
+		for range 200 {
+			_ = o.say(loop.MessageContinue, Message{})
+			for _, task := range o.s.Tasks {
+				_ = o.say(MessageResume, Message{Task: id(task.ID)})
+				_ = o.say(loop.MessageContinue, Message{Task: id(task.ID)})
+			}
+			for _, g := range slices.Clone(o.s.Gates) {
+				if g.Kind == GateTier {
+					o.answer(g.Task, loop.MessageApprove, Message{Gate: g.ID, Hash: g.Hash, By: "me"})
+				} else {
+					o.answer(g.Task, loop.MessageAnswer, Message{Gate: g.ID, Choice: g.Choices[0]})
+				}
+			}
+			o.settle()
+			for _, id := range slices.Sorted(func(yield func(string) bool) {
+				for id, status := range o.loops {
+					if status == "running" && !yield(id) {
+						return
+					}
+				}
+			}) {
+				o.end(id, "completed", "")
+			}
+		}
+		for n := range tasks {
+			task := o.s.Find(fmt.Sprint("t", n))
+			require.NotNil(t, task, "seed %d", seed)
+			require.NotEmpty(t, task.Outcome, "seed %d: %s is %s, waits for %+v, steps %+v", seed, task.ID, task.State, task.WaitingFor, task.Steps)
+		}
+		for id, n := range o.started {
+			require.Equal(t, 1, n, "seed %d: %s", seed, id)
+		}
+		for id, status := range o.loops {
+			require.Equal(t, "ended", status, "seed %d: %s goes on", seed, id)
+		}
+		require.Equal(t, Fold(New("s"), o.events).At(o.s.Ledger), o.s, "seed %d: the state is the fold of its events", seed)
+	}
+}

@@ -1,0 +1,103 @@
+package steward
+
+import (
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/shell"
+)
+
+// The gates of stewards, beside loop.GateQuestion and loop.GateBudget. What a child asks is answered at
+// the child.
+const (
+	GateTier  loop.GateKind = "tier"
+	GateStuck loop.GateKind = "stuck"
+	GateDrift loop.GateKind = "drift"
+)
+
+// What an answer may choose.
+const (
+	Continue  = "continue"
+	Replan    = "replan"
+	Cancel    = "cancel"
+	Intervene = "intervene"
+	Keep      = "keep"
+	Restore   = "restore"
+)
+
+// choices are those of each gate whose choices are always the same.
+var choices = map[loop.GateKind][]string{
+	GateTier:  {Replan, Cancel, Intervene},
+	GateStuck: {Continue, Replan, Cancel, Intervene},
+	GateDrift: {Keep, Restore, Cancel},
+	// A budget gate's: extend is the message that goes on.
+	loop.GateBudget: {Cancel},
+}
+
+// meaning is what a choice does, as people are shown it.
+var meaning = map[string]string{
+	Continue:  "go on; what has been counted begins again",
+	Replan:    "plan the task anew",
+	Cancel:    "end the task",
+	Intervene: "keep it waiting until you send `continue`",
+	Keep:      "take what was found as it is",
+	Restore:   "put back what pawl has recorded",
+}
+
+// gates is the contract's table of which messages close which gate.
+var gates = govern.Gates{
+	GateTier: {
+		{Message: loop.MessageApprove, What: "approve exactly this plan", Say: approval},
+		{Message: loop.MessageAnswer, Say: choice},
+	},
+	GateStuck:         {{Message: loop.MessageAnswer, Say: choice}},
+	GateDrift:         {{Message: loop.MessageAnswer, Say: choice}},
+	loop.GateQuestion: {{Message: loop.MessageAnswer, Say: choice}},
+	loop.GateBudget: {
+		{Message: loop.MessageExtend, What: "set a new limit: the total, not an addition", Say: extension},
+		{Message: loop.MessageAnswer, Say: choice},
+	},
+}
+
+// Answers returns the messages that close a steward's gate of that kind.
+func Answers(kind loop.GateKind) []string { return gates.Answers(kind) }
+
+// Ways returns the ways to answer an open gate of the steward of that name.
+func Ways(name string, g loop.Gate) []govern.Way {
+	return gates.Ways(g, nil, func(message string, words ...string) string {
+		command := message
+		if message == loop.MessageApprove {
+			command = "answer"
+		}
+		all := []string{"pawl", "steward", command, name}
+		if g.Task != "" {
+			all = append(all, "--task", g.Task)
+		}
+		return shell.Join(append(append(all, "--gate", g.ID), words...)...)
+	})
+}
+
+const hashDigits = 16
+
+func approval(g loop.Gate, _ loop.Budget) []govern.Saying {
+	hash := g.Hash[:min(hashDigits, len(g.Hash))]
+	return []govern.Saying{{Fields: map[string]any{"task": g.Task, "hash": hash}, Words: []string{"--approve", "--hash", hash}}}
+}
+
+func choice(g loop.Gate, _ loop.Budget) (all []govern.Saying) {
+	for _, c := range g.Choices {
+		what := "answer " + c
+		if m := meaning[c]; m != "" {
+			what = m
+		}
+		all = append(all, govern.Saying{Fields: map[string]any{"task": g.Task, "choice": c}, Words: []string{"--choice", c}, What: what})
+	}
+	return all
+}
+
+func extension(g loop.Gate, _ loop.Budget) []govern.Saying {
+	hash := g.Hash[:min(hashDigits, len(g.Hash))]
+	return []govern.Saying{{
+		Fields: map[string]any{"task": g.Task, "hash": hash, "limits": map[string]any{"costUSD": "…"}},
+		Words:  []string{"--hash", hash, "--limit", "costUSD=…"},
+	}}
+}

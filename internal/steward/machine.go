@@ -1,0 +1,61 @@
+package steward
+
+import (
+	"slices"
+	"strings"
+
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+	"pawl/internal/task"
+)
+
+// Transition is a row of the source's table (S2): a task may go from one state to the other, with
+// that evidence.
+type Transition struct {
+	From, To task.State
+	When     string   // the source's condition
+	Needs    []string // the fields of task.Evidence that have to be there
+}
+
+// Transitions is the table of S2 and no other. Whatever is not in it is refused: above all IDLE to
+// EXECUTING.
+var Transitions = []Transition{
+	{task.Idle, task.Planning, "Trigger received", []string{"trigger"}},
+	{task.Idle, task.Waiting, "Unresolved blocker on startup", []string{"blocker"}},
+	{task.Planning, task.Executing, "Plan complete and valid", []string{"plan", "tier", "estimate", "approval", "written"}},
+	{task.Planning, task.Waiting, "Needs approval/clarification", []string{"reason"}},
+	{task.Planning, task.Idle, "Plan cancelled", []string{"note"}},
+	{task.Executing, task.Waiting, "Blocked, needs input, paused", []string{"reason"}},
+	{task.Executing, task.Planning, "Replan or new task", []string{"reason", "written"}},
+	{task.Executing, task.Idle, "Task completed", []string{"done"}},
+	{task.Waiting, task.Executing, "Human approves/proceeds", []string{"answer"}},
+	{task.Waiting, task.Planning, "Human changes direction", []string{"answer"}},
+	{task.Waiting, task.Idle, "Human cancels all work", []string{"answer", "note"}},
+}
+
+// change is the event by which a task goes to another state: ALO_INVALID_TRANSITION where the table
+// has no such transition or its evidence is not there. No other code makes such an event.
+func change(t Task, to task.State, e task.Evidence) (loop.Event, error) {
+	i := slices.IndexFunc(Transitions, func(r Transition) bool { return r.From == t.State && r.To == to })
+	if i < 0 {
+		return loop.Event{}, fault.New(fault.InvalidTransition, "the task %s may not go from %s to %s", t.ID, t.State, to)
+	}
+	var missing []string
+	for _, need := range Transitions[i].Needs {
+		if given(e)[need] == "" {
+			missing = append(missing, need)
+		}
+	}
+	if len(missing) > 0 {
+		return loop.Event{}, fault.New(fault.InvalidTransition, "the task %s may not go from %s to %s without %s", t.ID, t.State, to, strings.Join(missing, " and "))
+	}
+	return loop.Event{Type: loop.TaskStateChanged, Task: t.ID, From: t.State, To: to, Evidence: &e}, nil
+}
+
+// given is the evidence by the names that the table has for it.
+func given(e task.Evidence) map[string]string {
+	return map[string]string{
+		"trigger": e.Trigger, "blocker": e.Blocker, "plan": e.Plan, "tier": string(e.Tier), "estimate": e.Estimate, "approval": e.Approval,
+		"written": e.Written, "note": e.Note, "reason": e.Reason, "answer": e.Answer, "done": e.Done,
+	}
+}

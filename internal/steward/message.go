@@ -1,0 +1,94 @@
+package steward
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+	"pawl/internal/task"
+)
+
+// The messages that only stewards take.
+const (
+	MessageSubmit     = "submit"
+	MessageSetTier    = "setTier"
+	MessagePrioritize = "prioritize"
+	MessageInterrupt  = "interrupt"
+	MessageHold       = "hold"
+	MessageResume     = "resume"
+)
+
+// Messages are the names under which a steward takes messages, in the order in which people are shown
+// them.
+var Messages = []loop.MessageName{
+	{Name: MessageSubmit, Description: `Hand in a task: {"task": {"id": "…", "title": "…", "body": "…"}, "by": "you"}`},
+	{Name: loop.MessageApprove, Description: `Approve a plan: {"task": "<id>", "hash": "<at least 16 hex digits>", "by": "you"}`},
+	{Name: loop.MessageAnswer, Description: `Answer a gate: {"task": "<id>", "choice": "<one of those listed>", "note": ""}`},
+	{Name: MessageSetTier, Description: `Set the risk of a task: {"task": "<id>", "tier": "T2"}`},
+	{Name: MessagePrioritize, Description: `Set the priority of a task, higher first: {"task": "<id>", "priority": 5}`},
+	{Name: MessageInterrupt, Description: `Do a task now: it gets a priority above all that are at work, and one of them gives way at its next step: {"task": "<id>"}`},
+	{Name: loop.MessagePause, Description: `Pause a task, or without one everything: {"task": "<id>"}`},
+	{Name: loop.MessageContinue, Description: `Go on after a pause, or after you have intervened: {"task": "<id>"}`},
+	{Name: loop.MessageSteer, Description: `Guidance for the next agent call of a task: {"task": "<id>", "note": "…"}`},
+	{Name: loop.MessageExtend, Description: `Raise what a task may cost: {"task": "<id>", "limits": {"costUSD": 5}, "hash": "<the gate's>"}`},
+	{Name: loop.MessageSetMode, Description: `mission: work; plan: plan and begin nothing; answer: take tasks and begin nothing: {"mode": "plan"}`},
+	{Name: MessageHold, Description: `Begin no more tasks; those at work go on. With a task: leave that one in the queue: {"task": "<id>"}`},
+	{Name: MessageResume, Description: `Begin tasks again; with a task: that one may be begun: {"task": "<id>"}`},
+	{Name: loop.MessageHalt, Description: `End the steward and its loops. With a task: stop that one and ask; one that was not begun, or that waits, is cancelled: {"task": "<id>", "note": "why"}`},
+}
+
+// Message is what a person sends to a steward: one JSON object, every field optional unless the message
+// needs it.
+type Message struct {
+	By     string `json:"by,omitempty"`
+	Note   string `json:"note,omitempty"`
+	Gate   string `json:"gate,omitempty"`
+	Hash   string `json:"hash,omitempty"`
+	Choice string `json:"choice,omitempty"`
+	Mode   string `json:"mode,omitempty"`
+	// Task is a task's ID; of submit the task itself.
+	Task     json.RawMessage `json:"task,omitempty"`
+	Tier     task.Tier       `json:"tier,omitempty"`
+	Priority *int            `json:"priority,omitempty"`
+	Limits   json.RawMessage `json:"limits,omitempty"`
+	// Trigger is what asked for the task of a submit, where that was no person.
+	Trigger *task.Trigger `json:"trigger,omitempty"`
+}
+
+// maxText bounds the text fields of a message, in bytes.
+const maxText = 4096
+
+// Decode reads a message's payload: INVALID_MESSAGE for what is not one object of known fields.
+func Decode(payload []byte) (Message, error) {
+	var m Message
+	if len(bytes.TrimSpace(payload)) == 0 {
+		return m, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(payload))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&m); err != nil {
+		return Message{}, fault.New(fault.InvalidMessage, "the payload is not a message: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if d.More() {
+		return Message{}, fault.New(fault.InvalidMessage, "the payload is more than one JSON object")
+	}
+	for _, text := range []string{m.By, m.Note, m.Gate, m.Hash, m.Choice, m.Mode, string(m.Tier), string(m.Limits)} {
+		if len(text) > maxText {
+			return Message{}, fault.New(fault.InvalidMessage, "a text of the message is %d bytes long; %d are allowed", len(text), maxText)
+		}
+	}
+	return m, nil
+}
+
+// id is the task that a message is about, "" where it names none.
+func (m Message) id() (id string, err error) {
+	if len(m.Task) == 0 || string(m.Task) == "null" {
+		return "", nil
+	}
+	if json.Unmarshal(m.Task, &id) != nil {
+		return "", fault.New(fault.InvalidMessage, "task has to be a task's id here")
+	}
+	return id, nil
+}
