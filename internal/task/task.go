@@ -98,7 +98,7 @@ type Evidence struct {
 }
 
 // Cost is an estimate in US dollars by what like tasks have cost. N is how many there were; 0 is no
-// estimate.
+// estimate, and a Median beside it is what the plan's author expects.
 type Cost struct {
 	N            int               `json:"n"`
 	Median       *evidence.Decimal `json:"median,omitempty"`

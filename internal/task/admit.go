@@ -1,0 +1,172 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"pawl/internal/evidence"
+	"pawl/internal/fault"
+	"pawl/internal/kind"
+	"pawl/internal/spec"
+)
+
+// Bounds of a task, in bytes where nothing else is said.
+const (
+	MaxTask     = 512 << 10
+	MaxPriority = 1000 // and its negative
+	maxID       = 60
+	maxTitle    = 200
+	maxBody     = 64 << 10
+	maxKey      = 200 // of a dedupe key, and of who handed it in
+	maxAfter    = 100 // tasks
+)
+
+var taskID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
+
+// DecodeTask reads a task from one JSON object, as files, messages and workflow input have it. Keys that
+// a task does not have are refused. The error is a fault INVALID_MESSAGE with all that is wrong. What it
+// returns is still to be admitted.
+func DecodeTask(doc []byte) (t Task, err error) {
+	if len(doc) > MaxTask {
+		return Task{}, fault.New(fault.InvalidMessage, "the task is %d bytes long; at most %d are allowed", len(doc), MaxTask)
+	}
+	if err := spec.Fill(doc, &t, t.problems); err != nil {
+		return Task{}, refused(err)
+	}
+	return t, nil
+}
+
+// Admit returns a task as it is put in the queue: with an ID and a title, and its steps InOrder. known
+// says of an ID whether the steward has, or has had, a task of it. An ID that is made of the title may be
+// known already; the steward makes it unique. The error is a fault INVALID_MESSAGE with all that is
+// wrong.
+func Admit(t Task, known func(id string) bool) (Task, error) {
+	c := spec.Checker{Problems: t.problems()}
+	for i, id := range t.After {
+		if id == t.ID {
+			c.Add(fmt.Sprintf("after[%d]", i), "is the task itself", "a task that has to be done before it")
+		} else if !known(id) {
+			c.Add(fmt.Sprintf("after[%d]", i), "is "+spec.Show(id)+", and there is no such task", "a task that was handed in before; without one there is no circle either")
+		}
+	}
+	if len(c.Problems) > 0 {
+		return Task{}, refused(c.Problems.Err())
+	}
+	t.Title = cleanLine(t.Title)
+	if t.Title == "" {
+		t.Title = cleanLine(strings.TrimLeft(strings.TrimSpace(t.Body), "# "))
+	}
+	if t.ID == "" {
+		t.ID = derived(t.Title)
+	}
+	if t.Title == "" {
+		t.Title = t.ID
+	}
+	t.Plan = InOrder(t.Plan)
+	if t.Steps() == nil {
+		return t, nil
+	}
+	file, err := RenderPlan(t)
+	if err == nil {
+		_, _, err = ParsePlan(file) // what can't be read from the file can't be approved either
+	}
+	if err != nil {
+		return Task{}, refused(err)
+	}
+	return t, nil
+}
+
+// Check returns what is wrong with a task that stands in a spec, as that of a schedule, under that key.
+func (t Task) Check(key string) spec.Problems {
+	problems := t.problems()
+	for i, p := range problems {
+		problems[i].Key = spec.Join(key, p.Key)
+		if p.Key == "" {
+			problems[i].Key = key
+		}
+	}
+	return problems
+}
+
+// problems are what is wrong with a task by itself.
+func (t *Task) problems() spec.Problems {
+	var c spec.Checker
+	if t.ID != "" && (len(t.ID) > maxID || !taskID.MatchString(t.ID)) {
+		c.Add("id", "is "+spec.Show(t.ID), fmt.Sprintf("at most %d of a to z, 0 to 9 and the hyphen, such as %q", maxID, derived(t.ID)))
+	}
+	checkLine(&c, "title", t.Title, maxTitle)
+	checkSize(&c, "body", len(t.Body), maxBody)
+	if strings.ContainsRune(t.Body, 0) {
+		c.Add("body", "contains a NUL byte", "text in Markdown")
+	}
+	checkFragment(&c, "spec", t.Spec)
+	switch body, fragment, plan := strings.TrimSpace(t.Body) != "", t.Spec != nil, len(t.Plan) > 0; {
+	case !body && !fragment && !plan:
+		c.Add("body", "is missing, and so are spec and plan", "what is wanted, in Markdown; or a spec, or a plan")
+	case body && fragment:
+		c.Add("spec", "is given beside body", "one of the two; what is wanted of a loop is spec.goal")
+	case fragment && plan:
+		c.Add("spec", "is given beside plan", "one of the two; each step of a plan has a spec of its own")
+	}
+	if len(t.Plan) > 0 {
+		checkSteps(&c, "plan", InOrder(t.Plan))
+	}
+	if t.Spec != nil {
+		c.OneOf("spec.kind", t.Steps()[0].Kind, kind.Loops())
+	}
+	if t.Priority > MaxPriority || t.Priority < -MaxPriority {
+		c.Add("priority", fmt.Sprintf("is %d", t.Priority), fmt.Sprintf("from %d to %d", -MaxPriority, MaxPriority))
+	}
+	if len(t.After) > maxAfter {
+		c.Add("after", fmt.Sprintf("names %d tasks", len(t.After)), fmt.Sprintf("at most %d", maxAfter))
+	}
+	checkTier(&c, "tier", t.Tier)
+	checkLine(&c, "source", t.Source, maxKey)
+	checkLine(&c, "dedupe", t.Dedupe, maxKey)
+	return c.Problems
+}
+
+func checkTier(c *spec.Checker, key string, t Tier) {
+	if t != "" {
+		c.OneOf(key, string(t), []string{string(T0), string(T1), string(T2), string(T3)})
+	}
+}
+
+// derived makes an ID of a text: "Fix the login (#12)" is fix-the-login-12.
+func derived(title string) string {
+	words := strings.FieldsFunc(strings.ToLower(title), func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	})
+	id := ""
+	for _, word := range words {
+		if id != "" && len(id)+1+len(word) > maxID {
+			break
+		}
+		id = strings.TrimPrefix(id+"-"+word, "-")
+	}
+	if id == "" {
+		return "task"
+	}
+	return id[:min(len(id), maxID)]
+}
+
+// cleanLine is a text as it is shown on one line.
+func cleanLine(text string) string { return evidence.Description(text) }
+
+func refused(err error) error {
+	if problems := (spec.Problems)(nil); errors.As(err, &problems) {
+		err = called("task", problems).Capped()
+	}
+	return fault.New(fault.InvalidMessage, "the task can't be taken:\n%v", err).Advise("Correct what is named and hand it in again.")
+}
+
+// called names the document in what the reader of specs says of it.
+func called(document string, problems spec.Problems) spec.Problems {
+	for i := range problems {
+		problems[i].What = strings.ReplaceAll(problems[i].What, "of a spec", "of a "+document)
+		problems[i].Want = strings.ReplaceAll(problems[i].Want, "of a spec", "of a "+document)
+	}
+	return problems
+}

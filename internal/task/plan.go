@@ -1,0 +1,283 @@
+package task
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"pawl/internal/evidence"
+	"pawl/internal/spec"
+)
+
+// MaxPlan is how many bytes a PLAN.md may have.
+const MaxPlan = 256 << 10
+
+// PlanFile is what problems of a plan name as their file.
+const PlanFile = "PLAN.md"
+
+// front is the front matter of PLAN.md.
+type front struct {
+	Tier  Tier              `json:"tier,omitempty"`
+	Cost  *evidence.Decimal `json:"cost,omitempty"` // in US dollars, as the plan's author expects
+	Steps []Step            `json:"steps"`
+}
+
+const fence = "---"
+
+// ParsePlan reads a PLAN.md: YAML between two lines of ---, then Markdown. It returns the plan with its
+// steps InOrder and the SHA-256 of the file, and the Markdown. Cost is what the plan's author expects, a
+// median of no tasks. The error is spec.Problems with everything that is wrong (S3).
+func ParsePlan(file []byte) (Plan, string, error) {
+	matter, text, err := cut(file)
+	if err != nil {
+		return Plan{}, "", problem(1, err.Error(), "--- on the first line, tier, cost and steps in YAML, --- again, and the plan in Markdown")
+	}
+	r := frontReader{lines: map[string]int{}, left: spec.MaxValues}
+	doc, err := r.read(matter)
+	if err != nil {
+		return Plan{}, "", problem(1, err.Error(), "valid YAML")
+	}
+	var f front
+	problems := spec.FillMap(doc, &f, r.problems, func() spec.Problems {
+		var c spec.Checker
+		checkTier(&c, "tier", f.Tier)
+		if f.Cost != nil && f.Cost.Sign() < 0 {
+			c.Add("cost", "is "+f.Cost.String(), "an amount in US dollars, 0 or more")
+		}
+		f.Steps = InOrder(f.Steps)
+		checkSteps(&c, "steps", f.Steps)
+		return c.Problems
+	})
+	if len(problems) > 0 {
+		for i, p := range problems {
+			problems[i].File, problems[i].Line = PlanFile, r.line(p.Key)
+		}
+		slices.SortStableFunc(problems, func(a, b spec.Problem) int { return a.Line - b.Line })
+		return Plan{}, "", called("plan", problems).Capped()
+	}
+	p := Plan{Hash: HashPlan(file), Tier: f.Tier, Steps: f.Steps}
+	if f.Cost != nil {
+		p.Cost = &Cost{Median: f.Cost}
+	}
+	return p, text, nil
+}
+
+// HashPlan is what stands for a PLAN.md: the SHA-256 of its bytes, in hex. An approval names it.
+func HashPlan(file []byte) string {
+	sum := sha256.Sum256(file)
+	return hex.EncodeToString(sum[:])
+}
+
+// RenderPlan writes the PLAN.md of a task that brings its steps. The same task gives the same bytes, and
+// ParsePlan reads the same steps from them.
+func RenderPlan(t Task) ([]byte, error) {
+	f := front{Tier: t.Tier, Steps: t.Steps()}
+	raw, err := json.Marshal(f)
+	if err != nil {
+		return nil, fmt.Errorf("the steps of task %s: %w", t.ID, err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var doc map[string]any
+	if err := dec.Decode(&doc); err != nil {
+		return nil, fmt.Errorf("the steps of task %s: %w", t.ID, err)
+	}
+	var b bytes.Buffer
+	b.WriteString(fence + "\n")
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	if err := enc.Encode(node(doc)); err != nil {
+		return nil, fmt.Errorf("the steps of task %s as YAML: %w", t.ID, err)
+	}
+	b.WriteString(fence + "\n\n# " + cleanLine(t.Title) + "\n")
+	if body := strings.TrimSpace(t.Body); body != "" {
+		b.WriteString("\n" + strings.ToValidUTF8(body, "\uFFFD") + "\n")
+	}
+	return b.Bytes(), nil
+}
+
+func problem(line int, what, want string) error {
+	return spec.Problems{{File: PlanFile, Line: line, What: what, Want: want}}
+}
+
+// cut takes the front matter off a file.
+func cut(file []byte) (matter, text string, err error) {
+	switch {
+	case len(file) > MaxPlan:
+		return "", "", fmt.Errorf("is %d bytes long, and a plan has at most %d", len(file), MaxPlan)
+	case !utf8.Valid(file):
+		return "", "", errors.New("is not valid UTF-8")
+	}
+	whole := strings.ReplaceAll(strings.TrimPrefix(string(file), "\uFEFF"), "\r\n", "\n")
+	first, rest, _ := strings.Cut(whole, "\n")
+	if strings.TrimRight(first, " \t") != fence {
+		return "", "", errors.New("does not begin with front matter")
+	}
+	end := closing.FindStringIndex(rest)
+	if end == nil {
+		return "", "", errors.New("has front matter that does not end")
+	}
+	return rest[:end[0]], strings.TrimLeft(rest[end[1]:], "\n"), nil
+}
+
+var closing = regexp.MustCompile(`(?m)^---[ \t]*$`)
+
+// frontReader turns YAML into the values that specs are read from. It is simpler than that of spec
+// files: a plan needs no aliases and no merged objects, so they are refused.
+type frontReader struct {
+	lines    map[string]int // of the keys
+	left     int            // nodes that may still be read
+	problems spec.Problems
+}
+
+func (r *frontReader) read(matter string) (map[string]any, error) {
+	dec := yaml.NewDecoder(strings.NewReader(matter))
+	var root yaml.Node
+	switch err := dec.Decode(&root); {
+	case errors.Is(err, io.EOF):
+		return map[string]any{}, nil
+	case err != nil:
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return nil, errors.New("the front matter is not valid YAML: " + strings.TrimPrefix(first, "yaml: "))
+	}
+	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("the front matter is more than one YAML document")
+	}
+	doc, ok := r.value(root.Content[0], "", 0).(map[string]any)
+	if !ok {
+		return nil, errors.New("the front matter is no object with the keys tier, cost and steps")
+	}
+	return doc, nil
+}
+
+func (r *frontReader) wrong(n *yaml.Node, key, what, want string) any {
+	r.lines[key] = n.Line + 1 // the fence is line 1
+	r.problems.Add(key, what, want)
+	return nil
+}
+
+func (r *frontReader) value(n *yaml.Node, key string, depth int) any {
+	if r.left--; r.left < 0 || depth > spec.MaxDepth {
+		top, _, _ := strings.Cut(key, "[")
+		return r.wrong(n, top, "is nested too deeply or holds too much", "a plan that a person can read")
+	}
+	if _, known := r.lines[key]; !known {
+		r.lines[key] = n.Line + 1
+	}
+	switch tag := n.ShortTag(); {
+	case n.Kind == yaml.AliasNode || n.Anchor != "":
+		return r.wrong(n, key, "uses an anchor or an alias", "the value itself")
+	case !plainTags[tag]:
+		return r.wrong(n, key, "has the tag "+tag, "a plain value")
+	}
+	switch n.Kind {
+	case yaml.SequenceNode:
+		list := make([]any, 0, len(n.Content))
+		for i, item := range n.Content {
+			list = append(list, r.value(item, fmt.Sprintf("%s[%d]", key, i), depth+1))
+		}
+		return list
+	case yaml.MappingNode:
+		object := map[string]any{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			name, value := n.Content[i], n.Content[i+1]
+			if name.Kind != yaml.ScalarNode || name.ShortTag() == "!!merge" {
+				r.wrong(name, key, "has a key that is not a name", "keys such as steps")
+				continue
+			}
+			at := spec.Join(key, name.Value)
+			if _, twice := object[name.Value]; twice {
+				r.wrong(name, at, "is given twice", "one of the two")
+				continue
+			}
+			r.lines[at] = name.Line + 1
+			object[name.Value] = r.value(value, at, depth+1)
+		}
+		return object
+	}
+	switch n.ShortTag() {
+	case "!!null":
+		return nil
+	case "!!bool":
+		var b bool
+		if n.Decode(&b) == nil {
+			return b
+		}
+	case "!!int", "!!float":
+		if _, err := evidence.ParseDecimal(n.Value); err == nil && !octal.MatchString(n.Value) {
+			return json.Number(n.Value)
+		}
+		return r.wrong(n, key, "is "+spec.Show(n.Value), "a decimal number, or a text in quotes")
+	}
+	return n.Value
+}
+
+var (
+	plainTags = map[string]bool{"!!null": true, "!!bool": true, "!!int": true, "!!float": true, "!!str": true, "!!timestamp": true, "!!seq": true, "!!map": true}
+	octal     = regexp.MustCompile(`^[-+]?0[0-9]+$`) // YAML reads 0644 as 420
+)
+
+// line is where a key stands, else what holds it.
+func (r *frontReader) line(key string) int {
+	for key != "" {
+		if line, ok := r.lines[key]; ok {
+			return line
+		}
+		key = key[:max(strings.LastIndex(key, "."), strings.LastIndex(key, "["), 0)]
+	}
+	return r.lines[""]
+}
+
+// node is a value of JSON as YAML has it, with its keys sorted; those of a step stand in its own order.
+func node(value any) *yaml.Node {
+	switch v := value.(type) {
+	case map[string]any:
+		n := &yaml.Node{Kind: yaml.MappingNode}
+		rank := func(name string) int { return slices.Index(atTheEnd, name) + 1 }
+		for _, name := range slices.SortedFunc(maps.Keys(v), func(a, b string) int {
+			if d := rank(a) - rank(b); d != 0 {
+				return d
+			}
+			return strings.Compare(a, b)
+		}) {
+			key := node(name)
+			if strings.Contains(name, "\n") {
+				key.Style = yaml.DoubleQuotedStyle
+			}
+			n.Content = append(n.Content, key, node(v[name]))
+		}
+		return n
+	case []any:
+		n := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, item := range v {
+			n.Content = append(n.Content, node(item))
+		}
+		return n
+	case string:
+		n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: v}
+		if v == "<<" || strings.TrimLeft(v, " \n") != v || strings.ContainsFunc(v, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
+			n.Style = yaml.DoubleQuotedStyle
+		}
+		return n
+	case json.Number:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: v.String()}
+	case bool:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(v)}
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Value: "null"}
+}
+
+// atTheEnd are the keys that come after all others, in this order.
+var atTheEnd = []string{"after", "milestone", "spec", "steps"}

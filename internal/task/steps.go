@@ -1,0 +1,158 @@
+package task
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"pawl/internal/kind"
+	"pawl/internal/spec"
+)
+
+// Bounds of a plan's steps.
+const (
+	MaxSteps     = 50
+	maxMilestone = 200      // bytes
+	maxFragment  = 16 << 10 // bytes of a spec's fragment
+)
+
+// onlyStep is the ID of the one step of a task that is one loop.
+const onlyStep = "work"
+
+var stepID = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
+
+// Steps are the steps that the task brings: those of its plan, or one for its spec. Nil: it brings none,
+// and a planner has to make them.
+func (t Task) Steps() []Step {
+	if len(t.Plan) > 0 || t.Spec == nil {
+		return InOrder(t.Plan)
+	}
+	s := Step{ID: onlyStep, Kind: kind.Loops()[0], Spec: t.Spec}
+	var own struct {
+		Kind string `json:"kind"`
+	}
+	if json.Unmarshal(t.Spec, &own) == nil && own.Kind != "" {
+		s.Kind = own.Kind
+	}
+	return []Step{s}
+}
+
+// InOrder returns the steps as they follow one another: as their `after` says, and where no step of the
+// plan has one, each comes after the one before it.
+func InOrder(steps []Step) []Step {
+	if slices.ContainsFunc(steps, func(s Step) bool { return len(s.After) > 0 }) {
+		return steps
+	}
+	steps = slices.Clone(steps)
+	for i := 1; i < len(steps); i++ {
+		steps[i].After = []string{steps[i-1].ID}
+	}
+	return steps
+}
+
+// Order returns the steps in an order in which each can be done, the plan's own as far as possible.
+// circle are the IDs of those that wait for each other; nil where none do.
+func Order(steps []Step) (order []Step, circle []string) {
+	done := map[string]bool{}
+	for len(order) < len(steps) {
+		ready := Ready(steps, func(id string) bool { return done[id] }, func(string) bool { return false })
+		if len(ready) == 0 {
+			for _, s := range steps {
+				if !done[s.ID] {
+					circle = append(circle, s.ID)
+				}
+			}
+			return order, circle
+		}
+		order = append(order, ready[0])
+		done[ready[0].ID] = true
+	}
+	return order, nil
+}
+
+// Ready returns the steps that can be begun now, in the plan's order: neither done nor running, and all
+// that they come after is done.
+func Ready(steps []Step, done, running func(id string) bool) (ready []Step) {
+	for _, s := range steps {
+		if !done(s.ID) && !running(s.ID) && !slices.ContainsFunc(s.After, func(id string) bool { return !done(id) }) {
+			ready = append(ready, s)
+		}
+	}
+	return ready
+}
+
+// Last returns the IDs of the steps that no other step comes after. A valid plan has exactly one: its
+// head is the task's one proposal.
+func Last(steps []Step) (last []string) {
+	for _, s := range steps {
+		if !slices.ContainsFunc(steps, func(other Step) bool { return slices.Contains(other.After, s.ID) }) {
+			last = append(last, s.ID)
+		}
+	}
+	return last
+}
+
+// checkSteps notes what is wrong with the steps of a plan, under that key.
+func checkSteps(c *spec.Checker, key string, steps []Step) {
+	switch {
+	case len(steps) == 0:
+		c.Add(key, "is missing", "the steps of the plan, such as [{id: build, kind: "+kind.Loops()[0]+"}]")
+		return
+	case len(steps) > MaxSteps:
+		c.Add(key, fmt.Sprintf("has %d steps", len(steps)), fmt.Sprintf("at most %d; hand in several tasks instead", MaxSteps))
+		return
+	}
+	at := map[string]int{}
+	for i, s := range steps {
+		if _, twice := at[s.ID]; twice {
+			c.Add(fmt.Sprintf("%s[%d].id", key, i), "is "+spec.Show(s.ID)+", as that of an earlier step", "an ID of its own")
+			continue
+		}
+		at[s.ID] = i
+	}
+	before := len(c.Problems)
+	for i, s := range steps {
+		own := fmt.Sprintf("%s[%d]", key, i)
+		if !stepID.MatchString(s.ID) {
+			c.Add(own+".id", "is "+spec.Show(s.ID), "1 to 40 of a to z, 0 to 9 and the hyphen")
+		}
+		c.OneOf(own+".kind", s.Kind, kind.Loops())
+		checkLine(c, own+".milestone", s.Milestone, maxMilestone)
+		checkFragment(c, own+".spec", s.Spec)
+		for j, id := range s.After {
+			if _, known := at[id]; !known {
+				c.Add(fmt.Sprintf("%s.after[%d]", own, j), "is "+spec.Show(id)+", and no step has that ID", "the ID of another step")
+			}
+		}
+	}
+	if len(c.Problems) > before {
+		return // what follows is about steps that can be told apart
+	}
+	if _, circle := Order(steps); circle != nil {
+		c.Add(key, "wait for each other: "+strings.Join(circle, ", "), "an order in which they can be done")
+		return
+	}
+	if last := Last(steps); len(last) > 1 {
+		c.Add(key, "end in "+fmt.Sprint(len(last))+" places: "+strings.Join(last, ", "), "one last step that comes after them, since a task ends with one proposal")
+	}
+}
+
+// checkLine wants a text of one line that is not longer than so many bytes.
+func checkLine(c *spec.Checker, key, text string, most int) {
+	checkSize(c, key, len(text), most)
+	c.Line(key, text, "a text of one line")
+}
+
+// checkFragment wants a fragment of a loop's spec that is not too long, or none. Its keys are checked
+// when the spec is put together.
+func checkFragment(c *spec.Checker, key string, fragment json.RawMessage) {
+	checkSize(c, key, len(fragment), maxFragment)
+}
+
+func checkSize(c *spec.Checker, key string, size, most int) {
+	if size > most {
+		c.Add(key, fmt.Sprintf("is %d bytes long", size), fmt.Sprintf("at most %d", most))
+	}
+}
