@@ -166,7 +166,7 @@ func (ws *loopWorkspace) radius(ctx context.Context, at, head string, rules spec
 	if err != nil {
 		return err
 	}
-	known, base := page.State.ChangedFilesCount, page.State.Footing()
+	known, base := page.State.ChangedFilesCount, page.State.Own()
 	full := len(paths) > len(out.Files) || known != len(page.State.ChangedFiles) || known+len(paths) > loop.KeepFiles
 	if rules.MaxTotalFiles != nil || full {
 		touched, err := ws.store.Touched(ctx, base, head)

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,6 +55,9 @@ func (a *Activities) Open(ctx context.Context, in act.Open) (act.Opened, error) 
 		return act.Opened{}, err
 	}
 	out := ws.opened(base)
+	if out.Begun, err = ws.begun(ctx, in.Spec.Session, base); err != nil {
+		return act.Opened{}, err
+	}
 	if err := ws.contract(ctx, in.Spec, &out); err != nil {
 		return act.Opened{}, err
 	}
@@ -125,7 +129,7 @@ func (m *machine) enroll(in act.Open, source userrepo.Source) (workspace.Record,
 	id := source.Identity()
 	r := workspace.Record{
 		Loop: in.Loop, Ref: name, FirstRun: in.FirstRun, Namespace: m.Namespace,
-		Repo: source.Path, Remote: in.Spec.Repo.Remote(), Onto: source.Branch, Store: m.storeOf(source.Path),
+		Repo: source.Path, Remote: in.Spec.Repo.Remote(), Onto: cmp.Or(in.Spec.Session[spec.SessionOnto], source.Branch), Store: m.storeOf(source.Path),
 		Branch: "refs/heads/pawl/" + name, Ledger: "refs/pawl-ledger/" + name,
 		Name: id.Name, Email: id.Email, Setup: in.Spec.Setup.Command, Keep: in.Spec.Judge.Keep, Sandbox: in.Spec.Sandbox,
 	}

@@ -19,7 +19,7 @@ func (r *run) approveContract(ctx workflow.Context) error {
 	if err := r.ready(); err != nil {
 		return err
 	}
-	by := "spec (approvals.plan: auto)"
+	by := govern.Approver(r.spec)
 	if r.spec.Approvals.Plan != spec.Auto {
 		a, err := r.wait(ctx, loop.Gate{
 			Kind:    loop.GateContract,

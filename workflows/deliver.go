@@ -64,12 +64,12 @@ func (l *deliver) leaving(ctx workflow.Context, m govern.Move) error {
 	}
 	if l.iteration.stopAsked != "" && m.To != phase.Complete {
 		l.stopBy(ctx, l.iteration.stopAsked)
-		return l.waitIfPaused(ctx)
+		return l.waitIfPaused(ctx, loop.PauseStep)
 	}
 	return nil
 }
 
-func (l *deliver) task(m govern.Move) task {
+func (l *deliver) work(m govern.Move) work {
 	switch m.Do {
 	case govern.RunGuard:
 		return l.guard
@@ -78,7 +78,7 @@ func (l *deliver) task(m govern.Move) task {
 	case govern.AskPerson:
 		return l.askPerson
 	}
-	return map[phase.Phase]task{
+	return map[phase.Phase]work{
 		phase.Write: l.write, phase.Test: l.test, phase.Fix: l.fix, phase.Verify: l.verify, phase.Complete: l.complete,
 	}[l.State().Phase]
 }

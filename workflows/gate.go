@@ -7,6 +7,7 @@ import (
 
 	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/task"
 )
 
 // wait opens a gate and waits until a person answers it: the one way in which a loop waits for
@@ -14,7 +15,11 @@ import (
 func (r *run) wait(ctx workflow.Context, g loop.Gate) (loop.Answer, error) {
 	pause := g.Kind == loop.GatePause || g.Kind == loop.GateBreakpoint
 	if pause {
-		r.Emit(ctx, loop.Event{Type: loop.AutonomyPaused, Reason: string(g.Kind)})
+		paused := loop.Event{Type: loop.AutonomyPaused, Reason: string(g.Kind)}
+		if g.Kind == loop.GatePause {
+			paused.By = r.State().PausedBy
+		}
+		r.Emit(ctx, paused)
 	}
 	a, answered, err := r.keeper.Wait(ctx, g)
 	if err != nil {
@@ -26,18 +31,19 @@ func (r *run) wait(ctx workflow.Context, g loop.Gate) (loop.Answer, error) {
 	if pause {
 		r.Emit(ctx, loop.Event{Type: loop.AutonomyResumed, By: a.By})
 	}
+	r.report(ctx, task.ChildAnswered)
 	r.publishSoon(ctx)
 	return a, nil
 }
 
-// waitIfPaused waits where somebody asked for a pause, and ends the loop where somebody asked
-// for that.
-func (r *run) waitIfPaused(ctx workflow.Context) error {
+// waitIfPaused waits where somebody asked for a pause that begins here (loop.PauseStep,
+// loop.PauseIteration) or sooner, and ends the loop where somebody asked for that.
+func (r *run) waitIfPaused(ctx workflow.Context, at string) error {
 	s := r.State()
 	if s.HaltRequested != "" {
 		return stop(govern.Interrupted.Because(s.HaltRequested))
 	}
-	if !s.PauseRequested {
+	if !govern.PauseDue(s, at) {
 		return nil
 	}
 	_, err := r.wait(ctx, loop.Gate{Kind: loop.GatePause, Summary: "paused at " + string(s.Phase)})

@@ -52,11 +52,11 @@ func (l *improve) begin() {}
 
 func (l *improve) leaving(workflow.Context, govern.Move) error { return nil }
 
-func (l *improve) task(m govern.Move) task {
+func (l *improve) work(m govern.Move) work {
 	if m.Do == govern.RunCheck {
 		return l.check
 	}
-	return map[phase.Phase]task{
+	return map[phase.Phase]work{
 		phase.Review: l.review, phase.Ideate: l.ideate, phase.Modify: l.modify, phase.Commit: l.commit,
 		phase.Verify: l.verify, phase.Guard: l.guard, phase.Decide: l.decide,
 	}[l.State().Phase]

@@ -15,6 +15,7 @@ import (
 	"pawl/internal/phase"
 	"pawl/internal/reason"
 	"pawl/internal/spec"
+	"pawl/internal/task"
 	"pawl/workflows/hosting"
 )
 
@@ -49,7 +50,7 @@ func (r *run) iterate(ctx workflow.Context, first phase.Phase, p protocol) error
 	if err := r.enter(ctx, first); err != nil {
 		return err
 	}
-	if err := r.waitIfPaused(ctx); err != nil {
+	if err := r.waitIfPaused(ctx, loop.PauseIteration); err != nil {
 		return err
 	}
 	r.startIteration(ctx)
@@ -87,16 +88,16 @@ func (r *run) startIteration(ctx workflow.Context) {
 	r.publishSoon(ctx)
 }
 
-// drive carries out the moves of an iteration until it is finished: each task does its work, the
-// rules say what comes next.
+// drive carries out the moves of an iteration until it is finished: the work of each is done, the rules
+// say what comes next.
 func (r *run) drive(ctx workflow.Context, first phase.Phase, p protocol) (govern.Move, error) {
 	move := govern.Move{Do: govern.Enter, To: first}
-	work := p.task(move)
+	do := p.work(move)
 	for {
-		if work == nil {
+		if do == nil {
 			return move, stop(govern.TransitionInvalid.Because(fmt.Sprintf("the phase %s has no work (%s)", r.State().Phase, move.Do)))
 		}
-		next, err := work(ctx, move)
+		next, err := do(ctx, move)
 		if err != nil {
 			return next, err
 		}
@@ -127,7 +128,7 @@ func (r *run) drive(ctx workflow.Context, first phase.Phase, p protocol) (govern
 				return move, err
 			}
 		}
-		work = p.task(move)
+		do = p.work(move)
 	}
 }
 
@@ -244,6 +245,9 @@ func (r *run) settle(ctx workflow.Context, m govern.Move) error {
 		}
 		return in
 	})
+	if err == nil {
+		r.report(ctx, task.IterationEnded)
+	}
 	return err
 }
 
@@ -265,7 +269,7 @@ func (r *run) recordOf(ctx workflow.Context, m govern.Move) loop.Iteration {
 	record := loop.Iteration{
 		N: s.Iteration, Description: cmp.Or(it.description, "nothing was changed"), Kept: m.Kept, Reason: m.Reason,
 		Commit: it.accepted, PhaseMs: it.phaseMs, DurationMs: now.Sub(s.IterationStart).Milliseconds(), Attempts: s.Attempt,
-		Files: it.files, Evidence: it.evidence, EndedAt: now.UTC(), Metric: s.Best,
+		Files: it.files, Evidence: it.evidence, EndedAt: now.UTC(), Metric: s.Best, Tree: it.tree,
 	}
 	if c := s.Unjudged(); c != nil {
 		record.Commit = c.Commit

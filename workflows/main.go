@@ -23,15 +23,15 @@ type protocol interface {
 	begin()
 	// leaving is asked before a move to another phase.
 	leaving(workflow.Context, govern.Move) error
-	// task is the work that a move asks for: of a phase, or of what is done within one.
-	task(govern.Move) task
+	// work is what a move asks for: the work of a phase, or of what is done within one.
+	work(govern.Move) work
 	// between is what happens after an iteration and before the next.
 	between(workflow.Context) error
 }
 
-// task does one piece of work, brings what came of it to the rules, and returns their move. It is
-// given the move that led to it.
-type task func(workflow.Context, govern.Move) (govern.Move, error)
+// work is done once, brings what came of it to the rules, and returns their move. It is given the move
+// that led to it.
+type work func(workflow.Context, govern.Move) (govern.Move, error)
 
 // main is the main line of every loop. It returns how the loop ended as a *stopped, or continues as
 // new.

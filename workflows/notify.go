@@ -11,6 +11,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
+	"pawl/internal/task"
 )
 
 // Telling somebody is bounded, since a loop that ends waits for it: an attempt has half a minute in
@@ -30,6 +31,9 @@ func (t notifier) quiet() bool { return t.underway == 0 }
 // notify tells whom the spec names. Where that fails it is a warning: it never holds the loop up. A
 // pause was asked for by a person, who need not be told.
 func (r *run) notify(ctx workflow.Context, event loop.Type, reason string) {
+	if event == loop.GateOpened {
+		r.report(ctx, task.ChildAsks)
+	}
 	s := r.State()
 	g := s.Gate
 	if g != nil && g.Kind == loop.GatePause {

@@ -18,6 +18,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
+	"pawl/internal/task"
 	"pawl/internal/wire"
 	"pawl/workflows/gatekeeper"
 	"pawl/workflows/hosting"
@@ -45,6 +46,7 @@ type run struct {
 	keeper                       *gatekeeper.Keeper[loop.State] // people
 	host                         *hosting.Host                  // where things run
 	notifier                     notifier                       // who is told
+	reports                      reports                        // what its steward is told
 	display                      display                        // what the Temporal UI shows
 	iteration                    iteration                      // the attempt at a change that is under way
 
@@ -185,7 +187,8 @@ func (r *run) open(ctx workflow.Context) error {
 func (r *run) begun(ctx workflow.Context) {
 	o := r.host.Opened
 	r.Emit(ctx, loop.Event{Type: loop.LoopOpened, Opened: &loop.Opened{
-		Kind: r.State().Kind, Goal: r.spec.Goal, Repo: o.Repo, Branch: o.Branch, Base: o.Base, Desk: o.Desk, Host: o.Host, Limits: govern.Limits(r.spec),
+		Kind: r.State().Kind, Goal: r.spec.Goal, Repo: o.Repo, Branch: o.Branch, Base: o.Base, Begun: o.Begun, Desk: o.Desk, Host: o.Host, Limits: govern.Limits(r.spec),
+		Steward: r.spec.Session[spec.SessionSteward],
 	}})
 	r.remember(ctx)
 	r.Emit(ctx, loop.Event{Type: loop.ContractDrawn, Contract: &loop.Contract{
@@ -226,7 +229,9 @@ func (r *run) continueAsNewIfLong(ctx workflow.Context) error {
 	if !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 		return nil
 	}
-	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) && r.Quiet() && r.notifier.quiet() }); err != nil {
+	if err := workflow.Await(ctx, func() bool {
+		return workflow.AllHandlersFinished(ctx) && r.Quiet() && r.notifier.quiet() && r.reports.quiet()
+	}); err != nil {
 		return err
 	}
 	r.keeper.Drain(ctx)
@@ -255,9 +260,15 @@ func (r *run) finish(ctx workflow.Context, err error) (*loop.Result, error) {
 	if !recorded { // the state says so all the same
 		r.Emit(ctx, end.Event(r.State().Usage))
 	}
+	r.report(ctx, task.ChildEnded)
 	r.notifyEnd(ctx, end, recorded)
 	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
 		return nil, err
+	}
+	if !r.reports.quiet() { // a timer is part of the history
+		if _, err := workflow.AwaitWithTimeout(ctx, notifyBound, r.reports.quiet); err != nil {
+			return nil, err
+		}
 	}
 	r.publish(ctx)
 	r.show(ctx)

@@ -39,7 +39,7 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 		role = call.Role
 	}
 	for {
-		if err := r.waitIfPaused(ctx); err != nil {
+		if err := r.waitIfPaused(ctx, loop.PauseStep); err != nil {
 			return none, err
 		}
 		if spent := govern.StepExhausted(r.State(), call != nil); spent != "" {
@@ -124,19 +124,14 @@ func (r *run) within(ctx workflow.Context, activity string, s *act.Step) (bound 
 	if activity == act.VerifyName {
 		return ""
 	}
-	for _, t := range []struct {
-		of   loop.Resource
-		used float64
-	}{
-		{loop.ActiveTime, r.State().Budget[loop.ActiveTime].Used.Float()},
-		{loop.WallClock, float64(workflow.Now(ctx).Sub(r.State().StartedAt).Milliseconds())},
-	} {
-		limit := r.State().Budget[t.of].Limit
-		if limit == nil {
+	budget := r.State().Clocked(workflow.Now(ctx))
+	for _, of := range []loop.Resource{loop.ActiveTime, loop.WallClock} {
+		remaining := budget[of].Remaining
+		if remaining == nil {
 			continue
 		}
-		if left := max(int64(limit.Float()-t.used), time.Second.Milliseconds()); left < s.LimitMs {
-			s.LimitMs, bound = left, t.of
+		if left := max(int64(remaining.Float()), time.Second.Milliseconds()); left < s.LimitMs {
+			s.LimitMs, bound = left, of
 		}
 	}
 	return bound
@@ -236,7 +231,7 @@ func runOnce[O any, P came[O]](ctx workflow.Context, r *run, activity, command s
 	timerCtx, stopTimer := workflow.WithCancel(ctx)
 	defer stopTimer()
 	timer := r.phaseTimer(timerCtx, s, limit+timerSlack)
-	wanted := func() bool { return r.State().HaltRequested != "" || r.State().PauseRequested }
+	wanted := func() bool { return r.State().HaltRequested != "" || govern.PauseDue(r.State(), loop.PauseNow) }
 	interruptedBy := false
 	for !future.IsReady() {
 		err := workflow.Await(ctx, func() bool { return future.IsReady() || timer.IsReady() || (wanted() && !interruptedBy) })

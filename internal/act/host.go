@@ -24,8 +24,9 @@ type Opened struct {
 	Repo     string      `json:"repo"`
 	Branch   string      `json:"branch"`
 	Base     string      `json:"base"`
-	Onto     string      `json:"onto,omitempty"` // the branch that the work is to be applied to
-	InScope  int         `json:"inScope"`        // how many files the scope matches now
+	Begun    string      `json:"begun,omitempty"` // the commit before Base at which the steward's task began
+	Onto     string      `json:"onto,omitempty"`  // the branch that the work is to be applied to
+	InScope  int         `json:"inScope"`         // how many files the scope matches now
 	Warnings []string    `json:"warnings,omitempty"`
 	Stop     string      `json:"stop,omitempty"`  // a loop-stop file is there
 	State    *loop.State `json:"state,omitempty"` // of the ledger head to resume from

@@ -35,10 +35,7 @@ func Answer(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, err
 	}
 	switch name {
 	case loop.MessagePause:
-		if s.PauseRequested || s.Status == loop.Paused {
-			return Reply{Text: "already paused"}, nil
-		}
-		return received(name, m, "pausing", ""), nil
+		return pause(s, m)
 	case loop.MessageHalt:
 		if s.HaltRequested != "" {
 			return Reply{Text: "already halting"}, nil
@@ -84,6 +81,9 @@ func setMode(s loop.State, m loop.Message) (Reply, error) {
 func answerGate(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, error) {
 	g := s.Gate
 	if g == nil {
+		if name == loop.MessageContinue && s.PauseRequested && s.PauseAt != loop.PauseNow {
+			return received(name, m, "the pause is withdrawn", ""), nil
+		}
 		if name == loop.MessageContinue && s.PauseRequested {
 			return Reply{}, fault.New(fault.LoopNotPaused, "the loop is still pausing").Advise("Wait until it is paused, then continue.")
 		}

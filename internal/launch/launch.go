@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode"
 
+	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
 )
@@ -112,6 +113,9 @@ func details(id string, sp spec.Spec, most int) string {
 	row("guard", sp.Guard.Command)
 	row("agent", strings.TrimSpace(sp.Agent.Use+" "+strings.Join(sp.Agent.Command.Args(), " ")))
 	row("started by", sp.Session["user"])
+	if steward := sp.Session[spec.SessionSteward]; steward != "" {
+		row("for", "the task "+sp.Session[spec.SessionTask]+" of "+govern.Approver(sp)+" (as its session says, nobody has checked it)")
+	}
 	row("from", strings.TrimPrefix(sp.Session["host"]+":"+sp.Session["cwd"], ":"))
 	fmt.Fprintf(&w, "\nFollow it with `pawl show %s` and `pawl log -f %s`.\n", id, id)
 	return w.String()

@@ -29,6 +29,11 @@ func TestAGoalOfAnyKindIsASummaryThatTheServiceTakes(t *testing.T) {
 	}
 }
 
+func TestTheDetailsSayWhatTheSessionOfAStewardSays(t *testing.T) {
+	sp := spec.Spec{Session: map[string]string{"user": "crew", "steward": "crew", "task": "t1", "plan": "cafe", "approvedBy": "ann"}}
+	require.Contains(t, launch.Of("x", "pawl/x", sp).Details, "| for | the task t1 of steward crew, plan cafe, approved by ann (as its session says, nobody has checked it) |")
+}
+
 func TestTheIDIsTheOneAskedForElseTheNameElseTheFolderWithASuffix(t *testing.T) {
 	for _, c := range []struct{ name, path, url, asked, want, refused string }{
 		{name: "nightly", path: "/src/shop", want: "nightly"},

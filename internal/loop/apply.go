@@ -3,7 +3,6 @@ package loop
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"pawl/internal/evidence"
 	"pawl/internal/kind"
@@ -18,7 +17,7 @@ func (s State) Apply(e Event) State {
 	if apply := effects[e.Type]; apply != nil {
 		apply(&s, e)
 	}
-	s.Budget = s.wallClock(e.Time)
+	s.Budget = s.Clocked(e.Time)
 	return s
 }
 
@@ -36,8 +35,8 @@ var effects = map[Type]func(*State, Event){
 	LoopOpened: func(s *State, e Event) {
 		o := e.Opened
 		s.Loop, s.Kind, s.Goal, s.Status = e.Loop, o.Kind, o.Goal, Running
-		s.Repo, s.Branch, s.Base, s.Head = o.Repo, o.Branch, o.Base, o.Base
-		s.Desk, s.Host = o.Desk, o.Host
+		s.Repo, s.Branch, s.Base, s.Begun, s.Head = o.Repo, o.Branch, o.Base, o.Begun, o.Base
+		s.Desk, s.Host, s.Steward = o.Desk, o.Host, o.Steward
 		s.Budget, s.StartedAt = NewBudget(o.Limits), e.Time
 		s.Iterations, s.Kept, s.ChangedFiles = []Iteration{}, []Kept{}, []string{}
 		if k, err := kind.Of(o.Kind); err == nil && k.Course {
@@ -45,7 +44,9 @@ var effects = map[Type]func(*State, Event){
 		}
 	},
 	LoopResumed: func(s *State, e Event) {
-		s.Status, s.Gate, s.PauseReason, s.PauseRequested, s.HaltRequested = Running, nil, "", false, ""
+		s.Status, s.Gate, s.PauseReason, s.HaltRequested = Running, nil, "", ""
+		s.withdrawPause()
+		s.startClock(e.Time)
 		s.Head, s.Desk, s.Host = e.Head, e.Opened.Desk, e.Opened.Host
 		s.Phase = e.Phase
 	},
@@ -61,6 +62,7 @@ var effects = map[Type]func(*State, Event){
 		if g := s.Gate; g != nil { // what it was about is lost, but not that a person wants the loop to wait
 			s.PauseRequested = s.PauseRequested || g.Kind == GatePause || g.Kind == GateBreakpoint
 			s.Gate, s.Status, s.PauseReason = nil, Running, ""
+			s.startClock(e.Time)
 		}
 	},
 	ContractDrawn: func(s *State, e Event) { s.Contract = e.Contract },
@@ -183,11 +185,27 @@ var effects = map[Type]func(*State, Event){
 			s.NoNumbers = 0
 		}
 	},
-	AutonomyPaused: func(s *State, e Event) { s.PauseRequested = false },
+	AutonomyPaused: func(s *State, e Event) {
+		switch {
+		case GateKind(e.Reason) == GatePause:
+			s.PauseRequested, s.PauseAt = false, PauseNow
+			s.stopClock(e.By, e.Time)
+		case s.PauseAt != PauseIteration: // a breakpoint is as good a place; that one is asked for at the boundary
+			s.withdrawPause()
+		}
+	},
+	AutonomyResumed: func(s *State, e Event) {
+		s.startClock(e.Time)
+		if !s.PauseRequested {
+			s.withdrawPause()
+		}
+	},
 	MessageReceived: func(s *State, e Event) {
 		switch e.Message {
 		case MessagePause:
-			s.PauseRequested = true
+			s.PauseRequested, s.PauseAt, s.PausedBy = true, e.How, e.By
+		case MessageContinue:
+			s.withdrawPause()
 		case MessageHalt, MessageSetMode:
 			if s.HaltRequested == "" {
 				s.HaltRequested = cmp.Or(e.Reason, "halted")
@@ -210,6 +228,9 @@ var effects = map[Type]func(*State, Event){
 	ProposalApproved: proposal, ProposalRejected: proposal, ProposalApplied: proposal,
 	AutonomyCompleted: end, AutonomyHalted: end, LoopFailed: end,
 }
+
+// withdrawPause forgets a pause that somebody has asked for.
+func (s *State) withdrawPause() { s.PauseRequested, s.PauseAt, s.PausedBy = false, PauseNow, "" }
 
 // accept notes that the last change stays on the branch.
 func (s *State) accept() {
@@ -267,15 +288,6 @@ func proposal(s *State, e Event) { s.Proposal = e.Proposal }
 func end(s *State, e Event) {
 	s.Status, s.ExitStatus, s.ErrorCode, s.Cause, s.Recovery, s.Reason = e.Status, e.ExitStatus, e.ErrorCode, e.Cause, e.Recovery, e.Reason
 	s.Gate, s.PauseReason = nil, ""
-}
-
-// wallClock keeps that line of the budget in step with the clock of the events.
-func (s State) wallClock(now time.Time) Budget {
-	if s.Budget == nil || s.StartedAt.IsZero() {
-		return s.Budget
-	}
-	used := Count(now.Sub(s.StartedAt).Milliseconds())
-	return s.Budget.Spend(WallClock, used.Sub(s.Budget[WallClock].Used))
 }
 
 // Union returns the files of both lists, each once, as many as a list of files keeps.

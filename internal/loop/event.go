@@ -227,12 +227,14 @@ type Event struct {
 
 // Opened is what a loop starts with.
 type Opened struct {
-	Kind   string                        `json:"kind"`
-	Goal   string                        `json:"goal,omitempty"`
-	Repo   string                        `json:"repo"`
-	Branch string                        `json:"branch"`
-	Base   string                        `json:"base"`
-	Desk   string                        `json:"desk"`
-	Host   string                        `json:"host"`
-	Limits map[Resource]evidence.Decimal `json:"limits"`
+	Kind    string                        `json:"kind"`
+	Goal    string                        `json:"goal,omitempty"`
+	Repo    string                        `json:"repo"`
+	Branch  string                        `json:"branch"`
+	Base    string                        `json:"base"`
+	Begun   string                        `json:"begun,omitempty"`
+	Desk    string                        `json:"desk"`
+	Host    string                        `json:"host"`
+	Steward string                        `json:"steward,omitempty"`
+	Limits  map[Resource]evidence.Decimal `json:"limits"`
 }

@@ -49,12 +49,20 @@ var Messages = []MessageName{
 	{MessageAnswer, "Answer a question: {\"choice\": \"<one of those listed>\", \"note\": \"\"}"},
 	{MessageAmend, "Correct a command that is at fault: {\"spec\": {\"verify\": {\"command\": \"...\"}}}; the new contract is approved next"},
 	{MessageExtend, "Raise a budget that is used up: {\"limits\": {\"iterations\": 20}, \"hash\": \"<the gate's>\"}"},
-	{MessagePause, "Pause now; the step that is running is interrupted and repeated on continue"},
-	{MessageContinue, "Go on after a pause, a breakpoint or a block"},
+	{MessagePause, "Pause now; the step that is running is interrupted and repeated on continue. {\"choice\": \"step\"} pauses before the next step, {\"choice\": \"iteration\"} before the next iteration, and interrupts nothing"},
+	{MessageContinue, "Go on after a pause, a breakpoint or a block; withdraw a pause that has not come yet"},
 	{MessageHalt, "End the loop for good, with its report"},
 	{MessageSteer, "Guidance for the next agent call: {\"note\": \"...\"}"},
 	{MessageSetMode, "Change the mode; away from mission ends the loop for good: {\"mode\": \"plan\"}"},
 }
+
+// Where a pause may begin: at once, which interrupts the step that runs; before the next step; before
+// the next iteration. The last two interrupt nothing.
+const (
+	PauseNow       = ""
+	PauseStep      = "step"
+	PauseIteration = "iteration"
+)
 
 // MessageName is a message's name and what it does.
 type MessageName struct{ Name, Description string }

@@ -78,10 +78,13 @@ type State struct {
 	Branch string `json:"branch"`
 	Base   string `json:"base,omitempty"`  // the commit that the loop started from
 	Moved  string `json:"moved,omitempty"` // what the base has become, where a proposal was made anew on top of it
+	Begun  string `json:"begun,omitempty"` // the commit at which the steward's task began that the loop is a later step of
 	Head   string `json:"head"`
 	Ledger string `json:"ledger"` // the ledger commit that this state follows
 	Desk   string `json:"desk"`
 	Host   string `json:"host"`
+
+	Steward string `json:"steward,omitempty"` // the workflow ID of the steward that started the loop
 
 	Contract *Contract `json:"contract"`
 	Plan     *Plan     `json:"plan,omitempty"` // fixed once the contract is approved
@@ -100,7 +103,11 @@ type State struct {
 
 	Usage     Usage     `json:"usage"`
 	StartedAt time.Time `json:"startedAt,omitzero"`
-	Seq       int64     `json:"seq"` // of the last event applied
+	// ClockFrom is StartedAt, later by the time that limits.wallClock did not count; ClockStopped is since
+	// when it does not count now.
+	ClockFrom    time.Time `json:"clockFrom,omitzero"`
+	ClockStopped time.Time `json:"clockStopped,omitzero"`
+	Seq          int64     `json:"seq"` // of the last event applied
 
 	// What the loop carries from one iteration to the next.
 	Analysis       evidence.Analysis `json:"analysis,omitzero"`
@@ -113,13 +120,19 @@ type State struct {
 	IterationSteps int               `json:"iterationSteps,omitempty"` // agent calls in this iteration (E4)
 	IterationStart time.Time         `json:"iterationStart,omitzero"`
 	PauseRequested bool              `json:"pauseRequested,omitempty"`
+	PauseAt        string            `json:"pauseAt,omitempty"`       // where: PauseNow, PauseStep or PauseIteration
+	PausedBy       string            `json:"pausedBy,omitempty"`      // who asked for the pause
 	HaltRequested  string            `json:"haltRequested,omitempty"` // the reason, "" for none
 	Course         *Course           `json:"course,omitempty"`        // of the iteration of a Deliver loop
 }
 
-// Footing is the commit that the loop's own changes are told from: its base, or what that has become
-// since, where the work stands on top of it by now. The contract keeps the base it was approved with.
-func (s State) Footing() string { return cmp.Or(s.Moved, s.Base) }
+// Footing is the commit that the proposal is told from: what the base has become, where the work stands
+// on top of that by now; where the steward's task began, if the loop is a step of one; else the base.
+// The contract keeps the base it was approved with.
+func (s State) Footing() string { return cmp.Or(s.Moved, s.Begun, s.Base) }
+
+// Own is the commit that the loop's own changes are told from.
+func (s State) Own() string { return cmp.Or(s.Moved, s.Base) }
 
 // New returns a loop of which nothing is known yet but what it is called. Its lists are empty and
 // not absent, also where it never comes to more.
@@ -247,6 +260,7 @@ type Iteration struct {
 	Commit      string            `json:"commit"`
 	DurationMs  int64             `json:"durationMs"`
 	Attempts    int               `json:"attempts,omitempty"`
+	Tree        string            `json:"tree,omitempty"` // of the change, where it came to be judged
 	Files       []string          `json:"files,omitempty"`
 	Evidence    []string          `json:"evidence,omitempty"`
 	EndedAt     time.Time         `json:"endedAt,omitzero"`

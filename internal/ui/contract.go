@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pawl/internal/evidence"
+	"pawl/internal/govern"
 	"pawl/internal/issue"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
@@ -73,9 +74,25 @@ func (s Style) Contract(c Contract) string {
 		f.add("baseline", number(c.Baseline))
 	}
 	f.add("tells", told(sp.Notify)...)
+	f.add("started by", s.steward(sp)...)
 	f.add("protection", c.Protections...)
 	f.add("hash", c.Contract.Hash)
 	return s.Bold("Contract of "+Clean(c.Loop)) + "\n\n" + f.String()
+}
+
+// steward is what a steward says of itself and its task in the session of a loop that it starts.
+func (s Style) steward(sp spec.Spec) (lines []string) {
+	if sp.Session[spec.SessionSteward] == "" {
+		return nil
+	}
+	lines = append(lines, Clean(govern.Approver(sp)))
+	if base := sp.Session[spec.SessionBase]; base != "" {
+		lines = append(lines, "its proposal begins at "+Short(Clean(base)))
+	}
+	if onto := sp.Session[spec.SessionOnto]; onto != "" {
+		lines = append(lines, "its work is applied to "+Clean(onto))
+	}
+	return append(lines, s.Dim("as its session says; nobody has checked it"))
 }
 
 // stops are the limits that end a loop of the kind beside its budgets.

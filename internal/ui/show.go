@@ -52,6 +52,9 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 		approved := first(st.Contract.Hash, 16)
 		if st.Contract.ApprovedAt != nil {
 			approved += ", approved by " + Clean(cmp.Or(st.Contract.ApprovedBy, "–")) + " on " + s.when(*st.Contract.ApprovedAt)
+			if st.Steward != "" && strings.HasPrefix(st.Contract.ApprovedBy, loop.StewardName(st.Steward)) {
+				approved += ", as the loop's session says"
+			}
 		}
 		f.add("contract", approved)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/evidence"
+	"pawl/internal/govern"
 	"pawl/internal/kind"
 	"pawl/internal/launch"
 	"pawl/internal/loop"
@@ -154,6 +155,22 @@ func TestAContractNamesEveryAgentAndItsPermissions(t *testing.T) {
 	} {
 		require.Contains(t, text, want)
 	}
+}
+
+// What a session says of a steward is shown as what it is: anybody could have written it.
+func TestAContractSaysWhatItHasFromTheSessionOfASteward(t *testing.T) {
+	said := map[string]string{"steward": "crew", "task": "t1", "plan": hash, "approvedBy": "ann", "base": strings.Repeat("a", 40), "onto": "main"}
+	text := style.Contract(ui.Contract{Spec: spec.Spec{Session: said}})
+	for _, want := range []string{"steward crew, plan " + hash + ", approved by ann", "begins at aaaaaaa", "applied to main", "as its session says; nobody has checked it"} {
+		require.Contains(t, text, want)
+	}
+	require.NotContains(t, style.Contract(ui.Contract{Spec: spec.Spec{Session: map[string]string{"user": "ann"}}}), "session")
+
+	approved := now
+	s := loop.State{Kind: "improve", Steward: "crew", Contract: &loop.Contract{Hash: hash, ApprovedBy: govern.Approver(spec.Spec{Session: said}), ApprovedAt: &approved}}
+	require.Contains(t, style.State(kind.Improve, s, now), "as the loop's session says")
+	s.Contract.ApprovedBy = "ann"
+	require.NotContains(t, style.State(kind.Improve, s, now), "session")
 }
 
 func TestNothingHidesInAContract(t *testing.T) {

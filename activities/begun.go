@@ -1,0 +1,40 @@
+package activities
+
+import (
+	"context"
+
+	"pawl/internal/fault"
+	"pawl/internal/git"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+	"pawl/internal/userrepo"
+)
+
+// begun returns the commit at which the steward's task began that the loop is a step of, "" where that
+// is the loop's own base. The proposal is the diff from there, so that a task of several steps has one
+// that covers all of them. A commit that the base does not come after, or a branch to apply to that is
+// not there, is a PRECONDITION_FAILED.
+func (ws *loopWorkspace) begun(ctx context.Context, session map[string]string, base string) (string, error) {
+	if onto := session[spec.SessionOnto]; onto != "" {
+		name, known := "refs/heads/"+onto, map[string]string{}
+		if git.CheckBranch(onto) == nil {
+			var err error
+			if known, err = userrepo.Refs(ctx, ws.store, ws.Repo, name); err != nil {
+				return "", precondition(userrepo.Unreached(ws.Repo, err))
+			}
+		}
+		if known[name] == "" {
+			return "", refuse(fault.New(fault.PreconditionFailed, "session.onto is %q, and %s has no such branch", loop.Clip(onto, 80), ws.Repo).
+				Advise("Name the branch that the task's work is to be applied to."))
+		}
+	}
+	at := session[spec.SessionBase]
+	switch {
+	case at == "" || at == base:
+		return "", nil
+	case !ws.descendsFrom(ctx, base, at):
+		return "", refuse(fault.New(fault.PreconditionFailed, "session.base is %q, which is no commit that the loop's base %s comes after", loop.Clip(at, 80), base[:10]).
+			Advise("Give the full hash of the commit at which the task began, or leave session.base out."))
+	}
+	return at, nil
+}

@@ -1,0 +1,71 @@
+package activities_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/act"
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+	"pawl/internal/wire"
+)
+
+// later opens a loop for a later step of a task: it goes on from the branch pawl/x, where the first
+// step x has kept a change, and says this in its session besides.
+func later(t *testing.T, session map[string]string) (l *opened, o act.Opened, err error) {
+	t.Helper()
+	l = begun(t, spec.Deny)
+	l.begin()
+	write(t, l.o.Desk+"/work/a", "better\n")
+	l.commit("")
+	_, err = l.a.Close(ctx, act.Close{Base: l.o.Base, Head: l.head, Entry: l.entry(loop.Event{Type: loop.AutonomyCompleted, Status: loop.Completed})})
+	require.NoError(t, err)
+	s := l.spec
+	s.Name, s.Repo.Base, s.Session = "y", "pawl/x", map[string]string{"steward": "crew"}
+	maps.Copy(s.Session, session)
+	for key, value := range s.Session {
+		s.Session[key] = strings.ReplaceAll(value, "BASE", l.o.Base)
+	}
+	o, err = l.a.Open(ctx, act.Open{Loop: "y", FirstRun: "second", Spec: s})
+	return l, o, err
+}
+
+func TestALaterStepGoesOnFromTheOneBeforeAndIsToldFromWhereTheTaskBegan(t *testing.T) {
+	l, o, err := later(t, map[string]string{"base": "BASE", "onto": "main"})
+	require.NoError(t, err)
+	require.Equal(t, l.head, o.Base, "it works on what the first step has kept")
+	require.Equal(t, l.o.Base, o.Begun)
+	require.Equal(t, "main", o.Onto)
+
+	_, same, err := later(t, map[string]string{"onto": "main"})
+	require.NoError(t, err)
+	require.Empty(t, same.Begun)
+	_, alone, err := later(t, nil)
+	require.NoError(t, err)
+	require.Equal(t, "pawl/x", alone.Onto)
+	require.NotEqual(t, same.Contract, alone.Contract, "the branch that the work is applied to is part of the contract")
+}
+
+func TestATaskThatBeganElsewhereIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		session map[string]string
+		what    string
+	}{
+		"not before the base":  {map[string]string{"base": strings.Repeat("1", 40)}, "session.base"},
+		"not the whole hash":   {map[string]string{"base": "main"}, "session.base"},
+		"an option of git's":   {map[string]string{"base": "--all"}, "session.base"},
+		"no such branch":       {map[string]string{"onto": "nowhere"}, "session.onto"},
+		"no name of a branch":  {map[string]string{"onto": "a..b"}, "session.onto"},
+		"an option, as branch": {map[string]string{"onto": "--all"}, "session.onto"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := later(t, c.session)
+			require.True(t, wire.Is(err, fault.PreconditionFailed), "%v", err)
+			require.ErrorContains(t, err, c.what)
+		})
+	}
+}

@@ -1,0 +1,55 @@
+package govern
+
+import (
+	"fmt"
+
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+	"pawl/internal/task"
+)
+
+// Child is what a loop in that state tells its steward when that event has happened (S1), and what the
+// steward finds when it reads the loop. What is said of an iteration is said of the last finished one;
+// the reason is that of the end, once the loop has ended.
+func Child(s loop.State, event string) task.ChildEvent {
+	r := &task.ChildResult{
+		Status: string(s.Status), ExitStatus: s.ExitStatus, ErrorCode: s.ErrorCode,
+		Head: s.Head, Base: s.Base, Branch: s.Branch,
+		Usage: task.Usage{
+			CostUSD: s.Usage.CostUSD, Tokens: s.Usage.InputTokens + s.Usage.OutputTokens,
+			ActiveMs: s.Usage.ActiveMs, ToolCalls: int(s.Usage.ToolCalls),
+		},
+	}
+	if n := len(s.Iterations); n > 0 {
+		last := s.Iterations[n-1]
+		r.Iteration, r.Kept, r.Description, r.Metric, r.Tree, r.Reason = last.N, last.Kept, loop.Clip(last.Description, 200), last.Metric, last.Tree, loop.Clip(last.Reason, 200)
+	}
+	if s.Status.Ended() {
+		r.Reason = loop.Clip(s.Reason, 500)
+	}
+	if p := s.Proposal; p != nil {
+		r.Proposal = &task.ChildProposal{Hash: p.Hash, State: p.State}
+	}
+	e := task.ChildEvent{Loop: s.Loop, Event: event, Result: r, Seq: s.Seq}
+	if g := s.Gate; g != nil {
+		e.Gate = &task.ChildGate{ID: g.ID, Kind: string(g.Kind), Summary: g.Summary, Hash: g.Hash, Answers: g.Answers, OpenedAt: g.OpenedAt}
+	}
+	return e
+}
+
+// Approver names who has approved a contract that no person is asked about (approvals.plan: auto): the
+// spec itself, or the steward that carries out an approved plan. The latter is as the loop's session
+// says it; nobody has checked that.
+func Approver(s spec.Spec) string {
+	steward := s.Session[spec.SessionSteward]
+	if steward == "" {
+		return "spec (approvals.plan: auto)"
+	}
+	text := loop.StewardName(steward)
+	for _, said := range []struct{ words, key string }{{"plan", spec.SessionPlan}, {"approved by", spec.SessionApprovedBy}} {
+		if value := s.Session[said.key]; value != "" {
+			text += fmt.Sprintf(", %s %s", said.words, loop.Clip(value, 200))
+		}
+	}
+	return text
+}

@@ -1,0 +1,41 @@
+package govern
+
+import (
+	"fmt"
+	"slices"
+
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+)
+
+// pauses are the places where a pause may begin, the soonest first, with what its sender is told.
+var pauses = []struct{ at, text string }{
+	{loop.PauseNow, "pausing"},
+	{loop.PauseStep, "pausing before the next step"},
+	{loop.PauseIteration, "pausing before the next iteration"},
+}
+
+func soonness(at string) int {
+	return slices.IndexFunc(pauses, func(p struct{ at, text string }) bool { return p.at == at })
+}
+
+// PauseDue reports whether a pause that was asked for begins at a place that the loop has come to: one
+// that was to begin sooner begins there too.
+func PauseDue(s loop.State, at string) bool {
+	return s.PauseRequested && soonness(s.PauseAt) <= soonness(at)
+}
+
+// pause asks a loop to pause. Of two that are asked for the sooner one counts.
+func pause(s loop.State, m loop.Message) (Reply, error) {
+	n := soonness(m.Choice)
+	switch {
+	case n < 0:
+		return Reply{}, fault.New(fault.InvalidMessage, "%q is no place to pause at", clip(m.Choice)).
+			Advise(fmt.Sprintf("Leave `choice` out to pause now, or choose %s or %s.", loop.PauseStep, loop.PauseIteration))
+	case s.Status == loop.Paused || PauseDue(s, m.Choice):
+		return Reply{Text: "already paused"}, nil
+	}
+	reply := received(loop.MessagePause, m, pauses[n].text, "")
+	reply.Events[0].How = m.Choice
+	return reply, nil
+}

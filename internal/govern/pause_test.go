@@ -1,0 +1,70 @@
+package govern_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/fault"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+)
+
+func TestA6_APauseBeginsWhereItWasAskedForOrSooner(t *testing.T) {
+	at := []string{loop.PauseNow, loop.PauseStep, loop.PauseIteration}
+	for i, asked := range at {
+		for j, place := range at {
+			s := loop.State{PauseRequested: true, PauseAt: asked}
+			require.Equal(t, i <= j, govern.PauseDue(s, place), "asked for at %q, at %q", asked, place)
+		}
+		require.False(t, govern.PauseDue(loop.State{PauseAt: asked}, loop.PauseIteration), "nobody asked")
+	}
+}
+
+func TestA6_OfTwoPausesTheSoonerOneCounts(t *testing.T) {
+	for _, c := range []struct{ first, second, want string }{
+		{"", "", ""}, {"", "step", ""}, {"", "iteration", ""},
+		{"step", "", ""}, {"step", "step", "step"}, {"step", "iteration", "step"},
+		{"iteration", "", ""}, {"iteration", "step", "step"}, {"iteration", "iteration", "iteration"},
+	} {
+		s := loop.State{Status: loop.Running}
+		for _, choice := range []string{c.first, c.second} {
+			reply, err := govern.Answer(s, valid, loop.MessagePause, loop.Message{Choice: choice, By: "by " + choice})
+			require.NoError(t, err)
+			s = loop.Fold(s, reply.Events)
+		}
+		require.True(t, s.PauseRequested)
+		require.Equal(t, c.want, s.PauseAt, "%q, then %q", c.first, c.second)
+		require.Equal(t, "by "+c.want, s.PausedBy)
+	}
+}
+
+func TestA6_APauseThatHasNotBegunCanBeWithdrawn(t *testing.T) {
+	for _, choice := range []string{"step", "iteration"} {
+		s := loop.State{Status: loop.Running, PauseRequested: true, PauseAt: choice, PausedBy: "ann"}
+		reply, err := govern.Answer(s, valid, loop.MessageContinue, loop.Message{})
+		require.NoError(t, err)
+		after := loop.Fold(s, reply.Events)
+		require.False(t, after.PauseRequested)
+		require.Empty(t, after.PauseAt+after.PausedBy)
+	}
+	_, err := govern.Answer(loop.State{Status: loop.Running, PauseRequested: true}, valid, loop.MessageContinue, loop.Message{})
+	require.Equal(t, fault.LoopNotPaused, fault.CodeOf(err), "its step is being interrupted")
+}
+
+func TestA6_APauseSomewhereElseIsRefused(t *testing.T) {
+	_, err := govern.Answer(loop.State{Status: loop.Running}, valid, loop.MessagePause, loop.Message{Choice: "tomorrow"})
+	require.Equal(t, fault.InvalidMessage, fault.CodeOf(err))
+	require.Contains(t, err.(*fault.Error).Advice(), "step or iteration")
+}
+
+// TestA6_ABreakpointIsNoIterationBoundary: a pause that is asked for at the boundary is not used up by
+// a breakpoint within the iteration.
+func TestA6_ABreakpointIsNoIterationBoundary(t *testing.T) {
+	for choice, stays := range map[string]bool{"": false, "step": false, "iteration": true} {
+		s := loop.State{Status: loop.Running, PauseRequested: true, PauseAt: choice, PausedBy: "ann"}
+		s = loop.Fold(s, []loop.Event{{Type: loop.AutonomyPaused, Reason: "breakpoint"}, {Type: loop.AutonomyResumed}})
+		require.Equal(t, stays, s.PauseRequested, choice)
+		require.Equal(t, stays, s.PausedBy == "ann", choice)
+	}
+}
