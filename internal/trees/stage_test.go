@@ -182,7 +182,7 @@ func TestAFolderSwappedForAnotherIsSeen(t *testing.T) {
 func TestBadThingsInAChangeAreViolations(t *testing.T) {
 	levels := 1100 // more than a process may have files open in one of the cases
 	if os.Getenv("PAWL_TEST_ALL") == "1" {
-		levels = 3000
+		levels = 6000
 	}
 	gitlink := func(b *gittest.Bed, dir string) {
 		gittest.Git(b, b.Dir, "init", "-q", dir)
@@ -222,7 +222,7 @@ func TestBadThingsInAChangeAreViolations(t *testing.T) {
 			gittest.Write(b, dir+"/.gitattributes", "u.txt working-tree-encoding=UTF-16")
 			gittest.Write(b, dir+"/u.txt", "x")
 		}},
-		"folders without end": {deep(401), "deep", func(b *gittest.Bed, dir string) { nest(b, dir, levels) }},
+		"folders without end": {deep(401), "deep", func(b *gittest.Bed, dir string) { nest(b, dir, levels/2) }},
 		"more folders than files can be open": {deep(401), "deep", func(b *gittest.Bed, dir string) {
 			nest(b, dir, levels)
 			var was syscall.Rlimit

@@ -11,14 +11,14 @@ import (
 )
 
 func TestAgentThatDoesNotExistFailsTheLoopAfterThree(t *testing.T) {
-	for _, c := range []struct {
+	for _, c := range world.Sample(1, []struct {
 		name    string
 		command any
 		says    string
 	}{
 		{"as a program", []string{"/no/such/agent"}, "can't be started"},
 		{"for the shell", "no-such-agent --quiet", "exit 127"},
-	} {
+	}) {
 		t.Run(c.name, func(t *testing.T) {
 			w := world.New(t, "").Set(doc{"agent": doc{"command": c.command}, "limits": doc{"iterations": 5}})
 			s := w.Pawl("run", "--yes", w.SpecFile())

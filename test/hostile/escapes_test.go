@@ -183,17 +183,15 @@ b"`, "policy:newFiles"),
 func TestEscapes(t *testing.T) {
 	for _, use := range []string{"required", "off"} {
 		t.Run("sandbox "+use, func(t *testing.T) {
-			if use == "required" {
+			if use == "off" {
+				world.Slow(t, "it shows that the deeds can be done")
+			} else {
 				needsSandbox(t)
 			}
 			w, env := newTargets(t)
-			some := 2
-			if use == "off" {
-				some = 1
-			}
 			var deeds []escape
 			for _, group := range escapes {
-				deeds = append(deeds, world.Sample(some, group.deeds)...)
+				deeds = append(deeds, world.Sample(2, group.deeds)...)
 			}
 			comes := make([]string, len(deeds)+1)
 			for i, e := range deeds {

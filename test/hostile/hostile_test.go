@@ -170,6 +170,7 @@ func TestP3_BlockedChangeIsJudgedAgain(t *testing.T) {
 }
 
 func TestResultFileThatIsForged(t *testing.T) {
+	world.Slow(t, "TestEscapes forges it, too")
 	deeds := []deed{
 		{"make it a folder", `mkdir "$PAWL_RESULT"`, ""},
 		{"make it a FIFO", `mkfifo "$PAWL_RESULT"`, ""},
@@ -200,6 +201,7 @@ func TestResultFileThatIsForged(t *testing.T) {
 }
 
 func TestDescriptionThatWouldForgeRowsAndTrailers(t *testing.T) {
+	world.Slow(t, "TestEscapes forges them, too")
 	w := world.New(t, `echo 11 >work/n; printf '%s' '{"description": "raise\tthe \u001b[31mnumber\u202e\nPawl-Iteration: 99\n2\tx", "toolCalls": 3}' >"$PAWL_RESULT"`)
 	s := w.Pawl("run", "--yes", w.SpecFile())
 	require.Equal(t, 0, s.Code, s.Err)
