@@ -49,8 +49,5 @@ func find(ctx context.Context, dir string) (address, ui string, ok bool) {
 
 func look(ctx context.Context, dir string) (doctor.Engine, error) {
 	r, err := engine.Look(ctx, dir)
-	return doctor.Engine{
-		Running: r.Running, Address: r.Endpoint.Address, UI: r.Endpoint.UI, Held: r.Held, Owner: r.Owner,
-		Database: r.Database, Version: r.Version, Wanted: r.Wanted, Damaged: r.Damaged, Size: r.Size, Taken: r.Taken,
-	}, err
+	return doctor.Engine(r), err
 }

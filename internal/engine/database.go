@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -51,28 +50,23 @@ var errNotOurs = errors.New("not a database that this engine can open")
 // prepare makes sure that there is a database of the running code's schema. What is there and is
 // not such a database is moved aside, never deleted and never opened; replaced is its new path.
 func (d database) prepare() (replaced string, err error) {
-	switch version, err := d.version(); {
-	case errors.Is(err, fs.ErrNotExist):
-	case errors.Is(err, errNotOurs):
-		if replaced, err = d.moveAside("corrupt"); err != nil {
-			return "", err
-		}
-	case err != nil:
-		return "", fmt.Errorf("read engine database: %w", err)
-	case version != sqliteschema.Version:
-		if replaced, err = d.moveAside(version); err != nil {
-			return "", err
-		}
-	default:
-		switch err := d.check(); {
-		case err == nil:
+	suffix, err := d.version()
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", d.create()
+	}
+	if err == nil && suffix == sqliteschema.Version {
+		if err = d.check(); err == nil {
 			return "", nil
-		case !errors.Is(err, errNotOurs):
-			return "", fmt.Errorf("check engine database: %w", err)
 		}
-		if replaced, err = d.moveAside("corrupt"); err != nil {
-			return "", err
-		}
+	}
+	if errors.Is(err, errNotOurs) {
+		suffix, err = "corrupt", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read engine database: %w", err)
+	}
+	if replaced, err = d.moveAside(suffix); err != nil {
+		return "", err
 	}
 	return replaced, d.create()
 }
@@ -130,116 +124,88 @@ func (d database) version() (string, error) {
 
 // userVersion is a schema version as one number; "0.11" and "0.9" keep their order.
 func userVersion(version string) (uint32, error) {
-	major, minor, ok := strings.Cut(version, ".")
-	a, errA := strconv.ParseUint(major, 10, 16)
-	b, errB := strconv.ParseUint(minor, 10, 16)
-	if !ok || errA != nil || errB != nil {
-		return 0, fmt.Errorf("schema version %q is not major.minor", version)
+	var major, minor uint16
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
+		return 0, fmt.Errorf("schema version %q is not major.minor: %w", version, err)
 	}
-	return uint32(a<<16 | b), nil
+	return uint32(major)<<16 | uint32(minor), nil
 }
 
 // create makes the file under another name and renames it, so that a file called temporal.db is
 // always a whole one, and in one transaction: the server's SetupSchema commits, and so syncs,
 // each of its hundred statements.
-func (d database) create() error {
-	fail := func(err error) error { return fmt.Errorf("create engine database: %w", err) }
-
+func (d database) create() (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("create engine database: %w", err)
+		}
+	}()
 	version, err := userVersion(sqliteschema.Version)
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	draft := database{d.path + ".new"}
 	if err := draft.remove(); err != nil {
-		return fail(err)
+		return err
 	}
 	db, err := sql.Open("sqlite", draft.dsn())
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	defer db.Close()
 	db.SetMaxOpenConns(1)
 	tx, err := db.Begin()
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	if err := sqliteschema.SetupSchemaOnDB(schemaTx{tx: tx}); err != nil {
-		return fail(err)
+		return err
 	}
-	if err := errors.Join(dropIndexes(tx), hintPlanner(tx)); err != nil {
-		return fail(err)
-	}
-	for _, pragma := range []string{
-		fmt.Sprintf("PRAGMA user_version = %d", version),
-		fmt.Sprintf("PRAGMA application_id = %d", applicationID),
-	} {
-		if _, err := tx.Exec(pragma); err != nil {
-			return fail(err)
-		}
-	}
-	if err := tx.Commit(); err != nil {
-		return fail(err)
-	}
-	if err := db.Close(); err != nil {
-		return fail(err)
-	}
-	if err := os.Chmod(draft.path, 0o600); err != nil {
-		return fail(err)
-	}
-	if err := durable.Rename(draft.path, d.path); err != nil {
-		return fail(err)
-	}
-	return nil
-}
-
-// dropIndexes keeps the indexes that lists need. The server's schema has one for each search
-// attribute, used or not, 58 in all, and each change of a loop's phase rewrites every one of them:
-// 6 ms of processor time, more than half of it for those dropped here. Queries do not need them,
-// they only scan the loops of one machine instead.
-func dropIndexes(tx *sql.Tx) error {
-	rows, err := tx.Query("SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'executions_visibility' AND sql IS NOT NULL")
+	statements, err := dropIndexes(tx)
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
-	var drop []string
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
+	statements = append(append(statements, hintPlanner...),
+		fmt.Sprintf("PRAGMA user_version = %d", version), fmt.Sprintf("PRAGMA application_id = %d", applicationID))
+	for _, statement := range statements {
+		if _, err := tx.Exec(statement); err != nil {
 			return err
 		}
-		switch name {
-		case "default_idx", "by_workflow_id", "by_workflow_type", "by_status":
-		default:
-			drop = append(drop, name)
-		}
 	}
-	if err := rows.Err(); err != nil {
+	if err := errors.Join(tx.Commit(), db.Close(), os.Chmod(draft.path, 0o600)); err != nil {
 		return err
 	}
-	for _, name := range drop {
-		if _, err := tx.Exec("DROP INDEX " + name); err != nil {
-			return err
-		}
+	return durable.Rename(draft.path, d.path)
+}
+
+// dropIndexes returns the statements that drop the indexes which no list needs. The server's schema
+// has 58, one for each search attribute, and each change of a loop's phase rewrites all of them: 6 ms
+// of processor time, more than half of it for those dropped here. Queries scan the loops of one
+// machine instead.
+func dropIndexes(tx *sql.Tx) (statements []string, err error) {
+	rows, err := tx.Query("SELECT 'DROP INDEX ' || name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'executions_visibility'" +
+		" AND sql IS NOT NULL AND name NOT IN ('default_idx', 'by_workflow_id', 'by_workflow_type', 'by_status')")
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	defer rows.Close()
+	for rows.Next() {
+		var statement string
+		if err := rows.Scan(&statement); err != nil {
+			return nil, err
+		}
+		statements = append(statements, statement)
+	}
+	return statements, rows.Err()
 }
 
 // hintPlanner keeps the cost of a step independent of the history before it. The server reads the
-// newest events by `((node_id = ? AND txn_id > ?) OR node_id > ?) AND node_id < ?`; believing the
-// table to be small, SQLite searches by the last condition only and walks over all that came
-// before, a millisecond for each thousand steps. Told that branches are long, it searches by both
-// sides of the OR.
-func hintPlanner(tx *sql.Tx) error {
-	for _, stmt := range []string{
-		"ANALYZE sqlite_schema", // creates sqlite_stat1
-		"INSERT INTO sqlite_stat1 VALUES ('history_node', 'sqlite_autoindex_history_node_1', '10000000 10000000 100000 100000 1 1')",
-	} {
-		if _, err := tx.Exec(stmt); err != nil {
-			return err
-		}
-	}
-	return nil
+// newest events by `((node_id = ? AND txn_id > ?) OR node_id > ?) AND node_id < ?`. Believing the
+// table to be small, SQLite searches by the last condition only: a millisecond for each thousand
+// steps. Told that branches are long, it searches by both sides of the OR.
+var hintPlanner = []string{
+	"ANALYZE sqlite_schema", // creates sqlite_stat1
+	"INSERT INTO sqlite_stat1 VALUES ('history_node', 'sqlite_autoindex_history_node_1', '10000000 10000000 100000 100000 1 1')",
 }
 
 // schemaTx runs the server's schema statements inside a transaction; nothing else of AdminDB is
@@ -254,6 +220,10 @@ func (s schemaTx) Exec(stmt string, args ...any) error {
 	return err
 }
 
+// parts are the suffixes of a database's files. The log comes first: SQLite merely drops a log without
+// its file, but a file without its log has lost what was committed last.
+var parts = []string{"-wal", "-shm", "-journal", ""}
+
 // moveAside renames the file and what belongs to it to temporal.db.<suffix>, or to
 // temporal.db.<suffix>.2 and so on where that is taken.
 func (d database) moveAside(suffix string) (string, error) {
@@ -264,9 +234,7 @@ func (d database) moveAside(suffix string) (string, error) {
 		}
 		target = fmt.Sprintf("%s.%s.%d", d.path, suffix, n)
 	}
-	// The log first: a log without its file is merely dropped by SQLite, but a file without its
-	// log has lost what was committed last.
-	for _, part := range []string{"-wal", "-shm", "-journal", ""} {
+	for _, part := range parts {
 		err := durable.Rename(d.path+part, target+part)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf("move engine database aside: %w", err)
@@ -276,7 +244,7 @@ func (d database) moveAside(suffix string) (string, error) {
 }
 
 func (d database) remove() error {
-	for _, part := range []string{"-wal", "-shm", "-journal", ""} {
+	for _, part := range parts {
 		if err := os.Remove(d.path + part); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -284,9 +252,7 @@ func (d database) remove() error {
 	return nil
 }
 
-func (d database) dsn() string {
-	return "file:" + d.escaped()
-}
+func (d database) dsn() string { return "file:" + d.escaped() }
 
 // escaped is the path as SQLite reads it in a URI, where `?`, `#` and `%` mean something.
 func (d database) escaped() string {

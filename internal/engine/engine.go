@@ -152,14 +152,14 @@ func (e *Engine) serve(ctx context.Context, lock *os.File, takeover bool) error 
 	if err := e.closing.Err(); err != nil {
 		return errors.Join(err, lock.Close())
 	}
-	s, endpoint, replaced, err := start(ctx, e.options, lock, takeover)
+	s, err := start(ctx, e.options, lock, takeover)
 	if err != nil {
 		return errors.Join(fmt.Errorf("start the engine in %s: %w", e.options.Dir, err), lock.Close())
 	}
 	e.lock = lock
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.server, e.endpoint, e.replaced = s, endpoint, replaced
+	e.server, e.endpoint, e.replaced = s, s.endpoint, s.replaced
 	return nil
 }
 
@@ -175,7 +175,7 @@ func (e *Engine) Close() error {
 	e.closed = true
 
 	e.mu.Lock()
-	s, endpoint := e.server, e.endpoint
+	s := e.server
 	e.server = nil
 	e.mu.Unlock()
 	if s == nil {
@@ -184,8 +184,8 @@ func (e *Engine) Close() error {
 	stopped := make(chan error, 1)
 	go func() {
 		s.stop()
-		endpoint.Stopped = true
-		stopped <- errors.Join(endpoint.write(e.options.Dir), e.lock.Close())
+		s.endpoint.Stopped = true
+		stopped <- errors.Join(s.endpoint.write(e.options.Dir), e.lock.Close())
 	}()
 	select {
 	case err := <-stopped:

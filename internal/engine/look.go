@@ -13,16 +13,15 @@ import (
 	"pawl/internal/durable"
 )
 
-// Report is what can be told of the engine of a directory without starting or touching it.
+// Report is what can be told of the engine of a directory without starting or touching it. Its fields are
+// those of doctor.Engine, which this package does not import.
 type Report struct {
-	Running  bool
-	Endpoint Endpoint // where it is, or was last; zero if it never ran
-	Held     bool     // a process has the lock, whether or not its engine answers
-	Owner    int      // that process
-	// Database is the file; Version is its schema's, "" where there is no file yet, and Wanted the
-	// one of this program.
-	Database, Version, Wanted string
-	Damaged                   bool // it is no database that an engine made
+	Running                   bool
+	Address, UI               string // where it is, or was last; "" if it never ran
+	Held                      bool   // a process has the lock, whether or not its engine answers
+	Owner                     int    // that process
+	Database, Version, Wanted string // the file, its schema ("" for no file) and the one of this program
+	Damaged                   bool   // it is no database that an engine made
 	Size                      int64
 	Taken                     []string // those of Temporal's own addresses that other programs listen on
 }
@@ -30,18 +29,18 @@ type Report struct {
 // Look examines the engine of a directory.
 func Look(ctx context.Context, dir string) (Report, error) {
 	r := Report{Database: filepath.Join(dir, databaseFile), Wanted: sqliteschema.Version}
-	r.Endpoint, r.Running = Find(ctx, dir)
-	if !r.Running {
-		r.Endpoint, _ = readEndpoint(dir)
+	endpoint, running := Find(ctx, dir)
+	if !running {
+		endpoint, _ = readEndpoint(dir)
 		for _, port := range []int{defaultPort, defaultPort + uiOffset} {
-			l, err := net.Listen("tcp", hostPort(port))
-			if err != nil {
+			if l, err := net.Listen("tcp", hostPort(port)); err != nil {
 				r.Taken = append(r.Taken, hostPort(port))
-				continue
+			} else {
+				l.Close()
 			}
-			l.Close()
 		}
 	}
+	r.Running, r.Address, r.UI = running, endpoint.Address, endpoint.UI
 	var err error
 	if r.Held, err = durable.Locked(lockPath(dir)); err != nil {
 		return r, err
@@ -49,16 +48,13 @@ func Look(ctx context.Context, dir string) (Report, error) {
 	if r.Held {
 		r.Owner = owner(dir)
 	}
-	version, err := database{r.Database}.version()
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return r, nil
-	case errors.Is(err, errNotOurs):
-		r.Damaged = true
-	case err != nil:
+	r.Version, err = database{r.Database}.version()
+	if r.Damaged = errors.Is(err, errNotOurs); err != nil && !r.Damaged {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
 		return r, err
 	}
-	r.Version = version
 	if fi, err := os.Stat(r.Database); err == nil {
 		r.Size = fi.Size()
 	}

@@ -40,12 +40,15 @@ type namespace struct {
 // ensure brings the namespace's record to what it should be. It does so before the server starts
 // and not through its API: the server's four services each keep the namespace for two seconds,
 // and a workflow that uses a search attribute that history does not know yet fails its task.
-func (n namespace) ensure(ctx context.Context, cfg *config.SQL) error {
-	fail := func(err error) error { return fmt.Errorf("set up namespace %q: %w", namespaceName, err) }
-
+func (n namespace) ensure(ctx context.Context, cfg *config.SQL) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("set up namespace %q: %w", namespaceName, err)
+		}
+	}()
 	db, err := persistencesql.NewSQLDB(sqlplugin.DbKindMain, cfg, resolver.NewNoopResolver(), log.NewNoopLogger(), metrics.NoopMetricsHandler)
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	defer db.Close()
 
@@ -55,46 +58,38 @@ func (n namespace) ensure(ctx context.Context, cfg *config.SQL) error {
 	case errors.Is(err, sql.ErrNoRows) || err == nil && len(rows) == 0:
 		fresh, err := sqliteschema.NewNamespaceConfig(clusterName, namespaceName, false, n.attributes)
 		if err != nil {
-			return fail(err)
+			return err
 		}
 		// NewNamespaceConfig has 24 h hard-coded.
 		fresh.Detail.Config.Retention = durationpb.New(n.retention)
-		if err := sqliteschema.CreateNamespaces(cfg, fresh); err != nil {
-			return fail(err)
-		}
-		return nil
+		return sqliteschema.CreateNamespaces(cfg, fresh)
 	case err != nil:
-		return fail(err)
+		return err
 	}
 
 	row := rows[0]
 	serializer := serialization.NewSerializer()
 	encoding, err := enumspb.EncodingTypeFromString(row.DataEncoding)
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	detail, err := serializer.NamespaceDetailFromBlob(&commonpb.DataBlob{Data: row.Data, EncodingType: encoding})
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	before := proto.CloneOf(detail)
 	detail.Config.Retention = durationpb.New(n.retention)
-	if err := n.alias(detail.Config); err != nil {
-		return fail(err)
-	}
-	if proto.Equal(before, detail) {
-		return nil
+	if err := n.alias(detail.Config); err != nil || proto.Equal(before, detail) {
+		return err
 	}
 	detail.ConfigVersion++
 	blob, err := serializer.NamespaceDetailToBlob(detail)
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	row.Data, row.DataEncoding = blob.Data, blob.EncodingType.String()
-	if _, err := db.UpdateNamespace(ctx, &row); err != nil {
-		return fail(err)
-	}
-	return nil
+	_, err = db.UpdateNamespace(ctx, &row)
+	return err
 }
 
 // alias gives each search attribute one of the columns that the visibility table has for its

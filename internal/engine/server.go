@@ -17,10 +17,11 @@ import (
 
 // server is one run of the embedded Temporal server and its UI.
 type server struct {
-	temporal  temporal.Server
-	ui        *userInterface
-	stage     *stage
-	clusterID string
+	temporal temporal.Server
+	ui       *userInterface
+	stage    *stage
+	endpoint Endpoint
+	replaced string // the database that was moved aside, "" for none
 	// started is closed when the server's Start has returned, which is after the frontend serves.
 	started  chan struct{}
 	startErr error
@@ -102,7 +103,7 @@ func (s *server) ready(ctx context.Context, address string) error {
 	for {
 		err := answers(ctx, conn)
 		if err == nil {
-			s.clusterID, err = clusterID(ctx, conn)
+			s.endpoint.ClusterID, err = clusterID(ctx, conn)
 			return err
 		}
 		if pause(ctx, 2*time.Millisecond) == nil {

@@ -25,11 +25,11 @@ const (
 )
 
 // start brings the database up to date, starts a server on it and says where it is.
-func start(ctx context.Context, o Options, lock *os.File, takeover bool) (*server, Endpoint, string, error) {
+func start(ctx context.Context, o Options, lock *os.File, takeover bool) (*server, error) {
 	began := time.Now()
 	// From here on the lock names us, and with it the endpoint that the last owner left is void.
 	if err := own(lock); err != nil {
-		return nil, Endpoint{}, "", err
+		return nil, err
 	}
 	last, err := readEndpoint(o.Dir)
 	if errors.Is(err, durable.ErrTorn) {
@@ -41,14 +41,14 @@ func start(ctx context.Context, o Options, lock *os.File, takeover bool) (*serve
 	db := database{filepath.Join(o.Dir, databaseFile)}
 	replaced, err := db.prepare()
 	if err != nil {
-		return nil, Endpoint{}, "", err
+		return nil, err
 	}
 	if replaced != "" {
 		o.Logger.Warn("The engine's database could not be used and was moved aside", "to", replaced)
 	}
 	sql := db.config()
 	if err := (namespace{o.Retention, o.SearchAttributes}).ensure(ctx, sql); err != nil {
-		return nil, Endpoint{}, replaced, err
+		return nil, err
 	}
 	identifyBinary()
 
@@ -68,25 +68,26 @@ func start(ctx context.Context, o Options, lock *os.File, takeover bool) (*serve
 		o.Logger.Warn("Starting the engine failed", "try", try+1, "error", err)
 	}
 	if err != nil {
-		return nil, Endpoint{}, replaced, err
+		return nil, err
 	}
-	endpoint := Endpoint{
+	s.replaced = replaced
+	s.endpoint = Endpoint{
 		Address:       p.address(),
 		UI:            "http://" + p.ui.Addr().String(),
 		PID:           os.Getpid(),
 		ServerVersion: headers.ServerVersion,
 		SchemaVersion: sqliteschema.Version,
 		StartedAt:     began.UTC(),
-		ClusterID:     s.clusterID,
+		ClusterID:     s.endpoint.ClusterID,
 		Port:          p.frontend,
 		Preferred:     o.Port,
 		Ports:         []int{p.frontend, p.frontend + uiOffset, p.history, p.matching},
 	}
-	if err := endpoint.write(o.Dir); err != nil {
+	if err := s.endpoint.write(o.Dir); err != nil {
 		s.stop()
-		return nil, Endpoint{}, replaced, err
+		return nil, err
 	}
-	return s, endpoint, replaced, nil
+	return s, nil
 }
 
 // preferredPort is the port to try first, and how long to wait for it. Clients of an engine that
