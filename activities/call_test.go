@@ -14,6 +14,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
 	"pawl/internal/proc"
+	"pawl/internal/sandbox"
 )
 
 func TestMain(m *testing.M) {
@@ -34,7 +35,7 @@ type calls struct {
 }
 
 func newCalls(t *testing.T) calls {
-	s, err := proc.Start("call-" + filepath.Base(t.TempDir()))
+	s, err := proc.Start("call-"+filepath.Base(t.TempDir()), sandbox.ByNothing)
 	require.NoError(t, err)
 	t.Cleanup(func() { s.Close() })
 	return calls{t, s, t.TempDir()}

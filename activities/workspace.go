@@ -137,7 +137,7 @@ func (ws *loopWorkspace) supervise() (*proc.Supervisor, error) {
 	if ws.supervisor != nil {
 		return ws.supervisor, nil
 	}
-	s, err := proc.StartFor(ws.Token(), ws.means())
+	s, err := proc.Start(ws.Token(), ws.means())
 	if err != nil {
 		return nil, fmt.Errorf("starting the supervisor: %w", err)
 	}

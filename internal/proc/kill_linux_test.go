@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl/internal/proc"
+	"pawl/internal/sandbox"
 )
 
 func TestNothingOutlivesTheCommand(t *testing.T) {
@@ -157,7 +158,7 @@ func TestReapRefusesWhatWouldBeEverything(t *testing.T) {
 
 func TestStartRefusesTokensThatReapCouldNotFind(t *testing.T) {
 	for _, token := range []string{"", "a\x00b", "a\nb"} {
-		_, err := proc.Start(token)
+		_, err := proc.Start(token, sandbox.ByNothing)
 		require.Error(t, err, "%q", token)
 	}
 }

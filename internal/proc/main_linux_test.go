@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/proc"
+	"pawl/internal/sandbox"
 )
 
 var padding = strings.Repeat("x", 983)
@@ -97,7 +98,7 @@ func work(dir, token string, argv []string) {
 	if os.Getenv("REMOVE_BINARY") != "" {
 		check(os.Remove(self()))
 	}
-	s, err := proc.Start(token)
+	s, err := proc.Start(token, sandbox.ByNothing)
 	check(err)
 	write(filepath.Join(dir, "supervisor"), strconv.Itoa(s.Pid()))
 	result, err := s.Run(context.Background(), proc.Command{Argv: argv, Dir: dir, Env: os.Environ(), Stdout: filepath.Join(dir, "out")})
@@ -170,7 +171,7 @@ type supervisor struct {
 func start(t *testing.T) supervisor {
 	t.Helper()
 	token := newToken()
-	s, err := proc.Start(token)
+	s, err := proc.Start(token, sandbox.ByNothing)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, s.Close())

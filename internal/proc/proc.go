@@ -122,12 +122,10 @@ type Supervisor struct {
 }
 
 // Start starts a supervisor. Token marks everything that runs under it, so that Reap can find
-// it after even the supervisor was killed; it is visible to other users of the host (ps).
-func Start(token string) (*Supervisor, error) { return StartFor(token, sandbox.ByNothing) }
-
-// StartFor is Start for commands in sandboxes. By is how those keep files out of reach: for one of
-// these means the supervisor is made in a user namespace.
-func StartFor(token string, by sandbox.Means) (*Supervisor, error) {
+// it after even the supervisor was killed; it is visible to other users of the host (ps). By is how
+// the sandboxes of the commands keep files out of reach, if there are any: for one of the means the
+// supervisor is made in a user namespace.
+func Start(token string, by sandbox.Means) (*Supervisor, error) {
 	if os.Args[0] == supervisorName {
 		// Without this check a program that forgets Main would start itself for ever.
 		return nil, errors.New("start supervisor: this program does not call proc.Main first in main or TestMain")
@@ -179,9 +177,6 @@ func StartFor(token string, by sandbox.Means) (*Supervisor, error) {
 	<-s.exited
 	return nil, fmt.Errorf("start supervisor: %w", err)
 }
-
-// Pid is the process ID of the supervisor.
-func (s *Supervisor) Pid() int { return s.cmd.Process.Pid }
 
 // Run runs one command and returns what came of it, when nothing of it is left. When ctx ends,
 // the command's process group and every descendant get SIGINT, then the grace, then SIGKILL,

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl/internal/proc"
+	"pawl/internal/sandbox"
 )
 
 func TestRunReportsHowTheMainProcessEnded(t *testing.T) {
@@ -307,7 +308,7 @@ func TestSignalsToTheSupervisorDoNotReachTheCommand(t *testing.T) {
 }
 
 func BenchmarkRun(b *testing.B) {
-	s, err := proc.Start(newToken())
+	s, err := proc.Start(newToken(), sandbox.ByNothing)
 	require.NoError(b, err)
 	defer s.Close()
 	dir := b.TempDir()
@@ -334,7 +335,7 @@ func BenchmarkExec(b *testing.B) {
 
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
-		s, err := proc.Start(newToken())
+		s, err := proc.Start(newToken(), sandbox.ByNothing)
 		require.NoError(b, err)
 		require.NoError(b, s.Close())
 	}

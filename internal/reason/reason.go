@@ -2,10 +2,7 @@
 // records, events and results, and read back from there, so they never change. Pure. Start at Table.
 package reason
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 // The reasons. They stand before the description in the results (P7).
 const (
@@ -52,24 +49,3 @@ func Meaning(reason string) string {
 
 // Failed reports whether something failed, and not the change that was judged.
 func Failed(reason string) bool { return strings.HasPrefix(reason, failure) }
-
-// stated finds a reason of the table in front of a description.
-var stated = func() *regexp.Regexp {
-	var words []string
-	for _, row := range Table {
-		word := regexp.QuoteMeta(row.Reason)
-		if row.Reason == Policy {
-			word += "[A-Za-z0-9-]+"
-		}
-		words = append(words, word)
-	}
-	return regexp.MustCompile(`^(` + strings.Join(words, "|") + `)(?:: (\S.*)|)$`)
-}()
-
-// Cut takes the reason off a description in the results; it is "" where none stands there.
-func Cut(text string) (reason, description string) {
-	if m := stated.FindStringSubmatch(text); m != nil {
-		return m[1], m[2]
-	}
-	return "", text
-}

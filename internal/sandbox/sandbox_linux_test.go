@@ -60,7 +60,7 @@ func newPlace(t *testing.T, m sandbox.Machine) *place {
 // sh runs a script in the sandbox as an agent would be run, and returns its exit code and output.
 func (p *place) sh(script string) (int, string) {
 	p.t.Helper()
-	s, err := proc.StartFor(p.t.Name(), p.request.Machine.Files)
+	s, err := proc.Start(p.t.Name(), p.request.Machine.Files)
 	require.NoError(p.t, err)
 	defer s.Close()
 	return p.in(s, script)
@@ -269,7 +269,7 @@ func TestATreeThatIsMadeAgainIsInReach(t *testing.T) {
 	for name, m := range machines(t) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t, m)
-			s, err := proc.StartFor(t.Name(), m.Files)
+			s, err := proc.Start(t.Name(), m.Files)
 			require.NoError(t, err)
 			defer s.Close()
 			code, out := p.in(s, `test -e f`)
@@ -304,7 +304,7 @@ func BenchmarkCommand(b *testing.B) {
 	m := sandbox.Probe()
 	run := func(name string, policy *sandbox.Policy, by sandbox.Means) {
 		b.Run(name, func(b *testing.B) {
-			s, err := proc.StartFor("bench", by)
+			s, err := proc.Start("bench", by)
 			require.NoError(b, err)
 			defer s.Close()
 			once := func() {

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"regexp"
-	"sync"
 	"syscall"
 	"time"
 
@@ -37,9 +36,6 @@ type meters struct {
 	provider *sdkmetric.MeterProvider
 	server   *http.Server
 	stop     context.CancelFunc
-
-	mu       sync.Mutex
-	listener net.Listener
 
 	iterations, ended, refused              metric.Int64Counter
 	calls, toolCalls, tokens                metric.Int64Counter
@@ -211,20 +207,8 @@ func (m *meters) listen(address string, logger *slog.Logger) error {
 }
 
 func (m *meters) serve(l net.Listener, logger *slog.Logger) {
-	m.mu.Lock()
-	m.listener = l
-	m.mu.Unlock()
 	logger.Info("metrics are shown", "address", "http://"+l.Addr().String()+"/metrics")
 	go func() { _ = m.server.Serve(l) }() // it ends with Shutdown
-}
-
-func (m *meters) addr() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.listener == nil {
-		return ""
-	}
-	return m.listener.Addr().String()
 }
 
 func (m *meters) shutdown(ctx context.Context) error {

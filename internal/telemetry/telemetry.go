@@ -93,14 +93,6 @@ func (t *Telemetry) Equip(o *client.Options) {
 	}
 }
 
-// Addr returns where the Prometheus endpoint listens, "" where it doesn't.
-func (t *Telemetry) Addr() string {
-	if t == nil || t.metrics == nil {
-		return ""
-	}
-	return t.metrics.addr()
-}
-
 // Shutdown delivers what has not been delivered, as long as ctx allows, and ends.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
 	if t == nil {

@@ -89,6 +89,15 @@ func start(t *testing.T, s telemetry.Settings) *telemetry.Telemetry {
 	return shown
 }
 
+// free is an address that nothing listens on.
+func free(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	return l.Addr().String()
+}
+
 func scrape(t *testing.T, address string) string {
 	t.Helper()
 	out, err := http.Get("http://" + address + "/metrics")
@@ -157,7 +166,6 @@ func TestOffByDefault(t *testing.T) {
 	shown.Met(l.state)
 	shown.Forget("climb")
 	shown.PushRefused(t.Context())
-	require.Empty(t, shown.Addr())
 	var o client.Options
 	shown.Equip(&o)
 	require.Equal(t, client.Options{}, o)
@@ -230,12 +238,13 @@ func TestAReceiverThatIsGoneHoldsNothingUp(t *testing.T) {
 
 func TestALedgerThatCannotBeReadCostsTheTraceOnly(t *testing.T) {
 	r := newReceiver(t)
-	shown := start(t, telemetry.Settings{Traces: telemetry.OTLP, Listen: "127.0.0.1:0"})
+	at := free(t)
+	shown := start(t, telemetry.Settings{Traces: telemetry.OTLP, Listen: at})
 	var l ledger
 	l.append(t, nil, pages()[0])
 	l.state = loop.Fold(l.state, pages()[1])
 	shown.Appended(t.Context(), l.state, pages()[1], func(context.Context) ([]loop.Event, error) { return nil, errors.New("gone") })
-	require.Contains(t, scrape(t, shown.Addr()), "pawl_gate_wait_seconds_count")
+	require.Contains(t, scrape(t, at), "pawl_gate_wait_seconds_count")
 	require.NoError(t, shown.Shutdown(t.Context()))
 	require.Empty(t, r.names())
 }
@@ -258,11 +267,12 @@ var metrics = map[string]string{
 }
 
 func TestMetricsAreShownToWhoeverScrapes(t *testing.T) {
-	shown := start(t, telemetry.Settings{Listen: "127.0.0.1:0"})
+	at := free(t)
+	shown := start(t, telemetry.Settings{Listen: at})
 	var l ledger
 	l.append(t, shown, pages()[0])
-	require.Contains(t, scrape(t, shown.Addr()), "\npawl_loops_active{status=\"waiting\"} 1\n")
-	require.Contains(t, scrape(t, shown.Addr()), "\npawl_gates_open{gate=\"contract\"} 1\n")
+	require.Contains(t, scrape(t, at), "\npawl_loops_active{status=\"waiting\"} 1\n")
+	require.Contains(t, scrape(t, at), "\npawl_gates_open{gate=\"contract\"} 1\n")
 	for _, page := range pages()[1:] {
 		l.append(t, shown, page)
 	}
@@ -274,7 +284,7 @@ func TestMetricsAreShownToWhoeverScrapes(t *testing.T) {
 	sdk.Counter("temporal_request").Inc(3)
 	sdk.Timer("temporal_request_latency").Record(500 * time.Millisecond)
 
-	text := scrape(t, shown.Addr())
+	text := scrape(t, at)
 	docs, err := os.ReadFile("../../docs/operating.md")
 	require.NoError(t, err)
 	for name, value := range metrics {
@@ -291,24 +301,27 @@ func TestMetricsAreShownToWhoeverScrapes(t *testing.T) {
 }
 
 func TestARetryCountsNothingTwice(t *testing.T) {
-	shown := start(t, telemetry.Settings{Listen: "127.0.0.1:0"})
+	at := free(t)
+	shown := start(t, telemetry.Settings{Listen: at})
 	var l ledger
 	for _, page := range pages()[:3] {
 		l.append(t, shown, page)
 		shown.Appended(t.Context(), l.state, page, nil)
 	}
-	require.Contains(t, scrape(t, shown.Addr()), "\npawl_agent_tool_calls_total{role=\"writer\"} 4\n")
+	require.Contains(t, scrape(t, at), "\npawl_agent_tool_calls_total{role=\"writer\"} 4\n")
 }
 
 func TestAWorkerThatStartsKnowsTheLoopsThatWait(t *testing.T) {
-	shown := start(t, telemetry.Settings{Listen: "127.0.0.1:0"})
+	at := free(t)
+	shown := start(t, telemetry.Settings{Listen: at})
 	shown.Met(loop.Fold(loop.State{}, pages()[0]))
 	shown.Met(loop.State{Loop: "over", Status: loop.Completed})
-	require.Contains(t, scrape(t, shown.Addr()), "\npawl_loops_active{status=\"waiting\"} 1\n")
+	require.Contains(t, scrape(t, at), "\npawl_loops_active{status=\"waiting\"} 1\n")
 }
 
 func TestAnotherLoopOfTheSameNameIsAnotherLoop(t *testing.T) {
-	shown := start(t, telemetry.Settings{Listen: "127.0.0.1:0"})
+	at := free(t)
+	shown := start(t, telemetry.Settings{Listen: at})
 	var l ledger
 	for _, page := range pages()[:3] { // terminated: nobody recorded its end
 		l.append(t, shown, page)
@@ -320,16 +333,21 @@ func TestAnotherLoopOfTheSameNameIsAnotherLoop(t *testing.T) {
 		}
 		l.append(t, shown, page)
 	}
-	require.Contains(t, scrape(t, shown.Addr()), "\npawl_agent_tool_calls_total{role=\"writer\"} 8\n")
+	require.Contains(t, scrape(t, at), "\npawl_agent_tool_calls_total{role=\"writer\"} 8\n")
 }
 
 func TestTheEndpointGoesOverToTheNextProcess(t *testing.T) {
-	first := start(t, telemetry.Settings{Listen: "127.0.0.1:0"})
-	second := start(t, telemetry.Settings{Listen: first.Addr()})
-	require.Empty(t, second.Addr())
+	at := free(t)
+	first := start(t, telemetry.Settings{Listen: at})
+	second := start(t, telemetry.Settings{Listen: at})
+	second.Met(loop.State{Loop: "second", Status: loop.Running})
+	require.NotContains(t, scrape(t, at), `{status="running"} 1`)
 	require.NoError(t, first.Shutdown(t.Context()))
-	require.Eventually(t, func() bool { return second.Addr() != "" }, time.Minute, 10*time.Millisecond)
-	scrape(t, second.Addr())
+	require.Eventually(t, func() bool {
+		out, err := http.Get("http://" + at + "/metrics")
+		return err == nil && out.Body.Close() == nil
+	}, time.Minute, 10*time.Millisecond)
+	require.Contains(t, scrape(t, at), `{status="running"} 1`)
 }
 
 func TestSettingsThatCannotBeUsedAreNamed(t *testing.T) {

@@ -76,7 +76,6 @@ type Stream struct {
 	started  Event
 	end      *End
 	text     string
-	skipped  int
 }
 
 // Feed takes the next bytes of the output and returns what they say.
@@ -111,7 +110,6 @@ func (s *Stream) drain() []Event {
 	s.line = s.line[:0]
 	if s.skipping {
 		s.skipping = false
-		s.skipped++
 		return nil
 	}
 	if len(line) == 0 || line[0] != '{' {
@@ -144,9 +142,6 @@ func (s *Stream) Usage() loop.Usage { return s.spent }
 func (s *Stream) Session() (session, model, version string) {
 	return s.started.Session, s.started.Model, s.started.Version
 }
-
-// Skipped returns how many lines were too long to be read.
-func (s *Stream) Skipped() int { return s.skipped }
 
 // Ended reports whether the agent said that it ended.
 func (s *Stream) Ended() bool { return s.end != nil }
