@@ -49,5 +49,5 @@ func TestAFileOfTheOtherKindIsRefusedWithTheCommandForIt(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "Steward", f.Kind.Workflow)
 	_, err = config.LoadSpec(write(t, "pawl.yaml", "kind: stewart\n"), nil)
-	require.ErrorContains(t, err, `kind: is "stewart"; want: improve, deliver or steward`)
+	require.ErrorContains(t, err, `kind: is "stewart"; want: improve or deliver, or steward for`)
 }

@@ -130,7 +130,7 @@ func (f File) finish(err error, repo *spec.Repo) error {
 	}
 	for i, p := range found {
 		if p.Key == "kind" {
-			found[i].Want = spec.Or(kind.Names())
+			found[i].Want = spec.Or(kind.Loops()) + ", or steward for `pawl steward up`"
 		}
 	}
 	if problems := f.doc.problems(found); len(problems) > 0 {

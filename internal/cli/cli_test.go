@@ -227,7 +227,7 @@ func TestListAsksForLoopsOfAllKinds(t *testing.T) {
 	f := waiting()
 	b := newBench(t, f)
 	require.Equal(t, 0, b.run(nil, "list", "--json"))
-	require.Contains(t, f.listed, "WorkflowType IN ('Improve', 'Deliver')")
+	require.Contains(t, f.listed, "WorkflowType IN ('Improve', 'Deliver', 'Steward')")
 	require.Contains(t, b.stdout.String(), `"kind": "deliver"`)
 }
 

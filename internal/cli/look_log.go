@@ -62,7 +62,7 @@ func (a *app) log(ctx context.Context, id string, follow, all bool) error {
 		return err
 	}
 	if r.Ledger {
-		a.fromLedger(r)
+		a.fromLedger(r.Source, r.State.Status)
 		if follow && !r.State.Status.Ended() {
 			return client.NoEngine()
 		}

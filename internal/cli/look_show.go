@@ -7,6 +7,7 @@ import (
 
 	"pawl/internal/client"
 	"pawl/internal/kind"
+	"pawl/internal/loop"
 )
 
 func (a *app) showCommand() *cobra.Command {
@@ -28,7 +29,7 @@ func (a *app) show(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	a.fromLedger(r)
+	a.fromLedger(r.Source, r.State.Status)
 	if a.json {
 		return a.printJSON(r.State)
 	}
@@ -50,10 +51,10 @@ func (a *app) show(ctx context.Context, id string) error {
 }
 
 // fromLedger says that something may be older than it looks.
-func (a *app) fromLedger(r client.Snapshot) {
+func (a *app) fromLedger(r client.Source, status loop.Status) {
 	switch {
 	case !r.Ledger:
-	case r.State.Status.Ended():
+	case status.Ended():
 		a.say("%s; this is from the ledger", r.Why)
 	default:
 		a.say("%s; this is what the ledger last recorded, and `pawl up` resumes from there", r.Why)

@@ -1,5 +1,5 @@
 // Package client stands between those who deal with loops and Temporal: it starts loops, reads them,
-// carries messages to them and works on their proposals. Commands use it, and activities may, which
+// carries messages to them and works on their proposals; stewards likewise. Commands use it, and activities may, which
 // start and read loops for a supervisor. What it returns is plain data and typed faults.
 //
 // A worker that is down keeps nobody from looking: what the loop itself can't answer comes from
@@ -52,17 +52,22 @@ const (
 )
 
 // Alive says that a loop is there and not over: ALO_LOOP_NOT_FOUND, GATE_CLOSED.
-func (c *Client) Alive(ctx context.Context, id string) error {
+func (c *Client) Alive(ctx context.Context, id string) error { return c.alive(ctx, id, Loop) }
+
+func (c *Client) alive(ctx context.Context, id string, f Family) error {
 	d, err := c.SDK.DescribeWorkflowExecution(ctx, id, "")
 	var gone *serviceerror.NotFound
 	switch {
 	case errors.As(err, &gone):
-		return NotFound(id)
+		return f.NotFound(id)
 	case err != nil:
 		return c.Unreachable(ctx, err)
 	}
+	if err := f.runs(id, d.GetWorkflowExecutionInfo().GetType().GetName()); err != nil {
+		return err
+	}
 	if status := endStatus(d.GetWorkflowExecutionInfo().GetStatus()); status.Ended() {
-		return over(id, string(status))
+		return f.over(id, string(status))
 	}
 	return nil
 }
@@ -101,20 +106,6 @@ func (c *Client) Unreachable(ctx context.Context, err error) error {
 		return f.Advise("Check TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and temporal.toml, and that the service runs.")
 	}
 	return f
-}
-
-// NotFound is the fault of a loop that nobody knows.
-func NotFound(id string) error {
-	return fault.New(fault.LoopNotFound, "there is no loop %s", id)
-}
-
-// over is the fault of a message to a loop that has ended.
-func over(id, status string) error {
-	if status != "" {
-		status = " (" + status + ")"
-	}
-	return fault.New(fault.GateClosed, "the loop %s has ended%s and takes no more messages", id, status).
-		Advise("See what came of it with `pawl show " + id + "`, or start it again with `pawl run`.")
 }
 
 // endStatus is the loop's status that a workflow's corresponds to.

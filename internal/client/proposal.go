@@ -116,7 +116,7 @@ func (c *Client) Changes(ctx context.Context, id, base, head string) ([]git.File
 func (c *Client) Store(ctx context.Context, id string) (*store.Store, error) {
 	record, here := c.Record(id)
 	if !here {
-		return nil, NotFound(id)
+		return nil, Loop.NotFound(id)
 	}
 	return store.Open(ctx, record.Store)
 }

@@ -19,51 +19,75 @@ import (
 	"pawl/workflows"
 )
 
-// Snapshot is a loop as it was found.
-type Snapshot struct {
-	State  loop.State
+// Snapshot is a loop as it was found, or a steward: S is its state.
+type Snapshot[S any] struct {
+	State S
+	Source
+}
+
+// Source says where a state is from.
+type Source struct {
 	Ledger bool   // it is from the ledger, since nobody answered
 	Why    string // nobody answered
 }
 
 // Snapshot returns a loop's state: from the loop itself, else from the ledger of this host. A worker
 // that is down must not keep anybody from looking.
-func (c *Client) Snapshot(ctx context.Context, id string) (Snapshot, error) {
+func (c *Client) Snapshot(ctx context.Context, id string) (Snapshot[loop.State], error) {
+	return find(ctx, c, id, subject[loop.State]{
+		Family: Loop, asked: c.State, recorded: c.Recorded, outside: endedOutside,
+		// What people say of the proposal after the end is in the ledger alone.
+		late: func(known, recorded loop.State) bool {
+			return known.Status.Ended() && recorded.Loop == known.Loop && recorded.StartedAt.Equal(known.StartedAt) && recorded.Seq > known.Seq
+		},
+	})
+}
+
+// subject is how the state of somebody is found.
+type subject[S any] struct {
+	Family
+	asked, recorded func(context.Context, string) (S, error)
+	late            func(known, recorded S) bool // the ledger knows more than the workflow
+	outside         func(S, *workflowpb.WorkflowExecutionInfo) S
+}
+
+func find[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Snapshot[S], err error) {
 	if c.SDK == nil {
-		state, err := c.Recorded(ctx, id)
-		return Snapshot{state, true, "no engine is running"}, err
+		state, err := of.recorded(ctx, id)
+		return Snapshot[S]{state, Source{true, "no engine is running"}}, err
 	}
 	d, err := c.SDK.DescribeWorkflowExecution(ctx, id, "")
 	var gone *serviceerror.NotFound
 	if err != nil && !errors.As(err, &gone) {
-		return Snapshot{}, c.Unreachable(ctx, err)
+		return s, c.Unreachable(ctx, err)
 	}
 	info := d.GetWorkflowExecutionInfo()
 	if err == nil {
-		var state loop.State
-		if state, err = c.State(ctx, id); err == nil {
-			// What people say of the proposal after the end is in the ledger alone.
-			if late, err := c.Recorded(ctx, id); err == nil && state.Status.Ended() && late.Loop == state.Loop &&
-				late.StartedAt.Equal(state.StartedAt) && late.Seq > state.Seq {
-				return Snapshot{State: late}, nil
+		if err := of.runs(id, info.GetType().GetName()); err != nil {
+			return s, err
+		}
+		state, err := of.asked(ctx, id)
+		if err == nil {
+			if recorded, err := of.recorded(ctx, id); err == nil && of.late(state, recorded) {
+				return Snapshot[S]{State: recorded}, nil
 			}
-			return Snapshot{State: endedOutside(state, info)}, nil
+			return Snapshot[S]{State: of.outside(state, info)}, nil
 		}
 		if ctx.Err() != nil {
-			return Snapshot{}, context.Cause(ctx)
+			return s, context.Cause(ctx)
 		}
 	}
-	state, found := c.Recorded(ctx, id)
+	state, found := of.recorded(ctx, id)
 	switch {
 	case found == nil && gone != nil:
-		return Snapshot{state, true, "Temporal does not know this loop any more"}, nil
+		return Snapshot[S]{state, Source{true, "Temporal does not know this " + of.Word + " any more"}}, nil
 	case found == nil:
-		return Snapshot{endedOutside(state, info), true, "no worker answers"}, nil
+		return Snapshot[S]{of.outside(state, info), Source{true, "no worker answers"}}, nil
 	case gone != nil:
-		return Snapshot{}, NotFound(id)
+		return s, of.NotFound(id)
 	}
-	return Snapshot{}, fault.New(fault.EngineUnreachable, "no worker answers for the loop %s, and this host has no ledger of it", id).
-		Advise("Start a worker (" + c.AWorker() + ") on the loop's host.")
+	return s, fault.New(fault.EngineUnreachable, "no worker answers for the %s %s, and this host has no ledger of it", of.Word, id).
+		Advise("Start a worker (" + c.AWorker() + ") on its host.")
 }
 
 // endedOutside is the state of a loop that somebody ended without asking it. A workflow that was
@@ -78,7 +102,7 @@ func endedOutside(s loop.State, info *workflowpb.WorkflowExecutionInfo) loop.Sta
 	return s.Apply(e)
 }
 
-// outside are the ends that no loop comes to by itself.
+// outside are the ends that nobody comes to by itself.
 var outside = map[enumspb.WorkflowExecutionStatus]govern.End{
 	enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED: govern.Interrupted.Because("it was terminated from outside, without a report"),
 	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:   govern.Interrupted.Because("it was cancelled before it began"),
@@ -100,11 +124,11 @@ func (c *Client) Recorded(ctx context.Context, id string) (loop.State, error) {
 func (c *Client) Ledger(ctx context.Context, id string) (*ledger.Ledger, string, error) {
 	r, ok := c.Record(id)
 	if !ok {
-		return nil, "", NotFound(id)
+		return nil, "", Loop.NotFound(id)
 	}
 	l, head, err := OpenRecord(ctx, r)
 	if err == nil && head == "" {
-		err = NotFound(id).(*fault.Error).Advise("It was begun on this host but has recorded nothing yet.")
+		err = Loop.NotFound(id).Advise("It was begun on this host but has recorded nothing yet.")
 	}
 	return l, head, err
 }

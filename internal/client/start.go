@@ -74,7 +74,10 @@ func (c *Client) AWorker() string {
 // that runs is not touched, one that has ended may be followed by another, and whoever looks at
 // it in Temporal sees what it is for, who started it and from where (L12).
 func StartOptions(id string, sp spec.Spec) sdk.StartWorkflowOptions {
-	s := launch.Of(id, "pawl/"+git.RefName(id), sp)
+	return startOptions(launch.Of(id, "pawl/"+git.RefName(id), sp))
+}
+
+func startOptions(s launch.Start) sdk.StartWorkflowOptions {
 	return sdk.StartWorkflowOptions{
 		ID: s.ID, TaskQueue: act.TaskQueue, WorkflowTaskTimeout: launch.TaskTimeout,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,

@@ -78,14 +78,7 @@ var AppliedAtOnce = []string{act.FastForward, act.Merge, act.Squash}
 func Answers(kind loop.GateKind) []string { return loopGates.Answers(kind) }
 
 // AnswersGates reports whether a message closes some gate of a loop. All others are for the loop itself.
-func AnswersGates(message string) bool {
-	for kind := range loopGates {
-		if slices.Contains(Answers(kind), message) {
-			return true
-		}
-	}
-	return false
-}
+func AnswersGates(message string) bool { return loopGates.Answer(message) }
 
 // Ways returns the ways to answer an open gate of a loop with that budget.
 func Ways(id string, g loop.Gate, b loop.Budget) []Way {
@@ -103,6 +96,16 @@ func (t Gates) Answers(kind loop.GateKind) []string {
 		}
 	}
 	return all
+}
+
+// Answer reports whether a message closes some gate.
+func (t Gates) Answer(message string) bool {
+	for kind := range t {
+		if slices.Contains(t.Answers(kind), message) {
+			return true
+		}
+	}
+	return false
 }
 
 // Ways returns the ways to answer an open gate. command writes a message and what it says as one

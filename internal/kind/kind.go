@@ -114,9 +114,6 @@ func OfWorkflow(name string) (k Kind, ok bool) {
 	return All[i], true
 }
 
-// Names lists the names of all kinds.
-func Names() []string { return names(All) }
-
 // Loops lists the names of the kinds whose input is a loop's spec.
 func Loops() []string {
 	return names(slices.DeleteFunc(slices.Clone(All), func(k Kind) bool { return !k.Loop }))

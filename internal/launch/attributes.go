@@ -1,6 +1,10 @@
 package launch
 
-import "pawl/internal/loop"
+import (
+	"pawl/internal/kind"
+	"pawl/internal/loop"
+	"pawl/internal/steward"
+)
 
 // The search attributes of the contract.
 const (
@@ -50,6 +54,16 @@ func Published(s loop.State) map[string]any {
 		if v := a.Of(s); v != nil {
 			out[a.Name] = v
 		}
+	}
+	return out
+}
+
+// PublishedOfSteward is what they say of a steward: its state stands for the phase. Its gates are many;
+// the kind of the one that has waited longest is shown.
+func PublishedOfSteward(s steward.State) map[string]any {
+	out := map[string]any{Kind: kind.Steward.Name, Status: string(s.Status), Phase: string(s.State), Repo: s.Repo}
+	if len(s.Gates) > 0 {
+		out[Gate] = string(s.Gates[0].Kind)
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode"
 
+	"pawl/internal/charter"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
@@ -43,6 +44,25 @@ func Of(id, branch string, sp spec.Spec) Start {
 		Summary: fitting(maxSummary, 200, func(most int) string { return loop.Clip(goal, most) }),
 		Details: fitting(maxDetails, 400, func(most int) string { return details(id, sp, most) }),
 		Memo:    map[string]any{MemoGoal: loop.Clip(goal, 500), MemoBranch: branch, MemoStartedBy: sp.Session["user"]},
+	}
+}
+
+// OfSteward returns how the steward of a charter starts. by is who starts it.
+func OfSteward(c charter.Charter, by string) Start {
+	const goal = "supervises the loops of its project"
+	return Start{
+		ID: c.Name, Summary: goal,
+		Details: fitting(maxDetails, 400, func(most int) string {
+			var w table
+			fmt.Fprintf(&w, "Takes tasks, plans them, runs loops for them and asks people.\n\n| | |\n|---|---|\n")
+			w.row("repository", c.Repo.Address(), most)
+			w.row("base", c.Repo.Base, most)
+			w.row("governance", strings.Join(c.Governance, ", "), most)
+			w.row("started by", by, most)
+			fmt.Fprintf(&w, "\nSee it with `pawl steward show %[1]s`, hand in a task with `pawl steward submit %[1]s FILE`.\n", c.Name)
+			return w.String()
+		}),
+		Memo: map[string]any{MemoGoal: goal, MemoStartedBy: by},
 	}
 }
 
@@ -97,14 +117,9 @@ func fitting(limit, most int, text func(most int) string) string {
 // details is what was asked for, as Markdown. It can be read when no worker is up; what the loop
 // does is in its current details.
 func details(id string, sp spec.Spec, most int) string {
-	var w strings.Builder
+	var w table
 	fmt.Fprintf(&w, "%s\n\n| | |\n|---|---|\n", loop.Clip(strings.TrimSpace(sp.Goal), 4*most))
-	row := func(name, value string) {
-		if value != "" {
-			value = strings.NewReplacer("|", "\\|", "\n", " ", "\r", " ").Replace(value)
-			fmt.Fprintf(&w, "| %s | %s |\n", name, loop.Clip(value, most))
-		}
-	}
+	row := func(name, value string) { w.row(name, value, most) }
 	row("kind", sp.Kind)
 	row("repository", sp.Repo.Address())
 	row("base", sp.Repo.Base)
@@ -119,4 +134,14 @@ func details(id string, sp spec.Spec, most int) string {
 	row("from", strings.TrimPrefix(sp.Session["host"]+":"+sp.Session["cwd"], ":"))
 	fmt.Fprintf(&w, "\nFollow it with `pawl show %s` and `pawl log -f %s`.\n", id, id)
 	return w.String()
+}
+
+// table is Markdown with a table of two columns.
+type table struct{ strings.Builder }
+
+func (t *table) row(name, value string, most int) {
+	if value != "" {
+		value = strings.NewReplacer("|", "\\|", "\n", " ", "\r", " ").Replace(value)
+		fmt.Fprintf(t, "| %s | %s |\n", name, loop.Clip(value, most))
+	}
 }

@@ -61,6 +61,10 @@ var gates = govern.Gates{
 // Answers returns the messages that close a steward's gate of that kind.
 func Answers(kind loop.GateKind) []string { return gates.Answers(kind) }
 
+// AnswersGates reports whether a message closes some gate of a steward. All others are for the steward
+// itself, or for one of its tasks.
+func AnswersGates(message string) bool { return gates.Answer(message) }
+
 // Ways returns the ways to answer an open gate of the steward of that name.
 func Ways(name string, g loop.Gate) []govern.Way {
 	return gates.Ways(g, nil, func(message string, words ...string) string {

@@ -1,0 +1,53 @@
+package client
+
+import (
+	"fmt"
+
+	"pawl/internal/fault"
+	"pawl/internal/kind"
+)
+
+// Family is what those have in common that people address in the same way: loops of any kind, or
+// stewards.
+type Family struct {
+	Word                   string // loop
+	show, again, ownGroups string // commands: to see one, to start one, and what has the others
+}
+
+// The families.
+var (
+	Loop    = Family{"loop", "pawl show", "pawl run", "pawl"}
+	Steward = Family{"steward", "pawl steward show", "pawl steward up", "pawl steward"}
+)
+
+// Of returns the family of a kind.
+func Of(k kind.Kind) Family {
+	if k.Loop {
+		return Loop
+	}
+	return Steward
+}
+
+// NotFound is the fault of what nobody knows.
+func (f Family) NotFound(id string) *fault.Error {
+	return fault.New(fault.LoopNotFound, "there is no %s %s", f.Word, id)
+}
+
+// runs says that a workflow of that type is of this family. One that a service does not name is.
+func (f Family) runs(id, workflow string) error {
+	k, known := kind.OfWorkflow(workflow)
+	if other := Of(k); known && other != f {
+		return fault.New(fault.LoopNotFound, "%s is a %s and no %s", id, other.Word, f.Word).
+			Advise(fmt.Sprintf("See it with `%s %s`; `%s --help` lists what else there is for a %s.", other.show, id, other.ownGroups, other.Word))
+	}
+	return nil
+}
+
+// over is the fault of a message to what has ended.
+func (f Family) over(id, status string) *fault.Error {
+	if status != "" {
+		status = " (" + status + ")"
+	}
+	return fault.New(fault.GateClosed, "the %s %s has ended%s and takes no more messages", f.Word, id, status).
+		Advise(fmt.Sprintf("See what came of it with `%s %s`, or start it again with `%s`.", f.show, id, f.again))
+}
