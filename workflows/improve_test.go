@@ -189,6 +189,13 @@ func TestP0_Preconditions(t *testing.T) {
 	})
 }
 
+func TestASpecOfAnotherKindFailsTheWorkflowInOneSentence(t *testing.T) {
+	p := play(t, newWorld(t, nil), []byte(`{"kind": "steward", "name": "crew", "governance": ["x"]}`), nil)
+	require.Equal(t, string(fault.InvalidSpec), p.err.Type())
+	require.Equal(t, "kind: the input is for a workflow of type Steward (kind steward), and this one is of type Improve (kind improve)", p.result.Reason)
+	require.Equal(t, "Start a workflow of type Steward with it, or correct `kind`.", p.result.Recovery)
+}
+
 func TestInvalidSpecFailsTheWorkflow(t *testing.T) {
 	p := play(t, newWorld(t, nil), specOf(map[string]any{"scop": "x", "verify": map[string]any{"direction": "up"}}), nil)
 	require.Equal(t, string(fault.InvalidSpec), p.err.Type())

@@ -80,7 +80,11 @@ func setup(ctx workflow.Context, k kind.Kind, input converter.RawValue, resume R
 	}
 	parsed, err := parse(k, info.WorkflowExecution.ID, input)
 	if err != nil {
-		_, err = r.finish(ctx, stop(govern.SpecInvalid.Because(err.Error())))
+		end := govern.SpecInvalid.Because(err.Error())
+		if f := (*fault.Error)(nil); errors.As(err, &f) {
+			end = govern.SpecInvalid.Of(f)
+		}
+		_, err = r.finish(ctx, stop(end))
 		return nil, err
 	}
 	r.spec, r.machine = parsed, k.Machine(int(r.rules), parsed.TestRequired())
@@ -88,18 +92,18 @@ func setup(ctx workflow.Context, k kind.Kind, input converter.RawValue, resume R
 	return r, nil
 }
 
-// parse reads the spec strictly and holds the workflow to it: the kind must match the type, and
-// the ID must begin with the name where one is given.
+// parse reads the spec strictly and holds the workflow to it: its kind must be the workflow's, and the
+// ID must begin with the name where one is given.
 func parse(k kind.Kind, id string, input converter.RawValue) (spec.Spec, error) {
+	if err := k.Takes(input.Payload().GetData()); err != nil {
+		return spec.Spec{}, err
+	}
 	s, err := spec.Parse(input.Payload().GetData())
 	if err != nil {
 		return spec.Spec{}, err
 	}
 	if err := s.ValidateInput(); err != nil {
 		return spec.Spec{}, err
-	}
-	if s.Kind != k.Name {
-		return spec.Spec{}, fmt.Errorf("kind: the spec is for a loop of kind %s, the workflow type is for %s", s.Kind, k.Name)
 	}
 	if s.Name != "" && !strings.HasPrefix(id, s.Name) {
 		return spec.Spec{}, fmt.Errorf("name: the workflow ID %q must begin with the spec's name %q", id, s.Name)

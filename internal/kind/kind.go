@@ -6,6 +6,7 @@
 package kind
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -103,6 +104,24 @@ func Of(name string) (Kind, error) {
 	}
 	return Kind{}, fault.New(fault.InvalidSpec, "this version of pawl knows no kind %q, only %s", name, strings.Join(names(All), ", ")).
 		Advise("Correct the kind, or use the version of pawl that the loop was started with.")
+}
+
+// Takes returns an error if the input of a workflow names another kind than this one: a steward's spec
+// given to a loop, a loop's to a steward. An input that names none is of the first kind. What else is
+// wrong with it is for the kind's own reader to say.
+func (k Kind) Takes(input []byte) error {
+	named := struct {
+		Kind string `json:"kind"`
+	}{All[0].Name}
+	if json.Unmarshal(input, &named) != nil || named.Kind == k.Name {
+		return nil
+	}
+	other, err := Of(named.Kind)
+	if err != nil {
+		return err
+	}
+	return fault.New(fault.InvalidSpec, "kind: the input is for a workflow of type %s (kind %s), and this one is of type %s (kind %s)", other.Workflow, other.Name, k.Workflow, k.Name).
+		Advise("Start a workflow of type " + other.Workflow + " with it, or correct `kind`.")
 }
 
 // OfWorkflow returns the kind that runs as that workflow type; ok is false where none does.
