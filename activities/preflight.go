@@ -63,9 +63,10 @@ func DryRun(ctx context.Context, h home.Home, loop string, s spec.Spec) (Preflig
 	}
 	defer discard()
 	a := New(home.Home{Dir: dir}, "", "", "", false)
-	if a.Closed = New(h, "", "", "", false).closed(); len(a.Closed) == 0 {
+	if a.Closed = New(h, "", "", "", false).engine(); len(a.Closed) == 0 {
 		a.Closed = []int{stockPort, stockUI} // where an engine will be, unless they are taken
 	}
+	a.Closed = append(a.Closed, h.TriggerPorts()...)
 	defer a.Stop()
 	in := act.Open{Loop: loop, FirstRun: "validate-" + filepath.Base(dir), Spec: s}
 

@@ -48,9 +48,11 @@ func (ws *loopWorkspace) means() sandbox.Means {
 // Where the embedded engine and its UI listen unless something else does.
 const stockPort, stockUI = 7233, 8233
 
-// closed are the ports of the engine and its UI. The embedded one says on disk where it listens,
-// and may move while a loop runs.
-func (m *machine) closed() []int {
+// closed are the ports of the engine, its UI and the triggers. The embedded engine and the triggers say
+// on disk where they listen, and may move while a loop runs.
+func (m *machine) closed() []int { return append(m.engine(), m.Home.TriggerPorts()...) }
+
+func (m *machine) engine() []int {
 	ports := slices.Clone(m.Closed)
 	var engine struct {
 		Ports []int `json:"ports"`

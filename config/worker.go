@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -41,6 +42,9 @@ type Worker struct {
 	// until the loop asks whether the host is gone, and moves; a host that is only busy keeps it. 0 is
 	// never. Not on the embedded engine, which is gone with its host.
 	MoveAfter time.Duration
+	// Triggers is where the endpoint of the stewards' triggers listens, NoTriggers for nowhere. With the
+	// default it listens at the next free port where that one is taken.
+	Triggers string
 	// Deployment and BuildID make this worker a version of a Temporal Worker Deployment. Off by
 	// default: a versioned worker gets no task until somebody has set its version current, and loops
 	// carry their rules' version themselves (GetVersion). Both or neither.
@@ -51,9 +55,15 @@ type Worker struct {
 // their own.
 const DefaultAgents = 10
 
+// The values of Worker.Triggers that are no address, or that are more than one.
+const (
+	DefaultTriggers = "127.0.0.1:8280"
+	NoTriggers      = "off"
+)
+
 // DefaultWorker is the worker that nobody has told anything.
 func DefaultWorker() Worker {
-	return Worker{Activities: 100, Cache: 500, StopTimeout: 20 * time.Second, MoveAfter: 2 * time.Minute}
+	return Worker{Activities: 100, Cache: 500, StopTimeout: 20 * time.Second, MoveAfter: 2 * time.Minute, Triggers: DefaultTriggers}
 }
 
 // WorkerEnvPrefix begins the variables of the worker's settings: PAWL_WORKER_AGENTS.
@@ -97,6 +107,18 @@ var WorkerSettings = []WorkerSetting{
 			if w.MoveAfter, err = time.ParseDuration(text); err != nil || w.MoveAfter < time.Second && w.MoveAfter != 0 {
 				return errors.New("0, or a duration of at least a second, such as 2m")
 			}
+			return nil
+		},
+	},
+	{
+		"triggers", "where stewards' triggers are served over HTTP, while a steward has any; off for nowhere",
+		func(w Worker) string { return w.Triggers },
+		func(w *Worker, text string) error {
+			_, port, err := net.SplitHostPort(text)
+			if _, number := strconv.ParseUint(port, 10, 16); text != NoTriggers && (err != nil || number != nil) {
+				return errors.New("an address such as " + DefaultTriggers + ", or " + NoTriggers)
+			}
+			w.Triggers = text
 			return nil
 		},
 	},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
+	"pawl/internal/incoming"
 	"pawl/internal/kind"
 	"pawl/internal/spec"
 	"pawl/internal/task"
@@ -128,6 +129,9 @@ func (c Charter) check() spec.Problems {
 		k.Present(key+".secretFile", t.SecretFile, "the file with the secret that signs what comes in")
 		k.Line(key+".secretFile", t.SecretFile, "the name of a file")
 		template(&k, key+".task", t.Task)
+		if err := incoming.Check(t.Task); err != nil {
+			k.Add(key+".task", err.Error(), "title and body as templates over what came in, such as {{.Title}}")
+		}
 	}
 	c.Remote.check(&k)
 	k.Notify(c.Notify)

@@ -79,6 +79,12 @@ func (a *app) up(ctx context.Context) error {
 				polling = true
 				a.say("the worker is ready%s", a.going(ctx, s))
 			}
+		case address := <-w.triggers:
+			if address == "" {
+				a.say("no steward with triggers runs any more; the endpoint is closed")
+			} else {
+				a.say("stewards' triggers are served at http://%s/v1/STEWARD/TRIGGER", address)
+			}
 		case <-look.C:
 			if s.engine != nil && !owner && s.engine.Owner() {
 				owner = true

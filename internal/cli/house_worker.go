@@ -24,6 +24,8 @@ type localWorker struct {
 	mu    sync.Mutex
 	ours  bool // it polls; else another process is the host's worker and this one stands by
 	ready chan bool
+
+	triggers chan string // where they are served, "" where they no longer are
 }
 
 // elsewhere is the share of a process that has none: the worker is another's.
@@ -36,13 +38,13 @@ func elsewhere() *localWorker {
 // not wait: what it is asked to do waits for it.
 func (s *session) startWorker(parent context.Context) *localWorker {
 	ctx, cancel := context.WithCancel(parent)
-	w := &localWorker{cancel: cancel, done: make(chan struct{}), ready: make(chan bool, 4)}
+	w := &localWorker{cancel: cancel, done: make(chan struct{}), ready: make(chan bool, 4), triggers: make(chan string, 4)}
 	go func() {
 		defer close(w.done)
 		o := host.Options{
 			Home: s.Home, Client: s.SDK, Namespace: s.temporal.Namespace, Logger: s.logger, Embedded: s.engine != nil, Ready: w.note,
 			Worker: s.app.worker, Telemetry: s.shown,
-			Closed: s.temporal.Ports(),
+			Closed: s.temporal.Ports(), Triggers: w.serves,
 		}
 		// The owner of the engine and the host's worker often are one process. When it dies this one
 		// may hold the worker's lock before anybody has the engine: that passes.
@@ -93,6 +95,14 @@ func (w *localWorker) note(ours bool) {
 	w.mu.Unlock()
 	select {
 	case w.ready <- ours:
+	default:
+	}
+}
+
+// serves takes down where the stewards' triggers are served.
+func (w *localWorker) serves(address string) {
+	select {
+	case w.triggers <- address:
 	default:
 	}
 }

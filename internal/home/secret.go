@@ -58,6 +58,3 @@ func (h Home) Secret(path string) (Secret, error) {
 	}
 	return s, nil
 }
-
-// Triggers is the file that says where the endpoint of the triggers listens.
-func (h Home) Triggers() string { return filepath.Join(h.Dir, "triggers.json") }

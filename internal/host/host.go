@@ -31,6 +31,7 @@ import (
 	"pawl/internal/launch"
 	"pawl/internal/sandbox"
 	"pawl/internal/telemetry"
+	"pawl/internal/trigger"
 	"pawl/internal/workspace"
 	"pawl/workflows"
 )
@@ -53,6 +54,9 @@ type Options struct {
 	// Ready is called once: with true when this process's worker polls, with false when another
 	// process is the host's worker and this one stands by.
 	Ready func(ours bool)
+	// Triggers is called with the address of the stewards' triggers when this process begins to serve
+	// them, and with "" when it ends. nil for nobody.
+	Triggers func(address string)
 }
 
 // Identity is the name under which a host's worker takes tasks. It is the same in every process
@@ -158,12 +162,18 @@ func RunWorker(ctx context.Context, o Options) error {
 		}
 	}
 	o.ready(true)
+	serving, endServing := context.WithCancel(ctx)
+	defer endServing()
+	var served sync.WaitGroup
+	served.Go(func() { o.serveTriggers(serving, id) })
 	sweep(ctx, o, a)
 	select {
 	case <-ctx.Done():
 	case err = <-refused: // for good: the namespace is gone, or access to it
 		err = fmt.Errorf("the service refuses the worker: %w", err)
 	}
+	endServing()
+	served.Wait()
 	// Workflow tasks first: nothing new is scheduled while steps are being ended.
 	workers[0].Stop()
 	stop(workers[1:])
@@ -199,6 +209,14 @@ func stop(workers []worker.Worker) {
 		ending.Go(w.Stop)
 	}
 	ending.Wait()
+}
+
+// serveTriggers serves the stewards' triggers until ctx ends (S5).
+func (o Options) serveTriggers(ctx context.Context, id string) {
+	trigger.Run(ctx, trigger.Options{
+		Stewards: &trigger.Temporal{Client: o.Client, Namespace: o.Namespace, Host: id, Now: time.Now},
+		Home:     o.Home, Logger: o.Logger, Address: o.Worker.Triggers, Serving: o.Triggers,
+	})
 }
 
 func (o Options) ready(ours bool) {

@@ -6,14 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/charter"
 	"pawl/internal/incoming"
 	"pawl/internal/task"
 )
 
 func fill(t *testing.T, of task.Task, e incoming.Event) task.Task {
 	t.Helper()
-	got, wanted, err := incoming.Fill(charter.Trigger{Name: "ci", From: "github", Task: of}, e)
+	got, wanted, err := incoming.Fill("ci", of, e)
 	require.NoError(t, err)
 	require.True(t, wanted)
 	return got
@@ -47,11 +46,11 @@ func TestS5_TheSameEventIsTheSameTask(t *testing.T) {
 }
 
 func TestATemplateChoosesByAnEmptyTitle(t *testing.T) {
-	tr := charter.Trigger{Name: "bugs", Task: task.Task{Title: `{{if .Labels.Has "pawl"}}{{.Title}}{{end}}`}}
-	_, wanted, err := incoming.Fill(tr, incoming.Event{Title: "t", Labels: []string{"other"}})
+	of := task.Task{Title: `{{if .Labels.Has "pawl"}}{{.Title}}{{end}}`}
+	_, wanted, err := incoming.Fill("bugs", of, incoming.Event{Title: "t", Labels: []string{"other"}})
 	require.NoError(t, err)
 	require.False(t, wanted)
-	got, wanted, err := incoming.Fill(tr, incoming.Event{Title: "t", Labels: []string{"pawl"}})
+	got, wanted, err := incoming.Fill("bugs", of, incoming.Event{Title: "t", Labels: []string{"pawl"}})
 	require.NoError(t, err)
 	require.True(t, wanted)
 	require.Equal(t, "t", got.Title)
@@ -78,7 +77,7 @@ func TestWhatCameInIsBounded(t *testing.T) {
 	got := fill(t, task.Task{Body: "{{.Title}}{{.Labels}}{{.Body}}"}, e)
 	require.LessOrEqual(t, len(got.Title), 200)
 	require.Less(t, len(got.Body), 20<<10)
-	_, _, err := incoming.Fill(charter.Trigger{Name: "ci", Task: task.Task{Body: strings.Repeat("{{.Body}}", 20)}}, e)
+	_, _, err := incoming.Fill("ci", task.Task{Body: strings.Repeat("{{.Body}}", 20)}, e)
 	require.ErrorContains(t, err, "longer than a task may be")
 }
 
@@ -87,17 +86,17 @@ func TestATemplateThatCannotBeFilledIsNamed(t *testing.T) {
 		"{{.Nothing}}": "can't evaluate field Nothing",
 		"{{":           "is no template",
 	} {
-		require.ErrorContains(t, incoming.Check(charter.Trigger{Name: "ci", Task: task.Task{Title: text}}), says)
-		require.ErrorContains(t, incoming.Check(charter.Trigger{Name: "ci", Task: task.Task{Body: text}}), says)
+		require.ErrorContains(t, incoming.Check(task.Task{Title: text}), says)
+		require.ErrorContains(t, incoming.Check(task.Task{Body: text}), says)
 	}
-	require.NoError(t, incoming.Check(charter.Trigger{Name: "ci"}))
+	require.NoError(t, incoming.Check(task.Task{}))
 }
 
 func FuzzFill(f *testing.F) {
 	f.Add("t", "b", "l")
 	f.Add("`", "````\n```", "\x1b")
 	f.Fuzz(func(t *testing.T, title, body, label string) {
-		got, wanted, err := incoming.Fill(charter.Trigger{Name: "x"}, incoming.Event{Title: title, Body: body, Labels: []string{label}, URL: label})
+		got, wanted, err := incoming.Fill("x", task.Task{}, incoming.Event{Title: title, Body: body, Labels: []string{label}, URL: label})
 		require.NoError(t, err)
 		if !wanted {
 			return

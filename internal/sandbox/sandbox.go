@@ -111,7 +111,7 @@ func (m Machine) Protections(closed, open []int) []string {
 	shut := slices.DeleteFunc(slices.Clone(closed), func(port int) bool { return slices.Contains(open, port) })
 	if m.Landlock >= landlockNet && len(shut) > 0 {
 		slices.Sort(shut)
-		lines = append(lines, "sandbox, by Landlock: the engine and its UI are out of reach (no connection to port "+strings.Trim(strings.ReplaceAll(fmt.Sprint(slices.Compact(shut)), " ", ", "), "[]")+")")
+		lines = append(lines, "sandbox, by Landlock: the engine, its UI and the stewards' triggers are out of reach (no connection to port "+strings.Trim(strings.ReplaceAll(fmt.Sprint(slices.Compact(shut)), " ", ", "), "[]")+")")
 	} else {
 		lines = append(lines, "no sandbox for ports: agent and commands could reach the engine and its UI, and answer a gate")
 	}

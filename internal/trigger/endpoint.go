@@ -1,0 +1,326 @@
+// Package trigger lets monitoring hand in tasks over HTTP (S5): one endpoint for all stewards of a host. A
+// delivery is checked in this order: route, method, size, authentication, time, repetition, rate. Then it
+// goes to the steward, and only what Temporal has is answered with 202. The steward decides what comes
+// of it; what a delivery says is data (internal/incoming).
+//
+// It never starts a workflow, never answers a gate and never writes a secret or a body into a log. Start
+// at Endpoint, then forms.go (who may send), stewards.go (which triggers there are) and serve.go.
+package trigger
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+	"golang.org/x/time/rate"
+
+	"pawl/internal/charter"
+	"pawl/internal/home"
+	"pawl/internal/incoming"
+	"pawl/internal/task"
+)
+
+// The bounds of what comes in.
+const (
+	maxBody   = 1 << 20 // bytes of a delivery
+	minSecret = 16      // bytes of a secret
+	known     = 10000   // deliveries by which a repeated one is known
+	perSecond = 10      // deliveries of one trigger, after a burst
+	burst     = 100
+)
+
+// submitTime is how long Temporal may take to accept a task.
+const submitTime = 10 * time.Second
+
+// tryAgain is what a sender is told to wait where nobody knows better.
+const tryAgain = 5 * time.Second
+
+// Route is a trigger of a steward that runs.
+type Route struct {
+	Steward string
+	Run     string // the first run of the steward: another steward of its name is another route
+	Trigger charter.Trigger
+}
+
+// Stewards are those that run, and how a task comes to them.
+type Stewards interface {
+	// Find returns the trigger of a steward that runs. An error means that nobody knows now.
+	Find(ctx context.Context, steward, trigger string) (Route, bool, error)
+	// Submit returns once the task is safe with the steward, and ErrGone where that has ended.
+	Submit(ctx context.Context, steward string, t task.Task, tr task.Trigger) error
+}
+
+// ErrGone is what Submit returns for a steward that does not run.
+var ErrGone = errors.New("the steward does not run")
+
+// Endpoint answers deliveries: an http.Handler.
+type Endpoint struct {
+	stewards Stewards
+	home     home.Home
+	logger   *slog.Logger
+	now      func() time.Time
+	mux      *http.ServeMux
+
+	flights singleflight.Group
+	seen    memory
+	refused rate.Sometimes // refusals are logged now and then: whoever sends rubbish must not fill the disk
+
+	mu       sync.Mutex
+	limits   map[string]*rate.Limiter
+	warnings map[string]string // of a secret's file, as they were last logged
+}
+
+// New returns the endpoint for stewards, with secrets from h.
+func New(stewards Stewards, h home.Home, logger *slog.Logger, now func() time.Time) *Endpoint {
+	e := &Endpoint{
+		stewards: stewards, home: h, logger: logger, now: now, mux: http.NewServeMux(),
+		refused: rate.Sometimes{First: 20, Interval: time.Second}, limits: map[string]*rate.Limiter{}, warnings: map[string]string{},
+	}
+	e.mux.HandleFunc("/v1/{steward}/{trigger}", e.take)
+	e.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { unknown.write(w) })
+	return e
+}
+
+func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.mux.ServeHTTP(w, r) }
+
+// Answer is what a sender is told, as JSON.
+type Answer struct {
+	Result string `json:"result"`         // accepted, duplicate, ignored or refused
+	Task   string `json:"task,omitempty"` // its ID
+	Why    string `json:"why,omitempty"`  // it is ignored or refused
+
+	status int
+	after  time.Duration // when to come again
+}
+
+func refuse(status int, why string) Answer {
+	return Answer{Result: "refused", Why: why, status: status}
+}
+
+func away(why string) Answer {
+	return Answer{Result: "refused", Why: why, status: http.StatusServiceUnavailable, after: tryAgain}
+}
+
+// unknown does not say which of the two is unknown.
+var unknown = refuse(http.StatusNotFound, "no running steward has this trigger; send POST to /v1/<steward>/<trigger>")
+
+func (a Answer) write(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	if a.after > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(a.after.Seconds()))))
+	}
+	if a.status == http.StatusMethodNotAllowed {
+		w.Header().Set("Allow", http.MethodPost)
+	}
+	w.WriteHeader(a.status)
+	_ = json.NewEncoder(w).Encode(a) // a sender that has gone away is told nothing
+}
+
+func (e *Endpoint) take(w http.ResponseWriter, r *http.Request) {
+	steward, trigger := r.PathValue("steward"), r.PathValue("trigger")
+	a := e.answer(w, r, steward, trigger)
+	log := e.logger.With("steward", steward, "trigger", trigger, "status", a.status)
+	switch {
+	case a.Result == "refused":
+		e.refused.Do(func() { log.Warn("a delivery was refused", "why", a.Why) })
+	case a.Result == "accepted":
+		log.Info("a delivery became a task", "task", a.Task)
+	default:
+		log.Debug("a delivery was not taken", "result", a.Result, "why", a.Why, "task", a.Task)
+	}
+	a.write(w)
+}
+
+// answer makes the checks in their order.
+func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, steward, trigger string) Answer {
+	route, found, err := e.stewards.Find(r.Context(), steward, trigger)
+	switch {
+	case err != nil:
+		return away("Temporal does not answer")
+	case !found:
+		return unknown
+	case r.Method != http.MethodPost:
+		return refuse(http.StatusMethodNotAllowed, "only POST is taken")
+	}
+	body, refusal := read(w, r)
+	if refusal != nil {
+		return *refusal
+	}
+	form, built := forms[route.Trigger.From]
+	secret, err := e.secret(route.Trigger.SecretFile)
+	if err == nil && !built {
+		err = fmt.Errorf("the trigger is from %q, which this version does not know", route.Trigger.From)
+	}
+	in := request{header: r.Header, body: body, now: e.now()}
+	if err == nil {
+		err = form.verify(in, secret)
+	}
+	switch {
+	case errors.Is(err, errUnsigned) || errors.Is(err, errStale):
+		return refuse(http.StatusUnauthorized, err.Error())
+	case err != nil: // the sender may not know more of it
+		e.refused.Do(func() {
+			e.logger.Warn("a trigger can't be served", "steward", steward, "trigger", trigger, "error", err)
+		})
+		return away("this trigger can't be served now; the log of pawl says why")
+	}
+	event, why, err := form.read(in)
+	switch {
+	case err != nil:
+		return refuse(http.StatusBadRequest, "the delivery can't be read: "+err.Error())
+	case why != "":
+		return Answer{Result: "ignored", Why: why, status: http.StatusOK}
+	}
+	t, wanted, err := incoming.Fill(route.Trigger.Name, route.Trigger.Task, event)
+	switch {
+	case err != nil:
+		e.refused.Do(func() { e.logger.Warn("a trigger's task can't be filled", "steward", steward, "error", err) })
+		return refuse(http.StatusInternalServerError, "the trigger's task can't be filled; the log of pawl says why")
+	case !wanted:
+		return Answer{Result: "ignored", Why: "the task's title is empty, so the trigger does not want it", status: http.StatusOK}
+	}
+	return e.once(r.Context(), route, t)
+}
+
+// read returns the body, or why there is none.
+func read(w http.ResponseWriter, r *http.Request) ([]byte, *Answer) {
+	refused := func(status int, why string) ([]byte, *Answer) {
+		a := refuse(status, why)
+		return nil, &a
+	}
+	tooLarge := fmt.Sprintf("a delivery may have %d bytes", maxBody)
+	if r.ContentLength > maxBody {
+		return refused(http.StatusRequestEntityTooLarge, tooLarge)
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var large *http.MaxBytesError
+	var slow net.Error
+	switch {
+	case errors.As(err, &large):
+		return refused(http.StatusRequestEntityTooLarge, tooLarge)
+	case errors.As(err, &slow) && slow.Timeout():
+		return refused(http.StatusRequestTimeout, "the body did not come in time")
+	case err != nil:
+		return refused(http.StatusBadRequest, "the body could not be read")
+	}
+	return body, nil
+}
+
+// secret reads a trigger's secret anew, so that a changed one counts at once.
+func (e *Endpoint) secret(path string) ([]byte, error) {
+	s, err := e.home.Secret(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.Value) < minSecret {
+		return nil, fmt.Errorf("%w: it has fewer than %d bytes", errSecret, minSecret)
+	}
+	says := strings.Join(s.Warnings, "; ")
+	e.mu.Lock()
+	fresh := e.warnings[path] != says
+	e.warnings[path] = says
+	e.mu.Unlock()
+	if fresh && says != "" {
+		e.logger.Warn("a trigger's secret may not be one: " + says)
+	}
+	return s.Value, nil
+}
+
+// once hands a task in, once for all deliveries that are the same. Those that come at the same time wait for one
+// answer, so that none is called a duplicate of what failed.
+func (e *Endpoint) once(ctx context.Context, route Route, t task.Task) Answer {
+	keys := []string{route.Run + "/" + t.ID, route.Run + "//" + t.Dedupe}
+	led := false
+	v, _, _ := e.flights.Do(keys[0], func() (any, error) {
+		led = true
+		if e.seen.has(keys...) {
+			return Answer{Result: "duplicate", Task: t.ID, status: http.StatusOK}, nil
+		}
+		if wait := e.wait(route); wait > 0 {
+			return Answer{Result: "refused", Why: "this trigger delivers too often", status: http.StatusTooManyRequests, after: wait}, nil
+		}
+		// A sender that hangs up has sent it all the same.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), submitTime)
+		defer cancel()
+		tr := task.Trigger{Name: route.Trigger.Name, From: route.Trigger.From, Delivery: strings.TrimPrefix(t.Dedupe, route.Trigger.Name+"/"), Task: t.ID, Result: "accepted"}
+		err := e.stewards.Submit(ctx, route.Steward, t, tr)
+		switch {
+		case errors.Is(err, ErrGone):
+			return unknown, nil
+		case err != nil:
+			e.logger.Warn("a task can't be handed in", "steward", route.Steward, "task", t.ID, "error", err)
+			return away("Temporal does not take the task now"), nil
+		}
+		e.seen.add(keys...)
+		return Answer{Result: "accepted", Task: t.ID, status: http.StatusAccepted}, nil
+	})
+	a := v.(Answer)
+	if !led && a.Result == "accepted" {
+		a.Result, a.status = "duplicate", http.StatusOK
+	}
+	return a
+}
+
+// wait is how long a trigger has to wait until it may deliver again, 0 for not at all.
+func (e *Endpoint) wait(route Route) time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	name := route.Steward + "/" + route.Trigger.Name
+	if e.limits[name] == nil {
+		e.limits[name] = rate.NewLimiter(perSecond, burst)
+	}
+	now := e.now()
+	r := e.limits[name].ReserveN(now, 1)
+	wait := r.DelayFrom(now)
+	if wait > 0 {
+		r.CancelAt(now)
+	}
+	return wait
+}
+
+// memory knows the last keys that it was given. What it has forgotten, or a restart, the steward knows.
+type memory struct {
+	mu   sync.Mutex
+	keys map[string]bool
+	ring []string // the oldest at next, once it is full
+	next int
+}
+
+func (m *memory) has(keys ...string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.ContainsFunc(keys, func(key string) bool { return m.keys[key] })
+}
+
+func (m *memory) add(keys ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.keys == nil {
+		m.keys = map[string]bool{}
+	}
+	for _, key := range keys {
+		switch {
+		case m.keys[key]:
+			continue
+		case len(m.ring) < known:
+			m.ring = append(m.ring, key)
+		default:
+			delete(m.keys, m.ring[m.next])
+			m.ring[m.next] = key
+			m.next = (m.next + 1) % known
+		}
+		m.keys[key] = true
+	}
+}

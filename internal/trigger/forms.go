@@ -1,0 +1,105 @@
+package trigger
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/go-github/v75/github"
+	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"pawl/internal/incoming"
+)
+
+// The headers of a form of pawl's own.
+const (
+	SignatureHeader = "X-Pawl-Signature"
+	DeliveryHeader  = "X-Pawl-Delivery"
+)
+
+// tolerance is how far a signed time may be from ours, in either direction.
+const tolerance = 5 * time.Minute
+
+// request is a delivery whose route is known and whose body has been read.
+type request struct {
+	header http.Header
+	body   []byte
+	now    time.Time
+}
+
+// form is how a kind of sender proves who it is and what its deliveries say.
+type form struct {
+	// verify fails where the delivery was not made with the secret: errUnsigned, errStale, or errSecret where the
+	// secret itself can't be used.
+	verify func(r request, secret []byte) error
+	// read returns what a verified delivery says. why is not empty where it asks for no work.
+	read func(r request) (e incoming.Event, why string, err error)
+}
+
+var (
+	errUnsigned = errors.New("the delivery is not signed with this trigger's secret")
+	errStale    = errors.New("the delivery was signed more than 5 minutes ago, or this machine's clock is wrong")
+	errSecret   = errors.New("the trigger's secret cannot be used")
+)
+
+// forms are the words of `triggers[].from`.
+var forms = map[string]form{
+	"github":       {verifyGitHub, readGitHub},
+	"standard":     {verifyStandard, readStandard},
+	"alertmanager": {verifyBearer, readAlerts},
+	"json":         {verifyJSON, readJSON},
+}
+
+// verifyGitHub takes no SHA-1, which GitHub still sends beside the other one.
+func verifyGitHub(r request, secret []byte) error {
+	return verifyHMAC(r.header.Get(github.SHA256SignatureHeader), r.body, secret)
+}
+
+func verifyJSON(r request, secret []byte) error {
+	return verifyHMAC(r.header.Get(SignatureHeader), r.body, secret)
+}
+
+func verifyHMAC(signature string, body, secret []byte) error {
+	if !strings.HasPrefix(signature, "sha256=") || github.ValidateSignature(signature, body, secret) != nil {
+		return errUnsigned
+	}
+	return nil
+}
+
+// verifyStandard asks for the time after the signature: a time that nobody has signed says nothing.
+func verifyStandard(r request, secret []byte) error {
+	hook, err := webhooks.NewWebhook(string(secret))
+	if err != nil {
+		return fmt.Errorf("%w: it is not base64, with or without whsec_ before it", errSecret)
+	}
+	if hook.VerifyIgnoringTimestamp(r.body, r.header) != nil {
+		return errUnsigned
+	}
+	seconds, err := strconv.ParseInt(r.header.Get(webhooks.HeaderWebhookTimestamp), 10, 64)
+	if off := r.now.Sub(time.Unix(seconds, 0)); err != nil || off.Abs() > tolerance {
+		return errStale
+	}
+	return nil
+}
+
+// verifyBearer is for a sender that can't sign. The digests make the comparison take the same time
+// for every length.
+func verifyBearer(r request, secret []byte) error {
+	token, found := strings.CutPrefix(r.header.Get("Authorization"), "Bearer ")
+	given, wanted := sha256.Sum256([]byte(token)), sha256.Sum256(secret)
+	if !found || subtle.ConstantTimeCompare(given[:], wanted[:]) != 1 {
+		return errUnsigned
+	}
+	return nil
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,186 @@
+package trigger
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	sdk "go.temporal.io/sdk/client"
+
+	"pawl/internal/charter"
+	"pawl/internal/incoming"
+	"pawl/internal/task"
+)
+
+// running finds the stewards that run.
+const running = "WorkflowType = 'Steward' AND ExecutionStatus = 'Running'"
+
+// lookAgain is how old a list must be until an unknown route asks for a new one, so that who guesses
+// routes asks Temporal no more than that.
+const lookAgain = time.Second
+
+// askTime is how long Temporal may take to list them.
+const askTime = 5 * time.Second
+
+// Temporal is the stewards of a namespace that this host serves. A steward needs no worker for it: its
+// charter is the input of its run, and a task is a signal.
+type Temporal struct {
+	Client    sdk.Client
+	Namespace string
+	Host      string // this host's id: a steward with another repo.host is not served here
+	Now       func() time.Time
+
+	mu       sync.RWMutex       // guards what follows; never held while Temporal is asked
+	stewards map[string]steward // by ID
+
+	asking sync.Mutex // held while Temporal is asked; guards what follows
+	asked  time.Time
+	failed error // the last time
+}
+
+type steward struct {
+	run, first string // run IDs
+	triggers   []charter.Trigger
+}
+
+// Find asks Temporal again where the route is unknown and the list is not new.
+func (t *Temporal) Find(ctx context.Context, id, trigger string) (Route, bool, error) {
+	if route, found := t.find(id, trigger); found {
+		return route, true, nil
+	}
+	t.asking.Lock()
+	defer t.asking.Unlock()
+	if t.Now().Sub(t.asked) >= lookAgain {
+		t.refresh(ctx)
+	}
+	route, found := t.find(id, trigger)
+	return route, found, t.failed
+}
+
+func (t *Temporal) find(id, trigger string) (Route, bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	s := t.stewards[id]
+	i := slices.IndexFunc(s.triggers, func(tr charter.Trigger) bool { return tr.Name == trigger })
+	if i < 0 {
+		return Route{}, false
+	}
+	return Route{Steward: id, Run: s.first, Trigger: s.triggers[i]}, true
+}
+
+// Refresh reads the list of stewards, and reports whether any of them has a trigger.
+func (t *Temporal) Refresh(ctx context.Context) (bool, error) {
+	t.asking.Lock()
+	defer t.asking.Unlock()
+	if t.refresh(ctx); t.failed != nil {
+		return false, t.failed
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for s := range maps.Values(t.stewards) {
+		if len(s.triggers) > 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// refresh reads the list; where that fails, the last one goes on counting.
+func (t *Temporal) refresh(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	found, err := t.list(ctx)
+	t.asked, t.failed = t.Now(), err
+	if err == nil {
+		t.mu.Lock()
+		t.stewards = found
+		t.mu.Unlock()
+	}
+}
+
+func (t *Temporal) list(ctx context.Context) (map[string]steward, error) {
+	t.mu.RLock()
+	before := t.stewards
+	t.mu.RUnlock()
+	found := map[string]steward{}
+	var page []byte
+	for {
+		answer, err := t.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: running, NextPageToken: page})
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range answer.GetExecutions() {
+			id := e.GetExecution().GetWorkflowId()
+			known, ok := before[id]
+			if !ok || known.run != e.GetExecution().GetRunId() {
+				if known, err = t.read(ctx, e); err != nil {
+					return nil, err
+				}
+			}
+			found[id] = known
+		}
+		if page = answer.GetNextPageToken(); len(page) == 0 {
+			return found, nil
+		}
+	}
+}
+
+// read takes a steward's triggers from the input of its run, which is the charter. A steward whose input
+// can't be read has none: it ends by itself.
+func (t *Temporal) read(ctx context.Context, e *workflowpb.WorkflowExecutionInfo) (steward, error) {
+	run := e.GetExecution()
+	s := steward{run: run.GetRunId(), first: e.GetFirstRunId()}
+	answer, err := t.Client.WorkflowService().GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
+		Namespace: t.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: run.GetWorkflowId(), RunId: run.GetRunId()}, MaximumPageSize: 1,
+	})
+	var gone *serviceerror.NotFound
+	if errors.As(err, &gone) {
+		return s, nil
+	}
+	if err != nil {
+		return s, err
+	}
+	if s.first == "" {
+		s.first = run.GetRunId()
+	}
+	for _, event := range answer.GetHistory().GetEvents() {
+		started := event.GetWorkflowExecutionStartedEventAttributes()
+		if first := started.GetFirstExecutionRunId(); first != "" {
+			s.first = first
+		}
+		if inputs := started.GetInput().GetPayloads(); len(inputs) > 0 {
+			var c charter.Charter
+			if json.Unmarshal(inputs[0].GetData(), &c) == nil && (c.Repo.Host == "" || c.Repo.Host == t.Host) {
+				s.triggers = c.Triggers
+			}
+		}
+	}
+	return s, nil
+}
+
+// SubmitSignal is the signal by which a steward is handed a task.
+const SubmitSignal = "submit"
+
+// submission is its payload.
+type submission struct {
+	Task task.Task `json:"task"`
+	By   string    `json:"by"`
+}
+
+// Submit signals the steward. Temporal keeps the signal until a worker takes it.
+func (t *Temporal) Submit(ctx context.Context, id string, work task.Task, tr task.Trigger) error {
+	err := t.Client.SignalWorkflow(ctx, id, "", SubmitSignal, submission{work, incoming.Source(tr.Name)})
+	var gone *serviceerror.NotFound
+	if errors.As(err, &gone) {
+		return ErrGone
+	}
+	return err
+}
