@@ -18,7 +18,6 @@ import (
 
 	"pawl/internal/charter"
 	"pawl/internal/fault"
-	"pawl/internal/incoming"
 	"pawl/internal/kind"
 	"pawl/internal/spec"
 )
@@ -99,12 +98,6 @@ func (f File) Steward() (charter.Charter, error) {
 		return charter.Charter{}, f.other([]string{kind.Steward.Name}, "a loop is started with `pawl run FILE` or `pawl start FILE`")
 	}
 	c, err := charter.FromMap(f.doc.values)
-	for i, t := range c.Triggers {
-		if what := incoming.Check(t); what != nil {
-			key := fmt.Sprintf("triggers[%d].task", i)
-			f.doc.wrong = append(f.doc.wrong, spec.Problem{File: f.path, Line: f.doc.locate(key).line, Key: key, What: what.Error(), Want: "templates over what comes in: docs/steward.md has the names"})
-		}
-	}
 	if err := f.finish(err, &c.Repo); err != nil {
 		return charter.Charter{}, err
 	}

@@ -130,7 +130,7 @@ func (c Charter) check() spec.Problems {
 		k.Line(key+".secretFile", t.SecretFile, "the name of a file")
 		template(&k, key+".task", t.Task)
 		if err := incoming.Check(t.Task); err != nil {
-			k.Add(key+".task", err.Error(), "title and body as templates over what came in, such as {{.Title}}")
+			k.Add(key+".task", err.Error(), "templates over what came in: docs/triggers.md has the names")
 		}
 	}
 	c.Remote.check(&k)
