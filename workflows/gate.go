@@ -65,4 +65,4 @@ func (r *run) parkable() bool {
 }
 
 // patience is how long a gate is open before somebody is told again.
-func (r *run) patience() time.Duration { return r.spec.Approvals.EscalateAfter.D() }
+func (r *run) patience(loop.Gate) time.Duration { return r.spec.Approvals.EscalateAfter.D() }

@@ -69,7 +69,8 @@ func setup(ctx workflow.Context, k kind.Kind, input converter.RawValue, resume R
 	r := &run{rules: newestRules(ctx), from: resume.Ledger, chain: info.FirstRunID, iteration: iteration{reworked: map[string]int{}}, Journal: journal.New(ctx, carry.Saved)}
 	r.host = hosting.New(r.Journal, carry.Opened, func() spec.Spec { return r.spec }, r.begun, r.show)
 	r.keeper = gatekeeper.New(r.Journal, gatekeeper.Rules{
-		Messages: loop.Messages, Check: r.checkMessage, Answers: govern.Answers, Record: r.recordGate, Notify: r.notify, Show: r.show,
+		Messages: loop.Messages, Check: r.checkMessage, Answers: govern.Answers, Record: r.recordGate, Show: r.show,
+		Notify:   func(ctx workflow.Context, event loop.Type, _, reason string) { r.notify(ctx, event, reason) },
 		Patience: r.patience,
 	})
 	if err := r.handleQueries(ctx); err != nil {

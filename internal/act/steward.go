@@ -61,6 +61,7 @@ type PlanTask struct {
 	Charter charter.Charter `json:"charter"`
 	Task    string          `json:"task"`
 	Note    string          `json:"note,omitempty"`   // what a person said to it, or why it is planned again
+	Tier    task.Tier       `json:"tier,omitempty"`   // as a person has set it
 	Claims  []Claim         `json:"claims,omitempty"` // the files that other tasks at work may change
 }
 

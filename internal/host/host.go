@@ -34,6 +34,7 @@ import (
 	"pawl/internal/trigger"
 	"pawl/internal/workspace"
 	"pawl/workflows"
+	"pawl/workflows/stewarding"
 )
 
 // Options say whose worker this is and where it works.
@@ -225,10 +226,13 @@ func (o Options) ready(ours bool) {
 	}
 }
 
-// Register registers all kinds of workflows, and what is done with their proposals after their end.
+// Register registers all kinds of workflows, what is done with the proposals of loops after their end,
+// and what hands a task in.
 func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(workflows.Review, workflow.RegisterOptions{Name: "Review"})
 	r.RegisterWorkflowWithOptions(workflows.Apply, workflow.RegisterOptions{Name: "Apply"})
+	r.RegisterWorkflowWithOptions(stewarding.Submit, workflow.RegisterOptions{Name: "Submit"})
+	r.RegisterWorkflowWithOptions(stewarding.Steward, workflow.RegisterOptions{Name: kind.Steward.Workflow})
 	for _, k := range kind.All {
 		if run := workflows.ByKind[k.Name]; run != nil {
 			r.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: k.Workflow})

@@ -224,8 +224,8 @@ func milestone(t Task, step string) string {
 
 // AfterValidation is what follows from looking whether all is as recorded (S11, S12). What has no task
 // is shown and asked about once.
-func AfterValidation(s State, v act.Validated, artifacts map[string]string) []loop.Event {
-	events := []loop.Event{{Type: loop.StewardValidated, Reason: found(v), Artifacts: artifacts}}
+func AfterValidation(s State, v act.Validated) []loop.Event {
+	events := []loop.Event{{Type: loop.StewardValidated, Reason: found(v)}}
 	return append(events, Drifted(s, v.Drift)...)
 }
 

@@ -73,7 +73,7 @@ var aboutTask = map[string]bool{MessageSetTier: true, MessagePrioritize: true, M
 
 // submit takes a task in. One that came before, by its ID or its dedupe key, is the same task.
 func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
-	t, err := decodeTask(m.Task)
+	t, err := task.DecodeTask(m.Task)
 	if err != nil {
 		return govern.Reply{}, err
 	}
@@ -84,26 +84,19 @@ func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
 		}
 		return reply, nil
 	}
-	if t.ID == "" {
-		t.ID = s.unused(idOf(t))
-	}
 	if len(s.Queue) >= c.Limits.Queue {
 		return govern.Reply{}, fault.New(fault.QueueFull, "%d tasks wait to be begun, and more may not (limits.queue)", len(s.Queue)).
 			Advise("Hand the task in again later.")
 	}
-	var after []string
-	for _, id := range t.After {
-		switch k := s.knownBy(Key("id " + id)); {
-		case id == t.ID:
-			return govern.Reply{}, fault.New(fault.InvalidMessage, "the task %s can't wait for itself", id)
-		case k == nil:
-			return govern.Reply{}, fault.New(fault.InvalidMessage, "after: the steward %s does not know the task %q", s.Steward, loop.Clip(id, 80)).
-				Advise("Hand that one in first.")
-		case !k.Done:
-			after = append(after, id)
-		}
+	derived := t.ID == ""
+	if t, err = task.Admit(t, func(id string) bool { return s.knownBy(Key("id "+id)) != nil }); err != nil {
+		return govern.Reply{}, err
 	}
-	t.After, t.Source = after, cmp.Or(t.Source, m.By, "a person")
+	if derived {
+		t.ID = s.unused(t.ID)
+	}
+	t.After = slices.DeleteFunc(t.After, func(id string) bool { return s.knownBy(Key("id " + id)).Done })
+	t.Source = cmp.Or(t.Source, m.By, "a person")
 	var events []loop.Event
 	if m.Trigger != nil {
 		events = append(events, triggered(m, t.ID, "accepted"))

@@ -480,7 +480,7 @@ func (s *State) derive() {
 		longest = max(longest, t.Window.Repeats())
 	}
 	s.Indicators.Repeats = int64(longest)
-	s.GatesCount = len(s.Gates)
+	s.GatesCount, s.QueueCount = len(s.Gates), len(s.Queue)
 	switch {
 	case s.Status.Ended():
 	case s.Paused:

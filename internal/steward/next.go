@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/act"
 	"pawl/internal/charter"
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
@@ -404,4 +405,19 @@ func LoopID(steward string, t Task, step string) string {
 		id = fmt.Sprintf("%s-%s-%s.%d", steward, t.ID, step, n)
 	}
 	return id
+}
+
+// Claims are the files that other tasks at work may change.
+func Claims(s State, c charter.Charter, besides string) (claims []act.Claim) {
+	for _, t := range s.Tasks {
+		if t.ID == besides || t.Outcome != "" || t.Plan == nil {
+			continue
+		}
+		claim := act.Claim{Task: t.ID}
+		for _, st := range t.Plan.Steps {
+			claim.Scope = append(claim.Scope, c.Scope(st)...)
+		}
+		claims = append(claims, claim)
+	}
+	return claims
 }

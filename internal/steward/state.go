@@ -37,6 +37,7 @@ type State struct {
 	Tasks      []Task      `json:"tasks"` // in the order in which they came, those that are over at last
 	TasksCount int         `json:"tasksCount"`
 	Queue      []string    `json:"queue"` // tasks that wait to be begun, the next one first
+	QueueCount int         `json:"queueCount"`
 	Gates      []loop.Gate `json:"gates"`
 	GatesCount int         `json:"gatesCount"`
 
@@ -169,3 +170,22 @@ func (s State) Find(id string) *Task {
 	}
 	return &s.Tasks[i]
 }
+
+// Shown is the state as a query answers it: with n tasks and gates at most, those that are not over
+// first, and without what only the machine needs. The counts beside the lists are of all.
+func (s State) Shown(n int) State {
+	var open, over []Task
+	for _, t := range s.Tasks {
+		if t.Outcome == "" {
+			open = append(open, t)
+		} else {
+			over = append(over, t)
+		}
+	}
+	s.Tasks = first(append(append([]Task{}, open...), over...), n)
+	s.Queue, s.Gates, s.Drift = first(s.Queue, n), first(s.Gates, n), first(s.Drift, n)
+	s.Known, s.Answered = nil, nil
+	return s
+}
+
+func first[T any](list []T, n int) []T { return list[:min(n, len(list))] }

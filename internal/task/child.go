@@ -59,3 +59,14 @@ type ChildProposal struct {
 	Hash  string `json:"hash"`
 	State string `json:"state"`
 }
+
+// Complete reports whether the event says what it has to: of which loop, and what came of it.
+func (e ChildEvent) Complete() bool {
+	switch e.Event {
+	case ChildAsks, ChildAnswered:
+		return e.Loop != "" && e.Gate != nil
+	case IterationEnded, ChildEnded:
+		return e.Loop != "" && e.Result != nil
+	}
+	return false
+}

@@ -37,13 +37,13 @@ type Rules struct {
 	Check func(name string, payload []byte) (govern.Reply, error)
 	// Answers are the messages that close a gate of that kind.
 	Answers func(loop.GateKind) []string
-	// Patience is how long a gate is open before somebody is told again.
-	Patience func() time.Duration
+	// Patience is how long a gate waits, as it is now, before somebody is told again.
+	Patience func(loop.Gate) time.Duration
 	// Record writes what is pending to the ledger while a gate waits: when it opens, and with late
 	// set each time that its patience has run out.
 	Record func(ctx workflow.Context, summary string, late bool) error
 	// Notify tells people that a gate opened or was escalated. It does not wait for them.
-	Notify func(ctx workflow.Context, event loop.Type, reason string)
+	Notify func(ctx workflow.Context, event loop.Type, gate, reason string)
 	// Show brings what people see up to date.
 	Show func(ctx workflow.Context)
 }
@@ -162,8 +162,7 @@ func (k *Keeper[S]) refuse(ctx workflow.Context, name string, err error) {
 // waiting.
 func (k *Keeper[S]) Wait(ctx workflow.Context, g loop.Gate) (a loop.Answer, ok bool, err error) {
 	err = k.journal.Turn(ctx, func() {
-		g.ID = fmt.Sprintf("%s-%d", g.Kind, k.journal.State().Last()+1)
-		g.OpenedAt, g.Answers = workflow.Now(ctx).UTC(), k.rules.Answers(g.Kind)
+		g = k.Opened(ctx, g)
 		k.journal.Emit(ctx, loop.Event{Type: loop.GateOpened, Gate: &g, Reason: g.Summary})
 	})
 	if err != nil {
@@ -173,9 +172,9 @@ func (k *Keeper[S]) Wait(ctx workflow.Context, g loop.Gate) (a loop.Answer, ok b
 		return a, false, err
 	}
 	if k.open(g.ID) {
-		k.rules.Notify(ctx, loop.GateOpened, g.Summary)
+		k.rules.Notify(ctx, loop.GateOpened, g.ID, g.Summary)
 	}
-	if err := k.awaitAnswer(ctx, g.ID); err != nil {
+	if err := k.Watch(ctx, g.ID); err != nil {
 		return a, false, err
 	}
 	if answer := k.journal.State().AnswerTo(g.ID); answer != nil && k.journal.State().Halting() == "" {
@@ -184,10 +183,17 @@ func (k *Keeper[S]) Wait(ctx workflow.Context, g loop.Gate) (a loop.Answer, ok b
 	return a, false, nil
 }
 
-// awaitAnswer waits for a gate to close, on a durable timer that tells people again.
-func (k *Keeper[S]) awaitAnswer(ctx workflow.Context, id string) error {
+// Opened completes a gate that is about to be opened, by the next event of the journal.
+func (k *Keeper[S]) Opened(ctx workflow.Context, g loop.Gate) loop.Gate {
+	g.ID = fmt.Sprintf("%s-%d", g.Kind, k.journal.State().Last()+1)
+	g.OpenedAt, g.Answers = workflow.Now(ctx).UTC(), k.rules.Answers(g.Kind)
+	return g
+}
+
+// Watch waits for an open gate to close, on a durable timer that tells people again.
+func (k *Keeper[S]) Watch(ctx workflow.Context, id string) error {
 	for k.open(id) {
-		patience := k.rules.Patience()
+		patience := k.rules.Patience(*k.journal.State().Waits(id))
 		timerCtx, stop := workflow.WithCancel(ctx)
 		timer := workflow.NewTimerWithOptions(timerCtx, patience, workflow.TimerOptions{Summary: "waiting for an answer to " + id})
 		err := workflow.Await(ctx, func() bool { return !k.open(id) || timer.IsReady() })
@@ -211,7 +217,7 @@ func (k *Keeper[S]) awaitAnswer(ctx workflow.Context, id string) error {
 			return err
 		}
 		if k.open(id) {
-			k.rules.Notify(ctx, loop.GateEscalated, reason)
+			k.rules.Notify(ctx, loop.GateEscalated, id, reason)
 		}
 	}
 	return nil

@@ -118,7 +118,7 @@ func (p *premises) open(ctx workflow.Context, gates []loop.Gate) ([]string, erro
 			return answer(j.State(), name, m)
 		},
 		Answers:  func(loop.GateKind) []string { return []string{"answer"} },
-		Patience: func() time.Duration { return time.Hour },
+		Patience: func(loop.Gate) time.Duration { return time.Hour },
 		Record: func(ctx workflow.Context, _ string, _ bool) error {
 			_, err := j.Append(ctx, []loop.Event{{Type: loop.Warned}}, func(entry func() act.Entry) (out act.Appended, adopted bool, err error) {
 				err = workflow.ExecuteActivity(ctx, "Write", entry()).Get(ctx, &out)
@@ -126,7 +126,7 @@ func (p *premises) open(ctx workflow.Context, gates []loop.Gate) ([]string, erro
 			})
 			return err
 		},
-		Notify: func(_ workflow.Context, event loop.Type, _ string) { p.told = append(p.told, string(event)) },
+		Notify: func(_ workflow.Context, event loop.Type, _, _ string) { p.told = append(p.told, string(event)) },
 		Show:   func(workflow.Context) {},
 	})
 	if err := workflow.SetQueryHandler(ctx, "state", func() (office, error) { return j.State(), nil }); err != nil {

@@ -1,0 +1,120 @@
+package charter
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"pawl/internal/evidence"
+	"pawl/internal/spec"
+	"pawl/internal/task"
+)
+
+// Caps are what a steward sets of the loop of a step, whatever plan and charter say.
+type Caps struct {
+	Loop       string            // its workflow ID
+	Task       string            // the task's ID
+	Goal       string            // where the step says none
+	Plan       string            // the SHA-256 of the task's PLAN.md
+	ApprovedBy string            // who approved that, "" where nobody has to
+	From       string            // the branch that it starts from, "" for the project's
+	Base       string            // the commit that the task's work starts from, "" where this step is the first
+	Onto       string            // the branch that the task's work is for
+	Last       bool              // its proposal is that of the task
+	CostUSD    *evidence.Decimal // what it may cost at most, nil for anything
+}
+
+// Loop is the spec of a step's loop: the charter's defaults, with what the step says, with what the
+// steward sets. The error is spec.Problems, or says which key a step may not set.
+func (c Charter) Loop(step task.Step, caps Caps) (spec.Spec, error) {
+	doc, err := fragment(c.Defaults)
+	if err != nil {
+		return spec.Spec{}, fmt.Errorf("defaults: %w", err)
+	}
+	own, err := fragment(step.Spec)
+	if err != nil {
+		return spec.Spec{}, fmt.Errorf("the step %s: spec: %w", step.ID, err)
+	}
+	for _, key := range starters {
+		if _, given := own[key]; given {
+			return spec.Spec{}, fmt.Errorf("the step %s sets %s, which its steward sets", step.ID, key)
+		}
+	}
+	if kind, given := own["kind"]; given && kind != step.Kind {
+		return spec.Spec{}, fmt.Errorf("the step %s is of kind %s, its spec says %v", step.ID, step.Kind, kind)
+	}
+	if part, _ := own["approvals"].(map[string]any); part["plan"] != nil {
+		return spec.Spec{}, fmt.Errorf("the step %s sets approvals.plan: its task's plan is what is approved", step.ID)
+	}
+	doc = merge(doc, own)
+	doc["name"], doc["kind"] = caps.Loop, step.Kind
+	if doc["goal"] == nil && caps.Goal != "" {
+		doc["goal"] = caps.Goal
+	}
+	approvals := merge(object(doc["approvals"]), map[string]any{"plan": spec.Auto})
+	if !caps.Last {
+		approvals["diff"] = spec.Auto
+	}
+	doc["approvals"] = approvals
+	session := map[string]any{spec.SessionSteward: c.Name, spec.SessionTask: caps.Task, spec.SessionPlan: caps.Plan}
+	for key, value := range map[string]string{spec.SessionApprovedBy: caps.ApprovedBy, spec.SessionBase: caps.Base, spec.SessionOnto: caps.Onto} {
+		if value != "" {
+			session[key] = value
+		}
+	}
+	doc["session"] = session
+	s, err := spec.FromMap(doc)
+	if err != nil {
+		return spec.Spec{}, err
+	}
+	s.Repo = c.Repo
+	if caps.From != "" {
+		s.Repo.Base = caps.From
+	}
+	if cap := caps.CostUSD; cap != nil && (s.Limits.CostUSD == nil || s.Limits.CostUSD.Cmp(*cap) > 0) {
+		s.Limits.CostUSD = cap
+	}
+	return s, s.ValidateInput()
+}
+
+// fragment reads a part of a spec, empty where there is none.
+func fragment(doc json.RawMessage) (map[string]any, error) {
+	part := map[string]any{}
+	if len(doc) == 0 {
+		return part, nil
+	}
+	return part, json.Unmarshal(doc, &part)
+}
+
+func object(v any) map[string]any {
+	m, _ := v.(map[string]any)
+	return m
+}
+
+// merge lays one document over another: objects are merged, anything else is replaced.
+func merge(under, over map[string]any) map[string]any {
+	out := maps.Clone(under)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for key, value := range over {
+		if part, is := value.(map[string]any); is {
+			value = merge(object(out[key]), part)
+		}
+		out[key] = value
+	}
+	return out
+}
+
+// Scope are the globs that the loop of a step may change.
+func (c Charter) Scope(step task.Step) (globs []string) {
+	for _, doc := range []json.RawMessage{step.Spec, c.Defaults} {
+		var part struct {
+			Scope []string `json:"scope"`
+		}
+		if json.Unmarshal(doc, &part) == nil && part.Scope != nil {
+			return part.Scope
+		}
+	}
+	return nil
+}

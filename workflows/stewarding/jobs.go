@@ -1,0 +1,235 @@
+package stewarding
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/charter"
+	"pawl/internal/kind"
+	"pawl/internal/launch"
+	"pawl/internal/loop"
+	"pawl/internal/steward"
+	"pawl/internal/task"
+)
+
+// start begins the jobs that are not under way, and reports whether the steward is to end.
+func (r *run) start(ctx workflow.Context, jobs []steward.Job) (end bool) {
+	for _, j := range jobs {
+		if j.Do == steward.End {
+			return true
+		}
+		if r.jobs[j.Key()] {
+			continue
+		}
+		r.jobs[j.Key()] = true
+		workflow.Go(ctx, func(ctx workflow.Context) {
+			defer func() {
+				delete(r.jobs, j.Key())
+				r.finished++
+			}()
+			if err := works[j.Do](r, ctx, j); err != nil && ctx.Err() == nil {
+				workflow.GetLogger(ctx).Error("a job of the steward failed", "job", j.Key(), "error", err)
+			}
+		})
+	}
+	return false
+}
+
+// works is what each job does.
+var works = map[steward.Do]func(*run, workflow.Context, steward.Job) error{
+	steward.Plan: (*run).plan, steward.Begin: (*run).begin, steward.Tell: (*run).tell,
+}
+
+// plan has a task planned and assessed (S3).
+func (r *run) plan(ctx workflow.Context, j steward.Job) error {
+	s := r.State()
+	t := s.Find(j.Task)
+	in := act.PlanTask{
+		Step:    act.Step{Ref: r.opened.Ref, Key: act.Key{Iteration: t.Actions, Name: "plan-" + t.ID}, LimitMs: r.charter.Limits.Executing.D().Milliseconds()},
+		Steward: s.Steward, Ledger: s.Ledger, Charter: r.charter, Task: t.ID, Note: j.Note, Tier: t.Tier, Claims: steward.Claims(s, r.charter, t.ID),
+	}
+	var out act.TaskPlanned
+	err := r.execute(ctx, act.PlanTaskName, "plan "+t.ID, in, &out)
+	if err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		out.Problems = append(out.Problems, "it could not be planned: "+plain(err))
+	}
+	return r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterPlan(s, j.Task, out) })
+}
+
+// begin starts the loop of a step, or adopts the one that there is already: a loop that somebody else
+// has started under its ID is the same loop.
+func (r *run) begin(ctx workflow.Context, j steward.Job) error {
+	cannot := func(why string) error {
+		return r.follow(ctx, func(s steward.State) []loop.Event { return steward.CannotBegin(s, j, why) })
+	}
+	var there act.ChildRead
+	if err := r.execute(ctx, act.ReadChildName, "is there a loop "+j.Loop+"?", act.ReadChild{Loop: j.Loop}, &there); err != nil {
+		return cannot("whether the loop " + j.Loop + " runs already can't be read: " + plain(err))
+	}
+	if !there.Found {
+		if err := r.launch(ctx, j); err != nil {
+			return cannot("the step " + j.Step.ID + " can't be begun: " + plain(err))
+		}
+	}
+	if err := r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterBegin(s, j) }); err != nil {
+		return err
+	}
+	if there.Found {
+		return r.heard(ctx, there)
+	}
+	return nil
+}
+
+// launch starts a child loop. It outlives this run, and the steward.
+func (r *run) launch(ctx workflow.Context, j steward.Job) error {
+	s := r.State()
+	t := s.Find(j.Task)
+	from, err := r.footing(ctx, j)
+	if err != nil {
+		return err
+	}
+	sp, err := r.charter.Loop(j.Step, charter.Caps{
+		Loop: j.Loop, Task: t.ID, Goal: t.Title, Plan: t.Plan.Hash, ApprovedBy: t.ApprovedBy, From: from, Base: t.Base, Onto: r.opened.Onto,
+		Last: j.Last, CostUSD: steward.Remainder(s, r.charter, *t),
+	})
+	if err != nil {
+		return err
+	}
+	doc, err := json.Marshal(sp)
+	if err != nil {
+		return err
+	}
+	k, err := kind.Of(sp.Kind)
+	if err != nil {
+		return err
+	}
+	start := launch.Of(j.Loop, "pawl/"+j.Loop, sp)
+	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
+		WorkflowID: j.Loop, TaskQueue: act.TaskQueue, WorkflowTaskTimeout: launch.TaskTimeout, Memo: start.Memo,
+		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		StaticSummary:         start.Summary, StaticDetails: start.Details,
+	})
+	child := workflow.ExecuteChildWorkflow(ctx, k.Workflow, json.RawMessage(doc))
+	err = child.GetChildWorkflowExecution().Get(ctx, nil)
+	var already *temporal.ChildWorkflowExecutionAlreadyStartedError
+	if errors.As(err, &already) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	// The end of a child is reported to this run alone, and says so also where the child could not.
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		_ = child.Get(ctx, nil)
+		if ctx.Err() == nil {
+			_ = r.read(ctx, j.Loop)
+		}
+	})
+	return nil
+}
+
+// footing is the branch that a step's loop starts from: that of the step before it, or one that joins
+// those of several.
+func (r *run) footing(ctx workflow.Context, j steward.Job) (branch string, err error) {
+	switch len(j.After) {
+	case 0:
+		return "", nil
+	case 1:
+		return j.After[0].Branch, nil
+	}
+	in := act.Join{Ref: r.opened.Ref, Task: j.Task, Step: j.Step.ID}
+	for _, st := range j.After {
+		in.Heads = append(in.Heads, st.Head)
+	}
+	var out act.Joined
+	if err := r.execute(ctx, act.JoinName, "join the work of the steps before "+j.Step.ID, in, &out); err != nil {
+		return "", err
+	}
+	if len(out.Conflicts) > 0 {
+		return "", errors.New("the steps before it can't be joined, they conflict in " + strings.Join(out.Conflicts, ", "))
+	}
+	return out.Branch, nil
+}
+
+// tell sends a message to a child loop. One that is over needs none.
+func (r *run) tell(ctx workflow.Context, j steward.Job) error {
+	m := loop.Message{By: loop.StewardName(r.State().Steward), Note: j.Note, Choice: j.Choice}
+	err := workflow.SignalExternalWorkflow(ctx, j.Loop, "", j.Message, m).Get(ctx, nil)
+	if err != nil {
+		workflow.GetLogger(ctx).Warn("a loop could not be told", "loop", j.Loop, "message", j.Message, "error", err)
+	}
+	if turn := r.follow(ctx, func(steward.State) []loop.Event { return steward.AfterTell(j) }); turn != nil {
+		return turn
+	}
+	if err != nil { // it may be over, without having been able to say so
+		return r.read(ctx, j.Loop)
+	}
+	return nil
+}
+
+// read asks where a child loop stands, and takes that up.
+func (r *run) read(ctx workflow.Context, id string) error {
+	var out act.ChildRead
+	if err := r.execute(ctx, act.ReadChildName, "where does "+id+" stand?", act.ReadChild{Loop: id}, &out); err != nil {
+		return err
+	}
+	if !out.Found {
+		out.Event = task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &task.ChildResult{
+			Status: string(loop.Failed), ErrorCode: "ALO_LOOP_NOT_FOUND", Reason: "neither Temporal nor this host know the loop any more",
+		}}
+	}
+	return r.heard(ctx, out)
+}
+
+// heard takes up what was read of a child loop.
+func (r *run) heard(ctx workflow.Context, c act.ChildRead) error {
+	if c.Event.Event == "" {
+		return nil
+	}
+	return r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterChild(s, r.charter, c.Event) })
+}
+
+// hear takes the signals of child loops, in their order.
+func (r *run) hear(ctx workflow.Context) {
+	channel := workflow.GetSignalChannelWithOptions(ctx, task.ChildSignal, workflow.SignalChannelOptions{Description: "A child loop says where it stands; people need not send it"})
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		for {
+			var raw converter.RawValue
+			if more := channel.Receive(ctx, &raw); !more {
+				return
+			}
+			if r.take(ctx, raw) != nil {
+				return
+			}
+		}
+	})
+}
+
+// drain takes the reports that have arrived and were not read, before continue-as-new.
+func (r *run) drain(ctx workflow.Context) {
+	channel := workflow.GetSignalChannel(ctx, task.ChildSignal)
+	var raw converter.RawValue
+	for channel.ReceiveAsync(&raw) {
+		_ = r.take(ctx, raw)
+	}
+}
+
+// take takes one report. One that can't be read changes nothing: the loop is read where it matters.
+func (r *run) take(ctx workflow.Context, raw converter.RawValue) error {
+	var e task.ChildEvent
+	if err := json.Unmarshal(raw.Payload().GetData(), &e); err != nil || !e.Complete() {
+		return nil
+	}
+	return r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterChild(s, r.charter, e) })
+}

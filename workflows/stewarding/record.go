@@ -1,0 +1,168 @@
+package stewarding
+
+import (
+	"cmp"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/loop"
+	"pawl/internal/steward"
+	"pawl/workflows/hosting"
+)
+
+// retries are those of a steward's activities: it lives for years, and waits for as long as its host is
+// away. What is no fault of the machine is not retried.
+var retries = &temporal.RetryPolicy{
+	InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: time.Minute,
+	NonRetryableErrorTypes: hosting.Retries.NonRetryableErrorTypes,
+}
+
+// planBound bounds a planner's call by the server's clock. Its supervisor measures the limit itself.
+const planBound = 30 * 24 * time.Hour
+
+// options are those of an activity on the steward's host.
+func (r *run) options(name, summary string) workflow.ActivityOptions {
+	o := workflow.ActivityOptions{
+		TaskQueue: cmp.Or(r.opened.Queue, act.TaskQueue), StartToCloseTimeout: hosting.Bookkeeping, HeartbeatTimeout: hosting.Heartbeat,
+		RetryPolicy: retries, Summary: summary, WaitForCancellation: true,
+	}
+	switch name {
+	case act.OpenStewardName:
+		if host := r.charter.Repo.Host; host != "" {
+			o.TaskQueue = act.HostQueue(host)
+		}
+	case act.PlanTaskName:
+		o.StartToCloseTimeout = planBound
+		o.TaskQueue = cmp.Or(r.opened.Agents, o.TaskQueue)
+	case act.ReadChildName:
+		o.TaskQueue = act.TaskQueue
+	}
+	return o
+}
+
+func (r *run) execute(ctx workflow.Context, name, summary string, in, out any) error {
+	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, r.options(name, summary)), name, in).Get(ctx, out)
+}
+
+// open makes store, desk and ledger ready, and begins the steward or takes up the one of the ledger.
+func (r *run) open(ctx workflow.Context) error {
+	info := workflow.GetInfo(ctx)
+	in := act.OpenSteward{Steward: info.WorkflowExecution.ID, FirstRun: info.FirstRunID, Charter: r.charter, Ledger: r.from}
+	if err := r.execute(ctx, act.OpenStewardName, "open "+r.charter.Repo.Address(), in, &r.opened); err != nil {
+		return err
+	}
+	o := r.opened
+	opened := loop.Event{Type: loop.StewardOpened, How: r.charter.Mode, Commit: o.Charter, Opened: &loop.Opened{
+		Kind: r.charter.Kind, Repo: o.Repo, Base: o.Base, Desk: o.Desk, Host: o.Host,
+	}}
+	if o.State != nil {
+		r.Resume(*o.State, r.from)
+		opened.Reason, r.opened.State = "it goes on from its ledger", nil
+	}
+	events := []loop.Event{opened}
+	for _, w := range o.Warnings {
+		events = append(events, loop.Event{Type: loop.Warned, Reason: w})
+	}
+	if err := r.emit(ctx, events...); err != nil {
+		return err
+	}
+	r.due = o.State != nil // whoever comes back looks around first (S11)
+	return nil
+}
+
+// record appends what is pending to the ledger and writes the artifacts.
+func (r *run) record(ctx workflow.Context, summary string, closing bool, more ...loop.Event) error {
+	if len(r.Pending()) == 0 && len(more) == 0 && !closing {
+		return nil
+	}
+	events := append(r.Pending(), more...)
+	milestone := closing
+	for _, e := range events {
+		milestone = milestone || e.Type == loop.MilestoneReached || e.Type == loop.TaskStateChanged || e.Type == loop.LoopDetected
+	}
+	var out act.TasksRecorded
+	_, err := r.Append(ctx, more, func(entry func() act.Entry) (act.Appended, bool, error) {
+		e := entry()
+		e.Ref = r.opened.Ref
+		if len(e.Events) == 0 && !closing { // somebody else has recorded them
+			out = act.TasksRecorded{Appended: act.Appended{Ledger: e.Ledger}}
+			return out.Appended, true, nil
+		}
+		if summary == "" {
+			summary = "record " + string(e.Events[len(e.Events)-1].Type)
+		}
+		err := r.execute(ctx, act.RecordTasksName, summary, act.RecordTasks{Entry: e, Milestone: milestone, Close: closing}, &out)
+		return out.Appended, false, err
+	})
+	if err != nil {
+		return err
+	}
+	r.appended = true
+	r.show(ctx)
+	var after []loop.Event
+	if out.PushRefused != "" {
+		after = append(after, loop.Event{Type: loop.PushRefused, Reason: out.PushRefused})
+	}
+	if out.Stop != "" && r.State().HaltRequested == "" && !closing {
+		after = append(after, loop.Event{Type: loop.MessageReceived, Message: loop.MessageHalt, Reason: out.Stop, By: "loop-stop"})
+	}
+	after = append(after, steward.Drifted(r.State(), out.Drift)...)
+	if len(after) == 0 || closing {
+		return nil
+	}
+	return r.emit(ctx, after...)
+}
+
+// end records the end of the steward, and gives up what it has on its host.
+func (r *run) end(ctx workflow.Context, e loop.Event) error {
+	err := r.record(ctx, "the steward is ended", true, e)
+	r.notify(ctx, loop.StewardEnded, "", e.Reason)
+	return err
+}
+
+// everySoOften makes it due, again and again, to look whether all is as recorded (S12).
+func (r *run) everySoOften(ctx workflow.Context) {
+	every := r.charter.ValidateEvery.D()
+	if every <= 0 {
+		return
+	}
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		for workflow.NewTimerWithOptions(ctx, every, workflow.TimerOptions{Summary: "until the next validation"}).Get(ctx, nil) == nil {
+			r.due = true
+		}
+	})
+}
+
+// validate looks whether all is as the steward has recorded it, and takes up where its loops stand: one
+// that has ended without being able to say so, too.
+func (r *run) validate(ctx workflow.Context) error {
+	r.due = false
+	s := r.State()
+	in := act.Validate{Ref: r.opened.Ref, Ledger: s.Ledger, Charter: r.charter, Artifacts: s.Artifacts}
+	var loops []string
+	for _, t := range s.Tasks {
+		for _, st := range t.Steps {
+			if st.Loop != "" && st.Status != steward.Over && st.Status != steward.Pending {
+				in.Children = append(in.Children, act.Child{Loop: st.Loop, Status: st.Status, Head: st.Head})
+				loops = append(loops, st.Loop)
+			}
+		}
+	}
+	var out act.Validated
+	if err := r.execute(ctx, act.ValidateName, "is all as recorded?", in, &out); err != nil {
+		return err
+	}
+	err := r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterValidation(s, out) })
+	if err != nil {
+		return err
+	}
+	for _, id := range loops {
+		if err := r.read(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}

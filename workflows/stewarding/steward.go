@@ -1,0 +1,308 @@
+// Package stewarding is the supervisor as a workflow (S): it takes tasks, has them planned, runs their
+// steps as child loops and asks people. What happens next is decided in internal/steward; here it is
+// brought about, and recorded before and after. Start at Steward, then run.work.
+package stewarding
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/charter"
+	"pawl/internal/fault"
+	"pawl/internal/govern"
+	"pawl/internal/kind"
+	"pawl/internal/loop"
+	"pawl/internal/steward"
+	"pawl/internal/task"
+	"pawl/internal/wire"
+	"pawl/workflows/gatekeeper"
+	"pawl/workflows/journal"
+)
+
+// Resume is the second, optional argument of a steward: where to go on from.
+type Resume struct {
+	// Ledger starts the steward from a ledger commit that the store or the repository has.
+	Ledger string `json:"ledger,omitempty"`
+	// Carry is what a run hands to the next one at continue-as-new.
+	Carry *Carry `json:"carry,omitempty"`
+}
+
+// Carry is everything that the next run needs.
+type Carry struct {
+	journal.Saved[steward.State]
+	Opened Opened `json:"opened"`
+}
+
+// Opened is where the steward lives.
+type Opened = act.StewardOpened[steward.State]
+
+// Result is what a steward that was ended returns.
+type Result struct {
+	Steward    string             `json:"steward"`
+	Status     loop.Status        `json:"status"`
+	Reason     string             `json:"reason"`
+	Tasks      int                `json:"tasks"`
+	Indicators steward.Indicators `json:"indicators"`
+	Usage      task.Usage         `json:"usage"`
+	Ledger     string             `json:"ledger"`
+}
+
+// run is one run of a steward. Its state is in the journal; all that is here beside it can be made again
+// from that.
+type run struct {
+	*journal.Journal[steward.State]
+	keeper   *gatekeeper.Keeper[steward.State]
+	charter  charter.Charter
+	opened   Opened
+	from     string          // the ledger commit to go on from, "" for none
+	jobs     map[string]bool // under way, by their keys
+	finished int             // jobs that have ended
+	watched  map[string]bool // gates on which somebody waits
+	telling  int             // people that are being told
+	due      bool            // it is time to look whether all is as recorded
+	appended bool            // this run has recorded something
+}
+
+// Steward is the workflow of the supervisor. Its input is a charter; its workflow ID is the name in it.
+// It goes on until a person ends it.
+func Steward(ctx workflow.Context, input converter.RawValue, resume Resume) (*Result, error) {
+	r, err := setup(ctx, input, resume)
+	if err == nil {
+		err = r.work(ctx)
+	}
+	return r.finish(ctx, err)
+}
+
+// setup takes up what an earlier run carried over, registers the handlers and reads the charter.
+func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run, error) {
+	id := workflow.GetInfo(ctx).WorkflowExecution.ID
+	carry := Carry{Saved: journal.Saved[steward.State]{State: steward.New(id)}}
+	if resume.Carry != nil {
+		carry = *resume.Carry
+	}
+	r := &run{Journal: journal.New(ctx, carry.Saved), opened: carry.Opened, from: resume.Ledger, jobs: map[string]bool{}, watched: map[string]bool{}}
+	r.keeper = gatekeeper.New(r.Journal, gatekeeper.Rules{
+		Messages: steward.Messages, Answers: steward.Answers, Show: r.show, Notify: r.notify,
+		Check: func(name string, payload []byte) (govern.Reply, error) {
+			m, err := steward.Decode(payload)
+			if err != nil {
+				return govern.Reply{}, err
+			}
+			return steward.Answer(r.State(), r.charter, name, m)
+		},
+		Record:   func(ctx workflow.Context, summary string, _ bool) error { return r.record(ctx, summary, false) },
+		Patience: func(g loop.Gate) time.Duration { return patience(g, r.charter.Limits.Waiting.D(), workflow.Now(ctx)) },
+	})
+	if err := r.handleQueries(ctx); err != nil {
+		return r, err
+	}
+	if err := r.keeper.Handle(ctx); err != nil {
+		return r, err
+	}
+	var err error
+	if r.charter, err = parse(id, input); err != nil {
+		return r, wire.Encode(fault.New(fault.InvalidSpec, "%v", err), nil)
+	}
+	r.hear(ctx)
+	r.show(ctx)
+	return r, nil
+}
+
+// parse reads the charter strictly and holds the workflow to it.
+func parse(id string, input converter.RawValue) (charter.Charter, error) {
+	c, err := charter.Parse(input.Payload().GetData())
+	if err != nil {
+		return charter.Charter{}, err
+	}
+	if err := c.ValidateInput(); err != nil {
+		return charter.Charter{}, err
+	}
+	if c.Kind != kind.Steward.Name {
+		return charter.Charter{}, fmt.Errorf("kind: the spec is for a workflow of kind %s, this one is of kind %s", c.Kind, kind.Steward.Name)
+	}
+	if c.Name != id {
+		return charter.Charter{}, fmt.Errorf("name: the workflow ID %q must be the steward's name %q", id, c.Name)
+	}
+	return c, nil
+}
+
+// patience is how long a gate goes on waiting before somebody is told again: first a reminder after an
+// eighth of the time, then at its end, and each time that it has passed again (S8, S10).
+func patience(g loop.Gate, waiting time.Duration, now time.Time) time.Duration {
+	due := waiting / 8
+	if g.Escalated > 0 {
+		due = waiting * time.Duration(g.Escalated)
+	}
+	return max(g.OpenedAt.Add(due).Sub(now), time.Second)
+}
+
+// work goes on for as long as the steward lives: what has happened is recorded, what follows from that
+// is done.
+func (r *run) work(ctx workflow.Context) error {
+	if r.opened.Ref == "" {
+		if err := r.open(ctx); err != nil {
+			return err
+		}
+	}
+	r.everySoOften(ctx)
+	for {
+		if len(r.Pending()) > 0 {
+			if err := r.record(ctx, "", false); err != nil {
+				return err
+			}
+		}
+		r.watch(ctx)
+		events, jobs := steward.Next(r.State(), r.charter)
+		if len(events) > 0 {
+			if err := r.emit(ctx, events...); err != nil {
+				return err
+			}
+			continue
+		}
+		if r.due {
+			if err := r.validate(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		ended := r.start(ctx, jobs)
+		r.show(ctx)
+		if ended && len(r.jobs) == 0 {
+			return nil
+		}
+		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() && r.idle(ctx) && r.appended {
+			return r.continueAsNew(ctx)
+		}
+		done := r.finished
+		err := workflow.Await(ctx, func() bool {
+			return len(r.Pending()) > 0 || r.finished != done || r.due || (workflow.GetInfo(ctx).GetContinueAsNewSuggested() && r.idle(ctx) && r.appended)
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// idle reports whether nothing is under way that would be lost with this run.
+func (r *run) idle(ctx workflow.Context) bool {
+	return len(r.jobs) == 0 && r.telling == 0 && r.Quiet() && workflow.AllHandlersFinished(ctx)
+}
+
+// emit records that something happened, between two entries of the ledger. A gate gets its ID here.
+func (r *run) emit(ctx workflow.Context, events ...loop.Event) error {
+	return r.Turn(ctx, func() {
+		for _, e := range events {
+			if e.Type == loop.GateOpened {
+				g := r.keeper.Opened(ctx, *e.Gate)
+				e.Gate = &g
+			}
+			r.Emit(ctx, e)
+		}
+	})
+}
+
+// follow emits what follows from the state as it is when it is the steward's turn.
+func (r *run) follow(ctx workflow.Context, what func(steward.State) []loop.Event) error {
+	return r.Turn(ctx, func() {
+		for _, e := range what(r.State()) {
+			if e.Type == loop.GateOpened {
+				g := r.keeper.Opened(ctx, *e.Gate)
+				e.Gate = &g
+			}
+			r.Emit(ctx, e)
+		}
+	})
+}
+
+// continueAsNew bounds the history: the steward goes on in a new run with the same state. Child loops
+// go on (ParentClosePolicy ABANDON); how they end they say by signals.
+func (r *run) continueAsNew(ctx workflow.Context) error {
+	r.keeper.Drain(ctx)
+	r.drain(ctx)
+	input, err := converter.GetDefaultDataConverter().ToPayload(r.charter)
+	if err != nil {
+		return err
+	}
+	return workflow.NewContinueAsNewError(ctx, workflow.GetInfo(ctx).WorkflowType.Name, converter.NewRawValue(input), Resume{Carry: &Carry{Saved: r.Save(), Opened: r.opened}})
+}
+
+// finish records the end. A person's halt, and Cancel, are ends; anything else is a failure.
+func (r *run) finish(ctx workflow.Context, err error) (*Result, error) {
+	if workflow.IsContinueAsNewError(err) {
+		return nil, err
+	}
+	cancelled := temporal.IsCanceledError(err) || (err != nil && ctx.Err() != nil)
+	ctx, _ = workflow.NewDisconnectedContext(ctx) // the end is recorded also after Cancel
+	if cancelled {
+		err = r.cancel(ctx)
+	}
+	status, reason := loop.Halted, r.State().HaltRequested
+	if err != nil {
+		status, reason = loop.Failed, err.Error()
+		if f := wire.Decode(err); f != nil {
+			reason = f.What
+		}
+	}
+	ended := loop.Event{Type: loop.StewardEnded, Status: status, Reason: loop.Clip(reason, 1000)}
+	if r.opened.Ref != "" && !wire.Is(err, fault.LedgerAhead) {
+		if more := r.end(ctx, ended); err == nil {
+			err = more
+		}
+	} else {
+		_ = r.emit(ctx, ended)
+	}
+	if waited := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) && r.telling == 0 }); waited != nil {
+		return nil, waited
+	}
+	r.show(ctx)
+	if err != nil {
+		return nil, plainly(err)
+	}
+	s := r.State()
+	return &Result{Steward: s.Steward, Status: s.Status, Reason: s.Reason, Tasks: s.TasksCount, Indicators: s.Indicators, Usage: s.Usage, Ledger: s.Ledger}, nil
+}
+
+// cancel ends the steward as a halt does: Temporal's Cancel is a person's word too.
+func (r *run) cancel(ctx workflow.Context) error {
+	if r.opened.Ref == "" {
+		return nil
+	}
+	if r.State().HaltRequested == "" {
+		if err := r.emit(ctx, loop.Event{Type: loop.MessageReceived, Message: loop.MessageHalt, Reason: "cancelled through Temporal"}); err != nil {
+			return err
+		}
+	}
+	for {
+		if len(r.Pending()) > 0 {
+			if err := r.record(ctx, "", false); err != nil {
+				return err
+			}
+		}
+		_, jobs := steward.Next(r.State(), r.charter)
+		if r.start(ctx, jobs) && len(r.jobs) == 0 {
+			return nil
+		}
+		done := r.finished
+		if err := workflow.Await(ctx, func() bool { return len(r.Pending()) > 0 || r.finished != done }); err != nil {
+			return err
+		}
+	}
+}
+
+// plainly gives a workflow the fault of the activity that failed it.
+func plainly(err error) error {
+	if f := wire.Decode(err); f != nil {
+		return wire.Encode(f, nil)
+	}
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) {
+		return err
+	}
+	return wire.Encode(fault.New(fault.InfrastructureError, "%v", err), nil)
+}

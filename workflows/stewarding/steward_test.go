@@ -1,0 +1,224 @@
+package stewarding
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/loop"
+	"pawl/internal/steward"
+	"pawl/internal/task"
+)
+
+// world is what a steward has around it: a ledger, a planner and loops.
+type world struct {
+	t       *testing.T
+	env     *testsuite.TestWorkflowEnvironment
+	ledger  []loop.Event
+	tiers   map[string]task.Tier
+	told    []string
+	drift   []task.Drift
+	specs   map[string]map[string]any
+	course  map[string]func(workflow.Context, string) task.ChildResult // what the loop of that ID does
+	reading map[string]act.ChildRead
+}
+
+const charterDoc = `{"kind":"steward","name":"crew","repo":{"path":"/src/shop"},
+	"defaults":{"scope":["**"],"verify":{"command":"true"},"test":{"command":"true"},"agent":{"command":["agent"]},"approvals":{"tools":["*"]}}}`
+
+func setUp(t *testing.T) *world {
+	suite := testsuite.WorkflowTestSuite{}
+	w := &world{
+		t: t, env: suite.NewTestWorkflowEnvironment(), tiers: map[string]task.Tier{}, specs: map[string]map[string]any{},
+		course: map[string]func(workflow.Context, string) task.ChildResult{}, reading: map[string]act.ChildRead{},
+	}
+	for name, f := range map[string]any{
+		act.OpenStewardName: w.open, act.RecordTasksName: w.record, act.PlanTaskName: w.plan, act.ReadChildName: w.read, act.ValidateName: w.validate,
+		act.JoinName: func(context.Context, act.Join) (act.Joined, error) { return act.Joined{Branch: "joined"}, nil },
+	} {
+		w.env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+	}
+	w.env.RegisterWorkflowWithOptions(Steward, workflow.RegisterOptions{Name: "Steward"})
+	w.env.RegisterWorkflowWithOptions(w.loop, workflow.RegisterOptions{Name: "Deliver"})
+	w.env.RegisterWorkflowWithOptions(w.loop, workflow.RegisterOptions{Name: "Improve"})
+	w.env.SetStartWorkflowOptions(startOptions("crew"))
+	return w
+}
+
+func (w *world) open(context.Context, act.OpenSteward) (Opened, error) {
+	return Opened{Site: act.Site{Ref: "crew", Queue: "q", Host: "h"}, Base: "b0", Onto: "main"}, nil
+}
+
+func (w *world) record(_ context.Context, in act.RecordTasks) (act.TasksRecorded, error) {
+	for _, e := range in.Events {
+		require.Equal(w.t, int64(len(w.ledger)+1), e.Seq, "the ledger has every event once, in order")
+		w.ledger = append(w.ledger, e)
+	}
+	drift := w.drift
+	w.drift = nil
+	return act.TasksRecorded{Appended: act.Appended{Ledger: fmt.Sprintf("l%d", len(w.ledger))}, Drift: drift}, nil
+}
+
+func (w *world) plan(_ context.Context, in act.PlanTask) (act.TaskPlanned, error) {
+	p := act.TaskPlanned{
+		Plan: &task.Plan{Hash: strings.Repeat("a", 64), Steps: []task.Step{{ID: "one", Kind: "deliver"}}, By: "planner"}, Tier: w.tiers[in.Task], TierBy: "rules",
+	}
+	if p.Tier == "" {
+		p.Tier = task.T3
+	}
+	if p.Tier == task.T1 {
+		p.Plan.Needs = []string{"its tier is T1"}
+	}
+	return p, nil
+}
+
+func (w *world) read(_ context.Context, in act.ReadChild) (act.ChildRead, error) {
+	return w.reading[in.Loop], nil
+}
+
+func (w *world) validate(context.Context, act.Validate) (act.Validated, error) {
+	return act.Validated{}, nil
+}
+
+// loop is a child: it does what the course says, and tells its steward of the end.
+func (w *world) loop(ctx workflow.Context, input converter.RawValue) (string, error) {
+	id := workflow.GetInfo(ctx).WorkflowExecution.ID
+	var doc map[string]any
+	require.NoError(w.t, json.Unmarshal(input.Payload().GetData(), &doc))
+	w.specs[id] = doc
+	result := task.ChildResult{Status: "completed", Head: "h-" + id, Branch: "pawl/" + id}
+	if course := w.course[id]; course != nil {
+		result = course(ctx, id)
+	} else if err := workflow.Sleep(ctx, time.Minute); err != nil {
+		return "", err
+	}
+	w.signal(ctx, task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &result})
+	w.reading[id] = act.ChildRead{Found: true, Event: task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &result}}
+	return "", nil
+}
+
+func (w *world) signal(ctx workflow.Context, e task.ChildEvent) {
+	require.NoError(w.t, workflow.SignalExternalWorkflow(ctx, "crew", "", task.ChildSignal, e).Get(ctx, nil))
+}
+
+func (w *world) state() (s steward.State) {
+	v, err := w.env.QueryWorkflow("state")
+	require.NoError(w.t, err)
+	require.NoError(w.t, v.Get(&s))
+	return s
+}
+
+func (w *world) submit(after time.Duration, doc string) {
+	w.env.RegisterDelayedCallback(func() {
+		w.env.SignalWorkflow("submit", json.RawMessage(`{"task":`+doc+`,"by":"ann"}`))
+	}, after)
+}
+
+func (w *world) say(after time.Duration, name string, message func() string) {
+	w.env.RegisterDelayedCallback(func() {
+		w.env.UpdateWorkflow(name, fmt.Sprint(after), &testsuite.TestUpdateCallback{
+			OnAccept: func() {}, OnReject: func(err error) { w.t.Errorf("%s: %v", name, err) }, OnComplete: func(_ any, err error) { require.NoError(w.t, err) },
+		}, json.RawMessage(message()))
+	}, after)
+}
+
+func (w *world) run() Result {
+	w.say(time.Hour*72, "halt", func() string { return `{"by":"ann"}` })
+	w.env.ExecuteWorkflow("Steward", json.RawMessage(charterDoc), Resume{})
+	require.True(w.t, w.env.IsWorkflowCompleted())
+	require.NoError(w.t, w.env.GetWorkflowError())
+	var r Result
+	require.NoError(w.t, w.env.GetWorkflowResult(&r))
+	require.Equal(w.t, steward.Fold(steward.New("crew"), w.ledger).Tasks, w.final().Tasks, "the ledger has all that the steward knows")
+	return r
+}
+
+func (w *world) final() (s steward.State) { return w.state() }
+
+func TestAStewardPlansATaskAndRunsItsLoop(t *testing.T) {
+	w := setUp(t)
+	w.submit(time.Second, `{"id":"a","title":"Mend it","body":"It is broken."}`)
+	r := w.run()
+	require.Equal(t, int64(1), r.Indicators.Done)
+	spec := w.specs["crew-a-one"]
+	require.Equal(t, "deliver", spec["kind"])
+	require.Equal(t, "Mend it", spec["goal"])
+	require.Equal(t, "crew", spec["session"].(map[string]any)["steward"])
+	require.Equal(t, "auto", spec["approvals"].(map[string]any)["plan"])
+	require.Equal(t, loop.Halted, r.Status)
+}
+
+func TestS4_AStewardWaitsForAnApprovalOfExactlyThePlan(t *testing.T) {
+	w := setUp(t)
+	w.tiers["a"] = task.T1
+	w.submit(time.Second, `{"id":"a","body":"x"}`)
+	w.submit(time.Second, `{"id":"b","body":"x"}`)
+	w.env.RegisterDelayedCallback(func() {
+		s := w.state()
+		require.Equal(t, task.Waiting, s.Find("a").State)
+		require.Equal(t, steward.Done, s.Find("b").Outcome, "a task that waits lets others work")
+		require.NotContains(t, w.specs, "crew-a-one")
+		require.Len(t, s.Gates, 1)
+	}, time.Hour)
+	w.say(2*time.Hour, "approve", func() string {
+		return fmt.Sprintf(`{"task":"a","hash":%q,"by":"ann"}`, w.state().Gates[0].Hash)
+	})
+	r := w.run()
+	require.Equal(t, int64(2), r.Indicators.Done)
+	require.Equal(t, "ann", w.specs["crew-a-one"]["session"].(map[string]any)["approvedBy"])
+}
+
+func TestNobodyAnsweringRemindsEscalatesAndGoesOnWaiting(t *testing.T) {
+	w := setUp(t)
+	w.tiers["a"] = task.T1
+	w.submit(time.Second, `{"id":"a","body":"x"}`)
+	var escalated []int
+	for _, after := range []time.Duration{2 * time.Hour, 4 * time.Hour, 23 * time.Hour, 25 * time.Hour, 49 * time.Hour} {
+		w.env.RegisterDelayedCallback(func() { escalated = append(escalated, w.state().Gates[0].Escalated) }, after)
+	}
+	w.run()
+	require.Equal(t, []int{0, 1, 1, 2, 3}, escalated)
+}
+
+func TestAChildThatEndsWithoutAWordIsRead(t *testing.T) {
+	w := setUp(t)
+	w.submit(time.Second, `{"id":"a","body":"x"}`)
+	w.course["crew-a-one"] = func(ctx workflow.Context, id string) task.ChildResult {
+		w.reading[id] = act.ChildRead{Found: true, Event: task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &task.ChildResult{Status: "completed"}}}
+		panic("terminated")
+	}
+	w.env.SetTestTimeout(time.Minute)
+	r := w.run()
+	require.Equal(t, int64(1), r.Indicators.Done)
+}
+
+func TestALoopThatIsThereAlreadyIsAdopted(t *testing.T) {
+	w := setUp(t)
+	w.submit(time.Second, `{"id":"a","body":"x"}`)
+	w.reading["crew-a-one"] = act.ChildRead{Found: true, Event: task.ChildEvent{Loop: "crew-a-one", Event: task.ChildEnded, Result: &task.ChildResult{Status: "completed"}}}
+	r := w.run()
+	require.Equal(t, int64(1), r.Indicators.Done)
+	require.Empty(t, w.specs, "it was not started once more")
+}
+
+func TestWhatIsNoCharterIsRefusedAndDoesNotHang(t *testing.T) {
+	for doc, want := range map[string]string{
+		`{"kind":"improve","name":"crew"}`:                         "kind",
+		`{"kind":"steward","name":"other","repo":{"path":"/src"}}`: "must be the steward's name",
+		`{"kind":"steward","name":"crew","colour":1}`:              "colour",
+	} {
+		w := setUp(t)
+		w.env.ExecuteWorkflow("Steward", json.RawMessage(doc), Resume{})
+		require.ErrorContains(t, w.env.GetWorkflowError(), want)
+	}
+}

@@ -1,0 +1,70 @@
+package stewarding
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/fault"
+	"pawl/internal/steward"
+	"pawl/internal/task"
+	"pawl/internal/wire"
+)
+
+// Submission is the input of Submit.
+type Submission struct {
+	Steward string          `json:"steward"`
+	Task    json.RawMessage `json:"task"`
+	By      string          `json:"by,omitempty"`
+	Trigger *task.Trigger   `json:"trigger,omitempty"`
+}
+
+// Submitted is what it returns.
+type Submitted struct {
+	Steward string `json:"steward"`
+	Task    string `json:"task,omitempty"`
+}
+
+// Submit hands a task in: {"steward": …, "task": {…}}. Temporal's schedules start it, and people who have
+// only the Temporal UI can. A schedule's slot is part of the task's dedupe key, so that a slot hands in one
+// task, however often Temporal tries.
+func Submit(ctx workflow.Context, input converter.RawValue) (*Submitted, error) {
+	var in Submission
+	d := json.NewDecoder(bytes.NewReader(input.Payload().GetData()))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&in); err != nil || d.More() || in.Steward == "" || len(in.Task) == 0 {
+		return nil, wire.Refusal(fault.New(fault.InvalidMessage, `the input is not one JSON object with "steward" and "task"`).
+			Advise("Start the workflow again with such an input."))
+	}
+	t, err := task.DecodeTask(in.Task)
+	if err != nil {
+		return nil, wire.Refusal(err)
+	}
+	info := workflow.GetInfo(ctx)
+	if slot, scheduled := workflow.GetTypedSearchAttributes(ctx).GetTime(scheduledFor); scheduled {
+		t.Dedupe = fmt.Sprintf("%s %s", t.Source, slot.UTC().Format(time.RFC3339))
+		if in.Trigger != nil {
+			in.Trigger.Delivery = slot.UTC().Format(time.RFC3339)
+		}
+	} else if t.Dedupe == "" && t.ID == "" {
+		t.Dedupe = "submitted by " + info.WorkflowExecution.RunID
+	}
+	doc, err := json.Marshal(t)
+	if err != nil {
+		return nil, err
+	}
+	m := steward.Message{By: in.By, Task: doc, Trigger: in.Trigger}
+	err = workflow.SignalExternalWorkflow(ctx, in.Steward, "", steward.MessageSubmit, m).Get(ctx, nil)
+	if err != nil {
+		return nil, wire.Encode(fault.New(fault.LoopNotFound, "there is no steward %s that runs", in.Steward), nil)
+	}
+	return &Submitted{in.Steward, t.ID}, nil
+}
+
+// scheduledFor is the time of a schedule's slot, as Temporal says it.
+var scheduledFor = temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime")
