@@ -14,10 +14,6 @@ var (
 	cargoAt     = regexp.MustCompile(`(?m)(?:^\s*--> |panicked at )(\S+?\.rs):\d+`)
 )
 
-func sniffCargo(line string) bool {
-	return strings.HasPrefix(line, "test result: ") || strings.HasPrefix(line, "error: could not compile ")
-}
-
 // readCargo reads what cargo test prints, compiler errors included.
 func readCargo(c *collector, outputs [][]byte) {
 	var (

@@ -25,10 +25,6 @@ func (e goEvent) ms() int64 { return int64(min(max(e.Elapsed, 0), 1e9) * 1000) }
 // maxEvent is more than any event but one with a very long line of output, which is passed over.
 const maxEvent = 1 << 20
 
-func sniffGoJSON(line string) bool {
-	return strings.HasPrefix(line, "{") && strings.Contains(line, `"Action":"`)
-}
-
 // goPackage is a package whose tests run.
 type goPackage struct {
 	own    excerpt  // what no test of it printed

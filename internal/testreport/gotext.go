@@ -11,11 +11,6 @@ var (
 	goBuild   = regexp.MustCompile(`^# (\S+)(?: \[\S+\])?$`)
 )
 
-func sniffGo(line string) bool {
-	return strings.Contains(line, "--- ") && goVerdict.MatchString(line) ||
-		(strings.HasPrefix(line, "FAIL\t") || strings.HasPrefix(line, "ok  \t")) && goEnd.MatchString(line)
-}
-
 // goTextReader reads what go test prints for people. The package is said after its tests.
 type goTextReader struct {
 	*collector

@@ -16,10 +16,6 @@ var (
 	vitestTime = regexp.MustCompile(`^ +Duration +([\d.]+)(ms|s)\b`)
 )
 
-func sniffJest(line string) bool {
-	return strings.HasPrefix(line, "Tests:") && jestTests.MatchString(line)
-}
-
 // noTest are titles of blocks in which jest tells other things than failures.
 var noTest = map[string]bool{"Console": true, "Cannot log after tests are done. Did you forget to wait for something async in your test?": true}
 
@@ -72,10 +68,6 @@ func jsTotal(c *collector, line string) {
 	}
 }
 
-func sniffVitest(line string) bool {
-	return strings.Contains(line, " Tests ") && vitestSum.MatchString(line)
-}
-
 // readVitest reads what vitest prints.
 func readVitest(c *collector, outputs [][]byte) {
 	eachLine(outputs, func(line string) {
@@ -108,14 +100,6 @@ var (
 	mochaTotal = regexp.MustCompile(`^  (\d+) (passing|pending|failing)(?: \(([\d.]+)(ms|s|m)\))?$`)
 	mochaTitle = regexp.MustCompile(`^  (\d+)\) (.+)$`)
 )
-
-func sniffMocha(line string) bool {
-	if !strings.HasPrefix(line, "  ") || !strings.Contains(line, "ing") {
-		return false
-	}
-	m := mochaTotal.FindStringSubmatch(line)
-	return m != nil && m[2] != "pending"
-}
 
 // readMocha reads the end of mocha's report: the counts, then the failures with their titles.
 func readMocha(c *collector, outputs [][]byte) {

@@ -7,8 +7,6 @@ import (
 	"strings"
 )
 
-func sniffJUnit(line string) bool { return strings.Contains(line, "<testsuite") }
-
 // maxDepth is deeper than any report is nested.
 const maxDepth = 100
 

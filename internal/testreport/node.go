@@ -11,8 +11,6 @@ var (
 	nodeAt    = regexp.MustCompile(`^test at (.+?):\d+:\d+$`)
 )
 
-func sniffNode(line string) bool { return strings.HasPrefix(line, "ℹ tests ") }
-
 // nodeReader reads what node --test prints for people: a tree of all tests, indented by two spaces
 // a level, the counts, then the failing tests once more.
 type nodeReader struct {

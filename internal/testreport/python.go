@@ -15,11 +15,6 @@ var (
 	pytestCount   = regexp.MustCompile(`(\d+) ([a-z]+)`)
 )
 
-func sniffPytest(line string) bool {
-	return strings.HasPrefix(line, "=") && strings.Contains(line, " test session starts ") ||
-		strings.Contains(line, " in ") && pytestTotal.MatchString(line)
-}
-
 // pytestReader reads pytest's report. The tests are named in the short summary, in verbose lines,
 // or else only as titles of their tracebacks.
 type pytestReader struct {
@@ -179,10 +174,6 @@ var (
 	unitTotal   = regexp.MustCompile(`^(?:OK|FAILED)(?: \((.*)\))?$`)
 	unitCount   = regexp.MustCompile(`([a-z ]+)=(\d+)`)
 )
-
-func sniffUnittest(line string) bool {
-	return strings.HasPrefix(line, "Ran ") && unitRan.MatchString(line)
-}
 
 // readUnittest reads the report of Python's unittest.
 func readUnittest(c *collector, outputs [][]byte) {

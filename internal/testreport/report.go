@@ -16,6 +16,7 @@ package testreport
 
 import (
 	"hash/fnv"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -88,50 +89,54 @@ func (r Report) IDs() []string {
 	return ids
 }
 
-// format is one way of writing test results. sniff reports whether a line may be of that format;
-// read reads the results.
+// format is one way of writing test results. A line that sign matches may be of that format; read reads
+// the results.
 type format struct {
 	name    string
 	machine bool // made for machines: where it has results, nothing else is looked at
-	sniff   func(line string) bool
+	sign    *regexp.Regexp
 	read    func(c *collector, outputs [][]byte)
 }
 
 // formats are tried in this order. One command may run several of those made for people (make test).
+// A test point of TAP has a number or a dash, which tells it from "ok  \tpackage" of go test.
 var formats = []format{
-	{"go-json", true, sniffGoJSON, readGoJSON},
-	{"junit", true, sniffJUnit, readJUnit},
-	{"tap", true, sniffTAP, readTAP},
-	{"go", false, sniffGo, readGo},
-	{"pytest", false, sniffPytest, readPytest},
-	{"unittest", false, sniffUnittest, readUnittest},
-	{"cargo", false, sniffCargo, readCargo},
-	{"jest", false, sniffJest, readJest},
-	{"vitest", false, sniffVitest, readVitest},
-	{"mocha", false, sniffMocha, readMocha},
-	{"node", false, sniffNode, readNode},
+	{"go-json", true, regexp.MustCompile(`^\{.*"Action":"`), readGoJSON},
+	{"junit", true, regexp.MustCompile(`<testsuite`), readJUnit},
+	{"tap", true, regexp.MustCompile(`^(?:TAP version |1\.\.\d+\b|(?:not )?ok (?: *\d+(?: |$)| *- ))`), readTAP},
+	{"go", false, regexp.MustCompile(`^(?:\s*--- (?:FAIL|PASS|SKIP): \S+ \([\d.]+s\)|(?:FAIL|ok  )\t\S+(?:[ \t]|$))`), readGo},
+	{"pytest", false, regexp.MustCompile(`^(?:=.* test session starts |` + pytestTotal.String() + `)`), readPytest},
+	{"unittest", false, unitRan, readUnittest},
+	{"cargo", false, regexp.MustCompile(`^(?:test result: |error: could not compile )`), readCargo},
+	{"jest", false, jestTests, readJest},
+	{"vitest", false, vitestSum, readVitest},
+	{"mocha", false, regexp.MustCompile(`^  \d+ (?:passing|failing)(?: \([\d.]+(?:ms|s|m)\))?$`), readMocha},
+	{"node", false, regexp.MustCompile(`^ℹ tests `), readNode},
 }
 
 // Read returns the report of one run of a test command, given all that it printed: standard
 // output and standard error, in that order.
 func Read(outputs ...[]byte) Report {
 	seen, partial := sniff(outputs)
-	all := newCollector("", partial)
+	c := &collector{partial: partial, index: map[uint64]int{}, parents: map[uint64]struct{}{}, passes: map[uint64]struct{}{}}
+	var found []string
 	for _, f := range formats {
 		if !seen[f.name] {
 			continue
 		}
-		c := newCollector(f.name, partial)
+		booked, took := c.booked(), c.durationMs
+		c.before = len(c.index)
 		f.read(c, outputs)
-		if !c.found() {
+		if c.booked() == booked {
+			c.durationMs = took
 			continue
 		}
-		all.merge(c)
-		if f.machine {
+		if found = append(found, f.name); f.machine {
 			break
 		}
 	}
-	r := all.report()
+	r := c.report()
+	r.Format = strings.Join(found, ", ")
 	if r.Failed == 0 {
 		r.Tail = tailOf(outputs, tailOutput)
 	}
@@ -147,16 +152,15 @@ func sniff(outputs [][]byte) (seen map[string]bool, partial bool) {
 			partial = true
 		}
 		left = slices.DeleteFunc(left, func(f format) bool {
-			seen[f.name] = f.sniff(line)
+			seen[f.name] = f.sign.MatchString(line)
 			return seen[f.name]
 		})
 	})
 	return seen, partial
 }
 
-// collector gathers the results of one format and keeps them bounded.
+// collector gathers the results of all formats and keeps them bounded.
 type collector struct {
-	format                  string
 	passed, failed, skipped int // failed counts what has no name of its own
 	broken, partial         bool
 	naming                  bool // passing tests are named in the output
@@ -164,16 +168,18 @@ type collector struct {
 	test                    *Test // that is open
 	tests                   []Test
 	index                   map[uint64]int      // of the failing tests in tests, -1 beyond the bound
+	before                  int                 // how many were in it before the present format
 	parents                 map[uint64]struct{} // tests that failed because a part of them did
 	passes                  map[uint64]struct{}
 }
 
-func newCollector(format string, partial bool) *collector {
-	return &collector{format: format, partial: partial, index: map[uint64]int{}, parents: map[uint64]struct{}{}, passes: map[uint64]struct{}{}}
-}
-
-func (c *collector) found() bool {
-	return c.passed+c.failed+c.skipped+len(c.index) > 0 || c.broken
+// booked changes with each result.
+func (c *collector) booked() int {
+	n := c.passed + c.failed + c.skipped + len(c.index)
+	if c.broken {
+		n++
+	}
+	return n
 }
 
 // pass books a test that passed, or a package where name is "".
@@ -220,7 +226,7 @@ func (c *collector) close() {
 }
 
 // unnamed books the failures that a summary counts beyond those that were named.
-func (c *collector) unnamed(counted int) { c.failed += max(count(counted)-len(c.index), 0) }
+func (c *collector) unnamed(counted int) { c.failed += max(count(counted)-(len(c.index)-c.before), 0) }
 
 // fail books a failing test, once for each name; a later message is taken where there was none.
 func (c *collector) fail(t Test) {
@@ -260,30 +266,9 @@ func (c *collector) took(ms int64) {
 	}
 }
 
-func (c *collector) merge(o *collector) {
-	c.format = strings.TrimPrefix(c.format+", "+o.format, ", ")
-	c.passed, c.failed, c.skipped = c.passed+o.passed, c.failed+o.failed, c.skipped+o.skipped
-	c.broken, c.naming = c.broken || o.broken, c.naming || o.naming
-	c.durationMs += o.durationMs
-	for _, t := range o.tests {
-		c.fail(t)
-	}
-	for key, i := range o.index {
-		if _, known := c.index[key]; !known && i < 0 {
-			c.index[key] = -1
-		}
-	}
-	for key := range o.parents {
-		c.parents[key] = struct{}{}
-	}
-	for key := range o.passes {
-		c.passes[key] = struct{}{}
-	}
-}
-
 func (c *collector) report() Report {
 	r := Report{
-		Format: c.format, Passed: c.passed, Failed: c.failed, Skipped: c.skipped, Broken: c.broken, Partial: c.partial,
+		Passed: c.passed, Failed: c.failed, Skipped: c.skipped, Broken: c.broken, Partial: c.partial,
 		DurationMs: c.durationMs, passed: c.passes, named: c.naming,
 	}
 	for key := range c.index {

@@ -17,19 +17,6 @@ var (
 
 var unescape = strings.NewReplacer(`\#`, "#", `\\`, `\`)
 
-func sniffTAP(line string) bool {
-	return strings.HasPrefix(line, "TAP version ") || strings.HasPrefix(line, "1..") && tapPlan.MatchString(line) || isTAPTest(line)
-}
-
-// isTAPTest tells "ok 1 - it works" from what go test prints, "ok  \tpackage".
-func isTAPTest(line string) bool {
-	if !strings.HasPrefix(line, "ok ") && !strings.HasPrefix(line, "not ok ") {
-		return false
-	}
-	m := tapTest.FindStringSubmatch(line)
-	return m != nil && (m[2] != "" || strings.HasPrefix(m[3], "- "))
-}
-
 // maxLevel is how deep subtests are told apart.
 const maxLevel = 16
 
