@@ -80,7 +80,10 @@ func register(r worker.ActivityRegistry, all map[string]any) {
 // RegisterShared registers what any host may do: take up a loop, find one, tell somebody of it, say
 // whether another host is gone.
 func (a *Activities) RegisterShared(r worker.ActivityRegistry) {
-	register(r, map[string]any{act.OpenName: a.Open, act.FindName: a.Find, act.PlaceName: a.Place, act.NotifyName: a.Notify})
+	register(r, map[string]any{
+		act.OpenName: a.Open, act.OpenStewardName: a.OpenSteward, act.FindName: a.Find, act.PlaceName: a.Place, act.NotifyName: a.Notify,
+		act.ReadChildName: a.ReadChild,
+	})
 }
 
 // RegisterAgents registers what runs agents.
@@ -94,7 +97,7 @@ func (a *Activities) RegisterTrees(r worker.ActivityRegistry) {
 	register(r, map[string]any{
 		act.CheckName: a.Check, act.VerifyName: a.Verify, act.GuardName: a.Guard, act.TestName: a.Test, act.ProgressName: a.Progress,
 		act.CommitName: a.Commit, act.SettleName: a.Settle, act.RecordName: a.Record, act.ProposeName: a.Propose, act.CloseName: a.Close,
-		act.AmendName: a.Amend, act.ReviewName: a.Review, act.ApplyName: a.Apply,
+		act.AmendName: a.Amend, act.ReviewName: a.Review, act.ApplyName: a.Apply, act.RecordTasksName: a.RecordTasks,
 	})
 }
 

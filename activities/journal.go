@@ -143,20 +143,20 @@ func (ws *loopWorkspace) write(ctx context.Context, in act.Entry, tx store.Tx, h
 		}
 	}
 	out := act.Appended{Head: head}
-	var page ledger.Page
+	var page ledger.Page[loop.State]
 	var taken []loop.Event
-	tx.Entry = func(code string) (store.Entry, error) {
+	left, at, err := ws.transact(ctx, in, tx, func(left act.Entry, code string) (store.Entry, error) {
 		if tx.Revert != nil {
 			out.Head = code
 		}
-		events := make([]loop.Event, len(in.Events))
-		for i, e := range in.Events {
+		events := make([]loop.Event, len(left.Events))
+		for i, e := range left.Events {
 			if e.Type == loop.ChangeReverted && e.Head == "" {
 				e = act.Fill(e, out)
 			}
 			events[i] = e
 		}
-		files, folded, err := ws.ledger.Entry(ctx, in.Ledger, events)
+		files, folded, err := ws.ledger.Entry(ctx, left.Ledger, events)
 		if err != nil {
 			return store.Entry{}, err
 		}
@@ -167,25 +167,40 @@ func (ws *loopWorkspace) write(ctx context.Context, in act.Entry, tx store.Tx, h
 			}
 		}
 		return store.Entry{
-			Ref: ws.Ledger, Prev: in.Ledger, Code: folded.State.Head, Files: files, Message: message(folded.State, events),
+			Ref: ws.Ledger, Prev: left.Ledger, Code: folded.State.Head, Files: files, Message: message(folded.State, events),
 			Time: timeOf(events), Author: ws.author(),
 		}, nil
+	})
+	if err != nil {
+		return act.Appended{}, err
 	}
+	if len(left.Events) == 0 && tx.Revert == nil {
+		return act.Appended{Ledger: at, Head: head}, nil
+	}
+	ws.ledger.Appended(at, page)
+	ws.observe(ctx, left.Ledger, page.State, taken)
+	out.Ledger = at
+	return out, nil
+}
+
+// transact makes the ledger's next entry durable, together with what else tx has. What the ledger has
+// already of the events counts: left is what was still to be appended, and to which entry; at is the
+// ledger's head afterwards.
+func (ws *loopWorkspace) transact(ctx context.Context, in act.Entry, tx store.Tx, entry func(left act.Entry, code string) (store.Entry, error)) (left act.Entry, at string, err error) {
+	left = in
+	tx.Entry = func(code string) (store.Entry, error) { return entry(left, code) }
 	done, err := ws.store.Transact(ctx, tx)
 	if known, at := ws.appended(ctx, in, err); known > 0 {
-		in.Ledger, in.Events = at, in.Events[known:]
-		if len(in.Events) == 0 && tx.Revert == nil {
-			return act.Appended{Ledger: at, Head: head}, nil
+		left.Ledger, left.Events = at, in.Events[known:]
+		if len(left.Events) == 0 && tx.Revert == nil {
+			return left, at, nil
 		}
 		done, err = ws.store.Transact(ctx, tx)
 	}
 	if err != nil {
-		return act.Appended{}, ws.fenced(err, "appending to the ledger")
+		return left, "", ws.fenced(err, "appending to the ledger")
 	}
-	ws.ledger.Appended(done.Entry, page)
-	ws.observe(ctx, in.Ledger, page.State, taken)
-	out.Ledger = done.Entry
-	return out, nil
+	return left, done.Entry, nil
 }
 
 // appended says how many of the events the ledger has already, and where it stands then: a step
@@ -196,7 +211,7 @@ func (ws *loopWorkspace) appended(ctx context.Context, in act.Entry, err error) 
 	if !errors.As(err, &elsewhere) || elsewhere.Ref != ws.Ledger || elsewhere.Have == "" {
 		return 0, ""
 	}
-	have, err := ws.ledger.Since(ctx, elsewhere.Have, in.Ledger)
+	have, err := ledger.Since(ctx, ws.store, elsewhere.Have, in.Ledger)
 	if err != nil || len(have) > len(in.Events) || !reflect.DeepEqual(have, in.Events[:len(have)]) {
 		return 0, ""
 	}

@@ -20,6 +20,17 @@ import (
 // observe tells the log, and whoever watches, what a loop's ledger has taken: the one source of
 // metrics and traces, so that they say what the ledger says.
 func (ws *loopWorkspace) observe(ctx context.Context, prev string, after loop.State, events []loop.Event) {
+	ws.log(ctx, events)
+	ws.machine.Telemetry.Appended(ctx, after, events, func(ctx context.Context) ([]loop.Event, error) {
+		if prev == "" {
+			return nil, nil
+		}
+		return ws.ledger.Events(ctx, prev)
+	})
+}
+
+// log tells the log what has happened.
+func (ws *loopWorkspace) log(ctx context.Context, events []loop.Event) {
 	for _, e := range events {
 		level, ok := levels[e.Type]
 		if !ok {
@@ -29,12 +40,6 @@ func (ws *loopWorkspace) observe(ctx context.Context, prev string, after loop.St
 			ws.machine.Logger.LogAttrs(ctx, level, string(e.Type), attributes(e)...)
 		}
 	}
-	ws.machine.Telemetry.Appended(ctx, after, events, func(ctx context.Context) ([]loop.Event, error) {
-		if prev == "" {
-			return nil, nil
-		}
-		return ws.ledger.Events(ctx, prev)
-	})
 }
 
 // levels are those of the events that are more than a detail.
@@ -44,6 +49,9 @@ var levels = map[loop.Type]slog.Level{
 	loop.GateOpened: slog.LevelInfo, loop.GateClosed: slog.LevelInfo, loop.GateEscalated: slog.LevelWarn,
 	loop.AutonomyCompleted: slog.LevelInfo, loop.AutonomyHalted: slog.LevelInfo, loop.LoopFailed: slog.LevelError,
 	loop.ContractAmended: slog.LevelInfo, loop.ProposalApproved: slog.LevelInfo, loop.ProposalRejected: slog.LevelInfo,
+	loop.StewardOpened: slog.LevelInfo, loop.TaskSubmitted: slog.LevelInfo, loop.TaskStateChanged: slog.LevelInfo, loop.MilestoneReached: slog.LevelInfo,
+	loop.TaskInterrupted: slog.LevelInfo, loop.LoopWarned: slog.LevelWarn, loop.LoopDetected: slog.LevelWarn, loop.DriftFound: slog.LevelWarn,
+	loop.TaskEnded: slog.LevelInfo, loop.StewardEnded: slog.LevelInfo,
 	loop.BudgetExhausted: slog.LevelWarn, loop.Warned: slog.LevelWarn, loop.MessageRefused: slog.LevelWarn,
 }
 
@@ -56,7 +64,7 @@ func attributes(e loop.Event) []slog.Attr {
 		gate = e.Gate.ID
 	}
 	for _, a := range []slog.Attr{
-		slog.String("step", e.Step), slog.String("role", e.Role), slog.String("gate", gate), slog.String("message", e.Message),
+		slog.String("task", e.Task), slog.String("step", e.Step), slog.String("role", e.Role), slog.String("gate", gate), slog.String("message", e.Message),
 		slog.String("by", e.By), slog.String("failure_reason", e.FailureReason), slog.String("commit", e.Commit),
 		slog.String("status", string(e.Status)), slog.String("error_code", e.ErrorCode),
 	} {

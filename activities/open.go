@@ -25,32 +25,16 @@ import (
 // base commit, the branch, the sealed files and the contract's hash. A retry finds the
 // workspace that an attempt before it made.
 func (a *Activities) Open(ctx context.Context, in act.Open) (act.Opened, error) {
-	announced := workspace.Record{Loop: in.Loop, FirstRun: in.FirstRun, Namespace: a.Namespace}
-	if err := workspace.Announce(a.Home, announced); err != nil {
+	o := a.openingOf(in)
+	done, err := a.announce(o)
+	if err != nil {
 		return act.Opened{}, err
 	}
-	defer workspace.Retract(a.Home, announced)
-	if err := a.ensure(in.Spec.Sandbox); err != nil {
-		return act.Opened{}, err
-	}
-	crash.At("open.before")
+	defer done()
 	if in.Ledger != "" {
 		return a.resume(ctx, in)
 	}
-	record, source, err := a.register(ctx, in)
-	if err != nil {
-		return act.Opened{}, err
-	}
-	crash.At("open.recorded")
-	ws, err := a.openWorkspace(ctx, record)
-	if err != nil {
-		return act.Opened{}, err
-	}
-	a.mu.Lock()
-	a.workspaces[record.Ref] = ws
-	a.mu.Unlock()
-	crash.At("open.enrolled")
-	base, err := ws.base(ctx, source)
+	ws, base, err := a.open(ctx, o)
 	if err != nil {
 		return act.Opened{}, err
 	}
@@ -65,30 +49,98 @@ func (a *Activities) Open(ctx context.Context, in act.Open) (act.Opened, error) 
 	return out, nil
 }
 
+// opening is a loop or a steward that is to be opened on this host: its record, as far as it is known
+// beforehand, and where the work is.
+type opening struct {
+	workspace.Record
+	repo      spec.Repo
+	ledger    string   // to go on from
+	tolerates []string // codes of the preconditions that need not hold
+}
+
+// unmet is what of an error of inspect is an obstacle.
+func (o opening) unmet(err error) error {
+	failed := userrepo.Failed(err)
+	if len(failed) == 0 {
+		return err
+	}
+	failed = slices.DeleteFunc(slices.Clone(failed), func(p *userrepo.Precondition) bool { return slices.Contains(o.tolerates, p.Code) })
+	if len(failed) == 0 {
+		return nil
+	}
+	return failed
+}
+
+func (m *machine) openingOf(in act.Open) opening {
+	s := in.Spec
+	return opening{repo: s.Repo, ledger: in.Ledger, Record: workspace.Record{
+		Loop: in.Loop, Kind: s.Kind, FirstRun: in.FirstRun, Namespace: m.Namespace, Remote: s.Repo.Remote(), Onto: s.Session[spec.SessionOnto],
+		Setup: s.Setup.Command, Keep: s.Judge.Keep, Sandbox: s.Sandbox,
+	}}
+}
+
+// announce notes that something is being opened, and refuses what requires a sandbox that this machine
+// lacks. Its caller calls done at the end.
+func (a *Activities) announce(o opening) (done func(), err error) {
+	announced := workspace.Record{Loop: o.Loop, Kind: o.Kind, FirstRun: o.FirstRun, Namespace: o.Namespace}
+	if err := workspace.Announce(a.Home, announced); err != nil {
+		return nil, err
+	}
+	done = func() { workspace.Retract(a.Home, announced) }
+	if err := a.ensure(o.Sandbox); err != nil {
+		done()
+		return nil, err
+	}
+	crash.At("open.before")
+	return done, nil
+}
+
+// open gives a loop or a steward its name, its store and the commit that it starts from.
+func (a *Activities) open(ctx context.Context, o opening) (*loopWorkspace, string, error) {
+	record, source, err := a.register(ctx, o)
+	if err != nil {
+		return nil, "", err
+	}
+	crash.At("open.recorded")
+	ws, err := a.openWorkspace(ctx, record)
+	if err != nil {
+		return nil, "", err
+	}
+	a.mu.Lock()
+	a.workspaces[record.Ref] = ws
+	a.mu.Unlock()
+	crash.At("open.enrolled")
+	base, err := ws.base(ctx, source)
+	return ws, base, err
+}
+
 func (ws *loopWorkspace) opened(base string) act.Opened {
+	return act.Opened{
+		Site: ws.site(), Repo: ws.Repo, Branch: branchName(ws.Record), Base: base, Onto: ws.Onto, Stop: ws.loopStop(),
+	}
+}
+
+func (ws *loopWorkspace) site() act.Site {
 	var moveAfter time.Duration
 	if ws.Remote {
 		moveAfter = ws.machine.MoveAfter
 	}
-	return act.Opened{
-		Site: act.Site{
-			Ref: ws.Ref, Host: ws.machine.Host, Queue: ws.machine.Queue, Agents: ws.machine.Agents, Desk: ws.desk.Dir,
-			Protections: ws.protections(), MoveAfterMs: moveAfter.Milliseconds(), Attributes: ws.machine.Attributes,
-		},
-		Repo: ws.Repo, Branch: branchName(ws.Record), Base: base, Onto: ws.Onto, Stop: ws.loopStop(),
+	return act.Site{
+		Ref: ws.Ref, Host: ws.machine.Host, Queue: ws.machine.Queue, Agents: ws.machine.Agents, Desk: ws.desk.Dir,
+		Protections: ws.protections(), MoveAfterMs: moveAfter.Milliseconds(), Attributes: ws.machine.Attributes,
 	}
 }
 
 // register checks the repository and gives the loop its name on this host, one loop after the
 // other: different IDs may be the same name as a ref.
-func (a *Activities) register(ctx context.Context, in act.Open) (workspace.Record, userrepo.Source, error) {
-	source, err := a.inspect(ctx, in.Spec.Repo, in.Loop)
-	if err != nil {
+func (a *Activities) register(ctx context.Context, o opening) (workspace.Record, userrepo.Source, error) {
+	source, err := a.inspect(ctx, o.repo, o.Loop)
+	if err = o.unmet(err); err != nil {
 		return workspace.Record{}, source, precondition(err)
 	}
 	a.registering.Lock()
 	defer a.registering.Unlock()
-	record, err := a.enroll(in, source)
+	record, err := a.enroll(o, source)
 	return record, source, err
 }
 
@@ -111,11 +163,11 @@ func (m *machine) inspect(ctx context.Context, r spec.Repo, id string) (userrepo
 // enroll finds the name under which this chain of runs lives, and writes its workspace record: the
 // loop's ID as a ref, with .2, .3 … where an earlier loop of this host has it, or one of another
 // host in this repository.
-func (m *machine) enroll(in act.Open, source userrepo.Source) (workspace.Record, error) {
-	name := git.RefName(in.Loop)
+func (m *machine) enroll(o opening, source userrepo.Source) (workspace.Record, error) {
+	name := git.RefName(o.Loop)
 	for n := 2; ; n++ {
 		r, err := workspace.Read(m.Home, name)
-		if err == nil && r.FirstRun == in.FirstRun {
+		if err == nil && r.FirstRun == o.FirstRun {
 			return r, nil
 		}
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -124,16 +176,21 @@ func (m *machine) enroll(in act.Open, source userrepo.Source) (workspace.Record,
 		if err != nil && !slices.Contains(source.Loops, name) {
 			break
 		}
-		name = fmt.Sprintf("%s.%d", git.RefName(in.Loop), n)
+		name = fmt.Sprintf("%s.%d", git.RefName(o.Loop), n)
 	}
-	id := source.Identity()
-	r := workspace.Record{
-		Loop: in.Loop, Ref: name, FirstRun: in.FirstRun, Namespace: m.Namespace,
-		Repo: source.Path, Remote: in.Spec.Repo.Remote(), Onto: cmp.Or(in.Spec.Session[spec.SessionOnto], source.Branch), Store: m.storeOf(source.Path),
-		Branch: "refs/heads/pawl/" + name, Ledger: "refs/pawl-ledger/" + name,
-		Name: id.Name, Email: id.Email, Setup: in.Spec.Setup.Command, Keep: in.Spec.Judge.Keep, Sandbox: in.Spec.Sandbox,
-	}
+	r := o.named(name, source.Identity())
+	r.Repo, r.Onto, r.Store = source.Path, cmp.Or(o.Onto, source.Branch), m.storeOf(source.Path)
 	return r, workspace.Write(m.Home, r)
+}
+
+// named is the record with its name in refs and folders, and whose name its commits carry.
+func (o opening) named(name string, by git.Identity) workspace.Record {
+	r := o.Record
+	r.Ref, r.Ledger, r.Name, r.Email = name, "refs/pawl-ledger/"+name, by.Name, by.Email
+	if !r.Steward() {
+		r.Branch = "refs/heads/pawl/" + name
+	}
+	return r
 }
 
 // base returns the commit that the loop starts from: where its branch stands at first. A retry
@@ -149,12 +206,14 @@ func (ws *loopWorkspace) base(ctx context.Context, source userrepo.Source) (stri
 	}
 	crash.At("open.fetched")
 	if ws.Remote {
-		if err := userrepo.MayPush(ctx, ws.store, ws.Repo, commit, ws.Branch); err != nil {
+		if err := userrepo.MayPush(ctx, ws.store, ws.Repo, commit, "refs/heads/pawl/"+ws.Ref); err != nil {
 			return "", precondition(err)
 		}
 	}
-	if err := ws.store.SetRef(ctx, ws.Branch, commit, ""); err != nil {
-		return "", fmt.Errorf("making the loop's branch: %w", err)
+	if ws.Branch != "" {
+		if err := ws.store.SetRef(ctx, ws.Branch, commit, ""); err != nil {
+			return "", fmt.Errorf("making the loop's branch: %w", err)
+		}
 	}
 	crash.At("open.branched")
 	return commit, ws.store.SetRef(ctx, at, commit, "")

@@ -127,7 +127,7 @@ func reached(ctx context.Context, store *store.Store, in act.Place) (at string, 
 	if at, err = userrepo.FetchLedger(ctx, store, in.URL, ref); err != nil {
 		return "", nil, err
 	}
-	if since, err = ledger.Open(store).Since(ctx, at, in.Ledger); err != nil {
+	if since, err = ledger.Since(ctx, store, at, in.Ledger); err != nil {
 		return at, nil, nil // it is behind what the loop knows, or of another descent
 	}
 	if len(since) > len(in.Sent) || !slices.EqualFunc(since, in.Sent[:len(since)], same) {

@@ -82,7 +82,7 @@ func DryRun(ctx context.Context, h home.Home, loop string, s spec.Spec) (Preflig
 	if source.Head == "" {
 		return out, nil
 	}
-	record, err := a.enroll(in, source)
+	record, err := a.enroll(a.openingOf(in), source)
 	if err != nil {
 		return out, err
 	}

@@ -40,7 +40,11 @@ func (ws *loopWorkspace) push(ctx context.Context) (refused string, err error) {
 	ws.pushing.Lock()
 	defer ws.pushing.Unlock()
 	ws.pushNow()
-	err = userrepo.Push(ctx, ws.store, ws.Repo, ws.Branch+":"+ws.Branch, ws.Ledger+":"+ws.Ledger)
+	refs := []string{ws.Ledger + ":" + ws.Ledger}
+	if ws.Branch != "" {
+		refs = append(refs, ws.Branch+":"+ws.Branch)
+	}
+	err = userrepo.Push(ctx, ws.store, ws.Repo, refs...)
 	var no *userrepo.Refused
 	switch {
 	case ctx.Err() != nil:
@@ -148,7 +152,7 @@ func (ws *loopWorkspace) advance(ctx context.Context, head string) (why string, 
 		}
 		return fmt.Sprintf("%s was refused by %s: %s", ws.Ledger, ws.Repo, refused.Reason), nil
 	}
-	if err != nil || !ws.branchDue {
+	if err != nil || !ws.branchDue || ws.Branch == "" {
 		return "", err
 	}
 	crash.At("push.ledger")

@@ -27,12 +27,7 @@ import (
 func (a *Activities) resume(ctx context.Context, in act.Open) (act.Opened, error) {
 	a.registering.Lock()
 	defer a.registering.Unlock()
-	record, err := a.adopt(ctx, in)
-	if err != nil {
-		return act.Opened{}, err
-	}
-	a.release(record.Ref) // a run that was reset may have left a step at work here
-	ws, err := a.openWorkspace(ctx, record)
+	ws, err := a.adopted(ctx, a.openingOf(in))
 	if err != nil {
 		return act.Opened{}, err
 	}
@@ -51,13 +46,6 @@ func (a *Activities) resume(ctx context.Context, in act.Open) (act.Opened, error
 	if err != nil {
 		return act.Opened{}, err
 	}
-	at, err := ws.store.Ref(ctx, ws.Ledger)
-	if err != nil {
-		return act.Opened{}, err
-	}
-	if at != in.Ledger {
-		return act.Opened{}, refuse(fault.New(fault.LedgerAhead, "the ledger of %s is at %s, not at %s", ws.Loop, cmp.Or(at, "missing"), in.Ledger))
-	}
 	branch, err := ws.store.Ref(ctx, ws.Branch)
 	if err != nil {
 		return act.Opened{}, err
@@ -70,33 +58,62 @@ func (a *Activities) resume(ctx context.Context, in act.Open) (act.Opened, error
 	if ws.Remote {
 		ws.rewind(ctx, state.Head)
 	}
-	record.FirstRun, record.Closed = in.FirstRun, false
-	ws.Record = record
-	if err := workspace.Write(a.Home, record); err != nil {
+	if err := a.takenUp(ws, in.FirstRun); err != nil {
 		return act.Opened{}, err
 	}
-	a.mu.Lock()
-	a.workspaces[record.Ref] = ws
-	a.mu.Unlock()
 	out := ws.opened(state.Base)
 	out.State, out.Terms = &state, act.Terms{Contract: state.Contract.Hash, Sealed: state.Contract.Sealed}
 	return out, nil
 }
 
+// adopted is the workspace of a ledger that another run has left, at the entry that this one is to go
+// on from.
+func (a *Activities) adopted(ctx context.Context, o opening) (*loopWorkspace, error) {
+	record, err := a.adopt(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	a.release(record.Ref) // a run that was reset may have left a step at work here
+	ws, err := a.openWorkspace(ctx, record)
+	if err != nil {
+		return nil, err
+	}
+	at, err := ws.store.Ref(ctx, ws.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	if at != o.ledger {
+		return nil, refuse(fault.New(fault.LedgerAhead, "the ledger of %s is at %s, not at %s", ws.Loop, cmp.Or(at, "missing"), o.ledger))
+	}
+	return ws, nil
+}
+
+// takenUp gives the workspace to the run.
+func (a *Activities) takenUp(ws *loopWorkspace, firstRun string) error {
+	ws.FirstRun, ws.Closed = firstRun, false
+	if err := workspace.Write(a.Home, ws.Record); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.workspaces[ws.Ref] = ws
+	return nil
+}
+
 // adopt finds the ledger commit that a run is to go on from and gives it to this host, where the
 // repository has it and this host has not: the loop was at work elsewhere.
-func (a *Activities) adopt(ctx context.Context, in act.Open) (workspace.Record, error) {
+func (a *Activities) adopt(ctx context.Context, in opening) (workspace.Record, error) {
 	record, here := workspace.Latest(a.Home, in.Loop)
 	if here {
-		switch is, err := a.isAt(ctx, record, in.Ledger); {
+		switch is, err := a.isAt(ctx, record, in.ledger); {
 		case err != nil:
 			return workspace.Record{}, err
 		case is:
 			return record, nil
 		}
 	}
-	address := in.Spec.Repo.Address()
-	if !in.Spec.Repo.Remote() {
+	address := in.repo.Address()
+	if !in.repo.Remote() {
 		root, err := userrepo.Root(ctx, address)
 		if err != nil {
 			return workspace.Record{}, precondition(err)
@@ -113,16 +130,16 @@ func (a *Activities) adopt(ctx context.Context, in act.Open) (workspace.Record, 
 	}
 	name := ""
 	for n, at := range names {
-		if at == in.Ledger {
+		if at == in.ledger {
 			name = n
 		}
 	}
 	switch {
 	case name == "" && len(names) > 0:
 		newest := slices.MaxFunc(slices.Collect(maps.Keys(names)), func(x, y string) int { return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)) })
-		return workspace.Record{}, refuse(fault.New(fault.LedgerAhead, "the ledger of %s in %s is at %s, not at %s", in.Loop, address, names[newest], in.Ledger))
+		return workspace.Record{}, refuse(fault.New(fault.LedgerAhead, "the ledger of %s in %s is at %s, not at %s", in.Loop, address, names[newest], in.ledger))
 	case name == "" && here:
-		return workspace.Record{}, refuse(fault.New(fault.LedgerAhead, "neither this host nor %s has the ledger of %s at %s", address, in.Loop, in.Ledger))
+		return workspace.Record{}, refuse(fault.New(fault.LedgerAhead, "neither this host nor %s has the ledger of %s at %s", address, in.Loop, in.ledger))
 	case name == "":
 		return workspace.Record{}, refuse(fault.New(fault.PreconditionFailed, "neither this host nor %s has a ledger of the loop %s", address, in.Loop).
 			Advise("Start it where it is, with the head that `git ls-remote REPOSITORY 'refs/pawl-ledger/*'` shows."))
@@ -131,7 +148,7 @@ func (a *Activities) adopt(ctx context.Context, in act.Open) (workspace.Record, 
 	if err != nil {
 		return workspace.Record{}, fmt.Errorf("fetching the ledger of %s from %s: %w", in.Loop, address, err)
 	}
-	if head != in.Ledger {
+	if head != in.ledger {
 		return workspace.Record{}, refuse(fault.New(fault.LedgerAhead, "the ledger of %s in %s has just moved to %s", in.Loop, address, head))
 	}
 	if record, err = a.adoptedRecord(ctx, in, store, address, name); err != nil {
@@ -165,30 +182,21 @@ func (a *Activities) isAt(ctx context.Context, r workspace.Record, head string) 
 
 // adoptedRecord makes the workspace record of a loop that comes from elsewhere. Branch and ledger keep
 // the names that the repository has them under.
-func (a *Activities) adoptedRecord(ctx context.Context, in act.Open, store *store.Store, address, name string) (workspace.Record, error) {
-	book := ledger.Open(store)
-	state, err := book.State(ctx, in.Ledger)
+func (a *Activities) adoptedRecord(ctx context.Context, in opening, store *store.Store, address, name string) (workspace.Record, error) {
+	facts, err := ledger.About(ctx, store, in.ledger)
 	if err != nil {
 		return workspace.Record{}, err
 	}
-	if state.Loop != in.Loop {
-		return workspace.Record{}, refuse(fault.New(fault.PreconditionFailed, "%s is the ledger of the loop %s, not of %s", in.Ledger, state.Loop, in.Loop).
+	if facts.Name != in.Loop || facts.Steward() != in.Steward() {
+		return workspace.Record{}, refuse(fault.New(fault.PreconditionFailed, "%s is the ledger of the %s %s, not of the %s %s", in.ledger, facts.Kind, facts.Name, in.Kind, in.Loop).
 			Advise("Start it under its own ID."))
-	}
-	contract, err := book.Contract(ctx, in.Ledger)
-	if err != nil {
-		return workspace.Record{}, err
 	}
 	id, err := userrepo.UserIdentity(ctx, store)
 	if err != nil {
 		return workspace.Record{}, err
 	}
-	r := workspace.Record{
-		Loop: in.Loop, Ref: name, FirstRun: in.FirstRun, Namespace: a.Namespace,
-		Repo: address, Remote: in.Spec.Repo.Remote(), Onto: contract.Branch, Store: store.Dir(),
-		Branch: "refs/heads/pawl/" + name, Ledger: "refs/pawl-ledger/" + name,
-		Name: id.Name, Email: id.Email, Setup: in.Spec.Setup.Command, Keep: in.Spec.Judge.Keep, Sandbox: in.Spec.Sandbox,
-	}
+	r := in.named(name, id)
+	r.Repo, r.Onto, r.Store = address, facts.Onto, store.Dir()
 	for n := 2; ; n++ { // another loop of this host may have the name in folders
 		have, err := workspace.Read(a.Home, r.Ref)
 		if errors.Is(err, os.ErrNotExist) || err == nil && have.Loop == r.Loop && have.Store == r.Store && have.Ledger == r.Ledger {

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -24,12 +25,14 @@ import (
 	"pawl/internal/workspace"
 )
 
-// loopWorkspace is what this host has of a loop. All of it can be made again from the workspace record.
+// loopWorkspace is what this host has of a loop, or of a steward. All of it can be made again from the
+// workspace record.
 type loopWorkspace struct {
 	workspace.Record
 	machine *machine
 	store   *store.Store
-	ledger  *ledger.Ledger
+	ledger  *ledger.Ledger  // of a loop
+	steward *ledger.Steward // of a steward
 	desk    *tree
 	judge   *tree
 
@@ -76,10 +79,11 @@ func (m *machine) openWorkspace(ctx context.Context, r workspace.Record) (*loopW
 	if err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
+	shown := cmp.Or(branchName(r), r.Onto)
 	return &loopWorkspace{
-		Record: r, machine: m, store: store, ledger: ledger.Open(store),
-		desk:  &tree{Tree: trees.At(store, workspace.Desk(m.Home, r.Ref), workspace.Admin(m.Home, r.Ref, "desk"), branchName(r))},
-		judge: &tree{Tree: trees.At(store, workspace.Judge(m.Home, r.Ref), workspace.Admin(m.Home, r.Ref, "judge"), branchName(r))},
+		Record: r, machine: m, store: store, ledger: ledger.Open(store), steward: ledger.OpenSteward(store),
+		desk:  &tree{Tree: trees.At(store, workspace.Desk(m.Home, r.Ref), workspace.Admin(m.Home, r.Ref, "desk"), shown)},
+		judge: &tree{Tree: trees.At(store, workspace.Judge(m.Home, r.Ref), workspace.Admin(m.Home, r.Ref, "judge"), shown)},
 	}, nil
 }
 

@@ -188,19 +188,29 @@ func (c *cleaning) unfinished(ctx context.Context, r workspace.Record) string {
 	if err != nil {
 		return "the ledger of " + r.Ref + " can't be read: " + err.Error()
 	}
-	state, err := l.State(ctx, head)
-	if err != nil {
-		return "the ledger of " + r.Ref + " can't be read: " + err.Error()
+	if !r.Steward() {
+		state, err := l.State(ctx, head)
+		if err != nil {
+			return "the ledger of " + r.Ref + " can't be read: " + err.Error()
+		}
+		if p := state.Proposal; p != nil && (p.State == govern.Open || p.State == govern.Approved) {
+			return "the proposal of " + r.Ref + " is " + p.State + ": apply or reject it"
+		}
 	}
-	if p := state.Proposal; p != nil && (p.State == govern.Open || p.State == govern.Approved) {
-		return "the proposal of " + r.Ref + " is " + p.State + ": apply or reject it"
-	}
-	for _, ref := range []string{r.Branch, r.Ledger} {
+	for _, ref := range refsOf(r) {
 		if _, lacks := c.pushed(ctx, r, ref); lacks != "" {
 			return lacks
 		}
 	}
 	return ""
+}
+
+// refsOf are the refs that a loop, or a steward, has in the user's repository.
+func refsOf(r workspace.Record) []string {
+	if r.Branch == "" {
+		return []string{r.Ledger}
+	}
+	return []string{r.Branch, r.Ledger}
 }
 
 // pushed returns where a loop's ref is in the user's repository, and what that lacks of the store's.
@@ -228,15 +238,19 @@ func (c *cleaning) pushed(ctx context.Context, r workspace.Record, ref string) (
 // loop adds what one loop holds; needed is why its store stays.
 func (c *cleaning) loop(ctx context.Context, r workspace.Record, needed string) {
 	if c.refs {
-		for _, ref := range []struct{ kind, name string }{{"branch", r.Branch}, {"ledger", r.Ledger}} {
-			at, lacks := c.pushed(ctx, r, ref.name)
+		for _, ref := range refsOf(r) {
+			kind := "branch"
+			if ref == r.Ledger {
+				kind = "ledger"
+			}
+			at, lacks := c.pushed(ctx, r, ref)
 			switch {
 			case needed != "" && needed != "a worker runs on this host":
-				c.kept = append(c.kept, Keeping{r.Ref, ref.kind, needed})
+				c.kept = append(c.kept, Keeping{r.Ref, kind, needed})
 			case lacks != "":
-				c.kept = append(c.kept, Keeping{r.Ref, ref.kind, lacks})
+				c.kept = append(c.kept, Keeping{r.Ref, kind, lacks})
 			case at != "":
-				c.add(Removal{Loop: r.Ref, Kind: ref.kind, Path: ref.name, Repo: r.Repo, at: at})
+				c.add(Removal{Loop: r.Ref, Kind: kind, Path: ref, Repo: r.Repo, at: at})
 			}
 		}
 	}

@@ -60,14 +60,12 @@ func (c *Client) Verify(ctx context.Context, id string, record workspace.Record)
 	report := ledger.Report{}
 	if v.Ledger == "" {
 		wrong("there is no %s in the store", record.Ledger)
-	} else if report, err = ledger.Open(store).Verify(ctx, v.Ledger); err != nil {
+	} else if report, err = ledger.Verify(ctx, store, v.Ledger); err != nil {
 		return v, err
 	}
 	v.Entries, v.Events, v.Rows = report.Entries, report.Events, report.Rows
 	v.Faults = append(v.Faults, report.Faults...)
-	if c := report.State.Contract; c != nil {
-		v.Contract = c.Hash
-	}
+	v.Contract = report.Terms
 	if asked && known.Ledger != "" {
 		if v.Workflow = has(report, known.Ledger); v.Workflow == Differs {
 			wrong("the workflow's ledger is at %s, which is no entry of this one: it was cut off or rewritten", known.Ledger)
@@ -78,8 +76,8 @@ func (c *Client) Verify(ctx context.Context, id string, record workspace.Record)
 			wrong("the copy in %s is at %s, which is no entry of this one: one of the two was cut off or rewritten", record.Repo, copied)
 		}
 	}
-	if report.State.Head != "" && len(v.Faults) == 0 {
-		if err := c.branch(ctx, store, record, report.State, wrong); err != nil {
+	if record.Branch != "" && report.Code != "" && len(v.Faults) == 0 {
+		if err := c.branch(ctx, store, record, report, wrong); err != nil {
 			return v, err
 		}
 	}
@@ -88,15 +86,15 @@ func (c *Client) Verify(ctx context.Context, id string, record workspace.Record)
 }
 
 // branch wants the loop's branch to have the head that the ledger stands for.
-func (c *Client) branch(ctx context.Context, store *store.Store, record workspace.Record, state loop.State, wrong func(string, ...any)) error {
+func (c *Client) branch(ctx context.Context, store *store.Store, record workspace.Record, report ledger.Report, wrong func(string, ...any)) error {
 	at, err := store.Ref(ctx, record.Branch)
 	if err != nil || at == "" {
 		wrong("the branch %s is gone from the store", branchName(record.Branch))
 		return err
 	}
-	in, err := store.Contains(ctx, at, state.Head)
-	if err == nil && (!in || state.Status.Ended() && at != state.Head) {
-		wrong("the branch %s is at %s, the ledger stands for %s", branchName(record.Branch), at, state.Head)
+	in, err := store.Contains(ctx, at, report.Code)
+	if err == nil && (!in || report.Ended && at != report.Code) {
+		wrong("the branch %s is at %s, the ledger stands for %s", branchName(record.Branch), at, report.Code)
 	}
 	return err
 }

@@ -16,7 +16,6 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"pawl/internal/ledger"
-	"pawl/internal/loop"
 	"pawl/internal/store"
 	"pawl/internal/userrepo"
 	"pawl/internal/workspace"
@@ -66,32 +65,29 @@ func remade(ctx context.Context, o Options, ref string) (workspace.Record, error
 			return workspace.Record{}, fmt.Errorf("listing the ledgers of %s: %w", store.Dir(), err)
 		}
 		for at, head := range ledgers {
-			book := ledger.Open(store)
-			state, err := book.State(ctx, head)
+			facts, err := ledger.About(ctx, store, head)
 			if err != nil {
 				return workspace.Record{}, err
 			}
 			// The ledger knows the desk, except of a loop that was killed while it was opened.
-			if state.Desk != workspace.Desk(o.Home, ref) && (state.Desk != "" || at != ledgerRefs+ref) {
+			if facts.Desk != workspace.Desk(o.Home, ref) && (facts.Desk != "" || at != ledgerRefs+ref) {
 				continue
-			}
-			contract, err := book.Contract(ctx, head)
-			if err != nil {
-				return workspace.Record{}, err
 			}
 			entry, err := store.ReadCommit(ctx, head)
 			if err != nil {
 				return workspace.Record{}, err
 			}
-			first, err := firstRun(ctx, o, state)
+			first, err := firstRun(ctx, o, facts.Name)
 			r := workspace.Record{
-				Loop: state.Loop, Ref: ref, FirstRun: first, Namespace: o.Namespace,
-				Repo: state.Repo, Remote: contract.Spec.Repo.Remote(), Onto: contract.Branch, Store: store.Dir(),
-				Branch: "refs/heads/pawl/" + strings.TrimPrefix(at, ledgerRefs), Ledger: at,
+				Loop: facts.Name, Kind: facts.Kind, Ref: ref, FirstRun: first, Namespace: o.Namespace,
+				Repo: facts.Repo, Remote: facts.Remote, Onto: facts.Onto, Store: store.Dir(), Ledger: at,
 				Name: entry.Author.Name, Email: entry.Author.Email,
-				Setup: contract.Spec.Setup.Command, Keep: contract.Spec.Judge.Keep, Sandbox: contract.Spec.Sandbox,
+				Setup: facts.Setup, Keep: facts.Keep, Sandbox: facts.Sandbox,
 			}
-			if state.Status.Ended() {
+			if !facts.Steward() {
+				r.Branch = "refs/heads/pawl/" + strings.TrimPrefix(at, ledgerRefs)
+			}
+			if facts.Status.Ended() {
 				r.Closed, r.ClosedAt = true, time.Now()
 			}
 			return r, err
@@ -104,16 +100,16 @@ const ledgerRefs = "refs/pawl-ledger/"
 
 // firstRun asks the service which chain of runs a loop belongs to: that which runs under its ID, unless
 // another loop of this host has it. "" is an earlier loop of the ID, or one that the service has lost.
-func firstRun(ctx context.Context, o Options, state loop.State) (string, error) {
+func firstRun(ctx context.Context, o Options, loop string) (string, error) {
 	d, err := o.Client.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
-		Namespace: o.Namespace, Execution: execution(state.Loop),
+		Namespace: o.Namespace, Execution: execution(loop),
 	})
 	var gone *serviceerror.NotFound
 	if errors.As(err, &gone) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("asking about the loop %s: %w", state.Loop, err)
+		return "", fmt.Errorf("asking about the loop %s: %w", loop, err)
 	}
 	info := d.GetWorkflowExecutionInfo()
 	others, err := cutOff(o)

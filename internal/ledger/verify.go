@@ -21,8 +21,10 @@ type Report struct {
 	Head    string // of the ledger
 	Entries int
 	Events  int
-	Rows    int // of the results
-	State   loop.State
+	Rows    int    // of a loop's results
+	Terms   string // SHA-256 of the contract, or of the charter
+	Code    string // the commit that the last entry stands for
+	Ended   bool
 	Commits []string // of the entries, in their order
 	Cut     bool     // it can't be read beyond that
 	Faults  []Fault
@@ -38,56 +40,88 @@ type Fault struct {
 // maxFaults is how many are listed; one is enough.
 const maxFaults = 20
 
-// Verify proves the ledger up to head whole, or says where it is not (L8, A9). Each entry's commit,
-// tree and files have the content that their hashes say, and stand on the entry before; its events
-// follow on those before; its state is the fold of them over the state before; the code head that
-// it stands for is the state's; results and record are those of its events; the contract is the
-// first entry's with what its events have amended since, and has the hash that was drawn or
-// approved; so has the plan. That head is the right one, only others can say: the workflow, and the
-// copy in the user's repository.
-func (l *Ledger) Verify(ctx context.Context, head string) (Report, error) {
-	v := verification{report: Report{Head: head}}
-	err := l.store.Chain(ctx, head, v.entry)
-	var damage *store.Damage
-	if errors.As(err, &damage) {
-		v.report.Cut = true
-		v.report.Faults = append(v.report.Faults, Fault{damage.N, damage.Commit, damage.What})
-		err = nil
-	}
-	return v.report, err
+// chapter is what Verify is shown of an entry, beside what is the same in every ledger.
+type chapter[S any] struct {
+	store.ChainLink
+	events []loop.Event
+	state  S
+	wrong  func(format string, args ...any)
 }
 
-// verification is Verify under way: what the entry before left.
+// verify proves a ledger up to head whole, or says where it is not (L8, A9). Each entry's commit,
+// tree and files have the content that their hashes say, and stand on the entry before; its events
+// follow on those before; its state is the fold of them over the state before; the code head that it
+// stands for is the state's. What else its kind keeps, check looks at. That head is the right one, only others can say: the workflow, and the copy
+// in the user's repository.
+func (b *Book[S]) verify(ctx context.Context, head string, check func(*Report, chapter[S])) (Report, error) {
+	r := Report{Head: head}
+	var before S
+	err := b.store.Chain(ctx, head, func(e store.ChainLink) error {
+		r.Entries, r.Commits, r.Code = e.N, append(r.Commits, e.Commit), e.Code
+		c := chapter[S]{ChainLink: e}
+		c.wrong = func(format string, args ...any) {
+			if len(r.Faults) < maxFaults {
+				r.Faults = append(r.Faults, Fault{e.N, e.Commit, fmt.Sprintf(format, args...)})
+			}
+		}
+		var err error
+		if c.events, err = decodeEvents(e.Files[EventsFile]); err != nil {
+			c.wrong("%s can't be read: %v", EventsFile, err)
+		}
+		if e.N == 1 && len(c.events) > 0 {
+			before = b.begin(c.events[0].Loop)
+		}
+		for i, event := range c.events {
+			if want := before.Last() + 1 + int64(i); event.Seq != want {
+				c.wrong("event %d (%s) stands where event %d should be", event.Seq, event.Type, want)
+				break
+			}
+		}
+		r.Events += len(c.events)
+		if err := json.Unmarshal(e.Files[StateFile], &c.state); err != nil {
+			c.wrong("%s can't be read: %v", StateFile, err)
+		}
+		if what := differs(c.state, fold(before, c.events).At(e.Prev)); what != "" {
+			c.wrong("its state is not what its events make of the state before: %s", what)
+		}
+		if e.Code != c.state.Code() {
+			c.wrong("it stands for the commit %s, its state for %s", e.Code, c.state.Code())
+		}
+		check(&r, c)
+		before = c.state
+		return nil
+	})
+	var damage *store.Damage
+	if errors.As(err, &damage) {
+		r.Cut = true
+		r.Faults = append(r.Faults, Fault{damage.N, damage.Commit, damage.What})
+		err = nil
+	}
+	return r, err
+}
+
+// Verify proves the ledger of a loop. Beside what holds of every ledger: results and record are those
+// of its events; the contract is the first entry's with what its events have amended since, and has the
+// hash that was drawn or approved; so has the plan.
+func (l *Ledger) Verify(ctx context.Context, head string) (Report, error) {
+	v := verification{}
+	return l.verify(ctx, head, v.entry)
+}
+
+// verification is Ledger.Verify under way: what the entry before left.
 type verification struct {
-	report   Report
-	state    loop.State
 	results  []byte
 	record   []byte
 	contract []byte
 }
 
-func (v *verification) entry(e store.ChainLink) error {
-	r := &v.report
-	r.Entries, r.Commits = e.N, append(r.Commits, e.Commit)
-	wrong := func(format string, args ...any) {
-		if len(r.Faults) < maxFaults {
-			r.Faults = append(r.Faults, Fault{e.N, e.Commit, fmt.Sprintf(format, args...)})
-		}
-	}
+func (v *verification) entry(r *Report, e chapter[loop.State]) {
 	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
 		if !slices.Contains(Files, name) {
-			wrong("%s is no file of a ledger", git.Quote(name))
+			e.wrong("%s is no file of a ledger", git.Quote(name))
 		}
 	}
-	events, err := decodeEvents(e.Files[EventsFile])
-	if err != nil {
-		wrong("%s can't be read: %v", EventsFile, err)
-	}
-	for i, event := range events {
-		if want := v.state.Seq + 1 + int64(i); event.Seq != want {
-			wrong("event %d (%s) stands where event %d should be", event.Seq, event.Type, want)
-			break
-		}
+	for _, event := range e.events {
 		if row, ok := Row(event); ok {
 			v.results = append(bytes.Clone(v.results), row.String()+"\n"...)
 			r.Rows++
@@ -96,36 +130,25 @@ func (v *verification) entry(e store.ChainLink) error {
 			v.record = indent(event.Record)
 		}
 	}
-	r.Events += len(events)
-
-	var state loop.State
-	if err := json.Unmarshal(e.Files[StateFile], &state); err != nil {
-		wrong("%s can't be read: %v", StateFile, err)
-	}
-	folded := loop.Fold(v.state, events)
-	folded.Ledger = e.Prev
-	if what := differs(state, folded); what != "" {
-		wrong("its state is not what its events make of the state before: %s", what)
-	}
-	if e.Code != state.Head {
-		wrong("it stands for the commit %s, its state for %s", e.Code, state.Head)
-	}
 	if !bytes.Equal(e.Files[ResultsFile], v.results) {
-		wrong("%s is not what the events make it", ResultsFile)
+		e.wrong("%s is not what the events make it", ResultsFile)
 	}
 	if !sameRecord(e.Files[IterationFile], v.record) {
-		wrong("%s is not the last iteration's record", IterationFile)
+		e.wrong("%s is not the last iteration's record", IterationFile)
 	}
-	v.checkContract(e, events, state, wrong)
+	v.checkContract(e)
 	plan, given := e.Files[PlanFile]
 	switch hash := fmt.Sprintf("%x", sha256.Sum256(plan)); {
-	case state.Plan == nil && given:
-		wrong("%s is there, and nobody has made a plan", PlanFile)
-	case state.Plan != nil && hash != state.Plan.Hash:
-		wrong("%s has the hash %s, and %s was approved", PlanFile, hash, state.Plan.Hash)
+	case e.state.Plan == nil && given:
+		e.wrong("%s is there, and nobody has made a plan", PlanFile)
+	case e.state.Plan != nil && hash != e.state.Plan.Hash:
+		e.wrong("%s has the hash %s, and %s was approved", PlanFile, hash, e.state.Plan.Hash)
 	}
-	v.state, v.results, v.record, r.State = state, e.Files[ResultsFile], e.Files[IterationFile], state
-	return nil
+	v.results, v.record = e.Files[ResultsFile], e.Files[IterationFile]
+	r.Code, r.Ended = e.state.Head, e.state.Status.Ended()
+	if c := e.state.Contract; c != nil {
+		r.Terms = c.Hash
+	}
 }
 
 // sameRecord compares a record with what it is to be: what it says, not how a version writes it.
@@ -139,28 +162,28 @@ func sameRecord(is, want []byte) bool {
 	return d.Decode(&it) == nil && !d.More() && bytes.Equal(indent(&it), want)
 }
 
-func (v *verification) checkContract(e store.ChainLink, events []loop.Event, state loop.State, wrong func(string, ...any)) {
+func (v *verification) checkContract(e chapter[loop.State]) {
 	before, is := v.contract, e.Files[ContractFile]
 	v.contract = is
 	var c Contract
-	if err := json.Unmarshal(is, &c); state.Contract != nil && err != nil {
-		wrong("%s can't be read: %v", ContractFile, err)
+	if err := json.Unmarshal(is, &c); e.state.Contract != nil && err != nil {
+		e.wrong("%s can't be read: %v", ContractFile, err)
 		return
 	}
 	if e.N > 1 {
-		want, err := after(before, events)
+		want, err := after(before, e.events)
 		switch {
 		case err != nil:
-			wrong("what it amends can't be read into the contract: %v", err)
+			e.wrong("what it amends can't be read into the contract: %v", err)
 		case !bytes.Equal(is, want):
-			wrong("the contract is another than that of the entry before, and not what the events make of it")
+			e.wrong("the contract is another than that of the entry before, and not what the events make of it")
 		}
 	}
-	if state.Contract == nil {
+	if e.state.Contract == nil {
 		return
 	}
-	if hash := c.Hash(); hash != state.Contract.Hash {
-		wrong("the contract has the hash %s, and %s was drawn or approved", hash, state.Contract.Hash)
+	if hash := c.Hash(); hash != e.state.Contract.Hash {
+		e.wrong("the contract has the hash %s, and %s was drawn or approved", hash, e.state.Contract.Hash)
 	}
 }
 
@@ -184,7 +207,7 @@ func after(file []byte, events []loop.Event) ([]byte, error) {
 }
 
 // differs names the first keys in which two states are not the same, "" where they are.
-func differs(is, want loop.State) string {
+func differs[S any](is, want S) string {
 	a, b := keys(is), keys(want)
 	var names []string
 	all := maps.Clone(a)
@@ -202,8 +225,8 @@ func differs(is, want loop.State) string {
 
 // keys are a state's as it is after it was written and read once more: an empty list and none are
 // the same to who reads it.
-func keys(s loop.State) map[string]json.RawMessage {
-	var once loop.State
+func keys[S any](s S) map[string]json.RawMessage {
+	var once S
 	out := map[string]json.RawMessage{}
 	first, err := json.Marshal(s)
 	if err == nil {

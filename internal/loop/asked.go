@@ -26,6 +26,9 @@ func (s State) Stamp(e Event) Event {
 // Last returns the number of the last event that was applied.
 func (s State) Last() int64 { return s.Seq }
 
+// Code returns the commit that an entry of the ledger stands for: the branch's head.
+func (s State) Code() string { return s.Head }
+
 // Waits returns the open gate of that ID, nil where another one or none is open.
 func (s State) Waits(id string) *Gate {
 	if s.Gate == nil || s.Gate.ID != id {

@@ -54,28 +54,25 @@ func (s *Store) Chain(ctx context.Context, head string, visit func(ChainLink) er
 			id = l.Prev
 		}
 		seen := map[string][]byte{} // the blobs of the entry before
+		folders := lister{batch: b, known: map[string][]file{}}
 		for i := range chain {
 			l, tree := chain[len(chain)-1-i], trees[len(chain)-1-i]
 			at = Damage{N: i + 1, Commit: l.Commit}
 			link := ChainLink{LedgerCommit: l, N: i + 1}
 			link.Files = map[string][]byte{}
-			raw, err := sound(b, tree, "tree")
-			if err != nil {
-				return err
-			}
-			blobs, err := parseFlatTree(raw)
+			files, err := folders.list(tree, 0)
 			if err != nil {
 				return err
 			}
 			now := map[string][]byte{}
-			for name, id := range blobs {
-				content, known := seen[id]
+			for _, f := range files {
+				content, known := seen[f.blob]
 				if !known {
-					if content, err = sound(b, id, "blob"); err != nil {
-						return fmt.Errorf("%s: %w", git.Quote(name), err)
+					if content, err = sound(b, f.blob, "blob"); err != nil {
+						return fmt.Errorf("%s: %w", git.Quote(f.name), err)
 					}
 				}
-				link.Files[name], now[id] = content, content
+				link.Files[f.name], now[f.blob] = content, content
 			}
 			seen = now
 			if err := visit(link); err != nil {
@@ -114,17 +111,63 @@ func sound(b *git.Batch, id, kind string) ([]byte, error) {
 	return content, nil
 }
 
-// parseFlatTree reads a tree object without folders: "<mode> <name>NUL<20 bytes>" again and again.
-func parseFlatTree(raw []byte) (map[string]string, error) {
-	blobs := map[string]string{}
+// file is a file in a ledger's tree.
+type file struct{ name, blob string }
+
+// maxDepth is how deep folders of a ledger lie.
+const maxDepth = 3
+
+// lister lists the trees of a ledger's entries. Most folders are those of the entry before.
+type lister struct {
+	batch *git.Batch
+	known map[string][]file // small folders, by their IDs
+	large struct {          // the last folder in the root, with all that is below it
+		tree  string
+		files []file
+	}
+}
+
+// list returns the files of a tree and of the folders in it, each folder held against its hash.
+func (l *lister) list(tree string, depth int) ([]file, error) {
+	if files, is := l.known[tree]; is {
+		return files, nil
+	}
+	if tree == l.large.tree {
+		return l.large.files, nil
+	}
+	raw, err := sound(l.batch, tree, "tree")
+	if err != nil {
+		return nil, err
+	}
+	var files []file
 	for len(raw) > 0 {
+		// "<mode> <name>NUL<20 bytes>" again and again.
 		head, rest, ok := bytes.Cut(raw, []byte{0})
 		mode, name, named := bytes.Cut(head, []byte{' '})
-		if !ok || !named || len(rest) < 20 || string(mode) != "100644" {
+		folder := string(mode) == "40000" && depth < maxDepth
+		if !ok || !named || len(rest) < 20 || string(mode) != "100644" && !folder {
 			return nil, fmt.Errorf("its tree has something that is no file of a ledger: %s", git.Quote(string(head)))
 		}
-		blobs[string(name)] = hex.EncodeToString(rest[:20])
+		id := hex.EncodeToString(rest[:20])
 		raw = rest[20:]
+		if !folder {
+			files = append(files, file{string(name), id})
+			continue
+		}
+		below, err := l.list(id, depth+1)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", git.Quote(string(name)), err)
+		}
+		for _, f := range below {
+			files = append(files, file{string(name) + "/" + f.name, f.blob})
+		}
 	}
-	return blobs, nil
+	switch depth {
+	case 0:
+	case 1:
+		l.large.tree, l.large.files = tree, files
+	default:
+		l.known[tree] = files
+	}
+	return files, nil
 }

@@ -1,5 +1,5 @@
-// Package workspace is the record on disk of what a loop has on this host: which workflow it
-// is, where its store and trees are. Recovery and commands that read without an engine start
+// Package workspace is the record on disk of what a loop or a steward has on this host: which workflow
+// it is, where its store and trees are. Recovery and commands that read without an engine start
 // from these records. It keeps no state of the loop: that is in the ledger, from which a record
 // that was torn by a power cut is made again. Start at Record.
 package workspace
@@ -19,19 +19,21 @@ import (
 
 	"pawl/internal/durable"
 	"pawl/internal/home"
+	"pawl/internal/kind"
 	"pawl/internal/spec"
 )
 
 // Record says what is where. It is written by Open and removed with the loop's folder.
 type Record struct {
-	Loop      string `json:"loop"` // the workflow ID
-	Ref       string `json:"ref"`  // the loop's name in refs and folders, unique on this host
+	Loop      string `json:"loop"`           // the workflow ID
+	Kind      string `json:"kind,omitempty"` // of the workflow; "" is a loop of whichever kind
+	Ref       string `json:"ref"`            // the loop's name in refs and folders, unique on this host
 	FirstRun  string `json:"firstRun"`
 	Namespace string `json:"namespace"`
 	Repo      string `json:"repo"`             // the user's repository, its path or its URL
 	Remote    bool   `json:"remote,omitempty"` // Repo is a URL
 	Store     string `json:"store"`
-	Branch    string `json:"branch"`         // refs/heads/pawl/<ref>
+	Branch    string `json:"branch"`         // refs/heads/pawl/<ref>; "" of a steward, whose loops have them
 	Ledger    string `json:"ledger"`         // refs/pawl-ledger/<ref>
 	Onto      string `json:"onto,omitempty"` // the branch that the loop started from, as people name it
 	// Name and Email are the user's git identity, which commits carry.
@@ -46,6 +48,9 @@ type Record struct {
 	// ClosedAt is when that was. The workflow ends a moment later.
 	ClosedAt time.Time `json:"closedAt,omitzero"`
 }
+
+// Steward reports whether it is a steward's.
+func (r Record) Steward() bool { return r.Kind == kind.Steward.Name }
 
 // Token marks the processes that run for a loop on this host, so that they can be found after a crash.
 // The store makes it this host's: another one on the same machine may have the loop since.

@@ -1,0 +1,44 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"pawl/internal/act"
+	"pawl/internal/client"
+	"pawl/internal/fault"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/task"
+)
+
+// ReadChild reads where a child loop stands: from the loop itself, else from the ledger on this host.
+// An error says that neither could be asked now, which is tried again.
+func (a *Activities) ReadChild(ctx context.Context, in act.ReadChild) (act.ChildRead, error) {
+	c := client.Client{Home: a.Home, SDK: activity.GetClient(ctx), Namespace: a.Namespace, Now: time.Now}
+	snapshot, err := c.Snapshot(ctx, in.Loop)
+	var f *fault.Error
+	if errors.As(err, &f) && f.Code == fault.LoopNotFound {
+		return act.ChildRead{}, nil
+	}
+	if err != nil {
+		return act.ChildRead{}, err
+	}
+	return readOf(snapshot.State), nil
+}
+
+// readOf is what a steward is told of a loop in that state.
+func readOf(s loop.State) act.ChildRead {
+	event := task.IterationEnded
+	switch {
+	case s.Status.Ended():
+		event = task.ChildEnded
+	case s.Gate != nil:
+		event = task.ChildAsks
+	}
+	told := govern.Child(s, event)
+	return act.ChildRead{Found: true, Event: told, Gate: told.Gate}
+}

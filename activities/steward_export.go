@@ -1,0 +1,208 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pawl/internal/act"
+	"pawl/internal/crash"
+	"pawl/internal/durable"
+	"pawl/internal/ledger"
+	"pawl/internal/loop"
+	"pawl/internal/steward"
+	"pawl/internal/task"
+	"pawl/internal/userrepo"
+	"pawl/internal/workspace"
+)
+
+// What a steward writes into the project's .pawl folder is a copy of what its ledger has, for people.
+// Whether a file there is still as it was written, a note in the store says, one for each file.
+
+// exported is the note of a file.
+type exported struct {
+	// Written are the digests of what was written, the last one first. The one before counts as well:
+	// a crash may have come between note and file.
+	Written []string `json:"written"`
+	// Kept is what a person has made of the file and wants to keep.
+	Kept *string `json:"kept,omitempty"`
+}
+
+func (ws *loopWorkspace) noteFile(name string) string {
+	return filepath.Join(ws.Store, "pawl-exports", strings.ReplaceAll(name, "/", ",")+".json")
+}
+
+// note returns the note of a file; the empty one where there is none, or a power cut has torn it.
+func (ws *loopWorkspace) note(name string) (exported, error) {
+	var n exported
+	err := durable.ReadJSON(ws.noteFile(name), &n)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, durable.ErrTorn) {
+		return exported{}, nil
+	}
+	return n, err
+}
+
+func (ws *loopWorkspace) setNote(name string, n exported) error {
+	path := ws.noteFile(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return durable.WriteJSON(path, n)
+}
+
+// ownsFolder reports whether the project's folder is this steward's, and takes it where no other
+// steward at work has it.
+func (ws *loopWorkspace) ownsFolder() (bool, error) {
+	path := filepath.Join(ws.Store, "pawl-exports", "owner.json")
+	var owner string
+	err := durable.ReadJSON(path, &owner)
+	if err == nil && owner != ws.Ref {
+		other, err := workspace.Read(ws.machine.Home, owner)
+		if err == nil && !other.Closed && other.Store == ws.Store {
+			return false, nil
+		}
+	}
+	if err == nil && owner == ws.Ref {
+		return true, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return false, err
+	}
+	return true, durable.WriteJSON(path, ws.Ref)
+}
+
+// exportArtifacts writes what an entry has for people into the project's folder, and returns what was
+// written, with what was found changed there.
+func (ws *loopWorkspace) exportArtifacts(ctx context.Context, in act.RecordTasks, head string) (map[string]string, []task.Drift, error) {
+	names := []string{ledger.StatusFile}
+	if in.Milestone {
+		names = append(names, ledger.LastKnownFile)
+	}
+	for _, e := range in.Events {
+		if e.Type == loop.PlanMade {
+			names = append(names, ledger.TaskPlanFile(e.Task))
+		}
+	}
+	answered := answersOf(in.Events)
+	names = slices.AppendSeq(names, maps.Keys(answered))
+	slices.Sort(names)
+	names = slices.Compact(names)
+	files, err := ws.store.ReadLedger(ctx, head, names...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading what is to be exported: %w", err)
+	}
+	digests := map[string]string{}
+	for name, content := range files {
+		digests[name] = hashOf(content)
+	}
+	owns, err := ws.ownsFolder()
+	if err != nil || !owns {
+		return digests, nil, err
+	}
+	folder, err := ws.folder(ctx)
+	var pre *userrepo.Precondition
+	if errors.As(err, &pre) {
+		return digests, []task.Drift{ws.drift(userrepo.FolderName, pre.What, "", "")}, nil
+	}
+	if userrepo.Unwritten(err) || err == nil && folder == nil {
+		return digests, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening the project's folder: %w", err)
+	}
+	defer folder.Close()
+	var drift []task.Drift
+	for _, name := range names {
+		content, has := files[name]
+		if !has {
+			continue
+		}
+		d, err := ws.exportFile(folder, name, content, answered[name])
+		if err != nil && !userrepo.Unwritten(err) {
+			return nil, nil, fmt.Errorf("writing %s: %w", filepath.Join(folder.Path, name), err)
+		}
+		if d != nil {
+			drift = append(drift, *d)
+		}
+	}
+	return digests, drift, nil
+}
+
+// answer is a person's word on an artifact that was found changed.
+type answer struct {
+	drift  task.Drift
+	choice string
+}
+
+// answersOf are those that an entry brings, by file.
+func answersOf(events []loop.Event) map[string]answer {
+	out := map[string]answer{}
+	for _, e := range events {
+		if e.Type == loop.GateClosed && e.Drift != nil && e.Drift.Name == task.DriftArtifact && e.Answer != nil {
+			out[e.Drift.What] = answer{*e.Drift, e.Answer.Choice}
+		}
+	}
+	return out
+}
+
+// exportFile writes one file, unless it is not as pawl has left it. Theirs is left alone for as long as
+// it is what they have kept; ours is written over what was found, where a person wants that.
+func (ws *loopWorkspace) exportFile(folder *userrepo.Folder, name string, content []byte, said answer) (*task.Drift, error) {
+	n, err := ws.note(name)
+	if err != nil {
+		return nil, err
+	}
+	now, err := folder.Digest(name)
+	if err != nil {
+		return nil, err
+	}
+	ours := hashOf(content)
+	switch {
+	case now == ours || slices.Contains(n.Written, now) || now == userrepo.Absent && len(n.Written) == 0:
+	case said.choice == steward.Restore && said.drift.Theirs == now:
+	case said.choice == steward.Keep && said.drift.Theirs == now:
+		n.Kept = &now
+		return nil, ws.setNote(name, n)
+	case n.Kept != nil && *n.Kept == now:
+		return nil, nil
+	default:
+		d := ws.drift(name, saysOf(filepath.Join(folder.Path, name), now), now, ours)
+		return &d, nil
+	}
+	if len(n.Written) == 0 || n.Written[0] != ours || n.Kept != nil {
+		n.Kept = nil
+		if n.Written = append([]string{ours}, n.Written...); len(n.Written) > 2 {
+			n.Written = n.Written[:2]
+		}
+		if err := ws.setNote(name, n); err != nil {
+			return nil, err
+		}
+	}
+	crash.At("tasks.noted")
+	if now == ours {
+		return nil, nil
+	}
+	return nil, folder.Write(name, content)
+}
+
+// drift is a difference between an artifact as it was written and as it is.
+func (ws *loopWorkspace) drift(name, text, theirs, ours string) task.Drift {
+	return task.Drift{Name: task.DriftArtifact, What: name, Text: text, Theirs: theirs, Ours: ours}
+}
+
+// saysOf says in words what has become of a file.
+func saysOf(path, now string) string {
+	switch now {
+	case userrepo.Absent:
+		return path + " was deleted"
+	case userrepo.NoFile, userrepo.TooLong:
+		return path + " is " + now + " now"
+	}
+	return path + " was edited"
+}

@@ -1,0 +1,102 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+
+	"pawl/internal/act"
+	"pawl/internal/crash"
+	"pawl/internal/ledger"
+	"pawl/internal/loop"
+	"pawl/internal/steward"
+	"pawl/internal/store"
+)
+
+// RecordTasks appends to a steward's ledger what has happened, with the artifacts that people read
+// (S7), and writes those into the project's .pawl folder. What somebody has changed there by hand is
+// drift: it is reported and never written over, unless a person says so.
+func (a *Activities) RecordTasks(ctx context.Context, in act.RecordTasks) (act.TasksRecorded, error) {
+	ws, err := a.workspace(ctx, in.Ref)
+	if err != nil {
+		return act.TasksRecorded{}, err
+	}
+	crash.At("tasks.before")
+	var out act.TasksRecorded
+	if out.Appended, err = ws.record(ctx, in); err != nil {
+		return out, err
+	}
+	crash.At("tasks.appended")
+	if !ws.Remote { // else it was pushed with the append
+		if in.Close {
+			out.PushRefused, err = ws.push(ctx)
+			if err != nil {
+				return out, err
+			}
+		} else {
+			ws.pushSoon()
+		}
+	}
+	if out.PushRefused == "" {
+		out.PushRefused = ws.popRefusal()
+	}
+	if out.Artifacts, out.Drift, err = ws.exportArtifacts(ctx, in, out.Ledger); err != nil {
+		return out, err
+	}
+	crash.At("tasks.exported")
+	out.Stop = ws.loopStop()
+	if in.Close {
+		ws.endProcesses()
+		if err := a.removeTrees(ctx, ws); err != nil {
+			return out, err
+		}
+	}
+	crash.At("tasks.after")
+	return out, nil
+}
+
+// record appends, on this host and with a URL in the repository that it shares with others.
+func (ws *loopWorkspace) record(ctx context.Context, in act.RecordTasks) (act.Appended, error) {
+	if len(in.Events) == 0 && in.Ledger != "" {
+		return act.Appended{Ledger: in.Ledger}, nil
+	}
+	var page ledger.Page[steward.State]
+	left, at, err := ws.transact(ctx, in.Entry, store.Tx{}, func(left act.Entry, _ string) (store.Entry, error) {
+		files, folded, err := ws.steward.Entry(ctx, left.Ledger, left.Events, ws.text)
+		if err != nil {
+			return store.Entry{}, err
+		}
+		page = folded
+		return store.Entry{
+			Ref: ws.Ledger, Prev: left.Ledger, Code: folded.State.Base, Files: files, Message: tasksMessage(left.Events),
+			Time: timeOf(left.Events), Author: ws.author(),
+		}, nil
+	})
+	if err != nil {
+		return act.Appended{}, err
+	}
+	if len(left.Events) > 0 {
+		ws.steward.Appended(at, page)
+		ws.log(ctx, left.Events)
+	}
+	if ws.Remote {
+		crash.At("append.written")
+		err = ws.publish(ctx, false)
+	}
+	return act.Appended{Ledger: at}, err
+}
+
+// tasksMessage is what `git log` of a steward's ledger shows.
+func tasksMessage(events []loop.Event) string {
+	if len(events) == 0 {
+		return "ledger(steward)"
+	}
+	last := events[len(events)-1]
+	of := last.Task
+	if last.Submitted != nil {
+		of = last.Submitted.ID
+	}
+	if of == "" {
+		return "ledger(steward): " + string(last.Type)
+	}
+	return fmt.Sprintf("ledger(%s): %s", of, last.Type)
+}

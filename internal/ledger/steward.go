@@ -1,0 +1,184 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"pawl/internal/charter"
+	"pawl/internal/git"
+	"pawl/internal/loop"
+	"pawl/internal/steward"
+	"pawl/internal/store"
+	"pawl/internal/task"
+)
+
+// The files that only a steward's entries have, beside those of its tasks (TaskFile, TaskPlanFile).
+const (
+	CharterFile   = "charter.json"
+	StatusFile    = "STATUS_LEDGER.md"
+	LastKnownFile = "LAST_KNOWN_STATE.md"
+)
+
+// taskFolder is where the files of tasks lie, by their IDs.
+const taskFolder = "tasks/"
+
+// taskID is what can be a folder in a ledger and in the project.
+var taskID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+
+// TaskFile is where the entry has a task as it was handed in, TaskPlanFile its PLAN.md. IDs that can't
+// be the name of a folder are refused when a task is handed in.
+func TaskFile(id string) string     { return taskFolder + id + "/TASK.json" }
+func TaskPlanFile(id string) string { return taskFolder + id + "/PLAN.md" }
+
+// Steward is a steward's.
+type Steward struct{ *Book[steward.State] }
+
+// OpenSteward returns the ledger of a steward in store. It reads nothing yet.
+func OpenSteward(store *store.Store) *Steward {
+	check := func(s steward.State) error {
+		if s.Steward == "" {
+			return errors.New("it is no steward's")
+		}
+		return nil
+	}
+	return &Steward{&Book[steward.State]{store: store, begin: steward.New, check: check}}
+}
+
+// IsSteward reports whether the ledger at head is a steward's. It believes the file that stewards
+// alone have; Verify proves it.
+func IsSteward(ctx context.Context, s *store.Store, head string) (bool, error) {
+	files, err := s.ReadLedger(ctx, head, CharterFile)
+	return files[CharterFile] != nil, err
+}
+
+// Charter returns the charter that the steward has at head.
+func (l *Steward) Charter(ctx context.Context, head string) (c charter.Charter, err error) {
+	return c, l.file(ctx, head, CharterFile, &c)
+}
+
+// Task returns a task as it was handed in.
+func (l *Steward) Task(ctx context.Context, head, id string) (t task.Task, err error) {
+	if !taskID.MatchString(id) {
+		return t, fmt.Errorf("%s can't be the ID of a task", git.Quote(id))
+	}
+	return t, l.file(ctx, head, TaskFile(id), &t)
+}
+
+func (l *Steward) file(ctx context.Context, head, name string, v any) error {
+	files, err := l.store.ReadLedger(ctx, head, name)
+	if err == nil && files[name] == nil {
+		err = errors.New("it is not there")
+	}
+	if err == nil {
+		err = json.Unmarshal(files[name], v)
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s at %s: %w", name, head, err)
+	}
+	return nil
+}
+
+// Text is what a file of an entry has that its events name by hash alone.
+type Text func(hash string) ([]byte, error)
+
+// Entry returns the files of the entry that follows prev with these events, and the page that they
+// make: a charter and plans, which text brings, and the tasks that the events hand in. Once it is a
+// commit, say so to Appended.
+func (l *Steward) Entry(ctx context.Context, prev string, events []loop.Event, text Text) (map[string][]byte, Page[steward.State], error) {
+	before, err := l.Read(ctx, prev)
+	if err != nil {
+		return nil, before, err
+	}
+	files, page, err := l.Book.Entry(ctx, prev, events)
+	if err != nil {
+		return nil, page, err
+	}
+	if page.State.Charter != before.State.Charter {
+		if files[CharterFile], err = text(page.State.Charter); err != nil {
+			return nil, page, err
+		}
+	}
+	for _, e := range events {
+		switch {
+		case e.Submitted != nil && !taskID.MatchString(e.Submitted.ID):
+			return nil, page, fmt.Errorf("%s can't be the ID of a task", git.Quote(e.Submitted.ID))
+		case e.Submitted != nil:
+			files[TaskFile(e.Submitted.ID)] = indent(e.Submitted)
+		case e.TaskPlan != nil && !taskID.MatchString(e.Task):
+			return nil, page, fmt.Errorf("%s can't be the ID of a task", git.Quote(e.Task))
+		case e.TaskPlan != nil:
+			if files[TaskPlanFile(e.Task)], err = text(e.TaskPlan.Hash); err != nil {
+				return nil, page, err
+			}
+		}
+	}
+	return files, page, nil
+}
+
+// Verify proves the ledger of a steward. Beside what holds of every ledger: the charter has the hash
+// that the state names; tasks and plans are those that the events brought, and nothing else has come,
+// changed or gone.
+func (l *Steward) Verify(ctx context.Context, head string) (Report, error) {
+	before := map[string][]byte{}
+	return l.verify(ctx, head, func(r *Report, e chapter[steward.State]) {
+		for _, event := range e.events {
+			if t := event.Submitted; t != nil {
+				before[TaskFile(t.ID)] = indent(t)
+			}
+			if p := event.TaskPlan; p != nil {
+				name := TaskPlanFile(event.Task)
+				before[name] = e.Files[name]
+				if hash := hashOf(e.Files[name]); hash != p.Hash {
+					e.wrong("%s has the hash %s, and %s was made", name, hash, p.Hash)
+				}
+			}
+		}
+		all := maps.Clone(e.Files)
+		for name := range before {
+			all[name] = e.Files[name]
+		}
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			content, had := before[name]
+			switch {
+			case slices.Contains([]string{StateFile, EventsFile, CharterFile, StatusFile, LastKnownFile}, name):
+			case !had:
+				e.wrong("%s is no file of a steward's ledger", git.Quote(name))
+			case !bytes.Equal(content, e.Files[name]):
+				e.wrong("%s is not what the events made it", git.Quote(name))
+			}
+		}
+		if hash := hashOf(e.Files[CharterFile]); hash != e.state.Charter {
+			e.wrong("%s has the hash %s, and the state goes by %s", CharterFile, hash, e.state.Charter)
+		}
+		before = map[string][]byte{}
+		for name, content := range e.Files {
+			if strings.HasPrefix(name, taskFolder) {
+				before[name] = content
+			}
+		}
+		r.Terms, r.Ended = e.state.Charter, e.state.Status.Ended()
+	})
+}
+
+// Verify proves the ledger at head by the rules of its kind.
+func Verify(ctx context.Context, s *store.Store, head string) (Report, error) {
+	is, err := IsSteward(ctx, s, head)
+	if err == nil && is {
+		return OpenSteward(s).Verify(ctx, head)
+	}
+	return Open(s).Verify(ctx, head) // which says what is damaged
+}
+
+func hashOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,262 @@
+package userrepo
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"pawl/internal/git"
+)
+
+// FolderName is the folder in a project that a steward writes what people read into.
+const FolderName = ".pawl"
+
+// Folder is a project's .pawl folder. Nothing is written outside of it, and no link in it is followed.
+type Folder struct {
+	Path string
+	root *os.Root
+}
+
+// OpenFolder opens a project's .pawl folder; it makes the folder and has git ignore it where that is
+// still to be done (.git/info/exclude). The error is *Precondition where something else is in the way.
+// Its caller closes it.
+func OpenFolder(ctx context.Context, repo string) (*Folder, error) {
+	in := inspector{ctx: ctx, dir: repo}
+	inTheWay := func(what, do string) error {
+		return &Precondition{Code: FileInTheWay, What: what, Do: do, Paths: []string{FolderName}}
+	}
+	tracked, err := in.git("ls-files", "-z", "--", FolderName)
+	if err != nil {
+		return nil, fmt.Errorf("looking for %s in git: %w", FolderName, err)
+	}
+	if tracked != "" {
+		return nil, inTheWay("the project has files of its own in "+FolderName, "rename that folder, so that a steward can write there what you read")
+	}
+	project, err := os.OpenRoot(repo)
+	if err != nil {
+		return nil, err
+	}
+	defer project.Close()
+	if err := project.Mkdir(FolderName, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	root, err := project.OpenRoot(FolderName)
+	if err == nil {
+		err = same(project, root)
+	}
+	if err != nil {
+		if root != nil {
+			root.Close()
+		}
+		return nil, inTheWay(fmt.Sprintf("%s in %s is no folder", FolderName, git.Quote(repo)), "rename it, so that a steward can write there what you read")
+	}
+	if err := in.ignore(FolderName); err != nil {
+		root.Close()
+		return nil, err
+	}
+	return &Folder{Path: filepath.Join(repo, FolderName), root: root}, nil
+}
+
+// same wants the folder that was opened to be the one that stands there: no link to another.
+func same(project, folder *os.Root) error {
+	there, err := project.Lstat(FolderName)
+	if err != nil {
+		return err
+	}
+	opened, err := folder.Stat(".")
+	if err == nil && !os.SameFile(there, opened) {
+		err = errors.New("it is a link")
+	}
+	return err
+}
+
+// ignore has git ignore a folder at the root of the working tree, where it does not yet.
+func (in *inspector) ignore(folder string) error {
+	ignored := func() (bool, error) {
+		_, err := in.git("check-ignore", "-q", "--", folder+"/x")
+		if git.Exited(err, 1) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	if is, err := ignored(); err != nil || is {
+		return err
+	}
+	common, err := in.git("rev-parse", "--path-format=absolute", "--git-common-dir")
+	if err != nil {
+		return err
+	}
+	dir, err := os.OpenRoot(common)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := exclude(dir, "/"+folder+"/"); err != nil {
+		return &Precondition{Code: FileInTheWay, What: fmt.Sprintf("git can't be told to ignore %s: %v", folder, err),
+			Do: "add the line /" + folder + "/ to .git/info/exclude yourself"}
+	}
+	is, err := ignored()
+	if err == nil && !is {
+		err = &Precondition{Code: FileInTheWay, What: "a .gitignore of the project says that git is not to ignore " + folder,
+			Do: "take that line out, so that what a steward writes does not become a part of the project"}
+	}
+	return err
+}
+
+// exclude adds a line to info/exclude, once.
+func exclude(dir *os.Root, line string) error {
+	const name = "info/exclude"
+	if err := dir.MkdirAll("info", 0o755); err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o644)
+	var text []byte
+	for _, part := range []string{"info", name} {
+		st, err := dir.Lstat(part)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return err
+		case part == name && st.Mode().IsRegular():
+			mode = st.Mode().Perm()
+			if text, err = dir.ReadFile(name); err != nil {
+				return err
+			}
+		case part == name || !st.IsDir():
+			return fmt.Errorf("%s is a link, or no file", part)
+		}
+	}
+	for have := range bytes.Lines(text) {
+		if string(bytes.TrimSpace(have)) == line {
+			return nil
+		}
+	}
+	if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
+		text = append(text, '\n')
+	}
+	return replace(dir, name, append(text, line+"\n"...), mode)
+}
+
+// replace makes a file have that content, all of it or nothing.
+func replace(root *os.Root, name string, content []byte, mode fs.FileMode) error {
+	tmp := path.Join(path.Dir(name), "."+path.Base(name)+".pawl")
+	if err := root.RemoveAll(tmp); err != nil { // of a process that died here
+		return err
+	}
+	f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = root.Rename(tmp, name)
+	}
+	if err != nil {
+		_ = root.RemoveAll(tmp)
+	}
+	return err
+}
+
+// Close closes the folder.
+func (f *Folder) Close() error { return f.root.Close() }
+
+// What stands in the place of a file that is none, as Digest returns it.
+const (
+	Absent  = ""
+	NoFile  = "no regular file"
+	TooLong = "a file that is too large"
+)
+
+// maxFile bounds what is read of a file in the folder. pawl writes none that comes near it.
+const maxFile = 8 << 20
+
+// Digest returns the SHA-256 of a file in the folder, or what stands in its place.
+func (f *Folder) Digest(name string) (string, error) {
+	switch ok, err := f.folders(path.Dir(name), false); {
+	case errors.Is(err, errNoFolder):
+		return NoFile, nil
+	case err != nil || !ok:
+		return Absent, err
+	}
+	switch st, err := f.root.Lstat(name); {
+	case errors.Is(err, fs.ErrNotExist):
+		return Absent, nil
+	case err != nil:
+		return "", err
+	case !st.Mode().IsRegular():
+		return NoFile, nil
+	case st.Size() > maxFile:
+		return TooLong, nil
+	}
+	file, err := f.root.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if n, err := io.Copy(sum, io.LimitReader(file, maxFile+1)); err != nil || n > maxFile {
+		return TooLong, err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// Write makes a file of the folder have that content, all of it or nothing. What stands in its place is
+// replaced, whatever it is.
+func (f *Folder) Write(name string, content []byte) error {
+	if _, err := f.folders(path.Dir(name), true); err != nil {
+		return err
+	}
+	if st, err := f.root.Lstat(name); err == nil && st.IsDir() {
+		if err := f.root.RemoveAll(name); err != nil {
+			return err
+		}
+	}
+	return replace(f.root, name, content, 0o644)
+}
+
+var errNoFolder = errors.New("a file or a link where a folder should be")
+
+// folders reports whether the folders of a path are there, as folders and not as links. With
+// make it makes them so.
+func (f *Folder) folders(dir string, make bool) (bool, error) {
+	if dir == "." {
+		return true, nil
+	}
+	if ok, err := f.folders(path.Dir(dir), make); err != nil || !ok {
+		return ok, err
+	}
+	st, err := f.root.Lstat(dir)
+	switch {
+	case err == nil && st.IsDir():
+		return true, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return false, err
+	case !make && err == nil:
+		return false, errNoFolder
+	case !make:
+		return false, nil
+	case err == nil:
+		if err := f.root.RemoveAll(dir); err != nil {
+			return false, err
+		}
+	}
+	return true, f.root.Mkdir(dir, 0o755)
+}
+
+// Unwritten reports whether an error says that a folder can't be written, whoever tries: it is on a
+// file system that is read only, or belongs to somebody else.
+func Unwritten(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || err != nil && strings.Contains(err.Error(), "read-only file system")
+}
