@@ -96,6 +96,10 @@ func valuesOf[L, B ~string](e Event, body func(string) string) values[L, B] {
 	return v
 }
 
+// Line returns text as one line, without anything that a terminal obeys or an eye does not see, and at
+// most 200 bytes long.
+func Line(text string) string { return line(text, maxLine) }
+
 // line is text as one line without anything that a terminal obeys or an eye does not see.
 func line(text string, n int) string {
 	text = strings.Map(func(r rune) rune {

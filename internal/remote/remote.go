@@ -1,0 +1,228 @@
+// Package remote reads what a project's host on the network knows of it (S11): the open issues and pull requests,
+// and the CI status of the base. It speaks GitHub's REST API, reads only, and never writes there. What it
+// reads is somebody else's text: cleaned and bounded, and still untrusted. Start at Scan.
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-github/v75/github"
+
+	"pawl/internal/charter"
+	"pawl/internal/home"
+	"pawl/internal/incoming"
+)
+
+// The bounds of a scan.
+const (
+	scanTime = 20 * time.Second
+	maxPages = 3
+	perPage  = 100
+	maxBytes = 16 << 20 // of one answer
+	maxFails = 20       // names of checks that failed
+)
+
+// The words for the CI status of a commit.
+const (
+	Success = "success"
+	Failure = "failure"
+	Pending = "pending"
+	None    = "none" // nothing has checked it
+)
+
+// Item is an open issue or pull request.
+type Item struct {
+	Number int       `json:"number"`
+	Title  string    `json:"title"`
+	URL    string    `json:"url"`
+	Pull   bool      `json:"pull,omitempty"`
+	Labels []string  `json:"labels,omitempty"`
+	At     time.Time `json:"at"` // of its last change
+}
+
+// Status is what a scan has found.
+type Status struct {
+	Open    []Item   `json:"open"`           // the newest change first
+	More    bool     `json:"more,omitempty"` // there are more than were read
+	CI      string   `json:"ci"`             // Success, Failure, Pending or None
+	Failing []string `json:"failing,omitempty"`
+	Base    string   `json:"base"`   // the branch, or commit, that CI is the status of
+	Commit  string   `json:"commit"` // as the host has it
+}
+
+// RateLimited says that the host answers no more for now.
+type RateLimited struct{ Until time.Time }
+
+func (r *RateLimited) Error() string {
+	return "the remote's rate limit is used up until " + r.Until.UTC().Format(time.RFC3339)
+}
+
+// Scan reads the open work of the project that r.API names (https://api.github.com/repos/OWNER/NAME) and the
+// CI status of base, a branch or commit. It fails with *RateLimited where the host says when to come again.
+func Scan(ctx context.Context, h home.Home, r charter.Remote, base string, now time.Time) (Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, scanTime)
+	defer cancel()
+	c, owner, name, err := connect(h, r)
+	if err != nil {
+		return Status{}, err
+	}
+	s := Status{Base: base, Open: []Item{}}
+	if err := s.readOpen(ctx, c, owner, name); err != nil {
+		return Status{}, fmt.Errorf("reading the remote's open work: %w", limited(err, now))
+	}
+	if err := s.readCI(ctx, c, owner, name); err != nil {
+		return Status{}, fmt.Errorf("reading the remote's CI status: %w", limited(err, now))
+	}
+	return s, nil
+}
+
+// connect makes a client that sends the token to the API's own host alone.
+func connect(h home.Home, r charter.Remote) (c *github.Client, owner, name string, err error) {
+	api, err := url.Parse(r.API)
+	if err != nil {
+		return nil, "", "", fmt.Errorf("remote.api: %w", err)
+	}
+	root, project, found := strings.Cut(strings.TrimRight(api.Path, "/"), "/repos/")
+	owner, name, named := strings.Cut(project, "/")
+	if !found || !named || owner == "" || name == "" || strings.Contains(name, "/") {
+		return nil, "", "", errors.New("remote.api does not end in /repos/OWNER/NAME")
+	}
+	c = github.NewClient(&http.Client{Transport: bounded{http.DefaultTransport}, CheckRedirect: func(to *http.Request, _ []*http.Request) error {
+		if to.URL.Host != api.Host || to.URL.Scheme != api.Scheme {
+			return fmt.Errorf("the remote sends on to %s, which does not get the token", to.URL.Host)
+		}
+		return nil
+	}})
+	if r.TokenFile != "" {
+		if api.Scheme != "https" && !loopback(api.Hostname()) {
+			return nil, "", "", errors.New("remote.api is not https: the token would be sent in clear text")
+		}
+		token, err := h.Secret(r.TokenFile)
+		if err != nil {
+			return nil, "", "", err
+		}
+		c = c.WithAuthToken(string(token.Value))
+	}
+	c.BaseURL = &url.URL{Scheme: api.Scheme, Host: api.Host, Path: root + "/"}
+	return c, owner, name, nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// bounded lets nobody send more than maxBytes.
+type bounded struct{ http.RoundTripper }
+
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := b.RoundTripper.RoundTrip(r)
+	if res != nil {
+		res.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(res.Body, maxBytes), res.Body}
+	}
+	return res, err
+}
+
+// readOpen reads issues, among which GitHub lists pull requests.
+func (s *Status) readOpen(ctx context.Context, c *github.Client, owner, name string) error {
+	o := &github.IssueListByRepoOptions{State: "open", Sort: "updated", Direction: "desc", ListOptions: github.ListOptions{PerPage: perPage}}
+	for page := range maxPages {
+		issues, res, err := c.Issues.ListByRepo(ctx, owner, name, o)
+		if err != nil {
+			return err
+		}
+		for _, i := range issues {
+			item := Item{
+				Number: i.GetNumber(), Title: incoming.Line(i.GetTitle()), URL: incoming.Line(i.GetHTMLURL()), Pull: i.IsPullRequest(), At: i.GetUpdatedAt().UTC(),
+			}
+			for _, l := range i.Labels {
+				item.Labels = append(item.Labels, incoming.Line(l.GetName()))
+			}
+			s.Open = append(s.Open, item)
+		}
+		if res.NextPage == 0 {
+			return nil
+		}
+		s.More = page == maxPages-1
+		o.ListOptions.Page = res.NextPage
+	}
+	return nil
+}
+
+// readCI takes commit statuses and check runs together, since projects use either or both. A failure
+// counts more than what is still running.
+func (s *Status) readCI(ctx context.Context, c *github.Client, owner, name string) error {
+	combined, _, err := c.Repositories.GetCombinedStatus(ctx, owner, name, s.Base, &github.ListOptions{PerPage: perPage})
+	if err != nil {
+		return err
+	}
+	s.Commit = incoming.Line(combined.GetSHA())
+	latest := "latest"
+	checks, _, err := c.Checks.ListCheckRunsForRef(ctx, owner, name, s.Base, &github.ListCheckRunsOptions{Filter: &latest, ListOptions: github.ListOptions{PerPage: perPage}})
+	if err != nil {
+		return err
+	}
+	pending, some := false, false
+	for _, st := range combined.Statuses {
+		some = true
+		switch st.GetState() {
+		case "failure", "error":
+			s.Failing = append(s.Failing, incoming.Line(st.GetContext()))
+		case "pending":
+			pending = true
+		}
+	}
+	for _, run := range checks.CheckRuns {
+		some = true
+		switch {
+		case run.GetStatus() != "completed":
+			pending = true
+		case slices.Contains([]string{"failure", "timed_out", "startup_failure", "action_required"}, run.GetConclusion()):
+			s.Failing = append(s.Failing, incoming.Line(run.GetName()))
+		}
+	}
+	slices.Sort(s.Failing)
+	s.Failing = slices.Compact(s.Failing)
+	switch {
+	case len(s.Failing) > 0:
+		s.CI = Failure
+	case pending:
+		s.CI = Pending
+	case some:
+		s.CI = Success
+	default:
+		s.CI = None
+	}
+	s.Failing = s.Failing[:min(len(s.Failing), maxFails)]
+	return nil
+}
+
+// limited turns each way in which GitHub says that there were too many requests into the one error.
+func limited(err error, now time.Time) error {
+	var primary *github.RateLimitError
+	var secondary *github.AbuseRateLimitError
+	var other *github.ErrorResponse
+	switch {
+	case errors.As(err, &primary):
+		return &RateLimited{primary.Rate.Reset.UTC()}
+	case errors.As(err, &secondary) && secondary.RetryAfter != nil:
+		return &RateLimited{now.Add(*secondary.RetryAfter)}
+	case errors.As(err, &other) && other.Response != nil && other.Response.StatusCode == http.StatusTooManyRequests:
+		if wait, bad := time.ParseDuration(other.Response.Header.Get("Retry-After") + "s"); bad == nil {
+			return &RateLimited{now.Add(wait)}
+		}
+	}
+	return err
+}

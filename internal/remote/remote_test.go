@@ -1,0 +1,172 @@
+package remote_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/charter"
+	"pawl/internal/home"
+	"pawl/internal/remote"
+)
+
+var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+// host answers as GitHub does: a path with its answer. A path that is not there is a 404.
+type host struct {
+	*testing.T
+	*httptest.Server
+	home    home.Home
+	answers map[string]string
+	status  map[string]int
+	header  http.Header
+	asked   []string
+}
+
+func serve(t *testing.T) *host {
+	h := &host{T: t, home: home.Home{Dir: t.TempDir()}, status: map[string]int{}, header: http.Header{}}
+	h.answers = map[string]string{
+		"/api/repos/acme/shop/issues":                  `[]`,
+		"/api/repos/acme/shop/commits/main/status":     `{"sha": "abc", "state": "pending", "statuses": []}`,
+		"/api/repos/acme/shop/commits/main/check-runs": `{"total_count": 0, "check_runs": []}`,
+	}
+	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.asked = append(h.asked, r.URL.Path+" "+r.Header.Get("Authorization"))
+		for name, values := range h.header {
+			w.Header()[name] = values
+		}
+		answer, ok := h.answers[r.URL.Path]
+		if status := h.status[r.URL.Path]; status != 0 {
+			w.WriteHeader(status)
+		} else if !ok {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		fmt.Fprint(w, answer)
+	}))
+	t.Cleanup(h.Close)
+	require.NoError(t, os.WriteFile(filepath.Join(h.home.Dir, "token"), []byte("t0ken\n"), 0o600))
+	return h
+}
+
+func (h *host) scan() (remote.Status, error) {
+	return remote.Scan(h.Context(), h.home, charter.Remote{API: h.URL + "/api/repos/acme/shop", TokenFile: "token"}, "main", now)
+}
+
+func TestS11_TheRemotesOpenWorkAndCIStatusAreRead(t *testing.T) {
+	h := serve(t)
+	s, err := h.scan()
+	require.NoError(t, err)
+	require.Equal(t, remote.Status{Open: []remote.Item{}, CI: remote.None, Base: "main", Commit: "abc"}, s)
+	for _, asked := range h.asked {
+		require.Contains(t, asked, "Bearer t0ken")
+	}
+
+	h.answers["/api/repos/acme/shop/issues"] = `[{"number": 2, "title": "Crash\u001b[31m\nnow", "html_url": "https://x/2", "labels": [{"name": "bug"}], "updated_at": "2026-11-22T10:00:00Z"},
+		{"number": 1, "title": "Mend it", "pull_request": {"url": "https://x"}}]`
+	s, err = h.scan()
+	require.NoError(t, err)
+	require.Len(t, s.Open, 2)
+	require.Equal(t, remote.Item{Number: 2, Title: "Crash[31m now", URL: "https://x/2", Labels: []string{"bug"}, At: now.Add(-2 * time.Hour)}, s.Open[0])
+	require.True(t, s.Open[1].Pull)
+}
+
+func TestS11_TheCIStatusOfABase(t *testing.T) {
+	h := serve(t)
+	for _, row := range []struct {
+		statuses, runs, ci string
+		failing            []string
+	}{
+		{`{"state": "success", "context": "ci"}`, ``, remote.Success, nil},
+		{``, `{"status": "completed", "conclusion": "success"}`, remote.Success, nil},
+		{``, `{"status": "completed", "conclusion": "skipped"}`, remote.Success, nil},
+		{`{"state": "success"}`, `{"status": "in_progress"}`, remote.Pending, nil},
+		{`{"state": "pending"}`, `{"status": "completed", "conclusion": "success"}`, remote.Pending, nil},
+		{`{"state": "error", "context": "ci/old"}`, `{"status": "queued"}, {"name": "test", "status": "completed", "conclusion": "timed_out"}`, remote.Failure, []string{"ci/old", "test"}},
+	} {
+		h.answers["/api/repos/acme/shop/commits/main/status"] = `{"sha": "abc", "statuses": [` + row.statuses + `]}`
+		h.answers["/api/repos/acme/shop/commits/main/check-runs"] = `{"check_runs": [` + row.runs + `]}`
+		s, err := h.scan()
+		require.NoError(t, err)
+		require.Equal(t, row.ci, s.CI, "%+v", row)
+		require.Equal(t, row.failing, s.Failing)
+	}
+}
+
+func TestS11_AScanIsBounded(t *testing.T) {
+	h := serve(t)
+	h.header.Set("Link", `<`+h.URL+`/api/repos/acme/shop/issues?page=2>; rel="next"`)
+	h.answers["/api/repos/acme/shop/issues"] = `[{"number": 1, "title": "` + strings.Repeat("x", 5000) + `"}]`
+	s, err := h.scan()
+	require.NoError(t, err)
+	require.Len(t, s.Open, 3)
+	require.True(t, s.More)
+	require.LessOrEqual(t, len(s.Open[0].Title), 200)
+	h.answers["/api/repos/acme/shop/issues"] = `[{"number": 1, "title": "` + strings.Repeat("x", 17<<20) + `"}]`
+	_, err = h.scan()
+	require.Error(t, err, "an answer that does not end is cut off")
+}
+
+func TestS11_ARateLimitSaysUntilWhen(t *testing.T) {
+	for name, limit := range map[string]struct {
+		status int
+		header http.Header
+		body   string
+	}{
+		"primary":   {http.StatusForbidden, http.Header{"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {fmt.Sprint(now.Add(time.Hour).Unix())}}, `{}`},
+		"secondary": {http.StatusForbidden, http.Header{"Retry-After": {"3600"}}, `{"documentation_url": "https://docs.github.com/secondary-rate-limits"}`},
+		"of others": {http.StatusTooManyRequests, http.Header{"Retry-After": {"3600"}}, `{}`},
+	} {
+		for _, path := range []string{"issues", "commits/main/status", "commits/main/check-runs"} {
+			h := serve(t)
+			at := "/api/repos/acme/shop/" + path
+			h.status[at], h.answers[at] = limit.status, limit.body
+			h.header = limit.header
+			_, err := h.scan()
+			var until *remote.RateLimited
+			require.ErrorAs(t, err, &until, "%s of %s", name, path)
+			require.True(t, now.Add(time.Hour).Equal(until.Until), "%s: %s", name, until.Until)
+		}
+	}
+}
+
+func TestTheTokenGoesToNobodyElse(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("another host was asked") }))
+	t.Cleanup(other.Close)
+	h := serve(t)
+	h.status["/api/repos/acme/shop/issues"] = http.StatusMovedPermanently
+	h.header.Set("Location", other.URL)
+	_, err := h.scan()
+	require.ErrorContains(t, err, "does not get the token")
+
+	for api, says := range map[string]string{
+		"http://api.example/repos/acme/shop": "in clear text",
+		h.URL + "/api":                       "/repos/OWNER/NAME",
+		h.URL + "/repos/acme":                "/repos/OWNER/NAME",
+		h.URL + "/repos/acme/shop/issues":    "/repos/OWNER/NAME",
+	} {
+		_, err := remote.Scan(t.Context(), h.home, charter.Remote{API: api, TokenFile: "token"}, "main", now)
+		require.ErrorContains(t, err, says)
+	}
+	_, err = remote.Scan(t.Context(), h.home, charter.Remote{API: h.URL + "/repos/a/b", TokenFile: "none"}, "main", now)
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestARemoteThatFailsIsAnError(t *testing.T) {
+	h := serve(t)
+	h.status["/api/repos/acme/shop/commits/main/status"] = http.StatusInternalServerError
+	_, err := h.scan()
+	require.ErrorContains(t, err, "CI status")
+	var until *remote.RateLimited
+	require.False(t, errors.As(err, &until))
+	h.Close()
+	_, err = h.scan()
+	require.ErrorContains(t, err, "open work")
+}

@@ -1,0 +1,235 @@
+// Package schedule keeps a steward's schedules (S5) in Temporal, whose schedules they are: cron or interval,
+// time zone, catch-up window. Each slot starts the workflow Submit, which hands the task in. It decides nothing
+// about tasks: whether a slot's task may begin while the last one's is not over is for the steward, which
+// records every slot. Start at Ensure.
+//
+// The workflow that a slot starts knows the slot by its search attribute TemporalScheduledStartTime.
+package schedule
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"pawl/internal/act"
+	"pawl/internal/charter"
+	"pawl/internal/task"
+)
+
+// SubmitWorkflow is the type of the workflow that a slot starts.
+const SubmitWorkflow = "Submit"
+
+// CatchUp is how late a slot may still be taken where a charter does not say: a laptop that has slept
+// overnight takes it in the morning.
+const CatchUp = 24 * time.Hour
+
+// submission is the input of that workflow.
+type submission struct {
+	Steward string    `json:"steward"`
+	Task    task.Task `json:"task"`
+}
+
+// memo names the digest of what a schedule was made from, in the memo of the workflows that it starts.
+// What a person changes in Temporal stays as long as the charter does not change.
+const memo = "pawl"
+
+// Source is what the tasks of a schedule say of where they come from.
+func Source(name string) string { return "schedule " + name }
+
+// ID is a schedule's ID in Temporal.
+func ID(steward, name string) string { return steward + "/" + name }
+
+// Ensure makes Temporal have exactly the schedules of c: it makes those that are missing, updates those
+// that c has changed, and deletes those that c no longer names. It changes nothing where nothing is to be
+// changed, and leaves it to people whether a schedule is paused.
+func Ensure(ctx context.Context, schedules sdk.ScheduleClient, c charter.Charter) error {
+	wanted := map[string]bool{}
+	for _, s := range c.Schedules {
+		wanted[ID(c.Name, s.Name)] = true
+		if err := ensure(ctx, schedules, c.Name, s); err != nil {
+			return fmt.Errorf("the schedule %s: %w", s.Name, err)
+		}
+	}
+	there, err := listed(ctx, schedules, c.Name)
+	if err != nil {
+		return err
+	}
+	for _, id := range there {
+		if !wanted[id] {
+			if err := remove(ctx, schedules, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Remove deletes all schedules of a steward. Those that c names are deleted also where Temporal's list
+// does not have them yet.
+func Remove(ctx context.Context, schedules sdk.ScheduleClient, c charter.Charter) error {
+	ids, err := listed(ctx, schedules, c.Name)
+	if err != nil {
+		return err
+	}
+	for _, s := range c.Schedules {
+		ids = append(ids, ID(c.Name, s.Name))
+	}
+	for _, id := range ids {
+		if err := remove(ctx, schedules, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Slots is what has become of a schedule's slots since it was made.
+type Slots struct {
+	Taken  int // Submit was started
+	Missed int // they were later than the catch-up window allows
+	Next   time.Time
+	Paused bool
+}
+
+// Missed returns the slots of each schedule of c, by its name. A schedule that Temporal does not have is
+// left out.
+func Missed(ctx context.Context, schedules sdk.ScheduleClient, c charter.Charter) (map[string]Slots, error) {
+	out := map[string]Slots{}
+	for _, s := range c.Schedules {
+		d, err := schedules.GetHandle(ctx, ID(c.Name, s.Name)).Describe(ctx)
+		if gone(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("asking for the schedule %s: %w", s.Name, err)
+		}
+		slots := Slots{Taken: d.Info.NumActions, Missed: d.Info.NumActionsMissedCatchupWindow}
+		if d.Schedule.State != nil {
+			slots.Paused = d.Schedule.State.Paused
+		}
+		if len(d.Info.NextActionTimes) > 0 {
+			slots.Next = d.Info.NextActionTimes[0]
+		}
+		out[s.Name] = slots
+	}
+	return out, nil
+}
+
+func ensure(ctx context.Context, schedules sdk.ScheduleClient, steward string, s charter.Schedule) error {
+	digest, err := digestOf(s)
+	if err != nil {
+		return err
+	}
+	id := ID(steward, s.Name)
+	wanted := when(s)
+	action := does(steward, s, digest)
+	_, err = schedules.Create(ctx, sdk.ScheduleOptions{
+		ID: id, Spec: wanted, Action: action, Overlap: overlap, CatchupWindow: catchUp(s), Note: "pawl: the steward " + steward,
+	})
+	if !errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
+		return err
+	}
+	handle := schedules.GetHandle(ctx, id)
+	d, err := handle.Describe(ctx)
+	if err != nil || made(d) == digest {
+		return err
+	}
+	return handle.Update(ctx, sdk.ScheduleUpdateOptions{DoUpdate: func(in sdk.ScheduleUpdateInput) (*sdk.ScheduleUpdate, error) {
+		now := in.Description.Schedule // its state is whether somebody has paused it
+		now.Spec, now.Action = &wanted, action
+		now.Policy = &sdk.SchedulePolicies{Overlap: overlap, CatchupWindow: catchUp(s)}
+		return &sdk.ScheduleUpdate{Schedule: &now}, nil
+	}})
+}
+
+// overlap lets Temporal start every slot's Submit, which is over at once: what Temporal leaves out, no
+// ledger knows of. A charter's `overlap` is about tasks, which outlive Submit, so the steward heeds it.
+const overlap = enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL
+
+func when(s charter.Schedule) sdk.ScheduleSpec {
+	spec := sdk.ScheduleSpec{TimeZoneName: s.TimeZone}
+	if s.Cron != "" {
+		spec.CronExpressions = []string{s.Cron}
+	} else {
+		spec.Intervals = []sdk.ScheduleIntervalSpec{{Every: time.Duration(s.Every)}}
+	}
+	return spec
+}
+
+func catchUp(s charter.Schedule) time.Duration {
+	if s.CatchUp > 0 {
+		return time.Duration(s.CatchUp)
+	}
+	return CatchUp
+}
+
+func does(steward string, s charter.Schedule, digest string) *sdk.ScheduleWorkflowAction {
+	t := s.Task
+	t.Source = Source(s.Name)
+	return &sdk.ScheduleWorkflowAction{
+		ID: "submit-" + ID(steward, s.Name), Workflow: SubmitWorkflow, Args: []any{submission{steward, t}}, TaskQueue: act.TaskQueue,
+		Memo: map[string]any{memo: digest}, StaticSummary: "The schedule " + s.Name + " hands a task to " + steward,
+	}
+}
+
+// digestOf stands for all that a schedule is made from.
+func digestOf(s charter.Schedule) (string, error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// made is the digest of what a schedule was made from, "" where nobody knows.
+func made(d *sdk.ScheduleDescription) (digest string) {
+	action, ok := d.Schedule.Action.(*sdk.ScheduleWorkflowAction)
+	if !ok {
+		return ""
+	}
+	if p, ok := action.Memo[memo].(*commonpb.Payload); ok {
+		_ = json.Unmarshal(p.GetData(), &digest) // somebody else's memo
+	}
+	return digest
+}
+
+// listed are the IDs of a steward's schedules. The list may lack one that was made a moment ago.
+func listed(ctx context.Context, schedules sdk.ScheduleClient, steward string) (ids []string, err error) {
+	all, err := schedules.List(ctx, sdk.ScheduleListOptions{PageSize: 1000})
+	if err != nil {
+		return nil, fmt.Errorf("listing schedules: %w", err)
+	}
+	for all.HasNext() {
+		s, err := all.Next()
+		if err != nil {
+			return nil, fmt.Errorf("listing schedules: %w", err)
+		}
+		if strings.HasPrefix(s.ID, ID(steward, "")) {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids, nil
+}
+
+func remove(ctx context.Context, schedules sdk.ScheduleClient, id string) error {
+	if err := schedules.GetHandle(ctx, id).Delete(ctx); err != nil && !gone(err) {
+		return fmt.Errorf("deleting the schedule %s: %w", id, err)
+	}
+	return nil
+}
+
+func gone(err error) bool {
+	var e *serviceerror.NotFound
+	return errors.As(err, &e)
+}

@@ -1,0 +1,153 @@
+package schedule_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/charter"
+	"pawl/internal/engine"
+	"pawl/internal/schedule"
+	"pawl/internal/spec"
+	"pawl/internal/task"
+)
+
+// patience is how long a condition may take on a busy machine; nothing waits for it to pass.
+const patience = 60 * time.Second
+
+// slot is what the workflow of a slot was given, and what it knows of its slot.
+type slot struct {
+	Steward string    `json:"steward"`
+	Task    task.Task `json:"task"`
+	ID      string    `json:"-"`
+	At      time.Time `json:"-"`
+	By      string    `json:"-"`
+}
+
+func service(t *testing.T) (sdk.Client, chan slot) {
+	t.Helper()
+	e, err := engine.Share(t.Context(), engine.Options{Dir: t.TempDir(), Port: 17800})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = e.Close() })
+	c, err := sdk.Dial(sdk.Options{HostPort: e.Address()})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	slots := make(chan slot, 10)
+	w := worker.New(c, act.TaskQueue, worker.Options{})
+	w.RegisterWorkflowWithOptions(func(ctx workflow.Context, in slot) error {
+		attributes := workflow.GetTypedSearchAttributes(ctx)
+		in.ID = workflow.GetInfo(ctx).WorkflowExecution.ID
+		in.At, _ = attributes.GetTime(temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime"))
+		in.By, _ = attributes.GetKeyword(temporal.NewSearchAttributeKeyKeyword("TemporalScheduledById"))
+		if !workflow.IsReplaying(ctx) {
+			slots <- in
+		}
+		return nil
+	}, workflow.RegisterOptions{Name: schedule.SubmitWorkflow})
+	require.NoError(t, w.Start())
+	t.Cleanup(w.Stop)
+	return c, slots
+}
+
+func ids(t *testing.T, c sdk.Client) (out []string) {
+	t.Helper()
+	all, err := c.ScheduleClient().List(t.Context(), sdk.ScheduleListOptions{})
+	require.NoError(t, err)
+	for all.HasNext() {
+		s, err := all.Next()
+		require.NoError(t, err)
+		out = append(out, s.ID)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func describe(t *testing.T, c sdk.Client, id string) *sdk.ScheduleDescription {
+	t.Helper()
+	d, err := c.ScheduleClient().GetHandle(t.Context(), id).Describe(t.Context())
+	require.NoError(t, err)
+	return d
+}
+
+func TestS5_TheSchedulesOfACharterAreTemporals(t *testing.T) {
+	c, slots := service(t)
+	ctx, schedules := t.Context(), c.ScheduleClient()
+	ch := charter.Charter{Name: "shop", Schedules: []charter.Schedule{
+		{Name: "nightly", Cron: "0 2 * * *", TimeZone: "Europe/Berlin", Task: task.Task{Title: "Update dependencies", Priority: 2}},
+		{Name: "hourly", Every: spec.Duration(time.Hour), CatchUp: spec.Duration(time.Minute), Overlap: "buffer", Task: task.Task{Title: "Look"}},
+	}}
+	require.NoError(t, schedule.Ensure(ctx, schedules, ch))
+	require.NoError(t, schedule.Ensure(ctx, schedules, charter.Charter{Name: "shop2", Schedules: ch.Schedules[:1]}))
+	require.Eventually(t, func() bool {
+		return slices.Equal([]string{"shop/hourly", "shop/nightly", "shop2/nightly"}, ids(t, c))
+	}, patience, 20*time.Millisecond)
+	nightly := describe(t, c, "shop/nightly")
+	require.Equal(t, "Europe/Berlin", nightly.Schedule.Spec.TimeZoneName)
+	require.Equal(t, schedule.CatchUp, nightly.Schedule.Policy.CatchupWindow)
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	require.NoError(t, err)
+	require.Equal(t, 2, nightly.Info.NextActionTimes[0].In(berlin).Hour())
+	require.Equal(t, time.Minute, describe(t, c, "shop/hourly").Schedule.Policy.CatchupWindow)
+
+	// Once, at once: the workflow knows its slot.
+	require.NoError(t, schedules.GetHandle(ctx, "shop/nightly").Trigger(ctx, sdk.ScheduleTriggerOptions{}))
+	got := next(t, slots)
+	require.Equal(t, "shop", got.Steward)
+	require.Equal(t, "Update dependencies", got.Task.Title)
+	require.Equal(t, "schedule nightly", got.Task.Source)
+	require.Equal(t, "shop/nightly", got.By)
+	require.WithinDuration(t, time.Now(), got.At, patience)
+	require.Equal(t, "submit-shop/nightly-"+got.At.UTC().Truncate(time.Second).Format(time.RFC3339), got.ID)
+
+	// The same again changes nothing; another charter does, and a pause by hand stays.
+	require.NoError(t, schedules.GetHandle(ctx, "shop/nightly").Pause(ctx, sdk.SchedulePauseOptions{Note: "holidays"}))
+	before := describe(t, c, "shop/nightly").Info.LastUpdateAt
+	require.NoError(t, schedule.Ensure(ctx, schedules, ch))
+	require.Equal(t, before, describe(t, c, "shop/nightly").Info.LastUpdateAt)
+	ch.Schedules[0].Cron, ch.Schedules[0].Task.Title = "0 5 * * *", "Update"
+	require.NoError(t, schedule.Ensure(ctx, schedules, ch))
+	require.NoError(t, schedule.Ensure(ctx, schedules, ch), "and once only")
+	changed := describe(t, c, "shop/nightly")
+	require.True(t, changed.Schedule.State.Paused)
+	require.Equal(t, "holidays", changed.Schedule.State.Note)
+	require.NoError(t, schedules.GetHandle(ctx, "shop/nightly").Trigger(ctx, sdk.ScheduleTriggerOptions{}))
+	require.Equal(t, "Update", next(t, slots).Task.Title)
+
+	taken, err := schedule.Missed(ctx, schedules, ch)
+	require.NoError(t, err)
+	require.Equal(t, 2, taken["nightly"].Taken)
+	require.True(t, taken["nightly"].Paused)
+	require.Zero(t, taken["nightly"].Missed)
+	require.False(t, taken["hourly"].Next.IsZero())
+
+	ch.Schedules = ch.Schedules[1:]
+	require.NoError(t, schedule.Ensure(ctx, schedules, ch))
+	require.Eventually(t, func() bool { return slices.Equal([]string{"shop/hourly", "shop2/nightly"}, ids(t, c)) }, patience, 20*time.Millisecond)
+	require.NoError(t, schedule.Remove(ctx, schedules, ch))
+	require.NoError(t, schedule.Remove(ctx, schedules, ch), "what is gone is gone")
+	require.Eventually(t, func() bool { return slices.Equal([]string{"shop2/nightly"}, ids(t, c)) }, patience, 20*time.Millisecond)
+	taken, err = schedule.Missed(ctx, schedules, ch)
+	require.NoError(t, err)
+	require.Empty(t, taken)
+}
+
+func next(t *testing.T, slots chan slot) slot {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	select {
+	case s := <-slots:
+		return s
+	case <-ctx.Done():
+		require.FailNow(t, "no slot's workflow has run")
+		return slot{}
+	}
+}
