@@ -34,7 +34,7 @@ const (
 	maxURL    = 1000
 	maxBody   = 12 << 10
 	maxLabels = 20
-	maxFilled = 64 << 10 // a task's body, all in all
+	maxFilled = 60 << 10 // a task's body, before the notice; a task may have 64 kB
 )
 
 // values are what a template is given, cleaned. L is how a line prints, B how the body does.

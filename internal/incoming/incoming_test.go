@@ -1,6 +1,7 @@
 package incoming_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -77,7 +78,13 @@ func TestWhatCameInIsBounded(t *testing.T) {
 	got := fill(t, task.Task{Body: "{{.Title}}{{.Labels}}{{.Body}}"}, e)
 	require.LessOrEqual(t, len(got.Title), 200)
 	require.Less(t, len(got.Body), 20<<10)
-	_, _, err := incoming.Fill("ci", task.Task{Body: strings.Repeat("{{.Body}}", 20)}, e)
+	doc, err := json.Marshal(fill(t, task.Task{Body: "{{.Body}}{{.Body}}{{.Body}}{{.Body}}" + strings.Repeat("x", 11<<10)}, e))
+	require.NoError(t, err)
+	largest, err := task.DecodeTask(doc)
+	require.NoError(t, err, "a steward takes what is filled")
+	_, err = task.Admit(largest, func(string) bool { return false })
+	require.NoError(t, err)
+	_, _, err = incoming.Fill("ci", task.Task{Body: strings.Repeat("{{.Body}}", 20)}, e)
 	require.ErrorContains(t, err, "longer than a task may be")
 }
 

@@ -36,8 +36,10 @@ const CatchUp = 24 * time.Hour
 
 // submission is the input of that workflow.
 type submission struct {
-	Steward string    `json:"steward"`
-	Task    task.Task `json:"task"`
+	Steward string       `json:"steward"`
+	Task    task.Task    `json:"task"`
+	By      string       `json:"by"`
+	Trigger task.Trigger `json:"trigger"`
 }
 
 // memo names the digest of what a schedule was made from, in the memo of the workflows that it starts.
@@ -176,8 +178,12 @@ func catchUp(s charter.Schedule) time.Duration {
 func does(steward string, s charter.Schedule, digest string) *sdk.ScheduleWorkflowAction {
 	t := s.Task
 	t.Source = Source(s.Name)
+	if t.Body == "" && t.Spec == nil && len(t.Plan) == 0 { // a title says enough in a charter, and too little to a steward
+		t.Body = t.Title
+	}
+	in := submission{steward, t, t.Source, task.Trigger{Name: s.Name, From: "schedule"}}
 	return &sdk.ScheduleWorkflowAction{
-		ID: "submit-" + ID(steward, s.Name), Workflow: SubmitWorkflow, Args: []any{submission{steward, t}}, TaskQueue: act.TaskQueue,
+		ID: "submit-" + ID(steward, s.Name), Workflow: SubmitWorkflow, Args: []any{in}, TaskQueue: act.TaskQueue,
 		Memo: map[string]any{memo: digest}, StaticSummary: "The schedule " + s.Name + " hands a task to " + steward,
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"pawl/internal/charter"
 	"pawl/internal/incoming"
+	machine "pawl/internal/steward"
 	"pawl/internal/task"
 )
 
@@ -166,18 +167,13 @@ func (t *Temporal) read(ctx context.Context, e *workflowpb.WorkflowExecutionInfo
 	return s, nil
 }
 
-// SubmitSignal is the signal by which a steward is handed a task.
-const SubmitSignal = "submit"
-
-// submission is its payload.
-type submission struct {
-	Task task.Task `json:"task"`
-	By   string    `json:"by"`
-}
-
 // Submit signals the steward. Temporal keeps the signal until a worker takes it.
 func (t *Temporal) Submit(ctx context.Context, id string, work task.Task, tr task.Trigger) error {
-	err := t.Client.SignalWorkflow(ctx, id, "", SubmitSignal, submission{work, incoming.Source(tr.Name)})
+	doc, err := json.Marshal(work)
+	if err != nil {
+		return err
+	}
+	err = t.Client.SignalWorkflow(ctx, id, "", machine.MessageSubmit, machine.Message{Task: doc, By: incoming.Source(tr.Name), Trigger: &tr})
 	var gone *serviceerror.NotFound
 	if errors.As(err, &gone) {
 		return ErrGone

@@ -2,6 +2,7 @@ package trigger_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net"
 	"testing"
@@ -18,6 +19,7 @@ import (
 
 	"pawl/config"
 	"pawl/internal/home"
+	machine "pawl/internal/steward"
 	"pawl/internal/task"
 	"pawl/internal/trigger"
 )
@@ -107,8 +109,17 @@ func TestS5_TheTriggersOfStewardsThatRunAreFoundWithoutARestart(t *testing.T) {
 	require.Error(t, err)
 	s.away = nil
 
-	require.NoError(t, all.Submit(t.Context(), "shop", task.Task{ID: "ci-1"}, task.Trigger{Name: "ci"}))
+	require.NoError(t, all.Submit(t.Context(), "shop", task.Task{ID: "ci-1", Body: "Mend it"}, task.Trigger{Name: "ci"}))
 	require.Equal(t, []string{"shop submit"}, s.signaled)
+	payload, err := json.Marshal(s.signals[0])
+	require.NoError(t, err)
+	message, err := machine.Decode(payload)
+	require.NoError(t, err, "the steward reads it strictly")
+	require.Equal(t, "trigger ci", message.By)
+	require.Equal(t, "ci", message.Trigger.Name)
+	got, err := task.DecodeTask(message.Task)
+	require.NoError(t, err)
+	require.Equal(t, "ci-1", got.ID)
 	delete(s.inputs, "shop")
 	require.ErrorIs(t, all.Submit(t.Context(), "shop", task.Task{ID: "ci-1"}, task.Trigger{Name: "ci"}), trigger.ErrGone)
 	any, err = all.Refresh(t.Context())
