@@ -19,7 +19,7 @@ const root = "../.."
 // pure are the packages in which everything that a loop decides stands.
 var pure = []string{
 	"workflows", "workflows/journal", "workflows/gatekeeper", "workflows/stewarding", "workflows/hosting", "internal/wire", "internal/act", "internal/spec", "internal/kind", "internal/program", "internal/reason", "internal/phase", "internal/govern", "internal/evidence", "internal/loop", "internal/fault", "internal/span",
-	"internal/agent/stream", "internal/testreport", "internal/issue", "internal/shell", "internal/launch", "internal/task", "internal/charter", "internal/steward", "internal/detect", "internal/incoming",
+	"internal/agent/stream", "internal/testreport", "internal/issue", "internal/shell", "internal/launch", "internal/task", "internal/charter", "internal/steward", "internal/detect", "internal/assess", "internal/incoming",
 }
 
 // worldly are imports by which pure code would touch the world.

@@ -15,14 +15,15 @@ func (s Spec) Match(path string) bool { return MatchAny(s.Scope, path) }
 // and "." is everything. A path may be any bytes that git gives.
 func MatchAny(globs []string, path string) bool {
 	for _, glob := range globs {
-		if matched, err := doublestar.Match(tidy(glob), path); matched && err == nil {
+		if matched, err := doublestar.Match(Tidy(glob), path); matched && err == nil {
 			return true
 		}
 	}
 	return false
 }
 
-func tidy(glob string) string {
+// Tidy writes a glob out in full, as MatchAny understands it: "src/" is "src/**".
+func Tidy(glob string) string {
 	for strings.HasPrefix(glob, "./") {
 		glob = strings.TrimLeft(glob[1:], "/")
 	}

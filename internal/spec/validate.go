@@ -87,10 +87,10 @@ func (s Spec) check() Problems {
 	c.Globs("scope", s.Scope)
 	protected := map[string]bool{}
 	for _, glob := range s.Protect {
-		protected[tidy(glob)] = true
+		protected[Tidy(glob)] = true
 	}
 	for i, glob := range s.Scope {
-		if protected[tidy(glob)] {
+		if protected[Tidy(glob)] {
 			add(fmt.Sprintf("scope[%d]", i), "is in protect too, which wins: nothing that it matches may change", "it in one of the two")
 		}
 	}

@@ -78,18 +78,6 @@ func Admit(t Task, known func(id string) bool) (Task, error) {
 	return t, nil
 }
 
-// Check returns what is wrong with a task that stands in a spec, as that of a schedule, under that key.
-func (t Task) Check(key string) spec.Problems {
-	problems := t.problems()
-	for i, p := range problems {
-		problems[i].Key = spec.Join(key, p.Key)
-		if p.Key == "" {
-			problems[i].Key = key
-		}
-	}
-	return problems
-}
-
 // problems are what is wrong with a task by itself.
 func (t *Task) problems() spec.Problems {
 	var c spec.Checker
@@ -103,8 +91,8 @@ func (t *Task) problems() spec.Problems {
 	}
 	checkFragment(&c, "spec", t.Spec)
 	switch body, fragment, plan := strings.TrimSpace(t.Body) != "", t.Spec != nil, len(t.Plan) > 0; {
-	case !body && !fragment && !plan:
-		c.Add("body", "is missing, and so are spec and plan", "what is wanted, in Markdown; or a spec, or a plan")
+	case !body && !fragment && !plan && strings.TrimSpace(t.Title) == "":
+		c.Add("body", "is missing, and so are title, spec and plan", "what is wanted, in Markdown; or a spec, or a plan")
 	case body && fragment:
 		c.Add("spec", "is given beside body", "one of the two; what is wanted of a loop is spec.goal")
 	case fragment && plan:

@@ -25,8 +25,7 @@ func TestS5_EverythingThatIsWrongWithATaskIsSaidAtOnce(t *testing.T) {
 		name, doc string
 		want      []string
 	}{
-		{"nothing in it", `{}`, []string{"body: is missing, and so are spec and plan"}},
-		{"a title alone", `{"title":"Fix it"}`, []string{"body: is missing"}},
+		{"nothing in it", `{}`, []string{"body: is missing, and so are title, spec and plan"}},
 		{"blank", `{"body":" \n"}`, []string{"body: is missing"}},
 		{"body and spec", `{"body":"x","spec":{"goal":"y"}}`, []string{"spec: is given beside body"}},
 		{"spec and plan", `{"spec":{},"plan":[{"id":"a","kind":"improve"}]}`, []string{"spec: is given beside plan"}},
@@ -63,6 +62,7 @@ func TestS5_ATaskIsAdmittedWithIDAndTitle(t *testing.T) {
 		id, title string
 	}{
 		{task.Task{ID: "a", Title: "Fix it", Body: "x"}, "a", "Fix it"},
+		{task.Task{Title: "Fix it"}, "fix-it", "Fix it"},
 		{task.Task{Title: "  Fix the login (#12)! ", Body: "x"}, "fix-the-login-12", "Fix the login (#12)!"},
 		{task.Task{Body: "\n## Make it *faster*\n\nAs fast as we can."}, "make-it-faster", "Make it *faster*"},
 		{task.Task{Title: "日本語", Body: "x"}, "task", "日本語"},
@@ -101,10 +101,4 @@ func TestS5_APlanThatItsFileCannotHoldIsRefused(t *testing.T) {
 	}
 	_, err := task.Admit(task.Task{Title: "t", Plan: steps}, nobody)
 	require.ErrorContains(t, err, "and a plan has at most 262144")
-}
-
-func TestATaskOfASpecIsCheckedUnderItsKey(t *testing.T) {
-	problems := task.Task{Priority: 5000}.Check("schedules[0].task")
-	require.Len(t, problems, 2)
-	require.Contains(t, problems.Error(), "schedules[0].task.priority: is 5000")
 }

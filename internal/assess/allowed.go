@@ -1,0 +1,192 @@
+package assess
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"pawl/internal/charter"
+	"pawl/internal/shell"
+	"pawl/internal/spec"
+)
+
+// maxCommand bounds what is parsed, since the parser recurses into whatever is nested.
+const maxCommand = 32 << 10
+
+// Allowed reports whether a plan may use a command, and why it may not (S6). A command that stands in the
+// charter's defaults as it is may be used: a person has written it there. Beside those, each simple
+// command of it has to begin with the words of an entry of allow. Without any entry, which is an open
+// list that nobody has filled, nothing beside the defaults may be used: no list is not leave for everything.
+//
+// What cannot be judged by its words is not allowed: what does not parse alike for sh and bash,
+// substitutions and variables, assignments before a command, functions and loops, and redirections other
+// than to /dev/null or to another descriptor.
+func Allowed(c charter.Charter, command string) (ok bool, why string) {
+	var defaults spec.Spec
+	if len(c.Defaults) > 0 && json.Unmarshal(c.Defaults, &defaults) == nil && slices.Contains(Commands(defaults), command) {
+		return true, ""
+	}
+	if len(c.Allow) == 0 {
+		return false, "the charter has no list of commands (allow), so only those of its defaults may be used"
+	}
+	commands, why := simpleCommands(command)
+	if why != "" {
+		return false, why
+	}
+	var entries [][]string
+	for _, entry := range c.Allow {
+		if words, why := simpleCommands(entry); why == "" && len(words) == 1 {
+			entries = append(entries, words[0])
+		}
+	}
+	for _, words := range commands {
+		if !slices.ContainsFunc(entries, func(entry []string) bool {
+			return len(words) >= len(entry) && slices.Equal(words[:len(entry)], entry)
+		}) {
+			return false, fmt.Sprintf("%q begins like no entry of allow", strings.ReplaceAll(strings.Join(words, " "), "\x01", ""))
+		}
+	}
+	return true, ""
+}
+
+// simpleCommands takes a line of a shell apart into the words of its simple commands; why says what keeps it
+// from being judged.
+func simpleCommands(line string) (commands [][]string, why string) {
+	if len(line) > maxCommand {
+		return nil, fmt.Sprintf("it is longer than %d bytes", maxCommand)
+	}
+	if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }) {
+		return nil, "it contains a control character"
+	}
+	for i, variant := range []syntax.LangVariant{syntax.LangPOSIX, syntax.LangBash} {
+		file, err := syntax.NewParser(syntax.Variant(variant)).Parse(strings.NewReader(line), "")
+		if err != nil {
+			return nil, "it is not understood as a command of the shell"
+		}
+		r := wordReader{}
+		r.statements(file.Stmts)
+		switch {
+		case r.why != "":
+			return nil, r.why
+		case i > 0 && !slices.EqualFunc(commands, r.commands, slices.Equal[[]string]):
+			return nil, "it means different things to different shells"
+		}
+		commands = r.commands
+	}
+	if len(commands) == 0 {
+		return nil, "it is no command"
+	}
+	return commands, ""
+}
+
+// wordReader collects the words of simple commands, up to the first thing that words do not judge.
+type wordReader struct {
+	commands [][]string
+	why      string
+}
+
+func (r *wordReader) refuse(why string) {
+	if r.why == "" {
+		r.why = why
+	}
+}
+
+func (r *wordReader) statements(all []*syntax.Stmt) {
+	for _, s := range all {
+		r.statement(s)
+	}
+}
+
+func (r *wordReader) statement(s *syntax.Stmt) {
+	for _, redirect := range s.Redirs {
+		r.redirect(redirect)
+	}
+	switch x := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		if len(x.Assigns) > 0 {
+			r.refuse("a variable is set for a command")
+		}
+		var words []string
+		for _, w := range x.Args {
+			words = append(words, r.word(w))
+		}
+		if len(words) > 0 {
+			r.commands = append(r.commands, words)
+		}
+	case *syntax.BinaryCmd:
+		r.statement(x.X)
+		r.statement(x.Y)
+	case *syntax.Subshell:
+		r.statements(x.Stmts)
+	case *syntax.Block:
+		r.statements(x.Stmts)
+	case *syntax.IfClause:
+		for branch := x; branch != nil; branch = branch.Else {
+			r.statements(branch.Cond)
+			r.statements(branch.Then)
+		}
+	default:
+		r.refuse("it is more than commands one after another")
+	}
+}
+
+func (r *wordReader) redirect(x *syntax.Redirect) {
+	switch target := r.word(x.Word); {
+	case x.Op == syntax.DplOut || x.Op == syntax.DplIn:
+		if strings.Trim(target, "0123456789") != "" && target != "-" {
+			r.refuse("it is redirected")
+		}
+	case target != "/dev/null" || x.Op != syntax.RdrOut && x.Op != syntax.AppOut && x.Op != syntax.RdrIn:
+		r.refuse("it is redirected")
+	}
+}
+
+// word is a word that means the same whenever it is run.
+func (r *wordReader) word(w *syntax.Word) string {
+	var b strings.Builder
+	if w == nil {
+		r.refuse("it is redirected")
+		return ""
+	}
+	for _, part := range w.Parts {
+		switch x := part.(type) {
+		case *syntax.Lit:
+			r.literal(&b, unquoted.Replace(x.Value))
+		case *syntax.SglQuoted:
+			if x.Dollar {
+				r.refuse("it has a text in $''")
+			}
+			b.WriteString(x.Value)
+		case *syntax.DblQuoted:
+			if x.Dollar {
+				r.refuse(`it has a text in $""`)
+			}
+			for _, inside := range x.Parts {
+				if lit, ok := inside.(*syntax.Lit); ok {
+					r.literal(&b, lit.Value)
+				} else {
+					r.refuse("it has a variable or a substitution")
+				}
+			}
+		default:
+			r.refuse("it has a variable or a substitution")
+		}
+	}
+	return b.String()
+}
+
+// unquoted marks the characters that mean something only where no quotes are around them, so that '~/x' is not ~/x.
+var unquoted = strings.NewReplacer("~", "\x01~", "*", "\x01*", "?", "\x01?", "[", "\x01[", "{", "\x01{")
+
+func (r *wordReader) literal(b *strings.Builder, text string) {
+	if strings.Contains(text, "$") {
+		r.refuse("it has a $ that shells read in different ways")
+	}
+	b.WriteString(text)
+}
+
+// joined is a list of words as one line of a shell, "" for none.
+func joined(words []string) string { return shell.Join(words...) }

@@ -1,0 +1,375 @@
+package assess_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/assess"
+	"pawl/internal/charter"
+	"pawl/internal/evidence"
+	"pawl/internal/spec"
+	"pawl/internal/task"
+)
+
+var project = []string{
+	"AGENTS.md", "README.md", "docs/use.md", "docs/rules/a.md", "src/main.go", "src/main_test.go", "src/a.go", "go.mod", "go.sum", "web/package.json", "web/app.ts",
+	".github/workflows/ci.yml", "db/migrations/001.sql", ".github/CODEOWNERS", "ops/prod/site.yaml", "infra/main.tf", "old/Cargo.toml", "money/a.go",
+}
+
+func loop(scope ...string) spec.Spec {
+	s := spec.Defaults()
+	s.Scope = scope
+	return s
+}
+
+func usd(text string) *evidence.Decimal { d := evidence.MustDecimal(text); return &d }
+
+func TestS3_TheTierIsThatOfTheStrictestRule(t *testing.T) {
+	fresh := func(s spec.Spec) spec.Spec { s.NewFiles = spec.Allow; return s }
+	ask := loop("src/**", "AGENT*.md")
+	ask.NewFiles = spec.Ask
+	protected := loop("**/*.md", "src/**")
+	protected.Protect = []string{"AGENTS.md"}
+	off, opened, ports, allowed := loop("src/**"), loop("src/**"), loop("src/**"), loop("docs/**")
+	off.Sandbox.Use = spec.Off
+	opened.Sandbox.Allow = []string{"/var/cache"}
+	ports.Sandbox.Ports = []int{7233}
+	allowed.Permissions = map[string][]string{spec.RoleReviewer: {spec.CanEditSource}}
+	deploys := loop("src/**")
+	deploys.Verify.Command = "./to-live --now"
+	builds := loop("src/**")
+	builds.Verify.Command = "npm ci --production"
+	for _, c := range []struct {
+		name  string
+		title string
+		specs []spec.Spec
+		cost  string
+		want  task.Tier
+		why   string
+	}{
+		{"code is T3", "", []spec.Spec{loop("src/**")}, "", task.T3, "T3: no rule matched (otherwise)"},
+		{"documentation is T0", "", []spec.Spec{loop("docs/*.md", "**/*.rst")}, "", task.T0, "T0: nothing but documentation and tests may change (documentation)"},
+		{"so are tests", "", []spec.Spec{loop("src/*_test.go", "tests/**", "src/{a,b}/testdata/**")}, "", task.T0, ""},
+		{"a folder beside is not", "", []spec.Spec{loop("docs/new/**"), loop("src/a.go")}, "", task.T3, ""},
+		{"nor what only looks like documentation", "", []spec.Spec{loop("*/use.md*")}, "", task.T3, ""},
+		{"governance is T1", "", []spec.Spec{loop("*.md")}, "", task.T1, "T1: AGENTS.md: governance files of the charter (governance)"},
+		{"also in a folder", "", []spec.Spec{loop("docs/**")}, "", task.T1, "docs/rules/a.md"},
+		{"not where it is protected", "", []spec.Spec{protected}, "", task.T1, "docs/rules/a.md"},
+		{"not where no file is", "", []spec.Spec{loop("docs/new/**")}, "", task.T0, ""},
+		{"but where one may come into being", "", []spec.Spec{fresh(loop("docs/r*/**"))}, "", task.T1, "a new file like docs/rules/**"},
+		{"or may be asked for", "", []spec.Spec{ask}, "", task.T1, "a new file like AGENTS.md"},
+		{"production by its paths", "", []spec.Spec{loop("ops/**")}, "", task.T1, "T1: ops/prod/site.yaml: what runs in production (production)"},
+		{"by the charter's paths", "", []spec.Spec{loop("web/live/**"), fresh(loop("web/live/**"))}, "", task.T1, "a new file like web/live/**"},
+		{"by a word", "Restart PROD now", []spec.Spec{loop("src/**")}, "", task.T1, `the word "prod"`},
+		{"by the charter's word", "Push it to  the\nlive   site", []spec.Spec{loop("src/**")}, "", task.T1, `the word "live site"`},
+		{"a part of a word is none", "Improve reproduction of products", []spec.Spec{loop("src/**")}, "", task.T3, ""},
+		{"by a command with the charter's word", "", []spec.Spec{deploys}, "", task.T1, `the word "to-live"`},
+		{"a build for production is no change of it", "", []spec.Spec{builds}, "", task.T3, ""},
+		{"dependencies are T2", "", []spec.Spec{loop("go.*")}, "", task.T2, "T2: go.mod, go.sum: which code of others is used (dependencies)"},
+		{"anywhere", "", []spec.Spec{loop("web/**")}, "", task.T2, "web/package.json"},
+		{"in any case of letters", "", []spec.Spec{loop("old/*")}, "", task.T2, "old/Cargo.toml"},
+		{"new ones at the root", "", []spec.Spec{fresh(loop("*.toml"))}, "", task.T2, "a new file like cargo.toml"},
+		{"by an ending that the scope names", "", []spec.Spec{fresh(loop("net/*.tf"))}, "", task.T1, "a new file like **/*.tf"},
+		{"not in every folder", "", []spec.Spec{fresh(loop("src/**"))}, "", task.T3, ""},
+		{"CI is T2", "", []spec.Spec{loop(".github/**/*.yml")}, "", task.T2, "(ci)"},
+		{"migrations are T2", "", []spec.Spec{loop("db/")}, "", task.T2, "T2: db/migrations/001.sql: data that is there already (migrations)"},
+		{"permissions are T2", "", []spec.Spec{loop(".github/C*")}, "", task.T2, "(permissions)"},
+		{"no sandbox is T2", "", []spec.Spec{off}, "", task.T2, "sandbox.use is off"},
+		{"a hole in it too", "", []spec.Spec{opened}, "", task.T2, "sandbox.allow opens /var/cache"},
+		{"and the ports of the engine", "", []spec.Spec{ports}, "", task.T2, "sandbox.ports"},
+		{"and a permission that its role has not by itself", "", []spec.Spec{allowed}, "", task.T1, "permissions.reviewer has canEditSource"},
+		{"an estimate above the limit is T2", "", []spec.Spec{loop("src/**")}, "5.01", task.T2, "T2: an estimate of $5.01: more than limits.costUSD (cost)"},
+		{"an estimate of the limit is not", "", []spec.Spec{loop("src/**")}, "5.00", task.T3, ""},
+		{"all in one", "", []spec.Spec{loop("**")}, "", task.T1, "(ci)"},
+		{"a rule of the charter by paths", "", []spec.Spec{loop("m*/a.*")}, "", task.T1, "T1: money/a.go: the charter's own rule (tiers[0])"},
+		{"by words", "Change the pricing", []spec.Spec{loop("src/main.go")}, "", task.T2, `T2: the word "pricing": the charter's own rule (tiers[1])`},
+		{"by files", "", []spec.Spec{loop("src/m*", "web/app.ts", "docs/use.md", "README.md")}, "", task.T2, "T2: 5 files: the charter's own rule (tiers[2])"},
+		{"by cost", "", []spec.Spec{loop("src/main.go")}, "3", task.T2, "an estimate of $3.00: the charter's own rule (tiers[3])"},
+		{"a rule of T0 adds to what is T0", "", []spec.Spec{loop("examples/a/**")}, "", task.T0, ""},
+		{"and makes nothing else T0", "", []spec.Spec{loop("examples/a/**", "src/main.go")}, "", task.T3, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			five := 5
+			ch := charter.Charter{
+				Governance: []string{"AGENTS.md", "docs/rules/**"}, Production: []string{"live site", "web/live/**", "to-live"},
+				Limits: charter.Limits{CostUSD: usd("5")},
+				Tiers: []charter.Rule{
+					{Tier: task.T1, Paths: []string{"money/**"}}, {Tier: task.T2, Words: []string{"pricing"}}, {Tier: task.T2, Files: &five}, {Tier: task.T2, CostUSD: usd("3.0")}, {Tier: task.T0, Paths: []string{"examples/**"}},
+				},
+			}
+			w := assess.Work{Task: task.Task{Title: c.title}, Specs: c.specs, Files: project}
+			if c.cost != "" {
+				w.Estimate = task.Cost{N: 3, Median: usd("0.1"), Percentile90: usd(c.cost)}
+				if c.name != "by cost" {
+					ch.Tiers = ch.Tiers[:3]
+				}
+			}
+			got := assess.Assess(ch, w)
+			require.Equal(t, c.want, got.Tier, got.Why)
+			require.Equal(t, assess.ByRules, got.By)
+			require.Contains(t, strings.Join(got.Why, "\n"), c.why)
+			require.Equal(t, strings.Contains(strings.Join(got.Why, "\n"), "(governance)"), got.Governs)
+			require.Equal(t, strings.Contains(strings.Join(got.Why, "\n"), "(production)"), got.Production)
+		})
+	}
+}
+
+func TestS3_ThePlannerOnlyRaisesTheTierAndAPersonSetsIt(t *testing.T) {
+	c := charter.Charter{Governance: []string{"AGENTS.md"}}
+	for _, x := range []struct {
+		scope           string
+		planner, person task.Tier
+		want            task.Tier
+		by              string
+	}{
+		{"src/**", "", "", task.T3, assess.ByRules},
+		{"src/**", task.T2, "", task.T2, assess.ByPlanner},
+		{"src/**", task.T0, "", task.T3, assess.ByRules},
+		{"docs/**", task.T3, "", task.T3, assess.ByPlanner},
+		{"*.md", task.T2, "", task.T1, assess.ByRules},
+		{"*.md", task.T2, task.T0, task.T0, assess.ByPerson},
+		{"src/**", task.T2, task.T1, task.T1, assess.ByPerson},
+	} {
+		a := assess.Assess(c, assess.Work{Task: task.Task{Tier: x.person}, Planner: x.planner, Specs: []spec.Spec{loop(x.scope)}, Files: project})
+		require.Equal(t, x.want, a.Tier)
+		require.Equal(t, x.by, a.By)
+		require.Equal(t, x.scope == "*.md", a.Governs, "whoever sets the tier")
+		require.Contains(t, a.Why[0], string(x.want))
+	}
+}
+
+// TestS3_MoreThatMayChangeNeverLowersTheTier adds scopes, files and words at random.
+func TestS3_MoreThatMayChangeNeverLowersTheTier(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	globs := append([]string{"**", "src/**", "docs/**", "**/*.md", "*.tf", "{a,docs}/**", "web/*", "te?ts/**", "[a-z]*.md", "**/testdata/**", ".github/"}, project...)
+	words := strings.Fields("make it faster in prod and the docs pricing")
+	c := charter.Charter{Governance: []string{"AGENTS.md"}, Tiers: []charter.Rule{{Tier: task.T0, Paths: []string{"a/**"}}, {Tier: task.T2, Words: []string{"pricing"}}}}
+	for range 300 {
+		s := loop()
+		s.NewFiles = []string{spec.Deny, spec.Ask, spec.Allow}[r.IntN(3)]
+		w := assess.Work{Specs: []spec.Spec{s}}
+		last := -1
+		for range 8 {
+			switch r.IntN(4) {
+			case 0:
+				w.Files = append(w.Files, project[r.IntN(len(project))])
+			case 1:
+				w.Task.Body += " " + words[r.IntN(len(words))]
+			case 2:
+				w.Specs = append(w.Specs, loop(globs[r.IntN(len(globs))]))
+			default:
+				i := r.IntN(len(w.Specs))
+				w.Specs[i].Scope = append(w.Specs[i].Scope, globs[r.IntN(len(globs))])
+			}
+			rank := assess.Rank(assess.Assess(c, w).Tier)
+			require.GreaterOrEqual(t, rank, last, w)
+			last = rank
+		}
+	}
+}
+
+func TestS3_ManyFilesAreARisk(t *testing.T) {
+	var files []string
+	for i := range 1001 {
+		files = append(files, fmt.Sprintf("src/%d.go", i))
+	}
+	at := func(n int) assess.Assessment {
+		return assess.Assess(charter.Charter{}, assess.Work{Specs: []spec.Spec{loop("src/**")}, Files: files[:n]})
+	}
+	require.Equal(t, task.T3, at(1000).Tier)
+	require.Equal(t, task.T2, at(1001).Tier)
+	require.Equal(t, []string{"T2: 1001 files: more than 1000 files may change (size)"}, at(1001).Why)
+}
+
+func TestS3_ReasonsAreShortAndOnOneLine(t *testing.T) {
+	files := []string{"a/go.mod", "b/go.mod", "c\nd\u202e/go.mod", "e/go.mod", "f/go.mod", "g/go.mod", strings.Repeat("h", 5000) + "/go.mod"}
+	a := assess.Assess(charter.Charter{}, assess.Work{Specs: []spec.Spec{loop("*/*")}, Files: files})
+	require.Equal(t, []string{`T2: a/go.mod, b/go.mod, "c\nd\u202e/go.mod", e/go.mod, f/go.mod and 2 more: which code of others is used (dependencies)`}, a.Why)
+}
+
+func TestEveryRuleHasItsWords(t *testing.T) {
+	seen := map[string]bool{}
+	last := len(task.Tiers)
+	for _, r := range assess.Rules {
+		require.False(t, seen[r.Name])
+		seen[r.Name] = true
+		require.NotEmpty(t, r.Why)
+		require.LessOrEqual(t, assess.Rank(r.Tier), last)
+		last = assess.Rank(r.Tier)
+		for _, glob := range r.Globs {
+			require.Equal(t, strings.ToLower(glob), glob, "built-in globs are in lower case")
+		}
+	}
+}
+
+func TestS4_WhoHasToApprove(t *testing.T) {
+	five := usd("5")
+	estimate := func(high string) task.Cost { return task.Cost{N: 9, Median: usd("1"), Percentile90: usd(high)} }
+	for _, c := range []struct {
+		name                string
+		tier                task.Tier
+		governs, production bool
+		estimate            task.Cost
+		actual              string
+		limit               *evidence.Decimal
+		want                []string
+	}{
+		{"T0 by itself", task.T0, false, false, task.Cost{}, "0", five, nil},
+		{"T3 by itself", task.T3, false, false, estimate("5.00"), "5.000", five, nil},
+		{"T2", task.T2, false, false, task.Cost{}, "0", nil, []string{"the tier is T2"}},
+		{"T1", task.T1, false, false, task.Cost{}, "0", nil, []string{"the tier is T1"}},
+		{"no tier at all", "", false, false, task.Cost{}, "0", nil, []string{"the tier is "}},
+		{"governance, whatever the tier", task.T0, true, false, task.Cost{}, "0", nil, []string{"governance files may change"}},
+		{"production, whatever the tier", task.T3, false, true, task.Cost{}, "0", nil, []string{"production is touched"}},
+		{"an estimate above the limit", task.T3, false, false, estimate("5.001"), "0", five, []string{"the estimate of $5.001 is above limits.costUSD, $5.00"}},
+		{"what the plan says above the limit", task.T3, false, false, task.Cost{Median: usd("6")}, "0", five, []string{"the estimate of $6.00 is above limits.costUSD, $5.00"}},
+		{"what was spent above the limit", task.T3, false, false, estimate("1"), "5.01", five, []string{"the $5.01 that were spent are above limits.costUSD, $5.00"}},
+		{"no limit", task.T3, false, false, estimate("500"), "600", nil, nil},
+		{"everything", task.T1, true, true, estimate("9"), "9", five, []string{"the tier is T1", "governance files may change", "production is touched", "the estimate of $9.00 is above limits.costUSD, $5.00", "the $9.00 that were spent are above limits.costUSD, $5.00"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			require.Equal(t, c.want, assess.NeedsApproval(c.tier, c.governs, c.production, c.estimate, evidence.MustDecimal(c.actual), c.limit))
+		})
+	}
+}
+
+func TestS3_AnEstimateIsWhatLikeTasksHaveCost(t *testing.T) {
+	past := func(costs ...string) (all []task.Usage) {
+		for _, c := range costs {
+			all = append(all, task.Usage{CostUSD: evidence.MustDecimal(c)})
+		}
+		return all
+	}
+	for _, c := range []struct {
+		past  []task.Usage
+		words string
+	}{
+		{nil, "no estimate (n = 0)"},
+		{past("1.5"), "$1.50 in the median, $1.50 at the 90th percentile (n = 1)"},
+		{past("3", "1"), "$1.00 in the median, $3.00 at the 90th percentile (n = 2)"},
+		{past("10", "2", "1", "3", "9", "4", "8", "5", "7", "6"), "$5.00 in the median, $9.00 at the 90th percentile (n = 10)"},
+		{past("11", "10", "2", "1", "3", "9", "4", "8", "5", "7", "6"), "$6.00 in the median, $10.00 at the 90th percentile (n = 11)"},
+		{past("0.005", "0.333333333333333333"), "$0.005 in the median, $0.33 at the 90th percentile (n = 2)"},
+	} {
+		require.Equal(t, c.words, assess.InWords(assess.Estimate(c.past)))
+	}
+	require.Equal(t, "$2.00 by the plan; no estimate (n = 0)", assess.InWords(task.Cost{Median: usd("2")}))
+	e := assess.Estimate(past("1", "2", "3"))
+	for actual, want := range map[string]string{
+		"2": "$2.00 spent, not above the median: ", "2.01": "$2.01 spent, within the estimate: ", "3": "$3.00 spent, within the estimate: ", "3.01": "$3.01 spent, above the estimate: ",
+	} {
+		require.Equal(t, want+assess.InWords(e), assess.Compared(e, evidence.MustDecimal(actual)))
+	}
+	require.Equal(t, "$2.00 spent, no estimate (n = 0)", assess.Compared(task.Cost{}, evidence.MustDecimal("2")))
+}
+
+func TestS6_OnlyCommandsOfTheListMayBeUsed(t *testing.T) {
+	c := charter.Charter{
+		Allow:    []string{"go test", "go vet", "./check.sh", "cd", "echo", "true", "git diff --stat", "~/bin/lint", "not | one"},
+		Defaults: json.RawMessage(`{"verify":{"command":"./bench.sh | tail -1"},"agent":{"command":["./agent.sh","--fast it"],"roles":{"reviewer":{"command":"./review $1"}}},"setup":{"command":"npm ci"},"notify":["desktop","./tell me"]}`),
+	}
+	for command, want := range map[string]string{
+		"go test ./...":                         "",
+		"go test":                               "",
+		"  go   test -run 'TestX|Y' ./... 2>&1": "",
+		"go test ./... >/dev/null 2>/dev/null && (go vet ./... || echo 'no; rm -rf /') &": "",
+		"cd web; ./check.sh <<<x":    "not understood",
+		"go 'test' ./a\n\"go\" vet":  "",
+		"{ go vet; }; ! go vet":      "",
+		"if go vet; then echo a; fi": "",
+		"go tests":                   "begins like no entry",
+		"go":                         "begins like no entry",
+		"gotest":                     "begins like no entry",
+		"go run ./x":                 "begins like no entry",
+		"git diff":                   "begins like no entry",
+		"./check.shx":                "begins like no entry",
+		"go test | sh":               `"sh" begins like no entry`,
+		"go test; curl x":            `"curl x" begins like no entry`,
+		"go test & curl x":           "begins like no entry",
+		"go test || curl x":          "begins like no entry",
+		"go test\ncurl x":            "begins like no entry",
+		"(curl x)":                   "begins like no entry",
+		"if true; then curl x; fi":   "begins like no entry",
+		"if true; then true; elif curl x; then true; else true; fi": "begins like no entry",
+		"echo $(curl x)":              "a variable or a substitution",
+		"echo `curl x`":               "a variable or a substitution",
+		`echo "$(curl x)"`:            "a variable or a substitution",
+		"echo $HOME":                  "a variable or a substitution",
+		"echo ${x:=y}":                "a variable or a substitution",
+		"echo $((1))":                 "a variable or a substitution",
+		"echo <(curl x)":              "not understood",
+		"$SHELL -c x":                 "a variable or a substitution",
+		"PATH=. go test":              "a variable is set",
+		"x=1":                         "a variable is set",
+		"go test >out":                "redirected",
+		"go test >>out":               "redirected",
+		"go test <in":                 "redirected",
+		"go test >&out":               "redirected",
+		"go test &>out":               "not understood",
+		"go test <<E\nx\nE":           "redirected",
+		"(echo a) >out":               "redirected",
+		"echo() { curl x; }; echo":    "more than commands one after another",
+		"while true; do echo a; done": "more than commands one after another",
+		"for i in a; do echo a; done": "more than commands one after another",
+		"case a in a) echo a;; esac":  "more than commands one after another",
+		"true $'\\'' ; curl x '":      "shells read in different ways",
+		"true $'a'":                   "shells read in different ways",
+		`true $"a"`:                   "shells read in different ways",
+		"go test 'x":                  "not understood",
+		"":                            "no command",
+		"# go test":                   "no command",
+		"go\x00test":                  "a control character",
+		"go test\r":                   "a control character",
+		"'~/bin/lint'":                "begins like no entry",
+		"~/bin/lint .":                "",
+		"not":                         "begins like no entry",
+		"g\\o test":                   "begins like no entry",
+		"time go test":                "more than commands",
+		"./bench.sh | tail -1":        "",
+		"./bench.sh | tail -2":        "begins like no entry",
+		"npm ci":                      "",
+		"npm ci x":                    "begins like no entry",
+		"./agent.sh '--fast it'":      "",
+		"./review $1":                 "",
+		"./tell me":                   "",
+		"desktop":                     "begins like no entry",
+		strings.Repeat("(", 40<<10):   "longer than",
+	} {
+		ok, why := assess.Allowed(c, command)
+		require.Equal(t, want == "", ok, "%q: %s", command, why)
+		require.Contains(t, why, want, command)
+		if ok {
+			require.Empty(t, why)
+		}
+	}
+}
+
+func TestS6_WithoutAListOnlyTheDefaultsMayBeUsed(t *testing.T) {
+	c := charter.Charter{Defaults: json.RawMessage(`{"test":{"command":"make test"}}`)}
+	ok, _ := assess.Allowed(c, "make test")
+	require.True(t, ok)
+	for _, command := range []string{"make test ", "make", "true"} {
+		ok, why := assess.Allowed(c, command)
+		require.False(t, ok)
+		require.Contains(t, why, "so only those of its defaults may be used")
+	}
+	ok, _ = assess.Allowed(charter.Charter{}, "true")
+	require.False(t, ok)
+}
+
+func FuzzAllowed(f *testing.F) {
+	for _, seed := range []string{"echo a", "echo $'\\'' ; curl '", "echo a &> b", "echo 'a' \"b\"", "echo a#b\n#c", "echo \\\n a"} {
+		f.Add(seed)
+	}
+	c := charter.Charter{Allow: []string{"echo"}}
+	f.Fuzz(func(t *testing.T, command string) {
+		if ok, _ := assess.Allowed(c, command); ok && !strings.Contains(command, "echo") {
+			t.Fatalf("%q", command)
+		}
+	})
+}

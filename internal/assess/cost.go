@@ -1,0 +1,90 @@
+package assess
+
+import (
+	"fmt"
+	"slices"
+
+	"pawl/internal/evidence"
+	"pawl/internal/task"
+)
+
+// Estimate returns what a task may cost by what like tasks have cost: median and 90th percentile by
+// nearest rank, so that both are costs that did occur. Without any it is no estimate (n = 0).
+func Estimate(past []task.Usage) task.Cost {
+	if len(past) == 0 {
+		return task.Cost{}
+	}
+	costs := make([]evidence.Decimal, len(past))
+	for i, usage := range past {
+		costs[i] = usage.CostUSD
+	}
+	slices.SortFunc(costs, evidence.Decimal.Cmp)
+	rank := func(percent int) *evidence.Decimal {
+		return &costs[(percent*len(costs)+99)/100-1]
+	}
+	return task.Cost{N: len(costs), Median: rank(50), Percentile90: rank(90)}
+}
+
+// High returns the amount that limits are compared with: the 90th percentile, or what the plan's author
+// expects where there is no estimate; nil for neither.
+func High(c task.Cost) *evidence.Decimal {
+	if c.Percentile90 != nil {
+		return c.Percentile90
+	}
+	return c.Median
+}
+
+// InWords is an estimate as people are shown it.
+func InWords(c task.Cost) string {
+	switch {
+	case c.N > 0 && c.Median != nil && c.Percentile90 != nil:
+		return fmt.Sprintf("%s in the median, %s at the 90th percentile (n = %d)", dollars(*c.Median), dollars(*c.Percentile90), c.N)
+	case c.Median != nil:
+		return fmt.Sprintf("%s by the plan; no estimate (n = 0)", dollars(*c.Median))
+	}
+	return "no estimate (n = 0)"
+}
+
+// Compared says how what was spent compares with the estimate.
+func Compared(estimate task.Cost, actual evidence.Decimal) string {
+	spent := dollars(actual) + " spent"
+	switch high := High(estimate); {
+	case high == nil:
+		return spent + ", no estimate (n = 0)"
+	case actual.Cmp(*high) > 0:
+		return fmt.Sprintf("%s, above the estimate: %s", spent, InWords(estimate))
+	case actual.Cmp(*estimate.Median) > 0:
+		return fmt.Sprintf("%s, within the estimate: %s", spent, InWords(estimate))
+	default:
+		return fmt.Sprintf("%s, not above the median: %s", spent, InWords(estimate))
+	}
+}
+
+// NeedsApproval returns why a person has to approve a task before it is begun, or goes on (S4): nil where
+// nobody has to. limit is limits.costUSD; an amount of exactly that is within it.
+func NeedsApproval(tier task.Tier, governs, production bool, estimate task.Cost, actual evidence.Decimal, limit *evidence.Decimal) (reasons []string) {
+	if tier != task.T0 && tier != task.T3 {
+		reasons = append(reasons, "the tier is "+string(tier))
+	}
+	if governs {
+		reasons = append(reasons, "governance files may change")
+	}
+	if production {
+		reasons = append(reasons, "production is touched")
+	}
+	if high := High(estimate); above(high, limit) {
+		reasons = append(reasons, fmt.Sprintf("the estimate of %s is above limits.costUSD, %s", dollars(*high), dollars(*limit)))
+	}
+	if above(&actual, limit) {
+		reasons = append(reasons, fmt.Sprintf("the %s that were spent are above limits.costUSD, %s", dollars(actual), dollars(*limit)))
+	}
+	return reasons
+}
+
+// dollars shows an amount with two decimals at the least, and with all that it has where they are few.
+func dollars(d evidence.Decimal) string {
+	if text := fmt.Sprintf("%.2f", d.Float()); evidence.MustDecimal(text).Cmp(d) == 0 || len(d.String()) > 12 {
+		return "$" + text
+	}
+	return "$" + d.String()
+}

@@ -1,0 +1,281 @@
+package assess
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"pawl/internal/charter"
+	"pawl/internal/evidence"
+	"pawl/internal/spec"
+	"pawl/internal/task"
+)
+
+// The rules by which approval goes beside the tier (S4).
+const (
+	Governance = "governance"
+	Production = "production"
+)
+
+// manyFiles is how many files may be in scope before that alone is a risk.
+const manyFiles = 1000
+
+// Rule is one built-in rule of the tiers. Beside them stand those of the charter.
+type Rule struct {
+	Name string
+	Tier task.Tier
+	Why  string
+	// Globs are of files that must not be able to change without that tier. They are in lower case.
+	Globs []string
+
+	also func(reach) []string // what else it matches
+}
+
+// Rules are the built-in rules, the strictest first. What matches none of them is T3, or T0 where nothing
+// but documentation and tests may change. A glob counts where the project has a file that both it and a
+// scope match. Where the loops may make new files, it also counts where a file could come into being that
+// both match. A built-in glob that begins with **/ is then held against the root of the project alone, since
+// otherwise every folder could come to have its own package.json, and one for the ending of names only
+// against scopes of that ending.
+var Rules = []Rule{
+	{
+		Name: Governance, Tier: task.T1, Why: "governance files of the charter",
+		also: func(r reach) []string { return r.globs(r.charter.Governance) },
+	},
+	{
+		Name: Production, Tier: task.T1, Why: "what runs in production",
+		Globs: []string{"**/prod/**", "**/production/**", "**/*.prod.*", "**/*.production.*", "**/*.tf", "**/*.tfvars", "**/*.tfstate"},
+		also: func(r reach) []string {
+			words := append([]string{"prod", "production"}, r.charter.Production...)
+			return slices.Concat(r.globs(r.charter.Production), r.words(r.text, words), r.words(strings.Join(r.commands, "\n"), r.charter.Production))
+		},
+	},
+	{
+		Name: "dependencies", Tier: task.T2, Why: "which code of others is used",
+		Globs: []string{
+			"**/go.mod", "**/go.sum", "**/go.work", "**/go.work.sum", "**/vendor/**",
+			"**/package.json", "**/package-lock.json", "**/npm-shrinkwrap.json", "**/yarn.lock", "**/pnpm-lock.yaml", "**/bun.lock", "**/bun.lockb", "**/deno.lock", "**/.npmrc",
+			"**/requirements*.txt", "**/constraints*.txt", "**/pyproject.toml", "**/setup.py", "**/setup.cfg", "**/pipfile", "**/pipfile.lock", "**/poetry.lock", "**/uv.lock",
+			"**/cargo.toml", "**/cargo.lock", "**/gemfile", "**/gemfile.lock", "**/*.gemspec", "**/composer.json", "**/composer.lock",
+			"**/pom.xml", "**/build.gradle", "**/build.gradle.kts", "**/gradle.lockfile", "**/libs.versions.toml", "**/*.csproj", "**/packages.lock.json", "**/packages.config",
+			"**/mix.exs", "**/mix.lock", "**/pubspec.yaml", "**/pubspec.lock", "**/package.swift", "**/package.resolved", "**/flake.nix", "**/flake.lock", ".gitmodules",
+		},
+	},
+	{
+		Name: "ci", Tier: task.T2, Why: "what the CI runs",
+		Globs: []string{
+			".github/workflows/**", ".github/actions/**", ".github/dependabot.yml", "**/action.yml", "**/action.yaml", ".gitlab-ci.yml", ".gitlab/**", ".circleci/**", ".travis.yml",
+			"**/jenkinsfile", ".buildkite/**", "azure-pipelines*.yml", ".azure-pipelines/**", "bitbucket-pipelines.yml", ".drone.yml", ".woodpecker/**", ".woodpecker.yml", ".tekton/**", ".appveyor.yml", "appveyor.yml", ".pre-commit-config.yaml",
+		},
+	},
+	{
+		Name: "migrations", Tier: task.T2, Why: "data that is there already",
+		Globs: []string{"**/migrations/**", "**/migration/**", "**/migrate/**", "**/alembic/**", "**/liquibase/**", "**/flyway/**", "**/schema.rb", "**/structure.sql", "**/schema.sql", "**/schema.prisma"},
+	},
+	{
+		Name: "permissions", Tier: task.T2, Why: "who may do what, and secrets",
+		Globs: []string{
+			"**/codeowners", "**/sudoers", "**/sudoers.d/**", "**/iam/**", "**/iam*.json", "**/iam*.y*ml", "**/rbac/**", "**/*rbac*.y*ml", "**/secrets/**", "**/secrets.*", "**/.env", "**/.env.*", "**/*.pem", "**/*.key", "**/*.p12", "**/.htaccess",
+			"**/authorized_keys", "**/.ssh/**", "**/security.txt", "**/.netrc", "**/credentials*", "**/.gitattributes", ".claude/**", ".codex/**", ".mcp.json",
+		},
+		also: func(r reach) (all []string) {
+			for _, s := range r.specs {
+				all = append(all, loosened(s)...)
+			}
+			return distinct(all)
+		},
+	},
+	{
+		Name: "size", Tier: task.T2, Why: fmt.Sprintf("more than %d files may change", manyFiles),
+		also: func(r reach) []string {
+			if n := len(r.changeable); n > manyFiles {
+				return []string{fmt.Sprintf("%d files", n)}
+			}
+			return nil
+		},
+	},
+	{
+		Name: "cost", Tier: task.T2, Why: "more than limits.costUSD",
+		also: func(r reach) []string {
+			if high := High(r.estimate); above(high, r.charter.Limits.CostUSD) {
+				return []string{"an estimate of " + dollars(*high)}
+			}
+			return nil
+		},
+	},
+}
+
+// harmless are globs of documentation and of tests. A scope within them is T0.
+var harmless = []string{
+	"docs/**", "doc/**", "documentation/**", "**/*.md", "**/*.rst", "**/*.adoc",
+	"test/**", "tests/**", "**/testdata/**", "**/__tests__/**", "**/*_test.go", "**/*.test.js", "**/*.test.ts", "**/*.test.tsx", "**/*.spec.js", "**/*.spec.ts", "**/*_test.py", "**/*_spec.rb",
+}
+
+// loosened says where a loop may do more than loops may by themselves: outside of the sandbox, or by its
+// permissions.
+func loosened(s spec.Spec) (all []string) {
+	if s.Sandbox.Use == spec.Off {
+		all = append(all, "sandbox.use is off")
+	}
+	if len(s.Sandbox.Allow) > 0 {
+		all = append(all, "sandbox.allow opens "+some(s.Sandbox.Allow))
+	}
+	if len(s.Sandbox.Ports) > 0 {
+		all = append(all, "sandbox.ports opens the ports of the engine")
+	}
+	for _, role := range spec.Roles() {
+		for _, may := range s.Permitted(role) {
+			if !slices.Contains(spec.Spec{}.Permitted(role), may) {
+				all = append(all, "permissions."+role+" has "+may)
+			}
+		}
+	}
+	return all
+}
+
+// reach is what a task can do, as far as it is known before.
+type reach struct {
+	charter    charter.Charter
+	specs      []spec.Spec
+	text       string   // title, body and the goals of the loops
+	commands   []string // that its loops run
+	scope      []string // of all its loops
+	fresh      []string // those of scope in which new files may come into being
+	changeable []string // files of the project that may change
+	estimate   task.Cost
+}
+
+func reachOf(c charter.Charter, w Work) reach {
+	r := reach{charter: c, specs: w.Specs, text: w.Task.Title + "\n" + w.Task.Body, estimate: w.Estimate}
+	for _, s := range w.Specs {
+		r.text += "\n" + s.Goal
+		r.commands = append(r.commands, Commands(s)...)
+		r.scope = append(r.scope, s.Scope...)
+		if s.NewFiles != spec.Deny {
+			r.fresh = append(r.fresh, s.Scope...)
+		}
+	}
+	for _, file := range w.Files {
+		if slices.ContainsFunc(w.Specs, func(s spec.Spec) bool { return s.Match(file) && !spec.MatchAny(s.Protect, file) }) {
+			r.changeable = append(r.changeable, file)
+		}
+	}
+	return r
+}
+
+// matches returns what the rule matches.
+func (rule Rule) matches(r reach) (names []string) {
+	for _, file := range r.changeable {
+		if spec.MatchAny(rule.Globs, strings.ToLower(file)) {
+			names = append(names, file)
+		}
+	}
+	for _, glob := range rule.Globs {
+		if name := path.Base(glob); name == "**" || !strings.Contains(name, "*") {
+			names = append(names, r.new(strings.TrimPrefix(glob, "**/"))...)
+		} else if slices.ContainsFunc(r.fresh, func(scope string) bool { return within(strings.ToLower(scope), []string{glob}) }) {
+			names = append(names, "a new file like "+glob)
+		}
+	}
+	if rule.also != nil {
+		names = append(names, rule.also(r)...)
+	}
+	return distinct(names)
+}
+
+// globs returns what may change of that which the charter's globs match.
+func (r reach) globs(globs []string) (names []string) {
+	for _, file := range r.changeable {
+		if spec.MatchAny(globs, file) {
+			names = append(names, file)
+		}
+	}
+	for _, glob := range globs {
+		names = append(names, r.new(glob)...)
+	}
+	return names
+}
+
+// new returns a glob where a new file could match it.
+func (r reach) new(glob string) []string {
+	if slices.ContainsFunc(r.fresh, func(scope string) bool { return overlap(scope, glob) }) {
+		return []string{"a new file like " + glob}
+	}
+	return nil
+}
+
+// words returns those of the words that stand in a text by themselves, in any case.
+func (r reach) words(text string, words []string) (found []string) {
+	for _, word := range words {
+		if strings.TrimSpace(word) == "" {
+			continue
+		}
+		pattern := strings.Join(strings.Fields(regexp.QuoteMeta(word)), `\s+`)
+		if regexp.MustCompile(`(?i)(?:^|[^\pL\pN_])` + pattern + `(?:$|[^\pL\pN_])`).MatchString(text) {
+			found = append(found, fmt.Sprintf("the word %q", word))
+		}
+	}
+	return found
+}
+
+// ruled returns what a rule of the charter matches.
+func (r reach) ruled(rule charter.Rule) []string {
+	names := slices.Concat(r.globs(rule.Paths), r.words(r.text, rule.Words))
+	if rule.Files != nil && len(r.changeable) >= *rule.Files {
+		names = append(names, fmt.Sprintf("%d files", len(r.changeable)))
+	}
+	if high := High(r.estimate); rule.CostUSD != nil && high != nil && high.Cmp(*rule.CostUSD) >= 0 {
+		names = append(names, "an estimate of "+dollars(*high))
+	}
+	return distinct(names)
+}
+
+// harmless reports whether all that may change is documentation or a test, or has T0 by a rule of the
+// charter.
+func (r reach) harmless() bool {
+	globs := harmless
+	for _, rule := range r.charter.Tiers {
+		if rule.Tier == task.T0 {
+			globs = slices.Concat(globs, rule.Paths)
+		}
+	}
+	return !slices.ContainsFunc(r.scope, func(scope string) bool { return !within(scope, globs) })
+}
+
+// Commands are the commands that a loop runs, as a shell is given them: setup, verify, guard, test and
+// check, the agents' own, and those that tell somebody.
+func Commands(s spec.Spec) []string {
+	all := []string{s.Setup.Command, s.Verify.Command, s.Guard.Command, s.Test.Command, s.Check.Command, line(s.Agent.Command)}
+	for _, role := range spec.Roles() {
+		all = append(all, line(s.Agent.Roles[role].Command))
+	}
+	for _, to := range s.Notify {
+		if to != spec.Desktop && !spec.Webhook(to) {
+			all = append(all, to)
+		}
+	}
+	return distinct(slices.DeleteFunc(all, func(command string) bool { return strings.TrimSpace(command) == "" }))
+}
+
+// above reports whether an amount is above a limit; without either it is not.
+func above(amount, limit *evidence.Decimal) bool {
+	return amount != nil && limit != nil && amount.Cmp(*limit) > 0
+}
+
+// distinct returns the texts in their order, each once.
+func distinct(all []string) (once []string) {
+	seen := map[string]bool{}
+	for _, text := range all {
+		if !seen[text] {
+			once = append(once, text)
+		}
+		seen[text] = true
+	}
+	return once
+}
+
+// line is a command as one line of a shell.
+func line(a spec.Argv) string { return cmp.Or(a.Shell, joined(a.List)) }
