@@ -20,53 +20,59 @@ import (
 	"pawl/workflows/hosting"
 )
 
+// asked is the input of a step: an act.Step and more.
+type asked interface {
+	Core() *act.Step
+	Asks() *act.Call
+}
+
 // came is what came of a step: an act.Outcome and more.
 type came[O any] interface {
 	*O
 	Core() *act.Outcome
+	Said() act.Called
+	Cut(spent loop.Usage)
 }
 
 // step is the envelope around one thing that runs: it waits while the loop is paused, checks
 // the clock and the budgets before (E2), lets the thing run under its limit, interrupts it for
 // pause and halt, and books what it cost. An interrupted step is run again from its start.
-func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command string, in interface{ Core() *act.Step }) (O, error) {
+func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command string, in asked) (O, error) {
 	var none O
-	s, limit := in.Core(), in.Core().LimitMs
-	call, _ := in.(*act.Call)
-	check, _ := in.(*act.Check)
+	s, limit, is := in.Core(), in.Core().LimitMs, act.Of(activity)
 	role := ""
-	if call != nil {
+	if call := in.Asks(); call != nil {
 		role = call.Role
 	}
 	for {
 		if err := r.waitIfPaused(ctx, loop.PauseStep); err != nil {
 			return none, err
 		}
-		if spent := govern.StepExhausted(r.State(), call != nil); spent != "" {
+		if spent := govern.StepExhausted(r.State(), is.Agent); spent != "" {
 			if err := r.exhausted(ctx, govern.BudgetEnd(spent)); err != nil {
 				return none, err
 			}
 			continue
 		}
-		if call != nil && r.State().Underway() && r.State().IterationSteps >= r.spec.Limits.Steps {
+		if is.Agent && r.State().Underway() && r.State().IterationSteps >= r.spec.Limits.Steps {
 			return none, stop(govern.StepsEnd(r.spec.Limits.Steps))
 		}
-		if check != nil && check.AsIs && r.host.Uprooted {
+		if s.AsIs && r.host.Uprooted {
 			return none, hosting.ErrLost
 		}
 		s.Ref, s.Head, s.Key.Repeat, s.LimitMs = r.host.Opened.Ref, r.State().Head, r.repeats, limit
-		bound := r.within(ctx, activity, s)
+		bound := loop.Resource("")
+		if !is.OwnLimit {
+			bound = r.within(ctx, s)
+		}
 		told, recorded := int64(0), 0
-		if call != nil {
+		if call := in.Asks(); call != nil {
 			told = r.guide(call)
 			recorded = r.recordWith(ctx, call)
 			call.Budget = r.left(call.Role)
 		}
 		out, err := runStep[O, P](ctx, r, activity, command, in)
-		o, called := P(&out).Core(), act.Called{}
-		if c, is := any(out).(act.Called); is {
-			called = c
-		}
+		o, called := P(&out).Core(), P(&out).Said()
 		if denied := wire.Decode(err); denied != nil && denied.Code == fault.PermissionDenied {
 			r.Emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: role, Attempt: s.Key.Attempt, Reason: denied.What, ErrorCode: string(denied.Code)})
 			return out, stop(govern.NotPermitted.Of(denied))
@@ -100,7 +106,7 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 			o.Interrupted = true
 		}
 		if !o.Interrupted {
-			r.host.Uprooted = r.host.Uprooted && call == nil && check == nil
+			r.host.Uprooted = r.host.Uprooted && !is.MakesDesk
 			return out, nil
 		}
 		r.repeats++ // also where the machine wanted its worker back, and nobody asked for a pause
@@ -118,12 +124,8 @@ func (r *run) spend(out act.Outcome) {
 }
 
 // within bounds a step by the time that the loop has left (E2), and says which budget bounds it, ""
-// where the step's own limit does. A measurement keeps its own: what the last of the time has made
-// is still judged.
-func (r *run) within(ctx workflow.Context, activity string, s *act.Step) (bound loop.Resource) {
-	if activity == act.VerifyName {
-		return ""
-	}
+// where the step's own limit does.
+func (r *run) within(ctx workflow.Context, s *act.Step) (bound loop.Resource) {
 	budget := r.State().Clocked(workflow.Now(ctx))
 	for _, of := range []loop.Resource{loop.ActiveTime, loop.WallClock} {
 		remaining := budget[of].Remaining
@@ -198,23 +200,20 @@ func (r *run) guide(c *act.Call) (told int64) {
 
 // runStep runs a step, wherever the loop's host is. One that was at work on a host that is gone counts
 // as interrupted: what it has spent stays spent, and it is run again from its start.
-func runStep[O any, P came[O]](ctx workflow.Context, r *run, activity, command string, in interface{ Core() *act.Step }) (O, error) {
-	for asked := 0; ; asked++ {
-		out, err := runOnce[O, P](ctx, r, activity, command, in, asked)
+func runStep[O any, P came[O]](ctx workflow.Context, r *run, activity, command string, in asked) (O, error) {
+	for again := 0; ; again++ {
+		out, err := runOnce[O, P](ctx, r, activity, command, in, again)
 		spent, is := hosting.Untaken(err)
 		if !is {
 			return out, err
 		}
 		moved, err := r.host.MoveIfGone(ctx)
-		if moved && err == nil && activity != act.CallName { // an agent's call records it by itself
+		if moved && err == nil && !act.Of(activity).Agent { // an agent's call records it by itself
 			err = r.record(ctx, "on the host "+r.host.Opened.Host, false) // which fences the one that may not be gone
 		}
 		if moved || err != nil {
 			var cut O
-			*P(&cut).Core() = act.Outcome{Interrupted: true, ElapsedMs: spent.Usage.ActiveMs}
-			if c, is := any(&cut).(*act.Called); is {
-				c.Usage = spent.Usage
-			}
+			P(&cut).Cut(spent.Usage)
 			return cut, err
 		}
 	}
@@ -223,10 +222,10 @@ func runStep[O any, P came[O]](ctx workflow.Context, r *run, activity, command s
 // runOnce runs the activity of a step and watches for what may interrupt it: a pause, a halt,
 // and the phase's durable timer, which triggers a check and not a verdict, since an outage or a
 // laptop asleep is no fault of the step.
-func runOnce[O any, P came[O]](ctx workflow.Context, r *run, activity, command string, in interface{ Core() *act.Step }, asked int) (O, error) {
+func runOnce[O any, P came[O]](ctx workflow.Context, r *run, activity, command string, in asked, again int) (O, error) {
 	s := *in.Core()
 	activityCtx, interrupt := workflow.WithCancel(ctx)
-	future := r.host.Start(activityCtx, activity, r.summary("%s `%s`", s.Key.Name, loop.Clip(command, 120)), in, asked)
+	future := r.host.Start(activityCtx, activity, r.summary("%s `%s`", s.Key.Name, loop.Clip(command, 120)), in, again)
 	limit := time.Duration(s.LimitMs) * time.Millisecond
 	timerCtx, stopTimer := workflow.WithCancel(ctx)
 	defer stopTimer()
@@ -263,7 +262,7 @@ func runOnce[O any, P came[O]](ctx workflow.Context, r *run, activity, command s
 		return out, cancelled
 	}
 	var cut O
-	P(&cut).Core().Interrupted = true
+	P(&cut).Cut(loop.Usage{})
 	return cut, nil
 }
 

@@ -34,10 +34,9 @@ func (r *run) runGuard(ctx workflow.Context, in act.Guard) (act.Outcome, error) 
 
 // newCheck checks syntax on the desk as the agent left it, once the policies have judged that.
 func (r *run) newCheck() act.Check {
-	return act.Check{
-		Step:    r.newStep("check", r.State().Attempt, r.spec.Limits.PhaseTimeout.D()),
-		Command: r.spec.Check.Command, AsIs: true, Ledger: r.State().Ledger,
-	}
+	s := r.newStep("check", r.State().Attempt, r.spec.Limits.PhaseTimeout.D())
+	s.AsIs = true
+	return act.Check{Step: s, Command: r.spec.Check.Command, Ledger: r.State().Ledger}
 }
 
 func (r *run) runCheck(ctx workflow.Context, in act.Check) (act.Checked, error) {

@@ -27,6 +27,9 @@ type Call struct {
 	Budget map[loop.Resource]evidence.Decimal `json:"budget,omitempty"`
 }
 
+// Asks returns the call itself.
+func (c *Call) Asks() *Call { return c }
+
 // Called is what came of an agent call.
 type Called struct {
 	Outcome
@@ -41,6 +44,15 @@ type Called struct {
 	Regenerate  bool       `json:"regenerate,omitempty"` // the fixer asks for another approach
 	Plan        *loop.Plan `json:"plan,omitempty"`       // the planner's
 	Opinion     *Opinion   `json:"opinion,omitempty"`    // the reviewer's
+}
+
+// Said returns all of it.
+func (c *Called) Said() Called { return *c }
+
+// Cut makes it that of a call that was interrupted, and had spent that.
+func (c *Called) Cut(spent loop.Usage) {
+	*c = Called{Usage: spent}
+	c.Outcome.Cut(spent)
 }
 
 // Opinion is a reviewer's answer, as it counts: Decision is "" where it decided nothing.

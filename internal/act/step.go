@@ -23,6 +23,8 @@ type Step struct {
 	Key     Key    `json:"key"`
 	Head    string `json:"head"` // the commit that the tree is brought to first
 	LimitMs int64  `json:"limitMs"`
+	// AsIs takes the desk as it was left, without bringing it to Head.
+	AsIs bool `json:"asIs,omitempty"`
 }
 
 // Concerns is the step.
@@ -32,6 +34,9 @@ func (s Step) Concerns() (iteration int, what, name string) {
 
 // Core returns what all steps have in common.
 func (s *Step) Core() *Step { return s }
+
+// Asks returns the call of an agent that the step is, nil for any other.
+func (s *Step) Asks() *Call { return nil }
 
 // Outcome is what came of a step. A verdict is a result; only infrastructure is an error.
 type Outcome struct {
@@ -52,6 +57,14 @@ type Outcome struct {
 
 // Core returns what all outcomes have in common.
 func (o *Outcome) Core() *Outcome { return o }
+
+// Said returns what came of an agent's call, of any other step its outcome alone.
+func (o *Outcome) Said() Called { return Called{Outcome: *o} }
+
+// Cut makes the outcome that of a step that was interrupted, and had spent that.
+func (o *Outcome) Cut(spent loop.Usage) {
+	*o = Outcome{Interrupted: true, ElapsedMs: spent.ActiveMs}
+}
 
 // OK reports whether the command ran and exited 0, and nothing else says that it failed.
 func (o Outcome) OK() bool {
@@ -83,9 +96,8 @@ func (o Outcome) Ending() string {
 type Check struct {
 	Step
 	Command string `json:"command"`
-	// AsIs checks the desk as the agent has left it, without bringing it to Head. The policies of the
-	// contract at Ledger judge that first, and what violates one is not checked.
-	AsIs   bool   `json:"asIs,omitempty"`
+	// Ledger is where the contract is. Its policies judge first what is checked AsIs, and what violates
+	// one is not checked.
 	Ledger string `json:"ledger,omitempty"`
 }
 

@@ -73,16 +73,13 @@ func (h *Host) Execute(ctx workflow.Context, name, summary string, input func() 
 		switch {
 		case err != nil:
 			return err
-		case moved && needsDesk[name]:
+		case moved && act.Of(name).NeedsDesk:
 			return ErrLost // with the desk
 		case moved:
 			asked = -1
 		}
 	}
 }
-
-// needsDesk are the activities that take what is on a desk.
-var needsDesk = map[string]bool{act.CommitName: true}
 
 // maxPatience is how many times longer than at first a host that lives, and is only busy, is left
 // alone: each time costs the activity its place in the queue and the history some events.

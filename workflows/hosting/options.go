@@ -37,39 +37,28 @@ const (
 	checkBound = 10 * time.Second
 )
 
-// urgency is in which order activities start where more wait than a worker has slots for: 1 is
-// first, 3 what Temporal takes where nothing is said. Before a new loop is taken up those under way
-// go on, what takes milliseconds before what takes minutes, and last of all agents.
-var urgency = map[string]int{
-	act.ProgressName: 1, act.PlaceName: 1,
-	act.CommitName: 2, act.SettleName: 2, act.RecordName: 2, act.ProposeName: 2, act.CloseName: 2,
-	act.CheckName: 3, act.VerifyName: 3, act.GuardName: 3, act.TestName: 3,
-	act.OpenName: 4, act.CallName: 4,
-}
-
-// Start schedules an activity where it belongs: Open on the shared queue, unless the spec names a
-// host, everything else on the loop's host, agents in slots of their own where it has such. asked
-// counts how often the host was asked for after it had left this untaken.
+// Start schedules an activity where it belongs (act.Attributes): on the shared queue or the host that
+// the spec names, else on the loop's host, agents in slots of their own where it has such. asked counts
+// how often the host was asked for after it had left this untaken.
 func (h *Host) Start(ctx workflow.Context, name, summary string, input any, asked int) workflow.Future {
 	h.show(ctx) // people look while something runs or waits, not in between
+	is := act.Of(name)
 	o := workflow.ActivityOptions{
 		TaskQueue: h.Opened.Queue, ScheduleToStartTimeout: h.patience(asked), StartToCloseTimeout: Bookkeeping, HeartbeatTimeout: Heartbeat,
-		RetryPolicy: Retries, WaitForCancellation: true, Summary: summary, Priority: temporal.Priority{PriorityKey: urgency[name]},
+		RetryPolicy: Retries, WaitForCancellation: true, Summary: summary, Priority: temporal.Priority{PriorityKey: is.Urgency},
 	}
-	switch name {
-	case act.OpenName, act.PlaceName:
+	if is.Step {
+		o.StartToCloseTimeout = stepBound
+	}
+	switch {
+	case is.AnyHost:
 		o.TaskQueue, o.ScheduleToStartTimeout = act.TaskQueue, 0
 		if host := h.spec().Repo.Host; host != "" {
 			o.TaskQueue = act.HostQueue(host)
 		}
-	case act.CallName:
-		o.StartToCloseTimeout = stepBound
-		if h.Opened.Agents != "" {
-			o.TaskQueue = h.Opened.Agents
-		}
-	case act.CheckName, act.VerifyName, act.GuardName, act.TestName:
-		o.StartToCloseTimeout = stepBound
-	case act.ProgressName:
+	case is.Agent && h.Opened.Agents != "":
+		o.TaskQueue = h.Opened.Agents
+	case is.Brief:
 		o.ScheduleToCloseTimeout, o.StartToCloseTimeout, o.ScheduleToStartTimeout = checkBound, checkBound, 0
 	}
 	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, o), name, input)
