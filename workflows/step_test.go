@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,4 +57,19 @@ func TestAnAgentThatSaysItFailedHasFailed(t *testing.T) {
 	p := play(t, newWorld(t, map[int][]try{1: {{Says: "all is well", Failure: "401 Unauthorized"}}}), specOf(map[string]any{"limits": map[string]any{"iterations": 1}}), nil)
 	require.Equal(t, []string{"1 no 10 error:agent"}, p.course())
 	require.Zero(t, p.commits)
+}
+
+// TestE2_AMeasurementKeepsItsOwnLimit: an agent has no more time than the loop has left; what it made in
+// the last of it is still measured and guarded as the spec allows.
+func TestE2_AMeasurementKeepsItsOwnLimit(t *testing.T) {
+	w := newWorld(t, map[int][]try{1: {{Says: "x", Metric: "11"}}})
+	limits := map[string]int64{}
+	w.stepping = func(ctx context.Context, in asked) (stepped, error) {
+		limits[in.Key.Name] = in.LimitMs
+		return w.step(ctx, in)
+	}
+	play(t, w, specOf(map[string]any{"limits": map[string]any{"iterations": 1, "activeTime": "10s"}, "guard": map[string]any{"command": "check"}}), nil)
+	require.Equal(t, int64(30_000), limits["verify"], "verify.timeout")
+	require.Equal(t, int64(9_900), limits["modify"])
+	require.Equal(t, int64(9_700), limits["guard"])
 }

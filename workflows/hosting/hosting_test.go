@@ -133,3 +133,38 @@ func TestUntaken(t *testing.T) {
 		require.False(t, late)
 	}
 }
+
+// TestActivitiesStartWhereAndForAsLongAsTheirAttributesSay starts one of each sort on a host that has
+// slots of their own for agents.
+func TestActivitiesStartWhereAndForAsLongAsTheirAttributesSay(t *testing.T) {
+	const month, half = 30 * 24 * time.Hour, 30 * time.Minute
+	for name, want := range map[string]struct {
+		queue string
+		limit time.Duration
+	}{
+		act.CallName: {"pawl@this/agents", month}, act.CheckName: {"pawl@this", month}, act.VerifyName: {"pawl@this", month},
+		act.GuardName: {"pawl@this", month}, act.TestName: {"pawl@this", month}, act.CommitName: {"pawl@this", half},
+		act.SettleName: {"pawl@this", half}, act.ProgressName: {"pawl@this", 10 * time.Second},
+		act.OpenName: {"pawl", half}, act.PlaceName: {"pawl", half},
+	} {
+		t.Run(name, func(t *testing.T) {
+			suite := testsuite.WorkflowTestSuite{}
+			env := suite.NewTestWorkflowEnvironment()
+			main := func(ctx workflow.Context) error {
+				at := act.Opened{}
+				at.Queue, at.Agents = "pawl@this", "pawl@this/agents"
+				h := hosting.New(nil, at, func() spec.Spec { return spec.Spec{} }, nil, func(workflow.Context) {})
+				return h.Start(ctx, name, name, nil, 0).Get(ctx, nil)
+			}
+			env.RegisterWorkflow(main)
+			env.RegisterActivityWithOptions(func(ctx context.Context) error {
+				info := activity.GetInfo(ctx)
+				require.Equal(t, want.queue, info.TaskQueue)
+				require.Equal(t, want.limit, info.StartToCloseTimeout)
+				return nil
+			}, activity.RegisterOptions{Name: name})
+			env.ExecuteWorkflow(main)
+			require.NoError(t, env.GetWorkflowError())
+		})
+	}
+}
