@@ -1,19 +1,17 @@
 package workflows
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/govern"
 	"pawl/internal/launch"
 	"pawl/internal/loop"
+	"pawl/workflows/display"
 )
 
 // show keeps the current details in step with the state, for the Temporal UI and the CLI.
@@ -31,7 +29,7 @@ func Details(s loop.State) string {
 	w.WriteString("| | |\n|---|---|\n")
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(&w, "| %s | %s |\n", name, cell(value))
+			fmt.Fprintf(&w, "| %s | %s |\n", name, display.Cell(value))
 		}
 	}
 	row("status", string(s.Status))
@@ -57,7 +55,7 @@ func Details(s loop.State) string {
 			if it.Metric != nil {
 				metric = it.Metric.String()
 			}
-			fmt.Fprintf(&w, "| %d | %s | %s | %s |\n", it.N, metric, kept, cell(loop.Clip(reasoned(it), 120)))
+			fmt.Fprintf(&w, "| %d | %s | %s | %s |\n", it.N, metric, kept, display.Cell(loop.Clip(reasoned(it), 120)))
 		}
 	}
 	return w.String()
@@ -74,15 +72,8 @@ func reasoned(it loop.Iteration) string {
 func gateDetails(s loop.State) string {
 	var w strings.Builder
 	g := s.Gate
-	fmt.Fprintf(&w, "### Waiting: %s\n\n%s (gate `%s`, since %s)\n\n", g.Kind, cell(g.Summary), g.ID, g.OpenedAt.Format(time.RFC3339))
-	fmt.Fprintf(&w, "| answer | signal or update, JSON input | shell |\n|---|---|---|\n")
-	for _, way := range govern.Ways(s.Loop, *g, s.Budget) {
-		payload, err := json.Marshal(way.Payload)
-		if err != nil {
-			payload = []byte("{}") // only plain values are in it
-		}
-		fmt.Fprintf(&w, "| %s | `%s` with `%s` | `%s` |\n", cell(way.What), way.Message, cell(string(payload)), cell(way.Command))
-	}
+	fmt.Fprintf(&w, "### Waiting: %s\n\n%s (gate `%s`, since %s)\n\n", g.Kind, display.Cell(g.Summary), g.ID, g.OpenedAt.Format(time.RFC3339))
+	w.WriteString(display.Ways(govern.Ways(s.Loop, *g, s.Budget)))
 	w.WriteString("\n")
 	return w.String()
 }
@@ -109,11 +100,6 @@ func endLine(s loop.State) string {
 		return ""
 	}
 	return strings.TrimSpace(fmt.Sprintf("%s: %s %s", s.ExitStatus, s.Reason, s.ErrorCode))
-}
-
-// cell makes text safe for a Markdown table: one line, no column breaks.
-func cell(text string) string {
-	return strings.NewReplacer("|", "\\|", "\n", " ", "\r", " ").Replace(text)
 }
 
 // remember completes the memo of a loop that was just opened. Whoever starts one can't know its branch
@@ -143,57 +129,16 @@ func (r *run) remember(ctx workflow.Context) {
 	}
 }
 
-// display is what the search attributes say, and when they were brought up to date.
-type display struct {
-	said map[string]any
-	at   time.Time
-}
-
-// publishApart is how far apart iterations are told of: loops whose iterations are faster tell of
-// the last one.
-const publishApart = time.Second
-
-// publishSoon brings the search attributes up to date as a loop goes on: at once where it has come to wait
-// or waits no more, now and then for the rest.
+// publishSoon brings the search attributes up to date as a loop goes on.
 func (r *run) publishSoon(ctx workflow.Context) {
-	now := launch.Published(r.State())
-	waits := now[launch.Status] != r.display.said[launch.Status] || now[launch.Gate] != r.display.said[launch.Gate]
-	if waits || workflow.Now(ctx).Sub(r.display.at) >= publishApart {
-		r.publish(ctx)
+	if r.host.Opened.Attributes {
+		r.attributes.PublishSoon(ctx, launch.Published(r.State()))
 	}
 }
 
-// publish brings the search attributes up to date where something changed. They ride on the
-// next workflow task's completion and cost no round trip of their own.
+// publish brings the search attributes up to date where something changed.
 func (r *run) publish(ctx workflow.Context) {
-	r.display.at = workflow.Now(ctx)
-	now := launch.Published(r.State())
-	if !r.host.Opened.Attributes || maps.Equal(now, r.display.said) {
-		return
+	if r.host.Opened.Attributes {
+		r.attributes.Publish(ctx, launch.Published(r.State()))
 	}
-	var updates []temporal.SearchAttributeUpdate
-	for _, a := range launch.Attributes {
-		_, said := r.display.said[a.Name]
-		if now[a.Name] != nil || said {
-			updates = append(updates, searchAttribute(a, now[a.Name]))
-		}
-	}
-	if err := workflow.UpsertTypedSearchAttributes(ctx, updates...); err != nil {
-		workflow.GetLogger(ctx).Warn("search attributes were not set", "error", err)
-		return
-	}
-	r.display.said = now
-}
-
-// searchAttribute sets a search attribute to a value, nil for none.
-func searchAttribute(a launch.Attribute, value any) temporal.SearchAttributeUpdate {
-	switch v := value.(type) {
-	case int64:
-		return temporal.NewSearchAttributeKeyInt64(a.Name).ValueSet(v)
-	case float64:
-		return temporal.NewSearchAttributeKeyFloat64(a.Name).ValueSet(v)
-	case string:
-		return temporal.NewSearchAttributeKeyKeyword(a.Name).ValueSet(v)
-	}
-	return temporal.NewSearchAttributeKeyKeyword(a.Name).ValueUnset()
 }

@@ -20,9 +20,11 @@ import (
 	"pawl/internal/spec"
 	"pawl/internal/task"
 	"pawl/internal/wire"
+	"pawl/workflows/display"
 	"pawl/workflows/gatekeeper"
 	"pawl/workflows/hosting"
 	"pawl/workflows/journal"
+	"pawl/workflows/notices"
 )
 
 // Resume is the second, optional argument of a loop: where to go on from.
@@ -45,9 +47,9 @@ type run struct {
 	*journal.Journal[loop.State]                                // the state, and the one way to change it
 	keeper                       *gatekeeper.Keeper[loop.State] // people
 	host                         *hosting.Host                  // where things run
-	notifier                     notifier                       // who is told
+	notifier                     notices.Notifier               // who is told
 	reports                      reports                        // what its steward is told
-	display                      display                        // what the Temporal UI shows
+	attributes                   display.Attributes             // what Temporal lists of it
 	iteration                    iteration                      // the attempt at a change that is under way
 
 	spec    spec.Spec
@@ -235,7 +237,7 @@ func (r *run) continueAsNewIfLong(ctx workflow.Context) error {
 		return nil
 	}
 	if err := workflow.Await(ctx, func() bool {
-		return workflow.AllHandlersFinished(ctx) && r.Quiet() && r.notifier.quiet() && r.reports.quiet()
+		return workflow.AllHandlersFinished(ctx) && r.Quiet() && r.notifier.Quiet() && r.reports.quiet()
 	}); err != nil {
 		return err
 	}
@@ -271,7 +273,7 @@ func (r *run) finish(ctx workflow.Context, err error) (*loop.Result, error) {
 		return nil, err
 	}
 	if !r.reports.quiet() { // a timer is part of the history
-		if _, err := workflow.AwaitWithTimeout(ctx, notifyBound, r.reports.quiet); err != nil {
+		if _, err := workflow.AwaitWithTimeout(ctx, notices.Bound, r.reports.quiet); err != nil {
 			return nil, err
 		}
 	}

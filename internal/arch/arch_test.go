@@ -18,8 +18,36 @@ const root = "../.."
 
 // pure are the packages in which everything that a loop decides stands.
 var pure = []string{
-	"workflows", "workflows/journal", "workflows/gatekeeper", "workflows/stewarding", "workflows/hosting", "internal/wire", "internal/act", "internal/spec", "internal/kind", "internal/program", "internal/reason", "internal/phase", "internal/govern", "internal/evidence", "internal/loop", "internal/fault", "internal/span",
-	"internal/agent/stream", "internal/testreport", "internal/issue", "internal/shell", "internal/launch", "internal/task", "internal/charter", "internal/steward", "internal/detect", "internal/assess", "internal/incoming",
+	"internal/act",
+	"internal/agent/stream",
+	"internal/assess",
+	"internal/charter",
+	"internal/detect",
+	"internal/evidence",
+	"internal/fault",
+	"internal/govern",
+	"internal/incoming",
+	"internal/issue",
+	"internal/kind",
+	"internal/launch",
+	"internal/loop",
+	"internal/phase",
+	"internal/program",
+	"internal/reason",
+	"internal/shell",
+	"internal/span",
+	"internal/spec",
+	"internal/steward",
+	"internal/task",
+	"internal/testreport",
+	"internal/wire",
+	"workflows",
+	"workflows/display",
+	"workflows/gatekeeper",
+	"workflows/hosting",
+	"workflows/journal",
+	"workflows/notices",
+	"workflows/stewarding",
 }
 
 // worldly are imports by which pure code would touch the world.

@@ -86,7 +86,7 @@ func CannotBegin(s State, j Job, why string) []loop.Event {
 // the task goes in circles (S8), whether a step is done.
 func AfterChild(s State, c charter.Charter, e task.ChildEvent) []loop.Event {
 	t, st := s.child(e.Loop)
-	if t == nil || (e.Seq != 0 && e.Seq <= st.Seq) {
+	if t == nil || (e.Seq != 0 && (e.Seq < st.Seq || (e.Seq == st.Seq && e.Event == st.Said))) {
 		return nil // of a plan that was given up, or known already
 	}
 	n := next{State: s, charter: c}

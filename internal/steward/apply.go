@@ -357,7 +357,9 @@ func (s *State) reported(t *Task, e loop.Event) {
 		if st.Loop != c.Loop || st.Status == Over || st.Status == Pending {
 			continue
 		}
-		st.Seq = max(st.Seq, c.Seq)
+		if c.Seq >= st.Seq {
+			st.Seq, st.Said = c.Seq, c.Event
+		}
 		if r := c.Result; r != nil {
 			st.Head, st.Branch = cmp.Or(r.Head, st.Head), cmp.Or(r.Branch, st.Branch)
 			more := r.Usage.Sub(st.Usage)

@@ -121,6 +121,7 @@ type Step struct {
 	Status string     `json:"status"`
 	Told   string     `json:"told,omitempty"` // the last message that the steward sent to the loop
 	Seq    int64      `json:"seq,omitempty"`  // of the last report of the loop
+	Said   string     `json:"said,omitempty"` // what that was
 	Head   string     `json:"head,omitempty"`
 	Branch string     `json:"branch,omitempty"`
 	Usage  task.Usage `json:"usage,omitzero"`

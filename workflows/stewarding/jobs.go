@@ -17,6 +17,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/steward"
 	"pawl/internal/task"
+	"pawl/workflows/notices"
 )
 
 // start begins the jobs that are not under way, and reports whether the steward is to end.
@@ -61,7 +62,7 @@ func (r *run) plan(ctx workflow.Context, j steward.Job) error {
 		if ctx.Err() != nil {
 			return err
 		}
-		out.Problems = append(out.Problems, "it could not be planned: "+plain(err))
+		out.Problems = append(out.Problems, "it could not be planned: "+notices.Plain(err))
 	}
 	return r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterPlan(s, j.Task, out) })
 }
@@ -74,11 +75,11 @@ func (r *run) begin(ctx workflow.Context, j steward.Job) error {
 	}
 	var there act.ChildRead
 	if err := r.execute(ctx, act.ReadChildName, "is there a loop "+j.Loop+"?", act.ReadChild{Loop: j.Loop}, &there); err != nil {
-		return cannot("whether the loop " + j.Loop + " runs already can't be read: " + plain(err))
+		return cannot("whether the loop " + j.Loop + " runs already can't be read: " + notices.Plain(err))
 	}
 	if !there.Found {
 		if err := r.launch(ctx, j); err != nil {
-			return cannot("the step " + j.Step.ID + " can't be begun: " + plain(err))
+			return cannot("the step " + j.Step.ID + " can't be begun: " + notices.Plain(err))
 		}
 	}
 	if err := r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterBegin(s, j) }); err != nil {

@@ -1,21 +1,20 @@
 package stewarding
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
 	"pawl/internal/govern"
+	"pawl/internal/launch"
 	"pawl/internal/loop"
-	"pawl/internal/spec"
 	"pawl/internal/steward"
 	"pawl/internal/task"
+	"pawl/workflows/display"
+	"pawl/workflows/notices"
 )
 
 // How many entries of a list a query shows; the counts beside them are of all.
@@ -99,57 +98,26 @@ func (r *run) watch(ctx workflow.Context) {
 	}
 }
 
-// Telling somebody is bounded: a steward that ends waits for it.
-const (
-	notifyAttempt = 40 * time.Second
-	notifyBound   = 3 * time.Minute
-)
-
-var notifyRetries = &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumAttempts: 3}
-
 // notify tells whom the charter names, and waits for nobody. Where that fails it is a warning.
 func (r *run) notify(ctx workflow.Context, event loop.Type, gate, reason string) {
 	s := r.State()
-	notice := act.Notice{
-		Loop: s.Steward, Kind: r.charter.Kind, Event: event, Status: s.Status, How: []act.How{}, Reason: loop.Clip(reason, 1000), Time: workflow.Now(ctx).UTC(),
+	notice := act.Notice{Loop: s.Steward, Kind: r.charter.Kind, Event: event, Status: s.Status, Reason: loop.Clip(reason, 1000), Time: workflow.Now(ctx).UTC()}
+	g := s.Waits(gate)
+	var ways []govern.Way
+	if g != nil {
+		ways = steward.Ways(s.Steward, *g)
 	}
-	if g := s.Waits(gate); g != nil {
-		notice.Gate = &act.NoticeGate{ID: g.ID, Kind: g.Kind, Summary: g.Summary, Hash: g.Hash, Answers: g.Answers}
-		for _, w := range steward.Ways(s.Steward, *g) {
-			notice.How = append(notice.How, act.How{Answer: w.Message, Payload: w.Payload, Command: w.Command})
-		}
-	}
-	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	for _, to := range r.charter.Notify {
-		r.telling++
-		workflow.Go(ctx, func(ctx workflow.Context) {
-			defer func() { r.telling-- }()
-			o := r.options(act.NotifyName, string(event)+": tell "+spec.Addressee(to))
-			o.StartToCloseTimeout, o.ScheduleToCloseTimeout, o.HeartbeatTimeout, o.RetryPolicy = notifyAttempt, notifyBound, 0, notifyRetries
-			err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, o), act.NotifyName, act.Notify{Ref: r.opened.Ref, To: to, Notice: notice}).Get(ctx, nil)
-			if err != nil {
-				_ = r.emit(ctx, loop.Event{Type: loop.Warned, Reason: loop.Clip(spec.Addressee(to)+" could not be told: "+plain(err), 500)})
-			}
-		})
-	}
-}
-
-// plain is an error in words, without what Temporal wraps around it.
-func plain(err error) string {
-	var app *temporal.ApplicationError
-	var late *temporal.TimeoutError
-	switch {
-	case errors.As(err, &app):
-		return app.Message()
-	case errors.As(err, &late):
-		return "no host took it in time"
-	}
-	return err.Error()
+	r.notifier.Tell(ctx, r.queue(), r.opened.Ref, r.charter.Notify, notices.About(notice, g, ways), func(ctx workflow.Context, warning string) {
+		_ = r.emit(ctx, loop.Event{Type: loop.Warned, Reason: warning})
+	})
 }
 
 // show keeps the current details in step with the state, for the Temporal UI and the CLI.
 func (r *run) show(ctx workflow.Context) {
 	workflow.SetCurrentDetails(ctx, Details(r.State()))
+	if r.opened.Attributes {
+		r.attributes.PublishSoon(ctx, launch.PublishedOfSteward(r.State()))
+	}
 }
 
 // details are bounded: Temporal keeps them with the workflow.
@@ -163,16 +131,13 @@ func Details(s steward.State) string {
 			fmt.Fprintf(&w, "%d more gates wait: see the query `gates`, or `pawl inbox`.\n\n", len(s.Gates)-detailed)
 			break
 		}
-		fmt.Fprintf(&w, "### Waiting: %s\n\n%s (gate `%s`, since %s)\n\n", g.Kind, cell(g.Summary), g.ID, g.OpenedAt.Format(time.RFC3339))
-		w.WriteString("| answer | signal or update, JSON input | shell |\n|---|---|---|\n")
-		for _, way := range steward.Ways(s.Steward, g) {
-			w.WriteString(wayRow(way))
-		}
+		fmt.Fprintf(&w, "### Waiting: %s\n\n%s (gate `%s`, since %s)\n\n", g.Kind, display.Cell(g.Summary), g.ID, g.OpenedAt.Format(time.RFC3339))
+		w.WriteString(display.Ways(steward.Ways(s.Steward, g)))
 		w.WriteString("\n")
 	}
 	for _, t := range s.Tasks {
 		if f := t.WaitingFor; f != nil && f.Loop != "" {
-			fmt.Fprintf(&w, "### Waiting at the loop `%s`\n\n%s (gate `%s`): `pawl show %s` says how to answer\n\n", f.Loop, cell(f.What), f.Gate, f.Loop)
+			fmt.Fprintf(&w, "### Waiting at the loop `%s`\n\n%s (gate `%s`): `pawl show %s` says how to answer\n\n", f.Loop, display.Cell(f.What), f.Gate, f.Loop)
 		}
 	}
 	fmt.Fprintf(&w, "| | |\n|---|---|\n| state | %s |\n| status | %s |\n| queue | %d |\n| tasks | %d, done %d, cancelled %d |\n| cost | %s US dollars |\n",
@@ -190,7 +155,7 @@ func Details(s steward.State) string {
 		if t.Outcome != "" {
 			state = t.Outcome
 		}
-		fmt.Fprintf(&w, "| %s | %s | %s | %d | %s | %d | %s |\n", cell(t.ID), state, dash(string(t.Tier)), t.Priority, dash(t.Step), t.Actions, cell(loop.Clip(t.Title, 120)))
+		fmt.Fprintf(&w, "| %s | %s | %s | %d | %s | %d | %s |\n", display.Cell(t.ID), state, dash(string(t.Tier)), t.Priority, dash(t.Step), t.Actions, display.Cell(loop.Clip(t.Title, 120)))
 	}
 	return w.String()
 }
@@ -215,22 +180,9 @@ func active(tasks []steward.Task) (all []steward.Task) {
 	return append(all, over...)
 }
 
-func wayRow(way govern.Way) string {
-	payload, err := json.Marshal(way.Payload)
-	if err != nil {
-		payload = []byte("{}") // only plain values are in it
-	}
-	return fmt.Sprintf("| %s | `%s` with `%s` | `%s` |\n", cell(way.What), way.Message, cell(string(payload)), cell(way.Command))
-}
-
 func dash(text string) string {
 	if text == "" {
 		return "–"
 	}
-	return cell(text)
-}
-
-// cell makes text safe for a Markdown table: one line, no column breaks.
-func cell(text string) string {
-	return strings.NewReplacer("|", "\\|", "\n", " ", "\r", " ").Replace(text)
+	return display.Cell(text)
 }

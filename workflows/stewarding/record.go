@@ -26,7 +26,7 @@ const planBound = 30 * 24 * time.Hour
 // options are those of an activity on the steward's host.
 func (r *run) options(name, summary string) workflow.ActivityOptions {
 	o := workflow.ActivityOptions{
-		TaskQueue: cmp.Or(r.opened.Queue, act.TaskQueue), StartToCloseTimeout: hosting.Bookkeeping, HeartbeatTimeout: hosting.Heartbeat,
+		TaskQueue: r.queue(), StartToCloseTimeout: hosting.Bookkeeping, HeartbeatTimeout: hosting.Heartbeat,
 		RetryPolicy: retries, Summary: summary, WaitForCancellation: true,
 	}
 	switch name {
@@ -42,6 +42,9 @@ func (r *run) options(name, summary string) workflow.ActivityOptions {
 	}
 	return o
 }
+
+// queue is where a host takes what is to be done: the steward's own, once it has one.
+func (r *run) queue() string { return cmp.Or(r.opened.Queue, act.TaskQueue) }
 
 func (r *run) execute(ctx workflow.Context, name, summary string, in, out any) error {
 	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, r.options(name, summary)), name, in).Get(ctx, out)

@@ -21,8 +21,10 @@ import (
 	"pawl/internal/steward"
 	"pawl/internal/task"
 	"pawl/internal/wire"
+	"pawl/workflows/display"
 	"pawl/workflows/gatekeeper"
 	"pawl/workflows/journal"
+	"pawl/workflows/notices"
 )
 
 // Resume is the second, optional argument of a steward: where to go on from.
@@ -57,16 +59,17 @@ type Result struct {
 // from that.
 type run struct {
 	*journal.Journal[steward.State]
-	keeper   *gatekeeper.Keeper[steward.State]
-	charter  charter.Charter
-	opened   Opened
-	from     string          // the ledger commit to go on from, "" for none
-	jobs     map[string]bool // under way, by their keys
-	finished int             // jobs that have ended
-	watched  map[string]bool // gates on which somebody waits
-	telling  int             // people that are being told
-	due      bool            // it is time to look whether all is as recorded
-	appended bool            // this run has recorded something
+	keeper     *gatekeeper.Keeper[steward.State]
+	charter    charter.Charter
+	opened     Opened
+	from       string             // the ledger commit to go on from, "" for none
+	jobs       map[string]bool    // under way, by their keys
+	finished   int                // jobs that have ended
+	watched    map[string]bool    // gates on which somebody waits
+	notifier   notices.Notifier   // who is told
+	attributes display.Attributes // what Temporal lists of it
+	due        bool               // it is time to look whether all is as recorded
+	appended   bool               // this run has recorded something
 }
 
 // Steward is the workflow of the supervisor. Its input is a charter; its workflow ID is the name in it.
@@ -191,7 +194,7 @@ func (r *run) work(ctx workflow.Context) error {
 
 // idle reports whether nothing is under way that would be lost with this run.
 func (r *run) idle(ctx workflow.Context) bool {
-	return len(r.jobs) == 0 && r.telling == 0 && r.Quiet() && workflow.AllHandlersFinished(ctx)
+	return len(r.jobs) == 0 && r.notifier.Quiet() && r.Quiet() && workflow.AllHandlersFinished(ctx)
 }
 
 // emit records that something happened, between two entries of the ledger. A gate gets its ID here.
@@ -257,7 +260,7 @@ func (r *run) finish(ctx workflow.Context, err error) (*Result, error) {
 	} else {
 		_ = r.emit(ctx, ended)
 	}
-	if waited := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) && r.telling == 0 }); waited != nil {
+	if waited := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) && r.notifier.Quiet() }); waited != nil {
 		return nil, waited
 	}
 	r.show(ctx)

@@ -1,0 +1,76 @@
+// Package notices tells people that a workflow waits for them, or has ended. It never holds the workflow
+// up, and knows no kind of workflow. Start at Notifier.Tell.
+package notices
+
+import (
+	"errors"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+)
+
+// Bound is how long telling somebody may take, since a workflow that ends waits for it: an attempt has
+// half a minute in the activity itself, and a host that is away has no more than all of it.
+const (
+	Bound   = 3 * time.Minute
+	attempt = 40 * time.Second
+)
+
+var retries = &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumAttempts: 3}
+
+// Notifier tells people and waits for nobody.
+type Notifier struct{ underway int }
+
+// Quiet reports whether nobody is being told.
+func (n *Notifier) Quiet() bool { return n.underway == 0 }
+
+// About completes a notice with a gate and how it can be answered.
+func About(notice act.Notice, g *loop.Gate, ways []govern.Way) act.Notice {
+	notice.How = []act.How{}
+	if g == nil {
+		return notice
+	}
+	notice.Gate = &act.NoticeGate{ID: g.ID, Kind: g.Kind, Summary: g.Summary, Hash: g.Hash, Answers: g.Answers}
+	for _, w := range ways {
+		notice.How = append(notice.How, act.How{Answer: w.Message, Payload: w.Payload, Command: w.Command})
+	}
+	return notice
+}
+
+// Tell tells each of those named, also after Cancel. failed is given the text of a warning for each who
+// could not be told.
+func (n *Notifier) Tell(ctx workflow.Context, queue, ref string, to []string, notice act.Notice, failed func(workflow.Context, string)) {
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	for _, one := range to {
+		n.underway++
+		workflow.Go(ctx, func(ctx workflow.Context) {
+			defer func() { n.underway-- }()
+			options := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+				TaskQueue: queue, StartToCloseTimeout: attempt, ScheduleToCloseTimeout: Bound, RetryPolicy: retries,
+				Summary: string(notice.Event) + ": tell " + spec.Addressee(one),
+			})
+			if err := workflow.ExecuteActivity(options, act.NotifyName, act.Notify{Ref: ref, To: one, Notice: notice}).Get(ctx, nil); err != nil {
+				failed(ctx, loop.Clip(spec.Addressee(one)+" could not be told: "+Plain(err), 500))
+			}
+		})
+	}
+}
+
+// Plain is the error of an activity in words, without what Temporal wraps around it.
+func Plain(err error) string {
+	var app *temporal.ApplicationError
+	var late *temporal.TimeoutError
+	switch {
+	case errors.As(err, &app):
+		return app.Message()
+	case errors.As(err, &late):
+		return "no host took it in time"
+	}
+	return err.Error()
+}
