@@ -14,22 +14,22 @@ import (
 // one becomes '-', and so does '/', because loops "a" and "a/b" could not both have a branch.
 // Different IDs can become the same name; userrepo.Source.Loops has those that are taken.
 func RefName(loop string) string {
-	var b strings.Builder
-	for i := 0; i < len(loop); {
-		r, n := utf8.DecodeRuneInString(loop[i:])
-		i += n
-		switch {
-		case r == utf8.RuneError && n <= 1, r < 0x20, r == 0x7f, strings.ContainsRune(notInRefs+"/", r):
-			b.WriteByte('-')
-		case r == '.' && (b.Len() == 0 || i == len(loop) || loop[i] == '.'):
-			b.WriteByte('-') // no leading or trailing dot, no ".."
-		case r == '{' && strings.HasSuffix(b.String(), "@"):
-			b.WriteByte('-') // no "@{"
-		default:
-			b.WriteRune(r)
+	name := strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || r < 0x20 || r == 0x7f || strings.ContainsRune(notInRefs+"/", r) {
+			return '-'
 		}
+		return r
+	}, loop)
+	for strings.Contains(name, "..") {
+		name = strings.ReplaceAll(name, "..", "-.")
 	}
-	name := b.String()
+	name = strings.ReplaceAll(name, "@{", "@-")
+	if rest, ok := strings.CutPrefix(name, "."); ok {
+		name = "-" + rest
+	}
+	if rest, ok := strings.CutSuffix(name, "."); ok {
+		name = rest + "-"
+	}
 	if s, ok := strings.CutSuffix(name, ".lock"); ok {
 		name = s + "-lock"
 	}

@@ -161,6 +161,12 @@ var ErrEnough = errors.New("enough")
 // Command returns a git process with these arguments.
 func (r Runner) Command(args ...string) *Command { return &Command{runner: r, args: args} }
 
+// Input is the command with a text on its standard input.
+func (c *Command) Input(text string) *Command {
+	c.Stdin = strings.NewReader(text)
+	return c
+}
+
 // Run runs git with these arguments and returns what it prints.
 func (r Runner) Run(ctx context.Context, args ...string) ([]byte, error) {
 	return r.Command(args...).Run(ctx)

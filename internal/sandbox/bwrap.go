@@ -1,8 +1,6 @@
 package sandbox
 
-import (
-	"os"
-)
+import "os"
 
 // Wrap returns the command that runs argv in the sandbox where that takes a program: bubblewrap.
 // Elsewhere it is argv. path is the file that argv[0] was found to be.
@@ -25,9 +23,7 @@ func (p Policy) Wrap(path string, argv []string) (string, []string) {
 		switch {
 		case place.Access >= Write:
 			wrapped = append(wrapped, "--bind", place.Path, place.Path)
-		case place.Access == Read:
-			wrapped = append(wrapped, "--ro-bind", place.Path, place.Path)
-		case place.Access == Copy: // no copy without a descriptor to hand over: readable will have to do
+		case place.Access == Read, place.Access == Copy: // no copy without a descriptor to hand over: it can be read
 			wrapped = append(wrapped, "--ro-bind", place.Path, place.Path)
 		case info.IsDir():
 			wrapped = append(wrapped, "--tmpfs", place.Path)

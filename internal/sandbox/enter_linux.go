@@ -69,7 +69,7 @@ func mountAll(places []Place) error {
 				return err
 			}
 		case place.Access != Hidden:
-			if p.tree, err = tree(place.Path); err != nil {
+			if p.tree, err = treeOf(place.Path, unix.AT_RECURSIVE); err != nil {
 				return fmt.Errorf("opening %s: %w", place.Path, err)
 			}
 			if place.Access == Read {
@@ -116,7 +116,7 @@ func (p Place) make(tree int, info os.FileInfo, data []byte) error {
 		return os.WriteFile(p.Path, data, info.Mode().Perm())
 	case p.Access == Hidden:
 		var err error
-		if tree, err = treeOf("/dev/null"); err != nil {
+		if tree, err = treeOf("/dev/null", 0); err != nil {
 			return err
 		}
 		defer unix.Close(tree)
@@ -141,12 +141,9 @@ func point(path string, dir bool) error {
 	return os.WriteFile(path, nil, 0o644)
 }
 
-func tree(path string) (int, error) {
-	return unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
-}
-
-func treeOf(path string) (int, error) {
-	return unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+// treeOf opens a copy of what is mounted at a path.
+func treeOf(path string, flags uint) (int, error) {
+	return unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|flags)
 }
 
 // ownMounts takes the thread out of the file system that it shares with everybody. What is

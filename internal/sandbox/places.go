@@ -89,26 +89,24 @@ var kept = []struct {
 // around it.
 func Make(r Request) Policy {
 	var places []Place
-	add := func(path string, access Access) {
-		if at := resolved(path); at != "" && at != "/" {
-			places = append(places, Place{at, access})
+	add := func(access Access, paths ...string) {
+		for _, path := range paths {
+			if at := resolved(path); at != "" && at != "/" {
+				places = append(places, Place{at, access})
+			}
 		}
 	}
 	if os.Geteuid() == 0 {
 		for _, p := range rootOnly {
-			if at := resolved(p.Path); at == p.Path { // /dev/ptmx may be a link into /dev/pts
-				add(p.Path, p.Access)
+			if resolved(p.Path) == p.Path { // /dev/ptmx may be a link into /dev/pts
+				add(p.Access, p.Path)
 			}
 		}
 	}
-	for _, path := range sockets {
-		add(path, Hidden)
-	}
+	add(Hidden, sockets...)
 	for _, glob := range socketGlobs {
 		found, _ := filepath.Glob(glob)
-		for _, path := range found {
-			add(path, Hidden)
-		}
+		add(Hidden, found...)
 	}
 	repo, own, homes := resolved(r.Repo), resolved(r.Home), homes()
 	for _, home := range homes {
@@ -118,75 +116,61 @@ func Make(r Request) Policy {
 	if repo != "" && around(sorted(append(slices.Clone(places), Place{own, Hidden})), repo) == Write {
 		places = append(places, readable(repo)...)
 	}
-	for _, home := range homes {
-		for _, path := range toolchains {
-			add(filepath.Join(home, path), Read)
-		}
-		for _, path := range caches {
-			add(filepath.Join(home, path), Write)
+	inHomes := func(access Access, names ...string) {
+		for _, home := range homes {
+			for _, name := range names {
+				add(access, filepath.Join(home, name))
+			}
 		}
 	}
+	inHomes(Read, toolchains...)
+	inHomes(Write, caches...)
 	value := values(r.Env)
 	hidden := sorted(append(slices.Clone(places), Place{own, Hidden}))
-	open := func(path string, access Access) {
-		// Only what would be out of reach, and nothing that a home or $PAWL_HOME is in.
-		at := resolved(path)
-		if at == "" || within(own, at) || slices.ContainsFunc(homes, func(home string) bool { return within(home, at) }) {
-			return
-		}
-		if around(hidden, at) < access {
-			add(at, access)
-		}
-	}
-	for _, dir := range filepath.SplitList(value["PATH"]) {
-		open(dir, Read)
-	}
-	for _, name := range toolVariables {
-		for _, dir := range filepath.SplitList(value[name]) {
-			open(dir, Read)
+	open := func(access Access, paths ...string) {
+		for _, path := range paths {
+			// Only what would be out of reach, and nothing that a home or $PAWL_HOME is in.
+			at := resolved(path)
+			if at == "" || within(own, at) || slices.ContainsFunc(homes, func(home string) bool { return within(home, at) }) {
+				continue
+			}
+			if around(hidden, at) < access {
+				add(access, at)
+			}
 		}
 	}
-	for _, path := range named(r.Named, homes) {
-		open(path, Read)
+	for _, name := range append([]string{"PATH"}, toolVariables...) {
+		open(Read, filepath.SplitList(value[name])...)
 	}
+	open(Read, named(r.Named, homes)...)
 	if len(r.Argv) > 0 {
-		for _, path := range installed(r.Argv[0], value["PATH"]) {
-			open(path, Read)
-		}
+		open(Read, installed(r.Argv[0], value["PATH"])...)
 	}
 	for _, word := range r.Argv { // a program has what it needs beside it
 		if info, err := os.Stat(word); err == nil && filepath.IsAbs(word) && info.Mode().IsRegular() {
-			open(filepath.Dir(word), Read)
+			open(Read, filepath.Dir(word))
 		}
 	}
 	for _, name := range cacheVariables {
-		for _, dir := range filepath.SplitList(value[name]) {
-			open(dir, Write)
-		}
+		open(Write, filepath.SplitList(value[name])...)
 	}
 	for _, word := range r.Argv {
 		agent, _ := program.Lookup(filepath.Base(word))
-		for access, paths := range map[Access][]string{Write: agent.Writes, Copy: agent.Copies, Read: agent.Reads} {
-			for _, path := range paths {
-				for _, home := range homes {
-					add(filepath.Join(home, path), access)
-				}
-			}
-		}
+		inHomes(Write, agent.Writes...)
+		inHomes(Copy, agent.Copies...)
+		inHomes(Read, agent.Reads...)
 	}
 	for _, path := range r.Allow {
 		if rest, ok := strings.CutPrefix(path, "~/"); ok && len(homes) > 0 {
 			path = filepath.Join(homes[0], rest)
 		}
-		add(path, Write)
+		add(Write, path)
 	}
 	// The demo's own folder has nothing of any other loop.
 	demo := filepath.Join(own, "demo")
 	places = slices.DeleteFunc(places, func(p Place) bool { return within(p.Path, own) && !within(p.Path, demo) })
-	add(own, Hidden)
-	for _, path := range r.Own {
-		add(path, Write)
-	}
+	add(Hidden, own)
+	add(Write, r.Own...)
 	closed := slices.DeleteFunc(slices.Clone(r.Closed), func(port int) bool { return slices.Contains(r.Ports, port) })
 	slices.Sort(closed)
 	p := Policy{Closed: slices.Compact(closed), By: r.Machine.Files, Bwrap: r.Machine.Bwrap, Landlock: r.Machine.Landlock}

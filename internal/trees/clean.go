@@ -123,9 +123,6 @@ func (t *Tree) cleanDesk(ctx context.Context, root *folder, extras []found, befo
 	if err := t.removeUntracked(ctx, root, lock); err != nil {
 		return err
 	}
-	if len(odd) == 0 {
-		return nil
-	}
 	ignored, err := t.ignored(ctx, odd, lock)
 	if err != nil {
 		return err
@@ -182,10 +179,11 @@ func (d *folder) removeEmptyParents(p string, ix *index) {
 
 // ignored tells which of the paths the tree's .gitignore files and pawl's excludes ignore.
 func (t *Tree) ignored(ctx context.Context, paths []string, lock *os.File) (map[string]bool, error) {
+	if len(paths) == 0 {
+		return nil, nil
+	}
 	// check-ignore takes no literal pathspecs; with "./" in front none is anything but a path.
-	c := t.call(lock, "check-ignore", "-z", "--stdin")
-	c.Stdin = strings.NewReader("./" + strings.Join(paths, "\x00./") + "\x00")
-	out, err := c.Run(ctx)
+	out, err := t.call(lock, "check-ignore", "-z", "--stdin").Input("./" + strings.Join(paths, "\x00./") + "\x00").Run(ctx)
 	if err != nil && !git.Exited(err, 1) { // 1: none
 		return nil, err
 	}

@@ -67,8 +67,7 @@ func (t *Tree) givePack(ctx context.Context, root *folder, dot gitDir, commit st
 	if dot.Shown != "" {
 		revs += "^" + dot.Shown + "\n"
 	}
-	c.Stdin = strings.NewReader(revs)
-	out, err := c.Run(ctx)
+	out, err := c.Input(revs).Run(ctx)
 	if err != nil {
 		return dot, err
 	}

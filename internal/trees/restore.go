@@ -209,13 +209,9 @@ func (t *Tree) checkout(ctx context.Context, st *treeState, commit string, exact
 		return nil
 	}
 	st.IndexCommit, st.IndexTree = "", ""
-	c := t.call(lock, "update-index", "--add", "--replace", "-z", "--index-info")
-	c.Stdin = strings.NewReader(info.String())
-	if _, err := c.Run(ctx); err != nil {
+	if _, err := t.call(lock, "update-index", "--add", "--replace", "-z", "--index-info").Input(info.String()).Run(ctx); err != nil {
 		return err
 	}
-	c = t.call(lock, "checkout-index", "--force", "--index", "--quiet", "-z", "--stdin")
-	c.Stdin = strings.NewReader(paths.String())
-	_, err = c.Run(ctx)
+	_, err = t.call(lock, "checkout-index", "--force", "--index", "--quiet", "-z", "--stdin").Input(paths.String()).Run(ctx)
 	return err
 }

@@ -218,9 +218,6 @@ func (s *staging) survey(ctx context.Context) (err error) {
 	if err := s.tooLarge(ctx, large); err != nil {
 		return err
 	}
-	if len(odd) == 0 {
-		return nil
-	}
 	ignored, err := s.t.ignored(ctx, odd, s.lock)
 	if err != nil {
 		return err
@@ -266,9 +263,7 @@ func (s *staging) tooLarge(ctx context.Context, files []found) error {
 	if err != nil {
 		return err
 	}
-	c := s.t.store.Git().Command("cat-file", "--batch-check=%(objectsize)")
-	c.Stdin = strings.NewReader(blobs.String())
-	out, err := c.Run(ctx)
+	out, err := s.t.store.Git().Command("cat-file", "--batch-check=%(objectsize)").Input(blobs.String()).Run(ctx)
 	if err != nil {
 		return err
 	}
@@ -322,15 +317,9 @@ func (s *staging) submodules(ctx context.Context, paths []string) error {
 // add brings the index up to the tree; done if no more can be said than the violations.
 func (s *staging) add(ctx context.Context) (done bool, err error) {
 	add := func(args ...string) error {
-		args = append([]string{"add", "--all"}, args...)
-		if len(s.excluded) > 0 {
-			args = append(args, "--pathspec-from-file=-", "--pathspec-file-nul")
-		}
-		c := s.t.call(s.lock, args...)
-		if len(s.excluded) > 0 {
-			c.Stdin = strings.NewReader(".\x00:(top,literal,exclude)" + strings.Join(s.excluded, "\x00:(top,literal,exclude)") + "\x00")
-		}
-		_, err := c.Run(ctx)
+		pathspecs := strings.Join(append([]string{"."}, s.excluded...), "\x00:(top,literal,exclude)") + "\x00"
+		args = append([]string{"add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul"}, args...)
+		_, err := s.t.call(s.lock, args...).Input(pathspecs).Run(ctx)
 		return err
 	}
 	if err = add(); err == nil {
@@ -458,9 +447,7 @@ func (s *staging) dropConversions(ctx context.Context, files []git.FileChange) (
 	if info.Len() == 0 {
 		return false, nil
 	}
-	c := s.t.call(s.lock, "update-index", "-z", "--index-info")
-	c.Stdin = strings.NewReader(info.String())
-	_, err := c.Run(ctx)
+	_, err := s.t.call(s.lock, "update-index", "-z", "--index-info").Input(info.String()).Run(ctx)
 	return true, err
 }
 
@@ -478,9 +465,7 @@ func (s *staging) contents(ctx context.Context, files []git.FileChange) error {
 	if !s.attributes || len(changed) == 0 {
 		return nil
 	}
-	c := s.t.call(s.lock, "check-attr", "--cached", "-z", "--stdin", "filter")
-	c.Stdin = strings.NewReader(names.String())
-	out, err := c.Run(ctx)
+	out, err := s.t.call(s.lock, "check-attr", "--cached", "-z", "--stdin", "filter").Input(names.String()).Run(ctx)
 	if err != nil {
 		return err
 	}
