@@ -19,8 +19,8 @@ import (
 // TokenVariable is the environment variable that marks what runs under a supervisor.
 const TokenVariable = "SUPERVISED_BY"
 
-// drainWithin is how long output is awaited that somebody out of reach could still write (a
-// descriptor passed to another program); everybody else is dead by then.
+// drainWithin is how long to wait for output that only a process out of reach can still write: one that
+// was handed the descriptor. All others are dead by then.
 const drainWithin = 2 * time.Second
 
 // job is the command that is running.
@@ -245,7 +245,7 @@ func (c Command) find() (string, error) {
 	}
 	var denied error
 	for _, dir := range filepath.SplitList(path) {
-		// "." in PATH would run what the agent under judgement has put there.
+		// With "." in PATH this would run what the agent has put there.
 		if !filepath.IsAbs(dir) {
 			continue
 		}

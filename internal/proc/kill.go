@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// killWithin is how long something may survive SIGKILL: a process that waits for a dead
-	// network disk does, one of another user (sudo) does for ever.
+	// killWithin is how long something may survive SIGKILL. A process that waits for a dead network
+	// disk survives for a while, a process of another user (sudo) for ever.
 	killWithin = 10 * time.Second
 	// maxLooks is how often freeze looks at the process table.
 	maxLooks = 20
@@ -40,9 +40,8 @@ type target struct {
 	groups bool // nobody else is in the process groups of those found
 }
 
-// end stops and kills what t finds, over and over until it is gone, and returns the IDs of those
-// that would have lived on. Processes are stopped first, so that they cannot fork away from
-// under the search.
+// end stops and kills what t finds, again and again until it is gone. It returns the IDs of the
+// processes that would have lived on. They are stopped first, so that they can't fork while it searches.
 func end(t target) (map[int]bool, error) {
 	killed := map[int]bool{}
 	deadline := time.Now().Add(killWithin)
@@ -70,8 +69,8 @@ func end(t target) (map[int]bool, error) {
 	}
 }
 
-// freeze stops what it finds until a look at the process table shows nothing new, or until it
-// is clear that something forks faster than it can look; then killing is the better start.
+// freeze stops what it finds until the process table shows nothing new. It gives up after maxLooks: then
+// something forks faster than freeze can look, and it is better to begin to kill.
 func (t target) freeze() ([]process, error) {
 	type key struct {
 		pid   int
@@ -102,16 +101,15 @@ func (t target) freeze() ([]process, error) {
 	}
 }
 
-// Reap kills every process on this machine that carries SUPERVISED_BY=<token> in its
-// environment, with its descendants, or whose working directory is one of dirs or lies inside;
-// never this process and its ancestors. It returns how many it killed, once they are gone. It
-// is for recovery after a kill -9.
+// Reap kills every process on this machine that has SUPERVISED_BY=<token> in its environment, with
+// its descendants, and every process whose working directory is one of dirs or inside one. It never
+// kills this process or its ancestors. It returns how many it killed, once they are gone. It is for
+// recovery after a kill -9.
 //
-// A supervisor of this token whose worker is dead is ending its command by itself: Reap waits
-// for that, since a supervisor knows its descendants and Reap has to guess them. One whose
-// worker is alive is left alone, but what runs under it is killed. A process that is found by
-// directory only and has a controlling terminal is spared: it is a person's shell or editor,
-// looking at the tree.
+// A supervisor of this token whose worker is dead ends its command by itself. Reap waits for that: a
+// supervisor knows its descendants, and Reap has to guess them. A supervisor whose worker is alive
+// stays, but what runs under it is killed. A process that is only found by its directory and has a
+// controlling terminal stays too: it is the shell or editor of a person who looks at the tree.
 func Reap(token string, dirs ...string) (int, error) {
 	if token == "" && len(dirs) == 0 {
 		return 0, errors.New("reap: neither token nor directory given")
@@ -220,8 +218,8 @@ func ids(ps []process) []int {
 	return pids
 }
 
-// clearable returns dirs as the kernel shows them, and refuses what a slip of the caller's could
-// be: "" would be wherever this process stands, and in / stand half of the host's daemons.
+// clearable returns dirs as the kernel shows them. It refuses what only a mistake of the caller can
+// name: "" is this process's own directory, and half of the host's daemons work in /.
 func clearable(dirs []string) ([]string, error) {
 	places := make([]string, len(dirs))
 	for i, dir := range dirs {
@@ -233,15 +231,15 @@ func clearable(dirs []string) ([]string, error) {
 	return places, nil
 }
 
-// inside says whether path is one of dirs or below it.
+// inside reports whether path is one of dirs or below it.
 func inside(path string, dirs []string) bool {
 	return path != "" && slices.ContainsFunc(dirs, func(dir string) bool {
 		return path == dir || strings.HasPrefix(path, dir+"/")
 	})
 }
 
-// resolve returns dir as the kernel would show it, which for a directory that has been removed
-// is as good as its parent is known.
+// resolve returns dir as the kernel would show it. Where dir has been removed, it resolves the folders
+// above it that are still there.
 func resolve(dir string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

@@ -30,8 +30,8 @@ func becomeReaper() error {
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }
 
-// closeOnExec keeps from commands the control socket, and whatever else the worker was started
-// with: a lock or a pipe held by a shell far above is no business of a daemon's.
+// closeOnExec keeps commands from inheriting the control socket and every other file that the worker was
+// started with: a daemon must not go on holding the lock or the pipe of some shell.
 func closeOnExec() {
 	if unix.CloseRange(controlFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) != nil { // before Linux 5.11
 		unix.CloseOnExec(controlFD)
@@ -147,8 +147,8 @@ func endOrphans(token string) (killed int, err error) {
 		if len(args) < 3 || args[0] != supervisorName || args[1] != token {
 			continue
 		}
-		// A worker keeps its children until the last of its threads is gone, which is some time
-		// after it has lost its locks to the next one.
+		// A worker keeps its children until its last thread is gone. By then the next worker may have
+		// had its locks for some time.
 		worker, err := lookUp(p.ppid)
 		if err == nil && !worker.ending && args[2] == strconv.Itoa(p.ppid) {
 			continue
@@ -163,7 +163,7 @@ func endOrphans(token string) (killed int, err error) {
 	return killed, nil
 }
 
-// waitFor says whether a process, of whoever's, ends within the time.
+// waitFor reports whether a process, a child or not, ends within the time.
 func (p process) waitFor(limit time.Duration) bool {
 	for deadline := time.Now().Add(limit); ; time.Sleep(2 * time.Millisecond) {
 		if now, err := lookUp(p.pid); err != nil || now.start != p.start || now.ended {

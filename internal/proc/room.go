@@ -6,14 +6,14 @@ import (
 	"pawl/internal/sandbox"
 )
 
-// room is a thread that is in a sandbox, and starts commands there. It costs what entering
-// costs once; a command that it starts costs nothing more than any other.
+// room is a thread that is in a sandbox and starts commands there. To enter costs time once; after that a
+// command costs no more than any other.
 type room struct {
 	key  string
 	work chan func()
 }
 
-// maxRooms is how many are kept: agent and judge, each in its tree, and what was before the
+// maxRooms is how many are kept: one for the agent and one for the judge, and theirs from before the
 // trees were made anew.
 const maxRooms = 4
 

@@ -125,8 +125,8 @@ func (s *server) receive(decode *gob.Decoder) {
 	}
 }
 
-// reap collects the children that have ended, the adopted ones too, and says whether there are
-// others. Where orphans are adopted, no children means no descendants either.
+// reap collects the children that have ended, adopted ones too, and reports whether there are others.
+// Where orphans are adopted, there are no descendants without children.
 func (s *server) reap(j *job) (others bool) {
 	for {
 		var status syscall.WaitStatus

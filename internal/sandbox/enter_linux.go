@@ -12,10 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Enter puts the calling thread, which must be locked to its goroutine and must end with it, into
-// the sandbox: what it executes from then on, and nothing else of this process, is in there. A
-// thread of its own costs a command nothing, where executing a helper first would cost it up to
-// thirty milliseconds. There is no way back.
+// Enter puts the calling thread into the sandbox. The thread must be locked to its goroutine and end with
+// it. What it executes from then on is in the sandbox, and nothing else of this process is. A thread costs
+// a command nothing; executing a helper first would cost up to thirty milliseconds. There is no way back.
 func Enter(p Policy) error {
 	if p.By == ByNamespace || p.By == ByUserNamespace {
 		if err := mountAll(p.Places); err != nil {
@@ -39,7 +38,7 @@ func mountAll(places []Place) error {
 	if err := ownMounts(); err != nil {
 		return err
 	}
-	// What is opened inside of something hidden must be held before that is covered.
+	// What is to stay visible inside of something hidden must be opened before that is covered.
 	type piece struct {
 		Place
 		tree int
@@ -146,8 +145,7 @@ func treeOf(path string, flags uint) (int, error) {
 	return unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|flags)
 }
 
-// ownMounts takes the thread out of the file system that it shares with everybody. What is
-// mounted and unmounted outside still shows inside.
+// ownMounts gives the thread mounts of its own. What is mounted and unmounted outside still shows inside.
 func ownMounts() error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("making a mount namespace: %w", err)
@@ -181,8 +179,8 @@ func dropCapabilities(all bool) {
 
 const ruleNetPort = 2 // LANDLOCK_RULE_NET_PORT, which x/sys has not
 
-// landlock's rules can only allow, so all ports but the closed ones are named. That takes some
-// fifty milliseconds, once for all that a thread will run.
+// landlock closes ports. Its rules can only allow, so each port that is not closed gets one. That takes
+// about fifty milliseconds, once for everything that a thread will run.
 func landlock(p Policy) error {
 	type portRule struct{ access, port uint64 }
 	attr := unix.LandlockRulesetAttr{}
@@ -219,7 +217,7 @@ func landlock(p Policy) error {
 	return nil
 }
 
-// landlockVersion asks the kernel.
+// landlockVersion returns the kernel's version of Landlock, 0 for none.
 func landlockVersion() int {
 	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {

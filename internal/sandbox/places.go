@@ -26,8 +26,8 @@ type Request struct {
 	Ports []int
 }
 
-// caches are folders of a home that builds fill and that can be made again. They are shared with
-// the user's own builds: an agent that poisons one is not kept from it.
+// caches are folders of a home that builds fill and that can be made again. The user's own builds use them
+// too, and nothing keeps an agent from poisoning one.
 var caches = []string{
 	".cache/go-build", ".cache/golangci-lint", ".cache/staticcheck", ".cache/goimports", "go/pkg", ".cache/gopls",
 	".npm", ".cache/node", ".cache/yarn", ".yarn/berry", ".cache/pnpm", ".local/share/pnpm/store", ".bun/install/cache", ".cache/deno",
@@ -43,8 +43,8 @@ var cacheVariables = []string{
 	"YARN_CACHE_FOLDER", "PIP_CACHE_DIR", "UV_CACHE_DIR", "CCACHE_DIR", "SCCACHE_DIR", "CARGO_TARGET_DIR", "GRADLE_USER_HOME", "TMPDIR",
 }
 
-// toolchains are folders and files of a home that programs run from or are told their way by.
-// They are read, never written. Credentials are in none of them.
+// toolchains are folders and files of a home with programs and their settings. They can be read, never
+// written. None has credentials in it.
 var toolchains = []string{
 	"go/bin", "sdk", "bin", ".local/bin", ".local/lib", ".local/share/mise", ".local/share/uv", ".local/share/pnpm", ".local/share/pipx",
 	".local/share/claude", ".local/share/fnm", ".pyenv", ".rbenv", ".nodenv", ".nvm", ".asdf", ".volta", ".bun", ".deno", ".sdkman", ".rustup",
@@ -55,8 +55,8 @@ var toolchains = []string{
 // toolVariables name such folders elsewhere; PATH names many.
 var toolVariables = []string{"GOROOT", "RUSTUP_HOME", "PYENV_ROOT", "NVM_DIR", "VOLTA_HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "JAVA_HOME", "NODE_PATH", "PYTHONPATH"}
 
-// sockets are where programs listen that would run things for whoever asks: container engines,
-// the service manager, the session's bus, agents that hold keys.
+// sockets belong to programs that run things for whoever asks: container engines, the service manager,
+// the session's bus, agents that hold keys.
 var sockets = []string{
 	"/run/user", "/run/docker.sock", "/run/containerd", "/run/podman", "/run/crio", "/run/dbus", "/run/systemd/private", "/run/snapd.socket",
 	"/run/snapd-snap.socket", "/run/libvirt", "/run/lxd.socket", "/run/incus", "/run/cron.reboot", "/var/lib/docker", "/var/spool/cron", "/tmp/.X11-unix",
@@ -65,8 +65,8 @@ var sockets = []string{
 // socketGlobs are such places with a random part.
 var socketGlobs = []string{"/tmp/ssh-*", "/tmp/dbus-*", "/tmp/tmux-*", "/tmp/.ICE-unix"}
 
-// rootOnly are doors in the system that only root has the key to: disks as they are, the
-// kernel's settings. A container keeps them shut the same way.
+// rootOnly are places through which root can change the system: raw disks, the kernel's settings. A
+// container closes the same ones.
 var rootOnly = []Place{
 	{"/proc/sys", Read}, {"/proc/sysrq-trigger", Read}, {"/proc/irq", Read}, {"/proc/bus", Read}, {"/proc/kcore", Hidden}, {"/sys", Read},
 	{"/boot", Read}, {"/etc", Read}, {"/usr", Read}, {"/dev", Hidden},
@@ -204,9 +204,9 @@ func installed(program, path string) []string {
 	return nil
 }
 
-// private is what of a home is hidden: all of it. One in the temporary folder was made up by
-// somebody (a test, a build), who has scratch of their own in it as well: of that, what has the
-// names of settings and credentials.
+// private is what is hidden of a home: all of it. A home in the temporary folder was made by a test or a
+// build, which has its scratch files in it too: of such a home only the names that settings and
+// credentials have are hidden.
 func private(home string) []Place {
 	if temp := resolved(os.TempDir()); temp == "" || home == temp || !within(home, temp) {
 		return []Place{{home, Hidden}}
@@ -244,8 +244,8 @@ func readable(repo string) []Place {
 	return places
 }
 
-// homes are the user's home as the environment has it and as the system has it. They differ
-// where somebody made a home up, and then both are the user's.
+// homes are the user's home as the environment names it and as the system does. Where they differ, both
+// are the user's.
 func homes() []string {
 	var out []string
 	if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {

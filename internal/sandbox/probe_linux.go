@@ -36,7 +36,7 @@ func inOwnThread(do func() error) error {
 	return <-done
 }
 
-// capable says whether the calls that Enter mounts with are there (Linux 5.12).
+// capable reports whether the kernel has the calls that Enter mounts with (Linux 5.12).
 func capable() bool {
 	err := unix.MountSetattr(-1, "", unix.AT_EMPTY_PATH, &unix.MountAttr{})
 	return err != unix.ENOSYS

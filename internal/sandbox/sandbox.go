@@ -3,8 +3,8 @@
 // bubblewrap) and Landlock for the ports, signals and abstract sockets. It decides nothing about
 // loops, runs nothing, and never claims a protection that it has not tried (Probe).
 //
-// A command keeps the machine's own file system, less what is none of its business: deny-lists,
-// not allow-lists, since a build needs compilers, caches and scratch space that nobody can name
+// A command sees the machine's own file system without the places on a list. It is a list of what is
+// denied, not of what is allowed: a build needs compilers, caches and scratch space that nobody can name
 // beforehand. Start at Policy; places.go has the tables; Enter in enter_linux.go carries it out.
 package sandbox
 
@@ -77,11 +77,10 @@ type Machine struct {
 	Landlock int    // its version, 0 for none
 }
 
-// Covers says whether files and the engine's ports, which closed are, are both out of reach on
-// this machine (E6).
+// Covers reports whether both files and the engine's ports (closed) are out of reach on this machine (E6).
 func (m Machine) Covers(closed []int) bool { return m.Lacks(closed) == "" }
 
-// Lacks says in words what the machine has not, "" where it has all.
+// Lacks says in words what the machine lacks, "" where it has everything.
 func (m Machine) Lacks(closed []int) string {
 	var lacks []string
 	if m.Files == ByNothing {
@@ -98,8 +97,8 @@ func (m Machine) Lacks(closed []int) string {
 	return strings.Join(lacks, " and ")
 }
 
-// Protections are the lines of the contract: which protections hold on this machine, by what,
-// and which do not. Of the ports that are closed, the spec may open some.
+// Protections are the lines of the contract that say which protections this machine has, by what means,
+// and which it lacks. The spec may open some of the closed ports.
 func (m Machine) Protections(closed, open []int) []string {
 	var lines []string
 	if m.Files != ByNothing {
@@ -130,8 +129,8 @@ func (m Machine) Protections(closed, open []int) []string {
 	return lines
 }
 
-// sorted returns the places from the outside in. Of several for one path the last counts, and
-// one that says no more than the place around it is dropped.
+// sorted returns the places from the outside in. The last of several for one path counts. A place that
+// allows the same as the place around it is dropped.
 func sorted(places []Place) []Place {
 	last := map[string]Place{}
 	for _, p := range places {
@@ -164,7 +163,7 @@ func around(places []Place, path string) Access {
 	return access
 }
 
-// within says whether path is dir or below it.
+// within reports whether path is dir or below it.
 func within(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }

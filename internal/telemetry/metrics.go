@@ -25,9 +25,8 @@ import (
 	"pawl/internal/span"
 )
 
-// seconds are the bounds of every histogram in seconds. OpenTelemetry's own are for milliseconds,
-// so that all that takes less than five seconds would be in one bucket; agents take minutes, and
-// people hours.
+// seconds are the bounds of every histogram in seconds. OpenTelemetry's own are meant for milliseconds:
+// everything under five seconds would be in one bucket. Agents take minutes, and people hours.
 var seconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14400, 86400}
 
 // meters are the metrics of a process and the endpoint at which they are read.
@@ -109,7 +108,7 @@ func (m *meters) instruments(meter metric.Meter, count census) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// count books an event.
+// count counts an event.
 func (m *meters) count(ctx context.Context, kind string, e loop.Event) {
 	switch e.Type {
 	case loop.IterationSucceeded, loop.IterationFailed:
@@ -158,7 +157,7 @@ func with(pairs ...string) metric.MeasurementOption {
 	return metric.WithAttributes(list...)
 }
 
-// word is what the reasons of the machines look like.
+// word matches the reasons that the machines have.
 var word = regexp.MustCompile(`^[a-zA-Z-]{0,24}(:[a-zA-Z-]{1,24})?$`)
 
 // bounded lets no text become a label.
@@ -173,8 +172,8 @@ func bounded(reason string) string {
 // retryEvery is how often an address is tried that another process has.
 const retryEvery = time.Second
 
-// listen opens the endpoint, now or when the process that has the address is gone: several pawls on
-// a machine share their settings, and the one that stands by takes over.
+// listen opens the endpoint, now or when the process that has the address is gone: several pawls on a
+// machine share their settings, and the next one takes over.
 func (m *meters) listen(address string, logger *slog.Logger) error {
 	ctx, stop := context.WithCancel(context.Background())
 	m.stop = stop

@@ -1,8 +1,8 @@
-// Package telemetry shows the outside what pawl does: metrics at a Prometheus endpoint, traces to an
-// OpenTelemetry receiver. It is off unless somebody asks for it, and everything of it may be called
-// on a nil *Telemetry, which does nothing. It never decides anything and never holds a loop up: what
-// can't be delivered is dropped. Nothing of it runs in a workflow; loops are seen by the events that
-// activities append to their ledgers. Start at Start, then Appended.
+// Package telemetry shows what pawl does: as metrics at a Prometheus endpoint, as traces for an
+// OpenTelemetry receiver. It is off by default, and the methods of a nil *Telemetry do nothing. It never
+// decides anything and never delays a loop: what can't be delivered is dropped. Nothing of it runs in a
+// workflow: it learns of loops by the events that activities append to their ledgers. Start at Start,
+// then Appended.
 package telemetry
 
 import (
@@ -51,9 +51,9 @@ type course struct {
 	met bool // it has what the ledger had before this process came
 }
 
-// Start begins to show what the settings ask for; nil where that is nothing. Instance tells this
-// process from others in what it shows. An endpoint whose address another process of this machine
-// has is opened when that one has gone. Errors are the settings' and name the variable.
+// Start begins to show what the settings ask for; it returns nil where that is nothing. Instance tells
+// this process from others. Where another process of this machine has the endpoint's address, the
+// endpoint is opened when that process is gone. Errors name the variable that is wrong.
 func Start(ctx context.Context, s Settings, instance string, logger *slog.Logger) (*Telemetry, error) {
 	if s == (Settings{}) {
 		return nil, nil
@@ -108,9 +108,9 @@ func (t *Telemetry) Shutdown(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Appended books the events that were appended to a loop's ledger, and the state after them. A
-// retry of the append books nothing twice. Before returns the events that the ledger had already:
-// it is asked for a loop that this process has not met, since a trace begins at the beginning.
+// Appended counts the events that were appended to a loop's ledger, and notes the state after them. A
+// retry of the append counts nothing twice. Before returns the events that the ledger had already. It is
+// called for a loop that is new to this process, since a trace begins with the loop.
 func (t *Telemetry) Appended(ctx context.Context, after loop.State, events []loop.Event, before func(context.Context) ([]loop.Event, error)) {
 	if t == nil {
 		return
@@ -158,7 +158,7 @@ func (t *Telemetry) trace(ctx context.Context, id string, events []loop.Event, b
 	if !c.met {
 		earlier, err := before(ctx)
 		if err != nil {
-			t.logger.Warn("the loop's trace can't be gone on with", "loop", id, "error", err)
+			t.logger.Warn("the loop's trace can't be continued", "loop", id, "error", err)
 			return
 		}
 		c.met = true
@@ -173,7 +173,7 @@ func (t *Telemetry) trace(ctx context.Context, id string, events []loop.Event, b
 	}
 }
 
-// Met notes what a loop is at that this process has not booked anything of yet.
+// Met notes the state of a loop of which this process has counted nothing yet.
 func (t *Telemetry) Met(s loop.State) {
 	if t == nil || s.Status.Ended() {
 		return
@@ -196,7 +196,7 @@ func (t *Telemetry) Forget(id string) {
 	delete(t.courses, id)
 }
 
-// PushRefused books a push that the user's repository did not take.
+// PushRefused counts a push that the user's repository did not take.
 func (t *Telemetry) PushRefused(ctx context.Context) {
 	if t != nil && t.metrics != nil {
 		t.metrics.refused.Add(ctx, 1)
@@ -218,8 +218,8 @@ func (t *Telemetry) census() (loops map[loop.Status]int64, gates map[loop.GateKi
 	return loops, gates
 }
 
-// quiet sends what OpenTelemetry's libraries complain of to the log: they would write it to stderr,
-// where it tears a progress line apart. An embedded engine does the same, with the same log.
+// quiet sends the complaints of OpenTelemetry's libraries to the log: on stderr they would break a
+// progress line. An embedded engine does the same, with the same log.
 func quiet(logger *slog.Logger) {
 	otel.SetLogger(logr.FromSlogHandler(logger.Handler()))
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Warn("telemetry", "error", err) }))

@@ -67,8 +67,8 @@ func (t *tracers) exporter(ctx context.Context, to string) (sdktrace.SpanExporte
 	return stdouttrace.New(stdouttrace.WithWriter(t.file))
 }
 
-// patient is an exporter whose failures are its own affair. The log is told of the first, and of
-// how it goes on every so often: whoever takes the traces may be away for days.
+// patient is an exporter whose failures reach nobody but the log: the first at once, later ones once in
+// complainEvery, since the receiver may be away for days.
 type patient struct {
 	sdktrace.SpanExporter
 	logger *slog.Logger
@@ -76,7 +76,7 @@ type patient struct {
 	told   time.Time
 }
 
-// complainEvery is how often the log is told.
+// complainEvery is how often failures are logged.
 const complainEvery = time.Minute
 
 // ExportSpans hands spans on or drops them. The batch processor calls it one call after the other.
@@ -129,7 +129,7 @@ func (t *tracers) export(ctx context.Context, s span.Span) {
 	out.End(trace.WithTimestamp(s.End))
 }
 
-// given are the IDs of spans that have theirs already.
+// given hands on the IDs of spans that have theirs already.
 type given struct{}
 
 type givenKey struct{}
