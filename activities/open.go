@@ -178,7 +178,7 @@ func (m *machine) enroll(o opening, source userrepo.Source) (workspace.Record, e
 		}
 		name = fmt.Sprintf("%s.%d", git.RefName(o.Loop), n)
 	}
-	r := o.named(name, source.Identity())
+	r := o.named(name, source.Identity)
 	r.Repo, r.Onto, r.Store = source.Path, cmp.Or(o.Onto, source.Branch), m.storeOf(source.Path)
 	return r, workspace.Write(m.Home, r)
 }

@@ -127,7 +127,7 @@ func (t *Telemetry) Appended(ctx context.Context, after loop.State, events []loo
 		t.trace(ctx, after.Loop, events, before)
 	}
 	if after.Status.Ended() {
-		t.Forget(after.Loop)
+		t.forget(after.Loop)
 	}
 }
 
@@ -185,11 +185,8 @@ func (t *Telemetry) Met(s loop.State) {
 	}
 }
 
-// Forget notes that a loop is over.
-func (t *Telemetry) Forget(id string) {
-	if t == nil {
-		return
-	}
+// forget notes that a loop is over.
+func (t *Telemetry) forget(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.loops, id)

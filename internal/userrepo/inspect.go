@@ -28,23 +28,12 @@ import (
 
 // Source is what Inspect found out about the user's repository.
 type Source struct {
-	Path      string   // absolute top level of the working tree
-	Branch    string   // the branch that the loop starts from, without refs/heads/
-	Head      string   // its commit
-	Current   string   // the branch that is checked out, "" when HEAD is detached
-	UserName  string   // as the user's own commits would carry it, "" where none is configured
-	UserEmail string   //
-	Loops     []string // names below refs/heads/pawl/ and refs/pawl-ledger/, sorted: taken
-	Shallow   bool     // the history is cut off, and so will the loop's be
-}
-
-// Identity is the user's, or pawl's own where none is configured.
-func (s Source) Identity() git.Identity {
-	id := git.Identity{Name: s.UserName, Email: s.UserEmail}
-	if id.Name == "" || id.Email == "" {
-		return git.Identity{Name: "pawl", Email: "pawl@localhost"}
-	}
-	return id
+	Path     string       // absolute top level of the working tree
+	Branch   string       // the branch that the loop starts from, without refs/heads/
+	Head     string       // its commit
+	Current  string       // the branch that is checked out, "" when HEAD is detached
+	Identity git.Identity // that of the user's own commits, pawl's where none is configured
+	Loops    []string     // names below refs/heads/pawl/ and refs/pawl-ledger/, sorted: taken
 }
 
 // Codes of Precondition.
@@ -145,7 +134,7 @@ func inspect(ctx context.Context, abs, base, loopRef string) (Source, error) {
 		return Source{}, err
 	}
 	in.dir = s.Path
-	if err = in.format(&s); err == nil {
+	if err = in.format(); err == nil {
 		err = in.branch(&s, base)
 	}
 	if err == nil {
@@ -229,18 +218,13 @@ func (in *inspector) toplevel() (string, error) {
 		Do: "run git init, commit what is there, and start again"}
 }
 
-func (in *inspector) format(s *Source) error {
-	out, err := in.git("rev-parse", "--show-object-format", "--is-shallow-repository")
-	if err != nil {
-		return err
-	}
-	format, shallow, _ := strings.Cut(out, "\n")
-	if format != "sha1" {
-		return &Precondition{Code: ObjectFormat, What: fmt.Sprintf("the repository's object format is %s", git.Quote(format)),
+func (in *inspector) format() error {
+	format, err := in.git("rev-parse", "--show-object-format")
+	if err == nil && format != "sha1" {
+		err = &Precondition{Code: ObjectFormat, What: fmt.Sprintf("the repository's object format is %s", git.Quote(format)),
 			Do: "use a repository with SHA-1 objects; pawl knows no other yet"}
 	}
-	s.Shallow = shallow == "true"
-	return nil
+	return err
 }
 
 func (in *inspector) branch(s *Source, base string) error {
@@ -440,8 +424,10 @@ func (in *inspector) identity(s *Source) error {
 			set[key] = value
 		}
 	}
-	s.UserName = cmp.Or(set["author.name"], set["user.name"])
-	s.UserEmail = cmp.Or(set["author.email"], set["user.email"])
+	s.Identity = git.Identity{Name: cmp.Or(set["author.name"], set["user.name"]), Email: cmp.Or(set["author.email"], set["user.email"])}
+	if s.Identity.Name == "" || s.Identity.Email == "" {
+		s.Identity = git.Identity{Name: "pawl", Email: "pawl@localhost"}
+	}
 	return nil
 }
 

@@ -159,10 +159,13 @@ func TestInspectTellsWhereTheLoopStarts(t *testing.T) {
 
 	s, err := userrepo.Inspect(ctx, filepath.Join(dir, "src", "deep"), "", loopRef)
 	require.NoError(t, err)
-	assert.Equal(t, userrepo.Source{Path: dir, Branch: "main", Head: head, Current: "main", UserName: "Ada", UserEmail: "ada@example.org"}, s)
-	assert.Equal(t, git.Identity{Name: "Ada", Email: "ada@example.org"}, s.Identity())
-	assert.Equal(t, git.Identity{Name: "pawl", Email: "pawl@localhost"}, userrepo.Source{UserName: "Ada"}.Identity())
+	assert.Equal(t, userrepo.Source{Path: dir, Branch: "main", Head: head, Current: "main", Identity: git.Identity{Name: "Ada", Email: "ada@example.org"}}, s)
 	assert.Equal(t, before, gittest.BytesOf(t, dir), "looking changes nothing")
+
+	gittest.Git(t, dir, "config", "user.email", "")
+	s, err = userrepo.Inspect(ctx, dir, "", loopRef)
+	require.NoError(t, err)
+	assert.Equal(t, git.Identity{Name: "pawl", Email: "pawl@localhost"}, s.Identity, "half an identity is none")
 }
 
 func TestInspectOverlooksPawlsOwnFiles(t *testing.T) {

@@ -70,7 +70,6 @@ func TestFetchFromAShallowClone(t *testing.T) {
 	gittest.Git(t, user, "clone", "-q", "--depth=1", "file://"+user, shallow)
 	s, err := userrepo.Inspect(ctx, shallow, "", loopRef)
 	require.NoError(t, err)
-	assert.True(t, s.Shallow)
 	b := gittest.BedFor(t, shallow, s.Head)
 	desk := b.Tree("desk", s.Head)
 	assert.Equal(t, "1", gittest.Git(t, desk.Dir, "rev-list", "--count", "HEAD"))

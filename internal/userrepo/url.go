@@ -112,7 +112,7 @@ func userIdentity(ctx context.Context, s *store.Store, to *Source) error {
 func UserIdentity(ctx context.Context, s *store.Store) (git.Identity, error) {
 	var out Source
 	err := userIdentity(ctx, s, &out)
-	return out.Identity(), err
+	return out.Identity, err
 }
 
 // MayPush asks a repository whether it would take a commit as a new ref, and moves nothing:

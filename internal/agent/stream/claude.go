@@ -190,7 +190,7 @@ func (u claudeUsage) nano(model string) int64 {
 
 func (c *claude) line(raw []byte) (events []Event) {
 	var l claudeLine
-	if err := json.Unmarshal(raw, &l); err != nil && !partial(err) {
+	if !decode(raw, &l) {
 		return nil
 	}
 	switch l.Type {
@@ -212,7 +212,7 @@ func (c *claude) line(raw []byte) (events []Event) {
 	case "assistant":
 		c.begin(l.Parent, l.Message)
 		var blocks []claudeBlock
-		if err := json.Unmarshal(l.Message.Content, &blocks); err != nil && !partial(err) {
+		if !decode(l.Message.Content, &blocks) {
 			return events
 		}
 		for _, b := range blocks {
@@ -321,11 +321,4 @@ func dollars(nano int64) evidence.Decimal {
 		panic("stream: " + strconv.Quote(text) + " is no number") // digits with one point always are
 	}
 	return d
-}
-
-// partial says that JSON was well formed and some of it had another type than expected: the rest
-// of it was read all the same.
-func partial(err error) bool {
-	_, ok := err.(*json.UnmarshalTypeError)
-	return ok
 }

@@ -1,11 +1,6 @@
 package stream
 
-import (
-	"encoding/json"
-
-	"pawl/internal/evidence"
-	"pawl/internal/loop"
-)
+import "pawl/internal/evidence"
 
 // codexArgv calls Codex headless, in its own sandbox: a role that may not edit gets the read-only
 // one. Neither the user's configuration nor the repository's rules are read.
@@ -25,8 +20,7 @@ func codexArgv(c Call) []string {
 // codex reads the lines of `codex exec --json`. Tokens come at the end of a turn, so a call that
 // was ended before has none; it names no cost.
 type codex struct {
-	tools   calls
-	in, out int64
+	totals
 	begun   bool
 	text    string
 	trouble string // the last error it named, which need not be the end of it
@@ -56,7 +50,7 @@ type codexLine struct {
 
 func (c *codex) line(raw []byte) []Event {
 	var l codexLine
-	if err := json.Unmarshal(raw, &l); err != nil && !partial(err) {
+	if !decode(raw, &l) {
 		return nil
 	}
 	switch l.Type {
@@ -84,10 +78,6 @@ func (c *codex) line(raw []byte) []Event {
 		c.trouble = l.Message
 	}
 	return nil
-}
-
-func (c *codex) usage() loop.Usage {
-	return loop.Usage{AgentCalls: 1, ToolCalls: c.tools.count, InputTokens: c.in, OutputTokens: c.out}
 }
 
 // why is the first reason that says something.

@@ -1,10 +1,6 @@
 package stream
 
-import (
-	"encoding/json"
-
-	"pawl/internal/loop"
-)
+import "pawl/internal/loop"
 
 // geminiArgv calls the Gemini CLI headless. Tools that are not approved are not in its request:
 // with every tool approved it also has a shell, otherwise it edits and looks.
@@ -24,8 +20,7 @@ func geminiArgv(c Call) []string {
 // gemini reads the lines of `gemini --output-format stream-json`. Tokens come with the result, so
 // a call that was ended before has none; it names no cost.
 type gemini struct {
-	tools   calls
-	in, out int64
+	totals
 	text    string // of the answer under way, which comes in pieces
 	speaks  bool
 	trouble string
@@ -54,7 +49,7 @@ type geminiLine struct {
 
 func (g *gemini) line(raw []byte) []Event {
 	var l geminiLine
-	if err := json.Unmarshal(raw, &l); err != nil && !partial(err) {
+	if !decode(raw, &l) {
 		return nil
 	}
 	switch l.Type {
@@ -89,8 +84,4 @@ func (g *gemini) line(raw []byte) []Event {
 		return []Event{{Kind: Ended, End: end}}
 	}
 	return nil
-}
-
-func (g *gemini) usage() loop.Usage {
-	return loop.Usage{AgentCalls: 1, ToolCalls: g.tools.count, InputTokens: g.in, OutputTokens: g.out}
 }

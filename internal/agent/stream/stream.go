@@ -8,6 +8,7 @@ package stream
 
 import (
 	"bytes"
+	"encoding/json"
 
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
@@ -190,6 +191,24 @@ func (c *calls) add(id string) bool {
 	}
 	c.count++
 	return true
+}
+
+// totals are the tool calls and tokens of a program that does not say what it cost.
+type totals struct {
+	tools   calls
+	in, out int64
+}
+
+func (t *totals) usage() loop.Usage {
+	return loop.Usage{AgentCalls: 1, ToolCalls: t.tools.count, InputTokens: t.in, OutputTokens: t.out}
+}
+
+// decode reads JSON into l and reports whether it was well formed. Where a part of it has another type than
+// expected, the rest is read all the same.
+func decode(raw []byte, l any) bool {
+	err := json.Unmarshal(raw, l)
+	_, mistyped := err.(*json.UnmarshalTypeError)
+	return err == nil || mistyped
 }
 
 // count makes a number of a program's own sane.
