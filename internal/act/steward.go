@@ -119,11 +119,10 @@ type ChildRead struct {
 
 // Validate compares what a steward has recorded with what there is (S11, S12).
 type Validate struct {
-	Ref       string            `json:"ref"`
-	Ledger    string            `json:"ledger"`
-	Charter   charter.Charter   `json:"charter"`
-	Artifacts map[string]string `json:"artifacts,omitempty"`
-	Children  []Child           `json:"children,omitempty"`
+	Ref      string          `json:"ref"`
+	Ledger   string          `json:"ledger"`
+	Charter  charter.Charter `json:"charter"`
+	Children []Child         `json:"children,omitempty"`
 }
 
 // Child is a child loop as the steward has it.

@@ -207,22 +207,21 @@ type Event struct {
 	Recovery   string `json:"recovery,omitempty"`
 
 	// Of a steward's tasks.
-	Task      string            `json:"task,omitempty"` // its ID
-	Submitted *task.Task        `json:"submitted,omitempty"`
-	Trigger   *task.Trigger     `json:"trigger,omitempty"`
-	From      task.State        `json:"from,omitempty"`
-	To        task.State        `json:"to,omitempty"`
-	Evidence  *task.Evidence    `json:"evidence,omitempty"` // by what right a task changed its state (S2)
-	TaskPlan  *task.Plan        `json:"task_plan,omitempty"`
-	Tier      task.Tier         `json:"tier,omitempty"`
-	Priority  *int              `json:"priority,omitempty"`
-	Action    *task.Action      `json:"action,omitempty"`
-	Child     *task.ChildEvent  `json:"child,omitempty"`
-	LoopID    string            `json:"loop_id,omitempty"` // a child loop's
-	Finding   *task.Finding     `json:"finding,omitempty"`
-	Drift     *task.Drift       `json:"drift,omitempty"`
-	Outcome   string            `json:"outcome,omitempty"`
-	Artifacts map[string]string `json:"artifacts,omitempty"` // file → SHA-256 as written
+	Task      string           `json:"task,omitempty"` // its ID
+	Submitted *task.Task       `json:"submitted,omitempty"`
+	Trigger   *task.Trigger    `json:"trigger,omitempty"`
+	From      task.State       `json:"from,omitempty"`
+	To        task.State       `json:"to,omitempty"`
+	Evidence  *task.Evidence   `json:"evidence,omitempty"` // by what right a task changed its state (S2)
+	TaskPlan  *task.Plan       `json:"task_plan,omitempty"`
+	Tier      task.Tier        `json:"tier,omitempty"`
+	Priority  *int             `json:"priority,omitempty"`
+	Action    *task.Action     `json:"action,omitempty"`
+	Child     *task.ChildEvent `json:"child,omitempty"`
+	LoopID    string           `json:"loop_id,omitempty"` // a child loop's
+	Finding   *task.Finding    `json:"finding,omitempty"`
+	Drift     *task.Drift      `json:"drift,omitempty"`
+	Outcome   string           `json:"outcome,omitempty"`
 }
 
 // Opened is what a loop starts with.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"maps"
 	"slices"
 	"time"
 
@@ -89,14 +88,14 @@ func (s State) Apply(e loop.Event) State {
 		s.Gates = slices.DeleteFunc(slices.Clone(s.Gates), func(g loop.Gate) bool { return g.ID == e.Answer.Gate })
 		s.Answered = last(append(slices.Clip(s.Answered), *e.Answer), KeepAnswers)
 		if e.Drift != nil {
-			s.settled(*e.Drift, e.Answer.Choice)
+			s.Drift = slices.DeleteFunc(slices.Clone(s.Drift), func(known task.Drift) bool { return same(known, *e.Drift) })
 		}
 	case loop.DriftFound:
 		if !slices.ContainsFunc(s.Drift, func(d task.Drift) bool { return same(d, *e.Drift) }) {
 			s.Drift = append(slices.Clip(s.Drift), *e.Drift)
 		}
 	case loop.StewardValidated:
-		s.ValidatedAt, s.Artifacts = e.Time, kept(e.Artifacts, s.Artifacts)
+		s.ValidatedAt = e.Time
 		s.Base = cmp.Or(e.Head, s.Base)
 	case loop.MessageReceived:
 		s.received(e)
@@ -110,29 +109,6 @@ func (s State) Apply(e loop.Event) State {
 	}
 	s.derive()
 	return s
-}
-
-// kept is the newer of two maps.
-func kept[M ~map[K]V, K comparable, V any](newer, older M) M {
-	if newer != nil {
-		return newer
-	}
-	return older
-}
-
-// settled takes a person's word on drift: an artifact is left alone from now on, or written again.
-func (s *State) settled(d task.Drift, choice string) {
-	s.Drift = slices.DeleteFunc(slices.Clone(s.Drift), func(known task.Drift) bool { return same(known, d) })
-	if d.Name != task.DriftArtifact {
-		return
-	}
-	s.Artifacts = maps.Clone(s.Artifacts)
-	switch choice {
-	case Keep:
-		s.Artifacts[d.What] = task.Theirs
-	case Restore:
-		s.Artifacts[d.What] = task.Anew
-	}
 }
 
 func same(a, b task.Drift) bool { return a.Name == b.Name && a.What == b.What }

@@ -51,8 +51,7 @@ type State struct {
 	Desk   string `json:"desk,omitempty"`
 	Host   string `json:"host,omitempty"`
 
-	Artifacts map[string]string `json:"artifacts,omitempty"` // file → SHA-256 as pawl has written it
-	Charter   string            `json:"charter,omitempty"`   // SHA-256 of the spec
+	Charter string `json:"charter,omitempty"` // SHA-256 of the spec
 
 	Known         []Known       `json:"known,omitempty"`    // tasks that came, by id and dedupe key, the oldest first
 	Answered      []loop.Answer `json:"answered,omitempty"` // the last answers to gates

@@ -179,12 +179,6 @@ const (
 	DriftCI       = "ci"       // CI of the project fails
 )
 
-// What a person has said about an artifact, in the place of its digest.
-const (
-	Theirs = "theirs" // it is left alone
-	Anew   = "anew"   // it is written again, whatever is there
-)
-
 // Drift is a difference between what the steward has recorded and what it finds (S11, S12).
 type Drift struct {
 	Name   string    `json:"name"`

@@ -144,7 +144,7 @@ func (r *run) everySoOften(ctx workflow.Context) {
 func (r *run) validate(ctx workflow.Context) error {
 	r.due = false
 	s := r.State()
-	in := act.Validate{Ref: r.opened.Ref, Ledger: s.Ledger, Charter: r.charter, Artifacts: s.Artifacts}
+	in := act.Validate{Ref: r.opened.Ref, Ledger: s.Ledger, Charter: r.charter}
 	var loops []string
 	for _, t := range s.Tasks {
 		for _, st := range t.Steps {
