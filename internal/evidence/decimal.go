@@ -176,11 +176,7 @@ func FormatDelta(d Decimal) string {
 	if err != nil {
 		return fmt.Sprintf("%+.2f", d.Float())
 	}
-	text := f.Text('f', 2)
-	if !strings.HasPrefix(text, "-") {
-		text = "+" + text
-	}
-	return text
+	return fmt.Sprintf("%+.2f", f)
 }
 
 // quote shows a piece of foreign text in an error: short, printable, in quotes.

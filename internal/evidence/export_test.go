@@ -3,6 +3,7 @@ package evidence
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -59,6 +60,22 @@ func parseRow(text string) (row Row, err error) {
 	default:
 		return row, fmt.Errorf("%s is neither yes nor no", quote(fields[4]))
 	}
-	row.Reason, row.Description = reason.Cut(clean(fields[5], MaxDescription+82))
+	row.Description = clean(fields[5], MaxDescription+82)
+	if m := stated.FindStringSubmatch(row.Description); m != nil {
+		row.Reason, row.Description = m[1], m[2]
+	}
 	return row, nil
 }
+
+// stated finds a reason of the table in front of a description.
+var stated = func() *regexp.Regexp {
+	var words []string
+	for _, row := range reason.Table {
+		word := regexp.QuoteMeta(row.Reason)
+		if row.Reason == reason.Policy {
+			word += "[A-Za-z0-9-]+"
+		}
+		words = append(words, word)
+	}
+	return regexp.MustCompile(`^(` + strings.Join(words, "|") + `)(?:: (\S.*)|)$`)
+}()
