@@ -38,31 +38,22 @@ func (p ports) address() string { return hostPort(p.frontend) }
 // choosePorts takes the first pair from preferred on of which both are free. For up to patience it
 // waits for the first one: when an owner is killed, the kernel may drop its lock before its listeners.
 func choosePorts(ctx context.Context, preferred int, patience time.Duration) (ports, error) {
-	var chosen ports
 	until := time.Now().Add(patience)
-	for port := preferred; chosen.ui == nil; {
-		if port > lastPort-uiOffset {
-			return ports{}, fmt.Errorf("no free port from %d on", preferred)
-		}
-		if ui, err := listenPair(port); err == nil {
-			chosen.frontend, chosen.ui = port, ui
-			break
-		}
-		if port == preferred && time.Now().Before(until) {
-			if err := pause(ctx, 2*time.Millisecond); err != nil {
-				return ports{}, err
+	for p := (ports{frontend: preferred}); p.frontend <= lastPort-uiOffset; {
+		var err error
+		if p.ui, err = listenPair(p.frontend); err == nil {
+			if p.history, p.matching, err = freePorts(); err != nil {
+				p.ui.Close()
 			}
-			continue
+			return p, err
 		}
-		port++
+		if p.frontend > preferred || time.Now().After(until) {
+			p.frontend++
+		} else if err := pause(ctx, 2*time.Millisecond); err != nil {
+			return ports{}, err
+		}
 	}
-	internal, err := freePorts(2)
-	if err != nil {
-		chosen.ui.Close()
-		return ports{}, err
-	}
-	chosen.history, chosen.matching = internal[0], internal[1]
-	return chosen, nil
+	return ports{}, fmt.Errorf("no free port from %d on", preferred)
 }
 
 // listenPair returns the UI's listener if the frontend's port is free as well; the server binds
@@ -76,12 +67,10 @@ func listenPair(frontend int) (net.Listener, error) {
 	return net.Listen("tcp", hostPort(frontend+uiOffset))
 }
 
-// freePorts finds n ports for the server to bind a moment later. Each process begins elsewhere,
-// so that engines that start together do not pick the same ones; start tries again if it
-// happens all the same.
-func freePorts(n int) ([]int, error) {
+// freePorts finds two ports for the server to bind a moment later. Each process begins elsewhere, so that
+// engines that start together do not pick the same ones; start tries again if it happens all the same.
+func freePorts() (one, other int, err error) {
 	span := lastPort - firstInternal
-	var found []int
 	for i := range span {
 		port := firstInternal + (os.Getpid()*16+i)%span
 		l, err := net.Listen("tcp", hostPort(port))
@@ -89,11 +78,12 @@ func freePorts(n int) ([]int, error) {
 			continue
 		}
 		l.Close()
-		if found = append(found, port); len(found) == n {
-			return found, nil
+		if one != 0 {
+			return one, port, nil
 		}
+		one = port
 	}
-	return nil, errors.New("no free ports for the engine's services")
+	return 0, 0, errors.New("no free ports for the engine's services")
 }
 
 func hostPort(port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }

@@ -2,200 +2,138 @@ package testreport
 
 import (
 	"bytes"
-	"encoding/xml"
-	"io"
+	"cmp"
+	"html"
+	"regexp"
 	"strings"
 )
 
-// maxDepth is deeper than any report is nested.
-const maxDepth = 100
+// What is read of one text between tags, the longest tag, and the most attributes of one. Most tags are
+// shorter than usualTag, and the pattern is faster on short texts.
+const (
+	maxText       = 16 << 10
+	maxTag        = 1 << 20
+	usualTag      = 512
+	maxAttributes = 100
+)
+
+var (
+	xmlTag       = regexp.MustCompile(`^<(/?)(?:[\w.-]+:)?([\w.-]+)((?:[^"'>]|"[^"]*"|'[^']*')*)>`)
+	xmlAttribute = regexp.MustCompile(`([\w.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')`)
+)
+
+// junitReader reads the testcases of JUnit XML. It goes from tag to tag by itself: a decoder would stop at
+// the first character that XML does not allow, and would hold each text in memory.
+type junitReader struct {
+	*collector
+	test    *Test
+	message excerpt
+	inside  string // the verdict that is open: failure, error
+	verdict string
+}
 
 // readJUnit reads the JUnit XML that stands in the outputs, whatever else is around it. All
 // dialects have in common a testcase with a name, a class or file and a time, and in it what came
 // of it: failure, error, skipped; without any it passed.
 func readJUnit(c *collector, outputs [][]byte) {
 	for _, out := range outputs {
-		from := bytes.Index(out, []byte("<testsuite"))
-		if from < 0 {
-			continue
+		if from := bytes.Index(out, []byte("<testsuite")); from >= 0 {
+			r := junitReader{collector: c}
+			r.read(out[from:])
 		}
-		d := xml.NewDecoder(&xmlText{src: out[from:]})
-		d.Strict = false
-		d.CharsetReader = func(_ string, input io.Reader) (io.Reader, error) { return input, nil }
-		readSuites(c, d)
 	}
 }
 
-// readSuites takes testcases until the XML ends or is none any more.
-func readSuites(c *collector, d *xml.Decoder) {
-	var (
-		test    *Test
-		message excerpt
-		inside  string // the verdict that is open: failure, error
-		verdict string
-	)
-	for depth := 0; depth < maxDepth; {
-		token, err := d.RawToken() // RawToken asks for no matching end, so that half a report is read too
-		if err != nil {
-			break
+// read takes tags and texts until the XML ends or is none any more.
+func (r *junitReader) read(src []byte) {
+	for whole := true; whole && len(src) > 0; {
+		next := bytes.IndexByte(src, '<')
+		if next < 0 {
+			return
 		}
-		switch t := token.(type) {
-		case xml.StartElement:
-			depth++
-			switch name := t.Name.Local; {
-			case name == "testcase":
-				a := attributes(t)
-				test = &Test{Package: a["classname"], Name: a["name"], File: a["file"], DurationMs: seconds(a["time"])}
-				message, verdict = excerpt{}, ""
-				c.took(test.DurationMs)
-			case test != nil && (name == "failure" || name == "error"):
-				a := attributes(t)
-				verdict, inside = "failed", name
-				if text := a["message"]; text != "" {
-					message.line(text)
-				} else if text := a["type"]; text != "" {
-					message.line(text)
-				}
-			case test != nil && verdict == "" && (name == "skipped" || name == "disabled"):
-				verdict = "skipped"
+		text := src[:min(next, maxText)]
+		if cut := bytes.LastIndexByte(text, '&'); len(text) < next && cut >= 0 && bytes.IndexByte(text[cut:], ';') < 0 {
+			text = text[:cut] // not half an entity
+		}
+		r.say(text, html.UnescapeString)
+		src = src[next:]
+		switch {
+		case bytes.HasPrefix(src, []byte("<!--")):
+			_, src, whole = bytes.Cut(src, []byte("-->"))
+		case bytes.HasPrefix(src, []byte("<![CDATA[")):
+			text, src, whole = bytes.Cut(src[len("<![CDATA["):], []byte("]]>"))
+			r.say(text[:min(len(text), maxText)], strings.Clone)
+		case bytes.HasPrefix(src, []byte("<!")), bytes.HasPrefix(src, []byte("<?")): // a DOCTYPE, an XML declaration
+			_, src, whole = bytes.Cut(src, []byte(">"))
+		default:
+			m := xmlTag.FindSubmatch(src[:min(len(src), usualTag)])
+			if m == nil {
+				m = xmlTag.FindSubmatch(src[:min(len(src), maxTag)])
 			}
-		case xml.CharData:
-			if inside != "" && strings.TrimSpace(string(t)) != "" {
-				message.write(string(unstyled(t)))
+			if m == nil {
+				return
 			}
-		case xml.EndElement:
-			depth = max(depth-1, 0)
-			switch {
-			case t.Name.Local == inside:
-				inside = ""
-				message.line("")
-			case t.Name.Local == "testcase" && test != nil:
-				switch verdict {
-				case "failed":
-					test.Message = message.String()
-					c.fail(*test)
-				case "skipped":
-					c.skipped++
-				default:
-					c.pass(test.Package, test.Name)
-				}
-				test, inside = nil, ""
+			src = src[len(m[0]):]
+			name, ends := string(m[2]), bytes.HasSuffix(m[3], []byte("/"))
+			if len(m[1]) == 0 {
+				r.start(name, m[3])
+			}
+			if len(m[1]) > 0 || ends {
+				r.end(name)
 			}
 		}
 	}
 }
 
-// attributes are an element's, each bounded.
-func attributes(t xml.StartElement) map[string]string {
+// say adds to the message of the verdict that is open.
+func (r *junitReader) say(text []byte, decode func(string) string) {
+	if r.inside != "" && len(bytes.TrimSpace(text)) > 0 {
+		r.message.write(string(unstyled([]byte(decode(string(text))))))
+	}
+}
+
+func (r *junitReader) start(name string, attributes []byte) {
+	switch {
+	case name == "testcase":
+		a := attributesOf(attributes)
+		r.test = &Test{Package: a["classname"], Name: a["name"], File: a["file"], DurationMs: seconds(a["time"])}
+		r.message, r.verdict = excerpt{}, ""
+		r.took(r.test.DurationMs)
+	case r.test != nil && (name == "failure" || name == "error"):
+		r.verdict, r.inside = "failed", name
+		if a := attributesOf(attributes); a["message"]+a["type"] != "" {
+			r.message.line(cmp.Or(a["message"], a["type"]))
+		}
+	case r.test != nil && r.verdict == "" && (name == "skipped" || name == "disabled"):
+		r.verdict = "skipped"
+	}
+}
+
+func (r *junitReader) end(name string) {
+	switch {
+	case name == r.inside:
+		r.inside = ""
+		r.message.line("")
+	case name == "testcase" && r.test != nil:
+		switch r.verdict {
+		case "failed":
+			r.test.Message = r.message.String()
+			r.fail(*r.test)
+		case "skipped":
+			r.skipped++
+		default:
+			r.pass(r.test.Package, r.test.Name)
+		}
+		r.test, r.inside = nil, ""
+	}
+}
+
+// attributesOf are those of an element, each bounded.
+func attributesOf(text []byte) map[string]string {
 	a := map[string]string{}
-	for _, attr := range t.Attr[:min(len(t.Attr), maxDepth)] {
-		a[attr.Name.Local] = attr.Value[:min(len(attr.Value), headBytes)]
+	for _, m := range xmlAttribute.FindAllSubmatch(text, maxAttributes) {
+		value := html.UnescapeString(string(m[2]) + string(m[3]))
+		a[string(m[1])] = value[:min(len(value), headBytes)]
 	}
 	return a
-}
-
-// xmlText is a reader that makes XML out of what was meant to be XML: of text between tags it
-// passes on the start alone, so that the decoder, which holds each text in memory, stays small;
-// comments are left out, characters that XML does not allow become question marks.
-type xmlText struct {
-	src  []byte
-	next []byte // to be read before src goes on
-}
-
-// What is passed on of one text between tags, and the longest tag.
-const (
-	maxText = 16 << 10
-	maxTag  = 1 << 20
-)
-
-func (x *xmlText) Read(p []byte) (int, error) {
-	for len(x.next) == 0 {
-		if len(x.src) == 0 {
-			return 0, io.EOF
-		}
-		if !x.piece() {
-			x.src = nil
-		}
-	}
-	n := copy(p, x.next)
-	x.next = x.next[n:]
-	return n, nil
-}
-
-// piece takes the next tag or text from the source; false ends the document.
-func (x *xmlText) piece() bool {
-	src := x.src
-	open := []byte("<")
-	switch {
-	case bytes.HasPrefix(src, []byte("<!--")):
-		end := bytes.Index(src, []byte("-->"))
-		if end < 0 {
-			return false
-		}
-		x.src = src[end+3:]
-		return true
-	case bytes.HasPrefix(src, []byte("<![CDATA[")):
-		end := bytes.Index(src, []byte("]]>"))
-		if end < 0 {
-			return false
-		}
-		const start = len("<![CDATA[")
-		text := allowed(src[start:max(start, min(end, start+maxText))])
-		x.next = append(append([]byte("<![CDATA["), bytes.ReplaceAll(text, []byte("]]"), []byte("] ]"))...), "]]>"...)
-		x.src = src[end+3:]
-		return true
-	case bytes.HasPrefix(src, []byte("<!")), bytes.HasPrefix(src, []byte("<?")):
-		end := bytes.IndexByte(src, '>') // a DOCTYPE and an XML declaration say nothing here
-		if end < 0 {
-			return false
-		}
-		x.src = src[end+1:]
-		return true
-	case src[0] == '<':
-		end := tagEnd(src[:min(len(src), maxTag)])
-		if end < 0 {
-			return false
-		}
-		x.next, x.src = allowed(src[:end]), src[end:]
-		return true
-	}
-	end := bytes.Index(src, open)
-	if end < 0 {
-		end = len(src)
-	}
-	text := src[:min(end, maxText)]
-	if cut := bytes.LastIndexByte(text, '&'); len(text) < end && cut >= 0 && bytes.IndexByte(text[cut:], ';') < 0 {
-		text = text[:cut] // not half an entity
-	}
-	x.next, x.src = allowed(text), src[end:]
-	return true
-}
-
-// tagEnd is the length of the tag that src starts with, -1 where it has no end. A > inside of
-// quotes does not end it.
-func tagEnd(src []byte) int {
-	var quote byte
-	for i, b := range src {
-		switch {
-		case quote != 0:
-			if b == quote {
-				quote = 0
-			}
-		case b == '"' || b == '\'':
-			quote = b
-		case b == '>':
-			return i + 1
-		}
-	}
-	return -1
-}
-
-// allowed are the characters of text, with ? for those that no XML may have.
-func allowed(text []byte) []byte {
-	return bytes.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0xfffe || r == 0xffff {
-			return '?'
-		}
-		return r
-	}, bytes.ToValidUTF8(text, []byte("?")))
 }

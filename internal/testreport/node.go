@@ -68,6 +68,9 @@ func (r *nodeReader) line(line string) {
 	}
 }
 
+// maxDepth is deeper than any suite is nested.
+const maxDepth = 100
+
 // tree takes a line of the tree of tests.
 func (r *nodeReader) tree(level int, mark, name string, ms int64, excused bool) {
 	level = min(level, len(r.suites), maxDepth)

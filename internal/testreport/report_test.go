@@ -106,7 +106,7 @@ func TestReadOfSmallOutputs(t *testing.T) {
 		{"json with a part left out", `{"Action":"run","Package":"p","Test":"T"}` + "\n[pawl: 7 bytes left out here]\nx\"}\n" + `{"Action":"pass","Package":"p","Test":"U"}`, "go-json", 0, nil, false},
 		{"XML in other output", "building\n<testsuite name='s'><testcase name='a'/><testcase name='b' classname='c'><error message='x'/></testcase></testsuite>\ndone", "junit", 1, []string{"c b"}, false},
 		{"half an XML", "<testsuites><testsuite><testcase name='a'><failure>no</failure></testcase><testcase name='b'><fail", "junit", 1, []string{"a"}, false},
-		{"XML with what no XML may have", "<testsuite><testcase name='a\x01\xff'><failure><![CDATA[x ]] > \x00 <b>]]></failure></testcase></testsuite>", "junit", 1, []string{"a??"}, false},
+		{"XML with what no XML may have", "<testsuite><testcase name='a\x01\xff'><failure><![CDATA[x ]] > \x00 <b>]]></failure></testcase></testsuite>", "junit", 1, []string{"a ?"}, false},
 		{"a pytest file that can't be loaded", "=== short test summary info ===\nERROR test_z.py - ImportError: no\n=== 1 error in 0.10s ===\n", "pytest", 1, []string{"test_z.py"}, true},
 		{"a pytest without names", "=== FAILURES ===\n____ test_q ____\nE  x\n1 failed, 2 passed in 0.10s\n", "pytest", 1, []string{"test_q"}, false},
 		{"pytest with a dash in a parameter", "=== short test summary info ===\nFAILED a.py::t[x - y] - boom - bang\n1 failed in 0.1s\n", "pytest", 1, []string{"a.py t[x - y]"}, false},
