@@ -17,7 +17,7 @@ defaults:
 schedules:
   - name: nightly
     cron: "0 2 * * *"
-    task: {title: Update the dependencies}
+    task: {title: Nightly, body: Update the dependencies}
 `
 
 func TestAStewardsFileIsReadAsALoopsIs(t *testing.T) {

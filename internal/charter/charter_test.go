@@ -38,7 +38,7 @@ const whole = `{
 	"limits": {"actions": 7, "noProgress": 2, "sameResult": 2, "sameError": 2, "executing": "30m", "retries": 0, "waiting": "8h", "costUSD": 20, "parallel": 2, "queue": 3},
 	"validateEvery": "1m",
 	"schedules": [
-		{"name": "nightly", "cron": "0 2 * * mon-fri", "timeZone": "Europe/Berlin", "overlap": "skip", "catchUp": "1h", "task": {"title": "Update the dependencies", "priority": 2}},
+		{"name": "nightly", "cron": "0 2 * * mon-fri", "timeZone": "Europe/Berlin", "overlap": "skip", "catchUp": "1h", "task": {"title": "Nightly", "body": "Update the dependencies", "priority": 2}},
 		{"name": "often", "every": "90m", "task": {"body": "Look for flaky tests"}}
 	],
 	"triggers": [{"name": "ci", "from": "github", "secretFile": "ci.secret", "task": {"title": "Mend the build", "tier": "T3", "spec": {"kind": "deliver"}}}],
@@ -70,7 +70,7 @@ func TestACharterIsReadBackAsItWasWritten(t *testing.T) {
 
 // TestEverythingThatIsWrongIsSaid sets one thing at a time in a charter that is right otherwise.
 func TestEverythingThatIsWrongIsSaid(t *testing.T) {
-	task := `"task": {"title": "x"}`
+	task := `"task": {"body": "x"}`
 	for name, c := range map[string]struct{ set, key, what string }{
 		"no name":                          {`"name": null`, "name", "is missing"},
 		"a name that is an option":         {`"name": "-x"`, "name", "hyphen"},
@@ -114,9 +114,9 @@ func TestEverythingThatIsWrongIsSaid(t *testing.T) {
 		"an unknown overlap":               {`"schedules": [{"name": "a", "cron": "@daily", "overlap": "cancel", ` + task + `}]`, "schedules[0].overlap", "cancel"},
 		"a catch-up that is none":          {`"schedules": [{"name": "a", "cron": "@daily", "catchUp": "1s", ` + task + `}]`, "schedules[0].catchUp", "is 1s"},
 		"two schedules of one name":        {`"schedules": [{"name": "a", "cron": "@daily", ` + task + `}, {"name": "a", "every": "1h", ` + task + `}]`, "schedules[1].name", "as another one is"},
-		"a schedule without a task":        {`"schedules": [{"name": "a", "cron": "@daily"}]`, "schedules[0].task", "says nothing"},
-		"a schedule of always one task":    {`"schedules": [{"name": "a", "cron": "@daily", "task": {"id": "x", "title": "x"}}]`, "schedules[0].task.id", `is "x"`},
-		"a task with an unknown key":       {`"schedules": [{"name": "a", "cron": "@daily", "task": {"title": "x", "tiers": "T1"}}]`, "schedules[0].task.tiers", "not a key"},
+		"a schedule without a task":        {`"schedules": [{"name": "a", "cron": "@daily"}]`, "schedules[0].task.body", "is missing"},
+		"a schedule of always one task":    {`"schedules": [{"name": "a", "cron": "@daily", "task": {"id": "x", "body": "x"}}]`, "schedules[0].task.id", `is "x"`},
+		"a task with an unknown key":       {`"schedules": [{"name": "a", "cron": "@daily", "task": {"body": "x", "tiers": "T1"}}]`, "schedules[0].task.tiers", "not a key"},
 		"a task with a spec of its own":    {`"schedules": [{"name": "a", "cron": "@daily", "task": {"spec": {"goul": "x"}}}]`, "schedules[0].task.spec.goul", "not a key"},
 		"a step with a spec of its own":    {`"schedules": [{"name": "a", "cron": "@daily", "task": {"plan": [{"id": "a", "kind": "deliver", "spec": {"kind": "improve"}}]}}]`, "schedules[0].task.plan[0].spec.kind", "can't be set"},
 		"a trigger from elsewhere":         {`"triggers": [{"name": "a", "from": "gitlab", "secretFile": "x", ` + task + `}]`, "triggers[0].from", "gitlab"},

@@ -128,7 +128,11 @@ func (c Charter) check() spec.Problems {
 		k.OneOf(key+".from", t.From, words["triggers[].from"])
 		k.Present(key+".secretFile", t.SecretFile, "the file with the secret that signs what comes in")
 		k.Line(key+".secretFile", t.SecretFile, "the name of a file")
-		template(&k, key+".task", t.Task)
+		filled := t.Task
+		if filled.Body == "" && filled.Spec == nil && len(filled.Plan) == 0 {
+			filled.Body = "what came in"
+		}
+		template(&k, key+".task", filled)
 		if err := incoming.Check(t.Task); err != nil {
 			k.Add(key+".task", err.Error(), "templates over what came in: docs/triggers.md has the names")
 		}
@@ -224,9 +228,6 @@ func (s Schedule) check(k *spec.Checker, key string) {
 	if s.CatchUp != 0 && s.CatchUp < spec.Duration(shortestCatchUp) {
 		k.Add(key+".catchUp", "is "+s.CatchUp.String(), spec.Duration(shortestCatchUp).String()+" or more")
 	}
-	if t := s.Task; strings.TrimSpace(t.Title+t.Body) == "" && t.Spec == nil && len(t.Plan) == 0 {
-		k.Add(key+".task", "says nothing of what is to be done", "a title, a body, a spec or a plan")
-	}
 	template(k, key+".task", s.Task)
 }
 
@@ -263,8 +264,8 @@ func template(k *spec.Checker, key string, t task.Task) {
 	if t.Dedupe != "" {
 		k.Add(key+".dedupe", "is "+spec.Show(t.Dedupe), "none: it is filled in")
 	}
-	if t.Tier != "" {
-		k.OneOf(key+".tier", string(t.Tier), words["tiers[].tier"])
+	for _, p := range t.Check(key) {
+		k.Add(p.Key, p.What, p.Want)
 	}
 	if t.Spec != nil {
 		k.Fragment(key+".spec", t.Spec, starters...)
