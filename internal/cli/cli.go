@@ -5,8 +5,8 @@
 // (Deps.Embedded), so that the worker and the starter go without a server.
 //
 // The files are named after what a person does: start_ (start, run, demo and following to the end),
-// answer_ (messages, questions, apply), look_ (list, show, watch, log, diff, report) and house_ (init,
-// validate, doctor, up, clean). Start at Execute, which the root program and the starter call, or at
+// answer_ (messages, questions, apply), look_ (list, show, watch, log, diff, report, inbox), steward_ (the
+// same for stewards) and house_ (init, validate, doctor, up, clean). Start at Execute, which the root program and the starter call, or at
 // Serve, which is the worker's; session.go says how a command finds Temporal, exit.go which exit code
 // means what.
 package cli
@@ -160,7 +160,7 @@ here, from the Temporal CLI or from the Temporal UI.
 	if !a.deps.Thin {
 		root.AddCommand(a.demoCommand(), a.upCommand())
 	}
-	root.AddCommand(a.runCommand(), a.startCommand(), a.listCommand(), a.showCommand(), a.watchCommand(), a.reportCommand(), a.logCommand(), a.diffCommand(), a.applyCommand(), a.cleanCommand())
+	root.AddCommand(a.runCommand(), a.startCommand(), a.listCommand(), a.showCommand(), a.watchCommand(), a.reportCommand(), a.logCommand(), a.diffCommand(), a.applyCommand(), a.cleanCommand(), a.inboxCommand(), a.stewardCommand())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(a.messageCommands()...)
 	root.AddCommand(a.initCommand(), a.validateCommand(), a.doctorCommand())

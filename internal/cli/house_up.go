@@ -57,6 +57,11 @@ func (a *app) up(ctx context.Context) error {
 	if err := a.serving(s); err != nil {
 		return err
 	}
+	return a.serve(ctx, s, w)
+}
+
+// serve stays while the worker runs, until it is interrupted, and says what changes.
+func (a *app) serve(ctx context.Context, s *session, w *localWorker) error {
 	owner, polling := s.engine != nil && s.engine.Owner(), false
 	if s.engine != nil && !owner {
 		a.say("another pawl runs the engine; this one takes over when that one exits")

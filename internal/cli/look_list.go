@@ -18,29 +18,37 @@ host as their ledgers last recorded them.`,
 }
 
 func (a *app) list(ctx context.Context) error {
+	return a.rows(ctx, func(launch.Row) bool { return true }, "there are no loops yet; `pawl demo` shows one, `pawl run` starts yours")
+}
+
+// rows lists the loops and stewards that are wanted, or says that there are none.
+func (a *app) rows(ctx context.Context, wanted func(launch.Row) bool, none string) error {
 	s, err := a.visit(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	var rows []launch.Row
+	var all []launch.Row
 	if s.SDK != nil {
-		rows, err = s.Listed(ctx)
+		all, err = s.Listed(ctx)
 	} else {
 		a.say("no engine is running; this is what the ledgers of this host last recorded (start it with `pawl up`)")
-		rows, err = s.Kept(ctx)
+		all, err = s.Kept(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	if a.json {
-		if rows == nil {
-			rows = []launch.Row{}
+	rows := []launch.Row{}
+	for _, r := range all {
+		if wanted(r) {
+			rows = append(rows, r)
 		}
+	}
+	if a.json {
 		return a.printJSON(rows)
 	}
 	if len(rows) == 0 {
-		a.say("there are no loops yet; `pawl demo` shows one, `pawl run` starts yours")
+		a.say("%s", none)
 		return nil
 	}
 	return a.print(a.style().List(rows))

@@ -44,11 +44,7 @@ func (a *app) log(ctx context.Context, id string, follow, all bool) error {
 		return err
 	}
 	defer s.close()
-	r, err := s.Snapshot(ctx, id)
-	if err != nil {
-		return err
-	}
-	k, err := kind.Of(r.State.Kind)
+	k, source, status, err := s.found(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -58,17 +54,31 @@ func (a *app) log(ctx context.Context, id string, follow, all bool) error {
 		if err != nil {
 			return err
 		}
-	} else if r.Ledger {
+	} else if source.Ledger {
 		return err
 	}
-	if r.Ledger {
-		a.fromLedger(r.Source, r.State.Status)
-		if follow && !r.State.Status.Ended() {
+	if source.Ledger {
+		a.fromLedger(source, status)
+		if follow && !status.Ended() {
 			return client.NoEngine()
 		}
 		return nil
 	}
 	return a.logLive(ctx, s, id, &l, follow)
+}
+
+// found is what the log needs to know of a loop or steward.
+func (s *session) found(ctx context.Context, id string) (kind.Kind, client.Source, loop.Status, error) {
+	if s.FamilyOf(ctx, id) == client.Steward {
+		r, err := s.Stewarding(ctx, id)
+		return kind.Steward, r.Source, r.State.Status, err
+	}
+	r, err := s.Snapshot(ctx, id)
+	if err != nil {
+		return kind.Kind{}, r.Source, "", err
+	}
+	k, err := kind.Of(r.State.Kind)
+	return k, r.Source, r.State.Status, err
 }
 
 // logLive writes what the loop itself has to say, once or until it ends.
@@ -91,7 +101,7 @@ func (a *app) logLive(ctx context.Context, s *session, id string, l *logger, fol
 			return err
 		}
 		// A loop that somebody terminated has no last event.
-		if !follow || l.over || (quiet%25 == 24 && s.Alive(ctx, id) != nil) {
+		if !follow || l.over || (quiet%25 == 24 && s.Over(ctx, id)) {
 			return nil
 		}
 		select {

@@ -13,8 +13,8 @@ import (
 func (a *app) showCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show what a loop is doing, what it waits for and how to answer", Args: oneLoop,
-		Long: `Show what a loop is doing, what it waits for and how to answer. --json prints the
-loop's complete state. If no engine is running, it shows what the ledger last recorded.`,
+		Long: `Show what a loop is doing, what it waits for and how to answer; of a steward, what
+` + "`pawl steward show`" + ` shows. --json prints the complete state. If no engine is running, it shows what the ledger last recorded.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error { return a.show(ctx, args[0]) }),
 	}
 }
@@ -25,6 +25,9 @@ func (a *app) show(ctx context.Context, id string) error {
 		return err
 	}
 	defer s.close()
+	if s.FamilyOf(ctx, id) == client.Steward {
+		return a.showSteward(ctx, s, id, nil)
+	}
 	r, err := s.Snapshot(ctx, id)
 	if err != nil {
 		return err

@@ -126,3 +126,10 @@ func NoEngine() error {
 	return fault.New(fault.EngineUnreachable, "no engine is running").
 		Advise("Start it with `pawl up` in another terminal, then repeat this.")
 }
+
+// Over reports whether whoever has that ID has ended, or is not known any more.
+func (c *Client) Over(ctx context.Context, id string) bool {
+	d, err := c.SDK.DescribeWorkflowExecution(ctx, id, "")
+	var gone *serviceerror.NotFound
+	return errors.As(err, &gone) || err == nil && endStatus(d.GetWorkflowExecutionInfo().GetStatus()).Ended()
+}

@@ -144,3 +144,20 @@ func (c *Client) RecordedSteward(ctx context.Context, name string) (steward.Stat
 	s.Ledger = head
 	return s, nil
 }
+
+// FamilyOf returns the family of whoever has that ID: as Temporal has it, else as the ledger on this host
+// does. Of one that neither knows it is Loop, which then is not found.
+func (c *Client) FamilyOf(ctx context.Context, id string) Family {
+	if c.SDK != nil {
+		if d, err := c.SDK.DescribeWorkflowExecution(ctx, id, ""); err == nil {
+			if k, known := kind.OfWorkflow(d.GetWorkflowExecutionInfo().GetType().GetName()); known {
+				return Of(k)
+			}
+			return Loop
+		}
+	}
+	if _, err := c.RecordedSteward(ctx, id); err == nil {
+		return Steward
+	}
+	return Loop
+}

@@ -15,10 +15,10 @@ import (
 
 // Way is one way to answer an open gate, ready to be copied.
 type Way struct {
-	Message string         // the name of the signal or update
-	Payload map[string]any // its input, which names the gate
-	Command string         // the same from a shell
-	What    string         // what it does, in words
+	Message string         `json:"message"` // the name of the signal or update
+	Payload map[string]any `json:"payload"` // its input, which names the gate
+	Command string         `json:"command"` // the same from a shell
+	What    string         `json:"what"`    // what it does, in words
 }
 
 // Gates is the table of how gates are answered: for each kind of gate its rows, in the order in which

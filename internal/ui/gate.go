@@ -8,21 +8,44 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/shell"
 	"pawl/internal/spec"
+	"pawl/internal/steward"
 )
 
 // Gate says what a loop waits for, since when, and exactly how to answer. The budget is that of the
 // loop.
 func (s Style) Gate(id string, g loop.Gate, b loop.Budget, now time.Time) string {
+	var commands []string
+	if g.Kind == loop.GateDiff {
+		commands = append(commands, "pawl diff "+shell.Quote(id))
+	}
+	return s.waiting(g, now, append(commands, Commands(id, g, b)...), hints[g.Kind])
+}
+
+// StewardGate is Gate for a gate of the steward of that name.
+func (s Style) StewardGate(name string, g loop.Gate, now time.Time) string {
+	var commands []string
+	for _, w := range steward.Ways(name, g) {
+		commands = append(commands, w.Command)
+	}
+	hint := ""
+	if g.Kind == steward.GateTier {
+		hint = "The plan is in the ledger, and as .pawl/tasks/" + Clean(g.Task) + "/PLAN.md where the project is a folder of this host."
+	}
+	return s.waiting(g, now, commands, hint)
+}
+
+func (s Style) waiting(g loop.Gate, now time.Time, commands []string, hint string) string {
 	var w strings.Builder
 	w.WriteString(s.Bold("Waiting: "+Clean(g.Summary)) + "\n")
-	w.WriteString(s.Dim("gate "+Clean(g.ID)+" ("+string(g.Kind)+"), open for "+Duration(now.Sub(g.OpenedAt))+", since "+s.when(g.OpenedAt)) + "\n")
-	if g.Kind == loop.GateDiff {
-		w.WriteString("  pawl diff " + shell.Quote(id) + "\n")
+	about := ""
+	if g.Task != "" {
+		about = " of task " + Clean(g.Task)
 	}
-	for _, c := range Commands(id, g, b) {
+	w.WriteString(s.Dim("gate "+Clean(g.ID)+" ("+string(g.Kind)+")"+about+", open for "+Duration(now.Sub(g.OpenedAt))+", since "+s.when(g.OpenedAt)) + "\n")
+	for _, c := range commands {
 		w.WriteString("  " + c + "\n")
 	}
-	if hint := hints[g.Kind]; hint != "" {
+	if hint != "" {
 		w.WriteString(s.Dim("  "+hint) + "\n")
 	}
 	return strings.TrimSuffix(w.String(), "\n")

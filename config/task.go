@@ -1,0 +1,110 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"pawl/internal/fault"
+	"pawl/internal/spec"
+	"pawl/internal/task"
+)
+
+// LoadTask reads a task from a Markdown, YAML, TOML or JSON file, by its extension; "-" is in, whose
+// first line says what it is. Of a Markdown file the front matter has the task's keys, and what follows
+// is its body; its first heading is the title where no key says otherwise. All that is wrong is reported
+// at once, as spec.Problems with file and line.
+func LoadTask(path string, in io.Reader) (t task.Task, err error) {
+	text, name, ext := []byte(nil), path, strings.ToLower(filepath.Ext(path))
+	if path == "-" {
+		name, ext = "stdin", ""
+		text, err = bounded(in, name, task.MaxTask)
+	} else {
+		text, err = readFile(path, task.MaxTask)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return t, fault.New(fault.InvalidSpec, "there is no file %s", path).Advise("Name a Markdown, YAML or JSON file with a task in it, or - for stdin.")
+	case err != nil:
+		return t, fault.New(fault.InvalidSpec, "the task can't be read: %v", err).Advise("Name a file with a task in it, that you may read.")
+	}
+	doc := &document{values: map[string]any{}, at: map[string]position{"": {source: name}}}
+	if what, want, line := notText(text); what != "" {
+		return t, spec.Problems{{File: name, Line: line, What: what, Want: want}}
+	}
+	if ext == "" {
+		ext = guess(text)
+	}
+	body := ""
+	switch ext {
+	case ".md", ".markdown":
+		matter, rest := frontMatter(text)
+		readYAML(matter, name, doc)
+		body = strings.TrimSpace(string(rest))
+	case ".toml":
+		readTOML(text, name, doc)
+	case ".json":
+		readJSON(text, name, doc)
+	default:
+		readYAML(text, name, doc)
+	}
+	if doc.lost {
+		return t, doc.problems(nil)
+	}
+	var found spec.Problems
+	if body != "" {
+		if doc.values["body"] != nil {
+			found.Add("body", "is given in the front matter, and text follows that", "one of the two")
+		}
+		doc.values["body"] = body
+		if m := heading.FindStringSubmatch(body); m != nil && doc.values["title"] == nil {
+			doc.values["title"] = m[1]
+		}
+	}
+	found = spec.FillMap(doc.values, &t, found, func() spec.Problems { return t.Check("") })
+	for i := range found {
+		found[i].What = strings.Replace(found[i].What, "of a spec", "of a task", 1)
+	}
+	if problems := doc.problems(found); len(problems) > 0 {
+		return task.Task{}, problems
+	}
+	return t, nil
+}
+
+var (
+	heading = regexp.MustCompile(`(?m)\A#+[ \t]+(.+?)[ \t#]*$`)
+	aKey    = regexp.MustCompile(`\A\s*(#[^\n]*\n\s*)*[A-Za-z]+:(\s|$)`)
+)
+
+// guess is the extension that a text without a name would have.
+func guess(text []byte) string {
+	switch start := bytes.TrimSpace(text); {
+	case bytes.HasPrefix(start, []byte("{")):
+		return ".json"
+	case aKey.Match(start):
+		return ".yaml"
+	}
+	return ".md"
+}
+
+// frontMatter splits a Markdown file into the YAML between its first two lines of three hyphens, with
+// as many empty lines before it as make its line numbers the file's, and the rest.
+func frontMatter(text []byte) (matter, rest []byte) {
+	text = bytes.ReplaceAll(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), []byte("\r\n"), []byte("\n"))
+	after, is := bytes.CutPrefix(text, []byte("---\n"))
+	if !is {
+		return nil, text
+	}
+	if rest, empty := bytes.CutPrefix(after, []byte("---\n")); empty {
+		return nil, rest
+	}
+	matter, rest, closed := bytes.Cut(append(after, '\n'), []byte("\n---\n"))
+	if !closed {
+		return nil, text
+	}
+	return append([]byte("\n"), append(matter, '\n')...), rest
+}

@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pawl/internal/client"
+	"pawl/internal/ui"
+)
+
+func (a *app) inboxCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "inbox", Short: "Show everything that waits for a person, the oldest first", Args: cobra.NoArgs,
+		Long: `Show everything that waits for a person, over all loops and stewards, the oldest first,
+each with the exact commands that answer it. If no engine is running, or no worker
+answers, it shows what the ledgers of this host last recorded.`,
+		RunE: a.brief(func(ctx context.Context, _ []string) error { return a.inbox(ctx) }),
+	}
+}
+
+func (a *app) inbox(ctx context.Context) error {
+	s, err := a.visit(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	waiting, unknown, err := s.Inbox(ctx)
+	if err != nil {
+		return err
+	}
+	if s.SDK == nil {
+		a.say("no engine is running; this is what the ledgers of this host last recorded (start it with `pawl up`)")
+	}
+	if len(unknown) > 0 {
+		a.say("nobody answers for %s, and this host has no ledger of them; they may wait too", ui.Clean(strings.Join(unknown, ", ")))
+	}
+	if a.json {
+		if waiting == nil {
+			waiting = []client.Waiting{}
+		}
+		return a.printJSON(waiting)
+	}
+	if len(waiting) == 0 {
+		a.say("nothing waits for you")
+		return nil
+	}
+	style := a.style()
+	var parts []string
+	for _, w := range waiting {
+		if w.Loop == "" {
+			parts = append(parts, style.Bold("steward "+ui.Clean(w.Steward))+"\n"+style.StewardGate(w.Steward, w.Gate, a.deps.Now()))
+			continue
+		}
+		whose := ""
+		if w.Steward != "" {
+			whose = ", for task " + ui.Clean(w.Task) + " of steward " + ui.Clean(w.Steward)
+		}
+		parts = append(parts, style.Bold("loop "+ui.Clean(w.Loop))+whose+"\n"+style.Gate(w.Loop, w.Gate, w.Budget, a.deps.Now()))
+	}
+	return a.print(strings.Join(parts, "\n\n"))
+}

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"pawl/internal/fault"
+	"pawl/internal/kind"
+	"pawl/internal/launch"
+)
+
+func (a *app) stewardListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List all stewards, the newest first", Args: cobra.NoArgs,
+		RunE: a.brief(func(ctx context.Context, _ []string) error {
+			return a.rows(ctx, func(r launch.Row) bool { return r.Kind == kind.Steward.Name }, "there are no stewards yet; `pawl steward up FILE` starts one")
+		}),
+	}
+}
+
+func (a *app) stewardShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "show NAME [TASK]", Short: "Show a steward: what waits, its tasks and its metrics", Args: cobra.RangeArgs(1, 2),
+		Long: `Show a steward: what waits for a person and how to answer, its tasks, its indicators,
+what was spent, and where record and project differ. With TASK, everything of that task.
+--json prints the complete state. If no engine is running, it shows what the ledger last
+recorded.`,
+		RunE: a.brief(func(ctx context.Context, args []string) error {
+			s, err := a.visit(ctx)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			return a.showSteward(ctx, s, args[0], args[1:])
+		}),
+	}
+}
+
+// showSteward shows a steward, or one of its tasks.
+func (a *app) showSteward(ctx context.Context, s *session, name string, tasks []string) error {
+	r, err := s.Stewarding(ctx, name)
+	if err != nil {
+		return err
+	}
+	a.fromLedger(r.Source, r.State.Status)
+	if len(tasks) == 0 {
+		if a.json {
+			return a.printJSON(r.State)
+		}
+		return a.print(a.style().Steward(r.State, a.deps.Now()))
+	}
+	t := r.State.Find(tasks[0])
+	if t == nil {
+		return fault.New(fault.LoopNotFound, "the steward %s has no task %s", name, tasks[0]).
+			Advise("See its tasks with `pawl steward show " + name + "`; of those that are over only the last ones are kept there, and `pawl log " + name + "` has all.")
+	}
+	if a.json {
+		return a.printJSON(t)
+	}
+	gates := slices.Clone(r.State.Gates)
+	return a.print(a.style().Task(name, *t, gates, a.deps.Now()))
+}

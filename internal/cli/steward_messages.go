@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pawl/config"
+	"pawl/internal/loop"
+	"pawl/internal/steward"
+	"pawl/internal/task"
+)
+
+func (a *app) submitCommand() *cobra.Command {
+	var by string
+	cmd := &cobra.Command{
+		Use: "submit NAME FILE", Short: "Hand in a task", Args: cobra.ExactArgs(2),
+		Long: `Hand in a task to the steward NAME. FILE is a Markdown file: what is wanted, after
+front matter with the task's keys where there are any (id, title, priority, after, tier,
+plan, dedupe). It may be a YAML, TOML or JSON file of a task instead. - is stdin.
+A task that was handed in before, by its id or dedupe, is the same task.`,
+		RunE: a.brief(func(ctx context.Context, args []string) error {
+			t, err := config.LoadTask(args[1], a.in)
+			if err != nil {
+				return err
+			}
+			doc, err := json.Marshal(t)
+			if err != nil {
+				return err
+			}
+			return a.toSteward(ctx, args[0], steward.MessageSubmit, steward.Message{Task: doc, By: by})
+		}),
+	}
+	cmd.Flags().StringVar(&by, "by", config.User(), "who does this, for the record")
+	return cmd
+}
+
+func (a *app) stewardAnswerCommand() *cobra.Command {
+	var m steward.Message
+	var id string
+	var approve bool
+	cmd := &cobra.Command{
+		Use: "answer NAME", Short: "Answer what a steward asks", Args: oneSteward,
+		Long: `Answer what a steward asks: --approve with the hash of the plan, or --choice with one
+of the gate's choices. ` + "`pawl steward show NAME` and `pawl inbox`" + ` print the exact commands.`,
+		RunE: a.brief(func(ctx context.Context, args []string) error {
+			message := loop.MessageAnswer
+			switch {
+			case approve == (m.Choice != ""):
+				return usage("answer needs --approve or --choice; `pawl steward show " + args[0] + "` prints the commands")
+			case approve && m.Hash == "":
+				return usage("--approve needs --hash, which says what you approve; `pawl steward show " + args[0] + "` prints it")
+			case approve:
+				message = loop.MessageApprove
+			}
+			m.Task = taskID(id)
+			return a.toSteward(ctx, args[0], message, m)
+		}),
+	}
+	stewardFlags(cmd, &m, &id)
+	cmd.Flags().StringVar(&m.Gate, "gate", "", "the gate to answer (default: the task's)")
+	cmd.Flags().StringVar(&m.Hash, "hash", "", "the hash of the plan that is approved, at least its first 16 digits")
+	cmd.Flags().StringVar(&m.Choice, "choice", "", "one of the choices that the gate lists")
+	cmd.Flags().BoolVar(&approve, "approve", false, "approve the plan")
+	return cmd
+}
+
+// taskMessage is a command that carries a message about a task, or about the steward where it names
+// none.
+type taskMessage struct {
+	name, message, short string
+	needs                bool   // it has to name a task
+	value                string // the argument that follows, "" for none
+	read                 func(m *steward.Message, value string) error
+}
+
+// taskMessages are all of them, beside submit, answer and extend.
+var taskMessages = []taskMessage{
+	{name: "prioritize", message: steward.MessagePrioritize, short: "Set the priority of a task; higher comes first", needs: true, value: "PRIORITY", read: func(m *steward.Message, value string) error {
+		n, err := strconv.Atoi(value)
+		if err != nil {
+			return usage(fmt.Sprintf("the priority is %q; it has to be a whole number", value))
+		}
+		m.Priority = &n
+		return nil
+	}},
+	{name: "tier", message: steward.MessageSetTier, short: "Set the risk of a task: T0, T1, T2 or T3", needs: true, value: "TIER", read: func(m *steward.Message, value string) error {
+		m.Tier = task.Tier(value)
+		return nil
+	}},
+	{name: "steer", message: loop.MessageSteer, short: "Give guidance to the next agent call of a task", needs: true, value: "NOTE", read: func(m *steward.Message, value string) error {
+		m.Note = value
+		return nil
+	}},
+	{name: "mode", message: loop.MessageSetMode, short: "Change the mode: mission works, plan begins no work, answer plans nothing", value: "MODE", read: func(m *steward.Message, value string) error {
+		m.Mode = value
+		return nil
+	}},
+	{name: "interrupt", message: steward.MessageInterrupt, short: "Do a task now: one that is at work gives way", needs: true},
+	{name: "pause", message: loop.MessagePause, short: "Pause a task, or without one everything"},
+	{name: "continue", message: loop.MessageContinue, short: "Resume after a pause, or after you have intervened"},
+	{name: "hold", message: steward.MessageHold, short: "Begin no more tasks; with a task: leave that one in the queue"},
+	{name: "resume", message: steward.MessageResume, short: "Begin tasks again; with a task: that one may begin"},
+	{name: "stop", message: loop.MessageHalt, short: "End a steward and its loops; with a task: stop that one"},
+}
+
+func (a *app) taskCommands() (all []*cobra.Command) {
+	for _, t := range taskMessages {
+		all = append(all, a.taskCommand(t))
+	}
+	var limits []string
+	var m steward.Message
+	var id string
+	extend := &cobra.Command{
+		Use: "extend NAME", Short: "Raise what a task may cost, when its budget is used up", Args: oneSteward,
+		Long: `Raise what a task may cost: --limit costUSD=10. The limit is the new total, not an
+addition.`,
+		RunE: a.brief(func(ctx context.Context, args []string) (err error) {
+			if len(limits) == 0 || m.Hash == "" {
+				return usage("extend needs --limit with the new total and --hash; `pawl steward show " + args[0] + "` has an example")
+			}
+			if m.Limits, err = config.Fragment("--limit", limits); err != nil {
+				return err
+			}
+			m.Task = taskID(id)
+			return a.toSteward(ctx, args[0], loop.MessageExtend, m)
+		}),
+	}
+	stewardFlags(extend, &m, &id)
+	extend.Flags().StringVar(&m.Gate, "gate", "", "the gate to answer (default: the task's)")
+	extend.Flags().StringVar(&m.Hash, "hash", "", "the gate's hash, at least its first 16 digits")
+	extend.Flags().StringArrayVar(&limits, "limit", nil, "the budget and its new total, costUSD=10")
+	return append(all, extend)
+}
+
+// taskCommand is one command of the table. The task may be an argument, or --task.
+func (a *app) taskCommand(t taskMessage) *cobra.Command {
+	var m steward.Message
+	var id string
+	use := t.name + " NAME"
+	switch {
+	case t.needs:
+		use += " TASK"
+	case t.value == "":
+		use += " [TASK]"
+	}
+	if t.value != "" {
+		use += " " + t.value
+	}
+	cmd := &cobra.Command{
+		Use: use, Short: t.short, Args: cobra.MinimumNArgs(1),
+		RunE: a.brief(func(ctx context.Context, args []string) error {
+			name, rest := args[0], args[1:]
+			if id == "" && len(rest) > 0 && (t.needs || t.value == "") {
+				id, rest = rest[0], rest[1:]
+			}
+			if t.value != "" && len(rest) == 0 || t.value == "" && len(rest) > 0 || t.needs && id == "" {
+				return usage("it is `pawl steward " + use + "`")
+			}
+			if t.value != "" {
+				if err := t.read(&m, strings.Join(rest, " ")); err != nil {
+					return err
+				}
+			}
+			m.Task = taskID(id)
+			return a.toSteward(ctx, name, t.message, m)
+		}),
+	}
+	stewardFlags(cmd, &m, &id)
+	return cmd
+}
+
+func stewardFlags(cmd *cobra.Command, m *steward.Message, id *string) {
+	cmd.Flags().StringVar(&m.By, "by", config.User(), "who does this, for the record")
+	cmd.Flags().StringVar(&m.Note, "note", "", "why, for the record")
+	cmd.Flags().StringVar(id, "task", "", "the ID of the task")
+}
+
+// oneSteward is the argument of most commands: the name of a steward.
+func oneSteward(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%s needs the name of one steward; `pawl steward list` shows them", cmd.CommandPath())
+	}
+	return nil
+}
+
+// taskID is the ID of a task as messages have it; nothing where none is named.
+func taskID(id string) json.RawMessage {
+	if id == "" {
+		return nil
+	}
+	doc, err := json.Marshal(id)
+	if err != nil {
+		panic(err) // a text
+	}
+	return doc
+}
+
+// toSteward sends a message to a steward and says what came of it.
+func (a *app) toSteward(ctx context.Context, name, message string, m steward.Message) error {
+	s, err := a.visit(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	sent, err := s.SendTask(ctx, name, message, m)
+	if err != nil {
+		return err
+	}
+	return a.reportSent(s, sent)
+}

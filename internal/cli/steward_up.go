@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"pawl/config"
+	"pawl/internal/ui"
+)
+
+// stewardCommand is the group of the commands for stewards.
+func (a *app) stewardCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "steward", Short: "Start, see and answer stewards, which run loops for tasks", Args: cobra.NoArgs,
+		Long: `A steward looks after one project. It takes tasks, plans them, runs loops for them,
+notices when it goes in circles, and asks a person when it has to.`,
+		RunE: a.command(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
+	}
+	cmd.AddCommand(a.stewardUpCommand(), a.submitCommand(), a.stewardListCommand(), a.stewardShowCommand(), a.stewardAnswerCommand())
+	cmd.AddCommand(a.taskCommands()...)
+	return cmd
+}
+
+func (a *app) stewardUpCommand() *cobra.Command {
+	var sets []string
+	var detach bool
+	cmd := &cobra.Command{
+		Use: "up [FILE]", Short: "Start a steward and serve it until interrupted", Args: cobra.MaximumNArgs(1),
+		Long: `Start the steward of a spec file (default steward.yaml) and serve it until interrupted:
+the engine and this host's worker run in this process where no other one has them.
+Ctrl-C leaves; the steward stays as it is, and ` + "`pawl up`" + ` serves it again. --detach
+starts it and leaves it to the worker of ` + "`pawl up`" + `, or to another one of the same
+Temporal service.`,
+		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
+		RunE: a.brief(func(ctx context.Context, args []string) error {
+			file := "steward.yaml"
+			if len(args) == 1 {
+				file = args[0]
+			}
+			return a.stewardUp(ctx, file, sets, detach || a.deps.Thin)
+		}),
+	}
+	cmd.Flags().StringArrayVar(&sets, "set", nil, "override a key of the spec: --set limits.parallel=2 (may be repeated)")
+	cmd.Flags().BoolVar(&detach, "detach", false, "leave the steward to a worker that runs elsewhere")
+	return cmd
+}
+
+func (a *app) stewardUp(ctx context.Context, file string, sets []string, detach bool) error {
+	c, err := config.LoadCharter(file, sets)
+	if err != nil {
+		return err
+	}
+	s, err := a.reach(ctx, !detach)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	w := elsewhere()
+	if !detach {
+		w = s.startWorker(context.WithoutCancel(ctx))
+	}
+	defer w.stop(a.stopTimeout())
+	run, err := s.StartSteward(ctx, c, config.User())
+	if err != nil {
+		return err
+	}
+	v := Started{
+		Loop: c.Name, Run: run.GetRunID(), Address: s.temporal.Address, Namespace: s.temporal.Namespace,
+		Worker: !detach || s.Served(ctx), UI: s.link(c.Name),
+	}
+	if !v.Worker {
+		a.say("no worker takes loops now; this steward waits until one does: %s", s.AWorker())
+	}
+	if a.json {
+		err = a.printJSON(v)
+	} else {
+		err = a.print(a.style().StewardStarted(ui.Started{Loop: c.Name, Run: v.Run, Temporal: v.Address + ", namespace " + v.Namespace, UI: v.UI}))
+	}
+	if err != nil || detach {
+		return err
+	}
+	return a.serve(ctx, s, w)
+}

@@ -1,0 +1,120 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"pawl/internal/govern"
+	"pawl/internal/kind"
+	"pawl/internal/launch"
+	"pawl/internal/loop"
+	"pawl/internal/steward"
+)
+
+// Waiting is something that waits for a person.
+type Waiting struct {
+	Loop    string       `json:"loop,omitempty"`    // whose gate it is; "" for a gate of the steward itself
+	Steward string       `json:"steward,omitempty"` // whose gate it is, or that the loop works for
+	Task    string       `json:"task,omitempty"`    // of the steward
+	Gate    loop.Gate    `json:"gate"`
+	Ways    []govern.Way `json:"ways"`   // how it can be answered
+	Source  string       `json:"source"` // temporal or ledger
+
+	Budget loop.Budget `json:"-"` // of the loop
+}
+
+// atOnce is how many are asked at a time.
+const atOnce = 16
+
+// Inbox returns everything that waits for a person, over all loops and stewards of the namespace, the
+// oldest first: as they say themselves, as the ledgers of this host say where nobody answers. unknown
+// are those of which neither is known. A child's gate is the child's, with the steward and task that it
+// belongs to.
+func (c *Client) Inbox(ctx context.Context) (waiting []Waiting, unknown []string, err error) {
+	rows, err := c.Kept(ctx)
+	if c.SDK != nil {
+		rows, err = c.Listed(ctx)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	rows = slices.DeleteFunc(rows, func(r launch.Row) bool { return loop.Status(r.Status).Ended() })
+	var mu sync.Mutex
+	var asking sync.WaitGroup
+	room := make(chan struct{}, atOnce)
+	for _, r := range rows {
+		asking.Go(func() {
+			room <- struct{}{}
+			defer func() { <-room }()
+			found, err := c.waiting(ctx, r)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				unknown = append(unknown, r.Loop)
+			}
+			waiting = append(waiting, found...)
+		})
+	}
+	asking.Wait()
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+	slices.Sort(unknown)
+	return inOrder(waiting), unknown, nil
+}
+
+// waiting returns the gates of one loop or steward. A steward also tells which loops work for it: those
+// come as entries without a gate.
+func (c *Client) waiting(ctx context.Context, r launch.Row) (all []Waiting, err error) {
+	if r.Kind == kind.Steward.Name {
+		s, err := c.Stewarding(ctx, r.Loop)
+		if err != nil || s.State.Status.Ended() {
+			return nil, err
+		}
+		for _, g := range s.State.Gates {
+			all = append(all, Waiting{Steward: r.Loop, Task: g.Task, Gate: g, Ways: steward.Ways(r.Loop, g), Source: s.name()})
+		}
+		for _, t := range s.State.Tasks {
+			for _, child := range t.Loops {
+				all = append(all, Waiting{Loop: child, Steward: r.Loop, Task: t.ID})
+			}
+		}
+		return all, nil
+	}
+	s, err := c.Snapshot(ctx, r.Loop)
+	if g := s.State.Gate; err == nil && g != nil && !s.State.Status.Ended() {
+		all = []Waiting{{Loop: r.Loop, Gate: *g, Ways: govern.Ways(r.Loop, *g, s.State.Budget), Source: s.name(), Budget: s.State.Budget}}
+	}
+	return all, err
+}
+
+// name is the source in data.
+func (s Source) name() string {
+	if s.Ledger {
+		return "ledger"
+	}
+	return "temporal"
+}
+
+// inOrder says of each loop's gate for whom the loop works, and puts the oldest first.
+func inOrder(all []Waiting) []Waiting {
+	works := map[string]Waiting{}
+	for _, w := range all {
+		if w.Gate.ID == "" {
+			works[w.Loop] = w
+		}
+	}
+	all = slices.DeleteFunc(all, func(w Waiting) bool { return w.Gate.ID == "" })
+	for i, w := range all {
+		if by, child := works[w.Loop]; child && w.Loop != "" {
+			all[i].Steward, all[i].Task = by.Steward, by.Task
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Waiting) int {
+		return cmp.Or(a.Gate.OpenedAt.Compare(b.Gate.OpenedAt), strings.Compare(a.Steward+a.Loop+a.Gate.ID, b.Steward+b.Loop+b.Gate.ID))
+	})
+	return all
+}

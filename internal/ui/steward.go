@@ -1,0 +1,226 @@
+package ui
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/shell"
+	"pawl/internal/steward"
+	"pawl/internal/task"
+)
+
+// Steward renders the state of a steward for people: what waits and how to answer first, then itself,
+// its metrics (S13) and its tasks.
+func (s Style) Steward(st steward.State, now time.Time) string {
+	var b strings.Builder
+	for _, g := range st.Gates {
+		b.WriteString(s.StewardGate(st.Steward, g, now) + "\n\n")
+	}
+	for _, t := range st.Tasks {
+		if text := s.atChild(t); text != "" {
+			b.WriteString(text + "\n\n")
+		}
+	}
+	f := s.fields(12)
+	f.add("steward", Clean(st.Steward))
+	f.add("status", s.status(st.Status)+note(st.Reason))
+	f.add("state", string(st.State)+standing(st))
+	f.add("mode", st.Mode)
+	f.add("queue", queue(st.Queue))
+	i := st.Indicators
+	f.add("tasks", fmt.Sprintf("%s done, %s cancelled, %s in all", whole64(i.Done), whole64(i.Cancelled), itoa(st.TasksCount)))
+	f.add("indicators", fmt.Sprintf("%s actions, %s milestones, %s transitions, %s errors, %s repeats in a row now",
+		whole64(i.Actions), whole64(i.Milestones), whole64(i.Transitions), whole64(i.Errors), whole64(i.Repeats)),
+		"executing for "+whole(millis(float64(i.ExecutingMs))))
+	f.add("usage", usage(st.Usage))
+	for n, d := range st.Drift {
+		label := ""
+		if n == 0 {
+			label = "drift"
+		}
+		f.add(cmp.Or(label, " "), s.paint(yellow, Clean(d.Name+" "+d.What))+": "+Clean(d.Text))
+	}
+	f.add("repository", Clean(st.Repo))
+	f.add("base", Short(st.Base))
+	f.add("host", st.Host)
+	f.add("ledger", Short(st.Ledger))
+	f.add("started", s.when(st.StartedAt))
+	if !st.ValidatedAt.IsZero() {
+		f.add("validated", s.when(st.ValidatedAt))
+	}
+	b.WriteString(f.String())
+	if len(st.Tasks) > 0 {
+		b.WriteString("\n\n" + s.tasks(st.Tasks))
+		if rest := st.TasksCount - len(st.Tasks); rest > 0 {
+			b.WriteString("\n" + s.Dim("and "+itoa(rest)+" that are over; the ledger has them"))
+		}
+	}
+	return b.String()
+}
+
+func standing(st steward.State) string {
+	switch {
+	case st.Status.Ended():
+		return ""
+	case st.Paused:
+		return ", paused: `pawl steward continue " + Clean(shell.Quote(st.Steward)) + "` resumes"
+	case st.Held:
+		return ", held: begins no more tasks until `pawl steward resume " + Clean(shell.Quote(st.Steward)) + "`"
+	}
+	return ""
+}
+
+// maxQueued is how many tasks of the queue are named.
+const maxQueued = 5
+
+func queue(ids []string) string {
+	if len(ids) == 0 {
+		return "empty"
+	}
+	text := Clean(strings.Join(ids[:min(len(ids), maxQueued)], ", "))
+	if rest := len(ids) - maxQueued; rest > 0 {
+		text += " and " + itoa(rest) + " more"
+	}
+	return text
+}
+
+func whole64(n int64) string { return strconv.FormatInt(n, 10) }
+
+func usage(u task.Usage) string {
+	return fmt.Sprintf("$%s, %s tokens, %s tool calls, %s active", u.CostUSD.String(), whole64(u.Tokens), itoa(u.ToolCalls), whole(millis(float64(u.ActiveMs))))
+}
+
+// atChild says that a task waits at one of its loops, which is where a person answers.
+func (s Style) atChild(t steward.Task) string {
+	w := t.WaitingFor
+	if w == nil || w.Loop == "" || t.Outcome != "" {
+		return ""
+	}
+	text := s.Bold("Waiting: "+cmp.Or(Clean(w.What), "the loop "+Clean(w.Loop)+" asks")) + "\n"
+	return text + s.Dim("gate "+Clean(w.Gate)+" of the loop "+Clean(w.Loop)+", for task "+Clean(t.ID)) + "\n  pawl show " + Clean(shell.Quote(w.Loop))
+}
+
+func (s Style) tasks(all []steward.Task) string {
+	var rows [][]string
+	for _, t := range all {
+		rows = append(rows, []string{
+			Clean(t.ID), string(t.Tier), doing(t), itoa(t.Priority), steps(t), itoa(t.Actions), "$" + t.Cost.CostUSD.String(), Clean(t.Title),
+		})
+	}
+	return s.table([]string{"TASK", "TIER", "STATE", "PRIORITY", "STEPS", "ACTIONS", "COST", "TITLE"}, rows)
+}
+
+// doing is the state of a task, or what it came to.
+func doing(t steward.Task) string {
+	switch {
+	case t.Outcome != "":
+		return t.Outcome
+	case t.Interrupted != "":
+		return string(t.State) + ", gives way to " + Clean(t.Interrupted)
+	case t.Paused:
+		return string(t.State) + ", paused"
+	case t.Held:
+		return string(t.State) + ", held"
+	}
+	return string(t.State)
+}
+
+func steps(t steward.Task) string {
+	if len(t.Steps) == 0 {
+		return ""
+	}
+	over := 0
+	for _, step := range t.Steps {
+		if step.Status == steward.Over {
+			over++
+		}
+	}
+	return itoa(over) + "/" + itoa(len(t.Steps))
+}
+
+// Task renders one task of the steward of that name, with its gates among those that are open.
+func (s Style) Task(name string, t steward.Task, gates []loop.Gate, now time.Time) string {
+	var b strings.Builder
+	for _, g := range slices.DeleteFunc(gates, func(g loop.Gate) bool { return g.Task != t.ID }) {
+		b.WriteString(s.StewardGate(name, g, now) + "\n\n")
+	}
+	if text := s.atChild(t); text != "" {
+		b.WriteString(text + "\n\n")
+	}
+	f := s.fields(12)
+	f.add("task", Clean(t.ID))
+	f.add("title", Clean(t.Title))
+	f.add("state", doing(t)+note(t.Reason))
+	if t.Tier != "" {
+		f.add("tier", string(t.Tier)+", set by "+cmp.Or(Clean(t.TierBy), "–"), Clean(t.TierWhy))
+	}
+	f.add("priority", itoa(t.Priority))
+	f.add("after", Clean(strings.Join(t.After, ", ")))
+	f.add("source", Clean(t.Source))
+	if p := t.Plan; p != nil {
+		approved := ""
+		if t.ApprovedBy != "" {
+			approved = ", approved by " + Clean(t.ApprovedBy)
+		}
+		f.add("plan", first(p.Hash, 16)+", made by "+cmp.Or(Clean(p.By), "–")+approved, needs(p.Needs))
+		f.add("estimate", estimate(p.Cost))
+	}
+	f.add("cost", usage(t.Cost))
+	if t.CostLimit != nil {
+		f.add("cost limit", "$"+t.CostLimit.String()+", raised by a person")
+	}
+	f.add("actions", itoa(t.Actions)+", "+itoa(t.Retries)+" retries")
+	if !t.ProgressAt.IsZero() {
+		f.add("progress", s.when(t.ProgressAt))
+	}
+	f.add("stopped by", Clean(t.Tripped))
+	if t.Head != "" {
+		f.add("work", Short(t.Base)+" → "+Short(t.Head))
+	}
+	f.add("proposal", first(t.Proposal, 16))
+	f.add("submitted", s.when(t.Submitted))
+	b.WriteString(f.String())
+	if len(t.Steps) > 0 {
+		var rows [][]string
+		for _, step := range t.Steps {
+			rows = append(rows, []string{Clean(step.ID), step.Status, Short(step.Head), Clean(step.Loop)})
+		}
+		b.WriteString("\n\n" + s.table([]string{"STEP", "STATUS", "HEAD", "LOOP"}, rows))
+	}
+	if len(t.Log) > 0 {
+		var rows [][]string
+		for _, action := range t.Log {
+			rows = append(rows, []string{Clean(action.Name), Clean(action.Outcome), number(action.Metric), Clean(cmp.Or(action.Error, action.Reason))})
+		}
+		b.WriteString("\n\n" + s.table([]string{"ACTION", "RESULT", "METRIC", "WHY"}, rows))
+		b.WriteString(more(t.Actions, len(t.Log)))
+	}
+	return b.String()
+}
+
+func needs(why []string) string {
+	if len(why) == 0 {
+		return "nobody has to approve it"
+	}
+	return "has to be approved: " + Clean(strings.Join(why, "; "))
+}
+
+// estimate is what like tasks have cost.
+func estimate(c *task.Cost) string {
+	if c == nil || c.N == 0 {
+		return "none, since no like task is over"
+	}
+	dollars := func(d *evidence.Decimal) string {
+		if d == nil {
+			return "–"
+		}
+		return "$" + d.String()
+	}
+	return dollars(c.Median) + " (median), " + dollars(c.Percentile90) + " (90th percentile) of " + itoa(c.N) + " like tasks"
+}
