@@ -41,6 +41,9 @@ func (s Style) Note(e loop.Event) (line string, ofNote bool) {
 
 // describe says what happened.
 func describe(e loop.Event) (text, color string, ofNote bool) {
+	if text, color, ofNote, ok := supervised(e); ok {
+		return text, color, ofNote
+	}
 	switch e.Type {
 	case loop.LoopOpened:
 		if e.Opened != nil {
@@ -68,6 +71,9 @@ func describe(e loop.Event) (text, color string, ofNote bool) {
 	case loop.PlanMade:
 		if e.Plan != nil {
 			return "the plan " + first(e.Plan.Hash, 16) + ": " + Clean(strings.SplitN(strings.TrimSpace(e.Plan.Text), "\n", 2)[0]), "", true
+		}
+		if p := e.TaskPlan; p != nil {
+			return Clean(e.Task) + ": the plan " + first(p.Hash, 16) + ", " + plural(len(p.Steps), "step"), "", true
 		}
 	case loop.TestsSkipped:
 		return "the tests are skipped" + reason(e.Reason), "", true

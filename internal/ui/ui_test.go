@@ -21,6 +21,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
+	"pawl/internal/task"
 	"pawl/internal/ui"
 )
 
@@ -263,8 +264,28 @@ func TestEveryEventHasALine(t *testing.T) {
 
 func events() []loop.Event {
 	its := iterations()
-	g := gates()["contract"]
+	g, five := gates()["contract"], 5
 	return []loop.Event{
+		{Type: loop.StewardOpened},
+		{Type: loop.TriggerReceived, Trigger: &task.Trigger{Name: "ci", Result: "accepted", Task: "ci-1"}},
+		{Type: loop.TaskSubmitted, Task: "ci-1", By: "ann", Submitted: &task.Task{Title: "Mend the build\x1b[2J"}},
+		{Type: loop.TaskPrioritized, Task: "ci-1", Priority: &five, By: "ann"},
+		{Type: loop.PlanMade, Task: "ci-1", TaskPlan: &task.Plan{Hash: hash, Steps: make([]task.Step, 2)}},
+		{Type: loop.TierSet, Task: "ci-1", Tier: task.T1, By: "rules", Reason: "paths db/**"},
+		{Type: loop.TaskStateChanged, Task: "ci-1", From: task.Planning, To: task.Waiting, Evidence: &task.Evidence{Reason: "tier T1"}},
+		{Type: loop.StepBegun, Task: "ci-1", Step: "fix", LoopID: "shop-ci-1-fix"},
+		{Type: loop.ChildTold, Task: "ci-1", LoopID: "shop-ci-1-fix", Message: "pause"},
+		{Type: loop.ChildReported, Task: "ci-1", Child: &task.ChildEvent{Loop: "shop-ci-1-fix", Event: task.IterationEnded}},
+		{Type: loop.ActionTaken, Task: "ci-1", Action: &task.Action{Name: "iteration fix", Outcome: "discarded", Reason: "guard-fail"}},
+		{Type: loop.LoopWarned, Task: "ci-1", Finding: &task.Finding{Rule: "sameResult", Text: "the same result 2 times"}},
+		{Type: loop.LoopDetected, Task: "ci-1", Finding: &task.Finding{Rule: "sameResult", Stop: true, Text: "the same result 4 times"}},
+		{Type: loop.MilestoneReached, Task: "ci-1", Step: "fix"},
+		{Type: loop.TaskInterrupted, Task: "ci-1", Reason: "for hotfix"},
+		{Type: loop.DriftFound, Drift: &task.Drift{Name: "artifact", What: "STATUS_LEDGER.md", Text: "changed by hand"}},
+		{Type: loop.StewardValidated, Reason: "nothing differs"},
+		{Type: loop.TaskEnded, Task: "ci-1", Outcome: "done"},
+		{Type: loop.TaskEnded, Task: "ci-1", Outcome: "cancelled", Reason: "no longer wanted"},
+		{Type: loop.StewardEnded, Reason: "stopped by ann"},
 		{Type: loop.LoopOpened, Opened: &loop.Opened{Branch: "pawl/demo-1", Base: "2c9deac54712"}},
 		{Type: loop.PlanMade, Plan: &loop.Plan{Hash: hash, Text: "1. mend Merge\n2. nothing else"}},
 		{Type: loop.TestsSkipped, Iteration: 1, Reason: "test.required is false"},

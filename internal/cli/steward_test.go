@@ -1,0 +1,313 @@
+package cli_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"pawl/config"
+	"pawl/internal/charter"
+	"pawl/internal/client"
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+	"pawl/internal/steward"
+	"pawl/internal/task"
+)
+
+// fakeProject is a Temporal service with the steward shop in it and the loop shop-b-fix, which works for
+// it and waits at its contract. What the steward says to messages is the real thing (steward.Answer).
+type fakeProject struct {
+	sdk.Client
+	state   steward.State
+	child   loop.State
+	started *charter.Charter
+	options sdk.StartWorkflowOptions
+	sent    []steward.Message
+	silent  bool // no worker answers
+}
+
+func project() *fakeProject {
+	plan := &task.Plan{Hash: testHash, By: "planner", Needs: []string{"tier T1"}, Steps: []task.Step{{ID: "fix", Kind: "deliver"}}}
+	return &fakeProject{
+		state: steward.State{
+			Steward: "shop", Status: loop.Waiting, State: task.Waiting, Mode: "mission", Queue: []string{"c"}, TasksCount: 3,
+			Tasks: []steward.Task{
+				{ID: "a", Title: "Change the schema", State: task.Waiting, Tier: task.T1, TierBy: "rules", TierWhy: "paths db/**", Plan: plan, WaitingFor: &steward.WaitingFor{Gate: "tier-7"}},
+				{
+					ID: "b", Title: "Fix the total", State: task.Executing, Tier: task.T3, Loops: []string{"shop-b-fix"}, Actions: 2, WaitingFor: &steward.WaitingFor{Loop: "shop-b-fix", Gate: "contract-5", What: "approve the contract"},
+					Steps: []steward.Step{{ID: "fix", Loop: "shop-b-fix", Status: steward.Asking}}, Log: []task.Action{{Name: "step fix", Outcome: "started"}},
+				},
+				{ID: "c", Title: "Later", State: task.Idle, Priority: 2},
+			},
+			Gates:      []loop.Gate{{ID: "tier-7", Kind: steward.GateTier, Task: "a", Summary: "the plan of a needs an approval", Hash: testHash, Choices: []string{"replan", "cancel", "intervene"}, OpenedAt: now.Add(-time.Hour)}},
+			GatesCount: 1, Drift: []task.Drift{{Name: "artifact", What: "STATUS_LEDGER.md", Text: "changed by hand"}}, StartedAt: now.Add(-2 * time.Hour),
+			Indicators: steward.Indicators{Actions: 12, Milestones: 3, Transitions: 9, Errors: 1, Repeats: 2, ExecutingMs: 90_000, Done: 4},
+		},
+		child: loop.State{Loop: "shop-b-fix", Kind: "deliver", Status: loop.Waiting, Gate: &loop.Gate{ID: "contract-5", Kind: loop.GateContract, Summary: "approve the contract", Hash: testHash, Answers: []string{"approve", "reject"}, OpenedAt: now.Add(-2 * time.Hour)}},
+	}
+}
+
+func (f *fakeProject) Close() {}
+
+func (f *fakeProject) typeOf(id string) (string, error) {
+	switch id {
+	case "shop":
+		return "Steward", nil
+	case "shop-b-fix":
+		return "Deliver", nil
+	}
+	return "", serviceerror.NewNotFound("no such workflow")
+}
+
+func (f *fakeProject) DescribeWorkflowExecution(_ context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	name, err := f.typeOf(id)
+	if err != nil {
+		return nil, err
+	}
+	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{
+		Status: enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, Type: &commonpb.WorkflowType{Name: name},
+	}}, nil
+}
+
+func (f *fakeProject) ListWorkflow(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	out := &workflowservice.ListWorkflowExecutionsResponse{}
+	for _, id := range []string{"shop", "shop-b-fix"} {
+		name, _ := f.typeOf(id)
+		out.Executions = append(out.Executions, &workflowpb.WorkflowExecutionInfo{
+			Execution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: "run-1"}, Status: enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING,
+			Type: &commonpb.WorkflowType{Name: name}, StartTime: timestamppb.New(now),
+		})
+	}
+	return out, nil
+}
+
+func (f *fakeProject) QueryWorkflow(_ context.Context, id, _, name string, _ ...any) (converter.EncodedValue, error) {
+	if f.silent {
+		return nil, context.DeadlineExceeded
+	}
+	switch id + " " + name {
+	case "shop state":
+		return encode(f.state), nil
+	case "shop gates":
+		return encode(f.state.Gates), nil
+	case "shop-b-fix state":
+		return encode(f.child), nil
+	}
+	return nil, serviceerror.NewQueryFailed("unknown query " + name)
+}
+
+func (f *fakeProject) UpdateWorkflow(_ context.Context, o sdk.UpdateWorkflowOptions) (sdk.WorkflowUpdateHandle, error) {
+	m := o.Args[0].(steward.Message)
+	f.sent = append(f.sent, m)
+	reply, err := steward.Answer(f.state, charter.Defaults(), o.UpdateName, m)
+	if err != nil {
+		err = temporal.NewNonRetryableApplicationError(err.Error(), string(fault.CodeOf(err)), nil)
+	}
+	return fakeUpdate{reply: reply.Text, err: err}, nil
+}
+
+func (f *fakeProject) SignalWorkflow(_ context.Context, _, _, name string, arg any) error {
+	f.sent = append(f.sent, arg.(steward.Message))
+	return nil
+}
+
+func (f *fakeProject) ExecuteWorkflow(_ context.Context, o sdk.StartWorkflowOptions, name any, args ...any) (sdk.WorkflowRun, error) {
+	if f.started != nil {
+		return nil, serviceerror.NewWorkflowExecutionAlreadyStarted("already", "", "")
+	}
+	c := args[0].(charter.Charter)
+	f.started, f.options = &c, o
+	return startedRun{}, nil
+}
+
+func (f *fakeProject) DescribeTaskQueue(context.Context, string, enumspb.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
+	return &workflowservice.DescribeTaskQueueResponse{}, nil
+}
+
+type startedRun struct{ sdk.WorkflowRun }
+
+func (startedRun) GetRunID() string { return "run-1" }
+
+// overProject is a command line over that service.
+func overProject(t *testing.T, f *fakeProject) *bench {
+	b := newBench(t, newFake())
+	b.deps.Dial = func(context.Context, config.Temporal, string, *slog.Logger) (sdk.Client, error) { return f, nil }
+	return b
+}
+
+func (b *bench) file(name, text string) string {
+	path := filepath.Join(b.dir, name)
+	require.NoError(b.t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+func TestASubmittedTaskIsWhatTheFileSays(t *testing.T) {
+	f := project()
+	b := overProject(t, f)
+	require.Equal(t, 0, b.run(nil, "steward", "submit", "shop", b.file("t.md", "---\nid: retry\npriority: 3\n---\n# Retry\n\nThree times.\n"), "--by", "ann"), b.stderr.String())
+	require.Contains(t, b.stdout.String(), "shop: task retry")
+	var submitted task.Task
+	require.NoError(t, json.Unmarshal(f.sent[0].Task, &submitted))
+	require.Equal(t, task.Task{ID: "retry", Title: "Retry", Body: "# Retry\n\nThree times.", Priority: 3}, submitted)
+	require.Equal(t, "ann", f.sent[0].By)
+	require.Equal(t, 2, b.run(nil, "steward", "submit", "shop", b.file("t.md", "---\nprio: 3\n---\nx\n")))
+	require.Len(t, f.sent, 1, "what is no task is not sent")
+}
+
+func TestS4_AnApprovalNamesTheHashAndIsBoundToItsGate(t *testing.T) {
+	f := project()
+	b := overProject(t, f)
+	require.Equal(t, 2, b.run(nil, "steward", "answer", "shop", "--task", "a", "--approve"))
+	require.Contains(t, b.stderr.String(), "--approve needs --hash")
+	require.Equal(t, 2, b.run(nil, "steward", "answer", "shop", "--task", "a"))
+	require.Empty(t, f.sent)
+	require.Equal(t, 2, b.run(nil, "steward", "answer", "shop", "--task", "a", "--approve", "--hash", "ffffffffffffffff"))
+	require.Contains(t, b.stderr.String(), "HASH_MISMATCH")
+	require.Equal(t, 0, b.run(nil, "steward", "answer", "shop", "--task", "a", "--approve", "--hash", testHash[:16]), b.stderr.String())
+	require.Equal(t, "tier-7", f.sent[1].Gate)
+	require.Equal(t, 0, b.run(nil, "steward", "answer", "shop", "--task", "a", "--choice", "cancel", "--note", "no"), b.stderr.String())
+	require.Equal(t, 2, b.run(nil, "steward", "answer", "shop", "--task", "b", "--choice", "cancel"))
+	require.Contains(t, b.stderr.String(), "pawl show shop-b-fix", "what a child asks is answered at the child")
+}
+
+func TestEveryMessageOfAStewardHasACommand(t *testing.T) {
+	f := project()
+	b := overProject(t, f)
+	for _, c := range []struct {
+		args []string
+		want string // the message that arrives
+	}{
+		{[]string{"prioritize", "shop", "c", "7"}, `{"by":"ann","task":"c","priority":7}`},
+		{[]string{"tier", "shop", "c", "T2"}, `{"by":"ann","task":"c","tier":"T2"}`},
+		{[]string{"interrupt", "shop", "c"}, `{"by":"ann","task":"c"}`},
+		{[]string{"pause", "shop"}, `{"by":"ann"}`},
+		{[]string{"pause", "shop", "--task", "b"}, `{"by":"ann","task":"b"}`},
+		{[]string{"hold", "shop", "c", "--note", "not yet"}, `{"by":"ann","note":"not yet","task":"c"}`},
+		{[]string{"resume", "shop", "c"}, `{"by":"ann","task":"c"}`},
+		{[]string{"steer", "shop", "b", "mind", "the", "tests"}, `{"by":"ann","note":"mind the tests","task":"b"}`},
+		{[]string{"mode", "shop", "plan"}, `{"by":"ann","mode":"plan"}`},
+		{[]string{"stop", "shop", "c"}, `{"by":"ann","task":"c"}`},
+		{[]string{"stop", "shop"}, `{"by":"ann"}`},
+	} {
+		f.sent = nil
+		require.Equal(t, 0, b.run(nil, append([]string{"steward"}, append(c.args, "--by", "ann")...)...), "%v: %s", c.args, b.stderr.String())
+		text, err := json.Marshal(f.sent[0])
+		require.NoError(t, err)
+		require.JSONEq(t, c.want, string(text))
+	}
+	for _, args := range [][]string{{"prioritize", "shop", "c", "high"}, {"prioritize", "shop", "c"}, {"interrupt", "shop"}, {"pause", "shop", "b", "c"}, {"continue", "shop"}, {"extend", "shop", "--limit", "costUSD=5"}} {
+		require.Equal(t, 2, b.run(nil, append([]string{"steward"}, args...)...), "%v", args)
+	}
+	require.Contains(t, b.stderr.String(), "ALO_LOOP_NOT_PAUSED")
+}
+
+func TestWhereNoWorkerAnswersAStewardsMessageIsASignal(t *testing.T) {
+	f := project()
+	f.silent = true
+	b := overProject(t, f)
+	require.Equal(t, 0, b.run(nil, "steward", "pause", "shop", "--json"), b.stderr.String())
+	require.Contains(t, b.stdout.String(), `"via": "signal"`)
+	require.Contains(t, b.stderr.String(), "it takes effect when a worker runs")
+}
+
+func TestLoopsAndStewardsAreToldApart(t *testing.T) {
+	f := project()
+	b := overProject(t, f)
+	require.Equal(t, 2, b.run(nil, "pause", "shop"))
+	require.Contains(t, b.stderr.String(), "shop is a steward and no loop")
+	require.Contains(t, b.stderr.String(), "pawl steward show shop")
+	require.Equal(t, 2, b.run(nil, "steward", "pause", "shop-b-fix"))
+	require.Contains(t, b.stderr.String(), "shop-b-fix is a loop and no steward")
+	require.Equal(t, 2, b.run(nil, "steward", "show", "other"))
+	require.Contains(t, b.stderr.String(), "there is no steward other (ALO_LOOP_NOT_FOUND)")
+	require.Empty(t, f.sent)
+	require.Equal(t, 2, b.run(nil, "run", b.file("steward.yaml", "kind: steward\nname: shop\n")))
+	require.Contains(t, b.stderr.String(), "pawl steward up FILE")
+	require.Equal(t, 2, b.run(nil, "steward", "up", b.spec()))
+	require.Contains(t, b.stderr.String(), "pawl run FILE")
+}
+
+func TestShowOfAStewardSaysWhatWaitsAndHowToAnswer(t *testing.T) {
+	b := overProject(t, project())
+	require.Equal(t, 0, b.run(nil, "show", "shop"), b.stderr.String())
+	for _, want := range []string{
+		"pawl steward answer shop --task a --gate tier-7 --approve --hash 0123456789abcdef", "--choice replan", "pawl show shop-b-fix",
+		"12 actions, 3 milestones", "artifact STATUS_LEDGER.md", "Change the schema", "EXECUTING", "4 done",
+	} {
+		require.Contains(t, b.stdout.String(), want)
+	}
+	b = overProject(t, project())
+	require.Equal(t, 0, b.run(nil, "steward", "show", "shop", "a"), b.stderr.String())
+	require.Contains(t, b.stdout.String(), "has to be approved: tier T1")
+	require.Contains(t, b.stdout.String(), "none, since no like task is over")
+	require.NotContains(t, b.stdout.String(), "shop-b-fix")
+	require.Equal(t, 2, b.run(nil, "steward", "show", "shop", "z"))
+	require.Contains(t, b.stderr.String(), "has no task z")
+	b = overProject(t, project())
+	require.Equal(t, 0, b.run(nil, "steward", "show", "shop", "--json"))
+	var state steward.State
+	require.NoError(t, json.Unmarshal([]byte(b.stdout.String()), &state))
+	require.Len(t, state.Tasks, 3)
+}
+
+func TestTheInboxHasEverythingThatWaitsOnceTheOldestFirst(t *testing.T) {
+	b := overProject(t, project())
+	require.Equal(t, 0, b.run(nil, "inbox", "--json"), b.stderr.String())
+	var all []client.Waiting
+	require.NoError(t, json.Unmarshal([]byte(b.stdout.String()), &all))
+	require.Len(t, all, 2)
+	require.Equal(t, []string{"shop-b-fix", "shop", "b", "contract-5"}, []string{all[0].Loop, all[0].Steward, all[0].Task, all[0].Gate.ID})
+	require.Equal(t, []string{"", "shop", "a", "tier-7"}, []string{all[1].Loop, all[1].Steward, all[1].Task, all[1].Gate.ID})
+	require.Equal(t, "pawl approve shop-b-fix --hash 0123456789abcdef", all[0].Ways[0].Command)
+
+	b = overProject(t, project())
+	require.Equal(t, 0, b.run(nil, "inbox"))
+	require.Contains(t, b.stdout.String(), "loop shop-b-fix, for task b of steward shop")
+	require.Contains(t, b.stdout.String(), "pawl steward answer shop --task a --gate tier-7 --choice cancel")
+
+	none := project()
+	none.state.Gates, none.child.Gate = nil, nil
+	b = overProject(t, none)
+	require.Equal(t, 0, b.run(nil, "inbox"))
+	require.Contains(t, b.stderr.String(), "nothing waits for you")
+
+	quiet := project()
+	quiet.silent = true
+	b = overProject(t, quiet)
+	require.Equal(t, 0, b.run(nil, "inbox"))
+	require.Contains(t, b.stderr.String(), "nobody answers for shop, shop-b-fix")
+}
+
+func TestAStewardIsStartedUnderItsNameAndListed(t *testing.T) {
+	f := project()
+	b := overProject(t, f)
+	path := b.file("steward.yaml", "kind: steward\nname: shop\nlimits: {parallel: 2}\n")
+	f.silent = true
+	require.Equal(t, 0, b.run(nil, "steward", "up", path, "--detach"), b.stderr.String())
+	require.Equal(t, "shop", f.options.ID)
+	require.Equal(t, 2, f.started.Limits.Parallel)
+	require.Equal(t, b.dir, f.started.Repo.Path)
+	require.NotEmpty(t, f.options.Memo["startedBy"])
+	require.Contains(t, b.stdout.String(), "pawl steward submit shop FILE")
+	require.Equal(t, 2, b.run(nil, "steward", "up", path, "--detach"))
+	require.Contains(t, b.stderr.String(), "ALO_LOOP_ALREADY_RUNNING")
+	b = overProject(t, f)
+	require.Equal(t, 0, b.run(nil, "steward", "list", "--json"), b.stderr.String())
+	require.Contains(t, b.stdout.String(), `"kind": "steward"`)
+	require.NotContains(t, b.stdout.String(), "shop-b-fix")
+}

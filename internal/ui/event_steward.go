@@ -1,0 +1,99 @@
+package ui
+
+import (
+	"cmp"
+	"strings"
+
+	"pawl/internal/loop"
+)
+
+// supervised says what happened to a steward or one of its tasks; ok is false for any other event.
+func supervised(e loop.Event) (text, color string, ofNote, ok bool) {
+	about := ""
+	if e.Task != "" {
+		about = Clean(e.Task) + ": "
+	}
+	ofNote, ok = true, true
+	switch e.Type {
+	case loop.StewardOpened:
+		text = "opened"
+	case loop.StewardValidated:
+		text, ofNote = "validated"+reason(e.Reason), false
+	case loop.StewardEnded:
+		text, color = "ended"+reason(e.Reason), yellow
+	case loop.TaskSubmitted:
+		text = about + "handed in" + by(e)
+		if t := e.Submitted; t != nil {
+			text += note(t.Title)
+		}
+	case loop.TaskStateChanged:
+		text = about + string(e.From) + " → " + string(e.To) + because(e)
+		if e.To == "WAITING_FOR_HUMAN" {
+			color = yellow
+		}
+	case loop.TaskPrioritized:
+		text = about + "priority"
+		if e.Priority != nil {
+			text += " " + itoa(*e.Priority)
+		}
+		text += by(e)
+	case loop.TaskInterrupted:
+		text, color = about+"interrupted"+reason(e.Reason), yellow
+	case loop.TaskEnded:
+		text, color = about+cmp.Or(Clean(e.Outcome), "over")+reason(e.Reason), green
+		if e.Outcome != "done" {
+			color = yellow
+		}
+	case loop.TierSet:
+		text = about + "tier " + string(e.Tier) + by(e) + reason(e.Reason)
+	case loop.StepBegun:
+		text = about + "step " + Clean(e.Step) + " begun: loop " + Clean(e.LoopID)
+	case loop.ActionTaken:
+		text, ofNote = about+"action", false
+		if a := e.Action; a != nil {
+			text += " " + Clean(a.Name) + note(strings.TrimSpace(a.Outcome+" "+a.Reason))
+		}
+	case loop.MilestoneReached:
+		text, color = about+"milestone"+note(e.Step)+reason(e.Reason), green
+	case loop.ChildReported:
+		text, ofNote = about+"loop reports", false
+		if c := e.Child; c != nil {
+			text = about + "loop " + Clean(c.Loop) + " reports " + Clean(c.Event)
+		}
+	case loop.ChildTold:
+		text, ofNote = about+"told the loop "+Clean(e.LoopID)+" to "+Clean(e.Message), false
+	case loop.LoopWarned, loop.LoopDetected:
+		text, color = about+"near a limit", yellow
+		if e.Type == loop.LoopDetected {
+			text, color = about+"stopped", red
+		}
+		if f := e.Finding; f != nil {
+			text += " (" + Clean(f.Rule) + ")" + note(f.Text)
+		}
+	case loop.DriftFound:
+		text, color = about+"drift", yellow
+		if d := e.Drift; d != nil {
+			text += " (" + Clean(strings.TrimSpace(d.Name+" "+d.What)) + ")" + note(d.Text)
+		}
+	case loop.TriggerReceived:
+		text = "trigger"
+		if tr := e.Trigger; tr != nil {
+			text += " " + Clean(tr.Name) + " " + Clean(tr.Result)
+			if tr.Task != "" {
+				text += ", task " + Clean(tr.Task)
+			}
+		}
+	default:
+		return "", "", false, false
+	}
+	return text, color, ofNote, true
+}
+
+// because is by what right a task changed its state, as far as a person wants it.
+func because(e loop.Event) string {
+	v := e.Evidence
+	if v == nil {
+		return ""
+	}
+	return note(cmp.Or(v.Answer, v.Note, v.Reason, v.Blocker, v.Done, v.Approval, v.Trigger))
+}
