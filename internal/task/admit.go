@@ -78,6 +78,18 @@ func Admit(t Task, known func(id string) bool) (Task, error) {
 	return t, nil
 }
 
+// Check returns what is wrong with a task that stands in a spec, as that of a schedule, under that key;
+// in a document of its own the key is "".
+func (t Task) Check(key string) spec.Problems {
+	problems := t.problems()
+	for i, p := range problems {
+		if problems[i].Key = spec.Join(key, p.Key); p.Key == "" {
+			problems[i].Key = key
+		}
+	}
+	return problems
+}
+
 // problems are what is wrong with a task by itself.
 func (t *Task) problems() spec.Problems {
 	var c spec.Checker

@@ -102,3 +102,10 @@ func TestS5_APlanThatItsFileCannotHoldIsRefused(t *testing.T) {
 	_, err := task.Admit(task.Task{Title: "t", Plan: steps}, nobody)
 	require.ErrorContains(t, err, "and a plan has at most 262144")
 }
+
+func TestATaskOfASpecIsCheckedUnderItsKey(t *testing.T) {
+	problems := task.Task{Body: "x", Tier: "T9"}.Check("schedules[0].task")
+	require.Len(t, problems, 1)
+	require.Equal(t, "schedules[0].task.tier", problems[0].Key)
+	require.Equal(t, "tier", task.Task{Body: "x", Tier: "T9"}.Check("")[0].Key)
+}
