@@ -20,7 +20,7 @@ const root = "../.."
 var pure = []string{
 	"internal/act",
 	"internal/agent/stream",
-	"internal/assess",
+	"internal/assess", "internal/artifact",
 	"internal/charter",
 	"internal/detect",
 	"internal/evidence",

@@ -1,0 +1,263 @@
+// Package artifact writes STATUS_LEDGER.md and LAST_KNOWN_STATE.md out of a steward's state (S7). Both are
+// pure functions: the same state gives the same bytes, a task is one line, and no time stands in them that
+// changes by itself, so that their diffs are what has happened. Titles and summaries are other people's
+// words: they stay on one line and cannot be taken for Markdown. The package writes no files. Start at
+// Status.
+package artifact
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"pawl/internal/charter"
+	"pawl/internal/evidence"
+	"pawl/internal/shell"
+	"pawl/internal/steward"
+	"pawl/internal/task"
+)
+
+const written = "<!-- pawl writes this file from its ledger. If you change it, pawl asks you whether it is to stay so. -->\n\n"
+
+// Status returns STATUS_LEDGER.md: objective, active task and its tier, what comes next, what waits for a
+// person with the commands that answer it, all tasks, drift, indicators.
+func Status(s steward.State, c charter.Charter) []byte {
+	var w page
+	w.line("# Status of %s", plain(s.Steward))
+	w.line("")
+	w.WriteString(written)
+	w.line("- State: %s", position(s))
+	if t := active(s); t != nil {
+		w.line("- Current objective: %s", plain(t.Title))
+		w.line("- Active task: %s, %s", code(t.ID), t.State)
+		w.line("- Risk tier: %s", tier(*t))
+	} else {
+		w.line("- Current objective: none")
+		w.line("- Active task: none")
+	}
+	w.section("Next actions")
+	for _, next := range next(s) {
+		w.line("- %s", next)
+	}
+	w.section("Waits for a person")
+	waits(&w, s)
+	w.section(fmt.Sprintf("Tasks (%d)", s.TasksCount))
+	for _, t := range s.Tasks {
+		w.line("- %s", taskLine(t))
+	}
+	w.none(len(s.Tasks))
+	w.section("Drift")
+	drift(&w, s)
+	w.section("Indicators")
+	i := s.Indicators
+	w.line("- Actions: %d, of which errors: %d", i.Actions, i.Errors)
+	w.line("- Longest repetition now: %d of %d", i.Repeats, c.Limits.SameResult)
+	w.line("- Executing time: %s", (time.Duration(i.ExecutingMs) * time.Millisecond).Round(time.Second))
+	w.line("- Transitions: %d, milestones: %d", i.Transitions, i.Milestones)
+	w.line("- Tasks done: %d, cancelled: %d", i.Done, i.Cancelled)
+	w.line("- Spent: $%.2f, %d tokens", s.Usage.CostUSD.Float(), s.Usage.Tokens)
+	return []byte(w.String())
+}
+
+// LastKnown returns LAST_KNOWN_STATE.md: the position of the machine, the ledger entry that it follows, and
+// of each task that is not over its step, its loops with their heads, and the loop detection that stopped it.
+func LastKnown(s steward.State, _ charter.Charter) []byte {
+	var w page
+	w.line("# Last known state of %s", plain(s.Steward))
+	w.line("")
+	w.WriteString(written)
+	w.line("- State machine position: %s", position(s))
+	w.line("- Ledger: %s", hash(s.Ledger))
+	w.line("- Base: %s", hash(s.Base))
+	w.section("Tasks that are not over")
+	n := 0
+	for _, t := range s.Tasks {
+		if t.Outcome != "" {
+			continue
+		}
+		n++
+		w.line("- %s", taskLine(t))
+		if t.Plan != nil {
+			w.line("  - plan %s, base %s, head %s", hash(t.Plan.Hash), hash(t.Base), hash(t.Head))
+		}
+		for _, step := range t.Steps {
+			w.line("  - step %s: %s, loop %s, head %s", code(step.ID), step.Status, code(step.Loop), hash(step.Head))
+		}
+		if t.Tripped != "" {
+			w.line("  - loop detected: rule %s, since %s", code(t.Tripped), at(t.Since))
+		}
+	}
+	w.none(n)
+	w.section("Waits for a person")
+	waits(&w, s)
+	w.section("Drift")
+	drift(&w, s)
+	return []byte(w.String())
+}
+
+// waits lists the gates of the steward and of its loops.
+func waits(w *page, s steward.State) {
+	n := 0
+	for _, g := range s.Gates {
+		n++
+		w.line("- %s %s of task %s, since %s: %s", g.Kind, code(g.ID), code(g.Task), at(g.OpenedAt), plain(g.Summary))
+		for _, way := range steward.Ways(s.Steward, g) {
+			w.line("  - %s: %s", plain(way.What), code(way.Command))
+		}
+	}
+	for _, t := range s.Tasks {
+		if t.WaitingFor != nil && t.WaitingFor.Loop != "" {
+			n++
+			w.line("- %s %s of loop %s, task %s: %s", plain(t.WaitingFor.Kind), code(t.WaitingFor.Gate), code(t.WaitingFor.Loop), code(t.ID), plain(t.WaitingFor.What))
+			w.line("  - how to answer it: %s", code(shell.Join("pawl", "show", t.WaitingFor.Loop)))
+		}
+	}
+	w.none(n)
+}
+
+func drift(w *page, s steward.State) {
+	for _, d := range s.Drift {
+		w.line("- %s %s: %s (found %s, recorded %s)", d.Name, code(d.What), plain(d.Text), hash(d.Theirs), hash(d.Ours))
+	}
+	w.none(len(s.Drift))
+}
+
+// active returns the task that is being worked on, else one that waits; nil for none.
+func active(s steward.State) *steward.Task {
+	for _, state := range []task.State{task.Executing, task.Planning, task.Waiting} {
+		for i := range s.Tasks {
+			if s.Tasks[i].State == state && s.Tasks[i].Outcome == "" {
+				return &s.Tasks[i]
+			}
+		}
+	}
+	return nil
+}
+
+// next says what happens next, in the order in which it does.
+func next(s steward.State) (all []string) {
+	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	if n := s.GatesCount; n > 0 {
+		add("A person answers what waits below: %d", n)
+	}
+	if s.Paused {
+		add("Nothing goes on before %s", code(shell.Join("pawl", "steward", "continue", s.Steward)))
+		return all
+	}
+	for _, t := range s.Tasks {
+		switch {
+		case t.Outcome != "":
+		case t.State == task.Planning:
+			add("The plan of task %s is made", code(t.ID))
+		case t.State == task.Executing && t.Step != "":
+			add("Step %s of task %s is done", code(t.Step), code(t.ID))
+		case t.State == task.Executing:
+			add("The next step of task %s is begun", code(t.ID))
+		}
+	}
+	switch {
+	case s.Held:
+		add("No task is begun before %s", code(shell.Join("pawl", "steward", "resume", s.Steward)))
+	case len(s.Queue) > 0:
+		add("Task %s is begun as soon as there is room; %d in the queue", code(s.Queue[0]), len(s.Queue))
+	case len(all) == 0:
+		add("A task is handed in")
+	}
+	return all
+}
+
+func position(s steward.State) string {
+	text := string(s.State)
+	if s.Paused {
+		text += ", paused"
+	}
+	if s.Held {
+		text += ", held"
+	}
+	return text
+}
+
+// taskLine is all of a task on one line.
+func taskLine(t steward.Task) string {
+	text := fmt.Sprintf("%s: %s, %s, tier %s, priority %d", code(t.ID), plain(t.Title), t.State, tier(t), t.Priority)
+	if t.Step != "" {
+		text += ", step " + code(t.Step)
+	}
+	if t.Outcome != "" {
+		text += ", " + t.Outcome
+	}
+	if t.Reason != "" {
+		text += " (" + plain(t.Reason) + ")"
+	}
+	return text
+}
+
+func tier(t steward.Task) string {
+	switch {
+	case t.Tier == "":
+		return "not assessed"
+	case t.TierBy == "":
+		return string(t.Tier)
+	}
+	return fmt.Sprintf("%s by %s", t.Tier, plain(t.TierBy))
+}
+
+func at(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+func hash(h string) string {
+	if h == "" {
+		return "none"
+	}
+	return code(h)
+}
+
+// page is a page of Markdown.
+type page struct{ strings.Builder }
+
+func (w *page) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+
+func (w *page) section(title string) { w.line("\n## %s\n", title) }
+
+// none says that a section has nothing in it.
+func (w *page) none(entries int) {
+	if entries == 0 {
+		w.line("Nothing.")
+	}
+}
+
+// plain is somebody's text on one line, of at most 200 characters, in which nothing is Markdown.
+func plain(text string) string {
+	var b strings.Builder
+	for _, r := range evidence.Description(text) {
+		if strings.ContainsRune("\\`*_{}[]()<>#|~&!@$:", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	if b.Len() == 0 {
+		return "–"
+	}
+	return b.String()
+}
+
+// code is a text as code. Its fence is longer than any in the text.
+func code(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' ' // line ends, control characters, changes of direction
+		}
+		return r
+	}, text)
+	if text == "" {
+		return "none"
+	}
+	fence := "`"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	if len(fence) > 1 {
+		text = " " + text + " "
+	}
+	return fence + text + fence
+}
