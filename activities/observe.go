@@ -14,6 +14,7 @@ import (
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/store"
+	"pawl/internal/telemetry"
 	"pawl/internal/workspace"
 )
 
@@ -21,7 +22,7 @@ import (
 // metrics and traces, so that they say what the ledger says.
 func (ws *loopWorkspace) observe(ctx context.Context, prev string, after loop.State, events []loop.Event) {
 	ws.log(ctx, events)
-	ws.machine.Telemetry.Appended(ctx, after, events, func(ctx context.Context) ([]loop.Event, error) {
+	ws.machine.Telemetry.Appended(ctx, telemetry.Loop(after), events, func(ctx context.Context) ([]loop.Event, error) {
 		if prev == "" {
 			return nil, nil
 		}
@@ -97,7 +98,7 @@ func (a *Activities) Survey(ctx context.Context) {
 			if s, err := headState(ctx, r); err != nil {
 				a.Logger.Debug("a loop's state can't be read", "loop", r.Loop, "error", err)
 			} else if s.Loop != "" {
-				a.Telemetry.Met(s)
+				a.Telemetry.Met(telemetry.Loop(s))
 			}
 		}
 	})

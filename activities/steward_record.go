@@ -10,6 +10,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/steward"
 	"pawl/internal/store"
+	"pawl/internal/telemetry"
 )
 
 // RecordTasks appends to a steward's ledger what has happened, with the artifacts that people read
@@ -77,6 +78,12 @@ func (ws *loopWorkspace) record(ctx context.Context, in act.RecordTasks) (act.Ap
 	if len(left.Events) > 0 {
 		ws.steward.Appended(at, page)
 		ws.log(ctx, left.Events)
+		ws.machine.Telemetry.Appended(ctx, telemetry.Steward(page.State), left.Events, func(ctx context.Context) ([]loop.Event, error) {
+			if left.Ledger == "" {
+				return nil, nil
+			}
+			return ws.steward.Events(ctx, left.Ledger)
+		})
 	}
 	if ws.Remote {
 		crash.At("append.written")

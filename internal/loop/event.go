@@ -222,6 +222,7 @@ type Event struct {
 	Finding   *task.Finding    `json:"finding,omitempty"`
 	Drift     *task.Drift      `json:"drift,omitempty"`
 	Outcome   string           `json:"outcome,omitempty"`
+	Actions   int              `json:"actions,omitempty"` // that a task has taken which is over
 }
 
 // Opened is what a loop starts with.

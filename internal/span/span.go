@@ -64,6 +64,9 @@ type Trace struct {
 	seed  string // names the trace
 	trace [16]byte
 	open  []open // from the loop inwards
+
+	steward bool // tasks and gates overlap
+	since   since
 }
 
 // Add lets an event happen and returns the spans that ended with it, inner ones first. An event
@@ -82,6 +85,9 @@ func (c *Trace) Add(e loop.Event) []Span {
 	}
 	if len(c.open) == 0 {
 		return nil // what comes after the end
+	}
+	if c.steward && (e.Type == loop.GateOpened || e.Type == loop.GateClosed) {
+		return c.gate(e)
 	}
 	if step := transitions[e.Type]; step != nil {
 		return step(c, e)

@@ -235,7 +235,7 @@ func (a answering) said(what string) string {
 
 func (a answering) cancel(n *next, t Task, why string) {
 	n.to(t, task.Idle, task.Evidence{Answer: a.said(Cancel), Note: why},
-		loop.Event{Type: loop.TaskEnded, Task: t.ID, Outcome: Cancelled, Reason: why, Head: t.Head})
+		loop.Event{Type: loop.TaskEnded, Task: t.ID, Outcome: Cancelled, Actions: t.Actions, Reason: why, Head: t.Head})
 }
 
 // extension is the cost to which a task's limit is raised; it has to leave something.

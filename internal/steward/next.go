@@ -147,7 +147,7 @@ func (n *next) executing(t Task) {
 		if t.Proposal != "" {
 			done = "proposal " + t.Proposal[:min(12, len(t.Proposal))]
 		}
-		n.to(t, task.Idle, task.Evidence{Done: done}, loop.Event{Type: loop.TaskEnded, Task: t.ID, Outcome: Done, Reason: done, Commit: t.Proposal, Head: t.Head})
+		n.to(t, task.Idle, task.Evidence{Done: done}, loop.Event{Type: loop.TaskEnded, Task: t.ID, Outcome: Done, Actions: t.Actions, Reason: done, Commit: t.Proposal, Head: t.Head})
 	default:
 		if over, limit := n.overCost(t); over {
 			n.to(t, task.Waiting, task.Evidence{Reason: "its cost has come to its limit"}, n.budgetGate(t, limit))

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -39,6 +40,10 @@ type meters struct {
 	iterations, ended, refused              metric.Int64Counter
 	calls, toolCalls, tokens                metric.Int64Counter
 	cost                                    metric.Float64Counter
+	transitions, actions, milestones, over  metric.Int64Counter
+	findings                                metric.Int64Counter
+	executing                               metric.Float64Counter
+	taskActions                             metric.Float64Histogram
 	iterationSeconds, stepSeconds, gateWait metric.Float64Histogram
 }
 
@@ -88,7 +93,17 @@ func (m *meters) instruments(meter metric.Meter, count census) error {
 	histogram(&m.iterationSeconds, "pawl.iteration.duration", "Wall clock time of an iteration")
 	histogram(&m.stepSeconds, "pawl.step.duration", "Active time of a step, by step and outcome")
 	histogram(&m.gateWait, "pawl.gate.wait", "Time until a gate was answered, by kind and answer")
+	counter(&m.transitions, "pawl.steward.transitions", "Transitions of a steward's tasks, by state")
+	counter(&m.actions, "pawl.steward.actions", "Actions for a steward's tasks, by kind and result")
+	counter(&m.milestones, "pawl.steward.milestones", "Finished steps and approved proposals")
+	counter(&m.findings, "pawl.steward.findings", "What loop detection has found, by rule")
+	counter(&m.over, "pawl.steward.tasks.ended", "Tasks that ended, by outcome")
 	var err error
+	m.taskActions, err = meter.Float64Histogram("pawl.steward.task.actions", metric.WithDescription("Actions of a task that is over"),
+		metric.WithExplicitBucketBoundaries(1, 2, 5, 10, 20, 50, 100, 200, 500))
+	errs = append(errs, err)
+	m.executing, err = meter.Float64Counter("pawl.steward.executing.seconds", metric.WithDescription("Executing time of a steward's tasks"))
+	errs = append(errs, err)
 	m.cost, err = meter.Float64Counter("pawl.agent.cost.usd", metric.WithDescription("What agents reported to have cost, in USD, by role"))
 	errs = append(errs, err)
 	active, err := meter.Int64ObservableGauge("pawl.loops.active", metric.WithDescription("Loops of this host that have not ended, by status"))
@@ -126,6 +141,22 @@ func (m *meters) count(ctx context.Context, kind string, e loop.Event) {
 		if e.Gate != nil && e.Answer != nil {
 			m.gateWait.Record(ctx, e.Time.Sub(e.Gate.OpenedAt).Seconds(), with("gate", string(e.Gate.Kind), "answer", e.Answer.Message))
 		}
+	case loop.TaskStateChanged:
+		m.transitions.Add(ctx, 1, with("from", string(e.From), "to", string(e.To)))
+	case loop.ActionTaken:
+		result := "ok"
+		if e.Action.Error != "" {
+			result = "error"
+		}
+		m.actions.Add(ctx, 1, with("what", e.Action.What, "result", result))
+		m.executing.Add(ctx, float64(e.Action.ActiveMs)/1000)
+	case loop.MilestoneReached:
+		m.milestones.Add(ctx, 1)
+	case loop.LoopWarned, loop.LoopDetected:
+		m.findings.Add(ctx, 1, with("rule", e.Finding.Rule, "stop", strconv.FormatBool(e.Finding.Stop)))
+	case loop.TaskEnded:
+		m.over.Add(ctx, 1, with("outcome", e.Outcome))
+		m.taskActions.Record(ctx, float64(e.Actions), with("outcome", e.Outcome))
 	case loop.AutonomyCompleted, loop.AutonomyHalted, loop.LoopFailed:
 		m.ended.Add(ctx, 1, with("kind", kind, "status", string(e.Status), "code", e.ErrorCode))
 	}

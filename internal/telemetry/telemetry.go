@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
@@ -19,8 +20,10 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.temporal.io/sdk/client"
 
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/span"
+	"pawl/internal/steward"
 )
 
 // Settings say what is shown and where. The zero value shows nothing.
@@ -39,8 +42,8 @@ type Telemetry struct {
 	traces  *tracers
 
 	mu      sync.Mutex
-	loops   map[string]loop.State // what the loops were last seen at, by ID, as long as they live
-	courses map[string]*course    // their traces
+	loops   map[string]Seen    // what they were last seen at, by ID, as long as they live
+	courses map[string]*course // their traces
 }
 
 // course is a loop's trace. An attempt of an activity that was given up may still append while the
@@ -65,7 +68,7 @@ func Start(ctx context.Context, s Settings, instance string, logger *slog.Logger
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES can't be used: %w", err)
 	}
-	t := &Telemetry{logger: logger, loops: map[string]loop.State{}, courses: map[string]*course{}}
+	t := &Telemetry{logger: logger, loops: map[string]Seen{}, courses: map[string]*course{}}
 	if s.Traces != "" {
 		if t.traces, err = newTracers(ctx, s.Traces, about, logger); err != nil {
 			return nil, fmt.Errorf("PAWL_TRACES is %q: %w", s.Traces, err)
@@ -111,7 +114,7 @@ func (t *Telemetry) Shutdown(ctx context.Context) error {
 // Appended counts the events that were appended to a loop's ledger, and notes the state after them. A
 // retry of the append counts nothing twice. Before returns the events that the ledger had already. It is
 // called for a loop that is new to this process, since a trace begins with the loop.
-func (t *Telemetry) Appended(ctx context.Context, after loop.State, events []loop.Event, before func(context.Context) ([]loop.Event, error)) {
+func (t *Telemetry) Appended(ctx context.Context, after Seen, events []loop.Event, before func(context.Context) ([]loop.Event, error)) {
 	if t == nil {
 		return
 	}
@@ -124,23 +127,50 @@ func (t *Telemetry) Appended(ctx context.Context, after loop.State, events []loo
 		}
 	}
 	if t.traces != nil {
-		t.trace(ctx, after.Loop, events, before)
+		t.trace(ctx, after.ID, events, before)
 	}
 	if after.Status.Ended() {
-		t.forget(after.Loop)
+		t.forget(after.ID)
 	}
 }
 
-// replace notes what a loop is at and returns what it was at, the zero state for a new one.
-func (t *Telemetry) replace(after loop.State) loop.State {
+// Seen is where a loop, or a steward, stands.
+type Seen struct {
+	ID, Kind  string
+	Status    loop.Status
+	Seq       int64 // of its last event
+	StartedAt time.Time
+	Gates     []loop.GateKind
+}
+
+// Loop is where a loop stands.
+func Loop(s loop.State) Seen {
+	seen := Seen{ID: s.Loop, Kind: s.Kind, Status: s.Status, Seq: s.Seq, StartedAt: s.StartedAt}
+	if s.Gate != nil {
+		seen.Gates = []loop.GateKind{s.Gate.Kind}
+	}
+	return seen
+}
+
+// Steward is where a steward stands.
+func Steward(s steward.State) Seen {
+	seen := Seen{ID: s.Steward, Kind: kind.Steward.Name, Status: s.Status, Seq: s.Seq, StartedAt: s.StartedAt}
+	for _, g := range s.Gates {
+		seen.Gates = append(seen.Gates, g.Kind)
+	}
+	return seen
+}
+
+// replace notes what a loop is at and returns what it was at, the zero value for a new one.
+func (t *Telemetry) replace(after Seen) Seen {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	known := t.loops[after.Loop]
+	known := t.loops[after.ID]
 	if !known.StartedAt.Equal(after.StartedAt) { // another loop of the same ID
-		known = loop.State{}
-		delete(t.courses, after.Loop)
+		known = Seen{}
+		delete(t.courses, after.ID)
 	}
-	t.loops[after.Loop] = after
+	t.loops[after.ID] = after
 	return known
 }
 
@@ -174,14 +204,14 @@ func (t *Telemetry) trace(ctx context.Context, id string, events []loop.Event, b
 }
 
 // Met notes the state of a loop of which this process has counted nothing yet.
-func (t *Telemetry) Met(s loop.State) {
+func (t *Telemetry) Met(s Seen) {
 	if t == nil || s.Status.Ended() {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, met := t.loops[s.Loop]; !met {
-		t.loops[s.Loop] = s
+	if _, met := t.loops[s.ID]; !met {
+		t.loops[s.ID] = s
 	}
 }
 
@@ -208,8 +238,8 @@ func (t *Telemetry) census() (loops map[loop.Status]int64, gates map[loop.GateKi
 	defer t.mu.Unlock()
 	for _, s := range t.loops {
 		loops[s.Status]++
-		if s.Gate != nil {
-			gates[s.Gate.Kind]++
+		for _, gate := range s.Gates {
+			gates[gate]++
 		}
 	}
 	return loops, gates

@@ -26,6 +26,8 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
+	"pawl/internal/steward"
+	"pawl/internal/task"
 	"pawl/internal/telemetry"
 )
 
@@ -151,7 +153,7 @@ type ledger struct {
 func (l *ledger) append(t *testing.T, shown *telemetry.Telemetry, page []loop.Event) {
 	l.state = loop.Fold(l.state, page)
 	before := l.events
-	shown.Appended(t.Context(), l.state, page, func(context.Context) ([]loop.Event, error) { return before, nil })
+	shown.Appended(t.Context(), telemetry.Loop(l.state), page, func(context.Context) ([]loop.Event, error) { return before, nil })
 	l.events = append(l.events, page...)
 }
 
@@ -163,7 +165,7 @@ func TestOffByDefault(t *testing.T) {
 	for _, page := range pages() {
 		l.append(t, shown, page)
 	}
-	shown.Met(l.state)
+	shown.Met(telemetry.Loop(l.state))
 	shown.PushRefused(t.Context())
 	var o client.Options
 	shown.Equip(&o)
@@ -178,7 +180,7 @@ func TestL12TheTraceIsSentOnceAndWhole(t *testing.T) {
 	var l ledger
 	for _, page := range pages()[:2] {
 		l.append(t, shown, page)
-		shown.Appended(t.Context(), l.state, page, nil) // a retry of the append
+		shown.Appended(t.Context(), telemetry.Loop(l.state), page, nil) // a retry of the append
 	}
 	require.NoError(t, shown.Shutdown(t.Context()))
 	require.Equal(t, []string{"gate contract", "phase precheck"}, r.names())
@@ -244,7 +246,7 @@ func TestALedgerThatCannotBeReadCostsTheTraceOnly(t *testing.T) {
 	var l ledger
 	l.append(t, nil, pages()[0])
 	l.state = loop.Fold(l.state, pages()[1])
-	shown.Appended(t.Context(), l.state, pages()[1], func(context.Context) ([]loop.Event, error) { return nil, errors.New("gone") })
+	shown.Appended(t.Context(), telemetry.Loop(l.state), pages()[1], func(context.Context) ([]loop.Event, error) { return nil, errors.New("gone") })
 	require.Contains(t, scrape(t, at), "pawl_gate_wait_seconds_count")
 	require.NoError(t, shown.Shutdown(t.Context()))
 	require.Empty(t, r.names())
@@ -307,7 +309,7 @@ func TestARetryCountsNothingTwice(t *testing.T) {
 	var l ledger
 	for _, page := range pages()[:3] {
 		l.append(t, shown, page)
-		shown.Appended(t.Context(), l.state, page, nil)
+		shown.Appended(t.Context(), telemetry.Loop(l.state), page, nil)
 	}
 	require.Contains(t, scrape(t, at), "\npawl_agent_tool_calls_total{role=\"writer\"} 4\n")
 }
@@ -315,8 +317,8 @@ func TestARetryCountsNothingTwice(t *testing.T) {
 func TestAWorkerThatStartsKnowsTheLoopsThatWait(t *testing.T) {
 	at := free(t)
 	shown := start(t, telemetry.Settings{Listen: at})
-	shown.Met(loop.Fold(loop.State{}, pages()[0]))
-	shown.Met(loop.State{Loop: "over", Status: loop.Completed})
+	shown.Met(telemetry.Loop(loop.Fold(loop.State{}, pages()[0])))
+	shown.Met(telemetry.Seen{ID: "over", Status: loop.Completed})
 	require.Contains(t, scrape(t, at), "\npawl_loops_active{status=\"waiting\"} 1\n")
 }
 
@@ -341,7 +343,7 @@ func TestTheEndpointGoesOverToTheNextProcess(t *testing.T) {
 	at := free(t)
 	first := start(t, telemetry.Settings{Listen: at})
 	second := start(t, telemetry.Settings{Listen: at})
-	second.Met(loop.State{Loop: "second", Status: loop.Running})
+	second.Met(telemetry.Seen{ID: "second", Status: loop.Running})
 	require.NotContains(t, scrape(t, at), `{status="running"} 1`)
 	require.NoError(t, first.Shutdown(t.Context()))
 	require.Eventually(t, func() bool {
@@ -386,9 +388,50 @@ func BenchmarkAppended(b *testing.B) {
 			none := func(context.Context) ([]loop.Event, error) { return nil, nil }
 			for b.Loop() {
 				for i, page := range all {
-					shown.Appended(b.Context(), states[i], page, none)
+					shown.Appended(b.Context(), telemetry.Loop(states[i]), page, none)
 				}
 			}
 		})
 	}
+}
+
+func TestS13_AStewardsMetricsAndSpansSayWhatItsLedgerSays(t *testing.T) {
+	at := free(t)
+	traces := newReceiver(t)
+	shown := start(t, telemetry.Settings{Listen: at, Traces: telemetry.OTLP})
+	begun := time.Date(2026, 11, 22, 1, 0, 0, 0, time.UTC)
+	s := steward.New("crew")
+	var events []loop.Event
+	for i, e := range []loop.Event{
+		{Type: loop.StewardOpened, Opened: &loop.Opened{Kind: "steward"}},
+		{Type: loop.TaskSubmitted, Task: "a", Submitted: &task.Task{ID: "a"}},
+		{Type: loop.TaskStateChanged, Task: "a", From: task.Idle, To: task.Planning},
+		{Type: loop.GateOpened, Task: "a", Gate: &loop.Gate{ID: "tier-4", Kind: "tier", Task: "a"}},
+		{Type: loop.ActionTaken, Task: "a", Action: &task.Action{What: task.StepStarted, Name: "step one", Outcome: "failed", Error: "x", ActiveMs: 2000}},
+		{Type: loop.LoopDetected, Task: "a", Finding: &task.Finding{Rule: "sameResult", Stop: true}},
+		{Type: loop.GateClosed, Task: "a", Gate: &loop.Gate{ID: "tier-4", Kind: "tier", Task: "a", OpenedAt: begun}, Answer: &loop.Answer{Gate: "tier-4", Message: "answer"}},
+		{Type: loop.TaskEnded, Task: "a", Outcome: steward.Cancelled, Actions: 1},
+	} {
+		e.Seq, e.Time, e.Loop = int64(i+1), begun.Add(time.Duration(i)*time.Second), "crew"
+		s, events = s.Apply(e), append(events, e)
+	}
+	for range 2 { // a retry of the append counts nothing twice
+		shown.Appended(t.Context(), telemetry.Steward(s), events, func(context.Context) ([]loop.Event, error) { return nil, nil })
+	}
+	text := scrape(t, at)
+	docs, err := os.ReadFile("../../docs/operating.md")
+	require.NoError(t, err)
+	for name, value := range map[string]string{
+		"pawl_steward_transitions_total":       `{from="IDLE",to="PLANNING"} 1`,
+		"pawl_steward_actions_total":           `{result="error",what="step"} 1`,
+		"pawl_steward_findings_total":          `{rule="sameResult",stop="true"} 1`,
+		"pawl_steward_tasks_ended_total":       `{outcome="cancelled"} 1`,
+		"pawl_steward_task_actions_sum":        `{outcome="cancelled"} 1`,
+		"pawl_steward_executing_seconds_total": ` 2`,
+	} {
+		require.Contains(t, text, "\n"+name+value+"\n")
+		require.Contains(t, string(docs), "`"+strings.TrimSuffix(name, "_sum")+"`")
+	}
+	require.NoError(t, shown.Shutdown(t.Context()))
+	require.Equal(t, []string{"task IDLE", "action step", "gate tier", "task"}, traces.names())
 }
