@@ -98,6 +98,7 @@ func (a *Activities) RegisterTrees(r worker.ActivityRegistry) {
 		act.CheckName: a.Check, act.VerifyName: a.Verify, act.GuardName: a.Guard, act.TestName: a.Test, act.ProgressName: a.Progress,
 		act.CommitName: a.Commit, act.SettleName: a.Settle, act.RecordName: a.Record, act.ProposeName: a.Propose, act.CloseName: a.Close,
 		act.AmendName: a.Amend, act.ReviewName: a.Review, act.ApplyName: a.Apply, act.RecordTasksName: a.RecordTasks,
+		act.PlanTaskName: a.PlanTask, act.JoinName: a.Join, act.ValidateName: a.Validate,
 	})
 }
 

@@ -13,7 +13,7 @@ import (
 func Call(ctx context.Context, s *proc.Supervisor, use string, in act.Call, command proc.Command, tell func(loop.Usage, string)) (act.Called, error) {
 	adapter, _ := stream.Lookup(use)
 	command.OutputLimit = streamLimit
-	c, err := newCall(adapter, in, command.Stdout, tell)
+	c, err := newCall(adapter, in.Budget, command.Stdout, tell)
 	if err != nil {
 		return act.Called{}, err
 	}

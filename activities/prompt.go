@@ -111,29 +111,47 @@ func (ws *loopWorkspace) brief(ctx context.Context, in act.Call, head string, c 
 	if err := g.Wait(); err != nil {
 		return nil, fmt.Errorf("reading the history: %w", err)
 	}
-	text := brief.Text()
-	e := &exchange{dir: filepath.Join(workspace.Exchange(ws.machine.Home, ws.Ref), stepName(in.Key)), goal: s.Goal}
+	e, err := ws.exchangeFor(in.Key, brief.Text(), c)
+	if err != nil {
+		return nil, err
+	}
+	e.goal = s.Goal
+	call := stream.Call{
+		Agent: own, Tools: s.Approvals.Tools, Budget: in.Budget,
+		MayEdit: slices.Contains(govern.Needs(in.Phase), spec.CanEditSource) && govern.Permit(s, in.Role, spec.CanEditSource) == nil,
+	}
+	return e, e.instruct(adapter, call, c, tell,
+		"PAWL_LOOP="+ws.Loop, "PAWL_KIND="+state.Kind, "PAWL_ROLE="+in.Role, "PAWL_PHASE="+in.Phase,
+		"PAWL_ITERATION="+strconv.Itoa(in.Key.Iteration), "PAWL_ATTEMPT="+strconv.Itoa(in.Attempt))
+}
+
+// exchangeFor makes the exchange of a step, with the prompt in it, which the command gets on stdin.
+func (ws *loopWorkspace) exchangeFor(key act.Key, prompt string, c *proc.Command) (*exchange, error) {
+	e := &exchange{dir: filepath.Join(workspace.Exchange(ws.machine.Home, ws.Ref), stepName(key))}
 	if err := os.RemoveAll(e.dir); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(e.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the exchange: %w", err)
 	}
-	if err := os.WriteFile(e.promptFile(), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(e.promptFile(), []byte(prompt), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the prompt: %w", err)
 	}
 	// The copy beside the logs is the record; what the agent has is the agent's.
-	if err := os.WriteFile(filepath.Join(filepath.Dir(c.Stdout), "prompt.md"), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(filepath.Dir(c.Stdout), "prompt.md"), []byte(prompt), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the prompt: %w", err)
 	}
 	c.Stdin = e.promptFile()
-	c.Argv = adapter.Argv(stream.Call{
-		Agent: own, Tools: s.Approvals.Tools, Session: uuid.NewString(), Budget: in.Budget,
-		MayEdit: slices.Contains(govern.Needs(in.Phase), spec.CanEditSource) && govern.Permit(s, in.Role, spec.CanEditSource) == nil,
-	})
-	c.Env = later(slices.Concat(c.Env, adapter.Env, credentials(adapter.Keys), granted(own.Env), []string{
-		"PAWL_LOOP=" + ws.Loop, "PAWL_KIND=" + state.Kind, "PAWL_ROLE=" + in.Role, "PAWL_PHASE=" + in.Phase,
-		"PAWL_ITERATION=" + strconv.Itoa(in.Key.Iteration), "PAWL_ATTEMPT=" + strconv.Itoa(in.Attempt),
+	return e, nil
+}
+
+// instruct makes the command that of an agent: its program and arguments, and its environment with what
+// it is told besides.
+func (e *exchange) instruct(adapter stream.Adapter, call stream.Call, c *proc.Command, tell func(loop.Usage, string), told ...string) (err error) {
+	call.Session = uuid.NewString()
+	c.Argv = adapter.Argv(call)
+	own := call.Agent
+	c.Env = later(slices.Concat(c.Env, adapter.Env, credentials(adapter.Keys), granted(own.Env), told, []string{
 		"PAWL_PROMPT=" + e.promptFile(), "PAWL_RESULT=" + e.resultFile(),
 	}))
 	if own.Use == spec.UseCommand && own.Model != "" {
@@ -141,11 +159,9 @@ func (ws *loopWorkspace) brief(ctx context.Context, in act.Call, head string, c 
 	}
 	if adapter.Streams() {
 		c.OutputLimit = streamLimit
-		if e.call, err = newCall(adapter, in, c.Stdout, tell); err != nil {
-			return nil, err
-		}
+		e.call, err = newCall(adapter, call.Budget, c.Stdout, tell)
 	}
-	return e, nil
+	return err
 }
 
 // proposed returns the diff of a proposal as a reviewer is shown it.

@@ -18,8 +18,7 @@ import (
 // ReadChild reads where a child loop stands: from the loop itself, else from the ledger on this host.
 // An error says that neither could be asked now, which is tried again.
 func (a *Activities) ReadChild(ctx context.Context, in act.ReadChild) (act.ChildRead, error) {
-	c := client.Client{Home: a.Home, SDK: activity.GetClient(ctx), Namespace: a.Namespace, Now: time.Now}
-	snapshot, err := c.Snapshot(ctx, in.Loop)
+	snapshot, err := loopsOf(ctx, a.machine).Snapshot(ctx, in.Loop)
 	var f *fault.Error
 	if errors.As(err, &f) && f.Code == fault.LoopNotFound {
 		return act.ChildRead{}, nil
@@ -28,6 +27,11 @@ func (a *Activities) ReadChild(ctx context.Context, in act.ReadChild) (act.Child
 		return act.ChildRead{}, err
 	}
 	return readOf(snapshot.State), nil
+}
+
+// loopsOf reads loops, with the connection that the activity came by.
+func loopsOf(ctx context.Context, m *machine) *client.Client {
+	return &client.Client{Home: m.Home, SDK: activity.GetClient(ctx), Namespace: m.Namespace, Now: time.Now}
 }
 
 // readOf is what a steward is told of a loop in that state.

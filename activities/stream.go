@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"pawl/internal/act"
 	"pawl/internal/agent/stream"
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
@@ -46,8 +45,8 @@ type call struct {
 
 // newCall takes up a call. What an attempt of this step has left behind, whose worker died, is put
 // aside and counts: it was spent.
-func newCall(adapter stream.Adapter, in act.Call, stdout string, tell func(loop.Usage, string)) (*call, error) {
-	c := &call{stream: adapter.Stream(), file: stdout, left: in.Budget, tell: tell}
+func newCall(adapter stream.Adapter, budget map[loop.Resource]evidence.Decimal, stdout string, tell func(loop.Usage, string)) (*call, error) {
+	c := &call{stream: adapter.Stream(), file: stdout, left: budget, tell: tell}
 	n := 1
 	for ; ; n++ {
 		if _, err := os.Stat(lost(stdout, n)); errors.Is(err, fs.ErrNotExist) {

@@ -36,6 +36,7 @@ type loopWorkspace struct {
 	desk    *tree
 	judge   *tree
 
+	planning  sync.Mutex // the desk of a steward is one
 	pushing   sync.Mutex // one push at a time
 	branchDue bool       // with a URL: the branch is not yet in the repository as the ledger has it
 	awayUntil time.Time  // with a URL: until when a repository that did not answer is left alone

@@ -29,6 +29,7 @@ type Snapshot[S any] struct {
 type Source struct {
 	Ledger bool   // it is from the ledger, since nobody answered
 	Why    string // nobody answered
+	Gone   bool   // Temporal does not know it any more
 }
 
 // Snapshot returns a loop's state: from the loop itself, else from the ledger of this host. A worker
@@ -54,7 +55,7 @@ type subject[S any] struct {
 func find[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Snapshot[S], err error) {
 	if c.SDK == nil {
 		state, err := of.recorded(ctx, id)
-		return Snapshot[S]{state, Source{true, "no engine is running"}}, err
+		return Snapshot[S]{state, Source{Ledger: true, Why: "no engine is running"}}, err
 	}
 	d, err := c.SDK.DescribeWorkflowExecution(ctx, id, "")
 	var gone *serviceerror.NotFound
@@ -80,9 +81,9 @@ func find[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Sn
 	state, found := of.recorded(ctx, id)
 	switch {
 	case found == nil && gone != nil:
-		return Snapshot[S]{state, Source{true, "Temporal does not know this " + of.Word + " any more"}}, nil
+		return Snapshot[S]{state, Source{Ledger: true, Why: "Temporal does not know this " + of.Word + " any more", Gone: true}}, nil
 	case found == nil:
-		return Snapshot[S]{of.outside(state, info), Source{true, "no worker answers"}}, nil
+		return Snapshot[S]{of.outside(state, info), Source{Ledger: true, Why: "no worker answers"}}, nil
 	case gone != nil:
 		return s, of.NotFound(id)
 	}

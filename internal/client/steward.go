@@ -22,9 +22,14 @@ import (
 	"pawl/internal/store"
 )
 
+// StewardOptions are those under which every steward is started, whoever starts it.
+func StewardOptions(c charter.Charter, by string) sdk.StartWorkflowOptions {
+	return startOptions(launch.OfSteward(c, by))
+}
+
 // StartSteward starts a steward's workflow. by is who starts it, for the record.
 func (c *Client) StartSteward(ctx context.Context, ch charter.Charter, by string) (sdk.WorkflowRun, error) {
-	run, err := c.SDK.ExecuteWorkflow(ctx, startOptions(launch.OfSteward(ch, by)), kind.Steward.Workflow, ch)
+	run, err := c.SDK.ExecuteWorkflow(ctx, StewardOptions(ch, by), kind.Steward.Workflow, ch)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	switch {
 	case errors.As(err, &already):
@@ -123,6 +128,9 @@ func (c *Client) RecordedSteward(ctx context.Context, name string) (steward.Stat
 	if !ok {
 		return s, Steward.NotFound(name)
 	}
+	if !r.Steward() {
+		return s, Steward.NotFound(name).Advise("It is a loop: `pawl show " + name + "`.")
+	}
 	st, err := store.Open(ctx, r.Store)
 	if err != nil {
 		return s, err
@@ -131,18 +139,7 @@ func (c *Client) RecordedSteward(ctx context.Context, name string) (steward.Stat
 	if err != nil || head == "" {
 		return s, errors.Join(err, Steward.NotFound(name))
 	}
-	files, err := st.ReadLedger(ctx, head, ledger.StateFile)
-	if err == nil {
-		err = json.Unmarshal(files[ledger.StateFile], &s)
-	}
-	if err != nil {
-		return s, fmt.Errorf("reading the ledger of %s: %w", name, err)
-	}
-	if s.Steward == "" {
-		return s, Steward.NotFound(name).Advise("It is a loop: `pawl show " + name + "`.")
-	}
-	s.Ledger = head
-	return s, nil
+	return ledger.OpenSteward(st).State(ctx, head)
 }
 
 // FamilyOf returns the family of whoever has that ID: as Temporal has it, else as the ledger on this host

@@ -4,21 +4,26 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"go.temporal.io/api/serviceerror"
+	sdk "go.temporal.io/sdk/client"
 
+	"pawl/internal/charter"
 	"pawl/internal/client"
 	"pawl/internal/kind"
+	"pawl/internal/launch"
 	"pawl/internal/ledger"
+	"pawl/internal/spec"
 	"pawl/internal/store"
 	"pawl/internal/workspace"
 	"pawl/workflows"
 )
 
-// carryOver starts a loop of this host again from its ledger, on an engine that doesn't know it:
-// the engine's file was replaced because another version wrote it or because it was corrupt. It
-// reports whether there was anything to go on from.
+// carryOver starts a loop or a steward of this host again from its ledger, on an engine that doesn't
+// know it: the engine's file was replaced because another version wrote it or because it was corrupt.
+// It reports whether there was anything to go on from.
 func carryOver(ctx context.Context, o Options, r workspace.Record) (bool, error) {
 	store, err := store.Open(ctx, r.Store)
 	if err != nil {
@@ -28,24 +33,40 @@ func carryOver(ctx context.Context, o Options, r workspace.Record) (bool, error)
 	if err != nil || head == "" {
 		return false, err // it had not come as far as its first entry
 	}
-	contract, err := ledger.Open(store).Contract(ctx, head)
+	facts, err := ledger.About(ctx, store, head)
 	if err != nil {
 		return false, err
 	}
-	k, err := kind.Of(contract.Spec.Kind)
+	k, err := kind.Of(facts.Kind)
 	if err != nil {
 		return false, err
 	}
-	doc, err := json.Marshal(contract.Spec)
+	options, err := optionsOf(r, facts)
 	if err != nil {
 		return false, err
 	}
-	options := client.StartOptions(r.Loop, contract.Spec)
-	options.Memo["branch"] = strings.TrimPrefix(r.Branch, "refs/heads/")
-	_, err = o.Client.ExecuteWorkflow(ctx, options, k.Workflow, json.RawMessage(doc), workflows.Resume{Ledger: head})
+	_, err = o.Client.ExecuteWorkflow(ctx, options, k.Workflow, facts.Input, workflows.Resume{Ledger: head})
 	var running *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &running) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// optionsOf are those under which whatever a ledger is of starts.
+func optionsOf(r workspace.Record, facts ledger.Facts) (sdk.StartWorkflowOptions, error) {
+	if facts.Steward() {
+		var c charter.Charter
+		if err := json.Unmarshal(facts.Input, &c); err != nil {
+			return sdk.StartWorkflowOptions{}, fmt.Errorf("reading the charter: %w", err)
+		}
+		return client.StewardOptions(c, ""), nil
+	}
+	var s spec.Spec
+	if err := json.Unmarshal(facts.Input, &s); err != nil {
+		return sdk.StartWorkflowOptions{}, fmt.Errorf("reading the contract: %w", err)
+	}
+	options := client.StartOptions(r.Loop, s)
+	options.Memo[launch.MemoBranch] = strings.TrimPrefix(r.Branch, "refs/heads/")
+	return options, nil
 }

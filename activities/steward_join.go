@@ -1,0 +1,90 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"pawl/internal/act"
+	"pawl/internal/crash"
+	"pawl/internal/git"
+	"pawl/internal/store"
+	"pawl/internal/userrepo"
+)
+
+// Join makes one commit of the work of several steps, on a branch of pawl's in the store and in the
+// user's repository, from which the next step's loop begins. The same heads make the same commit.
+// Files that more than one of them has changed, each in its own way, are a result.
+func (a *Activities) Join(ctx context.Context, in act.Join) (act.Joined, error) {
+	ws, err := a.workspace(ctx, in.Ref)
+	if err != nil {
+		return act.Joined{}, err
+	}
+	if len(in.Heads) == 0 {
+		return act.Joined{}, errors.New("there is nothing to join")
+	}
+	crash.At("join.before")
+	at := in.Heads[0]
+	for _, head := range in.Heads[1:] {
+		var conflict *store.Conflict
+		switch at, err = ws.merge(ctx, in, at, head); {
+		case errors.As(err, &conflict):
+			var names []string
+			for _, name := range conflict.Paths {
+				names = append(names, git.Quote(name))
+			}
+			return act.Joined{Conflicts: names}, nil
+		case err != nil:
+			return act.Joined{}, fmt.Errorf("joining %s: %w", head, err)
+		}
+	}
+	out := act.Joined{Branch: fmt.Sprintf("pawl/%s-%s-%s-base", ws.Ref, git.RefName(in.Task), git.RefName(in.Step)), Head: at}
+	ref := "refs/heads/" + out.Branch
+	old, err := ws.store.Ref(ctx, ref)
+	if err == nil {
+		err = ws.store.SetRef(ctx, ref, at, old)
+	}
+	if err != nil {
+		return act.Joined{}, fmt.Errorf("making the branch %s: %w", out.Branch, err)
+	}
+	crash.At("join.made")
+	// The loop takes it from the repository, where people see it as well.
+	there, err := userrepo.Refs(ctx, ws.store, ws.Repo, ref)
+	if err == nil && there[ref] != at {
+		err = userrepo.Move(ctx, ws.store, ws.Repo, ref, at, there[ref])
+	}
+	if err != nil {
+		return act.Joined{}, precondition(userrepo.Unreached(ws.Repo, err))
+	}
+	crash.At("join.pushed")
+	return out, nil
+}
+
+// merge returns a commit with the work of two. Where one has the other's already, that is it.
+func (ws *loopWorkspace) merge(ctx context.Context, in act.Join, one, other string) (string, error) {
+	for _, pair := range [][2]string{{one, other}, {other, one}} {
+		if has, err := ws.store.Contains(ctx, pair[0], pair[1]); err != nil || has {
+			return pair[0], err
+		}
+	}
+	tree, err := ws.store.Merge(ctx, one, other)
+	if err != nil {
+		return "", err
+	}
+	var at time.Time // of the later one, so that a retry makes the same commit
+	for _, id := range []string{one, other} {
+		c, err := ws.store.ReadCommit(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		if c.Time.After(at) {
+			at = c.Time
+		}
+	}
+	return ws.store.Make(ctx, store.NewCommit{
+		Tree: tree, Parents: []string{one, other}, Author: ws.author(), Time: at,
+		Message:  fmt.Sprintf("pawl: the work of the steps before %s of %s", in.Step, in.Task),
+		Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: ws.Loop}},
+	})
+}

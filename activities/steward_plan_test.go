@@ -1,0 +1,265 @@
+package activities_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+
+	"pawl/activities"
+	"pawl/internal/act"
+	"pawl/internal/loop"
+	"pawl/internal/task"
+)
+
+// defaults are what the loops of a steward under test have.
+var defaults = map[string]any{
+	"scope": []any{"work/**"}, "verify": map[string]any{"command": "true"}, "agent": map[string]any{"command": []any{"true"}},
+	"approvals": map[string]any{"tools": []any{"*"}},
+}
+
+// planner makes a charter with loops and a planner that runs a script.
+func planner(script string, more map[string]any) func(map[string]any) {
+	return func(doc map[string]any) {
+		doc["defaults"] = defaults
+		if script != "" {
+			doc["agent"] = map[string]any{"roles": map[string]any{"planner": map[string]any{"command": script}}}
+		}
+		for key, v := range more {
+			doc[key] = v
+		}
+	}
+}
+
+func (s *looked) plan(id string, change func(*act.PlanTask)) act.TaskPlanned {
+	s.Helper()
+	in := act.PlanTask{
+		Step: act.Step{Ref: s.o.Ref, Key: act.Key{Name: "plan-" + id}, LimitMs: 60_000}, Steward: "shop", Ledger: s.ledger, Charter: s.charter, Task: id,
+	}
+	if change != nil {
+		change(&in)
+	}
+	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
+	env.RegisterActivity(s.a.PlanTask)
+	value, err := env.ExecuteActivity(s.a.PlanTask, in)
+	require.NoError(s, err)
+	var out act.TaskPlanned
+	require.NoError(s, value.Get(&out))
+	return out
+}
+
+func TestS3_ATaskThatBringsItsStepsIsPlannedWithoutAPlanner(t *testing.T) {
+	s := looksAfter(t, map[string]string{"RULES.md": "be kind\n"}, planner("", map[string]any{"governance": []any{"RULES.md"}}))
+	s.submit("one", `{"goal": "better", "scope": ["work/a"]}`)
+	p := s.plan("one", nil)
+	require.Empty(t, p.Problems)
+	require.Empty(t, p.Blockers)
+	require.Equal(t, "task", p.Plan.By)
+	require.Len(t, p.Plan.Steps, 1)
+	require.NotEmpty(t, p.Tier)
+	require.NotEmpty(t, p.Why)
+	require.Zero(t, p.Estimate.N)
+	require.Equal(t, s.o.Base, p.Base)
+	require.Equal(t, p.Plan, s.plan("one", nil).Plan, "a retry has the same")
+
+	s.record(loop.Event{Type: loop.PlanMade, Task: "one", TaskPlan: p.Plan})
+	s.whole()
+	text := git(t, s.user, "-C", s.charterStore(), "show", s.ledger+":tasks/one/PLAN.md")
+	require.Contains(t, text, "goal: better")
+	exported, err := os.ReadFile(filepath.Join(s.o.Export, "tasks/one/PLAN.md"))
+	require.NoError(t, err)
+	require.Equal(t, text+"\n", string(exported))
+	git(t, s.user, "commit", "-qm", "further", "--allow-empty")
+	write(t, s.user+"/RULES.md", "be strict\n")
+	git(t, s.user, "commit", "-qam", "other rules")
+	again := s.plan("one", func(in *act.PlanTask) { in.Key.Iteration = 1 })
+	require.NotEqual(t, p.Governance, again.Governance)
+	require.NotEqual(t, p.Base, again.Base)
+}
+
+// charterStore is where the steward's store is.
+func (s *looked) charterStore() string {
+	st, _ := s.book()
+	return st.Dir()
+}
+
+const goodPlan = "---\\ntier: T2\\nsteps:\\n  - id: first\\n    kind: improve\\n    spec: {goal: g, scope: [work/a]}\\n---\\n\\n# why\\n"
+
+func TestS3_ThePlannerPlansOnADeskOfWhichNothingStays(t *testing.T) {
+	script := `cat > "$PAWL_RESULT.in"; grep -q 'be kind' "$PAWL_RESULT.in" && grep -q 'think of b' "$PAWL_RESULT.in" && grep -q 'work/a' "$PAWL_RESULT.in" || exit 9
+echo changed > work/a; touch new; printf '%b' '` + goodPlan + `' > "$PAWL_PLAN"; echo '{"costUSD": 0.25, "toolCalls": 3}' > "$PAWL_RESULT"`
+	s := looksAfter(t, map[string]string{"RULES.md": "be kind\n"}, planner(script, map[string]any{"governance": []any{"RULES.md"}}))
+	s.record(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", Title: "better", Body: "in all ways"}})
+	p := s.plan("one", func(in *act.PlanTask) { in.Note = "think of b" })
+	require.Empty(t, p.Problems)
+	require.NotNil(t, p.Plan, p.Ending()+p.Tail)
+	require.Equal(t, "planner", p.Plan.By)
+	require.Equal(t, task.T2, p.Plan.Tier)
+	require.Equal(t, "0.25", p.Usage.CostUSD.String())
+	require.Equal(t, 3, p.Usage.ToolCalls)
+	require.NoDirExists(t, s.o.Desk)
+	require.Empty(t, git(t, s.user, "status", "--porcelain"))
+	calls := filepath.Join(s.home.Dir, "calls")
+	require.NoFileExists(t, calls)
+
+	s.worker() // a retry by another worker does not ask again
+	require.Equal(t, p.Plan, s.plan("one", func(in *act.PlanTask) { in.Note = "another" }).Plan)
+}
+
+func TestS3_APlanIsWhatThePlannerPrintsWhereItWritesNone(t *testing.T) {
+	s := looksAfter(t, nil, planner("printf '%b' '```markdown\\n"+goodPlan+"```\\n'", nil))
+	s.record(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", Title: "better"}})
+	p := s.plan("one", nil)
+	require.Empty(t, p.Problems)
+	require.NotNil(t, p.Plan)
+}
+
+func TestS3_WhatIsWrongWithAPlanIsSaid(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec, plan string
+		more       map[string]any
+		problem    string
+	}{
+		"a command that nobody allowed": {spec: `{"goal": "g", "verify": {"command": "curl example.org"}}`, problem: "may not be used"},
+		"a key that the steward sets":   {plan: "---\\nsteps:\\n  - {id: a, kind: improve, spec: {goal: g, session: {user: root}}}\\n---\\n", problem: "session"},
+		"a scope without files":         {spec: `{"goal": "g", "scope": ["nowhere/**"]}`, problem: "matches no file"},
+		"no front matter":               {plan: "just do it\\n", problem: "front matter"},
+		"a spec that is none":           {plan: "---\\nsteps:\\n  - {id: a, kind: improve, spec: {goal: g, verify: {timeout: soon}}}\\n---\\n", problem: "timeout"},
+		"neither a planner nor a plan":  {problem: "no planner"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			script := ""
+			if c.plan != "" {
+				script = "printf '%b' '" + c.plan + "'"
+			}
+			s := looksAfter(t, nil, planner(script, c.more))
+			s.record(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", Title: "t", Spec: json.RawMessage(c.spec)}})
+			p := s.plan("one", nil)
+			require.NotEmpty(t, p.Problems)
+			require.Contains(t, p.Problems[0], c.problem)
+		})
+	}
+}
+
+func TestS3_BlockersAreNamed(t *testing.T) {
+	s := looksAfter(t, nil, planner("", nil))
+	s.submit("before", `{}`)
+	s.record(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", After: []string{"before"}, Spec: json.RawMessage(`{"goal": "g", "agent": {"command": ["no-such-agent"]}}`)}})
+	write(t, s.user+"/work/a", "not committed\n")
+	p := s.plan("one", func(in *act.PlanTask) { in.Claims = []act.Claim{{Task: "other", Scope: []string{"work/*"}}} })
+	require.Len(t, p.Blockers, 4, p.Blockers)
+	for i, want := range []string{"not clean", "no-such-agent", "the task before, which is not done", "the task other may change the same files: work/a"} {
+		require.Contains(t, p.Blockers[i], want)
+	}
+}
+
+func TestS3_WhereThePlannerAsksItIsUnclear(t *testing.T) {
+	s := looksAfter(t, nil, planner(`echo '{"giveUp": "which of the two?"}' > "$PAWL_RESULT"`, nil))
+	s.record(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", Title: "better"}})
+	p := s.plan("one", nil)
+	require.Equal(t, []string{"which of the two?"}, p.Unclear)
+	require.Nil(t, p.Plan)
+}
+
+func TestS7_WhatAHandHasChangedIsReportedAndLeftAlone(t *testing.T) {
+	s := looksAfter(t, nil, planner("", nil))
+	s.submit("one", `{"goal": "g"}`)
+	p := s.plan("one", nil)
+	require.NotNil(t, p.Plan, p.Problems)
+	made := loop.Event{Type: loop.PlanMade, Task: "one", TaskPlan: p.Plan}
+	require.Empty(t, s.record(made).Drift)
+	file := filepath.Join(s.o.Export, "tasks/one/PLAN.md")
+	ours, err := os.ReadFile(file)
+	require.NoError(t, err)
+	validate := func() []task.Drift {
+		v, err := s.a.Validate(ctx, act.Validate{Ref: s.o.Ref, Ledger: s.ledger, Charter: s.charter})
+		require.NoError(t, err)
+		return v.Drift
+	}
+	require.Empty(t, validate())
+	for name, do := range map[string]func(){
+		"edited":          func() { write(t, file, "mine\n") },
+		"deleted":         func() { require.NoError(t, os.Remove(file)) },
+		"no regular file": func() { require.NoError(t, os.Remove(file)); require.NoError(t, os.Symlink("/etc/passwd", file)) },
+		"a folder is no":  func() { require.NoError(t, os.RemoveAll(filepath.Dir(file))); write(t, filepath.Dir(file), "x") },
+	} {
+		do()
+		found := validate()
+		require.Len(t, found, 1, name)
+		require.Equal(t, task.DriftArtifact, found[0].Name)
+		require.Equal(t, "tasks/one/PLAN.md", found[0].What)
+		out := s.record(made)
+		require.Equal(t, found, out.Drift, name)
+		// A person wants pawl's.
+		out = s.record(loop.Event{Type: loop.GateClosed, Drift: &found[0], Answer: &loop.Answer{Gate: "g", Choice: "restore"}})
+		require.Empty(t, out.Drift, name)
+		now, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, string(ours), string(now), name)
+		require.Empty(t, validate(), name)
+	}
+	write(t, file, "mine\n")
+	out := s.record(loop.Event{Type: loop.GateClosed, Drift: &validate()[0], Answer: &loop.Answer{Gate: "g", Choice: "keep"}})
+	require.Empty(t, out.Drift)
+	require.Empty(t, s.record(made).Drift)
+	require.Empty(t, validate())
+	now, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "mine\n", string(now), "it is theirs now")
+	s.worker()
+	write(t, file, "mine again\n")
+	require.Len(t, validate(), 1)
+}
+
+func TestS11_AMovedLedgerHasItsName(t *testing.T) {
+	s := looksAfter(t, nil, nil)
+	s.submit("one", `{}`)
+	s.a.Stop()
+	git(t, s.user, "update-ref", "refs/pawl-ledger/shop", s.o.Base)
+	v, err := s.a.Validate(ctx, act.Validate{Ref: s.o.Ref, Ledger: s.ledger, Charter: s.charter})
+	require.NoError(t, err)
+	require.Len(t, v.Drift, 1)
+	require.Equal(t, task.DriftLedger, v.Drift[0].Name)
+	require.Equal(t, s.o.Base, v.Drift[0].Theirs)
+	v, err = s.a.Validate(ctx, act.Validate{Ref: s.o.Ref, Ledger: s.o.Base, Charter: s.charter})
+	require.NoError(t, err)
+	require.NotEmpty(t, v.Drift)
+}
+
+func TestS3_TheWorkOfSeveralStepsIsJoined(t *testing.T) {
+	s := looksAfter(t, map[string]string{"work/b": "b\n"}, nil)
+	heads := map[string]string{}
+	for _, name := range []string{"a", "b", "clash"} {
+		git(t, s.user, "checkout", "-q", "-b", name, s.o.Base)
+		file := name
+		if name == "clash" {
+			file = "a"
+		}
+		write(t, s.user+"/work/"+file, "by "+name+"\n")
+		git(t, s.user, "commit", "-qam", name)
+		heads[name] = git(t, s.user, "rev-parse", "HEAD")
+		git(t, s.user, "push", "-q", s.charterStore(), "HEAD:refs/heads/pawl/shop-one-"+name)
+	}
+	join := func(a *activities.Activities, names ...string) act.Joined {
+		in := act.Join{Ref: s.o.Ref, Task: "one", Step: "last"}
+		for _, name := range names {
+			in.Heads = append(in.Heads, heads[name])
+		}
+		out, err := a.Join(ctx, in)
+		require.NoError(t, err)
+		return out
+	}
+	j := join(s.a, "a", "b")
+	require.Empty(t, j.Conflicts)
+	require.Equal(t, "pawl/shop-one-last-base", j.Branch)
+	require.Equal(t, j.Head, git(t, s.user, "rev-parse", j.Branch))
+	require.Equal(t, "by a", git(t, s.user, "show", j.Head+":work/a"))
+	require.Equal(t, "by b", git(t, s.user, "show", j.Head+":work/b"))
+	s.worker()
+	require.Equal(t, j, join(s.a, "a", "b"))
+	require.Equal(t, []string{"work/a"}, join(s.a, "a", "clash").Conflicts)
+	require.Equal(t, heads["a"], join(s.a, "a").Head, "planned again, with one step less")
+}

@@ -1,0 +1,221 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl/internal/act"
+	"pawl/internal/crash"
+	"pawl/internal/fault"
+	"pawl/internal/ledger"
+	"pawl/internal/remote"
+	"pawl/internal/spec"
+	"pawl/internal/task"
+	"pawl/internal/userrepo"
+	"pawl/internal/workspace"
+)
+
+// Validate compares what a steward has recorded with what there is (S11, S12): its ledger, the files
+// that people read, its loops in Temporal and their branches, and CI where a remote is configured. It
+// changes nothing; each kind of difference has its name.
+func (a *Activities) Validate(ctx context.Context, in act.Validate) (act.Validated, error) {
+	ws, err := a.workspace(ctx, in.Ref)
+	if err != nil {
+		return act.Validated{}, err
+	}
+	crash.At("validate.before")
+	v := validation{ws: ws, in: in}
+	for _, check := range []func(context.Context) error{v.ledger, v.artifacts, v.children, v.remote} {
+		if err := check(ctx); err != nil {
+			return act.Validated{}, err
+		}
+	}
+	return v.out, nil
+}
+
+type validation struct {
+	ws  *loopWorkspace
+	in  act.Validate
+	out act.Validated
+}
+
+func (v *validation) found(name, what, theirs, ours, text string, args ...any) {
+	v.out.Drift = append(v.out.Drift, task.Drift{Name: name, What: what, Text: fmt.Sprintf(text, args...), Theirs: theirs, Ours: ours})
+}
+
+// ledger wants the ledger in the store to go on from where the steward has it, and the copy in the
+// user's repository to be a part of it.
+func (v *validation) ledger(ctx context.Context) error {
+	ws, want := v.ws, v.in.Ledger
+	at, err := ws.store.Ref(ctx, ws.Ledger)
+	if err != nil {
+		return err
+	}
+	if at == "" || at != want && !ws.descendsFrom(ctx, at, want) {
+		v.found(task.DriftLedger, ws.Ledger, at, want, "%s in pawl's store is not where the steward has left it", ws.Ledger)
+		return nil
+	}
+	there, err := userrepo.Refs(ctx, ws.store, ws.Repo, ws.Ledger)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil { // nobody can look at it either
+		return nil
+	}
+	if copied := there[ws.Ledger]; copied != "" && !ws.descendsFrom(ctx, at, copied) {
+		v.found(task.DriftLedger, ws.Ledger+" in "+ws.Repo, copied, at, "%s in %s was moved by somebody else", ws.Ledger, ws.Repo)
+	}
+	return nil
+}
+
+// artifacts wants the files of the project's folder to be as they were written, or as a person wanted
+// to keep them.
+func (v *validation) artifacts(ctx context.Context) error {
+	ws := v.ws
+	if owns, err := ws.ownsFolder(); err != nil || !owns {
+		return err
+	}
+	state, err := ws.steward.State(ctx, v.in.Ledger)
+	if err != nil {
+		return err
+	}
+	names := []string{ledger.StatusFile, ledger.LastKnownFile}
+	for _, t := range state.Tasks {
+		if t.Plan != nil {
+			names = append(names, ledger.TaskPlanFile(t.ID))
+		}
+	}
+	folder, err := ws.folder(ctx)
+	var pre *userrepo.Precondition
+	switch {
+	case errors.As(err, &pre):
+		v.out.Drift = append(v.out.Drift, ws.drift(userrepo.FolderName, pre.What, "", ""))
+		return nil
+	case userrepo.Unwritten(err) || err == nil && folder == nil:
+		return nil
+	case err != nil:
+		return err
+	}
+	defer folder.Close()
+	for _, name := range names {
+		n, err := ws.note(name)
+		if err != nil {
+			return err
+		}
+		if len(n.Written) == 0 {
+			continue
+		}
+		now, err := folder.Digest(name)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(n.Written, now) && (n.Kept == nil || *n.Kept != now) {
+			v.out.Drift = append(v.out.Drift, ws.drift(name, saysOf(filepath.Join(folder.Path, name), now), now, n.Written[0]))
+		}
+	}
+	return nil
+}
+
+// children wants Temporal to know the loops that are at work, and their branches to have the heads that
+// were recorded.
+func (v *validation) children(ctx context.Context) error {
+	if len(v.in.Children) == 0 {
+		return nil
+	}
+	c := loopsOf(ctx, v.ws.machine)
+	for _, child := range v.in.Children {
+		found, err := c.Snapshot(ctx, child.Loop)
+		var f *fault.Error
+		switch {
+		case errors.As(err, &f) && f.Code == fault.LoopNotFound:
+			v.found(task.DriftEngine, child.Loop, "", child.Status, "neither Temporal nor a ledger on this host knows the loop %s, which is %s as recorded", child.Loop, child.Status)
+			continue
+		case err != nil:
+			return err
+		case found.Gone && !found.State.Status.Ended():
+			v.found(task.DriftEngine, child.Loop, "", child.Status, "Temporal does not know the loop %s any more, which is %s as recorded", child.Loop, child.Status)
+		}
+		record, here := workspace.Latest(v.ws.machine.Home, child.Loop)
+		if !here || record.Store != v.ws.Store {
+			continue // it works on another host, which has its branch
+		}
+		if err := v.child(ctx, child, record); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *validation) child(ctx context.Context, child act.Child, record workspace.Record) error {
+	ws := v.ws
+	head, err := ws.store.Ref(ctx, record.Ledger)
+	if err != nil || head == "" {
+		return err
+	}
+	contract, err := ledger.Open(ws.store).Contract(ctx, head)
+	if err != nil {
+		return err
+	}
+	if of := contract.Spec.Session[spec.SessionSteward]; of != ws.Loop {
+		v.found(task.DriftChild, child.Loop, of, ws.Loop, "the loop %s was not started by this steward", child.Loop)
+		return nil
+	}
+	if child.Head == "" {
+		return nil
+	}
+	at, err := ws.store.Ref(ctx, record.Branch)
+	if err != nil {
+		return err
+	}
+	if at == "" || !ws.descendsFrom(ctx, at, child.Head) {
+		v.found(task.DriftBranch, branchName(record), at, child.Head, "the branch %s in pawl's store lacks what the loop had come to", branchName(record))
+		return nil
+	}
+	there, err := userrepo.Refs(ctx, ws.store, ws.Repo, record.Branch)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if theirs := there[record.Branch]; err == nil && theirs != "" && !ws.descendsFrom(ctx, at, theirs) {
+		v.found(task.DriftBranch, branchName(record), theirs, at, "the branch %s in %s was moved by somebody else", branchName(record), ws.Repo)
+	}
+	return nil
+}
+
+// remote reads the remote's open work and CI status, where one is configured. A remote that does not
+// answer is no difference.
+func (v *validation) remote(ctx context.Context) error {
+	r := v.in.Charter.Remote
+	if r.API == "" {
+		return nil
+	}
+	status, err := remote.Scan(ctx, v.ws.machine.Home, r, v.ws.Onto, time.Now())
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		v.out.Remote = "the remote can't be read now: " + err.Error()
+		return nil
+	}
+	issues, pulls := 0, 0
+	for _, item := range status.Open {
+		if item.Pull {
+			pulls++
+		} else {
+			issues++
+		}
+	}
+	more := ""
+	if status.More {
+		more = " or more"
+	}
+	v.out.Remote = fmt.Sprintf("%d issues and %d pull requests%s are open, CI of %s: %s", issues, pulls, more, v.ws.Onto, status.CI)
+	if status.CI == remote.Failure {
+		v.found(task.DriftCI, v.ws.Onto, status.Commit, "", "CI of %s fails: %s", v.ws.Onto, strings.Join(status.Failing, ", "))
+	}
+	return nil
+}

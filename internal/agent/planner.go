@@ -1,0 +1,126 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+
+	"pawl/internal/loop"
+	"pawl/internal/task"
+)
+
+// TaskBrief is all that the planner of a steward is told of a task (S3).
+type TaskBrief struct {
+	Task       task.Task
+	Note       string   // what a person said to it, or why it is planned again
+	Governance []Text   // the files that the project is governed by
+	Files      []string // of the project
+	Kinds      []string // that a step can have
+	Scope      []string // that loops have unless a step says otherwise
+	Commands   []string // that a plan may use; the words that they begin with
+	Streams    bool     // it is heard by its answer
+}
+
+// Text is a file that is shown.
+type Text struct{ Name, Content string }
+
+// The bounds of the parts of a planner's prompt, in bytes.
+const (
+	boundTask       = 32 << 10
+	boundGovernance = 48 << 10 // of all files together
+	boundFiles      = 16 << 10
+	boundNote       = 4 << 10
+)
+
+// planExample is a PLAN.md.
+const planExample = `---
+tier: T3
+cost: 1.5
+steps:
+  - id: fix
+    kind: deliver
+    milestone: the date is right in every time zone
+    spec:
+      goal: Dates are formatted in the user's time zone
+      scope: ["src/dates/**"]
+      test: {command: go test ./src/dates}
+  - id: faster
+    kind: improve
+    after: [fix]
+    spec:
+      goal: Formatting takes less time
+      scope: ["src/dates/format.go"]
+      verify: {command: ./bench.sh, direction: lower}
+---
+
+# Dates in the user's time zone
+
+Why it is wrong today, what each step changes, what could go wrong, and how to see that it works.
+`
+
+// Text returns the prompt.
+func (b TaskBrief) Text() string {
+	var w strings.Builder
+	section := func(title, body string) {
+		if strings.TrimSpace(body) != "" {
+			fmt.Fprintf(&w, "## %s\n\n%s\n\n", title, strings.TrimRight(body, "\n"))
+		}
+	}
+	body := b.Task.Body
+	if len(b.Task.Spec) > 0 {
+		body += "\n\nIts spec: " + string(b.Task.Spec)
+	}
+	section("The task", loop.Clip(strings.TrimSpace(b.Task.Title+"\n\n"+body), boundTask))
+	section("What was said of it", loop.Clip(b.Note, boundNote))
+	section("Your task now", `Plan this task. Read the project as far as you need to. Change nothing in it: whatever you change is thrown
+away. The plan is a file, PLAN.md: YAML between two lines of ---, then Markdown for the person who approves it. Each step
+is a loop that a coding agent runs in; the next one works on what the one before it has come to.`)
+	section("PLAN.md", "```markdown\n"+planExample+"```\n\n"+b.rules())
+	section("How you answer", b.answer())
+	section("What the project is governed by", b.governance())
+	section("The project's files", loop.Clip(strings.Join(b.Files, "\n"), boundFiles))
+	return w.String()
+}
+
+func (b TaskBrief) rules() string {
+	lines := []string{
+		"- `tier` is how risky the task is: T0 (documentation and tests alone), T3, T2, T1 (the most). You may leave it out. pawl works it out by rules of its own, and you can only raise it.",
+		"- `cost` is what you expect the task to cost, in US dollars. You may leave it out.",
+		"- `id` of a step: small letters, digits and -. `kind`: " + strings.Join(b.Kinds, " or ") + ".",
+		"- `after` names the steps that have to be done before. Where no step has it, each comes after the one before it.",
+		"- `spec` is a part of the spec of a loop: goal, scope (globs of the files that may change, as few as possible), verify, test, guard. It can't set name, repo, session or approvals.plan.",
+		"- `milestone` says in a few words what is reached when the step is done.",
+	}
+	if len(b.Scope) > 0 {
+		lines = append(lines, "- A step that names no scope has this one: "+strings.Join(b.Scope, ", "))
+	}
+	if len(b.Commands) > 0 {
+		lines = append(lines, "- Commands of a spec must begin with one of: "+strings.Join(b.Commands, "; "))
+	} else {
+		lines = append(lines, "- A spec can't name commands of its own: the loops have those that the project has set for them.")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (b TaskBrief) answer() string {
+	text := "Write the plan to the file that the environment variable PAWL_PLAN names, or print it and nothing else.\n" +
+		"Where the task is not clear enough to plan it, ask instead of guessing: "
+	if b.Streams {
+		return text + "let your last words be `" + GiveUpWords + "` and your question."
+	}
+	return text + "write {\"giveUp\": \"your question\"} to the file that PAWL_RESULT names."
+}
+
+func (b TaskBrief) governance() string {
+	var w strings.Builder
+	left := boundGovernance
+	for i, f := range b.Governance {
+		if left <= 0 {
+			fmt.Fprintf(&w, "%d more files are not shown: read them in the project.\n", len(b.Governance)-i)
+			break
+		}
+		content := loop.Clip(f.Content, left)
+		left -= len(content)
+		fmt.Fprintf(&w, "### %s\n\n%s\n\n", f.Name, fenced("", content))
+	}
+	return w.String()
+}
