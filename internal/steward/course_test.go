@@ -282,6 +282,16 @@ func TestS10_AStepIsTriedAgainThreeTimes(t *testing.T) {
 	require.Equal(t, 0, o.started["s-a-one.5"])
 }
 
+func TestTwoTasksNeverHaveOneLoop(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "x", Body: "b"}, task.T3, task.Step{ID: "y-z", Kind: "deliver"})
+	o.submit(task.Task{ID: "x-y", Body: "b"}, task.T3, task.Step{ID: "z", Kind: "deliver"})
+	o.settle()
+	o.end("s-x-y-z", "completed", "")
+	o.settle()
+	require.Equal(t, []string{"s-x-y-z.2"}, o.s.Find("x-y").Loops)
+}
+
 func TestWhatAChildAsksIsMirroredAndAnsweredThere(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)

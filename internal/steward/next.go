@@ -357,7 +357,7 @@ func (n *next) do(t Task, w want) {
 	case w.paused != "":
 		n.jobs = append(n.jobs, Job{Do: Tell, Task: t.ID, Loop: w.paused, Message: loop.MessageContinue})
 	default:
-		j := Job{Do: Begin, Task: t.ID, Step: w.step, Loop: LoopID(n.Steward, t, w.step.ID), Last: isLast(t.Plan.Steps, w.step.ID)}
+		j := Job{Do: Begin, Task: t.ID, Step: w.step, Loop: n.LoopID(t, w.step.ID), Last: isLast(t.Plan.Steps, w.step.ID)}
 		for _, st := range t.Steps {
 			if slices.Contains(w.step.After, st.ID) {
 				j.After = append(j.After, st)
@@ -398,11 +398,14 @@ func isLast(steps []task.Step, id string) bool {
 }
 
 // LoopID is the workflow ID of the loop that does a step: the same for who asks again, another one for
-// a step that is begun anew.
-func LoopID(steward string, t Task, step string) string {
-	id := steward + "-" + t.ID + "-" + step
-	for n := 2; slices.Contains(t.Loops, id); n++ {
-		id = fmt.Sprintf("%s-%s-%s.%d", steward, t.ID, step, n)
+// a step that is begun anew, and where another task has that ID: x with the step y-z, x-y with the step z.
+func (s State) LoopID(t Task, step string) string {
+	used := func(id string) bool {
+		return slices.ContainsFunc(s.Tasks, func(t Task) bool { return slices.Contains(t.Loops, id) })
+	}
+	id := s.Steward + "-" + t.ID + "-" + step
+	for n := 2; used(id); n++ {
+		id = fmt.Sprintf("%s-%s-%s.%d", s.Steward, t.ID, step, n)
 	}
 	return id
 }
