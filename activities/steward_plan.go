@@ -263,7 +263,7 @@ func (p *planning) compose(ctx context.Context, plan task.Plan) error {
 			p.out.Problems = append(p.out.Problems, fmt.Sprintf("the step %s: %s", st.ID, text))
 		}
 		s, err := c.Loop(st, charter.Caps{
-			Loop: steward.LoopID(p.in.Steward, steward.Task{ID: p.task.ID}, st.ID), Task: p.task.ID, Goal: p.task.Title, Plan: plan.Hash,
+			Loop: steward.New(p.in.Steward).LoopID(steward.Task{ID: p.task.ID}, st.ID), Task: p.task.ID, Goal: p.task.Title, Plan: plan.Hash,
 			Base: p.out.Base, Onto: p.ws.Onto, Last: slices.Contains(last, st.ID), CostUSD: c.Limits.CostUSD,
 		})
 		if err != nil {
