@@ -52,6 +52,9 @@ func (a *app) showSteward(ctx context.Context, s *session, name string, tasks []
 		return a.print(a.style().Steward(r.State, a.deps.Now()))
 	}
 	t := r.State.Find(tasks[0])
+	if t == nil && !r.Ledger {
+		t, _ = s.Task(ctx, name, tasks[0]) // the state that a steward shows does not have all of very many
+	}
 	if t == nil {
 		return fault.New(fault.LoopNotFound, "the steward %s has no task %s", name, tasks[0]).
 			Advise("See its tasks with `pawl steward show " + name + "`; of those that are over only the last ones are kept there, and `pawl log " + name + "` has all.")

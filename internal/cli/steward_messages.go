@@ -10,9 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/config"
+	"pawl/internal/charter"
 	"pawl/internal/loop"
+	"pawl/internal/schedule"
 	"pawl/internal/steward"
 	"pawl/internal/task"
+	"pawl/internal/ui"
 )
 
 func (a *app) submitCommand() *cobra.Command {
@@ -210,6 +213,11 @@ func (a *app) toSteward(ctx context.Context, name, message string, m steward.Mes
 	sent, err := s.SendTask(ctx, name, message, m)
 	if err != nil {
 		return err
+	}
+	if message == loop.MessageHalt && m.Task == nil { // nothing is left that could take their tasks
+		if err := schedule.Remove(ctx, s.SDK.ScheduleClient(), charter.Charter{Name: name}); err != nil {
+			a.say("the schedules of %s could not be removed: %v", ui.Clean(name), err)
+		}
 	}
 	return a.reportSent(s, sent)
 }

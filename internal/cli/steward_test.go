@@ -27,6 +27,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/steward"
 	"pawl/internal/task"
+	"pawl/workflows/stewarding"
 )
 
 // fakeProject is a Temporal service with the steward shop in it and the loop shop-b-fix, which works for
@@ -104,7 +105,7 @@ func (f *fakeProject) QueryWorkflow(_ context.Context, id, _, name string, _ ...
 	case "shop state":
 		return encode(f.state), nil
 	case "shop gates":
-		return encode(f.state.Gates), nil
+		return encode(stewarding.GatesView{Gates: f.state.Gates}), nil
 	case "shop-b-fix state":
 		return encode(f.child), nil
 	}
@@ -138,6 +139,17 @@ func (f *fakeProject) ExecuteWorkflow(_ context.Context, o sdk.StartWorkflowOpti
 func (f *fakeProject) DescribeTaskQueue(context.Context, string, enumspb.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
 	return &workflowservice.DescribeTaskQueueResponse{}, nil
 }
+
+func (f *fakeProject) ScheduleClient() sdk.ScheduleClient { return noSchedules{} }
+
+// noSchedules is a Temporal without schedules.
+type noSchedules struct{ sdk.ScheduleClient }
+
+func (noSchedules) List(context.Context, sdk.ScheduleListOptions) (sdk.ScheduleListIterator, error) {
+	return noSchedules{}, nil
+}
+func (noSchedules) HasNext() bool                         { return false }
+func (noSchedules) Next() (*sdk.ScheduleListEntry, error) { return nil, nil }
 
 type startedRun struct{ sdk.WorkflowRun }
 

@@ -6,6 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/config"
+	"pawl/internal/fault"
+	"pawl/internal/schedule"
 	"pawl/internal/ui"
 )
 
@@ -64,6 +66,10 @@ func (a *app) stewardUp(ctx context.Context, file string, sets []string, detach 
 	run, err := s.StartSteward(ctx, c, config.User())
 	if err != nil {
 		return err
+	}
+	if err := schedule.Ensure(ctx, s.SDK.ScheduleClient(), c); err != nil {
+		return fault.New(fault.InfrastructureError, "the steward %s is started, but its schedules are not as its spec has them: %v", c.Name, err).
+			Advise("Stop it with `pawl steward stop " + c.Name + "` and start it again.")
 	}
 	v := Started{
 		Loop: c.Name, Run: run.GetRunID(), Address: s.temporal.Address, Namespace: s.temporal.Namespace,

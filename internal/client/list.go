@@ -77,9 +77,7 @@ func (c *Client) row(ctx context.Context, e *workflowpb.WorkflowExecutionInfo, r
 	attributes := e.GetSearchAttributes().GetIndexedFields()
 	if attributes[launch.Status] == nil {
 		if record != nil {
-			if state, err := c.RecordedAt(ctx, *record); err == nil {
-				fill(&r, state)
-			}
+			c.describe(ctx, &r, *record)
 		}
 		return r
 	}
@@ -120,15 +118,37 @@ func (c *Client) Kept(ctx context.Context) ([]launch.Row, error) {
 	var rows []launch.Row
 	for _, record := range records {
 		r := launch.Row{Loop: record.Loop, Repo: record.Repo, Branch: branchName(record.Branch), Status: "unknown", Source: "ledger"}
-		if state, err := c.RecordedAt(ctx, record); err == nil {
-			fill(&r, state)
-		}
+		c.describe(ctx, &r, record)
 		rows = append(rows, r)
 	}
 	newestFirst(rows)
 	return rows, nil
 }
 
+// describe fills in what the ledger of a record has.
+func (c *Client) describe(ctx context.Context, r *launch.Row, record workspace.Record) {
+	if record.Steward() {
+		r.Kind = kind.Steward.Name
+		if s, err := c.RecordedSteward(ctx, record.Ref); err == nil {
+			r.Phase, r.Repo = string(s.State), s.Repo
+			if r.Source == "ledger" || s.Status.Ended() {
+				r.Status = string(s.Status)
+			}
+			if len(s.Gates) > 0 {
+				r.Gate = string(s.Gates[0].Kind)
+			}
+			if r.StartedAt == nil && !s.StartedAt.IsZero() {
+				r.StartedAt = utc(s.StartedAt)
+			}
+		}
+		return
+	}
+	if state, err := c.RecordedAt(ctx, record); err == nil {
+		fill(r, state)
+	}
+}
+
+// RecordedAt returns the state of the loop of a record, as its ledger has it.
 func (c *Client) RecordedAt(ctx context.Context, r workspace.Record) (loop.State, error) {
 	l, head, err := OpenRecord(ctx, r)
 	if err != nil || head == "" {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"go.temporal.io/api/serviceerror"
@@ -20,6 +19,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/steward"
 	"pawl/internal/store"
+	"pawl/workflows/stewarding"
 )
 
 // StewardOptions are those under which every steward is started, whoever starts it.
@@ -65,16 +65,22 @@ func (t toSteward) bound(ctx context.Context) (any, error) {
 }
 
 func (t toSteward) checked(ctx context.Context) (any, error) {
-	s, err := t.RecordedSteward(ctx, t.id)
+	book, head, err := t.book(ctx, t.id)
+	if err != nil {
+		return nil, err
+	}
+	s, err := book.State(ctx, head)
 	if err != nil {
 		return nil, err
 	}
 	if s.Status.Ended() {
 		return nil, Steward.over(t.id, string(s.Status))
 	}
+	c, err := book.Charter(ctx, head)
+	if err != nil {
+		return nil, err
+	}
 	m := t.to(s.Gates)
-	c := charter.Defaults()
-	c.Limits.Queue = math.MaxInt // how many it takes, the steward itself knows
 	_, err = steward.Answer(s, c, t.name, m)
 	return m, err
 }
@@ -94,9 +100,16 @@ func (t toSteward) to(gates []loop.Gate) steward.Message {
 
 // Gates asks a steward what waits. An error means that no worker answered.
 func (c *Client) Gates(ctx context.Context, name string) ([]loop.Gate, error) {
-	var gates []loop.Gate
-	err := c.query(ctx, WorkerTimeout, name, &gates, "gates")
-	return gates, err
+	var v stewarding.GatesView
+	err := c.query(ctx, WorkerTimeout, name, &v, "gates")
+	return v.Gates, err
+}
+
+// Task asks a steward for one task; its state does not have them all where there are many.
+func (c *Client) Task(ctx context.Context, name, id string) (*steward.Task, error) {
+	var t *steward.Task
+	err := c.query(ctx, WorkerTimeout, name, &t, "task", id)
+	return t, err
 }
 
 // StewardState asks a steward for its state. An error means that no worker answered.
@@ -123,23 +136,31 @@ func (c *Client) Stewarding(ctx context.Context, name string) (Snapshot[steward.
 // RecordedSteward returns a steward's state as the ledger on this host has it: ALO_LOOP_NOT_FOUND where
 // there is none.
 func (c *Client) RecordedSteward(ctx context.Context, name string) (steward.State, error) {
-	var s steward.State
-	r, ok := c.Record(name)
-	if !ok {
-		return s, Steward.NotFound(name)
+	book, head, err := c.book(ctx, name)
+	if err != nil {
+		return steward.State{}, err
+	}
+	return book.State(ctx, head)
+}
+
+// book is the ledger of a steward on this host, with its head.
+func (c *Client) book(ctx context.Context, name string) (*ledger.Steward, string, error) {
+	r, here := c.Record(name)
+	if !here {
+		return nil, "", Steward.NotFound(name)
 	}
 	if !r.Steward() {
-		return s, Steward.NotFound(name).Advise("It is a loop: `pawl show " + name + "`.")
+		return nil, "", Steward.NotFound(name).Advise("It is a loop: `pawl show " + name + "`.")
 	}
 	st, err := store.Open(ctx, r.Store)
 	if err != nil {
-		return s, err
+		return nil, "", err
 	}
 	head, err := st.Ref(ctx, r.Ledger)
-	if err != nil || head == "" {
-		return s, errors.Join(err, Steward.NotFound(name))
+	if err == nil && head == "" {
+		err = Steward.NotFound(name).Advise("It was begun on this host but has recorded nothing yet.")
 	}
-	return ledger.OpenSteward(st).State(ctx, head)
+	return ledger.OpenSteward(st), head, err
 }
 
 // FamilyOf returns the family of whoever has that ID: as Temporal has it, else as the ledger on this host
@@ -153,7 +174,7 @@ func (c *Client) FamilyOf(ctx context.Context, id string) Family {
 			return Loop
 		}
 	}
-	if _, err := c.RecordedSteward(ctx, id); err == nil {
+	if r, here := c.Record(id); here && r.Steward() {
 		return Steward
 	}
 	return Loop
