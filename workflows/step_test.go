@@ -70,6 +70,6 @@ func TestE2_AMeasurementKeepsItsOwnLimit(t *testing.T) {
 	}
 	play(t, w, specOf(map[string]any{"limits": map[string]any{"iterations": 1, "activeTime": "10s"}, "guard": map[string]any{"command": "check"}}), nil)
 	require.Equal(t, int64(30_000), limits["verify"], "verify.timeout")
-	require.Equal(t, int64(9_900), limits["modify"])
-	require.Equal(t, int64(9_700), limits["guard"])
+	require.Equal(t, int64(9_800), limits["modify"])
+	require.Equal(t, int64(9_600), limits["guard"])
 }
