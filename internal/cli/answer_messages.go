@@ -41,6 +41,8 @@ func (a *app) messageCommands() []*cobra.Command {
 	}
 	reject := simple("reject ID", "Reject what waits at a gate")
 	reject.Flags().StringVar(&m.Hash, "hash", "", "the hash of what is rejected")
+	pause := simple("pause ID", "Pause a loop: the running step is interrupted, and repeated on continue")
+	pause.Flags().StringVar(&m.Choice, "before", "", "step or iteration: pause before the next one and interrupt nothing")
 	answer := flags(&cobra.Command{
 		Use: "answer ID CHOICE", Short: "Answer a question", Args: cobra.RangeArgs(1, 2),
 		RunE: a.brief(func(ctx context.Context, args []string) error {
@@ -89,7 +91,7 @@ its report: autonomy is given up, not paused. The command sends the message setM
 				return a.message(ctx, args[0], loop.MessageSetMode, m)
 			}),
 		}, "note"),
-		simple("pause ID", "Pause a loop: the running step is interrupted, and repeated on continue"),
+		pause,
 		simple("continue ID", "Resume a loop after a pause, a breakpoint or a block"),
 		simple("halt ID", "End a loop for good, with its report"),
 		flags(&cobra.Command{
