@@ -173,8 +173,17 @@ func (n *next) unapproved(t Task) []string {
 func (n *next) tierGate(t Task, needs []string) loop.Event {
 	return loop.Event{Type: loop.GateOpened, Task: t.ID, Gate: &loop.Gate{
 		Kind: GateTier, Task: t.ID, Hash: t.Plan.Hash, Choices: choices[GateTier],
-		Summary: fmt.Sprintf("%s: the plan of %q needs an approval: %s", cmp.Or(t.Tier, "no tier"), t.ID, strings.Join(needs, "; ")),
+		Summary: loop.Clip(fmt.Sprintf("%s: the plan of %q needs an approval: %s", cmp.Or(t.Tier, "no tier"), t.ID, because(needs, t.TierWhy)), 2000),
 	}}
+}
+
+// because are the reasons for an approval, with those for the tier.
+func because(needs []string, tier string) string {
+	text := strings.Join(needs, "; ")
+	if tier != "" {
+		text += " (" + tier + ")"
+	}
+	return text
 }
 
 // limit is what a task may cost, nil for anything.

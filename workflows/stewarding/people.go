@@ -116,7 +116,7 @@ func (r *run) notify(ctx workflow.Context, event loop.Type, gate, reason string)
 func (r *run) show(ctx workflow.Context) {
 	workflow.SetCurrentDetails(ctx, Details(r.State()))
 	if r.opened.Attributes {
-		r.attributes.PublishSoon(ctx, launch.PublishedOfSteward(r.State()))
+		r.attributes.Publish(ctx, launch.PublishedOfSteward(r.State()))
 	}
 }
 
