@@ -2,9 +2,12 @@ package activities
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"pawl/internal/act"
+	"pawl/internal/artifact"
+	"pawl/internal/charter"
 	"pawl/internal/crash"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
@@ -67,6 +70,14 @@ func (ws *loopWorkspace) record(ctx context.Context, in act.RecordTasks) (act.Ap
 			return store.Entry{}, err
 		}
 		page = folded
+		c, err := ws.charter(ctx, left.Ledger, folded.State.Charter)
+		if err != nil {
+			return store.Entry{}, err
+		}
+		files[ledger.StatusFile] = artifact.Status(folded.State, c)
+		if in.Milestone {
+			files[ledger.LastKnownFile] = artifact.LastKnown(folded.State, c)
+		}
 		return store.Entry{
 			Ref: ws.Ledger, Prev: left.Ledger, Code: folded.State.Base, Files: files, Message: tasksMessage(left.Events),
 			Time: timeOf(left.Events), Author: ws.author(),
@@ -90,6 +101,19 @@ func (ws *loopWorkspace) record(ctx context.Context, in act.RecordTasks) (act.Ap
 		err = ws.publish(ctx, false)
 	}
 	return act.Appended{Ledger: at}, err
+}
+
+// charter returns the charter with that hash: as it was kept for the next entry, else as the ledger has
+// it.
+func (ws *loopWorkspace) charter(ctx context.Context, head, hash string) (c charter.Charter, err error) {
+	text, err := ws.text(hash)
+	if err != nil {
+		return ws.steward.Charter(ctx, head)
+	}
+	if err := json.Unmarshal(text, &c); err != nil {
+		return c, fmt.Errorf("reading the charter: %w", err)
+	}
+	return c, nil
 }
 
 // tasksMessage is what `git log` of a steward's ledger shows.

@@ -173,6 +173,27 @@ func TestS7_ARetryFindsWhatWasAppended(t *testing.T) {
 	s.whole()
 }
 
+func TestS7_WhatPeopleReadIsInTheLedgerAndInTheProject(t *testing.T) {
+	s := looksAfter(t, nil, nil)
+	s.submit("one", `{}`)
+	status, err := os.ReadFile(s.o.Export + "/STATUS_LEDGER.md")
+	require.NoError(t, err)
+	require.Contains(t, string(status), "one")
+	require.NoFileExists(t, s.o.Export+"/LAST_KNOWN_STATE.md")
+	out := s.append(act.RecordTasks{Entry: s.entry(loop.Event{Type: loop.MilestoneReached, Task: "one"}), Milestone: true})
+	require.Empty(t, out.Drift)
+	st, _ := s.book()
+	for _, name := range []string{ledger.StatusFile, ledger.LastKnownFile} {
+		exported, err := os.ReadFile(filepath.Join(s.o.Export, name))
+		require.NoError(t, err)
+		recorded, err := st.ReadLedger(ctx, s.ledger, name)
+		require.NoError(t, err)
+		require.Equal(t, string(recorded[name]), string(exported))
+		require.Contains(t, out.Artifacts, name)
+	}
+	s.whole()
+}
+
 // open2 opens it again as the retry of an Open does.
 func (s *looked) open2(t *testing.T) {
 	t.Helper()

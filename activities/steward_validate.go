@@ -56,7 +56,7 @@ func (v *validation) ledger(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if at == "" || at != want && !ws.descendsFrom(ctx, at, want) {
+	if at == "" || !ws.isEntry(ctx, at, want) {
 		v.found(task.DriftLedger, ws.Ledger, at, want, "%s in pawl's store is not where the steward has left it", ws.Ledger)
 		return nil
 	}
@@ -67,10 +67,23 @@ func (v *validation) ledger(ctx context.Context) error {
 	if err != nil { // nobody can look at it either
 		return nil
 	}
-	if copied := there[ws.Ledger]; copied != "" && !ws.descendsFrom(ctx, at, copied) {
+	if copied := there[ws.Ledger]; copied != "" && !ws.isEntry(ctx, at, copied) {
 		v.found(task.DriftLedger, ws.Ledger+" in "+ws.Repo, copied, at, "%s in %s was moved by somebody else", ws.Ledger, ws.Repo)
 	}
 	return nil
+}
+
+// isEntry reports whether a commit is an entry of the ledger at head. The code that a ledger stands for
+// is among its commits' ancestors, too, and is none.
+func (ws *loopWorkspace) isEntry(ctx context.Context, head, commit string) bool {
+	if head == commit {
+		return true
+	}
+	if !ws.descendsFrom(ctx, head, commit) {
+		return false
+	}
+	files, err := ws.store.ReadLedger(ctx, commit, ledger.StateFile)
+	return err == nil && files[ledger.StateFile] != nil
 }
 
 // artifacts wants the files of the project's folder to be as they were written, or as a person wanted
