@@ -39,9 +39,10 @@ func (a *Activities) Validate(ctx context.Context, in act.Validate) (act.Validat
 }
 
 type validation struct {
-	ws  *loopWorkspace
-	in  act.Validate
-	out act.Validated
+	ws   *loopWorkspace
+	in   act.Validate
+	out  act.Validated
+	lost bool // the ledger is not where the steward has left it: it says nothing of the rest
 }
 
 func (v *validation) found(name, what, theirs, ours, text string, args ...any) {
@@ -58,6 +59,7 @@ func (v *validation) ledger(ctx context.Context) error {
 	}
 	if at == "" || !ws.isEntry(ctx, at, want) {
 		v.found(task.DriftLedger, ws.Ledger, at, want, "%s in pawl's store is not where the steward has left it", ws.Ledger)
+		v.lost = true
 		return nil
 	}
 	there, err := userrepo.Refs(ctx, ws.store, ws.Repo, ws.Ledger)
@@ -90,7 +92,7 @@ func (ws *loopWorkspace) isEntry(ctx context.Context, head, commit string) bool 
 // to keep them.
 func (v *validation) artifacts(ctx context.Context) error {
 	ws := v.ws
-	if owns, err := ws.ownsFolder(); err != nil || !owns {
+	if owns, err := ws.ownsFolder(); err != nil || !owns || v.lost {
 		return err
 	}
 	state, err := ws.steward.State(ctx, v.in.Ledger)
