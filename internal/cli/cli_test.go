@@ -60,6 +60,7 @@ func TestMessagesAreSentAsUpdatesBoundToTheOpenGate(t *testing.T) {
 		{"reject loop-1 --by me --note no", loop.Message{By: "me", Note: "no", Gate: "contract-5"}, "reject"},
 		{"halt loop-1 --by me", loop.Message{By: "me"}, "halt"},
 		{"pause loop-1 --by me", loop.Message{By: "me"}, "pause"},
+		{"pause loop-1 --by me --before iteration", loop.Message{By: "me", Choice: "iteration"}, "pause"},
 		{"mode loop-1 plan --by me", loop.Message{By: "me", Mode: "plan"}, "setMode"},
 		{"steer loop-1 look at plan.go --by me", loop.Message{By: "me", Note: "look at plan.go"}, "steer"},
 	} {
