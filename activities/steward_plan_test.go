@@ -12,6 +12,7 @@ import (
 	"pawl/activities"
 	"pawl/internal/act"
 	"pawl/internal/loop"
+	"pawl/internal/sandbox"
 	"pawl/internal/task"
 )
 
@@ -262,4 +263,28 @@ func TestS3_TheWorkOfSeveralStepsIsJoined(t *testing.T) {
 	require.Equal(t, j, join(s.a, "a", "b"))
 	require.Equal(t, []string{"work/a"}, join(s.a, "a", "clash").Conflicts)
 	require.Equal(t, heads["a"], join(s.a, "a").Head, "planned again, with one step less")
+}
+
+// TestS7_AnAgentCannotWriteWhatPeopleRead: the planner is an agent in the sandbox of its steward, which
+// is that of its loops.
+func TestS7_AnAgentCannotWriteWhatPeopleRead(t *testing.T) {
+	if sandbox.Probe().Files == sandbox.ByNothing {
+		t.Skip("this machine has no sandbox for files")
+	}
+	script := `cd "$PROJECT" && for do in 'echo mine > .pawl/STATUS_LEDGER.md' 'rm -f .pawl/STATUS_LEDGER.md' 'echo mine > .pawl/new' 'mkdir .pawl/tasks/one' 'mv .pawl away' 'rm -rf .pawl' 'chmod 777 .pawl'; do
+	(eval "$do") 2>/dev/null && echo "it could: $do" >> "$PAWL_RESULT.could"; done; test -e "$PAWL_RESULT.could" && cat "$PAWL_RESULT.could" >&2
+printf '%b' '` + goodPlan + `'; test ! -e "$PAWL_RESULT.could"`
+	s := looksAfter(t, nil, nil)
+	s.charter = s.chartered(planner(script, map[string]any{"agent": map[string]any{"roles": map[string]any{"planner": map[string]any{
+		"command": script, "env": map[string]any{"PROJECT": s.user},
+	}}}}))
+	s.record(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", Title: "better"}})
+	before := git(t, s.o.Export, "hash-object", "STATUS_LEDGER.md")
+	p := s.plan("one", nil)
+	require.True(t, p.OK(), p.Ending()+p.Tail)
+	require.Equal(t, before, git(t, s.o.Export, "hash-object", "STATUS_LEDGER.md"))
+	require.NoFileExists(t, s.o.Export+"/new")
+	v, err := s.a.Validate(ctx, act.Validate{Ref: s.o.Ref, Ledger: s.ledger, Charter: s.charter})
+	require.NoError(t, err)
+	require.Empty(t, v.Drift)
 }

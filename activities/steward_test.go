@@ -52,15 +52,22 @@ func looksAfter(t *testing.T, files map[string]string, change func(map[string]an
 	require.NoError(t, err)
 	s.home = h
 	s.worker()
+	s.charter = s.chartered(change)
+	s.open("first")
+	s.opened()
+	return s
+}
+
+// chartered is the charter as change makes it.
+func (s *looked) chartered(change func(map[string]any)) charter.Charter {
+	s.Helper()
 	doc := map[string]any{"name": "shop", "kind": "steward", "repo": map[string]any{"path": s.user}}
 	if change != nil {
 		change(doc)
 	}
-	s.charter, err = charter.FromMap(doc)
-	require.NoError(t, err)
-	s.open("first")
-	s.opened()
-	return s
+	c, err := charter.FromMap(doc)
+	require.NoError(s, err)
+	return c
 }
 
 // worker is the next worker of the host: it knows nothing.
