@@ -11,6 +11,7 @@ import (
 	"pawl/activities"
 	"pawl/config"
 	"pawl/internal/act"
+	"pawl/internal/charter"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/home"
@@ -35,7 +36,10 @@ starts: the repository, the scope, and that verify prints a number and the guard
 passes on the unchanged code. For a deliver spec the tests run too; a failure there is
 only a note, since the loop may be meant to fix it. The commands run in a temporary
 clone; your repository is only read. The contract is shown with its hash, as "pawl run"
-would show it. All problems are listed at once, with exit code 2.`,
+would show it. All problems are listed at once, with exit code 2.
+
+Of a steward's spec it checks the repository, tries the commands that defaults has for
+its loops, and looks for the planner and the secrets; it shows what the steward may do.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error {
 			if printSchema {
 				_, err := a.out.Write(schema.JSON)
@@ -64,6 +68,7 @@ type Validation struct {
 	Notes    []string            `json:"notes"`
 	Hash     string              `json:"hash,omitempty"` // of the contract
 	Contract *ledger.Contract    `json:"contract,omitempty"`
+	Charter  *charter.Charter    `json:"charter,omitempty"` // of a steward, which has no contract
 	InScope  int                 `json:"inScope"`
 	Baseline *evidence.Decimal   `json:"baseline,omitempty"`
 	VerifyMs int64               `json:"verifyMs,omitempty"`
@@ -71,9 +76,9 @@ type Validation struct {
 	TestMs   int64               `json:"testMs,omitempty"`
 }
 
-// ValidationProblem is one thing that keeps the loop from starting.
+// ValidationProblem is one thing that keeps the loop from starting, or the steward from working.
 type ValidationProblem struct {
-	Check string `json:"check"` // spec, repository, scope, setup, verify or guard
+	Check string `json:"check"` // spec, repository, scope, setup, verify, guard; of a steward also secret
 	Key   string `json:"key,omitempty"`
 	What  string `json:"what"`
 	Do    string `json:"do,omitempty"`
@@ -82,17 +87,16 @@ type ValidationProblem struct {
 }
 
 func (a *app) validate(ctx context.Context, file, id string, sets []string) error {
-	sp, err := config.LoadSpec(file, sets)
-	var problems spec.Problems
-	if a.json && errors.As(err, &problems) {
-		v := Validation{Notes: []string{}}
-		for _, p := range problems {
-			v.Problems = append(v.Problems, ValidationProblem{"spec", p.Key, p.What, p.Want, p.File, p.Line})
-		}
-		return errors.Join(a.printJSON(v), &leaving{code: exitUsage})
-	}
+	f, err := config.Open(file, sets)
 	if err != nil {
-		return err
+		return a.invalid(err)
+	}
+	if f.Kind.Name == kind.Steward.Name {
+		return a.validateCharter(ctx, file, id, f)
+	}
+	sp, err := f.Loop()
+	if err != nil {
+		return a.invalid(err)
 	}
 	named := id != "" || sp.Name != ""
 	if id, err = loopID(sp, id); err != nil {
@@ -101,20 +105,51 @@ func (a *app) validate(ctx context.Context, file, id string, sets []string) erro
 	if !named { // `pawl run` makes up another ending each time
 		id = id[:len(id)-4] + "…"
 	}
+	found, err := a.dryRun(ctx, id, sp)
+	if err != nil {
+		return err
+	}
+	return a.validated(file, id, sp, found)
+}
+
+// invalid prints what is wrong with a spec where data is asked for.
+func (a *app) invalid(err error) error {
+	var problems spec.Problems
+	if !a.json || !errors.As(err, &problems) {
+		return err
+	}
+	v := Validation{Notes: []string{}}
+	for _, p := range problems {
+		v.Problems = append(v.Problems, ValidationProblem{"spec", p.Key, p.What, p.Want, p.File, p.Line})
+	}
+	return errors.Join(a.printJSON(v), &leaving{code: exitUsage})
+}
+
+// dryRun tries the commands of a spec in a clone.
+func (a *app) dryRun(ctx context.Context, id string, sp spec.Spec) (f activities.Preflight, err error) {
 	h, err := home.Open()
 	if err != nil {
-		return err
+		return f, err
 	}
 	a.screen.Live("trying the spec's commands in a clone of the repository …")
-	f, err := activities.DryRun(ctx, h, id, sp)
+	f, err = activities.DryRun(ctx, h, id, sp)
 	a.screen.Still()
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		err = context.Cause(ctx)
 	}
-	if err != nil {
-		return err
+	return f, err
+}
+
+// validation is what came of a dry run, whatever it was for.
+func validation(id string, f activities.Preflight) Validation {
+	v := Validation{
+		Loop: id, Repo: f.Repo, Problems: []ValidationProblem{}, Notes: append([]string{}, f.Notes...),
+		InScope: f.InScope, Baseline: f.Baseline, VerifyMs: took(f.Verify), GuardMs: took(f.Guard), TestMs: took(f.Test),
 	}
-	return a.validated(file, id, sp, f)
+	for _, p := range f.Problems {
+		v.Problems = append(v.Problems, ValidationProblem{Check: p.Check, What: p.What, Do: p.Do})
+	}
+	return v
 }
 
 // validated shows what came of a dry run.
@@ -123,42 +158,45 @@ func (a *app) validated(file, id string, sp spec.Spec, f activities.Preflight) e
 	if err != nil {
 		return err
 	}
-	v := Validation{
-		OK: len(f.Problems) == 0, Loop: id, Repo: f.Repo, Branch: f.Branch, Problems: []ValidationProblem{}, Notes: append([]string{}, f.Notes...),
-		Contract: f.Contract, InScope: f.InScope, Baseline: f.Baseline, VerifyMs: took(f.Verify), GuardMs: took(f.Guard), TestMs: took(f.Test),
-	}
-	for _, p := range f.Problems {
-		v.Problems = append(v.Problems, ValidationProblem{Check: p.Check, What: p.What, Do: p.Do})
-	}
+	v := validation(id, f)
+	v.Branch, v.Contract = f.Branch, f.Contract
+	shown := ""
 	if f.Contract != nil {
 		v.Hash = f.Contract.Hash()
-	}
-	switch {
-	case a.json:
-		if err := a.printJSON(v); err != nil {
-			return err
-		}
-	case f.Contract != nil:
-		if err := a.print(a.style().Contract(ui.Contract{
+		shown = a.style().Contract(ui.Contract{
 			Loop: id, Kind: k, Repo: f.Repo, Branch: f.Branch, Spec: sp, Baseline: f.Baseline, InScope: f.InScope, Protections: workflows.Protected(f.Protections),
 			Contract: loop.Contract{Hash: v.Hash, Base: f.Contract.Base, Sealed: f.Contract.Sealed, Tools: f.Contract.Tools},
-		})); err != nil {
-			return err
-		}
+		})
 	}
-	for _, note := range f.Notes {
+	return a.conclude(v, shown, "keep this loop from starting", "pawl run", file)
+}
+
+// conclude prints a validation: what is shown to people, the notes and problems. start is the command
+// that starts what the file describes, keeps what its problems would do.
+func (a *app) conclude(v Validation, shown, keeps, start, file string) (err error) {
+	v.OK = len(v.Problems) == 0
+	switch {
+	case a.json:
+		err = a.printJSON(v)
+	case shown != "":
+		err = a.print(shown)
+	}
+	if err != nil {
+		return err
+	}
+	for _, note := range v.Notes {
 		a.say("note: %s", ui.Clean(note))
 	}
-	if v.OK {
-		if !a.json {
-			a.say("ready; start it with `pawl run %s`", shell.Quote(filepath.Clean(file)))
-		}
+	switch {
+	case a.json && v.OK:
+		return nil
+	case a.json:
+		return &leaving{code: exitUsage}
+	case v.OK:
+		a.say("ready; start it with `%s %s`", start, shell.Quote(filepath.Clean(file)))
 		return nil
 	}
-	if a.json {
-		return &leaving{code: exitUsage}
-	}
-	a.say("%s would keep this loop from starting (%s)", counted(len(v.Problems), "problem"), fault.PreconditionFailed)
+	a.say("%s would %s (%s)", counted(len(v.Problems), "problem"), keeps, fault.PreconditionFailed)
 	for _, p := range v.Problems {
 		a.indent(p.Check + ": " + p.What)
 		a.indent("→ " + p.Do)

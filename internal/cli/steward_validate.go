@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"pawl/activities"
+	"pawl/config"
+	"pawl/internal/charter"
+	"pawl/internal/git"
+	"pawl/internal/home"
+	"pawl/internal/kind"
+	"pawl/internal/spec"
+	"pawl/internal/task"
+	"pawl/internal/ui"
+	"pawl/workflows"
+)
+
+// validateCharter is validate for the spec of a steward.
+func (a *app) validateCharter(ctx context.Context, file, id string, f config.File) error {
+	c, err := f.Steward()
+	if err != nil {
+		return a.invalid(err)
+	}
+	if id != "" && id != c.Name {
+		return usage(fmt.Sprintf("--id is %q, and the ID of a steward is its name (%s)", id, c.Name))
+	}
+	h, err := home.Open()
+	if err != nil {
+		return err
+	}
+	sp := tried(c)
+	found, err := a.dryRun(ctx, c.Name, sp)
+	if err != nil {
+		return err
+	}
+	if len(sp.Scope) == 0 { // the plans say what may change
+		found.Problems = slices.DeleteFunc(found.Problems, func(p activities.Problem) bool { return p.Check == "scope" })
+	}
+	v := validation(c.Name, found)
+	v.Charter = &c
+	v.Notes = append(v.Notes, plannerNote(c)...)
+	v.Problems = append(v.Problems, secrets(h, c)...)
+	shown := ""
+	if found.Contract != nil {
+		shown = a.style().Charter(ui.Charter{
+			Charter: c, Repo: found.Repo, Base: found.Contract.Base, Lacking: lacking(c), Protections: workflows.Protected(found.Protections),
+		})
+	}
+	return a.conclude(v, shown, "keep this steward from its work", "pawl steward up", file)
+}
+
+// tried is a spec with the commands that a charter has for its loops. Its kind is the one whose commands
+// may fail on the unchanged code, since a task may be there to mend that.
+func tried(c charter.Charter) spec.Spec {
+	s := c.Fragment()
+	s.Repo, s.Kind = c.Repo, kind.Deliver.Name
+	if s.Test.Command == "" {
+		s.Test.Required = new(bool)
+	}
+	return s
+}
+
+// lacking says, by kind of loop, which keys the charter's defaults leave to a plan.
+func lacking(c charter.Charter) map[string][]string {
+	keys := map[string][]string{}
+	for _, k := range kind.Loops() {
+		_, err := c.Loop(task.Step{ID: "step", Kind: k}, charter.Caps{Loop: c.Name, Goal: "the task"})
+		var problems spec.Problems
+		errors.As(err, &problems)
+		keys[k] = nil
+		for _, p := range problems {
+			keys[k] = append(keys[k], p.Key)
+		}
+	}
+	return keys
+}
+
+// plannerNote says what there is to know of the planner before the steward starts.
+func plannerNote(c charter.Charter) []string {
+	a, asked := c.Planner()
+	name := a.Use
+	switch {
+	case !asked:
+		return []string{"there is no planner: each task has to bring its plan, or the spec of one loop"}
+	case a.Use == spec.UseCommand && len(a.Command.List) == 0:
+		return nil // a text for the shell
+	case a.Use == spec.UseCommand:
+		name = a.Command.List[0]
+	}
+	if _, err := exec.LookPath(name); err != nil && !strings.Contains(name, "/") {
+		return []string{fmt.Sprintf("the planner's program %s is not on this PATH", git.Quote(name))}
+	}
+	return nil
+}
+
+// secrets are those of the charter that can't be read on this host.
+func secrets(h home.Home, c charter.Charter) (problems []ValidationProblem) {
+	read := func(key, file string) {
+		if file == "" {
+			return
+		}
+		if _, err := h.Secret(file); err != nil {
+			problems = append(problems, ValidationProblem{Check: "secret", Key: key, What: key + ": " + err.Error(), Do: "Put the secret there; a relative path starts at " + h.Dir + "."})
+		}
+	}
+	for i, t := range c.Triggers {
+		read(fmt.Sprintf("triggers[%d].secretFile", i), t.SecretFile)
+	}
+	read("remote.tokenFile", c.Remote.TokenFile)
+	return problems
+}

@@ -1,0 +1,117 @@
+package ui
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"pawl/internal/charter"
+)
+
+// Charter is what a person wants to know of a steward before they start it.
+type Charter struct {
+	Charter charter.Charter
+	Repo    string
+	Base    string // the commit that its work starts from now
+	// Lacking are, by kind of loop, the keys that its defaults leave to the plan of a task.
+	Lacking     map[string][]string
+	Protections []string
+}
+
+// Charter renders it: what the steward watches, when it asks, what its loops have, and its bounds.
+func (s Style) Charter(v Charter) string {
+	c := v.Charter
+	f := s.fields(10)
+	at := "at " + Short(v.Base)
+	if c.Repo.Base != "" {
+		at = "branch " + Clean(c.Repo.Base) + " " + at
+	}
+	f.add("repository", Clean(v.Repo), at)
+	planner, asked := c.Planner()
+	if asked {
+		f.add("planner", program(planner)...)
+	} else {
+		f.add("planner", "none: tasks bring their plans")
+	}
+	f.add("governance", Clean(strings.Join(c.Governance, "  ")))
+	f.add("production", Clean(strings.Join(c.Production, "  ")))
+	for i, r := range c.Tiers {
+		f.add(label(i, "tiers"), Clean(string(r.Tier)+": "+rule(r)))
+	}
+	f.add("commands", Clean(strings.Join(c.Allow, ", ")))
+	s.loops(f, v)
+	l := c.Limits
+	f.add("stops", fmt.Sprintf("a task after %s, %d without progress, the same result %d times, the same error %d times or %s without a milestone, and asks",
+		plural(l.Actions, "action"), l.NoProgress, l.SameResult, l.SameError, l.Executing))
+	bounds := fmt.Sprintf("%s at once, %s in the queue, a step that fails is tried %s more", plural(l.Parallel, "loop"), plural(l.Queue, "task"), plural(l.Retries, "time"))
+	if l.CostUSD != nil {
+		bounds += ", $" + l.CostUSD.String() + " for a task"
+	}
+	f.add("bounds", bounds, fmt.Sprintf("tells again of what has waited %s; checks its record every %s", l.Waiting, c.ValidateEvery))
+	for i, sc := range c.Schedules {
+		f.add(label(i, "schedules"), Clean(sc.Name+": "+slots(sc)))
+	}
+	for i, t := range c.Triggers {
+		f.add(label(i, "triggers"), Clean(t.Name+": from "+t.From))
+	}
+	f.add("remote", Clean(c.Remote.API))
+	f.add("tells", told(c.Notify)...)
+	f.add("protection", v.Protections...)
+	return s.Bold("Charter of "+Clean(c.Name)) + "\n\n" + f.String()
+}
+
+// label names the first of several lines.
+func label(i int, name string) string {
+	if i == 0 {
+		return name
+	}
+	return " "
+}
+
+// loops adds what the charter gives its loops.
+func (s Style) loops(f *fields, v Charter) {
+	d := v.Charter.Fragment()
+	f.add("scope", Clean(strings.Join(d.Scope, "  ")))
+	f.add("setup", command(d.Setup.Command)...)
+	f.add("test", command(d.Test.Command)...)
+	f.add("verify", command(d.Verify.Command)...)
+	f.add("guard", command(d.Guard.Command)...)
+	f.add("check", command(d.Check.Command)...)
+	f.add("agent", agents(d)...)
+	for i, kind := range slices.Sorted(maps.Keys(v.Lacking)) {
+		says := "defaults has all that one needs"
+		if keys := v.Lacking[kind]; len(keys) > 0 {
+			says = "a plan has to say " + strings.Join(keys, ", ")
+		}
+		f.add(label(i, "loops"), Clean(kind+": "+says))
+	}
+}
+
+func rule(r charter.Rule) string {
+	var parts []string
+	if len(r.Paths) > 0 {
+		parts = append(parts, "paths "+strings.Join(r.Paths, "  "))
+	}
+	if len(r.Words) > 0 {
+		parts = append(parts, "words "+strings.Join(r.Words, ", "))
+	}
+	if r.Files != nil {
+		parts = append(parts, plural(*r.Files, "file")+" or more")
+	}
+	if r.CostUSD != nil {
+		parts = append(parts, "$"+r.CostUSD.String()+" or more")
+	}
+	return strings.Join(parts, "; ")
+}
+
+func slots(sc charter.Schedule) string {
+	when := "every " + sc.Every.String()
+	if sc.Cron != "" {
+		when = sc.Cron
+	}
+	if sc.TimeZone != "" {
+		when += " " + sc.TimeZone
+	}
+	return when
+}
