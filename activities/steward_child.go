@@ -36,7 +36,7 @@ func loopsOf(ctx context.Context, m *machine) *client.Client {
 
 // readOf is what a steward is told of a loop in that state.
 func readOf(s loop.State) act.ChildRead {
-	event := task.IterationEnded
+	event := task.ChildStands
 	switch {
 	case s.Status.Ended():
 		event = task.ChildEnded

@@ -343,7 +343,7 @@ func (p *planning) block() {
 			}
 		}
 		if len(both) > 0 {
-			p.out.Blockers = append(p.out.Blockers, fmt.Sprintf("the task %s may change the same files: %s", claim.Task, naming(both)))
+			p.out.Overlaps = append(p.out.Overlaps, fmt.Sprintf("the task %s may change the same files: %s", claim.Task, naming(both)))
 		}
 	}
 }

@@ -151,10 +151,11 @@ func TestS3_BlockersAreNamed(t *testing.T) {
 	s.record(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", After: []string{"before"}, Spec: json.RawMessage(`{"goal": "g", "agent": {"command": ["no-such-agent"]}}`)}})
 	write(t, s.user+"/work/a", "not committed\n")
 	p := s.plan("one", func(in *act.PlanTask) { in.Claims = []act.Claim{{Task: "other", Scope: []string{"work/*"}}} })
-	require.Len(t, p.Blockers, 4, p.Blockers)
-	for i, want := range []string{"not clean", "no-such-agent", "the task before, which is not done", "the task other may change the same files: work/a"} {
+	require.Len(t, p.Blockers, 3, p.Blockers)
+	for i, want := range []string{"not clean", "no-such-agent", "the task before, which is not done"} {
 		require.Contains(t, p.Blockers[i], want)
 	}
+	require.Equal(t, []string{"the task other may change the same files: work/a"}, p.Overlaps, "named, and no reason to wait: each task has a branch of its own")
 }
 
 func TestS3_WhereThePlannerAsksItIsUnclear(t *testing.T) {

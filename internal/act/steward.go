@@ -85,6 +85,7 @@ type TaskPlanned struct {
 	Governs    bool       `json:"governs,omitempty"`    // it changes governance files
 	Production bool       `json:"production,omitempty"` // it touches production
 	Blockers   []string   `json:"blockers,omitempty"`   // what keeps it from being begun
+	Overlaps   []string   `json:"overlaps,omitempty"`   // other tasks at work that may change the same files
 	Unclear    []string   `json:"unclear,omitempty"`    // what the planner asks
 	Problems   []string   `json:"problems,omitempty"`   // why the plan is not valid
 	Usage      task.Usage `json:"usage"`

@@ -151,8 +151,10 @@ type Gate struct {
 	Choices   []string  `json:"choices,omitempty"` // what an `answer` may choose
 	Budget    Resource  `json:"budget,omitempty"`  // what is used up, at a budget gate
 	Escalated int       `json:"escalated,omitempty"`
-	Task      string    `json:"task,omitempty"`  // of a steward, that it is about
-	About     string    `json:"about,omitempty"` // the drift that it is about
+	// Limit is what is used up, at a steward's budget gate.
+	Limit *evidence.Decimal `json:"limit,omitempty"`
+	Task  string            `json:"task,omitempty"`  // of a steward, that it is about
+	About string            `json:"about,omitempty"` // the drift that it is about
 }
 
 // GateKind says what a gate is about; it decides how the gate is answered.

@@ -47,7 +47,7 @@ type submission struct {
 const memo = "pawl"
 
 // Source is what the tasks of a schedule say of where they come from.
-func Source(name string) string { return "schedule " + name }
+func Source(name string) string { return task.Scheduled + name }
 
 // ID is a schedule's ID in Temporal.
 func ID(steward, name string) string { return steward + "/" + name }

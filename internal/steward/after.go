@@ -49,6 +49,9 @@ func AfterPlan(s State, id string, p act.TaskPlanned) []loop.Event {
 		{Type: loop.ActionTaken, Task: id, Action: &task.Action{What: task.Commanded, Name: "plan", Outcome: "planned", Tree: p.Plan.Hash, ActiveMs: p.Usage.ActiveMs}},
 		{Type: loop.PlanMade, Task: id, TaskPlan: p.Plan, Usage: used},
 	}
+	for _, overlap := range p.Overlaps { // each has a branch of its own: nothing is lost, but the second to be applied may conflict
+		events = append(events, loop.Event{Type: loop.Warned, Task: id, Reason: loop.Clip(overlap, 500)})
+	}
 	if t.TierBy != byPerson {
 		events = append(events, loop.Event{Type: loop.TierSet, Task: id, Tier: p.Tier, By: p.TierBy, Reason: strings.Join(p.Why, "; ")})
 	}
@@ -97,7 +100,7 @@ func AfterChild(s State, c charter.Charter, e task.ChildEvent) []loop.Event {
 		if !ours && t.State == task.Executing {
 			n.to(*t, task.Waiting, task.Evidence{Reason: fmt.Sprintf("the loop %s asks: %s", e.Loop, e.Gate.Summary)})
 		}
-	case task.ChildAnswered:
+	case task.ChildAnswered, task.ChildStands:
 		if st.Status == Asking && t.State == task.Waiting && t.WaitingFor != nil && t.WaitingFor.Loop == e.Loop {
 			n.to(*t, task.Executing, task.Evidence{Answer: "at the loop " + e.Loop})
 		}

@@ -84,7 +84,10 @@ func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
 		}
 		return reply, nil
 	}
-	if len(s.Queue) >= c.Limits.Queue {
+	if missed := s.overlapping(c, t); missed != "" {
+		return govern.Reply{Text: missed, Events: []loop.Event{triggered(m, "", "missed: "+missed)}}, nil
+	}
+	if len(s.Queue) >= c.Limits.Queue && m.Trigger == nil { // what no person hands in can't be told to come again
 		return govern.Reply{}, fault.New(fault.QueueFull, "%d tasks wait to be begun, and more may not (limits.queue)", len(s.Queue)).
 			Advise("Hand the task in again later.")
 	}
@@ -106,9 +109,41 @@ func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
 }
 
 func triggered(m Message, id, result string) loop.Event {
-	tr := *m.Trigger
+	tr := task.Trigger{From: "person"}
+	if m.Trigger != nil {
+		tr = *m.Trigger
+	}
 	tr.Task, tr.Result = id, result
 	return loop.Event{Type: loop.TriggerReceived, By: m.By, Trigger: &tr}
+}
+
+// overlapping says why a schedule's slot is left out: the task of the one before is not over, and the
+// schedule has overlap: skip. "" where it is not.
+func (s State) overlapping(c charter.Charter, t task.Task) string {
+	if o := overlapOf(c, t.Source); o != charter.Skip {
+		return ""
+	}
+	for _, other := range s.Tasks {
+		if other.Source == t.Source && other.Outcome == "" {
+			return fmt.Sprintf("the task %s of the slot before is not over", other.ID)
+		}
+	}
+	return ""
+}
+
+// overlapOf is what a schedule's slot does while the task of the one before is not over, "" where the
+// task is of no schedule.
+func overlapOf(c charter.Charter, source string) string {
+	name, scheduled := strings.CutPrefix(source, task.Scheduled)
+	if !scheduled {
+		return ""
+	}
+	for _, sc := range c.Schedules {
+		if sc.Name == name {
+			return cmp.Or(sc.Overlap, charter.Skip)
+		}
+	}
+	return ""
 }
 
 // known returns the task that a task is the same as, "" for none.

@@ -354,7 +354,10 @@ func (s *State) reported(t *Task, e loop.Event) {
 			}
 			st.Status = Asking
 			t.WaitingFor = &WaitingFor{Loop: c.Loop, Gate: c.Gate.ID, Kind: c.Gate.Kind, What: c.Gate.Summary}
-		case task.ChildAnswered, task.IterationEnded:
+		case task.ChildAnswered, task.IterationEnded, task.ChildStands:
+			if c.Event == task.ChildStands && st.Status == Paused { // it was taken up again without its pause
+				st.Status, st.Told = Running, ""
+			}
 			if st.Status == Asking {
 				st.Status = Running
 				if w := t.WaitingFor; w != nil && w.Loop == c.Loop {

@@ -1,6 +1,8 @@
 package steward
 
 import (
+	"encoding/json"
+
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/shell"
@@ -99,9 +101,12 @@ func choice(g loop.Gate, _ loop.Budget) (all []govern.Saying) {
 }
 
 func extension(g loop.Gate, _ loop.Budget) []govern.Saying {
-	hash := g.Hash[:min(hashDigits, len(g.Hash))]
+	hash, limit := g.Hash[:min(hashDigits, len(g.Hash))], "1"
+	if g.Limit != nil {
+		limit = g.Limit.Add(*g.Limit).String()
+	}
 	return []govern.Saying{{
-		Fields: map[string]any{"task": g.Task, "hash": hash, "limits": map[string]any{"costUSD": "…"}},
-		Words:  []string{"--hash", hash, "--limit", "costUSD=…"},
+		Fields: map[string]any{"task": g.Task, "hash": hash, "limits": map[string]any{string(loop.CostUSD): json.Number(limit)}},
+		Words:  []string{"--hash", hash, "--limit", string(loop.CostUSD) + "=" + limit},
 	}}
 }

@@ -207,7 +207,7 @@ func (n *next) budgetGate(t Task, limit evidence.Decimal) loop.Event {
 	summary := fmt.Sprintf("%q has cost %s US dollars; its limit is %s", t.ID, t.Cost.CostUSD, limit)
 	sum := sha256.Sum256([]byte(n.Steward + " " + t.ID + " " + summary))
 	return loop.Event{Type: loop.GateOpened, Task: t.ID, Gate: &loop.Gate{
-		Kind: loop.GateBudget, Task: t.ID, Hash: hex.EncodeToString(sum[:]), Budget: loop.CostUSD, Choices: choices[loop.GateBudget], Summary: summary,
+		Kind: loop.GateBudget, Task: t.ID, Limit: &limit, Hash: hex.EncodeToString(sum[:]), Budget: loop.CostUSD, Choices: choices[loop.GateBudget], Summary: summary,
 	}}
 }
 
@@ -256,7 +256,23 @@ func (n *next) dispatch() {
 
 // ready reports whether a task may be begun, or has been.
 func (n *next) ready(t Task) bool {
-	return t.State != task.Idle || (!n.Held && !t.Held && n.Mode != spec.ModeAnswer)
+	return t.State != task.Idle || (!n.Held && !t.Held && n.Mode != spec.ModeAnswer && !n.buffered(t))
+}
+
+// buffered reports whether a schedule's task waits for that of the slot before.
+func (n *next) buffered(t Task) bool {
+	if overlapOf(n.charter, t.Source) != charter.Buffer {
+		return false
+	}
+	for _, before := range n.Tasks { // in the order in which they came
+		if before.ID == t.ID {
+			return false
+		}
+		if before.Source == t.Source && before.Outcome == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // busy counts what runs now: loops, and tasks that are being planned.

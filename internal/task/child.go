@@ -12,6 +12,8 @@ const (
 	ChildAsks      = "gate_opened"
 	ChildAnswered  = "gate_closed"
 	ChildEnded     = "ended"
+	// ChildStands is no event of a loop: it is what reading one finds that goes on and asks nothing.
+	ChildStands = "stands"
 )
 
 // ChildSignal is the name of the signal that a child loop sends its steward.
@@ -65,7 +67,7 @@ func (e ChildEvent) Complete() bool {
 	switch e.Event {
 	case ChildAsks, ChildAnswered:
 		return e.Loop != "" && e.Gate != nil
-	case IterationEnded, ChildEnded:
+	case IterationEnded, ChildEnded, ChildStands:
 		return e.Loop != "" && e.Result != nil
 	}
 	return false

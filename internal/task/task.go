@@ -57,6 +57,9 @@ type Task struct {
 	Dedupe string `json:"dedupe,omitempty"`
 }
 
+// Scheduled is what the source of a schedule's task begins with; the schedule's name follows.
+const Scheduled = "schedule "
+
 // Step is one step of a plan: a loop.
 type Step struct {
 	ID        string          `json:"id" yaml:"id"`

@@ -61,9 +61,18 @@ func open(t *testing.T, change func(charter world.Doc)) *crew {
 	text, err := json.Marshal(charter)
 	require.NoError(t, err)
 	w.Write("crew.json", string(text))
-	w.up = w.Up()
+	w.serve()
 	w.Done("steward", "up", filepath.Join(w.Dir, "crew.json"), "--detach")
 	return w
+}
+
+// serve starts `pawl up` for the crew, until the test's end.
+func (w *crew) serve() {
+	w.T.Helper()
+	up, err := world.StartUp(w.Home, filepath.Join(w.Dir, "up"))
+	require.NoError(w.T, err)
+	w.up = up
+	w.T.Cleanup(func() { _ = up.Cmd.Process.Kill() })
 }
 
 // submit hands a task in.
@@ -139,7 +148,7 @@ func TestS1_ThreeTasksOneRunsOneAsksOneGoesInCircles(t *testing.T) {
 	require.Contains(t, w.Read("repo/.pawl/tasks/risky/PLAN.md"), "Write it.")
 	require.Empty(t, w.Git("status", "--porcelain"), "the project's tree is as it was")
 	require.Contains(t, w.Done("log", "crew", "--verify").Out, "crew")
-	require.Contains(t, w.Done("inbox").Out, "othing waits")
+	require.Contains(t, w.Done("inbox").Err, "othing waits")
 
 	w.Done("steward", "stop", "crew")
 	w.Until("the steward is over", func() bool { return w.state().Status.Ended() })
@@ -166,9 +175,10 @@ func TestS11_AStewardWhoseEngineAndWorkerAreKilledGoesOn(t *testing.T) {
 	w.submit("b", "A delicate matter.", "priority: 3")
 	w.task("b", "asks", waiting)
 	w.task("a", "is at work", func(t steward.Task) bool { return t.State == task.Executing && len(t.Loops) == 1 })
-	require.NoError(t, syscall.Kill(w.Engine().PID, syscall.SIGKILL))
+	require.NoError(t, w.up.Cmd.Process.Signal(syscall.SIGKILL))
+	<-w.up.Gone
 	require.NoError(t, os.Remove(filepath.Join(w.Dir, "wait")))
-	w.up = w.Up()
+	w.serve()
 	w.task("a", "is done", done)
 	b := w.task("b", "still asks", waiting)
 	w.Done("steward", "answer", "crew", "--task", "b", "--approve", "--hash", b.Plan.Hash)
