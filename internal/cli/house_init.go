@@ -20,6 +20,7 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/home"
 	"pawl/internal/kind"
+	"pawl/internal/launch"
 	"pawl/internal/shell"
 	"pawl/internal/spec"
 	"pawl/internal/ui"
@@ -33,7 +34,8 @@ func (a *app) initCommand() *cobra.Command {
 		Use: "init [DIR]", Short: "Write a first spec for a repository", Args: cobra.MaximumNArgs(1),
 		Long: `Examine the repository of a folder (default: this one) and write pawl.yaml into its
 root: which files may change, which commands test and measure it, which agent to use,
-and practical limits, all with comments. It runs nothing; "pawl validate" tries it.`,
+and practical limits, all with comments. It runs nothing; "pawl validate" tries it.
+--kind steward writes steward.yaml, for a steward of the project.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error {
 			o.dir = "."
 			if len(args) == 1 {
@@ -42,9 +44,9 @@ and practical limits, all with comments. It runs nothing; "pawl validate" tries 
 			return a.init(ctx, o)
 		}),
 	}
-	cmd.Flags().StringVar(&o.kind, "kind", kind.All[0].Name, "the kind of loop: "+strings.Join(kind.Loops(), " or "))
+	cmd.Flags().StringVar(&o.kind, "kind", kind.All[0].Name, "the kind: "+spec.Or(kind.Names()))
 	cmd.Flags().StringVar(&o.goal, "goal", "", "the goal, in words")
-	cmd.Flags().BoolVar(&o.force, "force", false, "replace a pawl.yaml that is there")
+	cmd.Flags().BoolVar(&o.force, "force", false, "replace a spec that is there")
 	return cmd
 }
 
@@ -66,14 +68,17 @@ type Drafted struct {
 
 func (a *app) init(ctx context.Context, o initOptions) error {
 	k, err := kind.Of(o.kind)
-	if err != nil || !k.Loop {
-		return usage(fmt.Sprintf("--kind is %q; it may be %s", o.kind, strings.Join(kind.Loops(), " or ")))
+	if err != nil {
+		return usage(fmt.Sprintf("--kind is %q; it may be %s", o.kind, spec.Or(kind.Names())))
+	}
+	if !k.Loop && o.goal != "" {
+		return usage("--goal is for a loop; a " + k.Name + " has no goal of its own, its tasks have")
 	}
 	root, tracked, err := rootOf(ctx, o.dir)
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(root, "pawl.yaml")
+	path := filepath.Join(root, draft.File(k))
 	switch there, err := os.Lstat(path); {
 	case err == nil && there.IsDir():
 		return fault.New(fault.InvalidSpec, "%s is a folder", path).Advise("Move it away: the spec needs this name.")
@@ -86,7 +91,7 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	}
 	found := draft.Look(files, func(name string) string { return head(filepath.Join(root, name)) })
 	d := Drafted{Path: path, Kind: o.kind, Repo: root, Found: found, Agents: []string{}}
-	options := draft.Options{Goal: o.goal, Agent: draft.Agents[0], Schema: a.editorSchema()}
+	options := draft.Options{Goal: o.goal, Agent: draft.Agents[0], Schema: a.editorSchema(), Name: launch.Folder(spec.Repo{Path: root}, k.Name)}
 	for _, agent := range slices.Backward(draft.Agents) {
 		if _, err := exec.LookPath(agent.Name); err == nil {
 			options.Agent, options.OnPath, d.Agent = agent, true, agent.Name
@@ -97,7 +102,7 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	if err := a.keep(path, draft.Spec(k, found, options), o.force); err != nil {
 		return err
 	}
-	d.Next = next(path, tracked)
+	d.Next = next(k, path, tracked)
 	if a.json {
 		return a.printJSON(d)
 	}
@@ -118,7 +123,7 @@ func (a *app) keep(path, text string, force bool) error {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	var problems spec.Problems
-	if _, err := config.LoadSpec(tmp.Name(), nil); errors.As(err, &problems) {
+	if err := loads(tmp.Name()); errors.As(err, &problems) {
 		for i := range problems {
 			if problems[i].File == tmp.Name() {
 				problems[i].File = "the spec that would be written"
@@ -139,17 +144,35 @@ func (a *app) keep(path, text string, force bool) error {
 	return nil
 }
 
+// loads reads a spec of whatever kind it names.
+func loads(path string) error {
+	f, err := config.Open(path, nil)
+	switch {
+	case err != nil:
+	case f.Kind.Name == kind.Steward.Name:
+		_, err = f.Steward()
+	default:
+		_, err = f.Loop()
+	}
+	return err
+}
+
 // next is what there is to do with a new spec.
-func next(path string, tracked bool) (steps []string) {
+func next(k kind.Kind, path string, tracked bool) (steps []string) {
+	what, validate, start := "loop", "pawl validate", "pawl run"
+	if !k.Loop {
+		what, validate, start = k.Name, "pawl validate "+draft.File(k), "pawl "+k.Name+" up"
+	}
+
 	if !tracked {
 		steps = append(steps, "git init", "git add --all", `git commit -m "Everything so far"`)
 	} else {
-		steps = append(steps, "git add pawl.yaml", `git commit -m "A loop of pawl" pawl.yaml`)
+		steps = append(steps, "git add "+draft.File(k), `git commit -m "A `+what+` of pawl" `+draft.File(k))
 	}
 	if here, err := os.Getwd(); err == nil && here != filepath.Dir(path) {
 		steps = append([]string{"cd " + shell.Quote(filepath.Dir(path))}, steps...)
 	}
-	return append(steps, "pawl validate", "pawl run")
+	return append(steps, validate, start)
 }
 
 // editorSchema writes the schema to where editors find it, and returns where; "" where that fails,

@@ -75,6 +75,23 @@ func TestInitWritesASpecThatLoads(t *testing.T) {
 	require.Equal(t, string(schema.JSON), string(kept))
 }
 
+func TestInitWritesAStewardsSpec(t *testing.T) {
+	root := initWorld(t, true, "claude")
+	code, out, stderr := execute(t, "init", "--kind", "steward", root)
+	require.Equal(t, 0, code, stderr)
+	for _, next := range []string{"git add steward.yaml", "pawl validate steward.yaml", "pawl steward up"} {
+		require.Contains(t, out, next)
+	}
+	c, err := config.LoadCharter(filepath.Join(root, "steward.yaml"), nil)
+	require.NoError(t, err)
+	require.Equal(t, "repo", c.Name, "as the folder is called")
+	require.Equal(t, root, c.Repo.Path)
+	require.NoFileExists(t, filepath.Join(root, "pawl.yaml"))
+	code, _, stderr = execute(t, "init", "--kind", "steward", "--force", "--goal", "Make it better", root)
+	require.Equal(t, 2, code)
+	require.Contains(t, stderr, "a steward has no goal of its own")
+}
+
 func TestInitOverwritesNothing(t *testing.T) {
 	root := initWorld(t, true)
 	path := filepath.Join(root, "pawl.yaml")

@@ -14,9 +14,11 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"pawl/config"
+	"pawl/internal/charter"
 	"pawl/internal/draft"
 	"pawl/internal/kind"
 	"pawl/internal/spec"
+	"pawl/internal/task"
 	"pawl/schema"
 )
 
@@ -116,6 +118,29 @@ func TestDeliverIsWrittenInKeysOfTheContract(t *testing.T) {
 		require.ErrorAs(t, err, &problems, name)
 		require.Len(t, problems, 1, name)
 		assert.Equal(t, "verify.command", problems[0].Key, name)
+	}
+}
+
+// TestAStewardsDraftLoadsForEveryRepository: it is a charter as it is written, and what it gives its loops
+// is all that a step of each kind needs.
+func TestAStewardsDraftLoadsForEveryRepository(t *testing.T) {
+	for name, files := range repositories {
+		for _, agent := range draft.Agents {
+			path := filepath.Join(t.TempDir(), "steward.yaml")
+			text := draft.Spec(kind.Steward, look(files), draft.Options{Agent: agent, OnPath: true, HasKey: true, Name: "it's 1: shop", Schema: "/s/pawl.schema.json"})
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+			c, err := config.LoadCharter(path, nil)
+			require.NoError(t, err, "%s\n%s", name, text)
+			require.Equal(t, "it's 1: shop", c.Name)
+			_, asks := c.Planner()
+			require.True(t, asks)
+			require.Equal(t, agent.Draft, c.Agent.Command.Shell, "word for word")
+			for _, k := range kind.Loops() {
+				s, err := c.Loop(task.Step{ID: "fix", Kind: k}, charter.Caps{Loop: "shop-a-fix", Task: "a", Goal: "Mend it", Plan: "p", Last: true})
+				require.NoError(t, err, "%s\n%s", name, text)
+				require.Contains(t, s.Protect, "steward.yaml")
+			}
+		}
 	}
 }
 

@@ -17,7 +17,8 @@ type Options struct {
 	HasKey bool   // the agent's key is in the environment
 	OnPath bool   // the agent is there
 	Schema string // a file, for editors; "" leaves its line out
-	Goal   string // "" is one that fits what was found
+	Goal   string // "" is one that fits what was found; a steward has none
+	Name   string // of a steward
 }
 
 // Key is the variable with the agent's key, which goes to it only where the spec says so; "" where it
@@ -29,9 +30,12 @@ func (o Options) Key() string {
 	return o.Agent.Keys[0]
 }
 
-// Spec returns a commented spec file of a kind of loop for a repository, as YAML.
+// Spec returns a commented spec file of a kind for a repository, as YAML.
 func Spec(k kind.Kind, r Repository, o Options) string {
 	var b strings.Builder
+	if !k.Loop {
+		r.Protect = append(slices.Clone(r.Protect), File(k)) // and no loop changes it
+	}
 	draft := template.Must(template.New(k.Name).Funcs(template.FuncMap{"yaml": quote, "list": quoteAll}).Parse(k.Draft))
 	err := draft.Execute(&b, struct {
 		Repository
@@ -41,6 +45,14 @@ func Spec(k kind.Kind, r Repository, o Options) string {
 		panic(err) // the templates are ours, and so are the fields
 	}
 	return b.String()
+}
+
+// File is the name of the spec file of a kind, where commands look for it.
+func File(k kind.Kind) string {
+	if k.Loop {
+		return "pawl.yaml"
+	}
+	return k.Name + ".yaml"
 }
 
 // plain is what YAML takes for a text as it stands, whatever follows.
@@ -62,7 +74,7 @@ func quote(s string) string {
 		return string(b)
 	}
 	if strings.Contains(s, "'") && strings.TrimSpace(s) == s {
-		return "|-\n    " + s // as it stands, on a line of its own
+		return "|-\n      " + s // as it stands, on a line of its own, deeper than any key
 	}
 	return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 }

@@ -32,6 +32,8 @@ type Kind struct {
 	// never in one single phase has none.
 	Machines []phase.Machine
 
+	Draft string // the template of the spec that `pawl init` writes
+
 	// Loop says that the input is a loop's spec. A kind that has a spec and a reader of its own
 	// leaves out all that follows.
 	Loop  bool
@@ -50,8 +52,6 @@ type Kind struct {
 	Stops      []string // the keys of the limits that end it without success, beside its budgets
 	Kept       Words    // of an iteration that succeeded
 	NotKept    Words    // of one that did not, for no reason that has a name
-
-	Draft string // the template of the spec that `pawl init` writes
 }
 
 // Need is a key that a spec of the kind has to have.
@@ -132,6 +132,9 @@ func OfWorkflow(name string) (k Kind, ok bool) {
 	}
 	return All[i], true
 }
+
+// Names lists the names of all kinds.
+func Names() []string { return names(All) }
 
 // Loops lists the names of the kinds whose input is a loop's spec.
 func Loops() []string {

@@ -89,6 +89,12 @@ func ID(sp spec.Spec, asked, suffix string) (string, error) {
 	case sp.Name != "":
 		return sp.Name, nil
 	}
+	return Folder(sp.Repo, "loop") + "-" + suffix, nil
+}
+
+// Folder is the name of a repository's folder as the beginning of an ID, or other where it has none that
+// could be one.
+func Folder(repo spec.Repo, other string) string {
 	folder := strings.Map(func(r rune) rune {
 		switch {
 		case r < ' ' || r == 0x7f:
@@ -97,12 +103,12 @@ func ID(sp spec.Spec, asked, suffix string) (string, error) {
 			return '-'
 		}
 		return r
-	}, strings.TrimSuffix(strings.ToValidUTF8(path.Base(sp.Repo.Address()), ""), ".git"))
+	}, strings.TrimSuffix(strings.ToValidUTF8(path.Base(repo.Address()), ""), ".git"))
 	folder = strings.TrimLeft(strings.TrimSpace(folder), "-./\\")
 	if folder == "" {
-		folder = "loop"
+		folder = other
 	}
-	return loop.Clip(folder, 60) + "-" + suffix, nil
+	return strings.TrimSpace(loop.Clip(folder, 60))
 }
 
 // fitting clips ever harder until the text is short enough as the service counts it.
