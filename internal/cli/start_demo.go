@@ -35,36 +35,45 @@ go and git, but no API key. The demo approves its own contract.`,
 			return a.demo(cmd.Context(), demo.Deliver, "a calendar that offers time as free while a meeting runs, to be mended by scripted agents")
 		}),
 	})
+	cmd.AddCommand(a.demoStewardCommand())
 	return cmd
 }
 
-// demo runs one of the demos; about says in a line what it is about.
-func (a *app) demo(ctx context.Context, scenario demo.Scenario, about string) error {
-	for _, tool := range []string{"git", "go", "sh"} {
+// unpackDemo makes the next demo of a scenario and returns the ID that it runs under.
+func (a *app) unpackDemo(ctx context.Context, scenario demo.Scenario, tools ...string) (d demo.Demo, id string, err error) {
+	for _, tool := range tools {
 		if _, err := exec.LookPath(tool); err != nil {
-			return fault.New(fault.PreconditionFailed, "the demo needs %s, which is not on the PATH", tool).
+			return d, "", fault.New(fault.PreconditionFailed, "the demo needs %s, which is not on the PATH", tool).
 				Advise("Install it and start the demo again.")
 		}
 	}
 	t, err := config.Connect()
 	if err != nil {
-		return err
+		return d, "", err
 	}
 	h, err := home.Open()
 	if err != nil {
-		return err
+		return d, "", err
 	}
-	d, err := demo.Unpack(ctx, h, scenario)
-	if err != nil {
-		return err
+	if d, err = demo.Unpack(ctx, h, scenario); err != nil {
+		return d, "", err
 	}
-	id := d.Name
+	id = d.Name
 	if t.Explicit { // a service that other hosts may use for their demos too
 		host, err := h.HostID()
 		if err != nil {
-			return err
+			return d, "", err
 		}
 		id += "-" + host
+	}
+	return d, id, nil
+}
+
+// demo runs one of the demos of loops; about says in a line what it is about.
+func (a *app) demo(ctx context.Context, scenario demo.Scenario, about string) error {
+	d, id, err := a.unpackDemo(ctx, scenario, "git", "go", "sh")
+	if err != nil {
+		return err
 	}
 	a.say("%s", about)
 	o := runOptions{file: d.Spec, id: id, yes: true, note: "--yes, since it is the demo's own", explain: true}

@@ -3,7 +3,8 @@
 // changes, and the spec that puts the two together. The agent's changes are chosen so that a
 // reader sees each case handled: kept, worse, guard, crash, scope, not atomic, no change. And the
 // same for `pawl demo deliver`, in _deliver: a calendar with a bug and a test that shows it, an issue,
-// a writer that gets it wrong and a fixer that gets it right.
+// a writer that gets it wrong and a fixer that gets it right. And for `pawl demo steward`, in _steward: the
+// pages and prices of a café, and five tasks with prepared plans.
 //
 // It writes files and makes one commit; it never runs a loop, and nothing in it depends on
 // where the pawl binary is, so that a demo goes on after a crash like any other loop. Start at
@@ -32,13 +33,23 @@ import (
 // of pawl's own module. Its go.mod has another name here, since a folder with a go.mod cannot
 // be embedded.
 //
-//go:embed all:_repo all:_agent _pawl.yaml all:_deliver
+//go:embed all:_repo all:_agent _pawl.yaml all:_deliver all:_steward
 var files embed.FS
 
 // What the demo is about: how many iterations the agent has changes for, and the cities to visit.
 const (
 	Iterations = 10
 	Cities     = 111
+)
+
+// Tasks are those of the steward's demo in the order in which they are handed in. Urgent comes in while
+// the loop of Interrupted is at work.
+var Tasks = []string{"hours", "tea", Interrupted, "headline"}
+
+// The two tasks of an interrupt.
+const (
+	Interrupted = "menu"
+	Urgent      = "closed"
 )
 
 // Demo is one unpacked demo.
@@ -48,10 +59,11 @@ type Demo struct {
 	Repo  string // the git repository in it
 	Spec  string // the spec file in it
 	Issue string // the issue in it whose text is the goal, "" where the spec has the goal
+	Tasks string // the folder in it with a steward's tasks, "" for a loop
 }
 
 // Scenario is what a demo shows.
-type Scenario struct{ name, repo, agent, spec, issue, message string }
+type Scenario struct{ name, repo, agent, spec, issue, tasks, message string }
 
 // The demos that there are.
 var (
@@ -59,6 +71,10 @@ var (
 	Deliver = Scenario{
 		name: "demo-deliver-", repo: "_deliver/repo", agent: "_deliver/agent", spec: "_deliver/pawl.yaml", issue: "_deliver/issue.md",
 		message: "A calendar, and a test that fails",
+	}
+	Steward = Scenario{
+		name: "demo-steward-", repo: "_steward/repo", agent: "_steward/agent", spec: "_steward/steward.yaml", tasks: "_steward/tasks",
+		message: "A café",
 	}
 )
 
@@ -70,7 +86,7 @@ func Unpack(ctx context.Context, h home.Home, c Scenario) (Demo, error) {
 	}
 	d := Demo{
 		Name: c.name + strconv.Itoa(n), Dir: dir,
-		Repo: filepath.Join(dir, "repo"), Spec: filepath.Join(dir, "pawl.yaml"),
+		Repo: filepath.Join(dir, "repo"), Spec: filepath.Join(dir, strings.TrimPrefix(filepath.Base(c.spec), "_")),
 	}
 	agent := filepath.Join(dir, "agent")
 	if err := errors.Join(copyTree(c.repo, d.Repo), copyTree(c.agent, agent)); err != nil {
@@ -80,6 +96,12 @@ func Unpack(ctx context.Context, h home.Home, c Scenario) (Demo, error) {
 		d.Issue = filepath.Join(dir, "issue.md")
 		if err := copyTree(c.issue, d.Issue); err != nil {
 			return Demo{}, fmt.Errorf("writing the demo's issue: %w", err)
+		}
+	}
+	if c.tasks != "" {
+		d.Tasks = filepath.Join(dir, "tasks")
+		if err := copyTree(c.tasks, d.Tasks); err != nil {
+			return Demo{}, fmt.Errorf("writing the demo's tasks: %w", err)
 		}
 	}
 	if err := writeSpec(d, c.spec, filepath.Join(agent, "agent.sh")); err != nil {

@@ -15,6 +15,7 @@ import (
 	"pawl/internal/demo"
 	"pawl/internal/evidence"
 	"pawl/internal/home"
+	"pawl/internal/task"
 )
 
 func unpack(t *testing.T) demo.Demo {
@@ -84,6 +85,55 @@ func TestL_TheDeliverDemoFailsOnceAndIsMended(t *testing.T) {
 	role("fixer")
 	require.Empty(t, failing())
 	require.Contains(t, role("reviewer"), "- [x] 3: TestMergeJoinsWhatTouches passes\nAPPROVED 0123abcd: ")
+}
+
+// TestS_TheStewardDemoHasAPlanForEachTask plays `pawl demo steward` by hand: every plan is valid, and its loop's
+// change passes the project's check within the plan's scope. The one that goes in circles never gets shorter.
+func TestS_TheStewardDemoHasAPlanForEachTask(t *testing.T) {
+	d, err := demo.Unpack(t.Context(), home.Home{Dir: t.TempDir()}, demo.Steward)
+	require.NoError(t, err)
+	agent := filepath.Join(d.Dir, "agent", "agent.sh")
+	tasks, err := os.ReadDir(d.Tasks)
+	require.NoError(t, err)
+	require.Len(t, tasks, len(demo.Tasks)+1)
+	for _, id := range append([]string{demo.Urgent}, demo.Tasks...) {
+		require.FileExists(t, filepath.Join(d.Tasks, id+".md"))
+		file := filepath.Join(t.TempDir(), "PLAN.md")
+		_, err := run(t, d, []string{"PAWL_ROLE=planner", "PAWL_TASK=" + id, "PAWL_PLAN=" + file}, "sh", agent)
+		require.NoError(t, err)
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		plan, _, err := task.ParsePlan(text)
+		require.NoError(t, err)
+		require.Len(t, plan.Steps, 1)
+		size := func() int {
+			n := 0
+			for _, page := range []string{"home.md", "menu.md"} {
+				b, err := os.ReadFile(filepath.Join(d.Repo, "pages", page))
+				require.NoError(t, err)
+				n += len(b)
+			}
+			return n
+		}
+		for _, iteration := range []string{"1", "2", "3"} {
+			before := size()
+			_, err = run(t, d, []string{
+				"PAWL_ROLE=writer", "PAWL_LOOP=" + d.Name + "-" + id + "-" + plan.Steps[0].ID, "PAWL_ITERATION=" + iteration,
+				"PAWL_RESULT=" + filepath.Join(t.TempDir(), "r"),
+			}, "sh", agent)
+			require.NoError(t, err)
+			changed := strings.Fields(git(t, d, "diff", "--name-only"))
+			require.Len(t, changed, 1, id)
+			require.Contains(t, strings.ReplaceAll(string(plan.Steps[0].Spec), "**", "list.csv"), changed[0])
+			_, err = run(t, d, nil, "sh", "check.sh")
+			require.NoError(t, err)
+			if plan.Steps[0].Kind == "deliver" {
+				break
+			}
+			require.Equal(t, id == demo.Interrupted, size() < before, id)
+		}
+		git(t, d, "checkout", "-q", ".")
+	}
 }
 
 func TestTheDemoSaysHowManyCitiesThereAre(t *testing.T) {

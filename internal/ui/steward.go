@@ -106,6 +106,19 @@ func (s Style) atChild(t steward.Task) string {
 	return text + s.Dim("gate "+Clean(w.Gate)+" of the loop "+Clean(w.Loop)+", for task "+Clean(t.ID)) + "\n  pawl show " + Clean(shell.Quote(w.Loop))
 }
 
+// StewardReport is a steward's tasks, with how to see, approve and apply the proposals that they came to.
+func (s Style) StewardReport(st steward.State) string {
+	var w strings.Builder
+	w.WriteString(s.tasks(st.Tasks))
+	for _, t := range st.Tasks {
+		if t.Proposal != "" && len(t.Loops) > 0 {
+			last := t.Loops[len(t.Loops)-1]
+			w.WriteString("\n  " + strings.Join(proposalNext(last, loop.Proposal{State: "open", Hash: t.Proposal})[:2], " · "))
+		}
+	}
+	return w.String()
+}
+
 func (s Style) tasks(all []steward.Task) string {
 	var rows [][]string
 	for _, t := range all {

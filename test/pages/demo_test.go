@@ -2,6 +2,7 @@ package pages_test
 
 import (
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -47,6 +48,52 @@ func TestL_DemoDeliver(t *testing.T) {
 	require.Contains(t, s.Out, "7 passed")
 	s = w.Pawl("log", "demo-deliver-1", "--verify")
 	require.Equal(t, 0, s.Code, "a plan changes the contract before it is approved: %s", s.Out)
+}
+
+// The third demo is a steward with tasks of several tiers, an interrupt and a circle.
+func TestS_DemoSteward(t *testing.T) {
+	world.Slow(t, "internal/demo plays its agents by hand")
+	w := world.Alone(t, "")
+	t.Parallel()
+	s := w.Pawl("demo", "steward")
+	require.Equal(t, 0, s.Code, s.Err)
+	shows(t, "README.md", "go run . demo steward", s.Err)
+	for _, course := range [][]string{
+		{"hours: tier T0 by rules", "hours: PLANNING → EXECUTING: nobody has to: T0", "hours: done: proposal"},
+		{
+			"tea: tier T1 by rules: T1: prices/list.csv", "tea: PLANNING → WAITING_FOR_HUMAN", "Waiting: T1",
+			"the demo answers: pawl steward answer demo-steward-1 --task tea --gate tier-", "tea: WAITING_FOR_HUMAN → EXECUTING: approved",
+			"tea: step write begun", "tea: done: proposal",
+		},
+		{
+			"menu: step shorten begun", "menu: action iteration of shorten: kept", "closed: handed in", "menu: interrupted: closed", "closed: step write begun",
+			"closed: done: proposal", "menu: action iteration of shorten: kept", "menu: done: proposal", "headline: step shorten begun",
+		},
+		{
+			`headline: near a limit (sameResult): "iteration of shorten" had the same result 3 times`, `headline: stopped (sameResult): "iteration of shorten" had the same result 4 times in a row; the limit is 3`,
+			"headline: EXECUTING → WAITING_FOR_HUMAN", "the demo answers: pawl steward answer demo-steward-1 --task headline --gate stuck-", "headline: WAITING_FOR_HUMAN → IDLE", "headline: cancelled",
+		},
+	} {
+		at := 0
+		for _, text := range course {
+			i := strings.Index(s.Err[at:], text)
+			require.GreaterOrEqual(t, i, 0, "%q does not follow in\n%s", text, s.Err)
+			at += i + len(text)
+		}
+	}
+	require.Regexp(t, `headline +T0 +cancelled`, s.Out)
+	require.NotContains(t, s.Err+s.Out, "\x1b")
+	w.NothingRuns()
+
+	repo := filepath.Join(w.Home, "demo", "1", "repo")
+	require.Empty(t, w.Git("-C", repo, "status", "--porcelain"))
+	hash := regexp.MustCompile(`pawl approve demo-steward-1-menu-shorten --hash ([0-9a-f]{16})`).FindStringSubmatch(s.Out)
+	require.NotNil(t, hash, s.Out)
+	s = w.Pawl("approve", "demo-steward-1-menu-shorten", "--hash", hash[1], "--apply", "ff")
+	require.Equal(t, 0, s.Code, s.Err)
+	require.Contains(t, w.Git("-C", repo, "show", "HEAD:pages/menu.md"), "Soup: at noon.")
+	s = w.Pawl("log", "demo-steward-1", "--verify")
+	require.Equal(t, 0, s.Code, s.Out)
 }
 
 // The README's first command shows each case handled, and leaves nothing behind.

@@ -84,8 +84,8 @@ func pages(t *testing.T) []string {
 // this table knows a test for.
 func TestDocs_EverythingShownIsRunOrGenerated(t *testing.T) {
 	covered := map[string][]string{
-		"README.md:sh": {"TestDemo", "TestL_DemoDeliver", "TestReadme_YourOwnLoop"}, "README.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
-		"README.md:":            {"TestDemo", "TestL_DemoDeliver", "TestDocs_DrawingsNameWhatIsThere"},
+		"README.md:sh": {"TestDemo", "TestL_DemoDeliver", "TestS_DemoSteward", "TestReadme_YourOwnLoop"}, "README.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
+		"README.md:":            {"TestDemo", "TestL_DemoDeliver", "TestS_DemoSteward", "TestDocs_DrawingsNameWhatIsThere"},
 		"examples/README.md:sh": {"TestExamplesRunWithoutAnyKey"}, "examples/README.md:": {"TestExamplesRunWithoutAnyKey"},
 		"docs/first-loop.md:console": {"TestTheFirstLoopOfTheDocsWorksToTheLetter"},
 		"docs/temporal.md:sh":        {"TestTemporalPage_EveryCommandRuns"}, "docs/temporal.md:json": {"TestTemporalPage_EveryCommandRuns"},
@@ -93,6 +93,7 @@ func TestDocs_EverythingShownIsRunOrGenerated(t *testing.T) {
 		"docs/deliver.md:sh": {"TestDeliverPage"}, "docs/deliver.md:yaml": {"TestSpecsInTheDocsAreSpecs", "TestDeliverPage"},
 		"docs/deliver.md:mermaid": {"TestL6_DeliverIsDrawnFromItsMachine"}, "docs/phases.md:mermaid": {"TestGeneratedPagesAreInStep"},
 		"docs/agents.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/spec.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
+		"docs/triggers.md:sh": {"TestThePagesCommandsSendWork"}, "docs/triggers.md:yaml": {"TestThePagesCommandsSendWork"},
 		"docs/architecture.md:": {"TestDocs_DrawingsNameWhatIsThere"},
 	}
 	for _, page := range pages(t) {

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pawl/config"
+	"pawl/internal/demo"
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+	"pawl/internal/steward"
+	"pawl/internal/task"
+)
+
+func (a *app) demoStewardCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "steward", Short: "Run an example steward: tasks, an approval, an interrupt, a circle", Args: cobra.NoArgs,
+		Long: `Run an example steward that takes five tasks for a café, with scripts as agents. One
+task runs by itself, one asks for an approval, one is interrupted by an urgent one and
+goes on afterwards, and one goes in circles until it is stopped and cancelled. It needs
+git, but no API key. The demo gives the answers itself, and shows the commands.`,
+		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
+		RunE:    a.brief(func(ctx context.Context, _ []string) error { return a.demoSteward(ctx) }),
+	}
+}
+
+func (a *app) demoSteward(ctx context.Context) error {
+	d, name, err := a.unpackDemo(ctx, demo.Steward, "git", "sh")
+	if err != nil {
+		return err
+	}
+	c, err := config.LoadCharter(d.Spec, []string{"name=" + name})
+	if err != nil {
+		return err
+	}
+	s, err := a.work(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	w := s.startWorker(context.WithoutCancel(ctx))
+	defer w.stop(a.stopTimeout())
+	a.say("a steward takes five tasks for a café; its agents are scripts")
+	a.say("repository %s, spec %s", d.Repo, d.Spec)
+	run, err := s.StartSteward(ctx, c, config.User())
+	if err != nil {
+		return err
+	}
+	a.say("steward %s on %s%s", name, where(s), uiHint(s, name))
+	p := &stewardDemo{app: a, s: s, w: w, d: d, name: name}
+	if err := p.play(ctx); err != nil {
+		if ctx.Err() != nil {
+			a.say("left; the steward %s stays where it is. `pawl up` serves it again, `pawl steward show %s` shows it", name, name)
+		}
+		return err
+	}
+	st, err := s.StewardState(ctx, name)
+	if err != nil {
+		return s.Unreachable(ctx, err)
+	}
+	if _, err := s.SendTask(ctx, name, loop.MessageHalt, steward.Message{By: config.User(), Note: "the demo is over"}); err != nil {
+		return err
+	}
+	if err := run.Get(ctx, nil); err != nil {
+		return s.Unreachable(ctx, err)
+	}
+	return a.print(a.style().StewardReport(st))
+}
+
+// stewardDemo hands in the demo's tasks and answers what its steward asks.
+type stewardDemo struct {
+	*app
+	s    *session
+	w    *localWorker
+	d    demo.Demo
+	name string
+
+	seq    int64 // of the last event that was shown
+	urgent bool  // the urgent task is handed in
+	over   int   // tasks that are over
+}
+
+// play goes on until all tasks are over.
+func (p *stewardDemo) play(ctx context.Context) error {
+	for _, id := range demo.Tasks {
+		if err := p.submit(ctx, id); err != nil {
+			return err
+		}
+	}
+	for p.over < len(demo.Tasks)+1 { // the urgent one
+		v, err := p.s.Events(ctx, p.name, p.seq)
+		if err != nil && ctx.Err() == nil {
+			return p.s.Unreachable(ctx, err)
+		}
+		for _, e := range v.Events {
+			if e.Seq <= p.seq {
+				continue
+			}
+			p.seq = e.Seq
+			if err := p.happened(ctx, e); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-p.w.done:
+			return fmt.Errorf("the worker ended: %w; see %s", p.w.err, p.s.logPath())
+		case <-time.After(followEvery):
+		}
+	}
+	return nil
+}
+
+// happened shows an event and does what a person would do about it.
+func (p *stewardDemo) happened(ctx context.Context, e loop.Event) error {
+	line, ofNote := p.screen.Style().Note(e)
+	iterated := e.Type == loop.ActionTaken && e.Action != nil && e.Action.What == task.Iterated
+	if ofNote || iterated {
+		p.screen.Print(line)
+	}
+	switch {
+	case e.Type == loop.GateOpened && e.Gate != nil:
+		return p.answer(ctx, *e.Gate)
+	case e.Type == loop.ChildReported && e.Child != nil && e.Child.Gate != nil && e.Child.Gate.Kind != string(loop.GatePause):
+		return fault.New(fault.PreconditionFailed, "the loop %s asks what the demo has no answer to: %s", e.Child.Loop, e.Child.Gate.Summary).
+			Advise("Start `pawl up`, then see `pawl inbox`.")
+	case iterated && e.Task == demo.Interrupted && !p.urgent:
+		p.urgent = true
+		return p.submit(ctx, demo.Urgent)
+	case e.Type == loop.TaskEnded:
+		p.over++
+	case e.Type == loop.StewardEnded:
+		return fault.New(fault.GateClosed, "the steward %s was ended from elsewhere", p.name).Advise("Start the demo again.")
+	}
+	return nil
+}
+
+// submit hands in a task, and shows how.
+func (p *stewardDemo) submit(ctx context.Context, id string) error {
+	path := filepath.Join(p.d.Tasks, id+".md")
+	t, err := config.LoadTask(path, p.in)
+	if err != nil {
+		return err
+	}
+	doc, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	p.say("the demo hands in a task: pawl steward submit %s %s", p.name, filepath.Join("tasks", id+".md"))
+	_, err = p.s.SendTask(ctx, p.name, steward.MessageSubmit, steward.Message{Task: doc, By: config.User()})
+	return err
+}
+
+// answer approves a plan and cancels what goes in circles. Nothing else is asked in the demo.
+func (p *stewardDemo) answer(ctx context.Context, g loop.Gate) error {
+	p.screen.Print(p.screen.Style().StewardGate(p.name, g, p.deps.Now()))
+	choice := map[loop.GateKind]string{steward.GateTier: "", steward.GateStuck: steward.Cancel}
+	want, expected := choice[g.Kind]
+	for _, w := range steward.Ways(p.name, g) {
+		if got, _ := w.Payload["choice"].(string); !expected || got != want {
+			continue
+		}
+		doc, err := json.Marshal(w.Payload)
+		if err != nil {
+			return err
+		}
+		var m steward.Message
+		if err := json.Unmarshal(doc, &m); err != nil {
+			return err
+		}
+		m.By, m.Note = config.User(), "the demo's own answer"
+		p.say("the demo answers: %s", w.Command)
+		_, err = p.s.SendTask(ctx, p.name, w.Message, m)
+		return err
+	}
+	return fault.New(fault.PreconditionFailed, "the steward %s asks what the demo has no answer to", p.name).
+		Advise("Start `pawl up`, then answer as above.")
+}
