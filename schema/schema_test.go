@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
+	"pawl/internal/charter"
 	"pawl/internal/spec"
 	"pawl/schema"
 )
@@ -46,32 +47,45 @@ func TestSchemaAndReaderAgree(t *testing.T) {
 		`"x"`, `"30s"`, `"1h30m"`, `"0"`, `"1d"`, `"12"`, `"1.50"`, `"--1"`, `1`, `0`, `-1`, `1.5`, `true`, `[]`, `["a"]`, `[1]`, `[null]`, `["verify"]`, `{}`, `{"a":"b"}`, `{"a":1}`,
 		`"improve"`, `"deliver"`, `"allow"`, `"ask"`, `"lower"`, `"auto"`, `"mission"`, `"plan"`, `"halt"`, `"command"`, `"claude"`, `"default"`, `1e30`, `""`,
 	}
-	agreed, taken := 0, 0
-	for _, key := range append(spec.Keys(), "verify", "limits", "nonsense", "verify.comand", "agent.roles.writer", "limits.Steps") {
-		for _, value := range values {
-			text := with(t, key, value)
-			_, err := spec.Parse(text)
-			refused := validate(t, s, text)
-			if err == nil {
-				taken++
-				assert.NoError(t, refused, "the reader takes %s: %s", key, value)
-				continue
+	agree := func(complete string, read func([]byte) error, values []string, keys ...string) (taken, refused int) {
+		for _, key := range keys {
+			for _, value := range values {
+				text := with(t, complete, key, value)
+				err, wrong := read(text), validate(t, s, text)
+				if err == nil {
+					taken++
+					assert.NoError(t, wrong, "the reader takes %s: %s", key, value)
+					continue
+				}
+				refused++
+				if !contradiction(err) {
+					assert.Error(t, wrong, "the reader refuses %s: %s: %v", key, value, err)
+				}
 			}
-			if !contradiction(err) {
-				assert.Error(t, refused, "the reader refuses %s: %s: %v", key, value, err)
-			}
-			agreed++
 		}
+		return taken, refused
 	}
+	taken, refused := agree(minimal, func(text []byte) error { _, err := spec.Parse(text); return err }, values,
+		append(spec.Keys(), "verify", "limits", "nonsense", "verify.comand", "agent.roles.writer", "limits.Steps")...)
 	require.Greater(t, taken, 100)
-	require.Greater(t, agreed, 500)
+	require.Greater(t, refused, 500)
+
+	const schedule = `"name": "n", "every": "1h", "task": {"body": "b"`
+	values = append(values, `[{"tier": "T1", "paths": ["a"]}]`, `[{"tier": "T5", "paths": ["a"]}]`, `[{"paths": ["a"]}]`, `[{"tier": "T1", "files": "3"}]`, `{"limits": {"steps": 3}}`, `{"limits": {"steps": "3"}}`,
+		`{"name": "x"}`, `{"goal": "g"}`, `{"limit": {}}`, `[{`+schedule+`}}]`, `[{`+schedule+`}, "overlap": "skip"}]`, `[{`+schedule+`}, "overlap": "skpi"}]`, `[{`+schedule+`, "id": "a"}}]`, `[{"every": "1h", "task": {"body": "b"}}]`,
+		`[{`+schedule+`, "spec": {"name": "x"}}}]`, `[{`+schedule+`, "priority": "high"}}]`, `[{"name": "n", "from": "json", "secretFile": "f", "task": {"body": "b"}}]`, `[{"name": "n", "from": "post", "secretFile": "f", "task": {"body": "b"}}]`,
+		`[{"name": "n", "from": "json", "task": {"body": "b"}}]`, `[{"name": "n", "from": "json", "secretFile": "f"}]`, `"steward"`)
+	taken, refused = agree(`"kind":"steward","name":"shop"`, func(text []byte) error { _, err := charter.Parse(text); return err }, values,
+		append(charter.Keys(), "limits", "goal", "queue", "limits.steps", "defaults.scope", "defaults.scpoe", "defaults.verify.timeout")...)
+	require.Greater(t, taken, 80)
+	require.Greater(t, refused, 500)
 }
 
 // with is the complete spec with one key set.
-func with(t *testing.T, key, value string) []byte {
+func with(t *testing.T, complete, key, value string) []byte {
 	t.Helper()
 	var doc map[string]any
-	require.NoError(t, json.Unmarshal([]byte("{"+minimal+"}"), &doc))
+	require.NoError(t, json.Unmarshal([]byte("{"+complete+"}"), &doc))
 	parts, object := strings.Split(key, "."), doc
 	for _, part := range parts[:len(parts)-1] {
 		if _, there := object[part].(map[string]any); !there {

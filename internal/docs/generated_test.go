@@ -9,12 +9,14 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/agent"
+	"pawl/internal/charter"
 	"pawl/internal/fault"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
@@ -41,18 +43,19 @@ func TestGeneratedPagesAreInStep(t *testing.T) {
 // TestSchemaIsInStep holds the JSON Schema to the reader's own tables and to the words of
 // docs/spec.md.
 func TestSchemaIsInStep(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "spec.md"))
-	require.NoError(t, err)
-	about := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*`) \\| [^|]* \\|([^|]*)\\|$").FindAllStringSubmatch(string(page), -1) {
-		for _, key := range strings.Split(row[1], ", ") {
-			about[strings.Trim(key, "`")] = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(strings.TrimSpace(row[2]), "$1")
-		}
-	}
+	ofLoops, ofStewards, divided := strings.Cut(page(t, "spec.md"), "\n## The spec of a steward\n")
+	require.True(t, divided)
+	loops, stewards := meanings(ofLoops), meanings(ofStewards)
 	for _, key := range spec.Keys() {
-		require.NotEmpty(t, about[key], "docs/spec.md does not say what %s means", key)
+		require.NotEmpty(t, loops[key], "docs/spec.md does not say what %s means", key)
 	}
-	text, err := json.MarshalIndent(spec.JSONSchema(about), "", "  ")
+	for _, key := range charterKeys() {
+		require.NotEmpty(t, stewards[key], "docs/spec.md does not say what %s means to a steward", key)
+	}
+	for key := range stewards {
+		require.Contains(t, charterKeys(), key, "docs/spec.md has a key that no steward knows")
+	}
+	text, err := json.MarshalIndent(charter.JSONSchema(loops, stewards), "", "  ")
 	require.NoError(t, err)
 	path := filepath.Join("..", "..", "schema", "pawl.schema.json")
 	if *update {
@@ -61,6 +64,32 @@ func TestSchemaIsInStep(t *testing.T) {
 	have, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, string(text)+"\n", string(have), "schema/pawl.schema.json is out of step: go test ./internal/docs -update")
+}
+
+// meanings are what the tables of a page say of keys.
+func meanings(text string) map[string]string {
+	about := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*`) \\| [^|]* \\|([^|]*)\\|$").FindAllStringSubmatch(text, -1) {
+		for _, key := range strings.Split(row[1], ", ") {
+			about[strings.Trim(key, "`")] = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(strings.TrimSpace(row[2]), "$1")
+		}
+	}
+	return about
+}
+
+// charterKeys are the keys of a steward's spec, with those of what it has lists of.
+func charterKeys() []string {
+	all := charter.Keys()
+	for list, item := range map[string]any{"tiers": charter.Rule{}, "schedules": charter.Schedule{}, "triggers": charter.Trigger{}} {
+		for _, key := range spec.KeysOf(item) {
+			if inner := strings.HasPrefix(key, "task."); !inner {
+				all = append(all, list+"[]."+key)
+			} else if task := list + "[].task"; !slices.Contains(all, task) {
+				all = append(all, task)
+			}
+		}
+	}
+	return all
 }
 
 // TestPolicyRulesAreInStep holds the table in docs/spec.md to the rules.

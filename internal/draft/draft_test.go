@@ -131,6 +131,7 @@ func TestAStewardsDraftLoadsForEveryRepository(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 			c, err := config.LoadCharter(path, nil)
 			require.NoError(t, err, "%s\n%s", name, text)
+			require.NoError(t, conforms(t, text), name)
 			require.Equal(t, "it's 1: shop", c.Name)
 			_, asks := c.Planner()
 			require.True(t, asks)

@@ -1,0 +1,47 @@
+package charter
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"pawl/internal/kind"
+	"pawl/internal/spec"
+)
+
+// JSONSchema describes the spec files that this version takes, of loops and of stewards: their kind says
+// which of the two one is. loop and steward are what their keys mean, by dotted key.
+func JSONSchema(loop, steward map[string]string) *spec.Schema {
+	fragment, whole := spec.LoopSchema(loop)
+	is := spec.SchemaOf(struct {
+		Kind string `json:"kind"`
+	}{}, spec.Tables{Words: map[string][]string{"kind": {kind.Steward.Name}}, Required: []string{"kind"}})
+	is.Additional = nil
+	return &spec.Schema{
+		Schema: "http://json-schema.org/draft-07/schema#", Title: "The spec of a pawl loop or steward",
+		If: is, Then: spec.SchemaOf(Defaults(), tables(steward)), Else: whole,
+		Definitions: map[string]*spec.Schema{spec.Fragment: fragment},
+	}
+}
+
+// tables are those that check goes by. What is required is what it finds missing where nothing is said.
+func tables(descriptions map[string]string) spec.Tables {
+	by := spec.Tables{Descriptions: descriptions, Words: words, Leasts: leasts, Barred: map[string][]string{"defaults": partial}, Empty: []string{"agent.command"}}
+	empty := Defaults()
+	empty.Tiers, empty.Schedules, empty.Triggers = []Rule{{}}, []Schedule{{}}, []Trigger{{}}
+	required := map[string]bool{"kind": true}
+	for _, p := range empty.check() {
+		if key := index.ReplaceAllString(p.Key, "[]"); !strings.HasSuffix(key, "]") {
+			required[key] = true
+		}
+	}
+	by.Required = slices.Sorted(maps.Keys(required))
+	for _, key := range []string{"schedules[].task", "triggers[].task"} {
+		by.Barred[key] = []string{"id", "source", "dedupe"}
+		by.Barred[key+".spec"], by.Barred[key+".plan[].spec"] = starters, partial
+	}
+	return by
+}
+
+var index = regexp.MustCompile(`\[[0-9]+\]`)
