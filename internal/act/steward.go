@@ -1,6 +1,8 @@
 package act
 
 import (
+	"strings"
+
 	"pawl/internal/charter"
 	"pawl/internal/task"
 )
@@ -116,6 +118,12 @@ type ChildRead struct {
 	Found bool            `json:"found"`
 	Event task.ChildEvent `json:"event"`
 	Gate  *task.ChildGate `json:"gate,omitempty"`
+}
+
+// Of reports whether the loop was started by that steward for a plan of that hash.
+func (c ChildRead) Of(steward, plan string) bool {
+	r := c.Event.Result
+	return r != nil && r.Steward == steward && (r.Approved == "" || strings.Contains(r.Approved, plan))
 }
 
 // Validate compares what a steward has recorded with what there is (S11, S12).

@@ -20,6 +20,10 @@ func Child(s loop.State, event string) task.ChildEvent {
 			ActiveMs: s.Usage.ActiveMs, ToolCalls: int(s.Usage.ToolCalls),
 		},
 	}
+	r.Steward = s.Steward
+	if s.Contract != nil {
+		r.Approved = s.Contract.ApprovedBy
+	}
 	if n := len(s.Iterations); n > 0 {
 		last := s.Iterations[n-1]
 		r.Iteration, r.Kept, r.Description, r.Metric, r.Tree, r.Reason = last.N, last.Kept, loop.Clip(last.Description, 200), last.Metric, last.Tree, loop.Clip(last.Reason, 200)

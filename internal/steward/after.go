@@ -1,11 +1,13 @@
 package steward
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"pawl/internal/act"
+	"pawl/internal/assess"
 	"pawl/internal/charter"
 	"pawl/internal/detect"
 	"pawl/internal/evidence"
@@ -17,7 +19,8 @@ import (
 // AfterPlan is what follows from planning a task (S3): its plan and tier, or what a person is asked
 // first. An unclear task, one that can't be assessed, one with a blocker or with a plan that is not
 // valid is a question.
-func AfterPlan(s State, id string, p act.TaskPlanned) []loop.Event {
+func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Event {
+	id := j.Task
 	t := s.Find(id)
 	if t == nil || t.Outcome != "" || t.State != task.Planning || t.Plan != nil {
 		return nil // it was cancelled meanwhile
@@ -45,14 +48,20 @@ func AfterPlan(s State, id string, p act.TaskPlanned) []loop.Event {
 	case p.Tier == "":
 		return ask("its risk can't be assessed: set a tier with setTier, then answer replan", Replan, Cancel)
 	}
+	tier, plan := cmp.Or(t.PersonsTier(), p.Tier), *p.Plan
+	plan.Base, plan.Governance = p.Base, p.Governance
+	if p.Estimate.N > 0 || plan.Cost == nil {
+		plan.Cost = &p.Estimate
+	}
+	plan.Needs = assess.NeedsApproval(tier, p.Governs, p.Production, *plan.Cost, t.Cost.CostUSD, c.Limits.CostUSD)
 	events := []loop.Event{
 		{Type: loop.ActionTaken, Task: id, Action: &task.Action{What: task.Commanded, Name: "plan", Outcome: "planned", Tree: p.Plan.Hash, ActiveMs: p.Usage.ActiveMs}},
-		{Type: loop.PlanMade, Task: id, TaskPlan: p.Plan, Usage: used},
+		{Type: loop.PlanMade, Task: id, TaskPlan: &plan, Usage: used, Told: int64(j.Notes)},
 	}
 	for _, overlap := range p.Overlaps { // each has a branch of its own: nothing is lost, but the second to be applied may conflict
 		events = append(events, loop.Event{Type: loop.Warned, Task: id, Reason: loop.Clip(overlap, 500)})
 	}
-	if t.TierBy != byPerson {
+	if t.PersonsTier() == "" {
 		events = append(events, loop.Event{Type: loop.TierSet, Task: id, Tier: p.Tier, By: p.TierBy, Reason: strings.Join(p.Why, "; ")})
 	}
 	return events
@@ -63,10 +72,21 @@ const byPerson = "a person"
 
 // AfterBegin is what follows when the loop of a step runs.
 func AfterBegin(s State, j Job) []loop.Event {
-	if t := s.Find(j.Task); t == nil || t.Outcome != "" {
-		return nil
+	e := loop.Event{Type: loop.StepBegun, Task: j.Task, Step: j.Step.ID, LoopID: j.Loop}
+	if !MayBegin(s, j) {
+		e.Reason = "the task has changed since: the loop is ended"
 	}
-	return []loop.Event{{Type: loop.StepBegun, Task: j.Task, Step: j.Step.ID, LoopID: j.Loop}}
+	return []loop.Event{e}
+}
+
+// MayBegin reports whether what a step was to be begun for still holds: the task executes that plan, is
+// approved where it has to be, and nobody has begun the step.
+func MayBegin(s State, j Job) bool {
+	t, n := s.Find(j.Task), next{State: s}
+	if t == nil || t.Outcome != "" || t.State != task.Executing || t.Plan == nil || t.Plan.Hash != j.Plan || len(n.unapproved(*t)) > 0 {
+		return false
+	}
+	return slices.ContainsFunc(t.Steps, func(st Step) bool { return st.ID == j.Step.ID && st.Status == Pending })
 }
 
 // AfterTell is what follows when a child loop has a message.
@@ -77,7 +97,7 @@ func AfterTell(j Job) []loop.Event {
 // CannotBegin is what follows when a step can't be begun: a person is asked.
 func CannotBegin(s State, j Job, why string) []loop.Event {
 	t := s.Find(j.Task)
-	if t == nil || t.Outcome != "" || t.State != task.Executing {
+	if t == nil || !MayBegin(s, j) {
 		return nil
 	}
 	n := next{State: s}
@@ -129,7 +149,7 @@ func iterated(st Step, e task.ChildEvent) task.Action {
 	r := e.Result
 	a := task.Action{
 		What: task.Iterated, Name: "iteration of " + st.ID, Step: "", Loop: e.Loop, Outcome: "discarded", Reason: r.Reason, Metric: r.Metric, Tree: r.Tree,
-		Progress: r.Kept, ActiveMs: r.Usage.Sub(st.Usage).ActiveMs,
+		Progress: r.Kept, ActiveMs: r.Usage.ActiveMs - st.Counted,
 	}
 	if r.Kept {
 		a.Outcome = "kept"
@@ -144,7 +164,8 @@ func iterated(st Step, e task.ChildEvent) task.Action {
 func (n *next) act(t Task, a task.Action) {
 	n.events = append(n.events, loop.Event{Type: loop.ActionTaken, Task: t.ID, Action: &a})
 	after := Fold(n.State, n.events).Find(t.ID)
-	if after == nil || after.State != task.Executing {
+	atChild := after != nil && after.State == task.Waiting && after.WaitingFor != nil && after.WaitingFor.Loop != ""
+	if after == nil || (after.State != task.Executing && !atChild) {
 		return
 	}
 	for _, f := range detect.Check(after.Window, n.charter.Limits, after.State, 0) {
@@ -163,9 +184,14 @@ func (n *next) stuck(t Task, f task.Finding) {
 	if f.Action != "" {
 		summary += "; at: " + f.Action
 	}
-	n.to(t, task.Waiting, task.Evidence{Reason: f.Text}, loop.Event{Type: loop.GateOpened, Task: t.ID, Finding: &f, Gate: &loop.Gate{
+	gate := loop.Event{Type: loop.GateOpened, Task: t.ID, Finding: &f, Gate: &loop.Gate{
 		Kind: GateStuck, Task: t.ID, Summary: loop.Clip(summary, 2000), Choices: choices[GateStuck],
-	}})
+	}}
+	if t.State == task.Waiting { // one of its loops asks, another goes in circles
+		n.events = append(n.events, gate)
+		return
+	}
+	n.to(t, task.Waiting, task.Evidence{Reason: f.Text}, gate)
 }
 
 // childEnded is the end of a step's loop: the step is done, is begun again, or a person is asked.
@@ -173,7 +199,7 @@ func (n *next) childEnded(t Task, st Step, e task.ChildEvent) {
 	r := e.Result
 	a := task.Action{
 		What: task.StepStarted, Name: "step " + st.ID, Step: st.ID, Loop: e.Loop, Outcome: r.Status, Reason: r.Reason, Metric: r.Metric, Tree: r.Tree,
-		ActiveMs: r.Usage.Sub(st.Usage).ActiveMs,
+		ActiveMs: r.Usage.ActiveMs - st.Counted,
 	}
 	rejected := r.Proposal != nil && r.Proposal.State == "rejected"
 	if r.Status == string(loop.Completed) && !rejected {
@@ -235,11 +261,16 @@ func AfterValidation(s State, v act.Validated) []loop.Event {
 // Drifted records drift that is not known yet, and asks about it.
 func Drifted(s State, drift []task.Drift) (events []loop.Event) {
 	for _, d := range drift {
-		if slices.ContainsFunc(s.Drift, func(known task.Drift) bool { return same(known, d) }) {
+		if slices.ContainsFunc(s.Drift, func(known task.Drift) bool { return same(known, d) }) ||
+			slices.ContainsFunc(s.Accepted, func(known task.Drift) bool { return same(known, d) && known.Theirs == d.Theirs }) {
 			continue
 		}
+		answers := []string{Keep}
+		if d.Name == task.DriftArtifact { // nothing else can be put back
+			answers = append(answers, Restore)
+		}
 		events = append(events, loop.Event{Type: loop.DriftFound, Drift: &d}, loop.Event{Type: loop.GateOpened, Drift: &d, Gate: &loop.Gate{
-			Kind: GateDrift, Choices: choices[GateDrift], Summary: loop.Clip(d.Text, 2000), About: d.Name + " " + d.What,
+			Kind: GateDrift, Choices: answers, Summary: loop.Clip(d.Text, 2000), About: d.Name + " " + d.What,
 		}})
 	}
 	return events

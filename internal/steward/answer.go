@@ -361,7 +361,7 @@ func (a answering) carryOn() (govern.Reply, error) {
 			continue
 		}
 		to := task.Executing
-		if len(t.Steps) == 0 {
+		if t.Plan == nil {
 			to = task.Planning
 		}
 		n.to(t, to, task.Evidence{Answer: a.said(loop.MessageContinue)})

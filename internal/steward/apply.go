@@ -89,6 +89,9 @@ func (s State) Apply(e loop.Event) State {
 		s.Answered = last(append(slices.Clip(s.Answered), *e.Answer), KeepAnswers)
 		if e.Drift != nil {
 			s.Drift = slices.DeleteFunc(slices.Clone(s.Drift), func(known task.Drift) bool { return same(known, *e.Drift) })
+			if e.Answer.Choice == Keep {
+				s.Accepted = last(append(slices.Clip(s.Accepted), *e.Drift), KeepAnswers)
+			}
 		}
 	case loop.DriftFound:
 		if !slices.ContainsFunc(s.Drift, func(d task.Drift) bool { return same(d, *e.Drift) }) {
@@ -169,7 +172,7 @@ func (s *State) applied(t *Task, e loop.Event) {
 		s.entered(t, e)
 	case loop.PlanMade:
 		t.Plan, t.ApprovedBy, t.Base = e.TaskPlan, "", ""
-		t.Notes = nil // the planner was told
+		t.Notes = t.Notes[min(int(e.Told), len(t.Notes)):] // the others came after the planner was asked
 		t.Cost = t.Cost.Add(spent(e))
 		s.Usage = s.Usage.Add(spent(e))
 	case loop.TierSet:
@@ -184,6 +187,10 @@ func (s *State) applied(t *Task, e loop.Event) {
 	case loop.ActionTaken:
 		s.acted(t, e)
 	case loop.StepBegun:
+		if e.Reason != "" { // nobody wants it any more
+			t.Ending, t.Loops = append(slices.Clip(t.Ending), e.LoopID), append(slices.Clip(t.Loops), e.LoopID)
+			break
+		}
 		t.begun(e.Step, e.LoopID)
 	case loop.MilestoneReached:
 		s.Indicators.Milestones++
@@ -194,7 +201,7 @@ func (s *State) applied(t *Task, e loop.Event) {
 		for i := range t.steps() {
 			if st := &t.Steps[i]; st.Loop == e.LoopID {
 				st.Told = e.Message
-				if e.Message == loop.MessageContinue {
+				if e.Message == loop.MessageContinue && st.Status == Paused {
 					st.Status, t.Interrupted = Running, ""
 				}
 			}
@@ -273,6 +280,8 @@ func (s *State) answered(t *Task, e loop.Event) {
 	switch {
 	case a.Message == loop.MessageApprove && t.Plan != nil:
 		t.ApprovedBy = cmp.Or(a.By, "a person")
+	case a.Choice == Replan && t.Began.IsZero():
+		t.After = nil // it goes on without what it waited for
 	case a.Message == loop.MessageExtend:
 		if e.Limits != nil {
 			limit := e.Limits[loop.CostUSD]
@@ -302,6 +311,7 @@ func (s *State) acted(t *Task, e loop.Event) {
 	t.Actions++
 	t.Window = t.Window.Add(a)
 	t.Log = last(append(slices.Clip(t.Log), a), KeepActions)
+	t.Cost, s.Usage = t.Cost.Add(spent(e)), s.Usage.Add(spent(e))
 	s.Indicators.Actions++
 	s.Indicators.ExecutingMs += a.ActiveMs
 	if a.Error != "" {
@@ -312,6 +322,9 @@ func (s *State) acted(t *Task, e loop.Event) {
 	}
 	for i := range t.steps() {
 		st := &t.Steps[i]
+		if st.Loop == a.Loop {
+			st.Counted += a.ActiveMs
+		}
 		if st.ID != a.Step {
 			continue
 		}
@@ -353,6 +366,9 @@ func (s *State) reported(t *Task, e loop.Event) {
 				continue
 			}
 			st.Status = Asking
+			if w := t.WaitingFor; w != nil && w.Loop == "" {
+				continue // it waits for more than that
+			}
 			t.WaitingFor = &WaitingFor{Loop: c.Loop, Gate: c.Gate.ID, Kind: c.Gate.Kind, What: c.Gate.Summary}
 		case task.ChildAnswered, task.IterationEnded, task.ChildStands:
 			if c.Event == task.ChildStands && st.Status == Paused { // it was taken up again without its pause
@@ -380,7 +396,7 @@ func messaged(t *Task, e loop.Event) {
 	case loop.MessageContinue:
 		t.Paused = false
 	case loop.MessageSteer:
-		t.Notes = append(slices.Clip(t.Notes), e.Note)
+		t.Notes = last(append(slices.Clip(t.Notes), e.Note), KeepNotes)
 	case Intervene:
 		t.WaitingFor = &WaitingFor{Kind: Intervene, What: "a person has stepped in, until `continue`"}
 	}
@@ -499,6 +515,9 @@ func began(t Task) int64 {
 func without(list []string, what string) []string {
 	if !slices.Contains(list, what) {
 		return list
+	}
+	if len(list) == 1 {
+		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == what })
 }

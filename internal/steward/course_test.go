@@ -50,6 +50,7 @@ func (o *office) emit(events ...loop.Event) {
 		e.Seq, e.Time = o.s.Seq+1, o.now
 		if e.Type == loop.GateOpened {
 			g := *e.Gate
+			require.Empty(o.t, g.ID, "gates get their IDs in one place")
 			g.ID, g.OpenedAt = fmt.Sprintf("%s-%d", g.Kind, e.Seq), o.now
 			e.Gate = &g
 		}
@@ -123,10 +124,7 @@ func (o *office) job(j Job) {
 			steps = []task.Step{{ID: "one", Kind: "deliver"}}
 		}
 		p := task.Plan{Hash: fmt.Sprintf("%064d", len(o.events)), Steps: steps}
-		if tier := o.tiers[j.Task]; tier == task.T1 || tier == task.T2 {
-			p.Needs = []string{"its tier is " + string(tier)}
-		}
-		o.emit(AfterPlan(o.s, j.Task, act.TaskPlanned{Plan: &p, Tier: o.tiers[j.Task], TierBy: "rules"})...)
+		o.emit(AfterPlan(o.s, o.c, j, act.TaskPlanned{Plan: &p, Tier: o.tiers[j.Task], TierBy: "rules"})...)
 	case Begin:
 		o.started[j.Loop]++
 		o.loops[j.Loop] = "running"

@@ -30,7 +30,6 @@ const (
 var choices = map[loop.GateKind][]string{
 	GateTier:  {Replan, Cancel, Intervene},
 	GateStuck: {Continue, Replan, Cancel, Intervene},
-	GateDrift: {Keep, Restore, Cancel},
 	// A budget gate's: extend is the message that goes on.
 	loop.GateBudget: {Cancel},
 }

@@ -38,6 +38,8 @@ type Job struct {
 	Message string    // Tell
 	Choice  string    // Tell: of a pause, when it takes effect
 	Note    string    // Tell, Plan
+	Notes   int       // Plan: how much guidance that is
+	Plan    string    // Begin: the hash of the plan that has the step
 }
 
 // Key names the job among those under way.
@@ -165,7 +167,7 @@ func (n *next) unapproved(t Task) []string {
 	}
 	needs := slices.Clone(t.Plan.Needs)
 	if len(needs) == 0 && (t.Tier == task.T1 || t.Tier == task.T2) { // a person has said so since
-		needs = append(needs, "its tier is "+string(t.Tier))
+		needs = append(needs, "the tier is "+string(t.Tier))
 	}
 	return needs
 }
@@ -328,7 +330,7 @@ func (n *next) wants(t Task) (all []want) {
 		switch {
 		case st.Status == Paused && st.Told == loop.MessagePause:
 			all = append(all, want{paused: st.Loop})
-		case st.Status == Pending && t.Plan != nil && i < len(t.Plan.Steps) && !slices.ContainsFunc(t.Plan.Steps[i].After, func(id string) bool { return !done[id] }):
+		case st.Status == Pending && n.Mode == spec.ModeMission && t.Plan != nil && i < len(t.Plan.Steps) && !slices.ContainsFunc(t.Plan.Steps[i].After, func(id string) bool { return !done[id] }):
 			all = append(all, want{step: t.Plan.Steps[i]})
 		}
 	}
@@ -339,7 +341,7 @@ func (n *next) wants(t Task) (all []want) {
 // ledger has it.
 func (n *next) planning(t Task) {
 	if t.Plan == nil {
-		n.jobs = append(n.jobs, Job{Do: Plan, Task: t.ID, Note: strings.Join(t.Notes, "\n")})
+		n.jobs = append(n.jobs, Job{Do: Plan, Task: t.ID, Note: strings.Join(t.Notes, "\n"), Notes: len(t.Notes)})
 		return
 	}
 	if needs := n.unapproved(t); len(needs) > 0 {
@@ -382,7 +384,7 @@ func (n *next) do(t Task, w want) {
 	case w.paused != "":
 		n.jobs = append(n.jobs, Job{Do: Tell, Task: t.ID, Loop: w.paused, Message: loop.MessageContinue})
 	default:
-		j := Job{Do: Begin, Task: t.ID, Step: w.step, Loop: n.LoopID(t, w.step.ID), Last: isLast(t.Plan.Steps, w.step.ID)}
+		j := Job{Do: Begin, Task: t.ID, Step: w.step, Loop: n.LoopID(t, w.step.ID), Plan: t.Plan.Hash, Last: isLast(t.Plan.Steps, w.step.ID)}
 		for _, st := range t.Steps {
 			if slices.Contains(w.step.After, st.ID) {
 				j.After = append(j.After, st)

@@ -19,6 +19,7 @@ const (
 	KeepEnded   = 50   // tasks that are over
 	KeepKnown   = 2000 // tasks that are over, by the keys by which one that comes again is known
 	KeepAnswers = 20
+	KeepNotes   = 20 // guidance that waits, of each task
 	KeepActions = 20 // of each task, for loop detection and for people
 )
 
@@ -43,7 +44,8 @@ type State struct {
 
 	Indicators Indicators   `json:"indicators"`
 	Usage      task.Usage   `json:"usage"`
-	Drift      []task.Drift `json:"drift"` // that nobody has settled yet
+	Drift      []task.Drift `json:"drift"`              // that nobody has settled yet
+	Accepted   []task.Drift `json:"accepted,omitempty"` // that a person has taken as it is
 
 	Repo   string `json:"repo,omitempty"`
 	Base   string `json:"base,omitempty"` // the project's head as it was last read
@@ -107,6 +109,14 @@ type Task struct {
 	Since      time.Time         `json:"since,omitzero"` // it has been in its state
 }
 
+// PersonsTier is the tier that a person has set, "" where none has.
+func (t Task) PersonsTier() task.Tier {
+	if t.TierBy == byPerson {
+		return t.Tier
+	}
+	return ""
+}
+
 // The outcomes of tasks.
 const (
 	Done      = "done"
@@ -124,6 +134,8 @@ type Step struct {
 	Head   string     `json:"head,omitempty"`
 	Branch string     `json:"branch,omitempty"`
 	Usage  task.Usage `json:"usage,omitzero"`
+	// Counted is how much of its active time has been counted as executing time.
+	Counted int64 `json:"counted,omitempty"`
 }
 
 // What a step's loop is doing, as far as the steward knows.

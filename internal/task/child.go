@@ -52,7 +52,9 @@ type ChildResult struct {
 	Head        string            `json:"head,omitempty"`
 	Base        string            `json:"base,omitempty"`
 	Branch      string            `json:"branch,omitempty"`
-	Usage       Usage             `json:"usage"` // of the whole loop so far
+	Usage       Usage             `json:"usage"`              // of the whole loop so far
+	Steward     string            `json:"steward,omitempty"`  // that started it
+	Approved    string            `json:"approved,omitempty"` // by whom its contract was approved: the steward, and for which plan
 	Proposal    *ChildProposal    `json:"proposal,omitempty"`
 }
 

@@ -134,10 +134,19 @@ func (k *Keeper[S]) check(name string, raw converter.RawValue) (govern.Reply, er
 }
 
 func (k *Keeper[S]) accept(ctx workflow.Context, reply govern.Reply) {
-	for _, e := range reply.Events {
+	k.Emit(ctx, reply.Events...)
+	k.rules.Show(ctx)
+}
+
+// Emit emits events in a turn. A gate that one of them opens is completed first.
+func (k *Keeper[S]) Emit(ctx workflow.Context, events ...loop.Event) {
+	for _, e := range events {
+		if e.Type == loop.GateOpened && e.Gate.ID == "" {
+			g := k.Opened(ctx, *e.Gate)
+			e.Gate = &g
+		}
 		k.journal.Emit(ctx, e)
 	}
-	k.rules.Show(ctx)
 }
 
 // maxRefused bounds the refused messages that wait to be recorded: a flood must not fill the ledger.

@@ -35,6 +35,7 @@ type Journal[S State[S]] struct {
 	pending []loop.Event   // in the state and not in the ledger
 	sending []loop.Event   // an append under way records these beyond the pending ones
 	turn    workflow.Mutex // held while an entry is written: messages wait, so that both see one order
+	waiting int            // who waits for a turn
 }
 
 // Saved is a journal between two runs of a workflow.
@@ -112,7 +113,10 @@ func (j *Journal[S]) Recorded(n int, ledger string) {
 
 // Turn runs f when no entry is being written. Its error is the context's.
 func (j *Journal[S]) Turn(ctx workflow.Context, f func()) error {
-	if err := j.turn.Lock(ctx); err != nil {
+	j.waiting++
+	err := j.turn.Lock(ctx)
+	j.waiting--
+	if err != nil {
 		return err
 	}
 	defer j.turn.Unlock()
@@ -120,8 +124,9 @@ func (j *Journal[S]) Turn(ctx workflow.Context, f func()) error {
 	return nil
 }
 
-// Quiet reports whether no entry is being written.
-func (j *Journal[S]) Quiet() bool { return !j.turn.IsLocked() }
+// Quiet reports whether no entry is being written, and nobody waits for a turn: a message that was taken
+// and not yet emitted would be lost with the run.
+func (j *Journal[S]) Quiet() bool { return !j.turn.IsLocked() && j.waiting == 0 }
 
 // Append writes an entry with the pending events and more. More counts as having happened only when
 // write has returned. write may ask for the entry several times: it is the same one until something

@@ -3,6 +3,9 @@ package stewarding
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -20,27 +23,36 @@ import (
 	"pawl/workflows/notices"
 )
 
-// start begins the jobs that are not under way, and reports whether the steward is to end.
+// start begins the jobs that are not under way, and reports whether the steward is to end. Then nobody
+// waits for a planner any more.
 func (r *run) start(ctx workflow.Context, jobs []steward.Job) (end bool) {
 	for _, j := range jobs {
 		if j.Do == steward.End {
+			for _, key := range slices.Sorted(maps.Keys(r.jobs)) {
+				r.jobs[key]()
+			}
 			return true
 		}
-		if r.jobs[j.Key()] {
-			continue
-		}
-		r.jobs[j.Key()] = true
-		workflow.Go(ctx, func(ctx workflow.Context) {
-			defer func() {
-				delete(r.jobs, j.Key())
-				r.finished++
-			}()
-			if err := works[j.Do](r, ctx, j); err != nil && ctx.Err() == nil {
-				workflow.GetLogger(ctx).Error("a job of the steward failed", "job", j.Key(), "error", err)
-			}
-		})
+		r.background(ctx, j.Key(), func(ctx workflow.Context) error { return works[j.Do](r, ctx, j) })
 	}
 	return false
+}
+
+// background does something beside the main line, once at a time.
+func (r *run) background(ctx workflow.Context, key string, what func(workflow.Context) error) {
+	if r.jobs[key] != nil {
+		return
+	}
+	ctx, r.jobs[key] = workflow.WithCancel(ctx)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		defer func() {
+			delete(r.jobs, key)
+			r.finished++
+		}()
+		if err := what(ctx); err != nil && ctx.Err() == nil {
+			workflow.GetLogger(ctx).Error("a job of the steward failed", "job", key, "error", err)
+		}
+	})
 }
 
 // works is what each job does.
@@ -53,8 +65,8 @@ func (r *run) plan(ctx workflow.Context, j steward.Job) error {
 	s := r.State()
 	t := s.Find(j.Task)
 	in := act.PlanTask{
-		Step:    act.Step{Ref: r.opened.Ref, Key: act.Key{Iteration: t.Actions, Name: "plan-" + t.ID}, LimitMs: r.charter.Limits.Executing.D().Milliseconds()},
-		Steward: s.Steward, Ledger: s.Ledger, Charter: r.charter, Task: t.ID, Note: j.Note, Tier: t.Tier, Claims: steward.Claims(s, r.charter, t.ID),
+		Step:    act.Step{Ref: r.opened.Ref, Key: act.Key{Iteration: t.Actions, Name: "plan-" + t.ID, Repeat: int(s.Seq)}, LimitMs: r.charter.Limits.Executing.D().Milliseconds()},
+		Steward: s.Steward, Ledger: s.Ledger, Charter: r.charter, Task: t.ID, Note: j.Note, Tier: t.PersonsTier(), Claims: steward.Claims(s, r.charter, t.ID),
 	}
 	var out act.TaskPlanned
 	err := r.execute(ctx, act.PlanTaskName, "plan "+t.ID, in, &out)
@@ -64,19 +76,27 @@ func (r *run) plan(ctx workflow.Context, j steward.Job) error {
 		}
 		out.Problems = append(out.Problems, "it could not be planned: "+notices.Plain(err))
 	}
-	return r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterPlan(s, j.Task, out) })
+	return r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterPlan(s, r.charter, j, out) })
 }
 
-// begin starts the loop of a step, or adopts the one that there is already: a loop that somebody else
-// has started under its ID is the same loop.
+// begin starts the loop of a step, or adopts the one that there is already: a loop of this step and plan
+// that was started under its ID is the same loop, any other is not.
 func (r *run) begin(ctx workflow.Context, j steward.Job) error {
 	cannot := func(why string) error {
 		return r.follow(ctx, func(s steward.State) []loop.Event { return steward.CannotBegin(s, j, why) })
 	}
 	var there act.ChildRead
-	if err := r.execute(ctx, act.ReadChildName, "is there a loop "+j.Loop+"?", act.ReadChild{Loop: j.Loop}, &there); err != nil {
-		return cannot("whether the loop " + j.Loop + " runs already can't be read: " + notices.Plain(err))
+	for n, id := 2, j.Loop; ; n++ {
+		if err := r.execute(ctx, act.ReadChildName, "is there a loop "+j.Loop+"?", act.ReadChild{Loop: j.Loop}, &there); err != nil {
+			return cannot("whether the loop " + j.Loop + " runs already can't be read: " + notices.Plain(err))
+		}
+		if !there.Found || there.Of(r.State().Steward, j.Plan) {
+			break
+		}
+		j.Loop = fmt.Sprintf("%s.%d", id, n) // of another life of this name
 	}
+	r.begun[j.Loop] = true
+	defer delete(r.begun, j.Loop)
 	if !there.Found {
 		if err := r.launch(ctx, j); err != nil {
 			return cannot("the step " + j.Step.ID + " can't be begun: " + notices.Plain(err))
@@ -84,6 +104,14 @@ func (r *run) begin(ctx workflow.Context, j steward.Job) error {
 	}
 	if err := r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterBegin(s, j) }); err != nil {
 		return err
+	}
+	delete(r.begun, j.Loop)
+	unheard := r.unheard
+	r.unheard = nil
+	for _, e := range unheard {
+		if err := r.report(ctx, e); err != nil {
+			return err
+		}
 	}
 	if there.Found {
 		return r.heard(ctx, there)
@@ -93,12 +121,15 @@ func (r *run) begin(ctx workflow.Context, j steward.Job) error {
 
 // launch starts a child loop. It outlives this run, and the steward.
 func (r *run) launch(ctx workflow.Context, j steward.Job) error {
-	s := r.State()
-	t := s.Find(j.Task)
 	from, err := r.footing(ctx, j)
 	if err != nil {
 		return err
 	}
+	s := r.State()
+	if !steward.MayBegin(s, j) {
+		return errors.New("the task has changed meanwhile")
+	}
+	t := s.Find(j.Task)
 	sp, err := r.charter.Loop(j.Step, charter.Caps{
 		Loop: j.Loop, Task: t.ID, Goal: t.Title, Plan: t.Plan.Hash, ApprovedBy: t.ApprovedBy, From: from, Base: t.Base, Onto: r.opened.Onto,
 		Last: j.Last, CostUSD: steward.Remainder(s, r.charter, *t),
@@ -230,6 +261,15 @@ func (r *run) drain(ctx workflow.Context) {
 func (r *run) take(ctx workflow.Context, raw converter.RawValue) error {
 	var e task.ChildEvent
 	if err := json.Unmarshal(raw.Payload().GetData(), &e); err != nil || !e.Complete() {
+		return nil
+	}
+	return r.report(ctx, e)
+}
+
+// report takes up what a child loop has said. One that is being begun is known in a moment.
+func (r *run) report(ctx workflow.Context, e task.ChildEvent) error {
+	if r.begun[e.Loop] {
+		r.unheard = append(r.unheard, e)
 		return nil
 	}
 	return r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterChild(s, r.charter, e) })

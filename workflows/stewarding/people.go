@@ -83,6 +83,9 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 
 // watch waits on each gate that is open, to remind and to escalate. People are told of new ones.
 func (r *run) watch(ctx workflow.Context) {
+	if r.State().HaltRequested != "" {
+		return
+	}
 	for _, g := range r.State().Gates {
 		if r.watched[g.ID] {
 			continue

@@ -109,8 +109,8 @@ func (r *run) record(ctx workflow.Context, summary string, closing bool, more ..
 	if out.PushRefused != "" {
 		after = append(after, loop.Event{Type: loop.PushRefused, Reason: out.PushRefused})
 	}
-	if out.Stop != "" && r.State().HaltRequested == "" && !closing {
-		after = append(after, loop.Event{Type: loop.MessageReceived, Message: loop.MessageHalt, Reason: out.Stop, By: "loop-stop"})
+	if out.Stop != "" && r.State().HaltRequested == "" && !r.State().Paused && !closing { // STOP is to wait for a person (S6)
+		after = append(after, loop.Event{Type: loop.MessageReceived, Message: loop.MessagePause, Reason: out.Stop, By: "loop-stop"})
 	}
 	after = append(after, steward.Drifted(r.State(), out.Drift)...)
 	if len(after) == 0 || closing {
@@ -142,7 +142,6 @@ func (r *run) everySoOften(ctx workflow.Context) {
 // validate looks whether all is as the steward has recorded it, and takes up where its loops stand: one
 // that has ended without being able to say so, too.
 func (r *run) validate(ctx workflow.Context) error {
-	r.due = false
 	s := r.State()
 	in := act.Validate{Ref: r.opened.Ref, Ledger: s.Ledger, Charter: r.charter}
 	var loops []string

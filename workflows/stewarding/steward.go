@@ -63,7 +63,9 @@ type run struct {
 	charter    charter.Charter
 	opened     Opened
 	from       string             // the ledger commit to go on from, "" for none
-	jobs       map[string]bool    // under way, by their keys
+	jobs       map[string]func()  // under way, by their keys; each can be given up
+	begun      map[string]bool    // loops that are being begun
+	unheard    []task.ChildEvent  // what those have said already
 	finished   int                // jobs that have ended
 	watched    map[string]bool    // gates on which somebody waits
 	notifier   notices.Notifier   // who is told
@@ -89,7 +91,7 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 	if resume.Carry != nil {
 		carry = *resume.Carry
 	}
-	r := &run{Journal: journal.New(ctx, carry.Saved), opened: carry.Opened, from: resume.Ledger, jobs: map[string]bool{}, watched: map[string]bool{}}
+	r := &run{Journal: journal.New(ctx, carry.Saved), opened: carry.Opened, from: resume.Ledger, jobs: map[string]func(){}, begun: map[string]bool{}, watched: map[string]bool{}}
 	r.keeper = gatekeeper.New(r.Journal, gatekeeper.Rules{
 		Messages: steward.Messages, Answers: steward.Answers, Show: r.show, Notify: r.notify,
 		Check: func(name string, payload []byte) (govern.Reply, error) {
@@ -154,6 +156,7 @@ func (r *run) work(ctx workflow.Context) error {
 		}
 	}
 	r.everySoOften(ctx)
+	r.due = r.due || !r.appended && r.from == "" && r.Ledger() != "" // a new run looks around first: it hears of no child's end but by signals
 	for {
 		if len(r.Pending()) > 0 {
 			if err := r.record(ctx, "", false); err != nil {
@@ -168,23 +171,30 @@ func (r *run) work(ctx workflow.Context) error {
 			}
 			continue
 		}
-		if r.due {
-			if err := r.validate(ctx); err != nil {
-				return err
-			}
-			continue
+		long := workflow.GetInfo(ctx).GetContinueAsNewSuggested() && r.appended
+		if long && r.State().HaltRequested == "" {
+			jobs = nil // none is begun any more
+		} else if r.due {
+			r.due = false
+			r.background(ctx, "validate", r.validate)
 		}
 		ended := r.start(ctx, jobs)
 		r.show(ctx)
 		if ended && len(r.jobs) == 0 {
 			return nil
 		}
-		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() && r.idle(ctx) && r.appended {
+		if long && r.idle(ctx) {
 			return r.continueAsNew(ctx)
 		}
 		done := r.finished
 		err := workflow.Await(ctx, func() bool {
-			return len(r.Pending()) > 0 || r.finished != done || r.due || (workflow.GetInfo(ctx).GetContinueAsNewSuggested() && r.idle(ctx) && r.appended)
+			if len(r.Pending()) > 0 || r.finished != done {
+				return true
+			}
+			if workflow.GetInfo(ctx).GetContinueAsNewSuggested() && r.appended {
+				return !long || r.idle(ctx)
+			}
+			return r.due
 		})
 		if err != nil {
 			return err
@@ -199,28 +209,12 @@ func (r *run) idle(ctx workflow.Context) bool {
 
 // emit records that something happened, between two entries of the ledger. A gate gets its ID here.
 func (r *run) emit(ctx workflow.Context, events ...loop.Event) error {
-	return r.Turn(ctx, func() {
-		for _, e := range events {
-			if e.Type == loop.GateOpened {
-				g := r.keeper.Opened(ctx, *e.Gate)
-				e.Gate = &g
-			}
-			r.Emit(ctx, e)
-		}
-	})
+	return r.Turn(ctx, func() { r.keeper.Emit(ctx, events...) })
 }
 
 // follow emits what follows from the state as it is when it is the steward's turn.
 func (r *run) follow(ctx workflow.Context, what func(steward.State) []loop.Event) error {
-	return r.Turn(ctx, func() {
-		for _, e := range what(r.State()) {
-			if e.Type == loop.GateOpened {
-				g := r.keeper.Opened(ctx, *e.Gate)
-				e.Gate = &g
-			}
-			r.Emit(ctx, e)
-		}
-	})
+	return r.Turn(ctx, func() { r.keeper.Emit(ctx, what(r.State())...) })
 }
 
 // continueAsNew bounds the history: the steward goes on in a new run with the same state. Child loops

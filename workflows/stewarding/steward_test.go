@@ -77,7 +77,7 @@ func (w *world) plan(_ context.Context, in act.PlanTask) (act.TaskPlanned, error
 		p.Tier = task.T3
 	}
 	if p.Tier == task.T1 {
-		p.Plan.Needs = []string{"its tier is T1"}
+		p.Governs = true
 	}
 	return p, nil
 }
@@ -205,10 +205,41 @@ func TestAChildThatEndsWithoutAWordIsRead(t *testing.T) {
 func TestALoopThatIsThereAlreadyIsAdopted(t *testing.T) {
 	w := setUp(t)
 	w.submit(time.Second, `{"id":"a","body":"x"}`)
-	w.reading["crew-a-one"] = act.ChildRead{Found: true, Event: task.ChildEvent{Loop: "crew-a-one", Event: task.ChildEnded, Result: &task.ChildResult{Status: "completed"}}}
+	ours := task.ChildResult{Status: "completed", Steward: "crew", Approved: "steward crew, plan " + strings.Repeat("a", 64)}
+	w.reading["crew-a-one"] = act.ChildRead{Found: true, Event: task.ChildEvent{Loop: "crew-a-one", Event: task.ChildEnded, Result: &ours}}
 	r := w.run()
 	require.Equal(t, int64(1), r.Indicators.Done)
 	require.Empty(t, w.specs, "it was not started once more")
+}
+
+func TestALoopOfAnotherLifeIsNotAdopted(t *testing.T) {
+	w := setUp(t)
+	w.submit(time.Second, `{"id":"a","body":"x"}`)
+	old := task.ChildResult{Status: "completed", Steward: "crew", Approved: "steward crew, plan " + strings.Repeat("b", 64)}
+	w.reading["crew-a-one"] = act.ChildRead{Found: true, Event: task.ChildEvent{Loop: "crew-a-one", Event: task.ChildEnded, Result: &old}}
+	r := w.run()
+	require.Equal(t, int64(1), r.Indicators.Done)
+	require.Contains(t, w.specs, "crew-a-one.2")
+}
+
+func TestS6_AHaltedTaskOpensAGateThatCanBeAnswered(t *testing.T) {
+	w := setUp(t)
+	w.course["crew-a-one"] = func(ctx workflow.Context, id string) task.ChildResult {
+		_ = workflow.Sleep(ctx, 6*time.Hour)
+		return task.ChildResult{Status: "completed"}
+	}
+	w.submit(time.Second, `{"id":"a","body":"x"}`)
+	w.say(time.Minute, "halt", func() string { return `{"task":"a","by":"ann"}` })
+	w.env.RegisterDelayedCallback(func() {
+		s := w.state()
+		require.Equal(t, task.Waiting, s.State, "STOP is to wait for a person, not IDLE")
+		require.Len(t, s.Gates, 1)
+		require.NotEmpty(t, s.Gates[0].ID)
+		require.False(t, s.Gates[0].OpenedAt.IsZero())
+		require.Equal(t, []string{"answer"}, s.Gates[0].Answers)
+	}, 2*time.Minute)
+	w.say(3*time.Minute, "answer", func() string { return `{"task":"a","choice":"cancel"}` })
+	require.Equal(t, int64(1), w.run().Indicators.Cancelled)
 }
 
 func TestWhatIsNoCharterIsRefusedAndDoesNotHang(t *testing.T) {

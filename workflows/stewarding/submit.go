@@ -54,6 +54,9 @@ func Submit(ctx workflow.Context, input converter.RawValue) (*Submitted, error) 
 	} else if t.Dedupe == "" && t.ID == "" {
 		t.Dedupe = "submitted by " + info.WorkflowExecution.RunID
 	}
+	if in.Trigger == nil {
+		in.Trigger = &task.Trigger{Name: "Submit", From: "person", Delivery: info.WorkflowExecution.ID}
+	}
 	doc, err := json.Marshal(t)
 	if err != nil {
 		return nil, err
