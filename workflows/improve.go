@@ -24,7 +24,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// ByKind are the workflow functions by the name of their kind.
+// ByKind are the workflow functions of loops, by the name of their kind.
 var ByKind = map[string]any{kind.Improve.Name: Improve, kind.Deliver.Name: Deliver}
 
 // Improve runs the metric protocol (P): one change, commit, measure, keep or revert, again. Its

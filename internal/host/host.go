@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -226,17 +227,21 @@ func (o Options) ready(ours bool) {
 	}
 }
 
+// Workflows are the workflow functions of all kinds, by the name of their kind.
+var Workflows = func() map[string]any {
+	all := maps.Clone(workflows.ByKind)
+	all[kind.Steward.Name] = stewarding.Steward
+	return all
+}()
+
 // Register registers all kinds of workflows, what is done with the proposals of loops after their end,
 // and what hands a task in.
 func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(workflows.Review, workflow.RegisterOptions{Name: "Review"})
 	r.RegisterWorkflowWithOptions(workflows.Apply, workflow.RegisterOptions{Name: "Apply"})
 	r.RegisterWorkflowWithOptions(stewarding.Submit, workflow.RegisterOptions{Name: "Submit"})
-	r.RegisterWorkflowWithOptions(stewarding.Steward, workflow.RegisterOptions{Name: kind.Steward.Workflow})
 	for _, k := range kind.All {
-		if run := workflows.ByKind[k.Name]; run != nil {
-			r.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: k.Workflow})
-		}
+		r.RegisterWorkflowWithOptions(Workflows[k.Name], workflow.RegisterOptions{Name: k.Workflow})
 	}
 }
 

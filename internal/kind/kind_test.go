@@ -10,12 +10,12 @@ import (
 
 	"pawl/internal/agent"
 	"pawl/internal/fault"
+	"pawl/internal/host"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
 	"pawl/internal/ui"
-	"pawl/workflows"
 )
 
 // TestEveryKindIsWhole draws all kinds: whoever adds one and forgets what the rest of the house reads
@@ -30,9 +30,8 @@ func TestEveryKindIsWhole(t *testing.T) {
 			same, err := kind.Of(k.Name)
 			require.NoError(t, err)
 			require.Equal(t, k.Workflow, same.Workflow)
-			if k.Loop {
-				require.NotNil(t, workflows.ByKind[k.Name], "no workflow carries it out")
-			}
+			require.NotNil(t, host.Workflows[k.Name], "no workflow carries it out")
+			require.NotEmpty(t, k.Draft, "`pawl init` has nothing to write")
 			for version := range k.Machines {
 				machine(t, k, k.Machine(version+1, true))
 			}
@@ -83,7 +82,6 @@ func loopKind(t *testing.T, k kind.Kind) {
 	for _, key := range k.Stops {
 		require.Contains(t, spec.Keys(), key)
 	}
-	require.NotEmpty(t, k.Draft)
 	for _, required := range []bool{true, false} {
 		needed := k.Needed(required)
 		require.NotEmpty(t, needed, "every loop is judged by something")
