@@ -181,7 +181,11 @@ func (s Style) Task(name string, t steward.Task, gates []loop.Gate, now time.Tim
 		if t.ApprovedBy != "" {
 			approved = ", approved by " + Clean(t.ApprovedBy)
 		}
-		f.add("plan", first(p.Hash, 16)+", made by "+cmp.Or(Clean(p.By), "–")+approved, needs(p.Needs))
+		why := needs(p.Needs)
+		if len(p.Needs) == 0 && (t.Tier == task.T1 || t.Tier == task.T2) { // a person has set the tier
+			why = needs([]string{"its tier is " + string(t.Tier)})
+		}
+		f.add("plan", first(p.Hash, 16)+", made by "+cmp.Or(Clean(p.By), "–")+approved, why)
 		f.add("estimate", estimate(p.Cost))
 	}
 	f.add("cost", usage(t.Cost))

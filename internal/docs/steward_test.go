@@ -1,0 +1,72 @@
+package docs_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/charter"
+	"pawl/internal/detect"
+	"pawl/internal/steward"
+	"pawl/internal/task"
+)
+
+// TestS2_TheStewardsPageIsInStep writes the machine and the rules of loop detection into docs/steward.md.
+func TestS2_TheStewardsPageIsInStep(t *testing.T) {
+	text := page(t, "steward.md")
+	for name, want := range map[string]string{"transitions": transitions(), "rules": circles()} {
+		before, rest, found := strings.Cut(text, "<!-- "+name+" -->\n")
+		require.True(t, found, name)
+		_, after, found := strings.Cut(rest, "<!-- /"+name+" -->")
+		require.True(t, found, name)
+		text = before + "<!-- " + name + " -->\n" + want + "<!-- /" + name + " -->" + after
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(filepath.Join("..", "..", "docs", "steward.md"), []byte(text), 0o644))
+	}
+	require.Equal(t, text, page(t, "steward.md"), "docs/steward.md is out of step: go test ./internal/docs -update")
+}
+
+// transitions draw the table of S2, and list it with its evidence.
+func transitions() string {
+	var w strings.Builder
+	fmt.Fprintf(&w, "```mermaid\nstateDiagram-v2\n    [*] --> %s\n", task.Idle)
+	for _, r := range steward.Transitions {
+		fmt.Fprintf(&w, "    %s --> %s : %s\n", r.From, r.To, r.When)
+	}
+	w.WriteString("```\n\n| from | to | when | evidence |\n|---|---|---|---|\n")
+	for _, r := range steward.Transitions {
+		fmt.Fprintf(&w, "| `%s` | `%s` | %s | %s |\n", r.From, r.To, r.When, strings.Join(r.Needs, ", "))
+	}
+	return w.String()
+}
+
+// circles is the table of loop detection.
+func circles() string {
+	var w strings.Builder
+	w.WriteString("| rule | counts | begins again with | warns | limit |\n|---|---|---|---|---|\n")
+	for _, r := range detect.Rules {
+		warns, key := "no", "fixed"
+		if r.Warns != "" {
+			warns = r.Warns
+		}
+		if r.Key != "" {
+			key = "`" + r.Key + "`"
+		}
+		fmt.Fprintf(&w, "| `%s` | %s | %s | %s | %s |\n", r.Name, r.Counts, r.Resets, warns, key)
+	}
+	return w.String()
+}
+
+// TestEveryKeyOfAStewardIsDocumented holds docs/steward.md to the keys of the contract.
+func TestEveryKeyOfAStewardIsDocumented(t *testing.T) {
+	for _, key := range charter.Keys() {
+		if key != "agent.ideas" { // it says nothing of a steward, and is refused
+			require.Contains(t, page(t, "steward.md"), "`"+key+"`")
+		}
+	}
+}
