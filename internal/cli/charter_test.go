@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -10,7 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/cli"
+	"pawl/internal/home"
 	"pawl/internal/proc"
+	"pawl/internal/store"
+	"pawl/internal/workspace"
 )
 
 func TestMain(m *testing.M) {
@@ -78,4 +82,59 @@ func TestValidateOfAStewardNamesWhatIsWrongWithFileAndLine(t *testing.T) {
 	require.Contains(t, b.stderr.String(), "repository: ")
 	require.Equal(t, 2, b.run(nil, "validate", "--id", "other", b.file("steward.yaml", shop)))
 	require.Contains(t, b.stderr.String(), "the ID of a steward is its name (shop)")
+}
+
+// recorded makes this host hold the steward shop, whose ledger has no entry yet.
+func (b *bench) recorded(closed bool) workspace.Record {
+	b.t.Helper()
+	b.repository()
+	h, err := home.Open()
+	require.NoError(b.t, err)
+	dir := filepath.Join(b.dir, "store.git")
+	_, err = store.Open(b.t.Context(), dir)
+	require.NoError(b.t, err)
+	r := workspace.Record{Loop: "shop", Ref: "shop", Kind: "steward", Repo: filepath.Join(b.dir, "shop"), Store: dir, Ledger: "refs/pawl-ledger/shop", Closed: closed}
+	require.NoError(b.t, workspace.Write(h, r))
+	return r
+}
+
+func TestWhatIsForLoopsSaysWhatThereIsForASteward(t *testing.T) {
+	for _, engine := range []bool{true, false} {
+		for command, instead := range map[string]string{"report": "pawl steward show shop", "diff": "pawl diff LOOP", "watch": "pawl log -f shop"} {
+			b := overProject(t, project())
+			if !engine {
+				b.recorded(false)
+				b.deps.Embedded.Find = func(context.Context, string) (string, string, bool) { return "", "", false }
+			}
+			require.Equal(t, 2, b.run(nil, command, "shop"), command)
+			require.Contains(t, b.stderr.String(), "shop is a steward and no loop (ALO_LOOP_NOT_FOUND)")
+			require.Contains(t, b.stderr.String(), instead)
+			require.Empty(t, b.stdout.String())
+		}
+	}
+}
+
+func TestCleanRemovesWhatAStewardThatHasEndedHolds(t *testing.T) {
+	for _, closed := range []bool{false, true} {
+		b := newBench(t, newFake())
+		r := b.recorded(closed)
+		h, err := home.Open()
+		require.NoError(t, err)
+		b.file("shop/.pawl", "exported")
+		require.Equal(t, 0, b.run(nil, "clean", "--yes", "shop"), b.stderr.String())
+		if !closed {
+			require.Contains(t, b.stdout.String(), "stays   shop: everything (it has not ended)")
+			require.DirExists(t, r.Store)
+			continue
+		}
+		require.NoDirExists(t, r.Store)
+		require.NoDirExists(t, h.Loop("shop"))
+		require.FileExists(t, filepath.Join(b.dir, "shop", ".pawl"), "the project's own folder is left alone")
+	}
+}
+
+func TestVerifyOfAStewardReadsItsLedgerByItsOwnRules(t *testing.T) {
+	b := overProject(t, project())
+	require.Equal(t, 2, b.run(nil, "log", "--verify", "shop"))
+	require.Contains(t, b.stderr.String(), "this host has no ledger of the steward shop")
 }

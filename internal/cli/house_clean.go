@@ -33,7 +33,8 @@ Without a terminal it only lists, unless you pass --yes.
 It removes nothing of a loop that has not ended. It keeps the store and the record of a loop while a
 worker runs on this host, while another loop needs the store, while a proposal in it can still be
 applied, and while your repository lacks the kept work or the ledger. The branches pawl/… and the
-ledgers in your repository stay, unless you pass --refs.`,
+ledgers in your repository stay, unless you pass --refs. All of this holds for stewards, too; what one
+has written into the folder .pawl of your project stays.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error { return a.clean(ctx, args, do, refs) }),
 	}
 	cmd.Flags().BoolVar(&do, "yes", false, "remove it without asking")

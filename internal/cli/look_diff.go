@@ -52,6 +52,9 @@ func (a *app) diff(ctx context.Context, id string, stat bool) error {
 		return err
 	}
 	defer s.close()
+	if err := s.aLoop(ctx, id, "Its loops make the proposals: `pawl steward show "+id+" TASK` names those of a task, and `pawl diff LOOP` shows what one has made."); err != nil {
+		return err
+	}
 	r, err := s.Snapshot(ctx, id)
 	if err != nil {
 		return err

@@ -16,8 +16,8 @@ func (a *app) logCommand() *cobra.Command {
 	var follow, all, verify bool
 	cmd := &cobra.Command{
 		Use: "log ID", Short: "Show what happened in a loop, from its ledger", Args: oneLoop,
-		Long: `Show what happened in a loop: all of it from the ledger, and the newest from the loop
-itself. With --json every event is one line of JSON.
+		Long: `Show what happened in a loop or with a steward: all of it from the ledger, and the newest
+from the loop or steward itself. With --json every event is one line of JSON.
 
 --verify proves that the ledger is whole, or says where it is not. It checks every entry's
 hashes, that each state follows from the one before by its events, the results, records,

@@ -23,6 +23,9 @@ from the loop itself. --json prints the same as ` + "`pawl run --json`" + `.`,
 				return err
 			}
 			defer s.close()
+			if err := s.aLoop(ctx, args[0], "See where it stands with `pawl steward show "+args[0]+"`, and all that happened with `pawl log "+args[0]+"`."); err != nil {
+				return err
+			}
 			f, e, err := a.ended(ctx, s, args[0])
 			if err != nil {
 				return err
@@ -30,6 +33,14 @@ from the loop itself. --json prints the same as ` + "`pawl run --json`" + `.`,
 			return f.report(e)
 		}),
 	}
+}
+
+// aLoop says that an ID is a steward's, and what there is for one instead.
+func (s *session) aLoop(ctx context.Context, id, instead string) error {
+	if s.FamilyOf(ctx, id) == client.Steward {
+		return fault.New(fault.LoopNotFound, "%s is a steward and no loop", id).Advise(instead)
+	}
+	return nil
 }
 
 // ended is how a loop ended, and who reports it. The ledger comes first: it knows what became of the

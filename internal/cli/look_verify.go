@@ -10,7 +10,7 @@ import (
 	"pawl/internal/ui"
 )
 
-// verify proves the ledger of a loop whole, or says where it is not.
+// verify proves the ledger of a loop or a steward whole, or says where it is not.
 func (a *app) verify(ctx context.Context, id string) error {
 	s, err := a.visit(ctx)
 	if err != nil {
@@ -19,12 +19,13 @@ func (a *app) verify(ctx context.Context, id string) error {
 	defer s.close()
 	record, here := s.Record(id)
 	if !here {
-		if s.SDK != nil {
+		of := s.FamilyOf(ctx, id)
+		if s.SDK != nil && of == client.Loop {
 			if err := s.Alive(ctx, id); fault.CodeOf(err) == fault.LoopNotFound {
 				return err
 			}
 		}
-		return fault.New(fault.LoopNotFound, "this host has no ledger of the loop %s", id).Advise("Run this on the loop's host.")
+		return fault.New(fault.LoopNotFound, "this host has no ledger of the %s %s", of.Word, id).Advise("Run this on the " + of.Word + "'s host.")
 	}
 	v, err := s.Verify(ctx, id, record)
 	if err != nil {

@@ -24,6 +24,9 @@ func (a *app) watchLoop(parent context.Context, id string) error {
 	s, err := a.visit(starting)
 	if err == nil {
 		defer s.close()
+		err = s.aLoop(starting, id, "Follow it with `pawl log -f "+id+"`; `pawl inbox` has all that waits for you.")
+	}
+	if err == nil {
 		err = s.followable(starting, id)
 	}
 	stop()

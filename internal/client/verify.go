@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"pawl/internal/ledger"
-	"pawl/internal/loop"
 	"pawl/internal/store"
 	"pawl/internal/userrepo"
 	"pawl/internal/workspace"
@@ -34,7 +33,7 @@ const (
 	Unknown = "unknown" // nobody answers, or there is none
 )
 
-// Verify proves the ledger of a loop on this host whole, or says where it is not.
+// Verify proves the ledger of a loop or a steward on this host whole, or says where it is not.
 func (c *Client) Verify(ctx context.Context, id string, record workspace.Record) (Verified, error) {
 	v := Verified{Loop: id, Workflow: Unknown, Copy: Unknown, Faults: []ledger.Fault{}}
 	wrong := func(format string, args ...any) {
@@ -47,7 +46,7 @@ func (c *Client) Verify(ctx context.Context, id string, record workspace.Record)
 		return v, err
 	}
 	if _, err := os.Stat(record.Store); err != nil {
-		return v, fmt.Errorf("opening the store of the loop %s: %w", record.Loop, err)
+		return v, fmt.Errorf("opening the store of %s: %w", record.Loop, err)
 	}
 	store, err := store.Open(ctx, record.Store)
 	if err != nil {
@@ -66,9 +65,9 @@ func (c *Client) Verify(ctx context.Context, id string, record workspace.Record)
 	v.Entries, v.Events, v.Rows = report.Entries, report.Events, report.Rows
 	v.Faults = append(v.Faults, report.Faults...)
 	v.Contract = report.Terms
-	if asked && known.Ledger != "" {
-		if v.Workflow = has(report, known.Ledger); v.Workflow == Differs {
-			wrong("the workflow's ledger is at %s, which is no entry of this one: it was cut off or rewritten", known.Ledger)
+	if asked && known != "" {
+		if v.Workflow = has(report, known); v.Workflow == Differs {
+			wrong("the workflow's ledger is at %s, which is no entry of this one: it was cut off or rewritten", known)
 		}
 	}
 	if copied != "" {
@@ -99,18 +98,21 @@ func (c *Client) branch(ctx context.Context, store *store.Store, record workspac
 	return err
 }
 
-// known is the state of the workflow, where one answers for this very ledger.
-func (c *Client) known(ctx context.Context, record workspace.Record) (loop.State, bool) {
-	var state loop.State
+// known is the ledger commit that the workflow knows, of a loop or a steward; ok is false where none
+// answers for this very ledger.
+func (c *Client) known(ctx context.Context, record workspace.Record) (commit string, ok bool) {
+	var state struct {
+		Ledger string `json:"ledger"`
+	}
 	if c.SDK == nil {
-		return state, false
+		return "", false
 	}
 	d, err := c.SDK.DescribeWorkflowExecution(ctx, record.Loop, "")
 	if err != nil || d.GetWorkflowExecutionInfo().GetFirstRunId() != record.FirstRun {
-		return state, false
+		return "", false
 	}
-	state, err = c.State(ctx, record.Loop)
-	return state, err == nil
+	err = c.query(ctx, WorkerTimeout, record.Loop, &state, "state")
+	return state.Ledger, err == nil
 }
 
 // copyOf is where the ledger's copy in the user's repository stands, "" where there is none.
