@@ -26,7 +26,6 @@ type world struct {
 	env     *testsuite.TestWorkflowEnvironment
 	ledger  []loop.Event
 	tiers   map[string]task.Tier
-	told    []string
 	drift   []task.Drift
 	specs   map[string]map[string]any
 	course  map[string]func(workflow.Context, string) task.ChildResult // what the loop of that ID does
