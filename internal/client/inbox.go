@@ -74,10 +74,18 @@ func (c *Client) waiting(ctx context.Context, r launch.Row) (all []Waiting, err 
 		if err != nil || s.State.Status.Ended() {
 			return nil, err
 		}
+		if !s.Ledger {
+			if s.State, err = c.Complete(ctx, r.Loop, s.State); err != nil {
+				return nil, err
+			}
+		}
 		for _, g := range s.State.Gates {
 			all = append(all, Waiting{Steward: r.Loop, Task: g.Task, Gate: g, Ways: steward.Ways(r.Loop, g), Source: s.name()})
 		}
 		for _, t := range s.State.Tasks {
+			if g, paused := t.Stands(); paused {
+				all = append(all, Waiting{Steward: r.Loop, Task: t.ID, Gate: g, Ways: steward.Ways(r.Loop, g), Source: s.name()})
+			}
 			for _, child := range t.Loops {
 				all = append(all, Waiting{Loop: child, Steward: r.Loop, Task: t.ID})
 			}

@@ -133,6 +133,34 @@ func (c *Client) Stewarding(ctx context.Context, name string) (Snapshot[steward.
 	})
 }
 
+// Complete returns a steward's state with all its tasks and gates, of which the query shows the first
+// hundred.
+func (c *Client) Complete(ctx context.Context, name string, s steward.State) (steward.State, error) {
+	if s.GatesCount > len(s.Gates) {
+		s.Gates = nil
+		for from, more := 0, true; more; {
+			var v stewarding.GatesView
+			if err := c.query(ctx, WorkerTimeout, name, &v, "gates", from); err != nil {
+				return s, err
+			}
+			s.Gates = append(s.Gates, v.Gates...)
+			from, more = v.Next, v.Next > 0
+		}
+	}
+	if s.TasksCount > len(s.Tasks) { // some may be over and forgotten
+		s.Tasks = nil
+		for from, more := 0, true; more; {
+			var v stewarding.TasksView
+			if err := c.query(ctx, WorkerTimeout, name, &v, "tasks", from); err != nil {
+				return s, err
+			}
+			s.Tasks = append(s.Tasks, v.Tasks...)
+			from, more = v.Next, v.Next > 0
+		}
+	}
+	return s, nil
+}
+
 // RecordedSteward returns a steward's state as the ledger on this host has it: ALO_LOOP_NOT_FOUND where
 // there is none.
 func (c *Client) RecordedSteward(ctx context.Context, name string) (steward.State, error) {

@@ -280,6 +280,29 @@ func TestS10_AStepIsTriedAgainThreeTimes(t *testing.T) {
 	require.Equal(t, 0, o.started["s-a-one.5"])
 }
 
+func TestAPausedTaskIsSomethingThatWaitsForAPerson(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.settle()
+	_, waits := o.s.Find("a").Stands()
+	require.False(t, waits)
+	o.answer("a", loop.MessagePause, Message{})
+	o.settle()
+	require.Equal(t, "paused", o.loops["s-a-one"])
+	g, waits := o.s.Find("a").Stands()
+	require.True(t, waits)
+	ways := Ways("s", g)
+	require.Len(t, ways, 1)
+	require.Equal(t, "pawl steward continue s a", ways[0].Command)
+	payload, err := json.Marshal(ways[0].Payload)
+	require.NoError(t, err)
+	m, err := Decode(payload)
+	require.NoError(t, err)
+	require.NoError(t, o.say(ways[0].Message, m))
+	o.settle()
+	require.Equal(t, "running", o.loops["s-a-one"])
+}
+
 func TestTwoTasksNeverHaveOneLoop(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "x", Body: "b"}, task.T3, task.Step{ID: "y-z", Kind: "deliver"})

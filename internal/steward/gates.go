@@ -50,6 +50,7 @@ var gates = govern.Gates{
 		{Message: loop.MessageApprove, What: "approve exactly this plan", Say: approval},
 		{Message: loop.MessageAnswer, Say: choice},
 	},
+	loop.GatePause:    {{Message: loop.MessageContinue, What: "go on", Say: itsTask}},
 	GateStuck:         {{Message: loop.MessageAnswer, Say: choice}},
 	GateDrift:         {{Message: loop.MessageAnswer, Say: choice}},
 	loop.GateQuestion: {{Message: loop.MessageAnswer, Say: choice}},
@@ -68,10 +69,13 @@ func AnswersGates(message string) bool { return gates.Answer(message) }
 
 // Ways returns the ways to answer an open gate of the steward of that name.
 func Ways(name string, g loop.Gate) []govern.Way {
-	return gates.Ways(g, nil, func(message string, words ...string) string {
+	ways := gates.Ways(g, nil, func(message string, words ...string) string {
 		command := message
 		if message == loop.MessageApprove {
 			command = "answer"
+		}
+		if message == loop.MessageContinue {
+			return shell.Join("pawl", "steward", command, name, g.Task)
 		}
 		all := []string{"pawl", "steward", command, name}
 		if g.Task != "" {
@@ -79,9 +83,19 @@ func Ways(name string, g loop.Gate) []govern.Way {
 		}
 		return shell.Join(append(append(all, "--gate", g.ID), words...)...)
 	})
+	if g.Kind == loop.GatePause { // no gate, a task that a person lets go on
+		for _, w := range ways {
+			delete(w.Payload, "gate")
+		}
+	}
+	return ways
 }
 
 const hashDigits = 16
+
+func itsTask(g loop.Gate, _ loop.Budget) []govern.Saying {
+	return []govern.Saying{{Fields: map[string]any{"task": g.Task}}}
+}
 
 func approval(g loop.Gate, _ loop.Budget) []govern.Saying {
 	hash := g.Hash[:min(hashDigits, len(g.Hash))]

@@ -117,6 +117,19 @@ func (t Task) PersonsTier() task.Tier {
 	return ""
 }
 
+// Stands is what a task waits for that a person has paused, or stepped into, as a gate: it is none, since
+// nothing is asked, but a person has to let it go on. ok is false for any other task.
+func (t Task) Stands() (g loop.Gate, ok bool) {
+	if t.Outcome != "" || t.State != task.Waiting || !t.resumable() {
+		return g, false
+	}
+	what := "it waits until you let it go on"
+	if t.WaitingFor != nil && t.WaitingFor.What != "" {
+		what = t.WaitingFor.What
+	}
+	return loop.Gate{ID: "paused", Kind: loop.GatePause, Task: t.ID, Summary: t.ID + ": " + what, OpenedAt: t.Since, Answers: []string{loop.MessageContinue}}, true
+}
+
 // The outcomes of tasks.
 const (
 	Done      = "done"

@@ -32,6 +32,7 @@ type TasksView struct {
 type GatesView struct {
 	Gates  []loop.Gate `json:"gates"`
 	Count  int         `json:"count"`
+	Next   int         `json:"next,omitempty"` // where the rest begins, 0 where there is none
 	Ledger string      `json:"ledger"`
 }
 
@@ -51,13 +52,8 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 		{"state", "The steward's state", func() (steward.State, error) { return r.State().Shown(shown), nil }},
 		{"tasks", "All tasks, a hundred at a time; the argument, a number, is where to begin", func(from int) (TasksView, error) {
 			s := r.State()
-			from = min(max(from, 0), len(s.Tasks))
-			to := min(from+shown, len(s.Tasks))
-			v := TasksView{Tasks: s.Tasks[from:to], Count: len(s.Tasks), Ledger: s.Ledger}
-			if to < len(s.Tasks) {
-				v.Next = to
-			}
-			return v, nil
+			tasks, next := page(s.Tasks, from)
+			return TasksView{tasks, len(s.Tasks), next, s.Ledger}, nil
 		}},
 		{"task", "One task; the argument is its ID", func(id string) (*steward.Task, error) {
 			if t := r.State().Find(id); t != nil {
@@ -65,9 +61,10 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 			}
 			return nil, fmt.Errorf("there is no task %q", loop.Clip(id, 80))
 		}},
-		{"gates", "What waits for a person", func() (GatesView, error) {
+		{"gates", "What waits for a person, a hundred at a time; the argument, a number, is where to begin", func(from int) (GatesView, error) {
 			s := r.State()
-			return GatesView{s.Gates[:min(shown, len(s.Gates))], len(s.Gates), s.Ledger}, nil
+			gates, next := page(s.Gates, from)
+			return GatesView{gates, len(s.Gates), next, s.Ledger}, nil
 		}},
 		{"events", "The last events; the argument, a number, asks for those after it", func(after int64) (EventsView, error) {
 			return EventsView{r.Since(after), r.State().Seq, r.Ledger()}, nil
@@ -79,6 +76,16 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 		}
 	}
 	return nil
+}
+
+// page is the part of a list that a query shows from a position on, and where the rest begins.
+func page[T any](list []T, from int) (part []T, next int) {
+	from = min(max(from, 0), len(list))
+	to := min(from+shown, len(list))
+	if to < len(list) {
+		next = to
+	}
+	return list[from:to], next
 }
 
 // watch waits on each gate that is open, to remind and to escalate. People are told of new ones.
