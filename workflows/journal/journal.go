@@ -4,6 +4,7 @@
 package journal
 
 import (
+	"encoding/json"
 	"slices"
 
 	"go.temporal.io/sdk/workflow"
@@ -26,6 +27,10 @@ type State[S any] interface {
 
 // Recent is how many events a journal can show; the ledger has them all.
 const Recent = 100
+
+// MostBytes is how large the events of one entry may be where nothing is appended beside the pending ones:
+// Temporal refuses an activity's input above 2 MB.
+const MostBytes = 1 << 20
 
 // Journal is a state, the events behind it and its place in the ledger. Make one with New.
 type Journal[S State[S]] struct {
@@ -128,7 +133,8 @@ func (j *Journal[S]) Turn(ctx workflow.Context, f func()) error {
 // and not yet emitted would be lost with the run.
 func (j *Journal[S]) Quiet() bool { return !j.turn.IsLocked() && j.waiting == 0 }
 
-// Append writes an entry with the pending events and more. More counts as having happened only when
+// Append writes an entry with the pending events and more. Where there is nothing more, and the pending
+// events are more than MostBytes, the entry has the first of them: ask Pending whether some are left. More counts as having happened only when
 // write has returned. write may ask for the entry several times: it is the same one until something
 // else was emitted in between, so that whoever is asked again recognises it. With adopted write says
 // that the ledger has the entry already and Adopt was told so.
@@ -139,13 +145,19 @@ func (j *Journal[S]) Append(ctx workflow.Context, more []loop.Event, write func(
 	defer j.turn.Unlock()
 	j.sending = more
 	defer func() { j.sending = nil }()
+	sent := 0
 	out, adopted, err := write(func() act.Entry {
 		if seq := j.state.Last(); len(more) > 0 && more[0].Seq != seq+1 {
 			for i := range more {
 				more[i] = j.number(ctx, more[i], seq+int64(i)+1)
 			}
 		}
-		return act.Entry{Ledger: j.ledger, Events: append(j.Pending(), more...)}
+		events := j.Pending()
+		if len(more) == 0 {
+			events = fitting(events)
+		}
+		sent = len(events)
+		return act.Entry{Ledger: j.ledger, Events: append(events, more...)}
 	})
 	if err != nil || adopted {
 		return out, err
@@ -153,8 +165,26 @@ func (j *Journal[S]) Append(ctx workflow.Context, more []loop.Event, write func(
 	for _, e := range more {
 		j.apply(act.Fill(e, out))
 	}
-	j.pending, j.ledger = nil, out.Ledger
+	j.pending, j.ledger = slices.Clone(j.pending[sent:]), out.Ledger
 	return out, nil
+}
+
+// fitting are the first of the events, as many as an entry may hold, and one at least.
+func fitting(events []loop.Event) []loop.Event {
+	if len(events) < 2 {
+		return events
+	}
+	size := 0
+	for i, e := range events {
+		doc, err := json.Marshal(e)
+		if err != nil {
+			return events // whoever writes it says so
+		}
+		if size += len(doc); size > MostBytes && i > 0 {
+			return events[:i]
+		}
+	}
+	return events
 }
 
 func (j *Journal[S]) number(ctx workflow.Context, e loop.Event, seq int64) loop.Event {

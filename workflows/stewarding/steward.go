@@ -158,7 +158,7 @@ func (r *run) work(ctx workflow.Context) error {
 	r.everySoOften(ctx)
 	r.due = r.due || !r.appended && r.from == "" && r.Ledger() != "" // a new run looks around first: it hears of no child's end but by signals
 	for {
-		if len(r.Pending()) > 0 {
+		for len(r.Pending()) > 0 {
 			if err := r.record(ctx, "", false); err != nil {
 				return err
 			}
@@ -276,7 +276,7 @@ func (r *run) cancel(ctx workflow.Context) error {
 		}
 	}
 	for {
-		if len(r.Pending()) > 0 {
+		for len(r.Pending()) > 0 {
 			if err := r.record(ctx, "", false); err != nil {
 				return err
 			}

@@ -25,6 +25,7 @@ type world struct {
 	t       *testing.T
 	env     *testsuite.TestWorkflowEnvironment
 	ledger  []loop.Event
+	largest int // entry, in bytes
 	tiers   map[string]task.Tier
 	drift   []task.Drift
 	specs   map[string]map[string]any
@@ -59,6 +60,9 @@ func (w *world) open(context.Context, act.OpenSteward) (Opened, error) {
 }
 
 func (w *world) record(_ context.Context, in act.RecordTasks) (act.TasksRecorded, error) {
+	if doc, err := json.Marshal(in); err == nil {
+		w.largest = max(w.largest, len(doc))
+	}
 	for _, e := range in.Events {
 		require.Equal(w.t, int64(len(w.ledger)+1), e.Seq, "the ledger has every event once, in order")
 		w.ledger = append(w.ledger, e)
@@ -239,6 +243,20 @@ func TestS6_AHaltedTaskOpensAGateThatCanBeAnswered(t *testing.T) {
 	}, 2*time.Minute)
 	w.say(3*time.Minute, "answer", func() string { return `{"task":"a","choice":"cancel"}` })
 	require.Equal(t, int64(1), w.run().Indicators.Cancelled)
+}
+
+func TestAFloodOfLargeTasksIsRecordedInPieces(t *testing.T) {
+	w := setUp(t)
+	const tasks = 60
+	body := strings.Repeat("long ", 10_000)
+	w.env.RegisterDelayedCallback(func() {
+		for n := range tasks {
+			w.env.SignalWorkflow("submit", json.RawMessage(fmt.Sprintf(`{"task":{"id":"t%d","body":%q}}`, n, body)))
+		}
+	}, time.Second)
+	w.run()
+	require.Less(t, w.largest, 2<<20)
+	require.Equal(t, tasks, w.state().TasksCount)
 }
 
 func TestWhatIsNoCharterIsRefusedAndDoesNotHang(t *testing.T) {
