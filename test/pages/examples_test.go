@@ -15,7 +15,9 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"pawl/config"
+	"pawl/internal/charter"
 	"pawl/internal/draft"
+	"pawl/internal/spec"
 	"pawl/test/world"
 )
 
@@ -78,6 +80,11 @@ func TestExamplesOfAgentsAreSpecs(t *testing.T) {
 	}
 }
 
+// ofASteward reports whether a key is one that only the spec of a steward has.
+func ofASteward(key string) bool {
+	return slices.Contains(charter.Keys(), key) && !slices.Contains(spec.KeysOf(spec.Spec{}), key)
+}
+
 // What stands in the README and the docs as YAML is a spec, or a part of one.
 func TestSpecsInTheDocsAreSpecs(t *testing.T) {
 	const whole = "goal: climb\nscope: [\"work/**\"]\nverify: {command: ./measure.sh}\nagent: {command: ./agent.sh}\napprovals: {tools: [\"*\"]}\n"
@@ -90,7 +97,11 @@ func TestSpecsInTheDocsAreSpecs(t *testing.T) {
 			n++
 			var part, spec map[string]any
 			require.NoError(t, yaml.Unmarshal([]byte(m[2]), &part), page)
-			require.NoError(t, yaml.Unmarshal([]byte(whole), &spec))
+			base, steward := whole, slices.ContainsFunc(slices.Collect(maps.Keys(part)), ofASteward)
+			if steward {
+				base = "kind: steward\nname: shop\n"
+			}
+			require.NoError(t, yaml.Unmarshal([]byte(base), &spec))
 			if part["goal"] != nil {
 				spec = part
 			}
@@ -99,7 +110,13 @@ func TestSpecsInTheDocsAreSpecs(t *testing.T) {
 			require.NoError(t, err)
 			path := filepath.Join(t.TempDir(), "pawl.yaml")
 			require.NoError(t, os.WriteFile(path, text, 0o600))
-			_, err = config.LoadSpec(path, nil)
+			file, err := config.Open(path, nil)
+			require.NoError(t, err, "%s\n%s", page, m[2])
+			if steward {
+				_, err = file.Steward()
+			} else {
+				_, err = file.Loop()
+			}
 			require.NoError(t, err, "%s\n%s", page, m[2])
 		}
 	}
