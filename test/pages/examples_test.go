@@ -97,6 +97,9 @@ func TestSpecsInTheDocsAreSpecs(t *testing.T) {
 			n++
 			var part, spec map[string]any
 			require.NoError(t, yaml.Unmarshal([]byte(m[2]), &part), page)
+			if part["receivers"] != nil {
+				continue // a file of Alertmanager's
+			}
 			base, steward := whole, slices.ContainsFunc(slices.Collect(maps.Keys(part)), ofASteward)
 			if steward {
 				base = "kind: steward\nname: shop\n"
