@@ -95,6 +95,7 @@ func serve(t *testing.T, change ...func(*http.Server)) *bench {
 	for _, from := range []string{"github", "standard", "alertmanager", "json"} {
 		b.triggers = append(b.triggers, charter.Trigger{Name: from, From: from, SecretFile: "secret"})
 	}
+	b.triggers = append(b.triggers, charter.Trigger{Name: "alerts", From: "json", SecretFile: "secrets/alerts"}) // the page's
 	logger := slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s := trigger.Server(trigger.New(b, b.home, logger, func() time.Time { return b.now }), slog.New(slog.DiscardHandler))
 	for _, f := range change {

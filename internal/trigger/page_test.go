@@ -28,7 +28,6 @@ func TestThePagesCommandsSendWork(t *testing.T) {
 		}
 	}
 	b := serve(t)
-	b.triggers = append(b.triggers, charter.Trigger{Name: "alerts", From: "json", SecretFile: "secrets/alerts"})
 	script := strings.ReplaceAll(strings.Join(blocks["sh"], "\n"), "http://127.0.0.1:8280", b.url)
 	cmd := exec.CommandContext(t.Context(), "sh", "-euc", script)
 	cmd.Env = append(os.Environ(), "PAWL_HOME="+b.home.Dir, "no_proxy=127.0.0.1")
