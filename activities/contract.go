@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -32,6 +33,7 @@ func (ws *loopWorkspace) contract(ctx context.Context, s spec.Spec, out *act.Ope
 		return refuse(f)
 	}
 	out.Terms, out.InScope, out.Warnings = d.terms(), d.inScope, d.warnings
+	out.Environment = govern.Environment(s, os.Environ())
 	ws.ledger.Bind(d.contract)
 	if _, err := ws.environment(); err != nil {
 		return err

@@ -11,10 +11,12 @@ import (
 	"strings"
 
 	"pawl/internal/durable"
+	"pawl/internal/govern"
 )
 
-// environment is what the loop's commands inherit: this worker's environment as it was when the
-// contract was drawn, cleaned. Whichever shell a later worker is started from makes no difference.
+// environment is what the loop's commands inherit: of this worker's environment as it was when the
+// contract was drawn what builds need (govern.Inherited). Whichever shell a later worker is started from
+// makes no difference. What is on the disk is held to the same list: an earlier pawl stored more.
 func (ws *loopWorkspace) environment() ([]string, error) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -22,38 +24,35 @@ func (ws *loopWorkspace) environment() ([]string, error) {
 		return ws.env, nil
 	}
 	path := filepath.Join(ws.machine.Home.Loop(ws.Ref), "environment.json")
-	err := durable.ReadJSON(path, &ws.env)
+	var stored []string
+	err := durable.ReadJSON(path, &stored)
 	torn := errors.Is(err, durable.ErrTorn)
 	if torn {
 		ws.machine.Logger.Warn("the loop's environment can't be read: it is this worker's from now on", "loop", ws.Loop, "error", err)
 	}
-	if torn || errors.Is(err, fs.ErrNotExist) {
-		ws.env = cleaned(os.Environ())
-		err = durable.WriteJSON(path, ws.env)
+	anew := torn || errors.Is(err, fs.ErrNotExist)
+	if anew {
+		stored, err = os.Environ(), nil
+	}
+	kept, out := govern.Inherited(stored)
+	if err == nil && (anew || len(out) > 0) {
+		err = durable.WriteJSON(path, kept)
 	}
 	if err != nil {
-		ws.env = nil
 		return nil, fmt.Errorf("reading the loop's environment: %w", err)
 	}
+	ws.env = append([]string{}, kept...)
 	return ws.env, nil
 }
 
-// secret are parts of names of variables whose values no command of a loop gets unasked.
-var secret = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE", "SESSION", "HEADERS"}
+// session are variables by which a command of the user's own, which runs outside of any sandbox, finds
+// their desktop.
+var session = []string{"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"}
 
-// cleaned returns an environment without git's and pawl's variables, Temporal's connection and
-// secrets, so that what runs in a loop neither reaches another repository nor leaks.
-func cleaned(env []string) []string {
-	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		upper := strings.ToUpper(name)
-		for _, prefix := range []string{"GIT_", "PAWL_", "TEMPORAL_", "SUPERVISED_BY"} {
-			if strings.HasPrefix(upper, prefix) {
-				return true
-			}
-		}
-		return slices.ContainsFunc(secret, func(part string) bool { return strings.Contains(upper, part) })
-	})
+// notifying is the environment of a command that tells people something.
+func notifying() []string {
+	kept, _ := govern.Inherited(os.Environ())
+	return append(kept, present(session)...)
 }
 
 // granted is agent.env: values as the spec gives them, $NAME and ${NAME} taken from the worker's
@@ -66,8 +65,8 @@ func granted(env map[string]string) []string {
 	return out
 }
 
-// credentials are an agent program's own, as the worker has them. It was chosen to be given them.
-func credentials(names []string) (env []string) {
+// present are the variables of these names that the worker has.
+func present(names []string) (env []string) {
 	for _, name := range names {
 		if value, has := os.LookupEnv(name); has {
 			env = append(env, name+"="+value)

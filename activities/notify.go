@@ -27,7 +27,7 @@ func (a *Activities) Notify(ctx context.Context, in act.Notify) error {
 			dir = r.Repo
 		}
 	}
-	err := notify.Send(ctx, in.To, in.Notice, cleaned(os.Environ()), dir)
+	err := notify.Send(ctx, in.To, in.Notice, notifying(), dir)
 	var final *notify.Final
 	if errors.As(err, &final) {
 		return temporal.NewNonRetryableApplicationError(final.Error(), "Notify", nil)

@@ -17,6 +17,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/git"
+	"pawl/internal/govern"
 	"pawl/internal/home"
 	"pawl/internal/kind"
 	"pawl/internal/ledger"
@@ -43,6 +44,8 @@ type Preflight struct {
 	Notes    []string
 	// Protections are what the sandbox of this host holds.
 	Protections []string
+	// Environment says what of this process's environment agent and commands get.
+	Environment []string
 }
 
 // Problem is one precondition that is not met.
@@ -111,7 +114,7 @@ func DryRun(ctx context.Context, h home.Home, loop string, s spec.Spec) (Preflig
 	} else if clash := slices.DeleteFunc(d.clash, func(name string) bool { return spec.MatchAny(s.Protect, name) }); len(clash) > 0 {
 		out.Notes = append(out.Notes, "sealed, since your commands run or name them, although the scope matches them: "+naming(clash))
 	}
-	out.Protections = ws.protections()
+	out.Protections, out.Environment = ws.protections(), govern.Environment(s, os.Environ())
 	out.notes(s, d)
 	return out, a.dryRuns(ctx, ws, in, base, &out)
 }

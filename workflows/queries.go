@@ -68,10 +68,11 @@ type ContractView struct {
 	Baseline    *evidence.Decimal `json:"baseline"`
 	InScope     int               `json:"inScope"`
 	Protections []string          `json:"protections"`
+	Environment []string          `json:"environment"` // what of the worker's agent and commands get
 }
 
 func (r *run) contractView() ContractView {
-	return ContractView{r.State().Contract, r.spec, r.State().Baseline, r.host.Opened.InScope, r.protections()}
+	return ContractView{r.State().Contract, r.spec, r.State().Baseline, r.host.Opened.InScope, r.protections(), r.host.Opened.Environment}
 }
 
 // protections are those that hold everywhere, and those that the loop's host has told of.

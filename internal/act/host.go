@@ -21,15 +21,17 @@ type Open struct {
 type Opened struct {
 	Site
 	Terms
-	Repo     string      `json:"repo"`
-	Branch   string      `json:"branch"`
-	Base     string      `json:"base"`
-	Begun    string      `json:"begun,omitempty"` // the commit before Base at which the steward's task began
-	Onto     string      `json:"onto,omitempty"`  // the branch that the work is to be applied to
-	InScope  int         `json:"inScope"`         // how many files the scope matches now
-	Warnings []string    `json:"warnings,omitempty"`
-	Stop     string      `json:"stop,omitempty"`  // a loop-stop file is there
-	State    *loop.State `json:"state,omitempty"` // of the ledger head to resume from
+	Repo     string   `json:"repo"`
+	Branch   string   `json:"branch"`
+	Base     string   `json:"base"`
+	Begun    string   `json:"begun,omitempty"` // the commit before Base at which the steward's task began
+	Onto     string   `json:"onto,omitempty"`  // the branch that the work is to be applied to
+	InScope  int      `json:"inScope"`         // how many files the scope matches now
+	Warnings []string `json:"warnings,omitempty"`
+	// Environment says what of the worker's environment agent and commands get, for the contract.
+	Environment []string    `json:"environment,omitempty"`
+	Stop        string      `json:"stop,omitempty"`  // a loop-stop file is there
+	State       *loop.State `json:"state,omitempty"` // of the ledger head to resume from
 }
 
 // Site is a loop's place on its host.

@@ -130,6 +130,7 @@ func (s *session) contract(ctx context.Context, id string) (ui.Contract, error) 
 	}
 	c := ui.Contract{
 		Loop: id, Kind: k, Contract: *v.Contract, Spec: v.Spec, Baseline: v.Baseline, InScope: v.InScope, Protections: v.Protections,
+		Environment: v.Environment,
 	}
 	if state, err := s.State(ctx, id); err == nil {
 		c.Repo, c.Branch, c.Plan = state.Repo, state.Branch, state.Plan

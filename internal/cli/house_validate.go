@@ -165,7 +165,8 @@ func (a *app) validated(file, id string, sp spec.Spec, f activities.Preflight) e
 		v.Hash = f.Contract.Hash()
 		shown = a.style().Contract(ui.Contract{
 			Loop: id, Kind: k, Repo: f.Repo, Branch: f.Branch, Spec: sp, Baseline: f.Baseline, InScope: f.InScope, Protections: workflows.Protected(f.Protections),
-			Contract: loop.Contract{Hash: v.Hash, Base: f.Contract.Base, Sealed: f.Contract.Sealed, Tools: f.Contract.Tools},
+			Environment: f.Environment,
+			Contract:    loop.Contract{Hash: v.Hash, Base: f.Contract.Base, Sealed: f.Contract.Sealed, Tools: f.Contract.Tools},
 		})
 	}
 	return a.conclude(v, shown, "keep this loop from starting", "pawl run", file)

@@ -28,6 +28,7 @@ type Contract struct {
 	InScope     int
 	Plan        *loop.Plan // of a Deliver loop with a planner
 	Protections []string
+	Environment []string // what of the worker's environment agent and commands get
 }
 
 // maxSealed is how many sealed files are shown; the others are counted.
@@ -75,6 +76,7 @@ func (s Style) Contract(c Contract) string {
 	}
 	f.add("tells", told(sp.Notify)...)
 	f.add("started by", s.steward(sp)...)
+	f.add("environment", environment(sp, c.Environment)...)
 	f.add("protection", c.Protections...)
 	f.add("hash", c.Contract.Hash)
 	return s.Bold("Contract of "+Clean(c.Loop)) + "\n\n" + f.String()
@@ -206,6 +208,25 @@ func program(a spec.Agent) []string {
 	default:
 		return append([]string{strings.TrimSpace(name) + ":"}, lines...)
 	}
+}
+
+// environment is what the spec gives to agents, as it stands there, and what they and the commands get of
+// the worker's.
+func environment(sp spec.Spec, inherited []string) []string {
+	lines := slices.Clone(inherited)
+	own := func(role string, a spec.Agent) {
+		for _, name := range slices.Sorted(maps.Keys(a.Env)) {
+			if role != "" && sp.Agent.Env[name] == a.Env[name] {
+				continue
+			}
+			lines = append(lines, strings.Join(visible(role+name+"="+a.Env[name]), "\\n"))
+		}
+	}
+	own("", sp.Agent)
+	for _, role := range slices.Sorted(maps.Keys(sp.Agent.Roles)) {
+		own(role+": ", sp.Agent.For(role))
+	}
+	return lines
 }
 
 // permissions are those of the roles of which the spec says something.

@@ -1,0 +1,150 @@
+package govern
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"pawl/internal/spec"
+)
+
+// inherited are the variables of a worker's environment that agent and commands get (E6): what a build
+// needs. A name that ends in * stands for all that begin like it. Everything else stays out, so that a
+// name nobody has thought of is no leak.
+var inherited = strings.Fields(`
+	PATH HOME USER LOGNAME SHELL TERM TERMINFO TERMINFO_DIRS COLORTERM NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE
+	COLUMNS LINES LANG LANGUAGE LC_* TZ TZDIR TMPDIR TMP TEMP HOSTNAME CI SOURCE_DATE_EPOCH DEBIAN_FRONTEND MANPATH INFOPATH
+	XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_CONFIG_DIRS XDG_DATA_DIRS
+
+	HTTP_PROXY HTTPS_PROXY ALL_PROXY FTP_PROXY NO_PROXY http_proxy https_proxy all_proxy ftp_proxy no_proxy
+	SSL_CERT_FILE SSL_CERT_DIR CURL_CA_BUNDLE REQUESTS_CA_BUNDLE
+
+	CC CXX CPP LD AR AS NM RANLIB STRIP FC F77 CFLAGS CXXFLAGS CPPFLAGS LDFLAGS FFLAGS FCFLAGS ARCHFLAGS MAKEFLAGS MAKE
+	CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH LIBRARY_PATH LD_LIBRARY_PATH DYLD_LIBRARY_PATH DYLD_FALLBACK_LIBRARY_PATH
+	PKG_CONFIG PKG_CONFIG_* ACLOCAL_PATH CMAKE_* CTEST_* NINJA_STATUS MESON_* CCACHE_* SCCACHE_* DISTCC_* LLVM_* ASAN_OPTIONS
+	LSAN_OPTIONS MSAN_OPTIONS TSAN_OPTIONS UBSAN_OPTIONS SDKROOT DEVELOPER_DIR MACOSX_DEPLOYMENT_TARGET VCPKG_*
+	CUDA_* ROCM_* OMP_* MKL_* OPENBLAS_* NIX_* IN_NIX_SHELL GUIX_* HOMEBREW_* BAZEL* BUCK_*
+
+	GO111MODULE GO386 GOAMD64 GOARCH GOARM GOARM64 GOBIN GOCACHE GOCOVERDIR GODEBUG GOENV GOEXPERIMENT GOFIPS140 GOFLAGS
+	GOGC GOINSECURE GOLANGCI_LINT_CACHE GOMAXPROCS GOMEMLIMIT GOMIPS GOMIPS64 GOMODCACHE GONOPROXY GONOSUMDB GOOS GOPATH
+	GOPPC64 GOPRIVATE GOPROXY GORISCV64 GOROOT GOSUMDB GOTELEMETRY GOTELEMETRYDIR GOTESTSUM_* GOTMPDIR GOTOOLCHAIN GOTRACEBACK
+	GOVCS GOVERSION GOWASM GOWORK CGO_* RUST* CARGO_* ZIG_* NIMBLE_DIR SWIFT_* TOOLCHAINS
+
+	PYTHON* PIP_* PIPX_* UV_* VIRTUAL_ENV VIRTUAL_ENV_PROMPT VIRTUALENV_* CONDA_* MAMBA_* PYENV* POETRY_* PDM_* HATCH_*
+	TOX_* NOX_* PYTEST_* MYPY* RUFF_* BLACK_* NUMBA_* JUPYTER_* IPYTHONDIR MPLBACKEND MPLCONFIGDIR HF_HOME TORCH_HOME
+
+	NODE_* NPM_* npm_* NVM_* VOLTA_* FNM_* PNPM_* YARN_* COREPACK_* BUN_* DENO_* TS_NODE_* JEST_* VITEST* PLAYWRIGHT_*
+	PUPPETEER_* CYPRESS_* ELECTRON_* ESBUILD_* CHROME_BIN CHROME_PATH BROWSERSLIST*
+
+	JAVA_* JDK_* _JAVA_OPTIONS CLASSPATH MAVEN_* M2_HOME M2 MVNW_* GRADLE_* KOTLIN_* SCALA_* SBT_* COURSIER_* ANT_* SDKMAN_*
+	GROOVY_HOME CLJ_* LEIN_* ANDROID_* GRAALVM_HOME DOTNET_* NUGET_* MSBUILD* FLUTTER_* DART_* PUB_CACHE
+
+	RUBY* GEM_* RBENV_* rvm_* BUNDLE_PATH BUNDLE_GEMFILE BUNDLE_WITHOUT BUNDLE_WITH BUNDLE_APP_CONFIG BUNDLE_BIN
+	BUNDLE_JOBS BUNDLE_RETRY BUNDLE_FROZEN BUNDLE_DEPLOYMENT RAILS_ENV RACK_ENV PERL* PHP_* PHPRC COMPOSER_* LUA_* JULIA_* R_*
+	RENV_* GHC* GHCUP_* CABAL_* STACK_* ERL_* ELIXIR_* MIX_* HEX_* REBAR_* OPAM* OCAML* CAML_* ASDF_* MISE_* TEXINPUTS TEXMF*
+`)
+
+// hidden are parts of names whose values are secrets however the name begins: npm_config__authToken,
+// CARGO_REGISTRY_TOKEN. In words they are a part of the name between underscores.
+var (
+	hidden      = []string{"KEY", "TOKEN", "SECRET", "PASSW", "PASSPHRASE", "CREDENTIAL", "AUTH", "COOKIE", "SESSION", "HEADERS"}
+	hiddenWords = []string{"PASS", "PWD", "PAT", "DSN", "PIN", "OTP", "CERT", "BASIC", "LOGIN"}
+	harmless    = []string{"SSL_CERT_FILE", "SSL_CERT_DIR"} // where public certificates are
+	withUser    = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://[^\s/@]+@`)
+)
+
+// Inherited splits a worker's environment into what agent and commands of a loop get and the names of
+// what stays out. A value that is a credential, or a URL with a user in it, stays out under any name.
+func Inherited(env []string) (kept, out []string) {
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		switch {
+		case name == "":
+		case allowed(name) && !credential(name, value):
+			kept = append(kept, kv)
+		default:
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return kept, slices.Compact(out)
+}
+
+func allowed(name string) bool {
+	return slices.ContainsFunc(inherited, func(pattern string) bool {
+		prefix, open := strings.CutSuffix(pattern, "*")
+		return name == pattern || open && strings.HasPrefix(name, prefix)
+	})
+}
+
+func credential(name, value string) bool {
+	if slices.Contains(harmless, name) {
+		return false
+	}
+	upper := strings.ToUpper(name)
+	if slices.ContainsFunc(hidden, func(part string) bool { return strings.Contains(upper, part) }) {
+		return true
+	}
+	if slices.ContainsFunc(strings.Split(upper, "_"), func(word string) bool { return slices.Contains(hiddenWords, word) }) {
+		return true
+	}
+	if withUser.MatchString(value) {
+		return true
+	}
+	for line := range strings.Lines(value) {
+		if len(credentials(line)) > 0 {
+			return true
+		}
+	}
+	return len(credentials(name+"="+value)) > 0
+}
+
+// Environment are the lines of the contract on what of the worker's environment agent and commands get,
+// and which of the variables that stay out a command of the spec mentions, with how to hand them in.
+func Environment(s spec.Spec, env []string) []string {
+	_, out := Inherited(env)
+	says := []string{"of the worker's what builds need (PATH, HOME, LANG, GO…, NODE… and the like); all else, and every credential, stays out"}
+	commands := map[string]string{ // by the key of the spec
+		"setup.command": s.Setup.Command, "verify.command": s.Verify.Command, "guard.command": s.Guard.Command,
+		"test.command": s.Test.Command, "check.command": s.Check.Command,
+	}
+	given := map[string]map[string]string{}
+	agent := func(key string, a spec.Agent) {
+		commands[key], given[key] = strings.Join(slices.Concat([]string{a.Command.Shell}, a.Command.List, a.Args), "\n"), a.Env
+	}
+	agent("agent.command", s.Agent)
+	for role := range s.Agent.Roles {
+		agent("agent.roles."+role+".command", s.Agent.For(role))
+	}
+	for _, key := range slices.Sorted(maps.Keys(commands)) {
+		for _, name := range out {
+			if _, has := given[key][name]; has || !mentions(commands[key], name) {
+				continue
+			}
+			how := "set it in the command, or let the command read it from a file"
+			if strings.HasPrefix(key, "agent.") {
+				how = "name it in agent.env"
+			}
+			says = append(says, key+" mentions "+name+", which stays out: "+how)
+		}
+	}
+	return says
+}
+
+// mentions reports whether a command has a name as a word of its own.
+func mentions(command, name string) bool {
+	word := func(i int) bool {
+		return i >= 0 && i < len(command) && (command[i] == '_' || letter(rune(command[i])) || command[i] >= '0' && command[i] <= '9')
+	}
+	for at := 0; ; {
+		i := strings.Index(command[at:], name)
+		if i < 0 {
+			return false
+		}
+		if i += at; !word(i-1) && !word(i+len(name)) {
+			return true
+		}
+		at = i + 1
+	}
+}

@@ -1,0 +1,85 @@
+package govern_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/govern"
+	"pawl/internal/spec"
+)
+
+// kept are the names that an environment of these variables hands on.
+func kept(t *testing.T, env ...string) []string {
+	t.Helper()
+	in, out := govern.Inherited(env)
+	require.Len(t, env, len(in)+len(out))
+	var names []string
+	for _, kv := range in {
+		name, _, _ := strings.Cut(kv, "=")
+		names = append(names, name)
+	}
+	return names
+}
+
+func TestE6_WhatABuildNeedsIsInherited(t *testing.T) {
+	env := []string{
+		"PATH=/usr/bin:/bin", "HOME=/home/me", "LANG=de_DE.UTF-8", "LC_ALL=C", "TERM=xterm-256color", "TZ=Europe/Berlin", "USER=me", "LOGNAME=me",
+		"SHELL=/bin/zsh", "TMPDIR=/tmp", "CI=1", "NO_COLOR=1",
+		"GOPATH=/home/me/go", "GOFLAGS=-mod=vendor", "GOPROXY=https://proxy.golang.org,direct", "GOTOOLCHAIN=local", "CGO_ENABLED=0", "GOPRIVATE=example.com/*",
+		"JAVA_HOME=/usr/lib/jvm/21", "MAVEN_OPTS=-Xmx2g", "GRADLE_USER_HOME=/g", "ANDROID_HOME=/opt/android",
+		"NODE_OPTIONS=--max-old-space-size=4096", "NODE_PATH=/n", "npm_config_registry=https://registry.npmjs.org/", "NVM_DIR=/home/me/.nvm",
+		"PYTHONPATH=src", "PYTHONDONTWRITEBYTECODE=1", "VIRTUAL_ENV=/v", "PIP_INDEX_URL=https://pypi.org/simple", "UV_CACHE_DIR=/u",
+		"CARGO_HOME=/c", "RUSTFLAGS=-Dwarnings", "RUSTUP_TOOLCHAIN=stable", "CC=clang", "CFLAGS=-O2", "CMAKE_PREFIX_PATH=/p", "PKG_CONFIG_PATH=/q",
+		"HTTPS_PROXY=http://proxy.example:3128", "no_proxy=localhost", "SSL_CERT_FILE=/etc/ssl/cert.pem", "XDG_CACHE_HOME=/x", "DOTNET_ROOT=/d", "RBENV_ROOT=/r",
+	}
+	require.Len(t, kept(t, env...), len(env), "%v", kept(t, env...))
+}
+
+// The usual variables in which people keep what lets somebody in.
+func TestE6_WhatIsNotOnTheListStaysOut(t *testing.T) {
+	for _, kv := range []string{
+		"DATABASE_URL=postgres://localhost/app", "DATABASE_URL=postgres://app:pw@db/app", "DB_PASS=hunter2", "DB_PWD=hunter2", "MYSQL_PWD=x", "PGPASSFILE=/p",
+		"GITHUB_PAT=ghp_x", "GH_PAT=x", "GITLAB_PAT=x", "AZURE_DEVOPS_EXT_PAT=x", "SENTRY_DSN=https://abc@sentry.io/1", "SENTRY_URL=x", "REDIS_URL=redis://:pw@cache:6379",
+		"MONGODB_URI=mongodb://u:p@h/db", "AMQP_URL=amqp://u:p@h", "SLACK_WEBHOOK=https://hooks.slack.com/services/T/B/x", "AWS_PROFILE=prod",
+		"AWS_ACCESS_KEY_ID=x", "KUBECONFIG=/home/me/.kube/config", "DOCKER_HOST=tcp://10.0.0.1", "SSH_AUTH_SOCK=/run/agent", "GPG_AGENT_INFO=x",
+		"GOOGLE_APPLICATION_CREDENTIALS=/k.json", "STRIPE=sk_live_x", "TWILIO_SID=x", "HEROKU_USER=me", "BASIC=x", "COMPANY_LICENSE=x", "MAILGUN=x",
+		"GIT_DIR=/x", "GIT_SSH_COMMAND=ssh", "PAWL_HOME=/p", "TEMPORAL_ADDRESS=localhost:7233", "DBUS_SESSION_BUS_ADDRESS=unix:/x", "XDG_RUNTIME_DIR=/run/user/1",
+		"LD_PRELOAD=/x.so", "BASH_ENV=/x", "ENV=/x", "PROMPT_COMMAND=x", "PS1=x", "NOBODY_HAS_THOUGHT_OF=x", "GITHUB_ACTOR=me", "AZURE_CLIENT=x", "GOOGLE_CLOUD_PROJECT=x", "GODADDY=x",
+	} {
+		require.Empty(t, kept(t, kv), kv)
+	}
+}
+
+// A name of the list is no excuse for a value that lets somebody in.
+func TestE6_CredentialsStayOutUnderAllowedNames(t *testing.T) {
+	for _, kv := range []string{
+		"npm_config__auth=x", "npm_config__authToken=x", "npm_config_//registry.npmjs.org/:_authToken=x", "npm_config__password=x", "NPM_TOKEN=x", "NODE_AUTH_TOKEN=x",
+		"CARGO_REGISTRY_TOKEN=x", "CARGO_REGISTRIES_OURS_TOKEN=x", "GOAUTH=netrc", "MAVEN_PASS=x", "GRADLE_ENCRYPTION_KEY=x", "UV_PUBLISH_PASSWORD=x",
+		"POETRY_HTTP_BASIC_OURS_PASSWORD=x", "POETRY_HTTP_BASIC_OURS_USERNAME=me", "COMPOSER_AUTH={}", "PIP_CLIENT_CERT=/c", "HOMEBREW_GITHUB_API_TOKEN=x", "CYPRESS_RECORD_KEY=x",
+		"PIP_INDEX_URL=https://me:hunter2@pypi.example/simple", "PIP_EXTRA_INDEX_URL=https://token@pypi.example/simple", "GOPROXY=https://me:pw@proxy.example,direct",
+		"HTTPS_PROXY=http://me:pw@proxy.example:3128", "UV_INDEX=ours=https://u:p@x/simple",
+		"NODE_EXTRA=ghp_" + strings.Repeat("a1B2", 9), "GOFLAGS=-ldflags=-X=main.k=AKIA" + "QZ7XMPL4RTUVW2H5", "CI=-----BEGIN OPENSSH PRIVATE KEY-----",
+	} {
+		require.Empty(t, kept(t, kv), kv)
+	}
+}
+
+func TestE6_TheContractSaysWhichMentionedVariablesStayOut(t *testing.T) {
+	env := []string{"PATH=/bin", "DATABASE_URL=postgres://app:pw@db/app", "API_BASE=https://x", "LLM=local", "ABC=1"}
+	s := spec.Spec{Agent: spec.Agent{
+		Command: spec.Argv{Shell: "agent --at $API_BASE --db ${DATABASE_URL}"}, Env: map[string]string{"API_BASE": "$API_BASE"},
+		Roles: map[string]spec.Override{"reviewer": {Command: spec.Argv{List: []string{"printenv", "LLM"}}}},
+	}}
+	s.Verify.Command = `psql "$DATABASE_URL" -f count.sql # XABC ABC_`
+	says := govern.Environment(s, env)
+	require.Equal(t, []string{
+		"agent.command mentions DATABASE_URL, which stays out: name it in agent.env",
+		"agent.roles.reviewer.command mentions LLM, which stays out: name it in agent.env",
+		"verify.command mentions DATABASE_URL, which stays out: set it in the command, or let the command read it from a file",
+	}, says[1:])
+	require.NotContains(t, strings.Join(says, "\n"), "pw@db", "names are said, values never")
+	require.Len(t, govern.Environment(spec.Spec{}, os.Environ()), 1)
+}
