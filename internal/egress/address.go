@@ -1,0 +1,160 @@
+package egress
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+)
+
+// Ranges that are never another host's service, whatever sandbox.hosts says. Each has the reason as the
+// rest of a sentence that begins with the address.
+var barred = []struct {
+	in  netip.Prefix
+	why string
+}{
+	{netip.MustParsePrefix("0.0.0.0/8"), own}, // Linux takes 0.0.0.0 for loopback
+	{netip.MustParsePrefix("127.0.0.0/8"), own},
+	{netip.MustParsePrefix("::/128"), own},
+	{netip.MustParsePrefix("::1/128"), own},
+	{netip.MustParsePrefix("169.254.0.0/16"), linkLocal},
+	{netip.MustParsePrefix("fe80::/10"), linkLocal},
+	{netip.MustParsePrefix("fec0::/10"), linkLocal},         // site-local, its forerunner
+	{netip.MustParsePrefix("100.100.100.200/32"), metadata}, // Alibaba
+	{netip.MustParsePrefix("168.63.129.16/32"), metadata},   // Azure
+	{netip.MustParsePrefix("192.0.0.192/32"), metadata},     // Oracle
+	{netip.MustParsePrefix("fd00:ec2::/32"), metadata},      // Amazon
+	{netip.MustParsePrefix("fd20:ce::/32"), metadata},       // Google
+	{netip.MustParsePrefix("224.0.0.0/4"), group},
+	{netip.MustParsePrefix("240.0.0.0/4"), group}, // reserved, and broadcast
+	{netip.MustParsePrefix("ff00::/8"), group},
+}
+
+const (
+	own       = "is this host itself, which the proxy never reaches (a server that you started yourself is at localhost, without the proxy)"
+	linkLocal = "is link-local, where clouds keep their metadata and credentials"
+	metadata  = "is where a cloud keeps its metadata and credentials"
+	group     = "is no single host"
+)
+
+// forms are all the addresses that addr may lead to: itself, and the IPv4 addresses that an IPv6 one carries
+// in it and that a translator or tunnel on the way would take out.
+func forms(addr netip.Addr) []netip.Addr {
+	addr = addr.WithZone("").Unmap()
+	all := []netip.Addr{addr}
+	if addr.Is4() {
+		return all
+	}
+	b := addr.As16()
+	carried := func(at int) { all = append(all, netip.AddrFrom4([4]byte(b[at:at+4]))) }
+	starts := func(prefix string) bool { return netip.MustParsePrefix(prefix).Contains(addr) }
+	switch {
+	case starts("::/96"), starts("::ffff:0:0:0/96"), starts("64:ff9b::/96"): // compatible, translated, NAT64
+		carried(12)
+	case starts("64:ff9b:1::/48"): // NAT64 of one's own, by RFC 6052: behind a prefix of 48, 56, 64 or 96 bits
+		for _, octets := range [][4]int{{6, 7, 9, 10}, {7, 9, 10, 11}, {9, 10, 11, 12}, {12, 13, 14, 15}} {
+			all = append(all, netip.AddrFrom4([4]byte{b[octets[0]], b[octets[1]], b[octets[2]], b[octets[3]]}))
+		}
+	case starts("2002::/16"): // 6to4
+		carried(2)
+	case starts("2001::/32"): // Teredo: its server, and the client inverted
+		carried(4)
+		client := ^binary.BigEndian.Uint32(b[12:])
+		all = append(all, netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, client))))
+	case b[8]&^2 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe: // ISATAP
+		carried(12)
+	}
+	return all
+}
+
+// barredRange says why nothing may be reached at addr, "" where no range bars it.
+func barredRange(addr netip.Addr) string {
+	for _, bar := range barred {
+		if bar.in.Contains(addr) {
+			return bar.why
+		}
+	}
+	return ""
+}
+
+// station is what this host is to the network at one moment.
+type station struct {
+	own    map[netip.Addr]bool
+	guests []netip.Prefix // networks that exist on this host only
+}
+
+// here asks the machine. Interfaces come and go (a VPN, a container), so it is asked for each connection.
+func here() (station, error) {
+	s := station{own: map[netip.Addr]bool{}}
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		return s, fmt.Errorf("list this host's network interfaces: %w", err)
+	}
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return s, fmt.Errorf("list this host's addresses: %w", err)
+	}
+	for _, a := range addresses {
+		if prefix, ok := prefixOf(a); ok {
+			s.own[prefix.Addr()] = true
+		}
+	}
+	for _, i := range interfaces {
+		if !inner(i.Name) {
+			continue
+		}
+		addresses, err := i.Addrs()
+		if err != nil {
+			continue // it was there a moment ago
+		}
+		for _, a := range addresses {
+			if prefix, ok := prefixOf(a); ok && prefix.Addr().IsGlobalUnicast() {
+				s.guests = append(s.guests, prefix.Masked())
+			}
+		}
+	}
+	return s, nil
+}
+
+func prefixOf(a net.Addr) (netip.Prefix, bool) {
+	n, ok := a.(*net.IPNet)
+	if !ok {
+		return netip.Prefix{}, false
+	}
+	addr, ok := netip.AddrFromSlice(n.IP)
+	bits, _ := n.Mask.Size()
+	if addr.Is4In6() && bits > 32 {
+		bits -= 96
+	}
+	return netip.PrefixFrom(addr.Unmap(), bits), ok
+}
+
+// is reports whether addr is this host's. Besides the addresses of interfaces there are ranges that routes
+// make local; the kernel answers what it sends to itself from the address that it is sent to. Nothing is sent.
+func (s station) is(addr netip.Addr) (bool, error) {
+	if s.own[addr] {
+		return true, nil
+	}
+	probe, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr, 9)))
+	switch {
+	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.EADDRNOTAVAIL):
+		return false, nil // no route, so no connection either
+	case err != nil:
+		return false, fmt.Errorf("find out whether %s is this host: %w", addr, err)
+	}
+	defer func() { _ = probe.Close() }()
+	from, ok := probe.LocalAddr().(*net.UDPAddr)
+	return ok && from.AddrPort().Addr().Unmap() == addr, nil
+}
+
+// hosts reports whether addr is in a network that exists on this host only: a container's, a virtual machine's.
+func (s station) hosts(addr netip.Addr) bool {
+	for _, guests := range s.guests {
+		if guests.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,124 @@
+package egress
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"syscall"
+	"time"
+
+	socks5 "golang.org/x/net/proxy"
+)
+
+// dial connects to a target that the rules let through. A *Refusal is one that they do not.
+func (g *guard) dial(ctx context.Context, host, port string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	p, err := g.admit(ctx, host, port)
+	if err != nil {
+		return nil, err
+	}
+	to := net.JoinHostPort(p.host, strconv.Itoa(int(p.port)))
+	if g.through != nil {
+		// A request for any path asks the same.
+		if via, err := g.through(&url.URL{Scheme: "https", Host: to}); err == nil && via != nil {
+			return p.around(ctx)
+		}
+	}
+	// The dialer resolves the name once and asks about each address right before it connects to it.
+	d := net.Dialer{Resolver: g.resolver, Control: func(_, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return p.refuse("its address can't be read")
+		}
+		return p.check(at.Addr())
+	}}
+	return d.DialContext(ctx, "tcp", to)
+}
+
+// around goes through the upstream proxy. It is asked for the address that was checked; for the name only
+// where a person named that, since the proxy resolves it anew.
+func (p *pass) around(ctx context.Context) (net.Conn, error) {
+	host := p.host
+	if !p.addr.IsValid() {
+		addrs, err := p.resolver.LookupNetIP(ctx, "ip", p.host)
+		if err != nil && !p.named {
+			return nil, p.refuse("its address can't be looked up here, so it can't be checked (name it in sandbox.hosts)")
+		}
+		for _, addr := range addrs {
+			if err := p.check(addr); err != nil {
+				return nil, err
+			}
+		}
+		if !p.named {
+			host = addrs[0].Unmap().String()
+		}
+	}
+	to := net.JoinHostPort(host, strconv.Itoa(int(p.port)))
+	if p.upstream.Scheme == "socks5" || p.upstream.Scheme == "socks5h" {
+		d, err := socks5.FromURL(p.upstream, &net.Dialer{})
+		if err != nil {
+			return nil, fmt.Errorf("the proxy of this host: %w", err)
+		}
+		return d.(socks5.ContextDialer).DialContext(ctx, "tcp", to)
+	}
+	conn, err := connect(ctx, p.upstream, to)
+	if err != nil {
+		return nil, fmt.Errorf("through the proxy of this host: %w", err)
+	}
+	return conn, nil
+}
+
+// connect asks an HTTP proxy for a tunnel.
+func connect(ctx context.Context, via *url.URL, to string) (conn net.Conn, err error) {
+	if conn, err = new(net.Dialer).DialContext(ctx, "tcp", via.Host); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = conn.Close()
+		}
+	}()
+	if via.Scheme == "https" {
+		conn = tls.Client(conn, &tls.Config{ServerName: via.Hostname()})
+	}
+	deadline, _ := ctx.Deadline()
+	_ = conn.SetDeadline(deadline)
+	ask := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: to}, Host: to, Header: http.Header{}}
+	if user := via.User; user != nil {
+		password, _ := user.Password()
+		ask.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)))
+	}
+	if err := ask.Write(conn); err != nil {
+		return nil, err
+	}
+	r := bufio.NewReaderSize(conn, 4096)
+	answer, err := http.ReadResponse(r, ask)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return nil, errors.New(answer.Status)
+	}
+	_ = conn.SetDeadline(time.Time{})
+	if r.Buffered() > 0 { // a server that speaks first
+		return &ahead{conn, r}, nil
+	}
+	return conn, nil
+}
+
+// ahead is a connection of which more was read than was asked for.
+type ahead struct {
+	net.Conn
+	r *bufio.Reader
+}
+
+func (c *ahead) Read(b []byte) (int, error) { return c.r.Read(b) }

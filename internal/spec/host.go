@@ -1,0 +1,121 @@
+package spec
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Host is one entry of sandbox.hosts, or of the list of hosts that stay out of reach: a name, all names
+// below one, an address or a range of addresses, with one port or with every port.
+type Host struct {
+	Name    string       // in lower case, "" where it is addresses
+	Below   bool         // every name below Name, and not Name itself
+	Range   netip.Prefix // one address or several; invalid where it is a name
+	Port    uint16       // 0 for every port
+	Written string       // as a person wrote it
+}
+
+const hostExample = `a host such as "registry.npmjs.org", "*.example.org", "example.org:443" or "10.0.0.0/8"`
+
+var label = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?$`)
+
+// ParseHost reads an entry such as example.org, *.example.org, example.org:443, 10.0.0.5, 10.0.0.0/8,
+// 2001:db8::1 or [2001:db8::1]:443. An error says what is wrong with it, for a sentence that begins with
+// its key.
+func ParseHost(entry string) (Host, error) {
+	h := Host{Written: entry}
+	host, port, err := splitPort(entry)
+	if err != nil {
+		return Host{}, err
+	}
+	h.Port = port
+	switch {
+	case host == "":
+		return Host{}, fmt.Errorf("names no host")
+	case strings.Contains(host, "://"), strings.HasPrefix(host, "//"):
+		return Host{}, fmt.Errorf("is a URL and not a host")
+	case strings.Contains(host, "/"):
+		if h.Range, err = netip.ParsePrefix(host); err != nil {
+			return Host{}, fmt.Errorf("is no range of addresses")
+		}
+		if h.Range.Masked() != h.Range {
+			return Host{}, fmt.Errorf("is a range that begins at %s", h.Range.Masked().Addr())
+		}
+	default:
+		if addr, err := netip.ParseAddr(host); err == nil {
+			if addr.Zone() != "" {
+				return Host{}, fmt.Errorf("has a zone")
+			}
+			addr = addr.Unmap()
+			h.Range = netip.PrefixFrom(addr, addr.BitLen())
+			return h, nil
+		}
+		name, below := strings.CutPrefix(host, "*.")
+		h.Name, h.Below = HostName(name), below
+		if h.Name == "" {
+			return Host{}, fmt.Errorf("is no host name")
+		}
+	}
+	return h, nil
+}
+
+// splitPort separates a port from the end of an entry. An IPv6 address with a port is in brackets.
+func splitPort(entry string) (host string, port uint16, err error) {
+	host, text := entry, ""
+	if inner, is := strings.CutPrefix(entry, "["); is {
+		var closed bool
+		if host, text, closed = strings.Cut(inner, "]"); !closed || text != "" && text[0] != ':' {
+			return "", 0, fmt.Errorf("is no address in brackets")
+		}
+	} else if strings.Count(entry, ":") == 1 {
+		host, text = entry[:strings.Index(entry, ":")], entry[strings.Index(entry, ":"):]
+	}
+	if text == "" {
+		return host, 0, nil
+	}
+	n, err := strconv.ParseUint(text[1:], 10, 16)
+	if err != nil || n == 0 {
+		if strings.HasPrefix(text, "://") || strings.HasPrefix(text, ":/") {
+			return "", 0, fmt.Errorf("is a URL and not a host")
+		}
+		return "", 0, fmt.Errorf("has the port %s", Show(text[1:]))
+	}
+	return host, uint16(n), nil
+}
+
+// HostName is a host's name as the proxy compares it: in lower case, without the root's dot. It is "" where
+// name is none. Nothing that could be meant as an IPv4 address is a name: 127.1, 0x7f.1 and 2130706433 are
+// addresses to some resolvers.
+func HostName(name string) string {
+	name = strings.ToLower(strings.TrimSuffix(name, "."))
+	labels := strings.Split(name, ".")
+	last := labels[len(labels)-1]
+	if name == "" || len(name) > 253 || strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") {
+		return ""
+	}
+	for _, l := range labels {
+		if len(l) > 63 || !label.MatchString(l) {
+			return ""
+		}
+	}
+	return name
+}
+
+// Names reports whether the entry names host, an address or a name as HostName returns it, at port. It
+// never asks what a name resolves to.
+func (h Host) Names(host string, port uint16) bool {
+	if h.Port != 0 && h.Port != port {
+		return false
+	}
+	if h.Range.IsValid() {
+		addr, err := netip.ParseAddr(host)
+		return err == nil && h.Range.Contains(addr.Unmap())
+	}
+	if h.Below {
+		return strings.HasSuffix(host, "."+h.Name)
+	}
+	return host == h.Name
+}
