@@ -83,7 +83,7 @@ var Rules = []Rule{
 		},
 		also: func(r reach) (all []string) {
 			for _, s := range r.specs {
-				all = append(all, loosened(s)...)
+				all = append(all, loosened(s, r.charter.Sandbox().Hosts)...)
 			}
 			return distinct(all)
 		},
@@ -114,14 +114,24 @@ var harmless = []string{
 	"test/**", "tests/**", "**/testdata/**", "**/__tests__/**", "**/*_test.go", "**/*.test.js", "**/*.test.ts", "**/*.test.tsx", "**/*.spec.js", "**/*.spec.ts", "**/*_test.py", "**/*_spec.rb",
 }
 
-// loosened says where a loop may do more than loops may by themselves: outside of the sandbox, or by its
-// permissions.
-func loosened(s spec.Spec) (all []string) {
+// loosened says where a loop may do more than loops may by themselves: outside of the sandbox, on the network
+// beyond the hosts of the charter, or by its permissions.
+func loosened(s spec.Spec, hosts []string) (all []string) {
 	if s.Sandbox.Use == spec.Off {
 		all = append(all, "sandbox.use is off")
 	}
 	if len(s.Sandbox.Allow) > 0 {
 		all = append(all, "sandbox.allow opens "+some(s.Sandbox.Allow))
+	}
+	if s.Sandbox.Network == spec.Open {
+		all = append(all, "sandbox.network is open")
+	}
+	more := slices.DeleteFunc(slices.Clone(s.Sandbox.Hosts), func(host string) bool { return slices.Contains(hosts, host) })
+	switch {
+	case len(more) > 0:
+		all = append(all, "sandbox.hosts names "+some(more))
+	case len(hosts) > 0 && len(s.Sandbox.Hosts) == 0 && s.Sandbox.Network != spec.None:
+		all = append(all, "sandbox.hosts names none, so that all are let through")
 	}
 	if len(s.Sandbox.Ports) > 0 {
 		all = append(all, "sandbox.ports opens the ports of the engine")

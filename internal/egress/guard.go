@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,11 +44,8 @@ const (
 	patience  = 2 * time.Second
 )
 
-// names that lead to metadata in some cloud; those of this host.
-var (
-	metadataNames = []string{"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal", "metadata.tencentyun.com", "metadata.azure.internal"}
-	ownNames      = []string{"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"}
-)
+// metadataNames are names by which clouds hand out their metadata.
+var metadataNames = []string{"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal", "metadata.tencentyun.com", "metadata.azure.internal"}
 
 func newGuard(r Rules, resolver *net.Resolver) (*guard, error) {
 	g := &guard{resolver: resolver, station: here, known: map[string]*known{}}
@@ -127,15 +125,11 @@ func (g *guard) admit(ctx context.Context, host, port string) (*pass, error) {
 		return nil, err
 	}
 	p := &pass{guard: g, target: t}
-	for _, own := range ownNames {
-		if t.host == own || strings.HasSuffix(t.host, "."+own) {
-			return nil, p.refuse(t.host + " " + own)
-		}
-	}
-	for _, name := range metadataNames {
-		if t.host == name {
-			return nil, p.refuse(t.host + " " + metadata)
-		}
+	switch {
+	case spec.Host{Name: t.host}.Own():
+		return nil, p.refuse(t.host + " " + own)
+	case slices.Contains(metadataNames, t.host):
+		return nil, p.refuse(t.host + " " + metadata)
 	}
 	for _, h := range g.closed {
 		if h.Names(t.host, t.port) {

@@ -18,7 +18,7 @@ func Defaults() Spec {
 		Guard:    Guard{Timeout: Duration(5 * time.Minute), Policy: PolicyDefault},
 		Test:     Test{Timeout: Duration(5 * time.Minute)},
 		Agent:    Agent{Use: UseCommand},
-		Sandbox:  Sandbox{Use: Auto},
+		Sandbox:  Sandbox{Use: Auto, Network: Filtered},
 		Limits: Limits{
 			Iterations:   3,
 			ActiveTime:   Duration(10 * time.Minute),

@@ -119,3 +119,11 @@ func (h Host) Names(host string, port uint16) bool {
 	}
 	return host == h.Name
 }
+
+// Own reports whether the entry can only be the host that pawl runs on, which the proxy never reaches.
+func (h Host) Own() bool {
+	if h.Range.IsValid() {
+		return h.Range.IsSingleIP() && (h.Range.Addr().IsLoopback() || h.Range.Addr().IsUnspecified())
+	}
+	return h.Name == "localhost" || strings.HasSuffix(h.Name, ".localhost")
+}

@@ -85,9 +85,11 @@ type Check struct {
 
 // Sandbox is what keeps agent and commands from the rest of the machine (E6).
 type Sandbox struct {
-	Use   string   `json:"use"`             // auto: what the machine has; required: all of it
-	Allow []string `json:"allow,omitempty"` // files and folders to write besides
-	Ports []int    `json:"ports,omitempty"` // of the engine and its UI, to connect to after all
+	Use     string   `json:"use"`               // auto: what the machine has; required: all of it
+	Allow   []string `json:"allow,omitempty"`   // files and folders to write besides
+	Network string   `json:"network,omitempty"` // filtered: out through the proxy alone; none; open: the machine's
+	Hosts   []string `json:"hosts,omitempty"`   // what the proxy lets through, as ParseHost reads them
+	Ports   []int    `json:"ports,omitempty"`   // of the engine and its UI, to connect to after all
 }
 
 // Limits are the budgets and bounds of a loop; a nil budget is unlimited.
@@ -124,6 +126,9 @@ const (
 	Required = "required"
 	Auto     = "auto"
 	Off      = "off"
+	Filtered = "filtered"
+	None     = "none"
+	Open     = "open"
 
 	Halt = "halt"
 

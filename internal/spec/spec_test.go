@@ -34,6 +34,7 @@ const full = `{
 	"policies": {"strict": {"maxFiles": 5, "maxLines": 200, "maxTotalFiles": 20, "maxTotalLines": 1000, "maxFileBytes": 65536, "secrets": "allow", "binary": "deny"}, "default": {}},
 	"check": {"command": "tsc --noEmit"},
 	"agent": {"use": "command", "command": "./agent --fast", "env": {"A": "b", "lower": "C"}, "ideas": true},
+	"sandbox": {"use": "required", "allow": ["~/.cache/x"], "network": "filtered", "hosts": ["*.npmjs.org", "10.0.0.0/8", "[2001:db8::1]:443"]},
 	"limits": {"iterations": 100, "activeTime": "2h", "toolCalls": 500, "costUSD": 1.5, "tokens": 9007199254740993, "wallClock": "24h",
 		"reworks": 0, "discards": 7, "shiftAfter": 4, "steps": 3, "phaseTimeout": "500ms", "onExhausted": "halt"},
 	"approvals": {"plan": "auto", "diff": "required", "tools": ["edit", "bash"], "escalateAfter": "1h"},

@@ -26,6 +26,7 @@ var (
 		"verify.direction":   {evidence.Higher, evidence.Lower},
 		"limits.onExhausted": {Halt, Ask},
 		"sandbox.use":        {Auto, Off, Required},
+		"sandbox.network":    {Filtered, None, Open},
 		"approvals.plan":     {Required, Auto},
 		"approvals.diff":     {Required, Auto},
 		"mode":               {ModeAnswer, ModePlan, ModeMission},
@@ -144,6 +145,17 @@ func (s Spec) check() Problems {
 	for i, place := range s.Sandbox.Allow {
 		if home, is := strings.CutPrefix(place, "~/"); !path.IsAbs(place) && !is || path.Clean("/"+home) == "/" || unprintable(place) != "" {
 			add(fmt.Sprintf("sandbox.allow[%d]", i), "is "+Show(place), "the absolute path of a file or folder, or one that starts with ~/")
+		}
+	}
+	oneOf("sandbox.network", s.Sandbox.Network)
+	if len(s.Sandbox.Hosts) > 0 && (s.Sandbox.Network == None || s.Sandbox.Network == Open) {
+		add("sandbox.hosts", "means nothing, since sandbox.network is "+s.Sandbox.Network, "sandbox.network: "+Filtered+", or no hosts")
+	}
+	for i, entry := range s.Sandbox.Hosts {
+		if h, err := ParseHost(entry); err != nil {
+			add(fmt.Sprintf("sandbox.hosts[%d]", i), "is "+Show(entry)+", which "+err.Error(), hostExample)
+		} else if h.Own() {
+			add(fmt.Sprintf("sandbox.hosts[%d]", i), "is "+Show(entry)+", and the proxy never reaches this host", "another host; what a command starts itself is at localhost anyway")
 		}
 	}
 	for i, port := range s.Sandbox.Ports {
