@@ -104,7 +104,7 @@ func (w *machine) outcome(result loop.Result) outcome {
 		result.Iterations, result.KeptCount, result.Discarded, result.Best, result.Usage.ToolCalls)
 
 	w.requireFold(ctx, l, head, events)
-	require.NoError(w.T, replay(w.history("")), "the workflow's history must replay")
+	require.NoError(w.T, w.replay(w.history("")), "the workflow's history must replay")
 	for _, ref := range []string{record.Branch, record.Ledger} {
 		have, err := store.Ref(ctx, ref)
 		require.NoError(w.T, err)

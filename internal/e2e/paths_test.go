@@ -19,6 +19,7 @@ import (
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 	"golang.org/x/sync/errgroup"
 
 	"pawl/internal/fault"
@@ -403,11 +404,13 @@ func (w *machine) leftNothingToATimeout() {
 	}
 }
 
-// replay runs a history through the workflow code of now.
-func replay(h *historypb.History) error {
+// replay runs the history of the loop's workflow through the workflow code of now.
+func (w *machine) replay(h *historypb.History) error {
 	r := worker.NewWorkflowReplayer()
 	host.Register(r)
-	return r.ReplayWorkflowHistory(log.NewStructuredLogger(slog.New(slog.DiscardHandler)), h)
+	return r.ReplayWorkflowHistoryWithOptions(log.NewStructuredLogger(slog.New(slog.DiscardHandler)), h, worker.ReplayWorkflowHistoryOptions{
+		OriginalExecution: workflow.Execution{ID: w.Loop},
+	})
 }
 
 // keepHistory replays a run's history, as it is kept: after what names the machine was taken out.
@@ -420,7 +423,7 @@ func (w *machine) keepHistory(t *testing.T, name, run string) {
 	text = bytes.ReplaceAll(text, []byte(`"`+this+`:`), []byte(`"worker:`)) // the name of a sticky queue
 	h, err := client.HistoryFromJSON(bytes.NewReader(text), client.HistoryJSONOptions{})
 	require.NoError(t, err)
-	require.NoError(t, replay(h), "the history must replay")
+	require.NoError(t, w.replay(h), "the history must replay")
 	if !*world.Update {
 		return
 	}

@@ -43,6 +43,9 @@ type Options struct {
 	Logger *slog.Logger
 	// Retention is how long the history of a closed loop stays, 0 for 90 days.
 	Retention time.Duration
+	// LongHistory is how many events make a history so long that the service wants the workflow to go on
+	// as a new run, 0 for Temporal's own 4096.
+	LongHistory int
 	// SearchAttributes are registered in the namespace "default".
 	SearchAttributes map[string]enumspb.IndexedValueType
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"go.temporal.io/server/common/cluster"
@@ -34,9 +33,9 @@ const anyPort = 0
 
 // startServer returns when the frontend answers. The server's own Start goes on in the
 // background: its last part, the system workers, serves schedules and batches and can come later.
-func startServer(ctx context.Context, cfg *config.Config, p ports, logger *slog.Logger) (*server, error) {
+func startServer(ctx context.Context, cfg *config.Config, p ports, o Options) (*server, error) {
 	s := &server{stage: new(stage), started: make(chan struct{})}
-	if err := s.build(cfg, p, logger); err != nil {
+	if err := s.build(cfg, p, o); err != nil {
 		p.ui.Close()
 		return nil, err
 	}
@@ -53,7 +52,7 @@ func startServer(ctx context.Context, cfg *config.Config, p ports, logger *slog.
 }
 
 // build makes the server, which binds its ports.
-func (s *server) build(cfg *config.Config, p ports, logger *slog.Logger) (err error) {
+func (s *server) build(cfg *config.Config, p ports, o Options) (err error) {
 	s.stage.building.Store(true)
 	defer s.stage.building.Store(false)
 	defer func() {
@@ -75,8 +74,8 @@ func (s *server) build(cfg *config.Config, p ports, logger *slog.Logger) (err er
 		temporal.WithConfig(cfg),
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithStaticHosts(hosts),
-		temporal.WithLogger(serverLogger{out: logger, stage: s.stage}),
-		temporal.WithDynamicConfigClient(tuning()),
+		temporal.WithLogger(serverLogger{out: o.Logger, stage: s.stage}),
+		temporal.WithDynamicConfigClient(tuning(o)),
 		temporal.WithCustomMetricsHandler(metrics.NoopMetricsHandler),
 	)
 	return err

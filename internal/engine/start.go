@@ -61,7 +61,7 @@ func start(ctx context.Context, o Options, lock *os.File, takeover bool) (*serve
 		if p, err = choosePorts(ctx, port, wait); err != nil {
 			break
 		}
-		s, err = startServer(ctx, serverConfig(sql, p, last.ClusterID), p, o.Logger)
+		s, err = startServer(ctx, serverConfig(sql, p, last.ClusterID), p, o)
 		if err == nil || !errors.As(err, new(fatalError)) {
 			break
 		}

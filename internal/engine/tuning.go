@@ -8,8 +8,8 @@ import (
 
 // tuning is the server's dynamic configuration. The defaults are made for clusters of many
 // shards that share a database; here one shard serves one machine from a local file.
-func tuning() dynamicconfig.StaticClient {
-	return dynamicconfig.StaticClient{
+func tuning(o Options) dynamicconfig.StaticClient {
+	settings := dynamicconfig.StaticClient{
 		// A step passes the transfer queue twice. Its reader may look 20 times a second by default,
 		// which alone makes a step 50 ms.
 		dynamicconfig.TransferProcessorMaxPollRPS.Key():   2000,
@@ -59,4 +59,8 @@ func tuning() dynamicconfig.StaticClient {
 		dynamicconfig.HistoryScannerEnabled.Key():         false,
 		dynamicconfig.EnableParentClosePolicyWorker.Key(): false,
 	}
+	if o.LongHistory > 0 {
+		settings[dynamicconfig.HistoryCountSuggestContinueAsNew.Key()] = o.LongHistory
+	}
+	return settings
 }

@@ -30,6 +30,7 @@ import (
 	"pawl/internal/home"
 	"pawl/internal/host"
 	"pawl/internal/proc"
+	"pawl/internal/task"
 	"pawl/internal/telemetry"
 )
 
@@ -38,24 +39,25 @@ func main() {
 	port := flag.Int("port", 0, "the engine's preferred port")
 	address := flag.String("address", "", "the engine, where it is another process")
 	runEngine := flag.Bool("engine", false, "run the engine")
+	long := flag.Int("long", 0, "how many events make a history so long that it goes on as a new run")
 	runWorker := flag.Bool("worker", false, "run the worker")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *runEngine, *runWorker, *port, *address); err != nil {
+	if err := run(ctx, *runEngine, *runWorker, *port, *long, *address); err != nil {
 		fmt.Fprintln(os.Stderr, "node:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, runEngine, runWorker bool, port int, address string) error {
+func run(ctx context.Context, runEngine, runWorker bool, port, long int, address string) error {
 	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	h, err := home.Open()
 	if err != nil {
 		return err
 	}
 	if runEngine {
-		e, err := engine.Share(ctx, engine.Options{Dir: h.Engine(), Port: port, Logger: logger, SearchAttributes: host.SearchAttributes})
+		e, err := engine.Share(ctx, engine.Options{Dir: h.Engine(), Port: port, LongHistory: long, Logger: logger, SearchAttributes: host.SearchAttributes})
 		if err != nil {
 			return err
 		}
@@ -114,8 +116,8 @@ func dial(ctx context.Context, address, identity string, logger *slog.Logger, sh
 }
 
 // hooks are the crash points that no activity can have: inside a workflow task, just before an
-// activity is asked for, where phases without one (review, decide, log) are; and between an
-// activity's end and its report.
+// activity is asked for, where phases without one (review, decide, log) are, a child is started, another
+// workflow told something or a new run asked for; and between an activity's end and its report.
 type hooks struct {
 	interceptor.ClientInterceptorBase
 	interceptor.WorkerInterceptorBase
@@ -152,6 +154,27 @@ func (o *outbound) ExecuteActivity(ctx workflow.Context, name string, args ...an
 		crash.At("task." + name)
 	}
 	return o.Next.ExecuteActivity(ctx, name, args...)
+}
+
+func (o *outbound) ExecuteChildWorkflow(ctx workflow.Context, kind string, args ...any) workflow.ChildWorkflowFuture {
+	if !workflow.IsReplaying(ctx) {
+		crash.At("task." + kind)
+	}
+	return o.Next.ExecuteChildWorkflow(ctx, kind, args...)
+}
+
+func (o *outbound) SignalExternalWorkflow(ctx workflow.Context, workflowID, runID, signal string, arg any) workflow.Future {
+	if !workflow.IsReplaying(ctx) && signal != task.ChildSignal {
+		crash.At("task.Tell")
+	}
+	return o.Next.SignalExternalWorkflow(ctx, workflowID, runID, signal, arg)
+}
+
+func (o *outbound) NewContinueAsNewError(ctx workflow.Context, kind any, args ...any) error {
+	if !workflow.IsReplaying(ctx) {
+		crash.At("task.ContinueAsNew")
+	}
+	return o.Next.NewContinueAsNewError(ctx, kind, args...)
 }
 
 type activityInbound struct {

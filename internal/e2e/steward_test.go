@@ -1,0 +1,237 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	"pawl/internal/ledger"
+	"pawl/internal/loop"
+	"pawl/internal/steward"
+	"pawl/internal/task"
+	"pawl/internal/workspace"
+	"pawl/test/world"
+)
+
+// stewardCourse is an agent for every way that a steward's task goes: `broad` has two steps and a third
+// that stands on the work of both, `narrow` asks before it is begun, `never` asks and is cancelled,
+// `circle` comes to nothing until it is stopped. The fifth iteration of that waits until its steward has
+// noticed, so that it is always the one that the pause finds.
+const stewardCourse = `
+echo "$PAWL_LOOP.$PAWL_ROLE.$PAWL_TASK.$PAWL_ITERATION.$PAWL_ATTEMPT" >> "$WORLD/calls"
+case $PAWL_ROLE.$PAWL_TASK.$PAWL_LOOP in
+planner.broad.*) printf -- '---\nsteps:\n  - {id: x, kind: deliver}\n  - {id: y, kind: deliver}\n  - {id: z, kind: deliver, after: [x, y]}\n---\nWrite three.\n' > "$PAWL_PLAN" ;;
+planner.circle.*) printf -- '---\nsteps: [{id: x, kind: improve, spec: {limits: {iterations: 9}}}]\n---\nGo round.\n' > "$PAWL_PLAN" ;;
+planner.*) printf -- '---\nsteps: [{id: x, kind: deliver}]\n---\nWrite one.\n' > "$PAWL_PLAN" ;;
+*.crew-circle-x)
+	[ "$PAWL_ITERATION" -lt 5 ] || while ! [ -e "$WORLD/noticed" ]; do sleep 0.05; done
+	echo "go round" ;;
+*) echo "$PAWL_LOOP" > "work/$PAWL_LOOP"; echo "write" ;;
+esac
+`
+
+// crewTasks are what is handed in, in that order.
+var crewTasks = []string{
+	`{"id":"broad","body":"Write three."}`, `{"id":"narrow","body":"A delicate matter."}`,
+	`{"id":"never","body":"Another delicate matter."}`, `{"id":"circle","body":"Go round.","priority":-1}`,
+}
+
+// crewSpec is the steward's charter.
+func (w *machine) crewSpec() json.RawMessage {
+	w.T.Helper()
+	w.kind, w.Loop = "Steward", "crew"
+	agent := doc{"command": []string{"sh", filepath.Join(w.Dir, "agent.sh")}, "env": doc{"WORLD": w.Dir}}
+	b, err := json.Marshal(doc{
+		"kind": "steward", "name": "crew", "repo": doc{"path": w.Repo}, "agent": agent, "validateEvery": "1s",
+		"tiers": []doc{{"tier": "T1", "words": []string{"delicate"}}},
+		"defaults": doc{
+			"scope": []string{"work/**"}, "newFiles": "allow", "test": doc{"command": "true"}, "verify": doc{"command": "cat work/n"},
+			"agent": agent, "approvals": doc{"tools": []string{"*"}, "diff": "auto"}, "limits": doc{"toolCalls": 1000, "activeTime": "1h"},
+		},
+	})
+	require.NoError(w.T, err)
+	return b
+}
+
+// crew asks the steward for its state.
+func (w *machine) crew() (s steward.State, err error) {
+	ctx, cancel := context.WithTimeout(w.T.Context(), 5*time.Second)
+	defer cancel()
+	v, err := w.client.QueryWorkflow(ctx, w.Loop, "", "state")
+	if err != nil {
+		return s, err
+	}
+	return s, v.Get(&s)
+}
+
+// tell sends the steward a message as an update. One that is lost, or refused, is sent again by whoever
+// finds the steward still waiting for it.
+func (w *machine) tell(name, payload string) {
+	ctx, cancel := context.WithTimeout(w.T.Context(), 5*time.Second)
+	defer cancel()
+	_, _ = w.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		WorkflowID: w.Loop, UpdateName: name, Args: []any{json.RawMessage(payload)}, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+}
+
+// people is what people do about a steward in that state, once: hand in tasks, answer what is asked, end it
+// when all is over. It reports whether the steward has ended.
+func (w *machine) people(s steward.State) (over bool) {
+	if s.Status.Ended() {
+		return true
+	}
+	for _, t := range crewTasks[min(s.TasksCount, len(crewTasks)):] {
+		w.tell("submit", `{"task":`+t+`,"by":"ann"}`)
+		return false
+	}
+	for _, g := range s.Gates {
+		switch {
+		case g.Kind == steward.GateStuck:
+			w.Write("noticed", "")
+			w.tell("answer", fmt.Sprintf(`{"task":%q,"choice":"cancel","by":"ann"}`, g.Task))
+		case g.Task == "never":
+			w.tell("answer", `{"task":"never","choice":"cancel","by":"ann"}`)
+		default:
+			w.tell("approve", fmt.Sprintf(`{"task":%q,"hash":%q,"by":"ann"}`, g.Task, g.Hash))
+		}
+	}
+	if s.TasksCount == len(crewTasks) && !slices.ContainsFunc(s.Tasks, func(t steward.Task) bool { return t.Outcome == "" || len(t.Ending) > 0 }) {
+		w.tell("halt", `{"by":"ann","note":"all is done"}`)
+	}
+	return false
+}
+
+// supervise is people at work until the steward has ended, or the node. It is begun where it does not run.
+func (w *machine) supervise(n *node, spec json.RawMessage) (over bool) {
+	w.T.Helper()
+	begun := false
+	for end := time.Now().Add(world.Patience); ; {
+		select {
+		case <-n.gone:
+			return false
+		default:
+		}
+		if time.Now().After(end) {
+			s, err := w.crew()
+			w.T.Fatalf("the steward does not come to its end: %v %s", err, pretty(w, s))
+		}
+		if !begun {
+			begun = w.begin(spec) == nil
+			continue
+		}
+		if s, err := w.crew(); err == nil && w.people(s) {
+			ctx, cancel := context.WithTimeout(w.T.Context(), 5*time.Second)
+			ended := w.client.GetWorkflow(ctx, w.Loop, "").Get(ctx, nil) == nil
+			cancel()
+			if ended {
+				return true
+			}
+		}
+		time.Sleep(20 * time.Millisecond) // the pace of looking, not a time that anything is given
+	}
+}
+
+// crewOutcome is everything about a steward that has ended by which it could be told from another one.
+type crewOutcome struct {
+	Tasks   []string            // what came of each
+	Events  map[string][]string // of the ledger, for each task, but what is said again after a restart
+	Commits []string            // of the branches: subject and tree, sorted
+}
+
+// crewOutcome takes it up and holds the steward, and each of its loops, to what must be so however it went.
+func (w *machine) crewOutcome() (o crewOutcome) {
+	w.T.Helper()
+	ctx := w.T.Context()
+	st, _, head := w.openLedger()
+	report, err := ledger.Verify(ctx, st, head)
+	require.NoError(w.T, err)
+	require.Empty(w.T, report.Faults)
+	require.True(w.T, report.Ended)
+	book := ledger.OpenSteward(st)
+	events, err := book.Events(ctx, head)
+	require.NoError(w.T, err)
+	for i, e := range events {
+		require.Equal(w.T, int64(i+1), e.Seq, "the ledger's events are numbered without a gap: %s", e.Type)
+	}
+	folded := steward.Fold(steward.New(w.Loop), events).At(head)
+	snapshot, err := book.State(ctx, head)
+	require.NoError(w.T, err)
+	require.Equal(w.T, pretty(w, folded), pretty(w, snapshot), "the ledger's state must be the fold of its events")
+	asked, err := w.crew()
+	require.NoError(w.T, err)
+	require.Equal(w.T, pretty(w, folded.Shown(100)), pretty(w, asked), "the workflow's state must be the fold of the ledger's events")
+	require.NoError(w.T, w.replay(w.history("")), "the workflow's history must replay")
+	require.Equal(w.T, head, w.Git("rev-parse", w.record().Ledger), "the ledger must be pushed")
+
+	o.Events = map[string][]string{}
+	for _, e := range events {
+		if text := aboutTask(e); text != "" {
+			o.Events[e.Task] = append(o.Events[e.Task], text)
+		}
+	}
+	for _, t := range folded.Tasks {
+		o.Tasks = append(o.Tasks, fmt.Sprintf("%s %s %s %v by %q", t.ID, t.Tier, t.Outcome, t.Loops, t.ApprovedBy))
+		for _, id := range t.Loops {
+			r, ok := workspace.Latest(w.home, id)
+			require.True(w.T, ok, "%s was run", id)
+			require.True(w.T, r.Closed, "%s is over", id)
+			w.until("nothing runs for "+id, func() bool { return len(w.processes(r.Token())) == 0 })
+			child, err := st.Ref(ctx, r.Ledger)
+			require.NoError(w.T, err)
+			report, err := ledger.Verify(ctx, st, child)
+			require.NoError(w.T, err)
+			require.Empty(w.T, report.Faults, id)
+			if t.Outcome == steward.Done {
+				o.Commits = append(o.Commits, lines([]byte(w.Git("log", "--reverse", "--format=%s %T", w.base+"..refs/heads/pawl/"+id)))...)
+			}
+		}
+	}
+	slices.Sort(o.Commits)
+	require.Empty(w.T, w.Git("status", "--porcelain"), "the project's tree is as it was")
+	require.Contains(w.T, w.Read("repo/.pawl/STATUS_LEDGER.md"), "narrow")
+	return o
+}
+
+// aboutTask says what happened to a task, "" for what depends on when somebody looked.
+func aboutTask(e loop.Event) string {
+	text := string(e.Type)
+	switch e.Type {
+	case loop.TaskSubmitted, loop.PlanMade, loop.MilestoneReached, loop.LoopDetected:
+	case loop.TaskStateChanged:
+		text += fmt.Sprintf(" %s %s", e.From, e.To)
+	case loop.TierSet:
+		text += " " + string(e.Tier)
+	case loop.GateOpened:
+		text += " " + string(e.Gate.Kind)
+	case loop.GateClosed:
+		text += " " + e.Answer.Message + " " + e.Answer.Choice
+	case loop.StepBegun:
+		text += " " + e.LoopID
+	case loop.TaskEnded:
+		text += " " + e.Outcome
+	case loop.ActionTaken:
+		if e.Action.What == task.Iterated { // a loop that is read at its end has told of its iterations, or not
+			return ""
+		}
+		text += " " + e.Action.Name + " " + e.Action.Outcome
+	default:
+		return ""
+	}
+	return text
+}
+
+// tasksRunTwice are the agent's calls that were made more than once, but those of the loop in which one
+// waits to be interrupted.
+func (w *machine) tasksRunTwice() []string {
+	return slices.DeleteFunc(w.callsRepeated(), func(call string) bool { return strings.HasPrefix(call, "crew-circle-x.") })
+}
+
+func newCrew(t testing.TB) *machine { return newMachine(t, stewardCourse) }

@@ -1,0 +1,177 @@
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/test/world"
+)
+
+// undisturbedCrew is a steward that nobody disturbed.
+type undisturbedCrew struct {
+	outcome crewOutcome
+	points  []string
+}
+
+// crewRun is that steward, run once.
+func crewRun(t *testing.T) undisturbedCrew {
+	t.Helper()
+	runs.Lock()
+	defer runs.Unlock()
+	if calmCrew.points == nil {
+		w := newCrew(t)
+		n := w.start(bothRoles, "PAWL_CRASH_TRACE="+filepath.Join(w.Dir, "trace"))
+		require.True(t, w.supervise(n, w.crewSpec()))
+		calmCrew.outcome = w.crewOutcome()
+		require.Equal(t, []string{
+			`broad T3 done [crew-broad-x crew-broad-y crew-broad-z] by ""`, `narrow T1 done [crew-narrow-x] by "ann"`,
+			`never T1 cancelled [] by ""`, `circle T3 cancelled [crew-circle-x] by ""`,
+		}, calmCrew.outcome.Tasks, "the undisturbed run must take the course")
+		require.Empty(t, w.tasksRunTwice())
+		n.stop(t)
+		calmCrew.points = w.passed("trace")
+	}
+	return calmCrew
+}
+
+var calmCrew undisturbedCrew
+
+// stewardsOwn are the points of a steward's side effects: its ledger and artifacts, planning, joining,
+// validating, starting and telling its loops. Those of the loops have tests of their own.
+var stewardsOwn = []string{
+	"steward.", "plan.", "join.", "validate.", "tasks.", "task.OpenSteward", "task.RecordTasks", "task.PlanTask", "task.Join", "task.ReadChild",
+	"task.Validate", "task.Deliver", "task.Improve", "task.Tell", "report.OpenSteward", "report.RecordTasks", "report.PlanTask", "report.Join", "report.ReadChild",
+	"report.Validate",
+}
+
+// crewPlaces chooses where to kill: at each of those points the first time, and once more later. Where
+// everything is tested also before each entry of the ledger: every state in which a steward can be.
+func crewPlaces(points []string) (where []string) {
+	counts := map[string]int{}
+	var order []string
+	for _, p := range points {
+		if !slices.ContainsFunc(stewardsOwn, func(own string) bool { return strings.HasPrefix(p, own) }) {
+			continue
+		}
+		if counts[p]++; counts[p] == 1 {
+			order = append(order, p)
+		}
+	}
+	for i, p := range order {
+		last := counts[p]
+		switch {
+		case p == "tasks.before" && world.All():
+			for n := 1; n <= last; n++ {
+				where = append(where, fmt.Sprintf("%s#%d", p, n))
+			}
+		case last == 1 || strings.HasPrefix(p, "validate.") || strings.Contains(p, ".Validate"): // how often depends on the machine
+			where = append(where, p+"#1")
+		default:
+			where = append(where, p+"#1", fmt.Sprintf("%s#%d", p, 2+(i*5)%(last-1)))
+		}
+	}
+	return where
+}
+
+// TestS11_AStewardKilledAtEveryPoint kills engine and worker with kill -9 before and after each side effect
+// of a steward, and starts them again: its tasks must come to the same end, none lost and none run twice.
+func TestS11_AStewardKilledAtEveryPoint(t *testing.T) {
+	t.Parallel()
+	ref := crewRun(t)
+	for _, where := range world.Sample(4, crewPlaces(ref.points)) {
+		t.Run(where, func(t *testing.T) {
+			t.Parallel()
+			w := newCrew(t)
+			spec := w.crewSpec()
+			n := w.start(bothRoles, "PAWL_CRASH="+where)
+			if w.supervise(n, spec) { // a later passage may not come in another run
+				t.Skip("this run did not pass " + where)
+			}
+			require.True(t, n.killed(), "%s must have been killed, not have ended: %s", n.name, n.tail())
+			require.True(t, w.supervise(w.start(bothRoles), spec))
+			require.Equal(t, ref.outcome, w.crewOutcome(), "the tasks must end as the undisturbed ones")
+			require.Empty(t, w.tasksRunTwice(), "a call whose result is on disk, or that had not begun, is not made twice")
+		})
+	}
+}
+
+// TestS11_AStewardKilledAgainAndAgain takes the course with processes that die every few side effects.
+func TestS11_AStewardKilledAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	ref := crewRun(t)
+	unrecorded := func(w *machine) (n int) { // kills after which nobody knows what came of a call
+		traces, _ := filepath.Glob(filepath.Join(w.Dir, "trace*"))
+		for _, trace := range traces {
+			if last(w.passed(filepath.Base(trace))) == ranUnrecorded {
+				n++
+			}
+		}
+		return n
+	}
+
+	t.Run("engine and worker together", func(t *testing.T) {
+		t.Parallel()
+		w := newCrew(t)
+		spec := w.crewSpec()
+		for i := 1; ; i++ {
+			require.Less(t, i, 200, "the steward does not get on")
+			n := w.start(bothRoles, "PAWL_CRASH=#61", fmt.Sprintf("PAWL_CRASH_TRACE=%s/trace%d", w.Dir, i))
+			if w.supervise(n, spec) {
+				require.Greater(t, i, 3, "it must have been killed on the way")
+				t.Logf("killed %d times", i-1)
+				break
+			}
+			require.True(t, n.killed(), "%s must have been killed, not have ended: %s", n.name, n.tail())
+		}
+		require.Equal(t, ref.outcome, w.crewOutcome())
+		require.LessOrEqual(t, len(w.tasksRunTwice()), unrecorded(w), "only calls that nobody knew the result of are made again")
+	})
+
+	t.Run("the worker alone", func(t *testing.T) {
+		world.Slow(t, "killed with the engine")
+		t.Parallel()
+		w := newCrew(t)
+		spec := w.crewSpec()
+		w.start(engineRole)
+		for i := 1; ; i++ {
+			require.Less(t, i, 200, "the steward does not get on")
+			n := w.start(workerRole, "PAWL_CRASH=#47", fmt.Sprintf("PAWL_CRASH_TRACE=%s/trace%d", w.Dir, i))
+			if w.supervise(n, spec) {
+				require.Greater(t, i, 3, "it must have been killed on the way")
+				t.Logf("killed %d times", i-1)
+				break
+			}
+			require.True(t, n.killed(), "%s must have been killed, not have ended: %s", n.name, n.tail())
+		}
+		require.Equal(t, ref.outcome, w.crewOutcome())
+		require.LessOrEqual(t, len(w.tasksRunTwice()), unrecorded(w), "only calls that nobody knew the result of are made again")
+	})
+
+	t.Run("the engine alone", func(t *testing.T) {
+		world.Slow(t, "killed with the worker")
+		t.Parallel()
+		w := newCrew(t)
+		spec := w.crewSpec()
+		victim := filepath.Join(w.Dir, "victim")
+		n := w.start(engineRole)
+		w.start(workerRole, "PAWL_CRASH=#71", "PAWL_CRASH_VICTIM="+victim).polls(t)
+		for kills := 0; ; kills++ {
+			require.NoError(t, os.WriteFile(victim, []byte(strconv.Itoa(n.cmd.Process.Pid)), 0o600))
+			if w.supervise(n, spec) {
+				require.Greater(t, kills, 3, "the engine must have been killed on the way")
+				t.Logf("the engine was killed %d times", kills)
+				break
+			}
+			n = w.start(engineRole)
+		}
+		require.Equal(t, ref.outcome, w.crewOutcome())
+		require.Empty(t, w.tasksRunTwice(), "no call is made twice because the engine was away")
+	})
+}
