@@ -11,6 +11,7 @@ import (
 
 	"pawl/internal/charter"
 	"pawl/internal/detect"
+	"pawl/internal/loop"
 	"pawl/internal/steward"
 	"pawl/internal/task"
 )
@@ -18,7 +19,7 @@ import (
 // TestS2_TheStewardsPageIsInStep writes the machine and the rules of loop detection into docs/steward.md.
 func TestS2_TheStewardsPageIsInStep(t *testing.T) {
 	text := page(t, "steward.md")
-	for name, want := range map[string]string{"transitions": transitions(), "rules": circles()} {
+	for name, want := range map[string]string{"transitions": transitions(), "stops": stops(), "rules": circles()} {
 		before, rest, found := strings.Cut(text, "<!-- "+name+" -->\n")
 		require.True(t, found, name)
 		_, after, found := strings.Cut(rest, "<!-- /"+name+" -->")
@@ -41,6 +42,20 @@ func transitions() string {
 	w.WriteString("```\n\n| from | to | when | evidence |\n|---|---|---|---|\n")
 	for _, r := range steward.Transitions {
 		fmt.Fprintf(&w, "| `%s` | `%s` | %s | %s |\n", r.From, r.To, r.When, strings.Join(r.Needs, ", "))
+	}
+	return w.String()
+}
+
+// stops is the table of S6.
+func stops() string {
+	var w strings.Builder
+	w.WriteString("| stop | when | what runs for the task |\n|---|---|---|\n")
+	for _, s := range steward.Stops {
+		what := map[string]string{loop.PauseStep: "ends its step, then pauses", loop.PauseIteration: "ends its iteration, then pauses"}[s.At]
+		if s.Immediate {
+			what = "is interrupted at once"
+		}
+		fmt.Fprintf(&w, "| `%s` | %s | %s |\n", s.Name, s.When, what)
 	}
 	return w.String()
 }

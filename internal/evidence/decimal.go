@@ -123,6 +123,19 @@ func (d Decimal) Sub(other Decimal) Decimal { return exact(d.value().Sub(other.v
 // Add is d+other, exactly.
 func (d Decimal) Add(other Decimal) Decimal { return exact(d.value().Add(other.value())) }
 
+// Share is a part of d that n such parts do not exceed: d/n, rounded down to millionths. What is smaller
+// than that is not shared.
+func (d Decimal) Share(n int) Decimal {
+	if n <= 1 {
+		return d
+	}
+	share, _ := d.value().QuoRem(decimal.NewFromInt(int64(n)), 6)
+	if share.Sign() <= 0 {
+		return d
+	}
+	return exact(share)
+}
+
 // Neg is -d; zero has no sign.
 func (d Decimal) Neg() Decimal { return exact(d.value().Neg()) }
 

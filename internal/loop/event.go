@@ -83,6 +83,8 @@ const (
 	LoopDetected     Type = "loop_detected"
 	DriftFound       Type = "drift_found"
 	TriggerReceived  Type = "trigger_received"
+	RateLimited      Type = "rate_limited"
+	RateLimitOver    Type = "rate_limit_over"
 )
 
 // Types lists every event type with its meaning; docs/events.md is generated from it.
@@ -145,6 +147,8 @@ var Types = []struct {
 	{ChildReported, "a child loop said where it stands: `child`"},
 	{ChildTold, "the steward sent `message` to the child loop `loop_id`"},
 	{TaskInterrupted, "a task gives way to one of higher priority: `reason` names it. Its work is kept"},
+	{RateLimited, "an agent of a task is refused work `until` a time that is known: the task sleeps until then"},
+	{RateLimitOver, "that time has come, or a person has sent the task on before"},
 	{LoopWarned, "a task comes near a limit: `finding`"},
 	{LoopDetected, "a task goes in circles, or has used up a limit: `finding`. It stops and a person is asked"},
 	{DriftFound, "what the steward finds is not what it has recorded: `drift`"},
@@ -223,6 +227,7 @@ type Event struct {
 	Drift     *task.Drift      `json:"drift,omitempty"`
 	Outcome   string           `json:"outcome,omitempty"`
 	Actions   int              `json:"actions,omitempty"` // that a task has taken which is over
+	Until     *time.Time       `json:"until,omitempty"`   // a rate limit ends
 }
 
 // Opened is what a loop starts with.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"pawl/internal/act"
 	"pawl/internal/assess"
@@ -22,31 +23,41 @@ import (
 func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Event {
 	id := j.Task
 	t := s.Find(id)
-	if t == nil || t.Outcome != "" || t.State != task.Planning || t.Plan != nil {
-		return nil // it was cancelled meanwhile
-	}
 	n := next{State: s}
 	used := &loop.Usage{ActiveMs: p.Usage.ActiveMs, ToolCalls: int64(p.Usage.ToolCalls), InputTokens: p.Usage.Tokens, CostUSD: p.Usage.CostUSD}
-	ask := func(why string, choices ...string) []loop.Event {
+	switch {
+	case t == nil:
+		return nil
+	case p.Interrupted || t.Outcome != "" || t.State != task.Planning || t.Plan != nil: // it gives way, or a person has stopped it: it is planned again
+		if *used == (loop.Usage{}) {
+			return nil
+		}
+		return []loop.Event{{Type: loop.TaskInterrupted, Task: id, Reason: t.Interrupted, Note: "its planner", Usage: used}}
+	case p.RateLimit != nil:
+		return n.limited(*t, *p.RateLimit, loop.Event{Type: loop.ActionTaken, Task: id, Usage: used, Action: &task.Action{
+			What: task.Commanded, Name: "plan", Outcome: task.RateLimited, Reason: until(*p.RateLimit), ActiveMs: p.Usage.ActiveMs,
+		}})
+	}
+	ask := func(stop, why string, choices ...string) []loop.Event {
 		n.events = append(n.events, loop.Event{Type: loop.ActionTaken, Task: id, Usage: used, Action: &task.Action{
 			What: task.Commanded, Name: "plan", Outcome: "asked", Reason: loop.Clip(why, 500), ActiveMs: p.Usage.ActiveMs,
 		}})
-		n.to(*t, task.Waiting, task.Evidence{Reason: why}, loop.Event{Type: loop.GateOpened, Task: id, Gate: &loop.Gate{
+		n.to(*t, task.Waiting, task.Evidence{Reason: why, Stop: stop}, loop.Event{Type: loop.GateOpened, Task: id, Gate: &loop.Gate{
 			Kind: loop.GateQuestion, Task: id, Summary: loop.Clip(fmt.Sprintf("%q: %s", id, why), 2000), Choices: choices,
 		}})
 		return n.events
 	}
 	switch {
 	case len(p.Unclear) > 0:
-		return ask("the planner asks: "+strings.Join(p.Unclear, "; "), Replan, Cancel)
+		return ask(StopAmbiguity, "the planner asks: "+strings.Join(p.Unclear, "; "), Replan, Cancel)
 	case len(p.Blockers) > 0:
-		return ask("it is blocked: "+strings.Join(p.Blockers, "; "), Replan, Cancel)
+		return ask(StopDependency, "it is blocked: "+strings.Join(p.Blockers, "; "), Replan, Cancel)
 	case len(p.Problems) > 0:
-		return ask("the plan is not valid: "+strings.Join(p.Problems, "; "), Replan, Cancel)
+		return ask(StopAmbiguity, "the plan is not valid: "+strings.Join(p.Problems, "; "), Replan, Cancel)
 	case p.Plan == nil:
-		return ask("there is no plan: the planner "+p.Ending(), Replan, Cancel)
+		return ask(StopAmbiguity, "there is no plan: the planner "+p.Ending(), Replan, Cancel)
 	case p.Tier == "":
-		return ask("its risk can't be assessed: set a tier with setTier, then answer replan", Replan, Cancel)
+		return ask(StopAmbiguity, "its risk can't be assessed: set a tier with setTier, then answer replan", Replan, Cancel)
 	}
 	tier, plan := cmp.Or(t.PersonsTier(), p.Tier), *p.Plan
 	plan.Base, plan.Governance = p.Base, p.Governance
@@ -73,20 +84,39 @@ const byPerson = "a person"
 // AfterBegin is what follows when the loop of a step runs.
 func AfterBegin(s State, j Job) []loop.Event {
 	e := loop.Event{Type: loop.StepBegun, Task: j.Task, Step: j.Step.ID, LoopID: j.Loop}
-	if !MayBegin(s, j) {
+	if j.Do == Adopt {
+		e.How = "adopted"
+	}
+	if j.Cap != nil {
+		e.Limits = map[loop.Resource]evidence.Decimal{loop.CostUSD: *j.Cap}
+	}
+	n := next{State: s}
+	if t := s.Find(j.Task); t == nil || !n.wanted(*t, j) {
 		e.Reason = "the task has changed since: the loop is ended"
 	}
 	return []loop.Event{e}
 }
 
-// MayBegin reports whether what a step was to be begun for still holds: the task executes that plan, is
-// approved where it has to be, and nobody has begun the step.
-func MayBegin(s State, j Job) bool {
-	t, n := s.Find(j.Task), next{State: s}
-	if t == nil || t.Outcome != "" || t.State != task.Executing || t.Plan == nil || t.Plan.Hash != j.Plan || len(n.unapproved(*t)) > 0 {
-		return false
+// AfterJoin is what follows when the work of several steps was joined, or cannot be: an action of the steward.
+func AfterJoin(s State, c charter.Charter, j Job, out act.Joined) []loop.Event {
+	t := s.Find(j.Task)
+	if t == nil || t.Outcome != "" {
+		return nil
 	}
-	return slices.ContainsFunc(t.Steps, func(st Step) bool { return st.ID == j.Step.ID && st.Status == Pending })
+	n := next{State: s, charter: c}
+	a := task.Action{What: task.Commanded, Name: "join the steps before " + j.Step.ID, Outcome: "joined", Tree: out.Head}
+	if len(out.Conflicts) > 0 {
+		a.Outcome, a.Reason = "conflict", strings.Join(out.Conflicts, ", ")
+		a.Error = "conflict in " + loop.Clip(a.Reason, 200)
+	}
+	n.events = append(n.events, loop.Event{Type: loop.ActionTaken, Task: t.ID, Action: &a})
+	if len(out.Conflicts) > 0 && n.wanted(*t, j) {
+		n.stuck(*t, task.Finding{
+			Rule: StopConflict, Stop: true, Count: 1, State: t.State, Action: a.Name,
+			Text: "the work of the steps before " + j.Step.ID + " cannot be joined: they conflict in " + loop.Clip(a.Reason, 500),
+		})
+	}
+	return n.events
 }
 
 // AfterTell is what follows when a child loop has a message.
@@ -96,11 +126,11 @@ func AfterTell(j Job) []loop.Event {
 
 // CannotBegin is what follows when a step can't be begun: a person is asked.
 func CannotBegin(s State, j Job, why string) []loop.Event {
+	n := next{State: s}
 	t := s.Find(j.Task)
-	if t == nil || !MayBegin(s, j) {
+	if t == nil || !n.wanted(*t, j) {
 		return nil
 	}
-	n := next{State: s}
 	n.stuck(*t, task.Finding{Rule: "blocked", Stop: true, Text: why, State: t.State, Action: "begin " + j.Step.ID})
 	return n.events
 }
@@ -108,6 +138,9 @@ func CannotBegin(s State, j Job, why string) []loop.Event {
 // AfterChild is what follows from what a child loop says of itself: an action with its result, whether
 // the task goes in circles (S8), whether a step is done.
 func AfterChild(s State, c charter.Charter, e task.ChildEvent) []loop.Event {
+	if t := s.leaving(e.Loop); t != nil {
+		return []loop.Event{{Type: loop.ChildReported, Task: t.ID, LoopID: e.Loop, Child: &e}} // what it has cost counts
+	}
 	t, st := s.child(e.Loop)
 	if t == nil || (e.Seq != 0 && (e.Seq < st.Seq || (e.Seq == st.Seq && e.Event == st.Said))) {
 		return nil // of a plan that was given up, or known already
@@ -116,9 +149,8 @@ func AfterChild(s State, c charter.Charter, e task.ChildEvent) []loop.Event {
 	n.events = append(n.events, loop.Event{Type: loop.ChildReported, Task: t.ID, LoopID: e.Loop, Child: &e})
 	switch e.Event {
 	case task.ChildAsks:
-		ours := e.Gate.Kind == string(loop.GatePause) && st.Told == loop.MessagePause
-		if !ours && t.State == task.Executing {
-			n.to(*t, task.Waiting, task.Evidence{Reason: fmt.Sprintf("the loop %s asks: %s", e.Loop, e.Gate.Summary)})
+		if !s.pausedBySteward(*st, *e.Gate) && t.State == task.Executing {
+			n.waitAt(*t, WaitingFor{Loop: e.Loop, Kind: e.Gate.Kind, What: e.Gate.Summary})
 		}
 	case task.ChildAnswered, task.ChildStands:
 		if st.Status == Asking && t.State == task.Waiting && t.WaitingFor != nil && t.WaitingFor.Loop == e.Loop {
@@ -126,10 +158,60 @@ func AfterChild(s State, c charter.Charter, e task.ChildEvent) []loop.Event {
 		}
 	case task.IterationEnded:
 		n.act(*t, iterated(*st, e))
+		if l := e.Result.RateLimit; l != nil {
+			if t = Fold(s, n.events).Find(t.ID); t.State == task.Executing && t.Until.IsZero() {
+				return n.limited(*t, *l)
+			}
+		}
 	case task.ChildEnded:
 		n.childEnded(*t, *st, e)
 	}
 	return n.events
+}
+
+// waitAt lets a task wait for what one of its loops asks.
+func (n *next) waitAt(t Task, w WaitingFor) {
+	why := task.Evidence{Reason: fmt.Sprintf("the loop %s asks: %s", w.Loop, w.What)}
+	if w.Kind == string(loop.GateGuard) {
+		why.Stop = StopGuardrail
+	}
+	n.to(t, task.Waiting, why)
+}
+
+// pausedBySteward reports whether a loop waits because the steward has paused it. What a person has paused
+// only a person lets go on.
+func (s State) pausedBySteward(st Step, g task.ChildGate) bool {
+	return g.Kind == string(loop.GatePause) && st.Told == loop.MessagePause && (g.By == "" || g.By == loop.StewardName(s.Steward))
+}
+
+// limited lets a task sleep until a rate limit is over, where that is known; else a person is asked.
+func (n *next) limited(t Task, l task.RateLimit, before ...loop.Event) []loop.Event {
+	n.events = append(n.events, before...)
+	if l.Until.IsZero() {
+		n.stuck(t, task.Finding{
+			Rule: StopResources, Stop: true, Count: 1, State: t.State, Action: cmp.Or(t.Step, "plan"),
+			Text: "an agent's rate limit is used up, and nobody knows until when: " + cmp.Or(loop.Clip(l.Said, 300), "it says nothing"),
+		})
+		return n.events
+	}
+	n.events = append(n.events, loop.Event{Type: loop.RateLimited, Task: t.ID, Until: &l.Until, Reason: loop.Clip(l.Said, 300)})
+	return n.events
+}
+
+// until says in words how long a rate limit lasts.
+func until(l task.RateLimit) string {
+	if l.Until.IsZero() {
+		return "rate limit"
+	}
+	return "rate limit until " + l.Until.UTC().Format(time.RFC3339)
+}
+
+// Slept is what follows when the time has come until which a task was to sleep.
+func Slept(s State, id string, until time.Time) []loop.Event {
+	if t := s.Find(id); t == nil || t.Outcome != "" || !t.Until.Equal(until) {
+		return nil
+	}
+	return []loop.Event{{Type: loop.RateLimitOver, Task: id}}
 }
 
 // child finds the task and the step that a loop works for.
@@ -144,6 +226,16 @@ func (s *State) child(id string) (*Task, *Step) {
 	return nil, nil
 }
 
+// leaving finds the task that has given up a loop which has not ended yet.
+func (s *State) leaving(id string) *Task {
+	for i := range s.Tasks {
+		if slices.ContainsFunc(s.Tasks[i].Ending, func(st Step) bool { return st.Loop == id }) {
+			return &s.Tasks[i]
+		}
+	}
+	return nil
+}
+
 // iterated is the action that an iteration of a child is.
 func iterated(st Step, e task.ChildEvent) task.Action {
 	r := e.Result
@@ -153,6 +245,8 @@ func iterated(st Step, e task.ChildEvent) task.Action {
 	}
 	if r.Kept {
 		a.Outcome = "kept"
+	} else if r.RateLimit != nil {
+		a.Outcome, a.Reason = task.RateLimited, until(*r.RateLimit)
 	} else if r.ErrorCode != "" || strings.HasPrefix(r.Reason, "error:") {
 		a.Error = strings.TrimSpace(r.ErrorCode + " " + r.Reason)
 	}
@@ -191,7 +285,7 @@ func (n *next) stuck(t Task, f task.Finding) {
 		n.events = append(n.events, gate)
 		return
 	}
-	n.to(t, task.Waiting, task.Evidence{Reason: f.Text}, gate)
+	n.to(t, task.Waiting, task.Evidence{Reason: f.Text, Stop: stopOf(f.Rule)}, gate)
 }
 
 // childEnded is the end of a step's loop: the step is done, is begun again, or a person is asked.
@@ -210,6 +304,13 @@ func (n *next) childEnded(t Task, st Step, e task.ChildEvent) {
 		return
 	}
 	a.Error = strings.TrimSpace(r.ErrorCode + " " + r.Reason)
+	spent := r.ErrorCode == string(fault.BudgetExhausted)
+	switch { // which is no failure of the step
+	case r.RateLimit != nil:
+		a.Outcome, a.Reason, a.Error = task.RateLimited, until(*r.RateLimit), ""
+	case spent:
+		a.Outcome, a.Error = task.Spent, ""
+	}
 	n.back(t, e)
 	n.act(*Fold(n.State, n.events).Find(t.ID), a)
 	after := Fold(n.State, n.events).Find(t.ID)
@@ -217,11 +318,15 @@ func (n *next) childEnded(t Task, st Step, e task.ChildEvent) {
 		return // loop detection has stopped it
 	}
 	switch why := ""; {
+	case r.RateLimit != nil:
+		n.limited(*after, *r.RateLimit)
 	case rejected:
 		n.stuck(*after, task.Finding{Rule: "rejected", Stop: true, Count: 1, Text: "a person has rejected what the step " + st.ID + " has made", State: after.State, Action: a.Name})
-	case r.ErrorCode == string(fault.BudgetExhausted) && n.spentUp(*after):
-		_, limit := n.overCost(*after)
-		n.to(*after, task.Waiting, task.Evidence{Reason: "its cost has come to its limit"}, n.budgetGate(*after, limit))
+	case spent && n.moneyIsSpent(*after, Job{}) != "":
+		n.waitsForMoney(*after, n.moneyIsSpent(*after, Job{}))
+	case spent && (st.Cap == nil || r.Usage.CostUSD.Cmp(*st.Cap) < 0): // else it has used up its share, and goes on with another one
+		why = "the loop of the step " + st.ID + " has used up a budget of its own: " + r.Reason
+		n.stuck(*after, task.Finding{Rule: StopResources, Stop: true, Count: 1, Text: why, State: after.State, Action: a.Name})
 	case r.ErrorCode == string(fault.Cancelled):
 		why = "the loop of the step " + st.ID + " was halted: " + r.Reason
 		n.stuck(*after, task.Finding{Rule: "halted", Stop: true, Count: 1, Text: why, State: after.State, Action: a.Name})
@@ -238,9 +343,6 @@ func (n *next) back(t Task, e task.ChildEvent) {
 		n.to(t, task.Executing, task.Evidence{Answer: "at the loop " + e.Loop})
 	}
 }
-
-// spentUp reports whether a task has spent what it may.
-func (n *next) spentUp(t Task) bool { over, _ := n.overCost(t); return over }
 
 func milestone(t Task, step string) string {
 	if t.Plan != nil {
@@ -265,15 +367,40 @@ func Drifted(s State, drift []task.Drift) (events []loop.Event) {
 			slices.ContainsFunc(s.Accepted, func(known task.Drift) bool { return same(known, d) && known.Theirs == d.Theirs }) {
 			continue
 		}
-		answers := []string{Keep}
+		answers, summary := []string{Keep}, loop.Clip(d.Text, 1900)
 		if d.Name == task.DriftArtifact { // nothing else can be put back
 			answers = append(answers, Restore)
 		}
+		if d.Task = s.concerned(d); d.Task != "" {
+			answers = append(answers, Cancel)
+			summary += " (" + Cancel + " ends the task " + d.Task + ")"
+		}
 		events = append(events, loop.Event{Type: loop.DriftFound, Drift: &d}, loop.Event{Type: loop.GateOpened, Drift: &d, Gate: &loop.Gate{
-			Kind: GateDrift, Choices: answers, Summary: loop.Clip(d.Text, 2000), About: d.Name + " " + d.What,
+			Kind: GateDrift, Choices: answers, Summary: summary, About: d.Name + " " + d.What,
 		}})
 	}
 	return events
+}
+
+// concerned is the task that a difference is about: the one whose loop, branch or plan it is, else the first that
+// is at work; "" for none.
+func (s State) concerned(d task.Drift) string {
+	for _, t := range s.Tasks {
+		if t.Outcome != "" {
+			continue
+		}
+		if strings.HasPrefix(d.What, "tasks/"+t.ID+"/") || slices.ContainsFunc(t.Steps, func(st Step) bool {
+			return st.Loop != "" && d.What == st.Loop || st.Branch != "" && (d.What == st.Branch || d.What == strings.TrimPrefix(st.Branch, "refs/heads/"))
+		}) {
+			return t.ID
+		}
+	}
+	for _, t := range s.inOrder() {
+		if t.Outcome == "" && (t.State == task.Executing || t.State == task.Planning) {
+			return t.ID
+		}
+	}
+	return ""
 }
 
 func found(v act.Validated) string {

@@ -208,7 +208,33 @@ func (a answering) gate() (govern.Reply, error) {
 	if t := a.at.Find(g.Task); t != nil {
 		a.sendOn(&n, *t, g)
 	}
+	if closed.Drift != nil {
+		if err := a.settle(&n, *closed.Drift); err != nil {
+			return govern.Reply{}, err
+		}
+	}
 	return govern.Reply{Text: strings.TrimSpace(fmt.Sprintf("%s: %s %s", g.ID, a.name, a.Choice)), Events: n.events}, nil
+}
+
+// settle is what an answer about drift does to tasks: cancel ends the one that it is about, and those that
+// waited until somebody had looked at the ledger go on.
+func (a answering) settle(n *next, d task.Drift) error {
+	if a.Choice == Cancel {
+		t := a.at.Find(d.Task)
+		if t == nil || t.Outcome != "" {
+			return fault.New(fault.InvalidMessage, "the task %s is over already", d.Task).Advise("Choose " + Keep + ".")
+		}
+		a.end(n, *t, cmp.Or(a.Note, d.Text))
+	}
+	if rest := slices.ContainsFunc(a.at.Drift, func(o task.Drift) bool { return o.Name == task.DriftLedger && !same(o, d) }); rest || d.Name != task.DriftLedger {
+		return nil
+	}
+	for _, t := range a.at.Tasks {
+		if t.Outcome == "" && t.State == task.Waiting && t.Stop == StopConflict && t.resumable() && (a.Choice != Cancel || t.ID != d.Task) {
+			n.to(t, t.back(), task.Evidence{Answer: a.said(a.Choice)})
+		}
+	}
+	return nil
 }
 
 // open finds the gate that an answer is for. It names its gate, or its task, where only one waits.
@@ -250,7 +276,7 @@ func (a answering) sendOn(n *next, t Task, g loop.Gate) {
 		// Into EXECUTING where its steps are there; else its plan is begun once the ledger has the approval.
 		n.to(t, task.Executing, task.Evidence{Answer: a.said("approved")})
 	case loop.MessageExtend, Continue, Keep, Restore:
-		n.to(t, task.Executing, task.Evidence{Answer: a.said(said)})
+		n.to(t, t.back(), task.Evidence{Answer: a.said(said)})
 	case Replan:
 		n.to(t, task.Planning, task.Evidence{Answer: a.said(said)})
 		if a.Note != "" {
@@ -271,6 +297,15 @@ func (a answering) said(what string) string {
 func (a answering) cancel(n *next, t Task, why string) {
 	n.to(t, task.Idle, task.Evidence{Answer: a.said(Cancel), Note: why},
 		loop.Event{Type: loop.TaskEnded, Task: t.ID, Outcome: Cancelled, Actions: t.Actions, Reason: why, Head: t.Head})
+}
+
+// end cancels a task in whichever state it is: one at work goes to IDLE by way of WAITING_FOR_HUMAN (S2).
+func (a answering) end(n *next, t Task, why string) {
+	if t.State == task.Executing {
+		n.to(t, task.Waiting, task.Evidence{Reason: why, Stop: StopPerson})
+		t.State = task.Waiting
+	}
+	a.cancel(n, t, why)
 }
 
 // extension is the cost to which a task's limit is raised; it has to leave something.
@@ -350,26 +385,31 @@ func (a answering) pause() (govern.Reply, error) {
 	if (a.task == nil && a.at.Paused) || (a.task != nil && a.task.Paused) {
 		return govern.Reply{Text: "already paused"}, nil
 	}
-	return govern.Reply{Text: "pausing: each loop stops before its next step", Events: []loop.Event{a.received()}}, nil
+	return govern.Reply{Text: "pausing: what its loops are doing is interrupted, and done again afterwards", Events: []loop.Event{a.received()}}, nil
 }
 
 // carryOn ends a pause, or what a person wanted to do by hand (intervene).
 func (a answering) carryOn() (govern.Reply, error) {
 	n := next{State: a.at, charter: a.charter, events: []loop.Event{a.received()}}
 	for _, t := range a.at.Tasks {
-		if t.Outcome != "" || t.State != task.Waiting || (a.id != "" && t.ID != a.id) || !t.resumable() || (a.id == "" && t.Paused) {
+		if t.Outcome != "" || t.State != task.Waiting || (a.id != "" && t.ID != a.id) || !t.resumable() || t.Stop == StopConflict || (a.id == "" && t.Paused) {
 			continue
 		}
-		to := task.Executing
-		if t.Plan == nil {
-			to = task.Planning
-		}
-		n.to(t, to, task.Evidence{Answer: a.said(loop.MessageContinue)})
+		n.to(t, t.back(), task.Evidence{Answer: a.said(loop.MessageContinue)})
 	}
-	if len(n.events) == 1 && !a.at.Paused && (a.task == nil || !a.task.Paused) {
+	sleeps := a.task != nil && !a.task.Until.IsZero()
+	if len(n.events) == 1 && !a.at.Paused && !sleeps && (a.task == nil || !a.task.Paused) {
 		return govern.Reply{}, fault.New(fault.LoopNotPaused, "nothing is paused there")
 	}
 	return govern.Reply{Text: "going on", Events: n.events}, nil
+}
+
+// back is the state in which a task goes on after it has waited.
+func (t Task) back() task.State {
+	if t.Plan == nil {
+		return task.Planning
+	}
+	return task.Executing
 }
 
 // resumable reports whether a task waits for nothing but that a person lets it go on.

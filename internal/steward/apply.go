@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pawl/internal/detect"
+	"pawl/internal/fault"
 	"pawl/internal/loop"
 	"pawl/internal/task"
 )
@@ -171,7 +172,7 @@ func (s *State) applied(t *Task, e loop.Event) {
 		t.State, t.Since, t.Window = e.To, e.Time, t.Window.Entered(e.To)
 		s.entered(t, e)
 	case loop.PlanMade:
-		t.Plan, t.ApprovedBy, t.Base = e.TaskPlan, "", ""
+		t.Plan, t.ApprovedBy, t.Base, t.Interrupted = e.TaskPlan, "", "", ""
 		t.Notes = t.Notes[min(int(e.Told), len(t.Notes)):] // the others came after the planner was asked
 		t.Cost = t.Cost.Add(spent(e))
 		s.Usage = s.Usage.Add(spent(e))
@@ -188,16 +189,21 @@ func (s *State) applied(t *Task, e loop.Event) {
 		s.acted(t, e)
 	case loop.StepBegun:
 		if e.Reason != "" { // nobody wants it any more
-			t.Ending, t.Loops = append(slices.Clip(t.Ending), e.LoopID), append(slices.Clip(t.Loops), e.LoopID)
+			t.Ending, t.Loops = append(slices.Clip(t.Ending), Step{ID: e.Step, Loop: e.LoopID, Status: Running}), append(slices.Clip(t.Loops), e.LoopID)
 			break
 		}
-		t.begun(e.Step, e.LoopID)
+		t.begun(e)
 	case loop.MilestoneReached:
 		s.Indicators.Milestones++
 	case loop.ChildReported:
 		s.reported(t, e)
 	case loop.ChildTold:
-		t.Ending = without(t.Ending, e.LoopID)
+		t.Ending = slices.Clone(t.Ending)
+		for i := range t.Ending {
+			if t.Ending[i].Loop == e.LoopID {
+				t.Ending[i].Told = e.Message
+			}
+		}
 		for i := range t.steps() {
 			if st := &t.Steps[i]; st.Loop == e.LoopID {
 				st.Told = e.Message
@@ -210,7 +216,14 @@ func (s *State) applied(t *Task, e loop.Event) {
 			t.Notes = slices.Clone(t.Notes[1:])
 		}
 	case loop.TaskInterrupted:
-		t.Interrupted = e.Reason
+		if e.Usage == nil {
+			t.Interrupted = e.Reason
+		}
+		t.Cost, s.Usage = t.Cost.Add(spent(e)), s.Usage.Add(spent(e))
+	case loop.RateLimited:
+		t.Until = *e.Until
+	case loop.RateLimitOver:
+		t.Until = time.Time{}
 	case loop.LoopWarned:
 		t.Window = t.Window.Told(*e.Finding)
 		t.Notes = append(slices.Clip(t.Notes), "This comes near a limit: "+e.Finding.Text+". Do something else than before.")
@@ -238,6 +251,7 @@ func spent(e loop.Event) task.Usage {
 
 // entered is what a new state makes of a task: its plan becomes its steps, or is given up.
 func (s *State) entered(t *Task, e loop.Event) {
+	t.Stop = ""
 	switch e.To {
 	case task.Planning:
 		if t.Began.IsZero() {
@@ -256,7 +270,14 @@ func (s *State) entered(t *Task, e loop.Event) {
 		}
 		t.WaitingFor = nil
 	case task.Waiting:
-		if t.WaitingFor == nil && e.Evidence != nil {
+		if e.Evidence == nil {
+			break
+		}
+		t.Stop = e.Evidence.Stop
+		if t.WaitingFor == nil && (t.Stop == "" || t.Stop == StopGuardrail) {
+			t.WaitingFor = t.asks()
+		}
+		if t.WaitingFor == nil {
 			t.WaitingFor = &WaitingFor{What: cmp.Or(e.Evidence.Reason, e.Evidence.Answer)}
 		}
 	case task.Idle:
@@ -264,11 +285,21 @@ func (s *State) entered(t *Task, e loop.Event) {
 	}
 }
 
+// asks is what a loop of the task asks, nil for nothing.
+func (t Task) asks() *WaitingFor {
+	for _, st := range t.Steps {
+		if st.Status == Asking && st.Asks != nil {
+			return st.Asks
+		}
+	}
+	return nil
+}
+
 // giveUp leaves the task without steps. Loops of theirs that go on are to be ended.
 func (t *Task) giveUp() {
 	for _, st := range t.Steps {
 		if st.Loop != "" && st.Status != Over && st.Status != Pending {
-			t.Ending = append(slices.Clip(t.Ending), st.Loop)
+			t.Ending = append(slices.Clip(t.Ending), Step{ID: st.ID, Loop: st.Loop, Status: Running, Usage: st.Usage, Cap: st.Cap})
 		}
 	}
 	t.Steps, t.Step, t.Head, t.Proposal = nil, "", "", ""
@@ -287,21 +318,31 @@ func (s *State) answered(t *Task, e loop.Event) {
 			limit := e.Limits[loop.CostUSD]
 			t.CostLimit = &limit
 		}
-	case a.Choice == Continue && t.Tripped != "":
+	case a.Choice == Continue || a.Choice == Replan:
+		t.restart()
+	}
+}
+
+// restart lets the rule that has stopped the task count from the beginning: a person has sent it on.
+func (t *Task) restart() {
+	if t.Tripped != "" {
 		t.Window, t.Retries, t.Tripped = t.Window.Continue(t.Tripped), 0, ""
 	}
 }
 
 // begun notes the loop that does a step. The task is interrupted no longer.
-func (t *Task) begun(step, loop string) {
+func (t *Task) begun(e loop.Event) {
 	for i := range t.steps() {
-		if t.Steps[i].ID == step {
-			t.Steps[i] = Step{ID: step, Loop: loop, Status: Running}
+		if st := t.Steps[i]; st.ID == e.Step {
+			t.Steps[i] = Step{ID: st.ID, Loop: e.LoopID, Status: Running, Kept: st.Kept, KeptHead: st.KeptHead}
+			if cap, capped := e.Limits[loop.CostUSD]; capped {
+				t.Steps[i].Cap = &cap
+			}
 		}
 	}
-	t.Step = step
-	if !slices.Contains(t.Loops, loop) {
-		t.Loops = append(slices.Clip(t.Loops), loop)
+	t.Step = e.Step
+	if !slices.Contains(t.Loops, e.LoopID) {
+		t.Loops = append(slices.Clip(t.Loops), e.LoopID)
 	}
 }
 
@@ -333,7 +374,9 @@ func (s *State) acted(t *Task, e loop.Event) {
 			st.Status, t.Retries = Over, 0
 		case a.What == task.StepStarted:
 			st.Status, st.Loop = Pending, ""
-			t.Retries++
+			if a.Outcome != task.RateLimited && a.Outcome != task.Spent {
+				t.Retries++
+			}
 		}
 	}
 }
@@ -341,6 +384,19 @@ func (s *State) acted(t *Task, e loop.Event) {
 // reported takes up where a child loop stands.
 func (s *State) reported(t *Task, e loop.Event) {
 	c := e.Child
+	ending := slices.Clone(t.Ending)
+	for i := range ending {
+		if st := &ending[i]; st.Loop == c.Loop && c.Result != nil {
+			more := c.Result.Usage.Sub(st.Usage)
+			st.Usage, t.Cost, s.Usage = c.Result.Usage, t.Cost.Add(more), s.Usage.Add(more)
+		}
+	}
+	if c.Event == task.ChildEnded {
+		ending = slices.DeleteFunc(ending, func(st Step) bool { return st.Loop == c.Loop })
+	}
+	if t.Ending = ending; len(ending) == 0 {
+		t.Ending = nil
+	}
 	for i := range t.steps() {
 		st := &t.Steps[i]
 		if st.Loop != c.Loop || st.Status == Over || st.Status == Pending {
@@ -358,30 +414,47 @@ func (s *State) reported(t *Task, e loop.Event) {
 			if r.Proposal != nil {
 				t.Proposal = r.Proposal.Hash
 			}
+			if c.Event == task.ChildEnded && goesOn(r) && st.Branch != "" && t.made(*st) {
+				st.Kept, st.KeptHead = st.Branch, st.Head
+			}
 		}
 		switch c.Event {
 		case task.ChildAsks:
-			if c.Gate.Kind == string(loop.GatePause) && st.Told == loop.MessagePause {
+			if s.pausedBySteward(*st, *c.Gate) {
 				st.Status = Paused // as it was told to
 				continue
 			}
-			st.Status = Asking
+			st.Status, st.Asks = Asking, &WaitingFor{Loop: c.Loop, Gate: c.Gate.ID, Kind: c.Gate.Kind, What: c.Gate.Summary}
 			if w := t.WaitingFor; w != nil && w.Loop == "" {
 				continue // it waits for more than that
 			}
-			t.WaitingFor = &WaitingFor{Loop: c.Loop, Gate: c.Gate.ID, Kind: c.Gate.Kind, What: c.Gate.Summary}
+			t.WaitingFor = st.Asks
 		case task.ChildAnswered, task.IterationEnded, task.ChildStands:
 			if c.Event == task.ChildStands && st.Status == Paused { // it was taken up again without its pause
 				st.Status, st.Told = Running, ""
 			}
 			if st.Status == Asking {
-				st.Status = Running
+				st.Status, st.Asks = Running, nil
 				if w := t.WaitingFor; w != nil && w.Loop == c.Loop {
 					t.WaitingFor = nil
 				}
 			}
 		}
 	}
+}
+
+// goesOn reports whether the next try of a step goes on from the work that a loop has kept: the loop ended for
+// want of money, time or a rate limit, or a person has halted it, and nobody has found fault with the work.
+func goesOn(r *task.ChildResult) bool {
+	return r.ErrorCode == string(fault.BudgetExhausted) || r.ErrorCode == string(fault.Cancelled) || r.RateLimit != nil
+}
+
+// made reports whether the loop of a step has come further than where it began.
+func (t *Task) made(st Step) bool {
+	if st.Head == "" || st.Head == t.Base || st.Head == st.KeptHead {
+		return false
+	}
+	return !slices.ContainsFunc(t.Steps, func(other Step) bool { return other.ID != st.ID && other.Head == st.Head })
 }
 
 // messaged is what a message does to the task that it names.
@@ -394,7 +467,8 @@ func messaged(t *Task, e loop.Event) {
 	case loop.MessagePause:
 		t.Paused = true
 	case loop.MessageContinue:
-		t.Paused = false
+		t.Paused, t.Until = false, time.Time{}
+		t.restart()
 	case loop.MessageSteer:
 		t.Notes = last(append(slices.Clip(t.Notes), e.Note), KeepNotes)
 	case Intervene:
@@ -407,7 +481,7 @@ func (s *State) ended(t *Task, e loop.Event) {
 	t.giveUp()
 	id := t.ID
 	t.Outcome, t.Reason, t.Ended, t.Proposal, t.Head = e.Outcome, e.Reason, e.Time, e.Commit, cmp.Or(e.Head, t.Head)
-	t.Window, t.Log, t.Notes, t.Interrupted, t.WaitingFor, t.Paused = detect.Window{}, nil, nil, "", nil, false
+	t.Window, t.Log, t.Notes, t.Interrupted, t.WaitingFor, t.Paused, t.Until = detect.Window{}, nil, nil, "", nil, false, time.Time{}
 	if t.Plan != nil {
 		small := *t.Plan
 		small.Steps = nil
@@ -423,6 +497,11 @@ func (s *State) ended(t *Task, e loop.Event) {
 	for i := range s.Known {
 		if s.Known[i].Task == id {
 			s.Known[i].Done = e.Outcome == Done
+		}
+	}
+	for i := range s.Tasks { // it gives way to nobody any more
+		if s.Tasks[i].Interrupted == id && s.Tasks[i].State == task.Planning {
+			s.Tasks[i].Interrupted = ""
 		}
 	}
 	if e.Outcome == Done {

@@ -25,6 +25,8 @@ type office struct {
 	now     time.Time
 	events  []loop.Event
 	loops   map[string]string // running, paused, ended
+	parked  map[string]bool   // that were told to pause while they ask
+	told    []string          // loop, message and choice
 	started map[string]int
 	tiers   map[string]task.Tier
 	steps   map[string][]task.Step
@@ -32,7 +34,7 @@ type office struct {
 
 func open(t testing.TB, c charter.Charter) *office {
 	o := &office{
-		t: t, s: New("s"), c: c, now: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC), loops: map[string]string{}, started: map[string]int{},
+		t: t, s: New("s"), c: c, now: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC), loops: map[string]string{}, parked: map[string]bool{}, started: map[string]int{},
 		tiers: map[string]task.Tier{}, steps: map[string][]task.Step{},
 	}
 	o.emit(loop.Event{Type: loop.StewardOpened, How: "mission"})
@@ -40,8 +42,11 @@ func open(t testing.TB, c charter.Charter) *office {
 }
 
 func limits() charter.Charter {
-	c := charter.Defaults()
-	c.Name = "s"
+	c, err := charter.Parse([]byte(`{"kind":"steward","name":"s","repo":{"path":"/src/shop"},"defaults":{
+		"scope":["**"],"verify":{"command":"true"},"test":{"command":"true"},"agent":{"command":["agent"]},"approvals":{"tools":["*"]}}}`))
+	if err != nil {
+		panic(err)
+	}
 	return c
 }
 
@@ -98,7 +103,7 @@ func (o *office) submit(t task.Task, tier task.Tier, steps ...task.Step) {
 // settle does everything that is to be done now, until nothing is.
 func (o *office) settle() {
 	for range 1000 {
-		events, jobs := Next(o.s, o.c)
+		events, jobs := Next(o.s, o.c, nil)
 		if len(events) > 0 {
 			o.emit(events...)
 			continue
@@ -137,9 +142,12 @@ func (o *office) job(j Job) {
 		require.LessOrEqual(o.t, running, o.c.Limits.Parallel)
 		o.emit(AfterBegin(o.s, j)...)
 	case Tell:
+		o.told = append(o.told, j.Loop+" "+j.Message+" "+j.Choice)
 		o.emit(AfterTell(j)...)
 		switch {
 		case o.loops[j.Loop] == "ended":
+		case j.Message == loop.MessagePause && o.loops[j.Loop] == "asking":
+			o.parked[j.Loop] = true // it pauses as soon as it was answered
 		case j.Message == loop.MessagePause:
 			o.loops[j.Loop] = "paused"
 			o.child(task.ChildEvent{Loop: j.Loop, Event: task.ChildAsks, Gate: &task.ChildGate{ID: "pause-1", Kind: "pause"}})
@@ -164,6 +172,36 @@ func (o *office) end(id, status, code string) {
 	o.child(task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &task.ChildResult{
 		Status: status, ErrorCode: code, Head: "h-" + id, Proposal: &task.ChildProposal{Hash: fmt.Sprintf("%064x", len(id)), State: "approved"},
 	}})
+}
+
+// next records what follows, and returns the jobs that come of it.
+func (o *office) next(underWay []Job) []Job {
+	for {
+		events, jobs := Next(o.s, o.c, underWay)
+		if len(events) == 0 {
+			return jobs
+		}
+		o.emit(events...)
+	}
+}
+
+// asks is a question that a loop asks, answerAt a person's answer there.
+func (o *office) asks(id string) {
+	o.loops[id] = "asking"
+	o.child(task.ChildEvent{Loop: id, Event: task.ChildAsks, Gate: &task.ChildGate{ID: "question-1", Kind: "question", Summary: "which?"}})
+}
+
+func (o *office) answerAt(id string) {
+	o.loops[id] = "running"
+	pauses := o.parked[id]
+	if pauses {
+		o.loops[id] = "paused"
+		delete(o.parked, id)
+	}
+	o.child(task.ChildEvent{Loop: id, Event: task.ChildAnswered, Gate: &task.ChildGate{ID: "question-1", Kind: "question"}})
+	if pauses {
+		o.child(task.ChildEvent{Loop: id, Event: task.ChildAsks, Gate: &task.ChildGate{ID: "pause-2", Kind: "pause", By: loop.StewardName("s")}})
+	}
 }
 
 func (o *office) answer(id_ string, name string, m Message) {

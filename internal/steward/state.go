@@ -85,7 +85,7 @@ type Task struct {
 	Step       string     `json:"step"`                 // the one that was begun last
 	Steps      []Step     `json:"steps,omitempty"`
 	Loops      []string   `json:"loops"`
-	Ending     []string   `json:"ending,omitempty"` // loops of a plan that was given up, which are to be ended
+	Ending     []Step     `json:"ending,omitempty"` // of a plan that was given up, whose loops have not ended yet
 
 	Actions     int           `json:"actions"`
 	ProgressAt  time.Time     `json:"progressAt,omitzero"`
@@ -96,6 +96,8 @@ type Task struct {
 	Interrupted string        `json:"interrupted,omitempty"` // the task that it gives way to
 
 	WaitingFor *WaitingFor       `json:"waitingFor"`
+	Stop       string            `json:"stop,omitempty"` // the stop condition for which it waits
+	Until      time.Time         `json:"until,omitzero"` // it sleeps: an agent's rate limit ends then
 	Cost       task.Usage        `json:"cost"`
 	CostLimit  *evidence.Decimal `json:"costLimit,omitempty"` // raised by a person
 	Outcome    string            `json:"outcome"`             // done or cancelled; "" while it is not over
@@ -138,15 +140,21 @@ const (
 
 // Step is a step of a task's plan, as far as it has come.
 type Step struct {
-	ID     string     `json:"id"`
-	Loop   string     `json:"loop,omitempty"` // the child that does it, "" while it was not begun
-	Status string     `json:"status"`
-	Told   string     `json:"told,omitempty"` // the last message that the steward sent to the loop
-	Seq    int64      `json:"seq,omitempty"`  // of the last report of the loop
-	Said   string     `json:"said,omitempty"` // what that was
-	Head   string     `json:"head,omitempty"`
-	Branch string     `json:"branch,omitempty"`
-	Usage  task.Usage `json:"usage,omitzero"`
+	ID     string      `json:"id"`
+	Loop   string      `json:"loop,omitempty"` // the child that does it, "" while it was not begun
+	Status string      `json:"status"`
+	Told   string      `json:"told,omitempty"` // the last message that the steward sent to the loop
+	Seq    int64       `json:"seq,omitempty"`  // of the last report of the loop
+	Said   string      `json:"said,omitempty"` // what that was
+	Head   string      `json:"head,omitempty"`
+	Branch string      `json:"branch,omitempty"`
+	Usage  task.Usage  `json:"usage,omitzero"`
+	Asks   *WaitingFor `json:"asks,omitempty"` // what a person is to answer at its loop
+	// Cap is what its loop may cost, nil for anything.
+	Cap *evidence.Decimal `json:"cap,omitempty"`
+	// Kept is the branch of an earlier try whose work the next one goes on from, KeptHead its head.
+	Kept     string `json:"kept,omitempty"`
+	KeptHead string `json:"keptHead,omitempty"`
 	// Counted is how much of its active time has been counted as executing time.
 	Counted int64 `json:"counted,omitempty"`
 }

@@ -36,6 +36,7 @@ type ChildGate struct {
 	Hash     string    `json:"hash,omitempty"`
 	Answers  []string  `json:"answers,omitempty"`
 	OpenedAt time.Time `json:"openedAt"`
+	By       string    `json:"by,omitempty"` // of a pause: who asked for it
 }
 
 // ChildResult is where a child stands: at the end of an iteration, or at its own.
@@ -56,6 +57,7 @@ type ChildResult struct {
 	Steward     string            `json:"steward,omitempty"`  // that started it
 	Approved    string            `json:"approved,omitempty"` // by whom its contract was approved: the steward, and for which plan
 	Proposal    *ChildProposal    `json:"proposal,omitempty"`
+	RateLimit   *RateLimit        `json:"rateLimit,omitempty"` // for which its last agent call failed
 }
 
 // ChildProposal is the proposal of a child.

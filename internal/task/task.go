@@ -98,6 +98,7 @@ type Evidence struct {
 	Reason   string `json:"reason,omitempty"`   // why it waits, or is planned again
 	Answer   string `json:"answer,omitempty"`   // what a person said, and who
 	Done     string `json:"done,omitempty"`     // what it came to
+	Stop     string `json:"stop,omitempty"`     // the stop condition for which it waits (S6)
 }
 
 // Cost is an estimate in US dollars by what like tasks have cost. N is how many there were; 0 is no
@@ -134,11 +135,23 @@ func (u Usage) Sub(v Usage) Usage {
 	return Usage{u.CostUSD.Sub(v.CostUSD), u.Tokens - v.Tokens, u.ActiveMs - v.ActiveMs, u.ToolCalls - v.ToolCalls}
 }
 
+// RateLimit is that an agent's program refuses work for a while.
+type RateLimit struct {
+	Until time.Time `json:"until,omitzero"` // zero where nobody knows
+	Said  string    `json:"said,omitempty"` // by the program
+}
+
 // What an action is: the unit that loop detection counts (S8).
 const (
 	StepStarted = "step"      // a step was begun; its result is how its loop has ended
 	Iterated    = "iteration" // a step's loop has ended an iteration
 	Commanded   = "command"   // the steward itself ran a command
+)
+
+// Outcomes of actions that are no failure of a step: it is begun again without counting as a retry.
+const (
+	RateLimited = "rate-limited" // an agent was refused work
+	Spent       = "spent"        // its loop has used up its budget
 )
 
 // Action is one thing that was done for a task, with its result.
@@ -189,6 +202,7 @@ type Drift struct {
 	Text   string    `json:"text"`
 	Theirs string    `json:"theirs,omitempty"` // its digest or commit as found
 	Ours   string    `json:"ours,omitempty"`
+	Task   string    `json:"task,omitempty"` // that it is about: the one whose loop or plan it is, else the one at work
 	Found  time.Time `json:"found,omitzero"`
 }
 

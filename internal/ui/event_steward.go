@@ -3,6 +3,7 @@ package ui
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	"pawl/internal/loop"
 )
@@ -39,6 +40,9 @@ func supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 		text += by(e)
 	case loop.TaskInterrupted:
 		text, color = about+"interrupted"+reason(e.Reason), yellow
+		if e.Usage != nil { // its planner has ended
+			text = about + "planning interrupted"
+		}
 	case loop.TaskEnded:
 		text, color = about+cmp.Or(Clean(e.Outcome), "over")+reason(e.Reason), green
 		if e.Outcome != "done" {
@@ -47,7 +51,7 @@ func supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 	case loop.TierSet:
 		text = about + "tier " + string(e.Tier) + by(e) + reason(e.Reason)
 	case loop.StepBegun:
-		text = about + "step " + Clean(e.Step) + " begun: loop " + Clean(e.LoopID)
+		text = about + "step " + Clean(e.Step) + " " + cmp.Or(Clean(e.How), "begun") + ": loop " + Clean(e.LoopID)
 	case loop.ActionTaken:
 		text, ofNote = about+"action", false
 		if a := e.Action; a != nil {
@@ -62,6 +66,14 @@ func supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 		}
 	case loop.ChildTold:
 		text, ofNote = about+"told the loop "+Clean(e.LoopID)+" to "+Clean(e.Message), false
+	case loop.RateLimited:
+		text, color = about+"an agent's rate limit: it sleeps", yellow
+		if e.Until != nil {
+			text += " until " + e.Until.UTC().Format(time.RFC3339)
+		}
+		text += note(e.Reason)
+	case loop.RateLimitOver:
+		text = about + "goes on after the rate limit"
 	case loop.LoopWarned, loop.LoopDetected:
 		text, color = about+"near a limit", yellow
 		if e.Type == loop.LoopDetected {

@@ -134,6 +134,8 @@ func doing(t steward.Task) string {
 	switch {
 	case t.Outcome != "":
 		return t.Outcome
+	case !t.Until.IsZero():
+		return string(t.State) + ", sleeps until " + t.Until.UTC().Format(time.RFC3339)
 	case t.Interrupted != "":
 		return string(t.State) + ", gives way to " + Clean(t.Interrupted)
 	case t.Paused:

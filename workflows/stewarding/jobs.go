@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/converter"
@@ -14,7 +13,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
-	"pawl/internal/charter"
 	"pawl/internal/kind"
 	"pawl/internal/launch"
 	"pawl/internal/loop"
@@ -23,27 +21,49 @@ import (
 	"pawl/workflows/notices"
 )
 
-// start begins the jobs that are not under way, and reports whether the steward is to end. Then nobody
-// waits for a planner any more.
+// job is something that is under way beside the main line.
+type job struct {
+	steward.Job
+	cancel func()
+}
+
+// underWay are the steward's jobs that are, in one order for every replay.
+func (r *run) underWay() (all []steward.Job) {
+	for _, key := range slices.Sorted(maps.Keys(r.jobs)) {
+		if j := r.jobs[key].Job; j.Do != "" {
+			all = append(all, j)
+		}
+	}
+	return all
+}
+
+// start begins the jobs, and reports whether the steward is to end. Then nobody waits for a planner any more.
 func (r *run) start(ctx workflow.Context, jobs []steward.Job) (end bool) {
 	for _, j := range jobs {
-		if j.Do == steward.End {
+		switch j.Do {
+		case steward.End:
 			for _, key := range slices.Sorted(maps.Keys(r.jobs)) {
-				r.jobs[key]()
+				r.jobs[key].cancel()
 			}
 			return true
+		case steward.Drop:
+			if planning, ok := r.jobs[j.As(steward.Plan).Key()]; ok {
+				planning.cancel()
+			}
+		default:
+			r.background(ctx, j.Key(), j, func(ctx workflow.Context) error { return works[j.Do](r, ctx, j) })
 		}
-		r.background(ctx, j.Key(), func(ctx workflow.Context) error { return works[j.Do](r, ctx, j) })
 	}
 	return false
 }
 
 // background does something beside the main line, once at a time.
-func (r *run) background(ctx workflow.Context, key string, what func(workflow.Context) error) {
-	if r.jobs[key] != nil {
+func (r *run) background(ctx workflow.Context, key string, j steward.Job, what func(workflow.Context) error) {
+	if _, is := r.jobs[key]; is {
 		return
 	}
-	ctx, r.jobs[key] = workflow.WithCancel(ctx)
+	ctx, cancel := workflow.WithCancel(ctx)
+	r.jobs[key] = job{j, cancel}
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		defer func() {
 			delete(r.jobs, key)
@@ -54,6 +74,28 @@ func (r *run) background(ctx workflow.Context, key string, what func(workflow.Co
 		}
 	})
 }
+
+// may is asked before each part of a job, since the state may have changed while the one before was done (S6).
+// What may not be done is left: what follows from that, the steward's next step says.
+func (r *run) may(j steward.Job) error {
+	if stop := steward.Stopped(r.State(), r.charter, j); stop != nil {
+		return &stopped{stop.Why}
+	}
+	return nil
+}
+
+// act does a part of a job that is an activity.
+func (r *run) act(ctx workflow.Context, j steward.Job, name, summary string, in, out any) error {
+	if err := r.may(j); err != nil {
+		return err
+	}
+	return r.execute(ctx, name, summary, in, out)
+}
+
+// stopped is why an action was not done.
+type stopped struct{ why string }
+
+func (s *stopped) Error() string { return s.why }
 
 // works is what each job does.
 var works = map[steward.Do]func(*run, workflow.Context, steward.Job) error{
@@ -69,13 +111,17 @@ func (r *run) plan(ctx workflow.Context, j steward.Job) error {
 		Steward: s.Steward, Ledger: s.Ledger, Charter: r.charter, Task: t.ID, Note: j.Note, Tier: t.PersonsTier(), Claims: steward.Claims(s, r.charter, t.ID),
 	}
 	var out act.TaskPlanned
-	err := r.execute(ctx, act.PlanTaskName, "plan "+t.ID, in, &out)
-	if err != nil {
-		if ctx.Err() != nil {
-			return err
-		}
+	err := r.act(ctx, j, act.PlanTaskName, "plan "+t.ID, in, &out)
+	var stop *stopped
+	switch {
+	case errors.As(err, &stop):
+		return nil
+	case ctx.Err() != nil: // it gives way, or nobody wants it any more; what it has spent counts
+		out.Interrupted = true
+	case err != nil:
 		out.Problems = append(out.Problems, "it could not be planned: "+notices.Plain(err))
 	}
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	return r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterPlan(s, r.charter, j, out) })
 }
 
@@ -97,10 +143,19 @@ func (r *run) begin(ctx workflow.Context, j steward.Job) error {
 	}
 	r.begun[j.Loop] = true
 	defer delete(r.begun, j.Loop)
-	if !there.Found {
-		if err := r.launch(ctx, j); err != nil {
-			return cannot("the step " + j.Step.ID + " can't be begun: " + notices.Plain(err))
-		}
+	var err error
+	if there.Found {
+		j.Do = steward.Adopt
+		err = r.may(j)
+	} else {
+		err = r.launch(ctx, j)
+	}
+	var stop *stopped
+	if errors.As(err, &stop) {
+		return nil
+	}
+	if err != nil {
+		return cannot("the step " + j.Step.ID + " can't be begun: " + notices.Plain(err))
 	}
 	if err := r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterBegin(s, j) }); err != nil {
 		return err
@@ -125,15 +180,10 @@ func (r *run) launch(ctx workflow.Context, j steward.Job) error {
 	if err != nil {
 		return err
 	}
-	s := r.State()
-	if !steward.MayBegin(s, j) {
-		return errors.New("the task has changed meanwhile")
+	if err := r.may(j); err != nil {
+		return err
 	}
-	t := s.Find(j.Task)
-	sp, err := r.charter.Loop(j.Step, charter.Caps{
-		Loop: j.Loop, Task: t.ID, Goal: t.Title, Plan: t.Plan.Hash, ApprovedBy: t.ApprovedBy, From: from, Base: t.Base, Onto: r.opened.Onto,
-		Last: j.Last, CostUSD: steward.Remainder(s, r.charter, *t),
-	})
+	sp, err := steward.LoopSpec(r.State(), r.charter, j, from, r.opened.Onto)
 	if err != nil {
 		return err
 	}
@@ -171,13 +221,15 @@ func (r *run) launch(ctx workflow.Context, j steward.Job) error {
 	return nil
 }
 
-// footing is the branch that a step's loop starts from: that of the step before it, or one that joins
-// those of several.
+// footing is the branch that a step's loop starts from: that of an earlier try whose work is kept, that of the
+// step before it, or one that joins those of several.
 func (r *run) footing(ctx workflow.Context, j steward.Job) (branch string, err error) {
-	switch len(j.After) {
-	case 0:
+	switch {
+	case j.From != "":
+		return j.From, nil
+	case len(j.After) == 0:
 		return "", nil
-	case 1:
+	case len(j.After) == 1:
 		return j.After[0].Branch, nil
 	}
 	in := act.Join{Ref: r.opened.Ref, Task: j.Task, Step: j.Step.ID}
@@ -185,11 +237,15 @@ func (r *run) footing(ctx workflow.Context, j steward.Job) (branch string, err e
 		in.Heads = append(in.Heads, st.Head)
 	}
 	var out act.Joined
-	if err := r.execute(ctx, act.JoinName, "join the work of the steps before "+j.Step.ID, in, &out); err != nil {
+	j.Do = steward.Join
+	if err := r.act(ctx, j, act.JoinName, "join the work of the steps before "+j.Step.ID, in, &out); err != nil {
+		return "", err
+	}
+	if err := r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterJoin(s, r.charter, j, out) }); err != nil {
 		return "", err
 	}
 	if len(out.Conflicts) > 0 {
-		return "", errors.New("the steps before it can't be joined, they conflict in " + strings.Join(out.Conflicts, ", "))
+		return "", &stopped{"the steps before it can't be joined"} // a person is asked
 	}
 	return out.Branch, nil
 }

@@ -108,6 +108,24 @@ func (r *run) watch(ctx workflow.Context) {
 	}
 }
 
+// sleep waits for the ends of rate limits, each with a timer of its own. A new run waits for them anew.
+func (r *run) sleep(ctx workflow.Context) {
+	for _, t := range r.State().Tasks {
+		key := t.ID + " " + t.Until.Format(time.RFC3339Nano)
+		if t.Until.IsZero() || t.Outcome != "" || r.asleep[key] {
+			continue
+		}
+		r.asleep[key] = true
+		workflow.Go(ctx, func(ctx workflow.Context) {
+			defer delete(r.asleep, key)
+			left := max(t.Until.Sub(workflow.Now(ctx)), time.Millisecond)
+			if workflow.NewTimerWithOptions(ctx, left, workflow.TimerOptions{Summary: "until the rate limit of " + t.ID + " is over"}).Get(ctx, nil) == nil {
+				_ = r.follow(ctx, func(s steward.State) []loop.Event { return steward.Slept(s, t.ID, t.Until) })
+			}
+		})
+	}
+}
+
 // notify tells whom the charter names, and waits for nobody. Where that fails it is a warning.
 func (r *run) notify(ctx workflow.Context, event loop.Type, gate, reason string) {
 	s := r.State()
@@ -162,8 +180,11 @@ func Details(s steward.State) string {
 			break
 		}
 		state := string(t.State)
-		if t.Outcome != "" {
+		switch {
+		case t.Outcome != "":
 			state = t.Outcome
+		case !t.Until.IsZero():
+			state += ", waits for a rate limit until " + t.Until.Format(time.RFC3339)
 		}
 		fmt.Fprintf(&w, "| %s | %s | %s | %d | %s | %d | %s |\n", display.Cell(t.ID), state, dash(string(t.Tier)), t.Priority, dash(t.Step), t.Actions, display.Cell(loop.Clip(t.Title, 120)))
 	}

@@ -152,6 +152,9 @@ func (r *run) validate(ctx workflow.Context) error {
 				loops = append(loops, st.Loop)
 			}
 		}
+		for _, st := range t.Ending {
+			loops = append(loops, st.Loop)
+		}
 	}
 	var out act.Validated
 	if err := r.execute(ctx, act.ValidateName, "is all as recorded?", in, &out); err != nil {

@@ -63,7 +63,8 @@ type run struct {
 	charter    charter.Charter
 	opened     Opened
 	from       string             // the ledger commit to go on from, "" for none
-	jobs       map[string]func()  // under way, by their keys; each can be given up
+	jobs       map[string]job     // under way, by their keys
+	asleep     map[string]bool    // tasks that sleep, with their time
 	begun      map[string]bool    // loops that are being begun
 	unheard    []task.ChildEvent  // what those have said already
 	finished   int                // jobs that have ended
@@ -91,7 +92,7 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 	if resume.Carry != nil {
 		carry = *resume.Carry
 	}
-	r := &run{Journal: journal.New(ctx, carry.Saved), opened: carry.Opened, from: resume.Ledger, jobs: map[string]func(){}, begun: map[string]bool{}, watched: map[string]bool{}}
+	r := &run{Journal: journal.New(ctx, carry.Saved), opened: carry.Opened, from: resume.Ledger, jobs: map[string]job{}, asleep: map[string]bool{}, begun: map[string]bool{}, watched: map[string]bool{}}
 	r.keeper = gatekeeper.New(r.Journal, gatekeeper.Rules{
 		Messages: steward.Messages, Answers: steward.Answers, Show: r.show, Notify: r.notify,
 		Check: func(name string, payload []byte) (govern.Reply, error) {
@@ -164,7 +165,8 @@ func (r *run) work(ctx workflow.Context) error {
 			}
 		}
 		r.watch(ctx)
-		events, jobs := steward.Next(r.State(), r.charter)
+		r.sleep(ctx)
+		events, jobs := steward.Next(r.State(), r.charter, r.underWay())
 		if len(events) > 0 {
 			if err := r.emit(ctx, events...); err != nil {
 				return err
@@ -176,7 +178,7 @@ func (r *run) work(ctx workflow.Context) error {
 			jobs = nil // none is begun any more
 		} else if r.due {
 			r.due = false
-			r.background(ctx, "validate", r.validate)
+			r.background(ctx, "validate", steward.Job{}, r.validate)
 		}
 		ended := r.start(ctx, jobs)
 		r.show(ctx)
@@ -281,7 +283,7 @@ func (r *run) cancel(ctx workflow.Context) error {
 				return err
 			}
 		}
-		_, jobs := steward.Next(r.State(), r.charter)
+		_, jobs := steward.Next(r.State(), r.charter, r.underWay())
 		if r.start(ctx, jobs) && len(r.jobs) == 0 {
 			return nil
 		}

@@ -1,0 +1,336 @@
+package steward
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pawl/internal/act"
+	"pawl/internal/charter"
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+	"pawl/internal/task"
+)
+
+// dispatch gives work to as many loops and planners as may run at once (limits.parallel): by priority, what
+// has begun before what has not. A task gives way only to one of strictly higher priority. A loop that asks a
+// person has a place, since the answer lets it go on at once; where somebody else needs the place, it is told
+// first to pause as soon as it was answered.
+func (n *next) dispatch() {
+	if n.Paused {
+		return
+	}
+	free := n.charter.Limits.Parallel - n.busy()
+	asking := n.asking()
+	var gaveWay []Task
+	for _, t := range n.inOrder() {
+		if t.Outcome != "" || t.State == task.Waiting || !n.ready(t) {
+			continue
+		}
+		wants := n.wants(t)
+		for ; len(wants) > 0 && free > 0; wants = wants[1:] {
+			if n.do(t, wants, free) {
+				free--
+			}
+		}
+		if len(wants) == 0 {
+			continue
+		}
+		if len(asking) > 0 {
+			n.issue(asking[0])
+			asking = asking[1:]
+		} else if !n.active(t) { // it has nothing yet: who gives way to it?
+			gaveWay = append(gaveWay, n.giveWay(t, gaveWay)...)
+		}
+	}
+}
+
+// ready reports whether a task may be begun, or has been.
+func (n *next) ready(t Task) bool {
+	return t.State != task.Idle || (!n.Held && !t.Held && n.Mode != spec.ModeAnswer && !n.buffered(t))
+}
+
+// buffered reports whether a schedule's task waits for that of the slot before.
+func (n *next) buffered(t Task) bool {
+	if overlapOf(n.charter, t.Source) != charter.Buffer {
+		return false
+	}
+	for _, before := range n.Tasks { // in the order in which they came
+		if before.ID == t.ID {
+			return false
+		}
+		if before.Source == t.Source && before.Outcome == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// busy counts the places that are taken: loops that run or may at any time, and what is being begun.
+func (n *next) busy() (count int) {
+	for _, t := range n.Tasks {
+		count += len(t.Ending)
+		for _, st := range t.Steps {
+			if st.Status == Running || st.Status == Asking && st.Told != loop.MessagePause {
+				count++
+			}
+		}
+	}
+	for _, j := range n.underWay {
+		if n.takes(j) {
+			count++
+		}
+	}
+	return count
+}
+
+// takes reports whether a job that is under way has a place of its own.
+func (n *next) takes(j Job) bool {
+	switch {
+	case j.Do == Plan:
+		return true
+	case j.Do == Begin:
+		return !n.runs(j.Task, j.Loop)
+	}
+	return j.Do == Tell && j.Message == loop.MessageContinue && !n.runs(j.Task, j.Loop)
+}
+
+// runs reports whether the state has a loop of a task as one that runs or asks.
+func (n *next) runs(id, loop string) bool {
+	t := n.Find(id)
+	return t != nil && slices.ContainsFunc(t.Steps, func(st Step) bool { return st.Loop == loop && (st.Status == Running || st.Status == Asking) })
+}
+
+// asking are the messages by which loops that ask give up their places.
+func (n *next) asking() (all []Job) {
+	for _, t := range n.Tasks {
+		for _, st := range t.Steps {
+			if st.Status == Asking && st.Told != loop.MessagePause {
+				all = append(all, Job{Do: Tell, Task: t.ID, Loop: st.Loop, Message: loop.MessagePause, Choice: loop.PauseStep})
+			}
+		}
+	}
+	return all
+}
+
+// active reports whether anything runs for the task.
+func (n *next) active(t Task) bool {
+	return len(n.does(Plan, t.ID)) > 0 || slices.ContainsFunc(t.Steps, func(st Step) bool { return st.Status == Running })
+}
+
+// want is one thing that a task could have done for it now.
+type want struct {
+	plan   bool
+	step   task.Step
+	from   string // the branch that the step goes on from, where it was tried before
+	paused string // the loop that may go on
+}
+
+// wants are what could be done for a task at once, beside what is under way.
+func (n *next) wants(t Task) (all []want) {
+	switch t.State {
+	case task.Idle:
+		if why := n.afterNothing(t, Job{}); why != "" {
+			n.blocked(t, why)
+			return nil
+		}
+		if len(t.After) > 0 {
+			return nil
+		}
+		return []want{{}}
+	case task.Planning:
+		if t.Plan == nil && len(n.does(Plan, t.ID)) == 0 && n.stopped(Job{Do: Plan, Task: t.ID}) == nil {
+			return []want{{plan: true}}
+		}
+		return nil
+	}
+	if !t.Until.IsZero() {
+		return nil
+	}
+	done := map[string]bool{}
+	for _, st := range t.Steps {
+		done[st.ID] = st.Status == Over
+	}
+	for i, st := range t.Steps {
+		switch {
+		case st.Status == Paused && st.Told == loop.MessagePause:
+			if !slices.ContainsFunc(n.does(Tell, t.ID), func(j Job) bool { return j.Loop == st.Loop }) {
+				all = append(all, want{paused: st.Loop})
+			}
+		case st.Status == Pending && n.Mode == spec.ModeMission && t.Plan != nil && i < len(t.Plan.Steps) && !slices.ContainsFunc(t.Plan.Steps[i].After, func(id string) bool { return !done[id] }):
+			if !slices.ContainsFunc(n.does(Begin, t.ID), func(j Job) bool { return j.Step.ID == st.ID }) {
+				all = append(all, want{step: t.Plan.Steps[i], from: st.Kept})
+			}
+		}
+	}
+	return all
+}
+
+// planned begins the plan of a task, once the ledger has it.
+func (n *next) planned(t Task) {
+	if stop := n.stopped(Job{Do: goOn, Task: t.ID}); stop != nil {
+		n.stop(t, *stop)
+		return
+	}
+	if n.Mode == spec.ModePlan { // and begins nothing
+		return
+	}
+	approval := "nobody has to: " + string(t.Tier)
+	if t.ApprovedBy != "" {
+		approval = t.ApprovedBy
+	}
+	n.to(t, task.Executing, task.Evidence{Plan: t.Plan.Hash, Tier: t.Tier, Estimate: t.Plan.Cost.String(), Approval: approval, Written: n.Ledger})
+}
+
+// failed names the task that this one waits for and that has not come to a good end, "" for none.
+func (n *next) failed(t Task) string {
+	for _, id := range t.After {
+		if other := n.Find(id); other == nil || other.Outcome == Cancelled {
+			return id
+		}
+	}
+	return ""
+}
+
+// blocked asks about a task that can't be begun.
+func (n *next) blocked(t Task, why string) {
+	n.to(t, task.Waiting, task.Evidence{Blocker: why, Reason: why, Stop: StopDependency}, loop.Event{Type: loop.GateOpened, Task: t.ID, Gate: &loop.Gate{
+		Kind: loop.GateQuestion, Task: t.ID, Summary: why, Choices: []string{Replan, Cancel},
+	}})
+}
+
+// do gives a task the first of what it wants, and reports whether that takes one of the free places.
+func (n *next) do(t Task, wants []want, free int) bool {
+	w := wants[0]
+	switch {
+	case t.State == task.Idle:
+		n.to(t, task.Planning, task.Evidence{Trigger: cmp.Or(t.Source, "submitted")})
+		return true
+	case w.plan:
+		n.issue(Job{Do: Plan, Task: t.ID, Note: strings.Join(t.Notes, "\n"), Notes: len(t.Notes)})
+		return true
+	case w.paused == "":
+		return n.begin(t, w, min(len(wants), free))
+	}
+	j := Job{Do: Tell, Task: t.ID, Loop: w.paused, Message: loop.MessageContinue}
+	if n.stopped(j) != nil {
+		return false
+	}
+	n.issue(j)
+	return true
+}
+
+// begin has a step begun, with a share of the money that is left. Where loops side by side have all of it,
+// the step waits for what they leave.
+func (n *next) begin(t Task, w want, sharers int) bool {
+	j := Job{Do: Begin, Task: t.ID, Step: w.step, Loop: n.LoopID(t, w.step.ID), Plan: t.Plan.Hash, Last: isLast(t.Plan.Steps, w.step.ID), From: w.from}
+	for _, st := range t.Steps {
+		if slices.Contains(w.step.After, st.ID) {
+			j.After = append(j.After, st)
+		}
+	}
+	if left := n.left(t); left != nil {
+		if left.Sign() <= 0 {
+			return false
+		}
+		share := left.Share(sharers)
+		j.Cap = &share
+	}
+	if stop := n.stopped(j); stop != nil {
+		if !slices.ContainsFunc(n.events, func(e loop.Event) bool { return e.Task == t.ID }) {
+			n.stop(t, *stop)
+		}
+		return false
+	}
+	if sp, err := LoopSpec(n.State, n.charter, j, "", ""); err == nil {
+		j.Cap = sp.Limits.CostUSD // its own limit may be lower
+	}
+	n.issue(j)
+	return true
+}
+
+// left is what a task may still promise to loops: its limit without what it has cost and what its loops
+// may still spend. nil is anything.
+func (n *next) left(t Task) *evidence.Decimal {
+	limit := n.limit(t)
+	if limit == nil {
+		return nil
+	}
+	left := limit.Sub(t.Cost.CostUSD)
+	for _, st := range slices.Concat(t.Steps, t.Ending) {
+		if st.Cap == nil || st.Status == Over || st.Status == Pending {
+			continue
+		}
+		if open := st.Cap.Sub(st.Usage.CostUSD); open.Sign() > 0 {
+			left = left.Sub(open)
+		}
+	}
+	for _, j := range n.does(Begin, t.ID) {
+		if j.Cap != nil && !n.runs(t.ID, j.Loop) {
+			left = left.Sub(*j.Cap)
+		}
+	}
+	return &left
+}
+
+// giveWay lets the task of the lowest priority give way to one of strictly higher priority: its loops at the
+// next boundary of a step, its planner at once, which has nothing yet that could be lost but its time.
+// It returns who has.
+func (n *next) giveWay(to Task, already []Task) []Task {
+	var lowest *Task
+	for _, t := range n.Tasks {
+		if t.Outcome != "" || t.State != task.Executing && t.State != task.Planning || t.Priority >= to.Priority || !n.active(t) {
+			continue
+		}
+		if slices.ContainsFunc(already, func(a Task) bool { return a.ID == t.ID }) {
+			continue
+		}
+		if lowest == nil || t.Priority < lowest.Priority {
+			lowest = &t
+		}
+	}
+	if lowest == nil {
+		return nil
+	}
+	if lowest.Interrupted != to.ID {
+		n.events = append(n.events, loop.Event{Type: loop.TaskInterrupted, Task: lowest.ID, Reason: to.ID})
+	}
+	n.drop(*lowest)
+	n.pauseAll(*lowest, loop.PauseStep)
+	return []Task{*lowest}
+}
+
+// isLast reports whether no other step comes after: that step's proposal is the task's.
+func isLast(steps []task.Step, id string) bool {
+	return !slices.ContainsFunc(steps, func(st task.Step) bool { return slices.Contains(st.After, id) })
+}
+
+// LoopID is the workflow ID of the loop that does a step: the same for who asks again, another one for
+// a step that is begun anew, and where another task has that ID: x with the step y-z, x-y with the step z.
+func (s State) LoopID(t Task, step string) string {
+	used := func(id string) bool {
+		return slices.ContainsFunc(s.Tasks, func(t Task) bool { return slices.Contains(t.Loops, id) })
+	}
+	id := s.Steward + "-" + t.ID + "-" + step
+	for n := 2; used(id); n++ {
+		id = fmt.Sprintf("%s-%s-%s.%d", s.Steward, t.ID, step, n)
+	}
+	return id
+}
+
+// Claims are the files that other tasks at work may change.
+func Claims(s State, c charter.Charter, besides string) (claims []act.Claim) {
+	for _, t := range s.Tasks {
+		if t.ID == besides || t.Outcome != "" || t.Plan == nil {
+			continue
+		}
+		claim := act.Claim{Task: t.ID}
+		for _, st := range t.Plan.Steps {
+			claim.Scope = append(claim.Scope, c.Scope(st)...)
+		}
+		claims = append(claims, claim)
+	}
+	return claims
+}

@@ -1,0 +1,308 @@
+package steward
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pawl/internal/assess"
+	"pawl/internal/charter"
+	"pawl/internal/detect"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+	"pawl/internal/task"
+)
+
+// The names of the stop conditions, as the evidence of a task that waits has them.
+const (
+	StopPerson     = "person"
+	StopConflict   = "conflict"
+	StopGuardrail  = "guardrail"
+	StopApproval   = "approval"
+	StopResources  = "resources"
+	StopCircle     = "circle"
+	StopCheckIn    = "checkIn"
+	StopAmbiguity  = "ambiguity"
+	StopDependency = "dependency"
+)
+
+// Stop is a condition in which a task stops and waits for a person (S6).
+type Stop struct {
+	Name      string
+	Immediate bool   // what runs for the task is interrupted at once
+	At        string // where its loops pause: loop.PauseNow, PauseStep or PauseIteration
+	Source    string // the condition in the words of the source
+	When      string // what it is here
+
+	of    []Do                                      // the actions that it is checked before; none: it comes with what a planner or a loop reports
+	holds func(n *next, t Task, j Job) (why string) // "" where it does not hold
+	asks  func(n *next, t Task, why string)         // moves the task to WAITING_FOR_HUMAN
+}
+
+var (
+	anything = []Do{Plan, Begin, Join, Adopt, Propose, goOn}
+	work     = []Do{Plan, Begin, Join, Adopt, goOn} // all but the end, which costs nothing
+	loops    = []Do{Begin, Join, Adopt}
+)
+
+// Stops is the table of the stop conditions, in the order in which they are checked.
+var Stops []Stop
+
+func init() { // the rows ask for one another
+	Stops = []Stop{
+		{
+			Name: StopPerson, Immediate: true, At: loop.PauseNow, Source: "Explicit \"STOP\" command; emergency override; system shutdown",
+			When: "`pause` or `halt`, of the task or of the steward, or a file `loop-stop`",
+			of:   anything, holds: (*next).stoppedByPerson, asks: (*next).waitsForContinue,
+		},
+		{
+			Name: StopConflict, Immediate: true, At: loop.PauseNow, Source: "Cannot reconcile state across sources; git conflict cannot be resolved",
+			When: "the ledger is not where the steward has left it (a drift gate), or the work of several steps cannot be joined",
+			of:   anything, holds: (*next).conflict, asks: (*next).waitsForDrift,
+		},
+		{
+			Name: StopGuardrail, Immediate: true, At: loop.PauseNow, Source: "Critical guardrail violation",
+			When: "a loop is blocked by a policy: a secret, a sealed file, a permission; or a step's command is not one that the charter allows",
+			of:   loops, holds: (*next).unlawful, asks: asksStuck(StopGuardrail),
+		},
+		{
+			Name: StopApproval, At: loop.PauseStep, Source: "Approval required",
+			When: "a plan of T1 or T2, of governance files, of production or above `limits.costUSD`, that nobody has approved by its hash",
+			of:   []Do{Begin, Join, Adopt, Propose, goOn}, holds: (*next).needsApproval, asks: (*next).waitsForApproval,
+		},
+		{
+			Name: StopResources, Immediate: true, At: loop.PauseNow, Source: "Resource exhaustion",
+			When: "the task has cost what it may, a loop has used up a budget of its own, or an agent's rate limit says no time at which it ends",
+			of:   work, holds: (*next).moneyIsSpent, asks: (*next).waitsForMoney,
+		},
+		{
+			Name: StopCircle, Immediate: true, At: loop.PauseNow, Source: "Loop detected",
+			When: "the task goes in circles, or a step has failed too often",
+			of:   work, holds: circles(false), asks: asksCircle(false),
+		},
+		{
+			Name: StopCheckIn, At: loop.PauseIteration, Source: "If in EXECUTING > 60 minutes without milestone → CHECK",
+			When: "`limits.executing` has passed without a milestone. The loops end their iteration",
+			of:   work, holds: circles(true), asks: asksCircle(true),
+		},
+		{
+			Name: StopDependency, At: loop.PauseStep, Source: "Dependency blocked",
+			When: "a task that has to be done before was cancelled, or planning has found a blocker",
+			of:   []Do{Plan}, holds: (*next).afterNothing, asks: (*next).blocked,
+		},
+		{
+			Name: StopAmbiguity, At: loop.PauseStep, Source: "Ambiguity detected",
+			When: "the planner asks, the plan is not valid, or its risk cannot be assessed",
+		},
+	}
+}
+
+// pauseAt is where the loops of a task pause that waits because of that condition.
+func pauseAt(name string) string {
+	for _, s := range Stops {
+		if s.Name == name {
+			return s.At
+		}
+	}
+	return loop.PauseStep
+}
+
+// Stopping is why an action must not be done now. Without a Stop it is no longer wanted, or not yet, and
+// nobody is asked.
+type Stopping struct {
+	Stop *Stop
+	Why  string
+}
+
+// Stopped is asked before every action (S6): a plan is made, a step begun, a loop adopted, work joined, a loop
+// told to go on, a proposal made. nil says that it may be done: it is still wanted, no stop condition holds,
+// and its commands are those that the charter allows. Messages that only stop or guide a loop always may.
+func Stopped(s State, c charter.Charter, j Job) *Stopping {
+	n := next{State: s, charter: c}
+	return n.stopped(j)
+}
+
+func (n *next) stopped(j Job) *Stopping {
+	switch {
+	case j.Do == Drop || j.Do == End || j.Do == Tell && j.Message != loop.MessageContinue:
+		return nil
+	case j.Do == Tell:
+		j.Do = goOn
+	}
+	t := n.Find(j.Task)
+	if t == nil || !n.wanted(*t, j) {
+		return &Stopping{Why: "the task has changed since"}
+	}
+	for i, stop := range Stops {
+		if !slices.Contains(stop.of, j.Do) {
+			continue
+		}
+		if why := stop.holds(n, *t, j); why != "" {
+			return &Stopping{&Stops[i], why}
+		}
+	}
+	if !t.Until.IsZero() && j.Do != Propose && j.Do != goOn {
+		return &Stopping{Why: "an agent's rate limit ends at " + t.Until.Format("15:04")}
+	}
+	return nil
+}
+
+// stop brings a task to a halt, as the condition says.
+func (n *next) stop(t Task, s Stopping) {
+	if s.Stop != nil {
+		s.Stop.asks(n, t, s.Why)
+	}
+}
+
+// wanted reports whether what an action was to be done for still holds: the task is in the state for it and
+// has that plan, and nobody has begun the step.
+func (n *next) wanted(t Task, j Job) bool {
+	switch {
+	case t.Outcome != "":
+		return false
+	case j.Do == Plan:
+		return t.State == task.Planning && t.Plan == nil
+	case j.Do == goOn || j.Do == Propose:
+		return t.State == task.Executing || t.State == task.Planning && t.Plan != nil
+	}
+	return t.State == task.Executing && t.Plan != nil && t.Plan.Hash == j.Plan &&
+		slices.ContainsFunc(t.Steps, func(st Step) bool { return st.ID == j.Step.ID && st.Status == Pending })
+}
+
+// paused is why a task waits that a person has paused.
+const paused = "paused by a person"
+
+func (n *next) stoppedByPerson(t Task, _ Job) string {
+	switch {
+	case n.HaltRequested != "":
+		return "the steward is being ended: " + n.HaltRequested
+	case t.Paused || n.Paused:
+		return paused
+	}
+	return ""
+}
+
+func (n *next) waitsForContinue(t Task, _ string) {
+	if n.HaltRequested == "" { // else its loops are ended, and it stays where it is
+		n.to(t, task.Waiting, task.Evidence{Reason: paused, Stop: StopPerson})
+	}
+}
+
+// conflict is that the record itself is in doubt: nothing is done by it before a person has looked.
+func (n *next) conflict(Task, Job) string {
+	for _, d := range n.Drift {
+		if d.Name == task.DriftLedger {
+			return d.Text
+		}
+	}
+	return ""
+}
+
+func (n *next) waitsForDrift(t Task, why string) {
+	n.to(t, task.Waiting, task.Evidence{Reason: why, Stop: StopConflict})
+}
+
+// unlawful says what is wrong with the loop of a step by the charter as it is now: it may be another one
+// than when the plan was made.
+func (n *next) unlawful(t Task, j Job) string {
+	sp, err := LoopSpec(n.State, n.charter, j, "", "")
+	if err != nil {
+		return fmt.Sprintf("the step %s is not valid any more: %s", j.Step.ID, loop.Clip(strings.ReplaceAll(err.Error(), "\n", "; "), 500))
+	}
+	for _, command := range assess.Commands(sp) {
+		if ok, why := assess.Allowed(n.charter, command); !ok {
+			return fmt.Sprintf("the step %s may not use the command `%s`: %s", j.Step.ID, loop.Clip(command, 200), why)
+		}
+	}
+	return ""
+}
+
+// LoopSpec is the spec of the loop of a step that is to be begun: from is the branch that it starts from, onto
+// the one that the task's work is for.
+func LoopSpec(s State, c charter.Charter, j Job, from, onto string) (spec.Spec, error) {
+	t := s.Find(j.Task)
+	if t == nil || t.Plan == nil {
+		return spec.Spec{}, fmt.Errorf("the task %s has no plan", j.Task)
+	}
+	return c.Loop(j.Step, charter.Caps{
+		Loop: j.Loop, Task: t.ID, Goal: t.Title, Plan: t.Plan.Hash, ApprovedBy: t.ApprovedBy, From: from, Base: t.Base, Onto: onto, Last: j.Last, CostUSD: j.Cap,
+	})
+}
+
+func (n *next) needsApproval(t Task, _ Job) string { return strings.Join(n.unapproved(t), "; ") }
+
+func (n *next) waitsForApproval(t Task, why string) {
+	n.to(t, task.Waiting, task.Evidence{Reason: "it needs an approval: " + why, Stop: StopApproval}, n.tierGate(t, why))
+}
+
+func (n *next) moneyIsSpent(t Task, _ Job) string {
+	if over, _ := n.overCost(t); over {
+		return "its cost has come to its limit"
+	}
+	return ""
+}
+
+func (n *next) waitsForMoney(t Task, why string) {
+	_, limit := n.overCost(t)
+	n.to(t, task.Waiting, task.Evidence{Reason: why, Stop: StopResources}, n.budgetGate(t, limit))
+}
+
+// circle is the first limit of loop detection that a task is beyond; checkIn asks for the one that is looked at
+// between iterations.
+func (n *next) circle(t Task, checkIn bool) *task.Finding {
+	for _, f := range detect.Check(t.Window, n.charter.Limits, t.State, 0) {
+		if f.Stop && checkIn == (f.Rule == detect.Executing) {
+			return &f
+		}
+	}
+	return nil
+}
+
+func circles(checkIn bool) func(*next, Task, Job) string {
+	return func(n *next, t Task, _ Job) string {
+		if f := n.circle(t, checkIn); f != nil {
+			return f.Text
+		}
+		return ""
+	}
+}
+
+func asksCircle(checkIn bool) func(*next, Task, string) {
+	return func(n *next, t Task, _ string) {
+		if f := n.circle(t, checkIn); f != nil {
+			n.stuck(t, *f)
+		}
+	}
+}
+
+func asksStuck(name string) func(*next, Task, string) {
+	return func(n *next, t Task, why string) {
+		n.stuck(t, task.Finding{Rule: name, Stop: true, Count: 1, Text: why, State: t.State, Action: cmp.Or(t.Step, "begin a step")})
+	}
+}
+
+// afterNothing says which task has to be done before and never will be.
+func (n *next) afterNothing(t Task, _ Job) string {
+	if id := n.failed(t); id != "" {
+		return fmt.Sprintf("the task %s, which has to be done before, was not", id)
+	}
+	return ""
+}
+
+// stopOf is the condition that a rule of loop detection, or of the steward's own, is a case of.
+func stopOf(rule string) string {
+	switch rule {
+	case detect.Executing:
+		return StopCheckIn
+	case StopGuardrail, StopConflict, StopResources:
+		return rule
+	case "halted":
+		return StopPerson
+	case "blocked":
+		return StopDependency
+	case "rejected":
+		return StopAmbiguity
+	}
+	return StopCircle
+}

@@ -1,0 +1,412 @@
+package steward
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/act"
+	"pawl/internal/charter"
+	"pawl/internal/detect"
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/task"
+)
+
+// ready is a state in which the action may be done.
+func readyFor(do Do) (State, charter.Charter, Job) {
+	c := limits()
+	t := Task{ID: "a", Title: "A", Tier: task.T3, State: task.Executing, Plan: &task.Plan{Hash: "h", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Steps: []Step{{ID: "one", Status: Pending}}}
+	j := Job{Do: do, Task: "a"}
+	switch do {
+	case Plan:
+		t.State, t.Plan, t.Steps = task.Planning, nil, nil
+	case Begin, Join, Adopt:
+		j.Step, j.Loop, j.Plan = t.Plan.Steps[0], "s-a-one", "h"
+	case Tell:
+		j.Loop, j.Message = "s-a-one", loop.MessageContinue
+	}
+	s := New("s")
+	s.Mode, s.Tasks = "mission", []Task{t}
+	return s, c, j
+}
+
+// TestS6_EveryStopConditionIsCheckedBeforeEveryAction has a row for each condition and says before which actions it
+// stops.
+func TestS6_EveryStopConditionIsCheckedBeforeEveryAction(t *testing.T) {
+	actions := []Do{Plan, Begin, Join, Adopt, Propose, Tell}
+	all, starts, working := actions, []Do{Begin, Join, Adopt}, []Do{Plan, Begin, Join, Adopt, Tell}
+	ten := evidence.MustDecimal("10")
+	cases := []struct {
+		name   string
+		stop   string // "" is: no longer wanted, or not yet; nobody is asked
+		before []Do
+		in     func(*State, *charter.Charter, *Task)
+	}{
+		{"nothing holds", "", nil, func(*State, *charter.Charter, *Task) {}},
+		{"the steward is being ended", StopPerson, all, func(s *State, _ *charter.Charter, _ *Task) { s.HaltRequested = "enough" }},
+		{"everything is paused", StopPerson, all, func(s *State, _ *charter.Charter, _ *Task) { s.Paused = true }},
+		{"the task is paused", StopPerson, all, func(_ *State, _ *charter.Charter, t *Task) { t.Paused = true }},
+		{"the ledger was moved", StopConflict, all, func(s *State, _ *charter.Charter, _ *Task) {
+			s.Drift = []task.Drift{{Name: task.DriftLedger, Text: "moved"}}
+		}},
+		{"a file was edited", "", nil, func(s *State, _ *charter.Charter, _ *Task) {
+			s.Drift = []task.Drift{{Name: task.DriftArtifact, Text: "edited"}}
+		}},
+		{"a command is not allowed any more", StopGuardrail, starts, func(_ *State, _ *charter.Charter, t *Task) {
+			if t.Plan != nil {
+				t.Plan.Steps[0].Spec = json.RawMessage(`{"test":{"command":"curl evil"}}`)
+			}
+		}},
+		{"its spec is not valid any more", StopGuardrail, starts, func(_ *State, c *charter.Charter, _ *Task) { c.Defaults = json.RawMessage(`{}`) }},
+		{"nobody has approved T1", StopApproval, []Do{Begin, Join, Adopt, Propose, Tell}, func(_ *State, _ *charter.Charter, t *Task) { t.Tier = task.T1 }},
+		{"nobody has approved what is needed", StopApproval, []Do{Begin, Join, Adopt, Propose, Tell}, func(_ *State, _ *charter.Charter, t *Task) {
+			if t.Plan != nil {
+				t.Plan.Needs = []string{"production is touched"}
+			}
+		}},
+		{"the money is spent", StopResources, working, func(_ *State, c *charter.Charter, t *Task) { c.Limits.CostUSD, t.Cost.CostUSD = &ten, ten }},
+		{"money is left", "", nil, func(_ *State, c *charter.Charter, t *Task) {
+			c.Limits.CostUSD, t.Cost.CostUSD = &ten, evidence.MustDecimal("9.99")
+		}},
+		{"it goes in circles", StopCircle, working, func(_ *State, c *charter.Charter, t *Task) {
+			t.Window = detect.Window{SinceProgress: c.Limits.NoProgress + 1}
+		}},
+		{"it comes to a limit", "", nil, func(_ *State, c *charter.Charter, t *Task) {
+			t.Window = detect.Window{SinceProgress: c.Limits.NoProgress}
+		}},
+		{"an hour without a milestone", StopCheckIn, working, func(_ *State, c *charter.Charter, t *Task) {
+			t.Window = detect.Window{ExecutingMs: c.Limits.Executing.D().Milliseconds() + 1}
+		}},
+		{"what comes before was cancelled", StopDependency, []Do{Plan}, func(_ *State, _ *charter.Charter, t *Task) { t.After = []string{"gone"} }},
+		{"it sleeps", "", []Do{Plan, Begin, Join, Adopt}, func(_ *State, _ *charter.Charter, t *Task) { t.Until = time.Unix(1e9, 0) }},
+		{"it is over", "", all, func(_ *State, _ *charter.Charter, t *Task) { t.Outcome = Cancelled }},
+		{"it waits", "", all, func(_ *State, _ *charter.Charter, t *Task) { t.State = task.Waiting }},
+		{"it has another plan", "", starts, func(_ *State, _ *charter.Charter, t *Task) {
+			if t.Plan != nil {
+				t.Plan.Hash = "other"
+			}
+		}},
+		{"the step was begun", "", starts, func(_ *State, _ *charter.Charter, t *Task) {
+			if len(t.Steps) > 0 {
+				t.Steps[0].Status = Running
+			}
+		}},
+	}
+	met := map[string]bool{StopAmbiguity: true} // is never met before an action: it comes with a plan
+	for _, row := range cases {
+		for _, do := range actions {
+			s, c, j := readyFor(do)
+			row.in(&s, &c, &s.Tasks[0])
+			if plan := s.Tasks[0].Plan; j.Step.ID != "" {
+				j.Step = plan.Steps[0]
+			}
+			got := Stopped(s, c, j)
+			if !slices.Contains(row.before, do) {
+				require.Nil(t, got, "%s: %s", row.name, do)
+				continue
+			}
+			require.NotNil(t, got, "%s: %s", row.name, do)
+			require.NotEmpty(t, got.Why, row.name)
+			name := ""
+			if got.Stop != nil {
+				name = got.Stop.Name
+				met[name] = true
+			}
+			require.Equal(t, row.stop, name, "%s: %s", row.name, do)
+		}
+	}
+	for _, stop := range Stops {
+		require.True(t, met[stop.Name], "no row for %s", stop.Name)
+	}
+	for _, message := range []string{loop.MessagePause, loop.MessageHalt, loop.MessageSteer} {
+		s, c, j := readyFor(Tell)
+		s.Paused, j.Message = true, message
+		require.Nil(t, Stopped(s, c, j), "what stops a loop is never stopped: %s", message)
+	}
+}
+
+// TestS6_TheImmediateStopsAreEvents holds the four to what the ledger has of them.
+func TestS6_TheImmediateStopsAreEvents(t *testing.T) {
+	begun := func() *office {
+		o := open(t, limits())
+		o.submit(task.Task{ID: "a", Body: "x"}, task.T3, task.Step{ID: "x", Kind: "deliver"}, task.Step{ID: "y", Kind: "deliver"}, task.Step{ID: "z", Kind: "deliver", After: []string{"x", "y"}})
+		return o
+	}
+	cases := map[string]struct {
+		do   func(*office)
+		then func(*office) // by which it goes on
+	}{
+		StopGuardrail: {
+			func(o *office) {
+				o.loops["s-a-x"] = "asking"
+				o.child(task.ChildEvent{Loop: "s-a-x", Event: task.ChildAsks, Gate: &task.ChildGate{ID: "guard-3", Kind: "guard", Summary: "secret in config.go"}})
+			},
+			func(o *office) { o.answerAt("s-a-x") },
+		},
+		StopResources: {
+			func(o *office) {
+				ten := evidence.MustDecimal("10")
+				o.c.Limits.CostUSD = &ten
+				o.child(task.ChildEvent{Loop: "s-a-x", Event: task.IterationEnded, Result: &task.ChildResult{Kept: true, Usage: task.Usage{CostUSD: ten}}})
+			},
+			func(o *office) {
+				o.answer("a", loop.MessageExtend, Message{Hash: o.s.Gates[0].Hash, Limits: json.RawMessage(`{"costUSD":20}`)})
+			},
+		},
+		StopPerson: {
+			func(o *office) { o.answer("a", loop.MessageHalt, Message{Note: "stop"}) },
+			func(o *office) { o.answer("a", loop.MessageAnswer, Message{Choice: Continue}) },
+		},
+		StopConflict: {
+			func(o *office) {
+				o.emit(AfterValidation(o.s, act.Validated{Drift: []task.Drift{{Name: task.DriftLedger, What: "ref", Text: "the ledger was moved"}}})...)
+			},
+			func(o *office) { require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep})) },
+		},
+	}
+	for name, row := range cases {
+		o := begun()
+		o.c.Limits.Parallel = 2
+		o.settle()
+		require.Equal(t, "running", o.loops["s-a-y"], name)
+		row.do(o)
+		o.settle()
+		a := o.s.Find("a")
+		require.Equal(t, task.Waiting, a.State, name)
+		require.Equal(t, name, a.Stop, name)
+		i := slices.IndexFunc(o.events, func(e loop.Event) bool { return e.Evidence != nil && e.Evidence.Stop == name })
+		require.Positive(t, i, name)
+		require.Equal(t, task.Waiting, o.events[i].To, "STOP is WAITING and not IDLE: %s", name)
+		require.Equal(t, "paused", o.loops["s-a-y"], name)
+		require.Contains(t, o.told, "s-a-y pause ", "at once, not at a boundary: %s", name)
+		row.then(o)
+		o.settle()
+		require.Equal(t, task.Executing, o.s.Find("a").State, name)
+		require.Equal(t, "running", o.loops["s-a-y"], name)
+		require.Empty(t, o.s.Find("a").Stop)
+	}
+}
+
+func TestS8_ACheckInComesAtTheEndOfAnIteration(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.settle()
+	o.child(task.ChildEvent{Loop: "s-a-one", Event: task.IterationEnded, Result: &task.ChildResult{Kept: true, Usage: task.Usage{ActiveMs: time.Hour.Milliseconds() + 1}}})
+	o.settle()
+	require.Equal(t, StopCheckIn, o.s.Find("a").Stop)
+	require.Contains(t, o.told, "s-a-one pause iteration")
+}
+
+func TestAnAnswerAtALoopDoesNotTakeAPlaceThatAnotherHas(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.submit(task.Task{ID: "b", Body: "x"}, task.T3)
+	o.settle()
+	o.asks("s-a-one")
+	o.settle()
+	require.Equal(t, "running", o.loops["s-b-one"])
+	o.answerAt("s-a-one")
+	o.settle()
+	require.Equal(t, "paused", o.loops["s-a-one"], "its place was given to another")
+	o.end("s-b-one", "completed", "")
+	o.settle()
+	require.Equal(t, "running", o.loops["s-a-one"])
+}
+
+func TestAPersonsOwnPauseEndsWithAPersonAlone(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.settle()
+	o.answer("a", loop.MessagePause, Message{})
+	o.settle()
+	require.Equal(t, "paused", o.loops["s-a-one"])
+	o.child(task.ChildEvent{Loop: "s-a-one", Event: task.ChildAsks, Gate: &task.ChildGate{ID: "pause-1", Kind: "pause", By: "ann"}})
+	o.answer("a", loop.MessageContinue, Message{})
+	o.settle()
+	require.Equal(t, "paused", o.loops["s-a-one"])
+	require.NotContains(t, o.told, "s-a-one continue ")
+	require.Equal(t, "s-a-one", o.s.Find("a").WaitingFor.Loop, "it is shown where it waits")
+	o.child(task.ChildEvent{Loop: "s-a-one", Event: task.ChildAnswered, Gate: &task.ChildGate{ID: "pause-1", Kind: "pause"}})
+	o.loops["s-a-one"] = "running"
+	o.settle()
+	require.Equal(t, task.Executing, o.s.Find("a").State)
+}
+
+func TestAStepGoesOnFromTheWorkThatAnEarlierTryHasKept(t *testing.T) {
+	ten := evidence.MustDecimal("10")
+	for _, row := range []struct {
+		code, head string
+		kept       bool
+	}{
+		{"BUDGET_EXHAUSTED", "h1", true},
+		{"BUDGET_EXHAUSTED", "base", false},
+		{"ALO_TEST_FAILED", "h1", false},
+	} {
+		o := open(t, limits())
+		o.c.Limits.CostUSD = &ten
+		o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+		o.settle()
+		require.Equal(t, "10", o.s.Find("a").Steps[0].Cap.String())
+		o.loops["s-a-one"] = "ended"
+		o.child(task.ChildEvent{Loop: "s-a-one", Event: task.ChildEnded, Result: &task.ChildResult{
+			Status: "halted", ErrorCode: row.code, Head: row.head, Base: "base", Branch: "pawl/s-a-one", Usage: task.Usage{CostUSD: ten},
+		}})
+		o.settle()
+		require.Equal(t, loop.GateBudget, o.s.Gates[0].Kind)
+		o.answer("a", loop.MessageExtend, Message{Hash: o.s.Gates[0].Hash, Limits: json.RawMessage(`{"costUSD":15}`)})
+		events, jobs := Next(o.s, o.c, nil)
+		require.Empty(t, events)
+		require.Len(t, jobs, 1)
+		require.Equal(t, "s-a-one.2", jobs[0].Loop)
+		require.Equal(t, "5", jobs[0].Cap.String(), "what the first has cost counts")
+		want := ""
+		if row.kept {
+			want = "pawl/s-a-one"
+		}
+		require.Equal(t, want, jobs[0].From, fmt.Sprint(row))
+		require.Equal(t, "10", o.s.Find("a").Cost.CostUSD.String())
+	}
+}
+
+func TestARateLimitWithAKnownEndIsSleptOut(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.settle()
+	end := o.now.Add(5 * time.Hour)
+	o.child(task.ChildEvent{Loop: "s-a-one", Event: task.IterationEnded, Result: &task.ChildResult{Reason: "error:agent", RateLimit: &task.RateLimit{Until: end}}})
+	o.settle()
+	a := o.s.Find("a")
+	require.Equal(t, task.Executing, a.State, "nobody is asked")
+	require.Equal(t, end, a.Until)
+	require.Equal(t, "paused", o.loops["s-a-one"])
+	require.Empty(t, a.Window.Errors, "it is no error of the task")
+	require.NoError(t, o.say(loop.MessageSteer, Message{Task: id("a"), Note: "be brief"}), "messages are answered meanwhile")
+	o.settle()
+	require.Empty(t, Slept(o.s, "a", end.Add(time.Second)), "another time is not its time")
+	o.emit(Slept(o.s, "a", end)...)
+	o.settle()
+	require.Equal(t, "running", o.loops["s-a-one"])
+
+	o.loops["s-a-one"] = "ended"
+	o.child(task.ChildEvent{Loop: "s-a-one", Event: task.ChildEnded, Result: &task.ChildResult{
+		Status: "failed", ErrorCode: "ALO_AGENT_FAILED", Head: "h1", Branch: "pawl/s-a-one", RateLimit: &task.RateLimit{Until: end},
+	}})
+	o.settle()
+	require.Equal(t, 0, o.s.Find("a").Retries)
+	require.Equal(t, 0, o.started["s-a-one.2"])
+	o.answer("a", loop.MessageContinue, Message{})
+	o.settle()
+	require.Equal(t, 1, o.started["s-a-one.2"], "a person may send it on before")
+	require.Equal(t, "pawl/s-a-one", o.s.Find("a").Steps[0].Kept)
+}
+
+func TestARateLimitWithoutAnEndWaitsForAPerson(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.settle()
+	o.child(task.ChildEvent{Loop: "s-a-one", Event: task.IterationEnded, Result: &task.ChildResult{Reason: "error:agent", RateLimit: &task.RateLimit{Said: "usage limit"}}})
+	o.settle()
+	require.Equal(t, task.Waiting, o.s.Find("a").State)
+	require.Equal(t, StopResources, o.s.Find("a").Stop)
+	require.Contains(t, o.s.Gates[0].Summary, "usage limit")
+}
+
+func TestS6_WorkThatCannotBeJoinedIsAConflict(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3, task.Step{ID: "x", Kind: "deliver"}, task.Step{ID: "y", Kind: "deliver"}, task.Step{ID: "z", Kind: "deliver", After: []string{"x", "y"}})
+	o.settle()
+	o.end("s-a-x", "completed", "")
+	o.settle()
+	o.end("s-a-y", "completed", "")
+	_, jobs := Next(o.s, o.c, nil)
+	require.Len(t, jobs, 1)
+	o.emit(AfterJoin(o.s, o.c, jobs[0], act.Joined{Conflicts: []string{"main.go"}})...)
+	a := o.s.Find("a")
+	require.Equal(t, task.Waiting, a.State)
+	require.Equal(t, StopConflict, a.Stop)
+	require.Equal(t, "conflict", a.Log[len(a.Log)-1].Outcome, "a join is an action, and recorded")
+	require.Contains(t, o.s.Gates[0].Summary, "main.go")
+}
+
+func TestCancelAnswersADriftThatATaskIsConcernedBy(t *testing.T) {
+	drift := act.Validated{Drift: []task.Drift{{Name: task.DriftEngine, What: "s-a-one", Text: "gone"}}}
+	o := open(t, limits())
+	o.emit(AfterValidation(o.s, act.Validated{Drift: []task.Drift{{Name: task.DriftCI, What: "main", Text: "CI fails"}}})...)
+	require.Equal(t, []string{Keep}, o.s.Gates[0].Choices, "there is no task that cancel could end")
+	require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep}))
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.submit(task.Task{ID: "b", Body: "x"}, task.T3)
+	o.settle()
+	o.emit(AfterValidation(o.s, drift)...)
+	require.Equal(t, []string{Keep, Cancel}, o.s.Gates[0].Choices)
+	require.Contains(t, o.s.Gates[0].Summary, "ends the task a")
+	require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Cancel, By: "ann"}))
+	o.settle()
+	require.Equal(t, Cancelled, o.s.Find("a").Outcome)
+	require.Equal(t, "ended", o.loops["s-a-one"])
+	require.Equal(t, "running", o.loops["s-b-one"])
+	require.Empty(t, o.s.Drift)
+}
+
+func TestS5_APlannerGivesWayAndNothingOfItIsLost(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "low", Body: "x"}, task.T3)
+	underWay := o.next(nil)
+	require.Equal(t, Plan, underWay[0].Do)
+	o.submit(task.Task{ID: "same", Body: "x"}, task.T3)
+	require.Empty(t, o.next(underWay), "only strictly higher priority interrupts")
+	o.submit(task.Task{ID: "high", Body: "x", Priority: 5}, task.T3)
+	drop := o.next(underWay)
+	require.Equal(t, []Job{{Do: Drop, Task: "low"}}, drop)
+	require.Equal(t, "high", o.s.Find("low").Interrupted)
+	spent := task.Usage{CostUSD: evidence.MustDecimal("0.25"), ActiveMs: 3000}
+	o.emit(AfterPlan(o.s, o.c, underWay[0], act.TaskPlanned{Outcome: act.Outcome{Interrupted: true}, Usage: spent})...)
+	low := o.s.Find("low")
+	require.Equal(t, task.Planning, low.State)
+	require.Equal(t, spent, low.Cost, "what it has spent counts")
+	require.Zero(t, low.Actions, "and is no action")
+	high := o.next(nil)
+	require.Len(t, high, 1)
+	require.Equal(t, "high", high[0].Task)
+	o.settle()
+	require.Equal(t, "running", o.loops["s-high-one"])
+	o.end("s-high-one", "completed", "")
+	o.settle()
+	require.Equal(t, "running", o.loops["s-low-one"], "it is planned again afterwards")
+	require.Empty(t, o.s.Find("low").Interrupted)
+}
+
+func TestAReplanWaitsForAPlace(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T1)
+	o.submit(task.Task{ID: "b", Body: "x"}, task.T3)
+	o.settle()
+	o.answer("a", loop.MessageAnswer, Message{Choice: Replan})
+	require.Empty(t, o.next(nil), "b has the only place")
+	o.end("s-b-one", "completed", "")
+	require.Equal(t, Plan, o.next(nil)[0].Do)
+}
+
+func TestWhatALoopSpendsWhoseTaskIsOverCounts(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.submit(task.Task{ID: "b", Body: "x"}, task.T3)
+	o.settle()
+	o.answer("a", loop.MessageHalt, Message{})
+	o.answer("a", loop.MessageAnswer, Message{Choice: Cancel})
+	jobs := o.next(nil)
+	o.emit(AfterTell(jobs[0])...)
+	require.Equal(t, loop.MessageHalt, jobs[0].Message)
+	require.Empty(t, o.next(nil), "the loop has its place until it has ended")
+	o.loops["s-a-one"] = "ended"
+	o.child(task.ChildEvent{Loop: "s-a-one", Event: task.ChildEnded, Result: &task.ChildResult{Status: "halted", Usage: task.Usage{CostUSD: evidence.MustDecimal("2")}}})
+	require.Equal(t, "2", o.s.Find("a").Cost.CostUSD.String())
+	require.Equal(t, "2", o.s.Usage.CostUSD.String())
+	o.settle()
+	require.Equal(t, "running", o.loops["s-b-one"])
+}
