@@ -88,10 +88,6 @@ type station struct {
 // here asks the machine. Interfaces come and go (a VPN, a container), so it is asked for each connection.
 func here() (station, error) {
 	s := station{own: map[netip.Addr]bool{}}
-	interfaces, err := net.Interfaces()
-	if err != nil {
-		return s, fmt.Errorf("list this host's network interfaces: %w", err)
-	}
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
 		return s, fmt.Errorf("list this host's addresses: %w", err)
@@ -101,13 +97,18 @@ func here() (station, error) {
 			s.own[prefix.Addr()] = true
 		}
 	}
-	for _, i := range interfaces {
-		if !inner(i.Name) {
-			continue
-		}
-		addresses, err := i.Addrs()
+	bridges, err := inner()
+	if err != nil {
+		return s, err
+	}
+	for index := range bridges {
+		bridge, err := net.InterfaceByIndex(index)
 		if err != nil {
 			continue // it was there a moment ago
+		}
+		addresses, err := bridge.Addrs()
+		if err != nil {
+			continue
 		}
 		for _, a := range addresses {
 			if prefix, ok := prefixOf(a); ok && prefix.Addr().IsGlobalUnicast() {
@@ -131,9 +132,9 @@ func prefixOf(a net.Addr) (netip.Prefix, bool) {
 	return netip.PrefixFrom(addr.Unmap(), bits), ok
 }
 
-// is reports whether addr is this host's. Besides the addresses of interfaces there are ranges that routes
+// mine reports whether addr is this host's. Besides the addresses of interfaces there are ranges that routes
 // make local; the kernel answers what it sends to itself from the address that it is sent to. Nothing is sent.
-func (s station) is(addr netip.Addr) (bool, error) {
+func (s station) mine(addr netip.Addr) (bool, error) {
 	if s.own[addr] {
 		return true, nil
 	}
@@ -149,8 +150,8 @@ func (s station) is(addr netip.Addr) (bool, error) {
 	return ok && from.AddrPort().Addr().Unmap() == addr, nil
 }
 
-// hosts reports whether addr is in a network that exists on this host only: a container's, a virtual machine's.
-func (s station) hosts(addr netip.Addr) bool {
+// guest reports whether addr is in a network that exists on this host only: a container's, a virtual machine's.
+func (s station) guest(addr netip.Addr) bool {
 	for _, guests := range s.guests {
 		if guests.Contains(addr) {
 			return true

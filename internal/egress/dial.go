@@ -72,7 +72,7 @@ func (p *pass) around(ctx context.Context) (net.Conn, error) {
 	}
 	conn, err := connect(ctx, p.upstream, to)
 	if err != nil {
-		return nil, fmt.Errorf("through the proxy of this host: %w", err)
+		return nil, fmt.Errorf("the proxy of this host: %w", err)
 	}
 	return conn, nil
 }

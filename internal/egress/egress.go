@@ -36,7 +36,8 @@ type Rules struct {
 	// Closed are hosts that stay out of reach whatever Hosts says, in the same words: without a port at
 	// every port. A name closes its addresses too.
 	Closed []string `json:"closed,omitempty"`
-	// Upstream is the URL of the proxy (http, https, socks5) that this host itself has to use, "" for none.
+	// Upstream is the URL of the proxy (http, https, socks5) that this host itself has to use, "" for none. It
+	// may have a password in it, and is shown to nobody.
 	Upstream string `json:"upstream,omitempty"`
 	// Direct are the hosts that are reached without Upstream, in the words of NO_PROXY.
 	Direct string `json:"direct,omitempty"`
@@ -174,7 +175,7 @@ func (p *proxy) tunnel(client, server net.Conn) {
 	}
 	defer p.drop(server)
 	var both sync.WaitGroup
-	pass := func(to, from net.Conn) {
+	flow := func(to, from net.Conn) {
 		if _, err := io.Copy(to, from); err != nil {
 			_ = to.Close()
 			_ = from.Close()
@@ -186,8 +187,8 @@ func (p *proxy) tunnel(client, server net.Conn) {
 			_ = to.Close()
 		}
 	}
-	both.Go(func() { pass(server, client) })
-	pass(client, server)
+	both.Go(func() { flow(server, client) })
+	flow(client, server)
 	both.Wait()
 }
 

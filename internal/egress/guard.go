@@ -61,13 +61,19 @@ func newGuard(r Rules, resolver *net.Resolver) (*guard, error) {
 	if r.Upstream == "" {
 		return g, nil
 	}
+	if !strings.Contains(r.Upstream, "://") {
+		r.Upstream = "http://" + r.Upstream
+	}
 	u, err := url.Parse(r.Upstream)
-	if err != nil || u.Hostname() == "" {
-		return nil, errors.New("egress rules: the upstream proxy is no URL with a host") // it may have a password in it
+	port := ""
+	if err == nil {
+		port = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}[u.Scheme]
+	}
+	if port == "" || u.Hostname() == "" {
+		return nil, errors.New("egress rules: the upstream proxy is no http, https or socks5 URL with a host") // not shown: it may have a password in it
 	}
 	if u.Port() == "" {
-		ports := map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
-		u.Host = net.JoinHostPort(u.Hostname(), ports[u.Scheme])
+		u.Host = net.JoinHostPort(u.Hostname(), port)
 	}
 	// Whoever reaches the proxy itself can ask it for anything.
 	h, err := spec.ParseHost(u.Host)
@@ -164,10 +170,10 @@ func (p *pass) check(addr netip.Addr) error {
 		if why := barredRange(form); why != "" {
 			return p.refuse(addr.String() + " " + why)
 		}
-		switch is, err := p.is(form); {
+		switch mine, err := p.mine(form); {
 		case err != nil:
 			return err
-		case is:
+		case mine:
 			return p.refuse(addr.String() + " " + own)
 		}
 		for _, h := range p.closed {
@@ -178,7 +184,7 @@ func (p *pass) check(addr netip.Addr) error {
 				return p.refuse(fmt.Sprintf("pawl keeps %s out of reach, and that is %s", h.Written, addr))
 			}
 		}
-		if !p.named && p.hosts(form) {
+		if !p.named && p.guest(form) {
 			return p.refuse(addr.String() + " is a container or virtual machine on this host, and sandbox.hosts does not name it")
 		}
 	}
@@ -199,7 +205,7 @@ func (g *guard) learn(ctx context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, h := range g.closed {
-		if h.Name == "" {
+		if h.Name == "" || h.Below {
 			continue
 		}
 		k := g.known[h.Name]

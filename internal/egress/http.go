@@ -48,6 +48,7 @@ func (p *proxy) connect(w http.ResponseWriter, r *http.Request) {
 	}
 	server, err := p.dial(r.Context(), host, port)
 	if err != nil {
+		w.Header().Set("Connection", "close") // what follows is meant for somebody else
 		p.fail(w, r, err)
 		return
 	}

@@ -1,22 +1,70 @@
 package egress
 
 import (
-	"os"
-	"path/filepath"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
-// inner reports whether the network of an interface exists on this host only: a bridge that no device of the
-// machine belongs to, as container engines and hypervisors make them.
-func inner(name string) bool {
-	const devices = "/sys/class/net"
-	ports, err := os.ReadDir(filepath.Join(devices, name, "brif"))
+// inner are the interfaces, by index, whose networks exist on this host only: bridges to which only containers
+// (veth) and virtual machines (tun) are connected, as container engines and hypervisors make them. A bridge that
+// a device of the machine belongs to is the machine's way to its network.
+func inner() (map[int]bool, error) {
+	rib, err := syscall.NetlinkRIB(syscall.RTM_GETLINK, syscall.AF_UNSPEC)
 	if err != nil {
-		return false // no bridge
+		return nil, fmt.Errorf("list this host's network interfaces: %w", err)
 	}
-	for _, port := range ports {
-		if _, err := os.Stat(filepath.Join(devices, port.Name(), "device")); err == nil {
-			return false
+	messages, err := syscall.ParseNetlinkMessage(rib)
+	if err != nil {
+		return nil, fmt.Errorf("list this host's network interfaces: %w", err)
+	}
+	bridges, outward := map[int]bool{}, map[int]bool{}
+	for i := range messages {
+		m := &messages[i]
+		if m.Header.Type != syscall.RTM_NEWLINK || len(m.Data) < syscall.SizeofIfInfomsg {
+			continue
+		}
+		attributes, err := syscall.ParseNetlinkRouteAttr(m)
+		if err != nil {
+			return nil, fmt.Errorf("list this host's network interfaces: %w", err)
+		}
+		kind, master := "", 0
+		for _, a := range attributes {
+			switch {
+			case a.Attr.Type == unix.IFLA_LINKINFO:
+				kind = linkKind(a.Value)
+			case a.Attr.Type == unix.IFLA_MASTER && len(a.Value) >= 4:
+				master = int(binary.NativeEndian.Uint32(a.Value))
+			}
+		}
+		if kind == "bridge" {
+			bridges[int(binary.NativeEndian.Uint32(m.Data[4:]))] = true // its index, in struct ifinfomsg
+		}
+		if kind != "veth" && kind != "tun" {
+			outward[master] = true
 		}
 	}
-	return true
+	for index := range outward {
+		delete(bridges, index)
+	}
+	return bridges, nil
+}
+
+// linkKind is the kind of an interface that the kernel made, such as bridge; "" for a device of the machine. b
+// are attributes, each with its length and type before it, padded to four bytes.
+func linkKind(b []byte) string {
+	for len(b) >= 4 {
+		n := int(binary.NativeEndian.Uint16(b))
+		if n < 4 || n > len(b) {
+			return ""
+		}
+		if binary.NativeEndian.Uint16(b[2:]) == unix.IFLA_INFO_KIND {
+			return strings.TrimRight(string(b[4:n]), "\x00")
+		}
+		b = b[min((n+3)&^3, len(b)):]
+	}
+	return ""
 }

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -18,20 +19,21 @@ const (
 
 	socksIPv4, socksName, socksIPv6 = 1, 3, 4
 
-	socksDone, socksFailed, socksRefused, socksUnreachable, socksNobody, socksNotTaken = 0, 1, 2, 4, 5, 7
-	socksNoMethod                                                                      = 0xff
+	socksDone, socksFailed, socksRefused, socksUnreachable, socksNobody, socksNotTaken, socksNoSuchAddress = 0, 1, 2, 4, 5, 7, 8
+
+	socksNoMethod = 0xff
 )
 
 // socks answers one client. The first byte says that it speaks SOCKS5.
 func (p *proxy) socks(client *peeked) {
 	defer func() { _ = client.Close() }()
-	host, port, code := greet(client)
+	host, port, code, err := greet(client)
+	if err != nil {
+		return // it left, or would not do without a password
+	}
 	if code != socksDone {
 		reply(client, code)
 		return
-	}
-	if host == "" {
-		return // nobody there
 	}
 	server, err := p.dial(p.ctx, host, port)
 	if err != nil {
@@ -43,29 +45,26 @@ func (p *proxy) socks(client *peeked) {
 	p.tunnel(client, server)
 }
 
-// greet reads what a client wants. Without a host and with socksDone the client is gone.
-func greet(client net.Conn) (host, port string, code byte) {
-	head := make([]byte, 2)
-	if _, err := io.ReadFull(client, head); err != nil {
-		return "", "", socksDone
-	}
-	methods := make([]byte, head[1])
-	if _, err := io.ReadFull(client, methods); err != nil {
-		return "", "", socksDone
+// greet reads what a client wants. A code is the answer to one that wants something else than a connection.
+func greet(client io.ReadWriter) (host, port string, code byte, err error) {
+	get := func(n int) []byte {
+		b := make([]byte, n)
+		if err == nil {
+			_, err = io.ReadFull(client, b)
+		}
+		return b
 	}
 	method := byte(socksNoMethod)
-	for _, m := range methods {
-		if m == 0 {
-			method = 0
-		}
+	if bytes.IndexByte(get(int(get(2)[1])), 0) >= 0 {
+		method = 0
 	}
-	if _, err := client.Write([]byte{socksVersion, method}); err != nil || method != 0 {
-		return "", "", socksDone
+	if err != nil {
+		return "", "", 0, err
 	}
-	ask := make([]byte, 4)
-	if _, err := io.ReadFull(client, ask); err != nil {
-		return "", "", socksDone
+	if _, err = client.Write([]byte{socksVersion, method}); err == nil && method != 0 {
+		err = errors.New("the client knows passwords only")
 	}
+	ask := get(4)
 	var length int
 	switch ask[3] {
 	case socksIPv4:
@@ -73,27 +72,20 @@ func greet(client net.Conn) (host, port string, code byte) {
 	case socksIPv6:
 		length = net.IPv6len
 	case socksName:
-		one := make([]byte, 1)
-		if _, err := io.ReadFull(client, one); err != nil {
-			return "", "", socksDone
-		}
-		length = int(one[0])
+		length = int(get(1)[0])
 	default:
-		return "", "", 8 // no such sort of address
+		return "", "", socksNoSuchAddress, err
 	}
-	rest := make([]byte, length+2)
-	if _, err := io.ReadFull(client, rest); err != nil {
-		return "", "", socksDone
-	}
+	b := get(length + 2)
 	if ask[0] != socksVersion || ask[1] != socksConnect {
-		return "", "", socksNotTaken
+		return "", "", socksNotTaken, err
 	}
-	port = strconv.Itoa(int(binary.BigEndian.Uint16(rest[length:])))
+	port = strconv.Itoa(int(binary.BigEndian.Uint16(b[length:])))
 	if ask[3] == socksName {
-		return string(rest[:length]), port, socksDone
+		return string(b[:length]), port, socksDone, err
 	}
-	addr, _ := netip.AddrFromSlice(rest[:length])
-	return addr.String(), port, socksDone
+	addr, _ := netip.AddrFromSlice(b[:length])
+	return addr.String(), port, socksDone, err
 }
 
 func reply(client net.Conn, code byte) {

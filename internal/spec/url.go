@@ -28,6 +28,27 @@ var (
 
 const urlExample = "an https, ssh, git or file URL, or host:path, such as https://example.com/project.git"
 
+// Endpoint is the host and port that git connects to for the repository, as an entry of hosts; "" where it
+// is a path, or a file URL. What ssh's settings make of a host's name it does not know.
+func (r Repo) Endpoint() string {
+	if m := urlShape.FindStringSubmatch(r.URL); m != nil {
+		port := map[string]string{"http": "80", "https": "443", "ssh": "22", "git": "9418"}[m[1]]
+		host := m[2][strings.LastIndex(m[2], "@")+1:]
+		switch {
+		case port == "":
+			return ""
+		case strings.LastIndex(host, ":") > strings.LastIndex(host, "]"):
+			return host
+		}
+		return host + ":" + port
+	}
+	if scpShape.MatchString(r.URL) {
+		host, _, _ := strings.Cut(r.URL, ":")
+		return host[strings.LastIndex(host, "@")+1:] + ":22"
+	}
+	return ""
+}
+
 // badURL says what is wrong with the URL of a repository, and what would be right. It repeats
 // nothing of one that may have a secret in it.
 func badURL(address string) (what, want string) {

@@ -67,3 +67,18 @@ func TestP0_AURLOrAPath(t *testing.T) {
 	assert.NoError(t, input(map[string]string{"url": "https://example.com/b.git"}))
 	assert.ErrorContains(t, input(map[string]string{"url": "https://example.com/b.git", "path": "/src/x"}), "repo: has both a path and a url")
 }
+
+func TestE6_TheEndpointOfARepository(t *testing.T) {
+	for url, want := range map[string]string{
+		"https://example.com/a/b.git": "example.com:443", "http://127.0.0.1:8080/b": "127.0.0.1:8080", "git://git/project.git": "git:9418",
+		"ssh://git@example.com:2222/~/b.git": "example.com:2222", "ssh://git@example.com/b": "example.com:22", "git@example.com:a/b.git": "example.com:22",
+		"https://[2001:db8::1]/b.git": "[2001:db8::1]:443", "https://[::1]:80/b.git": "[::1]:80", "file:///srv/git/b.git": "", "/srv/git/b.git": "", "": "",
+	} {
+		got := spec.Repo{URL: url}.Endpoint()
+		assert.Equal(t, want, got, url)
+		if got != "" {
+			_, err := spec.ParseHost(got)
+			assert.NoError(t, err, url)
+		}
+	}
+}
