@@ -13,6 +13,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/issue"
 	"pawl/internal/loop"
+	"pawl/internal/secret"
 )
 
 // collect reads what the agent left: words, and what it says it spent. A result file that can't be
@@ -24,8 +25,8 @@ func (e *exchange) collect(out *act.Called, stdout string, in act.Call) (printed
 		printed = e.call.collect(out)
 	} else {
 		first, _ := readFile(stdout, maxPlan)
-		printed = string(first)
-		out.Description = evidence.Description(printed)
+		printed = secret.Redact(string(first))
+		out.Description = said(printed)
 		out.Usage = reported(r)
 	}
 	out.Regenerate = out.Regenerate || r.Regenerate
@@ -35,20 +36,27 @@ func (e *exchange) collect(out *act.Called, stdout string, in act.Call) (printed
 	if err != nil {
 		out.Warning = err.Error()
 	}
-	if said := evidence.Description(r.Description); said != "" {
-		out.Description = said
+	if line := said(r.Description); line != "" {
+		out.Description = line
 	}
-	out.Session = cmp.Or(out.Session, loop.Clip(evidence.Description(r.SessionID), 100))
-	out.Idea = evidence.Description(r.Idea)
-	if gave := evidence.Description(string(r.GiveUp)); gave != "" {
+	out.Session = cmp.Or(out.Session, loop.Clip(said(r.SessionID), 100))
+	out.Idea = said(r.Idea)
+	if gave := said(string(r.GiveUp)); gave != "" {
 		out.GiveUp = loop.Clip(gave, 300)
 	}
 	return printed
 }
 
+// said is a line of an agent's words. What looks like a credential is taken out: they are committed,
+// recorded, shown and pushed.
+func said(text string) string {
+	return secret.Redact(evidence.Description(secret.Redact(text))) // whole before it is cut, and as it is then shown
+}
+
 // collect writes down what came of the call.
 func (c *call) collect(out *act.Called) (printed string) {
 	end := c.stream.End()
+	end.Text, end.Failure = secret.Redact(end.Text), secret.Redact(end.Failure)
 	out.Usage = c.spent()
 	session, _, _ := c.stream.Session()
 	out.Session = loop.Clip(session, 100)
@@ -62,27 +70,27 @@ func (c *call) collect(out *act.Called) (printed string) {
 		out.Failure = fmt.Sprintf("it said more than %d bytes", streamLimit)
 	case !c.stream.Ended() && (out.ExitCode != 0 || out.Signal != ""): // which says more
 	case !out.TimedOut && out.StartError == "":
-		out.Failure = loop.Clip(evidence.Description(end.Failure), 300)
+		out.Failure = loop.Clip(said(end.Failure), 300)
 	}
 	if len(end.Denied) > 0 {
 		out.Warning = "the agent was not allowed to use " + evidence.Description(strings.Join(end.Denied, ", "))
 	}
 	if out.Tail = ""; !out.OK() { // a stream's last lines are nothing for people
-		said, _ := readTail(filepath.Join(out.Log, "stderr"), tailLength)
-		out.Tail = cmp.Or(strings.TrimSpace(strings.ToValidUTF8(string(said), "?")), loop.Clip(end.Text, tailLength))
+		last, _ := readTail(filepath.Join(out.Log, "stderr"), tailLength)
+		out.Tail = cmp.Or(secret.Redact(strings.TrimSpace(strings.ToValidUTF8(string(last), "?"))), loop.Clip(end.Text, tailLength))
 	}
-	said := strings.TrimSpace(end.Text)
-	if why, gave := strings.CutPrefix(said, agent.GiveUpWords); gave {
-		out.GiveUp = cmp.Or(evidence.Description(why), agent.NoReason)
-		return said
+	text := strings.TrimSpace(end.Text)
+	if why, gave := strings.CutPrefix(text, agent.GiveUpWords); gave {
+		out.GiveUp = cmp.Or(said(why), agent.NoReason)
+		return text
 	}
-	if why, asked := strings.CutPrefix(said, agent.RegenerateWords); asked {
-		out.Regenerate, said = true, strings.TrimSpace(why)
+	if why, asked := strings.CutPrefix(text, agent.RegenerateWords); asked {
+		out.Regenerate, text = true, strings.TrimSpace(why)
 	}
 	if out.OK() { // the last words of one that failed describe no change
-		out.Description = evidence.Description(said)
+		out.Description = said(text)
 	}
-	return said
+	return text
 }
 
 // reported is what an agent says that it spent in a call.
@@ -101,5 +109,8 @@ func reported(r agent.Result) loop.Usage {
 // else of what it printed.
 func opinion(p *loop.Proposal, goal string, object json.RawMessage, printed string) *act.Opinion {
 	o := govern.ReadReview(p.Hash, issue.Parse([]byte(goal)).Criteria, object, printed)
-	return &act.Opinion{Decision: string(o.Decision), Note: loop.Clip(o.Note, 2000), Why: loop.Clip(o.Why, 500), Criteria: o.Criteria}
+	for i := range o.Criteria {
+		o.Criteria[i].Evidence = secret.Redact(o.Criteria[i].Evidence)
+	}
+	return &act.Opinion{Decision: string(o.Decision), Note: loop.Clip(secret.Redact(o.Note), 2000), Why: loop.Clip(secret.Redact(o.Why), 500), Criteria: o.Criteria}
 }

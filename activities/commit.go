@@ -12,6 +12,7 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/secret"
 	"pawl/internal/spec"
 	"pawl/internal/store"
 	"pawl/internal/trees"
@@ -48,7 +49,7 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 	}
 	out.Commit, err = ws.store.Commit(ctx, store.CommitInput{
 		Tree: out.Tree, Parent: in.Head, Branch: ws.Branch, Author: ws.author(), Time: in.Time,
-		Message: fmt.Sprintf("loop(iter-%d): %s", in.Iteration, in.Description),
+		Message: fmt.Sprintf("loop(iter-%d): %s", in.Iteration, secret.Redact(in.Description)),
 		Trailers: []git.Trailer{
 			{Key: "Pawl-Loop", Value: ws.Loop},
 			{Key: "Pawl-Iteration", Value: strconv.Itoa(in.Iteration)},
@@ -81,6 +82,13 @@ func (ws *loopWorkspace) judgeChange(ctx context.Context, at, head string) (out 
 	}
 	crash.At("commit.staged")
 	out, judged, paths := described(change)
+	if scan.rules.Secrets != spec.Allow {
+		for _, f := range judged.Files {
+			if f.Added || f.Deleted {
+				scan.secrets.Line(f.Path, 0, f.Added, f.Path)
+			}
+		}
+	}
 	judged.Lines, judged.Secrets = scan.lines, scan.secrets.Secrets()
 	if out.NoChange = len(change.Files) == 0 && len(change.Violations) == 0; out.NoChange {
 		return out, nil, nil
@@ -123,7 +131,7 @@ func quoted(paths []string) []string {
 	var out []string
 	room := maxNames
 	for _, p := range paths[:min(len(paths), maxFiles)] {
-		name := git.Quote(p)
+		name := secret.Redact(git.Quote(p))
 		if room -= len(name); room < 0 {
 			break
 		}
@@ -136,7 +144,7 @@ func quoted(paths []string) []string {
 type scan struct {
 	rules   spec.Policy
 	lines   int
-	secrets govern.SecretScan
+	secrets secret.Scan
 }
 
 // begin returns what starts a scan; nil where no rule asks for one.
@@ -145,7 +153,7 @@ func (r *scan) begin() func() git.Reader {
 		return nil
 	}
 	return func() git.Reader {
-		r.lines, r.secrets = 0, govern.SecretScan{}
+		r.lines, r.secrets = 0, secret.Scan{}
 		return func(l git.DiffLine) {
 			if !l.More {
 				r.lines++

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"pawl/internal/proc"
+	"pawl/internal/secret"
 )
 
 // maxOutput bounds what is read of an output; the supervisor keeps no more than that anyway.
@@ -24,7 +25,7 @@ func tailOf(dir string) string {
 		b, err := readTail(filepath.Join(dir, name), tailLength)
 		text := strings.TrimSpace(strings.ToValidUTF8(string(b), "?"))
 		if err == nil && text != "" {
-			return text
+			return secret.Redact(text)
 		}
 	}
 	return ""

@@ -34,6 +34,8 @@ var pure = []string{
 	"internal/phase",
 	"internal/program",
 	"internal/reason",
+	"internal/secret",
+	"internal/secret",
 	"internal/shell",
 	"internal/span",
 	"internal/spec",

@@ -5,7 +5,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
+	"pawl/internal/secret"
 	"pawl/internal/spec"
 )
 
@@ -93,11 +95,11 @@ func credential(name, value string) bool {
 		return true
 	}
 	for line := range strings.Lines(value) {
-		if len(credentials(line)) > 0 {
+		if len(secret.Find(line)) > 0 {
 			return true
 		}
 	}
-	return len(credentials(name+"="+value)) > 0
+	return len(secret.Find(name+"="+value)) > 0
 }
 
 // Environment are the lines of the contract on what of the worker's environment agent and commands get,
@@ -135,7 +137,7 @@ func Environment(s spec.Spec, env []string) []string {
 // mentions reports whether a command has a name as a word of its own.
 func mentions(command, name string) bool {
 	word := func(i int) bool {
-		return i >= 0 && i < len(command) && (command[i] == '_' || letter(rune(command[i])) || command[i] >= '0' && command[i] <= '9')
+		return i >= 0 && i < len(command) && (command[i] == '_' || unicode.IsLetter(rune(command[i])) || unicode.IsDigit(rune(command[i])))
 	}
 	for at := 0; ; {
 		i := strings.Index(command[at:], name)

@@ -9,6 +9,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/loop"
+	"pawl/internal/secret"
 	"pawl/internal/spec"
 )
 
@@ -27,11 +28,11 @@ type Diff struct {
 // Change is what the policies judge.
 type Change struct {
 	Files      []Diff
-	Lines      int      // added and taken away
-	TotalFiles int      // that the loop has touched with this change, where a rule asks (L5)
-	TotalLines int      // by which the work would differ from the base, where a rule asks
-	Secrets    []Secret // in added lines
-	Unread     bool     // there is more than what was searched for secrets
+	Lines      int             // added and taken away
+	TotalFiles int             // that the loop has touched with this change, where a rule asks (L5)
+	TotalLines int             // by which the work would differ from the base, where a rule asks
+	Secrets    []secret.Secret // in added lines
+	Unread     bool            // there is more than what was searched for secrets
 }
 
 // Verdict is what the policies say of a change: no violation and nothing to ask means that it may
@@ -87,7 +88,7 @@ type judge struct {
 
 func (j *judge) broken(rule, path string, line int, format string, args ...any) {
 	if path != "" {
-		path = j.quote(path)
+		path = secret.Redact(j.quote(path))
 	}
 	j.Violations = append(j.Violations, act.Violation{
 		Policy: j.spec.Guard.Policy, Rule: rule, Path: path, Line: line, Detail: fmt.Sprintf(format, args...),
@@ -154,6 +155,10 @@ func (j *judge) secrets(c Change) {
 		return
 	}
 	for _, s := range c.Secrets {
+		if s.Line == 0 {
+			j.broken(spec.RuleSecrets, s.Path, 0, "its name looks like it has %s in it", s.Kind)
+			continue
+		}
 		j.broken(spec.RuleSecrets, s.Path, s.Line, "it looks like %s", s.Kind)
 	}
 	// What another rule keeps off the branch anyway need not stop the loop for a person.

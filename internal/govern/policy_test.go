@@ -1,7 +1,6 @@
 package govern_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/secret"
 	"pawl/internal/spec"
 )
 
@@ -77,7 +77,7 @@ func TestP3_PoliciesJudgeTheDiff(t *testing.T) {
 			diffs = append(diffs, govern.Diff{Path: "README.md"})
 		}
 		v := govern.Judge(rules(spec.Policy{}), sealed, govern.Change{
-			Files: append(diffs, govern.Diff{Path: "src/guard.sh"}), Secrets: []govern.Secret{{Path: "README.md", Line: 3, Kind: "a GitHub token"}},
+			Files: append(diffs, govern.Diff{Path: "src/guard.sh"}), Secrets: []secret.Secret{{Path: "README.md", Line: 3, Kind: "a GitHub token"}},
 		}, as).Violations
 		require.Equal(t, "sealed", v[0].Rule)
 		require.Equal(t, act.Violation{Policy: "strict", Rule: "secrets", Path: "README.md", Line: 3, Detail: "it looks like a GitHub token", Blocks: true}, v[1])
@@ -99,7 +99,7 @@ func TestEveryRuleIsCarriedOut(t *testing.T) {
 		Files: []govern.Diff{
 			{Path: "src/guard.sh"}, {Path: "README", Added: true, Binary: true, Size: 2, Escapes: true}, {Path: "pipe", Why: "a FIFO"},
 		},
-		Lines: 2, TotalFiles: 2, TotalLines: 2, Secrets: []govern.Secret{{Path: "src/a", Line: 1, Kind: "a token"}},
+		Lines: 2, TotalFiles: 2, TotalLines: 2, Secrets: []secret.Secret{{Path: "src/a", Line: 1, Kind: "a token"}},
 	}, as).Violations {
 		broken[v.Rule] = true
 	}
@@ -134,7 +134,7 @@ func TestL5_TheChangeRadiusIsJudged(t *testing.T) {
 		{"a line too many by now", p, govern.Change{Files: two, TotalLines: 21}, "maxTotalLines"},
 		{"more than can be read", p, govern.Change{Files: two, Unread: true}, "maxLines"},
 		{"no limits", spec.Policy{}, govern.Change{Files: two, Lines: 1e6, TotalFiles: 1e6, TotalLines: 1e6}, ""},
-		{"secrets are allowed", spec.Policy{Secrets: spec.Allow}, govern.Change{Files: two, Secrets: []govern.Secret{{Path: "src/a"}}, Unread: true}, ""},
+		{"secrets are allowed", spec.Policy{Secrets: spec.Allow}, govern.Change{Files: two, Secrets: []secret.Secret{{Path: "src/a"}}, Unread: true}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := govern.Judge(rules(c.policy), nil, c.change, as).Violations
@@ -154,114 +154,4 @@ func TestA7_NewFilesAreAskedForWhereTheSpecSaysSo(t *testing.T) {
 	v := govern.Judge(s, sealed, govern.Change{Files: []govern.Diff{{Path: "src/a"}, {Path: "src/new", Added: true}, {Path: "src/eval/.gitattributes", Added: true}}}, as)
 	require.Equal(t, []string{"src/new"}, v.Asks)
 	require.Equal(t, "sealed", names(v.Violations))
-}
-
-// secret puts credentials together at run time, so that this file has none.
-func secret(parts ...string) string { return strings.Join(parts, "") }
-
-const chance = "q7Zp2Xv9Lk4Tn8Rw3Ys6Bd1Fh5Jm0Gc2Ve8Qa4Ux7"
-
-func TestSecretsAreFound(t *testing.T) {
-	for _, c := range []struct{ kind, line string }{
-		{"a private key", secret("-----BEGIN RSA PRI", "VATE KEY-----")},
-		{"a private key", secret("key = `-----BEGIN OPENSSH PRI", "VATE KEY-----")},
-		{"a private key", secret("-----BEGIN PGP PRI", "VATE KEY BLOCK-----")},
-		{"an AWS access key", secret(`aws_access_key_id = AK`, `IAQ7ZP2XV5LK4TN6RW`)},
-		{"a GitHub token", secret("  token: gh", "p_", chance[:36])},
-		{"a GitHub token", secret("https://x-access-token:gh", "s_", chance[:36], "@github.com/a/b")},
-		{"a GitHub token", secret("github_", "pat_", chance[:22], "_", chance, chance[:18])},
-		{"a GitLab token", secret("glp", "at-", chance[:20])},
-		{"a Slack token", secret("xox", "b-123987456012-", chance[:24])},
-		{"a Stripe key", secret("sk_", "live_", chance[:24])},
-		{"a Google API key", secret("AI", "za", chance[:35])},
-		{"an Anthropic API key", secret("sk-", "ant-api03-", chance, chance)},
-		{"an OpenAI API key", secret("sk-", "proj-", chance)},
-		{"a Hugging Face token", secret("hf", "_", strings.Repeat("qZpXvLkTnRwYsBdFh", 2))},
-		{"an npm token", secret("//registry.npmjs.org/:_authToken=npm", "_", chance[:36])},
-		{"a JSON web token", secret("ey", "JhbGciOiJIUzI1NiJ9.ey", "JzdWIiOiIxMjM0In0.", chance)},
-		{"a bearer token", secret(`curl -H "Authorization: Bearer `, chance, `"`)},
-		{"a URL with a password", secret("postgres://app:", chance[:16], "@db.internal/app")},
-		{"a secret in quotes", secret(`const apiKey = "`, chance[:32], `"`)},
-		{"a secret in quotes", secret(`"client_secret": "`, chance[:24], `",`)},
-		{"a secret in quotes", secret(`DB_PASSWORD := '`, chance[:20], `'`)},
-		{"a secret in a setting", secret(`SECRET_KEY_BASE=`, chance[:40])},
-		{"a secret in a setting", secret(`export MY_TOKEN=`, chance[:32], ` # mine`)},
-		{"a secret in quotes", secret(`token = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"`)},
-	} {
-		t.Run(c.kind, func(t *testing.T) {
-			var scan govern.SecretScan
-			scan.Line("a", 7, true, "\t"+c.line)
-			require.Equal(t, []govern.Secret{{Path: "a", Line: 7, Kind: c.kind}}, scan.Secrets(), c.line)
-		})
-	}
-}
-
-func TestWhatIsNoSecretIsNotTakenForOne(t *testing.T) {
-	for _, line := range []string{
-		`password = os.Getenv("DATABASE_PASSWORD_FOR_PRODUCTION")`,
-		`apiKey: process.env.OPENAI_API_KEY_2024_PRODUCTION,`,
-		`token := generateRandomTokenForUser2024(ctx, user)`,
-		`const tokenizer = "bert-base-uncased-v2-20231104-final"`,
-		`max_tokens: 4096`,
-		`"integrity": "sha512-q7Zp2Xv9Lk4Tn8Rw3Ys6Bd1Fh5Jm0Gc2Ve8Qa4Ux7q7Zp2Xv9Lk4Tn8Rw3Ys6Bd1Fh5Jm0Gc2Ve8Q==",`,
-		`golang.org/x/sync v0.17.0 h1:l60nONMj9l5drqw6jlhIELNv9I0A4OFgRsG9k2oT9Ug=`,
-		`commit = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"`,
-		`password: "correct horse battery staple"`,
-		`SECRET_KEY = "change-me-in-production-please-2024"`,
-		`api_key = "YOUR_API_KEY_GOES_HERE_1234567"`,
-		`aws_access_key_id = AKIAIOSFODNN7EXAMPLE`,
-		`token = "${{ secrets.GITHUB_TOKEN_FOR_RELEASE_2 }}"`,
-		`token: $CI_JOB_TOKEN_2_LONG_ENOUGH_TO_COUNT`,
-		`secretName: my-app-tls-certificate-2024-07`,
-		`idempotencyToken: "3f2504e0-4f89-41d3-9a0c-0305e82c3301"`,
-		`postgres://user:password@localhost:5432/db`,
-		`postgres://app:${DB_PASSWORD}@localhost/app`,
-		`https://host.example.com:8443/path@v1.2.3`,
-		`passwordHash = "0123456789abcdef0123456789abcdef"`,
-		`if token == "" { return errors.New("no token in the Authorization header") }`,
-		`func TestTokenExpiresAfter24HoursAndIsRenewed(t *testing.T) {`,
-		`-----BEGIN PUBLIC KEY-----`,
-		`-----BEGIN CERTIFICATE-----`,
-		`// see BEGIN RSA PRIVATE KEY in the docs`,
-		`Authorization: Bearer <token>`,
-		`keyboardShortcut = "ctrl-shift-alt-F12-and-more"`,
-		`monkey: "q7Zp2Xv9Lk4Tn8Rw3Ys6Bd1Fh5Jm0Gc2"`,
-		`tokens["q7Zp2Xv9Lk4Tn8Rw3Ys6Bd1Fh5Jm0Gc2"] = 1`,
-		`sk-learn-contrib-hdbscan-0.8.33-py3-none-any`,
-		`partitionKey = "tenant#region#2024-07-01#orders"`,
-	} {
-		t.Run(line, func(t *testing.T) {
-			var scan govern.SecretScan
-			scan.Line("a", 1, true, line)
-			require.Empty(t, scan.Secrets())
-		})
-	}
-}
-
-func TestASecretThatOnlyMovesIsNotNew(t *testing.T) {
-	token := secret("gh", "p_", chance[:36])
-	var scan govern.SecretScan
-	scan.Line("old.go", 3, false, token)
-	scan.Line("new.go", 9, true, "  "+token)
-	require.Empty(t, scan.Secrets())
-	scan.Line("again.go", 1, true, token)
-	require.Equal(t, []govern.Secret{{Path: "again.go", Line: 1, Kind: "a GitHub token"}}, scan.Secrets(), "there is one more now")
-}
-
-func BenchmarkSecretScan(b *testing.B) {
-	var lines []string
-	for i := range 1000 {
-		lines = append(lines, fmt.Sprintf("\tif value, ok := table[%d]; ok { return value.token(%d), nil } // see the key of the table", i, i))
-	}
-	n := 0
-	for _, l := range lines {
-		n += len(l)
-	}
-	b.SetBytes(int64(n))
-	for b.Loop() {
-		var scan govern.SecretScan
-		for i, l := range lines {
-			scan.Line("a.go", i, true, l)
-		}
-	}
 }

@@ -54,7 +54,7 @@ var Rules = []Rule{
 	{Name: RuleSealed, Blocks: true,
 		Judges: "files that judge the work, and `protect`: changed, renamed, deleted, linked over, made executable, made part of another repository, or reached by a `.gitattributes`"},
 	{Name: RuleSecrets, Blocks: true, word: func(p *Policy) *string { return &p.Secrets }, Word: Deny,
-		Judges: "added lines that look like a credential: private keys, tokens of well-known services, random values given to a name such as `password`. A line that only moves is not new"},
+		Judges: "added lines, and names of added files, that look like a credential: private keys, tokens of well-known services, random values given to a name such as `password`. A line that only moves is not new"},
 	{Name: RuleScope, Judges: "files outside of `scope`"},
 	{Name: RuleNewFiles, Judges: "files that are added, where `newFiles` does not allow them"},
 	{Name: RuleSymlink, Judges: "links that lead out of the tree"},

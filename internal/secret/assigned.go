@@ -1,0 +1,92 @@
+package secret
+
+import (
+	"slices"
+	"strings"
+)
+
+// assigned finds values that look made by chance and are given to a name that says what they are:
+// in quotes anywhere (password = "…", "apiKey": "…", token := '…'), bare only in a setting that has
+// the line to itself (SECRET_KEY=…), since in code that is another name.
+func assigned(line string) (out []Found) {
+	for i := 1; i < len(line); i++ {
+		if line[i] != '=' && line[i] != ':' || len(line)-i < leastSecret {
+			continue
+		}
+		value := strings.TrimLeft(line[i+1:], "=> \t")
+		if value == "" {
+			break
+		}
+		left := strings.TrimRight(line[:i], ": \t\"'`")
+		name := left[strings.LastIndexFunc(left, notInName)+1:]
+		if !secretName(name) {
+			continue
+		}
+		kind, start := "a secret in quotes", len(line)-len(value)
+		switch quote := value[0]; quote {
+		case '"', '\'', '`':
+			end := strings.IndexByte(value[1:], quote)
+			if end < 0 {
+				continue
+			}
+			start, value = start+1, value[1:1+end]
+		default:
+			kind = "a secret in a setting"
+			before := strings.TrimSpace(strings.TrimSuffix(left, name))
+			if shouts(name) && strings.HasPrefix(line[i+1:], value) && line[i] == '=' { // -e DB_PASSWORD=…, in the middle of a command
+				value, _, _ = strings.Cut(value, " ")
+			} else if before != "" && before != "export" && before != "-" {
+				continue
+			}
+			value, _, _ = strings.Cut(value, " #")
+			value = strings.TrimSpace(value)
+			if strings.ContainsFunc(value, notInSetting) {
+				continue
+			}
+		}
+		if len(value) >= leastSecret && !strings.ContainsFunc(value, notInSecret) && !placeholder(value) && random(value) {
+			out = append(out, Found{kind, start, start + len(value), value})
+		}
+	}
+	return out
+}
+
+// leastSecret is how long a value is at least that is known by its name alone.
+const leastSecret = 20
+
+func among(set string) func(rune) bool {
+	return func(r rune) bool {
+		return !letter(r) && (r < '0' || r > '9') && !strings.ContainsRune(set, r)
+	}
+}
+
+// What ends a name, a value that stands bare, a value at all.
+var (
+	notInName    = among("_-.")
+	notInSetting = among("+/=_-")
+	notInSecret  = among("+/=_.~!@#$%^&*-")
+)
+
+// secretName reports whether a name says that what it has is a secret: client_secret, DB_PASSWORD,
+// accessKeyId; not tokenizer, secretName, passwordHash.
+func secretName(name string) bool {
+	if len(name) > 100 {
+		return false
+	}
+	name = strings.ToLower(joined.Replace(name))
+	for _, suffix := range []string{"", "keybase", "key", "id", "value", "base64"} {
+		stem, ok := strings.CutSuffix(name, suffix)
+		if ok && slices.ContainsFunc(secretWords, func(w string) bool { return strings.HasSuffix(stem, w) }) {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	joined      = strings.NewReplacer("_", "", "-", "", ".", "")
+	secretWords = []string{"secret", "password", "passwd", "passphrase", "token", "apikey", "privatekey", "accesskey", "authkey", "masterkey", "signingkey", "encryptionkey", "accountkey", "credential", "credentials"}
+)
+
+// shouts reports whether a name is written like that of an environment variable.
+func shouts(name string) bool { return name == strings.ToUpper(name) && strings.Contains(name, "_") }

@@ -1,0 +1,63 @@
+package secret
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// placeholders are in what documentation and tests put where a secret would be.
+var placeholders = []string{"example", "placeholder", "changeme", "change-me", "change_me", "your", "xxxx", "dummy", "redacted", "****", "....", "0123456789", "123456789", "abcdef"}
+
+func placeholder(text string) bool {
+	text = strings.ToLower(text)
+	return slices.ContainsFunc(placeholders, func(p string) bool { return strings.Contains(text, p) })
+}
+
+var (
+	uuid  = regexp.MustCompile(`(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	wordy = regexp.MustCompile(`^(?:[A-Za-z]{0,15}[0-9]{0,4}|[a-z]*(?:[A-Z][a-z]+)+[0-9]{0,4})$`)
+	hex   = regexp.MustCompile(`^[0-9a-fA-F]+$`)
+)
+
+// random reports whether a text looks as if it were made by chance: letters and digits, no words
+// or names, and about as much information in it as there can be.
+func random(text string) bool {
+	if !strings.ContainsAny(text, "0123456789") || !strings.ContainsFunc(text, letter) || uuid.MatchString(text) {
+		return false
+	}
+	if strings.ContainsAny(text, "$%") { // $NAME, %NAME%: a place where one is put in
+		return false
+	}
+	words := true
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("-_./=+~:", r) }) {
+		words = words && wordy.MatchString(part)
+	}
+	least := 3.5
+	if hex.MatchString(text) {
+		least = 3.1 // there is no more in hex
+	}
+	if len(text) < 20 {
+		least = 2.9
+	}
+	return !words && entropy(text) >= least
+}
+
+func letter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
+
+// entropy is the information in each byte of a text by the frequencies in the text itself, in bits.
+func entropy(text string) float64 {
+	var n [256]int
+	for i := range len(text) {
+		n[text[i]]++
+	}
+	bits := 0.0
+	for _, k := range n {
+		if k > 0 {
+			p := float64(k) / float64(len(text))
+			bits -= p * math.Log2(p)
+		}
+	}
+	return bits
+}

@@ -1,0 +1,133 @@
+package secret
+
+import (
+	_ "embed"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+//go:embed gitleaks.toml
+var gitleaks []byte
+
+// ruleSet is the part of gitleaks' configuration that says what a secret is. Which files to pass over is
+// not taken from there: a change could be put into one of them.
+type ruleSet struct {
+	Rules     []*rule    `toml:"rules"`
+	Allowlist *allowlist `toml:"allowlist"`
+	words     *automaton // of the hints of all formats and, after them, of the keywords of all rules
+}
+
+type rule struct {
+	ID          string       `toml:"id"`
+	Regex       string       `toml:"regex"`
+	Path        string       `toml:"path"`
+	Entropy     float64      `toml:"entropy"`
+	SecretGroup int          `toml:"secretGroup"`
+	Keywords    []string     `toml:"keywords"`
+	Allowlists  []*allowlist `toml:"allowlists"`
+	compiled    sync.Once
+	re          *regexp.Regexp
+}
+
+type allowlist struct {
+	Regexes   []string `toml:"regexes"`
+	Stopwords []string `toml:"stopwords"`
+	Target    string   `toml:"regexTarget"`
+	Paths     []string `toml:"paths"`
+	compiled  sync.Once
+	re        []*regexp.Regexp
+}
+
+// passed are rules that others of this package stand for: generic-api-key finds what assigned finds, and
+// much that only has a name like it, which would stop a loop for nothing; the rest need more than a line.
+var passed = []string{"generic-api-key", "private-key", "jwt", "kubernetes-secret-yaml"}
+
+// all are the rules as they are used.
+var all = sync.OnceValue(func() *ruleSet {
+	var set ruleSet
+	if err := toml.Unmarshal(gitleaks, &set); err != nil {
+		panic(err) // a test reads it
+	}
+	set.Rules = slices.DeleteFunc(set.Rules, func(r *rule) bool {
+		return r.Regex == "" || r.Path != "" || len(r.Keywords) == 0 || slices.Contains(passed, r.ID)
+	})
+	var words []string
+	var of []int
+	for i, f := range formats {
+		words, of = append(words, strings.ToLower(f.hint)), append(of, i)
+	}
+	for i, r := range set.Rules {
+		for _, w := range r.Keywords {
+			words, of = append(words, strings.ToLower(w)), append(of, len(formats)+i)
+		}
+	}
+	set.words = newAutomaton(words, of)
+	return &set
+})
+
+// in hands on what a rule finds in a line.
+func (s *ruleSet) in(r *rule, line string, add func(Found)) {
+	r.compiled.Do(func() { r.re = regexp.MustCompile(r.Regex) })
+	for _, m := range r.re.FindAllStringSubmatchIndex(line, -1) {
+		start, end := r.group(m)
+		text := line[start:end]
+		if text == "" || entropy(text) <= r.Entropy || placeholder(text) || r.contextual() && !random(text) {
+			continue
+		}
+		match := line[m[0]:m[1]]
+		if !s.Allowlist.allows(text, match, line) && !slices.ContainsFunc(r.Allowlists, func(a *allowlist) bool { return a.allows(text, match, line) }) {
+			add(Found{r.kind(), start, end, text})
+		}
+	}
+}
+
+// group is where the secret is in a match: the group that the rule names, else the first that there is.
+func (r *rule) group(m []int) (start, end int) {
+	if g := r.SecretGroup; g > 0 && 2*g+1 < len(m) && m[2*g] >= 0 {
+		return m[2*g], m[2*g+1]
+	}
+	for g := 2; g+1 < len(m); g += 2 {
+		if m[g] >= 0 && m[g] < m[g+1] {
+			return m[g], m[g+1]
+		}
+	}
+	return m[0], m[1]
+}
+
+// contextual reports whether a rule goes by a name beside a value that has no form of its own. Such a
+// value must also look as if it were made by chance.
+func (r *rule) contextual() bool { return strings.Contains(r.Regex, `(?:=|>|:{1,3}=`) }
+
+// kind is the rule in words.
+func (r *rule) kind() string {
+	name := strings.ReplaceAll(r.ID, "-", " ")
+	if strings.ContainsRune("aeio", rune(name[0])) {
+		return "an " + name
+	}
+	return "a " + name
+}
+
+func (a *allowlist) allows(text, match, line string) bool {
+	if len(a.Paths) > 0 && len(a.Regexes) > 0 {
+		return false // both would have to hold
+	}
+	a.compiled.Do(func() {
+		for _, expression := range a.Regexes {
+			a.re = append(a.re, regexp.MustCompile(expression))
+		}
+	})
+	target := text
+	switch a.Target {
+	case "match":
+		target = match
+	case "line":
+		target = line
+	}
+	lower := strings.ToLower(text)
+	return slices.ContainsFunc(a.re, func(re *regexp.Regexp) bool { return re.MatchString(target) }) ||
+		slices.ContainsFunc(a.Stopwords, func(w string) bool { return strings.Contains(lower, strings.ToLower(w)) })
+}
