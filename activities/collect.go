@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"pawl/internal/act"
 	"pawl/internal/agent"
@@ -14,6 +15,7 @@ import (
 	"pawl/internal/issue"
 	"pawl/internal/loop"
 	"pawl/internal/secret"
+	"pawl/internal/task"
 )
 
 // collect reads what the agent left: words, and what it says it spent. A result file that can't be
@@ -33,6 +35,9 @@ func (e *exchange) collect(out *act.Called, stdout string, in act.Call) (printed
 	if in.Proposal != nil {
 		out.Opinion = opinion(in.Proposal, e.goal, r.Review, printed)
 	}
+	if r.RetryAt != nil && out.RateLimit == nil {
+		out.RateLimit = &task.RateLimit{Until: r.RetryAt.UTC(), Said: "by its result file"}
+	}
 	if err != nil {
 		out.Warning = err.Error()
 	}
@@ -44,6 +49,7 @@ func (e *exchange) collect(out *act.Called, stdout string, in act.Call) (printed
 	if gave := said(string(r.GiveUp)); gave != "" {
 		out.GiveUp = loop.Clip(gave, 300)
 	}
+	out.RateLimit = believed(out.RateLimit, *out, time.Now())
 	return printed
 }
 
@@ -53,6 +59,21 @@ func said(text string) string {
 	return secret.Redact(evidence.Description(secret.Redact(text))) // whole before it is cut, and as it is then shown
 }
 
+// maxSleep is how far ahead the end of a rate limit is believed: a week, as some are, and a day.
+const maxSleep = 8 * 24 * time.Hour
+
+// believed is the rate limit for which a call failed, nil for one that did not fail. An end that is too far ahead is
+// not believed, so that nobody sleeps for years.
+func believed(l *task.RateLimit, out act.Called, now time.Time) *task.RateLimit {
+	if l == nil || out.Interrupted || out.Exhausted != "" || out.OK() && out.GiveUp == "" {
+		return nil
+	}
+	if l.Until.After(now.Add(maxSleep)) {
+		return &task.RateLimit{Said: said(l.Said) + ", until " + l.Until.Format(time.RFC3339)}
+	}
+	return &task.RateLimit{Until: l.Until, Said: said(l.Said)}
+}
+
 // collect writes down what came of the call.
 func (c *call) collect(out *act.Called) (printed string) {
 	end := c.stream.End()
@@ -60,6 +81,7 @@ func (c *call) collect(out *act.Called) (printed string) {
 	out.Usage = c.spent()
 	session, _, _ := c.stream.Session()
 	out.Session = loop.Clip(session, 100)
+	out.RateLimit = end.RateLimit
 	switch {
 	case out.Interrupted: // it runs again
 	case c.over != "":

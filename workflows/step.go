@@ -297,6 +297,6 @@ func (r *run) ended(s *act.Step, role string, out act.Outcome, u loop.Usage) loo
 	u.ActiveMs = out.ElapsedMs
 	return loop.Event{
 		Type: loop.StepEnded, Step: s.Key.Name, Role: role, Attempt: s.Key.Attempt, Reason: out.Ending(), Usage: &u,
-		EvidenceIDs: evidenceOf(out),
+		EvidenceIDs: evidenceOf(out), RateLimit: out.RateLimit,
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
+	"pawl/internal/task"
 )
 
 // Key names a step for good within its loop: its result is kept on disk under it, so that a retry
@@ -53,6 +54,8 @@ type Outcome struct {
 	Tail        string        `json:"tail,omitempty"`       // the last lines, for people
 	Stop        string        `json:"stop,omitempty"`       // a loop-stop file is there
 	Warning     string        `json:"warning,omitempty"`
+	// RateLimit is why an agent's program refused to work.
+	RateLimit *task.RateLimit `json:"rateLimit,omitempty"`
 }
 
 // Core returns what all outcomes have in common.

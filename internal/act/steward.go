@@ -84,14 +84,13 @@ type TaskPlanned struct {
 	Why        []string   `json:"why,omitempty"`    // the rules that gave it
 	Estimate   task.Cost  `json:"estimate"`
 	// What approval goes by (S4), beside tier and cost.
-	Governs    bool            `json:"governs,omitempty"`    // it changes governance files
-	Production bool            `json:"production,omitempty"` // it touches production
-	Blockers   []string        `json:"blockers,omitempty"`   // what keeps it from being begun
-	Overlaps   []string        `json:"overlaps,omitempty"`   // other tasks at work that may change the same files
-	Unclear    []string        `json:"unclear,omitempty"`    // what the planner asks
-	Problems   []string        `json:"problems,omitempty"`   // why the plan is not valid
-	Usage      task.Usage      `json:"usage"`
-	RateLimit  *task.RateLimit `json:"rateLimit,omitempty"` // for which the planner did not plan
+	Governs    bool       `json:"governs,omitempty"`    // it changes governance files
+	Production bool       `json:"production,omitempty"` // it touches production
+	Blockers   []string   `json:"blockers,omitempty"`   // what keeps it from being begun
+	Overlaps   []string   `json:"overlaps,omitempty"`   // other tasks at work that may change the same files
+	Unclear    []string   `json:"unclear,omitempty"`    // what the planner asks
+	Problems   []string   `json:"problems,omitempty"`   // why the plan is not valid
+	Usage      task.Usage `json:"usage"`
 }
 
 // Join asks for one commit that has the work of several steps.

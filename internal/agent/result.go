@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
@@ -26,7 +27,8 @@ type Result struct {
 	OutputTokens Count             `json:"outputTokens"`
 	CostUSD      *evidence.Decimal `json:"costUSD"`
 	SessionID    string            `json:"sessionId"`
-	Review       json.RawMessage   `json:"review"` // read by govern.ReadReview alone
+	RetryAt      *time.Time        `json:"retryAt"` // it was refused work until then
+	Review       json.RawMessage   `json:"review"`  // read by govern.ReadReview alone
 }
 
 // GiveUpWords begin the last words of an agent that can't, where those are all that it answers by.

@@ -20,7 +20,7 @@ func Child(s loop.State, event string) task.ChildEvent {
 			ActiveMs: s.Usage.ActiveMs, ToolCalls: int(s.Usage.ToolCalls),
 		},
 	}
-	r.Steward = s.Steward
+	r.Steward, r.RateLimit = s.Steward, s.RateLimit
 	if s.Contract != nil {
 		r.Approved = s.Contract.ApprovedBy
 	}
@@ -37,6 +37,9 @@ func Child(s loop.State, event string) task.ChildEvent {
 	e := task.ChildEvent{Loop: s.Loop, Event: event, Result: r, Seq: s.Seq}
 	if g := s.Gate; g != nil {
 		e.Gate = &task.ChildGate{ID: g.ID, Kind: string(g.Kind), Summary: g.Summary, Hash: g.Hash, Answers: g.Answers, OpenedAt: g.OpenedAt}
+		if g.Kind == loop.GatePause {
+			e.Gate.By = s.PausedBy
+		}
 	}
 	return e
 }

@@ -32,10 +32,16 @@ func pause(s loop.State, m loop.Message) (Reply, error) {
 	case n < 0:
 		return Reply{}, fault.New(fault.InvalidMessage, "%q is no place to pause at", clip(m.Choice)).
 			Advise(fmt.Sprintf("Leave `choice` out to pause now, or choose %s or %s.", loop.PauseStep, loop.PauseIteration))
-	case s.Status == loop.Paused || PauseDue(s, m.Choice):
+	case s.Status == loop.Paused && !ofSteward(s, s.PausedBy) || PauseDue(s, m.Choice), s.Status == loop.Paused && ofSteward(s, m.By):
 		return Reply{Text: "already paused"}, nil
 	}
+	// A person's pause of a loop that its steward has paused begins when the steward lets the loop go on.
 	reply := received(loop.MessagePause, m, pauses[n].text, "")
 	reply.Events[0].How = m.Choice
 	return reply, nil
+}
+
+// ofSteward reports whether a message is from the steward that started the loop.
+func ofSteward(s loop.State, by string) bool {
+	return s.Steward != "" && by == loop.StewardName(s.Steward)
 }

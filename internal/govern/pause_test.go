@@ -68,3 +68,15 @@ func TestA6_ABreakpointIsNoIterationBoundary(t *testing.T) {
 		require.Equal(t, stays, s.PausedBy == "ann", choice)
 	}
 }
+
+func TestAPersonMayPauseALoopThatItsStewardHasPaused(t *testing.T) {
+	s := loop.State{Steward: "crew", Status: loop.Paused, PausedBy: loop.StewardName("crew"), Gate: &loop.Gate{Kind: loop.GatePause}}
+	reply, err := govern.Answer(s, valid, loop.MessagePause, loop.Message{By: loop.StewardName("crew")})
+	require.NoError(t, err)
+	require.Empty(t, reply.Events, "the steward has paused it already")
+	reply, err = govern.Answer(s, valid, loop.MessagePause, loop.Message{By: "ann"})
+	require.NoError(t, err)
+	s = loop.Fold(s, reply.Events)
+	require.True(t, s.PauseRequested, "it pauses for ann when the steward lets it go on")
+	require.Equal(t, "ann", govern.Child(s, "gate_opened").Gate.By)
+}

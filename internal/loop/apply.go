@@ -263,6 +263,9 @@ func applyStep(s *State, e Event) {
 	s.Usage.OutputTokens += u.OutputTokens
 	s.Usage.CostUSD = s.Usage.CostUSD.Sub(u.CostUSD.Neg())
 	s.IterationSteps += int(u.AgentCalls)
+	if u.AgentCalls > 0 {
+		s.RateLimit = e.RateLimit
+	}
 	s.Budget = s.Budget.Spend(ActiveTime, Count(u.ActiveMs)).
 		Spend(ToolCalls, Count(u.ToolCalls)).
 		Spend(Tokens, Count(u.InputTokens+u.OutputTokens)).

@@ -147,7 +147,7 @@ var Types = []struct {
 	{ChildReported, "a child loop said where it stands: `child`"},
 	{ChildTold, "the steward sent `message` to the child loop `loop_id`"},
 	{TaskInterrupted, "a task gives way to one of higher priority: `reason` names it. Its work is kept"},
-	{RateLimited, "an agent of a task is refused work `until` a time that is known: the task sleeps until then"},
+	{RateLimited, "an agent of a task is refused work until a time that is known, as `rate_limit`: the task sleeps until then"},
 	{RateLimitOver, "that time has come, or a person has sent the task on before"},
 	{LoopWarned, "a task comes near a limit: `finding`"},
 	{LoopDetected, "a task goes in circles, or has used up a limit: `finding`. It stops and a person is asked"},
@@ -227,7 +227,8 @@ type Event struct {
 	Drift     *task.Drift      `json:"drift,omitempty"`
 	Outcome   string           `json:"outcome,omitempty"`
 	Actions   int              `json:"actions,omitempty"` // that a task has taken which is over
-	Until     *time.Time       `json:"until,omitempty"`   // a rate limit ends
+	// RateLimit is why an agent was refused work, and until when.
+	RateLimit *task.RateLimit `json:"rate_limit,omitempty"`
 }
 
 // Opened is what a loop starts with.

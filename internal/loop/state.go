@@ -12,6 +12,7 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/phase"
+	"pawl/internal/task"
 )
 
 // Status says what a loop is doing as a whole.
@@ -122,6 +123,7 @@ type State struct {
 	PauseRequested bool              `json:"pauseRequested,omitempty"`
 	PauseAt        string            `json:"pauseAt,omitempty"`       // where: PauseNow, PauseStep or PauseIteration
 	PausedBy       string            `json:"pausedBy,omitempty"`      // who asked for the pause
+	RateLimit      *task.RateLimit   `json:"rateLimit,omitempty"`     // for which the last agent call failed
 	HaltRequested  string            `json:"haltRequested,omitempty"` // the reason, "" for none
 	Course         *Course           `json:"course,omitempty"`        // of the iteration of a Deliver loop
 }

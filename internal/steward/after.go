@@ -194,7 +194,7 @@ func (n *next) limited(t Task, l task.RateLimit, before ...loop.Event) []loop.Ev
 		})
 		return n.events
 	}
-	n.events = append(n.events, loop.Event{Type: loop.RateLimited, Task: t.ID, Until: &l.Until, Reason: loop.Clip(l.Said, 300)})
+	n.events = append(n.events, loop.Event{Type: loop.RateLimited, Task: t.ID, RateLimit: &l})
 	return n.events
 }
 

@@ -221,7 +221,7 @@ func (s *State) applied(t *Task, e loop.Event) {
 		}
 		t.Cost, s.Usage = t.Cost.Add(spent(e)), s.Usage.Add(spent(e))
 	case loop.RateLimited:
-		t.Until = *e.Until
+		t.Until = e.RateLimit.Until
 	case loop.RateLimitOver:
 		t.Until = time.Time{}
 	case loop.LoopWarned:

@@ -68,10 +68,9 @@ func supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 		text, ofNote = about+"told the loop "+Clean(e.LoopID)+" to "+Clean(e.Message), false
 	case loop.RateLimited:
 		text, color = about+"an agent's rate limit: it sleeps", yellow
-		if e.Until != nil {
-			text += " until " + e.Until.UTC().Format(time.RFC3339)
+		if l := e.RateLimit; l != nil {
+			text += " until " + l.Until.UTC().Format(time.RFC3339) + note(l.Said)
 		}
-		text += note(e.Reason)
 	case loop.RateLimitOver:
 		text = about + "goes on after the rate limit"
 	case loop.LoopWarned, loop.LoopDetected:

@@ -279,7 +279,7 @@ func events() []loop.Event {
 		{Type: loop.ActionTaken, Task: "ci-1", Action: &task.Action{Name: "iteration fix", Outcome: "discarded", Reason: "guard-fail"}},
 		{Type: loop.LoopWarned, Task: "ci-1", Finding: &task.Finding{Rule: "sameResult", Text: "the same result 2 times"}},
 		{Type: loop.LoopDetected, Task: "ci-1", Finding: &task.Finding{Rule: "sameResult", Stop: true, Text: "the same result 4 times"}},
-		{Type: loop.RateLimited, Task: "ci-1", Until: &now, Reason: "usage limit reached"},
+		{Type: loop.RateLimited, Task: "ci-1", RateLimit: &task.RateLimit{Until: now, Said: "usage limit reached"}},
 		{Type: loop.RateLimitOver, Task: "ci-1"},
 		{Type: loop.MilestoneReached, Task: "ci-1", Step: "fix"},
 		{Type: loop.TaskInterrupted, Task: "ci-1", Reason: "for hotfix"},

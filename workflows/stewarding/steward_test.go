@@ -245,6 +245,33 @@ func TestS6_AHaltedTaskOpensAGateThatCanBeAnswered(t *testing.T) {
 	require.Equal(t, int64(1), w.run().Indicators.Cancelled)
 }
 
+func TestARateLimitIsSleptOutByATimer(t *testing.T) {
+	w := setUp(t)
+	var end time.Time
+	w.course["crew-a-one"] = func(ctx workflow.Context, id string) task.ChildResult {
+		end = workflow.Now(ctx).Add(5 * time.Hour)
+		return task.ChildResult{Status: "failed", ErrorCode: "ALO_AGENT_FAILED", Head: "h", Branch: "pawl/" + id, RateLimit: &task.RateLimit{Until: end, Said: "five_hour"}}
+	}
+	w.submit(time.Second, `{"id":"a","body":"x"}`)
+	w.env.RegisterDelayedCallback(func() {
+		require.NotContains(t, w.specs, "crew-a-one.2")
+		require.Contains(t, Details(w.state()), "waits for a rate limit until")
+		require.Equal(t, task.Executing, w.state().State, "nobody is asked")
+	}, 4*time.Hour)
+	w.say(3*time.Hour, "prioritize", func() string { return `{"task":"a","priority":3}` })
+	r := w.run()
+	require.Equal(t, int64(1), r.Indicators.Done)
+	require.Equal(t, "pawl/crew-a-one", w.specs["crew-a-one.2"]["repo"].(map[string]any)["base"], "it goes on from the work that was kept")
+	slept := false
+	for _, e := range w.ledger {
+		if e.Type == loop.RateLimitOver {
+			slept = true
+			require.False(t, e.Time.Before(end), "%s", e.Time)
+		}
+	}
+	require.True(t, slept)
+}
+
 func TestAFloodOfLargeTasksIsRecordedInPieces(t *testing.T) {
 	w := setUp(t)
 	const tasks = 60

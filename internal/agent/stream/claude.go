@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
+	"pawl/internal/task"
 )
 
 // looking are Claude Code's tools that change nothing: all that a role has that may not edit.
@@ -75,6 +77,7 @@ type claude struct {
 	done   spending            // the messages that are complete
 	open   map[string]*message // the one under way, by the tool call whose agent it belongs to
 	result *claudeLine
+	limit  *task.RateLimit // as it was last told of it
 }
 
 // message is one answer of the model as it comes in.
@@ -129,6 +132,12 @@ type claudeLine struct {
 		Tool string `json:"tool_name"`
 	} `json:"permission_denials"`
 	Terminal string `json:"terminal_reason"`
+
+	RateLimit struct {
+		Status   string `json:"status"` // allowed, allowed_warning, rejected
+		ResetsAt int64  `json:"resetsAt"`
+		Type     string `json:"rateLimitType"`
+	} `json:"rate_limit_info"`
 }
 
 type claudeMessage struct {
@@ -221,9 +230,20 @@ func (c *claude) line(raw []byte) (events []Event) {
 				events = append(events, Event{Kind: Text, Text: b.Text})
 			}
 		}
+	case "rate_limit_event":
+		if c.limit = nil; l.RateLimit.Status == "rejected" {
+			c.limit = &task.RateLimit{Said: strings.TrimSpace("rate limit " + evidence.Description(l.RateLimit.Type))}
+			if at := l.RateLimit.ResetsAt; at > 0 {
+				c.limit.Until = time.Unix(count(at), 0).UTC()
+			}
+		}
 	case "result":
 		c.result = &l
-		events = append(events, Event{Kind: Ended, End: l.end()})
+		end := l.end()
+		if end.Failure != "" && end.Exhausted == "" {
+			end.RateLimit = c.limit
+		}
+		events = append(events, Event{Kind: Ended, End: end})
 	}
 	return events
 }

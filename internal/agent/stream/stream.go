@@ -12,6 +12,7 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
+	"pawl/internal/task"
 )
 
 // Kind says what an event is about.
@@ -44,6 +45,8 @@ type End struct {
 	Exhausted loop.Resource // the budget that it ended itself for, "" for none
 	Denied    []string      // tools that it was not allowed to use
 	Text      string        // its last words
+	// RateLimit is set where it was refused work: Until is zero where the program does not say until when.
+	RateLimit *task.RateLimit
 }
 
 const (
@@ -156,6 +159,9 @@ func (s *Stream) End() End {
 	end := *s.end
 	if end.Text == "" {
 		end.Text = s.text
+	}
+	if end.RateLimit == nil && end.Exhausted == "" {
+		end.RateLimit = refused(end.Failure)
 	}
 	return end
 }
