@@ -75,13 +75,16 @@ func setup(ctx workflow.Context, k kind.Kind, input converter.RawValue, resume R
 		Notify:   func(ctx workflow.Context, event loop.Type, _, reason string) { r.notify(ctx, event, reason) },
 		Patience: r.patience,
 	})
+	parsed, err := parse(k, info.WorkflowExecution.ID, input) // before the handlers: with them come messages that this run was started with
+	if err == nil {
+		r.spec, r.machine = parsed, k.Machine(int(r.rules), parsed.TestRequired())
+	}
 	if err := r.handleQueries(ctx); err != nil {
 		return nil, err
 	}
 	if err := r.keeper.Handle(ctx); err != nil {
 		return nil, err
 	}
-	parsed, err := parse(k, info.WorkflowExecution.ID, input)
 	if err != nil {
 		end := govern.SpecInvalid.Because(err.Error())
 		if f := (*fault.Error)(nil); errors.As(err, &f) {
@@ -90,7 +93,6 @@ func setup(ctx workflow.Context, k kind.Kind, input converter.RawValue, resume R
 		_, err = r.finish(ctx, stop(end))
 		return nil, err
 	}
-	r.spec, r.machine = parsed, k.Machine(int(r.rules), parsed.TestRequired())
 	r.show(ctx)
 	return r, nil
 }

@@ -105,15 +105,16 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 		Record:   func(ctx workflow.Context, summary string, _ bool) error { return r.record(ctx, summary, false) },
 		Patience: func(g loop.Gate) time.Duration { return patience(g, r.charter.Limits.Waiting.D(), workflow.Now(ctx)) },
 	})
+	var invalid error
+	r.charter, invalid = parse(id, input) // before the handlers: with them come messages that this run was started with
 	if err := r.handleQueries(ctx); err != nil {
 		return r, err
 	}
 	if err := r.keeper.Handle(ctx); err != nil {
 		return r, err
 	}
-	var err error
-	if r.charter, err = parse(id, input); err != nil {
-		return r, wire.Encode(fault.New(fault.InvalidSpec, "%v", err), nil)
+	if invalid != nil {
+		return r, wire.Encode(fault.New(fault.InvalidSpec, "%v", invalid), nil)
 	}
 	r.hear(ctx)
 	r.show(ctx)

@@ -1,0 +1,46 @@
+package stewarding
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/steward"
+)
+
+// TestATaskThatComesWithTheStartIsTaken sends messages that a run finds at its very first step: one that was
+// sent together with the start, and one that came while the run before it was going on in this one.
+func TestATaskThatComesWithTheStartIsTaken(t *testing.T) {
+	w := setUp(t)
+	w.submit(0, `{"id":"early","body":"x"}`)
+	w.run()
+	require.NotNil(t, w.state().Find("early"))
+
+	w = setUp(t)
+	w.submit(0, `{"id":"early","body":"x"}`)
+	w.env.RegisterDelayedCallback(func() { w.env.SetContinueAsNewSuggested(true) }, 10*time.Minute)
+	w.env.ExecuteWorkflow("Steward", json.RawMessage(charterDoc), Resume{})
+	resume := w.carried()
+	next := setUp(t)
+	next.ledger = w.ledger
+	next.submit(0, `{"id":"next","body":"x"}`)
+	next.say(time.Hour, "halt", func() string { return `{}` })
+	next.env.ExecuteWorkflow("Steward", json.RawMessage(charterDoc), resume)
+	for _, id := range []string{"early", "next"} {
+		require.NotNil(t, next.state().Find(id), id)
+		require.Equal(t, steward.Done, next.state().Find(id).Outcome, id)
+	}
+}
+
+// carried is what the run that ended by going on in a new one hands to that.
+func (w *world) carried() (resume Resume) {
+	w.t.Helper()
+	var next *workflow.ContinueAsNewError
+	require.ErrorAs(w.t, w.env.GetWorkflowError(), &next)
+	require.NoError(w.t, converter.GetDefaultDataConverter().FromPayload(next.Input.GetPayloads()[1], &resume))
+	return resume
+}
