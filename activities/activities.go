@@ -56,6 +56,7 @@ type machine struct {
 	// reach. The embedded engine's are found on disk.
 	Closed []int
 
+	sums       sums           // of files outside of repositories
 	background sync.WaitGroup // what nobody waits for but Stop
 }
 

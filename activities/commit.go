@@ -4,13 +4,16 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 
 	"pawl/internal/act"
 	"pawl/internal/crash"
 	"pawl/internal/evidence"
 	"pawl/internal/git"
 	"pawl/internal/govern"
+	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/secret"
 	"pawl/internal/spec"
@@ -96,9 +99,29 @@ func (ws *loopWorkspace) judgeChange(ctx context.Context, at, head string) (out 
 	if err := ws.radius(ctx, at, head, terms.Rules(), paths, &out, &judged); err != nil {
 		return act.Committed{}, nil, fmt.Errorf("working out how far the change reaches: %w", err)
 	}
+	if err := ws.own(ctx, contract, judged.Files); err != nil {
+		return act.Committed{}, nil, err
+	}
 	verdict := govern.Judge(terms, contract.Sealed, judged, git.Quote)
 	out.Violations = verdict.Violations
 	return out, verdict.Asks, nil
+}
+
+// own notes which of the changed files the loop itself has added, where it matters: what the base does not
+// have is no part of what was sealed.
+func (ws *loopWorkspace) own(ctx context.Context, contract ledger.Contract, files []govern.Diff) error {
+	if !slices.ContainsFunc(files, func(f govern.Diff) bool { return !f.Added && govern.Based(contract.Sealed, f.Path) }) {
+		return nil
+	}
+	entries, err := ws.store.Entries(ctx, contract.Base)
+	if err != nil {
+		return fmt.Errorf("listing the base's files: %w", err)
+	}
+	for i := range files {
+		_, there := slices.BinarySearchFunc(entries, files[i].Path, func(e store.TreeEntry, path string) int { return strings.Compare(e.Path, path) })
+		files[i].Own = !there
+	}
+	return nil
 }
 
 // described is a change as the workflow, and as the policies see it. paths are those that it

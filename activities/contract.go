@@ -65,9 +65,27 @@ func draw(ctx context.Context, ws *loopWorkspace, s spec.Spec, base string) (dra
 		}
 	}
 	var sealed []loop.Seal
-	for _, name := range spec.Sealed(s, d.names) {
+	seals := spec.Sealed(s, d.names)
+	for _, name := range seals.Files {
 		sealed = append(sealed, loop.Seal{Path: git.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode})
-		if s.Match(name) {
+	}
+	for _, g := range seals.Groups {
+		names := loop.SealNew
+		switch {
+		case g.There && g.New:
+			names = loop.SealAll
+		case g.There:
+			names = loop.SealThere
+		}
+		sealed = append(sealed, loop.Seal{Path: g.Glob, Names: names, Except: seals.Open})
+	}
+	outside, err := ws.outside(seals.Outside)
+	if err != nil {
+		return drawnContract{}, err
+	}
+	sealed = append(sealed, outside...)
+	for _, name := range d.names {
+		if s.Match(name) && seals.Has(name) {
 			d.clash = append(d.clash, name)
 		}
 	}
@@ -89,7 +107,7 @@ func (d drawnContract) closed(ws *loopWorkspace, s spec.Spec) *fault.Error {
 			Advise("Correct `scope`: globs are relative to the repository's root, ** crosses folders.")
 	case len(d.clash) == d.inScope && s.NewFiles == spec.Deny:
 		return fault.New(fault.PreconditionFailed, "every file that the scope matches is sealed: %s", naming(d.clash)).
-			Advise("Files of `protect`, and those that guard names or that verify, test and check run, may not change. Name them in a script of its own, such as check.sh, if they are what is to change.")
+			Advise("Files of `protect`, those that guard names or that verify, test and check run, and tests that guard and test find may not change. If tests are what is to change, name them in `scope` (tests/**, **/*_test.go); name other files in a script of its own, such as check.sh.")
 	}
 	return nil
 }

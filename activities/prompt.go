@@ -83,7 +83,12 @@ func (ws *loopWorkspace) brief(ctx context.Context, in act.Call, head string, c 
 		brief.Target = s.Verify.Target.String()
 	}
 	for _, seal := range contract.Sealed {
-		brief.Sealed = append(brief.Sealed, seal.Path)
+		if seal.OfFiles() {
+			brief.Sealed = append(brief.Sealed, seal.Path)
+		}
+		if seal.Names == loop.SealNew || seal.Names == loop.SealAll {
+			brief.Reserved = append(brief.Reserved, seal.Path)
+		}
 	}
 	if in.Evidence != "" {
 		brief.Evidence = evidenceIn(in.Evidence)

@@ -73,6 +73,9 @@ func (w *work) command(dir string, argv ...string) (proc.Command, error) {
 
 // shell runs a command of the spec in a tree.
 func (w *work) shell(ctx context.Context, dir, command string) (act.Outcome, error) {
+	if err := w.ws.unaltered(ctx); err != nil {
+		return act.Outcome{}, err
+	}
 	c, err := w.command(dir, "sh", "-c", command)
 	if err != nil {
 		return act.Outcome{}, err

@@ -26,6 +26,7 @@ type Brief struct {
 	Guard     string
 	Scope     []string
 	Sealed    []string
+	Reserved  []string // names that no new file may have
 	NewFiles  string
 	Idea      string
 	Repair    string // why the attempt before was undone
@@ -106,8 +107,11 @@ func (b Brief) rules() string {
 	if len(b.Sealed) > 0 {
 		lines = append(lines, "- Never change these, they judge your work: "+loop.Clip(strings.Join(b.Sealed, ", "), boundList))
 	}
-	if b.NewFiles == "deny" {
+	switch {
+	case b.NewFiles == "deny":
 		lines = append(lines, "- Do not add files.")
+	case len(b.Reserved) > 0:
+		lines = append(lines, "- Never add files of these names, they would change how your work is judged: "+loop.Clip(strings.Join(b.Reserved, ", "), boundList))
 	}
 	if b.Guard != "" {
 		lines = append(lines, "- This must keep passing: `"+loop.Clip(b.Guard, 512)+"`")

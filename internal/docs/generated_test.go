@@ -29,7 +29,7 @@ var update = flag.Bool("update", false, "write the generated pages anew")
 const generated = "<!-- Generated from the code by `go test ./internal/docs -update`; do not edit. -->\n\n"
 
 func TestGeneratedPagesAreInStep(t *testing.T) {
-	for name, text := range map[string]string{"events.md": events(), "errors.md": errorsPage(), "phases.md": phases()} {
+	for name, text := range map[string]string{"events.md": events(), "errors.md": errorsPage(), "phases.md": phases(), "sealed.md": sealedPage()} {
 		path := filepath.Join("..", "..", "docs", name)
 		if *update {
 			require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
@@ -126,6 +126,48 @@ func rules() string {
 			blocks = "yes"
 		}
 		fmt.Fprintf(&w, "| `%s` | %s | %s | %s | %s |\n", r.Name, setting, standard, r.Judges, blocks)
+	}
+	return w.String()
+}
+
+func sealedPage() string {
+	var w strings.Builder
+	w.WriteString("# What is sealed\n\n" + generated + `What judges the work is sealed: an agent that changes it is stopped for a person, whatever the scope says. The contract
+lists all of it before you approve it.
+
+- **By name**: what ` + "`protect`" + ` matches; existing files that are words of the guard command; scripts that verify, guard, test
+  and check run, and the file in which a runner such as make or npm finds what to do. A scope never opens these.
+- **Tests** that guard and test commands name or discover, as they are in the base commit. New tests may be added, and
+  the loop may go on changing those that it has added itself. In verify and check commands tests are not sealed, as a
+  metric may be about them.
+- **Settings** of whatever program a command runs, there or not: none may be changed or added, in the folder in which it
+  runs, below it and above it.
+- **While absent**: names that the program would prefer to what is sealed, or by which it would leave tests out
+  (` + "`GNUmakefile`" + ` before ` + "`Makefile`" + `, a nested ` + "`go.mod`" + `, ` + "`unittest.py`" + ` for ` + "`python3 -m unittest`" + `). Existing ones are what your scope says.
+- **Outside of the repository**: programs and files that commands name there, by an absolute path, from ` + "`~/`" + ` on, or by the name
+  of a program that is not in the machine's own folders (` + "`/usr/bin`" + ` and the like). The contract has their SHA-256, and
+  nothing is judged once one of them is another: the loop fails with ` + "`PRECONDITION_FAILED`" + `.
+
+Where tests or settings are what is to change, name them in ` + "`scope`" + `: ` + "`tests/**`, `**/*_test.go`, `pyproject.toml`" + `. A glob that only
+happens to match them, such as ` + "`**` or `src/**`" + `, leaves them sealed.
+
+No list is complete. What a script calls in turn is not found, nor what a Makefile does: name it in ` + "`protect`" + `. No wall
+stops code that is measured from lying about itself while it runs inside of the test or the benchmark: read the diff.
+
+A target or script of make, npm and their like counts as a test where its name says so (test, spec, check, cov, verify, ci,
+all, or none at all). Globs hold in the folder in which the program runs and in all below; one that begins with a slash holds in that folder.
+
+| program | tests | settings | while absent |
+|---|---|---|---|
+`)
+	cell := func(globs []string) string {
+		if len(globs) == 0 {
+			return "–"
+		}
+		return "`" + strings.Join(globs, "`, `") + "`"
+	}
+	for _, r := range spec.EvaluatorTable() {
+		fmt.Fprintf(&w, "| %s | %s | %s | %s |\n", cell(r.Programs), cell(r.Tests), cell(r.Settings), cell(r.Absent))
 	}
 	return w.String()
 }

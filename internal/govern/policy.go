@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bmatcuk/doublestar/v4"
+
 	"pawl/internal/act"
 	"pawl/internal/loop"
 	"pawl/internal/secret"
@@ -23,6 +25,7 @@ type Diff struct {
 	Size    int64  // in bytes, of what is there afterwards
 	Escapes bool   // a symbolic link that leaves the tree
 	Why     string // what git can't take: a nested repository, a FIFO
+	Own     bool   // it is not in the base commit: the loop itself has added it
 }
 
 // Change is what the policies judge.
@@ -52,7 +55,12 @@ const maxViolations = 20
 func Judge(s spec.Spec, sealed []loop.Seal, c Change, quote func(string) string) Verdict {
 	j := judge{spec: s, rules: s.Rules(), quote: quote, seals: map[string]bool{}}
 	for _, seal := range sealed {
-		j.seals[seal.Path] = true
+		switch seal.Names {
+		case "":
+			j.seals[seal.Path] = true
+		case loop.SealThere, loop.SealNew, loop.SealAll:
+			j.groups = append(j.groups, seal)
+		}
 	}
 	for _, f := range c.Files {
 		j.file(f)
@@ -79,10 +87,11 @@ func index(rule string) int {
 }
 
 type judge struct {
-	spec  spec.Spec
-	rules spec.Policy
-	seals map[string]bool // by quoted path
-	quote func(string) string
+	spec   spec.Spec
+	rules  spec.Policy
+	seals  map[string]bool // by quoted path
+	groups []loop.Seal     // by a glob
+	quote  func(string) string
 	Verdict
 }
 
@@ -101,6 +110,9 @@ func (j *judge) file(f Diff) {
 	switch {
 	case j.seals[j.quote(f.Path)] || spec.MatchAny(j.spec.Protect, f.Path):
 		j.broken(spec.RuleSealed, f.Path, 0, "it judges the work and may not change")
+		return
+	case j.grouped(f) != "":
+		j.broken(spec.RuleSealed, f.Path, 0, "%s", j.grouped(f))
 		return
 	case path.Base(f.Path) == ".gitattributes" && j.above(path.Dir(f.Path)):
 		j.broken(spec.RuleSealed, f.Path, 0, "it decides how sealed files are checked out")
@@ -136,10 +148,37 @@ func (j *judge) file(f Diff) {
 	}
 }
 
-// above reports whether a sealed file is below the folder.
+// grouped says why a change is one of what a glob seals, "" where it is not.
+func (j *judge) grouped(f Diff) string {
+	for _, g := range j.groups {
+		switch {
+		case f.Added && g.Names == loop.SealThere, !f.Added && (f.Own || g.Names == loop.SealNew):
+		case !spec.MatchAny([]string{g.Path}, f.Path) || spec.MatchAny(g.Except, f.Path):
+		case f.Added:
+			return "a new file of this name would change how the work is judged (" + g.Path + ")"
+		default:
+			return "it judges the work and may not change (" + g.Path + "); where it is what is to change, name it in the scope"
+		}
+	}
+	return ""
+}
+
+// Based reports whether it matters of a path that is changed whether the base commit has it.
+func Based(sealed []loop.Seal, path string) bool {
+	return slices.ContainsFunc(sealed, func(s loop.Seal) bool {
+		return s.Names != "" && s.OfFiles() && spec.MatchAny([]string{s.Path}, path)
+	})
+}
+
+// above reports whether a sealed file is below the folder, or may be, where a glob says what is sealed.
 func (j *judge) above(dir string) bool {
 	if dir == "." {
-		return len(j.seals) > 0
+		return len(j.seals)+len(j.groups) > 0
+	}
+	for _, g := range j.groups {
+		if fixed, _ := doublestar.SplitPattern(g.Path); g.OfFiles() && (fixed+"/" == dir+"/" || strings.HasPrefix(fixed, dir+"/")) {
+			return true
+		}
 	}
 	inside := strings.TrimSuffix(strings.TrimPrefix(j.quote(dir), `"`), `"`) + "/" // quoted byte by byte
 	for seal := range j.seals {

@@ -155,3 +155,40 @@ func TestA7_NewFilesAreAskedForWhereTheSpecSaysSo(t *testing.T) {
 	require.Equal(t, []string{"src/new"}, v.Asks)
 	require.Equal(t, "sealed", names(v.Violations))
 }
+
+func TestP3_GroupsAreJudgedByWhatTheBaseHas(t *testing.T) {
+	open := []string{"spec/**"}
+	seals := []loop.Seal{
+		{Path: "tests/**", Names: loop.SealThere, Except: open}, {Path: "**/conftest.py", Names: loop.SealAll, Except: open}, {Path: "**/go.mod", Names: loop.SealNew, Except: open},
+		{Path: "/opt/measure", Names: loop.SealOutside},
+	}
+	for name, c := range map[string]struct {
+		diff govern.Diff
+		want string
+	}{
+		"a test of the base":                  {govern.Diff{Path: "tests/a.py"}, "tests/a.py"},
+		"a test of the base that is gone":     {govern.Diff{Path: "tests/a.py", Deleted: true}, "tests/a.py"},
+		"a new test":                          {govern.Diff{Path: "tests/b.py", Added: true, Own: true}, ""},
+		"a test that the loop has added":      {govern.Diff{Path: "tests/b.py", Own: true}, ""},
+		"new settings":                        {govern.Diff{Path: "x/conftest.py", Added: true, Own: true}, "x/conftest.py"},
+		"settings of the base":                {govern.Diff{Path: "x/conftest.py"}, "x/conftest.py"},
+		"settings that the scope names":       {govern.Diff{Path: "spec/conftest.py", Added: true}, ""},
+		"a new go.mod":                        {govern.Diff{Path: "x/go.mod", Added: true}, "x/go.mod"},
+		"the go.mod of the base":              {govern.Diff{Path: "go.mod"}, ""},
+		"attributes of tests":                 {govern.Diff{Path: "tests/.gitattributes", Added: true}, "tests/.gitattributes"},
+		"a nested repository where tests are": {govern.Diff{Path: "tests", Why: "a nested repository"}, "tests"},
+		"something else":                      {govern.Diff{Path: "src/x.py"}, ""},
+	} {
+		s := spec.Spec{Scope: []string{"**"}, NewFiles: spec.Allow}
+		v := govern.Judge(s, seals, govern.Change{Files: []govern.Diff{c.diff}}, func(p string) string { return p })
+		got := ""
+		for _, violation := range v.Violations {
+			require.Equal(t, spec.RuleSealed, violation.Rule, name)
+			require.True(t, violation.Blocks, name)
+			got = violation.Path
+		}
+		require.Equal(t, c.want, got, name)
+	}
+	require.True(t, govern.Based(seals, "tests/x"))
+	require.False(t, govern.Based(seals, "go.mod"), "nothing has to be looked up for it")
+}

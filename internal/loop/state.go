@@ -225,12 +225,28 @@ type Contract struct {
 	ApprovedAt *time.Time `json:"approvedAt"`
 }
 
-// Seal binds a file of the evaluator to its content.
+// Seal binds what judges the work: a file of the base commit to its content, names by a glob, or a file
+// outside of the repository to its content.
 type Seal struct {
-	Path string `json:"path"`
-	Blob string `json:"blob"` // git's own digest of the content
+	Path string `json:"path"` // git-quoted; for names a glob, outside of the repository absolute
+	Blob string `json:"blob"` // git's own digest of the content; outside SHA-256, "" for a folder
 	Mode string `json:"mode"`
+	// Names is "" for a file of the base commit, else one of the constants.
+	Names string `json:"names,omitempty"`
+	// Except are globs of the scope by which a person opens what matches them.
+	Except []string `json:"except,omitempty"`
 }
+
+// What a seal can be besides one of a file of the base commit.
+const (
+	SealThere   = "there"   // files of the base commit that match
+	SealNew     = "new"     // files that are added and match
+	SealAll     = "all"     // both
+	SealOutside = "outside" // a program, file or folder outside of the repository
+)
+
+// OfFiles reports whether the seal holds for files of the base commit.
+func (s Seal) OfFiles() bool { return s.Names == "" || s.Names == SealThere || s.Names == SealAll }
 
 // Plan is what the planner wrote. The contract has its hash.
 type Plan struct {

@@ -52,7 +52,7 @@ type Rule struct {
 // is carried out in internal/govern/policy.go.
 var Rules = []Rule{
 	{Name: RuleSealed, Blocks: true,
-		Judges: "files that judge the work, and `protect`: changed, renamed, deleted, linked over, made executable, made part of another repository, or reached by a `.gitattributes`"},
+		Judges: "[files that judge the work](sealed.md), and `protect`: changed, renamed, deleted, linked over, made executable, made part of another repository, or reached by a `.gitattributes`; new files of names by which the work would be judged otherwise"},
 	{Name: RuleSecrets, Blocks: true, word: func(p *Policy) *string { return &p.Secrets }, Word: Deny,
 		Judges: "added lines, and names of added files, that look like a credential: private keys, tokens of well-known services, random values given to a name such as `password`. A line that only moves is not new"},
 	{Name: RuleScope, Judges: "files outside of `scope`"},

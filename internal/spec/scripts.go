@@ -23,7 +23,8 @@ var interpreters = map[string]interpreter{
 	"node":   {inline: "-e --eval -p --print", loads: "-r --require --import --loader --experimental-loader", entry: "index.js"},
 	"nodejs": {inline: "-e --eval -p --print", loads: "-r --require --import", entry: "index.js"},
 	"deno":   {inline: "eval", skip: []string{"run"}}, "bun": {inline: "-e --eval -p", loads: "-r --preload", skip: []string{"run"}},
-	"ts-node": {inline: "-e"}, "tsx": {inline: "-e"},
+	"coverage": {skip: []string{"run"}},
+	"ts-node":  {inline: "-e"}, "tsx": {inline: "-e"},
 	"ruby": {inline: "-e", loads: "-r"}, "perl": {inline: "-e -E"}, "php": {inline: "-r", loads: "-f"}, "lua": {inline: "-e"},
 	"luajit": {inline: "-e"}, "Rscript": {inline: "-e"}, "julia": {inline: "-e -E"}, "tclsh": {}, "expect": {inline: "-c"},
 	"octave": {inline: "--eval"}, "gnuplot": {inline: "-e"}, "bc": {}, "source": {}, ".": {},
@@ -99,9 +100,15 @@ func (r *refs) run(c simple, words []word, depth int) {
 	}
 	first, args := words[0], words[1:]
 	if strings.Contains(first.path, "/") {
-		r.file(c.dir, first) // a name without a slash is looked up in PATH
+		r.file(c.dir, first)
+	} else if !first.unknown && !first.glob && first.path != "" {
+		r.outside[first.path] = true // it is looked up in PATH
 	}
 	name := called(first)
+	if r.judges {
+		r.testFolders(c.dir, args)
+	}
+	r.evaluator(c.dir, name, args)
 	if options, ok := wrappers[name]; ok {
 		r.run(c, unwrap(args, options), depth+1)
 		return
@@ -169,6 +176,13 @@ func (r *refs) interpret(c simple, name string, in interpreter, args []word, dep
 			return
 		case entryModule(name, w.text) && n+1 < len(args):
 			module := strings.ReplaceAll(args[n+1].path, ".", "/")
+			for _, name := range []string{".py", "/__init__.py", "/__main__.py"} { // before what is installed
+				r.group(c.dir, escapeGlob(module)+name, Group{New: true})
+			}
+			r.evaluator(c.dir, module, args[n+2:])
+			if module == "coverage" {
+				r.interpret(c, module, interpreters[module], args[n+2:], depth+1)
+			}
 			if !r.seal(c.dir, module+".py") {
 				r.seal(c.dir, module+"/__main__.py")
 			}
@@ -178,7 +192,10 @@ func (r *refs) interpret(c simple, name string, in interpreter, args []word, dep
 			return // program text, or data when the program was loaded
 		case r.file(c.dir, w):
 			return // what follows are its arguments
-		case in.entry != "" && r.seal(c.dir, path.Join(w.path, in.entry)):
+		case in.entry != "" && !w.unknown && r.seal(c.dir, path.Join(w.path, in.entry)):
+			if in.entry == "index.js" { // unless a manifest names another
+				r.group(resolve(c.dir, w.path), "package.json", Group{There: true, New: true})
+			}
 			return
 		}
 	}
@@ -216,7 +233,7 @@ func (r *refs) fed(c simple, depth int) {
 var commandOption = regexp.MustCompile(`^-[a-zA-Z]*c$`)
 
 func entryModule(name, option string) bool {
-	return option == "-m" && (name == "python" || name == "pypy")
+	return option == "-m" && (name == "python" || name == "pypy" || name == "coverage")
 }
 
 // task seals the file that make and its like take their instructions from.
@@ -254,6 +271,7 @@ func (r *refs) task(dir, name string, args []word) {
 		if r.seal(dir, file) {
 			return
 		}
+		r.group(dir, escapeGlob(file), Group{New: true}) // it would be found first
 	}
 }
 

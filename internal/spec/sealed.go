@@ -3,15 +3,35 @@ package spec
 import (
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Sealed is which of the repository's files an agent must never touch (P3), whatever the scope
-// says. files are all files of the base commit, relative to the root. Sealed are, as the
-// contract has it:
+// Seals are what an agent must never change (P3), whatever the scope says, and what it must never add.
+type Seals struct {
+	Files  []string // of the base commit, sorted
+	Groups []Group  // sorted by glob
+	// Open are globs of the scope that name tests or settings of the evaluator: what they match is in no
+	// group.
+	Open []string
+	// Outside are programs and files outside of the repository, as commands name them: absolute, from ~/ on,
+	// or a program's name without a folder. Sorted.
+	Outside []string
+}
+
+// Has reports whether a file of the base commit is sealed.
+func (s Seals) Has(file string) bool {
+	if _, found := slices.BinarySearch(s.Files, file); found {
+		return true
+	}
+	return !MatchAny(s.Open, file) && slices.ContainsFunc(s.Groups, func(g Group) bool { return g.There && MatchAny([]string{g.Glob}, file) })
+}
+
+// Sealed is what the contract of a spec seals. files are all files of the base commit, relative to the
+// root. Sealed by their names are:
 //
 //   - what the globs of protect match;
 //   - existing files that are words of the guard command, also as ./x, as $PWD/x, as a part of
@@ -22,12 +42,15 @@ import (
 //     file in which make, npm, just and their like find what to do. Not their data: in
 //     "sh score.sh data.txt" the script is sealed and data.txt is not.
 //
-// Directories are not sealed: "go test ./..." and "eslint src" name what is under change. What
+// Sealed in groups are, by the table of evaluators: tests that guard and test commands name or
+// discover; settings of whatever runs; names that would outrank a sealed file, while there is none
+// (GNUmakefile before Makefile). A scope that names them opens them, since then they are what is to
+// change. A scope never opens what is sealed by its name.
+//
+// Other directories are not sealed: "go vet ./..." and "eslint src" name what is under change. What
 // a script calls in turn is not found either, since that takes reading it. Both are for
 // protect, and Unsealed says which directories to think about.
-//
-// The result is sorted.
-func Sealed(s Spec, files []string) []string {
+func Sealed(s Spec, files []string) Seals {
 	r := newRefs(s, files)
 	for _, file := range files {
 		if MatchAny(s.Protect, file) {
@@ -36,22 +59,23 @@ func Sealed(s Spec, files []string) []string {
 	}
 	r.words(s.Guard.Command, "", nil, 0)
 	for _, command := range []string{s.Verify.Command, s.Test.Command, s.Check.Command, s.Guard.Command} {
+		r.judges = command == s.Guard.Command || command == s.Test.Command
 		r.scripts(command, "", nil, 0)
 	}
-	return slices.Sorted(maps.Keys(r.sealed))
+	return Seals{
+		Files: slices.Sorted(maps.Keys(r.sealed)), Outside: slices.Sorted(maps.Keys(r.outside)), Open: opened(s.Scope, r.groups),
+		Groups: slices.SortedFunc(maps.Values(r.groups), func(a, b Group) int { return strings.Compare(a.Glob, b.Glob) }),
+	}
 }
 
 // Unsealed are the directories that the guard command refers to, or that any of the commands
 // runs as a program, and that have files which are not sealed: whoever writes the spec should
 // know that the agent may change those where the scope allows it. The root is not among them.
 func Unsealed(s Spec, files []string) []string {
-	r := newRefs(s, files)
-	for _, file := range Sealed(s, files) {
-		r.sealed[file] = true
-	}
+	r, seals := newRefs(s, files), Sealed(s, files)
 	open := map[string]bool{}
 	for _, file := range files {
-		if !r.sealed[file] {
+		if !seals.Has(file) {
 			for dir := path.Dir(file); dir != "." && !open[dir]; dir = path.Dir(dir) {
 				open[dir] = true
 			}
@@ -68,15 +92,21 @@ func Unsealed(s Spec, files []string) []string {
 
 // refs collects what commands refer to.
 type refs struct {
-	root   string // repo.path, for absolute names
-	files  []string
-	exists map[string]bool
-	sealed map[string]bool
-	dirs   map[string]bool // directories referred to; nil when nobody asks
+	root    string // repo.path, for absolute names
+	files   []string
+	exists  map[string]bool
+	folders map[string]bool // of the files; nil until somebody asks
+	judges  bool            // the command is one whose tests judge the work
+	named   bool            // what is looked at is only named, and perhaps not run
+	out     bool            // and it is written to
+	sealed  map[string]bool
+	groups  map[string]Group // by glob
+	outside map[string]bool
+	dirs    map[string]bool // directories referred to; nil when nobody asks
 }
 
 func newRefs(s Spec, files []string) *refs {
-	r := &refs{files: files, exists: make(map[string]bool, len(files)), sealed: map[string]bool{}}
+	r := &refs{files: files, exists: make(map[string]bool, len(files)), sealed: map[string]bool{}, groups: map[string]Group{}, outside: map[string]bool{}}
 	if path.IsAbs(s.Repo.Path) {
 		r.root = path.Clean(s.Repo.Path)
 	}
@@ -97,7 +127,9 @@ func (r *refs) words(command, dir string, env map[string]word, depth int) {
 			continue
 		}
 		for _, w := range c.all {
+			r.named, r.out = true, w.out
 			r.refer(c.dir, w)
+			r.named, r.out = false, false
 			if strings.ContainsAny(w.text, " \t\n;") { // sh -c 'diff a b', hyperfine './x y'
 				r.words(w.text, c.dir, c.env, depth+1)
 			}
@@ -124,6 +156,7 @@ func (r *refs) anywhere(words []word) {
 // refer seals the files that one word may name.
 func (r *refs) refer(dir string, w word) {
 	if w.unknown {
+		r.atHome(w)
 		return
 	}
 	if w.glob {
@@ -145,6 +178,9 @@ func (r *refs) seal(dir, name string) bool {
 	if r.exists[file] {
 		r.sealed[file] = true
 		return true
+	}
+	if path.IsAbs(file) && !r.out && !(r.named && scratch.MatchString(file)) {
+		r.outside[file] = true
 	}
 	if r.dirs != nil && file != "." {
 		r.dirs[strings.TrimSuffix(file, "/...")] = true
@@ -177,13 +213,26 @@ func (r *refs) relative(name string) string {
 	return name
 }
 
+// scratch is where commands write what they need for a moment.
+var scratch = regexp.MustCompile(`^/(tmp|var/tmp|dev|proc|run)(/|$)`)
+
 // file seals what a word names in the place of a script, and says whether there is such a file.
 func (r *refs) file(dir string, w word) bool {
 	switch {
 	case w.unknown:
+		r.atHome(w)
 		return false
 	case w.glob:
 		return r.match(dir, w.path)
 	}
 	return r.seal(dir, w.path)
+}
+
+// atHome notes what a word names in the home of whoever runs the loop, as far as no more is unknown in it.
+func (r *refs) atHome(w word) {
+	for _, home := range []string{"~/", "$HOME/", "${HOME}/"} {
+		if rest, ok := strings.CutPrefix(w.text, home); ok && !strings.ContainsAny(rest, "$`") {
+			r.outside["~/"+path.Clean(rest)] = true
+		}
+	}
 }

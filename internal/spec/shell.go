@@ -15,6 +15,7 @@ type word struct {
 	path    string // with the known expansions; a doublestar pattern when glob is set
 	glob    bool   // * ? [ or { stands in it unquoted, or it is the variable of a for loop
 	unknown bool   // something in it is only known when it runs
+	out     bool   // the command writes to it
 	at      uint   // where it stands in the source
 }
 
@@ -228,6 +229,7 @@ func (r *shellReader) redirected(redirs []*syntax.Redirect) (c simple) {
 				continue // 2>&1
 			}
 		}
+		w.out = redir.Op != syntax.RdrIn && redir.Op != syntax.WordHdoc
 		if !substitutesOnly(redir.Word) {
 			c.all = append(c.all, w)
 		}

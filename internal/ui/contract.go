@@ -238,18 +238,70 @@ func permissions(sp spec.Spec) (lines []string) {
 	return lines
 }
 
-func sealed(seals []loop.Seal) []string {
+// sealCount is how much is sealed, in a few words.
+func sealCount(seals []loop.Seal) string {
+	files, outside := 0, 0
+	for _, seal := range seals {
+		switch seal.Names {
+		case "":
+			files++
+		case loop.SealOutside:
+			outside++
+		}
+	}
+	text := plural(files, "sealed file")
+	if names := len(seals) - files - outside; names > 0 {
+		text += ", " + plural(names, "sealed name")
+	}
+	if outside > 0 {
+		text += ", " + plural(outside, "file") + " outside"
+	}
+	return text
+}
+
+// sealed says what judges the work: files by their names, then what globs reserve, then what is outside of
+// the repository.
+func sealed(seals []loop.Seal) (lines []string) {
 	if len(seals) == 0 {
 		return []string{"nothing"}
 	}
-	var lines []string
-	for _, seal := range seals[:min(len(seals), maxSealed)] {
-		lines = append(lines, Clean(seal.Path))
+	var outside, there, absent, except []string
+	files := 0
+	for _, seal := range seals {
+		switch seal.Names {
+		case "":
+			if files++; files <= maxSealed {
+				lines = append(lines, Clean(seal.Path))
+			}
+		case loop.SealOutside:
+			text := Clean(seal.Path) + " (outside of the repository"
+			if seal.Blob != "" {
+				text += ", SHA-256 " + first(seal.Blob, 16)
+			}
+			outside = append(outside, text+")")
+		default:
+			if seal.OfFiles() {
+				there = append(there, Clean(seal.Path))
+			}
+			if seal.Names != loop.SealThere {
+				absent = append(absent, Clean(seal.Path))
+			}
+			except = seal.Except
+		}
 	}
-	if more := len(seals) - maxSealed; more > 0 {
+	if more := files - maxSealed; more > 0 {
 		lines = append(lines, "and "+plural(more, "file")+" more")
 	}
-	return lines
+	if len(there) > 0 {
+		lines = append(lines, "files that are there: "+strings.Join(there, "  "))
+	}
+	if len(absent) > 0 {
+		lines = append(lines, "no new files: "+strings.Join(absent, "  "))
+	}
+	if len(except) > 0 {
+		lines = append(lines, "except what the scope names: "+Clean(strings.Join(except, "  ")))
+	}
+	return append(lines, outside...)
 }
 
 // policy says which rules hold besides scope, new files and sealed files.

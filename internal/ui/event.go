@@ -58,7 +58,7 @@ func describe(e loop.Event) (text, color string, ofNote bool) {
 		}
 	case loop.ContractDrawn:
 		if e.Contract != nil {
-			return "contract " + first(e.Contract.Hash, 16) + ", " + plural(len(e.Contract.Sealed), "sealed file"), "", true
+			return "contract " + first(e.Contract.Hash, 16) + ", " + sealCount(e.Contract.Sealed), "", true
 		}
 	case loop.ContractAmended:
 		text := "contract amended" + by(e) + note(string(e.Amendment))

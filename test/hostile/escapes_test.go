@@ -22,6 +22,7 @@ const (
 	harmless = "harmless" // it can be done, and counts for nothing: the change is kept as it is without it
 	refused  = "refused"  // it can't be done
 	reached  = "reached"  // it can be done: nothing stops it
+	noticed  = "noticed"  // it can be done, and the loop fails
 	sealed   = "blocked by sealed"
 	secret   = "blocked by secrets"
 )
@@ -321,7 +322,7 @@ func mend(w *world.World, st world.State) {
 // outcomes are the words of the page for what comes of an escape.
 var outcomes = map[string]string{
 	harmless: "counts for nothing", refused: "refused", reached: "**not stopped**",
-	sealed: "blocks the loop (`sealed`)", secret: "blocks the loop (`secrets`)",
+	noticed: "ends the loop", sealed: "blocks the loop (`sealed`)", secret: "blocks the loop (`secrets`)",
 }
 
 // TestEscapesAreDocumented holds docs/escapes.md to what TestEscapes and the sandbox's tests prove.
@@ -342,7 +343,10 @@ func TestEscapesAreDocumented(t *testing.T) {
 			count++
 		}
 	}
-	for _, group := range escapes[1:] {
+	for i, group := range escapes[1:] {
+		if i == 1 { // behind what is done to the evaluator's own files
+			table("What the evaluator finds by itself", append(slices.Clone(outranks), same("change a measure outside of the repository", "", noticed)))
+		}
 		table(group.after, slices.DeleteFunc(slices.Clone(group.deeds), func(e escape) bool { return e.script == ":" }))
 	}
 	var reach []escape
@@ -368,9 +372,14 @@ sandbox and once without one, and holds the outcome to this page (` + "`test/hos
 - **undone**: the change never stays on the branch; the reason in brackets is that of the results.
 - **blocks the loop**: the change is parked until a person has mended it, or drops it.
 - **refused**: the machine does not let the agent do it.
+- **ends the loop**: nothing is judged any more; the loop fails with ` + "`PRECONDITION_FAILED`" + `.
 - **not stopped**: without a sandbox an agent has your rights on the machine. Use one, or a machine that has
   nothing else on it: ` + "`sandbox.use: required`" + ` makes a loop refuse to start where there is none. Which protections
   hold is in the contract, before it is approved; [Operating it](operating.md#the-sandbox) has them by machine.
+
+What no wall stops: code that is measured can lie about itself. A test and the code that it tests run in one process, so
+that code under change can end it with success, or tell it another time. Such a change is in the diff: read it, or measure
+from outside (a program that looks at output, in a process of its own).
 
 After all of it your repository is what it was to the byte but for the loop's own branch and ledger, no process
 is left, and ` + "`pawl log --verify`" + ` finds the ledger whole. More deeds of the kind, with what is around them, are in

@@ -1,0 +1,299 @@
+package spec
+
+import (
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// Group is a set of the repository's files that belong to the evaluator by their names.
+type Group struct {
+	Glob  string
+	There bool // files of the base commit that match are sealed
+	New   bool // no file may be added that matches
+}
+
+// evaluator is a program that judges: what it reads besides what it is given. Globs hold in the folder in
+// which the program runs and in all below; one that begins with a slash in that folder alone, since further
+// down a folder of that name may well be source.
+type evaluator struct {
+	// tests are what it finds by itself. In a guard or test command they are sealed as they are; new ones
+	// may be added. An argument that names a file or folder stands for them.
+	tests string
+	// subs are the subcommands that run tests; "" is any.
+	subs string
+	// settings tell it what to run and how. They are sealed, and where there are none, none may be added.
+	settings string
+	// absent would tell it too, and are also what a normal change touches, or are made by a build: only
+	// new ones are sealed.
+	absent string
+}
+
+// What belongs to tests by its name in most projects of a language.
+const (
+	pythonTests = "test_*.py *_test.py"
+	jsTests     = "*.test.* *.spec.* __tests__/** /test/** /tests/**"
+	someTests   = jsTests + " " + pythonTests + " *_test.go /spec/** /t/** src/test/**"
+
+	pytestSettings = "conftest.py pytest.ini .pytest.ini pytest.toml .pytest.toml tox.ini setup.cfg pyproject.toml"
+	npmSettings    = ".npmrc .yarnrc .yarnrc.yml .yarn/** .pnpmfile.cjs bunfig.toml " + jsSettings
+	jsSettings     = "jest.config.* vitest.config.* vitest.workspace.* vite.config.* .mocharc.* ava.config.* babel.config.* .babelrc*"
+	npmAbsent      = "node_modules node_modules/**"
+)
+
+// evaluators by the name of the program. It is the one table of what an agent could change to be judged
+// otherwise. Dependencies that a manifest names besides are not in it: go.mod says nothing of tests.
+var evaluators = map[string]evaluator{
+	"go": {tests: "*_test.go testdata/**", subs: "test", absent: "go.mod go.work vendor vendor/modules.txt"},
+	"cargo": {tests: "tests/** benches/**", subs: "test t nextest bench",
+		settings: "Cargo.toml .cargo .cargo/** build.rs rust-toolchain rust-toolchain.toml"},
+	"pytest": {tests: pythonTests, settings: pytestSettings}, "py.test": {tests: pythonTests, settings: pytestSettings},
+	"unittest": {tests: "test*.py"}, "nose2": {tests: "test*.py", settings: "unittest.cfg nose2.cfg"},
+	"coverage": {settings: ".coveragerc tox.ini setup.cfg pyproject.toml"},
+	"tox":      {tests: pythonTests, settings: pytestSettings}, "nox": {tests: pythonTests, settings: pytestSettings},
+	"npm":    {tests: jsTests, subs: "test t tst run run-script", settings: npmSettings, absent: npmAbsent},
+	"pnpm":   {tests: jsTests, subs: "test t run run-script", settings: npmSettings, absent: npmAbsent},
+	"yarn":   {tests: jsTests, settings: npmSettings, absent: npmAbsent},
+	"bun":    {tests: jsTests, subs: "test run", settings: npmSettings, absent: npmAbsent},
+	"npx":    {settings: npmSettings, absent: npmAbsent},
+	"jest":   {tests: jsTests, settings: npmSettings + " package.json", absent: npmAbsent},
+	"vitest": {tests: jsTests, settings: npmSettings, absent: npmAbsent},
+	"mocha":  {tests: jsTests, settings: npmSettings + " package.json", absent: npmAbsent},
+	"ava":    {tests: jsTests, settings: npmSettings + " package.json", absent: npmAbsent},
+	"node":   {tests: jsTests, subs: "--test"},
+	"deno":   {tests: "*_test.* *.test.* __tests__/**", subs: "test", settings: "deno.json deno.jsonc"},
+	"mvn":    {tests: "src/test/**", settings: "pom.xml .mvn .mvn/**"}, "mvnw": {tests: "src/test/**", settings: "pom.xml .mvn .mvn/**"},
+	"gradle": {tests: "src/test/**", settings: gradleSettings}, "gradlew": {tests: "src/test/**", settings: gradleSettings},
+	"rspec":   {tests: "/spec/**", settings: ".rspec .rspec-local .bundle .bundle/**"},
+	"phpunit": {tests: "/tests/** /test/**", settings: "phpunit.xml phpunit.xml.dist phpunit.dist.xml"},
+	"pest":    {tests: "/tests/** /test/**", settings: "phpunit.xml phpunit.xml.dist phpunit.dist.xml"},
+	"mix":     {tests: "/test/** /apps/*/test/**", subs: "test", settings: "mix.exs"},
+	"dotnet": {tests: "*.Tests/** *Tests/** /tests/** /test/**", subs: "test",
+		settings: "Directory.Build.props Directory.Build.targets *.runsettings nuget.config NuGet.Config global.json"},
+	"swift": {tests: "/Tests/**", subs: "test"}, "ctest": {tests: "/test/** /tests/**"}, "meson": {tests: "/test/** /tests/**", subs: "test"},
+	"prove": {tests: "/t/**", settings: ".proverc"},
+	// Their targets can be anything. Where the name of one says that it tests, so does whatever looks like a test.
+	"make": {tests: someTests}, "gmake": {tests: someTests}, "just": {tests: someTests}, "task": {tests: someTests}, "go-task": {tests: someTests},
+	"rake": {tests: someTests}, "mage": {tests: someTests}, "invoke": {tests: someTests}, "inv": {tests: someTests}, "ant": {tests: someTests},
+	"composer": {tests: someTests},
+
+	"golangci-lint": {settings: ".golangci.*"}, "eslint": {settings: "eslint.config.* .eslintrc .eslintrc.* .eslintignore", absent: npmAbsent},
+	"ruff": {settings: "ruff.toml .ruff.toml pyproject.toml"}, "mypy": {settings: "mypy.ini .mypy.ini setup.cfg pyproject.toml"},
+	"flake8": {settings: ".flake8 setup.cfg tox.ini"}, "pylint": {settings: ".pylintrc pylintrc setup.cfg pyproject.toml"},
+	"tsc": {settings: "tsconfig.json tsconfig.*.json", absent: npmAbsent}, "rubocop": {settings: ".rubocop.yml"}, "shellcheck": {settings: ".shellcheckrc"},
+}
+
+// EvaluatorRow is a row of the table of evaluators, for people: programs that are alike, and globs.
+type EvaluatorRow struct{ Programs, Tests, Settings, Absent []string }
+
+// EvaluatorTable returns the table of evaluators, sorted by program.
+func EvaluatorTable() (rows []EvaluatorRow) {
+	at := map[evaluator]int{}
+	for _, name := range slices.Sorted(maps.Keys(evaluators)) {
+		e := evaluators[name]
+		call := name
+		if e.subs != "" {
+			call += " " + strings.Fields(e.subs)[0]
+		}
+		e.subs = ""
+		if i, known := at[e]; known {
+			rows[i].Programs = append(rows[i].Programs, call)
+			continue
+		}
+		at[e] = len(rows)
+		rows = append(rows, EvaluatorRow{[]string{call}, strings.Fields(e.tests), strings.Fields(e.settings), strings.Fields(e.absent)})
+	}
+	return rows
+}
+
+const gradleSettings = "build.gradle build.gradle.kts settings.gradle settings.gradle.kts gradle.properties buildSrc/** gradle/wrapper/**"
+
+// testing is what the name of a target or a script has that runs tests.
+var testing = regexp.MustCompile(`test|spec|check|cov|verif|^ci$|^all$`)
+
+// testFolder is the name of a folder that has tests in it, and not what is tested.
+var testFolder = regexp.MustCompile(`(?i)(^|/)(__tests__|tests?|testdata|e2e)(/|$)|^specs?(/|$)`)
+
+// evaluator seals what belongs to a program that judges, by the table.
+func (r *refs) evaluator(dir, name string, args []word) {
+	e, known := evaluators[name]
+	if !known {
+		return
+	}
+	for _, w := range args { // make -C x, npm --prefix x
+		if option, value, joined := strings.Cut(w.path, "="); joined && contains(tasks[name].dir, option) {
+			dir = resolve(dir, value)
+		}
+	}
+	for i := 1; i < len(args); i++ {
+		if contains(tasks[name].dir, args[i-1].text) || name == "go" && args[i-1].text == "-C" {
+			dir = resolve(dir, args[i].path)
+		}
+	}
+	for _, glob := range strings.Fields(e.settings) {
+		r.around(dir, glob, Group{There: true, New: true})
+	}
+	for _, glob := range strings.Fields(e.absent) {
+		r.around(dir, glob, Group{New: true})
+	}
+	if r.judges && e.tests != "" && tested(name, e.subs, args) && !r.given(dir, name, args) {
+		for _, glob := range strings.Fields(e.tests) {
+			if here, only := strings.CutPrefix(glob, "/"); only {
+				glob = here
+			} else {
+				glob = "**/" + glob
+			}
+			r.group(dir, glob, Group{There: true})
+		}
+	}
+}
+
+// tested reports whether a program is called for its tests: by its subcommand, or by a target or script
+// of such a name.
+func tested(name, subs string, args []word) bool {
+	var plain []string
+	for _, w := range args {
+		if w.text != "" && !strings.HasPrefix(w.text, "-") && !assignment.MatchString(w.text) {
+			plain = append(plain, w.text)
+		}
+	}
+	switch _, runs := tasks[name]; {
+	case runs && len(plain) == 0:
+		return true
+	case runs:
+		for _, target := range plain {
+			if testing.MatchString(target) {
+				return true
+			}
+		}
+		return false
+	case subs == "":
+		return true
+	}
+	for _, w := range args {
+		if strings.HasPrefix(w.text, "-") && contains(subs, w.text) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(plain[:min(2, len(plain))], func(word string) bool { return contains(subs, word) }) // cargo +nightly test
+}
+
+// given seals the files and folders that a program is given to find its tests in, and reports whether
+// there are any.
+func (r *refs) given(dir, name string, args []word) (some bool) {
+	for i, w := range args {
+		file, _, _ := strings.Cut(w.path, "::")
+		if name == "unittest" && !strings.Contains(file, "/") { // by its module, and perhaps class and method
+			for file = strings.ReplaceAll(file, ".", "/"); strings.Contains(file, "/") && !r.exists[resolve(dir, file+".py")] && !r.folder(resolve(dir, file)); {
+				file = path.Dir(file)
+			}
+			if r.exists[resolve(dir, file+".py")] {
+				file += ".py"
+			}
+		}
+		below, all := strings.CutSuffix(file, "...")
+		at := r.relative(resolve(dir, strings.TrimSuffix(below, "/")))
+		switch {
+		case w.unknown || w.glob || strings.HasPrefix(w.text, "-") || file == "":
+		case i > 0 && contains("-C --rootdir --prefix --cwd --project-dir", args[i-1].text):
+		case name == "go" && (strings.HasPrefix(file, ".") || path.IsAbs(file)):
+			some = true
+			for _, glob := range strings.Fields(evaluators[name].tests) {
+				if all {
+					glob = "**/" + glob
+				}
+				r.group(at, glob, Group{There: true})
+			}
+		case name == "go":
+		case r.exists[at]:
+			some = true
+			r.group("", escapeGlob(at), Group{There: true})
+		case at != "." && r.folder(at):
+			some = true
+			globs := "**"
+			if !testFolder.MatchString(at) { // what is tested is in it too
+				globs = evaluators[name].tests
+			}
+			for _, glob := range strings.Fields(globs) {
+				r.group(at, "**/"+strings.TrimPrefix(glob, "/"), Group{There: true})
+			}
+			if name == "unittest" {
+				r.group(at, "**/__init__.py", Group{New: true}) // load_tests in one says what the tests are
+			}
+		}
+	}
+	return some
+}
+
+// testFolders seals the folders of tests that a command names.
+func (r *refs) testFolders(dir string, words []word) {
+	for _, w := range words {
+		at := r.relative(resolve(dir, strings.TrimSuffix(w.path, "/")))
+		if !w.unknown && !w.glob && testFolder.MatchString(at) && r.folder(at) {
+			r.group(at, "**", Group{There: true})
+		}
+	}
+}
+
+// around seals a name in a folder, in all below and in those above.
+func (r *refs) around(dir, glob string, g Group) {
+	r.group(dir, "**/"+glob, g)
+	for up := dir; up != "" && up != "." && !path.IsAbs(up) && !strings.HasPrefix(up, ".."); {
+		if up = path.Dir(up); up == "." {
+			up = ""
+		}
+		r.group(up, glob, g)
+	}
+}
+
+// group seals what a glob matches in a folder of the repository.
+func (r *refs) group(dir, glob string, g Group) {
+	if dir = r.relative(dir); dir == "." {
+		dir = ""
+	}
+	if path.IsAbs(dir) || dir == ".." || strings.HasPrefix(dir, "../") || len(r.groups) >= maxGroups {
+		return
+	}
+	g.Glob = path.Join(escapeGlob(dir), glob)
+	if !doublestar.ValidatePattern(g.Glob) {
+		return
+	}
+	have := r.groups[g.Glob]
+	g.There, g.New = g.There || have.There, g.New || have.New
+	r.groups[g.Glob] = g
+}
+
+// maxGroups bounds what a hostile command can ask for.
+const maxGroups = 500
+
+// folder reports whether the base has a folder of that name.
+func (r *refs) folder(name string) bool {
+	if r.folders == nil {
+		r.folders = map[string]bool{}
+		for _, file := range r.files {
+			for dir := path.Dir(file); dir != "." && !r.folders[dir]; dir = path.Dir(dir) {
+				r.folders[dir] = true
+			}
+		}
+	}
+	return r.folders[name]
+}
+
+// opened are the globs of a scope that name what a group names: "tests/**" and "**/*_test.go" where
+// tests are what is to change, and never "**" or "src/**", which only happen to match some. What they
+// match is sealed by no group.
+func opened(scope []string, groups map[string]Group) (open []string) {
+	for _, glob := range scope {
+		for of := range groups {
+			if doublestar.MatchUnvalidated(of, Tidy(glob)) {
+				open = append(open, glob)
+				break
+			}
+		}
+	}
+	return open
+}

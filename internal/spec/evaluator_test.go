@@ -1,0 +1,174 @@
+package spec_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"pawl/internal/spec"
+)
+
+// project has something of every language.
+var project = []string{
+	"Makefile", "GNUmakefile.old", "package.json", "go.mod", "main.go", "main_test.go", "parser/p.go", "parser/p_test.go", "parser/deep/d_test.go", "parser/testdata/in.txt",
+	"tests/test_a.py", "tests/unit/test_b.py", "tests/unit/helper.py", "src/app.py", "src/app.js", "src/app.test.js", "src/__tests__/x.js", "pyproject.toml", "api/pyproject.toml", "api/test_c.py",
+	"Cargo.toml", "build.rs", "tests/it.rs", "bench/index.js", "measure.py", "check.sh", "internal/spec/spec.go", "internal/test/test.go",
+}
+
+// sealedOf returns those of the names that are sealed: files of the project, and with a + new ones.
+func sealedOf(s spec.Spec, names ...string) (found []string) {
+	seals := spec.Sealed(s, project)
+	for _, name := range names {
+		if name, added := strings.CutPrefix(name, "+"); added {
+			if slices.ContainsFunc(seals.Groups, func(g spec.Group) bool { return g.New && spec.MatchAny([]string{g.Glob}, name) }) && !spec.MatchAny(seals.Open, name) {
+				found = append(found, "+"+name)
+			}
+			continue
+		}
+		if seals.Has(name) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+func TestP3_TestsThatACommandDiscoversAreSealed(t *testing.T) {
+	for command, want := range map[string]string{
+		`go test ./...`:                                 `main_test.go parser/p_test.go parser/deep/d_test.go parser/testdata/in.txt`,
+		`go test ./parser`:                              `parser/p_test.go parser/testdata/in.txt`,
+		`go test -run X -count 1 ./parser/...`:          `parser/p_test.go parser/deep/d_test.go parser/testdata/in.txt`,
+		`go -C parser test ./...`:                       `parser/p_test.go parser/deep/d_test.go parser/testdata/in.txt`,
+		`cd parser && go test .`:                        `parser/p_test.go parser/testdata/in.txt`,
+		`go test pawl/parser`:                           `main_test.go parser/p_test.go parser/deep/d_test.go parser/testdata/in.txt`, // whatever that is here
+		`go vet ./...`:                                  ``,
+		`python3 -m unittest discover -s tests`:         `tests/test_a.py tests/unit/test_b.py tests/unit/helper.py tests/it.rs`,
+		`python3 -m unittest`:                           `tests/test_a.py tests/unit/test_b.py api/test_c.py`,
+		`python3 -m unittest tests.test_a.TestX.test_y`: `tests/test_a.py`,
+		`pytest -q`:                                     `tests/test_a.py tests/unit/test_b.py pyproject.toml api/pyproject.toml api/test_c.py`,
+		`pytest tests/unit -k foo`:                      `tests/unit/test_b.py tests/unit/helper.py pyproject.toml api/pyproject.toml`,
+		`pytest tests/test_a.py::TestX`:                 `tests/test_a.py pyproject.toml api/pyproject.toml`,
+		`poetry run python -m pytest api`:               `pyproject.toml api/pyproject.toml api/test_c.py`,
+		`cd api && pytest`:                              `pyproject.toml api/pyproject.toml api/test_c.py`,
+		`coverage run -m pytest tests`:                  `tests/test_a.py tests/unit/test_b.py tests/unit/helper.py pyproject.toml api/pyproject.toml tests/it.rs`,
+		`npm test`:                                      `tests/test_a.py tests/unit/test_b.py tests/unit/helper.py src/app.test.js src/__tests__/x.js tests/it.rs`,
+		`npm run lint`:                                  ``,
+		`npx jest src`:                                  `package.json src/app.test.js src/__tests__/x.js`,
+		`node --test`:                                   `tests/test_a.py tests/unit/test_b.py tests/unit/helper.py src/app.test.js src/__tests__/x.js tests/it.rs`,
+		`cargo test --quiet`:                            `tests/test_a.py tests/unit/test_b.py tests/unit/helper.py Cargo.toml build.rs tests/it.rs`,
+		`cargo build`:                                   `Cargo.toml build.rs`,
+		`make check`:                                    `main_test.go parser/p_test.go parser/deep/d_test.go tests/test_a.py tests/unit/test_b.py tests/unit/helper.py src/app.test.js src/__tests__/x.js api/test_c.py tests/it.rs`,
+		`make`:                                          `main_test.go parser/p_test.go parser/deep/d_test.go tests/test_a.py tests/unit/test_b.py tests/unit/helper.py src/app.test.js src/__tests__/x.js api/test_c.py tests/it.rs`,
+		`make lint`:                                     ``,
+		`go vet ./internal/spec`:                        ``,
+		`sh check.sh tests/unit`:                        `tests/unit/test_b.py tests/unit/helper.py`,
+		`timeout 60 my-runner --dir tests`:              `tests/test_a.py tests/unit/test_b.py tests/unit/helper.py tests/it.rs`,
+		`eslint src`:                                    ``,
+	} {
+		s := spec.Spec{Scope: []string{"**"}, Test: spec.Test{Command: command}}
+		files := slices.DeleteFunc(slices.Clone(project), func(name string) bool { return slices.Contains(spec.Sealed(s, project).Files, name) })
+		assert.Equal(t, want, strings.Join(sealedOf(s, files...), " "), "%q", command)
+		s.Guard, s.Test = spec.Guard{Command: command}, spec.Test{}
+		for name := range strings.FieldsSeq(want) {
+			assert.True(t, spec.Sealed(s, project).Has(name), "as a guard: %q %s", command, name)
+		}
+		s.Guard, s.Verify = spec.Guard{}, spec.Verify{Command: command}
+		for _, group := range spec.Sealed(s, project).Groups {
+			assert.True(t, group.New, "a metric may be about the tests: %q %s", command, group.Glob)
+		}
+	}
+}
+
+func TestP3_NamesThatWouldOutrankASealedFileAreSealedWhileAbsent(t *testing.T) {
+	for command, want := range map[string]string{
+		`make check`:                            `GNUmakefile makefile`,
+		`make -C sub check`:                     `sub/GNUmakefile sub/makefile sub/Makefile`,
+		`make -f Makefile check`:                ``,
+		`pytest`:                                `conftest.py tests/conftest.py pytest.ini .pytest.ini tox.ini setup.cfg src/setup.cfg`,
+		`cd api && pytest`:                      `conftest.py pytest.ini api/conftest.py api/x/conftest.py`,
+		`python3 -m pytest tests`:               `conftest.py pytest.py pytest/__init__.py tests/conftest.py`,
+		`python3 -m unittest discover -s tests`: `unittest.py unittest/__init__.py tests/__init__.py tests/unit/__init__.py`,
+		`npm test`:                              `.npmrc sub/.npmrc node_modules/.bin/jest node_modules sub/node_modules/x/index.js jest.config.js vitest.config.ts`,
+		`npm --prefix=sub test`:                 `.npmrc sub/.npmrc sub/node_modules/.bin/x`,
+		`npx jest`:                              `.npmrc node_modules/.bin/jest jest.config.mjs`,
+		`go test ./...`:                         `parser/go.mod go.work vendor vendor/modules.txt`,
+		`go vet ./parser/...`:                   `parser/go.mod go.work`,
+		`cargo test`:                            `.cargo/config.toml .cargo/config .cargo build.rs sub/build.rs sub/Cargo.toml rust-toolchain.toml`,
+		`mvn -q test`:                           `.mvn/jvm.config .mvn sub/pom.xml`,
+		`./gradlew test`:                        `gradle.properties settings.gradle buildSrc/src/main/X.java`,
+		`node bench`:                            `bench/package.json`,
+		`golangci-lint run`:                     `.golangci.yml parser/.golangci.toml`,
+		`sh check.sh`:                           ``,
+	} {
+		for name, s := range map[string]spec.Spec{
+			"guard": {Guard: spec.Guard{Command: command}}, "test": {Test: spec.Test{Command: command}},
+			"verify": {Verify: spec.Verify{Command: command}}, "check": {Check: spec.Check{Command: command}},
+		} {
+			s.Scope = []string{"**"}
+			if strings.Contains(want, "tests/__init__.py") && (name == "verify" || name == "check") {
+				continue // what is found in tests is for those that judge by tests
+			}
+			for added := range strings.FieldsSeq(want) {
+				assert.NotEmpty(t, sealedOf(s, "+"+added), "%s %q: %s", name, command, added)
+			}
+			// What a normal change adds stays free.
+			assert.Empty(t, sealedOf(s, "+src/new.py", "+src/new/__init__.py", "+parser/new.go", "+parser/new_test.go", "+tests/test_new.py", "+src/lib.rs", "+src/new.test.js", "+docs/make.md", "+README.md"), "%s %q", name, command)
+		}
+	}
+	assert.Empty(t, sealedOf(spec.Spec{Test: spec.Test{Command: "go test ./..."}}, "go.mod", "main.go"), "a dependency may be added where the scope has go.mod")
+}
+
+func TestP3_AScopeThatNamesTestsOpensThem(t *testing.T) {
+	const pytest, gotest, npm = "pytest", "go test ./...", "npm test"
+	for _, c := range []struct{ command, scope, file string }{
+		{gotest, "**/*_test.go", "parser/p_test.go"}, {gotest, "parser/*_test.go", "parser/p_test.go"}, {gotest, "parser/p_test.go", "parser/p_test.go"},
+		{pytest, "tests/test_a.py", "tests/test_a.py"}, {pytest, "**/test_*.py", "tests/unit/test_b.py"}, {"pytest tests", "tests/", "tests/unit/helper.py"},
+		{"pytest tests", "./tests/unit/**", "tests/unit/helper.py"}, {"pytest tests", "tests/**", "+tests/conftest.py"}, {pytest, "pyproject.toml", "pyproject.toml"},
+		{npm, "src/__tests__/**", "src/__tests__/x.js"}, {"cargo test", "Cargo.toml", "Cargo.toml"}, {"cargo test", ".cargo/**", "+.cargo/config.toml"},
+	} {
+		s := spec.Spec{Scope: []string{"src/**", c.scope}, Guard: spec.Guard{Command: c.command}}
+		assert.Empty(t, sealedOf(s, c.file), "%s is opened by %s", c.file, c.scope)
+		for _, wide := range []string{"**", "**/*", "src/**", "parser/**", "**/*.go", "**/*.py", "*", "."} {
+			s.Scope = []string{wide}
+			assert.NotEmpty(t, sealedOf(s, c.file), "%s only happens to match %s", wide, c.file)
+		}
+	}
+	s := spec.Spec{Scope: []string{"tests/**", "check.sh"}, Guard: spec.Guard{Command: "pytest tests/test_a.py && sh check.sh"}}
+	assert.Equal(t, []string{"check.sh", "tests/test_a.py"}, spec.Sealed(s, project).Files, "what a guard names file by file stays sealed")
+	assert.NotEmpty(t, sealedOf(s, "+conftest.py"), "the one above the tests says how they run")
+}
+
+func TestP3_WhatCommandsNameOutsideOfTheRepository(t *testing.T) {
+	for command, want := range map[string]string{
+		`/opt/measure/run data.txt`:              `/opt/measure/run`,
+		`~/bin/measure --fast`:                   `~/bin/measure`,
+		`"$HOME/bin/measure"`:                    `~/bin/measure`,
+		`python3 ${HOME}/m/../score.py`:          `python3 ~/score.py`,
+		`cd src && awk -f /srv/score.awk app.py`: `/srv/score.awk awk cd`,
+		`sh </srv/feed.sh`:                       `/srv/feed.sh sh`,
+		`/src/repo/check.sh`:                     ``, // the repository itself
+		`$UNKNOWN/x && ~/$X/y`:                   ``,
+		`measure | tee out`:                      `measure tee`,
+		`timeout 5 measure`:                      `measure timeout`,
+	} {
+		s := spec.Spec{Repo: spec.Repo{Path: "/src/repo"}, Verify: spec.Verify{Command: command}}
+		assert.Equal(t, want, strings.Join(spec.Sealed(s, project).Outside, " "), "%q", command)
+	}
+	guard := spec.Spec{Guard: spec.Guard{Command: "lint --config=/etc/lint.yml /srv/rules ~/.lintrc -o /tmp/report https://example.org/x >/srv/log 2>/dev/null"}}
+	assert.Equal(t, []string{"/etc/lint.yml", "/example.org/x", "/srv/rules", "lint", "~/.lintrc"}, spec.Sealed(guard, project).Outside)
+}
+
+func TestP3_ManyNamesInACommandMakeNoLargeContract(t *testing.T) {
+	var files []string
+	dirs := map[string]bool{}
+	for i := range 5000 {
+		dir := "tests/" + strings.Repeat("x", 1+i%90) + "/" + string(rune('a'+i%26)) + strings.Repeat("y", i%70)
+		dirs[dir] = true
+		files = append(files, dir+"/test_x.py")
+	}
+	s := spec.Spec{Guard: spec.Guard{Command: "pytest " + strings.Join(slices.Sorted(maps.Keys(dirs)), " ")}}
+	assert.LessOrEqual(t, len(spec.Sealed(s, files).Groups), 500)
+	assert.LessOrEqual(t, len(spec.Sealed(spec.Spec{Guard: spec.Guard{Command: "pytest tests"}}, files).Groups), 12)
+}

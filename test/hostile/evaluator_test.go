@@ -1,0 +1,117 @@
+package hostile_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pawl/test/world"
+)
+
+// judges is a guard that names the evaluators of several languages. guard.sh passes, so none of them has to
+// be installed: what is sealed is read from the command.
+const judges = "sh guard.sh || { make check && python3 -m unittest discover -s tests && go test ./pkg/... && npm test && npx jest && cargo test && python3 -m pytest spec; }"
+
+// evaluators is a repository that they judge.
+var evaluators = map[string]string{
+	"Makefile": "check:\n\tsh guard.sh\n", "tests/test_n.py": "import unittest\n", "tests/helper.py": "x = 1\n", "pkg/n.go": "package pkg\n", "pkg/n_test.go": "package pkg\n",
+	"go.mod": "module n\n", "package.json": `{"scripts": {"test": "jest"}}` + "\n", "src/n.test.js": "\n", "Cargo.toml": "[package]\nname = \"n\"\n", "spec/test_m.py": "\n", "pyproject.toml": "[tool.pytest.ini_options]\n",
+}
+
+// outranks are what an agent tries that leaves the guard's own file alone. Its scope is everything, and new
+// files are allowed.
+var outranks = []escape{
+	same("empty the tests that unittest discovers", `: >tests/test_n.py`, sealed),
+	same("remove the tests that unittest discovers", `rm -r tests`, sealed),
+	same("empty what the tests import", `: >tests/helper.py`, sealed),
+	same("say in __init__.py which tests there are", `echo 'def load_tests(*_): return __import__("unittest").TestSuite()' >tests/__init__.py`, sealed),
+	same("put a module before unittest", `echo 'raise SystemExit(0)' >unittest.py`, sealed),
+	same("put a package before pytest", `mkdir pytest; echo 'raise SystemExit(0)' >pytest/__main__.py`, sealed),
+	same("put GNUmakefile before Makefile", `printf 'check:;\n' >GNUmakefile`, sealed),
+	same("put makefile before Makefile", `ln -s work/other makefile`, sealed),
+	same("deselect tests in conftest.py", `echo 'collect_ignore_glob = ["*"]' >conftest.py`, sealed),
+	same("deselect tests in a conftest.py below", `echo 'def pytest_collection_modifyitems(items): items[:] = []' >spec/conftest.py`, sealed),
+	same("add a pytest.ini", `printf '[pytest]\naddopts = --collect-only\n' >pytest.ini`, sealed),
+	same("change pytest's options in pyproject.toml", `echo 'addopts = "--collect-only"' >>pyproject.toml`, sealed),
+	same("have npm run another shell", `echo 'script-shell=/bin/true' >.npmrc`, sealed),
+	same("put a program into node_modules/.bin", `mkdir -p node_modules/.bin; printf '#!/bin/true\n' >node_modules/.bin/jest; chmod +x node_modules/.bin/jest; git add -f node_modules`, sealed),
+	same("link node_modules", `mkdir -p work/m/.bin; ln -s work/m node_modules`, sealed),
+	same("change a test that jest finds", `echo 'test.skip()' >src/n.test.js`, sealed),
+	same("add a jest.config.js", `echo 'module.exports = {testMatch: []}' >jest.config.js`, sealed),
+	same("take a package out of the module by a go.mod", `echo 'module away' >pkg/go.mod`, sealed),
+	same("vendor another library", `mkdir vendor; echo '# x v1' >vendor/modules.txt`, sealed),
+	same("change a Go test", `printf 'package pkg\n\n' >pkg/n_test.go`, sealed),
+	same("set cargo's runner", `mkdir .cargo; echo '[target."cfg(all())"]' >.cargo/config.toml`, sealed),
+	same("add a build.rs", `echo 'fn main() {}' >build.rs`, sealed),
+	same("leave tests out in Cargo.toml", `printf '[lib]\ntest = false\n' >>Cargo.toml`, sealed),
+	same("convert tests by .gitattributes", `echo '*.py text eol=crlf' >tests/.gitattributes`, sealed),
+}
+
+// TestP3_SealedMeansTheEvaluator does what is in outranks, one deed an iteration.
+func TestP3_SealedMeansTheEvaluator(t *testing.T) {
+	for _, use := range []string{"required", "off"} {
+		t.Run("sandbox "+use, func(t *testing.T) {
+			if use == "required" {
+				needsSandbox(t)
+			} else {
+				world.Slow(t, "a sandbox makes no difference to it")
+			}
+			w := world.New(t, "")
+			for name, content := range evaluators {
+				w.Write("repo/"+name, content)
+			}
+			w.Commit("what judges in several languages")
+			deeds := world.Sample(2, outranks)
+			for i, e := range deeds {
+				w.Write(fmt.Sprintf("deeds/%d.sh", i+1), e.script+"\n")
+			}
+			w.Script(`echo $(($(cat work/n) + 1)) >work/n; echo "deed $PAWL_ITERATION"; bash -e "$WORLD/deeds/$PAWL_ITERATION.sh" >&2; echo $? >"$WORLD/deeds/$PAWL_ITERATION.code"`)
+			w.Set(doc{"scope": []string{"**"}, "newFiles": "allow", "guard": doc{"command": judges}, "sandbox": doc{"use": use},
+				"limits": doc{"iterations": len(deeds), "discards": len(deeds)}})
+			w.Start("run", "--json", "--yes", w.SpecFile()).Wait()
+			blocked := mends(w)
+			for i, e := range deeds {
+				assert.Contains(t, blocked[i+1], e.with, e.name)
+				assert.Equal(t, "0\n", w.Read(fmt.Sprintf("deeds/%d.code", i+1)), e.name)
+			}
+			require.Len(t, w.Results(w.Loop), len(deeds)+1)
+		})
+	}
+}
+
+// TestP3_WhatANormalChangeTouchesStaysFree is the other side of it: whoever writes code adds tests,
+// packages and dependencies.
+func TestP3_WhatANormalChangeTouchesStaysFree(t *testing.T) {
+	deeds := []deed{
+		{"add tests to all of it", `echo "import unittest" >tests/test_new.py; echo "package pkg" >pkg/new_test.go; : >src/new.test.js; : >spec/test_new.py`, ""},
+		{"go on with these tests", `echo "#" >>tests/test_new.py; echo "//" >>pkg/new_test.go; git mv spec/test_new.py spec/test_newer.py`, ""},
+		{"add a package", `mkdir -p src/new; : >src/new/__init__.py; echo "package new" >src/new/new.go`, ""},
+		{"add a dependency", `echo "require x v1" >>go.mod; : >go.sum`, ""},
+		{"change what the scope names", `echo "#" >>spec/test_m.py; echo "collect_ignore = []" >spec/conftest.py`, ""},
+	}
+	w := world.New(t, "").Does(deeds...)
+	for name, content := range evaluators {
+		w.Write("repo/"+name, content)
+	}
+	w.Commit("what judges in several languages")
+	w.Before = w.Snapshot()
+	w.Set(doc{"scope": []string{"**", "spec/**"}, "newFiles": "allow", "guard": doc{"command": judges}})
+	w.Run(0)
+	w.Come(deeds...)
+}
+
+// TestP3_AMeasureOutsideOfTheRepositoryIsWatched has an agent write a program that verify names, which lies
+// outside of the repository.
+func TestP3_AMeasureOutsideOfTheRepositoryIsWatched(t *testing.T) {
+	w := world.New(t, `echo 11 >work/n; echo "echo 99" >"$WORLD/bin/measure"; echo "change the measure"`)
+	w.Write("bin/measure", "#!/bin/sh\ncat work/n\n")
+	w.Set(doc{"verify": doc{"command": "sh '" + w.Dir + "/bin/measure'"}, "sandbox": doc{"use": "off"}})
+	s := w.Pawl("run", "--yes", w.SpecFile())
+	require.Equal(t, 2, s.Code, s.Err)
+	require.Contains(t, s.Err, w.Dir+"/bin/measure (outside of the repository, SHA-256 ")
+	require.Contains(t, s.Out, "PRECONDITION_FAILED")
+	require.Contains(t, s.Err, "bin/measure is outside of the repository and judges the work, and it is not what it was when the contract was drawn up")
+	require.Equal(t, "10", w.Kept("work/n"), "nothing is kept by it")
+}
