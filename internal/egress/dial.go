@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -78,41 +79,46 @@ func (p *pass) around(ctx context.Context) (net.Conn, error) {
 }
 
 // connect asks an HTTP proxy for a tunnel.
-func connect(ctx context.Context, via *url.URL, to string) (conn net.Conn, err error) {
-	if conn, err = new(net.Dialer).DialContext(ctx, "tcp", via.Host); err != nil {
+func connect(ctx context.Context, via *url.URL, to string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", via.Host)
+	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			_ = conn.Close()
-		}
-	}()
 	if via.Scheme == "https" {
 		conn = tls.Client(conn, &tls.Config{ServerName: via.Hostname()})
 	}
 	deadline, _ := ctx.Deadline()
 	_ = conn.SetDeadline(deadline)
-	ask := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: to}, Host: to, Header: http.Header{}}
-	if user := via.User; user != nil {
-		password, _ := user.Password()
-		ask.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)))
-	}
-	if err := ask.Write(conn); err != nil {
+	r := bufio.NewReader(conn)
+	if err := ask(conn, r, via.User, to); err != nil {
+		_ = conn.Close()
 		return nil, err
-	}
-	r := bufio.NewReaderSize(conn, 4096)
-	answer, err := http.ReadResponse(r, ask)
-	if err != nil {
-		return nil, err
-	}
-	if answer.StatusCode != http.StatusOK {
-		return nil, errors.New(answer.Status)
 	}
 	_ = conn.SetDeadline(time.Time{})
 	if r.Buffered() > 0 { // a server that speaks first
 		return &ahead{conn, r}, nil
 	}
 	return conn, nil
+}
+
+// ask sends CONNECT and reads the answer.
+func ask(w io.Writer, r *bufio.Reader, user *url.Userinfo, to string) error {
+	q := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: to}, Host: to, Header: http.Header{}}
+	if user != nil {
+		password, _ := user.Password()
+		q.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)))
+	}
+	if err := q.Write(w); err != nil {
+		return err
+	}
+	answer, err := http.ReadResponse(r, q)
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return errors.New(answer.Status)
+	}
+	return nil
 }
 
 // ahead is a connection of which more was read than was asked for.

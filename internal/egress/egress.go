@@ -109,6 +109,11 @@ func (p *proxy) begin(conn net.Conn) {
 	if !p.keep(conn) {
 		return
 	}
+	defer func() {
+		if recover() != nil { // a client ends its own connection, and never the process
+			p.drop(conn)
+		}
+	}()
 	_ = conn.SetReadDeadline(time.Now().Add(handshakeTimeout))
 	r := bufio.NewReader(conn)
 	first, err := r.Peek(1)

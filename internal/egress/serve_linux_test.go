@@ -1,0 +1,450 @@
+package egress_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/egress"
+)
+
+// proxied is the address of a proxy in the world; its only name is there.test.
+func proxied(t *testing.T, r egress.Rules) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	return servedBy(t, l, r, known(map[string][]string{"there.test": {there4}, "upstream.test": {there4}}).resolver(), nil)
+}
+
+// echoes serves a listener: what comes in goes out again, and its end is answered by an end.
+func echoes(l net.Listener) {
+	for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
+		go func() {
+			defer func() { _ = conn.Close() }()
+			_, _ = io.Copy(conn, conn)
+		}()
+	}
+}
+
+func TestE6_ATunnelPassesEverythingAndItsEnd(t *testing.T) {
+	if !inWorld(t) {
+		return
+	}
+	go echoes(there.listen(t, there4+":7"))
+	at := proxied(t, egress.Rules{})
+	const size = 8 << 20
+	sent := bytes.Repeat([]byte("0123456789abcdef"), size/16)
+	// Neither client waits for the proxy's answer: what it sends at once belongs to the tunnel.
+	for name, hello := range map[string]string{
+		"CONNECT": "CONNECT there.test:7 HTTP/1.1\r\nHost: there.test:7\r\n\r\n",
+		"SOCKS":   "\x05\x01\x00" + "\x05\x01\x00\x03\x0athere.test\x00\x07",
+	} {
+		conn, err := net.Dial("tcp", at)
+		require.NoError(t, err)
+		var both sync.WaitGroup
+		both.Go(func() {
+			_, _ = io.WriteString(conn, hello)
+			_, _ = conn.Write(sent)
+			_ = conn.(*net.TCPConn).CloseWrite()
+		})
+		got, err := io.ReadAll(conn)
+		require.NoError(t, err, name)
+		both.Wait()
+		answer := map[string]string{"CONNECT": "HTTP/1.1 200 Connection established\r\n\r\n", "SOCKS": "\x05\x00" + "\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00"}[name]
+		require.True(t, bytes.HasPrefix(got, []byte(answer)), "%s: %.100q", name, got)
+		require.True(t, bytes.Equal(sent, got[len(answer):]), name)
+		_ = conn.Close()
+	}
+}
+
+func TestE6_ARequestIsForwardedAsItIs(t *testing.T) {
+	if !inWorld(t) {
+		return
+	}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		_, _ = fmt.Fprintf(w, "%s %s %s %s|", r.Method, r.Host, r.RequestURI, b)
+		_ = r.Header.Write(w)
+	}))
+	s.Listener = there.listen(t, there4+":80")
+	s.Start()
+	t.Cleanup(s.Close)
+	conn, err := net.Dial("tcp", proxied(t, egress.Rules{}))
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	r := bufio.NewReader(conn)
+	// Two requests on one connection; the Host that a client writes beside the URL counts for nothing.
+	for range 2 {
+		_, err = io.WriteString(conn, "POST http://there.test/a%2Fb?x=1;y&z HTTP/1.1\r\nHost: 127.0.0.1\r\nProxy-Connection: keep-alive\r\nProxy-Authorization: Basic eDp5\r\nX-One: 1\r\nContent-Length: 4\r\n\r\nbody")
+		require.NoError(t, err)
+		answer, err := http.ReadResponse(r, nil)
+		require.NoError(t, err)
+		b, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		require.Equal(t, "POST there.test /a%2Fb?x=1;y&z body|Content-Length: 4\r\nX-One: 1\r\n", string(b))
+	}
+}
+
+func TestE6_WhatTheProxyDoesNotSpeak(t *testing.T) {
+	at := served(t, egress.Rules{}, nil)
+	for ask, want := range map[string]string{
+		"GET / HTTP/1.1\r\nHost: x\r\n\r\n":                                         "400 Bad Request",
+		"GET https://example.org/ HTTP/1.1\r\nHost: example.org\r\n\r\n":            "400 Bad Request",
+		"GET ftp://example.org/ HTTP/1.1\r\nHost: example.org\r\n\r\n":              "400 Bad Request",
+		"CONNECT example.org HTTP/1.1\r\nHost: example.org\r\n\r\n":                 "400 Bad Request",
+		"CONNECT [::1 HTTP/1.1\r\nHost: x\r\n\r\n":                                  "400 Bad Request",
+		"CONNECT example.org:x HTTP/1.1\r\nHost: x\r\n\r\n":                         "400 Bad Request",
+		"CONNECT example.org:0 HTTP/1.1\r\nHost: x\r\n\r\n":                         "403 Forbidden",
+		"GET http://user@/ HTTP/1.1\r\nHost: x\r\n\r\n":                             "400 Bad Request",
+		"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03":                              "400 Bad Request", // TLS
+		"\x04\x01\x00\x50\x7f\x00\x00\x01\x00\r\n\r\n":                              "400 Bad Request", // SOCKS4
+		"GET http://x/ HTTP/1.1\r\nX: " + strings.Repeat("x", 200<<10) + "\r\n\r\n": "431 Request Header Fields Too Large",
+		"\x05\x01\x02": "\x05\xff", // passwords only
+		"\x05\x00":     "\x05\xff",
+		"\x05\x01\x00" + "\x05\x02\x00\x01\x7f\x00\x00\x01\x00\x50":                       "\x05\x00" + "\x05\x07", // BIND
+		"\x05\x01\x00" + "\x05\x03\x00\x01\x7f\x00\x00\x01\x00\x50":                       "\x05\x00" + "\x05\x07", // UDP
+		"\x05\x01\x00" + "\x05\x01\x00\x02\x7f\x00\x00\x01\x00\x50":                       "\x05\x00" + "\x05\x08",
+		"\x05\x01\x00" + "\x05\x01\x00\x03\x00\x00\x50":                                   "\x05\x00" + "\x05\x02", // no name
+		"\x05\x01\x00" + "\x05\x01\x00\x01\x7f\x00\x00\x01\x00\x00":                       "\x05\x00" + "\x05\x02", // no port
+		"\x05\x01\x00" + "\x05\x01\x00\x04" + strings.Repeat("\x00", 15) + "\x01\x00\x50": "\x05\x00" + "\x05\x02",
+		"\x05\x01\x00" + "\x05\x01\x00\x03\x09127.0.0.1\x00\x50":                          "\x05\x00" + "\x05\x02",
+		"\x05\x01\x00" + "\x05\x01\x00\x03\x05127.1\x00\x50":                              "\x05\x00" + "\x05\x02",
+		"\x05\x01\x00" + "\x05\x01\x00\x03\x0aa\x00.example\x00\x50":                      "\x05\x00" + "\x05\x02",
+		"\x05\x01\x00" + "\x05\x01":                                                       "\x05\x00", // and no more
+		"":                                                                                "",
+	} {
+		conn, err := net.Dial("tcp", at)
+		require.NoError(t, err)
+		_, _ = io.WriteString(conn, ask)
+		_ = conn.(*net.TCPConn).CloseWrite()
+		b, _ := io.ReadAll(conn)
+		require.Contains(t, string(b), want, "%.60q", ask)
+		if want == "" {
+			require.Empty(t, b)
+		}
+		_ = conn.Close()
+	}
+}
+
+func TestE6_RulesThatCannotBeReadLetNothingThrough(t *testing.T) {
+	for want, r := range map[string]egress.Rules{
+		`egress rules: "" names no host`:                                   {Hosts: []string{""}},
+		`egress rules: "*" is no host name`:                                {Hosts: []string{"*"}},
+		`egress rules: "https://temporal" is a URL and not a host`:         {Closed: []string{"https://temporal"}},
+		"the upstream proxy is no http, https or socks5 URL with a host":   {Upstream: "http://user:secret@"},
+		"the upstream proxy is no http, https or socks5 URL with a host ":  {Upstream: "ftp://proxy"},
+		"the upstream proxy is no http, https or socks5 URL with a host  ": {Upstream: "http://user:secret@%zz"},
+		"the host of the upstream proxy is no host name":                   {Upstream: "http://bücher"},
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		err = egress.Serve(l, r, nil)
+		require.ErrorContains(t, err, strings.TrimSpace(want))
+		require.NotContains(t, err.Error(), "secret")
+		_ = l.Close()
+	}
+}
+
+// Clients that say nothing, half of something, or hold what they have, keep nobody else from getting through,
+// and end with the proxy.
+func TestE6_AThousandConnectionsAndSlowClients(t *testing.T) {
+	if !inWorld(t) {
+		return
+	}
+	go echoes(there.listen(t, there4+":7"))
+	at := proxied(t, egress.Rules{})
+	var slow []net.Conn
+	for i := range 20 {
+		conn, err := net.Dial("tcp", at)
+		require.NoError(t, err)
+		_, err = io.WriteString(conn, []string{"", "\x05", "\x05\x01\x00\x05\x01\x00\x03\xff", "CONNECT there.test:7 HTTP/1.1\r\nX: ", "P"}[i%5])
+		require.NoError(t, err)
+		slow = append(slow, conn)
+	}
+	const many = 1000
+	var all sync.WaitGroup
+	failed := make(chan error, many)
+	open := make(chan net.Conn, many)
+	for i := range many {
+		all.Go(func() {
+			conn, err := net.Dial("tcp", at)
+			if err != nil {
+				failed <- err
+				return
+			}
+			_, _ = io.WriteString(conn, "CONNECT there.test:7 HTTP/1.1\r\nHost: there.test:7\r\n\r\n")
+			r := bufio.NewReader(conn)
+			answer, err := http.ReadResponse(r, &http.Request{Method: http.MethodConnect})
+			if err != nil || answer.StatusCode != http.StatusOK {
+				failed <- fmt.Errorf("client %d: %v %v", i, answer, err)
+				return
+			}
+			text := fmt.Sprintf("client %d\n", i)
+			_, _ = io.WriteString(conn, text)
+			if got, err := r.ReadString('\n'); got != text {
+				failed <- fmt.Errorf("client %d got %q: %v", i, got, err)
+				return
+			}
+			open <- conn
+		})
+	}
+	all.Wait()
+	require.Empty(t, failed)
+	require.Len(t, open, many)
+	// There is a bound: beyond it a client is sent away, and those that are there go on.
+	var away int
+	for range egress.MaxConnections {
+		conn, err := net.Dial("tcp", at)
+		require.NoError(t, err)
+		_, _ = io.WriteString(conn, "CONNECT there.test:7 HTTP/1.1\r\nHost: there.test:7\r\n\r\n")
+		if answer, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: http.MethodConnect}); err != nil || answer.StatusCode != http.StatusOK {
+			away++
+		}
+		slow = append(slow, conn)
+	}
+	require.Positive(t, away)
+	one := <-open
+	_, err := io.WriteString(one, "still\n")
+	require.NoError(t, err)
+	got, err := bufio.NewReader(one).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "still\n", got)
+	for _, conn := range slow {
+		_ = conn.Close()
+	}
+}
+
+// Nothing that was let through outlives the listener.
+func TestE6_AllConnectionsEndWithTheListener(t *testing.T) {
+	if !inWorld(t) {
+		return
+	}
+	go echoes(there.listen(t, there4+":7"))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { done <- egress.Serve(l, egress.Rules{}, nil) }()
+	var open []net.Conn
+	for _, hello := range []string{"CONNECT " + there4 + ":7 HTTP/1.1\r\nHost: x\r\n\r\n", "\x05\x01\x00\x05\x01\x00\x01\xc6\x33\x64\x02\x00\x07", "", "\x05", "GET http"} {
+		conn, err := net.Dial("tcp", l.Addr().String())
+		require.NoError(t, err)
+		_, err = io.WriteString(conn, hello)
+		require.NoError(t, err)
+		if len(hello) > 10 {
+			_, err = conn.Read(make([]byte, 2)) // the tunnel is there
+			require.NoError(t, err)
+		}
+		open = append(open, conn)
+	}
+	require.NoError(t, l.Close())
+	require.NoError(t, <-done)
+	for _, conn := range open {
+		_, err := io.Copy(io.Discard, conn)
+		if err != nil {
+			require.ErrorContains(t, err, "reset")
+		}
+	}
+}
+
+// FuzzClients sends anything at all: the proxy answers or hangs up, and connects to nothing on this host.
+func FuzzClients(f *testing.F) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(f, err)
+	defer func() { _ = l.Close() }()
+	port := l.Addr().(*net.TCPAddr).Port
+	go func() {
+		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
+			panic("reached by " + conn.RemoteAddr().String())
+		}
+	}()
+	here := fmt.Sprintf("127.0.0.1:%d", port)
+	for _, hello := range []string{
+		"CONNECT " + here + " HTTP/1.1\r\n\r\n", "GET http://" + here + "/ HTTP/1.0\r\n\r\n", "\x05\x01\x00\x05\x01\x00\x01\x7f\x00\x00\x01" + string([]byte{byte(port >> 8), byte(port)}),
+		"\x05\x02\x00\x02\x05\x01\x00\x03\x09localhost\x00\x50", "\x05\x01\x00\x05\x01\x00\x04", "POST http://a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	} {
+		f.Add([]byte(hello))
+	}
+	proxy, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(f, err)
+	defer func() { _ = proxy.Close() }()
+	go func() {
+		// Nothing of what the fuzzer makes up is asked of the machine's DNS.
+		_ = egress.ServeWith(proxy, egress.Rules{}, &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, os.ErrDeadlineExceeded }}, nil)
+	}()
+	f.Fuzz(func(t *testing.T, hello []byte) {
+		conn, err := net.Dial("tcp", proxy.Addr().String())
+		require.NoError(t, err)
+		defer func() { _ = conn.Close() }()
+		_, _ = conn.Write(hello)
+		_ = conn.(*net.TCPConn).CloseWrite()
+		_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second)) // it may be dialling an address that nobody has
+		_, _ = io.Copy(io.Discard, conn)
+	})
+}
+
+// fakeUpstream is the proxy that a company has: it records what it is asked for, and connects everything to one server.
+type fakeUpstream struct {
+	mu    sync.Mutex
+	asked []string
+}
+
+func (u *fakeUpstream) serve(l net.Listener, to string) {
+	for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
+		go func() {
+			defer func() { _ = conn.Close() }()
+			r := bufio.NewReader(conn)
+			ask, err := http.ReadRequest(r)
+			if err != nil {
+				return
+			}
+			u.mu.Lock()
+			u.asked = append(u.asked, ask.Method+" "+ask.RequestURI+" "+ask.Header.Get("Proxy-Authorization"))
+			u.mu.Unlock()
+			if strings.HasPrefix(ask.RequestURI, "203.0.113.3:") {
+				_, _ = io.WriteString(conn, "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+				return
+			}
+			server, err := net.Dial("tcp", to)
+			if err != nil {
+				return
+			}
+			defer func() { _ = server.Close() }()
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
+			go func() { _, _ = io.Copy(server, r) }()
+			_, _ = io.Copy(conn, server)
+		}()
+	}
+}
+
+func (u *fakeUpstream) last() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.asked) == 0 {
+		return ""
+	}
+	last := u.asked[len(u.asked)-1]
+	u.asked = nil
+	return last
+}
+
+func TestE6_ThroughTheProxyOfThisHost(t *testing.T) {
+	if !inWorld(t) {
+		return
+	}
+	greets(t, there.listen(t, there4+":80"), "there")
+	l, err := net.Listen("tcp", "127.0.0.1:3128")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	var u fakeUpstream
+	go u.serve(l, there4+":80")
+	table := map[string][]string{"there.test": {"203.0.113.9"}, "here.test": {here4}, "temporal.test": {"203.0.113.7"}, "direct.test": {there4}, "no.test": {"203.0.113.3"}}
+	const upstream = "http://me:secret@127.0.0.1:3128"
+	for _, c := range []struct {
+		name   string
+		rules  egress.Rules
+		target string
+		want   string
+		asked  string
+	}{
+		{"a name is asked for by the address that was checked", egress.Rules{}, "there.test:443", "there as there.test:443", "CONNECT 203.0.113.9:443 Basic bWU6c2VjcmV0"},
+		{"a name that a person named, by its name", egress.Rules{Hosts: []string{"there.test"}}, "there.test:443", "there as there.test:443", "CONNECT there.test:443 Basic bWU6c2VjcmV0"},
+		{"also one that only the proxy can look up", egress.Rules{Hosts: []string{"*.corp.test"}}, "git.corp.test:443", "there as git.corp.test:443", "CONNECT git.corp.test:443 Basic bWU6c2VjcmV0"},
+		{"an address", egress.Rules{}, "203.0.113.9:443", "there as 203.0.113.9:443", "CONNECT 203.0.113.9:443 Basic bWU6c2VjcmV0"},
+		{"a name that can't be looked up", egress.Rules{}, "git.corp.test:443", "its address can't be looked up here", ""},
+		{"this host", egress.Rules{}, here4 + ":443", "is this host itself", ""},
+		{"this host by a name", egress.Rules{}, "here.test:443", "is this host itself", ""},
+		{"this host by a name that a person named", egress.Rules{Hosts: []string{"here.test"}}, "here.test:443", "is this host itself", ""},
+		{"what is closed", egress.Rules{Closed: []string{"temporal.test"}}, "203.0.113.7:7233", "pawl keeps temporal.test", ""},
+		{"the proxy itself", egress.Rules{Upstream: "http://there.test:3128"}, "203.0.113.9:3128", "pawl keeps there.test:3128", ""},
+		{"what is reached without it", egress.Rules{Direct: "direct.test"}, "direct.test:80", "there as direct.test:80", ""},
+		{"what the proxy refuses", egress.Rules{}, "no.test:443", "502 Bad Gateway", "CONNECT 203.0.113.3:443 Basic bWU6c2VjcmV0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.rules.Upstream == "" {
+				c.rules.Upstream = upstream
+			}
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			var seen refusals
+			at := servedBy(t, l, c.rules, known(table).resolver(), seen.add)
+			conn, answer := connect(t, at, c.target)
+			switch answer.StatusCode {
+			case http.StatusOK:
+				require.Equal(t, c.want, get(t, conn, c.target))
+			case http.StatusForbidden:
+				require.Contains(t, seen.seen()[0][1], c.want)
+			default:
+				b, err := io.ReadAll(answer.Body)
+				require.NoError(t, err)
+				require.NotContains(t, string(b), "secret")
+				require.Equal(t, c.want, answer.Status)
+			}
+			require.Equal(t, c.asked, u.last())
+		})
+	}
+}
+
+// A SOCKS proxy of a company is used too: here it is one of pawl's.
+func TestE6_ThroughASOCKSProxyOfThisHost(t *testing.T) {
+	if !inWorld(t) {
+		return
+	}
+	greets(t, there.listen(t, there4+":80"), "there")
+	first := proxied(t, egress.Rules{})
+	for _, scheme := range []string{"socks5", "socks5h"} {
+		at := proxied(t, egress.Rules{Upstream: scheme + "://" + first})
+		answer, err := through(at).Get("http://there.test/")
+		require.NoError(t, err)
+		b, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		_ = answer.Body.Close()
+		require.Equal(t, "there as there.test", string(b))
+	}
+}
+
+func TestE6_TheEnvironmentLeadsToTheProxy(t *testing.T) {
+	env := map[string]string{}
+	for _, kv := range egress.Environment([]string{"A=b", "MAVEN_OPTS=-Xmx1g", "MAVEN_OPTS=-Xmx2g"}) {
+		name, value, _ := strings.Cut(kv, "=")
+		require.NotContains(t, env, name)
+		env[name] = value
+	}
+	at := fmt.Sprintf("127.0.0.1:%d", egress.Port)
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
+		require.Equal(t, "http://"+at, env[name])
+		require.Equal(t, "http://"+at, env[strings.ToLower(name)])
+	}
+	require.Equal(t, env["NO_PROXY"], env["no_proxy"])
+	require.True(t, strings.HasPrefix(env["MAVEN_OPTS"], "-Xmx2g -Dhttp.proxyHost=127.0.0.1 "), env["MAVEN_OPTS"])
+	require.True(t, strings.HasPrefix(env["GRADLE_OPTS"], "-D"), env["GRADLE_OPTS"])
+	// What Go makes of it: out by the proxy, and a test's own server without.
+	for name, value := range env {
+		t.Setenv(name, value)
+	}
+	proxy, direct := egress.Upstream()
+	require.Equal(t, "http://"+at, proxy)
+	require.Equal(t, env["NO_PROXY"], direct)
+	for target, want := range map[string]string{"https://example.org": at, "http://10.0.0.1": at, "http://localhost:8080": "", "http://127.0.0.1:1": "", "http://[::1]:8080": "", "http://127.1.2.3": "", "http://x.localhost": ""} {
+		r, err := http.NewRequest(http.MethodGet, target, nil)
+		require.NoError(t, err)
+		u, err := http.ProxyFromEnvironment(r)
+		require.NoError(t, err)
+		if u == nil {
+			u = &url.URL{}
+		}
+		require.Equal(t, want, u.Host, target)
+	}
+}
