@@ -46,7 +46,7 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 			return act.Committed{}, fmt.Errorf("hashing the change: %w", err)
 		}
 		if d.Hash != in.AllowNew {
-			out.NewFiles, out.NewFilesHash = quoted(asks), d.Hash
+			out.NewFiles, out.NewFilesAll, out.NewFilesHash = quoted(asks), len(asks), d.Hash
 			return out, nil
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -179,8 +178,8 @@ func (r *run) commitChange(ctx workflow.Context, description string, attempt int
 			return out, err
 		}
 		a, err := r.wait(ctx, loop.Gate{
-			Kind: loop.GateNewFiles, Hash: out.NewFilesHash,
-			Summary: fmt.Sprintf("approve new files: %s (%s)", loop.Clip(strings.Join(out.NewFiles, ", "), 300), loop.Clip(description, 100)),
+			Kind: loop.GateNewFiles, Hash: out.NewFilesHash, Tree: out.Tree,
+			Summary: fmt.Sprintf("approve %s (%s)", newFiles(out), loop.Clip(description, 100)),
 		})
 		if err != nil {
 			return out, err
@@ -193,6 +192,31 @@ func (r *run) commitChange(ctx workflow.Context, description string, attempt int
 		}
 		approved = out.NewFilesHash
 	}
+}
+
+// newFiles names the new files of a change, as many whole names as a line has room for, and counts the
+// others: all of them are in the change that is shown.
+func newFiles(c act.Committed) string {
+	const room = 300
+	all, named := max(c.NewFilesAll, len(c.NewFiles)), 0
+	text := "1 new file: "
+	if all > 1 {
+		text = fmt.Sprintf("%d new files: ", all)
+	}
+	for _, name := range c.NewFiles {
+		if named > 0 && len(text)+len(name) > room {
+			break
+		}
+		if named > 0 {
+			text += ", "
+		}
+		text += loop.Clip(name, room)
+		named++
+	}
+	if all > named {
+		text += fmt.Sprintf(" and %d more", all-named)
+	}
+	return text
 }
 
 // committed notes that the branch now has a commit that nobody has judged.

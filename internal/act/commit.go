@@ -35,7 +35,8 @@ type Committed struct {
 	TotalFiles int `json:"totalFiles,omitempty"`
 	// NewFiles need approval first; NewFilesHash, the SHA-256 of the whole change as a diff, is
 	// what is approved. There is no commit then.
-	NewFiles     []string `json:"newFiles,omitempty"` // git-quoted, capped
+	NewFiles     []string `json:"newFiles,omitempty"`    // git-quoted, capped
+	NewFilesAll  int      `json:"newFilesAll,omitempty"` // how many there are
 	NewFilesHash string   `json:"newFilesHash,omitempty"`
 }
 

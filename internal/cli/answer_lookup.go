@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"pawl/internal/client"
@@ -37,23 +35,59 @@ func (a *app) lookUp(ctx context.Context, s *session, id, question string, m loo
 	}
 	a.showGate(ctx, s, id, *g)
 	m.Hash, m.Gate = g.Hash, g.ID
-	return m, a.ask(ctx, question, "not answered; the loop still waits")
+	var seen *patch
+	if state, err := s.State(ctx, id); err == nil && offersDiff(g.Kind) {
+		p := patchOf(state)
+		seen = &p
+	}
+	return m, a.askAbout(ctx, s, id, seen, question, "not answered; the loop still waits")
 }
 
 // ask wants a yes.
 func (a *app) ask(ctx context.Context, question, otherwise string) error {
-	answers := make(chan string, 1)
-	go func() { answers <- readLine(a.in) }()
-	a.screen.Ask(question + " [y/N] ")
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case line := <-answers:
-		if !yes(line) {
-			return &leaving{code: exitInterrupted, why: otherwise}
+	return a.askAbout(ctx, nil, "", nil, question, otherwise)
+}
+
+// askAbout wants a yes to a change, and shows it to whoever types d.
+func (a *app) askAbout(ctx context.Context, s *session, id string, about *patch, question, otherwise string) error {
+	a.listen()
+	choices := " [y/N] "
+	if about != nil {
+		choices = " [y/N; d: show the change] "
+	}
+	var reading *pages
+	a.screen.Ask(question + choices)
+	for {
+		var line string
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case line = <-a.typed:
+		}
+		typed := strings.ToLower(strings.TrimSpace(line))
+		switch {
+		case reading == nil && (about == nil || typed != "d"):
+			if !yes(line) {
+				return &leaving{code: exitInterrupted, why: otherwise}
+			}
+			return nil
+		case reading == nil:
+			reading = a.open(ctx, s, id, *about)
+		case typed != "":
+			reading = nil
+		}
+		if reading == nil || !a.turn(reading) {
+			reading = nil
+			a.screen.Ask(question + choices)
 		}
 	}
-	return nil
+}
+
+// listen begins to read what is typed.
+func (a *app) listen() {
+	if a.typed == nil {
+		a.typed = lines(a.in)
+	}
 }
 
 // showGate shows what waits, whole where it is a contract.
@@ -67,8 +101,10 @@ func (a *app) showGate(ctx context.Context, s *session, id string, g loop.Gate) 
 			a.say("the contract can't be shown: %v", err)
 		}
 	}
-	if g.Kind == loop.GateDiff {
-		a.showProposal(ctx, s, id)
+	if offersDiff(g.Kind) {
+		if state, err := s.State(ctx, id); err == nil {
+			a.summarise(ctx, s, id, patchOf(state))
+		}
 	}
 	state, _ := s.State(ctx, id) // without it only an example's number is missing
 	a.screen.Print("\n" + style.Gate(id, g, state.Budget, a.deps.Now()) + "\n")
@@ -82,39 +118,47 @@ func yes(line string) bool {
 	return false
 }
 
-// readLine reads one line; the empty one at the end of the input.
-func readLine(in io.Reader) string {
-	line, _ := bufio.NewReader(in).ReadString('\n')
-	return line
-}
-
-// showProposal lists what a proposal of this host changes.
-func (a *app) showProposal(ctx context.Context, s *session, id string) {
-	if state, err := s.State(ctx, id); err == nil && state.Proposal != nil {
-		a.summarise(ctx, s, id, *state.Proposal)
-	}
-}
-
 // lookAtProposal shows the proposal of a loop that has ended and asks.
 func (a *app) lookAtProposal(ctx context.Context, s *session, id string, p loop.Proposal) error {
 	a.screen.Print("\nProposal of " + ui.Clean(id) + ": " + ui.Proposal(p) + "\nhash " + p.Hash + "\nThe whole of it: pawl diff " + shell.Quote(id) + "\n")
-	a.summarise(ctx, s, id, p)
-	return a.ask(ctx, "Approve?", "not approved")
+	seen := patch{base: p.Base, head: p.Head, hash: p.Hash}
+	a.summarise(ctx, s, id, seen)
+	return a.askAbout(ctx, s, id, &seen, "Approve?", "not approved")
 }
 
-// summarise lists the files of a proposal, where this host has it.
-func (a *app) summarise(ctx context.Context, s *session, id string, p loop.Proposal) {
-	files, err := s.Changes(ctx, id, p.Base, p.Head)
+// How many files of a change are listed at a gate, and of which new ones how they begin is read.
+const (
+	maxListed = 100
+	maxBegins = 1 << 20
+)
+
+// summarise lists the files of a change, where this host has it: new ones with how they begin.
+func (a *app) summarise(ctx context.Context, s *session, id string, p patch) {
+	store, err := s.Store(ctx, id)
+	if err != nil {
+		return
+	}
+	files, err := store.Changes(ctx, p.base, p.head)
 	if err != nil {
 		return
 	}
 	a.screen.Print("")
 	for i, f := range files {
-		if i == 20 {
-			a.screen.Print(fmt.Sprintf("  and %d more", len(files)-i))
+		if i == maxListed {
+			a.screen.Print(fmt.Sprintf("  and %d more; all of them: pawl diff %s --stat", len(files)-i, shell.Quote(id)))
 			return
 		}
-		a.screen.Print(fmt.Sprintf("  %c  +%d -%d  %s", f.Status, f.Insertions, f.Deletions, git.Quote(f.Path)))
+		size := fmt.Sprintf("+%d -%d", f.Insertions, f.Deletions)
+		if f.Binary {
+			size = "binary"
+		}
+		line := fmt.Sprintf("  %c  %-12s  %s", f.Status, size, ui.Clean(git.Quote(f.Path)))
+		if f.Status == 'A' && f.HasContent() && !f.Binary {
+			if content, err := store.BlobByID(ctx, f.NewBlob, maxBegins); err == nil {
+				line += a.screen.Style().Dim("  " + firstLine(content))
+			}
+		}
+		a.screen.Print(line)
 	}
 }
 

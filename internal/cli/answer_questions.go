@@ -26,11 +26,14 @@ func questionAt(g loop.Gate, b loop.Budget) question {
 	case g.Kind == loop.GateContract:
 		return question{"Approve this contract and start? [y/N] ", readContract, true}
 	case g.Kind == loop.GateDiff:
-		return question{"Approve this change? y: approve; ff, merge or squash: approve and apply it that way; n: reject; Enter: later ", readDiff, false}
+		return question{"Approve this change? d: show it; y: approve; ff, merge or squash: approve and apply it that way; n: reject; Enter: later ", readDiff, false}
 	case g.Kind == loop.GateBudget:
 		return question{"New total for " + string(g.Budget) + ", such as " + b.Ample(g.Budget) + "? n: reject; Enter: later ", readLimit, false}
 	case len(g.Choices) > 0:
 		return question{"Choose " + strings.Join(g.Choices, " or ") + ": ", readChoice, true}
+	}
+	if offersDiff(g.Kind) {
+		return question{"Approve this change? d: show it; y: approve; n: reject; Enter: later ", readDiff, false}
 	}
 	return question{"Answer " + strings.Join(g.Answers, " or ") + " (Enter: later): ", readWord, false}
 }
@@ -46,7 +49,7 @@ func readDiff(g loop.Gate, typed string) (string, loop.Message) {
 	switch {
 	case yes(typed):
 		return loop.MessageApprove, loop.Message{Hash: g.Hash}
-	case slices.Contains(govern.AppliedAtOnce, typed):
+	case g.Kind == loop.GateDiff && slices.Contains(govern.AppliedAtOnce, typed):
 		return loop.MessageApprove, loop.Message{Hash: g.Hash, Apply: typed}
 	case no(typed):
 		return loop.MessageReject, loop.Message{Note: "declined at the terminal"}
@@ -86,9 +89,7 @@ func no(typed string) bool { return slices.Contains([]string{"n", "no", "reject"
 // ask puts the open gate's question.
 func (f *follower) ask() {
 	f.asking = true
-	if f.typed == nil {
-		f.typed = lines(f.in)
-	}
+	f.listen()
 	f.screen.Ask(questionAt(*f.gate, f.state.Budget).text)
 }
 
@@ -105,8 +106,25 @@ func (f *follower) answer(ctx context.Context, line string, open bool) error {
 	if !f.asking {
 		return nil
 	}
-	f.asking = false
 	g, typed := *f.gate, strings.ToLower(strings.TrimSpace(line))
+	if typed == "d" && f.reading == nil && offersDiff(g.Kind) {
+		f.reading = f.open(ctx, f.s, f.id, patchOf(f.state))
+	} else if typed != "" { // enough was seen
+		f.reading = nil
+	}
+	if f.reading != nil {
+		if f.turn(f.reading) {
+			return nil
+		}
+		f.reading = nil
+		f.ask()
+		return nil
+	}
+	if offersDiff(g.Kind) && (typed == "d" || typed == "q") {
+		f.ask()
+		return nil
+	}
+	f.asking = false
 	q := questionAt(g, f.state.Budget)
 	name, m := q.read(g, typed)
 	switch {

@@ -84,6 +84,7 @@ type app struct {
 	screen *ui.Screen // on stderr
 	logs   io.Writer  // where the log goes, nil for a file under $PAWL_HOME
 	worker config.Worker
+	typed  chan string // the lines of stdin, once somebody was asked
 
 	json bool
 	ran  bool // the arguments were understood

@@ -1,9 +1,9 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,15 +12,17 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/loop"
 	"pawl/internal/store"
-	"pawl/internal/ui"
 )
 
 func (a *app) diffCommand() *cobra.Command {
 	var stat bool
 	cmd := &cobra.Command{
 		Use: "diff ID", Short: "Show a loop's proposal, exactly as its hash covers it", Args: oneLoop,
-		Long: `Show a loop's proposal: the diff whose SHA-256 is the proposal's hash, byte for byte unless
-it goes to a terminal. While the loop runs, it shows what the loop has kept so far.`,
+		Long: `Show a loop's proposal: the diff whose SHA-256 is the proposal's hash. While the loop runs, it
+shows what the loop has kept so far, or the change with new files that waits for approval.
+
+A file or a program gets it byte for byte. At a terminal it is coloured and paged ($PAGER, or less),
+and what cannot be seen is written out: \u{200b}, \r, \xff.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error { return a.diff(ctx, args[0], stat) }),
 	}
 	cmd.Flags().BoolVar(&stat, "stat", false, "list only the files, with how many lines changed")
@@ -32,7 +34,8 @@ type Difference struct {
 	Loop     string         `json:"loop"`
 	Base     string         `json:"base"`
 	Head     string         `json:"head"`
-	Proposal *loop.Proposal `json:"proposal"` // null while the loop runs
+	Hash     string         `json:"hash,omitempty"` // what it is approved by
+	Proposal *loop.Proposal `json:"proposal"`       // null while the loop runs
 	Files    []DiffFile     `json:"files"`
 }
 
@@ -67,34 +70,21 @@ func (a *app) diff(ctx context.Context, id string, stat bool) error {
 	if err != nil {
 		return err
 	}
-	d := Difference{Loop: id, Base: r.State.Footing(), Head: r.State.Head, Proposal: r.State.Proposal, Files: []DiffFile{}}
-	if p := d.Proposal; p != nil {
-		d.Base, d.Head = p.Base, p.Head
-		if !a.json && !stat {
-			a.say("proposal %s", ui.Proposal(*p))
-		}
-	} else {
-		a.say("the loop %s has made no proposal yet; this is what it has kept so far", id)
+	p := patchOf(r.State)
+	d := Difference{Loop: id, Base: p.base, Head: p.head, Hash: p.hash, Proposal: r.State.Proposal, Files: []DiffFile{}}
+	if !a.json && !stat {
+		a.say("%s", p.about)
 	}
 	if a.json || stat {
-		return a.diffStat(ctx, store, d)
+		return a.diffStat(ctx, store, d, p)
 	}
 	if !a.deps.Terminal(a.out) {
-		return store.WriteProposal(ctx, d.Base, d.Head, a.out)
+		return store.WriteProposal(ctx, p.base, p.head, a.out)
 	}
-	var text bytes.Buffer
-	if err := store.WriteProposal(ctx, d.Base, d.Head, &text); err != nil {
-		return err
-	}
-	for line := range strings.Lines(text.String()) {
-		if _, err := fmt.Fprintln(a.out, ui.Clean(strings.TrimSuffix(line, "\n"))); err != nil {
-			return err
-		}
-	}
-	return nil
+	return a.page(func(to io.Writer) error { return p.render(ctx, store, a.style(), to) })
 }
 
-func (a *app) diffStat(ctx context.Context, store *store.Store, d Difference) error {
+func (a *app) diffStat(ctx context.Context, store *store.Store, d Difference, p patch) error {
 	files, err := store.Changes(ctx, d.Base, d.Head)
 	if err != nil {
 		return err
@@ -119,10 +109,9 @@ func (a *app) diffStat(ctx context.Context, store *store.Store, d Difference) er
 	if a.json {
 		return a.printJSON(d)
 	}
-	if d.Proposal != nil {
-		lines = append(lines, ui.Proposal(*d.Proposal), "hash "+d.Proposal.Hash)
-	} else {
-		lines = append(lines, fmt.Sprintf("files %d, +%d -%d", len(files), insertions, deletions))
+	lines = append(lines, fmt.Sprintf("files %d, +%d -%d", len(files), insertions, deletions), p.about)
+	if p.hash != "" {
+		lines = append(lines, "hash "+p.hash)
 	}
 	return a.print(strings.Join(lines, "\n"))
 }

@@ -40,8 +40,8 @@ type follower struct {
 
 	gate     *loop.Gate // the one that was shown last and is open
 	asking   bool
-	typed    chan string // the lines of stdin, once somebody was asked
-	sent     chan error  // what came of the messages sent
+	reading  *pages     // of the change that is asked about
+	sent     chan error // what came of the messages sent
 	halting  bool
 	runToken sdk.WorkflowRun
 }
@@ -141,9 +141,9 @@ func (f *follower) update(ctx context.Context, u client.News) error {
 		if f.asking {
 			f.screen.Print("\npawl: answered from elsewhere")
 		}
-		f.gate, f.asking = nil, false
+		f.gate, f.asking, f.reading = nil, false, nil
 	case f.gate == nil || f.gate.ID != g.ID:
-		f.gate, f.asking = g, false
+		f.gate, f.asking, f.reading = g, false, nil
 		return f.opened(ctx, *g)
 	}
 	return nil

@@ -152,6 +152,7 @@ type Gate struct {
 	Answers   []string  `json:"answers"`
 	Choices   []string  `json:"choices,omitempty"` // what an `answer` may choose
 	Budget    Resource  `json:"budget,omitempty"`  // what is used up, at a budget gate
+	Tree      string    `json:"tree,omitempty"`    // what the head would become, at a newFiles gate
 	Escalated int       `json:"escalated,omitempty"`
 	// Limit is what is used up, at a steward's budget gate.
 	Limit *evidence.Decimal `json:"limit,omitempty"`

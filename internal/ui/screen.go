@@ -57,6 +57,14 @@ func (s *Screen) Style() Style {
 	return style
 }
 
+// Rows is how many lines the terminal has, 24 where nobody knows.
+func (s *Screen) Rows() int {
+	if size, err := unix.IoctlGetWinsize(s.fd, unix.TIOCGWINSZ); s.fd >= 0 && err == nil && size.Row > 0 {
+		return int(size.Row)
+	}
+	return 24
+}
+
 // Print writes a text, above the moving line if there is one. It ends it with a line break.
 func (s *Screen) Print(text string) {
 	s.mu.Lock()

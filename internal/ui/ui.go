@@ -9,8 +9,8 @@
 //     only where it is told to.
 //   - Nothing moves unless it is a terminal; elsewhere there is one plain line per event of note.
 //   - Colour only on a terminal and without NO_COLOR, and never as the only bearer of a meaning.
-//   - What others wrote (agents, file names, notes, commands) is shown with its control characters
-//     taken out or made visible: it must not be able to move the cursor or hide.
+//   - What others wrote (agents, file names, notes, commands) is shown with what can't be seen taken out or
+//     written out: it must not be able to move the cursor or hide.
 //   - Times for people are in their time zone; durations have at most two units.
 //   - A wait says what it waits for, for how long it has, and exactly how to answer.
 //   - Messages of the program itself begin with "pawl: ", in lower case, without a full stop where
@@ -18,7 +18,6 @@
 package ui
 
 import (
-	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -45,6 +44,8 @@ const (
 	green  = "\x1b[32m"
 	yellow = "\x1b[33m"
 	cyan   = "\x1b[36m"
+
+	reverse = "\x1b[7m"
 )
 
 func (s Style) paint(color, text string) string {
@@ -70,34 +71,23 @@ func (s Style) zone() *time.Location {
 // colorWanted follows https://no-color.org: any value but the empty one means no colour.
 func colorWanted() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }
 
-// Clean makes what others wrote fit for one line: control characters, line breaks and what
-// changes the direction of text become spaces or go.
+// Clean makes what others wrote fit for one line: control characters and line breaks become spaces, and
+// what has no width, or changes the direction of text, is written out.
 func Clean(text string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsControl(r), r == '\u2028', r == '\u2029':
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
 			return ' '
-		case unicode.Is(unicode.Bidi_Control, r):
-			return -1
 		}
 		return r
-	}, strings.ToValidUTF8(text, "\uFFFD")))
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+	return strings.TrimSpace(Style{}.Exact(text))
 }
 
-// visible makes what others wrote fit for several lines, with control characters written out:
-// in a contract nothing may hide.
+// visible makes what others wrote fit for several lines: in a contract nothing may hide.
 func visible(text string) []string {
 	var lines []string
-	for line := range strings.SplitSeq(strings.TrimRight(strings.ToValidUTF8(text, "\uFFFD"), "\n"), "\n") {
-		var b strings.Builder
-		for _, r := range line {
-			if (unicode.IsControl(r) && r != '\t') || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' {
-				fmt.Fprintf(&b, "\\u{%x}", r)
-				continue
-			}
-			b.WriteRune(r)
-		}
-		lines = append(lines, b.String())
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		lines = append(lines, Style{}.Exact(line))
 	}
 	return lines
 }

@@ -85,7 +85,7 @@ func gates() map[string]loop.Gate {
 		"pause":    {ID: "pause-21", Kind: loop.GatePause, Summary: "paused at verify", OpenedAt: opened, Answers: []string{"continue"}},
 		"guard":    {ID: "guard-30", Kind: loop.GateGuard, Summary: "the change is blocked by sealed: route/city.go", OpenedAt: opened, Answers: []string{"continue", "reject"}},
 		"question": {ID: "question-44", Kind: loop.GateQuestion, Summary: "verify printed no number twice in a row", OpenedAt: opened, Answers: []string{"answer", "amend"}, Choices: []string{"retry", "halt"}},
-		"newFiles": {ID: "newFiles-51", Kind: loop.GateNewFiles, Summary: "approve new files: plan.go (split it)", Hash: hash, OpenedAt: opened, Answers: []string{"approve", "reject"}},
+		"newFiles": {ID: "newFiles-51", Kind: loop.GateNewFiles, Summary: "approve 1 new file: plan.go (split it)", Hash: hash, Tree: hash, OpenedAt: opened, Answers: []string{"approve", "reject"}},
 		"diff":     {ID: "diff-60", Kind: loop.GateDiff, Summary: "approve the change as a whole: 3 files, +80 -25, on pawl/demo-1", Hash: hash, OpenedAt: opened, Answers: []string{"approve", "reject"}},
 		"budget":   {ID: "budget-63", Kind: loop.GateBudget, Budget: loop.ActiveTime, Summary: "the time is used up", Hash: hash, OpenedAt: opened, Answers: []string{"extend", "reject"}},
 	}
@@ -183,7 +183,7 @@ func TestNothingHidesInAContract(t *testing.T) {
 	require.NotContains(t, text, "\x1b")
 	require.NotContains(t, text, "\r")
 	require.NotContains(t, text, "\u202e")
-	require.Contains(t, text, `echo 1 \u{1b}[2K\u{d}# rm -rf ~\u{202e}`)
+	require.Contains(t, text, `echo 1 \u{1b}[2K\r# rm -rf ~\u{202e}`)
 	require.Contains(t, text, `b\u{7}`)
 }
 
@@ -434,7 +434,7 @@ func TestDurationsHaveAtMostTwoUnits(t *testing.T) {
 }
 
 func TestWhatOthersWroteCannotMoveTheCursor(t *testing.T) {
-	require.Equal(t, "a [2K b  c", ui.Clean("a\x1b[2K\rb\n\tc\u202e"))
+	require.Equal(t, `a [2K b  c\u{202e}`, ui.Clean("a\x1b[2K\rb\n\tc\u202e"))
 	require.Equal(t, "\uFFFD", ui.Clean("\xff"))
 	bad := iterations()[0]
 	bad.Description = "x\x1b[2J\r\ny"

@@ -41,7 +41,7 @@ func atTerminal(w *world.World, args ...string) *terminal {
 	require.NoError(w.T, err)
 	defer slave.Close()
 	c := &terminal{w: w, keys: master, cmd: exec.Command(world.Program(w.T), args...), gone: make(chan error, 1)}
-	c.cmd.Dir, c.cmd.Env = w.Dir, append(world.Environ(w.Home, w.Dir), "TERM=xterm", "NO_COLOR=")
+	c.cmd.Dir, c.cmd.Env = w.Dir, append(w.Environ(), "TERM=xterm", "NO_COLOR=")
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = slave, slave, slave
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Pdeathsig: syscall.SIGKILL}
 	require.NoError(w.T, c.cmd.Start())

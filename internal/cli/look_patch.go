@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+	"pawl/internal/store"
+	"pawl/internal/ui"
+)
+
+// patch is a change of a loop that a person is asked about, or could be.
+type patch struct {
+	base, head string
+	hash       string // what it is approved by, "" where nobody is asked
+	about      string // what it is, in words
+}
+
+// patchOf is what there is to see of a loop: a change with new files that waits, else its proposal, else
+// what it has kept so far.
+func patchOf(s loop.State) patch {
+	switch g := s.Gate; {
+	case g != nil && g.Kind == loop.GateNewFiles && g.Tree != "":
+		return patch{s.Head, g.Tree, g.Hash, "the change that waits for approval, since it has new files; nothing of it is committed yet"}
+	case s.Proposal != nil:
+		return patch{s.Proposal.Base, s.Proposal.Head, s.Proposal.Hash, "proposal " + ui.Proposal(*s.Proposal)}
+	}
+	return patch{s.Footing(), s.Head, "", "the loop " + s.Loop + " has made no proposal yet; this is what it has kept so far"}
+}
+
+// render writes the patch for people, and fails where what it has shown is not what the hash covers.
+func (p patch) render(ctx context.Context, store *store.Store, style ui.Style, to io.Writer) error {
+	sum := sha256.New()
+	from, into := io.Pipe()
+	go func() { into.CloseWithError(store.WriteProposal(ctx, p.base, p.head, into)) }()
+	if err := style.Patch(to, io.TeeReader(from, sum)); err != nil {
+		from.CloseWithError(err)
+		return err
+	}
+	if is := hex.EncodeToString(sum.Sum(nil)); p.hash != "" && is != p.hash {
+		return fault.New(fault.HashMismatch, "what was shown has the hash %s, and what waits has %s", is, p.hash).
+			Advise("Don't approve it. `pawl log ID --verify` says whether the record is what it was.")
+	}
+	return nil
+}
+
+// page writes to the reader's pager ($PAGER, else less where there is one), or straight to stdout.
+func (a *app) page(write func(io.Writer) error) error {
+	pager, chosen := os.LookupEnv("PAGER")
+	if _, err := exec.LookPath("less"); !chosen && err == nil {
+		pager = "less"
+	}
+	if pager = strings.TrimSpace(pager); pager == "" || pager == "cat" || os.Getenv("TERM") == "dumb" {
+		return write(a.out)
+	}
+	cmd := exec.Command("sh", "-c", pager) // Ctrl-C is the pager's, which has the terminal
+	cmd.Stdout, cmd.Stderr, cmd.Env = a.out, a.err, os.Environ()
+	for name, value := range map[string]string{"LESS": "FRX", "LV": "-c"} { // as git has it: colours, and no paging of what fits
+		if _, set := os.LookupEnv(name); !set {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting the pager %s: %w", pager, err)
+	}
+	err = write(in)
+	in.Close()
+	if waited := cmd.Wait(); err == nil && waited != nil {
+		err = fmt.Errorf("the pager %s: %w; set PAGER to another one, or to cat", pager, waited)
+	}
+	if errors.Is(err, syscall.EPIPE) { // enough was seen
+		return nil
+	}
+	return err
+}
+
+// pages are a change at a question, which has the terminal's input: page by page, since no pager could
+// have it too.
+type pages struct {
+	lines []string
+	at    int
+}
+
+// mostPaged bounds what is kept of a change that is read at a question.
+const mostPaged = 64 << 20
+
+// offersDiff reports whether there is a change to see at a gate.
+func offersDiff(k loop.GateKind) bool { return k == loop.GateDiff || k == loop.GateNewFiles }
+
+// open makes the pages of what waits of a loop of this host; it says so where there is nothing to see.
+func (a *app) open(ctx context.Context, s *session, id string, p patch) *pages {
+	store, err := s.Store(ctx, id)
+	if err != nil {
+		a.say("the change is on another host, and can't be shown here")
+		return nil
+	}
+	var text bytes.Buffer
+	if err := p.render(ctx, store, a.screen.Style(), &limited{&text, mostPaged}); errors.Is(err, errTooLong) {
+		text.WriteString("\n… it is longer than what is shown here; `pawl diff` shows all of it\n")
+	} else if err != nil {
+		a.explain(err)
+		return nil
+	}
+	out := &pages{lines: strings.SplitAfter(strings.TrimSuffix(text.String(), "\n"), "\n")}
+	return out
+}
+
+// turn shows the next page and reports whether there is another.
+func (a *app) turn(p *pages) bool {
+	end := min(len(p.lines), p.at+max(5, a.screen.Rows()-2))
+	a.screen.Print(strings.Join(p.lines[p.at:end], ""))
+	p.at = end
+	if end == len(p.lines) {
+		return false
+	}
+	a.screen.Ask(fmt.Sprintf("-- line %d of %d; Enter: more, q: enough -- ", end, len(p.lines)))
+	return true
+}
+
+var errTooLong = errors.New("too long")
+
+// limited takes so many bytes and no more.
+type limited struct {
+	to   io.Writer
+	left int
+}
+
+func (l *limited) Write(b []byte) (int, error) {
+	if l.left -= len(b); l.left < 0 {
+		return 0, errTooLong
+	}
+	return l.to.Write(b)
+}
+
+// firstLine is how a text begins, for people: its first line that is not blank.
+func firstLine(content []byte) string {
+	for scan := bufio.NewScanner(bytes.NewReader(content)); scan.Scan(); {
+		if line := strings.TrimSpace(scan.Text()); line != "" {
+			return ui.Clean(loop.Clip(line, 60))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,135 @@
+package ui
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Exact is a line of somebody else's as it is, with everything that a terminal would not show, or would
+// obey, written out: control characters, what changes the direction of text, what has no width, blanks
+// that are no spaces, bytes that are no text. Tabs stay, since they indent.
+func (s Style) Exact(line string) string { return s.exact(line, "") }
+
+// exact goes back to a color after what it has made stand out.
+func (s Style) exact(line, color string) string {
+	if plainly(line) {
+		return line
+	}
+	var b strings.Builder
+	for i, r := range line {
+		switch {
+		case r == utf8.RuneError && line[i] != 0xEF: // U+FFFD itself begins with that
+			b.WriteString(s.standOut(fmt.Sprintf(`\x%02x`, line[i]), color))
+		case shows(r):
+			b.WriteRune(r)
+		case r == '\r':
+			b.WriteString(s.standOut(`\r`, color))
+		default:
+			b.WriteString(s.standOut(fmt.Sprintf(`\u{%x}`, r), color))
+		}
+	}
+	return b.String()
+}
+
+func (s Style) standOut(text, color string) string {
+	if !s.Color {
+		return text
+	}
+	return reverse + text + reset + color
+}
+
+// plainly reports whether a line is of printable ASCII and tabs alone, as most are.
+func plainly(line string) bool {
+	for i := range len(line) {
+		if c := line[i]; c != '\t' && (c < ' ' || c > '~') {
+			return false
+		}
+	}
+	return true
+}
+
+// shows reports whether people can see a character, and see what it is.
+func shows(r rune) bool {
+	return r == '\t' || unicode.IsPrint(r) &&
+		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) && r != '\u2800'
+}
+
+// Patch writes a patch of git's for people: each line exact, in colour where there is colour. What is
+// read is the patch and nothing else, so that whoever hashes it on the way knows what was shown.
+func (s Style) Patch(to io.Writer, patch io.Reader) error {
+	in := bufio.NewReader(patch)
+	h := hunk{}
+	for {
+		line, err := in.ReadString('\n')
+		if line != "" {
+			text := strings.TrimSuffix(line, "\n")
+			color := h.color(text)
+			if !s.Color {
+				color = ""
+			}
+			end := ""
+			if color != "" {
+				end = reset
+			}
+			if _, err := io.WriteString(to, color+s.exact(text, color)+end+"\n"); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// hunk is where a patch has come to. How many lines a hunk has stands before it, so that no content is
+// ever taken for a header, nor looks like one.
+type hunk struct {
+	before, after int
+	binary        bool // base85 follows
+}
+
+var hunkHeader = regexp.MustCompile(`^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
+
+// color takes the next line and returns its colour.
+func (h *hunk) color(line string) string {
+	if h.before > 0 || h.after > 0 {
+		switch {
+		case strings.HasPrefix(line, "+"):
+			h.after--
+			return green
+		case strings.HasPrefix(line, "-"):
+			h.before--
+			return red
+		case !strings.HasPrefix(line, `\`): // "\ No newline at end of file" is no line
+			h.before, h.after = h.before-1, h.after-1
+		}
+		return ""
+	}
+	if m := hunkHeader.FindStringSubmatch(line); m != nil {
+		h.before, h.after = many(m[1]), many(m[2])
+		return cyan
+	}
+	h.binary = h.binary && !strings.HasPrefix(line, "diff --git ")
+	if h.binary || strings.HasPrefix(line, `\`) {
+		return ""
+	}
+	h.binary = line == "GIT binary patch"
+	return bold
+}
+
+func many(count string) int {
+	if n, err := strconv.Atoi(count); err == nil {
+		return n
+	}
+	return 1
+}
