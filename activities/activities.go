@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
@@ -57,6 +58,7 @@ type machine struct {
 	Closed []int
 
 	sums       sums           // of files outside of repositories
+	connected  sdk.Client     // nil: the one that an activity came by; tests have one of their own
 	background sync.WaitGroup // what nobody waits for but Stop
 }
 

@@ -3,6 +3,8 @@ package activities
 import (
 	"context"
 
+	sdk "go.temporal.io/sdk/client"
+
 	"pawl/internal/act"
 	"pawl/internal/agent/stream"
 	"pawl/internal/loop"
@@ -32,6 +34,9 @@ func (a *Activities) RestoreDesk(ctx context.Context, ref, head string) error {
 	defer ws.leave(ws.desk)
 	return ws.restore(ctx, ws.desk, head)
 }
+
+// Connect gives the activities a connection of the test's own.
+func (a *Activities) Connect(c sdk.Client) { a.connected = c }
 
 // Reachable is what Place says once a host is known to be gone.
 func (a *Activities) Reachable(ctx context.Context, in act.Place) (act.Placed, error) {

@@ -21,16 +21,20 @@ const notifyBound = 30 * time.Second
 func (a *Activities) Notify(ctx context.Context, in act.Notify) error {
 	ctx, cancel := context.WithTimeout(ctx, notifyBound)
 	defer cancel()
-	dir := a.Home.Dir
-	if r, err := workspace.Read(a.Home, in.Ref); in.Ref != "" && err == nil {
-		if info, err := os.Stat(r.Repo); err == nil && info.IsDir() {
-			dir = r.Repo
-		}
-	}
-	err := notify.Send(ctx, in.To, in.Notice, notifying(), dir)
+	err := notify.Send(ctx, in.To, in.Notice, notifying(), a.workplace(in.Ref))
 	var final *notify.Final
 	if errors.As(err, &final) {
 		return temporal.NewNonRetryableApplicationError(final.Error(), "Notify", nil)
 	}
 	return err
+}
+
+// workplace is where a command of the user's own runs: in the repository, where that is on this host.
+func (m *machine) workplace(ref string) string {
+	if r, err := workspace.Read(m.Home, ref); ref != "" && err == nil {
+		if info, err := os.Stat(r.Repo); err == nil && info.IsDir() {
+			return r.Repo
+		}
+	}
+	return m.Home.Dir
 }

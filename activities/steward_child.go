@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	sdk "go.temporal.io/sdk/client"
 
 	"pawl/internal/act"
 	"pawl/internal/client"
@@ -31,7 +32,15 @@ func (a *Activities) ReadChild(ctx context.Context, in act.ReadChild) (act.Child
 
 // loopsOf reads loops, with the connection that the activity came by.
 func loopsOf(ctx context.Context, m *machine) *client.Client {
-	return &client.Client{Home: m.Home, SDK: activity.GetClient(ctx), Namespace: m.Namespace, Now: time.Now}
+	return &client.Client{Home: m.Home, SDK: m.temporal(ctx), Namespace: m.Namespace, Now: time.Now}
+}
+
+// temporal is the connection that the activity came by.
+func (m *machine) temporal(ctx context.Context) sdk.Client {
+	if m.connected != nil {
+		return m.connected
+	}
+	return activity.GetClient(ctx)
 }
 
 // readOf is what a steward is told of a loop in that state.

@@ -20,9 +20,10 @@ import (
 	"pawl/internal/workspace"
 )
 
-// Validate compares what a steward has recorded with what there is (S11, S12): its ledger, the files
-// that people read, its loops in Temporal and their branches, and CI where a remote is configured. It
-// changes nothing; each kind of difference has its name.
+// Validate compares what a steward has recorded with what there is (S11, S12): its ledger, the project's
+// branch, the files that people read, its loops in Temporal and their branches, and CI and the branch on a remote
+// where one is configured. It changes nothing; each kind of difference has its name. It also counts the slots that
+// schedules have missed, and makes the health checks (S5).
 func (a *Activities) Validate(ctx context.Context, in act.Validate) (act.Validated, error) {
 	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
@@ -30,7 +31,7 @@ func (a *Activities) Validate(ctx context.Context, in act.Validate) (act.Validat
 	}
 	crash.At("validate.before")
 	v := validation{ws: ws, in: in}
-	for _, check := range []func(context.Context) error{v.ledger, v.artifacts, v.children, v.remote} {
+	for _, check := range []func(context.Context) error{v.ledger, v.base, v.artifacts, v.children, v.remote, v.schedules, v.health} {
 		if err := check(ctx); err != nil {
 			return act.Validated{}, err
 		}
@@ -71,6 +72,30 @@ func (v *validation) ledger(ctx context.Context) error {
 	}
 	if copied := there[ws.Ledger]; copied != "" && !ws.isEntry(ctx, at, copied) {
 		v.found(task.DriftLedger, ws.Ledger+" in "+ws.Repo, copied, at, "%s in %s was moved by somebody else", ws.Ledger, ws.Repo)
+	}
+	return nil
+}
+
+// base wants the project's branch to go on from where the steward has read it last.
+func (v *validation) base(ctx context.Context) error {
+	if v.lost {
+		return nil
+	}
+	ws := v.ws
+	state, err := ws.steward.State(ctx, v.in.Ledger)
+	if err != nil {
+		return err
+	}
+	at, err := userrepo.Fetch(ctx, ws.store, ws.Repo, ws.Onto)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil { // planning says so where it matters
+		return nil
+	}
+	v.out.Base = at
+	if state.Base != "" && !ws.descendsFrom(ctx, at, state.Base) {
+		v.found(task.DriftBranch, ws.Onto, at, state.Base, "the branch %s was rewritten: it does not go on from %s any more", ws.Onto, state.Base[:min(12, len(state.Base))])
 	}
 	return nil
 }
@@ -228,9 +253,20 @@ func (v *validation) remote(ctx context.Context) error {
 	if status.More {
 		more = " or more"
 	}
-	v.out.Remote = fmt.Sprintf("%d issues and %d pull requests%s are open, CI of %s: %s", issues, pulls, more, v.ws.Onto, status.CI)
+	v.out.Remote = fmt.Sprintf("%s and %s%s are open, CI of %s: %s", counted(issues, "issue"), counted(pulls, "pull request"), more, v.ws.Onto, status.CI)
+	if at := v.out.Base; at != "" && status.Commit != "" && !v.ws.descendsFrom(ctx, at, status.Commit) {
+		v.found(task.DriftRemote, v.ws.Onto, status.Commit, at, "the remote's %s is at %s, which the project's repository does not have: fetch it", v.ws.Onto, status.Commit[:min(12, len(status.Commit))])
+	}
 	if status.CI == remote.Failure {
 		v.found(task.DriftCI, v.ws.Onto, status.Commit, "", "CI of %s fails: %s", v.ws.Onto, strings.Join(status.Failing, ", "))
 	}
 	return nil
+}
+
+// counted is a number of things in words: 1 issue, 2 issues.
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }

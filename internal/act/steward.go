@@ -145,4 +145,14 @@ type Child struct {
 type Validated struct {
 	Drift  []task.Drift `json:"drift,omitempty"`
 	Remote string       `json:"remote,omitempty"` // the remote's open work and CI status, in a few words
+	Base   string       `json:"base,omitempty"`   // the project's head, where it can be read
+	// Missed is how many slots Temporal has left out of each schedule since it was made (S5).
+	Missed map[string]int `json:"missed,omitempty"`
+	Health []Health       `json:"health,omitempty"`
+}
+
+// Health is what came of a health check (S5).
+type Health struct {
+	Name string `json:"name"`
+	Ill  string `json:"ill,omitempty"` // what is wrong, "" where nothing is
 }

@@ -71,12 +71,14 @@ type Schedule struct {
 	Task     task.Task     `json:"task"`
 }
 
-// Trigger lets something outside hand in tasks over HTTP.
+// Trigger lets something outside hand in tasks over HTTP, or a check of the steward's own that fails (S5).
 type Trigger struct {
 	Name       string    `json:"name"`
-	From       string    `json:"from"` // github, alertmanager, standard, json
-	SecretFile string    `json:"secretFile"`
-	Task       task.Task `json:"task"` // a template: what came in fills it
+	From       string    `json:"from"` // github, alertmanager, standard, json; health
+	SecretFile string    `json:"secretFile,omitempty"`
+	Command    string    `json:"command,omitempty"` // of a health check: it has to exit 0
+	URL        string    `json:"url,omitempty"`     // of a health check: it has to answer with a status below 400
+	Task       task.Task `json:"task"`              // a template: what came in fills it
 }
 
 // Remote is where the project's open work and CI status are read, where one is configured (S11).

@@ -165,3 +165,17 @@ func TestAWorkflowsInputNamesARepositoryThatIsTheSameEverywhere(t *testing.T) {
 	c.Repo = spec.Repo{URL: "https://example.com/shop.git"}
 	require.NoError(t, c.ValidateInput())
 }
+
+func TestS5_AHealthCheckSaysWhatItTries(t *testing.T) {
+	parse := func(trigger string) error {
+		_, err := charter.Parse([]byte(`{"kind":"steward","name":"shop","repo":{"path":"/src"},"triggers":[{"name":"web",` + trigger + `}]}`))
+		return err
+	}
+	require.NoError(t, parse(`"from":"health","url":"https://shop.example/health","task":{}`))
+	require.NoError(t, parse(`"from":"health","command":"make health","task":{"title":"It is ill"}`))
+	require.ErrorContains(t, parse(`"from":"health","task":{}`), "one of command and url")
+	require.ErrorContains(t, parse(`"from":"health","command":"a","url":"https://b","task":{}`), "one of command and url")
+	require.ErrorContains(t, parse(`"from":"health","command":"a","secretFile":"x","task":{}`), "secretFile")
+	require.ErrorContains(t, parse(`"from":"health","url":"ftp://b","task":{}`), "triggers[0].url")
+	require.ErrorContains(t, parse(`"from":"json","secretFile":"x","url":"https://b","task":{}`), "only a health check")
+}

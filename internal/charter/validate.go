@@ -26,6 +26,7 @@ const (
 	Alertmanager = "alertmanager"
 	Standard     = "standard" // Standard Webhooks
 	JSON         = "json"
+	Health       = "health" // a command or an address that is tried at every validation
 )
 
 // words are the values that a key can have, "[]" stands for the items of a list; leasts are the
@@ -36,7 +37,7 @@ var (
 		"mode":                {spec.ModeAnswer, spec.ModePlan, spec.ModeMission},
 		"tiers[].tier":        {string(task.T0), string(task.T1), string(task.T2), string(task.T3)},
 		"schedules[].overlap": {Skip, Buffer, Allow},
-		"triggers[].from":     {GitHub, Alertmanager, Standard, JSON},
+		"triggers[].from":     {GitHub, Alertmanager, Standard, JSON, Health},
 	}
 	leasts = map[string]int{
 		"limits.actions": 1, "limits.noProgress": 1, "limits.sameResult": 1, "limits.sameError": 1, "limits.retries": 0, "limits.parallel": 1, "limits.queue": 1, "tiers[].files": 1,
@@ -126,8 +127,7 @@ func (c Charter) check() spec.Problems {
 		key := fmt.Sprintf("triggers[%d]", i)
 		name(&k, key+".name", t.Name, named)
 		k.OneOf(key+".from", t.From, words["triggers[].from"])
-		k.Present(key+".secretFile", t.SecretFile, "the file with the secret that signs what comes in")
-		k.Line(key+".secretFile", t.SecretFile, "the name of a file")
+		t.check(&k, key)
 		filled := t.Task
 		if filled.Body == "" && filled.Spec == nil && len(filled.Plan) == 0 {
 			filled.Body = "what came in"
@@ -275,6 +275,32 @@ func template(k *spec.Checker, key string, t task.Task) {
 			k.Fragment(fmt.Sprintf("%s.plan[%d].spec", key, i), step.Spec, partial...)
 		}
 	}
+}
+
+// check wants of a trigger what tells its sender from others, and of a health check what is tried.
+func (t Trigger) check(k *spec.Checker, key string) {
+	if t.From == Health {
+		switch {
+		case t.SecretFile != "":
+			k.Add(key+".secretFile", "is given", "none: nobody sends anything to a health check")
+		case (t.Command == "") == (t.URL == ""):
+			k.Add(key, "has to say one of command and url", "a command that exits 0, or an address that answers with a status below 400, where all is well")
+		case t.URL != "" && !spec.Webhook(t.URL):
+			k.Add(key+".url", "is "+spec.Show(t.URL), "an address such as https://shop.example/health")
+		}
+		k.Command(key+".command", t.Command)
+		k.Line(key+".url", t.URL, "an address of one line")
+		return
+	}
+	for name, value := range map[string]string{"command": t.Command, "url": t.URL} {
+		if value != "" {
+			k.Add(spec.Join(key, name), "is given", "none: only a health check (from: "+Health+") has one")
+		}
+	}
+	if slices.Contains(words["triggers[].from"], t.From) {
+		k.Present(key+".secretFile", t.SecretFile, "the file with the secret that signs what comes in")
+	}
+	k.Line(key+".secretFile", t.SecretFile, "the name of a file")
 }
 
 func (r Remote) check(k *spec.Checker) {

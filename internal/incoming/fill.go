@@ -42,9 +42,16 @@ func Fill(trigger string, of task.Task, e Event) (t task.Task, wanted bool, err 
 		return t, false, err
 	}
 	t = of
-	t.ID, t.Dedupe = trigger+"-"+digest(e.Key)[:12], trigger+"/"+delivery(e.Delivery)
+	t.ID, t.Dedupe = named(trigger)+"-"+digest(e.Key)[:12], trigger+"/"+delivery(e.Delivery)
 	t.Title, t.Body, t.Source = title, fmt.Sprintf(notice, trigger)+strings.TrimSpace(body)+"\n", Source(trigger)
 	return t, true, nil
+}
+
+// named is a trigger's name as the beginning of a task's ID: in small letters, and short.
+func named(trigger string) string {
+	const most = 40
+	name := strings.ReplaceAll(strings.ToLower(trigger), "_", "-")
+	return cmp.Or(strings.Trim(name[:min(len(name), most)], "-"), "trigger")
 }
 
 // Source is what the tasks of a trigger say of where they come from.

@@ -227,6 +227,7 @@ type Event struct {
 	Drift     *task.Drift      `json:"drift,omitempty"`
 	Outcome   string           `json:"outcome,omitempty"`
 	Actions   int              `json:"actions,omitempty"` // that a task has taken which is over
+	Missed    map[string]int   `json:"missed,omitempty"`  // slots of schedules that Temporal has left out, in all
 	// RateLimit is why an agent was refused work, and until when.
 	RateLimit *task.RateLimit `json:"rate_limit,omitempty"`
 }

@@ -47,7 +47,7 @@ func Send(ctx context.Context, to string, n act.Notice, env []string, dir string
 	case to == spec.Desktop:
 		return desktop(ctx, n)
 	}
-	return run(ctx, []string{"sh", "-c", to}, append(env, Environment(n)...), dir, body)
+	return Run(ctx, []string{"sh", "-c", to}, append(env, Environment(n)...), dir, body)
 }
 
 // Environment is what a command finds in its environment beside the JSON on its stdin.
@@ -109,7 +109,7 @@ func desktop(ctx context.Context, n act.Notice) error {
 	if _, err := exec.LookPath(command[0]); err != nil {
 		return &Final{"this host has no " + command[0]}
 	}
-	return run(ctx, command, os.Environ(), "", nil) // the session's bus is in the environment
+	return Run(ctx, command, os.Environ(), "", nil) // the session's bus is in the environment
 }
 
 // Title is a notice in a few words.
@@ -135,8 +135,9 @@ func Text(n act.Notice) string {
 	return text
 }
 
-// run runs a command in a process group of its own and ends all of it with ctx.
-func run(ctx context.Context, argv, env []string, dir string, stdin []byte) error {
+// Run runs a command in a process group of its own and ends all of it with ctx. The error says how it ended and what
+// it said last.
+func Run(ctx context.Context, argv, env []string, dir string, stdin []byte) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env, cmd.Dir, cmd.Stdin = env, dir, bytes.NewReader(stdin)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

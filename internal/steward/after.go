@@ -353,67 +353,6 @@ func milestone(t Task, step string) string {
 	return "step " + step
 }
 
-// AfterValidation is what follows from looking whether all is as recorded (S11, S12). What has no task
-// is shown and asked about once.
-func AfterValidation(s State, v act.Validated) []loop.Event {
-	events := []loop.Event{{Type: loop.StewardValidated, Reason: found(v)}}
-	return append(events, Drifted(s, v.Drift)...)
-}
-
-// Drifted records drift that is not known yet, and asks about it.
-func Drifted(s State, drift []task.Drift) (events []loop.Event) {
-	for _, d := range drift {
-		if slices.ContainsFunc(s.Drift, func(known task.Drift) bool { return same(known, d) }) ||
-			slices.ContainsFunc(s.Accepted, func(known task.Drift) bool { return same(known, d) && known.Theirs == d.Theirs }) {
-			continue
-		}
-		answers, summary := []string{Keep}, loop.Clip(d.Text, 1900)
-		if d.Name == task.DriftArtifact { // nothing else can be put back
-			answers = append(answers, Restore)
-		}
-		if d.Task = s.concerned(d); d.Task != "" {
-			answers = append(answers, Cancel)
-			summary += " (" + Cancel + " ends the task " + d.Task + ")"
-		}
-		events = append(events, loop.Event{Type: loop.DriftFound, Drift: &d}, loop.Event{Type: loop.GateOpened, Drift: &d, Gate: &loop.Gate{
-			Kind: GateDrift, Choices: answers, Summary: summary, About: d.Name + " " + d.What,
-		}})
-	}
-	return events
-}
-
-// concerned is the task that a difference is about: the one whose loop, branch or plan it is, else the first that
-// is at work; "" for none.
-func (s State) concerned(d task.Drift) string {
-	for _, t := range s.Tasks {
-		if t.Outcome != "" {
-			continue
-		}
-		if strings.HasPrefix(d.What, "tasks/"+t.ID+"/") || slices.ContainsFunc(t.Steps, func(st Step) bool {
-			return st.Loop != "" && d.What == st.Loop || st.Branch != "" && (d.What == st.Branch || d.What == strings.TrimPrefix(st.Branch, "refs/heads/"))
-		}) {
-			return t.ID
-		}
-	}
-	for _, t := range s.inOrder() {
-		if t.Outcome == "" && (t.State == task.Executing || t.State == task.Planning) {
-			return t.ID
-		}
-	}
-	return ""
-}
-
-func found(v act.Validated) string {
-	text := "all is as recorded"
-	if n := len(v.Drift); n > 0 {
-		text = fmt.Sprintf("%d differences", n)
-	}
-	if v.Remote != "" {
-		text += "; " + v.Remote
-	}
-	return text
-}
-
 // Estimate is what a plan was expected to cost beside what it has, as people are shown it.
 func Estimate(t Task) (expected string, actual evidence.Decimal) {
 	if t.Plan == nil {

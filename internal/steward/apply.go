@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"time"
 
+	"pawl/internal/charter"
 	"pawl/internal/detect"
 	"pawl/internal/fault"
 	"pawl/internal/loop"
@@ -101,6 +103,11 @@ func (s State) Apply(e loop.Event) State {
 	case loop.StewardValidated:
 		s.ValidatedAt = e.Time
 		s.Base = cmp.Or(e.Head, s.Base)
+		if e.Missed != nil {
+			s.Missed = e.Missed
+		}
+	case loop.TriggerReceived:
+		s.triggered(*e.Trigger)
 	case loop.MessageReceived:
 		s.received(e)
 	case loop.StewardEnded:
@@ -113,6 +120,22 @@ func (s State) Apply(e loop.Event) State {
 	}
 	s.derive()
 	return s
+}
+
+// triggered keeps which health checks fail.
+func (s *State) triggered(tr task.Trigger) {
+	if tr.From != charter.Health {
+		return
+	}
+	s.Ill = maps.Clone(s.Ill)
+	if tr.Result == Healthy {
+		delete(s.Ill, tr.Name)
+		return
+	}
+	if s.Ill == nil {
+		s.Ill = map[string]string{}
+	}
+	s.Ill[tr.Name] = tr.Task
 }
 
 func same(a, b task.Drift) bool { return a.Name == b.Name && a.What == b.What }

@@ -55,13 +55,15 @@ type State struct {
 
 	Charter string `json:"charter,omitempty"` // SHA-256 of the spec
 
-	Known         []Known       `json:"known,omitempty"`    // tasks that came, by id and dedupe key, the oldest first
-	Answered      []loop.Answer `json:"answered,omitempty"` // the last answers to gates
-	StartedAt     time.Time     `json:"startedAt,omitzero"`
-	ValidatedAt   time.Time     `json:"validatedAt,omitzero"`
-	HaltRequested string        `json:"haltRequested,omitempty"`
-	Reason        string        `json:"reason,omitempty"` // why it ended
-	Seq           int64         `json:"seq"`
+	Known         []Known           `json:"known,omitempty"`    // tasks that came, by id and dedupe key, the oldest first
+	Missed        map[string]int    `json:"missed,omitempty"`   // slots of schedules that Temporal has left out, in all
+	Ill           map[string]string `json:"ill,omitempty"`      // health checks that fail, with the tasks that came of it
+	Answered      []loop.Answer     `json:"answered,omitempty"` // the last answers to gates
+	StartedAt     time.Time         `json:"startedAt,omitzero"`
+	ValidatedAt   time.Time         `json:"validatedAt,omitzero"`
+	HaltRequested string            `json:"haltRequested,omitempty"`
+	Reason        string            `json:"reason,omitempty"` // why it ended
+	Seq           int64             `json:"seq"`
 }
 
 // Task is a task as the steward has it: in state IDLE it waits to be begun, or is over where it has

@@ -164,7 +164,7 @@ func TestS6_TheImmediateStopsAreEvents(t *testing.T) {
 		},
 		StopConflict: {
 			func(o *office) {
-				o.emit(AfterValidation(o.s, act.Validated{Drift: []task.Drift{{Name: task.DriftLedger, What: "ref", Text: "the ledger was moved"}}})...)
+				o.emit(AfterValidation(o.s, o.c, act.Validated{Drift: []task.Drift{{Name: task.DriftLedger, What: "ref", Text: "the ledger was moved"}}})...)
 			},
 			func(o *office) { require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep})) },
 		},
@@ -336,13 +336,13 @@ func TestS6_WorkThatCannotBeJoinedIsAConflict(t *testing.T) {
 func TestCancelAnswersADriftThatATaskIsConcernedBy(t *testing.T) {
 	drift := act.Validated{Drift: []task.Drift{{Name: task.DriftEngine, What: "s-a-one", Text: "gone"}}}
 	o := open(t, limits())
-	o.emit(AfterValidation(o.s, act.Validated{Drift: []task.Drift{{Name: task.DriftCI, What: "main", Text: "CI fails"}}})...)
+	o.emit(AfterValidation(o.s, o.c, act.Validated{Drift: []task.Drift{{Name: task.DriftCI, What: "main", Text: "CI fails"}}})...)
 	require.Equal(t, []string{Keep}, o.s.Gates[0].Choices, "there is no task that cancel could end")
 	require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep}))
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
 	o.submit(task.Task{ID: "b", Body: "x"}, task.T3)
 	o.settle()
-	o.emit(AfterValidation(o.s, drift)...)
+	o.emit(AfterValidation(o.s, o.c, drift)...)
 	require.Equal(t, []string{Keep, Cancel}, o.s.Gates[0].Choices)
 	require.Contains(t, o.s.Gates[0].Summary, "ends the task a")
 	require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Cancel, By: "ann"}))

@@ -190,9 +190,10 @@ const (
 	DriftLedger   = "ledger"   // the ledger is not where the steward left it
 	DriftArtifact = "artifact" // a file that pawl has written was changed by hand
 	DriftChild    = "child"    // a loop is not what was recorded
-	DriftBranch   = "branch"   // a branch is not where it was recorded
-	DriftRemote   = "remote"   // the remote's open work
+	DriftBranch   = "branch"   // a branch is not where it was recorded, or was rewritten
+	DriftRemote   = "remote"   // the remote's branch has work that the project's repository does not have
 	DriftCI       = "ci"       // CI of the project fails
+	DriftState    = "state"    // the state contradicts itself
 )
 
 // Drift is a difference between what the steward has recorded and what it finds (S11, S12).
@@ -209,8 +210,8 @@ type Drift struct {
 // Trigger is something from outside that asked for work (S5).
 type Trigger struct {
 	Name     string `json:"name"`
-	From     string `json:"from"` // github, alertmanager, standard, json, schedule, person
+	From     string `json:"from"` // github, alertmanager, standard, json, health, schedule, person
 	Delivery string `json:"delivery,omitempty"`
 	Task     string `json:"task,omitempty"` // the task that came of it
-	Result   string `json:"result"`         // accepted, duplicate, missed
+	Result   string `json:"result"`         // accepted, duplicate, missed; of a health check failing, healthy
 }

@@ -149,7 +149,7 @@ func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, steward, trigg
 	switch {
 	case err != nil:
 		return away("Temporal does not answer")
-	case !found:
+	case !found || route.Trigger.From == charter.Health: // nobody sends anything to that
 		return unknown
 	case r.Method != http.MethodPost:
 		return refuse(http.StatusMethodNotAllowed, "only POST is taken")

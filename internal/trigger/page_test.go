@@ -42,6 +42,9 @@ func TestThePagesCommandsSendWork(t *testing.T) {
 		var part map[string]any
 		require.NoError(t, yaml.Unmarshal([]byte(block), &part))
 		for key, value := range part {
+			if all, more := specs[key].([]any); more {
+				value = append(all, value.([]any)...)
+			}
 			if key != "receivers" { // Alertmanager's
 				specs[key] = value
 			}
@@ -50,6 +53,6 @@ func TestThePagesCommandsSendWork(t *testing.T) {
 	specs["kind"], specs["repo"] = "steward", map[string]any{"path": "."}
 	c, err := charter.FromMap(specs)
 	require.NoError(t, err)
-	require.Len(t, c.Triggers, 1)
+	require.Len(t, c.Triggers, 3)
 	require.Len(t, c.Schedules, 1)
 }

@@ -72,7 +72,7 @@ func (r *run) open(ctx workflow.Context) error {
 	if err := r.emit(ctx, events...); err != nil {
 		return err
 	}
-	r.due = o.State != nil // whoever comes back looks around first (S11)
+	r.due = true // whoever begins, or comes back, looks around first (S11)
 	return nil
 }
 
@@ -160,7 +160,7 @@ func (r *run) validate(ctx workflow.Context) error {
 	if err := r.execute(ctx, act.ValidateName, "is all as recorded?", in, &out); err != nil {
 		return err
 	}
-	err := r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterValidation(s, out) })
+	err := r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterValidation(s, r.charter, out) })
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,48 @@
+package activities
+
+import (
+	"context"
+
+	"pawl/internal/act"
+	"pawl/internal/charter"
+	"pawl/internal/health"
+	"pawl/internal/loop"
+	"pawl/internal/schedule"
+)
+
+// schedules counts the slots that Temporal has left out, since they came later than the catch-up window allows.
+// Schedules that cannot be read now are looked at the next time.
+func (v *validation) schedules(ctx context.Context) error {
+	if len(v.in.Charter.Schedules) == 0 {
+		return nil
+	}
+	slots, err := schedule.Missed(ctx, v.ws.machine.temporal(ctx).ScheduleClient(), v.in.Charter)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		v.ws.machine.Logger.Warn("the schedules of a steward can't be read", "steward", v.ws.Loop, "error", err)
+		return nil
+	}
+	v.out.Missed = map[string]int{}
+	for name, s := range slots {
+		v.out.Missed[name] = s.Missed
+	}
+	return nil
+}
+
+// health makes the health checks of the charter. A command runs in the user's repository, where that is on this host,
+// as those of `notify` do.
+func (v *validation) health(ctx context.Context) error {
+	for _, t := range v.in.Charter.Triggers {
+		if t.From != charter.Health {
+			continue
+		}
+		ill := health.Check(ctx, t, notifying(), v.ws.machine.workplace(v.in.Ref))
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		v.out.Health = append(v.out.Health, act.Health{Name: t.Name, Ill: loop.Clip(said(ill), 2000)})
+	}
+	return nil
+}

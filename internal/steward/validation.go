@@ -1,0 +1,178 @@
+package steward
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"pawl/internal/act"
+	"pawl/internal/charter"
+	"pawl/internal/incoming"
+	"pawl/internal/loop"
+	"pawl/internal/task"
+)
+
+// AfterValidation is what follows from looking whether all is as recorded (S11, S12): drift, also of the state with
+// itself, slots that schedules have missed, and health checks that fail (S5).
+func AfterValidation(s State, c charter.Charter, v act.Validated) []loop.Event {
+	v.Drift = append(slices.Clip(v.Drift), s.contradictions()...)
+	events := []loop.Event{{Type: loop.StewardValidated, Reason: found(v), Head: v.Base, Missed: v.Missed}}
+	events = append(events, Drifted(s, v.Drift)...)
+	for _, name := range slices.Sorted(maps.Keys(v.Missed)) {
+		if n := v.Missed[name] - s.Missed[name]; n > 0 {
+			events = append(events, loop.Event{Type: loop.TriggerReceived, Trigger: &task.Trigger{
+				Name: name, From: "schedule", Result: "missed: " + counted(n, "slot") + " came later than the catch-up window allows",
+			}})
+		}
+	}
+	for _, h := range v.Health {
+		events = append(events, examined(Fold(s, events), c, h, fmt.Sprint(s.Seq))...)
+	}
+	return events
+}
+
+// The results of a health check.
+const (
+	Failing = "failing"
+	Healthy = "healthy"
+)
+
+// examined is what follows from a health check: the first failure hands a task in, and no further one does before the
+// check was well again. seq is where the ledger stands.
+func examined(s State, c charter.Charter, h act.Health, seq string) []loop.Event {
+	known, ill := s.Ill[h.Name]
+	tr := task.Trigger{Name: h.Name, From: charter.Health, Result: Healthy, Task: known}
+	if h.Ill == "" {
+		if !ill {
+			return nil
+		}
+		return []loop.Event{{Type: loop.TriggerReceived, Trigger: &tr}}
+	}
+	i := slices.IndexFunc(c.Triggers, func(t charter.Trigger) bool { return t.Name == h.Name && t.From == charter.Health })
+	if ill || i < 0 {
+		return nil
+	}
+	tr.Result, tr.Delivery = Failing, seq // which no earlier failure had
+	work, wanted, err := incoming.Fill(h.Name, c.Triggers[i].Task, incoming.Event{
+		Key: h.Name + " " + tr.Delivery, Delivery: tr.Delivery, Title: "The health check " + h.Name + " fails", Body: h.Ill, Name: h.Name, Action: Failing,
+	})
+	failed := []loop.Event{{Type: loop.TriggerReceived, Trigger: &tr}}
+	if err == nil && !wanted {
+		return failed
+	}
+	var doc []byte
+	if err == nil {
+		doc, err = json.Marshal(work)
+	}
+	if err == nil {
+		reply, refused := submit(s, c, Message{Task: doc, By: work.Source, Trigger: &tr})
+		if err = refused; err == nil {
+			for i := range reply.Events {
+				if got := reply.Events[i].Trigger; got != nil {
+					got.Result = Failing
+				}
+			}
+			return reply.Events
+		}
+	}
+	return append(failed, loop.Event{Type: loop.Warned, Reason: loop.Clip("the health check "+h.Name+" fails, and its task can't be taken: "+err.Error(), 500)})
+}
+
+// contradictions are where the state does not agree with itself, which no event should be able to bring about.
+func (s State) contradictions() (all []task.Drift) {
+	loops := map[string]string{}
+	for _, t := range s.Tasks {
+		say := func(format string, args ...any) {
+			all = append(all, task.Drift{Name: task.DriftState, What: t.ID, Text: "the task " + t.ID + " " + fmt.Sprintf(format, args...)})
+		}
+		switch {
+		case !slices.Contains(task.States, t.State):
+			say("is in no state of the table: %q", t.State)
+		case t.Outcome != "" && t.State != task.Idle:
+			say("is over and %s", t.State)
+		case t.Outcome == "" && t.State == task.Executing && t.Plan == nil:
+			say("is EXECUTING without a plan")
+		case t.Outcome == "" && t.State == task.Waiting && t.WaitingFor == nil:
+			say("waits for nothing")
+		}
+		if w := t.WaitingFor; w != nil && t.Outcome == "" && w.Loop == "" && w.Gate != "" && s.Waits(w.Gate) == nil {
+			say("waits for the gate %s, which is not open", w.Gate)
+		}
+		for _, id := range t.Loops {
+			if other := loops[id]; other != "" && other != t.ID {
+				say("has the loop %s, as %s has", id, other)
+			}
+			loops[id] = t.ID
+		}
+	}
+	for _, g := range s.Gates {
+		if t := s.Find(g.Task); g.Task != "" && (t == nil || t.Outcome != "") {
+			all = append(all, task.Drift{Name: task.DriftState, What: g.ID, Text: "the gate " + g.ID + " is of the task " + g.Task + ", which is over"})
+		}
+	}
+	return all
+}
+
+// Drifted records drift that is not known yet, and asks about it.
+func Drifted(s State, drift []task.Drift) (events []loop.Event) {
+	for _, d := range drift {
+		if slices.ContainsFunc(s.Drift, func(known task.Drift) bool { return same(known, d) }) ||
+			slices.ContainsFunc(s.Accepted, func(known task.Drift) bool { return same(known, d) && known.Theirs == d.Theirs }) {
+			continue
+		}
+		answers, summary := []string{Keep}, loop.Clip(d.Text, 1900)
+		if d.Name == task.DriftArtifact { // nothing else can be put back
+			answers = append(answers, Restore)
+		}
+		if d.Task = s.concerned(d); d.Task != "" {
+			answers = append(answers, Cancel)
+			summary += " (" + Cancel + " ends the task " + d.Task + ")"
+		}
+		events = append(events, loop.Event{Type: loop.DriftFound, Drift: &d}, loop.Event{Type: loop.GateOpened, Drift: &d, Gate: &loop.Gate{
+			Kind: GateDrift, Choices: answers, Summary: summary, About: d.Name + " " + d.What,
+		}})
+	}
+	return events
+}
+
+// concerned is the task that a difference is about: the one whose loop, branch or plan it is, else the first that
+// is at work; "" for none.
+func (s State) concerned(d task.Drift) string {
+	for _, t := range s.Tasks {
+		if t.Outcome != "" {
+			continue
+		}
+		if strings.HasPrefix(d.What, "tasks/"+t.ID+"/") || slices.ContainsFunc(t.Steps, func(st Step) bool {
+			return st.Loop != "" && d.What == st.Loop || st.Branch != "" && (d.What == st.Branch || d.What == strings.TrimPrefix(st.Branch, "refs/heads/"))
+		}) {
+			return t.ID
+		}
+	}
+	for _, t := range s.inOrder() {
+		if t.Outcome == "" && (t.State == task.Executing || t.State == task.Planning) {
+			return t.ID
+		}
+	}
+	return ""
+}
+
+func found(v act.Validated) string {
+	text := "all is as recorded"
+	if n := len(v.Drift); n > 0 {
+		text = counted(n, "difference")
+	}
+	if v.Remote != "" {
+		text += "; " + v.Remote
+	}
+	return text
+}
+
+// counted is a number of things in words: 1 slot, 2 slots.
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
