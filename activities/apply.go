@@ -134,6 +134,9 @@ func (ws *loopWorkspace) apply(ctx context.Context, head string, s loop.State, i
 // standing returns an error if there is no branch that could be moved, or somebody's work on it is in the
 // way.
 func (ws *loopWorkspace) standing(ctx context.Context, branch string) error {
+	if err := ws.inPlace(); err != nil {
+		return err
+	}
 	if !ws.Remote {
 		_, err := userrepo.Tip(ctx, ws.Repo, branch)
 		return err
@@ -172,6 +175,9 @@ func (x *application) land(ctx context.Context) (string, error) {
 	land := userrepo.Land
 	if x.Remote {
 		land = userrepo.LandAt
+	}
+	if err := x.inPlace(); err != nil {
+		return "", asFault(err)
 	}
 	err = land(ctx, x.store, userrepo.Landing{Repo: x.Repo, Branch: x.branch, From: x.proposal.Base, To: commit, Reason: "pawl apply " + x.Ref + " (" + x.in.How + ")"})
 	if err != nil {

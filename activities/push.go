@@ -44,7 +44,9 @@ func (ws *loopWorkspace) push(ctx context.Context) (refused string, err error) {
 	if ws.Branch != "" {
 		refs = append(refs, ws.Branch+":"+ws.Branch)
 	}
-	err = userrepo.Push(ctx, ws.store, ws.Repo, refs...)
+	if err = ws.inPlace(); err == nil {
+		err = userrepo.Push(ctx, ws.store, ws.Repo, refs...)
+	}
 	var no *userrepo.Refused
 	switch {
 	case ctx.Err() != nil:
@@ -144,6 +146,9 @@ func (ws *loopWorkspace) publish(ctx context.Context, branch bool) error {
 // advance pushes once. It returns why the repository did not take something; an error is a fault
 // where another host has the loop, else what kept git from talking to the repository.
 func (ws *loopWorkspace) advance(ctx context.Context, head string) (why string, err error) {
+	if err := ws.inPlace(); err != nil {
+		return "", err
+	}
 	err = userrepo.Push(ctx, ws.store, ws.Repo, head+":"+ws.Ledger)
 	var refused *userrepo.Refused
 	if errors.As(err, &refused) { // by whatever name: where the ledger is there, is what counts

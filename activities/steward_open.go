@@ -151,5 +151,8 @@ func (ws *loopWorkspace) folder(ctx context.Context) (*userrepo.Folder, error) {
 	if ws.Remote {
 		return nil, nil
 	}
+	if err := ws.inPlace(); err != nil {
+		return nil, err
+	}
 	return userrepo.OpenFolder(ctx, ws.Repo)
 }

@@ -103,7 +103,7 @@ func (p *planning) read(ctx context.Context) (err error) {
 	if p.in.Tier != "" {
 		p.task.Tier = p.in.Tier
 	}
-	if !ws.Remote {
+	if err = ws.inPlace(); err == nil && !ws.Remote {
 		_, err = userrepo.Inspect(ctx, ws.Repo, ws.Onto, "")
 	}
 	var commit string

@@ -63,6 +63,9 @@ func (v *validation) ledger(ctx context.Context) error {
 		v.lost = true
 		return nil
 	}
+	if ws.inPlace() != nil { // a push says so
+		return nil
+	}
 	there, err := userrepo.Refs(ctx, ws.store, ws.Repo, ws.Ledger)
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,6 +53,9 @@ type loopWorkspace struct {
 
 // workspace returns the workspace of the loop named ref.
 func (a *Activities) workspace(ctx context.Context, ref string) (*loopWorkspace, error) {
+	if err := a.Home.InPlace(); err != nil {
+		return nil, err
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if ws := a.workspaces[ref]; ws != nil {
@@ -108,17 +110,6 @@ func (m *machine) record(id string) (workspace.Record, bool) {
 func branchName(r workspace.Record) string { return strings.TrimPrefix(r.Branch, "refs/heads/") }
 
 func (ws *loopWorkspace) author() git.Identity { return git.Identity{Name: ws.Name, Email: ws.Email} }
-
-// local is where the repository is on this host, "" where it is elsewhere.
-func (ws *loopWorkspace) local() string {
-	if !ws.Remote {
-		return ws.Repo
-	}
-	if u, err := url.Parse(ws.Repo); err == nil && u.Scheme == "file" {
-		return filepath.FromSlash(u.Path)
-	}
-	return ""
-}
 
 // loopStop says where a loop-stop file asks the loop to end, "" where there is none.
 func (ws *loopWorkspace) loopStop() string {

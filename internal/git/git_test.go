@@ -3,6 +3,7 @@ package git_test
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -45,4 +46,35 @@ func TestEscapes(t *testing.T) {
 	} {
 		assert.Equal(t, c.want, git.Escapes(c.path, c.target), "%s -> %s", c.path, c.target)
 	}
+}
+
+// TestAPlantedGitIsNotRun puts a program of that name before the one that a worker has begun with.
+func TestAPlantedGitIsNotRun(t *testing.T) {
+	if os.Getenv("PIN") == "" { // in a process of its own: nothing undoes Pin
+		again := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+		again.Env = append(os.Environ(), "PIN=1")
+		out, err := again.CombinedOutput()
+		require.NoError(t, err, string(out))
+		return
+	}
+	real, open := os.Getenv("PATH"), t.TempDir()
+	plant := func(dir string) {
+		gittest.Write(t, filepath.Join(dir, "git"), "#!/bin/sh\necho git version 1.0 planted\n")
+		require.NoError(t, os.Chmod(filepath.Join(dir, "git"), 0o755))
+	}
+	plant(open)
+	require.NoError(t, os.Chmod(open, 0o777))
+	folder := t.TempDir()
+	t.Setenv("PATH", ".:"+open+":"+folder+":"+real)
+	require.Equal(t, "git", git.Program())
+	git.Pin()
+	require.True(t, filepath.IsAbs(git.Program()), "found, and not in a folder that everybody can write")
+	plant(folder)
+	v, err := git.Version(ctx)
+	require.NoError(t, err)
+	require.NotContains(t, v, "1.0")
+	git.Pin()
+	v, err = git.Version(ctx)
+	require.NoError(t, err, "once")
+	require.NotContains(t, v, "1.0")
 }

@@ -74,6 +74,7 @@ var hardened = []string{
 	// configuration defines them, and git reads none that a desk can reach.
 	"core.hooksPath=/dev/null",
 	"core.fsmonitor=false",
+	"core.alternateRefsCommand=:",
 	"protocol.ext.allow=never",
 	"submodule.recurse=false",
 	// A store is read while others write to it; only the store itself repacks it.
@@ -179,7 +180,7 @@ func (c *Command) Run(ctx context.Context) ([]byte, error) {
 	for _, setting := range c.runner.config {
 		args = append(args, "-c", setting)
 	}
-	cmd := exec.CommandContext(ctx, "git", append(args, c.args...)...)
+	cmd := exec.CommandContext(ctx, Program(), append(args, c.args...)...)
 	cmd.Dir = c.runner.dir
 	cmd.Env = c.runner.environ()
 	cmd.Stdin = c.Stdin

@@ -27,6 +27,7 @@ import (
 	"pawl/config"
 	"pawl/internal/act"
 	"pawl/internal/durable"
+	"pawl/internal/git"
 	"pawl/internal/home"
 	"pawl/internal/kind"
 	"pawl/internal/launch"
@@ -137,6 +138,7 @@ func RunWorker(ctx context.Context, o Options) error {
 	// It may take as long as starting a program, and no step should wait for it. A command that applies a
 	// proposal runs nothing in a sandbox, and starts no probe that it would leave behind.
 	go sandbox.Probe()
+	git.Pin()
 	a := activities.New(o.Home, id, queue, o.Namespace, attributes(ctx, o))
 	a.Logger, a.Telemetry = o.Logger, o.Telemetry
 	a.Closed = o.Closed

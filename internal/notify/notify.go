@@ -47,7 +47,7 @@ func Send(ctx context.Context, to string, n act.Notice, env []string, dir string
 	case to == spec.Desktop:
 		return desktop(ctx, n)
 	}
-	return Run(ctx, []string{"sh", "-c", to}, append(env, Environment(n)...), dir, body)
+	return Run(ctx, []string{"/bin/sh", "-c", to}, append(env, Environment(n)...), dir, body)
 }
 
 // Environment is what a command finds in its environment beside the JSON on its stdin.

@@ -54,6 +54,7 @@ const (
 	CheckedOutThere = "checked-out-elsewhere"
 	FileInTheWay    = "file-in-the-way"
 	UnusableGit     = "unusable-git" // too old, or it hangs
+	Replaced        = "replaced"     // another repository stands in its place
 	Unreadable      = "unreadable"   // damaged, or not this user's to read
 )
 

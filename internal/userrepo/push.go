@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"pawl/internal/git"
+	"pawl/internal/shell"
 	"pawl/internal/store"
 )
 
@@ -80,7 +81,7 @@ func fetch(ctx context.Context, s *store.Store, source, from, name string) (comm
 	args := slices.Clone(fetchArgs)
 	if local {
 		// On one host, looking for the smallest pack costs far more than it saves.
-		args = append(args, "--upload-pack=env GIT_GRAFT_FILE=/dev/null/none git -c pack.window=0 -c pack.compression=1 upload-pack")
+		args = append(args, "--upload-pack=env GIT_GRAFT_FILE=/dev/null/none "+shell.Quote(git.Program())+" -c core.hooksPath=/dev/null -c core.alternateRefsCommand=: -c pack.window=0 -c pack.compression=1 upload-pack")
 	}
 	_, err = s.Git().WithCredentials().Command(append(args, "--", source, "+"+from+":"+ref)...).Run(ctx)
 	var ge *git.Error
@@ -150,8 +151,8 @@ func push(ctx context.Context, s *store.Store, to string, options []string, refs
 			return err
 		}
 		to = abs
-		// Taking a push is no reason to repack the user's repository.
-		args = append(args, "--receive-pack=git -c receive.autogc=false -c gc.auto=0 -c maintenance.auto=false receive-pack")
+		// No hook runs there, and taking a push is no reason to repack the user's repository.
+		args = append(args, "--receive-pack="+shell.Quote(git.Program())+" -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=: -c receive.autogc=false -c gc.auto=0 -c maintenance.auto=false receive-pack")
 	}
 	c := s.Git().WithCredentials().Command(slices.Concat(args, options, []string{"--", to}, refspecs)...)
 	out, err := c.Run(ctx)

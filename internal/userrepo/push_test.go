@@ -148,11 +148,6 @@ func TestPushTellsARefusalFromAFailure(t *testing.T) {
 		"checked out": {"check out another branch there", func(t *testing.T, b *gittest.Bed, _ string) {
 			gittest.Git(t, b.User, "checkout", "-q", "-b", "pawl/x")
 		}},
-		"a hook": {"a hook there refuses it", func(t *testing.T, b *gittest.Bed, _ string) {
-			hook := filepath.Join(b.User, ".git", "hooks", "pre-receive")
-			gittest.Write(t, hook, "#!/bin/sh\necho not today >&2\nexit 1\n")
-			require.NoError(t, os.Chmod(hook, 0o755))
-		}},
 		"a name in the way": {"", func(t *testing.T, b *gittest.Bed, _ string) {
 			gittest.Git(t, b.User, "branch", "pawl")
 		}},
@@ -210,4 +205,28 @@ func TestACancelledFetchLeavesNoProcess(t *testing.T) {
 	require.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, time.Minute, time.Millisecond)
 	_, err = userrepo.Fetch(ctx, b.Store, b.User, "main")
 	require.NoError(t, err, "no lock is left")
+}
+
+// TestA7_NoHookRunsOnEitherSideOfAPush plants what git would run in both repositories.
+func TestA7_NoHookRunsOnEitherSideOfAPush(t *testing.T) {
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	canary := filepath.Join(t.TempDir(), "canary")
+	other := filepath.Join(t.TempDir(), "other")
+	gittest.Git(t, b.Dir, "clone", "--quiet", "--bare", b.User, other)
+	for _, dir := range []string{filepath.Join(b.User, ".git"), b.Store.Dir()} {
+		for _, hook := range []string{"pre-receive", "update", "post-receive", "post-update", "reference-transaction", "push-to-checkout", "pre-push", "pre-auto-gc"} {
+			gittest.Write(t, filepath.Join(dir, "hooks", hook), "#!/bin/sh\ntouch '"+canary+"'\nexit 1\n")
+			require.NoError(t, os.Chmod(filepath.Join(dir, "hooks", hook), 0o755))
+		}
+		for key, value := range map[string]string{"core.fsmonitor": filepath.Join(dir, "hooks", "update"), "core.alternateRefsCommand": "touch '" + canary + "'; :", "uploadpack.packObjectsHook": filepath.Join(dir, "hooks", "update")} {
+			gittest.Git(t, dir, "config", key, value)
+		}
+		gittest.Write(t, filepath.Join(dir, "objects", "info", "alternates"), filepath.Join(other, "objects")+"\n")
+	}
+	require.NoError(t, userrepo.Push(ctx, b.Store, b.User, b.Branch))
+	require.NoFileExists(t, canary)
+	_, err := userrepo.Fetch(ctx, b.Store, b.User, "main")
+	require.NoError(t, err)
+	require.NoFileExists(t, canary)
+	require.Equal(t, b.Base, gittest.Git(t, b.User, "rev-parse", b.Branch))
 }

@@ -32,10 +32,14 @@ type Record struct {
 	Namespace string `json:"namespace"`
 	Repo      string `json:"repo"`             // the user's repository, its path or its URL
 	Remote    bool   `json:"remote,omitempty"` // Repo is a URL
-	Store     string `json:"store"`
-	Branch    string `json:"branch"`         // refs/heads/pawl/<ref>; "" of a steward, whose loops have them
-	Ledger    string `json:"ledger"`         // refs/pawl-ledger/<ref>
-	Onto      string `json:"onto,omitempty"` // the branch that the loop started from, as people name it
+	// Tree and Git are which folders the repository's working tree and its git directory were, where it is on
+	// this host.
+	Tree   home.Folder `json:"tree,omitzero"`
+	Git    home.Folder `json:"git,omitzero"`
+	Store  string      `json:"store"`
+	Branch string      `json:"branch"`         // refs/heads/pawl/<ref>; "" of a steward, whose loops have them
+	Ledger string      `json:"ledger"`         // refs/pawl-ledger/<ref>
+	Onto   string      `json:"onto,omitempty"` // the branch that the loop started from, as people name it
 	// Name and Email are the user's git identity, which commits carry.
 	Name  string `json:"name"`
 	Email string `json:"email"`

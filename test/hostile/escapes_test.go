@@ -114,6 +114,8 @@ b"`, "policy:newFiles"),
 	{"Git", []escape{
 		{"plant a hook in the user's repository", `h="$REPO/.git/hooks/post-merge"; mkdir -p "$REPO/.git/hooks"; touch "$h" && rm "$h"`, refused, reached},
 		{"configure the user's repository", `cp "$REPO/.git/config" "$REPO/.git/config.mine" && rm "$REPO/.git/config.mine"`, refused, reached},
+		// TestE6_AnotherRepositoryInItsPlaceIsNeitherReadNorRun does the rest of it.
+		{"move the user's repository away", `mv "$REPO" "$REPO.away" && mv "$REPO.away" "$REPO"`, refused, reached},
 		{"delete a branch of the user's", `touch "$REPO/.git/refs/heads/mine" && rm "$REPO/.git/refs/heads/mine"`, refused, reached},
 		same("commit by itself", `g add -A; g commit -qm "loop(iter-9): mine"`, harmless),
 		same("switch to another branch", `g checkout -q -b mine; g commit -qam mine`, harmless),

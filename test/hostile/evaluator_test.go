@@ -2,6 +2,8 @@ package hostile_test
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -114,4 +116,34 @@ func TestP3_AMeasureOutsideOfTheRepositoryIsWatched(t *testing.T) {
 	require.Contains(t, s.Out, "PRECONDITION_FAILED")
 	require.Contains(t, s.Err, "bin/measure is outside of the repository and judges the work, and it is not what it was when the contract was drawn up")
 	require.Equal(t, "10", w.Kept("work/n"), "nothing is kept by it")
+}
+
+// TestE6_AnotherRepositoryInItsPlaceIsNeitherReadNorRun has an agent without a sandbox put a copy of the user's
+// repository in its place, with hooks and filters of its own.
+func TestE6_AnotherRepositoryInItsPlaceIsNeitherReadNorRun(t *testing.T) {
+	w := world.New(t, `echo $(($(cat work/n) + 1)) >work/n; echo "raise"
+		[ -e "$REPO.away" ] && exit
+		mv "$REPO" "$REPO.away"; cp -a "$REPO.away" "$REPO"
+		for hook in pre-receive post-receive reference-transaction; do printf '#!/bin/sh\ntouch "%s/canary"\n' "$WORLD" >"$REPO/.git/hooks/$hook"; chmod +x "$REPO/.git/hooks/$hook"; done
+		git -C "$REPO" config filter.x.clean "touch $WORLD/canary; cat"; echo "* filter=x" >"$REPO/.git/info/attributes"; touch "$REPO"/*`)
+	w.Set(doc{"agent": doc{"env": doc{"WORLD": w.Dir, "REPO": w.Repo}}, "sandbox": doc{"use": "off"}, "limits": doc{"iterations": 2}})
+	s := w.Pawl("run", "--yes", w.SpecFile())
+	require.Equal(t, 0, s.Code, s.Err)
+	require.Contains(t, s.Err, "repo is another repository than the one that the loop began with")
+	st := w.Show()
+	p := w.Pawl("approve", w.Loop, "--hash", st.Proposal.Hash)
+	p = w.Pawl("apply", w.Loop, "--hash", st.Proposal.Hash)
+	require.NotEqual(t, 0, p.Code, p.Out)
+	require.Contains(t, p.Err+p.Out, "is another repository than the one")
+	require.NoFileExists(t, w.Dir+"/canary")
+	out, err := exec.Command("git", "-C", w.Repo, "for-each-ref", "refs/heads/pawl").CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.NotContains(t, string(out), st.Head, "nothing was pushed there")
+
+	require.NoError(t, os.RemoveAll(w.Repo))
+	require.NoError(t, os.Rename(w.Repo+".away", w.Repo))
+	p = w.Pawl("apply", w.Loop, "--hash", st.Proposal.Hash)
+	require.Equal(t, 0, p.Code, p.Err)
+	require.Equal(t, "12\n", w.Read("repo/work/n"), "the user's own is back, and everything goes on")
+	w.Before = w.Snapshot()
 }
