@@ -11,6 +11,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/fault"
+	"pawl/internal/markdown"
 	"pawl/internal/wire"
 	"pawl/workflows/hosting"
 )
@@ -80,7 +81,7 @@ func plainly(err error) error {
 func onHost(ctx workflow.Context, loop, name, summary string, input, output any) error {
 	options := workflow.ActivityOptions{
 		TaskQueue: act.TaskQueue, StartToCloseTimeout: hosting.Bookkeeping, HeartbeatTimeout: hosting.Heartbeat, ScheduleToCloseTimeout: hostBound,
-		RetryPolicy: hosting.Retries, Summary: "find " + loop,
+		RetryPolicy: hosting.Retries, Summary: "find " + markdown.Text(loop),
 	}
 	var found act.Found
 	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), act.FindName, act.Find{Loop: loop}).Get(ctx, &found)

@@ -11,6 +11,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/launch"
 	"pawl/internal/loop"
+	"pawl/internal/markdown"
 	"pawl/workflows/display"
 )
 
@@ -29,7 +30,7 @@ func Details(s loop.State) string {
 	w.WriteString("| | |\n|---|---|\n")
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(&w, "| %s | %s |\n", name, display.Cell(value))
+			fmt.Fprintf(&w, "| %s | %s |\n", name, markdown.Text(value))
 		}
 	}
 	row("status", string(s.Status))
@@ -55,7 +56,7 @@ func Details(s loop.State) string {
 			if it.Metric != nil {
 				metric = it.Metric.String()
 			}
-			fmt.Fprintf(&w, "| %d | %s | %s | %s |\n", it.N, metric, kept, display.Cell(loop.Clip(reasoned(it), 120)))
+			fmt.Fprintf(&w, "| %d | %s | %s | %s |\n", it.N, metric, kept, markdown.Text(loop.Clip(reasoned(it), 120)))
 		}
 	}
 	return w.String()
@@ -72,7 +73,7 @@ func reasoned(it loop.Iteration) string {
 func gateDetails(s loop.State) string {
 	var w strings.Builder
 	g := s.Gate
-	fmt.Fprintf(&w, "### Waiting: %s\n\n%s (gate `%s`, since %s)\n\n", g.Kind, display.Cell(g.Summary), g.ID, g.OpenedAt.Format(time.RFC3339))
+	fmt.Fprintf(&w, "### Waiting: %s\n\n%s (gate %s, since %s)\n\n", g.Kind, markdown.Text(g.Summary), markdown.Code(g.ID), g.OpenedAt.Format(time.RFC3339))
 	w.WriteString(display.Ways(govern.Ways(s.Loop, *g, s.Budget)))
 	w.WriteString("\n")
 	return w.String()

@@ -6,13 +6,14 @@
 package artifact
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
 	"pawl/internal/charter"
 	"pawl/internal/evidence"
+	"pawl/internal/markdown"
 	"pawl/internal/shell"
 	"pawl/internal/steward"
 	"pawl/internal/task"
@@ -228,36 +229,8 @@ func (w *page) none(entries int) {
 
 // plain is somebody's text on one line, of at most 200 characters, in which nothing is Markdown.
 func plain(text string) string {
-	var b strings.Builder
-	for _, r := range evidence.Description(text) {
-		if strings.ContainsRune("\\`*_{}[]()<>#|~&!@$:", r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	if b.Len() == 0 {
-		return "–"
-	}
-	return b.String()
+	return cmp.Or(markdown.Text(evidence.Description(text)), "–")
 }
 
-// code is a text as code. Its fence is longer than any in the text.
-func code(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' ' // line ends, control characters, changes of direction
-		}
-		return r
-	}, text)
-	if text == "" {
-		return "none"
-	}
-	fence := "`"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	if len(fence) > 1 {
-		text = " " + text + " "
-	}
-	return fence + text + fence
-}
+// code is a text as code.
+func code(text string) string { return cmp.Or(markdown.Code(text), "none") }

@@ -12,6 +12,7 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/markdown"
 	"pawl/internal/store"
 	"pawl/internal/wire"
 )
@@ -60,7 +61,7 @@ func (c *Client) execute(ctx context.Context, kind, id string, in map[string]str
 	}
 	run, err := c.SDK.ExecuteWorkflow(ctx, sdk.StartWorkflowOptions{
 		ID: strings.ToLower(kind) + "-" + id, TaskQueue: act.TaskQueue,
-		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL, StaticSummary: kind + " the proposal of " + id,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL, StaticSummary: kind + " the proposal of " + markdown.Text(id),
 	}, kind, in)
 	if err != nil {
 		return err

@@ -14,6 +14,8 @@ import (
 	"pawl/internal/charter"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/markdown"
+	"pawl/internal/shell"
 	"pawl/internal/spec"
 )
 
@@ -41,7 +43,7 @@ func Of(id, branch string, sp spec.Spec) Start {
 	goal, _, _ := strings.Cut(strings.TrimSpace(sp.Goal), "\n")
 	return Start{
 		ID:      id,
-		Summary: fitting(maxSummary, 200, func(most int) string { return loop.Clip(goal, most) }),
+		Summary: fitting(maxSummary, 200, func(most int) string { return markdown.Text(loop.Clip(goal, most)) }),
 		Details: fitting(maxDetails, 400, func(most int) string { return details(id, sp, most) }),
 		Memo:    map[string]any{MemoGoal: loop.Clip(goal, 500), MemoBranch: branch, MemoStartedBy: sp.Session["user"]},
 	}
@@ -124,7 +126,7 @@ func fitting(limit, most int, text func(most int) string) string {
 // does is in its current details.
 func details(id string, sp spec.Spec, most int) string {
 	var w table
-	fmt.Fprintf(&w, "%s\n\n| | |\n|---|---|\n", loop.Clip(strings.TrimSpace(sp.Goal), 4*most))
+	fmt.Fprintf(&w, "%s\n\n| | |\n|---|---|\n", markdown.Block(loop.Clip(strings.TrimSpace(sp.Goal), 4*most)))
 	row := func(name, value string) { w.row(name, value, most) }
 	row("kind", sp.Kind)
 	row("repository", sp.Repo.Address())
@@ -138,7 +140,7 @@ func details(id string, sp spec.Spec, most int) string {
 		row("for", "the task "+sp.Session[spec.SessionTask]+" of "+govern.Approver(sp)+" (as its session says, nobody has checked it)")
 	}
 	row("from", strings.TrimPrefix(sp.Session["host"]+":"+sp.Session["cwd"], ":"))
-	fmt.Fprintf(&w, "\nFollow it with `pawl show %s` and `pawl log -f %s`.\n", id, id)
+	fmt.Fprintf(&w, "\nFollow it with %s and %s.\n", markdown.Code(shell.Join("pawl", "show", id)), markdown.Code(shell.Join("pawl", "log", "-f", id)))
 	return w.String()
 }
 
@@ -147,7 +149,6 @@ type table struct{ strings.Builder }
 
 func (t *table) row(name, value string, most int) {
 	if value != "" {
-		value = strings.NewReplacer("|", "\\|", "\n", " ", "\r", " ").Replace(value)
-		fmt.Fprintf(t, "| %s | %s |\n", name, loop.Clip(value, most))
+		fmt.Fprintf(t, "| %s | %s |\n", name, markdown.Text(loop.Clip(value, most)))
 	}
 }

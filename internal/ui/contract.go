@@ -38,7 +38,7 @@ const maxSealed = 20
 func (s Style) Contract(c Contract) string {
 	sp := c.Spec
 	f := s.fields(10)
-	f.add("goal", visible(sp.Goal)...)
+	f.add("goal", written(sp.Goal)...)
 	at := "at " + Short(c.Contract.Base)
 	if sp.Repo.Base != "" {
 		at = "branch " + Clean(sp.Repo.Base) + " " + at
@@ -50,7 +50,7 @@ func (s Style) Contract(c Contract) string {
 	f.add("policy", policy(sp))
 	f.add("setup", command(sp.Setup.Command)...)
 	if c.Plan != nil {
-		f.add("plan", append(visible(c.Plan.Text), s.Dim("SHA-256 "+first(c.Plan.Hash, 16)+", stays fixed"))...)
+		f.add("plan", append(written(c.Plan.Text), s.Dim("SHA-256 "+first(c.Plan.Hash, 16)+", stays fixed"))...)
 	}
 	switch {
 	case !c.Kind.Tests:
@@ -156,19 +156,19 @@ func command(text string) []string {
 	if text == "" {
 		return nil
 	}
-	return visible(text)
+	return written(text)
 }
 
 // argv is a command list as the shell would have it.
 func argv(a spec.Argv) []string {
 	if a.Shell != "" {
-		return visible(a.Shell)
+		return written(a.Shell)
 	}
 	words := make([]string, len(a.List))
 	for i, w := range a.List {
 		words[i] = shell.Quote(w)
 	}
-	return visible(strings.Join(words, " "))
+	return written(strings.Join(words, " "))
 }
 
 // agents are the programs that are called, those that a role has of its own below.
@@ -219,7 +219,7 @@ func environment(sp spec.Spec, inherited []string) []string {
 			if role != "" && sp.Agent.Env[name] == a.Env[name] {
 				continue
 			}
-			lines = append(lines, strings.Join(visible(role+name+"="+a.Env[name]), "\\n"))
+			lines = append(lines, strings.Join(written(role+name+"="+a.Env[name]), "\\n"))
 		}
 	}
 	own("", sp.Agent)

@@ -3,13 +3,12 @@ package ui
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"pawl/internal/visible"
 )
 
 // Exact is a line of somebody else's as it is, with everything that a terminal would not show, or would
@@ -19,23 +18,7 @@ func (s Style) Exact(line string) string { return s.exact(line, "") }
 
 // exact goes back to a color after what it has made stand out.
 func (s Style) exact(line, color string) string {
-	if plainly(line) {
-		return line
-	}
-	var b strings.Builder
-	for i, r := range line {
-		switch {
-		case r == utf8.RuneError && line[i] != 0xEF: // U+FFFD itself begins with that
-			b.WriteString(s.standOut(fmt.Sprintf(`\x%02x`, line[i]), color))
-		case shows(r):
-			b.WriteRune(r)
-		case r == '\r':
-			b.WriteString(s.standOut(`\r`, color))
-		default:
-			b.WriteString(s.standOut(fmt.Sprintf(`\u{%x}`, r), color))
-		}
-	}
-	return b.String()
+	return visible.Line(line, func(text string) string { return s.standOut(text, color) })
 }
 
 func (s Style) standOut(text, color string) string {
@@ -43,22 +26,6 @@ func (s Style) standOut(text, color string) string {
 		return text
 	}
 	return reverse + text + reset + color
-}
-
-// plainly reports whether a line is of printable ASCII and tabs alone, as most are.
-func plainly(line string) bool {
-	for i := range len(line) {
-		if c := line[i]; c != '\t' && (c < ' ' || c > '~') {
-			return false
-		}
-	}
-	return true
-}
-
-// shows reports whether people can see a character, and see what it is.
-func shows(r rune) bool {
-	return r == '\t' || unicode.IsPrint(r) &&
-		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) && r != '\u2800'
 }
 
 // Patch writes a patch of git's for people: each line exact, in colour where there is colour. What is

@@ -21,9 +21,10 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/mattn/go-runewidth"
+
+	"pawl/internal/visible"
 )
 
 // Style is how text is rendered: with or without colour, how wide, in which time zone.
@@ -73,21 +74,13 @@ func colorWanted() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM"
 
 // Clean makes what others wrote fit for one line: control characters and line breaks become spaces, and
 // what has no width, or changes the direction of text, is written out.
-func Clean(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
-	return strings.TrimSpace(Style{}.Exact(text))
-}
+func Clean(text string) string { return visible.Clean(text) }
 
-// visible makes what others wrote fit for several lines: in a contract nothing may hide.
-func visible(text string) []string {
+// written makes what others wrote fit for several lines: in a contract nothing may hide.
+func written(text string) []string {
 	var lines []string
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		lines = append(lines, Style{}.Exact(line))
+		lines = append(lines, visible.Line(line, nil))
 	}
 	return lines
 }

@@ -14,6 +14,7 @@ import (
 
 	"pawl/internal/govern"
 	"pawl/internal/launch"
+	"pawl/internal/markdown"
 )
 
 // Attributes are what the search attributes say, and when they were brought up to date.
@@ -78,12 +79,7 @@ func Ways(ways []govern.Way) string {
 		if err != nil {
 			payload = []byte("{}") // only plain values are in it
 		}
-		fmt.Fprintf(&w, "| %s | `%s` with `%s` | `%s` |\n", Cell(way.What), way.Message, Cell(string(payload)), Cell(way.Command))
+		fmt.Fprintf(&w, "| %s | `%s` with %s | %s |\n", markdown.Text(way.What), way.Message, markdown.CodeCell(string(payload)), markdown.CodeCell(way.Command))
 	}
 	return w.String()
-}
-
-// Cell makes text safe for a Markdown table: one line, no column breaks.
-func Cell(text string) string {
-	return strings.NewReplacer("|", "\\|", "\n", " ", "\r", " ").Replace(text)
 }

@@ -14,6 +14,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/markdown"
 	"pawl/internal/wire"
 	"pawl/workflows/journal"
 )
@@ -214,7 +215,7 @@ func (k *Keeper[S]) Watch(ctx workflow.Context, id string) error {
 	for k.open(id) {
 		patience := k.rules.Patience(*k.journal.State().Waits(id))
 		timerCtx, stop := workflow.WithCancel(ctx)
-		timer := workflow.NewTimerWithOptions(timerCtx, patience, workflow.TimerOptions{Summary: "waiting for an answer to " + id})
+		timer := workflow.NewTimerWithOptions(timerCtx, patience, workflow.TimerOptions{Summary: "waiting for an answer to " + markdown.Text(id)})
 		err := workflow.Await(ctx, func() bool { return !k.open(id) || timer.IsReady() })
 		stop()
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/fault"
+	"pawl/internal/markdown"
 )
 
 // Retries are those of every activity that touches a store or a tree. A verdict is a result; an
@@ -45,7 +46,7 @@ func (h *Host) Start(ctx workflow.Context, name, summary string, input any, aske
 	is := act.Of(name)
 	o := workflow.ActivityOptions{
 		TaskQueue: h.Opened.Queue, ScheduleToStartTimeout: h.patience(asked), StartToCloseTimeout: Bookkeeping, HeartbeatTimeout: Heartbeat,
-		RetryPolicy: Retries, WaitForCancellation: true, Summary: summary, Priority: temporal.Priority{PriorityKey: is.Urgency},
+		RetryPolicy: Retries, WaitForCancellation: true, Summary: markdown.Text(summary), Priority: temporal.Priority{PriorityKey: is.Urgency},
 	}
 	if is.Step {
 		o.StartToCloseTimeout = stepBound

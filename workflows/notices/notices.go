@@ -12,6 +12,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/markdown"
 	"pawl/internal/spec"
 )
 
@@ -53,7 +54,7 @@ func (n *Notifier) Tell(ctx workflow.Context, queue, ref string, to []string, no
 			defer func() { n.underway-- }()
 			options := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 				TaskQueue: queue, StartToCloseTimeout: attempt, ScheduleToCloseTimeout: Bound, RetryPolicy: retries,
-				Summary: string(notice.Event) + ": tell " + spec.Addressee(one),
+				Summary: string(notice.Event) + ": tell " + markdown.Text(spec.Addressee(one)),
 			})
 			if err := workflow.ExecuteActivity(options, act.NotifyName, act.Notify{Ref: ref, To: one, Notice: notice}).Get(ctx, nil); err != nil {
 				failed(ctx, loop.Clip(spec.Addressee(one)+" could not be told: "+Plain(err), 500))

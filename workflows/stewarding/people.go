@@ -11,6 +11,8 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/launch"
 	"pawl/internal/loop"
+	"pawl/internal/markdown"
+	"pawl/internal/shell"
 	"pawl/internal/steward"
 	"pawl/internal/task"
 	"pawl/workflows/display"
@@ -119,7 +121,7 @@ func (r *run) sleep(ctx workflow.Context) {
 		workflow.Go(ctx, func(ctx workflow.Context) {
 			defer delete(r.asleep, key)
 			left := max(t.Until.Sub(workflow.Now(ctx)), time.Millisecond)
-			if workflow.NewTimerWithOptions(ctx, left, workflow.TimerOptions{Summary: "until the rate limit of " + t.ID + " is over"}).Get(ctx, nil) == nil {
+			if workflow.NewTimerWithOptions(ctx, left, workflow.TimerOptions{Summary: "until the rate limit of " + markdown.Text(t.ID) + " is over"}).Get(ctx, nil) == nil {
 				_ = r.follow(ctx, func(s steward.State) []loop.Event { return steward.Slept(s, t.ID, t.Until) })
 			}
 		})
@@ -159,13 +161,13 @@ func Details(s steward.State) string {
 			fmt.Fprintf(&w, "%d more gates wait: see the query `gates`, or `pawl inbox`.\n\n", len(s.Gates)-detailed)
 			break
 		}
-		fmt.Fprintf(&w, "### Waiting: %s\n\n%s (gate `%s`, since %s)\n\n", g.Kind, display.Cell(g.Summary), g.ID, g.OpenedAt.Format(time.RFC3339))
+		fmt.Fprintf(&w, "### Waiting: %s\n\n%s (gate %s, since %s)\n\n", g.Kind, markdown.Text(g.Summary), markdown.Code(g.ID), g.OpenedAt.Format(time.RFC3339))
 		w.WriteString(display.Ways(steward.Ways(s.Steward, g)))
 		w.WriteString("\n")
 	}
 	for _, t := range s.Tasks {
 		if f := t.WaitingFor; f != nil && f.Loop != "" {
-			fmt.Fprintf(&w, "### Waiting at the loop `%s`\n\n%s (gate `%s`): `pawl show %s` says how to answer\n\n", f.Loop, display.Cell(f.What), f.Gate, f.Loop)
+			fmt.Fprintf(&w, "### Waiting at the loop %s\n\n%s (gate %s): %s says how to answer\n\n", markdown.Code(f.Loop), markdown.Text(f.What), markdown.Code(f.Gate), markdown.Code(shell.Join("pawl", "show", f.Loop)))
 		}
 	}
 	fmt.Fprintf(&w, "| | |\n|---|---|\n| state | %s |\n| status | %s |\n| queue | %d |\n| tasks | %d, done %d, cancelled %d |\n| cost | %s US dollars |\n",
@@ -186,7 +188,7 @@ func Details(s steward.State) string {
 		case !t.Until.IsZero():
 			state += ", waits for a rate limit until " + t.Until.Format(time.RFC3339)
 		}
-		fmt.Fprintf(&w, "| %s | %s | %s | %d | %s | %d | %s |\n", display.Cell(t.ID), state, dash(string(t.Tier)), t.Priority, dash(t.Step), t.Actions, display.Cell(loop.Clip(t.Title, 120)))
+		fmt.Fprintf(&w, "| %s | %s | %s | %d | %s | %d | %s |\n", markdown.Text(t.ID), state, dash(string(t.Tier)), t.Priority, dash(t.Step), t.Actions, markdown.Text(loop.Clip(t.Title, 120)))
 	}
 	return w.String()
 }
@@ -215,5 +217,5 @@ func dash(text string) string {
 	if text == "" {
 		return "–"
 	}
-	return display.Cell(text)
+	return markdown.Text(text)
 }

@@ -9,6 +9,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/loop"
+	"pawl/internal/markdown"
 	"pawl/internal/steward"
 	"pawl/workflows/hosting"
 )
@@ -27,7 +28,7 @@ const planBound = 30 * 24 * time.Hour
 func (r *run) options(name, summary string) workflow.ActivityOptions {
 	o := workflow.ActivityOptions{
 		TaskQueue: r.queue(), StartToCloseTimeout: hosting.Bookkeeping, HeartbeatTimeout: hosting.Heartbeat,
-		RetryPolicy: retries, Summary: summary, WaitForCancellation: true,
+		RetryPolicy: retries, Summary: markdown.Text(summary), WaitForCancellation: true,
 	}
 	switch name {
 	case act.OpenStewardName:
