@@ -263,7 +263,7 @@ func (p *planning) compose(ctx context.Context, plan task.Plan) error {
 			p.out.Problems = append(p.out.Problems, fmt.Sprintf("the step %s: %s", st.ID, text))
 		}
 		s, err := c.Loop(st, charter.Caps{
-			Loop: steward.New(p.in.Steward).LoopID(steward.Task{ID: p.task.ID}, st.ID), Task: p.task.ID, Goal: p.task.Title, Plan: plan.Hash,
+			Loop: steward.New(p.in.Steward).LoopID(steward.Task{ID: p.task.ID}, st.ID), Task: p.task.ID, Goal: p.task.Goal(), Plan: plan.Hash,
 			Base: p.out.Base, Onto: p.ws.Onto, Last: slices.Contains(last, st.ID), CostUSD: c.Limits.CostUSD,
 		})
 		if err != nil {
@@ -344,8 +344,22 @@ func (p *planning) block() {
 		}
 		if len(both) > 0 {
 			p.out.Overlaps = append(p.out.Overlaps, fmt.Sprintf("the task %s may change the same files: %s", claim.Task, naming(both)))
+		} else if glob := p.meets(claim.Scope); glob != "" {
+			p.out.Overlaps = append(p.out.Overlaps, fmt.Sprintf("the task %s may make the same new files: its scope and %s meet", claim.Task, git.Quote(glob)))
 		}
 	}
+}
+
+// meets is a glob by which the plan's loops may make a new file that those globs match as well, "" for none.
+func (p *planning) meets(globs []string) string {
+	for _, s := range p.specs {
+		for _, scope := range s.Scope {
+			if s.NewFiles != spec.Deny && slices.ContainsFunc(globs, func(glob string) bool { return assess.Overlap(scope, glob) }) {
+				return scope
+			}
+		}
+	}
+	return ""
 }
 
 // problemsOf are the single things that an error says.

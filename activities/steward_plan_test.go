@@ -289,3 +289,14 @@ printf '%b' '` + goodPlan + `'; test ! -e "$PAWL_RESULT.could"`
 	require.NoError(t, err)
 	require.Empty(t, v.Drift)
 }
+
+func TestFilesThatTwoTasksMayMakeAreNamed(t *testing.T) {
+	s := looksAfter(t, nil, planner("", nil))
+	s.submit("one", `{"goal": "g", "scope": ["docs/**"], "newFiles": "allow"}`)
+	s.submit("two", `{"goal": "g", "scope": ["docs/**"]}`)
+	claims := func(in *act.PlanTask) {
+		in.Claims = []act.Claim{{Task: "other", Scope: []string{"**/*.md"}}, {Task: "far", Scope: []string{"src/**"}}}
+	}
+	require.Equal(t, []string{"the task other may make the same new files: its scope and docs/** meet"}, s.plan("one", claims).Overlaps)
+	require.Empty(t, s.plan("two", claims).Overlaps, "it makes none, and there are none")
+}

@@ -11,6 +11,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/crash"
+	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/ledger"
 	"pawl/internal/remote"
@@ -256,7 +257,7 @@ func (v *validation) remote(ctx context.Context) error {
 	if status.More {
 		more = " or more"
 	}
-	v.out.Remote = fmt.Sprintf("%s and %s%s are open, CI of %s: %s", counted(issues, "issue"), counted(pulls, "pull request"), more, v.ws.Onto, status.CI)
+	v.out.Remote = fmt.Sprintf("%s and %s%s are open, CI of %s: %s", evidence.Counted(issues, "issue"), evidence.Counted(pulls, "pull request"), more, v.ws.Onto, status.CI)
 	if at := v.out.Base; at != "" && status.Commit != "" && !v.ws.descendsFrom(ctx, at, status.Commit) {
 		v.found(task.DriftRemote, v.ws.Onto, status.Commit, at, "the remote's %s is at %s, which the project's repository does not have: fetch it", v.ws.Onto, status.Commit[:min(12, len(status.Commit))])
 	}
@@ -264,12 +265,4 @@ func (v *validation) remote(ctx context.Context) error {
 		v.found(task.DriftCI, v.ws.Onto, status.Commit, "", "CI of %s fails: %s", v.ws.Onto, strings.Join(status.Failing, ", "))
 	}
 	return nil
-}
-
-// counted is a number of things in words: 1 issue, 2 issues.
-func counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }

@@ -10,9 +10,9 @@ import (
 // maxForms bounds how many globs one with braces stands for; one that stands for more overlaps with all.
 const maxForms = 64
 
-// overlap reports whether a path could match both globs. It is cautious: where it cannot tell, as with
+// Overlap reports whether a path could match both globs. It is cautious: where it cannot tell, as with
 // classes of characters, they do. Upper and lower case are the same, as they are in some file systems.
-func overlap(a, b string) bool {
+func Overlap(a, b string) bool {
 	as, all := forms(strings.ToLower(spec.Tidy(a)))
 	bs, every := forms(strings.ToLower(spec.Tidy(b)))
 	if !all || !every {

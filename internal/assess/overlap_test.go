@@ -25,8 +25,8 @@ func TestGlobsThatCouldMatchTheSameFileOverlap(t *testing.T) {
 		{`\*.md`, "x.md", false}, {`\*.md`, "*.md", true},
 		{strings.Repeat("{a,b}", 8), "zzz", true}, // cautious: too many to write out
 	} {
-		require.Equal(t, c.want, overlap(c.a, c.b), "%s and %s", c.a, c.b)
-		require.Equal(t, c.want, overlap(c.b, c.a), "%s and %s", c.b, c.a)
+		require.Equal(t, c.want, Overlap(c.a, c.b), "%s and %s", c.a, c.b)
+		require.Equal(t, c.want, Overlap(c.b, c.a), "%s and %s", c.b, c.a)
 	}
 }
 
@@ -49,7 +49,7 @@ func TestOverlapAndWithinAreCautious(t *testing.T) {
 		inA, inB := spec.MatchAny([]string{a}, path), spec.MatchAny([]string{b}, path)
 		if inA && inB {
 			met++
-			require.True(t, overlap(a, b), fmt.Sprintf("%s and %s match %s", a, b, path))
+			require.True(t, Overlap(a, b), fmt.Sprintf("%s and %s match %s", a, b, path))
 		}
 		if inA && within(a, []string{b}) {
 			inWithin++

@@ -92,7 +92,7 @@ var Rules = []Rule{
 		Name: "size", Tier: task.T2, Why: fmt.Sprintf("more than %d files may change", manyFiles),
 		also: func(r reach) []string {
 			if n := len(r.changeable); n > manyFiles {
-				return []string{fmt.Sprintf("%d files", n)}
+				return []string{evidence.Counted(n, "file")}
 			}
 			return nil
 		},
@@ -211,7 +211,7 @@ func (r reach) globs(globs []string) (names []string) {
 
 // new returns a glob where a new file could match it.
 func (r reach) new(glob string) []string {
-	if slices.ContainsFunc(r.fresh, func(scope string) bool { return overlap(scope, glob) }) {
+	if slices.ContainsFunc(r.fresh, func(scope string) bool { return Overlap(scope, glob) }) {
 		return []string{"a new file like " + glob}
 	}
 	return nil
@@ -235,7 +235,7 @@ func (r reach) words(text string, words []string) (found []string) {
 func (r reach) ruled(rule charter.Rule) []string {
 	names := slices.Concat(r.globs(rule.Paths), r.words(r.text, rule.Words))
 	if rule.Files != nil && len(r.changeable) >= *rule.Files {
-		names = append(names, fmt.Sprintf("%d files", len(r.changeable)))
+		names = append(names, evidence.Counted(len(r.changeable), "file"))
 	}
 	if high := High(r.estimate); rule.CostUSD != nil && high != nil && high.Cmp(*rule.CostUSD) >= 0 {
 		names = append(names, "an estimate of "+dollars(*high))

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -197,7 +196,7 @@ func (a *app) conclude(v Validation, shown, keeps, start, file string) (err erro
 		a.say("ready; start it with `%s %s`", start, shell.Quote(filepath.Clean(file)))
 		return nil
 	}
-	a.say("%s would %s (%s)", counted(len(v.Problems), "problem"), keeps, fault.PreconditionFailed)
+	a.say("%s would %s (%s)", evidence.Counted(len(v.Problems), "problem"), keeps, fault.PreconditionFailed)
 	for _, p := range v.Problems {
 		a.indent(p.Check + ": " + p.What)
 		a.indent("→ " + p.Do)
@@ -210,11 +209,4 @@ func took(r *act.Outcome) int64 {
 		return 0
 	}
 	return r.ElapsedMs
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -3,6 +3,7 @@ package evidence
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -93,4 +94,12 @@ func Fingerprint(description string) string {
 	})
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "a" || w == "an" || w == "the" })
 	return strings.Join(words, " ")
+}
+
+// Counted is a number of things in words: 1 file, 2 files.
+func Counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return strconv.Itoa(n) + " " + what
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"pawl/internal/evidence"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
@@ -112,7 +113,7 @@ func (r Deliver) AfterGuard(c Course, at phase.Phase, v GuardVerdict) Move {
 	case !v.Passed && c.Reworks < r.Reworks:
 		return Move{Do: Rework, Reason: "the " + cmp.Or(v.Command, "guard") + " failed" + because(v.Why)}
 	case !v.Passed:
-		return Move{Do: Block, Reason: "the " + cmp.Or(v.Command, "guard") + because(v.Why) + ", after " + counted(c.Reworks, "rework")}
+		return Move{Do: Block, Reason: "the " + cmp.Or(v.Command, "guard") + because(v.Why) + ", after " + evidence.Counted(c.Reworks, "rework")}
 	case at == phase.Write && !r.TestRequired:
 		return Move{Do: Enter, To: phase.Verify, Skipped: true, Reason: "test.required is false"}
 	}
@@ -208,14 +209,6 @@ func (Deliver) AfterDiff(approved bool, by, note string) Move {
 // backToWrite ends the iteration. Before says whether there is another one (L7).
 func backToWrite(why string) Move {
 	return Move{Do: Finish, Reason: why, Measured: true}
-}
-
-// counted is a number of things: "1 rework", "2 reworks".
-func counted(n int, of string) string {
-	if n != 1 {
-		of += "s"
-	}
-	return fmt.Sprintf("%d %s", n, of)
 }
 
 func timedOut(at phase.Phase) Move {

@@ -55,7 +55,7 @@ func named(trigger string) string {
 }
 
 // Source is what the tasks of a trigger say of where they come from.
-func Source(trigger string) string { return "trigger " + trigger }
+func Source(trigger string) string { return task.Triggered + trigger }
 
 // Check reports what is wrong with the templates of a trigger's task, nil where they can be filled.
 func Check(of task.Task) error {

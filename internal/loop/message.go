@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 
@@ -70,25 +71,36 @@ type MessageName struct{ Name, Description string }
 // The bound of a text field of a message, in bytes.
 const maxText = 4096
 
-// DecodeMessage reads a message's payload. Nothing, null and {} are the empty message. Anything
-// that is not one object of known string fields is refused, never guessed at: INVALID_MESSAGE.
+// DecodeMessage reads a message's payload.
 func DecodeMessage(payload []byte) (Message, error) {
-	var m Message
+	return Decode(payload, func(m Message) []Text {
+		return []Text{{"by", m.By}, {"note", m.Note}, {"gate", m.Gate}, {"hash", m.Hash}, {"choice", m.Choice},
+			{"apply", m.Apply}, {"mode", m.Mode}, {"limits", string(m.Limits)}, {"spec", string(m.Spec)}}
+	})
+}
+
+// Text is a field of a message that holds a text, whose length is bounded.
+type Text struct{ Name, Value string }
+
+// Decode reads the payload of a message, of loops and stewards alike. Nothing, null and {} are the empty message.
+// Anything that is not one object of known fields is refused, never guessed at: INVALID_MESSAGE. texts are the
+// fields that are bounded.
+func Decode[M any](payload []byte, texts func(M) []Text) (M, error) {
+	var m, none M
 	if len(bytes.TrimSpace(payload)) == 0 {
-		return m, nil
+		return none, nil
 	}
 	d := json.NewDecoder(bytes.NewReader(payload))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&m); err != nil {
-		return Message{}, fault.New(fault.InvalidMessage, "the payload is not a message: %s", plain(err))
+		return none, fault.New(fault.InvalidMessage, "the payload is not a message: %s", plain(err))
 	}
 	if d.More() {
-		return Message{}, fault.New(fault.InvalidMessage, "the payload is more than one JSON object")
+		return none, fault.New(fault.InvalidMessage, "the payload is more than one JSON object")
 	}
-	for _, f := range []struct{ name, text string }{{"by", m.By}, {"note", m.Note}, {"gate", m.Gate}, {"hash", m.Hash}, {"choice", m.Choice},
-		{"apply", m.Apply}, {"mode", m.Mode}, {"limits", string(m.Limits)}, {"spec", string(m.Spec)}} {
-		if len(f.text) > maxText {
-			return Message{}, fault.New(fault.InvalidMessage, "%s is %d bytes long; %d are allowed", f.name, len(f.text), maxText)
+	for _, f := range texts(m) {
+		if len(f.Value) > maxText {
+			return none, fault.New(fault.InvalidMessage, "%s is %d bytes long; %d are allowed", f.Name, len(f.Value), maxText)
 		}
 	}
 	return m, nil
@@ -99,7 +111,14 @@ func plain(err error) string {
 	var t *json.UnmarshalTypeError
 	switch {
 	case asType(err, &t) && t.Field != "":
-		return fmt.Sprintf("%s must be a text, not a %s", t.Field, t.Value)
+		want := "a text"
+		switch t.Type.Kind() {
+		case reflect.Int:
+			want = "a whole number"
+		case reflect.Struct:
+			want = "an object"
+		}
+		return fmt.Sprintf("%s must be %s, not a %s", t.Field, want, t.Value)
 	case asType(err, &t):
 		return fmt.Sprintf("it must be an object, not a %s", t.Value)
 	}

@@ -91,6 +91,16 @@ func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
 		return govern.Reply{}, fault.New(fault.QueueFull, "%d tasks wait to be begun, and more may not (limits.queue)", len(s.Queue)).
 			Advise("Hand the task in again later.")
 	}
+	var without []loop.Event
+	if m.Trigger != nil { // nor be told what is wrong with it
+		t.After = slices.DeleteFunc(slices.Clone(t.After), func(id string) bool {
+			unknown := s.knownBy(Key("id "+id)) == nil
+			if unknown {
+				without = append(without, loop.Event{Type: loop.Warned, Reason: fmt.Sprintf("%s: a task is to come after %s, which there is not: it does not wait for it", m.By, loop.Clip(id, 80))})
+			}
+			return unknown
+		})
+	}
 	derived := t.ID == ""
 	if t, err = task.Admit(t, func(id string) bool { return s.knownBy(Key("id "+id)) != nil }); err != nil {
 		return govern.Reply{}, err
@@ -104,7 +114,7 @@ func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
 	if m.Trigger != nil {
 		events = append(events, triggered(m, t.ID, "accepted"))
 	}
-	events = append(events, loop.Event{Type: loop.TaskSubmitted, Task: t.ID, By: m.By, Submitted: &t})
+	events = append(append(events, without...), loop.Event{Type: loop.TaskSubmitted, Task: t.ID, By: m.By, Submitted: &t})
 	return govern.Reply{Text: fmt.Sprintf("task %s, %d before it in the queue", t.ID, len(s.Queue)), Events: events}, nil
 }
 
@@ -291,7 +301,11 @@ func (a answering) sendOn(n *next, t Task, g loop.Gate) {
 
 // said is an answer as evidence.
 func (a answering) said(what string) string {
-	return strings.TrimSpace(what + " by " + cmp.Or(a.By, "a person") + " " + a.Note)
+	text := what + " by " + cmp.Or(a.By, "a person")
+	if a.Note != "" {
+		text += ": " + a.Note
+	}
+	return text
 }
 
 func (a answering) cancel(n *next, t Task, why string) {
@@ -331,7 +345,7 @@ func (a answering) setTier() (govern.Reply, error) {
 		return govern.Reply{}, fault.New(fault.InvalidMessage, "%q is not a tier", loop.Clip(string(tier), 80)).Advise("Choose one of: T0, T1, T2, T3.")
 	}
 	return govern.Reply{Text: fmt.Sprintf("%s is %s", a.id, tier), Events: []loop.Event{
-		{Type: loop.TierSet, Task: a.id, Tier: tier, By: byPerson, Reason: strings.TrimSpace(a.By + " " + a.Note)},
+		{Type: loop.TierSet, Task: a.id, Tier: tier, By: byPerson, Reason: strings.TrimPrefix(a.said(""), " ")},
 	}}, nil
 }
 

@@ -1,9 +1,7 @@
 package steward
 
 import (
-	"bytes"
 	"encoding/json"
-	"strings"
 
 	"pawl/internal/fault"
 	"pawl/internal/loop"
@@ -57,29 +55,12 @@ type Message struct {
 	Trigger *task.Trigger `json:"trigger,omitempty"`
 }
 
-// maxText bounds the text fields of a message, in bytes.
-const maxText = 4096
-
-// Decode reads a message's payload: INVALID_MESSAGE for what is not one object of known fields.
+// Decode reads a message's payload, as strictly as loop.DecodeMessage. A task has bounds of its own.
 func Decode(payload []byte) (Message, error) {
-	var m Message
-	if len(bytes.TrimSpace(payload)) == 0 {
-		return m, nil
-	}
-	d := json.NewDecoder(bytes.NewReader(payload))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&m); err != nil {
-		return Message{}, fault.New(fault.InvalidMessage, "the payload is not a message: %s", strings.TrimPrefix(err.Error(), "json: "))
-	}
-	if d.More() {
-		return Message{}, fault.New(fault.InvalidMessage, "the payload is more than one JSON object")
-	}
-	for _, text := range []string{m.By, m.Note, m.Gate, m.Hash, m.Choice, m.Mode, string(m.Tier), string(m.Limits)} {
-		if len(text) > maxText {
-			return Message{}, fault.New(fault.InvalidMessage, "a text of the message is %d bytes long; %d are allowed", len(text), maxText)
-		}
-	}
-	return m, nil
+	return loop.Decode(payload, func(m Message) []loop.Text {
+		return []loop.Text{{Name: "by", Value: m.By}, {Name: "note", Value: m.Note}, {Name: "gate", Value: m.Gate}, {Name: "hash", Value: m.Hash}, {Name: "choice", Value: m.Choice},
+			{Name: "mode", Value: m.Mode}, {Name: "tier", Value: string(m.Tier)}, {Name: "limits", Value: string(m.Limits)}}
+	})
 }
 
 // id is the task that a message is about, "" where it names none.

@@ -223,8 +223,13 @@ func (n *next) unapproved(t Task) []string {
 }
 
 func (n *next) tierGate(t Task, needs string) loop.Event {
-	if t.TierWhy != "" {
-		needs += " (" + t.TierWhy + ")"
+	if t.TierWhy != "" { // says more than that it is that tier, which the sentence begins with
+		why := strings.ReplaceAll(t.TierWhy, string(t.Tier)+": ", "")
+		if tier := "the tier is " + string(t.Tier); strings.Contains(needs, tier) {
+			needs = strings.Replace(needs, tier, why, 1)
+		} else {
+			needs += " (" + why + ")"
+		}
 	}
 	return loop.Event{Type: loop.GateOpened, Task: t.ID, Gate: &loop.Gate{
 		Kind: GateTier, Task: t.ID, Hash: t.Plan.Hash, Choices: choices[GateTier],

@@ -226,7 +226,7 @@ func LoopSpec(s State, c charter.Charter, j Job, from, onto string) (spec.Spec, 
 		return spec.Spec{}, fmt.Errorf("the task %s has no plan", j.Task)
 	}
 	return c.Loop(j.Step, charter.Caps{
-		Loop: j.Loop, Task: t.ID, Goal: t.Title, Plan: t.Plan.Hash, ApprovedBy: t.ApprovedBy, From: from, Base: t.Base, Onto: onto, Last: j.Last, CostUSD: j.Cap,
+		Loop: j.Loop, Task: t.ID, Goal: task.Goal(t.Title, t.Source), Plan: t.Plan.Hash, ApprovedBy: t.ApprovedBy, From: from, Base: t.Base, Onto: onto, Last: j.Last, CostUSD: j.Cap,
 	})
 }
 

@@ -410,3 +410,28 @@ func TestWhatALoopSpendsWhoseTaskIsOverCounts(t *testing.T) {
 	o.settle()
 	require.Equal(t, "running", o.loops["s-b-one"])
 }
+
+func TestWhatPeopleAreToldIsSaidOnce(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T1)
+	plan := o.next(nil)[0]
+	o.emit(AfterPlan(o.s, o.c, plan, act.TaskPlanned{
+		Plan: &task.Plan{Hash: fmt.Sprintf("%064d", 1), Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T1, TierBy: "rules", Governs: true,
+		Why: []string{"T1: RULES.md: governance files of the charter (governance)", "T2: go.mod: which code of others is used (dependencies)"},
+	})...)
+	o.next(nil)
+	require.Equal(t, `T1: the plan of "a" needs an approval: RULES.md: governance files of the charter (governance); T2: go.mod: which code of others is used (dependencies); governance files may change`, o.s.Gates[0].Summary)
+	o.answer("a", loop.MessageApprove, Message{Hash: o.s.Gates[0].Hash, By: "root", Note: "the demo's own answer"})
+	last := o.events[len(o.events)-1]
+	require.Equal(t, "approved by root: the demo's own answer", last.Evidence.Answer)
+}
+
+func TestWhatATriggerHandsInIsTakenAlsoWithoutWhatItComesAfter(t *testing.T) {
+	o := open(t, limits())
+	doc := json.RawMessage(`{"id":"ci-1","title":"Mend","body":"b","after":["nobody"]}`)
+	require.ErrorContains(t, o.say(MessageSubmit, Message{Task: doc}), "there is no such task", "a person is told")
+	reply, err := Answer(o.s, o.c, MessageSubmit, Message{Task: doc, By: "trigger ci", Trigger: &task.Trigger{Name: "ci", From: "github"}})
+	require.NoError(t, err, "the sender was told that it is accepted")
+	require.Contains(t, reply.Events[1].Reason, "nobody")
+	require.Empty(t, Fold(o.s, reply.Events).Find("ci-1").After)
+}

@@ -9,6 +9,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/charter"
+	"pawl/internal/evidence"
 	"pawl/internal/incoming"
 	"pawl/internal/loop"
 	"pawl/internal/task"
@@ -23,7 +24,7 @@ func AfterValidation(s State, c charter.Charter, v act.Validated) []loop.Event {
 	for _, name := range slices.Sorted(maps.Keys(v.Missed)) {
 		if n := v.Missed[name] - s.Missed[name]; n > 0 {
 			events = append(events, loop.Event{Type: loop.TriggerReceived, Trigger: &task.Trigger{
-				Name: name, From: "schedule", Result: "missed: " + counted(n, "slot") + " came later than the catch-up window allows",
+				Name: name, From: "schedule", Result: "missed: " + evidence.Counted(n, "slot") + " came later than the catch-up window allows",
 			}})
 		}
 	}
@@ -161,18 +162,10 @@ func (s State) concerned(d task.Drift) string {
 func found(v act.Validated) string {
 	text := "all is as recorded"
 	if n := len(v.Drift); n > 0 {
-		text = counted(n, "difference")
+		text = evidence.Counted(n, "difference")
 	}
 	if v.Remote != "" {
 		text += "; " + v.Remote
 	}
 	return text
-}
-
-// counted is a number of things in words: 1 slot, 2 slots.
-func counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }

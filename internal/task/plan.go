@@ -102,7 +102,11 @@ func RenderPlan(t Task) ([]byte, error) {
 		return nil, fmt.Errorf("the steps of task %s as YAML: %w", t.ID, err)
 	}
 	b.WriteString(fence + "\n\n# " + cleanLine(t.Title) + "\n")
-	if body := strings.TrimSpace(t.Body); body != "" {
+	body := strings.TrimSpace(t.Body)
+	if first, rest, _ := strings.Cut(body, "\n"); strings.HasPrefix(first, "# ") && cleanLine(first[2:]) == cleanLine(t.Title) {
+		body = strings.TrimSpace(rest) // its heading is the title already
+	}
+	if body != "" {
 		b.WriteString("\n" + strings.ToValidUTF8(body, "\uFFFD") + "\n")
 	}
 	return b.Bytes(), nil

@@ -224,6 +224,21 @@ As fast as we can.
 	require.Nil(t, task.Task{Body: "x"}.Steps())
 }
 
+func TestAPlanHasItsTitleOnce(t *testing.T) {
+	for body, want := range map[string]string{
+		"# Make it smaller\n\nOur guests.": "# Make it smaller\n\nOur guests.\n",
+		"# Make it smaller":                "# Make it smaller\n",
+		"## Make it smaller\n\nx":          "# Make it smaller\n\n## Make it smaller\n\nx\n",
+		"# Why\n\nx":                       "# Make it smaller\n\n# Why\n\nx\n",
+	} {
+		file, err := task.RenderPlan(task.Task{Title: "Make it smaller", Body: body, Plan: []task.Step{{ID: "a", Kind: "improve"}}})
+		require.NoError(t, err)
+		_, text, err := task.ParsePlan(file)
+		require.NoError(t, err)
+		require.Equal(t, want, text)
+	}
+}
+
 // FuzzPlan renders plans of any fragment and reads them back: what is approved is what was handed in.
 func FuzzPlan(f *testing.F) {
 	for _, seed := range []string{`{"goal":" a\n---\nb"}`, `{"a":{"":[1,-0.10,true,null,"null","0x1","1_0","<<","\u2028\u0000\t"]}}`, `{"<<":{"a":1},"? b":"|","x\ny":"\n z"}`, `{"d":"2026-01-01","o":"0644","y":"yes","e":1E5}`} {

@@ -206,23 +206,19 @@ func TestAChildThatEndsWithoutAWordIsRead(t *testing.T) {
 }
 
 func TestALoopThatIsThereAlreadyIsAdopted(t *testing.T) {
-	w := setUp(t)
-	w.submit(time.Second, `{"id":"a","body":"x"}`)
-	ours := task.ChildResult{Status: "completed", Steward: "crew", Approved: "steward crew, plan " + strings.Repeat("a", 64)}
-	w.reading["crew-a-one"] = act.ChildRead{Found: true, Event: task.ChildEvent{Loop: "crew-a-one", Event: task.ChildEnded, Result: &ours}}
-	r := w.run()
-	require.Equal(t, int64(1), r.Indicators.Done)
-	require.Empty(t, w.specs, "it was not started once more")
-}
-
-func TestALoopOfAnotherLifeIsNotAdopted(t *testing.T) {
-	w := setUp(t)
-	w.submit(time.Second, `{"id":"a","body":"x"}`)
-	old := task.ChildResult{Status: "completed", Steward: "crew", Approved: "steward crew, plan " + strings.Repeat("b", 64)}
-	w.reading["crew-a-one"] = act.ChildRead{Found: true, Event: task.ChildEvent{Loop: "crew-a-one", Event: task.ChildEnded, Result: &old}}
-	r := w.run()
-	require.Equal(t, int64(1), r.Indicators.Done)
-	require.Contains(t, w.specs, "crew-a-one.2")
+	for plan, adopted := range map[string]bool{strings.Repeat("a", 64): true, strings.Repeat("b", 64): false} {
+		w := setUp(t)
+		w.submit(time.Second, `{"id":"a","body":"x"}`)
+		there := task.ChildResult{Status: "completed", Steward: "crew", Approved: "steward crew, plan " + plan}
+		w.reading["crew-a-one"] = act.ChildRead{Found: true, Event: task.ChildEvent{Loop: "crew-a-one", Event: task.ChildEnded, Result: &there}}
+		r := w.run()
+		require.Equal(t, int64(1), r.Indicators.Done)
+		if adopted {
+			require.Empty(t, w.specs, "it was not started once more")
+			continue
+		}
+		require.Contains(t, w.specs, "crew-a-one.2", "that of another life of this name is not the task's")
+	}
 }
 
 func TestS6_AHaltedTaskOpensAGateThatCanBeAnswered(t *testing.T) {
