@@ -91,7 +91,7 @@ func (a *Activities) RegisterShared(r worker.ActivityRegistry) {
 
 // RegisterAgents registers what runs agents.
 func (a *Activities) RegisterAgents(r worker.ActivityRegistry) {
-	register(r, map[string]any{act.CallName: a.CallAgent})
+	register(r, map[string]any{act.CallName: a.CallAgent, act.PlanTaskName: a.PlanTask})
 }
 
 // RegisterTrees registers the work on this host's trees.
@@ -101,7 +101,7 @@ func (a *Activities) RegisterTrees(r worker.ActivityRegistry) {
 		act.CheckName: a.Check, act.VerifyName: a.Verify, act.GuardName: a.Guard, act.TestName: a.Test, act.ProgressName: a.Progress,
 		act.CommitName: a.Commit, act.SettleName: a.Settle, act.RecordName: a.Record, act.ProposeName: a.Propose, act.CloseName: a.Close,
 		act.AmendName: a.Amend, act.ReviewName: a.Review, act.ApplyName: a.Apply, act.RecordTasksName: a.RecordTasks,
-		act.PlanTaskName: a.PlanTask, act.JoinName: a.Join, act.ValidateName: a.Validate,
+		act.JoinName: a.Join, act.ValidateName: a.Validate,
 	})
 }
 
