@@ -178,10 +178,10 @@ func (n *next) waitAt(t Task, w WaitingFor) {
 	n.to(t, task.Waiting, why)
 }
 
-// pausedBySteward reports whether a loop waits because the steward has paused it. What a person has paused
-// only a person lets go on.
+// pausedBySteward reports whether a loop waits because the steward has paused it. A loop may say so before
+// the ledger has that it was told to. What a person has paused only a person lets go on.
 func (s State) pausedBySteward(st Step, g task.ChildGate) bool {
-	return g.Kind == string(loop.GatePause) && st.Told == loop.MessagePause && (g.By == "" || g.By == loop.StewardName(s.Steward))
+	return g.Kind == string(loop.GatePause) && (g.By == loop.StewardName(s.Steward) || g.By == "" && st.Told == loop.MessagePause)
 }
 
 // limited lets a task sleep until a rate limit is over, where that is known; else a person is asked.
@@ -314,14 +314,16 @@ func (n *next) childEnded(t Task, st Step, e task.ChildEvent) {
 	n.back(t, e)
 	n.act(*Fold(n.State, n.events).Find(t.ID), a)
 	after := Fold(n.State, n.events).Find(t.ID)
-	if after.State != task.Executing {
+	elsewhere := after.State == task.Waiting && after.WaitingFor != nil && after.WaitingFor.Loop != "" // another loop asks
+	if after.State != task.Executing && !elsewhere {
 		return // loop detection has stopped it
 	}
 	switch why := ""; {
-	case r.RateLimit != nil:
-		n.limited(*after, *r.RateLimit)
 	case rejected:
 		n.stuck(*after, task.Finding{Rule: "rejected", Stop: true, Count: 1, Text: "a person has rejected what the step " + st.ID + " has made", State: after.State, Action: a.Name})
+	case elsewhere && (spent || r.RateLimit != nil): // which is looked at before it goes on
+	case r.RateLimit != nil:
+		n.limited(*after, *r.RateLimit)
 	case spent && n.moneyIsSpent(*after, Job{}) != "":
 		n.waitsForMoney(*after, n.moneyIsSpent(*after, Job{}))
 	case spent && (st.Cap == nil || r.Usage.CostUSD.Cmp(*st.Cap) < 0): // else it has used up its share, and goes on with another one
@@ -330,9 +332,6 @@ func (n *next) childEnded(t Task, st Step, e task.ChildEvent) {
 	case r.ErrorCode == string(fault.Cancelled):
 		why = "the loop of the step " + st.ID + " was halted: " + r.Reason
 		n.stuck(*after, task.Finding{Rule: "halted", Stop: true, Count: 1, Text: why, State: after.State, Action: a.Name})
-	case after.Retries > n.charter.Limits.Retries:
-		why = fmt.Sprintf("the step %s has failed %d times (%s); it may be tried again %d times", st.ID, after.Retries, a.Error, n.charter.Limits.Retries)
-		n.stuck(*after, task.Finding{Rule: "retries", Stop: true, Count: int64(after.Retries), Limit: int64(n.charter.Limits.Retries), Text: why, State: after.State, Action: a.Name})
 	}
 }
 

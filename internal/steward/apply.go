@@ -350,6 +350,9 @@ func (s *State) answered(t *Task, e loop.Event) {
 func (t *Task) restart() {
 	if t.Tripped != "" {
 		t.Window, t.Retries, t.Tripped = t.Window.Continue(t.Tripped), 0, ""
+		for i := range t.steps() {
+			t.Steps[i].Failed = 0
+		}
 	}
 }
 
@@ -357,7 +360,7 @@ func (t *Task) restart() {
 func (t *Task) begun(e loop.Event) {
 	for i := range t.steps() {
 		if st := t.Steps[i]; st.ID == e.Step {
-			t.Steps[i] = Step{ID: st.ID, Loop: e.LoopID, Status: Running, Kept: st.Kept, KeptHead: st.KeptHead}
+			t.Steps[i] = Step{ID: st.ID, Loop: e.LoopID, Status: Running, Failed: st.Failed, Kept: st.Kept, KeptHead: st.KeptHead}
 			if cap, capped := e.Limits[loop.CostUSD]; capped {
 				t.Steps[i].Cap = &cap
 			}
@@ -399,6 +402,7 @@ func (s *State) acted(t *Task, e loop.Event) {
 			st.Status, st.Loop = Pending, ""
 			if a.Outcome != task.RateLimited && a.Outcome != task.Spent {
 				t.Retries++
+				st.Failed++
 			}
 		}
 	}

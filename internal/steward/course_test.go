@@ -466,3 +466,63 @@ func TestRandomCoursesLoseNoTaskAndRunNoneTwice(t *testing.T) {
 		require.Equal(t, Fold(New("s"), o.events).At(o.s.Ledger), o.s, "seed %d: the state is the fold of its events", seed)
 	}
 }
+
+func TestALoopThatHasPausedBeforeTheLedgerKnowsGoesOnAgain(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "low", Body: "x"}, task.T3)
+	o.settle()
+	o.submit(task.Task{ID: "high", Body: "x", Priority: 1}, task.T3)
+	o.loops["s-low-one"] = "paused"
+	o.child(task.ChildEvent{Loop: "s-low-one", Event: task.ChildAsks, Gate: &task.ChildGate{ID: "pause-1", Kind: "pause", By: loop.StewardName("s")}})
+	require.Equal(t, task.Executing, o.s.Find("low").State, "nobody is asked about the steward's own pause")
+	o.settle()
+	o.end("s-high-one", "completed", "")
+	o.settle()
+	require.Equal(t, Done, o.s.Find("high").Outcome)
+	o.emit(AfterTell(Job{Task: "low", Loop: "s-low-one", Message: loop.MessagePause})...)
+	o.settle()
+	require.Equal(t, "running", o.loops["s-low-one"])
+}
+
+func TestS10_WhatFailsWhileAnotherLoopAsksCounts(t *testing.T) {
+	c := limits()
+	c.Limits.Parallel, c.Limits.Retries = 2, 0
+	for status, code := range map[string]string{"failed": "ALO_TEST_FAILED", "halted": "ALO_CANCELLED", "completed": ""} {
+		o := open(t, c)
+		o.submit(task.Task{ID: "a", Body: "x"}, task.T3, task.Step{ID: "x", Kind: "deliver"}, task.Step{ID: "y", Kind: "deliver"})
+		o.settle()
+		o.child(task.ChildEvent{Loop: "s-a-y", Event: task.ChildAsks, Gate: &task.ChildGate{ID: "diff-9", Kind: "diff", Summary: "the change"}})
+		o.loops["s-a-x"] = "ended"
+		o.child(task.ChildEvent{Loop: "s-a-x", Event: task.ChildEnded, Result: &task.ChildResult{
+			Status: status, ErrorCode: code, Proposal: &task.ChildProposal{Hash: "c", State: "rejected"},
+		}})
+		o.settle()
+		o.child(task.ChildEvent{Loop: "s-a-y", Event: task.ChildAnswered, Gate: &task.ChildGate{ID: "diff-9", Kind: "diff"}})
+		o.settle()
+		require.Equal(t, 0, o.started["s-a-x.2"], "%s: it is not begun again without a word", status)
+		require.Equal(t, task.Waiting, o.s.Find("a").State)
+		require.Equal(t, GateStuck, o.s.Gates[0].Kind)
+	}
+}
+
+func TestS10_EachStepHasItsOwnRetries(t *testing.T) {
+	c := limits()
+	c.Limits.Parallel = 2
+	o := open(t, c)
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3, task.Step{ID: "x", Kind: "deliver"}, task.Step{ID: "y", Kind: "deliver"})
+	o.settle()
+	fail := func(id string) {
+		o.loops[id] = "ended"
+		o.child(task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &task.ChildResult{Status: "failed", ErrorCode: "ALO_TEST_FAILED", Reason: id}})
+		o.settle()
+	}
+	for _, id := range []string{"s-a-x", "s-a-x.2", "s-a-y", "s-a-x.3", "s-a-y.2"} {
+		require.Equal(t, task.Executing, o.s.Find("a").State, id)
+		fail(id)
+	}
+	require.Equal(t, task.Executing, o.s.Find("a").State, "five failures, but three of one step")
+	o.end("s-a-y.3", "completed", "")
+	o.settle()
+	fail("s-a-x.4")
+	require.Equal(t, task.Waiting, o.s.Find("a").State, "what another step comes to is no more tries for this one")
+}

@@ -155,7 +155,7 @@ func (n *next) wants(t Task) (all []want) {
 	}
 	for i, st := range t.Steps {
 		switch {
-		case st.Status == Paused && st.Told == loop.MessagePause:
+		case st.Status == Paused:
 			if !slices.ContainsFunc(n.does(Tell, t.ID), func(j Job) bool { return j.Loop == st.Loop }) {
 				all = append(all, want{paused: st.Loop})
 			}

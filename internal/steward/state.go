@@ -157,6 +157,8 @@ type Step struct {
 	// Kept is the branch of an earlier try whose work the next one goes on from, KeptHead its head.
 	Kept     string `json:"kept,omitempty"`
 	KeptHead string `json:"keptHead,omitempty"`
+	// Failed is how often its loops have failed since a person has sent the task on (S10).
+	Failed int `json:"failed,omitempty"`
 	// Counted is how much of its active time has been counted as executing time.
 	Counted int64 `json:"counted,omitempty"`
 }

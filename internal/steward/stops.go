@@ -256,7 +256,25 @@ func (n *next) circle(t Task, checkIn bool) *task.Finding {
 			return &f
 		}
 	}
+	for _, st := range t.Steps { // of which the last time may have been while the task waited for something else
+		if limit := n.charter.Limits.Retries; st.Failed > limit && !checkIn {
+			return &task.Finding{
+				Rule: "retries", Stop: true, Count: int64(st.Failed), Limit: int64(limit), State: t.State, Action: "step " + st.ID,
+				Text: fmt.Sprintf("the step %s has failed %d times (%s); it may be tried again %d times", st.ID, st.Failed, lastError(t, st.ID), limit),
+			}
+		}
+	}
 	return nil
+}
+
+// lastError is why a step failed the last time.
+func lastError(t Task, step string) string {
+	for _, a := range slices.Backward(t.Log) {
+		if a.Step == step && a.Error != "" {
+			return a.Error
+		}
+	}
+	return "see its loops"
 }
 
 func circles(checkIn bool) func(*next, Task, Job) string {
