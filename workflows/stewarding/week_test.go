@@ -1,0 +1,630 @@
+package stewarding
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/detect"
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/steward"
+	"pawl/internal/task"
+)
+
+// weekCharter has a schedule that leaves a slot out while its task is not over, and small limits, so that a
+// week comes to all of them.
+const weekCharter = `{"kind":"steward","name":"crew","repo":{"path":"/src/shop"},
+	"limits":{"parallel":2,"costUSD":4,"retries":2,"noProgress":6,"actions":40},
+	"schedules":[{"name":"nightly","every":"6h","overlap":"skip","task":{"body":"Look around."}}],
+	"defaults":{"scope":["**"],"verify":{"command":"true"},"test":{"command":"true"},"agent":{"command":["agent"]},"approvals":{"tools":["*"]}}}`
+
+// week is a steward in a week of its life: loops that do what a seed wants, people who come by now and then,
+// activities that fail before and after they have done their work, and runs that go on in new ones. Its
+// loops live outside of Temporal, so that they go on whichever run of the steward there is.
+type week struct {
+	t    *testing.T
+	seed uint64
+	mu   sync.Mutex // activities run beside the steward
+	env  *testsuite.TestWorkflowEnvironment
+	runs int
+	calm bool // from now on all goes well, and people answer everything
+
+	ledger   []loop.Event
+	state    steward.State // the fold of the ledger
+	approved map[string]string
+	begun    map[string]int // loops by how often they were started
+	tries    map[string]int // loops of a step since a person has last sent its task on
+	loops    map[string]*weekLoop
+	drawn    map[string]int
+	sent     []string // tasks that people have handed in
+	slots    []string
+	visits   int
+	counts   map[string]int
+}
+
+// weekLoop is a loop as its steward sees it.
+type weekLoop struct {
+	status string // running, paused, asking, ended
+	seq    int64
+	plan   string
+	here   bool // its workflow is one of this run's environment
+	freed  bool // a person has answered at it: it goes on whatever else runs
+	cost   int
+	last   task.ChildEvent
+}
+
+// draw is a number below n, by the seed and by what it is for, whenever and by whomever it is asked.
+func (w *week) draw(what string, n int) int {
+	w.drawn[what]++
+	h := fnv.New64a()
+	fmt.Fprintln(h, w.seed, what, w.drawn[what])
+	return int(h.Sum64() >> 3 % uint64(n))
+}
+
+// fails reports whether an activity fails now: a worker was killed, or something else was away.
+func (w *week) fails(what string) error {
+	if !w.calm && w.draw("fails "+what, 12) == 0 {
+		w.counts["failed activities"]++
+		return errors.New("the worker was killed")
+	}
+	return nil
+}
+
+func (w *week) open(context.Context, act.OpenSteward) (Opened, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return Opened{Site: act.Site{Ref: "crew", Queue: "q", Host: "h"}, Base: "b0", Onto: "main"}, w.fails("open")
+}
+
+// record appends what it was given, once: an attempt whose report was lost has written it already.
+func (w *week) record(_ context.Context, in act.RecordTasks) (out act.TasksRecorded, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.fails("record"); err != nil {
+		return out, err
+	}
+	for _, e := range in.Events {
+		if e.Seq <= int64(len(w.ledger)) {
+			require.Equal(w.t, w.ledger[e.Seq-1].Type, e.Type, "an entry that is written again is the same one")
+			continue
+		}
+		require.Equal(w.t, int64(len(w.ledger)+1), e.Seq, "the ledger has every event once, in order")
+		before := w.state
+		w.ledger, w.state = append(w.ledger, e), w.state.Apply(e)
+		w.check(before, e)
+	}
+	out.Ledger = fmt.Sprintf("l%d", len(w.ledger))
+	return out, w.fails("report")
+}
+
+// check holds what must be true of every event.
+func (w *week) check(before steward.State, e loop.Event) {
+	t := before.Find(e.Task)
+	switch e.Type {
+	case loop.TaskSubmitted:
+		require.Nil(w.t, before.Find(e.Submitted.ID), "%s was taken twice", e.Submitted.ID)
+	case loop.GateClosed:
+		if e.Message == loop.MessageApprove {
+			require.Equal(w.t, t.Plan.Hash, e.Gate.Hash, "%s was approved for another plan", e.Task)
+			w.approved[e.Task] = e.Gate.Hash
+		}
+		w.sentOn(e.Task)
+	case loop.MessageReceived:
+		w.sentOn(e.Task)
+	case loop.TaskStateChanged:
+		require.Equal(w.t, t.State, e.From, "%s was not in that state", e.Task)
+		if e.From == task.Waiting && e.To == task.Idle {
+			require.Contains(w.t, e.Evidence.Answer, "ann", "WAITING_FOR_HUMAN became IDLE without a person")
+		}
+		require.False(w.t, e.From == task.Idle && e.To == task.Executing)
+	case loop.StepBegun:
+		if e.Reason != "" {
+			return
+		}
+		if t.Tier == task.T1 || t.Tier == task.T2 || len(t.Plan.Needs) > 0 {
+			require.Equal(w.t, t.Plan.Hash, w.approved[e.Task], "%s (%s) was begun without an approval of exactly its plan", e.Task, t.Tier)
+		}
+		step := e.Task + " " + e.Step
+		w.tries[step]++
+		require.LessOrEqual(w.t, w.tries[step], 1+2, "%s is tried more often than retries say", step)
+	case loop.ActionTaken:
+		after := w.state.Find(e.Task)
+		if t.State == task.Executing && e.Action.What == task.Iterated {
+			require.LessOrEqual(w.t, after.Window.SinceProgress, 6+1, "%s goes on without progress", e.Task)
+			require.LessOrEqual(w.t, after.Window.Actions-after.Window.Granted, 40+1, "%s goes on beyond its actions", e.Task)
+		}
+	case loop.TaskEnded:
+		require.Empty(w.t, t.Outcome, "%s ended twice", e.Task)
+		w.counts[e.Outcome]++
+	case loop.GateEscalated, loop.TaskInterrupted, loop.LoopDetected:
+		w.counts[string(e.Type)]++
+	}
+	running := 0
+	for _, t := range w.state.Tasks {
+		for _, st := range t.Steps {
+			if l := w.loops[st.Loop]; st.Status == steward.Running && (l == nil || !l.freed) {
+				running++
+			}
+		}
+	}
+	if e.Type == loop.StepBegun {
+		require.LessOrEqual(w.t, running, 2, "more loops than limits.parallel")
+	}
+}
+
+// sentOn notes that a person has sent a task on: what was tried before counts no longer.
+func (w *week) sentOn(id string) {
+	for step := range w.tries {
+		if id == "" || strings.HasPrefix(step, id+" ") {
+			delete(w.tries, step)
+		}
+	}
+}
+
+func (w *week) plan(_ context.Context, in act.PlanTask) (out act.TaskPlanned, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.fails("plan"); err != nil {
+		return out, err
+	}
+	of := "plan " + in.Task
+	switch n := w.draw(of, 12); {
+	case w.calm:
+	case n == 0:
+		out.Unclear = []string{"what is meant?"}
+		return out, nil
+	case n == 1:
+		out.Problems = []string{"the plan is wrong"}
+		return out, nil
+	case n == 2:
+		return out, temporal.NewNonRetryableApplicationError("the desk is gone", "PRECONDITION_FAILED", nil)
+	}
+	sum := sha256.Sum256(fmt.Append(nil, of, w.seed, w.drawn[of]))
+	p := &task.Plan{Hash: hex.EncodeToString(sum[:]), By: "planner", Steps: []task.Step{{ID: "x", Kind: "deliver"}}}
+	if w.draw(of+" steps", 3) == 0 {
+		p.Steps = append(p.Steps, task.Step{ID: "y", Kind: "improve"}, task.Step{ID: "z", Kind: "deliver", After: []string{"x", "y"}})
+	}
+	out.Plan, out.Base, out.TierBy = p, "b0", "rules"
+	if out.Tier = in.Tier; out.Tier == "" {
+		out.Tier = []task.Tier{task.T3, task.T3, task.T2, task.T1}[w.draw(of+" tier", 4)]
+	}
+	out.Governs = out.Tier == task.T1
+	return out, nil
+}
+
+func (w *week) read(_ context.Context, in act.ReadChild) (act.ChildRead, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := w.loops[in.Loop]
+	if l == nil {
+		return act.ChildRead{}, w.fails("read")
+	}
+	e := l.last
+	if l.status == "running" {
+		e = w.event(in.Loop, task.ChildStands, nil)
+	}
+	return act.ChildRead{Found: true, Event: e}, w.fails("read")
+}
+
+func (w *week) join(context.Context, act.Join) (act.Joined, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return act.Joined{Branch: "joined"}, w.fails("join")
+}
+
+func (w *week) validate(context.Context, act.Validate) (act.Validated, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return act.Validated{}, w.fails("validate")
+}
+
+// child is the workflow of a loop: it takes what it is told and lives for as long as the loop.
+func (w *week) child(ctx workflow.Context, input converter.RawValue) error {
+	id := workflow.GetInfo(ctx).WorkflowExecution.ID
+	var doc struct{ Session map[string]string }
+	require.NoError(w.t, json.Unmarshal(input.Payload().GetData(), &doc))
+	w.mu.Lock()
+	w.begun[id]++
+	require.Equal(w.t, 1, w.begun[id], "%s was started twice", id)
+	w.loops[id] = &weekLoop{status: "running", plan: doc.Session["plan"], here: true}
+	w.lives(id)
+	w.mu.Unlock()
+	s := workflow.NewSelector(ctx)
+	over := false
+	for _, name := range []string{loop.MessagePause, loop.MessageContinue, loop.MessageHalt, loop.MessageSteer} {
+		s.AddReceive(workflow.GetSignalChannel(ctx, name), func(c workflow.ReceiveChannel, _ bool) {
+			c.Receive(ctx, nil)
+			w.mu.Lock()
+			w.told(id, name)
+			w.mu.Unlock()
+		})
+	}
+	s.AddReceive(workflow.GetSignalChannel(ctx, "over"), func(c workflow.ReceiveChannel, _ bool) {
+		c.Receive(ctx, nil)
+		over = true
+	})
+	for !over {
+		s.Select(ctx)
+	}
+	return nil
+}
+
+// lives lets a loop do the next thing after a while.
+func (w *week) lives(id string) {
+	l, run := w.loops[id], w.runs
+	w.env.RegisterDelayedCallback(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if l.status == "running" && w.runs == run {
+			w.does(id)
+		}
+	}, time.Duration(5+w.draw(id+" takes", 40))*time.Minute)
+}
+
+func (w *week) event(id, event string, gate *task.ChildGate) task.ChildEvent {
+	l := w.loops[id]
+	cost := evidence.MustDecimal(fmt.Sprintf("%d.%02d", l.cost/100, l.cost%100))
+	return task.ChildEvent{Loop: id, Event: event, Seq: l.seq, Gate: gate, Result: &task.ChildResult{
+		Status: "running", Head: fmt.Sprintf("h-%s-%d", id, l.seq), Branch: "pawl/" + id, Base: "b0", Steward: "crew", Approved: "steward crew, plan " + l.plan,
+		Usage: task.Usage{CostUSD: cost, ActiveMs: l.seq * 60_000},
+	}}
+}
+
+// says has a loop tell its steward something.
+func (w *week) says(id, event string, gate *task.ChildGate, change func(*task.ChildResult)) {
+	l := w.loops[id]
+	l.seq++
+	l.cost += w.draw(id+" cost", 30)
+	l.last = w.event(id, event, gate)
+	if change != nil {
+		change(l.last.Result)
+	}
+	if event != task.ChildEnded || w.calm || w.draw(id+" dies", 8) > 0 { // else it ends without a word
+		w.env.SignalWorkflow(task.ChildSignal, l.last)
+	}
+	if event == task.ChildEnded {
+		l.status = "ended"
+		if l.here {
+			require.NoError(w.t, w.env.SignalWorkflowByID(id, "over", nil))
+		}
+	}
+}
+
+// does is the next thing that a loop does.
+func (w *week) does(id string) {
+	defer func() {
+		if w.loops[id].status == "running" {
+			w.lives(id)
+		}
+	}()
+	end := func(status, code, proposal string) {
+		w.says(id, task.ChildEnded, nil, func(r *task.ChildResult) {
+			r.Status, r.ErrorCode = status, code
+			r.Proposal = &task.ChildProposal{Hash: strings.Repeat("c", 64), State: proposal}
+		})
+	}
+	switch n := w.draw(id+" does", 20); {
+	case w.calm || n < 4:
+		end("completed", "", "approved")
+	case n < 6:
+		end("failed", "ALO_TEST_FAILED", "open")
+	case n == 6:
+		end("completed", "", "rejected")
+	case n == 7:
+		end("halted", "ALO_CANCELLED", "open")
+	case n < 10:
+		w.loops[id].status = "asking"
+		w.says(id, task.ChildAsks, &task.ChildGate{ID: fmt.Sprintf("question-%d", w.loops[id].seq), Kind: "question", Summary: "how?"}, nil)
+	default:
+		w.says(id, task.IterationEnded, nil, func(r *task.ChildResult) {
+			metric := evidence.MustDecimal(fmt.Sprint(w.draw(id+" metric", 4)))
+			r.Metric, r.Kept, r.Reason = &metric, n > 15, "no improvement"
+		})
+	}
+}
+
+// told is what a message does to a loop.
+func (w *week) told(id, message string) {
+	switch l := w.loops[id]; {
+	case l.status == "ended":
+	case message == loop.MessageHalt:
+		w.says(id, task.ChildEnded, nil, func(r *task.ChildResult) { r.Status, r.ErrorCode = "halted", "ALO_CANCELLED" })
+	case message == loop.MessagePause && l.status == "running":
+		l.status = "paused"
+		w.says(id, task.ChildAsks, &task.ChildGate{ID: fmt.Sprintf("pause-%d", l.seq), Kind: "pause", By: loop.StewardName("crew")}, nil)
+	case message == loop.MessageContinue && l.status == "paused":
+		w.resumes(id)
+	}
+}
+
+// resumes lets a loop go on that has paused or asked.
+func (w *week) resumes(id string) {
+	l := w.loops[id]
+	l.status = "running"
+	w.says(id, task.ChildAnswered, l.last.Gate, nil)
+	w.lives(id)
+}
+
+// say sends the steward a message as a person does.
+func (w *week) say(name, format string, args ...any) {
+	w.counts["messages"]++
+	w.env.UpdateWorkflow(name, fmt.Sprintf("%d", w.counts["messages"]), &testsuite.TestUpdateCallback{
+		OnAccept: func() {}, OnReject: func(error) { w.counts["refused"]++ }, OnComplete: func(any, error) {},
+	}, json.RawMessage(fmt.Sprintf(format, args...)))
+}
+
+// visit is a person who comes by, does something, and will come again.
+func (w *week) visit() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.visits++
+	v, err := w.env.QueryWorkflow("state")
+	require.NoError(w.t, err)
+	var s steward.State
+	require.NoError(w.t, v.Get(&s))
+	if s.Status.Ended() {
+		return
+	}
+	for _, g := range s.Gates { // nobody is forgotten, and nobody is told too often
+		age := w.env.Now().Sub(g.OpenedAt)
+		want := func(age time.Duration) int {
+			if age < 3*time.Hour {
+				return 0
+			}
+			return 1 + int(age/(24*time.Hour))
+		}
+		require.LessOrEqual(w.t, g.Escalated, want(age), g.ID)
+		require.GreaterOrEqual(w.t, g.Escalated, want(age-time.Hour), g.ID)
+		w.answer(s, g)
+	}
+	for _, id := range sorted(w.loops) {
+		if l := w.loops[id]; l.status == "asking" && (w.calm || w.draw("asked", 3) == 0) {
+			l.freed = true
+			w.resumes(id)
+		}
+	}
+	for _, t := range s.Tasks {
+		if t.Outcome != "" {
+			continue
+		}
+		if _, stands := t.Stands(); stands && (w.calm || w.draw("lets go", 3) == 0) {
+			w.say("continue", `{"task":%q,"by":"ann"}`, t.ID)
+		}
+		if t.Held && w.calm {
+			w.say("resume", `{"task":%q,"by":"ann"}`, t.ID)
+		}
+		if !w.calm && w.draw("does", 25) == 0 {
+			name := []string{"interrupt", "pause", "halt", "hold", "steer", "prioritize", "setTier"}[w.draw("which", 7)]
+			w.say(name, `{"task":%q,"by":"ann","note":"so","priority":%d,"tier":%q}`, t.ID, w.draw("priority", 3), task.Tiers[w.draw("tier", 4)])
+		}
+	}
+	if s.Paused || s.Held || w.calm {
+		w.say("continue", `{"by":"ann"}`)
+		w.say("resume", `{"by":"ann"}`)
+	} else if w.draw("everything", 30) == 0 {
+		w.say([]string{"pause", "hold"}[w.draw("everything which", 2)], `{"by":"ann"}`)
+	}
+	every := time.Duration(20+w.draw("comes again", 300)) * time.Minute
+	if w.calm {
+		every = 10 * time.Minute
+		if !slices.ContainsFunc(s.Tasks, func(t steward.Task) bool { return t.Outcome == "" || len(t.Ending) > 0 }) {
+			w.say("halt", `{"by":"ann"}`)
+		}
+		require.Less(w.t, w.visits, 1000, "it never comes to rest: %s", open(s))
+	}
+	w.env.RegisterDelayedCallback(w.visit, every)
+}
+
+// open says what is not over.
+func open(s steward.State) (text string) {
+	for _, t := range s.Tasks {
+		if t.Outcome == "" || len(t.Ending) > 0 {
+			t.Log, t.Window = nil, detect.Window{}
+			doc, _ := json.Marshal(t)
+			text += string(doc) + "\n"
+		}
+	}
+	return text
+}
+
+// answer answers a gate, or not.
+func (w *week) answer(s steward.State, g loop.Gate) {
+	if !w.calm && w.draw("answers", 3) > 0 {
+		return
+	}
+	choice := g.Choices[0]
+	if !w.calm {
+		choice = g.Choices[w.draw("choice", len(g.Choices))]
+	}
+	switch {
+	case g.Kind == steward.GateTier && (w.calm || w.draw("approves", 3) > 0):
+		wrong := strings.Repeat("0f", 32)
+		w.env.UpdateWorkflow("approve", "wrong "+g.ID+fmt.Sprint(w.visits), &testsuite.TestUpdateCallback{
+			OnAccept: func() { w.t.Errorf("%s was approved for another hash", g.ID) }, OnReject: func(error) {}, OnComplete: func(any, error) {},
+		}, json.RawMessage(fmt.Sprintf(`{"task":%q,"gate":%q,"hash":%q,"by":"ann"}`, g.Task, g.ID, wrong)))
+		w.say("approve", `{"task":%q,"gate":%q,"hash":%q,"by":"ann"}`, g.Task, g.ID, g.Hash)
+	case g.Kind == loop.GateBudget && (w.calm || w.draw("pays", 2) == 0):
+		w.say("extend", `{"task":%q,"gate":%q,"hash":%q,"limits":{"costUSD":%s},"by":"ann"}`, g.Task, g.ID, g.Hash, g.Limit.Add(evidence.MustDecimal("1000")))
+	default:
+		w.say("answer", `{"task":%q,"gate":%q,"choice":%q,"by":"ann"}`, g.Task, g.ID, choice)
+	}
+}
+
+// slot is a schedule's: it hands in a task as the workflow Submit does, and sometimes tries twice.
+func (w *week) slot() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.calm {
+		return
+	}
+	at := w.env.Now().UTC().Format(time.RFC3339)
+	w.slots = append(w.slots, at)
+	for range 1 + w.draw("slot tries", 2) {
+		w.env.SignalWorkflow("submit", json.RawMessage(fmt.Sprintf(
+			`{"task":{"body":"Look around.","source":"schedule nightly","dedupe":"schedule nightly %s"},"trigger":{"name":"nightly","from":"schedule","delivery":%q}}`, at, at)))
+	}
+	w.env.RegisterDelayedCallback(w.slot, 6*time.Hour)
+}
+
+// hand hands tasks in.
+func (w *week) hand() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.calm {
+		return
+	}
+	id := fmt.Sprintf("t%d", len(w.sent))
+	w.sent = append(w.sent, id)
+	after := `[]`
+	if n := len(w.sent); n > 1 && w.draw("after", 4) == 0 {
+		after = fmt.Sprintf("[%q]", w.sent[w.draw("after which", n-1)])
+	}
+	w.env.SignalWorkflow("submit", json.RawMessage(fmt.Sprintf(`{"task":{"id":%q,"body":"x","priority":%d,"after":%s},"by":"ann"}`, id, w.draw("priority", 3), after)))
+	w.env.RegisterDelayedCallback(w.hand, time.Duration(1+w.draw("hands in", 600))*time.Minute)
+}
+
+// sorted are the names in a map, in order: what is drawn for them must not depend on chance.
+func sorted[T any](m map[string]T) (names []string) {
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// run lets the steward live until it goes on in a new run, or ends.
+func (w *week) run(from time.Time, resume Resume) (next *workflow.ContinueAsNewError) {
+	suite := testsuite.WorkflowTestSuite{}
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.NewTextHandler(io.Discard, nil))))
+	w.env = suite.NewTestWorkflowEnvironment()
+	w.env.SetStartTime(from)
+	w.env.SetTestTimeout(time.Minute)
+	w.env.SetDetachedChildWait(false)
+	w.env.SetStartWorkflowOptions(startOptions("crew"))
+	for name, f := range map[string]any{
+		act.OpenStewardName: w.open, act.RecordTasksName: w.record, act.PlanTaskName: w.plan, act.ReadChildName: w.read, act.ValidateName: w.validate, act.JoinName: w.join,
+	} {
+		w.env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+	}
+	w.env.RegisterWorkflowWithOptions(Steward, workflow.RegisterOptions{Name: "Steward"})
+	for _, kind := range []string{"Deliver", "Improve"} {
+		w.env.RegisterWorkflowWithOptions(w.child, workflow.RegisterOptions{Name: kind})
+	}
+	// Loops that an earlier run has started are none of this environment's.
+	w.env.OnSignalExternalWorkflow(mock.Anything, mock.Anything, mock.Anything, mock.Anything, mock.Anything).Return(
+		func(_, id, _, name string, _ any) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if l := w.loops[id]; l == nil || l.status == "ended" {
+				return errors.New("unknown external workflow execution")
+			}
+			w.env.RegisterDelayedCallback(func() {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.told(id, name)
+			}, 0)
+			return nil
+		}).Maybe()
+	w.mu.Lock()
+	w.runs++
+	for _, id := range sorted(w.loops) {
+		w.loops[id].here = false
+		if w.loops[id].status == "running" {
+			w.lives(id)
+		}
+	}
+	lasts := time.Duration(4+w.draw("lasts", 20)) * time.Hour
+	w.env.RegisterDelayedCallback(func() { w.env.SetContinueAsNewSuggested(true) }, lasts)
+	w.env.RegisterDelayedCallback(w.visit, time.Hour)
+	w.env.RegisterDelayedCallback(w.hand, time.Second)
+	w.env.RegisterDelayedCallback(w.slot, 6*time.Hour-time.Duration(from.Unix()%(6*3600))*time.Second)
+	w.mu.Unlock()
+	w.env.ExecuteWorkflow("Steward", json.RawMessage(weekCharter), resume)
+	require.True(w.t, w.env.IsWorkflowCompleted())
+	if err := w.env.GetWorkflowError(); err != nil {
+		require.ErrorAs(w.t, err, &next)
+	}
+	return next
+}
+
+// TestS1_AWeekLosesNothing lets a steward live through a week of schedules, interrupts, rejections,
+// escalations, crashes and new runs. After every event no task is lost or run twice, no T1 or T2 is worked
+// on without an approval of exactly its plan, WAITING_FOR_HUMAN becomes IDLE by a person alone, and no limit
+// is passed. Then people answer everything, and every task comes to its end.
+func TestS1_AWeekLosesNothing(t *testing.T) {
+	seeds := uint64(2)
+	if os.Getenv("PAWL_TEST_ALL") == "1" {
+		seeds = 12
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			w := &week{
+				t: t, seed: seed, state: steward.New("crew"), approved: map[string]string{}, begun: map[string]int{}, tries: map[string]int{},
+				loops: map[string]*weekLoop{}, drawn: map[string]int{}, counts: map[string]int{},
+			}
+			start := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
+			next := w.run(start, Resume{})
+			for next != nil {
+				var resume Resume
+				require.NoError(t, converter.GetDefaultDataConverter().FromPayload(next.Input.GetPayloads()[1], &resume))
+				w.calm = w.env.Now().Sub(start) > 7*24*time.Hour
+				require.Less(t, w.runs, 200, "it never ends")
+				next = w.run(w.env.Now(), resume)
+			}
+			w.over()
+		})
+	}
+}
+
+// over holds what must be true when all is over.
+func (w *week) over() {
+	came, triggers := map[string]int{}, map[string]int{}
+	for _, e := range w.ledger {
+		switch e.Type {
+		case loop.TaskSubmitted:
+			came[e.Submitted.ID]++
+		case loop.TriggerReceived:
+			triggers[e.Trigger.Delivery]++
+			if e.Trigger.Result == "accepted" {
+				came["accepted "+e.Trigger.Delivery]++
+			}
+		}
+	}
+	for _, id := range w.sent {
+		require.Equal(w.t, 1, came[id], "%s was lost, or taken twice", id)
+	}
+	for _, slot := range w.slots {
+		require.NotZero(w.t, triggers[slot], "the slot of %s was lost", slot)
+		require.LessOrEqual(w.t, came["accepted "+slot], 1, "the slot of %s was taken twice", slot)
+	}
+	require.Equal(w.t, w.state.TasksCount, w.counts[steward.Done]+w.counts[steward.Cancelled], "every task came to its end")
+	for id, l := range w.loops {
+		require.Equal(w.t, "ended", l.status, "%s goes on", id)
+	}
+	require.Equal(w.t, loop.Halted, w.state.Status)
+	w.t.Logf("%d events, %d runs, %d loops, %d tasks, %d slots: %v", len(w.ledger), w.runs, len(w.loops), w.state.TasksCount, len(w.slots), w.counts)
+}
