@@ -111,9 +111,10 @@ func branchName(r workspace.Record) string { return strings.TrimPrefix(r.Branch,
 
 func (ws *loopWorkspace) author() git.Identity { return git.Identity{Name: ws.Name, Email: ws.Email} }
 
-// loopStop says where a loop-stop file asks the loop to end, "" where there is none.
+// loopStop says where a loop-stop file asks the loop to end, "" where there is none. It counts where no agent
+// can write: at the root of the user's repository, and in the loop's folder under $PAWL_HOME.
 func (ws *loopWorkspace) loopStop() string {
-	for _, dir := range []string{ws.local(), ws.desk.Dir} {
+	for _, dir := range []string{ws.local(), ws.machine.Home.Loop(ws.Ref)} {
 		if dir == "" {
 			continue
 		}

@@ -195,8 +195,9 @@ esac
 		rows: []string{"1 10 0 no interrupted: a change that was not finished"}, code: fault.Cancelled,
 	},
 	{
-		name: "loop-stop", spec: iterations(5), agent: "touch loop-stop\n" + raise,
-		rows: raised[1:], code: fault.Cancelled,
+		name: "loop-stop", spec: doc{"limits": doc{"iterations": 5}, "sandbox": doc{"use": "off"}},
+		agent: "touch \"$WORLD/home/loops/$PAWL_LOOP/loop-stop\"\n" + raise, // it stands for a person
+		rows:  raised[1:], code: fault.Cancelled,
 	},
 	{
 		name: "question", spec: iterations(3),

@@ -3,6 +3,8 @@ package ends_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -75,12 +77,20 @@ func TestP8_LoopStopFile(t *testing.T) {
 		require.Equal(t, "ALO_CANCELLED", r.Result.ErrorCode)
 		require.Contains(t, r.Result.Reason, filepath.Join(w.Repo, "loop-stop"))
 	})
+	t.Run("on the desk, where it counts for nothing", func(t *testing.T) {
+		w := world.New(t, world.Raises+`; touch loop-stop`).Set(doc{"limits": doc{"iterations": 2}})
+		w.Run(0)
+		require.Equal(t, []string{"work/n"}, slices.Compact(strings.Fields(w.Git("diff", "--name-only", "main", "refs/heads/pawl/"+w.Loop))))
+		require.Len(t, w.Results(w.Loop), 3)
+	})
 	for where, stop := range map[string]string{
 		"in the repository's root": `touch "$WORLD/repo/loop-stop"`,
-		"in the desk":              `touch loop-stop`,
+		"in the loop's folder":     `touch "$H/loops/$PAWL_LOOP/loop-stop"`,
 	} {
 		t.Run(where, func(t *testing.T) {
-			w := world.New(t, world.Raises+`; [ "$PAWL_ITERATION" != 2 ] || `+stop).Set(doc{"limits": doc{"iterations": 5}})
+			w := world.New(t, world.Raises+`; [ "$PAWL_ITERATION" != 2 ] || `+stop)
+			// The agent stands for a person: in a sandbox it could not do that.
+			w.Set(doc{"limits": doc{"iterations": 5}, "sandbox": doc{"use": "off"}, "agent": doc{"env": doc{"WORLD": w.Dir, "H": w.Home}}})
 			s := w.Pawl("run", "--yes", w.SpecFile())
 			require.Equal(t, 5, s.Code, s.Err)
 			require.Contains(t, s.Out, "loop-stop asks the loop to stop")

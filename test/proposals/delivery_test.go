@@ -112,7 +112,7 @@ func TestL8_AnExtendedLoopWithAPlan(t *testing.T) {
 
 // loop-stop is obeyed before the next phase, not only before the next iteration.
 func TestL_LoopStopEndsADeliveryBetweenItsPhases(t *testing.T) {
-	w := delivers(t, `touch "$WORLD/repo/loop-stop"; `+world.Raises)
+	w := delivers(t, `touch "$WORLD/repo/loop-stop"; `+world.Raises).Set(doc{"sandbox": doc{"use": "off"}}) // the agent stands for a person
 	r := w.Run(5)
 	require.Equal(t, "ALO_CANCELLED", r.Result.ErrorCode)
 	require.Contains(t, r.Result.Reason, "loop-stop")
