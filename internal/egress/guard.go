@@ -165,7 +165,6 @@ func (p *pass) refuse(why string) error { return &Refusal{p.text, why} }
 // check refuses an address that the target leads to. It is asked for the very address that is then
 // connected to.
 func (p *pass) check(addr netip.Addr) error {
-	addr = addr.WithZone("").Unmap()
 	for _, form := range forms(addr) {
 		if why := barredRange(form); why != "" {
 			return p.refuse(addr.String() + " " + why)

@@ -164,7 +164,7 @@ func TestE6_WhatTheProxyLetsThrough(t *testing.T) {
 		{"also where it is wanted", egress.Rules{Hosts: []string{here4, "here.test"}}, "here.test:80", itself},
 		{"metadata", egress.Rules{}, "169.254.169.254:80", "link-local"},
 		{"metadata by a name", egress.Rules{}, "metadata.test:80", "link-local"},
-		{"metadata by its name", egress.Rules{}, "metadata.google.internal:80", "metadata"},
+		{"metadata by its name", egress.Rules{}, "metadata.google.internal:80", "is where a cloud keeps its metadata"},
 
 		{"a container", egress.Rules{}, guest4 + ":80", "is a container or virtual machine on this host"},
 		{"a container by a name", egress.Rules{}, "guest.test:80", "is a container or virtual machine on this host"},

@@ -313,6 +313,10 @@ func (u *fakeUpstream) serve(l net.Listener, to string) {
 			u.mu.Lock()
 			u.asked = append(u.asked, ask.Method+" "+ask.RequestURI+" "+ask.Header.Get("Proxy-Authorization"))
 			u.mu.Unlock()
+			if strings.HasSuffix(ask.RequestURI, ":25") { // a server that speaks first
+				_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n220 ready\r\n")
+				return
+			}
 			if strings.HasPrefix(ask.RequestURI, "203.0.113.3:") {
 				_, _ = io.WriteString(conn, "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
 				return
@@ -368,6 +372,7 @@ func TestE6_ThroughTheProxyOfThisHost(t *testing.T) {
 		{"this host by a name", egress.Rules{}, "here.test:443", "is this host itself", ""},
 		{"this host by a name that a person named", egress.Rules{Hosts: []string{"here.test"}}, "here.test:443", "is this host itself", ""},
 		{"what is closed", egress.Rules{Closed: []string{"temporal.test"}}, "203.0.113.7:7233", "pawl keeps temporal.test", ""},
+		{"what is closed, and only the proxy can look up", egress.Rules{Closed: []string{"git.corp.test"}, Hosts: []string{"*.corp.test"}}, "git.corp.test:443", "pawl keeps git.corp.test", ""},
 		{"the proxy itself", egress.Rules{Upstream: "http://there.test:3128"}, "203.0.113.9:3128", "pawl keeps there.test:3128", ""},
 		{"what is reached without it", egress.Rules{Direct: "direct.test"}, "direct.test:80", "there as direct.test:80", ""},
 		{"what the proxy refuses", egress.Rules{}, "no.test:443", "502 Bad Gateway", "CONNECT 203.0.113.3:443 Basic bWU6c2VjcmV0"},
@@ -395,6 +400,23 @@ func TestE6_ThroughTheProxyOfThisHost(t *testing.T) {
 			require.Equal(t, c.asked, u.last())
 		})
 	}
+}
+
+func TestE6_AServerThatSpeaksFirstIsHeard(t *testing.T) {
+	if !inWorld(t) {
+		return
+	}
+	upstream, err := net.Listen("tcp", "127.0.0.1:3128")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = upstream.Close() })
+	go new(fakeUpstream).serve(upstream, "")
+	conn, err := net.Dial("tcp", proxied(t, egress.Rules{Upstream: "127.0.0.1:3128"})) // without a scheme, as many write it
+	require.NoError(t, err)
+	_, err = io.WriteString(conn, "CONNECT 203.0.113.9:25 HTTP/1.1\r\nHost: 203.0.113.9:25\r\n\r\n")
+	require.NoError(t, err)
+	got, err := io.ReadAll(conn)
+	require.NoError(t, err)
+	require.Equal(t, "HTTP/1.1 200 Connection established\r\n\r\n220 ready\r\n", string(got))
 }
 
 // A SOCKS proxy of a company is used too: here it is one of pawl's.
