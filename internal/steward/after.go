@@ -154,7 +154,7 @@ func AfterChild(s State, c charter.Charter, e task.ChildEvent) []loop.Event {
 		}
 	case task.ChildAnswered, task.ChildStands:
 		if st.Status == Asking && t.State == task.Waiting && t.WaitingFor != nil && t.WaitingFor.Loop == e.Loop {
-			n.to(*t, task.Executing, task.Evidence{Answer: "at the loop " + e.Loop})
+			n.resume(t.ID, "at the loop "+e.Loop)
 		}
 	case task.IterationEnded:
 		n.act(*t, iterated(*st, e))
@@ -339,7 +339,7 @@ func (n *next) childEnded(t Task, st Step, e task.ChildEvent) {
 // answered there, or ended it.
 func (n *next) back(t Task, e task.ChildEvent) {
 	if t.State == task.Waiting && t.WaitingFor != nil && t.WaitingFor.Loop == e.Loop {
-		n.to(t, task.Executing, task.Evidence{Answer: "at the loop " + e.Loop})
+		n.resume(t.ID, "at the loop "+e.Loop)
 	}
 }
 

@@ -241,7 +241,7 @@ func (a answering) settle(n *next, d task.Drift) error {
 	}
 	for _, t := range a.at.Tasks {
 		if t.Outcome == "" && t.State == task.Waiting && t.Stop == StopConflict && t.resumable() && (a.Choice != Cancel || t.ID != d.Task) {
-			n.to(t, t.back(), task.Evidence{Answer: a.said(a.Choice)})
+			n.resume(t.ID, a.said(a.Choice))
 		}
 	}
 	return nil
@@ -284,9 +284,9 @@ func (a answering) sendOn(n *next, t Task, g loop.Gate) {
 	switch said {
 	case loop.MessageApprove:
 		// Into EXECUTING where its steps are there; else its plan is begun once the ledger has the approval.
-		n.to(t, task.Executing, task.Evidence{Answer: a.said("approved")})
+		n.resume(t.ID, a.said("approved"))
 	case loop.MessageExtend, Continue, Keep, Restore:
-		n.to(t, t.back(), task.Evidence{Answer: a.said(said)})
+		n.resume(t.ID, a.said(said))
 	case Replan:
 		n.to(t, task.Planning, task.Evidence{Answer: a.said(said)})
 		if a.Note != "" {
@@ -310,7 +310,7 @@ func (a answering) said(what string) string {
 
 func (a answering) cancel(n *next, t Task, why string) {
 	n.to(t, task.Idle, task.Evidence{Answer: a.said(Cancel), Note: why},
-		loop.Event{Type: loop.TaskEnded, Task: t.ID, Outcome: Cancelled, Actions: t.Actions, Reason: why, Head: t.Head})
+		over(t, Cancelled, why))
 }
 
 // end cancels a task in whichever state it is: one at work goes to IDLE by way of WAITING_FOR_HUMAN (S2).
@@ -409,21 +409,13 @@ func (a answering) carryOn() (govern.Reply, error) {
 		if t.Outcome != "" || t.State != task.Waiting || (a.id != "" && t.ID != a.id) || !t.resumable() || t.Stop == StopConflict || (a.id == "" && t.Paused) {
 			continue
 		}
-		n.to(t, t.back(), task.Evidence{Answer: a.said(loop.MessageContinue)})
+		n.resume(t.ID, a.said(loop.MessageContinue))
 	}
 	sleeps := a.task != nil && !a.task.Until.IsZero()
 	if len(n.events) == 1 && !a.at.Paused && !sleeps && (a.task == nil || !a.task.Paused) {
 		return govern.Reply{}, fault.New(fault.LoopNotPaused, "nothing is paused there")
 	}
 	return govern.Reply{Text: "going on", Events: n.events}, nil
-}
-
-// back is the state in which a task goes on after it has waited.
-func (t Task) back() task.State {
-	if t.Plan == nil {
-		return task.Planning
-	}
-	return task.Executing
 }
 
 // resumable reports whether a task waits for nothing but that a person lets it go on.
@@ -472,7 +464,7 @@ func (a answering) halt() (govern.Reply, error) {
 	case task.Executing:
 		n.stuck(*a.task, task.Finding{Rule: "halted", Stop: true, Count: 1, Text: why, State: a.task.State, Action: a.task.Step})
 	case task.Idle: // it was not begun: there is nothing to go back to
-		n.events = append(n.events, loop.Event{Type: loop.TaskEnded, Task: a.id, Outcome: Cancelled, Reason: why})
+		n.events = append(n.events, over(*a.task, Cancelled, why))
 	default:
 		a.cancel(&n, *a.task, why)
 	}

@@ -205,6 +205,9 @@ func (s *State) applied(t *Task, e loop.Event) {
 		t.Priority = *e.Priority
 	case loop.GateOpened:
 		t.WaitingFor = &WaitingFor{Gate: e.Gate.ID, Kind: string(e.Gate.Kind), What: e.Gate.Summary}
+		if e.Gate.Kind == GateTier {
+			t.Stop = StopApproval
+		}
 	case loop.GateClosed:
 		t.WaitingFor = nil
 		s.answered(t, e)

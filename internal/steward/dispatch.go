@@ -177,11 +177,34 @@ func (n *next) planned(t Task) {
 	if n.Mode == spec.ModePlan { // and begins nothing
 		return
 	}
-	approval := "nobody has to: " + string(t.Tier)
-	if t.ApprovedBy != "" {
-		approval = t.ApprovedBy
+	n.to(t, task.Executing, n.fit(t))
+}
+
+// fit is the evidence that a task may execute (S1): its plan, tier and estimate, who has approved it, and the
+// entry of the ledger whose artifacts have all that.
+func (n *next) fit(t Task) task.Evidence {
+	approval := cmp.Or(t.ApprovedBy, "nobody has to: "+string(t.Tier))
+	if len(n.unapproved(t)) > 0 {
+		approval = ""
 	}
-	n.to(t, task.Executing, task.Evidence{Plan: t.Plan.Hash, Tier: t.Tier, Estimate: t.Plan.Cost.String(), Approval: approval, Written: n.Ledger})
+	return task.Evidence{Plan: t.Plan.Hash, Tier: t.Tier, Estimate: t.Plan.Cost.String(), Approval: approval, Written: n.Ledger}
+}
+
+// resume sends a task on that has waited, by that answer: it executes its plan, is planned where it has none, and goes
+// on waiting where the plan still needs an approval.
+func (n *next) resume(id, answer string) {
+	t := Fold(n.State, n.events).Find(id)
+	if t.Plan == nil {
+		n.to(*t, task.Planning, task.Evidence{Answer: answer})
+		return
+	}
+	if needs := n.unapproved(*t); len(needs) > 0 {
+		n.events = append(n.events, n.tierGate(*t, strings.Join(needs, "; ")))
+		return
+	}
+	e := n.fit(*t)
+	e.Answer = answer
+	n.to(*t, task.Executing, e)
 }
 
 // failed names the task that this one waits for and that has not come to a good end, "" for none.

@@ -28,7 +28,7 @@ var Transitions = []Transition{
 	{task.Executing, task.Waiting, "Blocked, needs input, paused", []string{"reason"}},
 	{task.Executing, task.Planning, "Replan or new task", []string{"reason", "written"}},
 	{task.Executing, task.Idle, "Task completed", []string{"done"}},
-	{task.Waiting, task.Executing, "Human approves/proceeds", []string{"answer"}},
+	{task.Waiting, task.Executing, "Human approves/proceeds", []string{"answer", "plan", "tier", "estimate", "approval", "written"}},
 	{task.Waiting, task.Planning, "Human changes direction", []string{"answer"}},
 	{task.Waiting, task.Idle, "Human cancels all work", []string{"answer", "note"}},
 }

@@ -204,7 +204,7 @@ func (n *next) executing(t Task) {
 		if t.Proposal != "" {
 			what = "proposal " + t.Proposal[:min(12, len(t.Proposal))]
 		}
-		n.to(t, task.Idle, task.Evidence{Done: what}, loop.Event{Type: loop.TaskEnded, Task: t.ID, Outcome: Done, Actions: t.Actions, Reason: what, Commit: t.Proposal, Head: t.Head})
+		n.to(t, task.Idle, task.Evidence{Done: what}, over(t, Done, what))
 	case !t.Until.IsZero():
 		n.pauseAll(t, loop.PauseStep)
 	}
@@ -220,6 +220,18 @@ func (n *next) unapproved(t Task) []string {
 		needs = append(needs, "the tier is "+string(t.Tier))
 	}
 	return needs
+}
+
+// over is the end of a task, with what it has taken.
+func over(t Task, outcome, why string) loop.Event {
+	e := loop.Event{
+		Type: loop.TaskEnded, Task: t.ID, Outcome: outcome, Actions: t.Actions, Reason: why, Head: t.Head,
+		Usage: &loop.Usage{ActiveMs: t.Cost.ActiveMs, ToolCalls: int64(t.Cost.ToolCalls), InputTokens: t.Cost.Tokens, CostUSD: t.Cost.CostUSD},
+	}
+	if outcome == Done {
+		e.Commit = t.Proposal
+	}
+	return e
 }
 
 func (n *next) tierGate(t Task, needs string) loop.Event {

@@ -435,3 +435,31 @@ func TestWhatATriggerHandsInIsTakenAlsoWithoutWhatItComesAfter(t *testing.T) {
 	require.Contains(t, reply.Events[1].Reason, "nobody")
 	require.Empty(t, Fold(o.s, reply.Events).Find("ci-1").After)
 }
+
+func TestS1_NothingIsExecutedWithoutItsArtifacts(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.settle()
+	o.answer("a", loop.MessagePause, Message{})
+	o.settle()
+	require.NoError(t, o.say(MessageSetTier, Message{Task: id("a"), Tier: task.T1}))
+	o.answer("a", loop.MessageContinue, Message{})
+	o.settle()
+	a := o.s.Find("a")
+	require.Equal(t, task.Waiting, a.State, "its plan needs an approval by now")
+	require.Equal(t, StopApproval, a.Stop)
+	require.Equal(t, GateTier, o.s.Gates[0].Kind)
+	require.Equal(t, "paused", o.loops["s-a-one"])
+	o.answer("a", loop.MessageApprove, Message{Hash: o.s.Gates[0].Hash, By: "ann"})
+	o.settle()
+	require.Equal(t, "running", o.loops["s-a-one"])
+	for _, e := range o.events {
+		if e.Type == loop.TaskStateChanged && e.To == task.Executing {
+			require.NotEmpty(t, e.Evidence.Plan)
+			require.NotEmpty(t, e.Evidence.Tier)
+			require.NotEmpty(t, e.Evidence.Estimate)
+			require.NotEmpty(t, e.Evidence.Approval)
+			require.NotEmpty(t, e.Evidence.Written, "the artifacts of that entry say so")
+		}
+	}
+}

@@ -43,11 +43,11 @@ type meters struct {
 	transitions, actions, milestones, over  metric.Int64Counter
 	findings                                metric.Int64Counter
 	executing                               metric.Float64Counter
-	taskActions                             metric.Float64Histogram
+	taskActions, taskSeconds                metric.Float64Histogram
 	iterationSeconds, stepSeconds, gateWait metric.Float64Histogram
 }
 
-type census func() (map[loop.Status]int64, map[loop.GateKind]int64)
+type census func() (loops map[loop.Status]int64, gates map[loop.GateKind]int64, repeats int64)
 
 func newMeters(address string, about *resource.Resource, count census, logger *slog.Logger) (*meters, error) {
 	registry := prometheus.NewRegistry()
@@ -92,6 +92,7 @@ func (m *meters) instruments(meter metric.Meter, count census) error {
 	counter(&m.tokens, "pawl.agent.tokens", "Tokens that agents reported, by role and direction")
 	histogram(&m.iterationSeconds, "pawl.iteration.duration", "Wall clock time of an iteration")
 	histogram(&m.stepSeconds, "pawl.step.duration", "Active time of a step, by step and outcome")
+	histogram(&m.taskSeconds, "pawl.steward.task.executing", "Executing time of a task that is over")
 	histogram(&m.gateWait, "pawl.gate.wait", "Time until a gate was answered, by kind and answer")
 	counter(&m.transitions, "pawl.steward.transitions", "Transitions of a steward's tasks, by state")
 	counter(&m.actions, "pawl.steward.actions", "Actions for a steward's tasks, by kind and result")
@@ -110,8 +111,11 @@ func (m *meters) instruments(meter metric.Meter, count census) error {
 	errs = append(errs, err)
 	gates, err := meter.Int64ObservableGauge("pawl.gates.open", metric.WithDescription("Open gates of this host's loops, by kind"))
 	errs = append(errs, err)
+	repeats, err := meter.Int64ObservableGauge("pawl.steward.repeats", metric.WithDescription("The longest streak of one action with one result now, of all tasks"))
+	errs = append(errs, err)
 	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		loops, open := count()
+		loops, open, longest := count()
+		o.ObserveInt64(repeats, longest)
 		for status, n := range loops {
 			o.ObserveInt64(active, n, with("status", string(status)))
 		}
@@ -119,7 +123,7 @@ func (m *meters) instruments(meter metric.Meter, count census) error {
 			o.ObserveInt64(gates, n, with("gate", string(kind)))
 		}
 		return nil
-	}, active, gates)
+	}, active, gates, repeats)
 	return errors.Join(append(errs, err)...)
 }
 
@@ -157,6 +161,9 @@ func (m *meters) count(ctx context.Context, kind string, e loop.Event) {
 	case loop.TaskEnded:
 		m.over.Add(ctx, 1, with("outcome", e.Outcome))
 		m.taskActions.Record(ctx, float64(e.Actions), with("outcome", e.Outcome))
+		if e.Usage != nil {
+			m.taskSeconds.Record(ctx, float64(e.Usage.ActiveMs)/1000, with("outcome", e.Outcome))
+		}
 	case loop.AutonomyCompleted, loop.AutonomyHalted, loop.LoopFailed:
 		m.ended.Add(ctx, 1, with("kind", kind, "status", string(e.Status), "code", e.ErrorCode))
 	}

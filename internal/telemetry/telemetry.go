@@ -141,6 +141,7 @@ type Seen struct {
 	Seq       int64 // of its last event
 	StartedAt time.Time
 	Gates     []loop.GateKind
+	Repeats   int64 // of a steward: the longest streak of one action with one result
 }
 
 // Loop is where a loop stands.
@@ -154,7 +155,7 @@ func Loop(s loop.State) Seen {
 
 // Steward is where a steward stands.
 func Steward(s steward.State) Seen {
-	seen := Seen{ID: s.Steward, Kind: kind.Steward.Name, Status: s.Status, Seq: s.Seq, StartedAt: s.StartedAt}
+	seen := Seen{ID: s.Steward, Kind: kind.Steward.Name, Status: s.Status, Seq: s.Seq, StartedAt: s.StartedAt, Repeats: s.Indicators.Repeats}
 	for _, g := range s.Gates {
 		seen.Gates = append(seen.Gates, g.Kind)
 	}
@@ -230,19 +231,20 @@ func (t *Telemetry) PushRefused(ctx context.Context) {
 	}
 }
 
-// census counts the loops by status and the open gates by kind.
-func (t *Telemetry) census() (loops map[loop.Status]int64, gates map[loop.GateKind]int64) {
+// census counts the loops by status and the open gates by kind, and finds the longest repetition.
+func (t *Telemetry) census() (loops map[loop.Status]int64, gates map[loop.GateKind]int64, repeats int64) {
 	loops = map[loop.Status]int64{loop.Running: 0, loop.Paused: 0, loop.Waiting: 0, loop.Blocked: 0}
 	gates = map[loop.GateKind]int64{}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, s := range t.loops {
 		loops[s.Status]++
+		repeats = max(repeats, s.Repeats)
 		for _, gate := range s.Gates {
 			gates[gate]++
 		}
 	}
-	return loops, gates
+	return loops, gates, repeats
 }
 
 // quiet sends the complaints of OpenTelemetry's libraries to the log: on stderr they would break a

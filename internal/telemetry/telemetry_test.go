@@ -410,7 +410,10 @@ func TestS13_AStewardsMetricsAndSpansSayWhatItsLedgerSays(t *testing.T) {
 		{Type: loop.ActionTaken, Task: "a", Action: &task.Action{What: task.StepStarted, Name: "step one", Outcome: "failed", Error: "x", ActiveMs: 2000}},
 		{Type: loop.LoopDetected, Task: "a", Finding: &task.Finding{Rule: "sameResult", Stop: true}},
 		{Type: loop.GateClosed, Task: "a", Gate: &loop.Gate{ID: "tier-4", Kind: "tier", Task: "a", OpenedAt: begun}, Answer: &loop.Answer{Gate: "tier-4", Message: "answer"}},
-		{Type: loop.TaskEnded, Task: "a", Outcome: steward.Cancelled, Actions: 1},
+		{Type: loop.TaskEnded, Task: "a", Outcome: steward.Cancelled, Actions: 1, Usage: &loop.Usage{ActiveMs: 2000}},
+		{Type: loop.TaskSubmitted, Task: "b", Submitted: &task.Task{ID: "b"}},
+		{Type: loop.ActionTaken, Task: "b", Action: &task.Action{What: task.Commanded, Name: "plan", Outcome: "asked"}},
+		{Type: loop.ActionTaken, Task: "b", Action: &task.Action{What: task.Commanded, Name: "plan", Outcome: "asked"}},
 	} {
 		e.Seq, e.Time, e.Loop = int64(i+1), begun.Add(time.Duration(i)*time.Second), "crew"
 		s, events = s.Apply(e), append(events, e)
@@ -428,10 +431,13 @@ func TestS13_AStewardsMetricsAndSpansSayWhatItsLedgerSays(t *testing.T) {
 		"pawl_steward_tasks_ended_total":       `{outcome="cancelled"} 1`,
 		"pawl_steward_task_actions_sum":        `{outcome="cancelled"} 1`,
 		"pawl_steward_executing_seconds_total": ` 2`,
+
+		"pawl_steward_task_executing_seconds_sum": `{outcome="cancelled"} 2`,
+		"pawl_steward_repeats":                    ` 2`,
 	} {
 		require.Contains(t, text, "\n"+name+value+"\n")
 		require.Contains(t, string(docs), "`"+strings.TrimSuffix(name, "_sum")+"`")
 	}
 	require.NoError(t, shown.Shutdown(t.Context()))
-	require.Equal(t, []string{"task IDLE", "action step", "gate tier", "task"}, traces.names())
+	require.Equal(t, []string{"task IDLE", "action step", "gate tier", "task", "action command", "action command"}, traces.names())
 }
