@@ -19,7 +19,7 @@ func Environment(env []string) []string {
 		all = append(all, name+"=http://"+at, strings.ToLower(name)+"=http://"+at)
 	}
 	all = append(all, "NO_PROXY="+local, "no_proxy="+local,
-		"NODE_USE_ENV_PROXY=1",                                      // Node's own fetch, from 22.21 and 24.5 on
+		"NODE_USE_ENV_PROXY=1",                                      // Node's own fetch, from 22.21 and 24.0 on
 		"YARN_HTTP_PROXY=http://"+at, "YARN_HTTPS_PROXY=http://"+at, // Yarn 2 and later read no other
 	)
 	// JAVA_TOOL_OPTIONS would reach every JVM, and make each print a line to stderr.
