@@ -28,6 +28,10 @@ type State[S any] interface {
 // Recent is how many events a journal can show; the ledger has them all.
 const Recent = 100
 
+// MostRecent is how large those are together at most, as queries answer with them and the next run gets
+// them: Temporal refuses both above 2 MB.
+const MostRecent = 256 << 10
+
 // MostBytes is how large the events of one entry may be where nothing is appended beside the pending ones:
 // Temporal refuses an activity's input above 2 MB.
 const MostBytes = 1 << 20
@@ -58,8 +62,12 @@ func New[S State[S]](ctx workflow.Context, from Saved[S]) *Journal[S] {
 
 // Save returns what the next run goes on from.
 func (j *Journal[S]) Save() Saved[S] {
-	return Saved[S]{State: j.state, Ledger: j.ledger, Recent: j.recent, Pending: j.pending}
+	return Saved[S]{State: j.state, Ledger: j.ledger, Recent: newest(j.recent), Pending: j.pending}
 }
+
+// Light reports whether the pending events are small enough to be handed to another run. Those that are
+// not have to be recorded first.
+func (j *Journal[S]) Light() bool { return len(fitting(j.pending)) == len(j.pending) }
 
 // State returns the state, with the ledger commit that it follows.
 func (j *Journal[S]) State() S { return j.state.At(j.ledger) }
@@ -76,7 +84,7 @@ func (j *Journal[S]) Unrecorded() []loop.Event { return slices.Concat(j.pending,
 // Since returns the last events, those after a number.
 func (j *Journal[S]) Since(seq int64) []loop.Event {
 	events := []loop.Event{}
-	for _, e := range j.recent {
+	for _, e := range newest(j.recent) {
 		if e.Seq > seq {
 			events = append(events, e)
 		}
@@ -182,6 +190,18 @@ func fitting(events []loop.Event) []loop.Event {
 		}
 		if size += len(doc); size > MostBytes && i > 0 {
 			return events[:i]
+		}
+	}
+	return events
+}
+
+// newest are the last of the events, as many as MostRecent allows.
+func newest(events []loop.Event) []loop.Event {
+	size := 0
+	for i, e := range slices.Backward(events) {
+		doc, err := json.Marshal(e)
+		if size += len(doc); err != nil || size > MostRecent {
+			return events[i+1:]
 		}
 	}
 	return events

@@ -1,8 +1,10 @@
 package journal_test
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,6 +122,27 @@ func TestARunGoesOnFromWhatAnotherSaved(t *testing.T) {
 		require.Equal(t, j.State(), next.State())
 		require.Equal(t, []int64{101, 102, 103, 104, 105}, seqs(next.Pending()))
 		require.Len(t, next.Since(0), journal.Recent, "what can be shown is bounded")
+		return nil
+	})
+}
+
+func TestWhatAnotherRunIsGivenIsBounded(t *testing.T) {
+	in(t, func(ctx workflow.Context, j *journal.Journal[count]) error {
+		for range 3 * journal.Recent {
+			j.Emit(ctx, loop.Event{Note: strings.Repeat("long ", 10_000)})
+		}
+		size := func(events []loop.Event) int {
+			doc, err := json.Marshal(events)
+			require.NoError(t, err)
+			return len(doc)
+		}
+		saved := j.Save()
+		require.NotEmpty(t, saved.Recent)
+		require.Equal(t, int64(3*journal.Recent), saved.Recent[len(saved.Recent)-1].Seq, "it is the newest that are kept")
+		require.Less(t, size(saved.Recent), 2*journal.MostRecent)
+		require.Less(t, size(j.Since(0)), 2*journal.MostRecent)
+		require.False(t, j.Light(), "15 MB are no input of a run")
+		require.Len(t, saved.Pending, 3*journal.Recent, "and nothing of it is dropped")
 		return nil
 	})
 }

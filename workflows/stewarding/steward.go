@@ -187,7 +187,11 @@ func (r *run) work(ctx workflow.Context) error {
 			return nil
 		}
 		if long && r.idle(ctx) {
-			return r.continueAsNew(ctx)
+			r.keeper.Drain(ctx)
+			if r.drain(ctx); r.Light() {
+				return r.continueAsNew(ctx)
+			}
+			continue
 		}
 		done := r.finished
 		err := workflow.Await(ctx, func() bool {
@@ -223,8 +227,6 @@ func (r *run) follow(ctx workflow.Context, what func(steward.State) []loop.Event
 // continueAsNew bounds the history: the steward goes on in a new run with the same state. Child loops
 // go on (ParentClosePolicy ABANDON); how they end they say by signals.
 func (r *run) continueAsNew(ctx workflow.Context) error {
-	r.keeper.Drain(ctx)
-	r.drain(ctx)
 	input, err := converter.GetDefaultDataConverter().ToPayload(r.charter)
 	if err != nil {
 		return err
