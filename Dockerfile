@@ -19,6 +19,7 @@ RUN apt-get update \
  && ln -s starter /usr/local/bin/pawl
 COPY --from=build /out/worker /out/starter /usr/local/bin/
 COPY --chmod=0755 deploy/git.sh deploy/health.sh /usr/local/lib/pawl/
+COPY --chmod=0755 deploy/hooks/ /usr/local/lib/pawl/hooks/
 USER pawl
 # The worker's identity, its loops' trees and what recovers them: keep it on a volume.
 ENV PAWL_HOME=/var/lib/pawl

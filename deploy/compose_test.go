@@ -22,6 +22,7 @@ import (
 type compose struct {
 	Services map[string]service
 	Volumes  map[string]any
+	Networks map[string]any
 }
 
 type service struct {
@@ -29,6 +30,7 @@ type service struct {
 	Entrypoint, Command   []string
 	Environment           map[string]string
 	Volumes, Ports        []string
+	Networks              []string
 	Profiles              []string
 	StopGracePeriod       string                                `yaml:"stop_grace_period"`
 	DependsOn             map[string]struct{ Condition string } `yaml:"depends_on"`
@@ -98,6 +100,42 @@ func TestPortsAreBoundToThisMachine(t *testing.T) {
 		}
 	}
 	require.Equal(t, 3, published, "Temporal, its UI and the git remote")
+}
+
+// Agents run in the workers' containers, so what is on a network with those is what agents could reach.
+func TestWhatAgentsOfWorkersCouldReach(t *testing.T) {
+	c := readCompose(t)
+	near := map[string][]string{} // by service: whom it reaches
+	for name, s := range c.Services {
+		require.NotEmpty(t, s.Networks, "%s is on the default network, with everybody", name)
+		for _, network := range s.Networks {
+			require.Contains(t, c.Networks, network, name)
+			for other, o := range c.Services {
+				if other != name && slices.Contains(o.Networks, network) && !slices.Contains(near[name], other) {
+					near[name] = append(near[name], other)
+				}
+			}
+		}
+	}
+	for _, worker := range []string{"worker-1", "worker-2"} {
+		others := slices.DeleteFunc(near[worker], func(name string) bool { return strings.HasPrefix(name, "worker-") })
+		require.ElementsMatch(t, []string{"temporal", "git"}, others, worker)
+	}
+	require.Contains(t, near["ui"], "temporal")
+	require.Contains(t, near["starter"], "temporal")
+	require.Contains(t, near["namespace"], "temporal")
+	require.Contains(t, near["schema"], "postgresql")
+	require.ElementsMatch(t, []string{"temporal", "schema", "namespace"}, near["postgresql"])
+	// Nothing serves HTTP beside gRPC: go.temporal.io/server turns its HTTP API off at port 0.
+	require.Equal(t, "0", c.Services["temporal"].Environment["FRONTEND_HTTP_PORT"])
+	for _, port := range c.Services["temporal"].Ports {
+		require.NotContains(t, port, "7243")
+	}
+	// The remote that they reach takes no branch of anybody's, and is not the one that is published.
+	require.Equal(t, "refs/heads/pawl/ refs/pawl-ledger/", expand(t, c.Services["git"].Environment["GIT_TAKES"], nil))
+	require.Empty(t, c.Services["git"].Ports)
+	require.Empty(t, c.Services["git-people"].Environment["GIT_TAKES"])
+	require.Equal(t, c.Services["git"].Volumes, c.Services["git-people"].Volumes)
 }
 
 func TestImagesArePinnedAndTodays(t *testing.T) {

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Serves bare repositories that everybody who reaches it may push to: that is who the compose file
-# lets reach it, which is this machine and the workers.
+# Serves bare repositories. Whoever reaches it may fetch, and push what hooks/pre-receive takes: the refs that
+# begin with one of $GIT_TAKES, everything where that is empty. The compose file runs it twice on the same
+# repositories, for people and for workers.
 set -eu
 
 if [ "${1:-}" = health ]; then
@@ -14,4 +15,8 @@ for name in $GIT_REPOSITORIES; do
         git init --quiet --bare --initial-branch=main "$GIT_ROOT/$name.git"
     fi
 done
-exec git daemon --reuseaddr --export-all --enable=receive-pack --port="$GIT_DAEMON_PORT" --base-path="$GIT_ROOT" "$GIT_ROOT"
+# No repository has a hook of its own: what is pushed could not bring one, and nobody else writes there.
+hooks=$(cd "$(dirname "$0")/hooks" && pwd)
+GIT_TAKES=${GIT_TAKES:-}
+export GIT_TAKES
+exec git -c core.hooksPath="$hooks" daemon --reuseaddr --export-all --enable=receive-pack --port="$GIT_DAEMON_PORT" --base-path="$GIT_ROOT" "$GIT_ROOT"

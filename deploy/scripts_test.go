@@ -103,13 +103,14 @@ func TestATemporalThatNeverAnswersIsGivenUpWithTheReason(t *testing.T) {
 
 // gitRemote serves repositories in a folder. A port that was free may be somebody else's by the time
 // that it is asked for: then it is another one.
-func gitRemote(t *testing.T, dir string) (address string, stop func()) {
+func gitRemote(t *testing.T, dir string, env ...string) (address string, stop func()) {
 	t.Helper()
 	for {
 		address = freeAddress(t)
 		_, port, _ := net.SplitHostPort(address)
 		cmd := exec.Command("sh", "git.sh")
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GIT_ROOT=" + dir, "GIT_DAEMON_PORT=" + port, "GIT_REPOSITORIES=project other"}
+		cmd.Env = append(cmd.Env, env...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // git daemon is a child of git
 		require.NoError(t, cmd.Start())
 		gone := make(chan struct{})
@@ -157,6 +158,43 @@ func TestTheGitRemoteTakesAndGives(t *testing.T) {
 		stop()
 	}
 	require.NoError(t, git(t, "-C", filepath.Join(dir, "project.git"), "cat-file", "-e", "main:n"))
+}
+
+// What the compose file has for workers and for people, on the same repositories.
+func TestWorkersPushBranchesAndLedgersOfLoopsOnly(t *testing.T) {
+	dir, work := t.TempDir(), filepath.Join(t.TempDir(), "work")
+	takes := expand(t, readCompose(t).Services["git"].Environment["GIT_TAKES"], nil)
+	people, _ := gitRemote(t, dir)
+	workers, _ := gitRemote(t, dir, "GIT_TAKES="+takes)
+	at := func(address string) string { return "git://" + address + "/project.git" }
+	commit := func(message string) {
+		require.NoError(t, git(t, "-C", work, "-c", "user.name=Ann", "-c", "user.email=ann@example.com", "commit", "--quiet", "--allow-empty", "-m", message))
+	}
+	require.NoError(t, git(t, "clone", "--quiet", at(people), work))
+	commit("first")
+	push := func(address string, refs ...string) error {
+		return git(t, append([]string{"-C", work, "push", "--quiet", at(address)}, refs...)...)
+	}
+	require.NoError(t, push(people, "HEAD:refs/heads/main"), "a person pushes what they want")
+	require.NoError(t, push(workers, "HEAD:refs/heads/pawl/x", "HEAD:refs/pawl-ledger/x"))
+	commit("second")
+	require.NoError(t, push(workers, "HEAD:refs/heads/pawl/x", "HEAD:refs/pawl-ledger/x"), "forwards")
+	commit("third")
+	for _, ref := range []string{"refs/heads/main", "refs/heads/other", "refs/tags/v1", "refs/heads/pawl", "refs/heads/pawlx", "refs/pawl-ledgers", "refs/notes/x", "refs/meta/x"} {
+		require.Error(t, push(workers, "HEAD:"+ref), ref)
+		require.Error(t, push(workers, "+HEAD:"+ref, "HEAD:refs/heads/pawl/y"), "together with one that may: %s", ref)
+	}
+	require.Error(t, push(workers, ":refs/heads/main"), "deleted")
+	require.Error(t, push(workers, ":refs/pawl-ledger/x"), "a ledger only grows")
+	require.Error(t, push(workers, "+HEAD~2:refs/pawl-ledger/x"))
+	require.NoError(t, push(workers, "+HEAD~2:refs/heads/pawl/x"), "a branch goes back to what the ledger has")
+
+	// A hook that somebody could get into a repository runs for nobody.
+	canary := filepath.Join(t.TempDir(), "canary")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "project.git", "hooks", "post-receive"), []byte("#!/bin/sh\ntouch "+canary+"\n"), 0o755))
+	require.NoError(t, push(workers, "HEAD:refs/pawl-ledger/x"))
+	require.NoError(t, push(people, "HEAD:refs/heads/main"))
+	require.NoFileExists(t, canary)
 }
 
 func TestTheGitRemoteMakesNothingOutsideOfItsRoot(t *testing.T) {

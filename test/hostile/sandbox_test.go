@@ -27,6 +27,7 @@ var attempts = []struct{ name, script string }{
 	{"find the judge", `ls "$H/loops/$PAWL_LOOP/judge"`},
 	{"read its own ledger", `git -C "$(ls -d "$H"/stores/*.git)" show "refs/pawl-ledger/$PAWL_LOOP:state.json"`},
 	{"find the user's key", `cat "$HOME/key"`},
+	{"read git's credentials", `cat "$HOME/.git-credentials" "$HOME/.config/git/credentials"`},
 	{"write the user's repository", `touch "$REPO/README.md"`},
 	{"connect to the engine", `exec 3<>/dev/tcp/127.0.0.1/$ENGINE`},
 	{"connect to the UI", `exec 3<>/dev/tcp/127.0.0.1/$UI`},
@@ -178,6 +179,8 @@ func newTargets(t *testing.T) (*world.World, doc) {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, u.Stop()) })
 	w.Write("up/key", "key\n")
+	w.Write("up/.git-credentials", "https://ann:word@example.com\n")
+	w.Write("up/.config/git/credentials", "https://ann:word@example.com\n")
 	var at struct {
 		Port  int
 		UI    string
