@@ -351,11 +351,3 @@ func milestone(t Task, step string) string {
 	}
 	return "step " + step
 }
-
-// Estimate is what a plan was expected to cost beside what it has, as people are shown it.
-func Estimate(t Task) (expected string, actual evidence.Decimal) {
-	if t.Plan == nil {
-		return (*task.Cost)(nil).String(), t.Cost.CostUSD
-	}
-	return t.Plan.Cost.String(), t.Cost.CostUSD
-}

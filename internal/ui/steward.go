@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/internal/assess"
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
 	"pawl/internal/shell"
@@ -188,7 +189,7 @@ func (s Style) Task(name string, t steward.Task, gates []loop.Gate, now time.Tim
 			why = needs([]string{"its tier is " + string(t.Tier)})
 		}
 		f.add("plan", first(p.Hash, 16)+", made by "+cmp.Or(Clean(p.By), "–")+approved, why)
-		f.add("estimate", estimate(p.Cost))
+		f.add("estimate", compared(p.Cost, t.Cost.CostUSD))
 	}
 	f.add("cost", usage(t.Cost))
 	if t.CostLimit != nil {
@@ -231,15 +232,10 @@ func needs(why []string) string {
 }
 
 // estimate is what like tasks have cost.
-func estimate(c *task.Cost) string {
-	if c == nil || c.N == 0 {
-		return "none, since no like task is over"
+// compared is what a task was expected to cost beside what it has.
+func compared(expected *task.Cost, actual evidence.Decimal) string {
+	if expected == nil {
+		expected = &task.Cost{}
 	}
-	dollars := func(d *evidence.Decimal) string {
-		if d == nil {
-			return "–"
-		}
-		return "$" + d.String()
-	}
-	return dollars(c.Median) + " (median), " + dollars(c.Percentile90) + " (90th percentile) of " + itoa(c.N) + " like tasks"
+	return assess.Compared(*expected, actual)
 }

@@ -31,6 +31,7 @@ type world struct {
 	specs   map[string]map[string]any
 	course  map[string]func(workflow.Context, string) task.ChildResult // what the loop of that ID does
 	reading map[string]act.ChildRead
+	planner func(context.Context, act.PlanTask) (act.TaskPlanned, error) // instead of plan
 }
 
 const charterDoc = `{"kind":"steward","name":"crew","repo":{"path":"/src/shop"},
@@ -43,7 +44,7 @@ func setUp(t *testing.T) *world {
 		course: map[string]func(workflow.Context, string) task.ChildResult{}, reading: map[string]act.ChildRead{},
 	}
 	for name, f := range map[string]any{
-		act.OpenStewardName: w.open, act.RecordTasksName: w.record, act.PlanTaskName: w.plan, act.ReadChildName: w.read, act.ValidateName: w.validate,
+		act.OpenStewardName: w.open, act.RecordTasksName: w.record, act.PlanTaskName: w.asked, act.ReadChildName: w.read, act.ValidateName: w.validate,
 		act.JoinName: func(context.Context, act.Join) (act.Joined, error) { return act.Joined{Branch: "joined"}, nil },
 	} {
 		w.env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
@@ -70,6 +71,13 @@ func (w *world) record(_ context.Context, in act.RecordTasks) (act.TasksRecorded
 	drift := w.drift
 	w.drift = nil
 	return act.TasksRecorded{Appended: act.Appended{Ledger: fmt.Sprintf("l%d", len(w.ledger))}, Drift: drift}, nil
+}
+
+func (w *world) asked(ctx context.Context, in act.PlanTask) (act.TaskPlanned, error) {
+	if w.planner != nil {
+		return w.planner(ctx, in)
+	}
+	return w.plan(ctx, in)
 }
 
 func (w *world) plan(_ context.Context, in act.PlanTask) (act.TaskPlanned, error) {
@@ -266,6 +274,27 @@ func TestARateLimitIsSleptOutByATimer(t *testing.T) {
 		}
 	}
 	require.True(t, slept)
+}
+
+func TestS5_APlannerIsInterruptedAndPlansAgain(t *testing.T) {
+	w := setUp(t)
+	var asked []string
+	gaveUp := make(chan struct{})
+	w.env.SetOnActivityCanceledListener(func(*activity.Info) { close(gaveUp) }) // this environment tells no activity
+	w.planner = func(ctx context.Context, in act.PlanTask) (act.TaskPlanned, error) {
+		asked = append(asked, in.Task)
+		if in.Task == "low" && len(asked) == 1 { // the time stands while an activity runs
+			w.env.SignalWorkflow("submit", json.RawMessage(`{"task":{"id":"high","body":"x","priority":5}}`))
+			<-gaveUp
+			return act.TaskPlanned{}, ctx.Err()
+		}
+		return w.plan(ctx, in)
+	}
+	w.submit(time.Second, `{"id":"low","body":"x"}`)
+	r := w.run()
+	require.Equal(t, []string{"low", "high", "low"}, asked)
+	require.Equal(t, int64(2), r.Indicators.Done)
+	require.Equal(t, []string{"crew-low-one"}, w.state().Find("low").Loops, "nothing is done twice")
 }
 
 func TestAFloodOfLargeTasksIsRecordedInPieces(t *testing.T) {
