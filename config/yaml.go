@@ -2,7 +2,6 @@ package config
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"pawl/internal/evidence"
 	"pawl/internal/spec"
 )
 
@@ -78,7 +76,7 @@ func (r *yamlReader) value(n *yaml.Node, key string, depth int) any {
 	if key != "" {
 		r.doc.at[key] = position{r.file, n.Line}
 	}
-	if tag := n.ShortTag(); !known[tag] && n.Kind != yaml.AliasNode {
+	if tag := n.ShortTag(); !spec.PlainTag(tag) && tag != "!!merge" && n.Kind != yaml.AliasNode {
 		r.wrong(n, key, "has the tag "+tag, "a plain value")
 		return nil
 	}
@@ -166,8 +164,8 @@ func scalar(n *yaml.Node) any {
 			return b
 		}
 	case "!!int", "!!float":
-		if _, err := evidence.ParseDecimal(n.Value); err == nil && !strings.ContainsAny(n.Value, "_") && !octal.MatchString(n.Value) {
-			return json.Number(n.Value)
+		if number, ok := spec.PlainNumber(n.Value); ok {
+			return number
 		}
 		var i int64
 		if n.Decode(&i) == nil {
@@ -180,12 +178,6 @@ func scalar(n *yaml.Node) any {
 	}
 	return n.Value
 }
-
-// known are the tags of YAML's own schemas that stand for values of a spec.
-var known = map[string]bool{"!!null": true, "!!bool": true, "!!int": true, "!!float": true, "!!str": true, "!!timestamp": true, "!!merge": true, "!!seq": true, "!!map": true}
-
-// octal is what YAML reads as an octal number: 0644 is 420.
-var octal = regexp.MustCompile(`^[-+]?0[0-9]+$`)
 
 // text reads the value of --set or of a variable: a list or an object in flow form, a quoted
 // text, or a scalar. Anything else is the text itself, so that a command with a colon or a

@@ -266,7 +266,7 @@ func TestShowOfAStewardSaysWhatWaitsAndHowToAnswer(t *testing.T) {
 	b = overProject(t, project())
 	require.Equal(t, 0, b.run(nil, "steward", "show", "shop", "a"), b.stderr.String())
 	require.Contains(t, b.stdout.String(), "has to be approved: tier T1")
-	require.Contains(t, b.stdout.String(), "none, since no like task is over")
+	require.Contains(t, b.stdout.String(), "no estimate (n = 0)")
 	require.NotContains(t, b.stdout.String(), "shop-b-fix")
 	require.Equal(t, 2, b.run(nil, "steward", "show", "shop", "z"))
 	require.Contains(t, b.stderr.String(), "has no task z")

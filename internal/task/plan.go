@@ -183,7 +183,7 @@ func (r *frontReader) value(n *yaml.Node, key string, depth int) any {
 	switch tag := n.ShortTag(); {
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
 		return r.wrong(n, key, "uses an anchor or an alias", "the value itself")
-	case !plainTags[tag]:
+	case !spec.PlainTag(tag):
 		return r.wrong(n, key, "has the tag "+tag, "a plain value")
 	}
 	switch n.Kind {
@@ -220,18 +220,13 @@ func (r *frontReader) value(n *yaml.Node, key string, depth int) any {
 			return b
 		}
 	case "!!int", "!!float":
-		if _, err := evidence.ParseDecimal(n.Value); err == nil && !octal.MatchString(n.Value) {
-			return json.Number(n.Value)
+		if number, ok := spec.PlainNumber(n.Value); ok {
+			return number
 		}
 		return r.wrong(n, key, "is "+spec.Show(n.Value), "a decimal number, or a text in quotes")
 	}
 	return n.Value
 }
-
-var (
-	plainTags = map[string]bool{"!!null": true, "!!bool": true, "!!int": true, "!!float": true, "!!str": true, "!!timestamp": true, "!!seq": true, "!!map": true}
-	octal     = regexp.MustCompile(`^[-+]?0[0-9]+$`) // YAML reads 0644 as 420
-)
 
 // line is where a key stands, else what holds it.
 func (r *frontReader) line(key string) int {

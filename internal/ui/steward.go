@@ -231,7 +231,6 @@ func needs(why []string) string {
 	return "has to be approved: " + Clean(strings.Join(why, "; "))
 }
 
-// estimate is what like tasks have cost.
 // compared is what a task was expected to cost beside what it has.
 func compared(expected *task.Cost, actual evidence.Decimal) string {
 	if expected == nil {
