@@ -122,6 +122,7 @@ type pass struct {
 	station
 	target
 	named bool // sandbox.hosts names the target
+	meant bool // and not only as one of a range
 }
 
 // admit checks what can be checked before anything is resolved or sent.
@@ -143,7 +144,9 @@ func (g *guard) admit(ctx context.Context, host, port string) (*pass, error) {
 		}
 	}
 	for _, h := range g.wanted {
-		p.named = p.named || h.Names(t.host, t.port)
+		if h.Names(t.host, t.port) {
+			p.named, p.meant = true, p.meant || !h.Range.IsValid() || h.Range.IsSingleIP()
+		}
 	}
 	if len(g.wanted) > 0 && !p.named {
 		return nil, p.refuse("sandbox.hosts does not name it")
@@ -183,8 +186,8 @@ func (p *pass) check(addr netip.Addr) error {
 				return p.refuse(fmt.Sprintf("pawl keeps %s out of reach, and that is %s", h.Written, addr))
 			}
 		}
-		if !p.named && p.guest(form) {
-			return p.refuse(addr.String() + " is a container or virtual machine on this host, and sandbox.hosts does not name it")
+		if !p.meant && p.guest(form) {
+			return p.refuse(addr.String() + " is a container or virtual machine on this host, and sandbox.hosts names neither this address nor a name for it")
 		}
 	}
 	return nil
