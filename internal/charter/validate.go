@@ -292,9 +292,9 @@ func (t Trigger) check(k *spec.Checker, key string) {
 		k.Line(key+".url", t.URL, "an address of one line")
 		return
 	}
-	for name, value := range map[string]string{"command": t.Command, "url": t.URL} {
-		if value != "" {
-			k.Add(spec.Join(key, name), "is given", "none: only a health check (from: "+Health+") has one")
+	for _, own := range []struct{ name, value string }{{"command", t.Command}, {"url", t.URL}} {
+		if own.value != "" {
+			k.Add(spec.Join(key, own.name), "is given", "none: only a health check (from: "+Health+") has one")
 		}
 	}
 	if slices.Contains(words["triggers[].from"], t.From) {
