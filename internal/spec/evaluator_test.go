@@ -1,6 +1,7 @@
 package spec_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -171,4 +172,31 @@ func TestP3_ManyNamesInACommandMakeNoLargeContract(t *testing.T) {
 	s := spec.Spec{Guard: spec.Guard{Command: "pytest " + strings.Join(slices.Sorted(maps.Keys(dirs)), " ")}}
 	assert.LessOrEqual(t, len(spec.Sealed(s, files).Groups), 500)
 	assert.LessOrEqual(t, len(spec.Sealed(spec.Spec{Guard: spec.Guard{Command: "pytest tests"}}, files).Groups), 12)
+}
+
+// What is passed over quickly is what no glob matches.
+func TestP3_ManyFilesAreToldApartAsFewAre(t *testing.T) {
+	for command := range strings.SplitSeq(`make check|pytest|npm test|cargo test|go test ./...|dotnet test|mvn test|pytest 'te*s[x]'|pytest te\*st`, "|") {
+		s := spec.Spec{Guard: spec.Guard{Command: command}}
+		files := append(slices.Clone(project), "te*st/a.py", "x.Tests/a.cs", "a/spec/b", "spec/b", "t/x", "a/t/x", "test", "tests/te*st", "src/test/x.java", "a/src/test/b/c")
+		seals := spec.Sealed(s, files)
+		for _, file := range files {
+			matched := slices.Contains(seals.Files, file) || slices.ContainsFunc(seals.Groups, func(g spec.Group) bool { return g.There && spec.MatchAny([]string{g.Glob}, file) })
+			assert.Equal(t, matched, seals.Has(file), "%q %s", command, file)
+		}
+	}
+}
+
+func BenchmarkSealed(b *testing.B) {
+	var files []string
+	for i := range 100_000 {
+		files = append(files, fmt.Sprintf("src/pkg%d/module%d/file%d.py", i%50, i%700, i))
+	}
+	s := spec.Spec{Scope: []string{"**"}, Guard: spec.Guard{Command: "make check && python3 -m pytest && npm test"}}
+	for b.Loop() {
+		seals := spec.Sealed(s, files)
+		for _, f := range files {
+			seals.Has(f)
+		}
+	}
 }

@@ -20,6 +20,8 @@ type Seals struct {
 	// Outside are programs and files outside of the repository, as commands name them: absolute, from ~/ on,
 	// or a program's name without a folder. Sorted.
 	Outside []string
+
+	needs []string // by group: what every file has in its name that the group matches
 }
 
 // Has reports whether a file of the base commit is sealed.
@@ -27,7 +29,26 @@ func (s Seals) Has(file string) bool {
 	if _, found := slices.BinarySearch(s.Files, file); found {
 		return true
 	}
-	return !MatchAny(s.Open, file) && slices.ContainsFunc(s.Groups, func(g Group) bool { return g.There && MatchAny([]string{g.Glob}, file) })
+	for i, g := range s.Groups {
+		if g.There && strings.Contains(file, s.needs[i]) && doublestar.MatchUnvalidated(g.Glob, file) {
+			return !MatchAny(s.Open, file)
+		}
+	}
+	return false
+}
+
+// literal is the longest piece of a glob that stands in every name that it matches. A repository may have
+// a hundred thousand names, and most match nothing.
+func literal(glob string) (longest string) {
+	if strings.ContainsAny(glob, "{[") {
+		return ""
+	}
+	for _, piece := range strings.FieldsFunc(glob, func(c rune) bool { return strings.ContainsRune(`*?\`, c) }) {
+		if piece = strings.Trim(piece, "/"); len(piece) > len(longest) {
+			longest = piece
+		}
+	}
+	return longest
 }
 
 // Sealed is what the contract of a spec seals. files are all files of the base commit, relative to the
@@ -62,10 +83,14 @@ func Sealed(s Spec, files []string) Seals {
 		r.judges = command == s.Guard.Command || command == s.Test.Command
 		r.scripts(command, "", nil, 0)
 	}
-	return Seals{
+	seals := Seals{
 		Files: slices.Sorted(maps.Keys(r.sealed)), Outside: slices.Sorted(maps.Keys(r.outside)), Open: opened(s.Scope, r.groups),
 		Groups: slices.SortedFunc(maps.Values(r.groups), func(a, b Group) int { return strings.Compare(a.Glob, b.Glob) }),
 	}
+	for _, g := range seals.Groups {
+		seals.needs = append(seals.needs, literal(g.Glob))
+	}
+	return seals
 }
 
 // Unsealed are the directories that the guard command refers to, or that any of the commands
