@@ -151,7 +151,7 @@ lists all of it before you approve it.
 Where tests or settings are what is to change, name them in ` + "`scope`" + `: ` + "`tests/**`, `**/*_test.go`, `pyproject.toml`" + `. A glob that only
 happens to match them, such as ` + "`**` or `src/**`" + `, leaves them sealed.
 
-No list is complete ([why it is as it is](decisions/0014-sealed-means-the-evaluator.md)). What a script calls in turn is not found, nor what a Makefile does: name it in ` + "`protect`" + `. No wall
+No list is complete ([why it is as it is](decisions/0015-sealed-means-the-evaluator.md)). What a script calls in turn is not found, nor what a Makefile does: name it in ` + "`protect`" + `. No wall
 stops code that is measured from lying about itself while it runs inside of the test or the benchmark: read the diff.
 
 A target or script of make, npm and their like counts as a test where its name says so (test, spec, check, cov, verify, ci,
