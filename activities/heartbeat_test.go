@@ -103,7 +103,7 @@ func TestEveryActivityBeatsWhileItWorks(t *testing.T) {
 
 func TestAStepsBeatsTellWhatItHasSpent(t *testing.T) {
 	l := begun(t, spec.Deny)
-	proceed := filepath.Join(t.TempDir(), "proceed")
+	proceed := filepath.Join(l.o.Desk, "proceed")
 	var told []act.Live
 	env := environment(l.a, &beats{beat: func(details ...any) {
 		if len(details) == 1 {

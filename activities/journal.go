@@ -45,6 +45,9 @@ func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Appended, e
 		}
 	}
 	crash.At("settle.appended")
+	if err := ws.judgedCaches(in.Revert == nil); err != nil {
+		ws.machine.Logger.Warn("what the judgement left in caches is not kept", "loop", ws.Loop, "error", err)
+	}
 	if in.Push && !ws.Remote { // else it was pushed with the append
 		ws.pushSoon()
 	}

@@ -15,6 +15,7 @@ import (
 	"pawl/internal/crash"
 	"pawl/internal/fault"
 	"pawl/internal/git"
+	"pawl/internal/sandbox"
 	"pawl/internal/spec"
 	"pawl/internal/store"
 	"pawl/internal/userrepo"
@@ -38,7 +39,10 @@ func (a *Activities) Open(ctx context.Context, in act.Open) (act.Opened, error) 
 	if err != nil {
 		return act.Opened{}, err
 	}
-	out := ws.opened(base)
+	out, err := ws.opened(ctx, base)
+	if err != nil {
+		return out, err
+	}
 	if out.Begun, err = ws.begun(ctx, in.Spec.Session, base); err != nil {
 		return act.Opened{}, err
 	}
@@ -87,7 +91,7 @@ func (a *Activities) announce(o opening) (done func(), err error) {
 		return nil, err
 	}
 	done = func() { workspace.Retract(a.Home, announced) }
-	if err := a.ensure(o.Sandbox); err != nil {
+	if err := ensure(o.Sandbox, sandbox.Probe(), a.closed(), nil); err != nil {
 		done()
 		return nil, err
 	}
@@ -107,6 +111,9 @@ func (a *Activities) open(ctx context.Context, o opening) (*loopWorkspace, strin
 		return nil, "", err
 	}
 	a.mu.Lock()
+	if before := a.workspaces[record.Ref]; before != nil { // of an attempt whose result was lost
+		before.endProcesses()
+	}
 	a.workspaces[record.Ref] = ws
 	a.mu.Unlock()
 	crash.At("open.enrolled")
@@ -114,21 +121,27 @@ func (a *Activities) open(ctx context.Context, o opening) (*loopWorkspace, strin
 	return ws, base, err
 }
 
-func (ws *loopWorkspace) opened(base string) act.Opened {
+func (ws *loopWorkspace) opened(ctx context.Context, base string) (act.Opened, error) {
+	site, err := ws.site(ctx)
 	return act.Opened{
-		Site: ws.site(), Repo: ws.Repo, Branch: branchName(ws.Record), Base: base, Onto: ws.Onto, Stop: ws.loopStop(),
-	}
+		Site: site, Repo: ws.Repo, Branch: branchName(ws.Record), Base: base, Onto: ws.Onto, Stop: ws.loopStop(),
+	}, err
 }
 
-func (ws *loopWorkspace) site() act.Site {
+// site is this host as the workflow is told of it, with what its sandbox holds after it was tried.
+func (ws *loopWorkspace) site(ctx context.Context) (act.Site, error) {
+	protections, broken, err := ws.protections(ctx)
+	if err == nil {
+		err = ensure(ws.Sandbox, sandbox.Probe(), ws.machine.closed(), broken)
+	}
 	var moveAfter time.Duration
 	if ws.Remote {
 		moveAfter = ws.machine.MoveAfter
 	}
 	return act.Site{
 		Ref: ws.Ref, Host: ws.machine.Host, Queue: ws.machine.Queue, Agents: ws.machine.Agents, Desk: ws.desk.Dir,
-		Protections: ws.protections(), MoveAfterMs: moveAfter.Milliseconds(), Attributes: ws.machine.Attributes,
-	}
+		Protections: protections, MoveAfterMs: moveAfter.Milliseconds(), Attributes: ws.machine.Attributes,
+	}, err
 }
 
 // register checks the repository and gives the loop its name on this host, one loop after the

@@ -114,7 +114,10 @@ func DryRun(ctx context.Context, h home.Home, loop string, s spec.Spec) (Preflig
 	} else if clash := slices.DeleteFunc(d.clash, func(name string) bool { return spec.MatchAny(s.Protect, name) }); len(clash) > 0 {
 		out.Notes = append(out.Notes, "sealed, since your commands run or name them, although the scope matches them: "+naming(clash))
 	}
-	out.Protections, out.Environment = ws.protections(), govern.Environment(s, os.Environ())
+	if out.Protections, _, err = ws.protections(ctx); err != nil {
+		return out, err
+	}
+	out.Environment = govern.Environment(s, os.Environ())
 	out.notes(s, d)
 	return out, a.dryRuns(ctx, ws, in, base, &out)
 }

@@ -62,7 +62,10 @@ func (a *Activities) resume(ctx context.Context, in act.Open) (act.Opened, error
 	if err := a.takenUp(ws, in.FirstRun); err != nil {
 		return act.Opened{}, err
 	}
-	out := ws.opened(state.Base)
+	out, err := ws.opened(ctx, state.Base)
+	if err != nil {
+		return out, err
+	}
 	out.State, out.Terms = &state, act.Terms{Contract: state.Contract.Hash, Sealed: state.Contract.Sealed}
 	return out, nil
 }

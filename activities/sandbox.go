@@ -1,11 +1,20 @@
 package activities
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
+	"pawl/internal/egress"
 	"pawl/internal/fault"
 	"pawl/internal/proc"
 	"pawl/internal/sandbox"
@@ -13,28 +22,107 @@ import (
 	"pawl/internal/workspace"
 )
 
-// confine says what a command on one of p's trees may reach (E6): the tree, with the exchange for
+// surroundings name what a command finds around its tree. Other ones are made anew: home, scratch folders
+// and, of the judge, what it leaves in caches. The judge's on the unchanged code leaves there what all that
+// come after find.
+type surroundings string
+
+const unchanged surroundings = "unchanged"
+
+// confine says what a command on one of the loop's trees may reach (E6): the tree, with the exchange for
 // what runs on the desk, and none of pawl's own. It is nil where there is no sandbox.
-func (ws *loopWorkspace) confine(c proc.Command, inherited []string) *sandbox.Policy {
+func (ws *loopWorkspace) confine(c *proc.Command, inherited []string, in surroundings) error {
 	machine := sandbox.Probe()
 	if ws.Sandbox.Use == spec.Off || machine == (sandbox.Machine{}) {
 		return nil
 	}
-	r := sandbox.Request{
-		Machine: machine, Home: ws.machine.Home.Dir, Repo: ws.local(), Own: []string{c.Dir}, Closed: ws.machine.closed(),
-		Env: c.Env, Argv: c.Argv, Named: slices.Clone(c.Argv), Allow: ws.Sandbox.Allow, Ports: ws.Sandbox.Ports,
-	}
-	if c.Dir == ws.desk.Dir {
-		r.Own = append(r.Own, workspace.Exchange(ws.machine.Home, ws.Ref))
-	}
+	r := ws.request(machine)
+	r.Own, r.Env, r.Argv, r.Named = []string{c.Dir}, c.Env, c.Argv, slices.Clone(c.Argv)
 	// What the spec adds to the worker's environment it names.
 	for _, kv := range c.Env {
 		if !slices.Contains(inherited, kv) {
 			r.Named = append(r.Named, kv)
 		}
 	}
+	if c.Dir == ws.desk.Dir {
+		r.Own = append(r.Own, workspace.Exchange(ws.machine.Home, ws.Ref))
+		r.Tree, r.Fresh, r.Layers = "desk", string(in), []string{ws.layers("desk")}
+	} else if r.Tree, r.Fresh = "judge", string(in); in == unchanged {
+		r.Layers = []string{ws.layers("judge")}
+	} else {
+		trial, err := ws.trial(in)
+		if err != nil {
+			return err
+		}
+		r.Layers = []string{trial, ws.layers("judge")}
+	}
 	policy := sandbox.Make(r)
-	return &policy
+	if policy.Network == sandbox.Filtered {
+		c.Env = append(c.Env, egress.Environment(c.Env)...)
+	}
+	c.Sandbox = &policy
+	return nil
+}
+
+// request is what all commands of the loop have in common.
+func (ws *loopWorkspace) request(machine sandbox.Machine) sandbox.Request {
+	r := sandbox.Request{
+		Machine: machine, Home: ws.machine.Home.Dir, Repo: ws.local(), Allow: ws.Sandbox.Allow,
+		Network: sandbox.Network(ws.Sandbox.Network), Closed: ws.machine.closed(), Egress: egress.Rules{Hosts: ws.Sandbox.Hosts},
+	}
+	if r.Network == "" {
+		r.Network = sandbox.Filtered
+	}
+	r.Egress.Upstream, r.Egress.Direct = egress.Upstream()
+	if host, _, err := net.SplitHostPort(ws.machine.Service); err == nil {
+		r.Egress.Closed = append(r.Egress.Closed, host)
+	}
+	if ws.Remote {
+		if u, err := url.Parse(ws.Repo); err == nil && u.Host != "" {
+			r.Egress.Closed = append(r.Egress.Closed, u.Host)
+		}
+	}
+	return r
+}
+
+// layers is the folder of the layers over caches that the commands of a tree write.
+func (ws *loopWorkspace) layers(of string) string {
+	return filepath.Join(ws.machine.Home.Loop(ws.Ref), "layers", of)
+}
+
+// trial is the folder of the layers of one judgement. Those of judgements that came to nothing go.
+func (ws *loopWorkspace) trial(in surroundings) (string, error) {
+	dir := ws.layers("trial")
+	name := strings.ReplaceAll(string(in), " ", "-")
+	old, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("reading the layers of judgements: %w", err)
+	}
+	for _, e := range old {
+		if e.Name() != name {
+			ws.machine.background.Go(func() { _ = os.RemoveAll(filepath.Join(dir, e.Name())) })
+		}
+	}
+	return filepath.Join(dir, name), nil
+}
+
+// judgedCaches keeps what the last judgement left in caches, or forgets it: only a change that was kept may
+// decide what the next one's commands find.
+func (ws *loopWorkspace) judgedCaches(kept bool) error {
+	dir := ws.layers("trial")
+	trials, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !kept || len(trials) != 1 { // of two nobody knows which was kept
+		return os.RemoveAll(dir)
+	}
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	return sandbox.Promote(filepath.Join(dir, trials[0].Name()), ws.layers("judge"))
 }
 
 // means is how the sandbox of p's commands keeps files out of reach.
@@ -63,20 +151,86 @@ func (m *machine) engine() []int {
 	return ports
 }
 
-// protections are what the contract says of this machine.
-func (ws *loopWorkspace) protections() []string {
+// protections are what the contract says of this machine's sandbox: each sentence after it was tried in the
+// loop's own. broken are those that do not hold.
+func (ws *loopWorkspace) protections(ctx context.Context) (lines, broken []string, err error) {
 	if ws.Sandbox.Use == spec.Off {
-		return []string{"no sandbox (sandbox.use is off): agent and commands run with your rights on this machine, and could reach $PAWL_HOME, the engine and its UI"}
+		return []string{"no sandbox (sandbox.use is off): agent and commands run with your rights on this machine, and could reach $PAWL_HOME, the engine and its UI"}, nil, nil
 	}
-	return sandbox.Probe().Protections(ws.machine.closed(), ws.Sandbox.Ports)
+	machine := sandbox.Probe()
+	r := ws.request(machine)
+	env, err := ws.environment()
+	if err != nil {
+		return nil, nil, err
+	}
+	r.Own, r.Env, r.Tree = []string{workspace.Exchange(ws.machine.Home, ws.Ref)}, env, "check"
+	if err := os.MkdirAll(r.Own[0], 0o700); err != nil {
+		return nil, nil, err
+	}
+	policy := sandbox.Make(r)
+	claims := sandbox.Claims(ws.facts(policy))
+	s, err := ws.supervise()
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := s.Check(ctx, proc.Check{Sandbox: policy, Asked: sandbox.Asked(claims)})
+	if err != nil {
+		return nil, nil, err
+	}
+	lines, broken = sandbox.Said(claims, found)
+	return lines, broken, nil
 }
 
-// ensure refuses a loop whose sandbox is required on a machine that has not all of one.
-func (m *machine) ensure(s spec.Sandbox) error {
-	has := sandbox.Probe()
-	if s.Use != spec.Required || has.Covers(m.closed()) {
+// facts are what is around the loop, and must be out of its reach.
+func (ws *loopWorkspace) facts(policy sandbox.Policy) sandbox.Facts {
+	f := sandbox.Facts{Policy: policy, Repo: ws.local(), Sockets: sockets()}
+	home := ws.machine.Home
+	f.Private = []string{home.Engine(), filepath.Dir(ws.Store), filepath.Join(home.Loop(ws.Ref), "workspace.json")}
+	for _, port := range ws.machine.closed() {
+		f.Engine = append(f.Engine, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		for _, name := range []string{".ssh", ".aws", ".gnupg", ".kube", ".docker", ".netrc", ".bash_history", ".npmrc", ".config/gh"} {
+			f.Private = append(f.Private, filepath.Join(home, name))
+		}
+	}
+	// What the spec makes writable the contract says elsewhere.
+	f.Private = slices.DeleteFunc(f.Private, func(path string) bool { return policy.Opens(path) })
+	f.Sockets = slices.DeleteFunc(f.Sockets, func(path string) bool { return policy.Opens(path) })
+	if policy.Opens(f.Repo) && slices.Contains(ws.Sandbox.Allow, f.Repo) {
+		f.Repo = ""
+	}
+	return f
+}
+
+// sockets are the Unix sockets that programs of this machine listen on.
+func sockets() (all []string) {
+	table, err := os.Open("/proc/net/unix")
+	if err != nil {
 		return nil
 	}
-	return refuse(fault.New(fault.PreconditionFailed, "the spec requires a sandbox, and this machine lacks %s", has.Lacks(m.closed())).
-		Advise("Run the loop on Linux 6.7 or later with user namespaces or bubblewrap, or set `sandbox.use` to auto, which uses what there is and says what that is."))
+	defer table.Close()
+	for lines := bufio.NewScanner(table); lines.Scan(); {
+		if fields := strings.Fields(lines.Text()); len(fields) == 8 && strings.HasPrefix(fields[7], "/") && len(all) < 50 {
+			all = append(all, fields[7])
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// ensure refuses a loop whose sandbox is required where something of it does not hold.
+func ensure(s spec.Sandbox, m sandbox.Machine, closed []int, broken []string) error {
+	if s.Use != spec.Required {
+		return nil
+	}
+	lacks := m.Lacks(sandbox.Network(s.Network), closed)
+	if lacks == "" && len(broken) == 0 {
+		return nil
+	}
+	if lacks == "" {
+		lacks = "one that holds: " + strings.Join(broken, "; ")
+	}
+	return refuse(fault.New(fault.PreconditionFailed, "the spec requires a sandbox, and this machine lacks %s", lacks).
+		Advise("Run the loop on Linux 5.12 or later with user namespaces or bubblewrap, or set `sandbox.use` to auto, which uses what there is and says what that is."))
 }

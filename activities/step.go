@@ -49,6 +49,15 @@ func (w *work) ready(ctx context.Context, rest ...func(context.Context) error) e
 	return nil
 }
 
+// surroundings are those of the attempt: its agents have one home and one /tmp, and so has each judgement.
+func (w *work) surroundings() surroundings {
+	k := w.in.Key
+	if k.Iteration == 0 {
+		return unchanged
+	}
+	return surroundings(fmt.Sprintf("%d.%d.%d %s", k.Iteration, k.Attempt, k.Repeat, w.in.Head))
+}
+
 // onDesk brings the desk to where the step starts from. From then on it is the step's.
 func (w *work) onDesk(ctx context.Context) error {
 	defer w.ws.leave(w.ws.desk)
@@ -91,7 +100,9 @@ func (w *work) run(ctx context.Context, c proc.Command, by func(context.Context,
 	if err != nil {
 		return act.Outcome{}, err
 	}
-	c.Sandbox = w.ws.confine(c, inherited)
+	if err := w.ws.confine(&c, inherited, w.surroundings()); err != nil {
+		return act.Outcome{}, err
+	}
 	if c.Spent, err = proc.ReadProgress(c.Progress); err != nil {
 		return act.Outcome{}, fmt.Errorf("reading what the step has spent: %w", err)
 	}

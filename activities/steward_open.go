@@ -53,7 +53,11 @@ func (a *Activities) OpenSteward(ctx context.Context, in act.OpenSteward) (act.S
 	if err != nil {
 		return none, err
 	}
-	out := act.StewardOpened[steward.State]{Site: ws.site(), Repo: ws.Repo, Base: base, Onto: ws.Onto, State: state, Stop: ws.loopStop()}
+	site, err := ws.site(ctx)
+	if err != nil {
+		return act.StewardOpened[steward.State]{}, err
+	}
+	out := act.StewardOpened[steward.State]{Site: site, Repo: ws.Repo, Base: base, Onto: ws.Onto, State: state, Stop: ws.loopStop()}
 	if out.Charter, err = ws.keepCharter(in.Charter); err != nil {
 		return none, err
 	}

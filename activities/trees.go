@@ -155,7 +155,9 @@ func (ws *loopWorkspace) setup(ctx context.Context, t *tree) error {
 		Argv: []string{"sh", "-c", ws.Setup}, Dir: t.Dir, Env: slices.Clone(inherited), Limit: setupLimit,
 		Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
 	}
-	command.Sandbox = ws.confine(command, inherited)
+	if err := ws.confine(&command, inherited, surroundings("setup")); err != nil {
+		return err
+	}
 	result, err := s.Run(ctx, command)
 	if err != nil {
 		return err

@@ -195,6 +195,14 @@ func (s *server) start(c Command) (j *job, err error) {
 		}
 		j.outputs, ends, files = append(j.outputs, o), append(ends, end), append(files, end.Fd())
 	}
+	handed, hands, err := s.handOut(c.Sandbox)
+	if err != nil {
+		return j, err
+	}
+	if handed != nil {
+		defer handed.Close()
+		files = append(files, handed.Fd())
+	}
 	env := slices.DeleteFunc(c.Env, func(v string) bool { return strings.HasPrefix(v, TokenVariable+"=") })
 	env = append(env, TokenVariable+"="+s.token)
 
@@ -208,6 +216,12 @@ func (s *server) start(c Command) (j *job, err error) {
 	case within != nil:
 		return j, within
 	case err == nil:
+		if hands != nil {
+			go s.serveHanded(hands, c.Sandbox.Egress)
+		}
+		if c.Sandbox != nil {
+			firstToGo(j.pid)
+		}
 		return j, nil
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return j, fmt.Errorf("start %q: %w", path, err)

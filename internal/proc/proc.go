@@ -35,6 +35,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pawl/internal/egress"
 	"pawl/internal/sandbox"
 )
 
@@ -105,6 +106,8 @@ type Result struct {
 	// StartError says why the command could not be started (not found, no permission, directory
 	// missing), in words for the person who wrote it; "" when it ran.
 	StartError string
+	// Refused are connections that the sandbox's proxy did not let through, each once.
+	Refused []egress.Refusal
 }
 
 // Supervisor is the worker's handle on a supervisor process.
@@ -149,7 +152,7 @@ func Start(token string, by sandbox.Means) (*Supervisor, error) {
 	s.cmd.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none", "GORACE=" + os.Getenv("GORACE")}
 	s.cmd.Dir = "/"
 	s.cmd.ExtraFiles = []*os.File{theirs}
-	s.cmd.SysProcAttr = attributes(by)
+	s.cmd.SysProcAttr = sandbox.Supervisor(by)
 	s.cmd.SysProcAttr.Setsid = true
 	err = s.cmd.Start()
 	theirs.Close()
@@ -230,6 +233,28 @@ func (s *Supervisor) Run(ctx context.Context, c Command) (Result, error) {
 			}
 			return Result{ExitCode: -1}, fmt.Errorf("run %q: %w", c.Argv, ErrSupervisorDied)
 		}
+	}
+}
+
+// Check tries what is asked in the sandbox in which commands of the policy run, and returns what came of it.
+// It waits for its turn as Run does. An error says nothing about the sandbox.
+func (s *Supervisor) Check(ctx context.Context, c Check) ([]sandbox.Finding, error) {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	s.lastID++
+	_ = s.encode.Encode(request{ID: s.lastID, Check: &c})
+	select {
+	case r := <-s.replies:
+		if r.Error != "" {
+			return r.Findings, fmt.Errorf("checking the sandbox: %s", r.Error)
+		}
+		return r.Findings, nil
+	case <-s.lost:
+		return nil, fmt.Errorf("checking the sandbox: %w", ErrSupervisorDied)
 	}
 }
 

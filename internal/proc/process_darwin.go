@@ -10,8 +10,6 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"pawl/internal/sandbox"
 )
 
 // adopting says that orphans become the supervisor's children. Here they become launchd's, and
@@ -91,5 +89,5 @@ func workingDirectory(int) string { return "" }
 // endOrphans leaves it to supervisors to end: their worker's death is enough for them.
 func endOrphans(string) (int, error) { return 0, nil }
 
-// attributes are those of a supervisor.
-func attributes(sandbox.Means) *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
+// firstToGo does nothing here.
+func firstToGo(int) {}

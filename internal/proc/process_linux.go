@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"pawl/internal/sandbox"
 )
 
 // adopting says that orphans become the supervisor's children.
@@ -175,10 +173,8 @@ func (p process) waitFor(limit time.Duration) bool {
 	}
 }
 
-// attributes are those of a supervisor.
-func attributes(by sandbox.Means) *syscall.SysProcAttr {
-	if by == sandbox.ByUserNamespace {
-		return sandbox.UserNamespace()
-	}
-	return &syscall.SysProcAttr{}
+// firstToGo has the kernel end a command, rather than anything else, when memory runs out. What it starts
+// inherits that.
+func firstToGo(pid int) {
+	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("900"), 0)
 }

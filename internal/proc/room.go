@@ -1,20 +1,29 @@
 package proc
 
 import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
 	"runtime"
+	"slices"
+	"sync"
 
+	"golang.org/x/sys/unix"
+
+	"pawl/internal/egress"
 	"pawl/internal/sandbox"
 )
 
 // room is a thread that is in a sandbox and starts commands there. To enter costs time once; after that a
 // command costs no more than any other.
 type room struct {
-	key  string
-	work chan func()
+	key, tree string
+	work      chan func()
+	proxy     net.Listener // the way out of its network, nil where there is none
 }
 
-// maxRooms is how many are kept: one for the agent and one for the judge, and theirs from before the
-// trees were made anew.
+// maxRooms is how many are kept: those of the agent's programs and of the judge.
 const maxRooms = 4
 
 // within does something in a sandbox, or right here where there is none. An error is that the
@@ -37,7 +46,8 @@ func (s *server) within(p *sandbox.Policy, do func()) error {
 	return nil
 }
 
-// enter returns the thread that is in the sandbox of p, making it where there is none.
+// enter returns the thread that is in the sandbox of p, making it where there is none. A tree has one room
+// at a time: two would write one layer.
 func (s *server) enter(p sandbox.Policy) (*room, error) {
 	key := p.Key()
 	for _, at := range s.rooms {
@@ -45,14 +55,22 @@ func (s *server) enter(p sandbox.Policy) (*room, error) {
 			return at, nil
 		}
 	}
-	at := &room{key, make(chan func())}
+	s.rooms = slices.DeleteFunc(s.rooms, func(at *room) bool {
+		if p.Tree != "" && at.tree == p.Tree || len(s.rooms) == maxRooms && at == s.rooms[0] {
+			at.leave()
+			return true
+		}
+		return false
+	})
+	at := &room{key: key, tree: p.Tree, work: make(chan func())}
 	entered := make(chan error, 1)
 	go func() {
 		// Never unlocked, so that the thread ends with the goroutine and runs nothing else. The
 		// runtime clones no other thread from one that is locked. Commands are killed when the
 		// thread that forked them ends, so it stays.
 		runtime.LockOSThread()
-		err := sandbox.Enter(p)
+		is, err := sandbox.Enter(p)
+		at.proxy = is.Proxy
 		entered <- err
 		if err != nil {
 			return
@@ -61,13 +79,112 @@ func (s *server) enter(p sandbox.Policy) (*room, error) {
 			do()
 		}
 	}()
-	if err := <-entered; err != nil {
-		return nil, err
+	err := <-entered
+	if at.proxy != nil && err == nil {
+		go func() { _ = egress.Serve(at.proxy, p.Egress, s.refusals.add) }()
 	}
-	if len(s.rooms) == maxRooms {
-		close(s.rooms[0].work) // no command of its runs: there is one at a time
-		s.rooms = s.rooms[1:]
+	if err != nil {
+		if at.proxy != nil {
+			at.proxy.Close()
+		}
+		return nil, err
 	}
 	s.rooms = append(s.rooms, at)
 	return at, nil
+}
+
+// leave ends the thread: no command of its runs, as there is one at a time.
+func (r *room) leave() {
+	close(r.work)
+	if r.proxy != nil {
+		r.proxy.Close()
+	}
+}
+
+// handOut makes the socket over which a command of the policy hands out where it expects the proxy: the
+// command's end, as its file 3, and ours. Both are nil where it does not.
+func (s *server) handOut(p *sandbox.Policy) (theirs, ours *os.File, err error) {
+	if p == nil || !p.Hands() {
+		return nil, nil, nil
+	}
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("a socket for the sandbox's network: %w", err)
+	}
+	return os.NewFile(uintptr(fds[0]), "entry"), os.NewFile(uintptr(fds[1]), "supervisor"), nil
+}
+
+// serveHanded is the proxy of one command, until the command's network is gone with it.
+func (s *server) serveHanded(from *os.File, r egress.Rules) {
+	l, err := sandbox.Listener(from)
+	if err != nil {
+		return // the command says why it could not begin
+	}
+	s.handed.put(l)
+	_ = egress.Serve(l, r, s.refusals.add)
+}
+
+// listeners are those of commands that have handed theirs out.
+type listeners struct {
+	mu  sync.Mutex
+	all []net.Listener
+}
+
+func (ls *listeners) put(l net.Listener) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.all = append(ls.all, l)
+}
+
+func (ls *listeners) close() {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for _, l := range ls.all {
+		l.Close()
+	}
+	ls.all = nil
+}
+
+// maxRefusals is how many different refusals of the proxy are told of one command.
+const maxRefusals = 20
+
+// refusals collects what the proxy did not let through.
+type refusals struct {
+	mu  sync.Mutex
+	all []egress.Refusal
+}
+
+func (r *refusals) add(target, why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	one := egress.Refusal{Target: target, Why: why}
+	if len(r.all) < maxRefusals && !slices.Contains(r.all, one) {
+		r.all = append(r.all, one)
+	}
+}
+
+func (r *refusals) take() []egress.Refusal {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.all
+	r.all = nil
+	return all
+}
+
+// Check asks what holds in a sandbox.
+type Check struct {
+	Sandbox sandbox.Policy
+	Asked   []sandbox.Question
+}
+
+// check tries it in the room in which commands run.
+func (s *server) check(c Check) (found []sandbox.Finding, err error) {
+	within := s.within(&c.Sandbox, func() {
+		if c.Sandbox.Machine.Files == sandbox.ByBwrap {
+			found, err = sandbox.AnswerIn(c.Sandbox, c.Asked)
+			return
+		}
+		found = sandbox.Answer(c.Asked)
+	})
+	return found, errors.Join(within, err)
 }

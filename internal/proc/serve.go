@@ -26,14 +26,16 @@ const controlFD = 3
 type request struct {
 	ID        uint64
 	Run       *Command
+	Check     *Check
 	Interrupt bool // of command ID; for one that has ended meanwhile it means nothing
 }
 
 // reply without an ID says that the supervisor is ready, or why it is not.
 type reply struct {
-	ID     uint64
-	Result Result
-	Error  string
+	ID       uint64
+	Result   Result
+	Findings []sandbox.Finding
+	Error    string
 }
 
 func (r reply) outcome(c Command) (Result, error) {
@@ -62,6 +64,8 @@ type server struct {
 	encode   *gob.Encoder
 	buffers  [2][]byte // for copying stdout and stderr, kept between commands
 	rooms    []*room   // the newest last
+	refusals refusals
+	handed   listeners
 }
 
 func serve(token string) (code int) {
@@ -88,6 +92,8 @@ func serve(token string) (code int) {
 	var ready reply
 	if err := becomeReaper(); err != nil {
 		ready.Error = fmt.Sprintf("become a subreaper: %v", err)
+	} else if err := sandbox.Settle(); err != nil {
+		ready.Error = fmt.Sprintf("settle: %v", err)
 	}
 	if err := s.encode.Encode(ready); err != nil || ready.Error != "" {
 		return 1
@@ -101,11 +107,18 @@ func serve(token string) (code int) {
 		}
 	}()
 	for req := range s.requests {
-		if req.Run == nil {
+		answer := reply{ID: req.ID}
+		var err error
+		switch {
+		case req.Run != nil:
+			answer.Result, err = s.run(req.ID, *req.Run)
+			s.handed.close()
+			answer.Result.Refused = s.refusals.take()
+		case req.Check != nil:
+			answer.Findings, err = s.check(*req.Check)
+		default:
 			continue
 		}
-		result, err := s.run(req.ID, *req.Run)
-		answer := reply{ID: req.ID, Result: result}
 		if err != nil {
 			answer.Error = err.Error()
 		}

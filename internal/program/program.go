@@ -33,9 +33,10 @@ type Program struct {
 	// those would be the agent's to write.
 	Draft string
 
-	// What it needs of the user's home inside a sandbox: its sign-in, settings and sessions. It works on
-	// a copy of Copies.
-	Writes, Copies, Reads []string
+	// What it needs of the user's home inside a sandbox. What it writes to Writes (settings, sessions) goes to
+	// a layer of the loop's own, so that it plants nothing in the user's own sessions; it works on a copy of
+	// Copies. SignIn is the user's own, and written where a program renews it.
+	Writes, Copies, Reads, SignIn []string
 }
 
 // Table are the programs, those first that are looked for first.
@@ -49,20 +50,22 @@ var Table = []Program{
 		},
 		Draft:  `claude -p "$(cat "$PAWL_PROMPT")" --permission-mode acceptEdits --setting-sources '' </dev/null`,
 		Writes: []string{".claude", ".config/claude", ".cache/claude-cli-nodejs"}, Copies: []string{".claude.json"},
+		SignIn: []string{".claude/.credentials.json"},
 	},
 	{
 		Name: Codex, Use: true, Version: "0.169.0", Keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"},
 		Draft:  `codex exec -s workspace-write --ephemeral --ignore-rules "$(cat "$PAWL_PROMPT")" </dev/null`,
-		Writes: []string{".codex"},
+		Writes: []string{".codex"}, SignIn: []string{".codex/auth.json"},
 	},
 	{
 		Name: Gemini, Use: true, Version: "0.61.0", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
 		Draft:  `gemini --skip-trust --approval-mode auto_edit -p "$(cat "$PAWL_PROMPT")" </dev/null`,
-		Writes: []string{".gemini"},
+		Writes: []string{".gemini"}, SignIn: []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json"},
 	},
 	{
 		Name: "opencode", Draft: `opencode run "$(cat "$PAWL_PROMPT")" </dev/null`,
 		Writes: []string{".config/opencode", ".local/share/opencode", ".local/state/opencode", ".cache/opencode"},
+		SignIn: []string{".local/share/opencode/auth.json"},
 	},
 	{Name: "cursor-agent", Writes: []string{".cursor", ".config/cursor"}},
 	{Name: "aider", Writes: []string{".aider"}, Reads: []string{".aider.conf.yml"}},

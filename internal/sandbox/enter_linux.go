@@ -1,51 +1,108 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"unsafe"
+	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/egress"
 )
+
+// Room is what a thread has in a sandbox beside its restrictions.
+type Room struct {
+	// Proxy is where the commands' way out of their network is listened for, nil where there is none. It was
+	// opened in their network and works in every thread.
+	Proxy net.Listener
+}
 
 // Enter puts the calling thread into the sandbox. The thread must be locked to its goroutine and end with
 // it. What it executes from then on is in the sandbox, and nothing else of this process is. A thread costs
 // a command nothing; executing a helper first would cost up to thirty milliseconds. There is no way back.
-func Enter(p Policy) error {
-	if p.By == ByNamespace || p.By == ByUserNamespace {
-		if err := mountAll(p.Places); err != nil {
-			return fmt.Errorf("sandbox: %w", err)
+func Enter(p Policy) (room Room, err error) {
+	if p.Machine.Files == ByNamespace || p.Machine.Files == ByUserNamespace {
+		if room, err = ownNamespaces(p); err != nil {
+			return room, fmt.Errorf("sandbox: %w", err)
+		}
+		if err := ownRoot(p); err != nil {
+			return room, fmt.Errorf("sandbox: making its root: %w", err)
 		}
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("sandbox: giving up new privileges: %w", err)
+		return room, fmt.Errorf("sandbox: giving up new privileges: %w", err)
 	}
 	if err := landlock(p); err != nil {
-		return fmt.Errorf("sandbox: Landlock: %w", err)
+		return room, fmt.Errorf("sandbox: Landlock: %w", err)
 	}
-	if p.By != ByBwrap { // which needs them, and drops them itself
-		dropCapabilities(p.By == ByUserNamespace)
+	if p.Machine.Files != ByBwrap { // which needs what is given up here, and gives it up itself
+		dropCapabilities(p.Machine.Files == ByUserNamespace)
 	}
-	return nil
+	if p.Machine.Filter {
+		if err := filterCalls(); err != nil {
+			return room, fmt.Errorf("sandbox: the filter of system calls: %w", err)
+		}
+	}
+	return room, nil
 }
 
-// mountAll gives the thread a file system of its own in which the places are what they should be.
-func mountAll(places []Place) error {
-	if err := ownMounts(); err != nil {
+// ownNamespaces gives the thread mounts, shared memory, a host name and a network of its own.
+func ownNamespaces(p Policy) (room Room, err error) {
+	flags := unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+	if p.Network != Open {
+		flags |= unix.CLONE_NEWNET
+	}
+	if err := unix.Unshare(flags); err != nil {
+		return room, fmt.Errorf("making namespaces: %w", err)
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return room, fmt.Errorf("keeping mounts to itself: %w", err)
+	}
+	if p.Network == Open {
+		return room, nil
+	}
+	if err := loopbackUp(); err != nil {
+		return room, fmt.Errorf("its loopback: %w", err)
+	}
+	if p.Network == Filtered {
+		room.Proxy, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(egress.Port)))
+	}
+	return room, err
+}
+
+// loopbackUp brings up the loopback of a new network.
+func loopbackUp() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
 		return err
 	}
-	// What is to stay visible inside of something hidden must be opened before that is covered.
-	type piece struct {
-		Place
-		tree int
-		info os.FileInfo
-		data []byte
+	defer unix.Close(fd)
+	request, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
 	}
-	var pieces []piece
+	request.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
+}
+
+// staging is where the new root is while it is made: a folder that every machine has and that the new
+// root takes from elsewhere.
+const staging = "/usr"
+
+// piece is a place with what was opened of it before the old root went.
+type piece struct {
+	Place
+	tree int // -1 for none
+	info os.FileInfo
+	data []byte
+}
+
+// ownRoot makes a root in which there are the places and nothing else.
+func ownRoot(p Policy) error {
+	pieces, err := gather(p.Places)
 	defer func() {
 		for _, p := range pieces {
 			if p.tree >= 0 {
@@ -53,77 +110,209 @@ func mountAll(places []Place) error {
 			}
 		}
 	}()
+	if err != nil {
+		return err
+	}
+	if err := memory(staging, "mode=0755,size=16m"); err != nil {
+		return err
+	}
+	for _, p := range pieces {
+		if err := p.put(); err != nil {
+			return fmt.Errorf("%s: %w", p.Path, err)
+		}
+	}
+	for _, p := range pieces {
+		if p.Access == Hidden && p.info.IsDir() {
+			// What is not mounted here is nothing to close.
+			_ = unix.MountSetattr(unix.AT_FDCWD, filepath.Join(staging, p.Path), 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+		}
+	}
+	if err := furnish(p.Layers); err != nil {
+		return err
+	}
+	if err := unix.Chdir(staging); err != nil {
+		return err
+	}
+	if err := unix.PivotRoot(".", "."); err != nil {
+		return fmt.Errorf("changing to it: %w", err)
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("leaving the old one: %w", err)
+	}
+	if err := unix.Chdir("/"); err != nil {
+		return err
+	}
+	return unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+}
+
+// gather opens what the places are made of.
+func gather(places []Place) (pieces []piece, err error) {
 	for _, place := range places {
-		info, err := os.Stat(place.Path)
-		if errors.Is(err, os.ErrNotExist) {
+		p := piece{Place: place, tree: -1}
+		switch place.Access {
+		case Empty, Link, Layer:
+			pieces = append(pieces, p)
+			continue
+		}
+		p.info, err = os.Stat(place.Path)
+		if err != nil {
 			continue // it has gone since the policy was made
 		}
-		if err != nil {
-			return err
+		switch place.Access {
+		case Copy:
+			p.data, err = os.ReadFile(place.Path)
+		case Read, Write:
+			p.tree, err = treeOf(place.Path, place.Access == Read)
 		}
-		p := piece{Place: place, tree: -1, info: info}
-		switch {
-		case place.Access == Copy:
-			if p.data, err = os.ReadFile(place.Path); err != nil {
-				return err
-			}
-		case place.Access != Hidden:
-			if p.tree, err = treeOf(place.Path, unix.AT_RECURSIVE); err != nil {
-				return fmt.Errorf("opening %s: %w", place.Path, err)
-			}
-			if place.Access == Read {
-				attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
-				if err := unix.MountSetattr(p.tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
-					return fmt.Errorf("making %s read-only: %w", place.Path, err)
-				}
-			}
+		if err != nil {
+			return pieces, fmt.Errorf("opening %s: %w", place.Path, err)
 		}
 		pieces = append(pieces, p)
 	}
-	for i := range pieces {
-		p := &pieces[i]
-		if err := p.make(p.tree, p.info, p.data); err != nil {
-			return fmt.Errorf("%s: %w", p.Path, err)
+	return pieces, nil
+}
+
+// put makes a place in the new root.
+func (p piece) put() error {
+	at := filepath.Join(staging, p.Path)
+	switch p.Access {
+	case Empty:
+		if err := os.MkdirAll(at, 0o755); err != nil {
+			return err
 		}
+		mode := "mode=1777"
+		if p.Path == "/run" || p.Path == "/dev" {
+			mode = "mode=0755"
+		}
+		return memory(at, mode)
+	case Link:
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			return nil // what is there already is as on the machine
+		}
+		_ = os.Symlink(p.Target, at)
+		return nil
+	case Layer:
+		return p.overlay(at)
+	case Copy:
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			return err
+		}
+		// Only in memory: the one that it is a copy of must not be written.
+		return os.WriteFile(at, p.data, p.info.Mode().Perm())
+	case Hidden:
+		if _, err := os.Lstat(at); err != nil {
+			return nil // nothing around it shows it
+		}
+		if p.info.IsDir() {
+			return unix.Mount("pawl", at, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=1m") // closed at the end
+		}
+		null, err := treeOf(os.DevNull, true)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(null)
+		return unix.MoveMount(null, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH)
+	}
+	if err := point(at, p.info.IsDir()); err != nil {
+		return err
+	}
+	return unix.MoveMount(p.tree, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH)
+}
+
+// opaque reports whether a folder of a layer hides what is below it.
+func opaque(path string) bool {
+	for _, name := range []string{"trusted.overlay.opaque", "user.overlay.opaque"} {
+		value := make([]byte, 1)
+		if n, err := unix.Lgetxattr(path, name, value); err == nil && n == 1 && value[0] == 'y' {
+			return true
+		}
+	}
+	return false
+}
+
+// overlay puts a layer over what is below. Where the machine has no overlays, the command has the layer alone.
+func (p piece) overlay(at string) error {
+	up, work := filepath.Join(p.Upper, upper), filepath.Join(p.Upper, working)
+	if p.Upper != "" {
+		if err := os.MkdirAll(up, 0o755); err != nil {
+			return err
+		}
+	}
+	var lower []string
+	for _, dir := range p.Lower {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			lower = append(lower, escaped(dir))
+		}
+	}
+	if len(lower) == 0 && p.Upper != "" { // a link costs less than a mount
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			return err
+		}
+		return os.Symlink(filepath.Join(layersAt, filepath.Base(p.Upper), upper), at)
+	}
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		return err
+	}
+	if p.Upper == "" {
+		return memory(at, "mode=0755")
+	}
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		return err
+	}
+	if len(lower) > 0 {
+		options := "index=off,xino=off,metacopy=off,lowerdir=" + strings.Join(lower, ":") + ",upperdir=" + escaped(up) + ",workdir=" + escaped(work)
+		if os.Getuid() != 0 {
+			options += ",userxattr"
+		}
+		if unix.Mount("pawl", at, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options) == nil {
+			return nil
+		}
+	}
+	return unix.Mount(up, at, "", unix.MS_BIND, "")
+}
+
+// layersAt is where commands see the layers that lie over nothing.
+const layersAt = "/run/pawl/layers"
+
+// escaped is a path as overlay's options have it.
+func escaped(path string) string {
+	return strings.NewReplacer(`\`, `\\`, ":", `\:`, ",", `\,`).Replace(path)
+}
+
+// furnish adds what is made rather than taken: terminals, the names of a process's own files, the layers.
+func furnish(layers string) error {
+	if layers != "" {
+		at := filepath.Join(staging, layersAt)
+		for _, dir := range []string{layers, at} {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				return err
+			}
+		}
+		if err := unix.Mount(layers, at, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("the layers: %w", err)
+		}
+	}
+	dev := filepath.Join(staging, "dev")
+	for name, to := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"} {
+		if err := os.Symlink(to, filepath.Join(dev, name)); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(dev, "pts"), 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount("devpts", filepath.Join(dev, "pts"), "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620"); err != nil {
+		return fmt.Errorf("/dev/pts: %w", err)
 	}
 	return nil
 }
 
-// make puts a place where it belongs: its path may be in a folder that has just been hidden.
-func (p Place) make(tree int, info os.FileInfo, data []byte) error {
-	switch {
-	case p.Access == Hidden && info.IsDir():
-		if err := os.MkdirAll(p.Path, 0o755); err != nil {
-			return err
-		}
-		if err := unix.Mount("pawl", p.Path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=512m"); err != nil {
-			return err
-		}
-		if p.Path == "/dev" {
-			for name, to := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"} {
-				if err := os.Symlink(to, filepath.Join(p.Path, name)); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	case p.Access == Copy:
-		if err := os.MkdirAll(filepath.Dir(p.Path), 0o755); err != nil {
-			return err
-		}
-		// Only in memory: the one that it is a copy of must not be written.
-		return os.WriteFile(p.Path, data, info.Mode().Perm())
-	case p.Access == Hidden:
-		var err error
-		if tree, err = treeOf("/dev/null", 0); err != nil {
-			return err
-		}
-		defer unix.Close(tree)
+// memory mounts an empty folder.
+func memory(at, options string) error {
+	if err := unix.Mount("pawl", at, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
+		return fmt.Errorf("an empty folder at %s: %w", at, err)
 	}
-	if err := point(p.Path, info.IsDir()); err != nil {
-		return err
-	}
-	return unix.MoveMount(tree, "", unix.AT_FDCWD, p.Path, unix.MOVE_MOUNT_F_EMPTY_PATH)
+	return nil
 }
 
 // point makes a mount point, where there is none.
@@ -141,19 +330,20 @@ func point(path string, dir bool) error {
 }
 
 // treeOf opens a copy of what is mounted at a path.
-func treeOf(path string, flags uint) (int, error) {
-	return unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|flags)
-}
-
-// ownMounts gives the thread mounts of its own. What is mounted and unmounted outside still shows inside.
-func ownMounts() error {
-	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
-		return fmt.Errorf("making a mount namespace: %w", err)
+func treeOf(path string, readOnly bool) (int, error) {
+	tree, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	if err != nil {
+		return -1, err
 	}
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
-		return fmt.Errorf("keeping mounts to itself: %w", err)
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID}
+	if readOnly {
+		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
 	}
-	return nil
+	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
+		unix.Close(tree)
+		return -1, err
+	}
+	return tree, nil
 }
 
 // dropCapabilities takes from what the thread will execute what could undo the sandbox: mounting,
@@ -171,71 +361,30 @@ func dropCapabilities(all bool) {
 	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
-	if unix.Capget(&header, &data[0]) == nil {
-		data[0].Inheritable, data[1].Inheritable = 0, 0
-		_ = unix.Capset(&header, &data[0]) // giving up is always allowed
-	}
-}
-
-const ruleNetPort = 2 // LANDLOCK_RULE_NET_PORT, which x/sys has not
-
-// landlock closes ports. Its rules can only allow, so each port that is not closed gets one. That takes
-// about fifty milliseconds, once for everything that a thread will run.
-func landlock(p Policy) error {
-	type portRule struct{ access, port uint64 }
-	attr := unix.LandlockRulesetAttr{}
-	if p.Landlock >= landlockNet && len(p.Closed) > 0 {
-		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
-	}
-	if p.Landlock >= landlockScope {
-		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
-	}
-	if p.Landlock == 0 || attr == (unix.LandlockRulesetAttr{}) {
-		return nil // an older one cannot be asked for tracing alone; bubblewrap's processes are apart
-	}
-	// An older kernel takes a shorter structure, and a longer one if the rest of it is zero.
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
-	if errno != 0 {
-		return fmt.Errorf("making the rules: %w", errno)
-	}
-	defer unix.Close(int(fd))
-	if attr.Handled_access_net != 0 {
-		for port := range 1 << 16 {
-			if slices.Contains(p.Closed, port) {
-				continue
+	if unix.Capget(&header, &data[0]) == nil { // giving up is always allowed
+		for half := range data {
+			var left uint32
+			for c := range spared {
+				if spared[c] && c/32 == half {
+					left |= 1 << (c % 32)
+				}
 			}
-			rule := portRule{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)}
-			// Raw: it never blocks, and there are many.
-			if _, _, errno := unix.RawSyscall6(unix.SYS_LANDLOCK_ADD_RULE, fd, ruleNetPort, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 {
-				return fmt.Errorf("rule for port %d: %w", port, errno)
-			}
+			data[half].Inheritable = 0
+			data[half].Permitted &= left
+			data[half].Effective &= left
 		}
+		_ = unix.Capset(&header, &data[0])
 	}
-	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
-		return fmt.Errorf("entering: %w", errno)
-	}
-	return nil
 }
 
-// landlockVersion returns the kernel's version of Landlock, 0 for none.
-func landlockVersion() int {
-	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	if errno != 0 {
-		return 0
-	}
-	return int(v)
-}
-
-// Key tells policies apart for those who keep a thread per policy: a folder that was removed and
-// made again is another one, and the thread still has the old one.
+// Key tells surroundings apart for those who keep a thread for each: a folder that was removed and made
+// again is another one, and the thread still has the old one.
 func (p Policy) Key() string {
-	key := fmt.Appendf(nil, "%s %d %v", p.By, p.Landlock, p.Closed)
+	key := fmt.Appendf(nil, "%+v %s %+v %v %+v %s", p.Machine, p.Network, p.Egress, p.Closed, p.Limits, p.Fresh)
 	for _, place := range p.Places {
-		key = append(key, 0)
-		key = append(key, place.Path...)
-		key = strconv.AppendInt(append(key, 0), int64(place.Access), 10)
+		key = fmt.Appendf(key, "\x00%d %s %s %s", place.Access, place.Path, place.Target, place.Upper)
 		var st unix.Stat_t
-		if place.Access >= Read && unix.Stat(place.Path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		if (place.Access == Read || place.Access == Write) && unix.Stat(place.Path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
 			key = strconv.AppendUint(append(key, ' '), st.Ino, 10)
 		}
 	}

@@ -1,4 +1,4 @@
 package sandbox
 
-// Bubblewrap finds bwrap where it works, for tests of what is only a fallback.
+// Bubblewrap finds bwrap and tries it.
 var Bubblewrap = bubblewrap

@@ -1,25 +1,36 @@
 package sandbox
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
 // Probe says what this machine has, by trying it; once per process.
 var Probe = sync.OnceValue(func() Machine {
-	m := Machine{Landlock: landlockVersion()}
-	switch bwrap, ok := bubblewrap(); {
-	case inOwnThread(ownMounts) == nil && capable():
-		m.Files = ByNamespace
-	case tryUserNamespace() == nil:
-		m.Files = ByUserNamespace
-	case ok:
-		m.Files, m.Bwrap = ByBwrap, bwrap
+	landlock := landlockVersion()
+	by := ByUserNamespace
+	if os.Geteuid() == 0 {
+		by = ByNamespace
+	}
+	if m, ok := try(by); ok {
+		m.Landlock = landlock
+		return m
+	}
+	m := Machine{Landlock: landlock, Filter: inOwnThread(func() error {
+		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+			return err
+		}
+		return filterCalls()
+	}) == nil}
+	if bwrap, ok := bubblewrap(); ok {
+		m.Files, m.Bwrap, m.Network = ByBwrap, bwrap, exec.Command(bwrap, "--ro-bind", "/", "/", "--unshare-net", bwrap, "--version").Run() == nil
 	}
 	return m
 })
@@ -36,52 +47,83 @@ func inOwnThread(do func() error) error {
 	return <-done
 }
 
-// capable reports whether the kernel has the calls that Enter mounts with (Linux 5.12).
-func capable() bool {
-	err := unix.MountSetattr(-1, "", unix.AT_EMPTY_PATH, &unix.MountAttr{})
-	return err != unix.ENOSYS
-}
-
 const probeName = "pawl-sandbox-probe"
 
-// Main answers the question of a Probe if this process was executed to, and then never returns.
+// Main does what a Probe, an AnswerIn or a command in bubblewrap's network asks for if this process was executed to, and then never returns.
 // Call it first in every main and TestMain; proc.Main does.
 func Main() {
-	if len(os.Args) == 1 && os.Args[0] == probeName {
-		code := 0
-		if err := inOwnThread(func() error { return mountAll([]Place{{"/proc", Read}, {"/tmp", Hidden}}) }); err != nil {
-			code = 1
-		}
-		os.Exit(code)
+	switch {
+	case len(os.Args) == 2 && os.Args[1] == checkName: // bubblewrap can't change what a program is called
+		answerAsked()
+	case len(os.Args) > 3 && os.Args[1] == entryName:
+		fmt.Fprintln(os.Stderr, "pawl: the sandbox's network:", enterNetwork())
+		os.Exit(127)
 	}
+	if len(os.Args) != 2 || os.Args[0] != probeName {
+		return
+	}
+	m := Machine{Files: Means(os.Args[1]), Network: true, Filter: true}
+	if err := Settle(); err != nil {
+		os.Exit(1)
+	}
+	p := Policy{Machine: m, Network: Filtered, Places: sorted([]Place{
+		{Path: "/tmp", Access: Empty}, {Path: "/usr", Access: Read}, {Path: "/proc", Access: Write}, {Path: "/dev/null", Access: Write},
+	})}
+	enter := func() error {
+		room, err := Enter(p)
+		if room.Proxy != nil {
+			room.Proxy.Close()
+		}
+		return err
+	}
+	m.Overlay = inOwnThread(overlays) == nil
+	err := inOwnThread(enter)
+	if err != nil { // no network of its own
+		m.Network, p.Network = false, Open
+		err = inOwnThread(enter)
+	}
+	if err != nil { // no filter
+		m.Filter, p.Machine.Filter = false, false
+		err = inOwnThread(enter)
+	}
+	if err != nil || json.NewEncoder(os.Stdout).Encode(m) != nil {
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
-// tryUserNamespace makes this program again in a user namespace and has it mount something:
-// where a security module forbids that, the namespace alone can still be made.
-func tryUserNamespace() error {
-	if os.Args[0] == probeName {
-		return unix.EPERM // this program forgets Main, and would start itself for ever
+// overlays tries a layer, in memory.
+func overlays() error {
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return err
 	}
-	if os.Geteuid() == 0 {
-		return unix.EPERM // a root that may not mount is in a container, where this is shut as well
+	if err := memory(staging, "mode=0755"); err != nil {
+		return err
+	}
+	dirs := map[string]string{}
+	for _, name := range []string{"lower", upper, working, "merged"} {
+		dirs[name] = filepath.Join(staging, name)
+		if err := os.Mkdir(dirs[name], 0o755); err != nil {
+			return err
+		}
+	}
+	options := "lowerdir=" + dirs["lower"] + ",upperdir=" + dirs[upper] + ",workdir=" + dirs[working]
+	if os.Getuid() != 0 {
+		options += ",userxattr"
+	}
+	return unix.Mount("pawl", dirs["merged"], "overlay", 0, options)
+}
+
+// try makes this program again as a supervisor and has it enter a room.
+func try(by Means) (m Machine, ok bool) {
+	if os.Args[0] == probeName {
+		return m, false // this program forgets Main, and would start itself for ever
 	}
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Args, cmd.Env = []string{probeName}, []string{"GOMAXPROCS=1"}
-	cmd.SysProcAttr = UserNamespace()
-	return cmd.Run()
-}
-
-// UserNamespace are the attributes of a process that is in a user namespace of its own, as the
-// same user, where it may mount.
-func UserNamespace() *syscall.SysProcAttr {
-	uid, gid := os.Geteuid(), os.Getegid()
-	return &syscall.SysProcAttr{
-		Cloneflags:  unix.CLONE_NEWUSER,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
-		// It lasts beyond the execution of a program, until Enter drops it.
-		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN},
-	}
+	cmd.Args, cmd.Env = []string{probeName, string(by)}, []string{"GOMAXPROCS=1"}
+	cmd.SysProcAttr = Supervisor(by)
+	out, err := cmd.Output()
+	return m, err == nil && json.Unmarshal(out, &m) == nil
 }
 
 // bubblewrap finds bwrap and tries it.

@@ -1,136 +1,104 @@
-// Package sandbox says what a command of a loop may reach on this machine, and sees to it with
-// what the machine has: a mount namespace for the files (made by the supervisor itself, else by
-// bubblewrap) and Landlock for the ports, signals and abstract sockets. It decides nothing about
-// loops, runs nothing, and never claims a protection that it has not tried (Probe).
+// Package sandbox says what a command of a loop may reach on this machine, and sees to it with what the
+// machine has: namespaces (made by the supervisor itself, else by bubblewrap), a filter of system calls,
+// and Landlock where the network is the machine's own. It decides nothing about loops, runs nothing, and
+// never claims a protection that it has not tried (Probe, Check).
 //
-// A command sees the machine's own file system without the places on a list. It is a list of what is
-// denied, not of what is allowed: a build needs compilers, caches and scratch space that nobody can name
-// beforehand. Start at Policy; places.go has the tables; Enter in enter_linux.go carries it out.
+// A command sees a root of its own in which there is only what the places name: what builds read is
+// read-only, what it may write is its tree and scratch space of its own, and everything else is absent. So
+// what was forgotten is missing, and not open. Start at Policy; Make in make.go has what is named; Enter in
+// enter_linux.go carries it out.
 package sandbox
 
 import (
 	"cmp"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"pawl/internal/egress"
 )
 
-// Access is what a command may do with a place and with everything in it.
+// Access is what a command finds at a place.
 type Access int
 
-// The accesses, from nothing to everything.
+// The accesses.
 const (
-	// Hidden is an empty folder of the command's own, in memory; an empty file where it is one.
+	// Hidden is nothing at a place that is inside of another: an empty folder or file.
 	Hidden Access = iota
+	// Empty is an empty folder of the command's own, in memory.
+	Empty
 	// Copy is a file of the command's own that begins as a copy, for programs that replace their
 	// settings by renaming. What it becomes is lost.
 	Copy
+	// Link is a symbolic link as the machine has it.
+	Link
 	Read
+	// Layer is a folder that the command may write while the machine's own stays as it is: what it writes
+	// goes to Upper.
+	Layer
 	Write
-	// Fixed is Write to what can be neither renamed nor removed itself.
-	Fixed
 )
 
-// Place is a file or folder and what may be done with it.
+// Place is a file or folder and what a command finds there.
 type Place struct {
 	Path   string
 	Access Access
+	Target string   // of a Link
+	Lower  []string // of a Layer: what is seen below, the uppermost first
+	Upper  string   // of a Layer: where what is written goes. What overlays need is beside it
+	// Missing is a Layer over nothing.
+	Missing bool
 }
 
-// Policy is what a command may reach. What no place covers stays as it is.
+// Network is what a command reaches of the network: sandbox.network of the spec.
+type Network string
+
+// The networks.
+const (
+	Filtered Network = "filtered" // a loopback of its own, and a proxy of pawl's
+	None     Network = "none"     // a loopback of its own
+	Open     Network = "open"     // this machine's
+)
+
+// Policy is what a command may reach. What no place covers is absent.
 type Policy struct {
 	// Places are sorted from the outside in; the innermost decides.
 	Places []Place
-	// Closed are the TCP ports, on any host, to which no connection can be made.
+	// Layers is the folder that has the layers, "" where there are none.
+	Layers string
+	// Network is Filtered or None only where the machine has network namespaces. Egress is what the proxy
+	// lets through.
+	Network Network
+	Egress  egress.Rules
+	// Closed are the TCP ports, on any host, to which no connection can be made from an Open network.
 	Closed []int
-	// By is how files are kept out of reach; Bwrap is the program, where it is that.
-	By    Means
-	Bwrap string
-	// Landlock is the version of it that the machine has, 0 for none.
-	Landlock int
+	// Limits are what the command may use up.
+	Limits Limits
+	// Tree and Fresh name the surroundings: those of one tree are made anew when Fresh is another.
+	Tree, Fresh string
+	// Machine is what the policy is carried out with.
+	Machine Machine
 }
 
-// Means is how files are kept out of reach.
-type Means string
-
-// The means, the cheapest first: the supervisor's own mount namespace costs nothing per command,
-// bubblewrap some eight milliseconds.
-const (
-	ByNothing       Means = ""
-	ByNamespace     Means = "a mount namespace"
-	ByUserNamespace Means = "a user and mount namespace"
-	ByBwrap         Means = "bubblewrap"
-)
-
-// What Landlock's versions bring.
-const (
-	landlockNet   = 4
-	landlockScope = 6
-)
-
-// Machine is what Probe found.
-type Machine struct {
-	Files    Means
-	Bwrap    string // its path
-	Landlock int    // its version, 0 for none
+// Opens reports whether what there is at a path is in reach.
+func (p Policy) Opens(path string) bool {
+	at := resolved(path)
+	if at == "" {
+		return false
+	}
+	around, ok := covering(p.Places, at)
+	return ok && (around.Access == Read || around.Access == Write || around.Access == Layer)
 }
 
-// Covers reports whether both files and the engine's ports (closed) are out of reach on this machine (E6).
-func (m Machine) Covers(closed []int) bool { return m.Lacks(closed) == "" }
-
-// Lacks says in words what the machine lacks, "" where it has everything.
-func (m Machine) Lacks(closed []int) string {
-	var lacks []string
-	if m.Files == ByNothing {
-		lacks = append(lacks, "mount namespaces (neither by itself nor with bubblewrap)")
-	}
-	switch {
-	case m.Landlock == 0:
-		lacks = append(lacks, "Landlock")
-	case m.Landlock < landlockNet:
-		lacks = append(lacks, fmt.Sprintf("Landlock for ports (it has version %d, Linux 6.7 brings %d)", m.Landlock, landlockNet))
-	case len(closed) == 0:
-		lacks = append(lacks, "a port of the engine's that is not everybody's")
-	}
-	return strings.Join(lacks, " and ")
-}
-
-// Protections are the lines of the contract that say which protections this machine has, by what means,
-// and which it lacks. The spec may open some of the closed ports.
-func (m Machine) Protections(closed, open []int) []string {
-	var lines []string
-	if m.Files != ByNothing {
-		lines = append(lines,
-			"sandbox, by "+string(m.Files)+": $PAWL_HOME, your home and other programs' sockets are out of reach of agent and commands, and your repository can't be written; caches, temporary folders and what the spec names can")
-	} else {
-		lines = append(lines, "no sandbox for files: agent and commands run with your rights on this machine, and could reach $PAWL_HOME, your home and your repository")
-	}
-	shut := slices.DeleteFunc(slices.Clone(closed), func(port int) bool { return slices.Contains(open, port) })
-	if m.Landlock >= landlockNet && len(shut) > 0 {
-		slices.Sort(shut)
-		lines = append(lines, "sandbox, by Landlock: the engine, its UI and the stewards' triggers are out of reach (no connection to port "+strings.Trim(strings.ReplaceAll(fmt.Sprint(slices.Compact(shut)), " ", ", "), "[]")+")")
-	} else {
-		lines = append(lines, "no sandbox for ports: agent and commands could reach the engine and its UI, and answer a gate")
-	}
-	switch {
-	case m.Landlock >= landlockScope:
-		lines = append(lines, "sandbox, by Landlock: no signals to pawl's processes, and no tracing of them")
-	case m.Files == ByBwrap: // in a process namespace of its own
-		lines = append(lines, "sandbox, by bubblewrap: no signals to pawl's processes, and no tracing of them")
-	case m.Files != ByNothing: // without the right to trace those that have more rights
-		lines = append(lines, "sandbox, by "+string(m.Files)+": no tracing of pawl's processes; signals can be sent to them, and what they end is started again")
-	case m.Landlock >= landlockNet && len(shut) > 0:
-		lines = append(lines, "sandbox, by Landlock: no tracing of pawl's processes; signals can be sent to them, and what they end is started again")
-	default:
-		lines = append(lines, "no sandbox for processes: agent and commands could end or trace pawl's; what they end is started again")
-	}
-	return lines
+// Limits are what the commands of a loop may use up at any time; 0 is no limit.
+type Limits struct {
+	Memory    int64 // bytes
+	Processes int64
 }
 
 // sorted returns the places from the outside in. The last of several for one path counts. A place that
-// allows the same as the place around it is dropped.
+// is read-only as the place around it is dropped.
 func sorted(places []Place) []Place {
 	last := map[string]Place{}
 	for _, p := range places {
@@ -145,22 +113,27 @@ func sorted(places []Place) []Place {
 	})
 	var out []Place
 	for _, p := range all {
-		if around(out, p.Path) != p.Access {
-			out = append(out, p)
+		around, ok := covering(out, p.Path)
+		if ok && around.Access == p.Access && (p.Access == Read || p.Access == Write) || !ok && p.Access == Hidden {
+			continue
 		}
+		if ok && p.Access == Link && around.Access != Empty { // it is there
+			continue
+		}
+		out = append(out, p)
 	}
 	return out
 }
 
-// around is the access that a path has by the places so far; Write where none covers it.
-func around(places []Place, path string) Access {
-	access := Write
-	for _, p := range places { // from the outside in
-		if within(path, p.Path) {
-			access = p.Access
+// covering returns the innermost of the places that a path is at or in, the last of several; ok is false
+// where there is none.
+func covering(places []Place, path string) (found Place, ok bool) {
+	for _, p := range places {
+		if p.Access != Link && len(p.Path) >= len(found.Path) && within(path, p.Path) {
+			found, ok = p, true
 		}
 	}
-	return access
+	return found, ok
 }
 
 // within reports whether path is dir or below it.
@@ -181,4 +154,30 @@ func resolved(path string) string {
 		return ""
 	}
 	return at
+}
+
+// links are the symbolic links on the way to a path, so that the name that people use leads there too.
+func links(path string) (all []Place) {
+	for range 40 { // as the kernel does
+		at := "/"
+		again := false
+		parts := strings.Split(strings.TrimPrefix(filepath.Clean(path), "/"), "/")
+		for i, part := range parts {
+			at = filepath.Join(at, part)
+			target, err := os.Readlink(at)
+			if err != nil {
+				continue
+			}
+			all = append(all, Place{Path: at, Access: Link, Target: target})
+			if !filepath.IsAbs(target) {
+				target = filepath.Join(filepath.Dir(at), target)
+			}
+			path, again = filepath.Join(append([]string{target}, parts[i+1:]...)...), true
+			break
+		}
+		if !again {
+			return all
+		}
+	}
+	return nil
 }

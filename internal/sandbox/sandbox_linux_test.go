@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/egress"
 	"pawl/internal/proc"
 	"pawl/internal/sandbox"
 )
@@ -51,9 +52,9 @@ func newPlace(t *testing.T, m sandbox.Machine) *place {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	t.Setenv("HOME", p.home)
-	t.Setenv("TMPDIR", filepath.Join(dir, "tmp")) // so that the home is a real one
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "tmp"), 0o755))
-	p.request = sandbox.Request{Machine: m, Home: p.pawl, Repo: p.repo, Own: []string{p.desk, p.exchange}, Env: os.Environ()}
+	p.request = sandbox.Request{Machine: m, Home: p.pawl, Repo: p.repo, Own: []string{p.desk, p.exchange}, Env: os.Environ(),
+		Network: sandbox.Filtered, Layers: []string{filepath.Join(p.pawl, "loops", "l", "layers")}, Tree: "desk",
+	}
 	return p
 }
 
@@ -87,7 +88,7 @@ func machines(t *testing.T) map[string]sandbox.Machine {
 	}
 	found := map[string]sandbox.Machine{string(m.Files): m}
 	if path, ok := sandbox.Bubblewrap(); ok {
-		found[string(sandbox.ByBwrap)] = sandbox.Machine{Files: sandbox.ByBwrap, Bwrap: path, Landlock: m.Landlock}
+		found[string(sandbox.ByBwrap)] = sandbox.Machine{Files: sandbox.ByBwrap, Bwrap: path, Network: true, Landlock: m.Landlock, Filter: m.Filter}
 	} else if os.Getenv("PAWL_TEST_ALL") != "" {
 		t.Fatal("bwrap is not there or does not work")
 	}
@@ -128,12 +129,17 @@ func TestE6_WhatIsInReachOfAgents(t *testing.T) {
 				{"use the agent's own sign-in", `echo 1 >~/.claude/session && grep -q {} ~/.claude.json`, true},
 				// bubblewrap makes no copies.
 				{"replace the agent's settings", `echo 1 >~/.claude.json.new && mv ~/.claude.json.new ~/.claude.json`, m.Files != sandbox.ByBwrap},
-				{"use scratch space beside everything", `echo 1 >$W/scratch && echo 1 >$(mktemp)`, true},
+				{"use scratch space", `echo 1 >$(mktemp) && echo 1 >/var/tmp/x && echo 1 >/dev/shm/x`, true},
+				{"write beside its tree, in memory", `echo 1 >$W/scratch`, true}, // as W is in /tmp
+				{"write the root", `echo 1 >/new || mkdir /data`, false},
+				{"write the system", `echo 1 >/usr/new || echo 1 >>/etc/passwd`, false},
+				{"read what is root's alone", `grep -q . /etc/shadow`, false},
 				{"read the repository", `grep -q theirs $W/repo/file`, true},
 				{"write the repository", `echo 1 >$W/repo/file`, false},
 				{"make files in the repository", `echo 1 >$W/repo/.git/hooks/pre-commit || echo 1 >$W/repo/.git/new`, false},
 				{"remove a file of the repository", `rm -f $W/repo/file || mv $W/repo/file $W/repo/other`, false},
-				{"stop the loop", `echo 1 >$W/repo/loop-stop`, true},
+				{"stop the loop", `echo 1 >$W/repo/loop-stop`, false},
+				{"make a file at the repository's root", `echo 1 >$W/repo/GNUmakefile`, false},
 				{"remove the repository", `rm -rf $W/repo; test ! -e $W/repo/file`, false},
 				{"rename the repository", `mv $W/repo $W/elsewhere`, false},
 				{"read a key", `cat ~/.ssh/id`, false},
@@ -141,6 +147,13 @@ func TestE6_WhatIsInReachOfAgents(t *testing.T) {
 				{"read the store", `cat $W/user/.local/state/pawl/stores/s.git/HEAD`, false},
 				{"see that there is a store", `test -e $W/user/.local/state/pawl/stores`, false},
 				{"read another loop's transcript", `cat $W/user/.local/state/pawl/loops/other/steps/stdout`, false},
+				{"make io_uring or a keyring", `python3 -c 'import ctypes,sys; l=ctypes.CDLL(None); sys.exit(l.syscall(425,0,0)==-1 and l.syscall(250,0,-3,0)==-1)'`, false},
+				{"limit the supervisor", `prlimit --pid 1 --cpu=1`, false},
+				{"slow the supervisor down", `renice -n 19 -p 1 || renice -n 19 -u $(id -u) || chrt -i -p 0 1 || taskset -p 1 1`, false},
+				{"have the kernel end the supervisor first", `echo 1000 >/proc/1/oom_score_adj`, m.Files == sandbox.ByBwrap}, // there process 1 is bubblewrap's, and in the sandbox
+				{"end the supervisor", `kill -SEGV 1 || kill -9 1`, false},
+				{"see other processes", `test $(ls /proc | grep -c '^[0-9]') -gt 12`, false},
+				{"share memory with others", `ipcs -m | grep -q 0x`, false},
 				{"see the judge", `test -e $W/user/.local/state/pawl/loops/l/judge`, false},
 				{"go round by a link", `ln -s $W/user/.ssh/id l; cat l`, false},
 				{"go round by another process", `cat /proc/$PPID/root$W/user/.ssh/id`, false},
@@ -154,11 +167,13 @@ func TestE6_WhatIsInReachOfAgents(t *testing.T) {
 				code, out := p.sh("exec 2>&1; " + c.script)
 				require.Equal(t, c.works, code == 0, "%s: exit %d\n%s", c.name, code, out)
 			}
-			for name, want := range map[string]string{"user/.bashrc": "rc\n", "user/.gitconfig": "config\n", "user/.claude.json": "{}\n", "repo/file": "theirs\n", "user/notes/n": "1\n"} {
+			for name, want := range map[string]string{"user/.bashrc": "rc\n", "user/.gitconfig": "config\n", "user/.claude.json": "{}\n", "repo/file": "theirs\n", "user/notes/n": "1\n", "user/.claude/session": "s\n"} {
 				b, err := os.ReadFile(filepath.Join(p.dir, name))
 				require.NoError(t, err)
 				require.Equal(t, want, string(b), name)
 			}
+			require.NoFileExists(t, filepath.Join(p.home, ".cache/go-build/y"), "it is in the layer")
+			require.NoFileExists(t, filepath.Join(p.dir, "scratch"))
 		})
 	}
 }
@@ -201,7 +216,9 @@ func TestE6_HomeIsAnEmptyOneInMemory(t *testing.T) {
 	}
 }
 
-func TestE6_ClosedPorts(t *testing.T) {
+// A network of its own has servers of its own and none of anybody else's; an open one has all, but what
+// Landlock closes.
+func TestE6_Networks(t *testing.T) {
 	if sandbox.Probe().Landlock < 4 {
 		lacking(t, "this machine's Landlock knows no ports")
 	}
@@ -212,15 +229,38 @@ func TestE6_ClosedPorts(t *testing.T) {
 			defer answer.Close()
 			port := answer.Listener.Addr().(*net.TCPAddr).Port
 			ask := fmt.Sprintf(`exec 3<>/dev/tcp/127.0.0.1/%d && printf 'GET / HTTP/1.0\r\n\r\n' >&3 && grep -q hello <&3`, port)
-			code, out := p.sh(ask)
-			require.Zero(t, code, "a port that is nobody's business: %s", out)
+			through := fmt.Sprintf(`exec 3<>/dev/tcp/127.0.0.1/%d && printf 'CONNECT 127.0.0.1:%d HTTP/1.1\r\n\r\n' >&3 && head -1 <&3 | grep -q 200`, egress.Port, port)
+			for _, script := range []string{ask, through} {
+				code, out := p.sh(script)
+				require.NotZero(t, code, "this machine's own: %s", out)
+			}
+			code, out := p.sh(`python3 -c '
+import socket
+s = socket.socket(); s.bind(("127.0.0.1", 8080)); s.listen()
+c = socket.create_connection(("127.0.0.1", 8080)); c.sendall(b"x"); print(s.accept()[0].recv(1))'`)
+			require.Zero(t, code, "servers that tests start: %s", out)
+			if m.Network {
+				code, out = p.sh(fmt.Sprintf(`exec 3<>/dev/tcp/127.0.0.1/%d`, egress.Port))
+				require.Zero(t, code, "the proxy: %s", out)
+			}
+			p.request.Network = sandbox.None
+			code, out = p.sh(fmt.Sprintf(`exec 3<>/dev/tcp/127.0.0.1/%d`, egress.Port))
+			require.NotZero(t, code, "no proxy: %s", out)
+			p.request.Network = sandbox.Open
+			code, out = p.sh(ask)
+			require.Zero(t, code, "this machine's network: %s", out)
 			p.request.Closed = []int{port}
 			code, out = p.sh(ask)
 			require.NotZero(t, code)
 			require.Contains(t, out, "Permission denied")
-			p.request.Ports = []int{port}
-			code, out = p.sh(ask)
-			require.Zero(t, code, "the spec opens it: %s", out)
+			code, out = p.sh(fmt.Sprintf(`python3 -c '
+import socket, sys
+for s, fast in (socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262), 0), (socket.socket(), 0x20000000):
+    try: s.sendto(b"x", fast, ("127.0.0.1", %[1]d)) if fast else s.connect(("127.0.0.1", %[1]d))
+    except OSError: continue
+    sys.exit(0)
+sys.exit(1)'`, port))
+			require.NotZero(t, code, "by other means than connect and TCP: %s", out)
 		})
 	}
 }
@@ -252,7 +292,7 @@ func TestE6_NothingOfASandboxSurvives(t *testing.T) {
 	for name, m := range machines(t) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t, m)
-			code, out := p.sh(`setsid bash -c 'echo $$ >` + p.dir + `/pid; exec sleep 1000.25' & while ! [ -s ` + p.dir + `/pid ]; do :; done`)
+			code, out := p.sh(`setsid bash -c 'echo $$ >pid; exec sleep 1000.25' & while ! [ -s pid ]; do :; done`)
 			require.Zero(t, code, out)
 			found, err := filepath.Glob("/proc/[0-9]*/cmdline")
 			require.NoError(t, err)
@@ -283,19 +323,88 @@ func TestATreeThatIsMadeAgainIsInReach(t *testing.T) {
 	}
 }
 
-// A home that somebody made up in the temporary folder is scratch, but for what looks like settings.
-func TestE6_AHomeThatIsMadeUp(t *testing.T) {
+// What a judgement leaves around its tree is gone at the next one.
+func TestE6_EachJudgementHasFreshSurroundings(t *testing.T) {
 	for name, m := range machines(t) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t, m)
-			t.Setenv("TMPDIR", p.dir)
-			for script, works := range map[string]bool{
-				"echo 1 >~/scratch": true, "cat ~/notes.txt": true, "cat ~/.ssh/id": false, "echo 1 >~/.bashrc": false, "test -e " + p.pawl + "/stores": false,
-			} {
-				code, out := p.sh(script)
+			layers := filepath.Join(p.pawl, "loops", "l", "layers")
+			s, err := proc.Start(t.Name(), m.Files)
+			require.NoError(t, err)
+			defer s.Close()
+			run := func(judgement, script string, works bool) {
+				t.Helper()
+				p.request.Tree, p.request.Fresh = "judge", judgement
+				p.request.Layers = []string{filepath.Join(layers, "trial-"+judgement), filepath.Join(layers, "judge")}
+				code, out := p.in(s, script)
 				require.Equal(t, works, code == 0, "%s\n%s", script, out)
 			}
-			require.FileExists(t, filepath.Join(p.home, "scratch"))
+			leave := `echo evil >~/.npmrc; echo evil >/tmp/x; echo evil >~/.cache/go-build/x; echo new >~/.cache/go-build/new; rm -f ~/.cache/go-build/gone`
+			find := `cat ~/.npmrc || cat /tmp/x || grep evil ~/.cache/go-build/x || cat ~/.cache/go-build/new`
+			require.NoError(t, os.WriteFile(filepath.Join(p.home, ".cache/go-build/gone"), nil, 0o644))
+			run("1", leave, true)
+			run("1", find, true) // within one judgement it is there
+			run("2", find, false)
+			if m.Overlay {
+				run("2", `test -e ~/.cache/go-build/gone && grep x ~/.cache/go-build/x`, true)
+			}
+			// A change that was kept hands on its caches, and nothing else.
+			run("3", `echo good >~/.cache/go-build/kept; mkdir -p ~/.cache/go-build/d; rm -f ~/.cache/go-build/gone; echo evil >~/.npmrc`, true)
+			require.NoError(t, s.Close())
+			require.NoError(t, sandbox.Promote(filepath.Join(layers, "trial-3"), filepath.Join(layers, "judge")))
+			s, err = proc.Start(t.Name(), m.Files)
+			require.NoError(t, err)
+			run("4", find, false)
+			if m.Overlay {
+				run("4", `grep good ~/.cache/go-build/kept && test -d ~/.cache/go-build/d && test ! -e ~/.cache/go-build/gone`, true)
+			}
+			require.FileExists(t, filepath.Join(p.home, ".cache/go-build/gone"), "the user's own cache is as it was")
+			b, err := os.ReadFile(filepath.Join(p.home, ".cache/go-build/x"))
+			require.NoError(t, err)
+			require.Equal(t, "x\n", string(b))
+		})
+	}
+}
+
+// What the contract says of a sandbox is what was tried in it: each claim holds here, and does not where what it
+// claims is taken away.
+func TestE6_ClaimsAreTried(t *testing.T) {
+	for name, m := range machines(t) {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, m)
+			answer := httptest.NewServer(http.NotFoundHandler())
+			defer answer.Close()
+			engine := []string{answer.Listener.Addr().String()}
+			socket := filepath.Join(p.dir, "tmux.sock")
+			l, err := net.Listen("unix", socket)
+			require.NoError(t, err)
+			defer l.Close()
+			said := func(policy sandbox.Policy) []string {
+				facts := sandbox.Facts{
+					Policy: policy, Repo: p.repo, Engine: engine, Sockets: []string{socket},
+					Private: []string{filepath.Join(p.pawl, "stores"), filepath.Join(p.home, ".ssh")},
+				}
+				claims := sandbox.Claims(facts)
+				s, err := proc.Start(t.Name(), policy.Machine.Files)
+				require.NoError(t, err)
+				defer s.Close()
+				found, err := s.Check(context.Background(), proc.Check{Sandbox: policy, Asked: sandbox.Asked(claims)})
+				require.NoError(t, err)
+				_, broken := sandbox.Said(claims, found)
+				return broken
+			}
+			require.Empty(t, said(sandbox.Make(p.request)))
+			for what, open := range map[string]func(*sandbox.Request){
+				"FILES":      func(r *sandbox.Request) { r.Allow = []string{filepath.Join(p.home, ".ssh")} },
+				"REPOSITORY": func(r *sandbox.Request) { r.Own = append(r.Own, p.repo) },
+				"ENGINE":     func(r *sandbox.Request) { r.Network = sandbox.Open },
+				"PROCESSES":  func(r *sandbox.Request) { r.Machine = sandbox.Machine{Filter: true} },
+				"CALL":       func(r *sandbox.Request) { r.Machine.Filter = false },
+			} {
+				r := p.request
+				open(&r)
+				require.Contains(t, strings.Join(said(sandbox.Make(r)), "\n"), what)
+			}
 		})
 	}
 }
@@ -319,7 +428,7 @@ func BenchmarkCommand(b *testing.B) {
 	}
 	home := b.TempDir()
 	make := func(m sandbox.Machine) *sandbox.Policy {
-		p := sandbox.Make(sandbox.Request{Machine: m, Home: home, Closed: []int{1, 2}, Env: os.Environ()})
+		p := sandbox.Make(sandbox.Request{Machine: m, Home: home, Network: sandbox.Filtered, Env: os.Environ()})
 		return &p
 	}
 	run("none", nil, sandbox.ByNothing)

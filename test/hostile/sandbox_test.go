@@ -120,17 +120,18 @@ func TestE6_AgentThatAnswersAGate(t *testing.T) {
 	}
 }
 
-// What is written to a home is gone with the sandbox; what is written elsewhere stays.
+// What is written to a home or beside everything is gone with the sandbox; what is written where the spec allows it
+// stays.
 func TestE6_HomeAndScratch(t *testing.T) {
 	needsSandbox(t)
 	w, env := newTargets(t)
 	w.Script(`echo "alias ls=rm" >>"$HOME/.bashrc"; echo here >"$WORLD/scratch"; echo here >"$HOME/allowed/it"; setsid sleep 1000 & ` + world.Raises)
 	w.Write("up/.bashrc", "rc\n")
 	w.Write("up/allowed/it", "there\n")
-	w.Set(doc{"agent": doc{"env": env}, "sandbox": doc{"use": "required", "allow": []string{"~/allowed"}}})
+	w.Set(doc{"agent": doc{"env": env}, "sandbox": doc{"use": "required", "allow": []string{"~/allowed"}}}) // and not the world's folder
 	w.Run(0)
 	require.Equal(t, "rc\n", w.Read("up/.bashrc"))
-	require.Equal(t, "here\n", w.Read("scratch"))
+	require.NoFileExists(t, filepath.Join(w.Dir, "scratch"))
 	require.Equal(t, "here\n", w.Read("up/allowed/it"))
 }
 
@@ -143,14 +144,14 @@ func TestE6_TheContractSaysWhichProtectionsHold(t *testing.T) {
 	if m.Files != sandbox.ByNothing {
 		require.Contains(t, s.Err, "sandbox, by "+string(m.Files))
 	} else {
-		require.Contains(t, s.Err, "no sandbox for files")
+		require.Contains(t, s.Err, "NO SANDBOX FOR FILES")
 	}
 	w.Set(doc{"name": w.Loop + "-off", "sandbox": doc{"use": "off"}})
 	s = w.Pawl("run", "--yes", w.SpecFile())
 	require.Contains(t, s.Err, "no sandbox (sandbox.use is off)")
 	w.Set(doc{"sandbox": doc{"use": "required"}})
 	s = w.Pawl("run", "--yes", w.SpecFile())
-	if m.Covers([]int{1}) {
+	if m.Lacks(sandbox.Filtered, []int{1}) == "" {
 		require.Equal(t, 0, s.Code, s.Err)
 	} else {
 		require.Equal(t, 2, s.Code, s.Err)
@@ -161,8 +162,8 @@ func TestE6_TheContractSaysWhichProtectionsHold(t *testing.T) {
 // needsSandbox skips where the machine has none.
 func needsSandbox(t *testing.T) {
 	t.Helper()
-	if m := sandbox.Probe(); !m.Covers([]int{1}) || m.Landlock < 6 {
-		world.Lacks(t, "this machine lacks "+m.Lacks([]int{1})+" or Landlock 6")
+	if lacks := sandbox.Probe().Lacks(sandbox.Filtered, []int{1}); lacks != "" {
+		world.Lacks(t, "this machine lacks "+lacks)
 	}
 }
 

@@ -91,6 +91,8 @@ func In(t testing.TB, dir, agent string, files map[string]string, env ...string)
 		"agent":     Doc{"command": []string{"sh", filepath.Join(w.Dir, "agent.sh")}, "env": Doc{"WORLD": w.Dir}},
 		"limits":    Doc{"iterations": 1, "toolCalls": 1000, "activeTime": "1h"},
 		"approvals": Doc{"diff": "auto", "tools": []string{"*"}},
+		// Agents of tests leave word beside their tree. $PAWL_HOME and the repository stay out of their reach.
+		"sandbox": Doc{"allow": []string{w.Dir}},
 	}
 	return w
 }

@@ -1,0 +1,173 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pawl/internal/egress"
+)
+
+// Answer tries what is asked on the calling thread, which must be in the sandbox.
+func Answer(asked []Question) []Finding {
+	found := make([]Finding, len(asked))
+	for i, q := range asked {
+		found[i] = Finding{q, q.done()}
+	}
+	return found
+}
+
+func (q Question) done() bool {
+	switch q.Deed {
+	case Reading:
+		return reads(q.Target)
+	case Writing:
+		return writes(q.Target)
+	case Connecting:
+		at, err := netip.ParseAddrPort(q.Target)
+		return err == nil && connects(at)
+	case Through:
+		return throughProxy(q.Target)
+	case Dialing:
+		conn, err := net.Dial("unix", q.Target)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	case Mingling:
+		return os.Getpid() > 2 // the first of a table of its own, or the second after bubblewrap
+	case Calling:
+		_, _, ring := unix.Syscall(unix.SYS_IO_URING_SETUP, 0, 0, 0)
+		_, err := unix.KeyctlInt(unix.KEYCTL_GET_KEYRING_ID, unix.KEY_SPEC_SESSION_KEYRING, 0, 0, 0)
+		return ring != unix.ENOSYS || err != unix.ENOSYS
+	}
+	return true // what is not known is not claimed to be closed
+}
+
+// reads reports whether there is something to read: a folder that is empty has been hidden.
+func reads(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	if names, err := f.Readdirnames(1); err == nil {
+		return len(names) > 0
+	}
+	_, err = f.Read(make([]byte, 1))
+	return err == nil
+}
+
+func writes(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	if !info.IsDir() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err == nil {
+			f.Close()
+		}
+		return err == nil
+	}
+	f, err := os.CreateTemp(path, ".pawl-check-*")
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return os.Remove(f.Name()) == nil
+}
+
+// throughProxy asks the room's proxy for a connection. It is answered by another thread.
+func throughProxy(to string) bool {
+	conn, err := net.DialTimeout("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(egress.Port)), time.Second)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	if _, err := fmt.Fprintf(conn, "CONNECT %[1]s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", to); err != nil {
+		return false
+	}
+	answer := make([]byte, len("HTTP/1.1 200"))
+	_, err = io.ReadFull(conn, answer)
+	return err == nil && string(answer[len(answer)-3:]) == "200"
+}
+
+// connects tries TCP, TCP with data in its first packet, and TCP over several paths, which are told apart by
+// the kernel's own rules.
+func connects(at netip.AddrPort) bool {
+	return tries(at, unix.IPPROTO_TCP, false) || tries(at, unix.IPPROTO_TCP, true) || tries(at, mptcp, false)
+}
+
+func tries(at netip.AddrPort, protocol int, fast bool) bool {
+	family := unix.AF_INET
+	var to unix.Sockaddr = &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().Unmap().As4()}
+	if at.Addr().Is6() && !at.Addr().Is4In6() {
+		family, to = unix.AF_INET6, &unix.SockaddrInet6{Port: int(at.Port()), Addr: at.Addr().As16()}
+	}
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, protocol)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	if fast {
+		err = unix.Sendto(fd, []byte("x"), fastOpen, to)
+	} else {
+		err = unix.Connect(fd, to)
+	}
+	if err == nil {
+		return true
+	}
+	if err != unix.EINPROGRESS {
+		return false
+	}
+	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+	if n, err := unix.Poll(poll, 1000); err != nil || n == 0 {
+		return false
+	}
+	code, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	return err == nil && code == 0
+}
+
+const checkName = "pawl-sandbox-check"
+
+// answerAsked is what Main does for AnswerIn.
+func answerAsked() {
+	var asked []Question
+	if json.NewDecoder(os.Stdin).Decode(&asked) != nil || json.NewEncoder(os.Stdout).Encode(Answer(asked)) != nil {
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// AnswerIn tries what is asked in a process in the sandbox, where a thread can't be in it: by bubblewrap.
+func AnswerIn(p Policy, asked []Question) (found []Finding, err error) {
+	self, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return nil, err
+	}
+	p.Places = sorted(append(p.Places, Place{Path: self, Access: Read})) // nothing beside it is put into reach
+	path, argv := p.Wrap(self, []string{self, checkName})
+	cmd := exec.Command(path)
+	cmd.Args = argv
+	in, err := json.Marshal(asked)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdin, cmd.Env = bytes.NewReader(in), []string{"GOMAXPROCS=1"}
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, err
+	}
+	return found, json.Unmarshal(out, &found)
+}

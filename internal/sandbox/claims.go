@@ -1,0 +1,117 @@
+package sandbox
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Claim is a sentence of the contract about the sandbox, and what must be tried before it may be said.
+type Claim struct {
+	Holds string     // what is said where nothing of Asked can be done
+	Fails string     // what is said where something can
+	Asked []Question // none of which may work
+}
+
+// Facts are what claims are made of.
+type Facts struct {
+	Policy  Policy
+	Repo    string   // the user's repository, "" where it is not on this host
+	Engine  []string // host:port of the engine, its UI, the triggers
+	Private []string // of $PAWL_HOME and the user's home: what must not be read
+	Sockets []string // Unix sockets of other programs
+}
+
+// Claims are the sentences about a sandbox, in the order in which a contract says them (E6).
+func Claims(f Facts) []Claim {
+	m := f.Policy.Machine
+	by := string(m.Files)
+	files := Claim{
+		Holds: "sandbox, by " + by + ": agent and commands see the system's folders and what the spec names, read-only, and nothing else of this machine: not $PAWL_HOME, not your home, not other programs' sockets",
+		Fails: "NO SANDBOX FOR FILES: agent and commands could reach $PAWL_HOME, your home or other programs' sockets",
+	}
+	for _, path := range f.Private {
+		files.Asked = append(files.Asked, Question{Reading, path})
+	}
+	for _, path := range f.Sockets {
+		files.Asked = append(files.Asked, Question{Dialing, path})
+	}
+	all := []Claim{files}
+	if f.Repo != "" {
+		all = append(all, Claim{
+			Holds: "sandbox, by " + by + ": your repository can be read and not be written",
+			Fails: "YOUR REPOSITORY CAN BE WRITTEN by agent and commands",
+			Asked: []Question{{Writing, f.Repo}, {Writing, f.Repo + "/.git"}},
+		})
+	}
+	network := Claim{
+		Holds: "sandbox, by " + by + ": a network of their own, with a way out through pawl's proxy alone, which lets nothing through to this host, the engine or its UI" + wanted(f.Policy),
+		Fails: "THE ENGINE CAN BE REACHED: agent and commands could answer a gate",
+	}
+	if f.Policy.Network == None {
+		network.Holds = "sandbox, by " + by + ": a network of their own, with no way out"
+	}
+	if f.Policy.Network == Open {
+		network.Holds = "THE NETWORK IS THIS MACHINE'S: agent and commands reach whatever listens here and elsewhere; by Landlock alone the engine, its UI and the stewards' triggers are closed (no connection to port " + ports(f.Policy.Closed) + "), and through another program an agent could answer its own gates"
+	}
+	for _, at := range f.Engine {
+		network.Asked = append(network.Asked, Question{Connecting, at})
+		if f.Policy.Network == Filtered {
+			network.Asked = append(network.Asked, Question{Through, at})
+		}
+	}
+	all = append(all, network)
+	all = append(all, Claim{
+		Holds: "sandbox: no other process can be seen, signalled or traced, pawl's included",
+		Fails: "PROCESSES ARE NOT APART: agent and commands could end or trace pawl's; what they end is started again",
+		Asked: []Question{{Mingling, ""}},
+	})
+	calls := Claim{
+		Holds: "sandbox: of the kernel's calls only those on a list (that of containers); no io_uring, keyrings, foreign instruction sets",
+		Fails: "EVERY CALL OF THE KERNEL IS OPEN to agent and commands",
+		Asked: []Question{{Calling, ""}},
+	}
+	return append(all, calls)
+}
+
+// wanted says what the proxy lets through.
+func wanted(p Policy) string {
+	if len(p.Egress.Hosts) == 0 {
+		return ", and otherwise to every host"
+	}
+	return ", and otherwise to these hosts alone: " + strings.Join(p.Egress.Hosts, ", ")
+}
+
+func ports(all []int) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(all), " ", ", "), "[]")
+}
+
+// Said is what may be said of claims after what was found, and which do not hold. A claim of which nothing was
+// found holds no more than one that was refuted.
+func Said(claims []Claim, found []Finding) (lines, broken []string) {
+	done := map[Question]bool{}
+	tried := map[Question]bool{}
+	for _, f := range found {
+		tried[f.Question] = true
+		done[f.Question] = f.Done
+	}
+	for _, c := range claims {
+		holds := true
+		for _, q := range c.Asked {
+			holds = holds && tried[q] && !done[q]
+		}
+		if holds {
+			lines = append(lines, c.Holds)
+		} else {
+			lines, broken = append(lines, c.Fails), append(broken, c.Fails)
+		}
+	}
+	return lines, broken
+}
+
+// Asked are the questions of claims.
+func Asked(claims []Claim) (all []Question) {
+	for _, c := range claims {
+		all = append(all, c.Asked...)
+	}
+	return all
+}

@@ -1,0 +1,134 @@
+package sandbox
+
+import (
+	"slices"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The filter of system calls lets through what is on a list: that of containers (calls_*.go, made from the
+// profile of Moby), and what the sandboxes of browsers and agents are made with, which have power over
+// nothing but what is in them. Of some calls only a part is let through: sockets of the common families, and
+// no word to process 1, which is the supervisor. All else does not exist: io_uring, BPF, keyrings, foreign
+// instruction sets.
+//
+//go:generate go run callsgen.go
+
+// nested are the calls of sandboxes inside of this one.
+var nested = []uintptr{
+	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
+	unix.SYS_CLONE, unix.SYS_CLONE3, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_MOUNT_SETATTR,
+}
+
+// families are those of sockets that programs use. Others reach past the loopback or into the kernel.
+var families = []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
+
+const (
+	mptcp    = 262        // IPPROTO_MPTCP, which Landlock's rules for ports do not see
+	fastOpen = 0x20000000 // MSG_FASTOPEN, which connects without a connect
+	init1    = 1          // the supervisor
+)
+
+// rule is what a call must be like beside its number. It is refused if an argument is among refused, or
+// where allowed is given and the argument is not in it, or has one of the bits.
+type rule struct {
+	call     uintptr
+	argument int
+	allowed  []uint32
+	refused  []uint32
+	bits     uint32
+}
+
+var rules = []rule{
+	{call: unix.SYS_SOCKET, argument: 0, allowed: families},
+	{call: unix.SYS_SOCKET, argument: 2, refused: []uint32{mptcp}},
+	{call: unix.SYS_SOCKETPAIR, argument: 0, allowed: []uint32{unix.AF_UNIX}},
+	{call: unix.SYS_SENDTO, argument: 3, bits: fastOpen},
+	{call: unix.SYS_SENDMSG, argument: 2, bits: fastOpen},
+	{call: unix.SYS_SENDMMSG, argument: 3, bits: fastOpen},
+	{call: unix.SYS_PRLIMIT64, argument: 0, refused: []uint32{init1}},
+	{call: unix.SYS_KILL, argument: 0, refused: []uint32{init1}},
+	{call: unix.SYS_TGKILL, argument: 0, refused: []uint32{init1}},
+	{call: unix.SYS_RT_SIGQUEUEINFO, argument: 0, refused: []uint32{init1}},
+	{call: unix.SYS_RT_TGSIGQUEUEINFO, argument: 0, refused: []uint32{init1}},
+	{call: unix.SYS_PIDFD_OPEN, argument: 0, refused: []uint32{init1}},
+	{call: unix.SYS_PTRACE, argument: 1, refused: []uint32{init1}},
+	{call: unix.SYS_PROCESS_VM_READV, argument: 0, refused: []uint32{init1}},
+	{call: unix.SYS_PROCESS_VM_WRITEV, argument: 0, refused: []uint32{init1}},
+	{call: unix.SYS_SETPRIORITY, argument: 0, allowed: []uint32{unix.PRIO_PROCESS}},
+	{call: unix.SYS_SETPRIORITY, argument: 1, refused: []uint32{init1}},
+	{call: unix.SYS_IOPRIO_SET, argument: 0, allowed: []uint32{1}}, // IOPRIO_WHO_PROCESS
+	{call: unix.SYS_IOPRIO_SET, argument: 1, refused: []uint32{init1}},
+	{call: unix.SYS_SCHED_SETAFFINITY, argument: 0, refused: []uint32{init1}},
+	{call: unix.SYS_SCHED_SETSCHEDULER, argument: 0, refused: []uint32{init1}},
+	{call: unix.SYS_SCHED_SETPARAM, argument: 0, refused: []uint32{init1}},
+	{call: unix.SYS_SCHED_SETATTR, argument: 0, refused: []uint32{init1}},
+	// Only what changes nothing but how a program lays out its memory (linux/personality.h).
+	{call: unix.SYS_PERSONALITY, argument: 0, allowed: []uint32{0, 8, 0x20000, 0x20008, 0x40000, 0xffffffff}},
+}
+
+// Where a call's number, the instruction set and the arguments are (struct seccomp_data).
+const (
+	numberAt, archAt, argumentsAt = 0, 4, 16
+
+	absent  = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	refused = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+)
+
+// program is the filter as the kernel has it.
+func filter() []unix.SockFilter {
+	load := func(at uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
+	}
+	ret := func(what uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: what} }
+	jump := func(how uint16, k uint32, yes, no int) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_JMP | how | unix.BPF_K, Jt: uint8(yes), Jf: uint8(no), K: k}
+	}
+	f := []unix.SockFilter{load(archAt), jump(unix.BPF_JEQ, auditArch, 1, 0), ret(absent), load(numberAt)}
+	var special []uintptr
+	for _, r := range rules {
+		var body []unix.SockFilter
+		body = append(body, load(argumentsAt+8*uint32(r.argument)))
+		if r.bits != 0 {
+			body = append(body, jump(unix.BPF_JSET, r.bits, 0, 1), ret(refused))
+		}
+		for _, k := range r.refused {
+			body = append(body, jump(unix.BPF_JEQ, k, 0, 1), ret(refused))
+		}
+		for i, k := range r.allowed {
+			body = append(body, jump(unix.BPF_JEQ, k, len(r.allowed)-i, 0))
+		}
+		if len(r.allowed) > 0 {
+			body = append(body, ret(refused))
+		}
+		body = append(body, load(numberAt))
+		f = append(f, jump(unix.BPF_JEQ, uint32(r.call), 0, len(body)))
+		f = append(f, body...)
+		special = append(special, r.call)
+	}
+	all := slices.Concat(calls, nested, special)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	for i := 0; i < len(all); {
+		last := i
+		for last+1 < len(all) && all[last+1] == all[last]+1 {
+			last++
+		}
+		// From all[i] to all[last].
+		f = append(f, jump(unix.BPF_JGE, uint32(all[i]), 0, 2), jump(unix.BPF_JGT, uint32(all[last]), 1, 0), ret(unix.SECCOMP_RET_ALLOW))
+		i = last + 1
+	}
+	return append(f, ret(absent))
+}
+
+// filterCalls puts the calling thread and what it will execute under the filter.
+func filterCalls() error {
+	f := filter()
+	program := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program)))
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// upper and working are what a layer is made of, in its own folder.
+const upper, working = "upper", "work"
+
+// Promote moves what was written to the layers of one folder into those of another, which then shows it:
+// what is in a trial's layers becomes what later commands find. from is gone afterwards. Nothing may run over
+// either folder's layers meanwhile. It can be repeated after a crash.
+func Promote(from, to string) error {
+	slots, err := os.ReadDir(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("promoting layers: %w", err)
+	}
+	for _, slot := range slots {
+		into := filepath.Join(to, slot.Name(), upper)
+		if err := os.MkdirAll(into, 0o755); err != nil {
+			return fmt.Errorf("promoting layers: %w", err)
+		}
+		if err := merge(filepath.Join(from, slot.Name(), upper), into); err != nil {
+			return fmt.Errorf("promoting layers: %w", err)
+		}
+	}
+	return os.RemoveAll(from)
+}
+
+// merge moves the entries of a layer into the one below it. A removed file is an entry too.
+func merge(from, to string) error {
+	entries, err := os.ReadDir(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		above, below := filepath.Join(from, e.Name()), filepath.Join(to, e.Name())
+		info, err := os.Lstat(below)
+		if err == nil && info.IsDir() && e.IsDir() && !opaque(above) {
+			if err := merge(above, below); err != nil {
+				return err
+			}
+			continue
+		}
+		if err == nil {
+			if err := os.RemoveAll(below); err != nil {
+				return err
+			}
+		}
+		if err := os.Rename(above, below); err != nil {
+			return err
+		}
+	}
+	return nil
+}

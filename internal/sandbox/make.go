@@ -1,0 +1,403 @@
+package sandbox
+
+import (
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"pawl/internal/egress"
+	"pawl/internal/program"
+)
+
+// Request is what a policy is made for.
+type Request struct {
+	Machine Machine
+	Home    string   // $PAWL_HOME
+	Repo    string   // the user's repository
+	Own     []string // inside of $PAWL_HOME, and the command's to write: its tree, the exchange
+	// Layers are the folders in which the layers over caches and settings are, the uppermost first: the
+	// first takes what the command writes. Where there is none, what it writes is lost.
+	Layers []string
+	Env    []string // the command's environment
+	Argv   []string // the command
+	Named  []string // texts of the spec whose absolute paths may be read: the command, values of agent.env
+	Reads  []string // what may be read beside that
+	// Allow is the spec's: what it makes writable.
+	Allow   []string
+	Network Network
+	Egress  egress.Rules
+	Closed  []int // of an open network
+	Limits  Limits
+	Tree    string
+	Fresh   string
+}
+
+// system is what every program needs of the machine, and what every user of it may read. Of what is in
+// /etc and elsewhere for root alone, nothing is seen.
+var system = []string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/snap", "/home/linuxbrew", "/run/current-system",
+	"/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm",
+}
+
+// devices are those that hold nothing of anybody's.
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
+
+// settings are places of the kernel through which root can change the machine or look into it. A container
+// closes the same ones.
+var settings = []Place{
+	{Path: "/proc/sys", Access: Read}, {Path: "/proc/sysrq-trigger", Access: Read}, {Path: "/proc/irq", Access: Read}, {Path: "/proc/bus", Access: Read},
+	{Path: "/proc/fs", Access: Read}, {Path: "/proc/1"}, // the supervisor
+	{Path: "/proc/kcore"}, {Path: "/proc/keys"}, {Path: "/proc/timer_list"}, {Path: "/proc/acpi"}, {Path: "/proc/scsi"}, {Path: "/proc/kmsg"},
+}
+
+// scratch are folders of the command's own.
+var scratch = []string{"/tmp", "/var/tmp", "/dev/shm", "/run"}
+
+// caches are folders of a home that builds fill and that can be made again, by the programs that fill them.
+// A command has a layer of its own over them, so that what an agent puts there reaches nobody else.
+var caches = []struct {
+	programs []string
+	folders  []string
+}{
+	{[]string{"go"}, []string{".cache/go-build", "go/pkg", ".cache/golangci-lint", ".cache/staticcheck", ".cache/goimports", ".cache/gopls"}},
+	{[]string{"node", "npm"}, []string{".npm", ".cache/node", ".cache/yarn", ".yarn/berry", ".cache/pnpm", ".local/share/pnpm/store", ".cache/ms-playwright", ".cache/Cypress", ".cache/puppeteer"}},
+	{[]string{"bun"}, []string{".bun/install/cache"}},
+	{[]string{"deno"}, []string{".cache/deno"}},
+	{[]string{"python3", "uv"}, []string{".cache/pip", ".cache/uv", ".cache/pypoetry", ".cache/pre-commit"}},
+	{[]string{"cargo"}, []string{".cargo/registry", ".cargo/git", ".cache/sccache"}},
+	{[]string{"cc", "gcc", "clang"}, []string{".cache/ccache", ".ccache"}},
+	{[]string{"zig"}, []string{".cache/zig"}},
+	{[]string{"bazel", "bazelisk"}, []string{".cache/bazel", ".cache/bazelisk"}},
+	{[]string{"java", "mvn", "gradle"}, []string{".m2/repository", ".gradle/caches", ".gradle/wrapper", ".gradle/native", ".ivy2", ".sbt", ".cache/coursier"}},
+	{[]string{"dotnet"}, []string{".nuget/packages"}},
+	{[]string{"ruby"}, []string{".gem", ".bundle/cache"}},
+	{[]string{"php"}, []string{".composer/cache"}},
+	{[]string{"mix"}, []string{".hex", ".mix"}},
+	{[]string{"ghc", "stack"}, []string{".cabal/packages", ".stack"}},
+	{[]string{"dart"}, []string{".pub-cache"}},
+}
+
+// cacheVariables name such folders elsewhere.
+var cacheVariables = []string{
+	"GOCACHE", "GOMODCACHE", "GOPATH", "GOLANGCI_LINT_CACHE", "STATICCHECK_CACHE", "npm_config_cache", "NPM_CONFIG_CACHE",
+	"YARN_CACHE_FOLDER", "PIP_CACHE_DIR", "UV_CACHE_DIR", "CCACHE_DIR", "SCCACHE_DIR", "CARGO_TARGET_DIR", "CARGO_HOME", "GRADLE_USER_HOME", "XDG_CACHE_HOME",
+}
+
+// scratchVariables name folders for scratch files.
+var scratchVariables = []string{"TMPDIR", "TMP", "TEMP", "GOTMPDIR"}
+
+// toolchains are folders and files of a home with programs and their settings. None has credentials in it.
+var toolchains = []string{
+	"go/bin", "sdk", "bin", ".local/bin", ".local/lib", ".local/share/mise", ".local/share/uv", ".local/share/pnpm", ".local/share/pipx",
+	".local/share/claude", ".local/share/fnm", ".pyenv", ".rbenv", ".nodenv", ".nvm", ".asdf", ".volta", ".bun", ".deno", ".sdkman", ".rustup",
+	".cargo/bin", ".cargo/env", ".cargo/config.toml", ".ghcup", ".dotnet", ".juliaup", "miniconda3", "anaconda3", ".conda/envs",
+	".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes", ".config/go/env", ".config/pip/pip.conf",
+}
+
+// toolVariables name such folders elsewhere; PATH names many.
+var toolVariables = []string{
+	"GOROOT", "RUSTUP_HOME", "PYENV_ROOT", "NVM_DIR", "VOLTA_HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "JAVA_HOME", "NODE_PATH", "PYTHONPATH",
+	"PIP_FIND_LINKS", "PIP_CERT", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE",
+}
+
+// kept are the capabilities that a command of root's keeps: those that builds and package managers use
+// on files that are in reach anyway.
+var kept = []struct {
+	name   string
+	number int // in <linux/capability.h>
+}{
+	{"CAP_CHOWN", 0}, {"CAP_DAC_OVERRIDE", 1}, {"CAP_FOWNER", 3}, {"CAP_FSETID", 4}, {"CAP_KILL", 5}, {"CAP_SETGID", 6}, {"CAP_SETUID", 7},
+	{"CAP_SETPCAP", 8}, {"CAP_NET_BIND_SERVICE", 10}, {"CAP_SYS_CHROOT", 18}, {"CAP_SETFCAP", 31},
+}
+
+// draft collects the places of a policy.
+type draft struct {
+	places []Place
+	own    string   // $PAWL_HOME
+	homes  []string // the user's
+}
+
+// Make works out the policy of a command. Later places overrule earlier ones for the same path, and the
+// innermost decides, so that $PAWL_HOME stays out of reach and the user's repository read-only, whatever
+// the spec allows around them.
+func Make(r Request) Policy {
+	d := draft{own: resolved(r.Home), homes: homes()}
+	value := values(r.Env)
+	for _, dir := range scratch {
+		d.places = append(d.places, Place{Path: dir, Access: Empty})
+	}
+	for _, home := range d.homes {
+		d.places = append(d.places, Place{Path: home, Access: Empty})
+	}
+	for _, name := range scratchVariables {
+		if at := value[name]; filepath.IsAbs(at) && resolved(at) != "" && !d.holds(resolved(at)) {
+			d.names(at)
+			d.places = append(d.places, Place{Path: resolved(at), Access: Empty})
+		}
+	}
+	d.add(Read, system...)
+	d.add(Read, "/etc/resolv.conf", "/etc/localtime")
+	d.add(Write, devices...)
+	d.places = append(d.places, masks()...)
+	for _, p := range settings {
+		d.add(p.Access, p.Path)
+	}
+	d.add(Write, "/proc") // what the supervisor has mounted there, of its own processes
+
+	d.inHomes(Read, toolchains...)
+	for _, path := range r.Allow {
+		if rest, ok := strings.CutPrefix(path, "~/"); ok && len(d.homes) > 0 {
+			path = filepath.Join(d.homes[0], rest)
+		}
+		if at := resolved(path); at != "" { // with all that is in it, homes and scratch folders excepted
+			d.places = slices.DeleteFunc(d.places, func(p Place) bool { return p.Access == Read && within(p.Path, at) })
+		}
+		d.add(Write, path)
+	}
+	for _, name := range append([]string{"PATH"}, toolVariables...) {
+		for _, dir := range filepath.SplitList(value[name]) {
+			d.open(Read, dir)
+			// With what the programs need beside it. In a home there is more than that beside it.
+			if base := filepath.Base(dir); (base == "bin" || base == "sbin") && !d.inHome(resolved(dir)) {
+				d.open(Read, filepath.Dir(resolved(dir)))
+			}
+		}
+	}
+	d.open(Read, named(r.Named, d.homes)...)
+	d.open(Read, r.Reads...)
+	if len(r.Argv) > 0 {
+		d.open(Read, installed(r.Argv[0], value["PATH"])...)
+	}
+	for _, word := range r.Argv { // a program has what it needs beside it
+		if info, err := os.Stat(word); err == nil && filepath.IsAbs(word) && info.Mode().IsRegular() {
+			d.open(Read, filepath.Dir(word))
+			d.names(word)
+		}
+	}
+	d.layers(r, value)
+	for _, word := range r.Argv {
+		agent, _ := program.Lookup(filepath.Base(word))
+		for _, home := range d.homes {
+			for _, folder := range agent.Writes {
+				d.layer(r, filepath.Join(home, folder))
+			}
+		}
+		d.inHomes(Write, agent.SignIn...)
+		d.inHomes(Copy, agent.Copies...)
+		d.inHomes(Read, agent.Reads...)
+	}
+	if repo := resolved(r.Repo); repo != "" {
+		d.add(Read, repo)
+		d.names(r.Repo)
+	}
+	// The demo's own folder has nothing of any other loop.
+	demo := filepath.Join(d.own, "demo")
+	d.places = slices.DeleteFunc(d.places, func(p Place) bool {
+		return p.Access != Link && p.Access != Layer && within(p.Path, d.own) && !within(p.Path, demo)
+	})
+	if d.own != "" {
+		d.places = append(d.places, Place{Path: d.own, Access: Hidden})
+	}
+	d.add(Write, r.Own...)
+
+	p := Policy{Egress: r.Egress, Network: r.Network, Limits: r.Limits, Tree: r.Tree, Fresh: r.Fresh, Machine: r.Machine}
+	if !r.Machine.Network {
+		p.Network = Open
+	}
+	if p.Network == Open {
+		p.Closed = slices.Clone(r.Closed)
+		slices.Sort(p.Closed)
+		p.Closed = slices.Compact(p.Closed)
+	}
+	if len(r.Layers) > 0 {
+		p.Layers = r.Layers[0]
+	}
+	if r.Machine.Files != ByNothing {
+		p.Places = sorted(d.places)
+		p.Places = slices.DeleteFunc(p.Places, func(l Place) bool { // a cache that is not there, in what is read-only
+			return l.Access == Layer && l.Missing && slices.ContainsFunc(p.Places, func(o Place) bool { return o.Access == Read && within(l.Path, o.Path) })
+		})
+	}
+	return p
+}
+
+// add puts what there is at the paths into reach, under the names that people use as well.
+func (d *draft) add(access Access, paths ...string) {
+	for _, path := range paths {
+		at := resolved(path)
+		if at == "" || at == "/" {
+			continue
+		}
+		d.places = append(d.places, Place{Path: at, Access: access})
+		if at != path {
+			d.names(path)
+		}
+	}
+}
+
+// names leads from a path to what it means.
+func (d *draft) names(path string) { d.places = append(d.places, links(path)...) }
+
+func (d *draft) inHomes(access Access, names ...string) {
+	for _, home := range d.homes {
+		for _, name := range names {
+			d.add(access, filepath.Join(home, name))
+		}
+	}
+}
+
+// holds reports whether a home or $PAWL_HOME is at a path or below it, so that it must not be opened.
+func (d *draft) holds(at string) bool {
+	return within(d.own, at) || slices.ContainsFunc(d.homes, func(home string) bool { return within(home, at) })
+}
+
+func (d *draft) inHome(at string) bool {
+	return slices.ContainsFunc(d.homes, func(home string) bool { return within(at, home) })
+}
+
+// open puts paths into reach that somebody else named: only where that opens no home and not $PAWL_HOME.
+func (d *draft) open(access Access, paths ...string) {
+	for _, path := range paths {
+		at := resolved(path)
+		if at == "" || at == "/" || d.holds(at) || slices.ContainsFunc(slices.Concat(devices, scratch), func(s string) bool { return at == s }) ||
+			within(at, "/proc") || within(at, "/dev") || within(at, "/sys") {
+			continue
+		}
+		if around, ok := covering(d.places, at); ok && around.Access >= access {
+			d.names(path)
+			continue
+		}
+		d.add(access, path)
+	}
+}
+
+// layers puts caches into reach, each as a layer over what the user has of it.
+func (d *draft) layers(r Request, value map[string]string) {
+	var folders []string
+	for _, c := range caches {
+		if !slices.ContainsFunc(c.programs, installedAnywhere) {
+			continue
+		}
+		for _, home := range d.homes {
+			for _, folder := range c.folders {
+				folders = append(folders, filepath.Join(home, folder))
+			}
+		}
+	}
+	for _, name := range cacheVariables {
+		folders = append(folders, filepath.SplitList(value[name])...)
+	}
+	for _, folder := range folders {
+		d.layer(r, folder)
+	}
+}
+
+// layer puts one folder into reach that the command has a layer of its own over.
+func (d *draft) layer(r Request, folder string) {
+	if !filepath.IsAbs(folder) || d.holds(folder) {
+		return
+	}
+	at := folder
+	p := Place{Access: Layer, Missing: true}
+	if have := resolved(folder); have != "" {
+		if info, err := os.Stat(have); err != nil || !info.IsDir() || d.holds(have) {
+			return
+		}
+		d.names(folder)
+		at, p.Lower, p.Missing = have, []string{have}, false
+	}
+	p.Path = at
+	slot := strings.ReplaceAll(strings.Trim(at, "/"), "/", "%")
+	for i, dir := range r.Layers {
+		if i == 0 {
+			p.Upper = filepath.Join(dir, slot)
+		} else {
+			p.Lower = slices.Insert(p.Lower, i-1, filepath.Join(dir, slot, upper))
+		}
+	}
+	d.places = append(d.places, p)
+}
+
+// lookedFor has the answers of installedAnywhere.
+var lookedFor sync.Map
+
+// installedAnywhere reports whether a program is in this process's PATH; it looks once.
+func installedAnywhere(program string) bool {
+	if there, ok := lookedFor.Load(program); ok {
+		return there.(bool)
+	}
+	_, err := exec.LookPath(program)
+	lookedFor.Store(program, err == nil)
+	return err == nil
+}
+
+// installed are the folders without which a program that npm has installed does not start: those of
+// the packages, and the one with the link that it is called by.
+func installed(program, path string) []string {
+	candidates := []string{program}
+	if !strings.Contains(program, "/") {
+		candidates = nil
+		for _, dir := range filepath.SplitList(path) {
+			candidates = append(candidates, filepath.Join(dir, program))
+		}
+	}
+	const packages = "/node_modules"
+	for _, link := range candidates {
+		target, err := filepath.EvalSymlinks(link)
+		if err != nil || !filepath.IsAbs(link) {
+			continue
+		}
+		if i := strings.Index(target, packages+"/"); i >= 0 {
+			return []string{target[:i+len(packages)], filepath.Dir(link)}
+		}
+		return nil
+	}
+	return nil
+}
+
+// homes are the user's home as the environment names it and as the system does. Where they differ, both
+// are the user's.
+func homes() []string {
+	var out []string
+	if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
+		out = append(out, resolved(u.HomeDir))
+	}
+	if h, err := os.UserHomeDir(); err == nil {
+		out = append([]string{resolved(h)}, out...)
+	}
+	out = slices.DeleteFunc(out, func(h string) bool { return h == "" || h == "/" })
+	return slices.Compact(out)
+}
+
+func values(env []string) map[string]string {
+	out := map[string]string{}
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		out[name] = value
+	}
+	return out
+}
+
+// named are the absolute paths that stand in texts, be they words of their own or inside of a text
+// for the shell; the home may be written as the shell knows it.
+func named(texts, homes []string) []string {
+	var out []string
+	for _, word := range texts {
+		for _, part := range strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`;&|<>()=:,", r) }) {
+			for _, short := range []string{"~/", "$HOME/", "${HOME}/"} {
+				if rest, ok := strings.CutPrefix(part, short); ok && len(homes) > 0 {
+					part = filepath.Join(homes[0], rest)
+				}
+			}
+			if filepath.IsAbs(part) {
+				out = append(out, part)
+			}
+		}
+	}
+	return out
+}
