@@ -84,6 +84,13 @@ type application struct {
 	state    loop.State // of the loop
 	proposal loop.Proposal
 	branch   string // as people name it
+	change   string // the hash of its diff alone
+}
+
+// from is the hash of the diff from the proposal's base to a commit.
+func (x *application) from(ctx context.Context, to string) (string, error) {
+	d, err := x.store.Proposal(ctx, "", x.proposal.Base, to)
+	return d.Hash, err
 }
 
 // apply does what in asks for, or finds it done. It records nothing.
@@ -93,7 +100,10 @@ func (ws *loopWorkspace) apply(ctx context.Context, head string, s loop.State, i
 	}
 	x := &application{loopWorkspace: ws, in: in, state: s, proposal: *s.Proposal}
 	out := act.Applied{Loop: in.Loop, Hash: in.Hash, How: in.How, Proposal: &x.proposal}
-	d, err := ws.store.Proposal(ctx, x.proposal.Base, x.proposal.Head)
+	d, err := ws.store.Proposal(ctx, x.proposal.Preface(), x.proposal.Base, x.proposal.Head)
+	if err == nil {
+		x.change, err = x.from(ctx, x.proposal.Head)
+	}
 	if err != nil {
 		return out, fmt.Errorf("reading the proposal: %w", err)
 	}
@@ -164,11 +174,11 @@ func (x *application) land(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	made, err := x.store.Proposal(ctx, x.proposal.Base, commit)
+	made, err := x.from(ctx, commit)
 	if err != nil {
 		return "", err
 	}
-	if made.Hash != x.proposal.Hash {
+	if made != x.change {
 		return "", fmt.Errorf("%s of %s would change other things than what was approved", x.in.How, x.proposal.Hash[:16])
 	}
 	crash.At("apply.before")
@@ -210,8 +220,8 @@ func (x *application) check(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("looking at %s again: %w", x.branch, err)
 	}
-	d, err := x.store.Proposal(ctx, x.proposal.Base, now)
-	if err == nil && d.Hash != x.proposal.Hash {
+	is, err := x.from(ctx, now)
+	if err == nil && is != x.change {
 		err = fmt.Errorf("%s differs from %s by something else than the proposal %s: somebody has moved it meanwhile", x.branch, x.proposal.Base, x.proposal.Hash[:16])
 	}
 	return err
@@ -232,8 +242,7 @@ func (x *application) landed(ctx context.Context, tip string) (string, error) {
 			return commit, nil
 		}
 	}
-	d, err := x.store.Proposal(ctx, x.proposal.Base, tip)
-	if err != nil || d.Hash != x.proposal.Hash {
+	if is, err := x.from(ctx, tip); err != nil || is != x.change {
 		return "", err
 	}
 	return tip, nil
@@ -270,7 +279,7 @@ func (x *application) renew(ctx context.Context, tip string) (*loop.Proposal, er
 		return nil, x.fenced(err, "moving the loop's branch")
 	}
 	crash.At("apply.renewed")
-	return x.proposalOf(ctx, tip, head)
+	return x.proposalOf(ctx, tip, head, true)
 }
 
 // writePatch writes the proposal as it was hashed, whole or not at all, and returns the file.
@@ -281,7 +290,7 @@ func (x *application) writePatch(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer f.Discard()
-	if err = x.store.WriteProposal(ctx, x.proposal.Base, x.proposal.Head, f); err == nil {
+	if err = x.store.WriteProposal(ctx, x.proposal.Preface(), x.proposal.Base, x.proposal.Head, f); err == nil {
 		err = f.Replace()
 	}
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 // read is a warning; spending that is not reported counts as one tool call. Of an agent whose
 // stdout is a stream, that says what was spent and how it ended, and the file has words only.
 func (e *exchange) collect(out *act.Called, stdout string, in act.Call) (printed string) {
-	r, err := agent.ReadResult(e.resultFile())
+	r, err := agent.ReadResult(filepath.Dir(e.dir), filepath.Base(e.dir), resultName)
 	if e.call != nil {
 		printed = e.call.collect(out)
 	} else {

@@ -41,7 +41,7 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 		return out, err
 	}
 	if len(asks) > 0 {
-		d, err := ws.store.Proposal(ctx, in.Head, out.Tree)
+		d, err := ws.store.Proposal(ctx, "", in.Head, out.Tree)
 		if err != nil {
 			return act.Committed{}, fmt.Errorf("hashing the change: %w", err)
 		}

@@ -103,7 +103,7 @@ func (a *Activities) Close(ctx context.Context, in act.Close) (act.Appended, err
 	}
 	crash.At("close.before")
 	ws.endProcesses()
-	proposal, err := ws.propose(ctx, in.Base, in.Head, in.Events)
+	proposal, err := ws.propose(ctx, in.Base, in.Head, in.Anew, in.Events)
 	if err != nil {
 		return act.Appended{}, err
 	}

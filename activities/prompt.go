@@ -44,7 +44,14 @@ func (e *exchange) run(ctx context.Context, s *proc.Supervisor, c proc.Command) 
 
 func (e *exchange) promptFile() string { return filepath.Join(e.dir, "prompt.md") }
 
-func (e *exchange) resultFile() string { return filepath.Join(e.dir, "result.json") }
+func (e *exchange) resultFile() string { return filepath.Join(e.dir, resultName) }
+
+const resultName = "result.json"
+
+// left is a file that the agent has left. The folder of all exchanges is the agent's; what that lies in is not.
+func (e *exchange) left(limit int, name string) ([]byte, error) {
+	return agent.Left(limit, filepath.Dir(e.dir), filepath.Base(e.dir), name)
+}
 
 // brief writes the prompt of an agent call and completes its command: the role's own program and
 // arguments, the prompt on stdin, PAWL_* in the environment. What the agent is told comes from

@@ -23,7 +23,7 @@ func (a *Activities) Propose(ctx context.Context, in act.Propose) (act.Appended,
 	if err != nil {
 		return act.Appended{}, err
 	}
-	proposal, err := ws.propose(ctx, in.Base, in.Head, in.Events)
+	proposal, err := ws.propose(ctx, in.Base, in.Head, in.Anew, in.Events)
 	if err != nil {
 		return act.Appended{}, err
 	}
@@ -33,12 +33,12 @@ func (a *Activities) Propose(ctx context.Context, in act.Propose) (act.Appended,
 }
 
 // propose works out the proposal if an event asks for it, and completes the event.
-func (ws *loopWorkspace) propose(ctx context.Context, base, head string, events []loop.Event) (*loop.Proposal, error) {
+func (ws *loopWorkspace) propose(ctx context.Context, base, head string, anew bool, events []loop.Event) (*loop.Proposal, error) {
 	i := slices.IndexFunc(events, func(e loop.Event) bool { return e.Type == loop.ProposalMade })
 	if i < 0 || head == base {
 		return nil, nil
 	}
-	proposal, err := ws.proposalOf(ctx, base, head)
+	proposal, err := ws.proposalOf(ctx, base, head, anew)
 	if err != nil || proposal.Files == 0 {
 		return nil, err
 	}
@@ -46,13 +46,16 @@ func (ws *loopWorkspace) propose(ctx context.Context, base, head string, events 
 	return proposal, nil
 }
 
-// proposalOf is the diff between two commits as a proposal.
-func (ws *loopWorkspace) proposalOf(ctx context.Context, base, head string) (*loop.Proposal, error) {
-	d, err := ws.store.Proposal(ctx, base, head)
+// proposalOf is the diff between two commits as a proposal; anew says that the base is not the one that the
+// loop started from.
+func (ws *loopWorkspace) proposalOf(ctx context.Context, base, head string, anew bool) (*loop.Proposal, error) {
+	p := loop.Proposal{Base: base, Head: head, State: govern.Open, Anew: anew}
+	d, err := ws.store.Proposal(ctx, p.Preface(), base, head)
 	if err != nil {
 		return nil, fmt.Errorf("making the proposal: %w", err)
 	}
-	return &loop.Proposal{Hash: d.Hash, Base: base, Head: head, Files: d.Files, Insertions: d.Insertions, Deletions: d.Deletions, State: govern.Open}, nil
+	p.Hash, p.Files, p.Insertions, p.Deletions = d.Hash, d.Files, d.Insertions, d.Deletions
+	return &p, nil
 }
 
 // Review takes a person's word on the proposal of a loop that has ended (E3).

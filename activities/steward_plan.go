@@ -236,8 +236,12 @@ func (p *planning) ask(ctx context.Context, own spec.Agent, governance []agent.T
 	case !called.OK():
 		return nil, nil // how it ended says the outcome
 	}
-	written, err := readFile(plan, task.MaxPlan+1)
-	if err == nil && len(written) > 0 {
+	written, err := e.left(task.MaxPlan, task.PlanFile)
+	if err != nil {
+		p.out.Unclear = append(p.out.Unclear, "the plan that the planner has left in "+task.PlanFile+" can't be read: "+err.Error())
+		return nil, nil
+	}
+	if len(written) > 0 {
 		return written, nil
 	}
 	return unfenced(printed), nil

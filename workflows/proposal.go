@@ -58,7 +58,7 @@ func (r *run) makeProposal(ctx workflow.Context) error {
 		return nil
 	}
 	_, err := r.append(ctx, act.ProposeName, "the proposal: "+short(base)+" to "+short(r.State().Head), []loop.Event{{Type: loop.ProposalMade}}, func(e act.Entry) any {
-		return act.Propose{Entry: e, Base: base, Head: r.State().Head}
+		return act.Propose{Entry: e, Base: base, Head: r.State().Head, Anew: r.State().Moved != ""}
 	})
 	return err
 }

@@ -312,7 +312,7 @@ func (r *run) close(ctx workflow.Context, end govern.End) error {
 		events = append([]loop.Event{{Type: loop.ProposalMade}}, events...)
 	}
 	_, err := r.append(ctx, act.CloseName, "close: "+end.Reason, events, func(e act.Entry) any {
-		return act.Close{Entry: e, Base: s.Footing(), Head: s.Head}
+		return act.Close{Entry: e, Base: s.Footing(), Head: s.Head, Anew: s.Moved != ""}
 	})
 	return err
 }

@@ -68,6 +68,7 @@ type Propose struct {
 	Entry
 	Base string `json:"base"`
 	Head string `json:"head"`
+	Anew bool   `json:"anew,omitempty"` // the base has moved since the loop started
 }
 
 // Close ends the loop: like Propose, and nothing of it stays but store, ledger and logs.
@@ -75,4 +76,5 @@ type Close struct {
 	Entry
 	Base string `json:"base"`
 	Head string `json:"head"`
+	Anew bool   `json:"anew,omitempty"` // the base has moved since the loop started
 }

@@ -4,11 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"strings"
-	"syscall"
 	"time"
 
 	"pawl/internal/evidence"
@@ -84,27 +80,12 @@ const maxResult = 1 << 20
 // loop must not overflow.
 const maxSpent = 1e12
 
-// ReadResult reads the result file; a missing or empty one is the empty result. A file that is
-// not such JSON is an error that says so: the caller warns and goes on without it. The file is
-// the agent's to write, so it is opened without following links and without waiting on a FIFO.
-func ReadResult(path string) (Result, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Result{}, nil
-	}
+// ReadResult reads the result file, by its path below a folder; a missing or empty one is the empty result.
+// A file that is not such JSON is an error that says so: the caller warns and goes on without it.
+func ReadResult(folder string, path ...string) (Result, error) {
+	b, err := Left(maxResult, folder, path...)
 	if err != nil {
 		return Result{}, fmt.Errorf("the agent's result file can't be read: %w", err)
-	}
-	defer f.Close()
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return Result{}, errors.New("the agent's result file is not a regular file")
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxResult+1))
-	if err != nil {
-		return Result{}, fmt.Errorf("the agent's result file can't be read: %w", err)
-	}
-	if len(b) > maxResult {
-		return Result{}, fmt.Errorf("the agent's result file is larger than %d bytes", maxResult)
 	}
 	if strings.TrimSpace(string(b)) == "" {
 		return Result{}, nil

@@ -121,7 +121,7 @@ func yes(line string) bool {
 // lookAtProposal shows the proposal of a loop that has ended and asks.
 func (a *app) lookAtProposal(ctx context.Context, s *session, id string, p loop.Proposal) error {
 	a.screen.Print("\nProposal of " + ui.Clean(id) + ": " + ui.Proposal(p) + "\nhash " + p.Hash + "\nThe whole of it: pawl diff " + shell.Quote(id) + "\n")
-	seen := patch{base: p.Base, head: p.Head, hash: p.Hash}
+	seen := proposed(p)
 	a.summarise(ctx, s, id, seen)
 	return a.askAbout(ctx, s, id, &seen, "Approve?", "not approved")
 }

@@ -79,7 +79,7 @@ func (a *app) diff(ctx context.Context, id string, stat bool) error {
 		return a.diffStat(ctx, store, d, p)
 	}
 	if !a.deps.Terminal(a.out) {
-		return store.WriteProposal(ctx, p.base, p.head, a.out)
+		return p.write(ctx, store, a.out)
 	}
 	return a.page(func(to io.Writer) error { return p.render(ctx, store, a.style(), to) })
 }

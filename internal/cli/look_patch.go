@@ -23,6 +23,7 @@ import (
 // patch is a change of a loop that a person is asked about, or could be.
 type patch struct {
 	base, head string
+	preface    string // what is hashed before the diff
 	hash       string // what it is approved by, "" where nobody is asked
 	about      string // what it is, in words
 }
@@ -32,18 +33,27 @@ type patch struct {
 func patchOf(s loop.State) patch {
 	switch g := s.Gate; {
 	case g != nil && g.Kind == loop.GateNewFiles && g.Tree != "":
-		return patch{s.Head, g.Tree, g.Hash, "the change that waits for approval, since it has new files; nothing of it is committed yet"}
+		return patch{s.Head, g.Tree, "", g.Hash, "the change that waits for approval, since it has new files; nothing of it is committed yet"}
 	case s.Proposal != nil:
-		return patch{s.Proposal.Base, s.Proposal.Head, s.Proposal.Hash, "proposal " + ui.Proposal(*s.Proposal)}
+		return proposed(*s.Proposal)
 	}
-	return patch{s.Footing(), s.Head, "", "the loop " + s.Loop + " has made no proposal yet; this is what it has kept so far"}
+	return patch{s.Footing(), s.Head, "", "", "the loop " + s.Loop + " has made no proposal yet; this is what it has kept so far"}
+}
+
+func proposed(p loop.Proposal) patch {
+	return patch{p.Base, p.Head, p.Preface(), p.Hash, "proposal " + ui.Proposal(p)}
+}
+
+// write writes it as it is hashed.
+func (p patch) write(ctx context.Context, store *store.Store, to io.Writer) error {
+	return store.WriteProposal(ctx, p.preface, p.base, p.head, to)
 }
 
 // render writes the patch for people, and fails where what it has shown is not what the hash covers.
 func (p patch) render(ctx context.Context, store *store.Store, style ui.Style, to io.Writer) error {
 	sum := sha256.New()
 	from, into := io.Pipe()
-	go func() { into.CloseWithError(store.WriteProposal(ctx, p.base, p.head, into)) }()
+	go func() { into.CloseWithError(p.write(ctx, store, into)) }()
 	if err := style.Patch(to, io.TeeReader(from, sum)); err != nil {
 		from.CloseWithError(err)
 		return err

@@ -93,6 +93,9 @@ var hardened = []string{
 	"core.precomposeUnicode=false",
 	"core.symlinks=true",
 	"core.fileMode=true",
+	// Names that macOS or Windows takes for .git are refused on every host.
+	"core.protectHFS=true",
+	"core.protectNTFS=true",
 	// An agent cannot set the ctime back. It shows a rewrite of the same size whose mtime was restored.
 	"core.trustctime=true",
 	"core.checkStat=default",
@@ -126,7 +129,9 @@ func Hardened(dir string) Runner {
 // and who they are. No hook and no file system monitor runs. Filters do: they decide what the
 // repository's files look like.
 func AsUser(dir string) Runner {
-	return Runner{dir: dir, user: true, config: []string{"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.untrackedCache=keep"}}
+	return Runner{dir: dir, user: true, config: []string{
+		"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.untrackedCache=keep", "core.protectHFS=true", "core.protectNTFS=true",
+	}}
 }
 
 // WithCredentials is the same Runner with what the user has configured for reaching other

@@ -265,9 +265,20 @@ type Proposal struct {
 	Insertions int    `json:"insertions"`
 	Deletions  int    `json:"deletions"`
 	State      string `json:"state"`            // open, approved, rejected, applied
+	Anew       bool   `json:"anew,omitempty"`   // it was made on a base that had moved, and names that
 	By         string `json:"by,omitempty"`     // who approved or rejected it
 	Branch     string `json:"branch,omitempty"` // what it was applied to
 	Commit     string `json:"commit,omitempty"` // the commit of that branch that has it
+}
+
+// Preface is what a proposal that was made anew begins with, before the diff: the base that it is on by now,
+// and its head. Where others have changed other files, the diff is the same to the byte; what was approved on
+// the base before must not be taken for an approval of this. `git apply` reads over it.
+func (p Proposal) Preface() string {
+	if !p.Anew {
+		return ""
+	}
+	return "Made anew on the base " + p.Base + "\nas " + p.Head + "\n\n"
 }
 
 // Iteration is the record of one finished iteration; it never changes afterwards (L8).

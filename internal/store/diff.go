@@ -65,11 +65,12 @@ type Proposal struct {
 	Deletions  int
 }
 
-// proposalArgs are part of the public contract: the hash is the SHA-256 of what git prints.
+// proposalArgs are part of the public contract: the hash is the SHA-256 of what git prints, after the
+// preface where there is one.
 var proposalArgs = []string{"diff", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv"}
 
-// Proposal computes the hash of the difference and how large it is.
-func (s *Store) Proposal(ctx context.Context, base, head string) (Proposal, error) {
+// Proposal computes the hash of the difference, with a preface before it (loop.Proposal), and how large it is.
+func (s *Store) Proposal(ctx context.Context, preface, base, head string) (Proposal, error) {
 	if err := errors.Join(git.CheckRev(base), git.CheckRev(head)); err != nil {
 		return Proposal{}, err
 	}
@@ -77,7 +78,7 @@ func (s *Store) Proposal(ctx context.Context, base, head string) (Proposal, erro
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		sum := sha256.New()
-		err := s.WriteProposal(gctx, base, head, sum)
+		err := s.WriteProposal(gctx, preface, base, head, sum)
 		p.Hash = hex.EncodeToString(sum.Sum(nil))
 		return err
 	})
@@ -97,8 +98,11 @@ func (s *Store) Proposal(ctx context.Context, base, head string) (Proposal, erro
 }
 
 // WriteProposal writes the difference exactly as its hash covers it. `git apply` takes it.
-func (s *Store) WriteProposal(ctx context.Context, base, head string, to io.Writer) error {
+func (s *Store) WriteProposal(ctx context.Context, preface, base, head string, to io.Writer) error {
 	if err := errors.Join(git.CheckRev(base), git.CheckRev(head)); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(to, preface); err != nil {
 		return err
 	}
 	c := s.run.Command(append(append([]string{}, proposalArgs...), base, head)...)

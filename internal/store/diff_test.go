@@ -20,7 +20,7 @@ func TestProposalHashIsTheDocumentedCommands(t *testing.T) {
 	b := gittest.NewBed(t, gittest.VariedFiles)
 	desk := b.Tree("desk", b.Base)
 	head := gittest.VariedChange(t, b, desk)
-	p, err := b.Store.Proposal(ctx, b.Base, head)
+	p, err := b.Store.Proposal(ctx, "", b.Base, head)
 	require.NoError(t, err)
 
 	require.NoError(t, userrepo.Push(ctx, b.Store, b.User, b.Branch))
@@ -29,10 +29,10 @@ func TestProposalHashIsTheDocumentedCommands(t *testing.T) {
 	stat := gittest.Git(t, b.User, "diff", "--shortstat", b.Base, head)
 	assert.Equal(t, stat, fmt.Sprintf(" %d files changed, %d insertions(+), %d deletions(-)", p.Files, p.Insertions, p.Deletions))
 
-	same, err := b.Store.Proposal(ctx, head, head)
+	same, err := b.Store.Proposal(ctx, "", head, head)
 	require.NoError(t, err)
 	assert.Equal(t, store.Proposal{Hash: hex.EncodeToString(sha256.New().Sum(nil)), Base: head, Head: head}, same)
-	_, err = b.Store.Proposal(ctx, "--output=/tmp/x", head)
+	_, err = b.Store.Proposal(ctx, "", "--output=/tmp/x", head)
 	require.Error(t, err)
 }
 

@@ -216,8 +216,9 @@ func TestBadThingsInAChangeAreViolations(t *testing.T) {
 			l.(*net.UnixListener).SetUnlinkOnClose(false)
 			_ = l.Close()
 		}},
-		"a name that git refuses":       {"src/.GIT/x", "refuses", func(b *gittest.Bed, dir string) { gittest.Write(b, dir+"/src/.GIT/x", "x") }},
-		"a short name that git refuses": {"git~1", "refuses", func(b *gittest.Bed, dir string) { gittest.Write(b, dir+"/git~1", "x") }},
+		"a name that git refuses":          {"src/.GIT/x", "refuses", func(b *gittest.Bed, dir string) { gittest.Write(b, dir+"/src/.GIT/x", "x") }},
+		"a name that macOS takes for .git": {"src/.g\u200cit/x", "refuses", func(b *gittest.Bed, dir string) { gittest.Write(b, dir+"/src/.g\u200cit/x", "x") }},
+		"a short name that git refuses":    {"git~1", "refuses", func(b *gittest.Bed, dir string) { gittest.Write(b, dir+"/git~1", "x") }},
 		"an encoding that it is not in": {"u.txt", "encoding", func(b *gittest.Bed, dir string) {
 			gittest.Write(b, dir+"/.gitattributes", "u.txt working-tree-encoding=UTF-16")
 			gittest.Write(b, dir+"/u.txt", "x")

@@ -50,7 +50,7 @@ func TestA7_LandingMovesTheBranchAndItsTree(t *testing.T) {
 				assert.Equal(t, "in the middle of something\n", gittest.Read(t, b.User+"/a.txt"))
 			}
 			assert.Contains(t, gittest.Git(t, b.User, "reflog", "-1", "main"), "pawl apply x (ff)")
-			assert.Equal(t, gittest.Documented(t, b.User, b.Base, "main"), gittest.Must(b.Store.Proposal(ctx, b.Base, l.To)).Hash, "in the user's repository")
+			assert.Equal(t, gittest.Documented(t, b.User, b.Base, "main"), gittest.Must(b.Store.Proposal(ctx, "", b.Base, l.To)).Hash, "in the user's repository")
 			assert.Empty(t, b.StoreGit("for-each-ref", "refs/pawl-apply"))
 			assert.Equal(t, "main", strings.Split(gittest.Git(t, b.User, "for-each-ref", "--format=%(refname:short)"), "\n")[0])
 			gittest.Git(t, b.User, "fsck", "--strict")
@@ -175,7 +175,7 @@ func TestMergeTellsAConflictFromATree(t *testing.T) {
 	require.Equal(t, []string{"a.txt"}, conflict.Paths)
 
 	var patch bytes.Buffer
-	require.NoError(t, b.Store.WriteProposal(ctx, b.Base, l.To, &patch))
+	require.NoError(t, b.Store.WriteProposal(ctx, "", b.Base, l.To, &patch))
 	gittest.Git(t, b.User, "checkout", "-q", "--detach", b.Base)
 	gittest.Write(t, b.Dir+"/p.patch", patch.String())
 	gittest.Git(t, b.User, "apply", "--index", b.Dir+"/p.patch")

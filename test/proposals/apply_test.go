@@ -160,19 +160,39 @@ func TestA7_AMovedBaseNeedsANewLook(t *testing.T) {
 	w.Before = w.Snapshot()
 }
 
-// Where what moved is elsewhere, the diff is the same to the byte and so is its hash. It wants a
-// new look all the same: what is around it is another.
-func TestA7_AMovedBaseNeedsANewLookAlsoForTheSameDiff(t *testing.T) {
+// Where what moved is elsewhere, the diff is the same to the byte. The proposal wants a new look all the same,
+// since what is around it is another: its hash is never one that was approved before.
+func TestA7_AMovedBaseHasAHashOfItsOwn(t *testing.T) {
 	w, p := proposes(t)
 	w.Done("approve", w.Loop, "--hash", p.Hash)
-	w.Write("repo/README.md", "a mountain\n")
-	w.Commit("meanwhile")
-	w.Refused("BASE_MOVED", "apply", w.Loop)
-	require.Equal(t, []string{p.Hash, "open"}, []string{w.Proposal().Hash, w.Proposal().State})
-	w.Refused("REVIEW_MISSING", "apply", w.Loop)
-	w.Done("approve", w.Loop, "--hash", p.Hash)
+	seen := map[string]bool{p.Hash: true}
+	for i := range 3 {
+		if i == 2 {
+			w.Git("reset", "--quiet", "--hard", "main~1") // and to where it was before
+		} else {
+			w.Write("repo/README.md", strings.Repeat("a mountain\n", i+1))
+			w.Commit("meanwhile")
+		}
+		w.Refused("BASE_MOVED", "apply", w.Loop)
+		renewed := w.Proposal()
+		require.False(t, seen[renewed.Hash], "move %d", i)
+		seen[renewed.Hash] = true
+		for hash := range seen {
+			if hash != renewed.Hash {
+				w.Refused("HASH_MISMATCH", "approve", w.Loop, "--hash", hash)
+			}
+		}
+		whole := w.Done("diff", w.Loop).Out
+		sum := sha256.Sum256([]byte(whole))
+		require.Equal(t, renewed.Hash, hex.EncodeToString(sum[:]), "what is shown is what is hashed")
+		require.Contains(t, whole, "Made anew on the base "+w.Git("rev-parse", "main"))
+		w.Refused("REVIEW_MISSING", "apply", w.Loop)
+		w.Done("approve", w.Loop, "--hash", renewed.Hash)
+	}
+	patch := filepath.Join(w.Dir, "anew.patch")
+	w.Done("apply", w.Loop, "--how", "patch", "--out", patch)
+	w.Git("apply", "--check", patch)
 	w.Done("apply", w.Loop)
-	require.Equal(t, "a mountain\n", w.Read("repo/README.md"))
 	require.Equal(t, "12\n", w.Read("repo/work/n"))
 	w.Before = w.Snapshot()
 }
