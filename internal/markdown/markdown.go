@@ -29,7 +29,7 @@ func Text(text string) string {
 }
 
 var (
-	linked = regexp.MustCompile(`(?i)[a-z]:/|www\.|mailto:|xmpp:|@`)
+	linked = regexp.MustCompile(`(?i)://|www\.|mailto:|xmpp:|@`)
 	escape = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "{", `\{`, "}", `\}`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`,
 		"#", `\#`, "|", `\|`, "~", `\~`, "&", `\&`, "!", `\!`, "$", `\$`)
 	// block is what begins a block at the start of a line: a list, a line under a heading, a fence.
