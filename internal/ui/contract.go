@@ -60,7 +60,7 @@ func (s Style) Contract(c Contract) string {
 		f.add("test", "not required: the tests are skipped")
 	}
 	if sp.Verify.Command != "" {
-		f.add("verify", append(command(sp.Verify.Command), s.Dim(verified(c.Kind, sp.Verify)))...)
+		f.add("verify", append(append(command(sp.Verify.Command), pattern(sp.Verify)...), s.Dim(verified(c.Kind, sp.Verify)))...)
 	}
 	f.add("criteria", criteria(s, sp)...)
 	if sp.Guard.Command != "" {
@@ -76,7 +76,8 @@ func (s Style) Contract(c Contract) string {
 	}
 	f.add("tells", told(sp.Notify)...)
 	f.add("started by", s.steward(sp)...)
-	f.add("environment", environment(sp, c.Environment)...)
+	f.add("variables", environment(sp, c.Environment)...)
+	f.add("granted", granted(sp)...)
 	f.add("protection", c.Protections...)
 	f.add("hash", c.Contract.Hash)
 	return s.Bold("Contract of "+Clean(c.Loop)) + "\n\n" + f.String()
@@ -225,6 +226,28 @@ func environment(sp spec.Spec, inherited []string) []string {
 	own("", sp.Agent)
 	for _, role := range slices.Sorted(maps.Keys(sp.Agent.Roles)) {
 		own(role+": ", sp.Agent.For(role))
+	}
+	return lines
+}
+
+// pattern says by which expression the metric is read, where the spec has one.
+func pattern(v spec.Verify) []string {
+	if v.Pattern == "" {
+		return nil
+	}
+	return []string{"the metric is what " + strings.Join(written(v.Pattern), `\n`) + " finds last"}
+}
+
+// granted is what the spec lets agent and commands reach, and keep, beyond what they need.
+func granted(sp spec.Spec) (lines []string) {
+	for _, path := range sp.Sandbox.Allow {
+		lines = append(lines, "agent and commands may write "+Clean(path))
+	}
+	if len(sp.Sandbox.Hosts) > 0 {
+		lines = append(lines, "agent and commands may connect to "+Clean(strings.Join(sp.Sandbox.Hosts, "  ")))
+	}
+	for _, glob := range sp.Judge.Keep {
+		lines = append(lines, "what a judgement leaves in "+Clean(glob)+" is there at the next")
 	}
 	return lines
 }

@@ -142,6 +142,24 @@ func TestTheContractShowsAllThatIsApproved(t *testing.T) {
 	require.Contains(t, style.Contract(c), "and 12 files more")
 }
 
+func TestA1_TheContractShowsWhatItGrants(t *testing.T) {
+	sp := spec.Spec{
+		Sandbox: spec.Sandbox{Use: spec.Required, Allow: []string{"~/.cache/tool", "~/../x\u202e"}, Hosts: []string{"registry.npmjs.org", "*.example.org:443"}},
+		Judge:   spec.Judge{Keep: []string{"target/**", "node_modules"}},
+		Verify:  spec.Verify{Command: "make bench", Pattern: "^rate: (\\d+)\u200b$"},
+		Agent:   spec.Agent{Env: map[string]string{"API_KEY": "$API_KEY", "BASE": "http://x"}, Roles: map[string]spec.Override{"reviewer": {Env: map[string]string{"ONLY": "$ONLY"}}}},
+	}
+	text := style.Contract(ui.Contract{Spec: sp, Environment: []string{"verify.command mentions DATABASE_URL, which stays out"}})
+	for _, want := range []string{
+		"may write ~/.cache/tool\n", `may write ~/../x\u{202e}`, "may connect to registry.npmjs.org  *.example.org:443\n", "leaves in target/** is", "leaves in node_modules is",
+		`^rate: (\d+)\u{200b}$ finds last`, "API_KEY=$API_KEY\n", "BASE=http://x\n", "reviewer: ONLY=$ONLY\n", "mentions DATABASE_URL, which stays out\n",
+	} {
+		require.Contains(t, text, want)
+	}
+	require.NotContains(t, text, "reviewer: BASE")
+	require.NotContains(t, style.Contract(ui.Contract{}), "granted")
+}
+
 func TestAContractNamesEveryAgentAndItsPermissions(t *testing.T) {
 	text := style.Contract(ui.Contract{Spec: spec.Spec{
 		Agent: spec.Agent{Use: "claude", Model: "big", Roles: map[string]spec.Override{
