@@ -2,6 +2,7 @@ package stewarding
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -34,6 +35,24 @@ func TestATaskThatComesWithTheStartIsTaken(t *testing.T) {
 		require.NotNil(t, next.state().Find(id), id)
 		require.Equal(t, steward.Done, next.state().Find(id).Outcome, id)
 	}
+}
+
+func TestAStewardThatAlwaysHasSomethingToRecordGoesOnInANewRun(t *testing.T) {
+	w := setUp(t)
+	w.submit(time.Second, `{"id":"t0","body":"x"}`)
+	sent := 0
+	w.while = func() { // the next task comes whenever an entry is being written
+		if sent++; sent < 300 {
+			w.env.SignalWorkflow("submit", json.RawMessage(fmt.Sprintf(`{"task":{"id":"n%d","body":"x"}}`, sent)))
+		}
+	}
+	w.env.RegisterDelayedCallback(func() { w.env.SetContinueAsNewSuggested(true) }, time.Second)
+	w.env.ExecuteWorkflow("Steward", json.RawMessage(charterDoc), Resume{})
+	resume := w.carried()
+	require.Less(t, sent, 250, "it does not wait for the end of the flood")
+	s := resume.Carry.State
+	require.Equal(t, int64(len(w.ledger)+len(resume.Carry.Pending)), s.Seq, "what the ledger lacks goes along")
+	require.Equal(t, s.TasksCount, steward.Fold(steward.Fold(steward.New("crew"), w.ledger), resume.Carry.Pending).TasksCount)
 }
 
 // carried is what the run that ended by going on in a new one hands to that.

@@ -161,6 +161,9 @@ func (r *run) work(ctx workflow.Context) error {
 	r.due = r.due || !r.appended && r.from == "" && r.Ledger() != "" // a new run looks around first: it hears of no child's end but by signals
 	for {
 		for len(r.Pending()) > 0 {
+			if r.leaves(ctx) { // before the next entry: where messages come without a pause, there always is one
+				return r.continueAsNew(ctx)
+			}
 			if err := r.record(ctx, "", false); err != nil {
 				return err
 			}
@@ -174,7 +177,7 @@ func (r *run) work(ctx workflow.Context) error {
 			}
 			continue
 		}
-		long := workflow.GetInfo(ctx).GetContinueAsNewSuggested() && r.appended
+		long := r.long(ctx)
 		if long && r.State().HaltRequested == "" {
 			jobs = nil // none is begun any more
 		} else if r.due {
@@ -186,19 +189,15 @@ func (r *run) work(ctx workflow.Context) error {
 		if ended && len(r.jobs) == 0 {
 			return nil
 		}
-		if long && r.idle(ctx) {
-			r.keeper.Drain(ctx)
-			if r.drain(ctx); r.Light() {
-				return r.continueAsNew(ctx)
-			}
-			continue
+		if r.leaves(ctx) {
+			return r.continueAsNew(ctx)
 		}
 		done := r.finished
 		err := workflow.Await(ctx, func() bool {
 			if len(r.Pending()) > 0 || r.finished != done {
 				return true
 			}
-			if workflow.GetInfo(ctx).GetContinueAsNewSuggested() && r.appended {
+			if r.long(ctx) {
 				return !long || r.idle(ctx)
 			}
 			return r.due
@@ -207,6 +206,22 @@ func (r *run) work(ctx workflow.Context) error {
 			return err
 		}
 	}
+}
+
+// long reports whether the history is so long that the steward is to go on in a new run.
+func (r *run) long(ctx workflow.Context) bool {
+	return workflow.GetInfo(ctx).GetContinueAsNewSuggested() && r.appended
+}
+
+// leaves reports whether the steward goes on in a new run now. What has arrived is taken first, and what the
+// ledger lacks goes along where it is not too large.
+func (r *run) leaves(ctx workflow.Context) bool {
+	if !r.long(ctx) || r.State().HaltRequested != "" || len(r.jobs) > 0 {
+		return false
+	}
+	r.keeper.Drain(ctx)
+	r.drain(ctx)
+	return r.idle(ctx) && r.Light()
 }
 
 // idle reports whether nothing is under way that would be lost with this run.

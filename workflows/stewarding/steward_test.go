@@ -25,7 +25,8 @@ type world struct {
 	t       *testing.T
 	env     *testsuite.TestWorkflowEnvironment
 	ledger  []loop.Event
-	largest int // entry, in bytes
+	largest int    // entry, in bytes
+	while   func() // what happens while an entry is written
 	tiers   map[string]task.Tier
 	drift   []task.Drift
 	specs   map[string]map[string]any
@@ -67,6 +68,9 @@ func (w *world) record(_ context.Context, in act.RecordTasks) (act.TasksRecorded
 	for _, e := range in.Events {
 		require.Equal(w.t, int64(len(w.ledger)+1), e.Seq, "the ledger has every event once, in order")
 		w.ledger = append(w.ledger, e)
+	}
+	if w.while != nil {
+		w.while()
 	}
 	drift := w.drift
 	w.drift = nil
