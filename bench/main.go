@@ -3,7 +3,7 @@
 // of docs/numbers.md. All ratios come from one run on one machine; absolute times are of that
 // machine. Start at main.
 //
-//	go run ./bench [-iterations 100] [-rounds 3] [-long 1000] [-paused 1000]
+//	go run ./bench [-iterations 100] [-rounds 3] [-long 1000] [-paused 1000] [-tasks 1000] [-waiting 200]
 package main
 
 import (
@@ -32,11 +32,13 @@ func main() {
 	rounds := flag.Int("rounds", 3, "how often each is measured, in turn")
 	long := flag.Int("long", 1000, "iterations of the long loop, 0 to leave it out")
 	paused := flag.Int("paused", 1000, "loops that wait in one worker, 0 to leave it out")
+	tasks := flag.Int("tasks", 1000, "tasks in the queue of a steward, 0 to leave it out")
+	waiting := flag.Int("waiting", 200, "loops of the steward that wait")
 	only := flag.String("only", "", "a regular expression of the measurements to make, by their names; all of them without it")
 	flag.Parse()
 	wanted, err := regexp.Compile(*only)
 	if err == nil {
-		err = run(wanted, *iterations, *rounds, *long, *paused)
+		err = run(wanted, *iterations, *rounds, *long, *paused, *tasks, min(*waiting, *tasks))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -44,7 +46,7 @@ func main() {
 	}
 }
 
-func run(wanted *regexp.Regexp, iterations, rounds, long, paused int) error {
+func run(wanted *regexp.Regexp, iterations, rounds, long, paused, tasks, waiting int) error {
 	dir, err := os.MkdirTemp("", "pawl-bench-")
 	if err != nil {
 		return err
@@ -67,9 +69,10 @@ func run(wanted *regexp.Regexp, iterations, rounds, long, paused int) error {
 		{"governance", func() error { return b.governance(iterations, rounds) }},
 		{"steps", func() error { return b.steps(300, rounds) }},
 		{"paused", func() error { return b.paused(paused) }},
+		{"steward", func() error { return b.steward(tasks, waiting) }},
 		{"long", func() error { return b.long(long) }},
 	} {
-		left := m.name == "paused" && paused == 0 || m.name == "long" && long == 0
+		left := m.name == "paused" && paused == 0 || m.name == "long" && long == 0 || m.name == "steward" && tasks == 0
 		if left || !wanted.MatchString(m.name) {
 			continue
 		}

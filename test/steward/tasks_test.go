@@ -26,6 +26,7 @@ planner)
 	printf -- '---\nsteps:\n  - {id: work, kind: %s, spec: {goal: write it}}\n---\nWrite it.\n' $kind > "$PAWL_PLAN" ;;
 *)
 	while [ -e "$WORLD/wait" ]; do sleep 0.1; done
+	case "$PAWL_LOOP" in *-dear-*) echo '{"costUSD": 1.5, "description": "a dear line"}' > "$PAWL_RESULT";; esac
 	echo "$PAWL_LOOP" >> work/log ;;
 esac`
 
@@ -37,6 +38,15 @@ type crew struct {
 
 // open starts a steward over a small project. Its charter can be changed first.
 func open(t *testing.T, change func(charter world.Doc)) *crew {
+	t.Helper()
+	w := raise(t, change)
+	w.serve()
+	w.Done("steward", "up", filepath.Join(w.Dir, "crew.json"), "--detach")
+	return w
+}
+
+// raise makes the project and the charter, and starts nothing yet.
+func raise(t *testing.T, change func(charter world.Doc)) *crew {
 	t.Helper()
 	world.Program(t)
 	dir, err := os.MkdirTemp(world.Scratch, "s")
@@ -61,8 +71,6 @@ func open(t *testing.T, change func(charter world.Doc)) *crew {
 	text, err := json.Marshal(charter)
 	require.NoError(t, err)
 	w.Write("crew.json", string(text))
-	w.serve()
-	w.Done("steward", "up", filepath.Join(w.Dir, "crew.json"), "--detach")
 	return w
 }
 

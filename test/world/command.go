@@ -93,6 +93,7 @@ func (w *World) Prepare(args ...string) *Command {
 	c := &Command{w: w, args: args, Cmd: exec.Command(Program(w.T), args...), Gone: make(chan struct{})}
 	c.Cmd.Dir, c.Cmd.Env = w.Dir, w.Environ()
 	TieToParent(c.Cmd)
+	c.Cmd.SysProcAttr.Credential = w.User
 	return c
 }
 

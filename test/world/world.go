@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,8 +27,9 @@ type World struct {
 	Dir    string // around the repository: spec, agent, whatever a script leaves
 	Home   string // $PAWL_HOME
 	Repo   string
-	Env    []string // what its programs are given besides
-	GitEnv []string // what the user's git is given besides
+	Env    []string            // what its programs are given besides
+	GitEnv []string            // what the user's git is given besides
+	User   *syscall.Credential // who runs its programs, nil for who runs the test
 	Loop   string
 	Spec   Doc
 	Before map[string]string // the user's repository, to the byte
