@@ -95,6 +95,7 @@ func serve(t *testing.T, change ...func(*http.Server)) *bench {
 	for _, from := range []string{"github", "standard", "alertmanager", "json"} {
 		b.triggers = append(b.triggers, charter.Trigger{Name: from, From: from, SecretFile: "secret"})
 	}
+	b.triggers = append(b.triggers, charter.Trigger{Name: "web", From: charter.Health, URL: "http://127.0.0.1:1"})
 	b.triggers = append(b.triggers, charter.Trigger{Name: "alerts", From: "json", SecretFile: "secrets/alerts"}) // the page's
 	logger := slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s := trigger.Server(trigger.New(b, b.home, logger, func() time.Time { return b.now }), slog.New(slog.DiscardHandler))
@@ -393,4 +394,10 @@ func TestATriggerWhoseTemplateDeclines(t *testing.T) {
 	require.Equal(t, http.StatusInternalServerError, b.json(`{"title": "y"}`, "").status)
 	b.triggers[3].From = "carrier pigeon"
 	require.Equal(t, http.StatusServiceUnavailable, b.json(`{"title": "y"}`, "").status)
+}
+
+func TestNobodySendsAnythingToAHealthCheck(t *testing.T) {
+	b := serve(t)
+	require.Equal(t, http.StatusNotFound, b.send(http.MethodPost, "/v1/shop/web", "{}", http.Header{}).status)
+	require.Empty(t, b.submitted())
 }
