@@ -31,13 +31,20 @@ const unchanged surroundings = "unchanged"
 
 // confine says what a command on one of the loop's trees may reach (E6): the tree, with the exchange for
 // what runs on the desk, and none of pawl's own. It is nil where there is no sandbox.
-func (ws *loopWorkspace) confine(c *proc.Command, inherited []string, in surroundings) error {
+func (ws *loopWorkspace) confine(ctx context.Context, c *proc.Command, inherited []string, in surroundings) error {
 	machine := sandbox.Probe()
 	if ws.Sandbox.Use == spec.Off || machine == (sandbox.Machine{}) {
 		return nil
 	}
 	r := ws.request(machine)
 	r.Own, r.Env, r.Argv, r.Named = []string{c.Dir}, c.Env, c.Argv, slices.Clone(c.Argv)
+	evaluators, err := ws.evaluators(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range evaluators {
+		r.Sealed = append(r.Sealed, e.Path)
+	}
 	// What the spec adds to the worker's environment it names.
 	for _, kv := range c.Env {
 		if !slices.Contains(inherited, kv) {

@@ -100,7 +100,7 @@ func (w *work) run(ctx context.Context, c proc.Command, by func(context.Context,
 	if err != nil {
 		return act.Outcome{}, err
 	}
-	if err := w.ws.confine(&c, inherited, w.surroundings()); err != nil {
+	if err := w.ws.confine(ctx, &c, inherited, w.surroundings()); err != nil {
 		return act.Outcome{}, err
 	}
 	if c.Spent, err = proc.ReadProgress(c.Progress); err != nil {

@@ -77,7 +77,6 @@ func TestSpecsOfEveryWrongKind(t *testing.T) {
 		{"too many tables in TOML", "a.toml", enoughTOML + strings.Repeat("[[x]]\n", 150_000), []string{"a.toml: holds more than 20000 values; want: a spec that a person can read"}},
 		{"too many values in JSON", "a.json", "{" + enoughJSON + `,"protect": [` + strings.Repeat(`"x",`, 200_000) + `"x"]}`, []string{"a.json: holds more than 20000 values; want: a spec that a person can read"}},
 		{"a long key", "a.json", "{" + enoughJSON + ",\n" + `"` + strings.Repeat("k", 900_000) + `": 1}`, []string{"a.json:2: " + strings.Repeat("k", 59) + "…: is not a key of a spec; want: kind (did you mean it?)"}},
-		{"ports that are no list", "a.yaml", enough + "sandbox: {ports: 80}\n", []string{"a.yaml:6: sandbox.ports: is 80; want: a list of numbers, such as [8080]"}},
 		{"many short keys in a TOML line are not deep", "a.toml", enoughTOML + "agent.env = {" + strings.Repeat("A.b = 1, ", 40) + "B = 1}\nmode = 'on'", slices.Repeat([]string{"a.toml:6: agent.env.A.b: is given twice; want: one of the two"}, 39)},
 		{"brackets in TOML strings are not deep", "a.toml", enoughTOML + "name = '" + strings.Repeat("[", 100) + "'\nsetup.command = \"\"\"\n\\\"" + strings.Repeat("{.", 100) + "\"\"\" # " + strings.Repeat("[", 100) + "\nmode = 'on'", []string{`a.toml:9: mode: is "on"; want: answer, plan or mission`}},
 		{"a dotted key in YAML", "a.yaml", enough + "limits.iterations: 5\n", []string{"a.yaml:6: limits.iterations: is not a key of a spec; want: limits: {iterations: …} (did you mean it?)"}},

@@ -35,12 +35,11 @@ func TestS3_TheTierIsThatOfTheStrictestRule(t *testing.T) {
 	ask.NewFiles = spec.Ask
 	protected := loop("**/*.md", "src/**")
 	protected.Protect = []string{"AGENTS.md"}
-	off, opened, ports, allowed, network, hosts := loop("src/**"), loop("src/**"), loop("src/**"), loop("docs/**"), loop("src/**"), loop("src/**")
+	off, opened, allowed, network, hosts := loop("src/**"), loop("src/**"), loop("docs/**"), loop("src/**"), loop("src/**")
 	network.Sandbox.Network = spec.Open
 	hosts.Sandbox.Hosts = []string{"paste.example"}
 	off.Sandbox.Use = spec.Off
 	opened.Sandbox.Allow = []string{"/var/cache"}
-	ports.Sandbox.Ports = []int{7233}
 	allowed.Permissions = map[string][]string{spec.RoleReviewer: {spec.CanEditSource}}
 	deploys := loop("src/**")
 	deploys.Verify.Command = "./to-live --now"
@@ -85,7 +84,6 @@ func TestS3_TheTierIsThatOfTheStrictestRule(t *testing.T) {
 		{"a hole in it too", "", []spec.Spec{opened}, "", task.T2, "sandbox.allow opens /var/cache"},
 		{"and the machine's own network", "", []spec.Spec{network}, "", task.T2, "sandbox.network is open"},
 		{"and hosts that the charter does not name", "", []spec.Spec{hosts}, "", task.T2, "sandbox.hosts names paste.example"},
-		{"and the ports of the engine", "", []spec.Spec{ports}, "", task.T2, "sandbox.ports"},
 		{"and a permission that its role has not by itself", "", []spec.Spec{allowed}, "", task.T1, "permissions.reviewer has canEditSource"},
 		{"an estimate above the limit is T2", "", []spec.Spec{loop("src/**")}, "5.01", task.T2, "T2: an estimate of $5.01: more than limits.costUSD (cost)"},
 		{"an estimate of the limit is not", "", []spec.Spec{loop("src/**")}, "5.00", task.T3, ""},

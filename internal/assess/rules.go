@@ -133,9 +133,6 @@ func loosened(s spec.Spec, hosts []string) (all []string) {
 	case len(hosts) > 0 && len(s.Sandbox.Hosts) == 0 && s.Sandbox.Network != spec.None:
 		all = append(all, "sandbox.hosts names none, so that all are let through")
 	}
-	if len(s.Sandbox.Ports) > 0 {
-		all = append(all, "sandbox.ports opens the ports of the engine")
-	}
 	for _, role := range spec.Roles() {
 		for _, may := range s.Permitted(role) {
 			if !slices.Contains(spec.Spec{}.Permitted(role), may) {

@@ -28,7 +28,9 @@ type Request struct {
 	Named  []string // texts of the spec whose absolute paths may be read: the command, values of agent.env
 	Reads  []string // what may be read beside that
 	// Allow is the spec's: what it makes writable.
-	Allow   []string
+	Allow []string
+	// Sealed can be read and not be written, whatever Allow opens around it.
+	Sealed  []string
 	Network Network
 	Egress  egress.Rules
 	Closed  []int // of an open network
@@ -191,6 +193,7 @@ func Make(r Request) Policy {
 		d.inHomes(Copy, agent.Copies...)
 		d.inHomes(Read, agent.Reads...)
 	}
+	d.add(Read, r.Sealed...)
 	if repo := resolved(r.Repo); repo != "" {
 		d.add(Read, repo)
 		d.names(r.Repo)

@@ -89,7 +89,6 @@ type Sandbox struct {
 	Allow   []string `json:"allow,omitempty"`   // files and folders to write besides
 	Network string   `json:"network,omitempty"` // filtered: out through the proxy alone; none; open: the machine's
 	Hosts   []string `json:"hosts,omitempty"`   // what the proxy lets through, as ParseHost reads them
-	Ports   []int    `json:"ports,omitempty"`   // of the engine and its UI, to connect to after all
 }
 
 // Limits are the budgets and bounds of a loop; a nil budget is unlimited.

@@ -158,11 +158,6 @@ func (s Spec) check() Problems {
 			add(fmt.Sprintf("sandbox.hosts[%d]", i), "is "+Show(entry)+", and the proxy never reaches this host", "another host; what a command starts itself is at localhost anyway")
 		}
 	}
-	for i, port := range s.Sandbox.Ports {
-		if port < 1 || port > 65535 {
-			add(fmt.Sprintf("sandbox.ports[%d]", i), fmt.Sprintf("is %d", port), "a TCP port, 1 to 65535")
-		}
-	}
 
 	least("limits.iterations", s.Limits.Iterations)
 	positive("limits.activeTime", s.Limits.ActiveTime)
