@@ -193,11 +193,8 @@ func (m *machine) enroll(o opening, source userrepo.Source) (workspace.Record, e
 	}
 	r := o.named(name, source.Identity)
 	r.Repo, r.Onto, r.Store = source.Path, cmp.Or(o.Onto, source.Branch), m.storeOf(source.Path)
-	if at := local(r); at != "" {
-		var err error
-		if r.Tree, r.Git, err = stands(at); err != nil {
-			return workspace.Record{}, err
-		}
+	if err := r.Locate(); err != nil {
+		return workspace.Record{}, err
 	}
 	return r, workspace.Write(m.Home, r)
 }

@@ -112,7 +112,7 @@ func DryRun(ctx context.Context, h home.Home, loop string, s spec.Spec) (Preflig
 	if f := d.closed(ws, s); f != nil {
 		out.problem("scope", f.What, f.Do)
 	} else if clash := slices.DeleteFunc(d.clash, func(name string) bool { return spec.MatchAny(s.Protect, name) }); len(clash) > 0 {
-		out.Notes = append(out.Notes, "sealed, since your commands run or name them, although the scope matches them: "+naming(clash))
+		out.Notes = append(out.Notes, "sealed, since they judge the work, although the scope matches them: "+naming(clash)+". Where tests are what is to change, name them in the scope")
 	}
 	if out.Protections, _, err = ws.protections(ctx); err != nil {
 		return out, err

@@ -95,11 +95,8 @@ func (a *Activities) adopted(ctx context.Context, o opening) (*loopWorkspace, er
 // takenUp gives the workspace to the run.
 func (a *Activities) takenUp(ws *loopWorkspace, firstRun string) error {
 	ws.FirstRun, ws.Closed = firstRun, false
-	if at := ws.local(); at != "" { // a person may have put it elsewhere
-		var err error
-		if ws.Tree, ws.Git, err = stands(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+	if err := ws.Locate(); err != nil && !errors.Is(err, fs.ErrNotExist) { // a person may have put it elsewhere
+		return err
 	}
 	if err := workspace.Write(a.Home, ws.Record); err != nil {
 		return err

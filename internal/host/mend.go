@@ -84,6 +84,9 @@ func remade(ctx context.Context, o Options, ref string) (workspace.Record, error
 				Name: entry.Author.Name, Email: entry.Author.Email,
 				Setup: facts.Setup, Keep: facts.Keep, Sandbox: facts.Sandbox,
 			}
+			if err := r.Locate(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return workspace.Record{}, err
+			}
 			if !facts.Steward() {
 				r.Branch = "refs/heads/pawl/" + strings.TrimPrefix(at, ledgerRefs)
 			}

@@ -121,3 +121,39 @@ func TestALoopsProcessesAreMarkedByItsRunAndItsStore(t *testing.T) {
 	require.NotEqual(t, a.Token(), b.Token(), "another PAWL_HOME on the same machine may have the loop since")
 	require.Contains(t, a.Token(), a.FirstRun)
 }
+
+func TestTheRepositoryOfARecordIsKnownByItsFolders(t *testing.T) {
+	dir := t.TempDir()
+	repo := filepath.Join(dir, "repo")
+	make := func(path string) { require.NoError(t, os.MkdirAll(filepath.Join(path, ".git"), 0o700)) }
+	make(repo)
+	for _, r := range []workspace.Record{{Repo: repo}, {Repo: "file://" + repo, Remote: true}} {
+		is, err := r.InPlace()
+		require.NoError(t, err)
+		require.True(t, is, "one that was never noted")
+		require.NoError(t, r.Locate())
+		now := func() bool {
+			is, err := r.InPlace()
+			require.NoError(t, err)
+			return is
+		}
+		require.True(t, now())
+		require.NoError(t, os.Rename(repo, repo+".away"))
+		require.True(t, now(), "one that is gone is for git to say")
+		make(repo)
+		require.False(t, now(), "another one")
+		require.NoError(t, os.RemoveAll(repo))
+		require.NoError(t, os.Rename(repo+".away", repo))
+		require.True(t, now())
+		require.NoError(t, os.Rename(repo+"/.git", dir+"/away"))
+		make(repo)
+		require.False(t, now(), "another one in the same working tree")
+		require.NoError(t, os.RemoveAll(repo+"/.git"))
+		require.NoError(t, os.Rename(dir+"/away", repo+"/.git"))
+	}
+	elsewhere := workspace.Record{Repo: "https://example.com/x.git", Remote: true}
+	require.NoError(t, elsewhere.Locate())
+	is, err := elsewhere.InPlace()
+	require.NoError(t, err)
+	require.True(t, is)
+}
