@@ -17,6 +17,7 @@ import (
 	"pawl/internal/cli"
 	"pawl/internal/fault"
 	"pawl/internal/host"
+	"pawl/internal/markdown"
 	"pawl/internal/spec"
 )
 
@@ -61,7 +62,7 @@ func TestL12_WhatIsStartedSaysByWhomAndFromWhere(t *testing.T) {
 	require.Equal(t, cwd, f.spec.Session["cwd"])
 	require.Equal(t, map[string]any{"goal": "Make it better", "branch": "pawl/loop-1", "startedBy": config.User()}, f.options.Memo)
 	require.Contains(t, f.options.StaticDetails, "| started by | "+config.User()+" |")
-	require.Contains(t, f.options.StaticDetails, ":"+cwd+" |")
+	require.Contains(t, f.options.StaticDetails, ":"+markdown.Text(cwd)+" |")
 	require.Contains(t, f.options.StaticDetails, "pawl log -f loop-1")
 	require.Contains(t, b.stdout.String(), "pawl log -f loop-1")
 	require.Contains(t, b.stdout.String(), "pawl approve loop-1")
