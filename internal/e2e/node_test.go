@@ -68,7 +68,8 @@ func (w *machine) launch(role []string, env ...string) *node {
 	n.cmd = exec.Command(program(w.T), args...)
 	n.cmd.Env = append(world.Environ(w.Home, w.Dir), "GOGC=400") // it does not live long
 	n.cmd.Env = append(n.cmd.Env, env...)
-	n.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	world.TieToParent(n.cmd)
+	n.cmd.SysProcAttr.Setpgid = true
 	stderr, err := os.Create(n.log)
 	require.NoError(w.T, err)
 	defer stderr.Close()

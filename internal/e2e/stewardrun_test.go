@@ -114,7 +114,7 @@ esac
 	t.Logf("%d tasks in %d runs, the longest of %d events", len(came), runs, longest)
 	require.Greater(t, runs, 2)
 	require.Less(t, longest, 2000, "a flood does not keep it from going on in a new run")
-	s, err := w.crew()
+	s, err := ledger.OpenSteward(st).State(t.Context(), head)
 	require.NoError(t, err)
 	require.Equal(t, steward.Done, s.Find("work").Outcome)
 }
