@@ -81,12 +81,12 @@ func (ws *loopWorkspace) request(machine sandbox.Machine) sandbox.Request {
 		r.Network = sandbox.Filtered
 	}
 	r.Egress.Upstream, r.Egress.Direct = egress.Upstream()
-	if host, _, err := net.SplitHostPort(ws.machine.Service); err == nil {
+	if host := egress.Service(ws.machine.Service); host != "" {
 		r.Egress.Closed = append(r.Egress.Closed, host)
 	}
 	if ws.Remote {
-		if u, err := url.Parse(ws.Repo); err == nil && u.Host != "" {
-			r.Egress.Closed = append(r.Egress.Closed, u.Host)
+		if at := (spec.Repo{URL: ws.Repo}).Endpoint(); at != "" {
+			r.Egress.Closed = append(r.Egress.Closed, at)
 		}
 	}
 	return r

@@ -47,6 +47,22 @@ const (
 // metadataNames are names by which clouds hand out their metadata.
 var metadataNames = []string{"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal", "metadata.tencentyun.com", "metadata.azure.internal"}
 
+// Service is the host in the address of a gRPC service, such as temporal.example:7233 or
+// dns:///temporal.example:7233, as an entry of Closed that closes every port of it; "" where there is none.
+func Service(address string) string {
+	address = address[strings.LastIndex(address, "/")+1:]
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return address
+}
+
+// Check says what is wrong with rules, nil where they can be served.
+func (r Rules) Check() error {
+	_, err := newGuard(r, net.DefaultResolver)
+	return err
+}
+
 func newGuard(r Rules, resolver *net.Resolver) (*guard, error) {
 	g := &guard{resolver: resolver, station: here, known: map[string]*known{}}
 	for list, entries := range map[*[]spec.Host][]string{&g.wanted: r.Hosts, &g.closed: r.Closed} {
@@ -145,7 +161,7 @@ func (g *guard) admit(ctx context.Context, host, port string) (*pass, error) {
 	}
 	for _, h := range g.wanted {
 		if h.Names(t.host, t.port) {
-			p.named, p.meant = true, p.meant || !h.Range.IsValid() || h.Range.IsSingleIP()
+			p.named, p.meant = true, p.meant || h.Name != "" && !h.Below || h.Range.IsSingleIP()
 		}
 	}
 	if len(g.wanted) > 0 && !p.named {

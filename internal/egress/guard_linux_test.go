@@ -170,6 +170,7 @@ func TestE6_WhatTheProxyLetsThrough(t *testing.T) {
 		{"a container by a name", egress.Rules{}, "guest.test:80", "is a container or virtual machine on this host"},
 		{"a container that is wanted", egress.Rules{Hosts: []string{guest4}}, guest4 + ":80", "the container as " + guest4},
 		{"a container in a range that is wanted", egress.Rules{Hosts: []string{"172.16.0.0/12"}}, guest4 + ":80", "is a container or virtual machine on this host"},
+		{"a container below a name that is wanted", egress.Rules{Hosts: []string{"*.test"}}, "guest.test:80", "is a container or virtual machine on this host"},
 		{"a container that is wanted by its name", egress.Rules{Hosts: []string{"guest.test:80"}}, "guest.test:80", "the container as guest.test"},
 
 		{"what is closed", egress.Rules{Closed: []string{"temporal.test"}}, "temporal.test:80", closed},

@@ -163,7 +163,7 @@ func (d decoder) set(v reflect.Value, raw any, key string) {
 	case reflect.Slice:
 		list, ok := items(raw)
 		if !ok {
-			wrong(map[reflect.Kind]string{reflect.String: `a list of strings, such as ["one", "two"]`, reflect.Int: "a list of numbers, such as [8080]", reflect.Struct: "a list of objects"}[v.Type().Elem().Kind()])
+			wrong(map[reflect.Kind]string{reflect.String: `a list of strings, such as ["one", "two"]`, reflect.Struct: "a list of objects"}[v.Type().Elem().Kind()])
 			return
 		}
 		slice := reflect.MakeSlice(v.Type(), len(list), len(list))
