@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -65,6 +64,9 @@ func (ws *loopWorkspace) confine(ctx context.Context, c *proc.Command, inherited
 	}
 	policy := sandbox.Make(r)
 	if policy.Network == sandbox.Filtered {
+		if err := policy.Egress.Check(); err != nil {
+			return err
+		}
 		c.Env = append(c.Env, egress.Environment(c.Env)...)
 	}
 	c.Sandbox = &policy

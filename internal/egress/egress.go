@@ -53,12 +53,13 @@ const (
 )
 
 // Serve answers what connects to l until l is closed; then it ends all connections and returns nil. It
-// returns an error at once, and lets nothing through, where the rules can't be read. Of every connection
+// closes l and returns an error at once where the rules can't be read (see Rules.Check). Of every connection
 // that it refuses it tells refused the target and the reason; refused may be called by several goroutines
 // at once, and may be nil.
 func Serve(l net.Listener, r Rules, refused func(target, why string)) error {
 	g, err := newGuard(r, net.DefaultResolver)
 	if err != nil {
+		_ = l.Close()
 		return err
 	}
 	return serve(l, g, refused)

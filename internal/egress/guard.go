@@ -69,7 +69,7 @@ func newGuard(r Rules, resolver *net.Resolver) (*guard, error) {
 		for _, entry := range entries {
 			h, err := spec.ParseHost(entry)
 			if err != nil {
-				return nil, fmt.Errorf("egress rules: %q %w", entry, err)
+				return nil, fmt.Errorf("the network of agents: %q %w", entry, err)
 			}
 			*list = append(*list, h)
 		}
@@ -86,7 +86,7 @@ func newGuard(r Rules, resolver *net.Resolver) (*guard, error) {
 		port = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}[u.Scheme]
 	}
 	if port == "" || u.Hostname() == "" {
-		return nil, errors.New("egress rules: the upstream proxy is no http, https or socks5 URL with a host") // not shown: it may have a password in it
+		return nil, errors.New("the network of agents: the upstream proxy is no http, https or socks5 URL with a host") // not shown: it may have a password in it
 	}
 	if u.Port() == "" {
 		u.Host = net.JoinHostPort(u.Hostname(), port)
@@ -94,7 +94,7 @@ func newGuard(r Rules, resolver *net.Resolver) (*guard, error) {
 	// Whoever reaches the proxy itself can ask it for anything.
 	h, err := spec.ParseHost(u.Host)
 	if err != nil {
-		return nil, fmt.Errorf("egress rules: the host of the upstream proxy %w", err)
+		return nil, fmt.Errorf("the network of agents: the host of the upstream proxy %w", err)
 	}
 	g.upstream, g.closed = u, append(g.closed, h)
 	g.through = (&httpproxy.Config{HTTPProxy: r.Upstream, HTTPSProxy: r.Upstream, NoProxy: r.Direct}).ProxyFunc()

@@ -141,17 +141,20 @@ func TestE6_WhatTheProxyDoesNotSpeak(t *testing.T) {
 
 func TestE6_RulesThatCannotBeReadLetNothingThrough(t *testing.T) {
 	for want, r := range map[string]egress.Rules{
-		`egress rules: "" names no host`:                                   {Hosts: []string{""}},
-		`egress rules: "*" is no host name`:                                {Hosts: []string{"*"}},
-		`egress rules: "https://temporal" is a URL and not a host`:         {Closed: []string{"https://temporal"}},
-		"the upstream proxy is no http, https or socks5 URL with a host":   {Upstream: "http://user:secret@"},
-		"the upstream proxy is no http, https or socks5 URL with a host ":  {Upstream: "ftp://proxy"},
-		"the upstream proxy is no http, https or socks5 URL with a host  ": {Upstream: "http://user:secret@%zz"},
-		"the host of the upstream proxy is no host name":                   {Upstream: "http://bücher"},
+		`the network of agents: "" names no host`:                           {Hosts: []string{""}},
+		`the network of agents: "*" is no host name`:                        {Hosts: []string{"*"}},
+		`the network of agents: "https://temporal" is a URL and not a host`: {Closed: []string{"https://temporal"}},
+		"the upstream proxy is no http, https or socks5 URL with a host":    {Upstream: "http://user:secret@"},
+		"the upstream proxy is no http, https or socks5 URL with a host ":   {Upstream: "ftp://proxy"},
+		"the upstream proxy is no http, https or socks5 URL with a host  ":  {Upstream: "http://user:secret@%zz"},
+		"the host of the upstream proxy is no host name":                    {Upstream: "http://bücher"},
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
-		err = egress.Serve(l, r, nil)
+		require.Equal(t, r.Check(), egress.Serve(l, r, nil))
+		_, gone := l.Accept()
+		require.ErrorIs(t, gone, net.ErrClosed, "clients are sent away, and wait for nobody")
+		err = r.Check()
 		require.ErrorContains(t, err, strings.TrimSpace(want))
 		require.NotContains(t, err.Error(), "secret")
 		_ = l.Close()
@@ -293,6 +296,18 @@ func FuzzClients(f *testing.F) {
 		_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second)) // it may be dialling an address that nobody has
 		_, _ = io.Copy(io.Discard, conn)
 	})
+}
+
+func TestE6_TheHostOfAService(t *testing.T) {
+	for address, want := range map[string]string{
+		"temporal.example:7233": "temporal.example", "dns:///temporal.example:7233": "temporal.example", "10.0.0.5:7233": "10.0.0.5",
+		"[2001:db8::1]:7233": "2001:db8::1", "temporal.example": "temporal.example", "": "",
+	} {
+		require.Equal(t, want, egress.Service(address))
+		if want != "" {
+			require.NoError(t, egress.Rules{Closed: []string{want}}.Check())
+		}
+	}
 }
 
 func TestE6_TheEnvironmentLeadsToTheProxy(t *testing.T) {
