@@ -83,8 +83,11 @@ func located(name string, env []string) string {
 
 // evaluators are the programs, files and folders outside of the repository that judge the work, as the
 // contract in force has them. In a sandbox they can be read and not written. There are none before there
-// is a contract.
+// is a contract, and a steward has none.
 func (ws *loopWorkspace) evaluators(ctx context.Context) ([]loop.Seal, error) {
+	if ws.Steward() {
+		return nil, nil
+	}
 	at, err := ws.store.Ref(ctx, ws.Ledger)
 	if err != nil || at == "" {
 		return nil, err
