@@ -83,15 +83,21 @@ func standIn(w *world.World, use, script string) {
 	w.T.Helper()
 	w.Write("program.sh", `echo "$*" >>"$WORLD/said"; cat >"$WORLD/prompt"`+"\n"+script+"\n")
 	delete(w.Spec, "agent")
-	w.Set(doc{"agent": doc{"use": use, "command": []string{"sh", filepath.Join(w.Dir, "program.sh")}, "env": doc{"WORLD": w.Dir}, "ideas": false}})
+	w.Set(doc{"agent": doc{"use": use, "command": []string{"sh", filepath.Join(w.Dir, "program.sh")}, "env": doc{"WORLD": w.Dir, "STREAMS": testdata()}, "ideas": false}})
+}
+
+// testdata is where the recorded streams are. In a sandbox agents can read it, as the spec names it.
+func testdata() string {
+	path, err := filepath.Abs(filepath.Join("internal", "agent", "stream", "testdata"))
+	if err != nil {
+		panic(err)
+	}
+	return path
 }
 
 // recorded is a stream that the real program printed, as a command that prints it.
-func recorded(t *testing.T, name string) string {
-	t.Helper()
-	path, err := filepath.Abs(filepath.Join("internal", "agent", "stream", "testdata", name+".jsonl"))
-	require.NoError(t, err)
-	return "cat '" + path + "'"
+func recorded(name string) string {
+	return `cat "$STREAMS/` + name + `.jsonl"`
 }
 
 // TestProgramsByTheirStreams has each program's recorded stream counted and described.
@@ -102,7 +108,7 @@ func TestProgramsByTheirStreams(t *testing.T) {
 		"gemini": {"gemini-stream", "-m m --skip-trust --approval-mode yolo --output-format stream-json\n"},
 	} {
 		t.Run(use, func(t *testing.T) {
-			w := streams(t, use, world.Raises+" >/dev/null; "+recorded(t, c.stream))
+			w := streams(t, use, world.Raises+" >/dev/null; "+recorded(c.stream))
 			w.Set(doc{"agent": doc{"model": "m"}})
 			r := w.Run(0)
 			require.Equal(t, "Changed hello to goodbye in hello.txt.", r.Result.Kept[0].Description)
@@ -161,8 +167,8 @@ func TestHostileStreams(t *testing.T) {
 func TestWhatALostAttemptSpentIsCounted(t *testing.T) {
 	t.Parallel()
 	w := world.Alone(t, "")
-	standIn(w, "claude", `if [ ! -e "$WORLD/again" ]; then echo 99 >work/n; head -7 '`+strings.Trim(strings.TrimPrefix(recorded(t, "claude-partial"), "cat "), "'")+`'; echo >"$WORLD/at"; tail -f /dev/null; fi
-		`+world.Raises+" >/dev/null; "+recorded(t, "claude-partial"))
+	standIn(w, "claude", `if [ ! -e "$WORLD/again" ]; then echo 99 >work/n; head -7 "$STREAMS/claude-partial.jsonl"; echo >"$WORLD/at"; tail -f /dev/null; fi
+		`+world.Raises+" >/dev/null; "+recorded("claude-partial"))
 	run := w.Start("run", "--yes", w.SpecFile())
 	w.Until("it has spent something", func() bool { return w.Exists("at") })
 	require.NoError(t, run.Cmd.Process.Kill())

@@ -230,15 +230,15 @@ func TestAgentThatKillsItsSupervisor(t *testing.T) {
 func TestEnvironmentOfAgentsAndCommands(t *testing.T) {
 	w := world.Alone(t, `env >"$WORLD/agent.env"; `+world.Raises)
 	t.Parallel()
-	u, err := world.StartUp(w.Home, filepath.Join(w.Dir, "up"), "GIT_DIR=/nowhere", "GIT_WORK_TREE=/nowhere", "MY_API_KEY=sesame", "GITHUB_TOKEN=sesame", "PAWL_SECRET_THING=sesame", "OTEL_EXPORTER_OTLP_HEADERS=x=sesame", "PLAIN=fine")
+	u, err := world.StartUp(w.Home, filepath.Join(w.Dir, "up"), "GIT_DIR=/nowhere", "GIT_WORK_TREE=/nowhere", "MY_API_KEY=sesame", "GITHUB_TOKEN=sesame", "PAWL_SECRET_THING=sesame", "OTEL_EXPORTER_OTLP_HEADERS=x=sesame", "CARGO_TERM_COLOR=never", "PLAIN=nobody asked for it")
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, u.Stop()) })
 	w.Set(doc{"verify": doc{"command": "env >" + filepath.Join(w.Dir, "verify.env") + "; sh measure.sh"}, "agent": doc{"env": doc{"WORLD": w.Dir, "GRANTED": "$MY_API_KEY"}}})
 	w.Run(0)
 	for _, name := range []string{"agent.env", "verify.env"} {
 		env := "\n" + w.Read(name)
-		require.Contains(t, env, "\nPLAIN=fine\n")
-		for _, bad := range []string{"\nGIT_", "\nMY_API_KEY", "\nGITHUB_TOKEN", "\nPAWL_HOME", "\nPAWL_SECRET_THING", "\nTEMPORAL_", "\nOTEL_EXPORTER_OTLP_HEADERS"} {
+		require.Contains(t, env, "\nCARGO_TERM_COLOR=never\n")
+		for _, bad := range []string{"\nGIT_", "\nMY_API_KEY", "\nGITHUB_TOKEN", "\nPAWL_HOME", "\nPAWL_SECRET_THING", "\nTEMPORAL_", "\nOTEL_EXPORTER_OTLP_HEADERS", "\nPLAIN"} {
 			require.NotContains(t, env, bad, name)
 		}
 	}
