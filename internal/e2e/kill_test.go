@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -64,10 +65,31 @@ func (w *machine) letGo() {
 func (w *machine) agents() (pids []int) {
 	for _, line := range w.lines("agents") {
 		pid, _, _ := strings.Cut(line, " ")
-		n, _ := strconv.Atoi(pid)
-		pids = append(pids, n)
+		pids = append(pids, w.outside(line, pid))
 	}
 	return pids
+}
+
+// outside returns the process ID on this machine of what knows itself by another in its sandbox, and has said so
+// in a line; -1 where it is gone. It is looked up once.
+func (w *machine) outside(line, inside string) int {
+	if pid, known := w.pids[line]; known {
+		return pid
+	}
+	if w.pids == nil {
+		w.pids = map[string]int{}
+	}
+	w.pids[line] = -1
+	for _, p := range w.processes(w.record().Token()) {
+		pid, _, _ := strings.Cut(p, " ")
+		status, _ := os.ReadFile(filepath.Join("/proc", pid, "status"))
+		for _, field := range lines(status) {
+			if name, value, _ := strings.Cut(field, ":"); name == "NSpid" && slices.Equal(strings.Fields(value)[1:], []string{inside}) {
+				w.pids[line], _ = strconv.Atoi(pid)
+			}
+		}
+	}
+	return w.pids[line]
 }
 
 // agentBegins waits until the n-th agent has begun and returns its process ID and when that was.
@@ -220,8 +242,7 @@ func TestWhatAnAgentLeavesBehindIsEnded(t *testing.T) {
 			w.agentBegins(1)
 			var left []int
 			for _, line := range w.lines("daemons") {
-				pid, err := strconv.Atoi(line)
-				require.NoError(t, err)
+				pid := w.outside("daemon "+line, line)
 				require.True(t, alive(pid))
 				left = append(left, pid)
 			}
@@ -239,8 +260,7 @@ func TestWhatAnAgentLeavesBehindIsEnded(t *testing.T) {
 			w.letGo()
 			w.requireRaised()
 			for _, line := range w.lines("daemons") {
-				pid, _ := strconv.Atoi(line)
-				require.False(t, alive(pid), "nothing survives its step")
+				require.False(t, alive(w.outside("daemon "+line, line)), "nothing survives its step")
 			}
 		})
 	}

@@ -42,6 +42,7 @@ type machine struct {
 	nodes   int
 	base    string // the commit that the repository is at
 	kind    string // the workflow type, "" is Improve
+	pids    map[string]int
 }
 
 type doc = world.Doc

@@ -120,6 +120,11 @@ func sorted(places []Place) []Place {
 		if ok && p.Access == Link && around.Access != Empty { // it is there
 			continue
 		}
+		// Where everything may be written there is nothing to put on top, and making it would change the
+		// machine's own.
+		if ok && around.Access == Write && (p.Access == Layer || p.Access == Copy) {
+			continue
+		}
 		out = append(out, p)
 	}
 	return out

@@ -201,6 +201,26 @@ func TestE6_AsAnOrdinaryUser(t *testing.T) {
 	require.Contains(t, string(out), "--- PASS: TestE6_WhatIsInReachOfAgents")
 }
 
+// A home that the spec makes writable is the user's own, and nothing of the sandbox's is made in it.
+func TestE6_WhatIsAllowedStaysAsItIs(t *testing.T) {
+	for name, m := range machines(t) {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, m)
+			p.request.Allow, p.request.Argv = []string{p.home}, []string{"/usr/bin/claude"}
+			before, err := os.ReadDir(p.home)
+			require.NoError(t, err)
+			code, out := p.sh(`echo 1 >~/.claude.json && test ! -e $W/user/.local/state/pawl/stores`)
+			require.Zero(t, code, out)
+			after, err := os.ReadDir(p.home)
+			require.NoError(t, err)
+			require.Len(t, after, len(before))
+			b, err := os.ReadFile(filepath.Join(p.home, ".claude.json"))
+			require.NoError(t, err)
+			require.Equal(t, "1\n", string(b))
+		})
+	}
+}
+
 // A write to a home is lost and harms nobody.
 func TestE6_HomeIsAnEmptyOneInMemory(t *testing.T) {
 	for name, m := range machines(t) {

@@ -22,7 +22,7 @@ func claudeWorld(t *testing.T, script func(request) answer) (*world.World, *mode
 	w.Set(doc{"agent": doc{
 		"use": "claude", "command": []string{path}, "model": "claude-sonnet-4-5",
 		"env": doc{"ANTHROPIC_BASE_URL": m.url, "ANTHROPIC_API_KEY": "none", "HOME": filepath.Join(w.Dir, "agent-home"), "WORLD": w.Dir},
-	}})
+	}, "sandbox": doc{"network": "open"}}) // the model is on this host, which no proxy lets through to
 	return w, m
 }
 
