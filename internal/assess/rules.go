@@ -83,7 +83,7 @@ var Rules = []Rule{
 		},
 		also: func(r reach) (all []string) {
 			for _, s := range r.specs {
-				all = append(all, loosened(s, r.charter.Sandbox().Hosts)...)
+				all = append(all, loosened(s, r.charter.Sandbox())...)
 			}
 			return distinct(all)
 		},
@@ -114,14 +114,15 @@ var harmless = []string{
 	"test/**", "tests/**", "**/testdata/**", "**/__tests__/**", "**/*_test.go", "**/*.test.js", "**/*.test.ts", "**/*.test.tsx", "**/*.spec.js", "**/*.spec.ts", "**/*_test.py", "**/*_spec.rb",
 }
 
-// loosened says where a loop may do more than loops may by themselves: outside of the sandbox, on the network
-// beyond the hosts of the charter, or by its permissions.
-func loosened(s spec.Spec, hosts []string) (all []string) {
+// loosened says where a loop may do more than loops may by themselves: outside of the sandbox, in folders or on
+// the network beyond those of the charter, which a person wrote, or by its permissions.
+func loosened(s spec.Spec, charter spec.Sandbox) (all []string) {
+	hosts := charter.Hosts
 	if s.Sandbox.Use == spec.Off {
 		all = append(all, "sandbox.use is off")
 	}
-	if len(s.Sandbox.Allow) > 0 {
-		all = append(all, "sandbox.allow opens "+some(s.Sandbox.Allow))
+	if opened := slices.DeleteFunc(slices.Clone(s.Sandbox.Allow), func(path string) bool { return slices.Contains(charter.Allow, path) }); len(opened) > 0 {
+		all = append(all, "sandbox.allow opens "+some(opened))
 	}
 	if s.Sandbox.Network == spec.Open {
 		all = append(all, "sandbox.network is open")

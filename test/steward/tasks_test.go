@@ -62,6 +62,7 @@ func raise(t *testing.T, change func(charter world.Doc)) *crew {
 			"scope": []string{"work/**"}, "newFiles": "allow", "test": world.Doc{"command": "true"}, "verify": world.Doc{"command": "cat work/n"},
 			"agent":     world.Doc{"command": []string{"sh", filepath.Join(dir, "agent.sh")}, "env": world.Doc{"WORLD": dir}},
 			"approvals": world.Doc{"tools": []string{"*"}, "diff": "auto"},
+			"sandbox":   world.Doc{"allow": []string{dir}}, // agents of tests leave word beside their tree
 			"limits":    world.Doc{"iterations": 8, "toolCalls": 1000, "activeTime": "1h"},
 		},
 	}
