@@ -56,6 +56,8 @@ func (ws *loopWorkspace) confine(ctx context.Context, c *proc.Command, inherited
 	} else if r.Tree, r.Fresh = "judge", string(in); in == unchanged {
 		r.Layers = []string{ws.layers("judge")}
 	} else {
+		in = ws.sinceSettled(in)
+		r.Fresh = string(in)
 		trial, err := ws.trial(in)
 		if err != nil {
 			return err
@@ -115,9 +117,20 @@ func (ws *loopWorkspace) trial(in surroundings) (string, error) {
 	return filepath.Join(dir, name), nil
 }
 
+// sinceSettled tells what is judged after a settlement from what was before: the layers of that are gone, and a
+// room that has them open must not be used again.
+func (ws *loopWorkspace) sinceSettled(in surroundings) surroundings {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	return in + surroundings(fmt.Sprintf(" %d", ws.settled))
+}
+
 // judgedCaches keeps what the last judgement left in caches, or forgets it: only a change that was kept may
 // decide what the next one's commands find.
 func (ws *loopWorkspace) judgedCaches(kept bool) error {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.settled++
 	dir := ws.layers("trial")
 	trials, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -129,8 +142,6 @@ func (ws *loopWorkspace) judgedCaches(kept bool) error {
 	if !kept || len(trials) != 1 { // of two nobody knows which was kept
 		return os.RemoveAll(dir)
 	}
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
 	return sandbox.Promote(filepath.Join(dir, trials[0].Name()), ws.layers("judge"))
 }
 

@@ -49,6 +49,7 @@ type loopWorkspace struct {
 	same       [2]string // two commits with one tree: a revert, and what it went back to
 	env        []string  // what commands inherit, once it is known
 	turn       int       // counts what has run in the trees
+	settled    int       // counts the changes that were kept or undone
 }
 
 // workspace returns the workspace of the loop named ref.
@@ -193,6 +194,9 @@ func (a *Activities) removeTrees(ctx context.Context, ws *loopWorkspace) error {
 		return err
 	}
 	if err := os.RemoveAll(workspace.Exchange(a.Home, ws.Ref)); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(ws.layers("")); err != nil {
 		return err
 	}
 	ws.Closed, ws.ClosedAt = true, time.Now()

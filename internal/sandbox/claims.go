@@ -44,7 +44,7 @@ func Claims(f Facts) []Claim {
 		})
 	}
 	network := Claim{
-		Holds: "sandbox, by " + by + ": a network of their own, with a way out through pawl's proxy alone, which lets nothing through to this host, the engine or its UI" + wanted(f.Policy),
+		Holds: "sandbox, by " + by + ": a network of their own, with a way out through pawl's proxy alone, which lets nothing through to this host and its containers, to the engine and its UI, or to the repository's remote" + wanted(f.Policy),
 		Fails: "THE ENGINE CAN BE REACHED: agent and commands could answer a gate",
 	}
 	if f.Policy.Network == None {

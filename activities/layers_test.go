@@ -1,0 +1,63 @@
+package activities_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/act"
+	"pawl/internal/loop"
+	"pawl/internal/sandbox"
+	"pawl/internal/spec"
+)
+
+// TestE6_OnlyWhatAKeptChangeLeftInCachesIsFound has a judged command leave something in a cache: it is there within
+// the judgement, and afterwards only where the change was kept. Commands go on after a settlement.
+func TestE6_OnlyWhatAKeptChangeLeftInCachesIsFound(t *testing.T) {
+	if !sandbox.Probe().Overlay {
+		t.Skip("this machine has no overlays")
+	}
+	cache := t.TempDir()
+	t.Setenv("GOCACHE", cache)
+	l := begun(t, spec.Deny)
+	l.begin()
+	base := l.head
+	env := environment(l.a, &beats{})
+	env.RegisterActivity(l.a.Guard)
+	calls := 0
+	guard := func(command string) bool {
+		t.Helper()
+		calls++
+		step := l.step(1)
+		step.Key.Name = fmt.Sprintf("guard%d", calls)
+		value, err := env.ExecuteActivity(l.a.Guard, act.Guard{Step: step, Command: command})
+		require.NoError(t, err)
+		var out act.Outcome
+		require.NoError(t, value.Get(&out))
+		return out.OK()
+	}
+	settle := func(name string, kept bool) {
+		t.Helper()
+		write(t, l.o.Desk+"/work/a", name+"\n")
+		commit := l.commit("").Commit
+		require.True(t, guard("echo "+name+" >$GOCACHE/"+name), name)
+		require.True(t, guard("test -e $GOCACHE/"+name), "within the judgement")
+		in := act.Settle{Entry: l.entry(loop.Event{Type: loop.Warned, Reason: name})}
+		if !kept {
+			in.Revert = &act.Revert{Commit: commit, Parent: base}
+		}
+		out, err := l.a.Settle(ctx, in)
+		require.NoError(t, err)
+		l.ledger, l.head = out.Ledger, out.Head
+		require.Equal(t, kept, guard("test -e $GOCACHE/"+name), "after it")
+		require.True(t, guard("echo 1 >$GOCACHE/more"), "and it can be written")
+	}
+	settle("discarded", false)
+	settle("kept", true)
+	require.False(t, guard("test -e $GOCACHE/discarded"))
+	left, err := os.ReadDir(cache)
+	require.NoError(t, err)
+	require.Empty(t, left, "the user's own is as it was")
+}
