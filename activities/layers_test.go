@@ -50,7 +50,10 @@ func TestE6_OnlyWhatAKeptChangeLeftInCachesIsFound(t *testing.T) {
 		}
 		out, err := l.a.Settle(ctx, in)
 		require.NoError(t, err)
-		l.ledger, l.head = out.Ledger, out.Head
+		l.ledger = out.Ledger
+		if out.Head != "" { // else it stays
+			l.head = out.Head
+		}
 		require.Equal(t, kept, guard("test -e $GOCACHE/"+name), "after it")
 		require.True(t, guard("echo 1 >$GOCACHE/more"), "and it can be written")
 	}
