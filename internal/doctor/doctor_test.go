@@ -29,6 +29,7 @@ import (
 	"pawl/internal/doctor"
 	"pawl/internal/home"
 	"pawl/internal/host"
+	"pawl/internal/proc"
 )
 
 // service is a Temporal service as the doctor sees one. What a test does not expect is not there.
@@ -40,6 +41,11 @@ type service struct {
 	namespace  error
 	retention  time.Duration
 	polled     chan string
+}
+
+func TestMain(m *testing.M) {
+	proc.Main()
+	os.Exit(m.Run())
 }
 
 func newService() *service {
