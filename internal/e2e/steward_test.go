@@ -55,7 +55,7 @@ func (w *machine) crewSpec() json.RawMessage {
 		"defaults": doc{
 			"scope": []string{"work/**"}, "newFiles": "allow", "test": doc{"command": "true"}, "verify": doc{"command": "cat work/n"},
 			"sandbox": doc{"allow": []string{w.Dir}},
-			"agent": agent, "approvals": doc{"tools": []string{"*"}, "diff": "auto"}, "limits": doc{"toolCalls": 1000, "activeTime": "1h"},
+			"agent":   agent, "approvals": doc{"tools": []string{"*"}, "diff": "auto"}, "limits": doc{"toolCalls": 1000, "activeTime": "1h"},
 		},
 	})
 	require.NoError(w.T, err)
