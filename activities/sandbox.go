@@ -114,7 +114,10 @@ func (ws *loopWorkspace) trial(in surroundings) (string, error) {
 			ws.machine.background.Go(func() { _ = os.RemoveAll(filepath.Join(dir, e.Name())) })
 		}
 	}
-	return filepath.Join(dir, name), nil
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.judging = filepath.Join(dir, name)
+	return ws.judging, nil
 }
 
 // sinceSettled tells what is judged after a settlement from what was before: the layers of that are gone, and a
@@ -131,18 +134,12 @@ func (ws *loopWorkspace) judgedCaches(kept bool) error {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	ws.settled++
-	dir := ws.layers("trial")
-	trials, err := os.ReadDir(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
+	trial := ws.judging
+	ws.judging = ""
+	if kept && trial != "" {
+		return sandbox.Promote(trial, ws.layers("judge"))
 	}
-	if err != nil {
-		return err
-	}
-	if !kept || len(trials) != 1 { // of two nobody knows which was kept
-		return os.RemoveAll(dir)
-	}
-	return sandbox.Promote(filepath.Join(dir, trials[0].Name()), ws.layers("judge"))
+	return os.RemoveAll(ws.layers("trial"))
 }
 
 // means is how the sandbox of p's commands keeps files out of reach.

@@ -50,6 +50,7 @@ type loopWorkspace struct {
 	env        []string  // what commands inherit, once it is known
 	turn       int       // counts what has run in the trees
 	settled    int       // counts the changes that were kept or undone
+	judging    string    // the folder of the layers of the judgement since then, "" before one
 }
 
 // workspace returns the workspace of the loop named ref.
