@@ -197,11 +197,14 @@ func (w *machine) openLedger() (*store.Store, *ledger.Ledger, string) {
 }
 
 // historyLength is how many events the loop's workflow has.
-func (w *machine) historyLength() int64 {
+func (w *machine) historyLength() (length int64) {
 	w.T.Helper()
-	d, err := w.client.DescribeWorkflowExecution(w.T.Context(), w.Loop, "")
-	require.NoError(w.T, err)
-	return d.GetWorkflowExecutionInfo().GetHistoryLength()
+	w.until("nothing is under way", func() bool { // a gate can be seen before it is recorded
+		d, err := w.client.DescribeWorkflowExecution(w.T.Context(), w.Loop, "")
+		length = d.GetWorkflowExecutionInfo().GetHistoryLength()
+		return err == nil && len(d.GetPendingActivities()) == 0 && d.GetPendingWorkflowTask() == nil
+	})
+	return length
 }
 
 // whereabouts says in a few words where the loop is, for a failure's message.
