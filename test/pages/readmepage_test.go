@@ -43,7 +43,8 @@ func withoutClaude(w *world.World, path string) string {
 	require.NotNil(w.T, m)
 	spec := m[1] + m[2] + "\n"
 	require.Contains(w.T, spec, "use: claude")
-	return strings.Replace(spec, "use: claude", "command: [sh, "+filepath.Join(w.Dir, "agent.sh")+"]", 1)
+	spec = strings.Replace(spec, "use: claude", "command: [sh, "+filepath.Join(w.Dir, "agent.sh")+"]", 1)
+	return strings.TrimRight(spec, "\n") + "\nsandbox:\n  allow: [" + w.Dir + "]\n" // it leaves word beside its tree
 }
 
 func TestReadme_YourOwnLoop(t *testing.T) {

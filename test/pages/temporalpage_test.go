@@ -49,7 +49,8 @@ func TestTemporalPage_EveryCommandRuns(t *testing.T) {
 		w.Until("the contract is in the ledger", func() bool { return w.Stands("waiting").Ledger != "" })
 		p.values["0123456789abcdef"] = w.Stands("waiting").Gate.Hash[:16]
 	}
-	w.Write("loop.json", p.fill(p.json["Start a loop"][0]))
+	// Its agent leaves word beside its tree.
+	w.Write("loop.json", strings.Replace(p.fill(p.json["Start a loop"][0]), `"limits":`, `"sandbox": {"allow": ["`+w.Dir+`"]}, "limits":`, 1))
 	start := p.blocks["Start a loop"][0]
 	again := func() { // the loop, as the page starts it
 		t.Helper()
