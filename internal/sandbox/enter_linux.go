@@ -127,7 +127,7 @@ func ownRoot(p Policy) error {
 			_ = unix.MountSetattr(unix.AT_FDCWD, filepath.Join(staging, p.Path), 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 		}
 	}
-	if err := furnish(p.Layers); err != nil {
+	if err := furnish(); err != nil {
 		return err
 	}
 	if err := unix.Chdir(staging); err != nil {
@@ -230,34 +230,26 @@ func opaque(path string) bool {
 	return false
 }
 
-// overlay puts a layer over what is below. Where the machine has no overlays, the command has the layer alone.
+// overlay puts a layer over what is below. Where there is nothing, or the machine has no overlays, the command has
+// the layer alone. It never sees the folder that a layer is in, and so can't make one lead elsewhere.
 func (p piece) overlay(at string) error {
-	up, work := filepath.Join(p.Upper, upper), filepath.Join(p.Upper, working)
-	if p.Upper != "" {
-		if err := os.MkdirAll(up, 0o755); err != nil {
-			return err
-		}
-	}
-	var lower []string
-	for _, dir := range p.Lower {
-		if info, err := os.Stat(dir); err == nil && info.IsDir() {
-			lower = append(lower, escaped(dir))
-		}
-	}
-	if len(lower) == 0 && p.Upper != "" { // a link costs less than a mount
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			return err
-		}
-		return os.Symlink(filepath.Join(layersAt, filepath.Base(p.Upper), upper), at)
-	}
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		return err
 	}
 	if p.Upper == "" {
 		return memory(at, "mode=0755")
 	}
-	if err := os.MkdirAll(work, 0o755); err != nil {
-		return err
+	up, work := filepath.Join(p.Upper, upper), filepath.Join(p.Upper, working)
+	for _, dir := range []string{up, work} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	var lower []string
+	for _, dir := range p.Lower {
+		if info, err := os.Lstat(dir); err == nil && info.IsDir() {
+			lower = append(lower, escaped(dir))
+		}
 	}
 	if len(lower) > 0 {
 		options := "index=off,xino=off,metacopy=off,lowerdir=" + strings.Join(lower, ":") + ",upperdir=" + escaped(up) + ",workdir=" + escaped(work)
@@ -271,27 +263,13 @@ func (p piece) overlay(at string) error {
 	return unix.Mount(up, at, "", unix.MS_BIND, "")
 }
 
-// layersAt is where commands see the layers that lie over nothing.
-const layersAt = "/run/pawl/layers"
-
 // escaped is a path as overlay's options have it.
 func escaped(path string) string {
 	return strings.NewReplacer(`\`, `\\`, ":", `\:`, ",", `\,`).Replace(path)
 }
 
-// furnish adds what is made rather than taken: terminals, the names of a process's own files, the layers.
-func furnish(layers string) error {
-	if layers != "" {
-		at := filepath.Join(staging, layersAt)
-		for _, dir := range []string{layers, at} {
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				return err
-			}
-		}
-		if err := unix.Mount(layers, at, "", unix.MS_BIND, ""); err != nil {
-			return fmt.Errorf("the layers: %w", err)
-		}
-	}
+// furnish adds what is made rather than taken: terminals and the names of a process's own files.
+func furnish() error {
 	dev := filepath.Join(staging, "dev")
 	for name, to := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"} {
 		if err := os.Symlink(to, filepath.Join(dev, name)); err != nil {

@@ -217,9 +217,6 @@ func Make(r Request) Policy {
 		slices.Sort(p.Closed)
 		p.Closed = slices.Compact(p.Closed)
 	}
-	if len(r.Layers) > 0 {
-		p.Layers = r.Layers[0]
-	}
 	if r.Machine.Files != ByNothing {
 		p.Places = sorted(d.places)
 		p.Places = slices.DeleteFunc(p.Places, func(l Place) bool { // a cache that is not there, in what is read-only

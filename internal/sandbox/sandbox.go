@@ -65,8 +65,6 @@ const (
 type Policy struct {
 	// Places are sorted from the outside in; the innermost decides.
 	Places []Place
-	// Layers is the folder that has the layers, "" where there are none.
-	Layers string
 	// Network is Filtered or None only where the machine has network namespaces. Egress is what the proxy
 	// lets through.
 	Network Network

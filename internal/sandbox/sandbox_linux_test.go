@@ -386,6 +386,27 @@ func TestE6_EachJudgementHasFreshSurroundings(t *testing.T) {
 	}
 }
 
+// A command can't have a layer lead elsewhere: what makes the next surroundings would follow it.
+func TestE6_ALayerLeadsNowhereElse(t *testing.T) {
+	for name, m := range machines(t) {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, m)
+			s, err := proc.Start(t.Name(), m.Files)
+			require.NoError(t, err)
+			defer s.Close()
+			p.request.Fresh = "1"
+			_, out := p.in(s, `for l in /run/pawl/layers/*; do rm -rf $l/upper && ln -s ~ $l/upper; done
+				for l in ~/.cache/* ~/.npm; do rm -rf $l && ln -s ~ $l; done; ls -la ~ /run/pawl/layers/* 2>&1`)
+			p.request.Fresh = "2"
+			code, found := p.in(s, `find -L ~ /run /tmp -name id -path '*.ssh*' 2>/dev/null | grep . || find -L ~ /run /tmp -name .bashrc 2>/dev/null | grep .`)
+			require.NotZero(t, code, "%s\nafter %s", found, out)
+			_, _ = p.in(s, `for l in ~/.cache/* ~/.npm ~/.ccache; do echo 1 >$l/planted; done`)
+			require.NoFileExists(t, filepath.Join(p.home, "planted"))
+			require.FileExists(t, filepath.Join(p.home, ".ssh", "id"))
+		})
+	}
+}
+
 // What the contract says of a sandbox is what was tried in it: each claim holds here, and does not where what it
 // claims is taken away.
 func TestE6_ClaimsAreTried(t *testing.T) {
