@@ -60,8 +60,12 @@ func Claims(f Facts) []Claim {
 		}
 	}
 	all = append(all, network)
+	apart := "sandbox: no other process can be seen, signalled or traced, pawl's included"
+	if m.Landlock < landlockScope {
+		apart = "sandbox: no other process can be seen or traced; signals can be sent to the loop's supervisor, and what they end is started again"
+	}
 	all = append(all, Claim{
-		Holds: "sandbox: no other process can be seen, signalled or traced, pawl's included",
+		Holds: apart,
 		Fails: "PROCESSES ARE NOT APART: agent and commands could end or trace pawl's; what they end is started again",
 		Asked: []Question{{Mingling, ""}},
 	})

@@ -148,7 +148,8 @@ func TestE6_WhatIsInReachOfAgents(t *testing.T) {
 				{"see that there is a store", `test -e $W/user/.local/state/pawl/stores`, false},
 				{"read another loop's transcript", `cat $W/user/.local/state/pawl/loops/other/steps/stdout`, false},
 				{"make io_uring or a keyring", `python3 -c 'import ctypes,sys; l=ctypes.CDLL(None); sys.exit(l.syscall(425,0,0)==-1 and l.syscall(250,0,-3,0)==-1)'`, false},
-				{"limit the supervisor", `prlimit --pid 1 --cpu=1`, false},
+				{"limit the supervisor", `prlimit --pid 1 --cpu=1 || for t in 2 3 4 5 6; do prlimit --pid $t --cpu=1 && break; done`, false},
+				{"limit itself", `prlimit --cpu=1000 true && ulimit -n 100`, true},
 				{"slow the supervisor down", `renice -n 19 -p 1 || renice -n 19 -u $(id -u) || chrt -i -p 0 1 || taskset -p 1 1`, false},
 				{"have the kernel end the supervisor first", `echo 1000 >/proc/1/oom_score_adj`, m.Files == sandbox.ByBwrap}, // there process 1 is bubblewrap's, and in the sandbox
 				{"end the supervisor", `kill -SEGV 1 || kill -9 1`, false},
