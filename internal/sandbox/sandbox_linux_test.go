@@ -154,7 +154,7 @@ func TestE6_WhatIsInReachOfAgents(t *testing.T) {
 				{"have the kernel end the supervisor first", `echo 1000 >/proc/1/oom_score_adj`, m.Files == sandbox.ByBwrap}, // there process 1 is bubblewrap's, and in the sandbox
 				{"end the supervisor", `kill -SEGV 1 || kill -9 1`, false},
 				{"go through the supervisor's threads", `for t in $(seq 2 20); do grep -q '^Tgid:.1$' /proc/$t/status 2>/dev/null || continue
-					ls /proc/$t/root/ >/dev/null && exit 0; cat /proc/$t/environ && exit 0; readlink /proc/$t/cwd && exit 0; ls /proc/$t/fd && exit 0; done; exit 1`, false},
+					ls /proc/$t/root/ >/dev/null && exit 0; cat /proc/$t/environ && exit 0; readlink /proc/$t/cwd && exit 0; readlink /proc/$t/fd/3 && exit 0; done; exit 1`, false},
 				{"see other processes", `test $(ls /proc | grep -c '^[0-9]') -gt 12`, false},
 				{"share memory with others", `ipcs -m | grep -q 0x`, false},
 				{"see the judge", `test -e $W/user/.local/state/pawl/loops/l/judge`, false},
