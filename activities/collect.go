@@ -39,7 +39,7 @@ func (e *exchange) collect(out *act.Called, stdout string, in act.Call) (printed
 		out.RateLimit = &task.RateLimit{Until: r.RetryAt.UTC(), Said: "by its result file"}
 	}
 	if err != nil {
-		out.Warning = err.Error()
+		out.Warn(err.Error())
 	}
 	if line := said(r.Description); line != "" {
 		out.Description = line
@@ -95,7 +95,7 @@ func (c *call) collect(out *act.Called) (printed string) {
 		out.Failure = loop.Clip(said(end.Failure), 300)
 	}
 	if len(end.Denied) > 0 {
-		out.Warning = "the agent was not allowed to use " + evidence.Description(strings.Join(end.Denied, ", "))
+		out.Warn("the agent was not allowed to use " + evidence.Description(strings.Join(end.Denied, ", ")))
 	}
 	if out.Tail = ""; !out.OK() { // a stream's last lines are nothing for people
 		last, _ := readTail(filepath.Join(out.Log, "stderr"), tailLength)

@@ -69,7 +69,7 @@ func (ws *loopWorkspace) confine(ctx context.Context, c *proc.Command, inherited
 		if err := policy.Egress.Check(); err != nil {
 			return err
 		}
-		c.Env = append(c.Env, egress.Environment(c.Env)...)
+		c.Env = later(append(c.Env, egress.Environment(c.Env)...))
 	}
 	c.Sandbox = &policy
 	return nil
@@ -185,7 +185,7 @@ func (ws *loopWorkspace) protections(ctx context.Context) (lines, broken []strin
 		return nil, nil, err
 	}
 	policy := sandbox.Make(r)
-	claims := sandbox.Claims(ws.facts(policy))
+	claims := sandbox.Claims(ws.facts(ctx, policy))
 	s, err := ws.supervise()
 	if err != nil {
 		return nil, nil, err
@@ -199,13 +199,14 @@ func (ws *loopWorkspace) protections(ctx context.Context) (lines, broken []strin
 }
 
 // facts are what is around the loop, and must be out of its reach.
-func (ws *loopWorkspace) facts(policy sandbox.Policy) sandbox.Facts {
+func (ws *loopWorkspace) facts(ctx context.Context, policy sandbox.Policy) sandbox.Facts {
 	f := sandbox.Facts{Policy: policy, Repo: ws.local(), Sockets: sockets()}
 	home := ws.machine.Home
 	f.Private = []string{home.Engine(), filepath.Dir(ws.Store), filepath.Join(home.Loop(ws.Ref), "workspace.json")}
 	for _, port := range ws.machine.closed() {
 		f.Engine = append(f.Engine, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	}
+	f.Engine = append(f.Engine, elsewhere(ctx, ws.machine.Service)...)
 	if home, err := os.UserHomeDir(); err == nil {
 		for _, name := range []string{".ssh", ".aws", ".gnupg", ".kube", ".docker", ".netrc", ".bash_history", ".npmrc", ".config/gh"} {
 			f.Private = append(f.Private, filepath.Join(home, name))
@@ -218,6 +219,20 @@ func (ws *loopWorkspace) facts(policy sandbox.Policy) sandbox.Facts {
 		f.Repo = ""
 	}
 	return f
+}
+
+// elsewhere is the address of a service that is not this host's: by its name, and by what the name stands for.
+func elsewhere(ctx context.Context, service string) (all []string) {
+	host, port, err := net.SplitHostPort(service[strings.LastIndex(service, "/")+1:])
+	if err != nil {
+		return nil
+	}
+	addresses, _ := net.DefaultResolver.LookupHost(ctx, host) // the name is tried in any case
+	for _, at := range append(addresses, host) {
+		all = append(all, net.JoinHostPort(at, port))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // sockets are the Unix sockets that programs of this machine listen on.
@@ -234,6 +249,23 @@ func sockets() (all []string) {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// unconnected says which connections the sandbox's proxy did not let through, "" where there were none.
+func unconnected(refused []egress.Refusal) string {
+	if len(refused) == 0 {
+		return ""
+	}
+	const shown = 3
+	var all []string
+	for _, r := range refused[:min(len(refused), shown)] {
+		all = append(all, said(r.Target+" ("+r.Why+")"))
+	}
+	more := ""
+	if len(refused) > shown {
+		more = fmt.Sprintf(" and %d more", len(refused)-shown)
+	}
+	return "the sandbox let no connection through to " + strings.Join(all, ", ") + more
 }
 
 // ensure refuses a loop whose sandbox is required where something of it does not hold.

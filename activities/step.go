@@ -126,6 +126,7 @@ func (w *work) run(ctx context.Context, c proc.Command, by func(context.Context,
 		ExitCode: result.ExitCode, Signal: result.Signal, TimedOut: result.TimedOut, Interrupted: result.Interrupted,
 		StartError: result.StartError, ElapsedMs: (c.Spent + result.Elapsed).Milliseconds(), Log: w.dir, Stop: w.ws.loopStop(),
 	}
+	out.Warn(unconnected(result.Refused))
 	if out.Digest, err = digest(c.Stdout); err != nil {
 		return out, fmt.Errorf("reading the output: %w", err)
 	}
@@ -200,7 +201,8 @@ func (w *work) verify(ctx context.Context, in act.Verify) (out act.Measured, err
 		return out, nil
 	}
 	if err == nil {
-		out.Metric, out.Warning = &reading.Value, reading.Warning()
+		out.Metric = &reading.Value
+		out.Warn(reading.Warning())
 	}
 	return out, err
 }

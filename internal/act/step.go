@@ -1,6 +1,7 @@
 package act
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -60,6 +61,14 @@ type Outcome struct {
 
 // Core returns what all outcomes have in common.
 func (o *Outcome) Core() *Outcome { return o }
+
+// Warn adds something that people should know.
+func (o *Outcome) Warn(text string) {
+	if text != "" && o.Warning != "" {
+		text = o.Warning + "; " + text
+	}
+	o.Warning = cmp.Or(text, o.Warning)
+}
 
 // Said returns what came of an agent's call, of any other step its outcome alone.
 func (o *Outcome) Said() Called { return Called{Outcome: *o} }

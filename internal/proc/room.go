@@ -9,8 +9,6 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sys/unix"
-
 	"pawl/internal/egress"
 	"pawl/internal/sandbox"
 )
@@ -55,8 +53,12 @@ func (s *server) enter(p sandbox.Policy) (*room, error) {
 			return at, nil
 		}
 	}
+	var oldest *room
+	if len(s.rooms) == maxRooms {
+		oldest = s.rooms[0]
+	}
 	s.rooms = slices.DeleteFunc(s.rooms, func(at *room) bool {
-		if p.Tree != "" && at.tree == p.Tree || len(s.rooms) == maxRooms && at == s.rooms[0] {
+		if p.Tree != "" && at.tree == p.Tree || at == oldest {
 			at.leave()
 			return true
 		}
@@ -107,11 +109,10 @@ func (s *server) handOut(p *sandbox.Policy) (theirs, ours *os.File, err error) {
 	if p == nil || !p.Hands() {
 		return nil, nil, nil
 	}
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
+	if ours, theirs, err = socketpair(); err != nil {
 		return nil, nil, fmt.Errorf("a socket for the sandbox's network: %w", err)
 	}
-	return os.NewFile(uintptr(fds[0]), "entry"), os.NewFile(uintptr(fds[1]), "supervisor"), nil
+	return theirs, ours, nil
 }
 
 // serveHanded is the proxy of one command, until the command's network is gone with it.

@@ -6,6 +6,12 @@ import (
 	"slices"
 )
 
+// The first arguments by which this program knows that it was started in bubblewrap's sandbox.
+const (
+	checkName = "pawl-sandbox-check" // to answer questions
+	entryName = "pawl-sandbox-entry" // to hand out the proxy's socket and become the command
+)
+
 // Wrap returns the command that runs argv in the sandbox where that takes a program: bubblewrap.
 // Elsewhere it is argv. path is the file that argv[0] was found to be.
 func (p Policy) Wrap(path string, argv []string) (string, []string) {

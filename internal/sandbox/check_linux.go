@@ -38,7 +38,7 @@ func (q Question) done() bool {
 	case Through:
 		return throughProxy(q.Target)
 	case Dialing:
-		conn, err := net.Dial("unix", q.Target)
+		conn, err := net.DialTimeout("unix", q.Target, time.Second)
 		if err == nil {
 			conn.Close()
 		}
@@ -138,8 +138,6 @@ func tries(at netip.AddrPort, protocol int, fast bool) bool {
 	code, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	return err == nil && code == 0
 }
-
-const checkName = "pawl-sandbox-check"
 
 // answerAsked is what Main does for AnswerIn.
 func answerAsked() {

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 )
 
@@ -16,7 +17,7 @@ type Claim struct {
 type Facts struct {
 	Policy  Policy
 	Repo    string   // the user's repository, "" where it is not on this host
-	Engine  []string // host:port of the engine, its UI, the triggers
+	Engine  []string // host:port of the engine, its UI, the triggers; an external engine's name as well
 	Private []string // of $PAWL_HOME and the user's home: what must not be read
 	Sockets []string // Unix sockets of other programs
 }
@@ -52,9 +53,14 @@ func Claims(f Facts) []Claim {
 	}
 	if f.Policy.Network == Open {
 		network.Holds = "THE NETWORK IS THIS MACHINE'S: agent and commands reach whatever listens here and elsewhere; by Landlock alone the engine, its UI and the stewards' triggers are closed (no connection to port " + ports(f.Policy.Closed) + "), and through another program an agent could answer its own gates"
+		if len(f.Policy.Closed) == 0 {
+			network.Holds = "THE NETWORK IS THIS MACHINE'S, and no port of Temporal's could be closed: an agent could answer its own gates"
+		}
 	}
 	for _, at := range f.Engine {
-		network.Asked = append(network.Asked, Question{Connecting, at})
+		if _, err := netip.ParseAddrPort(at); err == nil { // a name means nothing without a resolver
+			network.Asked = append(network.Asked, Question{Connecting, at})
+		}
 		if f.Policy.Network == Filtered {
 			network.Asked = append(network.Asked, Question{Through, at})
 		}

@@ -13,10 +13,7 @@ import (
 
 // Where bubblewrap makes the network, nobody but what runs in it can listen there. So the command begins as
 // this program, which listens, hands the socket out and becomes the command.
-const (
-	entryName = "pawl-sandbox-entry"
-	entryFD   = 3
-)
+const entryFD = 3
 
 // enterNetwork is what Main does in such a command. It returns only to say why it could not.
 func enterNetwork() error {
