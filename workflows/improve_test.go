@@ -77,6 +77,12 @@ func TestP55_GuardIsReworkedTwiceThenDiscarded(t *testing.T) {
 		require.Equal(t, []string{"1 yes 15"}, p.course())
 		require.Contains(t, p.types(), loop.RepairAttempted)
 	})
+	t.Run("what the metric discards is not guarded", func(t *testing.T) {
+		w := newWorld(t, map[int][]try{1: {{Says: "x", Metric: "9", Guard: true}}})
+		p := play(t, w, doc, nil)
+		require.Equal(t, []string{"1 no 9"}, p.course())
+		require.Equal(t, []string{"0.0 verify", "0.0 guard", "1.1 modify", "1.1 verify"}, w.steps)
+	})
 }
 
 func TestP3_SyntaxIsReworkedThenDiscarded(t *testing.T) {

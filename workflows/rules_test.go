@@ -14,27 +14,30 @@ import (
 )
 
 // lenient is a next version of the rules, in which a metric that stays the same is kept.
-type lenient struct{ govern.Improve }
+type lenient struct{ govern.Improve2 }
+
+// next is its number.
+const next workflow.Version = 3
 
 func (r lenient) Decide(reference, metric evidence.Decimal) (govern.Move, evidence.Decimal) {
-	m, delta := r.Improve.Decide(reference, metric)
+	m, delta := r.Improve2.Decide(reference, metric)
 	m.Kept = delta.Sign() >= 0
 	return m, delta
 }
 
 func addLenient(t *testing.T) {
-	t.Cleanup(workflows.AddImproveRules(func(s spec.Spec) workflows.ImproveRules { return lenient{govern.ImproveOf(s)} }))
+	t.Cleanup(workflows.AddImproveRules(func(s spec.Spec) workflows.ImproveRules { return lenient{govern.Improve2Of(s)} }))
 }
 
 func TestTwoVersionsOfTheRulesRunSideBySide(t *testing.T) {
 	addLenient(t)
 	script := map[int][]try{1: {{Says: "same", Metric: "10"}}, 2: {{Says: "worse", Metric: "9"}}}
 	for version, course := range map[workflow.Version][]string{
-		1: {"1 no 10", "2 no 9"},
-		2: {"1 yes 10", "2 no 9"},
+		1:    {"1 no 10", "2 no 9"},
+		next: {"1 yes 10", "2 no 9"},
 	} {
 		p := play(t, newWorld(t, script), specOf(map[string]any{"limits": map[string]any{"iterations": 2}}), func(env *testsuite.TestWorkflowEnvironment) {
-			env.OnGetVersion("rules", workflow.Version(1), workflow.Version(2)).Return(version)
+			env.OnGetVersion("rules", workflow.Version(1), next).Return(version)
 			env.OnGetVersion("memo", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.Version(1))
 		})
 		require.Equal(t, course, p.course(), "version %d", version)
@@ -54,9 +57,9 @@ func TestALoopTakesTheNewestRulesWhenItContinuesAsNew(t *testing.T) {
 	p := play(t, w, specOf(map[string]any{"limits": map[string]any{"iterations": 2}}), func(env *testsuite.TestWorkflowEnvironment) {
 		version := workflow.Version(1)
 		if w.runs > 1 {
-			version = 2
+			version = next
 		}
-		env.OnGetVersion("rules", workflow.Version(1), workflow.Version(2)).Return(version)
+		env.OnGetVersion("rules", workflow.Version(1), next).Return(version)
 		env.OnGetVersion("memo", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.Version(1))
 		w.onSettle = func(iteration int) string {
 			env.SetContinueAsNewSuggested(w.runs < 2 && iteration > 0)

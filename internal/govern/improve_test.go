@@ -17,6 +17,9 @@ import (
 
 var protocol = govern.Improve{Direction: evidence.Higher, MinDelta: evidence.MustDecimal("0.1"), Discards: 10, ShiftAfter: 5, Calls: 10, Guard: true, Approval: govern.Approval{Reworks: 2, Diff: spec.Required}}
 
+// protocol2 are the same rules in version 2.
+var protocol2 = govern.Improve2{Improve: protocol}
+
 func reworked(reason string, n int) govern.Tries {
 	return govern.Tries{Reworked: map[string]int{reason: n}, Calls: n + 1}
 }
@@ -123,6 +126,39 @@ func TestP5_AfterVerifyAndGuard(t *testing.T) {
 	require.False(t, last.Measured, "P7: the row carries the reference")
 }
 
+func TestP5_5_OnlyWhatTheMetricWouldKeepIsGuarded(t *testing.T) {
+	unguarded := protocol2
+	unguarded.Guard = false
+	require.Equal(t, "decide", brief(protocol2.AfterVerify(govern.Measurement{Number: true})))
+	require.Equal(t, "error:no-number", protocol2.AfterVerify(govern.Measurement{}).Reason)
+	for _, c := range []struct {
+		name   string
+		rules  govern.Improve2
+		metric string
+		want   string
+		kept   bool
+	}{
+		{"better is guarded", protocol2, "2", "guard", false},
+		{"worse is discarded at once", protocol2, "0.5", "finish", false},
+		{"the same too", protocol2, "1", "finish", false},
+		{"less than min-delta too", protocol2, "1.05", "finish", false},
+		{"without a guard better is kept", unguarded, "2", "finish kept", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, _ := c.rules.Decide(evidence.MustDecimal("1"), evidence.MustDecimal(c.metric))
+			require.Equal(t, c.want, brief(m))
+			require.Equal(t, c.kept, m.Kept)
+			require.Equal(t, m.Do == govern.Finish, m.Measured)
+		})
+	}
+	passed := protocol2.AfterGuard(govern.Tries{}, true)
+	require.True(t, passed.Do == govern.Finish && passed.Kept && passed.Measured && passed.Judged)
+	require.Equal(t, "rework", brief(protocol2.AfterGuard(reworked(reason.GuardFailed, 1), false)))
+	last := protocol2.AfterGuard(reworked(reason.GuardFailed, 2), false)
+	require.Equal(t, "finish judged", brief(last))
+	require.False(t, last.Kept || last.Measured, "P7: the row carries the reference")
+}
+
 func TestP6_Decide(t *testing.T) {
 	for _, c := range []struct {
 		direction, reference, metric string
@@ -169,7 +205,7 @@ func TestP10_NoCourseOfAnIterationLeavesTheTable(t *testing.T) {
 	machine := kind.Improve.Machine(kind.Version(), true)
 	reached := map[string]int{}
 	for range 5000 {
-		r := protocol
+		r := protocol2
 		r.Reworks, r.Calls, r.Guard = random.Intn(4), 1+random.Intn(10), flip(2)
 		at, tries := phase.Review, govern.Tries{Reworked: map[string]int{}}
 		measured, guarded := false, false
