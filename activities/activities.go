@@ -117,9 +117,7 @@ func (a *Activities) Stop() {
 	a.mu.Unlock()
 	for _, ws := range workspaces {
 		ws.endProcesses()
-		if ws.pushNow() {
-			a.background.Go(func() { ws.pushAhead() })
-		}
+		ws.pushDueNow()
 	}
 	a.background.Wait()
 }

@@ -39,7 +39,9 @@ func (ws *loopWorkspace) push(ctx context.Context) (refused string, err error) {
 	}
 	ws.pushing.Lock()
 	defer ws.pushing.Unlock()
-	ws.pushNow()
+	ws.mu.Lock()
+	ws.takeDue() // this push takes it along
+	ws.mu.Unlock()
 	refs := []string{ws.Ledger + ":" + ws.Ledger}
 	if ws.Branch != "" {
 		refs = append(refs, ws.Branch+":"+ws.Branch)
@@ -71,7 +73,7 @@ func (ws *loopWorkspace) pushSoon() {
 	if ws.pushDue != nil {
 		return // that one will take this keep along
 	}
-	ws.pushDue = time.AfterFunc(pushApart-time.Since(ws.pushed), func() { ws.machine.background.Go(func() { ws.pushAhead() }) })
+	ws.pushDue = time.AfterFunc(pushApart-time.Since(ws.pushed), func() { ws.pushDueNow() })
 }
 
 func (ws *loopWorkspace) pushAhead() {
@@ -84,13 +86,23 @@ func (ws *loopWorkspace) pushAhead() {
 	ws.refused = refused
 }
 
-// pushNow cancels a push that is due, since its caller pushes, and reports whether one was.
-func (ws *loopWorkspace) pushNow() bool {
+// pushDueNow pushes in the background where a push is due that nobody has taken up yet.
+func (ws *loopWorkspace) pushDueNow() {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	due := ws.pushDue != nil && ws.pushDue.Stop()
+	if ws.takeDue() {
+		ws.machine.background.Go(func() { ws.pushAhead() })
+	}
+}
+
+// takeDue takes up the push that is due, and reports whether one was. The caller holds ws.mu.
+func (ws *loopWorkspace) takeDue() bool {
+	if ws.pushDue == nil {
+		return false
+	}
+	ws.pushDue.Stop()
 	ws.pushDue = nil
-	return due
+	return true
 }
 
 // popRefusal returns why the last push was refused, once.

@@ -180,6 +180,7 @@ type Check struct {
 
 // check tries it in the room in which commands run.
 func (s *server) check(c Check) (found []sandbox.Finding, err error) {
+	defer s.refusals.take() // no command asked for these
 	within := s.within(&c.Sandbox, func() {
 		if c.Sandbox.Machine.Files == sandbox.ByBwrap {
 			found, err = sandbox.AnswerIn(c.Sandbox, c.Asked)
