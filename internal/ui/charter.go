@@ -17,6 +17,8 @@ type Charter struct {
 	// Lacking are, by kind of loop, the keys that its defaults leave to the plan of a task.
 	Lacking     map[string][]string
 	Protections []string
+	// Environment says what of the worker's environment planner and loops get.
+	Environment []string
 }
 
 // Charter renders it: what the steward watches, when it asks, what its loops have, and its bounds.
@@ -57,7 +59,10 @@ func (s Style) Charter(v Charter) string {
 	}
 	f.add("remote", Clean(c.Remote.API))
 	f.add("tells", told(c.Notify)...)
-	f.add("protection", v.Protections...)
+	fragment := c.Fragment()
+	f.add("variables", append(environment(fragment, v.Environment), given("planner: ", planner.Env, fragment.Agent.Env)...)...)
+	f.add("granted", granted(fragment)...)
+	f.add("protection", s.protections(v.Protections)...)
 	return s.Bold("Charter of "+Clean(c.Name)) + "\n\n" + f.String()
 }
 

@@ -3,6 +3,7 @@ package ui
 import (
 	"cmp"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -78,7 +79,7 @@ func (s Style) Contract(c Contract) string {
 	f.add("started by", s.steward(sp)...)
 	f.add("variables", environment(sp, c.Environment)...)
 	f.add("granted", granted(sp)...)
-	f.add("protection", c.Protections...)
+	f.add("protection", s.protections(c.Protections)...)
 	f.add("hash", c.Contract.Hash)
 	return s.Bold("Contract of "+Clean(c.Loop)) + "\n\n" + f.String()
 }
@@ -149,9 +150,22 @@ func verified(k kind.Kind, v spec.Verify) string {
 // Protections renders what holds whatever the agent does, and what does not.
 func (s Style) Protections(lines []string) string {
 	f := s.fields(12)
-	f.add("protection", lines...)
+	f.add("protection", s.protections(lines)...)
 	return f.String()
 }
+
+// protections are the sentences about what holds, those in capitals, which say what does not, in red.
+func (s Style) protections(lines []string) []string {
+	shown := make([]string, len(lines))
+	for i, line := range lines {
+		if shown[i] = line; capitals.MatchString(line) {
+			shown[i] = s.paint(red, line)
+		}
+	}
+	return shown
+}
+
+var capitals = regexp.MustCompile(`^[A-Z]{2,} [A-Z]{2,}`)
 
 func command(text string) []string {
 	if text == "" {
@@ -214,18 +228,19 @@ func program(a spec.Agent) []string {
 // environment is what the spec gives to agents, as it stands there, and what they and the commands get of
 // the worker's.
 func environment(sp spec.Spec, inherited []string) []string {
-	lines := slices.Clone(inherited)
-	own := func(role string, a spec.Agent) {
-		for _, name := range slices.Sorted(maps.Keys(a.Env)) {
-			if role != "" && sp.Agent.Env[name] == a.Env[name] {
-				continue
-			}
-			lines = append(lines, strings.Join(written(role+name+"="+a.Env[name]), "\\n"))
-		}
-	}
-	own("", sp.Agent)
+	lines := append(slices.Clone(inherited), given("", sp.Agent.Env, nil)...)
 	for _, role := range slices.Sorted(maps.Keys(sp.Agent.Roles)) {
-		own(role+": ", sp.Agent.For(role))
+		lines = append(lines, given(role+": ", sp.Agent.For(role).Env, sp.Agent.Env)...)
+	}
+	return lines
+}
+
+// given are variables that a spec gives to agents, but for those that are said already.
+func given(role string, env, said map[string]string) (lines []string) {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if is, ok := said[name]; !ok || is != env[name] {
+			lines = append(lines, strings.Join(written(role+name+"="+env[name]), "\\n"))
+		}
 	}
 	return lines
 }

@@ -14,12 +14,14 @@ import (
 	"github.com/mattn/go-runewidth"
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/charter"
 	"pawl/internal/evidence"
 	"pawl/internal/govern"
 	"pawl/internal/kind"
 	"pawl/internal/launch"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
+	"pawl/internal/sandbox"
 	"pawl/internal/spec"
 	"pawl/internal/task"
 	"pawl/internal/ui"
@@ -140,6 +142,29 @@ func TestTheContractShowsAllThatIsApproved(t *testing.T) {
 		c.Contract.Sealed = append(c.Contract.Sealed, loop.Seal{Path: "more" + string(rune('a'+i%26))})
 	}
 	require.Contains(t, style.Contract(c), "and 12 files more")
+}
+
+func TestWhatDoesNotHoldIsInRed(t *testing.T) {
+	inColour := ui.Style{Width: 100, Zone: zone, Color: true}
+	alarm := "THE ENGINE CAN BE REACHED: agent and commands could answer a gate"
+	text := inColour.Protections([]string{"HTTP is closed", alarm})
+	require.Contains(t, text, "\x1b[31m"+alarm)
+	require.NotContains(t, text, "\x1b[31mHTTP")
+	for _, claim := range sandbox.Claims(sandbox.Facts{Repo: "/r", Policy: sandbox.Policy{Network: sandbox.Open}}) {
+		require.Contains(t, inColour.Protections([]string{claim.Fails}), "\x1b[31m"+claim.Fails)
+	}
+}
+
+func TestAChartersViewShowsWhatItGrants(t *testing.T) {
+	c := charter.Charter{
+		Defaults: json.RawMessage(`{"sandbox": {"allow": ["/var/cache/x"]}, "agent": {"env": {"BASE": "http://x"}}}`),
+		Agent:    spec.Agent{Roles: map[string]spec.Override{spec.RolePlanner: {Env: map[string]string{"PLANS": "$PLANS", "BASE": "http://x"}}}},
+	}
+	text := style.Charter(ui.Charter{Charter: c, Environment: []string{"of the worker's what builds need"}})
+	for _, want := range []string{"of the worker's what builds need", "may write /var/cache/x", "BASE=http://x", "planner: PLANS=$PLANS"} {
+		require.Contains(t, text, want)
+	}
+	require.NotContains(t, text, "planner: BASE")
 }
 
 func TestA1_TheContractShowsWhatItGrants(t *testing.T) {
