@@ -15,7 +15,7 @@ import (
 // Conflict markers are content like any other: it is for the guard to mind them.
 func TestConflictThatAnAgentLeaves(t *testing.T) {
 	deeds := []deed{{"leave a conflict", `g commit -qam mine; g checkout -q -b theirs HEAD~1; echo bad >work/other; g commit -qam theirs
-		g checkout -q -b ours HEAD~1; echo ours >work/other; g commit -qam ours; g merge -q theirs; grep "<<<<<<<" work/other && touch "$WORLD/conflict"`, "guard-fail"},
+		g checkout -q -b ours HEAD~1; echo ours >work/other; g commit -qam ours; g merge -q theirs; grep "<<<<<<<" work/other && touch "$WORLD/conflict"; echo 11 >work/n`, "guard-fail"},
 		{"raise the number", ``, ""}}
 	w := world.New(t, "").Does(deeds...).Set(doc{"guard": doc{"command": "sh guard.sh"}, "limits": doc{"reworks": 0}})
 	w.Run(0)
