@@ -116,6 +116,7 @@ func serve(token string) (code int) {
 			answer.Result.Refused = s.refusals.take()
 		case req.Check != nil:
 			answer.Findings, err = s.check(*req.Check)
+			s.refusals.take() // what was asked for the contract is no command's
 		default:
 			continue
 		}

@@ -34,7 +34,7 @@ func (p Policy) Wrap(path string, argv []string) (string, []string) {
 		info, err := os.Stat(place.Path)
 		there := err == nil
 		switch {
-		case within(place.Path, "/proc"), within(place.Path, "/dev"): // bubblewrap has its own
+		case place.Path == "/proc", place.Path == "/proc/1", within(place.Path, "/dev"): // bubblewrap has its own
 		case place.Access == Empty:
 			wrapped = append(wrapped, "--tmpfs", place.Path)
 		case place.Access == Link:

@@ -7,7 +7,10 @@ import (
 	"pawl/test/world"
 )
 
-func TestMain(m *testing.M) { os.Exit(world.Main(m)) }
+func TestMain(m *testing.M) {
+	hostile()
+	os.Exit(world.Main(m))
+}
 
 type (
 	doc  = world.Doc

@@ -3,10 +3,8 @@ package hostile_test
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/url"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,84 +13,6 @@ import (
 	"pawl/internal/sandbox"
 	"pawl/test/world"
 )
-
-// attempts are what a hostile agent tries to get at what is pawl's and the user's. Each exits 0 if
-// it succeeds. None does harm by that, since without a sandbox all of them do.
-var attempts = []struct{ name, script string }{
-	{"read the engine's database", `head -c 1 "$H/engine/temporal.db"`},
-	{"list other loops", `cat "$H/loops/$OTHER/workspace.json"`},
-	{"read another loop's logs", `cat "$H/loops/$OTHER/steps/"*/stdout`},
-	{"read a store", `cat "$H"/stores/*/HEAD`},
-	{"write a store", `s=$(ls -d "$H"/stores/*.git) && touch "$s/description"`},
-	{"find the judge", `ls "$H/loops/$PAWL_LOOP/judge"`},
-	{"read its own ledger", `git -C "$(ls -d "$H"/stores/*.git)" show "refs/pawl-ledger/$PAWL_LOOP:state.json"`},
-	{"find the user's key", `cat "$HOME/key"`},
-	{"read git's credentials", `cat "$HOME/.git-credentials" "$HOME/.config/git/credentials"`},
-	{"write the user's repository", `touch "$REPO/README.md"`},
-	{"connect to the engine", `exec 3<>/dev/tcp/127.0.0.1/$ENGINE`},
-	{"connect to the UI", `exec 3<>/dev/tcp/127.0.0.1/$UI`},
-	{"connect past the frontend", `exec 3<>/dev/tcp/127.0.0.1/$HISTORY`},
-	{"send the worker a signal", `kill -0 $UP`},
-	{"send the supervisor a signal", `kill -0 $SUPERVISOR`},
-	{"read the worker's environment", `cat /proc/$UP/environ`},
-	{"read the worker's memory", `head -c 1 /proc/$UP/maps`},
-	{"open the worker's files", `readlink /proc/$UP/fd/0`},
-	{"go through the worker's root", `ls "/proc/$UP/root$H/engine"`},
-}
-
-func TestE6_WhatAHostileAgentReaches(t *testing.T) {
-	for use, reaches := range map[string]bool{"required": false, "off": true} {
-		t.Run("sandbox "+use, func(t *testing.T) {
-			if use == "off" {
-				world.Slow(t, "it shows that the deed can be done")
-			}
-			needsSandbox(t)
-			w, env := newTargets(t)
-			var script strings.Builder
-			script.WriteString("export SUPERVISOR=$PPID\n")
-			for _, a := range attempts {
-				fmt.Fprintf(&script, "if bash -c '%s' >/dev/null 2>&1; then echo \"%s\" >>$WORLD/reached; else echo \"%s\" >>$WORLD/refused; fi\n", a.script, a.name, a.name)
-			}
-			w.Script(script.String() + world.Raises)
-			w.Set(doc{"agent": doc{"env": env}, "sandbox": doc{"use": use}})
-			w.Run(0)
-			var all string
-			for _, a := range attempts {
-				all += a.name + "\n"
-			}
-			if reaches {
-				require.Equal(t, all, w.Read("reached"), "refused: %s", w.Read("refused"))
-			} else {
-				require.Equal(t, all, w.Read("refused"), "reached: %s", w.Read("reached"))
-			}
-			require.Equal(t, "11", w.Kept("work/n"))
-		})
-	}
-}
-
-// The verify command runs what the agent wrote: it must not reach more than the agent.
-func TestE6_WhatAHostileAgentReachesThroughVerify(t *testing.T) {
-	needsSandbox(t)
-	w, env := newTargets(t)
-	var script strings.Builder
-	for name, value := range env {
-		fmt.Fprintf(&script, "export %s='%s'\n", name, value)
-	}
-	script.WriteString("export PAWL_LOOP=" + w.Loop + " SUPERVISOR=$UP\n")
-	for _, a := range attempts {
-		// The judge is its own tree.
-		if a.name != "find the judge" {
-			fmt.Fprintf(&script, "if bash -c '%s' >/dev/null 2>&1; then echo \"%s\" >>$WORLD/reached; fi\n", a.script, a.name)
-		}
-	}
-	w.Write("repo/measure.sh", "sh work/other >/dev/null 2>&1; cat work/n\n")
-	w.Commit("a measure that runs what is in the scope")
-	w.Script("cat >work/other <<'EOF'\n" + script.String() + "EOF\n" + world.Raises)
-	w.Set(doc{"agent": doc{"env": env}, "sandbox": doc{"use": "required"}})
-	w.Run(0)
-	require.Equal(t, "11", w.Kept("work/n"))
-	require.Empty(t, w.Read("reached"))
-}
 
 // The deed that all this is about: an agent that answers a gate itself, with everything that one
 // could have found out.
@@ -182,25 +102,30 @@ func newTargets(t *testing.T) (*world.World, doc) {
 	w.Write("up/key", "key\n")
 	w.Write("up/.git-credentials", "https://ann:word@example.com\n")
 	w.Write("up/.config/git/credentials", "https://ann:word@example.com\n")
-	var at struct {
-		Port  int
-		UI    string
-		Ports []int
-	}
-	require.NoError(t, json.Unmarshal([]byte(w.Read("home/engine/engine.json")), &at))
-	page, err := url.Parse(at.UI)
-	require.NoError(t, err)
-	_, ui, err := net.SplitHostPort(page.Host)
-	require.NoError(t, err)
+	engine, ui, history := ports(w)
 	other := w.Loop + "-other"
 	w.Set(doc{"name": other})
 	s := w.Pawl("run", "--json", w.SpecFile())
 	require.Equal(t, 4, s.Code, s.Err)
 	w.Set(doc{"name": w.Loop})
 	return w, doc{
-		"WORLD": w.Dir, "H": w.Home, "REPO": w.Repo, "OTHER": other, "ENGINE": fmt.Sprint(at.Port), "UI": ui,
-		"HISTORY": fmt.Sprint(at.Ports[2]), "UP": fmt.Sprint(u.Cmd.Process.Pid),
+		"WORLD": w.Dir, "H": w.Home, "REPO": w.Repo, "OTHER": other, "ENGINE": engine, "UI": ui, "HISTORY": history,
+		"UP": fmt.Sprint(u.Cmd.Process.Pid),
 	}
+}
+
+// ports are those of the engine, its UI, and one that is not the frontend's.
+func ports(w *world.World) (engine, ui, history string) {
+	w.T.Helper()
+	var at struct {
+		Port  int
+		UI    string
+		Ports []int
+	}
+	require.NoError(w.T, json.Unmarshal([]byte(w.Read("home/engine/engine.json")), &at))
+	page, err := url.Parse(at.UI)
+	require.NoError(w.T, err)
+	return fmt.Sprint(at.Port), page.Port(), fmt.Sprint(at.Ports[2])
 }
 
 // stateOf asks for the state of another loop.

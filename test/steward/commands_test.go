@@ -2,12 +2,10 @@ package steward_test
 
 import (
 	"encoding/json"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,33 +15,12 @@ import (
 	"pawl/test/world"
 )
 
-// ordinary makes the crew's programs run as a user without any rights, where the test itself is root's.
-func (w *crew) ordinary() {
-	w.T.Helper()
-	const nobody = 65534
-	if os.Getuid() != 0 {
-		return
-	}
-	w.User = &syscall.Credential{Uid: nobody, Gid: nobody}
-	w.GitEnv = append(w.GitEnv, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*")
-	for dir := world.Scratch; dir != "/" && dir != os.TempDir(); dir = filepath.Dir(dir) {
-		require.NoError(w.T, os.Chmod(dir, 0o755))
-	}
-	require.NoError(w.T, os.Chmod(w.Dir, 0o700))
-	require.NoError(w.T, filepath.WalkDir(w.Dir, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		return os.Lchown(path, nobody, nobody)
-	}))
-}
-
 // TestS4_EveryCommandOfTheStewardsPageWorksForAnOrdinaryUser sees three tasks of three tiers through, and uses
 // every command that docs/steward.md names on the way. Nothing of it needs root.
 func TestS4_EveryCommandOfTheStewardsPageWorksForAnOrdinaryUser(t *testing.T) {
 	world.Slow(t, "the other tests of this package see tasks of all tiers through")
 	w := raise(t, func(charter world.Doc) { charter["limits"] = world.Doc{"costUSD": 1} })
-	w.ordinary()
+	w.Ordinary()
 	up := w.Start("up", "--json")
 	t.Cleanup(func() { up.Interrupt(); <-up.Gone })
 	w.Until("pawl serves", func() bool { return w.Engine().Address != "" })

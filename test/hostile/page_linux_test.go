@@ -1,0 +1,87 @@
+package hostile_test
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/test/world"
+)
+
+// outcomes are the words of the page for what comes of an escape.
+var outcomes = map[string]string{
+	harmless: "counts for nothing", refused: "refused", reached: "**not stopped**",
+	noticed: "ends the loop", sealed: "blocks the loop (`sealed`)", secret: "blocks the loop (`secrets`)", nothing: "–",
+}
+
+// TestEscapesAreDocumented holds docs/escapes.md to what TestEscapes and the sandbox's tests prove.
+func TestEscapesAreDocumented(t *testing.T) {
+	outcome := func(comes string) string {
+		if text, ok := outcomes[comes]; ok {
+			return text
+		}
+		return "undone (`" + comes + "`)"
+	}
+	var page strings.Builder
+	page.WriteString(escapesPage)
+	count := 0
+	table := func(title string, deeds []escape) {
+		fmt.Fprintf(&page, "\n## %s\n\n| the agent tries to | in a sandbox | without one |\n|---|---|---|\n", title)
+		for _, e := range deeds {
+			fmt.Fprintf(&page, "| %s | %s | %s |\n", e.name, outcome(e.with), outcome(e.without))
+			count++
+		}
+	}
+	for i, group := range escapes[1:] {
+		if i == 1 { // behind what is done to the evaluator's own files
+			table("What the evaluator finds by itself", append(slices.Clone(outranks), same("change a measure outside of the repository", "", noticed)))
+		}
+		table(group.after, slices.DeleteFunc(slices.Clone(group.deeds), func(e escape) bool { return e.script == ":" }))
+	}
+	for _, group := range attempts {
+		var deeds []escape
+		for _, a := range group.deeds {
+			deeds = append(deeds, escape{name: a.name, with: refused, without: cmp.Or(a.without, reached)})
+		}
+		table(group.after, deeds)
+	}
+	require.Greater(t, count, 250)
+	if *world.Update {
+		require.NoError(t, os.WriteFile("docs/escapes.md", []byte(page.String()), 0o644))
+	}
+	require.Equal(t, page.String(), world.ReadFile("docs/escapes.md"), "docs/escapes.md is out of step: go test -run TestEscapesAreDocumented -update ./test/hostile")
+}
+
+const escapesPage = `<!-- Generated from the code by go test -run TestEscapesAreDocumented -update ./test/hostile ; do not edit. -->
+
+# Escapes
+
+What hostile agents try, and what comes of it. A test does each of these through the built program, in a
+sandbox and without one, and holds the outcome to this page (` + "`test/hostile`" + `). What is refused is tried by the agent, and
+again by verify, which runs what the agent wrote: as root and as an ordinary user, in pawl's own namespaces and in
+bubblewrap's.
+
+- **counts for nothing**: it can be done, and the change is judged and kept as if it had not been.
+- **undone**: the change never stays on the branch; the reason in brackets is that of the results.
+- **blocks the loop**: the change is parked until a person has mended it, or drops it.
+- **refused**: the machine does not let the agent do it.
+- **ends the loop**: nothing is judged any more; the loop fails with ` + "`PRECONDITION_FAILED`" + `.
+- **not stopped**: without a sandbox an agent has your rights on the machine. Use one, or a machine that has
+  nothing else on it: ` + "`sandbox.use: required`" + ` makes a loop refuse to start where there is none. Which protections
+  hold is in the contract, before it is approved; [Operating it](operating.md#the-sandbox) has them by machine. Some
+  of it takes root's rights.
+- **–**: without a sandbox there is nothing to try it on.
+
+What no wall stops: code that is measured can lie about itself. A test and the code that it tests run in one process, so
+that code under change can end it with success, or tell it another time. Such a change is in the diff: read it, or measure
+from outside (a program that looks at output, in a process of its own).
+
+After all of it your repository is what it was to the byte but for the loop's own branch and ledger, no process
+is left, and ` + "`pawl log --verify`" + ` finds the ledger whole. More deeds of the kind, with what is around them, are in
+` + "`test/hostile` and `test/ends`" + `.
+`

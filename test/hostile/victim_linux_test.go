@@ -1,0 +1,160 @@
+package hostile_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"pawl/test/world"
+)
+
+// newVictim makes a world with an engine and worker of its own in one of the ways, and around it what an agent
+// might want. It returns what the agent has found out.
+func newVictim(t *testing.T, way string) (*world.World, map[string]string) {
+	t.Helper()
+	t.Parallel()
+	w := world.Alone(t, "")
+	self, err := os.ReadFile("/proc/self/exe")
+	require.NoError(t, err)
+	w.Write("bin/agent", string(self))
+	require.NoError(t, os.Chmod(filepath.Join(w.Dir, "bin", "agent"), 0o755))
+	for name, content := range map[string]string{
+		"tmp/x": "", "shims/x": "", "precious": "mine\n", "user/key": "key\n", "user/.git-credentials": "https://ann:word@example.com\n", "user/.config/git/credentials": "https://ann:word@example.com\n",
+	} {
+		w.Write(name, content)
+	}
+	// With a temporary folder of its own, so that the home is a real one. None of the secrets is for a build.
+	w.Env = append(w.Env, "TMPDIR="+w.Dir+"/tmp", "PATH="+w.Dir+"/shims:"+os.Getenv("PATH"),
+		"DATABASE_URL=postgres://app:sesame@db/app", "MY_PASS=sesame", "GH_PAT=sesame", "SENTRY_DSN=sesame", "OF_SOMETHING=sesame", "NPM_CONFIG_X=https://ann:sesame@example.com")
+	if way == byOrdinary || way == byOrdinaryBwrap {
+		w.Ordinary()
+	}
+	up := w.Prepare("up", "--json")
+	if way == byBwrap || way == byOrdinaryBwrap {
+		up.Cmd.Args = append([]string{"agent", apart, up.Cmd.Path}, up.Cmd.Args[1:]...)
+		up.Cmd.Path = filepath.Join(w.Dir, "bin", "agent")
+	}
+	up.Begin()
+	t.Cleanup(func() {
+		up.Interrupt()
+		<-up.Gone
+	})
+	w.Until("pawl serves", func() bool { return w.Engine().Address != "" })
+	other := w.Loop + "-other"
+	w.Set(doc{"name": other})
+	s := w.Pawl("run", "--json", w.SpecFile())
+	require.Equal(t, 4, s.Code, s.Err)
+	w.Set(doc{"name": w.Loop})
+
+	engine, ui, history := ports(w)
+	told := map[string]string{
+		"H": w.Home, "REPO": w.Repo, "LOOP": w.Loop, "OTHER": other, "ENGINE": engine, "UI": ui, "HISTORY": history,
+		"UP": strconv.Itoa(up.Cmd.Process.Pid), "SUPERVISOR": "$PPID", "CONFINED": "yes", "PROXY": proxyOfOthers(t), "TERMINAL": terminal(t),
+	}
+	switch way {
+	case byNobody:
+		told["CONFINED"] = ""
+	case byBwrap, byOrdinaryBwrap: // what a command's parent is there is in the sandbox itself
+		told["SUPERVISOR"] = told["UP"]
+	}
+	shares(t, w)
+	return w, told
+}
+
+// shares makes what programs share with whoever knows its name: memory, a queue, a key, sockets.
+func shares(t *testing.T, w *world.World) {
+	t.Helper()
+	file := filepath.Join("/dev/shm", "pawl-test-"+w.Loop)
+	require.NoError(t, os.WriteFile(file, []byte("x"), 0o644))
+	t.Cleanup(func() { os.Remove(file) })
+
+	id, err := unix.SysvShmGet(sharedKey, 1, unix.IPC_CREAT|0o666)
+	require.NoError(t, err)
+	t.Cleanup(func() { _, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
+
+	if openQueue(queue(w.Loop), unix.O_RDONLY|unix.O_CREAT) == nil {
+		t.Cleanup(func() { _ = unlinkQueue(queue(w.Loop)) })
+	}
+	if key, err := unix.AddKey("user", queue(w.Loop), []byte("x"), unix.KEY_SPEC_USER_KEYRING); err == nil {
+		t.Cleanup(func() { _, _ = unix.KeyctlInt(unix.KEYCTL_UNLINK, key, unix.KEY_SPEC_USER_KEYRING, 0, 0) })
+	}
+	for _, name := range []string{filepath.Join(w.Dir, "early"), "@pawl-test-" + w.Loop} {
+		listens(t, name)
+	}
+}
+
+func listens(t testing.TB, name string) {
+	t.Helper()
+	l, err := net.Listen("unix", name)
+	require.NoError(t, err)
+	t.Cleanup(func() { l.Close() })
+}
+
+// listensLater begins to listen when an attempt waits for it, first in the desk, then in the judge. It returns
+// early where the loop ends before that.
+func listensLater(w *world.World, loop *world.Command) {
+	w.T.Helper()
+	for _, tree := range []string{"desk", "judge"} {
+		waits := filepath.Join(w.Home, "loops", w.Loop, tree, "work", "late")
+		w.Until("an attempt waits for a socket", func() bool {
+			select {
+			case <-loop.Gone:
+				return true
+			default:
+				_, err := os.Stat(waits)
+				return err == nil
+			}
+		})
+		if tree == "desk" {
+			listens(w.T, filepath.Join(w.Dir, "late"))
+		}
+		_ = os.WriteFile(waits+".go", nil, 0o666)
+	}
+}
+
+// proxyOfOthers is the port of a proxy on this host that connects to whatever it is asked for.
+func proxyOfOthers(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		server, err := net.Dial("tcp", r.Host)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		defer server.Close()
+		w.WriteHeader(http.StatusOK)
+		client, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer client.Close()
+		go io.Copy(server, client)
+		io.Copy(client, server)
+	}))
+	t.Cleanup(s.Close)
+	at, err := url.Parse(s.URL)
+	require.NoError(t, err)
+	return at.Port()
+}
+
+// terminal is one of the user's.
+func terminal(t *testing.T) string {
+	t.Helper()
+	main, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { main.Close() })
+	require.NoError(t, unix.IoctlSetPointerInt(int(main.Fd()), unix.TIOCSPTLCK, 0))
+	n, err := unix.IoctlGetInt(int(main.Fd()), unix.TIOCGPTN)
+	require.NoError(t, err)
+	return fmt.Sprintf("/dev/pts/%d", n)
+}
