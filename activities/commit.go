@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -36,10 +37,16 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 		return act.Committed{}, err
 	}
 	crash.At("commit.before")
-	out, asks, err := ws.judgeChange(ctx, in.Ledger, in.Head)
+	out, shape, asks, err := ws.judgeChange(ctx, in.Ledger, in.Head)
 	if err != nil || out.NoChange || len(out.Violations) > 0 {
 		return out, err
 	}
+	out.Note = evidence.Several(in.Description, shape)
+	if in.OneChange && out.Note != "" {
+		out.Several, out.Note = out.Note, ""
+		return out, nil
+	}
+	out.Note = cmp.Or(out.Note, evidence.Large(shape))
 	if len(asks) > 0 {
 		d, err := ws.store.Proposal(ctx, "", in.Head, out.Tree)
 		if err != nil {
@@ -67,21 +74,21 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 	return out, nil
 }
 
-// judgeChange has the policies of the contract at a ledger entry judge what the desk differs from the head by. asks are the new files that a
-// person has to approve.
-func (ws *loopWorkspace) judgeChange(ctx context.Context, at, head string) (out act.Committed, asks []string, err error) {
+// judgeChange has the policies of the contract at a ledger entry judge what the desk differs from the head by.
+// shape is how far that reaches; asks are the new files that a person has to approve.
+func (ws *loopWorkspace) judgeChange(ctx context.Context, at, head string) (out act.Committed, shape evidence.Shape, asks []string, err error) {
 	if st, err := os.Lstat(ws.desk.Dir); err != nil || !st.IsDir() {
-		return act.Committed{Violations: []act.Violation{{Rule: spec.RuleFileType, Path: ".", Detail: "the desk itself was removed or replaced"}}}, nil, nil
+		return act.Committed{Violations: []act.Violation{{Rule: spec.RuleFileType, Path: ".", Detail: "the desk itself was removed or replaced"}}}, shape, nil, nil
 	}
 	contract, err := ws.ledger.Contract(ctx, at)
 	if err != nil {
-		return out, nil, err
+		return out, shape, nil, err
 	}
 	terms := contract.Rules()
 	scan := scan{rules: terms.Rules()}
 	change, err := ws.desk.StageRead(ctx, head, int64(*scan.rules.MaxFileBytes), scan.begin())
 	if err != nil {
-		return out, nil, fmt.Errorf("taking the change from the desk: %w", err)
+		return out, shape, nil, fmt.Errorf("taking the change from the desk: %w", err)
 	}
 	crash.At("commit.staged")
 	out, judged, paths := described(change)
@@ -94,17 +101,18 @@ func (ws *loopWorkspace) judgeChange(ctx context.Context, at, head string) (out 
 	}
 	judged.Lines, judged.Secrets = scan.lines, scan.secrets.Secrets()
 	if out.NoChange = len(change.Files) == 0 && len(change.Violations) == 0; out.NoChange {
-		return out, nil, nil
+		return out, shape, nil, nil
 	}
+	shape = evidence.ShapeOf(paths, scan.hunks)
 	if err := ws.radius(ctx, at, head, terms.Rules(), paths, &out, &judged); err != nil {
-		return act.Committed{}, nil, fmt.Errorf("working out how far the change reaches: %w", err)
+		return act.Committed{}, shape, nil, fmt.Errorf("working out how far the change reaches: %w", err)
 	}
 	if err := ws.own(ctx, contract, judged.Files); err != nil {
-		return act.Committed{}, nil, err
+		return act.Committed{}, shape, nil, err
 	}
 	verdict := govern.Judge(terms, contract.Sealed, judged, git.Quote)
 	out.Violations = verdict.Violations
-	return out, verdict.Asks, nil
+	return out, shape, verdict.Asks, nil
 }
 
 // own notes which of the changed files the loop itself has added, where it matters: what the base does not
@@ -167,6 +175,8 @@ func quoted(paths []string) []string {
 type scan struct {
 	rules   spec.Policy
 	lines   int
+	hunks   int
+	before  git.DiffLine // the line before, for where a hunk begins
 	secrets secret.Scan
 }
 
@@ -176,8 +186,9 @@ func (r *scan) begin() func() git.Reader {
 		return nil
 	}
 	return func() git.Reader {
-		r.lines, r.secrets = 0, secret.Scan{}
+		r.lines, r.hunks, r.before, r.secrets = 0, 0, git.DiffLine{}, secret.Scan{}
 		return func(l git.DiffLine) {
+			r.hunk(l)
 			if !l.More {
 				r.lines++
 			}
@@ -186,6 +197,16 @@ func (r *scan) begin() func() git.Reader {
 			}
 		}
 	}
+}
+
+// hunk counts where a hunk begins: with lines taken away after lines added, or where line numbers leap. Lines that
+// are only taken away before lines that are only added count as one with them, as a move within a file does.
+func (r *scan) hunk(l git.DiffLine) {
+	b := r.before
+	if l.Path != b.Path || l.Added != b.Added && b.Added || l.Added == b.Added && l.N > b.N+1 {
+		r.hunks++
+	}
+	r.before = git.DiffLine{Path: l.Path, N: l.N, Added: l.Added}
 }
 
 // radius adds how far the loop reaches with this change, as far as anybody asks. What all changes

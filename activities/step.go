@@ -146,7 +146,7 @@ func (w *work) check(ctx context.Context, in act.Check) (out act.Checked, err er
 		err = w.ready(ctx, w.onDesk)
 	} else {
 		var judged act.Committed
-		if judged, _, err = w.ws.judgeChange(ctx, in.Ledger, in.Head); err != nil {
+		if judged, _, _, err = w.ws.judgeChange(ctx, in.Ledger, in.Head); err != nil {
 			return out, err
 		}
 		if len(judged.Violations) > 0 {

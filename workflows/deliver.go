@@ -175,7 +175,7 @@ func (l *deliver) author(ctx workflow.Context, role string) (govern.Move, error)
 func (l *deliver) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	at, it := l.State().Phase, &l.iteration
 	l.turn++
-	c, err := l.commitChange(ctx, cmp.Or(it.description, string(at)), l.turn)
+	c, err := l.commitChange(ctx, act.Commit{Description: cmp.Or(it.description, string(at)), Attempt: l.turn})
 	if err != nil {
 		return govern.Move{}, err
 	}

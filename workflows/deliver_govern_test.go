@@ -234,7 +234,7 @@ func TestL1_TheCheckIsPartOfTheGuard(t *testing.T) {
 		at(t, env, time.Hour, func(s loop.State) {
 			require.Equal(t, loop.Blocked, s.Status)
 			require.Contains(t, s.Gate.Summary, "the check: exit 1, after 1 rework")
-			env.SignalWorkflow("reject", nil)
+			env.SignalWorkflow("halt", nil)
 		})
 	})
 	require.Equal(t, string(fault.GuardBlocked), p.result.ErrorCode)

@@ -263,10 +263,21 @@ func TestL9_AGuardThatGoesOnFailingBlocks(t *testing.T) {
 	d = deliver(t, nil)
 	d.changes = []act.Committed{{Violations: []act.Violation{{Rule: "sealed", Path: "guard.sh", Blocks: true}}}}
 	p = d.run(specOfDelivery(nil), func(env *testsuite.TestWorkflowEnvironment) {
-		at(t, env, time.Hour, func(s loop.State) { env.SignalWorkflow("reject", map[string]any{"by": "ann"}) })
+		at(t, env, time.Hour, func(s loop.State) {
+			require.Equal(t, []string{"writer", "commit"}, d.ran, "nothing of the spec runs on a change that violates a policy")
+			env.SignalWorkflow("reject", map[string]any{"by": "ann", "note": "leave the guard"})
+		})
 	})
-	require.Equal(t, string(fault.GuardBlocked), p.result.ErrorCode)
-	require.Equal(t, []string{"writer", "commit"}, d.ran, "nothing of the spec runs on a change that violates a policy")
+	require.Nil(t, p.err)
+	require.Equal(t, []string{"writer", "commit", "writer", "commit", "test"}, d.ran, "what is rejected is dropped, and written anew")
+	require.Equal(t, "the blocked change was rejected by ann: leave the guard", d.asked[1].Repair)
+
+	d = deliver(t, nil)
+	d.changes = []act.Committed{{Violations: []act.Violation{{Rule: "sealed", Path: "guard.sh", Blocks: true}}}}
+	p = d.run(specOfDelivery(nil), func(env *testsuite.TestWorkflowEnvironment) {
+		at(t, env, time.Hour, func(s loop.State) { env.SignalWorkflow("halt", nil) })
+	})
+	require.Equal(t, string(fault.GuardBlocked), p.result.ErrorCode, "to end the loop there is halt")
 }
 
 func TestL2_WithoutTestsTheSkipIsRecorded(t *testing.T) {

@@ -161,6 +161,7 @@ func (l *improve) modify(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 	said := evidence.Description(cmp.Or(out.Description, it.idea))
 	it.description = cmp.Or(cmp.Or(said, failed), "change without a description")
 	it.evidence, it.files, it.area, it.tree, it.metric = evidenceOf(out.Outcome), nil, "", "", nil
+	it.note = ""
 	return l.law().AfterWriter(failed != ""), nil
 }
 
@@ -186,15 +187,15 @@ func (l *improve) check(ctx workflow.Context, _ govern.Move) (govern.Move, error
 // commit takes the change before anything judges it (P4). A violation of a policy is not committed.
 func (l *improve) commit(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	it := &l.iteration
-	c, err := l.commitChange(ctx, it.description, l.State().Attempt)
+	c, err := l.commitChange(ctx, act.Commit{Description: it.description, Attempt: l.State().Attempt, OneChange: l.law().OneChange()})
 	if err != nil {
 		return govern.Move{}, err
 	}
-	it.files, it.area, it.tree = c.Files, c.Area, c.Tree
+	it.files, it.area, it.tree, it.note = c.Files, c.Area, c.Tree, c.Note
 	tried, known := l.tried(c.Tree)
 	v := commitVerdict(c)
 	v.Repeated = known && !v.Nothing && v.Rule == ""
-	m := l.law().AfterCommit(v)
+	m := l.law().AfterCommit(l.tries(), v)
 	switch {
 	case v.Rule != "":
 		l.Emit(ctx, l.violated(c.Violations, m.Do == govern.Block))
@@ -293,9 +294,10 @@ func measurement(out act.Measured) govern.Measurement {
 
 // commitVerdict is what came of taking a change, for the rules.
 func commitVerdict(c act.Committed) govern.CommitVerdict {
-	v := govern.CommitVerdict{Nothing: c.NoChange}
+	v := govern.CommitVerdict{Nothing: c.NoChange, Several: c.Several, Sealed: true}
 	for _, violation := range c.Violations {
 		v.Blocks = v.Blocks || violation.Blocks
+		v.Sealed = v.Sealed && (!violation.Blocks || violation.Rule == spec.RuleSealed)
 	}
 	if len(c.Violations) > 0 {
 		first := c.Violations[0]

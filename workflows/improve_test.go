@@ -105,6 +105,14 @@ func TestP2_ADescriptionOfTwoChangesGetsOneRework(t *testing.T) {
 		specOf(map[string]any{"limits": map[string]any{"iterations": 2}}), nil)
 	require.Equal(t, []string{"1 no 10 not-atomic", "2 yes 30"}, p.course())
 	require.Equal(t, []string{"0.0 verify", "1.1 modify", "1.2 modify", "2.1 modify", "2.2 modify", "2.2 verify"}, p.steps)
+	require.Equal(t, "not-atomic: the description names several changes, and the diff is in 2 folders", p.agents[1].Repair)
+}
+
+func TestP2_SeveralChangesAreANoteWhereTheSpecSaysSo(t *testing.T) {
+	p := play(t, newWorld(t, map[int][]try{1: {{Says: "cut a and paste b", Metric: "20"}}}), specOf(map[string]any{"limits": map[string]any{"iterations": 1, "atomic": "note"}}), nil)
+	require.Equal(t, []string{"1 yes 20"}, p.course())
+	require.Contains(t, p.final.Iterations[0].Note, "names several changes")
+	require.Equal(t, p.final.Iterations[0].Note, p.events(loop.ChangeCommitted)[0].Note)
 }
 
 func TestP2_IdeasAreSplitAndQueued(t *testing.T) {
@@ -378,21 +386,46 @@ func TestL4_BreakpointsWhereAnIterationIsRecorded(t *testing.T) {
 
 func TestL9_SealedFileBlocksUntilAPersonActs(t *testing.T) {
 	sealed := []act.Violation{{Rule: "sealed", Path: "guard.sh", Blocks: true}}
-	p := play(t, newWorld(t, map[int][]try{1: {{Says: "x", Violations: sealed}}}), specOf(nil), func(env *testsuite.TestWorkflowEnvironment) {
-		env.RegisterDelayedCallback(func() {
-			require.Equal(t, loop.Blocked, query(t, env).Status)
-			require.Equal(t, 1, query(t, env).LastGuard.Iteration)
-			env.SignalWorkflow("continue", nil) // judged again, still sealed
-		}, time.Hour)
-		env.RegisterDelayedCallback(func() {
-			require.Equal(t, loop.Blocked, query(t, env).Status)
-			env.SignalWorkflow("reject", nil)
-		}, 2*time.Hour)
-	})
+	spec := specOf(map[string]any{"limits": map[string]any{"onSealed": "block", "iterations": 2}})
+	blocked := func(answers ...string) played {
+		script := map[int][]try{1: {{Says: "x", Violations: sealed}}, 2: {{Says: "y", Metric: "11"}}}
+		return play(t, newWorld(t, script), spec, func(env *testsuite.TestWorkflowEnvironment) {
+			for i, answer := range answers {
+				at(t, env, time.Duration(i+1)*time.Hour, func(s loop.State) {
+					require.Equal(t, loop.Blocked, s.Status)
+					require.Equal(t, 1, s.LastGuard.Iteration)
+					env.SignalWorkflow(answer, nil)
+				})
+			}
+		})
+	}
+	p := blocked("continue", "reject") // judged again, still sealed
+	require.Equal(t, []string{"1 no 10 policy:sealed", "2 yes 11"}, p.course(), "a rejection drops the change, and the loop goes on")
+	require.Equal(t, 3, p.calls[act.CommitName])
+	require.Zero(t, p.calls["park"], "the parked change is on the desk")
+
+	p = blocked("halt")
 	require.Equal(t, string(fault.GuardBlocked), p.result.ErrorCode)
 	require.Equal(t, loop.Halted, p.final.Status)
-	require.Equal(t, 2, p.calls[act.CommitName])
-	require.Zero(t, p.calls["park"], "the parked change is on the desk")
+}
+
+func TestP3_ASealedFileIsReworkedOnceAndThenCostsTheIteration(t *testing.T) {
+	sealed := []act.Violation{{Rule: "sealed", Path: "a_test.go", Detail: "it judges the work and may not change", Blocks: true}}
+	p := play(t, newWorld(t, map[int][]try{
+		1: {{Says: "x", Violations: sealed}, {Says: "y", Metric: "11"}}, 2: {{Says: "z", Violations: sealed}}, 3: {{Says: "on", Metric: "12"}},
+	}), specOf(map[string]any{"limits": map[string]any{"iterations": 3}}), nil)
+	require.Equal(t, []string{"1 yes 11", "2 no 11 policy:sealed", "3 yes 12"}, p.course())
+	require.Empty(t, p.events(loop.GateOpened))
+	require.Equal(t, "sealed: a_test.go", p.agents[1].Repair, "the agent is told where")
+
+	secret := []act.Violation{{Rule: "secrets", Path: "a.go", Blocks: true}}
+	p = play(t, newWorld(t, map[int][]try{1: {{Says: "x", Violations: secret}}}), specOf(map[string]any{"limits": map[string]any{"iterations": 1}}), func(env *testsuite.TestWorkflowEnvironment) {
+		at(t, env, time.Hour, func(s loop.State) {
+			require.Equal(t, loop.Blocked, s.Status, "a secret still stops the loop")
+			env.SignalWorkflow("reject", nil)
+		})
+	})
+	require.Equal(t, []string{"1 no 10 policy:secrets"}, p.course())
 }
 
 func TestP5_NoNumberTwiceInARowAsks(t *testing.T) {

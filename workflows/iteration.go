@@ -28,6 +28,7 @@ type iteration struct {
 	tree        string
 	metric      *evidence.Decimal
 	delta       evidence.Decimal
+	note        string // of the change, which is no verdict
 	accepted    string // the commit that passed the guard gate of a Deliver loop
 	evidence    []string
 
@@ -97,6 +98,9 @@ func (r *run) drive(ctx workflow.Context, first phase.Phase, p protocol) (govern
 			return move, stop(govern.TransitionInvalid.Because(fmt.Sprintf("the phase %s has no work (%s)", r.State().Phase, move.Do)))
 		}
 		next, err := do(ctx, move)
+		if err == nil && next.Do == govern.Block {
+			next, err = r.block(ctx, next, p.approval())
+		}
 		if err != nil {
 			return next, err
 		}
@@ -109,9 +113,6 @@ func (r *run) drive(ctx workflow.Context, first phase.Phase, p protocol) (govern
 			r.iteration.why = move.Reason
 			continue
 		case govern.Block: // what a person has mended is judged by the same work
-			if err := r.block(ctx, move.Reason); err != nil {
-				return move, err
-			}
 			continue
 		case govern.Rework:
 			if err := r.rework(ctx, move); err != nil {
@@ -138,7 +139,7 @@ func (r *run) tries() govern.Tries {
 
 // rework undoes an attempt and announces the next one.
 func (r *run) rework(ctx workflow.Context, m govern.Move) error {
-	r.iteration.why = m.Reason
+	r.iteration.why = cmp.Or(m.Why, m.Reason)
 	r.iteration.reworked[m.Reason]++
 	event := loop.Event{Type: loop.RepairAttempted, FailureReason: m.Reason, Attempt: r.State().Attempt + 1, Note: r.iteration.description}
 	if c := r.State().Unjudged(); c != nil {
@@ -160,26 +161,23 @@ func (r *run) undo(ctx workflow.Context, c loop.Change, why string, keep bool, m
 }
 
 // commitChange commits what is on the desk, or brings back why it can't be. New files that need approval
-// are asked for; approved is exactly the change that was shown.
-func (r *run) commitChange(ctx workflow.Context, description string, attempt int) (act.Committed, error) {
-	approved := ""
+// are asked for; what is approved is exactly the change that was shown. in says what is described, in which
+// attempt.
+func (r *run) commitChange(ctx workflow.Context, in act.Commit) (act.Committed, error) {
 	for {
 		if r.host.Uprooted {
 			return act.Committed{}, hosting.ErrLost
 		}
 		s := r.State()
-		in := act.Commit{
-			Ref: r.host.Opened.Ref, Ledger: s.Ledger, Head: s.Head, AllowNew: approved,
-			Iteration: s.Iteration, Attempt: attempt, Description: description, Time: workflow.Now(ctx).UTC(),
-		}
+		in.Ref, in.Ledger, in.Head, in.Iteration, in.Time = r.host.Opened.Ref, s.Ledger, s.Head, s.Iteration, workflow.Now(ctx).UTC()
 		var out act.Committed
-		err := r.host.Execute(ctx, act.CommitName, r.summary("commit %q", loop.Clip(description, 80)), func() any { return in }, &out)
+		err := r.host.Execute(ctx, act.CommitName, r.summary("commit %q", loop.Clip(in.Description, 80)), func() any { return in }, &out)
 		if err != nil || len(out.NewFiles) == 0 {
 			return out, err
 		}
 		a, err := r.wait(ctx, loop.Gate{
 			Kind: loop.GateNewFiles, Hash: out.NewFilesHash, Tree: out.Tree,
-			Summary: fmt.Sprintf("approve %s (%s)", newFiles(out), loop.Clip(description, 100)),
+			Summary: fmt.Sprintf("approve %s (%s)", newFiles(out), loop.Clip(in.Description, 100)),
 		})
 		if err != nil {
 			return out, err
@@ -190,7 +188,7 @@ func (r *run) commitChange(ctx workflow.Context, description string, attempt int
 			}}
 			return out, nil
 		}
-		approved = out.NewFilesHash
+		in.AllowNew = out.NewFilesHash
 	}
 }
 
@@ -222,7 +220,7 @@ func newFiles(c act.Committed) string {
 // committed notes that the branch now has a commit that nobody has judged.
 func (r *run) committed(ctx workflow.Context, c act.Committed) {
 	r.iteration.area, r.iteration.tree = c.Area, c.Tree
-	r.Emit(ctx, loop.Event{Type: loop.ChangeCommitted, Commit: c.Commit, Tree: c.Tree, Head: c.Commit, Files: c.Files, TotalFiles: c.TotalFiles, Attempt: r.State().Attempt, Area: c.Area})
+	r.Emit(ctx, loop.Event{Type: loop.ChangeCommitted, Commit: c.Commit, Tree: c.Tree, Head: c.Commit, Files: c.Files, TotalFiles: c.TotalFiles, Attempt: r.State().Attempt, Area: c.Area, Note: r.iteration.note})
 }
 
 // recording returns the phase in which the iteration is recorded, where it can be entered from here.
@@ -293,7 +291,7 @@ func (r *run) recordOf(ctx workflow.Context, m govern.Move) loop.Iteration {
 	record := loop.Iteration{
 		N: s.Iteration, Description: cmp.Or(it.description, "nothing was changed"), Kept: m.Kept, Reason: m.Reason,
 		Commit: it.accepted, PhaseMs: it.phaseMs, DurationMs: now.Sub(s.IterationStart).Milliseconds(), Attempts: s.Attempt,
-		Files: it.files, Evidence: it.evidence, EndedAt: now.UTC(), Metric: s.Best, Tree: it.tree,
+		Files: it.files, Evidence: it.evidence, EndedAt: now.UTC(), Metric: s.Best, Tree: it.tree, Note: it.note,
 	}
 	if c := s.Unjudged(); c != nil {
 		record.Commit = c.Commit
@@ -330,22 +328,25 @@ func (r *run) violated(violations []act.Violation, blocked bool) loop.Event {
 }
 
 // block parks a change that violates a policy, or that the guard does not let pass, until a person
-// continues, which judges it again, or rejects it, which ends the loop (L9). It never waives
-// anything.
-func (r *run) block(ctx workflow.Context, why string) error {
+// continues, which judges it again, or rejects it, and the rules say what follows (L9). It never waives
+// anything. It returns the move that blocks where the change is to be judged again.
+func (r *run) block(ctx workflow.Context, m govern.Move, rules approvalRules) (govern.Move, error) {
 	if c := r.State().Unjudged(); c != nil {
 		if err := r.undo(ctx, *c, "blocked", true); err != nil {
-			return err
+			return m, err
 		}
 	}
 	a, err := r.wait(ctx, loop.Gate{
 		Kind:    loop.GateGuard,
-		Summary: fmt.Sprintf("the change is blocked by %s (mend it on the desk %s and continue, or reject it)", why, r.State().Desk),
+		Summary: fmt.Sprintf("the change is blocked by %s (mend it on the desk %s and continue, or reject it)", m.Reason, r.State().Desk),
 	})
-	if err == nil && a.Message == loop.MessageReject {
-		return stop(govern.BlockedGivenUp.Because("the blocked change was rejected by " + cmp.Or(a.By, "a person") + noteOf(a)))
+	if end, halted := isStopped(err); halted && end.Code == govern.Interrupted.Code {
+		err = stop(rules.AfterHalt(end.Reason))
 	}
-	return err
+	if err == nil && a.Message == loop.MessageReject {
+		return rules.AfterReject(m, a.By, a.Note), nil
+	}
+	return m, err
 }
 
 // summary is what the Temporal UI shows for an activity of the iteration.

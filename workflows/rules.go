@@ -11,10 +11,13 @@ import (
 	"pawl/internal/spec"
 )
 
-// approvalRules are the decisions about a proposal, the same for every kind.
+// approvalRules are the decisions about a proposal, the same for every kind, and those about what a person
+// says to a blocked change.
 type approvalRules interface {
 	AfterProposal() govern.Move
 	AfterOpinion(asked int, o govern.Opinion) govern.Move
+	AfterReject(blocked govern.Move, by, note string) govern.Move
+	AfterHalt(why string) govern.End
 }
 
 // improveRules are the decisions of the metric protocol, one method each.
@@ -24,7 +27,8 @@ type improveRules interface {
 	AfterIdea(govern.Tries, govern.IdeaVerdict) govern.Move
 	AfterWriter(failed bool) govern.Move
 	AfterCheck(t govern.Tries, passed, atomic bool) govern.Move
-	AfterCommit(govern.CommitVerdict) govern.Move
+	OneChange() bool
+	AfterCommit(govern.Tries, govern.CommitVerdict) govern.Move
 	AfterVerify(govern.Measurement) govern.Move
 	AfterGuard(t govern.Tries, passed bool) govern.Move
 	Decide(reference, metric evidence.Decimal) (govern.Move, evidence.Decimal)
@@ -57,6 +61,7 @@ var (
 	}
 	deliverVersions = []func(spec.Spec) deliverRules{
 		func(s spec.Spec) deliverRules { return govern.DeliverOf(s) },
+		func(s spec.Spec) deliverRules { return govern.Deliver2Of(s) },
 	}
 )
 

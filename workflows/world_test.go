@@ -433,12 +433,16 @@ func (w *world) commit(_ context.Context, in act.Commit) (act.Committed, error) 
 	if len(t.Violations) > 0 {
 		return act.Committed{Tree: tree, Violations: t.Violations}, nil
 	}
+	several := evidence.Several(in.Description, evidence.Shape{Areas: 2, Files: 2, Hunks: 2})
+	if in.OneChange && several != "" {
+		return act.Committed{Tree: tree, Several: several}, nil
+	}
 	if t.NewFile && in.AllowNew != theHash {
 		return act.Committed{Tree: tree, NewFiles: []string{"new.go"}, NewFilesHash: theHash}, nil
 	}
 	w.commits++
 	w.head = fmt.Sprintf("commit-%d", w.commits)
-	return act.Committed{Commit: w.head, Tree: tree, Files: []string{"a.go"}, Area: "a.go"}, nil
+	return act.Committed{Commit: w.head, Tree: tree, Files: []string{"a.go"}, Area: "a.go", Note: several}, nil
 }
 
 func newRandom(seed int) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), 1)) }

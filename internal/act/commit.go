@@ -18,6 +18,8 @@ type Commit struct {
 	// AllowNew is the hash of a change whose new files a person has approved (newFiles: ask). It
 	// holds for exactly that change.
 	AllowNew string `json:"allowNew,omitempty"`
+	// OneChange asks that a change that is several at once is not committed (P2).
+	OneChange bool `json:"oneChange,omitempty"`
 }
 
 // Concerns is the commit of its iteration.
@@ -38,6 +40,9 @@ type Committed struct {
 	NewFiles     []string `json:"newFiles,omitempty"`    // git-quoted, capped
 	NewFilesAll  int      `json:"newFilesAll,omitempty"` // how many there are
 	NewFilesHash string   `json:"newFilesHash,omitempty"`
+	// Several is why the change is several at once and was not committed; Note is why it may be, or that it is large.
+	Several string `json:"several,omitempty"`
+	Note    string `json:"note,omitempty"`
 }
 
 // Violation is a broken rule: which, of which policy, where.

@@ -133,6 +133,9 @@ func (b Brief) results() string {
 		if r.Reason != "" {
 			outcome += " (" + r.Reason + ")"
 		}
+		if r.Note != "" {
+			outcome += " (" + r.Note + ")"
+		}
 		if r.Metric != nil {
 			outcome = "metric " + r.Metric.String() + ", " + outcome
 		}

@@ -132,8 +132,9 @@ func rules() string {
 
 func sealedPage() string {
 	var w strings.Builder
-	w.WriteString("# What is sealed\n\n" + generated + `What judges the work is sealed: an agent that changes it is stopped for a person, whatever the scope says. The contract
-lists all of it before you approve it.
+	w.WriteString("# What is sealed\n\n" + generated + `What judges the work is sealed: a change of it never stays, whatever the scope says. A metric loop has the agent try again
+once and then drops the change (` + "`limits.onSealed`" + `), a delivery is stopped for a person. The contract lists all of it before
+you approve it.
 
 - **By name**: what ` + "`protect`" + ` matches; existing files that are words of the guard command; scripts that verify, guard, test
   and check run, and the file in which a runner such as make or npm finds what to do. A scope never opens these.

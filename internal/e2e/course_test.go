@@ -28,7 +28,7 @@ case $PAWL_ITERATION.$PAWL_ATTEMPT in
 5.*) n boom; echo "break the measure" ;;
 6.*) echo steep > README.md; echo "leave the scope" ;;
 7.*) echo "look around" ;;
-8.1) n 13; echo "raise n and look around" ;;
+8.1) n 13; echo fine > work/guard; echo "raise n and update the guard" ;;
 8.*) n 13; echo "raise n to 13" ;;
 9.*) n 99; echo "give up half way"; exit 1 ;;
 10.1) n 14; echo bad > work/syntax; echo "raise n badly" ;;

@@ -58,8 +58,10 @@ var deliveries = []delivery{
 		name:  "deliver-blocked",
 		agent: roles(`writer) echo exit 0 >guard.sh; echo "ease the guard"`),
 		during: func(w *machine) {
-			w.gate(loop.GateGuard)
+			first := w.gate(loop.GateGuard)
 			w.message("reject", map[string]string{"by": "bob"})
+			w.until("what was written anew is blocked", w.is(func(s loop.State) bool { return s.Gate != nil && s.Gate.ID != first.ID }))
+			w.message("halt", map[string]string{"by": "bob"})
 		},
 		phases: "plan write", code: fault.GuardBlocked,
 	},

@@ -71,7 +71,7 @@ var paths = []path{
 		name: "discards-of-every-kind",
 		spec: doc{"check": doc{"command": "sh check.sh"}, "limits": doc{"iterations": 7, "shiftAfter": 3}},
 		agent: tried(`1.*) echo boom >work/n; echo "break the measure"`, `2.*) echo x >>README.md; echo "leave the scope"`, `3.*) echo "look around"`,
-			`4.1) echo 11 >work/n; echo "raise n and look around"`, `4.2) echo 11 >work/n; echo "raise n"`, `5.*) echo 99 >work/n; echo "give up"; exit 1`,
+			`4.1) echo 11 >work/n; echo fine >work/guard; echo "raise n and update the guard"`, `4.2) echo 11 >work/n; echo "raise n"`, `5.*) echo 99 >work/n; echo "give up"; exit 1`,
 			`6.1) echo 12 >work/n; echo bad >work/syntax; echo "raise n badly"`, `6.2) echo 12 >work/n; echo "raise n well"`,
 			`7.*) echo boom >work/n; echo "break the measure again"`),
 		rows: []string{
@@ -217,8 +217,11 @@ esac
 			w.message("continue", nil) // judged again, and no better
 			w.until("the loop is blocked again", w.is(func(s loop.State) bool { return s.Gate != nil && s.Gate.ID != first.ID }))
 			w.message("reject", map[string]string{"by": "bob"})
+			w.until("the next iteration is blocked", w.is(func(s loop.State) bool { return s.Iteration == 2 && s.Gate != nil }))
+			w.message("halt", map[string]string{"by": "bob"})
 		},
-		rows: []string{"1 10 0 no interrupted: ease the guard"}, code: fault.GuardBlocked,
+		spec: doc{"limits": doc{"iterations": 3}},
+		rows: []string{"1 10 0 no policy:sealed: ease the guard", "2 10 0 no interrupted: ease the guard"}, code: fault.GuardBlocked,
 	},
 	{
 		name: "goes-on-from-its-ledger", spec: iterations(2), agent: waiting,

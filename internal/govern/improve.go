@@ -125,11 +125,13 @@ type CommitVerdict struct {
 	Blocks   bool   // one of the rules that it breaks wants a person
 	Where    string // the first violation in words
 	Repeated bool   // the same tree was judged before
+	Sealed   bool   // what blocks is sealed files alone
+	Several  string // why it is not committed: it is several changes at once; "" where it is one, or may be several
 }
 
 // AfterCommit decides what follows P4. Policies were judged before anything was committed; a tree
 // that was discarded before is discarded unmeasured, with the metric that it had.
-func (r Improve) AfterCommit(v CommitVerdict) Move {
+func (r Improve) AfterCommit(_ Tries, v CommitVerdict) Move {
 	switch {
 	case v.Nothing:
 		return discard(reason.NoChange)
@@ -229,7 +231,7 @@ func (r Improve) ShiftDue(s loop.State) bool {
 // iteration its agent calls.
 func (r Improve) rework(t Tries, why string) Move {
 	allowed := r.Reworks
-	if why == reason.NotAtomic {
+	if why == reason.NotAtomic || why == reason.Policy+spec.RuleSealed {
 		allowed = min(allowed, 1)
 	}
 	if t.Reworked[why] >= allowed || t.Calls >= r.Calls {
@@ -239,3 +241,7 @@ func (r Improve) rework(t Tries, why string) Move {
 }
 
 func discard(reason string) Move { return Move{Do: Finish, Reason: reason} }
+
+// OneChange reports whether a change that is several at once is kept off the branch when its diff is known;
+// here that is decided before.
+func (Improve) OneChange() bool { return false }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/evidence"
+	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
@@ -89,12 +90,83 @@ func TestP4_AfterCommit(t *testing.T) {
 		{"a violation counts before a repetition", govern.CommitVerdict{Rule: "scope", Repeated: true}, "finish", "policy:scope", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := protocol.AfterCommit(c.v)
+			m := protocol.AfterCommit(govern.Tries{}, c.v)
 			require.Equal(t, c.want, brief(m))
 			require.Equal(t, c.reason, m.Reason)
 			require.Equal(t, c.measured, m.Measured)
 		})
 	}
+}
+
+func TestP3_ASealedFileCostsAReworkThenTheIteration(t *testing.T) {
+	sealed, secret := govern.CommitVerdict{Rule: "sealed", Blocks: true, Sealed: true, Where: "sealed: a_test.go"}, govern.CommitVerdict{Rule: "secrets", Blocks: true, Where: "secrets: a.go:3"}
+	both := sealed
+	both.Sealed = false
+	block := protocol2
+	block.BlockSealed = true
+	policy := reason.Policy + spec.RuleSealed
+	for _, c := range []struct {
+		name         string
+		rules        govern.Improve2
+		tries        govern.Tries
+		v            govern.CommitVerdict
+		want, reason string
+	}{
+		{"it is reworked", protocol2, govern.Tries{}, sealed, "rework", policy},
+		{"once", protocol2, reworked(policy, 1), sealed, "finish", policy},
+		{"other reworks do not count", protocol2, reworked(reason.GuardFailed, 2), sealed, "rework", policy},
+		{"not without an agent call", protocol2, govern.Tries{Calls: 10}, sealed, "finish", policy},
+		{"it blocks where the spec says so", block, govern.Tries{}, sealed, "block", sealed.Where},
+		{"a secret blocks", protocol2, govern.Tries{}, secret, "block", secret.Where},
+		{"a secret beside it blocks too", protocol2, govern.Tries{}, both, "block", sealed.Where},
+		{"the scope is no reason to ask again", protocol2, govern.Tries{}, govern.CommitVerdict{Rule: "scope"}, "finish", "policy:scope"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := c.rules.AfterCommit(c.tries, c.v)
+			require.Equal(t, c.want, brief(m))
+			require.Equal(t, c.reason, m.Reason)
+		})
+	}
+	require.Equal(t, sealed.Where, protocol2.AfterCommit(govern.Tries{}, sealed).Why, "the agent is told where")
+}
+
+func TestP2_SeveralChangesAreReworkedOnce(t *testing.T) {
+	several := govern.CommitVerdict{Several: "it is in 2 folders"}
+	require.Equal(t, "commit", brief(protocol2.AfterCheck(govern.Tries{}, true, false)), "the word alone says nothing")
+	require.Equal(t, reason.CheckFailed, protocol2.AfterCheck(govern.Tries{}, false, false).Reason)
+	first := protocol2.AfterCommit(govern.Tries{}, several)
+	require.Equal(t, "rework", brief(first))
+	require.Equal(t, []string{reason.NotAtomic, "not-atomic: it is in 2 folders"}, []string{first.Reason, first.Why})
+	last := protocol2.AfterCommit(reworked(reason.NotAtomic, 1), several)
+	require.Equal(t, "finish", brief(last))
+	require.Equal(t, reason.NotAtomic, last.Reason)
+	several.Rule = "scope"
+	require.Equal(t, "policy:scope", protocol2.AfterCommit(govern.Tries{}, several).Reason, "a policy comes first")
+	require.False(t, protocol.OneChange() || protocol2.OneChange())
+	for use, want := range map[string]bool{"command": true, "claude": false} {
+		s := valid
+		s.Agent.Use = use
+		require.Equal(t, want, govern.Improve2Of(s).OneChange(), use)
+		s.Limits.Atomic = spec.Note
+		require.False(t, govern.Improve2Of(s).OneChange())
+	}
+}
+
+func TestL9_ARejectedChangeIsDropped(t *testing.T) {
+	blocked := protocol2.AfterCommit(govern.Tries{}, govern.CommitVerdict{Rule: "secrets", Blocks: true, Where: "secrets: a.go:3"})
+	dropped := protocol2.AfterReject(blocked, "ann", "no")
+	require.Equal(t, "finish", brief(dropped))
+	require.Equal(t, "policy:secrets", dropped.Reason)
+	again := govern.Deliver2{}.AfterReject(govern.Move{Do: govern.Block}, "ann", "leave the tests")
+	require.Equal(t, "rework", brief(again))
+	require.Equal(t, "the blocked change was rejected by ann: leave the tests", again.Reason)
+	require.Equal(t, phase.None, again.To, "L6: a rework stays in its phase")
+	for _, halted := range []govern.End{protocol2.AfterHalt("halted by ann"), govern.Deliver2{}.AfterHalt("halted by ann")} {
+		require.Equal(t, fault.GuardBlocked, halted.Code)
+		require.Equal(t, "halted by ann", halted.Reason)
+	}
+	require.Equal(t, fault.GuardBlocked, protocol.AfterReject(blocked, "ann", "").End.Code, "version 1 ends the loop")
+	require.Equal(t, fault.Cancelled, protocol.AfterHalt("halted").Code)
 }
 
 func TestP5_AfterVerifyAndGuard(t *testing.T) {
@@ -232,7 +304,12 @@ func TestP10_NoCourseOfAnIterationLeavesTheTable(t *testing.T) {
 				require.LessOrEqual(t, tries.Calls, r.Calls+1, "E4")
 				move = r.AfterWriter(flip(9))
 			case at == phase.Commit:
-				move = r.AfterCommit(govern.CommitVerdict{Nothing: flip(9), Rule: []string{"", "", "", "scope"}[random.Intn(4)], Blocks: flip(20), Repeated: flip(9)})
+				v := govern.CommitVerdict{Nothing: flip(9), Rule: []string{"", "", "", "scope", "sealed"}[random.Intn(5)], Repeated: flip(9), Several: []string{"", "", "x"}[random.Intn(3)]}
+				v.Sealed = v.Rule == "sealed"
+				v.Blocks = v.Sealed || flip(20)
+				if move = r.AfterCommit(tries, v); move.Do == govern.Block && flip(2) {
+					move = r.AfterReject(move, "ann", "")
+				}
 			case at == phase.Verify:
 				v := govern.Measurement{TimedOut: flip(20), Failed: flip(9), Number: !flip(9)}
 				measured = v.Reason() == ""
@@ -247,7 +324,7 @@ func TestP10_NoCourseOfAnIterationLeavesTheTable(t *testing.T) {
 		require.True(t, !move.Kept || measured && (guarded || !r.Guard), "kept without proof")
 		reached[move.Reason]++
 	}
-	for _, reason := range []string{"", reason.AgentFailed, reason.CheckFailed, reason.NotAtomic, reason.NoChange, reason.Repeated, reason.Policy + "scope", reason.VerifyFailed, reason.NoNumber, reason.VerifySlow, reason.GuardFailed} {
+	for _, reason := range []string{"", reason.AgentFailed, reason.CheckFailed, reason.NotAtomic, reason.NoChange, reason.Repeated, reason.Policy + "scope", reason.Policy + "sealed", reason.VerifyFailed, reason.NoNumber, reason.VerifySlow, reason.GuardFailed} {
 		require.Positive(t, reached[reason], "no iteration came to %q", reason)
 	}
 }

@@ -15,6 +15,8 @@ type Move struct {
 	Do     Do
 	To     phase.Phase // Enter: the phase. Rework: the phase to enter anew; None stays in the one at hand.
 	Reason string      // for the event, the record and the agent that is asked next
+	Why    string      // for the agent that is asked next, where that is more than Reason
+	Drop   string      // Block: the reason for the record, where a person drops the change
 	End    *End        // Stop: how the loop ends. Finish: it ends with this iteration.
 
 	Kept     bool // Finish: the change is kept

@@ -59,7 +59,7 @@ var loopGates = Gates{
 	},
 	loop.GateGuard: {
 		{loop.MessageContinue, "judge the change again, as it is on the desk", nil},
-		{loop.MessageReject, "drop the change and end the loop", nil},
+		{loop.MessageReject, "drop the change; the loop goes on", nil},
 	},
 	loop.GateBudget: {
 		{loop.MessageExtend, "set a new limit: the total, not an addition", ampleLimit},

@@ -297,6 +297,7 @@ type Iteration struct {
 	Evidence    []string          `json:"evidence,omitempty"`
 	EndedAt     time.Time         `json:"endedAt,omitzero"`
 	PhaseMs     map[string]int64  `json:"phaseMs,omitempty"` // active time by phase (L10)
+	Note        string            `json:"note,omitempty"`    // that it is large, or several changes at once
 }
 
 // Kept is a commit that stayed.

@@ -38,7 +38,7 @@ const (
 type Rule struct {
 	Name   string
 	Judges string // what it judges, as docs/spec.md says it
-	Blocks bool   // its violation stops any loop for a person; the others do so only in Deliver
+	Blocks bool   // its violation stops any loop for a person, as far as limits.onSealed does not say otherwise; the others do so only in Deliver
 
 	// A rule has a limit, a word (deny or allow), or no setting in a policy.
 	limit func(*Policy) **int

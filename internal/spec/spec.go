@@ -1,6 +1,10 @@
 package spec
 
-import "pawl/internal/evidence"
+import (
+	"cmp"
+
+	"pawl/internal/evidence"
+)
 
 // Spec is one loop as its spec file describes it, with every default filled in. Its JSON has
 // the keys of the file and parses back to the same Spec; it is the workflow's input.
@@ -106,7 +110,22 @@ type Limits struct {
 	Steps        int               `json:"steps"` // agent calls per iteration
 	PhaseTimeout Duration          `json:"phaseTimeout"`
 	OnExhausted  string            `json:"onExhausted"`
+	Atomic       string            `json:"atomic,omitempty"`   // note or rework; Spec.Atomic has the default
+	OnSealed     string            `json:"onSealed,omitempty"` // of improve: rework or block; Spec.OnSealed has the default
 }
+
+// Atomic says what becomes of a change that is several at once (P2): Note, or Rework for a command that is
+// held to the source's protocol.
+func (s Spec) Atomic() string {
+	standard := Note
+	if s.Agent.For(RoleWriter).Use == UseCommand {
+		standard = Rework
+	}
+	return cmp.Or(s.Limits.Atomic, standard)
+}
+
+// OnSealed says what becomes of a change by an Improve loop that touches a sealed file (P3): Rework, or Block.
+func (s Spec) OnSealed() string { return cmp.Or(s.Limits.OnSealed, Rework) }
 
 // Approvals says what a person has to approve, and which tools are approved (A1).
 type Approvals struct {
@@ -130,6 +149,10 @@ const (
 	Open     = "open"
 
 	Halt = "halt"
+
+	Note   = "note"
+	Rework = "rework"
+	Block  = "block"
 
 	ModeAnswer  = "answer"
 	ModePlan    = "plan"

@@ -25,6 +25,8 @@ var (
 		"newFiles":           {Deny, Ask, Allow},
 		"verify.direction":   {evidence.Higher, evidence.Lower},
 		"limits.onExhausted": {Halt, Ask},
+		"limits.atomic":      {Note, Rework},
+		"limits.onSealed":    {Rework, Block},
 		"sandbox.use":        {Auto, Off, Required},
 		"sandbox.network":    {Filtered, None, Open},
 		"approvals.plan":     {Required, Auto},
@@ -177,6 +179,11 @@ func (s Spec) check() Problems {
 	least("limits.steps", s.Limits.Steps)
 	positive("limits.phaseTimeout", s.Limits.PhaseTimeout)
 	oneOf("limits.onExhausted", s.Limits.OnExhausted)
+	for key, word := range map[string]string{"limits.atomic": s.Limits.Atomic, "limits.onSealed": s.Limits.OnSealed} {
+		if word != "" {
+			oneOf(key, word)
+		}
+	}
 
 	oneOf("approvals.plan", s.Approvals.Plan)
 	oneOf("approvals.diff", s.Approvals.Diff)

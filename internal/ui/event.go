@@ -100,7 +100,7 @@ func describe(e loop.Event) (text, color string, ofNote bool) {
 		}
 		return text + reason(e.Reason), "", false
 	case loop.ChangeCommitted:
-		return "committed " + Short(e.Commit) + ": " + plural(len(e.Files), "file"), "", false
+		return "committed " + Short(e.Commit) + ": " + plural(len(e.Files), "file") + note(e.Note), "", false
 	case loop.ChangeReverted:
 		return "reverted " + Short(e.Commit) + reason(e.Reason), "", false
 	case loop.ChangeJudged:

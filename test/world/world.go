@@ -89,9 +89,10 @@ func In(t testing.TB, dir, agent string, files map[string]string, env ...string)
 	w.Commit("a hill to climb")
 	w.Spec = Doc{
 		"goal": "climb", "repo": Doc{"path": w.Repo}, "scope": []string{"work/**"},
-		"verify":    Doc{"command": "sh measure.sh"},
-		"agent":     Doc{"command": []string{"sh", filepath.Join(w.Dir, "agent.sh")}, "env": Doc{"WORLD": w.Dir}},
-		"limits":    Doc{"iterations": 1, "toolCalls": 1000, "activeTime": "1h"},
+		"verify": Doc{"command": "sh measure.sh"},
+		"agent":  Doc{"command": []string{"sh", filepath.Join(w.Dir, "agent.sh")}, "env": Doc{"WORLD": w.Dir}},
+		// A sealed file stops the loop, so that tests see what was done to it.
+		"limits":    Doc{"iterations": 1, "toolCalls": 1000, "activeTime": "1h", "onSealed": "block"},
 		"approvals": Doc{"diff": "auto", "tools": []string{"*"}},
 		// Agents of tests leave word beside their tree. $PAWL_HOME and the repository stay out of their reach.
 		"sandbox": Doc{"allow": []string{w.Dir}},

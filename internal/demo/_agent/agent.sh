@@ -41,9 +41,11 @@ case $PAWL_ITERATION.$PAWL_ATTEMPT in
   say "move short chains of cities to where they fit better (Or-opt)" ;;
 8.1) # two changes in one, and again when asked for one
   sed 's/size <= 3/size <= 2/' "$changes/07/improve.go" >route/improve.go
+  printf '\n// The long legs are skipped.\n' >>route/construct.go
   say "move chains of at most two cities and skip the long legs" ;;
 8.*)
   sed 's/size <= 3/size <= 4/' "$changes/07/improve.go" >route/improve.go
+  printf '\n// The longest leg comes first.\n' >>route/construct.go
   say "move chains of up to four cities and begin with the longest" ;;
 9.*)
   say "look for legs that still cross" ;; # there are none, so there is nothing to change
