@@ -10,6 +10,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/crash"
+	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/git"
 	"pawl/internal/govern"
@@ -119,7 +120,7 @@ func (ws *loopWorkspace) throwAway(ctx context.Context, in act.Call, out *act.Ca
 	for _, f := range change.Files[:min(len(change.Files), 3)] {
 		names = append(names, git.Quote(f.Path))
 	}
-	out.Denied = fmt.Sprintf("the role %s changed source in the phase %s, where no role is permitted %s: what it did to %d files (%s) is thrown away",
-		in.Role, in.Phase, spec.CanEditSource, len(change.Files)+len(change.Violations), strings.Join(names, ", "))
+	out.Denied = fmt.Sprintf("the role %s changed source in the phase %s, where no role is permitted %s: what it did to %s (%s) is thrown away",
+		in.Role, in.Phase, spec.CanEditSource, evidence.Counted(len(change.Files)+len(change.Violations), "file"), strings.Join(names, ", "))
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
+	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
@@ -94,7 +95,7 @@ func (r *run) askDiff(ctx workflow.Context) (approved bool, by, note string, err
 		p := r.State().Proposal
 		a, err := r.wait(ctx, loop.Gate{
 			Kind: loop.GateDiff, Hash: p.Hash,
-			Summary: fmt.Sprintf("approve %s: %d files, +%d -%d, on %s", what, p.Files, p.Insertions, p.Deletions, r.State().Branch),
+			Summary: fmt.Sprintf("approve %s: %s, +%d -%d, on %s", what, evidence.Counted(p.Files, "file"), p.Insertions, p.Deletions, r.State().Branch),
 		})
 		if err != nil {
 			return false, "", "", err

@@ -39,7 +39,7 @@ var meaning = map[string]string{
 	Continue:  "go on; what has been counted begins again",
 	Replan:    "plan the task anew",
 	Cancel:    "end the task",
-	Intervene: "keep it waiting until you send `continue`",
+	Intervene: "keep it waiting until you send continue",
 	Keep:      "take what was found as it is",
 	Restore:   "put back what pawl has recorded",
 }

@@ -36,8 +36,8 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 	f.add("queue", queue(st.Queue))
 	i := st.Indicators
 	f.add("tasks", fmt.Sprintf("%s done, %s cancelled, %s in all", whole64(i.Done), whole64(i.Cancelled), itoa(st.TasksCount)))
-	f.add("indicators", fmt.Sprintf("%s actions, %s milestones, %s transitions, %s errors, %s repeats in a row now",
-		whole64(i.Actions), whole64(i.Milestones), whole64(i.Transitions), whole64(i.Errors), whole64(i.Repeats)),
+	f.add("indicators", fmt.Sprintf("%s, %s, %s, %s, %s in a row now", plural(int(i.Actions), "action"), plural(int(i.Milestones), "milestone"),
+		plural(int(i.Transitions), "transition"), plural(int(i.Errors), "error"), plural(int(i.Repeats), "repeat")),
 		"executing for "+whole(millis(float64(i.ExecutingMs))))
 	f.add("usage", usage(st.Usage))
 	for n, d := range st.Drift {
@@ -94,7 +94,7 @@ func queue(ids []string) string {
 func whole64(n int64) string { return strconv.FormatInt(n, 10) }
 
 func usage(u task.Usage) string {
-	return fmt.Sprintf("$%s, %s tokens, %s tool calls, %s active", u.CostUSD.String(), whole64(u.Tokens), itoa(u.ToolCalls), whole(millis(float64(u.ActiveMs))))
+	return fmt.Sprintf("$%s, %s, %s, %s active", u.CostUSD.String(), plural(int(u.Tokens), "token"), plural(u.ToolCalls, "tool call"), whole(millis(float64(u.ActiveMs))))
 }
 
 // atChild says that a task waits at one of its loops, which is where a person answers.

@@ -24,6 +24,7 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
+	"pawl/internal/evidence"
 	"pawl/internal/visible"
 )
 
@@ -98,9 +99,4 @@ func pad(text string, n int) string { return runewidth.FillRight(text, n) }
 func padLeft(text string, n int) string { return runewidth.FillLeft(text, n) }
 
 // plural is "1 iteration", "2 iterations".
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return itoa(n) + " " + word + "s"
-}
+func plural(n int, word string) string { return evidence.Counted(n, word) }

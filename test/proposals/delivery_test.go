@@ -58,7 +58,7 @@ func TestA7_WhatIsRejectedOnAMovedBaseGoesOnThere(t *testing.T) {
 	require.Equal(t, 2, st.Iteration)
 	require.Equal(t, "better\n", w.Git("show", st.Head+":work/other")+"\n", "the work is on top of what the base has become")
 	require.Equal(t, tip, w.Proposal().Base)
-	require.Contains(t, third.Summary, "1 files, +1 -1", "the loop's own change alone")
+	require.Contains(t, third.Summary, "1 file, +1 -1", "the loop's own change alone")
 	require.NotContains(t, w.Done("diff", w.Loop).Out, "river")
 
 	w.Done("approve", w.Loop, "--hash", third.Hash, "--apply", "ff")

@@ -161,7 +161,7 @@ func Details(s steward.State) string {
 			fmt.Fprintf(&w, "%d more gates wait: see the query `gates`, or `pawl inbox`.\n\n", len(s.Gates)-detailed)
 			break
 		}
-		fmt.Fprintf(&w, "### Waiting: %s\n\n%s (gate %s, since %s)\n\n", g.Kind, markdown.Text(g.Summary), markdown.Code(g.ID), g.OpenedAt.Format(time.RFC3339))
+		fmt.Fprintf(&w, "### Waiting: %s%s\n\n%s (gate %s, since %s)\n\n", g.Kind, about(g), markdown.Text(g.Summary), markdown.Code(g.ID), g.OpenedAt.Format(time.RFC3339))
 		w.WriteString(display.Ways(steward.Ways(s.Steward, g)))
 		w.WriteString("\n")
 	}
@@ -191,6 +191,14 @@ func Details(s steward.State) string {
 		fmt.Fprintf(&w, "| %s | %s | %s | %d | %s | %d | %s |\n", markdown.Text(t.ID), state, dash(string(t.Tier)), t.Priority, dash(t.Step), t.Actions, markdown.Text(loop.Clip(t.Title, 120)))
 	}
 	return w.String()
+}
+
+// about names the task of a gate.
+func about(g loop.Gate) string {
+	if g.Task == "" {
+		return ""
+	}
+	return " of the task " + markdown.Code(g.Task)
 }
 
 // active are the tasks with those first that are at work or wait, the newest that are over at last.
