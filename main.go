@@ -16,6 +16,7 @@ import (
 	"pawl/internal/doctor"
 	"pawl/internal/engine"
 	"pawl/internal/host"
+	"pawl/internal/pass"
 	"pawl/internal/proc"
 )
 
@@ -31,20 +32,30 @@ func main() {
 	}))
 }
 
-func share(ctx context.Context, dir string, logger *slog.Logger) (cli.Engine, error) {
+func share(ctx context.Context, dir string, auth pass.Wish, logger *slog.Logger) (cli.Engine, error) {
 	// The engine makes much garbage of little data: twenty megabytes live, collected ten times a
 	// second. A step's time is mostly the processor's, so memory is spent on it.
 	debug.SetGCPercent(400)
-	e, err := engine.Share(ctx, engine.Options{Dir: dir, Logger: logger, SearchAttributes: host.SearchAttributes})
+	e, err := engine.Share(ctx, engine.Options{Dir: dir, Auth: auth, Logger: logger, SearchAttributes: host.SearchAttributes})
 	if err != nil {
 		return nil, err // and not a nil *Engine in an interface that is none
 	}
-	return e, nil
+	return owned{e}, nil
 }
 
-func find(ctx context.Context, dir string) (address, ui string, ok bool) {
-	e, ok := engine.Find(ctx, dir)
-	return e.Address, e.UI, ok
+// owned is an engine as commands know it.
+type owned struct{ *engine.Engine }
+
+// Found is where the engine is now.
+func (e owned) Found() cli.Found { return found(e.Endpoint()) }
+
+func found(e engine.Endpoint) cli.Found {
+	return cli.Found{Address: e.Address, Link: e.Link, Pass: e.Pass()}
+}
+
+func find(ctx context.Context, dir string) (e cli.Found, ok bool) {
+	at, ok := engine.Find(ctx, dir)
+	return found(at), ok
 }
 
 func look(ctx context.Context, dir string) (doctor.Engine, error) {

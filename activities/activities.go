@@ -56,8 +56,10 @@ type machine struct {
 	// Closed are the ports of a service that is not embedded, which what runs in a loop must not
 	// reach. The embedded engine's are found on disk.
 	Closed []int
-	// Service is the address of the Temporal service.
-	Service string
+	// Services are the addresses of the Temporal service and of its UI.
+	Services []string
+	// Asks says that the embedded engine of another home, whose ports Closed are, asks who comes.
+	Asks bool
 
 	sums       sums           // of files outside of repositories
 	connected  sdk.Client     // nil: the one that an activity came by; tests have one of their own

@@ -66,7 +66,9 @@ func DryRun(ctx context.Context, h home.Home, loop string, s spec.Spec) (Preflig
 	}
 	defer discard()
 	a := New(home.Home{Dir: dir}, "", "", "", false)
-	if a.Closed = New(h, "", "", "", false).engine(); len(a.Closed) == 0 {
+	users := New(h, "", "", "", false)
+	a.Asks = users.asks()
+	if a.Closed = users.engine(); len(a.Closed) == 0 {
 		a.Closed = []int{stockPort, stockUI} // where an engine will be, unless they are taken
 	}
 	a.Closed = append(a.Closed, h.TriggerPorts()...)

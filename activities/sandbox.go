@@ -85,8 +85,10 @@ func (ws *loopWorkspace) request(machine sandbox.Machine) sandbox.Request {
 		r.Network = sandbox.Filtered
 	}
 	r.Egress.Upstream, r.Egress.Direct = egress.Upstream()
-	if host := egress.Service(ws.machine.Service); host != "" {
-		r.Egress.Closed = append(r.Egress.Closed, host)
+	for _, service := range ws.machine.Services {
+		if host := egress.Service(service); host != "" {
+			r.Egress.Closed = append(r.Egress.Closed, host)
+		}
 	}
 	if ws.Remote {
 		if at := (spec.Repo{URL: ws.Repo}).Endpoint(); at != "" {
@@ -157,15 +159,24 @@ const stockPort, stockUI = 7233, 8233
 // on disk where they listen, and may move while a loop runs.
 func (m *machine) closed() []int { return append(m.engine(), m.Home.TriggerPorts()...) }
 
-func (m *machine) engine() []int {
-	ports := slices.Clone(m.Closed)
-	var engine struct {
-		Ports []int `json:"ports"`
+func (m *machine) engine() []int { return append(slices.Clone(m.Closed), m.embedded().Ports...) }
+
+// embedded is what the embedded engine says of itself, nothing where there is none.
+func (m *machine) embedded() (e struct {
+	Address string `json:"address"`
+	Ports   []int  `json:"ports"`
+	Auth    bool   `json:"auth"`
+}) {
+	if b, err := os.ReadFile(filepath.Join(m.Home.Engine(), "engine.json")); err == nil {
+		_ = json.Unmarshal(b, &e)
 	}
-	if b, err := os.ReadFile(filepath.Join(m.Home.Engine(), "engine.json")); err == nil && json.Unmarshal(b, &engine) == nil {
-		ports = append(ports, engine.Ports...)
-	}
-	return ports
+	return e
+}
+
+// asks reports whether the service is an embedded engine that asks who comes.
+func (m *machine) asks() bool {
+	e := m.embedded()
+	return m.Asks || e.Auth && (len(m.Services) == 0 || m.Services[0] == e.Address)
 }
 
 // protections are what the contract says of this machine's sandbox: each sentence after it was tried in the
@@ -200,13 +211,15 @@ func (ws *loopWorkspace) protections(ctx context.Context) (lines, broken []strin
 
 // facts are what is around the loop, and must be out of its reach.
 func (ws *loopWorkspace) facts(ctx context.Context, policy sandbox.Policy) sandbox.Facts {
-	f := sandbox.Facts{Policy: policy, Repo: ws.local(), Sockets: sockets()}
+	f := sandbox.Facts{Policy: policy, Repo: ws.local(), Sockets: sockets(), Auth: ws.machine.asks()}
 	home := ws.machine.Home
 	f.Private = []string{home.Engine(), filepath.Dir(ws.Store), filepath.Join(home.Loop(ws.Ref), "workspace.json")}
 	for _, port := range ws.machine.closed() {
 		f.Engine = append(f.Engine, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	}
-	f.Engine = append(f.Engine, elsewhere(ctx, ws.machine.Service)...)
+	for _, service := range ws.machine.Services {
+		f.Engine = append(f.Engine, elsewhere(ctx, service)...)
+	}
 	if home, err := os.UserHomeDir(); err == nil {
 		for _, name := range []string{".ssh", ".aws", ".gnupg", ".kube", ".docker", ".netrc", ".bash_history", ".npmrc", ".config/gh"} {
 			f.Private = append(f.Private, filepath.Join(home, name))

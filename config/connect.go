@@ -4,7 +4,10 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"net/url"
+	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -16,6 +19,7 @@ import (
 	"google.golang.org/grpc/backoff"
 
 	"pawl/internal/fault"
+	"pawl/internal/pass"
 	"pawl/internal/telemetry"
 )
 
@@ -29,6 +33,8 @@ type Temporal struct {
 	Namespace string
 	// Explicit says that the user named an address, so that nothing is embedded.
 	Explicit bool
+	// UI is the address of the service's Temporal UI, without a slash at its end; "" where nobody named it.
+	UI string
 	// Telemetry shows what clients and workers do, nil for nobody.
 	Telemetry *telemetry.Telemetry
 
@@ -59,12 +65,20 @@ func Connect() (Temporal, error) {
 		return Temporal{}, fault.New(fault.EngineUnreachable, "Temporal's settings can't be used: %v", err).
 			Advise("Correct the variables TEMPORAL_* or the file temporal.toml.")
 	}
-	return Temporal{Address: profile.Address, Namespace: namespace, Explicit: true, options: options}, nil
+	ui := strings.TrimSuffix(os.Getenv(uiVariable), "/")
+	if u, err := url.Parse(ui); ui != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return Temporal{}, fault.New(fault.EngineUnreachable, "%s is %q, which is no address of a UI", uiVariable, ui).
+			Advise("Set it to an address such as https://temporal.example, or unset it.")
+	}
+	return Temporal{Address: profile.Address, Namespace: namespace, Explicit: true, UI: ui, options: options}, nil
 }
 
-// At returns the embedded engine at an address. API keys and certificates of a profile without an
-// address are not for it.
-func (t Temporal) At(address string) Temporal {
+// uiVariable names the UI of a service that is not embedded. Temporal's own settings have no word for it.
+const uiVariable = "PAWL_TEMPORAL_UI"
+
+// At returns the embedded engine at an address, which asks for a pass or, without one, asks nobody. API keys
+// and certificates of a profile without an address are not for it.
+func (t Temporal) At(address string, p *pass.Pass) Temporal {
 	if t.Explicit {
 		return t
 	}
@@ -80,7 +94,34 @@ func (t Temporal) At(address string) Temporal {
 				MinConnectTimeout: time.Second,
 			}),
 		}}}
+	if p != nil {
+		t.options.Credentials, t.options.ConnectionOptions.TLS = client.NewAPIKeyStaticCredentials(p.Token), p.Client()
+	}
 	return t
+}
+
+// Stranger returns the same service without what tells it who comes: no API key, no certificate, no headers.
+func (t Temporal) Stranger() Temporal {
+	t.options.Credentials, t.options.HeadersProvider = nil, nil
+	if trust := t.options.ConnectionOptions.TLS; trust != nil {
+		trust = trust.Clone()
+		trust.Certificates, trust.GetClientCertificate = nil, nil
+		t.options.ConnectionOptions.TLS = trust
+	}
+	return t
+}
+
+// Services are the addresses of the service and, where somebody named it, of its UI, for a sandbox to close.
+func (t Temporal) Services() []string {
+	all := []string{t.Address}
+	if u, err := url.Parse(t.UI); err == nil && u.Host != "" {
+		port := u.Port()
+		if port == "" {
+			port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+		}
+		all = append(all, net.JoinHostPort(u.Hostname(), port))
+	}
+	return all
 }
 
 // dialTimeout is how long a service may take to answer the first time.
@@ -115,21 +156,24 @@ func Unreachable(t Temporal, err error) error {
 	return fault.New(fault.EngineUnreachable, "Temporal at %s does not answer: %v", t.Address, err).Advise(advice)
 }
 
-// Ports are the ports of a service that the user named and of its UI where a development server or
-// the project's compose file has it, for a sandbox to close. Those that the whole web uses can't
-// be: what runs in a loop needs them.
+// Ports are the ports of a service that the user named and of its UI, where that was named or where a
+// development server or the project's compose file has it, for a sandbox to close. Those that the whole web
+// uses can't be: what runs in a loop needs them.
 func (t Temporal) Ports() []int {
 	if !t.Explicit {
 		return nil
 	}
-	host, service, err := net.SplitHostPort(t.Address)
-	port, bad := strconv.Atoi(service)
-	if err != nil || bad != nil || port == 80 || port == 443 {
-		return nil
-	}
-	ports := []int{port}
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
-		ports = append(ports, port+1000, 8080)
+	var ports []int
+	for i, at := range t.Services() {
+		host, service, err := net.SplitHostPort(at)
+		port, bad := strconv.Atoi(service)
+		if err != nil || bad != nil || port == 80 || port == 443 {
+			continue
+		}
+		ports = append(ports, port)
+		if ip := net.ParseIP(host); i == 0 && (host == "localhost" || ip != nil && ip.IsLoopback()) {
+			ports = append(ports, port+1000, 8080)
+		}
 	}
 	return ports
 }

@@ -104,7 +104,7 @@ func TestWhatIsForLoopsSaysWhatThereIsForASteward(t *testing.T) {
 			b := overProject(t, project())
 			if !engine {
 				b.recorded(false)
-				b.deps.Embedded.Find = func(context.Context, string) (string, string, bool) { return "", "", false }
+				b.deps.Embedded.Find = func(context.Context, string) (cli.Found, bool) { return cli.Found{}, false }
 			}
 			require.Equal(t, 2, b.run(nil, command, "shop"), command)
 			require.Contains(t, b.stderr.String(), "shop is a steward and no loop (ALO_LOOP_NOT_FOUND)")

@@ -30,6 +30,7 @@ import (
 	"pawl/internal/doctor"
 	"pawl/internal/fault"
 	"pawl/internal/host"
+	"pawl/internal/pass"
 	"pawl/internal/spec"
 	"pawl/internal/ui"
 )
@@ -58,17 +59,25 @@ type Deps struct {
 // Embedded is the engine that a program brings along.
 type Embedded struct {
 	// Share starts the engine of a folder, or joins the one that another process runs.
-	Share func(ctx context.Context, dir string, logger *slog.Logger) (Engine, error)
+	Share func(ctx context.Context, dir string, auth pass.Wish, logger *slog.Logger) (Engine, error)
 	// Find returns the running engine of a folder and starts none.
-	Find func(ctx context.Context, dir string) (address, ui string, ok bool)
+	Find func(ctx context.Context, dir string) (e Found, ok bool)
 	// Look examines the engine of a folder and touches nothing.
 	Look func(ctx context.Context, dir string) (doctor.Engine, error)
 }
 
+// Found is an embedded engine that runs.
+type Found struct {
+	Address string
+	// Link is the address of a page of the Temporal UI, good for one visit where the engine asks who comes.
+	Link func(page string) string
+	// Pass is what it asks for, nil where it asks nobody.
+	Pass *pass.Pass
+}
+
 // Engine is this process's share in an embedded engine.
 type Engine interface {
-	Address() string
-	UI() string
+	Found() Found
 	Owner() bool      // whether this process runs it
 	Moved() bool      // whether it had to take another port than Temporal's own
 	Replaced() string // the database that it had to move aside, "" for none
@@ -84,6 +93,7 @@ type app struct {
 	screen *ui.Screen // on stderr
 	logs   io.Writer  // where the log goes, nil for a file under $PAWL_HOME
 	worker config.Worker
+	auth   pass.Wish   // of the engine that a command brings
 	typed  chan string // the lines of stdin, once somebody was asked
 
 	json bool

@@ -25,7 +25,7 @@ func waiting() *fakeTemporal {
 }
 
 func (b *bench) noEngine() {
-	b.deps.Embedded.Find = func(context.Context, string) (string, string, bool) { return "", "", false }
+	b.deps.Embedded.Find = func(context.Context, string) (cli.Found, bool) { return cli.Found{}, false }
 }
 
 func TestUsageErrorsExitWith2AndSayWhere(t *testing.T) {

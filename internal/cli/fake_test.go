@@ -31,6 +31,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/host"
 	"pawl/internal/loop"
+	"pawl/internal/pass"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
 	"pawl/workflows"
@@ -333,11 +334,13 @@ func encode(v any) encoded {
 func (e encoded) HasValue() bool    { return true }
 func (e encoded) Get(out any) error { return json.Unmarshal(e.data, out) }
 
+// found is where the embedded engine is.
+var found = cli.Found{Address: "127.0.0.1:7233", Link: func(page string) string { return "http://127.0.0.1:8233" + page }}
+
 // fakeEngine is an embedded engine that this process owns.
 type fakeEngine struct{}
 
-func (fakeEngine) Address() string  { return "127.0.0.1:7233" }
-func (fakeEngine) UI() string       { return "http://127.0.0.1:8233" }
+func (fakeEngine) Found() cli.Found { return found }
 func (fakeEngine) Owner() bool      { return true }
 func (fakeEngine) Moved() bool      { return false }
 func (fakeEngine) Replaced() string { return "" }
@@ -366,10 +369,8 @@ func newBench(t *testing.T, f *fakeTemporal) *bench {
 	}
 	b.deps = cli.Deps{
 		Embedded: &cli.Embedded{
-			Share: func(context.Context, string, *slog.Logger) (cli.Engine, error) { return fakeEngine{}, nil },
-			Find: func(context.Context, string) (string, string, bool) {
-				return "127.0.0.1:7233", "http://127.0.0.1:8233", true
-			},
+			Share: func(context.Context, string, pass.Wish, *slog.Logger) (cli.Engine, error) { return fakeEngine{}, nil },
+			Find:  func(context.Context, string) (cli.Found, bool) { return found, true },
 		},
 		Signals: b.signals,
 		Dial: func(context.Context, config.Temporal, string, *slog.Logger) (client.Client, error) {

@@ -9,18 +9,34 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/internal/host"
+	"pawl/internal/pass"
 	"pawl/internal/ui"
 )
 
 func (a *app) upCommand() *cobra.Command {
-	return workerFlags(&cobra.Command{
+	const auth = "auth"
+	cmd := workerFlags(&cobra.Command{
 		Use: "up", Short: "Serve the engine, the Temporal UI and the worker until interrupted", Args: cobra.NoArgs,
 		Long: `Serve the engine, the Temporal UI and this host's worker until interrupted. Loops
 that an earlier process left unfinished continue where they stopped. A second pawl
-joins the first and takes over when that one exits.`,
-		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
-		RunE:    a.brief(func(ctx context.Context, _ []string) error { return a.up(ctx) }),
+joins the first and takes over when that one exits.
+
+With --auth the engine answers nobody without a token that is in $PAWL_HOME: no other
+user of this machine, and no agent. pawl itself brings it along, the Temporal CLI with
+the profile that is then shown, a browser with a link of pawl's. It stays so, also with
+"pawl run", until --auth=false.`,
+		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error {
+			if f := cmd.Flags().Lookup(auth); f.Changed {
+				if a.auth = pass.Unwanted; f.Value.String() == "true" {
+					a.auth = pass.Wanted
+				}
+			}
+			return a.configureWorker(cmd)
+		}),
+		RunE: a.brief(func(ctx context.Context, _ []string) error { return a.up(ctx) }),
 	})
+	cmd.Flags().Bool(auth, false, "have the engine ask who comes; by itself where agents can't have a network of their own")
+	return cmd
 }
 
 // workerCommand is the whole command line of a program that is a worker and nothing else.
@@ -44,6 +60,8 @@ type Serving struct {
 	Worker    string `json:"worker"`
 	Engine    string `json:"engine"` // ours, another's or external
 	Log       string `json:"log"`
+	// CLI begins commands of the Temporal CLI, where the engine asks who comes.
+	CLI string `json:"cli,omitempty"`
 }
 
 func (a *app) up(ctx context.Context) error {
@@ -93,7 +111,8 @@ func (a *app) serve(ctx context.Context, s *session, w *localWorker) error {
 		case <-look.C:
 			if s.engine != nil && !owner && s.engine.Owner() {
 				owner = true
-				a.say("took over the engine at %s; Temporal UI %s", s.engine.Address(), s.engine.UI())
+				s.reached(s.engine.Found())
+				a.say("took over the engine at %s; Temporal UI %s", s.temporal.Address, s.pageAt(""))
 			}
 		}
 	}
@@ -115,13 +134,16 @@ func (a *app) stopUnlessPressed(w *localWorker) {
 // serving prints where everything is.
 func (a *app) serving(s *session) error {
 	v := Serving{
-		Address: s.temporal.Address, UI: s.ui, Namespace: s.temporal.Namespace,
+		Address: s.temporal.Address, UI: s.pageAt(""), Namespace: s.temporal.Namespace,
 		Worker: host.Identity(s.hostID), Engine: "external", Log: s.logPath(),
 	}
 	if s.engine != nil {
 		v.Engine = "another's"
 		if s.engine.Owner() {
 			v.Engine = "ours"
+		}
+		if s.engine.Found().Pass != nil {
+			v.CLI = pass.WithProfile(s.Home.Engine())
 		}
 	}
 	if a.json {

@@ -22,6 +22,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/host"
 	"pawl/internal/loop"
+	"pawl/internal/pass"
 )
 
 // improving is a loop that keeps two changes and ends once its contract is approved.
@@ -278,7 +279,7 @@ func TestSIGTERMLeavesTheLoopAlone(t *testing.T) {
 func TestASignalWhileStartingLeavesBeforeThereIsALoop(t *testing.T) {
 	f := newFake()
 	b := newBench(t, f)
-	b.deps.Embedded.Share = func(ctx context.Context, _ string, _ *slog.Logger) (cli.Engine, error) {
+	b.deps.Embedded.Share = func(ctx context.Context, _ string, _ pass.Wish, _ *slog.Logger) (cli.Engine, error) {
 		b.signals <- os.Interrupt
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -366,7 +367,7 @@ func TestAWorkerThatFindsNoEngineTriesAgain(t *testing.T) {
 func TestAnInvalidSpecStartsNothing(t *testing.T) {
 	f := newFake()
 	b := newBench(t, f)
-	b.deps.Embedded.Share = func(context.Context, string, *slog.Logger) (cli.Engine, error) {
+	b.deps.Embedded.Share = func(context.Context, string, pass.Wish, *slog.Logger) (cli.Engine, error) {
 		t.Error("the engine was started")
 		return nil, errors.New("no")
 	}

@@ -15,6 +15,8 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/home"
 	"pawl/internal/host"
+	"pawl/internal/pass"
+	"pawl/internal/sandbox"
 	"pawl/internal/telemetry"
 )
 
@@ -24,8 +26,8 @@ type session struct {
 	app      *app
 	hostID   string
 	temporal config.Temporal
-	engine   Engine // nil unless this process shares in the embedded one
-	ui       string // address of the Temporal UI, "" where it isn't known
+	engine   Engine              // nil unless this process shares in the embedded one
+	page     func(string) string // address of a page of the Temporal UI; nil where that isn't known
 	logger   *slog.Logger
 	logFile  *os.File
 	shown    *telemetry.Telemetry // nil where nobody asked for it
@@ -58,17 +60,50 @@ func (s *session) share(ctx context.Context) (err error) {
 	if s.app.deps.Embedded == nil {
 		return noService()
 	}
-	s.engine, err = s.app.deps.Embedded.Share(ctx, s.Home.Engine(), s.logger)
+	wish := s.app.auth
+	if wish == pass.AsBefore && exposed() {
+		wish = pass.Wanted
+	}
+	s.engine, err = s.app.deps.Embedded.Share(ctx, s.Home.Engine(), wish, s.logger)
 	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		return fmt.Errorf("starting the engine: %w", err)
 	}
-	s.temporal = s.temporal.At(s.engine.Address())
-	s.ui = s.engine.UI()
+	s.reached(s.engine.Found())
+	if err := s.asked(); err != nil {
+		return err
+	}
 	s.app.noteEngine(s.engine)
 	return s.dial(ctx)
+}
+
+// reached takes down where the embedded engine is.
+func (s *session) reached(e Found) { s.temporal, s.page = s.temporal.At(e.Address, e.Pass), e.Link }
+
+// exposed reports whether the engine is in reach of agents that could not read its token: files are kept out of
+// their reach here, and the network is not.
+func exposed() bool {
+	m := sandbox.Probe()
+	return m.Files != sandbox.ByNothing && !m.Network
+}
+
+// asked says that the engine asks who comes where nobody has told it to, and is an error where it does not do
+// what this process was told.
+func (s *session) asked() error {
+	asks := s.engine.Found().Pass != nil
+	switch {
+	case s.app.auth == pass.Wanted && !asks:
+		return fault.New(fault.PreconditionFailed, "another pawl runs the engine, and its engine asks nobody who they are").
+			Advise("End that one first: `pawl doctor` says which process it is.")
+	case s.app.auth == pass.Unwanted && asks:
+		return fault.New(fault.PreconditionFailed, "another pawl runs the engine, and its engine asks for a token").
+			Advise("End that one first: `pawl doctor` says which process it is.")
+	case s.app.auth == pass.AsBefore && asks && exposed():
+		s.app.say("agents have no network of their own on this machine, so the engine asks for a token; `--auth=false` turns that off")
+	}
+	return nil
 }
 
 // noteEngine says what is not as usual about the engine.
@@ -77,7 +112,8 @@ func (a *app) noteEngine(e Engine) {
 		a.say("the engine's database was damaged or another version's and was moved aside: %s. This host's loops continue from their ledgers", old)
 	}
 	if e.Moved() {
-		a.say("Temporal's own port is taken; the engine is at %s (for the Temporal CLI: --address %s)", e.Address(), e.Address())
+		at := e.Found().Address
+		a.say("Temporal's own port is taken; the engine is at %s (for the Temporal CLI: --address %s)", at, at)
 	}
 }
 
@@ -92,11 +128,11 @@ func (a *app) visit(ctx context.Context) (*session, error) {
 		if a.deps.Embedded == nil {
 			return s, nil
 		}
-		address, ui, ok := a.deps.Embedded.Find(ctx, s.Home.Engine())
+		e, ok := a.deps.Embedded.Find(ctx, s.Home.Engine())
 		if !ok {
 			return s, nil
 		}
-		s.temporal, s.ui = s.temporal.At(address), ui
+		s.reached(e)
 	}
 	if err := s.dial(ctx); err != nil {
 		s.close()
@@ -119,6 +155,9 @@ func (a *app) newSession(logs, works bool) (*session, error) {
 		return nil, err
 	}
 	s := &session{app: a, hostID: id, temporal: t, logger: slog.New(slog.DiscardHandler)}
+	if t.UI != "" {
+		s.page = func(page string) string { return t.UI + page }
+	}
 	s.Client = &client.Client{
 		Home: h, Address: t.Address, Namespace: t.Namespace, Explicit: t.Explicit, Now: a.deps.Now,
 		// What works on a proposal of this host needs no engine: store and repository are here.
@@ -247,10 +286,15 @@ func (s *session) logPath() string {
 
 // link is the address of a loop in the Temporal UI, "" where that isn't known.
 func (s *session) link(loop string) string {
-	if s.ui == "" {
+	return s.pageAt("/namespaces/" + url.PathEscape(s.temporal.Namespace) + "/workflows/" + url.PathEscape(loop))
+}
+
+// pageAt is the address of a page of the Temporal UI, "" where that isn't known.
+func (s *session) pageAt(page string) string {
+	if s.page == nil {
 		return ""
 	}
-	return s.ui + "/namespaces/" + url.PathEscape(s.temporal.Namespace) + "/workflows/" + url.PathEscape(loop)
+	return s.page(page)
 }
 
 // noService is the fault of a program without an engine of its own and without an address.

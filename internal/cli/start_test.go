@@ -18,6 +18,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/host"
 	"pawl/internal/markdown"
+	"pawl/internal/pass"
 	"pawl/internal/spec"
 )
 
@@ -106,13 +107,13 @@ func TestStartOfALoopThatRunsIsRefused(t *testing.T) {
 func (b *bench) external() {
 	b.t.Setenv("TEMPORAL_ADDRESS", "temporal.example:7233")
 	b.deps.Embedded = &cli.Embedded{
-		Share: func(context.Context, string, *slog.Logger) (cli.Engine, error) {
+		Share: func(context.Context, string, pass.Wish, *slog.Logger) (cli.Engine, error) {
 			b.t.Error("an engine was started")
 			return nil, errors.New("no")
 		},
-		Find: func(context.Context, string) (string, string, bool) {
+		Find: func(context.Context, string) (cli.Found, bool) {
 			b.t.Error("an engine was looked for")
-			return "", "", false
+			return cli.Found{}, false
 		},
 	}
 	dial := b.deps.Dial

@@ -14,6 +14,7 @@ import (
 
 	"pawl/config"
 	"pawl/internal/home"
+	"pawl/internal/pass"
 )
 
 // Status is how a finding is.
@@ -57,7 +58,8 @@ type Engine struct {
 	Database, Version, Wanted string // the file, its schema ("" for no file) and the one that this program writes
 	Damaged                   bool
 	Size                      int64
-	Taken                     []string // addresses that it would like and others have
+	Taken                     []string   // addresses that it would like and others have
+	Pass                      *pass.Pass // what it asks for, nil where it asks nobody
 }
 
 // Examine looks at everything.

@@ -39,6 +39,7 @@ type service struct {
 	attributes map[string]enumspb.IndexedValueType
 	off        time.Duration // how far its clock is off
 	namespace  error
+	stranger   error // what it says to who approves without having shown who they are
 	retention  time.Duration
 	polled     chan string
 }
@@ -49,7 +50,7 @@ func TestMain(m *testing.M) {
 }
 
 func newService() *service {
-	return &service{attributes: host.SearchAttributes, retention: 90 * 24 * time.Hour, polled: make(chan string, 1)}
+	return &service{stranger: serviceerror.NewPermissionDenied("no", ""), attributes: host.SearchAttributes, retention: 90 * 24 * time.Hour, polled: make(chan string, 1)}
 }
 
 // connection is a client of it.
@@ -73,6 +74,13 @@ func (o operator) ListSearchAttributes(context.Context, *operatorservice.ListSea
 
 func (s *service) GetSystemInfo(context.Context, *workflowservice.GetSystemInfoRequest, ...grpc.CallOption) (*workflowservice.GetSystemInfoResponse, error) {
 	return &workflowservice.GetSystemInfoResponse{ServerVersion: "1.32.1"}, nil
+}
+
+func (s *service) SignalWorkflowExecution(_ context.Context, r *workflowservice.SignalWorkflowExecutionRequest, _ ...grpc.CallOption) (*workflowservice.SignalWorkflowExecutionResponse, error) {
+	if r.Namespace != "default" || r.SignalName != "approve" || !strings.HasPrefix(r.WorkflowExecution.WorkflowId, "pawl-doctor-") {
+		return nil, fmt.Errorf("a signal that could reach somebody: %v", r)
+	}
+	return nil, s.stranger
 }
 
 func (s *service) DescribeNamespace(context.Context, *workflowservice.DescribeNamespaceRequest, ...grpc.CallOption) (*workflowservice.DescribeNamespaceResponse, error) {
@@ -121,7 +129,7 @@ func examine(t *testing.T, change func(*doctor.Options, *service)) map[string]do
 
 func TestEverythingIsThere(t *testing.T) {
 	rows := examine(t, nil)
-	for _, name := range []string{"home", "host", "Temporal", "namespace", "search attributes", "worker", "clock of the server", "git", "clock"} {
+	for _, name := range []string{"home", "host", "Temporal", "namespace", "search attributes", "who may approve", "worker", "clock of the server", "git", "clock"} {
 		require.Equal(t, doctor.OK, rows[name].Status, rows[name])
 	}
 	require.Equal(t, "temporal:7233, server 1.32.1", rows["Temporal"].What)
@@ -153,6 +161,11 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 		}, "Temporal", doctor.Failed, "refused"},
 		{"no service and no engine", func(o *doctor.Options, _ *service) { o.Temporal.Explicit, o.Engine = false, nil }, "Temporal", doctor.Failed, "brings none"},
 		{"no such namespace", func(_ *doctor.Options, s *service) { s.namespace = serviceerror.NewNamespaceNotFound("default") }, "namespace", doctor.Failed, "does not exist"},
+		{"a service that asks nobody who they are", func(_ *doctor.Options, s *service) { s.stranger = serviceerror.NewNotFound("no such workflow") }, "who may approve", doctor.Note, "whoever reaches temporal:7233"},
+		{"an engine that asks nobody who they are", func(o *doctor.Options, s *service) {
+			own(doctor.Engine{Running: true, Address: "127.0.0.1:7233"})(o, s)
+			s.stranger = serviceerror.NewNotFound("no such workflow")
+		}, "who may approve", doctor.Note, "whoever reaches 127.0.0.1:7233"},
 		{"no right to the namespace", func(_ *doctor.Options, s *service) { s.namespace = serviceerror.NewPermissionDenied("no", "") }, "namespace", doctor.Failed, "can't be used"},
 		{"loops are soon forgotten", func(_ *doctor.Options, s *service) { s.retention = 24 * time.Hour }, "namespace", doctor.Note, "forgotten after 24h"},
 		{"no search attributes", func(_ *doctor.Options, s *service) { s.attributes = nil }, "search attributes", doctor.Note, "PawlBest, PawlGate"},

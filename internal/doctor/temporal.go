@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
@@ -17,6 +19,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"pawl/config"
 	"pawl/internal/act"
 	"pawl/internal/host"
 )
@@ -36,11 +39,11 @@ func (e *examination) temporal() {
 		if e.o.HomeErr != nil {
 			return // it is there that the engine would be
 		}
-		address, running := e.engine()
+		g, running := e.engine()
 		if !running {
 			return
 		}
-		t = t.At(address)
+		t = t.At(g.Address, g.Pass)
 	}
 	c, err := e.o.Dial(e.ctx, t)
 	if err != nil {
@@ -59,6 +62,7 @@ func (e *examination) temporal() {
 		server = "server " + info.GetServerVersion()
 	}
 	e.ok("Temporal", "%s, %s", t.Address, server)
+	e.strangers(ctx, t)
 
 	d, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: t.Namespace})
 	var unknown *serviceerror.NamespaceNotFound
@@ -80,6 +84,31 @@ func (e *examination) temporal() {
 	e.attributes(ctx, c, t.Namespace)
 	e.workers(ctx, c, t.Namespace)
 	e.skew(c, t.Namespace)
+}
+
+// strangers says whether the service asks who comes. It tries what an approval is, a signal, without API key and
+// certificate, for a loop that there is none of.
+func (e *examination) strangers(ctx context.Context, t config.Temporal) {
+	const name = "who may approve"
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	c, err := e.o.Dial(ctx, t.Stranger())
+	if err == nil {
+		defer c.Close()
+		_, err = c.WorkflowService().SignalWorkflowExecution(ctx, &workflowservice.SignalWorkflowExecutionRequest{
+			Namespace: t.Namespace, SignalName: "approve", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: "pawl-doctor-" + rand.Text()},
+		})
+		var none *serviceerror.NotFound
+		if err == nil || errors.As(err, &none) {
+			fix := "Have the service ask for an API key or a certificate (TEMPORAL_API_KEY, TEMPORAL_TLS_CLIENT_CERT_PATH), or keep its address out of reach."
+			if !t.Explicit {
+				fix = "`pawl up --auth` has the engine ask for a token."
+			}
+			e.note(name, fix, "whoever reaches %s: it asks nobody who they are", t.Address)
+			return
+		}
+	}
+	e.ok(name, "who brings token, API key or certificate: a signal without them was refused")
 }
 
 // attributes looks for the contract's search attributes.
@@ -187,11 +216,11 @@ func (e *examination) skewed(name string, by time.Duration) {
 }
 
 // engine looks at the embedded engine.
-func (e *examination) engine() (address string, running bool) {
+func (e *examination) engine() (g Engine, running bool) {
 	g, err := e.o.Engine(e.ctx, e.o.Home.Engine())
 	if err != nil {
 		e.failed("engine", "Check the folder "+e.o.Home.Engine()+".", "it can't be read: %s", firstLine(err))
-		return "", false
+		return g, false
 	}
 	switch {
 	case g.Damaged:
@@ -216,7 +245,7 @@ func (e *examination) engine() (address string, running bool) {
 	} else if !g.Running {
 		e.ok("ports", "Temporal's own are free")
 	}
-	return g.Address, g.Running
+	return g, g.Running
 }
 
 // firstLine is an error on one line.

@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"pawl/internal/durable"
+	"pawl/internal/pass"
 )
 
 // Endpoint is what engine.json says: where the engine of a directory is, or was last.
@@ -33,8 +36,23 @@ type Endpoint struct {
 	// Ports are those between its own services too: whoever reaches one of them can answer for
 	// anybody. Only the worker service's is missing, which says no more than that it is well.
 	Ports []int `json:"ports"`
+	// Auth says that the engine asks who comes.
+	Auth bool `json:"auth,omitempty"`
 	// Stopped says that the engine was closed and not killed.
 	Stopped bool `json:"stopped,omitempty"`
+
+	pass *pass.Pass // what it asks for, nil where it asks nobody
+}
+
+// Pass is what the engine asks for, nil where it asks nobody.
+func (e Endpoint) Pass() *pass.Pass { return e.pass }
+
+// Link is the address of a page of the Temporal UI. Where the engine asks who comes it is good for one visit.
+func (e Endpoint) Link(page string) string { return link(e.UI, e.pass, e.run(), page) }
+
+// run tells the runs of an engine apart.
+func (e Endpoint) run() string {
+	return strconv.Itoa(e.PID) + " " + e.StartedAt.Format(time.RFC3339Nano)
 }
 
 const (
@@ -50,11 +68,11 @@ func Find(ctx context.Context, dir string) (endpoint Endpoint, ok bool) {
 	if locked, err := durable.Locked(lockPath(dir)); !locked || err != nil {
 		return Endpoint{}, false
 	}
-	e, err := readEndpoint(dir)
+	e, err := openEndpoint(dir)
 	if err != nil || e.PID != owner(dir) {
 		return Endpoint{}, false
 	}
-	conn, err := dial(e.Address)
+	conn, err := dial(e.Address, e.pass)
 	if err != nil {
 		return Endpoint{}, false
 	}
@@ -69,6 +87,17 @@ func readEndpoint(dir string) (e Endpoint, err error) {
 	return e, durable.ReadJSON(filepath.Join(dir, endpointFile), &e)
 }
 
+// openEndpoint is readEndpoint with what the engine asks for.
+func openEndpoint(dir string) (e Endpoint, err error) {
+	if e, err = readEndpoint(dir); err != nil || !e.Auth {
+		return e, err
+	}
+	if e.pass, err = pass.Read(dir); e.pass == nil && err == nil {
+		err = fmt.Errorf("the engine in %s asks for a token that is not there any more", dir)
+	}
+	return e, err
+}
+
 // write replaces engine.json whole; readers see the old one or the new one.
 func (e Endpoint) write(dir string) error {
 	if err := durable.WriteJSON(filepath.Join(dir, endpointFile), e); err != nil {
@@ -78,9 +107,13 @@ func (e Endpoint) write(dir string) error {
 }
 
 // dial makes a connection that tries again every few milliseconds; gRPC's default is a second.
-func dial(address string) (*grpc.ClientConn, error) {
+func dial(address string, p *pass.Pass) (*grpc.ClientConn, error) {
+	trust := insecure.NewCredentials()
+	if p != nil {
+		trust = credentials.NewTLS(p.Insider())
+	}
 	return grpc.NewClient("passthrough:///"+address,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(trust),
 		grpc.WithNoProxy(),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 2 * time.Millisecond, Multiplier: 1, MaxDelay: 2 * time.Millisecond},

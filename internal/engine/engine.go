@@ -23,6 +23,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"pawl/internal/durable"
+	"pawl/internal/pass"
 )
 
 const (
@@ -35,7 +36,8 @@ const (
 
 // Options says where and how the engine runs.
 type Options struct {
-	// Dir holds temporal.db, lock and engine.json; it is created with mode 0700.
+	// Dir holds temporal.db, lock and engine.json, and the pass of an engine that asks who comes; it is
+	// created with mode 0700.
 	Dir string
 	// Port is the preferred port of the frontend, 0 for 7233. The UI's is 1000 higher.
 	Port int
@@ -46,6 +48,8 @@ type Options struct {
 	// LongHistory is how many events make a history so long that the service wants the workflow to go on
 	// as a new run, 0 for Temporal's own 4096.
 	LongHistory int
+	// Auth is whether the engine asks who comes. What another process's engine does is in its Endpoint.
+	Auth pass.Wish
 	// SearchAttributes are registered in the namespace "default".
 	SearchAttributes map[string]enumspb.IndexedValueType
 }
@@ -210,7 +214,7 @@ func (e *Engine) Endpoint() Endpoint {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.server == nil && e.closing.Err() == nil {
-		if current, err := readEndpoint(e.options.Dir); err == nil {
+		if current, err := openEndpoint(e.options.Dir); err == nil {
 			e.endpoint = current
 		}
 	}

@@ -81,11 +81,14 @@ func (l serverLogger) log(level slog.Level, msg string, tags []tag.Tag) {
 	l.out.Log(context.Background(), level, msg, attributes(tags)...)
 }
 
-// harmless tells what the server reports in the course of a start that goes well.
+// harmless tells what the server reports in the course of a start that goes well, and of a stranger.
 func harmless(msg string, tags []tag.Tag) bool {
 	switch {
 	// serverConfig says why there is none.
 	case strings.HasPrefix(msg, "HTTP API port has not been set"):
+		return true
+	// Whoever reaches the port could fill the log with it.
+	case msg == "Authorization error":
 		return true
 	// On a busy machine the queues look for work before their shard is acquired; they look again.
 	case strings.HasSuffix(describe("", tags), "shard status unknown"):

@@ -11,6 +11,7 @@ import (
 	sqliteschema "go.temporal.io/server/schema/sqlite"
 
 	"pawl/internal/durable"
+	"pawl/internal/pass"
 )
 
 // Report is what can be told of the engine of a directory without starting or touching it. Its fields are
@@ -23,7 +24,8 @@ type Report struct {
 	Database, Version, Wanted string // the file, its schema ("" for no file) and the one of this program
 	Damaged                   bool   // it is no database that an engine made
 	Size                      int64
-	Taken                     []string // those of Temporal's own addresses that other programs listen on
+	Taken                     []string   // those of Temporal's own addresses that other programs listen on
+	Pass                      *pass.Pass // what it asks for, nil where it asks nobody
 }
 
 // Look examines the engine of a directory.
@@ -40,7 +42,7 @@ func Look(ctx context.Context, dir string) (Report, error) {
 			}
 		}
 	}
-	r.Running, r.Address, r.UI = running, endpoint.Address, endpoint.UI
+	r.Running, r.Address, r.UI, r.Pass = running, endpoint.Address, endpoint.Link(""), endpoint.pass
 	var err error
 	if r.Held, err = durable.Locked(lockPath(dir)); err != nil {
 		return r, err

@@ -33,13 +33,13 @@ const anyPort = 0
 
 // startServer returns when the frontend answers. The server's own Start goes on in the
 // background: its last part, the system workers, serves schedules and batches and can come later.
-func startServer(ctx context.Context, cfg *config.Config, p ports, o Options) (*server, error) {
-	s := &server{stage: new(stage), started: make(chan struct{})}
+func startServer(ctx context.Context, cfg *config.Config, p ports, o Options, e Endpoint) (*server, error) {
+	s := &server{stage: new(stage), endpoint: e, started: make(chan struct{})}
 	if err := s.build(cfg, p, o); err != nil {
 		p.ui.Close()
 		return nil, err
 	}
-	s.ui = serveUI(p.ui, p.address())
+	s.ui = serveUI(p.ui, p.address(), e)
 	go func() {
 		defer close(s.started)
 		s.startErr = s.temporal.Start()
@@ -70,14 +70,18 @@ func (s *server) build(cfg *config.Config, p ports, o Options) (err error) {
 		primitives.MatchingService: static.SingleLocalHost(hostPort(p.matching)),
 		primitives.WorkerService:   static.SingleLocalHost(hostPort(anyPort)),
 	}
-	s.temporal, err = temporal.NewServer(
+	options := []temporal.ServerOption{
 		temporal.WithConfig(cfg),
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithStaticHosts(hosts),
 		temporal.WithLogger(serverLogger{out: o.Logger, stage: s.stage}),
 		temporal.WithDynamicConfigClient(tuning(o)),
 		temporal.WithCustomMetricsHandler(metrics.NoopMetricsHandler),
-	)
+	}
+	if s.endpoint.pass != nil {
+		options = append(options, asking(s.endpoint.pass)...)
+	}
+	s.temporal, err = temporal.NewServer(options...)
 	return err
 }
 
@@ -94,7 +98,7 @@ func (s *server) ready(ctx context.Context, address string) error {
 			}
 		}
 	}()
-	conn, err := dial(address)
+	conn, err := dial(address, s.endpoint.pass)
 	if err != nil {
 		return err
 	}

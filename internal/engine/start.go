@@ -14,6 +14,7 @@ import (
 	sqliteschema "go.temporal.io/server/schema/sqlite"
 
 	"pawl/internal/durable"
+	"pawl/internal/pass"
 )
 
 const (
@@ -38,6 +39,10 @@ func start(ctx context.Context, o Options, lock *os.File, takeover bool) (*serve
 	if err != nil {
 		last = Endpoint{ClusterID: uuid.NewString()}
 	}
+	key, err := pass.Settle(o.Dir, o.Auth)
+	if err != nil {
+		return nil, err
+	}
 	db := database{filepath.Join(o.Dir, databaseFile)}
 	replaced, err := db.prepare()
 	if err != nil {
@@ -61,7 +66,19 @@ func start(ctx context.Context, o Options, lock *os.File, takeover bool) (*serve
 		if p, err = choosePorts(ctx, port, wait); err != nil {
 			break
 		}
-		s, err = startServer(ctx, serverConfig(sql, p, last.ClusterID), p, o)
+		s, err = startServer(ctx, serverConfig(sql, p, last.ClusterID), p, o, Endpoint{
+			Address:       p.address(),
+			UI:            "http://" + p.ui.Addr().String(),
+			PID:           os.Getpid(),
+			ServerVersion: headers.ServerVersion,
+			SchemaVersion: sqliteschema.Version,
+			StartedAt:     began.UTC(),
+			Port:          p.frontend,
+			Preferred:     o.Port,
+			Ports:         []int{p.frontend, p.frontend + uiOffset, p.history, p.matching},
+			Auth:          key != nil,
+			pass:          key,
+		})
 		if err == nil || !errors.As(err, new(fatalError)) {
 			break
 		}
@@ -71,19 +88,10 @@ func start(ctx context.Context, o Options, lock *os.File, takeover bool) (*serve
 		return nil, err
 	}
 	s.replaced = replaced
-	s.endpoint = Endpoint{
-		Address:       p.address(),
-		UI:            "http://" + p.ui.Addr().String(),
-		PID:           os.Getpid(),
-		ServerVersion: headers.ServerVersion,
-		SchemaVersion: sqliteschema.Version,
-		StartedAt:     began.UTC(),
-		ClusterID:     s.endpoint.ClusterID,
-		Port:          p.frontend,
-		Preferred:     o.Port,
-		Ports:         []int{p.frontend, p.frontend + uiOffset, p.history, p.matching},
+	if key != nil {
+		err = key.WriteProfile(o.Dir, p.address(), namespaceName)
 	}
-	if err := s.endpoint.write(o.Dir); err != nil {
+	if err = errors.Join(err, s.endpoint.write(o.Dir)); err != nil {
 		s.stop()
 		return nil, err
 	}

@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"errors"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"io/fs"
@@ -19,7 +19,12 @@ import (
 	"github.com/temporalio/ui-server/v2/server/csrf"
 	"github.com/temporalio/ui-server/v2/server/headers"
 	"github.com/temporalio/ui-server/v2/server/route"
+	"github.com/temporalio/ui-server/v2/server/rpc"
 	uiassets "github.com/temporalio/ui-server/v2/ui"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc"
+
+	"pawl/internal/pass"
 )
 
 // userInterface serves the Temporal UI.
@@ -32,18 +37,22 @@ type userInterface struct {
 // request, so it costs the start nothing. It is put together from the packages of ui-server
 // rather than by its NewServer, because that one binds the port itself and ends the process
 // (echo's Logger.Fatal) when it cannot.
-func serveUI(listener net.Listener, frontend string) *userInterface {
-	routes := sync.OnceValues(func() (http.Handler, error) { return uiRoutes(frontend) })
+func serveUI(listener net.Listener, frontend string, e Endpoint) *userInterface {
+	routes := sync.OnceValues(func() (http.Handler, error) { return uiRoutes(frontend, e.pass) })
+	var pages http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler, err := routes()
+		if err != nil {
+			http.Error(w, "Temporal UI: "+err.Error(), http.StatusInternalServerError)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
+	if e.pass != nil {
+		pages = onlyVisitors(e.pass, e.run(), pages)
+	}
 	ui := &userInterface{
 		server: &http.Server{
-			Handler: onlyLocal(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				handler, err := routes()
-				if err != nil {
-					http.Error(w, "Temporal UI: "+err.Error(), http.StatusInternalServerError)
-					return
-				}
-				handler.ServeHTTP(w, r)
-			})),
+			Handler:           onlyLocal(pages),
 			ErrorLog:          log.New(io.Discard, "", 0),
 			ReadHeaderTimeout: 10 * time.Second,
 		},
@@ -62,8 +71,8 @@ func (ui *userInterface) stop() {
 }
 
 // uiRoutes follows NewServer of ui-server v2.55.0, without what is not configured here
-// (authentication, request log, public path).
-func uiRoutes(frontend string) (http.Handler, error) {
+// (authentication, request log, public path, read-only). Its calls come with the engine's pass.
+func uiRoutes(frontend string, p *pass.Pass) (http.Handler, error) {
 	cfg := &uiconfig.Config{
 		TemporalGRPCAddress: frontend,
 		DefaultNamespace:    namespaceName,
@@ -92,14 +101,30 @@ func uiRoutes(frontend string) (http.Handler, error) {
 	e.Use(middleware.Recover(), middleware.Gzip(), middleware.Secure())
 	e.Use(csrf.EnsureTokenCookie(!cfg.CORS.CookieInsecure))
 	e.Use(middleware.CSRFWithConfig(csrf.MiddlewareConfig(provider, !cfg.CORS.CookieInsecure)))
-	forward := headers.WithForwardHeaders([]string{auth.AuthorizationExtrasHeader, "Caller-Type"})
+	var trust *tls.Config
+	if p != nil {
+		trust = p.Insider()
+	}
+	conn, err := rpc.Dial(frontend, trust)
+	if err != nil {
+		return nil, err
+	}
 	route.SetHealthRoute(e)
-	err = errors.Join(
-		route.SetAPIRoutes(e, provider, []api.Middleware{forward}),
-		route.SetUIRoutes(e, cfg.PublicPath, local, provider),
-	)
+	apiRoutes(e, provider, conn)
+	err = route.SetUIRoutes(e, cfg.PublicPath, local, provider)
 	route.SetRenderRoute(e, "/")
 	return e, err
+}
+
+// apiRoutes follows SetAPIRoutes of ui-server, which reads certificates from files and logs that it does.
+func apiRoutes(e *echo.Echo, provider *uiconfig.ConfigProviderWithRefresh, conn *grpc.ClientConn) {
+	forward := []api.Middleware{headers.WithForwardHeaders([]string{auth.AuthorizationExtrasHeader, "Caller-Type"})}
+	g := e.Group("/api/v1")
+	g.GET("/settings", api.GetSettings(provider))
+	g.GET("/releases", api.GetLatestReleases(provider, api.NewReleaseChecker()))
+	g.GET("/ui-extensions", api.GetUIExtensions(provider, api.TemporalAccessCheck(conn, forward)))
+	g.GET(api.WorkflowRawHistoryUrl, api.WorkflowRawHistoryHandler(workflowservice.NewWorkflowServiceClient(conn)))
+	g.Match([]string{"GET", "POST", "PUT", "PATCH", "DELETE"}, "/*", api.TemporalAPIHandler(provider, forward, conn))
 }
 
 type fixedConfig struct{ cfg *uiconfig.Config }

@@ -54,8 +54,8 @@ type Options struct {
 	Embedded bool
 	// Closed are the ports of a service that is not embedded: what loops run must not reach them.
 	Closed []int
-	// Service is the address of the service.
-	Service string
+	// Services are the addresses of the service and of its UI.
+	Services []string
 	// Ready is called once: with true when this process's worker polls, with false when another
 	// process is the host's worker and this one stands by.
 	Ready func(ours bool)
@@ -143,7 +143,7 @@ func RunWorker(ctx context.Context, o Options) error {
 	git.Pin()
 	a := activities.New(o.Home, id, queue, o.Namespace, attributes(ctx, o))
 	a.Logger, a.Telemetry = o.Logger, o.Telemetry
-	a.Closed, a.Service = o.Closed, o.Service
+	a.Closed, a.Services = o.Closed, o.Services
 	if !o.Embedded {
 		a.MoveAfter = o.Worker.MoveAfter
 	}

@@ -9,6 +9,7 @@ const (
 	Writing    Deed = "write"   // changes nothing: it opens what is there, or makes and removes a file in a folder
 	Connecting Deed = "connect" // by TCP, in every way that Linux has for it
 	Through    Deed = "through" // to connect by way of the proxy
+	Asking     Deed = "ask"     // an engine or its UI, as somebody without its token
 	Dialing    Deed = "dial"    // to a Unix socket
 	Mingling   Deed = "mingle"  // to see processes of others, as one of one table
 	Calling    Deed = "call"    // a system call that no build needs (io_uring, keyrings)

@@ -37,6 +37,9 @@ func (q Question) done() bool {
 		return err == nil && connects(at)
 	case Through:
 		return throughProxy(q.Target)
+	case Asking:
+		at, err := netip.ParseAddrPort(q.Target)
+		return err == nil && answers(at)
 	case Dialing:
 		conn, err := net.DialTimeout("unix", q.Target, time.Second)
 		if err == nil {

@@ -18,6 +18,7 @@ type Facts struct {
 	Policy  Policy
 	Repo    string   // the user's repository, "" where it is not on this host
 	Engine  []string // host:port of the engine, its UI, the triggers; an external engine's name as well
+	Auth    bool     // the engine answers nobody without a token, which is in $PAWL_HOME
 	Private []string // of $PAWL_HOME and the user's home: what must not be read
 	Sockets []string // Unix sockets of other programs
 }
@@ -57,9 +58,18 @@ func Claims(f Facts) []Claim {
 			network.Holds = "THE NETWORK IS THIS MACHINE'S, and no port of Temporal's could be closed: an agent could answer its own gates"
 		}
 	}
+	// Who can read files can read the token.
+	asks := f.Policy.Network == Open && f.Auth && m.Files != ByNothing
+	if asks {
+		network.Holds = "THE NETWORK IS THIS MACHINE'S: agent and commands reach whatever listens here and elsewhere; the engine and its UI answer nobody without pawl's token, which is out of their reach; through another program that reads your files an agent could still answer its own gates"
+	}
 	for _, at := range f.Engine {
 		if _, err := netip.ParseAddrPort(at); err == nil { // a name means nothing without a resolver
-			network.Asked = append(network.Asked, Question{Connecting, at})
+			deed := Connecting
+			if asks {
+				deed = Asking
+			}
+			network.Asked = append(network.Asked, Question{deed, at})
 		}
 		if f.Policy.Network == Filtered {
 			network.Asked = append(network.Asked, Question{Through, at})

@@ -453,6 +453,68 @@ func TestE6_ClaimsAreTried(t *testing.T) {
 	}
 }
 
+// With an open network and an engine that asks who comes the contract says so, after the engine was asked.
+func TestE6_AnEngineThatAsksWhoComesIsTried(t *testing.T) {
+	engine := func(status string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			w.Header().Set("Content-Type", "application/grpc")
+			w.Header().Set(http.TrailerPrefix+"grpc-status", status)
+		})
+	}
+	const refused, done = "7", "0"
+	for name, m := range machines(t) {
+		for _, c := range []struct {
+			name   string
+			engine http.Handler
+			tls    bool
+			holds  bool
+		}{
+			{"it asks", engine(refused), false, true},
+			{"it asks, by TLS", engine(refused), true, true},
+			{"it is a UI that asks", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }), false, true},
+			{"it answers", engine(done), false, false},
+			{"it answers, by TLS", engine(done), true, false},
+			{"it is a UI that answers", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), false, false},
+		} {
+			t.Run(name+"/"+c.name, func(t *testing.T) {
+				p := newPlace(t, m)
+				s := httptest.NewUnstartedServer(c.engine)
+				s.EnableHTTP2 = true
+				s.Config.Protocols = new(http.Protocols)
+				s.Config.Protocols.SetHTTP1(true)
+				s.Config.Protocols.SetHTTP2(true)
+				s.Config.Protocols.SetUnencryptedHTTP2(true)
+				if c.tls {
+					s.StartTLS()
+				} else {
+					s.Start()
+				}
+				defer s.Close()
+				p.request.Network = sandbox.Open
+				claims := sandbox.Claims(sandbox.Facts{Policy: sandbox.Make(p.request), Auth: true, Engine: []string{s.Listener.Addr().String()}})
+				supervisor, err := proc.Start(t.Name(), m.Files)
+				require.NoError(t, err)
+				defer supervisor.Close()
+				found, err := supervisor.Check(context.Background(), proc.Check{Sandbox: sandbox.Make(p.request), Asked: sandbox.Asked(claims)})
+				require.NoError(t, err)
+				lines, broken := sandbox.Said(claims, found)
+				if c.holds {
+					require.NotContains(t, strings.Join(broken, "\n"), "ENGINE")
+					require.Contains(t, strings.Join(lines, "\n"), "answer nobody without pawl's token")
+				} else {
+					require.Contains(t, strings.Join(broken, "\n"), "THE ENGINE CAN BE REACHED")
+				}
+			})
+		}
+	}
+	claims := sandbox.Claims(sandbox.Facts{Policy: sandbox.Policy{Network: sandbox.Open, Closed: []int{7233}}, Auth: true})
+	require.NotContains(t, fmt.Sprint(claims), "token", "without a root of their own agents can read it")
+}
+
 func BenchmarkCommand(b *testing.B) {
 	m := sandbox.Probe()
 	run := func(name string, policy *sandbox.Policy, by sandbox.Means) {

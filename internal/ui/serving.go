@@ -3,6 +3,7 @@ package ui
 // Serving is where the engine, its UI and the worker are.
 type Serving struct {
 	Address, UI, Namespace, Worker, Engine, Log string
+	CLI                                         string // the Temporal CLI with what it needs, "" where that is nothing
 }
 
 // Serving renders it.
@@ -17,6 +18,9 @@ func (s Style) Serving(v Serving) string {
 	}
 	f.add("Temporal", v.Address+whose+", namespace "+v.Namespace)
 	f.add("Temporal UI", v.UI)
+	if v.CLI != "" {
+		f.add("CLI", v.CLI+" …")
+	}
 	f.add("worker", v.Worker)
 	f.add("log", v.Log)
 	return f.String()

@@ -48,7 +48,7 @@ func openDoor(t *testing.T) *door {
 			triggers = append(triggers, world.Doc{"name": name, "from": from, "secretFile": "secrets/door", "task": world.Doc{"title": "{{.Title}}", "body": "{{.Body}}"}})
 		}
 		charter["triggers"] = triggers
-	})
+	}, "--auth") // what comes in by a trigger reaches a steward whose engine asks who comes
 	d.Write("home/secrets/door", d.secret+"\n")
 	require.NoError(t, os.Chmod(filepath.Join(d.Home, "secrets", "door"), 0o600))
 	d.found()

@@ -37,10 +37,10 @@ type crew struct {
 }
 
 // open starts a steward over a small project. Its charter can be changed first.
-func open(t *testing.T, change func(charter world.Doc)) *crew {
+func open(t *testing.T, change func(charter world.Doc), flags ...string) *crew {
 	t.Helper()
 	w := raise(t, change)
-	w.serve()
+	w.serve(flags...)
 	w.Done("steward", "up", filepath.Join(w.Dir, "crew.json"), "--detach")
 	return w
 }
@@ -76,9 +76,9 @@ func raise(t *testing.T, change func(charter world.Doc)) *crew {
 }
 
 // serve starts `pawl up` for the crew, until the test's end.
-func (w *crew) serve() {
+func (w *crew) serve(flags ...string) {
 	w.T.Helper()
-	up, err := world.StartUp(w.Home, filepath.Join(w.Dir, "up"))
+	up, err := world.StartUpWith(flags, w.Home, filepath.Join(w.Dir, "up"))
 	require.NoError(w.T, err)
 	w.up = up
 	w.T.Cleanup(func() { _ = up.Cmd.Process.Kill() })

@@ -23,8 +23,12 @@ type Up struct {
 	Cmd     *exec.Cmd
 	Gone    chan error
 	Log     string
+	Serving Serving
 	stopped bool
 }
+
+// Serving is what it says where it serves.
+type Serving struct{ Address, UI, CLI, Engine string }
 
 // The `pawl up` that most tests share: its engine and its worker, as a user's would be shared by
 // all that they run.
@@ -56,6 +60,11 @@ func stopShared() error {
 
 // StartUp starts `pawl up` and returns when it serves.
 func StartUp(home, dir string, env ...string) (*Up, error) {
+	return StartUpWith(nil, home, dir, env...)
+}
+
+// StartUpWith is StartUp with flags.
+func StartUpWith(flags []string, home, dir string, env ...string) (*Up, error) {
 	path, err := build()
 	if err != nil {
 		return nil, err
@@ -63,7 +72,7 @@ func StartUp(home, dir string, env ...string) (*Up, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	u := &Up{Cmd: exec.Command(path, "up", "--json"), Gone: make(chan error, 1), Log: filepath.Join(dir, "up.log")}
+	u := &Up{Cmd: exec.Command(path, append([]string{"up", "--json"}, flags...)...), Gone: make(chan error, 1), Log: filepath.Join(dir, "up.log")}
 	u.Cmd.Dir, u.Cmd.Env = dir, append(Environ(home, dir), env...)
 	TieToParent(u.Cmd)
 	stderr, err := os.Create(u.Log)
@@ -81,10 +90,9 @@ func StartUp(home, dir string, env ...string) (*Up, error) {
 	}
 	serves := make(chan error, 1)
 	go func() {
-		var serving struct{ Address, Engine string }
-		err := json.NewDecoder(stdout).Decode(&serving)
-		if err == nil && (serving.Address == "" || serving.Engine != "ours") {
-			err = fmt.Errorf("it serves at %q an engine that is %q", serving.Address, serving.Engine)
+		err := json.NewDecoder(stdout).Decode(&u.Serving)
+		if err == nil && (u.Serving.Address == "" || u.Serving.Engine != "ours") {
+			err = fmt.Errorf("it serves at %q an engine that is %q", u.Serving.Address, u.Serving.Engine)
 		}
 		serves <- err
 		io.Copy(io.Discard, stdout)
@@ -135,9 +143,9 @@ func (w *World) Engine() (e struct {
 }
 
 // Up starts a `pawl up` in a world of its own, until the test's end.
-func (w *World) Up() *Up {
+func (w *World) Up(flags ...string) *Up {
 	w.T.Helper()
-	u, err := StartUp(w.Home, filepath.Join(w.Dir, "up"))
+	u, err := StartUpWith(flags, w.Home, filepath.Join(w.Dir, "up"), w.Env...)
 	require.NoError(w.T, err)
 	w.T.Cleanup(func() { assert.NoError(w.T, u.Stop()) })
 	return u
