@@ -9,6 +9,8 @@ import "fmt"
 type attempt struct {
 	name, script string
 	try          func() error
+	// plants is what the agent does before; the attempt itself is then verify's alone.
+	plants string
 	// without is what comes of it where there is no sandbox, reached where nothing is said.
 	without string
 }
@@ -18,11 +20,40 @@ const (
 	nothing = "nothing" // there is nothing to try it on without a sandbox
 )
 
+// planted are places in which the user's programs, or verify's, would find what an agent leaves there.
+var planted = []struct{ name, path string }{
+	{"for npm", `$HOME/.npmrc`}, {"for yarn", `$HOME/.yarnrc.yml`}, {"for pip", `$HOME/.config/pip/pip.conf`}, {"for go", `$HOME/.config/go/env`},
+	{"for cargo", `$HOME/.cargo/config.toml`}, {"for Maven", `$HOME/.m2/settings.xml`}, {"for Gradle", `$HOME/.gradle/init.gradle`}, {"for Bundler", `$HOME/.bundle/config`},
+	{"for git", `$HOME/.gitconfig`}, {"for git in another place", `$HOME/.config/git/config`}, {"for ssh", `$HOME/.ssh/config`},
+	{"for each Python", `$HOME/.local/lib/python3/site-packages/x.pth`}, {"for each bash", `$HOME/.bashrc`}, {"for each login", `$HOME/.profile`},
+	{"for the desktop's start", `$HOME/.config/autostart/x.desktop`}, {"for systemd", `$HOME/.config/systemd/user/x.service`},
+	{"for the PATH, as go", `$HOME/.local/bin/go`}, {"for the PATH, as an installed tool", `$HOME/go/bin/golangci-lint`},
+	{"as a hook of Claude's", `$HOME/.claude/settings.json`}, {"as a program of Codex's", `$HOME/.codex/config.toml`},
+	{"in Go's build cache", `$GOCACHE/planted`}, {"in Go's modules", `$HOME/go/pkg/mod/planted`}, {"in npm's cache", `$HOME/.npm/_cacache/planted`}, {"in pip's cache", `$HOME/.cache/pip/planted`},
+	{"in cargo's registry", `$HOME/.cargo/registry/planted`}, {"in Maven's repository", `$HOME/.m2/repository/planted`},
+	{"in /tmp", `/tmp/planted-$LOOP`}, {"in /var/tmp", `/var/tmp/planted-$LOOP`}, {"in shared memory", `/dev/shm/planted-$LOOP`},
+}
+
+// leaves are attempts to leave something for verify.
+func leaves() (all []attempt) {
+	for _, p := range planted {
+		all = append(all, attempt{
+			name: "leave something " + p.name, plants: `mkdir -p "$(dirname "` + p.path + `")"; echo planted >>"` + p.path + `"`,
+			script: `grep -q planted "` + p.path + `" && rm "` + p.path + `"`,
+		})
+	}
+	return append(all, attempt{
+		name: "leave memory that is shared by its number", plants: `ipcmk -M 8 -p 0666 >/dev/null`,
+		script: `id=$(ipcs -m | awk '$5 == 8 {print $2}' | head -1) && [ -n "$id" ] && ipcrm -m "$id"`,
+	})
+}
+
 // attempts are by what they are after.
 var attempts = []struct {
 	after string
 	deeds []attempt
 }{
+	{"What verify finds of the agent's", leaves()},
 	{"What is not the agent's", []attempt{
 		{name: "read the engine's database", script: `head -c 1 "$H/engine/temporal.db"`},
 		{name: "list other loops", script: `cat "$H/loops/$OTHER/workspace.json"`},

@@ -83,6 +83,9 @@ func TestE6_WhatAHostileAgentReaches(t *testing.T) {
 				}
 				for _, group := range attempts {
 					for _, a := range group.deeds {
+						if a.plants != "" && where == "the agent" {
+							continue
+						}
 						want := []string{refused, "lacks"}
 						if way == byNobody {
 							want = []string{reached, "lacks"}
@@ -95,6 +98,10 @@ func TestE6_WhatAHostileAgentReaches(t *testing.T) {
 				}
 			}
 			require.Equal(t, "11", w.Kept("work/n"))
+			if way != byNobody {
+				out, _ := exec.Command("grep", "-r", "-l", "planted", filepath.Join(w.Dir, "user")).Output()
+				require.Empty(t, string(out), "the user finds it")
+			}
 			require.Empty(t, w.Read("canary-git"), "pawl ran what the agent had planted")
 		})
 	}
@@ -110,6 +117,9 @@ func hostile() {
 	case len(os.Args) == 2 && os.Args[1] == attempting:
 		for _, group := range attempts {
 			for _, a := range group.deeds {
+				if a.plants != "" && os.Getenv("PAWL_RESULT") != "" {
+					a.script = a.plants
+				}
 				fmt.Println(a.made() + ": " + a.name)
 			}
 		}

@@ -29,12 +29,13 @@ func newVictim(t *testing.T, way string) (*world.World, map[string]string) {
 	w.Write("bin/agent", string(self))
 	require.NoError(t, os.Chmod(filepath.Join(w.Dir, "bin", "agent"), 0o755))
 	for name, content := range map[string]string{
-		"tmp/x": "", "shims/x": "", "precious": "mine\n", "user/key": "key\n", "user/.git-credentials": "https://ann:word@example.com\n", "user/.config/git/credentials": "https://ann:word@example.com\n",
+		"tmp/x": "", "shims/x": "", "precious": "mine\n", "user/key": "key\n", "user/.claude/settings.json": "{}\n", "user/.git-credentials": "https://ann:word@example.com\n", "user/.config/git/credentials": "https://ann:word@example.com\n",
+		"user/.cache/go-build/x": "", "user/.npm/_cacache/x": "", "user/.cargo/registry/x": "", "user/.gitconfig": "[user]\n\tname = Ann\n\temail = ann@example.com\n",
 	} {
 		w.Write(name, content)
 	}
 	// With a temporary folder of its own, so that the home is a real one. None of the secrets is for a build.
-	w.Env = append(w.Env, "TMPDIR="+w.Dir+"/tmp", "PATH="+w.Dir+"/shims:"+os.Getenv("PATH"),
+	w.Env = append(w.Env, "TMPDIR="+w.Dir+"/tmp", "GOCACHE="+w.Dir+"/user/.cache/go-build", "PATH="+w.Dir+"/shims:"+os.Getenv("PATH"),
 		"DATABASE_URL=postgres://app:sesame@db/app", "MY_PASS=sesame", "GH_PAT=sesame", "SENTRY_DSN=sesame", "OF_SOMETHING=sesame", "NPM_CONFIG_X=https://ann:sesame@example.com")
 	if way == byOrdinary || way == byOrdinaryBwrap {
 		w.Ordinary()
