@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"pawl/internal/act"
 	"pawl/internal/durable"
@@ -210,6 +211,11 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 			out.Notes = append(out.Notes, what+". That is fine where the loop is to mend it.")
 		}
 	}
+	if s.Canary() {
+		if err := a.tryCanary(ctx, s, out, work); err != nil {
+			return plainly(err)
+		}
+	}
 	if s.Check.Command != "" {
 		r, err := work("check", s.Limits.PhaseTimeout).judged(ctx, s.Check.Command)
 		err = unlessInterrupted(r, err)
@@ -219,6 +225,36 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 		if !r.OK() {
 			out.Notes = append(out.Notes, fmt.Sprintf("check fails on the unchanged code (%s), so it would undo every change: `%s`%s", r.Ending(), s.Check.Command, tailed(r)))
 		}
+	}
+	return nil
+}
+
+// tryCanary breaks the code for the commands that pass on it. One that fails already shows nothing by failing.
+func (a *Activities) tryCanary(ctx context.Context, s spec.Spec, out *Preflight, work func(string, spec.Duration) *work) error {
+	passes := func(r *act.Outcome, command string) string {
+		if r == nil || !r.OK() {
+			return ""
+		}
+		return command
+	}
+	in := govern.CanaryOf(s, passes(out.Guard, s.Guard.Command), passes(out.Test, s.Test.Command))
+	if in.LimitMs == 0 {
+		return nil
+	}
+	w := work(canaryStep, spec.Duration(2*time.Duration(in.LimitMs)*time.Millisecond))
+	in.Step, in.Hollow = w.in, true
+	r, err := w.canary(ctx, in)
+	if err == nil && r.Interrupted {
+		err = context.Cause(ctx)
+	}
+	switch {
+	case err != nil:
+		return err
+	case r.Blind():
+		what, do := govern.Blind(r, in.Guard, in.Test)
+		out.problem("guard", what, do)
+	case r.Hollow:
+		out.Notes = append(out.Notes, govern.Hollow(in.Guard, in.Test))
 	}
 	return nil
 }

@@ -100,6 +100,11 @@ func (l *improve) baseline(ctx workflow.Context) error {
 			return unready("guard", l.spec.Guard.Command, guard.Ending(), guard, "Run it in a fresh clone: it has to exit 0 before there is anything to guard.")
 		}
 	}
+	if l.law().CanaryDue() {
+		if err := l.canary(ctx, govern.CanaryOf(l.spec, l.spec.Guard.Command, "")); err != nil {
+			return err
+		}
+	}
 	l.Emit(ctx, loop.Event{Type: loop.BaselineMeasured, Metric: verify.Metric, Judgement: l.measured(verify, "")})
 	return nil
 }

@@ -63,6 +63,25 @@ func TestP5_CrashRecoveryTable(t *testing.T) {
 	}
 }
 
+func TestP0_AGuardThatSeesNoCodeEndsTheLoopBeforeItStarts(t *testing.T) {
+	on := map[string]any{"guard": map[string]any{"command": "check"}, "validate": map[string]any{"canary": true}, "limits": map[string]any{"iterations": 1}}
+	w := newWorld(t, map[int][]try{1: {{Says: "x", Metric: "20"}}})
+	p := play(t, w, specOf(on), nil)
+	require.Equal(t, []string{"0.0 verify", "0.0 guard", "0.0 canary", "1.1 modify", "1.1 verify", "1.1 guard"}, p.steps)
+	require.Equal(t, []string{"1 yes 20"}, p.course())
+
+	w = newWorld(t, nil)
+	w.baseline = try{Metric: "10", Blind: true}
+	p = play(t, w, specOf(on), nil)
+	require.Equal(t, string(fault.PreconditionFailed), p.err.Type())
+	require.Contains(t, p.result.Reason, "the guard does not see your code: 2 files in scope had a syntax error")
+	require.Contains(t, p.result.Recovery, "validate.canary: false")
+	require.Empty(t, p.agents)
+
+	delete(on, "guard")
+	require.NotContains(t, play(t, newWorld(t, nil), specOf(on), nil).steps, "0.0 canary", "without a guard there is nothing to ask")
+}
+
 func TestP55_GuardIsReworkedTwiceThenDiscarded(t *testing.T) {
 	doc := specOf(map[string]any{"guard": map[string]any{"command": "check"}, "limits": map[string]any{"iterations": 1}})
 	t.Run("all attempts fail", func(t *testing.T) {

@@ -23,6 +23,7 @@ type approvalRules interface {
 // improveRules are the decisions of the metric protocol, one method each.
 type improveRules interface {
 	Before(loop.State) govern.Move
+	CanaryDue() bool
 	AfterReview(queued int) govern.Move
 	AfterIdea(govern.Tries, govern.IdeaVerdict) govern.Move
 	AfterWriter(failed bool) govern.Move

@@ -1,12 +1,14 @@
 package workflows
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
+	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/reason"
 )
@@ -30,6 +32,18 @@ func (r *run) newGuard() act.Guard {
 
 func (r *run) runGuard(ctx workflow.Context, in act.Guard) (act.Outcome, error) {
 	return step[act.Outcome](ctx, r, act.GuardName, in.Command, &in)
+}
+
+// canary breaks the code in scope and ends the loop where what guards it does not notice.
+func (r *run) canary(ctx workflow.Context, in act.Canary) error {
+	in.Step = r.newStep("canary", 0, time.Duration(in.LimitMs)*time.Millisecond)
+	out, err := step[act.Canaried](ctx, r, act.CanaryName, cmp.Or(in.Guard, in.Test), &in)
+	if err != nil || !out.Blind() {
+		return err
+	}
+	end := govern.NotReady
+	end.Reason, end.Advice = govern.Blind(out, in.Guard, in.Test)
+	return stop(end)
 }
 
 // newCheck checks syntax on the desk as the agent left it, once the policies have judged that.

@@ -44,6 +44,7 @@ type try struct {
 	Crash      bool // verify exits 1
 	NoNumber   bool
 	Timeout    bool
+	Blind      bool          // the guard sees no code
 	Guard      bool          // the guard fails
 	Hang       bool          // the agent never ends by itself
 	Exhausted  loop.Resource // a budget was crossed while it worked
@@ -77,6 +78,8 @@ type stepped struct {
 	Regenerate                 bool
 	Plan                       *loop.Plan
 	Opinion                    *act.Opinion
+	Files                      int  // of a canary
+	Seen                       bool // by one
 }
 
 // as is a step's result as its activity returns it.
@@ -160,6 +163,9 @@ func (w *world) register(env *testsuite.TestWorkflowEnvironment) {
 		}),
 		act.GuardName: onHost(w, act.GuardName, func(ctx context.Context, in act.Guard) (act.Outcome, error) {
 			return as[act.Outcome](step(ctx, asked{Step: in.Step, Command: in.Command}))
+		}),
+		act.CanaryName: onHost(w, act.CanaryName, func(ctx context.Context, in act.Canary) (act.Canaried, error) {
+			return as[act.Canaried](step(ctx, asked{Step: in.Step, Command: in.Guard + in.Test}))
 		}),
 		act.TestName: onHost(w, act.TestName, func(ctx context.Context, in act.Test) (act.Tested, error) {
 			return as[act.Tested](step(ctx, asked{Step: in.Step, Command: in.Command, Test: &in}))
@@ -369,6 +375,8 @@ func (w *world) step(_ context.Context, in asked) (stepped, error) {
 		t = w.baseline
 	}
 	switch in.Key.Name {
+	case "canary":
+		out.Files, out.Seen = 2, !t.Blind
 	case "ideate":
 		t = w.tryOf(w.ideas, in.Key)
 		out.Idea, out.Usage = t.Idea, loop.Usage{AgentCalls: 1, ToolCalls: 1}
@@ -455,6 +463,7 @@ func specOf(change map[string]any) json.RawMessage {
 		"agent":     map[string]any{"command": "agent"},
 		"limits":    map[string]any{"iterations": 5, "toolCalls": 1000, "activeTime": "10h"},
 		"approvals": map[string]any{"plan": "auto", "diff": "auto", "tools": []string{"*"}},
+		"validate":  map[string]any{"canary": false},
 	}
 	for k, v := range change {
 		if inner, ok := v.(map[string]any); ok {

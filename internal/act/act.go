@@ -12,6 +12,7 @@ const (
 	CheckName    = "Check"     // run check.command, on the desk
 	VerifyName   = "Verify"    // run verify.command and read the metric, in the judge
 	GuardName    = "Guard"     // run guard.command, in the judge
+	CanaryName   = "Canary"    // break the code in scope, in the judge, and run what guards it
 	TestName     = "Test"      // run test.command and read which tests failed, in the judge
 	ProgressName = "Progress"  // how much active time a running step has spent
 )

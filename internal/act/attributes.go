@@ -24,6 +24,7 @@ var attributes = map[string]Attributes{
 	VerifyName:   {Urgency: 3, Step: true, OwnLimit: true},
 	GuardName:    {Urgency: 3, Step: true},
 	TestName:     {Urgency: 3, Step: true},
+	CanaryName:   {Urgency: 3, Step: true},
 	ProgressName: {Urgency: 1, Brief: true},
 
 	CommitName:  {Urgency: 2, NeedsDesk: true},

@@ -21,6 +21,7 @@ var pure = []string{
 	"internal/act",
 	"internal/agent/stream",
 	"internal/assess", "internal/artifact",
+	"internal/canary",
 	"internal/charter",
 	"internal/detect",
 	"internal/evidence",

@@ -242,6 +242,9 @@ func (r Improve) rework(t Tries, why string) Move {
 
 func discard(reason string) Move { return Move{Do: Finish, Reason: reason} }
 
+// CanaryDue reports whether the code in scope is broken at the baseline, for the guard to notice.
+func (Improve) CanaryDue() bool { return false }
+
 // OneChange reports whether a change that is several at once is kept off the branch when its diff is known;
 // here that is decided before.
 func (Improve) OneChange() bool { return false }

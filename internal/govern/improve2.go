@@ -14,12 +14,16 @@ type Improve2 struct {
 	Improve
 	BlockSealed bool // limits.onSealed: a person is asked
 	Single      bool // limits.atomic: what is several changes is not committed
+	Canary      bool // validate.canary
 }
 
 // Improve2Of returns the rules of a loop with that spec.
 func Improve2Of(s spec.Spec) Improve2 {
-	return Improve2{ImproveOf(s), s.OnSealed() == spec.Block, s.Atomic() == spec.Rework}
+	return Improve2{ImproveOf(s), s.OnSealed() == spec.Block, s.Atomic() == spec.Rework, s.Canary()}
 }
+
+// CanaryDue reports whether the code in scope is broken at the baseline, for the guard to notice.
+func (r Improve2) CanaryDue() bool { return r.Guard && r.Canary }
 
 // OneChange reports whether a change that is several at once is kept off the branch.
 func (r Improve2) OneChange() bool { return r.Single }

@@ -147,7 +147,7 @@ func TestP2_SeveralChangesAreReworkedOnce(t *testing.T) {
 		s := valid
 		s.Agent.Use = use
 		require.Equal(t, want, govern.Improve2Of(s).OneChange(), use)
-		s.Limits.Atomic = spec.Note
+		s.Limits.Atomic = new(spec.Note)
 		require.False(t, govern.Improve2Of(s).OneChange())
 	}
 }

@@ -1,8 +1,6 @@
 package spec
 
 import (
-	"cmp"
-
 	"pawl/internal/evidence"
 )
 
@@ -20,6 +18,7 @@ type Spec struct {
 	Scope       []string            `json:"scope"`
 	Protect     []string            `json:"protect,omitempty"`
 	Judge       Judge               `json:"judge,omitzero"`
+	Validation  Validation          `json:"validate,omitzero"`
 	NewFiles    string              `json:"newFiles"`
 	Verify      Verify              `json:"verify"`
 	Guard       Guard               `json:"guard"`
@@ -54,6 +53,14 @@ type Setup struct {
 type Judge struct {
 	Keep []string `json:"keep,omitempty"`
 }
+
+// Validation says what is tried before a loop starts, beside its commands.
+type Validation struct {
+	Canary *bool `json:"canary,omitempty"`
+}
+
+// Canary says whether the code in scope is broken before the loop starts, for what guards it to notice.
+func (s Spec) Canary() bool { return s.Validation.Canary == nil || *s.Validation.Canary }
 
 // Verify is the command that prints the metric, and what to make of it.
 type Verify struct {
@@ -110,22 +117,29 @@ type Limits struct {
 	Steps        int               `json:"steps"` // agent calls per iteration
 	PhaseTimeout Duration          `json:"phaseTimeout"`
 	OnExhausted  string            `json:"onExhausted"`
-	Atomic       string            `json:"atomic,omitempty"`   // note or rework; Spec.Atomic has the default
-	OnSealed     string            `json:"onSealed,omitempty"` // of improve: rework or block; Spec.OnSealed has the default
+	Atomic       *string           `json:"atomic,omitempty"`   // note or rework; Spec.Atomic has the default
+	OnSealed     *string           `json:"onSealed,omitempty"` // of improve: rework, the default, or block
 }
 
 // Atomic says what becomes of a change that is several at once (P2): Note, or Rework for a command that is
 // held to the source's protocol.
 func (s Spec) Atomic() string {
-	standard := Note
-	if s.Agent.For(RoleWriter).Use == UseCommand {
-		standard = Rework
+	switch {
+	case s.Limits.Atomic != nil:
+		return *s.Limits.Atomic
+	case s.Agent.For(RoleWriter).Use == UseCommand:
+		return Rework
 	}
-	return cmp.Or(s.Limits.Atomic, standard)
+	return Note
 }
 
 // OnSealed says what becomes of a change by an Improve loop that touches a sealed file (P3): Rework, or Block.
-func (s Spec) OnSealed() string { return cmp.Or(s.Limits.OnSealed, Rework) }
+func (s Spec) OnSealed() string {
+	if s.Limits.OnSealed == nil {
+		return Rework
+	}
+	return *s.Limits.OnSealed
+}
 
 // Approvals says what a person has to approve, and which tools are approved (A1).
 type Approvals struct {

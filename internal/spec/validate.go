@@ -179,10 +179,11 @@ func (s Spec) check() Problems {
 	least("limits.steps", s.Limits.Steps)
 	positive("limits.phaseTimeout", s.Limits.PhaseTimeout)
 	oneOf("limits.onExhausted", s.Limits.OnExhausted)
-	for key, word := range map[string]string{"limits.atomic": s.Limits.Atomic, "limits.onSealed": s.Limits.OnSealed} {
-		if word != "" {
-			oneOf(key, word)
-		}
+	if s.Limits.Atomic != nil {
+		oneOf("limits.atomic", *s.Limits.Atomic)
+	}
+	if s.Limits.OnSealed != nil {
+		oneOf("limits.onSealed", *s.Limits.OnSealed)
 	}
 
 	oneOf("approvals.plan", s.Approvals.Plan)

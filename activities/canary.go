@@ -1,0 +1,225 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl/internal/act"
+	"pawl/internal/canary"
+	"pawl/internal/proc"
+	"pawl/internal/shell"
+	"pawl/internal/spec"
+	"pawl/internal/store"
+)
+
+// canaryStep is the name of the step, which has surroundings of its own.
+const canaryStep = "canary"
+
+// maxBroken is how many files a canary breaks: a guard that sees none of so many sees none.
+const maxBroken = 2000
+
+// Canary breaks the code in scope, in the judge, and runs the commands that are to guard it: at least one
+// has to notice. It breaks all of it at once, so that a guard is never called blind for one file that no
+// test is about.
+func (a *Activities) Canary(ctx context.Context, in act.Canary) (act.Canaried, error) {
+	return step(ctx, a, in.Step, func(ctx context.Context, w *work) (act.Canaried, error) { return w.canary(ctx, in) })
+}
+
+func (w *work) canary(ctx context.Context, in act.Canary) (out act.Canaried, err error) {
+	files, err := w.ws.code(ctx, in.Spec, in.Head)
+	if err != nil {
+		return out, err
+	}
+	if err := w.ready(ctx, w.inJudge); err != nil || len(files) == 0 {
+		return out, err
+	}
+	out.Files, out.Broken = len(files), quoted(files[:min(len(files), maxNamed)])
+	defer w.ws.leave(w.ws.judge)
+	if _, err = w.damage(files, func(file string, content []byte) ([]byte, int) { return canary.Break(file, content), 1 }); err != nil {
+		return out, err
+	}
+	if out.Seen, err = w.noticed(ctx, in, files, &out); err != nil || out.Interrupted || !out.Seen || !in.Hollow {
+		return out, err
+	}
+	if err := w.inJudge(ctx); err != nil {
+		return out, err
+	}
+	emptied, err := w.damage(files, canary.Empty)
+	if err != nil || emptied == 0 {
+		return out, err
+	}
+	noticed, err := w.noticed(ctx, in, files, &out)
+	out.Hollow = !noticed && !out.Interrupted
+	return out, err
+}
+
+// code are the files of a commit that a canary may break: source code in scope that is not sealed.
+func (ws *loopWorkspace) code(ctx context.Context, s spec.Spec, commit string) (files []string, err error) {
+	entries, err := ws.store.Entries(ctx, commit)
+	if err != nil {
+		return nil, fmt.Errorf("listing the code: %w", err)
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Path
+	}
+	seals := spec.Sealed(s, names)
+	for _, e := range entries {
+		if regular(e) && s.Match(e.Path) && canary.Breakable(e.Path) && !seals.Has(e.Path) && len(files) < maxBroken {
+			files = append(files, e.Path)
+		}
+	}
+	return files, nil
+}
+
+func regular(e store.TreeEntry) bool { return e.Mode == "100644" || e.Mode == "100755" }
+
+// damage rewrites files of the judge, and returns how many it changed.
+func (w *work) damage(files []string, by func(string, []byte) ([]byte, int)) (changed int, err error) {
+	root, err := os.OpenRoot(w.ws.judge.Dir)
+	if err != nil {
+		return 0, fmt.Errorf("opening the judge: %w", err)
+	}
+	defer root.Close()
+	for _, file := range files {
+		st, err := root.Lstat(file)
+		if err != nil || !st.Mode().IsRegular() || st.Size() > maxOutput {
+			continue // setup has put something else there
+		}
+		content, err := root.ReadFile(file)
+		if err != nil {
+			return changed, fmt.Errorf("reading the code: %w", err)
+		}
+		broken, n := by(file, content)
+		if n == 0 {
+			continue
+		}
+		if err := root.WriteFile(file, broken, st.Mode().Perm()); err != nil {
+			return changed, fmt.Errorf("breaking the code: %w", err)
+		}
+		changed++
+	}
+	return changed, nil
+}
+
+// noticed runs the commands, the one after the other, until one of them fails otherwise than it did. Where
+// none does it looks for what they use instead.
+func (w *work) noticed(ctx context.Context, in act.Canary, files []string, out *act.Canaried) (bool, error) {
+	out.Instead = nil
+	for _, c := range []struct {
+		command string
+		limit   spec.Duration
+	}{{in.Guard, in.Spec.Guard.Timeout}, {in.Test, in.Spec.Test.Timeout}} {
+		if c.command == "" {
+			continue
+		}
+		r, err := w.under(ctx, in, c.limit.D(), c.command)
+		if out.Outcome = r; err != nil || r.Interrupted {
+			return false, err
+		}
+		if !r.OK() && (c.command != in.Test || in.Signature == "") {
+			return true, nil
+		}
+		if c.command == in.Test && in.Signature != "" { // it failed before, so it has to fail otherwise
+			tests, err := readTests(r.OK(), "", w.dir)
+			if err != nil || tests.Signature != in.Signature {
+				return err == nil, err
+			}
+		}
+		out.Instead = append(out.Instead, w.mentioned()...)
+	}
+	origins, err := w.origins(ctx, in, files)
+	out.Instead = append(out.Instead, origins...)
+	slices.Sort(out.Instead)
+	if out.Instead = slices.Compact(out.Instead); len(out.Instead) > maxNamed {
+		out.Instead = out.Instead[:maxNamed]
+	}
+	return false, err
+}
+
+// under runs one of several commands of the step, each under a limit of its own and all under the step's.
+func (w *work) under(ctx context.Context, in act.Canary, limit time.Duration, command string) (act.Outcome, error) {
+	spent, err := proc.ReadProgress(filepath.Join(w.dir, "progress"))
+	if err != nil {
+		return act.Outcome{}, fmt.Errorf("reading what the step has spent: %w", err)
+	}
+	w.in.LimitMs = min((spent + limit).Milliseconds(), in.LimitMs)
+	return w.shell(ctx, w.ws.judge.Dir, command)
+}
+
+// mentioned are files of the user's repository that the last command named in its output.
+func (w *work) mentioned() (all []string) {
+	repo := w.ws.local()
+	if repo == "" {
+		return nil
+	}
+	named := regexp.MustCompile(regexp.QuoteMeta(repo) + `[^\s'"():,;]*`)
+	for _, name := range []string{"stdout", "stderr"} {
+		printed, _ := readFile(filepath.Join(w.dir, name), maxOutput)
+		for _, path := range named.FindAll(printed, maxNamed) {
+			all = append(all, said(string(path))+", in your repository")
+		}
+	}
+	return all
+}
+
+var (
+	pythonWord = regexp.MustCompile(`[\w./-]*\bpython[\d.]*\b`)
+	besideIt   = regexp.MustCompile(`([\w./-]+/)(?:pytest|py\.test|tox|nox)\b`)
+)
+
+// origins are where Python takes the broken packages from, where that is not the judge: an editable install
+// leads to the folder that it was made from.
+func (w *work) origins(ctx context.Context, in act.Canary, files []string) (all []string, err error) {
+	names := packages(files)
+	if len(names) == 0 {
+		return nil, nil
+	}
+	python := "python3"
+	if found := pythonWord.FindString(in.Guard + " " + in.Test); found != "" {
+		python = found
+	} else if found := besideIt.FindStringSubmatch(in.Guard + " " + in.Test); found != nil {
+		python = found[1] + "python"
+	}
+	const program = `import importlib.util as u, sys
+sys.path = [p for p in sys.path if p]
+for n in sys.argv[1:]:
+    try: s = u.find_spec(n)
+    except Exception: continue
+    if s: print(n + "\t" + (s.origin or list(s.submodule_search_locations)[0]))`
+	r, err := w.under(ctx, in, 20*time.Second, shell.Quote(python)+" -c "+shell.Quote(program)+" "+strings.Join(names, " "))
+	if err != nil || !r.OK() { // there is no such Python: nothing is known
+		return nil, err
+	}
+	printed, err := readFile(filepath.Join(w.dir, "stdout"), maxOutput)
+	for line := range strings.Lines(string(printed)) {
+		name, origin, ok := strings.Cut(strings.TrimSpace(line), "\t")
+		if ok && !strings.HasPrefix(origin, w.ws.judge.Dir+"/") {
+			all = append(all, "`import "+name+"` takes "+said(origin))
+		}
+	}
+	return all, err
+}
+
+var identifier = regexp.MustCompile(`^[A-Za-z_]\w*$`)
+
+// packages are the top-level Python packages of files.
+func packages(files []string) (names []string) {
+	for _, file := range files {
+		file = strings.TrimPrefix(strings.TrimPrefix(file, "src/"), "lib/")
+		name, isPython := strings.CutSuffix(file, ".py")
+		if top, _, nested := strings.Cut(file, "/"); nested {
+			name = top
+		}
+		if isPython && identifier.MatchString(name) && !slices.Contains(names, name) && len(names) < maxNamed {
+			names = append(names, name)
+		}
+	}
+	return names
+}

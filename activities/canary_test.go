@@ -1,0 +1,76 @@
+package activities_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/activities"
+	"pawl/internal/home"
+	"pawl/internal/sandbox"
+	"pawl/internal/spec"
+)
+
+// TestP0_AGuardHasToSeeTheCode tries guards of a Python package: one that imports it from the clone, one that
+// imports it from the user's folder, as after `pip install -e .`, one that only compiles it.
+func TestP0_AGuardHasToSeeTheCode(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("there is no Python")
+	}
+	dir := t.TempDir()
+	user := filepath.Join(dir, "user")
+	write(t, user+"/src/hill/__init__.py", "def climb(n):\n    return n + 1\n")
+	write(t, user+"/tests/test_hill.py", "import unittest\nimport hill\n\n\nclass T(unittest.TestCase):\n    def test_climb(self):\n        self.assertEqual(hill.climb(1), 2)\n")
+	write(t, user+"/notes/n", "1\n")
+	git(t, user, "init", "-q", "-b", "main")
+	git(t, user, "add", "-A")
+	git(t, user, "commit", "-qm", "base")
+	h := home.Home{Dir: filepath.Join(dir, "home")}
+	const tests = "python3 -m unittest discover -q -s tests"
+	for _, c := range []struct {
+		name, guard, scope string
+		keys               string
+		path               string // PYTHONPATH
+		problem            string
+		hollow             bool
+	}{
+		{name: "it sees the clone", guard: "PYTHONPATH=src " + tests, scope: "src/**"},
+		{name: "it sees the user's folder", guard: tests, scope: "src/**", path: user + "/src", problem: "the guard does not see your code: 1 file in scope had a syntax error (src/hill/__init__.py), and still this passed: `" + tests + "`. What it uses instead: `import hill` takes " + user + "/src/hill/__init__.py"},
+		{name: "it is left out", guard: tests, scope: "src/**", path: user + "/src", keys: `, "validate": {"canary": false}`},
+		{name: "it only compiles", guard: "python3 -m compileall -q src", scope: "src/**", hollow: true},
+		{name: "no code is in scope", guard: "true", scope: "notes/**"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.path != "" && !sandbox.Probe().Overlay && sandbox.Probe() != (sandbox.Machine{}) {
+				t.Skip("the user's folder is out of reach")
+			}
+			t.Setenv("PYTHONPATH", c.path)
+			s, err := spec.Parse(fmt.Appendf(nil, `{"goal": "g", "repo": {"path": %q}, "scope": [%q], "verify": {"command": "echo 1"}, "guard": {"command": %q},
+				"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}%s}`, user, c.scope, c.guard, c.keys))
+			require.NoError(t, err)
+			f, err := activities.DryRun(ctx, h, "x", s)
+			require.NoError(t, err)
+			var what []string
+			for _, p := range f.Problems {
+				what = append(what, p.Check+": "+p.What)
+			}
+			if c.problem == "" {
+				require.Empty(t, what)
+			} else {
+				require.Equal(t, []string{"guard: " + c.problem}, what)
+				require.Contains(t, f.Problems[0].Do, "validate.canary")
+			}
+			hollow := slices.ContainsFunc(f.Notes, func(note string) bool {
+				return strings.HasPrefix(note, "every function of the code in scope only failed, and still this passed: `"+c.guard+"`")
+			})
+			require.Equal(t, c.hollow, hollow, f.Notes)
+			require.Equal(t, "def climb(n):\n    return n + 1\n", string(must(os.ReadFile(user+"/src/hill/__init__.py"))), "the user's files are as they were")
+		})
+	}
+}

@@ -1,0 +1,158 @@
+// Package canary breaks source files, so that it shows whether a command that is to guard them sees them: a
+// syntax error, or functions that only fail. Pure: it reads no file and runs nothing, and it parses no language
+// but by the look of its functions, which is enough to break it. Start at Breakable.
+package canary
+
+import (
+	"bytes"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// language is how the files of a language are broken.
+type language struct {
+	// function matches the head of a function up to where its body begins: up to its opening brace, or in a
+	// language that goes by indentation to the end of the line. nil where functions are left as they are.
+	function *regexp.Regexp
+	fails    string // what a body is replaced by: a statement that fails whenever it is run
+	indented bool   // bodies go by indentation
+	after    string // what has to stand before the first code in a file, "" for nothing
+}
+
+var (
+	goFunction   = regexp.MustCompile(`(?m)^func\s+(?:\([^)\n]*\)\s*)?\w+(?:\[[^\]\n]*\])?\([^{}]*\)[^{};\n]*\{`)
+	jsFunction   = regexp.MustCompile(`(?m)^[ \t]*(?:export\s+)?(?:default\s+)?(?:async\s+)?function\s*\*?\s*\w*\s*(?:<[^>\n]*>)?\([^{}()]*\)[^{};\n]*\{`)
+	rustFunction = regexp.MustCompile(`(?m)^[ \t]*(?:pub(?:\([^)\n]*\))?\s+)?(?:async\s+|unsafe\s+)*fn\s+\w+[^{};]*\{`)
+	javaFunction = regexp.MustCompile(`(?m)^[ \t]+(?:public|protected|private|static)[\w\s<>\[\],.?]*\s\w+\s*\([^(){};]*\)[^(){};=]*\{`)
+	cFunction    = regexp.MustCompile(`(?m)^[A-Za-z_][\w\s*]*\b\w+\s*\([^(){};]*\)\s*\{`)
+	pyFunction   = regexp.MustCompile(`(?m)^[ \t]*(?:async[ \t]+)?def[ \t]+\w+[^\n]*:[ \t]*(?:#[^\n]*)?$`)
+)
+
+var js = language{function: jsFunction, fails: `throw new Error("broken by pawl on purpose");`}
+
+// languages are by the extension of their files.
+var languages = map[string]language{
+	".go": {function: goFunction, fails: `panic("broken by pawl on purpose")`},
+	".js": js, ".mjs": js, ".cjs": js, ".jsx": js, ".ts": js, ".mts": js, ".cts": js, ".tsx": js,
+	".py":   {function: pyFunction, fails: `raise RuntimeError("broken by pawl on purpose")`, indented: true},
+	".rs":   {function: rustFunction, fails: `panic!("broken by pawl on purpose");`},
+	".java": {function: javaFunction, fails: `throw new RuntimeException("broken by pawl on purpose");`},
+	".c":    {function: cFunction, fails: `__builtin_trap();`}, ".h": {},
+	".cc": {}, ".cpp": {}, ".cxx": {}, ".hpp": {}, ".hh": {},
+	".cs": {}, ".kt": {}, ".scala": {}, ".swift": {}, ".rb": {}, ".ex": {}, ".exs": {}, ".lua": {}, ".zig": {}, ".dart": {},
+	".php": {after: "<?php"},
+}
+
+// aside are folders whose files are not the code that a guard is there for.
+var aside = []string{
+	"test", "tests", "testing", "testdata", "__tests__", "spec", "specs", "t", "e2e", "fixtures", "mocks", "bench", "benches", "benchmark", "benchmarks",
+	"example", "examples", "doc", "docs", "script", "scripts", "tools", "vendor", "node_modules", "third_party", "dist", "build", "target",
+}
+
+// settings are files in a source language that set a program up.
+var settings = regexp.MustCompile(`^(?:setup\.py|conftest\.py|noxfile\.py|tasks\.py|build\.rs|[^/]*\.config\.[cm]?[jt]s|\.[^/]*)$`)
+
+// tests match names of files with tests.
+var tests = regexp.MustCompile(`(?:^test_|_test\.|\.test\.|\.spec\.|_spec\.|Tests?\.|TestCase\.)`)
+
+// Breakable reports whether a file is source code that it knows how to break, and no test, example or setting.
+func Breakable(file string) bool {
+	base := path.Base(file)
+	if _, known := languages[path.Ext(base)]; !known || settings.MatchString(base) || tests.MatchString(base) {
+		return false
+	}
+	return !slices.ContainsFunc(strings.Split(path.Dir(file), "/"), func(dir string) bool { return slices.Contains(aside, dir) })
+}
+
+// garbage is a line that no language of the table takes.
+const garbage = ")]} broken by pawl on purpose ;{[(\n"
+
+// Break returns the file with a syntax error in it.
+func Break(file string, content []byte) []byte {
+	if after := languages[path.Ext(file)].after; after != "" {
+		if i := bytes.Index(content, []byte(after)); i >= 0 {
+			i += len(after)
+			return slices.Concat(content[:i], []byte("\n"+garbage), content[i:])
+		}
+	}
+	return append([]byte(garbage), content...)
+}
+
+// Empty returns the file with the bodies of its functions replaced by a statement that fails, and how many it
+// replaced; 0 where it finds none.
+func Empty(file string, content []byte) ([]byte, int) {
+	l := languages[path.Ext(file)]
+	if l.function == nil {
+		return content, 0
+	}
+	var out []byte
+	n, from := 0, 0
+	for _, at := range l.function.FindAllIndex(content, -1) {
+		if at[0] < from { // within a body that is gone
+			continue
+		}
+		end, body := at[1], ""
+		if l.indented {
+			end, body = block(content, at[0], at[1])
+		} else if end = closing(content, at[1]); end >= 0 {
+			body = " " + l.fails + " "
+		}
+		if end < 0 || body == "" && l.indented {
+			continue
+		}
+		if l.indented {
+			body = "\n" + body + l.fails + "\n"
+		}
+		out = append(append(out, content[from:at[1]]...), body...)
+		from = end
+		n++
+	}
+	return append(out, content[from:]...), n
+}
+
+// closing returns where the brace stands that closes the one before from, -1 where none does. Braces in strings
+// and comments count too: where they do harm, the file does not compile, which is no less broken.
+func closing(content []byte, from int) int {
+	depth := 1
+	for i, c := range content[from:] {
+		switch c {
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				return from + i
+			}
+		}
+	}
+	return -1
+}
+
+// block returns where the indented block ends that follows a head, and its indentation, "" where there is none.
+func block(content []byte, head, from int) (end int, indent string) {
+	outer := leading(content[head:])
+	end = from
+	if end < len(content) {
+		end++ // the head's line feed
+	}
+	for end < len(content) {
+		line, _, _ := bytes.Cut(content[end:], []byte("\n"))
+		if len(bytes.TrimSpace(line)) > 0 {
+			own := leading(line)
+			if len(own) <= len(outer) {
+				break
+			}
+			if indent == "" {
+				indent = own
+			}
+		}
+		end = min(end+len(line)+1, len(content))
+	}
+	return end, indent
+}
+
+func leading(line []byte) string {
+	line = bytes.TrimLeft(line, "\n")
+	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
+}
