@@ -111,9 +111,12 @@ func (a *app) noteEngine(e Engine) {
 	if old := e.Replaced(); old != "" {
 		a.say("the engine's database was damaged or another version's and was moved aside: %s. This host's loops continue from their ledgers", old)
 	}
-	if e.Moved() {
-		at := e.Found().Address
-		a.say("Temporal's own port is taken; the engine is at %s (for the Temporal CLI: --address %s)", at, at)
+	if f := e.Found(); e.Moved() {
+		hint := " (for the Temporal CLI: --address " + f.Address + ")"
+		if f.Pass != nil { // its profile has the address
+			hint = ""
+		}
+		a.say("Temporal's own port is taken; the engine is at %s%s", f.Address, hint)
 	}
 }
 

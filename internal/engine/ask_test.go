@@ -186,6 +186,7 @@ func TestE6_AnEngineThatIsTakenOverGoesOnAsking(t *testing.T) {
 	require.NoError(t, err)
 	owner := startChild(t, o)
 	require.True(t, owner.Owner)
+	o.Auth = pass.Unwanted // what it wants is for an engine that it starts
 	e := share(t, o)
 	require.False(t, e.Owner())
 	c := dialWith(t, e)

@@ -126,6 +126,8 @@ func (e *Engine) join(ctx context.Context) error {
 		}
 		if endpoint, ok := Find(ctx, e.options.Dir); ok {
 			e.endpoint = endpoint
+			// Who takes over asks as the owner did: clients are connected, with the pass or without.
+			e.options.Auth = pass.AsBefore
 			go e.succeed()
 			return nil
 		}

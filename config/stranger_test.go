@@ -1,0 +1,124 @@
+package config_test
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"pawl/config"
+	"pawl/internal/pass"
+)
+
+// asking is a service that answers who brings a key, where it wants one.
+type asking struct {
+	workflowservice.UnimplementedWorkflowServiceServer
+	key string
+}
+
+func (a asking) GetSystemInfo(ctx context.Context, _ *workflowservice.GetSystemInfoRequest) (*workflowservice.GetSystemInfoResponse, error) {
+	if md, _ := metadata.FromIncomingContext(ctx); a.key != "" && (len(md["authorization"]) != 1 || md["authorization"][0] != "Bearer "+a.key) {
+		return nil, status.Error(codes.PermissionDenied, "no")
+	}
+	return &workflowservice.GetSystemInfoResponse{}, nil
+}
+
+func serveAsking(t *testing.T, a asking, options ...grpc.ServerOption) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s := grpc.NewServer(options...)
+	workflowservice.RegisterWorkflowServiceServer(s, a)
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(s.Stop)
+	return l.Addr().String()
+}
+
+// A stranger is who has the address and nothing else: neither key nor certificate of the settings.
+func TestE6_AStrangerBringsNothingAlong(t *testing.T) {
+	p, err := pass.Settle(t.TempDir(), pass.Wanted)
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		address string
+		env     map[string]string
+		asks    bool
+	}{
+		"asks nobody":     {serveAsking(t, asking{}), nil, false},
+		"an API key":      {serveAsking(t, asking{key: "k"}), map[string]string{"API_KEY": "k", "TLS": "false"}, true},
+		"an API key, TLS": {serveAsking(t, asking{key: "k"}, grpc.Creds(credentials.NewTLS(p.Server()))), map[string]string{"API_KEY": "k", "TLS_SERVER_CA_CERT_DATA": p.Certificate, "TLS_SERVER_NAME": pass.ServerName}, true},
+		"a header":        {serveAsking(t, asking{key: "k"}), map[string]string{"GRPC_META_AUTHORIZATION": "Bearer k"}, true},
+		"a certificate": {serveAsking(t, asking{}, grpc.Creds(credentials.NewTLS(p.Inner()))), map[string]string{
+			"TLS_CLIENT_CERT_DATA": p.Certificate, "TLS_CLIENT_KEY_DATA": p.Key, "TLS_SERVER_CA_CERT_DATA": p.Certificate, "TLS_SERVER_NAME": pass.ServerName,
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clean(t)
+			t.Setenv("TEMPORAL_ADDRESS", c.address)
+			for key, value := range c.env {
+				t.Setenv("TEMPORAL_"+key, value)
+			}
+			s, err := config.Connect()
+			require.NoError(t, err)
+			known, err := config.Dial(t.Context(), s, "test", slog.New(slog.DiscardHandler))
+			require.NoError(t, err)
+			known.Close()
+			stranger, err := config.Dial(t.Context(), s.Stranger(), "test", slog.New(slog.DiscardHandler))
+			if err == nil {
+				stranger.Close()
+			}
+			require.Equal(t, c.asks, err != nil)
+			again, err := config.Dial(t.Context(), s, "test", slog.New(slog.DiscardHandler))
+			require.NoError(t, err, "the settings stay as they are")
+			again.Close()
+		})
+	}
+}
+
+// Who has the engine's pass reaches it; without, the same client does not.
+func TestE6_ThePassIsBroughtAlong(t *testing.T) {
+	clean(t)
+	p, err := pass.Settle(t.TempDir(), pass.Wanted)
+	require.NoError(t, err)
+	address := serveAsking(t, asking{key: p.Token}, grpc.Creds(credentials.NewTLS(p.Server())))
+	s, err := config.Connect()
+	require.NoError(t, err)
+	c, err := config.Dial(t.Context(), s.At(address, p), "test", slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	c.Close()
+	_, err = config.Dial(t.Context(), s.At(address, p).Stranger(), "test", slog.New(slog.DiscardHandler))
+	require.Error(t, err)
+}
+
+func TestE6_TheUIOfAServiceIsClosedWithIt(t *testing.T) {
+	for ui, want := range map[string]struct {
+		services []string
+		ports    []int
+	}{
+		"":                                {[]string{"temporal.example:7233"}, []int{7233}},
+		"https://ui.example/":             {[]string{"temporal.example:7233", "ui.example:443"}, []int{7233}},
+		"http://ui.example:8080/temporal": {[]string{"temporal.example:7233", "ui.example:8080"}, []int{7233, 8080}},
+		"http://[::1]:8233":               {[]string{"temporal.example:7233", "[::1]:8233"}, []int{7233, 8233}},
+	} {
+		clean(t)
+		t.Setenv("TEMPORAL_ADDRESS", "temporal.example:7233")
+		t.Setenv("PAWL_TEMPORAL_UI", ui)
+		c, err := config.Connect()
+		require.NoError(t, err)
+		require.Equal(t, want.services, c.Services(), ui)
+		require.Equal(t, want.ports, c.Ports(), ui)
+		require.False(t, len(c.UI) > 0 && c.UI[len(c.UI)-1] == '/', ui)
+	}
+	for _, wrong := range []string{"ui.example", "ui.example:8080", "ftp://ui.example", "http://", "http://ui example"} {
+		t.Setenv("PAWL_TEMPORAL_UI", wrong)
+		_, err := config.Connect()
+		require.ErrorContains(t, err, "PAWL_TEMPORAL_UI", wrong)
+	}
+}
