@@ -231,6 +231,10 @@ func (l *improve) verify(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 		return govern.Move{}, err
 	}
 	v := measurement(out)
+	if v.Number {
+		decided, _ := l.law().Decide(*l.State().Best, *out.Metric)
+		v.Better = decided.Kept
+	}
 	l.iteration.evidence = append(l.iteration.evidence, evidenceOf(out.Outcome)...)
 	l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "verify", Metric: out.Metric, Judgement: l.measured(out, v.Reason())})
 	l.iteration.metric = out.Metric

@@ -157,9 +157,9 @@ func TestL12ALoopIsOneTraceThoughItsWorkerIsKilled(t *testing.T) {
     phase commit
     phase verify
       step verify
-    phase decide
     phase guard
       step guard
+    phase decide
     phase log
   phase complete
 `, received.tree())

@@ -150,6 +150,7 @@ type Measurement struct {
 	TimedOut bool
 	Failed   bool // exited other than with 0, or could not be started
 	Number   bool // it printed a number
+	Better   bool // the decision matrix would keep it
 }
 
 // Reason returns why nothing was measured, "" where something was (P5).

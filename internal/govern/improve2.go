@@ -1,7 +1,6 @@
 package govern
 
 import (
-	"pawl/internal/evidence"
 	"pawl/internal/phase"
 	"pawl/internal/reason"
 	"pawl/internal/spec"
@@ -61,29 +60,11 @@ func (r Improve2) AfterReject(blocked Move, _, _ string) Move { return discard(b
 // AfterHalt returns how a loop ends that was halted while a change was blocked.
 func (Improve2) AfterHalt(why string) End { return BlockedGivenUp.Because(why) }
 
-// AfterVerify decides what follows P5. The metric is decided on before the guard command runs.
+// AfterVerify decides what follows P5. Where the metric would not keep the change, no guard could save it.
 func (r Improve2) AfterVerify(v Measurement) Move {
 	m := r.Improve.AfterVerify(v)
-	if m.Do == Enter {
+	if m.Do == Enter && !v.Better {
 		m.To = phase.Decide
 	}
 	return m
-}
-
-// Decide is the decision matrix (P6). What it would keep has to pass the guard command, where there is
-// one; what it discards, no guard could save.
-func (r Improve2) Decide(reference, metric evidence.Decimal) (Move, evidence.Decimal) {
-	m, delta := r.Improve.Decide(reference, metric)
-	if m.Kept && r.Guard {
-		m = enter(phase.Guard, "")
-	}
-	return m, delta
-}
-
-// AfterGuard decides what follows the guard command (P5.5): what passes is kept.
-func (r Improve2) AfterGuard(t Tries, passed bool) Move {
-	if passed {
-		return Move{Do: Finish, Kept: true, Measured: true, Judged: true}
-	}
-	return r.Improve.AfterGuard(t, passed)
 }

@@ -11,7 +11,7 @@ var improveDraft string
 
 // Improve is the metric protocol (P): one change, commit, measure, keep or revert, again.
 var Improve = Kind{
-	Name: "improve", Workflow: "Improve", Machines: []phase.Machine{improve1, improve2},
+	Name: "improve", Workflow: "Improve", Machines: []phase.Machine{improve1},
 
 	Loop: true, Reference: true,
 	Needs: []Need{{"verify.command", Always, "a command that prints the metric"}},
@@ -50,23 +50,6 @@ var improve1 = phase.Machine{
 	{At: phase.Verify, Next: []phase.Phase{phase.Guard, phase.Decide, phase.Log, phase.Complete}},
 	{At: phase.Guard, Next: []phase.Phase{phase.Decide, phase.Modify, phase.Log, phase.Complete}},
 	{At: phase.Decide, Next: []phase.Phase{phase.Log, phase.Complete}},
-	{At: phase.Log, Next: []phase.Phase{phase.Review, phase.Complete}, Records: true, Between: true},
-	{At: phase.Complete, Role: Reviewer, EveryEnd: true},
-}
-
-// improve2 is the machine in version 2 of the rules: the guard comes after the decision by the metric, for what it
-// would keep.
-var improve2 = phase.Machine{
-	{At: phase.None, Next: []phase.Phase{phase.Precheck}},
-	{At: phase.Precheck, Next: []phase.Phase{phase.Baseline, phase.Complete}},
-	{At: phase.Baseline, Next: []phase.Phase{phase.Review, phase.Complete}},
-	{At: phase.Review, Next: []phase.Phase{phase.Ideate, phase.Modify, phase.Log, phase.Complete}, Begins: true},
-	{At: phase.Ideate, Next: []phase.Phase{phase.Modify, phase.Log, phase.Complete}, Role: Ideator},
-	{At: phase.Modify, Next: []phase.Phase{phase.Commit, phase.Modify, phase.Log, phase.Complete}, Role: Writer, Edits: true, OnDesk: true},
-	{At: phase.Commit, Next: []phase.Phase{phase.Verify, phase.Modify, phase.Log, phase.Complete}, OnDesk: true},
-	{At: phase.Verify, Next: []phase.Phase{phase.Decide, phase.Log, phase.Complete}},
-	{At: phase.Decide, Next: []phase.Phase{phase.Guard, phase.Log, phase.Complete}},
-	{At: phase.Guard, Next: []phase.Phase{phase.Modify, phase.Log, phase.Complete}},
 	{At: phase.Log, Next: []phase.Phase{phase.Review, phase.Complete}, Records: true, Between: true},
 	{At: phase.Complete, Role: Reviewer, EveryEnd: true},
 }
