@@ -70,6 +70,7 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 		return act.Committed{}, ws.fenced(err, "committing the change")
 	}
 	ws.restoreAhead(ws.judge, out.Commit)
+	ws.furnishAhead(ws.judge)
 	crash.At("commit.after")
 	return out, nil
 }

@@ -48,6 +48,7 @@ func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Appended, e
 	if err := ws.judgedCaches(in.Revert == nil); err != nil {
 		ws.machine.Logger.Warn("what the judgement left in caches is not kept", "loop", ws.Loop, "error", err)
 	}
+	ws.furnishAhead(ws.desk)
 	if in.Push && !ws.Remote { // else it was pushed with the append
 		ws.pushSoon()
 	}

@@ -17,6 +17,7 @@ import (
 
 	"pawl/internal/fault"
 	"pawl/internal/git"
+	"pawl/internal/ledger"
 	"pawl/internal/loop"
 )
 
@@ -81,32 +82,32 @@ func located(name string, env []string) string {
 	return ""
 }
 
-// evaluators are the programs, files and folders outside of the repository that judge the work, as the
-// contract in force has them. In a sandbox they can be read and not written. There are none before there
-// is a contract, and a steward has none.
-func (ws *loopWorkspace) evaluators(ctx context.Context) ([]loop.Seal, error) {
+// inForce is the contract in force, an empty one before there is one. A steward has none.
+func (ws *loopWorkspace) inForce(ctx context.Context) (c ledger.Contract, err error) {
 	if ws.Steward() {
-		return nil, nil
+		return c, nil
 	}
 	at, err := ws.store.Ref(ctx, ws.Ledger)
 	if err != nil || at == "" {
-		return nil, err
+		return c, err
 	}
-	contract, err := ws.ledger.Contract(ctx, at)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(slices.Clone(contract.Sealed), func(s loop.Seal) bool { return s.Names != loop.SealOutside }), nil
+	return ws.ledger.Contract(ctx, at)
+}
+
+// evaluators are the programs, files and folders outside of the repository that judge the work, as a contract
+// has them. In a sandbox they can be read and not written.
+func evaluators(c ledger.Contract) []loop.Seal {
+	return slices.DeleteFunc(slices.Clone(c.Sealed), func(s loop.Seal) bool { return s.Names != loop.SealOutside })
 }
 
 // unaltered refuses to judge by what is not what was approved: a program or a file outside of the repository
 // that commands name, and that has changed since.
 func (ws *loopWorkspace) unaltered(ctx context.Context) error {
-	sealed, err := ws.evaluators(ctx)
+	contract, err := ws.inForce(ctx)
 	if err != nil {
 		return err
 	}
-	for _, seal := range sealed {
+	for _, seal := range evaluators(contract) {
 		if sum, err := ws.machine.sums.of(seal.Path); err != nil && !errors.Is(err, errNoFile) || sum != seal.Blob {
 			return refuse(fault.New(fault.PreconditionFailed, "%s is outside of the repository and judges the work, and it is not what it was when the contract was drawn up", git.Quote(seal.Path)).
 				Advise("Bring it back as it was, or start the loop anew: its contract will have it as it is now."))

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -28,6 +27,13 @@ type surroundings string
 
 const unchanged surroundings = "unchanged"
 
+// around is what there is around a tree.
+type around struct {
+	in   surroundings
+	n    int             // counts the surroundings that there were
+	last sandbox.Request // of the last command in them
+}
+
 // confine says what a command on one of the loop's trees may reach (E6): the tree, with the exchange for
 // what runs on the desk, and none of pawl's own. It is nil where there is no sandbox.
 func (ws *loopWorkspace) confine(ctx context.Context, c *proc.Command, inherited []string, in surroundings) error {
@@ -36,12 +42,12 @@ func (ws *loopWorkspace) confine(ctx context.Context, c *proc.Command, inherited
 		return nil
 	}
 	r := ws.request(machine)
-	r.Own, r.Env, r.Argv, r.Named = []string{c.Dir}, c.Env, c.Argv, slices.Clone(c.Argv)
-	evaluators, err := ws.evaluators(ctx)
+	r.Own, r.Env, r.Argv, r.Named = []string{c.Dir}, c.Env, slices.Clone(c.Argv), slices.Clone(c.Argv)
+	contract, err := ws.inForce(ctx)
 	if err != nil {
 		return err
 	}
-	for _, e := range evaluators {
+	for _, e := range evaluators(contract) {
 		r.Sealed = append(r.Sealed, e.Path)
 	}
 	// What the spec adds to the worker's environment it names.
@@ -50,21 +56,14 @@ func (ws *loopWorkspace) confine(ctx context.Context, c *proc.Command, inherited
 			r.Named = append(r.Named, kv)
 		}
 	}
+	t := ws.judge
 	if c.Dir == ws.desk.Dir {
-		r.Own = append(r.Own, workspace.Exchange(ws.machine.Home, ws.Ref))
-		r.Tree, r.Fresh, r.Layers = "desk", string(in), []string{ws.layers("desk")}
-	} else if r.Tree, r.Fresh = "judge", string(in); in == unchanged {
-		r.Layers = []string{ws.layers("judge")}
-	} else {
-		in = ws.sinceSettled(in)
-		r.Fresh = string(in)
-		trial, err := ws.trial(in)
-		if err != nil {
-			return err
-		}
-		r.Layers = []string{trial, ws.layers("judge")}
+		t, r.Own = ws.desk, append(r.Own, workspace.Exchange(ws.machine.Home, ws.Ref))
+	} else { // a judgement has one room, with what each of its commands names
+		s := contract.Spec
+		r.Named = append(r.Named, s.Verify.Command, s.Guard.Command, s.Test.Command)
 	}
-	policy := sandbox.Make(r)
+	policy := sandbox.Make(ws.surrounded(t, r, in))
 	if policy.Network == sandbox.Filtered {
 		if err := policy.Egress.Check(); err != nil {
 			return err
@@ -73,6 +72,59 @@ func (ws *loopWorkspace) confine(ctx context.Context, c *proc.Command, inherited
 	}
 	c.Sandbox = &policy
 	return nil
+}
+
+// surrounded is the request with its surroundings, which are new ones where the last command in the tree had others.
+func (ws *loopWorkspace) surrounded(t *tree, r sandbox.Request, in surroundings) sandbox.Request {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	judged := t == ws.judge && in != unchanged
+	if judged {
+		in += surroundings(fmt.Sprintf(" %d", ws.settled))
+	}
+	a := &t.around
+	anew := a.in != in
+	if anew {
+		a.in, a.n = in, a.n+1
+	}
+	a.last = r
+	r = ws.around(t, r, a.n, !judged)
+	if judged {
+		ws.judging = r.Layers[0]
+	}
+	if judged && anew {
+		n := a.n
+		ws.machine.background.Go(func() { ws.forgetTrials(n) })
+	}
+	return r
+}
+
+// around is the request with the tree's nth surroundings. Those of before a settlement must not be used again: the
+// layers that they have open are gone.
+func (ws *loopWorkspace) around(t *tree, r sandbox.Request, n int, lasting bool) sandbox.Request {
+	r.Fresh = fmt.Sprintf("%d, %d settled", n, ws.settled)
+	switch {
+	case t == ws.desk:
+		r.Tree, r.Layers = "desk", []string{ws.layers("desk")}
+	case lasting:
+		r.Tree, r.Layers = "judge", []string{ws.layers("judge")}
+	default:
+		r.Tree, r.Layers = "judge", []string{filepath.Join(ws.layers("trial"), ws.trial(n)), ws.layers("judge")}
+	}
+	return r
+}
+
+// furnishAhead has the surroundings made that the next step finds around a tree, while the workflow hears of the
+// last one. If they turn out to be others, the step waits until those are made.
+func (ws *loopWorkspace) furnishAhead(t *tree) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	s := ws.supervisor
+	if s == nil || t.around.last.Own == nil {
+		return
+	}
+	r := ws.around(t, t.around.last, t.around.n+1, false)
+	ws.machine.background.Go(func() { s.Prepare(sandbox.Make(r)) })
 }
 
 // request is what all commands of the loop have in common.
@@ -103,31 +155,19 @@ func (ws *loopWorkspace) layers(of string) string {
 	return filepath.Join(ws.machine.Home.Loop(ws.Ref), "layers", of)
 }
 
-// trial is the folder of the layers of one judgement. Those of judgements that came to nothing go.
-func (ws *loopWorkspace) trial(in surroundings) (string, error) {
+// trial is the name of the layers of the judge's nth surroundings, which no other worker's has.
+func (ws *loopWorkspace) trial(n int) string { return fmt.Sprintf("%s-%d", ws.epoch, n) }
+
+// forgetTrials removes the layers of judgements that came to nothing: all from before the nth.
+func (ws *loopWorkspace) forgetTrials(n int) {
 	dir := ws.layers("trial")
-	name := strings.ReplaceAll(string(in), " ", "-")
-	old, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("reading the layers of judgements: %w", err)
-	}
+	old, _ := os.ReadDir(dir)
 	for _, e := range old {
-		if e.Name() != name {
-			ws.machine.background.Go(func() { _ = os.RemoveAll(filepath.Join(dir, e.Name())) })
+		number, ours := strings.CutPrefix(e.Name(), ws.epoch+"-")
+		if is, err := strconv.Atoi(number); !ours || err != nil || is < n {
+			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
 		}
 	}
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	ws.judging = filepath.Join(dir, name)
-	return ws.judging, nil
-}
-
-// sinceSettled tells what is judged after a settlement from what was before: the layers of that are gone, and a
-// room that has them open must not be used again.
-func (ws *loopWorkspace) sinceSettled(in surroundings) surroundings {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	return in + surroundings(fmt.Sprintf(" %d", ws.settled))
 }
 
 // judgedCaches keeps what the last judgement left in caches, or forgets it: only a change that was kept may
@@ -138,10 +178,14 @@ func (ws *loopWorkspace) judgedCaches(kept bool) error {
 	ws.settled++
 	trial := ws.judging
 	ws.judging = ""
-	if kept && trial != "" {
+	if trial == "" {
+		return nil
+	}
+	if kept {
 		return sandbox.Promote(trial, ws.layers("judge"))
 	}
-	return os.RemoveAll(ws.layers("trial"))
+	ws.machine.background.Go(func() { _ = os.RemoveAll(trial) })
+	return nil
 }
 
 // means is how the sandbox of p's commands keeps files out of reach.

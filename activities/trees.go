@@ -22,6 +22,8 @@ type tree struct {
 	*trees.Tree
 	busy sync.Mutex // held while the tree is being restored
 	at   string     // the commit that it is known to be at, "" for unknown; under the workspace's mu
+
+	around around // under the workspace's mu
 }
 
 // restore brings a tree to head, once: later calls find it there until something runs in it.

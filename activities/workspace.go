@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -51,6 +52,7 @@ type loopWorkspace struct {
 	turn       int       // counts what has run in the trees
 	settled    int       // counts the changes that were kept or undone
 	judging    string    // the folder of the layers of the judgement since then, "" before one
+	epoch      string    // tells the layers of its judgements from those of earlier workers
 }
 
 // workspace returns the workspace of the loop named ref.
@@ -86,7 +88,7 @@ func (m *machine) openWorkspace(ctx context.Context, r workspace.Record) (*loopW
 	}
 	shown := cmp.Or(branchName(r), r.Onto)
 	return &loopWorkspace{
-		Record: r, machine: m, store: store, ledger: ledger.Open(store), steward: ledger.OpenSteward(store),
+		Record: r, machine: m, epoch: strconv.FormatInt(time.Now().UnixNano(), 36), store: store, ledger: ledger.Open(store), steward: ledger.OpenSteward(store),
 		desk:  &tree{Tree: trees.At(store, workspace.Desk(m.Home, r.Ref), workspace.Admin(m.Home, r.Ref, "desk"), shown)},
 		judge: &tree{Tree: trees.At(store, workspace.Judge(m.Home, r.Ref), workspace.Admin(m.Home, r.Ref, "judge"), shown)},
 	}, nil

@@ -108,6 +108,9 @@ func (s *server) attend(j *job, id uint64, c Command, result *Result) {
 			if !ok {
 				return
 			}
+			if req.Prepare != nil {
+				s.prepare(*req.Prepare)
+			}
 			if req.Interrupt && req.ID == id {
 				interrupt(&result.Interrupted)
 			}

@@ -115,6 +115,7 @@ type Supervisor struct {
 	token   string
 	cmd     *exec.Cmd
 	control *os.File
+	sending sync.Mutex
 	encode  *gob.Encoder
 	replies chan reply
 	lost    chan struct{} // closed when the control socket has ended
@@ -209,8 +210,7 @@ func (s *Supervisor) Run(ctx context.Context, c Command) (Result, error) {
 	}
 	s.lastID++
 	id := s.lastID
-	// A failed write is followed by the end of the socket, which is where it is noticed.
-	_ = s.encode.Encode(request{ID: id, Run: &c})
+	s.send(request{ID: id, Run: &c})
 
 	interrupt := ctx.Done()
 	var overdue <-chan time.Time
@@ -220,7 +220,7 @@ func (s *Supervisor) Run(ctx context.Context, c Command) (Result, error) {
 			return r.outcome(c)
 		case <-interrupt:
 			interrupt = nil
-			_ = s.encode.Encode(request{ID: id, Interrupt: true})
+			s.send(request{ID: id, Interrupt: true})
 			// A supervisor that somebody stopped must not hold up a halt for ever.
 			overdue = time.After(c.Grace + closeWithin)
 		case <-overdue:
@@ -236,6 +236,16 @@ func (s *Supervisor) Run(ctx context.Context, c Command) (Result, error) {
 	}
 }
 
+// Prepare has the surroundings made in which a command of the policy is to run next, so that it need not wait for
+// them. It waits for nothing and needs no turn; where the surroundings can't be made, the command is told.
+func (s *Supervisor) Prepare(p sandbox.Policy) { s.send(request{Prepare: &p}) }
+
+func (s *Supervisor) send(r request) {
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	_ = s.encode.Encode(r) // a failed write is followed by the end of the socket, which is where it is noticed
+}
+
 // Check tries what is asked in the sandbox in which commands of the policy run, and returns what came of it.
 // It waits for its turn as Run does. An error says nothing about the sandbox.
 func (s *Supervisor) Check(ctx context.Context, c Check) ([]sandbox.Finding, error) {
@@ -246,7 +256,7 @@ func (s *Supervisor) Check(ctx context.Context, c Check) ([]sandbox.Finding, err
 		return nil, ctx.Err()
 	}
 	s.lastID++
-	_ = s.encode.Encode(request{ID: s.lastID, Check: &c})
+	s.send(request{ID: s.lastID, Check: &c})
 	select {
 	case r := <-s.replies:
 		if r.Error != "" {

@@ -18,7 +18,9 @@ import (
 type room struct {
 	key, tree string
 	work      chan func()
-	proxy     net.Listener // the way out of its network, nil where there is none
+	entered   chan struct{} // closed when it is there, or can't be
+	err       error         // why it can't be; after entered
+	proxy     net.Listener  // the way out of its network, nil where there is none; after entered
 }
 
 // maxRooms is how many are kept: those of the agent's programs and of the judge.
@@ -31,9 +33,10 @@ func (s *server) within(p *sandbox.Policy, do func()) error {
 		do()
 		return nil
 	}
-	at, err := s.enter(*p)
-	if err != nil {
-		return err
+	at := s.enter(*p)
+	if <-at.entered; at.err != nil {
+		s.rooms = slices.DeleteFunc(s.rooms, func(r *room) bool { return r == at })
+		return at.err
 	}
 	done := make(chan struct{})
 	at.work <- func() {
@@ -44,18 +47,29 @@ func (s *server) within(p *sandbox.Policy, do func()) error {
 	return nil
 }
 
-// enter returns the thread that is in the sandbox of p, making it where there is none. A tree has one room
-// at a time: two would write one layer.
-func (s *server) enter(p sandbox.Policy) (*room, error) {
+// prepare makes a room for a command that is to come, unless the one that runs is in the same tree: a tree has
+// one room at a time.
+func (s *server) prepare(p sandbox.Policy) {
+	if s.running == nil || s.running.Tree != p.Tree {
+		s.enter(p)
+	}
+}
+
+// enter returns the thread that is in the sandbox of p, or on its way, making it where there is none. A tree has
+// one room at a time: two would write one layer.
+func (s *server) enter(p sandbox.Policy) *room {
 	key := p.Key()
 	for _, at := range s.rooms {
 		if at.key == key {
-			return at, nil
+			return at
 		}
 	}
 	var oldest *room
 	if len(s.rooms) == maxRooms {
 		oldest = s.rooms[0]
+		if s.running != nil && oldest.tree == s.running.Tree { // a command ends with its room
+			oldest = s.rooms[1]
+		}
 	}
 	s.rooms = slices.DeleteFunc(s.rooms, func(at *room) bool {
 		if p.Tree != "" && at.tree == p.Tree || at == oldest {
@@ -64,40 +78,40 @@ func (s *server) enter(p sandbox.Policy) (*room, error) {
 		}
 		return false
 	})
-	at := &room{key: key, tree: p.Tree, work: make(chan func())}
-	entered := make(chan error, 1)
+	at := &room{key: key, tree: p.Tree, work: make(chan func()), entered: make(chan struct{})}
 	go func() {
 		// Never unlocked, so that the thread ends with the goroutine and runs nothing else. The
 		// runtime clones no other thread from one that is locked. Commands are killed when the
 		// thread that forked them ends, so it stays.
 		runtime.LockOSThread()
 		is, err := sandbox.Enter(p)
-		at.proxy = is.Proxy
-		entered <- err
+		at.proxy, at.err = is.Proxy, err
+		close(at.entered)
 		if err != nil {
+			at.closeProxy()
 			return
+		}
+		if at.proxy != nil {
+			go func() { _ = egress.Serve(at.proxy, p.Egress, s.refusals.add) }()
 		}
 		for do := range at.work {
 			do()
 		}
 	}()
-	err := <-entered
-	if at.proxy != nil && err == nil {
-		go func() { _ = egress.Serve(at.proxy, p.Egress, s.refusals.add) }()
-	}
-	if err != nil {
-		if at.proxy != nil {
-			at.proxy.Close()
-		}
-		return nil, err
-	}
 	s.rooms = append(s.rooms, at)
-	return at, nil
+	return at
 }
 
 // leave ends the thread: no command of its runs, as there is one at a time.
 func (r *room) leave() {
 	close(r.work)
+	go func() {
+		<-r.entered
+		r.closeProxy()
+	}()
+}
+
+func (r *room) closeProxy() {
 	if r.proxy != nil {
 		r.proxy.Close()
 	}

@@ -27,6 +27,7 @@ type request struct {
 	ID        uint64
 	Run       *Command
 	Check     *Check
+	Prepare   *sandbox.Policy
 	Interrupt bool // of command ID; for one that has ended meanwhile it means nothing
 }
 
@@ -62,8 +63,9 @@ type server struct {
 	requests chan request   // closed when the worker is gone
 	children chan os.Signal // something ended
 	encode   *gob.Encoder
-	buffers  [2][]byte // for copying stdout and stderr, kept between commands
-	rooms    []*room   // the newest last
+	buffers  [2][]byte       // for copying stdout and stderr, kept between commands
+	rooms    []*room         // the newest last
+	running  *sandbox.Policy // of the command that runs, nil where none does or it has none
 	refusals refusals
 	handed   listeners
 }
@@ -110,8 +112,13 @@ func serve(token string) (code int) {
 		answer := reply{ID: req.ID}
 		var err error
 		switch {
+		case req.Prepare != nil:
+			s.prepare(*req.Prepare)
+			continue
 		case req.Run != nil:
+			s.running = req.Run.Sandbox
 			answer.Result, err = s.run(req.ID, *req.Run)
+			s.running = nil
 			s.handed.close()
 			answer.Result.Refused = s.refusals.take()
 		case req.Check != nil:

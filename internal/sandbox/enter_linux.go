@@ -116,6 +116,9 @@ func ownRoot(p Policy) error {
 	if err := memory(staging, "mode=0755,size=16m"); err != nil {
 		return err
 	}
+	if p.Machine.Overlay {
+		together(pieces)
+	}
 	for _, p := range pieces {
 		if err := p.put(); err != nil {
 			return fmt.Errorf("%s: %w", p.Path, err)
@@ -192,7 +195,13 @@ func (p piece) put() error {
 		_ = os.Symlink(p.Target, at)
 		return nil
 	case Layer:
-		return p.overlay(at)
+		if p.tree < 0 {
+			return p.overlay(at)
+		}
+		if err := os.MkdirAll(at, 0o755); err != nil {
+			return err
+		}
+		return unix.MoveMount(p.tree, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH)
 	case Copy:
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 			return err
@@ -217,6 +226,39 @@ func (p piece) put() error {
 		return err
 	}
 	return unix.MoveMount(p.tree, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH)
+}
+
+// together opens one layer for all caches that the machine does not have, where others are below it. A folder on the
+// disk for each, made and removed with every judgement, would cost more than all else of a room. Where it can't be, each
+// gets its own.
+func together(pieces []piece) {
+	var all []*piece
+	for i, p := range pieces {
+		if p.Access == Layer && p.Missing && p.Upper != "" && len(p.Lower) > 0 {
+			all = append(all, &pieces[i])
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	one := piece{Place: Place{Upper: filepath.Join(filepath.Dir(all[0].Upper), missing)}, tree: -1}
+	for _, dir := range all[0].Lower {
+		one.Lower = append(one.Lower, filepath.Dir(filepath.Dir(dir)))
+	}
+	for _, p := range all {
+		_ = os.MkdirAll(p.Lower[0], 0o755) // else it can't be opened
+	}
+	at := filepath.Join(staging, missing)
+	if one.overlay(at) != nil {
+		return
+	}
+	for _, p := range all {
+		if tree, err := unix.OpenTree(unix.AT_FDCWD, filepath.Join(at, filepath.Base(p.Upper), upper), unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC); err == nil {
+			p.tree = tree
+		}
+	}
+	_ = unix.Unmount(at, unix.MNT_DETACH)
+	_ = os.Remove(at)
 }
 
 // opaque reports whether a folder of a layer hides what is below it.

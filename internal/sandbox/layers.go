@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 )
 
-// upper and working are what a layer is made of, in its own folder.
-const upper, working = "upper", "work"
+// upper and working are what a layer is made of, in its own folder. missing is the one of all the folders that the
+// machine does not have: in it each has the place that it has beside it.
+const upper, working, missing = "upper", "work", ".missing"
 
 // Promote moves what was written to the layers of one folder into those of another, which then shows it:
 // what is in a trial's layers becomes what later commands find. from is gone afterwards. Nothing may run over
@@ -24,8 +25,8 @@ func Promote(from, to string) error {
 	}
 	for _, slot := range slots {
 		into := filepath.Join(to, slot.Name(), upper)
-		if err := os.MkdirAll(into, 0o755); err != nil {
-			return fmt.Errorf("promoting layers: %w", err)
+		if slot.Name() == missing {
+			into = to
 		}
 		if err := merge(filepath.Join(from, slot.Name(), upper), into); err != nil {
 			return fmt.Errorf("promoting layers: %w", err)
@@ -40,7 +41,10 @@ func merge(from, to string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err
 	}
 	for _, e := range entries {

@@ -362,8 +362,8 @@ func TestE6_EachJudgementHasFreshSurroundings(t *testing.T) {
 				code, out := p.in(s, script)
 				require.Equal(t, works, code == 0, "%s\n%s", script, out)
 			}
-			leave := `echo evil >~/.npmrc; echo evil >/tmp/x; echo evil >~/.cache/go-build/x; echo new >~/.cache/go-build/new; rm -f ~/.cache/go-build/gone`
-			find := `cat ~/.npmrc || cat /tmp/x || grep evil ~/.cache/go-build/x || cat ~/.cache/go-build/new`
+			leave := `echo evil >~/.npmrc; echo evil >/tmp/x; echo evil >~/.cache/go-build/x; echo new >~/.cache/go-build/new; rm -f ~/.cache/go-build/gone; echo evil >~/.cache/gopls/x`
+			find := `cat ~/.npmrc || cat ~/.cache/gopls/x || cat /tmp/x || grep evil ~/.cache/go-build/x || cat ~/.cache/go-build/new`
 			require.NoError(t, os.WriteFile(filepath.Join(p.home, ".cache/go-build/gone"), nil, 0o644))
 			run("1", leave, true)
 			run("1", find, true) // within one judgement it is there
@@ -372,14 +372,15 @@ func TestE6_EachJudgementHasFreshSurroundings(t *testing.T) {
 				run("2", `test -e ~/.cache/go-build/gone && grep x ~/.cache/go-build/x`, true)
 			}
 			// A change that was kept hands on its caches, and nothing else.
-			run("3", `echo good >~/.cache/go-build/kept; mkdir -p ~/.cache/go-build/d; rm -f ~/.cache/go-build/gone; echo evil >~/.npmrc`, true)
+			run("3", `echo good >~/.cache/go-build/kept; mkdir -p ~/.cache/go-build/d; rm -f ~/.cache/go-build/gone; echo evil >~/.npmrc; mkdir ~/.cache/gopls/d && echo good >~/.cache/gopls/d/kept`, true)
 			require.NoError(t, s.Close())
 			require.NoError(t, sandbox.Promote(filepath.Join(layers, "trial-3"), filepath.Join(layers, "judge")))
 			s, err = proc.Start(t.Name(), m.Files)
 			require.NoError(t, err)
 			run("4", find, false)
 			if m.Overlay {
-				run("4", `grep good ~/.cache/go-build/kept && test -d ~/.cache/go-build/d && test ! -e ~/.cache/go-build/gone`, true)
+				run("4", `grep good ~/.cache/go-build/kept && test -d ~/.cache/go-build/d && test ! -e ~/.cache/go-build/gone && grep good ~/.cache/gopls/d/kept && rm -r ~/.cache/gopls/d`, true)
+				run("5", `grep good ~/.cache/gopls/d/kept`, true)
 			}
 			require.FileExists(t, filepath.Join(p.home, ".cache/go-build/gone"), "the user's own cache is as it was")
 			b, err := os.ReadFile(filepath.Join(p.home, ".cache/go-build/x"))
@@ -515,16 +516,23 @@ func TestE6_AnEngineThatAsksWhoComesIsTried(t *testing.T) {
 	require.NotContains(t, fmt.Sprint(claims), "token", "without a root of their own agents can read it")
 }
 
+// The parts that the sandbox adds to a step: to work out a policy, to make a room, and to run a command there.
 func BenchmarkCommand(b *testing.B) {
 	m := sandbox.Probe()
-	run := func(name string, policy *sandbox.Policy, by sandbox.Means) {
+	home := b.TempDir()
+	request := sandbox.Request{
+		Machine: m, Home: home, Network: sandbox.Filtered, Env: os.Environ(), Argv: []string{"sh", "-c", "true"}, Tree: "judge",
+		Layers: []string{filepath.Join(home, "layers", "trial"), filepath.Join(home, "layers", "judge")},
+	}
+	run := func(name string, by sandbox.Means, policy func() *sandbox.Policy) {
 		b.Run(name, func(b *testing.B) {
 			s, err := proc.Start("bench", by)
 			require.NoError(b, err)
 			defer s.Close()
 			once := func() {
-				_, err := s.Run(context.Background(), proc.Command{Argv: []string{"/bin/true"}, Dir: "/", Env: os.Environ(), Sandbox: policy})
+				r, err := s.Run(context.Background(), proc.Command{Argv: []string{"/bin/true"}, Dir: "/", Env: os.Environ(), Sandbox: policy()})
 				require.NoError(b, err)
+				require.Zero(b, r.ExitCode)
 			}
 			once()
 			for b.Loop() {
@@ -532,15 +540,24 @@ func BenchmarkCommand(b *testing.B) {
 			}
 		})
 	}
-	home := b.TempDir()
-	make := func(m sandbox.Machine) *sandbox.Policy {
-		p := sandbox.Make(sandbox.Request{Machine: m, Home: home, Network: sandbox.Filtered, Env: os.Environ()})
+	b.Run("policy", func(b *testing.B) {
+		for b.Loop() {
+			sandbox.Make(request)
+		}
+	})
+	run("none", sandbox.ByNothing, func() *sandbox.Policy { return nil })
+	same := sandbox.Make(request)
+	run(string(m.Files), m.Files, func() *sandbox.Policy { return &same })
+	fresh := 0
+	run(string(m.Files)+", a room each", m.Files, func() *sandbox.Policy {
+		p := same
+		fresh++
+		p.Fresh = fmt.Sprint(fresh)
 		return &p
-	}
-	run("none", nil, sandbox.ByNothing)
-	run(string(m.Files), make(m), m.Files)
+	})
 	if path, ok := sandbox.Bubblewrap(); ok {
-		m.Files, m.Bwrap = sandbox.ByBwrap, path
-		run("bubblewrap", make(m), m.Files)
+		request.Machine.Files, request.Machine.Bwrap = sandbox.ByBwrap, path
+		wrapped := sandbox.Make(request)
+		run("bubblewrap", sandbox.ByBwrap, func() *sandbox.Policy { return &wrapped })
 	}
 }
