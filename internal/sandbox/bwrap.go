@@ -47,6 +47,7 @@ func (p Policy) Wrap(path string, argv []string) (string, []string) {
 		case place.Access == Layer:
 			wrapped = append(wrapped, "--tmpfs", place.Path)
 		case !there: // it has gone since the policy was made
+		case place.Text != "": // no part of a file without a descriptor to hand over
 		case place.Access == Write:
 			wrapped = append(wrapped, "--bind", place.Path, place.Path)
 		case place.Access == Read, place.Access == Copy: // no copy without a descriptor to hand over: it can be read

@@ -163,7 +163,9 @@ func gather(places []Place) (pieces []piece, err error) {
 		}
 		switch place.Access {
 		case Copy:
-			p.data, err = os.ReadFile(place.Path)
+			if p.data = []byte(place.Text); place.Text == "" {
+				p.data, err = os.ReadFile(place.Path)
+			}
 		case Read, Write:
 			p.tree, err = treeOf(place.Path, place.Access == Read)
 		}
@@ -402,7 +404,7 @@ func dropCapabilities(all bool) {
 func (p Policy) Key() string {
 	key := fmt.Appendf(nil, "%+v %s %+v %v %+v %s", p.Machine, p.Network, p.Egress, p.Closed, p.Limits, p.Fresh)
 	for _, place := range p.Places {
-		key = fmt.Appendf(key, "\x00%d %s %s %s", place.Access, place.Path, place.Target, place.Upper)
+		key = fmt.Appendf(key, "\x00%d %s %s %s %s", place.Access, place.Path, place.Target, place.Upper, place.Text)
 		var st unix.Stat_t
 		if (place.Access == Read || place.Access == Write) && unix.Stat(place.Path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
 			key = strconv.AppendUint(append(key, ' '), st.Ino, 10)

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,9 +98,15 @@ var scratchVariables = []string{"TMPDIR", "TMP", "TEMP", "GOTMPDIR"}
 var toolchains = []string{
 	"go/bin", "sdk", "bin", ".local/bin", ".local/lib", ".local/share/mise", ".local/share/uv", ".local/share/pnpm", ".local/share/pipx",
 	".local/share/claude", ".local/share/fnm", ".pyenv", ".rbenv", ".nodenv", ".nvm", ".asdf", ".volta", ".bun", ".deno", ".sdkman", ".rustup",
-	".cargo/bin", ".cargo/env", ".cargo/config.toml", ".ghcup", ".dotnet", ".juliaup", "miniconda3", "anaconda3", ".conda/envs",
-	".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes", ".config/go/env", ".config/pip/pip.conf",
+	".cargo/bin", ".ghcup", ".dotnet", ".juliaup", "miniconda3", "anaconda3", ".conda/envs",
+	".config/git/ignore", ".config/git/attributes",
 }
+
+// preferences are settings of a home in which credentials may stand. They are in reach where none do.
+var preferences = []string{".config/go/env", ".config/pip/pip.conf", ".cargo/config.toml", ".cargo/env"}
+
+// credentials is what a file of settings has that has one in it.
+var credentials = regexp.MustCompile(`(?i)://[^/\s]*@|token|passw|secret|auth|credential`)
 
 // toolVariables name such folders elsewhere; PATH names many.
 var toolVariables = []string{
@@ -152,6 +159,7 @@ func Make(r Request) Policy {
 	d.add(Write, "/proc") // what the supervisor has mounted there, of its own processes
 
 	d.inHomes(Read, toolchains...)
+	d.preferences()
 	for _, path := range r.Allow {
 		if rest, ok := strings.CutPrefix(path, "~/"); ok && len(d.homes) > 0 {
 			path = filepath.Join(d.homes[0], rest)
@@ -247,6 +255,26 @@ func (d *draft) inHomes(access Access, names ...string) {
 	for _, home := range d.homes {
 		for _, name := range names {
 			d.add(access, filepath.Join(home, name))
+		}
+	}
+}
+
+// preferences puts settings into reach, as far as no credential is among them: of git's those that say how it
+// behaves, of others the whole file or nothing.
+func (d *draft) preferences() {
+	for _, home := range d.homes {
+		for _, name := range preferences {
+			if text, err := os.ReadFile(filepath.Join(home, name)); err == nil && !credentials.Match(text) {
+				d.add(Read, filepath.Join(home, name))
+			}
+		}
+		for _, name := range []string{".gitconfig", ".config/git/config"} {
+			at := resolved(filepath.Join(home, name))
+			text, err := os.ReadFile(at)
+			if harmless := gitSettings(string(text)); err == nil && harmless != "" {
+				d.places = append(d.places, Place{Path: at, Access: Copy, Text: harmless})
+				d.names(filepath.Join(home, name))
+			}
 		}
 	}
 }

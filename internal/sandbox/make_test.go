@@ -42,6 +42,57 @@ func TestE6_WhatNpmInstalledStarts(t *testing.T) {
 	}
 }
 
+// TestE6_SettingsComeWithoutCredentials has everything in a user's settings that leads to a server, names a program or
+// is a secret.
+func TestE6_SettingsComeWithoutCredentials(t *testing.T) {
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	t.Setenv("HOME", home)
+	for name, text := range map[string]string{
+		".gitconfig": `# mine
+[user]
+	name = Ann Author   ; a comment
+	email = ann@example.com
+	signingKey = sesame
+[core] autocrlf = input
+	sshCommand = ssh -i sesame
+	editor = sesame \
+	name = sesame
+	quotePath
+[url "https://ann:sesame@example.com/"]
+	insteadOf = https://example.com/
+[http]
+	extraHeader = Authorization: sesame
+[credential "https://example.com"]
+	helper = store --file sesame
+[user "other"]
+	name = sesame
+[github]
+	token = sesame
+[INIT]
+	defaultBranch = main
+`,
+		".config/pip/pip.conf": "[global]\nindex-url = https://ann:sesame@pypi.example.com/simple\n",
+		".config/go/env":       "GOPROXY=https://proxy.golang.org\n",
+		".cargo/config.toml":   "[registries.x]\ntoken = \"sesame\"\n",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(home, name)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(home, name), []byte(text), 0o600))
+	}
+	policy := sandbox.Make(sandbox.Request{Machine: sandbox.Machine{Files: sandbox.ByNamespace}, Home: t.TempDir()})
+	require.True(t, contains(policy.Places, filepath.Join(home, ".config/go/env")))
+	require.False(t, contains(policy.Places, filepath.Join(home, ".config/pip/pip.conf")))
+	require.False(t, contains(policy.Places, filepath.Join(home, ".cargo/config.toml")))
+	var git string
+	for _, p := range policy.Places {
+		if p.Path == filepath.Join(home, ".gitconfig") {
+			require.Equal(t, sandbox.Copy, p.Access)
+			git = p.Text
+		}
+	}
+	require.Equal(t, "[user]\n\tname = Ann Author   ; a comment\n[user]\n\temail = ann@example.com\n[core]\n\tautocrlf = input\n[core]\n\tquotePath\n[init]\n\tdefaultBranch = main\n", git)
+}
+
 func contains(places []sandbox.Place, path string) bool {
 	for _, p := range places {
 		if p.Path == path && p.Access == sandbox.Read {

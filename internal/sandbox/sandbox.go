@@ -45,6 +45,7 @@ type Place struct {
 	Path   string
 	Access Access
 	Target string   // of a Link
+	Text   string   // of a Copy that is not of the whole file
 	Lower  []string // of a Layer: what is seen below, the uppermost first
 	Upper  string   // of a Layer: where what is written goes. What overlays need is beside it
 	// Missing is a Layer over nothing.

@@ -42,7 +42,7 @@ func newPlace(t *testing.T, m sandbox.Machine) *place {
 	}
 	p.desk, p.exchange = filepath.Join(p.pawl, "loops", "l", "desk"), filepath.Join(p.pawl, "loops", "l", "exchange")
 	for name, text := range map[string]string{
-		"user/.ssh/id": "key\n", "user/.bashrc": "rc\n", "user/.cache/go-build/x": "x\n", "user/.gitconfig": "config\n", "user/.claude.json": "{}\n",
+		"user/.ssh/id": "key\n", "user/.bashrc": "rc\n", "user/.cache/go-build/x": "x\n", "user/.gitconfig": gitconfig, "user/.claude.json": "{}\n",
 		"user/.claude/session": "s\n", "user/tools/agent.sh": "exit 0\n", "user/tools/lib.sh": "l\n", "user/notes/n": "n\n", "user/notes.txt": "m\n", "repo/file": "theirs\n", "repo/.git/hooks/post-commit": "h\n",
 		"user/.local/state/pawl/stores/s.git/HEAD": "ref\n", "user/.local/state/pawl/loops/other/steps/stdout": "transcript\n",
 		"user/.local/state/pawl/loops/l/judge/f": "f\n", "user/.local/state/pawl/loops/l/desk/f": "f\n", "user/.local/state/pawl/loops/l/exchange/p": "p\n",
@@ -79,6 +79,9 @@ func (p *place) in(s *proc.Supervisor, script string) (int, string) {
 	require.NoError(p.t, err)
 	return r.ExitCode, string(b) + r.StartError
 }
+
+// gitconfig are somebody's settings of git, with credentials in them.
+const gitconfig = "[user]\n\tname = Ann\n[credential]\n\thelper = \"!echo password=sesame\"\n[http \"https://example.com\"]\n\textraHeader = sesame\n"
 
 // machines are the ways in which this machine can keep files out of reach.
 func machines(t *testing.T) map[string]sandbox.Machine {
@@ -119,8 +122,10 @@ func TestE6_WhatIsInReachOfAgents(t *testing.T) {
 				{"rename on the desk", `mkdir d && mv f d/f && mv d/f f`, true},
 				{"leave a result", `echo 1 >$W/user/.local/state/pawl/loops/l/exchange/r`, true},
 				{"use a cache", `echo 1 >~/.cache/go-build/y`, true},
-				{"read git's settings", `grep -q config ~/.gitconfig`, true},
-				{"change git's settings", `echo 1 >~/.gitconfig`, false},
+				// bubblewrap hands over no part of a file.
+				{"read git's settings", `test "$(git config user.name)" = Ann`, m.Files != sandbox.ByBwrap},
+				{"read the credentials among them", `grep -q sesame ~/.gitconfig`, false},
+				{"change git's settings, in memory", `git config --global user.name Bob`, true},
 				{"run what the spec names", `sh ~/tools/agent.sh`, true},
 				{"read what the spec names by the home's short name", `grep -q m ~/notes.txt`, true},
 				{"read what is beside the agent", `cat ~/tools/lib.sh`, true},
@@ -170,7 +175,7 @@ func TestE6_WhatIsInReachOfAgents(t *testing.T) {
 				code, out := p.sh("exec 2>&1; " + c.script)
 				require.Equal(t, c.works, code == 0, "%s: exit %d\n%s", c.name, code, out)
 			}
-			for name, want := range map[string]string{"user/.bashrc": "rc\n", "user/.gitconfig": "config\n", "user/.claude.json": "{}\n", "repo/file": "theirs\n", "user/notes/n": "1\n", "user/.claude/session": "s\n"} {
+			for name, want := range map[string]string{"user/.bashrc": "rc\n", "user/.gitconfig": gitconfig, "user/.claude.json": "{}\n", "repo/file": "theirs\n", "user/notes/n": "1\n", "user/.claude/session": "s\n"} {
 				b, err := os.ReadFile(filepath.Join(p.dir, name))
 				require.NoError(t, err)
 				require.Equal(t, want, string(b), name)
