@@ -127,7 +127,7 @@ func (w *work) noticed(ctx context.Context, in act.Canary, files []string, out *
 			return true, nil
 		}
 		if c.command == in.Test && in.Signature != "" { // it failed before, so it has to fail otherwise
-			tests, err := readTests(r.OK(), "", w.dir)
+			tests, err := readTests(r.OK(), "", "", w.dir)
 			if err != nil || tests.Signature != in.Signature {
 				return err == nil, err
 			}

@@ -21,7 +21,7 @@ func (a *Activities) Test(ctx context.Context, in act.Test) (act.Tested, error) 
 
 func (w *work) test(ctx context.Context, in act.Test) (out act.Tested, err error) {
 	if out.Outcome, err = w.judged(ctx, in.Command); err == nil && !out.Interrupted {
-		out.Tests, err = readTests(out.OK(), in.Before, w.dir)
+		out.Tests, err = readTests(out.OK(), in.Before, in.Known, w.dir)
 	}
 	return out, err
 }
@@ -38,24 +38,17 @@ const (
 )
 
 // readTests takes which tests failed from the output of a test command, and what became of them
-// since the run whose log is before.
-func readTests(passed bool, before, dir string) (*loop.Tests, error) {
+// since the run whose log is before. What failed already in the run whose log is known, the one on the
+// unchanged code, is told apart.
+func readTests(passed bool, before, known, dir string) (*loop.Tests, error) {
 	outputs, err := outputsOf(dir)
 	if err != nil {
 		return nil, err
 	}
 	report := testreport.Read(outputs...)
-	var earlier testreport.Report
-	if before != "" {
-		err := durable.ReadJSON(filepath.Join(before, reportFile), &earlier)
-		if errors.Is(err, durable.ErrTorn) {
-			var told [][]byte
-			told, err = outputsOf(before)
-			earlier = testreport.Read(told...)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("reading the report of the run before: %w", err)
-		}
+	earlier, _, err := reportOf(before)
+	if err != nil {
+		return nil, fmt.Errorf("reading the report of the run before: %w", err)
 	}
 	change := testreport.Compare(earlier, report).Short(maxTests)
 	if before == "" { // nothing is new where there was nothing before
@@ -65,6 +58,17 @@ func readTests(passed bool, before, dir string) (*loop.Tests, error) {
 		Passed: report.Passed, Failed: report.Failed, Skipped: report.Skipped, Broken: report.Broken,
 		Failing: change.Failing, New: change.New, Fixed: change.Fixed, Worse: change.Worse && before != "",
 	}
+	unchanged, there, err := reportOf(known)
+	if err != nil {
+		return nil, fmt.Errorf("reading the report of the unchanged code: %w", err)
+	}
+	if there { // else the host that had it is gone, and everything counts
+		since := testreport.Compare(unchanged, report)
+		tests.Known = since.Short(maxTests).Still
+		tests.Progress = since.Count.Fixed > 0 || report.Passed > unchanged.Passed
+		tests.Excused = !passed && report.Failed > 0 && report.Failed == since.Count.Still && report.Passed >= unchanged.Passed &&
+			!report.Partial && (unchanged.Broken || !report.Broken)
+	}
 	if !passed {
 		tests.Signature = testreport.Signature(report)
 		if err := durable.WriteFile(filepath.Join(dir, digestFile), []byte(testreport.Digest(report, maxDigest, outputs...)), 0o600); err != nil {
@@ -72,6 +76,23 @@ func readTests(passed bool, before, dir string) (*loop.Tests, error) {
 		}
 	}
 	return tests, durable.WriteJSON(filepath.Join(dir, reportFile), report)
+}
+
+// reportOf is the report of a run by its log; there is false where there is none.
+func reportOf(log string) (r testreport.Report, there bool, err error) {
+	if log == "" {
+		return r, false, nil
+	}
+	err = durable.ReadJSON(filepath.Join(log, reportFile), &r)
+	if errors.Is(err, durable.ErrTorn) {
+		var told [][]byte
+		told, err = outputsOf(log)
+		r = testreport.Read(told...)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return testreport.Report{}, false, nil
+	}
+	return r, err == nil, err
 }
 
 // outputsOf is what a test command has printed.

@@ -36,6 +36,7 @@ type deliver struct {
 	lastTest string // the log of the last test run on what is on the branch
 	prevTest string // the log of the one before it
 	lastFix  string // the commit of the last fix, "" where it made none
+	left     bool   // the last fixer changed nothing
 }
 
 func (l *deliver) law() deliverRules { return rulesOf(deliverVersions, l.rules, l.spec) }
@@ -50,7 +51,7 @@ func (l *deliver) between(workflow.Context) error { return nil }
 
 // begin tells the first writer of an iteration why the one before it was not the last.
 func (l *deliver) begin() {
-	l.turn, l.lastTest, l.prevTest, l.lastFix = 0, "", "", ""
+	l.turn, l.lastTest, l.prevTest, l.lastFix, l.left = 0, "", "", "", false
 	if past := l.State().Iterations; len(past) > 0 && past[len(past)-1].Reason != reason.Interrupted {
 		l.iteration.why = past[len(past)-1].Reason
 	}
@@ -96,7 +97,31 @@ func (l *deliver) prepare(ctx workflow.Context) error {
 	if l.State().Contract.ApprovedAt != nil {
 		return nil
 	}
+	if err := l.baseline(ctx); err != nil {
+		return err
+	}
 	return l.plan(ctx)
+}
+
+// baseline runs the tests on the unchanged code: what fails then is shown to the writer and does not count
+// later. It may be what the loop is there to mend, so it ends nothing.
+func (l *deliver) baseline(ctx workflow.Context) error {
+	if !l.law().BaselineDue() || l.State().KnownTests != nil {
+		return nil
+	}
+	if err := l.ready(); err != nil { // nothing is run for nothing
+		return err
+	}
+	in := act.Test{Step: l.newStep("test", 0, l.spec.Test.Timeout.D()), Command: l.spec.Test.Command}
+	out, err := step[act.Tested](ctx, l.run, act.TestName, in.Command, &in)
+	if err != nil {
+		return err
+	}
+	l.iteration.phaseSpent = 0 // the planner has all of its time
+	j := l.judgement(out.Outcome, failed(out.Outcome, "tests"))
+	j.Tests = out.Tests
+	l.Emit(ctx, loop.Event{Type: loop.TestsKnown, Step: "test", Judgement: j})
+	return nil
 }
 
 // plan asks the planner, who can't keep a change, for the plan; without one the goal is the plan. It
@@ -183,7 +208,8 @@ func (l *deliver) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 	event := loop.Event{Type: loop.ChangeJudged, Step: "guard", Judgement: &loop.Judgement{Passed: true, Policy: l.spec.Guard.Policy, Iteration: l.State().Iteration}}
 	switch taken := commitVerdict(c); {
 	case taken.Nothing:
-		if m := l.law().AfterAgent(l.course(), at, govern.AgentVerdict{NoChange: true}); m.Do != govern.RunGuard {
+		l.left = at == phase.Fix
+		if m := l.law().AfterAgent(l.course(), at, govern.AgentVerdict{NoChange: true, Excused: l.excused()}); m.Do != govern.RunGuard {
 			it.why = m.Reason
 			return m, nil
 		}
@@ -191,6 +217,7 @@ func (l *deliver) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 	case taken.Rule != "":
 		judged, event = govern.GuardVerdict{Violates: true, Why: taken.Where}, l.violated(c.Violations, true)
 	default:
+		l.left = false
 		it.files = loop.Union(it.files, c.Files)
 		l.committed(ctx, c)
 		if judged, event, err = l.commands(ctx, event); err != nil {
@@ -259,10 +286,10 @@ func (l *deliver) test(ctx workflow.Context, _ govern.Move) (govern.Move, error)
 	if err != nil {
 		return govern.Move{}, err
 	}
-	judged := govern.TestVerdict{Passed: out.OK(), TimedOut: out.TimedOut}
 	tests := *out.Tests
+	judged := l.testVerdict(out, tests)
 	inTime := l.phaseLeft().Milliseconds() > out.ElapsedMs // a second run takes as long as the first
-	if !judged.Passed && !judged.TimedOut && inTime && l.law().RerunDue(l.course(), tests.Signature, tests.Broken) {
+	if !judged.Passed && !judged.TimedOut && !tests.Excused && inTime && l.law().RerunDue(l.course(), tests.Signature, tests.Broken) {
 		again, err := l.runTests(ctx, out.Log)
 		if err != nil {
 			return govern.Move{}, err
@@ -271,15 +298,18 @@ func (l *deliver) test(ctx workflow.Context, _ govern.Move) (govern.Move, error)
 		if again.OK() {
 			flaky = tests.Failing
 		}
-		judged = govern.TestVerdict{Passed: again.OK(), TimedOut: again.TimedOut, Flaky: flaky}
 		was := tests
 		out, tests = again, *again.Tests
+		judged = l.testVerdict(out, tests)
+		judged.Flaky = flaky
 		// What the run before it is to be compared with is the run before the first.
 		tests.Flaky, tests.New, tests.Fixed, tests.Worse = flaky, was.New, was.Fixed, was.Worse
 	}
 	l.prevTest, l.lastTest, l.iteration.evidence = l.lastTest, out.Log, append(l.iteration.evidence, evidenceOf(out.Outcome)...)
 	j := l.judgement(out.Outcome, failed(out.Outcome, "tests"))
-	j.Tests = &tests
+	if j.Tests = &tests; judged.Passed {
+		j.Passed, j.Reason = true, ""
+	}
 	l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "test", Judgement: j})
 	m := l.law().AfterTest(l.course(), judged)
 	l.iteration.why, l.iteration.shown = m.Reason, out.Log
@@ -287,6 +317,21 @@ func (l *deliver) test(ctx workflow.Context, _ govern.Move) (govern.Move, error)
 		return m, l.undoFix(ctx, m.Reason)
 	}
 	return m, nil
+}
+
+// testVerdict is what came of a test run, for the rules.
+func (l *deliver) testVerdict(out act.Tested, tests loop.Tests) govern.TestVerdict {
+	v := govern.TestVerdict{
+		Passed: out.OK(), TimedOut: out.TimedOut, Excused: tests.Excused, Progress: tests.Progress, Left: l.left, Known: tests.Known,
+	}
+	v.Passed = l.law().TestsPass(v)
+	return v
+}
+
+// excused reports whether the last test run failed by nothing but what failed before the first write.
+func (l *deliver) excused() bool {
+	last := l.State().LastTest
+	return last != nil && last.Tests != nil && last.Tests.Excused
 }
 
 // undoFix takes the last fix back: the tests fail again as they did before it.
@@ -301,6 +346,9 @@ func (l *deliver) undoFix(ctx workflow.Context, why string) error {
 
 func (l *deliver) runTests(ctx workflow.Context, before string) (act.Tested, error) {
 	in := act.Test{Step: l.newStep("test", l.State().Attempt, l.spec.Test.Timeout.D()), Command: l.spec.Test.Command, Before: before}
+	if known := l.State().KnownTests; known != nil {
+		in.Known = known.Log
+	}
 	l.named(&in.Step)
 	out, err := step[act.Tested](ctx, l.run, act.TestName, in.Command, &in)
 	if err == nil && out.Tests == nil { // it could not be started

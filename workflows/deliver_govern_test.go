@@ -331,3 +331,37 @@ func TestAFixThatIsUndoneTakesItsTestRunAlong(t *testing.T) {
 	require.Contains(t, d.asked[2].Repair, "was undone")
 	require.Equal(t, []string{"", "/log/test1", "/log/test1"}, d.before)
 }
+
+// TestL2_WhatFailsOnTheUnchangedCodeIsKnown: the tests run before the first write, and every later run is
+// compared with that.
+func TestL2_WhatFailsOnTheUnchangedCodeIsKnown(t *testing.T) {
+	docker := failing("TestDocker")
+	known := stepped{ExitCode: 1, Tests: &loop.Tests{Passed: 4, Failed: 1, Failing: []string{"TestDocker"}, Known: []string{"TestDocker"}, Excused: true, Progress: true, Signature: "docker"}}
+	d := deliver(t, map[string][]stepped{"baseline": {docker}, "test": {known}})
+	p := d.run(specOfDelivery(nil))
+	require.Nil(t, p.err)
+	require.Equal(t, "plan write test verify complete", p.phases())
+	require.Equal(t, []string{"writer", "commit", "test"}, d.ran, "no fixer is asked, and no test runs again")
+	require.Equal(t, []string{"/log/baseline1"}, d.known)
+	require.Equal(t, []string{"TestDocker"}, p.final.KnownTests.Tests.Failing)
+	require.True(t, p.final.LastTest.Passed)
+	require.False(t, p.events(loop.TestsKnown)[0].Judgement.Passed)
+
+	same := known
+	same.Tests = &loop.Tests{Passed: 3, Failed: 1, Failing: []string{"TestDocker"}, Known: []string{"TestDocker"}, Excused: true, Signature: "docker"}
+	d = deliver(t, map[string][]stepped{"baseline": {docker}, "test": {same}})
+	d.changes = []act.Committed{{Commit: "commit-1", Tree: "t", Files: []string{"a"}}, {NoChange: true}}
+	p = d.run(specOfDelivery(nil))
+	require.Nil(t, p.err)
+	require.Equal(t, []string{"writer", "commit", "test", "fixer", "commit", "test"}, d.ran, "the fixer looks, and leaves it")
+	require.Contains(t, d.asked[1].Repair, "failed before the first write (TestDocker)")
+
+	d = deliver(t, map[string][]stepped{"test": {passing}})
+	p = d.run(specOfDelivery(nil))
+	require.Equal(t, []string{""}, d.known, "nothing failed")
+	require.Nil(t, p.final.KnownTests)
+
+	d = deliver(t, nil)
+	p = d.run(specOfDelivery(map[string]any{"test": map[string]any{"required": false}, "verify": map[string]any{"command": "check"}}))
+	require.Empty(t, p.events(loop.TestsKnown))
+}

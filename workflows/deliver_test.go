@@ -27,6 +27,7 @@ type delivery struct {
 	n       map[string]int
 	asked   []act.Call
 	limits  map[string][]int64 // in milliseconds, of each step by its name
+	known   []string           // the run on the unchanged code that each was compared with
 	before  []string           // the run that each run of the tests was compared with
 }
 
@@ -42,7 +43,11 @@ func (d *delivery) step(ctx context.Context, in asked) (stepped, error) {
 	if strings.HasPrefix(name, "reviewer") {
 		name = "reviewer"
 	}
-	d.ran = append(d.ran, name)
+	if in.Test != nil && in.Key.Iteration == 0 {
+		name = "baseline"
+	} else {
+		d.ran = append(d.ran, name)
+	}
 	d.limits[name] = append(d.limits[name], in.LimitMs)
 	d.mu.Unlock()
 	out := stepped{}
@@ -54,7 +59,12 @@ func (d *delivery) step(ctx context.Context, in asked) (stepped, error) {
 		out.ElapsedMs = 100
 	}
 	out.Log, out.Digest = fmt.Sprintf("/log/%s%d", name, d.n[name]), "feedface"
-	if in.Test != nil {
+	if in.Test != nil && name == "baseline" {
+		if out.Tests == nil {
+			out.Tests = &loop.Tests{Passed: 3}
+		}
+	} else if in.Test != nil {
+		d.known = append(d.known, in.Test.Known)
 		d.before = append(d.before, in.Test.Before)
 		if out.Tests == nil {
 			out.Tests = &loop.Tests{Passed: 3}

@@ -44,6 +44,8 @@ type deliverRules interface {
 	Before(loop.State) govern.Move
 	AfterAgent(govern.Course, phase.Phase, govern.AgentVerdict) govern.Move
 	AfterGuard(govern.Course, phase.Phase, govern.GuardVerdict) govern.Move
+	BaselineDue() bool
+	TestsPass(govern.TestVerdict) bool
 	RerunDue(c govern.Course, signature string, broken bool) bool
 	AfterTest(govern.Course, govern.TestVerdict) govern.Move
 	AfterVerify(govern.VerifyVerdict) govern.Move

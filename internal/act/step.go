@@ -144,6 +144,7 @@ type Test struct {
 	Step
 	Command string `json:"command"`
 	Before  string `json:"before,omitempty"` // the log of the run that this one is compared with
+	Known   string `json:"known,omitempty"`  // the log of the run on the unchanged code, "" where nothing failed there
 }
 
 // Tested is what came of it; Tests is nil where the run was interrupted.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"pawl/internal/evidence"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
 )
@@ -112,6 +113,10 @@ func (b Brief) rules() string {
 		lines = append(lines, "- Do not add files.")
 	case len(b.Reserved) > 0:
 		lines = append(lines, "- Never add files of these names, they would change how your work is judged: "+loop.Clip(strings.Join(b.Reserved, ", "), boundList))
+	}
+	if known := b.State.KnownTests; known != nil && known.Tests != nil && len(known.Tests.Failing) > 0 {
+		lines = append(lines, fmt.Sprintf("- %s failed before the first change, and need not pass unless the goal is about them: %s",
+			evidence.Counted(known.Tests.Failed, "test"), loop.Clip(strings.Join(known.Tests.Failing, ", "), boundList)))
 	}
 	if b.Guard != "" {
 		lines = append(lines, "- This must keep passing: `"+loop.Clip(b.Guard, 512)+"`")

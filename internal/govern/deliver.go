@@ -59,6 +59,7 @@ func (r Deliver) Before(s loop.State) Move {
 type AgentVerdict struct {
 	Failed     bool // it could not be started, exited otherwise than with 0, or crashed
 	TimedOut   bool // it did not end within the phase's time
+	Excused    bool // what the tests fail by is known from before the first write
 	NoChange   bool // it left the desk as it was
 	Regenerate bool // the fixer asks for another approach
 	GaveUp     string
@@ -132,8 +133,18 @@ func (Deliver) RerunDue(c Course, signature string, broken bool) bool {
 type TestVerdict struct {
 	Passed   bool
 	TimedOut bool
+	Excused  bool     // only tests fail that failed before the first write, and nothing less passes
+	Progress bool     // more tests pass than before the first write
+	Left     bool     // the fixer was asked, and left everything as it was
+	Known    []string // the tests that fail as before the first write
 	Flaky    []string // failed, then passed on the unchanged tree; Passed says of the rerun then
 }
+
+// BaselineDue reports whether the tests run before the first write, so that what fails then is known.
+func (Deliver) BaselineDue() bool { return false }
+
+// TestsPass reports whether a test run is a success.
+func (Deliver) TestsPass(v TestVerdict) bool { return v.Passed }
 
 // AfterTest decides what follows a test run; c is the course after Failed where the tests failed.
 // Flaky tests are reported and not fixed (L2: the test phase has passed, by its rerun).

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
@@ -36,6 +37,46 @@ func brief(m govern.Move) string {
 		}
 	}
 	return text
+}
+
+func TestL2_WhatFailedBeforeTheFirstWriteDoesNotCount(t *testing.T) {
+	rules := govern.Deliver2{Deliver: govern.Deliver{TestRequired: true, FixAttempts: 3, Approval: govern.Approval{Reworks: 2}}}
+	noFix := rules
+	noFix.FixAttempts = 0
+	known := []string{"TestDocker"}
+	for _, c := range []struct {
+		name         string
+		rules        govern.Deliver2
+		v            govern.TestVerdict
+		want, reason string
+	}{
+		{"what passes passes", rules, govern.TestVerdict{Passed: true}, "verify", ""},
+		{"known failures and more that passes", rules, govern.TestVerdict{Excused: true, Progress: true, Known: known}, "verify", "failing as before the first write: TestDocker"},
+		{"a new failure counts, whatever else passes", rules, govern.TestVerdict{Progress: true, Known: known}, "fix", "tests fail"},
+		{"nothing has changed: the fixer looks", rules, govern.TestVerdict{Excused: true, Known: known}, "fix",
+			"only tests fail that failed before the first write (TestDocker), and no more pass than then: where the goal is to mend them, mend them, else change nothing"},
+		{"the fixer left it", rules, govern.TestVerdict{Excused: true, Left: true, Known: known}, "verify", "failing as before the first write: TestDocker"},
+		{"no fix is allowed", noFix, govern.TestVerdict{Excused: true, Known: known}, "verify", "failing as before the first write: TestDocker"},
+		{"and a new failure ends it", noFix, govern.TestVerdict{Known: known}, "ALO_TEST_FAILED", ""},
+		{"a timeout is none", rules, govern.TestVerdict{TimedOut: true, Excused: true, Progress: true}, "ALO_PHASE_TIMEOUT", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.v.Passed = c.rules.TestsPass(c.v)
+			m := c.rules.AfterTest(govern.Course{}, c.v)
+			require.Equal(t, c.want, brief(m))
+			if m.Do != govern.Stop {
+				require.Equal(t, c.reason, m.Reason)
+			}
+		})
+	}
+	spent := govern.TestVerdict{Excused: true, Known: known}
+	require.Equal(t, fault.MaxFixAttempts, rules.AfterTest(govern.Course{Fixes: 3}, spent).End.Code, "L3: fixes that change nothing for the better are bounded")
+	require.Equal(t, "guard", brief(rules.AfterAgent(govern.Course{}, phase.Fix, govern.AgentVerdict{NoChange: true, Excused: true})))
+	require.Equal(t, "rework", brief(rules.AfterAgent(govern.Course{}, phase.Fix, govern.AgentVerdict{NoChange: true})))
+	require.Equal(t, "rework", brief(rules.AfterAgent(govern.Course{}, phase.Write, govern.AgentVerdict{NoChange: true, Excused: true})))
+	require.True(t, rules.BaselineDue())
+	rules.TestRequired = false
+	require.False(t, rules.BaselineDue())
 }
 
 func TestAfterAgent(t *testing.T) {

@@ -130,6 +130,11 @@ var effects = map[Type]func(*State, Event){
 			}
 		}
 	},
+	TestsKnown: func(s *State, e Event) {
+		if !e.Judgement.Passed {
+			s.KnownTests = e.Judgement
+		}
+	},
 	ChangeAccepted: func(s *State, e Event) { s.accept() },
 	ChangeReverted: func(s *State, e Event) { s.Head = e.Head },
 	RepairAttempted: func(s *State, e Event) {

@@ -36,6 +36,7 @@ const (
 	PhaseEntered      Type = "phase_entered"
 	StepEnded         Type = "step_ended"
 	BaselineMeasured  Type = "baseline_measured"
+	TestsKnown        Type = "tests_known"
 	PlanMade          Type = "plan_made"
 	TestsSkipped      Type = "tests_skipped"
 	ChangeAccepted    Type = "change_accepted"
@@ -98,6 +99,7 @@ var Types = []struct {
 	{ContractDrawn, "the contract and its hash are known"},
 	{ContractAmended, "`amendment`, a fragment of the spec, was approved: a raised budget or a corrected command"},
 	{BaselineMeasured, "the metric of the unchanged code: iteration 0"},
+	{TestsKnown, "the tests ran on the unchanged code: what failed then is known, and does not count later"},
 	{PlanMade, "the planner's plan; the contract that is approved has its hash. Of a steward: the plan of a task, as `task_plan`"},
 	{TestsSkipped, "the test phase is left out; `reason`"},
 	{ChangeAccepted, "the guard gate let the change pass: it stays on the branch"},

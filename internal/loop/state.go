@@ -66,6 +66,7 @@ type State struct {
 	DiscardsInARow int               `json:"discardsInARow"`
 	FixAttempts    int               `json:"fixAttempts"`
 
+	KnownTests *Judgement `json:"knownTests,omitempty"` // what the tests showed on the unchanged code, where they failed
 	LastGuard  *Judgement `json:"lastGuard"`
 	LastTest   *Judgement `json:"lastTest"`
 	LastVerify *Judgement `json:"lastVerify"`
@@ -214,6 +215,10 @@ type Tests struct {
 	Signature string   `json:"signature,omitempty"`
 	Broken    bool     `json:"broken,omitempty"`
 	Worse     bool     `json:"worse,omitempty"` // than in the run before
+
+	Known    []string `json:"known,omitempty"`    // failing now as on the unchanged code
+	Excused  bool     `json:"excused,omitempty"`  // nothing else fails, and nothing less passes
+	Progress bool     `json:"progress,omitempty"` // more tests pass than on the unchanged code
 }
 
 // Contract is what a person approves before autonomy starts.

@@ -104,6 +104,9 @@ func tests(j loop.Judgement) string {
 	if j.Tests.Broken {
 		text += "; something could not be built or loaded"
 	}
+	if len(j.Tests.Known) > 0 {
+		text += "; failing as before the first write: " + names(j.Tests.Known)
+	}
 	if len(j.Tests.New) > 0 {
 		text += "; newly failing: " + names(j.Tests.New)
 	} else if !j.Passed && len(j.Tests.Failing) > 0 {

@@ -75,6 +75,15 @@ func describe(e loop.Event) (text, color string, ofNote bool) {
 		if p := e.TaskPlan; p != nil {
 			return Clean(e.Task) + ": the plan " + first(p.Hash, 16) + ", " + plural(len(p.Steps), "step"), "", true
 		}
+	case loop.TestsKnown:
+		if e.Judgement == nil || e.Judgement.Passed || e.Judgement.Tests == nil {
+			return "the tests ran on the unchanged code", "", false
+		}
+		text := "what fails there does not count: " + tests(*e.Judgement)
+		if len(e.Judgement.Tests.Failing) == 0 {
+			text = "no failing test is named, so every failure counts"
+		}
+		return "the tests fail on the unchanged code; " + text, yellow, true
 	case loop.TestsSkipped:
 		return "the tests are skipped" + reason(e.Reason), "", true
 	case loop.ChangeAccepted:

@@ -333,6 +333,7 @@ func events() []loop.Event {
 		{Type: loop.StewardEnded, Reason: "stopped by ann"},
 		{Type: loop.LoopOpened, Opened: &loop.Opened{Branch: "pawl/demo-1", Base: "2c9deac54712"}},
 		{Type: loop.PlanMade, Plan: &loop.Plan{Hash: hash, Text: "1. mend Merge\n2. nothing else"}},
+		{Type: loop.TestsKnown, Step: "test", Judgement: testRun(false, loop.Tests{Passed: 6, Failed: 1, Failing: []string{"TestDocker"}})},
 		{Type: loop.TestsSkipped, Iteration: 1, Reason: "test.required is false"},
 		{Type: loop.ChangeAccepted, Iteration: 1, Commit: "3eff7429e6aa"},
 		{Type: loop.ChangeJudged, Iteration: 1, Step: "test", Judgement: testRun(false, loop.Tests{Passed: 5, Failed: 2, Failing: []string{"TestA", "TestB"}, New: []string{"TestB"}, Fixed: []string{"TestC"}})},

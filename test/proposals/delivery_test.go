@@ -119,3 +119,17 @@ func TestL_LoopStopEndsADeliveryBetweenItsPhases(t *testing.T) {
 	require.Equal(t, "write", w.Show().Phase)
 	require.NoError(t, os.Remove(filepath.Join(w.Repo, "loop-stop")))
 }
+
+// What failed before the first write is shown to the writer and does not count; a new failure does.
+func TestL2_ATestThatFailedBeforeDoesNotCount(t *testing.T) {
+	w := delivers(t, `cp "$PAWL_PROMPT" "$WORLD/prompt-$PAWL_ROLE"; echo $PAWL_ROLE >>"$WORLD/roles"
+		if [ $PAWL_ROLE = writer ]; then echo bad >work/other; fi; [ $PAWL_ROLE = writer ] || echo good >work/other; echo 11 >work/n; echo "raise the number"`)
+	w.Set(doc{"test": doc{"command": `echo "not ok 1 - docker"; ok=ok; [ "$(cat work/n)" -gt 10 ] || ok="not ok"; echo "$ok 2 - climbs"
+		ok=ok; grep -q good work/other || ok="not ok"; echo "$ok 3 - stays"; echo 1..3; exit 1`}})
+	begins(w)
+	w.Waits("completed")
+	require.Contains(t, w.Read("prompt-writer"), "2 tests failed before the first change, and need not pass unless the goal is about them: docker, climbs")
+	require.Equal(t, "writer\nfixer\n", w.Read("roles"), "the test that passed before had to be mended, and only that")
+	require.Contains(t, w.Read("prompt-fixer"), "stays")
+	require.Contains(t, w.Done("log", w.Loop).Out, "failing as before the first write: docker")
+}
