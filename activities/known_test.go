@@ -45,3 +45,40 @@ func TestL2_WhatFailedOnTheUnchangedCodeIsToldApart(t *testing.T) {
 	out, _ := l.run(env, act.Test{Step: step(20), Command: tap(`not ok 1 - docker\n1..1\n`, 1), Known: before.Log + "-gone"})
 	require.False(t, out.Tests.Excused, "the host that had the report is gone: everything counts")
 }
+
+// TestL2_FewerTestsAreAFailure: who deletes a test, or leaves one out, does not pass.
+func TestL2_FewerTestsAreAFailure(t *testing.T) {
+	l, env, _ := torn(t)
+	env.RegisterActivity(l.a.Guard)
+	step := func(n int) act.Step {
+		s := l.step(0)
+		s.Key.Attempt = n
+		return s
+	}
+	two, one := `printf 'ok 1 - a\nok 2 - b\n1..2\n'`, `printf 'ok 1 - a\n1..1\n'`
+	before, _ := l.run(env, act.Test{Step: step(0), Command: two})
+	for i, c := range []struct {
+		command string
+		fewer   bool
+		ok      bool
+	}{{two, false, true}, {one, false, false}, {one, true, true}, {"true", false, false}, {`printf 'ok 1 - a\nok 2 - c\nok 3 - d\n1..3\n'`, false, true}} {
+		out, _ := l.run(env, act.Test{Step: step(i + 1), Command: c.command, Known: before.Log, Fewer: c.fewer})
+		require.Equal(t, c.ok, out.OK(), c.command)
+		if !c.ok {
+			require.Contains(t, out.Failure, "of the 2 tests pass that passed on the unchanged code")
+		}
+	}
+	for i, c := range []struct {
+		command string
+		tests   int
+		ok      bool
+		passed  int
+	}{{two, 0, true, 2}, {two, 2, true, 2}, {one, 2, false, 1}, {one, 0, true, 1}, {"true", 0, true, 0}} {
+		value, err := env.ExecuteActivity(l.a.Guard, act.Guard{Step: step(10 + i), Command: c.command, Tests: c.tests})
+		require.NoError(t, err)
+		var out act.Outcome
+		require.NoError(t, value.Get(&out))
+		require.Equal(t, c.ok, out.OK(), c.command)
+		require.Equal(t, c.passed, out.Tests)
+	}
+}

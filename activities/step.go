@@ -16,6 +16,7 @@ import (
 	"pawl/internal/crash"
 	"pawl/internal/evidence"
 	"pawl/internal/proc"
+	"pawl/internal/testreport"
 )
 
 // work is a step being done.
@@ -164,7 +165,33 @@ func (w *work) check(ctx context.Context, in act.Check) (out act.Checked, err er
 
 // Guard runs guard.command in the judge.
 func (a *Activities) Guard(ctx context.Context, in act.Guard) (act.Outcome, error) {
-	return step(ctx, a, in.Step, func(ctx context.Context, w *work) (act.Outcome, error) { return w.judged(ctx, in.Command) })
+	return step(ctx, a, in.Step, func(ctx context.Context, w *work) (act.Outcome, error) { return w.guard(ctx, in) })
+}
+
+// guard counts the tests that pass, as far as the output tells: one that guards by fewer than on the unchanged
+// code has failed.
+func (w *work) guard(ctx context.Context, in act.Guard) (act.Outcome, error) {
+	out, err := w.judged(ctx, in.Command)
+	if err != nil || !out.OK() {
+		return out, err
+	}
+	printed, err := outputsOf(w.dir)
+	if err != nil {
+		return out, err
+	}
+	if r := testreport.Read(printed...); !r.Partial {
+		out.Tests = r.Passed
+		out.Failure = fewer(r.Passed, in.Tests)
+	}
+	return out, nil
+}
+
+// fewer says that fewer tests pass than did, "" where as many do.
+func fewer(pass, did int) string {
+	if pass >= did {
+		return ""
+	}
+	return fmt.Sprintf("it exits 0, but only %d of the %s pass that passed on the unchanged code", pass, evidence.Counted(did, "test"))
 }
 
 // judged runs a command in the judge.

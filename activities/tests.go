@@ -20,9 +20,21 @@ func (a *Activities) Test(ctx context.Context, in act.Test) (act.Tested, error) 
 }
 
 func (w *work) test(ctx context.Context, in act.Test) (out act.Tested, err error) {
-	if out.Outcome, err = w.judged(ctx, in.Command); err == nil && !out.Interrupted {
-		out.Tests, err = readTests(out.OK(), in.Before, in.Known, w.dir)
+	if out.Outcome, err = w.judged(ctx, in.Command); err != nil || out.Interrupted {
+		return out, err
 	}
+	if unchanged, there, err := reportOf(in.Known); err != nil {
+		return out, fmt.Errorf("reading the report of the unchanged code: %w", err)
+	} else if there && out.OK() && !in.Fewer {
+		printed, err := outputsOf(w.dir)
+		if err != nil {
+			return out, err
+		}
+		if r := testreport.Read(printed...); !r.Partial {
+			out.Failure = fewer(r.Passed, unchanged.Passed)
+		}
+	}
+	out.Tests, err = readTests(out.OK(), in.Before, in.Known, w.dir)
 	return out, err
 }
 

@@ -322,7 +322,7 @@ func (l *deliver) test(ctx workflow.Context, _ govern.Move) (govern.Move, error)
 // testVerdict is what came of a test run, for the rules.
 func (l *deliver) testVerdict(out act.Tested, tests loop.Tests) govern.TestVerdict {
 	v := govern.TestVerdict{
-		Passed: out.OK(), TimedOut: out.TimedOut, Excused: tests.Excused, Progress: tests.Progress, Left: l.left, Known: tests.Known,
+		Passed: out.OK(), TimedOut: out.TimedOut, Excused: tests.Excused, Progress: tests.Progress, Left: l.left, Known: tests.Known, Fewer: out.Failure,
 	}
 	v.Passed = l.law().TestsPass(v)
 	return v
@@ -345,7 +345,7 @@ func (l *deliver) undoFix(ctx workflow.Context, why string) error {
 }
 
 func (l *deliver) runTests(ctx workflow.Context, before string) (act.Tested, error) {
-	in := act.Test{Step: l.newStep("test", l.State().Attempt, l.spec.Test.Timeout.D()), Command: l.spec.Test.Command, Before: before}
+	in := act.Test{Step: l.newStep("test", l.State().Attempt, l.spec.Test.Timeout.D()), Command: l.spec.Test.Command, Before: before, Fewer: l.spec.FewerTests()}
 	if known := l.State().KnownTests; known != nil {
 		in.Known = known.Log
 	}

@@ -91,6 +91,7 @@ func (l *improve) baseline(ctx workflow.Context) error {
 	if why := measurement(verify).Reason(); why != "" {
 		return unready("verify", l.spec.Verify.Command, explain(why, verify), verify.Outcome, "Run it in a fresh clone: it has to exit 0 and print a number.")
 	}
+	tests := 0
 	if l.spec.Guard.Command != "" {
 		guard, err := l.runGuard(ctx, l.newGuard())
 		if err != nil {
@@ -99,13 +100,14 @@ func (l *improve) baseline(ctx workflow.Context) error {
 		if !guard.OK() {
 			return unready("guard", l.spec.Guard.Command, guard.Ending(), guard, "Run it in a fresh clone: it has to exit 0 before there is anything to guard.")
 		}
+		tests = guard.Tests
 	}
 	if l.law().CanaryDue() {
 		if err := l.canary(ctx, govern.CanaryOf(l.spec, l.spec.Guard.Command, "")); err != nil {
 			return err
 		}
 	}
-	l.Emit(ctx, loop.Event{Type: loop.BaselineMeasured, Metric: verify.Metric, Judgement: l.measured(verify, "")})
+	l.Emit(ctx, loop.Event{Type: loop.BaselineMeasured, Metric: verify.Metric, Judgement: l.measured(verify, ""), Tests: tests})
 	return nil
 }
 
@@ -253,7 +255,11 @@ func (l *improve) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 	if !out.OK() {
 		it.shown = out.Log
 	}
-	return l.law().AfterGuard(l.tries(), out.OK()), nil
+	m := l.law().AfterGuard(l.tries(), out.OK())
+	if out.Failure != "" {
+		m.Why = m.Reason + ": " + out.Failure
+	}
+	return m, nil
 }
 
 // decide is the decision matrix (P6).

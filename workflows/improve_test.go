@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -80,6 +81,24 @@ func TestP0_AGuardThatSeesNoCodeEndsTheLoopBeforeItStarts(t *testing.T) {
 
 	delete(on, "guard")
 	require.NotContains(t, play(t, newWorld(t, nil), specOf(on), nil).steps, "0.0 canary", "without a guard there is nothing to ask")
+}
+
+func TestP5_5_AGuardOfFewerTestsHasFailed(t *testing.T) {
+	for _, c := range []struct {
+		fewer bool
+		want  int
+	}{{false, 12}, {true, 0}} {
+		w, asks := newWorld(t, map[int][]try{1: {{Says: "x", Metric: "20"}}}), []int{}
+		w.stepping = func(ctx context.Context, in asked) (stepped, error) {
+			out, err := w.step(ctx, in)
+			if in.Key.Name == "guard" {
+				asks, out.Passing = append(asks, in.Tests), 12
+			}
+			return out, err
+		}
+		play(t, w, specOf(map[string]any{"guard": map[string]any{"command": "check", "fewerTests": c.fewer}, "limits": map[string]any{"iterations": 1}}), nil)
+		require.Equal(t, []int{0, c.want}, asks, "as many as at the baseline have to pass")
+	}
 }
 
 func TestP55_GuardIsReworkedTwiceThenDiscarded(t *testing.T) {

@@ -27,7 +27,11 @@ func (r *run) measure(ctx workflow.Context, in act.Verify) (act.Measured, error)
 }
 
 func (r *run) newGuard() act.Guard {
-	return act.Guard{Step: r.newStep("guard", r.State().Attempt, r.spec.Guard.Timeout.D()), Command: r.spec.Guard.Command}
+	g := act.Guard{Step: r.newStep("guard", r.State().Attempt, r.spec.Guard.Timeout.D()), Command: r.spec.Guard.Command}
+	if !r.spec.FewerTests() {
+		g.Tests = r.State().GuardTests
+	}
+	return g
 }
 
 func (r *run) runGuard(ctx workflow.Context, in act.Guard) (act.Outcome, error) {

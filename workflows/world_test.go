@@ -59,6 +59,7 @@ type asked struct {
 	AsIs    bool      // of a check
 	Call    *act.Call // of an agent
 	Test    *act.Test
+	Tests   int // that a guard has to pass
 }
 
 // stepped is what the world says came of it: of the result of each kind, what tests need.
@@ -78,6 +79,7 @@ type stepped struct {
 	Regenerate                 bool
 	Plan                       *loop.Plan
 	Opinion                    *act.Opinion
+	Passing                    int  // tests in a guard
 	Files                      int  // of a canary
 	Seen                       bool // by one
 }
@@ -162,7 +164,11 @@ func (w *world) register(env *testsuite.TestWorkflowEnvironment) {
 			return as[act.Measured](step(ctx, asked{Step: in.Step, Command: in.Command}))
 		}),
 		act.GuardName: onHost(w, act.GuardName, func(ctx context.Context, in act.Guard) (act.Outcome, error) {
-			return as[act.Outcome](step(ctx, asked{Step: in.Step, Command: in.Command}))
+			out, err := step(ctx, asked{Step: in.Step, Command: in.Command, Tests: in.Tests})
+			passing := out.Passing
+			outcome, err := as[act.Outcome](out, err)
+			outcome.Tests = passing
+			return outcome, err
 		}),
 		act.CanaryName: onHost(w, act.CanaryName, func(ctx context.Context, in act.Canary) (act.Canaried, error) {
 			return as[act.Canaried](step(ctx, asked{Step: in.Step, Command: in.Guard + in.Test}))

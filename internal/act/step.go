@@ -55,6 +55,7 @@ type Outcome struct {
 	Tail        string        `json:"tail,omitempty"`       // the last lines, for people
 	Stop        string        `json:"stop,omitempty"`       // a loop-stop file is there
 	Warning     string        `json:"warning,omitempty"`
+	Tests       int           `json:"tests,omitempty"` // of a guard: how many passed, as far as its output tells
 	// RateLimit is why an agent's program refused to work.
 	RateLimit *task.RateLimit `json:"rateLimit,omitempty"`
 }
@@ -137,6 +138,8 @@ type Measured struct {
 type Guard struct {
 	Step
 	Command string `json:"command"`
+	// Tests is how many tests have to pass at least, as far as the output tells.
+	Tests int `json:"tests,omitempty"`
 }
 
 // Test runs test.command in the judge.
@@ -144,7 +147,8 @@ type Test struct {
 	Step
 	Command string `json:"command"`
 	Before  string `json:"before,omitempty"` // the log of the run that this one is compared with
-	Known   string `json:"known,omitempty"`  // the log of the run on the unchanged code, "" where nothing failed there
+	Known   string `json:"known,omitempty"`  // the log of the run on the unchanged code, "" where there was none
+	Fewer   bool   `json:"fewer,omitempty"`  // fewer tests may pass than on the unchanged code
 }
 
 // Tested is what came of it; Tests is nil where the run was interrupted.

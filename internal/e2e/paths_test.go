@@ -62,7 +62,7 @@ var paths = []path{
 		rows:  []string{"1 11 +1 yes: raise n", "2 5 -6 no: lower n", "3 11 0 no: leave n alone"},
 	},
 	{
-		name: "guard-rework", spec: iterations(2),
+		name: "guard-rework", spec: doc{"limits": doc{"iterations": 2}, "validate": doc{"canary": true}},
 		agent: tried(`*.1) echo 11 >work/n; echo bad >work/guard; echo "raise n without care"`, `1.2) echo 11 >work/n; echo "raise n with care"`,
 			`2.*) echo 12 >work/n; echo bad$PAWL_ATTEMPT >work/guard; echo "break the guard"`),
 		rows: []string{"1 11 +1 yes: raise n with care", "2 11 0 no guard-fail: break the guard"},
@@ -431,7 +431,7 @@ func (w *machine) keepHistory(t *testing.T, name, run string) {
 	if !*world.Update {
 		return
 	}
-	file := filepath.Join(histories, name+"-v1.json")
+	file := filepath.Join(histories, name+"-v2.json")
 	if len(text) > 300<<10 {
 		var packed bytes.Buffer
 		z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)

@@ -136,6 +136,7 @@ type TestVerdict struct {
 	Excused  bool     // only tests fail that failed before the first write, and nothing less passes
 	Progress bool     // more tests pass than before the first write
 	Left     bool     // the fixer was asked, and left everything as it was
+	Fewer    string   // that fewer tests pass than before the first write, in words
 	Known    []string // the tests that fail as before the first write
 	Flaky    []string // failed, then passed on the unchanged tree; Passed says of the rerun then
 }

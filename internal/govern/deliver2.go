@@ -44,6 +44,8 @@ func (r Deliver2) AfterTest(c Course, v TestVerdict) Move {
 	switch {
 	case v.Passed && len(v.Known) > 0:
 		m.Reason = "failing as before the first write: " + known + because(m.Reason)
+	case v.Fewer != "" && m.To == phase.Fix && !m.Regenerate && !m.Undo:
+		m.Reason = v.Fewer
 	case v.Excused && m.To == phase.Fix && !m.Regenerate && !m.Undo:
 		m.Reason = fmt.Sprintf("only tests fail that failed before the first write (%s), and no more pass than then: where the goal is to mend them, mend them, else change nothing", known)
 	}

@@ -55,6 +55,7 @@ func TestL2_WhatFailedBeforeTheFirstWriteDoesNotCount(t *testing.T) {
 		{"a new failure counts, whatever else passes", rules, govern.TestVerdict{Progress: true, Known: known}, "fix", "tests fail"},
 		{"nothing has changed: the fixer looks", rules, govern.TestVerdict{Excused: true, Known: known}, "fix",
 			"only tests fail that failed before the first write (TestDocker), and no more pass than then: where the goal is to mend them, mend them, else change nothing"},
+		{"fewer tests pass", rules, govern.TestVerdict{Fewer: "only 1 of the 2 tests pass"}, "fix", "only 1 of the 2 tests pass"},
 		{"the fixer left it", rules, govern.TestVerdict{Excused: true, Left: true, Known: known}, "verify", "failing as before the first write: TestDocker"},
 		{"no fix is allowed", noFix, govern.TestVerdict{Excused: true, Known: known}, "verify", "failing as before the first write: TestDocker"},
 		{"and a new failure ends it", noFix, govern.TestVerdict{Known: known}, "ALO_TEST_FAILED", ""},

@@ -70,7 +70,7 @@ var effects = map[Type]func(*State, Event){
 		s.Contract, s.Budget, s.NoNumbers = e.Contract, s.Budget.WithLimits(e.Limits), 0
 	},
 	BaselineMeasured: func(s *State, e Event) {
-		s.Baseline, s.Best = e.Metric, e.Metric
+		s.Baseline, s.Best, s.GuardTests = e.Metric, e.Metric, e.Tests
 		s.Analysis.Add(evidence.Trial{Kept: true, Metric: e.Metric, Description: "baseline"})
 	},
 	AutonomyStarted: func(s *State, e Event) {
@@ -130,11 +130,7 @@ var effects = map[Type]func(*State, Event){
 			}
 		}
 	},
-	TestsKnown: func(s *State, e Event) {
-		if !e.Judgement.Passed {
-			s.KnownTests = e.Judgement
-		}
-	},
+	TestsKnown:     func(s *State, e Event) { s.KnownTests = e.Judgement },
 	ChangeAccepted: func(s *State, e Event) { s.accept() },
 	ChangeReverted: func(s *State, e Event) { s.Head = e.Head },
 	RepairAttempted: func(s *State, e Event) {

@@ -195,6 +195,7 @@ type Event struct {
 	Files     []string                      `json:"files,omitempty"`
 	// TotalFiles is how many files the loop has touched, where Files can't tell.
 	TotalFiles int         `json:"total_files,omitempty"`
+	Tests      int         `json:"tests,omitempty"` // that pass in the guard on the unchanged code, as far as it tells
 	Record     *Iteration  `json:"record,omitempty"`
 	Area       string      `json:"area,omitempty"`
 	Gate       *Gate       `json:"gate,omitempty"`

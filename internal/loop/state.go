@@ -66,7 +66,8 @@ type State struct {
 	DiscardsInARow int               `json:"discardsInARow"`
 	FixAttempts    int               `json:"fixAttempts"`
 
-	KnownTests *Judgement `json:"knownTests,omitempty"` // what the tests showed on the unchanged code, where they failed
+	KnownTests *Judgement `json:"knownTests,omitempty"` // what the tests showed on the unchanged code, of a Deliver loop
+	GuardTests int        `json:"guardTests,omitempty"` // how many tests passed in the guard there, as far as it tells
 	LastGuard  *Judgement `json:"lastGuard"`
 	LastTest   *Judgement `json:"lastTest"`
 	LastVerify *Judgement `json:"lastVerify"`

@@ -77,7 +77,13 @@ type Guard struct {
 	Command string   `json:"command,omitempty"`
 	Timeout Duration `json:"timeout"`
 	Policy  string   `json:"policy"`
+	// FewerTests says that fewer tests may pass than on the unchanged code.
+	FewerTests *bool `json:"fewerTests,omitempty"`
 }
+
+// FewerTests says whether fewer tests may pass than on the unchanged code, of those that the guard and test
+// commands report.
+func (s Spec) FewerTests() bool { return s.Guard.FewerTests != nil && *s.Guard.FewerTests }
 
 // Test is the test command of deliver.
 type Test struct {
