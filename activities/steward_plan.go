@@ -18,6 +18,7 @@ import (
 	"pawl/internal/assess"
 	"pawl/internal/charter"
 	"pawl/internal/crash"
+	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/git"
 	"pawl/internal/kind"
@@ -210,7 +211,11 @@ func (p *planning) ask(ctx context.Context, own spec.Agent, governance []agent.T
 	}
 	plan := filepath.Join(e.dir, task.PlanFile)
 	tell := func(u loop.Usage, tool string) { p.live.Store(&act.Live{Usage: u, Tool: loop.Clip(tool, 80)}) }
-	if err := e.instruct(adapter, stream.Call{Agent: own, Tools: defaults.Approvals.Tools}, &command, tell,
+	var budget map[loop.Resource]evidence.Decimal
+	if p.in.CostUSD != nil {
+		budget = map[loop.Resource]evidence.Decimal{loop.CostUSD: *p.in.CostUSD}
+	}
+	if err := e.instruct(adapter, stream.Call{Agent: own, Tools: defaults.Approvals.Tools, Budget: budget}, &command, tell,
 		"PAWL_LOOP="+ws.Loop, "PAWL_KIND="+kind.Steward.Name, "PAWL_ROLE="+spec.RolePlanner, "PAWL_PHASE="+string(task.Planning),
 		"PAWL_ITERATION="+strconv.Itoa(p.in.Key.Iteration), "PAWL_ATTEMPT=1", "PAWL_TASK="+p.task.ID, "PAWL_PLAN="+plan); err != nil {
 		return nil, err
@@ -228,7 +233,7 @@ func (p *planning) ask(ctx context.Context, own spec.Agent, governance []agent.T
 	u := called.Usage
 	p.out.Usage = task.Usage{CostUSD: u.CostUSD, Tokens: u.InputTokens + u.OutputTokens, ActiveMs: called.ElapsedMs, ToolCalls: int(u.ToolCalls)}
 	switch {
-	case called.Interrupted:
+	case called.Interrupted, called.Exhausted != "":
 		return nil, nil
 	case called.GiveUp != "":
 		p.out.Unclear = append(p.out.Unclear, called.GiveUp)

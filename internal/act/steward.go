@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"pawl/internal/charter"
+	"pawl/internal/evidence"
 	"pawl/internal/task"
 )
 
@@ -62,9 +63,11 @@ type PlanTask struct {
 	Ledger  string          `json:"ledger"` // the entry at which the task is to be read
 	Charter charter.Charter `json:"charter"`
 	Task    string          `json:"task"`
-	Note    string          `json:"note,omitempty"`   // what a person said to it, or why it is planned again
-	Tier    task.Tier       `json:"tier,omitempty"`   // as a person has set it
-	Claims  []Claim         `json:"claims,omitempty"` // the files that other tasks at work may change
+	Note    string          `json:"note,omitempty"` // what a person said to it, or why it is planned again
+	Tier    task.Tier       `json:"tier,omitempty"` // as a person has set it
+	// CostUSD is what the planner may cost, nil for anything.
+	CostUSD *evidence.Decimal `json:"costUSD,omitempty"`
+	Claims  []Claim           `json:"claims,omitempty"` // the files that other tasks at work may change
 }
 
 // Claim is what a task at work may change.

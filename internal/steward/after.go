@@ -33,6 +33,10 @@ func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Even
 			return nil
 		}
 		return []loop.Event{{Type: loop.TaskInterrupted, Task: id, Reason: t.Interrupted, Note: "its planner", Usage: used}}
+	case p.Exhausted != "": // what it has spent decides whether a person is asked for more
+		return []loop.Event{{Type: loop.ActionTaken, Task: id, Usage: used, Action: &task.Action{
+			What: task.Commanded, Name: "plan", Outcome: "exhausted", Reason: "the planner was " + p.Ending(), ActiveMs: p.Usage.ActiveMs,
+		}}}
 	case p.RateLimit != nil:
 		return n.limited(*t, *p.RateLimit, loop.Event{Type: loop.ActionTaken, Task: id, Usage: used, Action: &task.Action{
 			What: task.Commanded, Name: "plan", Outcome: task.RateLimited, Reason: until(*p.RateLimit), ActiveMs: p.Usage.ActiveMs,

@@ -232,7 +232,11 @@ func (n *next) do(t Task, wants []want, free int) bool {
 		n.to(t, task.Planning, task.Evidence{Trigger: cmp.Or(t.Source, "submitted")})
 		return true
 	case w.plan:
-		n.issue(Job{Do: Plan, Task: t.ID, Note: strings.Join(t.Notes, "\n"), Notes: len(t.Notes)})
+		left := n.left(t)
+		if left != nil && left.Sign() <= 0 { // its loops have it; they may leave some
+			return false
+		}
+		n.issue(Job{Do: Plan, Task: t.ID, Note: strings.Join(t.Notes, "\n"), Notes: len(t.Notes), Cap: left})
 		return true
 	case w.paused == "":
 		return n.begin(t, w, min(len(wants), free))

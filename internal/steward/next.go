@@ -47,7 +47,8 @@ type Job struct {
 	Note    string    // Tell, Plan
 	Notes   int       // Plan: how much guidance that is
 	Plan    string    // Begin: the hash of the plan that has the step
-	// Cap is what the loop of a Begin may cost, nil for anything. It is reserved from when the job is issued.
+	// Cap is what the loop of a Begin, or the planner of a Plan, may cost, nil for anything. A loop's is reserved
+	// from when the job is issued.
 	Cap  *evidence.Decimal
 	From string // Begin: the branch of an earlier try, whose work is kept
 }

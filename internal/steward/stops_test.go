@@ -411,6 +411,24 @@ func TestWhatALoopSpendsWhoseTaskIsOverCounts(t *testing.T) {
 	require.Equal(t, "running", o.loops["s-b-one"])
 }
 
+func TestS6_APlannerCostsNoMoreThanItsTaskMay(t *testing.T) {
+	o := open(t, limits())
+	limit := evidence.MustDecimal("2")
+	o.c.Limits.CostUSD = &limit
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T0)
+	plan := o.next(nil)[0]
+	require.Equal(t, "2", plan.Cap.String())
+	exhausted := act.TaskPlanned{Outcome: act.Outcome{Exhausted: loop.CostUSD}, Usage: task.Usage{CostUSD: evidence.MustDecimal("1.5")}}
+	o.emit(AfterPlan(o.s, o.c, plan, exhausted)...)
+	plan = o.next(nil)[0]
+	require.Equal(t, "0.5", plan.Cap.String(), "it plans with what is left")
+	exhausted.Usage.CostUSD = evidence.MustDecimal("0.6")
+	o.emit(AfterPlan(o.s, o.c, plan, exhausted)...)
+	require.Empty(t, o.next(nil))
+	require.Equal(t, loop.GateBudget, o.s.Gates[0].Kind)
+	require.Equal(t, "2.1", o.s.Find("a").Cost.CostUSD.String())
+}
+
 func TestWhatPeopleAreToldIsSaidOnce(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T1)

@@ -108,7 +108,7 @@ func (r *run) plan(ctx workflow.Context, j steward.Job) error {
 	t := s.Find(j.Task)
 	in := act.PlanTask{
 		Step:    act.Step{Ref: r.opened.Ref, Key: act.Key{Iteration: t.Actions, Name: "plan-" + t.ID, Repeat: int(s.Seq)}, LimitMs: r.charter.Limits.Executing.D().Milliseconds()},
-		Steward: s.Steward, Ledger: s.Ledger, Charter: r.charter, Task: t.ID, Note: j.Note, Tier: t.PersonsTier(), Claims: steward.Claims(s, r.charter, t.ID),
+		Steward: s.Steward, Ledger: s.Ledger, Charter: r.charter, Task: t.ID, Note: j.Note, Tier: t.PersonsTier(), CostUSD: j.Cap, Claims: steward.Claims(s, r.charter, t.ID),
 	}
 	var out act.TaskPlanned
 	err := r.act(ctx, j, act.PlanTaskName, "plan "+t.ID, in, &out)
