@@ -69,7 +69,11 @@ func (ws *loopWorkspace) code(ctx context.Context, s spec.Spec, commit string) (
 	for i, e := range entries {
 		names[i] = e.Path
 	}
-	seals := spec.Sealed(s, names)
+	read, unreadable := ws.reading(ctx, entries)
+	seals := spec.Sealed(s, names, read)
+	if err := unreadable(); err != nil {
+		return nil, err
+	}
 	for _, e := range entries {
 		if regular(e) && s.Match(e.Path) && canary.Breakable(e.Path) && !seals.Has(e.Path) && len(files) < maxBroken {
 			files = append(files, e.Path)

@@ -48,6 +48,7 @@ type drawnContract struct {
 	inScope  int      // how many of them the scope matches
 	clash    []string // those of them that are sealed
 	warnings []string // of what a person should know before
+	unsealed []string // folders that commands name and that may change
 }
 
 // draw makes the contract of a spec at a base commit.
@@ -65,7 +66,12 @@ func draw(ctx context.Context, ws *loopWorkspace, s spec.Spec, base string) (dra
 		}
 	}
 	var sealed []loop.Seal
-	seals := spec.Sealed(s, d.names)
+	read, unreadable := ws.reading(ctx, entries)
+	seals := spec.Sealed(s, d.names, read)
+	d.unsealed = spec.Unsealed(s, d.names, read)
+	if err := unreadable(); err != nil {
+		return drawnContract{}, err
+	}
 	for _, name := range seals.Files {
 		sealed = append(sealed, loop.Seal{Path: git.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode})
 	}
@@ -91,7 +97,31 @@ func draw(ctx context.Context, ws *loopWorkspace, s spec.Spec, base string) (dra
 	}
 	d.contract = govern.Draw(s, base, ws.Onto, sealed)
 	d.warnings, err = filtered(ctx, ws, entries)
+	if len(seals.Unread) > 0 {
+		d.warnings = append(d.warnings, "what these run could not be told, so it is not sealed (name what judges in `protect`): "+naming(seals.Unread))
+	}
 	return d, err
+}
+
+// reading returns what has the text of files of a commit, "" where it is no regular file, and what says afterwards
+// whether one could not be read. Of a longer file it has more than spec.MaxScript.
+func (ws *loopWorkspace) reading(ctx context.Context, entries []store.TreeEntry) (read func(file string) string, failed func() error) {
+	blobs := map[string]store.TreeEntry{}
+	for _, e := range entries {
+		blobs[e.Path] = e
+	}
+	var first error
+	read = func(file string) string {
+		if !regular(blobs[file]) || first != nil {
+			return ""
+		}
+		text, err := ws.store.BlobByID(ctx, blobs[file].Blob, spec.MaxScript+1)
+		if err != nil {
+			first = fmt.Errorf("reading %s, which judges the work: %w", git.Quote(file), err)
+		}
+		return string(text)
+	}
+	return read, func() error { return first }
 }
 
 // terms are what was added to the spec.

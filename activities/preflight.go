@@ -266,7 +266,7 @@ func (f *Preflight) problem(check, what, do string) {
 // notes is what is no fault and still worth a thought.
 func (f *Preflight) notes(s spec.Spec, d drawnContract) {
 	var open []string
-	for _, dir := range spec.Unsealed(s, d.names) {
+	for _, dir := range d.unsealed {
 		for _, name := range d.names {
 			if strings.HasPrefix(name, dir+"/") && s.Match(name) {
 				open = append(open, dir)

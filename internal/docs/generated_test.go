@@ -138,6 +138,12 @@ you approve it.
 
 - **By name**: what ` + "`protect`" + ` matches; existing files that are words of the guard command; scripts that verify, guard, test
   and check run, and the file in which a runner such as make or npm finds what to do. A scope never opens these.
+- **In turn**: what shell scripts run and source; what targets of make, just, npm, pnpm, yarn, bun and composer run, with one
+  level of ` + "`include`" + ` and with ` + "`$(MAKE) other`" + `; what Python and JavaScript import from the folder of the script that
+  imports it, or below. The files are read as the base commit has them. A scope opens these where it names the file or a
+  folder that it is in (` + "`src/**`, not `**` or `*.py`" + `), since a benchmark runs what it measures. At the repository's root anything
+  may be beside a script, so nothing is sealed there for being imported. What could not be told (a program in a variable, a
+  target that was not found, a Taskfile, a Rakefile, a script in Ruby) is a warning before you approve the contract.
 - **Tests** that guard and test commands name or discover, as they are in the base commit. New tests may be added, and
   the loop may go on changing those that it has added itself. In verify and check commands tests are not sealed, as a
   metric may be about them.
@@ -152,7 +158,7 @@ you approve it.
 Where tests or settings are what is to change, name them in ` + "`scope`" + `: ` + "`tests/**`, `**/*_test.go`, `pyproject.toml`" + `. A glob that only
 happens to match them, such as ` + "`**` or `src/**`" + `, leaves them sealed.
 
-No list is complete ([why it is as it is](decisions/0015-sealed-means-the-evaluator.md)). What a script calls in turn is not found, nor what a Makefile does: name it in ` + "`protect`" + `. No wall
+No list is complete ([why it is as it is](decisions/0015-sealed-means-the-evaluator.md)). What a program runs by itself is not found, nor what stands in a string or is put together: name it in ` + "`protect`" + `. No wall
 stops code that is measured from lying about itself while it runs inside of the test or the benchmark: read the diff.
 
 A target or script of make, npm and their like counts as a test where its name says so (test, spec, check, cov, verify, ci,

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -46,6 +47,11 @@ func (r *shellReader) part(b *builder, part syntax.WordPart, first bool) {
 		case "git rev-parse --show-toplevel":
 			b.known(word{text: r.written(x), path: toplevel})
 		default:
+			if folder, ok := r.folder(x.Stmts); ok {
+				folder.text = r.written(x)
+				b.known(folder)
+				break
+			}
 			b.unknown(r.written(x))
 		}
 	case *syntax.ProcSubst:
@@ -71,6 +77,43 @@ func (r *shellReader) substituted(stmts []*syntax.Stmt) {
 	r.inner = append(r.inner, sub.cmds...)
 }
 
+// folder is what dirname prints of a name that is known, also as $(cd "$(dirname "$0")" && pwd).
+func (r *shellReader) folder(stmts []*syntax.Stmt) (word, bool) {
+	args := func(s *syntax.Stmt) []*syntax.Word {
+		if call, ok := s.Cmd.(*syntax.CallExpr); ok && len(call.Assigns) == 0 {
+			return call.Args
+		}
+		return nil
+	}
+	if len(stmts) != 1 {
+		return word{}, false
+	}
+	words := args(stmts[0])
+	name := "dirname"
+	if both, ok := stmts[0].Cmd.(*syntax.BinaryCmd); ok && both.Op == syntax.AndStmt {
+		if then := args(both.Y); len(then) > 0 && then[0].Lit() == "pwd" {
+			words, name = args(both.X), "cd"
+		}
+	}
+	for len(words) > 1 && words[1].Lit() == "--" {
+		words = slices.Delete(slices.Clone(words), 1, 2)
+	}
+	if len(words) != 2 || words[0].Lit() != name {
+		return word{}, false
+	}
+	of := (&shellReader{src: r.src, dir: r.dir, env: r.env}).word(words[1])
+	if of.unknown || of.glob {
+		return word{}, false
+	}
+	if name == "dirname" {
+		of.path = path.Dir(of.path)
+	}
+	return of, true
+}
+
+// script is the variable of the shell's that has the name of the script.
+const script = "0"
+
 // parameter reads $x, ${x} and ${x:-otherwise}; every other expansion is not known.
 func (r *shellReader) parameter(b *builder, x *syntax.ParamExp) {
 	written, value, known := r.written(x), word{}, false
@@ -84,9 +127,15 @@ func (r *shellReader) parameter(b *builder, x *syntax.ParamExp) {
 	}
 	// Whatever else there is changes the value.
 	plain := !x.Excl && !x.Length && !x.Width && !x.IsSet && x.Index == nil && x.Slice == nil && x.Repl == nil && x.Names == 0
+	if x.Param != nil && x.Param.Value == "BASH_SOURCE" { // of this script, unless it is of who called it
+		value, known = r.env[script]
+		plain = plain || x.Index != nil && r.written(x) == "${BASH_SOURCE[0]}"
+	}
 	switch {
 	case !plain || x.Param == nil:
 		known = false
+	case x.Exp != nil && x.Param.Value == script && operator == syntax.RemSmallSuffix && otherwise.text == "/*": // ${0%/*}
+		value.path = path.Dir(value.path)
 	case x.Exp == nil && x.Param.Value == "PWD":
 		value, known = word{path: "."}, true
 	case x.Exp == nil:

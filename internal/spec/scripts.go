@@ -100,7 +100,9 @@ func (r *refs) run(c simple, words []word, depth int) {
 	}
 	first, args := words[0], words[1:]
 	if strings.Contains(first.path, "/") {
-		r.file(c.dir, first)
+		if r.file(c.dir, first) {
+			r.reads(c.dir, first, "", depth)
+		}
 	} else if !first.unknown && !first.glob && first.path != "" {
 		r.outside[first.path] = true // it is looked up in PATH
 	}
@@ -118,7 +120,7 @@ func (r *refs) run(c simple, words []word, depth int) {
 		return
 	}
 	if _, ok := tasks[name]; ok {
-		r.task(c.dir, name, args)
+		r.task(c.dir, name, args, depth)
 	}
 	switch name {
 	case "eval":
@@ -183,16 +185,21 @@ func (r *refs) interpret(c simple, name string, in interpreter, args []word, dep
 			if module == "coverage" {
 				r.interpret(c, module, interpreters[module], args[n+2:], depth+1)
 			}
-			if !r.seal(c.dir, module+".py") {
-				r.seal(c.dir, module+"/__main__.py")
+			for _, file := range []string{module + ".py", module + "/__main__.py"} {
+				if r.seal(c.dir, file) {
+					r.imports(r.relative(resolve(c.dir, file)), c.dir, depth)
+					break
+				}
 			}
 			return
 		case strings.HasPrefix(w.text, "-") && w.text != "-":
 		case in.program:
 			return // program text, or data when the program was loaded
 		case r.file(c.dir, w):
+			r.reads(c.dir, w, name, depth)
 			return // what follows are its arguments
 		case in.entry != "" && !w.unknown && r.seal(c.dir, path.Join(w.path, in.entry)):
+			r.reads(c.dir, word{path: path.Join(w.path, in.entry)}, name, depth)
 			if in.entry == "index.js" { // unless a manifest names another
 				r.group(resolve(c.dir, w.path), "package.json", Group{There: true, New: true})
 			}
@@ -203,7 +210,9 @@ func (r *refs) interpret(c simple, name string, in interpreter, args []word, dep
 		return
 	}
 	for _, w := range c.stdin { // sh <x
-		r.file(c.dir, w)
+		if r.file(c.dir, w) {
+			r.reads(c.dir, w, name, depth)
+		}
 	}
 	if !shells[name] {
 		return
@@ -237,9 +246,10 @@ func entryModule(name, option string) bool {
 }
 
 // task seals the file that make and its like take their instructions from.
-func (r *refs) task(dir, name string, args []word) {
+func (r *refs) task(dir, name string, args []word, depth int) {
 	t := tasks[name]
 	names, sub := strings.Fields(t.names), ""
+	var plain []word
 	for n := 0; n < len(args); n++ {
 		option, value, joined := strings.Cut(args[n].path, "=")
 		takesFile, takesDir := contains(t.file, option), contains(t.dir, option)
@@ -260,15 +270,19 @@ func (r *refs) task(dir, name string, args []word) {
 			names = []string{value}
 		case takesDir:
 			dir = resolve(dir, value)
-		case sub == "" && !strings.HasPrefix(option, "-"):
-			sub = args[n].text
+		case !strings.HasPrefix(option, "-") && !assignment.MatchString(args[n].text):
+			plain = append(plain, args[n])
 		}
+	}
+	if len(plain) > 0 {
+		sub = plain[0].text
 	}
 	if t.only != "" && t.only != "*" && !contains(t.only, sub) {
 		return
 	}
 	for _, file := range names {
 		if r.seal(dir, file) {
+			r.targets(name, r.relative(resolve(dir, file)), dir, plain, depth)
 			return
 		}
 		r.group(dir, escapeGlob(file), Group{New: true}) // it would be found first

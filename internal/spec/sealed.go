@@ -20,6 +20,8 @@ type Seals struct {
 	// Outside are programs and files outside of the repository, as commands name them: absolute, from ~/ on,
 	// or a program's name without a folder. Sorted.
 	Outside []string
+	// Unread are scripts, and targets of make and its like, of which could not be told what they run. Sorted.
+	Unread []string
 
 	needs []string // by group: what every file has in its name that the group matches
 }
@@ -68,11 +70,15 @@ func literal(glob string) (longest string) {
 // (GNUmakefile before Makefile). A scope that names them opens them, since then they are what is to
 // change. A scope never opens what is sealed by its name.
 //
-// Other directories are not sealed: "go vet ./..." and "eslint src" name what is under change. What
-// a script calls in turn is not found either, since that takes reading it. Both are for
+// Other directories are not sealed: "go vet ./..." and "eslint src" name what is under change. They are for
 // protect, and Unsealed says which directories to think about.
-func Sealed(s Spec, files []string) Seals {
+//
+// What scripts and targets run in turn is found by reading them (recipes.go, imports.go). It is sealed as
+// well, unless the scope names the folder or the file that it is in. read returns the text of a file of the base commit,
+// "" where that can't be had; where read is nil, nothing is read.
+func Sealed(s Spec, files []string, read func(file string) string) Seals {
 	r := newRefs(s, files)
+	r.text = read
 	for _, file := range files {
 		if MatchAny(s.Protect, file) {
 			r.sealed[file] = true
@@ -83,8 +89,13 @@ func Sealed(s Spec, files []string) Seals {
 		r.judges = command == s.Guard.Command || command == s.Test.Command
 		r.scripts(command, "", nil, 0)
 	}
+	for file := range r.found {
+		if !named(s.Scope, file) {
+			r.sealed[file] = true
+		}
+	}
 	seals := Seals{
-		Files: slices.Sorted(maps.Keys(r.sealed)), Outside: slices.Sorted(maps.Keys(r.outside)), Open: opened(s.Scope, r.groups),
+		Unread: slices.Sorted(maps.Keys(r.unread)), Files: slices.Sorted(maps.Keys(r.sealed)), Outside: slices.Sorted(maps.Keys(r.outside)), Open: opened(s.Scope, r.groups),
 		Groups: slices.SortedFunc(maps.Values(r.groups), func(a, b Group) int { return strings.Compare(a.Glob, b.Glob) }),
 	}
 	for _, g := range seals.Groups {
@@ -93,11 +104,19 @@ func Sealed(s Spec, files []string) Seals {
 	return seals
 }
 
+// named reports whether a scope names a file, or a folder that it is in: by a glob that begins with a name.
+func named(scope []string, file string) bool {
+	return slices.ContainsFunc(scope, func(glob string) bool {
+		first, _, _ := strings.Cut(Tidy(glob), "/")
+		return !strings.ContainsAny(first, `*?[{`) && MatchAny([]string{glob}, file)
+	})
+}
+
 // Unsealed are the directories that the guard command refers to, or that any of the commands
 // runs as a program, and that have files which are not sealed: whoever writes the spec should
 // know that the agent may change those where the scope allows it. The root is not among them.
-func Unsealed(s Spec, files []string) []string {
-	r, seals := newRefs(s, files), Sealed(s, files)
+func Unsealed(s Spec, files []string, read func(file string) string) []string {
+	r, seals := newRefs(s, files), Sealed(s, files, read)
 	open := map[string]bool{}
 	for _, file := range files {
 		if !seals.Has(file) {
@@ -117,21 +136,22 @@ func Unsealed(s Spec, files []string) []string {
 
 // refs collects what commands refer to.
 type refs struct {
-	root    string // repo.path, for absolute names
-	files   []string
-	exists  map[string]bool
-	folders map[string]bool // of the files; nil until somebody asks
-	judges  bool            // the command is one whose tests judge the work
-	named   bool            // what is looked at is only named, and perhaps not run
-	out     bool            // and it is written to
-	sealed  map[string]bool
-	groups  map[string]Group // by glob
-	outside map[string]bool
-	dirs    map[string]bool // directories referred to; nil when nobody asks
+	root     string // repo.path, for absolute names
+	files    []string
+	exists   map[string]bool
+	folders  map[string]bool // of the files; nil until somebody asks
+	judges   bool            // the command is one whose tests judge the work
+	named    bool            // what is looked at is only named, and perhaps not run
+	out      bool            // and it is written to
+	sealed   map[string]bool
+	groups   map[string]Group // by glob
+	outside  map[string]bool
+	dirs     map[string]bool // directories referred to; nil when nobody asks
+	follower                 // of what the commands run
 }
 
 func newRefs(s Spec, files []string) *refs {
-	r := &refs{files: files, exists: make(map[string]bool, len(files)), sealed: map[string]bool{}, groups: map[string]Group{}, outside: map[string]bool{}}
+	r := &refs{files: files, exists: make(map[string]bool, len(files)), sealed: map[string]bool{}, groups: map[string]Group{}, outside: map[string]bool{}, follower: newFollower()}
 	if path.IsAbs(s.Repo.Path) {
 		r.root = path.Clean(s.Repo.Path)
 	}
@@ -201,7 +221,7 @@ func (r *refs) refer(dir string, w word) {
 func (r *refs) seal(dir, name string) bool {
 	file := r.relative(resolve(dir, name))
 	if r.exists[file] {
-		r.sealed[file] = true
+		r.mark(file)
 		return true
 	}
 	if path.IsAbs(file) && !r.out && !(r.named && scratch.MatchString(file)) {
@@ -220,7 +240,7 @@ func (r *refs) match(dir, pattern string) (found bool) {
 	}
 	for _, file := range r.files {
 		if doublestar.MatchUnvalidated(pattern, file) {
-			r.sealed[file] = true
+			r.mark(file)
 			found = true
 		}
 	}

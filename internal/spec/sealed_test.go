@@ -112,7 +112,7 @@ func TestP3_WordsOfTheGuardAreSealed(t *testing.T) {
 		`# sh check.sh`:                                              ``,
 	} {
 		s := spec.Spec{Repo: spec.Repo{Path: "/src/repo"}, Guard: spec.Guard{Command: command}}
-		assert.Equal(t, want, strings.Join(spec.Sealed(s, repository).Files, "|"), "%q", command)
+		assert.Equal(t, want, strings.Join(spec.Sealed(s, repository, nil).Files, "|"), "%q", command)
 	}
 }
 
@@ -194,7 +194,7 @@ func TestP3_ScriptsThatCommandsExecuteAreSealed(t *testing.T) {
 			"check":  {Check: spec.Check{Command: command}},
 			"test":   {Test: spec.Test{Command: command}},
 		} {
-			assert.Equal(t, want, strings.Join(spec.Sealed(s, repository).Files, "|"), "%s %q", name, command)
+			assert.Equal(t, want, strings.Join(spec.Sealed(s, repository, nil).Files, "|"), "%s %q", name, command)
 		}
 	}
 }
@@ -235,7 +235,7 @@ func TestP3_TheShellsGrammarIsRead(t *testing.T) {
 		`if cat run.sh`:                                         `sub/deep/run.sh|sub/run.sh|tests/run.sh`,
 		`echo ` + strings.Repeat("x", 40<<10) + ` data.txt`:     `data.txt`, // longer than is parsed
 	} {
-		assert.Equal(t, want, strings.Join(spec.Sealed(spec.Spec{Verify: spec.Verify{Command: command}}, repository).Files, "|"), "%.60q", command)
+		assert.Equal(t, want, strings.Join(spec.Sealed(spec.Spec{Verify: spec.Verify{Command: command}}, repository, nil).Files, "|"), "%.60q", command)
 	}
 }
 
@@ -244,16 +244,16 @@ func TestP3_ProtectIsSealedToo(t *testing.T) {
 		Scope: []string{"**"}, Protect: []string{"tests/", "*.md", "./go.mod"},
 		Verify: spec.Verify{Command: "sh score.sh"}, Guard: spec.Guard{Command: "go test ./..."}, Check: spec.Check{Command: "make lint"},
 	}
-	assert.Equal(t, []string{"Makefile", "go.mod", "score.sh", "tests/a_test.py", "tests/b_test.py", "tests/data/x.json", "tests/run.sh"}, spec.Sealed(s, repository).Files)
-	assert.Empty(t, spec.Sealed(spec.Spec{}, repository))
-	assert.Equal(t, []string{"tests/\xff\n.sh"}, spec.Sealed(s, []string{"tests/\xff\n.sh", "other\xff"}).Files, "names are bytes")
+	assert.Equal(t, []string{"Makefile", "go.mod", "score.sh", "tests/a_test.py", "tests/b_test.py", "tests/data/x.json", "tests/run.sh"}, spec.Sealed(s, repository, nil).Files)
+	assert.Empty(t, spec.Sealed(spec.Spec{}, repository, nil))
+	assert.Equal(t, []string{"tests/\xff\n.sh"}, spec.Sealed(s, []string{"tests/\xff\n.sh", "other\xff"}, nil).Files, "names are bytes")
 }
 
 func TestP3_DirectoriesAreNamedWhereTheyAreNotSealed(t *testing.T) {
 	s := spec.Spec{Guard: spec.Guard{Command: "pytest tests && go vet ./... && eslint ./src/ x"}, Verify: spec.Verify{Command: "go run ./tools/measure"}}
-	assert.Equal(t, []string{"src", "tools/measure"}, spec.Unsealed(s, repository))
+	assert.Equal(t, []string{"src", "tools/measure"}, spec.Unsealed(s, repository, nil))
 	s.Protect = []string{"tools/**"}
-	assert.Equal(t, []string{"src"}, spec.Unsealed(s, repository))
+	assert.Equal(t, []string{"src"}, spec.Unsealed(s, repository, nil))
 }
 
 func TestP3_ScopeIsMatchedByGlobs(t *testing.T) {
@@ -280,7 +280,7 @@ func FuzzWords(f *testing.F) {
 		spec.Words(command)
 		s := spec.Spec{Guard: spec.Guard{Command: command}, Verify: spec.Verify{Command: command}}
 		known := strings.Join(repository, "\n")
-		for _, file := range append(spec.Sealed(s, repository).Files, spec.Unsealed(s, repository)...) {
+		for _, file := range append(spec.Sealed(s, repository, nil).Files, spec.Unsealed(s, repository, nil)...) {
 			if !strings.Contains(known, file) {
 				t.Fatalf("%q is no file", file)
 			}
@@ -297,7 +297,7 @@ func TestP3_HostileCommandsAreReadInTime(t *testing.T) {
 		began := time.Now()
 		s := spec.Spec{Guard: spec.Guard{Command: command}, Verify: spec.Verify{Command: command}}
 		spec.Words(command)
-		spec.Sealed(s, repository)
+		spec.Sealed(s, repository, nil)
 		assert.Less(t, time.Since(began), 20*time.Second, "%q", piece)
 	}
 }

@@ -1,0 +1,132 @@
+package spec_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"pawl/internal/spec"
+)
+
+// scripted is a repository whose evaluators run other files of it.
+var scripted = map[string]string{
+	"Makefile": `PY := python3
+BENCH = $(PY) bench/run.py
+include mk/more.mk
+.PHONY: check bench
+all: check
+check: lint unit
+	@sh tools/check.sh
+lint:
+	-$(PY) -m tools.lint src
+unit: ; $(MAKE) -C sub test
+bench: build
+	$(BENCH) --data data/in.txt
+	$(RUNNER) tools/other.sh
+build: src/main.c
+	$(CC) -o app $<
+loop: loop
+	./tools/loop.sh
+far: ; node $(shell sh tools/which.sh)/x.js
+`,
+	"mk/more.mk":          "extra:\n\tbash tools/extra.sh $$HOME\n",
+	"sub/Makefile":        "test:\n\t./run-tests.sh\n",
+	"sub/run-tests.sh":    "#!/usr/bin/env bash\nset -eu\ncd \"$(dirname \"$0\")/..\"\npython3 bench/compare.py\n",
+	"tools/check.sh":      "here=$(cd \"$(dirname \"$0\")\" && pwd)\n. \"$here/lib.sh\"\nsource \"${0%/*}/env.sh\"\n\"$here/inner.sh\" x\nnode src/index.js <data/in.txt\n\"$TOOL\" run\n",
+	"tools/lib.sh":        "bash \"$(dirname \"${BASH_SOURCE[0]}\")/deeper.sh\"\n",
+	"tools/env.sh":        "X=1\n",
+	"tools/inner.sh":      "exec awk -f tools/sum.awk\n",
+	"tools/deeper.sh":     "exit 0\n",
+	"tools/sum.awk":       "{}\n",
+	"tools/loop.sh":       "sh tools/loop.sh\nmake loop\n",
+	"tools/extra.sh":      "exit 0\n",
+	"tools/other.sh":      "exit 0\n",
+	"tools/broken.sh":     "if then fi ((\n",
+	"tools/lint.py":       "import sys\n",
+	"bench/run.py":        "import os, bench_util as u, lib.stats\nfrom src import app\nfrom .helper import (\n    a,\n    b,\n)\n",
+	"bench/bench_util.py": "import bench_more\n", "bench/bench_more.py": "", "bench/lib/__init__.py": "", "bench/lib/stats.py": "from . import deep\nfrom ..helper import x\n", "bench/lib/deep.py": "",
+	"bench/helper.py": "", "bench/unused.py": "", "bench/compare.py": "print(1)\n",
+	"measure.py": "import app\n", "app.py": "",
+	"src/app.py": "", "src/index.js": "import './util.js'\n", "src/util.js": "", "src/main.c": "", "data/in.txt": "",
+	"js/bench.mjs": "import x from './lib/x.js';\nconst y = require(\"./y\");\nawait import('../src/index.js');\nimport 'react';\n", "js/lib/x.js": "", "js/y.js": "require('./z.json')\n", "js/z.json": "{}",
+	"package.json":   `{"scripts": {"pretest": "sh tools/env.sh", "test": "npm run unit && jest", "unit": "node js/bench.mjs", "lint": "eslint src"}}`,
+	"jest.config.js": "",
+	"justfile":       "dir := \"tools\"\nimport 'more.just'\ndefault: test\ntest arg='x': (prepare 'y') lint\n  @sh {{dir}}/check.sh {{arg}}\nprepare x:\n    bash {{ dir }}/extra.sh\nlint:\n  #!/usr/bin/env bash\n  set -e\n  python3 -m tools.lint\nruby:\n  #!/usr/bin/env ruby\n  puts 1\n",
+	"more.just":      "more:\n  sh tools/other.sh\n",
+	"composer.json":  `{"scripts": {"test": ["@lint", "sh tools/env.sh"], "lint": "sh tools/extra.sh"}}`,
+	"Rakefile":       "task :default\n", "tool.rb": "require './x'\n",
+}
+
+func TestP3_WhatScriptsAndTargetsRunInTurnIsSealed(t *testing.T) {
+	const checked = "tools/check.sh tools/lib.sh tools/env.sh tools/inner.sh tools/deeper.sh tools/sum.awk"
+	for command, want := range map[string]struct{ sealed, unread string }{
+		`make check`:                       {"Makefile mk/more.mk sub/Makefile sub/run-tests.sh tools/lint.py bench/compare.py " + checked, "tools/check.sh: $TOOL"},
+		`make`:                             {"Makefile mk/more.mk sub/Makefile sub/run-tests.sh tools/lint.py bench/compare.py " + checked, "tools/check.sh: $TOOL"},
+		`make bench`:                       {"Makefile mk/more.mk bench/run.py bench/bench_util.py bench/bench_more.py bench/lib/__init__.py bench/lib/stats.py bench/lib/deep.py bench/helper.py tools/other.sh", "Makefile: $_make tools/other.sh"},
+		`make extra`:                       {"Makefile mk/more.mk tools/extra.sh", ""},
+		`make loop`:                        {"Makefile mk/more.mk tools/loop.sh", ""},
+		`make nothing`:                     {"Makefile mk/more.mk", "Makefile: nothing"},
+		`make $TARGET`:                     {"Makefile mk/more.mk sub/Makefile sub/run-tests.sh tools/lint.py bench/compare.py " + checked, "Makefile: $TARGET, tools/check.sh: $TOOL"},
+		`sh tools/check.sh`:                {checked, "tools/check.sh: $TOOL"},
+		`./tools/check.sh`:                 {checked, "tools/check.sh: $TOOL"},
+		`cd tools && ./inner.sh`:           {"tools/inner.sh", ""}, // which looks for tools/tools/sum.awk
+		`sh tools/broken.sh`:               {"tools/broken.sh", "tools/broken.sh"},
+		`python3 bench/run.py`:             {"bench/run.py bench/bench_util.py bench/bench_more.py bench/lib/__init__.py bench/lib/stats.py bench/lib/deep.py bench/helper.py", ""},
+		`cd bench && python3 -m lib.stats`: {"bench/lib/stats.py bench/lib/deep.py", ""},
+		`python3 measure.py`:               {"measure.py", ""}, // beside it is what is measured
+		`node js/bench.mjs`:                {"js/bench.mjs js/lib/x.js js/y.js js/z.json", ""},
+		`npm test`:                         {"package.json tools/env.sh js/bench.mjs js/lib/x.js js/y.js js/z.json jest.config.js", ""},
+		`npm run unit`:                     {"package.json js/bench.mjs js/lib/x.js js/y.js js/z.json jest.config.js", ""},
+		`npm run nothing`:                  {"package.json jest.config.js", "package.json: nothing"},
+		`just`:                             {"justfile more.just tools/lint.py tools/extra.sh " + checked, "tools/check.sh: $TOOL"},
+		`just more`:                        {"justfile more.just tools/other.sh", ""},
+		`just ruby`:                        {"justfile more.just", "justfile: $_ruby"},
+		`composer test`:                    {"composer.json tools/env.sh tools/extra.sh", ""},
+		`rake`:                             {"Rakefile", "Rakefile"},
+		`ruby tool.rb`:                     {"tool.rb", "tool.rb"},
+	} {
+		files := slices.Sorted(maps.Keys(scripted))
+		for where, s := range map[string]spec.Spec{"verify": {Verify: spec.Verify{Command: command}}, "check": {Check: spec.Check{Command: command}}} {
+			s.Scope = []string{"src/**"} // with src/index.js, which check.sh runs
+			seals := spec.Sealed(s, files, func(name string) string { return scripted[name] })
+			var sealed []string
+			for _, name := range files {
+				if seals.Has(name) {
+					sealed = append(sealed, name)
+				}
+			}
+			assert.ElementsMatch(t, strings.Fields(want.sealed), sealed, "%s %q", where, command)
+			assert.Equal(t, want.unread, strings.Join(seals.Unread, ", "), "%s %q", where, command)
+		}
+	}
+}
+
+// TestP3_AScopeThatNamesWhatScriptsRunOpensIt: what is measured is often run by a script, too.
+func TestP3_AScopeThatNamesWhatScriptsRunOpensIt(t *testing.T) {
+	files := slices.Sorted(maps.Keys(scripted))
+	for scope, open := range map[string]bool{"src/**": true, "src/index.js": true, "**": false, "**/*.js": false, "*/index.js": false} {
+		s := spec.Spec{Scope: []string{scope}, Verify: spec.Verify{Command: "sh tools/check.sh"}}
+		assert.Equal(t, !open, spec.Sealed(s, files, func(name string) string { return scripted[name] }).Has("src/index.js"), scope)
+	}
+	s := spec.Spec{Scope: []string{"tools/**"}, Verify: spec.Verify{Command: "sh tools/check.sh"}}
+	assert.True(t, spec.Sealed(s, files, func(name string) string { return scripted[name] }).Has("tools/check.sh"), "no scope opens what the command itself names")
+}
+
+// FuzzFollow reads files that are nobody's.
+func FuzzFollow(f *testing.F) {
+	for _, text := range scripted {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		files := []string{"Makefile", "justfile", "package.json", "x/a.sh", "x/a.py", "x/a.js", "x/b.py"}
+		s := spec.Spec{Verify: spec.Verify{Command: "make; just; npm test; sh x/a.sh; python3 x/a.py; node x/a.js"}}
+		for _, file := range spec.Sealed(s, files, func(string) string { return text }).Files {
+			if !slices.Contains(files, file) {
+				t.Fatalf("%q is no file", file)
+			}
+		}
+	})
+}

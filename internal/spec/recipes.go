@@ -1,0 +1,315 @@
+package spec
+
+import (
+	"encoding/json"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// recipe is what a target does: the targets that come before it, and its commands.
+type recipe struct {
+	before   []string
+	commands []string
+}
+
+// recipes are the targets of a file, and the one that is run where none is named.
+type recipes struct {
+	targets map[string]*recipe
+	first   string
+	include []string
+	unknown bool // there may be targets that are not here
+}
+
+func (all *recipes) add(name string) *recipe {
+	if all.targets[name] == nil {
+		all.targets[name] = &recipe{}
+	}
+	if all.first == "" && !strings.HasPrefix(name, ".") && !strings.Contains(name, "%") {
+		all.first = name
+	}
+	return all.targets[name]
+}
+
+// readRecipes are the programs whose files are read, and how. Of the others the file alone is sealed.
+var readRecipes = map[string]func(text string) recipes{
+	"make": makeRecipes, "gmake": makeRecipes, "just": justRecipes,
+	"npm": packageScripts, "pnpm": packageScripts, "yarn": packageScripts, "bun": packageScripts, "composer": packageScripts,
+}
+
+// targets follows what the targets of a file run, which a command names. Where that can't be told, it says so.
+func (r *refs) targets(program, file, dir string, args []word, depth int) {
+	read := readRecipes[program]
+	if r.text == nil {
+		return
+	}
+	if read == nil {
+		r.unread[file] = true
+		return
+	}
+	text := r.text(file)
+	if text == "" {
+		return
+	}
+	all := read(text)
+	for _, name := range all.include { // one level
+		at := r.relative(resolve(dir, name))
+		if strings.Contains(name, "$") || !r.exists[at] {
+			r.unread[file+": include "+shortened(name)] = true
+			continue
+		}
+		r.mark(at)
+		more := read(r.text(at))
+		for name, one := range more.targets {
+			have := all.add(name)
+			have.before, have.commands = slices.Concat(have.before, one.before), slices.Concat(have.commands, one.commands)
+		}
+		all.unknown = all.unknown || more.unknown || len(more.include) > 0
+	}
+	var names []string
+	for _, w := range args {
+		switch {
+		case w.unknown || w.glob:
+			r.unread[file+": "+shortened(w.text)] = true
+		case contains("run run-script exec", w.text) && len(names) == 0 && contains("npm pnpm yarn bun composer", program):
+		default:
+			names = append(names, w.text)
+		}
+	}
+	switch {
+	case contains("npm pnpm yarn bun composer", program) && len(names) > 0: // what follows are its arguments
+		name := names[0]
+		if contains("t tst", name) {
+			name = "test"
+		}
+		names = []string{"pre" + name, name, "post" + name}
+	case len(names) == 0:
+		names = []string{all.first}
+	}
+	known := false
+	for _, name := range names {
+		known = r.target(all, file, dir, name, depth) || known
+	}
+	if !known && len(args) > 0 && !r.looked["target "+file+"\x00"+names[0]] {
+		r.unread[file+": "+shortened(strings.TrimPrefix(names[0], "pre"))] = true
+	}
+}
+
+// target follows one target, and those before it. It reports whether there is one.
+func (r *refs) target(all recipes, file, dir, name string, depth int) bool {
+	one := all.targets[name]
+	key := "target " + file + "\x00" + name
+	if one == nil || r.looked[key] {
+		return one != nil
+	}
+	r.looked[key] = true
+	if depth > maxNesting {
+		r.unread[file+": "+shortened(name)] = true
+		return true
+	}
+	for _, before := range one.before {
+		if !r.target(all, file, dir, before, depth+1) && all.unknown && !r.exists[r.relative(resolve(dir, before))] {
+			r.unread[file+": "+shortened(before)] = true
+		}
+	}
+	r.within(func() {
+		for _, command := range one.commands {
+			for _, c := range parseShell(command, dir, nil) {
+				if c.loose || len(c.words) > 0 && (c.words[0].unknown || c.words[0].glob) {
+					r.unread[file+": "+shortened(command)] = true
+				}
+				if !c.loose {
+					r.run(c, c.words, depth+1)
+				}
+			}
+		}
+	})
+	return true
+}
+
+var (
+	makeRule     = regexp.MustCompile(`^([^\s:#=][^:#=]*?)\s*::?(?:\s*([^=].*))?$`)
+	makeVariable = regexp.MustCompile(`^(?:export\s+|override\s+)*([A-Za-z_][A-Za-z0-9_]*)\s*(:::?|::|:|\?|\+)?=\s*(.*)$`)
+	makeInclude  = regexp.MustCompile(`^(?:-|s)?include\s+(.+)$`)
+	makeUse      = regexp.MustCompile(`\$[({]([A-Za-z_][A-Za-z0-9_]*)[)}]`)
+)
+
+// makeRecipes reads a Makefile: its rules, and variables that are plain text.
+func makeRecipes(text string) recipes {
+	all := recipes{targets: map[string]*recipe{}}
+	value := map[string]string{"MAKE": "make", "CC": "cc", "CXX": "c++", "AR": "ar", "RM": "rm -f", "SHELL": "sh"}
+	expand := func(s string) string {
+		for range 5 { // a variable may have others in it
+			s = makeUse.ReplaceAllStringFunc(s, func(use string) string {
+				if v, known := value[use[2:len(use)-1]]; known && len(s) < maxCommand {
+					return v
+				}
+				return use
+			})
+		}
+		return s
+	}
+	var in []*recipe
+	lines := strings.Split(strings.ReplaceAll(text, "\\\n", " "), "\n")
+	var commands []struct {
+		to   []*recipe
+		text string
+	}
+	for _, line := range lines {
+		if command, ok := strings.CutPrefix(line, "\t"); ok {
+			commands = append(commands, struct {
+				to   []*recipe
+				text string
+			}{in, command})
+			continue
+		}
+		line = strings.TrimSpace(strings.Split(line+" ", " #")[0])
+		if m := makeInclude.FindStringSubmatch(line); m != nil {
+			all.include = append(all.include, strings.Fields(expand(m[1]))...)
+		} else if m := makeVariable.FindStringSubmatch(line); m != nil {
+			if m[2] == "+" && value[m[1]] != "" {
+				m[3] = value[m[1]] + " " + m[3]
+			}
+			value[m[1]] = m[3]
+		} else if m := makeRule.FindStringSubmatch(line); m != nil {
+			in = nil
+			before, command, _ := strings.Cut(expand(m[2]), ";")
+			for name := range strings.FieldsSeq(expand(m[1])) {
+				if name == ".PHONY" {
+					continue
+				}
+				all.unknown = all.unknown || strings.ContainsAny(name, "%$")
+				one := all.add(name)
+				one.before = append(one.before, strings.Fields(before)...)
+				in = append(in, one)
+			}
+			if command != "" {
+				commands = append(commands, struct {
+					to   []*recipe
+					text string
+				}{in, command})
+			}
+		} else if strings.HasPrefix(line, "$(") || strings.HasPrefix(line, "define") {
+			all.unknown = true
+		}
+	}
+	for _, c := range commands { // variables count as they are at the end
+		command := strings.TrimLeft(strings.TrimSpace(c.text), "@-+ ")
+		command = strings.ReplaceAll(makeFunctions(expand(command)), "$$", "$")
+		for _, one := range c.to {
+			one.commands = append(one.commands, command)
+		}
+	}
+	return all
+}
+
+// makeFunctions has what only make knows read as a variable that the shell does not know.
+func makeFunctions(command string) string {
+	var out strings.Builder
+	for i := 0; i < len(command); i++ {
+		switch {
+		case command[i] != '$' || i+1 == len(command):
+			out.WriteByte(command[i])
+		case command[i+1] == '$':
+			out.WriteString("$$")
+			i++
+		case command[i+1] == '(' || command[i+1] == '{':
+			depth := 0
+			for i++; i < len(command); i++ {
+				if strings.IndexByte("({", command[i]) >= 0 {
+					depth++
+				} else if strings.IndexByte(")}", command[i]) >= 0 {
+					if depth--; depth == 0 {
+						break
+					}
+				}
+			}
+			out.WriteString("$$_make")
+		default: // $@ $<
+			out.WriteString("$$_make")
+			i++
+		}
+	}
+	return out.String()
+}
+
+var (
+	justRule     = regexp.MustCompile(`^@?([A-Za-z_][A-Za-z0-9_-]*)(?:\s+[^:]+)?\s*:(?:([^=].*))?$`)
+	justVariable = regexp.MustCompile(`^(?:export\s+)?([A-Za-z_][A-Za-z0-9_-]*)\s*:=\s*["']([^"']*)["']\s*$`)
+	justInclude  = regexp.MustCompile(`^import\??\s+["']([^"']+)["']`)
+	justUse      = regexp.MustCompile(`\{\{\s*([A-Za-z_][A-Za-z0-9_-]*)\s*\}\}`)
+	justAny      = regexp.MustCompile(`\{\{.*?\}\}`)
+)
+
+// justRecipes reads a justfile.
+func justRecipes(text string) recipes {
+	all := recipes{targets: map[string]*recipe{}}
+	value := map[string]string{}
+	var in *recipe
+	for _, line := range strings.Split(strings.ReplaceAll(text, "\\\n", " "), "\n") {
+		if strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t") {
+			if in != nil {
+				in.commands = append(in.commands, strings.TrimLeft(strings.TrimSpace(line), "@-"))
+			}
+			continue
+		}
+		if m := justVariable.FindStringSubmatch(line); m != nil {
+			value[m[1]] = m[2]
+		} else if m := justInclude.FindStringSubmatch(line); m != nil {
+			all.include = append(all.include, m[1])
+		} else if m := justRule.FindStringSubmatch(line); m != nil {
+			in = all.add(m[1])
+			for word := range strings.FieldsSeq(m[2]) {
+				in.before = append(in.before, strings.Trim(word, "()&"))
+			}
+		} else if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#") {
+			in = nil
+		}
+	}
+	for _, one := range all.targets {
+		for i, command := range one.commands {
+			command = justUse.ReplaceAllStringFunc(command, func(use string) string {
+				if v, known := value[strings.Trim(use, "{} ")]; known {
+					return v
+				}
+				return use
+			})
+			one.commands[i] = justAny.ReplaceAllString(command, "$$_just")
+		}
+		if len(one.commands) > 0 && strings.HasPrefix(one.commands[0], "#!") { // one script, of some language
+			how := language("", "", one.commands[0])
+			one.commands = []string{strings.Join(one.commands[1:], "\n")}
+			if !shells[how] {
+				one.commands = []string{"$_" + how}
+			}
+		}
+	}
+	return all
+}
+
+// packageScripts reads the scripts of package.json and composer.json.
+func packageScripts(text string) recipes {
+	all := recipes{targets: map[string]*recipe{}}
+	var manifest struct {
+		Scripts map[string]json.RawMessage `json:"scripts"`
+	}
+	if json.Unmarshal([]byte(text), &manifest) != nil {
+		return all
+	}
+	for name, script := range manifest.Scripts {
+		one := all.add(name)
+		var command string
+		if json.Unmarshal(script, &command) == nil {
+			one.commands = []string{command}
+			continue
+		}
+		_ = json.Unmarshal(script, &one.commands) // composer's lists
+		for i, command := range one.commands {
+			if other, ok := strings.CutPrefix(command, "@"); ok && path.Base(other) == other {
+				one.before, one.commands[i] = append(one.before, other), ":"
+			}
+		}
+	}
+	return all
+}
