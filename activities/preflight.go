@@ -212,7 +212,7 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 		}
 	}
 	if s.Canary() {
-		if err := a.tryCanary(ctx, s, out, work); err != nil {
+		if err := a.tryCanary(ctx, s, k, out, work); err != nil {
 			return plainly(err)
 		}
 	}
@@ -229,8 +229,9 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 	return nil
 }
 
-// tryCanary breaks the code for the commands that pass on it. One that fails already shows nothing by failing.
-func (a *Activities) tryCanary(ctx context.Context, s spec.Spec, out *Preflight, work func(string, spec.Duration) *work) error {
+// tryCanary breaks the code for the commands that pass on it. One that fails already shows nothing by failing. For
+// a Deliver loop, which may be there to write the first tests, a blind guard is a note.
+func (a *Activities) tryCanary(ctx context.Context, s spec.Spec, k kind.Kind, out *Preflight, work func(string, spec.Duration) *work) error {
 	passes := func(r *act.Outcome, command string) string {
 		if r == nil || !r.OK() {
 			return ""
@@ -252,6 +253,10 @@ func (a *Activities) tryCanary(ctx context.Context, s spec.Spec, out *Preflight,
 		return err
 	case r.Blind():
 		what, do := govern.Blind(r, in.Guard, in.Test)
+		if k.Mends { // it may be there to write the first tests
+			out.Notes = append(out.Notes, what+". "+do)
+			break
+		}
 		out.problem("guard", what, do)
 	case r.Hollow:
 		out.Notes = append(out.Notes, govern.Hollow(in.Guard, in.Test))

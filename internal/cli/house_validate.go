@@ -32,7 +32,8 @@ func (a *app) validateCommand() *cobra.Command {
 		Use: "validate [FILE]", Short: "Check a spec, try its commands and show the contract; start nothing", Args: cobra.MaximumNArgs(1),
 		Long: `Check a spec file (default pawl.yaml) and everything that a loop needs before it
 starts: the repository, the scope, and that verify prints a number and the guard
-passes on the unchanged code. For a deliver spec the tests run too; a failure there is
+passes on the unchanged code. Then the code in scope is broken on purpose, and the guard
+has to notice (validate.canary). For a deliver spec the tests run too; a failure there is
 only a note, since the loop may be meant to fix it. The commands run in a temporary
 clone; your repository is only read. The contract is shown with its hash, as "pawl run"
 would show it. All problems are listed at once, with exit code 2.

@@ -63,7 +63,7 @@ var paths = []path{
 	},
 	{
 		name: "guard-rework", spec: doc{"limits": doc{"iterations": 2}, "validate": doc{"canary": true}},
-		agent: tried(`*.1) echo 11 >work/n; echo bad >work/guard; echo "raise n without care"`, `1.2) echo 11 >work/n; echo "raise n with care"`,
+		agent: tried(`1.1) echo 11 >work/n; echo bad >work/guard; echo "raise n without care"`, `1.2) echo 11 >work/n; echo "raise n with care"`,
 			`2.*) echo 12 >work/n; echo bad$PAWL_ATTEMPT >work/guard; echo "break the guard"`),
 		rows: []string{"1 11 +1 yes: raise n with care", "2 11 0 no guard-fail: break the guard"},
 	},

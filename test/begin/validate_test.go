@@ -158,3 +158,17 @@ func TestL2_ValidateRunsTheTestsOfADeliverSpec(t *testing.T) {
 	w.Set(doc{"setup": doc{"command": "exit 3"}})
 	require.Equal(t, "setup", validate(w, 2).Problems[0].Check)
 }
+
+// TestP0_AGuardThatDoesNotSeeTheCodeIsAProblem: for validate and for the loop alike.
+func TestP0_AGuardThatDoesNotSeeTheCodeIsAProblem(t *testing.T) {
+	w := world.Alone(t, world.Raises)
+	w.Write("repo/work/a.c", "int a(void) { return 1; }\n")
+	w.Commit("code")
+	w.Set(doc{"guard": doc{"command": "test -e work/a.c"}, "validate": doc{"canary": true}})
+	v := validate(w, 2)
+	require.Len(t, v.Problems, 1)
+	require.Contains(t, v.Problems[0].What, "the guard does not see your code: 1 file in scope had a syntax error (work/a.c), and still this passed: `test -e work/a.c`")
+	require.Equal(t, "PRECONDITION_FAILED", w.Run(2).Result.ErrorCode)
+	require.Empty(t, validate(w, 0, "--set", "guard.command=! grep -q broken work/a.c").Problems)
+	require.Empty(t, validate(w, 0, "--set", "validate.canary=false").Problems)
+}
