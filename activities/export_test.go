@@ -9,6 +9,7 @@ import (
 	"pawl/internal/agent/stream"
 	"pawl/internal/loop"
 	"pawl/internal/proc"
+	"pawl/internal/sandbox"
 )
 
 // Call makes one call of a streaming agent as Step does, without a loop around it.
@@ -49,4 +50,11 @@ func (a *Activities) Forget() {
 	defer a.mu.Unlock()
 	clear(a.workspaces)
 	clear(a.steps.running)
+}
+
+// Surrounded is what the loops of this host are told of Temporal: the hosts that their proxy closes, and whether the
+// engine asks who comes.
+func (a *Activities) Surrounded() (closed []string, asks bool) {
+	ws := &loopWorkspace{machine: a.machine}
+	return ws.request(sandbox.Machine{}).Egress.Closed, a.asks()
 }

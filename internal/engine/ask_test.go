@@ -200,10 +200,21 @@ func TestE6_AnEngineThatIsTakenOverGoesOnAsking(t *testing.T) {
 	require.NoError(t, run.Get(t.Context(), &got))
 	require.Equal(t, 8, got)
 
-	answer, err := http.Get(was)
+	answer, err := http.DefaultTransport.RoundTrip(visiting(t, was))
 	require.NoError(t, err)
 	answer.Body.Close()
 	require.Equal(t, http.StatusUnauthorized, answer.StatusCode, "links end with the engine that they are for")
+	answer, err = http.DefaultTransport.RoundTrip(visiting(t, e.Endpoint().Link("")))
+	require.NoError(t, err)
+	answer.Body.Close()
+	require.Equal(t, http.StatusSeeOther, answer.StatusCode)
+}
+
+func visiting(t *testing.T, link string) *http.Request {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, link, nil)
+	require.NoError(t, err)
+	return r
 }
 
 func TestE6_TheUIIsForVisitorsWithALink(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/engine"
+	"pawl/internal/pass"
 )
 
 const hostQueue = "engine-bench@host"
@@ -44,14 +45,23 @@ func steps(ctx workflow.Context, n int, queue string, phases bool) error {
 // BenchmarkDurableStep measures one sequential activity that does nothing, with full fsync. Next
 // to the time it reports processor time, which says more on a machine that is busy otherwise.
 func BenchmarkDurableStep(b *testing.B) {
-	e := benchEngine(b, b.TempDir())
+	b.Run("asking nobody", func(b *testing.B) { durableSteps(b, pass.AsBefore) })
+	b.Run("asking who comes", func(b *testing.B) { durableSteps(b, pass.Wanted) })
+}
+
+func durableSteps(b *testing.B, asks pass.Wish) {
+	e := benchEngine(b, b.TempDir(), asks)
 	quiet := sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))
-	c, err := client.Dial(client.Options{
+	o := client.Options{
 		HostPort: e.Address(),
 		Logger:   quiet,
 		// On the loopback interface compressing costs more than it saves.
 		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}},
-	})
+	}
+	if p := e.Endpoint().Pass(); p != nil {
+		o.Credentials, o.ConnectionOptions.TLS = client.NewAPIKeyStaticCredentials(p.Token), p.Client()
+	}
+	c, err := client.Dial(o)
 	require.NoError(b, err)
 	defer c.Close()
 	for _, queue := range []string{taskQueue, hostQueue} {
@@ -106,8 +116,8 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-func benchEngine(b *testing.B, dir string) *engine.Engine {
-	e, err := engine.Share(b.Context(), engine.Options{Dir: dir, Port: 9233,
+func benchEngine(b *testing.B, dir string, asks pass.Wish) *engine.Engine {
+	e, err := engine.Share(b.Context(), engine.Options{Dir: dir, Port: 9233, Auth: asks,
 		SearchAttributes: map[string]enumspb.IndexedValueType{phase.GetName(): enumspb.INDEXED_VALUE_TYPE_KEYWORD}})
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, e.Close()) })
