@@ -3,6 +3,8 @@ package hostile_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/url"
 	"path/filepath"
 	"testing"
@@ -38,6 +40,74 @@ func TestE6_AgentThatAnswersAGate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// On this machine's own network another program leads past the ports that are closed. An engine that asks who comes
+// does not take the answer, and the contract has said which it is.
+func TestE6_AgentThatAnswersAGateThroughAnotherProgram(t *testing.T) {
+	for name, c := range map[string]struct {
+		flags []string
+		code  string
+		says  string
+	}{
+		"an engine that asks":        {[]string{"--auth"}, "1", "answer nobody without pawl's token"},
+		"an engine that asks nobody": {nil, "0", "an agent could answer its own gates"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.flags == nil {
+				world.Slow(t, "it shows that the deed can be done")
+			}
+			needsSandbox(t)
+			w, env := newTargets(t, c.flags...)
+			other := stateOf(w, env["OTHER"].(string))
+			require.Equal(t, "waiting", other.Status)
+			env["HASH"], env["PAWL"], env["ENGINE"] = other.Gate.Hash, world.Program(t), leadsTo(t, env["ENGINE"].(string))
+			w.Script(`[ -n "$PAWL" ] || { echo "the other loop"; exit 0; } # once it is approved it runs this too
+				mkdir home; rm -f "$WORLD/said"; echo 1 >"$WORLD/code"
+				try() {
+					env TEMPORAL_TLS=$1 TEMPORAL_TLS_DISABLE_HOST_VERIFICATION=$1 TEMPORAL_ADDRESS=127.0.0.1:$ENGINE PAWL_HOME=$2 timeout 60 "$PAWL" approve "$OTHER" --hash "$HASH" >>"$WORLD/said" 2>&1 && echo 0 >"$WORLD/code"
+				}
+				try false $PWD/home || try true $PWD/home || try true $H
+				rm -rf home; ` + world.Raises)
+			w.Set(doc{"agent": doc{"env": env}, "sandbox": doc{"network": "open"}})
+			s := w.Pawl("run", "--yes", w.SpecFile())
+			require.Equal(t, 0, s.Code, s.Err)
+			require.Contains(t, s.Err, c.says)
+			require.Equal(t, c.code+"\n", w.Read("code"), w.Read("said"))
+			if c.flags != nil {
+				require.Contains(t, w.Read("said"), "Request unauthorized", "it was reached")
+				require.Equal(t, "waiting", stateOf(w, env["OTHER"].(string)).Status, "the gate is open as before")
+			}
+		})
+	}
+}
+
+// leadsTo is the port of a program on this machine that connects whoever comes with another port of it.
+func leadsTo(t *testing.T, port string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			from, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer from.Close()
+				to, err := net.Dial("tcp", "127.0.0.1:"+port)
+				if err != nil {
+					return
+				}
+				defer to.Close()
+				go func() { _, _ = io.Copy(to, from); to.Close() }()
+				_, _ = io.Copy(from, to)
+			}()
+		}
+	}()
+	_, at, _ := net.SplitHostPort(l.Addr().String())
+	return at
 }
 
 // What is written to a home or beside everything is gone with the sandbox; what is written where the spec allows it
@@ -90,13 +160,13 @@ func needsSandbox(t *testing.T) {
 // newTargets makes a world with an engine and worker of its own, a key in the user's home and a
 // second loop that waits for its contract to be approved, and returns what an agent that wants at
 // them has found out.
-func newTargets(t *testing.T) (*world.World, doc) {
+func newTargets(t *testing.T, flags ...string) (*world.World, doc) {
 	t.Helper()
 	w := world.Alone(t, "")
 	t.Parallel()
 	w.Write("tmp/x", "")
 	// With a temporary folder of its own, so that the home is a real one.
-	u, err := world.StartUp(w.Home, filepath.Join(w.Dir, "up"), "TMPDIR="+w.Dir+"/tmp")
+	u, err := world.StartUpWith(flags, w.Home, filepath.Join(w.Dir, "up"), "TMPDIR="+w.Dir+"/tmp")
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, u.Stop()) })
 	w.Write("up/key", "key\n")
