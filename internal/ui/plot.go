@@ -44,19 +44,25 @@ func (s Style) Plot(c Course) string {
 	if math.IsInf(high-low, 0) || math.IsNaN(high-low) {
 		return ""
 	}
+	// The library counts its rows in integers: it is given what lies above the lowest value, as a share of
+	// how far the values are apart, and never a number as large as the metric.
+	span := high - low
+	if span == 0 {
+		span = 1
+	}
 	// Tick k stands in the middle of the stretch that shows what was best after iteration k.
 	last := float64(len(c) - 1)
 	width := max(20, min(plotWidth, s.Width-16))
 	points := make([]float64, width)
 	for i := range points {
-		points[i] = c[int(math.Round(float64(i)*last/float64(width-1)))]
+		points[i] = (c[int(math.Round(float64(i)*last/float64(width-1)))] - low) / span
 	}
 	options := []asciigraph.Option{
 		asciigraph.Height(plotHeight),
 		asciigraph.XAxisRange(0, last),
 		asciigraph.XAxisTickCount(min(len(c), 11)),
 		asciigraph.XAxisValueFormatter(func(v float64) string { return strconv.Itoa(int(math.Round(v))) }),
-		asciigraph.YAxisValueFormatter(func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }),
+		asciigraph.YAxisValueFormatter(func(v float64) string { return strconv.FormatFloat(low+v*span, 'g', 6, 64) }),
 		asciigraph.Caption("best metric by iteration"),
 	}
 	if s.Color {
