@@ -113,6 +113,10 @@ func TestAnEndedLoopTakesNoMessages(t *testing.T) {
 	b := newBench(t, f)
 	require.Equal(t, 2, b.run(nil, "halt", "loop-1"))
 	require.Contains(t, b.stderr.String(), "the loop loop-1 has ended (completed)")
+	f.state.Status = loop.Halted
+	halted := newBench(t, f)
+	require.Equal(t, 2, halted.run(nil, "steer", "loop-1", "x"))
+	require.Contains(t, halted.stderr.String(), "the loop loop-1 has ended (halted)", "Temporal calls its workflow completed")
 	require.Contains(t, b.stderr.String(), "GATE_CLOSED")
 	require.Empty(t, f.taken())
 }

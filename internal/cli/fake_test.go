@@ -194,7 +194,13 @@ func (f *fakeTemporal) DescribeWorkflowExecution(_ context.Context, id, _ string
 	if id != f.id {
 		return nil, serviceerror.NewNotFound("no such workflow")
 	}
-	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: f.status()}}, nil
+	status, err := converter.GetDefaultDataConverter().ToPayload(string(f.state.Status))
+	if err != nil {
+		return nil, err
+	}
+	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{
+		Status: f.status(), SearchAttributes: &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{"PawlStatus": status}},
+	}}, nil
 }
 
 func (f *fakeTemporal) status() enumspb.WorkflowExecutionStatus {

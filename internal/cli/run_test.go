@@ -55,7 +55,6 @@ Recommendation: continue
 
   ended        completed: the iteration limit is reached
   branch       pawl/loop-1 in /src/routes
-  Temporal UI  http://127.0.0.1:8233/namespaces/default/workflows/loop-1
   next         git -C /src/routes log --oneline 2c9deac547..pawl/loop-1
                git -C /src/routes diff 2c9deac547..pawl/loop-1
   history      pawl log loop-1
@@ -64,6 +63,7 @@ Recommendation: continue
 	require.Contains(t, b.stderr.String(), "no sandbox")
 	require.Contains(t, b.stderr.String(), "best metric by iteration")
 	require.NotContains(t, b.stderr.String(), "\x1b", "nothing moves without a terminal")
+	require.Contains(t, b.stderr.String(), "Temporal UI http://127.0.0.1:8233", "while it runs; the engine's UI ends with this process")
 
 	require.Len(t, f.taken(), 1)
 	approval := f.taken()[0]
@@ -309,7 +309,12 @@ func TestEachEndHasItsExitCode(t *testing.T) {
 			f.onTaken = func(f *fakeTemporal, _ string) { f.end(c.end) }
 			b := newBench(t, f)
 			require.Equal(t, c.exit, b.run(nil, "run", b.spec(), "--yes"))
-			require.Contains(t, b.stdout.String(), "Loop complete: 0 iterations")
+			word := "complete"
+			if c.end.Status == loop.Failed {
+				word = "failed"
+				require.NotContains(t, b.stdout.String(), "Recommendation")
+			}
+			require.Contains(t, b.stdout.String(), "Loop "+word+": 0 iterations")
 			require.Contains(t, b.stdout.String(), string(c.end.Code))
 		})
 	}

@@ -32,7 +32,15 @@ func (f *follower) outcome(status loop.Status, r *loop.Result, g *loop.Gate) Out
 	if f.runToken != nil {
 		run = f.runToken.GetRunID()
 	}
-	return Outcome{Loop: f.id, Run: run, Status: status, Gate: g, Result: r, UI: f.s.link(f.id)}
+	return Outcome{Loop: f.id, Run: run, Status: status, Gate: g, Result: r, UI: f.lasting()}
+}
+
+// lasting is the loop's address in the Temporal UI, "" where the UI is gone as soon as this process is.
+func (f *follower) lasting() string {
+	if f.s.engine != nil && f.s.engine.Owner() {
+		return ""
+	}
+	return f.s.link(f.id)
 }
 
 // finish shows the last events and the report, then stays while other loops run in this worker.
@@ -84,7 +92,7 @@ func (f *follower) report(e client.Ending) error {
 }
 
 func (f *follower) places(r loop.Result) ui.Places {
-	p := ui.Places{Loop: f.id, Repo: f.state.Repo, Branch: r.Branch, Base: f.state.Footing(), UI: f.s.link(f.id)}
+	p := ui.Places{Loop: f.id, Repo: f.state.Repo, Branch: r.Branch, Base: f.state.Footing(), UI: f.lasting()}
 	if record, ok := f.s.Record(f.id); ok {
 		p.Ledger, p.Logs, p.Store = record.Ledger, workspace.Steps(f.s.Home, record.Ref), record.Store
 		p.Unpushed, p.Remote = f.unpushed, record.Remote

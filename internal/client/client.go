@@ -14,11 +14,13 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	sdk "go.temporal.io/sdk/client"
 
 	"pawl/internal/act"
 	"pawl/internal/fault"
 	"pawl/internal/home"
+	"pawl/internal/launch"
 	"pawl/internal/loop"
 )
 
@@ -66,10 +68,24 @@ func (c *Client) alive(ctx context.Context, id string, f Family) error {
 	if err := f.runs(id, d.GetWorkflowExecutionInfo().GetType().GetName()); err != nil {
 		return err
 	}
-	if status := endStatus(d.GetWorkflowExecutionInfo().GetStatus()); status.Ended() {
-		return f.over(id, string(status))
+	if info := d.GetWorkflowExecutionInfo(); endStatus(info.GetStatus()).Ended() {
+		return f.over(id, known(info))
 	}
 	return nil
+}
+
+// known is how who has that execution ended, "" where Temporal doesn't tell: a halt completes the workflow too,
+// and only the search attribute has the difference.
+func known(info *workflowpb.WorkflowExecutionInfo) string {
+	status, published := endStatus(info.GetStatus()), ""
+	decode(info.GetSearchAttributes().GetIndexedFields()[launch.Status], &published)
+	switch {
+	case loop.Status(published).Ended():
+		return published
+	case status == loop.Completed:
+		return ""
+	}
+	return string(status)
 }
 
 // State asks a loop for its state. An error means that no worker answered.

@@ -86,8 +86,8 @@ func (s Style) delivered(status loop.Status, r loop.Result, d Delivery) string {
 // advice is what to do with a delivery.
 func advice(status loop.Status, r loop.Result) string {
 	switch p := r.Proposal; {
-	case status != loop.Completed:
-		return cmp.Or(r.Recovery, r.Recommendation)
+	case status != loop.Completed: // what to do stands with how it ended
+		return ""
 	case p == nil:
 		return "nothing had to be changed"
 	case p.State == "approved":

@@ -14,17 +14,22 @@ func (s Style) Report(k kind.Kind, status loop.Status, r loop.Result, d Delivery
 	if k.Tests {
 		return s.delivered(status, r, d)
 	}
-	return s.measured(r)
+	return s.measured(status, r)
 }
 
-// measured is the final report in the form of the source (P9).
-func (s Style) measured(r loop.Result) string {
+// measured is the final report in the form of the source (P9). One that failed is not called complete, and
+// no recommendation says that it could go on as it is.
+func (s Style) measured(status loop.Status, r loop.Result) string {
 	var b strings.Builder
+	word := "complete"
+	if status == loop.Failed {
+		word = "failed"
+	}
 	delta := "–"
 	if r.Delta != nil {
 		delta = signed(*r.Delta)
 	}
-	b.WriteString("Loop complete: " + itoa(r.Iterations) + " iterations, " + itoa(r.KeptCount) + " kept, best metric: " +
+	b.WriteString("Loop " + word + ": " + itoa(r.Iterations) + " iterations, " + itoa(r.KeptCount) + " kept, best metric: " +
 		number(r.Best) + " (baseline: " + number(r.Baseline) + ", delta: " + delta + ")\n")
 	b.WriteString("Kept changes:")
 	if len(r.Kept) == 0 {
@@ -37,8 +42,10 @@ func (s Style) measured(r loop.Result) string {
 	for _, k := range r.Kept {
 		b.WriteString("  " + s.paint(green, Short(k.Commit)) + "  " + Clean(k.Description) + "\n")
 	}
-	b.WriteString("Discarded: " + itoa(r.Discarded) + " iterations\n")
-	b.WriteString("Recommendation: " + cmp.Or(r.Recommendation, "–"))
+	b.WriteString("Discarded: " + itoa(r.Discarded) + " iterations")
+	if status != loop.Failed {
+		b.WriteString("\nRecommendation: " + cmp.Or(r.Recommendation, "–"))
+	}
 	return b.String()
 }
 
