@@ -127,7 +127,8 @@ func (w *work) noticed(ctx context.Context, in act.Canary, files []string, out *
 		if out.Outcome = r; err != nil || r.Interrupted {
 			return false, err
 		}
-		if !r.OK() && (c.command != in.Test || in.Signature == "") {
+		if !r.OK() && (c.command != in.Test || in.Signature == "") { // which is what it is for
+			out.ExitCode, out.Signal, out.TimedOut, out.Tail = 0, "", false, ""
 			return true, nil
 		}
 		if c.command == in.Test && in.Signature != "" { // it failed before, so it has to fail otherwise
