@@ -177,6 +177,9 @@ func (ws *loopWorkspace) exportFile(folder *userrepo.Folder, name string, conten
 	}
 	if len(n.Written) == 0 || n.Written[0] != ours || n.Kept != nil {
 		n.Kept = nil
+		if len(n.Written) == 0 && now == userrepo.Absent {
+			n.Written = []string{userrepo.Absent} // the one before: there was none
+		}
 		if n.Written = append([]string{ours}, n.Written...); len(n.Written) > 2 {
 			n.Written = n.Written[:2]
 		}
@@ -188,7 +191,11 @@ func (ws *loopWorkspace) exportFile(folder *userrepo.Folder, name string, conten
 	if now == ours {
 		return nil, nil
 	}
-	return nil, folder.Write(name, content)
+	if err := folder.Write(name, content); err != nil || now != userrepo.Absent {
+		return nil, err
+	}
+	n.Written = []string{ours} // from now on it was deleted where it is not there
+	return nil, ws.setNote(name, n)
 }
 
 // drift is a difference between an artifact as it was written and as it is.
