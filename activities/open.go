@@ -77,10 +77,17 @@ func (o opening) unmet(err error) error {
 
 func (m *machine) openingOf(in act.Open) opening {
 	s := in.Spec
-	return opening{repo: s.Repo, ledger: in.Ledger, Record: workspace.Record{
+	r := workspace.Record{
 		Loop: in.Loop, Kind: s.Kind, FirstRun: in.FirstRun, Namespace: m.Namespace, Remote: s.Repo.Remote(), Onto: s.Session[spec.SessionOnto],
 		Setup: s.Setup.Command, Keep: s.Judge.Keep, Sandbox: s.Sandbox,
-	}}
+	}
+	if s.Limits.Memory != nil {
+		r.Memory = *s.Limits.Memory
+	}
+	if s.Limits.Processes != nil {
+		r.Processes = *s.Limits.Processes
+	}
+	return opening{repo: s.Repo, ledger: in.Ledger, Record: r}
 }
 
 // announce notes that something is being opened, and refuses what requires a sandbox that this machine

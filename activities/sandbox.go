@@ -2,6 +2,7 @@ package activities
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -136,6 +137,7 @@ func (ws *loopWorkspace) request(machine sandbox.Machine) sandbox.Request {
 	if r.Network == "" {
 		r.Network = sandbox.Filtered
 	}
+	r.Limits = sandbox.Limits{Memory: int64(ws.Memory), Processes: int64(cmp.Or(ws.Processes, spec.DefaultProcesses))}
 	r.Egress.Upstream, r.Egress.Direct = egress.Upstream()
 	for _, service := range ws.machine.Services {
 		if host := egress.Service(service); host != "" {
@@ -255,7 +257,7 @@ func (ws *loopWorkspace) protections(ctx context.Context) (lines, broken []strin
 
 // facts are what is around the loop, and must be out of its reach.
 func (ws *loopWorkspace) facts(ctx context.Context, policy sandbox.Policy) sandbox.Facts {
-	f := sandbox.Facts{Policy: policy, Repo: ws.local(), Sockets: sockets(), Auth: ws.machine.asks()}
+	f := sandbox.Facts{Policy: policy, Repo: ws.local(), Sockets: sockets(), Auth: ws.machine.asks(), DefaultProcesses: ws.Processes == 0}
 	home := ws.machine.Home
 	f.Private = []string{home.Engine(), filepath.Dir(ws.Store), filepath.Join(home.Loop(ws.Ref), "workspace.json")}
 	for _, port := range ws.machine.closed() {
@@ -306,6 +308,19 @@ func sockets() (all []string) {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// bounded says which limits something reached, "" for none.
+func (ws *loopWorkspace) bounded(r sandbox.Reached) string {
+	var all []string
+	if r.Killed > 0 {
+		all = append(all, fmt.Sprintf("limits.memory (%s) was used up: the kernel ended processes of it (%d)", ws.Memory, r.Killed))
+	}
+	if r.Refused > 0 {
+		all = append(all, fmt.Sprintf("limits.processes (%d) was reached: it could not start further processes or threads (refused %d times)",
+			cmp.Or(ws.Processes, spec.DefaultProcesses), r.Refused))
+	}
+	return strings.Join(all, "; ")
 }
 
 // unconnected says which connections the sandbox's proxy did not let through, "" where there were none.

@@ -128,6 +128,11 @@ func (w *work) run(ctx context.Context, c proc.Command, by func(context.Context,
 		StartError: result.StartError, ElapsedMs: (c.Spent + result.Elapsed).Milliseconds(), Log: w.dir, Stop: w.ws.loopStop(),
 	}
 	out.Warn(unconnected(result.Refused))
+	if why := w.ws.bounded(result.Reached); out.OK() || out.TimedOut || out.Interrupted {
+		out.Warn(why)
+	} else {
+		out.Failure = why
+	}
 	if out.Digest, err = digest(c.Stdout); err != nil {
 		return out, fmt.Errorf("reading the output: %w", err)
 	}

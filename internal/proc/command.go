@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl/internal/durable"
+	"pawl/internal/sandbox"
 )
 
 // TokenVariable is the environment variable that marks what runs under a supervisor.
@@ -36,6 +37,12 @@ type job struct {
 // run runs one command to its end and leaves nothing of it behind.
 func (s *server) run(id uint64, c Command) (Result, error) {
 	result := Result{ExitCode: -1}
+	var bounds *sandbox.Bounds
+	var before sandbox.Reached
+	if c.Sandbox != nil && c.Sandbox.Limits != (sandbox.Limits{}) {
+		bounds = s.bound(c.Sandbox.Limits)
+		before = bounds.Reached()
+	}
 	j, err := s.start(c)
 	if refused := (*startError)(nil); errors.As(err, &refused) {
 		result.StartError = refused.Error()
@@ -47,6 +54,12 @@ func (s *server) run(id uint64, c Command) (Result, error) {
 	s.attend(j, id, c, &result)
 	var failures []error
 	result.Leftover, err = s.endAll(j)
+	if bounds != nil {
+		result.Reached = bounds.Reached().Since(before)
+	}
+	if result.Reached.Killed > 0 {
+		s.clear(c.Sandbox)
+	}
 	failures = append(failures, err)
 	for _, o := range j.outputs {
 		failures = append(failures, o.finish(drainWithin))
@@ -210,9 +223,13 @@ func (s *server) start(c Command) (j *job, err error) {
 	env = append(env, TokenVariable+"="+s.token)
 
 	within := s.within(c.Sandbox, func() {
+		attributes := commandAttributes()
+		if c.Sandbox != nil && c.Sandbox.Limits != (sandbox.Limits{}) {
+			s.bound(c.Sandbox.Limits).Begin(attributes)
+		}
 		j.started = time.Now()
 		j.pid, err = syscall.ForkExec(path, c.Argv, &syscall.ProcAttr{
-			Dir: c.Dir, Env: env, Files: files, Sys: commandAttributes(),
+			Dir: c.Dir, Env: env, Files: files, Sys: attributes,
 		})
 	})
 	switch {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/sandbox"
 )
 
 const (
@@ -138,6 +140,9 @@ func Reap(token string, dirs ...string) (int, error) {
 		},
 		wait: time.Sleep,
 	})
+	if err == nil && token != "" && !supervising(token) {
+		err = sandbox.RemoveBounds(token)
+	}
 	if err != nil {
 		err = fmt.Errorf("reap: %w", err)
 	}

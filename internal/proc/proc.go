@@ -30,6 +30,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -108,6 +109,8 @@ type Result struct {
 	StartError string
 	// Refused are connections that the sandbox's proxy did not let through, each once.
 	Refused []egress.Refusal
+	// Reached says how often the sandbox's limits were.
+	Reached sandbox.Reached
 }
 
 // Supervisor is the worker's handle on a supervisor process.
@@ -115,6 +118,7 @@ type Supervisor struct {
 	token   string
 	cmd     *exec.Cmd
 	control *os.File
+	bounded atomic.Bool // something was to be kept to limits
 	sending sync.Mutex
 	encode  *gob.Encoder
 	replies chan reply
@@ -241,6 +245,9 @@ func (s *Supervisor) Run(ctx context.Context, c Command) (Result, error) {
 func (s *Supervisor) Prepare(p sandbox.Policy) { s.send(request{Prepare: &p}) }
 
 func (s *Supervisor) send(r request) {
+	if p := r.policy(); p != nil && p.Limits != (sandbox.Limits{}) {
+		s.bounded.Store(true)
+	}
 	s.sending.Lock()
 	defer s.sending.Unlock()
 	_ = s.encode.Encode(r) // a failed write is followed by the end of the socket, which is where it is noticed
@@ -303,6 +310,9 @@ func (s *Supervisor) listen() {
 	}
 	close(s.lost)
 	_ = s.cmd.Wait()
+	if s.bounded.Load() {
+		_ = sandbox.RemoveBounds(s.token) // what of them stays is taken up by the next supervisor, or removed by Reap
+	}
 	close(s.exited)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -129,6 +130,22 @@ func workingDirectory(pid int) string {
 	return strings.TrimSuffix(dir, " (deleted)")
 }
 
+// supervises returns the arguments of a supervisor of this token, nil for any other process.
+func (p process) supervises(token string) []string {
+	line, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/cmdline")
+	args := strings.Split(string(line), "\x00")
+	if len(args) < 3 || args[0] != supervisorName || args[1] != token {
+		return nil
+	}
+	return args
+}
+
+// supervising reports whether there is a supervisor of this token.
+func supervising(token string) bool {
+	all, err := processes()
+	return err != nil || slices.ContainsFunc(all, func(p process) bool { return !p.ended && p.supervises(token) != nil })
+}
+
 // endOrphans waits for the supervisors of this token whose worker is dead, and kills those that
 // do not come to an end, which it counts.
 func endOrphans(token string) (killed int, err error) {
@@ -140,9 +157,8 @@ func endOrphans(token string) (killed int, err error) {
 		return 0, err
 	}
 	for _, p := range all {
-		line, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/cmdline")
-		args := strings.Split(string(line), "\x00")
-		if len(args) < 3 || args[0] != supervisorName || args[1] != token {
+		args := p.supervises(token)
+		if args == nil {
 			continue
 		}
 		// A worker keeps its children until its last thread is gone. By then the next worker may have

@@ -33,10 +33,15 @@ func (s *server) within(p *sandbox.Policy, do func()) error {
 		do()
 		return nil
 	}
-	at := s.enter(*p)
-	if <-at.entered; at.err != nil {
+	at, made := s.enter(*p)
+	<-at.entered
+	for at.err != nil {
 		s.rooms = slices.DeleteFunc(s.rooms, func(r *room) bool { return r == at })
-		return at.err
+		if made {
+			return at.err
+		}
+		at, made = s.enter(*p) // it could not be made ahead
+		<-at.entered
 	}
 	done := make(chan struct{})
 	at.work <- func() {
@@ -55,13 +60,38 @@ func (s *server) prepare(p sandbox.Policy) {
 	}
 }
 
-// enter returns the thread that is in the sandbox of p, or on its way, making it where there is none. A tree has
+// clear gives up the room of a command that has used up the memory: files in /tmp are part of it, and the next command
+// would be ended for them.
+func (s *server) clear(p *sandbox.Policy) {
+	key := p.Key()
+	s.rooms = slices.DeleteFunc(s.rooms, func(at *room) bool {
+		if at.key == key {
+			at.leave()
+		}
+		return at.key == key
+	})
+	s.bounds.Relieved()
+}
+
+// bound are the limits of what is started from now on, as far as this machine can keep them: what it can't is said in
+// the contract.
+func (s *server) bound(l sandbox.Limits) *sandbox.Bounds {
+	if s.bounds == nil || s.bounds.Limits() != l {
+		if s.bounds != nil {
+			s.bounds.Close()
+		}
+		s.bounds, _ = sandbox.NewBounds(s.token, l)
+	}
+	return s.bounds
+}
+
+// enter returns the thread that is in the sandbox of p, or on its way, and whether it was made for this. A tree has
 // one room at a time: two would write one layer.
-func (s *server) enter(p sandbox.Policy) *room {
+func (s *server) enter(p sandbox.Policy) (at *room, made bool) {
 	key := p.Key()
 	for _, at := range s.rooms {
 		if at.key == key {
-			return at
+			return at, false
 		}
 	}
 	var oldest *room
@@ -78,13 +108,20 @@ func (s *server) enter(p sandbox.Policy) *room {
 		}
 		return false
 	})
-	at := &room{key: key, tree: p.Tree, work: make(chan func()), entered: make(chan struct{})}
+	join := func() error { return nil }
+	if p.Limits != (sandbox.Limits{}) {
+		join = s.bound(p.Limits).Join
+	}
+	at = &room{key: key, tree: p.Tree, work: make(chan func()), entered: make(chan struct{})}
 	go func() {
 		// Never unlocked, so that the thread ends with the goroutine and runs nothing else. The
 		// runtime clones no other thread from one that is locked. Commands are killed when the
 		// thread that forked them ends, so it stays.
 		runtime.LockOSThread()
 		is, err := sandbox.Enter(p)
+		if err == nil {
+			err = join()
+		}
 		at.proxy, at.err = is.Proxy, err
 		close(at.entered)
 		if err != nil {
@@ -99,7 +136,7 @@ func (s *server) enter(p sandbox.Policy) *room {
 		}
 	}()
 	s.rooms = append(s.rooms, at)
-	return at
+	return at, true
 }
 
 // leave ends the thread: no command of its runs, as there is one at a time.
@@ -192,15 +229,24 @@ type Check struct {
 	Asked   []sandbox.Question
 }
 
-// check tries it in the room in which commands run.
+// check tries it in the room in which commands run. Limits are the supervisor's to try.
 func (s *server) check(c Check) (found []sandbox.Finding, err error) {
-	defer s.refusals.take() // no command asked for these
-	within := s.within(&c.Sandbox, func() {
-		if c.Sandbox.Machine.Files == sandbox.ByBwrap {
-			found, err = sandbox.AnswerIn(c.Sandbox, c.Asked)
-			return
+	var asked []sandbox.Question
+	for _, q := range c.Asked {
+		if q.Deed == sandbox.Outgrowing {
+			found = append(found, sandbox.Finding{Question: q, Done: sandbox.Outgrows(s.token, q.Target)})
+		} else {
+			asked = append(asked, q)
 		}
-		found = sandbox.Answer(c.Asked)
+	}
+	within := s.within(&c.Sandbox, func() {
+		var answers []sandbox.Finding
+		if c.Sandbox.Machine.Files == sandbox.ByBwrap {
+			answers, err = sandbox.AnswerIn(c.Sandbox, asked)
+		} else {
+			answers = sandbox.Answer(asked)
+		}
+		found = append(found, answers...)
 	})
 	return found, errors.Join(within, err)
 }

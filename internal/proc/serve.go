@@ -31,6 +31,17 @@ type request struct {
 	Interrupt bool // of command ID; for one that has ended meanwhile it means nothing
 }
 
+// policy is that of what is asked for, nil where there is none.
+func (r request) policy() *sandbox.Policy {
+	switch {
+	case r.Run != nil:
+		return r.Run.Sandbox
+	case r.Check != nil:
+		return &r.Check.Sandbox
+	}
+	return r.Prepare
+}
+
 // reply without an ID says that the supervisor is ready, or why it is not.
 type reply struct {
 	ID       uint64
@@ -66,6 +77,7 @@ type server struct {
 	buffers  [2][]byte       // for copying stdout and stderr, kept between commands
 	rooms    []*room         // the newest last
 	running  *sandbox.Policy // of the command that runs, nil where none does or it has none
+	bounds   *sandbox.Bounds // nil where there are no limits
 	refusals refusals
 	handed   listeners
 }

@@ -12,6 +12,7 @@ const (
 	Asking     Deed = "ask"     // an engine or its UI, as somebody without its token
 	Dialing    Deed = "dial"    // to a Unix socket
 	Mingling   Deed = "mingle"  // to see processes of others, as one of one table
+	Outgrowing Deed = "outgrow" // a limit of memory or processes, by a small one of the kind; the supervisor tries it
 	Calling    Deed = "call"    // a system call that no build needs (io_uring, keyrings)
 )
 

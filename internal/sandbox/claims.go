@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"pawl/internal/spec"
 )
 
 // Claim is a sentence of the contract about the sandbox, and what must be tried before it may be said.
@@ -11,6 +13,8 @@ type Claim struct {
 	Holds string     // what is said where nothing of Asked can be done
 	Fails string     // what is said where something can
 	Asked []Question // none of which may work
+	// Wish is what the spec does not ask for: where it fails, that is said, and nothing is broken.
+	Wish bool
 }
 
 // Facts are what claims are made of.
@@ -21,6 +25,8 @@ type Facts struct {
 	Auth    bool     // the engine answers nobody without a token, which is in $PAWL_HOME
 	Private []string // of $PAWL_HOME and the user's home: what must not be read
 	Sockets []string // Unix sockets of other programs
+	// DefaultProcesses says that the spec gives no limit of processes.
+	DefaultProcesses bool
 }
 
 // Claims are the sentences about a sandbox, in the order in which a contract says them (E6).
@@ -90,7 +96,29 @@ func Claims(f Facts) []Claim {
 		Fails: "EVERY CALL OF THE KERNEL IS OPEN to agent and commands",
 		Asked: []Question{{Calling, ""}},
 	}
-	return append(all, calls)
+	return append(append(all, calls), bounds(f)...)
+}
+
+// bounds are the claims about memory and processes.
+func bounds(f Facts) []Claim {
+	l := f.Policy.Limits
+	memory := Claim{Holds: "memory is not bounded: limits.memory is not set"}
+	if l.Memory > 0 {
+		memory = Claim{
+			Holds: "sandbox: all that runs at a time has at most " + spec.Size(l.Memory).String() + " of memory (limits.memory), files in /tmp included; when it is used up, the kernel ends processes of the command",
+			Fails: "MEMORY IS NOT BOUNDED: pawl can make no cgroup here that keeps limits.memory",
+			Asked: []Question{{Outgrowing, memoryBound}},
+		}
+	}
+	if l.Processes == 0 {
+		return []Claim{memory}
+	}
+	return []Claim{memory, {
+		Holds: fmt.Sprintf("sandbox: at most %d processes and threads run at a time (limits.processes)", l.Processes),
+		Fails: "PROCESSES ARE NOT BOUNDED: pawl can make no cgroup here that keeps limits.processes",
+		Asked: []Question{{Outgrowing, processBound}},
+		Wish:  f.DefaultProcesses,
+	}}
 }
 
 // wanted says what the proxy lets through.
@@ -122,7 +150,10 @@ func Said(claims []Claim, found []Finding) (lines, broken []string) {
 		if holds {
 			lines = append(lines, c.Holds)
 		} else {
-			lines, broken = append(lines, c.Fails), append(broken, c.Fails)
+			lines = append(lines, c.Fails)
+		}
+		if !holds && !c.Wish {
+			broken = append(broken, c.Fails)
 		}
 	}
 	return lines, broken

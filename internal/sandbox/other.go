@@ -46,4 +46,36 @@ func AnswerIn(Policy, []Question) ([]Finding, error) {
 	return nil, errors.New("there is no sandbox on this system")
 }
 
+// Bounds are none here.
+type Bounds struct{}
+
+// NewBounds says that there are none.
+func NewBounds(string, Limits) (*Bounds, error) {
+	return &Bounds{}, errors.New("this system has no cgroups")
+}
+
+// Join does nothing here.
+func (*Bounds) Join() error { return nil }
+
+// Begin does nothing here.
+func (*Bounds) Begin(*syscall.SysProcAttr) {}
+
+// Relieved does nothing here.
+func (*Bounds) Relieved() {}
+
+// Limits are none.
+func (*Bounds) Limits() Limits { return Limits{} }
+
+// Reached counts nothing here.
+func (*Bounds) Reached() Reached { return Reached{} }
+
+// Close does nothing here.
+func (*Bounds) Close() {}
+
+// RemoveBounds does nothing here.
+func RemoveBounds(string) error { return nil }
+
+// Outgrows is always true here.
+func Outgrows(string, string) bool { return true }
+
 func opaque(string) bool { return false }

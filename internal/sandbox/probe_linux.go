@@ -53,6 +53,8 @@ const probeName = "pawl-sandbox-probe"
 // Call it first in every main and TestMain; proc.Main does.
 func Main() {
 	switch {
+	case os.Args[0] == outgrowName:
+		outgrow()
 	case len(os.Args) == 2 && os.Args[1] == checkName: // bubblewrap can't change what a program is called
 		answerAsked()
 	case len(os.Args) > 3 && os.Args[1] == entryName:

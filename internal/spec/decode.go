@@ -35,6 +35,7 @@ var (
 	durationType = reflect.TypeFor[Duration]()
 	decimalType  = reflect.TypeFor[evidence.Decimal]()
 	argvType     = reflect.TypeFor[Argv]()
+	sizeType     = reflect.TypeFor[Size]()
 	rawType      = reflect.TypeFor[json.RawMessage]()
 )
 
@@ -87,6 +88,19 @@ func (d decoder) set(v reflect.Value, raw any, key string) {
 			return
 		}
 		v.SetInt(int64(length))
+		return
+	case sizeType:
+		size, ok := raw.(Size)
+		if text, is := raw.(string); is {
+			var err error
+			size, err = ParseSize(text)
+			ok = err == nil
+		}
+		if !ok {
+			wrong(`a size such as "512MiB" or "2GiB"`)
+			return
+		}
+		v.SetInt(int64(size))
 		return
 	case decimalType:
 		n, ok := number(raw)

@@ -6,6 +6,10 @@ import (
 	"pawl/internal/kind"
 )
 
+// DefaultProcesses is how many processes and threads a loop has at a time at most where its spec does not say, and the
+// machine has cgroups: far more than builds need, and far fewer than a machine can have.
+const DefaultProcesses = 4096
+
 // Defaults is a spec that nobody has written anything into: the defaults of the contract, with
 // the budgets of the profile a1 (A2). What is required is missing from it. Keys that are not
 // built yet have no default.

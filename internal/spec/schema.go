@@ -177,6 +177,8 @@ func (b schemer) value(t reflect.Type, given reflect.Value, key string) *Schema 
 		return b.value(t.Elem(), reflect.Value{}, key)
 	case t == durationType:
 		s.Type, s.Pattern = "string", `^[+]?(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
+	case t == sizeType:
+		s.Type, s.Pattern = "string", sizeForm
 	case t == decimalType:
 		s.Type, s.Pattern = []string{"number", "string"}, `^[-+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][-+]?[0-9]+)?$`
 	case t == argvType:

@@ -125,6 +125,10 @@ type Limits struct {
 	OnExhausted  string            `json:"onExhausted"`
 	Atomic       *string           `json:"atomic,omitempty"`   // note or rework; Spec.Atomic has the default
 	OnSealed     *string           `json:"onSealed,omitempty"` // of improve: rework, the default, or block
+	// Memory and Processes are what all that runs in the sandbox may use at a time; nil is no limit of memory and
+	// DefaultProcesses.
+	Memory    *Size `json:"memory,omitempty"`
+	Processes *int  `json:"processes,omitempty"`
 }
 
 // Atomic says what becomes of a change that is several at once (P2): Note, or Rework for a command that is

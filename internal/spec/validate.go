@@ -36,7 +36,14 @@ var (
 	}
 	leasts = map[string]int{
 		"limits.iterations": 1, "limits.toolCalls": 1, "limits.tokens": 1, "limits.reworks": 0, "limits.fixAttempts": 0, "limits.discards": 1, "limits.shiftAfter": 1, "limits.steps": 1,
+		"limits.processes": leastProcesses,
 	}
+)
+
+// What nothing runs with less of.
+const (
+	leastMemory    = 32 << 20
+	leastProcesses = 16
 )
 
 // missingKey is what is wrong with a required key that is not given.
@@ -172,6 +179,17 @@ func (s Spec) check() Problems {
 	}
 	if s.Limits.WallClock != nil {
 		positive("limits.wallClock", *s.Limits.WallClock)
+	}
+	if s.Limits.Memory != nil && *s.Limits.Memory < leastMemory {
+		add("limits.memory", "is "+s.Limits.Memory.String(), Size(leastMemory).String()+" or more: an agent or a compiler does not start with less")
+	}
+	if s.Limits.Processes != nil {
+		least("limits.processes", *s.Limits.Processes)
+	}
+	for key, given := range map[string]bool{"limits.memory": s.Limits.Memory != nil, "limits.processes": s.Limits.Processes != nil} {
+		if given && s.Sandbox.Use == Off {
+			add(key, "means nothing, since sandbox.use is off", "sandbox.use: auto or required")
+		}
 	}
 	least("limits.reworks", s.Limits.Reworks)
 	least("limits.discards", s.Limits.Discards)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pawl/internal/evidence"
@@ -368,6 +369,12 @@ func budgets(l spec.Limits) string {
 	}
 	if l.WallClock != nil {
 		parts = append(parts, l.WallClock.String()+" in all")
+	}
+	if l.Memory != nil {
+		parts = append(parts, l.Memory.String()+" of memory at a time")
+	}
+	if l.Processes != nil {
+		parts = append(parts, strconv.Itoa(*l.Processes)+" processes and threads at a time")
 	}
 	return strings.Join(parts, ", ")
 }

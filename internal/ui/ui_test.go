@@ -151,6 +151,9 @@ func TestWhatDoesNotHoldIsInRed(t *testing.T) {
 	require.Contains(t, text, "\x1b[31m"+alarm)
 	require.NotContains(t, text, "\x1b[31mHTTP")
 	for _, claim := range sandbox.Claims(sandbox.Facts{Repo: "/r", Policy: sandbox.Policy{Network: sandbox.Open}}) {
+		if claim.Fails == "" { // it holds in any case
+			continue
+		}
 		require.Contains(t, inColour.Protections([]string{claim.Fails}), "\x1b[31m"+claim.Fails)
 	}
 }

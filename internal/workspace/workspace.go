@@ -48,7 +48,10 @@ type Record struct {
 	Keep  []string `json:"keep,omitempty"`
 	// Sandbox is what keeps what runs in them from the rest of the machine.
 	Sandbox spec.Sandbox `json:"sandbox,omitzero"`
-	Closed  bool         `json:"closed,omitempty"` // the loop is over and its trees are given up
+	// Memory and Processes are the spec's limits of what runs at a time, 0 where it gives none.
+	Memory    spec.Size `json:"memory,omitempty"`
+	Processes int       `json:"processes,omitempty"`
+	Closed    bool      `json:"closed,omitempty"` // the loop is over and its trees are given up
 	// ClosedAt is when that was. The workflow ends a moment later.
 	ClosedAt time.Time `json:"closedAt,omitzero"`
 }

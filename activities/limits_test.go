@@ -1,0 +1,44 @@
+package activities_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/act"
+	"pawl/internal/spec"
+)
+
+// A step that reaches a limit says so in words, and the contract says before whether the limit holds.
+func TestE6_AStepSaysWhichLimitItReached(t *testing.T) {
+	l := begun(t, spec.Deny)
+	s := l.spec
+	memory, processes := spec.Size(64<<20), 40
+	s.Limits.Memory, s.Limits.Processes = &memory, &processes
+	o, err := l.a.Open(ctx, act.Open{Loop: "y", FirstRun: "second", Spec: s})
+	require.NoError(t, err)
+	said := strings.Join(o.Protections, "\n")
+	if strings.Contains(said, "NOT BOUNDED") {
+		t.Skip("this user can make no cgroup here: " + said)
+	}
+	require.Contains(t, said, "at most 64MiB of memory")
+	require.Contains(t, said, "at most 40 processes")
+	env := environment(l.a, &beats{})
+	env.RegisterActivity(l.a.Guard)
+	guard := func(name, command string) (out act.Outcome) {
+		t.Helper()
+		value, err := env.ExecuteActivity(l.a.Guard, act.Guard{Step: act.Step{Ref: o.Ref, Key: act.Key{Iteration: 1, Attempt: 1, Name: name}, Head: o.Base}, Command: command})
+		require.NoError(t, err)
+		require.NoError(t, value.Get(&out))
+		return out
+	}
+	out := guard("memory", `exec perl -e '$x .= "x" x (1 << 20) for 1 .. 400'`)
+	require.False(t, out.OK())
+	require.Contains(t, out.Ending(), "limits.memory (64MiB) was used up: the kernel ended processes of it")
+	out = guard("processes", `for i in $(seq 200); do sleep 1000 & done; exit 0`)
+	require.Contains(t, out.Ending()+out.Warning, "limits.processes (40) was reached")
+	out = guard("after", `true`)
+	require.True(t, out.OK())
+	require.Empty(t, out.Warning)
+}

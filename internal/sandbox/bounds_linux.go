@@ -1,0 +1,373 @@
+package sandbox
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bounds are the cgroups that the commands of a loop are in, and the supervisor is not: what goes beyond the limits
+// is ended or refused, and nothing else of the machine notices. There is one cgroup for each limit by version 1, one
+// for both by version 2.
+type Bounds struct {
+	limits  Limits
+	groups  map[string]string // by controller: the folder of its cgroup
+	unified int               // of version 2, as commands are started in it; -1 for none
+	joining []*os.File        // of version 1, where a thread joins
+}
+
+// inner is the cgroup in which commands are, inside of the one with the limit: one that makes namespaces of its own and
+// mounts the cgroups finds this one there, which it may write, and not the one above.
+const inner = "in"
+
+const memoryController, processController = "memory", "pids"
+
+// NewBounds makes the cgroups of a token, or takes up those that are left of it. Of a limit that can't be kept, the
+// error says why, and what can be kept is. Close it when nothing runs in it any more.
+func NewBounds(token string, l Limits) (*Bounds, error) {
+	b := &Bounds{limits: l, groups: map[string]string{}, unified: -1}
+	var failed []error
+	for controller, limit := range map[string]int64{memoryController: l.Memory, processController: l.Processes} {
+		if limit > 0 {
+			failed = append(failed, b.bound(token, controller, limit))
+		}
+	}
+	return b, errors.Join(failed...)
+}
+
+// bound makes the cgroup of one controller and sets its limit.
+func (b *Bounds) bound(token, controller string, limit int64) error {
+	parents, second, err := parentsOf(controller)
+	if err != nil {
+		return err
+	}
+	err = errors.New("no cgroup of this machine is this user's to divide")
+	for _, parent := range parents {
+		dir := filepath.Join(parent, boundsName(token))
+		if made := os.Mkdir(dir, 0o755); made != nil && !errors.Is(made, fs.ErrExist) {
+			err = made
+			continue
+		}
+		if err = b.set(dir, controller, limit, second); err == nil {
+			b.groups[controller] = dir
+			return nil
+		}
+		_ = os.Remove(filepath.Join(dir, inner))
+		_ = os.Remove(dir)
+	}
+	return fmt.Errorf("limiting %s: %w", controller, err)
+}
+
+// set writes the limit and opens the way into the cgroup.
+func (b *Bounds) set(dir, controller string, limit int64, second bool) error {
+	value := strconv.FormatInt(limit, 10)
+	write := func(name, value string) error { return os.WriteFile(filepath.Join(dir, name), []byte(value), 0) }
+	switch {
+	case controller == processController:
+		if err := write("pids.max", value); err != nil {
+			return err
+		}
+	case second:
+		if err := write("memory.max", value); err != nil {
+			return err
+		}
+		_ = write("memory.swap.max", "0")
+	default:
+		_ = write("memory.memsw.limit_in_bytes", "-1") // never below the other
+		if err := write("memory.limit_in_bytes", value); err != nil {
+			return err
+		}
+		_ = write("memory.memsw.limit_in_bytes", value) // where the kernel counts swap
+	}
+	_ = write("memory.use_hierarchy", "1") // as it always is from Linux 5.11 on
+	dir = filepath.Join(dir, inner)
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if second {
+		if b.unified >= 0 {
+			return nil
+		}
+		fd, err := unix.Open(dir, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		b.unified = fd
+		return err
+	}
+	tasks, err := os.OpenFile(filepath.Join(dir, "tasks"), os.O_WRONLY, 0)
+	if err == nil {
+		b.joining = append(b.joining, tasks)
+	}
+	return err
+}
+
+// Join puts the calling thread, and so what it will fork, into the cgroups of version 1. The thread's memory stays its
+// process's, which is in none of them.
+func (b *Bounds) Join() error {
+	for _, tasks := range b.joining {
+		if _, err := tasks.WriteString("0"); err != nil {
+			return fmt.Errorf("entering a cgroup: %w", err)
+		}
+	}
+	return nil
+}
+
+// Begin has a process that is started begin in the cgroup of version 2.
+func (b *Bounds) Begin(a *syscall.SysProcAttr) {
+	if b.unified >= 0 {
+		a.UseCgroupFD, a.CgroupFD = true, b.unified
+	}
+}
+
+// Limits are those that were asked for.
+func (b *Bounds) Limits() Limits { return b.limits }
+
+// relievedWithin is how long the kernel may take to give back the memory of a room that is gone.
+const relievedWithin = 2 * time.Second
+
+// Relieved waits until half of the memory is free again, for a while: what a room has in memory goes some time after it.
+func (b *Bounds) Relieved() {
+	dir := b.groups[memoryController]
+	for deadline := time.Now().Add(relievedWithin); dir != "" && time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+		for _, name := range []string{"memory.current", "memory.usage_in_bytes"} {
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			if used, bad := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && bad == nil && used < b.limits.Memory/2 {
+				return
+			}
+		}
+	}
+}
+
+// Reached counts since the cgroups were made.
+func (b *Bounds) Reached() (r Reached) {
+	if dir := b.groups[memoryController]; dir != "" {
+		r.Killed = count(dir, "memory.events", "oom_kill") + counts(dir, "memory.oom_control", "oom_kill")
+	}
+	if dir := b.groups[processController]; dir != "" {
+		r.Refused = max(count(dir, "pids.events", "max"), counts(dir, "pids.events", "max"))
+	}
+	return r
+}
+
+// counts is a number of a cgroup and of all in it: by version 1 a cgroup has its own alone.
+func counts(dir, file, name string) (n int64) {
+	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			n += count(path, file, name)
+		}
+		return nil
+	})
+	return n
+}
+
+// count reads a number out of lines with a name and a number each, 0 where there is none.
+func count(dir, file, name string) int64 {
+	text, _ := os.ReadFile(filepath.Join(dir, file))
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			n, _ := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+			return n
+		}
+	}
+	return 0
+}
+
+// Close gives up the way into the cgroups. They stay until RemoveBounds.
+func (b *Bounds) Close() {
+	for _, tasks := range b.joining {
+		tasks.Close()
+	}
+	if b.unified >= 0 {
+		unix.Close(b.unified)
+	}
+}
+
+// removeWithin is how long the kernel may take to let go of processes that have ended.
+const removeWithin = 5 * time.Second
+
+// RemoveBounds ends what is left in the cgroups of a token, wherever on this machine they were made, and removes them.
+func RemoveBounds(token string) error {
+	name := boundsName(token)
+	var failed []error
+	for _, m := range hierarchies() {
+		_ = filepath.WalkDir(m.at, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || !e.IsDir() {
+				return nil // what can't be read can't have been made
+			}
+			if e.Name() == name {
+				failed = append(failed, removeBounds(path))
+				return fs.SkipDir
+			}
+			return nil
+		})
+	}
+	return errors.Join(failed...)
+}
+
+// removeBounds removes a cgroup with all in it.
+func removeBounds(top string) error {
+	for deadline := time.Now().Add(removeWithin); ; time.Sleep(2 * time.Millisecond) {
+		var dirs []string
+		_ = filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && e.IsDir() {
+				dirs = append(dirs, path)
+			}
+			return nil
+		})
+		var err error
+		for _, dir := range slices.Backward(dirs) {
+			left, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+			for line := range strings.Lines(string(left)) {
+				if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && pid > 1 && pid != os.Getpid() {
+					_ = unix.Kill(pid, unix.SIGKILL)
+				}
+			}
+			err = os.Remove(dir)
+		}
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("removing a cgroup: %w", err)
+		}
+	}
+}
+
+// hierarchy is a mounted tree of cgroups.
+type hierarchy struct {
+	at, root string
+	second   bool
+	options  []string
+}
+
+// hierarchies are those of this machine (proc_pid_mountinfo(5)).
+func hierarchies() (all []hierarchy) {
+	text, _ := os.ReadFile("/proc/self/mountinfo")
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		mount, kind, _ := strings.Cut(lines.Text(), " - ")
+		of, is := strings.Fields(mount), strings.Fields(kind)
+		if len(of) < 5 || len(is) < 3 || is[0] != "cgroup" && is[0] != "cgroup2" {
+			continue
+		}
+		all = append(all, hierarchy{at: of[4], root: of[3], second: is[0] == "cgroup2", options: strings.Split(is[2], ",")})
+	}
+	return all
+}
+
+// parentsOf are the cgroups in which one with this controller can be tried to be made, the nearest first: this
+// process's own and, by version 2, those above it, as one that has processes can't be divided. One that is held to
+// less memory than those above it is not left.
+func parentsOf(controller string) (parents []string, second bool, err error) {
+	own, _ := os.ReadFile("/proc/self/cgroup")
+	at := func(h hierarchy, mine func(controllers string) bool) string {
+		for line := range strings.Lines(string(own)) {
+			parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+			if len(parts) == 3 && mine(parts[1]) {
+				if h.root != "/" {
+					return filepath.Join(h.at, strings.TrimPrefix(parts[2], h.root))
+				}
+				return filepath.Join(h.at, parts[2])
+			}
+		}
+		return ""
+	}
+	for _, h := range hierarchies() {
+		if !h.second && slices.Contains(h.options, controller) {
+			if dir := at(h, func(all string) bool { return slices.Contains(strings.Split(all, ","), controller) }); dir != "" {
+				return []string{dir}, false, nil
+			}
+		}
+	}
+	for _, h := range hierarchies() {
+		if !h.second {
+			continue
+		}
+		for dir := at(h, func(all string) bool { return all == "" }); within(dir, h.at) && dir != ""; dir = filepath.Dir(dir) {
+			if given, _ := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control")); slices.Contains(strings.Fields(string(given)), controller) {
+				parents = append(parents, dir)
+			}
+			if most, err := os.ReadFile(filepath.Join(dir, "memory.max")); dir == h.at || err == nil && strings.TrimSpace(string(most)) != "max" {
+				break
+			}
+		}
+	}
+	if len(parents) == 0 {
+		err = fmt.Errorf("no cgroup of this machine has the controller %s for this user", controller)
+	}
+	return parents, true, err
+}
+
+// boundsName is what the cgroups of a token are called, on every host alike, so that those of a supervisor that was
+// killed are found again.
+func boundsName(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return "pawl-" + hex.EncodeToString(sum[:8])
+}
+
+// What Outgrows lets something use that has a quarter of it.
+const tooMuch = 256 << 20
+
+const outgrowName = "pawl-sandbox-outgrow"
+
+// outgrow is what Main does for Outgrows: it uses memory.
+func outgrow() {
+	for i, all := 0, make([]byte, tooMuch); i < len(all); i += os.Getpagesize() {
+		all[i] = 1
+	}
+	os.Exit(0)
+}
+
+// Outgrows tries whether something in cgroups such as the token's gets beyond a small limit of memory or processes.
+func Outgrows(token, what string) (outgrew bool) {
+	token += ", tried"
+	limits := Limits{Memory: tooMuch / 4}
+	if what == processBound {
+		limits = Limits{Processes: 1}
+	}
+	b, err := NewBounds(token, limits)
+	defer func() { _ = RemoveBounds(token) }()
+	defer b.Close()
+	if dir := b.groups[processController]; err == nil && dir != "" {
+		err = os.WriteFile(filepath.Join(dir, "pids.max"), []byte("0"), 0)
+	}
+	if err != nil {
+		return true
+	}
+	done := make(chan bool)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends here, and leaves the cgroup
+		done <- b.outgrown()
+	}()
+	return <-done
+}
+
+// outgrown starts what uses too much.
+func (b *Bounds) outgrown() bool {
+	if b.Join() != nil {
+		return true
+	}
+	var attributes syscall.SysProcAttr
+	b.Begin(&attributes)
+	pid, err := syscall.ForkExec("/proc/self/exe", []string{outgrowName}, &syscall.ProcAttr{Env: []string{"GOMAXPROCS=1"}, Sys: &attributes})
+	if err != nil {
+		return !errors.Is(err, syscall.EAGAIN)
+	}
+	var status syscall.WaitStatus
+	for {
+		if _, err = syscall.Wait4(pid, &status, 0, nil); !errors.Is(err, syscall.EINTR) {
+			return err != nil || status.Exited() && status.ExitStatus() == 0
+		}
+	}
+}

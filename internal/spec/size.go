@@ -1,0 +1,59 @@
+package spec
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+)
+
+// Size is a number of bytes that is written with its unit, such as "512MiB" or "2GiB", and in no other way: a bare
+// number could be anything.
+type Size int64
+
+// sizeForm is how a size is written. The schema has it too.
+const sizeForm = `^([1-9][0-9]{0,5})(B|KiB|MiB|GiB|TiB)$`
+
+var (
+	sized = regexp.MustCompile(sizeForm)
+	units = []string{"B", "KiB", "MiB", "GiB", "TiB"}
+)
+
+// ParseSize reads a size.
+func ParseSize(text string) (Size, error) {
+	if m := sized.FindStringSubmatch(text); m != nil {
+		n, _ := strconv.ParseInt(m[1], 10, 64)
+		for _, unit := range units {
+			if unit == m[2] {
+				return Size(n), nil
+			}
+			n *= 1024 // six digits, four times: it fits
+		}
+	}
+	return 0, fmt.Errorf("%q is not a size such as \"512MiB\"", text)
+}
+
+// String is the size in the largest unit that it is whole in.
+func (s Size) String() string {
+	n, at := int64(s), 0
+	for ; at < len(units)-1 && n != 0 && n%1024 == 0; at++ {
+		n /= 1024
+	}
+	return strconv.FormatInt(n, 10) + units[at]
+}
+
+// MarshalJSON writes the string form.
+func (s Size) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }
+
+// UnmarshalJSON reads the string form and no other.
+func (s *Size) UnmarshalJSON(data []byte) error {
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return fmt.Errorf("%s is not a size such as \"512MiB\"", data)
+	}
+	v, err := ParseSize(text)
+	if err == nil {
+		*s = v
+	}
+	return err
+}
