@@ -14,17 +14,22 @@ import (
 
 // judges is a guard that names the evaluators of several languages. guard.sh passes, so none of them has to
 // be installed: what is sealed is read from the command.
-const judges = "sh guard.sh || { make check && python3 -m unittest discover -s tests && go test ./pkg/... && npm test && npx jest && cargo test && python3 -m pytest spec; }"
+const judges = "sh guard.sh || { make check && python3 bench/run.py && python3 -m unittest discover -s tests && go test ./pkg/... && npm test && npx jest && cargo test && python3 -m pytest spec; }"
 
 // evaluators is a repository that they judge.
 var evaluators = map[string]string{
-	"Makefile": "check:\n\tsh guard.sh\n", "tests/test_n.py": "import unittest\n", "tests/helper.py": "x = 1\n", "pkg/n.go": "package pkg\n", "pkg/n_test.go": "package pkg\n",
+	"Makefile": "include more.mk\ncheck: lint\n\tsh guard.sh\n", "more.mk": "lint:\n\t./lint/all.sh\n", "lint/all.sh": "cd \"$(dirname \"$0\")\"\n. ./rules.sh\n", "lint/rules.sh": ":\n",
+	"bench/run.py": "from clock import now\n", "bench/clock.py": "import time as now\n", "tests/test_n.py": "import unittest\n", "tests/helper.py": "x = 1\n", "pkg/n.go": "package pkg\n", "pkg/n_test.go": "package pkg\n",
 	"go.mod": "module n\n", "package.json": `{"scripts": {"test": "jest"}}` + "\n", "src/n.test.js": "\n", "Cargo.toml": "[package]\nname = \"n\"\n", "spec/test_m.py": "\n", "pyproject.toml": "[tool.pytest.ini_options]\n",
 }
 
 // outranks are what an agent tries that leaves the guard's own file alone. Its scope is everything, and new
 // files are allowed.
 var outranks = []escape{
+	same("change what make includes", `printf 'lint:;\n' >more.mk`, sealed),
+	same("change what a target of make runs", `echo "exit 0" >lint/all.sh`, sealed),
+	same("change what a script sources", `echo "exit 0" >lint/rules.sh`, sealed),
+	same("change what a benchmark imports", `echo "now = 0" >bench/clock.py`, sealed),
 	same("empty the tests that unittest discovers", `: >tests/test_n.py`, sealed),
 	same("remove the tests that unittest discovers", `rm -r tests`, sealed),
 	same("empty what the tests import", `: >tests/helper.py`, sealed),

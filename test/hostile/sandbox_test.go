@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -146,6 +147,26 @@ func TestE6_TheContractSaysWhichProtectionsHold(t *testing.T) {
 	} else {
 		require.Equal(t, 2, s.Code, s.Err)
 		require.Contains(t, s.Err, "PRECONDITION_FAILED")
+	}
+}
+
+// TestE6_AConnectionThatTheProxyRefusesIsTold has an agent connect to what the proxy lets nobody through to. What the
+// contract itself asked of the proxy is told of nobody.
+func TestE6_AConnectionThatTheProxyRefusesIsTold(t *testing.T) {
+	needsSandbox(t)
+	w := world.New(t, `[ $PAWL_ITERATION = 2 ] || curl -s --noproxy '' http://169.254.169.254/latest/ >"$WORLD/answer"; `+world.Raises)
+	w.Set(doc{"sandbox": doc{"use": "required"}, "limits": doc{"iterations": 2}})
+	s := w.Pawl("run", "--yes", w.SpecFile())
+	require.Equal(t, 0, s.Code, s.Err)
+	const told = "the sandbox let no connection through to "
+	require.Equal(t, 1, strings.Count(s.Err, told), s.Err)
+	require.Contains(t, s.Err, told+"169.254.169.254:80 (169.254.169.254 ")
+	require.Contains(t, w.Read("answer"), "pawl lets no connection through to 169.254.169.254:80", "the agent is told, too")
+	events, _ := w.Events()
+	for _, e := range events {
+		if strings.Contains(e.Reason, told) {
+			require.Equal(t, []any{"warned", 1, "modify"}, []any{e.Type, e.Iteration, e.Phase})
+		}
 	}
 }
 
