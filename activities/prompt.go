@@ -82,7 +82,7 @@ func (ws *loopWorkspace) brief(ctx context.Context, in act.Call, head string, c 
 	}
 	brief := agent.Brief{
 		Kind: k, State: state, Goal: s.Goal, Role: in.Role, Phase: in.Phase, Attempt: in.Attempt, Test: s.Test.Command,
-		Direction: s.Verify.Direction, Metric: s.Verify.Command, Guard: s.Guard.Command, Scope: s.Scope, NewFiles: s.NewFiles,
+		Direction: s.Verify.Direction, Shifts: s.Limits.ShiftAfter, Metric: s.Verify.Command, Guard: s.Guard.Command, Scope: s.Scope, NewFiles: s.NewFiles,
 		Idea: in.Idea, Repair: in.Repair, Guidance: in.Guidance,
 		Streams: adapter.Streams(),
 	}

@@ -22,6 +22,7 @@ type Brief struct {
 	Phase     string
 	Attempt   int
 	Direction string
+	Shifts    int // discards in a row after which the strategy shifts, each time
 	Target    string
 	Metric    string // the verify command, for orientation
 	Guard     string
@@ -77,7 +78,7 @@ func (b Brief) Text() string {
 	section("Rules", b.rules())
 	section("Where the loop stands", b.say(b.Kind.Standing))
 	section("Last results", b.results())
-	section("What was learnt", b.State.Analysis.Markdown(boundAnalysis)+b.strategy())
+	section("What was learnt", b.trend()+b.State.Analysis.Markdown(boundAnalysis)+b.strategy())
 	section("History", b.history())
 	section("The last change", fenced("diff", loop.Clip(b.LastDiff, boundDiff)))
 	return w.String()
@@ -130,6 +131,9 @@ func (b Brief) results() string {
 		rows = rows[len(rows)-resultRows:]
 	}
 	var lines []string
+	if len(rows) > 0 {
+		lines = append(lines, "All results so far are in the file `"+evidence.Results+"` in this folder; it is no part of your change. The last ones:", "")
+	}
 	for _, r := range rows {
 		outcome := "discarded"
 		if r.Kept {
@@ -149,6 +153,19 @@ func (b Brief) results() string {
 	return strings.Join(lines, "\n")
 }
 
+// trend is which way the metric goes (P1), where a kind of loop goes by one.
+func (b Brief) trend() string {
+	if !b.Kind.Reference {
+		return ""
+	}
+	return "- " + map[string]string{
+		evidence.Improving:   "The metric is improving.",
+		evidence.Plateau:     "The metric has reached a plateau: the last changes brought nothing.",
+		evidence.Oscillating: "The metric oscillates: it goes up and down without progress.",
+		evidence.Unknown:     "There are too few measurements to tell a trend of the metric.",
+	}[b.State.Analysis.Trend(b.Direction)] + "\n"
+}
+
 // pivotAfter is how many discards in a row in one area ask for another one (P2).
 const pivotAfter = 3
 
@@ -160,8 +177,8 @@ func (b Brief) strategy() string {
 		}
 		fmt.Fprintf(&w, "\n- %d discards in a row in %s: choose another file or another technique.", a.DiscardsInARow, loop.Clip(a.Area, boundLine))
 	}
-	if b.State.Strategy > 0 && b.State.DiscardsInARow > 0 {
-		fmt.Fprintf(&w, "\n- The strategy has shifted (%d discards in a row): work in another area of the scope, with another technique than so far.", b.State.DiscardsInARow)
+	if n := b.State.DiscardsInARow; b.State.Strategy > 0 && b.Shifts > 0 && n >= b.Shifts {
+		fmt.Fprintf(&w, "\n- The strategy has shifted after %d discards in a row (%d by now): work in another area of the scope, with another technique than so far.", n-n%b.Shifts, n)
 	}
 	return w.String()
 }

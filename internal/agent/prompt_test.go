@@ -49,6 +49,25 @@ func TestP1_PromptSizeDoesNotGrowWithTheLoop(t *testing.T) {
 	require.Less(t, at1000, 48<<10)
 }
 
+func TestP1_ReviewTellsTheTrendAndWhereAllResultsAre(t *testing.T) {
+	b := agent.Brief{Kind: kind.Improve, State: grown(25), Phase: "modify", Direction: "lower"}
+	require.Contains(t, b.Text(), "All results so far are in the file `loop-results.tsv` in this folder")
+	require.Contains(t, b.Text(), "The metric is improving.")
+	b.State = grown(2)
+	require.Contains(t, b.Text(), "too few measurements")
+	b.Kind = kind.Deliver
+	require.NotContains(t, b.Text(), "too few measurements", "that goes by no metric")
+}
+
+func TestP8_TheStrategyShiftedWhenItDid(t *testing.T) {
+	b := agent.Brief{Kind: kind.Improve, State: grown(9), Phase: "modify", Shifts: 5}
+	b.State.Strategy = 1
+	require.Contains(t, b.Text(), "shifted after 5 discards in a row (9 by now)")
+	b.State = grown(11) // the tenth was kept
+	b.State.Strategy = 1
+	require.NotContains(t, b.Text(), "shifted")
+}
+
 func TestP1_PromptSaysWhatTheReviewFound(t *testing.T) {
 	text := agent.Brief{
 		Kind: kind.Improve, State: grown(25), Goal: "make it faster", Phase: "modify", Scope: []string{"src/**"}, Sealed: []string{"guard.sh"}, NewFiles: "deny",

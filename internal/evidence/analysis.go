@@ -31,6 +31,7 @@ type Trial struct {
 	Delta       Decimal
 	Reason      string // "" when the metric decided
 	Description string
+	Idea        string // what was to be done, however the writer worded what it did; "" where nobody said
 }
 
 // AreaStat is what came of the trials in one area, or of one type of file, kind of change or
@@ -68,7 +69,7 @@ type Analysis struct {
 	Rejected []Rejected `json:"x,omitempty"` // the last discarded descriptions
 }
 
-// Rejected is a discarded change: its iteration and a hash of its description's Fingerprint.
+// Rejected is a discarded change: its iteration, and a hash of the Fingerprint of its idea or its description.
 type Rejected struct {
 	N    int    `json:"n"`
 	Hash string `json:"h"`
@@ -98,8 +99,10 @@ func (a *Analysis) Add(t Trial) {
 		return
 	}
 	a.Reasons = count(a.Reasons, maxReasons, clean(t.Reason, maxArea), t)
-	if fingerprint != "" {
-		a.Rejected = last(append(slices.Clone(a.Rejected), Rejected{t.N, hash(fingerprint)}), maxRejected)
+	for _, print := range slices.Compact([]string{Fingerprint(t.Idea), fingerprint}) {
+		if print != "" {
+			a.Rejected = last(append(slices.Clone(a.Rejected), Rejected{t.N, hash(print)}), maxRejected)
+		}
 	}
 }
 
@@ -139,8 +142,8 @@ func hash(s string) string {
 	return strconv.FormatUint(h.Sum64(), 36)
 }
 
-// Discarded says whether a change that was described alike was discarded before, and in which
-// iteration: the mechanical part of "avoid what failed" (P2). It remembers the last 64.
+// Discarded says whether a change of the same idea, or that was described alike, was discarded before, and in which
+// iteration: the mechanical part of "avoid what failed" (P2). It remembers the last 64 wordings.
 func (a Analysis) Discarded(description string) (iteration int, found bool) {
 	want := Fingerprint(description)
 	if want == "" {

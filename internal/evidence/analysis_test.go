@@ -201,19 +201,31 @@ func TestAnalysisIsAValue(t *testing.T) {
 	}
 }
 
-func TestP1_AnalysisInThePrompt(t *testing.T) {
+func TestP1_P2_AnalysisInThePromptHasHighLeverageTargetsFirst(t *testing.T) {
 	assert.Equal(t, "- Nothing has been tried yet.\n", evidence.Analysis{}.Markdown(1000))
 	assert.Equal(t, strings.TrimPrefix(`
 - Tried so far: 6, kept: 2, discarded: 4.
+- High-leverage targets first: areas that improved, by how much:
+  - `+"`src/lexer.go`"+`: delta +2.00, kept 1 of 1, last in iteration 1
+  - `+"`src`"+`: delta +1.50, kept 1 of 1, last in iteration 5
 - Stuck, pivot away from these areas:
   - `+"`src/parser.go`"+`: the last 3 changes were all discarded
-- Areas that improved:
-  - `+"`src`"+`: kept 1 of 1, delta +1.50, last in iteration 5
-  - `+"`src/lexer.go`"+`: kept 1 of 1, delta +2.00, last in iteration 1
 - Areas that were always discarded:
   - `+"`src/parser.go`"+`: 0 of 3, last in iteration 4
 - Kept by kind of change (first word): `+"`cache` 2 of 2, `inline` 0 of 2, `nothing` 0 of 1, `drop` 0 of 1"+`.
 - Kept by type of file: `+"`.go` 2 of 5"+`.
 - Discarded for: `+"`no-change` 1, `error:verify-crash` 1, `guard-fail` 1"+`.
 `, "\n"), sample().Markdown(4000))
+}
+
+func TestP2_ADiscardedIdeaIsRecognisedHoweverTheWriterWordedTheChange(t *testing.T) {
+	var a evidence.Analysis
+	a.Add(evidence.Trial{N: 3, Idea: "Cache the parser", Description: "memoise what the tokens come to"})
+	for _, again := range []string{"cache parser.", "Memoise what the tokens come to"} {
+		n, found := a.Discarded(again)
+		assert.True(t, found, again)
+		assert.Equal(t, 3, n)
+	}
+	a.Add(evidence.Trial{N: 4, Idea: "inline the lexer", Description: "Inline the lexer"})
+	assert.Len(t, a.Rejected, 3, "one wording is kept once")
 }

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -24,11 +25,11 @@ func (a Analysis) Markdown(maxBytes int) string {
 			lines = append(lines, "  - "+line(s))
 		}
 	}
+	section("High-leverage targets first: areas that improved, by how much", byEffect(a.Improved()), 8, func(s AreaStat) string {
+		return fmt.Sprintf("%s: delta %s, kept %d of %d, last in iteration %d", code(s.Area), FormatDelta(s.Gain), s.Kept, s.Tried, s.Last)
+	})
 	section("Stuck, pivot away from these areas", a.Stuck(3), 6, func(s AreaStat) string {
 		return fmt.Sprintf("%s: the last %d changes were all discarded", code(s.Area), s.DiscardsInARow)
-	})
-	section("Areas that improved", a.Improved(), 8, func(s AreaStat) string {
-		return fmt.Sprintf("%s: kept %d of %d, delta %s, last in iteration %d", code(s.Area), s.Kept, s.Tried, FormatDelta(s.Gain), s.Last)
 	})
 	section("Areas that were always discarded", a.AlwaysDiscarded(), 8, func(s AreaStat) string {
 		return fmt.Sprintf("%s: 0 of %d, last in iteration %d", code(s.Area), s.Tried, s.Last)
@@ -48,6 +49,19 @@ func (a Analysis) Markdown(maxBytes int) string {
 	inLine("Kept by type of file", pick(a.Types, every), ratio)
 	inLine("Discarded for", pick(a.Reasons, every), func(s AreaStat) string { return fmt.Sprintf("%s %d", code(s.Area), s.Tried) })
 	return fit(lines, maxBytes)
+}
+
+// byEffect sorts areas by what their kept changes brought, the largest effect first (P2). What was kept all went the
+// metric's way, so its sign does not matter.
+func byEffect(stats []AreaStat) []AreaStat {
+	effect := func(s AreaStat) Decimal {
+		if s.Gain.Sign() < 0 {
+			return s.Gain.Neg()
+		}
+		return s.Gain
+	}
+	slices.SortStableFunc(stats, func(x, y AreaStat) int { return effect(y).Cmp(effect(x)) })
+	return stats
 }
 
 // code is a name in backticks.

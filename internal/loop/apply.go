@@ -282,7 +282,7 @@ func (s *State) record(e Event) {
 	s.Iterations = last(append(slices.Clip(s.Iterations), r), KeepIterations)
 	s.Analysis.Add(evidence.Trial{
 		N: r.N, Area: e.Area, Files: r.Files, Kept: r.Kept, Delta: r.Delta, Metric: e.Metric,
-		Reason: r.Reason, Description: r.Description,
+		Reason: r.Reason, Description: r.Description, Idea: e.Idea,
 	}) // Add makes new lists, older states keep theirs
 }
 
