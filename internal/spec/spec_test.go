@@ -175,6 +175,14 @@ func TestP0_WhatIsNotAnObjectIsRefused(t *testing.T) {
 	}
 }
 
+func TestE4_OneCallAnIterationLeavesNoneForAnIdea(t *testing.T) {
+	s, yes := must(t, minimal), true
+	s.Limits.Steps = 1
+	assert.NoError(t, s.Validate(), "nobody is asked for an idea")
+	s.Agent.Ideas = &yes
+	assert.ErrorContains(t, s.Validate(), "limits.steps: is 1, and the ideator's call would leave none for the writer; want: 2 or more, or agent.ideas: false")
+}
+
 func TestP0_InputNeedsAnAbsolutePath(t *testing.T) {
 	s := must(t, minimal)
 	assert.NoError(t, s.Validate())

@@ -14,6 +14,7 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/kind"
+	"pawl/internal/phase"
 	"pawl/internal/program"
 )
 
@@ -195,6 +196,9 @@ func (s Spec) check() Problems {
 	least("limits.discards", s.Limits.Discards)
 	least("limits.shiftAfter", s.Limits.ShiftAfter)
 	least("limits.steps", s.Limits.Steps)
+	if s.Limits.Steps == 1 && k.Tasks[phase.Ideate].Text != "" && s.Agent.OffersIdeas() {
+		add("limits.steps", "is 1, and the ideator's call would leave none for the writer", "2 or more, or agent.ideas: false")
+	}
 	positive("limits.phaseTimeout", s.Limits.PhaseTimeout)
 	oneOf("limits.onExhausted", s.Limits.OnExhausted)
 	if s.Limits.Atomic != nil {
