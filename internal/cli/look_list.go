@@ -12,7 +12,8 @@ func (a *app) listCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List all loops, the newest first", Args: cobra.NoArgs,
 		Long: `List all loops, the newest first. If no engine is running, it lists the loops of this
-host as their ledgers last recorded them.`,
+host as their ledgers last recorded them. COST and TOKENS are what a loop's agents reported, as
+far as its ledger on this host has it; TIME is how long it has run, waits included.`,
 		RunE: a.brief(func(ctx context.Context, _ []string) error { return a.list(ctx) }),
 	}
 }
@@ -51,5 +52,5 @@ func (a *app) rows(ctx context.Context, wanted func(launch.Row) bool, none strin
 		a.say("%s", none)
 		return nil
 	}
-	return a.print(a.style().List(rows))
+	return a.print(a.style().List(rows, a.deps.Now()))
 }

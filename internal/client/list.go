@@ -10,6 +10,7 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"golang.org/x/sync/errgroup"
 
 	"pawl/internal/evidence"
 	"pawl/internal/kind"
@@ -36,21 +37,40 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 	}
 	var rows []launch.Row
 	var page []byte
+	usages := map[int]workspace.Record{} // by the number of the row
 	for {
 		answer, err := c.SDK.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: loopsQuery, NextPageToken: page})
 		if err != nil {
 			return nil, c.Unreachable(ctx, err)
 		}
 		for _, e := range answer.GetExecutions() {
-			rows = append(rows, c.row(ctx, e, recordOf(records, e)))
+			record := recordOf(records, e)
+			if record != nil && !record.Steward() {
+				usages[len(rows)] = *record
+			}
+			rows = append(rows, c.row(ctx, e, record))
 		}
 		if page = answer.GetNextPageToken(); len(page) == 0 {
 			break
 		}
 	}
+	var g errgroup.Group
+	g.SetLimit(readers)
+	for i, record := range usages {
+		g.Go(func() error { // a ledger that can't be read leaves its row without
+			if s, err := c.RecordedAt(ctx, record); err == nil && s.Loop != "" {
+				rows[i].Usage = &s.Usage
+			}
+			return nil
+		})
+	}
+	_ = g.Wait()
 	newestFirst(rows)
 	return rows, nil
 }
+
+// readers is how many ledgers are read at once for a list.
+const readers = 8
 
 // row is an execution as its search attributes and memo describe it; where a namespace has no
 // such attributes, as this host's ledger does. The memo was written before the loop knew its branch:
@@ -163,6 +183,7 @@ func fill(r *launch.Row, state loop.State) {
 	}
 	r.Kind, r.Phase, r.Iteration, r.Best = state.Kind, string(state.Phase), state.Iteration, state.Best
 	r.Repo, r.Branch, r.Goal = state.Repo, branchName(state.Branch), state.Goal
+	r.Usage = &state.Usage
 	if r.Source == "ledger" || state.Status.Ended() {
 		r.Status = string(state.Status)
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"pawl/internal/evidence"
+	"pawl/internal/loop"
 )
 
 // Row is a loop in a list, as its search attributes and memo, or its ledger, tell of it. Times are RFC 3339 UTC in data.
@@ -22,5 +23,6 @@ type Row struct {
 	StartedBy string            `json:"startedBy,omitempty"`
 	StartedAt *time.Time        `json:"startedAt,omitempty"`
 	EndedAt   *time.Time        `json:"endedAt,omitempty"`
-	Source    string            `json:"source"` // temporal or ledger
+	Usage     *loop.Usage       `json:"usage,omitempty"` // as the ledger on this host last recorded it
+	Source    string            `json:"source"`          // temporal or ledger
 }

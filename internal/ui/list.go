@@ -1,12 +1,14 @@
 package ui
 
 import (
+	"time"
+
 	"pawl/internal/launch"
 	"pawl/internal/loop"
 )
 
-// List renders loops as a table.
-func (s Style) List(rows []launch.Row) string {
+// List renders loops as a table: how long each has run, and what it has cost as far as its ledger on this host says.
+func (s Style) List(rows []launch.Row, now time.Time) string {
 	var cells [][]string
 	for _, r := range rows {
 		doing := r.Phase
@@ -20,11 +22,25 @@ func (s Style) List(rows []launch.Row) string {
 		if r.Best != nil {
 			best = r.Best.String()
 		}
-		started := ""
+		started, took := "", ""
 		if r.StartedAt != nil {
+			until := now
+			if r.EndedAt != nil {
+				until = *r.EndedAt
+			}
 			started = s.when(*r.StartedAt)
+			if r.EndedAt != nil || !loop.Status(r.Status).Ended() {
+				took = Duration(until.Sub(*r.StartedAt))
+			}
 		}
-		cells = append(cells, []string{Clean(r.Loop), r.Status, doing, itoa(r.Iteration), best, started, Clean(r.Goal)})
+		cost, tokens := "", ""
+		if u := r.Usage; u != nil && u.CostUSD.Sign() > 0 {
+			cost = "$" + u.CostUSD.String()
+		}
+		if u := r.Usage; u != nil && u.InputTokens+u.OutputTokens > 0 {
+			tokens = loop.Count(u.InputTokens + u.OutputTokens).String()
+		}
+		cells = append(cells, []string{Clean(r.Loop), r.Status, doing, itoa(r.Iteration), best, cost, tokens, took, started, Clean(r.Goal)})
 	}
-	return s.table([]string{"LOOP", "STATUS", "DOING", "ITERATION", "BEST", "STARTED", "GOAL"}, cells)
+	return s.table([]string{"LOOP", "STATUS", "DOING", "ITERATION", "BEST", "COST", "TOKENS", "TIME", "STARTED", "GOAL"}, cells)
 }

@@ -67,6 +67,26 @@ func amount(r loop.Resource, n evidence.Decimal) string {
 	return counted(n, "iteration")
 }
 
+// spent is what a loop has cost, as far as its agents say: "" where nothing ran yet.
+func spent(u loop.Usage) string {
+	var parts []string
+	add := func(n int64, word string) {
+		if n > 0 {
+			parts = append(parts, counted(loop.Count(n), word))
+		}
+	}
+	if u.CostUSD.Sign() > 0 {
+		parts = append(parts, "$"+u.CostUSD.String())
+	}
+	add(u.InputTokens+u.OutputTokens, "token")
+	add(u.AgentCalls, "agent call")
+	add(u.ToolCalls, "tool call")
+	if u.ActiveMs > 0 {
+		parts = append(parts, Duration(millis(float64(u.ActiveMs)))+" active")
+	}
+	return strings.Join(parts, ", ")
+}
+
 func counted(n evidence.Decimal, word string) string {
 	if n.String() == "1" {
 		return "1 " + word

@@ -75,6 +75,7 @@ func (s Style) Ended(status loop.Status, r loop.Result, p Places) string {
 		how += " (" + r.ErrorCode + ")"
 	}
 	f.add("ended", how, r.Recovery)
+	f.add("spent", spent(r.Usage))
 	if p.Branch != "" {
 		f.add("branch", Clean(Branch(p.Branch))+" in "+Clean(p.Repo))
 	}

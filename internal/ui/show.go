@@ -41,6 +41,7 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 		f.add("best", best)
 	}
 	f.add("budget", s.budget(st.Budget)...)
+	f.add("spent", spent(st.Usage))
 	if st.Branch != "" {
 		f.add("branch", Clean(Branch(st.Branch))+" at "+Short(st.Head))
 	}

@@ -457,14 +457,24 @@ func TestIterationsLineUp(t *testing.T) {
 	golden(t, "iterations", strings.Join(lines, "\n"))
 }
 
+func TestA8_CostTokensAndTimeAreInListShowAndReport(t *testing.T) {
+	u := loop.Usage{ActiveMs: 95000, AgentCalls: 3, ToolCalls: 1, InputTokens: 90000, OutputTokens: 1200, CostUSD: dec("1.25")}
+	const words = "$1.25, 91200 tokens, 3 agent calls, 1 tool call, 1m 35s active"
+	require.Contains(t, style.State(kind.Improve, loop.State{Usage: u}, now), words)
+	require.Contains(t, style.Ended(loop.Completed, loop.Result{Usage: u}, ui.Places{}), words)
+	row := launch.Row{Loop: "a", Status: "running", StartedAt: &now, Usage: &u}
+	list := style.List([]launch.Row{row}, now.Add(90*time.Minute))
+	require.Contains(t, list, "$1.25  91200   1h 30m")
+}
+
 func TestTheListIsATable(t *testing.T) {
 	started, ended := now.Add(-time.Hour), now
 	rows := []launch.Row{
 		{Loop: "demo-1", Status: "waiting", Phase: "baseline", Gate: "contract", StartedAt: &started, Goal: "Make it shorter"},
 		{Loop: "a-much-longer-name", Status: "running", Phase: "verify", Iteration: 12, Best: ref("84.70"), StartedAt: &started, Goal: strings.Repeat("very ", 20) + "long"},
-		{Loop: "old", Status: "completed", Phase: "complete", Iteration: 3, Best: ref("1"), StartedAt: &started, EndedAt: &ended},
+		{Loop: "old", Status: "completed", Phase: "complete", Iteration: 3, Best: ref("1"), StartedAt: &started, EndedAt: &ended, Usage: &loop.Usage{InputTokens: 90000, OutputTokens: 1200, CostUSD: dec("1.25")}},
 	}
-	golden(t, "list", style.List(rows))
+	golden(t, "list", style.List(rows, now))
 	data, err := json.Marshal(rows[1])
 	require.NoError(t, err)
 	require.Contains(t, string(data), `"best":84.70`, "numbers keep their decimals")
@@ -507,7 +517,7 @@ func TestNothingMovesWithoutATerminal(t *testing.T) {
 func TestWideAndCombiningCharactersStayInTheirColumns(t *testing.T) {
 	rows := []launch.Row{{Loop: "日本語", Status: "running", Goal: "one"}, {Loop: "e\u0301te\u0301", Status: "running", Goal: "two"}, {Loop: "plain", Status: "running", Goal: "three"}}
 	var at []int
-	for line := range strings.Lines(style.List(rows)) {
+	for line := range strings.Lines(style.List(rows, now)) {
 		if before, _, row := strings.Cut(line, "running"); row {
 			at = append(at, runewidth.StringWidth(before))
 		}
