@@ -64,6 +64,9 @@ func listen(address string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
+// JSONLog reports whether the log is JSON (PAWL_LOG_FORMAT).
+func JSONLog() bool { return os.Getenv("PAWL_LOG_FORMAT") == "json" }
+
 // Logger returns a logger that writes to w, from the level on that PAWL_LOG names (default info)
 // and in the format that PAWL_LOG_FORMAT names (default text, or json).
 func Logger(w io.Writer) (*slog.Logger, error) {

@@ -10,6 +10,7 @@ import (
 
 	"pawl/config"
 	"pawl/internal/client"
+	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
@@ -57,7 +58,8 @@ func (a *app) messageCommands() []*cobra.Command {
 		Use: "approve ID", Short: "Approve what waits at a gate, by its hash", Args: oneLoop,
 		Long: `Approve what waits at a gate, by its hash. Without --hash, at a terminal, it is shown
 first and you are asked. --apply also brings an approved change onto the branch that the loop
-started from, as ` + "`pawl apply`" + ` does at any time later.`,
+started from, as ` + "`pawl apply`" + ` does at any time later. It waits for that, says what came of
+it, and fails where nothing was applied.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error { return a.approve(ctx, args[0], m) }),
 	}, "hash", "note")
 	approve.Flags().StringVar(&m.Apply, "apply", "", "also apply what is approved: ff, merge or squash")
@@ -226,9 +228,35 @@ func (a *app) approve(ctx context.Context, id string, m loop.Message) error {
 			return err
 		}
 	}
+	return a.sendApproval(ctx, s, id, m)
+}
+
+// sendApproval carries an approval to a gate; one with --apply is over when the change is applied, or is not.
+func (a *app) sendApproval(ctx context.Context, s *session, id string, m loop.Message) error {
+	var from int64
+	if m.Apply != "" {
+		if state, err := s.State(ctx, id); err == nil {
+			from = state.Seq
+		}
+	}
 	sent, err := s.Send(ctx, id, loop.MessageApprove, m)
 	if err != nil {
 		return err
 	}
-	return a.reportSent(s, sent)
+	if m.Apply == "" || sent.Via == "signal" || !a.json { // with --json one document is enough
+		if err := a.reportSent(s, sent); err != nil || m.Apply == "" {
+			return err
+		}
+	}
+	if sent.Via == "signal" {
+		return fault.New(fault.EngineUnreachable, "nothing is applied yet").
+			Advise("The loop applies the change once a worker runs; `pawl show " + id + "` says whether it has.")
+	}
+	a.screen.Live("applying the change …")
+	done, err := s.AwaitApplied(ctx, id, from)
+	a.screen.Still()
+	if err != nil {
+		return err
+	}
+	return a.reportApplied(s, done, "")
 }

@@ -90,8 +90,9 @@ type app struct {
 	in     io.Reader
 	out    io.Writer
 	err    io.Writer
-	screen *ui.Screen // on stderr
-	logs   io.Writer  // where the log goes, nil for a file under $PAWL_HOME
+	screen *ui.Screen   // on stderr
+	logs   io.Writer    // where the log goes, nil for a file under $PAWL_HOME
+	told   *slog.Logger // what the program itself has to say goes there too, nil where it is said to people
 	worker config.Worker
 	auth   pass.Wish   // of the engine that a command brings
 	typed  chan string // the lines of stdin, once somebody was asked
@@ -112,6 +113,9 @@ func Execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 func Serve(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, d Deps) int {
 	a := newApp(stdin, stdout, stderr, d)
 	a.logs = stderr
+	if config.JSONLog() { // each line of it is JSON, so nothing else is written there
+		a.told, _ = config.Logger(stderr) // a level that means nothing is an error where the log is opened
+	}
 	return a.execute(ctx, a.workerCommand(), args)
 }
 
@@ -221,6 +225,10 @@ func (a *app) untilSignal(parent context.Context) (ctx context.Context, stop fun
 
 // say writes a message of the program itself to stderr.
 func (a *app) say(format string, args ...any) {
+	if a.told != nil {
+		a.told.Info(fmt.Sprintf(format, args...))
+		return
+	}
 	a.screen.Print("pawl: " + fmt.Sprintf(format, args...))
 }
 
@@ -246,6 +254,10 @@ func (a *app) printJSON(v any) error {
 
 // explain says what went wrong and what to do, without the names of Go's types.
 func (a *app) explain(err error) {
+	if a.told != nil && err != nil {
+		a.told.Error(err.Error(), "code", fault.CodeOf(err), "advice", advised(err))
+		return
+	}
 	var problems spec.Problems
 	var f *fault.Error
 	var left *leaving
@@ -272,6 +284,14 @@ func (a *app) explain(err error) {
 		a.say("%s", ui.Clean(what))
 		a.indent(more)
 	}
+}
+
+// advised is what to do about an error, "" where nobody knows.
+func advised(err error) string {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		return f.Advice()
+	}
+	return ""
 }
 
 // indent writes what follows a message, which may quote a command's output.

@@ -65,6 +65,9 @@ func TestAnswersThatCarrySomething(t *testing.T) {
 		{diffGate, []string{"approve", "loop-1", "--hash", hash, "--apply", "squash"}, loop.Message{Hash: hash, Apply: "squash"}, "approve"},
 	} {
 		f := gated(c.gate).at()
+		if c.want.Apply != "" {
+			f.onTaken = func(f *fakeTemporal, _ string) { f.emit(govern.Interrupted.Event(loop.Usage{})) }
+		}
 		b := newBench(t, f)
 		c.want.By, c.want.Gate = "me", string(c.gate.Kind)+"-9"
 		b.run(nil, append(c.args, "--by", "me")...)
@@ -108,6 +111,34 @@ func TestRunAsksForAChangeAndForABudgetAtATerminal(t *testing.T) {
 	require.Equal(t, testHash, sent[2].m.Hash)
 	require.Equal(t, "squash", sent[3].m.Apply)
 	require.Equal(t, testHash, sent[3].m.Hash)
+}
+
+func TestA7_AnApprovalThatAppliesSaysWhatCameOfItAndFailsWhereNothingDid(t *testing.T) {
+	p := loop.Proposal{Hash: testHash, Head: "3eff7429e6aa", Files: 1, State: govern.Applied, Branch: "main", Commit: "29db84bd0aaa"}
+	for _, c := range []struct {
+		name string
+		came loop.Event
+		exit int
+		says string
+	}{
+		{"applied", loop.Event{Type: loop.ProposalApplied, How: "ff", Proposal: &p}, 0, "applied to main (29db84bd0a)"},
+		{"refused", loop.Event{Type: loop.Warned, ErrorCode: "PRECONDITION_FAILED", Reason: "the proposal is approved but not applied: main has changes", Recovery: "Commit or stash them."}, 2, "Commit or stash them."},
+		{"moved", loop.Event{Type: loop.ProposalMade, Proposal: &p, Head: p.Head, Reason: "main has moved since the proposal 0123 was made"}, 2, "main has moved since the proposal was made. Nothing was applied"},
+		{"ended", govern.Interrupted.Event(loop.Usage{}), 2, "has ended (halted) and nothing was applied"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := gated(diffGate).at()
+			f.onTaken = func(f *fakeTemporal, _ string) { f.emit(c.came) }
+			b := newBench(t, f)
+			require.Equal(t, c.exit, b.run(nil, "approve", "loop-1", "--hash", testHash, "--apply", "ff"), b.stderr.String())
+			require.Contains(t, b.stdout.String()+b.stderr.String(), c.says)
+		})
+	}
+	f := gated(diffGate).at()
+	f.noWorker = true
+	b := newBench(t, f)
+	require.Equal(t, 1, b.run(nil, "approve", "loop-1", "--hash", testHash, "--apply", "ff"))
+	require.Contains(t, b.stderr.String(), "nothing is applied yet")
 }
 
 func TestAChangeMayBeJudgedLater(t *testing.T) {

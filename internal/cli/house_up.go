@@ -149,6 +149,10 @@ func (a *app) serving(s *session) error {
 	if a.json {
 		return a.printJSON(v)
 	}
+	if a.told != nil {
+		a.told.Info("serving", "address", v.Address, "namespace", v.Namespace, "worker", v.Worker, "ui", v.UI)
+		return nil
+	}
 	return a.print(a.style().Serving(ui.Serving(v)))
 }
 

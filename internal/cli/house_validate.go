@@ -25,8 +25,7 @@ import (
 )
 
 func (a *app) validateCommand() *cobra.Command {
-	var id string
-	var sets []string
+	var o runOptions
 	var printSchema bool
 	cmd := &cobra.Command{
 		Use: "validate [FILE]", Short: "Check a spec, try its commands and show the contract; start nothing", Args: cobra.MaximumNArgs(1),
@@ -45,15 +44,11 @@ its loops, and looks for the planner and the secrets; it shows what the steward 
 				_, err := a.out.Write(schema.JSON)
 				return err
 			}
-			file := "pawl.yaml"
-			if len(args) == 1 {
-				file = args[0]
-			}
-			return a.validate(ctx, file, id, sets)
+			o.use(args)
+			return a.validate(ctx, o.file, o.id, o.sets)
 		}),
 	}
-	cmd.Flags().StringVar(&id, "id", "", "the loop's ID, as for run")
-	cmd.Flags().StringArrayVar(&sets, "set", nil, "override a key of the spec: --set limits.iterations=5 (may be repeated)")
+	o.chooses(cmd)
 	cmd.Flags().BoolVar(&printSchema, "schema", false, "print the JSON Schema of spec files instead")
 	return cmd
 }

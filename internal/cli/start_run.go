@@ -46,14 +46,19 @@ Ctrl-C leaves at once; ` + "`pawl up`" + ` resumes the loop later.`,
 
 // flags are those of the commands that start a loop.
 func (o *runOptions) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.id, "id", "", "the loop's ID (default: the spec's name, else one from the repository's folder)")
+	o.chooses(cmd)
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "approve the contract")
+}
+
+// chooses are the flags that say which loop it is: of the commands that start one, and of the one that only tries.
+func (o *runOptions) chooses(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.id, "id", "", "the loop's ID (default: the spec's name, else one from the repository's folder)")
 	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "override a key of the spec: --set limits.iterations=5 (may be repeated)")
 	cmd.Flags().StringVar(&o.kind, "kind", "", "the kind of loop, improve or deliver (as --set kind=KIND)")
 	cmd.Flags().StringVar(&o.goal, "goal-file", "", "take the goal from a Markdown file, such as an issue (as --set goal=@FILE)")
 }
 
-// use reads the arguments of the commands that start a loop.
+// use reads the arguments of those commands.
 func (o *runOptions) use(args []string) {
 	o.file = "pawl.yaml"
 	if len(args) == 1 {

@@ -83,6 +83,10 @@ func TestTheKindCanBeSaidOnTheCommandLine(t *testing.T) {
 	require.Contains(t, b.stderr.String(), "test.command", "a deliver loop needs tests")
 	require.Equal(t, 2, b.run(nil, "run", b.spec(), "--kind", "other"))
 	require.Contains(t, b.stderr.String(), "improve or deliver")
+	require.Equal(t, 2, b.run(nil, "validate", b.spec(), "--kind", "deliver"))
+	require.Contains(t, b.stderr.String(), "test.command", "validate knows it too")
+	require.Equal(t, 2, b.run(nil, "validate", b.spec(), "--goal-file", "no-such-issue.md"))
+	require.Contains(t, b.stderr.String(), "no-such-issue.md")
 }
 
 func TestStartWithoutAWorkerSaysThatTheLoopWaitsForOne(t *testing.T) {
@@ -169,6 +173,34 @@ func TestTheWorkerServesUntilInterruptedAndLogsToStderr(t *testing.T) {
 	require.Equal(t, "external", v.Engine)
 	require.Regexp(t, "^pawl@[0-9a-f]{12}$", v.Worker)
 	require.Contains(t, b.stderr.String(), "a line of the log")
+}
+
+func TestAJSONLogIsJSONAlone(t *testing.T) {
+	t.Setenv("PAWL_LOG_FORMAT", "json")
+	everyLine := func(b *bench) {
+		t.Helper()
+		require.Empty(t, b.stdout.String())
+		for line := range strings.Lines(b.stderr.String()) {
+			require.True(t, json.Valid([]byte(line)), line)
+		}
+	}
+	b := newBench(t, newFake())
+	b.external()
+	b.deps.Embedded, b.deps.Program = nil, "worker"
+	go func() {
+		b.awaitStderr("the worker is ready")
+		b.signals <- os.Interrupt
+	}()
+	require.Equal(t, 0, cli.Serve(t.Context(), nil, nil, &b.stdout, &b.stderr, b.deps), b.stderr.String())
+	everyLine(b)
+	require.Contains(t, b.stderr.String(), `"namespace":`)
+
+	b = newBench(t, newFake())
+	b.deps.Embedded, b.deps.Program = nil, "worker"
+	require.Equal(t, 1, cli.Serve(t.Context(), nil, nil, &b.stdout, &b.stderr, b.deps), "there is no address")
+	everyLine(b)
+	require.Contains(t, b.stderr.String(), `"code":"ENGINE_UNREACHABLE"`)
+	require.Contains(t, b.stderr.String(), "Set TEMPORAL_ADDRESS")
 }
 
 func TestTheWorkerNeedsAnAddressAndTakesNoArguments(t *testing.T) {

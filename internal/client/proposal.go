@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"strings"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	sdk "go.temporal.io/sdk/client"
@@ -102,6 +103,41 @@ func (c *Client) Apply(ctx context.Context, in act.Apply) (done act.Applied, err
 		err = c.execute(ctx, "Apply", in.Loop, map[string]string{"loop": in.Loop, "hash": in.Hash, "how": in.How, "by": in.By}, &done)
 	}
 	return done, plainly(ctx, err)
+}
+
+// AwaitApplied waits for what comes of an approval that has the loop apply its proposal, as far as its events
+// after a sequence number tell. An error means that nothing was applied, or that nobody says so.
+func (c *Client) AwaitApplied(ctx context.Context, id string, after int64) (done act.Applied, err error) {
+	for silent := c.Now(); ; {
+		v, err := c.Events(ctx, id, after)
+		if err == nil {
+			silent = c.Now()
+		}
+		for _, e := range v.Events {
+			after = e.Seq
+			switch {
+			case e.Type == loop.ProposalApplied && e.Proposal != nil:
+				return act.Applied{Loop: id, Hash: e.Proposal.Hash, How: e.How, Branch: e.Proposal.Branch, Commit: e.Proposal.Commit, Proposal: e.Proposal}, nil
+			case e.Type == loop.ProposalMade && e.Proposal != nil: // on top of what the base has become
+				branch, _, _ := strings.Cut(e.Reason, " ")
+				return act.Applied{Loop: id, Branch: branch, Moved: e.Proposal}, nil
+			case e.Type == loop.Warned && e.ErrorCode != "":
+				return done, fault.New(fault.Code(e.ErrorCode), "%s", e.Reason).Advise(e.Recovery)
+			case e.Status.Ended():
+				return done, fault.New(fault.GateClosed, "the loop %s has ended (%s) and nothing was applied", id, e.Status).
+					Advise("See `pawl show " + id + "`; a proposal that is approved can be applied with `pawl apply " + id + "`.")
+			}
+		}
+		if c.Now().Sub(silent) > replyTimeout {
+			return done, fault.New(fault.EngineUnreachable, "the loop %s took the approval, and nobody says whether the change is applied", id).
+				Advise("See `pawl show " + id + "`.")
+		}
+		select {
+		case <-ctx.Done():
+			return done, context.Cause(ctx)
+		case <-time.After(retryEvery):
+		}
+	}
 }
 
 // Changes lists the files of a change of a loop on this host.
