@@ -54,7 +54,7 @@ func (a *Activities) Forget() {
 
 // Surrounded is what the loops of this host are told of Temporal: the hosts that their proxy closes, and whether the
 // engine asks who comes.
-func (a *Activities) Surrounded() (closed []string, asks bool) {
+func Surrounded(a *Activities) (closed []string, asks bool) {
 	ws := &loopWorkspace{machine: a.machine}
 	return ws.request(sandbox.Machine{}).Egress.Closed, a.asks()
 }

@@ -35,7 +35,7 @@ func TestE6_WhatLoopsAreToldOfTemporal(t *testing.T) {
 			}
 			a := activities.New(h, "host", "pawl", "default", false)
 			a.Services = c.services
-			closed, asks := a.Surrounded()
+			closed, asks := activities.Surrounded(a)
 			require.Equal(t, c.closed, closed)
 			require.Equal(t, c.asks, asks)
 		})
