@@ -22,7 +22,7 @@ func TestP5_5_WhatTheGuardIsFor(t *testing.T) {
 	w.Write("repo/work/other", "ok 1 - a\nok 2 - b\n1..2\n")
 	w.Commit("two tests")
 	guards := filepath.Join(w.Dir, "guards")
-	w.Set(doc{"guard": doc{"command": "echo run >>" + guards + "; cat work/other"}, "limits": doc{"iterations": 3, "onSealed": "rework"}})
+	w.Set(doc{"guard": doc{"command": "echo run >>" + guards + "; find work -name 'oth*' -exec cat {} +"}, "limits": doc{"iterations": 3, "onSealed": "rework"}})
 	w.Run(0)
 	rows := w.Results(w.Loop)
 	require.Equal(t, row{"1", "9", "-1.00", "no", "lower the number"}, rows[1])
