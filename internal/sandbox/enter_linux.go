@@ -42,7 +42,7 @@ func Enter(p Policy) (room Room, err error) {
 		dropCapabilities(p.Machine.Files == ByUserNamespace)
 	}
 	if p.Machine.Filter {
-		if err := filterCalls(); err != nil {
+		if err := filterCalls(p.Machine.Begins); err != nil {
 			return room, fmt.Errorf("sandbox: the filter of system calls: %w", err)
 		}
 	}

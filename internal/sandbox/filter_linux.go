@@ -18,7 +18,7 @@ import (
 // nested are the calls of sandboxes inside of this one.
 var nested = []uintptr{
 	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
-	unix.SYS_CLONE, unix.SYS_CLONE3, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_MOUNT_SETATTR,
+	unix.SYS_CLONE, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_MOUNT_SETATTR,
 }
 
 // families are those of sockets that programs use. Others reach past the loopback or into the kernel.
@@ -41,6 +41,9 @@ type rule struct {
 }
 
 var rules = []rule{
+	// Who is root in a namespace of cgroups may write the one that it is in, which can be pawl's.
+	{call: unix.SYS_UNSHARE, argument: 0, bits: unix.CLONE_NEWCGROUP},
+	{call: unix.SYS_CLONE, argument: 0, bits: unix.CLONE_NEWCGROUP},
 	{call: unix.SYS_SOCKET, argument: 0, allowed: families},
 	{call: unix.SYS_SOCKET, argument: 2, refused: []uint32{mptcp}},
 	{call: unix.SYS_SOCKETPAIR, argument: 0, allowed: []uint32{unix.AF_UNIX}},
@@ -76,8 +79,9 @@ const (
 	refused = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
 )
 
-// program is the filter as the kernel has it.
-func filter() []unix.SockFilter {
+// filter is the program as the kernel has it. Of clone3 nobody sees what it is asked for: programs do without it, as in
+// containers. It is there where a process has to begin in a cgroup by it.
+func filter(begins bool) []unix.SockFilter {
 	load := func(at uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
 	}
@@ -108,6 +112,9 @@ func filter() []unix.SockFilter {
 		special = append(special, r.call)
 	}
 	all := slices.Concat(calls, nested, special)
+	if begins {
+		all = append(all, unix.SYS_CLONE3)
+	}
 	slices.Sort(all)
 	all = slices.Compact(all)
 	for i := 0; i < len(all); {
@@ -123,8 +130,8 @@ func filter() []unix.SockFilter {
 }
 
 // filterCalls puts the calling thread and what it will execute under the filter.
-func filterCalls() error {
-	f := filter()
+func filterCalls(begins bool) error {
+	f := filter(begins)
 	program := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program)))
 	if errno != 0 {

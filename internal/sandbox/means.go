@@ -27,6 +27,7 @@ type Machine struct {
 	Network  bool   // a network namespace with a way out of pawl's own
 	Overlay  bool   // layers
 	Filter   bool   // system calls
+	Begins   bool   // cgroups of version 2, which a process has to begin in
 	Landlock int    // its version, 0 for none
 }
 

@@ -15,19 +15,21 @@ import (
 // Probe says what this machine has, by trying it; once per process.
 var Probe = sync.OnceValue(func() Machine {
 	landlock := landlockVersion()
+	_, begins, err := parentsOf(processController)
+	begins = begins && err == nil
 	by := ByUserNamespace
 	if os.Geteuid() == 0 {
 		by = ByNamespace
 	}
 	if m, ok := try(by); ok {
-		m.Landlock = landlock
+		m.Landlock, m.Begins = landlock, begins
 		return m
 	}
-	m := Machine{Landlock: landlock, Filter: inOwnThread(func() error {
+	m := Machine{Landlock: landlock, Begins: begins, Filter: inOwnThread(func() error {
 		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 			return err
 		}
-		return filterCalls()
+		return filterCalls(false)
 	}) == nil}
 	if bwrap, ok := bubblewrap(); ok {
 		m.Files, m.Bwrap, m.Network = ByBwrap, bwrap, exec.Command(bwrap, "--ro-bind", "/", "/", "--unshare-net", bwrap, "--version").Run() == nil

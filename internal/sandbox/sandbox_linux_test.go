@@ -91,7 +91,7 @@ func machines(t *testing.T) map[string]sandbox.Machine {
 	}
 	found := map[string]sandbox.Machine{string(m.Files): m}
 	if path, ok := sandbox.Bubblewrap(); ok {
-		found[string(sandbox.ByBwrap)] = sandbox.Machine{Files: sandbox.ByBwrap, Bwrap: path, Network: true, Landlock: m.Landlock, Filter: m.Filter}
+		found[string(sandbox.ByBwrap)] = sandbox.Machine{Files: sandbox.ByBwrap, Bwrap: path, Network: true, Landlock: m.Landlock, Filter: m.Filter, Begins: m.Begins}
 	} else if os.Getenv("PAWL_TEST_ALL") != "" {
 		t.Fatal("bwrap is not there or does not work")
 	}
@@ -153,6 +153,11 @@ func TestE6_WhatIsInReachOfAgents(t *testing.T) {
 				{"see that there is a store", `test -e $W/user/.local/state/pawl/stores`, false},
 				{"read another loop's transcript", `cat $W/user/.local/state/pawl/loops/other/steps/stdout`, false},
 				{"make io_uring or a keyring", `python3 -c 'import ctypes,sys; l=ctypes.CDLL(None); sys.exit(l.syscall(425,0,0)==-1 and l.syscall(250,0,-3,0)==-1)'`, false},
+				{"make a namespace of cgroups", `unshare -UrC true`, false},
+				{"make one by a call that cannot be looked into", `python3 -c 'import ctypes,os,sys
+a = (ctypes.c_uint64 * 11)(0x12000000, 0, 0, 0, 17); r = ctypes.CDLL(None).syscall(435, a, 88)
+if r == 0: os._exit(0)
+sys.exit(r < 0)'`, m.Begins},
 				{"limit the supervisor", `prlimit --pid 1 --cpu=1 || for t in 2 3 4 5 6; do prlimit --pid $t --cpu=1 && break; done`, false},
 				{"limit itself", `prlimit --cpu=1000 true && ulimit -n 100`, true},
 				{"slow the supervisor down", `renice -n 19 -p 1 || renice -n 19 -u $(id -u) || chrt -i -p 0 1 || taskset -p 1 1`, false},
