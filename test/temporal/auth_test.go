@@ -137,7 +137,8 @@ func TestE6_AnEngineThatAsksThroughTheProgram(t *testing.T) {
 	require.Equal(t, token, passOf(t, w))
 	require.NotEqual(t, 0, w.TryTemporal("workflow", "list", "--address", again.Serving.Address).Code)
 	require.Contains(t, w.Temporal(append([]string{"workflow", "list"}, profile...)...), w.Loop)
-	got, _ = code(browser, "GET", list, "")
+	base, _, _ = strings.Cut(again.Serving.UI, "/pawl-visit/") // others may have the last one's port by now
+	got, _ = code(browser, "GET", base+"/api/v1/namespaces/default/workflows", "")
 	require.Equal(t, http.StatusUnauthorized, got, "the session was the last engine's")
 	refused := w.Pawl("up", "--auth=false")
 	require.Equal(t, 2, refused.Code, refused.Err)
