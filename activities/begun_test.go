@@ -50,6 +50,17 @@ func TestALaterStepGoesOnFromTheOneBeforeAndIsToldFromWhereTheTaskBegan(t *testi
 	require.NotEqual(t, same.Contract, alone.Contract, "the branch that the work is applied to is part of the contract")
 }
 
+func TestA1_TheModeIsAPreconditionNamedWithTheOthersBeforeAnythingRuns(t *testing.T) {
+	l := begun(t, spec.Deny)
+	s := l.spec
+	s.Name, s.Mode = "y", spec.ModePlan
+	write(t, s.Repo.Path+"/not-committed", "yet\n")
+	_, err := l.a.Open(ctx, act.Open{Loop: "y", FirstRun: "second", Spec: s})
+	require.True(t, wire.Is(err, fault.PreconditionFailed), "%v", err)
+	require.ErrorContains(t, err, "not clean")
+	require.ErrorContains(t, err, "the mode is plan, and autonomy starts in mission alone")
+}
+
 func TestATaskThatBeganElsewhereIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		session map[string]string

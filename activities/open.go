@@ -60,19 +60,31 @@ type opening struct {
 	repo      spec.Repo
 	ledger    string   // to go on from
 	tolerates []string // codes of the preconditions that need not hold
+	mode      string   // of a loop
 }
 
 // unmet is what of an error of inspect is an obstacle.
 func (o opening) unmet(err error) error {
 	failed := userrepo.Failed(err)
-	if len(failed) == 0 {
+	if err != nil && len(failed) == 0 {
 		return err
 	}
 	failed = slices.DeleteFunc(slices.Clone(failed), func(p *userrepo.Precondition) bool { return slices.Contains(o.tolerates, p.Code) })
+	if p := unfit(o.mode); p != nil {
+		failed = append(failed, p)
+	}
 	if len(failed) == 0 {
 		return nil
 	}
 	return failed
+}
+
+// unfit is that a loop of this mode runs nothing, nil where it does (A1).
+func unfit(mode string) *userrepo.Precondition {
+	if mode == "" || mode == spec.ModeMission {
+		return nil
+	}
+	return &userrepo.Precondition{Code: "mode", What: "the mode is " + mode + ", and autonomy starts in mission alone", Do: "Set `mode: mission`, or leave `mode` out."}
 }
 
 func (m *machine) openingOf(in act.Open) opening {
@@ -87,7 +99,7 @@ func (m *machine) openingOf(in act.Open) opening {
 	if s.Limits.Processes != nil {
 		r.Processes = *s.Limits.Processes
 	}
-	return opening{repo: s.Repo, ledger: in.Ledger, Record: r}
+	return opening{repo: s.Repo, ledger: in.Ledger, mode: s.Mode, Record: r}
 }
 
 // announce notes that something is being opened, and refuses what requires a sandbox that this machine

@@ -79,6 +79,9 @@ func DryRun(ctx context.Context, h home.Home, loop string, s spec.Spec) (Preflig
 	var out Preflight
 	source, err := a.inspect(ctx, s.Repo, loop)
 	failed := userrepo.Failed(err)
+	if p := unfit(s.Mode); p != nil {
+		out.problem("spec", p.What, p.Do)
+	}
 	for _, pre := range failed {
 		out.problem("repository", pre.What, pre.Do)
 	}
