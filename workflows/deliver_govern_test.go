@@ -61,8 +61,10 @@ func TestL5_AnIterationThatEndsTheLoopHasItsRecord(t *testing.T) {
 	d := deliver(t, map[string][]stepped{"test": {broke}, "writer": {{Description: "first"}}, "fixer": {{Description: "second"}}})
 	p := d.run(specOfDelivery(map[string]any{"limits": map[string]any{"fixAttempts": 1}}))
 	require.Equal(t, string(fault.MaxFixAttempts), p.result.ErrorCode)
+	require.Nil(t, p.result.Proposal, "A7: tests fail, so there is nothing to apply")
+	require.NotContains(t, p.types(), loop.ProposalMade)
 	last := p.final.Iterations[0]
-	require.Equal(t, "tests still fail after 1 fixes", last.Reason)
+	require.Equal(t, "tests still fail after 1 fix", last.Reason)
 	require.Equal(t, []string{"a.go", "b.go"}, last.Files, "of the write and of the fix")
 	require.Equal(t, "second", last.Description)
 	require.Equal(t, "commit-2", last.Commit, "it passed the guard and stays on the branch")
@@ -85,7 +87,7 @@ func TestA2_TheIterationsOfADeliveryAreABudget(t *testing.T) {
 	doc := map[string]any{"verify": map[string]any{"command": "check"}, "limits": map[string]any{"iterations": 1}}
 	p := deliver(t, map[string][]stepped{"verify": {exit1}}).run(specOfDelivery(doc))
 	require.Equal(t, loop.Iterations, p.events(loop.BudgetExhausted)[0].ExhaustedBudget)
-	require.Equal(t, "verify failed: exit 1, in the last of 1 iterations", p.result.Reason)
+	require.Equal(t, "verify failed: exit 1, in the last of 1 iteration", p.result.Reason)
 	require.Equal(t, "verify", string(p.final.Phase))
 
 	doc["limits"] = map[string]any{"iterations": 1, "onExhausted": "ask"}

@@ -189,6 +189,30 @@ func TestP8_StopsAfterDiscardsInARowAndShiftsBefore(t *testing.T) {
 	require.Contains(t, p.types(), loop.StrategyShifted)
 }
 
+func TestA2_TwoThresholdsAtOnceRecordTheBudgetToo(t *testing.T) {
+	spent := func(limits map[string]any) (all []loop.Resource) {
+		p := play(t, newWorld(t, nil), specOf(map[string]any{"limits": limits}), nil)
+		require.Nil(t, p.err)
+		for _, e := range p.events(loop.BudgetExhausted) {
+			all = append(all, e.ExhaustedBudget)
+		}
+		return all
+	}
+	require.Equal(t, []loop.Resource{loop.Iterations}, spent(map[string]any{"iterations": 4, "discards": 4}), "as many discards in a row as there are iterations")
+	require.Empty(t, spent(map[string]any{"iterations": 5, "discards": 4}))
+	require.Equal(t, []loop.Resource{loop.Iterations, loop.ToolCalls}, spent(map[string]any{"iterations": 2, "toolCalls": 2}))
+}
+
+func TestA7_ProposalMadeOnlyWithAProposal(t *testing.T) {
+	nothing := play(t, newWorld(t, nil), specOf(map[string]any{"limits": map[string]any{"iterations": 1}}), nil)
+	require.NotContains(t, nothing.types(), loop.ProposalMade)
+	kept := play(t, newWorld(t, map[int][]try{1: {{Says: "a", Metric: "11"}}}), specOf(map[string]any{"limits": map[string]any{"iterations": 1}}), nil)
+	for _, e := range kept.events(loop.ProposalMade) {
+		require.NotNil(t, e.Proposal)
+	}
+	require.Len(t, kept.events(loop.ProposalMade), 1)
+}
+
 func TestP8_LoopStopFile(t *testing.T) {
 	w := newWorld(t, nil)
 	w.onSettle = func(n int) string {

@@ -58,6 +58,9 @@ func (r *run) makeProposal(ctx workflow.Context) error {
 	if p := r.State().Proposal; p != nil && p.Head == r.State().Head {
 		return nil
 	}
+	if r.nothingKept() && workflow.GetVersion(ctx, "propose-what-is-kept", workflow.DefaultVersion, 1) == 1 {
+		return nil
+	}
 	_, err := r.append(ctx, act.ProposeName, "the proposal: "+short(base)+" to "+short(r.State().Head), []loop.Event{{Type: loop.ProposalMade}}, func(e act.Entry) any {
 		return act.Propose{Entry: e, Base: base, Head: r.State().Head, Anew: r.State().Moved != ""}
 	})
@@ -80,7 +83,7 @@ func (r *run) opinion(ctx workflow.Context, n int, why string) (govern.Opinion, 
 	if err != nil {
 		return govern.Opinion{}, err
 	}
-	o := govern.Opinion{Why: cmp.Or(agentFailure(out), "it said nothing"), TimedOut: out.TimedOut}
+	o := govern.Opinion{Failed: agentFailure(out), Why: cmp.Or(agentFailure(out), "it said nothing"), TimedOut: out.TimedOut}
 	if said := out.Opinion; said != nil && out.OK() {
 		o = govern.Opinion{Decision: govern.Decision(said.Decision), Note: said.Note, Why: said.Why, Criteria: said.Criteria}
 	}

@@ -304,17 +304,32 @@ func (r *run) close(ctx workflow.Context, end govern.End) error {
 	if r.machine.Completes(s.Phase, end.Status == loop.Completed) {
 		r.Emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: phase.Complete})
 	}
-	if end.Budget != "" {
-		r.Emit(ctx, loop.Event{Type: loop.BudgetExhausted, ExhaustedBudget: end.Budget})
+	for _, spent := range end.Exhausted(s.Budget) {
+		r.Emit(ctx, loop.Event{Type: loop.BudgetExhausted, ExhaustedBudget: spent})
 	}
 	events := []loop.Event{end.Event(s.Usage)}
-	if p := s.Proposal; p == nil || p.Head != s.Head {
+	if p := s.Proposal; s.Head != s.Footing() && (p == nil || p.Head != s.Head) && r.presentable(end) {
 		events = append([]loop.Event{{Type: loop.ProposalMade}}, events...)
 	}
 	_, err := r.append(ctx, act.CloseName, "close: "+end.Reason, events, func(e act.Entry) any {
 		return act.Close{Entry: e, Base: s.Footing(), Head: s.Head, Anew: s.Moved != ""}
 	})
 	return err
+}
+
+// presentable reports whether what a loop that ends so has kept may be proposed: where tests judge the work, and
+// not each change by itself, what was not tested to the end is left on its branch (A7).
+func (r *run) presentable(end govern.End) bool {
+	k, err := kind.Of(r.State().Kind)
+	return err == nil && (!k.Tests || end.Status == loop.Completed) && !r.nothingKept()
+}
+
+// nothingKept reports whether every change of a loop that goes by a metric was undone: its head is another commit than
+// its base then, with the same files.
+func (r *run) nothingKept() bool {
+	s := r.State()
+	k, err := kind.Of(s.Kind)
+	return err == nil && k.Reference && s.KeptCount == 0 && s.Footing() == s.Base
 }
 
 // endOf turns whatever ended the main line into one of the ends of the contract.

@@ -47,7 +47,7 @@ func (r Deliver) Before(s loop.State) Move {
 	case loop.Iterations:
 		end := MaxIterations
 		if n := len(s.Iterations); n > 0 && s.Iterations[n-1].Reason != "" {
-			end = end.Because(fmt.Sprintf("%s, in the last of %s iterations", s.Iterations[n-1].Reason, s.Budget[spent].Limit))
+			end = end.Because(fmt.Sprintf("%s, in the last of %s", s.Iterations[n-1].Reason, evidence.Counted(int(s.Budget[spent].Limit.Float()), "iteration")))
 		}
 		end.Budget = spent
 		return stops(end)
@@ -160,7 +160,7 @@ func (r Deliver) AfterTest(c Course, v TestVerdict) Move {
 	case r.FixAttempts == 0:
 		return stops(TestFailed.Because("tests fail, and no fix is allowed (limits.fixAttempts)"))
 	case c.Fixes >= r.FixAttempts:
-		return stops(MaxFixAttempts.Because(fmt.Sprintf("tests still fail after %d fixes", c.Fixes)))
+		return stops(MaxFixAttempts.Because("tests still fail after " + fixes(c.Fixes)))
 	case c.Same >= sameFailures:
 		return Move{Do: Enter, To: phase.Fix, Regenerate: true, Reason: fmt.Sprintf("the tests failed in the same way %d times in a row: another approach", c.Same)}
 	case c.Worse >= worseFixes:
@@ -169,6 +169,13 @@ func (r Deliver) AfterTest(c Course, v TestVerdict) Move {
 		return Move{Do: Enter, To: phase.Fix, Undo: true, Reason: "the last fix made more tests fail and was undone"}
 	}
 	return enter(phase.Fix, "tests fail")
+}
+
+func fixes(n int) string {
+	if n == 1 {
+		return "1 fix"
+	}
+	return fmt.Sprintf("%d fixes", n)
 }
 
 // VerifyVerdict is what the verify command said; a spec without one passes.

@@ -58,5 +58,14 @@ func (Deliver2) AfterReject(_ Move, by, note string) Move {
 	return Move{Do: Rework, Reason: "the blocked change was rejected by " + cmp.Or(by, "a person") + because(note)}
 }
 
+// AfterReview decides what follows the reviewer's answer. Where nobody but the reviewer is asked, one that fails for
+// good fails the loop, as every agent of a delivery does.
+func (r Deliver2) AfterReview(c Course, o Opinion) Move {
+	if o.Failed != "" && !o.TimedOut && r.Diff == spec.Auto && c.Opinions > r.Reworks {
+		return stops(AgentFailed.Because("the reviewer failed for good" + because(o.Failed)))
+	}
+	return r.Deliver.AfterReview(c, o)
+}
+
 // AfterHalt returns how a loop ends that was halted while a change was blocked.
 func (Deliver2) AfterHalt(why string) End { return BlockedGivenUp.Because(why) }

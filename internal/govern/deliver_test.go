@@ -341,3 +341,18 @@ func TestL6_NoCourseOfEventsLeavesTheMachine(t *testing.T) {
 		require.Positive(t, reached[end], "no loop came to %s", end)
 	}
 }
+
+// A reviewer that fails is no better than any other agent of a delivery that does, where nobody else decides.
+func TestL11_AReviewerThatFailsForGoodFailsTheDelivery(t *testing.T) {
+	auto := govern.Deliver2{Deliver: govern.Deliver{Approval: govern.Approval{Diff: spec.Auto, Reviewer: true, Reworks: 2}}}
+	first := govern.Course{Iteration: 1}
+	last := first.Undecided().Undecided().Undecided()
+	failed := govern.Opinion{Failed: "the agent failed (exit 1)", Why: "the agent failed (exit 1)"}
+	require.Equal(t, "review", brief(auto.AfterReview(first, failed)), "it is asked again first")
+	require.Equal(t, "ALO_AGENT_FAILED", brief(auto.AfterReview(last, failed)))
+	require.Equal(t, "the reviewer failed for good: the agent failed (exit 1)", auto.AfterReview(last, failed).End.Reason)
+	require.Equal(t, "complete", brief(auto.AfterReview(last, govern.Opinion{Why: "neither"})), "it answered, and a person may still approve")
+	asked := auto
+	asked.Diff = spec.Required
+	require.Equal(t, "ask", brief(asked.AfterReview(last, failed)), "a person decides")
+}

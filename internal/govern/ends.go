@@ -12,6 +12,7 @@ type End struct {
 	Code       fault.Code
 	Reason     string        // in words, for people
 	Budget     loop.Resource // the budget that ended it, "" where none did
+	Threshold  bool          // a limit other than a budget ended it, where a budget may have been used up as well
 	Cause      fault.Code    // the enforced rule that it comes of, where that has a code of its own (E5)
 	Advice     string        // what to do, where it is more exact than the code's
 }
@@ -19,10 +20,10 @@ type End struct {
 // The rows. Each loop ends by exactly one of them.
 var (
 	TargetMet         = End{Status: loop.Completed, ExitStatus: "completed", Reason: "the target is met"}
-	DiscardsInARow    = End{Status: loop.Completed, ExitStatus: "completed", Reason: "too many discards in a row"}
+	DiscardsInARow    = End{Status: loop.Completed, ExitStatus: "completed", Reason: "too many discards in a row", Threshold: true}
 	IterationLimit    = End{Status: loop.Completed, ExitStatus: "max_steps", Reason: "the iteration limit is reached"}
 	VerifyTimeout     = End{Status: loop.Failed, ExitStatus: "timeout", Code: fault.PhaseTimeout, Reason: "verify took longer than it may"}
-	AgentFailed       = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.AgentFailed, Reason: "the agent failed three times in a row"}
+	AgentFailed       = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.AgentFailed, Reason: "the agent failed three times in a row", Threshold: true}
 	TimeBudget        = End{Status: loop.Halted, ExitStatus: "timeout", Code: fault.BudgetExhausted, Reason: "the time budget is used up"}
 	OtherBudget       = End{Status: loop.Halted, ExitStatus: "max_steps", Code: fault.BudgetExhausted, Reason: "a budget is used up"}
 	Interrupted       = End{Status: loop.Halted, ExitStatus: "interrupted", Code: fault.Cancelled, Reason: "halted"}
@@ -52,6 +53,25 @@ func (e End) Because(reason string) End {
 func (e End) Of(f *fault.Error) End {
 	e.Reason, e.Advice = f.What, f.Do
 	return e
+}
+
+// Exhausted returns the budgets that are recorded as used up when a loop ends so: the one that ended it first, then all
+// that ran out with it, also where another limit was reached at the same time (A2). Success stops a loop,
+// whatever it had left.
+func (e End) Exhausted(b loop.Budget) []loop.Resource {
+	if e.Budget == "" && !e.Threshold {
+		return nil
+	}
+	var spent []loop.Resource
+	if e.Budget != "" {
+		spent = append(spent, e.Budget)
+	}
+	for _, r := range loop.Resources {
+		if a := b[r]; r != e.Budget && a.Limit != nil && a.Remaining.Sign() <= 0 {
+			spent = append(spent, r)
+		}
+	}
+	return spent
 }
 
 // Fault returns the end as an error that is matched by its code, its cause and their families (E5),

@@ -31,6 +31,7 @@ type Opinion struct {
 	Note     string      `json:"note,omitempty"`
 	Criteria []Criterion `json:"criteria,omitempty"` // one for each that was asked for, in their order
 	Why      string      `json:"why,omitempty"`      // why it is no decision
+	Failed   string      `json:"-"`                  // how the reviewer failed, "" where it answered
 	TimedOut bool        `json:"-"`                  // there is none, for the phase's time is used up
 }
 
