@@ -119,6 +119,13 @@ func serve(token string) (code int) {
 		if _, err := s.endAll(&job{}); err != nil || recover() != nil {
 			code = 1
 		}
+		for _, at := range s.rooms {
+			at.leave()
+		}
+		if s.bounds != nil { // the worker may be gone, and nobody may come to recover its loop
+			s.bounds.Close()
+			_ = sandbox.RemoveBounds(s.token)
+		}
 	}()
 	for req := range s.requests {
 		answer := reply{ID: req.ID}
