@@ -107,7 +107,8 @@ func TestE2_TheWallClockCountsEverything(t *testing.T) {
 }
 
 func TestP5_ACommandThatIsAtFaultIsAmended(t *testing.T) {
-	w := newWorld(t, map[int][]try{1: {{Says: "a", NoNumber: true}}, 2: {{Says: "b", NoNumber: true}}, 3: {{Says: "c", Metric: "12"}}})
+	w := newWorld(t, map[int][]try{1: {{Says: "a", NoNumber: true}}, 2: {{Says: "b", NoNumber: true}}, 3: {{Says: "c", Metric: "102"}}})
+	w.anew = try{Metric: "100"}
 	var first, second string
 	p := play(t, w, specOf(map[string]any{"limits": map[string]any{"iterations": 3}}), func(env *testsuite.TestWorkflowEnvironment) {
 		at(t, env, time.Hour, func(s loop.State) {
@@ -135,7 +136,26 @@ func TestP5_ACommandThatIsAtFaultIsAmended(t *testing.T) {
 	require.Equal(t, second, p.final.Contract.Hash)
 	require.Equal(t, []loop.Seal{{Path: "measure.sh"}}, p.final.Contract.Sealed)
 	require.Contains(t, p.commands, "weigh --well")
-	require.Equal(t, []string{"1 no 10 error:no-number", "2 no 10 error:no-number", "3 yes 12"}, p.course())
+	require.Equal(t, []string{"1 no 10 error:no-number", "2 no 10 error:no-number", "3 yes 102"}, p.course())
+	require.Equal(t, "100", p.final.Baseline.String(), "it is measured anew before anything is compared")
+	require.Equal(t, "2", p.result.Delta.String())
+}
+
+func TestP5_AnAmendedCommandThatMeasuresNothingIsAskedAboutAgain(t *testing.T) {
+	w := newWorld(t, map[int][]try{1: {{Says: "a", NoNumber: true}}, 2: {{Says: "b", NoNumber: true}}})
+	w.anew = try{NoNumber: true}
+	p := play(t, w, specOf(map[string]any{"limits": map[string]any{"iterations": 3}}), func(env *testsuite.TestWorkflowEnvironment) {
+		at(t, env, time.Hour, func(loop.State) {
+			env.SignalWorkflow("amend", map[string]any{"spec": map[string]any{"verify": map[string]any{"command": "weigh"}}})
+		})
+		at(t, env, 2*time.Hour, func(s loop.State) { env.SignalWorkflow("approve", map[string]any{"hash": s.Gate.Hash}) })
+		at(t, env, 3*time.Hour, func(s loop.State) {
+			require.Contains(t, s.Gate.Summary, "the amended verify command measures nothing")
+			env.SignalWorkflow("answer", map[string]any{"choice": "halt"})
+		})
+	})
+	require.Equal(t, string(fault.Cancelled), p.result.ErrorCode)
+	require.Equal(t, "10", p.final.Baseline.String())
 }
 
 func TestA5_AModeAwayFromMissionHaltsForGood(t *testing.T) {

@@ -278,11 +278,8 @@ func (l *improve) between(ctx workflow.Context) error {
 			Note: loop.Clip(s.Analysis.Markdown(1024), 1024),
 		})
 	}
-	for {
-		m := l.law().After(l.State())
-		if m.Do != govern.AskPerson {
-			return nil
-		}
+	m := l.law().After(l.State())
+	for m.Do == govern.AskPerson {
 		a, err := l.wait(ctx, loop.Gate{
 			Kind: loop.GateQuestion, Summary: fmt.Sprintf("%s: `%s`", m.Reason, l.spec.Verify.Command),
 			Choices: m.Choices,
@@ -296,10 +293,44 @@ func (l *improve) between(ctx workflow.Context) error {
 			}
 			return nil
 		}
-		if approved, err := l.amend(ctx, a); err != nil || approved {
+		before := l.spec.Verify
+		approved, err := l.amend(ctx, a)
+		if err != nil {
 			return err
 		}
+		if !approved {
+			continue
+		}
+		if now := l.spec.Verify; now.Command == before.Command && now.Pattern == before.Pattern {
+			return nil
+		}
+		why, err := l.measureAnew(ctx)
+		if err != nil || why == "" {
+			return err
+		}
+		m.Reason = "the amended verify command measures nothing (" + why + ")"
 	}
+	return nil
+}
+
+// measureAnew takes the baseline by an amended verify command, on what is kept so far, before anything is compared with
+// what another command had measured (P5). It returns why that measured nothing, "" where it did.
+func (l *improve) measureAnew(ctx workflow.Context) (string, error) {
+	if workflow.GetVersion(ctx, "amended-baseline", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return "", nil
+	}
+	l.iteration = iteration{reworked: map[string]int{}} // the one before is recorded, and this is not its time
+	in := l.newVerify()
+	in.Key.Name = "verify-" + short(l.State().Contract.Hash)
+	out, err := l.measure(ctx, in)
+	if err != nil {
+		return "", err
+	}
+	if why := measurement(out).Reason(); why != "" {
+		return explain(why, out), nil
+	}
+	l.Emit(ctx, loop.Event{Type: loop.BaselineMeasured, Metric: out.Metric, Judgement: l.measured(out, ""), Tests: l.State().GuardTests})
+	return "", l.record(ctx, "the baseline by the amended command", false)
 }
 
 // measurement is what came of a verify step, for the rules.

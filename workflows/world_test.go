@@ -106,6 +106,7 @@ type world struct {
 
 	openErr    error
 	baseline   try
+	anew       try // what an amended verify command measures of what is kept
 	stop       string
 	ledgerAt   int
 	ledger     []loop.Event
@@ -380,7 +381,11 @@ func (w *world) step(_ context.Context, in asked) (stepped, error) {
 	if in.Key.Iteration == 0 {
 		t = w.baseline
 	}
-	switch in.Key.Name {
+	name, contract, _ := strings.Cut(in.Key.Name, "-")
+	if contract != "" { // by an amended command
+		t = w.anew
+	}
+	switch name {
 	case "canary":
 		out.Files, out.Seen = 2, !t.Blind
 	case "ideate":
