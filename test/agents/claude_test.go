@@ -12,17 +12,20 @@ import (
 	"pawl/test/world"
 )
 
-// claudeWorld is a world whose agent is Claude Code, with a scripted model behind it.
+// claudeWorld is a world whose agent is Claude Code, with a scripted model behind it. Claude reaches that as it
+// reaches the real one: by name, through the sandbox's proxy, and that goes through the one of this network.
 func claudeWorld(t *testing.T, script func(request) answer) (*world.World, *model) {
 	t.Helper()
 	path := claudeCode(t)
 	m := newModel(t, script)
-	w := world.New(t, "")
+	w := world.Alone(t, "")
 	delete(w.Spec, "agent")
 	w.Set(doc{"agent": doc{
 		"use": "claude", "command": []string{path}, "model": "claude-sonnet-4-5",
-		"env": doc{"ANTHROPIC_BASE_URL": m.url, "ANTHROPIC_API_KEY": "none", "HOME": filepath.Join(w.Dir, "agent-home"), "WORLD": w.Dir},
-	}, "sandbox": doc{"network": "open"}}) // the model is on this host, which no proxy lets through to
+		"env": doc{"ANTHROPIC_BASE_URL": "http://" + modelHost, "ANTHROPIC_API_KEY": "none", "HOME": filepath.Join(w.Dir, "agent-home"), "WORLD": w.Dir},
+	}, "sandbox": doc{"use": "required", "hosts": []string{modelHost}}})
+	proxy := leadsTo(t, m.url)
+	w.Env = append(w.Env, "HTTP_PROXY="+proxy, "HTTPS_PROXY="+proxy)
 	return w, m
 }
 
@@ -151,12 +154,15 @@ func TestA6_ClaudeIsPausedInTheMiddle(t *testing.T) {
 	require.Equal(t, 4, run.Wait().Code, "a gate is open")
 	w.Until("nothing of it runs any more", func() bool { return len(world.Survivors(w.Dir)) == 0 })
 	w.Write("paused", "")
+	up := w.Start("up")
 	require.Equal(t, 0, w.Pawl("continue", w.Loop).Code)
 	w.Waits("completed")
 	require.Equal(t, "101", w.Kept("work/n"))
 	require.Equal(t, "work/n", onBranchChanged(w), "what was done before the pause is undone")
 	require.Len(t, m.asked(), 4)
 	require.Equal(t, json.Number("5120"), *w.Show().Budget["tokens"].Used)
+	up.Interrupt()
+	up.Wait()
 }
 
 // TestE6_ARepositorysOwnAgentSettingsAreNotObeyed has hooks and a server of its own in the

@@ -3,6 +3,8 @@ package agents_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -93,6 +95,40 @@ func newModel(t *testing.T, script func(request) answer) *model {
 	})
 	m.url = server.URL
 	return m
+}
+
+// modelHost is what a model is called that agents reach through a proxy.
+const modelHost = "model.example"
+
+// leadsTo is a proxy, as companies have one, that knows one host: modelHost, which is the server at url.
+func leadsTo(t *testing.T, url string) string {
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodConnect || r.Host != modelHost+":80" {
+			http.Error(w, "no such host", http.StatusBadGateway)
+			return
+		}
+		there, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		here, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			there.Close()
+			return
+		}
+		fmt.Fprint(here, "HTTP/1.1 200 OK\r\n\r\n")
+		go func() {
+			defer there.Close()
+			_, _ = io.Copy(there, here)
+		}()
+		go func() {
+			defer here.Close()
+			_, _ = io.Copy(here, there)
+		}()
+	}))
+	t.Cleanup(proxy.Close)
+	return proxy.URL
 }
 
 // asked are the requests so far that were no side business of the program's.
