@@ -8,8 +8,8 @@ planner)
 writer | fixer)
   cat "versions/$PAWL_ITERATION-$PAWL_ROLE.awk" >src/roman.awk
   case $PAWL_ITERATION-$PAWL_ROLE in
-  1-writer) echo "write 4 as IV, and 9 as IX" ;;
-  1-fixer) echo "the same for tens and hundreds" ;;
+  1-writer) echo "write a smaller sign before a larger one" ;;
+  1-fixer) echo "leave 8 as it was, and do the same for tens and hundreds" ;;
   2-writer) echo "say why IV is in the list" ;;
   esac
   ;;

@@ -106,7 +106,7 @@ func (r *refs) shellScript(file, text, dir string, depth int) {
 			r.unread[file] = true
 			return
 		}
-		if len(c.words) > 0 && (c.words[0].unknown || c.words[0].glob) {
+		if len(c.words) > 0 && (c.words[0].unknown || c.words[0].glob && c.words[0].text != "[") { // which is a command
 			r.unread[file+": "+shortened(c.words[0].text)] = true
 		}
 		r.run(c, c.words, depth)

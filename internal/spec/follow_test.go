@@ -57,6 +57,7 @@ far: ; node $(shell sh tools/which.sh)/x.js
 	"justfile":       "dir := \"tools\"\nimport 'more.just'\ndefault: test\ntest arg='x': (prepare 'y') lint\n  @sh {{dir}}/check.sh {{arg}}\nprepare x:\n    bash {{ dir }}/extra.sh\nlint:\n  #!/usr/bin/env bash\n  set -e\n  python3 -m tools.lint\nruby:\n  #!/usr/bin/env ruby\n  puts 1\n",
 	"more.just":      "more:\n  sh tools/other.sh\n",
 	"composer.json":  `{"scripts": {"test": ["@lint", "sh tools/env.sh"], "lint": "sh tools/extra.sh"}}`,
+	"tools/asks.sh":  "[ -e x ] || sh tools/other.sh\n",
 	"Rakefile":       "task :default\n", "tool.rb": "require './x'\n",
 }
 
@@ -85,6 +86,7 @@ func TestP3_WhatScriptsAndTargetsRunInTurnIsSealed(t *testing.T) {
 		`just more`:                        {"justfile more.just tools/other.sh", ""},
 		`just ruby`:                        {"justfile more.just", "justfile: $_ruby"},
 		`composer test`:                    {"composer.json tools/env.sh tools/extra.sh", ""},
+		`sh tools/asks.sh`:                 {"tools/asks.sh tools/other.sh", ""},
 		`rake`:                             {"Rakefile", "Rakefile"},
 		`ruby tool.rb`:                     {"tool.rb", "tool.rb"},
 	} {

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"pawl/internal/loop"
@@ -104,13 +105,14 @@ func tests(j loop.Judgement) string {
 	if j.Tests.Broken {
 		text += "; something could not be built or loaded"
 	}
-	if len(j.Tests.Known) > 0 {
-		text += "; failing as before the first write: " + names(j.Tests.Known)
-	}
+	others := slices.DeleteFunc(slices.Clone(j.Tests.Failing), func(name string) bool { return slices.Contains(j.Tests.Known, name) })
 	if len(j.Tests.New) > 0 {
 		text += "; newly failing: " + names(j.Tests.New)
-	} else if !j.Passed && len(j.Tests.Failing) > 0 {
-		text += "; failing: " + names(j.Tests.Failing)
+	} else if !j.Passed && len(others) > 0 {
+		text += "; failing: " + names(others)
+	}
+	if len(j.Tests.Known) > 0 {
+		text += "; failing as before the first write: " + names(j.Tests.Known)
 	}
 	if len(j.Tests.Fixed) > 0 {
 		text += "; fixed: " + names(j.Tests.Fixed)

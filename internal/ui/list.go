@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"slices"
 	"time"
 
 	"pawl/internal/launch"
@@ -42,5 +43,16 @@ func (s Style) List(rows []launch.Row, now time.Time) string {
 		}
 		cells = append(cells, []string{Clean(r.Loop), r.Status, doing, itoa(r.Iteration), best, cost, tokens, took, started, Clean(r.Goal)})
 	}
-	return s.table([]string{"LOOP", "STATUS", "DOING", "ITERATION", "BEST", "COST", "TOKENS", "TIME", "STARTED", "GOAL"}, cells)
+	head := []string{"LOOP", "STATUS", "DOING", "ITERATION", "BEST", "COST", "TOKENS", "TIME", "STARTED", "GOAL"}
+	for _, spent := range []string{"COST", "TOKENS", "TIME"} { // where nobody says it, it takes no room
+		at := slices.Index(head, spent)
+		if slices.ContainsFunc(cells, func(row []string) bool { return row[at] != "" }) {
+			continue
+		}
+		head = slices.Delete(head, at, at+1)
+		for i := range cells {
+			cells[i] = slices.Delete(cells[i], at, at+1)
+		}
+	}
+	return s.table(head, cells)
 }

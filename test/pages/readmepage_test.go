@@ -111,6 +111,7 @@ func TestReadme_YourOwnLoop(t *testing.T) {
 		w.Waits("halted")
 	}
 	w.Before = w.Snapshot()
+	p.said("pawl up --auth") // test/temporal
 	p.allRan()
 }
 
@@ -140,6 +141,7 @@ func TestDeliverPage(t *testing.T) {
 	require.Contains(t, p.run("Your own"), "Delivered: 1 iteration, 1 fix")
 	require.Contains(t, w.Show().Goal, "A short meeting within a long one")
 	require.Contains(t, w.Kept("interval/interval.go"), "max(merged[n-1].End, next.End)")
-	p.said("pawl demo deliver") // TestL_DemoDeliver
+	p.said("pawl demo deliver")        // TestL_DemoDeliver
+	p.said(`pawl reject --note "why"`) // TestA7_WhatIsRejectedOnAMovedBaseGoesOnThere
 	p.allRan()
 }
