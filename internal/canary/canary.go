@@ -93,7 +93,8 @@ func Empty(file string, content []byte) ([]byte, int) {
 		if at[0] < from { // within a body that is gone
 			continue
 		}
-		end, body := at[1], ""
+		var end int
+		body := ""
 		if l.indented {
 			end, body = block(content, at[0], at[1])
 		} else if end = closing(content, at[1]); end >= 0 {
