@@ -134,9 +134,9 @@ func TestP3_SealedFileBlocksTheLoop(t *testing.T) {
 
 	s := w.Pawl("reject", w.Loop, "--note", "no way")
 	require.Equal(t, 0, s.Code, s.Err)
-	st = w.Waits("halted")
-	require.Equal(t, []string{"ALO_GUARD_BLOCKED", "interrupted"}, []string{st.ErrorCode, st.ExitStatus})
-	require.Contains(t, st.Reason, "no way")
+	st = w.Waits("completed")
+	require.Equal(t, "max_steps", st.ExitStatus)
+	require.Equal(t, row{"1", "10", "+0.00", "no", "policy:sealed: raise the number"}, w.LastRow(), "the change is dropped")
 	require.Empty(t, w.Subjects())
 	require.Equal(t, "! grep -q bad work/other", w.Kept("guard.sh"))
 }

@@ -50,12 +50,21 @@ func TestEscapesAreDocumented(t *testing.T) {
 		}
 		table(group.after, deeds)
 	}
+	page.WriteString("\n" + bounds)
 	require.Greater(t, count, 250)
 	if *world.Update {
 		require.NoError(t, os.WriteFile("docs/escapes.md", []byte(page.String()), 0o644))
 	}
 	require.Equal(t, page.String(), world.ReadFile("docs/escapes.md"), "docs/escapes.md is out of step: go test -run TestEscapesAreDocumented -update ./test/hostile")
 }
+
+const bounds = `## Memory and processes
+
+A memory bomb, files in ` + "`" + `/tmp` + "`" + `, a fork bomb and threads without end are ended by the loop's cgroup where there is one, as root
+and by bubblewrap, and a command that mounts the cgroups in namespaces of its own does not find the one with its limit
+(` + "`" + `TestE6_BombsEndTheCommand` + "`" + `, ` + "`" + `TestE6_NoCommandLiftsItsLimits` + "`" + `). Without a cgroup they are **not stopped**, and the contract
+says so. [Operating](operating.md#memory-and-processes) has the machines.
+`
 
 const escapesPage = `<!-- Generated from the code by go test -run TestEscapesAreDocumented -update ./test/hostile ; do not edit. -->
 

@@ -133,12 +133,12 @@ func proxyOfOthers(t *testing.T) string {
 			return
 		}
 		defer server.Close()
-		w.WriteHeader(http.StatusOK)
 		client, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			return
 		}
 		defer client.Close()
+		fmt.Fprint(client, "HTTP/1.1 200 OK\r\n\r\n")
 		go io.Copy(server, client)
 		io.Copy(client, server)
 	}))

@@ -76,7 +76,7 @@ esac`)
 					runs++
 				}
 			}
-			require.Equal(t, 2, runs, "the first change fails, its fix passes:\n%s", s.Out)
+			require.Equal(t, 3, runs, "the unchanged code and the first change fail, its fix passes:\n%s", s.Out)
 			assert.Contains(t, s.Out, "; failing: ", "the tests that fail are named")
 			assert.Contains(t, s.Out, "; fixed: ")
 		})
