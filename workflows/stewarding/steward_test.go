@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
@@ -44,6 +45,7 @@ func setUp(t *testing.T) *world {
 		t: t, env: suite.NewTestWorkflowEnvironment(), tiers: map[string]task.Tier{}, specs: map[string]map[string]any{},
 		course: map[string]func(workflow.Context, string) task.ChildResult{}, reading: map[string]act.ChildRead{},
 	}
+	w.env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // the machine may be busy
 	for name, f := range map[string]any{
 		act.OpenStewardName: w.open, act.RecordTasksName: w.record, act.PlanTaskName: w.asked, act.ReadChildName: w.read, act.ValidateName: w.validate,
 		act.JoinName: func(context.Context, act.Join) (act.Joined, error) { return act.Joined{Branch: "joined"}, nil },

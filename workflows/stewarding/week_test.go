@@ -24,6 +24,7 @@ import (
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
@@ -522,6 +523,7 @@ func (w *week) run(from time.Time, resume Resume) (next *workflow.ContinueAsNewE
 	w.env = suite.NewTestWorkflowEnvironment()
 	w.env.SetStartTime(from)
 	w.env.SetTestTimeout(time.Minute)
+	w.env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // the machine may be busy
 	w.env.SetDetachedChildWait(false)
 	w.env.SetStartWorkflowOptions(startOptions("crew"))
 	for name, f := range map[string]any{
