@@ -24,7 +24,7 @@ var pure = []string{
 	"internal/canary",
 	"internal/charter",
 	"internal/detect",
-	"internal/evidence",
+	"internal/evidence", "internal/evidence/sampling",
 	"internal/fault",
 	"internal/govern",
 	"internal/incoming",

@@ -1,0 +1,132 @@
+package evidence
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/shopspring/decimal"
+)
+
+// mostNames is how many further metrics of an output are read.
+const mostNames = 32
+
+// Named returns what the lines METRIC <name>=<number> of an output say: the last of each name, of 32 names at most. A
+// line without a number is left out.
+func Named(stdout []byte) map[string]Decimal {
+	out := Plain(stdout)
+	if !bytes.Contains(out, []byte("METRIC")) { // the pattern is slow on megabytes
+		return nil
+	}
+	named := map[string]Decimal{}
+	for _, line := range metricPattern.FindAllSubmatch(out, -1) {
+		name := clean(string(line[1]), 80)
+		reading, err := byMetricLine(name, bytes.TrimSpace(line[2]))
+		if _, known := named[name]; err == nil && (known || len(named) < mostNames) {
+			named[name] = reading.Value
+		}
+	}
+	return named
+}
+
+// Bound is a further metric that a spec names. A change that makes it worse than allowed is discarded.
+type Bound struct {
+	Name      string     `json:"name"`
+	Direction string     `json:"direction,omitempty"` // Higher or Lower: which way is better
+	AtWorst   *Threshold `json:"atWorst,omitempty"`   // a value, or by how much it may be worse than the baseline; nil: recorded, and no more
+}
+
+// Limit returns the worst value that is allowed, from what it was at the baseline.
+func (b Bound) Limit(baseline Decimal) Decimal {
+	switch {
+	case !b.AtWorst.Percent:
+		return b.AtWorst.Value
+	case b.Direction == Lower:
+		return baseline.Add(b.AtWorst.Of(baseline))
+	}
+	return baseline.Sub(b.AtWorst.Of(baseline))
+}
+
+// BrokenBound is a bound that a change breaks.
+type BrokenBound struct {
+	Name    string  `json:"name"`
+	Value   Decimal `json:"value"`
+	Limit   Decimal `json:"limit"`
+	Missing bool    `json:"missing,omitempty"` // there is no number to hold against the bound
+}
+
+// Broken returns the first bound that a change with these values breaks, from those of the baseline. A bound without a
+// number, of the change or of the baseline where it refers to that, counts as broken: nobody knows that it holds.
+func Broken(bounds []Bound, baseline, values map[string]Decimal) (broken BrokenBound, found bool) {
+	for _, b := range bounds {
+		if b.AtWorst == nil {
+			continue
+		}
+		before, was := baseline[b.Name]
+		value, is := values[b.Name]
+		if !is || b.AtWorst.Percent && !was {
+			return BrokenBound{Name: b.Name, Missing: true}, true
+		}
+		if limit := b.Limit(before); !TargetMet(b.Direction, value, limit) {
+			return BrokenBound{Name: b.Name, Value: value, Limit: limit}, true
+		}
+	}
+	return BrokenBound{}, false
+}
+
+// String says what is wrong.
+func (b BrokenBound) String() string {
+	if b.Missing {
+		return fmt.Sprintf("no line METRIC %s=<number> to hold against its bound", b.Name)
+	}
+	return fmt.Sprintf("%s is %s, at worst it may be %s", b.Name, b.Value, b.Limit)
+}
+
+// Average is what a further metric was over some evaluations.
+type Average struct {
+	N   int     `json:"n"`
+	Sum Decimal `json:"sum"`
+}
+
+// Mean returns the mean, with six digits more than the sum has, 0 of nothing.
+func (a Average) Mean() Decimal {
+	if a.N <= 1 {
+		return a.Sum
+	}
+	sum := a.Sum.value()
+	mean := sum.DivRound(decimal.NewFromInt(int64(a.N)), max(0, -sum.Exponent())+6).String()
+	if strings.Contains(mean, ".") {
+		mean = strings.TrimRight(strings.TrimRight(mean, "0"), ".")
+	}
+	return written(mean)
+}
+
+// Averages are further metrics over some evaluations, by their names.
+type Averages map[string]Average
+
+// With returns the averages with one more evaluation taken in; a is not changed. Of 32 names at most.
+func (a Averages) With(values map[string]Decimal) Averages {
+	out := maps.Clone(a)
+	if out == nil {
+		out = Averages{}
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if before, known := out[name]; known {
+			out[name] = Average{before.N + 1, before.Sum.Add(values[name])}
+		} else if len(out) < mostNames {
+			out[name] = Average{1, values[name]}
+		}
+	}
+	return out
+}
+
+// Values returns the means.
+func (a Averages) Values() map[string]Decimal {
+	values := make(map[string]Decimal, len(a))
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		values[name] = a[name].Mean()
+	}
+	return values
+}

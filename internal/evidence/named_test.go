@@ -1,0 +1,81 @@
+package evidence_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/evidence"
+)
+
+func TestFurtherMetricsAreTheLinesOfAnOutput(t *testing.T) {
+	require.Nil(t, evidence.Named([]byte("12 ms")))
+	require.Equal(t, map[string]evidence.Decimal{"time": evidence.MustDecimal("12.50"), "size": evidence.MustDecimal("7")},
+		evidence.Named([]byte("METRIC time=11\n METRIC size = 7 kB\nMETRIC loss=NaN\nMETRIC time=12.50\nMETRIC none=\n")))
+	var many strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&many, "METRIC m%d=%d\n", i, i)
+	}
+	require.Len(t, evidence.Named([]byte(many.String())), 32)
+}
+
+func TestAFurtherMetricHasABound(t *testing.T) {
+	bound := func(direction, atWorst string) evidence.Bound {
+		threshold, err := evidence.ParseThreshold(atWorst)
+		require.NoError(t, err)
+		return evidence.Bound{Name: "m", Direction: direction, AtWorst: &threshold}
+	}
+	value := func(text string) map[string]evidence.Decimal {
+		return map[string]evidence.Decimal{"m": evidence.MustDecimal(text)}
+	}
+	for _, c := range []struct {
+		bound            evidence.Bound
+		baseline, change string
+		says             string
+	}{
+		{bound(evidence.Lower, "120"), "100", "120", ""},
+		{bound(evidence.Lower, "120"), "100", "120.1", "m is 120.1, at worst it may be 120"},
+		{bound(evidence.Higher, "80"), "100", "80", ""},
+		{bound(evidence.Higher, "80"), "100", "79", "m is 79, at worst it may be 80"},
+		{bound(evidence.Lower, "1%"), "200", "202.00", ""},
+		{bound(evidence.Lower, "1%"), "200", "202.01", "m is 202.01, at worst it may be 202.00"},
+		{bound(evidence.Higher, "1%"), "200", "198", ""},
+		{bound(evidence.Higher, "1%"), "200", "197", "m is 197, at worst it may be 198.00"},
+		{bound(evidence.Lower, "1%"), "-200", "-198", ""},
+		{bound(evidence.Lower, "1%"), "-200", "-197", "m is -197, at worst it may be -198.00"},
+		{evidence.Bound{Name: "m"}, "1", "1e300", ""},
+	} {
+		broken, found := evidence.Broken([]evidence.Bound{c.bound}, value(c.baseline), value(c.change))
+		require.Equal(t, c.says != "", found, "%+v", c)
+		if found {
+			require.Equal(t, c.says, broken.String())
+		}
+	}
+	first, found := evidence.Broken([]evidence.Bound{{Name: "free"}, bound(evidence.Lower, "3"), {Name: "n", AtWorst: &evidence.Threshold{}}}, nil, value("4"))
+	require.True(t, found)
+	require.Equal(t, "m", first.Name)
+	_, found = evidence.Broken([]evidence.Bound{bound(evidence.Lower, "1%")}, nil, value("4"))
+	require.True(t, found, "nobody knows what 1 % is of")
+	missing, found := evidence.Broken([]evidence.Bound{bound(evidence.Lower, "3")}, value("1"), nil)
+	require.True(t, found)
+	require.Equal(t, "no line METRIC m=<number> to hold against its bound", missing.String())
+}
+
+func TestFurtherMetricsAreAveraged(t *testing.T) {
+	var a evidence.Averages
+	for _, v := range []string{"1.0", "2.0", "2.0"} {
+		before := a
+		a = a.With(map[string]evidence.Decimal{"m": evidence.MustDecimal(v), "n": evidence.MustDecimal("7")})
+		require.NotEqual(t, before, a)
+	}
+	require.Equal(t, map[string]evidence.Decimal{"m": evidence.MustDecimal("1.6666667"), "n": evidence.MustDecimal("7")}, a.Values())
+	require.Equal(t, "1e-300", evidence.Averages{}.With(map[string]evidence.Decimal{"m": evidence.MustDecimal("1e-300")}).Values()["m"].String())
+	values := map[string]evidence.Decimal{}
+	for i := range 100 {
+		values[fmt.Sprint(i)] = evidence.MustDecimal("1")
+	}
+	require.Len(t, a.With(values), 32)
+	require.Equal(t, a.With(values), a.With(values))
+}

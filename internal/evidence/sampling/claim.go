@@ -1,0 +1,147 @@
+package sampling
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"pawl/internal/evidence"
+)
+
+const (
+	leastPairs = 5
+	mostPairs  = 64
+	confidence = .95
+)
+
+// The two that a claim compares.
+const (
+	Baseline = "baseline"
+	Head     = "head"
+)
+
+// Pairs are evaluations of the baseline and the head that are made for the claim alone, in turn.
+type Pairs struct {
+	Baseline []evidence.Decimal `json:"baseline,omitempty"`
+	Head     []evidence.Decimal `json:"head,omitempty"`
+}
+
+// Next returns which of the two to evaluate now, "" where there are as many pairs as wanted, between 5 and 64. The first
+// of a pair is the second of the next: where the machine drifts, both are as old on average.
+func (p Pairs) Next(wanted int) string {
+	wanted = min(max(wanted, leastPairs), mostPairs)
+	b, h := len(p.Baseline), len(p.Head)
+	switch {
+	case b > h:
+		return Head
+	case h > b:
+		return Baseline
+	case b >= wanted:
+		return ""
+	case b%2 == 0:
+		return Baseline
+	}
+	return Head
+}
+
+// Add takes in an evaluation of Baseline or Head.
+func (p *Pairs) Add(which string, v evidence.Decimal) {
+	if which == Baseline {
+		p.Baseline = append(append([]evidence.Decimal(nil), p.Baseline...), v)
+	} else {
+		p.Head = append(append([]evidence.Decimal(nil), p.Head...), v)
+	}
+}
+
+// Claim is what a loop has achieved: the head against the baseline, both measured anew. Positive is better, whatever
+// the metric's direction.
+type Claim struct {
+	Estimate float64 `json:"estimate"`
+	Low      float64 `json:"low"` // the estimate's 95 % interval
+	High     float64 `json:"high"`
+	Bound    float64 `json:"bound"`           // at least so much is true with 95 % confidence
+	Pairs    int     `json:"pairs"`           // of evaluations, 0 where one evaluation says all
+	Unit     string  `json:"unit"`            // Percent or Absolute
+	TooNoisy bool    `json:"tooNoisy"`        // the interval has 0 in it
+	Needs    int     `json:"needs,omitempty"` // pairs that it would take, where it is too noisy
+}
+
+// ClaimOf returns the claim that pairs support. The noise is what the loop knows about single evaluations, the zero
+// value where it knows nothing; the pairs' own spread counts where it is larger. For an improvement that is not found,
+// Needs is for one of minDelta.
+func ClaimOf(scale Scale, noise Noise, r Rules, p Pairs) Claim {
+	baseline, head := make([]float64, len(p.Baseline)), make([]float64, len(p.Head))
+	for i, v := range p.Baseline {
+		baseline[i] = scale.of(v)
+	}
+	for i, v := range p.Head {
+		head[i] = scale.of(v)
+	}
+	claim := Claim{Pairs: min(len(baseline), len(head)), Unit: scale.unit()}
+	if claim.Pairs == 0 {
+		claim.TooNoisy = true
+		return claim
+	}
+	own := Noise{}.and(within(baseline, noise.Sigma())).and(within(head, noise.Sigma()))
+	if own.Sigma() > noise.Sigma() {
+		noise = own
+	}
+	sigma := noise.Sigma()
+	from, b := centre(baseline, sigma)
+	to, a := centre(head, sigma)
+	d, se := to-from, sigma*math.Sqrt(1/float64(b)+1/float64(a))
+	two, one := 0., 0.
+	if noise.Degrees > 0 {
+		t := distuv.StudentsT{Sigma: 1, Nu: noise.Degrees}
+		two, one = t.Quantile((1+confidence)/2), t.Quantile(confidence)
+	}
+	claim.Estimate, claim.Low, claim.High = said(scale, d), said(scale, d-two*se), said(scale, d+two*se)
+	claim.Bound = said(scale, d-one*se)
+	if claim.TooNoisy = se > 0 && math.Abs(d) <= two*se; claim.TooNoisy {
+		s := Sampler{Scale: scale, Noise: noise}
+		wanted := max(math.Abs(d), s.delta(r, from))
+		claim.Needs = max(int(min(math.Ceil(2*math.Pow(two*sigma/wanted, 2)), 1e9)), claim.Pairs+1)
+	}
+	return claim
+}
+
+// Exact returns the claim of a metric that one evaluation says all about.
+func Exact(direction string, baseline, head evidence.Decimal) Claim {
+	scale := ScaleOf(direction, baseline, head)
+	d := said(scale, scale.of(head)-scale.of(baseline))
+	return Claim{Estimate: d, Low: d, High: d, Bound: d, Unit: scale.unit()}
+}
+
+// said returns an improvement for people: rounded, and not infinite.
+func said(scale Scale, d float64) float64 {
+	return min(max(rounded(scale.improvement(d), 1e6), -math.MaxFloat64), math.MaxFloat64)
+}
+
+// String returns the claim as the headline of a report: what is true at least, and the estimate behind it.
+func (c Claim) String() string {
+	unit := ""
+	if c.Unit == Percent {
+		unit = "%"
+	}
+	if c.Pairs == 0 {
+		return short(c.Estimate) + unit
+	}
+	found := fmt.Sprintf("estimate %s%s, 95 %% interval %s%s to %s%s, %d pairs", short(c.Estimate), unit, short(c.Low), unit, short(c.High), unit, c.Pairs)
+	if c.TooNoisy {
+		return fmt.Sprintf("too noisy to say; it would take %d pairs (%s)", c.Needs, found)
+	}
+	if c.High < 0 {
+		return fmt.Sprintf("worse (%s)", found)
+	}
+	return fmt.Sprintf("at least %s%s (%s)", short(c.Bound), unit, found)
+}
+
+// short writes a change with its sign and three significant digits.
+func short(v float64) string {
+	text := decimal(v, 3).String()
+	if v > 0 {
+		return "+" + text
+	}
+	return text
+}

@@ -1,0 +1,107 @@
+package sampling
+
+import "pawl/internal/evidence"
+
+// What a judgement asks for, or says.
+const (
+	MeasureReference = "reference" // evaluate the head once more
+	MeasureCandidate = "candidate" // evaluate the candidate once more
+	Keep             = "keep"
+	Discard          = "discard"
+	Inconclusive     = "inconclusive" // a discard: as many evaluations as allowed say neither
+)
+
+// digits is how many significant digits means are written with.
+const digits = 6
+
+// certain is the log likelihood ratio where there is no noise.
+const certain = 1e6
+
+// Judgement is what the samples of a candidate say so far.
+type Judgement struct {
+	Do         string           `json:"do"`
+	Samples    int              `json:"samples"`         // evaluations of the candidate
+	References int              `json:"references"`      // of the head, as many as count
+	Mean       evidence.Decimal `json:"mean"`            // of the candidate, in the metric's own unit
+	Reference  evidence.Decimal `json:"reference"`       // of the head, likewise
+	Spread     evidence.Decimal `json:"spread"`          // standard deviation of the candidate's samples, likewise; 0 for one
+	LLR        float64          `json:"llr"`             // log likelihood ratio of an improvement by delta against none
+	Drift      bool             `json:"drift,omitempty"` // the machine drifts: only the last of the reference counts
+}
+
+// Final says whether the judgement is a verdict.
+func (j Judgement) Final() bool {
+	return j.Do == Keep || j.Do == Discard || j.Do == Inconclusive
+}
+
+// Next returns what is to be done with the candidate on trial: which program to evaluate once more, or the verdict.
+// It reads nothing but the samples since the last keep, and the noise.
+func (s Sampler) Next(r Rules) Judgement {
+	r = r.full()
+	j := s.weigh(r)
+	keep, discard := r.boundaries()
+	n := len(s.Trial.Values)
+	switch {
+	case s.Missing() > 0 || !s.Trial.Fresh:
+		j.Do = MeasureReference
+	case n == 0:
+		j.Do = MeasureCandidate
+	case j.LLR >= keep && (n >= leastSamples || j.LLR == certain):
+		j.Do = Keep
+	case j.LLR <= discard:
+		j.Do = Discard
+	case n >= r.MaxSamples:
+		j.Do = Inconclusive
+	case s.stale():
+		j.Do = MeasureReference
+	default:
+		j.Do = MeasureCandidate
+	}
+	return j
+}
+
+// stale says whether the head has to be measured before the candidate is measured again: where the machine drifts, and
+// where the reference is the smaller of the two, so that more of the candidate would say little.
+func (s Sampler) stale() bool {
+	if s.Reference.Drifts {
+		return s.Trial.Since >= everyDrifting
+	}
+	return len(s.Trial.Values) >= len(s.Reference.Values)
+}
+
+// weigh returns the judgement without what to do. The log likelihood ratio is that of an improvement by δ against
+// none, for a difference of means d with the variance v: δ(d − δ/2)/v.
+func (s Sampler) weigh(r Rules) Judgement {
+	sigma, counting := s.Noise.Sigma(), s.Reference.counting()
+	reference, b := centre(counting, sigma)
+	candidate, a := centre(s.Trial.Values, sigma)
+	j := Judgement{Samples: len(s.Trial.Values), References: len(counting), Drift: s.Reference.Drifts,
+		Mean: decimal(s.Scale.metric(candidate), digits), Reference: decimal(s.Scale.metric(reference), digits)}
+	if spread := spread(s.Trial.Values); s.Scale.Log {
+		j.Spread = decimal(spread*s.Scale.metric(candidate), 3)
+	} else {
+		j.Spread = decimal(spread*s.Scale.Unit, 3)
+	}
+	if a == 0 || b == 0 {
+		return j
+	}
+	delta, d := s.delta(r, reference), candidate-reference
+	v := sigma * sigma * (1/float64(a) + 1/float64(b))
+	switch {
+	case v > 0:
+		j.LLR = min(max(rounded(delta*(d-delta/2)/v, 1e6), 1-certain), certain-1)
+	case d > 0 && d >= delta:
+		j.LLR = certain
+	default:
+		j.LLR = -certain
+	}
+	return j
+}
+
+// delta returns the improvement to look for, on the scale, from a metric at y.
+func (s Sampler) delta(r Rules, y float64) float64 {
+	if r.MinDelta.Sign() <= 0 {
+		return s.Noise.Sigma() * 2 / 3
+	}
+	return s.Scale.distance(r.MinDelta, y)
+}

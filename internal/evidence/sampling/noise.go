@@ -1,0 +1,152 @@
+package sampling
+
+import (
+	"math"
+	"slices"
+)
+
+// cut is how many standard deviations an evaluation may be from the median of its arm. One that is farther away is a
+// spike: it counts for nothing. A normal deviate is as far away once in two thousand (Iglewicz and Hoaglin's 3.5).
+const cut = 3.5
+
+// memory is how many degrees of freedom the noise remembers; what is older weighs less and less. So a machine that
+// becomes quieter is believed after some hundred evaluations.
+const memory = 256.
+
+// Noise is what is known about the spread of single evaluations: the squared residuals of all of them, each taken
+// from the mean of its own arm, and how many are independent. The zero value knows nothing.
+type Noise struct {
+	Squares float64 `json:"squares,omitempty"`
+	Degrees float64 `json:"degrees,omitempty"` // of freedom
+	Spikes  int     `json:"spikes,omitempty"`  // evaluations that were left out
+}
+
+// Sigma returns the standard deviation of one evaluation on the scale, 0 where nothing is known or nothing varied.
+func (n Noise) Sigma() float64 {
+	if n.Degrees == 0 {
+		return 0
+	}
+	return math.Sqrt(n.Squares / n.Degrees)
+}
+
+// with returns the noise with one more residual taken in.
+func (n Noise) with(residual float64) Noise {
+	if sigma := n.Sigma(); sigma > 0 && math.Abs(residual) > cut*sigma {
+		n.Spikes++
+		return n
+	}
+	n.Squares += float64(residual * residual) // a conversion keeps the product from being fused into the sum
+	n.Degrees++
+	if n.Degrees > memory {
+		n.Squares *= memory / n.Degrees
+		n.Degrees = memory
+	}
+	return n
+}
+
+// next returns the noise after y was measured in an arm with these samples before it. The residual from the mean of
+// n samples has the variance σ²(1 + 1/n); divided by that it is as good as any other, and independent of them
+// (recursive residuals; Brown, Durbin and Evans). The first sample of an arm says nothing about noise.
+func (n Noise) next(arm []float64, y float64) Noise {
+	if len(arm) == 0 {
+		return n
+	}
+	mean, count := centre(arm, n.Sigma())
+	return n.with((y - mean) * math.Sqrt(float64(count)/float64(count+1)))
+}
+
+// and returns the noise with an arm taken in, all of it.
+func (n Noise) and(arm []float64) Noise {
+	mean := average(arm)
+	for _, y := range arm {
+		n.Squares += float64((y - mean) * (y - mean))
+	}
+	n.Degrees += float64(max(0, len(arm)-1))
+	return n
+}
+
+// calibrate returns the noise of an arm of which nothing is known. It starts with the median and the deviations from
+// it and takes in, from the inside out, whatever is within the cut of the spread so far, until nothing more is: normal
+// noise is taken in whole, spikes stay outside.
+func calibrate(arm []float64) Noise {
+	middle := median(arm)
+	byDistance := slices.Clone(arm)
+	slices.SortStableFunc(byDistance, func(a, b float64) int {
+		switch d := math.Abs(a-middle) - math.Abs(b-middle); {
+		case d < 0:
+			return -1
+		case d > 0:
+			return 1
+		}
+		return 0
+	})
+	inside := (len(arm) + 2) / 2 // a majority
+	sigma := deviation(arm, middle)
+	if sigma == 0 { // more than half of the values are equal: a coarse metric, whose other values are no spikes
+		inside = len(arm)
+	}
+	for inside < len(arm) && math.Abs(byDistance[inside]-middle) <= cut*sigma {
+		inside++
+		sigma = max(sigma, spread(byDistance[:inside]))
+	}
+	return Noise{Spikes: len(arm) - inside}.and(byDistance[:inside])
+}
+
+// centre returns the mean of an arm without its spikes, and of how many values it is.
+func centre(arm []float64, sigma float64) (mean float64, count int) {
+	arm = within(arm, sigma)
+	return average(arm), len(arm)
+}
+
+// within returns an arm without its spikes. Where most of it would be spikes there is no telling which, and all of it
+// counts.
+func within(arm []float64, sigma float64) []float64 {
+	if sigma == 0 || len(arm) < 2 {
+		return arm
+	}
+	middle := median(arm)
+	near := slices.DeleteFunc(slices.Clone(arm), func(y float64) bool { return math.Abs(y-middle) > cut*sigma })
+	if 2*len(near) <= len(arm) {
+		return arm
+	}
+	return near
+}
+
+func average(arm []float64) float64 {
+	if len(arm) == 0 {
+		return 0
+	}
+	sum := 0.
+	for _, y := range arm {
+		sum += y
+	}
+	return sum / float64(len(arm))
+}
+
+// spread returns the standard deviation of an arm, 0 for fewer than two values.
+func spread(arm []float64) float64 {
+	return Noise{}.and(arm).Sigma()
+}
+
+func median(arm []float64) float64 {
+	if len(arm) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(arm))
+	half := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[half]
+	}
+	return sorted[half-1]/2 + sorted[half]/2
+}
+
+// deviation returns the median distance from the middle, scaled to the standard deviation of normal noise and for
+// few values (n/(n-.8), Croux and Rousseeuw).
+func deviation(arm []float64, middle float64) float64 {
+	distances := make([]float64, len(arm))
+	for i, y := range arm {
+		distances[i] = math.Abs(y - middle)
+	}
+	n := float64(len(arm))
+	return 1.4826 * median(distances) * n / (n - .8)
+}

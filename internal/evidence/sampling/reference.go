@@ -1,0 +1,150 @@
+package sampling
+
+import (
+	"math"
+
+	"pawl/internal/evidence"
+)
+
+const (
+	mostReference = 64 // evaluations of the head that are remembered
+	fresh         = 8  // evaluations of a new head before anything is judged against it
+	halves        = 3. // standard errors by which the halves of a reference may differ
+	leastTested   = 8  // evaluations that have halves worth comparing
+	lastDrifting  = 4  // evaluations that count while the machine drifts
+	steadyAfter   = 16 // evaluations of one head without a difference, after which the machine is steady again
+	everyDrifting = 1  // evaluations of a candidate between two of the head, while the machine drifts
+)
+
+// Reference is what was measured of the head since the last change was kept: the last 64 evaluations. None of them
+// was there when the head was chosen.
+type Reference struct {
+	Values []float64 `json:"values,omitempty"` // on the scale, oldest first
+	Drifts bool      `json:"drifts,omitempty"` // the machine became slower or faster meanwhile
+}
+
+// with returns the reference with one more evaluation. Its halves tell whether the machine drifts: they are of the
+// same program, so that nothing else may make them differ.
+func (r Reference) with(y, sigma float64) Reference {
+	values := make([]float64, 0, mostReference)
+	values = append(append(values, r.Values[max(0, len(r.Values)+1-mostReference):]...), y)
+	r.Values = values
+	switch {
+	case len(values) >= leastTested && r.differ(sigma):
+		r.Drifts = true
+	case len(values) >= steadyAfter:
+		r.Drifts = false
+	}
+	return r
+}
+
+// differ says whether the older half of the reference differs from the newer one by more than three standard errors.
+func (r Reference) differ(sigma float64) bool {
+	half := len(r.Values) / 2
+	before, m := centre(r.Values[:half], sigma)
+	after, n := centre(r.Values[half:], sigma)
+	return math.Abs(after-before) > halves*sigma*math.Sqrt(1/float64(m)+1/float64(n))
+}
+
+// counting are the evaluations that count: all, or the last of them where the machine drifts.
+func (r Reference) counting() []float64 {
+	if r.Drifts {
+		return r.Values[max(0, len(r.Values)-lastDrifting):]
+	}
+	return r.Values
+}
+
+// Trial is what was measured of the candidate that is being judged.
+type Trial struct {
+	Values []float64 `json:"values,omitempty"` // on the scale, oldest first
+	Fresh  bool      `json:"fresh,omitempty"`  // the head was measured anew for this candidate
+	Since  int       `json:"since,omitempty"`  // evaluations of the candidate since the head was last measured
+}
+
+// Sampler is all that judging under noise remembers between two evaluations: values, never more than a few kilobytes
+// of JSON. Copies share nothing that its methods change, so it may live in workflow state. The zero value is that of
+// a loop whose metric is not sampled.
+type Sampler struct {
+	Scale     Scale     `json:"scale,omitzero"`
+	Noise     Noise     `json:"noise,omitzero"`
+	Reference Reference `json:"reference,omitzero"`
+	Trial     Trial     `json:"trial,omitzero"`
+}
+
+// Deterministic says whether evaluations of one commit are equal to the digit, three of them at least: one evaluation
+// says all about such a metric.
+func Deterministic(baseline []evidence.Decimal) bool {
+	for _, v := range baseline {
+		if v.Cmp(baseline[0]) != 0 {
+			return false
+		}
+	}
+	return len(baseline) >= 3
+}
+
+// Start returns the sampler of a metric, from as many evaluations of the baseline as Rules.Evaluations wants. They give
+// the scale and the noise, and are the first reference.
+func Start(r Rules, baseline []evidence.Decimal) Sampler {
+	s := Sampler{Scale: ScaleOf(r.Direction, baseline...)}
+	values := make([]float64, len(baseline))
+	for i, v := range baseline {
+		values[i] = s.Scale.of(v)
+	}
+	s.Noise = calibrate(values)
+	for _, y := range values {
+		s.Reference = s.Reference.with(y, s.Noise.Sigma())
+	}
+	return s
+}
+
+// Started says whether the metric is sampled.
+func (s Sampler) Started() bool { return s.Scale != Scale{} }
+
+// Missing returns how many evaluations of the head have to be made before a candidate can be judged: none after
+// Start, eight after a change was kept.
+func (s Sampler) Missing() int {
+	if !s.Started() {
+		return 0
+	}
+	return max(0, fresh-len(s.Reference.Values))
+}
+
+// AddReference takes in a fresh evaluation of the head.
+func (s *Sampler) AddReference(v evidence.Decimal) {
+	y := s.Scale.of(v)
+	s.Noise = s.Noise.next(s.Reference.counting(), y)
+	s.Reference = s.Reference.with(y, s.Noise.Sigma())
+	s.Trial.Fresh, s.Trial.Since = true, 0
+}
+
+// AddCandidate takes in an evaluation of the candidate on trial.
+func (s *Sampler) AddCandidate(v evidence.Decimal) {
+	y := s.Scale.of(v)
+	s.Noise = s.Noise.next(s.Trial.Values, y)
+	s.Trial.Values = append(append([]float64(nil), s.Trial.Values...), y)
+	s.Trial.Since++
+}
+
+// Settle ends the trial, whatever came of it: its samples are thrown away. What they say about the noise stays.
+func (s *Sampler) Settle() { s.Trial = Trial{} }
+
+// HeadChanged throws the reference away, since the loop goes on from another commit. The samples that selected a
+// change are lucky ones; only fresh ones say what it is worth.
+func (s *Sampler) HeadChanged() {
+	s.Reference = Reference{Drifts: s.Reference.Drifts}
+	s.Settle()
+}
+
+// Best returns what the reference says about the head, in the metric's own unit.
+func (s Sampler) Best() evidence.Decimal {
+	mean, _ := centre(s.Reference.counting(), s.Noise.Sigma())
+	return decimal(s.Scale.metric(mean), digits)
+}
+
+// Sigma returns the standard deviation of one evaluation: in percent, or in the metric's own unit.
+func (s Sampler) Sigma() (value float64, unit string) {
+	if s.Scale.Log {
+		return 100 * math.Expm1(s.Noise.Sigma()), Percent
+	}
+	return s.Noise.Sigma() * s.Scale.Unit, Absolute
+}

@@ -1,0 +1,55 @@
+package sampling
+
+import (
+	"cmp"
+	"math"
+
+	"pawl/internal/evidence"
+)
+
+// Rules are what a spec says about judging under noise. A field that is zero takes the default beside it.
+type Rules struct {
+	Direction   string             `json:"direction"`             // of the metric: evidence.Higher or evidence.Lower
+	MinDelta    evidence.Threshold `json:"minDelta,omitzero"`     // the improvement to look for; two thirds of the noise
+	Alpha       float64            `json:"alpha,omitempty"`       // false keeps among candidates that change nothing; .04
+	Beta        float64            `json:"beta,omitempty"`        // discards among candidates that improve by MinDelta; .65
+	MaxSamples  int                `json:"maxSamples,omitempty"`  // evaluations of one candidate at most; 32, at least 2
+	Calibration int                `json:"calibration,omitempty"` // evaluations of the baseline; 12, between 4 and 64
+}
+
+// What Rules take by default, and the bounds of what they may say.
+const (
+	DefaultAlpha       = .04
+	DefaultBeta        = .65
+	DefaultMaxSamples  = 32
+	DefaultCalibration = 12
+
+	leastSamples     = 2 // one value that is far off says nothing about the next
+	leastCalibration = 4
+	mostCalibration  = mostReference
+)
+
+// full returns the rules with their defaults filled in and what is out of bounds moved to the bound.
+func (r Rules) full() Rules {
+	r.Alpha, r.Beta = cmp.Or(r.Alpha, DefaultAlpha), cmp.Or(r.Beta, DefaultBeta)
+	r.Alpha, r.Beta = min(max(r.Alpha, 1e-6), .5), min(max(r.Beta, 1e-6), .95)
+	if r.Alpha+r.Beta >= 1 { // the boundaries would cross
+		r.Beta = (1 - r.Alpha) / 2
+	}
+	r.MaxSamples = max(cmp.Or(r.MaxSamples, DefaultMaxSamples), leastSamples)
+	r.Calibration = min(max(cmp.Or(r.Calibration, DefaultCalibration), leastCalibration), mostCalibration)
+	return r
+}
+
+// Evaluations returns how many evaluations of the baseline Start wants.
+func (r Rules) Evaluations() int { return r.full().Calibration }
+
+// boundaries are the log likelihood ratios at which a candidate is kept and discarded (Wald).
+func (r Rules) boundaries() (keep, discard float64) {
+	r = r.full()
+	return math.Log((1 - r.Beta) / r.Alpha), math.Log(r.Beta / (1 - r.Alpha))
+}
+
+// FalseKeeps returns how many of so many judged candidates are kept by luck at most, on average: alpha each, if
+// none of them changed anything. It stands beside the claim.
+func (r Rules) FalseKeeps(judged int) float64 { return r.full().Alpha * float64(max(judged, 0)) }

@@ -1,0 +1,342 @@
+package sampling_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/evidence"
+	"pawl/internal/evidence/sampling"
+)
+
+var lower = sampling.Rules{Direction: evidence.Lower}
+
+// number is v as a command would print it; nothing beyond 10^308 is a number to pawl.
+func number(v float64) evidence.Decimal {
+	v = min(max(v, -9e307), 9e307)
+	return evidence.MustDecimal(strconv.FormatFloat(v, 'g', -1, 64))
+}
+
+func numbers(values ...float64) []evidence.Decimal {
+	out := make([]evidence.Decimal, len(values))
+	for i, v := range values {
+		out[i] = number(v)
+	}
+	return out
+}
+
+// noisy returns evaluations of a program that takes so many milliseconds, with 3 % of noise.
+func noisy(r *rand.Rand, n int, level float64) []evidence.Decimal {
+	out := make([]evidence.Decimal, n)
+	for i := range out {
+		out[i] = number(level * math.Exp(.03*r.NormFloat64()))
+	}
+	return out
+}
+
+func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
+
+// judge measures until there is a verdict.
+func judge(s *sampling.Sampler, r sampling.Rules, head, candidate func() evidence.Decimal) sampling.Judgement {
+	for {
+		switch j := s.Next(r); j.Do {
+		case sampling.MeasureReference:
+			s.AddReference(head())
+		case sampling.MeasureCandidate:
+			s.AddCandidate(candidate())
+		default:
+			return j
+		}
+	}
+}
+
+func always(v float64) func() evidence.Decimal { return func() evidence.Decimal { return number(v) } }
+
+func drawn(r *rand.Rand, level float64) func() evidence.Decimal {
+	return func() evidence.Decimal { return noisy(r, 1, level)[0] }
+}
+
+func TestThreeEqualEvaluationsAreDeterministic(t *testing.T) {
+	require.True(t, sampling.Deterministic(numbers(84.7, 84.7, 84.7)))
+	require.True(t, sampling.Deterministic([]evidence.Decimal{evidence.MustDecimal("84.7"), evidence.MustDecimal("84.70"), evidence.MustDecimal("84.7")}))
+	require.False(t, sampling.Deterministic(numbers(84.7, 84.7)))
+	require.False(t, sampling.Deterministic(numbers(84.7, 84.7, 84.70001)))
+	require.False(t, sampling.Deterministic(nil))
+}
+
+func TestAClearImprovementIsKeptAndAClearLossIsNot(t *testing.T) {
+	r := seeded(1)
+	s := sampling.Start(lower, noisy(r, 12, 100))
+	kept := judge(&s, lower, drawn(r, 100), drawn(r, 80))
+	require.Equal(t, sampling.Keep, kept.Do)
+	require.Equal(t, 2, kept.Samples, "one evaluation keeps nothing")
+	s.Settle()
+	worse := judge(&s, lower, drawn(r, 100), drawn(r, 120))
+	require.Equal(t, sampling.Discard, worse.Do)
+	require.Equal(t, 1, worse.Samples)
+	require.InDelta(t, 120, worse.Mean.Float(), 12)
+	require.InDelta(t, 100, worse.Reference.Float(), 5)
+	require.True(t, worse.Spread.IsZero())
+}
+
+// A keep is what the boundary says and nothing else, in whatever order the samples come.
+func TestNoOrderOfSamplesKeepsWhatTheBoundaryRefuses(t *testing.T) {
+	keeps := 0
+	for seed := range uint64(300) {
+		r := seeded(seed)
+		rules := sampling.Rules{Direction: evidence.Higher, MaxSamples: 6}
+		s := sampling.Start(rules, noisy(r, 12, 100))
+		s.AddReference(noisy(r, 1, 100)[0])
+		sigma, reference := s.Noise.Sigma(), s.Reference.Values
+		samples := noisy(r, 6, 103)
+		for range 20 {
+			r.Shuffle(len(samples), func(i, k int) { samples[i], samples[k] = samples[k], samples[i] })
+			trial := s
+			for n, v := range samples {
+				trial.AddCandidate(v)
+				j := trial.Next(rules)
+				if j.Do != sampling.Keep {
+					continue
+				}
+				keeps++
+				// the formula of the issue, worked out here from the samples alone, without spikes
+				require.GreaterOrEqual(t, n+1, 2)
+				mean, in := 0., 0
+				for _, y := range trial.Trial.Values {
+					mean, in = mean+y, in+1
+				}
+				base := 0.
+				for _, y := range reference {
+					base += y
+				}
+				d := mean/float64(in) - base/float64(len(reference))
+				require.Positive(t, d)
+				now := trial.Noise.Sigma()
+				delta, v := now*2/3, now*now*(1/float64(in)+1/float64(len(reference)))
+				if llr := delta * (d - delta/2) / v; math.Abs(llr-j.LLR) > 1e-3 {
+					require.True(t, spiky(trial.Trial.Values, now) || spiky(reference, now), "LLR %v, not %v", j.LLR, llr)
+				}
+				require.GreaterOrEqual(t, j.LLR, math.Log(.35/.04)-1e-6)
+				break
+			}
+		}
+		require.InDelta(t, .03, sigma, .025)
+	}
+	require.Positive(t, keeps)
+}
+
+// spiky says whether a value is farther than 3.5 σ from the median.
+func spiky(values []float64, sigma float64) bool {
+	sorted := slices.Sorted(slices.Values(values))
+	middle := (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+	return slices.ContainsFunc(values, func(y float64) bool { return math.Abs(y-middle) > 3.5*sigma })
+}
+
+// What selected a change is gone after it: two loops that kept a change for different reasons, one by luck and one by
+// merit, judge alike from then on.
+func TestADecisionNeverReadsASampleThatSelectedItsReference(t *testing.T) {
+	for seed := range uint64(100) {
+		r := seeded(seed)
+		start := sampling.Start(lower, noisy(r, 12, 100))
+		merit, luck := start, start
+		require.Equal(t, sampling.Keep, judge(&merit, lower, always(100), always(80)).Do)
+		require.Equal(t, sampling.Keep, judge(&luck, lower, always(101), always(70)).Do)
+		for _, s := range []*sampling.Sampler{&merit, &luck} {
+			s.HeadChanged()
+			s.Noise = start.Noise // of which residuals are part, and no level is
+			require.Empty(t, s.Trial)
+			require.Equal(t, 8, s.Missing())
+			require.Equal(t, sampling.MeasureReference, s.Next(lower).Do)
+		}
+		require.Equal(t, merit, luck)
+		for range 20 {
+			head, candidate := r.Uint64(), r.Uint64()
+			a := judge(&merit, lower, drawn(seeded(head), 90), drawn(seeded(candidate), 89))
+			b := judge(&luck, lower, drawn(seeded(head), 90), drawn(seeded(candidate), 89))
+			require.Equal(t, a, b)
+			merit.Settle()
+			luck.Settle()
+		}
+	}
+}
+
+// Whatever a command prints, there is a verdict, it is finite, it is what the numbers say, and it survives JSON.
+func TestEveryMetricHasAVerdict(t *testing.T) {
+	tiny, huge := math.SmallestNonzeroFloat64, 9e307
+	levels := map[string][3]float64{ // baseline, spread, worse by
+		"constant": {100, 0, 10}, "zero": {0, 0, 1}, "around zero": {0, 1, 10}, "negative": {-100, 3, 30},
+		"subnormal": {40 * tiny, 4 * tiny, 30 * tiny}, "huge": {huge / 4, huge / 100, huge / 4}, "hugely negative": {-huge / 4, huge / 100, huge / 4},
+		"small": {1e-200, 1e-202, 1e-200}, "ones": {1, 0, 1},
+	}
+	for name, l := range levels {
+		for _, direction := range []string{evidence.Higher, evidence.Lower} {
+			for _, delta := range []string{"0", "2%", "0.5", "1e307", "1e-307", "500%"} {
+				minDelta, err := evidence.ParseThreshold(delta)
+				require.NoError(t, err)
+				rules := sampling.Rules{Direction: direction, MinDelta: minDelta}
+				for seed := range uint64(5) {
+					r := seeded(seed)
+					at := func(level float64) func() evidence.Decimal {
+						return func() evidence.Decimal { return number(level + l[1]*r.NormFloat64()/3) }
+					}
+					var baseline []evidence.Decimal
+					for range 12 {
+						baseline = append(baseline, at(l[0])())
+					}
+					s := sampling.Start(rules, baseline)
+					worse, better := l[0]+l[2], l[0]-l[2]
+					if direction == evidence.Higher {
+						worse, better = better, worse
+					}
+					for _, candidate := range []float64{worse, l[0], better, 0, huge, -huge, tiny} {
+						j := judge(&s, rules, at(l[0]), at(candidate))
+						require.True(t, j.Final())
+						require.LessOrEqual(t, j.Samples, 32)
+						what := fmt.Sprintf("%s, %s, at least %s: %v after %v: %+v", name, direction, delta, candidate, l[0], j)
+						if candidate == worse || l[1] == 0 && candidate == l[0] {
+							require.NotEqual(t, sampling.Keep, j.Do, what)
+						}
+						if candidate == better && delta == "0" {
+							require.Equal(t, sampling.Keep, j.Do, what)
+						}
+						data, err := json.Marshal(struct {
+							S sampling.Sampler
+							J sampling.Judgement
+							R sampling.Resolution
+						}{s, j, s.Resolve(rules)})
+						require.NoError(t, err, what)
+						require.NotContains(t, string(data), "null")
+						s.Settle()
+					}
+					claim, err := json.Marshal(sampling.ClaimOf(s.Scale, s.Noise, rules, sampling.Pairs{Baseline: baseline, Head: numbers(worse, better, 0, huge, tiny)}))
+					require.NoError(t, err)
+					require.NotContains(t, string(claim), "e+308")
+				}
+			}
+		}
+	}
+}
+
+func TestASamplerIsBoundedAndSurvivesJSON(t *testing.T) {
+	r := seeded(3)
+	s := sampling.Start(lower, noisy(r, 12, 100))
+	for range 500 {
+		judge(&s, lower, drawn(r, 100), drawn(r, 99))
+		data, err := json.Marshal(s)
+		require.NoError(t, err)
+		require.Less(t, len(data), 4096)
+		var back sampling.Sampler
+		require.NoError(t, json.Unmarshal(data, &back))
+		require.Equal(t, s, back)
+		s.Settle()
+	}
+}
+
+func TestCopiesShareNothing(t *testing.T) {
+	r := seeded(4)
+	s := sampling.Start(lower, noisy(r, 12, 100))
+	before, err := json.Marshal(s)
+	require.NoError(t, err)
+	a, b := s, s
+	a.AddCandidate(number(90))
+	b.AddCandidate(number(110))
+	a.AddReference(number(90))
+	b.AddReference(number(110))
+	require.InDelta(t, math.Log(90), -a.Trial.Values[0], 1e-9)
+	require.InDelta(t, math.Log(90), -a.Reference.Values[12], 1e-9)
+	after, err := json.Marshal(s)
+	require.NoError(t, err)
+	require.Equal(t, string(before), string(after))
+}
+
+func TestTheMachineDrifts(t *testing.T) {
+	r := seeded(5)
+	s := sampling.Start(lower, noisy(r, 12, 100))
+	for range 12 {
+		s.AddReference(noisy(r, 1, 130)[0])
+	}
+	require.True(t, s.Reference.Drifts)
+	require.InDelta(t, 130, s.Best().Float(), 8, "only the last of it counts")
+	require.NotEqual(t, sampling.Keep, judge(&s, lower, always(130), always(130)).Do, "as good as the head is now")
+	s.Settle()
+	for range 80 {
+		s.AddReference(noisy(r, 1, 130)[0])
+	}
+	require.False(t, s.Reference.Drifts)
+}
+
+func TestNoiseIsThatOfTheProgramAndNotOfItsSpikes(t *testing.T) {
+	plain, spiky := 0., 0.
+	const runs = 400
+	for seed := range uint64(runs) {
+		r := seeded(seed)
+		samples := noisy(r, 12, 100)
+		plain += sampling.Start(lower, samples).Noise.Sigma() / runs
+		for i := range samples {
+			if r.Float64() < .08 {
+				samples[i] = number(samples[i].Float() * (1.1 + .4*r.Float64()))
+			}
+		}
+		spiky += sampling.Start(lower, samples).Noise.Sigma() / runs
+	}
+	require.InDelta(t, .03, plain, .002)
+	require.InDelta(t, .03, spiky, .006)
+}
+
+func TestTheContractSaysWhatCanBeToldApart(t *testing.T) {
+	r := seeded(6)
+	s := sampling.Start(lower, noisy(r, 64, 100))
+	sigma, unit := s.Sigma()
+	require.InDelta(t, 3, sigma, .8)
+	require.Equal(t, sampling.Percent, unit)
+	usual := s.Resolve(lower)
+	require.False(t, usual.TooNoisy, "two thirds of the noise can always be told apart")
+	require.InDelta(t, 2, usual.Delta, .6)
+	require.Equal(t, 10, usual.Samples)
+	fine := lower
+	fine.MinDelta = evidence.Threshold{Value: evidence.MustDecimal("0.5"), Percent: true}
+	small := s.Resolve(fine)
+	require.True(t, small.TooNoisy)
+	require.InDelta(t, 156, small.Samples, 80)
+	require.InDelta(t, .5, small.Delta, 1e-6)
+	require.InDelta(t, 1.1, small.Smallest, .4)
+}
+
+func TestTheClaimIsMeasuredInTurn(t *testing.T) {
+	var p sampling.Pairs
+	var order []string
+	for which := p.Next(0); which != ""; which = p.Next(0) {
+		order = append(order, which[:1])
+		p.Add(which, number(100))
+	}
+	require.Equal(t, []string{"b", "h", "h", "b", "b", "h", "h", "b", "b", "h"}, order)
+}
+
+func TestTheClaimSaysWhatPairsSupport(t *testing.T) {
+	r := seeded(7)
+	s := sampling.Start(lower, noisy(r, 12, 100))
+	good := sampling.ClaimOf(s.Scale, s.Noise, lower, sampling.Pairs{Baseline: noisy(r, 5, 100), Head: noisy(r, 5, 80)})
+	require.InDelta(t, 20, good.Estimate, 5)
+	require.Less(t, good.Low, good.Bound)
+	require.Less(t, good.Bound, good.Estimate)
+	require.Less(t, good.Estimate, good.High)
+	require.False(t, good.TooNoisy)
+	require.Regexp(t, `^at least \+\d\d(\.\d)?% \(estimate \+\d\d(\.\d)?%, 95 % interval `, good.String())
+	same := sampling.ClaimOf(s.Scale, s.Noise, lower, sampling.Pairs{Baseline: noisy(r, 5, 100), Head: noisy(r, 5, 99.9)})
+	require.True(t, same.TooNoisy)
+	require.Greater(t, same.Needs, 5)
+	require.Regexp(t, `^too noisy to say; it would take \d+ pairs `, same.String())
+	worse := sampling.ClaimOf(s.Scale, s.Noise, lower, sampling.Pairs{Baseline: noisy(r, 5, 80), Head: noisy(r, 5, 100)})
+	require.Regexp(t, `^worse \(`, worse.String())
+
+	require.Equal(t, sampling.Claim{Estimate: 25, Low: 25, High: 25, Bound: 25, Unit: sampling.Percent}, sampling.Exact(evidence.Lower, number(4), number(3)))
+	require.Equal(t, "+25%", sampling.Exact(evidence.Lower, number(4), number(3)).String())
+	require.Equal(t, "-3", sampling.Exact(evidence.Higher, number(2), number(-1)).String())
+	require.Equal(t, sampling.Claim{TooNoisy: true, Unit: sampling.Percent}, sampling.ClaimOf(s.Scale, s.Noise, lower, sampling.Pairs{}))
+}

@@ -1,0 +1,144 @@
+package sampling
+
+import (
+	"math"
+	"strconv"
+
+	"pawl/internal/evidence"
+)
+
+// Units of what is said about a metric.
+const (
+	Percent  = "percent"  // of the metric
+	Absolute = "absolute" // the metric's own unit
+)
+
+// Scale says how metrics are compared: by ratio where all of them are positive, since a machine that is slower is
+// slower by a share, else by difference. A value on the scale is better the larger it is, whatever the direction.
+type Scale struct {
+	Lower bool    `json:"lower,omitempty"` // the lower the metric the better
+	Log   bool    `json:"log,omitempty"`
+	Unit  float64 `json:"unit,omitempty"` // of a linear scale: its values are multiples of it, so that squares neither overflow nor vanish
+}
+
+// On a logarithmic scale a metric that is zero or less is as far as the smallest number, and no farther: 0 ms after
+// 3 ms is an improvement. On a linear one nothing is farther than a million million times what was seen first.
+var (
+	farthestLog    = -logarithm(math.SmallestNonzeroFloat64)
+	farthestLinear = 1e12
+)
+
+// ScaleOf returns the scale for a metric of which these values are known, those of the baseline.
+func ScaleOf(direction string, values ...evidence.Decimal) Scale {
+	s := Scale{Lower: direction == evidence.Lower, Log: len(values) > 0}
+	for _, v := range values {
+		s.Log = s.Log && v.Sign() > 0
+		s.Unit = max(s.Unit, math.Abs(v.Float()))
+	}
+	switch {
+	case s.Log:
+		s.Unit = 0
+	case s.Unit == 0:
+		s.Unit = 1
+	}
+	return s
+}
+
+// of returns a metric's place on the scale: finite, and rounded, so that machines that differ in the last bit of a
+// logarithm agree.
+func (s Scale) of(v evidence.Decimal) float64 {
+	y, farthest := v.Float(), farthestLinear
+	if s.Log {
+		y, farthest = logarithm(max(y, math.SmallestNonzeroFloat64)), farthestLog
+	} else {
+		y /= s.Unit
+	}
+	if s.Lower {
+		y = -y
+	}
+	return min(max(rounded(y, 1e12), -farthest), farthest)
+}
+
+// logarithm returns ln(x), also of subnormal numbers, which math.Log on amd64 takes for 2^-1023.
+func logarithm(x float64) float64 {
+	fraction, exponent := math.Frexp(x)
+	return math.Log(fraction) + float64(float64(exponent)*math.Ln2)
+}
+
+// metric returns what a place on the scale is in the metric's own unit.
+func (s Scale) metric(y float64) float64 {
+	if s.Lower {
+		y = -y
+	}
+	if !s.Log {
+		return y * s.Unit
+	}
+	if y < 1e-9-farthestLog {
+		return 0
+	}
+	return math.Exp(y)
+}
+
+// improvement returns a distance on the scale as a person says it: percent of the metric that it starts from, or in
+// the metric's own unit. Positive is better. A metric of which lower is better can't improve by more than 100 %.
+func (s Scale) improvement(d float64) float64 {
+	switch {
+	case !s.Log:
+		return d * s.Unit
+	case s.Lower:
+		return -100 * math.Expm1(-d)
+	}
+	return 100 * math.Expm1(d)
+}
+
+// unit returns the unit of improvements.
+func (s Scale) unit() string {
+	if s.Log {
+		return Percent
+	}
+	return Absolute
+}
+
+// distance returns how far an improvement by t is on the scale, from a metric at y.
+func (s Scale) distance(t evidence.Threshold, y float64) float64 {
+	amount := t.Value.Float()
+	switch {
+	case !s.Log && t.Percent:
+		return math.Abs(y) * amount / 100
+	case !s.Log:
+		return amount / s.Unit
+	case t.Percent:
+		amount /= 100
+	default:
+		amount /= max(s.metric(y), math.SmallestNonzeroFloat64)
+	}
+	if !s.Lower {
+		return min(math.Log1p(amount), farthestLog)
+	}
+	if amount >= 1 { // no positive metric falls by all of itself
+		return farthestLog
+	}
+	return -math.Log1p(-amount)
+}
+
+// decimal writes a number with so many significant digits.
+func decimal(v float64, digits int) evidence.Decimal {
+	v = min(max(v, -math.MaxFloat64/2), math.MaxFloat64/2)
+	text := strconv.FormatFloat(v, 'g', digits, 64)
+	if short, err := strconv.ParseFloat(text, 64); err == nil && (short == 0 || math.Abs(short) > 1e-9 && math.Abs(short) < 1e15) {
+		text = strconv.FormatFloat(short, 'f', -1, 64)
+	}
+	d, err := evidence.ParseDecimal(text)
+	if err != nil { // not a number
+		return evidence.Decimal{}
+	}
+	return d
+}
+
+// rounded returns y to the nearest part of one; so large that it has no such parts it stays as it is.
+func rounded(y, parts float64) float64 {
+	if math.Abs(y) > 1e15/parts {
+		return y
+	}
+	return math.Round(y*parts) / parts
+}

@@ -1,0 +1,69 @@
+package evidence
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Threshold is a number, or a percentage of another one: how much an improvement has to be, how much worse a further
+// metric may get. Its JSON is a number, or a string such as "2%". The zero value is 0. Two are == when they are
+// written alike.
+type Threshold struct {
+	Value   Decimal
+	Percent bool
+}
+
+// ParseThreshold reads "0.5" or "2%".
+func ParseThreshold(s string) (Threshold, error) {
+	number, percent := strings.CutSuffix(strings.TrimSpace(s), "%")
+	value, err := ParseDecimal(number)
+	if err != nil {
+		return Threshold{}, fmt.Errorf("%s is neither a number nor a percentage", quote(s))
+	}
+	return Threshold{value, percent}, nil
+}
+
+// Of returns the threshold as a number: itself, or its percentage of reference without the sign.
+func (t Threshold) Of(reference Decimal) Decimal {
+	if !t.Percent {
+		return t.Value
+	}
+	return exact(reference.value().Abs().Mul(t.Value.value()).Shift(-2))
+}
+
+// Sign is -1, 0 or 1.
+func (t Threshold) Sign() int { return t.Value.Sign() }
+
+// IsZero says whether t is zero, however written. It makes the JSON option omitzero work.
+func (t Threshold) IsZero() bool { return t.Sign() == 0 }
+
+// String is t as it was written.
+func (t Threshold) String() string {
+	if t.Percent {
+		return t.Value.String() + "%"
+	}
+	return t.Value.String()
+}
+
+// MarshalJSON writes a bare number, or a percentage as a string.
+func (t Threshold) MarshalJSON() ([]byte, error) {
+	if t.Percent {
+		return json.Marshal(t.String())
+	}
+	return t.Value.MarshalJSON()
+}
+
+// UnmarshalJSON reads a number, or a string that holds one or a percentage.
+func (t *Threshold) UnmarshalJSON(data []byte) error {
+	var text string
+	if json.Unmarshal(data, &text) != nil || !strings.HasSuffix(strings.TrimSpace(text), "%") {
+		t.Percent = false
+		return t.Value.UnmarshalJSON(data)
+	}
+	read, err := ParseThreshold(text)
+	if err == nil {
+		*t = read
+	}
+	return err
+}
