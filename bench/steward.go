@@ -3,14 +3,18 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
 	"pawl/internal/act"
+	"pawl/internal/loop"
 	"pawl/internal/steward"
 	"pawl/internal/task"
 )
@@ -58,8 +62,7 @@ func (b *bench) steward(n, waiting int) error {
 				return 0, err
 			}
 			if err := s.until(func(s steward.State) bool {
-				t := s.Find(id)
-				return t != nil && len(s.Gates) > 0 && t.State == task.Waiting
+				return slices.ContainsFunc(s.Gates, func(g loop.Gate) bool { return g.Task == id }) // the state shows the first hundred tasks only
 			}); err != nil {
 				return 0, err
 			}
@@ -147,15 +150,16 @@ func (s crew) submit(t task.Task) (float64, error) {
 
 func (s crew) until(is func(steward.State) bool) error {
 	for end := time.Now().Add(10 * time.Minute); ; {
-		v, err := s.c.QueryWorkflow(s.ctx, "crew", "", "state")
-		if err != nil {
-			return err
-		}
 		var now steward.State
-		if err := v.Get(&now); err != nil {
+		v, err := s.c.QueryWorkflow(s.ctx, "crew", "", "state")
+		if err == nil {
+			err = v.Get(&now)
+		}
+		// While the steward starts loops as fast as it can, the engine may answer no query for ten seconds.
+		if late := new(serviceerror.DeadlineExceeded); err != nil && !errors.As(err, &late) {
 			return err
 		}
-		if is(now) {
+		if err == nil && is(now) {
 			return nil
 		}
 		if time.Now().After(end) {

@@ -307,15 +307,16 @@ func (n *next) left(t Task) *evidence.Decimal {
 // It returns who has.
 func (n *next) giveWay(to Task, already []Task) []Task {
 	var lowest *Task
-	for _, t := range n.Tasks {
-		if t.Outcome != "" || t.State != task.Executing && t.State != task.Planning || t.Priority >= to.Priority || !n.active(t) {
+	for i := range n.Tasks { // it is asked for each task that waits for a place
+		t := &n.Tasks[i]
+		if t.Outcome != "" || t.State != task.Executing && t.State != task.Planning || t.Priority >= to.Priority || !n.active(*t) {
 			continue
 		}
 		if slices.ContainsFunc(already, func(a Task) bool { return a.ID == t.ID }) {
 			continue
 		}
 		if lowest == nil || t.Priority < lowest.Priority {
-			lowest = &t
+			lowest = t
 		}
 	}
 	if lowest == nil {

@@ -25,3 +25,21 @@ func TestTheListsOfAStateAreNeverAbsent(t *testing.T) {
 		}
 	}
 }
+
+func TestTheTasksThatHaveBegunAreShownFirst(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "over", Body: "x"}, task.T1)
+	require.NoError(t, o.say(loop.MessageHalt, Message{Task: id("over")}))
+	require.NoError(t, o.say(MessageHold, Message{}))
+	o.submit(task.Task{ID: "first", Body: "x"}, task.T1)
+	o.submit(task.Task{ID: "later", Body: "x", After: []string{"first"}}, task.T1)
+	o.s.Tasks[1], o.s.Tasks[2] = o.s.Tasks[2], o.s.Tasks[1] // as if it had come before
+	require.NoError(t, o.say(MessageResume, Message{}))
+	o.settle()
+	var shown []string
+	for _, task := range o.s.Shown(2).Tasks {
+		shown = append(shown, task.ID)
+	}
+	require.Equal(t, []string{"first", "later"}, shown)
+	require.Equal(t, 3, o.s.TasksCount)
+}

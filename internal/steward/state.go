@@ -35,7 +35,7 @@ type State struct {
 	// Paused says that nothing goes on at all.
 	Paused bool `json:"paused,omitempty"`
 
-	Tasks      []Task      `json:"tasks"` // in the order in which they came, those that are over at last
+	Tasks      []Task      `json:"tasks"` // as they came; a query shows those that have begun first, then the queue, then those that are over
 	TasksCount int         `json:"tasksCount"`
 	Queue      []string    `json:"queue"` // tasks that wait to be begun, the next one first
 	QueueCount int         `json:"queueCount"`
@@ -208,18 +208,22 @@ func (s State) Find(id string) *Task {
 	return &s.Tasks[i]
 }
 
-// Shown is the state as a query answers it: with n tasks and gates at most, those that are not over
-// first, and without what only the machine needs. The counts beside the lists are of all.
+// Shown is the state as a query answers it: with n tasks and gates at most, those that have begun first,
+// then those that are to be begun, then those that are over, and without what only the machine needs. The
+// counts beside the lists are of all.
 func (s State) Shown(n int) State {
-	var open, over []Task
+	var begun, open, over []Task
 	for _, t := range s.Tasks {
-		if t.Outcome == "" {
-			open = append(open, t)
-		} else {
+		switch {
+		case t.Outcome != "":
 			over = append(over, t)
+		case t.State == task.Idle:
+			open = append(open, t)
+		default:
+			begun = append(begun, t)
 		}
 	}
-	s.Tasks = first(append(append([]Task{}, open...), over...), n)
+	s.Tasks = first(append(append(append([]Task{}, begun...), open...), over...), n)
 	s.Queue, s.Gates, s.Drift = first(s.Queue, n), first(s.Gates, n), first(s.Drift, n)
 	s.Known, s.Answered = nil, nil
 	return s
