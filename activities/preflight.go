@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -16,12 +17,14 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/durable"
 	"pawl/internal/evidence"
+	"pawl/internal/evidence/sampling"
 	"pawl/internal/fault"
 	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/home"
 	"pawl/internal/kind"
 	"pawl/internal/ledger"
+	"pawl/internal/loop"
 	"pawl/internal/proc"
 	"pawl/internal/spec"
 	"pawl/internal/trees"
@@ -37,6 +40,7 @@ type Preflight struct {
 	Contract *ledger.Contract // nil where there is no commit to start from
 	InScope  int              // how many files may change
 	Baseline *evidence.Decimal
+	Noise    string       // what it means that the metric varies, "" where it does not
 	Verify   *act.Outcome // nil where it was not run
 	Guard    *act.Outcome
 	Test     *act.Outcome // of a Deliver loop
@@ -60,7 +64,7 @@ type Problem struct {
 // afterwards: the very code that a worker runs checks the repository, draws the contract and runs
 // verify and guard on the unchanged code. It goes on after a problem as far as that makes sense,
 // so that all of them are named at once. The user's repository is only read.
-func DryRun(ctx context.Context, h home.Home, loop string, s spec.Spec) (Preflight, error) {
+func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec) (Preflight, error) {
 	dir, discard, err := scratch(h)
 	if err != nil {
 		return Preflight{}, err
@@ -74,10 +78,10 @@ func DryRun(ctx context.Context, h home.Home, loop string, s spec.Spec) (Preflig
 	}
 	a.Closed = append(a.Closed, h.TriggerPorts()...)
 	defer a.Stop()
-	in := act.Open{Loop: loop, FirstRun: "validate-" + filepath.Base(dir), Spec: s}
+	in := act.Open{Loop: id, FirstRun: "validate-" + filepath.Base(dir), Spec: s}
 
 	var out Preflight
-	source, err := a.inspect(ctx, s.Repo, loop)
+	source, err := a.inspect(ctx, s.Repo, id)
 	failed := userrepo.Failed(err)
 	if p := unfit(s.Mode); p != nil {
 		out.problem("spec", p.What, p.Do)
@@ -178,6 +182,17 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 		case k.Reference && r.Warning != "":
 			out.Notes = append(out.Notes, "verify: "+r.Warning)
 		}
+		if k.Reference && r.OK() && r.Metric != nil {
+			if err := out.vary(s, r, func(sample int) (act.Measured, error) {
+				again := work("verify", s.Verify.Timeout)
+				again.in.Key.Sample, again.in.Clean = sample, true
+				again.dir = ws.machine.stepDir(again.in.Ref, again.in.Key)
+				r, err := again.verify(ctx, act.Verify{Command: s.Verify.Command, Pattern: s.Verify.Pattern})
+				return r, unlessInterrupted(r.Outcome, err)
+			}); err != nil {
+				return plainly(err)
+			}
+		}
 	}
 	if s.Guard.Command != "" {
 		r, err := work("guard", s.Guard.Timeout).judged(ctx, s.Guard.Command)
@@ -228,6 +243,30 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 		if !r.OK() {
 			out.Notes = append(out.Notes, fmt.Sprintf("check fails on the unchanged code (%s), so it would undo every change: `%s`%s", r.Ending(), s.Check.Command, tailed(r)))
 		}
+	}
+	return nil
+}
+
+// vary measures the unchanged code again, as a loop would, and notes how its metric would be judged.
+func (f *Preflight) vary(s spec.Spec, first act.Measured, again func(sample int) (act.Measured, error)) error {
+	rules := govern.Improve3Of(s)
+	values, spent := []evidence.Decimal{*first.Metric}, first.ElapsedMs
+	for rules.Judging(values) == "" {
+		r, err := again(len(values))
+		if err != nil {
+			return err
+		}
+		if !r.OK() || r.Metric == nil {
+			f.problem("verify", fmt.Sprintf("the verify command fails when it runs again on the unchanged code (%s): `%s`%s", cmp.Or(r.NoNumber, r.Ending()), s.Verify.Command, tailed(r.Outcome)), "It has to exit 0 and print a number each time.")
+			return nil
+		}
+		values, spent = append(values, *r.Metric), spent+r.ElapsedMs
+	}
+	if rules.Judging(values) == loop.JudgedBySamples {
+		sampler := sampling.Start(rules.Samples, values)
+		best := sampler.Best()
+		noise := govern.Noise(sampler, s, time.Duration(spent/int64(len(values)))*time.Millisecond)
+		f.Baseline, f.Noise, f.Notes = &best, noise.Says, append(f.Notes, noise.Warnings...)
 	}
 	return nil
 }

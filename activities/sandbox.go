@@ -62,7 +62,7 @@ func (ws *loopWorkspace) confine(ctx context.Context, c *proc.Command, inherited
 		t, r.Own = ws.desk, append(r.Own, workspace.Exchange(ws.machine.Home, ws.Ref))
 	} else { // a judgement has one room, with what each of its commands names
 		s := contract.Spec
-		r.Named = append(r.Named, s.Verify.Command, s.Guard.Command, s.Test.Command)
+		r.Named = append(r.Named, s.Verify.Command, s.Verify.Holdout.Command, s.Guard.Command, s.Test.Command)
 	}
 	policy := sandbox.Make(ws.surrounded(t, r, in))
 	if policy.Network == sandbox.Filtered {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -53,7 +54,8 @@ func (w *work) ready(ctx context.Context, rest ...func(context.Context) error) e
 // surroundings are those of the attempt: its agents have one home and one /tmp, and so has each judgement.
 func (w *work) surroundings() surroundings {
 	k := w.in.Key
-	if k.Iteration == 0 && k.Name != canaryStep { // what broken code leaves in caches is thrown away
+	// What broken code leaves in caches is thrown away, and what code leaves that stays on the branch is not.
+	if k.Iteration == 0 && k.Name != canaryStep || w.in.At != "" {
 		return unchanged
 	}
 	return surroundings(fmt.Sprintf("%d.%d.%d %s", k.Iteration, k.Attempt, k.Repeat, w.in.Head))
@@ -68,6 +70,9 @@ func (w *work) onDesk(ctx context.Context) error {
 // inJudge brings the judge there.
 func (w *work) inJudge(ctx context.Context) error {
 	defer w.ws.leave(w.ws.judge)
+	if w.in.Clean && len(w.ws.Keep) > 0 {
+		return w.ws.restoreClean(ctx, w.ws.judge, w.in.Head)
+	}
 	return w.ws.restore(ctx, w.ws.judge, w.in.Head)
 }
 
@@ -213,6 +218,16 @@ func (a *Activities) Verify(ctx context.Context, in act.Verify) (act.Measured, e
 }
 
 func (w *work) verify(ctx context.Context, in act.Verify) (out act.Measured, err error) {
+	if in.Alone {
+		slot, err := w.alone(ctx)
+		if out.Interrupted = ctx.Err() != nil; out.Interrupted {
+			return out, nil
+		}
+		if err != nil {
+			return out, err
+		}
+		defer slot.Close()
+	}
 	if out.Outcome, err = w.judged(ctx, in.Command); err != nil || !out.OK() {
 		return out, err
 	}
@@ -225,6 +240,10 @@ func (w *work) verify(ctx context.Context, in act.Verify) (out act.Measured, err
 	printed, err := readFile(filepath.Join(w.dir, "stdout"), maxOutput)
 	if err != nil {
 		return out, fmt.Errorf("reading the output: %w", err)
+	}
+	if len(in.Names) > 0 {
+		out.Metrics = evidence.Named(printed)
+		maps.DeleteFunc(out.Metrics, func(name string, _ evidence.Decimal) bool { return !slices.Contains(in.Names, name) })
 	}
 	reading, err := evidence.Extract(printed, pattern)
 	var none *evidence.NoNumber

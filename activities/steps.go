@@ -213,6 +213,9 @@ func (a *Activities) Orphaned() <-chan struct{} { return a.steps.orphaned }
 // within an iteration's attempts.
 func stepName(k act.Key) string {
 	name := fmt.Sprintf("%04d.%d-%s", k.Iteration, k.Attempt, k.Name)
+	if k.Sample > 0 {
+		name += fmt.Sprintf(".s%d", k.Sample+1)
+	}
 	if k.Repeat > 0 {
 		name += fmt.Sprintf(".r%d", k.Repeat)
 	}

@@ -38,7 +38,19 @@ func (ws *loopWorkspace) restore(ctx context.Context, t *tree, head string) erro
 	if over || there {
 		return nil
 	}
-	if err := ws.materialise(ctx, t, head); err != nil {
+	return ws.bring(ctx, t, head, ws.Keep)
+}
+
+// restoreClean is restore for a step that finds nothing of an earlier one, not even what judge.keep names.
+func (ws *loopWorkspace) restoreClean(ctx context.Context, t *tree, head string) error {
+	t.busy.Lock()
+	defer t.busy.Unlock()
+	return ws.bring(ctx, t, head, nil)
+}
+
+// bring brings a tree to head, while it is busy with nothing else.
+func (ws *loopWorkspace) bring(ctx context.Context, t *tree, head string, keep []string) error {
+	if err := ws.materialise(ctx, t, head, keep); err != nil {
 		return err
 	}
 	ws.mu.Lock()
@@ -102,9 +114,9 @@ func (ws *loopWorkspace) like(commit string) string {
 }
 
 // materialise brings a tree to commit. Where it is new, or had to be made anew, the setup command
-// runs in it, and tracked files that it touched are brought back.
-func (ws *loopWorkspace) materialise(ctx context.Context, t *tree, commit string) error {
-	options := trees.RestoreOptions{Judge: t == ws.judge, Keep: ws.Keep, Like: ws.like(commit)}
+// runs in it, and tracked files that it touched are brought back. keep are globs of what may stay in the judge.
+func (ws *loopWorkspace) materialise(ctx context.Context, t *tree, commit string, keep []string) error {
+	options := trees.RestoreOptions{Judge: t == ws.judge, Keep: keep, Like: ws.like(commit)}
 	recreated, err := t.Restore(ctx, commit, options)
 	if err != nil {
 		return fmt.Errorf("bringing %s to %s: %w", t.Dir, commit, err)

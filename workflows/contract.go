@@ -23,7 +23,7 @@ func (r *run) approveContract(ctx workflow.Context) error {
 	if r.spec.Approvals.Plan != spec.Auto {
 		a, err := r.wait(ctx, loop.Gate{
 			Kind:    loop.GateContract,
-			Summary: fmt.Sprintf("approve the contract: %s", loop.Clip(r.spec.Goal, 200)),
+			Summary: fmt.Sprintf("approve the contract: %s%s", loop.Clip(r.spec.Goal, 200), noted(r.State().Noise)),
 			Hash:    r.host.Opened.Contract,
 		})
 		if err != nil {
@@ -36,6 +36,14 @@ func (r *run) approveContract(ctx workflow.Context) error {
 	}
 	r.Emit(ctx, loop.Event{Type: loop.AutonomyStarted, By: by})
 	return r.record(ctx, "the loop begins", false)
+}
+
+// noted is what there is to know of the metric's noise, behind what is to be approved.
+func noted(noise string) string {
+	if noise == "" {
+		return ""
+	}
+	return " (" + noise + ")"
 }
 
 // ready holds the loop to the preconditions of autonomy, all at once (A1).

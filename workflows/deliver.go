@@ -57,6 +57,9 @@ func (l *deliver) begin() {
 	}
 }
 
+// claim does nothing: a delivery has no metric to compare.
+func (l *deliver) claim(workflow.Context) error { return nil }
+
 // leaving says what a move to another phase leaves out, and heeds a loop-stop file: an iteration may
 // be long.
 func (l *deliver) leaving(ctx workflow.Context, m govern.Move) error {

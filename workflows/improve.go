@@ -16,6 +16,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/evidence"
+	"pawl/internal/evidence/sampling"
 	"pawl/internal/govern"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
@@ -84,12 +85,12 @@ func (l *improve) baseline(ctx workflow.Context) error {
 	if err := l.enter(ctx, phase.Baseline); err != nil {
 		return err
 	}
-	verify, err := l.measure(ctx, l.newVerify())
+	verify, err := l.evaluate(ctx, "")
 	if err != nil {
 		return err
 	}
 	if why := measurement(verify).Reason(); why != "" {
-		return unready("verify", l.spec.Verify.Command, explain(why, verify), verify.Outcome, "Run it in a fresh clone: it has to exit 0 and print a number.")
+		return l.unmeasured(why, verify)
 	}
 	tests := 0
 	if l.spec.Guard.Command != "" {
@@ -107,8 +108,20 @@ func (l *improve) baseline(ctx workflow.Context) error {
 			return err
 		}
 	}
-	l.Emit(ctx, loop.Event{Type: loop.BaselineMeasured, Metric: verify.Metric, Judgement: l.measured(verify, ""), Tests: tests})
+	known, why, verify, err := l.calibrate(ctx, verify, func() (act.Measured, error) { return l.evaluate(ctx, "") })
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		return l.unmeasured(why, verify)
+	}
+	l.noted(ctx, known, l.measured(verify, ""), tests)
 	return nil
+}
+
+// unmeasured is the end of a loop whose metric the unchanged code does not have.
+func (l *improve) unmeasured(why string, out act.Measured) error {
+	return unready("verify", l.spec.Verify.Command, explain(why, out), out.Outcome, "Run it in a fresh clone: it has to exit 0 and print a number.")
 }
 
 // unready is the end of a loop one of whose commands fails on the unchanged code.
@@ -168,7 +181,7 @@ func (l *improve) modify(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 	said := evidence.Description(cmp.Or(out.Description, it.idea))
 	it.description = cmp.Or(cmp.Or(said, failed), "change without a description")
 	it.evidence, it.files, it.area, it.tree, it.metric = evidenceOf(out.Outcome), nil, "", "", nil
-	it.note = ""
+	it.note, it.samples, it.metrics, it.evaluations = "", nil, nil, 0
 	return l.law().AfterWriter(failed != ""), nil
 }
 
@@ -226,21 +239,37 @@ func (l *improve) tried(tree string) (loop.Tried, bool) {
 	return loop.Tried{}, false
 }
 
-// verify measures the commit (P5).
-func (l *improve) verify(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
-	out, err := l.measure(ctx, l.newVerify())
+// verify measures the commit (P5), or what it is compared with, where the rules want that before it is guarded.
+func (l *improve) verify(ctx workflow.Context, from govern.Move) (govern.Move, error) {
+	if from.Do == govern.Again {
+		measured, err := l.reference(ctx)
+		if err != nil || !measured {
+			return l.law().Sampled(sampling.Judgement{Do: sampling.Inconclusive}), err
+		}
+		return l.law().AfterVerify(govern.Measurement{Number: true, Samples: l.bySamples()}), nil
+	}
+	out, err := l.evaluate(ctx, "")
 	if err != nil {
 		return govern.Move{}, err
 	}
 	v := measurement(out)
-	if v.Number {
-		decided, _ := l.law().Decide(*l.State().Best, *out.Metric)
-		v.Better = decided.Kept
-	}
 	l.iteration.evidence = append(l.iteration.evidence, evidenceOf(out.Outcome)...)
-	l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "verify", Metric: out.Metric, Judgement: l.measured(out, v.Reason())})
+	judgement := l.measured(out, v.Reason())
+	if v.Number {
+		l.tookOf(ctx, out)
+		v.Samples, v.Better = l.bySamples(), l.better(*out.Metric)
+		judgement.Samples = v.Samples
+	}
+	l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "verify", Metric: out.Metric, Judgement: judgement})
 	l.iteration.metric = out.Metric
 	return l.law().AfterVerify(v), nil
+}
+
+// better reports whether one measurement is enough to keep the change.
+func (l *improve) better(metric evidence.Decimal) bool {
+	decided, _ := l.law().Decide(*l.State().Best, metric)
+	why, _ := l.law().Broken(l.State().BaselineMetrics, l.iteration.metrics.Values())
+	return decided.Kept && why == ""
 }
 
 // guard runs the guard command on the commit that verify measured (P5.5).
@@ -263,15 +292,25 @@ func (l *improve) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 }
 
 // decide is the decision matrix (P6).
-func (l *improve) decide(_ workflow.Context, _ govern.Move) (govern.Move, error) {
-	m, delta := l.law().Decide(*l.State().Best, *l.iteration.metric)
-	l.iteration.delta = delta
+func (l *improve) decide(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
+	if l.State().Sampler != nil {
+		return l.judge(ctx)
+	}
+	it := &l.iteration
+	m, delta := l.law().Decide(*l.State().Best, *it.metric)
+	it.delta = delta
+	if why, sentence := l.law().Broken(l.State().BaselineMetrics, it.metrics.Values()); m.Kept && why != "" {
+		m.Kept, m.Reason, it.note = false, why, sentence
+	}
 	return m, nil
 }
 
-// between shifts the strategy after discards in a row (P8), and asks a person where the verify
-// command itself seems to be at fault (P5).
+// between measures a head that is new, shifts the strategy after discards in a row (P8), and asks a person where the
+// verify command itself seems to be at fault (P5).
 func (l *improve) between(ctx workflow.Context) error {
+	if err := l.refresh(ctx); err != nil {
+		return err
+	}
 	if s := l.State(); l.law().ShiftDue(s) {
 		l.Emit(ctx, loop.Event{
 			Type: loop.StrategyShifted, Reason: fmt.Sprintf("%d discards in a row", s.DiscardsInARow),
@@ -320,16 +359,25 @@ func (l *improve) measureAnew(ctx workflow.Context) (string, error) {
 		return "", nil
 	}
 	l.iteration = iteration{reworked: map[string]int{}} // the one before is recorded, and this is not its time
-	in := l.newVerify()
-	in.Key.Name = "verify-" + short(l.State().Contract.Hash)
-	out, err := l.measure(ctx, in)
+	name, sample := "verify-"+short(l.State().Contract.Hash), 0
+	again := func() (act.Measured, error) {
+		in := l.newVerify()
+		in.Key.Name, in.Key.Sample, in.Clean, in.Alone = name, sample, sample > 0, !l.spec.Verify.Shares()
+		sample++
+		return l.measure(ctx, in)
+	}
+	out, err := again()
 	if err != nil {
 		return "", err
 	}
-	if why := measurement(out).Reason(); why != "" {
+	known, why, out, err := l.calibrate(ctx, out, again)
+	if err != nil {
+		return "", err
+	}
+	if why != "" {
 		return explain(why, out), nil
 	}
-	l.Emit(ctx, loop.Event{Type: loop.BaselineMeasured, Metric: out.Metric, Judgement: l.measured(out, ""), Tests: l.State().GuardTests})
+	l.noted(ctx, known, l.measured(out, ""), l.State().GuardTests)
 	return "", l.record(ctx, "the baseline by the amended command", false)
 }
 

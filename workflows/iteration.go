@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
 	"pawl/internal/evidence"
+	"pawl/internal/evidence/sampling"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
@@ -28,8 +30,11 @@ type iteration struct {
 	tree        string
 	metric      *evidence.Decimal
 	delta       evidence.Decimal
-	note        string // of the change, which is no verdict
-	accepted    string // the commit that passed the guard gate of a Deliver loop
+	samples     *sampling.Judgement // what evaluations say of the change, where several decide
+	metrics     evidence.Averages   // the further ones
+	evaluations int                 // of verify, since the attempt began
+	note        string              // of the change, which is no verdict
+	accepted    string              // the commit that passed the guard gate of a Deliver loop
 	evidence    []string
 
 	// What the next agent is told.
@@ -293,7 +298,7 @@ func (r *run) recordOf(ctx workflow.Context, m govern.Move) loop.Iteration {
 	s, it, now := r.State(), r.iteration, workflow.Now(ctx)
 	record := loop.Iteration{
 		N: s.Iteration, Description: cmp.Or(it.description, "nothing was changed"), Kept: m.Kept, Reason: m.Reason,
-		Commit: it.accepted, PhaseMs: it.phaseMs, DurationMs: now.Sub(s.IterationStart).Milliseconds(), Attempts: s.Attempt,
+		Commit: it.accepted, PhaseMs: maps.Clone(it.phaseMs), DurationMs: now.Sub(s.IterationStart).Milliseconds(), Attempts: s.Attempt,
 		Files: it.files, Evidence: it.evidence, EndedAt: now.UTC(), Metric: s.Best, Tree: it.tree, Note: it.note,
 	}
 	if c := s.Unjudged(); c != nil {
@@ -302,6 +307,7 @@ func (r *run) recordOf(ctx workflow.Context, m govern.Move) loop.Iteration {
 	if m.Measured && it.metric != nil {
 		record.Metric, record.Delta = it.metric, it.delta
 	}
+	it.sampled(&record)
 	return record
 }
 

@@ -27,6 +27,8 @@ type protocol interface {
 	work(govern.Move) work
 	// between is what happens after an iteration and before the next.
 	between(workflow.Context) error
+	// claim measures what a loop that is over has come to, where its kind does.
+	claim(workflow.Context) error
 }
 
 // work is done once, brings what came of it to the rules, and returns their move. It is given the move
@@ -47,7 +49,7 @@ func (r *run) main(ctx workflow.Context, p protocol) error {
 	for {
 		next := p.before(r.State())
 		if next.Do == govern.Stop {
-			if err := r.conclude(ctx, *next.End, p.approval()); err != nil {
+			if err := r.conclude(ctx, *next.End, p); err != nil {
 				return err
 			}
 			continue // a person has extended the budget
@@ -64,9 +66,9 @@ func (r *run) main(ctx workflow.Context, p protocol) error {
 	}
 }
 
-// conclude ends the loop that is over, unless a person extends the budget that it used up. What a
-// completed loop has made is proposed.
-func (r *run) conclude(ctx workflow.Context, end govern.End, rules approvalRules) error {
+// conclude ends the loop that is over, unless a person extends the budget that it used up. What it claims is
+// measured first; what a completed loop has made is proposed.
+func (r *run) conclude(ctx workflow.Context, end govern.End, p protocol) error {
 	if end.Budget != "" && r.spec.Limits.OnExhausted == spec.Ask {
 		return r.exhausted(ctx, end)
 	}
@@ -74,7 +76,12 @@ func (r *run) conclude(ctx workflow.Context, end govern.End, rules approvalRules
 		if err := r.enter(ctx, phase.Complete); err != nil {
 			return err
 		}
-		if err := r.propose(ctx, rules); err != nil {
+	}
+	if err := p.claim(ctx); err != nil {
+		return err
+	}
+	if end.Status == loop.Completed {
+		if err := r.propose(ctx, p.approval()); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/evidence"
+	"pawl/internal/evidence/sampling"
 	"pawl/internal/govern"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
@@ -36,6 +37,12 @@ type improveRules interface {
 	After(loop.State) govern.Move
 	AfterAnswer(choice, by string) govern.Move
 	ShiftDue(loop.State) bool
+	Judging(baseline []evidence.Decimal) string
+	Sampling() sampling.Rules
+	Sampled(sampling.Judgement) govern.Move
+	Broken(baseline, values map[string]evidence.Decimal) (why, sentence string)
+	RefreshDue(loop.State) bool
+	ClaimDue(loop.State) bool
 	approvalRules
 }
 
@@ -61,6 +68,7 @@ var (
 	improveVersions = []func(spec.Spec) improveRules{
 		func(s spec.Spec) improveRules { return govern.ImproveOf(s) },
 		func(s spec.Spec) improveRules { return govern.Improve2Of(s) },
+		func(s spec.Spec) improveRules { return govern.Improve3Of(s) },
 	}
 	deliverVersions = []func(spec.Spec) deliverRules{
 		func(s spec.Spec) deliverRules { return govern.DeliverOf(s) },

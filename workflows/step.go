@@ -60,7 +60,7 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 		if s.AsIs && r.host.Uprooted {
 			return none, hosting.ErrLost
 		}
-		s.Ref, s.Head, s.Key.Repeat, s.LimitMs = r.host.Opened.Ref, r.State().Head, r.repeats, limit
+		s.Ref, s.Head, s.Key.Repeat, s.LimitMs = r.host.Opened.Ref, cmp.Or(s.At, r.State().Head), r.repeats, limit
 		bound := loop.Resource("")
 		if !is.OwnLimit {
 			bound = r.within(ctx, s)

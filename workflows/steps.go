@@ -19,7 +19,11 @@ func (r *run) newStep(name string, attempt int, limit time.Duration) act.Step {
 
 func (r *run) newVerify() act.Verify {
 	v := r.spec.Verify
-	return act.Verify{Step: r.newStep("verify", r.State().Attempt, v.Timeout.D()), Command: v.Command, Pattern: v.Pattern}
+	in := act.Verify{Step: r.newStep("verify", r.State().Attempt, v.Timeout.D()), Command: v.Command, Pattern: v.Pattern}
+	for _, m := range r.spec.Metrics {
+		in.Names = append(in.Names, m.Name)
+	}
+	return in
 }
 
 func (r *run) measure(ctx workflow.Context, in act.Verify) (act.Measured, error) {

@@ -59,6 +59,7 @@ type asked struct {
 	AsIs    bool      // of a check
 	Call    *act.Call // of an agent
 	Test    *act.Test
+	Verify  *act.Verify
 	Tests   int // that a guard has to pass
 }
 
@@ -71,6 +72,7 @@ type stepped struct {
 	ElapsedMs                  int64
 	Violates                   bool
 	Metric                     *evidence.Decimal
+	Metrics                    map[string]evidence.Decimal
 	NoNumber                   string
 	Tests                      *loop.Tests
 	Ledger, Denied             string
@@ -162,7 +164,7 @@ func (w *world) register(env *testsuite.TestWorkflowEnvironment) {
 			return as[act.Checked](step(ctx, asked{Step: in.Step, Command: in.Command, AsIs: in.AsIs}))
 		}),
 		act.VerifyName: onHost(w, act.VerifyName, func(ctx context.Context, in act.Verify) (act.Measured, error) {
-			return as[act.Measured](step(ctx, asked{Step: in.Step, Command: in.Command}))
+			return as[act.Measured](step(ctx, asked{Step: in.Step, Command: in.Command, Verify: &in}))
 		}),
 		act.GuardName: onHost(w, act.GuardName, func(ctx context.Context, in act.Guard) (act.Outcome, error) {
 			out, err := step(ctx, asked{Step: in.Step, Command: in.Command, Tests: in.Tests})
@@ -466,11 +468,11 @@ func (w *world) commit(_ context.Context, in act.Commit) (act.Committed, error) 
 
 func newRandom(seed int) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), 1)) }
 
-// specOf returns a spec with what a test changes about it.
+// specOf returns a spec with what a test changes about it. Its evidence is the source's: one measurement.
 func specOf(change map[string]any) json.RawMessage {
 	doc := map[string]any{
 		"goal": "make it better", "repo": map[string]any{"path": "/repo"}, "scope": []string{"**"},
-		"verify":    map[string]any{"command": "measure"},
+		"verify":    map[string]any{"command": "measure", "evidence": "single"},
 		"agent":     map[string]any{"command": "agent"},
 		"limits":    map[string]any{"iterations": 5, "toolCalls": 1000, "activeTime": "10h"},
 		"approvals": map[string]any{"plan": "auto", "diff": "auto", "tools": []string{"*"}},

@@ -16,6 +16,7 @@ type Key struct {
 	Iteration int    `json:"iteration"`
 	Attempt   int    `json:"attempt"`
 	Name      string `json:"name"`
+	Sample    int    `json:"sample,omitempty"` // which evaluation it is of several, from 0
 	Repeat    int    `json:"repeat,omitempty"` // how often a pause repeated it
 }
 
@@ -27,6 +28,12 @@ type Step struct {
 	LimitMs int64  `json:"limitMs"`
 	// AsIs takes the desk as it was left, without bringing it to Head.
 	AsIs bool `json:"asIs,omitempty"`
+	// At is a commit that stays on the branch, to which the judge is brought in the place of the head: the
+	// reference of a change, the baseline.
+	At string `json:"at,omitempty"`
+	// Clean lets nothing of an earlier judgement survive, not even what judge.keep names: evaluations that are
+	// compared begin alike.
+	Clean bool `json:"clean,omitempty"`
 }
 
 // Concerns is the step.
@@ -125,13 +132,18 @@ type Verify struct {
 	Step
 	Command string `json:"command"`
 	Pattern string `json:"pattern,omitempty"`
+	// Names are the further metrics to read.
+	Names []string `json:"names,omitempty"`
+	// Alone lets no other loop of the host measure meanwhile.
+	Alone bool `json:"alone,omitempty"`
 }
 
 // Measured is what came of it; NoNumber says why there is no metric where the command succeeded.
 type Measured struct {
 	Outcome
-	Metric   *evidence.Decimal `json:"metric,omitempty"`
-	NoNumber string            `json:"noNumber,omitempty"`
+	Metric   *evidence.Decimal           `json:"metric,omitempty"`
+	NoNumber string                      `json:"noNumber,omitempty"`
+	Metrics  map[string]evidence.Decimal `json:"metrics,omitempty"` // the further ones
 }
 
 // Guard runs guard.command in the judge. What comes of it is an Outcome.

@@ -177,7 +177,7 @@ func (s *session) contract(ctx context.Context, id string) (ui.Contract, error) 
 		Environment: v.Environment,
 	}
 	if state, err := s.State(ctx, id); err == nil {
-		c.Repo, c.Branch, c.Plan = state.Repo, state.Branch, state.Plan
+		c.Repo, c.Branch, c.Plan, c.Noise = state.Repo, state.Branch, state.Plan, state.Noise
 	}
 	return c, nil
 }

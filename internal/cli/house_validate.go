@@ -159,7 +159,7 @@ func (a *app) validated(file, id string, sp spec.Spec, f activities.Preflight) e
 	if f.Contract != nil {
 		v.Hash = f.Contract.Hash()
 		shown = a.style().Contract(ui.Contract{
-			Loop: id, Kind: k, Repo: f.Repo, Branch: f.Branch, Spec: sp, Baseline: f.Baseline, InScope: f.InScope, Protections: workflows.Protected(f.Protections),
+			Loop: id, Kind: k, Repo: f.Repo, Branch: f.Branch, Spec: sp, Baseline: f.Baseline, Noise: f.Noise, InScope: f.InScope, Protections: workflows.Protected(f.Protections),
 			Environment: f.Environment,
 			Contract:    loop.Contract{Hash: v.Hash, Base: f.Contract.Base, Sealed: f.Contract.Sealed, Tools: f.Contract.Tools},
 		})

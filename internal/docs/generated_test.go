@@ -17,6 +17,7 @@ import (
 
 	"pawl/internal/agent"
 	"pawl/internal/charter"
+	"pawl/internal/evidence/sampling"
 	"pawl/internal/fault"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
@@ -210,17 +211,26 @@ func events() string {
 	for _, inner := range []reflect.Type{
 		reflect.TypeFor[loop.Usage](), reflect.TypeFor[loop.Iteration](), reflect.TypeFor[loop.Judgement](), reflect.TypeFor[loop.Gate](),
 		reflect.TypeFor[loop.Answer](), reflect.TypeFor[loop.Contract](), reflect.TypeFor[loop.Proposal](), reflect.TypeFor[loop.Opened](),
+		reflect.TypeFor[sampling.Judgement](), reflect.TypeFor[sampling.Sampler](), reflect.TypeFor[loop.Claim](),
 	} {
-		fmt.Fprintf(&w, "\n### %s\n\n%s", inner.Name(), fields(inner))
+		fmt.Fprintf(&w, "\n### %s\n\n%s", named(inner), fields(inner))
 	}
 	return w.String()
 }
 
 func fields(t reflect.Type) string {
+	return "| field | type |\n|---|---|\n" + rows(t)
+}
+
+// rows are the fields, with those of a struct that is embedded among them.
+func rows(t reflect.Type) string {
 	var w strings.Builder
-	w.WriteString("| field | type |\n|---|---|\n")
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if f.Anonymous {
+			w.WriteString(rows(f.Type))
+			continue
+		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		fmt.Fprintf(&w, "| `%s` | %s |\n", name, named(f.Type))
 	}
@@ -230,6 +240,10 @@ func fields(t reflect.Type) string {
 // named names a type as JSON has it.
 func named(t reflect.Type) string {
 	switch {
+	case t == reflect.TypeFor[sampling.Judgement]():
+		return "Samples"
+	case t.Kind() == reflect.Float64:
+		return "number"
 	case t.Kind() == reflect.Pointer:
 		return named(t.Elem())
 	case t.Name() == "Decimal":

@@ -1,6 +1,8 @@
 package evidence
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +22,13 @@ type Row struct {
 	Kept        bool      `json:"kept"`
 	Reason      string    `json:"reason,omitempty"` // "error:no-number", "guard-fail", "policy:…", …
 	Description string    `json:"description,omitempty"`
+
+	// What follows the columns of the source, where a change was evaluated more than once or more than one number
+	// was read.
+	Samples int                `json:"samples,omitempty"` // evaluations; Metric is their mean
+	Spread  *Decimal           `json:"spread,omitempty"`  // their standard deviation
+	LLR     *float64           `json:"llr,omitempty"`     // what they say for the change
+	Metrics map[string]Decimal `json:"metrics,omitempty"` // further ones
 }
 
 // unmeasured stands for the metric where there is none.
@@ -29,7 +38,8 @@ const stamp = "2006-01-02T15:04:05Z"
 
 // String is the line without its newline: iteration, time in UTC, metric with the decimals that
 // it was printed with, delta as FormatDelta has it, yes or no, and the description with the
-// reason in front. The description is always one field of at most MaxDescription runes.
+// reason in front. The description is always one field of at most MaxDescription runes. What follows it is nothing
+// where one number of one evaluation decides.
 func (r Row) String() string {
 	kept := "no"
 	if r.Kept {
@@ -43,7 +53,29 @@ func (r Row) String() string {
 	if r.Metric != nil {
 		metric = r.Metric.String()
 	}
-	return strings.Join([]string{
-		strconv.Itoa(r.Iter), r.Time.UTC().Format(stamp), metric, FormatDelta(r.Delta), kept, description,
-	}, "\t")
+	columns := []string{strconv.Itoa(r.Iter), r.Time.UTC().Format(stamp), metric, FormatDelta(r.Delta), kept, description}
+	return strings.Join(append(columns, r.further()...), "\t")
+}
+
+// further are the columns that follow those of the source: how many evaluations, their spread, the log likelihood
+// ratio, the further metrics as name=number.
+func (r Row) further() []string {
+	if r.Samples == 0 && len(r.Metrics) == 0 {
+		return nil
+	}
+	spread, llr, metrics := unmeasured, unmeasured, unmeasured
+	if r.Spread != nil {
+		spread = r.Spread.String()
+	}
+	if r.LLR != nil {
+		llr = strconv.FormatFloat(*r.LLR, 'g', -1, 64)
+	}
+	var named []string
+	for _, name := range slices.Sorted(maps.Keys(r.Metrics)) {
+		named = append(named, clean(name, 80)+"="+r.Metrics[name].String())
+	}
+	if len(named) > 0 {
+		metrics = strings.Join(named, " ")
+	}
+	return []string{strconv.Itoa(max(r.Samples, 1)), spread, llr, metrics}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"pawl/internal/evidence"
+	"pawl/internal/evidence/sampling"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/reason"
@@ -16,7 +17,7 @@ import (
 type Improve struct {
 	Direction  string // of the metric: evidence.Higher or evidence.Lower
 	Target     *evidence.Decimal
-	MinDelta   evidence.Decimal
+	MinDelta   evidence.Threshold
 	Discards   int           // in a row: the loop stops
 	ShiftAfter int           // discards in a row: the strategy shifts
 	Calls      int           // agent calls within an iteration (E4)
@@ -150,7 +151,9 @@ type Measurement struct {
 	TimedOut bool
 	Failed   bool // exited other than with 0, or could not be started
 	Number   bool // it printed a number
-	Better   bool // the decision matrix would keep it
+	Better   bool // the decision matrix would keep it, and no bound forbids that
+	// Samples is what the samples of the change say so far, nil where one measurement decides.
+	Samples *sampling.Judgement
 }
 
 // Reason returns why nothing was measured, "" where something was (P5).
@@ -194,7 +197,7 @@ func (r Improve) AfterGuard(t Tries, passed bool) Move {
 
 // Decide is the decision matrix (P6). delta is the metric minus the reference.
 func (r Improve) Decide(reference, metric evidence.Decimal) (m Move, delta evidence.Decimal) {
-	keep, delta := evidence.Decide(r.Direction, reference, metric, r.MinDelta)
+	keep, delta := evidence.Decide(r.Direction, reference, metric, r.MinDelta.Of(reference))
 	return Move{Do: Finish, Kept: keep, Measured: true, Judged: true}, delta
 }
 
@@ -242,6 +245,24 @@ func (r Improve) rework(t Tries, why string) Move {
 }
 
 func discard(reason string) Move { return Move{Do: Finish, Reason: reason} }
+
+// Judging decides how the metric is judged: by one measurement of the unchanged code and of each change.
+func (Improve) Judging([]evidence.Decimal) string { return loop.JudgedSingly }
+
+// Sampling returns the rules by which samples are judged; here there are none.
+func (Improve) Sampling() sampling.Rules { return sampling.Rules{} }
+
+// Sampled decides about a change that was judged by samples; here none is.
+func (Improve) Sampled(sampling.Judgement) Move { return discard(reason.Inconclusive) }
+
+// Broken returns why the further metrics of a change forbid to keep it; here there are none.
+func (Improve) Broken(_, _ map[string]evidence.Decimal) (why, sentence string) { return "", "" }
+
+// RefreshDue reports whether the head is measured now that was just kept.
+func (Improve) RefreshDue(loop.State) bool { return false }
+
+// ClaimDue reports whether a loop that is over claims how much better its head is.
+func (Improve) ClaimDue(loop.State) bool { return false }
 
 // CanaryDue reports whether the code in scope is broken at the baseline, for the guard to notice.
 func (Improve) CanaryDue() bool { return false }

@@ -16,7 +16,7 @@ import (
 	"pawl/internal/spec"
 )
 
-var protocol = govern.Improve{Direction: evidence.Higher, MinDelta: evidence.MustDecimal("0.1"), Discards: 10, ShiftAfter: 5, Calls: 10, Guard: true, Approval: govern.Approval{Reworks: 2, Diff: spec.Required}}
+var protocol = govern.Improve{Direction: evidence.Higher, MinDelta: evidence.Threshold{Value: evidence.MustDecimal("0.1")}, Discards: 10, ShiftAfter: 5, Calls: 10, Guard: true, Approval: govern.Approval{Reworks: 2, Diff: spec.Required}}
 
 // protocol2 are the same rules in version 2.
 var protocol2 = govern.Improve2{Improve: protocol}

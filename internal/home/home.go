@@ -75,6 +75,9 @@ func (h Home) Loop(ref string) string { return filepath.Join(h.Loops(), ref) }
 // WorkerLock is the lock of this host's one worker.
 func (h Home) WorkerLock() string { return filepath.Join(h.Dir, "worker.lock") }
 
+// JudgeSlot is the lock of whichever loop of this host measures: they don't disturb each other.
+func (h Home) JudgeSlot() string { return filepath.Join(h.Dir, "judge.lock") }
+
 // Logs is where processes without a terminal write.
 func (h Home) Logs() string { return filepath.Join(h.Dir, "logs") }
 

@@ -144,11 +144,16 @@ func (l *Ledger) Appended(head string, page Page[loop.State]) {
 func Row(e loop.Event) (evidence.Row, bool) {
 	switch {
 	case e.Type == loop.BaselineMeasured:
-		return evidence.Row{Time: e.Time, Metric: e.Metric, Kept: true, Description: "baseline"}, true
+		row := evidence.Row{Time: e.Time, Metric: e.Metric, Kept: true, Description: "baseline", Metrics: e.Metrics}
+		if e.Sampler != nil {
+			row.Samples = len(e.Sampler.Reference.Values)
+		}
+		return row, true
 	case e.Record != nil:
 		r := e.Record
 		return evidence.Row{
 			Iter: r.N, Time: e.Time, Metric: r.Metric, Delta: r.Delta, Kept: r.Kept, Reason: r.Reason, Description: r.Description,
+			Samples: r.Samples, Spread: r.Spread, LLR: r.LLR, Metrics: r.Metrics,
 		}, true
 	}
 	return evidence.Row{}, false

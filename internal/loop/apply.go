@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pawl/internal/evidence"
+	"pawl/internal/evidence/sampling"
 	"pawl/internal/kind"
 	"pawl/internal/reason"
 )
@@ -71,6 +72,7 @@ var effects = map[Type]func(*State, Event){
 	},
 	BaselineMeasured: func(s *State, e Event) {
 		s.Baseline, s.Best, s.GuardTests = e.Metric, e.Metric, e.Tests
+		s.Judging, s.Noise, s.Sampler, s.BaselineMetrics = e.Judging, e.Note, e.Sampler, e.Metrics
 		s.Analysis.Add(evidence.Trial{Kept: true, Metric: e.Metric, Description: "baseline"})
 	},
 	AutonomyStarted: func(s *State, e Event) {
@@ -130,17 +132,42 @@ var effects = map[Type]func(*State, Event){
 			}
 		}
 	},
+	SampleTaken: func(s *State, e Event) {
+		s.sample(func(to *sampling.Sampler) {
+			switch e.Of {
+			case sampling.MeasureCandidate:
+				to.AddCandidate(*e.Metric)
+			case sampling.MeasureReference, sampling.Head:
+				to.AddReference(*e.Metric)
+			}
+		})
+		if e.Of != sampling.MeasureCandidate && e.Of != sampling.Baseline && s.Sampler != nil && (s.Sampler.Missing() == 0 || e.Of == sampling.Head) {
+			best := s.Sampler.Best()
+			s.Best = &best
+		}
+	},
+	ClaimMade:      func(s *State, e Event) { s.Claim = e.Claim },
 	TestsKnown:     func(s *State, e Event) { s.KnownTests = e.Judgement },
 	ChangeAccepted: func(s *State, e Event) { s.accept() },
-	ChangeReverted: func(s *State, e Event) { s.Head = e.Head },
+	ChangeReverted: func(s *State, e Event) {
+		s.Head = e.Head
+		s.sample((*sampling.Sampler).Settle)
+	},
 	RepairAttempted: func(s *State, e Event) {
+		s.sample((*sampling.Sampler).Settle)
 		s.Attempt = e.Attempt
 		s.count(Course.Rework)
 	},
 	IterationSucceeded: func(s *State, e Event) {
 		if s.DiscardsInARow = 0; e.Metric != nil {
-			s.Best, s.BestIteration = e.Metric, e.Record.N
+			if s.BestIteration = e.Record.N; s.Sampler == nil { // else what fresh samples say
+				s.Best = e.Metric
+			}
 		}
+		s.sample(func(of *sampling.Sampler) {
+			of.Settle()
+			of.HeadChanged()
+		})
 		s.accept()
 		s.KeptCount++
 		s.Kept = last(append(slices.Clip(s.Kept), Kept{e.Record.N, e.Record.Commit, e.Record.Description}), KeepCommits)
@@ -148,6 +175,7 @@ var effects = map[Type]func(*State, Event){
 		s.record(e)
 	},
 	IterationFailed: func(s *State, e Event) {
+		s.sample((*sampling.Sampler).Settle)
 		s.DiscardsInARow++
 		s.Discarded++
 		if e.FailureReason == reason.AgentFailed {
@@ -232,6 +260,15 @@ var effects = map[Type]func(*State, Event){
 
 // withdrawPause forgets a pause that somebody has asked for.
 func (s *State) withdrawPause() { s.PauseRequested, s.PauseAt, s.PausedBy = false, PauseNow, "" }
+
+// sample does something to the sampler, of a loop that has one. Older states keep theirs.
+func (s *State) sample(do func(*sampling.Sampler)) {
+	if s.Sampler != nil {
+		next := *s.Sampler
+		do(&next)
+		s.Sampler = &next
+	}
+}
 
 // accept notes that the last change stays on the branch.
 func (s *State) accept() {

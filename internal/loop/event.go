@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pawl/internal/evidence"
+	"pawl/internal/evidence/sampling"
 	"pawl/internal/phase"
 	"pawl/internal/task"
 )
@@ -61,6 +62,8 @@ const (
 	PushRefused       Type = "push_refused"
 	PermissionDenied  Type = "permission_denied"
 	PermissionGranted Type = "permission_granted"
+	SampleTaken       Type = "sample_taken"
+	ClaimMade         Type = "claim_made"
 	Warned            Type = "warned"
 )
 
@@ -114,6 +117,8 @@ var Types = []struct {
 	{IdeaTaken, "a queued idea is this iteration's change"},
 	{ChangeCommitted, "the change is committed, before it is judged"},
 	{ChangeJudged, "verify, guard or policy said what it thinks of the change"},
+	{SampleTaken, "one evaluation where several decide: `metric`, `of` reference or candidate; at the end of baseline or head, for the claim"},
+	{ClaimMade, "baseline and head were measured anew: `claim` says how much better the head is"},
 	{ChangeReverted, "the change was undone by a commit with its parent's tree"},
 	{RepairAttempted, "the change was undone and the agent gets another attempt; `failure_reason`"},
 	{IterationSucceeded, "the change is kept; `evidence_ids` name what showed it"},
@@ -189,6 +194,11 @@ type Event struct {
 	Limits    map[Resource]evidence.Decimal `json:"limits,omitempty"` // all budgets, after an amendment
 	Judgement *Judgement                    `json:"judgement,omitempty"`
 	Metric    *evidence.Decimal             `json:"metric,omitempty"`
+	Metrics   map[string]evidence.Decimal   `json:"metrics,omitempty"` // the further ones of the baseline
+	Of        string                        `json:"of,omitempty"`      // what was evaluated
+	Judging   string                        `json:"judging,omitempty"` // how the metric is judged, now that its baseline is known
+	Sampler   *sampling.Sampler             `json:"sampler,omitempty"` // of a metric that samples judge
+	Claim     *Claim                        `json:"claim,omitempty"`
 	Commit    string                        `json:"commit,omitempty"`
 	Tree      string                        `json:"tree,omitempty"`
 	Head      string                        `json:"head,omitempty"` // the branch's head afterwards

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pawl/internal/evidence"
+	"pawl/internal/evidence/sampling"
 	"pawl/internal/phase"
 	"pawl/internal/task"
 )
@@ -60,11 +61,19 @@ type State struct {
 
 	Budget Budget `json:"budget"`
 
-	Baseline       *evidence.Decimal `json:"baseline"`
-	Best           *evidence.Decimal `json:"best"`
-	BestIteration  int               `json:"bestIteration,omitempty"`
-	DiscardsInARow int               `json:"discardsInARow"`
-	FixAttempts    int               `json:"fixAttempts"`
+	Baseline      *evidence.Decimal `json:"baseline"`
+	Best          *evidence.Decimal `json:"best"`
+	BestIteration int               `json:"bestIteration,omitempty"`
+	// Judging is how a metric loop comes to its verdicts, "" before its baseline is measured. Sampler has what that
+	// takes where it is by samples, and Noise says what that means. BaselineMetrics are the further metrics of the
+	// unchanged code.
+	Judging         string                      `json:"judging,omitempty"`
+	Noise           string                      `json:"noise,omitempty"`
+	Sampler         *sampling.Sampler           `json:"sampler,omitempty"`
+	BaselineMetrics map[string]evidence.Decimal `json:"baselineMetrics,omitempty"`
+	Claim           *Claim                      `json:"claim"`
+	DiscardsInARow  int                         `json:"discardsInARow"`
+	FixAttempts     int                         `json:"fixAttempts"`
 
 	KnownTests *Judgement `json:"knownTests,omitempty"` // what the tests showed on the unchanged code, of a Deliver loop
 	GuardTests int        `json:"guardTests,omitempty"` // how many tests passed in the guard there, as far as it tells
@@ -144,6 +153,21 @@ func New(id, kind string) State {
 	return State{Loop: id, Kind: kind, Status: Running, ChangedFiles: []string{}, Iterations: []Iteration{}, Kept: []Kept{}}
 }
 
+// How a metric loop comes to its verdicts.
+const (
+	JudgedSingly    = "single"        // one measurement of each change, as the source has it
+	JudgedExactly   = "deterministic" // the same, since the metric does not vary
+	JudgedBySamples = "sequential"    // evaluations of reference and change in turn
+)
+
+// Claim is how much better the head is than the baseline, both measured anew when the loop is over.
+type Claim struct {
+	sampling.Claim
+	// FalseKeeps is how many of the changes that were judged may be expected to be kept for nothing.
+	FalseKeeps float64         `json:"falseKeeps"`
+	Holdout    *sampling.Claim `json:"holdout,omitempty"` // by verify.holdout.command
+}
+
 // Gate is everything that waits for a person.
 type Gate struct {
 	ID        string    `json:"id"`
@@ -191,17 +215,19 @@ type Answer struct {
 
 // Judgement is what a command or policy said of a change.
 type Judgement struct {
-	Passed     bool              `json:"passed"`
-	Blocked    bool              `json:"blocked,omitempty"`
-	Policy     string            `json:"policy,omitempty"` // the guard's policy by name (L1)
-	Reason     string            `json:"reason,omitempty"`
-	ExitCode   int               `json:"exitCode"`
-	Metric     *evidence.Decimal `json:"metric,omitempty"`
-	DurationMs int64             `json:"durationMs"`
-	Log        string            `json:"log,omitempty"` // where the whole output is
-	Iteration  int               `json:"iteration"`
-	Violations []string          `json:"violations,omitempty"`
-	Tests      *Tests            `json:"tests,omitempty"`
+	Passed   bool              `json:"passed"`
+	Blocked  bool              `json:"blocked,omitempty"`
+	Policy   string            `json:"policy,omitempty"` // the guard's policy by name (L1)
+	Reason   string            `json:"reason,omitempty"`
+	ExitCode int               `json:"exitCode"`
+	Metric   *evidence.Decimal `json:"metric,omitempty"`
+	// Samples is what all evaluations say of the change, where more than one is made.
+	Samples    *sampling.Judgement `json:"samples,omitempty"`
+	DurationMs int64               `json:"durationMs"`
+	Log        string              `json:"log,omitempty"` // where the whole output is
+	Iteration  int                 `json:"iteration"`
+	Violations []string            `json:"violations,omitempty"`
+	Tests      *Tests              `json:"tests,omitempty"`
 }
 
 // Tests is what a run of the tests showed, the rerun of a failure included. Lists are capped.
@@ -304,6 +330,12 @@ type Iteration struct {
 	EndedAt     time.Time         `json:"endedAt,omitzero"`
 	PhaseMs     map[string]int64  `json:"phaseMs,omitempty"` // active time by phase (L10)
 	Note        string            `json:"note,omitempty"`    // that it is large, or several changes at once
+
+	Samples int               `json:"samples,omitempty"` // evaluations of the change; Metric is their mean
+	Spread  *evidence.Decimal `json:"spread,omitempty"`  // their standard deviation, where there are several
+	LLR     *float64          `json:"llr,omitempty"`     // what they say for the change, where samples decide
+	// Metrics are the further ones, the mean of each.
+	Metrics map[string]evidence.Decimal `json:"metrics,omitempty"`
 }
 
 // Kept is a commit that stayed.
@@ -365,6 +397,7 @@ type Result struct {
 	Proposal       *Proposal         `json:"proposal"`
 	Usage          Usage             `json:"usage"`
 	Recommendation string            `json:"recommendation"`
+	Claim          *Claim            `json:"claim"`
 }
 
 // Spending returns the state with what a step under way has spent on its budgets, for people who

@@ -16,7 +16,9 @@ const (
 	VerifySlow   = failure + "timeout"
 	NoNumber     = failure + "no-number"
 	Interrupted  = "interrupted"
+	Inconclusive = "inconclusive"
 	Policy       = "policy:" // followed by the rule that was broken
+	Bound        = "bound:"  // followed by the metric that is beyond it
 )
 
 // failure begins the reasons by which something failed, other than a change that was judged.
@@ -31,6 +33,8 @@ var Table = []struct{ Reason, Meaning string }{
 	{CheckFailed, "the check command failed"},
 	{AgentFailed, "the agent failed"},
 	{Policy, "a rule was broken, so nothing was run"},
+	{Bound, "another metric is worse than it may be"},
+	{Inconclusive, "too noisy: the evaluations showed neither a gain nor its absence"},
 	{NotAtomic, "the description names several changes"},
 	{NoChange, "nothing was changed"},
 	{Repeated, "the same change was discarded before"},
@@ -40,7 +44,7 @@ var Table = []struct{ Reason, Meaning string }{
 // Meaning returns what a reason means, "" where it is not in the table.
 func Meaning(reason string) string {
 	for _, row := range Table {
-		if reason == row.Reason || row.Reason == Policy && strings.HasPrefix(reason, Policy) {
+		if reason == row.Reason || strings.HasSuffix(row.Reason, ":") && strings.HasPrefix(reason, row.Reason) {
 			return row.Meaning
 		}
 	}

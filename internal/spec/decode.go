@@ -32,11 +32,12 @@ type decoder struct {
 }
 
 var (
-	durationType = reflect.TypeFor[Duration]()
-	decimalType  = reflect.TypeFor[evidence.Decimal]()
-	argvType     = reflect.TypeFor[Argv]()
-	sizeType     = reflect.TypeFor[Size]()
-	rawType      = reflect.TypeFor[json.RawMessage]()
+	durationType  = reflect.TypeFor[Duration]()
+	decimalType   = reflect.TypeFor[evidence.Decimal]()
+	thresholdType = reflect.TypeFor[evidence.Threshold]()
+	argvType      = reflect.TypeFor[Argv]()
+	sizeType      = reflect.TypeFor[Size]()
+	rawType       = reflect.TypeFor[json.RawMessage]()
 )
 
 // fields are the keys of a struct, in its order.
@@ -109,6 +110,20 @@ func (d decoder) set(v reflect.Value, raw any, key string) {
 			return
 		}
 		v.Set(reflect.ValueOf(n))
+		return
+	case thresholdType:
+		n, ok := number(raw)
+		threshold := evidence.Threshold{Value: n}
+		if text, is := raw.(string); is && !ok {
+			var err error
+			threshold, err = evidence.ParseThreshold(text)
+			ok = err == nil
+		}
+		if !ok {
+			wrong(`a number, or a percentage such as "2%"`)
+			return
+		}
+		v.Set(reflect.ValueOf(threshold))
 		return
 	case rawType:
 		if _, ok := stringKeys(raw); !ok {

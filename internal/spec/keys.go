@@ -22,7 +22,7 @@ func leaves(t reflect.Type, key string) []string {
 	names, index := fields(t)
 	for _, name := range names {
 		field := t.Field(index[name]).Type
-		if field.Kind() == reflect.Struct && field != decimalType && field != argvType {
+		if field.Kind() == reflect.Struct && field != decimalType && field != thresholdType && field != argvType {
 			all = append(all, leaves(field, join(key, name))...)
 		} else {
 			all = append(all, join(key, name))

@@ -92,7 +92,7 @@ func SchemaOf(defaults any, by Tables) *Schema {
 // LoopSchema describes the specs of loops that this version takes: fragment has all their keys and asks
 // for none, whole says what one has to have that is no fragment. descriptions are by dotted key.
 func LoopSchema(descriptions map[string]string) (fragment, whole *Schema) {
-	by := Tables{Descriptions: descriptions, Words: map[string][]string{}, Leasts: leasts, Required: required()}
+	by := Tables{Descriptions: descriptions, Words: map[string][]string{}, Leasts: leasts, Required: append(required(), "metrics[].name")}
 	for key := range words {
 		by.Words[key] = enum(key)
 	}
@@ -181,6 +181,8 @@ func (b schemer) value(t reflect.Type, given reflect.Value, key string) *Schema 
 		s.Type, s.Pattern = "string", sizeForm
 	case t == decimalType:
 		s.Type, s.Pattern = []string{"number", "string"}, `^[-+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][-+]?[0-9]+)?$`
+	case t == thresholdType:
+		s.Type, s.Pattern = []string{"number", "string"}, `^[-+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][-+]?[0-9]+)?%?$`
 	case t == argvType:
 		least := 1
 		if slices.Contains(b.Empty, key) {
@@ -223,7 +225,7 @@ func (b schemer) value(t reflect.Type, given reflect.Value, key string) *Schema 
 // enum are the words that a key can have in this version; nil where it can have any.
 func enum(key string) []string {
 	if of, known := words[key]; known {
-		return slices.DeleteFunc(slices.Clone(of), func(word string) bool { return key != "breakpoints[]" && !takes(key, word) })
+		return slices.DeleteFunc(slices.Clone(of), func(word string) bool { return !strings.Contains(key, "[]") && !takes(key, word) })
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func Sealed(s Spec, files []string, read func(file string) string) Seals {
 		}
 	}
 	r.words(s.Guard.Command, "", nil, 0)
-	for _, command := range []string{s.Verify.Command, s.Test.Command, s.Check.Command, s.Guard.Command} {
+	for _, command := range []string{s.Verify.Command, s.Verify.Holdout.Command, s.Test.Command, s.Check.Command, s.Guard.Command} {
 		r.judges = command == s.Guard.Command || command == s.Test.Command
 		r.scripts(command, "", nil, 0)
 	}
@@ -127,7 +127,7 @@ func Unsealed(s Spec, files []string, read func(file string) string) []string {
 	}
 	r.dirs = map[string]bool{}
 	r.words(s.Guard.Command, "", nil, 0)
-	for _, command := range []string{s.Verify.Command, s.Test.Command, s.Check.Command} {
+	for _, command := range []string{s.Verify.Command, s.Verify.Holdout.Command, s.Test.Command, s.Check.Command} {
 		r.scripts(command, "", nil, 0)
 	}
 	maps.DeleteFunc(r.dirs, func(dir string, _ bool) bool { return !open[dir] })

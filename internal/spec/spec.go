@@ -21,6 +21,7 @@ type Spec struct {
 	Validation  Validation          `json:"validate,omitzero"`
 	NewFiles    string              `json:"newFiles"`
 	Verify      Verify              `json:"verify"`
+	Metrics     []evidence.Bound    `json:"metrics,omitempty"`
 	Guard       Guard               `json:"guard"`
 	Policies    map[string]Policy   `json:"policies,omitempty"`
 	Test        Test                `json:"test,omitzero"`
@@ -64,12 +65,19 @@ func (s Spec) Canary() bool { return s.Validation.Canary == nil || *s.Validation
 
 // Verify is the command that prints the metric, and what to make of it.
 type Verify struct {
-	Command   string            `json:"command"`
-	Timeout   Duration          `json:"timeout"`
-	Pattern   string            `json:"pattern,omitempty"`
-	Direction string            `json:"direction"`
-	MinDelta  evidence.Decimal  `json:"minDelta"`
-	Target    *evidence.Decimal `json:"target,omitempty"`
+	Command   string   `json:"command"`
+	Timeout   Duration `json:"timeout"`
+	Pattern   string   `json:"pattern,omitempty"`
+	Direction string   `json:"direction"`
+	// MinDelta is an amount, or a share of what the metric was before.
+	MinDelta evidence.Threshold `json:"minDelta"`
+	Target   *evidence.Decimal  `json:"target,omitempty"`
+
+	Evidence     *string `json:"evidence,omitempty"` // Judging has the default, and so on
+	Calibration  *int    `json:"calibration,omitempty"`
+	MaxSamples   *int    `json:"maxSamples,omitempty"`
+	ParallelSafe *bool   `json:"parallelSafe,omitempty"`
+	Holdout      Holdout `json:"holdout,omitzero"`
 }
 
 // Guard is the command that must go on passing. An empty command is no guard.

@@ -22,22 +22,24 @@ import (
 // the items of a list. leasts are the smallest numbers that a key can have.
 var (
 	words = map[string][]string{
-		"kind":               kind.Loops(),
-		"newFiles":           {Deny, Ask, Allow},
-		"verify.direction":   {evidence.Higher, evidence.Lower},
-		"limits.onExhausted": {Halt, Ask},
-		"limits.atomic":      {Note, Rework},
-		"limits.onSealed":    {Rework, Block},
-		"sandbox.use":        {Auto, Off, Required},
-		"sandbox.network":    {Filtered, None, Open},
-		"approvals.plan":     {Required, Auto},
-		"approvals.diff":     {Required, Auto},
-		"mode":               {ModeAnswer, ModePlan, ModeMission},
-		"breakpoints[]":      phases(),
+		"kind":                kind.Loops(),
+		"newFiles":            {Deny, Ask, Allow},
+		"verify.direction":    {evidence.Higher, evidence.Lower},
+		"verify.evidence":     {Auto, Single, Sequential},
+		"metrics[].direction": {evidence.Higher, evidence.Lower},
+		"limits.onExhausted":  {Halt, Ask},
+		"limits.atomic":       {Note, Rework},
+		"limits.onSealed":     {Rework, Block},
+		"sandbox.use":         {Auto, Off, Required},
+		"sandbox.network":     {Filtered, None, Open},
+		"approvals.plan":      {Required, Auto},
+		"approvals.diff":      {Required, Auto},
+		"mode":                {ModeAnswer, ModePlan, ModeMission},
+		"breakpoints[]":       phases(),
 	}
 	leasts = map[string]int{
 		"limits.iterations": 1, "limits.toolCalls": 1, "limits.tokens": 1, "limits.reworks": 0, "limits.fixAttempts": 0, "limits.discards": 1, "limits.shiftAfter": 1, "limits.steps": 1,
-		"limits.processes": leastProcesses,
+		"limits.processes": leastProcesses, "verify.calibration": 12, "verify.maxSamples": 2,
 	}
 )
 
@@ -118,6 +120,7 @@ func (s Spec) check() Problems {
 	if s.Verify.MinDelta.Sign() < 0 {
 		add("verify.minDelta", "is "+s.Verify.MinDelta.String(), "0 or more, whichever the direction")
 	}
+	s.evidence(&c)
 	command("test.command", s.Test.Command)
 	positive("test.timeout", s.Test.Timeout)
 	for _, need := range k.Needed(s.TestRequired()) {

@@ -27,6 +27,7 @@ type Contract struct {
 	Contract    loop.Contract
 	Spec        spec.Spec
 	Baseline    *evidence.Decimal
+	Noise       string // what it means that the metric varies, "" where it does not
 	InScope     int
 	Plan        *loop.Plan // of a Deliver loop with a planner
 	Protections []string
@@ -75,6 +76,9 @@ func (s Style) Contract(c Contract) string {
 	f.add("stops", "after "+stops(c.Kind, sp.Limits))
 	if c.Kind.Reference {
 		f.add("baseline", number(c.Baseline))
+		f.add("noise", Clean(c.Noise))
+		f.add("holdout", holdout(s, sp)...)
+		f.add("metrics", bounds(sp.Metrics)...)
 	}
 	f.add("tells", told(sp.Notify)...)
 	f.add("started by", s.steward(sp)...)
@@ -139,6 +143,12 @@ func verified(k kind.Kind, v spec.Verify) string {
 		return text
 	}
 	text := "within " + v.Timeout.String() + "; " + v.Direction + " is better"
+	switch v.Judging() {
+	case spec.Single:
+		text += ", judged by one measurement"
+	case spec.Sequential:
+		text += ", judged by several evaluations"
+	}
 	if !v.MinDelta.IsZero() {
 		text += ", by at least " + v.MinDelta.String()
 	}
@@ -146,6 +156,31 @@ func verified(k kind.Kind, v spec.Verify) string {
 		text += ", until " + v.Target.String()
 	}
 	return text
+}
+
+// holdout is what the claim is measured by as well.
+func holdout(s Style, sp spec.Spec) []string {
+	if sp.Verify.Holdout.Command == "" {
+		return nil
+	}
+	return append(command(sp.Verify.Holdout.Command), s.Dim("for the claim alone; the agent is not told of it"))
+}
+
+// bounds are the further metrics that are read.
+func bounds(metrics []evidence.Bound) (lines []string) {
+	for _, m := range metrics {
+		line := Clean(m.Name) + " (" + cmp.Or(m.Direction, evidence.Higher) + " is better)"
+		switch {
+		case m.AtWorst == nil:
+			line += ", recorded only"
+		case m.AtWorst.Percent:
+			line += ", at worst " + m.AtWorst.String() + " worse than at the baseline"
+		default:
+			line += ", at worst " + m.AtWorst.String()
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // Protections renders what holds whatever the agent does, and what does not.
@@ -263,7 +298,7 @@ func granted(sp spec.Spec) (lines []string) {
 		lines = append(lines, "agent and commands may connect to "+Clean(strings.Join(sp.Sandbox.Hosts, "  ")))
 	}
 	for _, glob := range sp.Judge.Keep {
-		lines = append(lines, "what a judgement leaves in "+Clean(glob)+" is there at the next")
+		lines = append(lines, "what a judgement leaves in "+Clean(glob)+" is there at the next, but not between evaluations of a metric that varies")
 	}
 	return lines
 }

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"cmp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -67,7 +68,13 @@ func describe(e loop.Event) (text, color string, ofNote bool) {
 		}
 		return text + note(e.Note), "", true
 	case loop.BaselineMeasured:
-		return "baseline " + number(e.Metric), "", true
+		return "baseline " + number(e.Metric) + note(e.Note), "", true
+	case loop.SampleTaken:
+		return "evaluated the " + Clean(e.Of) + note(number(e.Metric)), "", false
+	case loop.ClaimMade:
+		if e.Claim != nil {
+			return "claim: " + strings.Join(claimed(*e.Claim), "; "), "", true
+		}
 	case loop.PlanMade:
 		if e.Plan != nil {
 			return "the plan " + first(e.Plan.Hash, 16) + ": " + Clean(strings.SplitN(strings.TrimSpace(e.Plan.Text), "\n", 2)[0]), "", true
@@ -201,6 +208,9 @@ func judged(e loop.Event) (text, color string, ofNote bool) {
 	text = Clean(e.Step) + " " + verdict
 	if e.Metric != nil {
 		text += ", metric " + e.Metric.String()
+	}
+	if by := j.Samples; by != nil {
+		text += " (" + plural(by.Samples, "evaluation") + " against " + by.Reference.String() + ", log likelihood ratio " + strconv.FormatFloat(by.LLR, 'g', 3, 64) + ")"
 	}
 	text += reason(j.Reason)
 	for _, v := range j.Violations {

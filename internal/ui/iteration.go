@@ -27,6 +27,9 @@ func (s Style) Iteration(k kind.Kind, it loop.Iteration) string {
 		line += padLeft(metric, 10) + "  " + padLeft(delta, 10) + "  "
 	}
 	line += Clean(it.Description)
+	if it.Samples > 1 {
+		line += s.Dim(" (" + itoa(it.Samples) + " evaluations)")
+	}
 	if it.Attempts > 1 {
 		line += s.Dim(" (" + itoa(it.Attempts) + " attempts)")
 	}

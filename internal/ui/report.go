@@ -2,6 +2,7 @@ package ui
 
 import (
 	"cmp"
+	"strconv"
 	"strings"
 
 	"pawl/internal/kind"
@@ -29,6 +30,9 @@ func (s Style) measured(status loop.Status, r loop.Result) string {
 	if r.Delta != nil {
 		delta = signed(*r.Delta)
 	}
+	if r.Claim != nil && (r.Claim.Pairs > 0 || r.Claim.Holdout != nil) {
+		b.WriteString(s.Bold("Claim: ") + strings.Join(claimed(*r.Claim), "\n  ") + "\n")
+	}
 	b.WriteString("Loop " + word + ": " + itoa(r.Iterations) + " iterations, " + itoa(r.KeptCount) + " kept, best metric: " +
 		number(r.Best) + " (baseline: " + number(r.Baseline) + ", delta: " + delta + ")\n")
 	b.WriteString("Kept changes:")
@@ -47,6 +51,22 @@ func (s Style) measured(status loop.Status, r loop.Result) string {
 		b.WriteString("\nRecommendation: " + cmp.Or(r.Recommendation, "–"))
 	}
 	return b.String()
+}
+
+// claimed is by how much the head is better than the baseline, as both were measured when the loop was over.
+func claimed(c loop.Claim) (lines []string) {
+	text := c.String()
+	if c.Pairs == 0 {
+		text += " (the metric does not vary)"
+	}
+	lines = append(lines, text)
+	if c.FalseKeeps > 0 {
+		lines = append(lines, "of the changes that were judged, up to "+strconv.FormatFloat(c.FalseKeeps, 'f', 1, 64)+" may be expected to be kept for nothing")
+	}
+	if c.Holdout != nil {
+		lines = append(lines, "by the holdout: "+c.Holdout.String())
+	}
+	return lines
 }
 
 // Places is where what a loop made is to be found, and what to do with it.

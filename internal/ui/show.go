@@ -40,6 +40,10 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 		}
 		f.add("best", best)
 	}
+	if st.Claim != nil {
+		f.add("claim", claimed(*st.Claim)...)
+	}
+	f.add("noise", Clean(st.Noise))
 	f.add("budget", s.budget(st.Budget)...)
 	f.add("spent", spent(st.Usage))
 	if st.Branch != "" {

@@ -16,6 +16,7 @@ import (
 
 	"pawl/internal/charter"
 	"pawl/internal/evidence"
+	"pawl/internal/evidence/sampling"
 	"pawl/internal/govern"
 	"pawl/internal/kind"
 	"pawl/internal/launch"
@@ -130,7 +131,7 @@ func TestTheContractShowsAllThatIsApproved(t *testing.T) {
 			Notify: []string{"https://example.com/hook", "./tell.sh | mail me"},
 			Goal:   "Make it shorter\nbut visit every city", Repo: spec.Repo{Base: "main"}, Scope: []string{"route/*.go"}, NewFiles: "deny",
 			Setup:  spec.Setup{Command: "make deps"},
-			Verify: spec.Verify{Command: "go run ./cmd/measure", Timeout: spec.Duration(30 * time.Second), Direction: "lower", MinDelta: dec("1"), Target: &target},
+			Verify: spec.Verify{Command: "go run ./cmd/measure", Timeout: spec.Duration(30 * time.Second), Direction: "lower", MinDelta: evidence.Threshold{Value: dec("1")}, Target: &target},
 			Guard:  spec.Guard{Command: "go vet ./...\ngo test ./...", Timeout: spec.Duration(5 * time.Minute)},
 			Agent:  spec.Agent{Command: spec.Argv{List: []string{"sh", "/tmp/my agent.sh"}}},
 			Limits: spec.Limits{Iterations: 1, ActiveTime: spec.Duration(10 * time.Minute), ToolCalls: 60, Discards: 10, WallClock: &wall, CostUSD: ref("2.50")},
@@ -311,9 +312,17 @@ func TestEveryEventHasALine(t *testing.T) {
 	}
 }
 
+// claims are of a metric that varies, with a holdout, and of one that does not.
+func claims() []loop.Claim {
+	c := sampling.Claim{Estimate: 7.9, Low: 5.8, High: 10, Bound: 6.1, Pairs: 5, Unit: sampling.Percent}
+	noisy := c
+	noisy.TooNoisy, noisy.Needs, noisy.Low = true, 277, -2
+	return []loop.Claim{{Claim: c, FalseKeeps: .8, Holdout: &noisy}, {Claim: sampling.Exact(evidence.Higher, dec("10"), dec("12"))}}
+}
+
 func events() []loop.Event {
 	its := iterations()
-	g, five := gates()["contract"], 5
+	g, five, claim := gates()["contract"], 5, claims()[0]
 	return []loop.Event{
 		{Type: loop.StewardOpened},
 		{Type: loop.TriggerReceived, Trigger: &task.Trigger{Name: "ci", Result: "accepted", Task: "ci-1"}},
@@ -377,6 +386,11 @@ func events() []loop.Event {
 		{Type: loop.PermissionDenied, Iteration: 5, Step: "modify", Role: "writer", Reason: "the role writer is not permitted canEditSource\nGrant it."},
 		{Type: loop.PushRefused, Iteration: 5, Reason: "the branch is checked out"},
 		{Type: loop.Warned, Iteration: 5, Reason: "verify printed several numbers"},
+		{Type: loop.SampleTaken, Iteration: 5, Of: sampling.MeasureReference, Metric: ref("10.2")},
+		{Type: loop.ChangeJudged, Iteration: 5, Step: "verify", Metric: ref("9.8"), Judgement: &loop.Judgement{
+			Passed: true, Samples: &sampling.Judgement{Do: sampling.Keep, Samples: 5, Reference: dec("10.15"), LLR: 2.31571},
+		}},
+		{Type: loop.ClaimMade, Iteration: 5, Claim: &claim},
 		{Type: loop.BudgetExhausted, Iteration: 10, ExhaustedBudget: loop.Iterations},
 		{Type: loop.ProposalMade, Iteration: 10, Proposal: &loop.Proposal{Hash: hash, Files: 3, Insertions: 80, Deletions: 25}},
 		{Type: loop.AutonomyCompleted, Iteration: 10, Reason: "the iteration limit is reached"},

@@ -1,0 +1,101 @@
+package govern
+
+import (
+	"pawl/internal/evidence"
+	"pawl/internal/evidence/sampling"
+	"pawl/internal/loop"
+	"pawl/internal/phase"
+	"pawl/internal/reason"
+	"pawl/internal/spec"
+)
+
+// Improve3 holds the rules of the metric protocol in version 3, as far as they differ from version 2: a noisy metric is
+// judged by several evaluations, further metrics have bounds, and the end is measured anew before anything is
+// claimed.
+type Improve3 struct {
+	Improve2
+	Evidence string           // verify.evidence
+	Samples  sampling.Rules   // of a noisy metric
+	Bounds   []evidence.Bound // metrics
+	Holdout  bool             // there is a verify.holdout.command
+}
+
+// Improve3Of returns the rules of a loop with that spec.
+func Improve3Of(s spec.Spec) Improve3 {
+	v := s.Verify
+	return Improve3{
+		Improve2: Improve2Of(s), Evidence: v.Judging(), Bounds: s.Metrics, Holdout: v.Holdout.Command != "",
+		Samples: sampling.Rules{Direction: v.Direction, MinDelta: v.MinDelta, MaxSamples: v.MostSamples(), Calibration: v.Calibrations()},
+	}
+}
+
+// autoBaseline is how often the baseline is measured to tell whether the metric is noisy.
+const autoBaseline = 3
+
+// Judging decides by evaluations of the unchanged code how the metric is judged, "" where more of them are
+// needed (`verify.evidence`).
+func (r Improve3) Judging(values []evidence.Decimal) string {
+	switch {
+	case r.Evidence == spec.Single:
+		return loop.JudgedSingly
+	case r.Evidence == spec.Auto && len(values) < autoBaseline:
+		return ""
+	case r.Evidence == spec.Auto && sampling.Deterministic(values):
+		return loop.JudgedExactly
+	case len(values) < r.Samples.Evaluations():
+		return ""
+	}
+	return loop.JudgedBySamples
+}
+
+// Sampling returns the rules by which samples are judged.
+func (r Improve3) Sampling() sampling.Rules { return r.Samples }
+
+// Broken returns why the further metrics of a change forbid to keep it, as the reason for the record and in a
+// sentence; both are "" where they do not.
+func (r Improve3) Broken(baseline, values map[string]evidence.Decimal) (why, sentence string) {
+	if b, broken := evidence.Broken(r.Bounds, baseline, values); broken {
+		return reason.Bound + b.Name, b.String()
+	}
+	return "", ""
+}
+
+// AfterVerify decides what follows P5. Under noise the guard runs before the change is evaluated a second time: as soon
+// as its first evaluation speaks for it, else once a fresh one of the reference has not settled the matter.
+func (r Improve3) AfterVerify(v Measurement) Move {
+	j := v.Samples
+	if j == nil || v.Reason() != "" {
+		return r.Improve2.AfterVerify(v)
+	}
+	switch {
+	case !r.Guard:
+		return enter(phase.Decide, "")
+	case j.Do == sampling.Keep, j.Do == sampling.MeasureCandidate, j.Do == sampling.MeasureReference && j.LLR > 0:
+		return enter(phase.Guard, "")
+	case j.Do == sampling.MeasureReference:
+		return Move{Do: Again}
+	}
+	return enter(phase.Decide, "")
+}
+
+// Sampled is the decision matrix for a change that was judged by samples (P6).
+func (r Improve3) Sampled(j sampling.Judgement) Move {
+	m := Move{Do: Finish, Measured: j.Samples > 0, Judged: true, Kept: j.Do == sampling.Keep}
+	if j.Do == sampling.Inconclusive {
+		m.Reason = reason.Inconclusive
+	}
+	return m
+}
+
+// RefreshDue reports whether the head is measured now that was just kept: its reference is gone, and something is
+// still to be compared with it.
+func (r Improve3) RefreshDue(s loop.State) bool {
+	return s.Sampler != nil && s.Sampler.Missing() > 0 && s.HaltRequested == "" && (r.Target != nil || r.Before(s).Do != Stop)
+}
+
+// ClaimDue reports whether a loop that is over claims how much better its head is than its baseline. Who halts a
+// loop does not wait for that, and without time there is nothing to measure it with.
+func (r Improve3) ClaimDue(s loop.State) bool {
+	return s.Baseline != nil && s.HaltRequested == "" && (s.Judging != loop.JudgedSingly || r.Holdout) && s.Judging != "" &&
+		(s.Judging == loop.JudgedExactly && !r.Holdout || s.KeptCount == 0 || StepExhausted(s, false) == "")
+}

@@ -1,0 +1,57 @@
+package govern
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"pawl/internal/evidence/sampling"
+	"pawl/internal/spec"
+)
+
+// Noisy is what the noise of a metric means for a loop, for whoever approves its contract.
+type Noisy struct {
+	Says     string   // how the metric is judged, and what that costs
+	Warnings []string // what cannot be shown with it
+}
+
+// Noise returns what a calibrated metric means for a loop with that spec. Each is how long an evaluation takes.
+func Noise(s sampling.Sampler, sp spec.Spec, each time.Duration) Noisy {
+	rules := Improve3Of(sp).Samples
+	sigma, unit := s.Sigma()
+	r := s.Resolve(rules)
+	n := Noisy{Says: fmt.Sprintf(
+		"the metric is noisy: one evaluation varies by %s (one standard deviation) and takes %s. A change is judged by evaluations of it and of what it is compared with in turn, %d of it at most; to show an improvement of %s takes about %d of it",
+		amountOf(sigma, unit), lasting(each), rules.MaxSamples, amountOf(r.Delta, r.Unit), r.Samples,
+	)}
+	if r.TooNoisy {
+		n.Warnings = append(n.Warnings, fmt.Sprintf(
+			"the metric is so noisy that no improvement of %s can be told from none within verify.maxSamples (%d): that takes about %d evaluations of each change. The smallest improvement that %d can show is %s. Make verify steadier, raise verify.maxSamples, or look for more (verify.minDelta)",
+			amountOf(r.Delta, r.Unit), rules.MaxSamples, r.Samples, rules.MaxSamples, amountOf(r.Smallest, r.Unit),
+		))
+	}
+	if cost, have := each*time.Duration(r.Samples), sp.Limits.ActiveTime.D(); cost > have {
+		n.Warnings = append(n.Warnings, fmt.Sprintf(
+			"to show one improvement of %s takes about %s of evaluations, and limits.activeTime is %s: raise it, or look for more (verify.minDelta)",
+			amountOf(r.Delta, r.Unit), lasting(cost), sp.Limits.ActiveTime,
+		))
+	}
+	return n
+}
+
+// amountOf is a share or an amount of the metric in words: 2.9 %, 0.03.
+func amountOf(v float64, unit string) string {
+	text := strconv.FormatFloat(v, 'g', 3, 64)
+	if unit == sampling.Percent {
+		return text + " %"
+	}
+	return text
+}
+
+// lasting is a length of time in words.
+func lasting(d time.Duration) string {
+	if d < 10*time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}

@@ -1,0 +1,263 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/evidence"
+	"pawl/internal/evidence/sampling"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+)
+
+// failuresInARow is how often the code that a change is compared with may fail to be measured before the loop
+// goes on without that.
+const failuresInARow = 3
+
+// evaluate measures once: the head, or a commit that stays on the branch. Each evaluation is a step, so that a worker
+// that dies between two of them loses nothing.
+func (l *improve) evaluate(ctx workflow.Context, at string) (act.Measured, error) {
+	s, it := l.State(), &l.iteration
+	in := l.newVerify()
+	in.At, in.Key.Sample = at, it.evaluations
+	in.Clean = s.Sampler != nil || s.Baseline == nil && it.evaluations > 0
+	in.Alone = s.Judging != loop.JudgedExactly && !l.spec.Verify.Shares()
+	it.evaluations++
+	return l.measure(ctx, in)
+}
+
+// took notes an evaluation where several decide.
+func (l *improve) took(ctx workflow.Context, of string, out act.Measured) {
+	if l.State().Sampler != nil && out.Metric != nil {
+		l.Emit(ctx, loop.Event{Type: loop.SampleTaken, Step: "verify", Of: of, Metric: out.Metric})
+	}
+}
+
+// tookOf notes an evaluation of the change.
+func (l *improve) tookOf(ctx workflow.Context, out act.Measured) {
+	l.took(ctx, sampling.MeasureCandidate, out)
+	l.iteration.metrics = l.iteration.metrics.With(out.Metrics)
+}
+
+// calibrated is the baseline as it was measured: once, or as often as it takes to know its noise.
+type calibrated struct {
+	judging string
+	values  []evidence.Decimal
+	metrics evidence.Averages
+	spentMs int64
+}
+
+// calibrate measures the unchanged code until the rules know how to judge by it. It returns why that failed, with
+// what came of it, where it did.
+func (l *improve) calibrate(ctx workflow.Context, first act.Measured, again func() (act.Measured, error)) (c calibrated, why string, out act.Measured, err error) {
+	for out = first; ; {
+		if why = measurement(out).Reason(); why != "" {
+			return c, why, out, nil
+		}
+		c.values, c.metrics, c.spentMs = append(c.values, *out.Metric), c.metrics.With(out.Metrics), c.spentMs+out.ElapsedMs
+		if c.judging = l.law().Judging(c.values); c.judging != "" {
+			return c, "", out, nil
+		}
+		if out, err = again(); err != nil {
+			return c, "", out, err
+		}
+	}
+}
+
+// noted records what the loop knows by the baseline, and what its noise means for whoever approves the contract.
+func (l *improve) noted(ctx workflow.Context, c calibrated, judgement *loop.Judgement, tests int) {
+	e := loop.Event{Type: loop.BaselineMeasured, Metric: &c.values[0], Judging: c.judging, Judgement: judgement, Tests: tests, Metrics: c.metrics.Values()}
+	if c.judging != loop.JudgedBySamples {
+		l.Emit(ctx, e)
+		return
+	}
+	sampler := sampling.Start(l.law().Sampling(), c.values)
+	best, each := sampler.Best(), time.Duration(c.spentMs/int64(len(c.values)))*time.Millisecond
+	noise := govern.Noise(sampler, l.spec, each)
+	e.Metric, e.Sampler, e.Note = &best, &sampler, noise.Says
+	l.Emit(ctx, e)
+	for _, line := range noise.Warnings {
+		l.Emit(ctx, loop.Event{Type: loop.Warned, Step: "verify", Reason: line})
+	}
+}
+
+// bySamples is what the samples of the change say so far, nil where one measurement decides.
+func (l *improve) bySamples() *sampling.Judgement {
+	s := l.State().Sampler
+	if s == nil {
+		return nil
+	}
+	j := s.Next(l.law().Sampling())
+	l.iteration.samples = &j
+	return &j
+}
+
+// reference measures what the change is compared with, again where that fails. It reports whether it did.
+func (l *improve) reference(ctx workflow.Context) (bool, error) {
+	for range failuresInARow {
+		out, err := l.evaluate(ctx, l.State().LastChange.Parent)
+		if err != nil {
+			return false, err
+		}
+		why := measurement(out).Reason()
+		if why == "" {
+			l.took(ctx, sampling.MeasureReference, out)
+			return true, nil
+		}
+		l.Emit(ctx, loop.Event{Type: loop.Warned, Step: "verify", Reason: "the code that the change is compared with could not be measured: " + explain(why, out)})
+	}
+	return false, nil
+}
+
+// judge evaluates change and reference in turn until one of the verdicts is shown.
+func (l *improve) judge(ctx workflow.Context) (govern.Move, error) {
+	for {
+		j := l.bySamples()
+		switch {
+		case j.Final():
+			return l.judged(ctx, *j), nil
+		case j.Do == sampling.MeasureReference:
+			if measured, err := l.reference(ctx); err != nil || !measured {
+				return l.law().Sampled(sampling.Judgement{Do: sampling.Inconclusive}), err
+			}
+			continue
+		}
+		out, err := l.evaluate(ctx, "")
+		if err != nil {
+			return govern.Move{}, err
+		}
+		v := measurement(out)
+		if why := v.Reason(); why != "" {
+			l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "verify", Judgement: l.measured(out, why)})
+			return l.law().AfterVerify(v), nil
+		}
+		l.tookOf(ctx, out)
+	}
+}
+
+// judged records a verdict by samples and decides by it.
+func (l *improve) judged(ctx workflow.Context, j sampling.Judgement) govern.Move {
+	it := &l.iteration
+	it.metric, it.delta = &j.Mean, j.Mean.Sub(j.Reference)
+	m := l.law().Sampled(j)
+	if why, sentence := l.law().Broken(l.State().BaselineMetrics, it.metrics.Values()); m.Kept && why != "" {
+		m.Kept, m.Reason, it.note = false, why, sentence
+	}
+	judgement := *l.State().LastVerify // of the last evaluation: its log shows one of them
+	judgement.Passed, judgement.Reason, judgement.Metric, judgement.Samples = true, m.Reason, &j.Mean, &j
+	l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "verify", Metric: &j.Mean, Judgement: &judgement})
+	return m
+}
+
+// refresh measures the head that was just kept: the samples that selected it say too much for it, and are gone.
+func (l *improve) refresh(ctx workflow.Context) error {
+	for failures := 0; l.law().RefreshDue(l.State()); {
+		out, err := l.evaluate(ctx, l.State().Head)
+		if err != nil {
+			return err
+		}
+		why := measurement(out).Reason()
+		if why == "" {
+			failures = 0
+			l.took(ctx, sampling.MeasureReference, out)
+			continue
+		}
+		if failures++; failures == failuresInARow {
+			return unready("verify", l.spec.Verify.Command, explain(why, out), out.Outcome, "Run it on the loop's branch: what was kept has to be measured again and again.")
+		}
+	}
+	return nil
+}
+
+// claim measures baseline and head anew and says by how much the head is better.
+func (l *improve) claim(ctx workflow.Context) error {
+	s, law := l.State(), l.law()
+	if !law.ClaimDue(s) {
+		return nil
+	}
+	rules, v := law.Sampling(), l.spec.Verify
+	c := loop.Claim{}
+	var noise sampling.Noise
+	if s.Sampler != nil {
+		noise, c.FalseKeeps = s.Sampler.Noise, rules.FalseKeeps(s.KeptCount+s.Discarded)
+	}
+	switch {
+	case s.KeptCount == 0:
+		c.Claim = sampling.Exact(v.Direction, *s.Baseline, *s.Baseline)
+	case s.Judging == loop.JudgedExactly:
+		c.Claim = sampling.Exact(v.Direction, *s.Baseline, *s.Best)
+	default:
+		pairs, err := l.pairs(ctx, "claim", v.Command)
+		if err != nil || pairs == nil {
+			return err
+		}
+		scale := sampling.ScaleOf(v.Direction, append(pairs.Baseline, pairs.Head...)...)
+		if s.Sampler != nil {
+			scale = s.Sampler.Scale
+		}
+		c.Claim = sampling.ClaimOf(scale, noise, rules, *pairs)
+	}
+	if v.Holdout.Command != "" && s.KeptCount > 0 {
+		pairs, err := l.pairs(ctx, "holdout", v.Holdout.Command)
+		if err != nil {
+			return err
+		}
+		if pairs != nil {
+			scale := sampling.ScaleOf(v.Direction, append(pairs.Baseline, pairs.Head...)...)
+			held := sampling.ClaimOf(scale, sampling.Noise{}, rules, *pairs)
+			c.Holdout = &held
+		}
+	}
+	l.Emit(ctx, loop.Event{Type: loop.ClaimMade, Claim: &c})
+	return nil
+}
+
+// pairs evaluates baseline and head in turn. There are none where one of them can't be measured any more, or the loop's
+// time is used up: the warning says so.
+func (l *improve) pairs(ctx workflow.Context, name, command string) (*sampling.Pairs, error) {
+	var pairs sampling.Pairs
+	lacks := func(why string) (*sampling.Pairs, error) {
+		l.Emit(ctx, loop.Event{Type: loop.Warned, Step: name, Reason: "nothing is claimed by " + name + ": " + why})
+		return nil, nil
+	}
+	for sample := 0; ; sample++ {
+		of := pairs.Next(0)
+		if of == "" {
+			return &pairs, nil
+		}
+		if spent := govern.StepExhausted(l.State(), false); spent != "" {
+			return lacks(fmt.Sprintf("the budget %s is used up", spent))
+		}
+		in := l.newVerify()
+		in.Command, in.Key.Name, in.Key.Sample = command, name, sample
+		in.At, in.Clean, in.Alone = l.State().Head, true, !l.spec.Verify.Shares()
+		if of == sampling.Baseline {
+			in.At = l.State().Base
+		}
+		out, err := l.measure(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		if why := measurement(out).Reason(); why != "" {
+			return lacks("the " + of + " can't be measured: " + explain(why, out))
+		}
+		pairs.Add(of, *out.Metric)
+		if command == l.spec.Verify.Command {
+			l.took(ctx, of, out)
+		}
+	}
+}
+
+// sampled writes what evaluations say of the change into its record.
+func (it iteration) sampled(record *loop.Iteration) {
+	record.Metrics = it.metrics.Values()
+	if j := it.samples; j != nil && j.Samples > 0 {
+		record.Samples, record.LLR = j.Samples, &j.LLR
+		if j.Samples > 1 {
+			record.Spread = &j.Spread
+		}
+	}
+}
