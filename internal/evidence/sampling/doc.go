@@ -23,7 +23,9 @@
 // ln((1−β)/α), discard at ln(β/(1−α)). A candidate that changes nothing is kept with a probability of about α, one
 // that improves by δ is discarded with about β, and no test with these errors needs fewer evaluations on average. The
 // defaults, α = .04 and β = .65, suit a loop: the next candidate costs little, and a real improvement that is missed
-// may be proposed again. A discard takes one or two evaluations; only what looks good is measured for long.
+// may be proposed again. A discard takes one or two evaluations; only what looks good is measured for long. A keep takes
+// three of the candidate and three of the head within its trial: of three, one spike is outvoted, and a reference that
+// is older than a slow change of the machine is found out.
 //
 // # The noise
 //
@@ -33,15 +35,19 @@
 // small, and tripled the false keeps. Robustness comes from leaving out spikes instead: evaluations farther than 3.5 σ
 // from the median of their arm (Iglewicz and Hoaglin, 1993) count neither for σ nor for a mean. The calibration, which
 // knows no σ yet, grows it from the median deviation outwards, as a forward search does (Atkinson and Riani). Normal
-// noise loses one evaluation in two thousand that way, so that the plain variance theory above still holds.
+// noise loses one evaluation in two thousand that way, so that the plain variance theory above still holds. While σ has
+// few degrees of freedom, d/√v is Student's t and not normal; the test takes the normal deviate that is as rare
+// (Wallace, Annals of Mathematical Statistics 30, 1959). Without that the first ten candidates after the calibration
+// are kept by luck twice as often as the later ones.
 //
 // # The reference
 //
 // A test against the sample that won before is a test against luck (the winner's curse): the expected maximum of
 // several noisy values is above all true ones. So whatever selected a change is thrown away when it is kept
 // ([Sampler.HeadChanged]), and eight fresh evaluations become the reference. It grows by one evaluation with every
-// candidate. Where its older and its newer half differ by more than three standard errors the machine drifts; then only
-// the last four evaluations count, and head and candidate are measured in turn.
+// candidate. Where its older and its newer half differ by more than three standard errors the machine drifts; then head
+// and candidate are measured in turn, and only these evaluations of the head count, or the last four. That a machine
+// drifts is remembered beyond a keep, until 32 evaluations of one head show no difference.
 //
 // # The claim
 //

@@ -11,9 +11,8 @@ const (
 	fresh         = 8  // evaluations of a new head before anything is judged against it
 	halves        = 3. // standard errors by which the halves of a reference may differ
 	leastTested   = 8  // evaluations that have halves worth comparing
-	lastDrifting  = 4  // evaluations that count while the machine drifts
-	steadyAfter   = 16 // evaluations of one head without a difference, after which the machine is steady again
-	everyDrifting = 1  // evaluations of a candidate between two of the head, while the machine drifts
+	lastDrifting  = 4  // evaluations that count while the machine drifts, unless the trial made more
+	steadyAfter   = 32 // evaluations of one head without a difference, after which the machine is steady again
 )
 
 // Reference is what was measured of the head since the last change was kept: the last 64 evaluations. None of them
@@ -46,23 +45,25 @@ func (r Reference) differ(sigma float64) bool {
 	return math.Abs(after-before) > halves*sigma*math.Sqrt(1/float64(m)+1/float64(n))
 }
 
-// counting are the evaluations that count: all, or the last of them where the machine drifts.
-func (r Reference) counting() []float64 {
-	if r.Drifts {
-		return r.Values[max(0, len(r.Values)-lastDrifting):]
+// counting are the evaluations of the head that count: all, or where the machine drifts the last four and those that
+// were made in turn with the candidate's.
+func (s Sampler) counting() []float64 {
+	values := s.Reference.Values
+	if s.Reference.Drifts {
+		return values[max(0, len(values)-max(lastDrifting, s.Trial.References)):]
 	}
-	return r.Values
+	return values
 }
 
 // Trial is what was measured of the candidate that is being judged.
 type Trial struct {
-	Values []float64 `json:"values,omitempty"` // on the scale, oldest first
-	Fresh  bool      `json:"fresh,omitempty"`  // the head was measured anew for this candidate
-	Since  int       `json:"since,omitempty"`  // evaluations of the candidate since the head was last measured
+	Values     []float64 `json:"values,omitempty"`     // on the scale, oldest first
+	References int       `json:"references,omitempty"` // evaluations of the head in this trial
+	Since      int       `json:"since,omitempty"`      // evaluations of the candidate since the last of them
 }
 
-// Sampler is all that judging under noise remembers between two evaluations: values, never more than a few kilobytes
-// of JSON. Copies share nothing that its methods change, so it may live in workflow state. The zero value is that of
+// Sampler is all that judging under noise remembers between two evaluations: values, less than 8 KB of
+// JSON. Copies share nothing that its methods change, so it may live in workflow state. The zero value is that of
 // a loop whose metric is not sampled.
 type Sampler struct {
 	Scale     Scale     `json:"scale,omitzero"`
@@ -112,9 +113,10 @@ func (s Sampler) Missing() int {
 // AddReference takes in a fresh evaluation of the head.
 func (s *Sampler) AddReference(v evidence.Decimal) {
 	y := s.Scale.of(v)
-	s.Noise = s.Noise.next(s.Reference.counting(), y)
+	s.Noise = s.Noise.next(s.counting(), y)
 	s.Reference = s.Reference.with(y, s.Noise.Sigma())
-	s.Trial.Fresh, s.Trial.Since = true, 0
+	s.Trial.References++
+	s.Trial.Since = 0
 }
 
 // AddCandidate takes in an evaluation of the candidate on trial.
@@ -137,7 +139,7 @@ func (s *Sampler) HeadChanged() {
 
 // Best returns what the reference says about the head, in the metric's own unit.
 func (s Sampler) Best() evidence.Decimal {
-	mean, _ := centre(s.Reference.counting(), s.Noise.Sigma())
+	mean, _ := centre(s.counting(), s.Noise.Sigma())
 	return decimal(s.Scale.metric(mean), digits)
 }
 

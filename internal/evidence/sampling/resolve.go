@@ -16,7 +16,7 @@ type Resolution struct {
 func (s Sampler) Resolve(r Rules) Resolution {
 	r = r.full()
 	keep, _ := r.boundaries()
-	reference, _ := centre(s.Reference.counting(), s.Noise.Sigma())
+	reference, _ := centre(s.counting(), s.Noise.Sigma())
 	sigma, delta := s.Noise.Sigma(), s.delta(r, reference)
 	out := Resolution{Delta: said(s.Scale, delta), Unit: s.Scale.unit(), Samples: 1}
 	out.Smallest = said(s.Scale, sigma*math.Sqrt(2*keep/float64(r.MaxSamples)))

@@ -13,7 +13,7 @@ type Rules struct {
 	MinDelta    evidence.Threshold `json:"minDelta,omitzero"`     // the improvement to look for; two thirds of the noise
 	Alpha       float64            `json:"alpha,omitempty"`       // false keeps among candidates that change nothing; .04
 	Beta        float64            `json:"beta,omitempty"`        // discards among candidates that improve by MinDelta; .65
-	MaxSamples  int                `json:"maxSamples,omitempty"`  // evaluations of one candidate at most; 32, at least 2
+	MaxSamples  int                `json:"maxSamples,omitempty"`  // evaluations of one candidate at most; 32, between 3 and 256
 	Calibration int                `json:"calibration,omitempty"` // evaluations of the baseline; 12, between 4 and 64
 }
 
@@ -24,7 +24,8 @@ const (
 	DefaultMaxSamples  = 32
 	DefaultCalibration = 12
 
-	leastSamples     = 2 // one value that is far off says nothing about the next
+	leastSamples     = 3 // of the candidate and of the head, in one trial, before a keep: of three the median is no spike
+	mostSamples      = 256
 	leastCalibration = 4
 	mostCalibration  = mostReference
 )
@@ -36,7 +37,7 @@ func (r Rules) full() Rules {
 	if r.Alpha+r.Beta >= 1 { // the boundaries would cross
 		r.Beta = (1 - r.Alpha) / 2
 	}
-	r.MaxSamples = max(cmp.Or(r.MaxSamples, DefaultMaxSamples), leastSamples)
+	r.MaxSamples = min(max(cmp.Or(r.MaxSamples, DefaultMaxSamples), leastSamples), mostSamples)
 	r.Calibration = min(max(cmp.Or(r.Calibration, DefaultCalibration), leastCalibration), mostCalibration)
 	return r
 }

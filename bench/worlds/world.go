@@ -1,0 +1,131 @@
+// Package worlds simulates loops in worlds whose truth is known: which candidates really improve the metric, and how
+// noisy it is. Rules decide from measurements alone; what they keep and claim is held against the truth. pawl's rule
+// is not a copy: it calls internal/evidence/sampling, as a loop does (issue 14).
+//
+// Start at [Table]. Everything is drawn from seeds, so that a run repeats to the digit.
+package worlds
+
+import (
+	"math"
+	"math/rand/v2"
+	"strconv"
+
+	"pawl/internal/evidence"
+)
+
+// World is a program whose metric, milliseconds, candidates change by shares.
+type World struct {
+	Name   string
+	Noise  float64 // standard deviation of an evaluation, as a share
+	Real   float64 // share of the candidates that improve the metric by Gain
+	Gain   float64
+	Harm   float64 // the others make it worse by 0 to so much
+	Drift  float64 // share by which the machine becomes slower with each evaluation
+	Wander float64 // standard deviation of the same where it has no direction
+	Spikes float64 // share of evaluations that are 10 to 50 % slower
+}
+
+// All are the worlds of the table. The first is that of the issue, and the others differ from it in one thing.
+func All() []World {
+	mix := World{Name: "mix, noise 3 %", Noise: .03, Real: .1, Gain: .02, Harm: .01}
+	vary := func(name string, change func(*World)) World {
+		w := mix
+		w.Name = name
+		change(&w)
+		return w
+	}
+	return []World{
+		mix,
+		vary("nothing real", func(w *World) { w.Real, w.Harm = 0, 0 }),
+		vary("noise 1 %", func(w *World) { w.Noise = .01 }),
+		vary("noise 6 %", func(w *World) { w.Noise = .06 }),
+		vary("slower by .2 % an evaluation", func(w *World) { w.Drift = .002 }),
+		vary("faster by .2 % an evaluation", func(w *World) { w.Drift = -.002 }),
+		vary("wandering by .2 % an evaluation", func(w *World) { w.Wander = .002 }),
+		vary("8 % spikes", func(w *World) { w.Spikes = .08 }),
+	}
+}
+
+// What a loop may spend.
+const (
+	Budget     = 505 // evaluations, those of references and of the claim included
+	Candidates = 100
+)
+
+// session is one loop in a world: it measures, and keeps the account of what is true.
+type session struct {
+	World
+	random *rand.Rand
+	used   int     // evaluations
+	now    float64 // how slow the machine is
+	base   float64 // ln of the baseline's true metric
+	head   float64
+	out    Outcome
+}
+
+// Outcome is what came of one loop.
+type Outcome struct {
+	Offered, OfferedReal int     // candidates that were judged
+	Found, False         int     // kept: real ones, others
+	Claimed, True        float64 // gain in percent, by the loop's own account and in truth
+	Low, High            float64 // the claim's interval, where the rule gives one
+	Interval             bool
+	Used                 int
+}
+
+func newSession(w World, seed uint64) *session {
+	return &session{World: w, random: rand.New(rand.NewPCG(seed, 14)), base: math.Log(100), head: math.Log(100)}
+}
+
+// measure evaluates a program whose true metric is e^level.
+func (s *session) measure(level float64) float64 {
+	s.used++
+	s.now += s.Drift
+	if s.Wander > 0 {
+		s.now += s.Wander * s.random.NormFloat64()
+	}
+	y := level + s.now + s.Noise*s.random.NormFloat64()
+	if s.random.Float64() < s.Spikes {
+		y += math.Log(1.1 + .4*s.random.Float64())
+	}
+	return y
+}
+
+// printed returns a measurement as a command prints it.
+func printed(y float64) evidence.Decimal {
+	return evidence.MustDecimal(strconv.FormatFloat(math.Exp(y), 'f', 6, 64))
+}
+
+// candidate draws the next candidate: the level of its metric, and whether it really improves it.
+func (s *session) candidate() (level float64, real bool) {
+	if s.random.Float64() < s.Real {
+		return s.head + math.Log(1-s.Gain), true
+	}
+	return s.head + math.Log(1+s.Harm*s.random.Float64()), false
+}
+
+// judged notes a candidate's verdict.
+func (s *session) judged(level float64, real, keep bool) {
+	s.out.Offered++
+	if real {
+		s.out.OfferedReal++
+	}
+	if !keep {
+		return
+	}
+	s.head = level
+	if real {
+		s.out.Found++
+	} else {
+		s.out.False++
+	}
+}
+
+// end notes what is claimed, as a distance of logarithms, and what is true.
+func (s *session) end(claimed float64) Outcome {
+	s.out.Claimed, s.out.True, s.out.Used = percent(claimed), percent(s.base-s.head), s.used
+	return s.out
+}
+
+// percent returns by how much the metric became smaller.
+func percent(d float64) float64 { return -100 * math.Expm1(-d) }
