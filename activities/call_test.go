@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,6 +14,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
+	"pawl/internal/outcome"
 	"pawl/internal/proc"
 	"pawl/internal/sandbox"
 )
@@ -107,4 +109,37 @@ func TestA6_AnInterruptedCallRunsAgainAndCounts(t *testing.T) {
 	out = c.make(t.Context(), "touch ran; "+done, 1, nil)
 	require.Equal(t, loop.ToolCalls, out.Exhausted, "lost attempts have used it up")
 	require.NoFileExists(t, filepath.Join(c.dir, "ran"))
+}
+
+// TestACallThatSaysNothingIsEnded has two programs that never end: of one nothing is heard any more, of the other a tool
+// is at work.
+func TestACallThatSaysNothingIsEnded(t *testing.T) {
+	c := newCalls(t)
+	call := func(script string, limit time.Duration) act.Called {
+		out, err := activities.Call(t.Context(), c.s, "gemini", act.Call{SilenceMs: 300}, proc.Command{
+			Argv: []string{"sh", "-c", script}, Dir: c.dir, Env: os.Environ(), Limit: limit, Stdout: filepath.Join(c.dir, "stdout"), Stderr: filepath.Join(c.dir, "stderr"),
+		}, nil)
+		require.NoError(t, err)
+		return out
+	}
+	out := call(`printf '{"type":"init"}\n'; tail -f /dev/null`, time.Minute)
+	require.Equal(t, outcome.Silent, out.Class)
+	require.Equal(t, "it said nothing for 300ms, and none of its tools was at work", out.Failure)
+	require.False(t, out.Interrupted, "it is not to run again")
+	out = call(tool+"1; tail -f /dev/null", 2*time.Second)
+	require.Equal(t, outcome.TimedOut, out.Class, "a tool may take its time")
+}
+
+// TestAProgramThatAsksInVainIsEnded has one that would ask its provider again and again, with a credential that nobody
+// knows.
+func TestAProgramThatAsksInVainIsEnded(t *testing.T) {
+	c := newCalls(t)
+	out, err := activities.Call(t.Context(), c.s, "claude", act.Call{}, proc.Command{
+		Argv: []string{"sh", "-c", `printf '{"type":"system","subtype":"init"}\n{"type":"system","subtype":"api_retry","error_status":401,"error":"authentication_failed"}\n'; tail -f /dev/null`},
+		Dir:  c.dir, Env: os.Environ(), Stdout: filepath.Join(c.dir, "stdout"), Stderr: filepath.Join(c.dir, "stderr"),
+	}, nil)
+	require.NoError(t, err)
+	require.Equal(t, outcome.AuthMissing, out.Class)
+	require.Equal(t, act.Refused{Status: 401, Said: "401 authentication_failed"}, *out.Refused)
+	require.Nil(t, out.RateLimit)
 }

@@ -14,6 +14,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/issue"
 	"pawl/internal/loop"
+	"pawl/internal/outcome"
 	"pawl/internal/secret"
 	"pawl/internal/task"
 )
@@ -23,8 +24,9 @@ import (
 // stdout is a stream, that says what was spent and how it ended, and the file has words only.
 func (e *exchange) collect(out *act.Called, stdout string, in act.Call) (printed string) {
 	r, err := agent.ReadResult(filepath.Dir(e.dir), filepath.Base(e.dir), resultName)
+	var refusal *outcome.Refusal
 	if e.call != nil {
-		printed = e.call.collect(out)
+		printed, refusal = e.call.collect(out)
 	} else {
 		first, _ := readFile(stdout, maxPlan)
 		printed = secret.Redact(string(first))
@@ -35,8 +37,8 @@ func (e *exchange) collect(out *act.Called, stdout string, in act.Call) (printed
 	if in.Proposal != nil {
 		out.Opinion = opinion(in.Proposal, e.goal, r.Review, printed)
 	}
-	if r.RetryAt != nil && out.RateLimit == nil {
-		out.RateLimit = &task.RateLimit{Until: r.RetryAt.UTC(), Said: "by its result file"}
+	if r.RetryAt != nil && refusal == nil {
+		refusal = &outcome.Refusal{Class: outcome.RateLimited, Until: r.RetryAt.UTC(), Said: "by its result file"}
 	}
 	if err != nil {
 		out.Warn(err.Error())
@@ -49,8 +51,55 @@ func (e *exchange) collect(out *act.Called, stdout string, in act.Call) (printed
 	if gave := said(string(r.GiveUp)); gave != "" {
 		out.GiveUp = loop.Clip(gave, 300)
 	}
-	out.RateLimit = believed(out.RateLimit, *out, time.Now())
+	if e.classify(out, refusal, time.Now()); out.Refused != nil && e.call == nil && r.ToolCalls == nil {
+		out.Usage.ToolCalls = 0 // it was not let work
+	}
 	return printed
+}
+
+// classify says what came of the call, and of one that its provider did not let work, why and until when. One that was
+// interrupted or used up a budget has no class.
+func (e *exchange) classify(out *act.Called, refusal *outcome.Refusal, now time.Time) {
+	if out.Interrupted || out.Exhausted != "" {
+		return
+	}
+	f := outcome.Facts{
+		Failure: out.Failure, GaveUp: out.GiveUp != "", NotStarted: out.StartError != "", TimedOut: out.TimedOut, Signal: out.Signal != "", Exit: out.ExitCode,
+		Stderr: out.Tail,
+	}
+	if refusal != nil {
+		f.Refusal = refusal.Class
+	}
+	if c := e.call; c != nil {
+		f.Stream, f.Begun, f.Ended, f.Silent = true, c.stream.Begun(), c.stream.Ended(), c.silent
+	}
+	if out.Class = outcome.Of(f); !out.Class.Refused() {
+		return
+	}
+	if refusal == nil {
+		refusal = &outcome.Refusal{Class: out.Class, Said: lastLines(out.Tail)}
+	}
+	until := refusal.When(now)
+	out.Refused = &act.Refused{Status: refusal.Status, Said: loop.Clip(said(refusal.Said), 300)}
+	if until.After(now.Add(maxSleep)) { // is not believed, so that nobody sleeps for years
+		out.Refused.Said += ", until " + until.Format(time.RFC3339)
+	} else {
+		out.Refused.Until = until
+	}
+	if out.Class == outcome.RateLimited {
+		out.RateLimit = &task.RateLimit{Until: out.Refused.Until, Said: out.Refused.Said}
+	}
+}
+
+// lastLines are the last lines of what a program wrote to stderr, on one line, "" for none.
+func lastLines(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return loop.Clip(said(strings.Join(lines[max(0, len(lines)-3):], "; ")), 300)
 }
 
 // said is a line of an agent's words. What looks like a credential is taken out: they are committed,
@@ -62,26 +111,16 @@ func said(text string) string {
 // maxSleep is how far ahead the end of a rate limit is believed: a week, as some are, and a day.
 const maxSleep = 8 * 24 * time.Hour
 
-// believed is the rate limit for which a call failed, nil for one that did not fail. An end that is too far ahead is
-// not believed, so that nobody sleeps for years.
-func believed(l *task.RateLimit, out act.Called, now time.Time) *task.RateLimit {
-	if l == nil || out.Interrupted || out.Exhausted != "" || out.OK() && out.GiveUp == "" {
-		return nil
-	}
-	if l.Until.After(now.Add(maxSleep)) {
-		return &task.RateLimit{Said: said(l.Said) + ", until " + l.Until.Format(time.RFC3339)}
-	}
-	return &task.RateLimit{Until: l.Until, Said: said(l.Said)}
-}
-
-// collect writes down what came of the call.
-func (c *call) collect(out *act.Called) (printed string) {
+// collect writes down what came of the call, and returns what its provider answered instead of work, nil where it did
+// not.
+func (c *call) collect(out *act.Called) (printed string, refusal *outcome.Refusal) {
 	end := c.stream.End()
 	end.Text, end.Failure = secret.Redact(end.Text), secret.Redact(end.Failure)
 	out.Usage = c.spent()
 	session, _, _ := c.stream.Session()
 	out.Session = loop.Clip(session, 100)
-	out.RateLimit = end.RateLimit
+	stderr, _ := readTail(filepath.Join(out.Log, "stderr"), tailLength)
+	complaint := secret.Redact(strings.TrimSpace(strings.ToValidUTF8(string(stderr), "?")))
 	switch {
 	case out.Interrupted: // it runs again
 	case c.over != "":
@@ -90,21 +129,34 @@ func (c *call) collect(out *act.Called) (printed string) {
 		out.Exhausted = end.Exhausted
 	case c.flooded:
 		out.Failure = fmt.Sprintf("it said more than %d bytes", streamLimit)
-	case !c.stream.Ended() && (out.ExitCode != 0 || out.Signal != ""): // which says more
-	case !out.TimedOut && out.StartError == "":
+	case c.silent:
+		out.Failure = fmt.Sprintf("it said nothing for %s, and none of its tools was at work", c.silence)
+	case c.hopeless && end.Refusal != nil:
+		out.Failure = loop.Clip(said(end.Refusal.Said), 300)
+	case out.TimedOut || out.StartError != "":
+	case c.stream.Ended():
 		out.Failure = loop.Clip(said(end.Failure), 300)
+	default: // of how it ended, and what it complained of, the stream knows nothing
+		last := lastLines(complaint)
+		if out.ExitCode == 0 && out.Signal == "" {
+			out.Failure = end.Failure
+		} else if last != "" {
+			out.Failure = out.Ending()
+		}
+		if last != "" {
+			out.Failure += ": " + last
+		}
 	}
-	if len(end.Denied) > 0 {
+	if out.Withheld = end.Denied; len(end.Denied) > 0 {
 		out.Warn("the agent was not allowed to use " + evidence.Description(strings.Join(end.Denied, ", ")))
 	}
 	if out.Tail = ""; !out.OK() { // a stream's last lines are nothing for people
-		last, _ := readTail(filepath.Join(out.Log, "stderr"), tailLength)
-		out.Tail = cmp.Or(secret.Redact(strings.TrimSpace(strings.ToValidUTF8(string(last), "?"))), loop.Clip(end.Text, tailLength))
+		out.Tail = cmp.Or(complaint, loop.Clip(end.Text, tailLength))
 	}
 	text := strings.TrimSpace(end.Text)
 	if why, gave := strings.CutPrefix(text, agent.GiveUpWords); gave {
 		out.GiveUp = cmp.Or(said(why), agent.NoReason)
-		return text
+		return text, end.Refusal
 	}
 	if why, asked := strings.CutPrefix(text, agent.RegenerateWords); asked {
 		out.Regenerate, text = true, strings.TrimSpace(why)
@@ -112,7 +164,7 @@ func (c *call) collect(out *act.Called) (printed string) {
 	if out.OK() { // the last words of one that failed describe no change
 		out.Description = said(text)
 	}
-	return text
+	return text, end.Refusal
 }
 
 // reported is what an agent says that it spent in a call.

@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"time"
 
 	sdk "go.temporal.io/sdk/client"
 
@@ -20,9 +21,11 @@ func Call(ctx context.Context, s *proc.Supervisor, use string, in act.Call, comm
 	if err != nil {
 		return act.Called{}, err
 	}
+	c.silence = time.Duration(in.SilenceMs) * time.Millisecond
 	result, err := c.run(ctx, s, command)
 	out := act.Called{Outcome: act.Outcome{ExitCode: result.ExitCode, Signal: result.Signal, TimedOut: result.TimedOut, Interrupted: result.Interrupted, StartError: result.StartError}}
-	c.collect(&out)
+	_, refusal := c.collect(&out)
+	(&exchange{call: c}).classify(&out, refusal, time.Now())
 	return out, err
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
@@ -132,9 +133,13 @@ func (ws *loopWorkspace) brief(ctx context.Context, in act.Call, head string, c 
 		Agent: own, Tools: s.Approvals.Tools, Budget: in.Budget,
 		MayEdit: slices.Contains(govern.Needs(in.Phase), spec.CanEditSource) && govern.Permit(s, in.Role, spec.CanEditSource) == nil,
 	}
-	return e, e.instruct(adapter, call, c, tell,
+	err = e.instruct(adapter, call, c, tell,
 		"PAWL_LOOP="+ws.Loop, "PAWL_KIND="+state.Kind, "PAWL_ROLE="+in.Role, "PAWL_PHASE="+in.Phase,
 		"PAWL_ITERATION="+strconv.Itoa(in.Key.Iteration), "PAWL_ATTEMPT="+strconv.Itoa(in.Attempt))
+	if e.call != nil {
+		e.call.silence = time.Duration(in.SilenceMs) * time.Millisecond
+	}
+	return e, err
 }
 
 // exchangeFor makes the exchange of a step, with the prompt in it, which the command gets on stdin.

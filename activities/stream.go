@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,9 +39,14 @@ type call struct {
 	left    map[loop.Resource]evidence.Decimal // the budgets, nil for none
 	tell    func(loop.Usage, string)           // what is spent so far, and the last tool
 
-	over    loop.Resource // the budget that ended it
-	flooded bool          // its output was too long to be followed
-	tool    string
+	silence time.Duration // how long it may say nothing while no tool is at work, 0 for no limit
+
+	over     loop.Resource // the budget that ended it
+	flooded  bool          // its output was too long to be followed
+	hopeless bool          // its provider does not let it work, and it went on asking
+	silent   bool          // it said nothing for too long
+	heard    time.Time     // when it last said something
+	tool     string
 }
 
 // newCall takes up a call. What an attempt of this step has left behind, whose worker died, is put
@@ -88,6 +94,7 @@ func (c *call) run(ctx context.Context, s *proc.Supervisor, command proc.Command
 	}
 	running, interrupt := context.WithCancel(ctx)
 	defer interrupt()
+	c.heard = time.Now()
 	ended := make(chan struct{})
 	var following sync.WaitGroup
 	following.Go(func() {
@@ -117,8 +124,9 @@ func (c *call) run(ctx context.Context, s *proc.Supervisor, command proc.Command
 	if err := c.finish(); err != nil {
 		return result, err
 	}
-	// Whether a call is over its budget must not hang on when it was looked at last.
-	c.over = stream.Over(c.left, c.spent())
+	// Whether a call is over its budget must not hang on when it was looked at last. One that was ended for it is, also
+	// where the program then says that it had spent a little less.
+	c.over = cmp.Or(stream.Over(c.left, c.spent()), c.over)
 	return result, nil
 }
 
@@ -132,7 +140,12 @@ func (c *call) poll() bool {
 	}
 	c.flooded = c.at >= streamLimit
 	c.over = stream.Over(c.left, c.spent())
-	return c.flooded || c.over != ""
+	c.hopeless = c.hopeless || c.stream.Hopeless()
+	if c.stream.Busy() {
+		c.heard = time.Now()
+	}
+	c.silent = c.silence > 0 && time.Since(c.heard) > c.silence
+	return c.flooded || c.over != "" || c.hopeless || c.silent
 }
 
 // finish reads the rest.
@@ -163,6 +176,9 @@ func (c *call) readMore(most int64) (int64, error) {
 		return 0, err
 	}
 	c.at += int64(len(b))
+	if len(b) > 0 {
+		c.heard = time.Now()
+	}
 	for _, e := range c.stream.Feed(b) {
 		if e.Kind == stream.ToolCall {
 			c.tool = e.Tool

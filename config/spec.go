@@ -83,6 +83,9 @@ func (f File) Loop() (spec.Spec, error) {
 		return spec.Spec{}, f.other(kind.Loops(), "a "+f.Kind.Name+" is started with `pawl "+f.Kind.Name+" up FILE`")
 	}
 	s, err := spec.FromMap(f.doc.values)
+	if err == nil {
+		err = s.Kept()
+	}
 	if err := f.finish(err, &s.Repo); err != nil {
 		return spec.Spec{}, err
 	}

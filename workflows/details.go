@@ -34,6 +34,9 @@ func Details(s loop.State) string {
 		}
 	}
 	row("status", string(s.Status))
+	if l := s.Sleep; l != nil {
+		row("asleep until", l.Until.UTC().Format(time.RFC3339)+", "+l.String())
+	}
 	row("phase", string(s.Phase))
 	row("iteration", fmt.Sprint(s.Iteration))
 	row("metric", metricLine(s))

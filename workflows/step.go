@@ -44,6 +44,7 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 	if call := in.Asks(); call != nil {
 		role = call.Role
 	}
+	refusals := 0 // in a row, of this call
 	for {
 		if err := r.waitIfPaused(ctx, loop.PauseStep); err != nil {
 			return none, err
@@ -69,7 +70,7 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 		if call := in.Asks(); call != nil {
 			told = r.guide(call)
 			recorded = r.recordWith(ctx, call)
-			call.Budget = r.left(call.Role)
+			call.Budget, call.SilenceMs = r.left(call.Role), r.spec.Silence().Milliseconds()
 		}
 		out, err := runStep[O, P](ctx, r, activity, command, in)
 		o, called := P(&out).Core(), P(&out).Said()
@@ -87,8 +88,12 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 			r.Recorded(recorded, called.Ledger)
 		}
 		o.Exhausted = cmp.Or(o.Exhausted, boundBy(*o, bound))
+		refused := o.Refused
+		if refused != nil { // it counts as no call, and what it waited for as no time
+			o.ElapsedMs, called.Usage.AgentCalls = 0, 0
+		}
 		done := r.ended(s, role, *o, called.Usage)
-		if !o.Interrupted && o.Exhausted == "" {
+		if !o.Interrupted && o.Exhausted == "" && refused == nil {
 			done.Told = told
 		}
 		r.Emit(ctx, done)
@@ -101,6 +106,13 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 		}
 		if o.Exhausted != "" { // what the agent had begun is undone
 			if err := r.exhausted(ctx, govern.BudgetEnd(o.Exhausted)); err != nil {
+				return out, err
+			}
+			o.Interrupted = true
+		}
+		if refused != nil && !o.Interrupted {
+			refusals++
+			if err := r.refused(ctx, in.Asks(), *o, &refusals); err != nil {
 				return out, err
 			}
 			o.Interrupted = true
@@ -297,6 +309,6 @@ func (r *run) ended(s *act.Step, role string, out act.Outcome, u loop.Usage) loo
 	u.ActiveMs = out.ElapsedMs
 	return loop.Event{
 		Type: loop.StepEnded, Step: s.Key.Name, Role: role, Attempt: s.Key.Attempt, Reason: out.Ending(), Usage: &u,
-		EvidenceIDs: evidenceOf(out), RateLimit: out.RateLimit,
+		EvidenceIDs: evidenceOf(out), RateLimit: out.RateLimit, Outcome: string(out.Class),
 	}
 }

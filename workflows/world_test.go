@@ -25,6 +25,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/outcome"
 	"pawl/internal/wire"
 	"pawl/workflows"
 )
@@ -81,6 +82,9 @@ type stepped struct {
 	Regenerate                 bool
 	Plan                       *loop.Plan
 	Opinion                    *act.Opinion
+	Class                      outcome.Class
+	Refused                    *act.Refused
+	Withheld                   []string
 	Passing                    int  // tests in a guard
 	Files                      int  // of a canary
 	Seen                       bool // by one

@@ -25,6 +25,8 @@ type Call struct {
 
 	// Budget is what is left of the budgets that are watched while the agent works.
 	Budget map[loop.Resource]evidence.Decimal `json:"budget,omitempty"`
+	// SilenceMs is how long the agent may say nothing while none of its tools is at work, 0 for no limit.
+	SilenceMs int64 `json:"silenceMs,omitempty"`
 }
 
 // Asks returns the call itself.
@@ -35,6 +37,9 @@ type Called struct {
 	Outcome
 	Ledger string `json:"ledger,omitempty"` // the ledger's head after Events were appended
 	Denied string `json:"denied,omitempty"` // what the role did that it may not: nothing of it is kept
+
+	// Withheld are the tools that the agent was not allowed to use.
+	Withheld []string `json:"withheld,omitempty"`
 
 	Usage       loop.Usage `json:"usage,omitzero"`
 	Session     string     `json:"session,omitempty"` // the agent's own ID of the call: a person finds it again by it

@@ -7,6 +7,7 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
+	"pawl/internal/outcome"
 	"pawl/internal/task"
 )
 
@@ -65,6 +66,17 @@ type Outcome struct {
 	Tests       int           `json:"tests,omitempty"` // of a guard: how many passed, as far as its output tells
 	// RateLimit is why an agent's program refused to work.
 	RateLimit *task.RateLimit `json:"rateLimit,omitempty"`
+	// Class is what came of an agent's call, "" of any other step, and where the call runs again.
+	Class outcome.Class `json:"class,omitempty"`
+	// Refused says what its provider answered instead of work, where that is the class.
+	Refused *Refused `json:"refused,omitempty"`
+}
+
+// Refused is what a provider answered instead of work.
+type Refused struct {
+	Status int       `json:"status,omitempty"` // of HTTP
+	Said   string    `json:"said,omitempty"`
+	Until  time.Time `json:"until,omitzero"` // when it works again, zero where nobody knows
 }
 
 // Core returns what all outcomes have in common.

@@ -33,6 +33,7 @@ var pure = []string{
 	"internal/launch",
 	"internal/loop",
 	"internal/markdown",
+	"internal/outcome",
 	"internal/phase",
 	"internal/program",
 	"internal/reason",

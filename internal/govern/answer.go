@@ -87,6 +87,9 @@ func answerGate(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply,
 		if name == loop.MessageContinue && s.PauseRequested {
 			return Reply{}, fault.New(fault.LoopNotPaused, "the loop is still pausing").Advise("Wait until it is paused, then continue.")
 		}
+		if name == loop.MessageContinue && s.Sleep != nil {
+			return received(name, m, "the agent is called again", ""), nil
+		}
 		if name == loop.MessageContinue {
 			return Reply{}, fault.New(fault.LoopNotPaused, "the loop is %s, there is nothing to continue", s.Status)
 		}
@@ -95,7 +98,7 @@ func answerGate(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply,
 	if m.Gate != "" && m.Gate != g.ID {
 		return Reply{}, fault.New(fault.GateMismatch, "the answer is for gate %s, but %s waits", clip(m.Gate), g.ID)
 	}
-	if !slices.Contains(Answers(g.Kind), name) {
+	if answers := g.Answers; !slices.Contains(Answers(g.Kind), name) || answers != nil && !slices.Contains(answers, name) {
 		code := fault.GateMismatch
 		if name == loop.MessageContinue {
 			code = fault.LoopNotPaused

@@ -21,6 +21,9 @@ func Child(s loop.State, event string) task.ChildEvent {
 		},
 	}
 	r.Steward, r.RateLimit = s.Steward, s.RateLimit
+	if s.Sleep != nil {
+		r.RateLimit = &task.RateLimit{Until: s.Sleep.Until, Said: s.Sleep.Reason}
+	}
 	if s.Contract != nil {
 		r.Approved = s.Contract.ApprovedBy
 	}

@@ -113,6 +113,9 @@ func (t Gates) Answer(message string) bool {
 func (t Gates) Ways(g loop.Gate, b loop.Budget, command func(message string, words ...string) string) []Way {
 	var all []Way
 	for _, r := range t[g.Kind] {
+		if g.Answers != nil && !slices.Contains(g.Answers, r.Message) {
+			continue
+		}
 		sayings := []Saying{{}}
 		if r.Say != nil {
 			sayings = r.Say(g, b)

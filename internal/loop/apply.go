@@ -7,7 +7,9 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/evidence/sampling"
 	"pawl/internal/kind"
+	"pawl/internal/outcome"
 	"pawl/internal/reason"
+	"pawl/internal/task"
 )
 
 // Apply returns the state after the event. It is the only way a state changes, here in the
@@ -46,6 +48,7 @@ var effects = map[Type]func(*State, Event){
 	},
 	LoopResumed: func(s *State, e Event) {
 		s.Status, s.Gate, s.PauseReason, s.HaltRequested = Running, nil, "", ""
+		s.awake()
 		s.withdrawPause()
 		s.startClock(e.Time)
 		s.Head, s.Desk, s.Host = e.Head, e.Opened.Desk, e.Opened.Host
@@ -60,6 +63,7 @@ var effects = map[Type]func(*State, Event){
 			return
 		}
 		s.Phase = e.Phase
+		s.awake()
 		if g := s.Gate; g != nil { // what it was about is lost, but not that a person wants the loop to wait
 			s.PauseRequested = s.PauseRequested || g.Kind == GatePause || g.Kind == GateBreakpoint
 			s.Gate, s.Status, s.PauseReason = nil, Running, ""
@@ -210,10 +214,18 @@ var effects = map[Type]func(*State, Event){
 	},
 	GateClosed: func(s *State, e Event) {
 		s.Gate, s.Answered, s.Status, s.PauseReason = nil, e.Answer, Running, ""
-		if e.Gate.Kind == GateQuestion && e.Answer.Message == MessageAnswer {
+		if e.Gate.Kind == GateQuestion && e.Answer.Message == MessageAnswer && !s.Underway() {
 			s.NoNumbers = 0
 		}
+		s.asleep()
 	},
+	SleepBegun: func(s *State, e Event) {
+		if s.Sleep = e.Sleep; e.Sleep.Class == outcome.RateLimited {
+			s.RateLimit = &task.RateLimit{Until: e.Sleep.Until, Said: e.Sleep.Reason}
+		}
+		s.asleep()
+	},
+	SleepEnded: func(s *State, e Event) { s.awake() },
 	AutonomyPaused: func(s *State, e Event) {
 		switch {
 		case GateKind(e.Reason) == GatePause:
@@ -234,7 +246,11 @@ var effects = map[Type]func(*State, Event){
 		case MessagePause:
 			s.PauseRequested, s.PauseAt, s.PausedBy = true, e.How, e.By
 		case MessageContinue:
-			s.withdrawPause()
+			if s.withdrawPause(); s.Sleep != nil { // a person knows better: it is time
+				sleep := *s.Sleep
+				sleep.Until = e.Time
+				s.Sleep = &sleep
+			}
 		case MessageHalt, MessageSetMode:
 			if s.HaltRequested == "" {
 				s.HaltRequested = cmp.Or(e.Reason, "halted")
@@ -256,6 +272,24 @@ var effects = map[Type]func(*State, Event){
 	},
 	ProposalApproved: proposal, ProposalRejected: proposal, ProposalApplied: proposal,
 	AutonomyCompleted: end, AutonomyHalted: end, LoopFailed: end,
+}
+
+// asleep says that the loop sleeps, where it does and waits for nobody.
+func (s *State) asleep() {
+	if s.Sleep != nil && s.Gate == nil {
+		s.Status, s.PauseReason = Sleeping, s.Sleep.String()
+	}
+}
+
+// awake ends a sleep, if there was one.
+func (s *State) awake() {
+	if s.Sleep == nil {
+		return
+	}
+	s.Sleep, s.RateLimit = nil, nil
+	if s.Status == Sleeping {
+		s.Status, s.PauseReason = Running, ""
+	}
 }
 
 // withdrawPause forgets a pause that somebody has asked for.
@@ -328,7 +362,7 @@ func proposal(s *State, e Event) { s.Proposal = e.Proposal }
 
 func end(s *State, e Event) {
 	s.Status, s.ExitStatus, s.ErrorCode, s.Cause, s.Recovery, s.Reason = e.Status, e.ExitStatus, e.ErrorCode, e.Cause, e.Recovery, e.Reason
-	s.Gate, s.PauseReason = nil, ""
+	s.Gate, s.PauseReason, s.Sleep = nil, "", nil
 }
 
 // Union returns the files of both lists, each once, as many as a list of files keeps.

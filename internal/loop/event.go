@@ -65,6 +65,8 @@ const (
 	SampleTaken       Type = "sample_taken"
 	ClaimMade         Type = "claim_made"
 	Warned            Type = "warned"
+	SleepBegun        Type = "sleep_begun"
+	SleepEnded        Type = "sleep_ended"
 )
 
 // The events of stewards (S).
@@ -112,7 +114,9 @@ var Types = []struct {
 	{PhaseEntered, "the machine moved to `phase`"},
 	{PermissionGranted, "a role is permitted what its phase needs: `reason` names it"},
 	{PermissionDenied, "a role was to do what it may not, and nothing was run; or has done it, and nothing of it is kept"},
-	{StepEnded, "one command or agent call ended; `usage` says what it cost"},
+	{StepEnded, "one command or agent call ended; `usage` says what it cost. Of an agent's call `outcome` is its class"},
+	{SleepBegun, "the agent's provider refuses work: the loop sleeps until the time that `sleep` has, and then makes the call again. That costs no iteration, no attempt and no active time"},
+	{SleepEnded, "that time has come, or a person has sent the loop on before (`continue`)"},
 	{IdeaQueued, "an idea that named several changes was split, the rest queued"},
 	{IdeaTaken, "a queued idea is this iteration's change"},
 	{ChangeCommitted, "the change is committed, before it is judged"},
@@ -193,6 +197,7 @@ type Event struct {
 	Amendment json.RawMessage               `json:"amendment,omitempty"`
 	Limits    map[Resource]evidence.Decimal `json:"limits,omitempty"` // all budgets, after an amendment
 	Judgement *Judgement                    `json:"judgement,omitempty"`
+	Sleep     *Sleep                        `json:"sleep,omitempty"`
 	Metric    *evidence.Decimal             `json:"metric,omitempty"`
 	Metrics   map[string]evidence.Decimal   `json:"metrics,omitempty"` // the further ones of the baseline
 	Of        string                        `json:"of,omitempty"`      // what was evaluated

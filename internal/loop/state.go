@@ -12,6 +12,7 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/evidence/sampling"
+	"pawl/internal/outcome"
 	"pawl/internal/phase"
 	"pawl/internal/task"
 )
@@ -28,6 +29,8 @@ const (
 	Completed Status = "completed"
 	Failed    Status = "failed"
 	Halted    Status = "halted"
+	// Sleeping is a loop whose agent's provider refuses work: it goes on by itself.
+	Sleeping Status = "sleeping"
 )
 
 // Ended reports whether the loop is over.
@@ -135,6 +138,7 @@ type State struct {
 	PauseAt        string            `json:"pauseAt,omitempty"`       // where: PauseNow, PauseStep or PauseIteration
 	PausedBy       string            `json:"pausedBy,omitempty"`      // who asked for the pause
 	RateLimit      *task.RateLimit   `json:"rateLimit,omitempty"`     // for which the last agent call failed
+	Sleep          *Sleep            `json:"sleep,omitempty"`         // where it waits until its agent is let work again
 	HaltRequested  string            `json:"haltRequested,omitempty"` // the reason, "" for none
 	Course         *Course           `json:"course,omitempty"`        // of the iteration of a Deliver loop
 }
@@ -166,6 +170,26 @@ type Claim struct {
 	// FalseKeeps is how many of the changes that were judged may be expected to be kept for nothing.
 	FalseKeeps float64         `json:"falseKeeps"`
 	Holdout    *sampling.Claim `json:"holdout,omitempty"` // by verify.holdout.command
+}
+
+// Sleep is that a loop waits until its agent's provider lets it work again. No person has to do anything.
+type Sleep struct {
+	Class  outcome.Class `json:"class"`
+	Reason string        `json:"reason"` // what the provider said
+	Status int           `json:"status,omitempty"`
+	Since  time.Time     `json:"since"`
+	Until  time.Time     `json:"until"` // when the call is made again
+	Times  int           `json:"times"` // refusals of this call in a row
+	Role   string        `json:"role,omitempty"`
+}
+
+// String says it in words.
+func (s Sleep) String() string {
+	what := "the agent's provider refuses work"
+	if s.Class == outcome.RateLimited {
+		what = "the agent's rate limit is used up"
+	}
+	return what + ": " + s.Reason
 }
 
 // Gate is everything that waits for a person.

@@ -12,6 +12,10 @@ const (
 	Claude  = "claude"
 	Codex   = "codex"
 	Gemini  = "gemini"
+
+	OpenCode = "opencode"
+	Pi       = "pi"
+	Qwen     = "qwen"
 )
 
 // Program is one agent program.
@@ -19,11 +23,13 @@ type Program struct {
 	Name string // as people call it on the command line
 	Use  bool   // agent.use may name it; an adapter in internal/agent/stream carries it out
 
-	Lists bool // it can be limited to some of its tools
-	Cost  bool // it says what it cost, or its own word for it is taken
+	Lists  bool // it can be limited to some of its tools
+	Cost   bool // it says what it cost while it works, or its own word for it is taken
+	Tokens bool // the same of tokens
 
 	Version string   // the one that was measured; docs/agents.md says what
 	Keys    []string // the variables with its own credentials. It gets them, as it gets no other secret
+	Login   string   // the command by which a person signs in, "" where the keys are the way
 	Env     []string // what it is told beside what the spec says; the spec's agent.env wins
 
 	// Draft is how `pawl init` has it work on the desk, with the prompt that $PAWL_PROMPT names; "" where
@@ -41,10 +47,10 @@ type Program struct {
 
 // Table are the programs, those first that are looked for first.
 var Table = []Program{
-	{Name: Command, Use: true, Lists: true, Cost: true},
+	{Name: Command, Use: true, Lists: true, Cost: true, Tokens: true},
 	{
-		Name: Claude, Use: true, Lists: true, Cost: true, Version: "2.1.329",
-		Keys: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"},
+		Name: Claude, Use: true, Lists: true, Cost: true, Tokens: true, Version: "2.1.329",
+		Keys: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"}, Login: "claude auth login",
 		Env: []string{
 			"DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		},
@@ -53,19 +59,30 @@ var Table = []Program{
 		SignIn: []string{".claude/.credentials.json"},
 	},
 	{
-		Name: Codex, Use: true, Version: "0.169.0", Keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"},
+		Name: Codex, Use: true, Version: "0.169.0", Keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, Login: "codex login",
 		Draft:  `codex exec -s workspace-write --ephemeral --ignore-rules "$(cat "$PAWL_PROMPT")" </dev/null`,
 		Writes: []string{".codex"}, SignIn: []string{".codex/auth.json"},
 	},
 	{
-		Name: Gemini, Use: true, Version: "0.61.0", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+		Name: Gemini, Use: true, Version: "0.61.0", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Login: "gemini",
 		Draft:  `gemini --skip-trust --approval-mode auto_edit -p "$(cat "$PAWL_PROMPT")" </dev/null`,
 		Writes: []string{".gemini"}, SignIn: []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json"},
 	},
 	{
-		Name: "opencode", Draft: `opencode run "$(cat "$PAWL_PROMPT")" </dev/null`,
+		Name: OpenCode, Use: true, Cost: true, Tokens: true, Version: "1.18.33", Login: "opencode auth login",
+		Keys: []string{"OPENCODE_API_KEY"}, Env: []string{"OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1"},
+		Draft:  `opencode run "$(cat "$PAWL_PROMPT")" </dev/null`,
 		Writes: []string{".config/opencode", ".local/share/opencode", ".local/state/opencode", ".cache/opencode"},
 		SignIn: []string{".local/share/opencode/auth.json"},
+	},
+	{
+		Name: Pi, Use: true, Lists: true, Cost: true, Tokens: true, Version: "0.73.1", Login: "pi",
+		Keys: []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"}, Env: []string{"PI_OFFLINE=1", "PI_TELEMETRY=0"},
+		Writes: []string{".pi"}, SignIn: []string{".pi/agent/auth.json"},
+	},
+	{
+		Name: Qwen, Use: true, Tokens: true, Version: "0.24.4", Login: "qwen", Keys: []string{"OPENAI_API_KEY"},
+		Writes: []string{".qwen"}, SignIn: []string{".qwen/oauth_creds.json"},
 	},
 	{Name: "cursor-agent", Writes: []string{".cursor", ".config/cursor"}},
 	{Name: "aider", Writes: []string{".aider"}, Reads: []string{".aider.conf.yml"}},

@@ -1,6 +1,8 @@
 package spec
 
 import (
+	"time"
+
 	"pawl/internal/evidence"
 )
 
@@ -130,6 +132,7 @@ type Limits struct {
 	ShiftAfter   int               `json:"shiftAfter"`
 	Steps        int               `json:"steps"` // agent calls per iteration
 	PhaseTimeout Duration          `json:"phaseTimeout"`
+	Silence      *Duration         `json:"silence,omitempty"` // of an agent none of whose tools is at work; Spec.Silence has the default
 	OnExhausted  string            `json:"onExhausted"`
 	Atomic       *string           `json:"atomic,omitempty"`   // note or rework; Spec.Atomic has the default
 	OnSealed     *string           `json:"onSealed,omitempty"` // of improve: rework, the default, or block
@@ -137,6 +140,14 @@ type Limits struct {
 	// DefaultProcesses.
 	Memory    *Size `json:"memory,omitempty"`
 	Processes *int  `json:"processes,omitempty"`
+}
+
+// Silence is how long an agent may say nothing while none of its tools is at work, as far as its stream tells.
+func (s Spec) Silence() time.Duration {
+	if s.Limits.Silence == nil {
+		return 5 * time.Minute
+	}
+	return s.Limits.Silence.D()
 }
 
 // Atomic says what becomes of a change that is several at once (P2): Note, or Rework for a command that is

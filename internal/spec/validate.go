@@ -203,6 +203,9 @@ func (s Spec) check() Problems {
 		add("limits.steps", "is 1, and the ideator's call would leave none for the writer", "2 or more, or agent.ideas: false")
 	}
 	positive("limits.phaseTimeout", s.Limits.PhaseTimeout)
+	if s.Limits.Silence != nil {
+		positive("limits.silence", *s.Limits.Silence)
+	}
 	oneOf("limits.onExhausted", s.Limits.OnExhausted)
 	if s.Limits.Atomic != nil {
 		oneOf("limits.atomic", *s.Limits.Atomic)
@@ -248,6 +251,22 @@ func (s Spec) agents(add func(key, what, want string)) {
 	}
 }
 
+// Kept wants of every agent that what it uses up of a budget of tokens can be known while it works: all that spend
+// more stop then. Loops that have begun before this was asked for go on as they began, so that it stands beside
+// Validate.
+func (s Spec) Kept() error {
+	var c Checker
+	if s.Limits.Tokens == nil {
+		return nil
+	}
+	for _, role := range append([]string{""}, Roles()...) {
+		if p, known := program.Lookup(s.Agent.For(role).Use); known && p.Use && !p.Tokens {
+			c.Add("limits.tokens", "can't be kept, since "+p.Name+" does not say what it uses while it works", "limits.toolCalls or limits.activeTime, or another agent")
+		}
+	}
+	return c.Problems.Err()
+}
+
 // check wants an agent that can be called, that can be held to the tools and, where costs are capped,
 // says what it costs.
 func (a Agent) check(key string, tools []string, capped bool, add func(key, what, want string)) {
@@ -285,7 +304,11 @@ func (a Agent) check(key string, tools []string, capped bool, add func(key, what
 		add("approvals.tools", "is a list, and "+a.Use+" can't be held to one", `["*"] for all of its tools, or another agent`)
 	}
 	if capped && !p.Cost {
-		add("limits.costUSD", "can't be kept, since "+a.Use+" does not say what it costs", "limits.tokens or limits.toolCalls, or another agent")
+		instead := "limits.toolCalls, or another agent"
+		if p.Tokens {
+			instead = "limits.tokens or " + instead
+		}
+		add("limits.costUSD", "can't be kept, since "+a.Use+" does not say what it costs", instead)
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
 		variableKey := Join(key+".env", name)

@@ -167,6 +167,10 @@ func AfterChild(s State, c charter.Charter, e task.ChildEvent) []loop.Event {
 				return n.limited(*t, *l)
 			}
 		}
+	case task.ChildSleeps: // it goes on by itself; meanwhile the task does not go in circles
+		if l := e.Result.RateLimit; l != nil && !l.Until.IsZero() && t.State == task.Executing && t.Until.Before(l.Until) {
+			return n.limited(*t, *l)
+		}
 	case task.ChildEnded:
 		n.childEnded(*t, *st, e)
 	}

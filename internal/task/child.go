@@ -14,6 +14,8 @@ const (
 	ChildEnded     = "ended"
 	// ChildStands is no event of a loop: it is what reading one finds that goes on and asks nothing.
 	ChildStands = "stands"
+	// ChildSleeps is that its agent's provider refuses work, until a time that the result has.
+	ChildSleeps = "sleep_begun"
 )
 
 // ChildSignal is the name of the signal that a child loop sends its steward.
@@ -71,7 +73,7 @@ func (e ChildEvent) Complete() bool {
 	switch e.Event {
 	case ChildAsks, ChildAnswered:
 		return e.Loop != "" && e.Gate != nil
-	case IterationEnded, ChildEnded, ChildStands:
+	case IterationEnded, ChildEnded, ChildStands, ChildSleeps:
 		return e.Loop != "" && e.Result != nil
 	}
 	return false

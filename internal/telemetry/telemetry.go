@@ -233,7 +233,7 @@ func (t *Telemetry) PushRefused(ctx context.Context) {
 
 // census counts the loops by status and the open gates by kind, and finds the longest repetition.
 func (t *Telemetry) census() (loops map[loop.Status]int64, gates map[loop.GateKind]int64, repeats int64) {
-	loops = map[loop.Status]int64{loop.Running: 0, loop.Paused: 0, loop.Waiting: 0, loop.Blocked: 0}
+	loops = map[loop.Status]int64{loop.Running: 0, loop.Paused: 0, loop.Waiting: 0, loop.Sleeping: 0, loop.Blocked: 0}
 	gates = map[loop.GateKind]int64{}
 	t.mu.Lock()
 	defer t.mu.Unlock()

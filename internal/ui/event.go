@@ -156,6 +156,12 @@ func describe(e loop.Event) (text, color string, ofNote bool) {
 		return "a push was refused" + reason(e.Reason), yellow, true
 	case loop.Warned:
 		return "warning" + reason(cmp.Or(e.Reason, e.Note)), yellow, true
+	case loop.SleepBegun:
+		if l := e.Sleep; l != nil {
+			return "asleep until " + l.Until.UTC().Format(time.RFC3339) + ", refusal " + itoa(l.Times) + " of this call: " + Clean(l.String()), yellow, true
+		}
+	case loop.SleepEnded:
+		return "awake: the agent is called again", "", true
 	case loop.BudgetExhausted:
 		return "budget used up: " + string(e.ExhaustedBudget), yellow, true
 	case loop.ProposalMade:

@@ -16,6 +16,8 @@ func (s Style) List(rows []launch.Row, now time.Time) string {
 		switch {
 		case r.Gate != "":
 			doing = "waits: " + r.Gate
+		case loop.Status(r.Status) == loop.Sleeping:
+			doing += ", its agent is refused work"
 		case loop.Status(r.Status).Ended():
 			doing = ""
 		}

@@ -69,6 +69,8 @@ func (s Style) stage(st loop.State, since, now time.Time) string {
 		at = string(st.Status)
 	case st.Gate != nil:
 		at, since = "waiting: "+string(st.Gate.Kind), st.Gate.OpenedAt
+	case st.Sleep != nil:
+		at, since = "asleep until "+s.when(st.Sleep.Until)+":", st.Sleep.Since
 	case st.Phase == "":
 		at = "starting"
 	case st.Attempt > 1:

@@ -7,6 +7,7 @@ import (
 
 	"pawl/internal/kind"
 	"pawl/internal/loop"
+	"pawl/internal/shell"
 )
 
 // State renders the state of a loop of a kind for people: what it waits for and how to answer first.
@@ -20,6 +21,9 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 	title, _, _ := strings.Cut(strings.TrimLeft(st.Goal, "# "), "\n") // of an issue, whose text is long
 	f.add("goal", Clean(title))
 	f.add("status", s.status(st.Status)+endedBecause(st))
+	if l := st.Sleep; l != nil {
+		f.add("asleep", "until "+s.when(l.Until)+" ("+Duration(max(l.Until.Sub(now), 0))+"); "+Clean(l.String()), "goes on by itself, or at once: pawl continue "+shell.Quote(st.Loop))
+	}
 	if !st.Status.Ended() {
 		stage := string(st.Phase)
 		if st.Attempt > 1 {
@@ -83,7 +87,7 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 func (s Style) status(status loop.Status) string {
 	color := map[loop.Status]string{
 		loop.Completed: green, loop.Failed: red, loop.Halted: yellow,
-		loop.Waiting: yellow, loop.Paused: yellow, loop.Blocked: red,
+		loop.Waiting: yellow, loop.Sleeping: yellow, loop.Paused: yellow, loop.Blocked: red,
 	}[status]
 	return s.paint(color, string(status))
 }

@@ -21,6 +21,7 @@ import (
 	"pawl/internal/kind"
 	"pawl/internal/launch"
 	"pawl/internal/loop"
+	"pawl/internal/outcome"
 	"pawl/internal/phase"
 	"pawl/internal/sandbox"
 	"pawl/internal/spec"
@@ -385,6 +386,8 @@ func events() []loop.Event {
 		{Type: loop.PermissionGranted, Iteration: 5, Step: "modify", Role: "writer", Reason: "canEditSource"},
 		{Type: loop.PermissionDenied, Iteration: 5, Step: "modify", Role: "writer", Reason: "the role writer is not permitted canEditSource\nGrant it."},
 		{Type: loop.PushRefused, Iteration: 5, Reason: "the branch is checked out"},
+		{Type: loop.SleepBegun, Iteration: 5, Sleep: &loop.Sleep{Class: outcome.RateLimited, Reason: "rate limit five_hour", Until: now.Add(time.Hour), Times: 1}},
+		{Type: loop.SleepEnded, Iteration: 5},
 		{Type: loop.Warned, Iteration: 5, Reason: "verify printed several numbers"},
 		{Type: loop.SampleTaken, Iteration: 5, Of: sampling.MeasureReference, Metric: ref("10.2")},
 		{Type: loop.ChangeJudged, Iteration: 5, Step: "verify", Metric: ref("9.8"), Judgement: &loop.Judgement{

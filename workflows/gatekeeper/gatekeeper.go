@@ -206,7 +206,10 @@ func (k *Keeper[S]) Wait(ctx workflow.Context, g loop.Gate) (a loop.Answer, ok b
 // Opened completes a gate that is about to be opened, by the next event of the journal.
 func (k *Keeper[S]) Opened(ctx workflow.Context, g loop.Gate) loop.Gate {
 	g.ID = fmt.Sprintf("%s-%d", g.Kind, k.journal.State().Last()+1)
-	g.OpenedAt, g.Answers = workflow.Now(ctx).UTC(), k.rules.Answers(g.Kind)
+	g.OpenedAt = workflow.Now(ctx).UTC()
+	if g.Answers == nil { // else it takes fewer of them than its kind
+		g.Answers = k.rules.Answers(g.Kind)
+	}
 	return g
 }
 

@@ -36,6 +36,14 @@ var adapters = map[string]Adapter{
 		Live: []loop.Resource{loop.ToolCalls, loop.Tokens, loop.CostUSD},
 		argv: claudeArgv, read: func() reader { return &claude{open: map[string]*message{}} },
 	},
+	program.OpenCode: {
+		Live: []loop.Resource{loop.ToolCalls, loop.Tokens, loop.CostUSD}, argv: opencodeArgv, read: func() reader { return &opencode{} },
+	},
+	program.Pi: {Live: []loop.Resource{loop.ToolCalls, loop.Tokens, loop.CostUSD}, argv: piArgv, read: func() reader { return &pi{} }},
+	program.Qwen: {
+		Live: []loop.Resource{loop.ToolCalls, loop.Tokens}, argv: qwenArgv,
+		read: func() reader { return &qwen{claude{within: true, open: map[string]*message{}}} },
+	},
 	program.Codex:  {Live: []loop.Resource{loop.ToolCalls}, argv: codexArgv, read: func() reader { return &codex{} }},
 	program.Gemini: {Live: []loop.Resource{loop.ToolCalls}, argv: geminiArgv, read: func() reader { return &gemini{} }},
 }

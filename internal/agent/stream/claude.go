@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -10,7 +11,7 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/outcome"
 )
 
 // looking are Claude Code's tools that change nothing: all that a role has that may not edit.
@@ -18,6 +19,22 @@ var looking = []string{"Read", "Glob", "Grep", "LS", "WebFetch", "WebSearch", "T
 
 // asking are the tools that its edit mode does not approve by itself.
 var asking = []string{"Bash", "WebFetch", "WebSearch"}
+
+// spawning are the tools by which it has others work for it, or works on by itself later. What those spend is not all
+// in its stream, so they are offered where the contract names them, and not by "*". Two are one tool with two names.
+var spawning = []string{"Agent", "Task", "Workflow", "ScheduleWakeup"}
+
+// withheld are those that the contract does not name.
+func (c Call) withheld() (all []string) {
+	named := names(c.Tools)
+	agents := slices.Contains(named, "Agent") || slices.Contains(named, "Task")
+	for _, tool := range spawning {
+		if is := tool == "Agent" || tool == "Task"; is && !agents || !is && !slices.Contains(named, tool) {
+			all = append(all, tool)
+		}
+	}
+	return all
+}
 
 // claudeArgv calls Claude Code headless. Neither the user's nor the repository's settings are
 // read, whose hooks would run; --include-partial-messages is what makes tokens known while it
@@ -42,6 +59,9 @@ func claudeArgv(c Call) []string {
 	case !c.all():
 		argv = append(argv, "--tools", strings.Join(names(c.Tools), ","))
 	}
+	if tools := c.withheld(); c.MayEdit && c.all() && len(tools) > 0 {
+		argv = append(argv, "--disallowedTools", strings.Join(tools, ","))
+	}
 	if c.Session != "" {
 		argv = append(argv, "--session-id", c.Session)
 	}
@@ -57,7 +77,12 @@ func (c Call) mayLook() []string {
 	if c.all() {
 		return looking
 	}
-	return slices.DeleteFunc(slices.Clone(looking), func(tool string) bool { return !slices.Contains(names(c.Tools), tool) })
+	return c.only(looking)
+}
+
+// only are those of the tools that are approved by name.
+func (c Call) only(tools []string) []string {
+	return slices.DeleteFunc(slices.Clone(tools), func(tool string) bool { return !slices.Contains(names(c.Tools), tool) })
 }
 
 // names takes the tools' names out of rules such as Bash(go test:*).
@@ -73,12 +98,37 @@ func names(rules []string) (tools []string) {
 
 // claude reads Claude Code's stream-json.
 type claude struct {
+	within bool // what came from a cache is part of what went in
 	tools  calls
 	done   spending            // the messages that are complete
 	open   map[string]*message // the one under way, by the tool call whose agent it belongs to
+	agents map[string]*helper  // its own agents, by the tool call that started each
+	model  string
 	result *claudeLine
-	limit  *task.RateLimit // as it was last told of it
+	limit  *outcome.Refusal // as it was last told of its rate limit
+	trying *outcome.Refusal // for which it asks its provider again
 }
+
+func (c *claude) busy() bool { return c.tools.busy() }
+
+func (c *claude) refusal() *outcome.Refusal {
+	if c.limit != nil {
+		return c.limit
+	}
+	return c.trying
+}
+
+// helper is an agent that Claude Code has started. The messages of one that another helper has started are not in the
+// stream; only how many tools it has used is, and how large its last request was.
+type helper struct {
+	shown int64 // tool calls in the stream
+	told  int64 // tool calls as its progress tells
+	deep  bool  // another helper has started it
+	spent spending
+}
+
+// hidden are the tool calls that are not in the stream.
+func (h helper) hidden() int64 { return max(h.told-h.shown, 0) }
 
 // message is one answer of the model as it comes in.
 type message struct {
@@ -101,6 +151,10 @@ func (s spending) plus(m message) spending {
 	return s
 }
 
+func (s spending) sum(t spending) spending {
+	return spending{in: count(s.in + t.in), out: count(s.out + t.out), nano: min(s.nano+t.nano, maxNano)}
+}
+
 type claudeLine struct {
 	Type      string `json:"type"`
 	Subtype   string `json:"subtype"`
@@ -108,6 +162,18 @@ type claudeLine struct {
 	Model     string `json:"model"`
 	Version   string `json:"claude_code_version"`
 	Parent    string `json:"parent_tool_use_id"`
+
+	// Of what its provider answers instead of work: while it asks again, and in the end.
+	ErrorStatus int    `json:"error_status"`
+	RetryMs     int64  `json:"retry_delay_ms"`
+	Error       string `json:"error"`
+	APIStatus   int    `json:"api_error_status"`
+	APIError    bool   `json:"is_api_error_message"`
+
+	// Of a helper's progress.
+	Task     string `json:"task_id"`
+	TaskCall string `json:"tool_use_id"`
+	Depth    int    `json:"spawn_depth"`
 
 	Message claudeMessage `json:"message"`
 	Event   struct {
@@ -152,6 +218,7 @@ type claudeBlock struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	Text string `json:"text"`
+	Of   string `json:"tool_use_id"` // of a result
 }
 
 type claudeUsage struct {
@@ -159,6 +226,10 @@ type claudeUsage struct {
 	CacheCreate int64 `json:"cache_creation_input_tokens"`
 	CacheRead   int64 `json:"cache_read_input_tokens"`
 	Output      int64 `json:"output_tokens"`
+
+	// Of a helper's progress.
+	Tools int64 `json:"tool_uses"`
+	Total int64 `json:"total_tokens"` // of its last request
 }
 
 // in are the tokens that went in, those from a cache too, as the other programs count them.
@@ -168,7 +239,9 @@ func (u claudeUsage) in() int64 {
 
 // most takes the larger of each number: later events of a message correct earlier ones upwards.
 func (u claudeUsage) most(v claudeUsage) claudeUsage {
-	return claudeUsage{max(u.Input, v.Input), max(u.CacheCreate, v.CacheCreate), max(u.CacheRead, v.CacheRead), max(u.Output, v.Output)}
+	return claudeUsage{
+		Input: max(u.Input, v.Input), CacheCreate: max(u.CacheCreate, v.CacheCreate), CacheRead: max(u.CacheRead, v.CacheRead), Output: max(u.Output, v.Output),
+	}
 }
 
 // prices are the list prices of the models in billionths of a dollar per token. They are for a
@@ -202,37 +275,62 @@ func (c *claude) line(raw []byte) (events []Event) {
 	if !decode(raw, &l) {
 		return nil
 	}
+	for _, u := range []*claudeUsage{l.Usage, l.Message.Usage, l.Event.Usage, l.Event.Message.Usage} {
+		if u != nil && c.within {
+			u.Input = max(count(u.Input)-count(u.CacheRead)-count(u.CacheCreate), 0)
+		}
+	}
 	switch l.Type {
 	case "system":
 		if l.Subtype == "init" {
+			c.model = l.Model
 			events = append(events, Event{Kind: Started, Session: l.SessionID, Model: l.Model, Version: l.Version})
+		}
+		if l.Subtype == "api_retry" {
+			c.trying = l.retry()
+		}
+		if by := cmp.Or(l.TaskCall, l.Task); by != "" {
+			h := c.helper(by)
+			if h.deep = h.deep || l.Depth > 1; l.Usage != nil {
+				c.progress(h, *l.Usage)
+			}
 		}
 	case "stream_event":
 		switch l.Event.Type {
 		case "message_start":
+			c.trying = nil
 			c.begin(l.Parent, l.Event.Message)
 		case "content_block_start":
-			events = c.block(l.Event.Block, events)
+			events = c.block(l.Parent, l.Event.Block, events)
 		case "message_delta":
 			if m := c.open[l.Parent]; m != nil && l.Event.Usage != nil {
 				m.spent = m.spent.most(*l.Event.Usage)
 			}
 		}
+	case "user":
+		var blocks []claudeBlock
+		_ = decode(l.Message.Content, &blocks)
+		for _, b := range blocks {
+			c.tools.end(b.Of)
+		}
 	case "assistant":
+		if c.trying = nil; l.APIError { // its own words for what its provider said
+			c.trying = l.refused()
+		}
 		c.begin(l.Parent, l.Message)
 		var blocks []claudeBlock
 		if !decode(l.Message.Content, &blocks) {
 			return events
 		}
 		for _, b := range blocks {
-			events = c.block(b, events)
+			events = c.block(l.Parent, b, events)
 			if b.Type == "text" && strings.TrimSpace(b.Text) != "" && l.Parent == "" {
 				events = append(events, Event{Kind: Text, Text: b.Text})
 			}
 		}
 	case "rate_limit_event":
 		if c.limit = nil; l.RateLimit.Status == "rejected" {
-			c.limit = &task.RateLimit{Said: strings.TrimSpace("rate limit " + evidence.Description(l.RateLimit.Type))}
+			c.limit = &outcome.Refusal{Class: outcome.RateLimited, Status: 429, Said: strings.TrimSpace("rate limit " + evidence.Description(l.RateLimit.Type))}
 			if at := l.RateLimit.ResetsAt; at > 0 {
 				c.limit.Until = time.Unix(count(at), 0).UTC()
 			}
@@ -241,15 +339,42 @@ func (c *claude) line(raw []byte) (events []Event) {
 		c.result = &l
 		end := l.end()
 		if end.Failure != "" && end.Exhausted == "" {
-			end.RateLimit = c.limit
+			if end.Refusal = c.limit; end.Refusal == nil {
+				end.Refusal = l.refused()
+			}
 		}
 		events = append(events, Event{Kind: Ended, End: end})
 	}
 	return events
 }
 
+// helper returns the agent that a tool call has started.
+func (c *claude) helper(call string) *helper {
+	if c.agents == nil || len(c.agents) >= maxTools && c.agents[call] == nil {
+		c.agents = map[string]*helper{}
+	}
+	if c.agents[call] == nil {
+		c.agents[call] = &helper{}
+	}
+	return c.agents[call]
+}
+
+// progress books what a helper tells of itself. Where its messages are not in the stream, each tool that it has used
+// stands for one request as large as the last, at the price of what was not cached: until the result says what it all
+// was, that is more rather than less.
+func (c *claude) progress(h *helper, u claudeUsage) {
+	more := max(count(u.Tools)-h.told, 0)
+	h.told += more
+	if h.deep && more > 0 {
+		h.spent = h.spent.plus(message{model: c.model, spent: claudeUsage{Input: count(count(u.Total) * min(more, 1000))}})
+	}
+}
+
 // begin notes the message that is under way, and books the one before it.
 func (c *claude) begin(parent string, m claudeMessage) {
+	if h := c.agents[parent]; h != nil && h.deep { // a version that shows them
+		h.deep, h.spent = false, spending{}
+	}
 	var spent claudeUsage
 	if m.Usage != nil {
 		spent = *m.Usage
@@ -269,23 +394,87 @@ func (c *claude) begin(parent string, m claudeMessage) {
 }
 
 // block counts the tool call that a block of a message is.
-func (c *claude) block(b claudeBlock, events []Event) []Event {
+func (c *claude) block(parent string, b claudeBlock, events []Event) []Event {
 	if (b.Type == "tool_use" || b.Type == "server_tool_use") && c.tools.add(b.ID) {
+		if parent != "" {
+			c.helper(parent).shown++
+		}
+		if b.Type == "tool_use" { // of the others its provider runs it
+			c.tools.begin(b.ID)
+		}
 		events = append(events, Event{Kind: ToolCall, Tool: b.Name})
 	}
 	return events
+}
+
+// retry is what its provider answered for which it asks again.
+func (l claudeLine) retry() *outcome.Refusal {
+	r := &outcome.Refusal{
+		Class: outcome.ByStatus(l.ErrorStatus), Status: l.ErrorStatus, Said: strings.TrimSpace(strconv.Itoa(l.ErrorStatus) + " " + evidence.Description(l.Error)),
+	}
+	switch {
+	case l.ErrorStatus == 0: // it was not reached
+		r.Class, r.Said = outcome.ProviderDown, cmp.Or(evidence.Description(l.Error), "the provider was not reached")
+	case r.Class == outcome.RateLimited:
+		r.After = time.Duration(min(count(l.RetryMs), int64(maxRetry/time.Millisecond))) * time.Millisecond
+	case r.Class == "":
+		return nil
+	}
+	return r
+}
+
+// maxRetry is more than any provider asks to wait.
+const maxRetry = 30 * 24 * time.Hour
+
+// refused is what its provider answered, as the message or the result that it made of it says; nil where it was no
+// refusal.
+func (l claudeLine) refused() *outcome.Refusal {
+	class := outcome.ByStatus(l.APIStatus)
+	if class == "" && l.Error == "authentication_failed" { // it is not signed in, so nobody was asked
+		class = outcome.AuthMissing
+	}
+	if class == "" {
+		return nil
+	}
+	said := l.Result
+	if said == "" {
+		said = l.text()
+	}
+	if r := outcome.In(said); r != nil && r.Class == class {
+		r.Status = l.APIStatus
+		return r
+	}
+	return &outcome.Refusal{Class: class, Status: l.APIStatus, Said: cmp.Or(evidence.Description(said), evidence.Description(l.Error))}
+}
+
+// text is what a message says.
+func (l claudeLine) text() string {
+	var blocks []claudeBlock
+	_ = decode(l.Message.Content, &blocks)
+	for _, b := range blocks {
+		if b.Type == "text" {
+			return b.Text
+		}
+	}
+	return ""
 }
 
 // usage is what the messages add up to. The result knows of tokens that no message showed, such
 // as those of another model for a summary, and what it all cost; but not of a message that was
 // cut off. So tokens are the larger of both, and the cost is the result's where it names one.
 func (c *claude) usage() loop.Usage {
-	s := c.done
+	s, tools := c.done, c.tools.count
 	for _, m := range c.open {
 		s = s.plus(*m)
 	}
-	u := loop.Usage{AgentCalls: 1, ToolCalls: c.tools.count, InputTokens: s.in, OutputTokens: s.out, CostUSD: dollars(s.nano)}
 	r := c.result
+	for _, h := range c.agents {
+		tools = count(tools + h.hidden())
+		if r == nil {
+			s = s.sum(h.spent)
+		}
+	}
+	u := loop.Usage{AgentCalls: 1, ToolCalls: tools, InputTokens: s.in, OutputTokens: s.out, CostUSD: dollars(s.nano)}
 	if r == nil {
 		return u
 	}

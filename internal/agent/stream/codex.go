@@ -64,8 +64,16 @@ func (c *codex) line(raw []byte) []Event {
 			return []Event{{Kind: Text, Text: l.Item.Text}}
 		case l.Item.Type == "error":
 			c.trouble = l.Item.Message
-		case !notTools[l.Item.Type] && c.tools.add(l.Item.ID):
-			return []Event{{Kind: ToolCall, Tool: l.Item.Type}}
+		case notTools[l.Item.Type]:
+		default:
+			if l.Type == "item.completed" {
+				c.tools.end(l.Item.ID)
+			} else {
+				c.tools.begin(l.Item.ID)
+			}
+			if c.tools.add(l.Item.ID) {
+				return []Event{{Kind: ToolCall, Tool: l.Item.Type}}
+			}
 		}
 	case "turn.completed":
 		if l.Usage != nil {

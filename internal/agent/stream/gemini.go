@@ -68,8 +68,11 @@ func (g *gemini) line(raw []byte) []Event {
 	case "tool_use":
 		g.speaks = false
 		if g.tools.add(l.ToolID) {
+			g.tools.begin(l.ToolID)
 			return []Event{{Kind: ToolCall, Tool: l.ToolName}}
 		}
+	case "tool_result":
+		g.tools.end(l.ToolID)
 	case "error":
 		g.trouble = why(l.Message, l.Error.Message)
 	case "result":

@@ -9,10 +9,11 @@ package stream
 import (
 	"bytes"
 	"encoding/json"
+	"time"
 
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
-	"pawl/internal/task"
+	"pawl/internal/outcome"
 )
 
 // Kind says what an event is about.
@@ -45,8 +46,8 @@ type End struct {
 	Exhausted loop.Resource // the budget that it ended itself for, "" for none
 	Denied    []string      // tools that it was not allowed to use
 	Text      string        // its last words
-	// RateLimit is set where it was refused work: Until is zero where the program does not say until when.
-	RateLimit *task.RateLimit
+	// Refusal is what its provider answered instead of work, where it failed for that.
+	Refusal *outcome.Refusal
 }
 
 const (
@@ -67,6 +68,10 @@ type reader interface {
 	line(line []byte) []Event
 	// usage returns all that was spent so far.
 	usage() loop.Usage
+	// refusal returns what the provider has answered instead of work, nil where it has worked since.
+	refusal() *outcome.Refusal
+	// busy reports whether a tool is at work, as far as the program tells; it is then quiet for a reason.
+	busy() bool
 }
 
 // Stream turns the stdout of one call of an agent into events. It takes bytes as they come: half
@@ -122,8 +127,8 @@ func (s *Stream) drain() []Event {
 	events := s.reader.line(line)
 	for i, e := range events {
 		switch e.Kind {
-		case Started:
-			s.started = e
+		case Started: // once more, where it goes on after all
+			s.started, s.end = e, nil
 		case Text:
 			events[i].Text = loop.Clip(e.Text, maxText)
 			s.text = events[i].Text
@@ -154,16 +159,34 @@ func (s *Stream) Ended() bool { return s.end != nil }
 // exit code.
 func (s *Stream) End() End {
 	if s.end == nil {
-		return End{Failure: "it ended without saying how", Text: s.text}
+		return End{Failure: "it ended without saying how", Text: s.text, Refusal: s.reader.refusal()}
 	}
 	end := *s.end
 	if end.Text == "" {
 		end.Text = s.text
 	}
-	if end.RateLimit == nil && end.Exhausted == "" {
-		end.RateLimit = refused(end.Failure)
+	if end.Refusal == nil && end.Failure != "" && end.Exhausted == "" {
+		if end.Refusal = s.reader.refusal(); end.Refusal == nil {
+			end.Refusal = outcome.In(end.Failure)
+		}
 	}
 	return end
+}
+
+// Begun reports whether the program said that it began.
+func (s *Stream) Begun() bool { return s.started.Kind == Started }
+
+// Busy reports whether a tool is at work, as far as the program tells.
+func (s *Stream) Busy() bool { return s.reader.busy() }
+
+// wait is how long a program may wait for its provider by itself. A loop that sleeps waits longer at no cost.
+const wait = time.Minute
+
+// Hopeless reports whether the program asks a provider again that will not let it work: one that does not know who
+// asks, or that has said to come back after a longer time.
+func (s *Stream) Hopeless() bool {
+	r := s.reader.refusal()
+	return r != nil && s.end == nil && (r.Class == outcome.AuthMissing || r.After >= wait)
 }
 
 // Over returns the budget that u is over, "" for none. A budget that is just used up is not: what
@@ -182,7 +205,20 @@ func Over(left map[loop.Resource]evidence.Decimal, u loop.Usage) loop.Resource {
 type calls struct {
 	seen  map[string]bool
 	count int64
+	open  map[string]bool // those at work
 }
+
+// begin notes that a call is at work, end that it is no more.
+func (c *calls) begin(id string) {
+	if c.open == nil || len(c.open) >= maxTools {
+		c.open = map[string]bool{}
+	}
+	c.open[id] = true
+}
+
+func (c *calls) end(id string) { delete(c.open, id) }
+
+func (c *calls) busy() bool { return len(c.open) > 0 }
 
 // add reports whether the call is a new one. One without an ID always is.
 func (c *calls) add(id string) bool {
@@ -204,6 +240,11 @@ type totals struct {
 	tools   calls
 	in, out int64
 }
+
+func (t *totals) busy() bool { return t.tools.busy() }
+
+// refusal is nil: such a program says it when it ends.
+func (t *totals) refusal() *outcome.Refusal { return nil }
 
 func (t *totals) usage() loop.Usage {
 	return loop.Usage{AgentCalls: 1, ToolCalls: t.tools.count, InputTokens: t.in, OutputTokens: t.out}

@@ -12,6 +12,7 @@ import (
 	"pawl/internal/agent/stream"
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
+	"pawl/internal/outcome"
 	"pawl/internal/program"
 	"pawl/internal/spec"
 )
@@ -48,6 +49,13 @@ func TestRecordedStreams(t *testing.T) {
 		{"claude", "claude-max-budget", usage(5, 6000, 400, "0.024"), stream.End{Failure: "it reached its budget", Exhausted: loop.CostUSD}, "Bash Bash Bash Bash Bash"},
 		{"claude", "claude-error", usage(0, 0, 0, "0"), stream.End{Failure: "API Error: 400 scripted 400", Text: "API Error: 400 scripted 400"}, ""},
 		{"claude", "claude-interrupted-waiting", usage(0, 0, 0, "0"), stream.End{Failure: "it ended without saying how"}, ""},
+		{"claude", "claude-2.1.330", usage(2, 3600, 240, "0.0144"), stream.End{Text: "raise the number by one\n\nThat should do."}, "Read Edit"},
+		{"claude", "claude-2.1.330-nested-subagent", usage(8, 9672, 2, "0.029046"), stream.End{Failure: "it ended without saying how"}, "Agent Agent"},
+		{"opencode", "opencode-1.18.33", usage(2, 3600, 300, "0.0072"), stream.End{Text: "raise the number by one\n\nThat should do."}, "read edit"},
+		{"pi", "pi-0.73.1", usage(2, 3600, 300, "0.0072"), stream.End{Text: "raise the number by one\n\nThat should do."}, "read edit"},
+		{"qwen", "qwen-0.24.4", usage(2, 3600, 300, "0"), stream.End{Text: "raise the number by one\n\nThat should do."}, "read_file edit"},
+		{"codex", "codex-0.169.0", usage(2, 3600, 240, "0"), stream.End{Text: "raise the number by one\n\nThat should do."}, "command_execution file_change"},
+		{"gemini", "gemini-0.61.0", usage(2, 3600, 240, "0"), stream.End{Text: "raise the number by one\n\nThat should do."}, "read_file replace"},
 		{"codex", "codex-exec", usage(2, 3600, 240, "0"), stream.End{Text: "Changed hello to goodbye in hello.txt."}, "command_execution file_change"},
 		{"gemini", "gemini-stream", usage(2, 3600, 240, "0"), stream.End{Text: "Changed hello to goodbye in hello.txt."}, "read_file replace"},
 	} {
@@ -124,7 +132,7 @@ func TestClaudeWordsForHowItEnded(t *testing.T) {
 	}{
 		"a tool that was denied is no failure": {`{"type":"result","subtype":"success","result":"x","permission_denials":[{"tool_name":"Bash"},{"tool_name":"Bash"}],"terminal_reason":"completed"}`, stream.End{Denied: []string{"Bash"}, Text: "x"}},
 		"a hook that stopped it":               {`{"type":"result","subtype":"success","result":"x","terminal_reason":"hook_stopped"}`, stream.End{Failure: "it ended with hook_stopped", Text: "x"}},
-		"success that is an error":             {`{"type":"result","subtype":"success","is_error":true,"result":"Request timed out"}`, stream.End{Failure: "Request timed out", Text: "Request timed out"}},
+		"success that is an error":             {`{"type":"result","subtype":"success","is_error":true,"result":"Request timed out"}`, stream.End{Failure: "Request timed out", Text: "Request timed out", Refusal: &outcome.Refusal{Class: outcome.ProviderDown, Said: "Request timed out"}}},
 		"an error without words":               {`{"type":"result","subtype":"success","is_error":true}`, stream.End{Failure: "an error of which it says nothing"}},
 		"words of another type":                {`{"type":"result","subtype":"success","result":{"a":1},"usage":"x","permission_denials":7}`, stream.End{}},
 	} {
@@ -217,14 +225,22 @@ func TestHowAgentsAreCalled(t *testing.T) {
 		call stream.Call
 		want string
 	}{
-		"a command is its own":        {stream.Call{Agent: spec.Agent{Use: "command", Command: spec.Argv{Shell: "./a.sh"}}}, "sh -c ./a.sh"},
-		"with arguments behind it":    {stream.Call{Agent: spec.Agent{Use: "command", Command: spec.Argv{List: []string{"a", "b"}}, Args: []string{"c"}}}, "a b c"},
-		"or as $1 of the shell":       {stream.Call{Agent: spec.Agent{Use: "command", Command: spec.Argv{Shell: "./a.sh $1"}, Args: []string{"c"}}}, "sh -c ./a.sh $1 agent c"},
-		"claude with every tool":      {stream.Call{Agent: spec.Agent{Use: "claude"}, MayEdit: true, Tools: []string{"*"}}, "claude -p --permission-mode acceptEdits --allowedTools Bash,WebFetch,WebSearch " + streamed},
+		"a command is its own":                                    {stream.Call{Agent: spec.Agent{Use: "command", Command: spec.Argv{Shell: "./a.sh"}}}, "sh -c ./a.sh"},
+		"with arguments behind it":                                {stream.Call{Agent: spec.Agent{Use: "command", Command: spec.Argv{List: []string{"a", "b"}}, Args: []string{"c"}}}, "a b c"},
+		"or as $1 of the shell":                                   {stream.Call{Agent: spec.Agent{Use: "command", Command: spec.Argv{Shell: "./a.sh $1"}, Args: []string{"c"}}}, "sh -c ./a.sh $1 agent c"},
+		"claude with every tool":                                  {stream.Call{Agent: spec.Agent{Use: "claude"}, MayEdit: true, Tools: []string{"*"}}, "claude -p --permission-mode acceptEdits --allowedTools Bash,WebFetch,WebSearch --disallowedTools Agent,Task,Workflow,ScheduleWakeup " + streamed},
+		"claude with agents of its own, which the contract names": {stream.Call{Agent: spec.Agent{Use: "claude"}, MayEdit: true, Tools: []string{"*", "Task"}}, "claude -p --permission-mode acceptEdits --allowedTools Bash,WebFetch,WebSearch --disallowedTools Workflow,ScheduleWakeup " + streamed},
+		"opencode":                    {stream.Call{Agent: spec.Agent{Use: "opencode", Model: "p/m"}, MayEdit: true, Tools: []string{"*"}}, "opencode run -m p/m --pure --format json"},
+		"opencode that may only look": {stream.Call{Agent: spec.Agent{Use: "opencode"}, Tools: []string{"*"}}, "opencode run --agent plan --pure --format json"},
+		"pi":                          {stream.Call{Agent: spec.Agent{Use: "pi", Model: "p/m/1"}, MayEdit: true, Tools: []string{"*"}}, "pi -p --mode json --provider p --model m/1 --no-session -ne -ns -np"},
+		"pi with some tools":          {stream.Call{Agent: spec.Agent{Use: "pi", Model: "m"}, MayEdit: true, Tools: []string{"read", "edit"}}, "pi -p --mode json --model m --tools read,edit --no-session -ne -ns -np"},
+		"pi that may only look":       {stream.Call{Agent: spec.Agent{Use: "pi"}, Tools: []string{"*"}}, "pi -p --mode json --tools read,grep,find,ls --no-session -ne -ns -np"},
+		"qwen":                        {stream.Call{Agent: spec.Agent{Use: "qwen", Args: []string{"--auth-type", "openai"}}, MayEdit: true, Tools: []string{"*"}}, "qwen --auth-type openai --safe-mode --approval-mode yolo --output-format stream-json"},
+		"qwen that may only look":     {stream.Call{Agent: spec.Agent{Use: "qwen"}, Tools: []string{"*"}}, "qwen --safe-mode --approval-mode plan --output-format stream-json"},
 		"claude with some tools":      {stream.Call{Agent: spec.Agent{Use: "claude", Model: "m", Args: []string{"--effort", "low"}}, MayEdit: true, Tools: []string{"Read", "Bash(go test:*)", "Bash(ls)"}, Session: "s"}, "claude -p --model m --permission-mode acceptEdits --allowedTools Read,Bash(go test:*),Bash(ls) --effort low --tools Read,Bash --session-id s " + streamed},
 		"claude that may only look":   {stream.Call{Agent: spec.Agent{Use: "claude", Args: []string{"--tools", "Bash"}}, Tools: []string{"*"}}, "claude -p --tools Bash --permission-mode default --tools Read,Glob,Grep,LS,WebFetch,WebSearch,TodoWrite --allowedTools Read,Glob,Grep,LS,WebFetch,WebSearch,TodoWrite " + streamed},
 		"and only with what is given": {stream.Call{Agent: spec.Agent{Use: "claude"}, Tools: []string{"Read", "Bash", "Edit"}}, "claude -p --permission-mode default --tools Read --allowedTools Read " + streamed},
-		"claude told what is left":    {stream.Call{Agent: spec.Agent{Use: "claude", Command: spec.Argv{List: []string{"/opt/claude"}}}, MayEdit: true, Tools: []string{"*"}, Budget: map[loop.Resource]evidence.Decimal{loop.CostUSD: evidence.MustDecimal("0.5")}}, "/opt/claude -p --permission-mode acceptEdits --allowedTools Bash,WebFetch,WebSearch --max-budget-usd 0.5 " + streamed},
+		"claude told what is left":    {stream.Call{Agent: spec.Agent{Use: "claude", Command: spec.Argv{List: []string{"/opt/claude"}}}, MayEdit: true, Tools: []string{"*"}, Budget: map[loop.Resource]evidence.Decimal{loop.CostUSD: evidence.MustDecimal("0.5")}}, "/opt/claude -p --permission-mode acceptEdits --allowedTools Bash,WebFetch,WebSearch --disallowedTools Agent,Task,Workflow,ScheduleWakeup --max-budget-usd 0.5 " + streamed},
 		"codex":                       {stream.Call{Agent: spec.Agent{Use: "codex", Model: "m", Args: []string{"-c", "a=1"}}, MayEdit: true}, "codex exec -m m -c a=1 --json --sandbox workspace-write --ephemeral --ignore-user-config --ignore-rules -"},
 		"codex that may only look":    {stream.Call{Agent: spec.Agent{Use: "codex"}}, "codex exec --json --sandbox read-only --ephemeral --ignore-user-config --ignore-rules -"},
 		"gemini":                      {stream.Call{Agent: spec.Agent{Use: "gemini", Model: "m"}, MayEdit: true}, "gemini -m m --skip-trust --approval-mode yolo --output-format stream-json"},
@@ -235,7 +251,7 @@ func TestHowAgentsAreCalled(t *testing.T) {
 }
 
 func FuzzStream(f *testing.F) {
-	for _, name := range []string{"claude-partial", "codex-exec", "gemini-stream", "claude-interrupted"} {
+	for _, name := range []string{"claude-partial", "codex-exec", "gemini-stream", "claude-interrupted", "claude-2.1.330-nested-subagent", "opencode-1.18.33", "pi-0.73.1", "qwen-0.24.4"} {
 		f.Add(recorded(f, name), 3)
 	}
 	f.Add([]byte(`{"type":"result","total_cost_usd":1e400,"modelUsage":{"m":{"inputTokens":-9}}}`), 1)

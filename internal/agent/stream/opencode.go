@@ -1,0 +1,117 @@
+package stream
+
+import (
+	"encoding/json"
+
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/outcome"
+)
+
+// opencodeArgv calls opencode headless, without plugins. A role that may not edit gets its agent for plans, which
+// changes nothing.
+func opencodeArgv(c Call) []string {
+	argv := append(started(c), "run")
+	if c.Agent.Model != "" {
+		argv = append(argv, "-m", c.Agent.Model)
+	}
+	argv = append(argv, c.Agent.Args...)
+	if !c.MayEdit {
+		argv = append(argv, "--agent", "plan")
+	}
+	return append(argv, "--pure", "--format", "json")
+}
+
+// opencode reads the lines of `opencode run --format json`. A call to name the session is not among them. It tells of
+// a tool when that has ended, so nobody knows when one is at work.
+type opencode struct {
+	totals
+	nano int64
+	text string
+	last *outcome.Refusal
+}
+
+type opencodeLine struct {
+	Type    string `json:"type"`
+	Session string `json:"sessionID"`
+	Part    struct {
+		CallID string      `json:"callID"`
+		Tool   string      `json:"tool"`
+		Text   string      `json:"text"`
+		Reason string      `json:"reason"`
+		Cost   json.Number `json:"cost"`
+		Tokens struct {
+			Input     int64 `json:"input"`
+			Output    int64 `json:"output"`
+			Reasoning int64 `json:"reasoning"`
+			Cache     struct {
+				Read  int64 `json:"read"`
+				Write int64 `json:"write"`
+			} `json:"cache"`
+		} `json:"tokens"`
+	} `json:"part"`
+	Error struct {
+		Name string `json:"name"`
+		Data struct {
+			Message string `json:"message"`
+			Status  int    `json:"statusCode"`
+		} `json:"data"`
+	} `json:"error"`
+}
+
+func (o *opencode) line(raw []byte) []Event {
+	var l opencodeLine
+	if !decode(raw, &l) {
+		return nil
+	}
+	switch p := l.Part; l.Type {
+	case "step_start":
+		o.last = nil
+		return []Event{{Kind: Started, Session: l.Session}}
+	case "tool_use":
+		if o.tools.add(p.CallID) {
+			return []Event{{Kind: ToolCall, Tool: p.Tool}}
+		}
+	case "text":
+		o.text = p.Text
+		return []Event{{Kind: Text, Text: p.Text}}
+	case "step_finish":
+		t := p.Tokens
+		o.in = count(o.in + count(t.Input) + count(t.Cache.Read) + count(t.Cache.Write))
+		o.out = count(o.out + count(t.Output) + count(t.Reasoning))
+		o.nano = min(o.nano+nanoOf(p.Cost), maxNano)
+		if p.Reason != "tool-calls" { // it has nothing more to do
+			end := &End{Text: o.text}
+			if p.Reason != "stop" {
+				end.Failure = "it ended with " + evidence.Description(p.Reason)
+			}
+			return []Event{{Kind: Ended, End: end}}
+		}
+	case "error":
+		failure := why(l.Error.Data.Message, l.Error.Name)
+		if class := outcome.ByStatus(l.Error.Data.Status); class != "" {
+			o.last = &outcome.Refusal{Class: class, Status: l.Error.Data.Status, Said: failure}
+		}
+		return []Event{{Kind: Ended, End: &End{Failure: failure, Text: o.text}}}
+	}
+	return nil
+}
+
+func (o *opencode) usage() loop.Usage {
+	u := o.totals.usage()
+	u.CostUSD = dollars(o.nano)
+	return u
+}
+
+func (o *opencode) refusal() *outcome.Refusal { return o.last }
+
+func (o *opencode) busy() bool { return true }
+
+// nanoOf turns dollars into billionths of one, 0 where it is no such number.
+func nanoOf(cost json.Number) int64 {
+	f, err := cost.Float64()
+	if err != nil || f <= 0 {
+		return 0
+	}
+	return int64(min(f*1e9+0.5, float64(maxNano)))
+}

@@ -1,0 +1,131 @@
+package stream
+
+import (
+	"encoding/json"
+	"strings"
+
+	"pawl/internal/loop"
+	"pawl/internal/outcome"
+)
+
+// piLooks are pi's tools that change nothing.
+var piLooks = []string{"read", "grep", "find", "ls"}
+
+// piArgv calls pi headless, without extensions, skills and prompt templates, which a repository may bring.
+func piArgv(c Call) []string {
+	argv := append(started(c), "-p", "--mode", "json")
+	provider, model, both := strings.Cut(c.Agent.Model, "/")
+	switch {
+	case both:
+		argv = append(argv, "--provider", provider, "--model", model)
+	case c.Agent.Model != "":
+		argv = append(argv, "--model", c.Agent.Model)
+	}
+	argv = append(argv, c.Agent.Args...)
+	switch {
+	case !c.MayEdit && c.all():
+		argv = append(argv, "--tools", strings.Join(piLooks, ","))
+	case !c.MayEdit:
+		argv = append(argv, "--tools", strings.Join(c.only(piLooks), ","))
+	case !c.all():
+		argv = append(argv, "--tools", strings.Join(c.Tools, ","))
+	}
+	return append(argv, "--no-session", "-ne", "-ns", "-np")
+}
+
+// pi reads the lines of `pi --mode json`.
+type pi struct {
+	totals
+	session, text string
+	nano          int64
+	failure       string // for which its last answer is none
+	last          *outcome.Refusal
+}
+
+type piLine struct {
+	Type    string `json:"type"`
+	ID      string `json:"id"`
+	Call    string `json:"toolCallId"`
+	Tool    string `json:"toolName"`
+	DelayMs int64  `json:"delayMs"`
+	Error   string `json:"errorMessage"`
+	Message struct {
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
+		Stop    string          `json:"stopReason"`
+		Error   string          `json:"errorMessage"`
+		Usage   struct {
+			Input  int64 `json:"input"`
+			Output int64 `json:"output"`
+			Read   int64 `json:"cacheRead"`
+			Write  int64 `json:"cacheWrite"`
+			Cost   struct {
+				Total json.Number `json:"total"`
+			} `json:"cost"`
+		} `json:"usage"`
+	} `json:"message"`
+}
+
+func (p *pi) line(raw []byte) []Event {
+	var l piLine
+	if !decode(raw, &l) {
+		return nil
+	}
+	switch l.Type {
+	case "session":
+		p.session = l.ID
+	case "agent_start":
+		return []Event{{Kind: Started, Session: p.session}}
+	case "message_end":
+		return p.message(l)
+	case "tool_execution_start":
+		if p.tools.add(l.Call) {
+			p.tools.begin(l.Call)
+			return []Event{{Kind: ToolCall, Tool: l.Tool}}
+		}
+	case "tool_execution_end":
+		p.tools.end(l.Call)
+	case "agent_end":
+		end := &End{Text: p.text, Failure: p.failure}
+		return []Event{{Kind: Ended, End: end}}
+	}
+	return nil
+}
+
+// message books an answer of the model.
+func (p *pi) message(l piLine) []Event {
+	m := l.Message
+	if m.Role != "assistant" {
+		return nil
+	}
+	p.in = count(p.in + count(m.Usage.Input) + count(m.Usage.Read) + count(m.Usage.Write))
+	p.out = count(p.out + count(m.Usage.Output))
+	p.nano = min(p.nano+nanoOf(m.Usage.Cost.Total), maxNano)
+	p.failure, p.last = "", nil
+	if m.Stop == "error" || m.Stop == "aborted" {
+		p.failure = why(m.Error, "it ended with "+m.Stop)
+		p.last = outcome.In(p.failure)
+		return nil
+	}
+	var blocks []claudeBlock
+	_ = decode(m.Content, &blocks)
+	var said []string
+	for _, b := range blocks {
+		if b.Type == "text" && strings.TrimSpace(b.Text) != "" {
+			said = append(said, b.Text)
+		}
+	}
+	if len(said) == 0 {
+		return nil
+	}
+	p.text = loop.Clip(strings.Join(said, "\n"), maxText)
+	return []Event{{Kind: Text, Text: p.text}}
+}
+
+func (p *pi) usage() loop.Usage {
+	u := p.totals.usage()
+	u.CostUSD = dollars(p.nano)
+	return u
+}
+
+func (p *pi) refusal() *outcome.Refusal { return p.last }

@@ -1,0 +1,28 @@
+package stream
+
+import "pawl/internal/loop"
+
+// qwenArgv calls Qwen Code headless: with every tool, or, for a role that may not edit, with those that ask for
+// nothing. In its safe mode neither hooks nor MCP servers of the repository run.
+func qwenArgv(c Call) []string {
+	argv := started(c)
+	if c.Agent.Model != "" {
+		argv = append(argv, "-m", c.Agent.Model)
+	}
+	argv = append(argv, c.Agent.Args...)
+	mode := "yolo"
+	if !c.MayEdit {
+		mode = "plan"
+	}
+	return append(argv, "--safe-mode", "--approval-mode", mode, "--output-format", "stream-json")
+}
+
+// qwen reads the lines of `qwen --output-format stream-json`. They have Claude Code's shape; but what came from a cache
+// is part of what went in, and nothing says what it cost.
+type qwen struct{ claude }
+
+func (q *qwen) usage() loop.Usage {
+	u := q.claude.usage()
+	u.CostUSD = dollars(0)
+	return u
+}

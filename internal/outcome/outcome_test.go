@@ -1,0 +1,88 @@
+package outcome_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/outcome"
+)
+
+func TestWordsOfProgramsThatAreRefusedWork(t *testing.T) {
+	for said, want := range map[string]outcome.Class{
+		"API Error: 401 authentication_error":                                         outcome.AuthMissing,
+		"Invalid API key · Please run /login":                                         outcome.AuthMissing,
+		"unexpected status 401 Unauthorized: bad key":                                 outcome.AuthMissing,
+		"Please set an Auth method in your /home/u/.gemini/settings.json":             outcome.AuthMissing,
+		"Missing environment variable: `OPENAI_API_KEY`.":                             outcome.AuthMissing,
+		"exceeded retry limit, last status: 429 Too Many Requests":                    outcome.RateLimited,
+		"You exceeded your current quota. Please retry in 34.2s":                      outcome.RateLimited,
+		"[API Error: You have exhausted your daily quota on this model.]":             outcome.RateLimited,
+		"You’ve hit your usage limit. Upgrade or try again at 1:24 AM.":               outcome.RateLimited,
+		"API Error: 529 overloaded_error":                                             outcome.ProviderDown,
+		"500 status code (no body)":                                                   outcome.ProviderDown,
+		"stream disconnected before completion: error sending request for url (http)": outcome.ProviderDown,
+		"Model stream ended without a finish reason.":                                 outcome.ProviderDown,
+		"API Error: 400 prompt is too long":                                           "",
+		"error_max_turns: Reached maximum number of turns (4)":                        "",
+		"the test failed after 500 ms":                                                "",
+		"unexpected status 404 Not Found: no such model":                              "",
+	} {
+		require.Equal(t, want, outcome.ByWords(said), said)
+	}
+}
+
+func TestWhenALimitEnds(t *testing.T) {
+	zone := time.FixedZone("there", 2*3600)
+	now := time.Date(2026, 11, 22, 23, 50, 30, 0, zone)
+	for said, want := range map[string]time.Time{
+		"try again at 11:58 PM.":                    time.Date(2026, 11, 22, 23, 59, 0, 0, zone), // the seconds are cut off
+		"try again at 11:50 PM.":                    time.Date(2026, 11, 22, 23, 51, 0, 0, zone),
+		"try again at 11:45 PM.":                    time.Date(2026, 11, 22, 23, 46, 0, 0, zone), // has just been
+		"try again at 1:24 AM.":                     time.Date(2026, 11, 23, 1, 25, 0, 0, zone),
+		"try again at Nov 25th, 2026 1:24 AM.":      time.Date(2026, 11, 25, 1, 25, 0, 0, zone),
+		"5-hour limit · resets 2am (UTC)":           time.Date(2026, 11, 23, 2, 1, 0, 0, time.UTC),
+		"Please retry in 34.5s.":                    now.Add(34*time.Second + 500*time.Millisecond),
+		"try again in 1 hour 5 minutes":             now.Add(65 * time.Minute),
+		"Try again in 3 days 4 hours 5 minutes.":    now.Add(76*time.Hour + 5*time.Minute),
+		"rate_limit: retry-after: 90s":              now.Add(90 * time.Second),
+		"try again later":                           {},
+		"try again at 25:70 PM":                     {},
+		"retry in 99999999999999999999999999999999": {},
+	} {
+		got := outcome.Refusal{Class: outcome.RateLimited, Said: said}.When(now)
+		require.True(t, want.Equal(got), "%s: %s", said, got)
+	}
+	midnight := time.Date(2026, 11, 23, 0, 2, 0, 0, zone)
+	require.Equal(t, time.Date(2026, 11, 23, 0, 0, 0, 0, zone).UTC(), outcome.Refusal{Class: outcome.RateLimited, Said: "try again at 11:59 PM"}.When(midnight))
+	require.Zero(t, outcome.Refusal{Class: outcome.ProviderDown, Said: "stream disconnected, try again in 2s"}.When(now), "nobody promises that")
+}
+
+func TestWhatBecameOfTheDeskCompletesTheClass(t *testing.T) {
+	require.Equal(t, outcome.Done, outcome.Done.After(true, true))
+	require.Equal(t, outcome.Nothing, outcome.Done.After(false, false))
+	require.Equal(t, outcome.Denied, outcome.Done.After(false, true))
+	require.Equal(t, outcome.Failed, outcome.Failed.After(false, true))
+}
+
+func TestNeitherAnExitCodeNorWordsDecideAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		facts outcome.Facts
+		want  outcome.Class
+	}{
+		"exit 0 without an end":            {outcome.Facts{Stream: true, Begun: true}, outcome.Crashed},
+		"exit 41, asking for a sign-in":    {outcome.Facts{Stream: true, Exit: 41, Stderr: "Please set an Auth method"}, outcome.AuthMissing},
+		"exit 41 and no word":              {outcome.Facts{Stream: true, Exit: 41}, outcome.Crashed},
+		"the words, once it has worked":    {outcome.Facts{Stream: true, Begun: true, Exit: 1, Stderr: "Please set an Auth method"}, outcome.Crashed},
+		"it is not there":                  {outcome.Facts{NotStarted: true, Exit: -1}, outcome.Crashed},
+		"a command that fails":             {outcome.Facts{Exit: 1, Stderr: "401 Unauthorized"}, outcome.Failed},
+		"a command that was ended":         {outcome.Facts{Signal: true}, outcome.Crashed},
+		"a command that was refused work":  {outcome.Facts{Exit: 1, Refusal: outcome.RateLimited}, outcome.RateLimited},
+		"a command that worked in the end": {outcome.Facts{Refusal: outcome.RateLimited}, outcome.Done},
+		"it gives up":                      {outcome.Facts{Stream: true, Begun: true, Ended: true, GaveUp: true}, outcome.Failed},
+	} {
+		require.Equal(t, c.want, outcome.Of(c.facts), name)
+	}
+	require.Len(t, outcome.Classes, 10)
+}

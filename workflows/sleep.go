@@ -1,0 +1,76 @@
+package workflows
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/task"
+)
+
+// refused is what follows an agent's call that its provider did not let work: the loop sleeps until it does, or asks a
+// person what nobody else can know. Nil means that the call is to be made again. refusals counts those of the call in a
+// row; a person's answer begins anew.
+func (r *run) refused(ctx workflow.Context, call *act.Call, out act.Outcome, refusals *int) error {
+	agent := r.spec.Agent.For(call.Role)
+	p := govern.AfterRefusal(agent, out.Class, *out.Refused, *refusals, workflow.Now(ctx).UTC())
+	if p.Ask == "" {
+		return r.sleep(ctx, loop.Sleep{
+			Class: out.Class, Status: out.Refused.Status, Reason: cmp.Or(out.Refused.Said, string(out.Class)), Role: call.Role,
+			Since: workflow.Now(ctx).UTC(), Until: p.Until, Times: *refusals,
+		})
+	}
+	a, err := r.wait(ctx, loop.Gate{
+		Kind: loop.GateQuestion, Summary: p.Ask, Choices: []string{govern.Retry, govern.HaltLoop}, Answers: []string{loop.MessageAnswer},
+	})
+	if err != nil {
+		return err
+	}
+	if a.Choice == govern.HaltLoop {
+		return stop(govern.Interrupted.Because("halted by " + cmp.Or(a.By, "a person") + ": " + p.Ask))
+	}
+	*refusals = 0
+	return nil
+}
+
+// sleep waits on a durable timer until the time of the sleep has come, or a person sends the loop on. It goes on
+// counting for limits.wallClock alone. A pause begins at once, and what is left is slept after it.
+func (r *run) sleep(ctx workflow.Context, s loop.Sleep) error {
+	r.Emit(ctx, loop.Event{Type: loop.SleepBegun, Reason: s.Reason, Outcome: string(s.Class), Role: s.Role, Sleep: &s})
+	r.report(ctx, task.ChildSleeps)
+	if err := r.record(ctx, "asleep until "+s.Until.Format(time.RFC3339)+": "+loop.Clip(s.Reason, 100), false); err != nil {
+		return err
+	}
+	for r.State().Sleep != nil {
+		until := r.State().Sleep.Until
+		left := until.Sub(workflow.Now(ctx))
+		if of := r.State().Clocked(workflow.Now(ctx))[loop.WallClock].Remaining; of != nil {
+			left = min(left, time.Duration(of.Float())*time.Millisecond)
+		}
+		if left <= 0 {
+			break
+		}
+		timerCtx, stopTimer := workflow.WithCancel(ctx)
+		timer := workflow.NewTimerWithOptions(timerCtx, left, workflow.TimerOptions{Summary: fmt.Sprintf("asleep (%s), the %s is called again then", s.Class, s.Role)})
+		err := workflow.Await(ctx, func() bool {
+			now := r.State()
+			return timer.IsReady() || now.HaltRequested != "" || govern.PauseDue(now, loop.PauseStep) || now.Sleep == nil || !now.Sleep.Until.Equal(until)
+		})
+		stopTimer()
+		if err != nil {
+			return err
+		}
+		if err := r.waitIfPaused(ctx, loop.PauseStep); err != nil {
+			return err
+		}
+	}
+	r.Emit(ctx, loop.Event{Type: loop.SleepEnded})
+	r.publishSoon(ctx)
+	r.show(ctx)
+	return nil
+}
