@@ -42,13 +42,13 @@ func TestP5_CrashRecoveryTable(t *testing.T) {
 		course string
 		code   fault.Code
 	}{
-		"a verify crash is a discard":           {try{Says: "x", Crash: true}, "1 no 10 error:verify-crash", ""},
-		"no number is reverted":                 {try{Says: "x", NoNumber: true}, "1 no 10 error:no-number", ""},
-		"a timeout aborts the loop":             {try{Says: "x", Timeout: true}, "1 no 10 error:timeout", fault.PhaseTimeout},
-		"an agent that fails costs the attempt": {try{Fails: true}, "1 no 10 error:agent", ""},
-		"an agent that gives up":                {try{GivesUp: "too hard"}, "1 no 10 error:agent", ""},
-		"no change":                             {try{Says: "x", Nothing: true}, "1 no 10 no-change", ""},
-		"out of scope":                          {try{Says: "x", Violations: []act.Violation{{Rule: "scope", Path: "b"}}}, "1 no 10 policy:scope", ""},
+		"a verify crash is a discard":    {try{Says: "x", Crash: true}, "1 no 10 error:verify-crash", ""},
+		"no number is reverted":          {try{Says: "x", NoNumber: true}, "1 no 10 error:no-number", ""},
+		"a timeout aborts the loop":      {try{Says: "x", Timeout: true}, "1 no 10 error:timeout", fault.PhaseTimeout},
+		"an agent that fails every time": {try{Fails: true}, "1 no 10 error:agent", fault.AgentFailed},
+		"an agent that gives up":         {try{GivesUp: "too hard"}, "1 no 10 error:agent", fault.AgentFailed},
+		"no change":                      {try{Says: "x", Nothing: true}, "1 no 10 no-change", ""},
+		"out of scope":                   {try{Says: "x", Violations: []act.Violation{{Rule: "scope", Path: "b"}}}, "1 no 10 policy:scope", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := play(t, newWorld(t, map[int][]try{1: {c.try}}), specOf(map[string]any{"limits": map[string]any{"iterations": 1}}), nil)
@@ -57,7 +57,7 @@ func TestP5_CrashRecoveryTable(t *testing.T) {
 				require.Nil(t, p.err)
 			} else {
 				require.Equal(t, string(c.code), p.err.Type())
-				require.Equal(t, "timeout", p.result.ExitStatus)
+				require.Equal(t, map[fault.Code]string{fault.PhaseTimeout: "timeout", fault.AgentFailed: "interrupted"}[c.code], p.result.ExitStatus)
 			}
 			require.Equal(t, p.commits, len(p.reverts), "every commit that is not kept is reverted")
 		})

@@ -203,3 +203,15 @@ func TestALimitThatNeverEndsIsAPersonsMatter(t *testing.T) {
 	require.Equal(t, []string{"1 yes 11"}, p.course())
 	require.Len(t, p.agents, 22)
 }
+
+// TestALoopWhoseAgentAlwaysFailedHasNotCompleted has fewer iterations than the failures in a row that end a loop.
+func TestALoopWhoseAgentAlwaysFailedHasNotCompleted(t *testing.T) {
+	two := specOf(map[string]any{"limits": map[string]any{"iterations": 2}})
+	p := play(t, newWorld(t, map[int][]try{1: {{Fails: true}}, 2: {{Failure: "API Error: 400 no such model"}}}), two, nil)
+	require.Equal(t, "ALO_AGENT_FAILED", p.err.Type())
+	require.Equal(t, loop.Failed, p.final.Status)
+	require.Contains(t, p.result.Reason, "the agent failed in every iteration: the agent failed (API Error: 400 no such model)")
+	p = play(t, newWorld(t, map[int][]try{1: {{Fails: true}}, 2: {{Says: "worse", Metric: "9"}}}), two, nil)
+	require.Nil(t, p.err)
+	require.Equal(t, loop.Completed, p.final.Status, "one of them was judged")
+}

@@ -29,6 +29,23 @@ func Improve3Of(s spec.Spec) Improve3 {
 	}
 }
 
+// Before decides whether another iteration starts. A loop in which the agent has failed every time has not completed,
+// however few times that were.
+func (r Improve3) Before(s loop.State) Move {
+	m := r.Improve2.Before(s)
+	if m.Do != Stop || s.AgentFailures == 0 || len(s.Iterations) == 0 {
+		return m
+	}
+	why := because(s.Iterations[len(s.Iterations)-1].Description)
+	switch {
+	case m.End.Code == AgentFailed.Code:
+		return stops(AgentFailed.Because(AgentFailed.Reason + why))
+	case m.End.Status == loop.Completed && s.AgentFailures >= s.Iteration:
+		return stops(AgentFailed.Because("the agent failed in every iteration" + why))
+	}
+	return m
+}
+
 // autoBaseline is how often the baseline is measured to tell whether the metric is noisy.
 const autoBaseline = 3
 
