@@ -2,8 +2,8 @@ package worlds
 
 import (
 	"fmt"
-	"io"
 	"math"
+	"strings"
 )
 
 // Rule is one way to decide, and what to call it.
@@ -64,23 +64,44 @@ func Simulate(w World, r Rule, runs int) Summary {
 	return sum
 }
 
-// Table writes what every rule does in every world.
-func Table(out io.Writer, runs int) error {
-	if _, err := fmt.Fprintln(out, "| world | rule | candidates | real ones found | others kept | claimed | true | claimed too much | 95 % interval covers | evaluations |\n|---|---|---|---|---|---|---|---|---|---|"); err != nil {
-		return err
+// Own returns what pawl's rule does in every world, as a table in Markdown.
+func Own(runs int) string {
+	var out strings.Builder
+	out.WriteString("| world | candidates judged | real ones kept | others kept | claimed | true | the claim is off by | 95 % interval has the truth in it | evaluations |\n|---|---|---|---|---|---|---|---|---|\n")
+	for _, w := range All() {
+		s := Simulate(w, Rules()[0], runs)
+		fmt.Fprintf(&out, "| %s | %.0f | %.1f of %.1f | %.2f | %s | %s | %s | %.0f %% | %.0f |\n",
+			w.Name, s.Offered, s.Found, s.Real, s.False, signed(s.Claimed), signed(s.True), signed(s.Bias), 100*s.Covered, s.Used)
+	}
+	return out.String()
+}
+
+// Beside returns what every rule claims and what is true, and what it keeps, in every world: two tables in Markdown.
+func Beside(runs int) string {
+	var names, rule, claims, keeps strings.Builder
+	for _, r := range Rules() {
+		names.WriteString(" | " + r.Name)
+		rule.WriteString("|---")
 	}
 	for _, w := range All() {
+		claims.WriteString("| " + w.Name)
+		keeps.WriteString("| " + w.Name)
 		for _, r := range Rules() {
 			s := Simulate(w, r, runs)
-			covered := "–"
-			if !math.IsNaN(s.Covered) {
-				covered = fmt.Sprintf("%.0f %%", 100*s.Covered)
-			}
-			if _, err := fmt.Fprintf(out, "| %s | %s | %.0f | %.1f of %.1f | %.2f | %+.2f %% | %+.2f %% | %+.2f | %s | %.0f |\n",
-				w.Name, r.Name, s.Offered, s.Found, s.Real, s.False, s.Claimed, s.True, s.Bias, covered, s.Used); err != nil {
-				return err
-			}
+			fmt.Fprintf(&claims, " | %s / %s", signed(s.Claimed), signed(s.True))
+			fmt.Fprintf(&keeps, " | %.1f + %.1f", s.Found, s.False)
 		}
+		claims.WriteString(" |\n")
+		keeps.WriteString(" |\n")
 	}
-	return nil
+	head := func(what string) string { return "| " + what + names.String() + " |\n|---" + rule.String() + "|\n" }
+	return head("claimed / true") + claims.String() + "\n" + head("real ones + others kept") + keeps.String()
+}
+
+// signed writes percents or points with their sign, and no minus before a zero.
+func signed(v float64) string {
+	if math.Abs(v) < .05 {
+		return "0.0"
+	}
+	return fmt.Sprintf("%+.1f", v)
 }

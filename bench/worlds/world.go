@@ -2,7 +2,7 @@
 // noisy it is. Rules decide from measurements alone; what they keep and claim is held against the truth. pawl's rule
 // is not a copy: it calls internal/evidence/sampling, as a loop does (issue 14).
 //
-// Start at [Table]. Everything is drawn from seeds, so that a run repeats to the digit.
+// Start at [Simulate]. Everything is drawn from seeds, so that a run repeats to the digit.
 package worlds
 
 import (

@@ -15,7 +15,7 @@ const (
 // What nobody needs more of: each evaluation costs a loop's history some events.
 const (
 	mostCalibration = 64
-	mostSamples     = 1000
+	mostSamples     = 256
 	mostMetrics     = 32
 )
 

@@ -39,7 +39,7 @@ var (
 	}
 	leasts = map[string]int{
 		"limits.iterations": 1, "limits.toolCalls": 1, "limits.tokens": 1, "limits.reworks": 0, "limits.fixAttempts": 0, "limits.discards": 1, "limits.shiftAfter": 1, "limits.steps": 1,
-		"limits.processes": leastProcesses, "verify.calibration": 12, "verify.maxSamples": 2,
+		"limits.processes": leastProcesses, "verify.calibration": 12, "verify.maxSamples": 3,
 	}
 )
 

@@ -6,7 +6,7 @@
 // asks it what to measure next and hands in what came of it. All that it remembers is a [Sampler], a bounded value.
 //
 // Start reading at [Start] and [Sampler.Next], then [ClaimOf]. What the numbers come to is simulated in bench/worlds,
-// with these functions, and shown in docs/evidence.md.
+// with these functions, and shown in docs/noise.md.
 //
 // # The test
 //

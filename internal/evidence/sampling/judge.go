@@ -46,10 +46,12 @@ func (s Sampler) Next(r Rules) Judgement {
 	keep, discard := r.boundaries()
 	n := len(s.Trial.Values)
 	switch {
-	case s.Missing() > 0 || s.Trial.References == 0:
+	case s.Missing() > 0:
 		j.Do = MeasureReference
 	case n == 0:
 		j.Do = MeasureCandidate
+	case s.Trial.References == 0: // a reference that is never renewed would not show that the machine drifts
+		j.Do = MeasureReference
 	case j.LLR >= keep && (j.LLR == certain || n >= leastSamples && s.Trial.References >= leastSamples):
 		j.Do = Keep
 	case j.LLR >= keep && n >= leastSamples:
