@@ -13,6 +13,9 @@ import (
 	"pawl/internal/sandbox"
 )
 
+// ForgetReports removes the reports of a run before.
+var ForgetReports = forgetReports
+
 // Call makes one call of a streaming agent as Step does, without a loop around it.
 func Call(ctx context.Context, s *proc.Supervisor, use string, in act.Call, command proc.Command, tell func(loop.Usage, string)) (act.Called, error) {
 	adapter, _ := stream.Lookup(use)

@@ -19,16 +19,24 @@ const maxOutput = 2 * proc.DefaultOutputLimit
 // tailLength is how much of an output enters history, for people.
 const tailLength = 600
 
-// tailOf returns the end of what a command said: of its errors, else of its output.
+// tailOf returns the end of what a command said: of its output, then of its errors. Each has half of the room
+// where both said something.
 func tailOf(dir string) string {
-	for _, name := range []string{"stderr", "stdout"} {
+	var said []string
+	for _, name := range []string{"stdout", "stderr"} {
 		b, err := readTail(filepath.Join(dir, name), tailLength)
-		text := strings.TrimSpace(strings.ToValidUTF8(string(b), "?"))
-		if err == nil && text != "" {
-			return secret.Redact(text)
+		if text := strings.TrimSpace(strings.ToValidUTF8(string(b), "?")); err == nil && text != "" {
+			said = append(said, text)
 		}
 	}
-	return ""
+	if len(said) == 2 {
+		for i, other := range []int{len(said[1]), len(said[0])} {
+			if room := max(tailLength/2, tailLength-other); len(said[i]) > room {
+				said[i] = "…" + strings.ToValidUTF8(said[i][len(said[i])-room:], "")
+			}
+		}
+	}
+	return secret.Redact(strings.Join(said, "\n"))
 }
 
 // digest returns the SHA-256 of a file; a command that could not be started has said nothing.

@@ -213,7 +213,7 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 		}
 	}
 	if k.Tests && s.TestRequired() {
-		r, err := work("test", s.Test.Timeout).test(ctx, act.Test{Command: s.Test.Command})
+		r, err := work("test", s.Test.Timeout).test(ctx, act.Test{Command: s.Test.Command, Reports: s.ReportsOf(s.Test.Command)})
 		err = unlessInterrupted(r.Outcome, err)
 		if setupFailed(err) {
 			return nil

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -99,7 +100,8 @@ func (ws *loopWorkspace) brief(ctx context.Context, in act.Call, head string, c 
 		}
 	}
 	if in.Evidence != "" {
-		brief.Evidence = evidenceIn(in.Evidence)
+		// The judge is out of the agent's reach; what was found there is on the desk.
+		brief.Evidence = strings.ReplaceAll(evidenceIn(in.Evidence), ws.judge.Dir, ws.desk.Dir)
 	}
 	if brief.Plan, err = ws.plan(ctx, state, head); err != nil {
 		return nil, err

@@ -181,7 +181,7 @@ func (a *Activities) Guard(ctx context.Context, in act.Guard) (act.Outcome, erro
 // guard counts the tests that pass, as far as the output tells: one that guards by fewer than on the unchanged
 // code has failed.
 func (w *work) guard(ctx context.Context, in act.Guard) (act.Outcome, error) {
-	out, err := w.judged(ctx, in.Command)
+	out, err := w.judged(ctx, in.Command, in.Reports...)
 	if err != nil || !out.OK() {
 		return out, err
 	}
@@ -204,12 +204,19 @@ func fewer(pass, did int) string {
 	return fmt.Sprintf("it exits 0, but only %d of the %s pass that passed on the unchanged code", pass, evidence.Counted(did, "test"))
 }
 
-// judged runs a command in the judge.
-func (w *work) judged(ctx context.Context, command string) (act.Outcome, error) {
+// judged runs a command in the judge, and keeps the reports that it writes there.
+func (w *work) judged(ctx context.Context, command string, reports ...string) (act.Outcome, error) {
 	if err := w.ready(ctx, w.inJudge); err != nil {
 		return act.Outcome{}, err
 	}
-	return w.shell(ctx, w.ws.judge.Dir, command)
+	if err := forgetReports(w.ws.judge.Dir, reports); err != nil {
+		return act.Outcome{}, err
+	}
+	out, err := w.shell(ctx, w.ws.judge.Dir, command)
+	if err == nil {
+		err = keepReports(w.ws.judge.Dir, reports, filepath.Join(w.dir, reportsFile))
+	}
+	return out, err
 }
 
 // Verify runs verify.command in the judge and reads the metric.

@@ -20,7 +20,7 @@ func (a *Activities) Test(ctx context.Context, in act.Test) (act.Tested, error) 
 }
 
 func (w *work) test(ctx context.Context, in act.Test) (out act.Tested, err error) {
-	if out.Outcome, err = w.judged(ctx, in.Command); err != nil || out.Interrupted {
+	if out.Outcome, err = w.judged(ctx, in.Command, in.Reports...); err != nil || out.Interrupted {
 		return out, err
 	}
 	if unchanged, there, err := reportOf(in.Known); err != nil {
@@ -107,9 +107,9 @@ func reportOf(log string) (r testreport.Report, there bool, err error) {
 	return r, err == nil, err
 }
 
-// outputsOf is what a test command has printed.
+// outputsOf is what a test command has printed, and the reports that it has written.
 func outputsOf(dir string) (outputs [][]byte, err error) {
-	for _, name := range []string{"stdout", "stderr"} {
+	for _, name := range []string{"stdout", "stderr", reportsFile} {
 		b, err := readFile(filepath.Join(dir, name), maxOutput)
 		if err != nil {
 			return nil, fmt.Errorf("reading the tests' output: %w", err)

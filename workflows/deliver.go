@@ -115,7 +115,7 @@ func (l *deliver) baseline(ctx workflow.Context) error {
 	if err := l.ready(); err != nil { // nothing is run for nothing
 		return err
 	}
-	in := act.Test{Step: l.newStep("test", 0, l.spec.Test.Timeout.D()), Command: l.spec.Test.Command}
+	in := l.newTest(0)
 	out, err := step[act.Tested](ctx, l.run, act.TestName, in.Command, &in)
 	if err != nil {
 		return err
@@ -282,6 +282,9 @@ func (l *deliver) guardCommit(ctx workflow.Context) (act.Outcome, error) {
 	return l.runGuard(ctx, in)
 }
 
+// unnamed stands for what failed in a run whose output names no test.
+const unnamed = "a failure that names no test"
+
 // test runs the tests in the judge, a failure once more on the unchanged tree: what passes then is
 // flaky, is reported and is not fixed.
 func (l *deliver) test(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
@@ -299,7 +302,9 @@ func (l *deliver) test(ctx workflow.Context, _ govern.Move) (govern.Move, error)
 		}
 		flaky := again.Tests.Fixed
 		if again.OK() {
-			flaky = tests.Failing
+			if flaky = tests.Failing; len(flaky) == 0 {
+				flaky = []string{unnamed}
+			}
 		}
 		was := tests
 		out, tests = again, *again.Tests
@@ -347,8 +352,14 @@ func (l *deliver) undoFix(ctx workflow.Context, why string) error {
 	return l.undo(ctx, fix, why, false)
 }
 
+func (l *deliver) newTest(attempt int) act.Test {
+	t := l.spec.Test
+	return act.Test{Step: l.newStep("test", attempt, t.Timeout.D()), Command: t.Command, Reports: l.spec.ReportsOf(t.Command)}
+}
+
 func (l *deliver) runTests(ctx workflow.Context, before string) (act.Tested, error) {
-	in := act.Test{Step: l.newStep("test", l.State().Attempt, l.spec.Test.Timeout.D()), Command: l.spec.Test.Command, Before: before, Fewer: l.spec.FewerTests()}
+	in := l.newTest(l.State().Attempt)
+	in.Before, in.Fewer = before, l.spec.FewerTests()
 	if known := l.State().KnownTests; known != nil {
 		in.Known = known.Log
 	}

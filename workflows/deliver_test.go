@@ -290,6 +290,13 @@ func TestL9_AGuardThatGoesOnFailingBlocks(t *testing.T) {
 	require.Equal(t, string(fault.GuardBlocked), p.result.ErrorCode, "to end the loop there is halt")
 }
 
+func TestL2_AFailureThatNamesNoTestAndPassesUnchangedIsFlaky(t *testing.T) {
+	d := deliver(t, map[string][]stepped{"test": {{ExitCode: 1, Tests: &loop.Tests{}}, passing}})
+	p := d.run(specOfDelivery(nil))
+	require.Nil(t, p.err)
+	require.Equal(t, []string{"a failure that names no test"}, p.final.LastTest.Tests.Flaky)
+}
+
 func TestL2_WithoutTestsTheSkipIsRecorded(t *testing.T) {
 	d := deliver(t, nil)
 	p := d.run(specOfDelivery(map[string]any{"test": map[string]any{"required": false}, "verify": map[string]any{"command": "check"}}))

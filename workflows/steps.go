@@ -31,7 +31,7 @@ func (r *run) measure(ctx workflow.Context, in act.Verify) (act.Measured, error)
 }
 
 func (r *run) newGuard() act.Guard {
-	g := act.Guard{Step: r.newStep("guard", r.State().Attempt, r.spec.Guard.Timeout.D()), Command: r.spec.Guard.Command}
+	g := act.Guard{Step: r.newStep("guard", r.State().Attempt, r.spec.Guard.Timeout.D()), Command: r.spec.Guard.Command, Reports: r.spec.ReportsOf(r.spec.Guard.Command)}
 	if !r.spec.FewerTests() {
 		g.Tests = r.State().GuardTests
 	}

@@ -163,16 +163,18 @@ type Guard struct {
 	Step
 	Command string `json:"command"`
 	// Tests is how many tests have to pass at least, as far as the output tells.
-	Tests int `json:"tests,omitempty"`
+	Tests   int      `json:"tests,omitempty"`
+	Reports []string `json:"reports,omitempty"` // globs of the JUnit XML files that it writes
 }
 
 // Test runs test.command in the judge.
 type Test struct {
 	Step
-	Command string `json:"command"`
-	Before  string `json:"before,omitempty"` // the log of the run that this one is compared with
-	Known   string `json:"known,omitempty"`  // the log of the run on the unchanged code, "" where there was none
-	Fewer   bool   `json:"fewer,omitempty"`  // fewer tests may pass than on the unchanged code
+	Command string   `json:"command"`
+	Before  string   `json:"before,omitempty"`  // the log of the run that this one is compared with
+	Known   string   `json:"known,omitempty"`   // the log of the run on the unchanged code, "" where there was none
+	Fewer   bool     `json:"fewer,omitempty"`   // fewer tests may pass than on the unchanged code
+	Reports []string `json:"reports,omitempty"` // globs of the JUnit XML files that it writes
 }
 
 // Tested is what came of it; Tests is nil where the run was interrupted.

@@ -73,6 +73,7 @@ func (b Brief) Text() string {
 	section("Your task now", b.task())
 	section(b.repairTitle(), b.repair())
 	section("Acceptance criteria", b.criteria())
+	section("What judged it", b.judged())
 	section("The proposal", fenced("diff", loop.Clip(b.Diff, BoundProposal)))
 	section("Guidance from a person", b.guidance())
 	section("Rules", b.rules())
@@ -95,6 +96,41 @@ func (b Brief) criteria() string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// judged is what the commands said of the proposal that the reviewer is shown.
+func (b Brief) judged() string {
+	if b.Proposal == nil {
+		return ""
+	}
+	var lines []string
+	for _, j := range []struct {
+		name, command string
+		*loop.Judgement
+	}{{"guard", b.Guard, b.State.LastGuard}, {"tests", b.Test, b.State.LastTest}, {"verify", b.Metric, b.State.LastVerify}} {
+		if j.Judgement == nil || j.command == "" {
+			continue
+		}
+		line := fmt.Sprintf("- %s (`%s`): %s", j.name, loop.Clip(j.command, 512), verdicts[j.Passed])
+		if j.Reason != "" {
+			line += ": " + loop.Clip(j.Reason, 500)
+		}
+		if t := j.Tests; t != nil {
+			line += fmt.Sprintf("; %d passed, %d failed, %d skipped", t.Passed, t.Failed, t.Skipped)
+			for _, list := range []struct {
+				what  string
+				tests []string
+			}{{"failing as before the first change", t.Known}, {"failed, then passed unchanged", t.Flaky}, {"failing", t.Failing}} {
+				if len(list.tests) > 0 {
+					line += "; " + list.what + ": " + loop.Clip(strings.Join(list.tests, ", "), boundList)
+				}
+			}
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+var verdicts = map[bool]string{true: "passed", false: "failed"}
 
 func (b Brief) guidance() string {
 	var lines []string

@@ -154,3 +154,13 @@ func TestE6_NoLinkOfAnAgentIsFollowed(t *testing.T) {
 	require.NoError(t, err, "there is none")
 	require.Empty(t, r)
 }
+
+func TestL2_AReviewerIsShownWhatTheTestsSaid(t *testing.T) {
+	b := agent.Brief{
+		Kind: kind.Deliver, Phase: "verify", Test: "go test ./...", Proposal: &loop.Proposal{Hash: "h"},
+		State: loop.State{LastTest: &loop.Judgement{Passed: true, Tests: &loop.Tests{Passed: 12, Failed: 1, Known: []string{"TestDocker"}}}},
+	}
+	require.Contains(t, b.Text(), "- tests (`go test ./...`): passed; 12 passed, 1 failed, 0 skipped; failing as before the first change: TestDocker\n")
+	b.Proposal = nil
+	require.NotContains(t, b.Text(), "12 passed")
+}

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"regexp"
 	"time"
 
 	"pawl/internal/evidence"
@@ -100,6 +101,23 @@ type Test struct {
 	Command  string   `json:"command,omitempty"`
 	Timeout  Duration `json:"timeout,omitzero"`
 	Required *bool    `json:"required,omitempty"`
+	// Report are doublestar globs of the JUnit XML files that guard and test command write.
+	Report []string `json:"report,omitempty"`
+}
+
+// builders are the programs that write JUnit XML by themselves, into the same folders everywhere.
+var builders = regexp.MustCompile(`(?:^|[\s/;&|(])(?:mvnw?|gradlew?)(?:[\s;&|)]|$)`)
+
+// surefire is where Maven and Gradle write their reports.
+var surefire = []string{"**/target/surefire-reports/TEST-*.xml", "**/target/failsafe-reports/TEST-*.xml", "**/build/test-results/**/TEST-*.xml"}
+
+// ReportsOf returns the globs of the reports that a command writes: those of the spec, else those of Maven and
+// Gradle where it runs them.
+func (s Spec) ReportsOf(command string) []string {
+	if len(s.Test.Report) == 0 && builders.MatchString(command) {
+		return surefire
+	}
+	return s.Test.Report
 }
 
 // TestRequired says whether a Deliver loop has to pass its tests (L2).

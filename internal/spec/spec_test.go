@@ -348,3 +348,14 @@ func TestE1_PermissionsAreByRoleUnlessGiven(t *testing.T) {
 	assert.Empty(t, s.Permitted("writer"), "an empty list takes everything away, also after a journey as workflow input")
 	assert.Len(t, s.Permitted("ideator"), 2)
 }
+
+func TestL2_TheReportsOfMavenAndGradleAreKnown(t *testing.T) {
+	own := spec.Spec{Test: spec.Test{Report: []string{"out/*.xml"}}}
+	for command, known := range map[string]bool{
+		"mvn -q test": true, "./mvnw -B verify": true, "cd app && ./gradlew test": true, "gradle": true,
+		"make test": false, "cat gradle.properties": false, "echo mvnd": false,
+	} {
+		require.Equal(t, known, len(spec.Spec{}.ReportsOf(command)) > 0, command)
+		require.Equal(t, own.Test.Report, own.ReportsOf(command))
+	}
+}

@@ -109,6 +109,7 @@ func (s Spec) check() Problems {
 	}
 	c.Globs("protect", s.Protect)
 	c.Globs("judge.keep", s.Judge.Keep)
+	c.Globs("test.report", s.Test.Report)
 	oneOf("newFiles", s.NewFiles)
 
 	command("verify.command", s.Verify.Command)

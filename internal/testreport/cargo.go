@@ -2,6 +2,7 @@ package testreport
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -9,28 +10,36 @@ var (
 	cargoTest   = regexp.MustCompile(`^test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)\b`)
 	cargoBlock  = regexp.MustCompile(`^---- (.+?)(?: - should panic)? (?:stdout|stderr) ----$`)
 	cargoResult = regexp.MustCompile(`^test result: (?:ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored;.*?(?:finished in ([\d.]+)s)?$`)
+	cargoName   = regexp.MustCompile(`^ {4}(\S.*)$`)
 	cargoTarget = regexp.MustCompile(`^\s+(?:Running (?:unittests )?(\S+)|Doc-tests (\S+))`)
 	cargoError  = regexp.MustCompile(`^error(\[E\d+\])?: `)
 	cargoAt     = regexp.MustCompile(`(?m)(?:^\s*--> |panicked at )(\S+?\.rs):\d+`)
 )
 
-// readCargo reads what cargo test prints, compiler errors included.
+// readCargo reads what cargo test prints, compiler errors included. With --quiet it names only the tests that
+// failed, at the end, and counts all.
 func readCargo(c *collector, outputs [][]byte) {
 	var (
-		target string
-		out    *excerpt
-		blocks = excerpts{}
-		errors excerpt
-		failed []string // of the target
+		target          string
+		out             *excerpt
+		blocks          = excerpts{}
+		errors          excerpt
+		failed          []string // of the target
+		passed, skipped int      // likewise, those that are named
 		failedBuild,
-		inError bool
+		inError, failing, listed bool // among the tests that failed; in the list of their names
 	)
+	named := func(name string) {
+		if len(failed) < maxNodes && !slices.Contains(failed, name) {
+			failed = append(failed, name)
+		}
+	}
 	flush := func() {
 		for _, name := range failed {
 			message := blocks[name].String()
 			c.fail(Test{Package: target, Name: name, Message: message, File: rustFile(message)})
 		}
-		failed, out = nil, nil
+		failed, out, passed, skipped, failing, listed = nil, nil, 0, 0, false, false
 		clear(blocks)
 	}
 	eachLine(outputs, func(line string) {
@@ -42,30 +51,36 @@ func readCargo(c *collector, outputs [][]byte) {
 		if m := cargoTest.FindStringSubmatch(line); m != nil {
 			switch m[2] {
 			case "ok":
+				passed++
 				c.pass(target, m[1])
 			case "ignored":
+				skipped++
 				c.skipped++
 			default:
-				if len(failed) < maxNodes {
-					failed = append(failed, m[1])
-				} else {
-					c.failed++
-				}
+				named(m[1])
 			}
 			return
 		}
 		if m := cargoBlock.FindStringSubmatch(line); m != nil {
-			out = blocks.of(m[1], MaxTests)
+			if out, listed = blocks.of(m[1], MaxTests), false; failing {
+				named(m[1])
+			}
 			return
 		}
 		if m := cargoResult.FindStringSubmatch(line); m != nil {
 			c.took(seconds(m[4]))
+			c.passed += max(count(atoi(m[1]))-passed, 0)
+			c.failed += max(count(atoi(m[2]))-len(failed), 0)
+			c.skipped += max(count(atoi(m[3]))-skipped, 0)
 			flush()
 			return
 		}
 		switch {
-		case line == "failures:":
-			out = nil
+		case line == "failures:" || line == "successes:":
+			failing = line == "failures:"
+			out, listed = nil, failing
+		case listed && cargoName.MatchString(line):
+			named(cargoName.FindStringSubmatch(line)[1])
 		case strings.HasPrefix(line, "error: could not compile "):
 			failedBuild, inError = true, false
 			errors.line(line)

@@ -46,7 +46,7 @@ func summary(r Report) string {
 func readable(r Report, output [][]byte) [][]byte {
 	if (r.Format == "go-json" || r.Format == "junit") && len(r.Failing) > 0 {
 		if len(output) > 1 {
-			return output[1:] // standard error
+			return output[1:2] // standard error
 		}
 		return nil
 	}

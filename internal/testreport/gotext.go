@@ -90,7 +90,7 @@ func (r *goTextReader) packageEnd(verdict, pkg string, ms int64, rest string) {
 	switch verdict {
 	case "ok":
 		r.pass(pkg, "")
-		if len(r.passing) == 0 {
+		if len(r.passing) == 0 && !strings.Contains(rest, "[no tests to run]") {
 			r.passed++ // without -v a package is all that is known
 		}
 	case "FAIL":

@@ -3,6 +3,7 @@ package testreport
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -126,29 +127,36 @@ func clip(s string, n int) string {
 	return s[:end] + dots
 }
 
-// tailOf returns the end of the last of the outputs that is not blank, at most n bytes of it,
-// from the start of a line where there is one.
+// tailOf returns the ends of standard output and standard error, at most n bytes together; each has half of them
+// where both say something. Report files are not for people.
 func tailOf(outputs [][]byte, n int) string {
-	for i := len(outputs) - 1; i >= 0; i-- {
-		out := outputs[i]
-		cut := len(out) > 2*n
-		if cut {
-			out = out[len(out)-2*n:] // colours are taken out of it
-		}
-		text := tidy(string(unstyled(out)))
-		if len(text) > n {
-			text, cut = text[len(text)-n:], true
-		}
-		if cut {
-			if _, rest, more := strings.Cut(text, "\n"); more && strings.TrimSpace(rest) != "" {
-				text = rest
-			}
-		}
-		if text = tidy(text); text != "" {
-			return clip(text, n)
+	outputs = slices.DeleteFunc(slices.Clone(outputs[:min(len(outputs), 2)]), func(out []byte) bool { return endOf(out, n) == "" })
+	if len(outputs) > 1 {
+		n = (n - 1) / 2
+	}
+	var ends []string
+	for _, out := range outputs {
+		ends = append(ends, endOf(out, n))
+	}
+	return strings.Join(ends, "\n")
+}
+
+// endOf returns the end of an output, at most n bytes of it, from the start of a line where there is one.
+func endOf(out []byte, n int) string {
+	cut := len(out) > 2*n
+	if cut {
+		out = out[len(out)-2*n:] // colours are taken out of it
+	}
+	text := tidy(string(unstyled(out)))
+	if len(text) > n {
+		text, cut = text[len(text)-n:], true
+	}
+	if cut {
+		if _, rest, more := strings.Cut(text, "\n"); more && strings.TrimSpace(rest) != "" {
+			text = rest
 		}
 	}
-	return ""
+	return clip(tidy(text), n)
 }
 
 // seconds reads a number of seconds as whole milliseconds, 0 where it is none.

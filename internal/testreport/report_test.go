@@ -82,6 +82,16 @@ func TestReadUnderstandsWhatRunnersPrint(t *testing.T) {
 	}
 }
 
+func TestPassesAreCountedWithoutNames(t *testing.T) {
+	for out, passed := range map[string]int{
+		"running 3 tests\n...\ntest result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n":                            3,
+		"running 2 tests\ntest a ... ok\ntest b ... ok\n\ntest result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n": 2,
+		"ok  \tex/a\t0.1s\nok  \tex/b\t0.1s [no tests to run]\n?   \tex/c\t[no test files]\n":                                                              1,
+	} {
+		require.Equal(t, passed, testreport.Read([]byte(out)).Passed, out)
+	}
+}
+
 func TestReadOfSmallOutputs(t *testing.T) {
 	for _, c := range []struct {
 		name, out string
@@ -111,6 +121,10 @@ func TestReadOfSmallOutputs(t *testing.T) {
 		{"a pytest without names", "=== FAILURES ===\n____ test_q ____\nE  x\n1 failed, 2 passed in 0.10s\n", "pytest", 1, []string{"test_q"}, false},
 		{"pytest with a dash in a parameter", "=== short test summary info ===\nFAILED a.py::t[x - y] - boom - bang\n1 failed in 0.1s\n", "pytest", 1, []string{"a.py t[x - y]"}, false},
 		{"rust that does not compile", "error[E0308]: mismatched types\n --> src/lib.rs:3:5\n  |\n\nerror: could not compile `rs` (lib test) due to 1 previous error\n", "cargo", 1, []string{"(build)"}, true},
+		{"cargo test --quiet", "\nrunning 3 tests\n.F.\nfailures:\n\n---- tests::bad stdout ----\n\nthread 'tests::bad' panicked at src/lib.rs:9:9:\nno\n\n\nfailures:\n    tests::bad\n\ntest result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\nerror: test failed, to rerun pass `--lib`\n", "cargo", 1, []string{"tests::bad"}, false},
+		{"cargo test --quiet, whose failure says nothing", "running 1 test\ntests::bad --- FAILED\n\nfailures:\n\nfailures:\n    tests::bad\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n", "cargo", 1, []string{"tests::bad"}, false},
+		{"what passing tests say to cargo", "running 2 tests\n..\nsuccesses:\n\n---- tests::a stdout ----\nhello\n\n\nsuccesses:\n    tests::a\n    tests::b\n\ntest result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n", "cargo", 0, nil, false},
+		{"a TAP that is content beside a runner that is not", "TAP version 13\nok 1 - a\n1..1\n FAIL  v.test.ts > outer > bad\nAssertionError: expected 1 to be 2\n\n Test Files  1 failed (1)\n      Tests  1 failed | 1 passed (2)\n", "vitest, tap", 1, []string{"v.test.ts outer > bad"}, false},
 		{"two runners in one command", "--- FAIL: TestA (0.00s)\n    a_test.go:1: x\nFAIL\nFAIL\tex\t0.1s\n=== short test summary info ===\nFAILED a.py::t - boom\n1 failed in 0.1s\n", "go, pytest", 2, []string{"ex TestA", "a.py t"}, false},
 		{"node that says why only at the end", "▶ s\n  ✖ a (1ms)\n▶ s (2ms)\nℹ tests 2\nℹ pass 1\nℹ fail 1\n\n✖ failing tests:\n\ntest at a.js:1:1\n✖ a (1ms)\n  Error: x\n", "node", 1, []string{"s > a"}, false},
 		{"only a count", "Tests: 2 failed, 3 passed, 5 total\n", "jest", 2, nil, false},

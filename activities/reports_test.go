@@ -1,0 +1,62 @@
+package activities_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/activities"
+	"pawl/internal/act"
+)
+
+// TestL2_ReportFilesAreRead: what a command writes as JUnit XML into its tree counts as if it had printed it, and
+// what a run before has left does not.
+func TestL2_ReportFilesAreRead(t *testing.T) {
+	l, env, _ := torn(t)
+	env.RegisterActivity(l.a.Guard)
+	step := func(n int) act.Step {
+		s := l.step(0)
+		s.Key.Attempt = n
+		return s
+	}
+	suite := func(file, cases string, exit int) string {
+		return fmt.Sprintf(`mkdir -p a/target b/target; echo '<?xml version="1.0"?><testsuite>%s</testsuite>' > %s; exit %d`, cases, file, exit)
+	}
+	globs := []string{"**/target/TEST-*.xml"}
+	const good, bad = `<testcase classname="C" name="good"/>`, `<testcase classname="C" name="bad"><failure message="no"/></testcase>`
+
+	out, _ := l.run(env, act.Test{Step: step(1), Command: suite("a/target/TEST-x.xml", good+bad, 1), Reports: globs})
+	require.Equal(t, []string{"C bad"}, out.Tests.Failing)
+	require.Equal(t, 1, out.Tests.Passed)
+
+	value, err := env.ExecuteActivity(l.a.Guard, act.Guard{Step: step(2), Command: suite("b/target/TEST-y.xml", good, 0), Reports: globs, Tests: 2})
+	require.NoError(t, err)
+	var guard act.Outcome
+	require.NoError(t, value.Get(&guard))
+	require.Equal(t, 1, guard.Tests)
+	require.Contains(t, guard.Failure, "only 1 of the 2 tests pass")
+
+	for name, command := range map[string]string{
+		"a link":    `mkdir -p target; echo "<testsuite>` + bad + `</testsuite>" > /tmp/x.xml; ln -s /tmp/x.xml target/TEST-x.xml`,
+		"a FIFO":    "mkdir -p target; mkfifo target/TEST-x.xml",
+		"a folder":  "mkdir -p target/TEST-x.xml",
+		"elsewhere": suite("x.xml", bad, 0),
+	} {
+		out, _ := l.run(env, act.Test{Step: step(10 + len(name)), Command: command, Reports: globs})
+		require.Zero(t, out.Tests.Failed, name)
+	}
+}
+
+func TestReportsOfARunBeforeAreForgotten(t *testing.T) {
+	dir := t.TempDir()
+	kept, left := filepath.Join(dir, "target", "other.xml"), filepath.Join(dir, "target", "TEST-a.xml")
+	require.NoError(t, os.Mkdir(filepath.Dir(kept), 0o700))
+	require.NoError(t, os.WriteFile(kept, nil, 0o600))
+	require.NoError(t, os.WriteFile(left, nil, 0o600))
+	require.NoError(t, activities.ForgetReports(dir, []string{"**/TEST-*.xml"}))
+	require.FileExists(t, kept)
+	require.NoFileExists(t, left)
+}
