@@ -72,8 +72,13 @@ func draw(ctx context.Context, ws *loopWorkspace, s spec.Spec, base string) (dra
 	if err := unreadable(); err != nil {
 		return drawnContract{}, err
 	}
+	told := seals
+	if open := s; s.Verify.Holdout.Command != "" {
+		open.Verify.Holdout.Command = ""
+		told = spec.Sealed(open, d.names, read)
+	}
 	for _, name := range seals.Files {
-		sealed = append(sealed, loop.Seal{Path: git.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode})
+		sealed = append(sealed, loop.Seal{Path: git.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode, Untold: !told.Has(name)})
 	}
 	for _, g := range seals.Groups {
 		names := loop.SealNew
@@ -83,7 +88,7 @@ func draw(ctx context.Context, ws *loopWorkspace, s spec.Spec, base string) (dra
 		case g.There:
 			names = loop.SealThere
 		}
-		sealed = append(sealed, loop.Seal{Path: g.Glob, Names: names, Except: seals.Open})
+		sealed = append(sealed, loop.Seal{Path: g.Glob, Names: names, Except: seals.Open, Untold: !slices.Contains(told.Groups, g)})
 	}
 	outside, err := ws.outside(seals.Outside)
 	if err != nil {

@@ -92,6 +92,9 @@ func (ws *loopWorkspace) brief(ctx context.Context, in act.Call, head string, c 
 		brief.Target = s.Verify.Target.String()
 	}
 	for _, seal := range contract.Sealed {
+		if seal.Untold {
+			continue
+		}
 		if seal.OfFiles() {
 			brief.Sealed = append(brief.Sealed, seal.Path)
 		}

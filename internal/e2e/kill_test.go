@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -140,6 +141,35 @@ func TestTheWorkerIsKilledWhileAnAgentWorks(t *testing.T) {
 		require.NotEqual(t, enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, e.GetWorkflowTaskTimedOutEventAttributes().GetTimeoutType(),
 			"no task must wait for the dead worker")
 	}
+}
+
+// TestAKillBetweenEvaluationsCostsAtMostOne kills a worker in the middle of judging a change by samples: what was
+// evaluated before is not evaluated again.
+func TestAKillBetweenEvaluationsCostsAtMostOne(t *testing.T) {
+	t.Parallel()
+	w := newMachine(t, `echo 11 >work/n; echo "raise n"`)
+	w.start(engineRole)
+	n := w.start(workerRole)
+	runs, released := filepath.Join(w.Dir, "runs"), filepath.Join(w.Dir, "go")
+	require.NoError(t, w.begin(w.spec(doc{"verify": doc{"evidence": "sequential", "command": fmt.Sprintf(
+		"echo run >>%[1]s; while test $(wc -l <%[1]s) -eq 14 && ! test -e %[2]s; do sleep 0.05; done; sh measure.sh", runs, released,
+	)}})))
+	w.until("the second evaluation of the change", func() bool { return len(w.lines("runs")) == 14 })
+	n.kill()
+	w.Write("go", "")
+	w.start(workerRole)
+	w.requireRaised()
+	ended := 0
+	_, l, head := w.openLedger()
+	events, err := l.Events(t.Context(), head)
+	require.NoError(t, err)
+	for _, e := range events {
+		if e.Type == loop.StepEnded && (e.Step == "verify" || e.Step == "claim") {
+			ended++
+		}
+	}
+	require.Greater(t, ended, 20, "the calibration, the change, the new head, the claim")
+	require.Len(t, w.lines("runs"), ended+1, "one evaluation was under way when the worker was killed")
 }
 
 func TestTheEngineIsKilledWhileAnAgentWorks(t *testing.T) {

@@ -95,6 +95,11 @@ esac
 		agent: tried(`*) echo 11 >work/n; echo "raise n"`), rows: []string{"1 11 +1 yes: raise n"},
 	},
 	{
+		name: "sequential", spec: doc{"verify": doc{"evidence": "sequential", "holdout": doc{"command": "sh measure.sh"}}, "limits": doc{"iterations": 2}},
+		agent: tried(`1.*) echo 11 >work/n; echo "raise n"`, `2.*) echo 5 >work/n; echo "lower n"`),
+		rows:  []string{"1 11 +1 yes: raise n", "2 5 -6 no: lower n"},
+	},
+	{
 		name: "verify-timeout", spec: doc{"verify": doc{"timeout": "3s"}},
 		agent:  tried(`*) echo slow >work/n; echo "slow it down"`),
 		before: func(w *machine) { w.commit("measure.sh", "grep -q slow work/n && exec sleep 60\ncat work/n\n") },
@@ -431,7 +436,7 @@ func (w *machine) keepHistory(t *testing.T, name, run string) {
 	if !*world.Update {
 		return
 	}
-	file := filepath.Join(histories, name+"-v2.json")
+	file := filepath.Join(histories, name+"-v3.json")
 	if len(text) > 300<<10 {
 		var packed bytes.Buffer
 		z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)

@@ -292,6 +292,8 @@ type Seal struct {
 	Names string `json:"names,omitempty"`
 	// Except are globs of the scope by which a person opens what matches them.
 	Except []string `json:"except,omitempty"`
+	// Untold says that it is sealed for verify.holdout.command alone, of which no agent is told.
+	Untold bool `json:"untold,omitempty"`
 }
 
 // What a seal can be besides one of a file of the base commit.

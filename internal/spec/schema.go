@@ -182,7 +182,7 @@ func (b schemer) value(t reflect.Type, given reflect.Value, key string) *Schema 
 	case t == decimalType:
 		s.Type, s.Pattern = []string{"number", "string"}, `^[-+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][-+]?[0-9]+)?$`
 	case t == thresholdType:
-		s.Type, s.Pattern = []string{"number", "string"}, `^[-+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][-+]?[0-9]+)?%?$`
+		s.Type, s.Pattern = []string{"number", "string"}, `^[-+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][-+]?[0-9]+)? *%?$`
 	case t == argvType:
 		least := 1
 		if slices.Contains(b.Empty, key) {

@@ -29,7 +29,9 @@ const full = `{
 	"repo": {"path": "/src/x", "base": "main", "host": "h1"},
 	"setup": {"command": "npm ci"},
 	"scope": ["src/**", "*.go"], "protect": ["tests/"], "judge": {"keep": ["node_modules/**"]}, "newFiles": "allow",
-	"verify": {"command": "npm run -s cov", "timeout": "90s", "pattern": "(\\d+)%", "direction": "lower", "minDelta": 0.10, "target": 12.50},
+	"verify": {"command": "npm run -s cov", "timeout": "90s", "pattern": "(\\d+)%", "direction": "lower", "minDelta": 0.10, "target": 12.50,
+		"evidence": "sequential", "calibration": 20, "maxSamples": 50, "parallelSafe": true, "holdout": {"command": "npm run -s other"}},
+	"metrics": [{"name": "size", "direction": "lower", "atWorst": "1%"}, {"name": "p99", "atWorst": 120}, {"name": "seen"}],
 	"guard": {"command": "npm test", "timeout": "1h30m", "policy": "strict"},
 	"policies": {"strict": {"maxFiles": 5, "maxLines": 200, "maxTotalFiles": 20, "maxTotalLines": 1000, "maxFileBytes": 65536, "secrets": "allow", "binary": "deny"}, "default": {}},
 	"check": {"command": "tsc --noEmit"},
@@ -173,6 +175,24 @@ func TestP0_WhatIsNotAnObjectIsRefused(t *testing.T) {
 		_, err := spec.Parse([]byte(doc))
 		assert.ErrorContains(t, err, want, "%.40q", doc)
 	}
+}
+
+func TestP6_AThresholdIsANumberOrAShare(t *testing.T) {
+	for text, want := range map[string]string{`2`: "2", `"0.50"`: "0.50", `"2%"`: "2%", `"2 %"`: "2%", `"0.5%"`: "0.5%"} {
+		s := must(t, strings.Replace(minimal, `"./bench"`, `"./bench","minDelta":`+text, 1))
+		assert.Equal(t, want, s.Verify.MinDelta.String(), text)
+	}
+	for _, text := range []string{`"%"`, `"two"`, `[]`, `"-1%"`, `-1`} {
+		_, err := spec.Parse([]byte(strings.Replace(minimal, `"./bench"`, `"./bench","minDelta":`+text, 1)))
+		assert.ErrorContains(t, err, "verify.minDelta: is ", text)
+	}
+}
+
+func TestHowChangesAreJudgedUnlessTheSpecSays(t *testing.T) {
+	v := must(t, minimal).Verify
+	assert.Equal(t, []any{"auto", 12, 32, false}, []any{v.Judging(), v.Calibrations(), v.MostSamples(), v.Shares()})
+	v = must(t, full).Verify
+	assert.Equal(t, []any{"sequential", 20, 50, true}, []any{v.Judging(), v.Calibrations(), v.MostSamples(), v.Shares()})
 }
 
 func TestE4_OneCallAnIterationLeavesNoneForAnIdea(t *testing.T) {

@@ -73,7 +73,7 @@ func describe(e loop.Event) (text, color string, ofNote bool) {
 		return "evaluated the " + Clean(e.Of) + note(number(e.Metric)), "", false
 	case loop.ClaimMade:
 		if e.Claim != nil {
-			return "claim: " + strings.Join(claimed(*e.Claim), "; "), "", true
+			return "claim: " + strings.Join(claimed(*e.Claim), "; "), "", measuredAnew(*e.Claim)
 		}
 	case loop.PlanMade:
 		if e.Plan != nil {

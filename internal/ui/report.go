@@ -30,7 +30,7 @@ func (s Style) measured(status loop.Status, r loop.Result) string {
 	if r.Delta != nil {
 		delta = signed(*r.Delta)
 	}
-	if r.Claim != nil && (r.Claim.Pairs > 0 || r.Claim.Holdout != nil) {
+	if r.Claim != nil && measuredAnew(*r.Claim) {
 		b.WriteString(s.Bold("Claim: ") + strings.Join(claimed(*r.Claim), "\n  ") + "\n")
 	}
 	b.WriteString("Loop " + word + ": " + itoa(r.Iterations) + " iterations, " + itoa(r.KeptCount) + " kept, best metric: " +
@@ -68,6 +68,9 @@ func claimed(c loop.Claim) (lines []string) {
 	}
 	return lines
 }
+
+// measuredAnew reports whether a claim says more than baseline and best do.
+func measuredAnew(c loop.Claim) bool { return c.Pairs > 0 || c.Holdout != nil }
 
 // Places is where what a loop made is to be found, and what to do with it.
 type Places struct {

@@ -271,6 +271,17 @@ func TestA8_ProgressShowsBudgetsAndFitsItsLine(t *testing.T) {
 	require.Equal(t, wide.Progress(kind.Improve, running(), since, now), strings.NewReplacer("\x1b[36m", "", "\x1b[0m", "").Replace(colored))
 }
 
+func TestP9_TheReportBeginsWithWhatIsClaimed(t *testing.T) {
+	for i, want := range []string{"Claim: at least +6.1% (estimate +7.9%", "Loop complete: "} {
+		c := claims()[i]
+		text := style.Report(kind.Improve, loop.Completed, loop.Result{Claim: &c}, ui.Delivery{})
+		require.True(t, strings.HasPrefix(text, want), text)
+		shown := style.State(kind.Improve, loop.State{Claim: &c, Noise: "the metric is noisy"}, now)
+		require.Contains(t, shown, c.String())
+		require.Contains(t, shown, "the metric is noisy")
+	}
+}
+
 func TestTheCourseIsDrawnAsSteps(t *testing.T) {
 	var c ui.Course
 	c = c.Follow(loop.Event{Type: loop.BaselineMeasured, Metric: ref("34051.6")})

@@ -154,7 +154,7 @@ func TestP2_TheSameChangeIsNotJudgedTwice(t *testing.T) {
 	w := world.New(t, `echo 9 >work/n; echo "lower the number"`)
 	w.Set(doc{"verify": doc{"command": "echo run >>" + filepath.Join(w.Dir, "runs") + "; cat work/n"}, "limits": doc{"iterations": 3}})
 	w.Run(0)
-	require.Equal(t, "run\nrun\n", w.Read("runs"), "the baseline and one change")
+	require.Equal(t, "run\nrun\nrun\nrun\n", w.Read("runs"), "the baseline, three times, and one change")
 	rows := w.Results(w.Loop)
 	require.Equal(t, row{"1", "9", "-1.00", "no", "lower the number"}, rows[1])
 	require.Equal(t, []string{"no", "no"}, []string{rows[2].Kept(), rows[3].Kept()})

@@ -77,7 +77,17 @@ type Report struct {
 		Kept                                                                  []struct{ Commit, Description string }
 		Proposal                                                              *struct{ Hash, Base, Head, State string }
 		Usage                                                                 struct{ ToolCalls, AgentCalls int }
+		Claim                                                                 *Claim
 	}
+}
+
+// Claim is by how much a loop says that its head is better than its baseline.
+type Claim struct {
+	Estimate, Low, High, Bound, FalseKeeps float64
+	Pairs                                  int
+	Unit                                   string
+	TooNoisy                               bool
+	Holdout                                *Claim
 }
 
 // Gate is what waits for a person.

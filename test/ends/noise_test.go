@@ -1,0 +1,109 @@
+package ends_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/test/world"
+)
+
+// noise is a measurement of work/n that varies by 3 %, by chance that is the same each time: it goes by how many
+// measurements there were before.
+const noise = `n=$(($(cat "$1" 2>/dev/null || echo 0) + 1)); echo $n >"$1"
+awk -v n=$n -v worth=$(cat work/n) 'function r() { x = (x * 16807) % 2147483647; return x / 2147483647 }
+BEGIN { x = n * 48271 % 2147483647; for (i = 0; i < 10; i++) r(); printf "%.4f\n", worth * (1 + .03 * sqrt(-2 * log(r())) * cos(6.2831853 * r())) }'
+`
+
+// noisy is a loop whose metric varies, with an agent that makes these changes and, in each other iteration, one that
+// changes nothing that is measured.
+func noisy(t *testing.T, changes string) *world.World {
+	w := world.New(t, `case $PAWL_ITERATION in
+`+changes+`
+*) echo "$PAWL_ITERATION" >work/other; echo "note $PAWL_ITERATION" ;;
+esac`)
+	w.Write("repo/measure.sh", noise)
+	w.Commit("a measurement that varies")
+	return w.Set(doc{"verify": doc{"command": "sh measure.sh " + filepath.Join(w.Dir, "count")}, "limits": doc{"iterations": 40, "discards": 100}})
+}
+
+func TestP6_ChangesThatDoNothingAreNotKeptForTheirLuck(t *testing.T) {
+	w := noisy(t, "")
+	r := w.Run(0)
+	c := r.Result.Claim
+	require.Equal(t, 40, r.Result.Iterations)
+	require.LessOrEqual(t, r.Result.KeptCount, 3)
+	require.True(t, c.Low <= 0 && c.High >= 0, "nothing has become better: %+v", c)
+	require.True(t, c.TooNoisy || r.Result.KeptCount == 0, "%+v", c)
+	require.InDelta(t, 1.6, c.FalseKeeps, 1e-9)
+	t.Logf("kept %d of 40 changes that do nothing, claim %+v, %s evaluations", r.Result.KeptCount, *c, strings.TrimSpace(w.Read("count")))
+}
+
+func TestP9_TheClaimIsWhatIsTrue(t *testing.T) {
+	w := noisy(t, `5) echo 11 >work/n; echo "first improvement" ;;
+15) echo 12.1 >work/n; echo "second improvement" ;;
+25) echo 13.31 >work/n; echo "third improvement" ;;`)
+	r := w.Run(0)
+	c := r.Result.Claim
+	require.Equal(t, "13.31", w.Kept("work/n"), "all three are kept")
+	require.LessOrEqual(t, r.Result.KeptCount, 3+2)
+	require.True(t, c.Low <= 33.1 && c.High >= 33.1, "13.31 is 33.1 %% more than 10: %+v", c)
+	require.Greater(t, c.Bound, 25.)
+	require.Equal(t, "percent", c.Unit)
+	best, err := r.Result.Best.Float64()
+	require.NoError(t, err)
+	require.InDelta(t, 13.31, best, .4, "best is what fresh samples say")
+	t.Logf("kept %d, true +33.1 %%, claim %+v, %s evaluations", r.Result.KeptCount, *c, strings.TrimSpace(w.Read("count")))
+
+	report := w.Pawl("report", w.Loop)
+	require.Contains(t, report.Out, "Claim: at least +")
+	require.Contains(t, w.Pawl("show", w.Loop).Out, "claim")
+	row := strings.Split(strings.Split(w.Git("show", "refs/pawl-ledger/"+w.Loop+":loop-results.tsv"), "\n")[5], "\t")
+	require.Len(t, row, 10, "four columns follow those of the source: %v", row)
+}
+
+func TestP5_EvaluationsThatAreComparedBeginAlike(t *testing.T) {
+	for evidence, want := range map[string]string{"sequential": "", "single": "it was there\n"} {
+		w := world.New(t, world.Raises)
+		w.Write("repo/.gitignore", "cache/\n")
+		w.Commit("a cache")
+		found := filepath.Join(w.Dir, "found")
+		w.Set(doc{"judge": doc{"keep": []string{"cache/**"}}, "verify": doc{
+			"evidence": evidence, "command": "test -e cache/x && echo it was there >>" + found + "; mkdir -p cache && echo 1 >cache/x; cat work/n",
+		}})
+		require.Equal(t, 1, w.Run(0).Result.KeptCount)
+		require.Equal(t, want, w.Read("found"), evidence)
+	}
+}
+
+func TestP9_TheAgentIsNotToldOfTheHoldout(t *testing.T) {
+	w := world.New(t, `cp "$PAWL_PROMPT" "$WORLD/prompt-$PAWL_ITERATION"; env >"$WORLD/env-$PAWL_ITERATION"; ls -R . >"$WORLD/desk-$PAWL_ITERATION"; `+world.Raises)
+	w.Write("repo/unseen-by-agents.sh", "echo run >>\"$1\"; cat work/n\n")
+	w.Commit("a second measurement")
+	w.Set(doc{"verify": doc{"holdout": doc{"command": "sh unseen-by-agents.sh " + filepath.Join(w.Dir, "held")}}, "limits": doc{"iterations": 2}})
+	r := w.Run(0)
+	require.Equal(t, 10, strings.Count(w.Read("held"), "run"), "five pairs")
+	require.InDelta(t, 20, r.Result.Claim.Estimate, 1e-6)
+	require.InDelta(t, 20, r.Result.Claim.Holdout.Estimate, 1e-6)
+	for _, told := range []string{"prompt-1", "prompt-2", "env-1", "env-2"} {
+		require.NotEmpty(t, w.Read(told))
+		require.NotContains(t, w.Read(told), "unseen-by-agents", told)
+		require.NotContains(t, w.Read(told), "holdout", told)
+	}
+}
+
+func TestMeasurementsOfAHostTakeTurns(t *testing.T) {
+	dir := t.TempDir()
+	occupied, clashes := filepath.Join(dir, "occupied"), filepath.Join(dir, "clashes")
+	command := "mkdir " + occupied + " || echo clash >>" + clashes + "; sleep 0.2; rmdir " + occupied + "; cat work/n"
+	for range 3 {
+		t.Run("a loop", func(t *testing.T) {
+			w := world.New(t, world.Raises)
+			w.Set(doc{"verify": doc{"command": command, "evidence": "single"}, "limits": doc{"iterations": 2}, "sandbox": doc{"allow": []string{w.Dir, dir}}})
+			require.Equal(t, 2, w.Run(0).Result.KeptCount)
+			require.NoFileExists(t, clashes)
+		})
+	}
+}
