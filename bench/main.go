@@ -56,7 +56,7 @@ func run(wanted *regexp.Regexp, iterations, rounds, long, paused, tasks, waiting
 	}
 	defer os.RemoveAll(dir)
 	if wanted.MatchString("evidence") { // simulated: needs no program
-		fmt.Println(worlds.Own(sessions) + "\n" + worlds.Beside(sessions))
+		fmt.Println(worlds.Own(worlds.Worlds(worlds.Rules()[0], sessions)) + "\n" + worlds.Beside(sessions))
 	}
 	b := bench{dir: dir}
 	for _, m := range []struct {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 )
 
 // Rule is one way to decide, and what to call it.
@@ -64,38 +65,49 @@ func Simulate(w World, r Rule, runs int) Summary {
 	return sum
 }
 
-// Own returns what pawl's rule does in every world, as a table in Markdown.
-func Own(runs int) string {
+// Own returns what pawl's rule did in every world, as a table in Markdown.
+func Own(summaries []Summary) string {
 	var out strings.Builder
 	out.WriteString("| world | candidates judged | real ones kept | others kept | claimed | true | the claim is off by | 95 % interval has the truth in it | evaluations |\n|---|---|---|---|---|---|---|---|---|\n")
-	for _, w := range All() {
-		s := Simulate(w, Rules()[0], runs)
+	for i, w := range All() {
+		s := summaries[i]
 		fmt.Fprintf(&out, "| %s | %.0f | %.1f of %.1f | %.2f | %s | %s | %s | %.0f %% | %.0f |\n",
 			w.Name, s.Offered, s.Found, s.Real, s.False, signed(s.Claimed), signed(s.True), signed(s.Bias), 100*s.Covered, s.Used)
 	}
 	return out.String()
 }
 
+// Worlds runs a rule in every world so many times.
+func Worlds(r Rule, runs int) []Summary {
+	worlds := All()
+	summaries := make([]Summary, len(worlds))
+	var all sync.WaitGroup
+	for i, w := range worlds {
+		all.Go(func() { summaries[i] = Simulate(w, r, runs) })
+	}
+	all.Wait()
+	return summaries
+}
+
 // Beside returns what every rule claims and what is true, and what it keeps, in every world: two tables in Markdown.
 func Beside(runs int) string {
-	var names, rule, claims, keeps strings.Builder
+	var names, rule strings.Builder
+	claims, keeps := make([]string, len(All())), make([]string, len(All()))
+	for i, w := range All() {
+		claims[i], keeps[i] = "| "+w.Name, "| "+w.Name
+	}
 	for _, r := range Rules() {
 		names.WriteString(" | " + r.Name)
 		rule.WriteString("|---")
-	}
-	for _, w := range All() {
-		claims.WriteString("| " + w.Name)
-		keeps.WriteString("| " + w.Name)
-		for _, r := range Rules() {
-			s := Simulate(w, r, runs)
-			fmt.Fprintf(&claims, " | %s / %s", signed(s.Claimed), signed(s.True))
-			fmt.Fprintf(&keeps, " | %.1f + %.1f", s.Found, s.False)
+		for i, s := range Worlds(r, runs) {
+			claims[i] += fmt.Sprintf(" | %s / %s", signed(s.Claimed), signed(s.True))
+			keeps[i] += fmt.Sprintf(" | %.1f + %.1f", s.Found, s.False)
 		}
-		claims.WriteString(" |\n")
-		keeps.WriteString(" |\n")
 	}
-	head := func(what string) string { return "| " + what + names.String() + " |\n|---" + rule.String() + "|\n" }
-	return head("claimed / true") + claims.String() + "\n" + head("real ones + others kept") + keeps.String()
+	table := func(what string, rows []string) string {
+		return "| " + what + names.String() + " |\n|---" + rule.String() + "|\n" + strings.Join(rows, " |\n") + " |\n"
+	}
+	return table("claimed / true", claims) + "\n" + table("real ones + others kept", keeps)
 }
 
 // signed writes percents or points with their sign, and no minus before a zero.

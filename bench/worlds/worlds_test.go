@@ -18,34 +18,23 @@ const (
 	page = "../../docs/noise.md"
 )
 
+// What issue 14 wants to be reached; and the tables of docs/noise.md are what `go run ./bench -only evidence` prints.
+// -update writes them anew. pawl's own is simulated here every time, those of the others take a minute.
 func TestTheClaimIsTrueInEveryWorld(t *testing.T) {
-	for i, w := range worlds.All() {
-		t.Run(w.Name, func(t *testing.T) {
-			t.Parallel()
-			s := worlds.Simulate(w, worlds.Rules()[0], runs)
-			require.InDelta(t, 0, s.Bias, .5, "percentage points that the claim is off, on average")
-			require.LessOrEqual(t, s.Most, worlds.Budget, "evaluations")
-			require.Greater(t, s.Covered, .9)
-			if i == 0 {
-				require.GreaterOrEqual(t, s.True, 7., "percent gained")
-				require.LessOrEqual(t, s.False, 1.)
-			}
-			if w.Real == 0 {
-				require.LessOrEqual(t, 100*s.False/s.Offered, 3., "of 100 changes that do nothing")
-			}
-		})
+	all := worlds.Worlds(worlds.Rules()[0], runs)
+	for i, s := range all {
+		w := worlds.All()[i]
+		require.InDelta(t, 0, s.Bias, .5, "%s: percentage points that the claim is off, on average", w.Name)
+		require.LessOrEqual(t, s.Most, worlds.Budget, "%s: evaluations", w.Name)
+		require.Greater(t, s.Covered, .9, w.Name)
+		if i == 0 {
+			require.GreaterOrEqual(t, s.True, 7., "percent gained")
+			require.LessOrEqual(t, s.False, 1.)
+		}
+		if w.Real == 0 {
+			require.LessOrEqual(t, 100*s.False/s.Offered, 3., "of 100 changes that do nothing")
+		}
 	}
-}
-
-func TestOneSampleClaimsWhatIsNotThere(t *testing.T) {
-	s := worlds.Simulate(worlds.All()[1], worlds.Rules()[1], runs)
-	require.Greater(t, s.Claimed, 6., "percent, after 100 changes that do nothing")
-	require.Zero(t, s.True)
-}
-
-// The tables of docs/noise.md are what `go run ./bench -only evidence` prints; -update writes them anew. pawl's own is
-// simulated here every time, those of the others take a minute.
-func TestThePageHasWhatIsSimulated(t *testing.T) {
 	const begin, end = "<!-- Simulated: go test ./bench/worlds -update -->\n\n", "\n<!-- end -->\n"
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
@@ -53,10 +42,16 @@ func TestThePageHasWhatIsSimulated(t *testing.T) {
 	require.True(t, found)
 	_, after, found := strings.Cut(rest, end)
 	require.True(t, found)
-	own := worlds.Own(runs)
+	own := worlds.Own(all)
 	if *update {
 		require.NoError(t, os.WriteFile(page, []byte(before+begin+own+"\n"+worlds.Beside(runs)+end+after), 0o644))
 		return
 	}
 	require.True(t, strings.HasPrefix(rest, own), "docs/noise.md is out of step: go test ./bench/worlds -update\n%s", own)
+}
+
+func TestOneSampleClaimsWhatIsNotThere(t *testing.T) {
+	s := worlds.Simulate(worlds.All()[1], worlds.Rules()[1], runs)
+	require.Greater(t, s.Claimed, 6., "percent, after 100 changes that do nothing")
+	require.Zero(t, s.True)
 }

@@ -295,6 +295,26 @@ func TestNoiseIsThatOfTheProgramAndNotOfItsSpikes(t *testing.T) {
 	require.InDelta(t, .03, spiky, .006)
 }
 
+// Arms of two and three tell as much about the noise as long ones: each evaluation but the first is one degree of freedom.
+func TestNoiseIsRightHoweverSmallTheArmsAre(t *testing.T) {
+	sigma := 0.
+	const runs = 20
+	for seed := range uint64(runs) {
+		r := seeded(seed)
+		s := sampling.Start(lower, noisy(r, 12, 100))
+		for range 100 {
+			level := 80 + 40*r.Float64()
+			for _, v := range noisy(r, 2+r.IntN(2), level) {
+				s.AddCandidate(v)
+			}
+			s.Settle()
+		}
+		require.Greater(t, s.Noise.Degrees, 140.)
+		sigma += s.Noise.Sigma() / runs
+	}
+	require.InEpsilon(t, .03, sigma, .03)
+}
+
 func TestTheContractSaysWhatCanBeToldApart(t *testing.T) {
 	r := seeded(6)
 	s := sampling.Start(lower, noisy(r, 64, 100))
