@@ -23,6 +23,7 @@ type World struct {
 	Drift  float64 // share by which the machine becomes slower with each evaluation
 	Wander float64 // standard deviation of the same where it has no direction
 	Spikes float64 // share of evaluations that are 10 to 50 % slower
+	Carry  float64 // share of an evaluation's error that the next one has too
 }
 
 // All are the worlds of the table. The first is that of the issue, and the others differ from it in one thing.
@@ -43,6 +44,7 @@ func All() []World {
 		vary("faster by .2 % an evaluation", func(w *World) { w.Drift = -.002 }),
 		vary("wandering by .2 % an evaluation", func(w *World) { w.Wander = .002 }),
 		vary("8 % spikes", func(w *World) { w.Spikes = .08 }),
+		vary("half an error carries over", func(w *World) { w.Carry = .5 }),
 	}
 }
 
@@ -58,6 +60,7 @@ type session struct {
 	random *rand.Rand
 	used   int     // evaluations
 	now    float64 // how slow the machine is
+	error  float64 // of the last evaluation
 	base   float64 // ln of the baseline's true metric
 	head   float64
 	out    Outcome
@@ -84,7 +87,8 @@ func (s *session) measure(level float64) float64 {
 	if s.Wander > 0 {
 		s.now += s.Wander * s.random.NormFloat64()
 	}
-	y := level + s.now + s.Noise*s.random.NormFloat64()
+	s.error = s.Carry*s.error + math.Sqrt(1-s.Carry*s.Carry)*s.Noise*s.random.NormFloat64()
+	y := level + s.now + s.error
 	if s.random.Float64() < s.Spikes {
 		y += math.Log(1.1 + .4*s.random.Float64())
 	}
