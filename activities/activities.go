@@ -35,6 +35,8 @@ type Activities struct {
 
 	mu         sync.Mutex
 	workspaces map[string]*loopWorkspace
+
+	mending menders
 }
 
 // machine is this host, as everything that works on it knows it.
@@ -73,6 +75,7 @@ func New(h home.Home, host, queue, namespace string, attributes bool) *Activitie
 			Home: h, Host: host, Queue: queue, Namespace: namespace, Attributes: attributes, Logger: slog.New(slog.DiscardHandler),
 		},
 		workspaces: map[string]*loopWorkspace{},
+		mending:    menders{looked: map[string]time.Time{}},
 		steps:      &steps{running: map[string]*running{}, orphaned: make(chan struct{}, 1)},
 	}
 }

@@ -276,7 +276,7 @@ func (x *application) renew(ctx context.Context, tip string) (*loop.Proposal, er
 		head = at // an attempt before this one was cut off
 	}
 	if err := x.store.SetRef(ctx, x.Branch, head, x.proposal.Head); err != nil {
-		return nil, x.fenced(err, "moving the loop's branch")
+		return nil, x.fenced(ctx, err, "moving the loop's branch")
 	}
 	crash.At("apply.renewed")
 	return x.proposalOf(ctx, tip, head, true)

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"pawl/internal/act"
 	"pawl/internal/crash"
+	"pawl/internal/durable"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/git"
@@ -21,7 +25,64 @@ import (
 
 // CallAgent asks an agent, on the desk.
 func (a *Activities) CallAgent(ctx context.Context, in act.Call) (act.Called, error) {
-	return step(ctx, a, in.Step, func(ctx context.Context, w *work) (act.Called, error) { return w.call(ctx, in) })
+	if err := a.dropOther(ctx, in.Step); err != nil {
+		return act.Called{}, err
+	}
+	out, err := step(ctx, a, in.Step, func(ctx context.Context, w *work) (act.Called, error) { return w.call(ctx, in) })
+	if err == nil {
+		err = a.toldAgain(ctx, in, &out)
+	}
+	return out, err
+}
+
+// dropOther drops the result of a call that is not the one that was made on the desk as it is now: it is that of a run
+// whose ledger has since lost entries.
+func (a *Activities) dropOther(ctx context.Context, in act.Step) error {
+	ws, err := a.workspace(ctx, in.Ref)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(a.stepDir(in.Ref, in.Key), resultFile)
+	if _, err := os.Stat(path); err != nil || ws.lastOnDesk() == callOf(in) {
+		return nil //nolint:nilerr // there is none, or the step says so
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// callOf names a call and where it starts from.
+func callOf(in act.Step) string { return stepName(in.Key) + " " + in.Head }
+
+// lastOnDesk is the last call that was made on the desk, "" where that is not known.
+func (ws *loopWorkspace) lastOnDesk() string {
+	b, err := os.ReadFile(filepath.Join(ws.machine.Home.Loop(ws.Ref), "call"))
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// toldAgain has the ledger take the events of a call whose result is that of a run before this one.
+func (a *Activities) toldAgain(ctx context.Context, in act.Call, out *act.Called) error {
+	ws, err := a.workspace(ctx, in.Ref)
+	if err != nil {
+		return err
+	}
+	if out.Ledger != in.Ledger && out.Ledger != "" { // as always: this very run has appended them
+		at, err := ws.store.Ref(ctx, ws.Ledger)
+		if err != nil || at == out.Ledger || ws.descendsFrom(ctx, out.Ledger, in.Ledger) {
+			return err
+		}
+	}
+	out.Ledger = ""
+	if len(in.Events) == 0 {
+		return nil
+	}
+	told, err := ws.append(ctx, act.Entry{Ref: in.Ref, Ledger: in.Ledger, Events: in.Events}, false, store.Tx{}, "")
+	out.Ledger = told.Ledger
+	return err
 }
 
 func (w *work) call(ctx context.Context, in act.Call) (out act.Called, err error) {
@@ -32,6 +93,9 @@ func (w *work) call(ctx context.Context, in act.Call) (out act.Called, err error
 		out.Ledger, err = w.appendEvents(ctx, in)
 		return err
 	}); err != nil {
+		return out, err
+	}
+	if err := durable.WriteCache(filepath.Join(w.ws.machine.Home.Loop(w.ws.Ref), "call"), []byte(callOf(w.in))); err != nil {
 		return out, err
 	}
 	command, err := w.command(w.ws.desk.Dir)

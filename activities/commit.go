@@ -67,7 +67,7 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 		},
 	})
 	if err != nil {
-		return act.Committed{}, ws.fenced(err, "committing the change")
+		return act.Committed{}, ws.fenced(ctx, err, "committing the change")
 	}
 	ws.restoreAhead(ws.judge, out.Commit)
 	ws.furnishAhead(ws.judge)

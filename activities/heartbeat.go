@@ -13,7 +13,7 @@ import (
 
 // Interceptors returns what surrounds every activity of a worker.
 func (a *Activities) Interceptors() []interceptor.WorkerInterceptor {
-	return []interceptor.WorkerInterceptor{&reporter{logger: a.Logger}, &heartbeats{}}
+	return []interceptor.WorkerInterceptor{&reporter{logger: a.Logger}, &heartbeats{}, &mender{a: a}}
 }
 
 // beatEvery is how often an activity tells the service that it lives. Pause, halt and cancellation come

@@ -50,7 +50,7 @@ func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Appended, e
 	}
 	ws.furnishAhead(ws.desk)
 	if in.Push && !ws.Remote { // else it was pushed with the append
-		ws.pushSoon()
+		ws.pushSoon(true)
 	}
 	out.PushRefused, out.Stop = ws.popRefusal(), ws.loopStop()
 	crash.At("settle.after")
@@ -131,9 +131,13 @@ func (a *Activities) Close(ctx context.Context, in act.Close) (act.Appended, err
 // with others, there with the branch where that is to be pushed. A ledger that stands elsewhere means that another run is ahead of this one.
 func (ws *loopWorkspace) append(ctx context.Context, in act.Entry, push bool, tx store.Tx, head string) (act.Appended, error) {
 	out, err := ws.write(ctx, in, tx, head)
-	if err == nil && ws.Remote {
+	switch {
+	case err != nil:
+	case ws.Remote:
 		crash.At("append.written")
 		err = ws.publish(ctx, push)
+	default: // what is in two places is not lost with one
+		ws.pushSoon(false)
 	}
 	return out, err
 }
@@ -182,6 +186,7 @@ func (ws *loopWorkspace) write(ctx context.Context, in act.Entry, tx store.Tx, h
 		return act.Appended{Ledger: at, Head: head}, nil
 	}
 	ws.ledger.Appended(at, page)
+	ws.noteHeads(at, page.State.Head)
 	ws.observe(ctx, left.Ledger, page.State, taken)
 	out.Ledger = at
 	return out, nil
@@ -202,7 +207,7 @@ func (ws *loopWorkspace) transact(ctx context.Context, in act.Entry, tx store.Tx
 		done, err = ws.store.Transact(ctx, tx)
 	}
 	if err != nil {
-		return left, "", ws.fenced(err, "appending to the ledger")
+		return left, "", ws.fenced(ctx, err, "appending to the ledger")
 	}
 	return left, done.Entry, nil
 }
@@ -223,11 +228,14 @@ func (ws *loopWorkspace) appended(ctx context.Context, in act.Entry, err error) 
 }
 
 // fenced says what an error that came of moving the loop's refs means: one that stands elsewhere
-// was moved by another run, and trying again can't help.
-func (ws *loopWorkspace) fenced(err error, doing string) error {
+// was moved by another run, and trying again can't help. One that is gone was moved by nobody: it is mended.
+func (ws *loopWorkspace) fenced(ctx context.Context, err error, doing string) error {
 	var elsewhere *store.Fenced
-	if !errors.As(err, &elsewhere) {
+	if !errors.As(err, &elsewhere) || elsewhere.Have == "" || elsewhere.Have == store.Damaged {
 		return fmt.Errorf("%s: %w", doing, err)
+	}
+	if ws.lostEntries(ctx, elsewhere) {
+		return refuse(ws.damaged(elsewhere))
 	}
 	return refuse(fault.New(fault.LedgerAhead, "the ledger or the branch of %s is not where this run left it (%s is %s, expected %s)",
 		ws.Loop, elsewhere.Ref, cmp.Or(elsewhere.Have, "missing"), cmp.Or(elsewhere.Want, "missing")))

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 
 	"pawl/internal/crash"
 	"pawl/internal/fault"
+	"pawl/internal/shell"
 	"pawl/internal/userrepo"
 )
 
@@ -37,13 +39,19 @@ func (ws *loopWorkspace) push(ctx context.Context) (refused string, err error) {
 		err := ws.publish(ctx, true)
 		return ws.popRefusal(), err
 	}
+	return ws.pushHere(ctx, true)
+}
+
+// pushHere pushes the ledger to a repository of this host, and the branch where that is due or branch says so.
+func (ws *loopWorkspace) pushHere(ctx context.Context, branch bool) (refused string, err error) {
 	ws.pushing.Lock()
 	defer ws.pushing.Unlock()
 	ws.mu.Lock()
 	ws.takeDue() // this push takes it along
+	branch, ws.keptDue = branch || ws.keptDue, false
 	ws.mu.Unlock()
 	refs := []string{ws.Ledger + ":" + ws.Ledger}
-	if ws.Branch != "" {
+	if branch && ws.Branch != "" {
 		refs = append(refs, ws.Branch+":"+ws.Branch)
 	}
 	if err = ws.inPlace(); err == nil {
@@ -54,10 +62,16 @@ func (ws *loopWorkspace) push(ctx context.Context) (refused string, err error) {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case errors.As(err, &no):
-		refused = fmt.Sprintf("%s was refused by %s: %s", no.Ref, ws.Repo, no.Reason)
+		refused = ws.notTaken(no)
 	case err != nil:
 		refused = fmt.Sprintf("%s can't be pushed to: %v", ws.Repo, err)
-	default:
+	}
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if refused == "" && !branch { // what was refused before was the branch
+		return "", nil
+	}
+	if ws.known(refused) {
 		return "", nil
 	}
 	ws.machine.Logger.Warn("push refused", "loop", ws.Loop, "reason", refused)
@@ -65,11 +79,30 @@ func (ws *loopWorkspace) push(ctx context.Context) (refused string, err error) {
 	return refused, nil
 }
 
-// pushSoon pushes while the loop goes on: a push costs what three other activities do. What is
-// lost with a crash the next push brings.
-func (ws *loopWorkspace) pushSoon() {
+// known notes why a push was refused, "" where none was, and reports whether there is nothing new to tell. The
+// caller holds ws.mu.
+func (ws *loopWorkspace) known(refused string) bool {
+	same := refused == "" || refused == ws.untaken
+	ws.untaken = refused
+	return same
+}
+
+// notTaken says what the repository did not take, and what to do where the user has moved the loop's branch.
+func (ws *loopWorkspace) notTaken(no *userrepo.Refused) string {
+	text := fmt.Sprintf("%s was refused by %s: %s", no.Ref, ws.Repo, no.Reason)
+	if name := branchName(ws.Record); no.Moved && no.Ref == ws.Branch {
+		text += fmt.Sprintf(". Somebody has moved the branch %s there. The loop continues, and pawl has its work. Rename that branch (git branch -m %s %s-moved), "+
+			"and the next push brings the loop's own", name, shell.Quote(name), shell.Quote(name))
+	}
+	return text
+}
+
+// pushSoon pushes the ledger while the loop goes on, with branch also what was kept: a push costs what three
+// other activities do. What is lost with a crash the next push brings.
+func (ws *loopWorkspace) pushSoon(branch bool) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
+	ws.keptDue = ws.keptDue || branch
 	if ws.pushDue != nil {
 		return // that one will take this keep along
 	}
@@ -80,10 +113,10 @@ func (ws *loopWorkspace) pushAhead() {
 	ws.mu.Lock()
 	ws.pushed = time.Now()
 	ws.mu.Unlock()
-	refused, _ := ws.push(context.Background()) // it is not to end
+	refused, _ := ws.pushHere(context.Background(), false) // it is not to end
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	ws.refused = refused
+	ws.refused = cmp.Or(refused, ws.refused)
 }
 
 // pushDueNow pushes in the background where a push is due that nobody has taken up yet.
@@ -146,12 +179,11 @@ func (ws *loopWorkspace) publish(ctx context.Context, branch bool) error {
 	}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	if why != "" && why != ws.untaken {
+	if !ws.known(why) {
 		ws.refused = why
 		ws.machine.Logger.Warn("push refused", "loop", ws.Loop, "reason", why)
 		ws.machine.Telemetry.PushRefused(ctx)
 	}
-	ws.untaken = why
 	return nil
 }
 
@@ -167,7 +199,7 @@ func (ws *loopWorkspace) advance(ctx context.Context, head string) (why string, 
 		if f := ws.behind(ctx, head); f != nil {
 			return "", f
 		}
-		return fmt.Sprintf("%s was refused by %s: %s", ws.Ledger, ws.Repo, refused.Reason), nil
+		return ws.notTaken(refused), nil
 	}
 	if err != nil || !ws.branchDue || ws.Branch == "" {
 		return "", err
@@ -179,7 +211,7 @@ func (ws *loopWorkspace) advance(ctx context.Context, head string) (why string, 
 	}
 	err = userrepo.Push(ctx, ws.store, ws.Repo, s.Head+":"+ws.Branch)
 	if errors.As(err, &refused) {
-		return fmt.Sprintf("%s was refused by %s: %s", ws.Branch, ws.Repo, refused.Reason), nil
+		return ws.notTaken(refused), nil
 	}
 	ws.branchDue = err != nil
 	return "", err

@@ -3,6 +3,7 @@ package activities
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/git"
 	"pawl/internal/ledger"
+	"pawl/internal/loop"
 	"pawl/internal/store"
 	"pawl/internal/userrepo"
 	"pawl/internal/workspace"
@@ -66,8 +68,43 @@ func (a *Activities) resume(ctx context.Context, in act.Open) (act.Opened, error
 	if err != nil {
 		return out, err
 	}
+	if err := ws.midway(ctx, in.Ledger, state, &out); err != nil {
+		return act.Opened{}, err
+	}
 	out.State, out.Terms = &state, act.Terms{Contract: state.Contract.Hash, Sealed: state.Contract.Sealed}
 	return out, nil
+}
+
+// maxSince is how large the events of an iteration may be that goes on in another run: Temporal refuses results above
+// 2 MB.
+const maxSince = 512 << 10
+
+// midway tells what the run needs to go on with the iteration that was under way.
+func (ws *loopWorkspace) midway(ctx context.Context, head string, state loop.State, out *act.Opened) error {
+	if !state.Underway() {
+		return nil
+	}
+	events, err := ws.ledger.Events(ctx, head)
+	if err != nil {
+		return err
+	}
+	for i, e := range slices.Backward(events) {
+		if e.Type == loop.CheckpointCreated {
+			out.Since = events[i:]
+			break
+		}
+	}
+	if doc, err := json.Marshal(out.Since); err != nil || len(doc) > maxSince {
+		out.Since = nil
+	}
+	if c := state.Unjudged(); c != nil {
+		commit, err := ws.store.ReadCommit(ctx, c.Commit)
+		if err != nil {
+			return fmt.Errorf("reading the commit that nobody has judged: %w", err)
+		}
+		_, out.Unjudged, _ = strings.Cut(commit.Subject(), ": ")
+	}
+	return nil
 }
 
 // adopted is the workspace of a ledger that another run has left, at the entry that this one is to go

@@ -98,13 +98,19 @@ func step[O any, P result[O]](ctx context.Context, a *Activities, in act.Step, d
 	}
 }
 
+// resultFile has what came of a step, in the step's folder.
+const resultFile = "result.json"
+
 // once does a step, unless its result is on disk.
 func once[O any, P result[O]](ctx context.Context, w *work, do func(context.Context, *work) (O, error)) (O, error) {
-	path := filepath.Join(w.dir, "result.json")
+	path := filepath.Join(w.dir, resultFile)
 	var out O
 	switch err := durable.ReadJSON(path, &out); {
-	case err == nil:
+	case err == nil && P(&out).Core().Of == w.in.Head:
+		P(&out).Core().Of = ""
 		return out, nil
+	case err == nil: // it is that of a run whose ledger has since lost entries
+		out = *new(O)
 	case !errors.Is(err, fs.ErrNotExist):
 		w.ws.machine.Logger.Warn("the result of a step can't be read: the step runs again", "loop", w.ws.Loop, "error", err)
 	}
@@ -114,7 +120,10 @@ func once[O any, P result[O]](ctx context.Context, w *work, do func(context.Cont
 	}
 	// It is wanted for the moment until it is reported: a power cut within that moment costs a
 	// repetition, and waiting for the disk would cost every step some milliseconds.
-	if err := durable.CacheJSON(path, out); err != nil {
+	P(&out).Core().Of = w.in.Head
+	err = durable.CacheJSON(path, out)
+	P(&out).Core().Of = ""
+	if err != nil {
 		return out, err
 	}
 	crash.At("step.recorded")

@@ -37,7 +37,7 @@ func (a *Activities) RecordTasks(ctx context.Context, in act.RecordTasks) (act.T
 				return out, err
 			}
 		} else {
-			ws.pushSoon()
+			ws.pushSoon(true)
 		}
 	}
 	if out.PushRefused == "" {
@@ -88,6 +88,7 @@ func (ws *loopWorkspace) record(ctx context.Context, in act.RecordTasks) (act.Ap
 	}
 	if len(left.Events) > 0 {
 		ws.steward.Appended(at, page)
+		ws.noteHeads(at, "")
 		ws.log(ctx, left.Events)
 		ws.machine.Telemetry.Appended(ctx, telemetry.Steward(page.State), left.Events, func(ctx context.Context) ([]loop.Event, error) {
 			if left.Ledger == "" {

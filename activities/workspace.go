@@ -44,8 +44,9 @@ type loopWorkspace struct {
 	mu         sync.Mutex
 	supervisor *proc.Supervisor
 	refused    string // why the last push was refused, until it is told
-	untaken    string // with a URL: why the last push was refused, until one is accepted
+	untaken    string // why the last push was refused, until one is accepted
 	pushDue    *time.Timer
+	keptDue    bool      // the push that is due is to bring the branch
 	pushed     time.Time // when the last keep was pushed
 	same       [2]string // two commits with one tree: a revert, and what it went back to
 	env        []string  // what commands inherit, once it is known

@@ -60,6 +60,33 @@ func (l *deliver) begin() {
 // claim does nothing: a delivery has no metric to compare.
 func (l *deliver) claim(workflow.Context) error { return nil }
 
+// again begins a phase once more in which an agent was at work.
+func (l *deliver) again(s loop.State) (phase.Phase, bool) {
+	return s.Phase, (s.Phase == phase.Write || s.Phase == phase.Fix) && s.Unjudged() == nil
+}
+
+// resume finds out which steps have had their names, and what they have left.
+func (l *deliver) resume(since []loop.Event) {
+	for _, e := range since {
+		switch e.Type {
+		case loop.PermissionGranted: // the call may still have to be made
+			l.turn = e.Attempt - 1
+		case loop.StepEnded:
+			l.turn = max(l.turn, e.Attempt)
+			if log, _, ok := strings.Cut(strings.Join(e.EvidenceIDs, ""), "@"); ok && e.Step == "test" {
+				l.prevTest, l.lastTest = l.lastTest, log
+				l.iteration.shown = log
+			}
+		case loop.ChangeAccepted:
+			l.turn, l.lastFix = l.turn+1, e.Commit
+		case loop.ChangeJudged:
+			if j := e.Judgement; j != nil && !j.Passed {
+				l.iteration.why = j.Reason
+			}
+		}
+	}
+}
+
 // leaving says what a move to another phase leaves out, and heeds a loop-stop file: an iteration may
 // be long.
 func (l *deliver) leaving(ctx workflow.Context, m govern.Move) error {
@@ -93,7 +120,7 @@ func (l *deliver) prepare(ctx workflow.Context) error {
 		if err := l.enter(ctx, phase.Plan); err != nil {
 			return err
 		}
-		if err := l.open(ctx); err != nil {
+		if err := l.open(ctx, l); err != nil {
 			return err
 		}
 	}

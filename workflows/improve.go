@@ -51,6 +51,20 @@ func (l *improve) before(s loop.State) govern.Move { return l.law().Before(s) }
 
 func (l *improve) begin() {}
 
+// again begins the attempt once more that was under way: what its steps have come to is on disk. A commit that nobody
+// has judged is measured.
+func (l *improve) again(s loop.State) (phase.Phase, bool) {
+	switch {
+	case s.Unjudged() != nil:
+		return phase.Verify, s.Phase == phase.Verify
+	case s.Phase == phase.Review, s.Phase == phase.Ideate:
+		return s.Phase, true
+	}
+	return phase.Modify, true
+}
+
+func (l *improve) resume([]loop.Event) {}
+
 func (l *improve) leaving(workflow.Context, govern.Move) error { return nil }
 
 func (l *improve) work(m govern.Move) work {
@@ -70,7 +84,7 @@ func (l *improve) prepare(ctx workflow.Context) error {
 		if err := l.enter(ctx, phase.Precheck); err != nil {
 			return err
 		}
-		if err := l.open(ctx); err != nil {
+		if err := l.open(ctx, l); err != nil {
 			return err
 		}
 	}

@@ -60,6 +60,11 @@ func (r *run) iterate(ctx workflow.Context, first phase.Phase, p protocol) error
 	}
 	r.startIteration(ctx)
 	p.begin()
+	return r.carryOut(ctx, first, p)
+}
+
+// carryOut has the work of an iteration done from a phase on, and records it.
+func (r *run) carryOut(ctx workflow.Context, first phase.Phase, p protocol) error {
 	done, err := r.drive(ctx, first, p)
 	var held error
 	if err == nil { // whatever a person says at a breakpoint there: what was decided is recorded

@@ -19,8 +19,13 @@ type protocol interface {
 	before(loop.State) govern.Move
 	// approval has the rules by which what a completed loop has made is approved.
 	approval() approvalRules
+	// again returns the phase in which an iteration goes on that another run has begun, and that the ledger has
+	// up to a state; false where it can't.
+	again(loop.State) (phase.Phase, bool)
 	// begin readies the protocol for an iteration that has just begun.
 	begin()
+	// resume readies it for one that goes on, after begin: since are the iteration's events up to now.
+	resume(since []loop.Event)
 	// leaving is asked before a move to another phase.
 	leaving(workflow.Context, govern.Move) error
 	// work is what a move asks for: the work of a phase, or of what is done within one.
@@ -43,6 +48,18 @@ func (r *run) main(ctx workflow.Context, p protocol) error {
 	}
 	if r.State().Contract.ApprovedAt == nil {
 		if err := r.approveContract(ctx); err != nil {
+			return err
+		}
+	}
+	if at := r.midway; at != phase.None {
+		r.midway = phase.None
+		p.begin()
+		p.resume(r.iterationSince(r.since))
+		r.since = nil
+		if err := r.carryOut(ctx, at, p); err != nil {
+			return err
+		}
+		if err := p.between(ctx); err != nil {
 			return err
 		}
 	}

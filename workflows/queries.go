@@ -33,7 +33,11 @@ func (r *run) checkMessage(name string, payload []byte) (govern.Reply, error) {
 	if err != nil {
 		return govern.Reply{}, err
 	}
-	return govern.Answer(r.State(), r.spec, name, m)
+	s := r.State()
+	if r.rules < refusesNotes {
+		s.Guidance = nil // the oldest of too many is dropped
+	}
+	return govern.Answer(s, r.spec, name, m)
 }
 
 func (r *run) handleQueries(ctx workflow.Context) error {

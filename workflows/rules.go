@@ -76,6 +76,9 @@ var (
 	}
 )
 
+// refusesNotes is the version from which a note is refused where as many wait as the next agent call can be told.
+const refusesNotes = 3
+
 // newestRules chooses the version of the rules of this run: the newest there is when it begins.
 func newestRules(ctx workflow.Context) workflow.Version {
 	return workflow.GetVersion(ctx, "rules", 1, workflow.Version(max(len(improveVersions), len(deliverVersions), kind.Version())))

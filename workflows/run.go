@@ -58,6 +58,8 @@ type run struct {
 	from    string           // the ledger commit to go on from, "" for none
 	chain   string           // the first run's ID, which names all runs of this loop
 	repeats int              // steps that were repeated in this run
+	midway  phase.Phase      // in which an iteration goes on that another run has begun, None for nowhere
+	since   []loop.Event     // of that iteration
 }
 
 // setup takes up what an earlier run carried over, registers the handlers and reads the input. An
@@ -180,12 +182,13 @@ func (r *run) enter(ctx workflow.Context, to phase.Phase) error {
 }
 
 // open makes store, desk and judge ready, and begins the loop or takes up the one of the ledger.
-func (r *run) open(ctx workflow.Context) error {
+func (r *run) open(ctx workflow.Context, p protocol) error {
 	if err := r.host.Open(ctx, r.from); err != nil {
 		return err
 	}
-	if r.host.Opened.State != nil {
-		return r.resume(ctx, *r.host.Opened.State)
+	if s := r.host.Opened.State; s != nil {
+		r.since, r.host.Opened.Since = r.host.Opened.Since, nil
+		return r.resume(ctx, *s, p)
 	}
 	r.begun(ctx)
 	if why := r.host.Opened.Stop; why != "" {
@@ -212,9 +215,9 @@ func (r *run) begun(ctx workflow.Context) {
 }
 
 // resume goes on from a ledger that another run has left, on this or another host. An iteration
-// that it had begun and not recorded is recorded as interrupted, and a commit that nobody had
-// judged is undone.
-func (r *run) resume(ctx workflow.Context, s loop.State) error {
+// that it had begun goes on where the ledger has it. Where that is not known, it is recorded as interrupted, and a
+// commit that nobody had judged is undone.
+func (r *run) resume(ctx workflow.Context, s loop.State, p protocol) error {
 	if s.Status.Ended() {
 		return notReady("the loop of this ledger has ended (%s)", s.Status)
 	}
@@ -226,13 +229,54 @@ func (r *run) resume(ctx workflow.Context, s loop.State) error {
 	if s.Iteration == 0 {
 		at = r.machine.Unbegun(s.Phase) // nothing was tried yet
 	}
-	o := r.host.Opened
+	o, asked := r.host.Opened, s.PauseRequested
+	if s.Underway() && len(r.since) > 0 && carriesOn(s.Gate) {
+		if goesOn, can := p.again(s); can {
+			at, r.midway = goesOn, goesOn
+			asked = asked || s.Gate != nil
+		}
+	}
 	r.Emit(ctx, loop.Event{Type: loop.LoopResumed, Head: s.Head, Phase: at, Opened: &loop.Opened{Desk: o.Desk, Host: o.Host}})
+	if r.midway != phase.None {
+		if asked { // whoever wanted the loop to wait still does
+			r.Emit(ctx, loop.Event{Type: loop.MessageReceived, Message: loop.MessagePause, By: s.PausedBy, How: s.PauseAt})
+		}
+		return nil
+	}
 	if !r.State().Underway() {
 		return nil
 	}
 	r.iteration = iteration{description: "the run before this one was lost"}
 	return r.settle(ctx, govern.Unfinished(govern.Interrupted))
+}
+
+// carriesOn reports whether what was open when a run was lost only made the loop wait.
+func carriesOn(g *loop.Gate) bool {
+	return g == nil || g.Kind == loop.GatePause || g.Kind == loop.GateBreakpoint
+}
+
+// iterationSince makes what is known of an iteration that another run has begun from its events, and returns those.
+func (r *run) iterationSince(events []loop.Event) []loop.Event {
+	it := iteration{reworked: map[string]int{}, phaseMs: map[string]int64{}, description: r.host.Opened.Unjudged}
+	for _, e := range events {
+		it.idea = cmp.Or(e.Idea, it.idea)
+		switch e.Type {
+		case loop.PhaseEntered:
+			it.phaseSpent = 0
+		case loop.StepEnded:
+			it.phaseSpent += e.Usage.ActiveMs
+			it.phaseMs[string(e.Phase)] += e.Usage.ActiveMs
+		case loop.RepairAttempted:
+			it.reworked[e.FailureReason]++
+			it.why, it.description = e.FailureReason, cmp.Or(it.description, e.Note)
+		case loop.ChangeCommitted:
+			it.files, it.area, it.tree, it.note = e.Files, e.Area, e.Tree, e.Note
+		case loop.ChangeAccepted:
+			it.accepted = e.Commit
+		}
+	}
+	r.iteration = it
+	return events
 }
 
 // continueAsNewIfLong bounds the history: at an iteration boundary, with every message taken,
@@ -263,7 +307,7 @@ func (r *run) finish(ctx workflow.Context, err error) (*loop.Result, error) {
 	}
 	end := r.endOf(ctx, err)
 	ctx, _ = workflow.NewDisconnectedContext(ctx) // the end is recorded also after Cancel
-	if r.host.IsOpen() && end.Code != fault.LedgerAhead {
+	if r.host.IsOpen() && end.Code != fault.LedgerAhead && end.Code != fault.LedgerDamaged {
 		if err := r.close(ctx, end); err != nil {
 			end = r.endOf(ctx, err)
 		}
@@ -351,6 +395,8 @@ func (r *run) endOf(ctx workflow.Context, err error) govern.End {
 			return govern.SpecInvalid.Of(f)
 		case fault.LedgerAhead:
 			return govern.BehindItsLedger.Of(f)
+		case fault.LedgerDamaged:
+			return govern.LedgerLost.Of(f)
 		}
 	}
 	return govern.MachineFailed.Because(err.Error())

@@ -173,7 +173,7 @@ func (r *run) recordWith(ctx workflow.Context, c *act.Call) int {
 // permitted records what a role was let do; a refusal is recorded when the gateway has refused it.
 func (r *run) permitted(ctx workflow.Context, c act.Call) {
 	if govern.PermitPhase(r.spec, c.Role, c.Phase) == nil {
-		r.Emit(ctx, loop.Event{Type: loop.PermissionGranted, Step: c.Key.Name, Role: c.Role, Attempt: c.Key.Attempt, Reason: strings.Join(govern.Needs(c.Phase), ", ")})
+		r.Emit(ctx, loop.Event{Type: loop.PermissionGranted, Step: c.Key.Name, Role: c.Role, Attempt: c.Key.Attempt, Idea: r.iteration.idea, Reason: strings.Join(govern.Needs(c.Phase), ", ")})
 	}
 }
 

@@ -25,6 +25,9 @@ type Commit struct {
 // Concerns is the commit of its iteration.
 func (c Commit) Concerns() (iteration int, what, name string) { return c.Iteration, "phase", "commit" }
 
+// Workspace is the name of the loop on its host.
+func (c Commit) Workspace() string { return c.Ref }
+
 // Committed is the commit, or why there is none.
 type Committed struct {
 	Commit     string      `json:"commit,omitempty"`

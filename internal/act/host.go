@@ -32,6 +32,10 @@ type Opened struct {
 	Environment []string    `json:"environment,omitempty"`
 	Stop        string      `json:"stop,omitempty"`  // a loop-stop file is there
 	State       *loop.State `json:"state,omitempty"` // of the ledger head to resume from
+	// Since are the events of the iteration that was under way there, Unjudged how its last commit is described, "" where
+	// there is none that nobody has judged.
+	Since    []loop.Event `json:"since,omitempty"`
+	Unjudged string       `json:"unjudged,omitempty"`
 }
 
 // Site is a loop's place on its host.

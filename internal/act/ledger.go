@@ -20,6 +20,9 @@ func (e Entry) Concerns() (iteration int, what, name string) {
 	return last.Iteration, "phase", string(last.Phase)
 }
 
+// Workspace is the name of the loop on its host.
+func (e Entry) Workspace() string { return e.Ref }
+
 // Appended is the ledger's new head and what else came of it.
 type Appended struct {
 	Ledger      string         `json:"ledger"`

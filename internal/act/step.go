@@ -42,6 +42,9 @@ func (s Step) Concerns() (iteration int, what, name string) {
 	return s.Key.Iteration, "step", s.Key.Name
 }
 
+// Workspace is the name of the loop on its host.
+func (s Step) Workspace() string { return s.Ref }
+
 // Core returns what all steps have in common.
 func (s *Step) Core() *Step { return s }
 
@@ -64,6 +67,7 @@ type Outcome struct {
 	Stop        string        `json:"stop,omitempty"`       // a loop-stop file is there
 	Warning     string        `json:"warning,omitempty"`
 	Tests       int           `json:"tests,omitempty"` // of a guard: how many passed, as far as its output tells
+	Of          string        `json:"of,omitempty"`    // on disk: the commit that the step was run on
 	// RateLimit is why an agent's program refused to work.
 	RateLimit *task.RateLimit `json:"rateLimit,omitempty"`
 	// Class is what came of an agent's call, "" of any other step, and where the call runs again.

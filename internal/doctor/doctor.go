@@ -57,6 +57,7 @@ type Engine struct {
 	Owner                     int    // which
 	Database, Version, Wanted string // the file, its schema ("" for no file) and the one that this program writes
 	Damaged                   bool
+	Unread                    string // rows of the file that can't be read
 	Size                      int64
 	Taken                     []string   // addresses that it would like and others have
 	Pass                      *pass.Pass // what it asks for, nil where it asks nobody

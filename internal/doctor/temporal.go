@@ -225,6 +225,8 @@ func (e *examination) engine() (g Engine, running bool) {
 	switch {
 	case g.Damaged:
 		e.note("engine's database", "The next `pawl up` moves it aside; this host's loops continue from their ledgers.", "%s is damaged", g.Database)
+	case g.Unread != "":
+		e.failed("engine's database", "It is mended when the engine starts: end the `pawl up` that runs, and start it again. Loops continue from their ledgers.", "%s has rows that can't be read: %s", g.Database, g.Unread)
 	case g.Version == "":
 		e.ok("engine's database", "there is none yet; the first start creates it")
 	case g.Version != g.Wanted:

@@ -47,28 +47,101 @@ const (
 
 var errNotOurs = errors.New("not a database that this engine can open")
 
-// prepare makes sure that there is a database of the running code's schema. What is there and is
-// not such a database is moved aside, never deleted and never opened; replaced is its new path.
-func (d database) prepare() (replaced string, err error) {
+// prepared is what prepare has done.
+type prepared struct {
+	replaced string      // where the database is that was moved aside, "" for none
+	amended  string      // what was taken out of it since it could not be read, "" for nothing
+	goingOn  []execution // runs whose tasks are to be made again
+}
+
+// prepare makes sure that there is a database of the running code's schema in which every row can be read. What is
+// there and is not such a database is moved aside, never deleted and never opened.
+func (d database) prepare() (p prepared, err error) {
 	suffix, err := d.version()
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", d.create()
+		return p, d.create()
 	}
 	if err == nil && suffix == sqliteschema.Version {
 		if err = d.check(); err == nil {
-			return "", nil
+			if p, err = d.amend(); err == nil {
+				return p, nil
+			}
 		}
 	}
 	if errors.Is(err, errNotOurs) {
 		suffix, err = "corrupt", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read engine database: %w", err)
+		return p, fmt.Errorf("read engine database: %w", err)
 	}
-	if replaced, err = d.moveAside(suffix); err != nil {
-		return "", err
+	if p.replaced, err = d.moveAside(suffix); err != nil {
+		return p, err
 	}
-	return replaced, d.create()
+	return p, d.create()
+}
+
+// rowsTime bounds how long the rows are read.
+const rowsTime = 5 * time.Second
+
+// open opens the file for a look at it beside the server, or without one.
+func (d database) open(mode string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", d.dsn()+"?mode="+mode+"&_pragma=busy_timeout(2000)")
+	if err == nil {
+		db.SetMaxOpenConns(1)
+	}
+	return db, err
+}
+
+// bad returns the rows that can't be decoded.
+func (d database) bad(mode string) ([]badRow, error) {
+	db, err := d.open(mode)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), rowsTime)
+	defer cancel()
+	bad, err := badRows(ctx, db)
+	if ctx.Err() != nil {
+		return nil, nil
+	}
+	return bad, err
+}
+
+// amend takes the rows out that can't be decoded. The error is errNotOurs where that can't be done.
+func (d database) amend() (p prepared, err error) {
+	bad, err := d.bad("rw")
+	if err != nil || len(bad) == 0 {
+		return p, damage(err)
+	}
+	db, err := d.open("rw")
+	if err != nil {
+		return p, err
+	}
+	defer db.Close()
+	ctx := context.Background()
+	done, err := amend(ctx, db, bad)
+	if err == nil && !done {
+		return p, fmt.Errorf("%w: %s", errNotOurs, described(bad))
+	}
+	if err != nil {
+		return p, damage(err)
+	}
+	p.amended = described(bad)
+	p.goingOn, err = goingOn(ctx, db)
+	return p, err
+}
+
+// damage tells an error that comes of damaged pages from any other.
+func damage(err error) error {
+	var coded interface {
+		error
+		Code() int
+	}
+	if errors.As(err, &coded) && (coded.Code()&0xff == sqliteCorrupt || coded.Code()&0xff == sqliteNotADB) {
+		return fmt.Errorf("%w: %w", errNotOurs, err)
+	}
+	return err
 }
 
 // checkTime bounds the check of a database, which takes about a millisecond per megabyte. One
@@ -88,19 +161,13 @@ func (d database) check() error {
 
 	var found string
 	err = db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&found)
-	var coded interface {
-		error
-		Code() int
-	}
 	switch {
 	case ctx.Err() != nil:
 		return nil
 	case err == nil && found != "ok":
 		return fmt.Errorf("%w: %s", errNotOurs, found)
-	case errors.As(err, &coded) && (coded.Code()&0xff == sqliteCorrupt || coded.Code()&0xff == sqliteNotADB):
-		return fmt.Errorf("%w: %w", errNotOurs, err)
 	}
-	return err
+	return damage(err)
 }
 
 // version is the schema version of the file, from its header alone.

@@ -166,9 +166,76 @@ func (e *Engine) serve(ctx context.Context, lock *os.File, takeover bool) error 
 		return errors.Join(fmt.Errorf("start the engine in %s: %w", e.options.Dir, err), lock.Close())
 	}
 	e.lock = lock
+	e.serves(s)
+	go e.watch()
+	return nil
+}
+
+// serves takes down which server runs.
+func (e *Engine) serves(s *server) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.server, e.endpoint, e.replaced = s, s.endpoint, s.replaced
+	e.server, e.endpoint = s, s.endpoint
+	if s.replaced != "" {
+		e.replaced = s.replaced
+	}
+}
+
+// How soon the database is looked at after the server has complained, and how soon again.
+const (
+	lookAfter = time.Second
+	lookApart = 20 * time.Second
+)
+
+// watch looks for damage in the database whenever the server complains, as long as this process owns the engine, and
+// starts the server again without what is damaged: one row that can't be read keeps all loops waiting.
+func (e *Engine) watch() {
+	db := database{filepath.Join(e.options.Dir, databaseFile)}
+	for {
+		e.mu.Lock()
+		s := e.server
+		e.mu.Unlock()
+		if s == nil {
+			return
+		}
+		select {
+		case <-e.closing.Done():
+			return
+		case <-s.stage.alarm:
+		}
+		if pause(e.closing, lookAfter) != nil {
+			return
+		}
+		bad, err := db.bad("ro")
+		if err == nil && len(bad) == 0 {
+			err = db.check()
+		}
+		if len(bad) > 0 || errors.Is(err, errNotOurs) {
+			e.options.Logger.Error("The engine's database is damaged: the engine starts again without what can't be read", "rows", described(bad), "error", err)
+			for err := e.restart(s); err != nil && e.closing.Err() == nil; err = e.restart(s) {
+				e.options.Logger.Error("The engine could not be started again", "dir", e.options.Dir, "error", err)
+				_ = pause(e.closing, lookAfter)
+			}
+		}
+		if pause(e.closing, lookApart) != nil {
+			return
+		}
+	}
+}
+
+// restart stops the server and starts another one on what can be read of the database.
+func (e *Engine) restart(s *server) error {
+	e.turn.Lock()
+	defer e.turn.Unlock()
+	if e.closed {
+		return nil
+	}
+	s.stop()
+	next, err := start(e.closing, e.options, e.lock, true)
+	if err != nil {
+		return err
+	}
+	e.serves(next)
 	return nil
 }
 

@@ -23,6 +23,18 @@ type serverLogger struct {
 type stage struct {
 	building atomic.Bool
 	stopping atomic.Bool
+	alarm    chan struct{} // has room for one: the server has logged an error
+}
+
+// raise has somebody look for what may be behind an error.
+func (s *stage) raise(level slog.Level) {
+	if level < slog.LevelError {
+		return
+	}
+	select {
+	case s.alarm <- struct{}{}:
+	default:
+	}
 }
 
 // fatalError is what a Fatal log line becomes while the server is being built.
@@ -75,6 +87,7 @@ func (l serverLogger) log(level slog.Level, msg string, tags []tag.Tag) {
 	if harmless(msg, tags) {
 		level = slog.LevelDebug
 	}
+	l.stage.raise(level)
 	if !l.out.Enabled(context.Background(), level) {
 		return
 	}

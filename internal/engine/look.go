@@ -23,6 +23,7 @@ type Report struct {
 	Owner                     int    // that process
 	Database, Version, Wanted string // the file, its schema ("" for no file) and the one of this program
 	Damaged                   bool   // it is no database that an engine made
+	Unread                    string // rows of it that can't be read
 	Size                      int64
 	Taken                     []string   // those of Temporal's own addresses that other programs listen on
 	Pass                      *pass.Pass // what it asks for, nil where it asks nobody
@@ -59,6 +60,9 @@ func Look(ctx context.Context, dir string) (Report, error) {
 	}
 	if fi, err := os.Stat(r.Database); err == nil {
 		r.Size = fi.Size()
+	}
+	if bad, err := (database{r.Database}).bad("ro"); err == nil && r.Version == r.Wanted { // one that can't be read now is in use
+		r.Unread = described(bad)
 	}
 	return r, nil
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/server/api/adminservice/v1"
 	"go.temporal.io/server/common/cluster"
 	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/membership/static"
@@ -21,6 +23,7 @@ type server struct {
 	stage    *stage
 	endpoint Endpoint
 	replaced string // the database that was moved aside, "" for none
+	amended  string // what was taken out of it since it could not be read, "" for nothing
 	// started is closed when the server's Start has returned, which is after the frontend serves.
 	started  chan struct{}
 	startErr error
@@ -34,7 +37,7 @@ const anyPort = 0
 // startServer returns when the frontend answers. The server's own Start goes on in the
 // background: its last part, the system workers, serves schedules and batches and can come later.
 func startServer(ctx context.Context, cfg *config.Config, p ports, o Options, e Endpoint) (*server, error) {
-	s := &server{stage: new(stage), endpoint: e, started: make(chan struct{})}
+	s := &server{stage: &stage{alarm: make(chan struct{}, 1)}, endpoint: e, started: make(chan struct{})}
 	if err := s.build(cfg, p, o); err != nil {
 		p.ui.Close()
 		return nil, err
@@ -121,9 +124,31 @@ func (s *server) ready(ctx context.Context, address string) error {
 	}
 }
 
+// refresh has the server make the tasks of runs again.
+func (s *server) refresh(ctx context.Context, all []execution) error {
+	if len(all) == 0 {
+		return nil
+	}
+	conn, err := dial(s.endpoint.Address, s.endpoint.pass)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	admin := adminservice.NewAdminServiceClient(conn)
+	for _, e := range all {
+		_, failed := admin.RefreshWorkflowTasks(ctx, &adminservice.RefreshWorkflowTasksRequest{
+			NamespaceId: e.namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: e.workflow, RunId: e.run},
+		})
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
 // stop ends everything that the server runs and returns when that has happened.
 func (s *server) stop() {
-	s.stage.stopping.Store(true)
+	if s.stage.stopping.Swap(true) {
+		return
+	}
 	s.ui.stop()
 	<-s.started
 	_ = s.temporal.Stop()

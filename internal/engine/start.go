@@ -44,12 +44,15 @@ func start(ctx context.Context, o Options, lock *os.File, takeover bool) (*serve
 		return nil, err
 	}
 	db := database{filepath.Join(o.Dir, databaseFile)}
-	replaced, err := db.prepare()
+	ready, err := db.prepare()
 	if err != nil {
 		return nil, err
 	}
-	if replaced != "" {
-		o.Logger.Warn("The engine's database could not be used and was moved aside", "to", replaced)
+	if ready.replaced != "" {
+		o.Logger.Warn("The engine's database could not be used and was moved aside", "to", ready.replaced)
+	}
+	if ready.amended != "" {
+		o.Logger.Error("The engine's database was damaged: what could not be read was taken out", "rows", ready.amended)
 	}
 	sql := db.config()
 	if err := (namespace{o.Retention, o.SearchAttributes}).ensure(ctx, sql); err != nil {
@@ -87,7 +90,10 @@ func start(ctx context.Context, o Options, lock *os.File, takeover bool) (*serve
 	if err != nil {
 		return nil, err
 	}
-	s.replaced = replaced
+	s.replaced, s.amended = ready.replaced, ready.amended
+	if err := s.refresh(ctx, ready.goingOn); err != nil {
+		o.Logger.Warn("The tasks of the loops that go on could not all be made again", "error", err)
+	}
 	if key != nil {
 		err = key.WriteProfile(o.Dir, p.address(), namespaceName)
 	}

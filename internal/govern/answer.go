@@ -45,6 +45,9 @@ func Answer(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, err
 		if strings.TrimSpace(m.Note) == "" {
 			return Reply{}, fault.New(fault.InvalidMessage, "steer needs a note: what should the agent be told?")
 		}
+		if n := len(s.Guidance); n >= loop.KeepNotes {
+			return Reply{}, fault.New(fault.TooManyNotes, "%d notes wait for the next agent call already", n)
+		}
 		return received(name, m, "the next agent call is told", ""), nil
 	case loop.MessageSetMode:
 		return setMode(s, m)

@@ -31,6 +31,7 @@ var (
 	SpecInvalid       = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.InvalidSpec, Reason: "the spec is invalid"}
 	NotReady          = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.PreconditionFailed, Reason: "a precondition is not met"}
 	BehindItsLedger   = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.LedgerAhead, Reason: "the ledger is ahead of this run"}
+	LedgerLost        = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.LedgerDamaged, Reason: "what the loop recorded is damaged"}
 	MachineFailed     = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.InfrastructureError, Reason: "the machine failed"}
 	NotPermitted      = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.PermissionDenied, Reason: "a role is not permitted what was asked of it"}
 	Verified          = End{Status: loop.Completed, ExitStatus: "completed", Reason: "the change is tested and verified"}

@@ -78,7 +78,7 @@ func TestE4_EveryEndHasOneExitStatusAndItsCodeIsInTheTable(t *testing.T) {
 	}{
 		{govern.TargetMet, 0}, {govern.DiscardsInARow, 0}, {govern.IterationLimit, 0}, {govern.VerifyTimeout, 3}, {govern.AgentFailed, 3},
 		{govern.TimeBudget, 6}, {govern.OtherBudget, 6}, {govern.Interrupted, 5}, {govern.BlockedGivenUp, 5}, {govern.SpecInvalid, 2},
-		{govern.NotReady, 2}, {govern.BehindItsLedger, 3}, {govern.NotPermitted, 3}, {govern.Verified, 0}, {govern.MaxIterations, 3}, {govern.MaxFixAttempts, 3},
+		{govern.NotReady, 2}, {govern.BehindItsLedger, 3}, {govern.LedgerLost, 3}, {govern.NotPermitted, 3}, {govern.Verified, 0}, {govern.MaxIterations, 3}, {govern.MaxFixAttempts, 3},
 		{govern.TestFailed, 3}, {govern.PhaseTimedOut, 3},
 	} {
 		require.Contains(t, []string{"completed", "timeout", "interrupted", "max_steps"}, c.end.ExitStatus)

@@ -273,6 +273,7 @@ func TestATornRecordStaysWhereItsLedgerCannotBeRead(t *testing.T) {
 	store := m.workspace().Store
 	m.damage("")
 	require.NoError(t, os.Truncate(filepath.Join(store, "refs", "pawl-ledger", "x"), 0))
+	require.NoError(t, os.Remove(workspace.Heads(m.o.Home, "x")))
 	m.recover()
 	torn, err := workspace.Torn(m.o.Home)
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"pawl/activities"
 	"pawl/internal/ledger"
 	"pawl/internal/store"
 	"pawl/internal/userrepo"
@@ -23,19 +25,27 @@ import (
 
 // mend makes the records again that a power cut has torn, from the ledgers in this host's stores. A loop
 // that no ledger knows had not begun: its record is dropped, and its Open writes another.
-func mend(ctx context.Context, o Options) error {
+func mend(ctx context.Context, o Options, a *activities.Activities) error {
 	torn, err := workspace.Torn(o.Home)
 	if err != nil || len(torn) == 0 {
 		return err
 	}
 	for _, ref := range torn {
-		r, err := remade(ctx, o, ref)
+		var r workspace.Record
+		var err error
+		known := false
+		if a != nil {
+			r, known = a.Known(ref)
+		}
+		if !known {
+			r, err = remade(ctx, o, ref)
+		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			o.Logger.Warn("the record of a loop is damaged and no ledger has the loop: it begins anew", "ref", ref)
 			err = workspace.Drop(o.Home, ref)
 		case err == nil:
-			o.Logger.Warn("the record of a loop was damaged: it was made again from the ledger", "loop", r.Loop)
+			o.Logger.Warn("the record of a loop was damaged: it was made again from the ledger", "loop", r.Loop, "ref", ref)
 			err = workspace.Write(o.Home, r)
 		}
 		var away *serviceerror.Unavailable
@@ -55,19 +65,28 @@ func remade(ctx context.Context, o Options, ref string) (workspace.Record, error
 	if err != nil {
 		return workspace.Record{}, err
 	}
+	var unread error // another loop's damage is none of this one's
 	for _, name := range stores {
 		store, err := store.Open(ctx, filepath.Join(o.Home.Dir, name))
 		if err != nil {
-			return workspace.Record{}, err
+			unread = errors.Join(unread, err)
+			continue
 		}
 		ledgers, err := userrepo.Refs(ctx, store, store.Dir(), ledgerRefs+"*")
 		if err != nil {
-			return workspace.Record{}, fmt.Errorf("listing the ledgers of %s: %w", store.Dir(), err)
+			unread = errors.Join(unread, fmt.Errorf("listing the ledgers of %s: %w", store.Dir(), err))
+			ledgers = map[string]string{}
+		}
+		for at, head := range workspace.Noted(o.Home, ref) { // also where the ref itself is lost
+			if strings.HasPrefix(at, ledgerRefs) && ledgers[at] == "" {
+				ledgers[at] = head
+			}
 		}
 		for at, head := range ledgers {
 			facts, err := ledger.About(ctx, store, head)
 			if err != nil {
-				return workspace.Record{}, err
+				unread = errors.Join(unread, err)
+				continue
 			}
 			// The ledger knows the desk, except of a loop that was killed while it was opened.
 			if facts.Desk != workspace.Desk(o.Home, ref) && (facts.Desk != "" || at != ledgerRefs+ref) {
@@ -82,7 +101,7 @@ func remade(ctx context.Context, o Options, ref string) (workspace.Record, error
 				Loop: facts.Name, Kind: facts.Kind, Ref: ref, FirstRun: first, Namespace: o.Namespace,
 				Repo: facts.Repo, Remote: facts.Remote, Onto: facts.Onto, Store: store.Dir(), Ledger: at,
 				Name: entry.Author.Name, Email: entry.Author.Email,
-				Setup: facts.Setup, Keep: facts.Keep, Sandbox: facts.Sandbox,
+				Setup: facts.Setup, Keep: facts.Keep, Sandbox: facts.Sandbox, Memory: facts.Memory, Processes: facts.Processes,
 			}
 			if err := r.Locate(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return workspace.Record{}, err
@@ -96,7 +115,7 @@ func remade(ctx context.Context, o Options, ref string) (workspace.Record, error
 			return r, err
 		}
 	}
-	return workspace.Record{}, fs.ErrNotExist
+	return workspace.Record{}, cmp.Or(unread, fs.ErrNotExist)
 }
 
 const ledgerRefs = "refs/pawl-ledger/"

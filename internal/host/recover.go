@@ -28,7 +28,7 @@ import (
 // heartbeat timeout. It uses the records on disk, since visibility lags. It runs before this worker
 // polls, so every task that is taken under our identity belongs to the dead one.
 func recoverLoops(ctx context.Context, o Options, host string, a *activities.Activities) error {
-	if err := mend(ctx, o); err != nil {
+	if err := mend(ctx, o, nil); err != nil {
 		return fmt.Errorf("making damaged records again: %w", err)
 	}
 	records, err := cutOff(o)
@@ -49,6 +49,11 @@ func recoverLoops(ctx context.Context, o Options, host string, a *activities.Act
 			}
 			if n > 0 {
 				o.Logger.Info("ended what a dead worker left running", "loop", r.Loop, "processes", n)
+			}
+			if r.Store != "" && !r.Closed {
+				if what, err := a.Mend(ctx, r, false); err != nil && ctx.Err() == nil {
+					o.Logger.Error("the store of a loop is damaged and can't be mended", "loop", r.Loop, "what", what, "error", err)
+				}
 			}
 			return recoverLoop(ctx, o, Identity(host), r, a)
 		})

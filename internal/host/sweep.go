@@ -2,9 +2,11 @@ package host
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
 	"pawl/activities"
@@ -39,6 +41,9 @@ func sweep(ctx context.Context, o Options, a *activities.Activities) {
 }
 
 func sweepOnce(ctx context.Context, o Options, a *activities.Activities) {
+	if err := mend(ctx, o, a); err != nil {
+		o.Logger.Warn("damaged records can't be made again", "error", err)
+	}
 	records, err := workspace.List(o.Home)
 	if err != nil {
 		o.Logger.Warn("this host's loops can't be listed", "error", err)
@@ -47,24 +52,28 @@ func sweepOnce(ctx context.Context, o Options, a *activities.Activities) {
 		if r.Closed || r.Namespace != o.Namespace {
 			continue
 		}
-		if ended, moved := withoutUs(ctx, o, r, a.Host); ended || moved {
+		switch ended, moved, gone := withoutUs(ctx, o, r, a.Host); {
+		case ended || moved:
 			giveUp(ctx, o, r, a, moved)
+		case gone && o.Embedded: // its engine has lost it since this worker started
+			_ = lost(ctx, o, r) // a failure is logged, and the next sweep tries again
 		}
 	}
 }
 
 // withoutUs reports whether the service says that a loop with a workspace here is over, or goes on
-// elsewhere. What it does not know, or can't say now, is left alone.
-func withoutUs(ctx context.Context, o Options, r workspace.Record, host string) (ended, moved bool) {
+// elsewhere, or that it does not know the loop. What it can't say now is left alone.
+func withoutUs(ctx context.Context, o Options, r workspace.Record, host string) (ended, moved, gone bool) {
 	d, err := o.Client.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
 		Namespace: o.Namespace, Execution: execution(r.Loop),
 	})
+	var unknown *serviceerror.NotFound
 	if err != nil {
-		return false, false
+		return false, false, errors.As(err, &unknown)
 	}
 	info := d.GetWorkflowExecutionInfo()
 	ended = info.GetFirstRunId() != r.FirstRun || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
-	return ended, !ended && elsewhere(info, host)
+	return ended, !ended && elsewhere(info, host), false
 }
 
 // giveUp ends what a loop that is over, or has moved, holds on this host. One broken loop must not keep

@@ -25,6 +25,9 @@ type Facts struct {
 	Setup   string
 	Keep    []string
 	Sandbox spec.Sandbox
+	// Memory and Processes are the spec's limits of what runs at a time, 0 where it gives none.
+	Memory    spec.Size
+	Processes int
 }
 
 // Steward reports whether the ledger is a steward's.
@@ -60,10 +63,17 @@ func About(ctx context.Context, s *store.Store, head string) (Facts, error) {
 	if err != nil {
 		return Facts{}, err
 	}
-	return Facts{
+	f := Facts{
 		Name: state.Loop, Kind: state.Kind, Status: state.Status, Repo: state.Repo, Onto: c.Branch, Desk: state.Desk,
 		Input: input(c.Spec), Remote: c.Spec.Repo.Remote(), Setup: c.Spec.Setup.Command, Keep: c.Spec.Judge.Keep, Sandbox: c.Spec.Sandbox,
-	}, nil
+	}
+	if limit := c.Spec.Limits.Memory; limit != nil {
+		f.Memory = *limit
+	}
+	if limit := c.Spec.Limits.Processes; limit != nil {
+		f.Processes = *limit
+	}
+	return f, nil
 }
 
 func input(v any) json.RawMessage {

@@ -427,6 +427,9 @@ func (a answering) steer() (govern.Reply, error) {
 	if strings.TrimSpace(a.Note) == "" {
 		return govern.Reply{}, fault.New(fault.InvalidMessage, "steer needs a note: what should the agent be told?")
 	}
+	if n := len(a.task.Notes); n >= KeepNotes {
+		return govern.Reply{}, fault.New(fault.TooManyNotes, "%d notes wait for the loops of %s already", n, a.id)
+	}
 	return govern.Reply{Text: "the next agent call of " + a.id + " is told", Events: []loop.Event{a.received()}}, nil
 }
 

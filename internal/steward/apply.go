@@ -32,6 +32,15 @@ func (s State) Last() int64 { return s.Seq }
 // Code returns the commit that an entry of the ledger stands for: the project's head.
 func (s State) Code() string { return s.Base }
 
+// Unnoted returns the state without the notes that wait, for a run that refuses none: it drops the oldest.
+func (s State) Unnoted() State {
+	s.Tasks = slices.Clone(s.Tasks)
+	for i := range s.Tasks {
+		s.Tasks[i].Notes = nil
+	}
+	return s
+}
+
 // Halting returns why the steward is being ended, "" where it is not.
 func (s State) Halting() string { return s.HaltRequested }
 

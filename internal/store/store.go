@@ -163,7 +163,7 @@ func (s *Store) Ref(ctx context.Context, ref string) (string, error) {
 		if hash := string(bytes.TrimSuffix(b, []byte("\n"))); git.IsHash(hash) {
 			return hash, nil
 		}
-		return "", fmt.Errorf("%w: %s of the store %s", errDamagedRef, ref, s.dir)
+		return "", fmt.Errorf("%w: %s of the store %s", ErrDamagedRef, ref, s.dir)
 	}
 	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) && !errors.Is(err, syscall.EISDIR) {
 		return "", err
@@ -183,7 +183,11 @@ func (s *Store) Ref(ctx context.Context, ref string) (string, error) {
 	return "", nil
 }
 
-var errDamagedRef = errors.New("the ref is damaged")
+// ErrDamagedRef is what Ref returns for a ref whose file holds no hash, as after a power cut.
+var ErrDamagedRef = errors.New("the ref is damaged")
+
+// Damaged is what a Fenced has of such a ref.
+const Damaged = "damaged"
 
 // SetRef moves a ref from old to new, "" meaning absent, and succeeds without doing anything if
 // it is at new already. A ref that is elsewhere gives *Fenced.
@@ -233,7 +237,7 @@ func (s *Store) dropStaleLock(ref string) error {
 type Fenced struct {
 	Ref  string
 	Want string // "" absent
-	Have string // "" absent
+	Have string // "" absent, Damaged where it can't be read
 }
 
 func (e *Fenced) Error() string {

@@ -125,8 +125,8 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 // should be.
 func (s *Store) refForCAS(ctx context.Context, ref, want string) (string, error) {
 	have, err := s.Ref(ctx, ref)
-	if errors.Is(err, errDamagedRef) {
-		return "", &Fenced{Ref: ref, Want: want, Have: "damaged"}
+	if errors.Is(err, ErrDamagedRef) {
+		return "", &Fenced{Ref: ref, Want: want, Have: Damaged}
 	}
 	return have, err
 }

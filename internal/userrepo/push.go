@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,6 +58,12 @@ func FetchLedger(ctx context.Context, s *store.Store, source, ref string) (commi
 var fetchArgs = []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
 	"--no-recurse-submodules", "--no-write-commit-graph", "--no-prune", "--update-shallow", "--refmap="}
 
+// uploadPack has a repository of this host hand out its objects without running anything of its own. On one host,
+// looking for the smallest pack costs far more than it saves.
+func uploadPack() string {
+	return "--upload-pack=env GIT_GRAFT_FILE=/dev/null/none " + shell.Quote(git.Program()) + " -c core.hooksPath=/dev/null -c core.alternateRefsCommand=: -c pack.window=0 -c pack.compression=1 upload-pack"
+}
+
 func fetch(ctx context.Context, s *store.Store, source, from, name string) (commit string, err error) {
 	if err := checkAddress(source); err != nil {
 		return "", err
@@ -80,8 +87,7 @@ func fetch(ctx context.Context, s *store.Store, source, from, name string) (comm
 	defer lock.Close()
 	args := slices.Clone(fetchArgs)
 	if local {
-		// On one host, looking for the smallest pack costs far more than it saves.
-		args = append(args, "--upload-pack=env GIT_GRAFT_FILE=/dev/null/none "+shell.Quote(git.Program())+" -c core.hooksPath=/dev/null -c core.alternateRefsCommand=: -c pack.window=0 -c pack.compression=1 upload-pack")
+		args = append(args, uploadPack())
 	}
 	_, err = s.Git().WithCredentials().Command(append(args, "--", source, "+"+from+":"+ref)...).Run(ctx)
 	var ge *git.Error
@@ -98,12 +104,42 @@ func fetch(ctx context.Context, s *store.Store, source, from, name string) (comm
 	return commit, err
 }
 
+// FetchAs copies refs of a repository, with all that they stand for, into a store under other names. A ref that the
+// repository does not have is left out.
+func FetchAs(ctx context.Context, s *store.Store, source string, as map[string]string) error {
+	names := slices.Sorted(maps.Keys(as))
+	there, err := Refs(ctx, s, source, names...)
+	if err != nil {
+		return err
+	}
+	args := slices.Clone(fetchArgs)
+	if isLocal(source) {
+		if source, err = filepath.Abs(source); err != nil {
+			return err
+		}
+		args = append(args, uploadPack())
+	}
+	args = append(args, "--", source)
+	n := len(args)
+	for _, name := range names {
+		if there[name] != "" {
+			args = append(args, "+"+name+":"+as[name])
+		}
+	}
+	if len(args) == n {
+		return nil
+	}
+	_, err = s.Git().WithCredentials().Command(args...).Run(ctx)
+	return err
+}
+
 // Refused says that the other repository was reached and did not take a ref. It is no failure of
 // infrastructure: the loop goes on, says so, and tries again with the next push.
 type Refused struct {
 	Ref    string // there
 	Reason string // as git put it
 	Do     string // what it means or what helps, "" where that is not known
+	Moved  bool   // it is not where pawl left it
 }
 
 func (e *Refused) Error() string {
@@ -114,12 +150,14 @@ func (e *Refused) Error() string {
 	return text
 }
 
+const movedThere = "the ref has been moved there"
+
 // refusals are what git says where a ref is not taken, by its words.
 var refusals = []struct {
 	words []string
 	do    string
 }{
-	{[]string{"non-fast-forward", "fetch first", "stale info", "needs force", "already exists"}, "the ref has been moved there"},
+	{[]string{"non-fast-forward", "fetch first", "stale info", "needs force", "already exists"}, movedThere},
 	{[]string{"checked out"}, "check out another branch there"},
 	{[]string{"hook"}, "a hook there refuses it"},
 }
@@ -176,7 +214,7 @@ func parseRefused(out []byte) *Refused {
 		r := &Refused{Ref: ref, Reason: git.Redact(f[2])}
 		for _, known := range refusals {
 			if r.Do == "" && saysAny(f[2], known.words) {
-				r.Do = known.do
+				r.Do, r.Moved = known.do, known.do == movedThere
 			}
 		}
 		return r

@@ -79,6 +79,9 @@ func Exchange(h home.Home, ref string) string { return filepath.Join(h.Loop(ref)
 // Steps is the folder of the steps' logs and results.
 func Steps(h home.Home, ref string) string { return filepath.Join(h.Loop(ref), "steps") }
 
+// Heads is the file that says where ledger and branch stand.
+func Heads(h home.Home, ref string) string { return filepath.Join(h.Loop(ref), "heads.json") }
+
 func file(h home.Home, ref string) string { return filepath.Join(h.Loop(ref), "workspace.json") }
 
 // Write stores the record: it survives a power cut.
@@ -111,7 +114,7 @@ func List(h home.Home) ([]Record, error) {
 	return records, err
 }
 
-// Torn returns the refs of the loops whose record is torn. The worker makes them again when it starts.
+// Torn returns the refs of the loops whose record is torn or gone. The worker makes them again when it starts.
 func Torn(h home.Home) ([]string, error) {
 	_, torn, err := list(h)
 	return torn, err
@@ -126,15 +129,40 @@ func list(h home.Home) (records []Record, torn []string, err error) {
 		switch r, err := Read(h, e.Name()); {
 		case err == nil:
 			records = append(records, r)
-		case errors.Is(err, durable.ErrTorn):
+		case errors.Is(err, durable.ErrTorn), errors.Is(err, fs.ErrNotExist) && hasRecorded(h, e.Name()):
 			torn = append(torn, e.Name())
 		}
 	}
 	return records, torn, err
 }
 
+// hasRecorded reports whether a loop whose record is gone had one.
+func hasRecorded(h home.Home, ref string) bool {
+	_, err := os.Stat(Heads(h, ref))
+	return err == nil
+}
+
+// Noted returns where a loop's refs were when it recorded something last, by their names; nothing where that can't be read.
+func Noted(h home.Home, ref string) map[string]string {
+	var at map[string]string
+	if durable.ReadJSON(Heads(h, ref), &at) != nil {
+		return nil
+	}
+	return at
+}
+
+// Note takes that down. It is wanted where a ref or the record is lost.
+func Note(h home.Home, ref string, at map[string]string) { _ = durable.CacheJSON(Heads(h, ref), at) }
+
 // Drop removes a record that is torn and can't be made again.
-func Drop(h home.Home, ref string) error { return os.Remove(file(h, ref)) }
+func Drop(h home.Home, ref string) error {
+	for _, path := range []string{file(h, ref), Heads(h, ref)} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
 
 // Latest returns the newest record of a loop ID: of name, name.2, name.3 … the last.
 func Latest(h home.Home, loop string) (Record, bool) {

@@ -28,13 +28,15 @@ func TestALoopOutlivesItsEngine(t *testing.T) {
 	u, err = world.StartUp(w.Home, filepath.Join(w.Dir, "up2"))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, u.Stop()) }()
+	w.Until("the second iteration is where it was", func() bool { st := w.Show(); return st.Status == "paused" && st.Iteration == 2 })
+	require.Equal(t, 0, w.Pawl("continue", w.Loop).Code)
 	w.Until("the third iteration's breakpoint", func() bool { st := w.Show(); return st.Status == "paused" && st.Iteration == 3 })
 	require.Equal(t, 0, w.Pawl("continue", w.Loop).Code)
 	w.Waits("completed")
 	rows := w.Results(w.Loop)
 	require.Len(t, rows, 4)
-	require.Equal(t, "yes", rows[1].Kept())
-	require.Contains(t, rows[2].Description(), "interrupted")
-	require.Equal(t, "yes", rows[3].Kept())
-	require.Equal(t, "12", w.Kept("work/n"))
+	for _, r := range rows {
+		require.Equal(t, "yes", r.Kept())
+	}
+	require.Equal(t, "13", w.Kept("work/n"))
 }

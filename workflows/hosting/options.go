@@ -20,7 +20,7 @@ var Retries = &temporal.RetryPolicy{
 	MaximumInterval:    30 * time.Second,
 	MaximumAttempts:    100,
 	NonRetryableErrorTypes: []string{
-		string(fault.PreconditionFailed), string(fault.InvalidSpec), string(fault.LedgerAhead),
+		string(fault.PreconditionFailed), string(fault.InvalidSpec), string(fault.LedgerAhead), string(fault.LedgerDamaged),
 	},
 }
 

@@ -73,6 +73,7 @@ type run struct {
 	attributes display.Attributes // what Temporal lists of it
 	due        bool               // it is time to look whether all is as recorded
 	appended   bool               // this run has recorded something
+	forgets    bool               // it began when the oldest of too many notes was dropped, and none refused
 }
 
 // Steward is the workflow of the supervisor. Its input is a charter; its workflow ID is the name in it.
@@ -100,11 +101,16 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 			if err != nil {
 				return govern.Reply{}, err
 			}
-			return steward.Answer(r.State(), r.charter, name, m)
+			s := r.State()
+			if r.forgets {
+				s = s.Unnoted()
+			}
+			return steward.Answer(s, r.charter, name, m)
 		},
 		Record:   func(ctx workflow.Context, summary string, _ bool) error { return r.record(ctx, summary, false) },
 		Patience: func(g loop.Gate) time.Duration { return patience(g, r.charter.Limits.Waiting.D(), workflow.Now(ctx)) },
 	})
+	r.forgets = workflow.GetVersion(ctx, "notes", workflow.DefaultVersion, 1) == workflow.DefaultVersion
 	var invalid error
 	r.charter, invalid = parse(id, input) // before the handlers: with them come messages that this run was started with
 	if err := r.handleQueries(ctx); err != nil {

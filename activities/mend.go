@@ -1,0 +1,262 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/interceptor"
+
+	"pawl/internal/fault"
+	"pawl/internal/git"
+	"pawl/internal/home"
+	"pawl/internal/ledger"
+	"pawl/internal/store"
+	"pawl/internal/userrepo"
+	"pawl/internal/workspace"
+)
+
+// menders mend stores that are damaged, one store at a time.
+type menders struct {
+	mu     sync.Mutex
+	looked map[string]time.Time // when a store was looked through last, by its folder
+}
+
+// lookApart is how far apart a store is looked through: that takes as long as reading all of it.
+const lookApart = time.Minute
+
+// Mend looks whether the store of a loop is damaged, and makes it whole again from what can be read of it and
+// from the user's repository. It returns what was damaged, "" where nothing was. A ledger that is
+// nowhere any more as the loop has left it is LEDGER_DAMAGED. deep is whether every object is read.
+func (a *Activities) Mend(ctx context.Context, r workspace.Record, deep bool) (string, error) {
+	return a.mendStore(ctx, r, "", deep, nil)
+}
+
+// mendStore is Mend where it is known where refs were, or what is damaged.
+func (a *Activities) mendStore(ctx context.Context, r workspace.Record, what string, deep bool, known map[string]string) (string, error) {
+	a.mending.mu.Lock()
+	defer a.mending.mu.Unlock()
+	places := map[string]string{}
+	all, err := a.sharing(r)
+	if err != nil {
+		return "", err
+	}
+	for _, each := range all {
+		for ref, at := range noted(a.Home, each) {
+			places[ref] = at
+		}
+	}
+	s, err := store.Open(ctx, r.Store) // where it is gone, an empty one
+	if err != nil {
+		return "", fmt.Errorf("opening the store: %w", err)
+	}
+	if what == "" {
+		if what, err = damageOf(ctx, s, r, places, deep); err != nil || what == "" {
+			return "", err
+		}
+	}
+	a.Logger.Error("a store is damaged", "loop", r.Loop, "what", what)
+	as, refs := map[string]string{}, []string{}
+	for _, each := range all {
+		refs = append(refs, each.Branch, each.Ledger)
+		if each.Onto != "" {
+			refs = append(refs, "refs/heads/"+each.Onto)
+		}
+	}
+	for _, ref := range refs {
+		if ref != "" {
+			as[ref] = "refs/pawl-mend/" + strings.TrimPrefix(ref, "refs/")
+		}
+	}
+	m, err := s.Mend(ctx, known, places, func(ctx context.Context, fresh *store.Store) error {
+		return userrepo.FetchAs(ctx, fresh, r.Repo, as)
+	})
+	if err != nil {
+		return what, err
+	}
+	for _, each := range all {
+		if err := rejoin(ctx, s, each); err != nil {
+			return what, err
+		}
+	}
+	a.Logger.Warn("a store was damaged and is mended", "loop", r.Loop, "what", what, "lost", m.Lost, "aside", m.Aside)
+	return what, nil
+}
+
+// damageOf says what is damaged of a store that a loop needs.
+func damageOf(ctx context.Context, s *store.Store, r workspace.Record, want map[string]string, deep bool) (string, error) {
+	refs := []string{r.Ledger}
+	if r.Branch != "" {
+		refs = append(refs, r.Branch)
+	}
+	for _, ref := range refs {
+		if at, err := s.Ref(ctx, ref); err == nil && at == "" && want[ref] != "" {
+			return fmt.Sprintf("%s is missing from the store %s", ref, s.Dir()), nil
+		}
+	}
+	base, _ := s.Ref(ctx, "refs/pawl/base/"+r.Ref)
+	return s.Sound(ctx, deep, refs, []string{base})
+}
+
+// rejoin puts the branch of a loop where its ledger says, where it is gone.
+func rejoin(ctx context.Context, s *store.Store, r workspace.Record) error {
+	head, err := s.Ref(ctx, r.Ledger)
+	if err != nil || head == "" || r.Branch == "" {
+		return err
+	}
+	if at, err := s.Ref(ctx, r.Branch); err != nil || at != "" {
+		return err
+	}
+	state, err := ledger.Open(s).State(ctx, head)
+	if err != nil {
+		return err
+	}
+	return s.SetRef(ctx, r.Branch, state.Head, "")
+}
+
+// sharing are the records of the loops that have the store of one, which is among them.
+func (a *Activities) sharing(r workspace.Record) ([]workspace.Record, error) {
+	records, err := workspace.List(a.Home)
+	out := []workspace.Record{r}
+	for _, other := range records {
+		if other.Store == r.Store && other.Ref != r.Ref {
+			out = append(out, other)
+		}
+	}
+	return out, err
+}
+
+// noteHeads takes down where ledger and branch are, beside the store: should a ref be lost, it was there.
+func (ws *loopWorkspace) noteHeads(ledger, branch string) {
+	workspace.Note(ws.machine.Home, ws.Ref, map[string]string{ws.Ledger: ledger, ws.Branch: branch})
+}
+
+// noted is where the refs of a loop were, as far as that is known.
+func noted(h home.Home, r workspace.Record) map[string]string {
+	at := workspace.Noted(h, r.Ref)
+	for ref, hash := range at {
+		if !git.IsHash(hash) || ref != r.Ledger && ref != r.Branch || ref == "" {
+			delete(at, ref)
+		}
+	}
+	return at
+}
+
+// mender mends what an activity has found damaged, and has the activity try again.
+type mender struct {
+	interceptor.WorkerInterceptorBase
+	a *Activities
+}
+
+func (m *mender) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	in := &mended{a: m.a}
+	in.Next = next
+	return in
+}
+
+type mended struct {
+	interceptor.ActivityInboundInterceptorBase
+	a *Activities
+}
+
+// ExecuteActivity runs the activity, once more where that may help.
+func (m *mended) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	out, err := m.Next.ExecuteActivity(ctx, in)
+	if err == nil || expected(err) || ctx.Err() != nil || len(in.Args) == 0 {
+		return out, err
+	}
+	of, ok := in.Args[0].(interface{ Workspace() string })
+	if !ok {
+		return out, err
+	}
+	switch again, failed := m.a.mendAfter(ctx, of.Workspace(), err); {
+	case failed != nil:
+		return out, refusal(failed)
+	case again:
+		return m.Next.ExecuteActivity(ctx, in)
+	}
+	return out, err
+}
+
+// mendAfter mends the store where an error may come of one that is damaged, and reports whether it has.
+func (a *Activities) mendAfter(ctx context.Context, ref string, cause error) (bool, error) {
+	r, ok := a.recordOf(ref)
+	if !ok {
+		return false, nil
+	}
+	known, what := map[string]string{}, ""
+	var lost *store.Fenced
+	var failed *git.Error
+	_, gone := os.Stat(r.Store)
+	switch {
+	case errors.As(cause, &lost) && (lost.Have == "" || lost.Have == store.Damaged):
+		known[lost.Ref] = lost.Want
+		what = fmt.Sprintf("%s is damaged in the store %s", lost.Ref, r.Store)
+	case errors.Is(gone, fs.ErrNotExist):
+		what = "the store " + r.Store + " is gone"
+	case errors.As(cause, &failed), errors.Is(cause, store.ErrDamagedRef), errors.Is(cause, git.ErrNotFound):
+		if !a.mending.due(r.Store) {
+			return false, nil
+		}
+	default:
+		return false, nil
+	}
+	what, err := a.mendStore(ctx, r, what, true, known)
+	if err != nil {
+		a.Logger.Error("what is damaged can't be mended", "loop", r.Loop, "what", what, "error", err)
+		return false, nil //nolint:nilerr // the activity is tried again, and so is this
+	}
+	return what != "", nil
+}
+
+// due reports whether a store was not looked through lately, and notes that it now is.
+func (m *menders) due(dir string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if time.Since(m.looked[dir]) < lookApart {
+		return false
+	}
+	m.looked[dir] = time.Now()
+	return true
+}
+
+// Known is the record of a loop that this worker is at work on, also where the one on disk is damaged.
+func (a *Activities) Known(ref string) (workspace.Record, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if ws := a.workspaces[ref]; ws != nil {
+		return ws.Record, true
+	}
+	return workspace.Record{}, false
+}
+
+// recordOf is the record of a loop, as this worker has it or as it is on disk.
+func (a *Activities) recordOf(ref string) (workspace.Record, bool) {
+	if r, ok := a.Known(ref); ok {
+		return r, true
+	}
+	r, err := workspace.Read(a.Home, ref)
+	return r, err == nil
+}
+
+// damaged is the fault of a ledger that is older than what its loop has recorded.
+func (ws *loopWorkspace) damaged(elsewhere *store.Fenced) *fault.Error {
+	f := fault.New(fault.LedgerDamaged, "the ledger of %s has lost what the loop recorded last (it is at %s, and %s is nowhere)", ws.Loop, elsewhere.Have, elsewhere.Want)
+	return f.Advise("Resume from what is left: `pawl start --id " + ws.Loop + " --ledger " + elsewhere.Have + "` with the loop's spec.")
+}
+
+// has reports whether the store has a commit.
+func (ws *loopWorkspace) has(ctx context.Context, commit string) bool {
+	_, err := ws.store.ReadCommit(ctx, commit)
+	return err == nil
+}
+
+// lostEntries tells a ledger that was cut off from one that another run has gone on with.
+func (ws *loopWorkspace) lostEntries(ctx context.Context, f *store.Fenced) bool {
+	return f.Ref == ws.Ledger && git.IsHash(f.Have) && f.Want != "" && !ws.has(ctx, f.Want)
+}

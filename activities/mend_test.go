@@ -1,0 +1,122 @@
+package activities_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+
+	"pawl/internal/act"
+	"pawl/internal/loop"
+	"pawl/internal/workspace"
+)
+
+// says appends an event to the loop's ledger as Temporal would have it done.
+func (l *opened) says(env *testsuite.TestActivityEnvironment, text string) (out act.Appended, err error) {
+	l.Helper()
+	value, err := env.ExecuteActivity(l.a.Record, act.Record{Entry: act.Entry{
+		Ref: l.o.Ref, Ledger: l.ledger, Events: l.numbered([]loop.Event{{Type: loop.Warned, Reason: text}}),
+	}})
+	if err == nil {
+		err = value.Get(&out)
+	}
+	return out, err
+}
+
+func damagedLoop(t *testing.T) (l *opened, env *testsuite.TestActivityEnvironment, log func() string, record workspace.Record) {
+	t.Helper()
+	l, _, buffer := torn(t)
+	env = environment(l.a, &beats{beat: func(...any) {}})
+	env.RegisterActivity(l.a.Record)
+	record, err := workspace.Read(l.a.Home, l.o.Ref)
+	require.NoError(t, err)
+	return l, env, buffer.String, record
+}
+
+func TestAStoreThatIsLostIsMadeAgainFromTheRepository(t *testing.T) {
+	l, env, log, r := damagedLoop(t)
+	out, err := l.says(env, "pushed with this")
+	require.NoError(t, err)
+	l.ledger = out.Ledger
+	require.NoError(t, os.RemoveAll(r.Store))
+	again, err := l.says(env, "after the damage")
+	require.NoError(t, err)
+	require.NotEqual(t, out.Ledger, again.Ledger)
+	require.Contains(t, log(), "a store was damaged and is mended")
+}
+
+func TestWhatOnlyALostStoreHadEndsTheLoopWithWhatToDo(t *testing.T) {
+	l, env, _, r := damagedLoop(t)
+	out, err := l.says(env, "pushed with this")
+	require.NoError(t, err)
+	pushed := out.Ledger
+	require.NoError(t, os.Rename(filepath.Join(r.Repo, ".git"), filepath.Join(r.Repo, "away")))
+	l.ledger = pushed
+	out, err = l.says(env, "it could not be pushed")
+	require.NoError(t, err)
+	require.NotEmpty(t, out.PushRefused)
+	require.NoError(t, os.Rename(filepath.Join(r.Repo, "away"), filepath.Join(r.Repo, ".git")))
+	require.NoError(t, os.RemoveAll(r.Store))
+	l.ledger = out.Ledger
+	_, err = l.says(env, "after the damage")
+	var app *temporal.ApplicationError
+	require.True(t, errors.As(err, &app), "%v", err)
+	require.Equal(t, "LEDGER_DAMAGED", app.Type())
+	require.Contains(t, app.Message(), "pawl start --id x --ledger "+pushed)
+}
+
+func TestARefThatIsEmptiedIsPutBack(t *testing.T) {
+	for _, ref := range []string{"refs/pawl-ledger/x", "refs/heads/pawl/x"} {
+		t.Run(ref, func(t *testing.T) {
+			l, env, log, r := damagedLoop(t)
+			out, err := l.says(env, "it has a ledger")
+			require.NoError(t, err)
+			require.NoError(t, os.Truncate(filepath.Join(r.Store, ref), 0))
+			l.ledger = out.Ledger
+			_, err = l.says(env, "after the damage")
+			require.NoError(t, err)
+			_, err = l.a.Mend(ctx, r, false)
+			require.NoError(t, err)
+			b, err := os.ReadFile(filepath.Join(r.Store, ref))
+			require.NoError(t, err)
+			require.Len(t, string(b), 41)
+			require.Contains(t, log(), "a store was damaged and is mended")
+		})
+	}
+}
+
+func TestASoundStoreIsLeftAlone(t *testing.T) {
+	l, env, log, r := damagedLoop(t)
+	_, err := l.says(env, "it has a ledger")
+	require.NoError(t, err)
+	what, err := l.a.Mend(ctx, r, true)
+	require.NoError(t, err)
+	require.Empty(t, what)
+	require.NotContains(t, log(), "damaged")
+}
+
+// A repository whose branch its user has moved is told of once, with what to do.
+func TestABranchThatSomebodyMovedIsSaidOnce(t *testing.T) {
+	l, env, _, r := damagedLoop(t)
+	out, err := l.says(env, "the branch is there")
+	require.NoError(t, err)
+	require.Empty(t, out.PushRefused)
+	git(t, r.Repo, "commit", "--quiet", "--allow-empty", "-m", "mine")
+	git(t, r.Repo, "update-ref", "refs/heads/pawl/x", "HEAD")
+	var said []string
+	for range 4 {
+		l.ledger = out.Ledger
+		out, err = l.says(env, "go on")
+		require.NoError(t, err)
+		if out.PushRefused != "" {
+			said = append(said, out.PushRefused)
+		}
+	}
+	require.Len(t, said, 1)
+	require.Contains(t, said[0], "Somebody has moved the branch pawl/x there")
+	require.Contains(t, said[0], "git branch -m pawl/x pawl/x-moved")
+}

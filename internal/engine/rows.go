@@ -1,0 +1,262 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	persistencespb "go.temporal.io/server/api/persistence/v1"
+	"go.temporal.io/server/common/persistence/serialization"
+	"google.golang.org/protobuf/proto"
+)
+
+// The server reads one row at a time and trusts each. One that it can't decode is in the way of all others: a task that is
+// damaged stops the queue that all loops are in. So every row is decoded before the server starts, and again when
+// the server has complained. What belongs to one run goes with all that the database has of that run, and its loop goes on
+// from its ledger; a task is made again from its run; without anything else the database is moved aside.
+
+// belonging says whose a row is.
+type belonging int
+
+const (
+	ofAll   belonging = iota // of the whole database
+	ofRun                    // of the run in run_id
+	ofTree                   // of the run whose history is the tree in tree_id
+	ofQueue                  // a task, which is made again from its run
+)
+
+// column is one that holds a message.
+type column struct {
+	table, name string
+	owner       belonging
+	message     proto.Message // nil: of more than one kind
+}
+
+var columns = []column{
+	{"shards", "data", ofAll, &persistencespb.ShardInfo{}},
+	{"namespaces", "data", ofAll, &persistencespb.NamespaceDetail{}},
+	{"cluster_metadata_info", "data", ofAll, &persistencespb.ClusterMetadata{}},
+	{"queue_metadata", "data", ofAll, &persistencespb.QueueMetadata{}},
+	{"task_queues", "data", ofAll, &persistencespb.TaskQueueInfo{}},
+	{"task_queues_v2", "data", ofAll, &persistencespb.TaskQueueInfo{}},
+	{"task_queue_user_data", "data", ofAll, &persistencespb.TaskQueueUserData{}},
+	{"executions", "data", ofRun, &persistencespb.WorkflowExecutionInfo{}},
+	{"executions", "state", ofRun, &persistencespb.WorkflowExecutionState{}},
+	{"current_executions", "data", ofRun, &persistencespb.WorkflowExecutionState{}},
+	{"buffered_events", "data", ofRun, &historypb.History{}},
+	{"activity_info_maps", "data", ofRun, &persistencespb.ActivityInfo{}},
+	{"timer_info_maps", "data", ofRun, &persistencespb.TimerInfo{}},
+	{"child_execution_info_maps", "data", ofRun, &persistencespb.ChildExecutionInfo{}},
+	{"request_cancel_info_maps", "data", ofRun, &persistencespb.RequestCancelInfo{}},
+	{"signal_info_maps", "data", ofRun, &persistencespb.SignalInfo{}},
+	{"chasm_node_maps", "metadata", ofRun, &persistencespb.ChasmNodeMetadata{}},
+	{"history_tree", "data", ofTree, &persistencespb.HistoryTreeInfo{}},
+	{"history_node", "data", ofTree, &historypb.History{}},
+	{"transfer_tasks", "data", ofQueue, &persistencespb.TransferTaskInfo{}},
+	{"timer_tasks", "data", ofQueue, &persistencespb.TimerTaskInfo{}},
+	{"visibility_tasks", "data", ofQueue, &persistencespb.VisibilityTaskInfo{}},
+	{"tasks", "data", ofQueue, &persistencespb.AllocatedTaskInfo{}},
+	{"tasks_v2", "data", ofQueue, &persistencespb.AllocatedTaskInfo{}},
+	{"history_immediate_tasks", "data", ofQueue, nil},
+	{"history_scheduled_tasks", "data", ofQueue, nil},
+}
+
+// runTables are those whose rows belong to a run.
+var runTables = []string{
+	"executions", "current_executions", "buffered_events", "activity_info_maps", "timer_info_maps", "child_execution_info_maps",
+	"request_cancel_info_maps", "signal_info_maps", "signals_requested_sets", "chasm_node_maps",
+}
+
+// badRow is a row that can't be decoded.
+type badRow struct {
+	column
+	rowid int64
+	run   []byte // whose it is: the ID of a run, or of the tree of its history
+	why   error
+}
+
+func (b badRow) String() string {
+	text := fmt.Sprintf("row %d of %s: %v", b.rowid, b.table, b.why)
+	if id, err := uuid.FromBytes(b.run); err == nil {
+		text += " (run " + id.String() + ")"
+	}
+	return text
+}
+
+// badRows decodes every row that the server may read, but the histories of runs that are over.
+func badRows(ctx context.Context, db *sql.DB) (bad []badRow, err error) {
+	for _, c := range columns {
+		found, err := c.bad(ctx, db)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", c.table, err)
+		}
+		bad = append(bad, found...)
+	}
+	return bad, nil
+}
+
+func (c column) bad(ctx context.Context, db *sql.DB) (bad []badRow, err error) {
+	whose, from := "x''", c.table
+	switch c.owner {
+	case ofRun:
+		whose = "run_id"
+	case ofTree:
+		whose = "tree_id"
+		// 3 is what an execution that is over has as its state, as in its current row.
+		from += " WHERE tree_id NOT IN (SELECT run_id FROM current_executions WHERE state = 3)"
+	}
+	rows, err := db.QueryContext(ctx, fmt.Sprintf("SELECT rowid, %s, %s, %s_encoding FROM %s", whose, c.name, c.name, from))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var data []byte
+		var encoding sql.NullString
+		row := badRow{column: c}
+		if err := rows.Scan(&row.rowid, &row.run, &data, &encoding); err != nil {
+			return nil, err
+		}
+		if row.why = c.decode(data, encoding.String); row.why != nil {
+			bad = append(bad, row)
+		}
+	}
+	return bad, rows.Err()
+}
+
+// decode reads a message as the server would.
+func (c column) decode(data []byte, encoding string) error {
+	if len(data) == 0 && encoding == "" {
+		return nil
+	}
+	kind, err := enumspb.EncodingTypeFromString(encoding)
+	if err != nil || c.message == nil {
+		return err
+	}
+	if len(data) == 0 && c.owner != ofQueue {
+		if _, events := c.message.(*historypb.History); events {
+			return errors.New("it is empty")
+		}
+	}
+	return serialization.Decode(&commonpb.DataBlob{Data: data, EncodingType: kind}, c.message.ProtoReflect().New().Interface())
+}
+
+// amend takes bad rows out of the database, with all that it has of the runs whose rows they are. It reports whether it
+// could: what is of the whole database can't be left out.
+func amend(ctx context.Context, db *sql.DB, bad []badRow) (bool, error) {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return false, err
+	}
+	defer tx.Rollback()
+	for _, b := range bad {
+		switch b.owner {
+		case ofAll:
+			return false, nil
+		case ofQueue:
+			_, err = tx.ExecContext(ctx, "DELETE FROM "+b.table+" WHERE rowid = ?", b.rowid)
+		case ofTree:
+			var runs [][]byte
+			if runs, err = treeOf(ctx, tx, b.run); err != nil || len(runs) == 0 {
+				return false, err
+			}
+			for _, run := range runs {
+				err = errors.Join(err, forget(ctx, tx, run))
+			}
+		case ofRun:
+			err = forget(ctx, tx, b.run)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, tx.Commit()
+}
+
+// treeOf returns the runs whose history is that tree: a run that was reset has the one of the run before.
+func treeOf(ctx context.Context, tx *sql.Tx, tree []byte) (runs [][]byte, err error) {
+	rows, err := tx.QueryContext(ctx, "SELECT run_id, data, data_encoding FROM executions")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	id, err := uuid.FromBytes(tree)
+	if err != nil {
+		return nil, err
+	}
+	for rows.Next() {
+		var run, data []byte
+		var encoding string
+		if err := rows.Scan(&run, &data, &encoding); err != nil {
+			return nil, err
+		}
+		if bytes.Equal(run, tree) || bytes.Contains(data, []byte(id.String())) { // its branch names the tree
+			runs = append(runs, run)
+		}
+	}
+	return runs, rows.Err()
+}
+
+// forget takes a run out of the database.
+func forget(ctx context.Context, tx *sql.Tx, run []byte) error {
+	for _, table := range runTables {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE run_id = ?", run); err != nil {
+			return err
+		}
+	}
+	id, err := uuid.FromBytes(run)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "DELETE FROM executions_visibility WHERE run_id = ?", id.String())
+	return err
+}
+
+// execution is a run that goes on.
+type execution struct{ namespace, workflow, run string }
+
+// goingOn returns the runs that are not over.
+func goingOn(ctx context.Context, db *sql.DB) (all []execution, err error) {
+	rows, err := db.QueryContext(ctx, "SELECT namespace_id, workflow_id, run_id FROM current_executions WHERE state <> 3")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var namespace, run []byte
+		var e execution
+		if err := rows.Scan(&namespace, &e.workflow, &run); err != nil {
+			return nil, err
+		}
+		n, err := uuid.FromBytes(namespace)
+		r, err2 := uuid.FromBytes(run)
+		if err = errors.Join(err, err2); err != nil {
+			return nil, err
+		}
+		e.namespace, e.run = n.String(), r.String()
+		all = append(all, e)
+	}
+	return all, rows.Err()
+}
+
+// described names the first of bad rows.
+func described(bad []badRow) string {
+	const most = 3
+	var texts []string
+	for _, b := range bad[:min(len(bad), most)] {
+		texts = append(texts, b.String())
+	}
+	texts = slices.Compact(texts)
+	if len(bad) > most {
+		texts = append(texts, fmt.Sprintf("and %d more", len(bad)-most))
+	}
+	return strings.Join(texts, "; ")
+}

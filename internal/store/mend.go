@@ -1,0 +1,358 @@
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"compress/zlib"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pawl/internal/durable"
+	"pawl/internal/git"
+)
+
+// Mended is what came of Mend.
+type Mended struct {
+	Aside string   // where the objects are that could not be read, "" where there are none
+	Lost  []string // refs that stand for something that is nowhere any more, and are gone
+}
+
+// scratchRefs are those of what Mend has brought, by the names that they have elsewhere.
+const scratchRefs = "refs/pawl-mend/"
+
+// Sound says what is damaged of the store, as far as refs lead there: a ref that names nothing, or commits, folders and
+// files of it that are missing. "" is nothing. With deep every object is read and held against its hash, which takes as
+// long as reading all of the repository; without it, only what the refs have beyond known is looked for.
+func (s *Store) Sound(ctx context.Context, deep bool, refs, known []string) (string, error) {
+	if _, err := os.Stat(filepath.Join(s.dir, "objects")); errors.Is(err, fs.ErrNotExist) {
+		return "the store " + s.dir + " is gone", nil
+	}
+	args := []string{"rev-list", "--objects", "--quiet"}
+	for _, ref := range refs {
+		switch at, err := s.Ref(ctx, ref); {
+		case errors.Is(err, ErrDamagedRef):
+			return err.Error(), nil
+		case err != nil:
+			return "", err
+		case at != "":
+			args = append(args, at)
+		}
+	}
+	if len(args) > 3 {
+		for _, k := range known {
+			if git.IsHash(k) && s.has(ctx, k) {
+				args = append(args, "^"+k)
+			}
+		}
+		if _, err := s.run.Run(ctx, append(args, "--")...); err != nil {
+			return s.saying(ctx, err)
+		}
+	}
+	if !deep {
+		return "", nil
+	}
+	// Nobody else packs or unpacks meanwhile.
+	lock, err := s.lock(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close()
+	c := s.run.Command("fsck", "--full", "--no-dangling", "--no-reflogs", "--no-progress")
+	c.Lock = lock
+	if _, err := c.Run(ctx); err != nil {
+		return s.saying(ctx, err)
+	}
+	return "", nil
+}
+
+// saying is what a git that has read the store says is wrong with it.
+func (s *Store) saying(ctx context.Context, err error) (string, error) {
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	ge := git.Failure(err)
+	if ge == nil || ge.Err != nil {
+		return "", err
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(ge.Stderr), "\n")
+	return fmt.Sprintf("the store %s is damaged: %s", s.dir, git.Printable(first)), nil
+}
+
+func (s *Store) has(ctx context.Context, id string) bool {
+	_, err := s.run.Run(ctx, "cat-file", "-e", id)
+	return err == nil
+}
+
+// Mend makes the store whole as far as what can be read of it goes, and what bring brings into a repository of its
+// own: under refs/pawl-mend/, by the names of the refs elsewhere. Of the refs in want it is known where they have to
+// be, of those in noted where they once were. Each ref is put where the first of these says: want, the ref itself, noted,
+// what was brought; what is not there with all that it stands for does not count. What could not be read is kept aside.
+func (s *Store) Mend(ctx context.Context, want, noted map[string]string, bring func(context.Context, *Store) error) (m Mended, err error) {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return m, err
+	}
+	lock, err := s.lock(ctx)
+	if err != nil {
+		return m, err
+	}
+	defer lock.Close()
+	fresh := &Store{dir: s.dir + ".mend", run: git.Hardened(s.dir + ".mend")}
+	if err := fresh.create(ctx, lock); err != nil {
+		return m, fmt.Errorf("making room to mend the store: %w", err)
+	}
+	defer os.RemoveAll(fresh.dir)
+	if err := copyFile(filepath.Join(s.dir, shallowFile), filepath.Join(fresh.dir, shallowFile)); err != nil {
+		return m, err
+	}
+	whole, err := s.salvage(ctx, fresh)
+	if err != nil {
+		return m, fmt.Errorf("saving what can be read of the store: %w", err)
+	}
+	// Without what it brings the store may still be whole.
+	unreached := bring(ctx, fresh)
+	if ctx.Err() != nil {
+		return m, ctx.Err()
+	}
+	before, damaged, err := s.written()
+	if err != nil {
+		return m, err
+	}
+	refs := map[string]string{}
+	for _, name := range names(damaged, before, want, noted) {
+		for _, at := range []string{want[name], before[name], noted[name], fresh.brought(ctx, name)} {
+			if at != "" && fresh.holds(ctx, at) {
+				refs[name] = at
+				break
+			}
+		}
+		if refs[name] == "" && (before[name]+want[name]+noted[name] != "" || slices.Contains(damaged, name)) {
+			m.Lost = append(m.Lost, name)
+		}
+	}
+	if len(m.Lost) > 0 && unreached != nil {
+		return m, fmt.Errorf("what is lost of the store %s can't be fetched: %w", s.dir, unreached)
+	}
+	if m.Aside, err = s.exchange(fresh, whole); err != nil {
+		return m, err
+	}
+	return m, s.replaceRefs(ctx, refs, lock)
+}
+
+// names are those of all refs, sorted.
+func names(damaged []string, refs ...map[string]string) []string {
+	all := slices.Clone(damaged)
+	for _, some := range refs {
+		for name := range some {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// brought is where a ref is elsewhere, "" where it is not there.
+func (s *Store) brought(ctx context.Context, name string) string {
+	at, err := s.Ref(ctx, scratchRefs+strings.TrimPrefix(name, "refs/"))
+	if err != nil {
+		return ""
+	}
+	return at
+}
+
+// holds reports whether a commit is there with all that it stands for.
+func (s *Store) holds(ctx context.Context, id string) bool {
+	_, err := s.run.Run(ctx, "rev-list", "--objects", "--quiet", id, "--")
+	return err == nil
+}
+
+// salvage copies every object that can be read into another store, and reports whether all could be.
+func (s *Store) salvage(ctx context.Context, to *Store) (whole bool, err error) {
+	objects := filepath.Join(s.dir, "objects")
+	whole = true
+	err = filepath.WalkDir(objects, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			whole = false
+			return nil //nolint:nilerr // what can't be listed can't be read
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case d.IsDir():
+			return nil
+		}
+		rel, err := filepath.Rel(objects, path)
+		if err != nil {
+			return err
+		}
+		dir, name := filepath.Split(filepath.ToSlash(rel))
+		switch id := strings.TrimSuffix(dir, "/") + name; {
+		case strings.HasPrefix(name, "tmp_"):
+		case dir == "pack/" && strings.HasSuffix(name, ".pack"):
+			return to.unpack(ctx, path, &whole)
+		case git.IsHash(id):
+			return to.copyLoose(path, rel, id, &whole)
+		}
+		return nil
+	})
+	return whole, err
+}
+
+// unpack takes the objects of a pack in: all at once, or those that can be read.
+func (s *Store) unpack(ctx context.Context, path string, whole *bool) error {
+	in := func(args ...string) error {
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		c := s.run.Command(args...)
+		c.Stdin = bufio.NewReader(f)
+		_, err = c.Run(ctx)
+		return err
+	}
+	if in("index-pack", "--stdin", "--fix-thin") == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	*whole = false
+	_ = in("unpack-objects", "-r", "-q") // it ends with an error where it has left something out
+	return ctx.Err()
+}
+
+// copyLoose copies the file of an object whose content has its hash.
+func (s *Store) copyLoose(path, rel, id string, whole *bool) error {
+	b, err := os.ReadFile(path)
+	if err != nil || !isObject(b, id) {
+		*whole = false
+		return nil //nolint:nilerr // it counts as lost
+	}
+	at := filepath.Join(s.dir, "objects", rel)
+	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(at, b, 0o444)
+}
+
+// isObject reports whether a loose object's file has the content that its hash says.
+func isObject(file []byte, id string) bool {
+	r, err := zlib.NewReader(bytes.NewReader(file))
+	if err != nil {
+		return false
+	}
+	content, err := io.ReadAll(r)
+	if err != nil {
+		return false
+	}
+	head, body, ok := bytes.Cut(content, []byte{0})
+	kind, _, _ := strings.Cut(string(head), " ")
+	return ok && git.ObjectID(kind, body) == id
+}
+
+// written are the refs as they stand in files, and those whose file holds no hash.
+func (s *Store) written() (refs map[string]string, damaged []string, err error) {
+	refs = map[string]string{}
+	packed, err := os.ReadFile(filepath.Join(s.dir, "packed-refs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	for line := range strings.Lines(string(packed)) {
+		if hash, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok && git.IsHash(hash) && git.CheckRef(name) == nil {
+			refs[name] = hash
+		}
+	}
+	err = filepath.WalkDir(filepath.Join(s.dir, "refs"), func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) || err == nil && d.IsDir() {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(s.dir, path)
+		name := filepath.ToSlash(rel)
+		if err != nil || git.CheckRef(name) != nil || strings.HasSuffix(name, ".lock") {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if hash := strings.TrimSpace(string(b)); err == nil && git.IsHash(hash) {
+			refs[name] = hash
+		} else {
+			delete(refs, name)
+			damaged = append(damaged, name)
+		}
+		return nil
+	})
+	return refs, damaged, err
+}
+
+// exchange puts the objects of another store in the place of this one's.
+func (s *Store) exchange(fresh *Store, whole bool) (aside string, err error) {
+	objects, old := filepath.Join(s.dir, "objects"), filepath.Join(s.dir, "objects.damaged")
+	if err := os.RemoveAll(old); err != nil {
+		return "", err
+	}
+	if err := os.Rename(objects, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if err := durable.Rename(filepath.Join(fresh.dir, "objects"), objects); err != nil {
+		return "", err
+	}
+	if err := copyFile(filepath.Join(fresh.dir, shallowFile), filepath.Join(s.dir, shallowFile)); err != nil {
+		return "", err
+	}
+	if err := durable.WriteFile(filepath.Join(s.dir, "HEAD"), []byte("ref: refs/heads/none\n"), 0o600); err != nil {
+		return "", err
+	}
+	if err := s.writeConfig(s.dir); err != nil {
+		return "", err
+	}
+	if whole {
+		return "", os.RemoveAll(old)
+	}
+	return old, nil
+}
+
+// shallowFile is where a git directory notes which commits stand without their parents.
+const shallowFile = "shallow"
+
+// copyFile copies a file where there is one.
+func copyFile(from, to string) error {
+	b, err := os.ReadFile(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(to, b, 0o600)
+}
+
+// replaceRefs makes the refs those that are given, and no others.
+func (s *Store) replaceRefs(ctx context.Context, refs map[string]string, lock *os.File) error {
+	if err := os.RemoveAll(filepath.Join(s.dir, "refs")); err != nil {
+		return err
+	}
+	if err := os.Remove(filepath.Join(s.dir, "packed-refs")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(s.dir, "refs", "heads"), 0o700); err != nil {
+		return err
+	}
+	var script strings.Builder
+	for name, at := range refs {
+		script.WriteString("update " + name + "\x00" + at + "\x00\x00")
+	}
+	if script.Len() == 0 {
+		return nil
+	}
+	c := s.run.Command("update-ref", "--stdin", "-z")
+	c.Lock = lock
+	_, err := c.Input(script.String()).Run(ctx)
+	return err
+}
