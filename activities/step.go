@@ -224,18 +224,27 @@ func (a *Activities) Verify(ctx context.Context, in act.Verify) (act.Measured, e
 	return step(ctx, a, in.Step, func(ctx context.Context, w *work) (act.Measured, error) { return w.verify(ctx, in) })
 }
 
-func (w *work) verify(ctx context.Context, in act.Verify) (out act.Measured, err error) {
+// measure runs the command that measures, and nothing of the kind beside it where it is to be alone.
+func (w *work) measure(ctx context.Context, in act.Verify) (act.Outcome, error) {
 	if in.Alone {
 		slot, err := w.alone(ctx)
-		if out.Interrupted = ctx.Err() != nil; out.Interrupted {
-			return out, nil
+		switch {
+		case err == nil:
+			defer slot.Close()
+		case ctx.Err() != nil:
+			return act.Outcome{Interrupted: true}, nil
+		default:
+			return act.Outcome{}, err
 		}
-		if err != nil {
-			return out, err
-		}
-		defer slot.Close()
 	}
-	if out.Outcome, err = w.judged(ctx, in.Command); err != nil || !out.OK() {
+	return w.shell(ctx, w.ws.judge.Dir, in.Command)
+}
+
+func (w *work) verify(ctx context.Context, in act.Verify) (out act.Measured, err error) {
+	if err := w.ready(ctx, w.inJudge); err != nil {
+		return out, err
+	}
+	if out.Outcome, err = w.measure(ctx, in); err != nil || !out.OK() {
 		return out, err
 	}
 	var pattern *regexp.Regexp

@@ -85,8 +85,8 @@ func (f *follower) report(e client.Ending) error {
 		return nil
 	}
 	style := f.style()
-	if plot := f.screen.Style().Plot(f.course); plot != "" && f.kind.Reference {
-		f.screen.Print("\n" + plot + "\n\n")
+	if plots := f.screen.Style().Plots(f.course, f.further); len(plots) > 0 && f.kind.Reference {
+		f.screen.Print("\n" + strings.Join(plots, "\n\n") + "\n\n")
 	}
 	return f.print(style.Report(f.kind, e.Status, e.Result, f.delivery) + "\n\n" + style.Ended(e.Status, e.Result, f.places(e.Result)))
 }

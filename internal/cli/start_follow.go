@@ -31,6 +31,7 @@ type follower struct {
 	seq        int64      // of the last event shown
 	phaseSince time.Time
 	course     ui.Course
+	further    ui.Further // courses of the further metrics
 	kind       kind.Kind
 	delivery   ui.Delivery
 	unpushed   string    // why the last push was refused
@@ -164,7 +165,7 @@ func (f *follower) show(events []loop.Event) {
 		if e.Seq <= f.seq {
 			continue
 		}
-		f.seq, f.course, f.delivery = e.Seq, f.course.Follow(e), f.delivery.Follow(e)
+		f.seq, f.course, f.further, f.delivery = e.Seq, f.course.Follow(e), f.further.Follow(e), f.delivery.Follow(e)
 		switch {
 		case e.Type == loop.PushRefused:
 			f.unpushed = e.Reason

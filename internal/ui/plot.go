@@ -1,7 +1,9 @@
 package ui
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/guptarohit/asciigraph"
@@ -17,12 +19,52 @@ func (c Course) Follow(e loop.Event) Course {
 	switch {
 	case e.Type == loop.BaselineMeasured && e.Metric != nil:
 		return Course{e.Metric.Float()}
+	case e.Judgement != nil && e.Judgement.Samples != nil && len(c) > 0: // what fresh samples say of the head by now
+		return append(c[:len(c)-1:len(c)-1], e.Judgement.Samples.Reference.Float())
 	case e.Record != nil && e.Record.Kept && e.Record.Metric != nil:
 		return append(c, e.Record.Metric.Float())
 	case e.Record != nil && len(c) > 0:
 		return append(c, c[len(c)-1])
 	}
 	return c
+}
+
+// Further are the courses of the further metrics by their names: what the head's were after each iteration.
+type Further map[string]Course
+
+// Follow returns the courses with an event taken into account.
+func (f Further) Follow(e loop.Event) Further {
+	next := Further{}
+	switch {
+	case e.Type == loop.BaselineMeasured:
+		for name, v := range e.Metrics {
+			next[name] = Course{v.Float()}
+		}
+	case e.Record != nil:
+		for name, c := range f {
+			if v, measured := e.Record.Metrics[name]; measured && e.Record.Kept {
+				next[name] = append(c, v.Float())
+			} else {
+				next[name] = append(c, c[len(c)-1])
+			}
+		}
+	default:
+		return f
+	}
+	return next
+}
+
+// Plots draws the course of the metric, and below it those of the further ones, as far as there is something to see.
+func (s Style) Plots(c Course, f Further) (plots []string) {
+	if plot := s.Plot(c); plot != "" {
+		plots = append(plots, plot)
+	}
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		if plot := s.plot(f[name], Clean(name)+" of what is kept, by iteration"); plot != "" {
+			plots = append(plots, plot)
+		}
+	}
+	return plots
 }
 
 // The size of the plot, without its axes.
@@ -33,7 +75,9 @@ const (
 
 // Plot draws the course as steps, since nothing lies between two iterations. It is empty where
 // there is nothing to see: no iteration, or numbers too large to draw.
-func (s Style) Plot(c Course) string {
+func (s Style) Plot(c Course) string { return s.plot(c, "best metric by iteration") }
+
+func (s Style) plot(c Course, caption string) string {
 	if len(c) < 2 {
 		return ""
 	}
@@ -63,7 +107,7 @@ func (s Style) Plot(c Course) string {
 		asciigraph.XAxisTickCount(min(len(c), 11)),
 		asciigraph.XAxisValueFormatter(func(v float64) string { return strconv.Itoa(int(math.Round(v))) }),
 		asciigraph.YAxisValueFormatter(func(v float64) string { return strconv.FormatFloat(low+v*span, 'g', 6, 64) }),
-		asciigraph.Caption("best metric by iteration"),
+		asciigraph.Caption(caption),
 	}
 	if s.Color {
 		options = append(options, asciigraph.SeriesColors(asciigraph.Green))

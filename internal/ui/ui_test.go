@@ -271,6 +271,21 @@ func TestA8_ProgressShowsBudgetsAndFitsItsLine(t *testing.T) {
 	require.Equal(t, wide.Progress(kind.Improve, running(), since, now), strings.NewReplacer("\x1b[36m", "", "\x1b[0m", "").Replace(colored))
 }
 
+func TestFurtherMetricsAreDrawnBelow(t *testing.T) {
+	of := func(v string) map[string]evidence.Decimal { return map[string]evidence.Decimal{"size": dec(v)} }
+	baseline := loop.Event{Type: loop.BaselineMeasured, Metric: ref("10"), Metrics: of("100")}
+	c, f := ui.Course{}.Follow(baseline), ui.Further{}.Follow(baseline)
+	for i, it := range []loop.Iteration{{Kept: true, Metrics: of("90")}, {Metrics: of("200")}, {Kept: true, Metrics: of("80")}} {
+		it.N, it.Metric = i+1, ref("11")
+		c, f = c.Follow(loop.Event{Record: &it}), f.Follow(loop.Event{Record: &it})
+	}
+	require.Equal(t, ui.Further{"size": {100, 90, 90, 80}}, f, "what was not kept is no point of it")
+	plots := style.Plots(c, f)
+	require.Len(t, plots, 2)
+	require.Contains(t, plots[1], "size of what is kept, by iteration")
+	require.Len(t, style.Plots(c, nil), 1)
+}
+
 func TestP9_TheReportBeginsWithWhatIsClaimed(t *testing.T) {
 	for i, want := range []string{"Claim: at least +6.1% (estimate +7.9%", "Loop complete: "} {
 		c := claims()[i]

@@ -66,15 +66,17 @@ func TestP9_TheClaimIsWhatIsTrue(t *testing.T) {
 
 func TestP5_EvaluationsThatAreComparedBeginAlike(t *testing.T) {
 	for evidence, want := range map[string]string{"sequential": "", "single": "it was there\n"} {
-		w := world.New(t, world.Raises)
-		w.Write("repo/.gitignore", "cache/\n")
-		w.Commit("a cache")
-		found := filepath.Join(w.Dir, "found")
-		w.Set(doc{"judge": doc{"keep": []string{"cache/**"}}, "verify": doc{
-			"evidence": evidence, "command": "test -e cache/x && echo it was there >>" + found + "; mkdir -p cache && echo 1 >cache/x; cat work/n",
-		}})
-		require.Equal(t, 1, w.Run(0).Result.KeptCount)
-		require.Equal(t, want, w.Read("found"), evidence)
+		t.Run(evidence, func(t *testing.T) {
+			w := world.New(t, world.Raises)
+			w.Write("repo/.gitignore", "cache/\n")
+			w.Commit("a cache")
+			found := filepath.Join(w.Dir, "found")
+			w.Set(doc{"judge": doc{"keep": []string{"cache/**"}}, "verify": doc{
+				"evidence": evidence, "command": "test -e cache/x && echo it was there >>" + found + "; mkdir -p cache && echo 1 >cache/x; cat work/n",
+			}})
+			require.Equal(t, 1, w.Run(0).Result.KeptCount)
+			require.Equal(t, want, w.Read("found"), evidence)
+		})
 	}
 }
 
