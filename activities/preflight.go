@@ -26,6 +26,7 @@ import (
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/proc"
+	"pawl/internal/secret"
 	"pawl/internal/spec"
 	"pawl/internal/trees"
 	"pawl/internal/userrepo"
@@ -42,6 +43,7 @@ type Preflight struct {
 	Baseline *evidence.Decimal
 	Noise    string       // what it means that the metric varies, "" where it does not
 	Verify   *act.Outcome // nil where it was not run
+	Printed  string       // the end of what verify printed
 	Guard    *act.Outcome
 	Test     *act.Outcome // of a Deliver loop
 	// Problems would keep the loop from starting; Notes are what whoever wrote the spec should know.
@@ -163,7 +165,8 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 	}
 	again := "Run it in a fresh clone: it has to exit 0"
 	if s.Verify.Command != "" {
-		r, err := work("verify", s.Verify.Timeout).verify(ctx, act.Verify{Command: s.Verify.Command, Pattern: s.Verify.Pattern})
+		w := work("verify", s.Verify.Timeout)
+		r, err := w.verify(ctx, act.Verify{Command: s.Verify.Command, Pattern: s.Verify.Pattern})
 		err = unlessInterrupted(r.Outcome, err)
 		if setupFailed(err) {
 			return nil
@@ -172,6 +175,8 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 			return plainly(err)
 		}
 		out.Verify, out.Baseline = &r.Outcome, r.Metric
+		printed, _ := readTail(filepath.Join(w.dir, "stdout"), tailLength) // nothing, where it could not be started
+		out.Printed = secret.Redact(strings.ToValidUTF8(string(printed), "?"))
 		switch {
 		case k.Mends && !r.OK():
 			out.Notes = append(out.Notes, fails("verify", s.Verify.Command, r.Outcome)+"\nThat is fine where the loop is to mend it.")

@@ -32,9 +32,14 @@ func (a *app) initCommand() *cobra.Command {
 	o := initOptions{}
 	cmd := &cobra.Command{
 		Use: "init [DIR]", Short: "Write a first spec for a repository", Args: cobra.MaximumNArgs(1),
-		Long: `Examine the repository of a folder (default: this one) and write pawl.yaml into its
-root: which files may change, which commands test and measure it, which agent to use,
-and practical limits, all with comments. It runs nothing; "pawl validate" tries it.
+		Long: `Examine the repository of a folder (default: this one) and write pawl.yaml: which
+files may change, which commands test and measure it, which agent to use, and practical
+limits, all with comments. It proposes what is installed here and says what is missing.
+The file goes into the root of the repository, or into the folder of the project that
+the folder belongs to, where the repository holds several. Nothing of the repository
+runs, unless nothing says whether more or less of a benchmark's number is better: then
+that command is run once, in a clone, and you are asked if that does not tell either.
+"pawl validate" tries the rest.
 --kind steward writes steward.yaml, for a steward of the project.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error {
 			o.dir = "."
@@ -46,13 +51,14 @@ and practical limits, all with comments. It runs nothing; "pawl validate" tries 
 	}
 	cmd.Flags().StringVar(&o.kind, "kind", kind.All[0].Name, "the kind: "+spec.Or(kind.Names()))
 	cmd.Flags().StringVar(&o.goal, "goal", "", "the goal, in words")
+	cmd.Flags().StringVar(&o.direction, "direction", "", "which number is better: lower or higher (default: as its unit says)")
 	cmd.Flags().BoolVar(&o.force, "force", false, "replace a spec that is there")
 	return cmd
 }
 
 type initOptions struct {
-	dir, kind, goal string
-	force           bool
+	dir, kind, goal, direction string
+	force                      bool
 }
 
 // Drafted is what `pawl init --json` prints.
@@ -74,22 +80,30 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	if !k.Loop && o.goal != "" {
 		return usage("--goal is for a loop; a " + k.Name + " has no goal of its own, its tasks have")
 	}
-	root, tracked, err := rootOf(ctx, o.dir)
+	if o.direction != "" && o.direction != "lower" && o.direction != "higher" {
+		return usage(fmt.Sprintf("--direction is %q; it may be lower or higher", o.direction))
+	}
+	root, folder, tracked, err := rootOf(ctx, o.dir)
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(root, draft.File(k))
+	files, err := filesOf(ctx, root, tracked)
+	if err != nil {
+		return err
+	}
+	found := draft.Look(draft.Checkout{Files: files, Read: func(name string) string { return head(filepath.Join(root, name)) }, Folder: folder, Has: installed(ctx)})
+	path := filepath.Join(root, found.Folder, draft.File(k))
 	switch there, err := os.Lstat(path); {
 	case err == nil && there.IsDir():
 		return fault.New(fault.InvalidSpec, "%s is a folder", path).Advise("Move it away: the spec needs this name.")
 	case err == nil && !o.force:
 		return fault.New(fault.InvalidSpec, "%s already exists", path).Advise("Replace it with --force, or change it by hand.")
 	}
-	files, err := filesOf(ctx, root, tracked)
-	if err != nil {
-		return err
+	if k.Reference || !k.Loop {
+		if err := a.direct(ctx, o, root, tracked, &found); err != nil {
+			return err
+		}
 	}
-	found := draft.Look(files, func(name string) string { return head(filepath.Join(root, name)) })
 	d := Drafted{Path: path, Kind: o.kind, Repo: root, Found: found, Agents: []string{}}
 	options := draft.Options{Goal: o.goal, Agent: draft.Agents[0], Schema: a.editorSchema(), Name: launch.Folder(spec.Repo{Path: root}, k.Name)}
 	for _, agent := range slices.Backward(draft.Agents) {
@@ -108,7 +122,7 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	}
 	return a.print(a.style().Drafted(ui.Drafted{
 		Path: path, Languages: found.Languages, Project: found.Project, Others: found.Others, Test: found.Test, Check: found.Check, Metric: found.Metric.Command, Why: found.Metric.Why,
-		Kind: k, Agent: d.Agent, Next: d.Next,
+		Setup: found.Setup, Missing: found.Missing, Hints: found.Hints, Direction: found.Metric.Direction, Kind: k, Agent: d.Agent, Next: d.Next,
 	}))
 }
 
@@ -189,29 +203,35 @@ func (a *app) editorSchema() string {
 	return path
 }
 
-// rootOf is the root of the repository that a folder is in, or the folder itself where it is in
-// none.
-func rootOf(ctx context.Context, dir string) (root string, tracked bool, err error) {
+// rootOf is the root of the repository that a folder is in, and the folder relative to it ("" for the root), or
+// the folder itself where it is in none.
+func rootOf(ctx context.Context, dir string) (root, folder string, tracked bool, err error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return "", false, err
+		return "", "", false, err
 	}
 	if fi, err := os.Stat(abs); err != nil || !fi.IsDir() {
-		return "", false, usage(fmt.Sprintf("there is no folder %s", abs))
+		return "", "", false, usage(fmt.Sprintf("there is no folder %s", abs))
 	}
 	root, err = userrepo.Root(ctx, abs)
 	failed := userrepo.Failed(err)
 	switch {
 	case err == nil:
-		return root, true, nil
+		if resolved, err := filepath.EvalSymlinks(abs); err == nil {
+			abs = resolved
+		}
+		if rel, err := filepath.Rel(root, abs); err == nil && filepath.IsLocal(rel) && rel != "." {
+			folder = filepath.ToSlash(rel)
+		}
+		return root, folder, true, nil
 	case len(failed) > 0 && failed[0].Code == userrepo.NotARepository:
-		return abs, false, nil
+		return abs, "", false, nil
 	case len(failed) > 0:
-		return "", false, fault.New(fault.PreconditionFailed, "%s", failed[0].What).Advise(failed[0].Do)
+		return "", "", false, fault.New(fault.PreconditionFailed, "%s", failed[0].What).Advise(failed[0].Do)
 	case errors.Is(err, exec.ErrNotFound):
-		return "", false, fault.New(fault.PreconditionFailed, "there is no git on the PATH").Advise("Install git " + git.MinVersion + " or later.")
+		return "", "", false, fault.New(fault.PreconditionFailed, "there is no git on the PATH").Advise("Install git " + git.MinVersion + " or later.")
 	}
-	return "", false, err
+	return "", "", false, err
 }
 
 // maxFiles bounds what is looked at where no git lists the files.

@@ -61,7 +61,7 @@ func TestInitWritesASpecThatLoads(t *testing.T) {
 	s, err := config.LoadSpec(path, nil)
 	require.NoError(t, err)
 	require.Equal(t, root, s.Repo.Path)
-	require.Equal(t, "go test ./...", s.Guard.Command)
+	require.Equal(t, "go test -json ./...", s.Guard.Command)
 	require.Contains(t, s.Agent.Command.Shell, "claude -p", "the first one that is known and there")
 	require.Empty(t, s.Agent.Env, "there is no key in the environment to give it")
 
@@ -168,4 +168,65 @@ func TestInitWritesNoSpecThatIsRefused(t *testing.T) {
 		require.Equal(t, 2, code)
 		require.Contains(t, stderr, "kind: is \"deliver\", which is not built yet in this version")
 	}
+}
+
+// commits commits all of a repository.
+func commits(t *testing.T, root string) {
+	t.Helper()
+	for _, args := range [][]string{{"add", "--all"}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"}} {
+		out, err := exec.Command("git", append([]string{"-C", root}, args...)...).CombinedOutput()
+		require.NoError(t, err, string(out))
+	}
+}
+
+func TestInitHonoursTheFolderThatItIsCalledIn(t *testing.T) {
+	root := initWorld(t, true)
+	require.NoError(t, os.WriteFile(filepath.Join(root, "sub", "go.mod"), []byte("module y\n"), 0o600))
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "sub", "deep"), 0o700))
+	t.Chdir(filepath.Join(root, "sub", "deep"))
+	code, _, stderr := execute(t, "init")
+	require.Equal(t, 0, code, stderr)
+	path := filepath.Join(root, "sub", "pawl.yaml")
+	s, err := config.LoadSpec(path, nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"sub/**/*.go"}, s.Scope)
+	require.Equal(t, "cd sub && go test -json ./...", s.Guard.Command)
+	require.Contains(t, s.Protect, "sub/pawl.yaml")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "# go is not on the PATH", "this PATH has git alone")
+	require.NoFileExists(t, filepath.Join(root, "pawl.yaml"))
+}
+
+// What nothing tells is tried in a clone; what that does not tell is asked.
+func TestInitTriesABenchmarkRatherThanGuessItsDirection(t *testing.T) {
+	path := os.Getenv("PATH")
+	root := initWorld(t, true)
+	t.Setenv("PATH", path)
+	bench := filepath.Join(root, "bench.sh")
+	write := func(script string) {
+		require.NoError(t, os.WriteFile(bench, []byte(script), 0o600))
+		commits(t, root)
+	}
+	write("u=sec; touch ran; echo \"parse: 120 ops/$u\"\n")
+	code, out, stderr := execute(t, "init", root)
+	require.Equal(t, 0, code, stderr)
+	require.Contains(t, out, "higher is better")
+	require.NoFileExists(t, filepath.Join(root, "ran"), "it ran in a clone")
+	s, err := config.LoadSpec(filepath.Join(root, "pawl.yaml"), nil)
+	require.NoError(t, err)
+	require.Equal(t, "higher", s.Verify.Direction)
+
+	write("echo 17\n")
+	require.NoError(t, os.Remove(filepath.Join(root, "pawl.yaml")))
+	code, _, stderr = execute(t, "init", root)
+	require.Equal(t, 2, code)
+	require.Contains(t, stderr, "it ends with: 17")
+	require.Contains(t, stderr, "--direction lower or --direction higher")
+	require.NoFileExists(t, filepath.Join(root, "pawl.yaml"))
+	code, _, stderr = execute(t, "init", "--direction", "lower", root)
+	require.Equal(t, 0, code, stderr)
+	code, _, stderr = execute(t, "init", "--force", "--direction", "up", root)
+	require.Equal(t, 2, code)
+	require.Contains(t, stderr, "it may be lower or higher")
 }

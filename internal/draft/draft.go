@@ -1,8 +1,8 @@
 // Package draft writes a first spec for a repository: Look finds out what the repository is made
 // of, how it is tested, what could measure it, and Spec puts that into a commented file with
-// practical limits. It reads what others hand it and writes nothing; it runs no command, so what
-// it proposes is tried by `pawl validate`, not believed. Start at Look; languages.go is the table of
-// what it knows.
+// practical limits. It proposes what is installed and says what is not; it guesses no direction of a number. It
+// reads what others hand it and writes nothing; it runs no command, so what it proposes is tried by
+// `pawl validate`, not believed. Start at Look; languages.go is the table of what it knows.
 package draft
 
 import (
@@ -12,11 +12,21 @@ import (
 	"strings"
 )
 
+// Checkout is what a spec is to be written for.
+type Checkout struct {
+	Files  []string                 // relative to the root
+	Read   func(name string) string // "" for what can't be read
+	Folder string                   // the folder that is meant, relative to the root; "" is the root
+	// Has reports whether a program is on the PATH; of "python3 -m NAME" whether that Python has the module. nil:
+	// everything is there.
+	Has func(program string) bool
+}
+
 // Repository is what is known about a repository.
 type Repository struct {
 	Languages []string `json:"languages"` // the one with most files first
-	// Project is the folder that the rest is about, where a repository holds several projects and
-	// none at its root; Others are their folders.
+	// Project is the folder that the rest is about, where a repository holds several projects and that is
+	// meant or none is at its root; Others are the folders of the others.
 	Project string   `json:"project,omitempty"`
 	Others  []string `json:"others,omitempty"`
 	Setup   string   `json:"setup,omitempty"`
@@ -25,12 +35,22 @@ type Repository struct {
 	Metric  Metric   `json:"metric"`
 	Scope   []string `json:"scope"`
 	Protect []string `json:"protect"`
+	Keep    []string `json:"keep,omitempty"` // judge.keep: what builds and tests leave behind
+	// Missing says what is not installed here and what was taken instead; Hints what else to think of.
+	Missing []string `json:"missing,omitempty"`
+	Hints   []string `json:"hints,omitempty"`
+	// Folder is where the spec belongs: that of the project where it is the one that was meant.
+	Folder string `json:"folder,omitempty"`
+
+	outer bool // Setup is for the root of the repository, although the rest is for a project
 }
 
 // Metric is what a loop could improve.
 type Metric struct {
-	Goal      string `json:"goal"`
-	Command   string `json:"command"`
+	Goal    string `json:"goal"`
+	Command string `json:"command"`
+	// Direction is "" where nothing says whether more or less is better; Direction (the function) tells it
+	// from what the command prints.
 	Direction string `json:"direction"`
 	Timeout   string `json:"timeout"`
 	// Why says where it comes from, or what it lacks.
@@ -39,45 +59,77 @@ type Metric struct {
 
 // tree is a repository's files.
 type tree struct {
-	files []string
-	has   map[string]bool
-	read  func(name string) string
+	files   []string // its own: neither vendored nor generated
+	foreign []string // globs of those that are not
+	has     map[string]bool
+	read    func(name string) string
+	program func(name string) bool
+	outer   *tree // the repository around a project
+	missing *[]string
 }
 
-// Look looks at a repository: at its files, relative to the root, and what is in some of them.
-// read returns "" for what can't be read.
-func Look(files []string, read func(name string) string) Repository {
-	t := tree{files: slices.Sorted(slices.Values(files)), has: map[string]bool{}, read: read}
-	for _, name := range files {
+// Look looks at a repository: at the names of its files and at what is in some of them.
+func Look(at Checkout) Repository {
+	t := tree{has: map[string]bool{}, read: at.Read, program: at.Has, missing: new([]string)}
+	if t.program == nil {
+		t.program = func(string) bool { return true }
+	}
+	for _, name := range at.Files {
 		t.has[name] = true
 	}
+	t.files, t.foreign = t.own(slices.Sorted(slices.Values(at.Files)))
+	r := t.look(at.Folder)
+	if strings.HasPrefix(at.Folder+"/", r.Project+"/") {
+		r.Folder = r.Project
+	}
+	r.Protect = append(r.Protect, path.Join(r.Folder, "pawl.yaml"))
+	r.Protect, r.Keep = slices.Compact(slices.Sorted(slices.Values(r.Protect))), slices.Compact(slices.Sorted(slices.Values(r.Keep)))
+	r.Missing = slices.Compact(*t.missing)
+	r.Hints = t.hints()
+	return r
+}
+
+// look looks at the project of a folder, or at the repository as a whole.
+func (t tree) look(folder string) Repository {
 	made := t.makefile()
-	if found, several := t.largest(made); several {
-		return found
+	if dir, others, is := t.project(folder, made); is {
+		return t.within(dir, others)
 	}
 	var r Repository
 	var metrics []Metric
+	tests, checks, setups := []string{made.Test}, []string{}, []string{}
 	for _, l := range t.languages() {
 		found := l.look(t)
-		r.Languages = append(r.Languages, l.name)
-		r.Setup, r.Test, r.Check = cmp.Or(r.Setup, found.Setup), cmp.Or(r.Test, found.Test), cmp.Or(r.Check, found.Check)
+		if !slices.Contains(r.Languages, l.name) {
+			r.Languages = append(r.Languages, l.name)
+		}
+		tests, checks, setups = append(tests, found.Test), append(checks, found.Check), append(setups, found.Setup)
 		if found.Metric.Command != "" {
 			metrics = append(metrics, found.Metric)
 		}
 		if len(r.Scope) == 0 {
 			r.Scope = found.Scope
 		}
-		r.Protect = append(r.Protect, found.Protect...)
+		r.outer = r.outer || found.outer
+		r.Protect, r.Keep = append(r.Protect, found.Protect...), append(r.Keep, found.Keep...)
 	}
-	r.Protect = append(r.Protect, made.Protect...)
+	r.Protect = append(append(r.Protect, made.Protect...), t.foreign...)
 	// What people wrote for themselves is what they mean by a test or a benchmark.
-	r.Test, r.Check = cmp.Or(made.Test, r.Test, t.testScript()), cmp.Or(r.Check, made.Check)
+	r.Test = t.choose("the tests", append(tests, t.testScript())...)
+	r.Check = t.choose("the check", append(checks, made.Check)...)
+	if r.Setup = cmp.Or(setups...); made.Test != "" && r.Test == made.Test && !r.outer { // which may need any of them
+		r.Setup = strings.Join(slices.DeleteFunc(setups, func(s string) bool { return s == "" }), " && ")
+	}
+	r.Setup = t.choose("setup", r.Setup)
 	metrics = append(append(t.scripts(), made.Metric), metrics...)
-	if i := slices.IndexFunc(metrics, func(m Metric) bool { return m.Command != "" }); i >= 0 {
-		r.Metric = metrics[i]
+	if chosen := t.choose("the benchmark", commands(metrics)...); chosen != "" {
+		r.Metric = metrics[slices.IndexFunc(metrics, func(m Metric) bool { return m.Command == chosen })]
 	}
 	if len(r.Scope) == 0 {
 		r.Scope = t.under("src", "lib", "app")
+	}
+	if len(r.Languages) == 0 && len(r.Scope) == 0 && t.pages() && r.Metric.Command == "" {
+		r.Scope, r.Metric = []string{"**/*.{md,markdown}"}, t.docs()
 	}
 	if len(r.Scope) == 0 {
 		r.Scope = []string{"**"}
@@ -85,8 +137,14 @@ func Look(files []string, read func(name string) string) Repository {
 	if r.Metric.Command == "" {
 		r.Metric = size(r.Scope)
 	}
-	r.Protect = slices.Compact(slices.Sorted(slices.Values(append(r.Protect, "pawl.yaml"))))
 	return r
+}
+
+func commands(metrics []Metric) (all []string) {
+	for _, m := range metrics {
+		all = append(all, m.Command)
+	}
+	return all
 }
 
 // size is the metric that every repository has. It is taken with find, since git would not count

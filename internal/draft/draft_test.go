@@ -1,6 +1,7 @@
 package draft_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"os"
@@ -62,13 +63,19 @@ func look(files map[string]string) draft.Repository {
 	for name := range files {
 		names = append(names, name)
 	}
-	return draft.Look(names, func(name string) string { return files[name] })
+	return draft.Look(draft.Checkout{Files: names, Read: func(name string) string { return files[name] }})
+}
+
+// decided is what was found, with a direction where nobody could tell it.
+func decided(r draft.Repository) draft.Repository {
+	r.Metric.Direction = cmp.Or(r.Metric.Direction, "higher")
+	return r
 }
 
 func TestSpecsForRepositoriesOfManyKinds(t *testing.T) {
 	for name, files := range repositories {
 		t.Run(name, func(t *testing.T) {
-			text := draft.Spec(kind.Improve, look(files), draft.Options{Agent: draft.Agents[0], OnPath: name != "empty", HasKey: name == "go", Schema: "/s/pawl.schema.json"})
+			text := draft.Spec(kind.Improve, decided(look(files)), draft.Options{Agent: draft.Agents[0], OnPath: name != "empty", HasKey: name == "go", Schema: "/s/pawl.schema.json"})
 			golden := filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")+".yaml")
 			if *update {
 				require.NoError(t, os.WriteFile(golden, []byte(text), 0o644))
@@ -127,7 +134,7 @@ func TestAStewardsDraftLoadsForEveryRepository(t *testing.T) {
 	for name, files := range repositories {
 		for _, agent := range draft.Agents {
 			path := filepath.Join(t.TempDir(), "steward.yaml")
-			text := draft.Spec(kind.Steward, look(files), draft.Options{Agent: agent, OnPath: true, HasKey: true, Name: "it's 1: shop", Schema: "/s/pawl.schema.json"})
+			text := draft.Spec(kind.Steward, decided(look(files)), draft.Options{Agent: agent, OnPath: true, HasKey: true, Name: "it's 1: shop", Schema: "/s/pawl.schema.json"})
 			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 			c, err := config.LoadCharter(path, nil)
 			require.NoError(t, err, "%s\n%s", name, text)
@@ -154,7 +161,7 @@ func TestTheMetricOfARepositoryWithoutOneIsItsSize(t *testing.T) {
 		"find . -type f -not -path './.git/*' -not -path '*/node_modules/*' \\( -name '*.go' \\) -exec cat {} + | wc -c":                                                                                     {"go.mod", "a.go"},
 		"find . -type f -not -path './.git/*' -not -path '*/node_modules/*' \\( -name '*.js' -o -name '*.mjs' -o -name '*.cjs' -o -name '*.jsx' -o -name '*.ts' -o -name '*.tsx' \\) -exec cat {} + | wc -c": {"package.json"},
 	} {
-		require.Equal(t, want, draft.Look(files, func(string) string { return "" }).Metric.Command)
+		require.Equal(t, want, draft.Look(draft.Checkout{Files: files, Read: func(string) string { return "" }}).Metric.Command)
 	}
 }
 

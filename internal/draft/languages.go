@@ -24,12 +24,12 @@ var languages = []language{
 	{"node", []string{".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx"}, []string{"package.json"}, node},
 	{"python", []string{".py"}, []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile"}, python},
 	{"rust", []string{".rs"}, []string{"Cargo.toml"}, rust},
-	{"java", []string{".java", ".kt"}, []string{"pom.xml"}, java("mvnw", "mvn", " -q -B test", " -q -B compile", "pom.xml")},
-	{"java", []string{".java", ".kt"}, []string{"build.gradle", "build.gradle.kts"}, java("gradlew", "gradle", " -q test", " -q classes", "build.gradle*")},
+	{"java", []string{".java", ".kt"}, []string{"pom.xml"}, java("mvnw", "mvn", " -q -B test", " -q -B compile", "pom.xml", "**/target/**")},
+	{"java", []string{".java", ".kt"}, []string{"build.gradle", "build.gradle.kts"}, java("gradlew", "gradle", " -q test", " -q classes", "build.gradle*", "**/build/**", ".gradle/**")},
 	{"ruby", []string{".rb"}, []string{"Gemfile"}, ruby},
-	{"php", []string{".php"}, []string{"composer.json"}, fixed("vendor/bin/phpunit", "", "src/**", "tests/**", "composer.json")},
-	{"elixir", []string{".ex", ".exs"}, []string{"mix.exs"}, fixed("mix test", "mix compile --warnings-as-errors", "lib/**", "test/**", "mix.exs")},
-	{"dotnet", []string{".cs", ".fs"}, []string{"global.json", "Directory.Build.props"}, fixed("dotnet test", "dotnet build", "src/**", "tests/**")},
+	{"php", []string{".php"}, []string{"composer.json"}, php},
+	{"elixir", []string{".ex", ".exs"}, []string{"mix.exs"}, elixir},
+	{"dotnet", []string{".cs", ".fs"}, []string{"global.json", "Directory.Build.props"}, dotnet},
 	{"c", []string{".c", ".h", ".cc", ".cpp", ".cxx", ".hpp"}, nil, c},
 	{"shell", []string{".sh"}, nil, fixed("", "", "")},
 }
@@ -52,13 +52,13 @@ func fixed(test, check, scope string, protect ...string) func(tree) Repository {
 
 // java is what Maven and Gradle build: by the wrapper where the repository brings it, else by the
 // program, and in the folders of each module.
-func java(wrapper, program, test, check, manifest string) func(tree) Repository {
+func java(wrapper, program, test, check, manifest string, keep ...string) func(tree) Repository {
 	return func(t tree) Repository {
 		run := program
 		if t.has[wrapper] {
 			run = "./" + wrapper
 		}
-		r := Repository{Test: run + test, Check: run + check, Protect: []string{manifest}}
+		r := Repository{Test: run + test, Check: run + check, Protect: []string{manifest}, Keep: slices.Clone(keep)}
 		for _, name := range t.files {
 			if module, _, is := strings.Cut("/"+name, "/src/main/"); is {
 				r.Scope = append(r.Scope, strings.TrimPrefix(module+"/src/main/**", "/"))
@@ -71,8 +71,38 @@ func java(wrapper, program, test, check, manifest string) func(tree) Repository 
 	}
 }
 
+// php, elixir and dotnet have a place for everything; what is fetched for them is what their lockfile says.
+func php(t tree) Repository {
+	r := fixed("vendor/bin/phpunit", "", "src/**", "tests/**", "composer.json", "composer.lock")(t)
+	r.Setup, r.Keep = "composer install --quiet --no-interaction", []string{"vendor/**"}
+	return r
+}
+
+func elixir(t tree) Repository {
+	r := fixed("mix test", "mix compile --warnings-as-errors", "lib/**", "test/**", "mix.exs")(t)
+	r.Keep = []string{"_build/**"}
+	if t.has["mix.lock"] {
+		r.Setup, r.Protect, r.Keep = "mix deps.get", append(r.Protect, "mix.lock"), append(r.Keep, "deps/**")
+	}
+	return r
+}
+
+func dotnet(t tree) Repository {
+	r := fixed("dotnet test", "dotnet build", "src/**", "tests/**")(t)
+	r.Keep = []string{"**/bin/**", "**/obj/**"}
+	if t.has["packages.lock.json"] {
+		r.Setup = "dotnet restore --locked-mode"
+	}
+	return r
+}
+
 func c(t tree) Repository {
 	r := Repository{Protect: append(t.present("CMakeLists.txt", "meson.build", "configure.ac"), t.under("test", "tests")...)}
+	for _, glob := range []string{"test*.c", "*_test.c", "test*.cc", "*_test.cc", "test*.cpp", "*_test.cpp"} {
+		if slices.ContainsFunc(t.files, func(name string) bool { is, _ := path.Match(glob, path.Base(name)); return is }) {
+			r.Protect = append(r.Protect, "**/"+glob)
+		}
+	}
 	if r.Scope = t.under("src", "lib"); len(r.Scope) > 0 {
 		r.Scope = append(r.Scope, t.under("include")...)
 	} else {
@@ -80,9 +110,9 @@ func c(t tree) Repository {
 	}
 	switch {
 	case t.has["CMakeLists.txt"]:
-		r.Test = "cmake -S . -B build >/dev/null && cmake --build build >/dev/null && ctest --test-dir build --output-on-failure"
+		r.Test, r.Keep = "cmake -S . -B build >/dev/null && cmake --build build >/dev/null && ctest --test-dir build --output-on-failure", []string{"build/**"}
 	case t.has["meson.build"]:
-		r.Test = "meson setup build >/dev/null && meson test -C build"
+		r.Test, r.Keep = "meson setup build >/dev/null && meson test -C build", []string{"build/**"}
 	}
 	return r
 }
@@ -90,9 +120,14 @@ func c(t tree) Repository {
 var goBenchmark = regexp.MustCompile(`(?m)^func (Benchmark\w+)\(`)
 
 func golang(t tree) Repository {
-	r := Repository{Test: "go test ./...", Check: "go vet ./...", Scope: []string{"**/*.go"}, Protect: append(t.present("go.mod", "go.sum"), "**/*_test.go")}
+	r := Repository{Test: "go test -json ./...", Scope: []string{"**/*.go"}, Protect: append(t.present("go.mod", "go.sum"), "**/*_test.go")}
+	lint := ""
 	if slices.ContainsFunc(t.files, func(name string) bool { return strings.HasPrefix(name, ".golangci.") }) {
-		r.Check = "golangci-lint run"
+		lint = "golangci-lint run"
+	}
+	r.Check = t.choose("the check", lint, "go vet ./...")
+	if t.has["go.sum"] && !t.has["vendor/modules.txt"] {
+		r.Setup = "go mod download"
 	}
 	var packages []string
 	for _, name := range t.files {
@@ -108,15 +143,16 @@ func golang(t tree) Repository {
 		r.Metric = benchmark("Make what the benchmarks measure faster",
 			`go test -run '^$' -bench . -count 3 `+where+` | awk '/ ns\/op/ {sum += $3; n++} END {printf "METRIC ns=%.1f\n", sum / n}'`,
 			"the mean of the Go benchmarks in "+inWords(where))
+		r.Metric.Direction = lower
 	}
 	return r
 }
 
 const numberLast = "; it has to print its number last, or as METRIC name=number"
 
-// benchmark is the metric of a command that may take minutes and whose number should get smaller.
+// benchmark is the metric of a command that may take minutes. Whether more or less of it is better is not known.
 func benchmark(goal, command, why string) Metric {
-	return Metric{Goal: goal, Command: command, Direction: "lower", Timeout: "5m", Why: why}
+	return Metric{Goal: goal, Command: command, Timeout: "5m", Why: why}
 }
 
 // inWords names packages in a sentence.
@@ -136,17 +172,9 @@ func node(t tree) Repository {
 		Dependencies, DevDependencies map[string]string
 	}
 	_ = json.Unmarshal([]byte(t.read("package.json")), &manifest) // what it can't tell it doesn't
-	manager, setup := "npm", "npm install --no-audit --no-fund"
-	for _, lock := range []struct{ file, manager, setup string }{
-		{"package-lock.json", "npm", "npm ci --no-audit --no-fund"}, {"pnpm-lock.yaml", "pnpm", "pnpm install --frozen-lockfile"},
-		{"yarn.lock", "yarn", "yarn install --frozen-lockfile"}, {"bun.lock", "bun", "bun install --frozen-lockfile"}, {"bun.lockb", "bun", "bun install --frozen-lockfile"},
-	} {
-		if t.has[lock.file] {
-			manager, setup = lock.manager, lock.setup
-		}
-	}
+	manager, setup, above := t.packages()
 	run := func(script string) string {
-		if manager == "npm" {
+		if strings.HasPrefix(manager, "npm") {
 			return "npm run --silent " + script
 		}
 		return manager + " run " + script
@@ -154,18 +182,27 @@ func node(t tree) Repository {
 	r := Repository{Scope: t.under("src", "lib", "app"), Protect: append(t.present("package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb"),
 		t.under("test", "tests", "__tests__", "spec")...)}
 	if len(manifest.Dependencies)+len(manifest.DevDependencies) > 0 {
-		r.Setup = setup
+		r.Setup, r.outer, r.Keep = setup, above, []string{"**/node_modules/**"}
 	}
 	if len(r.Scope) == 0 {
-		r.Scope = []string{"**/*.{js,mjs,cjs,jsx,ts,tsx}"}
+		if r.Scope = t.inner("packages", "src", "lib"); len(r.Scope) == 0 {
+			r.Scope = []string{"**/*.{js,mjs,cjs,jsx,ts,tsx}"}
+		}
 	}
+	r.Protect = append(r.Protect, t.inner("packages", "test", "tests", "__tests__", "package.json")...)
+	if slices.ContainsFunc(t.files, func(name string) bool { return strings.HasPrefix(name, "dist/") }) {
+		r.Protect = append(r.Protect, "dist/**") // built from the rest
+	}
+	tests := len(t.under("test", "tests", "__tests__")) > 0
 	for _, infix := range []string{".test.", ".spec."} {
 		if slices.ContainsFunc(t.files, func(name string) bool { return strings.Contains(path.Base(name), infix) }) {
-			r.Protect = append(r.Protect, "**/*"+infix+"*")
+			r.Protect, tests = append(r.Protect, "**/*"+infix+"*"), true
 		}
 	}
 	if test, ok := manifest.Scripts["test"]; ok && !strings.Contains(test, npmDefault) {
 		r.Test = manager + " test"
+	} else if tests {
+		r.Test = "node --test"
 	}
 	for _, script := range []string{"lint", "typecheck", "check"} {
 		if _, ok := manifest.Scripts[script]; ok {
@@ -177,34 +214,117 @@ func node(t tree) Repository {
 	}
 	for _, script := range []string{"bench", "benchmark", "perf"} {
 		if _, ok := manifest.Scripts[script]; ok && r.Metric.Command == "" {
-			r.Metric = benchmark("Make what the benchmark measures faster", run(script), "the script "+script+" of package.json"+numberLast)
+			r.Metric = benchmark("Make what the benchmark measures better", run(script), "the script "+script+" of package.json"+numberLast)
 		}
 	}
 	return r
 }
 
+// managers of Node packages, by their lockfiles.
+var managers = []struct{ file, manager, setup string }{
+	{"package-lock.json", "npm", "npm ci --no-audit --no-fund"}, {"npm-shrinkwrap.json", "npm", "npm ci --no-audit --no-fund"},
+	{"pnpm-lock.yaml", "pnpm", "pnpm install --frozen-lockfile"}, {"yarn.lock", "yarn", "yarn install --frozen-lockfile"},
+	{"bun.lock", "bun", "bun install --frozen-lockfile"}, {"bun.lockb", "bun", "bun install --frozen-lockfile"},
+}
+
+// packages is what manages the Node packages of a project, and what installs them; above says that the lockfile is
+// that of the repository around it.
+func (t tree) packages() (manager, setup string, above bool) {
+	for outer := &t; outer != nil; outer = outer.outer {
+		for _, m := range managers {
+			if !outer.has[m.file] {
+				continue
+			}
+			above = outer != &t
+			switch {
+			case t.program(m.manager):
+				return m.manager, m.setup, above
+			case t.program("corepack"):
+				t.miss(m.manager + " is not on the PATH, so corepack runs it")
+				return "corepack " + m.manager, "corepack " + m.setup, above
+			case t.program("npm"):
+				t.miss(m.manager + " is not on the PATH, so npm installs the packages, without " + m.file)
+				return "npm", "npm install --no-audit --no-fund --no-package-lock", above
+			}
+			return m.manager, m.setup, above
+		}
+	}
+	return "npm", "npm install --no-audit --no-fund --no-package-lock", false
+}
+
+// inner returns globs of those folders and files that are in the folders of a workspace: packages/*/src/**.
+func (t tree) inner(workspace string, names ...string) (globs []string) {
+	for _, name := range names {
+		for _, file := range t.files {
+			parts := strings.SplitN(file, "/", 4)
+			if len(parts) < 3 || parts[0] != workspace || parts[2] != name {
+				continue
+			}
+			glob := workspace + "/*/" + name
+			if len(parts) > 3 {
+				glob += "/**"
+			}
+			globs = append(globs, glob)
+			break
+		}
+	}
+	return globs
+}
+
 func python(t tree) Repository {
 	config := t.read("pyproject.toml") + t.read("setup.cfg") + t.read("requirements.txt") + t.read("requirements-dev.txt") + t.read("tox.ini") + t.read("Pipfile")
-	prefix, setup := "", ""
-	switch {
-	case t.has["uv.lock"]:
-		prefix, setup = "uv run ", "uv sync --quiet"
-	case t.has["poetry.lock"]:
-		prefix, setup = "poetry run ", "poetry install --quiet"
-	}
-	r := Repository{Setup: setup, Protect: append(t.present("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "uv.lock", "poetry.lock", "conftest.py"), t.under("test", "tests")...)}
-	tests := slices.ContainsFunc(t.files, func(name string) bool {
+	tests := slices.DeleteFunc(slices.Clone(t.files), func(name string) bool {
 		base := path.Base(name)
-		return strings.HasPrefix(base, "test_") && strings.HasSuffix(base, ".py") || strings.HasSuffix(base, "_test.py")
+		return !(strings.HasPrefix(base, "test_") && strings.HasSuffix(base, ".py") || strings.HasSuffix(base, "_test.py"))
 	})
-	if tests {
+	asks := func(what string) bool {
+		return slices.ContainsFunc(tests, func(name string) bool { return strings.Contains(t.read(name), what) })
+	}
+	pytest := t.has["pytest.ini"] || strings.Contains(config, "pytest") || t.has["conftest.py"] || t.has["tests/conftest.py"] || asks("import pytest")
+	run, setup := t.either("python", "python3"), ""
+	var keep []string
+	brought := true // what tests need comes with setup
+	requirements := t.present("requirements.txt", "requirements-dev.txt", "requirements-test.txt", "dev-requirements.txt", "test-requirements.txt")
+	switch {
+	case t.has["uv.lock"] && t.program("uv"):
+		run, setup, keep = "uv run python", "uv sync --quiet", []string{".venv/**"}
+	case t.has["poetry.lock"] && t.program("poetry"):
+		run, setup = "poetry run python", "poetry install --quiet"
+	case t.has["pdm.lock"] && t.program("pdm"):
+		run, setup, keep = "pdm run python", "pdm sync --quiet", []string{".venv/**"}
+	case t.has["Pipfile.lock"] && t.program("pipenv"):
+		run, setup = "pipenv run python", "pipenv sync --dev"
+	case len(requirements) > 0:
+		setup, keep = run+" -m venv .venv && .venv/bin/python -m pip install --quiet -r "+strings.Join(requirements, " -r "), []string{".venv/**"}
+		run = ".venv/bin/python"
+		if pytest && !strings.Contains(config+t.read("requirements-test.txt")+t.read("dev-requirements.txt")+t.read("test-requirements.txt"), "pytest") {
+			setup += " pytest"
+		}
+	default:
+		brought = false
+		for _, lock := range []struct{ file, manager string }{{"uv.lock", "uv"}, {"poetry.lock", "poetry"}, {"pdm.lock", "pdm"}, {"Pipfile.lock", "pipenv"}} {
+			if t.has[lock.file] {
+				t.miss(lock.manager + " is not on the PATH, so nothing installs what " + lock.file + " lists")
+			}
+		}
+	}
+	r := Repository{Setup: setup, Keep: keep, Protect: append(t.present("pyproject.toml", "setup.py", "setup.cfg", "uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "conftest.py"), t.under("test", "tests")...)}
+	r.Protect = append(r.Protect, requirements...)
+	if len(tests) > 0 {
 		r.Protect = append(r.Protect, "**/test_*.py")
 	}
+	installed := brought || t.program(run+" -m pytest")
 	switch {
-	case t.has["pytest.ini"], strings.Contains(config, "pytest"), t.has["conftest.py"], t.has["tests/conftest.py"]:
-		r.Test = prefix + "python -m pytest -q"
-	case tests:
-		r.Test = prefix + "python -m unittest discover"
+	case pytest && !installed && asks("unittest") && !asks("import pytest"):
+		t.miss(run + " has no pytest, so the tests are those that unittest finds")
+		r.Test = t.unittest(run)
+	case pytest && !installed:
+		t.miss(run + " has no pytest, which the tests need: pawl validate refuses this until it is there")
+		r.Test = run + " -m pytest -q"
+	case pytest:
+		r.Test = run + " -m pytest -q"
+	case len(tests) > 0:
+		r.Test = t.unittest(run)
 	}
 	if r.Scope = t.under("src"); len(r.Scope) == 0 {
 		for _, name := range t.files {
@@ -218,17 +338,56 @@ func python(t tree) Repository {
 		r.Scope = []string{"**/*.py"}
 	}
 	switch {
-	case t.has["ruff.toml"], strings.Contains(config, "ruff"):
-		r.Check = prefix + "ruff check ."
+	case (t.has["ruff.toml"] || strings.Contains(config, "ruff")) && strings.HasSuffix(run, " run python"):
+		r.Check = strings.TrimSuffix(run, "python") + "ruff check ."
+	case (t.has["ruff.toml"] || strings.Contains(config, "ruff")) && t.program("ruff"):
+		r.Check = "ruff check ."
 	default:
-		r.Check = prefix + "python -m compileall -q ."
+		r.Check = run + " -m compileall -q " + t.sources(r.Scope)
 	}
 	return r
 }
 
+// unittest runs the tests that Python's own runner finds: those in the folder of tests where there is one.
+func (t tree) unittest(run string) string {
+	if len(t.under("src")) > 0 {
+		run = "PYTHONPATH=src " + run
+	}
+	for _, dir := range []string{"tests", "test"} {
+		if t.has[dir+"/__init__.py"] {
+			return run + " -m unittest discover -s " + dir + " -t ."
+		}
+		if len(t.under(dir)) > 0 {
+			return run + " -m unittest discover -s " + dir
+		}
+	}
+	return run + " -m unittest discover"
+}
+
+// sources are the folders of a scope, or all.
+func (t tree) sources(scope []string) string {
+	var dirs []string
+	for _, glob := range scope {
+		dir, whole := strings.CutSuffix(glob, "/**")
+		if !whole || !folder.MatchString(dir) {
+			return "."
+		}
+		dirs = append(dirs, dir)
+	}
+	return strings.Join(dirs, " ")
+}
+
 func rust(t tree) Repository {
-	return Repository{Test: "cargo test --quiet", Check: "cargo check --quiet", Scope: append(t.under("src"), t.under("crates")...),
-		Protect: append(t.present("Cargo.toml", "Cargo.lock"), t.under("tests", "benches")...)}
+	r := Repository{Test: "cargo test", Check: "cargo check --quiet", Keep: []string{"target/**"},
+		Scope: append(t.under("src"), t.inner("crates", "src")...), Protect: append(t.present("Cargo.toml", "Cargo.lock"), t.under("tests", "benches")...)}
+	if len(r.Scope) == 0 {
+		r.Scope = []string{"**/*.rs"}
+	}
+	r.Protect = append(r.Protect, t.inner("crates", "tests", "benches", "Cargo.toml")...)
+	if t.has["Cargo.lock"] {
+		r.Setup = "cargo fetch --locked --quiet"
+	}
+	return r
 }
 
 func ruby(t tree) Repository {
@@ -256,8 +415,10 @@ func (t tree) makefile() (r Repository) {
 			break                      // as make does
 		}
 	}
-	if targets["test"] {
-		r.Test = "make test"
+	for _, name := range []string{"test", "check"} {
+		if targets[name] && r.Test == "" {
+			r.Test = "make " + name
+		}
 	}
 	for _, name := range []string{"lint", "vet"} {
 		if targets[name] && r.Check == "" {
@@ -277,13 +438,18 @@ var measures = regexp.MustCompile(`^(?:(?:scripts?|bin|tools|bench|benchmarks)/)
 var tests = regexp.MustCompile(`^(?:(?:scripts?|bin|tools|tests?)/)?(?:tests?|check|run[_-]tests?)\.(sh|py|js|rb)$`)
 
 // runs is how a script with an extension is run.
-var runs = map[string]string{"sh": "sh ", "py": "python ", "js": "node ", "rb": "ruby "}
+func (t tree) runs(extension string) string {
+	return map[string]string{"sh": "sh ", "py": t.either("python", "python3") + " ", "js": "node ", "rb": "ruby "}[extension]
+}
+
+// printedMetric is where a script has the name of the number that it prints.
+var printedMetric = regexp.MustCompile(`METRIC [A-Za-z_][\w./-]*=`)
 
 // testScript is a program in the repository that is called like something that tests.
 func (t tree) testScript() string {
 	for _, name := range t.files {
 		if m := tests.FindStringSubmatch(name); m != nil {
-			return runs[m[1]] + name
+			return t.runs(m[1]) + name
 		}
 	}
 	return ""
@@ -293,7 +459,11 @@ func (t tree) testScript() string {
 func (t tree) scripts() (found []Metric) {
 	for _, name := range t.files {
 		if m := measures.FindStringSubmatch(name); m != nil {
-			found = append(found, benchmark("Make what "+name+" measures better", runs[m[1]]+name, "a script that is here"+numberLast))
+			metric := benchmark("Make what "+name+" measures better", t.runs(m[1])+name, "a script that is here"+numberLast)
+			if printed := printedMetric.FindAllString(t.read(name), -1); len(printed) > 0 {
+				metric.Direction = Direction(strings.Join(printed, "1\n") + "1")
+			}
+			found = append(found, metric)
 		}
 	}
 	return found

@@ -18,51 +18,66 @@ const (
 // folder is what a command can name without quotes.
 var folder = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]*$`)
 
-// largest looks at the project with most files of those in the repository's folders. It is for a
-// repository that says at its root neither what it is made of nor how it is tested: several is false
-// for any other. made is what its Makefile says.
-func (t tree) largest(made Repository) (r Repository, several bool) {
-	size := t.projects()
-	if made.Test != "" || size[""] > 0 || len(size) == 0 {
-		return r, false
-	}
-	dirs := slices.SortedFunc(maps.Keys(size), func(a, b string) int { return cmp.Or(size[b]-size[a], strings.Compare(a, b)) })
-	dir := dirs[0]
-	var files []string
-	for _, name := range t.files {
-		if below, is := strings.CutPrefix(name, dir+"/"); is {
-			files = append(files, below)
+// project is the folder of the project that a spec is for: the nearest at or above the folder that is
+// meant, or the one with most files where the repository says at its root neither what it is made of nor how
+// it is tested. is is false where it is for the whole repository. made is what its Makefile says.
+func (t tree) project(folder string, made Repository) (dir string, others []string, is bool) {
+	size := t.projects(folder)
+	for dir = folder; dir != "" && dir != "."; dir = path.Dir(dir) {
+		if _, is = size[dir]; is {
+			break
 		}
 	}
-	r = Look(files, func(name string) string { return t.read(dir + "/" + name) })
+	if !is && (made.Test != "" || size[""] > 0 || len(size) == 0) {
+		return "", nil, false
+	}
+	dirs := slices.SortedFunc(maps.Keys(size), func(a, b string) int { return cmp.Or(size[b]-size[a], strings.Compare(a, b)) })
+	if !is {
+		dir = dirs[0]
+	}
+	others = slices.DeleteFunc(dirs, func(other string) bool { return other == dir || other == "" })
+	return dir, others[:min(len(others), manyProjects)], true
+}
+
+// within looks at the project of a folder. Its commands go there first; what sets it up where its lockfile is.
+func (t tree) within(dir string, others []string) Repository {
+	inner := tree{has: map[string]bool{}, program: t.program, outer: &t, missing: t.missing}
+	inner.read = func(name string) string { return t.read(dir + "/" + name) }
+	for name := range t.has {
+		if below, is := strings.CutPrefix(name, dir+"/"); is {
+			inner.has[below] = true
+		}
+	}
+	inner.files, inner.foreign = inner.own(slices.Sorted(maps.Keys(inner.has)))
+	r := inner.look("")
 	for _, command := range []*string{&r.Setup, &r.Test, &r.Check, &r.Metric.Command} {
-		if *command != "" {
+		if *command != "" && (command != &r.Setup || !r.outer) {
 			*command = "cd " + dir + " && " + *command
 		}
 	}
-	for _, globs := range [][]string{r.Scope, r.Protect} {
+	for _, globs := range [][]string{r.Scope, r.Protect, r.Keep} {
 		for i := range globs {
 			globs[i] = dir + "/" + globs[i]
 		}
 	}
-	r.Protect = append(slices.DeleteFunc(r.Protect, func(glob string) bool { return glob == dir+"/pawl.yaml" }), "pawl.yaml")
-	r.Project, r.Others = dir, dirs[1:min(len(dirs), 1+manyProjects)]
-	return r, true
+	r.Project, r.Others = dir, others
+	return r
 }
 
 // projects counts the files of each folder that has a manifest; "" is the root. A folder below one
-// that has a manifest belongs to it.
-func (t tree) projects() map[string]int {
+// that has a manifest belongs to it, unless it is the one that is meant or around that.
+func (t tree) projects(meant string) map[string]int {
 	size := map[string]int{}
 	for _, name := range t.files {
 		dir := strings.TrimPrefix(path.Dir(name), ".")
-		if manifest(path.Base(name)) && strings.Count(dir, "/") < deepest && (dir == "" || folder.MatchString(dir)) {
+		around := dir != "" && strings.HasPrefix(meant+"/", dir+"/")
+		if manifest(path.Base(name)) && (around || strings.Count(dir, "/") < deepest) && (dir == "" || folder.MatchString(dir)) {
 			size[dir] = 0
 		}
 	}
 	for dir := range size {
 		for up := path.Dir(dir); up != "." && up != "/"; up = path.Dir(up) {
-			if _, inner := size[up]; inner {
+			if _, inner := size[up]; inner && !strings.HasPrefix(meant+"/", dir+"/") {
 				delete(size, dir)
 			}
 		}

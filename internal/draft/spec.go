@@ -2,6 +2,7 @@ package draft
 
 import (
 	"encoding/json"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -34,7 +35,7 @@ func (o Options) Key() string {
 func Spec(k kind.Kind, r Repository, o Options) string {
 	var b strings.Builder
 	if !k.Loop {
-		r.Protect = append(slices.Clone(r.Protect), File(k)) // and no loop changes it
+		r.Protect = append(slices.Clone(r.Protect), path.Join(r.Folder, File(k))) // and no loop changes it
 	}
 	draft := template.Must(template.New(k.Name).Funcs(template.FuncMap{"yaml": quote, "list": quoteAll}).Parse(k.Draft))
 	err := draft.Execute(&b, struct {

@@ -15,6 +15,8 @@ type Drafted struct {
 	Project                         string   // the folder that it is for, where there are several
 	Others                          []string // those that it is not for
 	Test, Check, Metric, Why, Agent string
+	Setup, Direction                string
+	Missing, Hints                  []string // what is not installed, what else to think of
 	Next                            []string
 }
 
@@ -26,13 +28,22 @@ func (s Style) Drafted(d Drafted) string {
 		f.add("project", Clean(d.Project), s.Dim(Clean(cmp.Or(strings.Join(d.Others, ", "), "none")+" besides")))
 	}
 	if d.Kind.Reference {
-		f.add("metric", Clean(d.Metric), s.Dim(Clean(d.Why)))
+		f.add("metric", Clean(d.Metric), s.Dim(Clean(d.Why)), s.Dim(d.Direction+" is better"))
+	}
+	if d.Setup != "" {
+		f.add("setup", Clean(d.Setup))
 	}
 	f.add("tests", cmp.Or(Clean(d.Test), "none found"))
 	if d.Check != "" {
 		f.add("check", Clean(d.Check))
 	}
 	f.add("agent", cmp.Or(d.Agent, "none found on the PATH"))
+	for _, missing := range d.Missing {
+		f.add("missing", Clean(missing))
+	}
+	for _, hint := range d.Hints {
+		f.add("note", Clean(hint))
+	}
 	f.add("next", append([]string{"read the file, then"}, d.Next...)...)
 	return s.Bold("Wrote "+Clean(d.Path)) + "\n\n" + f.String()
 }

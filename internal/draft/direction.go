@@ -1,0 +1,49 @@
+package draft
+
+import (
+	"regexp"
+	"strings"
+)
+
+const (
+	lower  = "lower"
+	higher = "higher"
+)
+
+var (
+	metricLine = regexp.MustCompile(`^METRIC\s+(\S+?)=`)
+	aNumber    = regexp.MustCompile(`[0-9]`)
+
+	// A rate has more of something in a time; everything else that is counted in times, sizes or mistakes is a cost.
+	rates = regexp.MustCompile(`(?i)(\b|_|\d)(ops|op|req|reqs|requests|iter|iters|iterations|it|calls|rows|items|events|tasks|[kmgt]?i?b|bytes|messages|msgs|runs)?\s?(/|_per_|\sper\s)\s?(s|sec|second|minute)\b|` +
+		`(?i)(\b|_)(rps|qps|tps|fps|hz|khz|mhz|ops|throughput|score|coverage|accuracy|precision|recall|passed|speedup|hits)(\b|_)`)
+	costs = regexp.MustCompile(`(?i)(\d|\b|_)(ns|us|µs|ms|msec|s|sec|secs|seconds|millis|milliseconds|microseconds|nanoseconds|minutes)(/op|/iter|_per_op)?(\b|_)|` +
+		`(?i)(\d|\b|_)(b|kb|mb|kib|mib|bytes?|allocs)(/op)?(\b|_)|` +
+		`(?i)(\b|_)(time|duration|latency|elapsed|p50|p90|p95|p99|size|loc|lines|errors|failures|failed|warnings|misses|memory|rss|cycles|instructions|cost)(\b|_)`)
+)
+
+// Direction tells from what a command printed whether its number should be "lower" or "higher": by the name of
+// the last line METRIC name=number, else by the last line with a number. It returns "" where that says
+// nothing, or both.
+func Direction(output string) string {
+	last := ""
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		isMetric := metricLine.MatchString(line)
+		if isMetric || aNumber.MatchString(line) && !metricLine.MatchString(last) {
+			last = line
+		}
+	}
+	if m := metricLine.FindStringSubmatch(last); m != nil {
+		last = strings.NewReplacer("-", "_", ".", "_").Replace(m[1])
+	}
+	rate := rates.MatchString(last)
+	cost := costs.MatchString(rates.ReplaceAllString(last, " "))
+	switch {
+	case rate && !cost:
+		return higher
+	case cost && !rate:
+		return lower
+	}
+	return ""
+}

@@ -1,0 +1,64 @@
+package draft
+
+import (
+	"path"
+	"regexp"
+	"strings"
+)
+
+// pages reports whether this is a repository of pages and nothing else that is written in lines.
+func (t tree) pages() bool {
+	for _, name := range t.files {
+		if page(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func page(name string) bool {
+	ext := strings.ToLower(path.Ext(name))
+	return ext == ".md" || ext == ".markdown"
+}
+
+const everyPage = `find . \( -name '*.md' -o -name '*.markdown' \) -type f -not -path './.git/*'`
+
+// fenced has sed leave out blocks of code.
+const fenced = "/^ *```/,/^ *```/d"
+
+// link is one of Markdown to a file: no address, no anchor, no title.
+var link = regexp.MustCompile(`\]\(([^):# <>]+)[#)]`)
+
+// docs is a metric for pages: links that lead nowhere where there are some, else how long the sentences are.
+func (t tree) docs() Metric {
+	const other = "; put what you want to be better here"
+	if t.deadLinks() > 0 {
+		return Metric{
+			Goal: "Mend the links that lead to no file", Direction: lower, Timeout: "1m", Why: "links of the pages to files that are not there" + other,
+			Command: everyPage + ` | while read -r f; do sed -e '` + fenced + `' -e 's/` + "`[^`]*`" + `//g' "$f" | grep -oE '\]\([^):# <>]+[#)]' | sed 's/^..//; s/.$//' | ` +
+				`while read -r l; do [ -e "$(dirname "$f")/$l" ] || echo x; done; done | wc -l | awk '{print "METRIC dead_links=" $1}'`,
+		}
+	}
+	return Metric{
+		Goal: "Make the pages easier to read: shorter sentences that say the same", Direction: lower, Timeout: "30s", Why: "words in a sentence, on average" + other,
+		Command: everyPage + ` -exec sed -e '` + fenced + `' {} + | awk '{w += NF; s += gsub(/[.!?]( |$)/, "")} END {printf "METRIC words_in_a_sentence=%.2f\n", w / (s ? s : 1)}'`,
+	}
+}
+
+var code = regexp.MustCompile("(?ms)^ *```.*?^ *```|`[^`\n]*`")
+
+// deadLinks counts the links to files that are not there.
+func (t tree) deadLinks() (n int) {
+	for _, name := range t.files {
+		if !page(name) {
+			continue
+		}
+		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(t.read(name), ""), -1) {
+			to := path.Join(path.Dir(name), m[1])
+			if !t.has[to] && len(t.under(strings.TrimSuffix(to, "/"))) == 0 && to != "." && !strings.HasPrefix(to, "..") {
+				n++
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,68 @@
+package draft
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// vendored is a folder with the code of others.
+var vendored = regexp.MustCompile(`^(?:.*/)?(vendor|third_party|third-party|node_modules|bower_components|\.venv|venv)/`)
+
+// generatedNames are globs of files that programs write, by what they end with.
+var generatedNames = []struct{ suffix, glob string }{
+	{".pb.go", "**/*.pb.go"}, {".pb.gw.go", "**/*.pb.gw.go"}, {"_pb2.py", "**/*_pb2.py"}, {"_pb2_grpc.py", "**/*_pb2_grpc.py"},
+	{"_pb2.pyi", "**/*_pb2.pyi"}, {".pb.cc", "**/*.pb.cc"}, {".pb.h", "**/*.pb.h"}, {".min.js", "**/*.min.js"}, {".min.css", "**/*.min.css"},
+	{"_generated.go", "**/*_generated.go"}, {".generated.ts", "**/*.generated.ts"}, {".g.dart", "**/*.g.dart"},
+}
+
+// generatedMark is the line by which Go's tools, and many others, tell what no person wrote.
+var generatedMark = regexp.MustCompile(`(?m)^(?://|#|/\*) ?Code generated .* DO NOT EDIT\.`)
+
+// manyMarked bounds how many generated files are named one by one, and how many files are read to find them.
+const (
+	manyMarked = 20
+	manyRead   = 3000
+)
+
+// own leaves out what others wrote or a program did, and returns globs of that.
+func (t tree) own(files []string) (own, foreign []string) {
+	marked := map[string][]string{}
+	for i, name := range files {
+		if strings.ContainsAny(name, `*?[]{}\`) { // no glob of one file
+			own = append(own, name)
+			continue
+		}
+		if m := vendored.FindStringSubmatchIndex(name); m != nil {
+			foreign = append(foreign, name[:m[3]]+"/**")
+			continue
+		}
+		if glob := generatedBy(name); glob != "" {
+			foreign = append(foreign, glob)
+			continue
+		}
+		if ext := path.Ext(name); i < manyRead && (ext == ".go" || ext == ".rs" || ext == ".ts") && generatedMark.MatchString(t.read(name)) {
+			marked[path.Dir(name)] = append(marked[path.Dir(name)], name)
+			continue
+		}
+		own = append(own, name)
+	}
+	for dir, names := range marked {
+		if len(names) > manyMarked && dir != "." && !slices.ContainsFunc(own, func(name string) bool { return path.Dir(name) == dir }) {
+			names = []string{dir + "/*"}
+		}
+		foreign = append(foreign, names...)
+	}
+	slices.Sort(foreign)
+	return own, slices.Compact(foreign)
+}
+
+func generatedBy(name string) string {
+	for _, g := range generatedNames {
+		if strings.HasSuffix(name, g.suffix) {
+			return g.glob
+		}
+	}
+	return ""
+}

@@ -1,0 +1,79 @@
+package draft
+
+import (
+	"slices"
+	"strings"
+
+	"pawl/internal/spec"
+)
+
+// choose returns the first of the commands whose programs are all here, or the first where there is none. What is
+// missing is noted with what was taken instead; what is what the command is for.
+func (t tree) choose(what string, options ...string) string {
+	options = slices.DeleteFunc(options, func(command string) bool { return command == "" })
+	if len(options) == 0 {
+		return ""
+	}
+	chosen := slices.IndexFunc(options, func(command string) bool { return t.lacks(command) == "" })
+	if chosen == 0 {
+		return options[0]
+	}
+	note := t.lacks(options[0]) + " is not on the PATH"
+	if chosen < 0 {
+		t.miss(note + ", and " + what + " (" + options[0] + ") can't do without it: pawl validate refuses this until it is there")
+		return options[0]
+	}
+	t.miss(note + ", so " + what + " is " + options[chosen] + " and not " + options[0])
+	return options[chosen]
+}
+
+// lacks is the first program of a command that is not here, "" where all are.
+func (t tree) lacks(command string) string {
+	for _, name := range spec.Programs(command) {
+		if !t.program(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+func (t tree) miss(note string) {
+	if !slices.Contains(*t.missing, note) {
+		*t.missing = append(*t.missing, note)
+	}
+}
+
+// either returns the first of the programs that is here, else the first of them.
+func (t tree) either(names ...string) string {
+	for _, name := range names {
+		if t.program(name) {
+			return name
+		}
+	}
+	return names[0]
+}
+
+// hints say what the trees of a loop lack that this repository may need.
+func (t tree) hints() (all []string) {
+	if t.has[".gitmodules"] {
+		all = append(all, "This repository has submodules, and a loop's trees have none of their files. Where the commands need them, let setup fetch them: "+
+			"git submodule update --init (by URLs that are no relative paths: a tree has no origin)")
+	}
+	var by string
+	for _, name := range []string{"Makefile", "GNUmakefile", "pyproject.toml", "setup.py", "setup.cfg", "package.json", "CMakeLists.txt", "build.gradle", "build.gradle.kts", "pom.xml"} {
+		text := ""
+		if t.has[name] {
+			text = t.read(name)
+		}
+		if strings.Contains(text, "git describe") || strings.Contains(text, "setuptools_scm") || strings.Contains(text, "setuptools-scm") ||
+			strings.Contains(text, "versioneer") || strings.Contains(text, "hatch-vcs") || strings.Contains(text, "git-commit-id") {
+			by = name
+			break
+		}
+	}
+	if by != "" {
+		all = append(all, by+" takes the version from git's tags, and a loop's trees have none (git describe fails there). Where a build needs one, "+
+			"give it in the command, such as SETUPTOOLS_SCM_PRETEND_VERSION=0")
+	}
+	return all
+}

@@ -1,0 +1,209 @@
+package draft_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/draft"
+	"pawl/internal/kind"
+)
+
+// here looks at files where only some programs are installed.
+func here(files map[string]string, folder string, programs ...string) draft.Repository {
+	at := draft.Checkout{Folder: folder, Read: func(name string) string { return files[name] }}
+	for name := range files {
+		at.Files = append(at.Files, name)
+	}
+	at.Has = func(program string) bool {
+		for _, p := range programs {
+			if p == program {
+				return true
+			}
+		}
+		return false
+	}
+	return draft.Look(at)
+}
+
+func TestWhatIsNotInstalledIsSaidAndTheNextBestTaken(t *testing.T) {
+	for name, test := range map[string]struct {
+		files                           map[string]string
+		programs                        []string
+		setup, test, check, missing     string
+		nothingMissing, otherwiseBroken bool
+	}{
+		"pytest, where unittest finds the tests too": {
+			files:    map[string]string{"pyproject.toml": "[tool.pytest.ini_options]", "a/__init__.py": "", "tests/test_a.py": "import unittest\n"},
+			programs: []string{"python3"},
+			test:     "python3 -m unittest discover -s tests", check: "python3 -m compileall -q a",
+			missing: "python3 has no pytest, so the tests are those that unittest finds",
+		},
+		"pytest, which the tests import": {
+			files:    map[string]string{"pyproject.toml": "", "src/a/a.py": "", "tests/test_a.py": "import pytest\n"},
+			programs: []string{"python3"},
+			test:     "python3 -m pytest -q", check: "python3 -m compileall -q src",
+			missing: "python3 has no pytest, which the tests need: pawl validate refuses this until it is there",
+		},
+		"nothing of Python's": {
+			files:    map[string]string{"pyproject.toml": "pytest", "a.py": "", "test_a.py": "import pytest\n"},
+			programs: []string{"python3", "python3 -m pytest"},
+			test:     "python3 -m pytest -q", check: "python3 -m compileall -q .", nothingMissing: true,
+		},
+		"pytest that setup brings": {
+			files:    map[string]string{"requirements.txt": "flask\n", "a.py": "", "test_a.py": "import pytest\n"},
+			programs: []string{"python3"},
+			setup:    "python3 -m venv .venv && .venv/bin/python -m pip install --quiet -r requirements.txt pytest",
+			test:     ".venv/bin/python -m pytest -q", check: ".venv/bin/python -m compileall -q .", nothingMissing: true,
+		},
+		"make, where the language's own way is there": {
+			files:    map[string]string{"Makefile": "test:\n\tgo test\n", "go.mod": "", "a.go": "", ".golangci.yml": ""},
+			programs: []string{"go"},
+			test:     "go test -json ./...", check: "go vet ./...",
+			missing: "golangci-lint is not on the PATH, so the check is go vet ./... and not golangci-lint run",
+		},
+		"dotnet": {
+			files: map[string]string{"global.json": "", "src/a.cs": "", "tests/b.cs": ""},
+			test:  "dotnet test", check: "dotnet build",
+			missing: "dotnet is not on the PATH, and the tests (dotnet test) can't do without it: pawl validate refuses this until it is there",
+		},
+		"pnpm": {
+			files:    map[string]string{"package.json": `{"scripts": {"test": "x"}, "dependencies": {"a": "1"}}`, "pnpm-lock.yaml": "", "lib/a.js": ""},
+			programs: []string{"npm", "node"},
+			setup:    "npm install --no-audit --no-fund --no-package-lock", test: "npm test",
+			missing: "pnpm is not on the PATH, so npm installs the packages, without pnpm-lock.yaml",
+		},
+		"a test script, where node has a runner": {
+			files:    map[string]string{"package.json": `{"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}`, "a.js": "", "a.test.js": ""},
+			programs: []string{"npm", "node"},
+			test:     "node --test", nothingMissing: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := here(test.files, "", test.programs...)
+			assert.Equal(t, []string{test.setup, test.test, test.check}, []string{r.Setup, r.Test, r.Check})
+			if test.nothingMissing {
+				assert.Empty(t, r.Missing)
+				return
+			}
+			assert.Contains(t, r.Missing, test.missing)
+			assert.Contains(t, draft.Spec(kind.Improve, decided(r), draft.Options{Agent: draft.Agents[0]}), "# "+test.missing+".\n", "the file says so too")
+		})
+	}
+}
+
+func TestTheProjectOfTheFolderIsMeant(t *testing.T) {
+	files := map[string]string{
+		"go.mod": "module x", "a.go": "package a", "b.go": "package a",
+		"package.json": `{"workspaces": ["packages/*"]}`, "package-lock.json": "{}",
+		"packages/web/package.json": `{"scripts": {"test": "x"}, "dependencies": {"a": "1"}}`, "packages/web/src/x.js": "", "packages/web/src/deep/y.js": "",
+		"packages/api/package.json": `{}`,
+	}
+	for _, folder := range []string{"packages/web", "packages/web/src/deep"} {
+		r := here(files, folder, "npm", "go", "node")
+		assert.Equal(t, "packages/web", r.Project, folder)
+		assert.Equal(t, "packages/web", r.Folder, "the spec is the project's")
+		assert.Equal(t, "cd packages/web && npm test", r.Test)
+		assert.Equal(t, "npm ci --no-audit --no-fund", r.Setup, "where the lockfile is")
+		assert.Equal(t, []string{"packages/web/src/**"}, r.Scope)
+		assert.Equal(t, []string{"packages/web/package.json", "packages/web/pawl.yaml"}, r.Protect)
+	}
+	r := here(files, "", "npm", "go", "node")
+	assert.Empty(t, r.Project)
+	assert.Empty(t, r.Folder)
+	assert.Equal(t, "go test -json ./...", r.Test)
+	assert.Empty(t, here(files, "packages", "npm", "go").Project, "no project is there")
+
+	r = here(map[string]string{"a/go.mod": "", "a/a.go": "", "a/b.go": "", "b/go.mod": ""}, "", "go")
+	assert.Equal(t, "a", r.Project, "the largest, where none is meant")
+	assert.Empty(t, r.Folder)
+	assert.Contains(t, r.Protect, "pawl.yaml")
+}
+
+func TestWhatOthersWroteAndProgramsMadeIsNoneOfTheLoops(t *testing.T) {
+	r := here(map[string]string{
+		"go.mod": "", "go.sum": "", "a.go": "package a", "x/vendor/y/y.go": "", "api.pb.go": "", "kinds.go": "// Code generated by \"stringer\"; DO NOT EDIT.\n",
+		"vendor/modules.txt": "", "vendor/b/b_test.go": "func BenchmarkB(b *testing.B)", "third_party/c/1.c": "", "third_party/c/2.c": "", "third_party/c/3.c": "",
+	}, "", "go")
+	assert.Equal(t, []string{"go"}, r.Languages, "whatever others wrote theirs in")
+	assert.Empty(t, r.Setup, "what it needs is in vendor")
+	for _, glob := range []string{"vendor/**", "third_party/**", "x/vendor/**", "**/*.pb.go", "kinds.go"} {
+		assert.Contains(t, r.Protect, glob)
+	}
+	assert.NotContains(t, r.Metric.Command, "-bench")
+	assert.Equal(t, []string{"java"}, here(map[string]string{"pom.xml": "", "build.gradle": "", "src/main/java/A.java": ""}, "", "mvn").Languages, "once")
+}
+
+func TestADirectionIsReadAndNeverGuessed(t *testing.T) {
+	for output, want := range map[string]string{
+		"METRIC bytes=610\n":                        "lower",
+		"done in 3s\nMETRIC ops_per_sec=12000":      "higher",
+		"METRIC throughput=3\nelapsed 3 s\n":        "higher",
+		"parse x 1,234,567 ops/sec ±0.5% (90 runs)": "higher",
+		"12.5 req/s":                   "higher",
+		"BenchmarkX-8  100  123 ns/op": "lower",
+		"total: 345ms":                 "lower",
+		"real 0m1.234s":                "lower",
+		"p99 latency 3":                "lower",
+		"test coverage: 81.2%":         "higher",
+		"81 MB/s":                      "higher",
+		"score 17":                     "higher",
+		"17":                           "",
+		"METRIC n=4":                   "",
+		"":                             "",
+		"12 ops/s in 300 ms":           "",
+	} {
+		assert.Equal(t, want, draft.Direction(output), output)
+	}
+	for script, want := range map[string]string{"echo METRIC bytes=$(wc -c <x)": "lower", "echo METRIC score=3": "higher", "echo 3": ""} {
+		assert.Equal(t, want, here(map[string]string{"bench.sh": script}, "", "sh").Metric.Direction, script)
+	}
+	r := here(map[string]string{"package.json": `{"scripts": {"bench": "node b.js"}}`, "b.js": ""}, "", "npm", "node")
+	assert.Empty(t, r.Metric.Direction)
+	assert.Contains(t, draft.Spec(kind.Improve, r, draft.Options{Agent: draft.Agents[0]}), "direction: lower or higher", "which the reader of specs refuses")
+}
+
+// The metrics of pages count what Look counted: in a shell, in a folder with the very pages.
+func TestPagesHaveAQuestionOfTheirOwn(t *testing.T) {
+	for name, test := range map[string]struct {
+		files map[string]string
+		goal  string
+		want  string
+	}{
+		"links that lead nowhere": {
+			map[string]string{"README.md": "See [a](docs/a.md), [b](docs/b.md#x), [c](https://x.y/z), [d](#d) and [docs](docs).\n```\n[e](e.md)\n```\n`[f](f.md)`\n", "docs/a.md": "[up](../README.md) [gone](gone.md)"},
+			"Mend the links that lead to no file", "METRIC dead_links=2\n",
+		},
+		"none": {
+			map[string]string{"README.md": "One two three. Four five six!\n", "a.md": "Seven eight nine?\n```\ncode is no sentence.\n```\n"},
+			"Make the pages easier to read: shorter sentences that say the same", "METRIC words_in_a_sentence=3.00\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := here(test.files, "", "find", "sed", "awk", "grep", "wc")
+			assert.Equal(t, test.goal, r.Metric.Goal)
+			assert.Equal(t, "lower", r.Metric.Direction)
+			dir := t.TempDir()
+			for name, text := range test.files {
+				require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+				require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+			}
+			run := exec.Command("sh", "-c", r.Metric.Command)
+			run.Dir = dir
+			out, err := run.Output()
+			require.NoError(t, err)
+			assert.Equal(t, test.want, string(out))
+		})
+	}
+}
+
+func TestHintsAreForWhatTheTreesLack(t *testing.T) {
+	r := here(map[string]string{".gitmodules": "[submodule]", "Makefile": "V = $(shell git describe)\n", "a.c": ""}, "", "make")
+	require.NotEmpty(t, r.Hints)
+	assert.Contains(t, r.Hints[0], "submodules")
+	assert.Empty(t, here(map[string]string{"Makefile": "", "a.c": ""}, "", "make").Hints)
+}

@@ -1,0 +1,28 @@
+package spec_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"pawl/internal/spec"
+)
+
+func TestProgramsAreThoseThatACommandCannotDoWithout(t *testing.T) {
+	for command, want := range map[string][]string{
+		"go test ./...":                               {"go"},
+		"cd web && npm ci && npm test":                {"npm"},
+		"X=1 ./gradlew test":                          nil,
+		"python3 -m venv .venv && .venv/bin/pip -q":   {"python3"},
+		"timeout 30 make -s bench | awk '{print $1}'": {"make", "timeout", "awk"},
+		"command -v jq; mvn -v || true; npx tsc":      {"npx"},
+		"if which cargo; then cargo test; fi; ctest":  {"ctest"},
+		"f() { mvn test; }; f && (dotnet test; true)": {"dotnet"},
+		"$RUNNER test; [ -e x ]; echo hello":          nil,
+		"sh -c 'perl x' && time \"ruby\" x && ruby y": {"sh", "ruby"},
+		"'unclosed":      nil,
+		"env A=1 go vet": {"go", "env"},
+	} {
+		assert.Equal(t, want, spec.Programs(command), command)
+	}
+}
