@@ -112,7 +112,6 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 			d.Agents = append([]string{agent.Name}, d.Agents...)
 		}
 	}
-	options.HasKey = options.Key() != "" && os.Getenv(options.Key()) != ""
 	if err := a.keep(path, draft.Spec(k, found, options), o.force); err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func TestInitWritesASpecThatLoads(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, root, s.Repo.Path)
 	require.Equal(t, "go test -json ./...", s.Guard.Command)
-	require.Contains(t, s.Agent.Command.Shell, "claude -p", "the first one that is known and there")
+	require.Equal(t, "claude", s.Agent.Use, "the first one that is known and there")
 	require.Empty(t, s.Agent.Env, "there is no key in the environment to give it")
 
 	text, err := os.ReadFile(path)

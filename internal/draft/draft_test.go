@@ -75,7 +75,7 @@ func decided(r draft.Repository) draft.Repository {
 func TestSpecsForRepositoriesOfManyKinds(t *testing.T) {
 	for name, files := range repositories {
 		t.Run(name, func(t *testing.T) {
-			text := draft.Spec(kind.Improve, decided(look(files)), draft.Options{Agent: draft.Agents[0], OnPath: name != "empty", HasKey: name == "go", Schema: "/s/pawl.schema.json"})
+			text := draft.Spec(kind.Improve, decided(look(files)), draft.Options{Agent: draft.Agents[0], OnPath: name != "empty", Schema: "/s/pawl.schema.json"})
 			golden := filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")+".yaml")
 			if *update {
 				require.NoError(t, os.WriteFile(golden, []byte(text), 0o644))
@@ -94,15 +94,12 @@ func TestSpecsForRepositoriesOfManyKinds(t *testing.T) {
 func TestSpecsForEveryAgent(t *testing.T) {
 	for _, agent := range draft.Agents {
 		path := filepath.Join(t.TempDir(), "pawl.yaml")
-		text := draft.Spec(kind.Improve, look(repositories["go"]), draft.Options{Agent: agent, HasKey: true, Goal: "it's \"faster\": #1\nor so"})
+		text := draft.Spec(kind.Improve, look(repositories["go"]), draft.Options{Agent: agent, Goal: "it's \"faster\": #1\nor so"})
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		s, err := config.LoadSpec(path, nil)
 		require.NoError(t, err, text)
-		require.Equal(t, agent.Draft, s.Agent.Command.Shell, "word for word")
+		require.Equal(t, agent.Name, s.Agent.Use)
 		require.Equal(t, "it's \"faster\": #1\nor so", s.Goal)
-		if len(agent.Keys) > 0 {
-			require.Equal(t, map[string]string{agent.Keys[0]: "$" + agent.Keys[0]}, s.Agent.Env)
-		}
 		require.NotContains(t, text, "yaml-language-server")
 	}
 }
@@ -134,7 +131,7 @@ func TestAStewardsDraftLoadsForEveryRepository(t *testing.T) {
 	for name, files := range repositories {
 		for _, agent := range draft.Agents {
 			path := filepath.Join(t.TempDir(), "steward.yaml")
-			text := draft.Spec(kind.Steward, decided(look(files)), draft.Options{Agent: agent, OnPath: true, HasKey: true, Name: "it's 1: shop", Schema: "/s/pawl.schema.json"})
+			text := draft.Spec(kind.Steward, decided(look(files)), draft.Options{Agent: agent, OnPath: true, Name: "it's 1: shop", Schema: "/s/pawl.schema.json"})
 			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 			c, err := config.LoadCharter(path, nil)
 			require.NoError(t, err, "%s\n%s", name, text)
@@ -142,7 +139,7 @@ func TestAStewardsDraftLoadsForEveryRepository(t *testing.T) {
 			require.Equal(t, "it's 1: shop", c.Name)
 			_, asks := c.Planner()
 			require.True(t, asks)
-			require.Equal(t, agent.Draft, c.Agent.Command.Shell, "word for word")
+			require.Equal(t, agent.Name, c.Agent.Use)
 			for _, k := range kind.Loops() {
 				s, err := c.Loop(task.Step{ID: "fix", Kind: k}, charter.Caps{Loop: "shop-a-fix", Task: "a", Goal: "Mend it", Plan: "p", Last: true})
 				require.NoError(t, err, "%s\n%s", name, text)

@@ -15,20 +15,10 @@ import (
 // Options say what a spec is to be for.
 type Options struct {
 	Agent  program.Program
-	HasKey bool   // the agent's key is in the environment
 	OnPath bool   // the agent is there
 	Schema string // a file, for editors; "" leaves its line out
 	Goal   string // "" is one that fits what was found; a steward has none
 	Name   string // of a steward
-}
-
-// Key is the variable with the agent's key, which goes to it only where the spec says so; "" where it
-// has none.
-func (o Options) Key() string {
-	if len(o.Agent.Keys) == 0 {
-		return ""
-	}
-	return o.Agent.Keys[0]
 }
 
 // Spec returns a commented spec file of a kind for a repository, as YAML.

@@ -1,5 +1,5 @@
 // Package program is the table of the coding agents that pawl knows: what the spec can hold each of
-// them to, the credentials and places that it needs, and how `pawl init` calls it. How a program is
+// them to, the credentials and places that it needs. How a program is
 // called in detail and what its output means is in internal/agent/stream, by the same name. Pure. Start
 // at Table.
 package program
@@ -32,13 +32,6 @@ type Program struct {
 	Login   string   // the command by which a person signs in, "" where the keys are the way
 	Env     []string // what it is told beside what the spec says; the spec's agent.env wins
 
-	// Draft is how `pawl init` has it work on the desk, with the prompt that $PAWL_PROMPT names; "" where
-	// init does not look for it. It may edit what is there without being asked; its last words are its
-	// description. These lines are measured: no input but the prompt, no approval that nobody could give,
-	// and none of the repository's own settings for the agent where it knows an option against them, since
-	// those would be the agent's to write.
-	Draft string
-
 	// What it needs of the user's home inside a sandbox. What it writes to Writes (settings, sessions) goes to
 	// a layer of the loop's own, so that it plants nothing in the user's own sessions; it works on a copy of
 	// Copies. SignIn is the user's own, and written where a program renews it.
@@ -54,24 +47,20 @@ var Table = []Program{
 		Env: []string{
 			"DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		},
-		Draft:  `claude -p "$(cat "$PAWL_PROMPT")" --permission-mode acceptEdits --setting-sources '' </dev/null`,
 		Writes: []string{".claude", ".config/claude", ".cache/claude-cli-nodejs"}, Copies: []string{".claude.json"},
 		SignIn: []string{".claude/.credentials.json"},
 	},
 	{
 		Name: Codex, Use: true, Version: "0.169.0", Keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, Login: "codex login",
-		Draft:  `codex exec -s workspace-write --ephemeral --ignore-rules "$(cat "$PAWL_PROMPT")" </dev/null`,
 		Writes: []string{".codex"}, SignIn: []string{".codex/auth.json"},
 	},
 	{
 		Name: Gemini, Use: true, Version: "0.61.0", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Login: "gemini",
-		Draft:  `gemini --skip-trust --approval-mode auto_edit -p "$(cat "$PAWL_PROMPT")" </dev/null`,
 		Writes: []string{".gemini"}, SignIn: []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json"},
 	},
 	{
 		Name: OpenCode, Use: true, Cost: true, Tokens: true, Version: "1.18.33", Login: "opencode auth login",
 		Keys: []string{"OPENCODE_API_KEY"}, Env: []string{"OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1"},
-		Draft:  `opencode run "$(cat "$PAWL_PROMPT")" </dev/null`,
 		Writes: []string{".config/opencode", ".local/share/opencode", ".local/state/opencode", ".cache/opencode"},
 		SignIn: []string{".local/share/opencode/auth.json"},
 	},

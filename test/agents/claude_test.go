@@ -220,7 +220,7 @@ func TestClaudeThatFails(t *testing.T) {
 			case "its answer is no stream at all":
 				w.Set(doc{"agent": doc{"command": []string{"echo", "done"}}})
 			}
-			w.Run(0)
+			w.Run(3)
 			last := w.LastRow()
 			require.True(t, strings.HasPrefix(last.Description(), "error:agent: "+c.why), last.Description())
 		})

@@ -102,22 +102,26 @@ func recorded(name string) string {
 
 // TestProgramsByTheirStreams has each program's recorded stream counted and described.
 func TestProgramsByTheirStreams(t *testing.T) {
-	for use, c := range map[string]struct{ stream, called string }{
-		"claude": {"claude-partial", "-p --model m --permission-mode acceptEdits --allowedTools Bash,WebFetch,WebSearch --session-id "},
-		"codex":  {"codex-exec", "exec -m m --json --sandbox workspace-write --ephemeral --ignore-user-config --ignore-rules -\n"},
-		"gemini": {"gemini-stream", "-m m --skip-trust --approval-mode yolo --output-format stream-json\n"},
+	const changed, raised = "Changed hello to goodbye in hello.txt.", "raise the number by one"
+	for use, c := range map[string]struct{ stream, called, says, tokens string }{
+		"claude":   {"claude-partial", "-p --model m --permission-mode acceptEdits --allowedTools Bash,WebFetch,WebSearch --disallowedTools Agent,Task,Workflow,ScheduleWakeup --session-id ", changed, "3840"},
+		"codex":    {"codex-exec", "exec -m m --json --sandbox workspace-write --ephemeral --ignore-user-config --ignore-rules -\n", changed, "3840"},
+		"gemini":   {"gemini-stream", "-m m --skip-trust --approval-mode yolo --output-format stream-json\n", changed, "3840"},
+		"opencode": {"opencode-1.18.33", "run -m m --pure --format json\n", raised, "3900"},
+		"pi":       {"pi-0.73.1", "-p --mode json --model m --no-session -ne -ns -np\n", raised, "3900"},
+		"qwen":     {"qwen-0.24.4", "-m m --safe-mode --approval-mode yolo --output-format stream-json\n", raised, "3900"},
 	} {
 		t.Run(use, func(t *testing.T) {
 			w := streams(t, use, world.Raises+" >/dev/null; "+recorded(c.stream))
 			w.Set(doc{"agent": doc{"model": "m"}})
 			r := w.Run(0)
-			require.Equal(t, "Changed hello to goodbye in hello.txt.", r.Result.Kept[0].Description)
+			require.Equal(t, c.says, r.Result.Kept[0].Description)
 			require.True(t, strings.HasPrefix(w.Read("said"), c.called), w.Read("said"))
 			require.Contains(t, w.Read("prompt"), "Make exactly ONE focused change")
 			require.Contains(t, w.Read("prompt"), "Begin your final answer with it")
 			st := w.Show()
 			require.Equal(t, "2", st.Budget["toolCalls"].Used.String())
-			require.Equal(t, "3840", st.Budget["tokens"].Used.String())
+			require.Equal(t, c.tokens, st.Budget["tokens"].Used.String())
 		})
 	}
 }
@@ -151,7 +155,11 @@ func TestHostileStreams(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := streams(t, "claude", c.script)
-			w.Run(0)
+			code := 0
+			if c.reason != "" {
+				code = 3
+			}
+			w.Run(code)
 			if c.reason == "" {
 				require.Equal(t, "raise the number", w.LastRow().Description())
 				return

@@ -47,7 +47,7 @@ func TestAgentThatWrites100MB(t *testing.T) {
 func TestAgentThatHangs(t *testing.T) {
 	w := world.New(t, `echo 11 >work/n; trap "" INT TERM; echo "hang"; tail -f /dev/null & wait; wait`).
 		Set(doc{"limits": doc{"phaseTimeout": "5s"}})
-	w.Run(0)
+	w.Run(3)
 	w.NothingRuns()
 	require.Equal(t, row{"1", "10", "+0.00", "no", "error:agent: hang"}, w.LastRow())
 	require.Empty(t, w.Subjects())
