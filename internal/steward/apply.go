@@ -615,15 +615,18 @@ func (s *State) alive() int { return 2 * len(s.Tasks) }
 
 // inOrder are the tasks in the order in which they get to work: the higher priority first, then those
 // that have begun, then as they came.
-func (s *State) inOrder() []Task {
-	tasks := slices.Clone(s.Tasks)
-	slices.SortStableFunc(tasks, func(a, b Task) int {
+func (s *State) inOrder() []*Task {
+	tasks := make([]*Task, len(s.Tasks))
+	for i := range s.Tasks {
+		tasks[i] = &s.Tasks[i]
+	}
+	slices.SortStableFunc(tasks, func(a, b *Task) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(began(a), began(b)))
 	})
 	return tasks
 }
 
-func began(t Task) int64 {
+func began(t *Task) int64 {
 	if t.Began.IsZero() {
 		return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
 	}

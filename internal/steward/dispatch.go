@@ -25,7 +25,8 @@ func (n *next) dispatch() {
 	free := n.charter.Limits.Parallel - n.busy()
 	asking := n.asking()
 	var gaveWay []Task
-	for _, t := range n.inOrder() {
+	for _, p := range n.inOrder() {
+		t := *p
 		if t.Outcome != "" || t.State == task.Waiting || !n.ready(t) {
 			continue
 		}

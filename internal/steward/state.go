@@ -208,22 +208,37 @@ func (s State) Find(id string) *Task {
 	return &s.Tasks[i]
 }
 
-// Shown is the state as a query answers it: with n tasks and gates at most, those that have begun first,
-// then those that are to be begun, then those that are over, and without what only the machine needs. The
-// counts beside the lists are of all.
-func (s State) Shown(n int) State {
-	var begun, open, over []Task
-	for _, t := range s.Tasks {
-		switch {
-		case t.Outcome != "":
-			over = append(over, t)
-		case t.State == task.Idle:
-			open = append(open, t)
-		default:
-			begun = append(begun, t)
+// Foremost are the first n tasks as people want to see them: those that have begun, then those that are to be
+// begun, then the last of those that are over.
+func (s State) Foremost(n int) []Task {
+	n = min(n, len(s.Tasks))
+	all := make([]Task, 0, n)
+	for _, waits := range []bool{false, true} {
+		for i := range s.Tasks { // a task is large
+			if t := &s.Tasks[i]; len(all) < n && t.Outcome == "" && (t.State == task.Idle) == waits {
+				all = append(all, *t)
+			}
 		}
 	}
-	s.Tasks = first(append(append(append([]Task{}, begun...), open...), over...), n)
+	over := n - len(all)
+	from := len(s.Tasks)
+	for ; over > 0; from-- {
+		if s.Tasks[from-1].Outcome != "" {
+			over--
+		}
+	}
+	for _, t := range s.Tasks[from:] {
+		if t.Outcome != "" {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// Shown is the state as a query answers it: with n tasks and gates at most, and without what only the machine
+// needs. The counts beside the lists are of all.
+func (s State) Shown(n int) State {
+	s.Tasks = s.Foremost(n)
 	s.Queue, s.Gates, s.Drift = first(s.Queue, n), first(s.Gates, n), first(s.Drift, n)
 	s.Known, s.Answered = nil, nil
 	return s

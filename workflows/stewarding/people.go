@@ -14,7 +14,6 @@ import (
 	"pawl/internal/markdown"
 	"pawl/internal/shell"
 	"pawl/internal/steward"
-	"pawl/internal/task"
 	"pawl/workflows/display"
 	"pawl/workflows/notices"
 )
@@ -113,8 +112,11 @@ func (r *run) watch(ctx workflow.Context) {
 // sleep waits for the ends of rate limits, each with a timer of its own. A new run waits for them anew.
 func (r *run) sleep(ctx workflow.Context) {
 	for _, t := range r.State().Tasks {
+		if t.Until.IsZero() || t.Outcome != "" {
+			continue
+		}
 		key := t.ID + " " + t.Until.Format(time.RFC3339Nano)
-		if t.Until.IsZero() || t.Outcome != "" || r.asleep[key] {
+		if r.asleep[key] {
 			continue
 		}
 		r.asleep[key] = true
@@ -165,10 +167,18 @@ func Details(s steward.State) string {
 		w.WriteString(display.Ways(steward.Ways(s.Steward, g)))
 		w.WriteString("\n")
 	}
-	for _, t := range s.Tasks {
-		if f := t.WaitingFor; f != nil && f.Loop != "" {
+	asked := 0
+	for i := range s.Tasks {
+		f := s.Tasks[i].WaitingFor
+		if f == nil || f.Loop == "" {
+			continue
+		}
+		if asked++; asked <= detailed {
 			fmt.Fprintf(&w, "### Waiting at the loop %s\n\n%s (gate %s): %s says how to answer\n\n", markdown.Code(f.Loop), markdown.Text(f.What), markdown.Code(f.Gate), markdown.Code(shell.Join("pawl", "show", f.Loop)))
 		}
+	}
+	if asked > detailed {
+		fmt.Fprintf(&w, "%d more loops wait: see `pawl inbox`.\n\n", asked-detailed)
 	}
 	fmt.Fprintf(&w, "| | |\n|---|---|\n| state | %s |\n| status | %s |\n| queue | %d |\n| tasks | %d, done %d, cancelled %d |\n| cost | %s US dollars |\n",
 		s.State, s.Status, len(s.Queue), s.TasksCount, s.Indicators.Done, s.Indicators.Cancelled, s.Usage.CostUSD)
@@ -176,11 +186,7 @@ func Details(s steward.State) string {
 		return w.String()
 	}
 	w.WriteString("\n| task | state | tier | priority | step | actions | what |\n|---|---|---|---|---|---|---|\n")
-	for i, t := range active(s.Tasks) {
-		if i == detailed {
-			fmt.Fprintf(&w, "\n%d more: see the query `tasks`.\n", len(s.Tasks)-detailed)
-			break
-		}
+	for _, t := range s.Foremost(detailed) {
 		state := string(t.State)
 		switch {
 		case t.Outcome != "":
@@ -189,6 +195,9 @@ func Details(s steward.State) string {
 			state += ", waits for a rate limit until " + t.Until.Format(time.RFC3339)
 		}
 		fmt.Fprintf(&w, "| %s | %s | %s | %d | %s | %d | %s |\n", markdown.Text(t.ID), state, dash(string(t.Tier)), t.Priority, dash(t.Step), t.Actions, markdown.Text(loop.Clip(t.Title, 120)))
+	}
+	if more := len(s.Tasks) - detailed; more > 0 {
+		fmt.Fprintf(&w, "\n%d more: see the query `tasks`.\n", more)
 	}
 	return w.String()
 }
@@ -199,26 +208,6 @@ func about(g loop.Gate) string {
 		return ""
 	}
 	return " of the task " + markdown.Code(g.Task)
-}
-
-// active are the tasks with those first that are at work or wait, the newest that are over at last.
-func active(tasks []steward.Task) (all []steward.Task) {
-	var over []steward.Task
-	for _, t := range tasks {
-		if t.Outcome == "" {
-			if t.State != task.Idle {
-				all = append(all, t)
-			}
-		} else {
-			over = append([]steward.Task{t}, over...)
-		}
-	}
-	for _, t := range tasks {
-		if t.Outcome == "" && t.State == task.Idle {
-			all = append(all, t)
-		}
-	}
-	return append(all, over...)
 }
 
 func dash(text string) string {

@@ -42,11 +42,13 @@ func TestAStewardThatAlwaysHasSomethingToRecordGoesOnInANewRun(t *testing.T) {
 	w.submit(time.Second, `{"id":"t0","body":"x"}`)
 	sent := 0
 	w.while = func() { // the next task comes whenever an entry is being written
-		if sent++; sent < 300 {
+		if sent++; sent == 50 {
+			w.env.RegisterDelayedCallback(func() { w.env.SetContinueAsNewSuggested(true) }, 0)
+		}
+		if sent < 300 {
 			w.env.SignalWorkflow("submit", json.RawMessage(fmt.Sprintf(`{"task":{"id":"n%d","body":"x"}}`, sent)))
 		}
 	}
-	w.env.RegisterDelayedCallback(func() { w.env.SetContinueAsNewSuggested(true) }, time.Second)
 	w.env.ExecuteWorkflow("Steward", json.RawMessage(charterDoc), Resume{})
 	resume := w.carried()
 	require.Less(t, sent, 250, "it does not wait for the end of the flood")

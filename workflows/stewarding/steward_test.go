@@ -356,3 +356,16 @@ func TestAStewardGoesOnInANewRunWithAllThatItHas(t *testing.T) {
 	}
 	require.NotContains(t, second.specs, "crew-b-one", "what was done is not done again")
 }
+
+// Temporal keeps the details with the workflow, and refuses them where they are large.
+func TestDetailsAreBoundedHoweverManyLoopsWait(t *testing.T) {
+	s := steward.New("crew")
+	for i := range 300 {
+		id := fmt.Sprintf("t%d", i)
+		s.Tasks = append(s.Tasks, steward.Task{ID: id, State: task.Waiting, Title: "x", WaitingFor: &steward.WaitingFor{Loop: "crew-" + id, Gate: "diff-1", What: "a diff"}})
+	}
+	text := Details(s)
+	require.Less(t, len(text), 16<<10)
+	require.Contains(t, text, "280 more loops wait: see `pawl inbox`.")
+	require.Contains(t, text, "280 more: see the query `tasks`.")
+}
