@@ -69,6 +69,12 @@ func begun(t *testing.T, newFiles string) *opened {
 // begunAt opens a loop whose repository is to be found as at says.
 func begunAt(t *testing.T, newFiles string, at func(user string) (key, address string)) *opened {
 	t.Helper()
+	return begunWith(t, newFiles, at, "")
+}
+
+// begunWith opens a loop that has more in its spec: JSON that begins with a comma.
+func begunWith(t *testing.T, newFiles string, at func(user string) (key, address string), more string) *opened {
+	t.Helper()
 	dir := t.TempDir()
 	l := &opened{T: t, user: filepath.Join(dir, "user")}
 	write(t, l.user+"/work/a", "a\n")
@@ -83,7 +89,7 @@ func begunAt(t *testing.T, newFiles string, at func(user string) (key, address s
 	l.a = activities.New(h, "host", "pawl", "default", false)
 	t.Cleanup(l.a.Stop)
 	s, err := spec.Parse(fmt.Appendf(nil, `{"name": "x", "goal": "g", "repo": {%q: %q}, "scope": ["work/**"], "verify": {"command": "true"},
-		"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`, key, address))
+		"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}%s}`, key, address, more))
 	require.NoError(t, err)
 	l.spec = s
 	s.NewFiles = newFiles // also where a spec may not say so yet

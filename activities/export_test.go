@@ -42,6 +42,17 @@ func (a *Activities) RestoreDesk(ctx context.Context, ref, head string) error {
 	return ws.restore(ctx, ws.desk, head)
 }
 
+// RestoreJudge brings the judge of a loop to head, and returns what the next step would tell of setup.
+func (a *Activities) RestoreJudge(ctx context.Context, ref, head string) (told string, err error) {
+	ws, err := a.workspace(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	defer ws.leave(ws.judge)
+	err = ws.restore(ctx, ws.judge, head)
+	return ws.repeatedSince(), err
+}
+
 // Connect gives the activities a connection of the test's own.
 func (a *Activities) Connect(c sdk.Client) { a.connected = c }
 

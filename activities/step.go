@@ -133,6 +133,7 @@ func (w *work) run(ctx context.Context, c proc.Command, by func(context.Context,
 		StartError: result.StartError, ElapsedMs: (c.Spent + result.Elapsed).Milliseconds(), Log: w.dir, Stop: w.ws.loopStop(),
 	}
 	out.Warn(unconnected(result.Refused))
+	out.Warn(w.ws.repeatedSince())
 	if why := w.ws.bounded(result.Reached); out.OK() || out.TimedOut || out.Interrupted {
 		out.Warn(why)
 	} else {

@@ -2,19 +2,11 @@ package activities
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"sync"
-	"time"
 
 	"pawl/internal/crash"
-	"pawl/internal/fault"
-	"pawl/internal/proc"
 	"pawl/internal/trees"
-	"pawl/internal/workspace"
 )
 
 // tree is one of a loop's two trees.
@@ -117,6 +109,10 @@ func (ws *loopWorkspace) like(commit string) string {
 // runs in it, and tracked files that it touched are brought back. keep are globs of what may stay in the judge.
 func (ws *loopWorkspace) materialise(ctx context.Context, t *tree, commit string, keep []string) error {
 	options := trees.RestoreOptions{Judge: t == ws.judge, Keep: keep, Like: ws.like(commit)}
+	due, err := ws.setupDue(ctx, t, commit)
+	if err != nil {
+		return err
+	}
 	recreated, err := t.Restore(ctx, commit, options)
 	if err != nil {
 		return fmt.Errorf("bringing %s to %s: %w", t.Dir, commit, err)
@@ -125,7 +121,7 @@ func (ws *loopWorkspace) materialise(ctx context.Context, t *tree, commit string
 		return nil
 	}
 	crash.At("tree.created")
-	if err := ws.setup(ctx, t); err != nil {
+	if err := ws.setup(ctx, t, due); err != nil {
 		return err
 	}
 	crash.At("tree.setup")
@@ -137,52 +133,10 @@ func (ws *loopWorkspace) materialise(ctx context.Context, t *tree, commit string
 		return nil
 	}
 	if recreated, err = t.Restore(ctx, commit, options); err == nil && recreated {
-		err = errors.New("what setup made does not last")
+		err = fmt.Errorf("what setup made does not last: %s", t.Why)
 	}
 	if err != nil {
 		return fmt.Errorf("bringing %s to %s after setup: %w", t.Dir, commit, err)
-	}
-	return nil
-}
-
-// setupLimit bounds setup.command: dependencies may have to be fetched.
-const setupLimit = 20 * time.Minute
-
-// setup runs setup.command in a new tree.
-func (ws *loopWorkspace) setup(ctx context.Context, t *tree) error {
-	if ws.Setup == "" {
-		return nil
-	}
-	s, err := ws.supervise()
-	if err != nil {
-		return err
-	}
-	dir := filepath.Join(workspace.Steps(ws.machine.Home, ws.Ref), "setup-"+filepath.Base(t.Dir))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	inherited, err := ws.environment()
-	if err != nil {
-		return err
-	}
-	command := proc.Command{
-		Argv: []string{"sh", "-c", ws.Setup}, Dir: t.Dir, Env: slices.Clone(inherited), Limit: setupLimit,
-		Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
-	}
-	if err := ws.confine(ctx, &command, inherited, surroundings("setup")); err != nil {
-		return err
-	}
-	result, err := s.Run(ctx, command)
-	if err != nil {
-		return err
-	}
-	if result.ExitCode != 0 || result.Interrupted {
-		_ = t.Remove(context.WithoutCancel(ctx)) // a tree half set up is no tree
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return refuse(fault.New(fault.PreconditionFailed, "the setup command fails (exit %d): `%s`\n%s", result.ExitCode, ws.Setup, tailOf(dir)).
-			Advise("Run it in a fresh clone of the repository; its output is in " + dir + "."))
 	}
 	return nil
 }

@@ -48,6 +48,8 @@ type loopWorkspace struct {
 	pushDue    *time.Timer
 	keptDue    bool      // the push that is due is to bring the branch
 	pushed     time.Time // when the last keep was pushed
+	locks      locked    // the lockfiles of the last commit that was asked for
+	repeats    []string  // setups that ran again, and nobody has been told
 	same       [2]string // two commits with one tree: a revert, and what it went back to
 	env        []string  // what commands inherit, once it is known
 	turn       int       // counts what has run in the trees

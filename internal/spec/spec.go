@@ -48,7 +48,7 @@ type Repo struct {
 	Host string `json:"host,omitempty"`
 }
 
-// Setup is run once in each new tree.
+// Setup is run once in each new tree, and again where a lockfile differs from what it ran with.
 type Setup struct {
 	Command string `json:"command,omitempty"`
 }
