@@ -1,0 +1,173 @@
+package govern_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/evidence"
+	"pawl/internal/evidence/sampling"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/phase"
+	"pawl/internal/reason"
+	"pawl/internal/spec"
+)
+
+// sampled are the rules in version 3 of a spec with these keys of verify.
+func sampled(t *testing.T, verify string) govern.Improve3 {
+	return govern.Improve3Of(noisySpec(t, verify))
+}
+
+func noisySpec(t *testing.T, verify string) spec.Spec {
+	s, err := spec.Parse([]byte(`{"goal":"g","scope":["a"],"verify":{"command":"x"` + verify + `},"guard":{"command":"y"},"agent":{"command":"z"},"approvals":{"tools":["*"]}}`))
+	require.NoError(t, err)
+	return s
+}
+
+func decimals(values ...string) (all []evidence.Decimal) {
+	for _, v := range values {
+		all = append(all, evidence.MustDecimal(v))
+	}
+	return all
+}
+
+// twelve are evaluations of the baseline that differ.
+var twelve = decimals("10.1", "9.8", "10.3", "9.9", "10.0", "10.2", "9.7", "10.1", "10.0", "9.9", "10.2", "9.8")
+
+func TestP5_TheBaselineShowsHowTheMetricIsJudged(t *testing.T) {
+	for _, c := range []struct {
+		verify string
+		values []evidence.Decimal
+		want   string
+	}{
+		{`,"evidence":"single"`, decimals("10"), loop.JudgedSingly},
+		{``, decimals("10"), ""},
+		{``, decimals("10", "10"), ""},
+		{``, decimals("10", "10.0", "10"), loop.JudgedExactly},
+		{``, decimals("10", "10", "10.1"), ""},
+		{``, twelve[:11], ""},
+		{``, twelve, loop.JudgedBySamples},
+		{`,"evidence":"sequential"`, decimals("10", "10", "10"), ""},
+		{`,"evidence":"sequential","calibration":13`, twelve, ""},
+		{`,"evidence":"sequential"`, twelve, loop.JudgedBySamples},
+	} {
+		require.Equal(t, c.want, sampled(t, c.verify).Judging(c.values), "%s %v", c.verify, c.values)
+	}
+	require.Equal(t, loop.JudgedSingly, protocol2.Judging(decimals("10")), "before version 3")
+}
+
+func TestP5_5_UnderNoiseTheGuardComesBeforeASecondEvaluation(t *testing.T) {
+	r := sampled(t, "")
+	verdict := func(do string, llr float64) govern.Move {
+		return r.AfterVerify(govern.Measurement{Number: true, Samples: &sampling.Judgement{Do: do, LLR: llr}})
+	}
+	require.Equal(t, phase.Guard, verdict(sampling.MeasureReference, .1).To, "its first evaluation speaks for it")
+	require.Equal(t, govern.Again, verdict(sampling.MeasureReference, -.1).Do, "its reference is measured once more")
+	require.Equal(t, phase.Guard, verdict(sampling.MeasureCandidate, -.1).To, "before it is evaluated again")
+	require.Equal(t, phase.Guard, verdict(sampling.Keep, 3).To)
+	require.Equal(t, phase.Decide, verdict(sampling.Discard, -3).To, "no guard could save it")
+	require.Equal(t, reason.VerifyFailed, r.AfterVerify(govern.Measurement{Failed: true, Samples: &sampling.Judgement{}}).Reason)
+	require.Equal(t, phase.Decide, r.AfterVerify(govern.Measurement{Number: true}).To, "one measurement is judged as before")
+
+	r.Guard = false
+	require.Equal(t, phase.Decide, verdict(sampling.MeasureReference, -.1).To, "without a guard there is nothing to do first")
+}
+
+func TestP6_AVerdictBySamplesIsKeepDiscardOrInconclusive(t *testing.T) {
+	r := sampled(t, "")
+	keep := r.Sampled(sampling.Judgement{Do: sampling.Keep, Samples: 3})
+	require.True(t, keep.Kept && keep.Measured && keep.Judged && keep.Do == govern.Finish)
+	discard := r.Sampled(sampling.Judgement{Do: sampling.Discard, Samples: 1})
+	require.True(t, !discard.Kept && discard.Measured && discard.Reason == "")
+	unclear := r.Sampled(sampling.Judgement{Do: sampling.Inconclusive, Samples: 32})
+	require.True(t, !unclear.Kept && unclear.Reason == reason.Inconclusive)
+	require.False(t, r.Sampled(sampling.Judgement{Do: sampling.Inconclusive}).Measured, "nothing was measured of it")
+}
+
+func TestP6_MinDeltaMayBeAShareOfTheReference(t *testing.T) {
+	r := sampled(t, `,"minDelta":"2%"`)
+	for metric, kept := range map[string]bool{"101.9": false, "102": true, "102.1": true} {
+		m, _ := r.Decide(evidence.MustDecimal("100"), evidence.MustDecimal(metric))
+		require.Equal(t, kept, m.Kept, metric)
+	}
+}
+
+func TestP9_WhatIsMeasuredWhenALoopIsOver(t *testing.T) {
+	ten := evidence.MustDecimal("10")
+	begun := loop.State{Baseline: &ten, KeptCount: 1, Budget: loop.NewBudget(map[loop.Resource]evidence.Decimal{loop.ActiveTime: loop.Count(1000)})}
+	judged := func(how string, change func(*loop.State)) loop.State {
+		s := begun
+		s.Judging = how
+		if change != nil {
+			change(&s)
+		}
+		return s
+	}
+	late := func(s *loop.State) { s.Budget = s.Budget.Spend(loop.ActiveTime, loop.Count(1000)) }
+	for name, c := range map[string]struct {
+		verify string
+		state  loop.State
+		want   bool
+	}{
+		"samples":                                 {"", judged(loop.JudgedBySamples, nil), true},
+		"a person has halted it":                  {"", judged(loop.JudgedBySamples, func(s *loop.State) { s.HaltRequested = "enough" }), false},
+		"there is no time left":                   {"", judged(loop.JudgedBySamples, late), false},
+		"there is none left and nothing was kept": {"", judged(loop.JudgedBySamples, func(s *loop.State) { late(s); s.KeptCount = 0 }), true},
+		"a metric that does not vary needs none":  {"", judged(loop.JudgedExactly, late), true},
+		"one measurement":                         {"", judged(loop.JudgedSingly, nil), false},
+		"one measurement and a holdout":           {`,"holdout":{"command":"h"}`, judged(loop.JudgedSingly, nil), true},
+		"a holdout and no time":                   {`,"holdout":{"command":"h"}`, judged(loop.JudgedExactly, late), false},
+		"a loop of earlier rules":                 {"", judged("", nil), false},
+	} {
+		require.Equal(t, c.want, sampled(t, c.verify).ClaimDue(c.state), name)
+	}
+}
+
+func TestP6_TheNewHeadIsMeasuredWhereSomethingIsStillComparedWithIt(t *testing.T) {
+	sampler := sampling.Start(sampling.Rules{}, twelve)
+	s := loop.State{Sampler: &sampler, Budget: loop.NewBudget(nil), Iteration: 1}
+	r := sampled(t, "")
+	require.False(t, r.RefreshDue(s), "the baseline is its own reference")
+	sampler.HeadChanged()
+	require.True(t, r.RefreshDue(s))
+	s.Budget = loop.NewBudget(map[loop.Resource]evidence.Decimal{loop.Iterations: loop.Count(0)})
+	require.False(t, r.RefreshDue(s), "the loop is over, and the claim measures it")
+	require.True(t, sampled(t, `,"target":100`).RefreshDue(s), "whether the target is met only fresh samples say")
+	s.HaltRequested = "enough"
+	require.False(t, sampled(t, `,"target":100`).RefreshDue(s))
+	require.False(t, r.RefreshDue(loop.State{Budget: loop.NewBudget(nil)}))
+}
+
+func TestA1_WhatNoiseMeansIsSaidInNumbers(t *testing.T) {
+	r := sampled(t, "")
+	quiet := govern.Noise(sampling.Start(r.Samples, twelve), noisySpec(t, ""), 1500*time.Millisecond)
+	require.Regexp(t, `^the metric is noisy: one evaluation varies by \d\.\d+ % \(one standard deviation\) and takes 1\.5s\. .* 32 of it at most; to show an improvement of \d\.\d+ % takes about \d+ of it$`, quiet.Says)
+	require.Empty(t, quiet.Warnings)
+
+	const fine = `,"minDelta":"0.01%"`
+	loud := govern.Noise(sampling.Start(sampled(t, fine).Samples, twelve), noisySpec(t, fine), time.Second)
+	require.Len(t, loud.Warnings, 2, "%v", loud.Warnings)
+	require.Contains(t, loud.Warnings[0], "no improvement of 0.01 % can be told from none within verify.maxSamples (32)")
+	require.Contains(t, loud.Warnings[1], "limits.activeTime is 10m:")
+}
+
+func TestP6_ABoundIsNotWaived(t *testing.T) {
+	s := noisySpec(t, "")
+	one := evidence.Threshold{Value: evidence.MustDecimal("1"), Percent: true}
+	s.Metrics = []evidence.Bound{{Name: "size", Direction: evidence.Lower, AtWorst: &one}}
+	r := govern.Improve3Of(s)
+	of := func(v string) map[string]evidence.Decimal {
+		return map[string]evidence.Decimal{"size": evidence.MustDecimal(v)}
+	}
+	for value, broken := range map[string]bool{"100": false, "101": false, "101.1": true, "99": false} {
+		why, sentence := r.Broken(of("100"), of(value))
+		require.Equal(t, broken, why == "bound:size", value)
+		require.Equal(t, broken, sentence != "", value)
+	}
+	why, _ := r.Broken(of("100"), nil)
+	require.Equal(t, "bound:size", why, "a number that is missing holds no bound")
+	require.Equal(t, "another metric is worse than it may be", reason.Meaning(why), fmt.Sprint(why))
+}
