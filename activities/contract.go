@@ -69,13 +69,9 @@ func draw(ctx context.Context, ws *loopWorkspace, s spec.Spec, base string) (dra
 	read, unreadable := ws.reading(ctx, entries)
 	seals := spec.Sealed(s, d.names, read)
 	d.unsealed = spec.Unsealed(s, d.names, read)
+	told, shown := untold(s, d.names, seals, read)
 	if err := unreadable(); err != nil {
 		return drawnContract{}, err
-	}
-	told := seals
-	if open := s; s.Verify.Holdout.Command != "" {
-		open.Verify.Holdout.Command = ""
-		told = spec.Sealed(open, d.names, read)
 	}
 	for _, name := range seals.Files {
 		sealed = append(sealed, loop.Seal{Path: git.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode, Untold: !told.Has(name)})
@@ -105,7 +101,29 @@ func draw(ctx context.Context, ws *loopWorkspace, s spec.Spec, base string) (dra
 	if len(seals.Unread) > 0 {
 		d.warnings = append(d.warnings, "what these run could not be told, so it is not sealed (name what judges in `protect`): "+naming(seals.Unread))
 	}
+	if len(shown) > 0 {
+		d.warnings = append(d.warnings, "the agent can read what holds or names the holdout: "+naming(shown)+". Keep it outside of the repository, and give the command with --set verify.holdout.command=… where the spec is committed")
+	}
 	return d, err
+}
+
+// untold returns what would be sealed without the holdout, and the files in which an agent would find that: scripts that it
+// runs, and settings with its command.
+func untold(s spec.Spec, names []string, seals spec.Seals, read func(string) string) (told spec.Seals, shown []string) {
+	command := s.Verify.Holdout.Command
+	if command == "" {
+		return seals, nil
+	}
+	s.Verify.Holdout.Command = ""
+	told = spec.Sealed(s, names, read)
+	for _, name := range names {
+		hidden := seals.Has(name) && !told.Has(name)
+		setting := !strings.Contains(name, "/") && slices.Contains([]string{".yaml", ".yml", ".toml", ".json"}, path.Ext(name))
+		if hidden || setting && strings.Contains(read(name), command) {
+			shown = append(shown, name)
+		}
+	}
+	return told, shown
 }
 
 // reading returns what has the text of files of a commit, "" where it is no regular file, and what says afterwards
