@@ -238,7 +238,7 @@ esac
 			w.agentBegins(2)
 			w.letGo()
 		},
-		rows: []string{"1 10 0 no interrupted: the run before this one was lost", "2 11 +1 yes: raise n"},
+		rows: []string{"1 11 +1 yes: raise n", "2 11 0 no no-change: raise n"}, // it costs the step that was under way
 	},
 	{
 		name: "precondition-failed", agent: raise,
