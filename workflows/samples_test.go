@@ -101,7 +101,7 @@ func TestP5_AMetricThatDoesNotVaryIsMeasuredOnce(t *testing.T) {
 }
 
 func TestP6_ANoisyMetricIsJudgedBySamples(t *testing.T) {
-	v := newVarying(t, .03, map[int]float64{2: .3, 5: .2})
+	v := newVarying(t, .03, map[int]float64{1: -.08, 2: .3, 3: -.08, 4: -.08, 5: .2, 6: -.08})
 	p := play(t, v.world, noisy(6, nil, nil), nil)
 	require.Nil(t, p.err)
 	var kept []int
@@ -223,7 +223,7 @@ func TestP5_AnEvaluationThatFailsLaterDiscardsTheChange(t *testing.T) {
 func TestA1_TheContractSaysWhatTheNoiseMeans(t *testing.T) {
 	v := newVarying(t, .03, nil)
 	var gate *loop.Gate
-	p := play(t, v.world, noisy(1, map[string]any{"maxSamples": 2, "minDelta": "0.1%"}, map[string]any{"approvals": map[string]any{"plan": "required"}}), func(env *testsuite.TestWorkflowEnvironment) {
+	p := play(t, v.world, noisy(1, map[string]any{"maxSamples": 3, "minDelta": "0.1%"}, map[string]any{"approvals": map[string]any{"plan": "required"}}), func(env *testsuite.TestWorkflowEnvironment) {
 		env.RegisterDelayedCallback(func() {
 			gate = query(t, env).Gate
 			env.SignalWorkflow("approve", map[string]any{"hash": gate.Hash})
@@ -238,7 +238,7 @@ func TestA1_TheContractSaysWhatTheNoiseMeans(t *testing.T) {
 		}
 	}
 	require.Len(t, warned, 1, "%v", warned)
-	require.Contains(t, warned[0], "so noisy that no improvement of 0.1 % can be told from none within verify.maxSamples (2)")
+	require.Contains(t, warned[0], "so noisy that no improvement of 0.1 % can be told from none within verify.maxSamples (3)")
 }
 
 func TestA6_AHaltDuringTheClaimEndsTheLoopWithoutOne(t *testing.T) {
