@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,6 +112,7 @@ func (w *work) call(ctx context.Context, in act.Call) (out act.Called, err error
 		return out, err
 	}
 	printed := talk.collect(&out, command.Stdout, in)
+	out.Failure = cmp.Or(w.full, out.Failure)
 	if in.Role == spec.RolePlanner && out.OK() {
 		if out.Plan, err = w.ws.planOf(printed, w.dir); err != nil {
 			return out, err

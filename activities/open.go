@@ -99,6 +99,9 @@ func (m *machine) openingOf(in act.Open) opening {
 	if s.Limits.Processes != nil {
 		r.Processes = *s.Limits.Processes
 	}
+	if s.Limits.DeskBytes != nil {
+		r.DeskBytes = *s.Limits.DeskBytes
+	}
 	return opening{repo: s.Repo, ledger: in.Ledger, mode: s.Mode, Record: r}
 }
 

@@ -26,6 +26,8 @@ type work struct {
 	ws  *loopWorkspace
 	in  act.Step
 	dir string // where its output and its result are kept
+
+	full string // why its command was ended for want of room
 }
 
 func newWork(ws *loopWorkspace, in act.Step, r *running) *work {
@@ -119,7 +121,11 @@ func (w *work) run(ctx context.Context, c proc.Command, by func(context.Context,
 	crash.At("step.starting")
 	since := time.Now().Add(-c.Spent)
 	w.since.Store(&since)
-	result, err := by(ctx, s, c)
+	watched, end := context.WithCancel(ctx)
+	space := w.ws.roomOf(c.Dir)
+	go space.watch(watched, end)
+	result, err := by(watched, s, c)
+	end()
 	if err != nil {
 		w.ws.endProcesses()
 		if _, reapErr := proc.Reap(w.ws.Token()); reapErr != nil {
@@ -138,6 +144,12 @@ func (w *work) run(ctx context.Context, c proc.Command, by func(context.Context,
 		out.Warn(why)
 	} else {
 		out.Failure = why
+	}
+	if why := space.exceeded(); why != "" && ctx.Err() == nil {
+		out.Interrupted, out.Failure, w.full = false, why, why
+		if c.Dir == w.ws.desk.Dir { // and its room is free again
+			w.putBack(ctx)
+		}
 	}
 	if out.Digest, err = digest(c.Stdout); err != nil {
 		return out, fmt.Errorf("reading the output: %w", err)

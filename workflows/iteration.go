@@ -311,6 +311,8 @@ func (r *run) recordOf(ctx workflow.Context, m govern.Move) loop.Iteration {
 	}
 	if m.Measured && it.metric != nil {
 		record.Metric, record.Delta = it.metric, it.delta
+	} else {
+		record.Unmeasured = s.Best != nil && it.metric == nil
 	}
 	it.sampled(&record)
 	return record

@@ -29,6 +29,21 @@ type Diagnosis struct {
 	Rows []doctor.Row `json:"rows"`
 }
 
+// troubles are the loops of this host that can't go on, with why.
+func (a *app) troubles(ctx context.Context) (map[string]string, error) {
+	s, err := a.visit(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	all, err := s.Troubles(ctx)
+	found := map[string]string{}
+	for _, t := range all {
+		found[t.Loop] = t.What
+	}
+	return found, err
+}
+
 func (a *app) doctor(ctx context.Context) error {
 	o := doctor.Options{Dial: func(ctx context.Context, t config.Temporal) (sdk.Client, error) {
 		return a.deps.Dial(ctx, t, "pawl-doctor", slog.New(slog.DiscardHandler))
@@ -37,6 +52,9 @@ func (a *app) doctor(ctx context.Context) error {
 	o.Temporal, o.TemporalErr = config.Connect()
 	if a.deps.Embedded != nil {
 		o.Engine = a.deps.Embedded.Look
+	}
+	if o.HomeErr == nil && o.TemporalErr == nil {
+		o.Troubles = a.troubles
 	}
 	a.screen.Live("checking …")
 	rows := doctor.Examine(ctx, o)

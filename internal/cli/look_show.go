@@ -34,7 +34,10 @@ func (a *app) show(ctx context.Context, id string) error {
 	}
 	a.fromLedger(r.Source, r.State.Status)
 	if a.json {
-		return a.printJSON(r.State)
+		return a.printJSON(struct {
+			loop.State
+			Trouble string `json:"trouble,omitempty"`
+		}{r.State, r.Trouble})
 	}
 	if !r.Ledger {
 		r.State = s.Live(ctx, id, r.State)
@@ -49,6 +52,9 @@ func (a *app) show(ctx context.Context, id string) error {
 		if c, err := s.contract(ctx, id); err == nil {
 			text += "\n\n" + a.style().Protections(c.Protections)
 		}
+	}
+	if r.Trouble != "" {
+		text = a.style().Trouble(r.State.Loop, r.Trouble) + "\n\n" + text
 	}
 	return a.print(text)
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"pawl/internal/evidence"
+	"pawl/internal/git"
 	"pawl/internal/kind"
 	"pawl/internal/launch"
 	"pawl/internal/loop"
@@ -64,9 +66,39 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 			return nil
 		})
 	}
+	for i := range rows {
+		if loop.Status(rows[i].Status).Ended() {
+			continue
+		}
+		g.Go(func() error {
+			if d, err := c.SDK.DescribeWorkflowExecution(ctx, rows[i].Loop, ""); err == nil {
+				rows[i].Trouble = troubleOf(d)
+			} else if ctx.Err() == nil {
+				rows[i].Trouble = fmt.Sprintf("Temporal can't read its record: %v", err)
+			}
+			return nil
+		})
+	}
 	_ = g.Wait()
 	newestFirst(rows)
-	return rows, nil
+	return c.tornRows(rows), nil
+}
+
+// tornRows adds the loops of this host whose record is damaged.
+func (c *Client) tornRows(rows []launch.Row) []launch.Row {
+	torn, err := workspace.Torn(c.Home)
+	if err != nil {
+		return rows
+	}
+	for _, ref := range torn {
+		at := slices.IndexFunc(rows, func(r launch.Row) bool { return git.RefName(r.Loop) == ref && !loop.Status(r.Status).Ended() })
+		if at < 0 {
+			rows = append(rows, launch.Row{Loop: ref, Status: "unknown", Source: "ledger", Trouble: tornRecord})
+		} else if rows[at].Trouble == "" {
+			rows[at].Trouble = tornRecord
+		}
+	}
+	return rows
 }
 
 // readers is how many ledgers are read at once for a list.
@@ -139,10 +171,13 @@ func (c *Client) Kept(ctx context.Context) ([]launch.Row, error) {
 	for _, record := range records {
 		r := launch.Row{Loop: record.Loop, Repo: record.Repo, Branch: branchName(record.Branch), Status: "unknown", Source: "ledger"}
 		c.describe(ctx, &r, record)
+		if !record.Closed {
+			r.Trouble = c.unreadable(ctx, record)
+		}
 		rows = append(rows, r)
 	}
 	newestFirst(rows)
-	return rows, nil
+	return c.tornRows(rows), nil
 }
 
 // describe fills in what the ledger of a record has.

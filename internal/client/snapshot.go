@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"pawl/internal/fault"
+	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/kind"
 	"pawl/internal/ledger"
@@ -31,6 +34,8 @@ type Source struct {
 	Ledger bool   // it is from the ledger, since nobody answered
 	Why    string // nobody answered
 	Gone   bool   // Temporal does not know it any more
+	// Trouble is what fails and is tried again, "" where nothing does.
+	Trouble string
 }
 
 // Snapshot returns a loop's state: from the loop itself, else from the ledger of this host. A worker
@@ -56,11 +61,15 @@ type subject[S any] struct {
 func find[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Snapshot[S], err error) {
 	if c.SDK == nil {
 		state, err := of.recorded(ctx, id)
-		return Snapshot[S]{state, Source{Ledger: true, Why: "no engine is running"}}, err
+		return Snapshot[S]{state, Source{Ledger: true, Why: "no engine is running"}}, c.torn(id, err)
 	}
 	d, err := c.SDK.DescribeWorkflowExecution(ctx, id, "")
 	var gone *serviceerror.NotFound
 	if err != nil && !errors.As(err, &gone) {
+		// It may be this one record that the service can't read, as after damage.
+		if state, found := of.recorded(ctx, id); found == nil && c.answers(ctx) {
+			return Snapshot[S]{state, Source{Ledger: true, Why: "Temporal can't read its record of this " + of.Word, Trouble: err.Error()}}, nil
+		}
 		return s, c.Unreachable(ctx, err)
 	}
 	info := d.GetWorkflowExecutionInfo()
@@ -73,7 +82,7 @@ func find[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Sn
 			if recorded, err := of.recorded(ctx, id); err == nil && of.late(state, recorded) {
 				return Snapshot[S]{State: recorded}, nil
 			}
-			return Snapshot[S]{State: of.outside(state, info)}, nil
+			return Snapshot[S]{of.outside(state, info), Source{Trouble: troubleOf(d)}}, nil
 		}
 		if ctx.Err() != nil {
 			return s, context.Cause(ctx)
@@ -84,12 +93,27 @@ func find[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Sn
 	case found == nil && gone != nil:
 		return Snapshot[S]{state, Source{Ledger: true, Why: "Temporal does not know this " + of.Word + " any more", Gone: true}}, nil
 	case found == nil:
-		return Snapshot[S]{of.outside(state, info), Source{Ledger: true, Why: "no worker answers"}}, nil
+		return Snapshot[S]{of.outside(state, info), Source{Ledger: true, Why: "no worker answers", Trouble: troubleOf(d)}}, nil
 	case gone != nil:
 		return s, of.NotFound(id)
 	}
 	return s, fault.New(fault.EngineUnreachable, "no worker answers for the %s %s, and this host has no ledger of it", of.Word, id).
 		Advise("Start a worker (" + c.AWorker() + ") on its host.")
+}
+
+// torn says of a loop that is not found that its record is damaged, where that is so.
+func (c *Client) torn(id string, err error) error {
+	refs, failed := workspace.Torn(c.Home)
+	if err == nil || failed != nil || !slices.Contains(refs, git.RefName(id)) {
+		return err
+	}
+	return fault.New(fault.LedgerDamaged, "the workspace record of %s is damaged", id).Advise("`pawl up` makes it again from the ledger.")
+}
+
+// answers reports whether the service answers at all.
+func (c *Client) answers(ctx context.Context) bool {
+	_, err := c.SDK.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: c.Namespace})
+	return err == nil
 }
 
 // endedOutside is the state of a loop that somebody ended without asking it. A workflow that was

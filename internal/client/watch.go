@@ -69,12 +69,8 @@ func (c *Client) underWay(ctx context.Context, id string) *News {
 	if err != nil {
 		return nil
 	}
-	for _, a := range d.GetPendingActivities() {
-		f := a.GetLastFailure()
-		if f == nil || f.GetApplicationFailureInfo().GetCategory() == enumspb.APPLICATION_ERROR_CATEGORY_BENIGN {
-			continue
-		}
-		return &News{Trouble: a.GetActivityType().GetName() + " fails and is tried again: " + f.GetMessage()}
+	if what := troubleOf(d); what != "" {
+		return &News{Trouble: what}
 	}
 	if u, runs := spending(d); runs {
 		return &News{Live: &u}

@@ -47,6 +47,8 @@ type Options struct {
 	Dial func(context.Context, config.Temporal) (client.Client, error)
 	// Engine looks at the embedded engine; nil where the program brings none.
 	Engine func(ctx context.Context, dir string) (Engine, error)
+	// Troubles names the loops of this host that can't go on, and why; nil for nobody.
+	Troubles func(context.Context) (map[string]string, error)
 }
 
 // Engine is what is known of the embedded engine.
@@ -72,6 +74,7 @@ func Examine(ctx context.Context, o Options) []Row {
 	e.git()
 	e.disk()
 	e.agents()
+	e.loops()
 	e.rows = append(e.rows, sandbox(ctx)...)
 	// Last, since it compares two clocks over the time that all this took.
 	e.clock(time.Now().Round(0).Sub(wall), time.Since(began))

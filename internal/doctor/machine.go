@@ -45,7 +45,7 @@ func (e *examination) home() {
 	default:
 		e.ok("home", "%s", dir)
 	}
-	if torn, err := workspace.Torn(e.o.Home); err == nil && len(torn) > 0 {
+	if torn, err := workspace.Torn(e.o.Home); err == nil && len(torn) > 0 && e.o.Troubles == nil {
 		e.note("records", "The next `pawl up` makes them again from the ledgers.", "those of the loops %s are damaged", strings.Join(torn, ", "))
 	}
 	if id, err := e.o.Home.HostID(); err == nil {

@@ -29,7 +29,12 @@ type Row struct {
 	Spread  *Decimal           `json:"spread,omitempty"`  // their standard deviation
 	LLR     *float64           `json:"llr,omitempty"`     // what they say for the change
 	Metrics map[string]Decimal `json:"metrics,omitempty"` // further ones
+	// Unmeasured says that the change was never measured: Metric is the reference, carried on.
+	Unmeasured bool `json:"unmeasured,omitempty"`
 }
+
+// neverMeasured is the last column of a row whose metric is the reference's, after the evaluations, of which it has 0.
+const neverMeasured = "not measured"
 
 // unmeasured stands for the metric where there is none.
 const unmeasured = "-"
@@ -58,8 +63,11 @@ func (r Row) String() string {
 }
 
 // further are the columns that follow those of the source: how many evaluations, their spread, the log likelihood
-// ratio, the further metrics as name=number.
+// ratio, the further metrics as name=number; of a change that was never measured that, too.
 func (r Row) further() []string {
+	if r.Unmeasured {
+		return []string{"0", unmeasured, unmeasured, unmeasured, neverMeasured}
+	}
 	if r.Samples == 0 && len(r.Metrics) == 0 {
 		return nil
 	}

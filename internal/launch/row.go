@@ -25,4 +25,6 @@ type Row struct {
 	EndedAt   *time.Time        `json:"endedAt,omitempty"`
 	Usage     *loop.Usage       `json:"usage,omitempty"` // as the ledger on this host last recorded it
 	Source    string            `json:"source"`          // temporal or ledger
+	// Trouble is what keeps it from going on though nobody is asked anything, "" for nothing.
+	Trouble string `json:"trouble,omitempty"`
 }

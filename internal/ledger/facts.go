@@ -25,9 +25,10 @@ type Facts struct {
 	Setup   string
 	Keep    []string
 	Sandbox spec.Sandbox
-	// Memory and Processes are the spec's limits of what runs at a time, 0 where it gives none.
+	// Memory, Processes and DeskBytes are the spec's limits of what runs at a time, 0 where it gives none.
 	Memory    spec.Size
 	Processes int
+	DeskBytes spec.Size
 }
 
 // Steward reports whether the ledger is a steward's.
@@ -72,6 +73,9 @@ func About(ctx context.Context, s *store.Store, head string) (Facts, error) {
 	}
 	if limit := c.Spec.Limits.Processes; limit != nil {
 		f.Processes = *limit
+	}
+	if limit := c.Spec.Limits.DeskBytes; limit != nil {
+		f.DeskBytes = *limit
 	}
 	return f, nil
 }

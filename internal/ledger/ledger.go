@@ -153,7 +153,7 @@ func Row(e loop.Event) (evidence.Row, bool) {
 		r := e.Record
 		return evidence.Row{
 			Iter: r.N, Time: e.Time, Metric: r.Metric, Delta: r.Delta, Kept: r.Kept, Reason: r.Reason, Description: r.Description,
-			Samples: r.Samples, Spread: r.Spread, LLR: r.LLR, Metrics: r.Metrics,
+			Samples: r.Samples, Spread: r.Spread, LLR: r.LLR, Metrics: r.Metrics, Unmeasured: r.Unmeasured,
 		}, true
 	}
 	return evidence.Row{}, false

@@ -357,9 +357,11 @@ type Iteration struct {
 	PhaseMs     map[string]int64  `json:"phaseMs,omitempty"` // active time by phase (L10)
 	Note        string            `json:"note,omitempty"`    // that it is large, or several changes at once
 
-	Samples int               `json:"samples,omitempty"` // evaluations of the change; Metric is their mean
-	Spread  *evidence.Decimal `json:"spread,omitempty"`  // their standard deviation, where there are several
-	LLR     *float64          `json:"llr,omitempty"`     // what they say for the change, where samples decide
+	// Unmeasured says that Metric is the reference: the change was never measured.
+	Unmeasured bool              `json:"unmeasured,omitempty"`
+	Samples    int               `json:"samples,omitempty"` // evaluations of the change; Metric is their mean
+	Spread     *evidence.Decimal `json:"spread,omitempty"`  // their standard deviation, where there are several
+	LLR        *float64          `json:"llr,omitempty"`     // what they say for the change, where samples decide
 	// Metrics are the further ones, the mean of each.
 	Metrics map[string]evidence.Decimal `json:"metrics,omitempty"`
 }

@@ -24,6 +24,7 @@ func TestE6_SizesAreReadWithTheirUnit(t *testing.T) {
 	for _, c := range []struct{ spec, says string }{
 		{`"limits":{"memory":"1MiB"},`, "limits.memory: is 1MiB; want: 32MiB or more"},
 		{`"limits":{"memory":1048576},`, "limits.memory: is 1048576; want: a size"},
+		{`"limits":{"deskBytes":"5KiB"},`, "limits.deskBytes: is 5KiB; want: 1MiB or more"},
 		{`"limits":{"processes":3},`, "limits.processes: is 3"},
 		{`"limits":{"memory":"1GiB"},"sandbox":{"use":"off"},`, "limits.memory: means nothing, since sandbox.use is off"},
 	} {

@@ -158,6 +158,8 @@ type Limits struct {
 	// DefaultProcesses.
 	Memory    *Size `json:"memory,omitempty"`
 	Processes *int  `json:"processes,omitempty"`
+	// DeskBytes is what a tree and the caches of the sandbox may take on the disk while a command runs; nil is no limit.
+	DeskBytes *Size `json:"deskBytes,omitempty"`
 }
 
 // Silence is how long an agent may say nothing while none of its tools is at work, as far as its stream tells.

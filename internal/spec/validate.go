@@ -47,6 +47,7 @@ var (
 const (
 	leastMemory    = 32 << 20
 	leastProcesses = 16
+	leastDesk      = 1 << 20
 )
 
 // missingKey is what is wrong with a required key that is not given.
@@ -187,6 +188,9 @@ func (s Spec) check() Problems {
 	}
 	if s.Limits.Memory != nil && *s.Limits.Memory < leastMemory {
 		add("limits.memory", "is "+s.Limits.Memory.String(), Size(leastMemory).String()+" or more: an agent or a compiler does not start with less")
+	}
+	if s.Limits.DeskBytes != nil && *s.Limits.DeskBytes < leastDesk {
+		add("limits.deskBytes", "is "+s.Limits.DeskBytes.String(), Size(leastDesk).String()+" or more: a tree has to fit in it")
 	}
 	if s.Limits.Processes != nil {
 		least("limits.processes", *s.Limits.Processes)

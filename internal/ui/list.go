@@ -14,6 +14,8 @@ func (s Style) List(rows []launch.Row, now time.Time) string {
 	for _, r := range rows {
 		doing := r.Phase
 		switch {
+		case r.Trouble != "":
+			doing = "in trouble"
 		case r.Gate != "":
 			doing = "waits: " + r.Gate
 		case loop.Status(r.Status) == loop.Sleeping:
@@ -56,5 +58,11 @@ func (s Style) List(rows []launch.Row, now time.Time) string {
 			cells[i] = slices.Delete(cells[i], at, at+1)
 		}
 	}
-	return s.table(head, cells)
+	text := s.table(head, cells)
+	for _, r := range rows {
+		if r.Trouble != "" {
+			text += "\n" + s.Trouble(r.Loop, r.Trouble)
+		}
+	}
+	return text
 }

@@ -48,9 +48,10 @@ type Record struct {
 	Keep  []string `json:"keep,omitempty"`
 	// Sandbox is what keeps what runs in them from the rest of the machine.
 	Sandbox spec.Sandbox `json:"sandbox,omitzero"`
-	// Memory and Processes are the spec's limits of what runs at a time, 0 where it gives none.
+	// Memory, Processes and DeskBytes are the spec's limits of what runs at a time, 0 where it gives none.
 	Memory    spec.Size `json:"memory,omitempty"`
 	Processes int       `json:"processes,omitempty"`
+	DeskBytes spec.Size `json:"deskBytes,omitempty"`
 	Closed    bool      `json:"closed,omitempty"` // the loop is over and its trees are given up
 	// ClosedAt is when that was. The workflow ends a moment later.
 	ClosedAt time.Time `json:"closedAt,omitzero"`

@@ -20,6 +20,12 @@ func TestMachineThatFailsIsToldAndTriedAgain(t *testing.T) {
 	c := w.Start("run", "--yes", w.SpecFile())
 	w.Until("it is told", func() bool { return strings.Contains(world.ReadFile(c.Err), "Open fails and is tried again: ") })
 	require.Contains(t, world.ReadFile(c.Err), "stores")
+	for _, command := range [][]string{{"show", w.Loop}, {"list"}} {
+		s := w.Pawl(command...)
+		require.Contains(t, s.Out, "trouble  "+w.Loop+": Open fails and is tried again: ", s.Err)
+	}
+	doctor := w.Pawl("doctor")
+	require.Equal(t, 1, doctor.Code)
 	require.NoError(t, os.Remove(filepath.Join(w.Home, "stores")))
 	s := c.Wait()
 	require.Equal(t, 0, s.Code, s.Err)

@@ -105,3 +105,24 @@ func TestDiskThatFillsUp(t *testing.T) {
 		require.Empty(t, w.PawlRefs())
 	})
 }
+
+// An agent that fills the disk ends its own call: by the limit of its spec, without any quota. The other loop of the host
+// does not notice, and the disk has its room again.
+func TestE6_AnAgentThatFillsTheDiskStopsItself(t *testing.T) {
+	w := world.New(t, `case "$PAWL_LOOP $PAWL_ITERATION" in
+		*-b*) ;;
+		*" 1") for i in $(seq 600); do head -c 1000000 /dev/zero >>work/big; sleep 0.05; done; exit 0 ;;
+		esac; `+world.Raises)
+	w.Set(doc{"limits": doc{"iterations": 2, "deskBytes": "20MiB"}})
+	require.Equal(t, 0, w.Pawl("start", "--yes", w.SpecFile()).Code)
+	require.Equal(t, 0, w.Pawl("start", "--yes", w.SpecFile(), "--id", w.Loop+"-b").Code)
+	st := w.Waits("completed")
+	rows := w.Results(w.Loop)
+	require.Contains(t, rows[1].Description(), "error:agent")
+	require.Contains(t, rows[1].Description(), "limits.deskBytes (20MiB) was used up")
+	require.Equal(t, row{"2", "11", "+1.00", "yes", "raise the number"}, rows[2])
+	require.NoFileExists(t, filepath.Join(st.Desk, "work", "big"))
+	other := w.Loop + "-b"
+	w.Until("the other loop has ended", func() bool { return strings.Contains(w.Pawl("show", "--json", other).Out, `"status": "completed"`) })
+	require.Equal(t, "12", w.Git("show", "refs/heads/pawl/"+other+":work/n"))
+}

@@ -97,7 +97,7 @@ func (w *World) Results(loop string) (rows []Row) {
 	w.T.Helper()
 	for _, line := range strings.Split(w.Git("show", "refs/pawl-ledger/"+loop+":loop-results.tsv"), "\n") {
 		f := strings.Split(line, "\t")
-		require.Contains(w.T, []int{6, 10}, len(f), line) // those of the source, and what follows them
+		require.Contains(w.T, []int{6, 10, 11}, len(f), line) // those of the source, and what follows them
 		_, err := time.Parse("2006-01-02T15:04:05Z", f[1])
 		require.NoError(w.T, err)
 		rows = append(rows, Row{f[0], f[2], f[3], f[4], f[5]})

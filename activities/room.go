@@ -1,0 +1,112 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pawl/internal/spec"
+)
+
+// A command that fills the disk would stop every loop of the host. So what it writes is watched while it runs, also where
+// the file system knows no quotas: by limits.deskBytes, and where nearly nothing is free by what the command itself has
+// written.
+const (
+	// roomEvery is how often it is looked, unless a look takes long.
+	roomEvery = 250 * time.Millisecond
+	// lookShare is how many times longer than a look the time to the next one is.
+	lookShare = 10
+	// littleRoom is what has to stay free for the engine and the other loops, and what a command must have written to
+	// be the one that takes it.
+	littleRoom = 128 << 20
+)
+
+// room watches what a command writes.
+type room struct {
+	dirs  []string // where it can write
+	most  int64    // 0 for no limit
+	home  string   // on the disk that all loops share
+	since time.Time
+
+	mu   sync.Mutex
+	over string // why the command was ended
+}
+
+// roomOf is the room of a command that runs in a tree.
+func (ws *loopWorkspace) roomOf(dir string) *room {
+	return &room{dirs: []string{dir, ws.layers("")}, most: int64(ws.DeskBytes), home: ws.machine.Home.Dir, since: time.Now()}
+}
+
+// watch looks until ctx ends, and calls end once there is too little room.
+func (r *room) watch(ctx context.Context, end func()) {
+	for wait := roomEvery; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		began := time.Now()
+		if why := r.look(ctx); why != "" {
+			r.mu.Lock()
+			r.over = why
+			r.mu.Unlock()
+			end()
+			return
+		}
+		wait = max(roomEvery, lookShare*time.Since(began))
+	}
+}
+
+// exceeded is why the command was ended, "" where it was not for its room.
+func (r *room) exceeded() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.over
+}
+
+func (r *room) look(ctx context.Context) string {
+	if r.most > 0 {
+		if size := r.size(ctx, time.Time{}); size > r.most {
+			return fmt.Sprintf("limits.deskBytes (%s) was used up: tree and caches hold %s", spec.Size(r.most), mebibytes(size))
+		}
+	}
+	var st unix.Statfs_t
+	if unix.Statfs(r.home, &st) != nil {
+		return ""
+	}
+	if free := int64(st.Bavail) * int64(st.Bsize); free < littleRoom {
+		if size := r.size(ctx, r.since); size > littleRoom {
+			return fmt.Sprintf("the disk is nearly full (%s are free at %s), and it has written %s", mebibytes(free), r.home, mebibytes(size))
+		}
+	}
+	return ""
+}
+
+// size is what the files take on the disk that were changed after a time.
+func (r *room) size(ctx context.Context, after time.Time) (bytes int64) {
+	for _, dir := range r.dirs {
+		_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				return nil //nolint:nilerr // it is gone, or not to be read: it counts as nothing
+			}
+			if info, err := d.Info(); err == nil && info.ModTime().After(after) {
+				if st, ok := info.Sys().(*syscall.Stat_t); ok {
+					bytes += int64(st.Blocks) * 512
+				}
+			}
+			return nil
+		})
+	}
+	return bytes
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

@@ -1,0 +1,111 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"pawl/internal/loop"
+	"pawl/internal/workspace"
+)
+
+// Trouble is what keeps a loop from going on, though nobody is asked anything: it would be running for ever.
+type Trouble struct {
+	Loop string `json:"loop"`
+	What string `json:"what"`
+}
+
+// manyTries is how often a workflow task fails before it is said: a worker that is replaced costs one.
+const manyTries = 3
+
+// troubleOf says what of a loop fails and is tried again, "" where nothing does. The loop itself can't know: its
+// activities and its workflow tasks are retried by the service.
+func troubleOf(d *workflowservice.DescribeWorkflowExecutionResponse) string {
+	for _, a := range d.GetPendingActivities() {
+		f := a.GetLastFailure()
+		if f == nil || f.GetApplicationFailureInfo().GetCategory() == enumspb.APPLICATION_ERROR_CATEGORY_BENIGN {
+			continue
+		}
+		return a.GetActivityType().GetName() + " fails and is tried again: " + f.GetMessage()
+	}
+	if t := d.GetPendingWorkflowTask(); t.GetAttempt() > manyTries {
+		return fmt.Sprintf("the workflow can't go on and is tried again (%d times): its history says why", t.GetAttempt())
+	}
+	return ""
+}
+
+// Troubles returns the loops of this host that can't go on: by their files, and as far as Temporal is there by what it says.
+func (c *Client) Troubles(ctx context.Context) ([]Trouble, error) {
+	torn, err := workspace.Torn(c.Home)
+	if err != nil {
+		return nil, err
+	}
+	var out []Trouble
+	for _, ref := range torn {
+		out = append(out, Trouble{ref, tornRecord})
+	}
+	records, err := workspace.List(c.Home)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range records {
+		if r.Closed {
+			continue
+		}
+		if what := c.unwell(ctx, r); what != "" {
+			out = append(out, Trouble{r.Loop, what})
+		}
+	}
+	return out, nil
+}
+
+// tornRecord is what is wrong with a loop whose workspace record is damaged.
+const tornRecord = "its workspace record is damaged; the worker makes it again from the ledger"
+
+// unwell says what keeps the loop of a record from going on, "" for nothing.
+func (c *Client) unwell(ctx context.Context, r workspace.Record) string {
+	if what := c.unreadable(ctx, r); what != "" {
+		return what
+	}
+	if c.SDK == nil || c.Namespace != "" && r.Namespace != c.Namespace {
+		return ""
+	}
+	d, err := c.SDK.DescribeWorkflowExecution(ctx, r.Loop, "")
+	var gone *serviceerror.NotFound
+	switch {
+	case errors.As(err, &gone):
+		return ""
+	case err != nil:
+		return fmt.Sprintf("Temporal can't read its record: %v", err)
+	case d.GetWorkflowExecutionInfo().GetFirstRunId() != r.FirstRun:
+		return ""
+	}
+	return troubleOf(d)
+}
+
+// unreadable says why the ledger of a record can't be read, "" where it can.
+func (c *Client) unreadable(ctx context.Context, r workspace.Record) string {
+	head := ""
+	var err error
+	if r.Steward() {
+		_, err = c.RecordedSteward(ctx, r.Ref)
+	} else {
+		var s loop.State
+		s, err = c.RecordedAt(ctx, r)
+		head = s.Ledger
+	}
+	if err == nil && head == "" && workspace.Noted(c.Home, r.Ref)[r.Ledger] != "" && !r.Steward() {
+		err = fmt.Errorf("%s is missing from the store %s", r.Ledger, r.Store)
+	}
+	var none *serviceerror.NotFound
+	if err == nil || errors.As(err, &none) || ctx.Err() != nil {
+		return ""
+	}
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return "its ledger can't be read: " + first + "; the worker mends it from the repository"
+}
