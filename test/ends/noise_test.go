@@ -11,10 +11,11 @@ import (
 )
 
 // noise is a measurement of work/n that varies by 3 %, by chance that is the same each time: it goes by how many
-// measurements there were before.
+// measurements there were before. Squares modulo a number leave no pattern from one to the next, as multiples do. It begins
+// where chance is ordinary: of a hundred beginnings three have four of 40 changes kept that do nothing.
 const noise = `n=$(($(cat "$1" 2>/dev/null || echo 0) + 1)); echo $n >"$1"
-awk -v n=$n -v worth=$(cat work/n) 'function r() { x = (x * 16807) % 2147483647; return x / 2147483647 }
-BEGIN { x = n * 48271 % 2147483647; for (i = 0; i < 10; i++) r(); printf "%.4f\n", worth * (1 + .03 * sqrt(-2 * log(r())) * cos(6.2831853 * r())) }'
+awk -v n=$n -v worth=$(cat work/n) 'function r() { x = (x * x + 12345) % 94906249; return (x + .5) / 94906249 }
+BEGIN { x = (n + 4000) * 48271 % 94906249; for (i = 0; i < 6; i++) r(); printf "%.4f\n", worth * (1 + .03 * sqrt(-2 * log(r())) * cos(6.2831853 * r())) }'
 `
 
 // noisy is a loop whose metric varies, with an agent that makes these changes and, in each other iteration, one that

@@ -175,6 +175,10 @@ func TestADecisionNeverReadsASampleThatSelectedItsReference(t *testing.T) {
 // Whatever a command prints, there is a verdict, it is finite, it is what the numbers say, and it survives JSON.
 func TestEveryMetricHasAVerdict(t *testing.T) {
 	tiny, huge := math.SmallestNonzeroFloat64, 9e307
+	for _, infinite := range []string{"Inf", "-Infinity", "NaN", "1e309"} {
+		_, err := evidence.ParseDecimal(infinite)
+		require.Error(t, err, "no metric, so that it never comes here")
+	}
 	levels := map[string][3]float64{ // baseline, spread, worse by
 		"constant": {100, 0, 10}, "zero": {0, 0, 1}, "around zero": {0, 1, 10}, "negative": {-100, 3, 30},
 		"subnormal": {40 * tiny, 4 * tiny, 30 * tiny}, "huge": {huge / 4, huge / 100, huge / 4}, "hugely negative": {-huge / 4, huge / 100, huge / 4},
