@@ -37,11 +37,16 @@ func Improve(ctx workflow.Context, input converter.RawValue, resume Resume) (*lo
 	if err != nil {
 		return nil, err
 	}
-	return r.finish(ctx, r.main(ctx, &improve{run: r}))
+	l := &improve{run: r}
+	r.reserve = l.reserve
+	return r.finish(ctx, l.claimLate(ctx, r.main(ctx, l)))
 }
 
 // improve is the work of the metric protocol's phases.
-type improve struct{ *run }
+type improve struct {
+	*run
+	claimed bool // what it claims was measured, or tried to be
+}
 
 func (l *improve) law() improveRules { return rulesOf(improveVersions, l.rules, l.spec) }
 

@@ -42,6 +42,7 @@ type improveRules interface {
 	Sampled(sampling.Judgement) govern.Move
 	Broken(baseline, values map[string]evidence.Decimal) (why, sentence string)
 	RefreshDue(loop.State) bool
+	Reserve(loop.State) int64
 	ClaimDue(loop.State) bool
 	approvalRules
 }

@@ -58,6 +58,7 @@ type run struct {
 	from    string           // the ledger commit to go on from, "" for none
 	chain   string           // the first run's ID, which names all runs of this loop
 	repeats int              // steps that were repeated in this run
+	reserve func() int64     // active milliseconds that no step of an iteration may spend
 	midway  phase.Phase      // in which an iteration goes on that another run has begun, None for nowhere
 	since   []loop.Event     // of that iteration
 }
@@ -70,7 +71,7 @@ func setup(ctx workflow.Context, k kind.Kind, input converter.RawValue, resume R
 	if resume.Carry != nil {
 		carry = *resume.Carry
 	}
-	r := &run{rules: newestRules(ctx), from: resume.Ledger, chain: info.FirstRunID, iteration: iteration{reworked: map[string]int{}}, Journal: journal.New(ctx, carry.Saved)}
+	r := &run{reserve: func() int64 { return 0 }, rules: newestRules(ctx), from: resume.Ledger, chain: info.FirstRunID, iteration: iteration{reworked: map[string]int{}}, Journal: journal.New(ctx, carry.Saved)}
 	r.host = hosting.New(r.Journal, carry.Opened, func() spec.Spec { return r.spec }, r.begun, r.show)
 	r.keeper = gatekeeper.New(r.Journal, gatekeeper.Rules{
 		Messages: loop.Messages, Check: r.checkMessage, Answers: govern.Answers, Record: r.recordGate, Show: r.show,

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -75,8 +76,9 @@ func (l *improve) noted(ctx workflow.Context, c calibrated, judgement *loop.Judg
 		return
 	}
 	sampler := sampling.Start(l.law().Sampling(), c.values)
-	best, each := sampler.Best(), time.Duration(c.spentMs/int64(len(c.values)))*time.Millisecond
-	noise := govern.Noise(sampler, l.spec, each)
+	best := sampler.Best()
+	judgement.DurationMs = c.spentMs / int64(len(c.values))
+	noise := govern.Noise(sampler, l.spec, time.Duration(judgement.DurationMs)*time.Millisecond)
 	e.Metric, e.Sampler, e.Note = &best, &sampler, noise.Says
 	l.Emit(ctx, e)
 	for _, line := range noise.Warnings {
@@ -175,9 +177,10 @@ func (l *improve) refresh(ctx workflow.Context) error {
 // claim measures baseline and head anew and says by how much the head is better.
 func (l *improve) claim(ctx workflow.Context) error {
 	s, law := l.State(), l.law()
-	if !law.ClaimDue(s) {
+	if l.claimed || !law.ClaimDue(s) {
 		return nil
 	}
+	l.claimed = true
 	rules, v := law.Sampling(), l.spec.Verify
 	c := loop.Claim{}
 	var noise sampling.Noise
@@ -213,6 +216,28 @@ func (l *improve) claim(ctx workflow.Context) error {
 	}
 	l.Emit(ctx, loop.Event{Type: loop.ClaimMade, Claim: &c})
 	return nil
+}
+
+// claimLate is claim for a loop that a budget ended within an iteration, which is recorded first.
+func (l *improve) claimLate(ctx workflow.Context, err error) error {
+	end, stopped := isStopped(err)
+	if !stopped || end.Budget == "" || l.claimed || !l.law().ClaimDue(l.State()) || ctx.Err() != nil {
+		return err
+	}
+	if l.State().Underway() {
+		if failed := l.settle(ctx, govern.Unfinished(end)); failed != nil {
+			return failed
+		}
+	}
+	return cmp.Or(l.claim(ctx), err)
+}
+
+// reserve is how much active time is kept for what is measured when the loop is over, in milliseconds.
+func (l *improve) reserve() int64 {
+	if l.claimed {
+		return 0
+	}
+	return l.law().Reserve(l.State())
 }
 
 // pairs evaluates baseline and head in turn. There are none where one of them can't be measured any more, or the loop's

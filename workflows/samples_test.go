@@ -269,6 +269,39 @@ func TestA2_AClaimThatTheTimeIsTooShortForIsNotMade(t *testing.T) {
 	require.Equal(t, 3, v.count("1 claim"))
 }
 
+func TestA2_TimeIsKeptForTheClaim(t *testing.T) {
+	v := newVarying(t, .03, map[int]float64{1: .3})
+	v.spoil = func(in asked, out *stepped) { out.ElapsedMs = (10 * time.Minute).Milliseconds() }
+	p := play(t, v.world, noisy(99, nil, map[string]any{"limits": map[string]any{"iterations": 99, "discards": 99, "activeTime": "12h"}}), nil)
+	require.Equal(t, loop.Halted, p.final.Status)
+	require.Equal(t, "BUDGET_EXHAUSTED", p.result.ErrorCode)
+	require.Contains(t, p.result.Reason, "is kept to measure what the loop has come to")
+	require.NotNil(t, p.result.Claim, "%v", p.course())
+	require.Equal(t, 5, p.result.Claim.Pairs)
+	used := time.Duration(p.final.Budget[loop.ActiveTime].Used.Float()) * time.Millisecond
+	require.LessOrEqual(t, used, 12*time.Hour, "the claim is within the budget")
+	require.Greater(t, used, 10*time.Hour)
+	require.Less(t, p.final.Iteration, 60)
+}
+
+func TestA2_ALoopThatABudgetEndsInAnIterationClaimsToo(t *testing.T) {
+	v := newVarying(t, .03, map[int]float64{1: .3})
+	step := v.stepping
+	v.stepping = func(ctx context.Context, in asked) (stepped, error) {
+		out, err := step(ctx, in)
+		if in.Call != nil && in.Key.Iteration == 3 {
+			out.Exhausted = loop.ToolCalls
+		}
+		return out, err
+	}
+	p := play(t, v.world, noisy(9, nil, nil), nil)
+	require.Equal(t, loop.Halted, p.final.Status)
+	require.Equal(t, 3, p.final.Iterations[len(p.final.Iterations)-1].N)
+	require.Equal(t, "interrupted", p.final.Iterations[len(p.final.Iterations)-1].Reason)
+	require.Equal(t, 5, p.result.Claim.Pairs)
+	require.Greater(t, p.result.Claim.Bound, 10.)
+}
+
 func TestP9_AHoldoutIsMeasuredForTheClaimAlone(t *testing.T) {
 	v := newVarying(t, .03, map[int]float64{1: .3})
 	p := play(t, v.world, noisy(2, map[string]any{"holdout": map[string]any{"command": "measure-the-other"}}, nil), nil)

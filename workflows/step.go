@@ -49,8 +49,8 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 		if err := r.waitIfPaused(ctx, loop.PauseStep); err != nil {
 			return none, err
 		}
-		if spent := govern.StepExhausted(r.State(), is.Agent); spent != "" {
-			if err := r.exhausted(ctx, govern.BudgetEnd(spent)); err != nil {
+		if spent := govern.StepExhausted(r.free(r.State()), is.Agent); spent != "" {
+			if err := r.exhausted(ctx, govern.BudgetEndOf(r.State(), spent)); err != nil {
 				return none, err
 			}
 			continue
@@ -135,10 +135,16 @@ func (r *run) spend(out act.Outcome) {
 	}
 }
 
+// free is the state with the budgets that steps may use: what is measured when the loop is over has its own.
+func (r *run) free(s loop.State) loop.State {
+	s.Budget = s.Budget.Keeping(loop.ActiveTime, r.reserve())
+	return s
+}
+
 // within bounds a step by the time that the loop has left (E2), and says which budget bounds it, ""
 // where the step's own limit does.
 func (r *run) within(ctx workflow.Context, s *act.Step) (bound loop.Resource) {
-	budget := r.State().Clocked(workflow.Now(ctx))
+	budget := r.free(r.State()).Clocked(workflow.Now(ctx))
 	for _, of := range []loop.Resource{loop.ActiveTime, loop.WallClock} {
 		remaining := budget[of].Remaining
 		if remaining == nil {

@@ -261,6 +261,9 @@ func (Improve) Broken(_, _ map[string]evidence.Decimal) (why, sentence string) {
 // RefreshDue reports whether the head is measured now that was just kept.
 func (Improve) RefreshDue(loop.State) bool { return false }
 
+// Reserve returns how many milliseconds of active time are kept for what is measured when the loop is over; here none are.
+func (Improve) Reserve(loop.State) int64 { return 0 }
+
 // ClaimDue reports whether a loop that is over claims how much better its head is.
 func (Improve) ClaimDue(loop.State) bool { return false }
 

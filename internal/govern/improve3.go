@@ -32,7 +32,12 @@ func Improve3Of(s spec.Spec) Improve3 {
 // Before decides whether another iteration starts. A loop in which the agent has failed every time has not completed,
 // however few times that were.
 func (r Improve3) Before(s loop.State) Move {
-	m := r.Improve2.Before(s)
+	free := s
+	free.Budget = s.Budget.Keeping(loop.ActiveTime, r.Reserve(s))
+	m := r.Improve2.Before(free)
+	if m.Do == Stop && m.End.Budget == loop.ActiveTime {
+		return stops(BudgetEndOf(s, loop.ActiveTime))
+	}
 	if m.Do != Stop || s.AgentFailures == 0 || len(s.Iterations) == 0 {
 		return m
 	}
@@ -45,6 +50,9 @@ func (r Improve3) Before(s loop.State) Move {
 	}
 	return m
 }
+
+// claimEvaluations is how many evaluations a claim takes: five pairs.
+const claimEvaluations = 10
 
 // autoBaseline is how often the baseline is measured to tell whether the metric is noisy.
 const autoBaseline = 3
@@ -108,6 +116,20 @@ func (r Improve3) Sampled(j sampling.Judgement) Move {
 // still to be compared with it.
 func (r Improve3) RefreshDue(s loop.State) bool {
 	return s.Sampler != nil && s.Sampler.Missing() > 0 && s.HaltRequested == "" && (r.Target != nil || r.Before(s).Do != Stop)
+}
+
+// Reserve returns how many milliseconds of active time are kept for the claim: the evaluations that it takes and half as
+// many, never more than half of what the loop has. Before anything is kept there is nothing to measure.
+func (r Improve3) Reserve(s loop.State) int64 {
+	limit := s.Budget[loop.ActiveTime].Limit
+	if s.Sampler == nil || s.KeptCount == 0 || limit == nil {
+		return 0
+	}
+	evaluations := int64(claimEvaluations)
+	if r.Holdout {
+		evaluations *= 2
+	}
+	return min(evaluations*s.EvaluationMs*3/2, int64(limit.Float())/2)
 }
 
 // ClaimDue reports whether a loop that is over claims how much better its head is than its baseline. Who halts a

@@ -23,6 +23,15 @@ func BudgetEnd(r loop.Resource) End {
 	return end
 }
 
+// BudgetEndOf is BudgetEnd for a loop that may have some of r left, which is kept for what is measured when it is over.
+func BudgetEndOf(s loop.State, r loop.Resource) End {
+	end := BudgetEnd(r)
+	if left := s.Budget[r].Remaining; left != nil && left.Sign() > 0 {
+		end = end.Because("what is left of the budget " + string(r) + " is kept to measure what the loop has come to")
+	}
+	return end
+}
+
 // StepsEnd returns how a loop ends one iteration of which has used up its agent calls (E4).
 func StepsEnd(limit int) End {
 	end := OtherBudget.Because(fmt.Sprintf("the iteration has used up its agent calls (limits.steps is %d)", limit))

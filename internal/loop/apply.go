@@ -77,6 +77,9 @@ var effects = map[Type]func(*State, Event){
 	BaselineMeasured: func(s *State, e Event) {
 		s.Baseline, s.Best, s.GuardTests = e.Metric, e.Metric, e.Tests
 		s.Judging, s.Noise, s.Sampler, s.BaselineMetrics = e.Judging, e.Note, e.Sampler, e.Metrics
+		if s.EvaluationMs = 0; e.Sampler != nil && e.Judgement != nil {
+			s.EvaluationMs = e.Judgement.DurationMs
+		}
 		s.Analysis.Add(evidence.Trial{Kept: true, Metric: e.Metric, Description: "baseline"})
 	},
 	AutonomyStarted: func(s *State, e Event) {

@@ -70,6 +70,25 @@ func (b Budget) Spend(r Resource, n evidence.Decimal) Budget {
 	return out
 }
 
+// Keeping returns the budget with n less of r remaining, as that is kept for something else. What is used does not change.
+func (b Budget) Keeping(r Resource, n int64) Budget {
+	a := b[r]
+	if a.Remaining == nil || n <= 0 {
+		return b
+	}
+	out := Budget{}
+	for _, k := range Resources {
+		out[k] = b[k]
+	}
+	left := a.Remaining.Sub(Count(n))
+	if left.Sign() < 0 {
+		left = evidence.Decimal{}
+	}
+	a.Remaining = &left
+	out[r] = a
+	return out
+}
+
 func (a Amount) spend(n evidence.Decimal) Amount {
 	a.Used = a.Used.Sub(n.Neg())
 	if a.Limit != nil {

@@ -72,6 +72,7 @@ type State struct {
 	// unchanged code.
 	Judging         string                      `json:"judging,omitempty"`
 	Noise           string                      `json:"noise,omitempty"`
+	EvaluationMs    int64                       `json:"evaluationMs,omitempty"` // what one evaluation takes, where several decide
 	Sampler         *sampling.Sampler           `json:"sampler,omitempty"`
 	BaselineMetrics map[string]evidence.Decimal `json:"baselineMetrics,omitempty"`
 	Claim           *Claim                      `json:"claim"`
