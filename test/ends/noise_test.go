@@ -11,7 +11,7 @@ import (
 )
 
 // noise is a measurement of work/n that varies by 3 %, by chance that is the same each time: it goes by how many
-// measurements there were before. Squares modulo a number leave no pattern from one to the next, as multiples do. It begins
+// measurements there were before. Squares modulo a prime leave no pattern from one to the next, as multiples do. It begins
 // where chance is ordinary: of a hundred beginnings three have four of 40 changes kept that do nothing.
 const noise = `n=$(($(cat "$1" 2>/dev/null || echo 0) + 1)); echo $n >"$1"
 awk -v n=$n -v worth=$(cat work/n) 'function r() { x = (x * x + 12345) % 94906249; return (x + .5) / 94906249 }
