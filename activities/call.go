@@ -108,7 +108,11 @@ func (w *work) call(ctx context.Context, in act.Call) (out act.Called, err error
 	if err != nil {
 		return out, err
 	}
+	w.agent = talk.own
 	if out.Outcome, err = w.run(ctx, command, talk.run); err != nil {
+		return out, err
+	}
+	if err := talk.spared.putBack(w.ws.desk.Dir); err != nil {
 		return out, err
 	}
 	printed := talk.collect(&out, command.Stdout, in)

@@ -31,9 +31,11 @@ import (
 
 // exchange is the folder in which an agent finds its prompt and leaves its result.
 type exchange struct {
-	dir  string
-	goal string
-	call *call // nil where the agent's stdout is no stream
+	dir    string
+	goal   string
+	call   *call  // nil where the agent's stdout is no stream
+	own    string // the program that agent.use names, "" for a command
+	spared spared // the files in which it writes for itself on the desk
 }
 
 // run runs the agent; one whose stdout is a stream is followed.
@@ -49,6 +51,9 @@ func (e *exchange) promptFile() string { return filepath.Join(e.dir, "prompt.md"
 func (e *exchange) resultFile() string { return filepath.Join(e.dir, resultName) }
 
 const resultName = "result.json"
+
+// boundInstructions is how large a repository's file of instructions may be, in bytes.
+const boundInstructions = 64 << 10
 
 // left is a file that the agent has left. The folder of all exchanges is the agent's; what that lies in is not.
 func (e *exchange) left(limit int, name string) ([]byte, error) {
@@ -106,6 +111,12 @@ func (ws *loopWorkspace) brief(ctx context.Context, in act.Call, head string, c 
 		// The judge is out of the agent's reach; what was found there is on the desk.
 		brief.Evidence = strings.ReplaceAll(evidenceIn(in.Evidence), ws.judge.Dir, ws.desk.Dir)
 	}
+	if name := adapter.Instructs; name != "" {
+		text, err := agent.Left(boundInstructions, ws.desk.Dir, name)
+		if err == nil { // else it is none that anybody should follow
+			brief.Instructions = agent.Text{Name: name, Content: string(text)}
+		}
+	}
 	if brief.Plan, err = ws.plan(ctx, state, head); err != nil {
 		return nil, err
 	}
@@ -133,7 +144,7 @@ func (ws *loopWorkspace) brief(ctx context.Context, in act.Call, head string, c 
 	if err != nil {
 		return nil, err
 	}
-	e.goal = s.Goal
+	e.goal, e.spared = s.Goal, ws.spare(adapter.Program, s)
 	call := stream.Call{
 		Agent: own, Tools: s.Approvals.Tools, Budget: in.Budget,
 		MayEdit: slices.Contains(govern.Needs(in.Phase), spec.CanEditSource) && govern.Permit(s, in.Role, spec.CanEditSource) == nil,
@@ -181,6 +192,7 @@ func (e *exchange) instruct(adapter stream.Adapter, call stream.Call, c *proc.Co
 	}
 	if adapter.Streams() {
 		c.OutputLimit = streamLimit
+		e.own = adapter.Name
 		e.call, err = newCall(adapter, call.Budget, c.Stdout, tell)
 	}
 	return err

@@ -28,6 +28,8 @@ type work struct {
 	dir string // where its output and its result are kept
 
 	full string // why its command was ended for want of room
+	// agent is the program that agent.use names, "" where the step runs none.
+	agent string
 }
 
 func newWork(ws *loopWorkspace, in act.Step, r *running) *work {
@@ -108,7 +110,7 @@ func (w *work) run(ctx context.Context, c proc.Command, by func(context.Context,
 	if err != nil {
 		return act.Outcome{}, err
 	}
-	if err := w.ws.confine(ctx, &c, inherited, w.surroundings()); err != nil {
+	if err := w.ws.confine(ctx, &c, inherited, w.surroundings(), w.agent); err != nil {
 		return act.Outcome{}, err
 	}
 	if c.Spent, err = proc.ReadProgress(c.Progress); err != nil {

@@ -221,6 +221,7 @@ func (p *planning) ask(ctx context.Context, own spec.Agent, governance []agent.T
 		return nil, err
 	}
 	var called act.Called
+	p.agent = e.own
 	if called.Outcome, err = p.run(ctx, command, e.run); err != nil {
 		return nil, err
 	}

@@ -41,6 +41,8 @@ type Brief struct {
 	Proposal  *loop.Proposal
 	Diff      string   // the proposal's
 	Criteria  []string // that the reviewer ticks off
+	// Instructions is the file by which the repository instructs agents, where the program does not read it by itself.
+	Instructions Text
 	// Streams says that the agent is heard by its answer: it need not write a file.
 	Streams bool
 }
@@ -55,6 +57,8 @@ const (
 	BoundProposal = 64 << 10
 	boundDiff     = 6 << 10
 	boundAnalysis = 4 << 10
+	// boundInstructions is how much of a repository's instructions every call has.
+	boundInstructions = 16 << 10
 	boundLine     = 160
 	logLines      = 20
 	resultRows    = 12
@@ -77,6 +81,7 @@ func (b Brief) Text() string {
 	section("The proposal", fenced("diff", loop.Clip(b.Diff, BoundProposal)))
 	section("Guidance from a person", b.guidance())
 	section("Rules", b.rules())
+	section("What the repository says to agents ("+b.Instructions.Name+")", loop.Clip(b.Instructions.Content, boundInstructions))
 	section("Where the loop stands", b.say(b.Kind.Standing))
 	section("Last results", b.results())
 	section("What was learnt", b.trend()+b.State.Analysis.Markdown(boundAnalysis)+b.strategy())

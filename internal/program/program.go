@@ -1,10 +1,13 @@
-// Package program is the table of the coding agents that pawl knows: what the spec can hold each of
-// them to, the credentials and places that it needs. How a program is
-// called in detail and what its output means is in internal/agent/stream, by the same name. Pure. Start
-// at Table.
+// Package program is the table of the coding agents that pawl knows: what the spec can hold each of them to, where it
+// keeps its sign-in, what else of the user's settings it gets, and what it leaves behind. How a program is called in
+// detail and what its output means is in internal/agent/stream, by the same name. Pure. Start at Table.
 package program
 
-import "slices"
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
 
 // The values of agent.use.
 const (
@@ -36,6 +39,64 @@ type Program struct {
 	// a layer of the loop's own, so that it plants nothing in the user's own sessions; it works on a copy of
 	// Copies. SignIn is the user's own, and written where a program renews it.
 	Writes, Copies, Reads, SignIn []string
+	// Settings are what a program that agent.use names gets of the user's settings instead of all that is in Writes and
+	// Copies: those folders it has empty, of the loop's own.
+	Settings []Settings
+
+	// Instructs is the file by which a repository instructs it, where it is not let read that itself, since settings of
+	// the repository would come with it: pawl adds it to the prompt. "" where it reads what there is.
+	Instructs string
+	// Leaves are files of the folder that it works in which it writes for itself: they are no part of a change, unless the
+	// scope names them.
+	Leaves []string
+}
+
+// Settings is a JSON file in the user's home, and the keys of it, dotted, without which a program does not find its
+// sign-in or its model. Hooks, servers, plugins and permissions are none of them.
+type Settings struct {
+	File string
+	Keys []string
+}
+
+// Of returns the JSON that a loop's own copy has, of the user's; "" where that has none of the keys.
+func (s Settings) Of(text []byte) string {
+	var all map[string]any
+	if json.Unmarshal(text, &all) != nil {
+		return ""
+	}
+	own := map[string]any{}
+	for _, key := range s.Keys {
+		from, to := all, own
+		path := strings.Split(key, ".")
+		for i, name := range path {
+			value, there := from[name]
+			if !there {
+				break
+			}
+			if i == len(path)-1 {
+				to[name] = value
+				break
+			}
+			inner, is := value.(map[string]any)
+			if !is {
+				break
+			}
+			next, made := to[name].(map[string]any)
+			if !made {
+				next = map[string]any{}
+				to[name] = next
+			}
+			from, to = inner, next
+		}
+	}
+	if len(own) == 0 {
+		return ""
+	}
+	b, err := json.Marshal(own)
+	if err != nil {
+		return "" // what was JSON is
+	}
+	return string(b)
 }
 
 // Table are the programs, those first that are looked for first.
@@ -48,7 +109,9 @@ var Table = []Program{
 			"DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		},
 		Writes: []string{".claude", ".config/claude", ".cache/claude-cli-nodejs"}, Copies: []string{".claude.json"},
-		SignIn: []string{".claude/.credentials.json"},
+		SignIn:    []string{".claude/.credentials.json"},
+		Settings:  []Settings{{".claude.json", []string{"oauthAccount", "primaryApiKey", "customApiKeyResponses", "hasCompletedOnboarding", "userID"}}},
+		Instructs: "CLAUDE.md",
 	},
 	{
 		Name: Codex, Use: true, Version: "0.169.0", Keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, Login: "codex login",
@@ -57,21 +120,29 @@ var Table = []Program{
 	{
 		Name: Gemini, Use: true, Version: "0.61.0", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Login: "gemini",
 		Writes: []string{".gemini"}, SignIn: []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json"},
+		Settings: []Settings{{".gemini/settings.json", []string{"security.auth", "selectedAuthType", "model"}}},
+		// A repository's .env would send key and prompts elsewhere, but for what is set already.
+		Env: []string{"GOOGLE_GEMINI_BASE_URL=https://generativelanguage.googleapis.com"},
 	},
 	{
 		Name: OpenCode, Use: true, Cost: true, Tokens: true, Version: "1.18.33", Login: "opencode auth login",
 		Keys: []string{"OPENCODE_API_KEY"}, Env: []string{"OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1"},
-		Writes: []string{".config/opencode", ".local/share/opencode", ".local/state/opencode", ".cache/opencode"},
-		SignIn: []string{".local/share/opencode/auth.json"},
+		Writes:   []string{".config/opencode", ".local/share/opencode", ".local/state/opencode", ".cache/opencode"},
+		SignIn:   []string{".local/share/opencode/auth.json"},
+		Settings: []Settings{{".config/opencode/opencode.json", []string{"provider", "model", "small_model", "enabled_providers", "disabled_providers"}}},
+		Leaves:   []string{"opencode.json"},
 	},
 	{
 		Name: Pi, Use: true, Lists: true, Cost: true, Tokens: true, Version: "0.73.1", Login: "pi",
 		Keys: []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"}, Env: []string{"PI_OFFLINE=1", "PI_TELEMETRY=0"},
 		Writes: []string{".pi"}, SignIn: []string{".pi/agent/auth.json"},
+		Settings: []Settings{{".pi/agent/models.json", []string{"providers"}}, {".pi/agent/settings.json", []string{"defaultProvider", "defaultModel"}}},
 	},
 	{
 		Name: Qwen, Use: true, Tokens: true, Version: "0.24.4", Login: "qwen", Keys: []string{"OPENAI_API_KEY"},
 		Writes: []string{".qwen"}, SignIn: []string{".qwen/oauth_creds.json"},
+		Settings: []Settings{{".qwen/settings.json", []string{"security.auth", "selectedAuthType", "model", "modelProviders", "env"}}},
+		Leaves:   []string{".qwen/settings.json"},
 	},
 	{Name: "cursor-agent", Writes: []string{".cursor", ".config/cursor"}},
 	{Name: "aider", Writes: []string{".aider"}, Reads: []string{".aider.conf.yml"}},

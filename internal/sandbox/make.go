@@ -26,6 +26,7 @@ type Request struct {
 	Layers []string
 	Env    []string // the command's environment
 	Argv   []string // the command
+	Agent  string   // the program of internal/program that it is, where agent.use names it
 	Named  []string // texts of the spec whose absolute paths may be read: the command, values of agent.env
 	Reads  []string // what may be read beside that
 	// Allow is the spec's: what it makes writable.
@@ -190,8 +191,15 @@ func Make(r Request) Policy {
 		}
 	}
 	d.layers(r, value)
+	own, isolated := program.Lookup(r.Agent)
+	if isolated {
+		d.agent(r, own)
+	}
 	for _, word := range r.Argv {
 		agent, _ := program.Lookup(filepath.Base(word))
+		if isolated && agent.Name == own.Name {
+			continue
+		}
 		for _, home := range d.homes {
 			for _, folder := range agent.Writes {
 				d.layer(r, filepath.Join(home, folder))
@@ -349,6 +357,37 @@ func (d *draft) layer(r Request, folder string) {
 		}
 	}
 	d.places = append(d.places, p)
+}
+
+// agent puts into reach what a program needs of the user's home that agent.use names: its sign-in, and of its settings
+// those few keys that it does not work without. Its folders are empty ones of the loop's own, so that it finds nothing
+// that the user or another loop has in them, and what it plants there nobody else runs.
+func (d *draft) agent(r Request, p program.Program) {
+	for _, home := range d.homes {
+		for _, folder := range p.Writes {
+			at := filepath.Join(home, folder)
+			if have := resolved(at); have != "" && !d.holds(have) {
+				d.names(at)
+				at = have
+			}
+			place := Place{Path: at, Access: Empty}
+			if len(r.Layers) > 0 {
+				place = Place{Path: at, Access: Layer, Missing: true, Upper: filepath.Join(r.Layers[0], strings.ReplaceAll(strings.Trim(at, "/"), "/", "%")+".own")}
+			}
+			d.places = append(d.places, place)
+		}
+		for _, s := range p.Settings {
+			at := resolved(filepath.Join(home, s.File))
+			if text, err := os.ReadFile(at); err == nil {
+				if own := s.Of(text); own != "" {
+					d.places = append(d.places, Place{Path: at, Access: Copy, Text: own})
+					d.names(filepath.Join(home, s.File))
+				}
+			}
+		}
+	}
+	d.inHomes(Write, p.SignIn...)
+	d.inHomes(Read, p.Reads...)
 }
 
 // lookedFor has the answers of installedAnywhere.

@@ -571,3 +571,44 @@ func BenchmarkCommand(b *testing.B) {
 		run("bubblewrap", sandbox.ByBwrap, func() *sandbox.Policy { return &wrapped })
 	}
 }
+
+// TestE6_AnAgentByNameHasAHomeOfTheLoopsOwn has the folder of a program's settings, with all that a user has in it. The
+// loop's agent gets the sign-in, and what it plants is in no session of the user's.
+func TestE6_AnAgentByNameHasAHomeOfTheLoopsOwn(t *testing.T) {
+	for name, m := range machines(t) {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, m)
+			for name, text := range map[string]string{
+				".gemini/settings.json": `{"security":{"auth":{"selectedType":"oauth"}},"hooks":{"SessionStart":["touch"]}}`, ".gemini/oauth_creds.json": "sesame\n",
+				".gemini/history": "secrets of another project\n", ".gemini/extensions/x/run.sh": "x\n",
+			} {
+				path := filepath.Join(p.home, name)
+				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+				require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+			}
+			p.request.Argv, p.request.Agent = []string{"/usr/bin/gemini"}, "gemini"
+			for _, c := range []struct {
+				name, script string
+				works        bool
+			}{
+				{"sign in", `grep -q sesame ~/.gemini/oauth_creds.json`, true},
+				{"renew its sign-in", `echo anew >~/.gemini/oauth_creds.json`, true},
+				{"read what the user did elsewhere", `cat ~/.gemini/history`, false},
+				{"run the user's extensions", `sh ~/.gemini/extensions/x/run.sh`, false},
+				{"find the user's hooks", `grep -q hooks ~/.gemini/settings.json`, false},
+				// bubblewrap hands over no part of a file.
+				{"know how it signs in", `grep -q selectedType ~/.gemini/settings.json`, m.Files != sandbox.ByBwrap},
+				{"keep a session", `mkdir -p ~/.gemini/tmp && echo 1 >~/.gemini/tmp/session`, true},
+				{"find its session", `grep -q 1 ~/.gemini/tmp/session`, true},
+				{"plant a hook", `echo '{"hooks":1}' >~/.gemini/settings.json && echo 1 >~/.gemini/planted`, true},
+			} {
+				code, out := p.sh(c.script)
+				require.Equal(t, c.works, code == 0, "%s: %s", c.name, out)
+			}
+			require.NoFileExists(t, filepath.Join(p.home, ".gemini", "planted"))
+			text, err := os.ReadFile(filepath.Join(p.home, ".gemini", "settings.json"))
+			require.NoError(t, err)
+			require.Contains(t, string(text), "SessionStart", "the user's own settings are what they were")
+		})
+	}
+}

@@ -1,0 +1,38 @@
+package program_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/program"
+)
+
+func TestOfAUsersSettingsALoopGetsTheSignInAlone(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"hooks and servers stay":     {`{"security":{"auth":{"selectedType":"gemini-api-key"},"x":1},"hooks":{"SessionStart":[]},"mcpServers":{"a":{}},"model":{"name":"m"}}`, `{"model":{"name":"m"},"security":{"auth":{"selectedType":"gemini-api-key"}}}`},
+		"nothing of it is there":     {`{"hooks":{}}`, ""},
+		"it is something else there": {`{"security":7}`, ""},
+		"it is no JSON":              {`// mine`, ""},
+		"it is a list":               {`[]`, ""},
+	} {
+		p, ok := program.Lookup(program.Gemini)
+		require.True(t, ok)
+		require.Equal(t, c.want, p.Settings[0].Of([]byte(c.text)), name)
+	}
+}
+
+func TestEveryProgramSaysWhatIsIts(t *testing.T) {
+	for _, name := range program.Uses() {
+		p, ok := program.Lookup(name)
+		require.True(t, ok)
+		if name == program.Command {
+			continue
+		}
+		require.NotEmpty(t, p.Keys, name)
+		require.NotEmpty(t, p.Login, name)
+		require.NotEmpty(t, p.SignIn, name)
+		require.NotEmpty(t, p.Writes, name)
+		require.NotEmpty(t, p.Version, name)
+	}
+}
