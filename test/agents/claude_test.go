@@ -69,6 +69,9 @@ func TestClaudeRunsAWholeLoop(t *testing.T) {
 	require.NotContains(t, asked[0].Tools, "Bash")
 	require.Contains(t, asked[0].Prompt, "Propose exactly ONE focused change")
 	require.Contains(t, asked[1].Tools, "Edit")
+	for _, tool := range []string{"Agent", "Task", "Workflow", "ScheduleWakeup"} {
+		require.NotContains(t, asked[1].Tools, tool, "the contract does not name it")
+	}
 	require.Contains(t, asked[1].Prompt, "raise the number")
 }
 
@@ -198,6 +201,32 @@ func TestA1_ClaudeIsOfferedTheApprovedToolsAlone(t *testing.T) {
 	asked := m.asked()
 	require.Equal(t, []string{"Read"}, asked[0].Tools, "the ideator only looks")
 	require.ElementsMatch(t, []string{"Read", "Edit", "Bash"}, asked[1].Tools)
+}
+
+// TestA2_ToolCallsOfAgentsOfAgentsCount has the model start an agent that starts another one, which works without end: of
+// that one nothing but its progress is in the stream.
+func TestA2_ToolCallsOfAgentsOfAgentsCount(t *testing.T) {
+	world.Slow(t, "TestClassesOfRecordedStreams has such a stream")
+	helper := func(prompt string) answer {
+		return answer{tool: "Agent", input: doc{"description": "look", "prompt": prompt, "subagent_type": "general-purpose", "run_in_background": false}}
+	}
+	w, _ := claudeWorld(t, func(r request) answer {
+		switch {
+		case strings.Contains(r.Prompt, "SECOND"):
+			return bash("echo again")
+		case strings.Contains(r.Prompt, "FIRST") && r.Turn == 0:
+			return helper("SECOND look at it")
+		case r.Turn == 0:
+			return helper("FIRST look at it")
+		}
+		return say("looked")
+	})
+	w.Set(doc{"agent": doc{"ideas": false}, "limits": doc{"toolCalls": 8}, "approvals": doc{"tools": []string{"*", "Agent"}}})
+	r := w.Run(6)
+	require.Equal(t, "BUDGET_EXHAUSTED", r.Result.ErrorCode)
+	require.Contains(t, r.Result.Reason, "toolCalls")
+	require.GreaterOrEqual(t, r.Result.Usage.ToolCalls, 9)
+	require.Less(t, r.Result.Usage.ToolCalls, 30, "it is ended soon after")
 }
 
 func TestClaudeThatFails(t *testing.T) {
