@@ -59,9 +59,9 @@ const (
 	boundAnalysis = 4 << 10
 	// boundInstructions is how much of a repository's instructions every call has.
 	boundInstructions = 16 << 10
-	boundLine     = 160
-	logLines      = 20
-	resultRows    = 12
+	boundLine         = 160
+	logLines          = 20
+	resultRows        = 12
 )
 
 // Text returns the prompt.
