@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/mail"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"pawl/internal/act"
 	"pawl/internal/crash"
@@ -282,21 +285,36 @@ func (x *application) renew(ctx context.Context, tip string) (*loop.Proposal, er
 	return x.proposalOf(ctx, tip, head, true)
 }
 
-// writePatch writes the proposal as it was hashed, whole or not at all, and returns the file.
+// writePatch writes the proposal with the head of a mail, which `git am` makes a commit of, and returns the file. What
+// follows the head is exactly what was hashed. It is written whole or not at all.
 func (x *application) writePatch(ctx context.Context) (string, error) {
 	path := filepath.Join(x.machine.Home.Loop(x.Ref), "proposal-"+x.proposal.Hash[:16]+".patch")
+	head, err := x.store.ReadCommit(ctx, x.proposal.Head)
+	if err != nil {
+		return "", fmt.Errorf("reading the proposal's commit: %w", err)
+	}
 	f, err := durable.NewDraft(path, 0o600)
 	if err != nil {
 		return "", err
 	}
 	defer f.Discard()
-	if err = x.store.WriteProposal(ctx, x.proposal.Preface(), x.proposal.Base, x.proposal.Head, f); err == nil {
+	if _, err = io.WriteString(f, x.mail(head)); err == nil {
+		err = x.store.WriteProposal(ctx, x.proposal.Preface(), x.proposal.Base, x.proposal.Head, f)
+	}
+	if err == nil {
 		err = f.Replace()
 	}
 	if err != nil {
 		return "", fmt.Errorf("writing the patch: %w", err)
 	}
 	return path, nil
+}
+
+// mail is the head of a patch: author, date and message of the commit that it makes.
+func (x *application) mail(head git.Commit) string {
+	by := mail.Address{Name: x.Name, Address: x.Email}
+	return fmt.Sprintf("From %s Mon Sep 17 00:00:00 2001\nFrom: %s\nDate: %s\nSubject: [PATCH] %s\nMIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit%s\n\nPawl-Loop: %s\nPawl-Proposal: %s\n---\n\n",
+		head.ID, by.String(), head.Time.Format(time.RFC1123Z), subject(x.state.Goal), strings.TrimRight(kept(x.state), "\n"), x.Loop, x.proposal.Hash)
 }
 
 // asFault turns what stands in the way in the user's repository into a fault.

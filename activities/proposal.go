@@ -28,7 +28,9 @@ func (a *Activities) Propose(ctx context.Context, in act.Propose) (act.Appended,
 		return act.Appended{}, err
 	}
 	out, err := ws.appendAndWait(ctx, in.Entry, false)
-	out.Proposal = proposal
+	if out.Proposal = proposal; err == nil && proposal != nil && !in.Anew {
+		ws.cleanBranch(ctx, in.Base, in.Head)
+	}
 	return out, err
 }
 

@@ -239,13 +239,15 @@ func (c *cleaning) pushed(ctx context.Context, r workspace.Record, ref string) (
 // loop adds what one loop holds; needed is why its store stays.
 func (c *cleaning) loop(ctx context.Context, r workspace.Record, needed string) {
 	if c.refs {
-		for _, ref := range refsOf(r) {
+		clean := workspace.CleanBranch(r.Branch)
+		for _, ref := range append(refsOf(r), clean) {
 			kind := "branch"
 			if ref == r.Ledger {
 				kind = "ledger"
 			}
 			at, lacks := c.pushed(ctx, r, ref)
 			switch {
+			case ref == clean && (ref == "" || at == ""): // nobody needs it
 			case needed != "" && needed != "a worker runs on this host":
 				c.kept = append(c.kept, Keeping{r.Ref, kind, needed})
 			case lacks != "":

@@ -61,7 +61,7 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 	for i, record := range usages {
 		g.Go(func() error { // a ledger that can't be read leaves its row without
 			if s, err := c.RecordedAt(ctx, record); err == nil && s.Loop != "" {
-				rows[i].Usage = &s.Usage
+				rows[i].Usage, rows[i].Proposal = &s.Usage, proposalOf(s)
 			}
 			return nil
 		})
@@ -99,6 +99,14 @@ func (c *Client) tornRows(rows []launch.Row) []launch.Row {
 		}
 	}
 	return rows
+}
+
+// proposalOf is what has become of a loop's proposal, "" where it has none.
+func proposalOf(s loop.State) string {
+	if s.Proposal == nil {
+		return ""
+	}
+	return s.Proposal.State
 }
 
 // readers is how many ledgers are read at once for a list.
@@ -218,7 +226,7 @@ func fill(r *launch.Row, state loop.State) {
 	}
 	r.Kind, r.Phase, r.Iteration, r.Best = state.Kind, string(state.Phase), state.Iteration, state.Best
 	r.Repo, r.Branch, r.Goal = state.Repo, branchName(state.Branch), state.Goal
-	r.Usage = &state.Usage
+	r.Usage, r.Proposal = &state.Usage, proposalOf(state)
 	if r.Source == "ledger" || state.Status.Ended() {
 		r.Status = string(state.Status)
 	}

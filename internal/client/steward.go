@@ -24,7 +24,9 @@ import (
 
 // StewardOptions are those under which every steward is started, whoever starts it.
 func StewardOptions(c charter.Charter, by string) sdk.StartWorkflowOptions {
-	return startOptions(launch.OfSteward(c, by))
+	o := startOptions(launch.OfSteward(c, by))
+	o.WorkflowTaskTimeout = launch.StewardTaskTimeout
+	return o
 }
 
 // StartSteward starts a steward's workflow. by is who starts it, for the record.

@@ -14,12 +14,13 @@ const MaxDescription = 200
 
 // Description makes the one sentence that stands in the commit message and the results file
 // out of what an agent said: the first line that is not blank, without escape sequences,
-// control characters and bidirectional overrides, trimmed, of at most 200 runes.
+// control characters and bidirectional overrides, without the mark of a heading, trimmed, of at most 200 runes.
 func Description(raw string) string {
 	raw = raw[:min(len(raw), 64<<10)] // the first line, not a transcript
 	raw = string(Plain([]byte(raw)))
 	for line := range strings.FieldsFuncSeq(raw, func(r rune) bool { return r == '\n' || r == '\r' }) {
-		if line = clean(line, MaxDescription); line != "" {
+		// Git takes a line that begins with # for a comment, and agents write headings.
+		if line = clean(strings.TrimLeft(strings.TrimSpace(line), "#"), MaxDescription); line != "" {
 			return line
 		}
 	}

@@ -23,6 +23,9 @@ import (
 // the ten that are Temporal's default.
 const TaskTimeout = 2 * time.Second
 
+// StewardTaskTimeout is longer: with a thousand tasks, a steward's history takes seconds to replay on a busy machine.
+const StewardTaskTimeout = 20 * time.Second
+
 // What a service takes of a summary and of details, encoded; beyond it the start is refused.
 const (
 	maxSummary = 400

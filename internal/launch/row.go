@@ -23,8 +23,9 @@ type Row struct {
 	StartedBy string            `json:"startedBy,omitempty"`
 	StartedAt *time.Time        `json:"startedAt,omitempty"`
 	EndedAt   *time.Time        `json:"endedAt,omitempty"`
-	Usage     *loop.Usage       `json:"usage,omitempty"` // as the ledger on this host last recorded it
-	Source    string            `json:"source"`          // temporal or ledger
+	Usage     *loop.Usage       `json:"usage,omitempty"`    // as the ledger on this host last recorded it
+	Proposal  string            `json:"proposal,omitempty"` // open, approved, rejected or applied; likewise
+	Source    string            `json:"source"`             // temporal or ledger
 	// Trouble is what keeps it from going on though nobody is asked anything, "" for nothing.
 	Trouble string `json:"trouble,omitempty"`
 }

@@ -198,3 +198,39 @@ func TestTheLogThatIsRememberedIsGits(t *testing.T) {
 		}
 	}
 }
+
+func TestSettledLeavesOutWhatWasUndone(t *testing.T) {
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	base := b.StoreGit("rev-parse", b.Base+"^{tree}")
+	one, two := b.StoreGit("rev-parse", b.Base+"^{tree}:src"), b.StoreGit("mktree", "--missing")
+	head := b.Base
+	commit := func(tree, subject string) string {
+		id, err := b.Store.Make(ctx, store.NewCommit{Tree: tree, Parents: []string{head}, Author: gittest.Who, Time: gittest.When, Message: subject})
+		require.NoError(t, err)
+		head = id
+		return id
+	}
+	settled := func() (ids []string) {
+		kept, err := b.Store.Settled(ctx, b.Base, head)
+		require.NoError(t, err)
+		for _, c := range kept {
+			ids = append(ids, c.ID)
+		}
+		return ids
+	}
+	require.Empty(t, settled())
+	commit(one, "a")
+	commit(base, "undo a")
+	require.Empty(t, settled())
+	kept := commit(one, "b")
+	commit(two, "c")
+	commit(one, "undo c")
+	require.Equal(t, []string{kept}, settled())
+	last := commit(two, "d")
+	require.Equal(t, []string{kept, last}, settled())
+
+	head, err := b.Store.Make(ctx, store.NewCommit{Tree: two, Parents: []string{last, b.Base}, Author: gittest.Who, Time: gittest.When, Message: "a merge"})
+	require.NoError(t, err)
+	_, err = b.Store.Settled(ctx, b.Base, head)
+	require.ErrorContains(t, err, "2 parents")
+}

@@ -20,6 +20,8 @@ func (s Style) List(rows []launch.Row, now time.Time) string {
 			doing = "waits: " + r.Gate
 		case loop.Status(r.Status) == loop.Sleeping:
 			doing += ", its agent is refused work"
+		case loop.Status(r.Status).Ended() && r.Proposal != "":
+			doing = "proposal " + r.Proposal
 		case loop.Status(r.Status).Ended():
 			doing = ""
 		}

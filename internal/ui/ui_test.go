@@ -515,7 +515,7 @@ func TestTheListIsATable(t *testing.T) {
 	rows := []launch.Row{
 		{Loop: "demo-1", Status: "waiting", Phase: "baseline", Gate: "contract", StartedAt: &started, Goal: "Make it shorter"},
 		{Loop: "a-much-longer-name", Status: "running", Phase: "verify", Iteration: 12, Best: ref("84.70"), StartedAt: &started, Goal: strings.Repeat("very ", 20) + "long"},
-		{Loop: "old", Status: "completed", Phase: "complete", Iteration: 3, Best: ref("1"), StartedAt: &started, EndedAt: &ended, Usage: &loop.Usage{InputTokens: 90000, OutputTokens: 1200, CostUSD: dec("1.25")}},
+		{Loop: "old", Status: "completed", Proposal: "open", Phase: "complete", Iteration: 3, Best: ref("1"), StartedAt: &started, EndedAt: &ended, Usage: &loop.Usage{InputTokens: 90000, OutputTokens: 1200, CostUSD: dec("1.25")}},
 	}
 	golden(t, "list", style.List(rows, now))
 	data, err := json.Marshal(rows[1])

@@ -57,6 +57,14 @@ type Record struct {
 	ClosedAt time.Time `json:"closedAt,omitzero"`
 }
 
+// CleanBranch is the ref beside a loop's branch that has the kept changes alone, "" where there is no branch.
+func CleanBranch(branch string) string {
+	if branch == "" {
+		return ""
+	}
+	return branch + "-clean"
+}
+
 // Steward reports whether it is a steward's.
 func (r Record) Steward() bool { return r.Kind == kind.Steward.Name }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,6 +27,24 @@ func proposes(t *testing.T) (*world.World, world.Proposal) {
 	p := w.Proposal()
 	require.Equal(t, "open", p.State)
 	return w, p
+}
+
+// TestA7_TheKeptChangesAloneAreOnABranchOfTheirOwn: beside the loop's branch, which has what was tried as well.
+func TestA7_TheKeptChangesAloneAreOnABranchOfTheirOwn(t *testing.T) {
+	w := world.New(t, `cat >/dev/null; case $PAWL_ITERATION in 2) echo 1 >work/n; echo "spoil it";; *) echo $((90 + PAWL_ITERATION)) >work/n; echo "# raise it to $PAWL_ITERATION";; esac`).
+		Set(doc{"limits": doc{"iterations": 3}})
+	w.Run(0)
+	clean := "pawl/" + w.Loop + "-clean"
+	require.Equal(t, "raise it to 3\nraise it to 1", w.Git("log", "--format=%s", "main.."+clean))
+	require.Equal(t, "1 3", strings.Join(strings.Fields(w.Git("log", "--reverse", "--format=%(trailers:key=Pawl-Iteration,valueonly)", "main.."+clean)), " "))
+	require.Empty(t, w.Git("diff", "pawl/"+w.Loop, clean))
+	require.Contains(t, w.Git("log", "--format=%s", "main..pawl/"+w.Loop), "spoil it")
+	require.Regexp(t, w.Loop+` +completed +proposal open `, w.Done("list").Out)
+	w.Done("approve", w.Loop, "--hash", w.Proposal().Hash)
+	w.Done("apply", w.Loop)
+	require.Regexp(t, w.Loop+` +completed +proposal applied `, w.Done("list").Out)
+	w.Done("clean", "--refs", "--yes")
+	require.NotContains(t, w.Git("for-each-ref"), clean)
 }
 
 // TestE3_AProposalIsAppliedAfterItsApprovalAlone goes the whole way of one proposal.
@@ -56,7 +75,19 @@ func TestE3_AProposalIsAppliedAfterItsApprovalAlone(t *testing.T) {
 	require.Equal(t, []string{"approved", "Ann"}, []string{w.Proposal().State, w.Proposal().By})
 	w.Refused("HASH_MISMATCH", "apply", w.Loop, "--hash", other)
 	require.Equal(t, w.Before, w.Snapshot(), "approving never applies")
-	require.Equal(t, diff, w.Done("apply", w.Loop, "--how", "patch").Out)
+	patch := w.Done("apply", w.Loop, "--how", "patch").Out
+	head, rest, _ := strings.Cut(patch, "\n---\n\n")
+	require.Equal(t, diff, rest, "after the head of a mail it is what was hashed")
+	require.Contains(t, head, "\nPawl-Proposal: "+p.Hash)
+	w.Write("a.patch", patch)
+	w.Git("worktree", "add", "-q", "--detach", filepath.Join(w.Dir, "mailed"), p.Base)
+	made := exec.Command("git", "am", "-q", filepath.Join(w.Dir, "a.patch"))
+	made.Dir = filepath.Join(w.Dir, "mailed")
+	said, err := made.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	require.Equal(t, w.Git("rev-parse", p.Head+"^{tree}"), w.Git("-C", made.Dir, "rev-parse", "HEAD^{tree}"))
+	require.Equal(t, w.Git("log", "-1", "--format=%an <%ae>", p.Head), w.Git("-C", made.Dir, "log", "-1", "--format=%an <%ae>"))
+	w.Git("worktree", "remove", "--force", made.Dir)
 	require.Equal(t, "approved", w.Proposal().State, "a patch is on no branch")
 
 	w.Write("repo/mine", "x\n")

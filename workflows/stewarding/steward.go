@@ -17,6 +17,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/kind"
+	"pawl/internal/launch"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
 	"pawl/internal/task"
@@ -252,6 +253,7 @@ func (r *run) continueAsNew(ctx workflow.Context) error {
 	if err != nil {
 		return err
 	}
+	ctx = workflow.WithWorkflowTaskTimeout(ctx, launch.StewardTaskTimeout)
 	return workflow.NewContinueAsNewError(ctx, workflow.GetInfo(ctx).WorkflowType.Name, converter.NewRawValue(input), Resume{Carry: &Carry{Saved: r.Save(), Opened: r.opened}})
 }
 

@@ -1,0 +1,66 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"pawl/internal/store"
+	"pawl/internal/userrepo"
+	"pawl/internal/workspace"
+)
+
+// iterated is what the subject of a commit on a loop's branch begins with (P4).
+var iterated = regexp.MustCompile(`^loop\(iter-\d+\): `)
+
+// cleanBranch brings a branch with the kept changes alone, from base to head, to the user's repository, beside the
+// loop's own with all that was tried. Nobody waits for it and nothing depends on it: what stands in the way is logged.
+func (ws *loopWorkspace) cleanBranch(ctx context.Context, base, head string) {
+	if err := ws.makeCleanBranch(ctx, base, head); err != nil && ctx.Err() == nil {
+		ws.machine.Logger.Warn("there is no branch of the kept changes alone", "loop", ws.Loop, "error", err)
+	}
+}
+
+func (ws *loopWorkspace) makeCleanBranch(ctx context.Context, base, head string) error {
+	ref := workspace.CleanBranch(ws.Branch)
+	before, err := ws.store.Ref(ctx, ref)
+	if err != nil {
+		return err
+	}
+	if before != "" { // a loop may have that name
+		if c, err := ws.store.ReadCommit(ctx, before); err != nil || !strings.Contains(c.Message, "\nPawl-Loop: "+ws.Loop+"\n") {
+			return errors.Join(err, fmt.Errorf("%s is another loop's", ref))
+		}
+	}
+	kept, err := ws.store.Settled(ctx, base, head)
+	if err != nil || len(kept) == 0 {
+		return err
+	}
+	tip := base
+	for _, c := range kept {
+		tip, err = ws.store.Make(ctx, store.NewCommit{
+			Tree: c.Tree, Parents: []string{tip}, Author: c.Author, Time: c.Time, Message: iterated.ReplaceAllString(c.Message, ""),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if before != tip {
+		if err := ws.store.SetRef(ctx, ref, tip, before); err != nil {
+			return err
+		}
+	}
+	if err := ws.inPlace(); err != nil {
+		return err
+	}
+	there, err := userrepo.Refs(ctx, ws.store, ws.Repo, ref)
+	if err != nil || there[ref] == tip {
+		return err
+	}
+	if at := there[ref]; at != before { // not where pawl left it
+		return fmt.Errorf("%s was moved in %s by somebody else", ref, ws.Repo)
+	}
+	return userrepo.Move(ctx, ws.store, ws.Repo, ref, tip, before)
+}

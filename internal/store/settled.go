@@ -1,0 +1,48 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"pawl/internal/git"
+)
+
+// Settled returns the commits after base up to head whose work is still there, the oldest first: a commit that was
+// undone is left out, and so is the one that undid it. It is an error if one of them has several parents.
+func (s *Store) Settled(ctx context.Context, base, head string) (kept []git.Commit, err error) {
+	if err := git.CheckHashes(base, head); err != nil {
+		return nil, err
+	}
+	var line []git.Commit // the newest first
+	var root git.Commit
+	err = s.run.Batch(ctx, func(b *git.Batch) error {
+		for id := head; id != base; {
+			c, err := b.Commit(id)
+			if err != nil {
+				return err
+			}
+			if len(c.Parents) != 1 {
+				return fmt.Errorf("%s has %d parents", id, len(c.Parents))
+			}
+			line = append(line, c)
+			id = c.Parents[0]
+		}
+		root, err = b.Commit(base)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range slices.Backward(line) {
+		switch i := slices.IndexFunc(kept, func(k git.Commit) bool { return k.Tree == c.Tree }); {
+		case c.Tree == root.Tree:
+			kept = nil
+		case i >= 0:
+			kept = kept[:i+1]
+		default:
+			kept = append(kept, c)
+		}
+	}
+	return kept, nil
+}
