@@ -10,8 +10,8 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// mostNames is how many further metrics of an output are read.
-const mostNames = 32
+// MostNames is how many further metrics of an output are read, and how many a spec may name.
+const MostNames = 32
 
 // Named returns what the lines METRIC <name>=<number> of an output say: the last of each name, of 32 names at most. A
 // line without a number is left out.
@@ -24,7 +24,7 @@ func Named(stdout []byte) map[string]Decimal {
 	for _, line := range metricPattern.FindAllSubmatch(out, -1) {
 		name := clean(string(line[1]), 80)
 		reading, err := byMetricLine(name, bytes.TrimSpace(line[2]))
-		if _, known := named[name]; err == nil && (known || len(named) < mostNames) {
+		if _, known := named[name]; err == nil && (known || len(named) < MostNames) {
 			named[name] = reading.Value
 		}
 	}
@@ -115,7 +115,7 @@ func (a Averages) With(values map[string]Decimal) Averages {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if before, known := out[name]; known {
 			out[name] = Average{before.N + 1, before.Sum.Add(values[name])}
-		} else if len(out) < mostNames {
+		} else if len(out) < MostNames {
 			out[name] = Average{1, values[name]}
 		}
 	}

@@ -3,6 +3,9 @@ package spec
 import (
 	"fmt"
 	"regexp"
+
+	"pawl/internal/evidence"
+	"pawl/internal/evidence/sampling"
 )
 
 // How a metric loop comes to its verdicts (`verify.evidence`), beside Auto: which of the two is right, the
@@ -10,13 +13,6 @@ import (
 const (
 	Single     = "single"     // one measurement of each change: the source's protocol
 	Sequential = "sequential" // reference and change in turn, until one of them is shown
-)
-
-// What nobody needs more of: each evaluation costs a loop's history some events.
-const (
-	mostCalibration = 64
-	mostSamples     = 256
-	mostMetrics     = 32
 )
 
 // Holdout is measured for the claim alone. The agent is never told of it.
@@ -35,7 +31,7 @@ func (v Verify) Judging() string {
 // Calibrations is how many evaluations of the base tell what its noise is.
 func (v Verify) Calibrations() int {
 	if v.Calibration == nil {
-		return 12
+		return sampling.DefaultCalibration
 	}
 	return *v.Calibration
 }
@@ -43,7 +39,7 @@ func (v Verify) Calibrations() int {
 // MostSamples is how many evaluations of one change there are at most.
 func (v Verify) MostSamples() int {
 	if v.MaxSamples == nil {
-		return 32
+		return sampling.DefaultMaxSamples
 	}
 	return *v.MaxSamples
 }
@@ -61,7 +57,7 @@ func (s Spec) evidence(c *Checker) {
 		key   string
 		value *int
 		most  int
-	}{{"verify.calibration", v.Calibration, mostCalibration}, {"verify.maxSamples", v.MaxSamples, mostSamples}} {
+	}{{"verify.calibration", v.Calibration, sampling.MostCalibration}, {"verify.maxSamples", v.MaxSamples, sampling.MostSamples}} {
 		if n.value == nil {
 			continue
 		}
@@ -71,8 +67,8 @@ func (s Spec) evidence(c *Checker) {
 		}
 	}
 	c.Command("verify.holdout.command", v.Holdout.Command)
-	if len(s.Metrics) > mostMetrics {
-		c.Add("metrics", fmt.Sprintf("are %d", len(s.Metrics)), fmt.Sprintf("at most %d", mostMetrics))
+	if len(s.Metrics) > evidence.MostNames {
+		c.Add("metrics", fmt.Sprintf("are %d", len(s.Metrics)), fmt.Sprintf("at most %d", evidence.MostNames))
 	}
 	seen := map[string]bool{}
 	for i, m := range s.Metrics {

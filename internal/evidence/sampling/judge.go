@@ -52,9 +52,9 @@ func (s Sampler) Next(r Rules) Judgement {
 		j.Do = MeasureCandidate
 	case s.Trial.References == 0: // a reference that is never renewed would not show that the machine drifts
 		j.Do = MeasureReference
-	case j.LLR >= keep && (j.LLR == certain || n >= leastSamples && s.Trial.References >= leastSamples):
+	case j.LLR >= keep && (j.LLR == certain || n >= LeastSamples && s.Trial.References >= LeastSamples):
 		j.Do = Keep
-	case j.LLR >= keep && n >= leastSamples:
+	case j.LLR >= keep && n >= LeastSamples:
 		j.Do = MeasureReference
 	case j.LLR <= discard:
 		j.Do = Discard

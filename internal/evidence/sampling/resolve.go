@@ -24,7 +24,7 @@ func (s Sampler) Resolve(r Rules) Resolution {
 		return out
 	}
 	out.Samples = int(min(math.Ceil(2*keep*sigma*sigma/(delta*delta)), 1e9))
-	out.Samples = max(out.Samples, leastSamples)
+	out.Samples = max(out.Samples, LeastSamples)
 	out.TooNoisy = out.Samples > r.MaxSamples
 	return out
 }

@@ -14,20 +14,20 @@ type Rules struct {
 	Alpha       float64            `json:"alpha,omitempty"`       // false keeps among candidates that change nothing; .04
 	Beta        float64            `json:"beta,omitempty"`        // discards among candidates that improve by MinDelta; .65
 	MaxSamples  int                `json:"maxSamples,omitempty"`  // evaluations of one candidate at most; 32, between 3 and 256
-	Calibration int                `json:"calibration,omitempty"` // evaluations of the baseline; 12, between 4 and 64
+	Calibration int                `json:"calibration,omitempty"` // evaluations of the baseline; 12, between 12 and 64
 }
 
-// What Rules take by default, and the bounds of what they may say.
+// What Rules take by default, and the bounds of what they may say; a spec refuses what is beyond.
 const (
 	DefaultAlpha       = .04
 	DefaultBeta        = .65
 	DefaultMaxSamples  = 32
 	DefaultCalibration = 12
 
-	leastSamples     = 3 // of the candidate and of the head, in one trial, before a keep: of three the median is no spike
-	mostSamples      = 256
-	leastCalibration = 4
-	mostCalibration  = mostReference
+	LeastSamples     = 3   // of the candidate and of the head, in one trial, before a keep: of three the median is no spike
+	MostSamples      = 256 // so that a Sampler stays small
+	LeastCalibration = 12
+	MostCalibration  = mostReference
 )
 
 // full returns the rules with their defaults filled in and what is out of bounds moved to the bound.
@@ -37,8 +37,8 @@ func (r Rules) full() Rules {
 	if r.Alpha+r.Beta >= 1 { // the boundaries would cross
 		r.Beta = (1 - r.Alpha) / 2
 	}
-	r.MaxSamples = min(max(cmp.Or(r.MaxSamples, DefaultMaxSamples), leastSamples), mostSamples)
-	r.Calibration = min(max(cmp.Or(r.Calibration, DefaultCalibration), leastCalibration), mostCalibration)
+	r.MaxSamples = min(max(cmp.Or(r.MaxSamples, DefaultMaxSamples), LeastSamples), MostSamples)
+	r.Calibration = min(max(cmp.Or(r.Calibration, DefaultCalibration), LeastCalibration), MostCalibration)
 	return r
 }
 
