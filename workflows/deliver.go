@@ -239,7 +239,7 @@ func (l *deliver) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 	switch taken := commitVerdict(c); {
 	case taken.Nothing:
 		l.left = at == phase.Fix
-		if m := l.law().AfterAgent(l.course(), at, govern.AgentVerdict{NoChange: true, Excused: l.excused()}); m.Do != govern.RunGuard {
+		if m := l.law().AfterAgent(l.course(), at, govern.AgentVerdict{NoChange: true, Excused: l.excused(), Why: l.withheld()}); m.Do != govern.RunGuard {
 			it.why = m.Reason
 			return m, nil
 		}

@@ -235,6 +235,9 @@ func (l *improve) commit(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 	v := commitVerdict(c)
 	v.Repeated = known && !v.Nothing && v.Rule == ""
 	m := l.law().AfterCommit(l.tries(), v)
+	if why := l.withheld(); v.Nothing && why != "" {
+		it.description = why + ": " + it.description
+	}
 	switch {
 	case v.Rule != "":
 		l.Emit(ctx, l.violated(c.Violations, m.Do == govern.Block))

@@ -13,6 +13,7 @@ import (
 	"pawl/internal/evidence/sampling"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/outcome"
 	"pawl/internal/phase"
 	"pawl/internal/reason"
 	"pawl/internal/spec"
@@ -36,6 +37,10 @@ type iteration struct {
 	note        string              // of the change, which is no verdict
 	accepted    string              // the commit that passed the guard gate of a Deliver loop
 	evidence    []string
+
+	// Of the last call of an agent.
+	called   outcome.Class
+	withheld []string // the tools that it was not allowed to use
 
 	// What the next agent is told.
 	idea  string
@@ -273,7 +278,7 @@ func (r *run) settle(ctx workflow.Context, m govern.Move) error {
 		}
 	}
 	events = append(events, done)
-	_, err := r.append(ctx, act.SettleName, r.summary("%s", outcome(record)), events, func(e act.Entry) any {
+	_, err := r.append(ctx, act.SettleName, r.summary("%s", recordedAs(record)), events, func(e act.Entry) any {
 		in := act.Settle{Entry: e, Push: m.Kept}
 		if undone != nil && !m.Kept {
 			in.Revert = &act.Revert{Commit: undone.Commit, Parent: undone.Parent}
@@ -318,7 +323,7 @@ func (r *run) recordOf(ctx workflow.Context, m govern.Move) loop.Iteration {
 	return record
 }
 
-func outcome(it loop.Iteration) string {
+func recordedAs(it loop.Iteration) string {
 	word := "discarded"
 	if it.Kept {
 		word = "kept"

@@ -38,11 +38,16 @@ func (r *run) refused(ctx workflow.Context, call *act.Call, out act.Outcome, ref
 	return nil
 }
 
+// worthTelling is how long a sleep is of which the loop's steward is told, so that the task sleeps too.
+const worthTelling = 2 * time.Minute
+
 // sleep waits on a durable timer until the time of the sleep has come, or a person sends the loop on. It goes on
 // counting for limits.wallClock alone. A pause begins at once, and what is left is slept after it.
 func (r *run) sleep(ctx workflow.Context, s loop.Sleep) error {
 	r.Emit(ctx, loop.Event{Type: loop.SleepBegun, Reason: s.Reason, Outcome: string(s.Class), Role: s.Role, Sleep: &s})
-	r.report(ctx, task.ChildSleeps)
+	if s.Until.Sub(s.Since) >= worthTelling {
+		r.report(ctx, task.ChildSleeps)
+	}
 	if err := r.record(ctx, "asleep until "+s.Until.Format(time.RFC3339)+": "+loop.Clip(s.Reason, 100), false); err != nil {
 		return err
 	}

@@ -6,12 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/testsuite"
 
 	"pawl/internal/act"
 	"pawl/internal/loop"
 	"pawl/internal/outcome"
+	"pawl/internal/task"
 )
 
 // refusing makes the world's agent be refused work the first times that it is called.
@@ -214,4 +216,43 @@ func TestALoopWhoseAgentAlwaysFailedHasNotCompleted(t *testing.T) {
 	p = play(t, newWorld(t, map[int][]try{1: {{Fails: true}}, 2: {{Says: "worse", Metric: "9"}}}), two, nil)
 	require.Nil(t, p.err)
 	require.Equal(t, loop.Completed, p.final.Status, "one of them was judged")
+}
+
+// TestAStewardEndsTheSleepOfItsLoop has one that lets its loop go on before the time: a person has told it to.
+func TestAStewardEndsTheSleepOfItsLoop(t *testing.T) {
+	var env *testsuite.TestWorkflowEnvironment
+	w := newWorld(t, map[int][]try{1: {{Says: "better", Metric: "11"}}})
+	refusing(w, 1, outcome.RateLimited, in(&env, 4*time.Hour))
+	var told []string
+	var begun time.Time
+	by := map[string]string{"by": "steward shop"}
+	p := play(t, w, specOf(map[string]any{"limits": map[string]any{"iterations": 1}, "session": map[string]string{"steward": "shop"}}), func(e *testsuite.TestWorkflowEnvironment) {
+		env, begun = e, e.Now()
+		e.OnSignalExternalWorkflow(mock.Anything, "shop", mock.Anything, task.ChildSignal, mock.Anything).Return(func(_, _, _, _ string, arg any) error {
+			told = append(told, arg.(task.ChildEvent).Event)
+			if arg.(task.ChildEvent).Event == task.ChildSleeps {
+				require.Equal(t, begun.Add(4*time.Hour+time.Second).Unix(), arg.(task.ChildEvent).Result.RateLimit.Until.Unix())
+			}
+			return nil
+		})
+		at(t, e, time.Minute, func(loop.State) { e.SignalWorkflow("pause", map[string]string{"by": "steward shop", "choice": "step"}) })
+		at(t, e, time.Hour, func(s loop.State) { require.Equal(t, loop.Paused, s.Status); e.SignalWorkflow("continue", by) })
+	})
+	require.Equal(t, []string{"1 yes 11"}, p.course())
+	require.Contains(t, told, task.ChildSleeps)
+	require.WithinDuration(t, begun.Add(time.Hour), p.ledger[len(p.ledger)-1].Time, time.Minute)
+	require.Len(t, p.agents, 2)
+}
+
+// TestToolsThatWereWithheldAreNamed has an agent that changed nothing, since it was not let.
+func TestToolsThatWereWithheldAreNamed(t *testing.T) {
+	w := newWorld(t, map[int][]try{1: {{Says: "raise it", Nothing: true}}})
+	w.stepping = func(ctx context.Context, in asked) (stepped, error) {
+		out, err := w.step(ctx, in)
+		out.Class, out.Withheld = outcome.Done, []string{"Edit"}
+		return out, err
+	}
+	p := play(t, w, specOf(map[string]any{"limits": map[string]any{"iterations": 1}}), nil)
+	require.Equal(t, []string{"1 no 10 no-change"}, p.course())
+	require.Equal(t, "the agent was not allowed to use Edit: raise it", p.final.Iterations[0].Description)
 }

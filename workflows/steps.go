@@ -10,6 +10,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/outcome"
 	"pawl/internal/reason"
 )
 
@@ -81,7 +82,18 @@ func (r *run) callAgent(ctx workflow.Context, in act.Call) (act.Called, error) {
 	if len(label) == 3 && label[0] == "sh" && label[1] == "-c" {
 		label = label[2:]
 	}
-	return step[act.Called](ctx, r, act.CallName, strings.Join(label, " "), &in)
+	out, err := step[act.Called](ctx, r, act.CallName, strings.Join(label, " "), &in)
+	r.iteration.called, r.iteration.withheld = out.Class, out.Withheld
+	return out, err
+}
+
+// withheld says which tools the agent was not allowed to use that changed nothing, "" where that is not why.
+func (r *run) withheld() string {
+	tools := r.iteration.withheld
+	if r.iteration.called.After(false, len(tools) > 0) != outcome.Denied {
+		return ""
+	}
+	return "the agent was not allowed to use " + strings.Join(tools, ", ")
 }
 
 // explain says why verify measured nothing.

@@ -86,9 +86,9 @@ func (r Deliver) AfterAgent(c Course, at phase.Phase, v AgentVerdict) Move {
 	case at == phase.Fix && v.Regenerate:
 		return Move{Do: Enter, To: phase.Write, Regenerate: true, Reason: "the fixer asks for another approach" + because(v.Why)}
 	case v.NoChange && c.Reworks < r.Reworks:
-		return Move{Do: Rework, Reason: "the " + role + " changed nothing"}
+		return Move{Do: Rework, Reason: "the " + role + " changed nothing" + because(v.Why)}
 	case v.NoChange && at == phase.Write:
-		return stops(AgentFailed.Because("the writer changed nothing"))
+		return stops(AgentFailed.Because("the writer changed nothing" + because(v.Why)))
 	}
 	return Move{Do: RunGuard}
 }

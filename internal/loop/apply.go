@@ -3,6 +3,7 @@ package loop
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"pawl/internal/evidence"
 	"pawl/internal/evidence/sampling"
@@ -220,6 +221,9 @@ var effects = map[Type]func(*State, Event){
 		if e.Gate.Kind == GateQuestion && e.Answer.Message == MessageAnswer && !s.Underway() {
 			s.NoNumbers = 0
 		}
+		if e.Gate.Kind == GatePause && s.Steward != "" && e.Answer.By == StewardName(s.Steward) { // which knows of the sleep, and ends it
+			s.wake(e.Time)
+		}
 		s.asleep()
 	},
 	SleepBegun: func(s *State, e Event) {
@@ -249,11 +253,8 @@ var effects = map[Type]func(*State, Event){
 		case MessagePause:
 			s.PauseRequested, s.PauseAt, s.PausedBy = true, e.How, e.By
 		case MessageContinue:
-			if s.withdrawPause(); s.Sleep != nil { // a person knows better: it is time
-				sleep := *s.Sleep
-				sleep.Until = e.Time
-				s.Sleep = &sleep
-			}
+			s.withdrawPause()
+			s.wake(e.Time) // a person knows better: it is time
 		case MessageHalt, MessageSetMode:
 			if s.HaltRequested == "" {
 				s.HaltRequested = cmp.Or(e.Reason, "halted")
@@ -281,6 +282,15 @@ var effects = map[Type]func(*State, Event){
 func (s *State) asleep() {
 	if s.Sleep != nil && s.Gate == nil {
 		s.Status, s.PauseReason = Sleeping, s.Sleep.String()
+	}
+}
+
+// wake brings the end of a sleep forward, if there is one.
+func (s *State) wake(now time.Time) {
+	if s.Sleep != nil && now.Before(s.Sleep.Until) {
+		sleep := *s.Sleep
+		sleep.Until = now
+		s.Sleep = &sleep
 	}
 }
 

@@ -305,6 +305,26 @@ func TestARateLimitWithAKnownEndIsSleptOut(t *testing.T) {
 	require.Equal(t, "pawl/s-a-one", o.s.Find("a").Steps[0].Kept)
 }
 
+// TestAChildThatSleepsTakesItsTaskWithIt has a loop that sleeps by itself: it makes the call again, and no iteration
+// has failed.
+func TestAChildThatSleepsTakesItsTaskWithIt(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.settle()
+	end := o.now.Add(5 * time.Hour)
+	o.child(task.ChildEvent{Loop: "s-a-one", Event: task.ChildSleeps, Result: &task.ChildResult{Status: "sleeping", RateLimit: &task.RateLimit{Until: end}}})
+	o.settle()
+	a := o.s.Find("a")
+	require.Equal(t, task.Executing, a.State)
+	require.Equal(t, end, a.Until)
+	require.Equal(t, "paused", o.loops["s-a-one"])
+	require.Empty(t, a.Window.Errors)
+	o.emit(Slept(o.s, "a", end)...)
+	o.settle()
+	require.Equal(t, "running", o.loops["s-a-one"], "by the steward's word it goes on")
+	require.Zero(t, o.s.Find("a").Until)
+}
+
 func TestARateLimitWithoutAnEndWaitsForAPerson(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
