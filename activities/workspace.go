@@ -181,6 +181,7 @@ func (a *Activities) RemoveTrees(ctx context.Context, r workspace.Record, elsewh
 		return err
 	}
 	a.release(r.Ref)
+	a.Telemetry.Forget(r.Loop)
 	ws, err := a.workspace(ctx, r.Ref)
 	if err != nil {
 		return err

@@ -103,6 +103,9 @@ func (f *follower) answer(ctx context.Context, line string, open bool) error {
 		}
 		return nil
 	}
+	if f.choosing != nil {
+		return f.chosen(ctx, strings.ToLower(strings.TrimSpace(line)))
+	}
 	if !f.asking {
 		return nil
 	}

@@ -44,6 +44,7 @@ type follower struct {
 	reading  *pages     // of the change that is asked about
 	sent     chan error // what came of the messages sent
 	halting  bool
+	choosing <-chan time.Time // runs out: Ctrl-C was pressed, and what it means is asked; nil otherwise
 	runToken sdk.WorkflowRun
 }
 
@@ -94,6 +95,8 @@ func (a *app) follow(parent context.Context, s *session, w *localWorker, run sdk
 			f.draw()
 		case <-look.C:
 			f.room()
+		case <-f.choosing:
+			f.end(ctx)
 		case line, open := <-f.typed:
 			err = f.answer(ctx, line, open)
 		case err := <-f.sent:
@@ -203,7 +206,7 @@ func (f *follower) room() {
 
 // draw moves the moving line. While a question stands there is none.
 func (f *follower) draw() {
-	if f.asking || !f.screen.Moves() {
+	if f.asking || f.choosing != nil || !f.screen.Moves() {
 		return
 	}
 	now := f.deps.Now()
@@ -214,19 +217,53 @@ func (f *follower) draw() {
 	f.screen.Live(line)
 }
 
-// signal is the user's way out: Ctrl-C ends the loop with its report, a second one leaves at
-// once. A process that is told to go (SIGTERM, a closed terminal) leaves at once, since nobody
-// said that the loop should end.
+// choiceTime is how long it is asked what Ctrl-C means, until it ends the loop.
+const choiceTime = 15 * time.Second
+
+// signal is the user's way out: Ctrl-C offers at a terminal to detach, to pause or to end the loop, and ends it elsewhere
+// and where nobody answers. A second one leaves at once. A process that is told to go (SIGTERM, a closed terminal)
+// leaves at once, since nobody said that the loop should end.
 func (f *follower) signal(ctx context.Context, sig os.Signal) error {
-	if sig != syscall.SIGINT && sig != os.Interrupt || f.halting || f.o.watch {
+	if sig != syscall.SIGINT && sig != os.Interrupt || f.halting || f.choosing != nil || f.o.watch {
 		return f.leave()
 	}
-	f.halting, f.asking = true, false
+	if !f.terminal() {
+		f.end(ctx)
+		return nil
+	}
+	f.asking, f.choosing = false, time.After(choiceTime)
+	f.screen.Still()
+	f.screen.Print("")
+	f.listen()
+	f.screen.Ask(fmt.Sprintf("[d]etach (the loop stays), [p]ause or [e]nd? It ends in %s; Ctrl-C again leaves at once: ", choiceTime))
+	return nil
+}
+
+// chosen carries out what Ctrl-C was to mean.
+func (f *follower) chosen(ctx context.Context, typed string) error {
+	switch typed {
+	case "d", "detach":
+		return f.leave()
+	case "p", "pause":
+		f.choosing = nil
+		f.say("pausing; `pawl continue %s` resumes it", f.id)
+		f.send(ctx, loop.MessagePause, loop.Message{By: config.User(), Note: "Ctrl-C"})
+		if f.gate != nil {
+			f.ask()
+		}
+	default:
+		f.end(ctx)
+	}
+	return nil
+}
+
+// end ends the loop with its report.
+func (f *follower) end(ctx context.Context) {
+	f.halting, f.asking, f.choosing = true, false, nil
 	f.screen.Still()
 	f.screen.Print("")
 	f.say("ending the loop; its report follows (Ctrl-C again leaves at once, and the loop stays)")
 	f.send(ctx, loop.MessageHalt, loop.Message{By: config.User(), Note: "Ctrl-C"})
-	return nil
 }
 
 // leaveTimeout is how long leaving at once may take.
@@ -285,6 +322,8 @@ func (f *follower) opened(ctx context.Context, g loop.Gate) error {
 	case g.Kind == loop.GateContract && f.o.yes:
 		f.say("approving this contract (%s)", f.o.note)
 		f.send(ctx, loop.MessageApprove, loop.Message{By: config.User(), Note: f.o.note, Gate: g.ID, Hash: g.Hash})
+		return nil
+	case f.choosing != nil:
 		return nil
 	case f.terminal():
 		f.ask()

@@ -32,8 +32,9 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "run [FILE]", Short: "Start a loop and follow it to its end", Args: cobra.MaximumNArgs(1),
 		Long: `Start the loop of a spec file (default pawl.yaml) and follow it to its end. Its
-contract is shown and approved first. Ctrl-C ends the loop with its report. A second
-Ctrl-C leaves at once; ` + "`pawl up`" + ` resumes the loop later.`,
+contract is shown and approved first. Ctrl-C offers to detach, to pause or to end the
+loop; without a terminal it ends the loop with its report. A second Ctrl-C leaves at
+once; ` + "`pawl up`" + ` resumes the loop later.`,
 		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
 		RunE: a.command(func(cmd *cobra.Command, args []string) error {
 			o.use(args)

@@ -45,7 +45,7 @@ func (c *Client) Snapshot(ctx context.Context, id string) (Snapshot[loop.State],
 		Family: Loop, asked: c.State, recorded: c.Recorded, outside: endedOutside,
 		// What people say of the proposal after the end is in the ledger alone.
 		late: func(known, recorded loop.State) bool {
-			return known.Status.Ended() && recorded.Loop == known.Loop && recorded.StartedAt.Equal(known.StartedAt) && recorded.Seq > known.Seq
+			return known.Status.Ended() && recorded.Status.Ended() && known.ErrorCode != string(fault.LedgerAhead) && recorded.Loop == known.Loop && recorded.StartedAt.Equal(known.StartedAt) && recorded.Seq > known.Seq
 		},
 	})
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -23,14 +24,22 @@ const sweepAgain = 2 * time.Second
 
 // sweep gives up what loops hold that were ended without this worker (terminated, reset behind
 // their ledgers, replaced by another of their ID), or have moved to another host, until ctx ends: at
-// once where a step was running, which the service then refuses to hear of, else within a minute.
+// once where the service says so or a step was running, else within a minute.
 func sweep(ctx context.Context, o Options, a *activities.Activities) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
+	begun := time.NewTicker(sweepAgain)
+	defer begun.Stop()
+	ends := &ends{options: o, ended: make(chan struct{}, 1), watched: map[string]bool{}}
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-begun.C:
+			ends.watch(ctx)
+			continue
+		case <-ends.ended:
+			tick.Reset(sweepAgain)
 		case <-a.Orphaned():
 			tick.Reset(sweepAgain)
 		case <-tick.C:
@@ -86,5 +95,53 @@ func giveUp(ctx context.Context, o Options, r workspace.Record, a *activities.Ac
 	o.Logger.Info(what, "loop", r.Loop)
 	if err := a.RemoveTrees(ctx, r, moved); err != nil {
 		o.Logger.Warn("the trees of a loop that is over can't be given up", "loop", r.Loop, "error", err)
+	}
+}
+
+// maxWatched bounds for how many loops the service is asked to say at once when they end. The others are found by the sweep.
+const maxWatched = 100
+
+// ends waits for the ends of this host's loops, so that one that was terminated or reset is over at once.
+type ends struct {
+	options Options
+	ended   chan struct{} // has room for one
+
+	mu      sync.Mutex
+	watched map[string]bool // by the first run
+}
+
+// watch begins to wait for the loops that nobody waits for yet.
+func (e *ends) watch(ctx context.Context) {
+	records, err := workspace.List(e.options.Home)
+	if err != nil {
+		return // the sweep says so
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, r := range records {
+		if r.Closed || r.Namespace != e.options.Namespace || r.FirstRun == "" || e.watched[r.FirstRun] || len(e.watched) >= maxWatched {
+			continue
+		}
+		e.watched[r.FirstRun] = true
+		go func() {
+			for range 2 { // a run that was reset is followed by another one, which may end at once
+				// Whatever comes of it: the sweep asks where the loop stands.
+				_ = e.options.Client.GetWorkflow(ctx, r.Loop, "").Get(ctx, nil)
+				select {
+				case e.ended <- struct{}{}:
+				default:
+				}
+				select {
+				case <-ctx.Done():
+					return
+				case <-time.After(sweepAgain):
+				}
+			}
+			time.AfterFunc(sweepEvery, func() {
+				e.mu.Lock()
+				defer e.mu.Unlock()
+				delete(e.watched, r.FirstRun)
+			})
+		}()
 	}
 }

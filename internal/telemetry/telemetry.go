@@ -130,7 +130,7 @@ func (t *Telemetry) Appended(ctx context.Context, after Seen, events []loop.Even
 		t.trace(ctx, after.ID, events, before)
 	}
 	if after.Status.Ended() {
-		t.forget(after.ID)
+		t.Forget(after.ID)
 	}
 }
 
@@ -216,8 +216,11 @@ func (t *Telemetry) Met(s Seen) {
 	}
 }
 
-// forget notes that a loop is over.
-func (t *Telemetry) forget(id string) {
+// Forget notes that a loop is over, or goes on elsewhere.
+func (t *Telemetry) Forget(id string) {
+	if t == nil {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.loops, id)

@@ -284,7 +284,7 @@ func TestTemporalCLI_Reset(t *testing.T) {
 		w.Begin("--input-file", filepath.Join(w.Dir, "resume.json"))
 		st = w.Stands("completed")
 		require.Equal(t, "pawl/"+w.Loop, st.Branch)
-		require.Equal(t, []string{"11", "0"}, []string{w.Kept("work/n"), strconv.Itoa(len(w.Results(w.Loop)) - 3)})
+		require.Equal(t, []string{"12", "0"}, []string{w.Kept("work/n"), strconv.Itoa(len(w.Results(w.Loop)) - 3)})
 	})
 	t.Run("to the ledger's head", func(t *testing.T) {
 		w := world.OnCluster(t, world.WaitsFor("go")).Set(doc{"limits": doc{"iterations": 2}})

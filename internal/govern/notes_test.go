@@ -1,0 +1,27 @@
+package govern_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/fault"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+)
+
+func TestANoteBeyondThoseThatTheNextCallIsToldIsRefused(t *testing.T) {
+	s := loop.State{Status: loop.Running}
+	for range loop.KeepNotes {
+		reply, err := govern.Answer(s, spec.Spec{}, loop.MessageSteer, loop.Message{Note: "mind the gap"})
+		require.NoError(t, err)
+		for _, e := range reply.Events {
+			e.Seq = s.Seq + 1
+			s = s.Apply(e)
+		}
+	}
+	require.Len(t, s.Guidance, loop.KeepNotes)
+	_, err := govern.Answer(s, spec.Spec{}, loop.MessageSteer, loop.Message{Note: "one more"})
+	require.ErrorIs(t, err, fault.New(fault.TooManyNotes, ""))
+}
