@@ -24,7 +24,7 @@ import (
 const TaskTimeout = 2 * time.Second
 
 // StewardTaskTimeout is longer: with a thousand tasks, a steward's history takes seconds to replay on a busy machine.
-const StewardTaskTimeout = 20 * time.Second
+const StewardTaskTimeout = 5 * time.Second
 
 // What a service takes of a summary and of details, encoded; beyond it the start is refused.
 const (
