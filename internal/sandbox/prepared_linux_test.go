@@ -1,0 +1,73 @@
+package sandbox_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/proc"
+	"pawl/internal/sandbox"
+)
+
+// rooms are the mount namespaces that a supervisor's threads are in, beside its own.
+func rooms(t *testing.T, pid int) (all []string) {
+	own, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", pid))
+	require.NoError(t, err)
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/ns/mnt", pid))
+	require.NoError(t, err)
+	for _, path := range threads {
+		if ns, err := os.Readlink(path); err == nil && ns != own {
+			all = append(all, ns)
+		}
+	}
+	return all
+}
+
+// TestE6_ARoomThatIsMadeAheadIsTheOneThatTheCommandGets has one made before anything runs, and one asked for while a
+// command runs in the same tree, which must not take that one's away.
+func TestE6_ARoomThatIsMadeAheadIsTheOneThatTheCommandGets(t *testing.T) {
+	for name, m := range machines(t) {
+		if m.Files == sandbox.ByBwrap {
+			continue // it makes everything for each command
+		}
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, m)
+			s, err := proc.Start(t.Name(), m.Files)
+			require.NoError(t, err)
+			defer s.Close()
+			pid := supervisorOf(t)
+			require.Empty(t, rooms(t, pid))
+			s.Prepare(sandbox.Make(p.request))
+			require.Eventually(t, func() bool { return len(rooms(t, pid)) == 1 }, 30*time.Second, time.Millisecond)
+			ahead := rooms(t, pid)
+			code, out := p.in(s, "readlink /proc/self/ns/mnt")
+			require.Zero(t, code, out)
+			require.Equal(t, ahead, []string{strings.TrimSpace(out)})
+
+			other := p.request
+			other.Fresh = "the next judgement"
+			go func() {
+				for {
+					if _, err := os.Stat(filepath.Join(p.desk, "begun")); err == nil {
+						break
+					}
+					time.Sleep(time.Millisecond)
+				}
+				s.Prepare(sandbox.Make(other))
+				_ = os.WriteFile(filepath.Join(p.desk, "asked"), nil, 0o600)
+			}()
+			code, out = p.in(s, `touch begun; until [ -e asked ]; do :; done; echo still here`)
+			require.Zero(t, code, out)
+			require.Equal(t, "still here\n", out)
+
+			p.request = other
+			_, out = p.in(s, "readlink /proc/self/ns/mnt")
+			require.NotEqual(t, ahead, []string{strings.TrimSpace(out)}, "another judgement gets another room")
+		})
+	}
+}
