@@ -54,7 +54,7 @@ func TestP0_AGuardHasToSeeTheCode(t *testing.T) {
 			s, err := spec.Parse(fmt.Appendf(nil, `{"goal": "g", "repo": {"path": %q}, "scope": [%q], "verify": {"command": "echo 1"}, "guard": {"command": %q},
 				"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}%s}`, user, c.scope, c.guard, c.keys))
 			require.NoError(t, err)
-			f, err := activities.DryRun(ctx, h, "x", s)
+			f, err := activities.DryRun(ctx, h, "x", s, func(string) {})
 			require.NoError(t, err)
 			var what []string
 			for _, p := range f.Problems {

@@ -12,6 +12,7 @@ import (
 
 	"pawl/internal/durable"
 	"pawl/internal/govern"
+	"pawl/internal/home"
 )
 
 // environment is what the loop's commands inherit: of this worker's environment as it was when the
@@ -43,6 +44,57 @@ func (ws *loopWorkspace) environment() ([]string, error) {
 	}
 	ws.env = append([]string{}, kept...)
 	return ws.env, nil
+}
+
+// NoteEnvironment leaves word of what of this process's environment its loops get. The host's worker calls it once
+// it has the worker's lock.
+func NoteEnvironment(h home.Home) error {
+	kept, _ := govern.Inherited(os.Environ())
+	if err := durable.WriteJSON(h.WorkerEnvironment(), kept); err != nil {
+		return home.Unusable("noting the worker's environment", err)
+	}
+	return nil
+}
+
+// workersEnvironment is what loops get of the environment of the worker that runs on this host. ok is false where
+// none runs: then the process that starts a loop is its worker.
+func workersEnvironment(h home.Home) (env []string, ok bool) {
+	lock, err := durable.TryLock(h.WorkerLock())
+	if err == nil {
+		lock.Close()
+	}
+	if !errors.Is(err, durable.ErrLocked) {
+		return nil, false
+	}
+	if durable.ReadJSON(h.WorkerEnvironment(), &env) != nil {
+		return nil, false
+	}
+	env, _ = govern.Inherited(env)
+	return env, true
+}
+
+// differing are the names of variables that two environments have different, sorted.
+func differing(one, other []string) (names []string) {
+	values := func(env []string) map[string]string {
+		all := map[string]string{}
+		for _, kv := range env {
+			name, value, _ := strings.Cut(kv, "=")
+			all[name] = value
+		}
+		return all
+	}
+	a, b := values(one), values(other)
+	for name, value := range a {
+		if was, has := b[name]; !has || was != value {
+			names = append(names, name)
+		}
+	}
+	for name := range b {
+		if _, has := a[name]; !has {
+			names = append(names, name)
+		}
+	}
+	return slices.Sorted(slices.Values(slices.DeleteFunc(names, func(name string) bool { return slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_"}, name) })))
 }
 
 // session are variables by which a command of the user's own, which runs outside of any sandbox, finds

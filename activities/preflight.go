@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,7 +18,6 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/evidence/sampling"
 	"pawl/internal/fault"
-	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/home"
 	"pawl/internal/kind"
@@ -57,7 +55,7 @@ type Preflight struct {
 
 // Problem is one precondition that is not met.
 type Problem struct {
-	Check string `json:"check"` // repository, scope, setup, verify or guard
+	Check string `json:"check"` // repository, scope, setup, agent, verify, guard, test or check
 	What  string `json:"what"`
 	Do    string `json:"do"`
 }
@@ -65,8 +63,9 @@ type Problem struct {
 // DryRun opens a loop of the spec, without Temporal and in a folder of its own that is gone
 // afterwards: the very code that a worker runs checks the repository, draws the contract and runs
 // verify and guard on the unchanged code. It goes on after a problem as far as that makes sense,
-// so that all of them are named at once. The user's repository is only read.
-func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec) (Preflight, error) {
+// so that all of them are named at once. The user's repository is only read. tell hears what begins: it may take
+// minutes.
+func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(step string)) (Preflight, error) {
 	dir, discard, err := scratch(h)
 	if err != nil {
 		return Preflight{}, err
@@ -83,6 +82,7 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec) (Preflight
 	in := act.Open{Loop: id, FirstRun: "validate-" + filepath.Base(dir), Spec: s}
 
 	var out Preflight
+	tell("repository")
 	source, err := a.inspect(ctx, s.Repo, id)
 	failed := userrepo.Failed(err)
 	if p := unfit(s.Mode); p != nil {
@@ -130,13 +130,24 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec) (Preflight
 		return out, err
 	}
 	out.Environment = govern.Environment(s, os.Environ())
+	if env, runs := workersEnvironment(h); runs {
+		own, _ := govern.Inherited(os.Environ())
+		if names := differing(own, env); len(names) > 0 {
+			out.Notes = append(out.Notes, "a worker runs on this host, and the loop gets its environment, not this shell's. So did the commands here. These differ: "+strings.Join(names[:min(len(names), 10)], ", "))
+		}
+		ws.env = env
+	}
+	tell("programs")
+	if err := out.ready(ctx, ws, s); err != nil {
+		return out, err
+	}
 	out.notes(s, d)
-	return out, a.dryRuns(ctx, ws, in, base, &out)
+	return out, a.dryRuns(ctx, ws, in, base, &out, tell)
 }
 
 // dryRuns runs verify, guard, test and check in the judge. What a Deliver loop is there to mend may fail
 // on the unchanged code: that is a note.
-func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open, base string, out *Preflight) error {
+func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open, base string, out *Preflight, tell func(string)) error {
 	s := in.Spec
 	k, err := kind.Of(s.Kind)
 	if err != nil {
@@ -163,8 +174,17 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 		out.problem("setup", refused.What, "Run it in a fresh clone of the repository.") // its log is gone by then
 		return true
 	}
+	if s.Setup.Command != "" {
+		tell("setup")
+		if err := ws.restore(ctx, ws.judge, base); setupFailed(err) {
+			return nil
+		} else if err != nil {
+			return plainly(err)
+		}
+	}
 	again := "Run it in a fresh clone: it has to exit 0"
 	if s.Verify.Command != "" {
+		tell("verify")
 		w := work("verify", s.Verify.Timeout)
 		r, err := w.verify(ctx, act.Verify{Command: s.Verify.Command, Pattern: s.Verify.Pattern})
 		err = unlessInterrupted(r.Outcome, err)
@@ -200,6 +220,7 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 		}
 	}
 	if s.Guard.Command != "" {
+		tell("guard")
 		r, err := work("guard", s.Guard.Timeout).judged(ctx, s.Guard.Command)
 		err = unlessInterrupted(r, err)
 		if setupFailed(err) {
@@ -218,6 +239,7 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 		}
 	}
 	if k.Tests && s.TestRequired() {
+		tell("test")
 		r, err := work("test", s.Test.Timeout).test(ctx, act.Test{Command: s.Test.Command, Reports: s.ReportsOf(s.Test.Command)})
 		err = unlessInterrupted(r.Outcome, err)
 		if setupFailed(err) {
@@ -235,18 +257,24 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 		}
 	}
 	if s.Canary() {
+		tell("canary")
 		if err := a.tryCanary(ctx, s, k, out, work); err != nil {
 			return plainly(err)
 		}
 	}
 	if s.Check.Command != "" {
+		tell("check")
 		r, err := work("check", s.Limits.PhaseTimeout).judged(ctx, s.Check.Command)
 		err = unlessInterrupted(r, err)
 		if err != nil {
 			return plainly(err)
 		}
-		if !r.OK() {
-			out.Notes = append(out.Notes, fmt.Sprintf("check fails on the unchanged code (%s), so it would undo every change: `%s`%s", r.Ending(), s.Check.Command, tailed(r)))
+		switch {
+		case r.OK():
+		case k.Mends:
+			out.Notes = append(out.Notes, fmt.Sprintf("check fails on the unchanged code (%s), so it would undo every change that does not mend it: `%s`%s", r.Ending(), s.Check.Command, tailed(r)))
+		default:
+			out.problem("check", fmt.Sprintf("the check command fails on the unchanged code (%s), so it would undo every change: `%s`%s", r.Ending(), s.Check.Command, tailed(r)), again+".")
 		}
 	}
 	return nil
@@ -328,11 +356,6 @@ func (f *Preflight) notes(s spec.Spec, d drawnContract) {
 	}
 	if len(open) > 0 {
 		f.Notes = append(f.Notes, "your commands name folders in which the agent may change files: "+naming(open)+". What must not change there belongs into protect")
-	}
-	if argv := s.Agent.Command.List; len(argv) > 0 {
-		if _, err := exec.LookPath(argv[0]); err != nil && !strings.Contains(argv[0], "/") {
-			f.Notes = append(f.Notes, fmt.Sprintf("the agent's program %s is not on this PATH", git.Quote(argv[0])))
-		}
 	}
 }
 

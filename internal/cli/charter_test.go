@@ -37,7 +37,7 @@ func (b *bench) repository() {
 const shop = `kind: steward
 name: shop
 repo: {path: shop, base: main}
-defaults: {scope: ["src/**"], test: {command: "exit 0"}, agent: {command: ["no-such-agent"]}, approvals: {tools: ["*"]}}
+defaults: {scope: ["src/**"], test: {command: "exit 0"}, agent: {command: ["sh"]}, approvals: {tools: ["*"]}}
 tiers: [{tier: T1, paths: ["db/**"]}]
 `
 
@@ -49,9 +49,11 @@ func TestValidateOfAStewardShowsWhatItMayDo(t *testing.T) {
 	for _, want := range []string{"Charter of shop", "T1: paths db/**", "deliver: defaults has all that one needs", "improve: a plan has to say verify.command", "a task after 100 actions"} {
 		require.Contains(t, b.stdout.String(), want)
 	}
-	for _, want := range []string{"ready; start it with `pawl steward up " + file, "there is no planner", "no-such-agent is not on this PATH"} {
+	for _, want := range []string{"ready; start it with `pawl steward up " + file, "there is no planner"} {
 		require.Contains(t, b.stderr.String(), want)
 	}
+	require.Equal(t, 2, b.run(nil, "validate", file, "--set", "defaults.agent.command=no-such-agent"))
+	require.Contains(t, b.stderr.String(), "the agent's program no-such-agent is not on the PATH")
 	b.stdout = lockedBuffer{}
 	require.Equal(t, 0, b.run(nil, "validate", "--json", file))
 	var v cli.Validation

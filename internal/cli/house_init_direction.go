@@ -103,7 +103,7 @@ func (a *app) tryMetric(ctx context.Context, root string, found draft.Repository
 	}
 	a.screen.Live("trying `" + found.Metric.Command + "` in a clone, to see whether more or less of it is better …")
 	defer a.screen.Still()
-	f, err := activities.DryRun(ctx, h, "init", s)
+	f, err := activities.DryRun(ctx, h, "init", s, func(string) {})
 	switch {
 	case ctx.Err() != nil:
 		return "", "", context.Cause(ctx)

@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -73,7 +75,7 @@ type Validation struct {
 
 // ValidationProblem is one thing that keeps the loop from starting, or the steward from working.
 type ValidationProblem struct {
-	Check string `json:"check"` // spec, repository, scope, setup, verify, guard; of a steward also secret
+	Check string `json:"check"` // spec, repository, scope, setup, agent, verify, guard, test, check; of a steward also secret
 	Key   string `json:"key,omitempty"`
 	What  string `json:"what"`
 	Do    string `json:"do,omitempty"`
@@ -120,15 +122,25 @@ func (a *app) invalid(err error) error {
 	return errors.Join(a.printJSON(v), &leaving{code: exitUsage})
 }
 
-// dryRun tries the commands of a spec in a clone.
+// dryRun tries the commands of a spec in a clone. At a terminal each step has a line with the time that it took.
 func (a *app) dryRun(ctx context.Context, id string, sp spec.Spec) (f activities.Preflight, err error) {
 	h, err := home.Open()
 	if err != nil {
 		return f, err
 	}
-	a.screen.Live("trying the spec's commands in a clone of the repository …")
-	f, err = activities.DryRun(ctx, h, id, sp)
-	a.screen.Still()
+	step, since := "", a.deps.Now()
+	over := func() {
+		a.screen.Still()
+		if step != "" && a.terminal() && !a.json {
+			a.screen.Print(fmt.Sprintf("  %-11s%s\n", step, a.deps.Now().Sub(since).Round(100*time.Millisecond)))
+		}
+	}
+	f, err = activities.DryRun(ctx, h, id, sp, func(next string) {
+		over()
+		step, since = next, a.deps.Now()
+		a.screen.Live("trying the spec in a clone of the repository: " + next + " …")
+	})
+	over()
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +17,7 @@ import (
 	"pawl/internal/durable"
 	"pawl/internal/git"
 	"pawl/internal/home"
+	"pawl/internal/proc"
 	"pawl/internal/workspace"
 )
 
@@ -108,9 +108,6 @@ func (e *examination) disk() {
 	}
 }
 
-// versionTime bounds how long an agent may take to say its version.
-const versionTime = 15 * time.Second
-
 // agents looks for those that are known. Any program that edits files will do, so none of them is
 // no fault.
 func (e *examination) agents() {
@@ -121,7 +118,7 @@ func (e *examination) agents() {
 			continue
 		}
 		found++
-		version, err := saidVersion(e.ctx, path)
+		version, err := proc.Version(e.ctx, path, nil)
 		if err != nil {
 			e.failed("agent "+agent.Name, "Run it by hand, and install it anew: "+path+" --version", "%s does not say its version: %v", path, err)
 			continue
@@ -135,26 +132,6 @@ func (e *examination) agents() {
 		}
 		e.note("agents", "Install one, or name any program that edits files as agent.command.", "none of %s is on the PATH", strings.Join(names, ", "))
 	}
-}
-
-// saidVersion is the first line of what a program says of its version. Nothing that it started is left,
-// whatever became of it.
-func saidVersion(ctx context.Context, path string) (string, error) {
-	limited, cancel := context.WithTimeout(ctx, versionTime)
-	defer cancel()
-	cmd := exec.CommandContext(limited, path, "--version")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	end := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.Cancel, cmd.WaitDelay = end, time.Second
-	out, err := cmd.CombinedOutput()
-	if cmd.Process != nil {
-		_ = end()
-	}
-	if limited.Err() != nil && ctx.Err() == nil {
-		err = fmt.Errorf("it printed nothing within %v", versionTime)
-	}
-	version, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-	return version, err
 }
 
 // steadyClock is how far wall clock and monotonic clock may part while this runs.

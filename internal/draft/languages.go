@@ -310,21 +310,23 @@ func python(t tree) Repository {
 	}
 	r := Repository{Setup: setup, Keep: keep, Protect: append(t.present("pyproject.toml", "setup.py", "setup.cfg", "uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "conftest.py"), t.under("test", "tests")...)}
 	r.Protect = append(r.Protect, requirements...)
-	if len(tests) > 0 {
-		r.Protect = append(r.Protect, "**/test_*.py")
+	for glob, ends := range map[string]string{"**/test_*.py": ".py", "**/*_test.py": "_test.py"} {
+		if slices.ContainsFunc(tests, func(name string) bool { return strings.HasSuffix(name, ends) }) {
+			r.Protect = append(r.Protect, glob)
+		}
 	}
 	installed := brought || t.program(run+" -m pytest")
 	switch {
 	case pytest && !installed && asks("unittest") && !asks("import pytest"):
 		t.miss(run + " has no pytest, so the tests are those that unittest finds")
-		r.Test = t.unittest(run)
+		r.Test = t.unittest(run, tests)
 	case pytest && !installed:
 		t.miss(run + " has no pytest, which the tests need: pawl validate refuses this until it is there")
 		r.Test = run + " -m pytest -q"
 	case pytest:
 		r.Test = run + " -m pytest -q"
 	case len(tests) > 0:
-		r.Test = t.unittest(run)
+		r.Test = t.unittest(run, tests)
 	}
 	if r.Scope = t.under("src"); len(r.Scope) == 0 {
 		for _, name := range t.files {
@@ -348,8 +350,9 @@ func python(t tree) Repository {
 	return r
 }
 
-// unittest runs the tests that Python's own runner finds: those in the folder of tests where there is one.
-func (t tree) unittest(run string) string {
+// unittest runs the tests that Python's own runner finds: those in the folder of tests where there is one, or beside
+// the code, where they have the other kind of name.
+func (t tree) unittest(run string, tests []string) string {
 	if len(t.under("src")) > 0 {
 		run = "PYTHONPATH=src " + run
 	}
@@ -361,7 +364,17 @@ func (t tree) unittest(run string) string {
 			return run + " -m unittest discover -s " + dir
 		}
 	}
-	return run + " -m unittest discover"
+	beside := slices.DeleteFunc(slices.Clone(tests), func(name string) bool { return !strings.HasSuffix(name, "_test.py") })
+	if 2*len(beside) <= len(tests) {
+		return run + " -m unittest discover"
+	}
+	in := slices.MinFunc(beside, func(a, b string) int { return strings.Count(a, "/") - strings.Count(b, "/") })
+	start := path.Dir(in)
+	top := start
+	for t.has[path.Join(top, "__init__.py")] && top != "." {
+		top = path.Dir(top)
+	}
+	return run + " -m unittest discover -s " + start + " -t " + top + " -p '*_test.py'"
 }
 
 // sources are the folders of a scope, or all.

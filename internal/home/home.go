@@ -75,6 +75,9 @@ func (h Home) Loop(ref string) string { return filepath.Join(h.Loops(), ref) }
 // WorkerLock is the lock of this host's one worker.
 func (h Home) WorkerLock() string { return filepath.Join(h.Dir, "worker.lock") }
 
+// WorkerEnvironment is the file with what of its environment this host's worker gives to loops.
+func (h Home) WorkerEnvironment() string { return filepath.Join(h.Dir, "worker-environment.json") }
+
 // JudgeSlot is the lock of whichever loop of this host measures: they don't disturb each other.
 func (h Home) JudgeSlot() string { return filepath.Join(h.Dir, "judge.lock") }
 

@@ -128,6 +128,9 @@ func RunWorker(ctx context.Context, o Options) error {
 		return fmt.Errorf("taking the worker's lock: %w", err)
 	}
 	defer lock.Close()
+	if err := activities.NoteEnvironment(o.Home); err != nil {
+		return err
+	}
 	if err := whenItAnswers(ctx, func() error { return answers(ctx, o) }); err != nil {
 		return err
 	}

@@ -117,15 +117,42 @@ func TestP0_ValidateTriesSetupFirst(t *testing.T) {
 }
 
 func TestValidateNotesWhatIsWorthAThought(t *testing.T) {
-	w := world.Alone(t, world.Raises).Set(doc{
-		"guard": doc{"command": "grep -r . work/ work/n"}, "agent": doc{"command": []string{"no-such-agent"}}, "check": doc{"command": "false"},
-	})
+	w := world.Alone(t, world.Raises).Set(doc{"guard": doc{"command": "grep -r . work/ work/n"}})
 	v := validate(w, 0)
-	require.Len(t, v.Notes, 4)
+	require.Len(t, v.Notes, 2)
 	require.Contains(t, v.Notes[0], "although the scope matches them: work/n")
 	require.Contains(t, v.Notes[1], "folders in which the agent may change files: work")
-	require.Contains(t, v.Notes[2], "no-such-agent is not on this PATH")
-	require.Contains(t, v.Notes[3], "check fails on the unchanged code (exit 1)")
+}
+
+// TestReadyMeansReady: all that is missing is named in one answer, and a program that is there and does not start
+// says why.
+func TestReadyMeansReady(t *testing.T) {
+	w := world.Alone(t, world.Raises)
+	bin := filepath.Join(w.Dir, "tools")
+	require.NoError(t, os.MkdirAll(bin, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "codex"), []byte("#!/bin/sh\necho libfoo.so is missing >&2\nexit 127\n"), 0o700))
+	w.Env = append(w.Env, "PATH="+bin+":"+os.Getenv("PATH"))
+	w.Set(doc{
+		"mode": "plan", "agent": doc{"use": "command", "command": "no-such-agent -p", "roles": doc{"reviewer": doc{"use": "codex"}}},
+		"guard": doc{"command": "cd . && no-such-guard ."}, "check": doc{"command": "no-such-linter"},
+	})
+	v := validate(w, 2)
+	var checks, whats []string
+	for _, p := range v.Problems {
+		checks, whats = append(checks, p.Check), append(whats, p.What)
+		require.NotEmpty(t, p.Do)
+	}
+	require.Equal(t, []string{"spec", "guard", "check", "agent", "agent", "guard", "check"}, checks)
+	for i, want := range []string{
+		"the mode is plan", "guard.command needs no-such-guard, which is not on the PATH", "check.command needs no-such-linter", "the agent's program no-such-agent is not on the PATH",
+		"codex --version` fails (exit status 127): libfoo.so is missing", "the guard command fails", "the check command fails on the unchanged code",
+	} {
+		require.Contains(t, whats[i], want)
+	}
+	w.Set(doc{"mode": "mission", "agent": doc{"use": "command", "command": "true", "roles": doc{}}, "guard": doc{"command": "true"}, "check": doc{"command": "true"}})
+	validate(w, 0)
+	v = validate(w, 2, "--set", "setup.command=no-such-manager install")
+	require.Equal(t, "setup.command needs no-such-manager, which is not on the PATH: `no-such-manager install`", v.Problems[0].What)
 }
 
 func TestValidateSweepsUpAfterTheDead(t *testing.T) {

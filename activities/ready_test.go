@@ -1,0 +1,57 @@
+package activities_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pawl/activities"
+	"pawl/internal/durable"
+	"pawl/internal/spec"
+)
+
+// TestValidateUsesTheEnvironmentOfTheWorkerThatRuns: a loop gets its worker's environment, so that is the one in which
+// the commands are tried, and what this shell has different is said.
+func TestValidateUsesTheEnvironmentOfTheWorkerThatRuns(t *testing.T) {
+	l := begun(t, spec.Deny)
+	bin := filepath.Join(t.TempDir(), "bin")
+	require.NoError(t, os.MkdirAll(bin, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "measure-it"), []byte("#!/bin/sh\necho 7\n"), 0o755))
+	s := l.spec
+	s.Verify.Command = "measure-it"
+	s.Sandbox.Allow = []string{bin}
+	off := false
+	s.Validation.Canary = &off
+	missing := func(f activities.Preflight) (all []string) {
+		for _, p := range f.Problems {
+			if strings.Contains(p.What, "not on the PATH") {
+				all = append(all, p.What)
+			}
+		}
+		return all
+	}
+	try := func() activities.Preflight {
+		t.Helper()
+		f, err := activities.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
+		require.NoError(t, err)
+		return f
+	}
+	path := os.Getenv("PATH")
+	t.Setenv("PATH", bin+":"+path)
+	require.NoError(t, activities.NoteEnvironment(l.a.Home))
+	t.Setenv("PATH", path)
+	require.Len(t, missing(try()), 1, "no worker runs: this shell's counts")
+
+	lock, err := durable.TryLock(l.a.Home.WorkerLock())
+	require.NoError(t, err)
+	defer lock.Close()
+	f := try()
+	assert.Empty(t, missing(f))
+	require.NotNil(t, f.Baseline)
+	assert.Equal(t, "7", f.Baseline.String())
+	assert.Contains(t, strings.Join(f.Notes, "\n"), "a worker runs on this host, and the loop gets its environment, not this shell's. So did the commands here. These differ: PATH")
+}

@@ -1,0 +1,37 @@
+package proc
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// versionTime bounds how long a program may take to say its version.
+const versionTime = 15 * time.Second
+
+// Version is the first line of what a program prints when it is started with --version, in this environment (nil:
+// this process's). Where that fails, it is the last line, and the error says how. Nothing that the program
+// started is left, whatever became of it.
+func Version(ctx context.Context, path string, env []string) (string, error) {
+	limited, cancel := context.WithTimeout(ctx, versionTime)
+	defer cancel()
+	cmd := exec.CommandContext(limited, path, "--version")
+	cmd.Env, cmd.SysProcAttr = env, &syscall.SysProcAttr{Setpgid: true}
+	end := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Cancel, cmd.WaitDelay = end, time.Second
+	out, err := cmd.CombinedOutput()
+	if cmd.Process != nil {
+		_ = end()
+	}
+	if limited.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("it printed nothing within %v", versionTime)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if err != nil {
+		return lines[len(lines)-1], err
+	}
+	return lines[0], nil
+}
