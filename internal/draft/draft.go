@@ -156,6 +156,10 @@ func size(scope []string) Metric {
 			folders = append(folders, dir)
 			continue
 		}
+		if !strings.Contains(glob, "/") && strings.HasPrefix(glob, "*.") { // as the shell has it
+			folders = append(folders, glob)
+			continue
+		}
 		before, list, _ := strings.Cut(path.Base(glob), "{")
 		list, after, _ := strings.Cut(list, "}")
 		for _, one := range strings.Split(list, ",") {

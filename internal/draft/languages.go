@@ -168,6 +168,7 @@ const npmDefault = "no test specified"
 
 func node(t tree) Repository {
 	var manifest struct {
+		Main                          string            `json:"main"`
 		Scripts                       map[string]string `json:"scripts"`
 		Dependencies, DevDependencies map[string]string
 	}
@@ -184,10 +185,14 @@ func node(t tree) Repository {
 	if len(manifest.Dependencies)+len(manifest.DevDependencies) > 0 {
 		r.Setup, r.outer, r.Keep = setup, above, []string{"**/node_modules/**"}
 	}
-	if len(r.Scope) == 0 {
-		if r.Scope = t.inner("packages", "src", "lib"); len(r.Scope) == 0 {
-			r.Scope = []string{"**/*.{js,mjs,cjs,jsx,ts,tsx}"}
+	if main := path.Clean(cmp.Or(manifest.Main, "index.js")); len(r.Scope) > 0 { // what is beside the folders
+		for _, name := range []string{main, main + ".js"} {
+			if t.has[name] && !strings.Contains(name, "/") {
+				r.Scope = append([]string{"*" + path.Ext(name)}, r.Scope...)
+			}
 		}
+	} else if r.Scope = t.inner("packages", "src", "lib"); len(r.Scope) == 0 {
+		r.Scope = []string{"**/*.{js,mjs,cjs,jsx,ts,tsx}"}
 	}
 	r.Protect = append(r.Protect, t.inner("packages", "test", "tests", "__tests__", "package.json")...)
 	if slices.ContainsFunc(t.files, func(name string) bool { return strings.HasPrefix(name, "dist/") }) {

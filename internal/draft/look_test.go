@@ -201,6 +201,14 @@ func TestPagesHaveAQuestionOfTheirOwn(t *testing.T) {
 	}
 }
 
+// The file that a package is, is in its scope, also beside folders of sources.
+func TestTheMainFileOfAPackageIsInItsScope(t *testing.T) {
+	r := here(map[string]string{"package.json": `{"main": "./index.js"}`, "index.js": "", "lib/a.js": ""}, "", "node")
+	assert.Equal(t, []string{"*.js", "lib/**"}, r.Scope)
+	assert.Equal(t, "find *.js lib -type f -exec cat {} + | wc -c", r.Metric.Command)
+	assert.Equal(t, []string{"lib/**"}, here(map[string]string{"package.json": `{"main": "lib/a"}`, "eslint.config.js": "", "lib/a.js": ""}, "", "node").Scope)
+}
+
 func TestHintsAreForWhatTheTreesLack(t *testing.T) {
 	r := here(map[string]string{".gitmodules": "[submodule]", "Makefile": "V = $(shell git describe)\n", "a.c": ""}, "", "make")
 	require.NotEmpty(t, r.Hints)
