@@ -255,6 +255,27 @@ func TestA6_AHaltDuringTheClaimEndsTheLoopWithoutOne(t *testing.T) {
 	require.LessOrEqual(t, v.count("1 claim"), 5)
 }
 
+func TestA6_APauseDuringTheClaimLosesNothing(t *testing.T) {
+	v := newVarying(t, .03, map[int]float64{1: .3})
+	var env *testsuite.TestWorkflowEnvironment
+	paused := false
+	v.spoil = func(in asked, _ *stepped) {
+		if in.Key.Name == "claim" && in.Key.Sample == 3 && in.Key.Repeat == 0 {
+			env.SignalWorkflow("pause", map[string]any{"choice": "step"})
+			env.RegisterDelayedCallback(func() {
+				paused = query(t, env).Status == loop.Paused
+				env.SignalWorkflow("continue", nil)
+			}, time.Minute)
+		}
+	}
+	p := play(t, v.world, noisy(1, nil, nil), func(e *testsuite.TestWorkflowEnvironment) { env = e })
+	require.Nil(t, p.err)
+	require.True(t, paused)
+	require.Equal(t, loop.Completed, p.final.Status)
+	require.Equal(t, 5, p.result.Claim.Pairs)
+	require.Equal(t, 10, v.count("1 claim"), "what was evaluated before is not evaluated again")
+}
+
 func TestA2_AClaimThatTheTimeIsTooShortForIsNotMade(t *testing.T) {
 	v := newVarying(t, .03, map[int]float64{1: .3})
 	v.spoil = func(in asked, out *stepped) {
