@@ -56,7 +56,11 @@ func (s Style) measured(status loop.Status, r loop.Result) string {
 // claimed is by how much the head is better than the baseline, as both were measured when the loop was over.
 func claimed(c loop.Claim) (lines []string) {
 	text := c.String()
-	if c.Pairs == 0 {
+	switch {
+	case c.Pairs > 0:
+	case c.Estimate == 0:
+		return []string{"nothing was kept"}
+	default:
 		text += " (the metric does not vary)"
 	}
 	lines = append(lines, text)

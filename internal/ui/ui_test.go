@@ -271,6 +271,12 @@ func TestA8_ProgressShowsBudgetsAndFitsItsLine(t *testing.T) {
 	require.Equal(t, wide.Progress(kind.Improve, running(), since, now), strings.NewReplacer("\x1b[36m", "", "\x1b[0m", "").Replace(colored))
 }
 
+func TestP9_ALoopThatKeptNothingClaimsNothing(t *testing.T) {
+	c := loop.Claim{Claim: sampling.Exact(evidence.Higher, dec("10"), dec("10")), FalseKeeps: 1.6}
+	require.Contains(t, style.State(kind.Improve, loop.State{Claim: &c}, now), "nothing was kept")
+	require.NotContains(t, style.Report(kind.Improve, loop.Completed, loop.Result{Claim: &c}, ui.Delivery{}), "Claim:")
+}
+
 func TestFurtherMetricsAreDrawnBelow(t *testing.T) {
 	of := func(v string) map[string]evidence.Decimal { return map[string]evidence.Decimal{"size": dec(v)} }
 	baseline := loop.Event{Type: loop.BaselineMeasured, Metric: ref("10"), Metrics: of("100")}
