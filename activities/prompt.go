@@ -184,7 +184,7 @@ func (e *exchange) instruct(adapter stream.Adapter, call stream.Call, c *proc.Co
 	call.Session = uuid.NewString()
 	c.Argv = adapter.Argv(call)
 	own := call.Agent
-	c.Env = later(slices.Concat(c.Env, adapter.Env, present(adapter.Keys), granted(own.Env), told, []string{
+	c.Env = later(slices.Concat(c.Env, adapter.Env, present(adapter.Keys), pinned(adapter.Program, c.Dir), granted(own.Env), told, []string{
 		"PAWL_PROMPT=" + e.promptFile(), "PAWL_RESULT=" + e.resultFile(),
 	}))
 	if own.Use == spec.UseCommand && own.Model != "" {

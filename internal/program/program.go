@@ -43,6 +43,10 @@ type Program struct {
 	// Copies: those folders it has empty, of the loop's own.
 	Settings []Settings
 
+	// EnvFiles are files of the folder that it works in from which it takes variables that are not set. Those of Pinned
+	// would send its key and prompts elsewhere: where a file names one, it is set to what it is anyway.
+	EnvFiles, Pinned []string
+
 	// Instructs is the file by which a repository instructs it, where it is not let read that itself, since settings of
 	// the repository would come with it: pawl adds it to the prompt. "" where it reads what there is.
 	Instructs string
@@ -121,8 +125,7 @@ var Table = []Program{
 		Name: Gemini, Use: true, Version: "0.61.0", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Login: "gemini",
 		Writes: []string{".gemini"}, SignIn: []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json"},
 		Settings: []Settings{{".gemini/settings.json", []string{"security.auth", "selectedAuthType", "model"}}},
-		// A repository's .env would send key and prompts elsewhere, but for what is set already.
-		Env: []string{"GOOGLE_GEMINI_BASE_URL=https://generativelanguage.googleapis.com"},
+		EnvFiles: []string{".env", ".gemini/.env"}, Pinned: []string{"GOOGLE_GEMINI_BASE_URL=https://generativelanguage.googleapis.com"},
 	},
 	{
 		Name: OpenCode, Use: true, Cost: true, Tokens: true, Version: "1.18.33", Login: "opencode auth login",
