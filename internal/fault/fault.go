@@ -110,7 +110,7 @@ var Table = []Row{
 	{WallClockExceeded, "the wall clock of the loop has run out; never a failure type, but the `cause` beside `BUDGET_EXHAUSTED`", "Raise `limits.wallClock` and start again; what was kept is on the branch.", 6, Enforcement},
 	{QueueFull, "a steward has as many tasks in its queue as it may have", "Hand the task in again later, or raise `limits.queue`.", 2, ""},
 	{CycleTermination, "an iteration has used up its agent calls; never a failure type, but the `cause` beside `BUDGET_EXHAUSTED`", "Raise `limits.steps` and start again; what was kept is on the branch.", 6, Enforcement},
-	{TooManyNotes, "as many notes wait for the next agent call as it can be told", "Send it again once that call has begun; `pawl show` says what the loop is doing.", 2, ""},
+	{TooManyNotes, "as many notes wait for the next agent call as it can be told", "Send it again once that call has ended; `pawl show` says what the loop is doing.", 2, ""},
 	{LedgerDamaged, "what the loop has recorded is damaged and can't be mended here", "Do what the message says; what was pushed is in the repository.", 3, ""},
 	{ReviewMissing, "the proposal has not been approved", "Look at it (`pawl diff`) and approve exactly its hash (`pawl approve ID --hash …`).", 2, ReviewGating},
 	{ReviewRejected, "the proposal was rejected", "Start another loop; the rejected work stays on its branch.", 2, ReviewGating},

@@ -12,7 +12,7 @@ import (
 
 // What was acknowledged is told to the agent, and what it can't be told any more is refused to its sender.
 func TestNotesAreToldOrRefused(t *testing.T) {
-	w := world.New(t, world.WaitsFor("go-$PAWL_ITERATION")+`; cp "$PAWL_PROMPT" "$WORLD/prompt-$PAWL_ITERATION"`).Set(doc{"limits": doc{"iterations": 2}})
+	w := world.New(t, world.WaitsFor("go-$PAWL_ITERATION")+`; cp "$PAWL_PROMPT" "$WORLD/prompt-$PAWL_ITERATION"`).Set(doc{"limits": doc{"iterations": 3}})
 	require.Equal(t, 0, w.Pawl("start", "--yes", w.SpecFile()).Code)
 	w.At(1)
 	const many = 10
@@ -24,8 +24,10 @@ func TestNotesAreToldOrRefused(t *testing.T) {
 	require.Contains(t, s.Err, "10 notes wait for the next agent call already")
 	w.Write("go-1", "")
 	w.At(2)
-	require.Equal(t, 0, w.Pawl("steer", w.Loop, "that was taken").Code, "there is room again")
 	w.Write("go-2", "")
+	w.At(3)
+	require.Equal(t, 0, w.Pawl("steer", w.Loop, "that was taken").Code, "there is room again")
+	w.Write("go-3", "")
 	w.Waits("completed")
 	prompt := w.Read("prompt-2")
 	for i := range many {
