@@ -16,6 +16,7 @@ import (
 
 	"pawl/internal/agent/stream"
 	"pawl/internal/loop"
+	"pawl/internal/outcome"
 	"pawl/internal/program"
 	"pawl/internal/spec"
 )
@@ -177,5 +178,12 @@ func TestEveryAgentProgramIsDocumented(t *testing.T) {
 		}
 		row := regexp.MustCompile(fmt.Sprintf("(?m)^\\| `%s` \\|[^|]*\\| %s \\|", a.Name, regexp.QuoteMeta(version)))
 		require.Regexp(t, row, page(t, "agents.md"), "docs/agents.md has no row for %s, version %s", a.Name, version)
+	}
+}
+
+// TestEveryClassOfACallIsDocumented holds docs/agents.md to the classes there are.
+func TestEveryClassOfACallIsDocumented(t *testing.T) {
+	for _, c := range outcome.Classes {
+		require.Contains(t, page(t, "agents.md"), fmt.Sprintf("\n| `%s` | %s", c.Class, c.Meaning), "docs/agents.md says something else of %s", c.Class)
 	}
 }

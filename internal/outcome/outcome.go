@@ -26,18 +26,17 @@ const (
 var Classes = []struct {
 	Class   Class
 	Meaning string
-	Then    string
 }{
-	{Done, "the program says that it ended well", "the change is judged"},
-	{Nothing, "it says so, and the files are as they were", "no change"},
-	{Denied, "it was not allowed to use a tool, and changed nothing", "no change; the tools are named"},
-	{Failed, "it says that it failed, or it gave up", "the iteration is lost"},
-	{RateLimited, "its provider refuses work for a while", "the loop sleeps, then makes the call again"},
-	{AuthMissing, "its provider does not know who asks", "a gate says what to set; then the call is made again"},
-	{ProviderDown, "its provider fails, or can't be reached", "the loop sleeps, longer each time, then makes the call again"},
-	{Crashed, "it could not be started, or ended without saying how", "the iteration is lost"},
-	{TimedOut, "it did not end in time", "the iteration is lost"},
-	{Silent, "it said nothing for limits.silence, and ran no tool", "the iteration is lost"},
+	{Done, "the program says that it ended well"},
+	{Nothing, "it says so, and the files are as they were"},
+	{Denied, "it was not allowed to use a tool, and changed nothing"},
+	{Failed, "it says that it failed, or it gave up"},
+	{RateLimited, "its provider refuses work for a while"},
+	{AuthMissing, "its provider does not know who asks"},
+	{ProviderDown, "its provider fails, or can't be reached"},
+	{Crashed, "it could not be started, or ended without saying how"},
+	{TimedOut, "it did not end in time"},
+	{Silent, "it said nothing for limits.silence, and none of its tools was at work"},
 }
 
 // Refused reports whether the provider did not let the agent work. Such a call is made again and counts as none: it
