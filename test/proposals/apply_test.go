@@ -42,6 +42,7 @@ func TestA7_TheKeptChangesAloneAreOnABranchOfTheirOwn(t *testing.T) {
 	require.Regexp(t, w.Loop+` +completed +proposal open `, w.Done("list").Out)
 	w.Done("approve", w.Loop, "--hash", w.Proposal().Hash)
 	w.Done("apply", w.Loop)
+	w.Before = w.Snapshot()
 	require.Regexp(t, w.Loop+` +completed +proposal applied `, w.Done("list").Out)
 	w.Done("clean", "--refs", "--yes")
 	require.NotContains(t, w.Git("for-each-ref"), clean)
