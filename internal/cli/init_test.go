@@ -151,7 +151,8 @@ func TestInitWithoutARepositorySaysHowToMakeOne(t *testing.T) {
 	require.Equal(t, "gemini", d.Agent)
 	s, err := config.LoadSpec(d.Path, nil)
 	require.NoError(t, err)
-	require.Equal(t, map[string]string{"GEMINI_API_KEY": "$GEMINI_API_KEY"}, s.Agent.Env)
+	require.Equal(t, "gemini", s.Agent.Use)
+	require.Empty(t, s.Agent.Env, "a program that pawl knows gets its own key")
 }
 
 // A spec that this version would refuse is not written.

@@ -1,0 +1,14 @@
+package real_test
+
+import (
+	"os"
+	"testing"
+
+	"pawl/test/world"
+)
+
+func TestMain(m *testing.M) { os.Exit(world.Main(m)) }
+
+type (
+	doc = world.Doc
+)
