@@ -225,6 +225,7 @@ func (l *improve) claimLate(ctx workflow.Context, err error) error {
 		return err
 	}
 	if l.State().Underway() {
+		l.iteration.description = cmp.Or(l.iteration.description, "a change that was not finished")
 		if failed := l.settle(ctx, govern.Unfinished(end)); failed != nil {
 			return failed
 		}
