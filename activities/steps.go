@@ -103,10 +103,10 @@ const resultFile = "result.json"
 
 // once does a step, unless its result is on disk.
 func once[O any, P result[O]](ctx context.Context, w *work, do func(context.Context, *work) (O, error)) (O, error) {
-	path := filepath.Join(w.dir, resultFile)
+	path, of := filepath.Join(w.dir, resultFile), w.in.Head // which a planner's step finds out as it goes
 	var out O
 	switch err := durable.ReadJSON(path, &out); {
-	case err == nil && P(&out).Core().Of == w.in.Head:
+	case err == nil && P(&out).Core().Of == of:
 		P(&out).Core().Of = ""
 		return out, nil
 	case err == nil: // it is that of a run whose ledger has since lost entries
@@ -120,7 +120,7 @@ func once[O any, P result[O]](ctx context.Context, w *work, do func(context.Cont
 	}
 	// It is wanted for the moment until it is reported: a power cut within that moment costs a
 	// repetition, and waiting for the disk would cost every step some milliseconds.
-	P(&out).Core().Of = w.in.Head
+	P(&out).Core().Of = of
 	err = durable.CacheJSON(path, out)
 	P(&out).Core().Of = ""
 	if err != nil {
