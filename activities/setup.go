@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,11 +116,7 @@ func (ws *loopWorkspace) setup(ctx context.Context, t *tree, due setUpTo) error 
 	if ws.Setup == "" {
 		return nil
 	}
-	if due.Times > 0 {
-		why := due.why
-		if why == "" {
-			why = t.Why
-		}
+	if why := cmp.Or(due.why, t.Why); due.Times > 0 && why != "" {
 		ws.repeated(fmt.Sprintf("setup.command ran again in the %s: %s", filepath.Base(t.Dir), why))
 	}
 	s, err := ws.supervise()

@@ -150,6 +150,8 @@ func TestL12ALoopIsOneTraceThoughItsWorkerIsKilled(t *testing.T) {
   phase baseline
     step verify
     step guard
+    step verify
+    step verify
   iteration
     phase review
     phase modify

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -62,9 +63,14 @@ func (t *Tree) Restore(ctx context.Context, commit string, o RestoreOptions) (re
 	if err := t.create(ctx, commit, lock, o); err != nil {
 		return false, errors.Join(err, why)
 	}
-	t.Why = why.Error()
+	if !errors.Is(why, errUnfinished) {
+		t.Why = why.Error()
+	}
 	return true, nil
 }
+
+// errUnfinished is a tree whose setup was cut off: nothing is made a second time.
+var errUnfinished = errors.New("the tree was not finished")
 
 // restore mends the tree in place; an error says why it has to be made anew.
 func (t *Tree) restore(ctx context.Context, commit string, lock *os.File, o RestoreOptions) error {
@@ -82,8 +88,11 @@ func (t *Tree) restore(ctx context.Context, commit string, lock *os.File, o Rest
 		return err
 	}
 	record, err := t.loadPristine()
+	if errors.Is(err, fs.ErrNotExist) {
+		return errUnfinished
+	}
 	if err != nil {
-		return fmt.Errorf("the tree was not finished: %w", err)
+		return fmt.Errorf("what belongs into the tree can't be read: %w", err)
 	}
 	atCommit := len(before.links) == 0 && t.indexIsAt(st, commit)
 	index, err := stampFile(t.indexPath())

@@ -33,7 +33,7 @@ import (
 type Tree struct {
 	Dir    string // absolute
 	Branch string // what the tree's own .git shows as checked out, e.g. pawl/<loop>
-	Why    string // why the last Restore made the tree anew, for people
+	Why    string // why the last Restore made the tree anew, for people; "" where it did not, or the tree was never finished
 
 	store *store.Store
 	state string // the folder of index, state.json and pristine; never inside Dir

@@ -26,7 +26,8 @@ func TestTwoLoopsOfOneName(t *testing.T) {
 	require.Equal(t, "pawl/"+w.Loop+".2", r.Result.Branch)
 	require.Equal(t, 0, w.Pawl("run", "--yes", w.SpecFile()).Code)
 	require.Equal(t, []string{
-		"refs/heads/pawl/" + w.Loop, "refs/heads/pawl/" + w.Loop + ".2", "refs/heads/pawl/" + w.Loop + ".3",
+		"refs/heads/pawl/" + w.Loop, "refs/heads/pawl/" + w.Loop + "-clean",
+		"refs/heads/pawl/" + w.Loop + ".2", "refs/heads/pawl/" + w.Loop + ".2-clean", "refs/heads/pawl/" + w.Loop + ".3", "refs/heads/pawl/" + w.Loop + ".3-clean",
 		"refs/pawl-ledger/" + w.Loop, "refs/pawl-ledger/" + w.Loop + ".2", "refs/pawl-ledger/" + w.Loop + ".3",
 	}, strings.Fields(w.PawlRefs()))
 	require.Equal(t, w.Results(w.Loop), w.Results(w.Loop+".3"))
