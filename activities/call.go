@@ -56,9 +56,12 @@ func (a *Activities) dropOther(ctx context.Context, in act.Step) error {
 // callOf names a call and where it starts from.
 func callOf(in act.Step) string { return stepName(in.Key) + " " + in.Head }
 
+// callFile has the last call that was made on the desk.
+func (ws *loopWorkspace) callFile() string { return filepath.Join(ws.machine.Home.Loop(ws.Ref), "call") }
+
 // lastOnDesk is the last call that was made on the desk, "" where that is not known.
 func (ws *loopWorkspace) lastOnDesk() string {
-	b, err := os.ReadFile(filepath.Join(ws.machine.Home.Loop(ws.Ref), "call"))
+	b, err := os.ReadFile(ws.callFile())
 	if err != nil {
 		return ""
 	}
@@ -96,7 +99,7 @@ func (w *work) call(ctx context.Context, in act.Call) (out act.Called, err error
 	}); err != nil {
 		return out, err
 	}
-	if err := durable.WriteCache(filepath.Join(w.ws.machine.Home.Loop(w.ws.Ref), "call"), []byte(callOf(w.in))); err != nil {
+	if err := durable.WriteCache(w.ws.callFile(), []byte(callOf(w.in))); err != nil {
 		return out, err
 	}
 	command, err := w.command(w.ws.desk.Dir)

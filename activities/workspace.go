@@ -206,6 +206,10 @@ func (a *Activities) removeTrees(ctx context.Context, ws *loopWorkspace) error {
 	if err := os.RemoveAll(ws.layers("")); err != nil {
 		return err
 	}
+	// What a call has left on the desk is gone with it: a run that goes on with the loop makes the call again.
+	if err := os.Remove(ws.callFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	ws.Closed, ws.ClosedAt = true, time.Now()
 	a.mu.Lock()
 	delete(a.workspaces, ws.Ref)
