@@ -57,7 +57,9 @@ func (a *Activities) dropOther(ctx context.Context, in act.Step) error {
 func callOf(in act.Step) string { return stepName(in.Key) + " " + in.Head }
 
 // callFile has the last call that was made on the desk.
-func (ws *loopWorkspace) callFile() string { return filepath.Join(ws.machine.Home.Loop(ws.Ref), "call") }
+func (ws *loopWorkspace) callFile() string {
+	return filepath.Join(ws.machine.Home.Loop(ws.Ref), "call")
+}
 
 // lastOnDesk is the last call that was made on the desk, "" where that is not known.
 func (ws *loopWorkspace) lastOnDesk() string {

@@ -30,7 +30,7 @@ from the loop itself. --json prints the same as ` + "`pawl run --json`" + `.`,
 			if err != nil {
 				return err
 			}
-			return f.report(e)
+			return f.report(ctx, e)
 		}),
 	}
 }

@@ -38,7 +38,7 @@ func (a *app) watchLoop(parent context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		if err := f.report(e); err != nil {
+		if err := f.report(parent, e); err != nil {
 			return err
 		}
 		return ended(e.Status, e.Code)

@@ -13,7 +13,9 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/host"
 	"pawl/internal/loop"
+	"pawl/internal/store"
 	"pawl/internal/ui"
+	"pawl/internal/userrepo"
 	"pawl/internal/workspace"
 )
 
@@ -47,7 +49,7 @@ func (f *follower) lasting() string {
 func (f *follower) finish(ctx context.Context, e client.Ending) error {
 	f.catchUp(ctx)
 	f.screen.Still()
-	if err := f.report(e); err != nil {
+	if err := f.report(ctx, e); err != nil {
 		return err
 	}
 	f.stay(ctx)
@@ -68,7 +70,7 @@ func (f *follower) catchUp(ctx context.Context) {
 	}
 }
 
-func (f *follower) report(e client.Ending) error {
+func (f *follower) report(ctx context.Context, e client.Ending) error {
 	if f.json {
 		r := &e.Result
 		if e.Lost != "" {
@@ -88,16 +90,36 @@ func (f *follower) report(e client.Ending) error {
 	if plots := f.screen.Style().Plots(f.course, f.further); len(plots) > 0 && f.kind.Reference {
 		f.screen.Print("\n" + strings.Join(plots, "\n\n") + "\n\n")
 	}
-	return f.print(style.Report(f.kind, e.Status, e.Result, f.delivery) + "\n\n" + style.Ended(e.Status, e.Result, f.places(e.Result)))
+	return f.print(style.Report(f.kind, e.Status, e.Result, f.delivery) + "\n\n" + style.Ended(e.Status, e.Result, f.places(ctx, e.Result)))
 }
 
-func (f *follower) places(r loop.Result) ui.Places {
+func (f *follower) places(ctx context.Context, r loop.Result) ui.Places {
 	p := ui.Places{Loop: f.id, Repo: f.state.Repo, Branch: r.Branch, Base: f.state.Footing(), UI: f.lasting()}
 	if record, ok := f.s.Record(f.id); ok {
 		p.Ledger, p.Logs, p.Store = record.Ledger, workspace.Steps(f.s.Home, record.Ref), record.Store
-		p.Unpushed, p.Remote = f.unpushed, record.Remote
+		p.Unpushed, p.Remote = f.lacking(ctx, record), record.Remote
 	}
 	return p
+}
+
+// lacking is why the repository lacks the loop's branch as it is: a push that was refused is told once, and a later one
+// may have been taken.
+func (f *follower) lacking(ctx context.Context, r workspace.Record) string {
+	if f.unpushed == "" {
+		return ""
+	}
+	s, err := store.Open(ctx, r.Store)
+	if err != nil {
+		return f.unpushed
+	}
+	ours, err := s.Ref(ctx, r.Branch)
+	if err != nil {
+		return f.unpushed
+	}
+	if there, err := userrepo.Refs(ctx, s, r.Repo, r.Branch); err != nil || there[r.Branch] != ours {
+		return f.unpushed
+	}
+	return ""
 }
 
 // stayEvery is how often a process that stays looks whether it still has to.

@@ -172,8 +172,6 @@ func (f *follower) show(events []loop.Event) {
 		switch {
 		case e.Type == loop.PushRefused:
 			f.unpushed = e.Reason
-		case e.Status.Ended(): // the last push comes with the end, and says so after it
-			f.unpushed = ""
 		case e.Type == loop.PhaseEntered:
 			if f.phaseSince = e.Time; f.kind.PhaseLines {
 				f.screen.Print(style.Phase(e))

@@ -179,7 +179,7 @@ func TestOperatingPage_SeveralHosts(t *testing.T) {
 	require.Contains(t, p.run(several[2]), p.values["COMMIT"])
 	w.Write("go", "")
 	w.Stands("completed")
-	require.Equal(t, "12", w.Has("refs/heads/pawl/"+w.Loop, "work/n"))
+	require.Equal(t, "13", w.Has("refs/heads/pawl/"+w.Loop, "work/n"), "the iteration that was under way counts")
 
 	// A worker with a version takes loops once that is the current one.
 	require.NoError(t, c.Worker.Stop(syscall.SIGINT))

@@ -44,7 +44,7 @@ func TestA7_TheKeptChangesAloneAreOnABranchOfTheirOwn(t *testing.T) {
 	w.Done("apply", w.Loop)
 	w.Before = w.Snapshot()
 	require.Regexp(t, w.Loop+` +completed +proposal applied `, w.Done("list").Out)
-	w.Done("clean", "--refs", "--yes")
+	w.Done("clean", "--refs", "--yes", w.Loop)
 	require.NotContains(t, w.Git("for-each-ref"), clean)
 }
 
