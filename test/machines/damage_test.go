@@ -28,7 +28,6 @@ type damage struct {
 type damaged struct {
 	*world.World
 	other string
-	at    string // the folder of the loop
 }
 
 // file is one of the loop's, of the store or of the home.

@@ -8,7 +8,3 @@ import (
 )
 
 func TestMain(m *testing.M) { os.Exit(world.Main(m)) }
-
-type (
-	doc = world.Doc
-)
