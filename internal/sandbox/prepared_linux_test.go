@@ -51,19 +51,16 @@ func TestE6_ARoomThatIsMadeAheadIsTheOneThatTheCommandGets(t *testing.T) {
 
 			other := p.request
 			other.Fresh = "the next judgement"
+			ran := make(chan string, 1)
 			go func() {
-				for {
-					if _, err := os.Stat(filepath.Join(p.desk, "begun")); err == nil {
-						break
-					}
-					time.Sleep(time.Millisecond)
-				}
-				s.Prepare(sandbox.Make(other))
-				_ = os.WriteFile(filepath.Join(p.desk, "asked"), nil, 0o600)
+				defer close(ran) // also where it fails
+				code, out := p.in(s, `touch begun; until [ -e asked ]; do :; done; echo still here`)
+				ran <- fmt.Sprintf("%d %s", code, out)
 			}()
-			code, out = p.in(s, `touch begun; until [ -e asked ]; do :; done; echo still here`)
-			require.Zero(t, code, out)
-			require.Equal(t, "still here\n", out)
+			require.Eventually(t, func() bool { _, err := os.Stat(filepath.Join(p.desk, "begun")); return err == nil }, 30*time.Second, time.Millisecond)
+			s.Prepare(sandbox.Make(other))
+			require.NoError(t, os.WriteFile(filepath.Join(p.desk, "asked"), nil, 0o600))
+			require.Equal(t, "0 still here\n", <-ran)
 
 			p.request = other
 			_, out = p.in(s, "readlink /proc/self/ns/mnt")
