@@ -121,6 +121,9 @@ func (w *work) call(ctx context.Context, in act.Call) (out act.Called, err error
 		return out, err
 	}
 	printed := talk.collect(&out, command.Stdout, in)
+	if out.Transcript, err = w.transcribe(talk, in, out); err != nil {
+		return out, err
+	}
 	out.Failure = cmp.Or(w.full, out.Failure)
 	if in.Role == spec.RolePlanner && out.OK() {
 		if out.Plan, err = w.ws.planOf(printed, w.dir); err != nil {

@@ -35,6 +35,7 @@ type exchange struct {
 	goal   string
 	call   *call  // nil where the agent's stdout is no stream
 	own    string // the program that agent.use names, "" for a command
+	label  string // the agent in a few words, as people know it
 	spared spared // the files in which it writes for itself on the desk
 }
 
@@ -184,6 +185,7 @@ func (e *exchange) instruct(adapter stream.Adapter, call stream.Call, c *proc.Co
 	call.Session = uuid.NewString()
 	c.Argv = adapter.Argv(call)
 	own := call.Agent
+	e.label = strings.Join(own.Label(), " ")
 	c.Env = later(slices.Concat(c.Env, adapter.Env, present(adapter.Keys), pinned(adapter.Program, c.Dir), granted(own.Env), told, []string{
 		"PAWL_PROMPT=" + e.promptFile(), "PAWL_RESULT=" + e.resultFile(),
 	}))

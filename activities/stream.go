@@ -32,6 +32,7 @@ const (
 // call is one call of an agent whose stdout is a stream: it is read while the program writes it,
 // and a budget that is crossed interrupts the program.
 type call struct {
+	adapter stream.Adapter
 	stream  *stream.Stream
 	file    string
 	at      int64                              // what of the file has been read
@@ -52,7 +53,7 @@ type call struct {
 // newCall takes up a call. What an attempt of this step has left behind, whose worker died, is put
 // aside and counts: it was spent.
 func newCall(adapter stream.Adapter, budget map[loop.Resource]evidence.Decimal, stdout string, tell func(loop.Usage, string)) (*call, error) {
-	c := &call{stream: adapter.Stream(), file: stdout, left: budget, tell: tell}
+	c := &call{adapter: adapter, stream: adapter.Stream(), file: stdout, left: budget, tell: tell}
 	n := 1
 	for ; ; n++ {
 		if _, err := os.Stat(lost(stdout, n)); errors.Is(err, fs.ErrNotExist) {

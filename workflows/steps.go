@@ -123,12 +123,17 @@ func where(out act.Outcome) string {
 	return text
 }
 
-// evidenceOf names what shows the result of a step: its log and the digest of its output.
+// evidenceOf names what shows the result of a step: its log and the digest of its output, and the transcript of an
+// agent's call.
 func evidenceOf(out act.Outcome) []string {
 	if out.Digest == "" {
 		return nil
 	}
-	return []string{out.Log + "@sha256:" + short(out.Digest)}
+	names := []string{out.Log + "@sha256:" + short(out.Digest)}
+	if out.Transcript != "" {
+		names = append(names, act.Transcript(out.Log, out.Transcript))
+	}
+	return names
 }
 
 // judgement is what the state remembers of a judging command.

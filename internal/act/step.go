@@ -3,6 +3,7 @@ package act
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"pawl/internal/evidence"
@@ -51,6 +52,21 @@ func (s *Step) Core() *Step { return s }
 // Asks returns the call of an agent that the step is, nil for any other.
 func (s *Step) Asks() *Call { return nil }
 
+// TranscriptFile is the name of a transcript in the folder of its step.
+const TranscriptFile = "transcript.txt"
+
+// Transcript names a transcript as it is recorded, with the whole SHA-256; the folder is that of its step.
+func Transcript(folder, digest string) string {
+	return folder + "/" + TranscriptFile + "@sha256:" + digest
+}
+
+// TranscriptIn returns the file and the SHA-256 of the transcript that a recorded name stands for; ok is false for the
+// name of something else.
+func TranscriptIn(name string) (file, digest string, ok bool) {
+	file, digest, ok = strings.Cut(name, "@sha256:")
+	return file, digest, ok && strings.HasSuffix(file, "/"+TranscriptFile)
+}
+
 // Outcome is what came of a step. A verdict is a result; only infrastructure is an error.
 type Outcome struct {
 	ExitCode    int           `json:"exitCode"`
@@ -72,6 +88,8 @@ type Outcome struct {
 	RateLimit *task.RateLimit `json:"rateLimit,omitempty"`
 	// Class is what came of an agent's call, "" of any other step, and where the call runs again.
 	Class outcome.Class `json:"class,omitempty"`
+	// Transcript is the SHA-256 of the transcript of an agent's call, which is in the folder Log as TranscriptFile.
+	Transcript string `json:"transcript,omitempty"`
 	// Refused says what its provider answered instead of work, where that is the class.
 	Refused *Refused `json:"refused,omitempty"`
 }

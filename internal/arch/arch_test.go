@@ -19,7 +19,7 @@ const root = "../.."
 // pure are the packages in which everything that a loop decides stands.
 var pure = []string{
 	"internal/act",
-	"internal/agent/stream",
+	"internal/agent/stream", "internal/agent/transcript",
 	"internal/assess", "internal/artifact",
 	"internal/canary",
 	"internal/charter",

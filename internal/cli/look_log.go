@@ -14,6 +14,7 @@ import (
 
 func (a *app) logCommand() *cobra.Command {
 	var follow, all, verify bool
+	iteration := 0
 	cmd := &cobra.Command{
 		Use: "log ID", Short: "Show what happened in a loop, from its ledger", Args: oneLoop,
 		Long: `Show what happened in a loop or with a steward: all of it from the ledger, and the newest
@@ -22,19 +23,31 @@ from the loop or steward itself. With --json every event is one line of JSON.
 --verify proves that the ledger is whole, or says where it is not. It checks every entry's
 hashes, that each state follows from the one before by its events, the results, records,
 code heads and the contract, and that workflow and repository have the same ledger. The
-exit code is 1 if it is not whole.`,
-		RunE: a.brief(func(ctx context.Context, args []string) error {
-			if verify {
-				return a.verify(ctx, args[0])
-			}
-			return a.log(ctx, args[0], follow, all)
-		}),
+exit code is 1 if it is not whole.
+
+--transcript N shows what the agents of iteration N said and did, all their calls in order: the
+prompt's begin, words, tools with their arguments, results, what it cost. Credentials are taken
+out, and long calls are shortened. A transcript that is not the one that was recorded is said to
+be so, and the exit code is 1. Iteration 0 is what comes before the first (a planner).`,
 	}
+	cmd.RunE = a.brief(func(ctx context.Context, args []string) error {
+		if verify {
+			return a.verify(ctx, args[0])
+		}
+		if cmd.Flags().Changed("transcript") {
+			return a.transcript(ctx, args[0], iteration)
+		}
+		return a.log(ctx, args[0], follow, all)
+	})
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "keep following until the loop ends")
 	cmd.Flags().BoolVar(&verify, "verify", false, "prove that the ledger is whole, or say where it is not")
 	cmd.Flags().BoolVar(&all, "all", false, "show every event, not only the important ones")
-	cmd.MarkFlagsMutuallyExclusive("verify", "follow")
-	cmd.MarkFlagsMutuallyExclusive("verify", "all")
+	cmd.Flags().IntVar(&iteration, "transcript", 0, "show what the agents of this iteration said and did")
+	for _, with := range []string{"follow", "all", "transcript"} {
+		cmd.MarkFlagsMutuallyExclusive("verify", with)
+	}
+	cmd.MarkFlagsMutuallyExclusive("transcript", "follow")
+	cmd.MarkFlagsMutuallyExclusive("transcript", "all")
 	return cmd
 }
 

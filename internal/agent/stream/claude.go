@@ -219,6 +219,27 @@ type claudeBlock struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
 	Of   string `json:"tool_use_id"` // of a result
+
+	Input   json.RawMessage `json:"input"`
+	Content json.RawMessage `json:"content"` // of a result
+	Error   bool            `json:"is_error"`
+}
+
+// textIn is the text of a content that is a text, or a list of blocks of which some are.
+func textIn(content json.RawMessage) string {
+	var text string
+	if len(content) > 0 && content[0] == '"' && decode(content, &text) {
+		return text
+	}
+	var blocks []struct{ Type, Text string }
+	_ = decode(content, &blocks)
+	var said []string
+	for _, b := range blocks {
+		if b.Type == "text" {
+			said = append(said, b.Text)
+		}
+	}
+	return strings.Join(said, "\n")
 }
 
 type claudeUsage struct {
@@ -311,7 +332,9 @@ func (c *claude) line(raw []byte) (events []Event) {
 		var blocks []claudeBlock
 		_ = decode(l.Message.Content, &blocks)
 		for _, b := range blocks {
-			c.tools.end(b.Of)
+			if c.tools.end(b.Of); b.Type == "tool_result" {
+				events = append(events, Event{Kind: Answered, Call: b.Of, Text: textIn(b.Content), Failed: b.Error})
+			}
 		}
 	case "assistant":
 		if c.trying = nil; l.APIError { // its own words for what its provider said
@@ -324,8 +347,14 @@ func (c *claude) line(raw []byte) (events []Event) {
 		}
 		for _, b := range blocks {
 			events = c.block(l.Parent, b, events)
-			if b.Type == "text" && strings.TrimSpace(b.Text) != "" && l.Parent == "" {
+			switch {
+			case strings.HasSuffix(b.Type, "tool_use"):
+				events = append(events, Event{Kind: Asked, Call: b.ID, Tool: b.Name, Text: string(b.Input)})
+			case b.Type != "text" || strings.TrimSpace(b.Text) == "":
+			case l.Parent == "":
 				events = append(events, Event{Kind: Text, Text: b.Text})
+			default:
+				events = append(events, Event{Kind: Aside, Text: b.Text})
 			}
 		}
 	case "rate_limit_event":

@@ -1,6 +1,11 @@
 package stream
 
-import "pawl/internal/evidence"
+import (
+	"cmp"
+	"encoding/json"
+
+	"pawl/internal/evidence"
+)
 
 // codexArgv calls Codex headless, in its own sandbox: a role that may not edit gets the read-only
 // one. Neither the user's configuration nor the repository's rules are read.
@@ -38,6 +43,17 @@ type codexLine struct {
 		Type    string `json:"type"`
 		Text    string `json:"text"`
 		Message string `json:"message"`
+
+		// Of a tool call: what it is called with, by its type, and what it came to.
+		Command string          `json:"command"`
+		Query   string          `json:"query"`
+		Changes json.RawMessage `json:"changes"`
+		Server  string          `json:"server"`
+		Tool    string          `json:"tool"`
+		Args    json.RawMessage `json:"arguments"`
+		Output  string          `json:"aggregated_output"`
+		Exit    *int            `json:"exit_code"`
+		Status  string          `json:"status"`
 	} `json:"item"`
 	Usage *struct {
 		Input  int64 `json:"input_tokens"`
@@ -66,14 +82,7 @@ func (c *codex) line(raw []byte) []Event {
 			c.trouble = l.Item.Message
 		case notTools[l.Item.Type]:
 		default:
-			if l.Type == "item.completed" {
-				c.tools.end(l.Item.ID)
-			} else {
-				c.tools.begin(l.Item.ID)
-			}
-			if c.tools.add(l.Item.ID) {
-				return []Event{{Kind: ToolCall, Tool: l.Item.Type}}
-			}
+			return c.tool(l)
 		}
 	case "turn.completed":
 		if l.Usage != nil {
@@ -86,6 +95,24 @@ func (c *codex) line(raw []byte) []Event {
 		c.trouble = l.Message
 	}
 	return nil
+}
+
+// tool is a line about a tool call.
+func (c *codex) tool(l codexLine) (events []Event) {
+	i := l.Item
+	if l.Type == "item.completed" {
+		c.tools.end(i.ID)
+	} else {
+		c.tools.begin(i.ID)
+	}
+	if c.tools.add(i.ID) {
+		with := cmp.Or(i.Command, i.Query, string(i.Changes), i.Server+" "+i.Tool+" "+string(i.Args))
+		events = []Event{{Kind: ToolCall, Tool: i.Type}, {Kind: Asked, Call: i.ID, Tool: i.Type, Text: with}}
+	}
+	if l.Type == "item.completed" {
+		events = append(events, Event{Kind: Answered, Call: i.ID, Text: cmp.Or(i.Output, i.Status), Failed: i.Status == "failed" || i.Exit != nil && *i.Exit != 0})
+	}
+	return events
 }
 
 // why is the first reason that says something.

@@ -1,6 +1,11 @@
 package stream
 
-import "pawl/internal/loop"
+import (
+	"cmp"
+	"encoding/json"
+
+	"pawl/internal/loop"
+)
 
 // geminiArgv calls the Gemini CLI headless. Tools that are not approved are not in its request:
 // with every tool approved it also has a shell, otherwise it edits and looks.
@@ -27,16 +32,18 @@ type gemini struct {
 }
 
 type geminiLine struct {
-	Type     string `json:"type"`
-	Session  string `json:"session_id"`
-	Model    string `json:"model"`
-	Role     string `json:"role"`
-	Content  string `json:"content"`
-	Delta    bool   `json:"delta"`
-	ToolName string `json:"tool_name"`
-	ToolID   string `json:"tool_id"`
-	Status   string `json:"status"`
-	Message  string `json:"message"`
+	Type     string          `json:"type"`
+	Session  string          `json:"session_id"`
+	Model    string          `json:"model"`
+	Role     string          `json:"role"`
+	Content  string          `json:"content"`
+	Delta    bool            `json:"delta"`
+	ToolName string          `json:"tool_name"`
+	ToolID   string          `json:"tool_id"`
+	Params   json.RawMessage `json:"parameters"`
+	Output   string          `json:"output"`
+	Status   string          `json:"status"`
+	Message  string          `json:"message"`
 	Error    struct {
 		Message string `json:"message"`
 	} `json:"error"`
@@ -69,10 +76,11 @@ func (g *gemini) line(raw []byte) []Event {
 		g.speaks = false
 		if g.tools.add(l.ToolID) {
 			g.tools.begin(l.ToolID)
-			return []Event{{Kind: ToolCall, Tool: l.ToolName}}
+			return []Event{{Kind: ToolCall, Tool: l.ToolName}, {Kind: Asked, Call: l.ToolID, Tool: l.ToolName, Text: string(l.Params)}}
 		}
 	case "tool_result":
 		g.tools.end(l.ToolID)
+		return []Event{{Kind: Answered, Call: l.ToolID, Text: cmp.Or(l.Output, l.Error.Message, l.Status), Failed: l.Status == "error"}}
 	case "error":
 		g.trouble = why(l.Message, l.Error.Message)
 	case "result":

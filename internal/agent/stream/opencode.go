@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"pawl/internal/evidence"
@@ -35,8 +36,14 @@ type opencodeLine struct {
 	Type    string `json:"type"`
 	Session string `json:"sessionID"`
 	Part    struct {
-		CallID string      `json:"callID"`
-		Tool   string      `json:"tool"`
+		CallID string `json:"callID"`
+		Tool   string `json:"tool"`
+		State  struct {
+			Status string          `json:"status"`
+			Input  json.RawMessage `json:"input"`
+			Output string          `json:"output"`
+			Error  string          `json:"error"`
+		} `json:"state"`
 		Text   string      `json:"text"`
 		Reason string      `json:"reason"`
 		Cost   json.Number `json:"cost"`
@@ -70,7 +77,10 @@ func (o *opencode) line(raw []byte) []Event {
 		return []Event{{Kind: Started, Session: l.Session}}
 	case "tool_use":
 		if o.tools.add(p.CallID) {
-			return []Event{{Kind: ToolCall, Tool: p.Tool}}
+			return []Event{
+				{Kind: ToolCall, Tool: p.Tool}, {Kind: Asked, Call: p.CallID, Tool: p.Tool, Text: string(p.State.Input)},
+				{Kind: Answered, Call: p.CallID, Text: cmp.Or(p.State.Output, p.State.Error, p.State.Status), Failed: p.State.Status == "error"},
+			}
 		}
 	case "text":
 		o.text = p.Text

@@ -43,10 +43,15 @@ type pi struct {
 }
 
 type piLine struct {
-	Type    string `json:"type"`
-	ID      string `json:"id"`
-	Call    string `json:"toolCallId"`
-	Tool    string `json:"toolName"`
+	Type   string          `json:"type"`
+	ID     string          `json:"id"`
+	Call   string          `json:"toolCallId"`
+	Tool   string          `json:"toolName"`
+	Args   json.RawMessage `json:"args"`
+	Failed bool            `json:"isError"`
+	Result struct {
+		Content json.RawMessage `json:"content"`
+	} `json:"result"`
 	DelayMs int64  `json:"delayMs"`
 	Error   string `json:"errorMessage"`
 	Message struct {
@@ -81,10 +86,11 @@ func (p *pi) line(raw []byte) []Event {
 	case "tool_execution_start":
 		if p.tools.add(l.Call) {
 			p.tools.begin(l.Call)
-			return []Event{{Kind: ToolCall, Tool: l.Tool}}
+			return []Event{{Kind: ToolCall, Tool: l.Tool}, {Kind: Asked, Call: l.Call, Tool: l.Tool, Text: string(l.Args)}}
 		}
 	case "tool_execution_end":
 		p.tools.end(l.Call)
+		return []Event{{Kind: Answered, Call: l.Call, Text: textIn(l.Result.Content), Failed: l.Failed}}
 	case "agent_end":
 		end := &End{Text: p.text, Failure: p.failure}
 		return []Event{{Kind: Ended, End: end}}

@@ -28,6 +28,13 @@ const (
 	Ended    Kind = "ended"     // it says that it is done, and how
 )
 
+// The events that are for a transcript alone.
+const (
+	Asked    Kind = "asked"    // all that a tool is called with
+	Answered Kind = "answered" // what a tool call came to
+	Aside    Kind = "aside"    // an agent that it has started says something
+)
+
 // Event is one thing that an agent did. What belongs to its kind is set.
 type Event struct {
 	Kind    Kind
@@ -35,6 +42,8 @@ type Event struct {
 	Model   string
 	Version string
 	Tool    string
+	Call    string     // the program's own ID of a tool call, "" where it has none
+	Failed  bool       // the tool call, as the program tells
 	Text    string     // at most maxText bytes
 	Usage   loop.Usage // all that was spent so far
 	End     *End
@@ -132,6 +141,8 @@ func (s *Stream) drain() []Event {
 		case Text:
 			events[i].Text = loop.Clip(e.Text, maxText)
 			s.text = events[i].Text
+		case Asked, Answered, Aside:
+			events[i].Text = loop.Clip(e.Text, maxText)
 		case Ended:
 			e.End.Text = loop.Clip(e.End.Text, maxText)
 			s.end = e.End

@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"pawl/internal/act"
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+	"pawl/internal/ui"
+	"pawl/internal/visible"
+)
+
+// Transcribed is one call of an agent, as `pawl log --transcript --json` prints it.
+type Transcribed struct {
+	Iteration int    `json:"iteration"`
+	Attempt   int    `json:"attempt"`
+	Step      string `json:"step"`
+	Role      string `json:"role"`
+	File      string `json:"file"`
+	SHA256    string `json:"sha256"` // as it is recorded
+	// Trouble says why the text is not the one that was recorded, or why there is none; "" where all is well.
+	Trouble string `json:"trouble,omitempty"`
+	Text    string `json:"text"`
+}
+
+// transcript prints what the agents of an iteration said and did, each call of them in order. It fails where there is
+// none, and where one is not what was recorded, after it has printed the others.
+func (a *app) transcript(ctx context.Context, id string, iteration int) error {
+	s, err := a.visit(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if err := s.aLoop(ctx, id, "Its loops call the agents: `pawl steward show "+id+" TASK` names those of a task."); err != nil {
+		return err
+	}
+	r, err := s.Snapshot(ctx, id)
+	if err != nil {
+		return err
+	}
+	events, err := s.History(ctx, id)
+	if err != nil && r.Ledger {
+		return err
+	}
+	if !r.Ledger { // the loop itself has what the ledger lacks yet, or what the ledger on another host has
+		from := int64(0)
+		if n := len(events); n > 0 {
+			from = events[n-1].Seq
+		}
+		if v, err := s.Events(ctx, id, from); err == nil {
+			events = append(events, v.Events...)
+		}
+	}
+	calls := transcribed(events, iteration)
+	if len(calls) == 0 {
+		return noTranscript(id, iteration, events)
+	}
+	trouble := 0
+	for i := range calls {
+		if calls[i].read(); calls[i].Trouble != "" {
+			trouble++
+		}
+	}
+	if a.json {
+		err = a.printJSON(calls)
+	} else {
+		err = a.print(transcriptText(calls))
+	}
+	switch {
+	case err != nil || trouble == 0:
+		return err
+	case !slices.ContainsFunc(calls, func(c Transcribed) bool { return c.Text != "" }):
+		return fault.New(fault.PreconditionFailed, "no transcript of iteration %d of %s is on this host", iteration, id).
+			Advise("The loop ran on " + ui.Clean(r.State.Host) + "; `pawl clean` removes transcripts with the logs of steps.")
+	}
+	return &leaving{code: exitInternal}
+}
+
+// transcribed are the calls of an iteration of which there are transcripts.
+func transcribed(events []loop.Event, iteration int) (calls []Transcribed) {
+	for _, e := range events {
+		if e.Type != loop.StepEnded || e.Iteration != iteration {
+			continue
+		}
+		for _, name := range e.EvidenceIDs {
+			if file, digest, ok := act.TranscriptIn(name); ok {
+				calls = append(calls, Transcribed{Iteration: iteration, Attempt: e.Attempt, Step: e.Step, Role: e.Role, File: file, SHA256: digest})
+			}
+		}
+	}
+	return calls
+}
+
+// noTranscript says why there is no transcript.
+func noTranscript(id string, iteration int, events []loop.Event) error {
+	last, called := 0, false
+	for _, e := range events {
+		last = max(last, e.Iteration)
+		called = called || e.Type == loop.StepEnded && e.Iteration == iteration && e.Role != ""
+	}
+	why, advice := fmt.Sprintf("no agent was called in iteration %d of %s", iteration, id), "`pawl log "+id+" --all` shows what happened."
+	switch {
+	case iteration > last:
+		why, advice = fmt.Sprintf("%s has no iteration %d", id, iteration), fmt.Sprintf("The last one is %d.", last)
+	case called:
+		why = fmt.Sprintf("the agent calls of iteration %d of %s have no transcript: none has ended by itself yet, or a pawl before this one made them", iteration, id)
+	}
+	return fault.New(fault.PreconditionFailed, "%s", why).Advise(advice)
+}
+
+// read reads the file and holds it against what was recorded.
+func (c *Transcribed) read() {
+	b, err := os.ReadFile(c.File)
+	sum := sha256.Sum256(b)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		c.Trouble = "it is not on this host, or not any more"
+	case err != nil:
+		c.Trouble = "it can't be read: " + err.Error()
+	case hex.EncodeToString(sum[:]) != c.SHA256:
+		c.Trouble = fmt.Sprintf("it is NOT what was recorded: its SHA-256 is %x, recorded is %s", sum, c.SHA256)
+		fallthrough
+	default:
+		c.Text = string(b)
+	}
+}
+
+// transcriptText is the calls for people. The files are the agent's words, and anybody may have written to them since.
+func transcriptText(calls []Transcribed) string {
+	var b strings.Builder
+	for _, c := range calls {
+		fmt.Fprintf(&b, "== %s (%s)\n", ui.Clean(c.File), ui.Clean(c.Role))
+		if c.Trouble != "" {
+			b.WriteString("!! " + ui.Clean(c.Trouble) + "\n")
+		}
+		for line := range strings.Lines(c.Text) {
+			b.WriteString(visible.Line(strings.TrimSuffix(line, "\n"), nil) + "\n")
+		}
+	}
+	return b.String()
+}
