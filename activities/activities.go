@@ -106,7 +106,7 @@ func (a *Activities) RegisterTrees(r worker.ActivityRegistry) {
 	a.RegisterAgents(r)
 	register(r, map[string]any{
 		act.CheckName: a.Check, act.VerifyName: a.Verify, act.GuardName: a.Guard, act.TestName: a.Test, act.CanaryName: a.Canary, act.ProgressName: a.Progress,
-		act.CommitName: a.Commit, act.SettleName: a.Settle, act.RecordName: a.Record, act.ProposeName: a.Propose, act.CloseName: a.Close,
+		act.CommitName: a.Commit, act.TakeName: a.Take, act.SettleName: a.Settle, act.RecordName: a.Record, act.ProposeName: a.Propose, act.CloseName: a.Close,
 		act.AmendName: a.Amend, act.ReviewName: a.Review, act.ApplyName: a.Apply, act.RecordTasksName: a.RecordTasks,
 		act.JoinName: a.Join, act.ValidateName: a.Validate,
 	})

@@ -44,7 +44,7 @@ func (a *Activities) dropOther(ctx context.Context, in act.Step) error {
 		return err
 	}
 	path := filepath.Join(a.stepDir(in.Ref, in.Key), resultFile)
-	if _, err := os.Stat(path); err != nil || ws.lastOnDesk() == callOf(in) {
+	if _, err := os.Stat(path); err != nil || ws.at(in.Desk).lastOnDesk() == callOf(in) {
 		return nil //nolint:nilerr // there is none, or the step says so
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -58,7 +58,7 @@ func callOf(in act.Step) string { return stepName(in.Key) + " " + in.Head }
 
 // callFile has the last call that was made on the desk.
 func (ws *loopWorkspace) callFile() string {
-	return filepath.Join(ws.machine.Home.Loop(ws.Ref), "call")
+	return ws.Beside(filepath.Join(ws.machine.Home.Loop(ws.Ref), "call"))
 }
 
 // lastOnDesk is the last call that was made on the desk, "" where that is not known.

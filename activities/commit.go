@@ -37,7 +37,7 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 		return act.Committed{}, err
 	}
 	crash.At("commit.before")
-	out, shape, asks, err := ws.judgeChange(ctx, in.Ledger, in.Head)
+	out, shape, asks, err := ws.at(in.Desk).judgeChange(ctx, in.Ledger, in.Head)
 	if err != nil || out.NoChange || len(out.Violations) > 0 {
 		return out, err
 	}
@@ -56,6 +56,18 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 			out.NewFiles, out.NewFilesAll, out.NewFilesHash = quoted(asks), len(asks), d.Hash
 			return out, nil
 		}
+	}
+	if in.Aside {
+		out.Commit, err = ws.store.Make(ctx, store.NewCommit{
+			Tree: out.Tree, Parents: []string{in.Head}, Author: ws.author(), Time: in.Time,
+			Message:  fmt.Sprintf("loop(candidate-%d): %s", in.Iteration, secret.Redact(in.Description)),
+			Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: ws.Loop}},
+		})
+		if err != nil {
+			return act.Committed{}, fmt.Errorf("committing the candidate: %w", err)
+		}
+		crash.At("commit.aside")
+		return out, nil
 	}
 	out.Commit, err = ws.store.Commit(ctx, store.CommitInput{
 		Tree: out.Tree, Parent: in.Head, Branch: ws.Branch, Author: ws.author(), Time: in.Time,

@@ -75,3 +75,14 @@ func Surrounded(a *Activities) (closed []string, asks bool) {
 	ws := &loopWorkspace{machine: a.machine}
 	return ws.request(sandbox.Machine{}).Egress.Closed, a.asks()
 }
+
+// RestoreSide brings the desk of a candidate to head, as its next step would, and returns where it is.
+func (a *Activities) RestoreSide(ctx context.Context, ref string, desk int, head string) (string, error) {
+	ws, err := a.workspace(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	side := ws.at(desk)
+	defer side.leave(side.desk)
+	return side.desk.Dir, side.restore(ctx, side.desk, head)
+}

@@ -81,7 +81,7 @@ func TestEveryActivityBeatsWhileItWorks(t *testing.T) {
 	r := registry{all: map[string]any{}}
 	a.RegisterShared(r)
 	a.RegisterTrees(r)
-	require.Len(t, r.all, 25)
+	require.Len(t, r.all, 26)
 	for name, f := range r.all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

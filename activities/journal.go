@@ -64,6 +64,13 @@ func (a *Activities) Record(ctx context.Context, in act.Record) (act.Appended, e
 	if err != nil {
 		return act.Appended{}, err
 	}
+	if in.Working {
+		crash.At("record.before")
+		out, err := ws.append(ctx, in.Entry, true, store.Tx{}, "")
+		crash.At("record.after")
+		out.Stop = ws.loopStop()
+		return out, err
+	}
 	return ws.appendAndWait(ctx, in.Entry, in.Park)
 }
 
@@ -175,7 +182,7 @@ func (ws *loopWorkspace) write(ctx context.Context, in act.Entry, tx store.Tx, h
 			}
 		}
 		return store.Entry{
-			Ref: ws.Ledger, Prev: left.Ledger, Code: folded.State.Head, Files: files, Message: message(folded.State, events),
+			Ref: ws.Ledger, Prev: left.Ledger, Code: folded.State.Head, Keeps: loop.Aside(events), Files: files, Message: message(folded.State, events),
 			Time: timeOf(events), Author: ws.author(),
 		}, nil
 	})

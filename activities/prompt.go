@@ -26,7 +26,6 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/proc"
 	"pawl/internal/spec"
-	"pawl/internal/workspace"
 )
 
 // exchange is the folder in which an agent finds its prompt and leaves its result.
@@ -91,7 +90,7 @@ func (ws *loopWorkspace) brief(ctx context.Context, in act.Call, head string, c 
 	brief := agent.Brief{
 		Kind: k, State: state, Goal: s.Goal, Role: in.Role, Phase: in.Phase, Attempt: in.Attempt, Test: s.Test.Command,
 		Direction: s.Verify.Direction, Shifts: s.Limits.ShiftAfter, Metric: s.Verify.Command, Guard: s.Guard.Command, Scope: s.Scope, NewFiles: s.NewFiles,
-		Idea: in.Idea, Repair: in.Repair, Guidance: in.Guidance,
+		Idea: in.Idea, Repair: in.Repair, Guidance: in.Guidance, Candidate: in.Candidate, Of: in.Of, Beside: in.Beside,
 		Streams: adapter.Streams(),
 	}
 	if s.Verify.Target != nil {
@@ -161,7 +160,7 @@ func (ws *loopWorkspace) brief(ctx context.Context, in act.Call, head string, c 
 
 // exchangeFor makes the exchange of a step, with the prompt in it, which the command gets on stdin.
 func (ws *loopWorkspace) exchangeFor(key act.Key, prompt string, c *proc.Command) (*exchange, error) {
-	e := &exchange{dir: filepath.Join(workspace.Exchange(ws.machine.Home, ws.Ref), stepName(key))}
+	e := &exchange{dir: filepath.Join(ws.exchange(), stepName(key))}
 	if err := os.RemoveAll(e.dir); err != nil {
 		return nil, err
 	}

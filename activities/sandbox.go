@@ -18,7 +18,6 @@ import (
 	"pawl/internal/proc"
 	"pawl/internal/sandbox"
 	"pawl/internal/spec"
-	"pawl/internal/workspace"
 )
 
 // surroundings name what a command finds around its tree. Other ones are made anew: home, scratch folders
@@ -27,6 +26,9 @@ import (
 type surroundings string
 
 const unchanged surroundings = "unchanged"
+
+// ofTrial begins those of a candidate on trial. No settlement keeps what that leaves in caches.
+const ofTrial = "trial "
 
 // around is what there is around a tree.
 type around struct {
@@ -61,7 +63,7 @@ func (ws *loopWorkspace) confine(ctx context.Context, c *proc.Command, inherited
 	}
 	t := ws.judge
 	if c.Dir == ws.desk.Dir {
-		t, r.Own = ws.desk, append(r.Own, workspace.Exchange(ws.machine.Home, ws.Ref))
+		t, r.Own = ws.desk, append(r.Own, ws.exchange())
 	} else { // a judgement has one room, with what each of its commands names
 		s := contract.Spec
 		r.Named = append(r.Named, s.Verify.Command, s.Verify.Holdout.Command, s.Guard.Command, s.Test.Command)
@@ -81,7 +83,7 @@ func (ws *loopWorkspace) confine(ctx context.Context, c *proc.Command, inherited
 func (ws *loopWorkspace) surrounded(t *tree, r sandbox.Request, in surroundings) sandbox.Request {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	judged := t == ws.judge && in != unchanged
+	judged, trial := t == ws.judge && in != unchanged, strings.HasPrefix(string(in), ofTrial)
 	if judged {
 		in += surroundings(fmt.Sprintf(" %d", ws.settled))
 	}
@@ -92,7 +94,7 @@ func (ws *loopWorkspace) surrounded(t *tree, r sandbox.Request, in surroundings)
 	}
 	a.last = r
 	r = ws.around(t, r, a.n, !judged)
-	if judged {
+	if judged && !trial {
 		ws.judging = r.Layers[0]
 	}
 	if judged && anew {
@@ -156,7 +158,7 @@ func (ws *loopWorkspace) request(machine sandbox.Machine) sandbox.Request {
 
 // layers is the folder of the layers over caches that the commands of a tree write.
 func (ws *loopWorkspace) layers(of string) string {
-	return filepath.Join(ws.machine.Home.Loop(ws.Ref), "layers", of)
+	return filepath.Join(ws.Beside(filepath.Join(ws.machine.Home.Loop(ws.Ref), "layers")), of)
 }
 
 // trial is the name of the layers of the judge's nth surroundings, which no other worker's has.
@@ -239,7 +241,7 @@ func (ws *loopWorkspace) protections(ctx context.Context) (lines, broken []strin
 	if err != nil {
 		return nil, nil, err
 	}
-	r.Own, r.Env, r.Tree = []string{workspace.Exchange(ws.machine.Home, ws.Ref)}, env, "check"
+	r.Own, r.Env, r.Tree = []string{ws.exchange()}, env, "check"
 	if err := os.MkdirAll(r.Own[0], 0o700); err != nil {
 		return nil, nil, err
 	}

@@ -59,10 +59,14 @@ func (w *work) ready(ctx context.Context, rest ...func(context.Context) error) e
 func (w *work) surroundings() surroundings {
 	k := w.in.Key
 	// What broken code leaves in caches is thrown away, and what code leaves that stays on the branch is not.
-	if k.Iteration == 0 && k.Name != canaryStep || w.in.At != "" {
+	if k.Iteration == 0 && k.Name != canaryStep || w.in.At != "" && !w.in.Trial {
 		return unchanged
 	}
-	return surroundings(fmt.Sprintf("%d.%d.%d %s", k.Iteration, k.Attempt, k.Repeat, w.in.Head))
+	at := fmt.Sprintf("%d.%d.%d %s", k.Iteration, k.Attempt, k.Repeat, w.in.Head)
+	if w.in.Trial {
+		at = ofTrial + at
+	}
+	return surroundings(at)
 }
 
 // onDesk brings the desk to where the step starts from. From then on it is the step's.

@@ -69,7 +69,7 @@ func step[O any, P result[O]](ctx context.Context, a *Activities, in act.Step, d
 	id := in.Ref + "/" + stepName(in.Key)
 	by := trace.SpanContextFromContext(ctx) // what the step tells the ledger is recorded by this activity
 	r := a.steps.joinOrStart(id, func(ctx context.Context, r *running) (any, error) {
-		return once[O, P](trace.ContextWithSpanContext(ctx, by), newWork(ws, in, r), do)
+		return once[O, P](trace.ContextWithSpanContext(ctx, by), newWork(ws.at(in.Desk), in, r), do)
 	})
 	done := func() (O, error) {
 		<-r.done

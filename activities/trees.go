@@ -81,6 +81,16 @@ func (ws *loopWorkspace) park(ctx context.Context) error {
 		return err
 	}
 	crash.At("tree.removing")
+	for _, side := range ws.besides() {
+		side.endProcesses()
+		side.leave(side.desk)
+		if err := side.forget(); err != nil {
+			return err
+		}
+		if err := side.desk.Remove(ctx); err != nil {
+			return err
+		}
+	}
 	ws.leave(ws.desk)
 	return ws.desk.Remove(ctx)
 }

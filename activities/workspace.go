@@ -36,10 +36,11 @@ type loopWorkspace struct {
 	desk    *tree
 	judge   *tree
 
-	planning  sync.Mutex // the desk of a steward is one
-	pushing   sync.Mutex // one push at a time
-	branchDue bool       // with a URL: the branch is not yet in the repository as the ledger has it
-	awayUntil time.Time  // with a URL: until when a repository that did not answer is left alone
+	sides     map[int]*loopWorkspace // what candidates have of it, by the numbers of their desks; under mu
+	planning  sync.Mutex             // the desk of a steward is one
+	pushing   sync.Mutex             // one push at a time
+	branchDue bool                   // with a URL: the branch is not yet in the repository as the ledger has it
+	awayUntil time.Time              // with a URL: until when a repository that did not answer is left alone
 
 	mu         sync.Mutex
 	supervisor *proc.Supervisor
@@ -89,12 +90,50 @@ func (m *machine) openWorkspace(ctx context.Context, r workspace.Record) (*loopW
 	if err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
-	shown := cmp.Or(branchName(r), r.Onto)
-	return &loopWorkspace{
+	ws := &loopWorkspace{
 		Record: r, machine: m, epoch: strconv.FormatInt(time.Now().UnixNano(), 36), store: store, ledger: ledger.Open(store), steward: ledger.OpenSteward(store),
-		desk:  &tree{Tree: trees.At(store, workspace.Desk(m.Home, r.Ref), workspace.Admin(m.Home, r.Ref, "desk"), shown)},
-		judge: &tree{Tree: trees.At(store, workspace.Judge(m.Home, r.Ref), workspace.Admin(m.Home, r.Ref, "judge"), shown)},
-	}, nil
+		sides: map[int]*loopWorkspace{},
+	}
+	ws.desk, ws.judge = ws.tree(r.Beside(workspace.Desk(m.Home, r.Ref))), ws.tree(workspace.Judge(m.Home, r.Ref))
+	return ws, nil
+}
+
+// tree is one of the loop's trees, in a folder of its own.
+func (ws *loopWorkspace) tree(dir string) *tree {
+	admin := workspace.Admin(ws.machine.Home, ws.Ref, filepath.Base(dir))
+	return &tree{Tree: trees.At(ws.store, dir, admin, cmp.Or(branchName(ws.Record), ws.Onto))}
+}
+
+// at is the workspace of a desk: of a candidate's one with a supervisor, an exchange and layers over caches of its own,
+// over the same store and ledger. It appends nothing.
+func (ws *loopWorkspace) at(desk int) *loopWorkspace {
+	if desk == 0 {
+		return ws
+	}
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if side := ws.sides[desk]; side != nil {
+		return side
+	}
+	side := &loopWorkspace{Record: ws.Record, machine: ws.machine, epoch: ws.epoch, store: ws.store, ledger: ws.ledger, steward: ws.steward}
+	side.Side = desk
+	side.desk = side.tree(side.Beside(ws.desk.Dir))
+	side.judge = ws.tree(ws.judge.Dir) // which nothing of it runs in
+	ws.sides[desk] = side
+	return side
+}
+
+// besides are the workspaces of the candidates' desks that are on this host.
+func (ws *loopWorkspace) besides() (all []*loopWorkspace) {
+	for _, r := range ws.Sides(ws.machine.Home) {
+		all = append(all, ws.at(r.Side))
+	}
+	return all
+}
+
+// exchange is the folder in which the agents on the desk find their prompts and leave their results.
+func (ws *loopWorkspace) exchange() string {
+	return ws.Beside(workspace.Exchange(ws.machine.Home, ws.Ref))
 }
 
 // storeOf is where a repository's objects are kept on this host.
@@ -153,6 +192,9 @@ func (ws *loopWorkspace) supervise() (*proc.Supervisor, error) {
 func (ws *loopWorkspace) endProcesses() {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
+	for _, side := range ws.sides {
+		side.endProcesses()
+	}
 	if ws.supervisor != nil {
 		ws.supervisor.Close()
 		ws.supervisor = nil
@@ -200,7 +242,19 @@ func (a *Activities) removeTrees(ctx context.Context, ws *loopWorkspace) error {
 	if err := ws.park(ctx); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(workspace.Exchange(a.Home, ws.Ref)); err != nil {
+	if err := ws.forget(); err != nil {
+		return err
+	}
+	ws.Closed, ws.ClosedAt = true, time.Now()
+	a.mu.Lock()
+	delete(a.workspaces, ws.Ref)
+	a.mu.Unlock()
+	return workspace.Write(a.Home, ws.Record)
+}
+
+// forget removes what lies beside a desk that was given up.
+func (ws *loopWorkspace) forget() error {
+	if err := os.RemoveAll(ws.exchange()); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(ws.layers("")); err != nil {
@@ -210,11 +264,7 @@ func (a *Activities) removeTrees(ctx context.Context, ws *loopWorkspace) error {
 	if err := os.Remove(ws.callFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	ws.Closed, ws.ClosedAt = true, time.Now()
-	a.mu.Lock()
-	delete(a.workspaces, ws.Ref)
-	a.mu.Unlock()
-	return workspace.Write(a.Home, ws.Record)
+	return nil
 }
 
 // ahead reports whether another run, or another host, has gone on with the loop.

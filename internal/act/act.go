@@ -20,6 +20,7 @@ const (
 // What is recorded (commit.go, ledger.go).
 const (
 	CommitName  = "Commit"  // commit the change that is on the desk, judged by the policies first
+	TakeName    = "Take"    // bring a candidate onto the desk
 	SettleName  = "Settle"  // keep or revert a change, append to the ledger
 	RecordName  = "Record"  // append what happens between iterations
 	ProposeName = "Propose" // make the proposal and append it

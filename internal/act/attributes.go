@@ -28,6 +28,7 @@ var attributes = map[string]Attributes{
 	ProgressName: {Urgency: 1, Brief: true},
 
 	CommitName:  {Urgency: 2, NeedsDesk: true},
+	TakeName:    {Urgency: 2},
 	SettleName:  {Urgency: 2},
 	RecordName:  {Urgency: 2},
 	ProposeName: {Urgency: 2},

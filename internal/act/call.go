@@ -18,6 +18,11 @@ type Call struct {
 	Guidance []loop.Note    `json:"guidance,omitempty"`
 	Proposal *loop.Proposal `json:"proposal,omitempty"` // what a reviewer judges
 
+	// Candidate is which of Of candidates the call makes, 0 where it makes none; Beside are the ideas of the others.
+	Candidate int      `json:"candidate,omitempty"`
+	Of        int      `json:"of,omitempty"`
+	Beside    []string `json:"beside,omitempty"`
+
 	// Ledger is where the ledger stands. Events are appended to it before the agent is started: nothing
 	// that an agent does is ahead of the checkpoint that it can be undone to (A3).
 	Ledger string       `json:"ledger"`

@@ -20,6 +20,10 @@ type Commit struct {
 	AllowNew string `json:"allowNew,omitempty"`
 	// OneChange asks that a change that is several at once is not committed (P2).
 	OneChange bool `json:"oneChange,omitempty"`
+	// Desk is the desk that has the change: 0 is the loop's own, any other one that of a candidate.
+	Desk int `json:"desk,omitempty"`
+	// Aside makes a commit that no branch has: a candidate, which the ledger keeps.
+	Aside bool `json:"aside,omitempty"`
 }
 
 // Concerns is the commit of its iteration.
@@ -46,6 +50,28 @@ type Committed struct {
 	// Several is why the change is several at once and was not committed; Note is why it may be, or that it is large.
 	Several string `json:"several,omitempty"`
 	Note    string `json:"note,omitempty"`
+}
+
+// Take brings what a candidate has changed onto the loop's desk, on top of Head: as it was made where that is
+// its base, else put together with what has been kept since.
+type Take struct {
+	Ref       string    `json:"ref"`
+	Iteration int       `json:"iteration"`
+	Head      string    `json:"head"`
+	Base      string    `json:"base"`   // what the candidate was made from
+	Commit    string    `json:"commit"` // the candidate
+	Time      time.Time `json:"time"`
+}
+
+// Concerns is the change of its iteration.
+func (t Take) Concerns() (iteration int, what, name string) { return t.Iteration, "phase", "modify" }
+
+// Workspace is the name of the loop on its host.
+func (t Take) Workspace() string { return t.Ref }
+
+// Taken is what came of it. Conflict says which files both have changed, "" where they go together.
+type Taken struct {
+	Conflict string `json:"conflict,omitempty"`
 }
 
 // Violation is a broken rule: which, of which policy, where.

@@ -64,6 +64,8 @@ type Revert struct {
 type Record struct {
 	Entry
 	Park bool `json:"park,omitempty"`
+	// Working leaves the processes: agents are at work on candidates.
+	Working bool `json:"working,omitempty"`
 }
 
 // Propose makes the diff from Base to Head the proposal that the event asks for; else it is a Record.

@@ -36,6 +36,10 @@ type Step struct {
 	// Clean lets nothing of an earlier judgement survive, not even what judge.keep names: evaluations that are
 	// compared begin alike.
 	Clean bool `json:"clean,omitempty"`
+	// Desk is the desk that the step works on: 0 is the loop's own, any other one that of a candidate.
+	Desk int `json:"desk,omitempty"`
+	// Trial says that At is a candidate, on no branch: what it leaves in caches is thrown away.
+	Trial bool `json:"trial,omitempty"`
 }
 
 // Concerns is the step.

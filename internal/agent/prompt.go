@@ -34,6 +34,9 @@ type Brief struct {
 	Repair    string // why the attempt before was undone
 	Evidence  string // the end of the output that shows it
 	Guidance  []loop.Note
+	Candidate int      // which of Of candidates that are made at once; 0 for none
+	Of        int      // how many
+	Beside    []string // the ideas of the others, as far as they are known
 	Log       []string // the last lines of the history
 	LastDiff  string   // the last change
 	Test      string   // the test command
@@ -75,6 +78,7 @@ func (b Brief) Text() string {
 	section("Goal", loop.Clip(b.Goal, boundGoal))
 	section("The plan", loop.Clip(b.Plan, boundPlan))
 	section("Your task now", b.task())
+	section("What the others try", b.beside())
 	section(b.repairTitle(), b.repair())
 	section("Acceptance criteria", b.criteria())
 	section("What judged it", b.judged())
@@ -88,6 +92,22 @@ func (b Brief) Text() string {
 	section("History", b.history())
 	section("The last change", fenced("diff", loop.Clip(b.LastDiff, boundDiff)))
 	return w.String()
+}
+
+// beside is what an agent is told that makes one of several candidates.
+func (b Brief) beside() string {
+	if b.Of == 0 {
+		return ""
+	}
+	lines := []string{fmt.Sprintf("You are agent %d of %d. All start from the same code, each in a folder of its own, and each change is measured by itself. ", b.Candidate, b.Of) +
+		"Do something else than the others, in other places of the code where you can: changes of the same lines can't be kept together."}
+	for _, idea := range b.Beside {
+		lines = append(lines, "- Another agent works on this: "+loop.Clip(strings.ReplaceAll(idea, "\n", " "), boundLine))
+	}
+	if len(b.Beside) == 0 {
+		lines = append(lines, "What the others try is not known yet.")
+	}
+	return strings.Join(lines, "\n")
 }
 
 // criteria are what the reviewer ticks off, each by its number and with evidence.

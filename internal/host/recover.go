@@ -44,6 +44,12 @@ func recoverLoops(ctx context.Context, o Options, host string, a *activities.Act
 				trees = []string{workspace.Desk(o.Home, r.Ref), workspace.Judge(o.Home, r.Ref)}
 			}
 			n, err := proc.Reap(r.Token(), trees...)
+			if r.Ref != "" {
+				for _, side := range r.Sides(o.Home) {
+					more, failed := proc.Reap(side.Token(), side.Beside(trees[0]))
+					n, err = n+more, errors.Join(err, failed)
+				}
+			}
 			if err != nil {
 				o.Logger.Warn("what a dead worker left running can't all be ended", "loop", r.Loop, "error", err)
 			}

@@ -84,6 +84,9 @@ func (b *Book[S]) verify(ctx context.Context, head string, check func(*Report, c
 		if what := differs(c.state, fold(before, c.events).At(e.Prev)); what != "" {
 			c.wrong("its state is not what its events make of the state before: %s", what)
 		}
+		if keeps := loop.Aside(c.events); !slices.Equal(e.Keeps, keeps) {
+			c.wrong("it keeps the commits %v, its events tell of %v", e.Keeps, keeps)
+		}
 		if e.Code != c.state.Code() {
 			c.wrong("it stands for the commit %s, its state for %s", e.Code, c.state.Code())
 		}

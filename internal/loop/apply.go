@@ -54,8 +54,10 @@ var effects = map[Type]func(*State, Event){
 		s.startClock(e.Time)
 		s.Head, s.Desk, s.Host = e.Head, e.Opened.Desk, e.Opened.Host
 		s.Phase = e.Phase
+		s.lostDesks(true)
 	},
 	LoopMoved: func(s *State, e Event) {
+		s.lostDesks(false)
 		if e.Head != s.Head {
 			s.LastChange = nil // that was lost
 		}
@@ -161,7 +163,18 @@ var effects = map[Type]func(*State, Event){
 		s.Head = e.Head
 		s.sample((*sampling.Sampler).Settle)
 	},
+	CandidateBegun: func(s *State, e Event) { s.candidate(*e.Candidate) },
+	CandidateMade:  func(s *State, e Event) { s.candidate(*e.Candidate) },
+	CandidateJudged: func(s *State, e Event) {
+		s.candidate(*e.Candidate)
+		s.sample((*sampling.Sampler).Settle)
+	},
+	CandidateTaken: func(s *State, e Event) { s.take(*e.Candidate) },
+	CandidateConflicted: func(s *State, e Event) {
+		s.Ideas = last(append(slices.Clip(s.Ideas), e.Idea), KeepIdeas)
+	},
 	RepairAttempted: func(s *State, e Event) {
+		s.Taken = nil // another attempt is another change
 		s.sample((*sampling.Sampler).Settle)
 		s.Attempt = e.Attempt
 		s.count(Course.Rework)
@@ -363,6 +376,7 @@ func applyStep(s *State, e Event) {
 // record appends a finished iteration and lets the analysis learn from it.
 func (s *State) record(e Event) {
 	r := *e.Record
+	s.Taken = nil
 	s.Iterations = last(append(slices.Clip(s.Iterations), r), KeepIterations)
 	s.Analysis.Add(evidence.Trial{
 		N: r.N, Area: e.Area, Files: r.Files, Kept: r.Kept, Delta: r.Delta, Metric: e.Metric,

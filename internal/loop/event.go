@@ -67,6 +67,12 @@ const (
 	Warned            Type = "warned"
 	SleepBegun        Type = "sleep_begun"
 	SleepEnded        Type = "sleep_ended"
+
+	CandidateBegun      Type = "candidate_begun"
+	CandidateMade       Type = "candidate_made"
+	CandidateJudged     Type = "candidate_judged"
+	CandidateTaken      Type = "candidate_taken"
+	CandidateConflicted Type = "candidate_conflicted"
 )
 
 // The events of stewards (S).
@@ -119,6 +125,11 @@ var Types = []struct {
 	{SleepEnded, "that time has come, or a person has sent the loop on before (`continue`)"},
 	{IdeaQueued, "an idea that named several changes was split, the rest queued"},
 	{IdeaTaken, "a queued idea is this iteration's change"},
+	{CandidateBegun, "one of several candidates is made on a desk of its own, from the head; again, once its idea is known"},
+	{CandidateMade, "what the agent made of a candidate; `candidate` has the commit, which no branch has"},
+	{CandidateJudged, "a candidate was judged at its own commit, against the head; it is an iteration of its own when it is taken"},
+	{CandidateTaken, "this iteration's change is a candidate"},
+	{CandidateConflicted, "a candidate does not go together with what was kept since it was made; its idea goes back to the queue"},
 	{ChangeCommitted, "the change is committed, before it is judged"},
 	{ChangeJudged, "verify, guard or policy said what it thinks of the change"},
 	{SampleTaken, "one evaluation where several decide: `metric`, `of` reference or candidate; at the end of baseline or head, for the claim"},
@@ -221,6 +232,8 @@ type Event struct {
 	Criteria   []Criterion `json:"criteria,omitempty"` // the acceptance criteria as the reviewer found them
 	Proposal   *Proposal   `json:"proposal,omitempty"`
 	Plan       *Plan       `json:"plan,omitempty"`
+	// Candidate is what is known of a candidate by then; of a step, which one it was for.
+	Candidate *Candidate `json:"candidate,omitempty"`
 
 	Status     Status `json:"status,omitempty"`
 	ExitStatus string `json:"exit_status,omitempty"`

@@ -128,9 +128,11 @@ type State struct {
 	// What the loop carries from one iteration to the next.
 	Analysis       evidence.Analysis `json:"analysis,omitzero"`
 	Tried          []Tried           `json:"tried,omitempty"`
-	Ideas          []string          `json:"ideas,omitempty"`    // queued by a split (P2)
-	Guidance       []Note            `json:"guidance,omitempty"` // from `steer`, for the next agent call
-	Strategy       int               `json:"strategy,omitempty"` // how often it was shifted (P8)
+	Ideas          []string          `json:"ideas,omitempty"`      // queued by a split (P2)
+	Candidates     []Candidate       `json:"candidates,omitempty"` // that are made, tried or wait to be taken
+	Taken          *Candidate        `json:"taken,omitempty"`      // the one that is this iteration's change
+	Guidance       []Note            `json:"guidance,omitempty"`   // from `steer`, for the next agent call
+	Strategy       int               `json:"strategy,omitempty"`   // how often it was shifted (P8)
 	AgentFailures  int               `json:"agentFailures,omitempty"`
 	NoNumbers      int               `json:"noNumbers,omitempty"`
 	IterationSteps int               `json:"iterationSteps,omitempty"` // agent calls in this iteration (E4)

@@ -17,6 +17,7 @@ const (
 	NoNumber     = failure + "no-number"
 	Interrupted  = "interrupted"
 	Inconclusive = "inconclusive"
+	Conflict     = "conflict"
 	Policy       = "policy:" // followed by the rule that was broken
 	Bound        = "bound:"  // followed by the metric that is beyond it
 )
@@ -35,6 +36,7 @@ var Table = []struct{ Reason, Meaning string }{
 	{Policy, "a rule was broken, so nothing was run"},
 	{Bound, "another metric is worse than it may be"},
 	{Inconclusive, "too noisy: the evaluations showed neither a gain nor its absence"},
+	{Conflict, "it changes what was kept since it was made; its idea is tried again"},
 	{NotAtomic, "the description names several changes"},
 	{NoChange, "nothing was changed"},
 	{Repeated, "the same change was discarded before"},

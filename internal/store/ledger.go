@@ -12,11 +12,13 @@ import (
 )
 
 // Entry is one commit of a loop's ledger. Its first parent is the entry before it, its second the
-// code head it stands for (the first entry has only that). Its tree holds the loop's files.
+// code head it stands for (the first entry has only that), and further ones are commits that no branch has and
+// the ledger keeps. Its tree holds the loop's files.
 type Entry struct {
-	Ref   string // refs/pawl-ledger/<loop>
-	Prev  string // the entry before, "" for the first
-	Code  string // the code head
+	Ref   string   // refs/pawl-ledger/<loop>
+	Prev  string   // the entry before, "" for the first
+	Code  string   // the code head
+	Keeps []string // commits that no branch has; not of the first entry
 	Files map[string][]byte
 	// Files replaces what it names, nil removes it; everything else is as in Prev. Names are
 	// made of letters, digits, '.', '_', '-' and '/'.
@@ -34,6 +36,12 @@ func (e Entry) check() error {
 	}
 	if !git.IsHash(e.Code) {
 		return fmt.Errorf("a ledger entry needs the code head it stands for, not %s", git.Quote(e.Code))
+	}
+	if len(e.Keeps) > 0 && e.Prev == "" {
+		return errors.New("the first entry of a ledger keeps nothing beside the code head")
+	}
+	if err := git.CheckHashes(e.Keeps...); err != nil {
+		return err
 	}
 	for name := range e.Files {
 		if err := checkLedgerName(name); err != nil {
@@ -92,6 +100,7 @@ type LedgerCommit struct {
 	Commit  string
 	Prev    string // "" for the first
 	Code    string
+	Keeps   []string // commits that no branch has
 	Time    time.Time
 	Message string
 	Files   map[string][]byte // those that were asked for
@@ -101,12 +110,13 @@ type LedgerCommit struct {
 func entryOf(id string, c git.Commit) (LedgerCommit, error) {
 	l := LedgerCommit{Commit: id, Time: c.Time, Message: c.Message}
 	switch len(c.Parents) {
+	case 0:
+		return l, errors.New("it has 0 parents and is no ledger entry")
 	case 1:
 		l.Code = c.Parents[0]
-	case 2:
-		l.Prev, l.Code = c.Parents[0], c.Parents[1]
 	default:
-		return l, fmt.Errorf("it has %d parents and is no ledger entry", len(c.Parents))
+		l.Prev, l.Code = c.Parents[0], c.Parents[1]
+		l.Keeps = append(l.Keeps, c.Parents[2:]...)
 	}
 	return l, nil
 }

@@ -45,6 +45,17 @@ func TestL8_TheLedgerIsAChainOfCommits(t *testing.T) {
 		want.Time, want.Message = history[i].Time, "iteration\n"
 		assert.Equal(t, want, history[i])
 	}
+
+	aside := gittest.Entry(third, code, nil)
+	aside.Keeps = []string{b.StoreGit("commit-tree", "-p", b.Base, "-m", "a candidate", b.Base+"^{tree}")}
+	fourth := b.Append(aside)
+	assert.Equal(t, third+" "+code+" "+aside.Keeps[0], b.StoreGit("log", "-1", "--format=%P", fourth))
+	assert.Equal(t, fourth, b.Append(aside), "an attempt that died is found")
+	history, err = b.Store.LedgerHistory(ctx, fourth)
+	require.NoError(t, err)
+	require.Equal(t, aside.Keeps, history[3].Keeps)
+	require.Equal(t, third, history[3].Prev)
+
 	_, err = b.Store.LedgerHistory(ctx, git.NoHash)
 	require.ErrorIs(t, err, git.ErrNotFound)
 	_, err = b.Store.ReadLedger(ctx, git.NoHash, "state.json")

@@ -134,7 +134,7 @@ func (s *Store) refForCAS(ctx context.Context, ref, want string) (string, error)
 // dryRun writes an entry's objects without moving its ref and returns its ID, "" if what it
 // stands on is not there: then it cannot have been appended.
 func (s *Store) dryRun(ctx context.Context, e Entry, lock *os.File) (string, error) {
-	for _, c := range []string{e.Prev, e.Code} {
+	for _, c := range append([]string{e.Prev, e.Code}, e.Keeps...) {
 		if c == "" {
 			continue
 		}
@@ -201,7 +201,9 @@ func (sc *importScript) entry(e Entry) {
 	if code == sc.code {
 		code = ":1" // fast-import does not find what it has not written yet by its ID
 	}
-	fmt.Fprintf(&sc.b, "merge %s\n", code)
+	for _, parent := range append([]string{code}, e.Keeps...) {
+		fmt.Fprintf(&sc.b, "merge %s\n", parent)
+	}
 	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
 		content := e.Files[name]
 		if content == nil {

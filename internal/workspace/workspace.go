@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -55,6 +56,8 @@ type Record struct {
 	Closed    bool      `json:"closed,omitempty"` // the loop is over and its trees are given up
 	// ClosedAt is when that was. The workflow ends a moment later.
 	ClosedAt time.Time `json:"closedAt,omitzero"`
+	// Side is the desk of a candidate that this is the record of, in memory alone; 0 is the loop's own.
+	Side int `json:"-"`
 }
 
 // CleanBranch is the ref beside a loop's branch that has the kept changes alone, "" where there is no branch.
@@ -72,7 +75,15 @@ func (r Record) Steward() bool { return r.Kind == kind.Steward.Name }
 // The store makes it this host's: another one on the same machine may have the loop since.
 func (r Record) Token() string {
 	where := sha256.Sum256([]byte(r.Store))
-	return "pawl-" + r.FirstRun + "-" + hex.EncodeToString(where[:4])
+	return r.Beside("pawl-" + r.FirstRun + "-" + hex.EncodeToString(where[:4]))
+}
+
+// Beside is the name of what a desk has of its own: that of the loop's, for a candidate's with its number.
+func (r Record) Beside(name string) string {
+	if r.Side == 0 {
+		return name
+	}
+	return fmt.Sprintf("%s.%d", name, r.Side)
 }
 
 // Desk is the agent's tree, Judge the one that its work is judged in.
@@ -84,6 +95,20 @@ func Admin(h home.Home, ref, tree string) string { return filepath.Join(h.Loop(r
 
 // Exchange is where agents find their prompts and leave their results.
 func Exchange(h home.Home, ref string) string { return filepath.Join(h.Loop(ref), "exchange") }
+
+// Sides are the desks of candidates that a loop has on this host, by their numbers; none where that can't be read.
+func (r Record) Sides(h home.Home) (sides []Record) {
+	found, _ := os.ReadDir(h.Loop(r.Ref))
+	for _, e := range found {
+		number, is := strings.CutPrefix(e.Name(), filepath.Base(Desk(h, r.Ref))+".")
+		if n, err := strconv.Atoi(number); is && err == nil && n > 0 {
+			side := r
+			side.Side = n
+			sides = append(sides, side)
+		}
+	}
+	return sides
+}
 
 // Steps is the folder of the steps' logs and results.
 func Steps(h home.Home, ref string) string { return filepath.Join(h.Loop(ref), "steps") }

@@ -1,0 +1,51 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"pawl/internal/act"
+	"pawl/internal/crash"
+	"pawl/internal/git"
+	"pawl/internal/store"
+)
+
+// Take brings what a candidate has changed onto the loop's desk, on top of the head: three-way, in the store, where
+// something was kept since the candidate was made. Files that both have changed are a conflict, and the desk is left
+// as it was. A retry does the same again.
+func (a *Activities) Take(ctx context.Context, in act.Take) (act.Taken, error) {
+	ws, err := a.workspace(ctx, in.Ref)
+	if err != nil {
+		return act.Taken{}, err
+	}
+	crash.At("take.before")
+	commit, err := ws.putOn(ctx, in)
+	var both *store.Conflict
+	if errors.As(err, &both) {
+		return act.Taken{Conflict: git.QuoteSome(both.Paths)}, nil
+	}
+	if err != nil {
+		return act.Taken{}, fmt.Errorf("putting the candidate %s on top of %s: %w", in.Commit, in.Head, err)
+	}
+	if err := ws.restore(ctx, ws.desk, commit); err != nil {
+		return act.Taken{}, err
+	}
+	ws.leave(ws.desk) // it differs from the head from now on
+	crash.At("take.after")
+	return act.Taken{}, nil
+}
+
+// putOn returns a commit with what the candidate has changed on top of the head: the candidate itself where that is its base.
+func (ws *loopWorkspace) putOn(ctx context.Context, in act.Take) (string, error) {
+	if in.Head == in.Base {
+		return in.Commit, nil
+	}
+	tree, err := ws.store.Merge(ctx, in.Head, in.Commit)
+	if err != nil {
+		return "", err
+	}
+	return ws.store.Make(ctx, store.NewCommit{
+		Tree: tree, Parents: []string{in.Head}, Message: "a candidate on top of what was kept since", Author: ws.author(), Time: in.Time,
+	})
+}

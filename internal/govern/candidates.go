@@ -1,0 +1,78 @@
+package govern
+
+import (
+	"cmp"
+	"slices"
+
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/phase"
+	"pawl/internal/reason"
+)
+
+// Candidates returns how many candidates are begun at once now (limits.parallel): as many as the spec wants, and no more
+// than there are iterations left, since each is one. It is 0 where one after the other is no slower, and while
+// candidates are still to be taken.
+func Candidates(parallel int, s loop.State) int {
+	n := min(parallel, loop.MostCandidates)
+	if left := s.Budget[loop.Iterations].Remaining; left != nil {
+		n = min(n, int(left.Float()))
+	}
+	if n < 2 || len(s.Candidates) > 0 {
+		return 0
+	}
+	return n
+}
+
+// NextCandidate returns which candidate the next iteration takes, nil where none waits: first those that did not pass
+// their trial, in the order in which they were begun, since they were judged against the head as it still is; then those
+// that did, the best first.
+func NextCandidate(direction string, of []loop.Candidate) *loop.Candidate {
+	if len(of) == 0 {
+		return nil
+	}
+	next := slices.MinFunc(of, func(x, y loop.Candidate) int {
+		passed := cmp.Compare(rank(x), rank(y))
+		if passed == 0 && rank(x) > 0 {
+			passed = better(direction, *x.Trial, *y.Trial)
+		}
+		return cmp.Or(passed, cmp.Compare(x.N, y.N))
+	})
+	return &next
+}
+
+func rank(c loop.Candidate) int {
+	if c.Trial != nil && c.Trial.Passed {
+		return 1
+	}
+	return 0
+}
+
+// better compares two trials that passed: negative where the first says more for its candidate.
+func better(direction string, x, y loop.Trial) int {
+	switch {
+	case x.Samples != nil && y.Samples != nil:
+		return cmp.Compare(y.Samples.LLR, x.Samples.LLR)
+	case x.Metric == nil || y.Metric == nil:
+		return 0
+	case direction == evidence.Lower:
+		return x.Metric.Cmp(*y.Metric)
+	}
+	return y.Metric.Cmp(*x.Metric)
+}
+
+// AfterTrial decides what follows P5 where the change was judged before, as a candidate against the head that it was
+// committed onto: the same as then.
+func (r Improve) AfterTrial(t loop.Trial) Move {
+	switch {
+	case t.Metric == nil:
+		return r.AfterVerify(Measurement{TimedOut: t.Reason == reason.VerifySlow, Failed: t.Reason == reason.VerifyFailed})
+	case t.Guard != nil:
+		return enter(phase.Guard, "")
+	}
+	return enter(phase.Decide, "")
+}
+
+// AfterConflict decides what follows where a candidate does not go together with what was kept since: it costs its
+// iteration, and its idea is tried again.
+func (Improve) AfterConflict() Move { return discard(reason.Conflict) }

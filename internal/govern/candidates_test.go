@@ -1,0 +1,98 @@
+package govern_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/evidence"
+	"pawl/internal/evidence/sampling"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/phase"
+	"pawl/internal/reason"
+)
+
+func TestP4_AsManyCandidatesAreBegunAsThereAreIterationsLeft(t *testing.T) {
+	left := func(n int64) loop.State {
+		return loop.State{Budget: loop.NewBudget(map[loop.Resource]evidence.Decimal{loop.Iterations: loop.Count(n)})}
+	}
+	waiting := left(9)
+	waiting.Candidates = []loop.Candidate{{N: 1}}
+	for name, c := range map[string]struct {
+		parallel int
+		state    loop.State
+		want     int
+	}{
+		"as many as wanted":             {3, left(9), 3},
+		"no more than iterations":       {8, left(3), 3},
+		"one is no round":               {1, left(9), 0},
+		"nor is the last iteration":     {8, left(1), 0},
+		"without a limit":               {4, loop.State{}, 4},
+		"never more than desks":         {99, loop.State{}, loop.MostCandidates},
+		"those that wait come first":    {4, waiting, 0},
+		"a loop that has run out of it": {4, left(0), 0},
+	} {
+		require.Equal(t, c.want, govern.Candidates(c.parallel, c.state), name)
+	}
+}
+
+func TestP6_WhatFailedIsTakenInOrderAndThenTheBest(t *testing.T) {
+	exact := func(n int, metric string, passed bool) loop.Candidate {
+		m := evidence.MustDecimal(metric)
+		return loop.Candidate{N: n, Made: true, Trial: &loop.Trial{Passed: passed, Metric: &m}}
+	}
+	sampled := func(n int, llr float64) loop.Candidate {
+		c := exact(n, "1", true)
+		c.Trial.Samples = &sampling.Judgement{LLR: llr}
+		return c
+	}
+	for name, c := range map[string]struct {
+		direction string
+		of        []loop.Candidate
+		want      []int
+	}{
+		"none":                  {evidence.Higher, nil, nil},
+		"failed ones by number": {evidence.Higher, []loop.Candidate{exact(1, "9", true), exact(3, "1", false), {N: 2, Made: true}}, []int{2, 3, 1}},
+		"the highest":           {evidence.Higher, []loop.Candidate{exact(1, "11", true), exact(2, "13", true), exact(3, "12", true)}, []int{2, 3, 1}},
+		"the lowest":            {evidence.Lower, []loop.Candidate{exact(1, "11", true), exact(2, "13", true), exact(3, "12", true)}, []int{1, 3, 2}},
+		"alike":                 {evidence.Lower, []loop.Candidate{exact(2, "11", true), exact(1, "11", true)}, []int{1, 2}},
+		"by LLR":                {evidence.Lower, []loop.Candidate{sampled(1, 2.4), sampled(2, 7), sampled(3, 3)}, []int{2, 3, 1}},
+	} {
+		var got []int
+		for left := c.of; ; {
+			next := govern.NextCandidate(c.direction, left)
+			if next == nil {
+				break
+			}
+			got = append(got, next.N)
+			var rest []loop.Candidate
+			for _, of := range left {
+				if of.N != next.N {
+					rest = append(rest, of)
+				}
+			}
+			left = rest
+		}
+		require.Equal(t, c.want, got, name)
+	}
+}
+
+func TestP5_ATrialLeadsWhereItsJudgementHasLed(t *testing.T) {
+	rules, m := sampled(t, ""), evidence.MustDecimal("1")
+	for name, c := range map[string]struct {
+		trial loop.Trial
+		want  govern.Move
+	}{
+		"verify crashed": {loop.Trial{Reason: reason.VerifyFailed}, govern.Move{Do: govern.Finish, Reason: reason.VerifyFailed}},
+		"no number":      {loop.Trial{Reason: reason.NoNumber}, govern.Move{Do: govern.Finish, Reason: reason.NoNumber}},
+		"the guard ran":  {loop.Trial{Metric: &m, Guard: &loop.Judgement{}}, govern.Move{Do: govern.Enter, To: phase.Guard}},
+		"it did not":     {loop.Trial{Metric: &m}, govern.Move{Do: govern.Enter, To: phase.Decide}},
+	} {
+		require.Equal(t, c.want, rules.AfterTrial(c.trial), name)
+	}
+	slow := rules.AfterTrial(loop.Trial{Reason: reason.VerifySlow})
+	require.Equal(t, reason.VerifySlow, slow.Reason)
+	require.NotNil(t, slow.End, "a timeout ends the loop with the iteration")
+	require.Equal(t, govern.Move{Do: govern.Finish, Reason: reason.Conflict}, rules.AfterConflict())
+}

@@ -1,0 +1,99 @@
+package loop
+
+import (
+	"slices"
+
+	"pawl/internal/evidence"
+	"pawl/internal/evidence/sampling"
+	"pawl/internal/outcome"
+)
+
+// MostCandidates is how many candidates there are at once at most.
+const MostCandidates = 16
+
+// Candidate is a change that is made beside others, all from one head (limits.parallel). It is made on a desk of its
+// own, tried at its own commit, and then taken by an iteration.
+type Candidate struct {
+	N    int    `json:"n"`              // names it for good within its loop
+	Desk int    `json:"desk"`           // the number of its desk, from 1
+	Of   int    `json:"of,omitempty"`   // how many are made at once
+	Base string `json:"base,omitempty"` // the head that it is made from
+	Idea string `json:"idea,omitempty"`
+
+	// What was made, once it was.
+	Made        bool             `json:"made,omitempty"`
+	Description string           `json:"description,omitempty"`
+	Failed      string           `json:"failed,omitempty"` // how the agent failed, "" where it did not
+	Called      outcome.Class    `json:"called,omitempty"` // of the agent's last call
+	Withheld    []string         `json:"withheld,omitempty"`
+	Commit      string           `json:"commit,omitempty"` // that no branch has and the ledger keeps, "" for none
+	Tree        string           `json:"tree,omitempty"`
+	Lies        bool             `json:"lies,omitempty"` // the change is on its desk and nowhere else: policies or a person come first
+	Steps       int              `json:"steps,omitempty"`
+	PhaseMs     map[string]int64 `json:"phaseMs,omitempty"` // active time by phase (L10)
+	Evidence    []string         `json:"evidence,omitempty"`
+
+	Again int    `json:"again,omitempty"` // how often its trial was begun anew
+	Trial *Trial `json:"trial,omitempty"` // nil before it was tried, and where nothing can be
+}
+
+// Trial is what judged a candidate at its own commit, against a head.
+type Trial struct {
+	Base     string              `json:"base"`             // that head
+	Passed   bool                `json:"passed,omitempty"` // it would be kept there
+	Reason   string              `json:"reason,omitempty"` // why not
+	Metric   *evidence.Decimal   `json:"metric,omitempty"`
+	Metrics  evidence.Averages   `json:"metrics,omitempty"` // the further ones
+	Samples  *sampling.Judgement `json:"samples,omitempty"` // where several evaluations decide
+	Verify   *Judgement          `json:"verify,omitempty"`
+	Guard    *Judgement          `json:"guard,omitempty"` // nil where it did not run
+	Evidence []string            `json:"evidence,omitempty"`
+}
+
+// Triable reports whether there is something to be tried, and that was not done.
+func (c Candidate) Triable() bool { return c.Made && c.Commit != "" && c.Trial == nil }
+
+// Aside returns the commits that no branch has and that events tell of: the ledger keeps them.
+func Aside(events []Event) (commits []string) {
+	for _, e := range events {
+		if c := e.Candidate; e.Type == CandidateMade && c.Commit != "" && !slices.Contains(commits, c.Commit) {
+			commits = append(commits, c.Commit)
+		}
+	}
+	return commits
+}
+
+// candidate writes down what is known of one by now.
+func (s *State) candidate(c Candidate) {
+	s.Candidates = slices.Clone(s.Candidates)
+	if i := slices.IndexFunc(s.Candidates, func(known Candidate) bool { return known.N == c.N }); i >= 0 {
+		s.Candidates[i] = c
+		return
+	}
+	s.Candidates = append(s.Candidates, c)
+}
+
+// take hands a candidate to the iteration under way.
+func (s *State) take(c Candidate) {
+	s.Candidates = slices.DeleteFunc(slices.Clone(s.Candidates), func(of Candidate) bool { return of.N == c.N })
+	s.Taken = &c
+	s.IterationSteps += c.Steps
+}
+
+// lostDesks forgets what lay on the desks of candidates alone: it is made again. A trial that was cut off begins anew.
+func (s *State) lostDesks(cutOff bool) {
+	if len(s.Candidates) == 0 {
+		return
+	}
+	s.Candidates = slices.Clone(s.Candidates)
+	for i, c := range s.Candidates {
+		if c.Lies {
+			s.Candidates[i] = Candidate{N: c.N, Desk: c.Desk, Of: c.Of, Base: c.Base, Idea: c.Idea}
+		} else if cutOff && c.Triable() {
+			s.Candidates[i].Again++
+		}
+	}
+	if cutOff && !s.Underway() {
+		s.sample((*sampling.Sampler).Settle)
+	}
+}
