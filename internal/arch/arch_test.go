@@ -33,6 +33,7 @@ var pure = []string{
 	"internal/launch",
 	"internal/loop",
 	"internal/markdown",
+	"internal/meter/tally",
 	"internal/outcome",
 	"internal/phase",
 	"internal/program",

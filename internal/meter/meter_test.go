@@ -1,0 +1,255 @@
+package meter_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/meter"
+	"pawl/internal/meter/tally"
+)
+
+const (
+	placeholder = "placeholder-1"
+	key         = "the-real-key"
+)
+
+// serve is a meter before a provider, and where a program finds it.
+func serve(t *testing.T, provider http.Handler, change func(*meter.Config)) (at string, m *meter.Meter, file string) {
+	t.Helper()
+	upstream := httptest.NewServer(provider)
+	t.Cleanup(upstream.Close)
+	file = filepath.Join(t.TempDir(), "meter")
+	c := meter.Config{Upstream: upstream.URL + "/base/v1/", Keys: map[string]string{placeholder: key}, File: file, Prices: tally.Listed()}
+	if change != nil {
+		change(&c)
+	}
+	m, err := meter.New(c)
+	require.NoError(t, err)
+	s := httptest.NewServer(m)
+	t.Cleanup(s.Close)
+	return s.URL, m, file
+}
+
+func noted(t *testing.T, file string) (all tally.Total) {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, len(b), all.Read(b))
+	return all
+}
+
+// ask sends a request as a program does.
+func ask(t *testing.T, url string, headers ...string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodPost, url, strings.NewReader(`{"a":1}`))
+	require.NoError(t, err)
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	b, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	return answer.StatusCode, string(b)
+}
+
+// costs is a provider each of whose answers has so many tokens.
+func costs(in, out int) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "data: {\"type\":\"message_start\",\"message\":{\"model\":\"claude-sonnet-4-5\",\"usage\":{\"input_tokens\":%d,\"output_tokens\":1}}}\n\n", in)
+		fmt.Fprint(w, "data: {\"type\":\"content_block_start\",\"content_block\":{\"type\":\"tool_use\"}}\n\n")
+		fmt.Fprintf(w, "data: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":%d}}\n\n", out)
+	}
+}
+
+func TestE6_ARequestPassesUnchangedButForItsKey(t *testing.T) {
+	for name, c := range map[string]struct{ path, header, value, want string }{
+		"anthropic":         {"/v1/messages?beta=true", "X-Api-Key", placeholder, "X-Api-Key: " + key},
+		"a bearer":          {"/responses", "Authorization", "Bearer " + placeholder, "Authorization: Bearer " + key},
+		"gemini":            {"/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse", "X-Goog-Api-Key", placeholder, "X-Goog-Api-Key: " + key},
+		"no model's work":   {"/models/a%2Fb/count_tokens?x=1;y", "Api-Key", placeholder, "Api-Key: " + key},
+		"gemini in a query": {"/v1beta/models/m:generateContent?key=" + placeholder, "X-Other", "1", "X-Other: 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got *http.Request
+			var body []byte
+			at, m, file := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				got = r
+				body, _ = io.ReadAll(r.Body)
+				w.Header().Set("Request-Id", "7")
+				w.WriteHeader(http.StatusTeapot)
+				_, _ = io.WriteString(w, "short and stout")
+			}), nil)
+			status, said := ask(t, at+c.path, c.header, c.value, "Anthropic-Beta", "b")
+			require.Equal(t, "418 short and stout", fmt.Sprint(status, " ", said))
+			require.Equal(t, "/base/v1"+strings.ReplaceAll(c.path, placeholder, key), got.URL.RequestURI())
+			name, _, _ := strings.Cut(c.want, ":")
+			require.Equal(t, c.want, name+": "+got.Header.Get(name))
+			require.Equal(t, "b", got.Header.Get("Anthropic-Beta"))
+			require.Empty(t, got.Header.Get("X-Forwarded-For"))
+			require.Equal(t, `{"a":1}`, string(body))
+			require.NoError(t, m.End())
+			b, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.NotContains(t, string(b), key)
+			require.Zero(t, noted(t, file).Tokens(), "an error cost nothing")
+		})
+	}
+}
+
+func TestE6_WhoHasNoPlaceholderIsRefused(t *testing.T) {
+	at, _, file := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was passed on") }), nil)
+	for want, headers := range map[int][]string{
+		http.StatusUnauthorized:    {"X-Api-Key", "another"},
+		http.StatusUpgradeRequired: {"X-Api-Key", placeholder, "Connection", "Upgrade", "Upgrade", "websocket"},
+	} {
+		status, _ := ask(t, at+"/v1/messages", headers...)
+		require.Equal(t, want, status)
+	}
+	status, _ := ask(t, at+"/v1/messages/batches", "X-Api-Key", placeholder)
+	require.Equal(t, http.StatusForbidden, status)
+	require.Zero(t, noted(t, file))
+}
+
+func TestA2_AUsedUpBudgetIsToldAsTheProvidersOwn(t *testing.T) {
+	for path, want := range map[string]string{
+		"/v1/messages":                     `402 {"error":{"message":"The budget that pawl keeps for this agent is used up (tokens).","type":"billing_error"},"type":"error"}`,
+		"/responses":                       `429 {"error":{"code":"insufficient_quota","message":"The budget that pawl keeps for this agent is used up (tokens).","param":null,"type":"insufficient_quota"}}`,
+		"/chat/completions":                `429 {"error":{"code":"insufficient_quota","message":"The budget that pawl keeps for this agent is used up (tokens).","param":null,"type":"insufficient_quota"}}`,
+		"/v1beta/models/g:generateContent": `400 {"error":{"code":400,"message":"The budget that pawl keeps for this agent is used up (tokens).","status":"FAILED_PRECONDITION"}}`,
+	} {
+		t.Run(path, func(t *testing.T) {
+			sent := 0
+			at, m, file := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { sent++; costs(100, 10)(w, r) }),
+				func(c *meter.Config) { c.Budget.Tokens = meter.Limit{Set: true, At: 220} })
+			for range 2 {
+				status, _ := ask(t, at+path, "X-Api-Key", placeholder)
+				require.Equal(t, http.StatusOK, status)
+			}
+			status, said := ask(t, at+path, "X-Api-Key", placeholder)
+			require.Equal(t, want, fmt.Sprint(status, " ", said))
+			require.Equal(t, 2, sent, "no request past the budget is sent")
+			require.NoError(t, m.End())
+			got := noted(t, file)
+			require.Equal(t, tally.Total{Calls: 2, Input: 200, Output: 20, Tools: 2, Nano: 2 * (100*3000 + 10*15000), Refused: "tokens"}, got)
+		})
+	}
+}
+
+// TestA2_EachBudgetCounts has budgets of which the first two answers have used up, or more than used up.
+func TestA2_EachBudgetCounts(t *testing.T) {
+	for name, b := range map[string]meter.Budget{
+		"costUSD":   {Nano: meter.Limit{Set: true, At: 900000}},
+		"toolCalls": {Tools: meter.Limit{Set: true, At: 1}},
+	} {
+		at, _, file := serve(t, costs(100, 10), func(c *meter.Config) { c.Budget = b })
+		for want := range strings.FieldsSeq("200 200 402") {
+			status, _ := ask(t, at+"/v1/messages", "X-Api-Key", placeholder)
+			require.Equal(t, want, fmt.Sprint(status), name)
+		}
+		require.Equal(t, name, noted(t, file).Refused)
+	}
+}
+
+// TestA2_WhatWasCountedBeforeCounts has a file of an attempt whose machine lost power in the middle of a line.
+func TestA2_WhatWasCountedBeforeCounts(t *testing.T) {
+	before := string(tally.Call{Usage: tally.Usage{Input: 150}, Status: 200}.Line()) + string(tally.Call{Refused: "tokens"}.Line()) + `{"input":9`
+	at, m, file := serve(t, costs(100, 10), func(c *meter.Config) {
+		c.Budget.Tokens = meter.Limit{Set: true, At: 200}
+		require.NoError(t, os.WriteFile(c.File, []byte(before), 0o600))
+	})
+	for want := range strings.FieldsSeq("200 402") {
+		status, _ := ask(t, at+"/v1/messages", "X-Api-Key", placeholder)
+		require.Equal(t, want, fmt.Sprint(status))
+	}
+	require.NoError(t, m.End())
+	require.Equal(t, int64(260), noted(t, file).Tokens())
+}
+
+// TestA2_AgentsAtOnceExceedABudgetByOneRequest has many ask at the same moment, near the end of a budget. The provider
+// answers none before all that are sent are there.
+func TestA2_AgentsAtOnceExceedABudgetByOneRequest(t *testing.T) {
+	const limit = 1000
+	at, m, file := serve(t, costs(100, 10), func(c *meter.Config) { c.Budget.Tokens = meter.Limit{Set: true, At: limit} })
+	status, _ := ask(t, at+"/v1/messages", "X-Api-Key", placeholder) // from here on it is known how large one is
+	require.Equal(t, http.StatusOK, status)
+	var all sync.WaitGroup
+	for range 40 {
+		all.Go(func() { ask(t, at+"/v1/messages", "X-Api-Key", placeholder) })
+	}
+	all.Wait()
+	require.NoError(t, m.End())
+	require.Equal(t, int64(1100), noted(t, file).Tokens(), "ten requests: the tenth begins before the budget is used up")
+}
+
+func TestA2_WhatAProgramDidNotWaitForCounts(t *testing.T) {
+	halfway := make(chan struct{})
+	at, m, file := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "data: {\"type\":\"message_start\",\"message\":{\"model\":\"m\",\"usage\":{\"input_tokens\":1200,\"output_tokens\":1}}}\n\n")
+		w.(http.Flusher).Flush()
+		close(halfway)
+		<-r.Context().Done()
+	}), nil)
+	ctx, kill := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, at+"/v1/messages", strings.NewReader("{}"))
+	require.NoError(t, err)
+	r.Header.Set("X-Api-Key", placeholder)
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	require.NoError(t, err)
+	_, err = answer.Body.Read(make([]byte, 10))
+	require.NoError(t, err)
+	<-halfway
+	kill()
+	require.NoError(t, m.End(), "it waits until everything is noted")
+	require.Equal(t, tally.Total{Calls: 1, Input: 1200, Output: 1, Unknown: []string{"m"}}, noted(t, file))
+	status, _ := ask(t, at+"/v1/messages", "X-Api-Key", placeholder)
+	require.Equal(t, http.StatusServiceUnavailable, status)
+}
+
+func TestA2_CompressedAnswersCount(t *testing.T) {
+	text := `{"type":"message","model":"m","usage":{"input_tokens":7,"output_tokens":3}}`
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, _ = io.WriteString(z, text)
+	require.NoError(t, z.Close())
+	at, m, file := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Accept-Encoding") != "gzip" {
+			t.Error("it was asked for what can't be read: " + r.Header.Get("Accept-Encoding"))
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(packed.Bytes())
+	}), nil)
+	status, got := ask(t, at+"/v1/messages", "X-Api-Key", placeholder, "Accept-Encoding", "gzip, br, zstd")
+	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, packed.String(), got, "it is passed on as it came")
+	require.NoError(t, m.End())
+	require.Equal(t, int64(10), noted(t, file).Tokens())
+}
+
+func TestAProviderThatCantBeReached(t *testing.T) {
+	at, _, file := serve(t, nil, func(c *meter.Config) { c.Upstream = "http://127.0.0.1:1" })
+	status, said := ask(t, at+"/v1/messages", "X-Api-Key", placeholder)
+	require.Equal(t, http.StatusBadGateway, status)
+	require.Contains(t, said, "pawl's meter could not reach the provider")
+	require.Zero(t, noted(t, file).Tokens())
+	for _, bad := range []string{"", "api.example.org", "ftp://x", "https://"} {
+		_, err := meter.New(meter.Config{Upstream: bad, File: filepath.Join(t.TempDir(), "f")})
+		require.ErrorContains(t, err, "base URL", bad)
+	}
+}

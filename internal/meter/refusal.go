@@ -1,0 +1,60 @@
+package meter
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+)
+
+// api is whose errors a path's program understands.
+type api int
+
+const (
+	openAI api = iota
+	anthropic
+	gemini
+)
+
+func apiOf(r *http.Request) api {
+	switch {
+	case strings.Contains(r.URL.Path, "/messages"):
+		return anthropic
+	case strings.Contains(r.URL.Path, "enerateContent"), strings.Contains(r.URL.Path, ":countTokens"):
+		return gemini
+	}
+	return openAI
+}
+
+// refuse says that a budget is used up, as the provider says that there is no money left: of all its errors for a limit
+// that is the one after which its program does not ask again. Measured with Claude Code 2.1.329, Codex 0.169.0 and the
+// Gemini CLI 0.61.0; to a 429 of another kind they ask again for minutes.
+func refuse(w http.ResponseWriter, r *http.Request, budget string) {
+	said := "The budget that pawl keeps for this agent is used up (" + budget + ")."
+	switch apiOf(r) {
+	case anthropic:
+		answer(w, http.StatusPaymentRequired, map[string]any{"type": "error", "error": map[string]any{"type": "billing_error", "message": said}})
+	case gemini:
+		answer(w, http.StatusBadRequest, map[string]any{"error": map[string]any{"code": http.StatusBadRequest, "message": said, "status": "FAILED_PRECONDITION"}})
+	default:
+		answer(w, http.StatusTooManyRequests, map[string]any{"error": map[string]any{"type": "insufficient_quota", "code": "insufficient_quota", "message": said, "param": nil}})
+	}
+}
+
+// tell answers with an error that is the meter's own.
+func tell(w http.ResponseWriter, r *http.Request, status int, said string) {
+	if apiOf(r) == anthropic {
+		answer(w, status, map[string]any{"type": "error", "error": map[string]any{"type": "api_error", "message": said}})
+		return
+	}
+	answer(w, status, map[string]any{"error": map[string]any{"code": status, "status": http.StatusText(status), "message": said}})
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	b, err := json.Marshal(body)
+	if err != nil {
+		panic(err) // maps of text and numbers
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(b)
+}

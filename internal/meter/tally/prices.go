@@ -1,0 +1,89 @@
+package tally
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Price is what a model costs, in dollars per million tokens. Over is what it costs where more than a number of tokens
+// went in; nil where that makes no difference.
+type Price struct {
+	Model      string  `json:"model"` // a part of the model's name
+	Input      float64 `json:"input"`
+	Output     float64 `json:"output"`
+	CacheRead  float64 `json:"cacheRead"`
+	CacheWrite float64 `json:"cacheWrite,omitempty"`
+	Over       *Over   `json:"over,omitempty"`
+}
+
+// Over is the price of a long request.
+type Over struct {
+	Tokens    int64   `json:"tokens"`
+	Input     float64 `json:"input"`
+	Output    float64 `json:"output"`
+	CacheRead float64 `json:"cacheRead"`
+}
+
+// Prices are a table of prices. The longest name that is a part of a model's counts; of two alike the first.
+type Prices []Price
+
+//go:embed prices.json
+var listed []byte
+
+// Listed returns the list prices that pawl comes with: an estimate, as of the date in docs/agents.md.
+func Listed() Prices {
+	p, err := ParsePrices(listed)
+	if err != nil {
+		panic(err) // a test reads it
+	}
+	return p
+}
+
+// ParsePrices reads a table: a JSON list of Price. The error says which entry is wrong.
+func ParsePrices(text []byte) (Prices, error) {
+	var all Prices
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, fmt.Errorf("it is no list of prices: %w", err)
+	}
+	for i, p := range all {
+		if strings.TrimSpace(p.Model) == "" {
+			return nil, fmt.Errorf("entry %d has no model", i+1)
+		}
+		dollars := []float64{p.Input, p.Output, p.CacheRead, p.CacheWrite}
+		if p.Over != nil {
+			dollars = append(dollars, p.Over.Input, p.Over.Output, p.Over.CacheRead)
+		}
+		for _, d := range dollars {
+			if d < 0 || d > 1e6 {
+				return nil, fmt.Errorf("entry %d (%s) has a price that is not between 0 and a million dollars", i+1, p.Model)
+			}
+		}
+	}
+	return all, nil
+}
+
+// Nano estimates what an answer cost, in billionths of a dollar; ok is false where no price is known for the model.
+func (ps Prices) Nano(model string, u Usage) (nano int64, ok bool) {
+	var p Price
+	for _, one := range ps {
+		if strings.Contains(model, one.Model) && len(one.Model) > len(p.Model) {
+			p, ok = one, true
+		}
+	}
+	if !ok {
+		return 0, false
+	}
+	if o := p.Over; o != nil && u.Input > o.Tokens {
+		p.Input, p.Output, p.CacheRead = o.Input, o.Output, o.CacheRead
+	}
+	written := p.CacheWrite
+	if written == 0 {
+		written = p.Input
+	}
+	fresh := max(0, u.Input-u.Cached-u.CacheWrite)
+	// A dollar for a million tokens is 1000 billionths for one.
+	sum := 1000 * (float64(fresh)*p.Input + float64(u.Cached)*p.CacheRead + float64(u.CacheWrite)*written + float64(u.Output)*p.Output)
+	return int64(min(sum+0.5, 1e15)), true
+}

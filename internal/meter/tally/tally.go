@@ -1,0 +1,340 @@
+// Package tally reads out of what model providers answer what it cost: the tokens, the tool calls and the model, of the
+// Anthropic Messages API, OpenAI's chat completions and responses, and Gemini's generateContent, whole or as a stream; and
+// it estimates from a table of prices what that is in dollars. It is pure: bytes go in, numbers come out. It decides
+// nothing about budgets and keeps nothing of what was said. Start at Counter; prices.go has the table, total.go what
+// several calls add up to.
+package tally
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// Usage is what one answer used. Input has all tokens that went in, those from a cache and those that were written to
+// one too; Output has all that came out, those of thinking too.
+type Usage struct {
+	Input      int64 `json:"input,omitempty"`
+	Cached     int64 `json:"cached,omitempty"`     // of Input: read from a cache
+	CacheWrite int64 `json:"cacheWrite,omitempty"` // of Input: written to one
+	Output     int64 `json:"output,omitempty"`
+}
+
+// most takes the larger of each number: the events of a stream correct earlier ones upwards.
+func (u Usage) most(v Usage) Usage {
+	return Usage{max(u.Input, v.Input), max(u.Cached, v.Cached), max(u.CacheWrite, v.CacheWrite), max(u.Output, v.Output)}
+}
+
+// Answer is what one answer of a model tells of itself.
+type Answer struct {
+	Model string // as the provider names it, "" where it does not
+	Usage Usage
+	Tools int64 // the tool calls in it
+	Told  bool  // the provider said what it used
+	Bytes int64 // how long it was
+}
+
+const (
+	// maxPiece bounds what is kept of an answer at a time: an event of a stream, or a whole answer. Nothing is read from
+	// a longer one.
+	maxPiece = 32 << 20
+	// maxCount is more than any call uses; what is beyond it is a mistake, and sums must not overflow.
+	maxCount = int64(1e12)
+)
+
+// Counter reads one answer, in pieces of any size. It understands a stream of server-sent events and a whole JSON
+// document, of any of the APIs, by their shape. The zero Counter is ready.
+type Counter struct {
+	// Stream says that the answer is a stream of server-sent events.
+	Stream bool
+
+	answer  Answer
+	line    []byte
+	data    []byte // of the event under way, or the whole document
+	skipped bool   // what is under way is too long
+	items   int64  // tool calls of the responses API that came one by one
+	chat    map[[2]int]bool
+	gemini  int64
+}
+
+// Write takes the next bytes of the answer. It never fails.
+func (c *Counter) Write(b []byte) (int, error) {
+	n := len(b)
+	c.answer.Bytes += int64(n)
+	if !c.Stream {
+		c.keep(&c.data, b)
+		return n, nil
+	}
+	for len(b) > 0 {
+		part, rest, whole := bytes.Cut(b, []byte("\n"))
+		c.keep(&c.line, part)
+		b = rest
+		if whole {
+			c.endLine()
+		}
+	}
+	return n, nil
+}
+
+// Close takes what came after the last line, and returns what was counted.
+func (c *Counter) Close() Answer {
+	if c.Stream {
+		c.endLine()
+	}
+	c.dispatch()
+	return c.answer
+}
+
+func (c *Counter) keep(to *[]byte, b []byte) {
+	if c.skipped = c.skipped || len(*to)+len(b) > maxPiece; c.skipped {
+		*to = nil
+		return
+	}
+	*to = append(*to, b...)
+}
+
+func (c *Counter) endLine() {
+	line := bytes.TrimSuffix(c.line, []byte("\r"))
+	if data, is := bytes.CutPrefix(line, []byte("data:")); is {
+		c.keep(&c.data, data)
+	} else if len(line) == 0 {
+		c.dispatch()
+	}
+	c.line = c.line[:0]
+}
+
+// dispatch reads the event or document that is complete.
+func (c *Counter) dispatch() {
+	data := bytes.TrimSpace(c.data)
+	c.data = c.data[:0]
+	if c.skipped {
+		c.skipped = false
+		return
+	}
+	if len(data) == 0 {
+		return
+	}
+	switch data[0] {
+	case '{':
+		c.read(data)
+	case '[': // a stream of Gemini's that is no stream of events
+		var all []json.RawMessage
+		if json.Unmarshal(data, &all) == nil {
+			for _, one := range all {
+				c.read(one)
+			}
+		}
+	}
+}
+
+// usage is that of all APIs but Gemini's.
+type usage struct {
+	Input       *int64   `json:"input_tokens"`
+	Output      int64    `json:"output_tokens"`
+	CacheCreate int64    `json:"cache_creation_input_tokens"`
+	CacheRead   int64    `json:"cache_read_input_tokens"`
+	InputOf     *details `json:"input_tokens_details"`
+	Prompt      *int64   `json:"prompt_tokens"`
+	Completion  int64    `json:"completion_tokens"`
+	PromptOf    *details `json:"prompt_tokens_details"`
+}
+
+type details struct {
+	Cached     int64 `json:"cached_tokens"`
+	CacheWrite int64 `json:"cache_write_tokens"`
+}
+
+// of returns it as one Usage. Anthropic counts apart what came from a cache and what went to one, OpenAI as a part.
+func (u usage) of() Usage {
+	if u.Prompt != nil {
+		out := Usage{Input: count(*u.Prompt), Output: count(u.Completion)}
+		if d := u.PromptOf; d != nil {
+			out.Cached, out.CacheWrite = min(count(d.Cached), out.Input), count(d.CacheWrite)
+		}
+		return out
+	}
+	var in int64
+	if u.Input != nil {
+		in = count(*u.Input)
+	}
+	if d := u.InputOf; d != nil {
+		return Usage{Input: in, Cached: min(count(d.Cached), in), CacheWrite: count(d.CacheWrite), Output: count(u.Output)}
+	}
+	read, written := count(u.CacheRead), count(u.CacheCreate)
+	return Usage{Input: in + read + written, Cached: read, CacheWrite: written, Output: count(u.Output)}
+}
+
+// told reports whether there is a number in it: a chunk of a chat has an empty one, or none.
+func (u *usage) told() bool { return u != nil && (u.Input != nil || u.Prompt != nil || u.Output > 0) }
+
+type typed struct {
+	Type string `json:"type"`
+}
+
+type toolCall struct {
+	Index int    `json:"index"`
+	ID    string `json:"id"`
+}
+
+// piece is an event or a whole answer of any of the APIs.
+type piece struct {
+	Type  string `json:"type"`
+	Model string `json:"model"`
+	Usage *usage `json:"usage"`
+
+	// Of Anthropic's.
+	Message *struct {
+		Model string `json:"model"`
+		Usage *usage `json:"usage"`
+	} `json:"message"`
+	Block   typed           `json:"content_block"`
+	Content json.RawMessage `json:"content"`
+
+	// Of OpenAI's responses.
+	Response *struct {
+		Model  string  `json:"model"`
+		Usage  *usage  `json:"usage"`
+		Output []typed `json:"output"`
+	} `json:"response"`
+	Output []typed `json:"output"`
+	Item   typed   `json:"item"`
+
+	// Of OpenAI's chat.
+	Choices []struct {
+		Index int `json:"index"`
+		Delta struct {
+			Calls []toolCall `json:"tool_calls"`
+		} `json:"delta"`
+		Message struct {
+			Calls []toolCall `json:"tool_calls"`
+		} `json:"message"`
+	} `json:"choices"`
+
+	// Of Gemini's.
+	Meta *struct {
+		Prompt     int64 `json:"promptTokenCount"`
+		ToolPrompt int64 `json:"toolUsePromptTokenCount"`
+		Cached     int64 `json:"cachedContentTokenCount"`
+		Candidates int64 `json:"candidatesTokenCount"`
+		Thoughts   int64 `json:"thoughtsTokenCount"`
+		Total      int64 `json:"totalTokenCount"`
+	} `json:"usageMetadata"`
+	ModelVersion string `json:"modelVersion"`
+	Candidates   []struct {
+		Content struct {
+			Parts []struct {
+				Call json.RawMessage `json:"functionCall"`
+			} `json:"parts"`
+		} `json:"content"`
+	} `json:"candidates"`
+}
+
+func (c *Counter) read(raw []byte) {
+	var p piece
+	if err := json.Unmarshal(raw, &p); err != nil {
+		if _, mistyped := err.(*json.UnmarshalTypeError); !mistyped { // of one with another type somewhere the rest counts
+			return
+		}
+	}
+	c.model(p.Model, p.ModelVersion)
+	c.used(p.Usage)
+	if m := p.Message; m != nil && p.Type == "message_start" {
+		c.model(m.Model)
+		c.used(m.Usage)
+	}
+	c.blocks(p)
+	c.outputs(p)
+	for _, choice := range p.Choices {
+		for _, calls := range [][]toolCall{choice.Delta.Calls, choice.Message.Calls} {
+			c.calls(choice.Index, calls)
+		}
+	}
+	if m := p.Meta; m != nil {
+		out := max(count(m.Candidates)+count(m.Thoughts), count(m.Total)-count(m.Prompt)-count(m.ToolPrompt))
+		in := count(m.Prompt) + count(m.ToolPrompt)
+		c.answer.Usage = c.answer.Usage.most(Usage{Input: in, Cached: min(count(m.Cached), in), Output: out})
+		c.answer.Told = true
+	}
+	for _, candidate := range p.Candidates {
+		for _, part := range candidate.Content.Parts {
+			if len(part.Call) > 0 {
+				c.gemini++
+			}
+		}
+	}
+	c.answer.Tools = max(c.answer.Tools, c.gemini)
+}
+
+// blocks counts the tool calls of Anthropic's.
+func (c *Counter) blocks(p piece) {
+	is := func(b typed) bool {
+		return b.Type == "tool_use" || b.Type == "server_tool_use" || b.Type == "mcp_tool_use"
+	}
+	switch p.Type {
+	case "content_block_start":
+		if is(p.Block) {
+			c.answer.Tools++
+		}
+	case "message":
+		var all []typed
+		_ = json.Unmarshal(p.Content, &all)
+		for _, b := range all {
+			if is(b) {
+				c.answer.Tools++
+			}
+		}
+	}
+}
+
+// outputs counts those of OpenAI's responses, which come one by one and all at the end.
+func (c *Counter) outputs(p piece) {
+	is := func(item typed) bool { return strings.HasSuffix(item.Type, "_call") }
+	if p.Type == "response.output_item.done" && is(p.Item) {
+		c.items++
+	}
+	all := p.Output
+	if r := p.Response; r != nil {
+		c.model(r.Model)
+		c.used(r.Usage)
+		all = r.Output
+	}
+	var n int64
+	for _, item := range all {
+		if is(item) {
+			n++
+		}
+	}
+	c.answer.Tools = max(c.answer.Tools, c.items, n)
+}
+
+// calls counts those of a chat, of which a stream tells in several chunks.
+func (c *Counter) calls(choice int, calls []toolCall) {
+	for i, call := range calls {
+		at := [2]int{choice, max(call.Index, i)}
+		if call.ID == "" || c.chat[at] {
+			continue
+		}
+		if c.chat == nil {
+			c.chat = map[[2]int]bool{}
+		}
+		c.chat[at] = true
+		c.answer.Tools++
+	}
+}
+
+func (c *Counter) model(names ...string) {
+	for _, name := range names {
+		if name != "" && len(name) <= 200 {
+			c.answer.Model = name
+		}
+	}
+}
+
+func (c *Counter) used(u *usage) {
+	if u.told() {
+		c.answer.Usage, c.answer.Told = c.answer.Usage.most(u.of()), true
+	}
+}
+
+// count makes a number of a provider's own sane.
+func count(n int64) int64 { return max(0, min(n, maxCount)) }
