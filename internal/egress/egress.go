@@ -55,20 +55,20 @@ const (
 // Serve answers what connects to l until l is closed; then it ends all connections and returns nil. It
 // closes l and returns an error at once where the rules can't be read (see Rules.Check). Of every connection
 // that it refuses it tells refused the target and the reason; refused may be called by several goroutines
-// at once, and may be nil.
-func Serve(l net.Listener, r Rules, refused func(target, why string)) error {
+// at once, and may be nil. Requests to the listener itself are own's; there are none where it is nil.
+func Serve(l net.Listener, r Rules, own http.Handler, refused func(target, why string)) error {
 	g, err := newGuard(r, net.DefaultResolver)
 	if err != nil {
 		_ = l.Close()
 		return err
 	}
-	return serve(l, g, refused)
+	return serve(l, g, own, refused)
 }
 
 // serve is Serve with a guard.
-func serve(l net.Listener, g *guard, refused func(target, why string)) error {
+func serve(l net.Listener, g *guard, own http.Handler, refused func(target, why string)) error {
 	ctx, end := context.WithCancel(context.Background())
-	p := &proxy{guard: g, ctx: ctx, refused: refused, open: map[net.Conn]bool{}, requests: make(chan net.Conn)}
+	p := &proxy{guard: g, ctx: ctx, own: own, refused: refused, open: map[net.Conn]bool{}, requests: make(chan net.Conn)}
 	web := &http.Server{
 		Handler: p.handler(), ReadHeaderTimeout: handshakeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: log.New(io.Discard, "", 0), // what clients do wrong is answered to them
@@ -100,6 +100,7 @@ type proxy struct {
 	ctx      context.Context // done when the listener is closed
 	refused  func(target, why string)
 	requests chan net.Conn // to the HTTP server
+	own      http.Handler  // of requests to the listener itself, nil for none
 
 	mu   sync.Mutex
 	open map[net.Conn]bool

@@ -38,7 +38,7 @@ func served(t *testing.T, r egress.Rules, refused func(string, string)) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	done := make(chan error, 1)
-	go func() { done <- egress.Serve(l, r, refused) }()
+	go func() { done <- egress.Serve(l, r, nil, refused) }()
 	t.Cleanup(func() {
 		_ = l.Close()
 		select {

@@ -11,7 +11,7 @@ func ServeWith(l net.Listener, r Rules, resolver *net.Resolver, refused func(tar
 	if err != nil {
 		return err
 	}
-	return serve(l, g, refused)
+	return serve(l, g, nil, refused)
 }
 
 // Bounds that tests come up against.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"strings"
 	"time"
 )
 
@@ -33,6 +34,8 @@ func (p *proxy) handler() http.Handler {
 			p.connect(w, r)
 		case r.URL.Scheme == "http" && r.URL.Host != "":
 			forward.ServeHTTP(w, r)
+		case p.own != nil && strings.HasPrefix(r.RequestURI, "/"):
+			p.own.ServeHTTP(w, r)
 		default:
 			http.Error(w, fmt.Sprintf("This is pawl's proxy: it takes CONNECT, requests for http URLs and SOCKS5, and not %s %.200q.", r.Method, r.RequestURI), http.StatusBadRequest)
 		}

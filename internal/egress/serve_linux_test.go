@@ -151,7 +151,7 @@ func TestE6_RulesThatCannotBeReadLetNothingThrough(t *testing.T) {
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
-		require.Equal(t, r.Check(), egress.Serve(l, r, nil))
+		require.Equal(t, r.Check(), egress.Serve(l, r, nil, nil))
 		_, gone := l.Accept()
 		require.ErrorIs(t, gone, net.ErrClosed, "clients are sent away, and wait for nobody")
 		err = r.Check()
@@ -239,7 +239,7 @@ func TestE6_AllConnectionsEndWithTheListener(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	done := make(chan error, 1)
-	go func() { done <- egress.Serve(l, egress.Rules{}, nil) }()
+	go func() { done <- egress.Serve(l, egress.Rules{}, nil, nil) }()
 	var open []net.Conn
 	for _, hello := range []string{"CONNECT " + there4 + ":7 HTTP/1.1\r\nHost: x\r\n\r\n", "\x05\x01\x00\x05\x01\x00\x01\xc6\x33\x64\x02\x00\x07", "", "\x05", "GET http"} {
 		conn, err := net.Dial("tcp", l.Addr().String())

@@ -43,7 +43,13 @@ func (s *server) run(id uint64, c Command) (Result, error) {
 		bounds = s.bound(c.Sandbox.Limits)
 		before = bounds.Reached()
 	}
+	if err := s.metering.begin(&c); err != nil {
+		return result, err
+	}
 	j, err := s.start(c)
+	if err != nil {
+		err = errors.Join(err, s.metering.end())
+	}
 	if refused := (*startError)(nil); errors.As(err, &refused) {
 		result.StartError = refused.Error()
 		return result, nil
@@ -60,7 +66,7 @@ func (s *server) run(id uint64, c Command) (Result, error) {
 	if result.Reached.Killed > 0 {
 		s.clear(c.Sandbox)
 	}
-	failures = append(failures, err)
+	failures = append(failures, err, s.metering.end())
 	for _, o := range j.outputs {
 		failures = append(failures, o.finish(drainWithin))
 	}

@@ -37,6 +37,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl/internal/egress"
+	"pawl/internal/meter"
 	"pawl/internal/sandbox"
 )
 
@@ -85,6 +86,9 @@ type Command struct {
 	Grace time.Duration
 	// Sandbox, if given, is what the command may reach; nil is all that the worker may.
 	Sandbox *sandbox.Policy
+	// Meter, if given, is what an agent's program speaks to its model at. Its address is put in the place of meter.Address
+	// in Argv and Env.
+	Meter *meter.Config
 	// Progress, if given, is a file that holds Spent plus the time used so far, in milliseconds,
 	// replaced atomically about every second and at the end: what ReadProgress gives to the next
 	// attempt as Spent, should this one be lost.

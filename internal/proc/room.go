@@ -129,7 +129,7 @@ func (s *server) enter(p sandbox.Policy) (at *room, made bool) {
 			return
 		}
 		if at.proxy != nil {
-			go func() { _ = egress.Serve(at.proxy, p.Egress, s.refusals.add) }()
+			go func() { _ = egress.Serve(at.proxy, p.Egress, &s.metering, s.refusals.add) }()
 		}
 		for do := range at.work {
 			do()
@@ -173,7 +173,7 @@ func (s *server) serveHanded(from *os.File, r egress.Rules) {
 		return // the command says why it could not begin
 	}
 	s.handed.put(l)
-	_ = egress.Serve(l, r, s.refusals.add)
+	_ = egress.Serve(l, r, &s.metering, s.refusals.add)
 }
 
 // listeners are those of commands that have handed theirs out.

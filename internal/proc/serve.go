@@ -80,6 +80,7 @@ type server struct {
 	bounds   *sandbox.Bounds // nil where there are no limits
 	refusals refusals
 	handed   listeners
+	metering metering
 }
 
 func serve(token string) (code int) {
