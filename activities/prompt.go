@@ -181,11 +181,16 @@ func (ws *loopWorkspace) exchangeFor(key act.Key, prompt string, c *proc.Command
 // instruct makes the command that of an agent: its program and arguments, and its environment with what
 // it is told besides.
 func (e *exchange) instruct(adapter stream.Adapter, call stream.Call, c *proc.Command, tell func(loop.Usage, string), told ...string) (err error) {
-	call.Session = uuid.NewString()
+	call.Session, call.Dir = uuid.NewString(), e.dir
 	c.Argv = adapter.Argv(call)
+	for name, text := range adapter.Files(call) {
+		if err := os.WriteFile(filepath.Join(e.dir, name), []byte(text), 0o600); err != nil {
+			return fmt.Errorf("writing what the agent is told of its tools: %w", err)
+		}
+	}
 	own := call.Agent
 	e.label = strings.Join(own.Label(), " ")
-	c.Env = later(slices.Concat(c.Env, adapter.Env, present(adapter.Keys), pinned(adapter.Program, c.Dir), granted(own.Env), told, []string{
+	c.Env = later(slices.Concat(c.Env, adapter.Program.Env, present(adapter.Keys), pinned(adapter.Program, c.Dir), granted(own.Env), adapter.Env(call), told, []string{
 		"PAWL_PROMPT=" + e.promptFile(), "PAWL_RESULT=" + e.resultFile(),
 	}))
 	if own.Use == spec.UseCommand && own.Model != "" {

@@ -26,9 +26,9 @@ type Program struct {
 	Name string // as people call it on the command line
 	Use  bool   // agent.use may name it; an adapter in internal/agent/stream carries it out
 
-	Lists  bool // it can be limited to some of its tools
-	Cost   bool // it says what it cost while it works, or its own word for it is taken
-	Tokens bool // the same of tokens
+	Tools  Tools // how it is held to the tools that a contract approves
+	Cost   bool  // it says what it cost while it works, or its own word for it is taken
+	Tokens bool  // the same of tokens
 
 	Version string   // the one that was measured; docs/agents.md says what
 	Keys    []string // the variables with its own credentials. It gets them, as it gets no other secret
@@ -105,9 +105,13 @@ func (s Settings) Of(text []byte) string {
 
 // Table are the programs, those first that are looked for first.
 var Table = []Program{
-	{Name: Command, Use: true, Lists: true, Cost: true, Tokens: true},
+	{Name: Command, Use: true, Cost: true, Tokens: true},
 	{
-		Name: Claude, Use: true, Lists: true, Cost: true, Tokens: true, Version: "2.1.329",
+		Name: Claude, Use: true, Cost: true, Tokens: true, Version: "2.1.329",
+		Tools: Tools{By: "--tools, --allowedTools, --disallowedTools", Patterns: true, Own: true, Has: map[Class][]string{
+			Looks: {"Read", "Glob", "Grep", "LS", "TodoWrite"}, Edits: {"Edit", "Write", "NotebookEdit"}, Shell: {"Bash"},
+			Network: {"WebFetch", "WebSearch"}, Subagents: {"Agent", "Task", "Workflow", "ScheduleWakeup", "CronCreate"},
+		}},
 		Keys: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"}, Login: "claude auth login",
 		Env: []string{
 			"DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
@@ -119,10 +123,17 @@ var Table = []Program{
 	},
 	{
 		Name: Codex, Use: true, Version: "0.169.0", Keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, Login: "codex login",
+		Tools: Tools{By: "its sandbox, web_search, features.multi_agent", Always: []Class{Looks, Shell}, Has: map[Class][]string{
+			Looks: {"exec_command"}, Edits: {"apply_patch"}, Shell: {"exec_command"}, Network: {"web_search"}, Subagents: {"multi_agent"},
+		}},
 		Writes: []string{".codex"}, SignIn: []string{".codex/auth.json"},
 	},
 	{
 		Name: Gemini, Use: true, Version: "0.61.0", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Login: "gemini",
+		Tools: Tools{By: "--approval-mode, --policy", Patterns: true, Has: map[Class][]string{
+			Looks: {"read_file", "read_many_files", "list_directory", "glob", "grep_search"}, Edits: {"replace", "write_file"},
+			Shell: {"run_shell_command", "list_background_processes", "read_background_output"}, Network: {"web_fetch", "google_web_search"}, Subagents: {"invoke_agent"},
+		}},
 		Writes: []string{".gemini"}, SignIn: []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json"},
 		Settings: []Settings{{".gemini/settings.json", []string{"security.auth", "selectedAuthType", "model"}}},
 		EnvFiles: []string{".env", ".gemini/.env"}, Pinned: []string{"GOOGLE_GEMINI_BASE_URL=https://generativelanguage.googleapis.com"},
@@ -130,19 +141,28 @@ var Table = []Program{
 	{
 		Name: OpenCode, Use: true, Cost: true, Tokens: true, Version: "1.18.33", Login: "opencode auth login",
 		Keys: []string{"OPENCODE_API_KEY"}, Env: []string{"OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1"},
+		Tools: Tools{By: "OPENCODE_PERMISSION", Patterns: true, Has: map[Class][]string{
+			Looks: {"read", "glob", "grep", "list", "lsp"}, Edits: {"edit"}, Shell: {"bash"}, Network: {"webfetch", "websearch"}, Subagents: {"task"},
+		}},
 		Writes:   []string{".config/opencode", ".local/share/opencode", ".local/state/opencode", ".cache/opencode"},
 		SignIn:   []string{".local/share/opencode/auth.json"},
 		Settings: []Settings{{".config/opencode/opencode.json", []string{"provider", "model", "small_model", "enabled_providers", "disabled_providers"}}},
 		Leaves:   []string{"opencode.json"},
 	},
 	{
-		Name: Pi, Use: true, Lists: true, Cost: true, Tokens: true, Version: "0.73.1", Login: "pi",
+		Name: Pi, Use: true, Cost: true, Tokens: true, Version: "0.73.1", Login: "pi",
 		Keys: []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"}, Env: []string{"PI_OFFLINE=1", "PI_TELEMETRY=0"},
+		Tools:  Tools{By: "--tools", Own: true, Has: map[Class][]string{Looks: {"read", "grep", "find", "ls"}, Edits: {"edit", "write"}, Shell: {"bash"}}},
 		Writes: []string{".pi"}, SignIn: []string{".pi/agent/auth.json"},
 		Settings: []Settings{{".pi/agent/models.json", []string{"providers"}}, {".pi/agent/settings.json", []string{"defaultProvider", "defaultModel"}}},
 	},
 	{
 		Name: Qwen, Use: true, Tokens: true, Version: "0.24.4", Login: "qwen", Keys: []string{"OPENAI_API_KEY"},
+		Tools: Tools{By: "--approval-mode, --exclude-tools", Has: map[Class][]string{
+			Looks: {"read_file", "read_many_files", "list_directory", "glob", "grep_search", "lsp"}, Edits: {"edit", "write_file", "notebook_edit"},
+			Shell: {"run_shell_command", "exec", "monitor"}, Network: {"web_fetch", "web_search"},
+			Subagents: {"agent", "workflow", "create_sub_session", "team_create", "send_message", "loop_wakeup", "cron_create"},
+		}},
 		Writes: []string{".qwen"}, SignIn: []string{".qwen/oauth_creds.json"},
 		Settings: []Settings{{".qwen/settings.json", []string{"security.auth", "selectedAuthType", "model", "modelProviders", "env"}}},
 		Leaves:   []string{".qwen/settings.json"},

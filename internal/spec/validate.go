@@ -227,7 +227,9 @@ func (s Spec) check() Problems {
 	}
 	for i, tool := range s.Approvals.Tools {
 		if strings.TrimSpace(tool) == "" || unprintable(tool) != "" {
-			add(fmt.Sprintf("approvals.tools[%d]", i), "is "+Show(tool), "the name of a tool")
+			add(fmt.Sprintf("approvals.tools[%d]", i), "is "+Show(tool), "a class of tools ("+program.ClassNames()+"), or the name of a tool")
+		} else if _, _, err := program.ReadEntry(tool); err != nil {
+			add(fmt.Sprintf("approvals.tools[%d]", i), "is "+Show(tool)+", which "+err.Error(), "the words that they begin with, such as shell(go test *)")
 		}
 	}
 	positive("approvals.escalateAfter", s.Approvals.EscalateAfter)
@@ -306,8 +308,11 @@ func (a Agent) check(key string, tools []string, capped bool, add func(key, what
 	for i, arg := range a.Args {
 		text(fmt.Sprintf("%s.args[%d]", key, i), arg)
 	}
-	if !p.Lists && len(tools) > 0 && !slices.Contains(tools, "*") {
-		add("approvals.tools", "is a list, and "+a.Use+" can't be held to one", `["*"] for all of its tools, or another agent`)
+	if what, want := p.Keeps(tools); what != "" {
+		add("approvals.tools", what, want)
+	}
+	if _, other := program.Servers(a.Args); other && a.Use == program.Claude && slices.Contains(tools, string(program.MCP)) {
+		add("approvals.tools", "is mcp, and claude approves MCP servers by their names, which stand in a file", "mcp__SERVER for each, or the JSON itself behind --mcp-config in "+key+".args")
 	}
 	if capped && !p.Cost {
 		instead := "limits.toolCalls, or another agent"

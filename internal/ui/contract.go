@@ -13,6 +13,7 @@ import (
 	"pawl/internal/issue"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
+	programs "pawl/internal/program"
 	"pawl/internal/shell"
 	"pawl/internal/spec"
 )
@@ -70,7 +71,7 @@ func (s Style) Contract(c Contract) string {
 		f.add("guard", append(command(sp.Guard.Command), s.Dim("within "+sp.Guard.Timeout.String()))...)
 	}
 	f.add("check", command(sp.Check.Command)...)
-	f.add("agent", append(agents(sp), s.Dim("tools: "+Clean(strings.Join(c.Contract.Tools, " "))))...)
+	f.add("agent", append(agents(sp), s.tools(sp, c.Contract.Tools)...)...)
 	f.add("permissions", permissions(sp)...)
 	f.add("budgets", budgets(sp.Limits))
 	f.add("stops", "after "+stops(c.Kind, sp.Limits))
@@ -220,6 +221,20 @@ func argv(a spec.Argv) []string {
 		words[i] = shell.Quote(w)
 	}
 	return written(strings.Join(words, " "))
+}
+
+// tools are those that are approved, and what of that nothing holds the programs to.
+func (s Style) tools(sp spec.Spec, approved []string) []string {
+	lines := []string{s.Dim("tools: " + Clean(strings.Join(approved, " ")))}
+	for _, role := range append([]string{""}, spec.Roles()...) {
+		p, _ := programs.Lookup(sp.Agent.For(role).Use)
+		for _, line := range p.Unheld(approved) {
+			if line = s.Dim(line); !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
 }
 
 // agents are the programs that are called, those that a role has of its own below.

@@ -222,6 +222,16 @@ func TestAContractSaysWhatItHasFromTheSessionOfASteward(t *testing.T) {
 	require.NotContains(t, style.State(kind.Improve, s, now), "session")
 }
 
+func TestA1_AContractSaysWhatItsToolsDoNotHold(t *testing.T) {
+	text := style.Contract(ui.Contract{
+		Spec:     spec.Spec{Agent: spec.Agent{Use: "pi", Roles: map[string]spec.Override{"writer": {Use: "command", Command: spec.Argv{Shell: "./a.sh"}}}}},
+		Contract: loop.Contract{Tools: []string{"read", "shell"}},
+	})
+	require.Contains(t, text, "tools: read shell")
+	require.Equal(t, 1, strings.Count(text, "the shell of pi does what the sandbox lets it, whatever the other tools"))
+	require.Contains(t, text, "nothing holds the command to these tools but the sandbox")
+}
+
 func TestNothingHidesInAContract(t *testing.T) {
 	c := ui.Contract{Spec: spec.Spec{
 		Verify: spec.Verify{Command: "echo 1 \x1b[2K\r# rm -rf ~\u202e"},

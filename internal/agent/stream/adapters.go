@@ -16,16 +16,19 @@ type Adapter struct {
 	// only when it has ended.
 	Live []loop.Resource
 
-	argv func(Call) []string
-	read func() reader // nil: its stdout is no stream
+	argv  func(Call) []string
+	env   func(Call) []string          // what it is told of the tools by its environment; nil for nothing
+	files func(Call) map[string]string // what it is told of them by files, by their names in Call.Dir; nil for none
+	read  func() reader                // nil: its stdout is no stream
 }
 
 // Call is one call of an agent.
 type Call struct {
 	Agent   spec.Agent // the role's own
 	MayEdit bool       // the role may change source
-	Tools   []string   // the tools that are approved; "*" for all
+	Tools   []string   // the tools that are approved, as approvals.tools has them
 	Session string     // an ID for the session, where the program takes one
+	Dir     string     // of the files of the call, which it can read
 	Budget  map[loop.Resource]evidence.Decimal
 }
 
@@ -37,7 +40,7 @@ var adapters = map[string]Adapter{
 		argv: claudeArgv, read: func() reader { return &claude{open: map[string]*message{}} },
 	},
 	program.OpenCode: {
-		Live: []loop.Resource{loop.ToolCalls, loop.Tokens, loop.CostUSD}, argv: opencodeArgv, read: func() reader { return &opencode{} },
+		Live: []loop.Resource{loop.ToolCalls, loop.Tokens, loop.CostUSD}, argv: opencodeArgv, env: opencodeEnv, read: func() reader { return &opencode{} },
 	},
 	program.Pi: {Live: []loop.Resource{loop.ToolCalls, loop.Tokens, loop.CostUSD}, argv: piArgv, read: func() reader { return &pi{} }},
 	program.Qwen: {
@@ -45,7 +48,7 @@ var adapters = map[string]Adapter{
 		read: func() reader { return &qwen{claude{within: true, open: map[string]*message{}}} },
 	},
 	program.Codex:  {Live: []loop.Resource{loop.ToolCalls}, argv: codexArgv, read: func() reader { return &codex{} }},
-	program.Gemini: {Live: []loop.Resource{loop.ToolCalls}, argv: geminiArgv, read: func() reader { return &gemini{} }},
+	program.Gemini: {Live: []loop.Resource{loop.ToolCalls}, argv: geminiArgv, files: geminiFiles, read: func() reader { return &gemini{} }},
 }
 
 // Lookup returns the adapter for a value of agent.use; ok is false where there is none.
@@ -70,6 +73,22 @@ func (a Adapter) Stream() *Stream {
 // Argv returns the argument vector of a call. The prompt goes to stdin.
 func (a Adapter) Argv(c Call) []string { return a.argv(c) }
 
+// Env returns what a call has in its environment beside Program.Env, whatever the spec says.
+func (a Adapter) Env(c Call) []string {
+	if a.env == nil {
+		return nil
+	}
+	return a.env(c)
+}
+
+// Files returns the files that a call needs, by their names in Call.Dir.
+func (a Adapter) Files(c Call) map[string]string {
+	if a.files == nil {
+		return nil
+	}
+	return a.files(c)
+}
+
 // commandArgv is the command as the spec has it, with the arguments behind it; to one for the
 // shell they are $1, $2, ….
 func commandArgv(c Call) []string {
@@ -86,6 +105,27 @@ func started(c Call) []string {
 		return slices.Clone(argv)
 	}
 	return []string{c.Agent.Use}
+}
+
+// held is how the program is held to the tools that are approved.
+func (c Call) held() program.Tools {
+	p, _ := program.Lookup(c.Agent.Use)
+	return p.Tools
+}
+
+// approved are the tools that are approved, for a role that may not edit without those that edit.
+func (c Call) approved() program.Approved {
+	a := program.Approve(c.Tools)
+	if c.MayEdit {
+		return a
+	}
+	looks := program.Approved{}
+	for _, class := range []program.Class{program.Looks, program.Network} {
+		if a.May(class) {
+			looks.Classes = append(looks.Classes, class)
+		}
+	}
+	return looks
 }
 
 // all reports whether every tool is approved.

@@ -12,6 +12,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
 	"pawl/internal/outcome"
+	"pawl/internal/program"
 )
 
 // looking are Claude Code's tools that change nothing: all that a role has that may not edit.
@@ -20,16 +21,15 @@ var looking = []string{"Read", "Glob", "Grep", "LS", "WebFetch", "WebSearch", "T
 // asking are the tools that its edit mode does not approve by itself.
 var asking = []string{"Bash", "WebFetch", "WebSearch"}
 
-// spawning are the tools by which it has others work for it, or works on by itself later. What those spend is not all
-// in its stream, so they are offered where the contract names them, and not by "*". Two are one tool with two names.
-var spawning = []string{"Agent", "Task", "Workflow", "ScheduleWakeup"}
+// spawning are two names of one tool, the one that starts an agent.
+var spawning = []string{"Agent", "Task"}
 
-// withheld are those that the contract does not name.
-func (c Call) withheld() (all []string) {
-	named := names(c.Tools)
-	agents := slices.Contains(named, "Agent") || slices.Contains(named, "Task")
-	for _, tool := range spawning {
-		if is := tool == "Agent" || tool == "Task"; is && !agents || !is && !slices.Contains(named, tool) {
+// withheld are those of its tools that "*" does not mean and the contract does not name.
+func (c Call) withheld(tools []string) (all []string) {
+	named := names(tools)
+	agents := slices.ContainsFunc(spawning, func(tool string) bool { return slices.Contains(named, tool) })
+	for _, tool := range c.held().Withheld(program.Approve(c.Tools)) {
+		if is := slices.Contains(spawning, tool); is && !agents || !is && !slices.Contains(named, tool) {
 			all = append(all, tool)
 		}
 	}
@@ -41,6 +41,7 @@ func (c Call) withheld() (all []string) {
 // works; --tools takes the others out of the request, where --allowedTools only approves
 // beforehand. What must hold comes after the spec's own arguments, as the last one wins.
 func claudeArgv(c Call) []string {
+	tools, servers := c.held().Names(c.Tools), c.servers()
 	argv := append(started(c), "-p")
 	if c.Agent.Model != "" {
 		argv = append(argv, "--model", c.Agent.Model)
@@ -48,19 +49,27 @@ func claudeArgv(c Call) []string {
 	switch {
 	case !c.MayEdit:
 	case c.all():
-		argv = append(argv, "--permission-mode", "acceptEdits", "--allowedTools", strings.Join(asking, ","))
+		argv = append(argv, "--permission-mode", "acceptEdits", "--allowedTools", strings.Join(slices.Concat(asking, servers), ","))
 	default:
-		argv = append(argv, "--permission-mode", "acceptEdits", "--allowedTools", strings.Join(c.Tools, ","))
+		argv = append(argv, "--permission-mode", "acceptEdits", "--allowedTools", strings.Join(slices.Concat(tools, servers), ","))
 	}
 	argv = append(argv, c.Agent.Args...)
 	switch {
 	case !c.MayEdit:
-		argv = append(argv, "--permission-mode", "default", "--tools", strings.Join(c.mayLook(), ","), "--allowedTools", strings.Join(c.mayLook(), ","))
+		look := looking
+		if !c.all() {
+			look = only(looking, tools)
+		}
+		argv = append(argv, "--permission-mode", "default", "--tools", strings.Join(look, ","), "--allowedTools", strings.Join(look, ","), "--disallowedTools", anyServer)
 	case !c.all():
-		argv = append(argv, "--tools", strings.Join(names(c.Tools), ","))
-	}
-	if tools := c.withheld(); c.MayEdit && c.all() && len(tools) > 0 {
-		argv = append(argv, "--disallowedTools", strings.Join(tools, ","))
+		argv = append(argv, "--tools", strings.Join(slices.DeleteFunc(names(tools), ofServer), ","))
+		if len(servers) == 0 && !slices.ContainsFunc(tools, ofServer) {
+			argv = append(argv, "--disallowedTools", anyServer)
+		}
+	default:
+		if withheld := c.withheld(tools); len(withheld) > 0 {
+			argv = append(argv, "--disallowedTools", strings.Join(withheld, ","))
+		}
 	}
 	if c.Session != "" {
 		argv = append(argv, "--session-id", c.Session)
@@ -72,17 +81,28 @@ func claudeArgv(c Call) []string {
 		"--output-format", "stream-json", "--verbose", "--include-partial-messages")
 }
 
-// mayLook are the tools of a role that may not edit.
-func (c Call) mayLook() []string {
-	if c.all() {
-		return looking
+// anyServer is every tool of every MCP server.
+const anyServer = "mcp__*"
+
+// servers are the MCP servers of the spec's own arguments, as rules that approve them, where the class is approved: no
+// rule approves any server.
+func (c Call) servers() (rules []string) {
+	if !c.approved().May(program.MCP) {
+		return nil
 	}
-	return c.only(looking)
+	names, _ := program.Servers(c.Agent.Args)
+	for _, name := range names {
+		rules = append(rules, "mcp__"+name)
+	}
+	return rules
 }
 
+// ofServer reports whether a tool is one of an MCP server. --tools does not know those.
+func ofServer(tool string) bool { return strings.HasPrefix(tool, "mcp__") }
+
 // only are those of the tools that are approved by name.
-func (c Call) only(tools []string) []string {
-	return slices.DeleteFunc(slices.Clone(tools), func(tool string) bool { return !slices.Contains(names(c.Tools), tool) })
+func only(tools, approved []string) []string {
+	return slices.DeleteFunc(slices.Clone(tools), func(tool string) bool { return !slices.Contains(names(approved), tool) })
 }
 
 // names takes the tools' names out of rules such as Bash(go test:*).

@@ -5,13 +5,16 @@ import (
 	"encoding/json"
 
 	"pawl/internal/evidence"
+	"pawl/internal/program"
 )
 
-// codexArgv calls Codex headless, in its own sandbox: a role that may not edit gets the read-only
-// one. Neither the user's configuration nor the repository's rules are read.
+// codexArgv calls Codex headless, in its own sandbox: a role that may not edit, or no tool that edits, gets the
+// read-only one. Neither the user's configuration nor the repository's rules are read. A list of tools that has the
+// network gives it to its sandbox, too.
 func codexArgv(c Call) []string {
+	approved := c.approved()
 	sandbox := "workspace-write"
-	if !c.MayEdit {
+	if !approved.May(program.Edits) {
 		sandbox = "read-only"
 	}
 	argv := append(started(c), "exec")
@@ -19,6 +22,15 @@ func codexArgv(c Call) []string {
 		argv = append(argv, "-m", c.Agent.Model)
 	}
 	argv = append(argv, c.Agent.Args...)
+	switch {
+	case !approved.May(program.Network):
+		argv = append(argv, "-c", `web_search="disabled"`, "-c", "sandbox_workspace_write.network_access=false")
+	case !c.all():
+		argv = append(argv, "-c", "sandbox_workspace_write.network_access=true")
+	}
+	if !approved.May(program.Subagents) {
+		argv = append(argv, "-c", "features.multi_agent=false")
+	}
 	return append(argv, "--json", "--sandbox", sandbox, "--ephemeral", "--ignore-user-config", "--ignore-rules", "-")
 }
 

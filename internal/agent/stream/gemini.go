@@ -3,12 +3,19 @@ package stream
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
 
 	"pawl/internal/loop"
+	"pawl/internal/program"
 )
 
-// geminiArgv calls the Gemini CLI headless. Tools that are not approved are not in its request:
-// with every tool approved it also has a shell, otherwise it edits and looks.
+// geminiRules is the file with its rules about tools.
+const geminiRules = "tools.toml"
+
+// geminiArgv calls the Gemini CLI headless. Tools that are not approved are not in its request: with every tool
+// approved it also has a shell, otherwise it edits and looks. What else is approved stands in its rules.
 func geminiArgv(c Call) []string {
 	argv := started(c)
 	if c.Agent.Model != "" {
@@ -19,7 +26,26 @@ func geminiArgv(c Call) []string {
 	if !c.MayEdit {
 		mode = "default"
 	}
-	return append(argv, "--skip-trust", "--approval-mode", mode, "--output-format", "stream-json")
+	return append(argv, "--skip-trust", "--policy", path.Join(c.Dir, geminiRules), "--approval-mode", mode, "--output-format", "stream-json")
+}
+
+// geminiFiles are its rules: what is not approved is denied, before all that its mode approves.
+func geminiFiles(c Call) map[string]string {
+	approved, tools := c.approved(), c.held()
+	var b strings.Builder
+	rule := func(decision string, priority int, names []string, more string) {
+		fmt.Fprintf(&b, "[[rule]]\ntoolName = [\"%s\"]\ndecision = \"%s\"\npriority = %d\n%s\n", strings.Join(names, `", "`), decision, priority, more)
+	}
+	if names := tools.Withheld(approved); len(names) > 0 {
+		rule("deny", 999, names, "")
+	}
+	if len(approved.Commands) > 0 {
+		for _, words := range approved.Commands {
+			rule("allow", 999, tools.Has[program.Shell], fmt.Sprintf("commandPrefix = %q\n", words))
+		}
+		rule("deny", 998, tools.Has[program.Shell], "")
+	}
+	return map[string]string{geminiRules: b.String()}
 }
 
 // gemini reads the lines of `gemini --output-format stream-json`. Tokens come with the result, so

@@ -7,6 +7,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
 	"pawl/internal/outcome"
+	"pawl/internal/program"
 )
 
 // opencodeArgv calls opencode headless, without plugins. A role that may not edit gets its agent for plans, which
@@ -21,6 +22,26 @@ func opencodeArgv(c Call) []string {
 		argv = append(argv, "--agent", "plan")
 	}
 	return append(argv, "--pure", "--format", "json")
+}
+
+// opencodeEnv has its rules about tools: what is not approved is denied, and not in its request.
+func opencodeEnv(c Call) []string {
+	approved, rules := c.approved(), map[string]any{}
+	for _, name := range c.held().Withheld(approved) {
+		rules[name] = "deny"
+	}
+	if len(approved.Commands) > 0 {
+		shell := map[string]string{"*": "deny"}
+		for _, words := range approved.Commands {
+			shell[words], shell[words+" *"] = "allow", "allow"
+		}
+		rules[c.held().Has[program.Shell][0]] = shell
+	}
+	text, err := json.Marshal(rules)
+	if err != nil {
+		panic(err) // texts
+	}
+	return []string{"OPENCODE_PERMISSION=" + string(text)}
 }
 
 // opencode reads the lines of `opencode run --format json`. A call to name the session is not among them. It tells of

@@ -6,10 +6,8 @@ import (
 
 	"pawl/internal/loop"
 	"pawl/internal/outcome"
+	"pawl/internal/program"
 )
-
-// piLooks are pi's tools that change nothing.
-var piLooks = []string{"read", "grep", "find", "ls"}
 
 // piArgv calls pi headless, without extensions, skills and prompt templates, which a repository may bring.
 func piArgv(c Call) []string {
@@ -22,13 +20,14 @@ func piArgv(c Call) []string {
 		argv = append(argv, "--model", c.Agent.Model)
 	}
 	argv = append(argv, c.Agent.Args...)
-	switch {
+	tools := c.held().Names(c.Tools)
+	switch looks := c.held().Has[program.Looks]; {
 	case !c.MayEdit && c.all():
-		argv = append(argv, "--tools", strings.Join(piLooks, ","))
+		argv = append(argv, "--tools", strings.Join(looks, ","))
 	case !c.MayEdit:
-		argv = append(argv, "--tools", strings.Join(c.only(piLooks), ","))
+		argv = append(argv, "--tools", strings.Join(only(looks, tools), ","))
 	case !c.all():
-		argv = append(argv, "--tools", strings.Join(c.Tools, ","))
+		argv = append(argv, "--tools", strings.Join(tools, ","))
 	}
 	return append(argv, "--no-session", "-ne", "-ns", "-np")
 }

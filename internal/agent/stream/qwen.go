@@ -1,9 +1,13 @@
 package stream
 
-import "pawl/internal/loop"
+import (
+	"strings"
+
+	"pawl/internal/loop"
+)
 
 // qwenArgv calls Qwen Code headless: with every tool, or, for a role that may not edit, with those that ask for
-// nothing. In its safe mode neither hooks nor MCP servers of the repository run.
+// nothing. Tools that are not approved are taken out. In its safe mode neither hooks nor MCP servers of the repository run.
 func qwenArgv(c Call) []string {
 	argv := started(c)
 	if c.Agent.Model != "" {
@@ -13,6 +17,9 @@ func qwenArgv(c Call) []string {
 	mode := "yolo"
 	if !c.MayEdit {
 		mode = "plan"
+	}
+	if names := c.held().Withheld(c.approved()); len(names) > 0 {
+		argv = append(argv, "--exclude-tools", strings.Join(names, ","))
 	}
 	return append(argv, "--safe-mode", "--approval-mode", mode, "--output-format", "stream-json")
 }

@@ -1,6 +1,7 @@
 package stream_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -228,26 +229,64 @@ func TestHowAgentsAreCalled(t *testing.T) {
 		"a command is its own":                                    {stream.Call{Agent: spec.Agent{Use: "command", Command: spec.Argv{Shell: "./a.sh"}}}, "sh -c ./a.sh"},
 		"with arguments behind it":                                {stream.Call{Agent: spec.Agent{Use: "command", Command: spec.Argv{List: []string{"a", "b"}}, Args: []string{"c"}}}, "a b c"},
 		"or as $1 of the shell":                                   {stream.Call{Agent: spec.Agent{Use: "command", Command: spec.Argv{Shell: "./a.sh $1"}, Args: []string{"c"}}}, "sh -c ./a.sh $1 agent c"},
-		"claude with every tool":                                  {stream.Call{Agent: spec.Agent{Use: "claude"}, MayEdit: true, Tools: []string{"*"}}, "claude -p --permission-mode acceptEdits --allowedTools Bash,WebFetch,WebSearch --disallowedTools Agent,Task,Workflow,ScheduleWakeup " + streamed},
-		"claude with agents of its own, which the contract names": {stream.Call{Agent: spec.Agent{Use: "claude"}, MayEdit: true, Tools: []string{"*", "Task"}}, "claude -p --permission-mode acceptEdits --allowedTools Bash,WebFetch,WebSearch --disallowedTools Workflow,ScheduleWakeup " + streamed},
-		"opencode":                    {stream.Call{Agent: spec.Agent{Use: "opencode", Model: "p/m"}, MayEdit: true, Tools: []string{"*"}}, "opencode run -m p/m --pure --format json"},
-		"opencode that may only look": {stream.Call{Agent: spec.Agent{Use: "opencode"}, Tools: []string{"*"}}, "opencode run --agent plan --pure --format json"},
-		"pi":                          {stream.Call{Agent: spec.Agent{Use: "pi", Model: "p/m/1"}, MayEdit: true, Tools: []string{"*"}}, "pi -p --mode json --provider p --model m/1 --no-session -ne -ns -np"},
-		"pi with some tools":          {stream.Call{Agent: spec.Agent{Use: "pi", Model: "m"}, MayEdit: true, Tools: []string{"read", "edit"}}, "pi -p --mode json --model m --tools read,edit --no-session -ne -ns -np"},
-		"pi that may only look":       {stream.Call{Agent: spec.Agent{Use: "pi"}, Tools: []string{"*"}}, "pi -p --mode json --tools read,grep,find,ls --no-session -ne -ns -np"},
-		"qwen":                        {stream.Call{Agent: spec.Agent{Use: "qwen", Args: []string{"--auth-type", "openai"}}, MayEdit: true, Tools: []string{"*"}}, "qwen --auth-type openai --safe-mode --approval-mode yolo --output-format stream-json"},
-		"qwen that may only look":     {stream.Call{Agent: spec.Agent{Use: "qwen"}, Tools: []string{"*"}}, "qwen --safe-mode --approval-mode plan --output-format stream-json"},
-		"claude with some tools":      {stream.Call{Agent: spec.Agent{Use: "claude", Model: "m", Args: []string{"--effort", "low"}}, MayEdit: true, Tools: []string{"Read", "Bash(go test:*)", "Bash(ls)"}, Session: "s"}, "claude -p --model m --permission-mode acceptEdits --allowedTools Read,Bash(go test:*),Bash(ls) --effort low --tools Read,Bash --session-id s " + streamed},
-		"claude that may only look":   {stream.Call{Agent: spec.Agent{Use: "claude", Args: []string{"--tools", "Bash"}}, Tools: []string{"*"}}, "claude -p --tools Bash --permission-mode default --tools Read,Glob,Grep,LS,WebFetch,WebSearch,TodoWrite --allowedTools Read,Glob,Grep,LS,WebFetch,WebSearch,TodoWrite " + streamed},
-		"and only with what is given": {stream.Call{Agent: spec.Agent{Use: "claude"}, Tools: []string{"Read", "Bash", "Edit"}}, "claude -p --permission-mode default --tools Read --allowedTools Read " + streamed},
-		"claude told what is left":    {stream.Call{Agent: spec.Agent{Use: "claude", Command: spec.Argv{List: []string{"/opt/claude"}}}, MayEdit: true, Tools: []string{"*"}, Budget: map[loop.Resource]evidence.Decimal{loop.CostUSD: evidence.MustDecimal("0.5")}}, "/opt/claude -p --permission-mode acceptEdits --allowedTools Bash,WebFetch,WebSearch --disallowedTools Agent,Task,Workflow,ScheduleWakeup --max-budget-usd 0.5 " + streamed},
-		"codex":                       {stream.Call{Agent: spec.Agent{Use: "codex", Model: "m", Args: []string{"-c", "a=1"}}, MayEdit: true}, "codex exec -m m -c a=1 --json --sandbox workspace-write --ephemeral --ignore-user-config --ignore-rules -"},
-		"codex that may only look":    {stream.Call{Agent: spec.Agent{Use: "codex"}}, "codex exec --json --sandbox read-only --ephemeral --ignore-user-config --ignore-rules -"},
-		"gemini":                      {stream.Call{Agent: spec.Agent{Use: "gemini", Model: "m"}, MayEdit: true}, "gemini -m m --skip-trust --approval-mode yolo --output-format stream-json"},
-		"gemini that may only look":   {stream.Call{Agent: spec.Agent{Use: "gemini"}}, "gemini --skip-trust --approval-mode default --output-format stream-json"},
+		"claude with every tool":                                  {stream.Call{Agent: spec.Agent{Use: "claude"}, MayEdit: true, Tools: []string{"*"}}, "claude -p --permission-mode acceptEdits --allowedTools Bash,WebFetch,WebSearch --disallowedTools Agent,Task,Workflow,ScheduleWakeup,CronCreate " + streamed},
+		"claude with agents of its own, which the contract names": {stream.Call{Agent: spec.Agent{Use: "claude"}, MayEdit: true, Tools: []string{"*", "Task"}}, "claude -p --permission-mode acceptEdits --allowedTools Bash,WebFetch,WebSearch --disallowedTools Workflow,ScheduleWakeup,CronCreate " + streamed},
+		"opencode":                       {stream.Call{Agent: spec.Agent{Use: "opencode", Model: "p/m"}, MayEdit: true, Tools: []string{"*"}}, "opencode run -m p/m --pure --format json"},
+		"opencode that may only look":    {stream.Call{Agent: spec.Agent{Use: "opencode"}, Tools: []string{"*"}}, "opencode run --agent plan --pure --format json"},
+		"pi":                             {stream.Call{Agent: spec.Agent{Use: "pi", Model: "p/m/1"}, MayEdit: true, Tools: []string{"*"}}, "pi -p --mode json --provider p --model m/1 --no-session -ne -ns -np"},
+		"pi with some tools":             {stream.Call{Agent: spec.Agent{Use: "pi", Model: "m"}, MayEdit: true, Tools: []string{"read", "edit"}}, "pi -p --mode json --model m --tools read,grep,find,ls,edit,write --no-session -ne -ns -np"},
+		"pi that may only look":          {stream.Call{Agent: spec.Agent{Use: "pi"}, Tools: []string{"*"}}, "pi -p --mode json --tools read,grep,find,ls --no-session -ne -ns -np"},
+		"qwen":                           {stream.Call{Agent: spec.Agent{Use: "qwen", Args: []string{"--auth-type", "openai"}}, MayEdit: true, Tools: []string{"*"}}, "qwen --auth-type openai --exclude-tools agent,workflow,create_sub_session,team_create,send_message,loop_wakeup,cron_create --safe-mode --approval-mode yolo --output-format stream-json"},
+		"qwen that may only look":        {stream.Call{Agent: spec.Agent{Use: "qwen"}, Tools: []string{"*"}}, "qwen --exclude-tools edit,write_file,notebook_edit,run_shell_command,exec,monitor,agent,workflow,create_sub_session,team_create,send_message,loop_wakeup,cron_create --safe-mode --approval-mode plan --output-format stream-json"},
+		"claude with some tools":         {stream.Call{Agent: spec.Agent{Use: "claude", Model: "m", Args: []string{"--effort", "low"}}, MayEdit: true, Tools: []string{"Read", "Bash(go test:*)", "Bash(ls)"}, Session: "s"}, "claude -p --model m --permission-mode acceptEdits --allowedTools Read,Bash(go test:*),Bash(ls) --effort low --tools Read,Bash --disallowedTools mcp__* --session-id s " + streamed},
+		"claude that may only look":      {stream.Call{Agent: spec.Agent{Use: "claude", Args: []string{"--tools", "Bash"}}, Tools: []string{"*"}}, "claude -p --tools Bash --permission-mode default --tools Read,Glob,Grep,LS,WebFetch,WebSearch,TodoWrite --allowedTools Read,Glob,Grep,LS,WebFetch,WebSearch,TodoWrite --disallowedTools mcp__* " + streamed},
+		"and only with what is given":    {stream.Call{Agent: spec.Agent{Use: "claude"}, Tools: []string{"Read", "Bash", "Edit"}}, "claude -p --permission-mode default --tools Read --allowedTools Read --disallowedTools mcp__* " + streamed},
+		"claude told what is left":       {stream.Call{Agent: spec.Agent{Use: "claude", Command: spec.Argv{List: []string{"/opt/claude"}}}, MayEdit: true, Tools: []string{"*"}, Budget: map[loop.Resource]evidence.Decimal{loop.CostUSD: evidence.MustDecimal("0.5")}}, "/opt/claude -p --permission-mode acceptEdits --allowedTools Bash,WebFetch,WebSearch --disallowedTools Agent,Task,Workflow,ScheduleWakeup,CronCreate --max-budget-usd 0.5 " + streamed},
+		"codex":                          {stream.Call{Agent: spec.Agent{Use: "codex", Model: "m", Args: []string{"-c", "a=1"}}, MayEdit: true, Tools: []string{"*"}}, "codex exec -m m -c a=1 -c features.multi_agent=false --json --sandbox workspace-write --ephemeral --ignore-user-config --ignore-rules -"},
+		"codex that may only look":       {stream.Call{Agent: spec.Agent{Use: "codex"}, Tools: []string{"*"}}, "codex exec -c features.multi_agent=false --json --sandbox read-only --ephemeral --ignore-user-config --ignore-rules -"},
+		"gemini":                         {stream.Call{Agent: spec.Agent{Use: "gemini", Model: "m"}, MayEdit: true, Tools: []string{"*"}, Dir: "/x"}, "gemini -m m --skip-trust --policy /x/tools.toml --approval-mode yolo --output-format stream-json"},
+		"gemini that may only look":      {stream.Call{Agent: spec.Agent{Use: "gemini"}, Tools: []string{"*"}, Dir: "/x"}, "gemini --skip-trust --policy /x/tools.toml --approval-mode default --output-format stream-json"},
+		"claude with classes of tools":   {stream.Call{Agent: spec.Agent{Use: "claude"}, MayEdit: true, Tools: []string{"read", "edit", "shell(go test *)"}}, "claude -p --permission-mode acceptEdits --allowedTools Read,Glob,Grep,LS,TodoWrite,Edit,Write,NotebookEdit,Bash(go test:*) --tools Read,Glob,Grep,LS,TodoWrite,Edit,Write,NotebookEdit,Bash --disallowedTools mcp__* " + streamed},
+		"claude with servers":            {stream.Call{Agent: spec.Agent{Use: "claude", Args: []string{"--mcp-config", `{"mcpServers":{"b":{}}}`, `{"mcpServers":{"a":{}}}`}}, MayEdit: true, Tools: []string{"Read", "mcp"}}, `claude -p --permission-mode acceptEdits --allowedTools Read,mcp__a,mcp__b --mcp-config {"mcpServers":{"b":{}}} {"mcpServers":{"a":{}}} --tools Read ` + streamed},
+		"claude without servers":         {stream.Call{Agent: spec.Agent{Use: "claude"}, MayEdit: true, Tools: []string{"Read", "mcp"}}, "claude -p --permission-mode acceptEdits --allowedTools Read --tools Read --disallowedTools mcp__* " + streamed},
+		"claude with every class":        {stream.Call{Agent: spec.Agent{Use: "claude"}, MayEdit: true, Tools: []string{"*", "subagents"}}, "claude -p --permission-mode acceptEdits --allowedTools Bash,WebFetch,WebSearch " + streamed},
+		"codex that has no tool to edit": {stream.Call{Agent: spec.Agent{Use: "codex"}, MayEdit: true, Tools: []string{"read", "shell"}}, `codex exec -c web_search="disabled" -c sandbox_workspace_write.network_access=false -c features.multi_agent=false --json --sandbox read-only --ephemeral --ignore-user-config --ignore-rules -`},
+		"codex with the network":         {stream.Call{Agent: spec.Agent{Use: "codex"}, MayEdit: true, Tools: []string{"read", "shell", "edit", "network", "subagents"}}, `codex exec -c sandbox_workspace_write.network_access=true --json --sandbox workspace-write --ephemeral --ignore-user-config --ignore-rules -`},
+		"qwen with classes of tools":     {stream.Call{Agent: spec.Agent{Use: "qwen"}, MayEdit: true, Tools: []string{"read", "edit", "subagents"}}, "qwen --exclude-tools run_shell_command,exec,monitor,web_fetch,web_search --safe-mode --approval-mode yolo --output-format stream-json"},
 	} {
 		require.Equal(t, c.want, argv(c.call), name)
 	}
+}
+
+// TestA1_WhatIsNotApprovedIsDeniedByTheProgramsOwnRules has the rules that programs are given beside their arguments.
+func TestA1_WhatIsNotApprovedIsDeniedByTheProgramsOwnRules(t *testing.T) {
+	rules := func(use string, edits bool, tools ...string) string {
+		a, ok := stream.Lookup(use)
+		require.True(t, ok)
+		c := stream.Call{Agent: spec.Agent{Use: use}, MayEdit: edits, Tools: tools}
+		return strings.Join(a.Env(c), "\n") + strings.Join(slices.Collect(maps.Values(a.Files(c))), "\n")
+	}
+	deny := func(names string) string {
+		return "[[rule]]\ntoolName = [" + names + "]\ndecision = \"deny\"\npriority = 999\n\n"
+	}
+	require.Equal(t, `OPENCODE_PERMISSION={"task":"deny"}`, rules("opencode", true, "*"))
+	require.Equal(t, `OPENCODE_PERMISSION={"bash":"deny","edit":"deny","task":"deny"}`, rules("opencode", false, "*"))
+	require.Equal(t, `OPENCODE_PERMISSION={"bash":{"*":"deny","go test":"allow","go test *":"allow"},"task":"deny","webfetch":"deny","websearch":"deny"}`, rules("opencode", true, "read", "edit", "shell(go test *)"))
+	require.Equal(t, `OPENCODE_PERMISSION={"bash":"deny","edit":"deny","task":"deny","webfetch":"deny","websearch":"deny"}`, rules("opencode", false, "read", "edit", "shell(go test *)"))
+	require.Equal(t, deny(`"invoke_agent"`), rules("gemini", true, "*"))
+	require.Equal(t, deny(`"replace", "write_file", "web_fetch", "google_web_search", "invoke_agent"`)+`[[rule]]
+toolName = ["run_shell_command", "list_background_processes", "read_background_output"]
+decision = "allow"
+priority = 999
+commandPrefix = "go test"
+
+[[rule]]
+toolName = ["run_shell_command", "list_background_processes", "read_background_output"]
+decision = "deny"
+priority = 998
+
+`, rules("gemini", true, "read", "shell(go test *)"))
+	require.Empty(t, rules("claude", true, "read"))
 }
 
 func FuzzStream(f *testing.F) {

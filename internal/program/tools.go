@@ -1,0 +1,215 @@
+package program
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Class is a sort of tools that a contract approves, whatever a program calls them (A1).
+type Class string
+
+// The classes of tools.
+const (
+	Looks     Class = "read"
+	Edits     Class = "edit"
+	Shell     Class = "shell"
+	Network   Class = "network"
+	MCP       Class = "mcp"
+	Subagents Class = "subagents"
+)
+
+// Classes says what each class is.
+var Classes = []struct {
+	Class   Class
+	Meaning string
+}{
+	{Looks, "look at files"},
+	{Edits, "change files"},
+	{Shell, "run commands; shell(go test *) is those alone that begin with go test"},
+	{Network, "fetch pages and search the web"},
+	{MCP, "tools of the MCP servers that agent.args names"},
+	{Subagents, "agents of its own, and work that it takes up again later"},
+}
+
+// Tools is how a program is held to the tools that a contract approves. A class that it has no tools of here it does
+// not have when pawl calls it: approving that grants nothing.
+type Tools struct {
+	Has      map[Class][]string // its own names for them
+	Always   []Class            // it can't be kept from these, so a list has to approve them
+	Patterns bool               // its shell can be held to some commands
+	Own      bool               // a list may name tools of its own
+	By       string             // what holds it to them, for people; "" where nothing does
+}
+
+// Approved are the entries of approvals.tools, read.
+type Approved struct {
+	All      bool     // "*": every class but subagents
+	Classes  []Class  // those that are named
+	Commands []string // what the commands of the shell begin with, where it is not approved whole
+	Own      []string // names of a program's own
+}
+
+// Approve reads the entries of approvals.tools. Those that no program could be held to are names of a program's own.
+func Approve(entries []string) (a Approved) {
+	for _, entry := range entries {
+		class, commands, _ := ReadEntry(entry)
+		switch {
+		case entry == "*":
+			a.All = true
+		case commands != "":
+			a.Commands = append(a.Commands, commands)
+		case class != "":
+			a.Classes = append(a.Classes, class)
+		default:
+			a.Own = append(a.Own, entry)
+		}
+	}
+	if a.May(Shell) {
+		a.Commands = nil
+	}
+	return a
+}
+
+// ReadEntry reads one entry of approvals.tools: its class, "" where it is a name of a program's own, and of shell(go
+// test *) what the commands begin with. The error says what is wrong with the brackets of a class.
+func ReadEntry(entry string) (class Class, commands string, err error) {
+	name, inside, bracketed := strings.Cut(entry, "(")
+	known := func(name string) bool {
+		for _, c := range Classes {
+			if string(c.Class) == name {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case !known(name):
+		return "", "", nil
+	case !bracketed:
+		return Class(name), "", nil
+	case Class(name) != Shell:
+		return "", "", fmt.Errorf("has brackets, which only %s takes", Shell)
+	}
+	commands, closed := strings.CutSuffix(inside, " *)")
+	if commands = strings.Join(strings.Fields(commands), " "); !closed || commands == "" || strings.ContainsAny(commands, "*?()[]{}$`\"'\\;&|<>,:") {
+		return "", "", fmt.Errorf("names no commands by the words that they begin with")
+	}
+	return Shell, commands, nil
+}
+
+// May reports whether a class is approved whole. "*" does not mean subagents: what those spend is not all told.
+func (a Approved) May(c Class) bool {
+	return a.All && c != Subagents || slices.Contains(a.Classes, c)
+}
+
+// Withheld are the program's own names for the tools that are not approved, in the order of Classes.
+func (t Tools) Withheld(a Approved) (all []string) {
+	for _, c := range Classes {
+		if !a.May(c.Class) && (c.Class != Shell || len(a.Commands) == 0) {
+			all = append(all, t.Has[c.Class]...)
+		}
+	}
+	return all
+}
+
+// Names are the entries with the program's own names in place of classes, each once.
+func (t Tools) Names(entries []string) (all []string) {
+	for _, entry := range entries {
+		names := []string{entry}
+		switch class, commands, _ := ReadEntry(entry); {
+		case commands != "":
+			names = []string{t.Has[Shell][0] + "(" + commands + ":*)"}
+		case class != "":
+			names = t.Has[class]
+		}
+		for _, name := range names {
+			if !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
+}
+
+// Keeps says why the program can't be held to the entries of approvals.tools, and what it could be held to; "" where it
+// can be, and where nothing holds it, of which the contract tells (Unheld).
+func (p Program) Keeps(entries []string) (what, want string) {
+	a, t := Approve(entries), p.Tools
+	if t.By == "" || len(entries) == 0 {
+		return "", ""
+	}
+	if len(a.Own) > 0 && !t.Own {
+		return fmt.Sprintf("has %q, and %s can be held to classes of tools alone", a.Own[0], p.Name), ClassNames() + `, or ["*"] for all of its tools`
+	}
+	if len(a.Commands) > 0 && !t.Patterns {
+		return "is some commands alone, and the shell of " + p.Name + " can't be held to those", string(Shell) + ", or another agent"
+	}
+	for _, c := range t.Always {
+		if !a.May(c) {
+			return fmt.Sprintf("is without %s, and %s can't be kept from that", c, p.Name), string(c) + " as well, or another agent"
+		}
+	}
+	return "", ""
+}
+
+// Unheld says what a contract approves or not that nothing holds the program to, for whoever approves it.
+func (p Program) Unheld(entries []string) (lines []string) {
+	a, t := Approve(entries), p.Tools
+	switch {
+	case !a.All && t.By == "":
+		lines = append(lines, "nothing holds "+p.named()+" to these tools but the sandbox")
+	case !a.All && a.May(Shell) && !(a.May(Edits) && a.May(Network)) && p.Name != Codex: // whose own sandbox does
+		lines = append(lines, "the shell of "+p.Name+" does what the sandbox lets it, whatever the other tools")
+	}
+	if slices.Contains(a.Classes, Subagents) && len(t.Has[Subagents]) > 0 && p.Name != Claude {
+		lines = append(lines, "what agents of "+p.Name+" spend may be in no count")
+	}
+	return lines
+}
+
+// Servers returns the names of the MCP servers that arguments of Claude Code configure as JSON. Approved is each by its
+// name, so that of those in a file nobody knows: other reports whether there are such.
+func Servers(args []string) (names []string, other bool) {
+	inside := false
+	for _, arg := range args {
+		value, joined := strings.CutPrefix(arg, "--mcp-config=")
+		switch {
+		case arg == "--mcp-config":
+			inside = true
+			continue
+		case strings.HasPrefix(arg, "-") && !joined:
+			inside = false
+			continue
+		case !inside && !joined:
+			continue
+		}
+		var config struct {
+			Servers map[string]json.RawMessage `json:"mcpServers"`
+		}
+		if json.Unmarshal([]byte(value), &config) != nil {
+			other = true
+		}
+		names = slices.AppendSeq(names, maps.Keys(config.Servers))
+	}
+	slices.Sort(names)
+	return slices.Compact(names), other
+}
+
+func (p Program) named() string {
+	if p.Name == Command {
+		return "the command"
+	}
+	return p.Name
+}
+
+// ClassNames are the names of all classes, for people.
+func ClassNames() string {
+	var names []string
+	for _, c := range Classes {
+		names = append(names, string(c.Class))
+	}
+	return strings.Join(names, ", ")
+}
