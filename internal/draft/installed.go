@@ -18,18 +18,32 @@ func (t tree) choose(what string, options ...string) string {
 	if chosen == 0 {
 		return options[0]
 	}
-	note := t.lacks(options[0]) + " is not on the PATH"
+	note := absent(t.lacks(options[0]))
 	if chosen < 0 {
 		t.miss(note + ", and " + what + " (" + options[0] + ") can't do without it: pawl validate refuses this until it is there")
 		return options[0]
 	}
-	t.miss(note + ", so " + what + " is " + options[chosen] + " and not " + options[0])
+	t.miss(note + ", so this proposes " + options[chosen] + " for " + what + " and not " + options[0])
 	return options[chosen]
 }
 
-// lacks is the first program of a command that is not here, "" where all are.
+// absent says of a program that it is not here.
+func absent(program string) string {
+	if strings.Contains(program, "/") {
+		return program + " is not there"
+	}
+	return program + " is not on the PATH"
+}
+
+// lacks is the first program of a command that is not here, "" where all are. Of make it is also one that the
+// target calls.
 func (t tree) lacks(command string) string {
-	for _, name := range spec.Programs(command) {
+	names := spec.Programs(command)
+	if target, is := strings.CutPrefix(command, "make "); is {
+		_, text := t.makes()
+		names = append(names, spec.TargetPrograms(text, strings.TrimPrefix(target, "--silent "))...)
+	}
+	for _, name := range names {
 		if !t.program(name) {
 			return name
 		}

@@ -24,8 +24,8 @@ var languages = []language{
 	{"node", []string{".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx"}, []string{"package.json"}, node},
 	{"python", []string{".py"}, []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile"}, python},
 	{"rust", []string{".rs"}, []string{"Cargo.toml"}, rust},
-	{"java", []string{".java", ".kt"}, []string{"pom.xml"}, java("mvnw", "mvn", " -q -B test", " -q -B compile", "pom.xml", "**/target/**")},
-	{"java", []string{".java", ".kt"}, []string{"build.gradle", "build.gradle.kts"}, java("gradlew", "gradle", " -q test", " -q classes", "build.gradle*", "**/build/**", ".gradle/**")},
+	{"java", []string{".java", ".kt"}, []string{"pom.xml"}, java("mvnw", "mvn", " -q -B -fae test", " -q -B compile", "pom.xml", "**/target/**")},
+	{"java", []string{".java", ".kt"}, []string{"build.gradle", "build.gradle.kts"}, java("gradlew", "gradle", " -q test --continue", " -q classes", "build.gradle*", "**/build/**", ".gradle/**")},
 	{"ruby", []string{".rb"}, []string{"Gemfile"}, ruby},
 	{"php", []string{".php"}, []string{"composer.json"}, php},
 	{"elixir", []string{".ex", ".exs"}, []string{"mix.exs"}, elixir},
@@ -396,7 +396,8 @@ func (t tree) sources(scope []string) string {
 }
 
 func rust(t tree) Repository {
-	r := Repository{Test: "cargo test", Check: "cargo check --quiet", Keep: []string{"target/**"},
+	// Which tests fail has to be known of all of them: those that did before do not count.
+	r := Repository{Test: "cargo test --no-fail-fast", Check: "cargo check --quiet", Keep: []string{"target/**"},
 		Scope: append(t.under("src"), t.inner("crates", "src")...), Protect: append(t.present("Cargo.toml", "Cargo.lock"), t.under("tests", "benches")...)}
 	if len(r.Scope) == 0 {
 		r.Scope = []string{"**/*.rs"}
@@ -421,17 +422,25 @@ func ruby(t tree) Repository {
 
 var makeTarget = regexp.MustCompile(`(?m)^([A-Za-z][\w-]*)[ \t]*:([^=]|$)`)
 
+// makes is the file that make reads, and what is in it.
+func (t tree) makes() (name, text string) {
+	for _, name := range []string{"GNUmakefile", "makefile", "Makefile"} {
+		if t.has[name] {
+			return name, t.read(name)
+		}
+	}
+	return "", ""
+}
+
 // makefile reads the targets that have the usual names.
 func (t tree) makefile() (r Repository) {
 	targets := map[string]bool{}
-	for _, name := range []string{"GNUmakefile", "makefile", "Makefile"} {
-		if t.has[name] {
-			for _, m := range makeTarget.FindAllStringSubmatch(t.read(name), -1) {
-				targets[m[1]] = true
-			}
-			r.Protect = []string{name} // or a change of it would be a way to a better number
-			break                      // as make does
-		}
+	name, text := t.makes()
+	if name != "" {
+		r.Protect = []string{name} // or a change of it would be a way to a better number
+	}
+	for _, m := range makeTarget.FindAllStringSubmatch(text, -1) {
+		targets[m[1]] = true
 	}
 	for _, name := range []string{"test", "check"} {
 		if targets[name] && r.Test == "" {
@@ -439,9 +448,15 @@ func (t tree) makefile() (r Repository) {
 		}
 	}
 	for _, name := range []string{"lint", "vet"} {
-		if targets[name] && r.Check == "" {
-			r.Check = "make " + name
+		if !targets[name] || r.Check != "" {
+			continue
 		}
+		// A loop can do without a check, and not with one that always fails.
+		if lacks := t.lacks("make " + name); lacks != "" {
+			t.miss(absent(lacks) + ", so the check is not make " + name)
+			continue
+		}
+		r.Check = "make " + name
 	}
 	for _, name := range []string{"bench", "benchmark", "measure"} {
 		if targets[name] && r.Metric.Command == "" {

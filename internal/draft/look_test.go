@@ -64,7 +64,19 @@ func TestWhatIsNotInstalledIsSaidAndTheNextBestTaken(t *testing.T) {
 			files:    map[string]string{"Makefile": "test:\n\tgo test\n", "go.mod": "", "a.go": "", ".golangci.yml": ""},
 			programs: []string{"go"},
 			test:     "go test -json ./...", check: "go vet ./...",
-			missing: "golangci-lint is not on the PATH, so the check is go vet ./... and not golangci-lint run",
+			missing: "golangci-lint is not on the PATH, so this proposes go vet ./... for the check and not golangci-lint run",
+		},
+		"what a target of make calls": {
+			files: map[string]string{"a.c": "", "setup.py": "", "test_a.py": "import unittest\n",
+				"Makefile": "PY=~/venv/bin/python\nlint: ready\n\tcc -c a.c\nready:\n\tclang-tidy a.c\ntest:\n\t@$(PY) -m unittest\n"},
+			programs: []string{"make", "cc", "python3"},
+			test:     "python3 -m unittest discover", check: "python3 -m compileall -q .",
+			missing: "~/venv/bin/python is not there, so this proposes python3 -m unittest discover for the tests and not make test",
+		},
+		"a check of make's, where there is no other": {
+			files:    map[string]string{"a.c": "", "Makefile": "lint: ready\n\tcc -c a.c\nready:\n\tclang-tidy a.c || true\n\tclang-tidy a.c\ntest:\n\t$(CC) a.c\n\t./a.out\n"},
+			programs: []string{"make", "cc"},
+			test:     "make test", missing: "clang-tidy is not on the PATH, so the check is not make lint",
 		},
 		"dotnet": {
 			files: map[string]string{"global.json": "", "src/a.cs": "", "tests/b.cs": ""},

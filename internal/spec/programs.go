@@ -19,18 +19,47 @@ func Programs(command string) (names []string) {
 	if len(command) > maxCommand || strings.ContainsRune(command, 0) {
 		return nil
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
-	if err != nil {
-		return nil
-	}
 	p := programs{}
-	p.list(file.Stmts)
+	p.read(command)
+	return p.names
+}
+
+// TargetPrograms returns the programs that a target of a Makefile needs, with those of the targets before it: what
+// Programs says of their commands, and what they name by a path outside of the repository (/… and ~/…). It returns
+// none where there is no such target.
+func TargetPrograms(makefile, target string) (names []string) {
+	all, p, seen := makeRecipes(makefile), programs{outside: true}, map[string]bool{}
+	var follow func(name string)
+	follow = func(name string) {
+		one := all.targets[name]
+		if one == nil || seen[name] {
+			return
+		}
+		seen[name] = true
+		for _, before := range one.before {
+			follow(before)
+		}
+		for _, command := range one.commands {
+			p.read(command)
+		}
+	}
+	follow(target)
 	return p.names
 }
 
 type programs struct {
-	names []string
-	own   []string // functions of the command itself
+	names   []string
+	own     []string // functions of the command itself
+	src     string   // what is being read
+	outside bool     // paths that are no relative ones are names too
+}
+
+func (p *programs) read(command string) {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+	if err == nil {
+		p.src = command
+		p.list(file.Stmts)
+	}
 }
 
 func (p *programs) list(stmts []*syntax.Stmt) {
@@ -42,7 +71,10 @@ func (p *programs) list(stmts []*syntax.Stmt) {
 func (p *programs) statement(s *syntax.Stmt) {
 	switch x := s.Cmd.(type) {
 	case *syntax.CallExpr:
-		r := shellReader{}
+		if len(x.Args) > 0 && p.outside && strings.HasPrefix(x.Args[0].Lit(), "~/") { // which a reader does not know
+			p.names = append(p.names, x.Args[0].Lit())
+		}
+		r := shellReader{src: p.src}
 		var words []word
 		for _, arg := range x.Args {
 			words = append(words, r.word(arg))
@@ -76,7 +108,8 @@ func (p *programs) call(words []word) {
 	if options, wraps := wrappers[name]; wraps && !contains("npx pnpx bunx busybox", name) && !(name == "command" && len(words) > 1 && contains("-v -V", words[1].text)) {
 		p.call(unwrap(words[1:], options))
 	}
-	if !strings.Contains(name, "/") && !contains(builtins, name) && !slices.Contains(p.own, name) && !slices.Contains(p.names, name) {
+	outside := p.outside && strings.HasPrefix(name, "/")
+	if (outside || !strings.Contains(name, "/")) && !contains(builtins, name) && !slices.Contains(p.own, name) && !slices.Contains(p.names, name) {
 		p.names = append(p.names, name)
 	}
 }

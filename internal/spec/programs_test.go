@@ -20,9 +20,19 @@ func TestProgramsAreThoseThatACommandCannotDoWithout(t *testing.T) {
 		"f() { mvn test; }; f && (dotnet test; true)": {"dotnet"},
 		"$RUNNER test; [ -e x ]; echo hello":          nil,
 		"sh -c 'perl x' && time \"ruby\" x && ruby y": {"sh", "ruby"},
-		"'unclosed":      nil,
-		"env A=1 go vet": {"go", "env"},
+		"'unclosed":                              nil,
+		"env A=1 go vet":                         {"go", "env"},
+		"python ${ARGS:-x} $X && ruby ${Y#z} $X": {"python", "ruby"},
 	} {
 		assert.Equal(t, want, spec.Programs(command), command)
+	}
+}
+
+func TestATargetNeedsWhatItsRecipesCall(t *testing.T) {
+	const makefile = "PY = ~/venv/bin/python\ntest: build lint\n\t@$(PY) -m unittest $@ $(ARGS)\n\t./run $<\nbuild: test\n\t$(CC) $(CFLAGS) a.c\nlint:\n\t/opt/lint x || true\n\t/opt/lint y; $(OTHER) z\nother:\n\tperl x\n"
+	for target, want := range map[string][]string{
+		"test": {"cc", "/opt/lint", "~/venv/bin/python"}, "other": {"perl"}, "nothing": nil,
+	} {
+		assert.Equal(t, want, spec.TargetPrograms(makefile, target), target)
 	}
 }

@@ -18,8 +18,14 @@ import (
 )
 
 // improvement is what the agent does to make the code shorter: something honest, something that takes a test
-// away, something that breaks the code. They are scripts on the desk.
-type improvement struct{ honest, cheat, broken string }
+// away, something that breaks the code. They are scripts on the desk. caught is what refuses the second.
+type improvement struct{ honest, cheat, broken, caught string }
+
+// A test that is taken away is sealed, or there is one test fewer.
+const (
+	sealed = "policy:sealed"
+	fewer  = "guard-fail"
+)
 
 // delivery is a function that was broken, what else fails before anybody writes, and how the agent mends the
 // function.
@@ -29,7 +35,7 @@ var sources = map[string]source{
 	"go-wordwrap": {
 		module: "github.com/mitchellh/go-wordwrap@v1.0.1", sum: "h1:TLuKupo69TCn6TQSyGxwI1EblZZEsQ0vMlAFQflz0v0=", needs: []string{"go"},
 		improve: &improvement{
-			honest: `sed -i '/^\/\//d' wordwrap.go`, cheat: `sed -i '/^func TestWrapString/,$d' wordwrap_test.go`, broken: `sed -i 's/return buf.String()/return s/' wordwrap.go`,
+			honest: `sed -i '/^\/\//d' wordwrap.go`, cheat: `sed -i '/^func TestWrapString/,$d' wordwrap_test.go`, broken: `sed -i 's/return buf.String()/return s/' wordwrap.go`, caught: sealed,
 		},
 	},
 	"levenshtein": {
@@ -44,7 +50,7 @@ var sources = map[string]source{
 	"json-stable-stringify": {
 		npm: "json-stable-stringify@1.0.1", digest: "70e228b750bf40ab69dda437f284992f1ea4c4bf9e788dc7fc586a6956256150", needs: []string{"node", "npm"},
 		improve: &improvement{
-			honest: `sed -i '/^ *$/d' index.js`, cheat: `git rm -q test/to-json.js || rm test/to-json.js`, broken: `sed -i 's/objectKeys(node).sort(cmp && cmp(node))/objectKeys(node)/' index.js`,
+			honest: `sed -i '/^ *$/d' index.js`, cheat: `git rm -q test/to-json.js || rm test/to-json.js`, broken: `sed -i 's/objectKeys(node).sort(cmp && cmp(node))/objectKeys(node)/' index.js`, caught: sealed,
 		},
 	},
 	"deep-equal": {
@@ -58,34 +64,92 @@ var sources = map[string]source{
 	"gyp": {
 		npm: "node-gyp@10.1.0", digest: "b71d575f010a9bce7c5acd97b45c00a918f6ce8e55783a8f6cb32bbfba8e6862", below: "gyp", needs: []string{"npm", "python3"},
 		improve: &improvement{
-			honest: `sed -i '/^ *#/d' pylib/gyp/easy_xml.py`, cheat: `sed -i '/^class/,$d' pylib/gyp/easy_xml_test.py`, broken: `echo >pylib/gyp/easy_xml.py`,
+			honest: `sed -i '/^ *#/d' pylib/gyp/easy_xml.py`, cheat: `sed -i '/^class/,$d' pylib/gyp/easy_xml_test.py`, broken: `echo >pylib/gyp/easy_xml.py`, caught: sealed,
 		},
 	},
+	"colorama": {
+		debian: "python-colorama_0.4.6.orig.tar.gz", digest: "2d0543c3970840160b32656ab83d43b7f3533208c2c5f3ee5b839940d00af0bd", needs: []string{"python3", "make"},
+	},
+	"compare-versions": {
+		debian: "node-compare-versions_5.0.1.orig.tar.gz", digest: "e5273a953498a933891d6960745bac6b0df293094ff93b14a3cec5233f3c0468", needs: []string{"node", "npm", "npx"}, slow: true,
+		deliver: &delivery{
+			file: "src/index.ts", breaks: `sed -i 's/return p1 ? -1 : 1;/return p1 ? 1 : 1;/' src/index.ts`,
+			fails: `printf "import assert from 'assert';\ndescribe('docker', () => {\n  it('runs', () => assert.ok(process.env.DOCKER));\n});\n" >test/docker.ts`,
+			mends: `sed -i 's/return p1 ? 1 : 1;/return p1 ? -1 : 1;/' src/index.ts`,
+		},
+	},
+	"character-parser": {
+		debian: "node-character-parser_3.1.0.orig.tar.gz", digest: "a662d6630526aa7f2fa4a4fdc9ec25834a8466e523df0e3922d2ecaad789172c", needs: []string{"node", "npm", "npx"},
+	},
+	"fnv": {
+		debian: "rust-fnv_1.0.7.orig.tar.gz", digest: "3f9eec918d3f24069decb9af1554cad7c880e2da24a9afd88aca000531ab82c1", needs: []string{"cargo"},
+		improve: &improvement{
+			honest: `sed -i '/^$/d' lib.rs`, cheat: `sed -i '/^#\[cfg(test)\]$/,$d' lib.rs`, broken: `sed -i 's/hash ^ (\*byte as u64)/hash/' lib.rs`, caught: fewer,
+		},
+		deliver: &delivery{
+			file: "lib.rs", breaks: `sed -i 's/FnvHasher(0xcbf29ce484222325)/FnvHasher(0)/' lib.rs`,
+			fails: `mkdir tests; printf '#[test]\nfn in_docker() {\n    std::process::Command::new("no-docker-here").status().unwrap();\n}\n' >tests/docker.rs`,
+			mends: `sed -i 's/FnvHasher(0)/FnvHasher(0xcbf29ce484222325)/' lib.rs`,
+		},
+	},
+	"jsmn": {
+		debian: "jsmn_1.1.0.orig.tar.gz", digest: "5f0913a10657fe7ec8d5794ccf00a01000e3e1f2f1e1f143c34a0f7b47edcb38", needs: []string{"make", "cc"},
+		improve: &improvement{
+			honest: `sed -i '/^$/d' jsmn.h`, cheat: `git rm -q test/tests.c || rm test/tests.c`, broken: `sed -i 's/return JSMN_ERROR_PART/return 0/' jsmn.h`, caught: sealed,
+		},
+	},
+	"cjson": {
+		debian: "cjson_1.7.15.orig.tar.gz", digest: "5308fd4bd90cef7aa060558514de6a1a4a0819974a26e6ed13973c5f624c24b2", needs: []string{"make", "gcc"},
+	},
+	"json-simple": {
+		debian: "json-simple_2.3.0.orig.tar.gz", digest: "791795a201ce34230b5434cd6e332601a3c0cd897bb5c35c7ac31405a97e9488", needs: []string{"java", "mvn", debianSurefire}, slow: true,
+		// Debian has neither the plugins that publish it nor those that generate a lexer, which is there.
+		without: debianMaven + `; sed -i -e 70,171d -e 's/<version>2.3.2</<version>3.10.1</' -e 's/<version>4.12</<version>4.x</' pom.xml`,
+		improve: &improvement{
+			honest: `sed -i '/^$/d' src/main/java/org/json/simple/Jsoner.java`, cheat: `git rm -q src/test/java/org/json/simple/JsonerTest.java || rm src/test/java/org/json/simple/JsonerTest.java`,
+			broken: `sed -i 's/final LinkedList<States> stateStack = new LinkedList<>();/final LinkedList<States> stateStack = null;/' src/main/java/org/json/simple/Jsoner.java`, caught: sealed,
+		},
+	},
+	"java-string-similarity": {
+		debian: "java-string-similarity_2.0.0.orig.tar.xz", digest: "3c10dbefdc09cb3fea52c0e098ff6663b712e66ee5273ec94128783561a811ec", needs: []string{"java", "mvn", "xz", debianSurefire},
+	},
 }
+
+// debianMaven has Maven take what Debian has installed, as people of Debian do.
+const debianMaven = `mkdir .mvn; printf '%s\n' -o -s /etc/maven/settings-debian.xml >.mvn/maven.config; echo -XX:TieredStopAtLevel=1 -XX:+UseSerialGC >.mvn/jvm.config`
+
+// debianSurefire is there where Debian's Maven can run tests.
+const debianSurefire = "/usr/share/maven-repo/org/apache/maven/plugins/maven-surefire-plugin"
 
 // real is a world around the repository of a source, with the given changes on top.
 func real(t *testing.T, s source, changes ...string) *world.World {
 	t.Helper()
+	theirs := t.TempDir()
+	s.put(t, theirs)
 	w := world.New(t, "")
 	require.NoError(t, os.RemoveAll(w.Repo))
-	require.NoError(t, os.MkdirAll(w.Repo, 0o755))
-	s.put(t, w.Repo)
-	for _, change := range changes {
+	require.NoError(t, os.Rename(theirs, w.Repo))
+	for _, change := range append([]string{s.without}, changes...) {
 		c := exec.Command("sh", "-ec", change)
 		c.Dir = w.Repo
 		out, err := c.CombinedOutput()
 		require.NoError(t, err, string(out))
 	}
-	w.Write("repo/.gitignore", "node_modules/\n__pycache__/\n")
+	ignored, _ := os.ReadFile(filepath.Join(w.Repo, ".gitignore"))
+	w.Write("repo/.gitignore", string(ignored)+"\nnode_modules/\n__pycache__/\n")
 	w.Git("init", "--quiet", "--initial-branch=main", w.Repo)
 	for key, value := range map[string]string{"user.name": "Ann", "user.email": "ann@example.com", "gc.auto": "0"} {
 		w.Git("config", key, value)
 	}
+	w.Git("add", "--force", "--all") // theirs have files that they tell git to ignore
 	w.Commit("a repository that others wrote")
 	// What init finds is what a machine has that has just these.
 	bin := filepath.Join(w.Dir, "bin")
 	require.NoError(t, os.MkdirAll(bin, 0o755))
 	for _, tool := range append([]string{"git", "sh", "find", "wc", "cat", "awk"}, s.needs...) {
+		if strings.Contains(tool, "/") {
+			continue
+		}
 		path, err := exec.LookPath(tool)
 		require.NoError(t, err)
 		script := "#!/bin/sh\nexec " + path + ` "$@"` + "\n"
@@ -153,6 +217,9 @@ func TestRealRepositoriesAreImproved(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
+			if s.slow {
+				world.Slow(t, "other languages do the same")
+			}
 			w := real(t, s)
 			w.Script("case $PAWL_ITERATION in\n1) " + s.improve.honest + "; echo 'shorten the code';;\n2) " + s.improve.cheat + "; echo 'take a test away';;\n*) " + s.improve.broken + "; echo 'drop what nobody needs';;\nesac\n")
 			drafts(w)
@@ -166,7 +233,7 @@ func TestRealRepositoriesAreImproved(t *testing.T) {
 			for _, row := range rows[2:] {
 				require.Equal(t, "no", row.Kept(), "%v", rows)
 			}
-			require.Contains(t, rows[2].Description(), "policy:sealed")
+			require.Contains(t, rows[2].Description(), s.improve.caught)
 			require.Regexp(t, "^(guard-fail|no-improvement|check)", rows[3].Description())
 		})
 	}
@@ -180,6 +247,9 @@ func TestRealRepositoriesAreMended(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
+			if s.slow {
+				world.Slow(t, "other languages do the same")
+			}
 			w := real(t, s, s.deliver.breaks, s.deliver.fails)
 			w.Script(`[ "$PAWL_ROLE" = planner ] && { echo "Mend the function."; exit 0; }` + "\n" + s.deliver.mends + "\necho 'mend what was broken'")
 			drafts(w, "--kind", "deliver", "--goal", "Mend the function that the tests say is broken")

@@ -1,13 +1,9 @@
 package real_test
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -22,10 +18,14 @@ import (
 
 // source is a repository as its package manager has it, pinned by version and digest.
 type source struct {
-	module, sum string // of a Go module: path@version, and the sum that go.sum would have
-	npm, digest string // of an npm package: name@version, and the SHA-256 of its file
-	below       string // the folder in it that is the repository
-	needs       []string
+	module, sum string   // of a Go module: path@version, and the sum that go.sum would have
+	npm         string   // an npm package: name@version
+	debian      string   // a file of a Debian source package: name_version.orig.tar.gz
+	digest      string   // the SHA-256 of the file that npm or Debian has
+	below       string   // the folder in it that is the repository
+	needs       []string // programs, and what is somewhere
+	slow        bool     // what its loops run takes long
+	without     string   // what is changed because these machines lack what it is for
 	improve     *improvement
 	deliver     *delivery
 }
@@ -35,15 +35,24 @@ type source struct {
 func (s source) put(t *testing.T, dir string) {
 	t.Helper()
 	for _, tool := range s.needs {
-		if _, err := exec.LookPath(tool); err != nil {
+		_, err := exec.LookPath(tool)
+		if strings.Contains(tool, "/") {
+			_, err = os.Stat(tool)
+		}
+		if err != nil {
 			world.Lacks(t, "there is no "+tool)
 		}
 	}
-	if s.module != "" {
+	switch {
+	case s.module != "":
 		s.putModule(t, dir)
-		return
+	case s.npm != "":
+		file := cached(t, strings.NewReplacer("@", "-", "/", "-").Replace(s.npm)+".tgz")
+		s.unpack(t, dir, file, exec.Command("npm", "pack", "--silent", "--pack-destination", filepath.Dir(file), s.npm))
+	default:
+		file := cached(t, s.debian)
+		s.unpack(t, dir, file, debian(t, s.debian, filepath.Dir(file))...)
 	}
-	s.putPackage(t, dir)
 }
 
 func (s source) putModule(t *testing.T, dir string) {
@@ -68,39 +77,67 @@ func (s source) putModule(t *testing.T, dir string) {
 	}))
 }
 
-func (s source) putPackage(t *testing.T, dir string) {
+// cached is where a file is kept from one run to the next.
+func cached(t *testing.T, name string) string {
 	t.Helper()
 	user, err := os.UserCacheDir()
 	require.NoError(t, err)
 	cache := filepath.Join(user, "pawl-test-real")
 	require.NoError(t, os.MkdirAll(cache, 0o755))
-	file := filepath.Join(cache, strings.NewReplacer("@", "-", "/", "-").Replace(s.npm)+".tgz")
-	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-		if out, err := exec.Command("npm", "pack", "--silent", "--pack-destination", cache, s.npm).CombinedOutput(); err != nil {
-			world.Lacks(t, s.npm+" can't be fetched: "+string(out))
+	return filepath.Join(cache, name)
+}
+
+// debian are the commands that fetch a file of a source package from where this machine has its packages from,
+// whether or not it has been told that there are sources.
+func debian(t *testing.T, file, into string) []*exec.Cmd {
+	t.Helper()
+	targets, err := exec.Command("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages").Output()
+	if err != nil {
+		world.Lacks(t, "there is no apt-get to fetch "+file+" with")
+	}
+	var list strings.Builder
+	for target := range strings.Lines(string(targets)) {
+		if strings.HasSuffix(target, " main\n") && strings.Contains(target, "/debian/ ") {
+			list.WriteString("deb-src " + target)
 		}
+	}
+	own := filepath.Join(into, "apt")
+	require.NoError(t, os.MkdirAll(filepath.Join(own, "lists", "partial"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(own, "sources.list"), []byte(list.String()), 0o644))
+	apt := func(args ...string) *exec.Cmd {
+		c := exec.Command("apt-get", append([]string{
+			"-o", "Dir::Etc::SourceList=" + filepath.Join(own, "sources.list"), "-o", "Dir::Etc::SourceParts=/dev/null",
+			"-o", "Dir::State::Lists=" + filepath.Join(own, "lists"), "-o", "APT::Sandbox::User=",
+		}, args...)...)
+		c.Dir = into
+		return c
+	}
+	name, _, _ := strings.Cut(file, "_")
+	fetch := func() *exec.Cmd { return apt("source", "-qq", "--download-only", "--tar-only", name) }
+	return []*exec.Cmd{apt("update", "-qq"), fetch(), fetch(), fetch()} // a mirror may have what it did not have a moment ago
+}
+
+// unpack unpacks a file. Where it is not there yet, the commands fetch it, one after the other until it is.
+func (s source) unpack(t *testing.T, dir, file string, fetch ...*exec.Cmd) {
+	t.Helper()
+	var said []byte
+	for _, c := range fetch {
+		if _, err := os.Stat(file); err == nil {
+			break
+		}
+		said, _ = c.CombinedOutput()
+	}
+	if _, err := os.Stat(file); err != nil {
+		world.Lacks(t, filepath.Base(file)+" can't be fetched: "+string(said))
 	}
 	packed, err := os.ReadFile(file)
 	require.NoError(t, err)
 	digest := sha256.Sum256(packed)
-	require.Equal(t, s.digest, hex.EncodeToString(digest[:]), "another package than the one that is pinned: %s", file)
-	z, err := gzip.NewReader(strings.NewReader(string(packed)))
-	require.NoError(t, err)
-	under := filepath.Join("package", s.below)
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		require.NoError(t, err)
-		name, err := filepath.Rel(under, filepath.Clean(h.Name))
-		if err != nil || !filepath.IsLocal(name) || h.Typeflag != tar.TypeReg {
-			continue
-		}
-		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
-		f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
-		require.NoError(t, err)
-		_, err = io.Copy(f, r)
-		require.NoError(t, errors.Join(err, f.Close()))
+	require.Equal(t, s.digest, hex.EncodeToString(digest[:]), "another file than the one that is pinned: %s", file)
+	args := []string{"-xf", file, "-C", dir, "--strip-components=1", "--no-same-owner", "--no-same-permissions"}
+	if s.below != "" {
+		args = append(args[:4], "--strip-components=2", "package/"+s.below)
 	}
+	out, err := exec.Command("tar", args...).CombinedOutput()
+	require.NoError(t, err, string(out))
 }
