@@ -82,7 +82,8 @@ func (ws *loopWorkspace) brief(ctx context.Context, in act.Call, head string, c 
 		return nil, refuse(unknown)
 	}
 	s := contract.Spec
-	own := s.Agent.For(in.Role)
+	chain := s.Agent.Chain(in.Role)
+	own := chain[min(in.Substitute, len(chain)-1)]
 	adapter, built := stream.Lookup(own.Use)
 	if !built {
 		return nil, refuse(fault.New(fault.InvalidSpec, "this version knows no agent %q", own.Use))

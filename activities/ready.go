@@ -43,15 +43,8 @@ func (f *Preflight) ready(ctx context.Context, ws *loopWorkspace, s spec.Spec) e
 		}
 	}
 	seen := map[string]bool{}
-	for _, role := range append([]string{""}, spec.Roles()...) {
-		agent := s.Agent
-		if role != "" {
-			if _, own := s.Agent.Roles[role]; !own {
-				continue
-			}
-			agent = s.Agent.For(role)
-		}
-		for _, name := range programsOf(agent) {
+	for _, agent := range s.Agent.All() {
+		for _, name := range programsOf(agent.Agent) {
 			if seen[name] || ctx.Err() != nil {
 				continue
 			}

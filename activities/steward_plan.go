@@ -306,9 +306,9 @@ func (p *planning) compose(ctx context.Context, plan task.Plan) error {
 
 // agentsOf are the agents that the loops of a spec call.
 func agentsOf(s spec.Spec) []spec.Agent {
-	all := []spec.Agent{s.Agent}
-	for role := range s.Agent.Roles {
-		all = append(all, s.Agent.For(role))
+	var all []spec.Agent
+	for _, a := range s.Agent.All() {
+		all = append(all, a.Agent)
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -37,6 +38,7 @@ type iteration struct {
 	note        string              // of the change, which is no verdict
 	accepted    string              // the commit that passed the guard gate of a Deliver loop
 	evidence    []string
+	agents      []string // who made the change, where a role has several
 
 	// Of the last call of an agent.
 	called   outcome.Class
@@ -310,6 +312,7 @@ func (r *run) recordOf(ctx workflow.Context, m govern.Move) loop.Iteration {
 		N: s.Iteration, Description: cmp.Or(it.description, "nothing was changed"), Kept: m.Kept, Reason: m.Reason,
 		Commit: it.accepted, PhaseMs: maps.Clone(it.phaseMs), DurationMs: now.Sub(s.IterationStart).Milliseconds(), Attempts: s.Attempt,
 		Files: it.files, Evidence: it.evidence, EndedAt: now.UTC(), Metric: s.Best, Tree: it.tree, Note: it.note,
+		Agent: strings.Join(it.agents, ", "),
 	}
 	if c := s.Unjudged(); c != nil {
 		record.Commit = c.Commit

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -72,6 +73,10 @@ func (r *run) makeProposal(ctx workflow.Context) error {
 func (r *run) opinion(ctx workflow.Context, n int, why string) (govern.Opinion, error) {
 	state := r.State()
 	p := *state.Proposal
+	if len(r.eligible(spec.RoleReviewer)) == 0 { // after an amendment
+		why := "no reviewer is of another vendor than " + strings.Join(state.Writers, ", ") + ", whose models have written"
+		return govern.Opinion{Failed: why, Why: why}, nil
+	}
 	c := r.newCall(spec.RoleReviewer, string(state.Phase), state.Attempt)
 	c.Repair, c.Evidence = "", ""
 	if why != "" {

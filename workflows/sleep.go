@@ -17,8 +17,7 @@ import (
 // person what nobody else can know. Nil means that the call is to be made again. refusals counts those of the call in a
 // row; a person's answer begins anew.
 func (r *run) refused(ctx workflow.Context, call *act.Call, out act.Outcome, refusals *int) error {
-	agent := r.spec.Agent.For(call.Role)
-	p := govern.AfterRefusal(agent, out.Class, *out.Refused, *refusals, workflow.Now(ctx).UTC())
+	p := govern.AfterRefusal(r.caller(call), out.Class, *out.Refused, *refusals, workflow.Now(ctx).UTC())
 	if p.Ask == "" {
 		return r.sleep(ctx, loop.Sleep{
 			Class: out.Class, Status: out.Refused.Status, Reason: cmp.Or(out.Refused.Said, string(out.Class)), Role: call.Role,

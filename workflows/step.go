@@ -16,6 +16,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/spec"
 	"pawl/internal/wire"
 	"pawl/workflows/hosting"
 )
@@ -44,7 +45,7 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 	if call := in.Asks(); call != nil {
 		role = call.Role
 	}
-	refusals := 0 // in a row, of this call
+	refusals, tried := 0, relay{} // in a row, of this call
 	for {
 		if err := r.waitIfPaused(ctx, loop.PauseStep); err != nil {
 			return none, err
@@ -70,7 +71,10 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 		if call := in.Asks(); call != nil {
 			told = r.guide(call)
 			recorded = r.recordWith(ctx, call)
-			call.Budget, call.SilenceMs = r.left(call.Role), r.spec.Silence().Milliseconds()
+			r.hand(ctx, call, tried)
+			own := r.caller(call)
+			command = commandOf(own)
+			call.Budget, call.SilenceMs = r.left(own), r.spec.Silence().Milliseconds()
 		}
 		out, err := runStep[O, P](ctx, r, activity, command, in)
 		o, called := P(&out).Core(), P(&out).Said()
@@ -79,7 +83,7 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 			return out, stop(govern.NotPermitted.Of(denied))
 		}
 		if errors.Is(err, hosting.ErrLost) { // but what it cost was spent
-			r.Emit(ctx, r.ended(s, role, *o, called.Usage))
+			r.Emit(ctx, r.signed(r.ended(s, role, *o, called.Usage), in.Asks()))
 		}
 		if err != nil {
 			return out, err
@@ -92,7 +96,7 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 		if refused != nil { // it counts as no call, and what it waited for as no time
 			o.ElapsedMs, called.Usage.AgentCalls = 0, 0
 		}
-		done := r.ended(s, role, *o, called.Usage)
+		done := r.signed(r.ended(s, role, *o, called.Usage), in.Asks())
 		if !o.Interrupted && o.Exhausted == "" && refused == nil {
 			done.Told = told
 		}
@@ -111,9 +115,11 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 			o.Interrupted = true
 		}
 		if refused != nil && !o.Interrupted {
-			refusals++
-			if err := r.refused(ctx, in.Asks(), *o, &refusals); err != nil {
-				return out, err
+			if !r.passOn(ctx, in.Asks(), &tried, o) {
+				refusals++
+				if err := r.refused(ctx, in.Asks(), *o, &refusals); err != nil {
+					return out, err
+				}
 			}
 			o.Interrupted = true
 		}
@@ -193,8 +199,8 @@ func boundBy(out act.Outcome, bound loop.Resource) loop.Resource {
 
 // left is what the budgets leave for an agent call, where its program tells what it spends while
 // it works: crossing one of them then ends the call at once (A2).
-func (r *run) left(role string) map[loop.Resource]evidence.Decimal {
-	adapter, _ := stream.Lookup(r.spec.Agent.For(role).Use)
+func (r *run) left(own spec.Agent) map[loop.Resource]evidence.Decimal {
+	adapter, _ := stream.Lookup(own.Use)
 	var left map[loop.Resource]evidence.Decimal
 	for _, resource := range adapter.Live {
 		if remaining := r.State().Budget[resource].Remaining; remaining != nil {

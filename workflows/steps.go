@@ -12,6 +12,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/outcome"
 	"pawl/internal/reason"
+	"pawl/internal/spec"
 )
 
 func (r *run) newStep(name string, attempt int, limit time.Duration) act.Step {
@@ -78,12 +79,11 @@ func (r *run) newCall(role, phase string, attempt int) act.Call {
 }
 
 func (r *run) callAgent(ctx workflow.Context, in act.Call) (act.Called, error) {
-	label := r.spec.Agent.For(in.Role).Label()
-	if len(label) == 3 && label[0] == "sh" && label[1] == "-c" {
-		label = label[2:]
-	}
-	out, err := step[act.Called](ctx, r, act.CallName, strings.Join(label, " "), &in)
+	out, err := step[act.Called](ctx, r, act.CallName, "", &in)
 	r.iteration.called, r.iteration.withheld = out.Class, out.Withheld
+	if by := r.signed(loop.Event{}, &in).Agent; by != "" && (in.Role == spec.RoleWriter || in.Role == spec.RoleFixer) {
+		r.iteration.agents = loop.Union(r.iteration.agents, []string{by})
+	}
 	return out, err
 }
 

@@ -9,14 +9,16 @@ import (
 // contract, which the activity reads from the ledger.
 type Call struct {
 	Step
-	Role     string         `json:"role"`
-	Phase    string         `json:"phase"`
-	Attempt  int            `json:"attempt"` // counts reworks from 1
-	Idea     string         `json:"idea,omitempty"`
-	Repair   string         `json:"repair,omitempty"`   // why the attempt before was undone
-	Evidence string         `json:"evidence,omitempty"` // the log that shows it
-	Guidance []loop.Note    `json:"guidance,omitempty"`
-	Proposal *loop.Proposal `json:"proposal,omitempty"` // what a reviewer judges
+	Role string `json:"role"`
+	// Substitute says which agent of the role's chain makes the call: 0 for the role's own.
+	Substitute int            `json:"substitute,omitempty"`
+	Phase      string         `json:"phase"`
+	Attempt    int            `json:"attempt"` // counts reworks from 1
+	Idea       string         `json:"idea,omitempty"`
+	Repair     string         `json:"repair,omitempty"`   // why the attempt before was undone
+	Evidence   string         `json:"evidence,omitempty"` // the log that shows it
+	Guidance   []loop.Note    `json:"guidance,omitempty"`
+	Proposal   *loop.Proposal `json:"proposal,omitempty"` // what a reviewer judges
 
 	// Candidate is which of Of candidates the call makes, 0 where it makes none; Beside are the ideas of the others.
 	Candidate int      `json:"candidate,omitempty"`

@@ -112,12 +112,9 @@ func Environment(s spec.Spec, env []string) []string {
 		"test.command": s.Test.Command, "check.command": s.Check.Command,
 	}
 	given := map[string]map[string]string{}
-	agent := func(key string, a spec.Agent) {
+	for _, a := range s.Agent.All() {
+		key := a.Key + ".command"
 		commands[key], given[key] = strings.Join(slices.Concat([]string{a.Command.Shell}, a.Command.List, a.Args), "\n"), a.Env
-	}
-	agent("agent.command", s.Agent)
-	for role := range s.Agent.Roles {
-		agent("agent.roles."+role+".command", s.Agent.For(role))
 	}
 	for _, key := range slices.Sorted(maps.Keys(commands)) {
 		for _, name := range out {

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -239,6 +240,14 @@ var effects = map[Type]func(*State, Event){
 		}
 		s.asleep()
 	},
+	AgentReplaced: func(s *State, e Event) {
+		refusing := maps.Clone(s.Refusing)
+		if refusing == nil {
+			refusing = map[string]time.Time{}
+		}
+		refusing[e.Agent] = e.Until
+		s.Refusing = refusing
+	},
 	SleepBegun: func(s *State, e Event) {
 		if s.Sleep = e.Sleep; e.Sleep.Class == outcome.RateLimited {
 			s.RateLimit = &task.RateLimit{Until: e.Sleep.Until, Said: e.Sleep.Reason}
@@ -350,6 +359,15 @@ func (s *State) count(step func(Course) Course) {
 // applyStep books what a step cost. Guidance goes to one agent call
 // and is then spent: not what came while that call ran, and not by a call that is repeated.
 func applyStep(s *State, e Event) {
+	if class := outcome.Class(e.Outcome); class != "" && !class.Refused() {
+		if _, refused := s.Refusing[e.Agent]; refused {
+			s.Refusing = maps.Clone(s.Refusing)
+			delete(s.Refusing, e.Agent)
+		}
+		if e.Vendor != "" {
+			s.Writers = Union(s.Writers, []string{e.Vendor})
+		}
+	}
 	u := e.Usage
 	if u == nil {
 		return

@@ -36,6 +36,7 @@ const (
 	LoopFailed        Type = "loop_failed"
 	PhaseEntered      Type = "phase_entered"
 	StepEnded         Type = "step_ended"
+	AgentReplaced     Type = "agent_replaced"
 	BaselineMeasured  Type = "baseline_measured"
 	TestsKnown        Type = "tests_known"
 	PlanMade          Type = "plan_made"
@@ -121,6 +122,7 @@ var Types = []struct {
 	{PermissionGranted, "a role is permitted what its phase needs: `reason` names it"},
 	{PermissionDenied, "a role was to do what it may not, and nothing was run; or has done it, and nothing of it is kept"},
 	{StepEnded, "one command or agent call ended; `usage` says what it cost. Of an agent's call `outcome` is its class"},
+	{AgentReplaced, "the provider of `agent` refuses work (`outcome`, `reason`), and the next one of `agent.fallback`, in `note`, makes the call. Until `until` it is not asked first"},
 	{SleepBegun, "the agent's provider refuses work: the loop sleeps until the time that `sleep` has, and then makes the call again. That costs no iteration, no attempt and no active time"},
 	{SleepEnded, "that time has come, or a person has sent the loop on before (`continue`)"},
 	{IdeaQueued, "an idea that named several changes was split, the rest queued"},
@@ -209,6 +211,9 @@ type Event struct {
 	Limits    map[Resource]evidence.Decimal `json:"limits,omitempty"` // all budgets, after an amendment
 	Judgement *Judgement                    `json:"judgement,omitempty"`
 	Sleep     *Sleep                        `json:"sleep,omitempty"`
+	Agent     string                        `json:"agent,omitempty"`  // which one, where a role has several
+	Vendor    string                        `json:"vendor,omitempty"` // whose models it calls, where that matters to who reviews
+	Until     time.Time                     `json:"until,omitzero"`
 	Metric    *evidence.Decimal             `json:"metric,omitempty"`
 	Metrics   map[string]evidence.Decimal   `json:"metrics,omitempty"` // the further ones of the baseline
 	Of        string                        `json:"of,omitempty"`      // what was evaluated

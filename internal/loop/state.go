@@ -143,7 +143,11 @@ type State struct {
 	RateLimit      *task.RateLimit   `json:"rateLimit,omitempty"`     // for which the last agent call failed
 	Sleep          *Sleep            `json:"sleep,omitempty"`         // where it waits until its agent is let work again
 	HaltRequested  string            `json:"haltRequested,omitempty"` // the reason, "" for none
-	Course         *Course           `json:"course,omitempty"`        // of the iteration of a Deliver loop
+	// Refusing are the agents of a chain whose providers refuse work, and until when none of them is asked first.
+	Refusing map[string]time.Time `json:"refusing,omitempty"`
+	// Writers are the vendors whose models have written, where reviewer.otherVendor asks.
+	Writers []string `json:"writers,omitempty"`
+	Course  *Course  `json:"course,omitempty"` // of the iteration of a Deliver loop
 }
 
 // Footing is the commit that the proposal is told from: what the base has become, where the work stands
@@ -359,6 +363,7 @@ type Iteration struct {
 	EndedAt     time.Time         `json:"endedAt,omitzero"`
 	PhaseMs     map[string]int64  `json:"phaseMs,omitempty"` // active time by phase (L10)
 	Note        string            `json:"note,omitempty"`    // that it is large, or several changes at once
+	Agent       string            `json:"agent,omitempty"`   // who made it, where a role has several
 
 	// Unmeasured says that Metric is the reference: the change was never measured.
 	Unmeasured bool              `json:"unmeasured,omitempty"`

@@ -30,6 +30,9 @@ type Program struct {
 	Cost   bool  // it says what it cost while it works, or its own word for it is taken
 	Tokens bool  // the same of tokens
 
+	Vendor      string // whose models it calls, "" where that depends on what it is told
+	NamesVendor bool   // its models have their vendor in their names: anthropic/claude-sonnet-4-5
+
 	Version string   // the one that was measured; docs/agents.md says what
 	Keys    []string // the variables with its own credentials. It gets them, as it gets no other secret
 	Login   string   // the command by which a person signs in, "" where the keys are the way
@@ -107,7 +110,7 @@ func (s Settings) Of(text []byte) string {
 var Table = []Program{
 	{Name: Command, Use: true, Cost: true, Tokens: true},
 	{
-		Name: Claude, Use: true, Cost: true, Tokens: true, Version: "2.1.329",
+		Name: Claude, Use: true, Vendor: "anthropic", Cost: true, Tokens: true, Version: "2.1.329",
 		Tools: Tools{By: "--tools, --allowedTools, --disallowedTools", Patterns: true, Own: true, Has: map[Class][]string{
 			Looks: {"Read", "Glob", "Grep", "LS", "TodoWrite"}, Edits: {"Edit", "Write", "NotebookEdit"}, Shell: {"Bash"},
 			Network: {"WebFetch", "WebSearch"}, Subagents: {"Agent", "Task", "Workflow", "ScheduleWakeup", "CronCreate"},
@@ -122,14 +125,14 @@ var Table = []Program{
 		Instructs: "CLAUDE.md",
 	},
 	{
-		Name: Codex, Use: true, Version: "0.169.0", Keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, Login: "codex login",
+		Name: Codex, Use: true, Vendor: "openai", Version: "0.169.0", Keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, Login: "codex login",
 		Tools: Tools{By: "its sandbox, web_search, features.multi_agent", Always: []Class{Looks, Shell}, Has: map[Class][]string{
 			Looks: {"exec_command"}, Edits: {"apply_patch"}, Shell: {"exec_command"}, Network: {"web_search"}, Subagents: {"multi_agent"},
 		}},
 		Writes: []string{".codex"}, SignIn: []string{".codex/auth.json"},
 	},
 	{
-		Name: Gemini, Use: true, Version: "0.61.0", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Login: "gemini",
+		Name: Gemini, Use: true, Vendor: "google", Version: "0.61.0", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Login: "gemini",
 		Tools: Tools{By: "--approval-mode, --policy", Patterns: true, Has: map[Class][]string{
 			Looks: {"read_file", "read_many_files", "list_directory", "glob", "grep_search"}, Edits: {"replace", "write_file"},
 			Shell: {"run_shell_command", "list_background_processes", "read_background_output"}, Network: {"web_fetch", "google_web_search"}, Subagents: {"invoke_agent"},
@@ -139,7 +142,7 @@ var Table = []Program{
 		EnvFiles: []string{".env", ".gemini/.env"}, Pinned: []string{"GOOGLE_GEMINI_BASE_URL=https://generativelanguage.googleapis.com"},
 	},
 	{
-		Name: OpenCode, Use: true, Cost: true, Tokens: true, Version: "1.18.33", Login: "opencode auth login",
+		Name: OpenCode, Use: true, NamesVendor: true, Cost: true, Tokens: true, Version: "1.18.33", Login: "opencode auth login",
 		Keys: []string{"OPENCODE_API_KEY"}, Env: []string{"OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1"},
 		Tools: Tools{By: "OPENCODE_PERMISSION", Patterns: true, Has: map[Class][]string{
 			Looks: {"read", "glob", "grep", "list", "lsp"}, Edits: {"edit"}, Shell: {"bash"}, Network: {"webfetch", "websearch"}, Subagents: {"task"},
@@ -150,7 +153,7 @@ var Table = []Program{
 		Leaves:   []string{"opencode.json"},
 	},
 	{
-		Name: Pi, Use: true, Cost: true, Tokens: true, Version: "0.73.1", Login: "pi",
+		Name: Pi, Use: true, NamesVendor: true, Cost: true, Tokens: true, Version: "0.73.1", Login: "pi",
 		Keys: []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"}, Env: []string{"PI_OFFLINE=1", "PI_TELEMETRY=0"},
 		Tools:  Tools{By: "--tools", Own: true, Has: map[Class][]string{Looks: {"read", "grep", "find", "ls"}, Edits: {"edit", "write"}, Shell: {"bash"}}},
 		Writes: []string{".pi"}, SignIn: []string{".pi/agent/auth.json"},

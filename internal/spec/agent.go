@@ -20,6 +20,11 @@ type Agent struct {
 	Env     map[string]string   `json:"env,omitempty"`
 	Ideas   *bool               `json:"ideas,omitempty"`
 	Roles   map[string]Override `json:"roles,omitempty"`
+
+	// Vendor is whose models it calls, where that does not follow from the program.
+	Vendor string `json:"vendor,omitempty"`
+	// Fallback are the agents that make a call which the provider of those before them refuses, in their order.
+	Fallback []Substitute `json:"fallback,omitempty"`
 }
 
 // Override is what a role has different from the agent of the loop.
@@ -30,6 +35,9 @@ type Override struct {
 	Args    []string          `json:"args,omitempty"`
 	Env     map[string]string `json:"env,omitempty"`
 	Ideas   *bool             `json:"ideas,omitempty"`
+
+	Vendor   string       `json:"vendor,omitempty"`
+	Fallback []Substitute `json:"fallback,omitempty"` // in the place of the loop's
 }
 
 // OffersIdeas says whether the ideator is asked first: presets are unless told otherwise, a
@@ -45,11 +53,23 @@ func (a Agent) OffersIdeas() bool {
 // For returns the agent of a role: that of the loop with what the role has different. A role
 // with another program takes nothing over from the loop's but the environment, since model,
 // arguments and command mean another program's.
-func (a Agent) For(role string) Agent {
-	own, o := a, a.Roles[role]
+func (a Agent) For(role string) Agent { return a.with(a.Roles[role]) }
+
+// with is the agent with what another one has different.
+func (a Agent) with(o Override) Agent {
+	own := a
 	own.Roles = nil
 	if o.Use != "" && o.Use != a.Use {
-		own = Agent{Use: o.Use, Env: a.Env}
+		own = Agent{Use: o.Use, Env: a.Env, Fallback: a.Fallback}
+	}
+	if !o.Command.IsZero() || o.Model != "" { // which may be somebody else's
+		own.Vendor = ""
+	}
+	if o.Vendor != "" {
+		own.Vendor = o.Vendor
+	}
+	if o.Fallback != nil {
+		own.Fallback = o.Fallback
 	}
 	if !o.Command.IsZero() {
 		own.Command = o.Command

@@ -30,6 +30,7 @@ type Spec struct {
 	Test        Test                `json:"test,omitzero"`
 	Check       Check               `json:"check,omitzero"`
 	Agent       Agent               `json:"agent"`
+	Reviewer    Reviewer            `json:"reviewer,omitzero"`
 	Sandbox     Sandbox             `json:"sandbox"`
 	Permissions map[string][]string `json:"permissions,omitempty"`
 	Limits      Limits              `json:"limits"`
@@ -122,6 +123,12 @@ func (s Spec) ReportsOf(command string) []string {
 
 // TestRequired says whether a Deliver loop has to pass its tests (L2).
 func (s Spec) TestRequired() bool { return s.Test.Required == nil || *s.Test.Required }
+
+// Reviewer says who may review.
+type Reviewer struct {
+	// OtherVendor wants that the reviewer calls models of another vendor than those who have written.
+	OtherVendor bool `json:"otherVendor,omitempty"`
+}
 
 // Check is the syntax check or lint after each edit.
 type Check struct {

@@ -245,7 +245,13 @@ func (s Spec) check() Problems {
 
 // agents checks the agent of the loop and that of each role.
 func (s Spec) agents(add func(key, what, want string)) {
-	s.Agent.check("agent", s.Approvals.Tools, s.Limits.CostUSD != nil, add)
+	check := func(role string) {
+		for _, a := range s.Agent.keyed(role) {
+			a.check(a.Key, s.Approvals.Tools, s.Limits.CostUSD != nil, add)
+		}
+	}
+	check("")
+	s.otherVendor(add)
 	for _, role := range slices.Sorted(maps.Keys(s.Agent.Roles)) {
 		key := Join("agent.roles", role)
 		if !slices.Contains(Roles(), role) {
@@ -255,7 +261,7 @@ func (s Spec) agents(add func(key, what, want string)) {
 		if s.Agent.Roles[role].Ideas != nil && role != RoleIdeator {
 			add(key+".ideas", "says nothing about this role", "agent.ideas, or agent.roles.ideator.ideas")
 		}
-		s.Agent.For(role).check(key, s.Approvals.Tools, s.Limits.CostUSD != nil, add)
+		check(role)
 	}
 }
 
@@ -267,8 +273,8 @@ func (s Spec) Kept() error {
 	if s.Limits.Tokens == nil {
 		return nil
 	}
-	for _, role := range append([]string{""}, Roles()...) {
-		if p, known := program.Lookup(s.Agent.For(role).Use); known && p.Use && !p.Tokens {
+	for _, a := range s.Agent.All() {
+		if p, known := program.Lookup(a.Use); known && p.Use && !p.Tokens {
 			c.Add("limits.tokens", "can't be kept, since "+p.Name+" does not say what it uses while it works", "limits.toolCalls or limits.activeTime, or another agent")
 		}
 	}
@@ -304,6 +310,9 @@ func (a Agent) check(key string, tools []string, capped bool, add func(key, what
 	text(key+".command", strings.Join(a.Command.Args(), " "))
 	if what := unprintable(a.Model); what != "" {
 		add(key+".model", what, "the name of a model")
+	}
+	if what := unprintable(a.Vendor); what != "" {
+		add(key+".vendor", what, "the name of a vendor, such as anthropic")
 	}
 	for i, arg := range a.Args {
 		text(fmt.Sprintf("%s.args[%d]", key, i), arg)

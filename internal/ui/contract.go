@@ -238,14 +238,21 @@ func (s Style) tools(sp spec.Spec, approved []string) []string {
 }
 
 // agents are the programs that are called, those that a role has of its own below.
-func agents(sp spec.Spec) []string {
-	lines := program(sp.Agent)
-	for _, role := range slices.Sorted(maps.Keys(sp.Agent.Roles)) {
-		own := program(sp.Agent.For(role))
-		if len(own) > 0 {
-			own[0] = Clean(role) + ": " + own[0]
+func agents(sp spec.Spec) (lines []string) {
+	for _, of := range append([]string{""}, slices.Sorted(maps.Keys(sp.Agent.Roles))...) {
+		for i, a := range sp.Agent.Chain(of) {
+			own := program(a)
+			if len(own) > 0 && i > 0 {
+				own[0] = "where its provider refuses work: " + own[0]
+			}
+			if len(own) > 0 && of != "" {
+				own[0] = Clean(of) + ": " + own[0]
+			}
+			lines = append(lines, own...)
 		}
-		lines = append(lines, own...)
+	}
+	if sp.Reviewer.OtherVendor {
+		lines = append(lines, "reviewer: of another vendor than all that have written")
 	}
 	return lines
 }
@@ -282,6 +289,11 @@ func environment(sp spec.Spec, inherited []string) []string {
 	lines := append(slices.Clone(inherited), given("", sp.Agent.Env, nil)...)
 	for _, role := range slices.Sorted(maps.Keys(sp.Agent.Roles)) {
 		lines = append(lines, given(role+": ", sp.Agent.For(role).Env, sp.Agent.Env)...)
+	}
+	for _, a := range sp.Agent.All() {
+		if strings.HasSuffix(a.Key, "]") { // of a chain
+			lines = append(lines, given(a.Key+": ", a.Env, sp.Agent.For(a.Role).Env)...)
+		}
 	}
 	return lines
 }

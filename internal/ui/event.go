@@ -156,6 +156,8 @@ func describe(e loop.Event) (text, color string, ofNote bool) {
 		return "a push was refused" + reason(e.Reason), yellow, true
 	case loop.Warned:
 		return "warning" + reason(cmp.Or(e.Reason, e.Note)), yellow, true
+	case loop.AgentReplaced:
+		return Clean(e.Agent) + " is refused work (" + Clean(e.Outcome) + ")" + reason(e.Reason) + "; " + Clean(e.Note) + " makes the call instead", yellow, true
 	case loop.SleepBegun:
 		if l := e.Sleep; l != nil {
 			return "asleep until " + l.Until.UTC().Format(time.RFC3339) + ", refusal " + itoa(l.Times) + " of this call: " + Clean(l.String()), yellow, true
@@ -233,6 +235,9 @@ func finished(k kind.Kind, it loop.Iteration) (text, color string, ofNote bool) 
 	}
 	if measured(it) {
 		text += " " + it.Metric.String() + " (" + signed(it.Delta) + ")"
+	}
+	if it.Agent != "" {
+		text += " by " + Clean(it.Agent)
 	}
 	return text + ": " + Clean(it.Description), color, true
 }

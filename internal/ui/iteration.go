@@ -27,6 +27,9 @@ func (s Style) Iteration(k kind.Kind, it loop.Iteration) string {
 		line += padLeft(metric, 10) + "  " + padLeft(delta, 10) + "  "
 	}
 	line += Clean(it.Description)
+	if it.Agent != "" {
+		line += s.Dim(" by " + Clean(it.Agent))
+	}
 	if it.Samples > 1 {
 		line += s.Dim(" (" + itoa(it.Samples) + " evaluations)")
 	}

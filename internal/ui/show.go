@@ -2,6 +2,8 @@ package ui
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +27,7 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 		f.add("asleep", "until "+s.when(l.Until)+" ("+Duration(max(l.Until.Sub(now), 0))+"); "+Clean(l.String()), "goes on by itself, or at once: pawl continue "+shell.Quote(st.Loop))
 	}
 	if !st.Status.Ended() {
+		f.add("refused", s.refusing(st, now)...)
 		stage := string(st.Phase)
 		if st.Attempt > 1 {
 			stage += ", attempt " + itoa(st.Attempt)
@@ -82,6 +85,16 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 		}
 	}
 	return b.String()
+}
+
+// refusing are the agents that are not asked first for a while.
+func (s Style) refusing(st loop.State, now time.Time) (lines []string) {
+	for _, agent := range slices.Sorted(maps.Keys(st.Refusing)) {
+		if until := st.Refusing[agent]; until.After(now) {
+			lines = append(lines, Clean(agent)+", which is not asked first until "+s.when(until))
+		}
+	}
+	return lines
 }
 
 func (s Style) status(status loop.Status) string {

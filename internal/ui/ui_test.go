@@ -428,6 +428,7 @@ func events() []loop.Event {
 		{Type: loop.PermissionGranted, Iteration: 5, Step: "modify", Role: "writer", Reason: "canEditSource"},
 		{Type: loop.PermissionDenied, Iteration: 5, Step: "modify", Role: "writer", Reason: "the role writer is not permitted canEditSource\nGrant it."},
 		{Type: loop.PushRefused, Iteration: 5, Reason: "the branch is checked out"},
+		{Type: loop.AgentReplaced, Iteration: 5, Role: "writer", Agent: "claude", Outcome: "rate-limited", Reason: "rate limit five_hour", Note: "codex"},
 		{Type: loop.SleepBegun, Iteration: 5, Sleep: &loop.Sleep{Class: outcome.RateLimited, Reason: "rate limit five_hour", Until: now.Add(time.Hour), Times: 1}},
 		{Type: loop.SleepEnded, Iteration: 5},
 		{Type: loop.Warned, Iteration: 5, Reason: "verify printed several numbers"},

@@ -1,0 +1,104 @@
+package govern_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/act"
+	"pawl/internal/govern"
+	"pawl/internal/outcome"
+	"pawl/internal/spec"
+)
+
+func TestWhoMakesACall(t *testing.T) {
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	chain := []spec.Agent{{Use: "claude"}, {Use: "codex"}, {Use: "gemini"}}
+	all := []int{0, 1, 2}
+	until := func(names ...string) map[string]time.Time {
+		m := map[string]time.Time{"gemini": now.Add(-time.Minute)}
+		for _, name := range names {
+			m[name] = now.Add(time.Hour)
+		}
+		return m
+	}
+	for name, c := range map[string]struct {
+		eligible, refused []int
+		refusing          map[string]time.Time
+		want              int
+		none              bool
+	}{
+		"the first":                        {all, nil, nil, 0, false},
+		"the first has been refused":       {all, []int{0}, nil, 1, false},
+		"the first is known to be refused": {all, nil, until("claude"), 1, false},
+		"two are known to be":              {all, nil, until("claude", "codex"), 2, false},
+		"all are known to be":              {all, nil, until("claude", "codex", "gemini"), 0, false},
+		"the rest is known to be":          {all, []int{0}, until("claude", "codex", "gemini"), 1, false},
+		"all have been refused":            {all, all, nil, 0, true},
+		"the first may not":                {[]int{1, 2}, nil, nil, 1, false},
+		"those that may have been refused": {[]int{1}, []int{1}, nil, 0, true},
+	} {
+		got, ok := govern.NextAgent(chain, c.eligible, c.refused, c.refusing, now)
+		require.Equal(t, !c.none, ok, name)
+		require.Equal(t, c.want, got, name)
+	}
+}
+
+func TestAShortLimitIsWaitedFor(t *testing.T) {
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		class outcome.Class
+		until time.Duration
+		want  bool
+	}{
+		"soon over":            {outcome.RateLimited, 5 * time.Minute, false},
+		"later":                {outcome.RateLimited, 5*time.Minute + 1, true},
+		"nobody knows":         {outcome.RateLimited, 0, true},
+		"down":                 {outcome.ProviderDown, 0, true},
+		"a sign-in is missing": {outcome.AuthMissing, 0, true},
+	} {
+		r := act.Refused{}
+		if c.until != 0 {
+			r.Until = now.Add(c.until)
+		}
+		require.Equal(t, c.want, govern.PassesOn(c.class, r, now), name)
+	}
+	require.Equal(t, now.Add(time.Hour), govern.RestsUntil(act.Refused{Until: now.Add(time.Hour)}, now))
+	require.Equal(t, now.Add(15*time.Minute), govern.RestsUntil(act.Refused{}, now))
+}
+
+func TestOfAllRefusalsTheGentlestCounts(t *testing.T) {
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	refusal := func(class outcome.Class, until time.Duration) act.Outcome {
+		r := act.Refused{}
+		if until != 0 {
+			r.Until = now.Add(until)
+		}
+		return act.Outcome{Class: class, Refused: &r}
+	}
+	auth, down, unknown := refusal(outcome.AuthMissing, 0), refusal(outcome.ProviderDown, 0), refusal(outcome.RateLimited, 0)
+	long, short := refusal(outcome.RateLimited, 3*time.Hour), refusal(outcome.RateLimited, time.Hour)
+	for name, c := range map[string]struct {
+		all  []act.Outcome
+		want int
+	}{
+		"the one that ends first":        {[]act.Outcome{auth, long, short, down}, 2},
+		"one that ends before a sign-in": {[]act.Outcome{auth, long}, 1},
+		"one that may end":               {[]act.Outcome{auth, down, unknown}, 1},
+		"sign-ins alone":                 {[]act.Outcome{auth, auth}, 0},
+		"the first of two":               {[]act.Outcome{unknown, down}, 0},
+	} {
+		require.Equal(t, c.want, govern.Gentlest(c.all), name)
+	}
+}
+
+func TestWhoMayReview(t *testing.T) {
+	s := spec.Spec{Agent: spec.Agent{Use: "claude", Roles: map[string]spec.Override{"reviewer": {Use: "codex", Fallback: []spec.Substitute{{Use: "gemini"}}}}}}
+	require.Equal(t, []int{0, 1}, govern.Eligible(s, "reviewer", []string{"openai"}), "nobody has asked for another")
+	s.Reviewer.OtherVendor = true
+	require.Equal(t, []int{0, 1}, govern.Eligible(s, "reviewer", []string{"anthropic"}))
+	require.Equal(t, []int{1}, govern.Eligible(s, "reviewer", []string{"anthropic", "openai"}))
+	require.Empty(t, govern.Eligible(s, "reviewer", []string{"google", "openai"}))
+	require.Equal(t, []int{0}, govern.Eligible(s, "writer", []string{"anthropic"}), "writers may be those who have written")
+}

@@ -1,0 +1,82 @@
+package workflows
+
+import (
+	"strings"
+
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+)
+
+// relay is who makes a call where a role has several agents: those that were refused since the loop last slept.
+type relay struct {
+	places  []int
+	refused []act.Outcome
+}
+
+// hand chooses the agent that makes the call.
+func (r *run) hand(ctx workflow.Context, call *act.Call, tried relay) {
+	chain := r.spec.Agent.Chain(call.Role)
+	if eligible := r.eligible(call.Role); len(chain) > 1 {
+		call.Substitute, _ = govern.NextAgent(chain, eligible, tried.places, r.State().Refusing, workflow.Now(ctx))
+	}
+}
+
+func (r *run) eligible(role string) []int { return govern.Eligible(r.spec, role, r.State().Writers) }
+
+// caller is the agent that makes a call. An amendment may have shortened the chain.
+func (r *run) caller(call *act.Call) spec.Agent {
+	chain := r.spec.Agent.Chain(call.Role)
+	return chain[min(call.Substitute, len(chain)-1)]
+}
+
+// passOn has another agent make a call that was refused, where there is one and waiting is not better. Where all were
+// refused, out becomes the refusal that the loop waits for, and who was refused so the caller.
+func (r *run) passOn(ctx workflow.Context, call *act.Call, tried *relay, out *act.Outcome) (passed bool) {
+	now := workflow.Now(ctx).UTC()
+	chain, eligible := r.spec.Agent.Chain(call.Role), r.eligible(call.Role)
+	if len(eligible) < 2 || !govern.PassesOn(out.Class, *out.Refused, now) {
+		return false
+	}
+	was := r.caller(call)
+	tried.places, tried.refused = append(tried.places, call.Substitute), append(tried.refused, *out)
+	next, ok := govern.NextAgent(chain, eligible, tried.places, r.State().Refusing, now)
+	if !ok {
+		of := govern.Gentlest(tried.refused)
+		*out, call.Substitute = tried.refused[of], tried.places[of]
+		*tried = relay{}
+		return false
+	}
+	r.Emit(ctx, loop.Event{
+		Type: loop.AgentReplaced, Role: call.Role, Agent: govern.Name(was), Note: govern.Name(chain[next]), Outcome: string(out.Class), Reason: out.Refused.Said,
+		Until: govern.RestsUntil(*out.Refused, now),
+	})
+	return true
+}
+
+// signed says who made a call, where a role has several agents or it matters to who reviews.
+func (r *run) signed(e loop.Event, call *act.Call) loop.Event {
+	if call == nil {
+		return e
+	}
+	a := r.caller(call)
+	if len(r.spec.Agent.Chain(call.Role)) > 1 {
+		e.Agent = govern.Name(a)
+	}
+	if r.spec.Reviewer.OtherVendor && (call.Role == spec.RoleWriter || call.Role == spec.RoleFixer) {
+		e.Agent, e.Vendor = govern.Name(a), a.Maker()
+	}
+	return e
+}
+
+// commandOf is the command of an agent as it is shown.
+func commandOf(a spec.Agent) string {
+	label := a.Label()
+	if len(label) == 3 && label[0] == "sh" && label[1] == "-c" {
+		label = label[2:]
+	}
+	return strings.Join(label, " ")
+}
