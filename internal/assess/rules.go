@@ -256,9 +256,9 @@ func (r reach) harmless() bool {
 // Commands are the commands that a loop runs, as a shell is given them: setup, verify, guard, test and
 // check, the agents' own, and those that tell somebody.
 func Commands(s spec.Spec) []string {
-	all := []string{s.Setup.Command, s.Verify.Command, s.Guard.Command, s.Test.Command, s.Check.Command, line(s.Agent.Command)}
-	for _, role := range spec.Roles() {
-		all = append(all, line(s.Agent.Roles[role].Command))
+	all := []string{s.Setup.Command, s.Verify.Command, s.Guard.Command, s.Test.Command, s.Check.Command}
+	for _, a := range s.Agent.All() {
+		all = append(all, line(a.Command))
 	}
 	for _, to := range s.Notify {
 		if to != spec.Desktop && !spec.Webhook(to) {

@@ -226,8 +226,8 @@ func argv(a spec.Argv) []string {
 // tools are those that are approved, and what of that nothing holds the programs to.
 func (s Style) tools(sp spec.Spec, approved []string) []string {
 	lines := []string{s.Dim("tools: " + Clean(strings.Join(approved, " ")))}
-	for _, role := range append([]string{""}, spec.Roles()...) {
-		p, _ := programs.Lookup(sp.Agent.For(role).Use)
+	for _, a := range sp.Agent.All() {
+		p, _ := programs.Lookup(a.Use)
 		for _, line := range p.Unheld(approved) {
 			if line = s.Dim(line); !slices.Contains(lines, line) {
 				lines = append(lines, line)
