@@ -92,29 +92,29 @@ func (ws *loopWorkspace) surrounded(t *tree, r sandbox.Request, in surroundings)
 	if anew {
 		a.in, a.n = in, a.n+1
 	}
+	if anew && t == ws.judge {
+		if judged {
+			ws.nextTrial()
+			ws.keepable = !trial
+		} else {
+			ws.below++
+		}
+	}
 	a.last = r
-	r = ws.around(t, r, a.n, !judged)
-	if judged && !trial {
-		ws.judging = r.Layers[0]
-	}
-	if judged && anew {
-		n := a.n
-		ws.machine.background.Go(func() { ws.forgetTrials(n) })
-	}
-	return r
+	return ws.around(t, r, a.n, !judged)
 }
 
 // around is the request with the tree's nth surroundings. Those of before a settlement must not be used again: the
 // layers that they have open are gone.
 func (ws *loopWorkspace) around(t *tree, r sandbox.Request, n int, lasting bool) sandbox.Request {
-	r.Fresh = fmt.Sprintf("%d, %d settled", n, ws.settled)
+	r.Fresh, r.Layered = fmt.Sprintf("%d, %d settled", n, ws.settled), strconv.Itoa(ws.below)
 	switch {
 	case t == ws.desk:
 		r.Tree, r.Layers = "desk", []string{ws.layers("desk")}
 	case lasting:
 		r.Tree, r.Layers = "judge", []string{ws.layers("judge")}
 	default:
-		r.Tree, r.Layers = "judge", []string{filepath.Join(ws.layers("trial"), ws.trial(n)), ws.layers("judge")}
+		r.Tree, r.Layers = "judge", []string{ws.trial, ws.layers("judge")}
 	}
 	return r
 }
@@ -127,6 +127,9 @@ func (ws *loopWorkspace) furnishAhead(t *tree) {
 	s := ws.supervisor
 	if s == nil || t.around.last.Own == nil {
 		return
+	}
+	if t == ws.judge {
+		ws.nextTrial()
 	}
 	r := ws.around(t, t.around.last, t.around.n+1, false)
 	ws.machine.background.Go(func() { s.Prepare(sandbox.Make(r)) })
@@ -161,10 +164,19 @@ func (ws *loopWorkspace) layers(of string) string {
 	return filepath.Join(ws.Beside(filepath.Join(ws.machine.Home.Loop(ws.Ref), "layers")), of)
 }
 
-// trial is the name of the layers of the judge's nth surroundings, which no other worker's has.
-func (ws *loopWorkspace) trial(n int) string { return fmt.Sprintf("%s-%d", ws.epoch, n) }
+// nextTrial is for a judgement that begins: it has layers of its own, or those of one that has written nothing. The
+// layers of judgements that came to nothing are removed.
+func (ws *loopWorkspace) nextTrial() {
+	if ws.trial != "" && sandbox.Untouched(ws.trial) {
+		return
+	}
+	ws.trials++
+	n := ws.trials
+	ws.trial = filepath.Join(ws.layers("trial"), fmt.Sprintf("%s-%d", ws.epoch, n)) // no other worker's has this name
+	ws.machine.background.Go(func() { ws.forgetTrials(n) })
+}
 
-// forgetTrials removes the layers of judgements that came to nothing: all from before the nth.
+// forgetTrials removes the layers of all judgements from before the nth.
 func (ws *loopWorkspace) forgetTrials(n int) {
 	dir := ws.layers("trial")
 	old, _ := os.ReadDir(dir)
@@ -182,12 +194,13 @@ func (ws *loopWorkspace) judgedCaches(kept bool) error {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	ws.settled++
-	trial := ws.judging
-	ws.judging = ""
-	if trial == "" {
+	trial := ws.trial
+	if trial == "" || sandbox.Untouched(trial) {
 		return nil
 	}
-	if kept {
+	ws.trial = ""
+	if kept && ws.keepable {
+		ws.below++
 		return sandbox.Promote(trial, ws.layers("judge"))
 	}
 	ws.machine.background.Go(func() { _ = os.RemoveAll(trial) })

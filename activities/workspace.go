@@ -55,7 +55,10 @@ type loopWorkspace struct {
 	env        []string  // what commands inherit, once it is known
 	turn       int       // counts what has run in the trees
 	settled    int       // counts the changes that were kept or undone
-	judging    string    // the folder of the layers of the judgement since then, "" before one
+	trial      string    // the folder of the layers of the judgement since then, "" before one
+	keepable   bool      // whether a change that is kept keeps what is in it
+	trials     int       // counts those folders
+	below      int       // counts how often what is below the layers was changed
 	epoch      string    // tells the layers of its judgements from those of earlier workers
 }
 

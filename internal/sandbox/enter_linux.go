@@ -25,10 +25,11 @@ type Room struct {
 // a command nothing; executing a helper first would cost up to thirty milliseconds. There is no way back.
 func Enter(p Policy) (room Room, err error) {
 	if p.Machine.Files == ByNamespace || p.Machine.Files == ByUserNamespace {
+		kept := shelve(p)
 		if room, err = ownNamespaces(p); err != nil {
 			return room, fmt.Errorf("sandbox: %w", err)
 		}
-		if err := ownRoot(p); err != nil {
+		if err := ownRoot(p, kept); err != nil {
 			return room, fmt.Errorf("sandbox: making its root: %w", err)
 		}
 	}
@@ -100,9 +101,9 @@ type piece struct {
 	data []byte
 }
 
-// ownRoot makes a root in which there are the places and nothing else.
-func ownRoot(p Policy) error {
-	pieces, err := gather(p.Places)
+// ownRoot makes a root in which there are the places and nothing else. kept is where overlays are mounted already.
+func ownRoot(p Policy, kept shelved) error {
+	pieces, err := gather(p.Places, kept)
 	defer func() {
 		for _, p := range pieces {
 			if p.tree >= 0 {
@@ -149,11 +150,14 @@ func ownRoot(p Policy) error {
 }
 
 // gather opens what the places are made of.
-func gather(places []Place) (pieces []piece, err error) {
+func gather(places []Place, kept shelved) (pieces []piece, err error) {
 	for _, place := range places {
 		p := piece{Place: place, tree: -1}
 		switch place.Access {
-		case Empty, Link, Layer:
+		case Layer:
+			p.tree = kept.open(place)
+			fallthrough
+		case Empty, Link:
 			pieces = append(pieces, p)
 			continue
 		}
@@ -182,7 +186,7 @@ func (p piece) put() error {
 	at := filepath.Join(staging, p.Path)
 	switch p.Access {
 	case Empty:
-		if err := os.MkdirAll(at, 0o755); err != nil {
+		if err := folder(at); err != nil {
 			return err
 		}
 		mode := "mode=1777"
@@ -191,7 +195,7 @@ func (p piece) put() error {
 		}
 		return memory(at, mode)
 	case Link:
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		if err := folder(filepath.Dir(at)); err != nil {
 			return nil // what is there already is as on the machine
 		}
 		_ = os.Symlink(p.Target, at)
@@ -200,12 +204,12 @@ func (p piece) put() error {
 		if p.tree < 0 {
 			return p.overlay(at)
 		}
-		if err := os.MkdirAll(at, 0o755); err != nil {
+		if err := folder(at); err != nil {
 			return err
 		}
 		return unix.MoveMount(p.tree, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH)
 	case Copy:
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		if err := folder(filepath.Dir(at)); err != nil {
 			return err
 		}
 		// Only in memory: the one that it is a copy of must not be written.
@@ -234,33 +238,52 @@ func (p piece) put() error {
 // disk for each, made and removed with every judgement, would cost more than all else of a room. Where it can't be, each
 // gets its own.
 func together(pieces []piece) {
-	var all []*piece
-	for i, p := range pieces {
-		if p.Access == Layer && p.Missing && p.Upper != "" && len(p.Lower) > 0 {
-			all = append(all, &pieces[i])
+	var all []Place
+	for _, p := range pieces {
+		if p.shared() && p.tree < 0 {
+			all = append(all, p.Place)
 		}
 	}
 	if len(all) == 0 {
 		return
 	}
-	one := piece{Place: Place{Upper: filepath.Join(filepath.Dir(all[0].Upper), missing)}, tree: -1}
+	at := filepath.Join(staging, missing)
+	if (piece{Place: shared(all)}).overlay(at) != nil {
+		return
+	}
+	for i, p := range pieces {
+		if p.shared() && p.tree < 0 {
+			pieces[i].tree = branch(filepath.Join(at, filepath.Base(p.Upper), upper))
+		}
+	}
+	_ = unix.Unmount(at, unix.MNT_DETACH)
+	_ = os.Remove(at)
+}
+
+// shared reports whether a place is in the one layer of all that the machine does not have.
+func (p Place) shared() bool {
+	return p.Access == Layer && p.Missing && p.Upper != "" && len(p.Lower) > 0
+}
+
+// shared is the one layer of places that the machine does not have.
+func shared(all []Place) Place {
+	one := Place{Upper: filepath.Join(filepath.Dir(all[0].Upper), missing)}
 	for _, dir := range all[0].Lower {
 		one.Lower = append(one.Lower, filepath.Dir(filepath.Dir(dir)))
 	}
 	for _, p := range all {
 		_ = os.MkdirAll(p.Lower[0], 0o755) // else it can't be opened
 	}
-	at := filepath.Join(staging, missing)
-	if one.overlay(at) != nil {
-		return
+	return one
+}
+
+// branch opens a part of what is mounted, -1 where it can't.
+func branch(path string) int {
+	tree, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return -1
 	}
-	for _, p := range all {
-		if tree, err := unix.OpenTree(unix.AT_FDCWD, filepath.Join(at, filepath.Base(p.Upper), upper), unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC); err == nil {
-			p.tree = tree
-		}
-	}
-	_ = unix.Unmount(at, unix.MNT_DETACH)
-	_ = os.Remove(at)
+	return tree
 }
 
 // opaque reports whether a folder of a layer hides what is below it.
@@ -284,10 +307,8 @@ func (p piece) overlay(at string) error {
 		return memory(at, "mode=0755")
 	}
 	up, work := filepath.Join(p.Upper, upper), filepath.Join(p.Upper, working)
-	for _, dir := range []string{up, work} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
+	if err := os.MkdirAll(up, 0o755); err != nil {
+		return err
 	}
 	var lower []string
 	for _, dir := range p.Lower {
@@ -295,7 +316,7 @@ func (p piece) overlay(at string) error {
 			lower = append(lower, escaped(dir))
 		}
 	}
-	if len(lower) > 0 {
+	if len(lower) > 0 && os.MkdirAll(work, 0o755) == nil {
 		options := "index=off,xino=off,metacopy=off,lowerdir=" + strings.Join(lower, ":") + ",upperdir=" + escaped(up) + ",workdir=" + escaped(work)
 		if os.Getuid() != 0 {
 			options += ",userxattr"
@@ -337,15 +358,27 @@ func memory(at, options string) error {
 	return nil
 }
 
+// folder makes a folder, where there is none. Mostly the one around it is there.
+func folder(path string) error {
+	switch err := unix.Mkdir(path, 0o755); err {
+	case nil, unix.EEXIST:
+		return nil
+	case unix.ENOENT:
+		return os.MkdirAll(path, 0o755)
+	default:
+		return &os.PathError{Op: "mkdir", Path: path, Err: err}
+	}
+}
+
 // point makes a mount point, where there is none.
 func point(path string, dir bool) error {
+	if dir {
+		return folder(path)
+	}
 	if _, err := os.Lstat(path); err == nil {
 		return nil
 	}
-	if dir {
-		return os.MkdirAll(path, 0o755)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := folder(filepath.Dir(path)); err != nil {
 		return err
 	}
 	return os.WriteFile(path, nil, 0o644)

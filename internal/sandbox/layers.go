@@ -67,3 +67,15 @@ func merge(from, to string) error {
 	}
 	return nil
 }
+
+// Untouched reports whether nothing was written to the layers of a folder, so that they can be the next ones.
+func Untouched(dir string) bool {
+	slots, err := os.ReadDir(dir)
+	for _, slot := range slots {
+		left, unread := os.ReadDir(filepath.Join(dir, slot.Name(), upper))
+		if len(left) > 0 || unread != nil && !errors.Is(unread, fs.ErrNotExist) {
+			return false
+		}
+	}
+	return err == nil || errors.Is(err, fs.ErrNotExist)
+}

@@ -39,6 +39,7 @@ type Request struct {
 	Limits  Limits
 	Tree    string
 	Fresh   string
+	Layered string
 }
 
 // system is what every program needs of the machine, and what every user of it may read. Of what is in
@@ -130,13 +131,14 @@ type draft struct {
 	places []Place
 	own    string   // $PAWL_HOME
 	homes  []string // the user's
+	look   func(path string) glance
 }
 
 // Make works out the policy of a command. Later places overrule earlier ones for the same path, and the
 // innermost decides, so that $PAWL_HOME stays out of reach and the user's repository read-only, whatever
 // the spec allows around them.
 func Make(r Request) Policy {
-	d := draft{own: resolved(r.Home), homes: homes()}
+	d := draft{places: make([]Place, 0, 256), own: resolved(r.Home), homes: homes(), look: lately}
 	value := values(r.Env)
 	for _, dir := range scratch {
 		d.places = append(d.places, Place{Path: dir, Access: Empty})
@@ -160,7 +162,10 @@ func Make(r Request) Policy {
 	d.add(Write, "/proc") // what the supervisor has mounted there, of its own processes
 
 	d.inHomes(Read, toolchains...)
-	d.preferences()
+	for _, home := range d.homes {
+		d.places = append(d.places, chosen.of(home, preferred)...)
+	}
+	d.look = now
 	for _, path := range r.Allow {
 		if rest, ok := strings.CutPrefix(path, "~/"); ok && len(d.homes) > 0 {
 			path = filepath.Join(d.homes[0], rest)
@@ -170,15 +175,17 @@ func Make(r Request) Policy {
 		}
 		d.add(Write, path)
 	}
+	d.look = lately
 	for _, name := range append([]string{"PATH"}, toolVariables...) {
 		for _, dir := range filepath.SplitList(value[name]) {
 			d.open(Read, dir)
 			// With what the programs need beside it. In a home there is more than that beside it.
-			if base := filepath.Base(dir); (base == "bin" || base == "sbin") && !d.inHome(resolved(dir)) {
-				d.open(Read, filepath.Dir(resolved(dir)))
+			if base, at := filepath.Base(dir), d.look(dir).at; (base == "bin" || base == "sbin") && !d.inHome(at) {
+				d.open(Read, filepath.Dir(at))
 			}
 		}
 	}
+	d.look = now
 	d.open(Read, named(r.Named, d.homes)...)
 	d.open(Read, r.Reads...)
 	if len(r.Argv) > 0 {
@@ -190,7 +197,9 @@ func Make(r Request) Policy {
 			d.names(word)
 		}
 	}
+	d.look = lately
 	d.layers(r, value)
+	d.look = now
 	own, isolated := program.Lookup(r.Agent)
 	if isolated {
 		d.agent(r, own)
@@ -215,16 +224,16 @@ func Make(r Request) Policy {
 		d.names(r.Repo)
 	}
 	// The demo's own folder has nothing of any other loop.
-	demo := filepath.Join(d.own, "demo")
-	d.places = slices.DeleteFunc(d.places, func(p Place) bool {
-		return p.Access != Link && p.Access != Layer && within(p.Path, d.own) && !within(p.Path, demo)
-	})
 	if d.own != "" {
+		demo := filepath.Join(d.own, "demo")
+		d.places = slices.DeleteFunc(d.places, func(p Place) bool {
+			return p.Access != Link && p.Access != Layer && within(p.Path, d.own) && !within(p.Path, demo)
+		})
 		d.places = append(d.places, Place{Path: d.own, Access: Hidden})
 	}
 	d.add(Write, r.Own...)
 
-	p := Policy{Egress: r.Egress, Network: r.Network, Limits: r.Limits, Tree: r.Tree, Fresh: r.Fresh, Machine: r.Machine}
+	p := Policy{Egress: r.Egress, Network: r.Network, Limits: r.Limits, Tree: r.Tree, Fresh: r.Fresh, Layered: r.Layered, Machine: r.Machine}
 	if !r.Machine.Network {
 		p.Network = Open
 	}
@@ -245,19 +254,16 @@ func Make(r Request) Policy {
 // add puts what there is at the paths into reach, under the names that people use as well.
 func (d *draft) add(access Access, paths ...string) {
 	for _, path := range paths {
-		at := resolved(path)
-		if at == "" || at == "/" {
+		is := d.look(path)
+		if is.at == "" || is.at == "/" {
 			continue
 		}
-		d.places = append(d.places, Place{Path: at, Access: access})
-		if at != path {
-			d.names(path)
-		}
+		d.places = append(append(d.places, Place{Path: is.at, Access: access}), is.links...)
 	}
 }
 
 // names leads from a path to what it means.
-func (d *draft) names(path string) { d.places = append(d.places, links(path)...) }
+func (d *draft) names(path string) { d.places = append(d.places, d.look(path).links...) }
 
 func (d *draft) inHomes(access Access, names ...string) {
 	for _, home := range d.homes {
@@ -267,24 +273,23 @@ func (d *draft) inHomes(access Access, names ...string) {
 	}
 }
 
-// preferences puts settings into reach, as far as no credential is among them: of git's those that say how it
-// behaves, of others the whole file or nothing.
-func (d *draft) preferences() {
-	for _, home := range d.homes {
-		for _, name := range preferences {
-			if text, err := os.ReadFile(filepath.Join(home, name)); err == nil && !credentials.Match(text) {
-				d.add(Read, filepath.Join(home, name))
-			}
-		}
-		for _, name := range []string{".gitconfig", ".config/git/config"} {
-			at := resolved(filepath.Join(home, name))
-			text, err := os.ReadFile(at)
-			if harmless := gitSettings(string(text)); err == nil && harmless != "" {
-				d.places = append(d.places, Place{Path: at, Access: Copy, Text: harmless})
-				d.names(filepath.Join(home, name))
-			}
+// preferred are settings of a home, as far as no credential is among them: of git's those that say how it behaves, of
+// others the whole file or nothing.
+func preferred(home string) (all []Place) {
+	for _, name := range preferences {
+		if text, err := os.ReadFile(filepath.Join(home, name)); err == nil && !credentials.Match(text) {
+			is := now(filepath.Join(home, name))
+			all = append(append(all, Place{Path: is.at, Access: Read}), is.links...)
 		}
 	}
+	for _, name := range []string{".gitconfig", ".config/git/config"} {
+		is := now(filepath.Join(home, name))
+		text, err := os.ReadFile(is.at)
+		if harmless := gitSettings(string(text)); err == nil && harmless != "" {
+			all = append(append(all, Place{Path: is.at, Access: Copy, Text: harmless}), is.links...)
+		}
+	}
+	return all
 }
 
 // holds reports whether a home or $PAWL_HOME is at a path or below it, so that it must not be opened.
@@ -299,7 +304,7 @@ func (d *draft) inHome(at string) bool {
 // open puts paths into reach that somebody else named: only where that opens no home and not $PAWL_HOME.
 func (d *draft) open(access Access, paths ...string) {
 	for _, path := range paths {
-		at := resolved(path)
+		at := d.look(path).at
 		if at == "" || at == "/" || d.holds(at) || slices.ContainsFunc(slices.Concat(devices, scratch), func(s string) bool { return at == s }) ||
 			within(at, "/proc") || within(at, "/dev") || within(at, "/sys") {
 			continue
@@ -340,11 +345,12 @@ func (d *draft) layer(r Request, folder string) {
 	}
 	at := folder
 	p := Place{Access: Layer, Missing: true}
-	if have := resolved(folder); have != "" {
-		if info, err := os.Stat(have); err != nil || !info.IsDir() || d.holds(have) {
+	if is := d.look(folder); is.at != "" {
+		have := is.at
+		if !is.dir || d.holds(have) {
 			return
 		}
-		d.names(folder)
+		d.places = append(d.places, is.links...)
 		at, p.Lower, p.Missing = have, []string{have}, false
 	}
 	p.Path = at
@@ -415,8 +421,8 @@ func installed(program, path string) []string {
 	}
 	const packages = "/node_modules"
 	for _, link := range candidates {
-		target, err := filepath.EvalSymlinks(link)
-		if err != nil || !filepath.IsAbs(link) {
+		target := lately(link).at
+		if target == "" {
 			continue
 		}
 		if i := strings.Index(target, packages+"/"); i >= 0 {
@@ -427,15 +433,21 @@ func installed(program, path string) []string {
 	return nil
 }
 
+// systemHome is the user's home as the system names it, "" where it does not.
+var systemHome = sync.OnceValue(func() string {
+	u, err := user.LookupId(strconv.Itoa(os.Getuid()))
+	if err != nil {
+		return ""
+	}
+	return u.HomeDir
+})
+
 // homes are the user's home as the environment names it and as the system does. Where they differ, both
 // are the user's.
 func homes() []string {
-	var out []string
-	if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
-		out = append(out, resolved(u.HomeDir))
-	}
+	out := []string{lately(systemHome()).at}
 	if h, err := os.UserHomeDir(); err == nil {
-		out = append([]string{resolved(h)}, out...)
+		out = append([]string{lately(h).at}, out...)
 	}
 	out = slices.DeleteFunc(out, func(h string) bool { return h == "" || h == "/" })
 	return slices.Compact(out)

@@ -76,6 +76,8 @@ type Policy struct {
 	Limits Limits
 	// Tree and Fresh name the surroundings: those of one tree are made anew when Fresh is another.
 	Tree, Fresh string
+	// Layered is another one when somebody else than the tree's commands has changed what is below its layers.
+	Layered string
 	// Machine is what the policy is carried out with.
 	Machine Machine
 }
@@ -99,13 +101,15 @@ type Limits struct {
 // sorted returns the places from the outside in. The last of several for one path counts. A place that
 // is read-only as the place around it is dropped.
 func sorted(places []Place) []Place {
-	last := map[string]Place{}
-	for _, p := range places {
-		last[p.Path] = p
+	last := make(map[string]int, len(places))
+	for i, p := range places {
+		last[p.Path] = i
 	}
-	var all []Place
-	for _, p := range last {
-		all = append(all, p)
+	all := make([]Place, 0, len(last))
+	for i, p := range places {
+		if last[p.Path] == i {
+			all = append(all, p)
+		}
 	}
 	slices.SortFunc(all, func(a, b Place) int {
 		return cmp.Or(cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/")), cmp.Compare(a.Path, b.Path))
@@ -142,7 +146,7 @@ func covering(places []Place, path string) (found Place, ok bool) {
 
 // within reports whether path is dir or below it.
 func within(path, dir string) bool {
-	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
+	return strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == '/') || dir == "/"
 }
 
 // resolved is a path as the kernel has it, "" where there is nothing.

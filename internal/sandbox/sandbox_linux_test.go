@@ -391,6 +391,18 @@ func TestE6_EachJudgementHasFreshSurroundings(t *testing.T) {
 			if m.Overlay {
 				run("4", `grep good ~/.cache/go-build/kept && test -d ~/.cache/go-build/d && test ! -e ~/.cache/go-build/gone && grep good ~/.cache/gopls/d/kept && rm -r ~/.cache/gopls/d`, true)
 				run("5", `grep good ~/.cache/gopls/d/kept`, true)
+
+				// Rooms share what is mounted, until it is said that what is below has changed.
+				lasting := func(fresh, layered, script string) {
+					t.Helper()
+					p.request.Fresh, p.request.Layered, p.request.Layers = fresh, layered, []string{filepath.Join(layers, "judge")}
+					code, out := p.in(s, script)
+					require.Zero(t, code, "%s\n%s", script, out)
+				}
+				lasting("6", "", `test ! -e ~/.cache/go-build/later && ls ~/.cache/go-build && echo 1 >~/.cache/go-build/mine`)
+				run("7", `echo good >~/.cache/go-build/later; rm ~/.cache/go-build/kept`, true)
+				require.NoError(t, sandbox.Promote(filepath.Join(layers, "trial-7"), filepath.Join(layers, "judge")))
+				lasting("8", "kept 7", `grep good ~/.cache/go-build/later && ls ~/.cache/go-build | grep later && test ! -e ~/.cache/go-build/kept && test -e ~/.cache/go-build/mine`)
 			}
 			require.FileExists(t, filepath.Join(p.home, ".cache/go-build/gone"), "the user's own cache is as it was")
 			b, err := os.ReadFile(filepath.Join(p.home, ".cache/go-build/x"))

@@ -42,5 +42,8 @@ func Settle() error {
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("the table of its processes: %w", err)
 	}
+	shelf.Lock()
+	defer shelf.Unlock()
+	shelf.own = true
 	return nil
 }

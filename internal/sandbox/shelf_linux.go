@@ -1,0 +1,102 @@
+package sandbox
+
+import (
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// merged is where an overlay is mounted that more than one room has, beside its upper.
+const merged = "merged"
+
+// shelfLife is how long an overlay is used for further rooms. What changes below it, on the machine, is seen after that at
+// the latest.
+const shelfLife = time.Minute
+
+// shelf has the overlays that this process keeps mounted, by the tree of their rooms. To mount one costs more than all
+// else of a room; a room copies the table of mounts of the process anyway.
+var shelf struct {
+	sync.Mutex
+	own   bool // whether the table of mounts is this process's own
+	trees map[string]*stock
+}
+
+// stock is what is kept mounted for the rooms of one tree.
+type stock struct {
+	layered string
+	since   time.Time
+	at      shelved
+}
+
+// shelved is where overlays are mounted, by their upper.
+type shelved map[string]string
+
+// shelve mounts the overlays of a policy for all rooms of its tree, and unmounts those of layers that are other ones by
+// now. It returns where they are: nothing where a room has to mount its own.
+func shelve(p Policy) shelved {
+	shelf.Lock()
+	defer shelf.Unlock()
+	if !shelf.own || !p.Machine.Overlay || p.Tree == "" {
+		return nil
+	}
+	s := shelf.trees[p.Tree]
+	if s == nil || s.layered != p.Layered || time.Since(s.since) > shelfLife {
+		if s != nil {
+			for _, at := range s.at {
+				_ = unix.Unmount(at, unix.MNT_DETACH)
+			}
+		}
+		s = &stock{layered: p.Layered, since: time.Now(), at: shelved{}}
+		if shelf.trees == nil {
+			shelf.trees = map[string]*stock{}
+		}
+		shelf.trees[p.Tree] = s
+	}
+	kept := shelved{} // a room must not read what another one adds
+	for upper, place := range overlaid(p.Places) {
+		if s.at[upper] == "" {
+			at := filepath.Join(upper, merged)
+			if (piece{Place: place}).overlay(at) != nil {
+				continue
+			}
+			s.at[upper] = at
+		}
+		kept[upper] = s.at[upper]
+	}
+	return kept
+}
+
+// overlaid are the layers of a policy that are over something, by their upper.
+func overlaid(places []Place) map[string]Place {
+	all := map[string]Place{}
+	var lacking []Place
+	for _, p := range places {
+		switch {
+		case p.shared():
+			lacking = append(lacking, p)
+		case p.Access == Layer && p.Upper != "" && len(p.Lower) > 0:
+			all[p.Upper] = p
+		}
+	}
+	if len(lacking) > 0 {
+		one := shared(lacking)
+		all[one.Upper] = one
+	}
+	return all
+}
+
+// open opens what is mounted for a place, -1 where nothing is.
+func (s shelved) open(p Place) int {
+	if at := s[p.Upper]; at != "" && p.Upper != "" {
+		return branch(at)
+	}
+	if !p.shared() {
+		return -1
+	}
+	if at := s[filepath.Join(filepath.Dir(p.Upper), missing)]; at != "" {
+		return branch(filepath.Join(at, filepath.Base(p.Upper), upper))
+	}
+	return -1
+}
