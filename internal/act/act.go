@@ -49,6 +49,10 @@ const TaskQueue = "pawl"
 // HostMemo is the memo that names the host of a loop that has moved.
 const HostMemo = "host"
 
+// CarriedMemo is the memo of a loop that was started again from its ledger, since the engine had lost it: the first run of
+// the one that it is.
+const CarriedMemo = "carriedOver"
+
 // HostQueue is where work on a host's trees runs.
 func HostQueue(host string) string { return TaskQueue + "@" + host }
 

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	sdk "go.temporal.io/sdk/client"
 
+	"pawl/internal/act"
 	"pawl/internal/charter"
 	"pawl/internal/client"
 	"pawl/internal/kind"
@@ -45,6 +46,7 @@ func carryOver(ctx context.Context, o Options, r workspace.Record) (bool, error)
 	if err != nil {
 		return false, err
 	}
+	options.Memo[act.CarriedMemo] = r.FirstRun
 	_, err = o.Client.ExecuteWorkflow(ctx, options, k.Workflow, facts.Input, workflows.Resume{Ledger: head})
 	var running *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &running) {

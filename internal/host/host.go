@@ -330,7 +330,7 @@ func ActiveLoops(ctx context.Context, h home.Home, c client.Client, namespace st
 			continue // it is gone from the service, so it is over
 		}
 		info := d.GetWorkflowExecutionInfo()
-		if info.GetFirstRunId() == r.FirstRun && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		if !over(info, r) {
 			out = append(out, r.Loop)
 		}
 	}

@@ -123,16 +123,38 @@ func TestADeadWorkersActivitiesAreGivenBack(t *testing.T) {
 	require.False(t, m.workspace().Closed)
 }
 
+// noted gives the loop a memo.
+func (m *machine) noted(name, text string) {
+	p, err := converter.GetDefaultDataConverter().ToPayload(text)
+	require.NoError(m, err)
+	m.known["x"].WorkflowExecutionInfo.Memo = &commonpb.Memo{Fields: map[string]*commonpb.Payload{name: p}}
+}
+
+// A loop that goes on from its ledger takes its trees up: until then nobody gives them up.
+func TestTheTreesOfALoopThatWasCarriedOverStay(t *testing.T) {
+	for when, look := range map[string]func(*machine){
+		"when the next worker starts":     (*machine).recover,
+		"when the worker that runs looks": func(m *machine) { host.Sweep(context.Background(), m.o, m.a) },
+	} {
+		t.Run(when, func(t *testing.T) {
+			m := newMachine(t)
+			m.recover() // its engine does not know it
+			require.Len(t, m.started, 1)
+			m.runs("x", "second", running)
+			m.noted(act.CarriedMemo, m.started[0].Memo[act.CarriedMemo].(string))
+			look(m)
+			require.False(t, m.workspace().Closed)
+		})
+	}
+}
+
 func TestALoopThatEndedWithoutItsWorkerGivesItsTreesUp(t *testing.T) {
 	for name, status := range map[string]func(*machine){
-		"terminated":             func(m *machine) { m.runs("x", "first", terminated) },
-		"another has its ID now": func(m *machine) { m.runs("x", "second", running) },
-		"it has moved": func(m *machine) {
-			m.runs("x", "first", running)
-			at, err := converter.GetDefaultDataConverter().ToPayload("elsewhere")
-			require.NoError(m, err)
-			m.known["x"].WorkflowExecutionInfo.Memo = &commonpb.Memo{Fields: map[string]*commonpb.Payload{act.HostMemo: at}}
-		},
+		"terminated":               func(m *machine) { m.runs("x", "first", terminated) },
+		"another has its ID now":   func(m *machine) { m.runs("x", "second", running) },
+		"it has moved":             func(m *machine) { m.runs("x", "first", running); m.noted(act.HostMemo, "elsewhere") },
+		"another was carried over": func(m *machine) { m.runs("x", "second", running); m.noted(act.CarriedMemo, "zeroth") },
+		"carried over and over":    func(m *machine) { m.runs("x", "second", terminated); m.noted(act.CarriedMemo, "first") },
 	} {
 		for when, look := range map[string]func(*machine){
 			"when the next worker starts":     (*machine).recover,

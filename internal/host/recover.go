@@ -111,7 +111,7 @@ func recoverLoop(ctx context.Context, o Options, identity string, r workspace.Re
 		return fmt.Errorf("asking about the loop %s: %w", r.Loop, err)
 	}
 	info := d.GetWorkflowExecutionInfo()
-	if info.GetFirstRunId() != r.FirstRun || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+	if over(info, r) {
 		if !nothingHere(o, r) {
 			giveUp(ctx, o, r, a, false)
 		}
@@ -146,9 +146,23 @@ func recoverLoop(ctx context.Context, o Options, identity string, r workspace.Re
 
 // elsewhere reports whether a loop that goes on has moved to another host.
 func elsewhere(info *workflowpb.WorkflowExecutionInfo, host string) bool {
-	var at string
-	memo := info.GetMemo().GetFields()[act.HostMemo]
-	return memo != nil && converter.GetDefaultDataConverter().FromPayload(memo, &at) == nil && at != host
+	at := memo(info, act.HostMemo)
+	return at != "" && at != host
+}
+
+// over reports whether the loop of a workspace is over: ended, or replaced by another of its ID that does not go on
+// from its ledger.
+func over(info *workflowpb.WorkflowExecutionInfo, r workspace.Record) bool {
+	ours := info.GetFirstRunId() == r.FirstRun || r.FirstRun != "" && memo(info, act.CarriedMemo) == r.FirstRun
+	return !ours || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+}
+
+// memo is a text of a workflow's memo, "" where it has none.
+func memo(info *workflowpb.WorkflowExecutionInfo, name string) (text string) {
+	if p := info.GetMemo().GetFields()[name]; p == nil || converter.GetDefaultDataConverter().FromPayload(p, &text) != nil {
+		return ""
+	}
+	return text
 }
 
 // nothingHere reports whether a loop that is over has nothing on this host to clean up: it was

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
@@ -81,7 +80,7 @@ func withoutUs(ctx context.Context, o Options, r workspace.Record, host string) 
 		return false, false, errors.As(err, &unknown)
 	}
 	info := d.GetWorkflowExecutionInfo()
-	ended = info.GetFirstRunId() != r.FirstRun || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+	ended = over(info, r)
 	return ended, !ended && elsewhere(info, host), false
 }
 
