@@ -12,6 +12,7 @@ import (
 
 	"go.temporal.io/sdk/worker"
 
+	"pawl/internal/acp"
 	"pawl/internal/cli"
 	"pawl/internal/doctor"
 	"pawl/internal/engine"
@@ -21,6 +22,7 @@ import (
 )
 
 func main() {
+	acp.Main()  // never returns where this process speaks to an agent
 	proc.Main() // never returns where this process is a loop's supervisor
 	// Else the SDK reads the whole binary, the server with it, to make a checksum.
 	worker.SetBinaryChecksum("pawl")

@@ -32,10 +32,10 @@ import (
 type exchange struct {
 	dir    string
 	goal   string
-	call   *call  // nil where the agent's stdout is no stream
-	own    string // the program that agent.use names, "" for a command
-	label  string // the agent in a few words, as people know it
-	spared spared // the files in which it writes for itself on the desk
+	call   *call    // nil where the agent's stdout is no stream
+	agents []string // the programs of the table that it is or starts, as the spec names them
+	label  string   // the agent in a few words, as people know it
+	spared spared   // the files in which it writes for itself on the desk
 }
 
 // run runs the agent; one whose stdout is a stream is followed.
@@ -112,10 +112,14 @@ func (ws *loopWorkspace) brief(ctx context.Context, in act.Call, head string, c 
 		// The judge is out of the agent's reach; what was found there is on the desk.
 		brief.Evidence = strings.ReplaceAll(evidenceIn(in.Evidence), ws.judge.Dir, ws.desk.Dir)
 	}
-	if name := adapter.Instructs; name != "" {
-		text, err := agent.Left(boundInstructions, ws.desk.Dir, name)
+	programs := own.Programs(s.Sandbox.Agents)
+	for _, p := range programs {
+		if p.Instructs == "" || own.Use == spec.UseCommand { // which may read it itself
+			continue
+		}
+		text, err := agent.Left(boundInstructions, ws.desk.Dir, p.Instructs)
 		if err == nil { // else it is none that anybody should follow
-			brief.Instructions = agent.Text{Name: name, Content: string(text)}
+			brief.Instructions = agent.Text{Name: p.Instructs, Content: string(text)}
 		}
 	}
 	if brief.Plan, err = ws.plan(ctx, state, head); err != nil {
@@ -145,12 +149,12 @@ func (ws *loopWorkspace) brief(ctx context.Context, in act.Call, head string, c 
 	if err != nil {
 		return nil, err
 	}
-	e.goal, e.spared = s.Goal, ws.spare(adapter.Program, s)
+	e.goal, e.spared = s.Goal, ws.spare(programs, s)
 	call := stream.Call{
 		Agent: own, Tools: s.Approvals.Tools, Budget: in.Budget,
 		MayEdit: slices.Contains(govern.Needs(in.Phase), spec.CanEditSource) && govern.Permit(s, in.Role, spec.CanEditSource) == nil,
 	}
-	err = e.instruct(adapter, call, c, tell,
+	err = e.instruct(adapter, call, c, s.Sandbox.Agents, tell,
 		"PAWL_LOOP="+ws.Loop, "PAWL_KIND="+state.Kind, "PAWL_ROLE="+in.Role, "PAWL_PHASE="+in.Phase,
 		"PAWL_ITERATION="+strconv.Itoa(in.Key.Iteration), "PAWL_ATTEMPT="+strconv.Itoa(in.Attempt))
 	if e.call != nil {
@@ -180,9 +184,12 @@ func (ws *loopWorkspace) exchangeFor(key act.Key, prompt string, c *proc.Command
 }
 
 // instruct makes the command that of an agent: its program and arguments, and its environment with what
-// it is told besides.
-func (e *exchange) instruct(adapter stream.Adapter, call stream.Call, c *proc.Command, tell func(loop.Usage, string), told ...string) (err error) {
+// it is told besides. named are the agents that the spec says that a command starts.
+func (e *exchange) instruct(adapter stream.Adapter, call stream.Call, c *proc.Command, named []string, tell func(loop.Usage, string), told ...string) (err error) {
 	call.Session, call.Dir = uuid.NewString(), e.dir
+	if call.Self, err = os.Executable(); err != nil {
+		return fmt.Errorf("looking for pawl's own program: %w", err)
+	}
 	c.Argv = adapter.Argv(call)
 	for name, text := range adapter.Files(call) {
 		if err := os.WriteFile(filepath.Join(e.dir, name), []byte(text), 0o600); err != nil {
@@ -191,7 +198,11 @@ func (e *exchange) instruct(adapter stream.Adapter, call stream.Call, c *proc.Co
 	}
 	own := call.Agent
 	e.label = strings.Join(own.Label(), " ")
-	c.Env = later(slices.Concat(c.Env, adapter.Program.Env, present(adapter.Keys), pinned(adapter.Program, c.Dir), granted(own.Env), adapter.Env(call), told, []string{
+	for _, p := range own.Programs(named) {
+		e.agents = append(e.agents, p.Name)
+		c.Env = slices.Concat(c.Env, p.Env, present(p.Keys), pinned(p, c.Dir))
+	}
+	c.Env = later(slices.Concat(c.Env, granted(own.Env), adapter.Env(call), told, []string{
 		"PAWL_PROMPT=" + e.promptFile(), "PAWL_RESULT=" + e.resultFile(),
 	}))
 	if own.Use == spec.UseCommand && own.Model != "" {
@@ -199,7 +210,6 @@ func (e *exchange) instruct(adapter stream.Adapter, call stream.Call, c *proc.Co
 	}
 	if adapter.Streams() {
 		c.OutputLimit = streamLimit
-		e.own = adapter.Name
 		e.call, err = newCall(adapter, call.Budget, c.Stdout, tell)
 	}
 	return err

@@ -38,15 +38,15 @@ type around struct {
 }
 
 // confine says what a command on one of the loop's trees may reach (E6): the tree, with the exchange for
-// what runs on the desk, and none of pawl's own. It is nil where there is no sandbox. agent is the program that
-// agent.use names, where the command is one.
-func (ws *loopWorkspace) confine(ctx context.Context, c *proc.Command, inherited []string, in surroundings, agent string) error {
+// what runs on the desk, and none of pawl's own. It is nil where there is no sandbox. agents are the programs
+// of the table that the command is or starts, as the spec names them.
+func (ws *loopWorkspace) confine(ctx context.Context, c *proc.Command, inherited []string, in surroundings, agents []string) error {
 	machine := sandbox.Probe()
 	if ws.Sandbox.Use == spec.Off || machine == (sandbox.Machine{}) {
 		return nil
 	}
 	r := ws.request(machine)
-	r.Agent = agent
+	r.Agents = agents
 	r.Own, r.Env, r.Argv, r.Named = []string{c.Dir}, c.Env, slices.Clone(c.Argv), slices.Clone(c.Argv)
 	contract, err := ws.inForce(ctx)
 	if err != nil {

@@ -135,7 +135,7 @@ func (ws *loopWorkspace) setup(ctx context.Context, t *tree, due setUpTo) error 
 		Argv: []string{"sh", "-c", ws.Setup}, Dir: t.Dir, Env: slices.Clone(inherited), Limit: setupLimit,
 		Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
 	}
-	if err := ws.confine(ctx, &command, inherited, surroundings("setup"), ""); err != nil {
+	if err := ws.confine(ctx, &command, inherited, surroundings("setup"), nil); err != nil {
 		return err
 	}
 	result, err := s.Run(ctx, command)

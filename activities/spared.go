@@ -18,14 +18,16 @@ const maxLeft = 1 << 20
 type spared map[string][]byte
 
 // spare reads them. Those that the scope names are a change like any other.
-func (ws *loopWorkspace) spare(p program.Program, s spec.Spec) spared {
+func (ws *loopWorkspace) spare(programs []program.Program, s spec.Spec) spared {
 	before := spared{}
-	for _, name := range p.Leaves {
-		if s.Match(name) {
-			continue
-		}
-		if b, err := agent.Left(maxLeft, ws.desk.Dir, name); err == nil { // else it is none of the program's
-			before[name] = b
+	for _, p := range programs {
+		for _, name := range p.Leaves {
+			if s.Match(name) {
+				continue
+			}
+			if b, err := agent.Left(maxLeft, ws.desk.Dir, name); err == nil { // else it is none of the program's
+				before[name] = b
+			}
 		}
 	}
 	return before

@@ -28,8 +28,8 @@ type work struct {
 	dir string // where its output and its result are kept
 
 	full string // why its command was ended for want of room
-	// agent is the program that agent.use names, "" where the step runs none.
-	agent string
+	// agents are the programs of the table that an agent's command is or starts, none where the step runs no agent.
+	agents []string
 }
 
 func newWork(ws *loopWorkspace, in act.Step, r *running) *work {
@@ -114,7 +114,7 @@ func (w *work) run(ctx context.Context, c proc.Command, by func(context.Context,
 	if err != nil {
 		return act.Outcome{}, err
 	}
-	if err := w.ws.confine(ctx, &c, inherited, w.surroundings(), w.agent); err != nil {
+	if err := w.ws.confine(ctx, &c, inherited, w.surroundings(), w.agents); err != nil {
 		return act.Outcome{}, err
 	}
 	if c.Spent, err = proc.ReadProgress(c.Progress); err != nil {

@@ -215,13 +215,13 @@ func (p *planning) ask(ctx context.Context, own spec.Agent, governance []agent.T
 	if p.in.CostUSD != nil {
 		budget = map[loop.Resource]evidence.Decimal{loop.CostUSD: *p.in.CostUSD}
 	}
-	if err := e.instruct(adapter, stream.Call{Agent: own, Tools: defaults.Approvals.Tools, Budget: budget}, &command, tell,
+	if err := e.instruct(adapter, stream.Call{Agent: own, Tools: defaults.Approvals.Tools, Budget: budget}, &command, defaults.Sandbox.Agents, tell,
 		"PAWL_LOOP="+ws.Loop, "PAWL_KIND="+kind.Steward.Name, "PAWL_ROLE="+spec.RolePlanner, "PAWL_PHASE="+string(task.Planning),
 		"PAWL_ITERATION="+strconv.Itoa(p.in.Key.Iteration), "PAWL_ATTEMPT=1", "PAWL_TASK="+p.task.ID, "PAWL_PLAN="+plan); err != nil {
 		return nil, err
 	}
 	var called act.Called
-	p.agent = e.own
+	p.agents = e.agents
 	if called.Outcome, err = p.run(ctx, command, e.run); err != nil {
 		return nil, err
 	}

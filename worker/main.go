@@ -11,11 +11,13 @@ import (
 
 	"go.temporal.io/sdk/worker"
 
+	"pawl/internal/acp"
 	"pawl/internal/cli"
 	"pawl/internal/proc"
 )
 
 func main() {
+	acp.Main()  // never returns where this process speaks to an agent
 	proc.Main() // never returns where this process is a loop's supervisor
 	// Else the SDK reads the whole binary to make a checksum.
 	worker.SetBinaryChecksum("pawl")

@@ -5,6 +5,7 @@ package program
 
 import (
 	"encoding/json"
+	"path"
 	"slices"
 	"strings"
 )
@@ -19,6 +20,9 @@ const (
 	OpenCode = "opencode"
 	Pi       = "pi"
 	Qwen     = "qwen"
+
+	// ACP is any program that speaks the Agent Client Protocol, by the command that the spec has.
+	ACP = "acp"
 )
 
 // Program is one agent program.
@@ -38,6 +42,9 @@ type Program struct {
 	Login   string   // the command by which a person signs in, "" where the keys are the way
 	Env     []string // what it is told beside what the spec says; the spec's agent.env wins
 
+	// ByACP is what is particular where it is called by the Agent Client Protocol.
+	ByACP ByACP
+
 	// What it needs of the user's home inside a sandbox. What it writes to Writes (settings, sessions) goes to
 	// a layer of the loop's own, so that it plants nothing in the user's own sessions; it works on a copy of
 	// Copies. SignIn is the user's own, and written where a program renews it.
@@ -56,6 +63,14 @@ type Program struct {
 	// Leaves are files of the folder that it works in which it writes for itself: they are no part of a change, unless the
 	// scope names them.
 	Leaves []string
+}
+
+// ByACP are the programs by which an agent speaks the Agent Client Protocol, where it does not speak that itself, and
+// what it then says of what it spends.
+type ByACP struct {
+	Names  []string
+	Tokens bool // when a turn has ended or was cancelled, all that it used
+	Cost   bool // while it works
 }
 
 // Settings is a JSON file in the user's home, and the keys of it, dotted, without which a program does not find its
@@ -122,14 +137,14 @@ var Table = []Program{
 		Writes: []string{".claude", ".config/claude", ".cache/claude-cli-nodejs"}, Copies: []string{".claude.json"},
 		SignIn:    []string{".claude/.credentials.json"},
 		Settings:  []Settings{{".claude.json", []string{"oauthAccount", "primaryApiKey", "customApiKeyResponses", "hasCompletedOnboarding", "userID"}}},
-		Instructs: "CLAUDE.md",
+		Instructs: "CLAUDE.md", ByACP: ByACP{Names: []string{"claude-agent-acp", "claude-code-acp"}, Tokens: true, Cost: true},
 	},
 	{
 		Name: Codex, Use: true, Vendor: "openai", Version: "0.169.0", Keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, Login: "codex login",
 		Tools: Tools{By: "its sandbox, web_search, features.multi_agent", Always: []Class{Looks, Shell}, Has: map[Class][]string{
 			Looks: {"exec_command"}, Edits: {"apply_patch"}, Shell: {"exec_command"}, Network: {"web_search"}, Subagents: {"multi_agent"},
 		}},
-		Writes: []string{".codex"}, SignIn: []string{".codex/auth.json"},
+		Writes: []string{".codex"}, SignIn: []string{".codex/auth.json"}, ByACP: ByACP{Names: []string{"codex-acp"}, Tokens: true},
 	},
 	{
 		Name: Gemini, Use: true, Vendor: "google", Version: "0.61.0", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Login: "gemini",
@@ -170,6 +185,7 @@ var Table = []Program{
 		Settings: []Settings{{".qwen/settings.json", []string{"security.auth", "selectedAuthType", "model", "modelProviders", "env"}}},
 		Leaves:   []string{".qwen/settings.json"},
 	},
+	{Name: ACP, Use: true, Tools: Tools{By: "its questions", Patterns: true, Asks: true}},
 	{Name: "cursor-agent", Writes: []string{".cursor", ".config/cursor"}},
 	{Name: "aider", Writes: []string{".aider"}, Reads: []string{".aider.conf.yml"}},
 	{Name: "goose", Writes: []string{".config/goose", ".local/share/goose"}},
@@ -184,6 +200,33 @@ func Lookup(name string) (p Program, ok bool) {
 		return Program{}, false
 	}
 	return Table[i], true
+}
+
+// OfACP returns the program that a command starts as an agent that speaks the Agent Client Protocol; ok is false for one that is
+// not in the table. npx and its like may stand before it, and a version behind it.
+func OfACP(argv []string) (p Program, ok bool) {
+	for _, word := range argv {
+		name, _, _ := strings.Cut(path.Base(word), "@")
+		for _, p := range Table {
+			if p.Use && p.Name != Command && p.Name != ACP && (p.Name == name || slices.Contains(p.ByACP.Names, name)) {
+				return p, true
+			}
+		}
+	}
+	return Program{}, false
+}
+
+// Signs reports whether it is known where the program keeps its sign-in.
+func (p Program) Signs() bool { return len(p.SignIn) > 0 }
+
+// Signing lists the programs that do.
+func Signing() (all []string) {
+	for _, p := range Table {
+		if p.Signs() {
+			all = append(all, p.Name)
+		}
+	}
+	return all
 }
 
 // Uses lists the values of agent.use.

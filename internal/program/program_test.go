@@ -1,6 +1,7 @@
 package program_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,7 +27,7 @@ func TestEveryProgramSaysWhatIsIts(t *testing.T) {
 	for _, name := range program.Uses() {
 		p, ok := program.Lookup(name)
 		require.True(t, ok)
-		if name == program.Command {
+		if name == program.Command || name == program.ACP {
 			continue
 		}
 		require.NotEmpty(t, p.Keys, name)
@@ -34,5 +35,16 @@ func TestEveryProgramSaysWhatIsIts(t *testing.T) {
 		require.NotEmpty(t, p.SignIn, name)
 		require.NotEmpty(t, p.Writes, name)
 		require.NotEmpty(t, p.Version, name)
+	}
+}
+
+func TestAgentsAreKnownByTheCommandsThatSpeakTheProtocol(t *testing.T) {
+	for command, want := range map[string]string{
+		"codex-acp": program.Codex, "/opt/bin/claude-agent-acp --x": program.Claude, "gemini --acp": program.Gemini,
+		"npx -y @agentclientprotocol/codex-acp@2.6.0": program.Codex, "qwen --acp": program.Qwen, "goose acp": "", "acp command": "",
+	} {
+		p, ok := program.OfACP(strings.Fields(command))
+		require.Equal(t, want, p.Name, command)
+		require.Equal(t, want != "", ok, command)
 	}
 }

@@ -41,6 +41,7 @@ type Tools struct {
 	Always   []Class            // it can't be kept from these, so a list has to approve them
 	Patterns bool               // its shell can be held to some commands
 	Own      bool               // a list may name tools of its own
+	Asks     bool               // it is held to them as far as it asks before it uses one
 	By       string             // what holds it to them, for people; "" where nothing does
 }
 
@@ -159,6 +160,8 @@ func (p Program) Keeps(entries []string) (what, want string) {
 func (p Program) Unheld(entries []string) (lines []string) {
 	a, t := Approve(entries), p.Tools
 	switch {
+	case !a.All && t.Asks:
+		lines = append(lines, "the agent is held to these tools as far as it asks before it uses one, and by the sandbox")
 	case !a.All && t.By == "":
 		lines = append(lines, "nothing holds "+p.named()+" to these tools but the sandbox")
 	case !a.All && a.May(Shell) && !(a.May(Edits) && a.May(Network)) && p.Name != Codex: // whose own sandbox does

@@ -26,7 +26,7 @@ type Request struct {
 	Layers []string
 	Env    []string // the command's environment
 	Argv   []string // the command
-	Agent  string   // the program of internal/program that it is, where agent.use names it
+	Agents []string // the programs of internal/program that it is or starts, as the spec names them
 	Named  []string // texts of the spec whose absolute paths may be read: the command, values of agent.env
 	Reads  []string // what may be read beside that
 	// Allow is the spec's: what it makes writable.
@@ -200,13 +200,18 @@ func Make(r Request) Policy {
 	d.look = lately
 	d.layers(r, value)
 	d.look = now
-	own, isolated := program.Lookup(r.Agent)
-	if isolated {
-		d.agent(r, own)
+	for _, name := range r.Agents {
+		if own, known := program.Lookup(name); known {
+			d.agent(r, own)
+			d.open(Read, installed(name, value["PATH"])...)
+		}
 	}
-	for _, word := range r.Argv {
+	for i, word := range r.Argv {
+		if i > 0 && r.Argv[i-1] == "--" { // the program that another one is to start
+			d.open(Read, installed(word, value["PATH"])...)
+		}
 		agent, _ := program.Lookup(filepath.Base(word))
-		if isolated && agent.Name == own.Name {
+		if slices.Contains(r.Agents, agent.Name) {
 			continue
 		}
 		for _, home := range d.homes {

@@ -598,7 +598,7 @@ func TestE6_AnAgentByNameHasAHomeOfTheLoopsOwn(t *testing.T) {
 				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 				require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 			}
-			p.request.Argv, p.request.Agent = []string{"/usr/bin/gemini"}, "gemini"
+			p.request.Argv, p.request.Agents = []string{"/usr/bin/gemini"}, []string{"gemini"}
 			for _, c := range []struct {
 				name, script string
 				works        bool

@@ -95,6 +95,43 @@ func (a Agent) with(o Override) Agent {
 	return own
 }
 
+// Programs are the agents of the table that the agent's command is known to start: what agent.use names, the one that it
+// speaks to by the Agent Client Protocol, and those that the spec names for a command (sandbox.agents). They have a
+// sign-in and a home of the loop's own in the sandbox.
+func (a Agent) Programs(named []string) (all []program.Program) {
+	switch a.Use {
+	case program.Command:
+	case program.ACP:
+		if p, known := a.behind(); known {
+			all = append(all, p)
+		}
+	default:
+		if p, known := program.Lookup(a.Use); known {
+			return []program.Program{p}
+		}
+	}
+	for _, name := range named {
+		if p, known := program.Lookup(name); known && !slices.ContainsFunc(all, func(o program.Program) bool { return o.Name == name }) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// behind is the agent of the table that the command starts where it speaks the Agent Client Protocol.
+func (a Agent) behind() (program.Program, bool) {
+	return program.OfACP(slices.Concat(a.Command.Args(), a.Args))
+}
+
+// row is that of the table for agent.use, with what is known of the agent behind the Agent Client Protocol.
+func (a Agent) row() (p program.Program, known bool) {
+	p, known = program.Lookup(a.Use)
+	if of, is := a.behind(); is && a.Use == program.ACP {
+		p.Tokens, p.Cost, p.Vendor, p.NamesVendor = of.ByACP.Tokens, of.ByACP.Cost, of.Vendor, of.NamesVendor
+	}
+	return p, known
+}
+
 // Label names the agent in a few words: its command, or the program and its model.
 func (a Agent) Label() []string {
 	label := a.Command.Args()

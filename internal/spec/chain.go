@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"pawl/internal/program"
 )
 
 // Substitute is an agent that stands in for another one: what it has different from that, as a role's agent has.
@@ -77,7 +75,7 @@ func (a Agent) Maker() string {
 	if a.Vendor != "" {
 		return strings.ToLower(a.Vendor)
 	}
-	p, _ := program.Lookup(a.Use)
+	p, _ := a.row()
 	if vendor, _, named := strings.Cut(a.Model, "/"); p.NamesVendor && named && slices.Contains(providers, vendor) {
 		return vendor
 	}

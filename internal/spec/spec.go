@@ -141,6 +141,7 @@ type Sandbox struct {
 	Allow   []string `json:"allow,omitempty"`   // files and folders to write besides
 	Network string   `json:"network,omitempty"` // filtered: out through the proxy alone; none; open: the machine's
 	Hosts   []string `json:"hosts,omitempty"`   // what the proxy lets through, as ParseHost reads them
+	Agents  []string `json:"agents,omitempty"`  // programs that a command starts, which get their sign-ins
 }
 
 // Limits are the budgets and bounds of a loop; a nil budget is unlimited.

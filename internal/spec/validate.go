@@ -167,6 +167,11 @@ func (s Spec) check() Problems {
 	if len(s.Sandbox.Hosts) > 0 && (s.Sandbox.Network == None || s.Sandbox.Network == Open) {
 		add("sandbox.hosts", "means nothing, since sandbox.network is "+s.Sandbox.Network, "sandbox.network: "+Filtered+", or no hosts")
 	}
+	for i, name := range s.Sandbox.Agents {
+		if p, known := program.Lookup(name); !known || !p.Signs() {
+			add(fmt.Sprintf("sandbox.agents[%d]", i), "is "+Show(name), "one of "+strings.Join(program.Signing(), ", "))
+		}
+	}
 	for i, entry := range s.Sandbox.Hosts {
 		if h, err := ParseHost(entry); err != nil {
 			add(fmt.Sprintf("sandbox.hosts[%d]", i), "is "+Show(entry)+", which "+err.Error(), hostExample)
@@ -274,7 +279,7 @@ func (s Spec) Kept() error {
 		return nil
 	}
 	for _, a := range s.Agent.All() {
-		if p, known := program.Lookup(a.Use); known && p.Use && !p.Tokens {
+		if p, known := a.row(); known && p.Use && !p.Tokens {
 			c.Add("limits.tokens", "can't be kept, since "+p.Name+" does not say what it uses while it works", "limits.toolCalls or limits.activeTime, or another agent")
 		}
 	}
@@ -289,7 +294,7 @@ func (a Agent) check(key string, tools []string, capped bool, add func(key, what
 			add(key, "contains a NUL byte", "text")
 		}
 	}
-	p, built := program.Lookup(a.Use)
+	p, built := a.row()
 	if !built || !p.Use {
 		add(key+".use", "is "+Show(a.Use), "one of "+strings.Join(program.Uses(), ", "))
 		return
@@ -299,11 +304,15 @@ func (a Agent) check(key string, tools []string, capped bool, add func(key, what
 	case a.Command.IsZero():
 		if a.Use == UseCommand {
 			add(key+".command", "is missing", example)
+		} else if a.Use == program.ACP {
+			add(key+".command", "is missing", `the agent that speaks the protocol, such as ["gemini", "--acp"]`)
 		}
 	case a.Command.Shell != "" && strings.TrimSpace(a.Command.Shell) == "":
 		add(key+".command", "is blank", example)
 	case strings.TrimSpace(a.Command.Args()[0]) == "":
 		add(key+".command", "is missing", example)
+	case a.Use == program.ACP && a.Command.Shell != "":
+		add(key+".command", "is a text for the shell", `a list, such as ["gemini", "--acp"]`)
 	case a.Use != UseCommand && a.Command.Shell != "":
 		add(key+".command", "is a text for the shell", "a list: the program "+a.Use+" and what comes first of its arguments")
 	}

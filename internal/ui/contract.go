@@ -321,6 +321,9 @@ func granted(sp spec.Spec) (lines []string) {
 	for _, path := range sp.Sandbox.Allow {
 		lines = append(lines, "agent and commands may write "+Clean(path))
 	}
+	if len(sp.Sandbox.Agents) > 0 {
+		lines = append(lines, "the agent's command gets your sign-ins of "+Clean(strings.Join(sp.Sandbox.Agents, ", ")))
+	}
 	if len(sp.Sandbox.Hosts) > 0 {
 		lines = append(lines, "agent and commands may connect to "+Clean(strings.Join(sp.Sandbox.Hosts, "  ")))
 	}

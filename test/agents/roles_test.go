@@ -104,12 +104,12 @@ func recorded(name string) string {
 func TestProgramsByTheirStreams(t *testing.T) {
 	const changed, raised = "Changed hello to goodbye in hello.txt.", "raise the number by one"
 	for use, c := range map[string]struct{ stream, called, says, tokens string }{
-		"claude":   {"claude-partial", "-p --model m --permission-mode acceptEdits --allowedTools Bash,WebFetch,WebSearch --disallowedTools Agent,Task,Workflow,ScheduleWakeup --session-id ", changed, "3840"},
-		"codex":    {"codex-exec", "exec -m m --json --sandbox workspace-write --ephemeral --ignore-user-config --ignore-rules -\n", changed, "3840"},
-		"gemini":   {"gemini-stream", "-m m --skip-trust --approval-mode yolo --output-format stream-json\n", changed, "3840"},
+		"claude":   {"claude-partial", "-p --model m --permission-mode acceptEdits --allowedTools Bash,WebFetch,WebSearch --disallowedTools Agent,Task,Workflow,ScheduleWakeup,CronCreate --session-id ", changed, "3840"},
+		"codex":    {"codex-exec", "exec -m m -c features.multi_agent=false --json --sandbox workspace-write --ephemeral --ignore-user-config --ignore-rules -\n", changed, "3840"},
+		"gemini":   {"gemini-stream", "-m m --skip-trust --policy ", changed, "3840"},
 		"opencode": {"opencode-1.18.33", "run -m m --pure --format json\n", raised, "3900"},
 		"pi":       {"pi-0.73.1", "-p --mode json --model m --no-session -ne -ns -np\n", raised, "3900"},
-		"qwen":     {"qwen-0.24.4", "-m m --safe-mode --approval-mode yolo --output-format stream-json\n", raised, "3900"},
+		"qwen":     {"qwen-0.24.4", "-m m --exclude-tools agent,", raised, "3900"},
 	} {
 		t.Run(use, func(t *testing.T) {
 			w := streams(t, use, world.Raises+" >/dev/null; "+recorded(c.stream))

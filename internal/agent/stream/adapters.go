@@ -28,6 +28,7 @@ type Call struct {
 	MayEdit bool       // the role may change source
 	Tools   []string   // the tools that are approved, as approvals.tools has them
 	Session string     // an ID for the session, where the program takes one
+	Self    string     // pawl's own program, for agents that it speaks to itself
 	Dir     string     // of the files of the call, which it can read
 	Budget  map[loop.Resource]evidence.Decimal
 }
@@ -47,6 +48,7 @@ var adapters = map[string]Adapter{
 		Live: []loop.Resource{loop.ToolCalls, loop.Tokens}, argv: qwenArgv,
 		read: func() reader { return &qwen{claude{within: true, open: map[string]*message{}}} },
 	},
+	program.ACP:    {Live: []loop.Resource{loop.ToolCalls, loop.CostUSD}, argv: acpArgv, env: acpEnv, read: func() reader { return &acp{} }},
 	program.Codex:  {Live: []loop.Resource{loop.ToolCalls}, argv: codexArgv, read: func() reader { return &codex{} }},
 	program.Gemini: {Live: []loop.Resource{loop.ToolCalls}, argv: geminiArgv, files: geminiFiles, read: func() reader { return &gemini{} }},
 }

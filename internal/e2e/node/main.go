@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc/backoff"
 
 	"pawl/config"
+	"pawl/internal/acp"
 	"pawl/internal/crash"
 	"pawl/internal/engine"
 	"pawl/internal/home"
@@ -35,6 +36,7 @@ import (
 )
 
 func main() {
+	acp.Main()
 	proc.Main()
 	port := flag.Int("port", 0, "the engine's preferred port")
 	address := flag.String("address", "", "the engine, where it is another process")

@@ -1,0 +1,454 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	protocol "github.com/coder/acp-go-sdk"
+
+	"pawl/internal/agent/stream"
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/outcome"
+)
+
+const (
+	// cancelled is how long an agent has to say what it has spent once its turn is cancelled. Pawl's own grace for a
+	// program that it interrupts is longer.
+	cancelled = 4 * time.Second
+	// ending is how long an agent has to end when nothing more is asked of it.
+	ending = 2 * time.Second
+	// maxShown bounds what is told of one tool call, in bytes, maxSaid what is kept of a message.
+	maxShown = 8 << 10
+	maxSaid  = 64 << 10
+)
+
+// run has the agent take one turn, and prints what it does.
+func run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
+	c := exec.Command(o.Argv[0], o.Argv[1:]...)
+	c.Dir, c.Stderr = o.Dir, stderr
+	in, err := c.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := c.Start(); err != nil {
+		return fmt.Errorf("the agent can't be started: %w", err)
+	}
+	talk(ctx, o, in, out, stdout)
+	_ = in.Close()
+	late := time.AfterFunc(ending, func() { _ = c.Process.Kill() })
+	defer late.Stop()
+	_ = c.Wait() // what came of it is told
+	return nil
+}
+
+// talk speaks the protocol with an agent, until its turn has ended.
+func talk(ctx context.Context, o Options, in io.Writer, out io.Reader, stdout io.Writer) {
+	s := &session{Options: o, print: json.NewEncoder(stdout), tools: map[protocol.ToolCallId]*tool{}, over: make(chan struct{})}
+	conn := protocol.NewClientSideConnection(s, in, out)
+	conn.SetLogger(slog.New(slog.DiscardHandler)) // agents say things of their own that the protocol does not know
+	end := s.turn(ctx, conn)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.say()
+	for _, l := range s.held {
+		_ = s.print.Encode(l)
+	}
+	end.Type, end.Exhausted = stream.ACPEnded, s.exhausted
+	if end.Exhausted != "" {
+		end.Failure = "it reached its budget"
+	}
+	_ = s.print.Encode(end)
+}
+
+// own has claude-agent-acp read no settings, whose hooks would run. It means nothing to the others.
+var own = map[string]any{"claudeCode": map[string]any{"options": map[string]any{"settingSources": []string{}}}}
+
+// session is one turn of an agent, as its client sees it.
+type session struct {
+	Options
+	mu        sync.Mutex
+	print     *json.Encoder
+	tools     map[protocol.ToolCallId]*tool
+	text      strings.Builder
+	spent     stream.ACPLine
+	exhausted loop.Resource
+	over      chan struct{}    // closed when a budget is used up
+	held      []stream.ACPLine // what is told once the agent has said what it has spent
+}
+
+type tool struct {
+	kind  protocol.ToolKind
+	title string
+	input any
+	ended bool
+}
+
+// turn has the agent take its turn, and returns how that ended.
+func (s *session) turn(ctx context.Context, conn *protocol.ClientSideConnection) stream.ACPLine {
+	hello, err := conn.Initialize(ctx, protocol.InitializeRequest{ProtocolVersion: protocol.ProtocolVersionNumber})
+	if err != nil {
+		return failed("initialize", err)
+	}
+	ask := protocol.NewSessionRequest{Cwd: s.Dir, McpServers: []protocol.McpServer{}, Meta: own}
+	opened, err := conn.NewSession(ctx, ask)
+	if wants(err) {
+		if key := byKey(hello.AuthMethods); key != "" {
+			if _, failure := conn.Authenticate(ctx, protocol.AuthenticateRequest{MethodId: key}); failure == nil {
+				opened, err = conn.NewSession(ctx, ask)
+			}
+		}
+	}
+	if err != nil {
+		return failed("session/new", err)
+	}
+	started := stream.ACPLine{Type: stream.ACPStarted, Session: string(opened.SessionId)}
+	if hello.AgentInfo != nil {
+		started.Agent, started.Version = hello.AgentInfo.Name, hello.AgentInfo.Version
+	}
+	s.tell(started)
+	if mode := s.mode(opened.Modes); mode != "" {
+		if _, err := conn.SetSessionMode(ctx, protocol.SetSessionModeRequest{SessionId: opened.SessionId, ModeId: mode}); err != nil {
+			return failed("session/set_mode", err)
+		}
+	}
+	if s.Model != "" {
+		if _, err := conn.UnstableSetSessionModel(ctx, protocol.UnstableSetSessionModelRequest{SessionId: opened.SessionId, ModelId: protocol.UnstableModelId(s.Model)}); err != nil {
+			return failed("session/set_model", err)
+		}
+	}
+	return s.prompt(ctx, conn, opened.SessionId)
+}
+
+// prompt hands the agent its prompt, and cancels the turn where a budget is used up or pawl interrupts it.
+func (s *session) prompt(ctx context.Context, conn *protocol.ClientSideConnection, id protocol.SessionId) stream.ACPLine {
+	type answer struct {
+		protocol.PromptResponse
+		err error
+	}
+	answered := make(chan answer, 1)
+	asking, abandon := context.WithCancel(context.Background())
+	defer abandon()
+	go func() {
+		r, err := conn.Prompt(asking, protocol.PromptRequest{SessionId: id, Prompt: []protocol.ContentBlock{protocol.TextBlock(s.Prompt)}})
+		answered <- answer{r, err}
+	}()
+	var a answer
+	select {
+	case a = <-answered:
+	case <-s.over:
+		a.StopReason = protocol.StopReasonCancelled
+	case <-ctx.Done():
+		a.StopReason = protocol.StopReasonCancelled
+	}
+	if a.StopReason == protocol.StopReasonCancelled {
+		_ = conn.Cancel(asking, protocol.CancelNotification{SessionId: id})
+		select {
+		case a = <-answered:
+		case <-time.After(cancelled):
+			return stream.ACPLine{Failure: "it did not end its turn when that was cancelled"}
+		}
+	}
+	if a.err != nil {
+		return failed("session/prompt", a.err)
+	}
+	s.count(a.PromptResponse)
+	if a.StopReason != protocol.StopReasonEndTurn {
+		return stream.ACPLine{Failure: "it ended with " + string(a.StopReason)}
+	}
+	return stream.ACPLine{}
+}
+
+// mode is the mode in which the agent asks before it does what is not approved, "" where that is its own.
+func (s *session) mode(modes *protocol.SessionModeState) protocol.SessionModeId {
+	if modes == nil || s.Any {
+		return ""
+	}
+	for _, want := range []protocol.SessionModeId{"read-only", "default"} { // Codex's; that of the others
+		for _, m := range modes.AvailableModes {
+			if m.Id == want && modes.CurrentModeId != want {
+				return want
+			}
+		}
+	}
+	return ""
+}
+
+// count tells what a turn has spent. Agents differ in what of it they say, and where; what they think is in the total
+// where it is nowhere else.
+func (s *session) count(r protocol.PromptResponse) {
+	value := func(n *int) int64 {
+		if n == nil {
+			return 0
+		}
+		return int64(*n)
+	}
+	var in, out int64
+	if u := r.Usage; u != nil {
+		in = int64(u.InputTokens) + value(u.CachedReadTokens) + value(u.CachedWriteTokens)
+		out = max(int64(u.OutputTokens), int64(u.TotalTokens)-in)
+	} else {
+		var meta struct {
+			Quota struct {
+				Count struct {
+					Input  int64 `json:"input_tokens"`
+					Output int64 `json:"output_tokens"`
+				} `json:"token_count"`
+			} `json:"quota"`
+		}
+		if b, err := json.Marshal(r.Meta); err == nil && json.Unmarshal(b, &meta) == nil {
+			in, out = meta.Quota.Count.Input, meta.Quota.Count.Output
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spent.Type, s.spent.Input, s.spent.Output = stream.ACPUsage, in, out
+	s.put(s.spent)
+}
+
+// tell prints a line, or keeps it until the agent has said what it has spent.
+func (s *session) tell(l stream.ACPLine) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put(l)
+}
+
+func (s *session) put(l stream.ACPLine) {
+	if s.exhausted != "" {
+		s.held = append(s.held, l)
+		return
+	}
+	_ = s.print.Encode(l)
+}
+
+// exhaust ends the turn for a budget.
+func (s *session) exhaust(r loop.Resource) {
+	if s.exhausted == "" {
+		s.exhausted = r
+		close(s.over)
+	}
+}
+
+// say prints the message that has come in pieces.
+func (s *session) say() {
+	if s.text.Len() > 0 {
+		s.put(stream.ACPLine{Type: stream.ACPText, Text: s.text.String()})
+		s.text.Reset()
+	}
+}
+
+// call notes a tool call. Some agents tell of one by asking whether they may, and by nothing else.
+func (s *session) call(id protocol.ToolCallId, kind protocol.ToolKind, title string, input any) *tool {
+	t := s.tools[id]
+	fresh := t == nil
+	if fresh {
+		t = &tool{}
+		s.tools[id] = t
+	}
+	if kind != "" {
+		t.kind = kind
+	}
+	if title != "" {
+		t.title = title
+	}
+	if input != nil {
+		t.input = input
+	}
+	if fresh {
+		s.say()
+		if s.Tools >= 0 && int64(len(s.tools)) > s.Tools {
+			s.exhaust(loop.ToolCalls)
+		}
+		s.put(stream.ACPLine{Type: stream.ACPTool, ID: string(id), Tool: t.name(), Text: shown(t.title, t.input)})
+	}
+	return t
+}
+
+// name is what a tool is called: its kind, since the protocol has no names, and titles are sentences.
+func (t *tool) name() string {
+	if t.kind == "" {
+		return string(protocol.ToolKindOther)
+	}
+	return string(t.kind)
+}
+
+func shown(title string, input any) string {
+	if input == nil {
+		return loop.Clip(title, maxShown)
+	}
+	b, err := json.Marshal(input)
+	if err != nil {
+		return loop.Clip(title, maxShown)
+	}
+	return loop.Clip(strings.TrimSpace(title+" "+string(b)), maxShown)
+}
+
+// end notes that a tool call has ended.
+func (s *session) end(id protocol.ToolCallId, t *tool, status protocol.ToolCallStatus, output any, content []protocol.ToolCallContent) {
+	if t.ended || status != protocol.ToolCallStatusCompleted && status != protocol.ToolCallStatusFailed {
+		return
+	}
+	t.ended = true
+	var said string
+	for _, c := range content {
+		if c.Content != nil && c.Content.Content.Text != nil {
+			said += c.Content.Content.Text.Text
+		}
+	}
+	s.put(stream.ACPLine{Type: stream.ACPToolEnded, ID: string(id), Text: shown(said, output), Failed: status == protocol.ToolCallStatusFailed})
+}
+
+// SessionUpdate takes what the agent tells of its turn.
+func (s *session) SessionUpdate(_ context.Context, n protocol.SessionNotification) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch u := n.Update; {
+	case u.AgentMessageChunk != nil:
+		if text := u.AgentMessageChunk.Content.Text; text != nil && s.text.Len() < maxSaid {
+			s.text.WriteString(loop.Clip(text.Text, maxSaid))
+		}
+	case u.ToolCall != nil:
+		t := s.call(u.ToolCall.ToolCallId, u.ToolCall.Kind, u.ToolCall.Title, u.ToolCall.RawInput)
+		s.end(u.ToolCall.ToolCallId, t, u.ToolCall.Status, u.ToolCall.RawOutput, u.ToolCall.Content)
+	case u.ToolCallUpdate != nil:
+		var kind protocol.ToolKind
+		var title string
+		if k := u.ToolCallUpdate.Kind; k != nil {
+			kind = *k
+		}
+		if text := u.ToolCallUpdate.Title; text != nil {
+			title = *text
+		}
+		t := s.call(u.ToolCallUpdate.ToolCallId, kind, title, u.ToolCallUpdate.RawInput)
+		if status := u.ToolCallUpdate.Status; status != nil {
+			s.end(u.ToolCallUpdate.ToolCallId, t, *status, u.ToolCallUpdate.RawOutput, u.ToolCallUpdate.Content)
+		}
+	case u.UsageUpdate != nil && u.UsageUpdate.Cost != nil && u.UsageUpdate.Cost.Currency == "USD":
+		s.cost(u.UsageUpdate.Cost.Amount)
+	}
+	return nil
+}
+
+// cost notes what the agent says that its session has cost.
+func (s *session) cost(usd float64) {
+	text := strconv.FormatFloat(usd, 'f', 9, 64)
+	now, err := evidence.ParseDecimal(text)
+	if err != nil {
+		return
+	}
+	s.spent.Type, s.spent.Cost = stream.ACPUsage, json.Number(text)
+	if s.Cost != nil && now.Cmp(*s.Cost) > 0 {
+		s.exhaust(loop.CostUSD)
+	}
+	s.put(s.spent)
+}
+
+// RequestPermission answers the agent's question whether it may use a tool, by what the contract approves.
+func (s *session) RequestPermission(_ context.Context, r protocol.RequestPermissionRequest) (protocol.RequestPermissionResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var kind protocol.ToolKind
+	var title string
+	if k := r.ToolCall.Kind; k != nil {
+		kind = *k
+	}
+	if text := r.ToolCall.Title; text != nil {
+		title = *text
+	}
+	t := s.call(r.ToolCall.ToolCallId, kind, title, r.ToolCall.RawInput)
+	allow := s.exhausted == "" && s.Allow(t.kind, t.input)
+	if !allow && s.exhausted == "" {
+		s.put(stream.ACPLine{Type: stream.ACPDenied, Tool: t.name()})
+	}
+	option := choose(r.Options, allow)
+	if option == "" || s.exhausted != "" {
+		return protocol.RequestPermissionResponse{Outcome: protocol.NewRequestPermissionOutcomeCancelled()}, nil
+	}
+	return protocol.RequestPermissionResponse{Outcome: protocol.NewRequestPermissionOutcomeSelected(option)}, nil
+}
+
+// failed is how a turn ended that the agent did not take, or that its provider did not let it take.
+func failed(what string, err error) stream.ACPLine {
+	l := stream.ACPLine{Failure: what + ": " + err.Error()}
+	var told *protocol.RequestError
+	if errors.As(err, &told) {
+		l.Failure, l.Status = told.Message, told.Code
+		if told.Data != nil {
+			if b, err := json.Marshal(told.Data); err == nil {
+				l.Failure += " " + string(b)
+			}
+		}
+		if outcome.ByStatus(l.Status) == "" && !wants(err) {
+			l.Status = 0
+		}
+	}
+	return l
+}
+
+// wants reports whether an agent wants a sign-in.
+func wants(err error) bool {
+	var told *protocol.RequestError
+	return errors.As(err, &told) && told.Code == stream.ACPSignIn
+}
+
+// byKey is the method by which an agent signs in with a key of its environment, "" for none.
+func byKey(methods []protocol.AuthMethod) string {
+	for _, m := range methods {
+		if a := m.Agent; a != nil && (strings.Contains(a.Id, "key") || a.Id == "openai") {
+			return a.Id
+		}
+	}
+	return ""
+}
+
+var errNotOffered = protocol.NewMethodNotFound("it is not offered")
+
+// The agent works on the desk itself: neither files nor terminals are offered, which some ask for all the same.
+
+// ReadTextFile is not offered.
+func (s *session) ReadTextFile(context.Context, protocol.ReadTextFileRequest) (protocol.ReadTextFileResponse, error) {
+	return protocol.ReadTextFileResponse{}, errNotOffered
+}
+
+// WriteTextFile is not offered.
+func (s *session) WriteTextFile(context.Context, protocol.WriteTextFileRequest) (protocol.WriteTextFileResponse, error) {
+	return protocol.WriteTextFileResponse{}, errNotOffered
+}
+
+// CreateTerminal is not offered.
+func (s *session) CreateTerminal(context.Context, protocol.CreateTerminalRequest) (protocol.CreateTerminalResponse, error) {
+	return protocol.CreateTerminalResponse{}, errNotOffered
+}
+
+// KillTerminal is not offered.
+func (s *session) KillTerminal(context.Context, protocol.KillTerminalRequest) (protocol.KillTerminalResponse, error) {
+	return protocol.KillTerminalResponse{}, errNotOffered
+}
+
+// TerminalOutput is not offered.
+func (s *session) TerminalOutput(context.Context, protocol.TerminalOutputRequest) (protocol.TerminalOutputResponse, error) {
+	return protocol.TerminalOutputResponse{}, errNotOffered
+}
+
+// ReleaseTerminal is not offered.
+func (s *session) ReleaseTerminal(context.Context, protocol.ReleaseTerminalRequest) (protocol.ReleaseTerminalResponse, error) {
+	return protocol.ReleaseTerminalResponse{}, errNotOffered
+}
+
+// WaitForTerminalExit is not offered.
+func (s *session) WaitForTerminalExit(context.Context, protocol.WaitForTerminalExitRequest) (protocol.WaitForTerminalExitResponse, error) {
+	return protocol.WaitForTerminalExitResponse{}, errNotOffered
+}

@@ -1,0 +1,90 @@
+// Package acp is pawl's client of agents that speak the Agent Client Protocol: `agent.use: acp`. Inside of the sandbox
+// pawl's own program starts the agent, hands it the prompt, answers its questions by what the contract approves, and
+// prints what the agent does as lines of JSON, which internal/agent/stream reads like those of any other program. It
+// decides nothing about a loop, offers the agent neither files nor a terminal of its own, and keeps nothing. Start at
+// Main.
+package acp
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"pawl/internal/agent/stream"
+	"pawl/internal/evidence"
+	"pawl/internal/program"
+)
+
+// Main is the client where this process is to be one; it never returns then. Every program of pawl's calls it first.
+func Main() {
+	if len(os.Args) < 2 || os.Args[1] != stream.ACPCommand {
+		return
+	}
+	o, err := read(os.Args[2:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	prompt, err := io.ReadAll(os.Stdin)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "reading the prompt:", err)
+		os.Exit(1)
+	}
+	o.Prompt = string(prompt)
+	if err := run(ctx, o, os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// Options are what a call of an agent is given.
+type Options struct {
+	Rules
+	Argv   []string // the agent
+	Model  string   // "" for the agent's own
+	Dir    string   // where it works
+	Prompt string
+	Tools  int64             // how many tool calls are left, negative for any number
+	Cost   *evidence.Decimal // how many USD are left, nil for any
+}
+
+// read reads the arguments that stream's argument vector for acp has.
+func read(args []string) (o Options, err error) {
+	f := flag.NewFlagSet(stream.ACPCommand, flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.Func("may", "a class of tools that is approved", func(v string) error {
+		o.May = append(o.May, program.Class(v))
+		return nil
+	})
+	f.Func("begins", "what approved commands begin with", func(v string) error {
+		o.Begins = append(o.Begins, v)
+		return nil
+	})
+	f.Func("cost", "the USD that are left", func(v string) error {
+		d, err := evidence.ParseDecimal(v)
+		o.Cost = &d
+		return err
+	})
+	f.BoolVar(&o.Any, "any", false, "tools of no class are approved")
+	f.StringVar(&o.Model, "model", "", "the model")
+	f.Int64Var(&o.Tools, "tools", -1, "the tool calls that are left")
+	at := slices.Index(args, "--")
+	if at < 0 || at == len(args)-1 {
+		return o, fmt.Errorf("%s is without the command of an agent: %s", stream.ACPCommand, strings.Join(args, " "))
+	}
+	if err := f.Parse(args[:at]); err != nil {
+		return o, fmt.Errorf("%s: %w", stream.ACPCommand, err)
+	}
+	o.Argv = args[at+1:]
+	o.Dir, err = os.Getwd()
+	return o, err
+}

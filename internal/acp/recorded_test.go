@@ -1,0 +1,137 @@
+package acp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/agent/stream"
+	"pawl/internal/program"
+)
+
+// everything is a contract that approves every tool.
+var everything = Rules{May: []program.Class{program.Looks, program.Edits, program.Shell, program.Network}, Any: true}
+
+// told has an agent take a turn, and returns what is told of it, as the adapter reads it.
+func told(t *testing.T, ctx context.Context, o Options, agent func(in io.Reader, out io.Writer)) (*stream.Stream, string) {
+	t.Helper()
+	o.Dir = "/desk"
+	fromClient, toAgent := io.Pipe()
+	fromAgent, toClient := io.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		agent(fromClient, toClient)
+		_ = toClient.Close()
+		_, _ = io.Copy(io.Discard, fromClient)
+	}()
+	var lines bytes.Buffer
+	talk(ctx, o, toAgent, fromAgent, &lines)
+	_ = toAgent.Close()
+	_ = fromAgent.Close()
+	<-ended
+	a, ok := stream.Lookup(program.ACP)
+	require.True(t, ok)
+	s, text := a.Stream(), lines.String()
+	s.Feed(lines.Bytes())
+	return s, text
+}
+
+// replay is an agent that says again what a real one said: to each request of the client what came until its answer, and
+// what it asked it waits for.
+func replay(t *testing.T, name string) func(in io.Reader, out io.Writer) {
+	text, err := os.ReadFile(filepath.Join("testdata", name+".jsonl"))
+	require.NoError(t, err)
+	var said []map[string]any
+	for line := range bytes.Lines(text) {
+		var m map[string]any
+		require.NoError(t, json.Unmarshal(line, &m))
+		said = append(said, m)
+	}
+	return func(in io.Reader, out io.Writer) {
+		send := json.NewEncoder(out)
+		requests, at := bufio.NewScanner(in), 0
+		requests.Buffer(nil, 1<<20)
+		for requests.Scan() {
+			var m map[string]any
+			if json.Unmarshal(requests.Bytes(), &m) != nil {
+				return
+			}
+			if m["method"] == "session/set_mode" {
+				_ = send.Encode(map[string]any{"jsonrpc": "2.0", "id": m["id"], "result": map[string]any{}})
+				continue
+			}
+			for at < len(said) {
+				next := said[at]
+				at++
+				if _, asks := next["method"]; !asks { // the answer
+					if m["method"] == "session/new" && next["result"].(map[string]any)["sessionId"] == nil { // of codex it is not recorded
+						_ = send.Encode(map[string]any{"jsonrpc": "2.0", "id": m["id"], "result": map[string]any{"sessionId": "s"}})
+						at--
+						break
+					}
+					next["id"] = m["id"]
+					_ = send.Encode(next)
+					break
+				}
+				if _, asks := next["id"]; asks { // until it is answered
+					_ = send.Encode(next)
+					if !requests.Scan() {
+						return
+					}
+					continue
+				}
+				_ = send.Encode(next)
+			}
+		}
+	}
+}
+
+// TestRealAgentsByTheirRecordedTurns has the turns of five agents as they were recorded: what they did is counted, and
+// what they say of what it used.
+func TestRealAgentsByTheirRecordedTurns(t *testing.T) {
+	for name, want := range map[string]struct {
+		in, out int64
+		cost    string
+	}{
+		"claude":   {3600, 300, "0.0096"},
+		"codex":    {3600, 300, "0"},
+		"gemini":   {3600, 240, "0"},
+		"opencode": {1200, 100, "0.0072"}, // of the last request alone
+		"qwen24":   {0, 0, "0"},           // it says nothing
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, text := told(t, t.Context(), Options{Rules: everything, Tools: -1}, replay(t, name))
+			require.True(t, s.Begun(), text)
+			require.True(t, s.Ended(), text)
+			end, u := s.End(), s.Usage()
+			require.Empty(t, end.Failure)
+			require.Empty(t, end.Denied)
+			require.Contains(t, end.Text, "raise the number by one")
+			require.Equal(t, int64(2), u.ToolCalls, text)
+			require.Equal(t, []int64{want.in, want.out}, []int64{u.InputTokens, u.OutputTokens})
+			require.Equal(t, want.cost, u.CostUSD.String())
+			session, agent, version := s.Session()
+			require.NotEmpty(t, session)
+			if name != "gemini" {
+				require.NotEmpty(t, agent)
+				require.NotEmpty(t, version)
+			}
+			require.False(t, s.Busy())
+		})
+	}
+}
+
+func TestA1_ARealAgentsEditThatIsNotApprovedIsDenied(t *testing.T) {
+	for _, name := range []string{"claude", "gemini", "opencode"} {
+		s, text := told(t, t.Context(), Options{Rules: Rules{May: []program.Class{program.Looks}}, Tools: -1}, replay(t, name))
+		require.Equal(t, []string{"edit"}, s.End().Denied, "%s: %s", name, text)
+	}
+}

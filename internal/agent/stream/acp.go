@@ -1,0 +1,149 @@
+package stream
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/outcome"
+	"pawl/internal/program"
+)
+
+// ACPCommand is the argument by which pawl's own program becomes the client of an agent that speaks the Agent Client
+// Protocol (internal/acp).
+const ACPCommand = "acp-client"
+
+// acpArgv calls pawl itself as the client of the agent that the spec's command starts. What it may answer the agent's
+// questions with stands before that command, and the budgets by which it ends a turn itself, so that the agent still
+// says what it has spent.
+func acpArgv(c Call) []string {
+	argv := []string{c.Self, ACPCommand}
+	approved := c.approved()
+	for _, class := range program.Classes {
+		if approved.May(class.Class) {
+			argv = append(argv, "--may", string(class.Class))
+		}
+	}
+	for _, words := range approved.Commands {
+		argv = append(argv, "--begins", words)
+	}
+	if c.MayEdit && c.all() {
+		argv = append(argv, "--any")
+	}
+	if c.Agent.Model != "" {
+		argv = append(argv, "--model", c.Agent.Model)
+	}
+	if left, limited := c.Budget[loop.ToolCalls]; limited {
+		argv = append(argv, "--tools", strconv.FormatInt(int64(left.Float()), 10))
+	}
+	if left, limited := c.Budget[loop.CostUSD]; limited {
+		argv = append(argv, "--cost", left.String())
+	}
+	return append(append(append(argv, "--"), started(c)...), c.Agent.Args...)
+}
+
+// acpEnv has opencode's rules about tools, which counts them when it is called by ACP, too.
+func acpEnv(c Call) []string {
+	p, _ := program.OfACP(c.Agent.Command.Args())
+	if p.Name != program.OpenCode {
+		return nil
+	}
+	c.Agent.Use = p.Name
+	return opencodeEnv(c)
+}
+
+// ACPLine is one line of what pawl's client of an agent prints.
+type ACPLine struct {
+	Type string `json:"type"` // started, tool, tool_ended, text, usage, denied, ended
+
+	Session string `json:"session,omitempty"` // started
+	Agent   string `json:"agent,omitempty"`
+	Version string `json:"version,omitempty"`
+
+	ID     string `json:"id,omitempty"`   // tool, tool_ended
+	Tool   string `json:"tool,omitempty"` // tool, denied
+	Failed bool   `json:"failed,omitempty"`
+	Text   string `json:"text,omitempty"` // text; what a tool is called with, or came to
+
+	Input  int64       `json:"input,omitempty"` // usage: all so far, with what came from a cache
+	Output int64       `json:"output,omitempty"`
+	Cost   json.Number `json:"cost,omitempty"` // USD
+
+	Failure   string        `json:"failure,omitempty"` // ended
+	Status    int           `json:"status,omitempty"`  // of HTTP, or the protocol's
+	Exhausted loop.Resource `json:"exhausted,omitempty"`
+}
+
+// The types of lines.
+const (
+	ACPStarted   = "started"
+	ACPTool      = "tool"
+	ACPToolEnded = "tool_ended"
+	ACPText      = "text"
+	ACPUsage     = "usage"
+	ACPDenied    = "denied"
+	ACPEnded     = "ended"
+)
+
+// ACPSignIn is the protocol's own status for an agent that is not signed in.
+const ACPSignIn = -32000
+
+// acp reads the lines of pawl's client of an agent. Most agents tell their tokens when a turn has ended, some never.
+type acp struct {
+	totals
+	nano   int64
+	text   string
+	denied []string
+}
+
+func (a *acp) line(raw []byte) []Event {
+	var l ACPLine
+	if !decode(raw, &l) {
+		return nil
+	}
+	switch l.Type {
+	case ACPStarted:
+		return []Event{{Kind: Started, Session: l.Session, Model: l.Agent, Version: l.Version}}
+	case ACPTool:
+		a.tools.begin(l.ID)
+		if a.tools.add(l.ID) {
+			return []Event{{Kind: ToolCall, Tool: l.Tool}, {Kind: Asked, Call: l.ID, Tool: l.Tool, Text: l.Text}}
+		}
+	case ACPToolEnded:
+		a.tools.end(l.ID)
+		return []Event{{Kind: Answered, Call: l.ID, Text: l.Text, Failed: l.Failed}}
+	case ACPText:
+		a.text = l.Text
+		return []Event{{Kind: Text, Text: l.Text}}
+	case ACPUsage:
+		a.in, a.out = max(a.in, count(l.Input)), max(a.out, count(l.Output))
+		a.nano = max(a.nano, nanoOf(l.Cost))
+	case ACPDenied:
+		if !slices.Contains(a.denied, l.Tool) && len(a.denied) < 20 {
+			a.denied = append(a.denied, loop.Clip(l.Tool, 80))
+		}
+	case ACPEnded:
+		end := &End{Text: a.text, Failure: strings.TrimSpace(evidence.Description(l.Failure)), Exhausted: l.Exhausted, Denied: a.denied}
+		class := outcome.ByStatus(l.Status)
+		if l.Status == ACPSignIn {
+			class = outcome.AuthMissing
+		}
+		if class != "" && end.Failure != "" {
+			end.Refusal = &outcome.Refusal{Class: class, Status: max(l.Status, 0), Said: end.Failure}
+			if said := outcome.In(l.Failure); said != nil && said.Class == class {
+				end.Refusal.Until = said.Until
+			}
+		}
+		return []Event{{Kind: Ended, End: end}}
+	}
+	return nil
+}
+
+func (a *acp) usage() loop.Usage {
+	u := a.totals.usage()
+	u.CostUSD = dollars(a.nano)
+	return u
+}

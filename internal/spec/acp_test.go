@@ -1,0 +1,58 @@
+package spec_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/program"
+	"pawl/internal/spec"
+)
+
+func acpSpec(t *testing.T, more string) (spec.Spec, error) {
+	t.Helper()
+	return spec.Parse([]byte(`{"goal":"faster","scope":["src/**"],"repo":{"path":"/r"},"verify":{"command":"./bench"},"approvals":{"tools":["*"]},` + more + `}`))
+}
+
+func TestA2_BudgetsOfAgentsByTheProtocolAreKeptOrRefused(t *testing.T) {
+	for more, want := range map[string]string{
+		`"agent":{"use":"acp"}`:                                                                               "agent.command: is missing",
+		`"agent":{"use":"acp","command":"gemini --acp"}`:                                                      "agent.command: is a text for the shell",
+		`"agent":{"use":"acp","command":["gemini","--acp"]},"limits":{"costUSD":1}`:                           "limits.costUSD: can't be kept",
+		`"agent":{"use":"acp","command":["claude-agent-acp"]},"limits":{"costUSD":1}`:                         "",
+		`"agent":{"use":"acp","command":["codex-acp"]},"limits":{"tokens":1000}`:                              "",
+		`"agent":{"use":"acp","command":["nobody"]},"limits":{"tokens":1000}`:                                 "limits.tokens: can't be kept",
+		`"agent":{"use":"command","command":"claude -p","roles":{}},"sandbox":{"agents":["claude","gemini"]}`: "",
+		`"agent":{"use":"command","command":"x"},"sandbox":{"agents":["nobody"]}`:                             "sandbox.agents[0]: is \"nobody\"; want: one of claude, codex, gemini, opencode, pi, qwen",
+		`"agent":{"use":"acp","command":["x"],"roles":{"reviewer":{"use":"codex"}}},"limits":{"tokens":1000}`: "limits.tokens: can't be kept, since acp",
+	} {
+		s, err := acpSpec(t, more)
+		if err == nil {
+			err = s.Kept()
+		}
+		if want == "" {
+			require.NoError(t, err, more)
+		} else {
+			require.ErrorContains(t, err, want, more)
+		}
+	}
+}
+
+func TestTheVendorBehindTheProtocolIsKnown(t *testing.T) {
+	require.Equal(t, spec.Agent{Use: program.Codex}.Maker(), spec.Agent{Use: program.ACP, Command: spec.Argv{List: []string{"codex-acp"}}}.Maker())
+	require.Empty(t, spec.Agent{Use: program.ACP, Command: spec.Argv{List: []string{"mine"}}}.Maker())
+}
+
+func TestWhoseSignInsAnAgentsCommandGets(t *testing.T) {
+	names := func(a spec.Agent, named ...string) (all []string) {
+		for _, p := range a.Programs(named) {
+			all = append(all, p.Name)
+		}
+		return all
+	}
+	require.Equal(t, []string{"claude"}, names(spec.Agent{Use: program.Claude}, "gemini"), "it is no command")
+	require.Empty(t, names(spec.Agent{Use: program.Command, Command: spec.Argv{Shell: "claude -p"}}))
+	require.Equal(t, []string{"claude", "gemini"}, names(spec.Agent{Use: program.Command}, "claude", "gemini", "claude"))
+	require.Equal(t, []string{"codex", "pi"}, names(spec.Agent{Use: program.ACP, Command: spec.Argv{List: []string{"codex-acp"}}}, "pi", "codex"))
+	require.Empty(t, names(spec.Agent{Use: program.ACP, Command: spec.Argv{List: []string{"mine"}}}))
+}

@@ -1,0 +1,74 @@
+package spec
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Begins reports whether a text for the shell runs nothing but commands that begin with one of the given words, such as
+// "go test". A text with a substitution, a redirection, an assignment or anything else that could run or write more is
+// none, and neither is one that can't be read.
+func Begins(command string, words []string) bool {
+	if len(command) > maxCommand || strings.ContainsRune(command, 0) {
+		return false
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+	if err != nil || len(file.Stmts) == 0 {
+		return false
+	}
+	return all(file.Stmts, words)
+}
+
+func all(stmts []*syntax.Stmt, words []string) bool {
+	return !slices.ContainsFunc(stmts, func(s *syntax.Stmt) bool { return !begins(s, words) })
+}
+
+func begins(s *syntax.Stmt, words []string) bool {
+	if len(s.Redirs) > 0 || s.Background || s.Coprocess {
+		return false
+	}
+	switch x := s.Cmd.(type) {
+	case *syntax.BinaryCmd:
+		return begins(x.X, words) && begins(x.Y, words)
+	case *syntax.CallExpr:
+		if len(x.Assigns) > 0 {
+			return false
+		}
+		var said []string
+		for _, arg := range x.Args {
+			text, ok := unquoted(arg.Parts)
+			if !ok {
+				return false
+			}
+			said = append(said, text)
+		}
+		return slices.ContainsFunc(words, func(w string) bool {
+			want := strings.Fields(w)
+			return len(want) > 0 && len(said) >= len(want) && slices.Equal(said[:len(want)], want)
+		})
+	}
+	return false
+}
+
+// unquoted is a word without its quotes; ok is false where it is known only when it runs.
+func unquoted(parts []syntax.WordPart) (text string, ok bool) {
+	for _, part := range parts {
+		switch x := part.(type) {
+		case *syntax.Lit:
+			text += x.Value
+		case *syntax.SglQuoted:
+			text += x.Value
+		case *syntax.DblQuoted:
+			inside, ok := unquoted(x.Parts)
+			if !ok {
+				return "", false
+			}
+			text += inside
+		default:
+			return "", false
+		}
+	}
+	return text, true
+}

@@ -1,0 +1,37 @@
+package spec_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"pawl/internal/spec"
+)
+
+func TestA1_CommandsAreApprovedByTheWordsThatTheyBeginWith(t *testing.T) {
+	for command, want := range map[string]bool{
+		"go test ./...":               true,
+		"go 'test' \"-run\" X":        true,
+		"go test":                     true,
+		"ls && go test ./... | ls -l": true,
+		"go test; ls":                 true,
+		"go":                          false,
+		"go testing":                  false,
+		"gotest":                      false,
+		"go test && rm -rf .":         false,
+		"go test $(rm x)":             false,
+		"go test `rm x`":              false,
+		"go test \"$(rm x)\"":         false,
+		"go test <(rm x)":             false,
+		"go test >main.go":            false,
+		"go test &":                   false,
+		"(go test)":                   false,
+		"if ls; then go test; fi":     false,
+		"GOFLAGS=-toolexec=x go test": false,
+		"go test 'unclosed":           false,
+		"":                            false,
+	} {
+		assert.Equal(t, want, spec.Begins(command, []string{"go test", "ls"}), command)
+	}
+	assert.False(t, spec.Begins("ls", nil))
+}
