@@ -21,7 +21,7 @@ func Noise(s sampling.Sampler, sp spec.Spec, each time.Duration) Noisy {
 	sigma, unit := s.Sigma()
 	r := s.Resolve(rules)
 	n := Noisy{Says: fmt.Sprintf(
-		"the metric is noisy: one evaluation varies by %s (one standard deviation) and takes %s. A change is judged by evaluations of it and of what it is compared with in turn, %d of it at most; to show an improvement of %s takes about %d of it",
+		"the metric is noisy: one evaluation varies by %s (one standard deviation) and takes %s. Each change and the code before it are evaluated in turn, at most %d times each. To show an improvement of %s takes about %d evaluations of the change",
 		amountOf(sigma, unit), lasting(each), rules.MaxSamples, amountOf(r.Delta, r.Unit), r.Samples,
 	)}
 	if r.TooNoisy {

@@ -144,7 +144,7 @@ func TestP6_TheNewHeadIsMeasuredWhereSomethingIsStillComparedWithIt(t *testing.T
 func TestA1_WhatNoiseMeansIsSaidInNumbers(t *testing.T) {
 	r := sampled(t, "")
 	quiet := govern.Noise(sampling.Start(r.Samples, twelve), noisySpec(t, ""), 1500*time.Millisecond)
-	require.Regexp(t, `^the metric is noisy: one evaluation varies by \d\.\d+ % \(one standard deviation\) and takes 1\.5s\. .* 32 of it at most; to show an improvement of \d\.\d+ % takes about \d+ of it$`, quiet.Says)
+	require.Regexp(t, `^the metric is noisy: one evaluation varies by \d\.\d+ % \(one standard deviation\) and takes 1\.5s\. .* at most 32 times each\. To show an improvement of \d\.\d+ % takes about \d+ evaluations of the change$`, quiet.Says)
 	require.Empty(t, quiet.Warnings)
 
 	const fine = `,"minDelta":"0.01%"`

@@ -174,7 +174,7 @@ const (
 // Claim is how much better the head is than the baseline, both measured anew when the loop is over.
 type Claim struct {
 	sampling.Claim
-	// FalseKeeps is how many of the changes that were judged may be expected to be kept for nothing.
+	// FalseKeeps is how many changes are expected to be kept by luck, at most.
 	FalseKeeps float64         `json:"falseKeeps"`
 	Holdout    *sampling.Claim `json:"holdout,omitempty"` // by verify.holdout.command
 }

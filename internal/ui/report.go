@@ -65,7 +65,7 @@ func claimed(c loop.Claim) (lines []string) {
 	}
 	lines = append(lines, text)
 	if c.FalseKeeps > 0 {
-		lines = append(lines, "of the changes that were judged, up to "+strconv.FormatFloat(c.FalseKeeps, 'g', 2, 64)+" may be expected to be kept for nothing")
+		lines = append(lines, "expected number of changes that were kept by luck: at most "+strconv.FormatFloat(c.FalseKeeps, 'g', 2, 64))
 	}
 	if c.Holdout != nil {
 		lines = append(lines, "by the holdout: "+c.Holdout.String())
