@@ -69,6 +69,7 @@ func run(wanted *regexp.Regexp, iterations, rounds, long, paused, tasks, waiting
 		{"recovery", func() error { return b.recovery(rounds) }},
 		{"approval", func() error { return b.approval(rounds) }},
 		{"governance", func() error { return b.governance(iterations, rounds) }},
+		{"parallel", b.parallel},
 		{"steps", func() error { return b.steps(300, rounds) }},
 		{"paused", func() error { return b.paused(paused) }},
 		{"steward", func() error { return b.steward(tasks, waiting) }},

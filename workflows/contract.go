@@ -58,6 +58,10 @@ func (r *run) ready() error {
 // (A2), or asks a person, whose extension is an amendment of the contract. Nil means that there is
 // more of it now.
 func (r *run) exhausted(ctx workflow.Context, end govern.End) error {
+	if r.apart != nil {
+		r.apart.exhausted = &end
+		return errApart
+	}
 	if r.spec.Limits.OnExhausted != spec.Ask {
 		return stop(end)
 	}

@@ -49,6 +49,9 @@ func (l *deliver) before(s loop.State) govern.Move { return l.law().Before(s) }
 
 func (l *deliver) between(workflow.Context) error { return nil }
 
+// ahead has nothing to do: a task is one change.
+func (l *deliver) ahead(workflow.Context) (bool, error) { return false, nil }
+
 // begin tells the first writer of an iteration why the one before it was not the last.
 func (l *deliver) begin() {
 	l.turn, l.lastTest, l.prevTest, l.lastFix, l.left = 0, "", "", "", false

@@ -37,7 +37,7 @@ func Details(s loop.State) string {
 	if l := s.Sleep; l != nil {
 		row("asleep until", l.Until.UTC().Format(time.RFC3339)+", "+l.String())
 	}
-	row("phase", string(s.Phase))
+	row("phase", s.Doing())
 	row("iteration", fmt.Sprint(s.Iteration))
 	row("metric", metricLine(s))
 	row("kept / discarded", fmt.Sprintf("%d / %d, %d discards in a row", s.KeptCount, s.Discarded, s.DiscardsInARow))

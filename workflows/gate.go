@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -40,6 +41,9 @@ func (r *run) wait(ctx workflow.Context, g loop.Gate) (loop.Answer, error) {
 // loop.PauseIteration) or sooner, and ends the loop where somebody asked for that.
 func (r *run) waitIfPaused(ctx workflow.Context, at string) error {
 	s := r.State()
+	if r.apart != nil && (s.HaltRequested != "" || govern.PauseDue(s, at)) {
+		return errApart
+	}
 	if s.HaltRequested != "" {
 		return stop(govern.Interrupted.Because(s.HaltRequested))
 	}
@@ -61,7 +65,8 @@ func (r *run) recordGate(ctx workflow.Context, summary string, late bool) error 
 func (r *run) parkable() bool {
 	s := r.State()
 	onDesk := s.Gate != nil && (s.Gate.Kind == loop.GateGuard || s.Gate.Kind == loop.GateNewFiles)
-	return !onDesk && !r.machine.Row(s.Phase).OnDesk
+	lies := slices.ContainsFunc(s.Candidates, func(c loop.Candidate) bool { return c.Lies })
+	return !onDesk && !lies && !r.machine.Row(s.Phase).OnDesk
 }
 
 // patience is how long a gate is open before somebody is told again.

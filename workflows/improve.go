@@ -60,6 +60,8 @@ func (l *improve) begin() {}
 // has judged is measured.
 func (l *improve) again(s loop.State) (phase.Phase, bool) {
 	switch {
+	case s.Taken != nil && s.Taken.Lies: // on a desk that is gone
+		return phase.None, false
 	case s.Unjudged() != nil:
 		return phase.Verify, s.Phase == phase.Verify
 	case s.Phase == phase.Review, s.Phase == phase.Ideate:
@@ -152,13 +154,16 @@ func unready(name, command, why string, out act.Outcome, advice string) error {
 
 // review looks at what there is to do next (P1). What the agent is told of it is made from the state
 // when it is called.
-func (l *improve) review(workflow.Context, govern.Move) (govern.Move, error) {
+func (l *improve) review(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
+	if l.takeNext(ctx) {
+		return govern.Move{Do: govern.Enter, To: phase.Modify}, nil
+	}
 	return l.law().AfterReview(len(l.State().Ideas)), nil
 }
 
 // ideate takes a queued idea, or asks the agent for exactly one change (P2).
 func (l *improve) ideate(ctx workflow.Context, from govern.Move) (govern.Move, error) {
-	if queued := l.State().Ideas; len(queued) > 0 {
+	if queued := l.State().Ideas; len(queued) > 0 && l.candidate == nil {
 		l.iteration.idea = queued[0]
 		l.Emit(ctx, loop.Event{Type: loop.IdeaTaken, Idea: queued[0]})
 		return l.law().AfterIdea(l.tries(), govern.IdeaVerdict{Idea: queued[0]}), nil
@@ -190,9 +195,12 @@ func (l *improve) ideate(ctx workflow.Context, from govern.Move) (govern.Move, e
 	return m, nil
 }
 
-// modify lets the agent change the desk (P3).
+// modify lets the agent change the desk (P3), unless the change was made as a candidate.
 func (l *improve) modify(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
-	out, err := l.callAgent(ctx, l.newCall(spec.RoleWriter, "modify", l.State().Attempt))
+	if c := l.State().Taken; c != nil && l.candidate == nil {
+		return l.takeUp(ctx, *c)
+	}
+	out, err := l.callAgent(ctx, l.newCall(spec.RoleWriter, "modify", l.attempt()))
 	if err != nil {
 		return govern.Move{}, err
 	}
@@ -263,6 +271,9 @@ func (l *improve) tried(tree string) (loop.Tried, bool) {
 
 // verify measures the commit (P5), or what it is compared with, where the rules want that before it is guarded.
 func (l *improve) verify(ctx workflow.Context, from govern.Move) (govern.Move, error) {
+	if t := l.trial(); t != nil {
+		return l.asTried(ctx, *t), nil
+	}
 	if from.Do == govern.Again {
 		measured, err := l.reference(ctx)
 		if err != nil || !measured {
@@ -282,7 +293,7 @@ func (l *improve) verify(ctx workflow.Context, from govern.Move) (govern.Move, e
 		v.Samples, v.Better = l.bySamples(), l.better(*out.Metric)
 		judgement.Samples = v.Samples
 	}
-	l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "verify", Metric: out.Metric, Judgement: judgement})
+	l.judgedBy(ctx, "verify", out.Metric, judgement)
 	l.iteration.metric = out.Metric
 	return l.law().AfterVerify(v), nil
 }
@@ -296,11 +307,14 @@ func (l *improve) better(metric evidence.Decimal) bool {
 
 // guard runs the guard command on the commit that verify measured (P5.5).
 func (l *improve) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
+	if t := l.trial(); t != nil {
+		return l.guardedAsTried(ctx, *t.Guard), nil
+	}
 	out, err := l.runGuard(ctx, l.newGuard())
 	if err != nil {
 		return govern.Move{}, err
 	}
-	l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "guard", Judgement: l.judgement(out, failed(out, reason.GuardFailed))})
+	l.judgedBy(ctx, "guard", nil, l.judgement(out, failed(out, reason.GuardFailed)))
 	it := &l.iteration
 	it.evidence = append(it.evidence, evidenceOf(out)...)
 	if !out.OK() {
@@ -315,6 +329,9 @@ func (l *improve) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 
 // decide is the decision matrix (P6).
 func (l *improve) decide(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
+	if t := l.trial(); t != nil && t.Samples != nil {
+		return l.sampledAsTried(ctx, *t.Samples), nil
+	}
 	if l.State().Sampler != nil {
 		return l.judge(ctx)
 	}

@@ -49,6 +49,7 @@ type iteration struct {
 	why   string // why it is asked, where it isn't the first
 	shown string // the log that shows it
 
+	phase      phase.Phase      // of a candidate, which is in none of the loop's
 	reworked   map[string]int   // reworks by reason
 	phaseMs    map[string]int64 // active time by phase (L10)
 	phaseSpent int64            // active milliseconds since the phase was entered (L10)
@@ -151,6 +152,9 @@ func (r *run) drive(ctx workflow.Context, first phase.Phase, p protocol) (govern
 
 // tries is what the rules know of the iteration's attempts.
 func (r *run) tries() govern.Tries {
+	if c := r.candidate; c != nil {
+		return govern.Tries{Reworked: r.iteration.reworked, Calls: c.Steps}
+	}
 	return govern.Tries{Reworked: r.iteration.reworked, Calls: r.State().IterationSteps}
 }
 
@@ -187,6 +191,7 @@ func (r *run) commitChange(ctx workflow.Context, in act.Commit) (act.Committed, 
 		}
 		s := r.State()
 		in.Ref, in.Ledger, in.Head, in.Iteration, in.Time = r.host.Opened.Ref, s.Ledger, s.Head, s.Iteration, workflow.Now(ctx).UTC()
+		in.Desk = r.liesOn()
 		var out act.Committed
 		err := r.host.Execute(ctx, act.CommitName, r.summary("commit %q", loop.Clip(in.Description, 80)), func() any { return in }, &out)
 		if err != nil || len(out.NewFiles) == 0 {
@@ -362,7 +367,7 @@ func (r *run) block(ctx workflow.Context, m govern.Move, rules approvalRules) (g
 	}
 	a, err := r.wait(ctx, loop.Gate{
 		Kind:    loop.GateGuard,
-		Summary: fmt.Sprintf("the change is blocked by %s (mend it on the desk %s and continue, or reject it)", m.Reason, r.State().Desk),
+		Summary: fmt.Sprintf("the change is blocked by %s (mend it on the desk %s and continue, or reject it)", m.Reason, r.deskAt(r.liesOn())),
 	})
 	if end, halted := isStopped(err); halted && end.Code == govern.Interrupted.Code {
 		err = stop(rules.AfterHalt(end.Reason))
@@ -375,7 +380,11 @@ func (r *run) block(ctx workflow.Context, m govern.Move, rules approvalRules) (g
 
 // summary is what the Temporal UI shows for an activity of the iteration.
 func (r *run) summary(format string, args ...any) string {
-	return fmt.Sprintf("iteration %d: ", r.State().Iteration) + fmt.Sprintf(format, args...)
+	what, n := "iteration", r.State().Iteration
+	if c := r.candidate; c != nil {
+		what, n = "candidate", c.N
+	}
+	return fmt.Sprintf("%s %d: ", what, n) + fmt.Sprintf(format, args...)
 }
 
 func short(commit string) string {

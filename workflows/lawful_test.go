@@ -71,7 +71,7 @@ func TestNothingRunsPastABudgetAGateOrWithoutACheckpoint(t *testing.T) {
 		doc := specOf(map[string]any{
 			"guard": map[string]any{"command": "guard"}, "check": map[string]any{"command": "check"}, "newFiles": []string{"ask", "allow"}[random.IntN(2)],
 			"approvals": map[string]any{"plan": []string{"auto", "required"}[random.IntN(2)], "diff": []string{"auto", "required"}[random.IntN(2)]},
-			"limits": map[string]any{"iterations": 1 + random.IntN(6), "toolCalls": 1 + random.IntN(12), "reworks": random.IntN(3),
+			"limits": map[string]any{"iterations": 1 + random.IntN(6), "toolCalls": 1 + random.IntN(12), "reworks": random.IntN(3), "parallel": 1 + seed%3,
 				"onExhausted": []string{"halt", "ask"}[random.IntN(2)]},
 		})
 		w := newWorld(t, script)

@@ -22,6 +22,9 @@ type protocol interface {
 	// again returns the phase in which an iteration goes on that another run has begun, and that the ledger has
 	// up to a state; false where it can't.
 	again(loop.State) (phase.Phase, bool)
+	// ahead does what comes before the iterations that may follow now, where its kind makes several changes at once. It
+	// reports whether there was something to do.
+	ahead(workflow.Context) (bool, error)
 	// begin readies the protocol for an iteration that has just begun.
 	begin()
 	// resume readies it for one that goes on, after begin: since are the iteration's events up to now.
@@ -73,6 +76,11 @@ func (r *run) main(ctx workflow.Context, p protocol) error {
 		}
 		if err := r.continueAsNewIfLong(ctx); err != nil {
 			return err
+		}
+		if done, err := p.ahead(ctx); err != nil {
+			return err
+		} else if done {
+			continue
 		}
 		if err := r.iterate(ctx, next.To, p); err != nil {
 			return err

@@ -64,9 +64,14 @@ func (w *world) belongs(queue string, in any) {
 	switch in := in.(type) {
 	case act.Call:
 		step(in.Step)
-		w.desk = queue
+		if in.Desk == 0 {
+			w.desk = queue
+		}
 	case act.Check:
 		step(in.Step)
+		if in.Desk != 0 {
+			return
+		}
 		if in.AsIs {
 			assert.Equal(w.t, w.desk, queue, "the desk is elsewhere")
 		} else {
@@ -80,7 +85,12 @@ func (w *world) belongs(queue string, in any) {
 		step(in.Step)
 	case act.Commit:
 		ref = in.Ref
-		assert.Equal(w.t, w.desk, queue, "the desk is elsewhere")
+		if in.Desk == 0 {
+			assert.Equal(w.t, w.desk, queue, "the desk is elsewhere")
+		}
+	case act.Take:
+		ref, w.desk = in.Ref, queue
+		assert.False(w.t, w.lost[in.Commit], "%s was on a host that is gone", in.Commit)
 	case act.Settle:
 		ref = in.Ref
 	case act.Record:

@@ -33,6 +33,8 @@ type improveRules interface {
 	AfterCommit(govern.Tries, govern.CommitVerdict) govern.Move
 	AfterVerify(govern.Measurement) govern.Move
 	AfterGuard(t govern.Tries, passed bool) govern.Move
+	AfterTrial(loop.Trial) govern.Move
+	AfterConflict() govern.Move
 	Decide(reference, metric evidence.Decimal) (govern.Move, evidence.Decimal)
 	After(loop.State) govern.Move
 	AfterAnswer(choice, by string) govern.Move

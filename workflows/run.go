@@ -61,6 +61,10 @@ type run struct {
 	reserve func() int64     // active milliseconds that no step of an iteration may spend
 	midway  phase.Phase      // in which an iteration goes on that another run has begun, None for nowhere
 	since   []loop.Event     // of that iteration
+
+	// Of a run for one candidate (aside): which one, and where it is made, on a desk beside those of others.
+	candidate *loop.Candidate
+	apart     *apart
 }
 
 // setup takes up what an earlier run carried over, registers the handlers and reads the input. An

@@ -24,6 +24,9 @@ func (l *improve) evaluate(ctx workflow.Context, at string) (act.Measured, error
 	s, it := l.State(), &l.iteration
 	in := l.newVerify()
 	in.At, in.Key.Sample = at, it.evaluations
+	if c := l.candidate; c != nil && at == "" {
+		in.At, in.Trial = c.Commit, true
+	}
 	in.Clean = s.Sampler != nil || s.Baseline == nil && it.evaluations > 0
 	in.Alone = s.Judging != loop.JudgedExactly && !l.spec.Verify.Shares()
 	it.evaluations++
@@ -100,7 +103,7 @@ func (l *improve) bySamples() *sampling.Judgement {
 // reference measures what the change is compared with, again where that fails. It reports whether it did.
 func (l *improve) reference(ctx workflow.Context) (bool, error) {
 	for range failuresInARow {
-		out, err := l.evaluate(ctx, l.State().LastChange.Parent)
+		out, err := l.evaluate(ctx, l.compared())
 		if err != nil {
 			return false, err
 		}
@@ -133,7 +136,7 @@ func (l *improve) judge(ctx workflow.Context) (govern.Move, error) {
 		}
 		v := measurement(out)
 		if why := v.Reason(); why != "" {
-			l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "verify", Judgement: l.measured(out, why)})
+			l.judgedBy(ctx, "verify", nil, l.measured(out, why))
 			return l.law().AfterVerify(v), nil
 		}
 		l.tookOf(ctx, out)
@@ -148,9 +151,9 @@ func (l *improve) judged(ctx workflow.Context, j sampling.Judgement) govern.Move
 	if why, sentence := l.law().Broken(l.State().BaselineMetrics, it.metrics.Values()); m.Kept && why != "" {
 		m.Kept, m.Reason, it.note = false, why, sentence
 	}
-	judgement := *l.State().LastVerify // of the last evaluation: its log shows one of them
+	judgement := *l.lastVerify() // of the last evaluation: its log shows one of them
 	judgement.Passed, judgement.Reason, judgement.Metric, judgement.Samples = true, m.Reason, &j.Mean, &j
-	l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "verify", Metric: &j.Mean, Judgement: &judgement})
+	l.judgedBy(ctx, "verify", &j.Mean, &judgement)
 	return m
 }
 

@@ -17,6 +17,10 @@ import (
 // person what nobody else can know. Nil means that the call is to be made again. refusals counts those of the call in a
 // row; a person's answer begins anew.
 func (r *run) refused(ctx workflow.Context, call *act.Call, out act.Outcome, refusals *int) error {
+	if r.apart != nil {
+		r.apart.call, r.apart.refused = call, out
+		return errApart
+	}
 	p := govern.AfterRefusal(r.caller(call), out.Class, *out.Refused, *refusals, workflow.Now(ctx).UTC())
 	if p.Ask == "" {
 		return r.sleep(ctx, loop.Sleep{

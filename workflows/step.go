@@ -82,7 +82,7 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 			r.Emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: role, Attempt: s.Key.Attempt, Reason: denied.What, ErrorCode: string(denied.Code)})
 			return out, stop(govern.NotPermitted.Of(denied))
 		}
-		if errors.Is(err, hosting.ErrLost) { // but what it cost was spent
+		if errors.Is(err, hosting.ErrLost) || errors.Is(err, errApart) { // but what it cost was spent
 			r.Emit(ctx, r.signed(r.ended(s, role, *o, called.Usage), in.Asks()))
 		}
 		if err != nil {
@@ -124,7 +124,7 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 			o.Interrupted = true
 		}
 		if !o.Interrupted {
-			r.host.Uprooted = r.host.Uprooted && !is.MakesDesk
+			r.host.Uprooted = r.host.Uprooted && (!is.MakesDesk || s.Desk != 0)
 			return out, nil
 		}
 		r.repeats++ // also where the machine wanted its worker back, and nobody asked for a pause
@@ -137,7 +137,7 @@ func (r *run) spend(out act.Outcome) {
 	it.phaseSpent += out.ElapsedMs
 	it.stopAsked = cmp.Or(it.stopAsked, out.Stop)
 	if it.phaseMs != nil {
-		it.phaseMs[string(r.State().Phase)] += out.ElapsedMs
+		it.phaseMs[string(cmp.Or(it.phase, r.State().Phase))] += out.ElapsedMs
 	}
 }
 
@@ -178,14 +178,16 @@ func (r *run) inTime(s *act.Step) {
 // that the ledger has them.
 func (r *run) recordWith(ctx workflow.Context, c *act.Call) int {
 	r.permitted(ctx, *c)
-	c.Ledger, c.Events = r.State().Ledger, r.Pending()
+	if c.Ledger = r.State().Ledger; r.apart == nil { // else others are at work, and it was recorded before
+		c.Events = r.Pending()
+	}
 	return len(c.Events)
 }
 
 // permitted records what a role was let do; a refusal is recorded when the gateway has refused it.
 func (r *run) permitted(ctx workflow.Context, c act.Call) {
 	if govern.PermitPhase(r.spec, c.Role, c.Phase) == nil {
-		r.Emit(ctx, loop.Event{Type: loop.PermissionGranted, Step: c.Key.Name, Role: c.Role, Attempt: c.Key.Attempt, Idea: r.iteration.idea, Reason: strings.Join(govern.Needs(c.Phase), ", ")})
+		r.Emit(ctx, loop.Event{Type: loop.PermissionGranted, Phase: r.iteration.phase, Step: c.Key.Name, Role: c.Role, Attempt: c.Key.Attempt, Idea: r.iteration.idea, Reason: strings.Join(govern.Needs(c.Phase), ", ")})
 	}
 }
 
@@ -230,6 +232,12 @@ func runStep[O any, P came[O]](ctx workflow.Context, r *run, activity, command s
 		spent, is := hosting.Untaken(err)
 		if !is {
 			return out, err
+		}
+		if r.apart != nil {
+			r.apart.untaken = true
+			var cut O
+			P(&cut).Cut(spent.Usage)
+			return cut, errApart
 		}
 		moved, err := r.host.MoveIfGone(ctx)
 		if moved && err == nil && !act.Of(activity).Agent { // an agent's call records it by itself
@@ -319,8 +327,12 @@ func (r *run) progress(ctx workflow.Context, s act.Step, limit time.Duration) (a
 // ended is the event of a step that came to an end, with what it cost.
 func (r *run) ended(s *act.Step, role string, out act.Outcome, u loop.Usage) loop.Event {
 	u.ActiveMs = out.ElapsedMs
-	return loop.Event{
-		Type: loop.StepEnded, Step: s.Key.Name, Role: role, Attempt: s.Key.Attempt, Reason: out.Ending(), Usage: &u,
+	e := loop.Event{
+		Type: loop.StepEnded, Phase: r.iteration.phase, Step: s.Key.Name, Role: role, Attempt: s.Key.Attempt, Reason: out.Ending(), Usage: &u,
 		EvidenceIDs: evidenceOf(out), RateLimit: out.RateLimit, Outcome: string(out.Class),
 	}
+	if c := r.candidate; c != nil {
+		e.Candidate = &loop.Candidate{N: c.N, Desk: c.Desk}
+	}
+	return e
 }

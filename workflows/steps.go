@@ -16,12 +16,27 @@ import (
 )
 
 func (r *run) newStep(name string, attempt int, limit time.Duration) act.Step {
-	return act.Step{Key: act.Key{Iteration: r.State().Iteration, Attempt: attempt, Name: name}, LimitMs: limit.Milliseconds()}
+	s := act.Step{Key: act.Key{Iteration: r.State().Iteration, Attempt: attempt, Name: name}, LimitMs: limit.Milliseconds()}
+	if c := r.candidate; c != nil { // it has its own steps, before those of any iteration
+		s.Key.Iteration, s.Key.Attempt, s.Key.Sample = c.N, 0, max(attempt-1, 0)
+		if r.apart != nil {
+			s.Desk = c.Desk
+		}
+	}
+	return s
+}
+
+// attempt is which one it is of the iteration, or the only one of a candidate.
+func (r *run) attempt() int {
+	if r.candidate != nil {
+		return 1
+	}
+	return r.State().Attempt
 }
 
 func (r *run) newVerify() act.Verify {
 	v := r.spec.Verify
-	in := act.Verify{Step: r.newStep("verify", r.State().Attempt, v.Timeout.D()), Command: v.Command, Pattern: v.Pattern}
+	in := act.Verify{Step: r.newStep("verify", r.attempt(), v.Timeout.D()), Command: v.Command, Pattern: v.Pattern}
 	for _, m := range r.spec.Metrics {
 		in.Names = append(in.Names, m.Name)
 	}
@@ -33,9 +48,12 @@ func (r *run) measure(ctx workflow.Context, in act.Verify) (act.Measured, error)
 }
 
 func (r *run) newGuard() act.Guard {
-	g := act.Guard{Step: r.newStep("guard", r.State().Attempt, r.spec.Guard.Timeout.D()), Command: r.spec.Guard.Command, Reports: r.spec.ReportsOf(r.spec.Guard.Command)}
+	g := act.Guard{Step: r.newStep("guard", r.attempt(), r.spec.Guard.Timeout.D()), Command: r.spec.Guard.Command, Reports: r.spec.ReportsOf(r.spec.Guard.Command)}
 	if !r.spec.FewerTests() {
 		g.Tests = r.State().GuardTests
+	}
+	if c := r.candidate; c != nil {
+		g.At, g.Trial = c.Commit, true
 	}
 	return g
 }
@@ -59,7 +77,7 @@ func (r *run) canary(ctx workflow.Context, in act.Canary) error {
 // newCheck checks syntax on the desk as the agent left it, once the policies have judged that.
 func (r *run) newCheck() act.Check {
 	s := r.newStep("check", r.State().Attempt, r.spec.Limits.PhaseTimeout.D())
-	s.AsIs = true
+	s.AsIs, s.Desk = true, r.liesOn()
 	return act.Check{Step: s, Command: r.spec.Check.Command, Ledger: r.State().Ledger}
 }
 
@@ -75,6 +93,14 @@ func (r *run) newCall(role, phase string, attempt int) act.Call {
 	if r.iteration.why != "" {
 		c.Evidence = r.iteration.shown
 	}
+	if of := r.candidate; of != nil {
+		c.Candidate, c.Of = of.Desk, of.Of
+		for _, other := range r.State().Candidates {
+			if other.N != of.N && other.Idea != "" {
+				c.Beside = append(c.Beside, other.Idea)
+			}
+		}
+	}
 	return c
 }
 
@@ -83,6 +109,9 @@ func (r *run) callAgent(ctx workflow.Context, in act.Call) (act.Called, error) {
 	r.iteration.called, r.iteration.withheld = out.Class, out.Withheld
 	if by := r.signed(loop.Event{}, &in).Agent; by != "" && (in.Role == spec.RoleWriter || in.Role == spec.RoleFixer) {
 		r.iteration.agents = loop.Union(r.iteration.agents, []string{by})
+	}
+	if c := r.candidate; c != nil && err == nil {
+		c.Steps++
 	}
 	return out, err
 }

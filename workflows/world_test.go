@@ -133,6 +133,7 @@ type world struct {
 	runs       int
 	stepping   func(context.Context, asked) (stepped, error)            // instead of step
 	committing func(context.Context, act.Commit) (act.Committed, error) // instead of commit
+	taking     func(act.Take) act.Taken                                 // nil: a candidate always goes on top
 	kind       any                                                      // the workflow, Improve unless it says so
 	resume     *loop.State                                              // what Open finds in the ledger
 	slow       time.Duration                                            // what an agent takes
@@ -185,6 +186,7 @@ func (w *world) register(env *testsuite.TestWorkflowEnvironment) {
 		}),
 		act.OpenName: w.open, act.ProgressName: w.progress, act.AmendName: onHost(w, act.AmendName, w.amend),
 		act.CommitName: onHost(w, act.CommitName, commit), act.SettleName: onHost(w, act.SettleName, w.settle),
+		act.TakeName:   onHost(w, act.TakeName, w.take),
 		act.RecordName: onHost(w, act.RecordName, w.record), act.ProposeName: onHost(w, act.ProposeName, w.propose), act.CloseName: onHost(w, act.CloseName, w.close),
 		act.PlaceName: func(_ context.Context, in act.Place) (act.Placed, error) { return w.place(in) },
 		act.NotifyName: func(_ context.Context, in act.Notify) error {
@@ -309,6 +311,16 @@ func (w *world) settle(_ context.Context, in act.Settle) (act.Appended, error) {
 	return w.appendOr(in.Entry, out)
 }
 
+func (w *world) take(_ context.Context, in act.Take) (act.Taken, error) {
+	w.count(act.TakeName)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.taking == nil {
+		return act.Taken{}, nil
+	}
+	return w.taking(in), nil
+}
+
 func (w *world) record(_ context.Context, in act.Record) (act.Appended, error) {
 	w.count(act.RecordName)
 	if in.Park {
@@ -351,7 +363,7 @@ func (w *world) tryOf(script map[int][]try, k act.Key) try {
 	if len(tries) == 0 {
 		return try{Says: fmt.Sprintf("change %d", k.Iteration), Metric: "10", Tree: fmt.Sprintf("t%d", k.Iteration)}
 	}
-	return tries[min(k.Attempt, len(tries))-1]
+	return tries[max(min(k.Attempt, len(tries)), 1)-1] // a candidate's only one is 0
 }
 
 func (w *world) step(_ context.Context, in asked) (stepped, error) {

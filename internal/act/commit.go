@@ -58,7 +58,7 @@ type Take struct {
 	Ref       string    `json:"ref"`
 	Iteration int       `json:"iteration"`
 	Head      string    `json:"head"`
-	Base      string    `json:"base"`   // what the candidate was made from
+	Base      string    `json:"base"`   // what the candidate was made from, or Head where that has the same tree
 	Commit    string    `json:"commit"` // the candidate
 	Time      time.Time `json:"time"`
 }

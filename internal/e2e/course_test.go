@@ -213,6 +213,11 @@ func (w *machine) requireNothingLeft() {
 	for _, name := range []string{"desk", "judge", "exchange"} {
 		require.NoDirExists(w.T, filepath.Join(w.home.Loop(r.Ref), name), "the trees are given up")
 	}
+	for _, name := range []string{"desk.*", "exchange.*", "layers.*"} {
+		left, err := filepath.Glob(filepath.Join(w.home.Loop(r.Ref), name))
+		require.NoError(w.T, err)
+		require.Empty(w.T, left, "and so are those of candidates")
+	}
 	var left []string
 	w.until("nothing runs for the loop any more", func() bool { left = w.processes(r.Token()); return len(left) == 0 })
 	locks := files(filepath.Join(w.home.Dir, "stores"), func(path string) bool {

@@ -91,6 +91,9 @@ esac
 		rows: []string{"1 11 +1 yes: raise n to 11", "2 12 +1 yes: raise n to 12"},
 	},
 	{
+		name: "three-at-once", spec: threeAtOnce, agent: threeCourse, rows: threeRows[1:],
+	},
+	{
 		name: "target-met", spec: doc{"verify": doc{"target": 11}, "limits": doc{"iterations": 5}},
 		agent: tried(`*) echo 11 >work/n; echo "raise n"`), rows: []string{"1 11 +1 yes: raise n"},
 	},

@@ -14,7 +14,7 @@ import (
 // than there are iterations left, since each is one. It is 0 where one after the other is no slower, and while
 // candidates are still to be taken.
 func Candidates(parallel int, s loop.State) int {
-	n := min(parallel, loop.MostCandidates)
+	n := parallel
 	if left := s.Budget[loop.Iterations].Remaining; left != nil {
 		n = min(n, int(left.Float()))
 	}

@@ -29,7 +29,6 @@ func TestP4_AsManyCandidatesAreBegunAsThereAreIterationsLeft(t *testing.T) {
 		"one is no round":               {1, left(9), 0},
 		"nor is the last iteration":     {8, left(1), 0},
 		"without a limit":               {4, loop.State{}, 4},
-		"never more than desks":         {99, loop.State{}, loop.MostCandidates},
 		"those that wait come first":    {4, waiting, 0},
 		"a loop that has run out of it": {4, left(0), 0},
 	} {

@@ -30,7 +30,7 @@ type Attribute struct {
 var Attributes = []Attribute{
 	{Kind, "Keyword", func(s loop.State) any { return s.Kind }},
 	{Status, "Keyword", func(s loop.State) any { return string(s.Status) }},
-	{Phase, "Keyword", func(s loop.State) any { return string(s.Phase) }},
+	{Phase, "Keyword", func(s loop.State) any { return s.Stage() }},
 	{Gate, "Keyword", func(s loop.State) any {
 		if s.Gate == nil {
 			return nil

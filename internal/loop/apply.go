@@ -161,6 +161,7 @@ var effects = map[Type]func(*State, Event){
 	TestsKnown:     func(s *State, e Event) { s.KnownTests = e.Judgement },
 	ChangeAccepted: func(s *State, e Event) { s.accept() },
 	ChangeReverted: func(s *State, e Event) {
+		s.undone(e.Commit)
 		s.Head = e.Head
 		s.sample((*sampling.Sampler).Settle)
 	},
@@ -394,7 +395,9 @@ func applyStep(s *State, e Event) {
 // record appends a finished iteration and lets the analysis learn from it.
 func (s *State) record(e Event) {
 	r := *e.Record
-	s.Taken = nil
+	if s.Taken = nil; r.Kept || len(s.Candidates) == 0 {
+		s.Alike = ""
+	}
 	s.Iterations = last(append(slices.Clip(s.Iterations), r), KeepIterations)
 	s.Analysis.Add(evidence.Trial{
 		N: r.N, Area: e.Area, Files: r.Files, Kept: r.Kept, Delta: r.Delta, Metric: e.Metric,

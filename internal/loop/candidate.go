@@ -1,15 +1,14 @@
 package loop
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 
 	"pawl/internal/evidence"
 	"pawl/internal/evidence/sampling"
 	"pawl/internal/outcome"
 )
-
-// MostCandidates is how many candidates there are at once at most.
-const MostCandidates = 16
 
 // Candidate is a change that is made beside others, all from one head (limits.parallel). It is made on a desk of its
 // own, tried at its own commit, and then taken by an iteration.
@@ -26,6 +25,7 @@ type Candidate struct {
 	Failed      string           `json:"failed,omitempty"` // how the agent failed, "" where it did not
 	Called      outcome.Class    `json:"called,omitempty"` // of the agent's last call
 	Withheld    []string         `json:"withheld,omitempty"`
+	Agents      []string         `json:"agents,omitempty"` // that wrote it, where that is told
 	Commit      string           `json:"commit,omitempty"` // that no branch has and the ledger keeps, "" for none
 	Tree        string           `json:"tree,omitempty"`
 	Lies        bool             `json:"lies,omitempty"` // the change is on its desk and nowhere else: policies or a person come first
@@ -53,6 +53,36 @@ type Trial struct {
 // Triable reports whether there is something to be tried, and that was not done.
 func (c Candidate) Triable() bool { return c.Made && c.Commit != "" && c.Trial == nil }
 
+// Stage is what the loop is at, in a word: its phase, or "candidates" where these are made or tried between two
+// iterations.
+func (s State) Stage() string {
+	ready := func(c Candidate) bool { return c.Made && !c.Triable() }
+	if s.Underway() || !slices.ContainsFunc(s.Candidates, func(c Candidate) bool { return !ready(c) }) {
+		return string(s.Phase)
+	}
+	return "candidates"
+}
+
+// Doing is the stage with how far its candidates are.
+func (s State) Doing() string {
+	stage, n, made, tried := s.Stage(), len(s.Candidates), 0, 0
+	if stage == string(s.Phase) {
+		return stage
+	}
+	for _, c := range s.Candidates {
+		if c.Made {
+			made++
+		}
+		if c.Trial != nil {
+			tried++
+		}
+	}
+	if made < n {
+		return fmt.Sprintf("%s, %d of %d made", stage, made, n)
+	}
+	return fmt.Sprintf("%s, %d of %d judged", stage, tried, n)
+}
+
 // Aside returns the commits that no branch has and that events tell of: the ledger keeps them.
 func Aside(events []Event) (commits []string) {
 	for _, e := range events {
@@ -61,6 +91,22 @@ func Aside(events []Event) (commits []string) {
 		}
 	}
 	return commits
+}
+
+// Root is the commit that the head is to candidates: the one that they were made from, as long as all that came since was
+// undone. While a change is under way it is that of what the change stands on.
+func (s State) Root() string {
+	if c := s.Unjudged(); c != nil {
+		return cmp.Or(s.Alike, c.Parent)
+	}
+	return cmp.Or(s.Alike, s.Head)
+}
+
+// undone notes that the head has the tree that it had before a change.
+func (s *State) undone(commit string) {
+	if c := s.LastChange; s.Alike == "" && c != nil && c.Commit == commit && (s.Taken != nil || len(s.Candidates) > 0) {
+		s.Alike = c.Parent
+	}
 }
 
 // candidate writes down what is known of one by now.

@@ -34,6 +34,8 @@ func TestA9_CandidatesAreInTheState(t *testing.T) {
 	require.Equal(t, "less", s.Candidates[1].Idea)
 	apply(loop.Event{Type: loop.CandidateMade, Candidate: &loop.Candidate{N: 4, Desk: 1, Base: "h", Made: true, Commit: "c4", Tree: "t4", Steps: 2}})
 	apply(loop.Event{Type: loop.CandidateMade, Candidate: &loop.Candidate{N: 5, Desk: 2, Base: "h", Made: true, Lies: true, Description: "outside"}})
+	require.Equal(t, "candidates, 2 of 3 made", s.Doing())
+	require.Equal(t, "candidates", s.Stage())
 	require.True(t, s.Candidates[0].Triable())
 	require.False(t, s.Candidates[1].Triable())
 	require.False(t, s.Candidates[2].Triable())

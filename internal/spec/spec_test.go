@@ -38,7 +38,7 @@ const full = `{
 	"agent": {"use": "command", "command": "./agent --fast", "env": {"A": "b", "lower": "C"}, "ideas": true},
 	"sandbox": {"use": "required", "allow": ["~/.cache/x"], "network": "filtered", "hosts": ["*.npmjs.org", "10.0.0.0/8", "[2001:db8::1]:443"]},
 	"limits": {"iterations": 100, "activeTime": "2h", "toolCalls": 500, "costUSD": 1.5, "tokens": 9007199254740993, "wallClock": "24h",
-		"reworks": 0, "discards": 7, "shiftAfter": 4, "steps": 3, "phaseTimeout": "500ms", "onExhausted": "halt", "memory": "2GiB", "processes": 500, "deskBytes": "4GiB"},
+		"reworks": 0, "discards": 7, "shiftAfter": 4, "steps": 3, "phaseTimeout": "500ms", "onExhausted": "halt", "parallel": 4, "memory": "2GiB", "processes": 500, "deskBytes": "4GiB"},
 	"approvals": {"plan": "auto", "diff": "required", "tools": ["edit", "bash"], "escalateAfter": "1h"},
 	"breakpoints": ["commit", "decide"], "mode": "mission", "session": {"user": "me"}
 }`

@@ -39,7 +39,7 @@ var (
 		"breakpoints[]":       phases(),
 	}
 	leasts = map[string]int{
-		"limits.iterations": 1, "limits.toolCalls": 1, "limits.tokens": 1, "limits.reworks": 0, "limits.fixAttempts": 0, "limits.discards": 1, "limits.shiftAfter": 1, "limits.steps": 1,
+		"limits.iterations": 1, "limits.toolCalls": 1, "limits.tokens": 1, "limits.reworks": 0, "limits.fixAttempts": 0, "limits.discards": 1, "limits.shiftAfter": 1, "limits.steps": 1, "limits.parallel": 1,
 		"limits.processes": leastProcesses, "verify.calibration": sampling.LeastCalibration, "verify.maxSamples": sampling.LeastSamples,
 	}
 )
@@ -218,6 +218,7 @@ func (s Spec) check() Problems {
 		positive("limits.silence", *s.Limits.Silence)
 	}
 	oneOf("limits.onExhausted", s.Limits.OnExhausted)
+	s.parallel(&c, k)
 	if s.Limits.Atomic != nil {
 		oneOf("limits.atomic", *s.Limits.Atomic)
 	}

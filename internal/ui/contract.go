@@ -441,6 +441,9 @@ func budgets(l spec.Limits) string {
 	if l.Processes != nil {
 		parts = append(parts, strconv.Itoa(*l.Processes)+" processes and threads at a time")
 	}
+	if l.Parallel != nil && *l.Parallel > 1 {
+		parts = append(parts, strconv.Itoa(*l.Parallel)+" agents at once")
+	}
 	return strings.Join(parts, ", ")
 }
 

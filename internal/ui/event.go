@@ -125,6 +125,9 @@ func describe(e loop.Event) (text, color string, ofNote bool) {
 		return "attempt " + itoa(e.Attempt-1) + " undone (" + Clean(e.FailureReason) + ")" + note(e.Note), yellow, true
 	case loop.StrategyShifted:
 		return "strategy shifts" + reason(e.Reason), yellow, true
+	case loop.CandidateBegun, loop.CandidateMade, loop.CandidateJudged, loop.CandidateTaken, loop.CandidateConflicted:
+		text, ofNote := candidate(e)
+		return text, "", ofNote
 	case loop.IdeaQueued, loop.IdeaTaken:
 		return strings.ReplaceAll(string(e.Type), "_", " ") + ": " + Clean(e.Idea), "", false
 	case loop.GateOpened, loop.GateEscalated:

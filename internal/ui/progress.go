@@ -63,7 +63,7 @@ func (s Style) bar(st loop.State, done int) string {
 
 // stage is where the loop is: the iteration and the phase, or what it waits for.
 func (s Style) stage(st loop.State, since, now time.Time) string {
-	at := string(st.Phase)
+	at := st.Doing()
 	switch {
 	case st.Status.Ended():
 		at = string(st.Status)

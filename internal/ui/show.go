@@ -28,7 +28,7 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 	}
 	if !st.Status.Ended() {
 		f.add("refused", s.refusing(st, now)...)
-		stage := string(st.Phase)
+		stage := st.Doing()
 		if st.Attempt > 1 {
 			stage += ", attempt " + itoa(st.Attempt)
 		}
@@ -37,6 +37,7 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 	for _, name := range k.Figures {
 		f.add(figures[name].label, figures[name].row(st))
 	}
+	f.add("candidates", candidates(st)...)
 	if st.Plan != nil {
 		f.add("plan", first(st.Plan.Hash, 16)+", fixed once the contract is approved")
 	}

@@ -446,6 +446,11 @@ func events() []loop.Event {
 		{Type: loop.ProposalRejected, Iteration: 10, By: "me", Proposal: &loop.Proposal{Hash: hash, State: "rejected"}},
 		{Type: loop.ProposalApplied, Iteration: 10, By: "me", How: "squash", Proposal: &loop.Proposal{Hash: hash, State: "applied"}},
 		{Type: loop.LoopMoved, Head: "2c9deac54712", Opened: &loop.Opened{Host: "b7e23ec29af2"}, Reason: "the host 3fdba35f04dc asked for no work for 1m15s"},
+		{Type: loop.CandidateBegun, Candidate: &loop.Candidate{N: 4, Of: 3, Idea: "remove\x1b[31m Y"}},
+		{Type: loop.CandidateMade, Candidate: &loop.Candidate{N: 4, Of: 3, Made: true, Commit: "3eff7429e6aa", Description: "remove Y"}},
+		{Type: loop.CandidateJudged, Candidate: &loop.Candidate{N: 4, Made: true, Description: "remove Y", Trial: &loop.Trial{Passed: true, Metric: ref("28356.6")}}},
+		{Type: loop.CandidateTaken, Iteration: 1, Candidate: &loop.Candidate{N: 4, Description: "remove Y"}},
+		{Type: loop.CandidateConflicted, Iteration: 1, Reason: "a.go", Candidate: &loop.Candidate{N: 5}},
 	}
 }
 

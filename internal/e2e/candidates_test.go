@@ -1,0 +1,87 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/test/world"
+)
+
+// threeCourse is what agents make of which three are at work at once, in two rounds: a change that breaks the guard, two
+// that go together, one that is worse, and two that do not go together.
+const threeCourse = `
+echo "$PAWL_ITERATION.$PAWL_ATTEMPT" >> "$WORLD/calls"
+case $PAWL_ITERATION in
+1) echo 3 >work/a; echo "raise a" ;;
+2) echo 1 >work/b; echo "raise b" ;;
+3) echo 9 >work/c; echo bad >work/guard; echo "break the guard" ;;
+4) echo 2 >work/a; echo "lower a" ;;
+5) echo 20 >work/n; echo "raise n to 20" ;;
+6) echo 15 >work/n; echo "raise n to 15" ;;
+esac
+`
+
+// threeRows are in the order in which candidates are taken: what failed, then the best.
+var threeRows = []string{
+	"0 10 0 yes: baseline",
+	"1 10 0 no guard-fail: break the guard",
+	"2 13 +3 yes: raise a",
+	"3 14 +1 yes: raise b",
+	"4 13 -1 no: lower a",
+	"5 24 +10 yes: raise n to 20",
+	"6 24 0 no conflict: raise n to 15",
+}
+
+var threeAtOnce = doc{
+	"newFiles": "allow", "verify": doc{"command": "cat work/n work/a work/b work/c 2>/dev/null | awk '{ s += $1 } END { print s }'", "evidence": "single"},
+	"limits": doc{"iterations": 6, "parallel": 3, "reworks": 0},
+}
+
+var threeRun = sync.OnceValue(func() *undisturbed { return new(undisturbed) })
+
+func (w *machine) threeSpec() json.RawMessage { return w.spec(threeAtOnce) }
+
+// course is what came of a loop whatever the order in which its agents were done.
+func (o outcome) course() []string { return append(append(o.Rows, o.Commits...), o.Result) }
+
+// TestThreeAtOnceKilledAtEveryPoint does to a loop of three desks what TestKilledAtEveryPoint does to one with one: it
+// must come to the same verdicts and commits. No more is lost than the steps that were under way.
+func TestThreeAtOnceKilledAtEveryPoint(t *testing.T) {
+	t.Parallel()
+	ref := reference(t, threeRun(), threeCourse, (*machine).threeSpec, threeRows)
+	for _, where := range world.Sample(3, places(ref.points)) {
+		t.Run(where, func(t *testing.T) {
+			t.Parallel()
+			w := newMachine(t, threeCourse)
+			spec := w.threeSpec()
+			n := w.start(bothRoles, "PAWL_CRASH="+where)
+			w.killedOnTheWay(n, spec)
+			w.start(bothRoles)
+			require.NoError(t, w.begin(spec))
+			r, err := w.end()
+			require.NoError(t, err)
+			require.Equal(t, ref.course(), w.outcome(r).course(), "the loop must end as the undisturbed one")
+			require.LessOrEqual(t, len(w.callsRepeated()), 3, "no more than the steps under way")
+		})
+	}
+}
+
+// TestThreeAtOnceKilledAgainAndAgain has engine and worker killed every few steps of the way.
+func TestThreeAtOnceKilledAgainAndAgain(t *testing.T) {
+	world.Slow(t, "killed at some points")
+	t.Parallel()
+	ref := reference(t, threeRun(), threeCourse, (*machine).threeSpec, threeRows)
+	w := newMachine(t, threeCourse)
+	spec := w.threeSpec()
+	var took recoveries
+	r, err := w.survive(spec, &took, func(trace string) *node {
+		return w.start(bothRoles, "PAWL_CRASH=#31", "PAWL_CRASH_TRACE="+filepath.Join(w.Dir, filepath.Base(trace)))
+	})
+	require.NoError(t, err)
+	require.Equal(t, ref.course(), w.outcome(r).course(), "the loop must end as the undisturbed one")
+	took.report(t)
+}

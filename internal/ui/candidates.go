@@ -1,0 +1,75 @@
+package ui
+
+import (
+	"cmp"
+
+	"pawl/internal/loop"
+)
+
+// candidates has a line for each change that is made beside others and is not taken yet.
+func candidates(st loop.State) (lines []string) {
+	for _, c := range st.Candidates {
+		line := itoa(c.N) + ": " + madeOf(c)
+		if what := cmp.Or(c.Description, c.Idea); what != "" {
+			line += ": " + Clean(loop.Clip(what, 100))
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// madeOf says how far a candidate is.
+func madeOf(c loop.Candidate) string {
+	switch {
+	case !c.Made:
+		return "its agent is at work"
+	case c.Failed != "":
+		return "its agent failed"
+	case c.Lies:
+		return "made, to be looked at before it is committed"
+	case c.Triable():
+		return "made, to be judged"
+	case c.Trial == nil:
+		return "nothing was changed"
+	}
+	return tried(*c.Trial)
+}
+
+// tried is what a trial has said.
+func tried(t loop.Trial) string {
+	text := "would be discarded"
+	if t.Passed {
+		text = "would be kept"
+	}
+	if t.Reason != "" {
+		text += " (" + Clean(t.Reason) + ")"
+	}
+	if t.Metric != nil {
+		text += ", " + number(t.Metric)
+	}
+	return text
+}
+
+// candidate says what has become of one, and whether that is of note.
+func candidate(e loop.Event) (text string, ofNote bool) {
+	c := e.Candidate
+	if c == nil {
+		return "", false
+	}
+	name := "candidate " + itoa(c.N)
+	switch e.Type {
+	case loop.CandidateBegun:
+		return name + " of " + itoa(c.Of) + " is being made" + note(Clean(c.Idea)), false
+	case loop.CandidateMade:
+		return name + " " + madeOf(*c) + note(Clean(c.Description)), true
+	case loop.CandidateJudged:
+		text = name + " was judged"
+		if c.Trial != nil {
+			text = name + " " + tried(*c.Trial)
+		}
+		return text + note(Clean(c.Description)), true
+	case loop.CandidateTaken:
+		return "takes " + name + note(Clean(c.Description)), false
+	}
+	return name + " does not go together with what was kept since: both change " + Clean(e.Reason), true
+}

@@ -1,0 +1,320 @@
+package workflows
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/phase"
+	"pawl/workflows/hosting"
+)
+
+// errApart ends what is done for one candidate where the loop has to look after something that concerns all of them: a
+// pause, a budget, a provider that refuses work, a host that may be gone. It is done once all have come to rest; then
+// those that were not made go on with the step that was under way.
+var errApart = errors.New("all candidates come to rest")
+
+// apart is why a candidate came to rest, and how far its idea is.
+type apart struct {
+	exhausted *govern.End
+	call      *act.Call // that was refused, and what was answered
+	refused   act.Outcome
+	untaken   bool
+	idea      govern.Move
+}
+
+// aside is a run of its own for a candidate: it has an iteration of its own, and shares everything else with the loop's.
+func (l *improve) aside(c loop.Candidate) *improve {
+	return &improve{claimed: l.claimed, run: &run{
+		Journal: l.Journal, keeper: l.keeper, host: l.host, spec: l.spec, machine: l.machine, rules: l.rules, chain: l.chain, reserve: l.reserve,
+		iteration: iteration{reworked: map[string]int{}, phaseMs: map[string]int64{}, idea: c.Idea}, candidate: &c,
+	}}
+}
+
+// ahead makes candidates, as many at once as the spec wants, and tries them (limits.parallel). What they are is in the
+// state, so that a run that was cut off goes on where it was.
+func (l *improve) ahead(ctx workflow.Context) (bool, error) {
+	begun := l.beginCandidates(ctx)
+	made, err := l.makeCandidates(ctx)
+	if err != nil {
+		return true, err
+	}
+	tried, err := l.tryCandidates(ctx)
+	return begun || made || tried, err
+}
+
+// beginCandidates begins as many as there are to be at once, with the ideas that are queued. Their numbers are those of
+// the iterations that follow, in whichever order these take them.
+func (l *improve) beginCandidates(ctx workflow.Context) bool {
+	s := l.State()
+	n := govern.Candidates(l.spec.AtOnce(), s)
+	for i := range n {
+		c := loop.Candidate{N: s.Iteration + i + 1, Desk: i + 1, Of: n, Base: s.Head}
+		if queued := l.State().Ideas; len(queued) > 0 {
+			c.Idea = queued[0]
+			l.Emit(ctx, loop.Event{Type: loop.IdeaTaken, Idea: c.Idea})
+		}
+		l.Emit(ctx, loop.Event{Type: loop.CandidateBegun, Idea: c.Idea, Candidate: &c})
+	}
+	return n > 0
+}
+
+// makeCandidates has the agents make those that are not made, all at once, and reports whether there were any.
+func (l *improve) makeCandidates(ctx workflow.Context) (bool, error) {
+	var left []*improve
+	for _, c := range l.State().Candidates {
+		if !c.Made {
+			side := l.aside(c)
+			side.apart = &apart{idea: govern.Move{Do: govern.Enter, To: phase.Ideate}}
+			left = append(left, side)
+		}
+	}
+	any := len(left) > 0
+	for refusals := 0; len(left) > 0; {
+		if err := l.mayWork(ctx); err != nil {
+			return any, err
+		}
+		rest, err := l.atWork(ctx, left)
+		if err != nil {
+			return any, err
+		}
+		if len(rest) < len(left) {
+			refusals = 0
+		}
+		left = rest
+		if err := l.atRest(ctx, left, &refusals); err != nil {
+			return any, err
+		}
+	}
+	return any, nil
+}
+
+// mayWork waits while the loop is paused, and checks the budgets. What is pending is in the ledger when it returns: no
+// agent starts ahead of that (A3).
+func (l *improve) mayWork(ctx workflow.Context) error {
+	for {
+		if err := l.waitIfPaused(ctx, loop.PauseIteration); err != nil {
+			return err
+		}
+		spent := govern.StepExhausted(l.free(l.State()), true)
+		if spent == "" {
+			l.publishSoon(ctx)
+			return l.recordMade(ctx, fmt.Sprintf("%d candidates", len(l.State().Candidates)))
+		}
+		if err := l.exhausted(ctx, govern.BudgetEndOf(l.State(), spent)); err != nil {
+			return err
+		}
+	}
+}
+
+// recordMade appends what is pending while agents are at work.
+func (l *improve) recordMade(ctx workflow.Context, summary string) error {
+	_, err := l.append(ctx, act.RecordName, summary, nil, func(e act.Entry) any {
+		return act.Record{Entry: e, Working: true}
+	})
+	return err
+}
+
+// atWork has an agent at work for each of the candidates, and returns when all have come to rest: those that were not
+// made. What was made is recorded at once. An error of one of them ends the others.
+func (l *improve) atWork(ctx workflow.Context, all []*improve) (rest []*improve, err error) {
+	working, made := len(all), 0
+	own, cancel := workflow.WithCancel(ctx)
+	defer cancel()
+	fail := func(why error) {
+		if err == nil {
+			err = why
+			cancel()
+		}
+	}
+	for _, side := range all {
+		side.spec = l.spec // an extended budget, an amended command
+		workflow.Go(own, func(ctx workflow.Context) {
+			defer func() { working-- }()
+			switch failed := side.make(ctx); {
+			case failed == nil:
+				made++
+			case !errors.Is(failed, errApart):
+				fail(failed)
+			}
+		})
+	}
+	for waiting := workflowWaiting(ctx); working > 0 || made > 0; {
+		if failed := workflow.Await(waiting, func() bool { return working == 0 || made > 0 }); failed != nil {
+			return nil, failed
+		}
+		if made > 0 {
+			n := made
+			made = 0
+			if failed := l.recordMade(ctx, fmt.Sprintf("candidates made: %d", n)); failed != nil {
+				fail(failed)
+			}
+		}
+	}
+	for _, side := range all {
+		if !side.candidate.Made {
+			rest = append(rest, side)
+		}
+	}
+	return rest, err
+}
+
+// atRest does what candidates have come to rest for.
+func (l *improve) atRest(ctx workflow.Context, all []*improve, refusals *int) error {
+	var why apart
+	for _, side := range all {
+		of := *side.apart
+		*side.apart = apart{idea: of.idea}
+		why.untaken = why.untaken || of.untaken
+		why.exhausted = cmp.Or(why.exhausted, of.exhausted)
+		if of.call != nil && (why.call == nil || of.refused.Refused.Until.After(why.refused.Refused.Until)) {
+			why.call, why.refused = of.call, of.refused
+		}
+	}
+	if why.untaken {
+		if _, err := l.host.MoveIfGone(ctx); err != nil && !errors.Is(err, hosting.ErrLost) && !errors.Is(err, hosting.ErrRecorded) {
+			return err
+		}
+	}
+	if why.exhausted != nil {
+		return l.exhausted(ctx, *why.exhausted)
+	}
+	if why.call != nil {
+		*refusals++
+		return l.refused(ctx, why.call, why.refused, refusals)
+	}
+	return nil
+}
+
+// make makes a candidate on its desk: an idea where one is asked for, then the change, then a commit of that which no
+// branch has. What can't be committed stays on the desk, for the iteration that takes the candidate.
+func (l *improve) make(ctx workflow.Context) error {
+	c, it := l.candidate, &l.iteration
+	if c.Idea == "" && l.spec.Agent.OffersIdeas() {
+		it.phase = phase.Ideate
+		for m := &l.apart.idea; m.To != phase.Modify; {
+			it.phaseSpent, it.why = 0, m.Reason
+			next, err := l.ideate(ctx, *m)
+			if err != nil {
+				return err
+			}
+			if *m = next; m.Do == govern.Finish {
+				return l.made(ctx, it.description, act.Committed{})
+			}
+		}
+		c.Idea = it.idea
+		l.Emit(ctx, loop.Event{Type: loop.CandidateBegun, Idea: c.Idea, Candidate: l.known()})
+	}
+	it.phase, it.phaseSpent, it.why, c.Base = phase.Modify, 0, "", l.State().Head
+	m, err := l.modify(ctx, govern.Move{Do: govern.Enter, To: phase.Modify})
+	if err != nil {
+		return err
+	}
+	if m.Do == govern.Finish {
+		return l.made(ctx, it.description, act.Committed{})
+	}
+	in := act.Commit{
+		Ref: l.host.Opened.Ref, Ledger: l.State().Ledger, Head: c.Base, Iteration: c.N, Attempt: 1, Desk: c.Desk, Aside: true,
+		Description: it.description, OneChange: l.law().OneChange(), Time: workflow.Now(ctx).UTC(),
+	}
+	var out act.Committed
+	err = l.host.Start(ctx, act.CommitName, l.summary("commit %q, on no branch", loop.Clip(in.Description, 80)), in, 0).Get(ctx, &out)
+	if _, late := hosting.Untaken(err); late {
+		l.apart.untaken = true
+		return errApart
+	}
+	if err != nil {
+		return err
+	}
+	return l.made(ctx, "", out)
+}
+
+// made notes what was made: why the agent failed, or what was committed.
+func (l *improve) made(ctx workflow.Context, failed string, out act.Committed) error {
+	c, it := l.candidate, l.iteration
+	c.Made, c.Failed, c.Description, c.Called, c.Withheld = true, failed, it.description, it.called, it.withheld
+	c.PhaseMs, c.Evidence, c.Agents = maps.Clone(it.phaseMs), it.evidence, it.agents
+	if c.Commit = out.Commit; c.Commit != "" {
+		c.Tree = out.Tree
+	} else {
+		c.Lies = failed == "" && !out.NoChange
+	}
+	l.Emit(ctx, loop.Event{Type: loop.CandidateMade, Phase: it.phase, Idea: c.Idea, Reason: failed, Commit: c.Commit, Candidate: l.known()})
+	return nil
+}
+
+// known is what is known of the candidate by now, for an event.
+func (l *improve) known() *loop.Candidate {
+	c := *l.candidate
+	return &c
+}
+
+// takeNext hands the next candidate to the iteration under way, where one waits, and reports whether it has one.
+func (l *improve) takeNext(ctx workflow.Context) bool {
+	s := l.State()
+	if s.Taken != nil {
+		return true
+	}
+	next := govern.NextCandidate(l.spec.Verify.Direction, s.Candidates)
+	if next != nil {
+		l.Emit(ctx, loop.Event{Type: loop.CandidateTaken, Idea: next.Idea, Candidate: next})
+	}
+	return next != nil
+}
+
+// takeUp brings a candidate's change onto the desk, on top of what was kept since it was made. Where they don't go
+// together, its idea goes back to the queue.
+func (l *improve) takeUp(ctx workflow.Context, c loop.Candidate) (govern.Move, error) {
+	it := &l.iteration
+	*it = iteration{
+		reworked: it.reworked, phaseMs: it.phaseMs, phaseSpent: it.phaseSpent, stopAsked: it.stopAsked,
+		idea: c.Idea, description: c.Description, evidence: c.Evidence, called: c.Called, withheld: c.Withheld, agents: c.Agents,
+	}
+	maps.Copy(it.phaseMs, c.PhaseMs)
+	if c.Failed == "" && !c.Lies {
+		s, now := l.State(), workflow.Now(ctx).UTC()
+		if c.Base == s.Root() {
+			c.Base = s.Head // which has its tree
+		}
+		if c.Commit == "" { // nothing was changed
+			c.Commit, c.Base = s.Head, s.Head
+		}
+		var out act.Taken
+		err := l.host.Execute(ctx, act.TakeName, l.summary("take the candidate %d: %s", c.N, loop.Clip(c.Description, 80)), func() any {
+			return act.Take{Ref: l.host.Opened.Ref, Iteration: s.Iteration, Head: s.Head, Base: c.Base, Commit: c.Commit, Time: now}
+		}, &out)
+		if err != nil {
+			return govern.Move{}, err
+		}
+		if out.Conflict != "" {
+			it.note = "it and what was kept since both change " + out.Conflict
+			l.Emit(ctx, loop.Event{Type: loop.CandidateConflicted, Idea: cmp.Or(c.Idea, c.Description), Reason: out.Conflict, Candidate: &loop.Candidate{N: c.N}})
+			return l.law().AfterConflict(), nil
+		}
+		l.host.Uprooted = false // the desk was made anew with that
+	}
+	return l.law().AfterWriter(c.Failed != ""), nil
+}
+
+// liesOn is the desk that has the change of the iteration: that of a candidate where nothing could be committed, else
+// the loop's, 0.
+func (r *run) liesOn() int {
+	if c := r.State().Taken; c != nil && c.Lies {
+		return c.Desk
+	}
+	return 0
+}
+
+// deskAt is where a desk is on the loop's host.
+func (r *run) deskAt(desk int) string {
+	if desk == 0 {
+		return r.State().Desk
+	}
+	return fmt.Sprintf("%s.%d", r.State().Desk, desk)
+}

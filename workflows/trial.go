@@ -1,0 +1,136 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/evidence"
+	"pawl/internal/evidence/sampling"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/phase"
+)
+
+// tryCandidates judges what was made, one after the other, each at its own commit and against the head. It reports
+// whether there was something to be tried.
+func (l *improve) tryCandidates(ctx workflow.Context) (tried bool, err error) {
+	for _, c := range l.State().Candidates {
+		if !c.Triable() || c.Base != l.State().Root() {
+			continue
+		}
+		if err := l.waitIfPaused(ctx, loop.PauseIteration); err != nil {
+			return true, err
+		}
+		if err := l.try(ctx, c); err != nil {
+			return true, err
+		}
+		tried = true
+	}
+	return tried, nil
+}
+
+// try judges a candidate as the iteration that takes it would, and records what came of it. Nothing is kept by that.
+func (l *improve) try(ctx workflow.Context, c loop.Candidate) error {
+	side := l.aside(c)
+	side.repeats = c.Again
+	c.Trial = &loop.Trial{Base: l.State().Root()}
+	side.candidate.Trial = c.Trial
+	m, err := side.course(ctx)
+	if err != nil {
+		return err
+	}
+	t, it := c.Trial, side.iteration
+	t.Passed, t.Reason, t.Metrics, t.Evidence = m.Kept, m.Reason, it.metrics, it.evidence
+	if l.State().Sampler != nil && t.Metric != nil {
+		t.Samples = it.samples
+	}
+	l.Emit(ctx, loop.Event{Type: loop.CandidateJudged, Metric: t.Metric, FailureReason: t.Reason, Candidate: &c})
+	return nil
+}
+
+// course takes a candidate through the phases that judge a change, up to the verdict.
+func (l *improve) course(ctx workflow.Context) (govern.Move, error) {
+	works := map[phase.Phase]work{phase.Verify: l.verify, phase.Guard: l.guard, phase.Decide: l.decide}
+	m := govern.Move{Do: govern.Enter, To: phase.Verify}
+	for {
+		switch m.Do {
+		case govern.Enter:
+			l.iteration.phase, l.iteration.phaseSpent = m.To, 0
+		case govern.Again:
+		default:
+			return m, nil
+		}
+		var err error
+		if m, err = works[l.iteration.phase](ctx, m); err != nil {
+			return m, err
+		}
+	}
+}
+
+// compared is the commit that the change is compared with.
+func (l *improve) compared() string {
+	if l.candidate != nil {
+		return l.State().Head
+	}
+	return l.State().LastChange.Parent
+}
+
+// judgedBy notes what a command says of the change: of a candidate in its trial, else at once.
+func (l *improve) judgedBy(ctx workflow.Context, step string, metric *evidence.Decimal, j *loop.Judgement) {
+	switch {
+	case l.candidate == nil:
+		l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: step, Metric: metric, Judgement: j})
+	case step == "guard":
+		l.candidate.Trial.Guard = j
+	default:
+		l.candidate.Trial.Verify, l.candidate.Trial.Metric = j, metric
+	}
+}
+
+// lastVerify is what the last evaluation said of the change.
+func (l *improve) lastVerify() *loop.Judgement {
+	if l.candidate != nil {
+		return l.candidate.Trial.Verify
+	}
+	return l.State().LastVerify
+}
+
+// trial is the trial of the change under way, nil where there was none, or of another tree or against another head: then
+// it is judged anew.
+func (l *improve) trial() *loop.Trial {
+	s := l.State()
+	if of := s.Taken; l.candidate == nil && of != nil && of.Trial != nil && of.Trial.Base == s.Root() && of.Tree == l.iteration.tree {
+		return of.Trial
+	}
+	return nil
+}
+
+// asTried is what verify has said of the change in its trial.
+func (l *improve) asTried(ctx workflow.Context, t loop.Trial) govern.Move {
+	it := &l.iteration
+	it.metric, it.metrics, it.samples, it.evidence = t.Metric, t.Metrics, t.Samples, append(it.evidence, t.Evidence...)
+	l.judgedBy(ctx, "verify", t.Metric, l.now(*t.Verify))
+	return l.law().AfterTrial(t)
+}
+
+// guardedAsTried is what the guard has said of it.
+func (l *improve) guardedAsTried(ctx workflow.Context, j loop.Judgement) govern.Move {
+	l.judgedBy(ctx, "guard", nil, l.now(j))
+	if !j.Passed {
+		l.iteration.shown = j.Log
+	}
+	return l.law().AfterGuard(l.tries(), j.Passed)
+}
+
+// sampledAsTried is what its evaluations have said of it.
+func (l *improve) sampledAsTried(ctx workflow.Context, j sampling.Judgement) govern.Move {
+	if !j.Final() { // what it was compared with could not be measured any more
+		return l.law().Sampled(sampling.Judgement{Do: sampling.Inconclusive})
+	}
+	return l.judged(ctx, j)
+}
+
+// now is a judgement as one of this iteration.
+func (l *improve) now(j loop.Judgement) *loop.Judgement {
+	j.Iteration = l.State().Iteration
+	return &j
+}
