@@ -147,6 +147,11 @@ func (c *call) collect(out *act.Called) (printed string, refusal *outcome.Refusa
 			out.Failure += ": " + last
 		}
 	}
+	if c.meter != nil && !out.Interrupted {
+		for _, text := range c.meter.warnings(c.carried.Add(c.stream.Usage()), c.stream.Ended() && c.over == "") {
+			out.Warn(text)
+		}
+	}
 	if out.Withheld = end.Denied; len(end.Denied) > 0 {
 		out.Warn("the agent was not allowed to use " + evidence.Description(strings.Join(end.Denied, ", ")))
 	}

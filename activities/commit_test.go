@@ -75,6 +75,12 @@ func begunAt(t *testing.T, newFiles string, at func(user string) (key, address s
 // begunWith opens a loop that has more in its spec: JSON that begins with a comma.
 func begunWith(t *testing.T, newFiles string, at func(user string) (key, address string), more string) *opened {
 	t.Helper()
+	return begunBy(t, newFiles, at, `{"command": ["true"]}`, more)
+}
+
+// begunBy opens a loop that has an agent, as JSON.
+func begunBy(t *testing.T, newFiles string, at func(user string) (key, address string), agent, more string) *opened {
+	t.Helper()
 	dir := t.TempDir()
 	l := &opened{T: t, user: filepath.Join(dir, "user")}
 	write(t, l.user+"/work/a", "a\n")
@@ -89,7 +95,7 @@ func begunWith(t *testing.T, newFiles string, at func(user string) (key, address
 	l.a = activities.New(h, "host", "pawl", "default", false)
 	t.Cleanup(l.a.Stop)
 	s, err := spec.Parse(fmt.Appendf(nil, `{"name": "x", "goal": "g", "repo": {%q: %q}, "scope": ["work/**"], "verify": {"command": "true"},
-		"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}%s}`, key, address, more))
+		"agent": %s, "approvals": {"tools": ["*"]}%s}`, key, address, agent, more))
 	require.NoError(t, err)
 	l.spec = s
 	s.NewFiles = newFiles // also where a spec may not say so yet

@@ -33,11 +33,15 @@ func (ws *loopWorkspace) contract(ctx context.Context, s spec.Spec, out *act.Ope
 		return refuse(f)
 	}
 	out.Terms, out.InScope, out.Warnings = d.terms(), d.inScope, d.warnings
-	out.Environment = govern.Environment(s, os.Environ())
-	ws.ledger.Bind(d.contract)
-	if _, err := ws.environment(); err != nil {
+	if err := ws.uncounted(s); err != nil {
 		return err
 	}
+	counting, err := ws.counting(s)
+	if err != nil {
+		return err
+	}
+	out.Environment = append(govern.Environment(s, os.Environ()), counting...)
+	ws.ledger.Bind(d.contract)
 	return durable.WriteJSON(filepath.Join(ws.machine.Home.Loop(ws.Ref), ledger.ContractFile), d.contract)
 }
 

@@ -75,15 +75,7 @@ func workersEnvironment(h home.Home) (env []string, ok bool) {
 
 // differing are the names of variables that two environments have different, sorted.
 func differing(one, other []string) (names []string) {
-	values := func(env []string) map[string]string {
-		all := map[string]string{}
-		for _, kv := range env {
-			name, value, _ := strings.Cut(kv, "=")
-			all[name] = value
-		}
-		return all
-	}
-	a, b := values(one), values(other)
+	a, b := valuesOf(one), valuesOf(other)
 	for name, value := range a {
 		if was, has := b[name]; !has || was != value {
 			names = append(names, name)

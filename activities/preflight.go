@@ -137,6 +137,17 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 		}
 		ws.env = env
 	}
+	counting, err := ws.counting(s)
+	if err != nil {
+		return out, err
+	}
+	out.Environment = append(out.Environment, counting...)
+	var f *fault.Error
+	if err := plainly(ws.uncounted(s)); errors.As(err, &f) && f.Code == fault.PreconditionFailed {
+		out.problem("limits.tokens", f.What, f.Do)
+	} else if err != nil {
+		return out, err
+	}
 	tell("programs")
 	if err := out.ready(ctx, ws, s); err != nil {
 		return out, err

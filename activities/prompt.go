@@ -24,12 +24,14 @@ import (
 	"pawl/internal/kind"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
+	"pawl/internal/meter"
 	"pawl/internal/proc"
 	"pawl/internal/spec"
 )
 
 // exchange is the folder in which an agent finds its prompt and leaves its result.
 type exchange struct {
+	ws     *loopWorkspace
 	dir    string
 	goal   string
 	call   *call    // nil where the agent's stdout is no stream
@@ -165,7 +167,7 @@ func (ws *loopWorkspace) brief(ctx context.Context, in act.Call, head string, c 
 
 // exchangeFor makes the exchange of a step, with the prompt in it, which the command gets on stdin.
 func (ws *loopWorkspace) exchangeFor(key act.Key, prompt string, c *proc.Command) (*exchange, error) {
-	e := &exchange{dir: filepath.Join(ws.exchange(), stepName(key))}
+	e := &exchange{ws: ws, dir: filepath.Join(ws.exchange(), stepName(key))}
 	if err := os.RemoveAll(e.dir); err != nil {
 		return nil, err
 	}
@@ -190,29 +192,40 @@ func (e *exchange) instruct(adapter stream.Adapter, call stream.Call, c *proc.Co
 	if call.Self, err = os.Executable(); err != nil {
 		return fmt.Errorf("looking for pawl's own program: %w", err)
 	}
+	own := call.Agent
+	programs := own.Programs(named)
+	for _, p := range programs {
+		e.agents = append(e.agents, p.Name)
+	}
+	c.Env = later(slices.Concat(agentEnvironment(c.Env, programs, own, c.Dir), adapter.Env(call), told, []string{
+		"PAWL_PROMPT=" + e.promptFile(), "PAWL_RESULT=" + e.resultFile(),
+	}))
+	route, why := e.ws.direction(programs, own, c.Env)
+	if _, kept := call.Budget[loop.Tokens]; kept && toMeter(adapter.Program) && why != "" {
+		return unkept(adapter.Program, why)
+	}
+	for _, arg := range route.Args {
+		call.Agent.Args = append(slices.Clone(call.Agent.Args), strings.ReplaceAll(arg, "{base}", "http://"+meter.Address))
+	}
 	c.Argv = adapter.Argv(call)
 	for name, text := range adapter.Files(call) {
 		if err := os.WriteFile(filepath.Join(e.dir, name), []byte(text), 0o600); err != nil {
 			return fmt.Errorf("writing what the agent is told of its tools: %w", err)
 		}
 	}
-	own := call.Agent
 	e.label = strings.Join(own.Label(), " ")
-	for _, p := range own.Programs(named) {
-		e.agents = append(e.agents, p.Name)
-		c.Env = slices.Concat(c.Env, p.Env, present(p.Keys), pinned(p, c.Dir))
-	}
-	c.Env = later(slices.Concat(c.Env, granted(own.Env), adapter.Env(call), told, []string{
-		"PAWL_PROMPT=" + e.promptFile(), "PAWL_RESULT=" + e.resultFile(),
-	}))
 	if own.Use == spec.UseCommand && own.Model != "" {
 		c.Env = append(c.Env, "PAWL_MODEL="+own.Model)
 	}
 	if adapter.Streams() {
 		c.OutputLimit = streamLimit
-		e.call, err = newCall(adapter, call.Budget, c.Stdout, tell)
+		if e.call, err = newCall(adapter, call.Budget, c.Stdout, tell); err != nil || why != "" {
+			return err
+		}
+		e.call.meter = &counted{file: filepath.Join(filepath.Dir(c.Stdout), meterFile)}
+		return e.ws.metered(programs[0], route, c, call.Budget)
 	}
-	return err
+	return nil
 }
 
 // proposed returns the diff of a proposal as a reviewer is shown it.

@@ -40,6 +40,8 @@ type call struct {
 	left    map[loop.Resource]evidence.Decimal // the budgets, nil for none
 	tell    func(loop.Usage, string)           // what is spent so far, and the last tool
 
+	meter *counted // what pawl's meter has counted, nil where the stream alone tells
+
 	silence time.Duration // how long it may say nothing while no tool is at work, 0 for no limit
 
 	over     loop.Resource // the budget that ended it
@@ -84,13 +86,31 @@ func lost(stdout string, n int) string { return stdout + ".lost" + strconv.Itoa(
 // one.
 func (c *call) spent() loop.Usage {
 	u := c.carried.Add(c.stream.Usage())
+	if c.meter != nil {
+		u = c.meter.in(u)
+	}
 	u.AgentCalls = 1
 	return u
 }
 
+// spentUp is the budget that is used up, "" for none: by what is spent, or since the meter has let no further request
+// through.
+func (c *call) spentUp() loop.Resource {
+	over := stream.Over(c.left, c.spent())
+	if over == "" && c.meter != nil {
+		over = loop.Resource(c.meter.total.Refused)
+	}
+	return over
+}
+
 // run runs the command and follows it.
 func (c *call) run(ctx context.Context, s *proc.Supervisor, command proc.Command) (proc.Result, error) {
-	if c.over = stream.Over(c.left, c.spent()); c.over != "" {
+	if c.meter != nil { // of attempts that were lost
+		if err := c.meter.read(); err != nil {
+			return proc.Result{}, err
+		}
+	}
+	if c.over = c.spentUp(); c.over != "" {
 		return proc.Result{ExitCode: -1}, nil
 	}
 	running, interrupt := context.WithCancel(ctx)
@@ -127,7 +147,7 @@ func (c *call) run(ctx context.Context, s *proc.Supervisor, command proc.Command
 	}
 	// Whether a call is over its budget must not hang on when it was looked at last. One that was ended for it is, also
 	// where the program then says that it had spent a little less.
-	c.over = cmp.Or(stream.Over(c.left, c.spent()), c.over)
+	c.over = cmp.Or(c.spentUp(), c.over)
 	return result, nil
 }
 
@@ -139,8 +159,18 @@ func (c *call) poll() bool {
 			break // an output that can't be read now is read at the end
 		}
 	}
+	if c.meter != nil {
+		before := c.meter.at
+		_ = c.meter.read() // what can't be read now is read at the end
+		if c.meter.at > before {
+			c.heard = time.Now()
+			if c.tell != nil {
+				c.tell(c.spent(), c.tool)
+			}
+		}
+	}
 	c.flooded = c.at >= streamLimit
-	c.over = stream.Over(c.left, c.spent())
+	c.over = c.spentUp()
 	c.hopeless = c.hopeless || c.stream.Hopeless()
 	if c.stream.Busy() {
 		c.heard = time.Now()
@@ -158,9 +188,13 @@ func (c *call) finish() error {
 		}
 		if n == 0 {
 			c.stream.Close()
-			return nil
+			break
 		}
 	}
+	if c.meter != nil {
+		return c.meter.read()
+	}
+	return nil
 }
 
 func (c *call) readMore(most int64) (int64, error) {

@@ -43,7 +43,8 @@ type Program struct {
 	Env     []string // what it is told beside what the spec says; the spec's agent.env wins
 
 	// ByACP is what is particular where it is called by the Agent Client Protocol.
-	ByACP ByACP
+	ByACP    ByACP
+	Metering Metering // how it is made to speak to pawl's meter
 
 	// What it needs of the user's home inside a sandbox. What it writes to Writes (settings, sessions) goes to
 	// a layer of the loop's own, so that it plants nothing in the user's own sessions; it works on a copy of
@@ -138,6 +139,10 @@ var Table = []Program{
 		SignIn:    []string{".claude/.credentials.json"},
 		Settings:  []Settings{{".claude.json", []string{"oauthAccount", "primaryApiKey", "customApiKeyResponses", "hasCompletedOnboarding", "userID"}}},
 		Instructs: "CLAUDE.md", ByACP: ByACP{Names: []string{"claude-agent-acp", "claude-code-acp"}, Tokens: true, Cost: true},
+		Metering: Metering{
+			Base: "ANTHROPIC_BASE_URL", At: "https://api.anthropic.com", Keys: []Key{{Name: "ANTHROPIC_AUTH_TOKEN"}, {Name: "ANTHROPIC_API_KEY"}},
+			Elsewhere: []string{"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"},
+		},
 	},
 	{
 		Name: Codex, Use: true, Vendor: "openai", Version: "0.169.0", Keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, Login: "codex login",
@@ -145,6 +150,11 @@ var Table = []Program{
 			Looks: {"exec_command"}, Edits: {"apply_patch"}, Shell: {"exec_command"}, Network: {"web_search"}, Subagents: {"multi_agent"},
 		}},
 		Writes: []string{".codex"}, SignIn: []string{".codex/auth.json"}, ByACP: ByACP{Names: []string{"codex-acp"}, Tokens: true},
+		Metering: Metering{ // OPENAI_BASE_URL is pawl's word for it: Codex itself reads it from arguments alone
+			Base: "OPENAI_BASE_URL", At: "https://api.openai.com/v1", Keys: []Key{{Name: "CODEX_API_KEY"}, {Name: "OPENAI_API_KEY", Yields: ".codex/auth.json"}},
+			Args:      []string{"-c", "model_provider=pawl", "-c", `model_providers.pawl={name="OpenAI",base_url="{base}",env_key="{key}",wire_api="responses"}`},
+			Elsewhere: []string{"model_provider", "openai_base_url", "--oss"},
+		},
 	},
 	{
 		Name: Gemini, Use: true, Vendor: "google", Version: "0.61.0", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Login: "gemini",
@@ -155,6 +165,11 @@ var Table = []Program{
 		Writes: []string{".gemini"}, SignIn: []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json"},
 		Settings: []Settings{{".gemini/settings.json", []string{"security.auth", "selectedAuthType", "model"}}},
 		EnvFiles: []string{".env", ".gemini/.env"}, Pinned: []string{"GOOGLE_GEMINI_BASE_URL=https://generativelanguage.googleapis.com"},
+		Metering: Metering{
+			Base: "GOOGLE_GEMINI_BASE_URL", At: "https://generativelanguage.googleapis.com", Keys: []Key{{Name: "GEMINI_API_KEY"}},
+			Elsewhere: []string{"GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"},
+			Chosen:    []Settings{{".gemini/settings.json", []string{"security.auth.selectedType", "selectedAuthType"}}}, Choice: "gemini-api-key",
+		},
 	},
 	{
 		Name: OpenCode, Use: true, NamesVendor: true, Cost: true, Tokens: true, Version: "1.18.33", Login: "opencode auth login",

@@ -25,6 +25,7 @@ type Agent struct {
 	Vendor string `json:"vendor,omitempty"`
 	// Fallback are the agents that make a call which the provider of those before them refuses, in their order.
 	Fallback []Substitute `json:"fallback,omitempty"`
+	Meter    *string      `json:"meter,omitempty"` // auto or off; Metered has the default
 }
 
 // Override is what a role has different from the agent of the loop.
@@ -60,7 +61,7 @@ func (a Agent) with(o Override) Agent {
 	own := a
 	own.Roles = nil
 	if o.Use != "" && o.Use != a.Use {
-		own = Agent{Use: o.Use, Env: a.Env, Fallback: a.Fallback}
+		own = Agent{Use: o.Use, Env: a.Env, Fallback: a.Fallback, Meter: a.Meter}
 	}
 	if !o.Command.IsZero() || o.Model != "" { // which may be somebody else's
 		own.Vendor = ""
@@ -131,6 +132,9 @@ func (a Agent) row() (p program.Program, known bool) {
 	}
 	return p, known
 }
+
+// Metered reports whether the agent's program is to speak to its model through pawl's meter, where it can be made to.
+func (a Agent) Metered() bool { return a.Meter == nil || *a.Meter != Off }
 
 // Label names the agent in a few words: its command, or the program and its model.
 func (a Agent) Label() []string {

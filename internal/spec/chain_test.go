@@ -70,6 +70,7 @@ func TestWhatStandsInIsHeldToTheSameAsTheAgent(t *testing.T) {
 	codex := map[string]any{"use": "claude", "fallback": []any{map[string]any{"use": "codex"}}}
 	_, err = agentOf(t, codex, nil, map[string]any{"limits": map[string]any{"costUSD": 5}})
 	require.ErrorContains(t, err, "limits.costUSD: can't be kept, since codex does not say what it costs")
+	codex["meter"] = "off"
 	s, err := agentOf(t, codex, nil, map[string]any{"limits": map[string]any{"tokens": 1000}})
 	require.NoError(t, err)
 	require.ErrorContains(t, s.Kept(), "limits.tokens: can't be kept, since codex does not say what it uses while it works")

@@ -116,4 +116,13 @@ func (c *Checker) Anywhere(r Repo) {
 }
 
 // Agent wants an agent that can be called, and that says what it costs where costs are capped.
-func (c *Checker) Agent(key string, a Agent, capped bool) { a.check(key, nil, capped, c.Add) }
+func (c *Checker) Agent(key string, a Agent, capped bool) {
+	c.meter(a)
+	a.check(key, nil, capped, c.Add)
+}
+
+func (c *Checker) meter(a Agent) {
+	if a.Meter != nil {
+		c.OneOf("agent.meter", *a.Meter, words["agent.meter"])
+	}
+}

@@ -31,6 +31,7 @@ var (
 		"limits.onExhausted":  {Halt, Ask},
 		"limits.atomic":       {Note, Rework},
 		"limits.onSealed":     {Rework, Block},
+		"agent.meter":         {Auto, Off},
 		"sandbox.use":         {Auto, Off, Required},
 		"sandbox.network":     {Filtered, None, Open},
 		"approvals.plan":      {Required, Auto},
@@ -144,6 +145,7 @@ func (s Spec) check() Problems {
 	}
 	command("check.command", s.Check.Command)
 
+	c.meter(s.Agent)
 	s.agents(add)
 	for _, role := range slices.Sorted(maps.Keys(s.Permissions)) {
 		key := Join("permissions", role)
@@ -271,8 +273,8 @@ func (s Spec) agents(add func(key, what, want string)) {
 	}
 }
 
-// Kept wants of every agent that what it uses up of a budget of tokens can be known while it works: all that spend
-// more stop then. Loops that have begun before this was asked for go on as they began, so that it stands beside
+// Kept wants of every agent that what it uses up of a budget of tokens can be known while it works, from itself or from
+// the meter: all that spend more stop then. Whether the meter can count is known where the agent runs. Loops that have begun before this was asked for go on as they began, so that it stands beside
 // Validate.
 func (s Spec) Kept() error {
 	var c Checker
@@ -280,9 +282,18 @@ func (s Spec) Kept() error {
 		return nil
 	}
 	for _, a := range s.Agent.All() {
-		if p, known := a.row(); known && p.Use && !p.Tokens {
-			c.Add("limits.tokens", "can't be kept, since "+p.Name+" does not say what it uses while it works", "limits.toolCalls or limits.activeTime, or another agent")
+		p, known := a.row()
+		if !known || !p.Use || p.Tokens {
+			continue
 		}
+		instead := "limits.toolCalls or limits.activeTime, or another agent"
+		if p.Metering.Base != "" {
+			if s.Agent.Metered() {
+				continue
+			}
+			instead = "agent.meter: " + Auto + ", " + instead
+		}
+		c.Add("limits.tokens", "can't be kept, since "+p.Name+" does not say what it uses while it works", instead)
 	}
 	return c.Problems.Err()
 }

@@ -93,13 +93,18 @@ func TestAProgramThatSaysNothingIsEnded(t *testing.T) {
 	require.Equal(t, "error:agent: the agent failed (it said nothing for 1s, and none of its tools was at work)", w.LastRow().Description())
 }
 
-// TestABudgetOfTokensIsRefusedForAProgramThatDoesNotTell has two of those.
-func TestABudgetOfTokensIsRefusedForAProgramThatDoesNotTell(t *testing.T) {
+// TestABudgetOfTokensIsRefusedWhereNobodyCounts has two programs that do not tell, without a key that pawl's meter could
+// keep, and with the meter turned off.
+func TestABudgetOfTokensIsRefusedWhereNobodyCounts(t *testing.T) {
 	for _, use := range []string{"codex", "gemini"} {
 		t.Run(use, func(t *testing.T) {
 			w := streams(t, use, "exit 1")
 			w.Set(doc{"limits": doc{"tokens": 6000}})
 			s := w.Pawl("run", "--yes", w.SpecFile())
+			require.Equal(t, 3, s.Code, s.Out)
+			require.Contains(t, s.Out+s.Err, "limits.tokens can't be kept: "+use+" does not say what it uses while it works, and signs in with an account of its own")
+			w.Set(doc{"agent": doc{"meter": "off"}})
+			s = w.Pawl("run", "--yes", w.SpecFile())
 			require.Equal(t, 2, s.Code, s.Out)
 			require.Contains(t, s.Out+s.Err, "limits.tokens: can't be kept, since "+use+" does not say what it uses while it works")
 		})

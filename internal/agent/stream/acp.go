@@ -144,6 +144,6 @@ func (a *acp) line(raw []byte) []Event {
 
 func (a *acp) usage() loop.Usage {
 	u := a.totals.usage()
-	u.CostUSD = dollars(a.nano)
+	u.CostUSD = Dollars(a.nano)
 	return u
 }

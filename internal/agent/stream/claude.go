@@ -523,7 +523,7 @@ func (c *claude) usage() loop.Usage {
 			s = s.sum(h.spent)
 		}
 	}
-	u := loop.Usage{AgentCalls: 1, ToolCalls: tools, InputTokens: s.in, OutputTokens: s.out, CostUSD: dollars(s.nano)}
+	u := loop.Usage{AgentCalls: 1, ToolCalls: tools, InputTokens: s.in, OutputTokens: s.out, CostUSD: Dollars(s.nano)}
 	if r == nil {
 		return u
 	}
@@ -537,7 +537,7 @@ func (c *claude) usage() loop.Usage {
 	}
 	u.InputTokens, u.OutputTokens = max(u.InputTokens, count(in)), max(u.OutputTokens, count(out))
 	if cost, err := r.Cost.Float64(); err == nil && cost > 0 {
-		u.CostUSD = dollars(int64(min(cost*1e9+0.5, float64(maxNano))))
+		u.CostUSD = Dollars(int64(min(cost*1e9+0.5, float64(maxNano))))
 	}
 	return u
 }
@@ -570,8 +570,8 @@ func (l claudeLine) end() *End {
 	return e
 }
 
-// dollars turns billionths of a dollar into the exact number.
-func dollars(nano int64) evidence.Decimal {
+// Dollars turns billionths of a dollar into the exact number.
+func Dollars(nano int64) evidence.Decimal {
 	text := fmt.Sprintf("%d.%09d", nano/1e9, nano%1e9)
 	text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 	d, err := evidence.ParseDecimal(text)

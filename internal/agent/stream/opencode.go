@@ -130,7 +130,7 @@ func (o *opencode) line(raw []byte) []Event {
 
 func (o *opencode) usage() loop.Usage {
 	u := o.totals.usage()
-	u.CostUSD = dollars(o.nano)
+	u.CostUSD = Dollars(o.nano)
 	return u
 }
 

@@ -129,7 +129,7 @@ func (p *pi) message(l piLine) []Event {
 
 func (p *pi) usage() loop.Usage {
 	u := p.totals.usage()
-	u.CostUSD = dollars(p.nano)
+	u.CostUSD = Dollars(p.nano)
 	return u
 }
 

@@ -30,6 +30,6 @@ type qwen struct{ claude }
 
 func (q *qwen) usage() loop.Usage {
 	u := q.claude.usage()
-	u.CostUSD = dollars(0)
+	u.CostUSD = Dollars(0)
 	return u
 }

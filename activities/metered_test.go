@@ -1,0 +1,179 @@
+package activities_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+
+	"pawl/internal/act"
+	"pawl/internal/evidence"
+	"pawl/internal/fault"
+	"pawl/internal/home"
+	"pawl/internal/loop"
+	"pawl/internal/meter/tally"
+	"pawl/internal/phase"
+	"pawl/internal/spec"
+	"pawl/internal/wire"
+)
+
+// asks is a program that stands for Codex: it finds its model as that does, by its arguments, and asks as often as ASKS
+// says. Its stream is Codex's.
+const asks = `
+provider=; for word; do case $word in model_providers.*) provider=$word;; esac; done
+base=${provider#*base_url=\"}; base=${base%%\"*}; at=${base#http://}; at=${at%%/*}
+key=${provider#*env_key=\"}; key=${key%%\"*}
+echo '{"type":"thread.started","thread_id":"t"}'
+for n in $(seq ${ASKS:-1}); do
+	exec 3<>/dev/tcp/${at%:*}/${at#*:} || exit 7
+	printf 'POST /responses HTTP/1.0\r\nAuthorization: Bearer %s\r\nContent-Length: 2\r\n\r\n{}' "${!key}" >&3
+	answer=$(cat <&3); exec 3>&-
+	case $answer in *' 200 '*) ;; *) echo "${answer%%$'\r'*}" >&2; tail -f /dev/null;; esac
+done
+echo "$OPENAI_API_KEY" >work/a
+echo '{"type":"turn.completed","usage":{"input_tokens":'${TELLS:-1000}',"output_tokens":0}}'
+`
+
+// answers is a provider each of whose answers has 100 tokens and a tool call, and how often it was asked.
+func answers(t *testing.T) (url string, asked *atomic.Int64) {
+	asked = new(atomic.Int64)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if r.Header.Get("Authorization") != "Bearer the-real-key" || r.URL.Path != "/v1/responses" {
+			t.Errorf("%s with %q", r.URL.Path, r.Header.Get("Authorization"))
+		}
+		fmt.Fprint(w, `{"object":"response","model":"gpt-5-codex","output":[{"type":"function_call"}],"usage":{"input_tokens":90,"input_tokens_details":{"cached_tokens":0},"output_tokens":10}}`)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL + "/v1", asked
+}
+
+// metered opens a loop whose agent is such a program.
+func metered(t *testing.T, env, more string) (l *opened, asked *atomic.Int64) {
+	url, asked := answers(t)
+	t.Setenv("REAL_KEY", "the-real-key")
+	script := filepath.Join(t.TempDir(), "codex")
+	require.NoError(t, os.WriteFile(script, []byte("#!/bin/bash\n"+asks), 0o755))
+	l = begunBy(t, spec.Deny, func(user string) (key, address string) { return "path", user },
+		fmt.Sprintf(`{"use": "codex", "command": ["bash", %q], "env": {"CODEX_API_KEY": "$REAL_KEY", "OPENAI_BASE_URL": %q%s}}`, script, url, env), more)
+	l.begin()
+	return l, asked
+}
+
+func (l *opened) call(n int, budget map[loop.Resource]evidence.Decimal) (act.Called, error) {
+	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment().SetWorkerOptions(worker.Options{Interceptors: l.a.Interceptors()})
+	env.RegisterActivity(l.a.CallAgent)
+	value, err := env.ExecuteActivity(l.a.CallAgent, act.Call{
+		Step: act.Step{Ref: l.o.Ref, Key: act.Key{Iteration: 1, Attempt: n, Name: string(phase.Modify)}, Head: l.head, LimitMs: 60000},
+		Role: spec.RoleWriter, Phase: string(phase.Modify), Attempt: n, Ledger: l.ledger, Budget: budget,
+	})
+	if err != nil {
+		return act.Called{}, err
+	}
+	var out act.Called
+	require.NoError(l, value.Get(&out))
+	return out, nil
+}
+
+// TestA2_TheMeterCountsAndKeepsTheKey has a program that is led to the meter: what it tells of itself is compared.
+func TestA2_TheMeterCountsAndKeepsTheKey(t *testing.T) {
+	l, asked := metered(t, `, "ASKS": "10"`, "")
+	require.Contains(t, strings.Join(l.o.Environment, "\n"), "codex's tokens, tool calls and cost are counted by pawl's meter, through which it speaks to its model; pawl keeps CODEX_API_KEY")
+	out, err := l.call(1, map[loop.Resource]evidence.Decimal{loop.Tokens: loop.Count(1000)})
+	require.NoError(t, err)
+	require.True(t, out.OK(), out)
+	require.Empty(t, out.Warning)
+	require.Equal(t, loop.Usage{AgentCalls: 1, ToolCalls: 10, InputTokens: 900, OutputTokens: 100, CostUSD: evidence.MustDecimal("0.002125")}, out.Usage, "a budget that is just used up is no reason")
+	require.Equal(t, int64(10), asked.Load())
+	var all tally.Total
+	text, err := os.ReadFile(filepath.Join(out.Log, "meter.jsonl"))
+	require.NoError(t, err)
+	all.Read(text)
+	require.Equal(t, int64(10), all.Calls)
+	require.NotContains(t, string(text), "the-real-key")
+}
+
+// TestA2_NoRequestPastTheBudgetIsSent has one that would go on asking; nobody but pawl ends it.
+func TestA2_NoRequestPastTheBudgetIsSent(t *testing.T) {
+	l, asked := metered(t, `, "ASKS": "1000"`, "")
+	for r, left := range map[loop.Resource]string{loop.Tokens: "500", loop.CostUSD: "0.001", loop.ToolCalls: "4"} {
+		asked.Store(0)
+		out, err := l.call(len(r), map[loop.Resource]evidence.Decimal{r: evidence.MustDecimal(left)})
+		require.NoError(t, err)
+		require.Equal(t, r, out.Exhausted)
+		require.Equal(t, int64(5), asked.Load(), r)
+		require.Equal(t, int64(500), out.Usage.InputTokens+out.Usage.OutputTokens, "what it used is known although it was ended")
+	}
+}
+
+// TestA2_StreamAndMeterAreCompared has programs that tell more, and less, than they asked for.
+func TestA2_StreamAndMeterAreCompared(t *testing.T) {
+	for tells, c := range map[string]struct {
+		warning string
+		tokens  int64
+	}{
+		"5099": {"", 100}, // within what may differ
+		"5101": {"the agent's own stream tells of 5101 tokens, and pawl's meter has counted 100: not all of its requests went through the meter, and the stream counts", 5101},
+	} {
+		l, _ := metered(t, fmt.Sprintf(`, "TELLS": %q`, tells), "")
+		out, err := l.call(1, nil)
+		require.NoError(t, err)
+		require.Equal(t, c.warning, out.Warning)
+		require.Equal(t, c.tokens, out.Usage.InputTokens+out.Usage.OutputTokens)
+	}
+	l, _ := metered(t, `, "ASKS": "60", "TELLS": "99"`, "")
+	out, err := l.call(1, nil)
+	require.NoError(t, err)
+	require.Equal(t, "the agent's own stream tells of 99 tokens, and pawl's meter has counted 6000, which counts", out.Warning)
+}
+
+// TestA2_PricesOfOnesOwn has a file in $PAWL_HOME, right and wrong.
+func TestA2_PricesOfOnesOwn(t *testing.T) {
+	l, _ := metered(t, "", "")
+	h, err := home.Open()
+	require.NoError(t, err)
+	file := filepath.Join(h.Dir, "prices.json")
+	require.NoError(t, os.WriteFile(file, []byte(`[{"model": "gpt-5-codex", "input": 1000, "output": 0}]`), 0o600))
+	out, err := l.call(1, nil)
+	require.NoError(t, err)
+	require.Equal(t, "0.09", out.Usage.CostUSD.String())
+	require.NoError(t, os.WriteFile(file, []byte(`{"gpt-5": 1}`), 0o600))
+	_, err = l.call(2, nil)
+	require.Equal(t, fault.PreconditionFailed, wire.Decode(err).Code)
+	require.Contains(t, err.Error(), "prices.json can't be read")
+}
+
+// TestA2_WhoCountsWhereTheMeterCant has an agent that is not led to the meter: a budget of tokens is refused before it
+// begins.
+func TestA2_WhoCountsWhereTheMeterCant(t *testing.T) {
+	for name, c := range map[string]struct{ env, why string }{
+		"no key":           {`, "CODEX_API_KEY": ""`, "signs in with an account of its own, and no key is in its environment"},
+		"another provider": {`, "model_provider": "x"`, "is told to speak to another provider (model_provider)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, _ := metered(t, "", "")
+			s := l.spec
+			s.Agent.Env = map[string]string{"CODEX_API_KEY": "k"}
+			if strings.Contains(c.env, `""`) {
+				s.Agent.Env = nil
+			} else {
+				s.Agent.Args = []string{"-c", "model_provider=x"}
+			}
+			o, err := l.a.Open(ctx, act.Open{Loop: "y", FirstRun: "second", Spec: s})
+			require.NoError(t, err)
+			require.Contains(t, strings.Join(o.Environment, "\n"), "what codex uses its own stream tells, not pawl's meter: it "+c.why)
+			tokens := int64(1000)
+			s.Limits.Tokens = &tokens
+			_, err = l.a.Open(ctx, act.Open{Loop: "z", FirstRun: "third", Spec: s})
+			require.ErrorContains(t, err, "limits.tokens can't be kept: codex does not say what it uses while it works, and "+c.why)
+		})
+	}
+}
