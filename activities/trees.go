@@ -30,19 +30,19 @@ func (ws *loopWorkspace) restore(ctx context.Context, t *tree, head string) erro
 	if over || there {
 		return nil
 	}
-	return ws.bring(ctx, t, head, ws.Keep)
+	return ws.bring(ctx, t, head, false)
 }
 
 // restoreClean is restore for a step that finds nothing of an earlier one, not even what judge.keep names.
 func (ws *loopWorkspace) restoreClean(ctx context.Context, t *tree, head string) error {
 	t.busy.Lock()
 	defer t.busy.Unlock()
-	return ws.bring(ctx, t, head, nil)
+	return ws.bring(ctx, t, head, true)
 }
 
 // bring brings a tree to head, while it is busy with nothing else.
-func (ws *loopWorkspace) bring(ctx context.Context, t *tree, head string, keep []string) error {
-	if err := ws.materialise(ctx, t, head, keep); err != nil {
+func (ws *loopWorkspace) bring(ctx context.Context, t *tree, head string, clean bool) error {
+	if err := ws.materialise(ctx, t, head, clean); err != nil {
 		return err
 	}
 	ws.mu.Lock()
@@ -116,9 +116,9 @@ func (ws *loopWorkspace) like(commit string) string {
 }
 
 // materialise brings a tree to commit. Where it is new, or had to be made anew, the setup command
-// runs in it, and tracked files that it touched are brought back. keep are globs of what may stay in the judge.
-func (ws *loopWorkspace) materialise(ctx context.Context, t *tree, commit string, keep []string) error {
-	options := trees.RestoreOptions{Judge: t == ws.judge, Keep: keep, Like: ws.like(commit)}
+// runs in it, and tracked files that it touched are brought back. What judge.keep names stays in the judge, unless it is to be clean.
+func (ws *loopWorkspace) materialise(ctx context.Context, t *tree, commit string, clean bool) error {
+	options := trees.RestoreOptions{Judge: t == ws.judge, Keep: ws.Keep, Clean: clean, Like: ws.like(commit)}
 	due, err := ws.setupDue(ctx, t, commit)
 	if err != nil {
 		return err

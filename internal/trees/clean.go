@@ -31,19 +31,41 @@ func (c *cleaner) remove(p string) error {
 }
 
 // cleanJudge removes what is neither tracked nor recorded nor kept. Something recorded that has
-// been changed or is gone is an error: it cannot be mended.
-func (t *Tree) cleanJudge(root *folder, extras []found, ix *index, record pristine, keep []string) error {
-	spoiled := func(p string) error {
-		return fmt.Errorf("%s, which setup made, was changed or removed; list it in judge.keep if it may be", git.Quote(p))
+// been changed or is gone is an error where it can't be brought back.
+func (t *Tree) cleanJudge(root *folder, extras []found, ix *index, record pristine, o RestoreOptions) error {
+	var spoiled, changing []string
+	spoil := func(p string) {
+		if o.Clean && matches(o.Keep, p) && len(changing) < maxChanging {
+			changing = append(changing, p)
+		}
+		spoiled = append(spoiled, p)
 	}
 	stays := make(map[string]bool, len(record)) // with the folders above
 	unseen := maps.Clone(record)
+	renewed := false
+	renew := func(p string) error {
+		is, back, err := t.bringBack(root, p, record[p])
+		if record[p] = is; back {
+			renewed = true
+		} else if err == nil {
+			spoil(p)
+		}
+		return err
+	}
 	for _, f := range extras {
-		kept := !f.isOdd() && f.shut == "" && matches(keep, f.path)
+		kept := !f.isOdd() && f.shut == "" && !o.Clean && matches(o.Keep, f.path)
 		if was, ok := record[f.path]; ok {
 			delete(unseen, f.path)
-			if !kept && (f.shut != "" || !was.same(*f.is)) {
-				return spoiled(f.path)
+			switch {
+			case kept:
+			case f.shut != "":
+				spoil(f.path)
+			case !was.same(*f.is, func() string { return root.sum(f.path) }):
+				if err := renew(f.path); err != nil {
+					return err
+				}
+			case was.Sum != "" && was.Ctime != f.is.Ctime: // or it would be read each time
+				record[f.path], renewed = madeOf(*f.is, was.Sum), true
 			}
 			kept = true
 		}
@@ -54,8 +76,20 @@ func (t *Tree) cleanJudge(root *folder, extras []found, ix *index, record pristi
 		}
 	}
 	for p := range unseen {
-		if _, tracked := ix.entries[p]; !tracked && !ix.folders[p] && !matches(keep, p) {
-			return spoiled(p)
+		if _, tracked := ix.entries[p]; tracked || ix.folders[p] || !o.Clean && matches(o.Keep, p) {
+			continue
+		}
+		if err := renew(p); err != nil {
+			return err
+		}
+	}
+	if len(spoiled) > 0 {
+		slices.Sort(spoiled)
+		return errors.Join(t.noteChanging(changing), fmt.Errorf("%s, which setup made, was changed or removed; list it in judge.keep if it may be", git.Quote(spoiled[0])))
+	}
+	if renewed {
+		if err := t.savePristine(record); err != nil {
+			return err
 		}
 	}
 	c := cleaner{root: root}

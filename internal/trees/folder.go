@@ -1,7 +1,10 @@
 package trees
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -116,6 +119,29 @@ func (d *folder) lstat(name string) (stamp, error) {
 	var st unix.Stat_t
 	err := unix.Fstatat(d.fd(), name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	return stampOf(st), err
+}
+
+// isLinked reports whether a path is a regular file that has other names.
+func (d *folder) isLinked(path string) (is bool, err error) {
+	var st unix.Stat_t
+	err = d.within(path, func(dir *folder, name string) error {
+		return unix.Fstatat(dir.fd(), name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	})
+	return st.Nlink > 1 && st.Mode&unix.S_IFMT == unix.S_IFREG, err
+}
+
+// sum is the SHA-256 of a file's content, "" where it can't be read.
+func (d *folder) sum(path string) string {
+	f, err := d.openFile(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // touch gives a file the present time.

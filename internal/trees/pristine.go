@@ -39,18 +39,36 @@ func stampFile(path string) (stamp, error) {
 	return stampOf(st), err
 }
 
+// made is a file as setup made it. Sum is that of its content, where the file has another name elsewhere (pnpm and uv
+// link to their caches): the ctime changes with each name that comes and goes.
+type made struct {
+	Mode         uint32
+	Ino          uint64
+	Size         int64
+	Mtime, Ctime int64
+	Sum          string
+}
+
+func madeOf(s stamp, sum string) made {
+	return made{Mode: s.Mode, Ino: s.Ino, Size: s.Size, Mtime: s.Mtime, Ctime: s.Ctime, Sum: sum}
+}
+
 // same reports whether a file is untouched. A folder's times change with what is put into it,
 // which is looked at by itself.
-func (s stamp) same(now stamp) bool {
-	if s.Mode&unix.S_IFMT == unix.S_IFDIR {
-		return s.Mode == now.Mode
+func (m made) same(now stamp, sum func() string) bool {
+	if m.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return m.Mode == now.Mode
 	}
-	return s == now
+	was := stamp{Mode: m.Mode, Ino: m.Ino, Size: m.Size, Mtime: m.Mtime, Ctime: m.Ctime}
+	if m.Sum != "" {
+		was.Ctime = now.Ctime
+	}
+	return was == now && (m.Ctime == now.Ctime || m.Sum == sum())
 }
 
 // pristine is what setup made: every untracked path, by its name. A tree without the record is
 // one whose setup has not finished.
-type pristine map[string]stamp
+type pristine map[string]made
 
 func (t *Tree) pristinePath() string { return filepath.Join(t.state, "pristine") }
 
@@ -108,10 +126,18 @@ func (t *Tree) Pristine(ctx context.Context) error {
 	p := pristine{}
 	newest := int64(0)
 	for _, f := range entries {
-		if f.is != nil {
-			p[f.path] = *f.is
-			newest = max(newest, f.is.Ctime)
+		if f.is == nil {
+			continue
 		}
+		sum := ""
+		if linked, err := root.isLinked(f.path); err == nil && linked {
+			sum = root.sum(f.path)
+		}
+		p[f.path] = madeOf(*f.is, sum)
+		newest = max(newest, f.is.Ctime)
+	}
+	if err := t.copyChanging(root, p); err != nil {
+		return err
 	}
 	// What is written in the same tick as the record keeps its timestamps: let the tick pass.
 	if wait := time.Until(time.Unix(0, newest).Add(tick)); wait > 0 {

@@ -23,6 +23,8 @@ type RestoreOptions struct {
 	// Keep are doublestar globs of untracked files, or folders with all that is in them, that may
 	// stay in a judge and may change there (judge.keep): caches.
 	Keep []string
+	// Clean lets nothing of that stay as it is: what setup made is as setup made it, and the rest goes.
+	Clean bool
 	// Like is a commit with the very tree of the one that is restored, as the parent of what was
 	// reverted is: where the tree's own .git shows it already, it may go on showing it.
 	Like string
@@ -139,7 +141,7 @@ func (t *Tree) restore(ctx context.Context, commit string, lock *os.File, o Rest
 		}
 	}
 	if o.Judge {
-		if err := t.cleanJudge(root, extras, before, record, o.Keep); err != nil {
+		if err := t.cleanJudge(root, extras, before, record, o); err != nil {
 			return err
 		}
 	}

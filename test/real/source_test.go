@@ -30,9 +30,8 @@ type source struct {
 	deliver     *delivery
 }
 
-// put writes the repository of a source into a folder. Without the package manager, or without a
-// network, the test is skipped.
-func (s source) put(t *testing.T, dir string) {
+// available skips the test where something is missing that the source needs.
+func (s source) available(t *testing.T) {
 	t.Helper()
 	for _, tool := range s.needs {
 		_, err := exec.LookPath(tool)
@@ -43,16 +42,34 @@ func (s source) put(t *testing.T, dir string) {
 			world.Lacks(t, "there is no "+tool)
 		}
 	}
+}
+
+// put writes the repository of a source into a folder. Without the package manager, or without a
+// network, the test is skipped.
+func (s source) put(t *testing.T, dir string) {
+	t.Helper()
+	s.available(t)
 	switch {
 	case s.module != "":
 		s.putModule(t, dir)
 	case s.npm != "":
 		file := cached(t, strings.NewReplacer("@", "-", "/", "-").Replace(s.npm)+".tgz")
-		s.unpack(t, dir, file, exec.Command("npm", "pack", "--silent", "--pack-destination", filepath.Dir(file), s.npm))
+		unpack(t, dir, file, s.below, exec.Command("npm", "pack", "--silent", "--pack-destination", filepath.Dir(file), s.npm))
+		require.Equal(t, s.digest, digest(t, file), "another file than the one that is pinned: %s", file)
 	default:
 		file := cached(t, s.debian)
-		s.unpack(t, dir, file, debian(t, s.debian, filepath.Dir(file))...)
+		unpack(t, dir, file, s.below, debian(t, s.debian, filepath.Dir(file))...)
+		require.Equal(t, s.digest, digest(t, file), "another file than the one that is pinned: %s", file)
 	}
+}
+
+// digest is the SHA-256 of a file.
+func digest(t *testing.T, file string) string {
+	t.Helper()
+	packed, err := os.ReadFile(file)
+	require.NoError(t, err)
+	sum := sha256.Sum256(packed)
+	return hex.EncodeToString(sum[:])
 }
 
 func (s source) putModule(t *testing.T, dir string) {
@@ -64,7 +81,13 @@ func (s source) putModule(t *testing.T, dir string) {
 		world.Lacks(t, s.module+" can't be fetched: "+got.Error)
 	}
 	require.Equal(t, s.sum, got.Sum, "another module than the one that is pinned")
-	require.NoError(t, os.CopyFS(dir, os.DirFS(got.Dir)))
+	copyWritable(t, dir, got.Dir)
+}
+
+// copyWritable copies a folder of Go's cache, in which nothing may be written.
+func copyWritable(t *testing.T, dir, from string) {
+	t.Helper()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(from)))
 	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // the cache is read-only
 		if err != nil {
 			return err
@@ -117,8 +140,9 @@ func debian(t *testing.T, file, into string) []*exec.Cmd {
 	return []*exec.Cmd{apt("update", "-qq"), fetch(), fetch(), fetch()} // a mirror may have what it did not have a moment ago
 }
 
-// unpack unpacks a file. Where it is not there yet, the commands fetch it, one after the other until it is.
-func (s source) unpack(t *testing.T, dir, file string, fetch ...*exec.Cmd) {
+// unpack unpacks a folder of a file, "" for all of it. Where the file is not there yet, the commands fetch it, one
+// after the other until it is.
+func unpack(t *testing.T, dir, file, below string, fetch ...*exec.Cmd) {
 	t.Helper()
 	var said []byte
 	for _, c := range fetch {
@@ -130,13 +154,10 @@ func (s source) unpack(t *testing.T, dir, file string, fetch ...*exec.Cmd) {
 	if _, err := os.Stat(file); err != nil {
 		world.Lacks(t, filepath.Base(file)+" can't be fetched: "+string(said))
 	}
-	packed, err := os.ReadFile(file)
-	require.NoError(t, err)
-	digest := sha256.Sum256(packed)
-	require.Equal(t, s.digest, hex.EncodeToString(digest[:]), "another file than the one that is pinned: %s", file)
+	require.NoError(t, os.MkdirAll(dir, 0o755))
 	args := []string{"-xf", file, "-C", dir, "--strip-components=1", "--no-same-owner", "--no-same-permissions"}
-	if s.below != "" {
-		args = append(args[:4], "--strip-components=2", "package/"+s.below)
+	if below != "" {
+		args = append(args[:4], "--strip-components=2", "package/"+below)
 	}
 	out, err := exec.Command("tar", args...).CombinedOutput()
 	require.NoError(t, err, string(out))

@@ -1,0 +1,123 @@
+package trees
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"pawl/internal/durable"
+	"pawl/internal/git"
+)
+
+// Some files that setup makes change with every run of the tests: caches, below a folder of judge.keep. Where such
+// a file may not stay as it is (RestoreOptions.Clean), setup runs again, once: of what setup then makes of the file
+// a copy is kept beside the tree, and the next time the file is brought back from that.
+
+// What is copied at most, in files and in bytes. What is beyond has setup run again.
+const (
+	maxChanging      = 1000
+	maxChangingBytes = 64 << 20
+)
+
+func (t *Tree) changingPath() string { return filepath.Join(t.state, "changing.json") }
+func (t *Tree) copyPath(path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return filepath.Join(t.state, "copies", hex.EncodeToString(sum[:]))
+}
+
+// changing are the files that are known to change.
+func (t *Tree) changing() (paths []string, err error) {
+	err = durable.ReadJSON(t.changingPath(), &paths)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, durable.ErrTorn) {
+		return nil, nil
+	}
+	return paths, err
+}
+
+// noteChanging remembers more of them.
+func (t *Tree) noteChanging(more []string) error {
+	known, err := t.changing()
+	if err != nil || len(more) == 0 {
+		return err
+	}
+	all := append(known, more...)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	b, err := json.Marshal(all[:min(len(all), maxChanging)])
+	if err != nil {
+		return err
+	}
+	return durable.WriteCache(t.changingPath(), b)
+}
+
+// copyChanging copies those that setup has just made.
+func (t *Tree) copyChanging(root *folder, p pristine) error {
+	paths, err := t.changing()
+	if err != nil || len(paths) == 0 {
+		return err
+	}
+	if err := os.RemoveAll(filepath.Join(t.state, "copies")); err != nil {
+		return err
+	}
+	if err := os.Mkdir(filepath.Join(t.state, "copies"), 0o700); err != nil {
+		return err
+	}
+	size := int64(0)
+	for _, path := range paths {
+		is, there := p[path]
+		if size += is.Size; !there || is.Mode&unix.S_IFMT != unix.S_IFREG || size > maxChangingBytes {
+			continue
+		}
+		f, err := root.openFile(path)
+		if err != nil {
+			return err
+		}
+		content := make([]byte, is.Size)
+		_, err = f.ReadAt(content, 0)
+		f.Close()
+		if err != nil && is.Size > 0 {
+			return fmt.Errorf("copying %s: %w", git.Quote(path), err)
+		}
+		if err := durable.WriteCache(t.copyPath(path), content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bringBack writes a file as setup made it, and returns what it is now; false where there is no copy of it.
+func (t *Tree) bringBack(root *folder, path string, was made) (made, bool, error) {
+	content, err := os.ReadFile(t.copyPath(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return was, false, nil
+	}
+	if err != nil {
+		return was, false, err
+	}
+	if err := root.remove(path); err != nil {
+		return was, false, err
+	}
+	err = root.within(path, func(dir *folder, name string) error {
+		fd, err := unix.Openat(dir.fd(), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+		if err != nil {
+			return err
+		}
+		f := os.NewFile(uintptr(fd), filepath.Join(root.abs, path))
+		_, err = f.Write(content)
+		mtime := unix.NsecToTimespec(was.Mtime)
+		return errors.Join(err, f.Chmod(fs.FileMode(was.Mode&0o777)), unix.UtimesNanoAt(dir.fd(), name, []unix.Timespec{mtime, mtime}, unix.AT_SYMLINK_NOFOLLOW), f.Close())
+	})
+	if err != nil {
+		return was, false, nil //nolint:nilerr // a folder above it is gone: setup makes it again
+	}
+	is, err := root.lstatAt(path)
+	return madeOf(is, ""), err == nil, err
+}
