@@ -214,7 +214,7 @@ func (m *machine) enroll(o opening, source userrepo.Source) (workspace.Record, e
 		name = fmt.Sprintf("%s.%d", git.RefName(o.Loop), n)
 	}
 	r := o.named(name, source.Identity)
-	r.Repo, r.Onto, r.Store = source.Path, cmp.Or(o.Onto, source.Branch), m.storeOf(source.Path)
+	r.Repo, r.Origin, r.Onto, r.Store = source.Path, source.Origin, cmp.Or(o.Onto, source.Branch), m.storeOf(source.Path)
 	if err := r.Locate(); err != nil {
 		return workspace.Record{}, err
 	}
@@ -242,6 +242,7 @@ func (ws *loopWorkspace) base(ctx context.Context, source userrepo.Source) (stri
 	if err != nil {
 		return "", precondition(fmt.Errorf("fetching the base from %s: %w", source.Path, err))
 	}
+	ws.tags(ctx, source.Path, "refs/heads/"+strings.TrimPrefix(source.Branch, "refs/heads/"))
 	crash.At("open.fetched")
 	if ws.Remote {
 		if err := userrepo.MayPush(ctx, ws.store, ws.Repo, commit, "refs/heads/pawl/"+ws.Ref); err != nil {
@@ -255,6 +256,13 @@ func (ws *loopWorkspace) base(ctx context.Context, source userrepo.Source) (stri
 	}
 	crash.At("open.branched")
 	return commit, ws.store.SetRef(ctx, at, commit, "")
+}
+
+// tags brings the tags along that the trees show. A loop does without them where they can't be had.
+func (ws *loopWorkspace) tags(ctx context.Context, source, ref string) {
+	if err := userrepo.FetchTags(ctx, ws.store, source, ref); err != nil && ctx.Err() == nil {
+		ws.machine.Logger.Warn("the trees have no tags of the repository", "loop", ws.Loop, "error", err)
+	}
 }
 
 // precondition turns what Inspect found into a fault; anything else is the machine's.

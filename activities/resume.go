@@ -202,6 +202,7 @@ func (a *Activities) adopt(ctx context.Context, in opening) (workspace.Record, e
 	if err != nil {
 		return workspace.Record{}, err
 	}
+	ws.tags(ctx, address, ws.Ledger)
 	crash.At("takeup.fetched")
 	return record, ws.setTo(ctx, head)
 }
@@ -240,7 +241,7 @@ func (a *Activities) adoptedRecord(ctx context.Context, in opening, store *store
 		return workspace.Record{}, err
 	}
 	r := in.named(name, id)
-	r.Repo, r.Onto, r.Store = address, facts.Onto, store.Dir()
+	r.Repo, r.Origin, r.Onto, r.Store = address, userrepo.Origin(address), facts.Onto, store.Dir()
 	for n := 2; ; n++ { // another loop of this host may have the name in folders
 		have, err := workspace.Read(a.Home, r.Ref)
 		if errors.Is(err, os.ErrNotExist) || err == nil && have.Loop == r.Loop && have.Store == r.Store && have.Ledger == r.Ledger {

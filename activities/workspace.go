@@ -104,7 +104,9 @@ func (m *machine) openWorkspace(ctx context.Context, r workspace.Record) (*loopW
 // tree is one of the loop's trees, in a folder of its own.
 func (ws *loopWorkspace) tree(dir string) *tree {
 	admin := workspace.Admin(ws.machine.Home, ws.Ref, filepath.Base(dir))
-	return &tree{Tree: trees.At(ws.store, dir, admin, cmp.Or(branchName(ws.Record), ws.Onto))}
+	t := trees.At(ws.store, dir, admin, cmp.Or(branchName(ws.Record), ws.Onto))
+	t.Origin = ws.Origin
+	return &tree{Tree: t}
 }
 
 // at is the workspace of a desk: of a candidate's one with a supervisor, an exchange and layers over caches of its own,

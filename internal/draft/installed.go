@@ -71,23 +71,7 @@ func (t tree) either(names ...string) string {
 func (t tree) hints() (all []string) {
 	if t.has[".gitmodules"] {
 		all = append(all, "This repository has submodules, and a loop's trees have none of their files. Where the commands need them, let setup fetch them: "+
-			"git submodule update --init (by URLs that are no relative paths: a tree has no origin)")
-	}
-	var by string
-	for _, name := range []string{"Makefile", "GNUmakefile", "pyproject.toml", "setup.py", "setup.cfg", "package.json", "CMakeLists.txt", "build.gradle", "build.gradle.kts", "pom.xml"} {
-		text := ""
-		if t.has[name] {
-			text = t.read(name)
-		}
-		if strings.Contains(text, "git describe") || strings.Contains(text, "setuptools_scm") || strings.Contains(text, "setuptools-scm") ||
-			strings.Contains(text, "versioneer") || strings.Contains(text, "hatch-vcs") || strings.Contains(text, "git-commit-id") {
-			by = name
-			break
-		}
-	}
-	if by != "" {
-		all = append(all, by+" takes the version from git's tags, and a loop's trees have none (git describe fails there). Where a build needs one, "+
-			"give it in the command, such as SETUPTOOLS_SCM_PRETEND_VERSION=0")
+			"git submodule update --init (relative URLs lead nowhere unless the repository's origin is a URL)")
 	}
 	return all
 }

@@ -26,14 +26,14 @@ type gitDir struct {
 	Packs map[string]stamp  // objects/pack/…
 	Wrote map[string]stamp  // everything else
 	What  map[string]string // what was written there, for comparison
+	Tags  string            // packed-refs: the tags of that history, as they were when .git was made
 }
 
 // maxShown is how many packs a tree's .git may gather, one with each new commit, before it is
 // made anew with one.
 const maxShown = 50
 
-// treeConfig is the config file of a tree's .git. No remote: nothing in the tree can reach the
-// store.
+// treeConfig is the config file of a tree's .git, without its remote. Nothing in the tree can reach the store.
 const treeConfig = `[core]
 	repositoryformatversion = 0
 	filemode = true
@@ -43,9 +43,46 @@ const treeConfig = `[core]
 	auto = 0
 `
 
+// config is the config file of the tree's .git. Its origin says where the repository is, for those who
+// derive names from that; nothing in it leads a push there.
+func (t *Tree) config() string {
+	if t.Origin == "" {
+		return treeConfig
+	}
+	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", "").Replace(t.Origin)
+	return treeConfig + "[remote \"origin\"]\n\turl = \"" + quoted + "\"\n\tpushurl = \"nowhere: a loop pushes by itself\"\n"
+}
+
+// tags are those of the history of a commit: their objects, and a packed-refs file with them. There are none where
+// the store can't say: nothing but a description of the commit is lost.
+func (t *Tree) tags(ctx context.Context, commit string, lock *os.File) (objects []string, packed string) {
+	c := t.store.Git().Command("for-each-ref", "--merged="+commit, "--format=%(objectname) %(objecttype) %(refname) %(*objectname) %(*objecttype)", "refs/tags")
+	c.Lock = lock
+	out, err := c.Run(ctx)
+	if err != nil {
+		return nil, ""
+	}
+	var b strings.Builder
+	for line := range strings.Lines(string(out)) {
+		f := strings.Fields(line)
+		switch {
+		case len(f) == 3 && f[1] == "commit":
+			fmt.Fprintf(&b, "%s %s\n", f[0], f[2])
+		case len(f) == 5 && f[1] == "tag" && f[4] == "commit":
+			fmt.Fprintf(&b, "%s %s\n^%s\n", f[0], f[2], f[3])
+			objects = append(objects, f[0])
+		}
+	}
+	if b.Len() == 0 {
+		return nil, ""
+	}
+	return objects, "# pack-refs with: peeled fully-peeled sorted \n" + b.String()
+}
+
 // givePack clears .git of everything that is not known and copies what commit has and .git has
 // not yet into it, as one pack.
 func (t *Tree) givePack(ctx context.Context, root *folder, dot gitDir, commit string, lock *os.File) (gitDir, error) {
+	var tags []string
 	if dot.Shown == "" || len(dot.Packs) > 2*maxShown || !sweepGit(root, &dot) {
 		dot = gitDir{Packs: map[string]stamp{}, Wrote: map[string]stamp{}, What: map[string]string{}}
 		if err := root.remove(".git"); err != nil {
@@ -54,6 +91,7 @@ func (t *Tree) givePack(ctx context.Context, root *folder, dot gitDir, commit st
 		if err := os.MkdirAll(filepath.Join(t.Dir, ".git", "objects", "pack"), 0o755); err != nil {
 			return dot, err
 		}
+		tags, dot.Tags = t.tags(ctx, commit, lock)
 	}
 	if dot.Shown == commit {
 		return dot, nil
@@ -63,7 +101,7 @@ func (t *Tree) givePack(ctx context.Context, root *folder, dot gitDir, commit st
 	// A tree is a cache and need not survive a power cut.
 	c := t.store.Git().Command("-c", "core.fsync=none", "pack-objects", "--quiet", "--revs", "--non-empty", "--delta-base-offset", "--window=0", filepath.Join(dir, "pack"))
 	c.Lock = lock
-	revs := commit + "\n"
+	revs := strings.Join(append(tags, commit), "\n") + "\n"
 	if dot.Shown != "" {
 		revs += "^" + dot.Shown + "\n"
 	}
@@ -142,13 +180,16 @@ func (t *Tree) show(st *treeState, dot gitDir, commit string) error {
 	}
 	defer root.Close()
 	files := map[string]string{
-		"config":       treeConfig,
+		"config":       t.config(),
 		"info/exclude": store.Excludes(),
 		"HEAD":         commit + "\n",
 	}
 	if t.Branch != "" {
 		files["HEAD"] = "ref: refs/heads/" + t.Branch + "\n"
 		files["refs/heads/"+t.Branch] = commit + "\n"
+	}
+	if dot.Tags != "" {
+		files["packed-refs"] = dot.Tags
 	}
 	if shallow, err := os.ReadFile(filepath.Join(t.store.Dir(), "shallow")); err == nil {
 		files["shallow"] = string(shallow)

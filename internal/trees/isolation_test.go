@@ -1,6 +1,7 @@
 package trees_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"pawl/internal/gittest"
 	"pawl/internal/trees"
+	"pawl/internal/userrepo"
 )
 
 // What an agent does in its tree changes nothing outside of it, and runs nothing of its own when pawl works there.
@@ -348,6 +350,37 @@ func TestATreesGitIsMadeAnewBeforeItGrowsWithoutEnd(t *testing.T) {
 	assert.Greater(t, most, 40)
 	clean(t, desk, head)
 	assert.LessOrEqual(t, len(gittest.Must(filepath.Glob(desk.Dir+"/.git/objects/pack/*.pack"))), 20)
+}
+
+func TestATreeShowsTheTagsOfItsHistoryAndItsOrigin(t *testing.T) {
+	user, base := gittest.UserRepo(t, gittest.SomeFiles)
+	gittest.Git(t, user, "tag", "-a", "-m", "the first", "v1")
+	gittest.Git(t, user, "tag", "light")
+	gittest.Git(t, user, "checkout", "-q", "-b", "other")
+	gittest.Git(t, user, "commit", "-q", "--allow-empty", "-m", "elsewhere")
+	gittest.Git(t, user, "tag", "elsewhere")
+	gittest.Git(t, user, "checkout", "-q", "main")
+	b := gittest.BedFor(t, user, base)
+	require.NoError(t, userrepo.FetchTags(ctx, b.Store, user, "refs/heads/main"))
+	require.NoError(t, userrepo.FetchTags(ctx, b.Store, user, "refs/heads/main"), "once more")
+	desk := trees.At(b.Store, filepath.Join(b.Dir, "desk"), filepath.Join(b.Dir, "desk-state"), "pawl/x")
+	desk.Origin = "https://example.com/a.git"
+	_, err := desk.Restore(ctx, base, trees.RestoreOptions{})
+	require.NoError(t, errors.Join(err, desk.Pristine(ctx)))
+	in := func(args ...string) string { return gittest.Git(t, desk.Dir, args...) }
+	assert.Equal(t, "v1", in("describe"))
+	gittest.Write(t, desk.Dir+"/a.txt", "better\n")
+	head := b.Commit(desk, base)
+	gittest.Git(t, desk.Dir, "tag", "the-agents")
+	gittest.Git(t, desk.Dir, "tag", "-d", "light")
+	b.Restore(desk, head, trees.RestoreOptions{})
+	assert.Equal(t, "v1-1-g"+head[:7], in("describe", "--abbrev=7"))
+	assert.Equal(t, "light\nv1", in("tag"), "neither another branch's nor the agent's")
+	assert.Equal(t, "https://example.com/a.git", in("remote", "get-url", "origin"))
+	_, err = gittest.TryGit(desk.Dir, "push", "origin", "HEAD:main")
+	require.Error(t, err)
+	assert.Contains(t, in("remote", "get-url", "--push", "origin"), "a loop pushes by itself")
+	in("fsck", "--strict")
 }
 
 func TestNobodyReachesTheStoreFromATree(t *testing.T) {

@@ -33,6 +33,7 @@ import (
 type Tree struct {
 	Dir    string // absolute
 	Branch string // what the tree's own .git shows as checked out, e.g. pawl/<loop>
+	Origin string // the URL that the tree's own .git shows as its remote origin, which nothing is pushed to; "" for none
 	Why    string // why the last Restore made the tree anew, for people; "" where it did not, or the tree was never finished
 
 	store *store.Store

@@ -33,6 +33,7 @@ type Source struct {
 	Head     string       // its commit
 	Current  string       // the branch that is checked out, "" when HEAD is detached
 	Identity git.Identity // that of the user's own commits, pawl's where none is configured
+	Origin   string       // the URL of its remote origin, without credentials; "" where it has none, or none that others reach
 	Loops    []string     // names below refs/heads/pawl/ and refs/pawl-ledger/, sorted: taken
 }
 
@@ -151,6 +152,7 @@ func inspect(ctx context.Context, abs, base, loopRef string) (Source, error) {
 		in.lock,
 		in.clean,
 		in.identity,
+		in.origin,
 	} {
 		var pre *Precondition
 		switch err := step(&s); {
@@ -194,6 +196,15 @@ func unreadable(where string, err error) error {
 		return err
 	}
 	return &Precondition{Code: Unreadable, What: fmt.Sprintf("git can't read %s: %s", git.Quote(git.Redact(where)), lastWords(ge.Stderr)), Do: mendRepository}
+}
+
+func (in *inspector) origin(s *Source) error {
+	remote, err := in.git("config", "--get", "remote.origin.url")
+	if err != nil && !git.Exited(err, 1) {
+		return err
+	}
+	s.Origin = Origin(remote)
+	return nil
 }
 
 func (in *inspector) toplevel() (string, error) {

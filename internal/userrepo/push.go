@@ -53,6 +53,28 @@ func FetchLedger(ctx context.Context, s *store.Store, source, ref string) (commi
 	return fetch(ctx, s, source, ref, ref)
 }
 
+// FetchTags copies those tags of a repository into the store that stand for a commit which the store has of a ref, or
+// of what comes before it. A tag that the store has stays as it is. The ref has been fetched.
+func FetchTags(ctx context.Context, s *store.Store, source, ref string) error {
+	if err := errors.Join(checkAddress(source), git.CheckRef(ref)); err != nil {
+		return err
+	}
+	lock, err := s.LockFetch(ctx, "refs/tags")
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	args := slices.DeleteFunc(slices.Clone(fetchArgs), func(arg string) bool { return arg == "--no-tags" })
+	if isLocal(source) {
+		if source, err = filepath.Abs(source); err != nil {
+			return err
+		}
+		args = append(args, uploadPack())
+	}
+	_, err = s.Git().WithCredentials().Command(append(args, "--", source, "+"+ref+":refs/pawl-tagged")...).Run(ctx)
+	return err
+}
+
 // fetchArgs copy commits and nothing else. A shallow clone is common in CI; what fetches from it
 // becomes shallow too.
 var fetchArgs = []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",

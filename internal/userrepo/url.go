@@ -60,7 +60,7 @@ func Refs(ctx context.Context, s *store.Store, address string, patterns ...strin
 // is ""), and that nothing is in the way of the loop's refs. The identity is that of the user's git
 // configuration on this host.
 func InspectAt(ctx context.Context, s *store.Store, url, base, loopRef string) (Source, error) {
-	out := Source{Path: url, Branch: strings.TrimPrefix(base, "refs/heads/")}
+	out := Source{Path: url, Origin: Origin(url), Branch: strings.TrimPrefix(base, "refs/heads/")}
 	patterns := []string{"HEAD", "refs/heads/pawl", "refs/heads/pawl/*", "refs/pawl-ledger", "refs/pawl-ledger/*"}
 	if out.Branch != "" {
 		if err := git.CheckBranch(out.Branch); err != nil {

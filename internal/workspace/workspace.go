@@ -33,6 +33,7 @@ type Record struct {
 	Namespace string `json:"namespace"`
 	Repo      string `json:"repo"`             // the user's repository, its path or its URL
 	Remote    bool   `json:"remote,omitempty"` // Repo is a URL
+	Origin    string `json:"origin,omitempty"` // the URL that the trees show as origin, without credentials
 	// Tree and Git are which folders the repository's working tree and its git directory were, where it is on
 	// this host.
 	Tree   home.Folder `json:"tree,omitzero"`
