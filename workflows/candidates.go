@@ -75,40 +75,54 @@ func (l *improve) makeCandidates(ctx workflow.Context) (bool, error) {
 			left = append(left, side)
 		}
 	}
-	any := len(left) > 0
+	some := len(left) > 0
 	for refusals := 0; len(left) > 0; {
-		if err := l.mayWork(ctx); err != nil {
-			return any, err
+		may, err := l.mayWork(ctx)
+		if err != nil || !may {
+			return some, err
 		}
 		rest, err := l.atWork(ctx, left)
 		if err != nil {
-			return any, err
+			return some, err
 		}
 		if len(rest) < len(left) {
 			refusals = 0
 		}
 		left = rest
 		if err := l.atRest(ctx, left, &refusals); err != nil {
-			return any, err
+			return some, err
 		}
 	}
-	return any, nil
+	return some, nil
 }
 
 // mayWork waits while the loop is paused, and checks the budgets. What is pending is in the ledger when it returns: no
-// agent starts ahead of that (A3).
-func (l *improve) mayWork(ctx workflow.Context) error {
+// agent starts ahead of that (A3). Where a budget is used up it drops what is not made and reports false.
+func (l *improve) mayWork(ctx workflow.Context) (bool, error) {
 	for {
 		if err := l.waitIfPaused(ctx, loop.PauseIteration); err != nil {
-			return err
+			return false, err
 		}
 		spent := govern.StepExhausted(l.free(l.State()), true)
 		if spent == "" {
 			l.publishSoon(ctx)
-			return l.recordMade(ctx, fmt.Sprintf("%d candidates", len(l.State().Candidates)))
+			return true, l.recordMade(ctx, fmt.Sprintf("%d candidates", len(l.State().Candidates)))
+		}
+		if govern.Drops(l.free(l.State()), l.spec.Limits.OnExhausted) {
+			l.dropUnmade(ctx, fmt.Sprintf("the budget %s is used up", spent))
+			return false, nil
 		}
 		if err := l.exhausted(ctx, govern.BudgetEndOf(l.State(), spent)); err != nil {
-			return err
+			return false, err
+		}
+	}
+}
+
+// dropUnmade gives up what is not made.
+func (l *improve) dropUnmade(ctx workflow.Context, why string) {
+	for _, c := range l.State().Candidates {
+		if !c.Made {
+			l.Emit(ctx, loop.Event{Type: loop.CandidateDropped, Idea: c.Idea, Reason: why, Candidate: &loop.Candidate{N: c.N}})
 		}
 	}
 }
@@ -182,7 +196,7 @@ func (l *improve) atRest(ctx workflow.Context, all []*improve, refusals *int) er
 			return err
 		}
 	}
-	if why.exhausted != nil {
+	if why.exhausted != nil && !govern.Drops(l.free(l.State()), l.spec.Limits.OnExhausted) {
 		return l.exhausted(ctx, *why.exhausted)
 	}
 	if why.call != nil {

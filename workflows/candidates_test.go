@@ -35,6 +35,7 @@ type team struct {
 	most      int
 	evaluated []string // "candidate or iteration, commit" by verify
 	hold      func(in asked)
+	made      chan struct{} // gets one for each candidate that was committed
 }
 
 func newTeam(t *testing.T, gains map[int]float64) *team {
@@ -126,6 +127,9 @@ func (m *team) commit(_ context.Context, in act.Commit) (act.Committed, error) {
 	}
 	if in.Aside {
 		out.Commit = fmt.Sprintf("aside-%d", in.Iteration)
+		if m.made != nil {
+			m.made <- struct{}{}
+		}
 	} else {
 		m.commits++
 		out.Commit = fmt.Sprintf("commit-%d", m.commits)
@@ -395,4 +399,22 @@ func TestALoopWithThreeDesksGoesOnElsewhereWhereverItsHostDies(t *testing.T) {
 			require.LessOrEqual(t, lost, 3, "%s: no more than the steps under way: %v", at, agents)
 		}
 	}
+}
+
+func TestE2_ABudgetThatIsUsedUpLosesNothingThatWasMade(t *testing.T) {
+	m := newTeam(t, map[int]float64{1: 1, 2: 2, 3: 3, 4: 4})
+	m.script = map[int][]try{3: {{Says: "change 3", Metric: "1", Exhausted: loop.ToolCalls}}}
+	m.made = make(chan struct{}, 9)
+	m.hold = func(in asked) { // the others are done by then
+		for range 3 {
+			if in.Key.Iteration == 3 {
+				<-m.made
+			}
+		}
+	}
+	p := play(t, m.world, atOnce(4, 8, map[string]any{"limits": map[string]any{"toolCalls": 9}}), nil)
+	require.Nil(t, p.err)
+	require.Equal(t, []int{3}, p.candidates(loop.CandidateDropped))
+	require.Equal(t, map[int]string{1: "true", 2: "true", 4: "true"}, m.verdicts(p), "%v", p.course())
+	require.Contains(t, p.final.Reason, "toolCalls")
 }

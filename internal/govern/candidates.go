@@ -8,6 +8,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/reason"
+	"pawl/internal/spec"
 )
 
 // Candidates returns how many candidates are begun at once now (limits.parallel): as many as the spec wants, and no more
@@ -59,6 +60,31 @@ func better(direction string, x, y loop.Trial) int {
 		return x.Metric.Cmp(*y.Metric)
 	}
 	return y.Metric.Cmp(*x.Metric)
+}
+
+// passedWaits reports whether a candidate that passed its trial is still to be taken: what failed is taken before it, and
+// ends no loop that has something to keep.
+func passedWaits(s loop.State) bool {
+	return slices.ContainsFunc(s.Candidates, func(c loop.Candidate) bool { return rank(c) > 0 })
+}
+
+// exhausted returns the first budget that is used up and lets no iteration start, "" for none: what agents have made
+// already is judged and taken also where they may spend no more.
+func exhausted(s loop.State) loop.Resource {
+	if len(s.Candidates) == 0 {
+		return s.Budget.Exhausted()
+	}
+	if a := s.Budget[loop.Iterations]; a.Limit != nil && a.Remaining.Sign() <= 0 {
+		return loop.Iterations
+	}
+	return StepExhausted(s, false)
+}
+
+// Drops decides what becomes of candidates that are not made where a budget is used up: true to go on with those that
+// are made, which takes time and no agent; false where the budget ends the loop, or a person is asked.
+func Drops(s loop.State, onExhausted string) bool {
+	made := slices.ContainsFunc(s.Candidates, func(c loop.Candidate) bool { return c.Made })
+	return made && onExhausted != spec.Ask && StepExhausted(s, false) == ""
 }
 
 // AfterTrial decides what follows P5 where the change was judged before, as a candidate against the head that it was

@@ -11,6 +11,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/reason"
+	"pawl/internal/spec"
 )
 
 func TestP4_AsManyCandidatesAreBegunAsThereAreIterationsLeft(t *testing.T) {
@@ -94,4 +95,32 @@ func TestP5_ATrialLeadsWhereItsJudgementHasLed(t *testing.T) {
 	require.Equal(t, reason.VerifySlow, slow.Reason)
 	require.NotNil(t, slow.End, "a timeout ends the loop with the iteration")
 	require.Equal(t, govern.Move{Do: govern.Finish, Reason: reason.Conflict}, rules.AfterConflict())
+}
+
+func TestE2_WhatAgentsHaveMadeIsTakenWhereTheyMaySpendNoMore(t *testing.T) {
+	spent := func(of loop.Resource) loop.State {
+		return loop.State{Iteration: 3, Budget: loop.NewBudget(map[loop.Resource]evidence.Decimal{of: loop.Count(2)}).Spend(of, loop.Count(2))}
+	}
+	rules, made := sampled(t, ""), []loop.Candidate{{N: 1, Made: true}}
+	for _, of := range []loop.Resource{loop.ToolCalls, loop.Tokens, loop.CostUSD, loop.Iterations, loop.ActiveTime, loop.WallClock} {
+		s := spent(of)
+		require.Equal(t, govern.Stop, rules.Before(s).Do, of)
+		require.False(t, govern.Drops(s, spec.Halt), "%s: nothing is made", of)
+		s.Candidates = made
+		agents := of == loop.ToolCalls || of == loop.Tokens || of == loop.CostUSD
+		require.Equal(t, agents, rules.Before(s).Do == govern.Enter, of)
+		require.Equal(t, agents || of == loop.Iterations, govern.Drops(s, spec.Halt), of)
+		require.False(t, govern.Drops(s, spec.Ask), "%s: a person is asked", of)
+	}
+}
+
+func TestE4_WhatFailedEndsNoLoopThatHasSomethingToKeep(t *testing.T) {
+	rules := sampled(t, "")
+	for _, s := range []loop.State{{Iteration: 12, DiscardsInARow: rules.Discards}, {Iteration: 12, AgentFailures: 3}} {
+		require.Equal(t, govern.Stop, rules.Before(s).Do)
+		s.Candidates = []loop.Candidate{{N: 1, Made: true, Trial: &loop.Trial{}}}
+		require.Equal(t, govern.Stop, rules.Before(s).Do)
+		s.Candidates = append(s.Candidates, loop.Candidate{N: 2, Made: true, Trial: &loop.Trial{Passed: true}})
+		require.Equal(t, govern.Enter, rules.Before(s).Do)
+	}
 }

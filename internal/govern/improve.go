@@ -57,12 +57,12 @@ func (r Improve) Before(s loop.State) Move {
 		return stops(Interrupted.Because(s.HaltRequested))
 	case r.Target != nil && s.Best != nil && evidence.TargetMet(r.Direction, *s.Best, *r.Target):
 		return stops(TargetMet.Because(fmt.Sprintf("the target %s is met", r.Target)))
-	case s.AgentFailures >= agentFailures:
+	case s.AgentFailures >= agentFailures && !passedWaits(s):
 		return stops(AgentFailed)
-	case s.DiscardsInARow >= r.Discards:
+	case s.DiscardsInARow >= r.Discards && !passedWaits(s):
 		return stops(DiscardsInARow.Because(fmt.Sprintf("%d discards in a row: look at what was tried, a person should decide", s.DiscardsInARow)))
 	}
-	if spent := s.Budget.Exhausted(); spent != "" {
+	if spent := exhausted(s); spent != "" {
 		return stops(BudgetEnd(spent))
 	}
 	return enter(phase.Review, "")

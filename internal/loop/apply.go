@@ -171,7 +171,8 @@ var effects = map[Type]func(*State, Event){
 		s.candidate(*e.Candidate)
 		s.sample((*sampling.Sampler).Settle)
 	},
-	CandidateTaken: func(s *State, e Event) { s.take(*e.Candidate) },
+	CandidateTaken:   func(s *State, e Event) { s.take(*e.Candidate) },
+	CandidateDropped: func(s *State, e Event) { s.drop(e.Candidate.N) },
 	CandidateConflicted: func(s *State, e Event) {
 		s.Ideas = last(append(slices.Clip(s.Ideas), e.Idea), KeepIdeas)
 	},

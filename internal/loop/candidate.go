@@ -119,9 +119,14 @@ func (s *State) candidate(c Candidate) {
 	s.Candidates = append(s.Candidates, c)
 }
 
+// drop forgets a candidate.
+func (s *State) drop(n int) {
+	s.Candidates = slices.DeleteFunc(slices.Clone(s.Candidates), func(of Candidate) bool { return of.N == n })
+}
+
 // take hands a candidate to the iteration under way.
 func (s *State) take(c Candidate) {
-	s.Candidates = slices.DeleteFunc(slices.Clone(s.Candidates), func(of Candidate) bool { return of.N == c.N })
+	s.drop(c.N)
 	s.Taken = &c
 	s.IterationSteps += c.Steps
 }

@@ -74,6 +74,7 @@ const (
 	CandidateJudged     Type = "candidate_judged"
 	CandidateTaken      Type = "candidate_taken"
 	CandidateConflicted Type = "candidate_conflicted"
+	CandidateDropped    Type = "candidate_dropped"
 )
 
 // The events of stewards (S).
@@ -132,6 +133,7 @@ var Types = []struct {
 	{CandidateJudged, "a candidate was judged at its own commit, against the head; it is an iteration of its own when it is taken"},
 	{CandidateTaken, "this iteration's change is a candidate"},
 	{CandidateConflicted, "a candidate does not go together with what was kept since it was made; its idea goes back to the queue"},
+	{CandidateDropped, "a candidate is not made, since a budget is used up; `reason`"},
 	{ChangeCommitted, "the change is committed, before it is judged"},
 	{ChangeJudged, "verify, guard or policy said what it thinks of the change"},
 	{SampleTaken, "one evaluation where several decide: `metric`, `of` reference or candidate; at the end of baseline or head, for the claim"},

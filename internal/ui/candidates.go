@@ -68,6 +68,8 @@ func candidate(e loop.Event) (text string, ofNote bool) {
 			text = name + " " + tried(*c.Trial)
 		}
 		return text + note(Clean(c.Description)), true
+	case loop.CandidateDropped:
+		return name + " is not made" + reason(e.Reason), true
 	case loop.CandidateTaken:
 		return "takes " + name + note(Clean(c.Description)), false
 	}

@@ -125,7 +125,7 @@ func describe(e loop.Event) (text, color string, ofNote bool) {
 		return "attempt " + itoa(e.Attempt-1) + " undone (" + Clean(e.FailureReason) + ")" + note(e.Note), yellow, true
 	case loop.StrategyShifted:
 		return "strategy shifts" + reason(e.Reason), yellow, true
-	case loop.CandidateBegun, loop.CandidateMade, loop.CandidateJudged, loop.CandidateTaken, loop.CandidateConflicted:
+	case loop.CandidateBegun, loop.CandidateMade, loop.CandidateJudged, loop.CandidateTaken, loop.CandidateConflicted, loop.CandidateDropped:
 		text, ofNote := candidate(e)
 		return text, "", ofNote
 	case loop.IdeaQueued, loop.IdeaTaken:

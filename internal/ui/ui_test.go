@@ -450,6 +450,7 @@ func events() []loop.Event {
 		{Type: loop.CandidateMade, Candidate: &loop.Candidate{N: 4, Of: 3, Made: true, Commit: "3eff7429e6aa", Description: "remove Y"}},
 		{Type: loop.CandidateJudged, Candidate: &loop.Candidate{N: 4, Made: true, Description: "remove Y", Trial: &loop.Trial{Passed: true, Metric: ref("28356.6")}}},
 		{Type: loop.CandidateTaken, Iteration: 1, Candidate: &loop.Candidate{N: 4, Description: "remove Y"}},
+		{Type: loop.CandidateDropped, Reason: "the budget toolCalls is used up", Candidate: &loop.Candidate{N: 6}},
 		{Type: loop.CandidateConflicted, Iteration: 1, Reason: "a.go", Candidate: &loop.Candidate{N: 5}},
 	}
 }
