@@ -2,7 +2,9 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -53,7 +55,7 @@ func (o outcome) course() []string { return append(append(o.Rows, o.Commits...),
 func TestThreeAtOnceKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	ref := reference(t, threeRun(), threeCourse, (*machine).threeSpec, threeRows)
-	for _, where := range world.Sample(3, places(ref.points)) {
+	for _, where := range world.Sample(3, firstPlaces(ref.points)) {
 		t.Run(where, func(t *testing.T) {
 			t.Parallel()
 			w := newMachine(t, threeCourse)
@@ -68,6 +70,18 @@ func TestThreeAtOnceKilledAtEveryPoint(t *testing.T) {
 			require.LessOrEqual(t, len(w.callsRepeated()), 3, "no more than the steps under way")
 		})
 	}
+}
+
+// firstPlaces are the first and the second time that each point is passed: how often more, depends on which agent is done
+// first.
+func firstPlaces(points []string) (where []string) {
+	counts := map[string]int{}
+	for _, p := range points {
+		if counts[p]++; counts[p] <= 2 && !strings.HasPrefix(p, "report.") && (counts[p] == 1 || !strings.HasPrefix(p, "task.")) {
+			where = append(where, fmt.Sprintf("%s#%d", p, counts[p]))
+		}
+	}
+	return where
 }
 
 // TestThreeAtOnceKilledAgainAndAgain has engine and worker killed every few steps of the way.
