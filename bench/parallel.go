@@ -21,7 +21,7 @@ func (b *bench) parallel() error {
 	for _, at := range []int{1, 8} {
 		doc := limits(candidates)
 		doc["limits"].(map[string]any)["parallel"] = at
-		doc["agent"], doc["newFiles"], doc["scope"] = map[string]any{"command": adder}, "allow", []string{"f*"}
+		doc["agent"], doc["newFiles"], doc["scope"] = map[string]any{"command": adder}, "allow", []string{"*"}
 		doc["verify"] = map[string]any{"command": "sleep 0.1; cat n f* 2>/dev/null | awk '{ s += $1 } END { print s }'"}
 		p, err := b.place(doc)
 		if err != nil {
