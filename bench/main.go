@@ -27,9 +27,18 @@ import (
 	"go.temporal.io/sdk/log"
 
 	"pawl/bench/worlds"
+	"pawl/internal/proc"
 )
 
 func main() {
+	proc.Main()
+	if at := os.Getenv(callVariable); at != "" {
+		if err := asAgent(at); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	iterations := flag.Int("iterations", 100, "iterations of the overhead measurement")
 	rounds := flag.Int("rounds", 3, "how often each is measured, in turn")
 	long := flag.Int("long", 1000, "iterations of the long loop, 0 to leave it out")
@@ -57,6 +66,11 @@ func run(wanted *regexp.Regexp, iterations, rounds, long, paused, tasks, waiting
 	defer os.RemoveAll(dir)
 	if wanted.MatchString("evidence") { // simulated: needs no program
 		fmt.Println(worlds.Own(worlds.Worlds(worlds.Rules()[0], sessions)) + "\n" + worlds.Beside(sessions))
+	}
+	if wanted.MatchString("call") {
+		if err := call(dir, rounds); err != nil {
+			return fmt.Errorf("call: %w", err)
+		}
 	}
 	b := bench{dir: dir}
 	for _, m := range []struct {

@@ -49,7 +49,7 @@ func (m Metering) Direction(env map[string]string, args []string, read func(file
 		}
 	}
 	if len(r.Keys) == 0 {
-		return r, "signs in with an account of its own, and no key is in its environment"
+		return Route{}, "signs in with an account of its own, and no key is in its environment"
 	}
 	if len(m.Chosen) > 0 && !m.chosen(read) {
 		return Route{}, "is not set to sign in with a key"

@@ -229,6 +229,36 @@ func TestA2_ToolCallsOfAgentsOfAgentsCount(t *testing.T) {
 	require.Less(t, r.Result.Usage.ToolCalls, 30, "it is ended soon after")
 }
 
+// TestA2_NoRequestOfAnAgentsAgentPassesTheBudget has the same, with a budget of tokens: what the meter counts is what the
+// model has answered, to the token, and the request after the last that the budget has room for was never sent.
+func TestA2_NoRequestOfAnAgentsAgentPassesTheBudget(t *testing.T) {
+	world.Slow(t, "TestA2_NoRequestPastTheBudgetIsSent has a stand-in")
+	helper := func(prompt string) answer {
+		return answer{tool: "Agent", input: doc{"description": "look", "prompt": prompt, "subagent_type": "general-purpose", "run_in_background": false}}
+	}
+	w, m := claudeWorld(t, func(r request) answer {
+		switch {
+		case strings.Contains(r.Prompt, "SECOND"):
+			return bash(`echo "$ANTHROPIC_API_KEY" >"$WORLD/key"`)
+		case strings.Contains(r.Prompt, "FIRST") && r.Turn == 0:
+			return helper("SECOND look at it")
+		case r.Turn == 0:
+			return helper("FIRST look at it")
+		}
+		return say("looked")
+	})
+	w.Env = append(w.Env, "THE_KEY=the-real-key")
+	w.Set(doc{"agent": doc{"ideas": false, "env": doc{"ANTHROPIC_API_KEY": "$THE_KEY"}}, "limits": doc{"tokens": 12000}, "approvals": doc{"tools": []string{"*", "Agent"}}})
+	r := w.Run(6)
+	require.Equal(t, "BUDGET_EXHAUSTED", r.Result.ErrorCode)
+	tokens, keys := m.counted()
+	require.Equal(t, 12800, tokens, "ten answers of 1280")
+	require.Equal(t, json.Number("12800"), *w.Show().Budget["tokens"].Used)
+	require.Equal(t, []string{"the-real-key"}, keys)
+	require.NotContains(t, w.Read("key"), "the-real-key", "the agent has a placeholder")
+	require.Contains(t, w.Read("key"), "pawl-")
+}
+
 func TestClaudeThatFails(t *testing.T) {
 	world.Slow(t, "TestClaudeRunsAWholeLoop calls the real program")
 	for name, c := range map[string]struct {

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -42,8 +43,10 @@ type model struct {
 	url    string
 	script func(request) answer
 
-	mu   sync.Mutex
-	asks []request
+	mu      sync.Mutex
+	asks    []request
+	keys    []string // with which it was asked, each once
+	answers int      // those that were whole
 }
 
 // request is what the program asks: what the last tool came to, how many it has called, and which
@@ -185,6 +188,11 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	said := say("a title")
 	n := 0
+	m.mu.Lock()
+	if key := r.Header.Get("X-Api-Key"); !slices.Contains(m.keys, key) {
+		m.keys = append(m.keys, key)
+	}
+	m.mu.Unlock()
 	if len(ask.Tools) > 0 {
 		m.mu.Lock()
 		m.asks = append(m.asks, ask)
@@ -226,5 +234,15 @@ func (m *model) reply(w http.ResponseWriter, model string, n int, said answer) {
 	send("content_block_delta", doc{"index": 0, "delta": delta})
 	send("content_block_stop", doc{"index": 0})
 	send("message_delta", doc{"delta": doc{"stop_reason": stop, "stop_sequence": nil}, "usage": doc{"output_tokens": 80}})
+	m.mu.Lock()
+	m.answers++
+	m.mu.Unlock()
 	send("message_stop", doc{})
+}
+
+// counted is how many tokens it has answered with, and the keys of those who asked.
+func (m *model) counted() (tokens int, keys []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.answers * 1280, slices.Clone(m.keys)
 }
