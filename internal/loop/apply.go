@@ -77,6 +77,7 @@ var effects = map[Type]func(*State, Event){
 	ContractDrawn: func(s *State, e Event) { s.Contract = e.Contract },
 	ContractAmended: func(s *State, e Event) {
 		s.Contract, s.Budget, s.NoNumbers = e.Contract, s.Budget.WithLimits(e.Limits), 0
+		s.retry(e.Amendment)
 	},
 	BaselineMeasured: func(s *State, e Event) {
 		s.Baseline, s.Best, s.GuardTests = e.Metric, e.Metric, e.Tests

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -129,6 +130,21 @@ func (s *State) take(c Candidate) {
 	s.drop(c.N)
 	s.Taken = &c
 	s.IterationSteps += c.Steps
+}
+
+// retry has candidates tried anew where more than budgets was amended: by commands that are other ones now.
+func (s *State) retry(amendment json.RawMessage) {
+	var keys map[string]json.RawMessage
+	_ = json.Unmarshal(amendment, &keys) // it is a fragment of a spec, else nobody could have approved it
+	if delete(keys, "limits"); len(keys) == 0 || len(s.Candidates) == 0 {
+		return
+	}
+	s.Candidates = slices.Clone(s.Candidates)
+	for i := range s.Candidates {
+		if c := &s.Candidates[i]; c.Trial != nil {
+			c.Trial, c.Again = nil, c.Again+1
+		}
+	}
 }
 
 // lostDesks forgets what lay on the desks of candidates alone: it is made again. A trial that was cut off begins anew.

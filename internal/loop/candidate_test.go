@@ -82,3 +82,16 @@ func TestTheLedgerKeepsTheCommitsOfCandidates(t *testing.T) {
 		{Type: loop.CandidateJudged, Candidate: &loop.Candidate{Commit: "c"}}}))
 	require.Empty(t, loop.Aside(nil))
 }
+
+func TestP5_WhatAnotherCommandHasSaidOfACandidateCountsNoMore(t *testing.T) {
+	s := loop.State{Candidates: []loop.Candidate{{N: 1, Made: true, Commit: "c", Trial: &loop.Trial{}}, {N: 2, Made: true}}}
+	amend := func(fragment string) loop.State {
+		return s.Apply(loop.Event{Seq: 1, Type: loop.ContractAmended, Contract: &loop.Contract{}, Amendment: []byte(fragment)})
+	}
+	require.NotNil(t, amend(`{"limits": {"toolCalls": 20}}`).Candidates[0].Trial)
+	anew := amend(`{"verify": {"command": "weigh"}}`)
+	require.True(t, anew.Candidates[0].Triable())
+	require.Equal(t, 1, anew.Candidates[0].Again, "its steps are other ones")
+	require.Zero(t, anew.Candidates[1].Again)
+	require.NotNil(t, s.Candidates[0].Trial, "older states keep theirs")
+}
