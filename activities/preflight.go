@@ -354,8 +354,9 @@ func (f *Preflight) problem(check, what, do string) {
 	f.Problems = append(f.Problems, Problem{check, what, do})
 }
 
-// notes is what is no fault and still worth a thought.
+// notes is what is no fault and still worth a thought: what the loop would warn of, too.
 func (f *Preflight) notes(s spec.Spec, d drawnContract) {
+	f.Notes = append(f.Notes, d.warnings...)
 	var open []string
 	for _, dir := range d.unsealed {
 		for _, name := range d.names {

@@ -55,3 +55,15 @@ func TestValidateUsesTheEnvironmentOfTheWorkerThatRuns(t *testing.T) {
 	assert.Equal(t, "7", f.Baseline.String())
 	assert.Contains(t, strings.Join(f.Notes, "\n"), "a worker runs on this host, and the loop gets its environment, not this shell's. So did the commands here. These differ: PATH")
 }
+
+// TestValidateWarnsAsTheLoopWould: of a holdout that the agent can read, before anything runs.
+func TestValidateWarnsAsTheLoopWould(t *testing.T) {
+	l := begun(t, spec.Deny)
+	s := l.spec
+	off := false
+	s.Validation.Canary = &off
+	s.Verify.Holdout.Command = "sh work/b"
+	f, err := activities.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
+	require.NoError(t, err)
+	assert.Contains(t, strings.Join(f.Notes, "\n"), "the agent can read what holds or names the holdout: work/b")
+}

@@ -180,7 +180,7 @@ func (l *improve) ideate(ctx workflow.Context, from govern.Move) (govern.Move, e
 	parts := evidence.Split(evidence.Description(cmp.Or(out.Idea, out.Description)))
 	if v.None = len(parts) == 0; !v.None { // "and" alone is none either
 		v.Idea = parts[0]
-		v.Discarded, _ = l.State().Analysis.Discarded(parts[0])
+		v.Discarded, _ = l.State().Analysis.Discarded(parts[0], l.rules >= knowsWordings)
 	}
 	m := l.law().AfterIdea(l.tries(), v)
 	switch m.Do {

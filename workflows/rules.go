@@ -82,9 +82,12 @@ var (
 // refusesNotes is the version from which a note is refused where as many wait as the next agent call can be told.
 const refusesNotes = 3
 
+// knowsWordings is the version from which a discarded idea is known in other words too.
+const knowsWordings = 4
+
 // newestRules chooses the version of the rules of this run: the newest there is when it begins.
 func newestRules(ctx workflow.Context) workflow.Version {
-	return workflow.GetVersion(ctx, "rules", 1, workflow.Version(max(len(improveVersions), len(deliverVersions), kind.Version())))
+	return workflow.GetVersion(ctx, "rules", 1, workflow.Version(max(len(improveVersions), len(deliverVersions), kind.Version(), knowsWordings)))
 }
 
 // rulesOf returns the rules in that version, or in the newest before it, as a spec sets them.

@@ -31,7 +31,7 @@ func (a *app) lookUp(ctx context.Context, s *session, id, question string, m loo
 		return m, fault.New(fault.EngineUnreachable, "no worker answers, so what waits can't be shown").
 			Advise("Start one (" + s.AWorker() + "), or approve by --hash.")
 	case g == nil:
-		return m, fault.New(fault.GateClosed, "no gate is open: there is nothing to approve")
+		return m, client.Loop.Naming(id, fault.New(fault.GateClosed, "no gate is open: there is nothing to approve"))
 	}
 	a.showGate(ctx, s, id, *g)
 	m.Hash, m.Gate = g.Hash, g.ID

@@ -114,6 +114,14 @@ func TestARefusalIsTheFaultThatTheLoopRefusedItWith(t *testing.T) {
 	require.Equal(t, "Look again.", f.Advice())
 }
 
+func TestTheTablesAdviceNamesTheLoop(t *testing.T) {
+	s := &service{refuses: wire.Encode(fault.New(fault.GateClosed, "no gate is open"), nil)}
+	_, err := reach(t, s).Send(t.Context(), "here", "approve", loop.Message{})
+	var f *fault.Error
+	require.ErrorAs(t, err, &f)
+	require.Equal(t, "See `pawl show here` for what the loop waits for, if anything.", f.Advice())
+}
+
 func TestALoopThatIsGoneOrOverIsATypedFault(t *testing.T) {
 	c := reach(t, &service{})
 	_, err := c.Send(t.Context(), "gone", "pause", loop.Message{})

@@ -1,7 +1,9 @@
 package client
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"pawl/internal/fault"
 	"pawl/internal/kind"
@@ -31,6 +33,20 @@ func Of(k kind.Kind) Family {
 // NotFound is the fault of what nobody knows.
 func (f Family) NotFound(id string) *fault.Error {
 	return fault.New(fault.LoopNotFound, "there is no %s %s", f.Word, id)
+}
+
+// Naming returns a fault with commands in its advice that name whom it is about: the general advice of the table
+// knows no ID. Every other error is returned as it is.
+func (f Family) Naming(id string, err error) error {
+	var general *fault.Error
+	if !errors.As(err, &general) {
+		return err
+	}
+	exact := strings.NewReplacer("`pawl show`", "`"+f.show+" "+id+"`", "`pawl diff`", "`pawl diff "+id+"`").Replace(general.Advice())
+	if exact == general.Advice() {
+		return err
+	}
+	return general.Advise(exact)
 }
 
 // runs says that a workflow of that type is of this family. One that a service does not name is.

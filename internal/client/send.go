@@ -51,8 +51,9 @@ type message interface {
 	plain() any
 }
 
-func (c *Client) carry(ctx context.Context, id, name string, m message) (Sent, error) {
-	out := Sent{Loop: id, Message: name}
+func (c *Client) carry(ctx context.Context, id, name string, m message) (out Sent, err error) {
+	defer func() { err = m.family().Naming(id, err) }()
+	out = Sent{Loop: id, Message: name}
 	if c.SDK == nil {
 		out.Via = "signal"
 		return out, c.leave(ctx, id, name, m)

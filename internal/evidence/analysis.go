@@ -69,10 +69,12 @@ type Analysis struct {
 	Rejected []Rejected `json:"x,omitempty"` // the last discarded descriptions
 }
 
-// Rejected is a discarded change: its iteration, and a hash of the Fingerprint of its idea or its description.
+// Rejected is a discarded change: its iteration, and of its idea or its description a hash of the Fingerprint and one
+// of the Idea, "" where that was not yet noted.
 type Rejected struct {
 	N    int    `json:"n"`
 	Hash string `json:"h"`
+	Idea string `json:"i,omitempty"`
 }
 
 // Add takes in one more trial. Iteration 0, the baseline, is only a point of the metric's
@@ -99,10 +101,16 @@ func (a *Analysis) Add(t Trial) {
 		return
 	}
 	a.Reasons = count(a.Reasons, maxReasons, clean(t.Reason, maxArea), t)
-	for _, print := range slices.Compact([]string{Fingerprint(t.Idea), fingerprint}) {
-		if print != "" {
-			a.Rejected = last(append(slices.Clone(a.Rejected), Rejected{t.N, hash(print)}), maxRejected)
+	for i, words := range []string{t.Idea, t.Description} {
+		print := Fingerprint(words)
+		if print == "" || i > 0 && print == Fingerprint(t.Idea) {
+			continue
 		}
+		r := Rejected{N: t.N, Hash: hash(print)}
+		if idea := Idea(words); idea != "" {
+			r.Idea = hash(idea)
+		}
+		a.Rejected = last(append(slices.Clone(a.Rejected), r), maxRejected)
 	}
 }
 
@@ -143,15 +151,18 @@ func hash(s string) string {
 }
 
 // Discarded says whether a change of the same idea, or that was described alike, was discarded before, and in which
-// iteration: the mechanical part of "avoid what failed" (P2). It remembers the last 64 wordings.
-func (a Analysis) Discarded(description string) (iteration int, found bool) {
-	want := Fingerprint(description)
+// iteration: the mechanical part of "avoid what failed" (P2). It remembers the last 64 wordings. reworded takes
+// another wording of an idea for the idea.
+func (a Analysis) Discarded(description string, reworded bool) (iteration int, found bool) {
+	want, idea := Fingerprint(description), Idea(description)
 	if want == "" {
 		return 0, false
 	}
 	want = hash(want)
+	reworded = reworded && idea != ""
+	idea = hash(idea)
 	for _, r := range slices.Backward(a.Rejected) {
-		if r.Hash == want {
+		if r.Hash == want || reworded && r.Idea == idea {
 			return r.N, true
 		}
 	}

@@ -58,12 +58,12 @@ func TestP2_PivotAfterThreeDiscardsInTheSameArea(t *testing.T) {
 
 func TestP2_DiscardedChangesAreRememberedByTheirWords(t *testing.T) {
 	a := sample()
-	n, found := a.Discarded("INLINE the loop.")
+	n, found := a.Discarded("INLINE the loop.", false)
 	assert.True(t, found)
 	assert.Equal(t, 3, n, "the latest of the two")
-	_, found = a.Discarded("cache tokens")
+	_, found = a.Discarded("cache tokens", true)
 	assert.False(t, found, "it was kept")
-	_, found = a.Discarded("")
+	_, found = a.Discarded("", true)
 	assert.False(t, found)
 }
 
@@ -222,10 +222,15 @@ func TestP2_ADiscardedIdeaIsRecognisedHoweverTheWriterWordedTheChange(t *testing
 	var a evidence.Analysis
 	a.Add(evidence.Trial{N: 3, Idea: "Cache the parser", Description: "memoise what the tokens come to"})
 	for _, again := range []string{"cache parser.", "Memoise what the tokens come to"} {
-		n, found := a.Discarded(again)
+		n, found := a.Discarded(again, true)
 		assert.True(t, found, again)
 		assert.Equal(t, 3, n)
 	}
+	_, found := a.Discarded("Caching the parsers", false)
+	assert.False(t, found, "loops that began before other words were known")
+	n, found := a.Discarded("Caching the parsers", true)
+	assert.True(t, found)
+	assert.Equal(t, 3, n)
 	a.Add(evidence.Trial{N: 4, Idea: "inline the lexer", Description: "Inline the lexer"})
 	assert.Len(t, a.Rejected, 3, "one wording is kept once")
 }

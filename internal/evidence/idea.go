@@ -1,0 +1,89 @@
+package evidence
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// label is what people put before a change to say of which kind it is: "perf(lexer): ".
+var label = regexp.MustCompile(`^(?i:idea|change|step|experiment|feat|fix|perf|refactor|chore|style|docs|test|build|ci)(?:\([^)]*\))?!?:\s+`)
+
+// place is a clause at the beginning that says where: "In the lexer, …".
+var place = regexp.MustCompile(`^((?i:in|inside|within|for) [^,]{1,60}), +(.+)$`)
+
+// fillers say nothing of what is done.
+var fillers = strings.Fields("a an the this that these those its our my your please now just simply also again let lets us we i you should could would can will ll s try trying")
+
+// synonyms are words that say the same of a change to a program, by the form that Idea gives them.
+var synonyms = map[string]string{
+	"drop": "remove", "delete": "remove", "eliminate": "remove", "decrease": "reduce", "lower": "reduce", "raise": "increase", "enlarge": "increase",
+	"introduce": "add", "inside": "in", "within": "in",
+}
+
+// Idea is what the wordings of one idea have in common: their words in order, without what says nothing, in a form
+// that plural, tense and spelling do not change. The order stays, and so does every word that could turn the
+// meaning: two ideas must never be taken for one (P2).
+func Idea(description string) string {
+	description = label.ReplaceAllString(strings.TrimSpace(description), "")
+	if m := place.FindStringSubmatch(description); m != nil {
+		description = m[2] + " " + m[1]
+	}
+	var out []string
+	for _, w := range strings.FieldsFunc(strings.ToLower(description), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_'
+	}) {
+		if w == "to" && len(out) == 0 { // "try to …"
+			continue
+		}
+		if !slices.Contains(fillers, w) {
+			out = append(out, stem(w))
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// byStem are the synonyms by their stems.
+var byStem = func() map[string]string {
+	m := map[string]string{}
+	for word, same := range synonyms {
+		m[cut(word)] = cut(same)
+	}
+	return m
+}()
+
+func stem(word string) string {
+	s := cut(word)
+	if same, is := byStem[s]; is {
+		return same
+	}
+	return s
+}
+
+// cut takes the endings off an English word: caches, cached and caching are cach, as cache is. What has a digit or
+// an underscore is a name and stays.
+func cut(word string) string {
+	if strings.ContainsFunc(word, func(r rune) bool { return r > 'z' || r < 'a' }) {
+		return word
+	}
+	for _, ending := range []struct {
+		has, is string
+		least   int // what has to be left
+	}{
+		{"isations", "iz", 3}, {"izations", "iz", 3}, {"isation", "iz", 3}, {"ization", "iz", 3}, {"ising", "iz", 4}, {"ised", "iz", 4}, {"ises", "iz", 4}, {"ise", "iz", 4},
+		{"ies", "y", 2}, {"ied", "y", 2}, {"ing", "", 4}, {"ed", "", 3}, {"es", "", 3}, {"s", "", 3},
+	} {
+		if left, is := strings.CutSuffix(word, ending.has); is && len(left) >= ending.least && !strings.HasSuffix(word, "ss") && !strings.HasSuffix(word, "us") {
+			word = left + ending.is
+			break
+		}
+	}
+	if len(word) > 3 {
+		word = strings.TrimSuffix(word, "e")
+	}
+	if n := len(word); n > 3 && word[n-1] == word[n-2] && !strings.ContainsRune("aeiou", rune(word[n-1])) {
+		word = word[:n-1]
+	}
+	return word
+}
