@@ -22,6 +22,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/git"
 	"pawl/internal/kind"
+	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
 	"pawl/internal/steward"
@@ -140,12 +141,9 @@ const maxGovernance = 1 << 20
 
 // governance reads the governance files: their hash goes into the record, their text to the planner.
 func (p *planning) governance(ctx context.Context) (texts []agent.Text, err error) {
-	var all strings.Builder
-	for _, f := range p.files {
-		if !spec.MatchAny(p.in.Charter.Governance, f.Path) || f.Mode == "160000" {
-			continue
-		}
-		fmt.Fprintf(&all, "%s\x00%s\n", f.Path, f.Blob)
+	files, hash := governing(p.in.Charter, p.files)
+	p.out.Governance = hash
+	for _, f := range files {
 		content, err := p.ws.store.BlobByID(ctx, f.Blob, maxGovernance)
 		switch {
 		case errors.Is(err, git.ErrTooLarge):
@@ -157,12 +155,26 @@ func (p *planning) governance(ctx context.Context) (texts []agent.Text, err erro
 		}
 		texts = append(texts, agent.Text{Name: git.Quote(f.Path), Content: string(content)})
 	}
-	p.out.Governance = hashOf([]byte(all.String()))
 	return texts, nil
+}
+
+// governing are the governance files among a project's files, and the SHA-256 of their names and contents.
+func governing(c charter.Charter, files []store.TreeEntry) (among []store.TreeEntry, hash string) {
+	var all strings.Builder
+	for _, f := range files {
+		if spec.MatchAny(c.Governance, f.Path) && f.Mode != "160000" {
+			among = append(among, f)
+			fmt.Fprintf(&all, "%s\x00%s\n", f.Path, f.Blob)
+		}
+	}
+	return among, hashOf([]byte(all.String()))
 }
 
 // text returns PLAN.md and who made it: the task, or the planner. It is nil where there is none.
 func (p *planning) text(ctx context.Context, governance []agent.Text) (text []byte, by string, err error) {
+	if p.in.Again != "" {
+		return p.again(ctx)
+	}
 	if len(p.task.Steps()) > 0 {
 		text, err = task.RenderPlan(p.task)
 		return text, "task", err
@@ -174,6 +186,20 @@ func (p *planning) text(ctx context.Context, governance []agent.Text) (text []by
 	}
 	text, err = p.ask(ctx, own, governance)
 	return text, "planner", err
+}
+
+// again is the plan that the task has.
+func (p *planning) again(ctx context.Context) (text []byte, by string, err error) {
+	name := ledger.TaskPlanFile(p.task.ID)
+	files, err := p.ws.store.ReadLedger(ctx, p.in.Ledger, name)
+	if err != nil {
+		return nil, "", fmt.Errorf("reading the plan of %s: %w", p.task.ID, err)
+	}
+	if t := p.state.Find(p.task.ID); hashOf(files[name]) == p.in.Again && t != nil && t.Plan != nil {
+		return files[name], t.Plan.By, nil
+	}
+	p.out.Problems = append(p.out.Problems, "the plan with the hash "+p.in.Again+" is not in the ledger")
+	return nil, "", nil
 }
 
 // ask has the planner make the plan, on the desk. Nothing stays of what it does there.

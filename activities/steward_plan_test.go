@@ -81,6 +81,32 @@ func TestS3_ATaskThatBringsItsStepsIsPlannedWithoutAPlanner(t *testing.T) {
 	require.NotEqual(t, p.Base, again.Base)
 }
 
+func TestS12_APlanIsAssessedOnceMoreAsItIs(t *testing.T) {
+	script := `printf '%b' '` + goodPlan + `' > "$PAWL_PLAN"`
+	s := looksAfter(t, map[string]string{"RULES.md": "be kind\n"}, planner(script, map[string]any{"governance": []any{"RULES.md"}}))
+	s.record(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", Title: "better"}})
+	p := s.plan("one", nil)
+	require.NotNil(t, p.Plan, p.Problems)
+	require.Equal(t, p.Governance, s.validate().Governance)
+	s.record(loop.Event{Type: loop.PlanMade, Task: "one", TaskPlan: p.Plan})
+
+	write(t, s.user+"/RULES.md", "be strict\n")
+	git(t, s.user, "commit", "-qam", "other rules")
+	require.NotEqual(t, p.Governance, s.validate().Governance)
+	s.charter = s.chartered(planner("exit 9", map[string]any{"governance": []any{"RULES.md", "work/**"}}))
+	assess := func(hash string) act.TaskPlanned {
+		return s.plan("one", func(in *act.PlanTask) { in.Key.Name, in.Again = "assess-one", hash })
+	}
+	again := assess(p.Plan.Hash)
+	require.Empty(t, again.Problems)
+	require.Equal(t, p.Plan, again.Plan, "nobody is asked for another one")
+	require.Equal(t, task.T2, p.Tier)
+	require.Equal(t, task.T1, again.Tier)
+	require.True(t, again.Governs)
+	s.record(loop.Event{Type: loop.TierSet, Task: "one", Tier: again.Tier, By: again.TierBy, TaskPlan: again.Plan})
+	s.whole()
+}
+
 // charterStore is where the steward's store is.
 func (s *looked) charterStore() string {
 	st, _ := s.book()

@@ -98,6 +98,11 @@ func (v *validation) base(ctx context.Context) error {
 		return nil
 	}
 	v.out.Base = at
+	files, err := ws.store.Entries(ctx, at)
+	if err != nil {
+		return fmt.Errorf("listing the project's files: %w", err)
+	}
+	_, v.out.Governance = governing(v.in.Charter, files)
 	if state.Base != "" && !ws.descendsFrom(ctx, at, state.Base) {
 		v.found(task.DriftBranch, ws.Onto, at, state.Base, "the branch %s was rewritten: it does not go on from %s any more", ws.Onto, state.Base[:min(12, len(state.Base))])
 	}

@@ -56,7 +56,7 @@ type TasksRecorded struct {
 }
 
 // PlanTask reads a task, the governance files and the base, asks the planner on the steward's desk
-// unless the task brings its plan, and assesses what came of it (S3).
+// unless the task brings its plan or has one, and assesses what came of it (S3).
 type PlanTask struct {
 	Step
 	Steward string          `json:"steward"`
@@ -68,6 +68,8 @@ type PlanTask struct {
 	// CostUSD is what the planner may cost, nil for anything.
 	CostUSD *evidence.Decimal `json:"costUSD,omitempty"`
 	Claims  []Claim           `json:"claims,omitempty"` // the files that other tasks at work may change
+	// Again is the hash of the plan that the task has, which is assessed once more: nobody makes another one.
+	Again string `json:"again,omitempty"`
 }
 
 // Claim is what a task at work may change.
@@ -146,9 +148,10 @@ type Child struct {
 
 // Validated is what was found: nothing where all is as recorded.
 type Validated struct {
-	Drift  []task.Drift `json:"drift,omitempty"`
-	Remote string       `json:"remote,omitempty"` // the remote's open work and CI status, in a few words
-	Base   string       `json:"base,omitempty"`   // the project's head, where it can be read
+	Drift      []task.Drift `json:"drift,omitempty"`
+	Remote     string       `json:"remote,omitempty"`     // the remote's open work and CI status, in a few words
+	Base       string       `json:"base,omitempty"`       // the project's head, where it can be read
+	Governance string       `json:"governance,omitempty"` // SHA-256 of the governance files there
 	// Missed is how many slots Temporal has left out of each schedule since it was made (S5).
 	Missed map[string]int `json:"missed,omitempty"`
 	Health []Health       `json:"health,omitempty"`

@@ -166,7 +166,7 @@ var Types = []struct {
 	{TriggerReceived, "something from outside asked for work: `trigger`"},
 	{TaskPrioritized, "the `priority` of a task was changed"},
 	{TaskStateChanged, "a task went `from` one state `to` another, `evidence` says by what right"},
-	{TierSet, "the risk `tier` of a task was set, `by` rules, the planner or a person"},
+	{TierSet, "the risk `tier` of a task was set, `by` rules, the planner or a person; with a `task_plan` its plan was assessed once more"},
 	{StepBegun, "a `step` of a task was begun, by the child loop `loop_id`"},
 	{ActionTaken, "one thing was done for a task: `action`, with its result"},
 	{MilestoneReached, "a step of a task is finished, or its proposal is approved"},
@@ -266,6 +266,8 @@ type Event struct {
 	Outcome   string           `json:"outcome,omitempty"`
 	Actions   int              `json:"actions,omitempty"` // that a task has taken which is over
 	Missed    map[string]int   `json:"missed,omitempty"`  // slots of schedules that Temporal has left out, in all
+	// Governance is the SHA-256 of the governance files.
+	Governance string `json:"governance,omitempty"`
 	// RateLimit is why an agent was refused work, and until when.
 	RateLimit *task.RateLimit `json:"rate_limit,omitempty"`
 }

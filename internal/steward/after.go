@@ -64,7 +64,7 @@ func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Even
 		return ask(StopAmbiguity, "its risk can't be assessed: set a tier with setTier, then answer replan", Replan, Cancel)
 	}
 	tier, plan := cmp.Or(t.PersonsTier(), p.Tier), *p.Plan
-	plan.Base, plan.Governance = p.Base, p.Governance
+	plan.Base, plan.Governance, plan.Charter = p.Base, p.Governance, s.Charter
 	if p.Estimate.N > 0 || plan.Cost == nil {
 		plan.Cost = &p.Estimate
 	}
@@ -80,6 +80,36 @@ func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Even
 		events = append(events, loop.Event{Type: loop.TierSet, Task: id, Tier: p.Tier, By: p.TierBy, Reason: strings.Join(p.Why, "; ")})
 	}
 	return events
+}
+
+// AfterAssess is what follows when a plan was assessed once more, since the charter or the governance files have
+// changed (S12): its tier, and what a person has to approve it for. One who has approved it for less is asked again,
+// and what is not valid any more is a question.
+func AfterAssess(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Event {
+	n := next{State: s, charter: c}
+	t := s.Find(j.Task)
+	if t == nil || p.Interrupted || !n.wanted(*t, j) {
+		return nil
+	}
+	why, stop := p.Problems, StopAmbiguity
+	if p.Plan == nil && len(why) == 0 {
+		why, stop = p.Blockers, StopDependency
+	}
+	if len(why) > 0 || p.Plan == nil {
+		text := "charter or governance files have changed, and its plan is not valid any more: " + strings.Join(why, "; ")
+		n.to(*t, task.Waiting, task.Evidence{Reason: text, Stop: stop}, loop.Event{Type: loop.GateOpened, Task: t.ID, Gate: &loop.Gate{
+			Kind: loop.GateQuestion, Task: t.ID, Summary: loop.Clip(fmt.Sprintf("%q: %s", t.ID, text), 2000), Choices: []string{Replan, Cancel},
+		}})
+		return n.events
+	}
+	plan := *t.Plan
+	plan.Governance, plan.Charter = p.Governance, s.Charter
+	if plan.Cost == nil {
+		plan.Cost = &p.Estimate
+	}
+	tier := cmp.Or(t.PersonsTier(), p.Tier) // the estimate stays, and what was spent is compared with the limit before every action
+	plan.Needs = assess.NeedsApproval(tier, p.Governs, p.Production, *plan.Cost, evidence.Decimal{}, c.Limits.CostUSD)
+	return []loop.Event{{Type: loop.TierSet, Task: t.ID, Tier: tier, By: p.TierBy, Reason: strings.Join(p.Why, "; "), TaskPlan: &plan, How: "assessed once more"}}
 }
 
 // byPerson marks a tier that a person has set: nothing else changes it.

@@ -115,6 +115,7 @@ func (s State) Apply(e loop.Event) State {
 		if e.Missed != nil {
 			s.Missed = e.Missed
 		}
+		s.Governance = cmp.Or(e.Governance, s.Governance)
 	case loop.TriggerReceived:
 		s.triggered(*e.Trigger)
 	case loop.MessageReceived:
@@ -205,10 +206,18 @@ func (s *State) applied(t *Task, e loop.Event) {
 		s.entered(t, e)
 	case loop.PlanMade:
 		t.Plan, t.ApprovedBy, t.Base, t.Interrupted = e.TaskPlan, "", "", ""
+		s.Governance = cmp.Or(e.TaskPlan.Governance, s.Governance)
 		t.Notes = t.Notes[min(int(e.Told), len(t.Notes)):] // the others came after the planner was asked
 		t.Cost = t.Cost.Add(spent(e))
 		s.Usage = s.Usage.Add(spent(e))
 	case loop.TierSet:
+		if p := e.TaskPlan; p != nil && t.Plan != nil { // it was assessed once more
+			s.Governance = cmp.Or(p.Governance, s.Governance)
+			before := t.needs()
+			if t.Plan = p; slices.ContainsFunc(p.Needs, func(need string) bool { return !slices.Contains(before, need) }) {
+				t.ApprovedBy = "" // nobody has approved it for that
+			}
+		}
 		t.Tier, t.TierBy, t.TierWhy = e.Tier, e.By, e.Reason
 	case loop.TaskPrioritized:
 		t.Priority = *e.Priority

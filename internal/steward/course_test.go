@@ -30,6 +30,9 @@ type office struct {
 	started map[string]int
 	tiers   map[string]task.Tier
 	steps   map[string][]task.Step
+
+	assessed []string // tasks whose plans were assessed once more
+	problems []string // what that finds
 }
 
 func open(t testing.TB, c charter.Charter) *office {
@@ -129,7 +132,11 @@ func (o *office) job(j Job) {
 			steps = []task.Step{{ID: "one", Kind: "deliver"}}
 		}
 		p := task.Plan{Hash: fmt.Sprintf("%064d", len(o.events)), Steps: steps}
-		o.emit(AfterPlan(o.s, o.c, j, act.TaskPlanned{Plan: &p, Tier: o.tiers[j.Task], TierBy: "rules"})...)
+		o.emit(AfterPlan(o.s, o.c, j, act.TaskPlanned{Plan: &p, Tier: o.tiers[j.Task], TierBy: "rules", Governance: o.s.Governance})...)
+	case Assess:
+		o.assessed = append(o.assessed, j.Task)
+		p := act.TaskPlanned{Plan: o.s.Find(j.Task).Plan, Tier: o.tiers[j.Task], TierBy: "rules", Governance: o.s.Governance, Governs: o.tiers[j.Task] == task.T1, Problems: o.problems}
+		o.emit(AfterAssess(o.s, o.c, j, p)...)
 	case Begin:
 		o.started[j.Loop]++
 		o.loops[j.Loop] = "running"

@@ -104,6 +104,12 @@ func (n *next) runs(id, loop string) bool {
 	return t != nil && slices.ContainsFunc(t.Steps, func(st Step) bool { return st.Loop == loop && (st.Status == Running || st.Status == Asking) })
 }
 
+// Asks reports whether a loop asks a person, as far as the state knows.
+func (s State) Asks(id string) bool {
+	_, st := s.child(id)
+	return st != nil && st.Status == Asking
+}
+
 // asking are the messages by which loops that ask give up their places.
 func (n *next) asking() (all []Job) {
 	for _, t := range n.Tasks {
@@ -175,7 +181,7 @@ func (n *next) planned(t Task) {
 		n.stop(t, *stop)
 		return
 	}
-	if n.Mode == spec.ModePlan { // and begins nothing
+	if n.Mode == spec.ModePlan || n.outdated(t) { // and begins nothing, or not yet
 		return
 	}
 	n.to(t, task.Executing, n.fit(t))

@@ -19,11 +19,12 @@ type Do string
 
 // The jobs.
 const (
-	Plan  Do = "plan"  // plan and assess the task
-	Drop  Do = "drop"  // stop planning it
-	Begin Do = "begin" // begin a step: start its loop, or adopt the one that runs
-	Tell  Do = "tell"  // send a message to a child loop
-	End   Do = "end"   // the steward is over
+	Plan   Do = "plan"   // plan and assess the task
+	Assess Do = "assess" // assess the plan that it has once more
+	Drop   Do = "drop"   // stop planning it
+	Begin  Do = "begin"  // begin a step: start its loop, or adopt the one that runs
+	Tell   Do = "tell"   // send a message to a child loop
+	End    Do = "end"    // the steward is over
 )
 
 // What else an action can be: Join and Adopt are parts of Begin, Propose is the end of a task.
@@ -46,7 +47,7 @@ type Job struct {
 	Choice  string    // Tell: of a pause, when it takes effect
 	Note    string    // Tell, Plan
 	Notes   int       // Plan: how much guidance that is
-	Plan    string    // Begin: the hash of the plan that has the step
+	Plan    string    // Begin: the hash of the plan that has the step; Assess: of the one that is assessed
 	// Cap is what the loop of a Begin, or the planner of a Plan, may cost, nil for anything. A loop's is reserved
 	// from when the job is issued.
 	Cap  *evidence.Decimal
@@ -162,6 +163,11 @@ func (n *next) leave() {
 				}
 			}
 		}
+		if n.outdated(t) {
+			if j := (Job{Do: Assess, Task: t.ID, Plan: t.Plan.Hash}); n.stopped(j) == nil {
+				n.issue(j)
+			}
+		}
 		switch t.State {
 		case task.Executing:
 			n.executing(t)
@@ -216,11 +222,7 @@ func (n *next) unapproved(t Task) []string {
 	if t.Plan == nil || t.ApprovedBy != "" {
 		return nil
 	}
-	needs := slices.Clone(t.Plan.Needs)
-	if len(needs) == 0 && (t.Tier == task.T1 || t.Tier == task.T2) { // a person has said so since
-		needs = append(needs, "the tier is "+string(t.Tier))
-	}
-	return needs
+	return t.needs()
 }
 
 // over is the end of a task, with what it has taken.

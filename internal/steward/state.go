@@ -53,7 +53,8 @@ type State struct {
 	Desk   string `json:"desk,omitempty"`
 	Host   string `json:"host,omitempty"`
 
-	Charter string `json:"charter,omitempty"` // SHA-256 of the spec
+	Charter    string `json:"charter,omitempty"`    // SHA-256 of the spec
+	Governance string `json:"governance,omitempty"` // SHA-256 of the governance files, as they were last read
 
 	Known         []Known           `json:"known,omitempty"`    // tasks that came, by id and dedupe key, the oldest first
 	Missed        map[string]int    `json:"missed,omitempty"`   // slots of schedules that Temporal has left out, in all
@@ -119,6 +120,21 @@ func (t Task) PersonsTier() task.Tier {
 		return t.Tier
 	}
 	return ""
+}
+
+// needs are the reasons why a person has to approve the task's plan (S4), whether one has or not.
+func (t Task) needs() []string {
+	if len(t.Plan.Needs) == 0 && (t.Tier == task.T1 || t.Tier == task.T2) { // a person has said so since
+		return []string{"the tier is " + string(t.Tier)}
+	}
+	return t.Plan.Needs
+}
+
+// outdated reports whether the tier of a task, and whether a person has to approve its plan, was assessed by
+// another charter or by other governance files than there are now (S12).
+func (s State) outdated(t Task) bool {
+	differs := func(then, now string) bool { return then != "" && now != "" && then != now }
+	return t.Plan != nil && (differs(t.Plan.Charter, s.Charter) || differs(t.Plan.Governance, s.Governance))
 }
 
 // Stands is what a task waits for that a person has paused, or stepped into, as a gate: it is none, since

@@ -41,7 +41,7 @@ type Stop struct {
 }
 
 var (
-	anything = []Do{Plan, Begin, Join, Adopt, Propose, goOn}
+	anything = []Do{Plan, Assess, Begin, Join, Adopt, Propose, goOn}
 	work     = []Do{Plan, Begin, Join, Adopt, goOn} // all but the end, which costs nothing
 	loops    = []Do{Begin, Join, Adopt}
 )
@@ -142,11 +142,17 @@ func (n *next) stopped(j Job) *Stopping {
 			return &Stopping{&Stops[i], why}
 		}
 	}
+	if n.outdated(*t) && slices.Contains(loops, j.Do) {
+		return &Stopping{Why: outdated}
+	}
 	if !t.Until.IsZero() && j.Do != Propose && j.Do != goOn {
 		return &Stopping{Why: "an agent's rate limit ends at " + t.Until.Format("15:04")}
 	}
 	return nil
 }
+
+// outdated is why a step is not begun yet.
+const outdated = "charter or governance files are not those by which its risk was assessed: it is assessed once more first"
 
 // stop brings a task to a halt, as the condition says.
 func (n *next) stop(t Task, s Stopping) {
@@ -163,6 +169,8 @@ func (n *next) wanted(t Task, j Job) bool {
 		return false
 	case j.Do == Plan:
 		return t.State == task.Planning && t.Plan == nil
+	case j.Do == Assess:
+		return t.Plan != nil && t.Plan.Hash == j.Plan && (t.State == task.Executing || t.State == task.Planning)
 	case j.Do == goOn || j.Do == Propose:
 		return t.State == task.Executing || t.State == task.Planning && t.Plan != nil
 	}

@@ -19,7 +19,7 @@ import (
 // itself, slots that schedules have missed, and health checks that fail (S5).
 func AfterValidation(s State, c charter.Charter, v act.Validated) []loop.Event {
 	v.Drift = append(slices.Clip(v.Drift), s.contradictions()...)
-	events := []loop.Event{{Type: loop.StewardValidated, Reason: found(v), Head: v.Base, Missed: v.Missed}}
+	events := []loop.Event{{Type: loop.StewardValidated, Reason: found(v), Head: v.Base, Governance: v.Governance, Missed: v.Missed}}
 	events = append(events, Drifted(s, v.Drift)...)
 	for _, name := range slices.Sorted(maps.Keys(v.Missed)) {
 		if n := v.Missed[name] - s.Missed[name]; n > 0 {

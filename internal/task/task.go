@@ -100,6 +100,8 @@ type Plan struct {
 	// that were read for it.
 	Base       string `json:"base,omitempty"`
 	Governance string `json:"governance,omitempty"`
+	// Charter is the SHA-256 of the charter by which its tier and Needs were assessed.
+	Charter string `json:"charter,omitempty"`
 	// Needs are the reasons why a person has to approve it, for exactly its hash (S4); none: nobody has to.
 	Needs []string `json:"needs,omitempty"`
 }

@@ -99,19 +99,15 @@ func (s *stopped) Error() string { return s.why }
 
 // works is what each job does.
 var works = map[steward.Do]func(*run, workflow.Context, steward.Job) error{
-	steward.Plan: (*run).plan, steward.Begin: (*run).begin, steward.Tell: (*run).tell,
+	steward.Plan: (*run).plan, steward.Assess: (*run).assess, steward.Begin: (*run).begin, steward.Tell: (*run).tell,
 }
 
 // plan has a task planned and assessed (S3).
 func (r *run) plan(ctx workflow.Context, j steward.Job) error {
-	s := r.State()
-	t := s.Find(j.Task)
-	in := act.PlanTask{
-		Step:    act.Step{Ref: r.opened.Ref, Key: act.Key{Iteration: t.Actions, Name: "plan-" + t.ID, Repeat: int(s.Seq)}, LimitMs: r.charter.Limits.Executing.D().Milliseconds()},
-		Steward: s.Steward, Ledger: s.Ledger, Charter: r.charter, Task: t.ID, Note: j.Note, Tier: t.PersonsTier(), CostUSD: j.Cap, Claims: steward.Claims(s, r.charter, t.ID),
-	}
+	in := r.planning(j)
+	in.Claims = steward.Claims(r.State(), r.charter, j.Task)
 	var out act.TaskPlanned
-	err := r.act(ctx, j, act.PlanTaskName, "plan "+t.ID, in, &out)
+	err := r.act(ctx, j, act.PlanTaskName, "plan "+j.Task, in, &out)
 	var stop *stopped
 	switch {
 	case errors.As(err, &stop):
@@ -123,6 +119,32 @@ func (r *run) plan(ctx workflow.Context, j steward.Job) error {
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	return r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterPlan(s, r.charter, j, out) })
+}
+
+// planning is what planning or assessing a task is asked with.
+func (r *run) planning(j steward.Job) act.PlanTask {
+	s := r.State()
+	t := s.Find(j.Task)
+	return act.PlanTask{
+		Step:    act.Step{Ref: r.opened.Ref, Key: act.Key{Iteration: t.Actions, Name: string(j.Do) + "-" + t.ID, Repeat: int(s.Seq)}, LimitMs: r.charter.Limits.Executing.D().Milliseconds()},
+		Steward: s.Steward, Ledger: s.Ledger, Charter: r.charter, Task: t.ID, Note: j.Note, Tier: t.PersonsTier(), CostUSD: j.Cap,
+	}
+}
+
+// assess has the plan of a task assessed once more (S12).
+func (r *run) assess(ctx workflow.Context, j steward.Job) error {
+	in := r.planning(j)
+	in.Again = j.Plan
+	var out act.TaskPlanned
+	err := r.act(ctx, j, act.PlanTaskName, "assess the plan of "+j.Task+" once more", in, &out)
+	var stop *stopped
+	switch {
+	case errors.As(err, &stop) || ctx.Err() != nil:
+		return nil
+	case err != nil:
+		out.Problems = append(out.Problems, "its risk could not be assessed: "+notices.Plain(err))
+	}
+	return r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterAssess(s, r.charter, j, out) })
 }
 
 // begin starts the loop of a step, or adopts the one that there is already: a loop of this step and plan
@@ -256,6 +278,11 @@ func (r *run) tell(ctx workflow.Context, j steward.Job) error {
 	err := workflow.SignalExternalWorkflow(ctx, j.Loop, "", j.Message, m).Get(ctx, nil)
 	if err != nil {
 		workflow.GetLogger(ctx).Warn("a loop could not be told", "loop", j.Loop, "message", j.Message, "error", err)
+	} else if r.State().Asks(j.Loop) && j.Message == loop.MessagePause && workflow.GetVersion(ctx, "asked", workflow.DefaultVersion, 1) > workflow.DefaultVersion {
+		// It gives up its place, unless somebody has answered it just before: then it runs until it pauses.
+		if err := r.read(ctx, j.Loop); err != nil {
+			return err
+		}
 	}
 	if turn := r.follow(ctx, func(steward.State) []loop.Event { return steward.AfterTell(j) }); turn != nil {
 		return turn

@@ -33,7 +33,9 @@ type world struct {
 	specs   map[string]map[string]any
 	course  map[string]func(workflow.Context, string) task.ChildResult // what the loop of that ID does
 	reading map[string]act.ChildRead
-	planner func(context.Context, act.PlanTask) (act.TaskPlanned, error) // instead of plan
+
+	governance string                                                       // what the governance files are
+	planner    func(context.Context, act.PlanTask) (act.TaskPlanned, error) // instead of plan
 }
 
 const charterDoc = `{"kind":"steward","name":"crew","repo":{"path":"/src/shop"},
@@ -104,7 +106,7 @@ func (w *world) read(_ context.Context, in act.ReadChild) (act.ChildRead, error)
 }
 
 func (w *world) validate(context.Context, act.Validate) (act.Validated, error) {
-	return act.Validated{}, nil
+	return act.Validated{Governance: w.governance}, nil
 }
 
 // loop is a child: it does what the course says, and tells its steward of the end.
@@ -193,6 +195,64 @@ func TestS4_AStewardWaitsForAnApprovalOfExactlyThePlan(t *testing.T) {
 	r := w.run()
 	require.Equal(t, int64(2), r.Indicators.Done)
 	require.Equal(t, "ann", w.specs["crew-a-one"]["session"].(map[string]any)["approvedBy"])
+}
+
+func TestS12_GovernanceThatChangesBetweenTwoStepsIsAssessedBeforeTheSecond(t *testing.T) {
+	w := setUp(t)
+	w.governance = "first"
+	var again []string
+	w.planner = func(ctx context.Context, in act.PlanTask) (act.TaskPlanned, error) {
+		p, err := w.plan(ctx, in)
+		p.Plan.Steps = append(p.Plan.Steps, task.Step{ID: "two", Kind: "improve", After: []string{"one"}})
+		p.Governance = w.governance
+		if again = append(again, in.Again); in.Again != "" {
+			p.Tier, p.Governs = task.T1, true
+		}
+		return p, err
+	}
+	w.course["crew-a-one"] = func(ctx workflow.Context, id string) task.ChildResult {
+		_ = workflow.Sleep(ctx, 50*time.Minute)
+		return task.ChildResult{Status: "completed", Head: "h", Branch: "pawl/" + id}
+	}
+	w.submit(time.Second, `{"id":"a","body":"x"}`)
+	w.env.RegisterDelayedCallback(func() { w.governance = "second" }, 5*time.Minute)
+	w.env.RegisterDelayedCallback(func() {
+		require.Equal(t, []string{"", strings.Repeat("a", 64)}, again)
+		require.Equal(t, task.Waiting, w.state().Find("a").State)
+		require.NotContains(t, w.specs, "crew-a-two")
+	}, 2*time.Hour)
+	w.say(3*time.Hour, "approve", func() string { return fmt.Sprintf(`{"task":"a","hash":%q,"by":"ann"}`, w.state().Gates[0].Hash) })
+	require.Equal(t, int64(1), w.run().Indicators.Done)
+	require.Equal(t, "ann", w.specs["crew-a-two"]["session"].(map[string]any)["approvedBy"])
+}
+
+// A person's answer at a loop and the steward's message that its place is needed cross each other: the loop says
+// later that it was answered, and until it pauses it has its place.
+func TestALoopThatWasAnsweredJustNowKeepsItsPlaceUntilItPauses(t *testing.T) {
+	w := setUp(t)
+	runs := false
+	say := func(ctx workflow.Context, id, event string, g task.ChildGate) {
+		w.signal(ctx, task.ChildEvent{Loop: id, Event: event, Gate: &g})
+	}
+	w.course["crew-a-one"] = func(ctx workflow.Context, id string) task.ChildResult {
+		say(ctx, id, task.ChildAsks, task.ChildGate{ID: "question-1", Kind: "question"})
+		w.reading[id] = act.ChildRead{Found: true, Event: task.ChildEvent{Loop: id, Event: task.ChildStands, Result: &task.ChildResult{Status: "running"}}}
+		runs = true
+		_ = workflow.Sleep(ctx, 10*time.Minute)
+		runs = false
+		delete(w.reading, id)
+		say(ctx, id, task.ChildAsks, task.ChildGate{ID: "pause-1", Kind: "pause", By: loop.StewardName("crew")})
+		workflow.GetSignalChannel(ctx, loop.MessageContinue).Receive(ctx, nil)
+		say(ctx, id, task.ChildAnswered, task.ChildGate{ID: "pause-1", Kind: "pause"})
+		return task.ChildResult{Status: "completed"}
+	}
+	w.course["crew-b-one"] = func(ctx workflow.Context, id string) task.ChildResult {
+		require.False(t, runs, "one loop at a time")
+		return task.ChildResult{Status: "completed"}
+	}
+	w.submit(time.Second, `{"id":"a","body":"x"}`)
+	w.submit(2*time.Minute, `{"id":"b","body":"x"}`)
+	require.Equal(t, int64(2), w.run().Indicators.Done)
 }
 
 func TestNobodyAnsweringRemindsEscalatesAndGoesOnWaiting(t *testing.T) {

@@ -1,0 +1,94 @@
+package steward
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/loop"
+	"pawl/internal/task"
+)
+
+// twoSteps is a task of two steps, the first of which runs.
+func twoSteps(t *testing.T) *office {
+	o := open(t, limits())
+	o.emit(loop.Event{Type: loop.StewardOpened, Commit: "charter 1"}, loop.Event{Type: loop.StewardValidated, Governance: "rules 1"})
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3, task.Step{ID: "one", Kind: "deliver"}, task.Step{ID: "two", Kind: "improve", After: []string{"one"}})
+	o.settle()
+	require.Equal(t, "running", o.loops["s-a-one"])
+	require.Empty(t, o.assessed)
+	return o
+}
+
+func TestS12_AnAssessmentIsMadeOnceMoreWhenCharterOrGovernanceChange(t *testing.T) {
+	for name, changed := range map[string]loop.Event{
+		"charter":    {Type: loop.StewardOpened, Commit: "charter 2"},
+		"governance": {Type: loop.StewardValidated, Governance: "rules 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := twoSteps(t)
+			hash := o.s.Find("a").Plan.Hash
+			o.emit(changed)
+			o.end("s-a-one", "completed", "")
+			for _, j := range o.next(nil) {
+				require.NotEqual(t, Begin, j.Do, "no step is begun by an assessment of before")
+			}
+			o.tiers["a"] = task.T1
+			o.settle()
+			require.Equal(t, []string{"a"}, o.assessed)
+			require.Equal(t, 0, o.started["s-a-two"])
+			require.Equal(t, task.Waiting, o.s.Find("a").State)
+			require.Equal(t, GateTier, o.s.Gates[0].Kind)
+			require.Equal(t, hash, o.s.Gates[0].Hash, "it is the same plan")
+			o.answer("a", loop.MessageApprove, Message{Hash: hash, By: "me"})
+			o.settle()
+			require.Equal(t, 1, o.started["s-a-two"])
+			require.Equal(t, []string{"a"}, o.assessed, "once is enough")
+		})
+	}
+}
+
+func TestS12_AnApprovalHoldsForWhatItWasGivenFor(t *testing.T) {
+	o := twoSteps(t)
+	o.emit(loop.Event{Type: loop.StewardValidated, Governance: "rules 2"})
+	o.tiers["a"] = task.T2
+	o.settle()
+	o.answer("a", loop.MessageApprove, Message{Hash: o.s.Gates[0].Hash, By: "me"})
+	o.settle()
+	o.emit(loop.Event{Type: loop.StewardValidated, Governance: "rules 3"})
+	o.settle()
+	require.Equal(t, []string{"a", "a"}, o.assessed)
+	require.Equal(t, "me", o.s.Find("a").ApprovedBy, "nothing has come to it")
+	require.Empty(t, o.s.Gates)
+	o.emit(loop.Event{Type: loop.StewardValidated, Governance: "rules 4"})
+	o.tiers["a"] = task.T1
+	o.settle()
+	require.Empty(t, o.s.Find("a").ApprovedBy)
+	require.Equal(t, GateTier, o.s.Gates[0].Kind)
+}
+
+func TestS12_APlanThatIsNotValidAnyMoreIsAQuestion(t *testing.T) {
+	o := twoSteps(t)
+	o.emit(loop.Event{Type: loop.StewardOpened, Commit: "charter 2"})
+	o.problems = []string{"the step two: the command `x` may not be used"}
+	o.settle()
+	require.Equal(t, task.Waiting, o.s.Find("a").State)
+	require.Equal(t, loop.GateQuestion, o.s.Gates[0].Kind)
+	require.Contains(t, o.s.Gates[0].Summary, "not valid any more: the step two")
+	require.Equal(t, "paused", o.loops["s-a-one"])
+	o.answer("a", loop.MessageAnswer, Message{Choice: Cancel})
+	o.settle()
+	require.Equal(t, Cancelled, o.s.Find("a").Outcome)
+}
+
+// A person's word on the tier stays.
+func TestS12_ATierThatAPersonHasSetStays(t *testing.T) {
+	o := twoSteps(t)
+	o.answer("a", MessageSetTier, Message{Tier: task.T0})
+	o.emit(loop.Event{Type: loop.StewardOpened, Commit: "charter 2"})
+	o.tiers["a"] = task.T2
+	o.settle()
+	require.Equal(t, []string{"a"}, o.assessed)
+	require.Equal(t, task.T0, o.s.Find("a").Tier)
+	require.Empty(t, o.s.Gates)
+}
