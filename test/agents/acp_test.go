@@ -1,0 +1,49 @@
+package agents_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/test/world"
+)
+
+var acpAgent = world.Building("acpagent", "./test/agents/acpagent")
+
+// speaking is a world whose agent speaks the Agent Client Protocol.
+func speaking(t *testing.T, args ...string) *world.World {
+	t.Helper()
+	path, err := acpAgent()
+	require.NoError(t, err)
+	w := world.New(t, world.Raises)
+	delete(w.Spec, "agent")
+	w.Set(doc{"agent": doc{"use": "acp", "command": append([]string{path}, args...), "ideas": false}, "limits": doc{"iterations": 1}})
+	return w
+}
+
+func TestAnAgentThatSpeaksTheProtocolMakesAChange(t *testing.T) {
+	t.Parallel()
+	w := speaking(t).Set(doc{"approvals": doc{"tools": []string{"read", "edit"}}})
+	r := w.Run(0)
+	require.Equal(t, "raise the number by one", r.Result.Kept[0].Description)
+	require.Equal(t, 1, r.Result.Usage.ToolCalls)
+	require.Equal(t, "120", w.Show().Budget["tokens"].Used.String())
+}
+
+func TestA1_WhatTheContractDoesNotApproveIsDeniedToAnAgentThatAsks(t *testing.T) {
+	t.Parallel()
+	w := speaking(t).Set(doc{"approvals": doc{"tools": []string{"read"}}})
+	w.Run(3)
+	require.Contains(t, w.LastRow().Description(), "no-change")
+	s := w.Pawl("log", w.Loop)
+	require.Contains(t, s.Out, "edit", "the tool that was denied")
+}
+
+func TestA2_ATurnOfAnAgentIsCancelledAtItsLastToolCallAndItsTokensCount(t *testing.T) {
+	t.Parallel()
+	w := speaking(t, "endless").Set(doc{"limits": doc{"toolCalls": 2}})
+	r := w.Run(6)
+	require.Equal(t, "BUDGET_EXHAUSTED", r.Result.ErrorCode)
+	require.GreaterOrEqual(t, r.Result.Usage.ToolCalls, 3)
+	require.Equal(t, "120", w.Show().Budget["tokens"].Used.String(), "it says what it used when its turn is cancelled")
+}
