@@ -91,9 +91,9 @@ func (ws *loopWorkspace) uncounted(s spec.Spec) error {
 		return err
 	}
 	for _, own := range agentsOf(s) {
-		a, _ := stream.Lookup(own.Use)
-		if _, why := ws.routeOf(own, s.Sandbox.Agents, inherited); why != "" && toMeter(a.Program) {
-			return unkept(a.Program, why)
+		p, _ := own.Row()
+		if _, why := ws.routeOf(own, s.Sandbox.Agents, inherited); why != "" && toMeter(p) {
+			return unkept(p, why)
 		}
 	}
 	return nil

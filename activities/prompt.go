@@ -201,8 +201,9 @@ func (e *exchange) instruct(adapter stream.Adapter, call stream.Call, c *proc.Co
 		"PAWL_PROMPT=" + e.promptFile(), "PAWL_RESULT=" + e.resultFile(),
 	}))
 	route, why := e.ws.direction(programs, own, c.Env)
-	if _, kept := call.Budget[loop.Tokens]; kept && toMeter(adapter.Program) && why != "" {
-		return unkept(adapter.Program, why)
+	row, _ := call.Agent.Row()
+	if _, kept := call.Budget[loop.Tokens]; kept && toMeter(row) && why != "" {
+		return unkept(row, why)
 	}
 	for _, arg := range route.Args {
 		call.Agent.Args = append(slices.Clone(call.Agent.Args), strings.ReplaceAll(arg, "{base}", "http://"+meter.Address))

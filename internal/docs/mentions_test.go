@@ -178,6 +178,7 @@ func TestEveryAgentProgramIsDocumented(t *testing.T) {
 		}
 		row := regexp.MustCompile(fmt.Sprintf("(?m)^\\| `%s` \\|[^|]*\\| %s \\|", a.Name, regexp.QuoteMeta(version)))
 		require.Regexp(t, row, page(t, "agents.md"), "docs/agents.md has no row for %s, version %s", a.Name, version)
+		require.Regexp(t, "(?m)^\\| `agent.use` \\|.*`"+use+"`", page(t, "spec.md"), "docs/spec.md: agent.use can be %s", use)
 	}
 }
 

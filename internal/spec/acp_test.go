@@ -21,6 +21,8 @@ func TestA2_BudgetsOfAgentsByTheProtocolAreKeptOrRefused(t *testing.T) {
 		`"agent":{"use":"acp","command":["gemini","--acp"]},"limits":{"costUSD":1}`:                           "limits.costUSD: can't be kept",
 		`"agent":{"use":"acp","command":["claude-agent-acp"]},"limits":{"costUSD":1}`:                         "",
 		`"agent":{"use":"acp","command":["codex-acp"]},"limits":{"tokens":1000}`:                              "",
+		`"agent":{"use":"acp","command":["gemini","--acp"]},"limits":{"tokens":1000}`:                         "",
+		`"agent":{"use":"acp","command":["gemini","--acp"],"meter":"off"},"limits":{"tokens":1000}`:           "limits.tokens: can't be kept, since acp",
 		`"agent":{"use":"acp","command":["nobody"]},"limits":{"tokens":1000}`:                                 "limits.tokens: can't be kept",
 		`"agent":{"use":"command","command":"claude -p","roles":{}},"sandbox":{"agents":["claude","gemini"]}`: "",
 		`"agent":{"use":"command","command":"x"},"sandbox":{"agents":["nobody"]}`:                             "sandbox.agents[0]: is \"nobody\"; want: one of claude, codex, gemini, opencode, pi, qwen",

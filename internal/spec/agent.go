@@ -124,11 +124,14 @@ func (a Agent) behind() (program.Program, bool) {
 	return program.OfACP(slices.Concat(a.Command.Args(), a.Args))
 }
 
-// row is that of the table for agent.use, with what is known of the agent behind the Agent Client Protocol.
-func (a Agent) row() (p program.Program, known bool) {
+// Row is that of the table for agent.use, with what is known of the agent behind the Agent Client Protocol.
+func (a Agent) Row() (p program.Program, known bool) {
 	p, known = program.Lookup(a.Use)
 	if of, is := a.behind(); is && a.Use == program.ACP {
 		p.Tokens, p.Cost, p.Vendor, p.NamesVendor = of.ByACP.Tokens, of.ByACP.Cost, of.Vendor, of.NamesVendor
+		if len(of.Metering.Args) == 0 { // else its own arguments lead it to the meter, and not those of the protocol's program
+			p.Metering = of.Metering
+		}
 	}
 	return p, known
 }

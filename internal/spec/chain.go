@@ -75,7 +75,7 @@ func (a Agent) Maker() string {
 	if a.Vendor != "" {
 		return strings.ToLower(a.Vendor)
 	}
-	p, _ := a.row()
+	p, _ := a.Row()
 	if vendor, _, named := strings.Cut(a.Model, "/"); p.NamesVendor && named && slices.Contains(providers, vendor) {
 		return vendor
 	}

@@ -282,7 +282,7 @@ func (s Spec) Kept() error {
 		return nil
 	}
 	for _, a := range s.Agent.All() {
-		p, known := a.row()
+		p, known := a.Row()
 		if !known || !p.Use || p.Tokens {
 			continue
 		}
@@ -306,7 +306,7 @@ func (a Agent) check(key string, tools []string, capped bool, add func(key, what
 			add(key, "contains a NUL byte", "text")
 		}
 	}
-	p, built := a.row()
+	p, built := a.Row()
 	if !built || !p.Use {
 		add(key+".use", "is "+Show(a.Use), "one of "+strings.Join(program.Uses(), ", "))
 		return

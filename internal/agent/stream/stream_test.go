@@ -317,3 +317,25 @@ func FuzzStream(f *testing.F) {
 		}
 	})
 }
+
+// TestEveryAgentHasARecordedStream wants of each program that agent.use names one real call that went well: its tool calls
+// and tokens are counted, and it says something.
+func TestEveryAgentHasARecordedStream(t *testing.T) {
+	for _, use := range program.Uses() {
+		a, _ := stream.Lookup(use)
+		if !a.Streams() || use == program.ACP { // whose recorded turns are in internal/acp
+			continue
+		}
+		files, err := filepath.Glob(filepath.Join("testdata", use+"-[0-9]*.jsonl"))
+		require.NoError(t, err)
+		well := slices.ContainsFunc(files, func(file string) bool {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			s := a.Stream()
+			s.Feed(text)
+			end, u := s.End(), s.Usage()
+			return s.Begun() && s.Ended() && end.Failure == "" && end.Text != "" && u.ToolCalls > 0 && u.InputTokens > 0 && u.OutputTokens > 0
+		})
+		require.True(t, well, "no recorded stream testdata/%s-VERSION.jsonl is that of a call that used a tool and went well", use)
+	}
+}
