@@ -22,7 +22,6 @@ func speaking(t *testing.T, args ...string) *world.World {
 }
 
 func TestAnAgentThatSpeaksTheProtocolMakesAChange(t *testing.T) {
-	t.Parallel()
 	w := speaking(t).Set(doc{"approvals": doc{"tools": []string{"read", "edit"}}})
 	r := w.Run(0)
 	require.Equal(t, "raise the number by one", r.Result.Kept[0].Description)
@@ -31,7 +30,6 @@ func TestAnAgentThatSpeaksTheProtocolMakesAChange(t *testing.T) {
 }
 
 func TestA1_WhatTheContractDoesNotApproveIsDeniedToAnAgentThatAsks(t *testing.T) {
-	t.Parallel()
 	w := speaking(t).Set(doc{"approvals": doc{"tools": []string{"read"}}})
 	w.Run(3)
 	require.Contains(t, w.LastRow().Description(), "no-change")
@@ -40,7 +38,6 @@ func TestA1_WhatTheContractDoesNotApproveIsDeniedToAnAgentThatAsks(t *testing.T)
 }
 
 func TestA2_ATurnOfAnAgentIsCancelledAtItsLastToolCallAndItsTokensCount(t *testing.T) {
-	t.Parallel()
 	w := speaking(t, "endless").Set(doc{"limits": doc{"toolCalls": 2}})
 	r := w.Run(6)
 	require.Equal(t, "BUDGET_EXHAUSTED", r.Result.ErrorCode)
