@@ -184,11 +184,11 @@ type claudeLine struct {
 	Parent    string `json:"parent_tool_use_id"`
 
 	// Of what its provider answers instead of work: while it asks again, and in the end.
-	ErrorStatus int    `json:"error_status"`
-	RetryMs     int64  `json:"retry_delay_ms"`
-	Error       string `json:"error"`
-	APIStatus   int    `json:"api_error_status"`
-	APIError    bool   `json:"is_api_error_message"`
+	ErrorStatus int   `json:"error_status"`
+	RetryMs     int64 `json:"retry_delay_ms"`
+	Error       words `json:"error"`
+	APIStatus   int   `json:"api_error_status"`
+	APIError    bool  `json:"is_api_error_message"`
 
 	// Of a helper's progress.
 	Task     string `json:"task_id"`
@@ -224,6 +224,22 @@ type claudeLine struct {
 		ResetsAt int64  `json:"resetsAt"`
 		Type     string `json:"rateLimitType"`
 	} `json:"rate_limit_info"`
+}
+
+// words are a text, or an object with a message, as Qwen Code has it.
+type words string
+
+// UnmarshalJSON takes either; what is neither says nothing.
+func (w *words) UnmarshalJSON(raw []byte) error {
+	var text string
+	var object struct {
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(raw, &text) != nil && json.Unmarshal(raw, &object) == nil {
+		text = object.Message
+	}
+	*w = words(text)
+	return nil
 }
 
 type claudeMessage struct {
@@ -459,11 +475,11 @@ func (c *claude) block(parent string, b claudeBlock, events []Event) []Event {
 // retry is what its provider answered for which it asks again.
 func (l claudeLine) retry() *outcome.Refusal {
 	r := &outcome.Refusal{
-		Class: outcome.ByStatus(l.ErrorStatus), Status: l.ErrorStatus, Said: strings.TrimSpace(strconv.Itoa(l.ErrorStatus) + " " + evidence.Description(l.Error)),
+		Class: outcome.ByStatus(l.ErrorStatus), Status: l.ErrorStatus, Said: strings.TrimSpace(strconv.Itoa(l.ErrorStatus) + " " + evidence.Description(string(l.Error))),
 	}
 	switch {
 	case l.ErrorStatus == 0: // it was not reached
-		r.Class, r.Said = outcome.ProviderDown, cmp.Or(evidence.Description(l.Error), "the provider was not reached")
+		r.Class, r.Said = outcome.ProviderDown, cmp.Or(evidence.Description(string(l.Error)), "the provider was not reached")
 	case r.Class == outcome.RateLimited:
 		r.After = time.Duration(min(count(l.RetryMs), int64(maxRetry/time.Millisecond))) * time.Millisecond
 	case r.Class == "":
@@ -493,7 +509,7 @@ func (l claudeLine) refused() *outcome.Refusal {
 		r.Status = l.APIStatus
 		return r
 	}
-	return &outcome.Refusal{Class: class, Status: l.APIStatus, Said: cmp.Or(evidence.Description(said), evidence.Description(l.Error))}
+	return &outcome.Refusal{Class: class, Status: l.APIStatus, Said: cmp.Or(evidence.Description(said), evidence.Description(string(l.Error)))}
 }
 
 // text is what a message says.
@@ -556,7 +572,7 @@ func (l claudeLine) end() *End {
 		e.Exhausted = loop.CostUSD
 		e.Failure = "it reached its budget"
 	case l.IsError || l.Subtype != "success":
-		said := l.Result
+		said := cmp.Or(l.Result, string(l.Error))
 		if said == "" && len(l.Errors) > 0 {
 			said = fmt.Sprint(l.Errors[0])
 		}
