@@ -159,6 +159,9 @@ you approve it.
 Where tests or settings are what is to change, name them in ` + "`scope`" + `: ` + "`tests/**`, `**/*_test.go`, `pyproject.toml`" + `. A glob that only
 happens to match them, such as ` + "`**` or `src/**`" + `, leaves them sealed.
 
+Where a runner is told other names for its tests, those are sealed too: by ` + "`-p`" + ` for unittest, by ` + "`python_files`" + ` for pytest (in its
+settings, or with ` + "`-o`" + `), by ` + "`testMatch`" + ` for jest. No runner is started to list its tests.
+
 No list is complete ([why it is as it is](decisions/0015-sealed-means-the-evaluator.md)). What a program runs by itself is not found, nor what stands in a string or is put together: name it in ` + "`protect`" + `. No wall
 stops code that is measured from lying about itself while it runs inside of the test or the benchmark: read the diff.
 

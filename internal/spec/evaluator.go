@@ -37,7 +37,7 @@ type evaluator struct {
 const (
 	pythonTests = "test_*.py *_test.py"
 	jsTests     = "*.test.* *.spec.* __tests__/** /test/** /tests/**"
-	someTests   = jsTests + " " + pythonTests + " *_test.go /spec/** /t/** src/test/**"
+	someTests   = jsTests + " " + pythonTests + " *_test.go test*.c *_test.c *_test.cc *_test.cpp /spec/** /t/** src/test/**"
 
 	pytestSettings = "conftest.py pytest.ini .pytest.ini pytest.toml .pytest.toml tox.ini setup.cfg pyproject.toml"
 	npmSettings    = ".npmrc .yarnrc .yarnrc.yml .yarn/** .pnpmfile.cjs bunfig.toml " + jsSettings
@@ -140,8 +140,12 @@ func (r *refs) evaluator(dir, name string, args []word) {
 	for _, glob := range strings.Fields(e.absent) {
 		r.around(dir, glob, Group{New: true})
 	}
-	if r.judges && e.tests != "" && tested(name, e.subs, args) && !r.given(dir, name, args) {
-		for _, glob := range strings.Fields(e.tests) {
+	if !r.judges || e.tests == "" || !tested(name, e.subs, args) {
+		return
+	}
+	tests := append(strings.Fields(e.tests), r.patterns(dir, name, args)...)
+	if !r.given(dir, name, tests, args) {
+		for _, glob := range tests {
 			if here, only := strings.CutPrefix(glob, "/"); only {
 				glob = here
 			} else {
@@ -182,9 +186,9 @@ func tested(name, subs string, args []word) bool {
 	return slices.ContainsFunc(plain[:min(2, len(plain))], func(word string) bool { return contains(subs, word) }) // cargo +nightly test
 }
 
-// given seals the files and folders that a program is given to find its tests in, and reports whether
-// there are any.
-func (r *refs) given(dir, name string, args []word) (some bool) {
+// given seals the files and folders that a program is given to find its tests in, by the globs that they have, and
+// reports whether there are any.
+func (r *refs) given(dir, name string, tests []string, args []word) (some bool) {
 	for i, w := range args {
 		file, _, _ := strings.Cut(w.path, "::")
 		if name == "unittest" && !strings.Contains(file, "/") { // by its module, and perhaps class and method
@@ -202,7 +206,7 @@ func (r *refs) given(dir, name string, args []word) (some bool) {
 		case i > 0 && contains("-C --rootdir --prefix --cwd --project-dir", args[i-1].text):
 		case name == "go" && (strings.HasPrefix(file, ".") || path.IsAbs(file)):
 			some = true
-			for _, glob := range strings.Fields(evaluators[name].tests) {
+			for _, glob := range tests {
 				if all {
 					glob = "**/" + glob
 				}
@@ -214,11 +218,11 @@ func (r *refs) given(dir, name string, args []word) (some bool) {
 			r.group("", escapeGlob(at), Group{There: true})
 		case at != "." && r.folder(at):
 			some = true
-			globs := "**"
+			globs := []string{"**"}
 			if !testFolder.MatchString(at) { // what is tested is in it too
-				globs = evaluators[name].tests
+				globs = tests
 			}
-			for _, glob := range strings.Fields(globs) {
+			for _, glob := range globs {
 				r.group(at, "**/"+strings.TrimPrefix(glob, "/"), Group{There: true})
 			}
 			if name == "unittest" {

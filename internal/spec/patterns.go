@@ -1,0 +1,76 @@
+package spec
+
+import (
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// own says how a program is told by which names it finds its tests, where those are not the usual ones: options, and
+// what stands for that in its settings.
+type own struct {
+	options string
+	files   string // in the folder in which it runs, or at the root
+	setting *regexp.Regexp
+}
+
+var (
+	pythonFiles = own{"", "pytest.ini .pytest.ini pyproject.toml tox.ini setup.cfg", regexp.MustCompile(`(?m)^[ \t]*python_files[ \t]*=[ \t]*(\[[^\]]*\]|.*(?:\n[ \t]+[^\n=\[]+$)*)`)}
+	testMatch   = own{"--testMatch", "package.json jest.config.js jest.config.cjs jest.config.mjs jest.config.ts jest.config.json", regexp.MustCompile(`"?\btestMatch"?\s*:\s*(\[[^\]]*\])`)}
+
+	owns = map[string]own{
+		"unittest": {options: "-p --pattern"}, "pytest": pythonFiles, "py.test": pythonFiles, "tox": pythonFiles, "nox": pythonFiles, "jest": testMatch,
+	}
+
+	// pattern is one of a list, with or without quotes.
+	pattern = regexp.MustCompile(`[^\s,"'\[\]]+`)
+	// override is how pytest is told a setting on its command line.
+	override = regexp.MustCompile(`^(?:-o|--override-ini=)?python_files=(.*)$`)
+)
+
+// patterns are the globs by which a program finds its tests besides those of the table. One that would be every file is
+// left out: nothing could change then.
+func (r *refs) patterns(dir, name string, args []word) (globs []string) {
+	o, has := owns[name]
+	if !has {
+		return nil
+	}
+	var told []string
+	for i, w := range args {
+		option, value, joined := strings.Cut(w.text, "=")
+		switch {
+		case joined && contains(o.options, option):
+			told = append(told, value)
+		case i > 0 && contains(o.options, args[i-1].text):
+			told = append(told, w.text)
+		case o.setting == pythonFiles.setting:
+			if m := override.FindStringSubmatch(w.text); m != nil {
+				told = append(told, m[1])
+			}
+		}
+	}
+	for _, file := range strings.Fields(o.files) {
+		for _, at := range []string{r.relative(resolve(dir, file)), file} {
+			if r.text == nil || !r.exists[at] {
+				continue
+			}
+			for _, m := range o.setting.FindAllStringSubmatch(r.text(at), -1) {
+				told = append(told, m[1])
+			}
+			break
+		}
+	}
+	for _, list := range told {
+		for _, glob := range pattern.FindAllString(list, -1) {
+			glob = strings.TrimPrefix(strings.TrimPrefix(glob, "<rootDir>/"), "**/")
+			every := strings.Trim(strings.TrimSuffix(path.Base(glob), path.Ext(glob)), "*") == ""
+			if strings.ContainsAny(glob, "()!\\") || every && !testFolder.MatchString(path.Dir(glob)) || !doublestar.ValidatePattern(glob) {
+				continue
+			}
+			globs = append(globs, glob)
+		}
+	}
+	return globs
+}
