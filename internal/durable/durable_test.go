@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -131,6 +133,44 @@ func TestAnEmptyOrDamagedRecordIsTorn(t *testing.T) {
 	}
 	require.ErrorContains(t, durable.WriteJSON(path, func() {}), "encoding record.json")
 	require.ErrorAs(t, durable.WriteJSON(path, func() {}), new(*json.UnsupportedTypeError))
+}
+
+// A byte that changes on the disk and leaves a document is noticed as well, wherever it is but in the checksum's own name.
+func TestARecordWithAnotherByteIsTorn(t *testing.T) {
+	type record struct {
+		Path string
+		N    []int
+		Of   map[string]string
+	}
+	want := record{"/a/b", []int{1, 23}, map[string]string{"sha256": "x"}}
+	for name, write := range map[string]func(string, any) error{"indented": durable.WriteJSON, "cached": durable.CacheJSON} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "record.json")
+			require.NoError(t, write(path, want))
+			whole := content(t, path)
+			require.True(t, json.Valid([]byte(whole)), whole)
+			own := strings.LastIndex(whole, `"sha256"`)
+			for i := range whole {
+				damaged := []byte(whole)
+				damaged[i] ^= 1
+				require.NoError(t, os.WriteFile(path, damaged, 0o600))
+				var got record
+				if err := durable.ReadJSON(path, &got); err == nil {
+					require.Equal(t, want, got, "%s", damaged)
+					require.True(t, i >= own-4, "%s", damaged)
+				} else {
+					require.ErrorIs(t, err, durable.ErrTorn)
+				}
+			}
+		})
+	}
+	for _, plain := range []any{"text", 7, []int{1}, struct{}{}, map[string]string{}, map[string]string{"a": "b"}} {
+		path := filepath.Join(t.TempDir(), "plain")
+		require.NoError(t, durable.WriteJSON(path, plain))
+		got := reflect.New(reflect.TypeOf(plain))
+		require.NoError(t, durable.ReadJSON(path, got.Interface()))
+		require.Equal(t, plain, got.Elem().Interface())
+	}
 }
 
 func TestARenamedFolderIsThere(t *testing.T) {

@@ -8,12 +8,17 @@
 package durable
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"syscall"
 )
 
@@ -103,16 +108,53 @@ func WriteJSON(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("encoding %s: %w", filepath.Base(path), err)
 	}
-	return WriteFile(path, append(b, '\n'), 0o600)
+	return WriteFile(path, append(summed(b), '\n'), 0o600)
 }
 
 // CacheJSON is WriteCache for a value.
 func CacheJSON(path string, v any) error {
-	b, err := json.Marshal(v)
+	b, err := Encode(v)
 	if err != nil {
 		return fmt.Errorf("encoding %s: %w", filepath.Base(path), err)
 	}
 	return WriteCache(path, b)
+}
+
+// Encode returns what CacheJSON writes.
+func Encode(v any) ([]byte, error) {
+	b, err := json.Marshal(v)
+	return summed(b), err
+}
+
+// sumOf is the checksum that a record ends with: of what it is without that.
+var sumOf = regexp.MustCompile(`,\s*"sha256":\s*"([0-9a-f]{64})"(\s*}\s*)$`)
+
+// summed adds its checksum to an object, so that a byte that changes on the disk is noticed. Anything else stays as it is.
+func summed(b []byte) []byte {
+	sum, form := sha256.Sum256(b), `,"sha256":"%x"}`
+	body, indented := bytes.CutSuffix(b, []byte("\n}"))
+	if indented {
+		form = ",\n  \"sha256\": \"%x\"\n}"
+	} else {
+		body = bytes.TrimSuffix(b, []byte("}"))
+	}
+	if len(body) < 2 || body[0] != '{' {
+		return b
+	}
+	return fmt.Appendf(slices.Clone(body), form, sum)
+}
+
+// verified is a record without its checksum. One that has none is taken as it is.
+func verified(b []byte) ([]byte, error) {
+	at := sumOf.FindSubmatchIndex(b)
+	if at == nil {
+		return b, nil
+	}
+	text := slices.Concat(b[:at[0]], bytes.TrimRight(b[at[4]:at[5]], "\n"))
+	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != string(b[at[2]:at[3]]) {
+		return nil, errors.New("its checksum is another one")
+	}
+	return text, nil
 }
 
 // ReadJSON reads what WriteJSON or CacheJSON wrote. It fails with fs.ErrNotExist or ErrTorn where that is not there.
@@ -121,7 +163,11 @@ func ReadJSON(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(b, v); err != nil {
+	text, err := verified(b)
+	if err == nil {
+		err = json.Unmarshal(text, v)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w: %w", path, ErrTorn, err)
 	}
 	return nil

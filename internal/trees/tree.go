@@ -10,7 +10,6 @@ package trees
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -75,7 +74,7 @@ func (t *Tree) loadState() treeState {
 }
 
 func (t *Tree) saveState(st treeState) error {
-	b, err := json.Marshal(st)
+	b, err := durable.Encode(st)
 	if err != nil {
 		return err
 	}

@@ -73,6 +73,18 @@ func garbled(pattern string) func(*damaged) {
 	}
 }
 
+// altered changes one letter, so that the file still is a document.
+func altered(pattern, after string) func(*damaged) {
+	return func(d *damaged) {
+		path := d.file(pattern)
+		b := []byte(world.ReadFile(path))
+		i := strings.Index(string(b), after)
+		require.Positive(d.T, i, "%s has no %s", path, after)
+		b[i+len(after)] ^= 1
+		require.NoError(d.T, os.WriteFile(path, b, 0o600))
+	}
+}
+
 // packs garbles the middle of every pack of the store.
 func packs(d *damaged) {
 	found, err := fs.Glob(os.DirFS(d.Home), filepath.Join("stores", "*.git", "objects", "pack", "*.pack"))
@@ -106,6 +118,7 @@ const (
 var damages = []damage{
 	{"workspace record emptied", emptied("LOOP/workspace.json"), false, ""},
 	{"workspace record garbled", garbled("LOOP/workspace.json"), false, ""},
+	{"workspace record altered", altered("LOOP/workspace.json", `"branch": "refs/heads/`), false, ""},
 	{"workspace record removed", removed("LOOP/workspace.json"), false, ""},
 	{"result of a step emptied", emptied("LOOP/steps/0001.1-verify/result.json"), false, ""},
 	{"environment garbled", garbled("LOOP/environment.json"), false, ""},
