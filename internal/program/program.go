@@ -84,7 +84,7 @@ type Settings struct {
 // Of returns the JSON that a loop's own copy has, of the user's; "" where that has none of the keys.
 func (s Settings) Of(text []byte) string {
 	var all map[string]any
-	if json.Unmarshal(text, &all) != nil {
+	if json.Unmarshal(uncommented(text), &all) != nil {
 		return ""
 	}
 	own := map[string]any{}
@@ -121,6 +121,9 @@ func (s Settings) Of(text []byte) string {
 	}
 	return string(b)
 }
+
+// opencodeKeys are those of its settings by which it finds its model.
+var opencodeKeys = []string{"provider", "model", "small_model", "enabled_providers", "disabled_providers"}
 
 // Table are the programs, those first that are looked for first.
 var Table = []Program{
@@ -162,7 +165,7 @@ var Table = []Program{
 			Looks: {"read_file", "read_many_files", "list_directory", "glob", "grep_search"}, Edits: {"replace", "write_file"},
 			Shell: {"run_shell_command", "list_background_processes", "read_background_output"}, Network: {"web_fetch", "google_web_search"}, Subagents: {"invoke_agent"},
 		}},
-		Writes: []string{".gemini"}, SignIn: []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json"},
+		Writes: []string{".gemini"}, SignIn: []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/gemini-credentials.json"},
 		Settings: []Settings{{".gemini/settings.json", []string{"security.auth", "selectedAuthType", "model"}}},
 		EnvFiles: []string{".env", ".gemini/.env"}, Pinned: []string{"GOOGLE_GEMINI_BASE_URL=https://generativelanguage.googleapis.com"},
 		Metering: Metering{
@@ -179,7 +182,7 @@ var Table = []Program{
 		}},
 		Writes:   []string{".config/opencode", ".local/share/opencode", ".local/state/opencode", ".cache/opencode"},
 		SignIn:   []string{".local/share/opencode/auth.json"},
-		Settings: []Settings{{".config/opencode/opencode.json", []string{"provider", "model", "small_model", "enabled_providers", "disabled_providers"}}},
+		Settings: []Settings{{".config/opencode/opencode.json", opencodeKeys}, {".config/opencode/opencode.jsonc", opencodeKeys}},
 		Leaves:   []string{"opencode.json"},
 	},
 	{

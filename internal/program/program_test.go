@@ -15,6 +15,9 @@ func TestOfAUsersSettingsALoopGetsTheSignInAlone(t *testing.T) {
 		"nothing of it is there":     {`{"hooks":{}}`, ""},
 		"it is something else there": {`{"security":7}`, ""},
 		"it is no JSON":              {`// mine`, ""},
+		"with comments in it":        {"// mine\n{\n  /* of\n work */ \"model\": {\"name\": \"a//b \\\" /* c\",}, // last\n}\n", `{"model":{"name":"a//b \" /* c"}}`},
+		"a comment without an end":   {`{"model":1} /* x`, `{"model":1}`},
+		"a text without an end":      {`{"model":"x\`, ""},
 		"it is a list":               {`[]`, ""},
 	} {
 		p, ok := program.Lookup(program.Gemini)

@@ -17,6 +17,7 @@ import (
 
 	"pawl/internal/egress"
 	"pawl/internal/proc"
+	"pawl/internal/program"
 	"pawl/internal/sandbox"
 )
 
@@ -622,5 +623,52 @@ func TestE6_AnAgentByNameHasAHomeOfTheLoopsOwn(t *testing.T) {
 			require.NoError(t, err)
 			require.Contains(t, string(text), "SessionStart", "the user's own settings are what they were")
 		})
+	}
+}
+
+// TestE6_EveryAgentByNameGetsItsSignInAlone has of every program whose sign-in is known all that a user may have of it.
+func TestE6_EveryAgentByNameGetsItsSignInAlone(t *testing.T) {
+	for name, m := range machines(t) {
+		for _, agent := range program.Signing() {
+			t.Run(name+"/"+agent, func(t *testing.T) {
+				own, _ := program.Lookup(agent)
+				p := newPlace(t, m)
+				put := func(name, text string) {
+					path := filepath.Join(p.home, name)
+					require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+					require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+				}
+				var checks []string
+				for _, folder := range own.Writes {
+					put(filepath.Join(folder, "history"), "of another project\n")
+					checks = append(checks, "! cat ~/"+folder+"/history", "mkdir -p ~/"+folder, "echo 1 >~/"+folder+"/planted", "echo 2 >~/"+folder+"/history")
+				}
+				for _, s := range own.Settings {
+					put(s.File, `{"hooks":"planted before","mcpServers":{"x":{}}}`)
+					checks = append(checks, "! grep -q hooks ~/"+s.File)
+				}
+				for _, file := range own.SignIn {
+					put(file, "sesame\n")
+					checks = append(checks, "grep -q sesame ~/"+file, "echo anew >~/"+file)
+				}
+				p.request.Argv, p.request.Agents = []string{"sh", "-c", agent + " -p hello"}, []string{agent} // as sandbox.agents has it
+				for i, check := range checks {
+					checks[i] = "( " + check + " ) || { echo 'this fails: " + check + "'; exit 1; }"
+				}
+				code, out := p.sh(strings.Join(checks, "\n"))
+				require.Zero(t, code, out)
+				for _, folder := range own.Writes {
+					require.NoFileExists(t, filepath.Join(p.home, folder, "planted"))
+					text, err := os.ReadFile(filepath.Join(p.home, folder, "history"))
+					require.NoError(t, err)
+					require.Equal(t, "of another project\n", string(text))
+				}
+				for _, file := range own.SignIn {
+					text, err := os.ReadFile(filepath.Join(p.home, file))
+					require.NoError(t, err)
+					require.Equal(t, "anew\n", string(text), "a sign-in that is renewed is the user's, too")
+				}
+			})
+		}
 	}
 }
