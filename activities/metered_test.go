@@ -38,7 +38,7 @@ for n in $(seq ${ASKS:-1}); do
 	answer=$(cat <&3); exec 3>&-
 	case $answer in *' 200 '*) ;; *) echo "${answer%%$'\r'*}" >&2; tail -f /dev/null;; esac
 done
-echo "$OPENAI_API_KEY" >work/a
+if [ -n "$KILLS" ] && mkdir "$KILLS" 2>/dev/null; then kill -9 ${VICTIM:-$PPID}; tail -f /dev/null; fi
 echo '{"type":"turn.completed","usage":{"input_tokens":'${TELLS:-1000}',"output_tokens":0}}'
 `
 
@@ -112,6 +112,24 @@ func TestA2_NoRequestPastTheBudgetIsSent(t *testing.T) {
 		require.Equal(t, int64(5), asked.Load(), r)
 		require.Equal(t, int64(500), out.Usage.InputTokens+out.Usage.OutputTokens, "what it used is known although it was ended")
 	}
+}
+
+// TestA2_WhatWasKilledIsCounted kills the program, of which the stream then tells nothing, and the supervisor with the meter
+// in it, after which the call is made again.
+func TestA2_WhatWasKilledIsCounted(t *testing.T) {
+	kills := filepath.Join(t.TempDir(), "killed")
+	l, _ := metered(t, fmt.Sprintf(`, "ASKS": "3", "KILLS": %q, "VICTIM": "$VICTIM"`, kills), `, "sandbox": {"use": "off"}`)
+	_, err := l.call(1, nil)
+	require.ErrorContains(t, err, "the supervisor died")
+	out, err := l.call(1, nil)
+	require.NoError(t, err)
+	require.Equal(t, int64(600), out.Usage.InputTokens+out.Usage.OutputTokens, "of both attempts")
+	require.NoError(t, os.Remove(kills))
+	t.Setenv("VICTIM", "0") // its own group
+	out, err = l.call(2, nil)
+	require.NoError(t, err)
+	require.Equal(t, "SIGKILL", out.Signal)
+	require.Equal(t, int64(300), out.Usage.InputTokens+out.Usage.OutputTokens)
 }
 
 // TestA2_StreamAndMeterAreCompared has programs that tell more, and less, than they asked for.
