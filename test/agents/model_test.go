@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	neturl "net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -105,7 +108,14 @@ const modelHost = "model.example"
 
 // leadsTo is a proxy, as companies have one, that knows one host: modelHost, which is the server at url.
 func leadsTo(t *testing.T, url string) string {
+	at, err := neturl.Parse(url)
+	require.NoError(t, err)
+	forward := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(at) }, ErrorLog: log.New(io.Discard, "", 0)}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Host == modelHost && r.Method != http.MethodConnect {
+			forward.ServeHTTP(w, r)
+			return
+		}
 		if r.Method != http.MethodConnect || r.Host != modelHost+":80" {
 			http.Error(w, "no such host", http.StatusBadGateway)
 			return
