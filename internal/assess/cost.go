@@ -60,11 +60,14 @@ func Compared(estimate task.Cost, actual evidence.Decimal) string {
 	}
 }
 
+// NeedTier is how the reason begins that is a tier.
+const NeedTier = "the tier is "
+
 // NeedsApproval returns why a person has to approve a task before it is begun, or goes on (S4): nil where
 // nobody has to. limit is limits.costUSD; an amount of exactly that is within it.
 func NeedsApproval(tier task.Tier, governs, production bool, estimate task.Cost, actual evidence.Decimal, limit *evidence.Decimal) (reasons []string) {
 	if tier != task.T0 && tier != task.T3 {
-		reasons = append(reasons, "the tier is "+string(tier))
+		reasons = append(reasons, NeedTier+string(tier))
 	}
 	if governs {
 		reasons = append(reasons, "governance files may change")

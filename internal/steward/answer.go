@@ -13,6 +13,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/shell"
 	"pawl/internal/spec"
 	"pawl/internal/task"
 )
@@ -34,7 +35,8 @@ func Answer(s State, c charter.Charter, name string, m Message) (govern.Reply, e
 	a := answering{at: s, charter: c, name: name, Message: m, id: id}
 	if id != "" {
 		if a.task = s.Find(id); a.task == nil {
-			return govern.Reply{}, fault.New(fault.LoopNotFound, "the steward %s has no task %q", s.Steward, loop.Clip(id, 80))
+			return govern.Reply{}, fault.New(fault.LoopNotFound, "the steward %s has no task %q", s.Steward, loop.Clip(id, 80)).
+				Advise("`" + shell.Join("pawl", "steward", "show", s.Steward) + "` lists those that it has.")
 		}
 		if a.task.Outcome != "" {
 			return govern.Reply{}, fault.New(fault.GateClosed, "the task %s is over (%s)", id, a.task.Outcome)

@@ -92,3 +92,22 @@ func TestS12_ATierThatAPersonHasSetStays(t *testing.T) {
 	require.Equal(t, task.T0, o.s.Find("a").Tier)
 	require.Empty(t, o.s.Gates)
 }
+
+func TestS4_ATierThatAPersonLowersNeedsNoApproval(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T2)
+	o.settle()
+	require.Equal(t, []string{"the tier is T2"}, o.s.Find("a").Plan.Needs)
+	o.answer("a", MessageSetTier, Message{Tier: task.T3})
+	require.Empty(t, o.s.Find("a").Plan.Needs)
+	o.answer("a", loop.MessageAnswer, Message{Choice: Intervene})
+	o.answer("a", loop.MessageContinue, Message{})
+	o.settle()
+	require.Equal(t, 1, o.started["s-a-one"], "and what waits is let go by a person")
+	require.Empty(t, o.s.Gates)
+}
+
+func TestATaskThatThereIsNotIsNamedWithTheCommandThatListsThem(t *testing.T) {
+	err := open(t, limits()).say(loop.MessagePause, Message{Task: id("nope")})
+	require.ErrorContains(t, err, "`pawl steward show s` lists those that it has")
+}

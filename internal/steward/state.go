@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"pawl/internal/assess"
 	"pawl/internal/detect"
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
@@ -125,7 +126,7 @@ func (t Task) PersonsTier() task.Tier {
 // needs are the reasons why a person has to approve the task's plan (S4), whether one has or not.
 func (t Task) needs() []string {
 	if len(t.Plan.Needs) == 0 && (t.Tier == task.T1 || t.Tier == task.T2) { // a person has said so since
-		return []string{"the tier is " + string(t.Tier)}
+		return []string{assess.NeedTier + string(t.Tier)}
 	}
 	return t.Plan.Needs
 }

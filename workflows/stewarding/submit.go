@@ -64,7 +64,8 @@ func Submit(ctx workflow.Context, input converter.RawValue) (*Submitted, error) 
 	m := steward.Message{By: in.By, Task: doc, Trigger: in.Trigger}
 	err = workflow.SignalExternalWorkflow(ctx, in.Steward, "", steward.MessageSubmit, m).Get(ctx, nil)
 	if err != nil {
-		return nil, wire.Encode(fault.New(fault.LoopNotFound, "there is no steward %s that runs", in.Steward), nil)
+		return nil, wire.Encode(fault.New(fault.LoopNotFound, "there is no steward %s that runs", in.Steward).
+			Advise("`pawl steward list` says which there are."), nil)
 	}
 	return &Submitted{in.Steward, t.ID}, nil
 }

@@ -1,0 +1,137 @@
+package steward
+
+import (
+	"cmp"
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+	"pawl/internal/task"
+	"slices"
+)
+
+// begun notes the loop that does a step. The task is interrupted no longer.
+func (t *Task) begun(e loop.Event) {
+	for i := range t.steps() {
+		if st := t.Steps[i]; st.ID == e.Step {
+			t.Steps[i] = Step{ID: st.ID, Loop: e.LoopID, Status: Running, Failed: st.Failed, Kept: st.Kept, KeptHead: st.KeptHead}
+			if cap, capped := e.Limits[loop.CostUSD]; capped {
+				t.Steps[i].Cap = &cap
+			}
+		}
+	}
+	t.Step = e.Step
+	if !slices.Contains(t.Loops, e.LoopID) {
+		t.Loops = append(slices.Clip(t.Loops), e.LoopID)
+	}
+}
+
+// acted counts an action.
+func (s *State) acted(t *Task, e loop.Event) {
+	a := *e.Action
+	t.Actions++
+	t.Window = t.Window.Add(a)
+	t.Log = last(append(slices.Clip(t.Log), a), KeepActions)
+	t.Cost, s.Usage = t.Cost.Add(spent(e)), s.Usage.Add(spent(e))
+	s.Indicators.Actions++
+	s.Indicators.ExecutingMs += a.ActiveMs
+	if a.Error != "" {
+		s.Indicators.Errors++
+	}
+	if a.Progress {
+		t.ProgressAt = e.Time
+	}
+	for i := range t.steps() {
+		st := &t.Steps[i]
+		if st.Loop == a.Loop {
+			st.Counted += a.ActiveMs
+		}
+		if st.ID != a.Step {
+			continue
+		}
+		switch {
+		case a.Milestone:
+			st.Status, t.Retries = Over, 0
+		case a.What == task.StepStarted:
+			st.Status, st.Loop = Pending, ""
+			if a.Outcome != task.RateLimited && a.Outcome != task.Spent {
+				t.Retries++
+				st.Failed++
+			}
+		}
+	}
+}
+
+// reported takes up where a child loop stands.
+func (s *State) reported(t *Task, e loop.Event) {
+	c := e.Child
+	ending := slices.Clone(t.Ending)
+	for i := range ending {
+		if st := &ending[i]; st.Loop == c.Loop && c.Result != nil {
+			more := c.Result.Usage.Sub(st.Usage)
+			st.Usage, t.Cost, s.Usage = c.Result.Usage, t.Cost.Add(more), s.Usage.Add(more)
+		}
+	}
+	if c.Event == task.ChildEnded {
+		ending = slices.DeleteFunc(ending, func(st Step) bool { return st.Loop == c.Loop })
+	}
+	if t.Ending = ending; len(ending) == 0 {
+		t.Ending = nil
+	}
+	for i := range t.steps() {
+		st := &t.Steps[i]
+		if st.Loop != c.Loop || st.Status == Over || st.Status == Pending {
+			continue
+		}
+		if c.Seq >= st.Seq {
+			st.Seq, st.Said = c.Seq, c.Event
+		}
+		if r := c.Result; r != nil {
+			st.Head, st.Branch = cmp.Or(r.Head, st.Head), cmp.Or(r.Branch, st.Branch)
+			more := r.Usage.Sub(st.Usage)
+			st.Usage, t.Cost, s.Usage = r.Usage, t.Cost.Add(more), s.Usage.Add(more)
+			t.Base = cmp.Or(t.Base, r.Base)
+			t.Head = cmp.Or(r.Head, t.Head)
+			if r.Proposal != nil {
+				t.Proposal = r.Proposal.Hash
+			}
+			if c.Event == task.ChildEnded && goesOn(r) && st.Branch != "" && t.made(*st) {
+				st.Kept, st.KeptHead = st.Branch, st.Head
+			}
+		}
+		switch c.Event {
+		case task.ChildAsks:
+			if s.pausedBySteward(*st, *c.Gate) {
+				st.Status = Paused // as it was told to
+				continue
+			}
+			st.Status, st.Asks = Asking, &WaitingFor{Loop: c.Loop, Gate: c.Gate.ID, Kind: c.Gate.Kind, What: c.Gate.Summary}
+			if w := t.WaitingFor; w != nil && w.Loop == "" {
+				continue // it waits for more than that
+			}
+			t.WaitingFor = st.Asks
+		case task.ChildAnswered, task.IterationEnded, task.ChildStands:
+			if c.Event == task.ChildStands && st.Status == Paused { // it was taken up again without its pause
+				st.Status, st.Told = Running, ""
+			}
+			if st.Status == Asking {
+				st.Status, st.Asks = Running, nil
+				if w := t.WaitingFor; w != nil && w.Loop == c.Loop {
+					t.WaitingFor = nil
+				}
+			}
+		}
+	}
+}
+
+// goesOn reports whether the next try of a step goes on from the work that a loop has kept: the loop ended for
+// want of money, time or a rate limit, or a person has halted it, and nobody has found fault with the work.
+func goesOn(r *task.ChildResult) bool {
+	return r.ErrorCode == string(fault.BudgetExhausted) || r.ErrorCode == string(fault.Cancelled) || r.RateLimit != nil
+}
+
+// made reports whether the loop of a step has come further than where it began.
+func (t *Task) made(st Step) bool {
+	if st.Head == "" || st.Head == t.Base || st.Head == st.KeptHead {
+		return false
+	}
+	return !slices.ContainsFunc(t.Steps, func(other Step) bool { return other.ID != st.ID && other.Head == st.Head })
+}

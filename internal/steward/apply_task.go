@@ -1,0 +1,251 @@
+package steward
+
+import (
+	"cmp"
+	"pawl/internal/assess"
+	"pawl/internal/detect"
+	"pawl/internal/loop"
+	"pawl/internal/task"
+	"slices"
+	"strings"
+	"time"
+)
+
+// applied applies an event to the task that it is about.
+func (s *State) applied(t *Task, e loop.Event) {
+	switch e.Type {
+	case loop.TaskStateChanged:
+		s.Indicators.Transitions++
+		t.State, t.Since, t.Window = e.To, e.Time, t.Window.Entered(e.To)
+		s.entered(t, e)
+	case loop.PlanMade:
+		t.Plan, t.ApprovedBy, t.Base, t.Interrupted = e.TaskPlan, "", "", ""
+		s.Governance = cmp.Or(e.TaskPlan.Governance, s.Governance)
+		t.Notes = t.Notes[min(int(e.Told), len(t.Notes)):] // the others came after the planner was asked
+		t.Cost = t.Cost.Add(spent(e))
+		s.Usage = s.Usage.Add(spent(e))
+	case loop.TierSet:
+		if p := e.TaskPlan; p != nil && t.Plan != nil { // it was assessed once more
+			s.Governance = cmp.Or(p.Governance, s.Governance)
+			before := t.needs()
+			if t.Plan = p; slices.ContainsFunc(p.Needs, func(need string) bool { return !slices.Contains(before, need) }) {
+				t.ApprovedBy = "" // nobody has approved it for that
+			}
+		}
+		t.Tier, t.TierBy, t.TierWhy = e.Tier, e.By, e.Reason
+		if p := t.Plan; p != nil && e.TaskPlan == nil && e.By == byPerson { // instead of the one that it was assessed with
+			anew := *p
+			anew.Needs = slices.DeleteFunc(slices.Clone(p.Needs), func(need string) bool { return strings.HasPrefix(need, assess.NeedTier) })
+			t.Plan = &anew
+		}
+	case loop.TaskPrioritized:
+		t.Priority = *e.Priority
+	case loop.GateOpened:
+		t.WaitingFor = &WaitingFor{Gate: e.Gate.ID, Kind: string(e.Gate.Kind), What: e.Gate.Summary}
+		if e.Gate.Kind == GateTier {
+			t.Stop = StopApproval
+		}
+	case loop.GateClosed:
+		t.WaitingFor = nil
+		s.answered(t, e)
+	case loop.ActionTaken:
+		s.acted(t, e)
+	case loop.StepBegun:
+		if e.Reason != "" { // nobody wants it any more
+			t.Ending, t.Loops = append(slices.Clip(t.Ending), Step{ID: e.Step, Loop: e.LoopID, Status: Running}), append(slices.Clip(t.Loops), e.LoopID)
+			break
+		}
+		t.begun(e)
+	case loop.MilestoneReached:
+		s.Indicators.Milestones++
+	case loop.ChildReported:
+		s.reported(t, e)
+	case loop.ChildTold:
+		t.Ending = slices.Clone(t.Ending)
+		for i := range t.Ending {
+			if t.Ending[i].Loop == e.LoopID {
+				t.Ending[i].Told = e.Message
+			}
+		}
+		for i := range t.steps() {
+			if st := &t.Steps[i]; st.Loop == e.LoopID {
+				st.Told = e.Message
+				if e.Message == loop.MessageContinue && st.Status == Paused {
+					st.Status, t.Interrupted = Running, ""
+				}
+			}
+		}
+		if e.Message == loop.MessageSteer && len(t.Notes) > 0 && t.Notes[0] == e.Note {
+			t.Notes = slices.Clone(t.Notes[1:])
+		}
+	case loop.TaskInterrupted:
+		if e.Usage == nil {
+			t.Interrupted = e.Reason
+		}
+		t.Cost, s.Usage = t.Cost.Add(spent(e)), s.Usage.Add(spent(e))
+	case loop.RateLimited:
+		t.Until = e.RateLimit.Until
+	case loop.RateLimitOver:
+		t.Until = time.Time{}
+	case loop.LoopWarned:
+		t.Window = t.Window.Told(*e.Finding)
+		t.Notes = append(slices.Clip(t.Notes), "This comes near a limit: "+e.Finding.Text+". Do something else than before.")
+	case loop.LoopDetected:
+		t.Tripped = e.Finding.Rule
+	case loop.MessageReceived:
+		messaged(t, e)
+	case loop.TaskEnded:
+		s.ended(t, e)
+	}
+}
+
+// steps returns the task's steps, as a list of its own that may be written to.
+func (t *Task) steps() []Step {
+	t.Steps = slices.Clone(t.Steps)
+	return t.Steps
+}
+
+func spent(e loop.Event) task.Usage {
+	if e.Usage == nil {
+		return task.Usage{}
+	}
+	return task.Usage{CostUSD: e.Usage.CostUSD, Tokens: e.Usage.InputTokens + e.Usage.OutputTokens, ActiveMs: e.Usage.ActiveMs, ToolCalls: int(e.Usage.ToolCalls)}
+}
+
+// entered is what a new state makes of a task: its plan becomes its steps, or is given up.
+func (s *State) entered(t *Task, e loop.Event) {
+	t.Stop = ""
+	switch e.To {
+	case task.Planning:
+		if t.Began.IsZero() {
+			t.Began = e.Time
+		}
+		if e.From != task.Idle && e.From != task.Planning {
+			t.giveUp()
+			t.Plan, t.ApprovedBy, t.Retries = nil, "", 0
+		}
+		t.WaitingFor = nil
+	case task.Executing:
+		if len(t.Steps) == 0 && t.Plan != nil {
+			for _, st := range t.Plan.Steps {
+				t.Steps = append(t.Steps, Step{ID: st.ID, Status: Pending})
+			}
+		}
+		t.WaitingFor = nil
+	case task.Waiting:
+		if e.Evidence == nil {
+			break
+		}
+		t.Stop = e.Evidence.Stop
+		if t.WaitingFor == nil && (t.Stop == "" || t.Stop == StopGuardrail) {
+			t.WaitingFor = t.asks()
+		}
+		if t.WaitingFor == nil {
+			t.WaitingFor = &WaitingFor{What: cmp.Or(e.Evidence.Reason, e.Evidence.Answer)}
+		}
+	case task.Idle:
+		t.WaitingFor = nil
+	}
+}
+
+// asks is what a loop of the task asks, nil for nothing.
+func (t Task) asks() *WaitingFor {
+	for _, st := range t.Steps {
+		if st.Status == Asking && st.Asks != nil {
+			return st.Asks
+		}
+	}
+	return nil
+}
+
+// giveUp leaves the task without steps. Loops of theirs that go on are to be ended.
+func (t *Task) giveUp() {
+	for _, st := range t.Steps {
+		if st.Loop != "" && st.Status != Over && st.Status != Pending {
+			t.Ending = append(slices.Clip(t.Ending), Step{ID: st.ID, Loop: st.Loop, Status: Running, Usage: st.Usage, Cap: st.Cap})
+		}
+	}
+	t.Steps, t.Step, t.Head, t.Proposal = nil, "", "", ""
+}
+
+// answered is what an answer to a gate of the task changes beside its state.
+func (s *State) answered(t *Task, e loop.Event) {
+	a := e.Answer
+	switch {
+	case a.Message == loop.MessageApprove && t.Plan != nil:
+		t.ApprovedBy = cmp.Or(a.By, "a person")
+	case a.Choice == Replan && t.Began.IsZero():
+		t.After = nil // it goes on without what it waited for
+	case a.Message == loop.MessageExtend:
+		if e.Limits != nil {
+			limit := e.Limits[loop.CostUSD]
+			t.CostLimit = &limit
+		}
+	case a.Choice == Continue || a.Choice == Replan:
+		t.restart()
+	}
+}
+
+// restart lets the rule that has stopped the task count from the beginning: a person has sent it on.
+func (t *Task) restart() {
+	if t.Tripped != "" {
+		t.Window, t.Retries, t.Tripped = t.Window.Continue(t.Tripped), 0, ""
+		for i := range t.steps() {
+			t.Steps[i].Failed = 0
+		}
+	}
+}
+
+// messaged is what a message does to the task that it names.
+func messaged(t *Task, e loop.Event) {
+	switch e.Message {
+	case MessageHold:
+		t.Held = true
+	case MessageResume:
+		t.Held = false
+	case loop.MessagePause:
+		t.Paused = true
+	case loop.MessageContinue:
+		t.Paused, t.Until = false, time.Time{}
+		t.restart()
+	case loop.MessageSteer:
+		t.Notes = last(append(slices.Clip(t.Notes), e.Note), KeepNotes)
+	case Intervene:
+		t.WaitingFor = &WaitingFor{Kind: Intervene, What: "a person has stepped in, until `continue`"}
+	}
+}
+
+// ended is the end of a task: it becomes small, and what waited for it may go on.
+func (s *State) ended(t *Task, e loop.Event) {
+	t.giveUp()
+	id := t.ID
+	t.Outcome, t.Reason, t.Ended, t.Proposal, t.Head = e.Outcome, e.Reason, e.Time, e.Commit, cmp.Or(e.Head, t.Head)
+	t.Window, t.Log, t.Notes, t.Interrupted, t.WaitingFor, t.Paused, t.Until = detect.Window{}, nil, nil, "", nil, false, time.Time{}
+	if t.Plan != nil {
+		small := *t.Plan
+		small.Steps = nil
+		t.Plan = &small
+	}
+	if e.Outcome == Done {
+		s.Indicators.Done++
+	} else {
+		s.Indicators.Cancelled++
+	}
+	s.Gates = slices.DeleteFunc(slices.Clone(s.Gates), func(g loop.Gate) bool { return g.Task == id })
+	s.Known = slices.Clone(s.Known)
+	for i := range s.Known {
+		if s.Known[i].Task == id {
+			s.Known[i].Done = e.Outcome == Done
+		}
+	}
+	for i := range s.Tasks { // it gives way to nobody any more
+		if s.Tasks[i].Interrupted == id && s.Tasks[i].State == task.Planning {
+			s.Tasks[i].Interrupted = ""
+		}
+	}
+	if e.Outcome == Done {
+		for i := range s.Tasks {
+			s.Tasks[i].After = without(s.Tasks[i].After, id)
+		}
+	}
+}

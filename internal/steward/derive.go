@@ -1,0 +1,110 @@
+package steward
+
+import (
+	"cmp"
+	"pawl/internal/loop"
+	"pawl/internal/task"
+	"slices"
+	"time"
+)
+
+// derive brings what follows from the tasks in step with them: the state of the active one, the queue,
+// the counts; and forgets the oldest tasks that are over.
+func (s *State) derive() {
+	over := 0
+	for _, t := range s.Tasks {
+		if t.Outcome != "" && len(t.Ending) == 0 {
+			over++
+		}
+	}
+	if forget := over - KeepEnded; forget > 0 {
+		s.Tasks = slices.DeleteFunc(s.Tasks, func(t Task) bool {
+			if t.Outcome == "" || len(t.Ending) > 0 || forget == 0 {
+				return false
+			}
+			forget--
+			return true
+		})
+	}
+	if n := len(s.Known) - s.alive() - KeepKnown; n > 0 {
+		s.Known = slices.DeleteFunc(slices.Clone(s.Known), func(k Known) bool {
+			if n == 0 || s.Find(k.Task) != nil {
+				return false
+			}
+			n--
+			return true
+		})
+	}
+	s.Queue = []string{}
+	s.State = task.Idle
+	longest := 0
+	for _, t := range s.inOrder() {
+		if t.Outcome != "" {
+			continue
+		}
+		switch t.State {
+		case task.Idle:
+			s.Queue = append(s.Queue, t.ID)
+		default:
+			if rank[t.State] > rank[s.State] && (t.Interrupted == "" || s.State == task.Idle) {
+				s.State = t.State
+			}
+		}
+		longest = max(longest, t.Window.Repeats())
+	}
+	s.Indicators.Repeats = int64(longest)
+	s.GatesCount, s.QueueCount = len(s.Gates), len(s.Queue)
+	switch {
+	case s.Status.Ended():
+	case s.Paused:
+		s.Status = loop.Paused
+	case s.State == task.Waiting:
+		s.Status = loop.Waiting
+	default:
+		s.Status = loop.Running
+	}
+}
+
+// rank is which task's state is that of the steward: one that works before one that waits.
+var rank = map[task.State]int{task.Waiting: 1, task.Planning: 2, task.Executing: 3}
+
+// alive counts the tasks that are not over, or not forgotten.
+func (s *State) alive() int { return 2 * len(s.Tasks) }
+
+// inOrder are the tasks in the order in which they get to work: the higher priority first, then those
+// that have begun, then as they came.
+func (s *State) inOrder() []*Task {
+	tasks := make([]*Task, len(s.Tasks))
+	for i := range s.Tasks {
+		tasks[i] = &s.Tasks[i]
+	}
+	slices.SortStableFunc(tasks, func(a, b *Task) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(began(a), began(b)))
+	})
+	return tasks
+}
+
+func began(t *Task) int64 {
+	if t.Began.IsZero() {
+		return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+	}
+	return t.Began.UnixMilli()
+}
+
+func without(list []string, what string) []string {
+	if !slices.Contains(list, what) {
+		return list
+	}
+	if len(list) == 1 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == what })
+}
+
+// last returns the last n of a list.
+func last[T any](list []T, n int) []T {
+	if len(list) > n {
+		return slices.Clone(list[len(list)-n:])
+	}
+	return list
+}
