@@ -38,6 +38,7 @@ type Program struct {
 	NamesVendor bool   // its models have their vendor in their names: anthropic/claude-sonnet-4-5
 
 	Version string   // the one that was measured; docs/agents.md says what
+	Package string   // the npm package that has it, which CI installs
 	Keys    []string // the variables with its own credentials. It gets them, as it gets no other secret
 	Login   string   // the command by which a person signs in, "" where the keys are the way
 	Env     []string // what it is told beside what the spec says; the spec's agent.env wins
@@ -129,7 +130,7 @@ var opencodeKeys = []string{"provider", "model", "small_model", "enabled_provide
 var Table = []Program{
 	{Name: Command, Use: true, Cost: true, Tokens: true},
 	{
-		Name: Claude, Use: true, Vendor: "anthropic", Cost: true, Tokens: true, Version: "2.1.329",
+		Name: Claude, Use: true, Vendor: "anthropic", Cost: true, Tokens: true, Version: "2.1.329", Package: "@anthropic-ai/claude-code",
 		Tools: Tools{By: "--tools, --allowedTools, --disallowedTools", Patterns: true, Own: true, Has: map[Class][]string{
 			Looks: {"Read", "Glob", "Grep", "LS", "TodoWrite"}, Edits: {"Edit", "Write", "NotebookEdit"}, Shell: {"Bash"},
 			Network: {"WebFetch", "WebSearch"}, Subagents: {"Agent", "Task", "Workflow", "ScheduleWakeup", "CronCreate"},
@@ -148,7 +149,7 @@ var Table = []Program{
 		},
 	},
 	{
-		Name: Codex, Use: true, Vendor: "openai", Version: "0.169.0", Keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, Login: "codex login",
+		Name: Codex, Use: true, Vendor: "openai", Version: "0.169.0", Package: "@openai/codex", Keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, Login: "codex login",
 		Tools: Tools{By: "its sandbox, web_search, features.multi_agent", Always: []Class{Looks, Shell}, Has: map[Class][]string{
 			Looks: {"exec_command"}, Edits: {"apply_patch"}, Shell: {"exec_command"}, Network: {"web_search"}, Subagents: {"multi_agent"},
 		}},
@@ -160,7 +161,7 @@ var Table = []Program{
 		},
 	},
 	{
-		Name: Gemini, Use: true, Vendor: "google", Version: "0.61.0", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Login: "gemini",
+		Name: Gemini, Use: true, Vendor: "google", Version: "0.61.0", Package: "@google/gemini-cli", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Login: "gemini",
 		Tools: Tools{By: "--approval-mode, --policy", Patterns: true, Has: map[Class][]string{
 			Looks: {"read_file", "read_many_files", "list_directory", "glob", "grep_search"}, Edits: {"replace", "write_file"},
 			Shell: {"run_shell_command", "list_background_processes", "read_background_output"}, Network: {"web_fetch", "google_web_search"}, Subagents: {"invoke_agent"},
@@ -175,7 +176,7 @@ var Table = []Program{
 		},
 	},
 	{
-		Name: OpenCode, Use: true, NamesVendor: true, Cost: true, Tokens: true, Version: "1.18.33", Login: "opencode auth login",
+		Name: OpenCode, Use: true, NamesVendor: true, Cost: true, Tokens: true, Version: "1.18.33", Package: "opencode-ai", Login: "opencode auth login",
 		Keys: []string{"OPENCODE_API_KEY"}, Env: []string{"OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1"},
 		Tools: Tools{By: "OPENCODE_PERMISSION", Patterns: true, Has: map[Class][]string{
 			Looks: {"read", "glob", "grep", "list", "lsp"}, Edits: {"edit"}, Shell: {"bash"}, Network: {"webfetch", "websearch"}, Subagents: {"task"},
@@ -186,14 +187,14 @@ var Table = []Program{
 		Leaves:   []string{"opencode.json"},
 	},
 	{
-		Name: Pi, Use: true, NamesVendor: true, Cost: true, Tokens: true, Version: "0.73.1", Login: "pi",
+		Name: Pi, Use: true, NamesVendor: true, Cost: true, Tokens: true, Version: "0.73.1", Package: "@mariozechner/pi-coding-agent", Login: "pi",
 		Keys: []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"}, Env: []string{"PI_OFFLINE=1", "PI_TELEMETRY=0"},
 		Tools:  Tools{By: "--tools", Own: true, Has: map[Class][]string{Looks: {"read", "grep", "find", "ls"}, Edits: {"edit", "write"}, Shell: {"bash"}}},
 		Writes: []string{".pi"}, SignIn: []string{".pi/agent/auth.json"},
 		Settings: []Settings{{".pi/agent/models.json", []string{"providers"}}, {".pi/agent/settings.json", []string{"defaultProvider", "defaultModel"}}},
 	},
 	{
-		Name: Qwen, Use: true, Tokens: true, Version: "0.24.4", Login: "qwen", Keys: []string{"OPENAI_API_KEY"},
+		Name: Qwen, Use: true, Tokens: true, Version: "0.24.4", Package: "@qwen-code/qwen-code", Login: "qwen", Keys: []string{"OPENAI_API_KEY"},
 		Tools: Tools{By: "--approval-mode, --exclude-tools", Has: map[Class][]string{
 			Looks: {"read_file", "read_many_files", "list_directory", "glob", "grep_search", "lsp"}, Edits: {"edit", "write_file", "notebook_edit"},
 			Shell: {"run_shell_command", "exec", "monitor"}, Network: {"web_fetch", "web_search"},

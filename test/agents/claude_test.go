@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/program"
 	"pawl/test/world"
 )
 
@@ -16,7 +17,8 @@ import (
 // reaches the real one: by name, through the sandbox's proxy, and that goes through the one of this network.
 func claudeWorld(t *testing.T, script func(request) answer) (*world.World, *model) {
 	t.Helper()
-	path := claudeCode(t)
+	p, _ := program.Lookup(program.Claude)
+	path, _ := installed(t, p)
 	m := newModel(t, script)
 	w := world.Alone(t, "")
 	delete(w.Spec, "agent")

@@ -10,8 +10,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	neturl "net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,25 +17,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"pawl/internal/agent/stream"
-	"pawl/internal/program"
-	"pawl/test/world"
 )
-
-// claudeCode is the real program, in the version that the adapter was measured with; .ci/claude
-// puts it there.
-func claudeCode(t *testing.T) string {
-	t.Helper()
-	a, _ := stream.Lookup(program.Claude)
-	cache, err := os.UserCacheDir()
-	require.NoError(t, err)
-	path := filepath.Join(cache, "pawl-test", "claude-code-"+a.Version, "node_modules", ".bin", "claude")
-	if _, err := os.Stat(path); err != nil {
-		world.Lacks(t, "Claude Code "+a.Version+" is not there; .ci/claude installs it")
-	}
-	return path
-}
 
 // model is a model server: it speaks the Messages API on loopback and says what a script says.
 // Each answer costs 1200 tokens in and 80 out.

@@ -1,0 +1,73 @@
+package docs_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/program"
+)
+
+// cases are those of test/agents/matrix_test.go, as people read them. Each of its results is in one of them.
+var cases = []struct{ key, says string }{
+	{"version", "version"},
+	{"improve", "a change in the sandbox, in a hostile repository"},
+	{"calls", "tool calls"},
+	{"tokens in", "tokens in, cached ones too"},
+	{"tokens out", "tokens out, thinking too"},
+	{"repository's settings", "hooks, servers, plugins, `.env` of the repository"},
+	{"planted settings", "what its shell writes to its settings"},
+	{"401", "401"},
+	{"limit", "a usage limit that ends in 30 minutes"},
+	{"cut", "an answer is cut off"},
+}
+
+// TestTheMatrixOfAgentsIsInStep holds the table in docs/agents.md to what the tests with the real programs came to.
+func TestTheMatrixOfAgentsIsInStep(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "..", "test", "agents", "testdata", "matrix.json"))
+	require.NoError(t, err)
+	var cells map[string]map[string]string
+	require.NoError(t, json.Unmarshal(b, &cells))
+	var names []string
+	for _, p := range program.Table {
+		if p.Package != "" {
+			names = append(names, p.Name)
+			require.Contains(t, []string{"", p.Version}, cells[p.Name]["version"], "%s was run in another version: .ci/agents, then PAWL_TEST_ALL=1 PAWL_MATRIX=test/agents/testdata/matrix.json go test ./test/agents -run Matrix", p.Name)
+		}
+	}
+	var w strings.Builder
+	fmt.Fprintf(&w, "| | %s |\n|---|%s\n", strings.Join(names, " | "), strings.Repeat("---|", len(names)))
+	shown := 0
+	for _, c := range cases {
+		w.WriteString("| " + c.says + " |")
+		for _, name := range names {
+			cell, ran := cells[name][c.key]
+			if !ran {
+				cell = "**not run**"
+			} else {
+				shown++
+			}
+			w.WriteString(" " + strings.ReplaceAll(cell, "|", "\\|") + " |")
+		}
+		w.WriteString("\n")
+	}
+	all := 0
+	for _, name := range names {
+		all += len(cells[name])
+	}
+	require.Equal(t, all, shown, "the page has no row for some case")
+	before, rest, found := strings.Cut(page(t, "agents.md"), "<!-- matrix -->\n")
+	require.True(t, found)
+	_, after, found := strings.Cut(rest, "<!-- /matrix -->")
+	require.True(t, found)
+	text := before + "<!-- matrix -->\n" + w.String() + "<!-- /matrix -->" + after
+	if *update {
+		require.NoError(t, os.WriteFile(filepath.Join("..", "..", "docs", "agents.md"), []byte(text), 0o644))
+	}
+	require.Equal(t, text, page(t, "agents.md"), "docs/agents.md is out of step: go test ./internal/docs -update")
+}
