@@ -159,7 +159,7 @@ func at(id, plan string) string { return "http://" + modelHost + "/s/" + id + "/
 // agent is a program as the spec has it, with the server behind it. Those that take no URL from outside have it in the
 // user's settings.
 func (m *matrix) agent(p program.Program, path, base string) doc {
-	a := doc{"use": p.Name, "command": []string{path}, "ideas": false, "model": "m1"}
+	a := doc{"use": p.Name, "command": []string{path}, "ideas": false, "model": "m1", "meter": "off"}
 	switch p.Name {
 	case program.Claude:
 		a["model"] = "claude-sonnet-4-5"
