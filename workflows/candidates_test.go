@@ -327,8 +327,7 @@ func TestL9_APauseAndAHaltFindEveryDesk(t *testing.T) {
 	} {
 		m := newTeam(t, map[int]float64{1: 1, 2: 2, 3: 3})
 		m.script = map[int][]try{1: {{Metric: "1", Says: "change 1", Hang: true}}, 2: {{Metric: "1", Says: "change 2", Hang: true}}}
-		var p played
-		p = play(t, m.world, atOnce(3, 3, nil), func(env *testsuite.TestWorkflowEnvironment) {
+		p := play(t, m.world, atOnce(3, 3, nil), func(env *testsuite.TestWorkflowEnvironment) {
 			at(t, env, time.Second, func(s loop.State) {
 				require.Len(t, s.Candidates, 3)
 				c(t, env)
