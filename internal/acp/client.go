@@ -172,14 +172,22 @@ func (s *session) prompt(ctx context.Context, conn *protocol.ClientSideConnectio
 	return stream.ACPLine{}
 }
 
-// mode is the mode in which the agent asks before it does what is not approved, "" where that is its own.
+// mode is the mode in which the agent asks pawl before it does what is not approved, "" where that is its own. In the one
+// that Codex and Qwen Code begin with, a model answers instead of the contract, and what that spends is in no count.
 func (s *session) mode(modes *protocol.SessionModeState) protocol.SessionModeId {
-	if modes == nil || s.Any {
+	if modes == nil {
 		return ""
 	}
-	for _, want := range []protocol.SessionModeId{"read-only", "default"} { // Codex's; that of the others
+	codex := protocol.SessionModeId("read-only")
+	if s.Any {
+		codex = "workspace-write"
+	}
+	for _, want := range []protocol.SessionModeId{codex, "default"} { // Codex's; that of the others
 		for _, m := range modes.AvailableModes {
-			if m.Id == want && modes.CurrentModeId != want {
+			if m.Id == want {
+				if modes.CurrentModeId == want {
+					return ""
+				}
 				return want
 			}
 		}

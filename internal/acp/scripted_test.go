@@ -239,3 +239,25 @@ func call() stream.Call {
 		Budget: map[loop.Resource]evidence.Decimal{loop.ToolCalls: loop.Count(7), loop.CostUSD: evidence.MustDecimal("0.25")},
 	}
 }
+
+func TestTheModeIsOneInWhichTheAgentAsksPawl(t *testing.T) {
+	works := func(context.Context, *scripted) (protocol.PromptResponse, error) {
+		return ended(nil, protocol.StopReasonEndTurn)
+	}
+	codex := []protocol.SessionModeId{"agent", "agent-full-access", "read-only", "workspace-write"}
+	for _, c := range []struct {
+		modes []protocol.SessionModeId
+		rules Rules
+		want  protocol.SessionModeId
+	}{
+		{codex, everything, "workspace-write"},
+		{codex, Rules{}, "read-only"},
+		{[]protocol.SessionModeId{"auto", "plan", "default", "yolo"}, everything, "default"},
+		{[]protocol.SessionModeId{"default", "yolo"}, Rules{}, ""},
+		{[]protocol.SessionModeId{"other"}, Rules{}, ""},
+	} {
+		a := &scripted{signedIn: true, turn: works, modes: c.modes}
+		told(t, t.Context(), Options{Rules: c.rules, Tools: -1}, a.run)
+		require.Equal(t, c.want, a.mode, c.modes)
+	}
+}
