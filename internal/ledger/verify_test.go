@@ -45,6 +45,7 @@ type book struct {
 	heads  []string
 	seq    int64
 	files  map[string][]byte // that the next entry has besides
+	keeps  []string          // the commits that it keeps
 }
 
 func unpack(t *testing.T, dir string, pack []byte) {
@@ -113,7 +114,7 @@ func (b *book) append(events ...loop.Event) {
 
 func (b *book) put(prev string, files map[string][]byte) {
 	b.Helper()
-	id, err := gittest.Append(b.store, store.Entry{Ref: ref, Prev: prev, Code: b.code, Files: files, Message: "entry", Time: when, Author: who})
+	id, err := gittest.Append(b.store, store.Entry{Ref: ref, Prev: prev, Code: b.code, Keeps: b.keeps, Files: files, Message: "entry", Time: when, Author: who})
 	require.NoError(b, err)
 	b.heads = append(b.heads, id)
 }
@@ -340,4 +341,25 @@ func TestALedgerOfAnUnknownKindIsRefused(t *testing.T) {
 	_, err := ledger.Open(b.store).State(ctx, b.head())
 	require.ErrorContains(t, err, `knows no kind "refine"`)
 	require.Equal(t, fault.InvalidSpec, fault.CodeOf(err))
+}
+
+func TestL8_AnEntryKeepsTheCandidatesThatItTellsOf(t *testing.T) {
+	for name, forged := range map[string]bool{"as it is": false, "one is not told of": true} {
+		b := begun(t)
+		b.keeps = []string{b.code}
+		made := loop.Event{Type: loop.CandidateMade, Candidate: &loop.Candidate{N: 1, Made: true, Commit: b.code}}
+		if forged {
+			made.Candidate.Commit = ""
+		}
+		b.append(made)
+		b.keeps = nil
+		r, err := ledger.Open(b.store).Verify(ctx, b.head())
+		require.NoError(t, err)
+		if !forged {
+			require.Empty(t, r.Faults, name)
+			continue
+		}
+		require.Len(t, r.Faults, 1, name)
+		require.Contains(t, r.Faults[0].What, "it keeps the commits")
+	}
 }
