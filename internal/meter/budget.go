@@ -44,31 +44,45 @@ type budget struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed when a request has ended
 	spent   tally.Total
-	flying  int   // requests under way
-	tokens  int64 // what those are expected to use
+	flights map[*flight]bool
 	largest tally.Call
 }
 
+// flight is a request under way: what it is expected to use, and what its answer has told so far. That passes here before
+// the program sees it, so that no request that follows upon it comes too early.
+type flight struct {
+	expected int64 // tokens
+	seen     func() tally.Call
+}
+
 func (b *budget) begin(limits Budget, spent tally.Total) {
-	b.limits, b.spent, b.changed = limits, spent, make(chan struct{})
+	b.limits, b.spent, b.changed, b.flights = limits, spent, make(chan struct{}), map[*flight]bool{}
 	b.spent.Refused = ""
 }
 
-// admit waits until a request may be sent, which is expected to have so many tokens. It returns the budget that forbids
-// it, else what has to be called with what it cost; neither where ctx has ended.
-func (b *budget) admit(ctx context.Context, expected int64) (over string, done func(tally.Call)) {
+// admit waits until a request may be sent, which is expected to have so many tokens, and whose answer tells what seen
+// returns. It returns the budget that forbids it, else what has to be called with what it cost; neither where ctx has ended.
+func (b *budget) admit(ctx context.Context, expected int64, seen func() tally.Call) (over string, done func(tally.Call)) {
 	for {
 		b.mu.Lock()
-		if over := b.limits.over(b.spent, 0, 0); over != "" {
+		known, largest := b.spent, b.largest
+		var tokens, nano int64 // that are still to come
+		for f := range b.flights {
+			c := f.seen()
+			known.Add(c)
+			largest = larger(largest, c)
+			tokens += max(0, f.expected-c.Input-c.Output)
+			nano += max(0, b.largest.Nano-c.Nano)
+		}
+		if over := b.limits.over(known, 0, 0); over != "" {
 			b.mu.Unlock()
 			return string(over), nil
 		}
-		each := max(expected, b.largest.Input+b.largest.Output)
-		if b.flying == 0 || b.limits.over(b.spent, b.tokens, int64(b.flying)*b.largest.Nano) == "" {
-			b.flying++
-			b.tokens += each
+		if len(b.flights) == 0 || b.limits.over(known, tokens, nano) == "" {
+			f := &flight{max(expected, largest.Input+largest.Output), seen}
+			b.flights[f] = true
 			b.mu.Unlock()
-			return "", func(c tally.Call) { b.took(each, c) }
+			return "", func(c tally.Call) { b.took(f, c) }
 		}
 		changed := b.changed
 		b.mu.Unlock()
@@ -80,15 +94,20 @@ func (b *budget) admit(ctx context.Context, expected int64) (over string, done f
 	}
 }
 
-func (b *budget) took(expected int64, c tally.Call) {
+func (b *budget) took(f *flight, c tally.Call) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.flying--
-	b.tokens -= expected
+	delete(b.flights, f)
 	b.spent.Add(c)
-	b.largest.Input, b.largest.Output, b.largest.Nano = max(b.largest.Input, c.Input), max(b.largest.Output, c.Output), max(b.largest.Nano, c.Nano)
+	b.largest = larger(b.largest, c)
 	close(b.changed)
 	b.changed = make(chan struct{})
+}
+
+// larger has the larger of each number of two calls that is expected of another.
+func larger(c, d tally.Call) tally.Call {
+	c.Input, c.Output, c.Nano = max(c.Input, d.Input), max(c.Output, d.Output), max(c.Nano, d.Nano)
+	return c
 }
 
 // sized counts what is read of a request.

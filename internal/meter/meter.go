@@ -173,7 +173,7 @@ func (m *Meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e := &exchange{}
-	over, done := m.budget.admit(ctx, tally.Guess(max(r.ContentLength, 0)))
+	over, done := m.budget.admit(ctx, tally.Guess(max(r.ContentLength, 0)), func() tally.Call { return e.seen(m.prices) })
 	if over != "" {
 		m.note(tally.Call{Refused: over})
 		refuse(w, r, over)
@@ -273,7 +273,9 @@ func (m *Meter) watch(r *http.Response) error {
 		return nil
 	}
 	e.status = r.StatusCode
+	e.mu.Lock()
 	e.counter.Stream = strings.HasPrefix(r.Header.Get("Content-Type"), "text/event-stream")
+	e.mu.Unlock()
 	if r.Header.Get("Content-Encoding") == "gzip" {
 		e.unpack()
 	}
@@ -288,7 +290,9 @@ type exchangeKey struct{}
 
 // exchange is one request and its answer. One goroutine passes it on.
 type exchange struct {
-	status  int
+	status int
+
+	mu      sync.Mutex
 	counter tally.Counter
 
 	packed   *io.PipeWriter // of an answer that is compressed
@@ -303,7 +307,7 @@ func (e *exchange) unpack() {
 	go func() {
 		defer close(e.unpacked)
 		if z, err := gzip.NewReader(from); err == nil {
-			_, _ = io.Copy(&e.counter, z)
+			_, _ = io.Copy(writer(e.count), z)
 		}
 		_, _ = io.Copy(io.Discard, from)
 	}()
@@ -313,7 +317,27 @@ func (e *exchange) Write(b []byte) (int, error) {
 	if e.packed != nil {
 		return e.packed.Write(b)
 	}
+	return e.count(b)
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(b []byte) (int, error) { return w(b) }
+
+func (e *exchange) count(b []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	return e.counter.Write(b)
+}
+
+// seen is what the answer has told so far.
+func (e *exchange) seen(ps tally.Prices) tally.Call {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a := e.counter.Answer()
+	c := tally.Call{Model: a.Model, Usage: a.Usage, Tools: a.Tools}
+	c.Nano, c.Priced = ps.Nano(a.Model, a.Usage)
+	return c
 }
 
 // close returns what the answer told.
@@ -322,6 +346,8 @@ func (e *exchange) close() tally.Answer {
 		_ = e.packed.Close()
 		<-e.unpacked
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	return e.counter.Close()
 }
 

@@ -253,3 +253,19 @@ func TestAProviderThatCantBeReached(t *testing.T) {
 		require.ErrorContains(t, err, "base URL", bad)
 	}
 }
+
+// TestE6_TheMeterGoesThroughTheProxyOfThisHost has a provider that only the proxy knows.
+func TestE6_TheMeterGoesThroughTheProxyOfThisHost(t *testing.T) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.RequestURI != "http://model.example/v1/messages" {
+			t.Error("asked for " + r.RequestURI)
+		}
+		costs(100, 10)(w, r)
+	}))
+	defer proxy.Close()
+	at, m, file := serve(t, nil, func(c *meter.Config) { c.Upstream, c.Proxy = "http://model.example", proxy.URL })
+	status, _ := ask(t, at+"/v1/messages", "X-Api-Key", placeholder)
+	require.Equal(t, http.StatusOK, status)
+	require.NoError(t, m.End())
+	require.Equal(t, int64(110), noted(t, file).Tokens())
+}

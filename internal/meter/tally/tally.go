@@ -76,6 +76,9 @@ func (c *Counter) Write(b []byte) (int, error) {
 	return n, nil
 }
 
+// Answer returns what was counted so far.
+func (c *Counter) Answer() Answer { return c.answer }
+
 // Close takes what came after the last line, and returns what was counted.
 func (c *Counter) Close() Answer {
 	if c.Stream {
