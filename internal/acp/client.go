@@ -380,6 +380,7 @@ func (s *session) RequestPermission(_ context.Context, r protocol.RequestPermiss
 	allow := s.exhausted == "" && s.Allow(t.kind, t.input)
 	if !allow && s.exhausted == "" {
 		s.put(stream.ACPLine{Type: stream.ACPDenied, Tool: t.name()})
+		s.end(r.ToolCall.ToolCallId, t, protocol.ToolCallStatusFailed, nil, nil) // of which not every agent tells
 	}
 	option := choose(r.Options, allow)
 	if option == "" || s.exhausted != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"strings"
 	"testing"
 
 	protocol "github.com/coder/acp-go-sdk"
@@ -125,6 +126,7 @@ func TestA1_AnAgentsQuestionsAreAnsweredByTheContract(t *testing.T) {
 	require.Equal(t, "go", a.asked)
 	require.Equal(t, protocol.SessionModeId("read-only"), a.mode, "the one in which it asks")
 	require.Equal(t, int64(8), s.Usage().ToolCalls, "what it only asked for is a call, too")
+	require.Equal(t, 5, strings.Count(text, `"tool_ended"`), "a call that is denied is over")
 }
 
 func TestA2_ATurnThatIsOverItsBudgetIsCancelledAndItsUsageKept(t *testing.T) {
