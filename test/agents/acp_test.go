@@ -31,10 +31,9 @@ func TestAnAgentThatSpeaksTheProtocolMakesAChange(t *testing.T) {
 
 func TestA1_WhatTheContractDoesNotApproveIsDeniedToAnAgentThatAsks(t *testing.T) {
 	w := speaking(t).Set(doc{"approvals": doc{"tools": []string{"read"}}})
-	w.Run(3)
-	require.Contains(t, w.LastRow().Description(), "no-change")
-	s := w.Pawl("log", w.Loop)
-	require.Contains(t, s.Out, "edit", "the tool that was denied")
+	r := w.Run(0)
+	require.Zero(t, r.Result.KeptCount)
+	require.Contains(t, w.LastRow().Description(), "the agent was not allowed to use edit")
 }
 
 func TestA2_ATurnOfAnAgentIsCancelledAtItsLastToolCallAndItsTokensCount(t *testing.T) {
