@@ -293,7 +293,10 @@ func (r *refs) folder(name string) bool {
 func opened(scope []string, groups map[string]Group) (open []string) {
 	for _, glob := range scope {
 		for of := range groups {
-			if doublestar.MatchUnvalidated(of, Tidy(glob)) {
+			// **/*_test.go names those of a folder too, as far as they have a name of their own: *_test.go.
+			name, anywhere := strings.CutPrefix(Tidy(glob), "**/")
+			base := path.Base(of)
+			if doublestar.MatchUnvalidated(of, Tidy(glob)) || anywhere && strings.Trim(base, "*") != "" && doublestar.MatchUnvalidated(base, name) {
 				open = append(open, glob)
 				break
 			}

@@ -160,6 +160,7 @@ func TestP3_AScopeThatNamesTestsOpensThem(t *testing.T) {
 	const pytest, gotest, npm = "pytest", "go test ./...", "npm test"
 	for _, c := range []struct{ command, scope, file string }{
 		{gotest, "**/*_test.go", "parser/p_test.go"}, {gotest, "parser/*_test.go", "parser/p_test.go"}, {gotest, "parser/p_test.go", "parser/p_test.go"},
+		{"go test ./parser", "**/*_test.go", "parser/p_test.go"}, {"cd parser && go test .", "**/*_test.go", "parser/p_test.go"},
 		{pytest, "tests/test_a.py", "tests/test_a.py"}, {pytest, "**/test_*.py", "tests/unit/test_b.py"}, {"pytest tests", "tests/", "tests/unit/helper.py"},
 		{"pytest tests", "./tests/unit/**", "tests/unit/helper.py"}, {"pytest tests", "tests/**", "+tests/conftest.py"}, {pytest, "pyproject.toml", "pyproject.toml"},
 		{npm, "src/__tests__/**", "src/__tests__/x.js"}, {"cargo test", "Cargo.toml", "Cargo.toml"}, {"cargo test", ".cargo/**", "+.cargo/config.toml"},
