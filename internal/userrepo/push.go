@@ -54,11 +54,14 @@ func FetchLedger(ctx context.Context, s *store.Store, source, ref string) (commi
 }
 
 // FetchTags copies those tags of a repository into the store that stand for a commit which the store has of a ref, or
-// of what comes before it. A tag that the store has stays as it is. The ref has been fetched.
+// of what comes before it. A tag that the store has stays as it is. The ref has been fetched. It waits no longer than a
+// repository may take to say which refs it has.
 func FetchTags(ctx context.Context, s *store.Store, source, ref string) error {
 	if err := errors.Join(checkAddress(source), git.CheckRef(ref)); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, reachLimit)
+	defer cancel()
 	lock, err := s.LockFetch(ctx, "refs/tags")
 	if err != nil {
 		return err
