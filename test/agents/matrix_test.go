@@ -282,6 +282,8 @@ func (l looped) cameTo(reset time.Time) string {
 		return "asks: " + st.Gate.Summary
 	case len(st.Iterations) == 1 && st.Iterations[0].Kept:
 		return "goes on, the change is kept"
+	case len(st.Iterations) == 1 && strings.Contains(st.Iterations[0].Description, "took longer than it may"):
+		return "waits inside of the call, which takes longer than it may"
 	case len(st.Iterations) == 1:
 		return "the iteration is lost: " + st.Iterations[0].Description
 	}
