@@ -62,6 +62,8 @@ type Program struct {
 	// Instructs is the file by which a repository instructs it, where it is not let read that itself, since settings of
 	// the repository would come with it: pawl adds it to the prompt. "" where it reads what there is.
 	Instructs string
+	// Hides are folders of the repository from which it would run code, whatever it is told: it finds them empty.
+	Hides []string
 	// Leaves are files of the folder that it works in which it writes for itself: they are no part of a change, unless the
 	// scope names them.
 	Leaves []string
@@ -184,6 +186,7 @@ var Table = []Program{
 		Writes:   []string{".config/opencode", ".local/share/opencode", ".local/state/opencode", ".cache/opencode"},
 		SignIn:   []string{".local/share/opencode/auth.json"},
 		Settings: []Settings{{".config/opencode/opencode.json", opencodeKeys}, {".config/opencode/opencode.jsonc", opencodeKeys}},
+		Hides:    []string{".opencode"},
 		Leaves:   []string{"opencode.json"},
 	},
 	{

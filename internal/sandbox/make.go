@@ -237,6 +237,7 @@ func Make(r Request) Policy {
 		d.places = append(d.places, Place{Path: d.own, Access: Hidden})
 	}
 	d.add(Write, r.Own...)
+	d.hide(r)
 
 	p := Policy{Egress: r.Egress, Network: r.Network, Limits: r.Limits, Tree: r.Tree, Fresh: r.Fresh, Layered: r.Layered, Machine: r.Machine}
 	if !r.Machine.Network {
@@ -399,6 +400,21 @@ func (d *draft) agent(r Request, p program.Program) {
 	}
 	d.inHomes(Write, p.SignIn...)
 	d.inHomes(Read, p.Reads...)
+}
+
+// hide empties what agents would run of the tree that they work in.
+func (d *draft) hide(r Request) {
+	if len(r.Own) == 0 {
+		return
+	}
+	for _, name := range r.Agents {
+		own, _ := program.Lookup(name)
+		for _, folder := range own.Hides {
+			if is := now(filepath.Join(r.Own[0], folder)); is.dir && is.at != r.Own[0] && within(is.at, r.Own[0]) {
+				d.places = append(d.places, Place{Path: is.at, Access: Empty})
+			}
+		}
+	}
 }
 
 // lookedFor has the answers of installedAnywhere.

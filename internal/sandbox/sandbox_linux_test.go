@@ -626,6 +626,26 @@ func TestE6_AnAgentByNameHasAHomeOfTheLoopsOwn(t *testing.T) {
 	}
 }
 
+// TestE6_ARepositorysPluginsAreHiddenFromTheAgentThatWouldRunThem has a folder of which opencode runs what is in it,
+// whatever it is told. Others see it.
+func TestE6_ARepositorysPluginsAreHiddenFromTheAgentThatWouldRunThem(t *testing.T) {
+	for name, m := range machines(t) {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, m)
+			plugin := filepath.Join(p.desk, ".opencode", "plugin", "x.js")
+			require.NoError(t, os.MkdirAll(filepath.Dir(plugin), 0o755))
+			require.NoError(t, os.WriteFile(plugin, []byte("x\n"), 0o644))
+			code, out := p.sh(`cat .opencode/plugin/x.js`)
+			require.Zero(t, code, out)
+			p.request.Agents = []string{"opencode"}
+			code, out = p.sh(`test -d .opencode && test ! -e .opencode/plugin && echo 1 >.opencode/package.json`)
+			require.Zero(t, code, out)
+			require.FileExists(t, plugin)
+			require.NoFileExists(t, filepath.Join(p.desk, ".opencode", "package.json"))
+		})
+	}
+}
+
 // TestE6_EveryAgentByNameGetsItsSignInAlone has of every program whose sign-in is known all that a user may have of it.
 func TestE6_EveryAgentByNameGetsItsSignInAlone(t *testing.T) {
 	for name, m := range machines(t) {
