@@ -92,6 +92,7 @@ func TestReadme_YourOwnLoop(t *testing.T) {
 	require.Contains(t, p.types("pawl diff ID"), "-const Speed = 90")
 	p.types("pawl approve ID --hash …")
 	w.Waits("completed")
+	require.Contains(t, p.types("pawl log ID --transcript 1"), "modify")
 	p.types("pawl apply ID")
 	require.Contains(t, w.Git("show", "main:parser/speed.go"), "Speed = 88")
 
