@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"go.temporal.io/sdk/worker"
@@ -41,6 +42,7 @@ func share(ctx context.Context, dir string, auth pass.Wish, logger *slog.Logger)
 	// second. A step's time is mostly the processor's, so memory is spent on it, and no more of it
 	// where more lives: what is never written to takes none, but counts for when to collect.
 	slack = make([]byte, 80<<20)
+	runtime.KeepAlive(slack)
 	e, err := engine.Share(ctx, engine.Options{Dir: dir, Auth: auth, Logger: logger, SearchAttributes: host.SearchAttributes})
 	if err != nil {
 		return nil, err // and not a nil *Engine in an interface that is none
