@@ -86,8 +86,9 @@ func (a *app) transcript(ctx context.Context, id string, iteration int) error {
 
 // transcribed are the calls of an iteration of which there are transcripts.
 func transcribed(events []loop.Event, iteration int) (calls []Transcribed) {
+	of := callsOf(events, iteration)
 	for _, e := range events {
-		if e.Type != loop.StepEnded || e.Iteration != iteration {
+		if !of(e) {
 			continue
 		}
 		for _, name := range e.EvidenceIDs {
@@ -99,12 +100,31 @@ func transcribed(events []loop.Event, iteration int) (calls []Transcribed) {
 	return calls
 }
 
+// callsOf tells the steps of an iteration: those within it, and those by which the candidate was made that it has taken.
+func callsOf(events []loop.Event, iteration int) func(loop.Event) bool {
+	taken := 0
+	for _, e := range events {
+		if e.Type == loop.CandidateTaken && e.Iteration == iteration && e.Candidate != nil {
+			taken = e.Candidate.N
+		}
+	}
+	return func(e loop.Event) bool {
+		switch {
+		case e.Type != loop.StepEnded:
+			return false
+		case e.Candidate != nil:
+			return e.Candidate.N == taken
+		}
+		return e.Iteration == iteration
+	}
+}
+
 // noTranscript says why there is no transcript.
 func noTranscript(id string, iteration int, events []loop.Event) error {
-	last, called := 0, false
+	last, called, of := 0, false, callsOf(events, iteration)
 	for _, e := range events {
 		last = max(last, e.Iteration)
-		called = called || e.Type == loop.StepEnded && e.Iteration == iteration && e.Role != ""
+		called = called || of(e) && e.Role != ""
 	}
 	why, advice := fmt.Sprintf("no agent was called in iteration %d of %s", iteration, id), "`pawl log "+id+" --all` shows what happened."
 	switch {
