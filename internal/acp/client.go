@@ -55,11 +55,25 @@ func run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
 	return nil
 }
 
+// Heard is what the other side says, from when From is closed: the library reads before its connection is whole.
+type Heard struct {
+	io.Reader
+	From <-chan struct{}
+}
+
+// Read waits, and reads.
+func (h Heard) Read(p []byte) (int, error) {
+	<-h.From
+	return h.Reader.Read(p)
+}
+
 // talk speaks the protocol with an agent, until its turn has ended.
 func talk(ctx context.Context, o Options, in io.Writer, out io.Reader, stdout io.Writer) {
 	s := &session{Options: o, print: json.NewEncoder(stdout), tools: map[protocol.ToolCallId]*tool{}, over: make(chan struct{})}
-	conn := protocol.NewClientSideConnection(s, in, out)
+	ready := make(chan struct{})
+	conn := protocol.NewClientSideConnection(s, in, Heard{Reader: out, From: ready})
 	conn.SetLogger(slog.New(slog.DiscardHandler)) // agents say things of their own that the protocol does not know
+	close(ready)
 	end := s.turn(ctx, conn)
 	s.mu.Lock()
 	defer s.mu.Unlock()

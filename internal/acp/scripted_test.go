@@ -33,8 +33,10 @@ type scripted struct {
 
 func (a *scripted) run(in io.Reader, out io.Writer) {
 	a.stop = make(chan struct{})
-	a.conn = protocol.NewAgentSideConnection(a, out, in)
+	ready := make(chan struct{})
+	a.conn = protocol.NewAgentSideConnection(a, out, Heard{Reader: in, From: ready})
 	a.conn.SetLogger(slog.New(slog.DiscardHandler))
+	close(ready)
 	<-a.conn.Done()
 }
 

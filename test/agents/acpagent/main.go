@@ -12,12 +12,16 @@ import (
 	"strings"
 
 	protocol "github.com/coder/acp-go-sdk"
+
+	"pawl/internal/acp"
 )
 
 func main() {
 	a := &agent{cancelled: make(chan struct{})}
-	a.conn = protocol.NewAgentSideConnection(a, os.Stdout, os.Stdin)
+	ready := make(chan struct{})
+	a.conn = protocol.NewAgentSideConnection(a, os.Stdout, acp.Heard{Reader: os.Stdin, From: ready})
 	a.conn.SetLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	close(ready)
 	<-a.conn.Done()
 }
 
