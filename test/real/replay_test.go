@@ -3,6 +3,8 @@ package real_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"io"
 	"maps"
 	"os"
@@ -21,10 +23,10 @@ import (
 // replay is a history of releases, the oldest first: the first is the repository, each of the others what the agent
 // makes of it. Package managers have no commits, so consecutive releases stand for them. digest pins all of them.
 type replay struct {
-	npm, digest    string
-	versions       string
-	measure, guard string
-	higher         bool
+	npm, module, digest string
+	versions            string
+	measure, guard      string
+	higher              bool
 }
 
 var replays = map[string]replay{
@@ -41,6 +43,12 @@ var replays = map[string]replay{
 		measure:  "wc -c <index.js",
 		guard:    `node -e "const r = require('./')(['--a.b', '1', '-n5', '--no-x', '--', 'y']); require('assert')(r.n === 5 && r.x === false && r._[0] === 'y')"`,
 	},
+	"x/mod": {
+		module: "golang.org/x/mod", digest: "8d5659b77498819890b40a10ea775686be3c9d24173e50ce019fe15575a48aee", higher: true,
+		versions: "v0.12.0 v0.13.0 v0.14.0 v0.15.0 v0.16.0 v0.17.0 v0.18.0 v0.19.0 v0.20.0 v0.21.0 v0.22.0 v0.23.0 v0.24.0 v0.25.0 v0.26.0 v0.27.0 v0.28.0 v0.29.0 v0.30.0 v0.31.0 v0.32.0 v0.33.0 v0.34.0 v0.35.0 v0.36.0 v0.37.0 v0.38.0 v0.39.0 v0.40.0 v0.41.0 v0.42.0",
+		measure:  "cat */*.go | wc -c",
+		guard:    "cd semver && GO111MODULE=off go test .",
+	},
 }
 
 // put writes the releases into folders 0, 1, 2 …
@@ -49,14 +57,32 @@ func (r replay) put(t *testing.T, dir string) (n int) {
 	versions := strings.Fields(r.versions)
 	all := make([]string, len(versions))
 	pinned := sha256.New()
-	for i, v := range versions {
-		all[i] = r.npm + "@" + v
-	}
-	fetch := exec.Command("npm", append([]string{"pack", "--silent", "--pack-destination", filepath.Dir(cached(t, "x"))}, all...)...)
-	for i, v := range versions {
-		file, into := cached(t, r.npm+"-"+v+".tgz"), filepath.Join(dir, strconv.Itoa(i))
-		unpack(t, into, file, "", fetch)
-		io.WriteString(pinned, digest(t, file)+"\n")
+	if r.module != "" {
+		for i, v := range versions {
+			all[i] = r.module + "@" + v
+		}
+		out, err := exec.Command("go", append([]string{"mod", "download", "-json"}, all...)...).Output()
+		if err != nil {
+			world.Lacks(t, r.module+" can't be fetched: "+err.Error())
+		}
+		for i, more := 0, json.NewDecoder(strings.NewReader(string(out))); ; i++ {
+			var got struct{ Dir, Sum string }
+			if err := more.Decode(&got); errors.Is(err, io.EOF) {
+				break
+			}
+			io.WriteString(pinned, got.Sum+"\n")
+			copyWritable(t, filepath.Join(dir, strconv.Itoa(i)), got.Dir)
+		}
+	} else {
+		for i, v := range versions {
+			all[i] = r.npm + "@" + v
+		}
+		fetch := exec.Command("npm", append([]string{"pack", "--silent", "--pack-destination", filepath.Dir(cached(t, "x"))}, all...)...)
+		for i, v := range versions {
+			file, into := cached(t, r.npm+"-"+v+".tgz"), filepath.Join(dir, strconv.Itoa(i))
+			unpack(t, into, file, "", fetch)
+			io.WriteString(pinned, digest(t, file)+"\n")
+		}
 	}
 	require.Equal(t, r.digest, hex.EncodeToString(pinned.Sum(nil)), "other releases than those that are pinned")
 	return len(versions)
@@ -69,7 +95,7 @@ func TestRealHistoriesAreJudgedAsAnOracleDoes(t *testing.T) {
 		r := replays[name]
 		t.Run(name, func(t *testing.T) {
 			world.Slow(t, "three iterations of real repositories")
-			source{needs: []string{"node", "npm"}}.available(t)
+			source{needs: []string{"go", "node", "npm"}}.available(t)
 			theirs := t.TempDir()
 			n := r.put(t, theirs)
 			w := world.New(t, "")
@@ -86,7 +112,7 @@ func TestRealHistoriesAreJudgedAsAnOracleDoes(t *testing.T) {
 				direction = "higher"
 			}
 			w.Set(world.Doc{
-				"scope": []string{"**"}, "verify": world.Doc{"command": r.measure, "direction": direction}, "guard": world.Doc{"command": r.guard, "fewerTests": true},
+				"scope": []string{"**", "**/*_test.go", "**/go.mod", "**/go.sum"}, "verify": world.Doc{"command": r.measure, "direction": direction}, "guard": world.Doc{"command": r.guard, "fewerTests": true},
 				"limits": world.Doc{"iterations": n - 1, "discards": n, "reworks": 0, "onSealed": "rework"}, "newFiles": "allow",
 			})
 			w.Run(0)
