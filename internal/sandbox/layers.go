@@ -68,12 +68,16 @@ func merge(from, to string) error {
 	return nil
 }
 
-// Untouched reports whether nothing was written to the layers of a folder, so that they can be the next ones.
+// Untouched reports whether nothing was written to the layers of a folder, and nothing about them was changed, so that
+// they can be the next ones.
 func Untouched(dir string) bool {
 	slots, err := os.ReadDir(dir)
 	for _, slot := range slots {
-		left, unread := os.ReadDir(filepath.Join(dir, slot.Name(), upper))
-		if len(left) > 0 || unread != nil && !errors.Is(unread, fs.ErrNotExist) {
+		up := filepath.Join(dir, slot.Name(), upper)
+		left, unread := os.ReadDir(up)
+		switch {
+		case errors.Is(unread, fs.ErrNotExist): // not in use yet
+		case unread != nil, len(left) > 0, !asMade(up, filepath.Join(dir, slot.Name(), working)):
 			return false
 		}
 	}

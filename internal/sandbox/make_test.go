@@ -101,18 +101,3 @@ func contains(places []sandbox.Place, path string) bool {
 	}
 	return false
 }
-
-// Layers to which nothing was written can be the next judgement's; a removed file is something.
-func TestE6_LayersAreUntouchedUntilSomethingIsWritten(t *testing.T) {
-	dir := t.TempDir()
-	require.True(t, sandbox.Untouched(filepath.Join(dir, "none")))
-	require.True(t, sandbox.Untouched(dir))
-	slot := filepath.Join(dir, "home%user%.cache%go-build")
-	require.NoError(t, os.MkdirAll(filepath.Join(slot, "work", "work"), 0o755))
-	require.NoError(t, os.MkdirAll(filepath.Join(slot, "merged"), 0o755))
-	require.True(t, sandbox.Untouched(dir))
-	require.NoError(t, os.MkdirAll(filepath.Join(slot, "upper"), 0o755))
-	require.True(t, sandbox.Untouched(dir))
-	require.NoError(t, os.MkdirAll(filepath.Join(slot, "upper", "empty"), 0o755))
-	require.False(t, sandbox.Untouched(dir))
-}

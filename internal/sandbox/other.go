@@ -79,3 +79,5 @@ func RemoveBounds(string) error { return nil }
 func Outgrows(string, string) bool { return true }
 
 func opaque(string) bool { return false }
+
+func asMade(string, string) bool { return false }

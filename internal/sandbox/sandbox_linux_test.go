@@ -413,6 +413,34 @@ func TestE6_EachJudgementHasFreshSurroundings(t *testing.T) {
 	}
 }
 
+// Layers that a judgement has left as they were can be the next one's: whatever it did to them, it must not last.
+func TestE6_LayersAreUntouchedUntilSomethingIsDoneToThem(t *testing.T) {
+	for name, script := range map[string]string{
+		"nothing": `ls -la ~/.cache/go-build ~/.cache/gopls >/dev/null`, "written": `echo 1 >~/.cache/go-build/new`, "an empty folder": `mkdir ~/.cache/gopls/d`,
+		"removed": `rm ~/.cache/go-build/x`, "its mode": `chmod 700 ~/.cache/go-build`, "the mode of one that is missing": `chmod 700 ~/.cache/gopls`,
+		"its time": `touch -d 2001-01-01 ~/.cache/go-build`, "written and removed": `echo 1 >~/.cache/go-build/new; rm ~/.cache/go-build/new`,
+		"an attribute":                      `python3 -c 'import os; os.setxattr(os.path.expanduser("~/.cache/go-build"), "user.x", b"1")'`,
+		"one that looks like the overlay's": `python3 -c 'import os; os.setxattr(os.path.expanduser("~/.cache/go-build"), "user.overlay.x", b"1")' || echo 1 >~/.cache/go-build/new`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, sandbox.Probe())
+			if !p.request.Machine.Overlay {
+				t.Skip("this machine has no overlays")
+			}
+			s, err := proc.Start(t.Name(), p.request.Machine.Files)
+			require.NoError(t, err)
+			defer s.Close()
+			layers := filepath.Join(p.pawl, "loops", "l", "layers")
+			trial := filepath.Join(layers, "trial-1")
+			require.True(t, sandbox.Untouched(trial), "it is not there yet")
+			p.request.Tree, p.request.Fresh, p.request.Layers = "judge", "1", []string{trial, filepath.Join(layers, "judge")}
+			code, out := p.in(s, script)
+			require.Zero(t, code, out)
+			require.Equal(t, name == "nothing", sandbox.Untouched(trial))
+		})
+	}
+}
+
 // A command can't have a layer lead elsewhere: what makes the next surroundings would follow it.
 func TestE6_ALayerLeadsNowhereElse(t *testing.T) {
 	for name, m := range machines(t) {

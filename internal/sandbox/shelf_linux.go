@@ -1,7 +1,9 @@
 package sandbox
 
 import (
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -99,4 +101,32 @@ func (s shelved) open(p Place) int {
 		return branch(filepath.Join(at, filepath.Base(p.Upper), upper))
 	}
 	return -1
+}
+
+// asMade reports whether an empty folder is as it was made: of the mode and the owner that the one beside it has, which no
+// command can reach, with no attributes but the overlay's, and never written to. Where the file system does not tell when
+// it was made, it says no.
+func asMade(path, beside string) bool {
+	var is, other unix.Statx_t
+	const wanted = unix.STATX_BASIC_STATS | unix.STATX_BTIME
+	if unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, wanted, &is) != nil ||
+		unix.Statx(unix.AT_FDCWD, beside, unix.AT_SYMLINK_NOFOLLOW, wanted, &other) != nil {
+		return false
+	}
+	overlays := "trusted.overlay."
+	if os.Getuid() != 0 {
+		overlays = "user.overlay."
+	}
+	names := make([]byte, 4096)
+	n, err := unix.Llistxattr(path, names)
+	if err != nil && err != unix.ENOTSUP {
+		return false
+	}
+	for name := range strings.SplitSeq(strings.TrimRight(string(names[:max(n, 0)]), "\x00"), "\x00") {
+		of, overlay := strings.CutPrefix(name, overlays)
+		if name != "" && name != "security.selinux" && (!overlay || strings.HasPrefix(of, "overlay.")) { // twice: a command's
+			return false
+		}
+	}
+	return is.Mode == other.Mode && is.Uid == other.Uid && is.Gid == other.Gid && is.Mask&unix.STATX_BTIME != 0 && is.Mtime == is.Btime
 }
