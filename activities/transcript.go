@@ -22,7 +22,11 @@ import (
 // was lost with its worker is in it too.
 func (w *work) transcribe(e *exchange, in act.Call, out act.Called) (string, error) {
 	var t transcript.Writer
-	t.Note(fmt.Sprintf("iteration %d, attempt %d, phase %s: %s, called as %s", in.Key.Iteration, in.Key.Attempt, in.Phase, in.Role, visible.Clean(e.label)), "")
+	of := fmt.Sprintf("iteration %d, attempt %d", in.Key.Iteration, in.Key.Attempt)
+	if in.Candidate > 0 { // an iteration of whichever number takes it
+		of = fmt.Sprintf("candidate %d", in.Key.Iteration)
+	}
+	t.Note(fmt.Sprintf("%s, phase %s: %s, called as %s", of, in.Phase, in.Role, visible.Clean(e.label)), "")
 	prompt := filepath.Join(w.dir, "prompt.md")
 	asked, err := readFile(prompt, transcript.Bound)
 	if err != nil {

@@ -169,6 +169,10 @@ func (s Spec) check() Problems {
 	if len(s.Sandbox.Hosts) > 0 && (s.Sandbox.Network == None || s.Sandbox.Network == Open) {
 		add("sandbox.hosts", "means nothing, since sandbox.network is "+s.Sandbox.Network, "sandbox.network: "+Filtered+", or no hosts")
 	}
+	starts := func(k Keyed) bool { return k.Use == UseCommand || k.Use == program.ACP }
+	if len(s.Sandbox.Agents) > 0 && !slices.ContainsFunc(s.Agent.All(), starts) {
+		add("sandbox.agents", "means nothing, since no agent of the loop is a command", "agent.command with a command that starts them, or no agents here")
+	}
 	for i, name := range s.Sandbox.Agents {
 		if p, known := program.Lookup(name); !known || !p.Signs() {
 			add(fmt.Sprintf("sandbox.agents[%d]", i), "is "+Show(name), "one of "+strings.Join(program.Signing(), ", "))
