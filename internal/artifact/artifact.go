@@ -44,9 +44,11 @@ func Status(s steward.State, c charter.Charter) []byte {
 	w.section("Waits for a person")
 	waits(&w, s)
 	w.section(fmt.Sprintf("Tasks (%d)", s.TasksCount))
-	for _, t := range s.Tasks {
-		w.line("- %s", taskLine(t))
+	tasks, more := listed(s)
+	for _, t := range tasks {
+		w.line("- %s", taskLine(*t))
 	}
+	w.queued(more)
 	w.none(len(s.Tasks))
 	w.section("Drift")
 	drift(&w, s)
@@ -73,12 +75,13 @@ func LastKnown(s steward.State, _ charter.Charter) []byte {
 	w.line("- Base: %s", hash(s.Base))
 	w.section("Tasks that are not over")
 	n := 0
-	for _, t := range s.Tasks {
+	tasks, more := listed(s)
+	for _, t := range tasks {
 		if t.Outcome != "" {
 			continue
 		}
 		n++
-		w.line("- %s", taskLine(t))
+		w.line("- %s", taskLine(*t))
 		if t.Plan != nil {
 			w.line("  - plan %s, base %s, head %s", hash(t.Plan.Hash), hash(t.Base), hash(t.Head))
 		}
@@ -89,12 +92,32 @@ func LastKnown(s steward.State, _ charter.Charter) []byte {
 			w.line("  - loop detected: rule %s, since %s", code(t.Tripped), at(t.Since))
 		}
 	}
+	w.queued(more)
 	w.none(n)
 	w.section("Waits for a person")
 	waits(&w, s)
 	w.section("Drift")
 	drift(&w, s)
 	return []byte(w.String())
+}
+
+// maxQueued is how many tasks are listed that were not begun: each entry of the ledger has the page, and a queue may be long.
+const maxQueued = 100
+
+// listed are the tasks as they came, without those that were not begun beyond the first maxQueued; more counts these.
+func listed(s steward.State) (tasks []*steward.Task, more int) {
+	queued := 0
+	for i := range s.Tasks {
+		t := &s.Tasks[i]
+		if t.Outcome == "" && t.State == task.Idle {
+			if queued++; queued > maxQueued {
+				more++
+				continue
+			}
+		}
+		tasks = append(tasks, t)
+	}
+	return tasks, more
 }
 
 // waits lists the gates of the steward and of its loops.
@@ -219,6 +242,13 @@ type page struct{ strings.Builder }
 func (w *page) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 
 func (w *page) section(title string) { w.line("\n## %s\n", title) }
+
+// queued says how many tasks of the queue are not listed.
+func (w *page) queued(n int) {
+	if n > 0 {
+		w.line("- and %d more that were not begun", n)
+	}
+}
 
 // none says that a section has nothing in it.
 func (w *page) none(entries int) {

@@ -108,3 +108,18 @@ func TestS7_ADiffIsWhatHasHappened(t *testing.T) {
 	}
 	require.Equal(t, 1, changed, "a task is one line")
 }
+
+// TestS7_ALongQueueIsCounted keeps the page as long as what happens: it is written with every entry.
+func TestS7_ALongQueueIsCounted(t *testing.T) {
+	s := steward.State{Steward: "web", State: task.Executing}
+	for i := range 150 {
+		s.Tasks = append(s.Tasks, steward.Task{ID: fmt.Sprintf("t%d", i), Title: "Task", State: task.Idle})
+	}
+	s.Tasks = append(s.Tasks, steward.Task{ID: "last", Title: "At work", State: task.Executing})
+	for _, page := range []string{string(artifact.Status(s, charter.Defaults())), string(artifact.LastKnown(s, charter.Defaults()))} {
+		require.Contains(t, page, "\n- `t99`: ")
+		require.NotContains(t, page, "\n- `t100`: ")
+		require.Contains(t, page, "\n- `last`: ")
+		require.Contains(t, page, "\n- and 50 more that were not begun\n")
+	}
+}

@@ -41,6 +41,27 @@ type Page[S any] struct {
 	Results []byte // of a loop
 
 	contract *Contract // amended by the entry, else nil
+	whole    bool      // its entry has all of the state in one file
+}
+
+// form is how the entries of a ledger have its state: in StateFile, and in further files beside it.
+type form[S any] interface {
+	// write returns the files in which two states differ, StateFile always; of a file that is gone, nil. With
+	// all it returns every file of the second one.
+	write(before, after S, all bool) map[string][]byte
+	// read makes a state of StateFile and of those that more returns. whole says that it needed none.
+	read(file []byte, more func(names []string) (map[string][]byte, error)) (state S, whole bool, err error)
+}
+
+// inOneFile is the form of a state that is small.
+type inOneFile[S any] struct{}
+
+func (inOneFile[S]) write(_, after S, _ bool) map[string][]byte {
+	return map[string][]byte{StateFile: indent(after)}
+}
+
+func (inOneFile[S]) read(file []byte, _ func([]string) (map[string][]byte, error)) (state S, whole bool, err error) {
+	return state, true, json.Unmarshal(file, &state)
 }
 
 // Book reads and prepares the entries of one ledger. It remembers the last page, so that an append
@@ -49,6 +70,7 @@ type Book[S State[S]] struct {
 	store *store.Store
 	begin func(loop string) S // the state before the first event
 	check func(S) error       // that it is a state of this kind
+	form  form[S]             // how entries have it
 
 	mu   sync.Mutex
 	head string // of the page
@@ -70,7 +92,9 @@ func (b *Book[S]) Read(ctx context.Context, head string) (Page[S], error) {
 		return Page[S]{}, fmt.Errorf("reading the ledger: %w", err)
 	}
 	p := Page[S]{Results: files[ResultsFile]}
-	err = json.Unmarshal(files[StateFile], &p.State)
+	p.State, p.whole, err = b.form.read(files[StateFile], func(names []string) (map[string][]byte, error) {
+		return b.store.ReadLedger(ctx, head, names...)
+	})
 	if err == nil {
 		err = b.check(p.State)
 	}
@@ -105,8 +129,12 @@ func (b *Book[S]) Entry(ctx context.Context, prev string, events []loop.Event) (
 	if prev == "" && len(events) > 0 {
 		page.State = b.begin(events[0].Loop)
 	}
-	page.State = fold(page.State, events).At(prev)
-	return map[string][]byte{EventsFile: lines.Bytes(), StateFile: indent(page.State)}, page, nil
+	before := page.State
+	page.State = fold(before, events).At(prev)
+	files := b.form.write(before, page.State, prev == "" || page.whole)
+	files[EventsFile] = lines.Bytes()
+	page.whole = false
+	return files, page, nil
 }
 
 // Appended tells the ledger that the page now stands at head.

@@ -43,7 +43,7 @@ func Open(store *store.Store) *Ledger {
 		return err
 	}
 	begin := func(string) loop.State { return loop.State{} }
-	return &Ledger{Book: &Book[loop.State]{store: store, begin: begin, check: check}}
+	return &Ledger{Book: &Book[loop.State]{store: store, begin: begin, check: check, form: inOneFile[loop.State]{}}}
 }
 
 // Contract returns the contract at head.

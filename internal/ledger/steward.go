@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -34,10 +35,11 @@ const taskFolder = "tasks/"
 // taskID is what can be a folder in a ledger and in the project.
 var taskID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
-// TaskFile is where the entry has a task as it was handed in, TaskPlanFile its PLAN.md. IDs that can't
-// be the name of a folder are refused when a task is handed in.
-func TaskFile(id string) string     { return taskFolder + id + "/TASK.json" }
-func TaskPlanFile(id string) string { return taskFolder + id + "/PLAN.md" }
+// TaskFile is where the entry has a task as it was handed in, TaskPlanFile its PLAN.md, TaskStateFile what has become
+// of it. IDs that can't be the name of a folder are refused when a task is handed in.
+func TaskFile(id string) string      { return taskFolder + id + "/TASK.json" }
+func TaskPlanFile(id string) string  { return taskFolder + id + "/PLAN.md" }
+func TaskStateFile(id string) string { return taskFolder + id + "/" + StateFile }
 
 // Steward is a steward's.
 type Steward struct{ *Book[steward.State] }
@@ -50,7 +52,7 @@ func OpenSteward(store *store.Store) *Steward {
 		}
 		return nil
 	}
-	return &Steward{&Book[steward.State]{store: store, begin: steward.New, check: check}}
+	return &Steward{&Book[steward.State]{store: store, begin: steward.New, check: check, form: byTask{}}}
 }
 
 // IsSteward reports whether the ledger at head is a steward's. It believes the file that stewards
@@ -142,6 +144,9 @@ func (l *Steward) Verify(ctx context.Context, head string) (Report, error) {
 				}
 			}
 		}
+		for _, t := range e.state.Tasks { // what they say is part of the state
+			before[TaskStateFile(t.ID)] = e.Files[TaskStateFile(t.ID)]
+		}
 		all := maps.Clone(e.Files)
 		for name := range before {
 			all[name] = e.Files[name]
@@ -161,7 +166,7 @@ func (l *Steward) Verify(ctx context.Context, head string) (Report, error) {
 		}
 		before = map[string][]byte{}
 		for name, content := range e.Files {
-			if strings.HasPrefix(name, taskFolder) {
+			if strings.HasPrefix(name, taskFolder) && path.Base(name) != StateFile {
 				before[name] = content
 			}
 		}

@@ -78,7 +78,8 @@ func (b *Book[S]) verify(ctx context.Context, head string, check func(*Report, c
 			}
 		}
 		r.Events += len(c.events)
-		if err := json.Unmarshal(e.Files[StateFile], &c.state); err != nil {
+		c.state, _, err = b.form.read(e.Files[StateFile], func([]string) (map[string][]byte, error) { return e.Files, nil })
+		if err != nil {
 			c.wrong("%s can't be read: %v", StateFile, err)
 		}
 		if what := differs(c.state, fold(before, c.events).At(e.Prev)); what != "" {

@@ -58,11 +58,26 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 	b.WriteString(f.String())
 	if len(st.Tasks) > 0 {
 		b.WriteString("\n\n" + s.tasks(st.Tasks))
-		if rest := st.TasksCount - len(st.Tasks); rest > 0 {
-			b.WriteString("\n" + s.Dim("and "+itoa(rest)+" that are over; the ledger has them"))
-		}
+		b.WriteString(s.unlisted(st))
 	}
 	return b.String()
+}
+
+// unlisted says how many tasks the table lacks: of the queue, and of those that are over.
+func (s Style) unlisted(st steward.State) (text string) {
+	queued := st.QueueCount
+	for _, t := range st.Tasks {
+		if t.Outcome == "" && t.State == task.Idle {
+			queued--
+		}
+	}
+	if queued > 0 {
+		text += "\n" + s.Dim("and "+itoa(queued)+" more in the queue")
+	}
+	if over := st.TasksCount - len(st.Tasks) - queued; over > 0 {
+		text += "\n" + s.Dim("and "+itoa(over)+" that are over; the ledger has them")
+	}
+	return text
 }
 
 func standing(st steward.State) string {
