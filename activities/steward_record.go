@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"pawl/internal/act"
 	"pawl/internal/artifact"
@@ -13,7 +14,9 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/steward"
 	"pawl/internal/store"
+	"pawl/internal/task"
 	"pawl/internal/telemetry"
+	"pawl/internal/userrepo"
 )
 
 // RecordTasks appends to a steward's ledger what has happened, with the artifacts that people read
@@ -48,6 +51,11 @@ func (a *Activities) RecordTasks(ctx context.Context, in act.RecordTasks) (act.T
 	}
 	crash.At("tasks.exported")
 	out.Stop = ws.loopStop()
+	if !in.Close && slices.ContainsFunc(in.Events, leadsToStep) {
+		if out.Governance, err = ws.governance(ctx, out.Ledger); err != nil {
+			return out, err
+		}
+	}
 	if in.Close {
 		ws.endProcesses()
 		if err := a.removeTrees(ctx, ws); err != nil {
@@ -56,6 +64,30 @@ func (a *Activities) RecordTasks(ctx context.Context, in act.RecordTasks) (act.T
 	}
 	crash.At("tasks.after")
 	return out, nil
+}
+
+// leadsToStep reports whether a step may begin next because of an event.
+func leadsToStep(e loop.Event) bool {
+	return e.Type == loop.MilestoneReached || e.Type == loop.TaskStateChanged && e.To == task.Executing
+}
+
+// governance returns the SHA-256 of the governance files as they are now, "" where the charter names none or the
+// project can't be read: validation says so where it matters.
+func (ws *loopWorkspace) governance(ctx context.Context, head string) (string, error) {
+	c, err := ws.steward.Charter(ctx, head)
+	if err != nil || len(c.Governance) == 0 {
+		return "", err
+	}
+	at, err := userrepo.Fetch(ctx, ws.store, ws.Repo, ws.Onto)
+	if err != nil {
+		return "", ctx.Err()
+	}
+	files, err := ws.store.Entries(ctx, at)
+	if err != nil {
+		return "", fmt.Errorf("listing the project's files: %w", err)
+	}
+	_, hash := governing(c, files)
+	return hash, nil
 }
 
 // record appends, on this host and with a URL in the repository that it shares with others.

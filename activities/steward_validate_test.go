@@ -143,3 +143,18 @@ func TestS5_MissedSlotsAndHealthChecksAreLookedAt(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(s.user, "well"), nil, 0o600))
 	require.Equal(t, []act.Health{{Name: "builds"}}, s.validate().Health, "it runs in the project's folder")
 }
+
+// TestS12_GovernanceFilesAreLookedAtBeforeAStepBegins commits a rule between two steps: the entry after which the
+// second would begin says that the files are others.
+func TestS12_GovernanceFilesAreLookedAtBeforeAStepBegins(t *testing.T) {
+	s := looksAfter(t, map[string]string{"RULES.md": "Be kind.\n"}, func(doc map[string]any) { doc["governance"] = []string{"RULES.md"} })
+	s.submit("a", `{}`)
+	milestone := loop.Event{Type: loop.MilestoneReached, Task: "a", Step: "one"}
+	before := s.record(milestone).Governance
+	require.NotEmpty(t, before)
+	require.Equal(t, before, s.record(milestone).Governance)
+	require.Empty(t, s.record(loop.Event{Type: loop.MessageReceived, Message: "hold"}).Governance, "no step begins after that")
+	write(t, s.user+"/RULES.md", "Be strict.\n")
+	git(t, s.user, "commit", "-qam", "another rule")
+	require.NotEqual(t, before, s.record(milestone).Governance)
+}

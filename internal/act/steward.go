@@ -53,6 +53,8 @@ type TasksRecorded struct {
 	Appended
 	Artifacts map[string]string `json:"artifacts,omitempty"` // file → SHA-256 as written
 	Drift     []task.Drift      `json:"drift,omitempty"`
+	// Governance is the SHA-256 of the governance files, looked at where a step may begin next; else "".
+	Governance string `json:"governance,omitempty"`
 }
 
 // PlanTask reads a task, the governance files and the base, asks the planner on the steward's desk

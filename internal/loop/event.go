@@ -166,7 +166,7 @@ var Types = []struct {
 	{TriggerReceived, "something from outside asked for work: `trigger`"},
 	{TaskPrioritized, "the `priority` of a task was changed"},
 	{TaskStateChanged, "a task went `from` one state `to` another, `evidence` says by what right"},
-	{TierSet, "the risk `tier` of a task was set, `by` rules, the planner or a person; with a `task_plan` its plan was assessed once more"},
+	{TierSet, "the risk `tier` of a task was set, `by` rules, the planner or a person; with a `task_plan` its plan was assessed once more, with a `gate` the question about its approval is asked in these words"},
 	{StepBegun, "a `step` of a task was begun, by the child loop `loop_id`"},
 	{ActionTaken, "one thing was done for a task: `action`, with its result"},
 	{MilestoneReached, "a step of a task is finished, or its proposal is approved"},

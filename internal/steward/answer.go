@@ -346,9 +346,35 @@ func (a answering) setTier() (govern.Reply, error) {
 	if !slices.Contains(task.Tiers, tier) {
 		return govern.Reply{}, fault.New(fault.InvalidMessage, "%q is not a tier", loop.Clip(string(tier), 80)).Advise("Choose one of: T0, T1, T2, T3.")
 	}
-	return govern.Reply{Text: fmt.Sprintf("%s is %s", a.id, tier), Events: []loop.Event{
-		{Type: loop.TierSet, Task: a.id, Tier: tier, By: byPerson, Reason: strings.TrimPrefix(a.said(""), " ")},
-	}}, nil
+	set := loop.Event{Type: loop.TierSet, Task: a.id, Tier: tier, By: byPerson, Reason: strings.TrimPrefix(a.By+": "+a.Note, ": ")}
+	if a.Note == "" {
+		set.Reason = a.By
+	}
+	return govern.Reply{Text: fmt.Sprintf("%s is %s", a.id, tier), Events: a.asked(set)}, nil
+}
+
+// asked is a person's word on the tier of a task, with what becomes of the question whether its plan is approved: it
+// names the tier that the task has now, or nobody has to answer it any more and the task goes on.
+func (a answering) asked(set loop.Event) []loop.Event {
+	i := slices.IndexFunc(a.at.Gates, func(g loop.Gate) bool { return g.Kind == GateTier && g.Task == a.id })
+	if i < 0 {
+		return []loop.Event{set}
+	}
+	g := a.at.Gates[i]
+	n := next{State: a.at, charter: a.charter, events: []loop.Event{set}}
+	t := *Fold(a.at, n.events).Find(a.id)
+	if needs := n.unapproved(t); len(needs) > 0 {
+		anew := *n.tierGate(t, strings.Join(needs, "; ")).Gate
+		g.Summary = anew.Summary
+		n.events[0].Gate = &g
+		return n.events
+	}
+	n.events = append(n.events, loop.Event{
+		Type: loop.GateClosed, Task: a.id, By: a.By, Note: a.Note, Gate: &g, Message: a.name,
+		Answer: &loop.Answer{Gate: g.ID, Message: a.name, Choice: string(set.Tier), By: a.By, Note: a.Note},
+	})
+	n.resume(a.id, a.said("tier "+string(set.Tier)))
+	return n.events
 }
 
 // maxPriority bounds priorities, up and down.

@@ -84,6 +84,10 @@ func (s State) Apply(e loop.Event) State {
 		}
 	case loop.TaskSubmitted:
 		s.submitted(e)
+	case loop.TierSet:
+		s.asksAnew(e.Gate)
+	case loop.Warned:
+		s.Governance = cmp.Or(e.Governance, s.Governance)
 	case loop.GateOpened:
 		s.Gates = append(slices.Clone(s.Gates), *e.Gate)
 	case loop.GateEscalated:
@@ -127,6 +131,23 @@ func (s State) Apply(e loop.Event) State {
 	}
 	s.derive()
 	return s
+}
+
+// asksAnew puts an open gate in other words.
+func (s *State) asksAnew(g *loop.Gate) {
+	if g == nil {
+		return
+	}
+	s.Gates = slices.Clone(s.Gates)
+	for i := range s.Gates {
+		if s.Gates[i].ID == g.ID {
+			s.Gates[i].Summary = g.Summary
+		}
+	}
+	if t := s.Find(g.Task); t != nil && t.WaitingFor != nil && t.WaitingFor.Gate == g.ID {
+		w := *t.WaitingFor
+		w.What, t.WaitingFor = g.Summary, &w
+	}
 }
 
 // triggered keeps which health checks fail.

@@ -98,13 +98,45 @@ func TestS4_ATierThatAPersonLowersNeedsNoApproval(t *testing.T) {
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T2)
 	o.settle()
 	require.Equal(t, []string{"the tier is T2"}, o.s.Find("a").Plan.Needs)
-	o.answer("a", MessageSetTier, Message{Tier: task.T3})
+	o.answer("a", MessageSetTier, Message{Tier: task.T3, By: "ann", Note: "it is small"})
 	require.Empty(t, o.s.Find("a").Plan.Needs)
-	o.answer("a", loop.MessageAnswer, Message{Choice: Intervene})
-	o.answer("a", loop.MessageContinue, Message{})
+	require.Empty(t, o.s.Gates, "nothing is asked any more")
+	require.Equal(t, "ann: it is small", o.s.Find("a").TierWhy)
 	o.settle()
-	require.Equal(t, 1, o.started["s-a-one"], "and what waits is let go by a person")
-	require.Empty(t, o.s.Gates)
+	require.Equal(t, 1, o.started["s-a-one"])
+}
+
+func TestS4_AnOpenQuestionNamesTheTierThatAPersonHasSet(t *testing.T) {
+	c := limits()
+	c.Governance = []string{"rules/**"}
+	o := open(t, c)
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T2)
+	o.settle()
+	gate := o.s.Gates[0]
+	require.Equal(t, `T2: the plan of "a" needs an approval: the tier is T2`, gate.Summary)
+	o.answer("a", MessageSetTier, Message{Tier: task.T1, By: "ann", Note: "it is delicate"})
+	require.Len(t, o.s.Gates, 1)
+	want := `T1: the plan of "a" needs an approval: the tier is T1 (set by a person: ann: it is delicate)`
+	require.Equal(t, want, o.s.Gates[0].Summary)
+	require.Equal(t, want, o.s.Find("a").WaitingFor.What)
+	require.Equal(t, gate.ID, o.s.Gates[0].ID, "it is the same question, about the same plan")
+	require.Equal(t, gate.Hash, o.s.Gates[0].Hash)
+	require.Zero(t, o.started["s-a-one"])
+	o.answer("a", loop.MessageApprove, Message{Hash: gate.Hash, By: "ann"})
+	o.settle()
+	require.Equal(t, 1, o.started["s-a-one"])
+}
+
+func TestS12_GovernanceFilesThatHaveChangedAreNoticedBeforeTheNextStep(t *testing.T) {
+	o := twoSteps(t)
+	require.Empty(t, Governed(o.s, "rules 1"))
+	require.Empty(t, Governed(o.s, ""))
+	o.end("s-a-one", "completed", "")
+	warned := Governed(o.s, "rules 2")[0]
+	warned.Seq = o.s.Seq + 1
+	o.s = o.s.Apply(warned)
+	o.settle()
+	require.Equal(t, []string{"a"}, o.assessed)
 }
 
 func TestATaskThatThereIsNotIsNamedWithTheCommandThatListsThem(t *testing.T) {

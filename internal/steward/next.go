@@ -238,7 +238,10 @@ func over(t Task, outcome, why string) loop.Event {
 }
 
 func (n *next) tierGate(t Task, needs string) loop.Event {
-	if t.TierWhy != "" { // says more than that it is that tier, which the sentence begins with
+	switch {
+	case t.TierBy == byPerson:
+		needs += strings.TrimSuffix(" (set by a person: "+t.TierWhy+")", ": )")
+	case t.TierWhy != "": // says more than that it is that tier, which the sentence begins with
 		why := strings.ReplaceAll(t.TierWhy, string(t.Tier)+": ", "")
 		if tier := "the tier is " + string(t.Tier); strings.Contains(needs, tier) {
 			needs = strings.Replace(needs, tier, why, 1)

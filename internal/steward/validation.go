@@ -116,6 +116,14 @@ func (s State) contradictions() (all []task.Drift) {
 	return all
 }
 
+// Governed records that the governance files are not those that were read last: plans are assessed once more (S12).
+func Governed(s State, hash string) []loop.Event {
+	if hash == "" || hash == s.Governance {
+		return nil
+	}
+	return []loop.Event{{Type: loop.Warned, Governance: hash, Reason: "the governance files have changed: plans are assessed once more before their next steps begin"}}
+}
+
 // Drifted records drift that is not known yet, and asks about it.
 func Drifted(s State, drift []task.Drift) (events []loop.Event) {
 	for _, d := range drift {

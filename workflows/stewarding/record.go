@@ -113,7 +113,7 @@ func (r *run) record(ctx workflow.Context, summary string, closing bool, more ..
 	if out.Stop != "" && r.State().HaltRequested == "" && !r.State().Paused && !closing { // STOP is to wait for a person (S6)
 		after = append(after, loop.Event{Type: loop.MessageReceived, Message: loop.MessagePause, Reason: out.Stop, By: "loop-stop"})
 	}
-	after = append(after, steward.Drifted(r.State(), out.Drift)...)
+	after = append(append(after, steward.Governed(r.State(), out.Governance)...), steward.Drifted(r.State(), out.Drift)...)
 	if len(after) == 0 || closing {
 		return nil
 	}

@@ -75,6 +75,7 @@ type run struct {
 	due        bool               // it is time to look whether all is as recorded
 	appended   bool               // this run has recorded something
 	forgets    bool               // it began when the oldest of too many notes was dropped, and none refused
+	asksOnce   bool               // it began when a person's word on a tier left the question about it as it was
 }
 
 // Steward is the workflow of the supervisor. Its input is a charter; its workflow ID is the name in it.
@@ -106,12 +107,18 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 			if r.forgets {
 				s = s.Unnoted()
 			}
-			return steward.Answer(s, r.charter, name, m)
+			reply, err := steward.Answer(s, r.charter, name, m)
+			if name == steward.MessageSetTier && r.asksOnce && err == nil {
+				reply.Events = reply.Events[:1]
+				reply.Events[0].Gate = nil
+			}
+			return reply, err
 		},
 		Record:   func(ctx workflow.Context, summary string, _ bool) error { return r.record(ctx, summary, false) },
 		Patience: func(g loop.Gate) time.Duration { return patience(g, r.charter.Limits.Waiting.D(), workflow.Now(ctx)) },
 	})
 	r.forgets = workflow.GetVersion(ctx, "notes", workflow.DefaultVersion, 1) == workflow.DefaultVersion
+	r.asksOnce = workflow.GetVersion(ctx, "tiers", workflow.DefaultVersion, 1) == workflow.DefaultVersion
 	var invalid error
 	r.charter, invalid = parse(id, input) // before the handlers: with them come messages that this run was started with
 	if err := r.handleQueries(ctx); err != nil {
