@@ -37,7 +37,7 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 		return act.Committed{}, err
 	}
 	crash.At("commit.before")
-	out, shape, asks, err := ws.at(in.Desk).judgeChange(ctx, in.Ledger, in.Head)
+	out, shape, asks, err := ws.at(in.Desk).judgeChange(ctx, in.Ledger, in.Head, in.Leftovers)
 	if err != nil || out.NoChange || len(out.Violations) > 0 {
 		return out, err
 	}
@@ -88,8 +88,8 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 }
 
 // judgeChange has the policies of the contract at a ledger entry judge what the desk differs from the head by.
-// shape is how far that reaches; asks are the new files that a person has to approve.
-func (ws *loopWorkspace) judgeChange(ctx context.Context, at, head string) (out act.Committed, shape evidence.Shape, asks []string, err error) {
+// The leftovers of commands are no part of it. shape is how far it reaches; asks are the new files that a person has to approve.
+func (ws *loopWorkspace) judgeChange(ctx context.Context, at, head string, leftovers []string) (out act.Committed, shape evidence.Shape, asks []string, err error) {
 	if st, err := os.Lstat(ws.desk.Dir); err != nil || !st.IsDir() {
 		return act.Committed{Violations: []act.Violation{{Rule: spec.RuleFileType, Path: ".", Detail: "the desk itself was removed or replaced"}}}, shape, nil, nil
 	}
@@ -99,7 +99,7 @@ func (ws *loopWorkspace) judgeChange(ctx context.Context, at, head string) (out 
 	}
 	terms := contract.Rules()
 	scan := scan{rules: terms.Rules()}
-	change, err := ws.desk.StageRead(ctx, head, int64(*scan.rules.MaxFileBytes), scan.begin())
+	change, err := ws.desk.StageRead(ctx, head, trees.StageOptions{Largest: int64(*scan.rules.MaxFileBytes), Leftovers: leftovers, Begin: scan.begin()})
 	if err != nil {
 		return out, shape, nil, fmt.Errorf("taking the change from the desk: %w", err)
 	}

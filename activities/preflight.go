@@ -44,6 +44,8 @@ type Preflight struct {
 	Printed  string       // the end of what verify printed
 	Guard    *act.Outcome
 	Test     *act.Outcome // of a Deliver loop
+	// Leftovers are what the commands leave behind that git does not ignore.
+	Leftovers []string
 	// Problems would keep the loop from starting; Notes are what whoever wrote the spec should know.
 	Problems []Problem
 	Notes    []string
@@ -206,6 +208,7 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 			return plainly(err)
 		}
 		out.Verify, out.Baseline = &r.Outcome, r.Metric
+		out.leaves(k, "verify", r.Outcome)
 		printed, _ := readTail(filepath.Join(w.dir, "stdout"), tailLength) // nothing, where it could not be started
 		out.Printed = secret.Redact(strings.ToValidUTF8(string(printed), "?"))
 		switch {
@@ -241,6 +244,7 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 			return plainly(err)
 		}
 		out.Guard = &r
+		out.leaves(k, "guard", r)
 		switch {
 		case r.OK():
 		case k.Mends:
@@ -259,6 +263,7 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 		if err != nil {
 			return plainly(err)
 		}
+		out.leaves(k, "test", r.Outcome)
 		if out.Test = &r.Outcome; !r.OK() {
 			what := fails("test", s.Test.Command, r.Outcome)
 			if t := r.Tests; t != nil && t.Failed > 0 {
@@ -280,6 +285,7 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 		if err != nil {
 			return plainly(err)
 		}
+		out.leaves(k, "check", r)
 		switch {
 		case r.OK():
 		case k.Mends:
@@ -348,6 +354,22 @@ func (a *Activities) tryCanary(ctx context.Context, s spec.Spec, k kind.Kind, ou
 		out.Notes = append(out.Notes, govern.Hollow(in.Guard, in.Test))
 	}
 	return nil
+}
+
+// leaves notes what a command has left in the tree. A loop knows that of the commands that it runs on the unchanged code, and of
+// its check.
+func (f *Preflight) leaves(k kind.Kind, name string, r act.Outcome) {
+	known := func(left string) bool { return slices.Contains(f.Leftovers, left) }
+	left := slices.DeleteFunc(slices.Clone(r.Leftovers), known)
+	if len(left) == 0 {
+		return
+	}
+	f.Leftovers = append(f.Leftovers, left...)
+	says := "Pawl counts that to no change. Add it to .gitignore to keep it out of your own commits, too"
+	if k.Mends && (name == "guard" || name == "verify") {
+		says = "An agent that runs the command leaves that in its change: add it to .gitignore"
+	}
+	f.Notes = append(f.Notes, fmt.Sprintf("the %s command leaves files behind that git does not ignore (%s). %s", name, naming(left), says))
 }
 
 func (f *Preflight) problem(check, what, do string) {

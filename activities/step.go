@@ -172,24 +172,38 @@ func (a *Activities) Check(ctx context.Context, in act.Check) (act.Checked, erro
 }
 
 func (w *work) check(ctx context.Context, in act.Check) (out act.Checked, err error) {
-	if !in.AsIs {
-		err = w.ready(ctx, w.onDesk)
+	var before []string
+	if in.AsIs {
+		before, out.Violates, err = w.checkable(ctx, in)
 	} else {
-		var judged act.Committed
-		if judged, _, _, err = w.ws.judgeChange(ctx, in.Ledger, in.Head); err != nil {
-			return out, err
-		}
-		if len(judged.Violations) > 0 {
-			out.Violates, out.Failure = true, "not run, the change violates a policy"
-			return out, os.MkdirAll(w.dir, 0o700)
-		}
-		err = w.ready(ctx)
+		err = w.ready(ctx, w.onDesk)
 	}
 	if err != nil {
 		return out, err
 	}
-	out.Outcome, err = w.shell(ctx, w.ws.desk.Dir, in.Command)
+	if out.Violates {
+		out.Failure = "not run, the change violates a policy"
+		return out, nil
+	}
+	if out.Outcome, err = w.shell(ctx, w.ws.desk.Dir, in.Command); err != nil {
+		return out, err
+	}
+	out.Leftovers, err = leftovers(ctx, w.ws.desk, in.Head, before)
 	return out, err
+}
+
+// checkable has the policies judge the desk as it is, and gets everything ready where that violates none. before are the
+// agent's own new files.
+func (w *work) checkable(ctx context.Context, in act.Check) (before []string, violates bool, err error) {
+	before, own, err := w.leftBefore(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	judged, _, _, err := w.ws.judgeChange(ctx, in.Ledger, in.Head, append(own, in.Leftovers...))
+	if err != nil || len(judged.Violations) > 0 {
+		return nil, err == nil, err
+	}
+	return before, false, w.ready(ctx)
 }
 
 // Guard runs guard.command in the judge.
@@ -235,6 +249,9 @@ func (w *work) judged(ctx context.Context, command string, reports ...string) (a
 	if err == nil {
 		err = keepReports(w.ws.judge.Dir, reports, filepath.Join(w.dir, reportsFile))
 	}
+	if err == nil {
+		out.Leftovers, err = w.leftUnchanged(ctx)
+	}
 	return out, err
 }
 
@@ -264,6 +281,9 @@ func (w *work) verify(ctx context.Context, in act.Verify) (out act.Measured, err
 		return out, err
 	}
 	if out.Outcome, err = w.measure(ctx, in); err != nil || !out.OK() {
+		return out, err
+	}
+	if out.Leftovers, err = w.leftUnchanged(ctx); err != nil {
 		return out, err
 	}
 	var pattern *regexp.Regexp

@@ -235,7 +235,7 @@ func (l *improve) make(ctx workflow.Context) error {
 	}
 	in := act.Commit{
 		Ref: l.host.Opened.Ref, Ledger: l.State().Ledger, Head: c.Base, Iteration: c.N, Attempt: 1, Desk: c.Desk, Aside: true,
-		Description: it.description, OneChange: l.law().OneChange(), Time: workflow.Now(ctx).UTC(),
+		Description: it.description, OneChange: l.law().OneChange(), Leftovers: l.State().Leftovers, Time: workflow.Now(ctx).UTC(),
 	}
 	var out act.Committed
 	err = l.host.Start(ctx, act.CommitName, l.summary("commit %q, on no branch", loop.Clip(in.Description, 80)), in, 0).Get(ctx, &out)

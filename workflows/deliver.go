@@ -299,7 +299,7 @@ func (l *deliver) commands(ctx workflow.Context, passed loop.Event) (govern.Guar
 // checkCommit has the check command look at what was committed, and passed the policies.
 func (l *deliver) checkCommit(ctx workflow.Context) (act.Outcome, error) {
 	in := l.newCheck()
-	in.AsIs, in.Ledger = false, ""
+	in.AsIs, in.Ledger, in.Leftovers = false, "", nil
 	l.named(&in.Step)
 	out, err := l.runCheck(ctx, in)
 	return out.Outcome, err

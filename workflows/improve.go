@@ -113,7 +113,7 @@ func (l *improve) baseline(ctx workflow.Context) error {
 	if why := measurement(verify).Reason(); why != "" {
 		return l.unmeasured(why, verify)
 	}
-	tests := 0
+	tests, leftovers := 0, verify.Leftovers
 	if l.spec.Guard.Command != "" {
 		guard, err := l.runGuard(ctx, l.newGuard())
 		if err != nil {
@@ -122,7 +122,7 @@ func (l *improve) baseline(ctx workflow.Context) error {
 		if !guard.OK() {
 			return unready("guard", l.spec.Guard.Command, guard.Ending(), guard, "Run it in a fresh clone: it has to exit 0 before there is anything to guard.")
 		}
-		tests = guard.Tests
+		tests, leftovers = guard.Tests, loop.Union(leftovers, guard.Leftovers)
 	}
 	if l.law().CanaryDue() {
 		if err := l.canary(ctx, govern.CanaryOf(l.spec, l.spec.Guard.Command, "")); err != nil {
@@ -136,7 +136,9 @@ func (l *improve) baseline(ctx workflow.Context) error {
 	if why != "" {
 		return l.unmeasured(why, verify)
 	}
-	l.noted(ctx, known, l.measured(verify, ""), tests)
+	judged := l.measured(verify, "")
+	judged.Leftovers = leftovers
+	l.noted(ctx, known, judged, tests)
 	return nil
 }
 

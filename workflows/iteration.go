@@ -191,7 +191,7 @@ func (r *run) commitChange(ctx workflow.Context, in act.Commit) (act.Committed, 
 		}
 		s := r.State()
 		in.Ref, in.Ledger, in.Head, in.Iteration, in.Time = r.host.Opened.Ref, s.Ledger, s.Head, s.Iteration, workflow.Now(ctx).UTC()
-		in.Desk = r.liesOn()
+		in.Desk, in.Leftovers = r.liesOn(), s.Leftovers
 		var out act.Committed
 		err := r.host.Execute(ctx, act.CommitName, r.summary("commit %q", loop.Clip(in.Description, 80)), func() any { return in }, &out)
 		if err != nil || len(out.NewFiles) == 0 {

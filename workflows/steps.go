@@ -78,7 +78,7 @@ func (r *run) canary(ctx workflow.Context, in act.Canary) error {
 func (r *run) newCheck() act.Check {
 	s := r.newStep("check", r.State().Attempt, r.spec.Limits.PhaseTimeout.D())
 	s.AsIs, s.Desk = true, r.liesOn()
-	return act.Check{Step: s, Command: r.spec.Check.Command, Ledger: r.State().Ledger}
+	return act.Check{Step: s, Command: r.spec.Check.Command, Ledger: r.State().Ledger, Leftovers: r.State().Leftovers}
 }
 
 func (r *run) runCheck(ctx workflow.Context, in act.Check) (act.Checked, error) {
@@ -169,7 +169,7 @@ func evidenceOf(out act.Outcome) []string {
 func (r *run) judgement(out act.Outcome, reason string) *loop.Judgement {
 	return &loop.Judgement{
 		Passed: out.OK() && reason == "", Reason: reason, ExitCode: out.ExitCode,
-		DurationMs: out.ElapsedMs, Log: out.Log, Iteration: r.State().Iteration, Policy: r.spec.Guard.Policy,
+		DurationMs: out.ElapsedMs, Log: out.Log, Iteration: r.State().Iteration, Policy: r.spec.Guard.Policy, Leftovers: out.Leftovers,
 	}
 }
 

@@ -22,6 +22,8 @@ type Commit struct {
 	OneChange bool `json:"oneChange,omitempty"`
 	// Desk is the desk that has the change: 0 is the loop's own, any other one that of a candidate.
 	Desk int `json:"desk,omitempty"`
+	// Leftovers are what the spec's own commands leave in a tree: they count to no change.
+	Leftovers []string `json:"leftovers,omitempty"`
 	// Aside makes a commit that no branch has: a candidate, which the ledger keeps.
 	Aside bool `json:"aside,omitempty"`
 }

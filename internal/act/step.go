@@ -88,6 +88,9 @@ type Outcome struct {
 	Warning     string        `json:"warning,omitempty"`
 	Tests       int           `json:"tests,omitempty"` // of a guard: how many passed, as far as its output tells
 	Of          string        `json:"of,omitempty"`    // on disk: the commit that the step was run on
+	// Leftovers are what a command of the spec has left in the tree that git does not ignore: of a judgement on
+	// the unchanged code, and of a check.
+	Leftovers []string `json:"leftovers,omitempty"`
 	// RateLimit is why an agent's program refused to work.
 	RateLimit *task.RateLimit `json:"rateLimit,omitempty"`
 	// Class is what came of an agent's call, "" of any other step, and where the call runs again.
@@ -157,6 +160,8 @@ type Check struct {
 	// Ledger is where the contract is. Its policies judge first what is checked AsIs, and what violates
 	// one is not checked.
 	Ledger string `json:"ledger,omitempty"`
+	// Leftovers are what the spec's own commands leave in a tree: they count to no change.
+	Leftovers []string `json:"leftovers,omitempty"`
 }
 
 // Checked is what came of a check. One that was not run, since the desk violates a policy, has failed.

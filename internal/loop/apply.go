@@ -22,6 +22,9 @@ func (s State) Apply(e Event) State {
 	if apply := effects[e.Type]; apply != nil {
 		apply(&s, e)
 	}
+	if e.Judgement != nil {
+		s.Leftovers = Union(s.Leftovers, e.Judgement.Leftovers)
+	}
 	s.Budget = s.Clocked(e.Time)
 	return s
 }

@@ -81,6 +81,7 @@ type State struct {
 
 	KnownTests *Judgement `json:"knownTests,omitempty"` // what the tests showed on the unchanged code, of a Deliver loop
 	GuardTests int        `json:"guardTests,omitempty"` // how many tests passed in the guard there, as far as it tells
+	Leftovers  []string   `json:"leftovers,omitempty"`  // what the spec's own commands leave in a tree: it counts to no change
 	LastGuard  *Judgement `json:"lastGuard"`
 	LastTest   *Judgement `json:"lastTest"`
 	LastVerify *Judgement `json:"lastVerify"`
@@ -260,6 +261,8 @@ type Judgement struct {
 	Iteration  int                 `json:"iteration"`
 	Violations []string            `json:"violations,omitempty"`
 	Tests      *Tests              `json:"tests,omitempty"`
+	// Leftovers are the paths that the command left in the tree and that git does not ignore.
+	Leftovers []string `json:"leftovers,omitempty"`
 }
 
 // Tests is what a run of the tests showed, the rerun of a failure included. Lists are capped.

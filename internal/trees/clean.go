@@ -115,17 +115,23 @@ func matches(globs []string, p string) bool {
 }
 
 // cleanDesk removes what is untracked and not ignored, after the checkout: which files are
-// ignored is for the commit's .gitignore to say, not for one that the agent wrote.
+// ignored is for the commit's .gitignore to say, not for one that the agent wrote. What setup made stays as
+// ignored files do.
 func (t *Tree) cleanDesk(ctx context.Context, root *folder, extras []found, before *index, record pristine, lock *os.File) error {
 	now, err := readIndex(t.indexPath())
 	if err != nil {
 		return err
 	}
+	made, err := t.loadMade()
+	if err != nil {
+		return err
+	}
+	made = now.apart(made)
 	c := cleaner{root: root}
 	var odd []string // what ls-files does not list
 	ask := false
 	for i, f := range extras {
-		if c.isGone(f.path) || store.IsRootFile(f.path) && f.mode.IsRegular() {
+		if c.isGone(f.path) || store.IsRootFile(f.path) && f.mode.IsRegular() || slices.Contains(made, f.path) || inAny(made, f.path) {
 			continue
 		}
 		if _, tracked := now.entries[f.path]; tracked {
@@ -154,7 +160,7 @@ func (t *Tree) cleanDesk(ctx context.Context, root *folder, extras []found, befo
 	if !ask {
 		return nil
 	}
-	if err := t.removeUntracked(ctx, root, lock); err != nil {
+	if err := t.removeUntracked(ctx, root, made, lock); err != nil {
 		return err
 	}
 	ignored, err := t.ignored(ctx, odd, lock)
@@ -173,8 +179,8 @@ func (t *Tree) cleanDesk(ctx context.Context, root *folder, extras []found, befo
 }
 
 // removeUntracked removes the untracked files that are not ignored. Removing a .gitignore can
-// uncover more.
-func (t *Tree) removeUntracked(ctx context.Context, root *folder, lock *os.File) error {
+// uncover more. What is in one of the paths that are apart stays.
+func (t *Tree) removeUntracked(ctx context.Context, root *folder, apart []string, lock *os.File) error {
 	const rounds = 100
 	for range rounds {
 		out, err := t.call(lock, "ls-files", "-z", "--others", "--exclude-standard").Run(ctx)
@@ -189,6 +195,9 @@ func (t *Tree) removeUntracked(ctx context.Context, root *folder, lock *os.File)
 		for _, p := range git.Fields(out) {
 			// A nested repository is listed as a folder.
 			p = strings.TrimSuffix(p, "/")
+			if slices.Contains(apart, p) || inAny(apart, p) {
+				continue
+			}
 			again = again || path.Base(p) == ".gitignore"
 			if err := root.remove(p); err != nil {
 				return err

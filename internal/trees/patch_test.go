@@ -21,7 +21,7 @@ import (
 func readAll(b *gittest.Bed, t *trees.Tree, head string) (trees.Change, map[string][]string) {
 	b.Helper()
 	lines := map[string][]string{}
-	c, err := t.StageRead(ctx, head, 1<<30, func() git.Reader {
+	c, err := t.StageRead(ctx, head, trees.StageOptions{Largest: 1 << 30, Begin: func() git.Reader {
 		clear(lines)
 		return func(l git.DiffLine) {
 			sign := "-"
@@ -30,7 +30,7 @@ func readAll(b *gittest.Bed, t *trees.Tree, head string) (trees.Change, map[stri
 			}
 			lines[l.Path] = append(lines[l.Path], fmt.Sprintf("%s%d %s", sign, l.N, l.Text))
 		}
-	})
+	}})
 	require.NoError(b, err)
 	return c, lines
 }
@@ -116,7 +116,7 @@ func TestAChangeWithoutEndIsNotReadToItsEnd(t *testing.T) {
 	desk := b.Tree("desk", b.Base)
 	gittest.Write(t, desk.Dir+"/big", strings.Repeat(strings.Repeat("x", 1023)+"\n", 65<<10))
 	read := 0
-	c, err := desk.StageRead(ctx, b.Base, 1<<30, func() git.Reader { return func(l git.DiffLine) { read += len(l.Text) } })
+	c, err := desk.StageRead(ctx, b.Base, trees.StageOptions{Largest: 1 << 30, Begin: func() git.Reader { return func(l git.DiffLine) { read += len(l.Text) } }})
 	require.NoError(t, err)
 	assert.True(t, c.Unread)
 	assert.Less(t, read, 65<<20)

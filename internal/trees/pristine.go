@@ -147,6 +147,9 @@ func (t *Tree) Pristine(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+	if err := t.saveMade(ctx, lock); err != nil {
+		return err
+	}
 	return t.savePristine(p)
 }
 

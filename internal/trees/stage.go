@@ -43,13 +43,20 @@ type Unaddable struct {
 // without committing. The state of the tree's own .git makes no difference. What git cannot or must
 // not take (a nested repository, a FIFO, an unreadable file) is no error but a violation.
 func (t *Tree) Stage(ctx context.Context, head string) (Change, error) {
-	return t.StageRead(ctx, head, maxChange, nil)
+	return t.StageRead(ctx, head, StageOptions{Largest: maxChange})
 }
 
-// StageRead is Stage for a caller that also reads the lines that the change adds and removes. begin
-// can be called a second time: what was read before does not count then. A changed file of more
-// bytes than largest is a violation with its size, and git never reads it.
-func (t *Tree) StageRead(ctx context.Context, head string, largest int64, begin func() git.Reader) (Change, error) {
+// StageOptions say what a Stage takes, and who reads it meanwhile.
+type StageOptions struct {
+	Largest   int64             // a changed file of more bytes is a violation with its size, and git never reads it
+	Leftovers []string          // paths that count to no change where head has nothing in them
+	Begin     func() git.Reader // nil where nobody reads the lines
+}
+
+// StageRead is Stage for a caller that also reads the lines that the change adds and removes. Begin
+// can be called a second time: what was read before does not count then. What setup made is no part of a
+// change, and neither are the leftovers.
+func (t *Tree) StageRead(ctx context.Context, head string, o StageOptions) (Change, error) {
 	if err := git.CheckHashes(head); err != nil {
 		return Change{}, err
 	}
@@ -67,7 +74,7 @@ func (t *Tree) StageRead(ctx context.Context, head string, largest int64, begin 
 		return Change{Violations: []Unaddable{{Path: ".", Why: "the working tree was removed, replaced or made unreadable"}}}, nil
 	}
 	defer root.Close()
-	s := staging{t: t, lock: lock, root: root, head: head, atHead: t.indexIsAt(st, head), largest: largest, begin: begin}
+	s := staging{t: t, lock: lock, root: root, head: head, atHead: t.indexIsAt(st, head), largest: o.Largest, leftovers: o.Leftovers, begin: o.Begin}
 	c, err := s.run(ctx)
 	if err != nil || c.Tree == "" {
 		return c, err
@@ -86,7 +93,8 @@ type staging struct {
 	atHead bool // the index is head's tree
 	begin  func() git.Reader
 
-	largest int64 // a changed file may have so many bytes
+	largest   int64 // a changed file may have so many bytes
+	leftovers []string
 
 	ix         *index
 	attributes bool // there is a .gitattributes somewhere
@@ -173,6 +181,12 @@ func (s *staging) survey(ctx context.Context) (err error) {
 			s.excluded = append(s.excluded, p)
 		}
 	}
+	made, err := s.t.loadMade()
+	if err != nil {
+		return err
+	}
+	apart := s.ix.apart(made, s.leftovers)
+	s.excluded = append(s.excluded, apart...)
 	var odd, submodules []string
 	var large []found
 	why := map[string]string{}
@@ -194,8 +208,8 @@ func (s *staging) survey(ctx context.Context) (err error) {
 			submodules = append(submodules, dir) // setup may have checked it out
 			continue
 		}
-		if inAny(s.ix.links, f.path) {
-			continue // git looks at nothing else in a submodule's folder
+		if inAny(s.ix.links, f.path) || slices.Contains(apart, f.path) || inAny(apart, f.path) {
+			continue // git looks at nothing else in a submodule's folder, and at nothing of what is apart
 		}
 		switch {
 		case name == ".git":

@@ -542,7 +542,7 @@ func TestE4_FilesThatAreTooLargeAreNotRead(t *testing.T) {
 		require.NoError(t, os.Truncate(path, size))
 	}
 	stage := func(desk *trees.Tree) trees.Change {
-		c, err := desk.StageRead(ctx, b.Base, 1<<20, nil)
+		c, err := desk.StageRead(ctx, b.Base, trees.StageOptions{Largest: 1 << 20})
 		require.NoError(t, err)
 		return c
 	}
@@ -574,7 +574,7 @@ func TestE4_FilesThatAreTooLargeAreNotRead(t *testing.T) {
 		for _, name := range []string{"1", "2", "3"} {
 			hole(desk.Dir+"/"+name, (1<<30)-1)
 		}
-		c, err := desk.StageRead(ctx, b.Base, 1<<30, nil)
+		c, err := desk.StageRead(ctx, b.Base, trees.StageOptions{Largest: 1 << 30})
 		require.NoError(t, err)
 		require.Len(t, c.Violations, 3)
 		assert.Contains(t, c.Violations, trees.Unaddable{Path: "1", Why: "part of a change of more than 1073741824 bytes", New: true})

@@ -145,7 +145,7 @@ func (t *Tree) Remove(ctx context.Context) error {
 
 // wipe removes the tree and forgets it. What a symlink in its place points to stays as it is.
 func (t *Tree) wipe() error {
-	for _, name := range []string{"state.json", "pristine", "index"} {
+	for _, name := range []string{"state.json", "pristine", "made.json", "index"} {
 		if err := os.Remove(filepath.Join(t.state, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -1,0 +1,36 @@
+package repositories_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/test/world"
+)
+
+// TestP0_WhatTheCommandsLeaveBehindIsNotTheAgents: a repository without a .gitignore, whose setup, verify, guard and check
+// all leave something, and an agent that runs the tests before it is done.
+func TestP0_WhatTheCommandsLeaveBehindIsNotTheAgents(t *testing.T) {
+	w := world.New(t, `cat modules/lib >/dev/null; `+world.Raises+`; sh test.sh; cp work/n work/new`)
+	w.Write("repo/test.sh", "mkdir -p out/deep; date >out/deep/$$; echo '<ok/>' >report.xml\n")
+	w.Commit("tests that leave something")
+	w.Set(doc{
+		"setup":    doc{"command": "mkdir modules; echo lib >modules/lib"},
+		"verify":   doc{"command": "echo x >measured; cat work/n"},
+		"guard":    doc{"command": "cat modules/lib && sh test.sh"},
+		"check":    doc{"command": "cat modules/lib && mkdir -p .lint && echo x >.lint/cache"},
+		"newFiles": "allow",
+		"limits":   doc{"iterations": 2},
+	})
+	ready := w.Pawl("validate", w.SpecFile())
+	require.Equal(t, 0, ready.Code, ready.Err)
+	require.Contains(t, ready.Err, "the verify command leaves files behind that git does not ignore (measured)")
+	require.Contains(t, ready.Err, "the guard command leaves files behind that git does not ignore (out, report.xml)")
+	require.Contains(t, ready.Err, "the check command leaves files behind that git does not ignore (.lint)")
+	w.Run(0)
+	st := w.Show()
+	for _, row := range w.Results(w.Loop)[1:] {
+		require.Equal(t, "yes", row.Kept(), "%v", row)
+	}
+	require.ElementsMatch(t, []string{"work/n", "work/new"}, st.ChangedFiles)
+}
