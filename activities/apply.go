@@ -125,7 +125,12 @@ func (ws *loopWorkspace) apply(ctx context.Context, head string, s loop.State, i
 	if err := ws.standing(ctx, x.branch); err != nil {
 		return out, asFault(err)
 	}
-	tip, err := userrepo.Fetch(ctx, ws.store, ws.Repo, x.branch)
+	repo, err := ws.repository()
+	if err != nil {
+		return out, asFault(err)
+	}
+	defer repo.Close()
+	tip, err := userrepo.Fetch(ctx, ws.store, repo, x.branch)
 	if err != nil {
 		return out, fmt.Errorf("fetching %s: %w", x.branch, err)
 	}
@@ -147,14 +152,16 @@ func (ws *loopWorkspace) apply(ctx context.Context, head string, s loop.State, i
 // standing returns an error if there is no branch that could be moved, or somebody's work on it is in the
 // way.
 func (ws *loopWorkspace) standing(ctx context.Context, branch string) error {
-	if err := ws.inPlace(); err != nil {
+	repo, err := ws.repository()
+	if err != nil {
 		return err
 	}
+	defer repo.Close()
 	if !ws.Remote {
-		_, err := userrepo.Tip(ctx, ws.Repo, branch)
+		_, err := userrepo.Tip(ctx, repo, branch)
 		return err
 	}
-	_, err := userrepo.InspectAt(ctx, ws.store, ws.Repo, branch, "")
+	_, err = userrepo.InspectAt(ctx, ws.store, ws.Repo, branch, "")
 	return err
 }
 
@@ -189,10 +196,12 @@ func (x *application) land(ctx context.Context) (string, error) {
 	if x.Remote {
 		land = userrepo.LandAt
 	}
-	if err := x.inPlace(); err != nil {
+	repo, err := x.repository()
+	if err != nil {
 		return "", asFault(err)
 	}
-	err = land(ctx, x.store, userrepo.Landing{Repo: x.Repo, Branch: x.branch, From: x.proposal.Base, To: commit, Reason: "pawl apply " + x.Ref + " (" + x.in.How + ")"})
+	defer repo.Close()
+	err = land(ctx, x.store, userrepo.Landing{Repo: repo, Branch: x.branch, From: x.proposal.Base, To: commit, Reason: "pawl apply " + x.Ref + " (" + x.in.How + ")"})
 	if err != nil {
 		return "", asFault(err)
 	}
@@ -219,7 +228,12 @@ func (x *application) commit(ctx context.Context) (string, error) {
 
 // check looks at the user's branch again: what is there now is what was approved.
 func (x *application) check(ctx context.Context) error {
-	now, err := userrepo.Fetch(ctx, x.store, x.Repo, x.branch)
+	repo, err := x.repository()
+	if err != nil {
+		return asFault(err)
+	}
+	defer repo.Close()
+	now, err := userrepo.Fetch(ctx, x.store, repo, x.branch)
 	if err != nil {
 		return fmt.Errorf("looking at %s again: %w", x.branch, err)
 	}

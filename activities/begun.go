@@ -18,8 +18,12 @@ func (ws *loopWorkspace) begun(ctx context.Context, session map[string]string, b
 	if onto := session[spec.SessionOnto]; onto != "" {
 		name, known := "refs/heads/"+onto, map[string]string{}
 		if git.CheckBranch(onto) == nil {
-			var err error
-			if known, err = userrepo.Refs(ctx, ws.store, ws.Repo, name); err != nil {
+			repo, err := ws.repository()
+			if err != nil {
+				return "", precondition(err)
+			}
+			defer repo.Close()
+			if known, err = userrepo.Refs(ctx, ws.store, repo, name); err != nil {
 				return "", precondition(userrepo.Unreached(ws.Repo, err))
 			}
 		}

@@ -52,15 +52,17 @@ func (ws *loopWorkspace) makeCleanBranch(ctx context.Context, base, head string)
 			return err
 		}
 	}
-	if err := ws.inPlace(); err != nil {
+	repo, err := ws.repository()
+	if err != nil {
 		return err
 	}
-	there, err := userrepo.Refs(ctx, ws.store, ws.Repo, ref)
+	defer repo.Close()
+	there, err := userrepo.Refs(ctx, ws.store, repo, ref)
 	if err != nil || there[ref] == tip {
 		return err
 	}
 	if at := there[ref]; at != before { // not where pawl left it
 		return fmt.Errorf("%s was moved in %s by somebody else", ref, ws.Repo)
 	}
-	return userrepo.Move(ctx, ws.store, ws.Repo, ref, tip, before)
+	return userrepo.Move(ctx, ws.store, repo, ref, tip, before)
 }

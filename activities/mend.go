@@ -74,7 +74,12 @@ func (a *Activities) mendStore(ctx context.Context, r workspace.Record, what str
 		}
 	}
 	m, err := s.Mend(ctx, known, places, func(ctx context.Context, fresh *store.Store) error {
-		return userrepo.FetchAs(ctx, fresh, r.Repo, as)
+		repo, err := repositoryOf(r)
+		if err != nil {
+			return err
+		}
+		defer repo.Close()
+		return userrepo.FetchAs(ctx, fresh, repo, as)
 	})
 	if err != nil {
 		return what, err

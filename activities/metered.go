@@ -17,6 +17,7 @@ import (
 	"pawl/internal/egress"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
+	"pawl/internal/held"
 	"pawl/internal/loop"
 	"pawl/internal/meter"
 	"pawl/internal/meter/tally"
@@ -195,7 +196,7 @@ type counted struct {
 
 // read takes what is new.
 func (m *counted) read() error {
-	f, err := os.Open(m.file)
+	f, err := os.Open(held.At(m.file))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // nothing was asked yet
 	}

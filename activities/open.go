@@ -186,7 +186,7 @@ func (m *machine) inspect(ctx context.Context, r spec.Repo, id string) (userrepo
 	}
 	ref := "refs/heads/pawl/" + git.RefName(id)
 	if !r.Remote() {
-		return userrepo.Inspect(ctx, r.Path, r.Base, ref)
+		return userrepo.Inspect(ctx, userrepo.At(r.Path), r.Base, ref)
 	}
 	store, err := store.Open(ctx, m.storeOf(r.URL))
 	if err != nil {
@@ -238,11 +238,16 @@ func (ws *loopWorkspace) base(ctx context.Context, source userrepo.Source) (stri
 	if have, err := ws.store.Ref(ctx, at); err != nil || have != "" {
 		return have, err
 	}
-	commit, err := userrepo.Fetch(ctx, ws.store, source.Path, source.Branch)
+	repo, err := ws.repository()
+	if err != nil {
+		return "", precondition(err)
+	}
+	defer repo.Close()
+	commit, err := userrepo.Fetch(ctx, ws.store, repo, source.Branch)
 	if err != nil {
 		return "", precondition(fmt.Errorf("fetching the base from %s: %w", source.Path, err))
 	}
-	ws.tags(ctx, source.Path, "refs/heads/"+strings.TrimPrefix(source.Branch, "refs/heads/"))
+	ws.tags(ctx, repo, "refs/heads/"+strings.TrimPrefix(source.Branch, "refs/heads/"))
 	crash.At("open.fetched")
 	if ws.Remote {
 		if err := userrepo.MayPush(ctx, ws.store, ws.Repo, commit, "refs/heads/pawl/"+ws.Ref); err != nil {
@@ -259,7 +264,7 @@ func (ws *loopWorkspace) base(ctx context.Context, source userrepo.Source) (stri
 }
 
 // tags brings the tags along that the trees show. A loop does without them where they can't be had.
-func (ws *loopWorkspace) tags(ctx context.Context, source, ref string) {
+func (ws *loopWorkspace) tags(ctx context.Context, source userrepo.Repo, ref string) {
 	if err := userrepo.FetchTags(ctx, ws.store, source, ref); err != nil && ctx.Err() == nil {
 		ws.machine.Logger.Warn("the trees have no tags of the repository", "loop", ws.Loop, "error", err)
 	}

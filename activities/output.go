@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"pawl/internal/held"
 	"pawl/internal/proc"
 	"pawl/internal/secret"
 )
@@ -42,7 +43,7 @@ func tailOf(dir string) string {
 // digest returns the SHA-256 of a file; a command that could not be started has said nothing.
 func digest(path string) (string, error) {
 	sum := sha256.New()
-	f, err := os.Open(path)
+	f, err := os.Open(held.At(path))
 	if err == nil {
 		defer f.Close()
 		_, err = io.Copy(sum, f)
@@ -54,7 +55,7 @@ func digest(path string) (string, error) {
 }
 
 func readFile(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.Open(held.At(path))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil // a command that could not be started has said nothing
 	}
@@ -66,7 +67,7 @@ func readFile(path string, limit int64) ([]byte, error) {
 }
 
 func readTail(path string, n int64) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.Open(held.At(path))
 	if err != nil {
 		return nil, err
 	}

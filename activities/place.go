@@ -120,11 +120,11 @@ func (a *Activities) lastPoll(ctx context.Context, host string) (last time.Time,
 // in.Ledger.
 func reached(ctx context.Context, store *store.Store, in act.Place) (at string, since []loop.Event, err error) {
 	ref := "refs/pawl-ledger/" + strings.TrimPrefix(in.Branch, "pawl/")
-	refs, err := userrepo.Refs(ctx, store, in.URL, ref)
+	refs, err := userrepo.Refs(ctx, store, userrepo.At(in.URL), ref)
 	if at = refs[ref]; err != nil || at == in.Ledger || at == "" {
 		return at, nil, err
 	}
-	if at, err = userrepo.FetchLedger(ctx, store, in.URL, ref); err != nil {
+	if at, err = userrepo.FetchLedger(ctx, store, userrepo.At(in.URL), ref); err != nil {
 		return "", nil, err
 	}
 	if since, err = ledger.Since(ctx, store, at, in.Ledger); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"pawl/internal/durable"
 	"pawl/internal/fault"
+	"pawl/internal/held"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 )
@@ -39,7 +40,7 @@ func hashOf(text []byte) string {
 // unrecordedPlan returns a plan that is not in the ledger yet. On a host that has taken the loop up since there
 // is no more of it than the state has, which mostly is all of it.
 func (ws *loopWorkspace) unrecordedPlan(plan loop.Plan) ([]byte, error) {
-	text, err := os.ReadFile(filepath.Join(ws.machine.Home.Loop(ws.Ref), ledger.PlanFile))
+	text, err := os.ReadFile(held.At(filepath.Join(ws.machine.Home.Loop(ws.Ref), ledger.PlanFile)))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading the plan: %w", err)
 	}

@@ -54,8 +54,10 @@ func (ws *loopWorkspace) pushHere(ctx context.Context, branch bool) (refused str
 	if branch && ws.Branch != "" {
 		refs = append(refs, ws.Branch+":"+ws.Branch)
 	}
-	if err = ws.inPlace(); err == nil {
-		err = userrepo.Push(ctx, ws.store, ws.Repo, refs...)
+	repo, err := ws.repository()
+	if err == nil {
+		err = userrepo.Push(ctx, ws.store, repo, refs...)
+		repo.Close()
 	}
 	var no *userrepo.Refused
 	switch {
@@ -190,10 +192,12 @@ func (ws *loopWorkspace) publish(ctx context.Context, branch bool) error {
 // advance pushes once. It returns why the repository did not take something; an error is a fault
 // where another host has the loop, else what kept git from talking to the repository.
 func (ws *loopWorkspace) advance(ctx context.Context, head string) (why string, err error) {
-	if err := ws.inPlace(); err != nil {
+	repo, err := ws.repository()
+	if err != nil {
 		return "", err
 	}
-	err = userrepo.Push(ctx, ws.store, ws.Repo, head+":"+ws.Ledger)
+	defer repo.Close()
+	err = userrepo.Push(ctx, ws.store, repo, head+":"+ws.Ledger)
 	var refused *userrepo.Refused
 	if errors.As(err, &refused) { // by whatever name: where the ledger is there, is what counts
 		if f := ws.behind(ctx, head); f != nil {
@@ -209,7 +213,7 @@ func (ws *loopWorkspace) advance(ctx context.Context, head string) (why string, 
 	if err != nil {
 		return "", err
 	}
-	err = userrepo.Push(ctx, ws.store, ws.Repo, s.Head+":"+ws.Branch)
+	err = userrepo.Push(ctx, ws.store, repo, s.Head+":"+ws.Branch)
 	if errors.As(err, &refused) {
 		return ws.notTaken(refused), nil
 	}
@@ -219,7 +223,7 @@ func (ws *loopWorkspace) advance(ctx context.Context, head string) (why string, 
 
 // behind is a fault where the ledger in the repository is none of head's predecessors.
 func (ws *loopWorkspace) behind(ctx context.Context, head string) error {
-	refs, err := userrepo.Refs(ctx, ws.store, ws.Repo, ws.Ledger)
+	refs, err := userrepo.Refs(ctx, ws.store, userrepo.At(ws.Repo), ws.Ledger)
 	at := refs[ws.Ledger]
 	if err != nil || at == "" {
 		return err

@@ -1,21 +1,40 @@
 package activities
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"pawl/internal/git"
 	"pawl/internal/userrepo"
+	"pawl/internal/workspace"
 )
 
 // local is where the repository is on this host, "" where it is elsewhere.
 func (ws *loopWorkspace) local() string { return ws.Local() }
 
-// inPlace returns a *userrepo.Precondition if another repository stands where the loop's was when it began.
-// Nothing that is in such a one is read or run.
-func (ws *loopWorkspace) inPlace() error {
-	if is, err := ws.InPlace(); err != nil || is {
-		return err
+// repository is the loop's repository, for a moment: see repositoryOf.
+func (ws *loopWorkspace) repository() (userrepo.Repo, error) { return repositoryOf(ws.Record) }
+
+// repositoryOf is the repository of a loop or a steward. One of this host is held: it is the one that the loop began with, and stays it
+// until it is closed. Where another stands in its place, or none, the error is a *userrepo.Precondition, and nothing
+// that is there is read or run.
+func repositoryOf(r workspace.Record) (userrepo.Repo, error) {
+	if r.Local() == "" {
+		return userrepo.At(r.Repo), nil
 	}
-	return &userrepo.Precondition{Code: userrepo.Replaced, What: fmt.Sprintf("%s is another repository than the one that the loop began with", git.Quote(ws.local())),
-		Do: "bring that back; where you have put another one there, start the loop again from its ledger (pawl start --ledger)"}
+	f, err := r.Hold()
+	switch {
+	case errors.Is(err, workspace.ErrReplaced):
+		return userrepo.Repo{}, &userrepo.Precondition{Code: userrepo.Replaced, What: fmt.Sprintf("%s is another repository than the one that the loop began with", git.Quote(r.Local())),
+			Do: "bring that back; where you have put another one there, start the loop again from its ledger (pawl start --ledger)"}
+	case errors.Is(err, fs.ErrNotExist):
+		return userrepo.Repo{}, &userrepo.Precondition{Code: userrepo.NoSuchPath, What: fmt.Sprintf("there is no repository at %s any more", git.Quote(r.Local())), Do: "bring it back"}
+	case err != nil:
+		return userrepo.Repo{}, err
+	case r.Remote: // git runs what a URL's own hooks are, and gets there by itself
+		f.Close()
+		return userrepo.At(r.Repo), nil
+	}
+	return userrepo.Held(f), nil
 }

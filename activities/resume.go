@@ -188,7 +188,7 @@ func (a *Activities) adopt(ctx context.Context, in opening) (workspace.Record, e
 		return workspace.Record{}, refuse(fault.New(fault.PreconditionFailed, "neither this host nor %s has a ledger of the loop %s", address, in.Loop).
 			Advise("Start it where it is, with the head that `git ls-remote REPOSITORY 'refs/pawl-ledger/*'` shows."))
 	}
-	head, err := userrepo.FetchLedger(ctx, store, address, "refs/pawl-ledger/"+name)
+	head, err := userrepo.FetchLedger(ctx, store, userrepo.At(address), "refs/pawl-ledger/"+name)
 	if err != nil {
 		return workspace.Record{}, fmt.Errorf("fetching the ledger of %s from %s: %w", in.Loop, address, err)
 	}
@@ -202,7 +202,7 @@ func (a *Activities) adopt(ctx context.Context, in opening) (workspace.Record, e
 	if err != nil {
 		return workspace.Record{}, err
 	}
-	ws.tags(ctx, address, ws.Ledger)
+	ws.tags(ctx, userrepo.At(address), ws.Ledger)
 	crash.At("takeup.fetched")
 	return record, ws.setTo(ctx, head)
 }
@@ -218,7 +218,7 @@ func (a *Activities) isAt(ctx context.Context, r workspace.Record, head string) 
 	if err != nil || at != head || !ws.Remote {
 		return at == head, err
 	}
-	refs, err := userrepo.Refs(ctx, ws.store, ws.Repo, ws.Ledger)
+	refs, err := userrepo.Refs(ctx, ws.store, userrepo.At(ws.Repo), ws.Ledger)
 	if there := refs[ws.Ledger]; err != nil || there == "" || ws.descendsFrom(ctx, head, there) {
 		return true, ctx.Err()
 	}
@@ -260,7 +260,7 @@ var numbered = regexp.MustCompile(`^(\.[0-9]+)?$`)
 // found returns the names under which a repository has ledgers of a loop, with where they are.
 func found(ctx context.Context, store *store.Store, address, id string) (map[string]string, error) {
 	const below = "refs/pawl-ledger/"
-	refs, err := userrepo.Refs(ctx, store, address, below+git.RefName(id), below+git.RefName(id)+".*")
+	refs, err := userrepo.Refs(ctx, store, userrepo.At(address), below+git.RefName(id), below+git.RefName(id)+".*")
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +281,7 @@ func (ws *loopWorkspace) catchUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	refs, err := userrepo.Refs(ctx, ws.store, ws.Repo, ws.Ledger)
+	refs, err := userrepo.Refs(ctx, ws.store, userrepo.At(ws.Repo), ws.Ledger)
 	if err != nil {
 		return plainFault(userrepo.Unreached(ws.Repo, err))
 	}
@@ -289,7 +289,7 @@ func (ws *loopWorkspace) catchUp(ctx context.Context) error {
 	if at == "" || at == head || ws.descendsFrom(ctx, head, at) {
 		return nil
 	}
-	if at, err = userrepo.FetchLedger(ctx, ws.store, ws.Repo, ws.Ledger); err != nil {
+	if at, err = userrepo.FetchLedger(ctx, ws.store, userrepo.At(ws.Repo), ws.Ledger); err != nil {
 		return err
 	}
 	return ws.setTo(ctx, at)
@@ -325,9 +325,9 @@ func (ws *loopWorkspace) setTo(ctx context.Context, head string) error {
 // had the loop has pushed something that nobody judged. What can't be done now shows as a push that
 // is refused.
 func (ws *loopWorkspace) rewind(ctx context.Context, head string) {
-	refs, err := userrepo.Refs(ctx, ws.store, ws.Repo, ws.Branch)
+	refs, err := userrepo.Refs(ctx, ws.store, userrepo.At(ws.Repo), ws.Branch)
 	if at := refs[ws.Branch]; err == nil && at != head {
-		err = userrepo.Move(ctx, ws.store, ws.Repo, ws.Branch, head, at)
+		err = userrepo.Move(ctx, ws.store, userrepo.At(ws.Repo), ws.Branch, head, at)
 	}
 	if err != nil {
 		ws.machine.Logger.Warn("the branch in the repository can't be set to what the ledger has", "loop", ws.Loop, "error", err)

@@ -16,6 +16,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/crash"
 	"pawl/internal/evidence"
+	"pawl/internal/held"
 	"pawl/internal/proc"
 	"pawl/internal/testreport"
 )
@@ -40,7 +41,7 @@ func newWork(ws *loopWorkspace, in act.Step, r *running) *work {
 // program does: meanwhile the rest is done.
 func (w *work) ready(ctx context.Context, rest ...func(context.Context) error) error {
 	crash.At("step.before")
-	if err := os.MkdirAll(w.dir, 0o700); err != nil {
+	if err := os.MkdirAll(held.At(w.dir), 0o700); err != nil {
 		return fmt.Errorf("making the step's folder: %w", err)
 	}
 	g, gctx := errgroup.WithContext(ctx)

@@ -50,9 +50,14 @@ func (a *Activities) Join(ctx context.Context, in act.Join) (act.Joined, error) 
 	}
 	crash.At("join.made")
 	// The loop takes it from the repository, where people see it as well.
-	there, err := userrepo.Refs(ctx, ws.store, ws.Repo, ref)
+	repo, err := ws.repository()
+	if err != nil {
+		return act.Joined{}, precondition(err)
+	}
+	defer repo.Close()
+	there, err := userrepo.Refs(ctx, ws.store, repo, ref)
 	if err == nil && there[ref] != at {
-		err = userrepo.Move(ctx, ws.store, ws.Repo, ref, at, there[ref])
+		err = userrepo.Move(ctx, ws.store, repo, ref, at, there[ref])
 	}
 	if err != nil {
 		return act.Joined{}, precondition(userrepo.Unreached(ws.Repo, err))

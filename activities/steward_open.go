@@ -155,8 +155,10 @@ func (ws *loopWorkspace) folder(ctx context.Context) (*userrepo.Folder, error) {
 	if ws.Remote {
 		return nil, nil
 	}
-	if err := ws.inPlace(); err != nil {
+	repo, err := ws.repository()
+	if err != nil {
 		return nil, err
 	}
-	return userrepo.OpenFolder(ctx, ws.Repo)
+	defer repo.Close()
+	return userrepo.OpenFolder(ctx, repo)
 }

@@ -105,8 +105,10 @@ func (p *planning) read(ctx context.Context) (err error) {
 	if p.in.Tier != "" {
 		p.task.Tier = p.in.Tier
 	}
-	if err = ws.inPlace(); err == nil && !ws.Remote {
-		_, err = userrepo.Inspect(ctx, ws.Repo, ws.Onto, "")
+	repo, unheld := ws.repository()
+	defer repo.Close()
+	if err = unheld; err == nil && !ws.Remote {
+		_, err = userrepo.Inspect(ctx, repo, ws.Onto, "")
 	}
 	var commit string
 	if failed := userrepo.Failed(err); len(failed) > 0 {
@@ -116,7 +118,10 @@ func (p *planning) read(ctx context.Context) (err error) {
 	} else if err != nil {
 		return err
 	}
-	if commit, err = userrepo.Fetch(ctx, ws.store, ws.Repo, ws.Onto); err != nil {
+	if unheld != nil { // nothing that is there is read
+		return nil
+	}
+	if commit, err = userrepo.Fetch(ctx, ws.store, repo, ws.Onto); err != nil {
 		if failed := userrepo.Failed(userrepo.Unreached(ws.Repo, err)); len(failed) > 0 && ctx.Err() == nil {
 			if len(p.out.Blockers) == 0 {
 				p.out.Blockers = append(p.out.Blockers, failed[0].Error())

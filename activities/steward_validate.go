@@ -64,10 +64,12 @@ func (v *validation) ledger(ctx context.Context) error {
 		v.lost = true
 		return nil
 	}
-	if ws.inPlace() != nil { // a push says so
-		return nil
+	repo, err := ws.repository()
+	if err != nil { // a push says so
+		return nil //nolint:nilerr // see there
 	}
-	there, err := userrepo.Refs(ctx, ws.store, ws.Repo, ws.Ledger)
+	defer repo.Close()
+	there, err := userrepo.Refs(ctx, ws.store, repo, ws.Ledger)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -90,7 +92,12 @@ func (v *validation) base(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	at, err := userrepo.Fetch(ctx, ws.store, ws.Repo, ws.Onto)
+	repo, err := ws.repository()
+	if err != nil { // planning says so where it matters
+		return nil //nolint:nilerr // see there
+	}
+	defer repo.Close()
+	at, err := userrepo.Fetch(ctx, ws.store, repo, ws.Onto)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -225,7 +232,12 @@ func (v *validation) child(ctx context.Context, child act.Child, record workspac
 		v.found(task.DriftBranch, branchName(record), at, child.Head, "the branch %s in pawl's store lacks what the loop had come to", branchName(record))
 		return nil
 	}
-	there, err := userrepo.Refs(ctx, ws.store, ws.Repo, record.Branch)
+	repo, err := ws.repository()
+	if err != nil { // a push says so
+		return nil //nolint:nilerr // see there
+	}
+	defer repo.Close()
+	there, err := userrepo.Refs(ctx, ws.store, repo, record.Branch)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -14,6 +14,7 @@ import (
 
 	"pawl/internal/agent/stream"
 	"pawl/internal/evidence"
+	"pawl/internal/held"
 	"pawl/internal/loop"
 	"pawl/internal/proc"
 )
@@ -198,7 +199,7 @@ func (c *call) finish() error {
 }
 
 func (c *call) readMore(most int64) (int64, error) {
-	f, err := os.Open(c.file)
+	f, err := os.Open(held.At(c.file))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil // it has not begun
 	}

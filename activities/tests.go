@@ -10,6 +10,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/durable"
+	"pawl/internal/held"
 	"pawl/internal/loop"
 	"pawl/internal/testreport"
 )
@@ -122,7 +123,7 @@ func outputsOf(dir string) (outputs [][]byte, err error) {
 // evidenceIn is what shows an agent why it is asked again: the digest of a test run, else the end
 // of what a command said.
 func evidenceIn(dir string) string {
-	if b, err := os.ReadFile(filepath.Join(dir, digestFile)); err == nil {
+	if b, err := os.ReadFile(held.At(filepath.Join(dir, digestFile))); err == nil {
 		return string(b)
 	}
 	return tailOf(dir)

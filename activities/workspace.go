@@ -17,6 +17,7 @@ import (
 
 	"pawl/internal/fault"
 	"pawl/internal/git"
+	"pawl/internal/held"
 	"pawl/internal/ledger"
 	"pawl/internal/proc"
 	"pawl/internal/store"
@@ -170,7 +171,7 @@ func (ws *loopWorkspace) loopStop() string {
 			continue
 		}
 		path := filepath.Join(dir, "loop-stop")
-		if _, err := os.Lstat(path); err == nil {
+		if _, err := os.Lstat(held.At(path)); err == nil {
 			return "the file " + path + " asks the loop to stop"
 		}
 	}

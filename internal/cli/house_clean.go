@@ -227,7 +227,7 @@ func (c *cleaning) pushed(ctx context.Context, r workspace.Record, ref string) (
 	if err != nil {
 		return "", err.Error()
 	}
-	if at, err = userrepo.RefAt(ctx, r.Repo, ref); err != nil {
+	if at, err = userrepo.RefAt(ctx, userrepo.At(r.Repo), ref); err != nil {
 		return "", err.Error()
 	}
 	if ours != "" && at != ours {
@@ -300,7 +300,7 @@ func remove(ctx context.Context, items []Removal) error {
 	var failed []error
 	for _, r := range items {
 		if r.at != "" {
-			failed = append(failed, userrepo.Drop(ctx, r.Repo, r.Path, r.at))
+			failed = append(failed, userrepo.Drop(ctx, userrepo.At(r.Repo), r.Path, r.at))
 		} else {
 			failed = append(failed, removeAll(r.Path))
 		}

@@ -116,7 +116,7 @@ func (f *follower) lacking(ctx context.Context, r workspace.Record) string {
 	if err != nil {
 		return f.unpushed
 	}
-	if there, err := userrepo.Refs(ctx, s, r.Repo, r.Branch); err != nil || there[r.Branch] != ours {
+	if there, err := userrepo.Refs(ctx, s, userrepo.At(r.Repo), r.Branch); err != nil || there[r.Branch] != ours {
 		return f.unpushed
 	}
 	return ""

@@ -117,7 +117,7 @@ func (c *Client) known(ctx context.Context, record workspace.Record) (commit str
 
 // copyOf is where the ledger's copy in the user's repository stands, "" where there is none.
 func copyOf(ctx context.Context, record workspace.Record) (string, error) {
-	head, err := userrepo.RefAt(ctx, record.Repo, record.Ledger)
+	head, err := userrepo.RefAt(ctx, userrepo.At(record.Repo), record.Ledger)
 	if err != nil && ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"pawl/internal/held"
 )
 
 // ErrLocked is what TryLock returns where another process has the lock.
@@ -23,9 +25,9 @@ const (
 // ends. The lock is held until the returned file is closed, by this process and by each that
 // inherited it; the kernel closes it for a process that dies.
 func Lock(ctx context.Context, path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(held.At(path), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, held.Named(err, path)
 	}
 	for wait := soonest; ; wait = min(2*wait, latest) {
 		err := flock(f, syscall.LOCK_EX)
@@ -47,9 +49,9 @@ func Lock(ctx context.Context, path string) (*os.File, error) {
 
 // TryLock is Lock without waiting: it fails with ErrLocked where another process has the lock.
 func TryLock(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(held.At(path), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, held.Named(err, path)
 	}
 	if err := flock(f, syscall.LOCK_EX); err != nil {
 		f.Close()
@@ -61,7 +63,7 @@ func TryLock(path string) (*os.File, error) {
 // Locked reports whether a process has the lock on path. It leaves no trace: a file that is not there
 // is not made, and the lock is taken shared and for a moment only, so that two who ask don't meet.
 func Locked(path string) (bool, error) {
-	f, err := os.Open(path)
+	f, err := os.Open(held.At(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

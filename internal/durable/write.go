@@ -1,6 +1,6 @@
 // Package durable is how pawl writes the files that it depends on, and how its processes keep out of
 // each other's way: one atomic writer and one file lock for the whole project. It knows nothing of
-// what is in the files. Start at WriteFile and Lock.
+// what is in the files. Below a folder that is kept (package held) it works in that folder. Start at WriteFile and Lock.
 //
 // The writer is our own because the well-kept ones (google/renameio, natefinch/atomic) don't sync the
 // directory: after a power cut the file that they have replaced may be the old one again. The lock
@@ -20,6 +20,8 @@ import (
 	"regexp"
 	"slices"
 	"syscall"
+
+	"pawl/internal/held"
 )
 
 // ErrTorn is what ReadJSON returns for a file that is there but holds no whole document, as after a
@@ -35,11 +37,12 @@ type Draft struct {
 
 // NewDraft begins a file that will replace path. It is in the same folder and has the same extension.
 func NewDraft(path string, mode fs.FileMode) (*Draft, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*"+filepath.Ext(path))
+	at := held.At(path)
+	f, err := os.CreateTemp(filepath.Dir(at), ".new-*"+filepath.Ext(at))
 	if err != nil {
-		return nil, err
+		return nil, held.Named(err, path)
 	}
-	d := &Draft{f, path}
+	d := &Draft{f, at}
 	if err := f.Chmod(mode); err != nil {
 		d.Discard()
 		return nil, err
@@ -159,9 +162,9 @@ func verified(b []byte) ([]byte, error) {
 
 // ReadJSON reads what WriteJSON or CacheJSON wrote. It fails with fs.ErrNotExist or ErrTorn where that is not there.
 func ReadJSON(path string, v any) error {
-	b, err := os.ReadFile(path)
+	b, err := os.ReadFile(held.At(path))
 	if err != nil {
-		return err
+		return held.Named(err, path)
 	}
 	text, err := verified(b)
 	if err == nil {
@@ -175,10 +178,11 @@ func ReadJSON(path string, v any) error {
 
 // Rename is os.Rename, and survives a power cut when it has returned nil.
 func Rename(from, to string) error {
-	if err := os.Rename(from, to); err != nil {
-		return err
+	at := held.At(to)
+	if err := os.Rename(held.At(from), at); err != nil {
+		return held.Named(err, to)
 	}
-	return syncDir(filepath.Dir(to))
+	return syncDir(filepath.Dir(at))
 }
 
 // syncDir brings the names in a folder to the disk. Some file systems (FUSE, network shares) can't do

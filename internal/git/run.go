@@ -7,7 +7,8 @@
 // credentials; hooks do not run there either.
 //
 // It never decides where a repository is or what is done to it: that is for the packages store,
-// trees and userrepo. It imports no other package of pawl. Start reading at Runner.
+// trees and userrepo. What is below a folder that is held (package held), git is told of by its descriptor. Start
+// reading at Runner.
 package git
 
 import (
@@ -18,9 +19,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"pawl/internal/held"
 )
 
 // Error is a git process that failed. That is a fault of the machine or of a repository, never a
@@ -114,8 +119,9 @@ var hardened = []string{
 // Runner runs git in one place, with one configuration. The zero Runner is for questions that
 // concern no repository.
 type Runner struct {
-	dir    string   // working directory
-	env    []string // set on top of the cleaned environment
+	dir    string       // working directory
+	in     *held.Folder // the working directory instead, whatever stands at its path; nil for dir
+	env    []string     // set on top of the cleaned environment
 	config []string
 	user   bool // with the user's configuration and credentials
 }
@@ -140,6 +146,12 @@ func AsUser(dir string) Runner {
 func (r Runner) WithCredentials() Runner {
 	r.user = true
 	return r.With("GIT_ALLOW_PROTOCOL=file:git:http:https:ssh")
+}
+
+// In is the same Runner in a folder that is held.
+func (r Runner) In(f *held.Folder) Runner {
+	r.in = f
+	return r
 }
 
 // With is the same Runner with more variables in its environment.
@@ -185,15 +197,14 @@ func (c *Command) Run(ctx context.Context) ([]byte, error) {
 	for _, setting := range c.runner.config {
 		args = append(args, "-c", setting)
 	}
-	cmd := exec.CommandContext(ctx, Program(), append(args, c.args...)...)
-	cmd.Dir = c.runner.dir
-	cmd.Env = c.runner.environ()
+	cmd := exec.CommandContext(ctx, Program(), args...)
 	cmd.Stdin = c.Stdin
 	var stderr tail
 	cmd.Stderr = &stderr
 	if c.Lock != nil {
 		cmd.ExtraFiles = []*os.File{c.Lock}
 	}
+	c.lead(cmd)
 	detach(cmd, c.runner.user)
 	// git removes its lock and temporary files on SIGTERM, not on SIGKILL.
 	cmd.Cancel = func() error { return terminate(cmd) }
@@ -223,6 +234,24 @@ func (c *Command) Run(ctx context.Context) ([]byte, error) {
 	return out.Bytes(), failed
 }
 
+// lead says where git works and what on.
+func (c *Command) lead(cmd *exec.Cmd) {
+	r := c.runner
+	lent := held.Lend(cmd)
+	for _, arg := range c.args {
+		cmd.Args = append(cmd.Args, lent(arg))
+	}
+	cmd.Env = r.environ()
+	for _, kv := range r.env {
+		name, value, _ := strings.Cut(kv, "=")
+		cmd.Env = append(cmd.Env, name+"="+lent(value))
+	}
+	cmd.Dir = held.At(r.dir)
+	if r.in != nil {
+		cmd.Dir = r.in.Here()
+	}
+}
+
 // wait runs the process to its end. readErr is what Stdout returned.
 func (c *Command) wait(cmd *exec.Cmd, out *bytes.Buffer) (readErr, err error) {
 	var pipe io.Reader
@@ -232,6 +261,7 @@ func (c *Command) wait(cmd *exec.Cmd, out *bytes.Buffer) (readErr, err error) {
 		return nil, err
 	}
 	err = cmd.Start()
+	runtime.KeepAlive(c.runner.in) // the process is led there by its number
 	if c.started != nil {
 		c.started()
 	}
@@ -246,7 +276,8 @@ func (c *Command) wait(cmd *exec.Cmd, out *bytes.Buffer) (readErr, err error) {
 	return readErr, cmd.Wait()
 }
 
-// environ is pawl's own environment without what steers git.
+// environ is pawl's own environment without what steers git, and with a PATH by which nothing of the folder that git works
+// in is run.
 func (r Runner) environ() []string {
 	env := make([]string, 0, 48)
 	for _, kv := range os.Environ() {
@@ -254,13 +285,24 @@ func (r Runner) environ() []string {
 		if strings.HasPrefix(name, "GIT_") && !(r.user && userVariable(name)) || name == "LANGUAGE" {
 			continue
 		}
+		if name == "PATH" {
+			kv = "PATH=" + absolute(os.Getenv(name))
+		}
 		env = append(env, kv)
 	}
 	env = append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_GRAFT_FILE=/dev/null/none")
+	if ssh, _ := pinnedShell.Load().(string); r.user && ssh != "" && os.Getenv("GIT_SSH") == "" { // what the user has configured comes before it
+		env = append(env, "GIT_SSH="+ssh)
+	}
 	if !r.user {
 		env = append(env, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1")
 	}
-	return append(env, r.env...)
+	return env
+}
+
+// absolute are the folders of a PATH that are the same wherever a process works.
+func absolute(path string) string {
+	return strings.Join(slices.DeleteFunc(filepath.SplitList(path), func(dir string) bool { return !filepath.IsAbs(dir) }), string(filepath.ListSeparator))
 }
 
 // userVariable reports whether a variable says how to reach a remote or where the user's

@@ -143,7 +143,7 @@ func BedFor(t testing.TB, user, base string) *Bed {
 	var err error
 	b.Store, err = store.Open(ctx, filepath.Join(b.Dir, "stores", "s"))
 	require.NoError(t, err)
-	got, err := userrepo.Fetch(ctx, b.Store, user, "main")
+	got, err := userrepo.Fetch(ctx, b.Store, userrepo.At(user), "main")
 	require.NoError(t, err)
 	require.Equal(t, base, got)
 	require.NoError(t, b.Store.SetRef(ctx, b.Branch, base, ""))

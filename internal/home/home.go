@@ -16,13 +16,15 @@ import (
 
 	"pawl/internal/durable"
 	"pawl/internal/fault"
+	"pawl/internal/held"
 )
 
 // Home is pawl's own folder on this host.
 type Home struct{ Dir string }
 
 // Open returns $PAWL_HOME, by default $XDG_STATE_HOME/pawl, else ~/.local/state/pawl, making
-// it where it is missing. A relative $PAWL_HOME is taken from the current folder.
+// it where it is missing. A relative $PAWL_HOME is taken from the current folder. From then on this process holds the
+// folder: what is written there by package durable, and what git does there, is done in it, whatever is renamed above it.
 func Open() (Home, error) {
 	dir := os.Getenv("PAWL_HOME")
 	if dir == "" {
@@ -45,6 +47,9 @@ func Open() (Home, error) {
 	}
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return Home{}, Unusable("resolving PAWL_HOME", err)
+	}
+	if err := held.Keep(dir); err != nil {
+		return Home{}, Unusable("opening PAWL_HOME", err)
 	}
 	return Home{dir}, nil
 }
@@ -90,7 +95,7 @@ func (h Home) Logs() string { return filepath.Join(h.Dir, "logs") }
 func (h Home) HostID() (string, error) {
 	path := filepath.Join(h.Dir, "host-id")
 	for {
-		b, err := os.ReadFile(path)
+		b, err := os.ReadFile(held.At(path))
 		if id := strings.TrimSpace(string(b)); hostID.MatchString(id) {
 			return id, nil
 		}

@@ -72,7 +72,7 @@ func remade(ctx context.Context, o Options, ref string) (workspace.Record, error
 			unread = errors.Join(unread, err)
 			continue
 		}
-		ledgers, err := userrepo.Refs(ctx, store, store.Dir(), ledgerRefs+"*")
+		ledgers, err := userrepo.Refs(ctx, store, userrepo.At(store.Dir()), ledgerRefs+"*")
 		if err != nil {
 			unread = errors.Join(unread, fmt.Errorf("listing the ledgers of %s: %w", store.Dir(), err))
 			ledgers = map[string]string{}

@@ -76,7 +76,7 @@ func begun(t *testing.T) *book {
 	store, err := store.Open(ctx, filepath.Join(t.TempDir(), "store"))
 	require.NoError(t, err)
 	b := &book{T: t, store: store, ledger: ledger.Open(store)}
-	b.code, err = userrepo.Fetch(ctx, store, user, "main")
+	b.code, err = userrepo.Fetch(ctx, store, userrepo.At(user), "main")
 	require.NoError(t, err)
 	s, err := spec.Parse([]byte(`{"goal":"better","repo":{"path":"/src"},"scope":["**"],"verify":{"command":"measure"},"agent":{"command":["edit"]},"approvals":{"tools":["*"]}}`))
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ func TestProposalHashIsTheDocumentedCommands(t *testing.T) {
 	p, err := b.Store.Proposal(ctx, "", b.Base, head)
 	require.NoError(t, err)
 
-	require.NoError(t, userrepo.Push(ctx, b.Store, b.User, b.Branch))
+	require.NoError(t, userrepo.Push(ctx, b.Store, userrepo.At(b.User), b.Branch))
 	assert.Equal(t, gittest.Documented(t, b.User, b.Base, head), p.Hash, "in the user's repository")
 	assert.Equal(t, head, p.Head)
 	stat := gittest.Git(t, b.User, "diff", "--shortstat", b.Base, head)

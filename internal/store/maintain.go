@@ -4,7 +4,6 @@ import (
 	"context"
 	"io/fs"
 	"os"
-	"path/filepath"
 )
 
 // maxPacks is how many packs a store may have before a transaction folds them together. Each
@@ -16,9 +15,9 @@ const maxPacks = 40
 // could need: what nothing refers to any more stays until the store itself goes.
 func (s *Store) maintain(ctx context.Context, lock *os.File) error {
 	// A crash of fast-import leaves its report in the git directory.
-	reports, _ := fs.Glob(os.DirFS(s.dir), "fast_import_crash_*")
+	reports, _ := fs.Glob(os.DirFS(s.path()), "fast_import_crash_*")
 	for _, r := range reports {
-		_ = os.Remove(filepath.Join(s.dir, r))
+		_ = os.Remove(s.path(r))
 	}
 	// Geometric: a large pack (the user's history) is left alone while it outweighs the rest.
 	c := s.run.Command("repack", "-d", "-q", "--geometric=2", "--no-write-bitmap-index")
@@ -30,7 +29,7 @@ func (s *Store) maintain(ctx context.Context, lock *os.File) error {
 // foldPacks is maintain when it is due. That it fails is no reason for a transaction to: the
 // refs have moved, and the next transaction tries again.
 func (s *Store) foldPacks(ctx context.Context, lock *os.File) {
-	if packs, _ := fs.Glob(os.DirFS(s.dir), "objects/pack/*.pack"); len(packs) > maxPacks {
+	if packs, _ := fs.Glob(os.DirFS(s.path()), "objects/pack/*.pack"); len(packs) > maxPacks {
 		_ = s.maintain(ctx, lock)
 	}
 }

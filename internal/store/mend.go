@@ -31,7 +31,7 @@ const scratchRefs = "refs/pawl-mend/"
 // files of it that are missing. "" is nothing. With deep every object is read and held against its hash, which takes as
 // long as reading all of the repository; without it, only what the refs have beyond known is looked for.
 func (s *Store) Sound(ctx context.Context, deep bool, refs, known []string) (string, error) {
-	if _, err := os.Stat(filepath.Join(s.dir, "objects")); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(s.path("objects")); errors.Is(err, fs.ErrNotExist) {
 		return "the store " + s.dir + " is gone", nil
 	}
 	args := []string{"rev-list", "--objects", "--quiet"}
@@ -95,7 +95,7 @@ func (s *Store) has(ctx context.Context, id string) bool {
 // be, of those in noted where they once were. Each ref is put where the first of these says: want, the ref itself, noted,
 // what was brought; what is not there with all that it stands for does not count. What could not be read is kept aside.
 func (s *Store) Mend(ctx context.Context, want, noted map[string]string, bring func(context.Context, *Store) error) (m Mended, err error) {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+	if err := os.MkdirAll(s.path(), 0o700); err != nil {
 		return m, err
 	}
 	lock, err := s.lock(ctx)
@@ -107,8 +107,8 @@ func (s *Store) Mend(ctx context.Context, want, noted map[string]string, bring f
 	if err := fresh.create(ctx, lock); err != nil {
 		return m, fmt.Errorf("making room to mend the store: %w", err)
 	}
-	defer os.RemoveAll(fresh.dir)
-	if err := copyFile(filepath.Join(s.dir, shallowFile), filepath.Join(fresh.dir, shallowFile)); err != nil {
+	defer os.RemoveAll(fresh.path())
+	if err := copyFile(s.path(shallowFile), fresh.path(shallowFile)); err != nil {
 		return m, err
 	}
 	whole, err := s.salvage(ctx, fresh)
@@ -174,7 +174,7 @@ func (s *Store) holds(ctx context.Context, id string) bool {
 
 // salvage copies every object that can be read into another store, and reports whether all could be.
 func (s *Store) salvage(ctx context.Context, to *Store) (whole bool, err error) {
-	objects := filepath.Join(s.dir, "objects")
+	objects := s.path("objects")
 	whole = true
 	err = filepath.WalkDir(objects, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -233,7 +233,7 @@ func (s *Store) copyLoose(path, rel, id string, whole *bool) error {
 		*whole = false
 		return nil //nolint:nilerr // it counts as lost
 	}
-	at := filepath.Join(s.dir, "objects", rel)
+	at := s.path("objects", rel)
 	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
 		return err
 	}
@@ -258,7 +258,7 @@ func isObject(file []byte, id string) bool {
 // written are the refs as they stand in files, and those whose file holds no hash.
 func (s *Store) written() (refs map[string]string, damaged []string, err error) {
 	refs = map[string]string{}
-	packed, err := os.ReadFile(filepath.Join(s.dir, "packed-refs"))
+	packed, err := os.ReadFile(s.path("packed-refs"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
 	}
@@ -267,14 +267,14 @@ func (s *Store) written() (refs map[string]string, damaged []string, err error) 
 			refs[name] = hash
 		}
 	}
-	err = filepath.WalkDir(filepath.Join(s.dir, "refs"), func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(s.path("refs"), func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) || err == nil && d.IsDir() {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(s.dir, path)
+		rel, err := filepath.Rel(s.path(), path)
 		name := filepath.ToSlash(rel)
 		if err != nil || git.CheckRef(name) != nil || strings.HasSuffix(name, ".lock") {
 			return err
@@ -293,23 +293,23 @@ func (s *Store) written() (refs map[string]string, damaged []string, err error) 
 
 // exchange puts the objects of another store in the place of this one's.
 func (s *Store) exchange(fresh *Store, whole bool) (aside string, err error) {
-	objects, old := filepath.Join(s.dir, "objects"), filepath.Join(s.dir, "objects.damaged")
+	objects, old := s.path("objects"), s.path("objects.damaged")
 	if err := os.RemoveAll(old); err != nil {
 		return "", err
 	}
 	if err := os.Rename(objects, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	if err := durable.Rename(filepath.Join(fresh.dir, "objects"), objects); err != nil {
+	if err := durable.Rename(fresh.path("objects"), objects); err != nil {
 		return "", err
 	}
-	if err := copyFile(filepath.Join(fresh.dir, shallowFile), filepath.Join(s.dir, shallowFile)); err != nil {
+	if err := copyFile(fresh.path(shallowFile), s.path(shallowFile)); err != nil {
 		return "", err
 	}
-	if err := durable.WriteFile(filepath.Join(s.dir, "HEAD"), []byte("ref: refs/heads/none\n"), 0o600); err != nil {
+	if err := durable.WriteFile(s.path("HEAD"), []byte("ref: refs/heads/none\n"), 0o600); err != nil {
 		return "", err
 	}
-	if err := s.writeConfig(s.dir); err != nil {
+	if err := s.writeConfig(s.path()); err != nil {
 		return "", err
 	}
 	if whole {
@@ -335,13 +335,13 @@ func copyFile(from, to string) error {
 
 // replaceRefs makes the refs those that are given, and no others.
 func (s *Store) replaceRefs(ctx context.Context, refs map[string]string, lock *os.File) error {
-	if err := os.RemoveAll(filepath.Join(s.dir, "refs")); err != nil {
+	if err := os.RemoveAll(s.path("refs")); err != nil {
 		return err
 	}
-	if err := os.Remove(filepath.Join(s.dir, "packed-refs")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(s.path("packed-refs")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(s.dir, "refs", "heads"), 0o700); err != nil {
+	if err := os.MkdirAll(s.path("refs", "heads"), 0o700); err != nil {
 		return err
 	}
 	var script strings.Builder

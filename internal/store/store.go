@@ -20,6 +20,7 @@ import (
 
 	"pawl/internal/durable"
 	"pawl/internal/git"
+	"pawl/internal/held"
 )
 
 // Store is a bare repository of pawl's own, one for each user repository, shared by its loops. Only
@@ -54,7 +55,7 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	if ok, err := s.complete(); err != nil || ok {
 		return s, err
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(s.path()), 0o700); err != nil {
 		return nil, err
 	}
 	lock, err := durable.Lock(ctx, dir+".lock")
@@ -77,15 +78,20 @@ func (s *Store) Git() git.Runner { return s.run }
 // Dir is where the store is.
 func (s *Store) Dir() string { return s.dir }
 
+// path is what leads this process to a part of the store, in the folder of pawl's that it holds.
+func (s *Store) path(parts ...string) string {
+	return filepath.Join(append([]string{held.At(s.dir)}, parts...)...)
+}
+
 // complete reports whether the store is there. It appears by a rename, so it is whole or absent;
 // an upgrade of pawl may have other ideas about its config.
 func (s *Store) complete() (bool, error) {
-	if _, err := os.Stat(filepath.Join(s.dir, "HEAD")); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(s.path("HEAD")); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	} else if err != nil {
 		return false, err
 	}
-	return true, s.writeConfig(s.dir)
+	return true, s.writeConfig(s.path())
 }
 
 func (s *Store) writeConfig(dir string) error {
@@ -115,10 +121,11 @@ func Excludes() string {
 
 func (s *Store) create(ctx context.Context, lock *os.File) error {
 	fresh := s.dir + ".new"
-	if err := os.RemoveAll(fresh); err != nil { // of a process that died here
+	at := held.At(fresh)
+	if err := os.RemoveAll(at); err != nil { // of a process that died here
 		return err
 	}
-	if err := os.Mkdir(fresh, 0o700); err != nil {
+	if err := os.Mkdir(at, 0o700); err != nil {
 		return err
 	}
 	c := git.Hardened(fresh).Command("init", "--quiet", "--bare", "--template=", "--initial-branch=none", "--object-format=sha1")
@@ -126,7 +133,7 @@ func (s *Store) create(ctx context.Context, lock *os.File) error {
 	if _, err := c.Run(ctx); err != nil {
 		return err
 	}
-	if err := s.writeConfig(fresh); err != nil {
+	if err := s.writeConfig(at); err != nil {
 		return err
 	}
 	return durable.Rename(fresh, s.dir)
@@ -158,7 +165,7 @@ func (s *Store) Ref(ctx context.Context, ref string) (string, error) {
 	if err := git.CheckRef(ref); err != nil {
 		return "", err
 	}
-	b, err := os.ReadFile(filepath.Join(s.dir, filepath.FromSlash(ref)))
+	b, err := os.ReadFile(s.path(filepath.FromSlash(ref)))
 	if err == nil {
 		if hash := string(bytes.TrimSuffix(b, []byte("\n"))); git.IsHash(hash) {
 			return hash, nil
@@ -168,7 +175,7 @@ func (s *Store) Ref(ctx context.Context, ref string) (string, error) {
 	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) && !errors.Is(err, syscall.EISDIR) {
 		return "", err
 	}
-	if _, packed := os.Stat(filepath.Join(s.dir, "packed-refs")); errors.Is(packed, fs.ErrNotExist) {
+	if _, packed := os.Stat(s.path("packed-refs")); errors.Is(packed, fs.ErrNotExist) {
 		return "", nil
 	}
 	out, err := s.run.Run(ctx, "for-each-ref", "--format=%(objectname) %(refname)", ref)
@@ -225,7 +232,7 @@ func (s *Store) SetRef(ctx context.Context, ref, new, old string) error {
 // dropStaleLock removes the lock that a git killed half way has left on a ref. The caller holds the
 // store's lock, as does every git process that moves a ref until it ends, so nobody's lock goes.
 func (s *Store) dropStaleLock(ref string) error {
-	err := os.Remove(filepath.Join(s.dir, filepath.FromSlash(ref)+".lock"))
+	err := os.Remove(s.path(filepath.FromSlash(ref) + ".lock"))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
 	}

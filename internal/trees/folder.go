@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/held"
 )
 
 // folder is an open directory that is known to be one: opened without following a symlink at
@@ -23,7 +25,7 @@ type folder struct {
 }
 
 func openFolder(path string) (*folder, error) {
-	return openFolderAt(unix.AT_FDCWD, path, path)
+	return openFolderAt(unix.AT_FDCWD, held.At(path), path)
 }
 
 func (d *folder) fd() int      { return int(d.f.Fd()) }

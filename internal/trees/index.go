@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"pawl/internal/held"
 )
 
 // indexEntry is what git's index says about one path.
@@ -77,7 +79,7 @@ var errIndex = errors.New("the index is damaged")
 
 // readIndex only follows the format; git itself checks the file's checksum when it reads it.
 func readIndex(path string) (*index, error) {
-	raw, err := os.ReadFile(path)
+	raw, err := os.ReadFile(held.At(path))
 	if err != nil {
 		return nil, err
 	}

@@ -361,8 +361,8 @@ func TestATreeShowsTheTagsOfItsHistoryAndItsOrigin(t *testing.T) {
 	gittest.Git(t, user, "tag", "elsewhere")
 	gittest.Git(t, user, "checkout", "-q", "main")
 	b := gittest.BedFor(t, user, base)
-	require.NoError(t, userrepo.FetchTags(ctx, b.Store, user, "refs/heads/main"))
-	require.NoError(t, userrepo.FetchTags(ctx, b.Store, user, "refs/heads/main"), "once more")
+	require.NoError(t, userrepo.FetchTags(ctx, b.Store, userrepo.At(user), "refs/heads/main"))
+	require.NoError(t, userrepo.FetchTags(ctx, b.Store, userrepo.At(user), "refs/heads/main"), "once more")
 	desk := trees.At(b.Store, filepath.Join(b.Dir, "desk"), filepath.Join(b.Dir, "desk-state"), "pawl/x")
 	desk.Origin = "https://example.com/a.git"
 	_, err := desk.Restore(ctx, base, trees.RestoreOptions{})

@@ -422,7 +422,7 @@ func TestACancelledRestoreDoesNotThrowTheTreeAway(t *testing.T) {
 func TestTheUsersRepositoryIsAsItWas(t *testing.T) {
 	b := gittest.NewBed(t, gittest.VariedFiles)
 	before := gittest.BytesOf(t, b.User)
-	_, err := userrepo.Inspect(ctx, b.User, "", "refs/heads/pawl/x")
+	_, err := userrepo.Inspect(ctx, userrepo.At(b.User), "", "refs/heads/pawl/x")
 	require.NoError(t, err)
 	desk, jdg := b.Tree("desk", b.Base), b.Tree("judge", b.Base)
 	head := gittest.VariedChange(t, b, desk)
@@ -430,7 +430,7 @@ func TestTheUsersRepositoryIsAsItWas(t *testing.T) {
 	r, err := b.Store.Transact(ctx, gittest.Settle(b, head, ""))
 	require.NoError(t, err)
 	b.Restore(desk, r.Code, trees.RestoreOptions{})
-	require.NoError(t, userrepo.Push(ctx, b.Store, b.User, b.Branch, gittest.LedgerRef))
+	require.NoError(t, userrepo.Push(ctx, b.Store, userrepo.At(b.User), b.Branch, gittest.LedgerRef))
 	require.NoError(t, desk.Remove(ctx))
 	require.NoError(t, jdg.Remove(ctx))
 	for path, is := range gittest.BytesOf(t, b.User) {

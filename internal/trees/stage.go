@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl/internal/git"
+	"pawl/internal/held"
 	"pawl/internal/store"
 )
 
@@ -159,7 +160,7 @@ func (s *staging) survey(ctx context.Context) (err error) {
 		// What an earlier Stage put into the index must not count: a file that is tracked stays so
 		// even when the agent has it ignored since.
 		if err != nil {
-			_ = os.Remove(s.t.indexPath())
+			_ = os.Remove(held.At(s.t.indexPath()))
 		}
 		if _, err := s.t.call(s.lock, "read-tree", "--reset", s.head).Run(ctx); err != nil {
 			return err

@@ -20,6 +20,7 @@ import (
 
 	"pawl/internal/durable"
 	"pawl/internal/git"
+	"pawl/internal/held"
 	"pawl/internal/store"
 )
 
@@ -79,7 +80,7 @@ func (t *Tree) saveState(st treeState) error {
 		return err
 	}
 	path := filepath.Join(t.state, "state.json")
-	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, b) {
+	if have, err := os.ReadFile(held.At(path)); err == nil && bytes.Equal(have, b) {
 		return nil
 	}
 	return durable.WriteCache(path, b)
@@ -91,14 +92,14 @@ func (t *Tree) lock(ctx context.Context) (*os.File, error) {
 	if !filepath.IsAbs(t.Dir) || !filepath.IsAbs(t.state) {
 		return nil, fmt.Errorf("a tree needs absolute paths, not %s and %s", git.Quote(t.Dir), git.Quote(t.state))
 	}
-	if err := os.MkdirAll(t.state, 0o700); err != nil {
+	if err := os.MkdirAll(held.At(t.state), 0o700); err != nil {
 		return nil, err
 	}
 	lock, err := durable.Lock(ctx, filepath.Join(t.state, "lock"))
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Remove(t.indexPath() + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(held.At(t.indexPath()) + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		_ = lock.Close()
 		return nil, err
 	}

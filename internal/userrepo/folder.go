@@ -29,8 +29,8 @@ type Folder struct {
 // OpenFolder opens a project's .pawl folder; it makes the folder and has git ignore it where that is
 // still to be done (.git/info/exclude). The error is *Precondition where something else is in the way.
 // Its caller closes it.
-func OpenFolder(ctx context.Context, repo string) (*Folder, error) {
-	in := inspector{ctx: ctx, dir: repo}
+func OpenFolder(ctx context.Context, repo Repo) (*Folder, error) {
+	in := inspector{ctx: ctx, repo: repo}
 	inTheWay := func(what, do string) error {
 		return &Precondition{Code: FileInTheWay, What: what, Do: do, Paths: []string{FolderName}}
 	}
@@ -41,7 +41,7 @@ func OpenFolder(ctx context.Context, repo string) (*Folder, error) {
 	if tracked != "" {
 		return nil, inTheWay("the project has files of its own in "+FolderName, "rename that folder, so that a steward can write there what you read")
 	}
-	project, err := os.OpenRoot(repo)
+	project, err := repo.open()
 	if err != nil {
 		return nil, err
 	}
@@ -57,13 +57,13 @@ func OpenFolder(ctx context.Context, repo string) (*Folder, error) {
 		if root != nil {
 			root.Close()
 		}
-		return nil, inTheWay(fmt.Sprintf("%s in %s is no folder", FolderName, git.Quote(repo)), "rename it, so that a steward can write there what you read")
+		return nil, inTheWay(fmt.Sprintf("%s in %s is no folder", FolderName, git.Quote(repo.Address)), "rename it, so that a steward can write there what you read")
 	}
 	if err := in.ignore(FolderName); err != nil {
 		root.Close()
 		return nil, err
 	}
-	return &Folder{Path: filepath.Join(repo, FolderName), root: root}, nil
+	return &Folder{Path: filepath.Join(repo.Address, FolderName), root: root}, nil
 }
 
 // same wants the folder that was opened to be the one that stands there: no link to another.
@@ -91,7 +91,7 @@ func (in *inspector) ignore(folder string) error {
 	if is, err := ignored(); err != nil || is {
 		return err
 	}
-	common, err := in.git("rev-parse", "--path-format=absolute", "--git-common-dir")
+	common, err := in.gitDir("--git-common-dir")
 	if err != nil {
 		return err
 	}

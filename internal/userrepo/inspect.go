@@ -113,29 +113,34 @@ func Failed(err error) Preconditions {
 // and HEAD on a branch, only when the loop starts from what is checked out: another branch's
 // tree is in its commit. loopRef is the branch that the loop will have (refs/heads/pawl/<loop>),
 // "" to leave that check out. That it exists already is no error, see Source.Loops.
-func Inspect(ctx context.Context, path, base, loopRef string) (Source, error) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return Source{}, err
+func Inspect(ctx context.Context, of Repo, base, loopRef string) (Source, error) {
+	if of.folder == nil {
+		abs, err := filepath.Abs(of.Address)
+		if err != nil {
+			return Source{}, err
+		}
+		of = At(abs)
 	}
-	s, err := inspect(ctx, abs, base, loopRef)
-	return s, unreadable(abs, err)
+	s, err := inspect(ctx, of, base, loopRef)
+	return s, unreadable(of.Address, err)
 }
 
-func inspect(ctx context.Context, abs, base, loopRef string) (Source, error) {
-	in := inspector{ctx: ctx, dir: abs}
-	if fi, err := os.Stat(abs); errors.Is(err, fs.ErrNotExist) || err == nil && !fi.IsDir() {
-		return Source{}, &Precondition{Code: NoSuchPath, What: fmt.Sprintf("there is no folder %s", git.Quote(abs)),
+func inspect(ctx context.Context, of Repo, base, loopRef string) (Source, error) {
+	in := inspector{ctx: ctx, repo: of}
+	if at, err := of.here(); err != nil {
+		return Source{}, err
+	} else if fi, err := os.Stat(at); errors.Is(err, fs.ErrNotExist) || err == nil && !fi.IsDir() {
+		return Source{}, &Precondition{Code: NoSuchPath, What: fmt.Sprintf("there is no folder %s", git.Quote(of.Address)),
 			Do: "give the path of a git repository as repo.path"}
 	} else if err != nil {
 		return Source{}, err
 	}
 	s := Source{}
 	var err error
-	if s.Path, err = in.toplevel(); err != nil {
+	if err = in.ascend(); err != nil {
 		return Source{}, err
 	}
-	in.dir = s.Path
+	s.Path = in.repo.Address
 	if err = in.format(); err == nil {
 		err = in.branch(&s, base)
 	}
@@ -171,13 +176,13 @@ func inspect(ctx context.Context, abs, base, loopRef string) (Source, error) {
 // inspector runs git in the user's repository as the user would, with their configuration (it
 // says what is ignored and who they are), but read only and without starting a monitor or a hook.
 type inspector struct {
-	ctx context.Context
-	dir string
-	env []string
+	ctx  context.Context
+	repo Repo
+	env  []string
 }
 
 func (in *inspector) git(args ...string) (string, error) {
-	out, err := git.AsUser(in.dir).With(in.env...).Run(in.ctx, args...)
+	out, err := in.repo.user().With(in.env...).Run(in.ctx, args...)
 	// Not TrimSpace: a path can end in a space or a newline.
 	return strings.TrimSuffix(string(out), "\n"), err
 }
@@ -207,6 +212,26 @@ func (in *inspector) origin(s *Source) error {
 	return nil
 }
 
+// ascend goes on at the top of the working tree. What is held is that already.
+func (in *inspector) ascend() error {
+	if in.repo.folder != nil {
+		return nil
+	}
+	top, err := in.toplevel()
+	in.repo = At(top)
+	return err
+}
+
+// gitDir is what leads this process to a folder of git's that rev-parse knows.
+func (in *inspector) gitDir(which string) (string, error) {
+	dir, err := in.git("rev-parse", which)
+	if err != nil || filepath.IsAbs(dir) {
+		return dir, err
+	}
+	at, err := in.repo.here()
+	return filepath.Join(at, dir), err
+}
+
 func (in *inspector) toplevel() (string, error) {
 	top, err := in.git("rev-parse", "--show-toplevel")
 	if err == nil && top != "" {
@@ -218,15 +243,15 @@ func (in *inspector) toplevel() (string, error) {
 	}
 	switch bare, _ := in.git("rev-parse", "--is-bare-repository"); {
 	case bare == "true":
-		return "", &Precondition{Code: BareRepository, What: fmt.Sprintf("%s is a bare repository", git.Quote(in.dir)),
+		return "", &Precondition{Code: BareRepository, What: fmt.Sprintf("%s is a bare repository", git.Quote(in.repo.Address)),
 			Do: "give it as repo.url, or a clone of it as repo.path"}
 	case ge != nil && strings.Contains(ge.Stderr, "dubious ownership"):
-		return "", &Precondition{Code: NotTrusted, What: fmt.Sprintf("git does not trust %s: it belongs to another user", git.Quote(in.dir)),
+		return "", &Precondition{Code: NotTrusted, What: fmt.Sprintf("git does not trust %s: it belongs to another user", git.Quote(in.repo.Address)),
 			Do: "run git config --global --add safe.directory with its path if you trust it"}
 	case ge != nil && !strings.Contains(ge.Stderr, "not a git repository") && !strings.Contains(ge.Stderr, "must be run in a work tree"):
 		return "", err
 	}
-	return "", &Precondition{Code: NotARepository, What: fmt.Sprintf("%s is not in a git repository", git.Quote(in.dir)),
+	return "", &Precondition{Code: NotARepository, What: fmt.Sprintf("%s is not in a git repository", git.Quote(in.repo.Address)),
 		Do: "run git init, commit what is there, and start again"}
 }
 
@@ -287,7 +312,7 @@ func (in *inspector) whole(s *Source) error {
 		return err
 	}
 	missing := false
-	c := git.AsUser(in.dir).Command("rev-list", "--objects", "--missing=print", s.Head, "--")
+	c := in.repo.user().Command("rev-list", "--objects", "--missing=print", s.Head, "--")
 	c.Stdout = func(out io.Reader) error {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			if missing = strings.HasPrefix(lines.Text(), "?"); missing {
@@ -353,8 +378,11 @@ func taken(refs []string, loopRef string) ([]string, error) {
 }
 
 func (in *inspector) lock(*Source) error {
-	lock := filepath.Join(in.dir, "loop-results.tsv.lock")
-	if _, err := os.Lstat(lock); errors.Is(err, fs.ErrNotExist) {
+	at, err := in.repo.here()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(filepath.Join(at, "loop-results.tsv.lock")); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
 		return err
@@ -407,7 +435,7 @@ var operations = []struct{ file, what, do string }{
 
 // unfinished is a *Precondition where git is in the middle of something, with the files that keep it.
 func (in *inspector) unfinished(unmerged []string) error {
-	dir, err := in.git("rev-parse", "--absolute-git-dir")
+	dir, err := in.gitDir("--git-dir")
 	if err != nil {
 		return err
 	}
@@ -445,7 +473,7 @@ func (in *inspector) identity(s *Source) error {
 
 // Root is the top of the working tree that dir is in.
 func Root(ctx context.Context, dir string) (string, error) {
-	in := inspector{ctx: ctx, dir: dir}
+	in := inspector{ctx: ctx, repo: At(dir)}
 	top, err := in.toplevel()
 	return top, unreadable(dir, err)
 }
@@ -453,7 +481,7 @@ func Root(ctx context.Context, dir string) (string, error) {
 // Files lists the files of the working tree at root, with slashes and sorted, also those that are
 // not added yet; not what git ignores.
 func Files(ctx context.Context, root string) ([]string, error) {
-	in := inspector{ctx: ctx, dir: root}
+	in := inspector{ctx: ctx, repo: At(root)}
 	out, err := in.git("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
 	if err != nil {
 		return nil, err

@@ -137,7 +137,7 @@ func TestP0_EachRepositoryPreconditionHasItsOwnError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, _ := gittest.UserRepo(t, gittest.SomeFiles)
 			path := c.setup(t, dir)
-			_, err := userrepo.Inspect(ctx, path, c.base, loopRef)
+			_, err := userrepo.Inspect(ctx, userrepo.At(path), c.base, loopRef)
 			var p *userrepo.Precondition
 			require.ErrorAs(t, err, &p)
 			assert.Equal(t, c.code, p.Code, p.Error())
@@ -157,13 +157,13 @@ func TestInspectTellsWhereTheLoopStarts(t *testing.T) {
 	gittest.Git(t, dir, "config", "user.email", "ada@example.org")
 	before := gittest.BytesOf(t, dir)
 
-	s, err := userrepo.Inspect(ctx, filepath.Join(dir, "src", "deep"), "", loopRef)
+	s, err := userrepo.Inspect(ctx, userrepo.At(filepath.Join(dir, "src", "deep")), "", loopRef)
 	require.NoError(t, err)
 	assert.Equal(t, userrepo.Source{Path: dir, Branch: "main", Head: head, Current: "main", Identity: git.Identity{Name: "Ada", Email: "ada@example.org"}}, s)
 	assert.Equal(t, before, gittest.BytesOf(t, dir), "looking changes nothing")
 
 	gittest.Git(t, dir, "config", "user.email", "")
-	s, err = userrepo.Inspect(ctx, dir, "", loopRef)
+	s, err = userrepo.Inspect(ctx, userrepo.At(dir), "", loopRef)
 	require.NoError(t, err)
 	assert.Equal(t, git.Identity{Name: "pawl", Email: "pawl@localhost"}, s.Identity, "half an identity is none")
 }
@@ -172,10 +172,10 @@ func TestInspectOverlooksPawlsOwnFiles(t *testing.T) {
 	dir, _ := gittest.UserRepo(t, gittest.SomeFiles)
 	gittest.Write(t, dir+"/loop-results.tsv", "")
 	gittest.Write(t, dir+"/loop-stop", "")
-	_, err := userrepo.Inspect(ctx, dir, "", loopRef)
+	_, err := userrepo.Inspect(ctx, userrepo.At(dir), "", loopRef)
 	require.NoError(t, err)
 	gittest.Write(t, dir+"/src/loop-stop", "")
-	_, err = userrepo.Inspect(ctx, dir, "", loopRef)
+	_, err = userrepo.Inspect(ctx, userrepo.At(dir), "", loopRef)
 	require.Error(t, err, "only in the root")
 }
 
@@ -183,14 +183,14 @@ func TestANamedBaseNeedsNoCleanTreeAndNoBranchCheckedOut(t *testing.T) {
 	dir, head := gittest.UserRepo(t, gittest.SomeFiles)
 	gittest.Git(t, dir, "branch", "feature/a")
 	gittest.Write(t, dir+"/a.txt", "changed")
-	s, err := userrepo.Inspect(ctx, dir, "feature/a", loopRef)
+	s, err := userrepo.Inspect(ctx, userrepo.At(dir), "feature/a", loopRef)
 	require.NoError(t, err)
 	assert.Equal(t, head, s.Head)
 	assert.Equal(t, "feature/a", s.Branch)
-	_, err = userrepo.Inspect(ctx, dir, "main", loopRef)
+	_, err = userrepo.Inspect(ctx, userrepo.At(dir), "main", loopRef)
 	require.Error(t, err, "named, but checked out")
 	gittest.Git(t, dir, "checkout", "-q", "--detach")
-	s, err = userrepo.Inspect(ctx, dir, "main", loopRef)
+	s, err = userrepo.Inspect(ctx, userrepo.At(dir), "main", loopRef)
 	require.NoError(t, err)
 	assert.Empty(t, s.Current)
 }
@@ -201,7 +201,7 @@ func TestInspectListsTakenNames(t *testing.T) {
 	gittest.Git(t, dir, "branch", "pawl/y.2")
 	gittest.Git(t, dir, "update-ref", "refs/pawl-ledger/x", head)
 	gittest.Git(t, dir, "update-ref", "refs/pawl-ledger/z", head)
-	s, err := userrepo.Inspect(ctx, dir, "", loopRef)
+	s, err := userrepo.Inspect(ctx, userrepo.At(dir), "", loopRef)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"x", "y.2", "z"}, s.Loops)
 }
@@ -210,7 +210,7 @@ func TestInspectStartsNoProgramOfTheRepositorysChoosing(t *testing.T) {
 	dir, _ := gittest.UserRepo(t, gittest.SomeFiles)
 	canary := filepath.Join(t.TempDir(), "canary")
 	gittest.Git(t, dir, "config", "core.fsmonitor", "touch "+canary)
-	_, err := userrepo.Inspect(ctx, dir, "", loopRef)
+	_, err := userrepo.Inspect(ctx, userrepo.At(dir), "", loopRef)
 	require.NoError(t, err)
 	assert.NoFileExists(t, canary)
 	_, _ = gittest.TryGit(dir, "status")
@@ -222,7 +222,7 @@ func TestA1_AllThatIsWrongWithARepositoryIsSaidAtOnce(t *testing.T) {
 	gittest.Git(t, dir, "branch", "pawl")
 	gittest.Write(t, dir+"/loop-results.tsv.lock", "")
 	gittest.Write(t, dir+"/a.txt", "changed")
-	source, err := userrepo.Inspect(ctx, dir, "", loopRef)
+	source, err := userrepo.Inspect(ctx, userrepo.At(dir), "", loopRef)
 	var codes []string
 	for _, pre := range userrepo.Failed(err) {
 		codes = append(codes, pre.Code)

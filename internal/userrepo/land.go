@@ -20,7 +20,7 @@ import (
 // is clean, index and files are brought along first, as a fast-forward of `git merge` would; what
 // that would overwrite stops it. No hook of the repository runs. Its filters do.
 type Landing struct {
-	Repo   string // the user's repository
+	Repo   Repo
 	Branch string // short name
 	From   string // where the branch has to be
 	To     string // a commit of the store that descends from it
@@ -45,7 +45,7 @@ func Land(ctx context.Context, s *store.Store, l Landing) error {
 	case tip != l.From:
 		return &store.Fenced{Ref: ref, Want: l.From, Have: tip}
 	}
-	if err := lend(ctx, s, in.dir, l.To); err != nil {
+	if err := lend(ctx, s, in.repo, l.To); err != nil {
 		return err
 	}
 	if !here {
@@ -66,8 +66,8 @@ func Land(ctx context.Context, s *store.Store, l Landing) error {
 // Tip returns where a branch of the user's repository is. One that is checked out in another
 // working tree, or here with changes that are not committed, gives *Precondition: landing on it
 // would pull the ground from under somebody's work.
-func Tip(ctx context.Context, path, branch string) (string, error) {
-	in, tip, here, err := findBranch(ctx, path, branch)
+func Tip(ctx context.Context, of Repo, branch string) (string, error) {
+	in, tip, here, err := findBranch(ctx, of, branch)
 	if err == nil && here {
 		err = in.clean(&Source{Branch: branch, Current: branch})
 	}
@@ -75,10 +75,10 @@ func Tip(ctx context.Context, path, branch string) (string, error) {
 }
 
 // findBranch returns where a branch of the repository is, and whether it is checked out here.
-func findBranch(ctx context.Context, path, branch string) (in *inspector, tip string, here bool, err error) {
-	in = &inspector{ctx: ctx, dir: path}
+func findBranch(ctx context.Context, of Repo, branch string) (in *inspector, tip string, here bool, err error) {
+	in = &inspector{ctx: ctx, repo: of}
 	if err = git.CheckBranch(branch); err == nil {
-		in.dir, err = in.toplevel()
+		err = in.ascend()
 	}
 	if err == nil {
 		tip, err = in.tip(branch)
@@ -104,6 +104,10 @@ func (in *inspector) checkedOut(branch string) (here bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	top, err := in.toplevel()
+	if err != nil {
+		return false, err
+	}
 	tree := ""
 	for line := range strings.SplitSeq(out, "\x00") {
 		if path, ok := strings.CutPrefix(line, "worktree "); ok {
@@ -112,7 +116,7 @@ func (in *inspector) checkedOut(branch string) (here bool, err error) {
 		if line != "branch refs/heads/"+branch {
 			continue
 		}
-		if tree == in.dir {
+		if tree == top {
 			here = true
 			continue
 		}
@@ -123,12 +127,12 @@ func (in *inspector) checkedOut(branch string) (here bool, err error) {
 }
 
 // lend gives the user's repository the objects of a commit. No ref of theirs names it yet.
-func lend(ctx context.Context, s *store.Store, repo, commit string) error {
+func lend(ctx context.Context, s *store.Store, repo Repo, commit string) error {
 	ref := "refs/pawl-apply/" + commit
 	if err := s.SetRef(ctx, ref, commit, ""); err != nil {
 		return err
 	}
-	_, err := git.AsUser(repo).Run(ctx, slices.Concat(fetchArgs, []string{"--", s.Dir(), ref})...)
+	_, err := repo.user().Run(ctx, slices.Concat(fetchArgs, []string{"--", s.Dir(), ref})...)
 	return errors.Join(err, s.SetRef(ctx, ref, "", commit))
 }
 
@@ -150,11 +154,15 @@ func makeRoom(ctx context.Context, s *store.Store, in *inspector, l Landing) err
 	if err != nil {
 		return err
 	}
+	at, err := in.repo.here()
+	if err != nil {
+		return err
+	}
 	for _, f := range files {
 		if f.Status != 'A' && f.Status != 'R' && f.Status != 'C' {
 			continue
 		}
-		if fi, err := os.Lstat(filepath.Join(in.dir, filepath.FromSlash(f.Path))); err == nil && !fi.IsDir() {
+		if fi, err := os.Lstat(filepath.Join(at, filepath.FromSlash(f.Path))); err == nil && !fi.IsDir() {
 			return &Precondition{Code: FileInTheWay, What: fmt.Sprintf("%s is in the way: the change adds a file there", git.Quote(f.Path)),
 				Do: "move it away (git ignores it, so git status does not show it)", Paths: []string{f.Path}}
 		}

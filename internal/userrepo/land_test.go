@@ -21,7 +21,7 @@ func landBed(t *testing.T) (*gittest.Bed, userrepo.Landing) {
 	b := gittest.NewBed(t, gittest.VariedFiles)
 	desk := b.Tree("desk", b.Base)
 	head := gittest.VariedChange(t, b, desk)
-	return b, userrepo.Landing{Repo: b.User, Branch: "main", From: b.Base, To: head, Reason: "pawl apply x (ff)"}
+	return b, userrepo.Landing{Repo: userrepo.At(b.User), Branch: "main", From: b.Base, To: head, Reason: "pawl apply x (ff)"}
 }
 
 func tip(b *gittest.Bed, branch string) string {
@@ -96,7 +96,7 @@ func TestA7_LandingIsRefused(t *testing.T) {
 			assert.Equal(t, before, gittest.Git(t, b.User, "for-each-ref"))
 			assert.Equal(t, files, gittest.Listing(t, b.User))
 			if c.code != userrepo.FileInTheWay {
-				_, err = userrepo.Tip(ctx, b.User, "main")
+				_, err = userrepo.Tip(ctx, userrepo.At(b.User), "main")
 				require.ErrorAs(t, err, &pre)
 			}
 		})
@@ -150,7 +150,7 @@ func TestMergeTellsAConflictFromATree(t *testing.T) {
 		gittest.Write(t, b.User+"/"+name, content)
 		gittest.Git(t, b.User, "add", "-A")
 		gittest.Git(t, b.User, "commit", "-qm", name)
-		return gittest.Must(userrepo.Fetch(ctx, b.Store, b.User, "main"))
+		return gittest.Must(userrepo.Fetch(ctx, b.Store, userrepo.At(b.User), "main"))
 	}
 	tip := theirs("unrelated", "x\n")
 	tree, err := b.Store.Merge(ctx, l.To, tip)

@@ -36,8 +36,8 @@ func isLocal(address string) bool {
 }
 
 // Fetch copies a branch's commit and everything that it needs into the store and returns it.
-// source is a path or URL; the objects are copies, and no tags come with them.
-func Fetch(ctx context.Context, s *store.Store, source, branch string) (commit string, err error) {
+// The objects are copies, and no tags come with them.
+func Fetch(ctx context.Context, s *store.Store, source Repo, branch string) (commit string, err error) {
 	branch = strings.TrimPrefix(branch, "refs/heads/")
 	if err := git.CheckBranch(branch); err != nil {
 		return "", err
@@ -46,7 +46,7 @@ func Fetch(ctx context.Context, s *store.Store, source, branch string) (commit s
 }
 
 // FetchLedger is Fetch for a loop's ledger, and with it the code that the ledger stands for.
-func FetchLedger(ctx context.Context, s *store.Store, source, ref string) (commit string, err error) {
+func FetchLedger(ctx context.Context, s *store.Store, source Repo, ref string) (commit string, err error) {
 	if err := git.CheckRef(ref); err != nil {
 		return "", err
 	}
@@ -56,8 +56,9 @@ func FetchLedger(ctx context.Context, s *store.Store, source, ref string) (commi
 // FetchTags copies those tags of a repository into the store that stand for a commit which the store has of a ref, or
 // of what comes before it. A tag that the store has stays as it is. The ref has been fetched. It waits no longer than a
 // repository may take to say which refs it has.
-func FetchTags(ctx context.Context, s *store.Store, source, ref string) error {
-	if err := errors.Join(checkAddress(source), git.CheckRef(ref)); err != nil {
+func FetchTags(ctx context.Context, s *store.Store, source Repo, ref string) error {
+	run, from, err := source.from(s)
+	if err = errors.Join(err, git.CheckRef(ref)); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, reachLimit)
@@ -68,13 +69,10 @@ func FetchTags(ctx context.Context, s *store.Store, source, ref string) error {
 	}
 	defer lock.Close()
 	args := slices.DeleteFunc(slices.Clone(fetchArgs), func(arg string) bool { return arg == "--no-tags" })
-	if isLocal(source) {
-		if source, err = filepath.Abs(source); err != nil {
-			return err
-		}
+	if source.isLocal() {
 		args = append(args, uploadPack())
 	}
-	_, err = s.Git().WithCredentials().Command(append(args, "--", source, "+"+ref+":refs/pawl-tagged")...).Run(ctx)
+	_, err = run.Run(ctx, append(args, "--", from, "+"+ref+":refs/pawl-tagged")...)
 	return err
 }
 
@@ -86,22 +84,23 @@ var fetchArgs = []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head
 // uploadPack has a repository of this host hand out its objects without running anything of its own. On one host,
 // looking for the smallest pack costs far more than it saves.
 func uploadPack() string {
-	return "--upload-pack=env GIT_GRAFT_FILE=/dev/null/none " + shell.Quote(git.Program()) + " -c core.hooksPath=/dev/null -c core.alternateRefsCommand=: -c pack.window=0 -c pack.compression=1 upload-pack"
+	return "--upload-pack=GIT_GRAFT_FILE=/dev/null/none " + shell.Quote(git.Program()) + " -c core.hooksPath=/dev/null -c core.alternateRefsCommand=: -c pack.window=0 -c pack.compression=1 upload-pack"
 }
 
-func fetch(ctx context.Context, s *store.Store, source, from, name string) (commit string, err error) {
-	if err := checkAddress(source); err != nil {
+func fetch(ctx context.Context, s *store.Store, source Repo, what, name string) (commit string, err error) {
+	run, from, err := source.from(s)
+	if err != nil {
 		return "", err
 	}
-	local := isLocal(source)
-	if local {
-		if source, err = filepath.Abs(source); err != nil {
+	address := source.Address
+	if source.isLocal() {
+		if address, err = filepath.Abs(address); err != nil {
 			return "", err
 		}
 	}
 	// A ref of its own for each source and branch keeps the objects, and branches called "a" and
 	// "a/b" (one now, the other later) do not exclude each other.
-	sum := sha256.Sum256([]byte(source + "\x00" + name))
+	sum := sha256.Sum256([]byte(address + "\x00" + name))
 	ref := "refs/pawl-source/" + hex.EncodeToString(sum[:8])
 
 	// Two fetches of the same branch would fail on each other's ref lock.
@@ -111,40 +110,41 @@ func fetch(ctx context.Context, s *store.Store, source, from, name string) (comm
 	}
 	defer lock.Close()
 	args := slices.Clone(fetchArgs)
-	if local {
+	if source.isLocal() {
 		args = append(args, uploadPack())
 	}
-	_, err = s.Git().WithCredentials().Command(append(args, "--", source, "+"+from+":"+ref)...).Run(ctx)
+	_, err = run.Run(ctx, append(args, "--", from, "+"+what+":"+ref)...)
 	var ge *git.Error
 	switch {
 	case errors.As(err, &ge) && strings.Contains(ge.Stderr, "possible repository corruption"): // what the other side says of itself
-		return "", unreadable(source, err)
+		return "", unreadable(address, err)
 	case err != nil:
 		return "", err
 	}
 	commit, err = s.Ref(ctx, ref)
 	if err == nil && commit == "" {
-		err = fmt.Errorf("fetching %s from %s left no commit", git.Quote(name), git.Quote(source))
+		err = fmt.Errorf("fetching %s from %s left no commit", git.Quote(name), git.Quote(address))
 	}
 	return commit, err
 }
 
 // FetchAs copies refs of a repository, with all that they stand for, into a store under other names. A ref that the
 // repository does not have is left out.
-func FetchAs(ctx context.Context, s *store.Store, source string, as map[string]string) error {
+func FetchAs(ctx context.Context, s *store.Store, source Repo, as map[string]string) error {
+	run, from, err := source.from(s)
+	if err != nil {
+		return err
+	}
 	names := slices.Sorted(maps.Keys(as))
 	there, err := Refs(ctx, s, source, names...)
 	if err != nil {
 		return err
 	}
 	args := slices.Clone(fetchArgs)
-	if isLocal(source) {
-		if source, err = filepath.Abs(source); err != nil {
-			return err
-		}
+	if source.isLocal() {
 		args = append(args, uploadPack())
 	}
-	args = append(args, "--", source)
+	args = append(args, "--", from)
 	n := len(args)
 	for _, name := range names {
 		if there[name] != "" {
@@ -154,7 +154,7 @@ func FetchAs(ctx context.Context, s *store.Store, source string, as map[string]s
 	if len(args) == n {
 		return nil
 	}
-	_, err = s.Git().WithCredentials().Command(args...).Run(ctx)
+	_, err = run.Run(ctx, args...)
 	return err
 }
 
@@ -190,12 +190,13 @@ var refusals = []struct {
 // Push updates refs in another repository, each only forwards (a refspec beginning with '+', or
 // one that deletes, is an error). The error is *Refused where the other side was reached and
 // refused a ref, else *git.Error. Refs that were not refused have been updated.
-func Push(ctx context.Context, s *store.Store, to string, refspecs ...string) error {
+func Push(ctx context.Context, s *store.Store, to Repo, refspecs ...string) error {
 	return push(ctx, s, to, nil, refspecs...)
 }
 
-func push(ctx context.Context, s *store.Store, to string, options []string, refspecs ...string) error {
-	if err := checkAddress(to); err != nil {
+func push(ctx context.Context, s *store.Store, to Repo, options []string, refspecs ...string) error {
+	run, there, err := to.from(s)
+	if err != nil {
 		return err
 	}
 	for _, spec := range refspecs {
@@ -208,17 +209,11 @@ func push(ctx context.Context, s *store.Store, to string, options []string, refs
 		}
 	}
 	args := []string{"push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"}
-	if isLocal(to) {
-		abs, err := filepath.Abs(to)
-		if err != nil {
-			return err
-		}
-		to = abs
+	if to.isLocal() {
 		// No hook runs there, and taking a push is no reason to repack the user's repository.
 		args = append(args, "--receive-pack="+shell.Quote(git.Program())+" -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=: -c receive.autogc=false -c gc.auto=0 -c maintenance.auto=false receive-pack")
 	}
-	c := s.Git().WithCredentials().Command(slices.Concat(args, options, []string{"--", to}, refspecs)...)
-	out, err := c.Run(ctx)
+	out, err := run.Run(ctx, slices.Concat(args, options, []string{"--", there}, refspecs)...)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}

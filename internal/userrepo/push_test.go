@@ -43,7 +43,7 @@ func TestFetchCopies(t *testing.T) {
 	require.NoError(t, os.RemoveAll(user))
 	b.StoreGit("fsck", "--strict")
 
-	_, err := userrepo.Fetch(ctx, b.Store, user, "main")
+	_, err := userrepo.Fetch(ctx, b.Store, userrepo.At(user), "main")
 	var ge *git.Error
 	require.ErrorAs(t, err, &ge)
 	assert.Equal(t, 128, ge.ExitCode)
@@ -54,10 +54,10 @@ func TestFetchCopies(t *testing.T) {
 func TestFetchFollowsABranchThatWasRewritten(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	gittest.Git(t, b.User, "commit", "-q", "--amend", "-m", "another base")
-	got, err := userrepo.Fetch(ctx, b.Store, b.User, "refs/heads/main")
+	got, err := userrepo.Fetch(ctx, b.Store, userrepo.At(b.User), "refs/heads/main")
 	require.NoError(t, err)
 	assert.Equal(t, gittest.Git(t, b.User, "rev-parse", "main"), got)
-	got, err = userrepo.Fetch(ctx, b.Store, "file://"+b.User, "main")
+	got, err = userrepo.Fetch(ctx, b.Store, userrepo.At("file://"+b.User), "main")
 	require.NoError(t, err)
 	assert.Equal(t, gittest.Git(t, b.User, "rev-parse", "main"), got)
 }
@@ -68,14 +68,14 @@ func TestFetchFromAShallowClone(t *testing.T) {
 	gittest.Git(t, user, "commit", "-qam", "second")
 	shallow := filepath.Join(t.TempDir(), "shallow")
 	gittest.Git(t, user, "clone", "-q", "--depth=1", "file://"+user, shallow)
-	s, err := userrepo.Inspect(ctx, shallow, "", loopRef)
+	s, err := userrepo.Inspect(ctx, userrepo.At(shallow), "", loopRef)
 	require.NoError(t, err)
 	b := gittest.BedFor(t, shallow, s.Head)
 	desk := b.Tree("desk", s.Head)
 	assert.Equal(t, "1", gittest.Git(t, desk.Dir, "rev-list", "--count", "HEAD"))
 	gittest.Write(t, desk.Dir+"/a.txt", "3")
 	b.Commit(desk, s.Head)
-	require.NoError(t, userrepo.Push(ctx, b.Store, shallow, b.Branch))
+	require.NoError(t, userrepo.Push(ctx, b.Store, userrepo.At(shallow), b.Branch))
 }
 
 func TestAddressesAreNeitherOptionsNorCommands(t *testing.T) {
@@ -88,16 +88,16 @@ func TestAddressesAreNeitherOptionsNorCommands(t *testing.T) {
 	require.NoError(t, os.Chmod(b.Dir+"/bin/git-remote-evil", 0o755))
 	t.Setenv("PATH", b.Dir+"/bin:"+os.Getenv("PATH"))
 	for _, address := range []string{"evil::x", "evil://x", "--upload-pack=touch " + canary, "ext::touch " + canary, "", "a\x00b"} {
-		_, err := userrepo.Fetch(ctx, b.Store, address, "main")
+		_, err := userrepo.Fetch(ctx, b.Store, userrepo.At(address), "main")
 		assert.Error(t, err, address)
-		assert.Error(t, userrepo.Push(ctx, b.Store, address, b.Branch), address)
+		assert.Error(t, userrepo.Push(ctx, b.Store, userrepo.At(address), b.Branch), address)
 	}
 	assert.NoFileExists(t, canary)
 	for _, spec := range []string{"+" + b.Branch, ":" + b.Branch, "--mirror", b.Branch + ":", "main:main"} {
-		assert.Error(t, userrepo.Push(ctx, b.Store, b.User, spec), spec)
+		assert.Error(t, userrepo.Push(ctx, b.Store, userrepo.At(b.User), spec), spec)
 	}
 	for _, branch := range []string{"--all", "a b", "", "HEAD"} {
-		_, err := userrepo.Fetch(ctx, b.Store, b.User, branch)
+		_, err := userrepo.Fetch(ctx, b.Store, userrepo.At(b.User), branch)
 		assert.Error(t, err, branch)
 	}
 }
@@ -116,8 +116,8 @@ func TestPushAddsTheLoopsRefsAndNothingElse(t *testing.T) {
 	require.NoError(t, err)
 	before := gittest.BytesOf(t, b.User)
 
-	require.NoError(t, userrepo.Push(ctx, b.Store, b.User, b.Branch, ledger+":refs/pawl-ledger/x"))
-	require.NoError(t, userrepo.Push(ctx, b.Store, b.User, b.Branch, ledger+":refs/pawl-ledger/x"), "once more")
+	require.NoError(t, userrepo.Push(ctx, b.Store, userrepo.At(b.User), b.Branch, ledger+":refs/pawl-ledger/x"))
+	require.NoError(t, userrepo.Push(ctx, b.Store, userrepo.At(b.User), b.Branch, ledger+":refs/pawl-ledger/x"), "once more")
 
 	assert.Equal(t, head, gittest.Git(t, b.User, "rev-parse", "refs/heads/pawl/x"))
 	assert.Equal(t, ledger, gittest.Git(t, b.User, "rev-parse", "refs/pawl-ledger/x"))
@@ -155,7 +155,7 @@ func TestPushTellsARefusalFromAFailure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, head := setup(t)
 			c.by(t, b, head)
-			err := userrepo.Push(ctx, b.Store, b.User, b.Branch)
+			err := userrepo.Push(ctx, b.Store, userrepo.At(b.User), b.Branch)
 			var r *userrepo.Refused
 			require.ErrorAs(t, err, &r)
 			assert.Equal(t, c.do, r.Do, r.Error())
@@ -165,10 +165,10 @@ func TestPushTellsARefusalFromAFailure(t *testing.T) {
 	b, _ := setup(t)
 	var r *userrepo.Refused
 	var ge *git.Error
-	err := userrepo.Push(ctx, b.Store, filepath.Join(b.Dir, "nowhere"), b.Branch)
+	err := userrepo.Push(ctx, b.Store, userrepo.At(filepath.Join(b.Dir, "nowhere")), b.Branch)
 	require.ErrorAs(t, err, &ge)
 	require.False(t, assert.ObjectsAreEqual(r, err))
-	err = userrepo.Push(ctx, b.Store, b.User, "refs/heads/pawl/absent")
+	err = userrepo.Push(ctx, b.Store, userrepo.At(b.User), "refs/heads/pawl/absent")
 	require.ErrorAs(t, err, &ge)
 }
 
@@ -176,7 +176,7 @@ func TestACancelledCallSaysSo(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	done, cancel := context.WithCancel(ctx)
 	cancel()
-	_, err := userrepo.Fetch(done, b.Store, b.User, "main")
+	_, err := userrepo.Fetch(done, b.Store, userrepo.At(b.User), "main")
 	require.ErrorIs(t, err, done.Err())
 	_, err = b.Store.Entries(done, b.Base)
 	require.ErrorIs(t, err, done.Err())
@@ -193,7 +193,7 @@ func TestACancelledFetchLeavesNoProcess(t *testing.T) {
 	hanging, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() {
-		_, err := userrepo.Fetch(hanging, b.Store, "ssh://nowhere.invalid/x", "main")
+		_, err := userrepo.Fetch(hanging, b.Store, userrepo.At("ssh://nowhere.invalid/x"), "main")
 		done <- err
 	}()
 	require.Eventually(t, func() bool { _, err := os.Stat(pidFile); return err == nil }, time.Minute, time.Millisecond)
@@ -203,7 +203,7 @@ func TestACancelledFetchLeavesNoProcess(t *testing.T) {
 	pid, err := strconv.Atoi(strings.TrimSpace(gittest.Read(t, pidFile)))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, time.Minute, time.Millisecond)
-	_, err = userrepo.Fetch(ctx, b.Store, b.User, "main")
+	_, err = userrepo.Fetch(ctx, b.Store, userrepo.At(b.User), "main")
 	require.NoError(t, err, "no lock is left")
 }
 
@@ -223,9 +223,9 @@ func TestA7_NoHookRunsOnEitherSideOfAPush(t *testing.T) {
 		}
 		gittest.Write(t, filepath.Join(dir, "objects", "info", "alternates"), filepath.Join(other, "objects")+"\n")
 	}
-	require.NoError(t, userrepo.Push(ctx, b.Store, b.User, b.Branch))
+	require.NoError(t, userrepo.Push(ctx, b.Store, userrepo.At(b.User), b.Branch))
 	require.NoFileExists(t, canary)
-	_, err := userrepo.Fetch(ctx, b.Store, b.User, "main")
+	_, err := userrepo.Fetch(ctx, b.Store, userrepo.At(b.User), "main")
 	require.NoError(t, err)
 	require.NoFileExists(t, canary)
 	require.Equal(t, b.Base, gittest.Git(t, b.User, "rev-parse", b.Branch))

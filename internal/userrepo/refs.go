@@ -9,11 +9,11 @@ import (
 )
 
 // RefAt returns where a ref of the user's repository is, "" where there is none.
-func RefAt(ctx context.Context, path, ref string) (string, error) {
+func RefAt(ctx context.Context, of Repo, ref string) (string, error) {
 	if err := git.CheckRef(ref); err != nil {
 		return "", err
 	}
-	in := &inspector{ctx: ctx, dir: path}
+	in := &inspector{ctx: ctx, repo: of}
 	at, err := in.git("rev-parse", "-q", "--verify", ref)
 	if git.Exited(err, 1) {
 		return "", nil
@@ -26,11 +26,11 @@ func RefAt(ctx context.Context, path, ref string) (string, error) {
 
 // Drop deletes a ref of the user's repository, if it is still there and where it was seen. A branch
 // that is checked out anywhere gives *Precondition.
-func Drop(ctx context.Context, path, ref, at string) error {
+func Drop(ctx context.Context, of Repo, ref, at string) error {
 	if err := git.CheckRef(ref); err != nil {
 		return err
 	}
-	in := &inspector{ctx: ctx, dir: path}
+	in := &inspector{ctx: ctx, repo: of}
 	if branch, is := strings.CutPrefix(ref, "refs/heads/"); is {
 		here, err := in.checkedOut(branch)
 		if err != nil {

@@ -28,16 +28,17 @@ const reachLimit = time.Minute
 
 // Refs returns what the refs of another repository that match the patterns are at. HEAD, where it
 // is asked for, is the short name of its branch and not a commit: "" where it has none.
-func Refs(ctx context.Context, s *store.Store, address string, patterns ...string) (map[string]string, error) {
-	if err := checkAddress(address); err != nil {
+func Refs(ctx context.Context, s *store.Store, of Repo, patterns ...string) (map[string]string, error) {
+	run, from, err := of.from(s)
+	if err != nil {
 		return nil, err
 	}
 	bounded, cancel := context.WithTimeout(ctx, reachLimit)
 	defer cancel()
-	out, err := s.Git().WithCredentials().Command(append([]string{"ls-remote", "--quiet", "--symref", "--", address}, patterns...)...).Run(bounded)
+	out, err := run.Run(bounded, append([]string{"ls-remote", "--quiet", "--symref", "--", from}, patterns...)...)
 	if err != nil {
 		if ctx.Err() == nil && bounded.Err() != nil {
-			err = &Precondition{Code: Unreachable, What: fmt.Sprintf("%s does not answer within %s", git.Quote(git.Redact(address)), reachLimit), Do: mendReach}
+			err = &Precondition{Code: Unreachable, What: fmt.Sprintf("%s does not answer within %s", git.Quote(git.Redact(of.Address)), reachLimit), Do: mendReach}
 		}
 		return nil, err
 	}
@@ -68,7 +69,7 @@ func InspectAt(ctx context.Context, s *store.Store, url, base, loopRef string) (
 		}
 		patterns = append(patterns, "refs/heads/"+out.Branch)
 	}
-	refs, err := Refs(ctx, s, url, patterns...)
+	refs, err := Refs(ctx, s, At(url), patterns...)
 	if err != nil {
 		return Source{}, Unreached(url, err)
 	}
@@ -77,7 +78,7 @@ func InspectAt(ctx context.Context, s *store.Store, url, base, loopRef string) (
 			return Source{}, &Precondition{Code: NoCommit, What: fmt.Sprintf("%s has no commit yet, or its HEAD is none of its branches", git.Quote(url)),
 				Do: "push a branch to it, or name the one to start from as repo.base"}
 		}
-		more, err := Refs(ctx, s, url, "refs/heads/"+out.Branch)
+		more, err := Refs(ctx, s, At(url), "refs/heads/"+out.Branch)
 		if err != nil {
 			return Source{}, Unreached(url, err)
 		}
@@ -104,7 +105,7 @@ func noSuchBranch(what, branch string) error {
 
 // userIdentity finds out who the user is where there is no working tree to ask.
 func userIdentity(ctx context.Context, s *store.Store, to *Source) error {
-	in := inspector{ctx: ctx, dir: s.Dir(), env: []string{"GIT_DIR=" + s.Dir()}}
+	in := inspector{ctx: ctx, repo: At(s.Dir()), env: []string{"GIT_DIR=" + s.Dir()}}
 	return in.identity(to)
 }
 
@@ -118,7 +119,7 @@ func UserIdentity(ctx context.Context, s *store.Store) (git.Identity, error) {
 // MayPush asks a repository whether it would take a commit as a new ref, and moves nothing:
 // *Precondition where it takes none from this user. A ref that is there already is an answer too.
 func MayPush(ctx context.Context, s *store.Store, url, commit, ref string) error {
-	err := push(ctx, s, url, []string{"--dry-run"}, commit+":"+ref)
+	err := push(ctx, s, At(url), []string{"--dry-run"}, commit+":"+ref)
 	var refused *Refused
 	if err == nil || errors.As(err, &refused) {
 		return nil
@@ -142,16 +143,16 @@ func saying(what string) string {
 // Move sets a ref of another repository to a commit of the store, forwards or not, if it is at
 // from there ("" for absent): *store.Fenced where it is elsewhere, *Refused where the other side does not
 // take it. That it is there already is no error.
-func Move(ctx context.Context, s *store.Store, url, ref, to, from string) error {
+func Move(ctx context.Context, s *store.Store, of Repo, ref, to, from string) error {
 	if err := errors.Join(git.CheckRef(ref), git.CheckHashes(to, cmp.Or(from, git.NoHash))); err != nil {
 		return err
 	}
-	err := push(ctx, s, url, []string{"--force-with-lease=" + ref + ":" + from}, to+":"+ref)
+	err := push(ctx, s, of, []string{"--force-with-lease=" + ref + ":" + from}, to+":"+ref)
 	var refused *Refused
 	if !errors.As(err, &refused) {
 		return err
 	}
-	refs, look := Refs(ctx, s, url, ref)
+	refs, look := Refs(ctx, s, of, ref)
 	switch have := refs[ref]; {
 	case look != nil:
 		return errors.Join(err, look)
@@ -172,10 +173,10 @@ func LandAt(ctx context.Context, s *store.Store, l Landing) error {
 	err := Move(ctx, s, l.Repo, "refs/heads/"+l.Branch, l.To, l.From)
 	var refused *Refused
 	if errors.As(err, &refused) {
-		return &Precondition{Code: ReadOnly, What: fmt.Sprintf("%s does not take the branch %s: %s", git.Quote(l.Repo), git.Quote(l.Branch), refused.Reason),
+		return &Precondition{Code: ReadOnly, What: fmt.Sprintf("%s does not take the branch %s: %s", git.Quote(l.Repo.Address), git.Quote(l.Branch), refused.Reason),
 			Do: "see what it asks for (a protected branch?), or take the loop's branch through its own review, or the change as a patch (--how patch)"}
 	}
-	return Unreached(l.Repo, err)
+	return Unreached(l.Repo.Address, err)
 }
 
 const mendReach = "see that the URL is right and that `git ls-remote` with it answers on the worker's host"

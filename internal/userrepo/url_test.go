@@ -76,18 +76,18 @@ func TestP0_InspectAt(t *testing.T) {
 // TestMoveIsACompareAndSwap is what two hosts are fenced by, and what a proposal is applied by.
 func TestMoveIsACompareAndSwap(t *testing.T) {
 	s, bare, url, first, second := shared(t)
-	_, err := userrepo.Fetch(ctx, s, url, "main")
+	_, err := userrepo.Fetch(ctx, s, userrepo.At(url), "main")
 	require.NoError(t, err)
 	at := func() string { return gittest.Git(t, bare, "rev-parse", "refs/heads/x") }
 
-	require.NoError(t, userrepo.Move(ctx, s, url, "refs/heads/x", first, ""))
-	require.NoError(t, userrepo.Move(ctx, s, url, "refs/heads/x", first, ""), "once more")
-	require.NoError(t, userrepo.Move(ctx, s, url, "refs/heads/x", second, first))
-	require.NoError(t, userrepo.Move(ctx, s, url, "refs/heads/x", second, first), "once more")
-	require.NoError(t, userrepo.Move(ctx, s, url, "refs/heads/x", first, second), "backwards, since it is where it was said to be")
+	require.NoError(t, userrepo.Move(ctx, s, userrepo.At(url), "refs/heads/x", first, ""))
+	require.NoError(t, userrepo.Move(ctx, s, userrepo.At(url), "refs/heads/x", first, ""), "once more")
+	require.NoError(t, userrepo.Move(ctx, s, userrepo.At(url), "refs/heads/x", second, first))
+	require.NoError(t, userrepo.Move(ctx, s, userrepo.At(url), "refs/heads/x", second, first), "once more")
+	require.NoError(t, userrepo.Move(ctx, s, userrepo.At(url), "refs/heads/x", first, second), "backwards, since it is where it was said to be")
 	for _, from := range []string{"", second} {
 		var elsewhere *store.Fenced
-		require.ErrorAs(t, userrepo.Move(ctx, s, url, "refs/heads/x", second, from), &elsewhere)
+		require.ErrorAs(t, userrepo.Move(ctx, s, userrepo.At(url), "refs/heads/x", second, from), &elsewhere)
 		require.Equal(t, first, elsewhere.Have)
 		require.Equal(t, first, at())
 	}
@@ -98,10 +98,10 @@ func TestMoveIsACompareAndSwap(t *testing.T) {
 	gittest.Write(t, hook, "#!/bin/sh\necho not here >&2; exit 1\n")
 	require.NoError(t, os.Chmod(hook, 0o755))
 	var refused *userrepo.Refused
-	require.ErrorAs(t, userrepo.Move(ctx, s, url, "refs/heads/x", second, first), &refused)
+	require.ErrorAs(t, userrepo.Move(ctx, s, userrepo.At(url), "refs/heads/x", second, first), &refused)
 	require.Contains(t, refused.Error(), "a hook there refuses it")
 	var pre *userrepo.Precondition
-	require.ErrorAs(t, userrepo.LandAt(ctx, s, userrepo.Landing{Repo: url, Branch: "x", From: first, To: second}), &pre)
+	require.ErrorAs(t, userrepo.LandAt(ctx, s, userrepo.Landing{Repo: userrepo.At(url), Branch: "x", From: first, To: second}), &pre)
 	require.Equal(t, first, at())
 }
 
@@ -110,7 +110,7 @@ func TestFetchLedgerBringsTheCodeAlong(t *testing.T) {
 	tree := gittest.Git(t, bare, "rev-parse", first+"^{tree}")
 	entry := gittest.Git(t, bare, "commit-tree", "-m", "ledger", "-p", second, tree)
 	gittest.Git(t, bare, "update-ref", "refs/pawl-ledger/x", entry)
-	got, err := userrepo.FetchLedger(ctx, s, url, "refs/pawl-ledger/x")
+	got, err := userrepo.FetchLedger(ctx, s, userrepo.At(url), "refs/pawl-ledger/x")
 	require.NoError(t, err)
 	require.Equal(t, entry, got)
 	in, err := s.Contains(ctx, got, second)

@@ -3,10 +3,10 @@ package workspace
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"path/filepath"
 
+	"pawl/internal/held"
 	"pawl/internal/home"
 )
 
@@ -28,6 +28,10 @@ func (r *Record) Locate() error {
 	if at == "" {
 		return nil
 	}
+	return r.locate(at)
+}
+
+func (r *Record) locate(at string) error {
 	dir, err := home.GitDir(at)
 	if err == nil {
 		r.Tree, err = home.Identify(at)
@@ -41,15 +45,24 @@ func (r *Record) Locate() error {
 	return nil
 }
 
-// InPlace reports whether the repository is the one that Locate has noted. One that was never noted is, and
-// so is one that is gone, which git says better.
-func (r Record) InPlace() (bool, error) {
-	now := r
-	switch err := now.Locate(); {
-	case errors.Is(err, fs.ErrNotExist):
-		return true, nil
-	case err != nil:
-		return false, err
+// ErrReplaced is what Hold returns where another repository stands in the place of the one that Locate has noted.
+var ErrReplaced = errors.New("another repository stands there")
+
+// Hold opens the folder of a repository on this host and wants it to be the one that Locate has noted, with the git
+// directory that it had: ErrReplaced where it is another, fs.ErrNotExist where there is none. What is done in the folder
+// is done in that one, whatever is renamed later. Its caller closes it.
+func (r Record) Hold() (*held.Folder, error) {
+	f, err := held.Open(r.Local())
+	if err != nil {
+		return nil, err
 	}
-	return r.Tree.Same(now.Tree) && r.Git.Same(now.Git), nil
+	now := r
+	if err = now.locate(f.Here()); err == nil && !(r.Tree.Same(now.Tree) && r.Git.Same(now.Git)) {
+		err = ErrReplaced
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }

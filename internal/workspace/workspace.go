@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"pawl/internal/durable"
+	"pawl/internal/held"
 	"pawl/internal/home"
 	"pawl/internal/kind"
 	"pawl/internal/spec"
@@ -99,7 +100,7 @@ func Exchange(h home.Home, ref string) string { return filepath.Join(h.Loop(ref)
 
 // Sides are the desks of candidates that a loop has on this host, by their numbers; none where that can't be read.
 func (r Record) Sides(h home.Home) (sides []Record) {
-	found, _ := os.ReadDir(h.Loop(r.Ref))
+	found, _ := os.ReadDir(held.At(h.Loop(r.Ref)))
 	for _, e := range found {
 		number, is := strings.CutPrefix(e.Name(), filepath.Base(Desk(h, r.Ref))+".")
 		if n, err := strconv.Atoi(number); is && err == nil && n > 0 {
@@ -121,7 +122,7 @@ func file(h home.Home, ref string) string { return filepath.Join(h.Loop(ref), "w
 
 // Write stores the record: it survives a power cut.
 func Write(h home.Home, r Record) error {
-	if err := os.MkdirAll(h.Loop(r.Ref), 0o700); err != nil {
+	if err := os.MkdirAll(held.At(h.Loop(r.Ref)), 0o700); err != nil {
 		return fmt.Errorf("making the loop's folder: %w", err)
 	}
 	if err := durable.WriteJSON(file(h, r.Ref), r); err != nil {
@@ -156,7 +157,7 @@ func Torn(h home.Home) ([]string, error) {
 }
 
 func list(h home.Home) (records []Record, torn []string, err error) {
-	entries, err := os.ReadDir(h.Loops()) // sorted
+	entries, err := os.ReadDir(held.At(h.Loops())) // sorted
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
@@ -173,7 +174,7 @@ func list(h home.Home) (records []Record, torn []string, err error) {
 
 // hasRecorded reports whether a loop whose record is gone had one.
 func hasRecorded(h home.Home, ref string) bool {
-	_, err := os.Stat(Heads(h, ref))
+	_, err := os.Stat(held.At(Heads(h, ref)))
 	return err == nil
 }
 
@@ -192,7 +193,7 @@ func Note(h home.Home, ref string, at map[string]string) { _ = durable.CacheJSON
 // Drop removes a record that is torn and can't be made again.
 func Drop(h home.Home, ref string) error {
 	for _, path := range []string{file(h, ref), Heads(h, ref)} {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(held.At(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -217,7 +218,7 @@ func Latest(h home.Home, loop string) (Record, bool) {
 // Announce says on disk that Open is at work on a loop that may have no record yet. A loop that is
 // killed so early is found by it.
 func Announce(h home.Home, r Record) error {
-	err := os.MkdirAll(opening(h), 0o700)
+	err := os.MkdirAll(held.At(opening(h)), 0o700)
 	if err == nil {
 		err = durable.WriteJSON(announcement(h, r), r)
 	}
@@ -228,12 +229,12 @@ func Announce(h home.Home, r Record) error {
 }
 
 // Retract takes an announcement back: Open is done, or will not be tried again.
-func Retract(h home.Home, r Record) { _ = os.Remove(announcement(h, r)) }
+func Retract(h home.Home, r Record) { _ = os.Remove(held.At(announcement(h, r))) }
 
 // Announced returns what is announced and not retracted: loops whose Open was cut off. One that is torn
 // has its FirstRun only, which is its file's name.
 func Announced(h home.Home) ([]Record, error) {
-	entries, err := os.ReadDir(opening(h))
+	entries, err := os.ReadDir(held.At(opening(h)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -1,6 +1,7 @@
 package workspace_test
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -128,32 +129,33 @@ func TestTheRepositoryOfARecordIsKnownByItsFolders(t *testing.T) {
 	make := func(path string) { require.NoError(t, os.MkdirAll(filepath.Join(path, ".git"), 0o700)) }
 	make(repo)
 	for _, r := range []workspace.Record{{Repo: repo}, {Repo: "file://" + repo, Remote: true}} {
-		is, err := r.InPlace()
-		require.NoError(t, err)
-		require.True(t, is, "one that was never noted")
-		require.NoError(t, r.Locate())
-		now := func() bool {
-			is, err := r.InPlace()
-			require.NoError(t, err)
-			return is
+		hold := func() error {
+			f, err := r.Hold()
+			if err == nil {
+				defer f.Close()
+				here, herr := home.Identify(f.Here())
+				there, terr := home.Identify(repo)
+				require.NoError(t, errors.Join(herr, terr))
+				require.Equal(t, there, here)
+			}
+			return err
 		}
-		require.True(t, now())
+		require.NoError(t, hold(), "one that was never noted")
+		require.NoError(t, r.Locate())
+		require.NoError(t, hold())
 		require.NoError(t, os.Rename(repo, repo+".away"))
-		require.True(t, now(), "one that is gone is for git to say")
+		require.ErrorIs(t, hold(), fs.ErrNotExist)
 		make(repo)
-		require.False(t, now(), "another one")
+		require.ErrorIs(t, hold(), workspace.ErrReplaced, "another one")
 		require.NoError(t, os.RemoveAll(repo))
 		require.NoError(t, os.Rename(repo+".away", repo))
-		require.True(t, now())
+		require.NoError(t, hold())
 		require.NoError(t, os.Rename(repo+"/.git", dir+"/away"))
 		make(repo)
-		require.False(t, now(), "another one in the same working tree")
+		require.ErrorIs(t, hold(), workspace.ErrReplaced, "another one in the same working tree")
 		require.NoError(t, os.RemoveAll(repo+"/.git"))
 		require.NoError(t, os.Rename(dir+"/away", repo+"/.git"))
 	}
 	elsewhere := workspace.Record{Repo: "https://example.com/x.git", Remote: true}
 	require.NoError(t, elsewhere.Locate())
-	is, err := elsewhere.InPlace()
-	require.NoError(t, err)
-	require.True(t, is)
 }

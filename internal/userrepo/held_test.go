@@ -1,0 +1,119 @@
+package userrepo_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/gittest"
+	"pawl/internal/held"
+	"pawl/internal/userrepo"
+)
+
+// forge renames the folder above a repository and puts a copy in its place that runs a program wherever git lets a
+// repository name one. It returns where the repository is now.
+func forge(t *testing.T, repo, canary string) string {
+	t.Helper()
+	above := filepath.Dir(repo)
+	require.NoError(t, os.Rename(above, above+".away"))
+	require.NoError(t, os.CopyFS(above, os.DirFS(above+".away")))
+	evil := filepath.Join(above, "evil")
+	gittest.Write(t, evil, "#!/bin/sh\necho \"$0 $*\" >>'"+canary+"'\nexit 0\n")
+	require.NoError(t, os.Chmod(evil, 0o755))
+	git := repo
+	if _, err := os.Stat(filepath.Join(repo, ".git")); err == nil {
+		git = filepath.Join(repo, ".git")
+	}
+	for _, hook := range []string{"pre-receive", "update", "post-receive", "post-update", "reference-transaction", "post-merge", "post-checkout", "pre-push"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(git, "hooks"), 0o755))
+		require.NoError(t, os.Symlink(evil, filepath.Join(git, "hooks", hook)))
+	}
+	gittest.Write(t, filepath.Join(git, "config"), "[core]\n\tbare = false\n\tfsmonitor = "+evil+"\n\tsshCommand = "+evil+"\n[filter \"x\"]\n\tclean = "+evil+"\n\tsmudge = "+evil+"\n\trequired = true\n[uploadpack]\n\tpackObjectsHook = "+evil+"\n")
+	gittest.Write(t, filepath.Join(git, "info", "attributes"), "* filter=x\n")
+	return above + ".away/" + filepath.Base(repo)
+}
+
+// TestAHeldRepositoryIsTheOneThatItWas does all that a loop does to the user's repository after the folder above it was
+// renamed and a forged copy has taken its place, between the check and the call: the worst moment.
+func TestE6_AHeldRepositoryIsTheOneThatItWas(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("paths are not held here")
+	}
+	b, l := landBed(t)
+	above := filepath.Join(b.Dir, "above")
+	require.NoError(t, os.Mkdir(above, 0o700))
+	repo := filepath.Join(above, "repo")
+	require.NoError(t, os.Rename(b.User, repo))
+	f, err := held.Open(repo)
+	require.NoError(t, err)
+	held := userrepo.Held(f)
+	defer held.Close()
+
+	canary := filepath.Join(b.Dir, "canary")
+	truly := forge(t, repo, canary)
+	forged := gittest.BytesOf(t, repo)
+
+	s, err := userrepo.Inspect(ctx, held, "", loopRef)
+	require.NoError(t, err)
+	assert.Equal(t, b.Base, s.Head)
+	got, err := userrepo.Fetch(ctx, b.Store, held, "main")
+	require.NoError(t, err)
+	assert.Equal(t, b.Base, got)
+	require.NoError(t, userrepo.FetchTags(ctx, b.Store, held, "refs/heads/main"))
+	require.NoError(t, userrepo.FetchAs(ctx, b.Store, held, map[string]string{"refs/heads/main": "refs/x/main"}))
+
+	require.NoError(t, userrepo.Push(ctx, b.Store, held, l.To+":refs/heads/pawl/held"))
+	assert.Equal(t, l.To, gittest.Git(t, truly, "rev-parse", "refs/heads/pawl/held"))
+	refs, err := userrepo.Refs(ctx, b.Store, held, "refs/heads/pawl/*")
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"refs/heads/pawl/held": l.To}, refs)
+	require.NoError(t, userrepo.Move(ctx, b.Store, held, "refs/heads/pawl/held", b.Base, l.To))
+	require.NoError(t, userrepo.Drop(ctx, held, "refs/heads/pawl/held", b.Base))
+	at, err := userrepo.RefAt(ctx, held, "refs/heads/pawl/held")
+	require.NoError(t, err)
+	assert.Empty(t, at)
+
+	l.Repo = held
+	_, err = userrepo.Tip(ctx, held, "main")
+	require.NoError(t, err)
+	require.NoError(t, userrepo.Land(ctx, b.Store, l))
+	assert.Equal(t, l.To, gittest.Git(t, truly, "rev-parse", "refs/heads/main"))
+	assert.Empty(t, gittest.Git(t, truly, "status", "--porcelain"))
+
+	folder, err := userrepo.OpenFolder(ctx, held)
+	require.NoError(t, err)
+	require.NoError(t, folder.Write("x", []byte("x")))
+	require.NoError(t, folder.Close())
+	assert.FileExists(t, filepath.Join(truly, ".pawl", "x"))
+	assert.Contains(t, gittest.Read(t, filepath.Join(truly, ".git", "info", "exclude")), ".pawl")
+
+	assert.Equal(t, forged, gittest.BytesOf(t, repo), "nothing is done to the copy")
+	assert.NoFileExists(t, canary, "and nothing of it runs")
+}
+
+// TestE6_TheStoreIsTheOneThatItWas has the folder that pawl keeps renamed, and a forged copy in its place.
+func TestE6_TheStoreIsTheOneThatItWas(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("paths are not held here")
+	}
+	b, l := landBed(t)
+	pawls := filepath.Dir(b.Store.Dir())
+	require.NoError(t, held.Keep(pawls))
+	canary := filepath.Join(t.TempDir(), "canary")
+	away := forge(t, b.Store.Dir(), canary)
+	forged := gittest.Listing(t, b.Store.Dir())
+
+	require.NoError(t, b.Store.SetRef(ctx, "refs/heads/pawl/held", l.To, ""))
+	assert.Equal(t, l.To, gittest.Git(t, away, "rev-parse", "refs/heads/pawl/held"))
+	at, err := b.Store.Ref(ctx, "refs/heads/pawl/held")
+	require.NoError(t, err)
+	assert.Equal(t, l.To, at)
+	require.NoError(t, userrepo.Push(ctx, b.Store, userrepo.At(b.User), "refs/heads/pawl/held"))
+	assert.Equal(t, l.To, gittest.Git(t, b.User, "rev-parse", "refs/heads/pawl/held"))
+	assert.Equal(t, forged, gittest.Listing(t, b.Store.Dir()))
+	assert.NoFileExists(t, canary)
+}
