@@ -7,12 +7,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"pawl/internal/act"
 	"pawl/internal/git"
+	"pawl/internal/held"
 	"pawl/internal/kind"
 	"pawl/internal/proc"
 	"pawl/internal/program"
-	"pawl/internal/secret"
 	"pawl/internal/spec"
 )
 
@@ -49,7 +51,9 @@ func (f *Preflight) ready(ctx context.Context, ws *loopWorkspace, s spec.Spec) e
 				continue
 			}
 			seen[name] = true
-			f.agent(ctx, name, append(slices.Clone(env), granted(agent.Env)...))
+			if err := f.agent(ctx, ws, name, append(slices.Clone(env), granted(agent.Env)...)); err != nil {
+				return err
+			}
 		}
 	}
 	return context.Cause(ctx)
@@ -68,23 +72,48 @@ func programsOf(a spec.Agent) []string {
 	return nil
 }
 
-// agent looks for an agent's program, and starts it where it is one that pawl knows to have --version.
-func (f *Preflight) agent(ctx context.Context, name string, env []string) {
+// agent looks for an agent's program, and starts it where it is one that pawl knows to have --version: in the sandbox,
+// as all else of an agent's.
+func (f *Preflight) agent(ctx context.Context, ws *loopWorkspace, name string, env []string) error {
 	path := lookUp(env, name)
 	if path == "" {
 		f.problem("agent", "the agent's program "+git.Quote(name)+" is not on the PATH", "Install it, or name another agent.")
-		return
+		return nil
 	}
-	if _, known := program.Lookup(filepath.Base(name)); !known || name == program.Command {
-		return
+	known, is := program.Lookup(filepath.Base(name))
+	if !is || name == program.Command {
+		return nil
 	}
-	if said, err := proc.Version(ctx, path, later(env)); err != nil && ctx.Err() == nil {
-		if said = secret.Redact(said); said != "" {
-			said = ": " + said
+	w := newWork(ws, act.Step{Ref: ws.Ref, Key: act.Key{Name: "version of " + known.Name}, LimitMs: versionTime.Milliseconds()}, &running{})
+	w.agents = []string{known.Name}
+	for _, dir := range []string{w.dir, ws.exchange()} {
+		if err := os.MkdirAll(held.At(dir), 0o700); err != nil {
+			return err
 		}
-		f.problem("agent", fmt.Sprintf("the agent's program can't be started: `%s --version` fails (%v)%s", path, err, said), "Run it by hand, and install it anew.")
 	}
+	c, err := w.command(ws.exchange(), path, "--version")
+	if err != nil {
+		return err
+	}
+	c.Env = later(env)
+	said, err := w.run(ctx, c, func(ctx context.Context, s *proc.Supervisor, c proc.Command) (proc.Result, error) {
+		return s.Run(ctx, c)
+	})
+	if err != nil || said.OK() || ctx.Err() != nil {
+		return err
+	}
+	f.problem("agent", fmt.Sprintf("the agent's program can't be started: `%s --version` fails (%s): %s", path, said.Ending(), lastLine(said.Tail)), "Run it by hand, and install it anew.")
+	return nil
 }
+
+// lastLine is what a program says in the end.
+func lastLine(said string) string {
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	return lines[len(lines)-1]
+}
+
+// versionTime bounds how long an agent's program may take to say its version.
+const versionTime = 15 * time.Second
 
 // lookUp finds a program on the PATH of an environment, "" where it is not there. A name with a slash is a path; a
 // relative one is looked up nowhere, since it is in a tree.

@@ -11,6 +11,7 @@ import (
 
 	"pawl/activities"
 	"pawl/internal/durable"
+	"pawl/internal/sandbox"
 	"pawl/internal/spec"
 )
 
@@ -66,4 +67,31 @@ func TestValidateWarnsAsTheLoopWould(t *testing.T) {
 	f, err := activities.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
 	require.NoError(t, err)
 	assert.Contains(t, strings.Join(f.Notes, "\n"), "the agent can read what holds or names the holdout: work/b")
+}
+
+// TestE6_AnAgentsVersionIsAskedForInItsSandbox: validate starts the agent's program, which finds there what it finds in
+// a loop and nothing else.
+func TestE6_AnAgentsVersionIsAskedForInItsSandbox(t *testing.T) {
+	if sandbox.Probe().Lacks(sandbox.Filtered, []int{1}) != "" {
+		t.Skip("this machine lacks a sandbox")
+	}
+	l := begun(t, spec.Deny)
+	bin, outside := filepath.Join(t.TempDir(), "bin"), filepath.Join(t.TempDir(), "said")
+	require.NoError(t, os.MkdirAll(bin, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "codex"), []byte("#!/bin/sh\necho x >'"+outside+"' || ls '"+l.a.Home.Dir+"/loops' || echo it is kept in >&2\nexit 9\n"), 0o755))
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	s := l.spec
+	s.Agent.Use, s.Agent.Command = "codex", spec.Argv{}
+	off := false
+	s.Validation.Canary = &off
+	f, err := activities.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
+	require.NoError(t, err)
+	var said []string
+	for _, p := range f.Problems {
+		if p.Check == "agent" {
+			said = append(said, p.What)
+		}
+	}
+	require.Equal(t, []string{"the agent's program can't be started: `" + bin + "/codex --version` fails (exit 9): it is kept in"}, said)
+	require.NoFileExists(t, outside)
 }

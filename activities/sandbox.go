@@ -62,7 +62,7 @@ func (ws *loopWorkspace) confine(ctx context.Context, c *proc.Command, inherited
 		}
 	}
 	t := ws.judge
-	if c.Dir == ws.desk.Dir {
+	if c.Dir == ws.desk.Dir || c.Dir == ws.exchange() {
 		t, r.Own = ws.desk, append(r.Own, ws.exchange())
 	} else { // a judgement has one room, with what each of its commands names
 		s := contract.Spec

@@ -78,7 +78,12 @@ func (ws *loopWorkspace) governance(ctx context.Context, head string) (string, e
 	if err != nil || len(c.Governance) == 0 {
 		return "", err
 	}
-	at, err := userrepo.Fetch(ctx, ws.store, ws.Repo, ws.Onto)
+	repo, err := ws.repository()
+	if err != nil { // a push says so
+		return "", nil //nolint:nilerr // see there
+	}
+	defer repo.Close()
+	at, err := userrepo.Fetch(ctx, ws.store, repo, ws.Onto)
 	if err != nil {
 		return "", ctx.Err()
 	}
