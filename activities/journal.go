@@ -33,6 +33,9 @@ func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Appended, e
 			Commit: in.Revert.Commit, Branch: ws.Branch, Author: ws.author(), Time: timeOf(in.Events),
 			Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: ws.Loop}},
 		}
+		if in.Revert.GoOn {
+			tx.Revert.GoOn = in.Revert.Parent
+		}
 	}
 	out, err := ws.append(ctx, in.Entry, in.Push, tx, "")
 	if err != nil {
@@ -166,7 +169,7 @@ func (ws *loopWorkspace) write(ctx context.Context, in act.Entry, tx store.Tx, h
 		}
 		events := make([]loop.Event, len(left.Events))
 		for i, e := range left.Events {
-			if e.Type == loop.ChangeReverted && e.Head == "" {
+			if act.Reverts(e.Type) && e.Head == "" {
 				e = act.Fill(e, out)
 			}
 			events[i] = e

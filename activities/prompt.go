@@ -96,6 +96,9 @@ func (ws *loopWorkspace) brief(ctx context.Context, in act.Call, head string, c 
 		Idea: in.Idea, Repair: in.Repair, Guidance: in.Guidance, Candidate: in.Candidate, Of: in.Of, Beside: in.Beside,
 		Streams: adapter.Streams(),
 	}
+	if state.Sampler != nil {
+		brief.Noise = govern.Told(*state.Sampler, s)
+	}
 	if s.Verify.Target != nil {
 		brief.Target = s.Verify.Target.String()
 	}

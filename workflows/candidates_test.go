@@ -34,6 +34,7 @@ type team struct {
 	atWork    int // agents
 	most      int
 	evaluated []string // "candidate or iteration, commit" by verify
+	same      map[int]int // a change with one that it makes again
 	hold      func(in asked)
 	made      chan struct{} // gets one for each candidate that was committed
 }
@@ -52,10 +53,18 @@ func (m *team) of(commit string) []int {
 	if undone, is := strings.CutPrefix(commit, "revert-of-"); is {
 		return m.of(m.parents[undone])
 	}
+	var n int
+	var from string
+	if _, err := fmt.Sscanf(commit, "again-%d-%s", &n, &from); err == nil {
+		return m.of(from)
+	}
 	return m.contents[commit]
 }
 
 func (m *team) with(commit string, change int) []int {
+	if as, is := m.same[change]; is {
+		change = as
+	}
 	return append(slices.Clone(m.of(commit)), change)
 }
 

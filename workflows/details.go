@@ -86,7 +86,7 @@ func metricLine(s loop.State) string {
 	if s.Baseline == nil {
 		return ""
 	}
-	return fmt.Sprintf("best %s, baseline %s", s.Best, s.Baseline)
+	return fmt.Sprintf("best %s, baseline %s", s.HeadBest(), s.Baseline)
 }
 
 func budgetLine(b loop.Budget) string {

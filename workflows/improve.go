@@ -261,12 +261,15 @@ func (l *improve) commit(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 	return m, nil
 }
 
-// tried finds the tree among those that were judged and discarded.
+// tried finds the tree among those that were judged and discarded, or are kept on another branch.
 func (l *improve) tried(tree string) (loop.Tried, bool) {
 	for _, t := range l.State().Tried {
 		if t.Tree == tree {
 			return t, true
 		}
+	}
+	if n := govern.KeptElsewhere(l.State(), tree); n != nil {
+		return loop.Tried{Tree: tree, Metric: n.Metric, N: n.Iteration}, true
 	}
 	return loop.Tried{}, false
 }
@@ -358,6 +361,9 @@ func (l *improve) between(ctx workflow.Context) error {
 			Note: loop.Clip(s.Analysis.Markdown(1024), 1024),
 		})
 	}
+	if err := l.branches(ctx); err != nil {
+		return err
+	}
 	m := l.law().After(l.State())
 	for m.Do == govern.AskPerson {
 		a, err := l.wait(ctx, loop.Gate{
@@ -383,6 +389,9 @@ func (l *improve) between(ctx workflow.Context) error {
 		}
 		if now := l.spec.Verify; now.Command == before.Command && now.Pattern == before.Pattern {
 			return nil
+		}
+		if err := l.returnToHead(ctx, "another command measures now"); err != nil {
+			return err
 		}
 		why, err := l.measureAnew(ctx)
 		if err != nil || why == "" {

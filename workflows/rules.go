@@ -39,6 +39,7 @@ type improveRules interface {
 	After(loop.State) govern.Move
 	AfterAnswer(choice, by string) govern.Move
 	ShiftDue(loop.State) bool
+	Turn(loop.State) govern.Turn
 	Judging(baseline []evidence.Decimal) string
 	Sampling() sampling.Rules
 	Sampled(sampling.Judgement) govern.Move

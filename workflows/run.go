@@ -208,7 +208,7 @@ func (r *run) begun(ctx workflow.Context) {
 	o := r.host.Opened
 	r.Emit(ctx, loop.Event{Type: loop.LoopOpened, Opened: &loop.Opened{
 		Kind: r.State().Kind, Goal: r.spec.Goal, Repo: o.Repo, Branch: o.Branch, Base: o.Base, Begun: o.Begun, Desk: o.Desk, Host: o.Host, Limits: govern.Limits(r.spec),
-		Steward: r.spec.Session[spec.SessionSteward],
+		Steward: r.spec.Session[spec.SessionSteward], Backtrack: r.spec.Backtracks(),
 	}})
 	r.remember(ctx)
 	r.Emit(ctx, loop.Event{Type: loop.ContractDrawn, Contract: &loop.Contract{
@@ -351,6 +351,9 @@ func (r *run) close(ctx workflow.Context, end govern.End) error {
 		if err != nil {
 			return err
 		}
+	}
+	if err := r.returnToHead(ctx, "the loop is over"); err != nil {
+		return err
 	}
 	s := r.State()
 	if r.machine.Completes(s.Phase, end.Status == loop.Completed) {

@@ -179,6 +179,9 @@ func (l *improve) refresh(ctx workflow.Context) error {
 
 // claim measures baseline and head anew and says by how much the head is better.
 func (l *improve) claim(ctx workflow.Context) error {
+	if err := l.returnToHead(ctx, "the loop is over"); err != nil {
+		return err
+	}
 	s, law := l.State(), l.law()
 	if l.claimed || !law.ClaimDue(s) {
 		return nil
@@ -188,7 +191,7 @@ func (l *improve) claim(ctx workflow.Context) error {
 	c := loop.Claim{}
 	var noise sampling.Noise
 	if s.Sampler != nil {
-		noise, c.FalseKeeps = s.Sampler.Noise, rules.FalseKeeps(s.KeptCount+s.Discarded)
+		noise, c.FalseKeeps = s.Sampler.Noise, rules.FalseKeeps(s.Judgements())
 	}
 	switch {
 	case s.KeptCount == 0:

@@ -305,6 +305,9 @@ func (w *world) settle(_ context.Context, in act.Settle) (act.Appended, error) {
 		w.mu.Lock()
 		w.reverts = append(w.reverts, r.Commit)
 		w.head = "revert-of-" + r.Commit
+		if r.GoOn {
+			w.head = fmt.Sprintf("again-%d-%s", len(w.reverts), r.Parent)
+		}
 		out.Head = w.head
 		w.mu.Unlock()
 	}

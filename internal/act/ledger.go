@@ -35,13 +35,18 @@ type Appended struct {
 // Fill completes an event with what only the activity that recorded it could know: the head
 // after a revert, the proposal. Activity and workflow both apply the event filled in.
 func Fill(e loop.Event, out Appended) loop.Event {
-	switch e.Type {
-	case loop.ChangeReverted:
+	switch {
+	case Reverts(e.Type):
 		e.Head = out.Head
-	case loop.ProposalMade:
+	case e.Type == loop.ProposalMade:
 		e.Proposal = out.Proposal
 	}
 	return e
+}
+
+// Reverts reports whether an event of that type comes of a Revert, which its head is known by.
+func Reverts(t loop.Type) bool {
+	return t == loop.ChangeReverted || t == loop.BranchBegun || t == loop.BranchGivenUp
 }
 
 // Settle keeps a change, or reverts it, and appends to the ledger in one.
@@ -51,10 +56,12 @@ type Settle struct {
 	Push   bool    `json:"push,omitempty"` // the branch is pushed while the loop goes on
 }
 
-// Revert takes the branch's tip back.
+// Revert takes the branch's tip back: by a commit on top of it with the files of Parent.
 type Revert struct {
 	Commit string `json:"commit"`
 	Parent string `json:"parent"`
+	// GoOn says that Parent is any earlier commit, whose files the branch goes on from.
+	GoOn bool `json:"goOn,omitempty"`
 	// KeepDesk leaves the desk as it is: a person is to mend what is on it.
 	KeepDesk bool `json:"keepDesk,omitempty"`
 }

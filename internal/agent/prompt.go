@@ -42,6 +42,7 @@ type Brief struct {
 	Test      string   // the test command
 	Plan      string   // approved with the contract
 	Proposal  *loop.Proposal
+	Noise     string   // how much the metric varies, and what is looked for; "" where it does not vary
 	Diff      string   // the proposal's
 	Criteria  []string // that the reviewer ticks off
 	// Instructions is the file by which the repository instructs agents, where the program does not read it by itself.
@@ -79,6 +80,7 @@ func (b Brief) Text() string {
 	section("The plan", loop.Clip(b.Plan, boundPlan))
 	section("Your task now", b.task())
 	section("What the others try", b.beside())
+	section("Where you start from", b.branch())
 	section(b.repairTitle(), b.repair())
 	section("Acceptance criteria", b.criteria())
 	section("What judged it", b.judged())
@@ -106,6 +108,24 @@ func (b Brief) beside() string {
 	}
 	if len(b.Beside) == 0 {
 		lines = append(lines, "What the others try is not known yet.")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// branch is what an agent is told where the loop goes on from an earlier commit than its head.
+func (b Brief) branch() string {
+	of := b.State.Exploring()
+	if of == nil {
+		return ""
+	}
+	from, _ := b.State.Backtrack.Node(of.From)
+	lines := []string{fmt.Sprintf("The loop has come to a plateau with the metric at %s. So it goes on from an earlier change, of iteration %d: %s. ", of.Best, of.From, loop.Clip(from.Description, boundLine)) +
+		fmt.Sprintf("Its files are what you have, with what was kept on this branch since. The branch replaces the loop's head only where it becomes better than %s.", of.Best)}
+	if without := b.State.Backtrack.Without(*of); len(without) > 0 {
+		lines = append(lines, "These later changes are not in your files. Find another way than they did; to make them again leads to where the loop was:")
+		for _, n := range without[max(0, len(without)-resultRows):] {
+			lines = append(lines, "- "+loop.Clip(n.Description, boundLine))
+		}
 	}
 	return strings.Join(lines, "\n")
 }

@@ -224,7 +224,7 @@ func fill(r *launch.Row, state loop.State) {
 	if state.Loop == "" {
 		return
 	}
-	r.Kind, r.Phase, r.Iteration, r.Best = state.Kind, state.Stage(), state.Iteration, state.Best
+	r.Kind, r.Phase, r.Iteration, r.Best = state.Kind, state.Stage(), state.Iteration, state.HeadBest()
 	r.Repo, r.Branch, r.Goal = state.Repo, branchName(state.Branch), state.Goal
 	r.Usage, r.Proposal = &state.Usage, proposalOf(state)
 	if r.Source == "ledger" || state.Status.Ended() {

@@ -55,10 +55,12 @@ func (r Improve) Before(s loop.State) Move {
 	switch {
 	case s.HaltRequested != "":
 		return stops(Interrupted.Because(s.HaltRequested))
-	case r.Target != nil && s.Best != nil && evidence.TargetMet(r.Direction, *s.Best, *r.Target):
+	case r.Target != nil && s.Best != nil && s.Exploring() == nil && evidence.TargetMet(r.Direction, *s.Best, *r.Target):
 		return stops(TargetMet.Because(fmt.Sprintf("the target %s is met", r.Target)))
 	case s.AgentFailures >= agentFailures && !passedWaits(s):
 		return stops(AgentFailed)
+	case s.DiscardsInARow >= r.Discards && !passedWaits(s) && s.Backtrack != nil: // what a branch kept may be among them
+		return stops(DiscardsInARow.Because(fmt.Sprintf("%d iterations in a row did not get the head further: look at what was tried, a person should decide", s.DiscardsInARow)))
 	case s.DiscardsInARow >= r.Discards && !passedWaits(s):
 		return stops(DiscardsInARow.Because(fmt.Sprintf("%d discards in a row: look at what was tried, a person should decide", s.DiscardsInARow)))
 	}

@@ -39,6 +39,17 @@ func Noise(s sampling.Sampler, sp spec.Spec, each time.Duration) Noisy {
 	return n
 }
 
+// Told is what an agent is told of a metric that varies: by how much, and how large an improvement is looked for.
+func Told(s sampling.Sampler, sp spec.Spec) string {
+	rules := Improve3Of(sp).Samples
+	sigma, unit := s.Sigma()
+	r := s.Resolve(rules)
+	return fmt.Sprintf(
+		"The metric varies: one evaluation by %s (one standard deviation), so that a single measurement says little. Changes are judged by several evaluations, at most %d of each. What is looked for is an improvement of %s; less is mostly not told from none.",
+		amountOf(sigma, unit), rules.MaxSamples, amountOf(r.Delta, r.Unit),
+	)
+}
+
 // amountOf is a share or an amount of the metric in words: 2.9 %, 0.03.
 func amountOf(v float64, unit string) string {
 	text := strconv.FormatFloat(v, 'g', 3, 64)

@@ -25,7 +25,9 @@ Keep it minimal: one logical unit. Describe it in one sentence without the word 
 	},
 	Standing: `- Iteration {{.State.Iteration}}; the metric comes from ` + "`{{clip .Metric 512}}`" + `; {{if eq .Direction "lower"}}lower{{else}}higher{{end}} is better.
 {{- if and .State.Baseline .State.Best}}
-- Baseline {{.State.Baseline}}, best so far {{.State.Best}}.{{end}}
+- Baseline {{.State.Baseline}}, best so far {{.State.HeadBest}}{{if .State.Exploring}}, on the branch that you work on {{.State.Best}}{{end}}.{{end}}
+{{- if .Noise}}
+- {{.Noise}}{{end}}
 {{- if .Target}}
 - Target: {{.Target}}.{{end}}
 - Kept {{.State.KeptCount}} changes, discarded {{.State.Discarded}}, {{.State.DiscardsInARow}} discards in a row.`,

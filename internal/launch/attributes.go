@@ -40,10 +40,11 @@ var Attributes = []Attribute{
 	{Repo, "Keyword", func(s loop.State) any { return s.Repo }},
 	{Iteration, "Int", func(s loop.State) any { return int64(s.Iteration) }},
 	{Best, "Double", func(s loop.State) any {
-		if s.Best == nil {
+		best := s.HeadBest()
+		if best == nil {
 			return nil
 		}
-		return s.Best.Float()
+		return best.Float()
 	}},
 }
 

@@ -50,6 +50,9 @@ var effects = map[Type]func(*State, Event){
 		if k, err := kind.Of(o.Kind); err == nil && k.Course {
 			s.Course = &Course{}
 		}
+		if o.Backtrack {
+			s.Backtrack = &Backtrack{}
+		}
 	},
 	LoopResumed: func(s *State, e Event) {
 		s.Status, s.Gate, s.PauseReason, s.HaltRequested = Running, nil, "", ""
@@ -88,6 +91,7 @@ var effects = map[Type]func(*State, Event){
 		if s.EvaluationMs = 0; e.Sampler != nil && e.Judgement != nil {
 			s.EvaluationMs = e.Judgement.DurationMs
 		}
+		s.measuredAnew()
 		s.Analysis.Add(evidence.Trial{Kept: true, Metric: e.Metric, Description: "baseline"})
 	},
 	AutonomyStarted: func(s *State, e Event) {
@@ -156,9 +160,10 @@ var effects = map[Type]func(*State, Event){
 				to.AddReference(*e.Metric)
 			}
 		})
-		if e.Of != sampling.MeasureCandidate && e.Of != sampling.Baseline && s.Sampler != nil && (s.Sampler.Missing() == 0 || e.Of == sampling.Head) {
+		if ofHead := e.Of == sampling.MeasureReference && s.Sampler != nil && s.Sampler.Missing() == 0; ofHead || e.Of == sampling.Head && s.Sampler != nil {
 			best := s.Sampler.Best()
 			s.Best = &best
+			s.measured(best)
 		}
 	},
 	ClaimMade:      func(s *State, e Event) { s.Claim = e.Claim },
@@ -180,6 +185,21 @@ var effects = map[Type]func(*State, Event){
 	CandidateConflicted: func(s *State, e Event) {
 		s.Ideas = last(append(slices.Clip(s.Ideas), e.Idea), KeepIdeas)
 	},
+	BranchBegun: func(s *State, e Event) {
+		s.branch(e)
+		s.sample((*sampling.Sampler).HeadChanged)
+	},
+	BranchCompared: func(s *State, e Event) {
+		s.backtrack(func(b *Backtrack) { b.Compared++; b.Branch.Compared = s.BestIteration })
+	},
+	BranchKept: func(s *State, e Event) {
+		s.backtrack(func(b *Backtrack) { b.Branch, b.Since = nil, s.DiscardsInARow })
+		s.sample((*sampling.Sampler).HeadChanged) // what it was compared by has selected it
+	},
+	BranchGivenUp: func(s *State, e Event) {
+		s.giveUpBranch(e)
+		s.sample((*sampling.Sampler).HeadChanged)
+	},
 	RepairAttempted: func(s *State, e Event) {
 		s.Taken = nil // another attempt is another change
 		s.sample((*sampling.Sampler).Settle)
@@ -187,6 +207,7 @@ var effects = map[Type]func(*State, Event){
 		s.count(Course.Rework)
 	},
 	IterationSucceeded: func(s *State, e Event) {
+		on := s.BestIteration
 		if s.DiscardsInARow = 0; e.Metric != nil {
 			if s.BestIteration = e.Record.N; s.Sampler == nil { // else what fresh samples say
 				s.Best = e.Metric
@@ -199,6 +220,7 @@ var effects = map[Type]func(*State, Event){
 		s.accept()
 		s.KeptCount++
 		s.Kept = last(append(slices.Clip(s.Kept), Kept{e.Record.N, e.Record.Commit, e.Record.Description}), KeepCommits)
+		s.keptOn(on, e)
 		s.AgentFailures = 0
 		s.record(e)
 	},

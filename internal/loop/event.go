@@ -75,6 +75,11 @@ const (
 	CandidateTaken      Type = "candidate_taken"
 	CandidateConflicted Type = "candidate_conflicted"
 	CandidateDropped    Type = "candidate_dropped"
+
+	BranchBegun    Type = "branch_begun"
+	BranchCompared Type = "branch_compared"
+	BranchKept     Type = "branch_kept"
+	BranchGivenUp  Type = "branch_given_up"
 )
 
 // The events of stewards (S).
@@ -134,9 +139,13 @@ var Types = []struct {
 	{CandidateTaken, "this iteration's change is a candidate"},
 	{CandidateConflicted, "a candidate does not go together with what was kept since it was made; its idea goes back to the queue"},
 	{CandidateDropped, "a candidate is not made, since a budget is used up; `reason`"},
+	{BranchBegun, "on a plateau the loop goes on from an earlier kept commit, as `branch` says: `head` has the files of that"},
+	{BranchCompared, "the branch and the head that it may replace were measured in turn; `judgement` says what came of it"},
+	{BranchKept, "the branch is better than the head that it left, and replaces it"},
+	{BranchGivenUp, "the loop returns to the head that it had: `head` has the files of that; `reason`"},
 	{ChangeCommitted, "the change is committed, before it is judged"},
 	{ChangeJudged, "verify, guard or policy said what it thinks of the change"},
-	{SampleTaken, "one evaluation where several decide: `metric`, `of` reference or candidate; at the end of baseline or head, for the claim"},
+	{SampleTaken, "one evaluation where several decide: `metric`, `of` reference or candidate; at the end of baseline or head, for the claim; of branch or trunk where a branch is compared with the head that it left"},
 	{ClaimMade, "baseline and head were measured anew: `claim` says how much better the head is"},
 	{ChangeReverted, "the change was undone by a commit with its parent's tree"},
 	{RepairAttempted, "the change was undone and the agent gets another attempt; `failure_reason`"},
@@ -241,6 +250,7 @@ type Event struct {
 	Plan       *Plan       `json:"plan,omitempty"`
 	// Candidate is what is known of a candidate by then; of a step, which one it was for.
 	Candidate *Candidate `json:"candidate,omitempty"`
+	Branch    *Branch    `json:"branch,omitempty"` // that is begun, with the head that it leaves
 
 	Status     Status `json:"status,omitempty"`
 	ExitStatus string `json:"exit_status,omitempty"`
@@ -284,4 +294,6 @@ type Opened struct {
 	Host    string                        `json:"host"`
 	Steward string                        `json:"steward,omitempty"`
 	Limits  map[Resource]evidence.Decimal `json:"limits"`
+	// Backtrack says that the loop may go on from an earlier commit than its head.
+	Backtrack bool `json:"backtrack,omitempty"`
 }

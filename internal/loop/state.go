@@ -133,6 +133,7 @@ type State struct {
 	Candidates     []Candidate       `json:"candidates,omitempty"` // that are made, tried or wait to be taken
 	Taken          *Candidate        `json:"taken,omitempty"`      // the one that is this iteration's change
 	Alike          string            `json:"alike,omitempty"`      // what candidates were made from, where the head has its tree since changes were undone
+	Backtrack      *Backtrack        `json:"backtrack,omitempty"`  // of a loop that may go on from an earlier commit than its head
 	Guidance       []Note            `json:"guidance,omitempty"`   // from `steer`, for the next agent call
 	Strategy       int               `json:"strategy,omitempty"`   // how often it was shifted (P8)
 	AgentFailures  int               `json:"agentFailures,omitempty"`

@@ -17,7 +17,11 @@ func (s Spec) AtOnce() int {
 	return *s.Limits.Parallel
 }
 
-// parallel checks how many candidates there may be at once: several where a metric says which of them is kept.
+// Backtracks reports whether the loop may go on from an earlier kept commit on a plateau (`limits.backtrack`).
+func (s Spec) Backtracks() bool { return s.Limits.Backtrack != nil && *s.Limits.Backtrack }
+
+// parallel checks how many candidates there may be at once, and whether the loop goes back: both where a metric says what is
+// kept.
 func (s Spec) parallel(c *Checker, k kind.Kind) {
 	const key = "limits.parallel"
 	n := s.AtOnce()
@@ -27,5 +31,13 @@ func (s Spec) parallel(c *Checker, k kind.Kind) {
 		c.Add(key, fmt.Sprintf("is %d", n), fmt.Sprintf("at most %d", mostParallel))
 	case n > 1 && k.Name != "" && !k.Reference:
 		c.Add(key, fmt.Sprintf("is %d, and a loop of kind %s makes one change at a time", n, s.Kind), "1, or kind: improve")
+	}
+	const back = "limits.backtrack"
+	switch {
+	case !s.Backtracks():
+	case k.Name != "" && !k.Reference:
+		c.Add(back, "is true, and a loop of kind "+s.Kind+" keeps one change after the other", "false, or kind: improve")
+	case s.Limits.ShiftAfter >= s.Limits.Discards:
+		c.Add(back, fmt.Sprintf("means nothing, since the loop ends after %d discards in a row (limits.discards), before a plateau (limits.shiftAfter: %d)", s.Limits.Discards, s.Limits.ShiftAfter), "limits.discards above limits.shiftAfter")
 	}
 }

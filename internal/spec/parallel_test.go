@@ -24,11 +24,18 @@ func TestP0_SeveralCandidatesAtOnceAreForAMetric(t *testing.T) {
 	require.NoError(t, err)
 	for limits, want := range map[string]string{
 		`"parallel": 17`: "limits.parallel: is 17; want: at most 16", `"parallel": 0`: "limits.parallel: is 0; want: 1 or more",
-		`"backtrack": true`: "limits.backtrack: is not a key of a spec",
+		`"backtrack": true, "discards": 5`: "limits.backtrack: means nothing, since the loop ends after 5 discards in a row (limits.discards), before a plateau (limits.shiftAfter: 5); want: limits.discards above limits.shiftAfter",
 	} {
 		_, err = of("improve", limits)
 		require.ErrorContains(t, err, want)
 	}
+	s, err = of("improve", `"backtrack": true`)
+	require.NoError(t, err)
+	require.True(t, s.Backtracks())
+	_, err = of("deliver", `"backtrack": true`)
+	require.ErrorContains(t, err, "limits.backtrack: is true, and a loop of kind deliver keeps one change after the other; want: false, or kind: improve")
+	_, err = of("deliver", `"backtrack": false`)
+	require.NoError(t, err)
 	_, err = of("deliver", `"parallel": 2`)
 	require.ErrorContains(t, err, "limits.parallel: is 2, and a loop of kind deliver makes one change at a time; want: 1, or kind: improve")
 }

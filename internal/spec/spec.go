@@ -160,9 +160,10 @@ type Limits struct {
 	PhaseTimeout Duration          `json:"phaseTimeout"`
 	Silence      *Duration         `json:"silence,omitempty"` // of an agent none of whose tools is at work; Spec.Silence has the default
 	OnExhausted  string            `json:"onExhausted"`
-	Parallel     *int              `json:"parallel,omitempty"` // of improve: candidates at once; Spec.AtOnce has the default
-	Atomic       *string           `json:"atomic,omitempty"`   // note or rework; Spec.Atomic has the default
-	OnSealed     *string           `json:"onSealed,omitempty"` // of improve: rework, the default, or block
+	Parallel     *int              `json:"parallel,omitempty"`  // of improve: candidates at once; Spec.AtOnce has the default
+	Backtrack    *bool             `json:"backtrack,omitempty"` // of improve; Spec.Backtracks has the default
+	Atomic       *string           `json:"atomic,omitempty"`    // note or rework; Spec.Atomic has the default
+	OnSealed     *string           `json:"onSealed,omitempty"`  // of improve: rework, the default, or block
 	// Memory and Processes are what all that runs in the sandbox may use at a time; nil is no limit of memory and
 	// DefaultProcesses.
 	Memory    *Size `json:"memory,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,9 +24,10 @@ type CommitInput struct {
 	Branch   string       // full ref name; moved from Parent to the commit
 }
 
-// RevertInput asks for the undoing of one commit.
+// RevertInput asks for the undoing of one commit, or of all that came after another one.
 type RevertInput struct {
 	Commit   string // the tip of Branch
+	GoOn     string // the commit whose tree the branch gets, "" for the parent of Commit
 	Branch   string // full ref name
 	Author   git.Identity
 	Time     time.Time
@@ -52,6 +54,9 @@ func (s *Store) revert(ctx context.Context, in RevertInput) (git.Commit, error) 
 	if err := errors.Join(git.CheckHashes(in.Commit), git.CheckRef(in.Branch)); err != nil {
 		return git.Commit{}, err
 	}
+	if in.GoOn != "" {
+		return s.goOn(ctx, in)
+	}
 	undone, err := s.ReadCommit(ctx, in.Commit)
 	if err != nil {
 		return git.Commit{}, err
@@ -65,6 +70,28 @@ func (s *Store) revert(ctx context.Context, in RevertInput) (git.Commit, error) 
 	}
 	text := "Revert \"" + undone.Subject() + "\"\n\nThis reverts commit " + in.Commit + "."
 	return git.NewCommit(before.Tree, []string{in.Commit}, in.Author, in.Time, text, in.Trailers), nil
+}
+
+// goOn makes a commit on top of the branch with the tree of an earlier one.
+func (s *Store) goOn(ctx context.Context, in RevertInput) (git.Commit, error) {
+	to, err := s.ReadCommit(ctx, in.GoOn)
+	if err != nil {
+		return git.Commit{}, err
+	}
+	trailers := append(slices.Clip(in.Trailers), git.Trailer{Key: goneOn, Value: in.GoOn})
+	text := "Go on from \"" + to.Subject() + "\"\n\nThis brings back the files of commit " + in.GoOn + "."
+	return git.NewCommit(to.Tree, []string{in.Commit}, in.Author, in.Time, text, trailers), nil
+}
+
+// goneOn is the trailer that names the commit whose files a commit brings back.
+const goneOn = "Pawl-Goes-On-From"
+
+// goesOnFrom returns the commit whose files this one brings back, if it does.
+func goesOnFrom(c git.Commit) (from string, does bool) {
+	trailers := c.Message[max(0, strings.LastIndex(c.Message, "\n\n")):]
+	_, rest, does := strings.Cut(trailers, "\n"+goneOn+": ")
+	from, _, _ = strings.Cut(rest, "\n")
+	return from, does
 }
 
 // ReadCommit reads a commit; git.ErrNotFound if there is none.

@@ -199,6 +199,54 @@ func TestTheLogThatIsRememberedIsGits(t *testing.T) {
 	}
 }
 
+func TestSettledKnowsWhatWasGoneOnFrom(t *testing.T) {
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	const branch = "refs/heads/pawl/x"
+	trees := []string{b.StoreGit("rev-parse", b.Base+"^{tree}:src"), b.StoreGit("mktree", "--missing"), b.StoreGit("rev-parse", b.Base+"^{tree}:src/deep")}
+	head := b.Base
+	require.NoError(t, b.Store.SetRef(ctx, branch, head, ""))
+	commit := func(tree int) string {
+		id, err := b.Store.Commit(ctx, store.CommitInput{Tree: trees[tree], Parent: head, Message: "m", Author: gittest.Who, Time: gittest.When, Branch: branch})
+		require.NoError(t, err)
+		head = id
+		return id
+	}
+	goOn := func(from string) string {
+		in := store.RevertInput{Commit: head, GoOn: from, Branch: branch, Author: gittest.Who, Time: gittest.When, Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: "x"}}}
+		var id string
+		for range 2 { // a retry changes nothing
+			r, err := b.Store.Transact(ctx, store.Tx{Revert: &in})
+			require.NoError(t, err)
+			require.True(t, id == "" || id == r.Code)
+			id = r.Code
+		}
+		require.Equal(t, b.StoreGit("rev-parse", from+"^{tree}"), b.StoreGit("rev-parse", id+"^{tree}"))
+		require.Equal(t, head, b.StoreGit("rev-parse", id+"^"), "the branch only grows")
+		head = id
+		return id
+	}
+	settled := func() (ids []string) {
+		kept, err := b.Store.Settled(ctx, b.Base, head)
+		require.NoError(t, err)
+		for _, c := range kept {
+			ids = append(ids, c.ID)
+		}
+		return ids
+	}
+	one := commit(0)
+	two := commit(1)
+	goOn(one)
+	require.Equal(t, []string{one}, settled())
+	three := commit(2)
+	require.Equal(t, []string{one, three}, settled())
+	back := goOn(two)
+	require.Equal(t, []string{one, two}, settled(), "the branch was given up")
+	goOn(three)
+	require.Equal(t, []string{one, three}, settled(), "what was given up can be gone on from")
+	goOn(back)
+	require.Equal(t, []string{one, two}, settled(), "so can the commit that returned")
+}
+
 func TestSettledLeavesOutWhatWasUndone(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	base := b.StoreGit("rev-parse", b.Base+"^{tree}")

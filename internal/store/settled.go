@@ -9,7 +9,7 @@ import (
 )
 
 // Settled returns the commits after base up to head whose work is still there, the oldest first: a commit that was
-// undone is left out, and so is the one that undid it. It is an error if one of them has several parents.
+// undone is left out, and so is the one that undid it or that went on from an earlier one. It is an error if one of them has several parents.
 func (s *Store) Settled(ctx context.Context, base, head string) (kept []git.Commit, err error) {
 	if err := git.CheckHashes(base, head); err != nil {
 		return nil, err
@@ -34,15 +34,20 @@ func (s *Store) Settled(ctx context.Context, base, head string) (kept []git.Comm
 	if err != nil {
 		return nil, err
 	}
+	at := map[string][]git.Commit{} // what was still there at each of them
 	for _, c := range slices.Backward(line) {
+		from, goesOn := goesOnFrom(c)
 		switch i := slices.IndexFunc(kept, func(k git.Commit) bool { return k.Tree == c.Tree }); {
 		case c.Tree == root.Tree:
 			kept = nil
+		case goesOn:
+			kept = at[from]
 		case i >= 0:
 			kept = kept[:i+1]
 		default:
-			kept = append(kept, c)
+			kept = append(slices.Clip(kept), c)
 		}
+		at[c.ID] = kept
 	}
 	return kept, nil
 }

@@ -128,6 +128,9 @@ func describe(e loop.Event) (text, color string, ofNote bool) {
 	case loop.CandidateBegun, loop.CandidateMade, loop.CandidateJudged, loop.CandidateTaken, loop.CandidateConflicted, loop.CandidateDropped:
 		text, ofNote := candidate(e)
 		return text, "", ofNote
+	case loop.BranchBegun, loop.BranchCompared, loop.BranchKept, loop.BranchGivenUp:
+		text, color := branch(e)
+		return text, color, true
 	case loop.IdeaQueued, loop.IdeaTaken:
 		return strings.ReplaceAll(string(e.Type), "_", " ") + ": " + Clean(e.Idea), "", false
 	case loop.GateOpened, loop.GateEscalated:

@@ -18,10 +18,10 @@ const barWidth = 20
 func (s Style) Progress(k kind.Kind, st loop.State, phaseSince, now time.Time) string {
 	done := st.KeptCount + st.Discarded
 	parts := []string{s.bar(st, done) + " " + s.stage(st, phaseSince, now)}
-	if st.Best != nil {
-		best := "best " + st.Best.String()
-		if st.Baseline != nil && st.Best.Cmp(*st.Baseline) != 0 {
-			best += " (" + signed(st.Best.Sub(*st.Baseline)) + ")"
+	if of := st.HeadBest(); of != nil {
+		best := "best " + of.String()
+		if st.Baseline != nil && of.Cmp(*st.Baseline) != 0 {
+			best += " (" + signed(of.Sub(*st.Baseline)) + ")"
 		}
 		parts = append(parts, best)
 	}

@@ -41,10 +41,11 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 	if st.Plan != nil {
 		f.add("plan", first(st.Plan.Hash, 16)+", fixed once the contract is approved")
 	}
-	if st.Best != nil {
-		best := st.Best.String()
+	f.add("exploring", exploring(st)...)
+	if of := st.HeadBest(); of != nil {
+		best := of.String()
 		if st.Baseline != nil {
-			best += " (baseline " + st.Baseline.String() + ", delta " + signed(st.Best.Sub(*st.Baseline)) + ")"
+			best += " (baseline " + st.Baseline.String() + ", delta " + signed(of.Sub(*st.Baseline)) + ")"
 		}
 		f.add("best", best)
 	}

@@ -452,6 +452,12 @@ func events() []loop.Event {
 		{Type: loop.CandidateTaken, Iteration: 1, Candidate: &loop.Candidate{N: 4, Description: "remove Y"}},
 		{Type: loop.CandidateDropped, Reason: "the budget toolCalls is used up", Candidate: &loop.Candidate{N: 6}},
 		{Type: loop.CandidateConflicted, Iteration: 1, Reason: "a.go", Candidate: &loop.Candidate{N: 5}},
+		{Type: loop.BranchBegun, Iteration: 9, Reason: "5 discards in a row", Branch: &loop.Branch{N: 1, From: 1, Head: "3eff7429e6aa"}},
+		{Type: loop.BranchCompared, Iteration: 10, Reason: "keep", Branch: &loop.Branch{N: 1}, Judgement: &loop.Judgement{
+			Passed: true, Samples: &sampling.Judgement{Samples: 7, References: 7, Mean: *ref("28100"), Reference: *ref("28356.6"), LLR: 3.2},
+		}},
+		{Type: loop.BranchKept, Iteration: 10, Reason: "28100, and 28356.6 was the best", Branch: &loop.Branch{N: 1}},
+		{Type: loop.BranchGivenUp, Iteration: 16, Reason: "5 discards in a row on the branch", Branch: &loop.Branch{N: 2, Head: "3eff7429e6aa"}},
 	}
 }
 

@@ -31,18 +31,19 @@ type Pairs struct {
 // of a pair is the second of the next: where the machine drifts, both are as old on average.
 func (p Pairs) Next(wanted int) string {
 	wanted = min(max(wanted, leastPairs), mostPairs)
-	b, h := len(p.Baseline), len(p.Head)
-	switch {
-	case b > h:
-		return Head
-	case h > b:
-		return Baseline
-	case b >= wanted:
+	if n := len(p.Baseline); n >= wanted && n == len(p.Head) {
 		return ""
-	case b%2 == 0:
-		return Baseline
 	}
-	return Head
+	return p.first()
+}
+
+// first returns which of the two to evaluate next, in turn.
+func (p Pairs) first() string {
+	switch b, h := len(p.Baseline), len(p.Head); {
+	case b > h, b == h && b%2 == 1:
+		return Head
+	}
+	return Baseline
 }
 
 // Add takes in an evaluation of Baseline or Head.

@@ -91,6 +91,9 @@ func (s Scale) improvement(d float64) float64 {
 	return 100 * math.Expm1(d)
 }
 
+// Gain returns how much better one metric is than another, as a distance on the scale.
+func (s Scale) Gain(from, to evidence.Decimal) float64 { return s.of(to) - s.of(from) }
+
 // unit returns the unit of improvements.
 func (s Scale) unit() string {
 	if s.Log {

@@ -1,0 +1,38 @@
+package ui
+
+import "pawl/internal/loop"
+
+// exploring says which earlier commit the loop goes on from, and what it returns to; nothing while it goes on from its head.
+func exploring(st loop.State) []string {
+	b := st.Exploring()
+	if b == nil {
+		return nil
+	}
+	line := "branch " + itoa(b.N) + ", which goes on from iteration " + itoa(b.From)
+	if n, known := st.Backtrack.Node(b.From); known {
+		line += " (" + number(n.Metric) + "): " + Clean(loop.Clip(n.Description, 100))
+	}
+	return []string{line, "its best is " + number(st.Best) + "; it replaces the head only where it is better than " + number(b.Best)}
+}
+
+// branch says what has become of one.
+func branch(e loop.Event) (text, color string) {
+	b := e.Branch
+	if b == nil {
+		return "", ""
+	}
+	name := "branch " + itoa(b.N)
+	switch e.Type {
+	case loop.BranchBegun:
+		return name + " goes on from iteration " + itoa(b.From) + reason(e.Reason), yellow
+	case loop.BranchKept:
+		return name + " replaces the head" + reason(e.Reason), green
+	case loop.BranchGivenUp:
+		return name + " is given up, the loop returns to " + Short(b.Head) + reason(e.Reason), ""
+	}
+	text = name + " was compared with the head that it left" + reason(e.Reason)
+	if j := e.Judgement; j != nil && j.Samples != nil {
+		text += ", " + number(&j.Samples.Mean) + " against " + number(&j.Samples.Reference) + " by " + plural(j.Samples.Samples, "pair")
+	}
+	return text, ""
+}

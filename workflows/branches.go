@@ -1,0 +1,102 @@
+package workflows
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/evidence/sampling"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+)
+
+// branches does what there is to do about branches between two iterations (limits.backtrack). The loop's own branch in
+// git only ever grows: what the loop goes on from is brought back by a commit with the same files.
+func (l *improve) branches(ctx workflow.Context) error {
+	for {
+		var err error
+		switch turn := l.law().Turn(l.State()); turn.Do {
+		case govern.Stay:
+			return nil
+		case govern.Fork:
+			b := l.State().Forked(turn.From)
+			err = l.goOnFrom(ctx, turn.From.Commit, loop.Event{Type: loop.BranchBegun, Branch: &b, Reason: turn.Reason})
+		case govern.Compare:
+			err = l.compare(ctx)
+		case govern.Replace:
+			l.replaceHead(ctx)
+		case govern.Return:
+			err = l.returnToHead(ctx, turn.Reason)
+		}
+		if err == nil {
+			err = l.refresh(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// goOnFrom brings back the files of a commit, and records why.
+func (r *run) goOnFrom(ctx workflow.Context, commit string, event loop.Event) error {
+	_, err := r.append(ctx, act.SettleName, "go on from "+short(commit), []loop.Event{event}, func(e act.Entry) any {
+		return act.Settle{Entry: e, Revert: &act.Revert{Commit: r.State().Head, Parent: commit, GoOn: true}}
+	})
+	return err
+}
+
+// replaceHead makes the branch what the loop goes on from for good.
+func (l *improve) replaceHead(ctx workflow.Context) {
+	s := l.State()
+	b := *s.Exploring()
+	l.Emit(ctx, loop.Event{Type: loop.BranchKept, Branch: &b, Metric: s.Best, Reason: fmt.Sprintf("%s, and %s was the best", s.Best, b.Best)})
+}
+
+// returnToHead gives up the branch that is explored, if there is one.
+func (r *run) returnToHead(ctx workflow.Context, why string) error {
+	b := r.State().Exploring()
+	if b == nil {
+		return nil
+	}
+	return r.goOnFrom(ctx, b.Head, loop.Event{Type: loop.BranchGivenUp, Branch: b, Reason: why})
+}
+
+// compare measures the branch and the head that it left in turn, until one of the verdicts is shown. Where one of them
+// can't be measured any more, nothing is.
+func (l *improve) compare(ctx workflow.Context) error {
+	b, pairs := *l.State().Exploring(), sampling.Pairs{}
+	for n, failures := 0, 0; ; n++ {
+		j := l.State().Sampler.Compare(l.law().Sampling(), pairs)
+		if j.Final() || failures == failuresInARow {
+			if !j.Final() {
+				j.Do = sampling.Inconclusive
+			}
+			l.Emit(ctx, loop.Event{
+				Type: loop.BranchCompared, Branch: &b, Metric: &j.Mean, Reason: j.Do,
+				Judgement: &loop.Judgement{Passed: j.Do == sampling.Keep, Iteration: l.State().Iteration, Metric: &j.Mean, Samples: &j},
+			})
+			if j.Do == sampling.Keep {
+				l.replaceHead(ctx)
+			}
+			return nil
+		}
+		in, of, arm := l.newVerify(), sampling.Trunk, sampling.Baseline
+		in.At = b.Head
+		if j.Do == sampling.MeasureCandidate {
+			in.At, of, arm = l.State().Head, sampling.Branch, sampling.Head
+		}
+		in.Key.Name, in.Key.Sample, in.Clean, in.Alone = "branch", n, true, !l.spec.Verify.Shares()
+		out, err := l.measure(ctx, in)
+		if err != nil {
+			return err
+		}
+		if why := measurement(out).Reason(); why != "" {
+			failures++
+			l.Emit(ctx, loop.Event{Type: loop.Warned, Step: "branch", Reason: "the " + of + " could not be measured: " + explain(why, out)})
+			continue
+		}
+		pairs.Add(arm, *out.Metric)
+		l.took(ctx, of, out)
+	}
+}
