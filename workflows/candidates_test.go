@@ -33,7 +33,7 @@ type team struct {
 	desks     map[int][]int
 	atWork    int // agents
 	most      int
-	evaluated []string // "candidate or iteration, commit" by verify
+	evaluated []string    // "candidate or iteration, commit" by verify
 	same      map[int]int // a change with one that it makes again
 	hold      func(in asked)
 	made      chan struct{} // gets one for each candidate that was committed

@@ -322,6 +322,9 @@ func (r *run) recordOf(ctx workflow.Context, m govern.Move) loop.Iteration {
 	if c := s.Unjudged(); c != nil {
 		record.Commit = c.Commit
 	}
+	if b := s.Exploring(); b != nil {
+		record.Branch = b.N
+	}
 	if m.Measured && it.metric != nil {
 		record.Metric, record.Delta = it.metric, it.delta
 	} else {

@@ -31,6 +31,7 @@ type follower struct {
 	seq        int64      // of the last event shown
 	phaseSince time.Time
 	course     ui.Course
+	beside     bool       // the loop explores a branch
 	further    ui.Further // courses of the further metrics
 	kind       kind.Kind
 	delivery   ui.Delivery
@@ -168,7 +169,8 @@ func (f *follower) show(events []loop.Event) {
 		if e.Seq <= f.seq {
 			continue
 		}
-		f.seq, f.course, f.further, f.delivery = e.Seq, f.course.Follow(e), f.further.Follow(e), f.delivery.Follow(e)
+		f.beside = ui.Beside(f.beside, e)
+		f.seq, f.course, f.further, f.delivery = e.Seq, f.course.Follow(e, f.beside), f.further.Follow(e, f.beside), f.delivery.Follow(e)
 		switch {
 		case e.Type == loop.PushRefused:
 			f.unpushed = e.Reason

@@ -370,6 +370,8 @@ type Iteration struct {
 	Note        string            `json:"note,omitempty"`    // that it is large, or several changes at once
 	Agent       string            `json:"agent,omitempty"`   // who made it, where a role has several
 
+	Branch int `json:"branch,omitempty"` // which one the loop explored (limits.backtrack), 0 for none
+
 	// Unmeasured says that Metric is the reference: the change was never measured.
 	Unmeasured bool              `json:"unmeasured,omitempty"`
 	Samples    int               `json:"samples,omitempty"` // evaluations of the change; Metric is their mean

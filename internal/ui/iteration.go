@@ -30,6 +30,9 @@ func (s Style) Iteration(k kind.Kind, it loop.Iteration) string {
 	if it.Agent != "" {
 		line += s.Dim(" by " + Clean(it.Agent))
 	}
+	if it.Branch > 0 {
+		line += s.Dim(" (branch " + itoa(it.Branch) + ")")
+	}
 	if it.Samples > 1 {
 		line += s.Dim(" (" + itoa(it.Samples) + " evaluations)")
 	}

@@ -14,9 +14,21 @@ import (
 // Course is the best metric after each iteration, the baseline first. It is what the plot shows.
 type Course []float64
 
-// Follow returns the course with an event taken into account.
-func (c Course) Follow(e loop.Event) Course {
+// Beside says whether a loop explores a branch after an event: what is measured then is not of its head.
+func Beside(explores bool, e loop.Event) bool {
+	return (explores || e.Type == loop.BranchBegun) && e.Type != loop.BranchKept && e.Type != loop.BranchGivenUp
+}
+
+// Follow returns the course with an event taken into account; beside says that the loop explores a branch.
+func (c Course) Follow(e loop.Event, beside bool) Course {
 	switch {
+	case beside:
+		if e.Record != nil && len(c) > 0 {
+			return append(c, c[len(c)-1])
+		}
+		return c
+	case e.Type == loop.BranchKept && e.Metric != nil && len(c) > 0:
+		return append(c[:len(c)-1:len(c)-1], e.Metric.Float())
 	case e.Type == loop.BaselineMeasured && e.Metric != nil:
 		return Course{e.Metric.Float()}
 	case e.Judgement != nil && e.Judgement.Samples != nil && len(c) > 0: // what fresh samples say of the head by now
@@ -32,8 +44,8 @@ func (c Course) Follow(e loop.Event) Course {
 // Further are the courses of the further metrics by their names: what the head's were after each iteration.
 type Further map[string]Course
 
-// Follow returns the courses with an event taken into account.
-func (f Further) Follow(e loop.Event) Further {
+// Follow returns the courses with an event taken into account; beside says that the loop explores a branch.
+func (f Further) Follow(e loop.Event, beside bool) Further {
 	next := Further{}
 	switch {
 	case e.Type == loop.BaselineMeasured:
@@ -42,7 +54,7 @@ func (f Further) Follow(e loop.Event) Further {
 		}
 	case e.Record != nil:
 		for name, c := range f {
-			if v, measured := e.Record.Metrics[name]; measured && e.Record.Kept {
+			if v, measured := e.Record.Metrics[name]; measured && e.Record.Kept && !beside {
 				next[name] = append(c, v.Float())
 			} else {
 				next[name] = append(c, c[len(c)-1])

@@ -290,10 +290,10 @@ func TestP9_ALoopThatKeptNothingClaimsNothing(t *testing.T) {
 func TestFurtherMetricsAreDrawnBelow(t *testing.T) {
 	of := func(v string) map[string]evidence.Decimal { return map[string]evidence.Decimal{"size": dec(v)} }
 	baseline := loop.Event{Type: loop.BaselineMeasured, Metric: ref("10"), Metrics: of("100")}
-	c, f := ui.Course{}.Follow(baseline), ui.Further{}.Follow(baseline)
+	c, f := ui.Course{}.Follow(baseline, false), ui.Further{}.Follow(baseline, false)
 	for i, it := range []loop.Iteration{{Kept: true, Metrics: of("90")}, {Metrics: of("200")}, {Kept: true, Metrics: of("80")}} {
 		it.N, it.Metric = i+1, ref("11")
-		c, f = c.Follow(loop.Event{Record: &it}), f.Follow(loop.Event{Record: &it})
+		c, f = c.Follow(loop.Event{Record: &it}, false), f.Follow(loop.Event{Record: &it}, false)
 	}
 	require.Equal(t, ui.Further{"size": {100, 90, 90, 80}}, f, "what was not kept is no point of it")
 	plots := style.Plots(c, f)
@@ -313,11 +313,29 @@ func TestP9_TheReportBeginsWithWhatIsClaimed(t *testing.T) {
 	}
 }
 
+func TestTheCourseIsThatOfTheHeadAndNotOfBranches(t *testing.T) {
+	kept := func(metric string) loop.Event {
+		return loop.Event{Type: loop.IterationSucceeded, Metric: ref(metric), Record: &loop.Iteration{Kept: true, Metric: ref(metric)}}
+	}
+	compared := loop.Event{Type: loop.BranchCompared, Judgement: &loop.Judgement{Samples: &sampling.Judgement{Reference: *ref("99")}}}
+	var c ui.Course
+	beside := false
+	for _, e := range []loop.Event{
+		{Type: loop.BaselineMeasured, Metric: ref("10")}, kept("15"), kept("16"),
+		{Type: loop.BranchBegun}, kept("12"), {Type: loop.BranchGivenUp},
+		{Type: loop.BranchBegun}, kept("20"), compared, {Type: loop.BranchKept, Metric: ref("20")}, kept("21"),
+	} {
+		beside = ui.Beside(beside, e)
+		c = c.Follow(e, beside)
+	}
+	require.Equal(t, ui.Course{10, 15, 16, 16, 20, 21}, c)
+}
+
 func TestTheCourseIsDrawnAsSteps(t *testing.T) {
 	var c ui.Course
-	c = c.Follow(loop.Event{Type: loop.BaselineMeasured, Metric: ref("34051.6")})
+	c = c.Follow(loop.Event{Type: loop.BaselineMeasured, Metric: ref("34051.6")}, false)
 	for _, it := range iterations() {
-		c = c.Follow(loop.Event{Type: loop.IterationFailed, Record: &it})
+		c = c.Follow(loop.Event{Type: loop.IterationFailed, Record: &it}, false)
 	}
 	require.Equal(t, ui.Course{34051.6, 28356.6, 28356.6, 28356.6, 24056.4}, c)
 	golden(t, "plot", style.Plot(c))
