@@ -121,6 +121,13 @@ func (w *work) call(ctx context.Context, in act.Call) (out act.Called, err error
 		return out, err
 	}
 	printed := talk.collect(&out, command.Stdout, in)
+	warnings, err := talk.signed.check()
+	for _, text := range warnings {
+		out.Warn(text)
+	}
+	if err != nil {
+		return out, err
+	}
 	if out.Transcript, err = w.transcribe(talk, in, out); err != nil {
 		return out, err
 	}

@@ -115,6 +115,9 @@ const maxSleep = 8 * 24 * time.Hour
 // not.
 func (c *call) collect(out *act.Called) (printed string, refusal *outcome.Refusal) {
 	end := c.stream.End()
+	if c.meter != nil {
+		end.Refusal = c.meter.merged(end.Refusal)
+	}
 	end.Text, end.Failure = secret.Redact(end.Text), secret.Redact(end.Failure)
 	out.Usage = c.spent()
 	session, _, _ := c.stream.Session()

@@ -33,7 +33,7 @@ func (ws *loopWorkspace) contract(ctx context.Context, s spec.Spec, out *act.Ope
 		return refuse(f)
 	}
 	out.Terms, out.InScope, out.Warnings = d.terms(), d.inScope, d.warnings
-	if err := ws.uncounted(s); err != nil {
+	if _, err := ws.uncounted(s); err != nil {
 		return err
 	}
 	counting, err := ws.counting(s)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -21,6 +22,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/meter"
 	"pawl/internal/meter/tally"
+	"pawl/internal/outcome"
 	"pawl/internal/proc"
 	"pawl/internal/program"
 	"pawl/internal/spec"
@@ -38,8 +40,19 @@ func agentEnvironment(inherited []string, programs []program.Program, own spec.A
 	return later(append(env, granted(own.Env)...))
 }
 
-// toMeter reports whether nobody but the meter can tell what a program uses while it works.
-func toMeter(p program.Program) bool { return p.Metering.Base != "" && !p.Tokens }
+// toMeter is the first of some budgets that nobody but the meter keeps for a program, "" where there is none.
+func toMeter[T any](p program.Program, budget map[loop.Resource]T) loop.Resource {
+	_, tokens := budget[loop.Tokens]
+	_, dollars := budget[loop.CostUSD]
+	switch {
+	case !p.Metering.Meterable():
+	case tokens && !p.Tokens:
+		return loop.Tokens
+	case dollars && !p.Cost:
+		return loop.CostUSD
+	}
+	return ""
+}
 
 // direction is how the programs of an agent with an environment speak to pawl's meter; why says why they do not, as the
 // rest of a sentence that begins with the agent's name. The meter of a call has one provider, and so one program.
@@ -53,7 +66,7 @@ func (ws *loopWorkspace) direction(programs []program.Program, own spec.Agent, e
 		return r, "has no network (sandbox.network is none)"
 	}
 	values := valuesOf(env)
-	return programs[0].Metering.Direction(values, own.Args, func(file string) []byte {
+	return programs[0].Metering.Direction(values, own.Args, own.Model, func(file string) []byte {
 		text, err := os.ReadFile(filepath.Join(values["HOME"], file))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return []byte{} // it is there
@@ -74,7 +87,12 @@ func (ws *loopWorkspace) counting(s spec.Spec) (lines []string, err error) {
 			continue
 		}
 		r, why := ws.routeOf(own, s.Sandbox.Agents, inherited)
-		line := a.Name + "'s tokens, tool calls and cost are counted by pawl's meter, through which it speaks to its model; pawl keeps " + strings.Join(r.Keys, " and ")
+		line := a.Name + "'s tokens, tool calls and cost are counted by pawl's meter, through which it speaks to its model; "
+		if len(r.Keys) > 0 {
+			line += "pawl keeps " + strings.Join(r.Keys, " and ")
+		} else {
+			line += "its key stands in its own settings, which it can read"
+		}
 		if why != "" {
 			line = "what " + a.Name + " uses its own stream tells, not pawl's meter: it " + why
 		}
@@ -85,19 +103,54 @@ func (ws *loopWorkspace) counting(s spec.Spec) (lines []string, err error) {
 	return lines, nil
 }
 
-// uncounted refuses a budget of tokens that nobody would keep, nil where it is kept.
-func (ws *loopWorkspace) uncounted(s spec.Spec) error {
+// uncounted refuses a budget of tokens or dollars that nobody would keep, and names it; nil where all are kept.
+func (ws *loopWorkspace) uncounted(s spec.Spec) (key string, err error) {
 	inherited, err := ws.environment()
-	if err != nil || s.Limits.Tokens == nil {
-		return err
+	if err != nil {
+		return "", err
+	}
+	budget := map[loop.Resource]bool{}
+	if s.Limits.Tokens != nil {
+		budget[loop.Tokens] = true
+	}
+	if s.Limits.CostUSD != nil {
+		budget[loop.CostUSD] = true
 	}
 	for _, own := range agentsOf(s) {
 		p, _ := own.Row()
-		if _, why := ws.routeOf(own, s.Sandbox.Agents, inherited); why != "" && toMeter(p) {
-			return unkept(p, why)
+		of := toMeter(p, budget)
+		if of == "" {
+			continue
+		}
+		if _, why := ws.routeOf(own, s.Sandbox.Agents, inherited); why != "" {
+			return "limits." + string(of), unkept(p, of, why)
+		}
+		if err := ws.unpriced(own, p, budget[loop.CostUSD]); err != nil {
+			return "limits." + string(loop.CostUSD), err
 		}
 	}
-	return nil
+	return "", nil
+}
+
+// unpriced refuses a budget of dollars for a model of which pawl knows no price, where the program does not say what it
+// costs.
+func (ws *loopWorkspace) unpriced(own spec.Agent, p program.Program, capped bool) error {
+	if !capped || p.Cost {
+		return nil
+	}
+	if own.Model == "" {
+		return refuse(fault.New(fault.PreconditionFailed, "limits.costUSD can't be kept: %s does not say what it costs, and without agent.model pawl knows no price", p.Name).
+			Advise("Name the model in agent.model, or take limits.costUSD out."))
+	}
+	prices, err := ws.machine.prices()
+	if err != nil {
+		return err
+	}
+	if _, known := prices.Nano(own.Model, tally.Usage{}); known {
+		return nil
+	}
+	return refuse(fault.New(fault.PreconditionFailed, "limits.costUSD can't be kept: pawl knows no price of the model %s, and %s does not say what it costs", evidence.Description(own.Model), p.Name).
+		Advise(fmt.Sprintf(`Add {"model": %q, "input": …, "output": …, "cacheRead": …} to %s, in dollars per million tokens, or take limits.costUSD out.`, own.Model, filepath.Join(ws.machine.Home.Dir, pricesFile))))
 }
 
 // routeOf is the direction of an agent as it would be called now.
@@ -106,26 +159,30 @@ func (ws *loopWorkspace) routeOf(own spec.Agent, named, inherited []string) (pro
 	return ws.direction(programs, own, agentEnvironment(inherited, programs, own, ws.desk.Dir))
 }
 
-// unkept is that of one program.
-func unkept(p program.Program, why string) error {
-	var names []string
-	for _, key := range p.Metering.Keys {
-		names = append(names, key.Name)
+// unkept is that of one program and budget.
+func unkept(p program.Program, of loop.Resource, why string) error {
+	what := map[loop.Resource]string{loop.Tokens: "what it uses while it works", loop.CostUSD: "what it costs"}[of]
+	set := "the key of its provider"
+	if names := p.Metering.KeyNames(); len(names) > 0 {
+		set = spec.Or(names)
 	}
-	return refuse(fault.New(fault.PreconditionFailed, "limits.tokens can't be kept: %s does not say what it uses while it works, and %s", p.Name, why).
-		Advise("Set " + spec.Or(names) + " for the worker, so that pawl's meter counts, or take limits.tokens out; limits.toolCalls and limits.activeTime are kept."))
+	return refuse(fault.New(fault.PreconditionFailed, "limits.%s can't be kept: %s does not say %s, and %s", of, p.Name, what, why).
+		Advise(fmt.Sprintf("Set %s for the worker, so that pawl's meter counts, or take limits.%s out; limits.toolCalls and limits.activeTime are kept.", set, of)))
 }
 
 // metered leads the program of a command to the meter: it gets a placeholder instead of each key, and the meter's address
-// as its provider's. The command's arguments have been led there already.
-func (ws *loopWorkspace) metered(p program.Program, r program.Route, c *proc.Command, budget map[loop.Resource]evidence.Decimal) error {
+// as its provider's. The command's arguments have been led there already. dir is for files that only this call has.
+func (ws *loopWorkspace) metered(p program.Program, r program.Route, dir string, c *proc.Command, budget map[loop.Resource]evidence.Decimal) error {
 	prices, err := ws.machine.prices()
 	if err != nil {
 		return err
 	}
 	values := valuesOf(c.Env)
+	if _, capped := budget[loop.CostUSD]; capped && !p.Cost {
+		prices = prices.Capped()
+	}
 	m := meter.Config{
-		Upstream: r.Upstream, Keys: map[string]string{}, Prices: prices, File: filepath.Join(filepath.Dir(c.Stdout), meterFile),
+		Upstream: r.Upstream, Keys: map[string]string{}, Files: map[string]string{}, Prices: prices, File: filepath.Join(filepath.Dir(c.Stdout), meterFile),
 		Budget: meter.Budget{Tokens: limitOf(budget, loop.Tokens, 1), Nano: limitOf(budget, loop.CostUSD, 1e9), Tools: limitOf(budget, loop.ToolCalls, 1)},
 	}
 	m.Proxy, m.Direct = egress.Upstream()
@@ -138,12 +195,24 @@ func (ws *loopWorkspace) metered(p program.Program, r program.Route, c *proc.Com
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.Contains(p.Keys, name)
 	})
-	for _, name := range r.Keys {
-		placeholder := "pawl-" + uuid.NewString()
+	placeholder := "pawl-" + uuid.NewString()
+	for i, name := range r.Keys {
+		if i > 0 {
+			placeholder = "pawl-" + uuid.NewString()
+		}
 		m.Keys[placeholder] = values[name]
 		c.Env = append(c.Env, name+"="+placeholder)
 	}
-	c.Env = append(c.Env, p.Metering.Base+"=http://"+meter.Address)
+	if len(r.Keys) == 0 {
+		m.Keys[placeholder] = r.Secret
+	}
+	told := strings.NewReplacer("{base}", "http://"+meter.Address, "{key}", placeholder, "{dir}", dir)
+	for _, variable := range r.Env {
+		c.Env = append(c.Env, told.Replace(variable))
+	}
+	for name, text := range r.Files {
+		m.Files[filepath.Join(dir, name)] = told.Replace(text)
+	}
 	for _, name := range []string{"NO_PROXY", "no_proxy"} {
 		c.Env = append(c.Env, name+"="+strings.TrimPrefix(values[name]+",127.0.0.1", ","))
 	}
@@ -192,6 +261,69 @@ type counted struct {
 	file  string
 	at    int64
 	total tally.Total
+	since time.Time // since when the provider refuses, zero where it does not
+}
+
+// refusal is what the provider has answered last instead of work, nil where it has worked since.
+func (m *counted) refusal() *outcome.Refusal {
+	f := m.total.Failing
+	if f == nil || outcome.ByStatus(f.Status) == "" {
+		return nil
+	}
+	r := &outcome.Refusal{Class: outcome.ByStatus(f.Status), Status: f.Status, Said: fmt.Sprintf("%d %s", f.Status, f.Error)}
+	if f.Until > 0 {
+		r.Until = time.Unix(f.Until, 0).UTC()
+	}
+	return r
+}
+
+// merged is the refusal that the stream tells of, with what the meter knows of it. What the provider answered counts
+// before how its program tells it.
+func (m *counted) merged(told *outcome.Refusal) *outcome.Refusal {
+	r := m.refusal()
+	if r == nil || told != nil && told.Class == r.Class && r.Until.IsZero() {
+		return told
+	}
+	return r
+}
+
+const (
+	// settled is how long a provider has to refuse all that is asked before a program is ended for it: it may ask another
+	// model at once.
+	settled = 3 * time.Second
+	// patient is how long a program may ask again a provider that fails.
+	patient = time.Minute
+)
+
+// hopeless reports whether the program asks a provider again that does not know who asks, has said to come back after a
+// longer time, or has failed for long. A loop that sleeps waits at no cost.
+func (m *counted) hopeless(now time.Time) bool {
+	r := m.refusal()
+	if r == nil || m.total.Open > 0 {
+		if r == nil {
+			m.since = time.Time{}
+		}
+		return false
+	}
+	if m.since.IsZero() {
+		m.since = now
+	}
+	refused := now.Sub(m.since)
+	return refused > patient || refused > settled && (r.Until.After(now.Add(patient)) || r.Status == 401 && !m.total.Worked)
+}
+
+// heard is when an answer of the provider, or a part of one, came last; zero where none has.
+func (m *counted) heard() time.Time {
+	is, err := os.Stat(m.file)
+	if err != nil {
+		return time.Time{}
+	}
+	return is.ModTime()
+}
+
+// begin forgets what the provider answered to attempts before this one.
+func (m *counted) begin() {
+	m.total.Open, m.total.Worked, m.total.Failing = 0, false, nil
 }
 
 // read takes what is new.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/testsuite"
@@ -20,6 +21,7 @@ import (
 	"pawl/internal/home"
 	"pawl/internal/loop"
 	"pawl/internal/meter/tally"
+	"pawl/internal/outcome"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
 	"pawl/internal/wire"
@@ -59,13 +61,18 @@ func answers(t *testing.T) (url string, asked *atomic.Int64) {
 // metered opens a loop whose agent is such a program.
 func metered(t *testing.T, env, more string) (l *opened, asked *atomic.Int64) {
 	url, asked := answers(t)
+	return meteredAt(t, url, env, more), asked
+}
+
+// meteredAt opens one whose provider is at a URL.
+func meteredAt(t *testing.T, url, env, more string) (l *opened) {
 	t.Setenv("REAL_KEY", "the-real-key")
 	script := filepath.Join(t.TempDir(), "codex")
 	require.NoError(t, os.WriteFile(script, []byte("#!/bin/bash\n"+asks), 0o755))
 	l = begunBy(t, spec.Deny, func(user string) (key, address string) { return "path", user },
 		fmt.Sprintf(`{"use": "codex", "command": ["bash", %q], "env": {"CODEX_API_KEY": "$REAL_KEY", "OPENAI_BASE_URL": %q%s}}`, script, url, env), more)
 	l.begin()
-	return l, asked
+	return l
 }
 
 func (l *opened) call(n int, budget map[loop.Resource]evidence.Decimal) (act.Called, error) {
@@ -192,6 +199,57 @@ func TestA2_WhoCountsWhereTheMeterCant(t *testing.T) {
 			s.Limits.Tokens = &tokens
 			_, err = l.a.Open(ctx, act.Open{Loop: "z", FirstRun: "third", Spec: s})
 			require.ErrorContains(t, err, "limits.tokens can't be kept: codex does not say what it uses while it works, and "+c.why)
+		})
+	}
+}
+
+// TestA2_ABudgetOfDollarsNeedsAPrice has a program that never says what it costs, with models that pawl knows a price of or
+// not.
+func TestA2_ABudgetOfDollarsNeedsAPrice(t *testing.T) {
+	l, _ := metered(t, "", "")
+	h, err := home.Open()
+	require.NoError(t, err)
+	one := evidence.MustDecimal("1")
+	s := l.spec
+	s.Limits.CostUSD = &one
+	open := func(run, model string) error {
+		s.Agent.Model = model
+		_, err := l.a.Open(ctx, act.Open{Loop: run, FirstRun: run, Spec: s})
+		return err
+	}
+	require.NoError(t, open("known", "gpt-5-codex"))
+	require.ErrorContains(t, open("none", ""), "limits.costUSD can't be kept: codex does not say what it costs, and without agent.model pawl knows no price")
+	err = open("unknown", "mine")
+	require.ErrorContains(t, err, "limits.costUSD can't be kept: pawl knows no price of the model mine, and codex does not say what it costs")
+	require.Contains(t, wire.Decode(err).Do, `Add {"model": "mine", "input": …, "output": …, "cacheRead": …} to `+filepath.Join(h.Dir, "prices.json"))
+	require.NoError(t, os.WriteFile(filepath.Join(h.Dir, "prices.json"), []byte(`[{"model": "mine", "input": 1, "output": 1}]`), 0o600))
+	require.NoError(t, open("told", "mine"))
+}
+
+// TestALimitThatTheProviderTellsTheMeterEndsTheCall has programs that wait for their provider inside of the call, and never
+// say so.
+func TestALimitThatTheProviderTellsTheMeterEndsTheCall(t *testing.T) {
+	for class, status := range map[outcome.Class]int{outcome.RateLimited: 429, outcome.AuthMissing: 401} {
+		t.Run(string(class), func(t *testing.T) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", "1800")
+				w.WriteHeader(status)
+				fmt.Fprint(w, `{"error": {"type": "scripted", "message": "not now"}}`)
+			}))
+			t.Cleanup(s.Close)
+			l := meteredAt(t, s.URL+"/v1", "", "")
+			began := time.Now()
+			out, err := l.call(1, nil)
+			require.NoError(t, err)
+			require.Equal(t, class, out.Class, out)
+			require.Equal(t, fmt.Sprintf("%d scripted: not now", status), out.Refused.Said)
+			require.Equal(t, status, out.Refused.Status)
+			if class == outcome.RateLimited {
+				require.WithinRange(t, out.Refused.Until, began.Add(30*time.Minute-time.Second), time.Now().Add(30*time.Minute+time.Second))
+			} else {
+				require.Zero(t, out.Refused.Until)
+			}
+			require.Zero(t, out.Usage.InputTokens)
 		})
 	}
 }

@@ -145,8 +145,9 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 	}
 	out.Environment = append(out.Environment, counting...)
 	var f *fault.Error
-	if err := plainly(ws.uncounted(s)); errors.As(err, &f) && f.Code == fault.PreconditionFailed {
-		out.problem("limits.tokens", f.What, f.Do)
+	key, err := ws.uncounted(s)
+	if err = plainly(err); errors.As(err, &f) && f.Code == fault.PreconditionFailed {
+		out.problem(key, f.What, f.Do)
 	} else if err != nil {
 		return out, err
 	}

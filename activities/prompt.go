@@ -38,6 +38,7 @@ type exchange struct {
 	agents []string // the programs of the table that it is or starts, as the spec names them
 	label  string   // the agent in a few words, as people know it
 	spared spared   // the files in which it writes for itself on the desk
+	signed signIns  // the sign-in files that it obeys
 }
 
 // run runs the agent; one whose stdout is a stream is followed.
@@ -203,10 +204,15 @@ func (e *exchange) instruct(adapter stream.Adapter, call stream.Call, c *proc.Co
 	c.Env = later(slices.Concat(agentEnvironment(c.Env, programs, own, c.Dir), adapter.Env(call), told, []string{
 		"PAWL_PROMPT=" + e.promptFile(), "PAWL_RESULT=" + e.resultFile(),
 	}))
+	if e.ws.Sandbox.Use != spec.Off { // else it writes what it likes in the user's home
+		if e.signed, err = signedIn(programs, valuesOf(c.Env)["HOME"], c.Stdout); err != nil {
+			return err
+		}
+	}
 	route, why := e.ws.direction(programs, own, c.Env)
 	row, _ := call.Agent.Row()
-	if _, kept := call.Budget[loop.Tokens]; kept && toMeter(row) && why != "" {
-		return unkept(row, why)
+	if of := toMeter(row, call.Budget); of != "" && why != "" {
+		return unkept(row, of, why)
 	}
 	for _, arg := range route.Args {
 		call.Agent.Args = append(slices.Clone(call.Agent.Args), strings.ReplaceAll(arg, "{base}", "http://"+meter.Address))
@@ -227,7 +233,7 @@ func (e *exchange) instruct(adapter stream.Adapter, call stream.Call, c *proc.Co
 			return err
 		}
 		e.call.meter = &counted{file: filepath.Join(filepath.Dir(c.Stdout), meterFile)}
-		return e.ws.metered(programs[0], route, c, call.Budget)
+		return e.ws.metered(programs[0], route, e.dir, c, call.Budget)
 	}
 	return nil
 }

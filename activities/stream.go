@@ -110,6 +110,7 @@ func (c *call) run(ctx context.Context, s *proc.Supervisor, command proc.Command
 		if err := c.meter.read(); err != nil {
 			return proc.Result{}, err
 		}
+		c.meter.begin()
 	}
 	if c.over = c.spentUp(); c.over != "" {
 		return proc.Result{ExitCode: -1}, nil
@@ -163,21 +164,30 @@ func (c *call) poll() bool {
 	if c.meter != nil {
 		before := c.meter.at
 		_ = c.meter.read() // what can't be read now is read at the end
-		if c.meter.at > before {
-			c.heard = time.Now()
-			if c.tell != nil {
-				c.tell(c.spent(), c.tool)
-			}
+		if c.meter.at > before && c.tell != nil {
+			c.tell(c.spent(), c.tool)
+		}
+		if at := c.meter.heard(); at.After(c.heard) {
+			c.heard = at
 		}
 	}
 	c.flooded = c.at >= streamLimit
 	c.over = c.spentUp()
-	c.hopeless = c.hopeless || c.stream.Hopeless()
-	if c.stream.Busy() {
+	c.hopeless = c.hopeless || c.stream.Hopeless() || c.meter != nil && !c.stream.Ended() && c.meter.hopeless(time.Now())
+	if c.busy() {
 		c.heard = time.Now()
 	}
 	c.silent = c.silence > 0 && time.Since(c.heard) > c.silence
 	return c.flooded || c.over != "" || c.hopeless || c.silent
+}
+
+// busy reports whether a tool is at work, as far as anybody tells. A program that tells of one only when that has ended
+// is not while it waits for its model.
+func (c *call) busy() bool {
+	if c.adapter.Late && c.meter != nil {
+		return c.meter.total.Open == 0
+	}
+	return c.stream.Busy()
 }
 
 // finish reads the rest.

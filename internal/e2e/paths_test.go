@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -217,6 +218,20 @@ esac
 			require.NoError(w.T, err)
 		},
 		rows: []string{"1 10 0 no error:no-number: say it in words", "2 10 0 no error:no-number: say it in words", "3 11 +1 yes: raise n"},
+	},
+	{
+		name: "sleep", agent: `echo >>"$WORLD/calls"
+refused() { printf '{"retryAt": "%s"}' "$(date -u -d "+$1 seconds" +%Y-%m-%dT%H:%M:%SZ)" >"$PAWL_RESULT"; exit 1; }
+case $(wc -l <"$WORLD/calls") in
+1) refused 3 ;;
+2) refused 3600 ;;
+esac
+` + raise,
+		during: func(w *machine, _ *node) {
+			w.until("the loop sleeps for an hour", w.is(func(s loop.State) bool { return s.Sleep != nil && time.Until(s.Sleep.Until) > time.Minute }))
+			w.message("continue", nil)
+		},
+		rows: raised[1:],
 	},
 	{
 		name: "blocked-and-rejected", agent: tried(`*) echo exit 0 >guard.sh; echo "ease the guard"`),

@@ -23,6 +23,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
@@ -42,8 +43,12 @@ type Config struct {
 	// Budget is what may be used in all, by this call and what File has already.
 	Budget Budget
 	Prices tally.Prices
-	// File gets a line for each request as its answer ends. What it has already counts.
+	// File gets a line for each request as it is sent, and one as its answer ends. What it has already counts. While an
+	// answer comes its time of change goes on, by the second.
 	File string
+	// Files are files, by their paths, by which the program is told where the meter is: Address in them is where it is.
+	// Who runs the program writes them.
+	Files map[string]string
 	// Proxy is the URL of the proxy that this host has to use, "" for none; Direct are the hosts without it, in the words of
 	// NO_PROXY. It may have a password in it.
 	Proxy, Direct string
@@ -53,6 +58,9 @@ type Config struct {
 
 // maxRequest bounds a request's body in bytes: more than any provider takes.
 const maxRequest = 256 << 20
+
+// maxBody bounds what is read of an answer that is an error, in bytes.
+const maxBody = 64 << 10
 
 // Meter is one call's.
 type Meter struct {
@@ -69,6 +77,8 @@ type Meter struct {
 	ended   bool
 	serving sync.WaitGroup
 	failed  error // of the first line that could not be written
+
+	touched atomic.Int64 // when the file was touched last, in Unix seconds
 }
 
 // New makes a meter, and reads what its file has already. The error says what of the config is wrong, without a key.
@@ -172,7 +182,7 @@ func (m *Meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.forward.ServeHTTP(w, r)
 		return
 	}
-	e := &exchange{}
+	e := &exchange{heard: m.touch}
 	over, done := m.budget.admit(ctx, tally.Guess(max(r.ContentLength, 0)), func() tally.Call { return e.seen(m.prices) })
 	if over != "" {
 		m.note(tally.Call{Refused: over})
@@ -182,10 +192,11 @@ func (m *Meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if done == nil { // the program has gone while it waited
 		return
 	}
+	m.note(tally.Call{Begun: true})
 	sent := &sized{ReadCloser: r.Body}
 	r.Body = sent
 	defer func() { // also where the program has gone in the middle of the answer
-		c := tally.CallOf(e.close(), e.status, sent.n.Load(), m.prices)
+		c := tally.CallOf(e.close(), e.status, sent.n.Load(), m.prices).WithError(e.header.Get, e.body, time.Now())
 		done(c)
 		m.note(c)
 	}()
@@ -198,6 +209,14 @@ func (m *Meter) note(c tally.Call) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.failed = errors.Join(m.failed, fmt.Errorf("the meter: noting what was used: %w", err))
+	}
+}
+
+// touch says that something of an answer has come: whoever watches the call hears that.
+func (m *Meter) touch() {
+	now := time.Now()
+	if last := m.touched.Load(); last < now.Unix() && m.touched.CompareAndSwap(last, now.Unix()) {
+		_ = os.Chtimes(m.file.Name(), now, now) // it is a sign of life, no number
 	}
 }
 
@@ -272,7 +291,7 @@ func (m *Meter) watch(r *http.Response) error {
 	if !is {
 		return nil
 	}
-	e.status = r.StatusCode
+	e.status, e.header = r.StatusCode, r.Header
 	e.mu.Lock()
 	e.counter.Stream = strings.HasPrefix(r.Header.Get("Content-Type"), "text/event-stream")
 	e.mu.Unlock()
@@ -290,7 +309,10 @@ type exchangeKey struct{}
 
 // exchange is one request and its answer. One goroutine passes it on.
 type exchange struct {
+	heard  func()
 	status int
+	header http.Header // of an answer that is an error
+	body   []byte      // the begin of such a one
 
 	mu      sync.Mutex
 	counter tally.Counter
@@ -314,6 +336,7 @@ func (e *exchange) unpack() {
 }
 
 func (e *exchange) Write(b []byte) (int, error) {
+	e.heard()
 	if e.packed != nil {
 		return e.packed.Write(b)
 	}
@@ -327,6 +350,9 @@ func (w writer) Write(b []byte) (int, error) { return w(b) }
 func (e *exchange) count(b []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.status >= 400 {
+		e.body = append(e.body, b[:min(len(b), maxBody-len(e.body))]...)
+	}
 	return e.counter.Write(b)
 }
 
@@ -356,6 +382,9 @@ func unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil { // nobody hears it
 		w.WriteHeader(http.StatusBadGateway)
 		return
+	}
+	if e, is := r.Context().Value(exchangeKey{}).(*exchange); is {
+		e.status, e.body = http.StatusBadGateway, []byte(`{"message": "the provider could not be reached"}`)
 	}
 	tell(w, r, http.StatusBadGateway, "pawl's meter could not reach the provider: "+err.Error())
 }

@@ -146,7 +146,7 @@ func TestA2_AUsedUpBudgetIsToldAsTheProvidersOwn(t *testing.T) {
 			require.Equal(t, 2, sent, "no request past the budget is sent")
 			require.NoError(t, m.End())
 			got := noted(t, file)
-			require.Equal(t, tally.Total{Calls: 2, Input: 200, Output: 20, Tools: 2, Nano: 2 * (100*3000 + 10*15000), Refused: "tokens"}, got)
+			require.Equal(t, tally.Total{Calls: 2, Input: 200, Output: 20, Tools: 2, Nano: 2 * (100*3000 + 10*15000), Refused: "tokens", Worked: true}, got)
 		})
 	}
 }
@@ -217,7 +217,7 @@ func TestA2_WhatAProgramDidNotWaitForCounts(t *testing.T) {
 	<-halfway
 	kill()
 	require.NoError(t, m.End(), "it waits until everything is noted")
-	require.Equal(t, tally.Total{Calls: 1, Input: 1200, Output: 1, Unknown: []string{"m"}}, noted(t, file))
+	require.Equal(t, tally.Total{Calls: 1, Input: 1200, Output: 1, Unknown: []string{"m"}, Worked: true}, noted(t, file))
 	status, _ := ask(t, at+"/v1/messages", "X-Api-Key", placeholder)
 	require.Equal(t, http.StatusServiceUnavailable, status)
 }

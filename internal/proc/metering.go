@@ -7,6 +7,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,6 +55,11 @@ func (m *metering) begin(c *Command) error {
 		m.web = web
 	}
 	m.of.Store(of)
+	for path, text := range c.Meter.Files {
+		if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, meter.Address, at)), 0o600); err != nil {
+			return errors.Join(fmt.Errorf("telling the agent where the meter is: %w", err), m.end())
+		}
+	}
 	for _, words := range []*[]string{&c.Argv, &c.Env} {
 		*words = slices.Clone(*words)
 		for i, word := range *words {

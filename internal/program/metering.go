@@ -2,6 +2,7 @@ package program
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -13,29 +14,51 @@ type Metering struct {
 	Keys []Key  // the variables with a key for which each request is paid, those first that count first
 	// Args are the arguments that it needs besides: {base} in them is the base URL, {key} the name of the variable.
 	Args []string
+	// ByModel is in place of these where its provider is the one in the name of its model.
+	ByModel *ByModel
 	// Elsewhere are variables and parts of arguments by which a person has it speak to another provider than that of Base.
 	Elsewhere []string
+	// Others are the settings in the user's home that do the same.
+	Others []Settings
 	// Chosen are the settings in the user's home by which it chooses how to sign in, and Choice is what they say where it
-	// signs in with one of Keys. Nil where it takes a key that is there.
-	Chosen []Settings
-	Choice string
+	// signs in with one of Keys. ChosenBy is the argument that says it instead, "" for none. Nil where it takes a key that
+	// is there.
+	Chosen           []Settings
+	Choice, ChosenBy string
 }
 
 // Key is a variable with a key. Where the file Yields of the home is there, the program signs in with that instead; "" for
 // none.
 type Key struct{ Name, Yields string }
 
-// Route is where the meter of a program sends its requests, and which variables have a key.
+// Route is where the meter of a program sends its requests, and what the program needs to find the meter.
 type Route struct {
 	Upstream string
-	Keys     []string
-	Args     []string // as Metering.Args, with the variable's name in them
+	Keys     []string // the variables with a key
+	// Secret is the key where it stands in the program's own settings, "" where a variable has it.
+	Secret string
+	Args   []string // as Metering.Args, with the variable's name in them
+	// Env are variables, and Files are files by their names. In both {base} is the base URL, {key} a key, and in a
+	// variable {dir} is the folder of the files.
+	Env   []string
+	Files map[string]string
 }
 
-// Direction returns the route of a program with an environment and arguments, or why it has none, as the rest of a
-// sentence that begins with its name. Of the user's home read returns a file, nil where it is not there.
-func (m Metering) Direction(env map[string]string, args []string, read func(file string) []byte) (r Route, why string) {
-	if m.Base == "" {
+// Meterable reports whether there is a way to lead the program to pawl's meter.
+func (m Metering) Meterable() bool { return m.Base != "" || m.ByModel != nil }
+
+// KeyNames are the variables that may have its key, where they do not depend on the name of its model.
+func (m Metering) KeyNames() (all []string) {
+	for _, key := range m.Keys {
+		all = append(all, key.Name)
+	}
+	return all
+}
+
+// Direction returns the route of a program with an environment, arguments and a model, or why it has none, as the rest of
+// a sentence that begins with its name. Of the user's home read returns a file, nil where it is not there.
+func (m Metering) Direction(env map[string]string, args []string, model string, read func(file string) []byte) (r Route, why string) {
+	if !m.Meterable() {
 		return r, "can't be led to pawl's meter"
 	}
 	for _, word := range m.Elsewhere {
@@ -43,15 +66,23 @@ func (m Metering) Direction(env map[string]string, args []string, read func(file
 			return r, "is told to speak to another provider (" + word + ")"
 		}
 	}
+	for _, s := range m.Others {
+		if s.Of(read(s.File)) != "" {
+			return r, "has a provider in its settings (~/" + s.File + ")"
+		}
+	}
+	if m.ByModel != nil {
+		return m.ByModel.direction(env, model, read)
+	}
 	for _, key := range m.Keys {
 		if env[key.Name] != "" && (len(r.Keys) > 0 || key.Yields == "" || read(key.Yields) == nil) {
 			r.Keys = append(r.Keys, key.Name)
 		}
 	}
 	if len(r.Keys) == 0 {
-		return Route{}, "signs in with an account of its own, and no key is in its environment"
+		return Route{}, noKey
 	}
-	if len(m.Chosen) > 0 && !m.chosen(read) {
+	if len(m.Chosen) > 0 && !m.chosen(args, read) {
 		return Route{}, "is not set to sign in with a key"
 	}
 	if r.Upstream = env[m.Base]; r.Upstream == "" {
@@ -60,11 +91,19 @@ func (m Metering) Direction(env map[string]string, args []string, read func(file
 	for _, arg := range m.Args {
 		r.Args = append(r.Args, strings.ReplaceAll(arg, "{key}", r.Keys[0]))
 	}
+	r.Env = []string{m.Base + "={base}"}
 	return r, ""
 }
 
-// chosen reports whether one of the settings says the choice.
-func (m Metering) chosen(read func(string) []byte) bool {
+const noKey = "signs in with an account of its own, and no key is in its environment"
+
+// chosen reports whether an argument or one of the settings says the choice.
+func (m Metering) chosen(args []string, read func(string) []byte) bool {
+	for i, arg := range args {
+		if m.ChosenBy != "" && (arg == m.ChosenBy+"="+m.Choice || arg == m.ChosenBy && i+1 < len(args) && args[i+1] == m.Choice) {
+			return true
+		}
+	}
 	for _, s := range m.Chosen {
 		var all any
 		if json.Unmarshal([]byte(s.Of(read(s.File))), &all) == nil && within(all, m.Choice) {
@@ -87,4 +126,139 @@ func within(value any, text string) bool {
 		}
 	}
 	return false
+}
+
+// ByModel is how a program finds its provider by the first part of its model's name, such as anthropic/claude-sonnet-4-5:
+// among those that it knows, and those that its settings add. Pawl gives it settings of one provider, the meter.
+type ByModel struct {
+	Known []Provider
+	// Files of the home have its own providers, by their names, under the key In. Base and Secret are the dotted keys of
+	// a provider's base URL and of its key there.
+	Files            []string
+	In, Base, Secret string
+	// Model is the key in Files of the model that it takes where none is named, "" for none.
+	Model string
+	// Accounts is the file with the accounts that it prefers to a key, by provider.
+	Accounts string
+	// Content is the variable that takes settings as text, which are merged with those of Files. Where there is none,
+	// Folder is the variable of the folder with the last part of the first of Files.
+	Content, Folder string
+}
+
+// Provider is one that a program knows: where it is, and the variables that may have its key.
+type Provider struct {
+	Name, At string
+	Keys     []string
+}
+
+func (m ByModel) direction(env map[string]string, model string, read func(string) []byte) (r Route, why string) {
+	var settings []map[string]any
+	for _, file := range m.Files {
+		var all map[string]any
+		if json.Unmarshal(uncommented(read(file)), &all) != nil {
+			continue
+		}
+		settings = append(settings, all)
+		if named, is := all[m.Model].(string); is && model == "" {
+			model = named
+		}
+	}
+	name, _, both := strings.Cut(model, "/")
+	if !both {
+		return r, "is not told by agent.model which provider it speaks to (provider/model)"
+	}
+	var accounts map[string]any
+	if text := read(m.Accounts); text != nil && json.Unmarshal(text, &accounts) != nil || accounts[name] != nil {
+		return r, "signs in to " + name + " with what is in ~/" + m.Accounts
+	}
+	own := map[string]any{}
+	for _, all := range settings {
+		if providers, is := all[m.In].(map[string]any); is {
+			if provider, is := providers[name].(map[string]any); is {
+				own = provider
+			}
+		}
+	}
+	var keys []string
+	if i := slices.IndexFunc(m.Known, func(p Provider) bool { return p.Name == name }); i >= 0 {
+		r.Upstream, keys = m.Known[i].At, m.Known[i].Keys
+	}
+	if at := textAt(own, m.Base); at != "" {
+		r.Upstream = at
+	}
+	if r.Upstream == "" {
+		return Route{}, "speaks to " + name + ", whose address pawl does not know"
+	}
+	switch secret := textAt(own, m.Secret); {
+	case strings.HasPrefix(secret, "!"), strings.HasPrefix(secret, "{file:"):
+		return Route{}, "gets the key of " + name + " by its settings (" + m.Secret + ")"
+	case strings.HasPrefix(secret, "{env:"):
+		keys = []string{strings.TrimSuffix(strings.TrimPrefix(secret, "{env:"), "}")}
+	case env[secret] != "":
+		keys = []string{secret}
+	default:
+		r.Secret = secret
+	}
+	if r.Secret == "" {
+		i := slices.IndexFunc(keys, func(name string) bool { return env[name] != "" })
+		if i < 0 {
+			return Route{}, noKey
+		}
+		r.Keys = keys[i : i+1]
+	}
+	m.lead(&r, name, own)
+	return r, ""
+}
+
+// lead adds to the route the settings that lead a program to the meter.
+func (m ByModel) lead(r *Route, name string, own map[string]any) {
+	provider := map[string]any{}
+	if m.Content == "" { // they are all that it has
+		provider = own
+	}
+	put(provider, m.Base, "{base}")
+	put(provider, m.Secret, "{key}")
+	b, err := json.Marshal(map[string]any{m.In: map[string]any{name: provider}})
+	if err != nil {
+		panic(err) // what was JSON
+	}
+	if m.Content != "" {
+		r.Env = []string{m.Content + "=" + string(b)}
+		return
+	}
+	r.Env = []string{m.Folder + "={dir}"}
+	r.Files = map[string]string{m.Files[0][strings.LastIndexByte(m.Files[0], '/')+1:]: string(b)}
+}
+
+// at is what stands at a dotted key of a JSON object.
+func at(all map[string]any, key string) (value any, there bool) {
+	first, rest, more := strings.Cut(key, ".")
+	if more {
+		inner, _ := all[first].(map[string]any)
+		return at(inner, rest)
+	}
+	value, there = all[first]
+	return value, there
+}
+
+// textAt is the text at a dotted key, "" where there is none.
+func textAt(all map[string]any, key string) string {
+	value, _ := at(all, key)
+	text, _ := value.(string)
+	return text
+}
+
+// put sets what stands at a dotted key.
+func put(all map[string]any, key string, value any) {
+	first, rest, more := strings.Cut(key, ".")
+	if !more {
+		all[first] = value
+		return
+	}
+	inner, is := all[first].(map[string]any)
+	if !is {
+		inner = map[string]any{}
+		all[first] = inner
+	}
+	put(inner, rest, value)
 }

@@ -13,10 +13,10 @@ import (
 func TestA2_WhoIsLedToTheMeter(t *testing.T) {
 	const chosen = `{"security": {"auth": {"selectedType": "gemini-api-key"}}}`
 	for name, c := range map[string]struct {
-		use, env, args string
-		files          map[string]string
-		keys, upstream string
-		why            string
+		use, env, args, model string
+		files                 map[string]string
+		keys, upstream        string
+		why                   string
 	}{
 		"claude, a key":                    {use: "claude", env: "ANTHROPIC_API_KEY", keys: "ANTHROPIC_API_KEY", upstream: "https://api.anthropic.com"},
 		"claude, both":                     {use: "claude", env: "ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN", keys: "ANTHROPIC_AUTH_TOKEN ANTHROPIC_API_KEY", upstream: "https://api.anthropic.com"},
@@ -31,7 +31,23 @@ func TestA2_WhoIsLedToTheMeter(t *testing.T) {
 		"gemini, as it was set before":     {use: "gemini", env: "GEMINI_API_KEY", files: map[string]string{".gemini/settings.json": `{"selectedAuthType": "gemini-api-key"}`}, keys: "GEMINI_API_KEY", upstream: "https://generativelanguage.googleapis.com"},
 		"gemini, set to an account":        {use: "gemini", env: "GEMINI_API_KEY", files: map[string]string{".gemini/settings.json": strings.ReplaceAll(chosen, "gemini-api-key", "oauth-personal")}, why: "is not set to sign in with a key"},
 		"gemini, not set":                  {use: "gemini", env: "GEMINI_API_KEY", why: "is not set to sign in with a key"},
-		"opencode":                         {use: "opencode", env: "OPENCODE_API_KEY", why: "can't be led to pawl's meter"},
+		"qwen, by its arguments":           {use: "qwen", env: "OPENAI_API_KEY", args: "--auth-type openai", keys: "OPENAI_API_KEY", upstream: "https://api.openai.com/v1"},
+		"qwen, by its settings":            {use: "qwen", env: "OPENAI_API_KEY OPENAI_BASE_URL", files: map[string]string{".qwen/settings.json": `{"security":{"auth":{"selectedType":"openai"}}}`}, keys: "OPENAI_API_KEY", upstream: "set"},
+		"qwen, an account":                 {use: "qwen", env: "OPENAI_API_KEY", files: map[string]string{".qwen/settings.json": `{"security":{"auth":{"selectedType":"qwen-oauth"}}}`}, why: "is not set to sign in with a key"},
+		"qwen, a provider in its settings": {use: "qwen", env: "OPENAI_API_KEY", args: "--auth-type openai", files: map[string]string{".qwen/settings.json": `{"modelProviders":{"openai":[{"id":"m"}]}}`}, why: "has a provider in its settings (~/.qwen/settings.json)"},
+		"opencode, one that it knows":      {use: "opencode", env: "ANTHROPIC_API_KEY", model: "anthropic/claude-sonnet-4-5", keys: "ANTHROPIC_API_KEY", upstream: "https://api.anthropic.com/v1"},
+		"opencode, the model in settings":  {use: "opencode", env: "OPENAI_API_KEY", files: map[string]string{".config/opencode/opencode.json": `{"model": "openai/gpt-5"} // mine`}, keys: "OPENAI_API_KEY", upstream: "https://api.openai.com/v1"},
+		"opencode, no model":               {use: "opencode", env: "OPENAI_API_KEY", why: "is not told by agent.model which provider it speaks to (provider/model)"},
+		"opencode, an account":             {use: "opencode", env: "ANTHROPIC_API_KEY", model: "anthropic/m", files: map[string]string{".local/share/opencode/auth.json": `{"anthropic": {"type": "oauth"}}`}, why: "signs in to anthropic with what is in ~/.local/share/opencode/auth.json"},
+		"opencode, another's account":      {use: "opencode", env: "ANTHROPIC_API_KEY", model: "anthropic/m", files: map[string]string{".local/share/opencode/auth.json": `{"openai": {"type": "oauth"}}`}, keys: "ANTHROPIC_API_KEY", upstream: "https://api.anthropic.com/v1"},
+		"opencode, one of its own":         {use: "opencode", env: "MY_KEY", model: "s/m", files: map[string]string{".config/opencode/opencode.json": `{"provider": {"s": {"options": {"baseURL": "http://there/v1", "apiKey": "{env:MY_KEY}"}}}}`}, keys: "MY_KEY", upstream: "http://there/v1"},
+		"opencode, one that nobody knows":  {use: "opencode", env: "MY_KEY", model: "s/m", why: "speaks to s, whose address pawl does not know"},
+		"opencode, a key in a file":        {use: "opencode", model: "s/m", files: map[string]string{".config/opencode/opencode.json": `{"provider": {"s": {"options": {"baseURL": "http://there/v1", "apiKey": "{file:~/key}"}}}}`}, why: "gets the key of s by its settings (options.apiKey)"},
+		"opencode, other settings":         {use: "opencode", env: "ANTHROPIC_API_KEY OPENCODE_CONFIG", model: "anthropic/m", why: "is told to speak to another provider (OPENCODE_CONFIG)"},
+		"pi":                               {use: "pi", env: "ANTHROPIC_API_KEY OPENAI_API_KEY", model: "anthropic/m", keys: "ANTHROPIC_API_KEY", upstream: "https://api.anthropic.com"},
+		"pi, no key":                       {use: "pi", env: "OPENAI_API_KEY", model: "anthropic/m", why: "signs in with an account of its own, and no key is in its environment"},
+		"pi, one of its own":               {use: "pi", env: "MY_KEY", model: "s/m", files: map[string]string{".pi/agent/models.json": `{"providers": {"s": {"baseUrl": "http://there/v1", "apiKey": "MY_KEY"}}}`}, keys: "MY_KEY", upstream: "http://there/v1"},
+		"pi, a command that tells the key": {use: "pi", model: "s/m", files: map[string]string{".pi/agent/models.json": `{"providers": {"s": {"baseUrl": "http://there/v1", "apiKey": "!pass me"}}}`}, why: "gets the key of s by its settings (apiKey)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, _ := program.Lookup(c.use)
@@ -39,7 +55,7 @@ func TestA2_WhoIsLedToTheMeter(t *testing.T) {
 			for v := range strings.FieldsSeq(c.env) {
 				env[v] = "set"
 			}
-			r, why := p.Metering.Direction(env, strings.Fields(c.args), func(file string) []byte {
+			r, why := p.Metering.Direction(env, strings.Fields(c.args), c.model, func(file string) []byte {
 				if text, there := c.files[file]; there {
 					return []byte(text)
 				}
@@ -53,4 +69,32 @@ func TestA2_WhoIsLedToTheMeter(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestA2_SettingsThatLeadToTheMeter has the programs that find their provider by its name: what pawl tells them has the
+// meter in its place, and a key of nobody's.
+func TestA2_SettingsThatLeadToTheMeter(t *testing.T) {
+	own := map[string]string{
+		".config/opencode/opencode.json": `{"provider": {"s": {"npm": "x", "options": {"baseURL": "http://there/v1", "apiKey": "literal", "timeout": 7}}}}`,
+		".pi/agent/models.json":          `{"providers": {"s": {"baseUrl": "http://there/v1", "api": "openai-completions", "apiKey": "literal", "models": [{"id": "m"}]}, "t": {"baseUrl": "u"}}}`,
+	}
+	direct := func(use string) program.Route {
+		p, _ := program.Lookup(use)
+		r, why := p.Metering.Direction(nil, nil, "s/m", func(file string) []byte {
+			if text, there := own[file]; there {
+				return []byte(text)
+			}
+			return nil
+		})
+		require.Empty(t, why)
+		require.Equal(t, "literal", r.Secret)
+		require.Empty(t, r.Keys)
+		return r
+	}
+	r := direct(program.OpenCode)
+	require.Equal(t, []string{`OPENCODE_CONFIG_CONTENT={"provider":{"s":{"options":{"apiKey":"{key}","baseURL":"{base}"}}}}`}, r.Env, "it is merged with the user's own")
+	require.Empty(t, r.Files)
+	r = direct(program.Pi)
+	require.Equal(t, []string{"PI_CODING_AGENT_DIR={dir}"}, r.Env)
+	require.Equal(t, map[string]string{"models.json": `{"providers":{"s":{"api":"openai-completions","apiKey":"{key}","baseUrl":"{base}","models":[{"id":"m"}]}}}`}, r.Files)
 }

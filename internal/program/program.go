@@ -92,27 +92,8 @@ func (s Settings) Of(text []byte) string {
 	}
 	own := map[string]any{}
 	for _, key := range s.Keys {
-		from, to := all, own
-		path := strings.Split(key, ".")
-		for i, name := range path {
-			value, there := from[name]
-			if !there {
-				break
-			}
-			if i == len(path)-1 {
-				to[name] = value
-				break
-			}
-			inner, is := value.(map[string]any)
-			if !is {
-				break
-			}
-			next, made := to[name].(map[string]any)
-			if !made {
-				next = map[string]any{}
-				to[name] = next
-			}
-			from, to = inner, next
+		if value, there := at(all, key); there {
+			put(own, key, value)
 		}
 	}
 	if len(own) == 0 {
@@ -188,6 +169,19 @@ var Table = []Program{
 		Settings: []Settings{{".config/opencode/opencode.json", opencodeKeys}, {".config/opencode/opencode.jsonc", opencodeKeys}},
 		Hides:    []string{".opencode"},
 		Leaves:   []string{"opencode.json"},
+		Metering: Metering{
+			ByModel: &ByModel{
+				Known: []Provider{
+					{"anthropic", "https://api.anthropic.com/v1", []string{"ANTHROPIC_API_KEY"}},
+					{"openai", "https://api.openai.com/v1", []string{"OPENAI_API_KEY"}},
+					{"google", "https://generativelanguage.googleapis.com/v1beta", []string{"GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"}},
+					{"openrouter", "https://openrouter.ai/api/v1", []string{"OPENROUTER_API_KEY"}},
+				},
+				Files: []string{".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"}, In: "provider", Base: "options.baseURL", Secret: "options.apiKey",
+				Model: "model", Accounts: ".local/share/opencode/auth.json", Content: "OPENCODE_CONFIG_CONTENT",
+			},
+			Elsewhere: []string{"OPENCODE_CONFIG", "OPENCODE_CONFIG_CONTENT", "OPENCODE_CONFIG_DIR", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"},
+		},
 	},
 	{
 		Name: Pi, Use: true, NamesVendor: true, Cost: true, Tokens: true, Version: "0.73.1", Package: "@mariozechner/pi-coding-agent", Login: "pi",
@@ -195,6 +189,19 @@ var Table = []Program{
 		Tools:  Tools{By: "--tools", Own: true, Has: map[Class][]string{Looks: {"read", "grep", "find", "ls"}, Edits: {"edit", "write"}, Shell: {"bash"}}},
 		Writes: []string{".pi"}, SignIn: []string{".pi/agent/auth.json"},
 		Settings: []Settings{{".pi/agent/models.json", []string{"providers"}}, {".pi/agent/settings.json", []string{"defaultProvider", "defaultModel"}}},
+		Metering: Metering{
+			ByModel: &ByModel{
+				Known: []Provider{
+					{"anthropic", "https://api.anthropic.com", []string{"ANTHROPIC_API_KEY"}},
+					{"openai", "https://api.openai.com/v1", []string{"OPENAI_API_KEY"}},
+					{"google", "https://generativelanguage.googleapis.com/v1beta", []string{"GEMINI_API_KEY"}},
+					{"openrouter", "https://openrouter.ai/api/v1", []string{"OPENROUTER_API_KEY"}},
+				},
+				Files: []string{".pi/agent/models.json"}, In: "providers", Base: "baseUrl", Secret: "apiKey",
+				Accounts: ".pi/agent/auth.json", Folder: "PI_CODING_AGENT_DIR",
+			},
+			Elsewhere: []string{"PI_CODING_AGENT_DIR", "--api-key", "--provider"},
+		},
 	},
 	{
 		Name: Qwen, Use: true, Tokens: true, Version: "0.24.4", Package: "@qwen-code/qwen-code", Login: "qwen", Keys: []string{"OPENAI_API_KEY"},
@@ -206,6 +213,12 @@ var Table = []Program{
 		Writes: []string{".qwen"}, SignIn: []string{".qwen/oauth_creds.json"},
 		Settings: []Settings{{".qwen/settings.json", []string{"security.auth", "selectedAuthType", "model", "modelProviders", "env"}}},
 		Leaves:   []string{".qwen/settings.json"},
+		Metering: Metering{
+			Base: "OPENAI_BASE_URL", At: "https://api.openai.com/v1", Keys: []Key{{Name: "OPENAI_API_KEY"}},
+			Elsewhere: []string{"--openai-base-url", "--openai-api-key"},
+			Others:    []Settings{{".qwen/settings.json", []string{"modelProviders", "security.auth.baseUrl", "security.auth.apiKey"}}},
+			Chosen:    []Settings{{".qwen/settings.json", []string{"security.auth.selectedType", "selectedAuthType"}}}, Choice: "openai", ChosenBy: "--auth-type",
+		},
 	},
 	{Name: ACP, Use: true, Tools: Tools{By: "its questions", Patterns: true, Asks: true}},
 	{Name: "cursor-agent", Writes: []string{".cursor", ".config/cursor"}},

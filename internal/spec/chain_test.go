@@ -68,9 +68,12 @@ func TestWhatStandsInIsHeldToTheSameAsTheAgent(t *testing.T) {
 	require.ErrorContains(t, err, `agent.fallback[0].use: is "oracle"; want: one of command, claude`)
 	require.ErrorContains(t, err, "agent.fallback[1].command: is missing")
 	codex := map[string]any{"use": "claude", "fallback": []any{map[string]any{"use": "codex"}}}
-	_, err = agentOf(t, codex, nil, map[string]any{"limits": map[string]any{"costUSD": 5}})
-	require.ErrorContains(t, err, "limits.costUSD: can't be kept, since codex does not say what it costs")
+	capped := map[string]any{"limits": map[string]any{"costUSD": 5}}
+	_, err = agentOf(t, codex, nil, capped)
+	require.NoError(t, err, "pawl's meter may know its price")
 	codex["meter"] = "off"
+	_, err = agentOf(t, codex, nil, capped)
+	require.ErrorContains(t, err, "limits.costUSD: can't be kept, since codex does not say what it costs")
 	s, err := agentOf(t, codex, nil, map[string]any{"limits": map[string]any{"tokens": 1000}})
 	require.NoError(t, err)
 	require.ErrorContains(t, s.Kept(), "limits.tokens: can't be kept, since codex does not say what it uses while it works")

@@ -291,7 +291,7 @@ func (s Spec) Kept() error {
 			continue
 		}
 		instead := "limits.toolCalls or limits.activeTime, or another agent"
-		if p.Metering.Base != "" {
+		if p.Metering.Meterable() {
 			if s.Agent.Metered() {
 				continue
 			}
@@ -348,10 +348,13 @@ func (a Agent) check(key string, tools []string, capped bool, add func(key, what
 	if _, other := program.Servers(a.Args); other && a.Use == program.Claude && slices.Contains(tools, string(program.MCP)) {
 		add("approvals.tools", "is mcp, and claude approves MCP servers by their names, which stand in a file", "mcp__SERVER for each, or the JSON itself behind --mcp-config in "+key+".args")
 	}
-	if capped && !p.Cost {
+	if capped && !p.Cost && !(p.Metering.Meterable() && a.Metered()) { // the meter can be counted on where it knows the price
 		instead := "limits.toolCalls, or another agent"
 		if p.Tokens {
 			instead = "limits.tokens or " + instead
+		}
+		if p.Metering.Meterable() {
+			instead = "agent.meter: " + Auto + ", " + instead
 		}
 		add("limits.costUSD", "can't be kept, since "+a.Use+" does not say what it costs", instead)
 	}

@@ -15,6 +15,7 @@ type Adapter struct {
 	// Live are the budgets that its stream tells the use of while it runs. The others are known
 	// only when it has ended.
 	Live []loop.Resource
+	Late bool // its stream tells of a tool only when that has ended
 
 	argv  func(Call) []string
 	env   func(Call) []string          // what it is told of the tools by its environment; nil for nothing
@@ -41,7 +42,8 @@ var adapters = map[string]Adapter{
 		argv: claudeArgv, read: func() reader { return &claude{open: map[string]*message{}} },
 	},
 	program.OpenCode: {
-		Live: []loop.Resource{loop.ToolCalls, loop.Tokens, loop.CostUSD}, argv: opencodeArgv, env: opencodeEnv, read: func() reader { return &opencode{} },
+		Live: []loop.Resource{loop.ToolCalls, loop.Tokens, loop.CostUSD}, Late: true,
+		argv: opencodeArgv, env: opencodeEnv, read: func() reader { return &opencode{} },
 	},
 	program.Pi: {Live: []loop.Resource{loop.ToolCalls, loop.Tokens, loop.CostUSD}, argv: piArgv, read: func() reader { return &pi{} }},
 	program.Qwen: {

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -64,11 +65,16 @@ func ParsePrices(text []byte) (Prices, error) {
 	return all, nil
 }
 
+// Capped are the prices with one for every other model: where a budget of dollars is kept, none is free.
+func (ps Prices) Capped() Prices {
+	return append(slices.Clone(ps), Price{Input: 5, Output: 25, CacheRead: 0.5, CacheWrite: 6.25})
+}
+
 // Nano estimates what an answer cost, in billionths of a dollar; ok is false where no price is known for the model.
 func (ps Prices) Nano(model string, u Usage) (nano int64, ok bool) {
 	var p Price
 	for _, one := range ps {
-		if strings.Contains(model, one.Model) && len(one.Model) > len(p.Model) {
+		if strings.Contains(model, one.Model) && (!ok || len(one.Model) > len(p.Model)) {
 			p, ok = one, true
 		}
 	}

@@ -172,6 +172,6 @@ func TestA2_WhatCallsAddUpTo(t *testing.T) {
 	var all tally.Total
 	n := all.Read(append(text, half...))
 	require.Equal(t, len(text), n, "a line that has not ended is read later")
-	require.Equal(t, tally.Total{Calls: 3, Input: 201, Output: 20, Tools: 2, Nano: 150000, Guessed: 1, Refused: "tokens", Unknown: []string{"m"}}, all)
+	require.Equal(t, tally.Total{Calls: 3, Input: 201, Output: 20, Tools: 2, Nano: 150000, Guessed: 1, Refused: "tokens", Unknown: []string{"m"}, Worked: true, Failing: &failed}, all)
 	require.Equal(t, int64(221), all.Tokens())
 }

@@ -8,6 +8,8 @@ import (
 
 // Call is one request as the meter notes it, on one line of JSON.
 type Call struct {
+	// Begun says that the request was sent; another line says what came of it. The rest is of that one.
+	Begun bool   `json:"begun,omitempty"`
 	Model string `json:"model,omitempty"`
 	Usage
 	Tools  int64 `json:"tools,omitempty"`
@@ -19,7 +21,14 @@ type Call struct {
 	Guessed bool `json:"guessed,omitempty"`
 	// Refused is the budget for which the request was not sent, "" where it was.
 	Refused string `json:"refused,omitempty"`
+	// Error is what the provider answered instead of work, "" where it worked.
+	Error string `json:"error,omitempty"`
+	// Until is when the provider works again, in Unix seconds, as it says in such an answer; 0 where it does not.
+	Until int64 `json:"until,omitempty"`
 }
+
+// Failed reports whether the provider answered with an error, or could not be reached.
+func (c Call) Failed() bool { return c.Status >= 400 }
 
 // bytesAToken is how long a token is taken to be, where nobody tells how many there were.
 const bytesAToken = 4
@@ -59,6 +68,9 @@ type Total struct {
 	Guessed int64    // calls whose tokens are an estimate
 	Refused string   // the budget for which a request was not sent, "" for none
 	Unknown []string // the models of which no price is known, "" for one without a name
+	Worked  bool     // the provider has answered a request with work
+	Open    int64    // requests that are under way
+	Failing *Call    // the last call where that failed, nil where the provider has worked since
 }
 
 // Tokens are those that went in and came out.
@@ -66,11 +78,22 @@ func (t Total) Tokens() int64 { return t.Input + t.Output }
 
 // Add takes a call into the total.
 func (t *Total) Add(c Call) {
-	if c.Refused != "" {
+	switch {
+	case c.Refused != "":
 		t.Refused = c.Refused
+		return
+	case c.Begun:
+		t.Open++
 		return
 	}
 	t.Calls++
+	t.Open = max(0, t.Open-1)
+	switch {
+	case c.Failed():
+		t.Failing = &c
+	case c.Status != 0:
+		t.Worked, t.Failing = true, nil
+	}
 	t.Input, t.Output = count(t.Input+count(c.Input)), count(t.Output+count(c.Output))
 	t.Tools = count(t.Tools + count(c.Tools))
 	t.Nano = min(t.Nano+max(c.Nano, 0), 1e15)
