@@ -83,7 +83,7 @@ func LastKnown(s steward.State, _ charter.Charter) []byte {
 		n++
 		w.line("- %s", taskLine(*t))
 		if t.Plan != nil {
-			w.line("  - plan %s, base %s, head %s", hash(t.Plan.Hash), hash(t.Base), hash(t.Head))
+			w.line("  - plan %s, base %s, head %s", hash(t.Plan.Hash), hash(cmp.Or(t.Base, t.Plan.Base)), hash(t.Head))
 		}
 		for _, step := range t.Steps {
 			w.line("  - step %s: %s, loop %s, head %s", code(step.ID), step.Status, code(step.Loop), hash(step.Head))

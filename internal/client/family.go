@@ -32,7 +32,11 @@ func Of(k kind.Kind) Family {
 
 // NotFound is the fault of what nobody knows.
 func (f Family) NotFound(id string) *fault.Error {
-	return fault.New(fault.LoopNotFound, "there is no %s %s", f.Word, id)
+	e := fault.New(fault.LoopNotFound, "there is no %s %s", f.Word, id)
+	if f == Steward {
+		return e.Advise("`pawl steward list` lists those that there are; `" + f.again + " FILE` starts one.")
+	}
+	return e
 }
 
 // Naming returns a fault with commands in its advice that name whom it is about: the general advice of the table
@@ -42,7 +46,7 @@ func (f Family) Naming(id string, err error) error {
 	if !errors.As(err, &general) {
 		return err
 	}
-	exact := strings.NewReplacer("`pawl show`", "`"+f.show+" "+id+"`", "`pawl diff`", "`pawl diff "+id+"`").Replace(general.Advice())
+	exact := strings.NewReplacer("`pawl show`", "`"+f.show+" "+id+"`", "`pawl diff`", "`pawl diff "+id+"`", "the loop", "the "+f.Word).Replace(general.Advice())
 	if exact == general.Advice() {
 		return err
 	}

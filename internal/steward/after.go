@@ -313,7 +313,7 @@ func (n *next) act(t Task, a task.Action) {
 func (n *next) stuck(t Task, f task.Finding) {
 	n.events = append(n.events, loop.Event{Type: loop.LoopDetected, Task: t.ID, Finding: &f})
 	summary := fmt.Sprintf("%q: %s", t.ID, f.Text)
-	if f.Action != "" {
+	if f.Action != "" && !strings.Contains(f.Text, f.Action) {
 		summary += "; at: " + f.Action
 	}
 	gate := loop.Event{Type: loop.GateOpened, Task: t.ID, Finding: &f, Gate: &loop.Gate{

@@ -190,7 +190,7 @@ func (n *next) planned(t Task) {
 // fit is the evidence that a task may execute (S1): its plan, tier and estimate, who has approved it, and the
 // entry of the ledger whose artifacts have all that.
 func (n *next) fit(t Task) task.Evidence {
-	approval := cmp.Or(t.ApprovedBy, "nobody has to: "+string(t.Tier))
+	approval := cmp.Or(t.ApprovedBy, "none is needed for "+string(t.Tier))
 	if len(n.unapproved(t)) > 0 {
 		approval = ""
 	}

@@ -144,7 +144,11 @@ func describe(e loop.Event) (text, color string, ofNote bool) {
 		return word, yellow, true
 	case loop.GateClosed:
 		if e.Answer != nil {
-			return "answered: " + Clean(strings.TrimSpace(e.Answer.Message+" "+e.Answer.Choice)) + by(e) + note(e.Note), "", true
+			about := ""
+			if e.Task != "" {
+				about = Clean(e.Task) + ": "
+			}
+			return about + "answered: " + Clean(strings.TrimSpace(e.Answer.Message+" "+e.Answer.Choice)) + by(e) + note(e.Note), "", true
 		}
 	case loop.AutonomyPaused:
 		return "paused" + reason(e.Reason), yellow, false

@@ -17,7 +17,7 @@ func supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 	ofNote, ok = true, true
 	switch e.Type {
 	case loop.StewardOpened:
-		text = "opened"
+		text = "the steward has opened" + reason(e.Reason)
 	case loop.StewardValidated:
 		text, ofNote = "validated"+reason(e.Reason), false
 	case loop.StewardEnded:
@@ -39,7 +39,7 @@ func supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 		}
 		text += by(e)
 	case loop.TaskInterrupted:
-		text, color = about+"interrupted"+reason(e.Reason), yellow
+		text, color = about+"gives way to "+cmp.Or(Clean(e.Reason), "another task"), yellow
 		if e.Usage != nil { // its planner has ended
 			text = about + "planning interrupted"
 		}
@@ -49,16 +49,19 @@ func supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 			color = yellow
 		}
 	case loop.TierSet:
-		text = about + "tier " + string(e.Tier) + by(e) + reason(e.Reason)
+		text = about + "tier " + string(e.Tier) + by(e) + reason(strings.ReplaceAll(e.Reason, string(e.Tier)+": ", ""))
 	case loop.StepBegun:
 		text = about + "step " + Clean(e.Step) + " " + cmp.Or(Clean(e.How), "begun") + ": loop " + Clean(e.LoopID)
 	case loop.ActionTaken:
 		text, ofNote = about+"action", false
 		if a := e.Action; a != nil {
-			text += " " + Clean(a.Name) + note(strings.TrimSpace(a.Outcome+" "+a.Reason))
+			text += " " + Clean(a.Name) + note(a.Outcome) + reason(a.Reason)
 		}
 	case loop.MilestoneReached:
-		text, color = about+"milestone"+note(e.Step)+reason(e.Reason), green
+		text, color = about+"milestone: step "+Clean(e.Step), green
+		if e.Reason != "step "+e.Step { // its own words
+			text += note(e.Reason)
+		}
 	case loop.ChildReported:
 		text, ofNote = about+"loop reports", false
 		if c := e.Child; c != nil {
@@ -106,5 +109,11 @@ func because(e loop.Event) string {
 	if v == nil {
 		return ""
 	}
-	return note(cmp.Or(v.Answer, v.Note, v.Reason, v.Blocker, v.Done, v.Approval, v.Trigger))
+	switch {
+	case v.Answer == "" && v.Trigger != "":
+		return ": it came from " + Clean(v.Trigger)
+	case v.Answer == "" && v.Approval != "":
+		return ": approval: " + Clean(v.Approval)
+	}
+	return note(cmp.Or(v.Answer, v.Note, v.Reason, v.Blocker, v.Done))
 }

@@ -125,7 +125,7 @@ func (s Style) atChild(t steward.Task) string {
 // StewardReport is a steward's tasks, with how to see, approve and apply the proposals that they came to.
 func (s Style) StewardReport(st steward.State) string {
 	var w strings.Builder
-	w.WriteString(s.tasks(st.Tasks))
+	w.WriteString(s.tasks(st.Tasks) + "\n\nEach task that is done has a proposal, which changes nothing before you apply it:")
 	for _, t := range st.Tasks {
 		if t.Proposal != "" && len(t.Loops) > 0 {
 			last := t.Loops[len(t.Loops)-1]
@@ -199,9 +199,13 @@ func (s Style) Task(name string, t steward.Task, gates []loop.Gate, now time.Tim
 		if t.ApprovedBy != "" {
 			approved = ", approved by " + Clean(t.ApprovedBy)
 		}
-		why := needs(p.Needs)
-		if len(p.Needs) == 0 && (t.Tier == task.T1 || t.Tier == task.T2) { // a person has set the tier
-			why = needs([]string{"its tier is " + string(t.Tier)})
+		because := p.Needs
+		if len(because) == 0 && (t.Tier == task.T1 || t.Tier == task.T2) { // a person has set the tier
+			because = []string{"its tier is " + string(t.Tier)}
+		}
+		why := needs(because)
+		if t.ApprovedBy != "" && len(because) > 0 {
+			why = "needed an approval: " + Clean(strings.Join(because, "; "))
 		}
 		f.add("plan", first(p.Hash, 16)+", made by "+cmp.Or(Clean(p.By), "–")+approved, why)
 		f.add("estimate", compared(p.Cost, t.Cost.CostUSD))
@@ -241,9 +245,9 @@ func (s Style) Task(name string, t steward.Task, gates []loop.Gate, now time.Tim
 
 func needs(why []string) string {
 	if len(why) == 0 {
-		return "nobody has to approve it"
+		return "needs no approval"
 	}
-	return "has to be approved: " + Clean(strings.Join(why, "; "))
+	return "needs an approval: " + Clean(strings.Join(why, "; "))
 }
 
 // compared is what a task was expected to cost beside what it has.

@@ -401,7 +401,7 @@ func events() []loop.Event {
 		{Type: loop.RateLimited, Task: "ci-1", RateLimit: &task.RateLimit{Until: now, Said: "usage limit reached"}},
 		{Type: loop.RateLimitOver, Task: "ci-1"},
 		{Type: loop.MilestoneReached, Task: "ci-1", Step: "fix"},
-		{Type: loop.TaskInterrupted, Task: "ci-1", Reason: "for hotfix"},
+		{Type: loop.TaskInterrupted, Task: "ci-1", Reason: "hotfix"},
 		{Type: loop.DriftFound, Drift: &task.Drift{Name: "artifact", What: "STATUS_LEDGER.md", Text: "changed by hand"}},
 		{Type: loop.StewardValidated, Reason: "nothing differs"},
 		{Type: loop.TaskEnded, Task: "ci-1", Outcome: "done"},

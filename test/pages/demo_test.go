@@ -59,14 +59,14 @@ func TestS_DemoSteward(t *testing.T) {
 	require.Equal(t, 0, s.Code, s.Err)
 	shows(t, "README.md", "go run . demo steward", s.Err)
 	for _, course := range [][]string{
-		{"hours: tier T0 by rules", "hours: PLANNING → EXECUTING: nobody has to: T0", "hours: done: proposal"},
+		{"hours: tier T0 by rules", "hours: PLANNING → EXECUTING: approval: none is needed for T0", "hours: done: proposal"},
 		{
-			"tea: tier T1 by rules: T1: prices/list.csv", "tea: PLANNING → WAITING_FOR_HUMAN", "Waiting: T1",
+			"tea: tier T1 by rules: prices/list.csv", "tea: PLANNING → WAITING_FOR_HUMAN", "Waiting: T1",
 			"the demo answers: pawl steward answer demo-steward-1 --task tea --gate tier-", "tea: WAITING_FOR_HUMAN → EXECUTING: approved",
 			"tea: step write begun", "tea: done: proposal",
 		},
 		{
-			"menu: step shorten begun", "menu: action iteration of shorten: kept", "closed: handed in", "menu: interrupted: closed", "closed: step write begun",
+			"menu: step shorten begun", "menu: action iteration of shorten: kept", "closed: handed in", "menu: gives way to closed", "closed: step write begun",
 			"closed: done: proposal", "menu: action iteration of shorten: kept", "menu: done: proposal", "headline: step shorten begun",
 		},
 		{
