@@ -43,6 +43,10 @@ type machine struct {
 	base    string // the commit that the repository is at
 	kind    string // the workflow type, "" is Improve
 	pids    map[string]int
+
+	// Of its steward:
+	validates string   // how often it does, "" is every second
+	tasks     []string // what is handed in, nil is crewTasks
 }
 
 type doc = world.Doc

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -34,6 +35,7 @@ planner.*) printf -- '---\nsteps: [{id: x, kind: deliver}]\n---\nWrite one.\n' >
 *.crew-circle-x)
 	[ "$PAWL_ITERATION" -lt 5 ] || while ! [ -e "$WORLD/noticed" ]; do sleep 0.05; done
 	echo "go round" ;;
+*.crew-urgent-x) echo "closed" > work/today.md; echo "write" ;;
 *) echo "$PAWL_LOOP" > "work/$PAWL_LOOP"; echo "write" ;;
 esac
 `
@@ -50,7 +52,7 @@ func (w *machine) crewSpec() json.RawMessage {
 	w.kind, w.Loop = "Steward", "crew"
 	agent := doc{"command": []string{"sh", filepath.Join(w.Dir, "agent.sh")}, "env": doc{"WORLD": w.Dir}}
 	b, err := json.Marshal(doc{
-		"kind": "steward", "name": "crew", "repo": doc{"path": w.Repo}, "agent": agent, "validateEvery": "1s",
+		"kind": "steward", "name": "crew", "repo": doc{"path": w.Repo}, "agent": agent, "validateEvery": cmp.Or(w.validates, "1s"),
 		"tiers": []doc{{"tier": "T1", "words": []string{"delicate"}}},
 		"defaults": doc{
 			"scope": []string{"work/**"}, "newFiles": "allow", "test": doc{"command": "true"}, "verify": doc{"command": "cat work/n"},
@@ -89,7 +91,11 @@ func (w *machine) people(s steward.State) (over bool) {
 	if s.Status.Ended() {
 		return true
 	}
-	for _, t := range crewTasks[min(s.TasksCount, len(crewTasks)):] {
+	tasks := crewTasks
+	if w.tasks != nil {
+		tasks = w.tasks
+	}
+	for _, t := range tasks[min(s.TasksCount, len(tasks)):] {
 		w.tell("submit", `{"task":`+t+`,"by":"ann"}`)
 		return false
 	}
@@ -104,7 +110,7 @@ func (w *machine) people(s steward.State) (over bool) {
 			w.tell("approve", fmt.Sprintf(`{"task":%q,"hash":%q,"by":"ann"}`, g.Task, g.Hash))
 		}
 	}
-	if s.TasksCount == len(crewTasks) && !slices.ContainsFunc(s.Tasks, func(t steward.Task) bool { return t.Outcome == "" || len(t.Ending) > 0 }) {
+	if s.TasksCount == len(tasks) && !slices.ContainsFunc(s.Tasks, func(t steward.Task) bool { return t.Outcome == "" || len(t.Ending) > 0 }) {
 		w.tell("halt", `{"by":"ann","note":"all is done"}`)
 	}
 	return false

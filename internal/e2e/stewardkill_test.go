@@ -51,8 +51,8 @@ var stewardsOwn = []string{
 	"report.Validate",
 }
 
-// crewPlaces chooses where to kill: at each of those points the first time, and once more later. Where
-// everything is tested also before every fourth entry of the ledger, so in many states of a steward.
+// crewPlaces chooses where to kill: at each of those points the first time, and once more later.
+// TestS11_AStewardKilledBeforeEveryEntry has the states between.
 func crewPlaces(points []string) (where []string) {
 	counts := map[string]int{}
 	var order []string
@@ -67,10 +67,6 @@ func crewPlaces(points []string) (where []string) {
 	for i, p := range order {
 		last := counts[p]
 		switch {
-		case p == "tasks.before" && world.All():
-			for n := 1; n <= last; n += 4 { // as many as fit into the time of CI
-				where = append(where, fmt.Sprintf("%s#%d", p, n))
-			}
 		case last == 1 || strings.HasPrefix(p, "validate.") || strings.Contains(p, ".Validate"): // how often depends on the machine
 			where = append(where, p+"#1")
 		default:
@@ -117,6 +113,32 @@ func (w *machine) underWay() (n int) {
 		}
 	}
 	return n
+}
+
+// TestS11_AStewardKilledBeforeEveryEntry gives the steward one worker after another: each writes one entry of the
+// ledger and dies before the next. So in one run a steward is killed in every state that its ledger has.
+func TestS11_AStewardKilledBeforeEveryEntry(t *testing.T) {
+	world.Slow(t, "it is killed at single entries")
+	t.Parallel()
+	ref := crewRun(t)
+	w := newCrew(t)
+	w.validates = "1m" // else the entries are those of validations
+	spec := w.crewSpec()
+	w.start(engineRole)
+	lives := 0
+	for over := false; !over; lives++ {
+		require.Less(t, lives, 400, "the steward does not get on")
+		n := w.start(workerRole, "PAWL_CRASH=tasks.before#2", fmt.Sprintf("PAWL_CRASH_TRACE=%s/trace%d", w.Dir, lives))
+		over = w.supervise(n, spec)
+		require.True(t, over || n.killed(), "%s must have been killed, not have ended: %s", n.name, n.tail())
+	}
+	require.Equal(t, ref.outcome, w.crewOutcome())
+	require.LessOrEqual(t, len(w.tasksRunTwice()), w.underWay(), "only calls that nobody knew the result of are made again")
+	st, _, head := w.openLedger()
+	entries, err := st.LedgerHistory(t.Context(), head)
+	require.NoError(t, err)
+	t.Logf("%d workers for %d entries", lives, len(entries))
+	require.GreaterOrEqual(t, lives, len(entries), "no worker wrote two of them")
 }
 
 // TestS11_AStewardKilledAgainAndAgain takes the course with processes that die every few side effects.

@@ -1,0 +1,50 @@
+package e2e_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/steward"
+	"pawl/internal/task"
+	"pawl/test/world"
+)
+
+// TestAStewardsHistory keeps the histories of a steward for the replay test of the workflows: tasks of three
+// tiers, one that is approved, one that is cancelled, one that goes in circles, one of higher priority for which
+// another gives way; a worker that is killed; and a steward that goes on in new runs. The tests that kill stewards
+// replay theirs, so that nothing is to be learned from this one but what it keeps.
+func TestAStewardsHistory(t *testing.T) {
+	if !*world.Update {
+		t.Skip("it keeps histories, with -update")
+	}
+	w := pathMachine(t, stewardCourse)
+	w.tasks = append(slices.Clone(crewTasks), `{"id":"urgent","body":"Say that we are closed.","priority":5,"plan":[{"id":"x","kind":"deliver","spec":{"scope":["work/*.md"]}}]}`)
+	spec := w.crewSpec()
+	w.start([]string{"-engine", "-long", "250"})
+	n := w.start(workerRole, "PAWL_CRASH=tasks.before#30")
+	require.False(t, w.supervise(n, spec), "the worker is killed on the way")
+	require.True(t, w.supervise(w.start(workerRole), spec))
+
+	s, err := w.crew()
+	require.NoError(t, err)
+	tiers := map[task.Tier]bool{}
+	for _, task := range s.Tasks {
+		tiers[task.Tier] = true
+	}
+	require.Equal(t, map[task.Tier]bool{task.T0: true, task.T3: true, task.T1: true}, tiers)
+	require.Equal(t, int64(3), s.Indicators.Done)
+	require.Equal(t, steward.Cancelled, s.Find("circle").Outcome)
+	var runs []string
+	for run := w.run(); run != ""; {
+		runs = append(runs, run)
+		run = w.history(run).GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId()
+	}
+	require.Greater(t, len(runs), 2)
+	slices.Reverse(runs)
+	for i, run := range runs {
+		w.keepHistory(t, fmt.Sprintf("steward-%d", i+1), run)
+	}
+}
