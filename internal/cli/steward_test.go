@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -247,6 +248,7 @@ func TestLoopsAndStewardsAreToldApart(t *testing.T) {
 	require.Contains(t, b.stderr.String(), "shop-b-fix is a loop and no steward")
 	require.Equal(t, 2, b.run(nil, "steward", "show", "other"))
 	require.Contains(t, b.stderr.String(), "there is no steward other (ALO_LOOP_NOT_FOUND)")
+	require.Contains(t, b.stderr.String(), "`pawl steward list` lists")
 	require.Empty(t, f.sent)
 	require.Equal(t, 2, b.run(nil, "run", b.file("steward.yaml", "kind: steward\nname: shop\n")))
 	require.Contains(t, b.stderr.String(), "pawl steward up FILE")
@@ -265,7 +267,7 @@ func TestShowOfAStewardSaysWhatWaitsAndHowToAnswer(t *testing.T) {
 	}
 	b = overProject(t, project())
 	require.Equal(t, 0, b.run(nil, "steward", "show", "shop", "a"), b.stderr.String())
-	require.Contains(t, b.stdout.String(), "has to be approved: tier T1")
+	require.Contains(t, b.stdout.String(), "needs an approval: tier T1")
 	require.Contains(t, b.stdout.String(), "no estimate (n = 0)")
 	require.NotContains(t, b.stdout.String(), "shop-b-fix")
 	require.Equal(t, 2, b.run(nil, "steward", "show", "shop", "z"))
@@ -297,6 +299,16 @@ func TestTheInboxHasEverythingThatWaitsOnceTheOldestFirst(t *testing.T) {
 	b = overProject(t, none)
 	require.Equal(t, 0, b.run(nil, "inbox"))
 	require.Contains(t, b.stderr.String(), "nothing waits for you")
+
+	for by, waits := range map[string]string{loop.StewardName("shop"): "nothing waits for you", "ann": ""} {
+		gaveWay := project()
+		gaveWay.state.Gates, gaveWay.child.Steward, gaveWay.child.PausedBy = nil, "shop", by
+		gaveWay.child.Gate = &loop.Gate{ID: "pause-9", Kind: loop.GatePause}
+		b = overProject(t, gaveWay)
+		require.Equal(t, 0, b.run(nil, "inbox"))
+		require.Contains(t, b.stderr.String(), waits, "a loop that its steward has paused waits for no person")
+		require.Equal(t, waits == "", strings.Contains(b.stdout.String(), "pawl continue shop-b-fix"))
+	}
 
 	quiet := project()
 	quiet.silent = true

@@ -93,10 +93,15 @@ func (c *Client) waiting(ctx context.Context, r launch.Row) (all []Waiting, err 
 		return all, nil
 	}
 	s, err := c.Snapshot(ctx, r.Loop)
-	if g := s.State.Gate; err == nil && g != nil && !s.State.Status.Ended() {
+	if g := s.State.Gate; err == nil && g != nil && !s.State.Status.Ended() && !pausedBySteward(s.State) {
 		all = []Waiting{{Loop: r.Loop, Gate: *g, Ways: govern.Ways(r.Loop, *g, s.State.Budget), Source: s.name(), Budget: s.State.Budget}}
 	}
 	return all, err
+}
+
+// pausedBySteward reports whether a loop waits for its steward alone, which lets it go on when it is time.
+func pausedBySteward(s loop.State) bool {
+	return s.Steward != "" && s.Gate.Kind == loop.GatePause && s.PausedBy == loop.StewardName(s.Steward)
 }
 
 // name is the source in data.

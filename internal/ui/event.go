@@ -144,18 +144,15 @@ func describe(e loop.Event) (text, color string, ofNote bool) {
 		return word, yellow, true
 	case loop.GateClosed:
 		if e.Answer != nil {
-			about := ""
-			if e.Task != "" {
-				about = Clean(e.Task) + ": "
-			}
-			return about + "answered: " + Clean(strings.TrimSpace(e.Answer.Message+" "+e.Answer.Choice)) + by(e) + note(e.Note), "", true
+			return ofTask(e) + "answered: " + Clean(strings.TrimSpace(e.Answer.Message+" "+e.Answer.Choice)) + by(e) + note(e.Note), "", true
 		}
 	case loop.AutonomyPaused:
 		return "paused" + reason(e.Reason), yellow, false
 	case loop.AutonomyResumed:
 		return "resumed" + by(e), "", true
 	case loop.MessageReceived:
-		return "message " + Clean(e.Message) + by(e) + note(e.Note), "", true
+		message := strings.TrimSpace("message " + Clean(e.Message) + " " + Clean(e.How))
+		return ofTask(e) + message + by(e) + note(e.Note), "", true
 	case loop.MessageRefused:
 		return "message " + Clean(e.Message) + " refused" + reason(e.Reason), yellow, true
 	case loop.PermissionGranted:
@@ -261,6 +258,14 @@ func by(e loop.Event) string {
 		return ""
 	}
 	return " by " + who
+}
+
+// ofTask names the task of a steward that an event is about.
+func ofTask(e loop.Event) string {
+	if e.Task == "" {
+		return ""
+	}
+	return Clean(e.Task) + ": "
 }
 
 func note(text string) string {

@@ -10,10 +10,7 @@ import (
 
 // supervised says what happened to a steward or one of its tasks; ok is false for any other event.
 func supervised(e loop.Event) (text, color string, ofNote, ok bool) {
-	about := ""
-	if e.Task != "" {
-		about = Clean(e.Task) + ": "
-	}
+	about := ofTask(e)
 	ofNote, ok = true, true
 	switch e.Type {
 	case loop.StewardOpened:
