@@ -199,12 +199,16 @@ func boundBy(out act.Outcome, bound loop.Resource) loop.Resource {
 	return ""
 }
 
-// left is what the budgets leave for an agent call, where its program tells what it spends while
+// left is what the budgets leave for an agent call, where its program or pawl's meter tells what it spends while
 // it works: crossing one of them then ends the call at once (A2).
 func (r *run) left(own spec.Agent) map[loop.Resource]evidence.Decimal {
 	adapter, _ := stream.Lookup(own.Use)
+	told := adapter.Live
+	if row, _ := own.Row(); row.Metering.Meterable() && own.Metered() {
+		told = []loop.Resource{loop.ToolCalls, loop.Tokens, loop.CostUSD}
+	}
 	var left map[loop.Resource]evidence.Decimal
-	for _, resource := range adapter.Live {
+	for _, resource := range told {
 		if remaining := r.State().Budget[resource].Remaining; remaining != nil {
 			if left == nil {
 				left = map[loop.Resource]evidence.Decimal{}

@@ -39,7 +39,11 @@ func TestA2_OnlyWhatTellsWhileItWorksIsGivenItsBudget(t *testing.T) {
 	}
 	require.Nil(t, budget("command", map[string]any{}), "histories of before have none")
 	require.Equal(t, map[loop.Resource]evidence.Decimal{loop.ToolCalls: loop.Count(4), loop.Tokens: loop.Count(1000)}, budget("claude", map[string]any{"command": []string{"claude"}}))
-	delete(limits, "tokens") // for which the others are refused
+	limits["costUSD"] = 1
+	require.Equal(t, map[loop.Resource]evidence.Decimal{loop.ToolCalls: loop.Count(4), loop.Tokens: loop.Count(1000), loop.CostUSD: loop.Count(1)},
+		budget("codex", map[string]any{"command": []string{"codex"}}), "pawl's meter tells")
+	delete(limits, "costUSD")
+	delete(limits, "tokens")
 	require.Equal(t, map[loop.Resource]evidence.Decimal{loop.ToolCalls: loop.Count(4)}, budget("codex", map[string]any{"command": []string{"codex"}}))
 	require.Equal(t, map[loop.Resource]evidence.Decimal{loop.ToolCalls: loop.Count(4)}, budget("command", map[string]any{"roles": map[string]any{"writer": map[string]any{"use": "gemini"}}}), "it goes by the role's own program")
 }
