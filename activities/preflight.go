@@ -155,6 +155,9 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 	if err := out.ready(ctx, ws, s); err != nil {
 		return out, err
 	}
+	if k, err := kind.Of(s.Kind); err == nil && k.Reference && s.Guard.Command == "" {
+		out.Notes = append(out.Notes, "there is no guard: a change that makes the number better is kept, whatever else it breaks")
+	}
 	out.notes(s, d)
 	return out, a.dryRuns(ctx, ws, in, base, &out, tell)
 }

@@ -227,3 +227,19 @@ func TestHintsAreForWhatTheTreesLack(t *testing.T) {
 	assert.Contains(t, r.Hints[0], "submodules")
 	assert.Empty(t, here(map[string]string{"Makefile": "", "a.c": ""}, "", "make").Hints)
 }
+
+// TestAProjectThatIsThereForTestsIsNotWhatTheRepositoryIs: as cJSON has a package.json below its tests.
+func TestAProjectThatIsThereForTestsIsNotWhatTheRepositoryIs(t *testing.T) {
+	files := map[string]string{"a.c": "", "tests/json/package.json": "{}", "tests/json/a.js": "", "tests/json/b.js": ""}
+	r := here(files, "", "cc")
+	assert.Empty(t, r.Project)
+	assert.Equal(t, []string{"c"}, r.Languages)
+	assert.Equal(t, "tests/json", here(files, "tests/json", "node").Project, "unless it is the one that is meant")
+
+	files = map[string]string{"CMakeLists.txt": "", "a.c": "", "web/package.json": "{}", "web/a.js": "", "web/b.js": ""}
+	r = here(files, "", "node")
+	assert.Empty(t, r.Project)
+	assert.Contains(t, r.Test, "ctest")
+	assert.Contains(t, r.Missing[0], "cmake is not on the PATH")
+	assert.Equal(t, "web", here(files, "web", "node").Project)
+}

@@ -18,6 +18,12 @@ const (
 // folder is what a command can name without quotes.
 var folder = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]*$`)
 
+// builds are files that say at a repository's root how C is built. What is made of C needs none of them.
+var builds = []string{"CMakeLists.txt", "meson.build", "configure.ac", "configure"}
+
+// aside is a folder whose projects are there for another's tests, or as examples.
+var aside = regexp.MustCompile(`^(?:.*/)?(?:tests?|testdata|spec|fixtures?|examples?|samples?|docs?)(?:/|$)`)
+
 // project is the folder of the project that a spec is for: the nearest at or above the folder that is
 // meant, or the one with most files where the repository says at its root neither what it is made of nor how
 // it is tested. is is false where it is for the whole repository. made is what its Makefile says.
@@ -28,7 +34,7 @@ func (t tree) project(folder string, made Repository) (dir string, others []stri
 			break
 		}
 	}
-	if !is && (made.Test != "" || size[""] > 0 || len(size) == 0) {
+	if !is && (made.Test != "" || size[""] > 0 || len(size) == 0 || slices.ContainsFunc(builds, func(name string) bool { return t.has[name] })) {
 		return "", nil, false
 	}
 	dirs := slices.SortedFunc(maps.Keys(size), func(a, b string) int { return cmp.Or(size[b]-size[a], strings.Compare(a, b)) })
@@ -65,12 +71,15 @@ func (t tree) within(dir string, others []string) Repository {
 }
 
 // projects counts the files of each folder that has a manifest; "" is the root. A folder below one
-// that has a manifest belongs to it, unless it is the one that is meant or around that.
+// that has a manifest belongs to it, unless it is the one that is meant or around that; what is aside counts only then.
 func (t tree) projects(meant string) map[string]int {
 	size := map[string]int{}
 	for _, name := range t.files {
 		dir := strings.TrimPrefix(path.Dir(name), ".")
 		around := dir != "" && strings.HasPrefix(meant+"/", dir+"/")
+		if aside.MatchString(dir) && !around {
+			continue
+		}
 		if manifest(path.Base(name)) && (around || strings.Count(dir, "/") < deepest) && (dir == "" || folder.MatchString(dir)) {
 			size[dir] = 0
 		}

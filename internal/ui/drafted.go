@@ -33,7 +33,11 @@ func (s Style) Drafted(d Drafted) string {
 	if d.Setup != "" {
 		f.add("setup", Clean(d.Setup))
 	}
-	f.add("tests", cmp.Or(Clean(d.Test), "none found"))
+	if d.Test == "" && d.Kind.Reference {
+		f.add("tests", "none found", s.Dim("without a guard a change that makes the number better is kept, whatever else it breaks"))
+	} else {
+		f.add("tests", cmp.Or(Clean(d.Test), "none found"))
+	}
 	if d.Check != "" {
 		f.add("check", Clean(d.Check))
 	}
