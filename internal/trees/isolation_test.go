@@ -383,6 +383,23 @@ func TestATreeShowsTheTagsOfItsHistoryAndItsOrigin(t *testing.T) {
 	in("fsck", "--strict")
 }
 
+// TestATagThatHasMovedIsShownWhereItIsNow: a repository's "latest" moves with each release, and a later loop has it there.
+func TestATagThatHasMovedIsShownWhereItIsNow(t *testing.T) {
+	user, base := gittest.UserRepo(t, gittest.SomeFiles)
+	b := gittest.BedFor(t, user, base)
+	fetch := func() { require.NoError(t, userrepo.FetchTags(ctx, b.Store, userrepo.At(user), "refs/heads/main")) }
+	for _, tag := range []string{"latest", "gone"} {
+		gittest.Git(t, user, "tag", "-a", "-m", "first", tag)
+	}
+	fetch()
+	gittest.Git(t, user, "commit", "-q", "--allow-empty", "-m", "another release")
+	gittest.Git(t, user, "tag", "-f", "-a", "-m", "second", "latest")
+	gittest.Git(t, user, "tag", "-d", "gone")
+	fetch()
+	require.Equal(t, gittest.Git(t, user, "rev-parse", "main"), b.StoreGit("rev-parse", "latest^{}"))
+	require.Equal(t, base, b.StoreGit("rev-parse", "gone^{}"))
+}
+
 func TestNobodyReachesTheStoreFromATree(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	b.Append(gittest.Entry("", b.Base, map[string]string{"state.json": "secret plans"}))

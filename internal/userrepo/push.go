@@ -54,8 +54,8 @@ func FetchLedger(ctx context.Context, s *store.Store, source Repo, ref string) (
 }
 
 // FetchTags copies those tags of a repository into the store that stand for a commit which the store has of a ref, or
-// of what comes before it. A tag that the store has stays as it is. The ref has been fetched. It waits no longer than a
-// repository may take to say which refs it has.
+// of what comes before it, and those that the store has and that have moved since. A tag that is gone stays. The ref has
+// been fetched. It waits no longer than a repository may take to say which refs it has.
 func FetchTags(ctx context.Context, s *store.Store, source Repo, ref string) error {
 	run, from, err := source.from(s)
 	if err = errors.Join(err, git.CheckRef(ref)); err != nil {
@@ -72,8 +72,43 @@ func FetchTags(ctx context.Context, s *store.Store, source Repo, ref string) err
 	if source.isLocal() {
 		args = append(args, uploadPack())
 	}
-	_, err = run.Run(ctx, append(args, "--", from, "+"+ref+":refs/pawl-tagged")...)
+	moved, err := movedTags(ctx, s, source)
+	if err != nil {
+		return err
+	}
+	args = append(args, "--", from, "+"+ref+":refs/pawl-tagged")
+	for _, tag := range moved {
+		args = append(args, "+"+tag+":"+tag)
+	}
+	_, err = run.Run(ctx, args...)
 	return err
+}
+
+// maxTags bounds how many of the tags that the store has are looked up again: one that has moved is an argument.
+const maxTags = 2000
+
+// movedTags are the tags that the store has and that are others by now: git fetches none of them by itself.
+func movedTags(ctx context.Context, s *store.Store, source Repo) (moved []string, err error) {
+	out, err := s.Git().Command("for-each-ref", "--sort=-creatordate", fmt.Sprintf("--count=%d", maxTags), "--format=%(refname) %(objectname)", "refs/tags").Run(ctx)
+	if err != nil || len(out) == 0 {
+		return nil, err
+	}
+	have := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		name, id, _ := strings.Cut(strings.TrimSpace(line), " ")
+		have[name] = id
+	}
+	there, err := Refs(ctx, s, source, "refs/tags/*")
+	if err != nil {
+		return nil, err
+	}
+	for name, id := range there {
+		if was, is := have[name]; is && was != id {
+			moved = append(moved, name)
+		}
+	}
+	slices.Sort(moved)
+	return moved, nil
 }
 
 // fetchArgs copy commits and nothing else. A shallow clone is common in CI; what fetches from it
