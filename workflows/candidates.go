@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
+	"pawl/internal/evidence"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
@@ -27,6 +29,8 @@ type apart struct {
 	refused   act.Outcome
 	untaken   bool
 	idea      govern.Move
+	held      phase.Phase // which has a breakpoint that it has come to
+	passed    phase.Phase // the last one at which it was held
 }
 
 // aside is a run of its own for a candidate: it has an iteration of its own, and shares everything else with the loop's.
@@ -182,9 +186,11 @@ func (l *improve) atWork(ctx workflow.Context, all []*improve) (rest []*improve,
 // atRest does what candidates have come to rest for.
 func (l *improve) atRest(ctx workflow.Context, all []*improve, refusals *int) error {
 	var why apart
+	held := map[phase.Phase][]*improve{}
 	for _, side := range all {
 		of := *side.apart
-		*side.apart = apart{idea: of.idea}
+		*side.apart = apart{idea: of.idea, passed: of.passed}
+		held[of.held], why.held = append(held[of.held], side), cmp.Or(why.held, of.held)
 		why.untaken = why.untaken || of.untaken
 		why.exhausted = cmp.Or(why.exhausted, of.exhausted)
 		if of.call != nil && (why.call == nil || of.refused.Refused.Until.After(why.refused.Refused.Until)) {
@@ -201,9 +207,33 @@ func (l *improve) atRest(ctx workflow.Context, all []*improve, refusals *int) er
 	}
 	if why.call != nil {
 		*refusals++
-		return l.refused(ctx, why.call, why.refused, refusals)
+		if err := l.refused(ctx, why.call, why.refused, refusals); err != nil {
+			return err
+		}
 	}
-	return nil
+	if why.held == phase.None {
+		return nil
+	}
+	waiting := held[why.held]
+	_, err := l.wait(ctx, loop.Gate{Kind: loop.GateBreakpoint, Summary: fmt.Sprintf("breakpoint at %s (%s)", why.held, evidence.Counted(len(waiting), "candidate"))})
+	for _, side := range waiting {
+		side.apart.passed = why.held
+	}
+	return err
+}
+
+// holdsCandidates is the version from which a breakpoint holds candidates too.
+const holdsCandidates = "breakpoints-hold-candidates"
+
+// holdAt ends what is done for a candidate that has come to a breakpoint, once for each: the loop waits there once all
+// have come to rest.
+func (l *improve) holdAt(ctx workflow.Context, p phase.Phase) error {
+	if l.apart.passed == p || !slices.Contains(l.spec.Breakpoints, string(p)) ||
+		workflow.GetVersion(ctx, holdsCandidates, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return nil
+	}
+	l.apart.held = p
+	return errApart
 }
 
 // make makes a candidate on its desk: an idea where one is asked for, then the change, then a commit of that which no
@@ -212,6 +242,11 @@ func (l *improve) make(ctx workflow.Context) error {
 	c, it := l.candidate, &l.iteration
 	if c.Idea == "" && l.spec.Agent.OffersIdeas() {
 		it.phase = phase.Ideate
+		if l.apart.passed == phase.None {
+			if err := l.holdAt(ctx, it.phase); err != nil {
+				return err
+			}
+		}
 		for m := &l.apart.idea; m.To != phase.Modify; {
 			it.phaseSpent, it.why = 0, m.Reason
 			next, err := l.ideate(ctx, *m)
@@ -224,6 +259,9 @@ func (l *improve) make(ctx workflow.Context) error {
 		}
 		c.Idea = it.idea
 		l.Emit(ctx, loop.Event{Type: loop.CandidateBegun, Idea: c.Idea, Candidate: l.known()})
+	}
+	if err := l.holdAt(ctx, phase.Modify); err != nil {
+		return err
 	}
 	it.phase, it.phaseSpent, it.why, c.Base = phase.Modify, 0, "", l.State().Head
 	m, err := l.modify(ctx, govern.Move{Do: govern.Enter, To: phase.Modify})

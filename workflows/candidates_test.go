@@ -426,3 +426,27 @@ func TestE2_ABudgetThatIsUsedUpLosesNothingThatWasMade(t *testing.T) {
 	require.Equal(t, map[int]string{1: "true", 2: "true", 4: "true"}, m.verdicts(p), "%v", p.course())
 	require.Contains(t, p.final.Reason, "toolCalls")
 }
+
+func TestL4_BreakpointsHoldCandidates(t *testing.T) {
+	m := newTeam(t, map[int]float64{1: 1, 2: 2, 3: 3})
+	for n := range 3 {
+		m.ideas[n+1] = []try{{Idea: fmt.Sprintf("idea %d", n+1)}}
+	}
+	var gates []string
+	steps := map[string]int{}
+	p := play(t, m.world, atOnce(3, 3, map[string]any{"agent": map[string]any{"ideas": true}, "breakpoints": []string{"ideate", "modify"}}), func(env *testsuite.TestWorkflowEnvironment) {
+		for n := 1; n <= 5; n++ {
+			at(t, env, time.Duration(n)*time.Hour, func(s loop.State) {
+				require.Equal(t, loop.GateBreakpoint, s.Gate.Kind)
+				gates = append(gates, s.Gate.Summary)
+				steps[s.Gate.Summary] = len(m.agents)
+				env.SignalWorkflow("continue", nil)
+			})
+		}
+	})
+	require.Nil(t, p.err)
+	require.Equal(t, []string{"breakpoint at ideate (3 candidates)", "breakpoint at modify (3 candidates)", "breakpoint at modify", "breakpoint at modify", "breakpoint at modify"}, gates)
+	require.Equal(t, 0, steps[gates[0]], "no agent is at work before")
+	require.Equal(t, 3, steps[gates[1]], "the ideas are known, and nothing is changed")
+	require.Equal(t, 3, p.final.KeptCount, "%v", p.course())
+}

@@ -440,7 +440,9 @@ type Result struct {
 	Proposal       *Proposal         `json:"proposal"`
 	Usage          Usage             `json:"usage"`
 	Recommendation string            `json:"recommendation"`
-	Claim          *Claim            `json:"claim"`
+	// Candidates are those that no iteration has taken: they were given up.
+	Candidates []Candidate `json:"candidates,omitempty"`
+	Claim      *Claim      `json:"claim"`
 }
 
 // Spending returns the state with what a step under way has spent on its budgets, for people who

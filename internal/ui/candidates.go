@@ -6,10 +6,15 @@ import (
 	"pawl/internal/loop"
 )
 
-// candidates has a line for each change that is made beside others and is not taken yet.
-func candidates(st loop.State) (lines []string) {
-	for _, c := range st.Candidates {
-		line := itoa(c.N) + ": " + madeOf(c)
+// candidates has a line for each change that is made beside others and that no iteration has taken; over says that none
+// will.
+func candidates(all []loop.Candidate, over bool) (lines []string) {
+	for _, c := range all {
+		how := madeOf(c)
+		if over && !c.Made {
+			how = "was not made"
+		}
+		line := itoa(c.N) + ": " + how
 		if what := cmp.Or(c.Description, c.Idea); what != "" {
 			line += ": " + Clean(loop.Clip(what, 100))
 		}

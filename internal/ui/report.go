@@ -47,6 +47,9 @@ func (s Style) measured(status loop.Status, r loop.Result) string {
 		b.WriteString("  " + s.paint(green, Short(k.Commit)) + "  " + Clean(k.Description) + "\n")
 	}
 	b.WriteString("Discarded: " + itoa(r.Discarded) + " iterations")
+	if left := candidates(r.Candidates, true); len(left) > 0 {
+		b.WriteString("\nCandidates that no iteration has taken, and that are given up:\n  " + strings.Join(left, "\n  "))
+	}
 	if status != loop.Failed {
 		b.WriteString("\nRecommendation: " + cmp.Or(r.Recommendation, "–"))
 	}

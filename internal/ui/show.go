@@ -37,7 +37,7 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 	for _, name := range k.Figures {
 		f.add(figures[name].label, figures[name].row(st))
 	}
-	f.add("candidates", candidates(st)...)
+	f.add("candidates", candidates(st.Candidates, st.Status.Ended())...)
 	if st.Plan != nil {
 		f.add("plan", first(st.Plan.Hash, 16)+", fixed once the contract is approved")
 	}

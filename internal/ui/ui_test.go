@@ -313,6 +313,16 @@ func TestP9_TheReportBeginsWithWhatIsClaimed(t *testing.T) {
 	}
 }
 
+func TestTheReportNamesCandidatesThatNoIterationHasTaken(t *testing.T) {
+	left := []loop.Candidate{
+		{N: 4, Made: true, Commit: "3eff7429e6aa", Description: "remove Y", Trial: &loop.Trial{Passed: true, Metric: ref("13")}}, {N: 5, Idea: "cache Z"},
+	}
+	want := "Candidates that no iteration has taken, and that are given up:\n  4: would be kept, 13: remove Y\n  5: was not made: cache Z"
+	require.Contains(t, style.Report(kind.Improve, loop.Halted, loop.Result{Candidates: left}, ui.Delivery{}), want)
+	require.NotContains(t, style.Report(kind.Improve, loop.Halted, loop.Result{}, ui.Delivery{}), "Candidates")
+	require.Contains(t, style.State(kind.Improve, loop.State{Candidates: left}, now), "5: its agent is at work")
+}
+
 func TestTheCourseIsThatOfTheHeadAndNotOfBranches(t *testing.T) {
 	kept := func(metric string) loop.Event {
 		return loop.Event{Type: loop.IterationSucceeded, Metric: ref(metric), Record: &loop.Iteration{Kept: true, Metric: ref(metric)}}
