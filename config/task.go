@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 
+	"pawl/internal/charter"
 	"pawl/internal/fault"
 	"pawl/internal/spec"
 	"pawl/internal/task"
@@ -65,8 +66,11 @@ func LoadTask(path string, in io.Reader) (t task.Task, err error) {
 			doc.values["title"] = m[1]
 		}
 	}
-	found = spec.FillMap(doc.values, &t, found, func() spec.Problems { return t.Check("") })
+	found = spec.FillMap(doc.values, &t, found, func() spec.Problems { return append(t.Check(""), charter.Specs("", t)...) })
 	for i := range found {
+		if key := found[i].Key; strings.HasPrefix(key, "spec.") || strings.HasPrefix(key, "plan[") && strings.Contains(key, "].spec.") {
+			continue // of a loop's spec
+		}
 		found[i].What = strings.Replace(found[i].What, "of a spec", "of a task", 1)
 	}
 	if problems := doc.problems(found); len(problems) > 0 {

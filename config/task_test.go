@@ -37,6 +37,12 @@ func TestS5_WhatIsWrongWithATaskIsSaidWithItsLine(t *testing.T) {
 	require.ErrorContains(t, err, "is given in the front matter")
 	_, err = config.LoadTask(write(t, "t.md", "---\nid: x\n---\n"), nil)
 	require.ErrorContains(t, err, "body: is missing")
+	path = write(t, "t.yaml", "title: t\nspec:\n  kind: deliver\n  scop: [a]\n")
+	_, err = config.LoadTask(path, nil)
+	require.EqualError(t, err, path+":4: spec.scop: is not a key of a spec; want: scope (did you mean it?)")
+	_, err = config.LoadTask(write(t, "t.md", "---\nplan: [{id: x, kind: deliver, spec: {limits: {iterations: none}, repo: {path: /}}}]\n---\nWords.\n"), nil)
+	require.ErrorContains(t, err, `plan[0].spec.limits.iterations: is "none"`)
+	require.ErrorContains(t, err, "plan[0].spec.repo: can't be set here")
 	_, err = config.LoadTask(t.TempDir()+"/none.md", nil)
 	require.ErrorContains(t, err, "there is no file")
 }

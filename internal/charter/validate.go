@@ -270,17 +270,24 @@ func template(k *spec.Checker, key string, t task.Task) {
 	if t.Dedupe != "" {
 		k.Add(key+".dedupe", "is "+spec.Show(t.Dedupe), "none: it is filled in")
 	}
-	for _, p := range t.Check(key) {
+	for _, p := range append(t.Check(key), Specs(key, t)...) {
 		k.Add(p.Key, p.What, p.Want)
 	}
+}
+
+// Specs returns what is wrong with the fragments of specs that a task brings, wherever that stands; in a document
+// of its own the key is "". Whether they make whole specs, its planning says.
+func Specs(key string, t task.Task) spec.Problems {
+	var k spec.Checker
 	if t.Spec != nil {
-		k.Fragment(key+".spec", t.Spec, starters...)
+		k.Fragment(spec.Join(key, "spec"), t.Spec, starters...)
 	}
 	for i, step := range t.Plan {
 		if step.Spec != nil {
-			k.Fragment(fmt.Sprintf("%s.plan[%d].spec", key, i), step.Spec, partial...)
+			k.Fragment(spec.Join(key, fmt.Sprintf("plan[%d].spec", i)), step.Spec, partial...)
 		}
 	}
+	return k.Problems
 }
 
 // check wants of a trigger what tells its sender from others, and of a health check what is tried.

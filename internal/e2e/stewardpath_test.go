@@ -21,6 +21,10 @@ func TestAStewardsHistory(t *testing.T) {
 		t.Skip("it keeps histories, with -update")
 	}
 	w := pathMachine(t, stewardCourse)
+	w.Write("repo/work/today.md", "open\n")
+	w.Git("add", "-A")
+	w.Git("commit", "-qm", "what is on today")
+	w.base = w.Git("rev-parse", "HEAD")
 	w.tasks = append(slices.Clone(crewTasks), `{"id":"urgent","body":"Say that we are closed.","priority":5,"plan":[{"id":"x","kind":"deliver","spec":{"scope":["work/*.md"]}}]}`)
 	spec := w.crewSpec()
 	w.start([]string{"-engine", "-long", "250"})

@@ -125,7 +125,9 @@ func (a Answer) write(w http.ResponseWriter) {
 		w.Header().Set("Allow", http.MethodPost)
 	}
 	w.WriteHeader(a.status)
-	_ = json.NewEncoder(w).Encode(a) // a sender that has gone away is told nothing
+	to := json.NewEncoder(w)
+	to.SetEscapeHTML(false)
+	_ = to.Encode(a) // a sender that has gone away is told nothing
 }
 
 func (e *Endpoint) take(w http.ResponseWriter, r *http.Request) {
