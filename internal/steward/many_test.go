@@ -20,3 +20,34 @@ func TestS2_WhatComesNextIsCheapWithAThousandTasks(t *testing.T) {
 	allocated := testing.AllocsPerRun(5, func() { Next(o.s, o.c, nil) })
 	require.Less(t, allocated, 2000.0, "it looks at each task a few times, and not at each beside each other one")
 }
+
+// TestS5_NoTaskIsForgottenThatIsNotOver hands in one task that waits, and then more that end than a state keeps.
+func TestS5_NoTaskIsForgottenThatIsNotOver(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "waits", Body: "x"}, task.T1)
+	o.settle()
+	for n := range KeepEnded + 5 {
+		o.submit(task.Task{ID: fmt.Sprint("t", n), Body: "x"}, task.T3)
+		o.settle()
+		o.end(fmt.Sprintf("s-t%d-one", n), "completed", "")
+		o.settle()
+	}
+	require.NotNil(t, o.s.Find("waits"))
+	require.Nil(t, o.s.Find("t0"), "the oldest that is over is")
+	require.Len(t, o.s.Tasks, KeepEnded+1)
+	require.Equal(t, KeepEnded+6, o.s.TasksCount)
+	o.submit(task.Task{ID: "t0", Body: "x"}, task.T3)
+	require.Equal(t, KeepEnded+6, o.s.TasksCount, "and is known when it comes again")
+}
+
+// TestS11_AReportThatComesLateChangesNothing has signals of a loop in another order than it sent them.
+func TestS11_AReportThatComesLateChangesNothing(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.settle()
+	o.child(task.ChildEvent{Loop: "s-a-one", Seq: 20, Event: task.IterationEnded, Result: &task.ChildResult{Status: "running", Kept: true}})
+	before := o.s
+	o.child(task.ChildEvent{Loop: "s-a-one", Seq: 12, Event: task.ChildAsks, Gate: &task.ChildGate{ID: "question-1", Kind: "question"}})
+	o.child(task.ChildEvent{Loop: "s-a-one", Seq: 20, Event: task.IterationEnded, Result: &task.ChildResult{Status: "running", Kept: true}})
+	require.Equal(t, before, o.s)
+}
