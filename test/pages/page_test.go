@@ -92,7 +92,7 @@ func TestDocs_EverythingShownIsRunOrGenerated(t *testing.T) {
 		"docs/operating.md:sh": {"TestOperatingPage_EveryAnswerIsTaken", "TestOperatingPage_SeveralHosts"}, "docs/operating.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
 		"docs/deliver.md:sh": {"TestDeliverPage"}, "docs/deliver.md:yaml": {"TestSpecsInTheDocsAreSpecs", "TestDeliverPage"},
 		"docs/deliver.md:mermaid": {"TestL6_DeliverIsDrawnFromItsMachine"}, "docs/phases.md:mermaid": {"TestGeneratedPagesAreInStep"},
-		"docs/agents.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/parallel.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/spec.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
+		"docs/agents.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/parallel.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/backtrack.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/spec.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
 		"docs/steward.md:console": {"TestTheFirstStewardOfTheDocsWorksToTheLetter"}, "docs/steward.md:markdown": {"TestTheFirstStewardOfTheDocsWorksToTheLetter"},
 		"docs/steward.md:mermaid": {"TestS2_TheStewardsPageIsInStep"},
 		"docs/triggers.md:sh":     {"TestThePagesCommandsSendWork"}, "docs/triggers.md:yaml": {"TestThePagesCommandsSendWork"},
