@@ -38,7 +38,7 @@ func newCrew(t *testing.T) *crew {
 	s, err := store.Open(ctx, filepath.Join(t.TempDir(), "store"))
 	require.NoError(t, err)
 	c := &crew{T: t, store: s, book: ledger.OpenSteward(s), state: steward.New("crew")}
-	c.code, err = userrepo.Fetch(ctx, s, user, "main")
+	c.code, err = userrepo.Fetch(ctx, s, userrepo.At(user), "main")
 	require.NoError(t, err)
 	c.append(loop.Event{Type: loop.StewardOpened, Commit: fmt.Sprintf("%x", sha256.Sum256([]byte("{}"))), Opened: &loop.Opened{Kind: "steward", Base: c.code}})
 	return c
