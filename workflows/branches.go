@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
+	"pawl/internal/evidence"
 	"pawl/internal/evidence/sampling"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
@@ -25,7 +26,7 @@ func (l *improve) branches(ctx workflow.Context) error {
 		case govern.Compare:
 			err = l.compare(ctx)
 		case govern.Replace:
-			l.replaceHead(ctx)
+			l.replaceHead(ctx, *l.State().Best)
 		case govern.Return:
 			err = l.returnToHead(ctx, turn.Reason)
 		}
@@ -46,11 +47,10 @@ func (r *run) goOnFrom(ctx workflow.Context, commit string, event loop.Event) er
 	return err
 }
 
-// replaceHead makes the branch what the loop goes on from for good.
-func (l *improve) replaceHead(ctx workflow.Context) {
-	s := l.State()
-	b := *s.Exploring()
-	l.Emit(ctx, loop.Event{Type: loop.BranchKept, Branch: &b, Metric: s.Best, Reason: fmt.Sprintf("%s, and %s was the best", s.Best, b.Best)})
+// replaceHead makes the branch, as it was measured last, what the loop goes on from for good.
+func (l *improve) replaceHead(ctx workflow.Context, metric evidence.Decimal) {
+	b := *l.State().Exploring()
+	l.Emit(ctx, loop.Event{Type: loop.BranchKept, Branch: &b, Metric: &metric, Reason: fmt.Sprintf("%s, and %s was the best", metric, b.Best)})
 }
 
 // returnToHead gives up the branch that is explored, if there is one.
@@ -77,7 +77,7 @@ func (l *improve) compare(ctx workflow.Context) error {
 				Judgement: &loop.Judgement{Passed: j.Do == sampling.Keep, Iteration: l.State().Iteration, Metric: &j.Mean, Samples: &j},
 			})
 			if j.Do == sampling.Keep {
-				l.replaceHead(ctx)
+				l.replaceHead(ctx, j.Mean)
 			}
 			return nil
 		}

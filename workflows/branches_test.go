@@ -139,6 +139,17 @@ func TestP8_ABranchIsComparedByFreshPairs(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, compared[sampling.Branch], sampling.LeastSamples)
 	require.InDelta(t, 120, p.final.Claim.Estimate, 15)
+
+	last := newTeam(t, map[int]float64{1: 5, 2: 1, 3: -.5, 4: -.5, 5: 8})
+	last.sigma = .02
+	q := play(t, last.world, back(1, 5, nil), nil)
+	require.Nil(t, q.err)
+	for _, e := range q.ledger {
+		if e.Type == loop.BranchKept {
+			require.InDelta(t, 23, e.Metric.Float(), 2, "what it was measured at, also where no iteration follows")
+		}
+	}
+	require.InDelta(t, 23, q.final.Best.Float(), 2)
 }
 
 func TestP2_WhatIsKeptElsewhereIsNoWayOut(t *testing.T) {

@@ -144,7 +144,7 @@ func TestP8_APlateauAlwaysEndsSomewhere(t *testing.T) {
 					s = s.Apply(loop.Event{Type: loop.BranchBegun, Branch: &b, Head: "forked"})
 					require.Equal(t, turn.From.Metric, s.Best)
 				case govern.Replace:
-					s = s.Apply(loop.Event{Type: loop.BranchKept})
+					s = s.Apply(loop.Event{Type: loop.BranchKept, Metric: s.Best})
 					require.Positive(t, s.Best.Cmp(head))
 				case govern.Return:
 					s = s.Apply(loop.Event{Type: loop.BranchGivenUp, Head: "back"})

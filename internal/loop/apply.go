@@ -194,6 +194,7 @@ var effects = map[Type]func(*State, Event){
 	},
 	BranchKept: func(s *State, e Event) {
 		s.backtrack(func(b *Backtrack) { b.Branch, b.Since = nil, s.DiscardsInARow })
+		s.Best = e.Metric
 		s.sample((*sampling.Sampler).HeadChanged) // what it was compared by has selected it
 	},
 	BranchGivenUp: func(s *State, e Event) {
