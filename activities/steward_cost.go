@@ -12,19 +12,32 @@ import (
 	"pawl/internal/workspace"
 )
 
-// maxPast bounds how many loops of the past an estimate reads.
+// maxPast bounds how many ledgers of the past an estimate reads, of stewards and of loops.
 const maxPast = 100
 
-// estimate is what like tasks have cost: those of this steward that were done in steps of the same
-// kinds and, for a plan of one step, the loops of that kind in this repository that nobody looked
-// after.
+// estimate is what like tasks have cost: those that this steward, in this life or an earlier one on this host, has
+// had done in steps of the same kinds and, for a plan of one step, the loops of that kind in this repository that
+// nobody looked after.
 func (p *planning) estimate(ctx context.Context, plan task.Plan) (task.Cost, error) {
 	kinds := kindsOf(plan.Steps)
-	var past []task.Usage
-	for _, t := range p.state.Tasks {
-		if t.Outcome == steward.Done && t.Plan != nil && slices.Equal(kindsOf(t.Plan.Steps), kinds) {
-			past = append(past, t.Cost)
+	past, err := p.ws.costs(ctx, p.state, p.in.Ledger, kinds)
+	if err != nil {
+		return task.Cost{}, err
+	}
+	earlier, err := p.ws.closed(ctx, func(r workspace.Record) bool { return r.Steward() && r.Loop == p.in.Steward })
+	if err != nil {
+		return task.Cost{}, err
+	}
+	for _, head := range earlier {
+		s, err := ledger.OpenSteward(p.ws.store).State(ctx, head)
+		if err != nil {
+			continue // it was cleaned away
 		}
+		of, err := p.ws.costs(ctx, s, head, kinds)
+		if err != nil {
+			return task.Cost{}, err
+		}
+		past = append(past, of...)
 	}
 	if len(kinds) == 1 {
 		loops, err := p.ws.past(ctx, kinds[0])
@@ -48,20 +61,54 @@ func kindsOf(steps []task.Step) (kinds []string) {
 	return kinds
 }
 
-// past is what the loops of a kind have cost that this host has had in this repository, and that no
-// steward has started.
-func (ws *loopWorkspace) past(ctx context.Context, kind string) (all []task.Usage, err error) {
+// costs are what the tasks of a steward have cost that were done in steps of those kinds, by its ledger at head. Which
+// steps a task that is over had, its PLAN.md says.
+func (ws *loopWorkspace) costs(ctx context.Context, s steward.State, head string, kinds []string) (all []task.Usage, err error) {
+	done := slices.DeleteFunc(slices.Clone(s.Tasks), func(t steward.Task) bool { return t.Outcome != steward.Done || t.Plan == nil })
+	names := make([]string, len(done))
+	for i, t := range done {
+		names[i] = ledger.TaskPlanFile(t.ID)
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	files, err := ws.store.ReadLedger(ctx, head, names...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the plans of earlier tasks: %w", err)
+	}
+	for i, t := range done {
+		if plan, _, err := task.ParsePlan(files[names[i]]); err == nil && slices.Equal(kindsOf(plan.Steps), kinds) {
+			all = append(all, t.Cost)
+		}
+	}
+	return all, nil
+}
+
+// closed are the heads of the ledgers, in this store, of what has ended on this host, the last one first.
+func (ws *loopWorkspace) closed(ctx context.Context, which func(workspace.Record) bool) (heads []string, err error) {
 	records, err := workspace.List(ws.machine.Home)
 	if err != nil {
 		return nil, fmt.Errorf("listing this host's loops: %w", err)
 	}
-	records = slices.DeleteFunc(records, func(r workspace.Record) bool { return r.Store != ws.Store || !r.Closed || r.Steward() })
+	records = slices.DeleteFunc(records, func(r workspace.Record) bool { return r.Store != ws.Store || !r.Closed || !which(r) })
 	slices.SortFunc(records, func(a, b workspace.Record) int { return b.ClosedAt.Compare(a.ClosedAt) })
 	for _, r := range records[:min(len(records), maxPast)] {
 		head, err := ws.store.Ref(ctx, r.Ledger)
-		if err != nil || head == "" {
-			continue // it had recorded nothing, or somebody has cleaned it away
+		if err == nil && head != "" { // else it had recorded nothing, or somebody has cleaned it away
+			heads = append(heads, head)
 		}
+	}
+	return heads, nil
+}
+
+// past is what the loops of a kind have cost that this host has had in this repository, and that no
+// steward has started.
+func (ws *loopWorkspace) past(ctx context.Context, kind string) (all []task.Usage, err error) {
+	heads, err := ws.closed(ctx, func(r workspace.Record) bool { return !r.Steward() })
+	if err != nil {
+		return nil, err
+	}
+	for _, head := range heads {
 		book := ledger.Open(ws.store)
 		s, err := book.State(ctx, head)
 		if err != nil || s.Kind != kind || s.Status != "completed" {

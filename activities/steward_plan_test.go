@@ -11,8 +11,10 @@ import (
 
 	"pawl/activities"
 	"pawl/internal/act"
+	"pawl/internal/evidence"
 	"pawl/internal/loop"
 	"pawl/internal/sandbox"
+	"pawl/internal/steward"
 	"pawl/internal/task"
 )
 
@@ -325,4 +327,31 @@ func TestFilesThatTwoTasksMayMakeAreNamed(t *testing.T) {
 	}
 	require.Equal(t, []string{"the task other may make the same new files: its scope and docs/** meet"}, s.plan("one", claims).Overlaps)
 	require.Empty(t, s.plan("two", claims).Overlaps, "it makes none, and there are none")
+}
+
+// TestS3_AnEstimateIsWhatThisStewardsLikeTasksHaveCost plans a task after others, in this life of the steward and in
+// the next: what is over has its steps in PLAN.md alone.
+func TestS3_AnEstimateIsWhatThisStewardsLikeTasksHaveCost(t *testing.T) {
+	s := looksAfter(t, nil, planner("", nil))
+	cost := func(usd string) *loop.Usage { return &loop.Usage{CostUSD: evidence.MustDecimal(usd)} }
+	did := func(id, spec, usd string) {
+		s.submit(id, spec)
+		plan := s.plan(id, nil)
+		require.NotNil(t, plan.Plan, plan.Problems)
+		s.record(loop.Event{Type: loop.PlanMade, Task: id, TaskPlan: plan.Plan, Usage: cost(usd)}, loop.Event{Type: loop.TaskEnded, Task: id, Outcome: steward.Done})
+	}
+	improve := `{"kind": "improve", "goal": "better", "scope": ["work/a"]}`
+	did("one", improve, "2")
+	did("two", improve, "4")
+	did("other", `{"kind": "deliver", "goal": "new", "scope": ["work/a"], "test": {"command": "true"}}`, "100")
+	s.submit("three", improve)
+	require.Equal(t, "2", s.plan("three", nil).Estimate.Median.String())
+	require.Equal(t, 2, s.plan("three", nil).Estimate.N)
+
+	s.append(act.RecordTasks{Entry: s.entry(loop.Event{Type: loop.StewardEnded}), Close: true})
+	s.ledger, s.seq = "", 0
+	s.open("second")
+	s.opened()
+	s.submit("four", improve)
+	require.Equal(t, 2, s.plan("four", nil).Estimate.N, "the tasks of an earlier life count")
 }

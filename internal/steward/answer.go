@@ -399,7 +399,8 @@ func (a answering) prioritized(p int) govern.Reply {
 // task give way.
 func (a answering) interrupt() (govern.Reply, error) {
 	if a.task.State == task.Executing && a.task.Interrupted == "" {
-		return govern.Reply{}, fault.New(fault.InvalidMessage, "the task %s is at work already", a.id)
+		return govern.Reply{}, fault.New(fault.InvalidMessage, "the task %s is at work already", a.id).
+			Advise("Nothing is to be done.")
 	}
 	p := a.task.Priority
 	for _, t := range a.at.Tasks {
@@ -472,7 +473,8 @@ func (a answering) setMode() (govern.Reply, error) {
 
 func (a answering) hold() (govern.Reply, error) {
 	if a.task != nil && a.task.State != task.Idle {
-		return govern.Reply{}, fault.New(fault.InvalidMessage, "the task %s has begun: pause it instead", a.id)
+		return govern.Reply{}, fault.New(fault.InvalidMessage, "the task %s has begun: it can be paused, and not held", a.id).
+			Advise(fmt.Sprintf("Pause it: `pawl steward pause %s %s`.", a.at.Steward, a.id))
 	}
 	return govern.Reply{Text: "holding", Events: []loop.Event{a.received()}}, nil
 }
