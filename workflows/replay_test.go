@@ -23,7 +23,7 @@ import (
 // TestHistoriesReplay holds the workflows to the histories of loops that ran on earlier code: a
 // loop that was started then must be able to go on now. They are recorded by
 //
-//	go test ./internal/e2e -run 'Paths|Deliveries|ContinueAsNew' -update
+//	go test ./internal/e2e -run 'Paths|Deliveries|ContinueAsNew|StewardsHistory' -update
 //	go test ./test/temporal -run 'TestALoopGoesOnByItself' -update
 //
 // A change that breaks one needs a workflow.GetVersion; a history is recorded anew under the next
