@@ -121,6 +121,8 @@ func TestS4_AnOpenQuestionNamesTheTierThatAPersonHasSet(t *testing.T) {
 	require.Equal(t, want, o.s.Find("a").WaitingFor.What)
 	require.Equal(t, gate.ID, o.s.Gates[0].ID, "it is the same question, about the same plan")
 	require.Equal(t, gate.Hash, o.s.Gates[0].Hash)
+	o.answer("a", MessageSetTier, Message{Tier: task.T2})
+	require.Equal(t, `T2: the plan of "a" needs an approval: the tier is T2 (set by a person)`, o.s.Gates[0].Summary)
 	require.Zero(t, o.started["s-a-one"])
 	o.answer("a", loop.MessageApprove, Message{Hash: gate.Hash, By: "ann"})
 	o.settle()
