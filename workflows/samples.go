@@ -21,9 +21,14 @@ const failuresInARow = 3
 // evaluate measures once: the head, or a commit that stays on the branch. Each evaluation is a step, so that a worker
 // that dies between two of them loses nothing.
 func (l *improve) evaluate(ctx workflow.Context, at string) (act.Measured, error) {
+	return l.evaluateAs(ctx, "verify", at)
+}
+
+// evaluateAs is evaluate for a step of that name.
+func (l *improve) evaluateAs(ctx workflow.Context, name, at string) (act.Measured, error) {
 	s, it := l.State(), &l.iteration
 	in := l.newVerify()
-	in.At, in.Key.Sample = at, it.evaluations
+	in.At, in.Key.Name, in.Key.Sample = at, name, it.evaluations
 	if c := l.candidate; c != nil && at == "" {
 		in.At, in.Trial = c.Commit, true
 	}
@@ -157,10 +162,11 @@ func (l *improve) judged(ctx workflow.Context, j sampling.Judgement) govern.Move
 	return m
 }
 
-// refresh measures the head that was just kept: the samples that selected it say too much for it, and are gone.
+// refresh measures the head that was just kept: the samples that selected it say too much for it, and are gone. They are of
+// the same commit and still on disk, where a run that goes on from the ledger would find them by the name of their step.
 func (l *improve) refresh(ctx workflow.Context) error {
 	for failures := 0; l.law().RefreshDue(l.State()); {
-		out, err := l.evaluate(ctx, l.State().Head)
+		out, err := l.evaluateAs(ctx, "head", l.State().Head)
 		if err != nil {
 			return err
 		}
