@@ -179,22 +179,36 @@ func size(scope []string) Metric {
 	}
 }
 
-// languages are those that the repository has files of or a manifest for, the main one first.
+// languages are those that the repository has a manifest for, or that need none, the main one first. Without any manifest
+// it is the one that it has most files of, besides.
 func (t tree) languages() []language {
-	count := map[string]int{}
+	weight, most := map[string]int{}, 0
 	for _, name := range t.files {
-		count[path.Ext(name)]++
+		if aside.MatchString(path.Dir(name)) { // of another language than what it is there for, maybe
+			continue
+		}
+		for _, l := range languages {
+			if slices.Contains(l.extensions, path.Ext(name)) {
+				weight[l.name]++
+				most = max(most, weight[l.name])
+				break
+			}
+		}
 	}
-	weight := map[string]int{}
 	var present []language
+	var bare *language
+	known := false
 	for _, l := range languages {
-		for _, ext := range l.extensions {
-			weight[l.name] += count[ext]
-		}
 		manifest := slices.ContainsFunc(l.manifests, func(name string) bool { return t.has[name] })
-		if manifest || weight[l.name] > 0 && len(l.manifests) == 0 {
-			present = append(present, l)
+		switch {
+		case manifest || weight[l.name] > 0 && len(l.manifests) == 0:
+			present, known = append(present, l), known || manifest || weight[l.name] == most
+		case weight[l.name] == most && bare == nil:
+			l.look, bare = l.bare, &l
 		}
+	}
+	if !known && bare != nil && most > 0 {
+		present = append(present, *bare)
 	}
 	slices.SortStableFunc(present, func(a, b language) int { return weight[b.name] - weight[a.name] })
 	return present

@@ -34,6 +34,27 @@ var languages = []language{
 	{"shell", []string{".sh"}, nil, fixed("", "", "")},
 }
 
+// bare is a language in a repository without any manifest. Python and JavaScript run as they are; of the others nothing is
+// known but where the code is.
+func (l language) bare(t tree) Repository {
+	look := map[string]func(tree) Repository{"python": python, "node": node}[l.name]
+	if l.name == "dotnet" && slices.ContainsFunc(t.files, func(name string) bool { return strings.HasSuffix(name, "proj") }) {
+		look = dotnet
+	}
+	if look != nil {
+		return look(t)
+	}
+	t.miss("there is no " + strings.Join(l.manifests, " or ") + ", so nothing here is known to build or test " + l.name)
+	r := Repository{Scope: []string{"**/*.{" + strings.ReplaceAll(strings.Join(l.extensions, ","), ".", "") + "}"}}
+	if len(l.extensions) == 1 {
+		r.Scope = []string{"**/*" + l.extensions[0]}
+	}
+	if l.name == "go" {
+		r.Protect = []string{"**/*_test.go"}
+	}
+	return r
+}
+
 // fixed is a language in which everything has its place.
 func fixed(test, check, scope string, protect ...string) func(tree) Repository {
 	return func(t tree) Repository {

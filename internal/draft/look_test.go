@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -242,4 +243,31 @@ func TestAProjectThatIsThereForTestsIsNotWhatTheRepositoryIs(t *testing.T) {
 	assert.Contains(t, r.Test, "ctest")
 	assert.Contains(t, r.Missing[0], "cmake is not on the PATH")
 	assert.Equal(t, "web", here(files, "web", "node").Project)
+}
+
+// TestCodeWithoutAManifestIsCode: scripts beside a README are no pages.
+func TestCodeWithoutAManifestIsCode(t *testing.T) {
+	for name, c := range map[string]struct {
+		files                map[string]string
+		language, test, miss string
+		scope                []string
+	}{
+		"python": {files: map[string]string{"a.py": "", "test_a.py": "import unittest\n", "run.sh": ""}, language: "python", test: "python3 -m unittest discover", scope: []string{"**/*.py"}},
+		"node":   {files: map[string]string{"a.js": "", "a.test.js": ""}, language: "node", test: "node --test", scope: []string{"**/*.{js,mjs,cjs,jsx,ts,tsx}"}},
+		"go":     {files: map[string]string{"a.go": "", "a_test.go": "func BenchmarkA(b *testing.B) {}"}, language: "go", miss: "there is no go.mod, so nothing here is known to build or test go", scope: []string{"**/*.go"}},
+		"java":   {files: map[string]string{"A.java": "", "B.kt": ""}, language: "java", miss: "there is no pom.xml, so nothing here is known to build or test java", scope: []string{"**/*.{java,kt}"}},
+		"dotnet": {files: map[string]string{"a/a.csproj": "", "a/A.cs": ""}, language: "dotnet", test: "dotnet test", scope: []string{"**"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.files["README.md"] = "Read this. And that."
+			r := here(c.files, "", "python3", "node", "go", "dotnet", "sh")
+			assert.Equal(t, c.language, r.Languages[0])
+			assert.Equal(t, c.test, r.Test)
+			assert.Equal(t, c.scope, r.Scope)
+			assert.NotContains(t, r.Metric.Command, "sentence")
+			assert.Equal(t, c.miss, strings.Join(r.Missing, "; "))
+		})
+	}
+	r := here(map[string]string{"a.py": "", "go.mod": "", "a.go": ""}, "", "go")
+	assert.Equal(t, []string{"go"}, r.Languages, "where a manifest says what the repository is, scripts beside it are not")
 }
