@@ -233,7 +233,9 @@ func (e *exchange) instruct(adapter stream.Adapter, call stream.Call, c *proc.Co
 			return err
 		}
 		e.call.meter = &counted{file: filepath.Join(filepath.Dir(c.Stdout), meterFile)}
-		return e.ws.metered(programs[0], route, e.dir, c, call.Budget)
+		led := programs[0]
+		led.Cost = row.Cost // by the protocol it may not say what it costs
+		return e.ws.metered(led, route, e.dir, c, call.Budget)
 	}
 	return nil
 }

@@ -16,15 +16,24 @@ import (
 // cases are those of test/agents/matrix_test.go, as people read them. Each of its results is in one of them.
 var cases = []struct{ key, says string }{
 	{"version", "version"},
-	{"improve", "a change in the sandbox, in a hostile repository"},
-	{"calls", "tool calls"},
-	{"tokens in", "tokens in, cached ones too"},
-	{"tokens out", "tokens out, thinking too"},
-	{"repository's settings", "hooks, servers, plugins, `.env` of the repository"},
-	{"planted settings", "what its shell writes to its settings"},
+	{"improve", "`Improve`: a change in the sandbox, in a hostile repository, counted by the meter (cached and thinking tokens too)"},
+	{"stream", "the same with three tool calls at once, counted by the program's own stream (`agent.meter: off`)"},
+	{"acp", "the same by `agent.use: acp`, counted by the meter"},
+	{"deliver", "`Deliver`: write, test, fix"},
+	{"tool calls", "an endless loop, `limits.toolCalls`"},
+	{"tokens", "`limits.tokens`"},
+	{"dollars", "`limits.costUSD`"},
+	{"denied", "its model calls the shell, which is not approved"},
+	{"kill", "kill -9 while its shell is at work, with processes that have left their session"},
+	{"limit", "a limit whose end the provider tells"},
 	{"401", "401"},
-	{"limit", "a usage limit that ends in 30 minutes"},
+	{"500", "500 (weekly)"},
+	{"529", "529 (weekly)"},
 	{"cut", "an answer is cut off"},
+	{"hang", "no answer comes (weekly)"},
+	{"drip", "an answer comes for ever (weekly)"},
+	{"repository's settings", "hooks, servers and plugins of the repository, its `.env`"},
+	{"planted settings", "what its shell writes to its settings"},
 }
 
 // TestTheMatrixOfAgentsIsInStep holds the table in docs/agents.md to what the tests with the real programs came to.

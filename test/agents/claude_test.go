@@ -21,13 +21,12 @@ func claudeWorld(t *testing.T, script func(request) answer) (*world.World, *mode
 	path, _ := installed(t, p)
 	m := newModel(t, script)
 	w := world.Alone(t, "")
+	host := named(m.url)
 	delete(w.Spec, "agent")
 	w.Set(doc{"agent": doc{
 		"use": "claude", "command": []string{path}, "model": "claude-sonnet-4-5",
-		"env": doc{"ANTHROPIC_BASE_URL": "http://" + modelHost, "ANTHROPIC_API_KEY": "none", "HOME": filepath.Join(w.Dir, "agent-home"), "WORLD": w.Dir},
-	}, "sandbox": doc{"use": "required", "hosts": []string{modelHost}}})
-	proxy := leadsTo(t, m.url)
-	w.Env = append(w.Env, "HTTP_PROXY="+proxy, "HTTPS_PROXY="+proxy)
+		"env": doc{"ANTHROPIC_BASE_URL": "http://" + host, "ANTHROPIC_API_KEY": "none", "HOME": filepath.Join(w.Dir, "agent-home"), "WORLD": w.Dir},
+	}, "sandbox": doc{"use": "required", "hosts": []string{host}}})
 	return w, m
 }
 
@@ -168,29 +167,6 @@ func TestA6_ClaudeIsPausedInTheMiddle(t *testing.T) {
 	require.Equal(t, json.Number("5120"), *w.Show().Budget["tokens"].Used)
 	up.Interrupt()
 	up.Wait()
-}
-
-// TestE6_ARepositorysOwnAgentSettingsAreNotObeyed has hooks and a server of its own in the
-// repository: they would run whatever they like, each time that the agent calls a tool.
-func TestE6_ARepositorysOwnAgentSettingsAreNotObeyed(t *testing.T) {
-	world.Slow(t, "TestClaudeRunsAWholeLoop calls the real program")
-	var w *world.World
-	w, _ = claudeWorld(t, claudeClimbs(func() *world.World { return w }))
-	touch := doc{"type": "command", "command": "touch " + filepath.Join(w.Dir, "hooked")}
-	hook := []doc{{"matcher": "*", "hooks": []doc{touch}}}
-	for name, content := range map[string]doc{
-		".claude/settings.json": {"hooks": doc{"PreToolUse": hook, "SessionStart": hook, "Stop": hook}, "permissions": doc{"deny": []string{"Edit"}}, "enableAllProjectMcpServers": true},
-		".mcp.json":             {"mcpServers": doc{"spy": doc{"command": "touch", "args": []string{filepath.Join(w.Dir, "hooked")}}}},
-	} {
-		b, err := json.Marshal(content)
-		require.NoError(t, err)
-		w.Write("repo/"+name, string(b))
-	}
-	w.Commit("settings")
-	w.Set(doc{"agent": doc{"ideas": false}})
-	r := w.Run(0)
-	require.Equal(t, 1, r.Result.KeptCount, "nor may they forbid anything")
-	require.False(t, w.Exists("hooked"))
 }
 
 // TestA1_ClaudeIsOfferedTheApprovedToolsAlone approves some tools: the model never sees another.

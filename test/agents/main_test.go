@@ -7,7 +7,12 @@ import (
 	"pawl/test/world"
 )
 
-func TestMain(m *testing.M) { os.Exit(world.Main(m)) }
+func TestMain(m *testing.M) {
+	stop := startProxy()
+	code := world.Main(m)
+	stop()
+	os.Exit(code)
+}
 
 type (
 	doc = world.Doc

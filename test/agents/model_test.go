@@ -10,13 +10,13 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	neturl "net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 )
 
 // model is a model server: it speaks the Messages API on loopback and says what a script says.
@@ -83,24 +83,44 @@ func newModel(t *testing.T, script func(request) answer) *model {
 	return m
 }
 
-// modelHost is what a model is called that agents reach through a proxy.
-const modelHost = "model.example"
+// proxy is one, as companies have it, through which the programs of these tests reach the servers that are named; it knows
+// no other host.
+var proxy struct {
+	url   string
+	hosts sync.Map // of a name, where it is on the loopback
+	names atomic.Int32
+}
 
-// leadsTo is a proxy, as companies have one, that knows one host: modelHost, which is the server at url.
-func leadsTo(t *testing.T, url string) string {
-	at, err := neturl.Parse(url)
-	require.NoError(t, err)
-	forward := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(at) }, ErrorLog: log.New(io.Discard, "", 0)}
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Host == modelHost && r.Method != http.MethodConnect {
+// named gives a server on the loopback a name, by which programs reach it through the proxy.
+func named(url string) (host string) {
+	host = fmt.Sprintf("model%d.example", proxy.names.Add(1))
+	proxy.hosts.Store(host, strings.TrimPrefix(url, "http://"))
+	return host
+}
+
+// startProxy starts the proxy, and has all programs of these tests use it.
+func startProxy() (stop func()) {
+	to := func(host string) string {
+		at, known := proxy.hosts.Load(strings.TrimSuffix(host, ":80"))
+		if !known {
+			return ""
+		}
+		return at.(string)
+	}
+	forward := &httputil.ReverseProxy{FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&neturl.URL{Scheme: "http", Host: to(r.In.URL.Host)})
+	}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		at := to(r.URL.Host)
+		if at != "" && r.Method != http.MethodConnect {
 			forward.ServeHTTP(w, r)
 			return
 		}
-		if r.Method != http.MethodConnect || r.Host != modelHost+":80" {
+		if at = to(r.Host); r.Method != http.MethodConnect || at == "" {
 			http.Error(w, "no such host", http.StatusBadGateway)
 			return
 		}
-		there, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+		there, err := net.Dial("tcp", at)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 			return
@@ -120,8 +140,14 @@ func leadsTo(t *testing.T, url string) string {
 			_, _ = io.Copy(here, there)
 		}()
 	}))
-	t.Cleanup(proxy.Close)
-	return proxy.URL
+	proxy.url = server.URL
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
+		_ = os.Setenv(name, server.URL)
+	}
+	for _, name := range []string{"NO_PROXY", "no_proxy"} {
+		_ = os.Unsetenv(name)
+	}
+	return server.Close
 }
 
 // asked are the requests so far that were no side business of the program's.

@@ -15,6 +15,8 @@ A client's base URL is  http://127.0.0.1:PORT/s/<ID>/<PLAN>[;opt=val...][/v1]
      parallel   3 shell calls in one answer, then climb
      subagent   (claude) Task tool, then climb
   opts:
+     anyway=NAME  plan shell: the first call is of the tool NAME, whether it is offered or not
+     lasts=SECONDS  as reset, from the first request
      file=work/n  cwd=/abs (else guessed from the request)  cmd=<urlencoded>  n=<how many loop calls before text>
      fault=KIND  at=<first main request, 1-based>  times=<how many; default all>  ra=<retry-after s>  reset=<epoch s: until then>
         KIND: e400 e401 e402 e403 e404 e413 e429 e500 e503 e529 cut hang slow drip garbage empty sse-error sub429 quota
@@ -112,6 +114,7 @@ def plan(rq):
         if step == 0: return [shell(T, o.get('cmd') and urllib.parse.unquote(o['cmd']) or 'echo spoiled > work/other; (setsid sleep %s1 >/dev/null 2>&1 &); nohup sleep %s2 >/dev/null 2>&1 & sleep %s3' % (mark, mark, mark), True)]
         return [fin]
     if p == 'shell':
+        if step == 0 and o.get('anyway'): return [('tool', o['anyway'], {'command': urllib.parse.unquote(o['cmd']), 'description': 'work'})]
         if step == 0:
             a = shell(T, urllib.parse.unquote(o.get('cmd', 'echo hi')))
             return [a or ('text', 'no shell tool is offered: ' + ','.join(sorted(T)))]
@@ -216,6 +219,7 @@ class H(BaseHTTPRequestHandler):
             rr = role(rq['text'])
             if rr and (not s['roles'] or s['roles'][-1] != rr): s['roles'].append(rr)
         log({'i': i, 't': time.time(), 'id': sid, 'plan': pl, 'path': path, 'model': rq['model'], 'step': rq['step'], 'side': side, 'nth': nth, 'cwd': rq['cwd'], 'role': rr, 'tools': rq['tools'], 'stream': rq['stream'], 'keys': sorted(b), 'last': (rq['results'] or [''])[-1][-300:], **({'body': b} if os.environ.get('FULL') else {})})
+        if opt.get('lasts'): opt['reset'] = s.setdefault('reset', time.time() + float(opt['lasts']))
         fault = opt.get('fault')
         if fault and not side and nth >= int(opt.get('at', 1)) and nth < int(opt.get('at', 1)) + int(opt.get('times', 10**9)) and not (opt.get('reset') and time.time() > float(opt['reset'])):
             s['faults'] += 1
@@ -317,6 +321,8 @@ class H(BaseHTTPRequestHandler):
             e = {'code': code, 'message': msg, 'status': g}
             if code == 429 and ra: e['details'] = [{'@type': 'type.googleapis.com/google.rpc.RetryInfo', 'retryDelay': ra + 's'}]
         self.js(code, {'type': 'error', 'error': e}, h); return True
+    def drip(self):  # an answer that goes on and on, and never ends
+        for _ in range(3000): self.wfile.write(b': drip\n\n'); self.wfile.flush(); time.sleep(0.3)
     # --- answers ------------------------------------------------------------------------------
     def anthropic(self, rq, path):
         u, i, acts = rq['u'], rq['i'], rq['acts']
@@ -335,7 +341,7 @@ class H(BaseHTTPRequestHandler):
                 self.ev({'type': 'content_block_start', 'index': k, 'content_block': dict(bl, input={})}, 'content_block_start')
                 self.ev({'type': 'content_block_delta', 'index': k, 'delta': {'type': 'input_json_delta', 'partial_json': json.dumps(bl['input'])}}, 'content_block_delta')
             if rq['soft'] == 'cut': return
-            if rq['soft'] == 'drip': time.sleep(900)
+            if rq['soft'] == 'drip': self.drip()
             self.ev({'type': 'content_block_stop', 'index': k}, 'content_block_stop')
         self.ev({'type': 'message_delta', 'delta': {'stop_reason': stop, 'stop_sequence': None}, 'usage': {'output_tokens': out}}, 'message_delta')
         self.ev({'type': 'message_stop'}, 'message_stop')
@@ -358,7 +364,7 @@ class H(BaseHTTPRequestHandler):
             n += 1; self.ev({'type': 'response.output_item.added', 'sequence_number': n, 'output_index': k, 'item': dict(it, status='in_progress')}, 'response.output_item.added')
             if it['type'] == 'message':
                 n += 1; self.ev({'type': 'response.output_text.delta', 'sequence_number': n, 'item_id': it['id'], 'output_index': k, 'content_index': 0, 'delta': it['content'][0]['text']}, 'response.output_text.delta')
-            if rq['soft'] == 'drip': time.sleep(900)
+            if rq['soft'] == 'drip': self.drip()
             n += 1; self.ev({'type': 'response.output_item.done', 'sequence_number': n, 'output_index': k, 'item': it}, 'response.output_item.done')
         self.ev({'type': 'response.completed', 'sequence_number': n + 1, 'response': done}, 'response.completed')
     def chat(self, rq, path):
@@ -372,7 +378,7 @@ class H(BaseHTTPRequestHandler):
         self.sse()
         self.ev(dict(base, choices=[{'index': 0, 'delta': msg, 'finish_reason': None}]))
         if rq['soft'] == 'cut': return
-        if rq['soft'] == 'drip': time.sleep(900)
+        if rq['soft'] == 'drip': self.drip()
         self.ev(dict(base, choices=[{'index': 0, 'delta': {}, 'finish_reason': fin}]))
         self.ev(dict(base, choices=[], usage=usage)); self.ev('[DONE]')
     def gemini(self, rq, path):
@@ -385,7 +391,7 @@ class H(BaseHTTPRequestHandler):
         if not rq['stream']: return self.js(200, r)
         self.sse()
         if rq['soft'] == 'cut': return
-        if rq['soft'] == 'drip': self.ev({'candidates': [{'content': {'role': 'model', 'parts': [{'text': 'rai'}]}, 'index': 0}]}); time.sleep(900)
+        if rq['soft'] == 'drip': self.ev({'candidates': [{'content': {'role': 'model', 'parts': [{'text': 'rai'}]}, 'index': 0}]}); self.drip()
         self.ev(r)
 ThreadingHTTPServer.daemon_threads = True
 server = ThreadingHTTPServer(('127.0.0.1', PORT), H)
