@@ -1,0 +1,117 @@
+package ui_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/evidence"
+	"pawl/internal/evidence/sampling"
+	"pawl/internal/kind"
+	"pawl/internal/loop"
+	"pawl/internal/ui"
+)
+
+func TestP9_TheReportHasTheFormOfTheSource(t *testing.T) {
+	golden(t, "report", style.Report(kind.Improve, loop.Completed, result(), ui.Delivery{}))
+	golden(t, "report-nothing-kept", style.Report(kind.Improve, loop.Completed, loop.Result{Iterations: 2, Discarded: 2, Baseline: ref("84.7"), Best: ref("84.7"), Delta: ref("0.0"), Recommendation: "diminishing returns"}, ui.Delivery{}))
+	many := result()
+	many.KeptCount = 102
+	golden(t, "report-capped", style.Report(kind.Improve, loop.Completed, many, ui.Delivery{}))
+}
+
+func TestTheEndSaysWhereEverythingIs(t *testing.T) {
+	places := ui.Places{
+		Loop: "it's", Repo: "/home/me/my routes", Branch: "pawl/demo-1", Base: "2c9deac54712", Ledger: "refs/pawl-ledger/demo-1",
+		Logs: "/home/me/.local/state/pawl/loops/demo-1/steps", UI: "http://127.0.0.1:8233/namespaces/default/workflows/demo-1",
+	}
+	golden(t, "ended", style.Ended(loop.Completed, result(), places))
+	failed := loop.Result{ExitStatus: "timeout", ErrorCode: "ALO_PHASE_TIMEOUT", Reason: "verify took longer than 30s", Recovery: "Increase the timeout."}
+	golden(t, "ended-failed", style.Ended(loop.Failed, failed, ui.Places{Loop: "demo-1"}))
+}
+
+func TestP9_ALoopThatKeptNothingClaimsNothing(t *testing.T) {
+	c := loop.Claim{Claim: sampling.Exact(evidence.Higher, dec("10"), dec("10")), FalseKeeps: 1.6}
+	require.Contains(t, style.State(kind.Improve, loop.State{Claim: &c}, now), "nothing was kept")
+	require.NotContains(t, style.Report(kind.Improve, loop.Completed, loop.Result{Claim: &c}, ui.Delivery{}), "Claim:")
+}
+
+func TestFurtherMetricsAreDrawnBelow(t *testing.T) {
+	of := func(v string) map[string]evidence.Decimal { return map[string]evidence.Decimal{"size": dec(v)} }
+	baseline := loop.Event{Type: loop.BaselineMeasured, Metric: ref("10"), Metrics: of("100")}
+	c, f := ui.Course{}.Follow(baseline, false), ui.Further{}.Follow(baseline, false)
+	for i, it := range []loop.Iteration{{Kept: true, Metrics: of("90")}, {Metrics: of("200")}, {Kept: true, Metrics: of("80")}} {
+		it.N, it.Metric = i+1, ref("11")
+		c, f = c.Follow(loop.Event{Record: &it}, false), f.Follow(loop.Event{Record: &it}, false)
+	}
+	require.Equal(t, ui.Further{"size": {100, 90, 90, 80}}, f, "what was not kept is no point of it")
+	plots := style.Plots(c, f)
+	require.Len(t, plots, 2)
+	require.Contains(t, plots[1], "size of what is kept, by iteration")
+	require.Len(t, style.Plots(c, nil), 1)
+}
+
+func TestP9_TheReportBeginsWithWhatIsClaimed(t *testing.T) {
+	for i, want := range []string{"Claim: at least +6.1% (estimate +7.9%", "Loop complete: "} {
+		c := claims()[i]
+		text := style.Report(kind.Improve, loop.Completed, loop.Result{Claim: &c}, ui.Delivery{})
+		require.True(t, strings.HasPrefix(text, want), text)
+		shown := style.State(kind.Improve, loop.State{Claim: &c, Noise: "the metric is noisy"}, now)
+		require.Contains(t, shown, c.String())
+		require.Contains(t, shown, "the metric is noisy")
+	}
+}
+
+func TestTheReportNamesCandidatesThatNoIterationHasTaken(t *testing.T) {
+	left := []loop.Candidate{
+		{N: 4, Made: true, Commit: "3eff7429e6aa", Description: "remove Y", Trial: &loop.Trial{Passed: true, Metric: ref("13")}}, {N: 5, Idea: "cache Z"},
+	}
+	want := "Candidates that no iteration has taken, and that are given up:\n  4: would be kept, 13: remove Y\n  5: was not made: cache Z"
+	require.Contains(t, style.Report(kind.Improve, loop.Halted, loop.Result{Candidates: left}, ui.Delivery{}), want)
+	require.NotContains(t, style.Report(kind.Improve, loop.Halted, loop.Result{}, ui.Delivery{}), "Candidates")
+	require.Contains(t, style.State(kind.Improve, loop.State{Candidates: left}, now), "5: its agent is at work")
+}
+
+func TestTheCourseIsThatOfTheHeadAndNotOfBranches(t *testing.T) {
+	kept := func(metric string) loop.Event {
+		return loop.Event{Type: loop.IterationSucceeded, Metric: ref(metric), Record: &loop.Iteration{Kept: true, Metric: ref(metric)}}
+	}
+	compared := loop.Event{Type: loop.BranchCompared, Judgement: &loop.Judgement{Samples: &sampling.Judgement{Reference: *ref("99")}}}
+	var c ui.Course
+	beside := false
+	for _, e := range []loop.Event{
+		{Type: loop.BaselineMeasured, Metric: ref("10")}, kept("15"), kept("16"),
+		{Type: loop.BranchBegun}, kept("12"), {Type: loop.BranchGivenUp},
+		{Type: loop.BranchBegun}, kept("20"), compared, {Type: loop.BranchKept, Metric: ref("20")}, kept("21"),
+	} {
+		beside = ui.Beside(beside, e)
+		c = c.Follow(e, beside)
+	}
+	require.Equal(t, ui.Course{10, 15, 16, 16, 20, 21}, c)
+}
+
+func TestTheCourseIsDrawnAsSteps(t *testing.T) {
+	var c ui.Course
+	c = c.Follow(loop.Event{Type: loop.BaselineMeasured, Metric: ref("34051.6")}, false)
+	for _, it := range iterations() {
+		c = c.Follow(loop.Event{Type: loop.IterationFailed, Record: &it}, false)
+	}
+	require.Equal(t, ui.Course{34051.6, 28356.6, 28356.6, 28356.6, 24056.4}, c)
+	golden(t, "plot", style.Plot(c))
+	require.Empty(t, style.Plot(c[:1]), "one point is no course")
+	require.Empty(t, style.Plot(ui.Course{-1.7e308, 1.7e308}), "too large to draw")
+	require.NotEmpty(t, style.Plot(ui.Course{5, 5, 5}))
+	for _, c := range []ui.Course{{1e19, 1e19}, {9.3e18, 9.4e18}, {-1e19, 1e19}, {1e300, 1e300}, {5e-324, 1e-323}} { // beyond 2^63, and as small
+		require.Contains(t, style.Plot(c), "best metric by iteration", c)
+	}
+	require.NotEmpty(t, style.Plot(make(ui.Course, 1000)))
+}
+
+// claims are of a metric that varies, with a holdout, and of one that does not.
+func claims() []loop.Claim {
+	c := sampling.Claim{Estimate: 7.9, Low: 5.8, High: 10, Bound: 6.1, Pairs: 5, Unit: sampling.Percent}
+	noisy := c
+	noisy.TooNoisy, noisy.Needs, noisy.Low = true, 277, -2
+	return []loop.Claim{{Claim: c, FalseKeeps: .8, Holdout: &noisy}, {Claim: sampling.Exact(evidence.Higher, dec("10"), dec("12"))}}
+}

@@ -1,0 +1,135 @@
+package ui_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/kind"
+	"pawl/internal/launch"
+	"pawl/internal/loop"
+	"pawl/internal/phase"
+	"pawl/internal/spec"
+	"pawl/internal/ui"
+)
+
+func TestAGateSaysExactlyHowToAnswer(t *testing.T) {
+	for name, gate := range gates() {
+		golden(t, "gate-"+name, style.Gate("my loop", gate, running().Budget, now))
+	}
+}
+
+func TestTheStateIsReadable(t *testing.T) {
+	golden(t, "show-running", style.State(kind.Improve, running(), now))
+	waiting := running()
+	g := gates()["question"]
+	waiting.Gate, waiting.Status = &g, loop.Waiting
+	golden(t, "show-waiting", style.State(kind.Improve, waiting, now))
+	ended := running()
+	ended.Status, ended.Reason, ended.ErrorCode = loop.Halted, "Ctrl-C", "ALO_CANCELLED"
+	ended.Proposal = &loop.Proposal{Hash: hash, Files: 1, Insertions: 80, Deletions: 25, State: "open"}
+	golden(t, "show-ended", style.State(kind.Improve, ended, now))
+}
+
+func TestA8_ProgressShowsBudgetsAndFitsItsLine(t *testing.T) {
+	since := now.Add(-3200 * time.Millisecond)
+	wide := ui.Style{Width: 200, Zone: zone}
+	g := gates()["contract"]
+	waiting := running()
+	waiting.Gate = &g
+	starting := loop.State{}
+	golden(t, "progress", strings.Join([]string{
+		wide.Progress(kind.Improve, running(), since, now), wide.Progress(kind.Improve, waiting, since, now), wide.Progress(kind.Improve, starting, since, now),
+	}, "\n"))
+	for width := 20; width < 200; width += 7 {
+		line := ui.Style{Width: width}.Progress(kind.Improve, running(), since, now)
+		require.Less(t, utf8.RuneCountInString(line), width)
+	}
+	colored := ui.Style{Width: 200, Color: true}.Progress(kind.Improve, running(), since, now)
+	require.Equal(t, wide.Progress(kind.Improve, running(), since, now), strings.NewReplacer("\x1b[36m", "", "\x1b[0m", "").Replace(colored))
+}
+
+// TestL_ADeliveryIsShownByPhasesTestsAndReview: what a reader of a Deliver loop sees, from the contract
+// to the report.
+func TestL_ADeliveryIsShownByPhasesTestsAndReview(t *testing.T) {
+	sp := spec.Defaults()
+	sp.Kind, sp.Goal, sp.Scope = "deliver", "# Mend it\n\n- [ ] it joins\n- [ ] it sorts", []string{"**"}
+	sp.Test.Command, sp.Guard.Command = "go test -json ./...", "go vet ./..."
+	sp.Agent.Command = spec.Argv{Shell: "./agent"}
+	sp.Agent.Roles = map[string]spec.Override{"reviewer": {}}
+	c := ui.Contract{Loop: "mend", Kind: kind.Deliver, Repo: "/r", Branch: "pawl/mend", InScope: 2, Spec: sp, Plan: &loop.Plan{Hash: hash, Text: "1. mend Merge\n2. hide\x1b nothing"}, Contract: loop.Contract{Hash: hash, Base: "2c9deac54712", Tools: []string{"*"}}}
+	golden(t, "deliver-contract", style.Contract(c))
+	required := false
+	sp.Test = spec.Test{Required: &required}
+	target := dec("3")
+	sp.Verify.Command, sp.Verify.Target = "sh done.sh", &target
+	c.Spec = sp
+	golden(t, "deliver-contract-without-tests", style.Contract(c))
+
+	var d ui.Delivery
+	var lines []string
+	for _, e := range []loop.Event{
+		{Type: loop.PhaseEntered, Iteration: 1, Phase: phase.Test},
+		{Type: loop.ChangeJudged, Step: "test", Judgement: testRun(false, loop.Tests{Passed: 6, Failed: 1, Failing: []string{"TestA"}})},
+		{Type: loop.PhaseEntered, Iteration: 1, Phase: phase.Fix},
+		{Type: loop.ChangeJudged, Step: "test", Judgement: testRun(true, loop.Tests{Passed: 7, Fixed: []string{"TestA"}, Flaky: []string{"TestD"}})},
+		review("REJECTED", false), review("APPROVED", true),
+	} {
+		d = d.Follow(e)
+		if e.Type == loop.PhaseEntered {
+			lines = append(lines, style.Phase(e))
+		}
+		if line, ofNote := style.Note(e); ofNote {
+			lines = append(lines, line)
+		}
+	}
+	it := loop.Iteration{N: 1, Description: "join what touches", Kept: true, PhaseMs: map[string]int64{"write": 4}, DurationMs: 5000}
+	golden(t, "deliver-live", strings.Join(append(lines, style.Iteration(kind.Deliver, it)), "\n"))
+	r := loop.Result{Iterations: 1, Proposal: &loop.Proposal{Hash: hash, State: "approved"}}
+	failed := loop.Result{Iterations: 2, Recovery: "Raise the limit."}
+	golden(t, "deliver-report", strings.Join([]string{
+		style.Report(kind.Deliver, loop.Completed, r, d), style.Report(kind.Deliver, loop.Failed, failed, ui.Delivery{}),
+		style.Report(kind.Deliver, loop.Failed, failed, ui.Delivery{}.Follow(loop.Event{Type: loop.ChangeJudged, Step: "test", Judgement: testRun(false, loop.Tests{Failed: 1, Failing: []string{"TestA"}})})),
+	}, "\n\n"))
+
+	st := running()
+	st.Kind, st.Phase, st.Baseline, st.Best, st.Iterations = "deliver", phase.Fix, nil, nil, []loop.Iteration{it}
+	st.Course, st.FixAttempts, st.Goal = &loop.Course{}, 2, "# Mend it\n\nall of it"
+	st.LastTest, st.LastGuard, st.Plan = testRun(false, loop.Tests{Passed: 6, Failed: 1, Failing: []string{"TestA"}}), &loop.Judgement{Reason: "guard-fail"}, &loop.Plan{Hash: hash}
+	golden(t, "deliver-show", style.State(kind.Deliver, st, now)+"\n"+ui.Style{Width: 200, Zone: zone}.Progress(kind.Deliver, st, now, now))
+}
+
+func TestIterationsLineUp(t *testing.T) {
+	lines := []string{style.Baseline("34051.6")}
+	for _, it := range iterations() {
+		lines = append(lines, style.Iteration(kind.Improve, it))
+	}
+	golden(t, "iterations", strings.Join(lines, "\n"))
+}
+
+func TestA8_CostTokensAndTimeAreInListShowAndReport(t *testing.T) {
+	u := loop.Usage{ActiveMs: 95000, AgentCalls: 3, ToolCalls: 1, InputTokens: 90000, OutputTokens: 1200, CostUSD: dec("1.25")}
+	const words = "$1.25, 91200 tokens, 3 agent calls, 1 tool call, 1m 35s active"
+	require.Contains(t, style.State(kind.Improve, loop.State{Usage: u}, now), words)
+	require.Contains(t, style.Ended(loop.Completed, loop.Result{Usage: u}, ui.Places{}), words)
+	row := launch.Row{Loop: "a", Status: "running", StartedAt: &now, Usage: &u}
+	list := style.List([]launch.Row{row}, now.Add(90*time.Minute))
+	require.Contains(t, list, "$1.25  91200   1h 30m")
+}
+
+func TestTheListIsATable(t *testing.T) {
+	started, ended := now.Add(-time.Hour), now
+	rows := []launch.Row{
+		{Loop: "demo-1", Status: "waiting", Phase: "baseline", Gate: "contract", StartedAt: &started, Goal: "Make it shorter"},
+		{Loop: "a-much-longer-name", Status: "running", Phase: "verify", Iteration: 12, Best: ref("84.70"), StartedAt: &started, Goal: strings.Repeat("very ", 20) + "long"},
+		{Loop: "old", Status: "completed", Proposal: "open", Phase: "complete", Iteration: 3, Best: ref("1"), StartedAt: &started, EndedAt: &ended, Usage: &loop.Usage{InputTokens: 90000, OutputTokens: 1200, CostUSD: dec("1.25")}},
+	}
+	golden(t, "list", style.List(rows, now))
+	data, err := json.Marshal(rows[1])
+	require.NoError(t, err)
+	require.Contains(t, string(data), `"best":84.70`, "numbers keep their decimals")
+}

@@ -1,0 +1,212 @@
+package workflows_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"pawl/internal/act"
+	"pawl/internal/evidence"
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+	"pawl/internal/outcome"
+	"pawl/internal/wire"
+)
+
+// try is what the scripted agent does in one attempt, and what the judges make of it.
+type try struct {
+	Says       string // the description
+	Idea       string // at ideate
+	Fails      bool   // the agent exits 1
+	GivesUp    string
+	Nothing    bool // no change
+	Tree       string
+	Violations []act.Violation
+	NewFile    bool // it adds a file that needs approval
+	Check      bool // the check fails
+	Metric     string
+	Crash      bool // verify exits 1
+	NoNumber   bool
+	Timeout    bool
+	Blind      bool          // the guard sees no code
+	Guard      bool          // the guard fails
+	Hang       bool          // the agent never ends by itself
+	Exhausted  loop.Resource // a budget was crossed while it worked
+	Failure    string        // it says that it failed, and exits 0
+	Denied     string        // the role may not do it
+}
+
+// asked is a step of whatever kind, as the world is asked for it.
+type asked struct {
+	act.Step
+	Command string
+	AsIs    bool      // of a check
+	Call    *act.Call // of an agent
+	Test    *act.Test
+	Verify  *act.Verify
+	Tests   int // that a guard has to pass
+}
+
+// stepped is what the world says came of it: of the result of each kind, what tests need.
+type stepped struct {
+	ExitCode                   int
+	TimedOut, Interrupted      bool
+	Failure, Log, Digest, Stop string
+	Exhausted                  loop.Resource
+	ElapsedMs                  int64
+	Violates                   bool
+	Metric                     *evidence.Decimal
+	Metrics                    map[string]evidence.Decimal
+	NoNumber                   string
+	Tests                      *loop.Tests
+	Ledger, Denied             string
+	Usage                      loop.Usage
+	Description, Idea, GiveUp  string
+	Regenerate                 bool
+	Plan                       *loop.Plan
+	Opinion                    *act.Opinion
+	Class                      outcome.Class
+	Refused                    *act.Refused
+	Withheld                   []string
+	Passing                    int  // tests in a guard
+	Files                      int  // of a canary
+	Seen                       bool // by one
+}
+
+// as is a step's result as its activity returns it.
+func as[O any](s stepped, err error) (out O, _ error) {
+	if err != nil {
+		return out, err
+	}
+	b, err := json.Marshal(s)
+	if err == nil {
+		err = json.Unmarshal(b, &out)
+	}
+	return out, err
+}
+
+func (w *world) tryOf(script map[int][]try, k act.Key) try {
+	tries := script[k.Iteration]
+	if len(tries) == 0 {
+		return try{Says: fmt.Sprintf("change %d", k.Iteration), Metric: "10", Tree: fmt.Sprintf("t%d", k.Iteration)}
+	}
+	return tries[max(min(k.Attempt, len(tries)), 1)-1] // a candidate's only one is 0
+}
+
+func (w *world) step(_ context.Context, in asked) (stepped, error) {
+	w.mu.Lock()
+	w.commands = append(w.commands, in.Command)
+	w.steps = append(w.steps, fmt.Sprintf("%d.%d %s", in.Key.Iteration, in.Key.Attempt, in.Key.Name))
+	if in.Call != nil {
+		w.agents = append(w.agents, *in.Call)
+		w.budgets = append(w.budgets, in.Call.Budget)
+	}
+	w.mu.Unlock()
+	out := stepped{ElapsedMs: 100, Log: "/log", Digest: "feedface"}
+	if w.slow > 0 && in.Call != nil {
+		took := min(w.slow, time.Duration(in.LimitMs)*time.Millisecond)
+		out.ElapsedMs, out.TimedOut = took.Milliseconds(), took < w.slow
+		if out.TimedOut {
+			out.ExitCode = -1
+		}
+	}
+	if in.Call != nil && len(in.Call.Events) > 0 {
+		told, err := w.append(act.Entry{Ref: in.Ref, Ledger: in.Call.Ledger, Events: in.Call.Events}, act.Appended{})
+		if err != nil {
+			return out, err
+		}
+		out.Ledger, w.unsaid = told.Ledger, in.Call.Ledger
+	}
+	if in.Call != nil && w.state.Status == loop.Running {
+		w.mu.Lock()
+		w.told = append(w.told, fmt.Sprint(w.state.Iteration))
+		w.mu.Unlock()
+	}
+	t := w.tryOf(w.script, in.Key)
+	if in.Key.Iteration == 0 {
+		t = w.baseline
+	}
+	name, contract, _ := strings.Cut(in.Key.Name, "-")
+	if contract != "" { // by an amended command
+		t = w.anew
+	}
+	switch name {
+	case "canary":
+		out.Files, out.Seen = 2, !t.Blind
+	case "ideate":
+		t = w.tryOf(w.ideas, in.Key)
+		out.Idea, out.Usage = t.Idea, loop.Usage{AgentCalls: 1, ToolCalls: 1}
+	case "modify":
+		out.Usage = loop.Usage{AgentCalls: 1, ToolCalls: 1}
+		out.Description, out.GiveUp = t.Says, t.GivesUp
+		if t.Denied != "" {
+			return out, wire.Encode(fault.New(fault.PermissionDenied, "%s", t.Denied).Advise("Grant it."), nil)
+		}
+		if out.Exhausted, out.Failure = t.Exhausted, t.Failure; t.Exhausted != "" {
+			out.Usage = loop.Usage{AgentCalls: 1, ToolCalls: 7, InputTokens: 900, OutputTokens: 101}
+		}
+		if t.Fails {
+			out.ExitCode = 1
+		}
+		if t.Hang && in.Key.Repeat == 0 {
+			<-w.cancelled
+			w.mu.Lock()
+			w.interrupts++
+			w.mu.Unlock()
+			out.Interrupted = true
+		}
+	case "check":
+		if in.AsIs && len(t.Violations) > 0 {
+			return stepped{Violates: true, Failure: "not run, the change violates a policy"}, nil
+		}
+		if t.Check {
+			out.ExitCode = 1
+		}
+	case "verify":
+		switch {
+		case t.Timeout:
+			out.TimedOut, out.ExitCode = true, -1
+		case t.Crash:
+			out.ExitCode = 1
+		case t.NoNumber:
+			out.NoNumber = "nothing"
+		default:
+			d := evidence.MustDecimal(t.Metric)
+			out.Metric = &d
+		}
+	case "guard":
+		if t.Guard {
+			out.ExitCode = 1
+		}
+	}
+	return out, nil
+}
+
+func (w *world) commit(_ context.Context, in act.Commit) (act.Committed, error) {
+	w.count(act.CommitName)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.tryOf(w.script, act.Key{Iteration: in.Iteration, Attempt: in.Attempt})
+	tree := t.Tree
+	if tree == "" {
+		tree = fmt.Sprintf("tree-%d.%d", in.Iteration, in.Attempt)
+	}
+	if t.Nothing {
+		return act.Committed{NoChange: true}, nil
+	}
+	if len(t.Violations) > 0 {
+		return act.Committed{Tree: tree, Violations: t.Violations}, nil
+	}
+	several := evidence.Several(in.Description, evidence.Shape{Areas: 2, Files: 2, Hunks: 2})
+	if in.OneChange && several != "" {
+		return act.Committed{Tree: tree, Several: several}, nil
+	}
+	if t.NewFile && in.AllowNew != theHash {
+		return act.Committed{Tree: tree, NewFiles: []string{"new.go"}, NewFilesHash: theHash}, nil
+	}
+	w.commits++
+	w.head = fmt.Sprintf("commit-%d", w.commits)
+	return act.Committed{Commit: w.head, Tree: tree, Files: []string{"a.go"}, Area: "a.go", Note: several}, nil
+}
