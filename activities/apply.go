@@ -172,10 +172,10 @@ func (ws *loopWorkspace) onto(ctx context.Context, head string) (string, error) 
 		return "", err
 	}
 	if name := cmp.Or(c.Branch, ws.Onto, c.Spec.Repo.Base); name != "" {
-		return strings.TrimPrefix(name, "refs/heads/"), nil
+		return git.BranchName(name), nil
 	}
 	return "", fault.New(fault.PreconditionFailed, "the loop %s did not record which branch it started from", ws.Loop).
-		Advise("Take the change as a patch (`pawl apply --how patch`), or merge " + branchName(ws.Record) + " by hand.")
+		Advise("Take the change as a patch (`pawl apply --how patch`), or merge " + git.BranchName(ws.Branch) + " by hand.")
 }
 
 // land moves the branch to a commit that changes what was approved and nothing else, and returns it.
@@ -221,7 +221,7 @@ func (x *application) commit(ctx context.Context) (string, error) {
 	}
 	if x.in.How == act.Merge {
 		c.Parents = append(c.Parents, x.proposal.Head)
-		c.Message = fmt.Sprintf("Merge branch '%s' into %s", branchName(x.Record), x.branch) + kept(x.state)
+		c.Message = fmt.Sprintf("Merge branch '%s' into %s", git.BranchName(x.Branch), x.branch) + kept(x.state)
 	}
 	return x.store.Make(ctx, c)
 }
@@ -273,14 +273,14 @@ func (x *application) renew(ctx context.Context, tip string) (*loop.Proposal, er
 	var conflict *store.Conflict
 	if errors.As(err, &conflict) {
 		return nil, fault.New(fault.BaseMoved, "%s has moved and does not go together with the proposal: %s", x.branch, conflict.Error()).
-			Advise(fmt.Sprintf("Merge %s by hand, or start the loop again from where %s is now.", branchName(x.Record), x.branch))
+			Advise(fmt.Sprintf("Merge %s by hand, or start the loop again from where %s is now.", git.BranchName(x.Branch), x.branch))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("putting the proposal onto %s: %w", x.branch, err)
 	}
 	head, err := x.store.Make(ctx, store.NewCommit{
 		Tree: tree, Parents: parents, Author: x.author(), Time: x.in.Time,
-		Message: fmt.Sprintf("Merge branch '%s' into %s", x.branch, branchName(x.Record)), Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: x.Loop}},
+		Message: fmt.Sprintf("Merge branch '%s' into %s", x.branch, git.BranchName(x.Branch)), Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: x.Loop}},
 	})
 	if err != nil {
 		return nil, err
@@ -339,7 +339,7 @@ func asFault(err error) error {
 	case errors.As(err, &pre):
 		return fault.New(fault.PreconditionFailed, "%s", pre.What).Advise(pre.Do)
 	case errors.As(err, &elsewhere):
-		return fault.New(fault.BaseMoved, "%s was moved in this very moment", strings.TrimPrefix(elsewhere.Ref, "refs/heads/")).Advise("Apply again: where the base has moved there is a new proposal to look at.")
+		return fault.New(fault.BaseMoved, "%s was moved in this very moment", git.BranchName(elsewhere.Ref)).Advise("Apply again: where the base has moved there is a new proposal to look at.")
 	}
 	return err
 }

@@ -146,7 +146,7 @@ func (a *Activities) open(ctx context.Context, o opening) (*loopWorkspace, strin
 func (ws *loopWorkspace) opened(ctx context.Context, base string) (act.Opened, error) {
 	site, err := ws.site(ctx)
 	return act.Opened{
-		Site: site, Repo: ws.Repo, Branch: branchName(ws.Record), Base: base, Onto: ws.Onto, Stop: ws.loopStop(),
+		Site: site, Repo: ws.Repo, Branch: git.BranchName(ws.Branch), Base: base, Onto: ws.Onto, Stop: ws.loopStop(),
 	}, err
 }
 
@@ -247,7 +247,7 @@ func (ws *loopWorkspace) base(ctx context.Context, source userrepo.Source) (stri
 	if err != nil {
 		return "", precondition(fmt.Errorf("fetching the base from %s: %w", source.Path, err))
 	}
-	ws.tags(ctx, repo, "refs/heads/"+strings.TrimPrefix(source.Branch, "refs/heads/"))
+	ws.tags(ctx, repo, "refs/heads/"+git.BranchName(source.Branch))
 	crash.At("open.fetched")
 	if ws.Remote {
 		if err := userrepo.MayPush(ctx, ws.store, ws.Repo, commit, "refs/heads/pawl/"+ws.Ref); err != nil {

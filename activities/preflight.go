@@ -18,6 +18,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/evidence/sampling"
 	"pawl/internal/fault"
+	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/home"
 	"pawl/internal/kind"
@@ -108,7 +109,7 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 		return out, err
 	}
 	a.workspaces[record.Ref] = ws
-	out.Repo, out.Branch = ws.Repo, branchName(record)
+	out.Repo, out.Branch = ws.Repo, git.BranchName(record.Branch)
 	base, err := ws.base(ctx, source)
 	if err != nil {
 		var f *fault.Error

@@ -9,6 +9,7 @@ import (
 
 	"pawl/internal/crash"
 	"pawl/internal/fault"
+	"pawl/internal/git"
 	"pawl/internal/shell"
 	"pawl/internal/userrepo"
 )
@@ -92,7 +93,7 @@ func (ws *loopWorkspace) known(refused string) bool {
 // notTaken says what the repository did not take, and what to do where the user has moved the loop's branch.
 func (ws *loopWorkspace) notTaken(no *userrepo.Refused) string {
 	text := fmt.Sprintf("%s was refused by %s: %s", no.Ref, ws.Repo, no.Reason)
-	if name := branchName(ws.Record); no.Moved && no.Ref == ws.Branch {
+	if name := git.BranchName(ws.Branch); no.Moved && no.Ref == ws.Branch {
 		text += fmt.Sprintf(". Somebody has moved the branch %s there. The loop continues, and pawl has its work. Rename that branch (git branch -m %s %s-moved), "+
 			"and the next push brings the loop's own", name, shell.Quote(name), shell.Quote(name))
 	}

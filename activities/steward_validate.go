@@ -13,6 +13,7 @@ import (
 	"pawl/internal/crash"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
+	"pawl/internal/git"
 	"pawl/internal/ledger"
 	"pawl/internal/remote"
 	"pawl/internal/spec"
@@ -229,7 +230,7 @@ func (v *validation) child(ctx context.Context, child act.Child, record workspac
 		return err
 	}
 	if at == "" || !ws.descendsFrom(ctx, at, child.Head) {
-		v.found(task.DriftBranch, branchName(record), at, child.Head, "the branch %s in pawl's store lacks what the loop had come to", branchName(record))
+		v.found(task.DriftBranch, git.BranchName(record.Branch), at, child.Head, "the branch %s in pawl's store lacks what the loop had come to", git.BranchName(record.Branch))
 		return nil
 	}
 	repo, err := ws.repository()
@@ -242,7 +243,7 @@ func (v *validation) child(ctx context.Context, child act.Child, record workspac
 		return ctx.Err()
 	}
 	if theirs := there[record.Branch]; err == nil && theirs != "" && !ws.descendsFrom(ctx, at, theirs) {
-		v.found(task.DriftBranch, branchName(record), theirs, at, "the branch %s in %s was moved by somebody else", branchName(record), ws.Repo)
+		v.found(task.DriftBranch, git.BranchName(record.Branch), theirs, at, "the branch %s in %s was moved by somebody else", git.BranchName(record.Branch), ws.Repo)
 	}
 	return nil
 }

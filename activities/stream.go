@@ -156,7 +156,7 @@ func (c *call) run(ctx context.Context, s *proc.Supervisor, command proc.Command
 // poll reads what is new and reports whether the program is to be ended.
 func (c *call) poll() bool {
 	for {
-		n, err := c.readMore(lookAtMost)
+		n, err := c.readMore()
 		if err != nil || n == 0 {
 			break // an output that can't be read now is read at the end
 		}
@@ -193,7 +193,7 @@ func (c *call) busy() bool {
 // finish reads the rest.
 func (c *call) finish() error {
 	for {
-		n, err := c.readMore(lookAtMost)
+		n, err := c.readMore()
 		if err != nil {
 			return fmt.Errorf("reading what the agent said: %w", err)
 		}
@@ -208,7 +208,7 @@ func (c *call) finish() error {
 	return nil
 }
 
-func (c *call) readMore(most int64) (int64, error) {
+func (c *call) readMore() (int64, error) {
 	f, err := os.Open(held.At(c.file))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil // it has not begun
@@ -217,7 +217,7 @@ func (c *call) readMore(most int64) (int64, error) {
 		return 0, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.NewSectionReader(f, c.at, min(most, max(0, streamLimit-c.at))))
+	b, err := io.ReadAll(io.NewSectionReader(f, c.at, min(lookAtMost, max(0, streamLimit-c.at))))
 	if err != nil {
 		return 0, err
 	}

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -105,7 +104,7 @@ func (m *machine) openWorkspace(ctx context.Context, r workspace.Record) (*loopW
 // tree is one of the loop's trees, in a folder of its own.
 func (ws *loopWorkspace) tree(dir string) *tree {
 	admin := workspace.Admin(ws.machine.Home, ws.Ref, filepath.Base(dir))
-	t := trees.At(ws.store, dir, admin, cmp.Or(branchName(ws.Record), ws.Onto))
+	t := trees.At(ws.store, dir, admin, cmp.Or(git.BranchName(ws.Branch), ws.Onto))
 	t.Origin = ws.Origin
 	return &tree{Tree: t}
 }
@@ -157,9 +156,6 @@ func (m *machine) record(id string) (workspace.Record, bool) {
 	r, err := workspace.Read(m.Home, git.RefName(id))
 	return r, err == nil
 }
-
-// branchName is the branch as people name it.
-func branchName(r workspace.Record) string { return strings.TrimPrefix(r.Branch, "refs/heads/") }
 
 func (ws *loopWorkspace) author() git.Identity { return git.Identity{Name: ws.Name, Email: ws.Email} }
 

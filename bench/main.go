@@ -285,7 +285,7 @@ func sameRows(mine, floor string) error {
 
 // history is what one iteration leaves in Temporal.
 func (b *bench) history(p place, iterations int) (events, bytes float64, err error) {
-	err = b.serving(p, func(c client.Client) error {
+	err = b.serving(p, func(c client.Client, _ int) error {
 		d, err := c.DescribeWorkflowExecution(context.Background(), "bench", "")
 		if err != nil {
 			return err
@@ -298,8 +298,8 @@ func (b *bench) history(p place, iterations int) (events, bytes float64, err err
 	return events, bytes, err
 }
 
-// serving runs `pawl up` while do is at work.
-func (b *bench) serving(p place, do func(client.Client) error) error {
+// serving runs `pawl up` while do is at work, with its process ID.
+func (b *bench) serving(p place, do func(c client.Client, pid int) error) error {
 	up := b.pawl(p, "up")
 	if err := up.Start(); err != nil {
 		return err
@@ -310,7 +310,7 @@ func (b *bench) serving(p place, do func(client.Client) error) error {
 		return err
 	}
 	defer c.Close()
-	return do(c)
+	return do(c, up.Process.Pid)
 }
 
 func (b *bench) dial(p place) (client.Client, error) {

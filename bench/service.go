@@ -39,7 +39,7 @@ func (b *bench) steps(n, rounds int) error {
 			return err
 		}
 		var mine, theirs float64
-		if err := b.serving(p, func(c client.Client) (err error) { mine, err = sequence(c, n); return err }); err != nil {
+		if err := b.serving(p, func(c client.Client, _ int) (err error) { mine, err = sequence(c, n); return err }); err != nil {
 			return err
 		}
 		if err := b.devServer(cli, filepath.Join(p.dir, "dev.db"), func(c client.Client) (err error) {
@@ -116,7 +116,7 @@ func sequence(c client.Client, n int) (float64, error) {
 }
 
 // paused starts many loops that stop at their first phase, and looks at what their worker, which is
-// also the engine here, needs for them. Then one of them is let go on.
+// also the engine here, needs for them.
 func (b *bench) paused(n int) error {
 	doc := limits(1)
 	doc["breakpoints"] = []string{"precheck"}
@@ -124,36 +124,27 @@ func (b *bench) paused(n int) error {
 	if err != nil {
 		return err
 	}
-	up := b.pawl(p, "up")
-	if err := up.Start(); err != nil {
-		return err
-	}
-	defer func() { _ = up.Process.Signal(syscall.SIGINT); _ = up.Wait() }()
-	c, err := b.dial(p)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
 	input, err := os.ReadFile(p.spec)
 	if err != nil {
 		return err
 	}
-	started := time.Now()
-	before := resident(up.Process.Pid)
-	for i := range n {
-		out, err := startLoop(c, fmt.Sprintf("bench-%d", i), input)
-		if err != nil {
-			return fmt.Errorf("starting loop %d: %w %s", i, err, out)
+	return b.serving(p, func(c client.Client, pid int) error {
+		started := time.Now()
+		before := resident(pid)
+		for i := range n {
+			if err := startLoop(c, fmt.Sprintf("bench-%d", i), input); err != nil {
+				return fmt.Errorf("starting loop %d: %w", i, err)
+			}
 		}
-	}
-	for i := range n {
-		if err := until(c, fmt.Sprintf("bench-%d", i), func(s loop.State) bool { return s.Status == loop.Paused }); err != nil {
-			return err
+		for i := range n {
+			if err := until(c, fmt.Sprintf("bench-%d", i), func(s loop.State) bool { return s.Status == loop.Paused }); err != nil {
+				return err
+			}
 		}
-	}
-	fmt.Printf("| %d paused loops in one worker, with engine and UI | %.0f MiB more than without (%.0f MiB), started in %.1f s |\n",
-		n, float64(resident(up.Process.Pid)-before)/(1<<20), float64(before)/(1<<20), time.Since(started).Seconds())
-	return nil
+		fmt.Printf("| %d paused loops in one worker, with engine and UI | %.0f MiB more than without (%.0f MiB), started in %.1f s |\n",
+			n, float64(resident(pid)-before)/(1<<20), float64(before)/(1<<20), time.Since(started).Seconds())
+		return nil
+	})
 }
 
 // approval measures from the approval of a contract to the beginning of the next step.
@@ -171,12 +162,12 @@ func (b *bench) approval(rounds int) error {
 		if err := b.rewrite(p, doc); err != nil {
 			return err
 		}
-		err = b.serving(p, func(c client.Client) error {
+		err = b.serving(p, func(c client.Client, _ int) error {
 			input, err := os.ReadFile(p.spec)
 			if err != nil {
 				return err
 			}
-			if _, err := startLoop(c, "bench", input); err != nil {
+			if err := startLoop(c, "bench", input); err != nil {
 				return err
 			}
 			var hash string
@@ -241,9 +232,9 @@ func (b *bench) governance(iterations, rounds int) error {
 	return nil
 }
 
-func startLoop(c client.Client, id string, input []byte) (string, error) {
+func startLoop(c client.Client, id string, input []byte) error {
 	_, err := c.ExecuteWorkflow(context.Background(), client.StartWorkflowOptions{ID: id, TaskQueue: "pawl"}, "Improve", raw(input))
-	return id, err
+	return err
 }
 
 // until waits for a state of a loop.
@@ -321,7 +312,7 @@ func (b *bench) workerStart(rounds int) error {
 // engineOf hands do the address of a service that is there meanwhile: the embedded engine of a
 // home that no worker of ours shares.
 func (b *bench) engineOf(p place, do func(address string) error) error {
-	return b.serving(p, func(client.Client) error {
+	return b.serving(p, func(client.Client, int) error {
 		text, err := os.ReadFile(filepath.Join(p.home, "engine", "engine.json"))
 		if err != nil {
 			return err

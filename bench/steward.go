@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -26,18 +25,14 @@ func (b *bench) steward(n, waiting int) error {
 	if err != nil {
 		return err
 	}
-	up := b.pawl(p, "up")
-	if err := up.Start(); err != nil {
-		return err
-	}
-	defer func() { _ = up.Process.Signal(syscall.SIGINT); _ = up.Wait() }()
-	c, err := b.dial(p)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	s := crew{c: c, ctx: context.Background()}
-	before := resident(up.Process.Pid)
+	return b.serving(p, func(c client.Client, pid int) error {
+		return crew{c: c, ctx: context.Background()}.measure(p, pid, n, waiting)
+	})
+}
+
+// measure does so with the service of the process pid.
+func (s crew) measure(p place, pid, n, waiting int) error {
+	before := resident(pid)
 	doc, err := json.Marshal(map[string]any{
 		"kind": "steward", "name": "crew", "repo": map[string]any{"path": p.repo}, "limits": map[string]any{"queue": 100000, "parallel": 4},
 		"defaults": map[string]any{
@@ -48,7 +43,7 @@ func (b *bench) steward(n, waiting int) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.ExecuteWorkflow(s.ctx, client.StartWorkflowOptions{ID: "crew", TaskQueue: act.TaskQueue}, "Steward", json.RawMessage(doc)); err != nil {
+	if _, err := s.c.ExecuteWorkflow(s.ctx, client.StartWorkflowOptions{ID: "crew", TaskQueue: act.TaskQueue}, "Steward", json.RawMessage(doc)); err != nil {
 		return err
 	}
 
@@ -96,7 +91,7 @@ func (b *bench) steward(n, waiting int) error {
 	}
 	filled := time.Since(started)
 	first, last := median(took[:asked]), median(took[n-asked:])
-	queued := resident(up.Process.Pid)
+	queued := resident(pid)
 	events, bytes, runs, err := s.history()
 	if err != nil {
 		return err
@@ -114,7 +109,7 @@ func (b *bench) steward(n, waiting int) error {
 		return err
 	}
 	fmt.Printf("| %d loops of a steward that wait, beside %d tasks in its queue | %.0f MiB more than before, planned and started in %.1f s |\n",
-		waiting, n-waiting, float64(resident(up.Process.Pid)-queued)/(1<<20), time.Since(started).Seconds())
+		waiting, n-waiting, float64(resident(pid)-queued)/(1<<20), time.Since(started).Seconds())
 	lastAnswer, err := ask("last")
 	if err != nil {
 		return err

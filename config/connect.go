@@ -142,13 +142,13 @@ func Dial(ctx context.Context, t Temporal, identity string, logger *slog.Logger)
 	defer cancel()
 	c, err := client.DialContext(ctx, o)
 	if err != nil {
-		return nil, Unreachable(t, err)
+		return nil, unreachable(t, err)
 	}
 	return c, nil
 }
 
-// Unreachable is the fault of a service that does not answer.
-func Unreachable(t Temporal, err error) error {
+// unreachable is the fault of a service that does not answer.
+func unreachable(t Temporal, err error) error {
 	advice := "Start the engine with `pawl up`."
 	if t.Explicit {
 		advice = "Check TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and temporal.toml, and that the service runs."

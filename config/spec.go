@@ -22,9 +22,9 @@ import (
 	"pawl/internal/spec"
 )
 
-// EnvPrefix begins the variables that override keys of the spec file: PAWL_SPEC_VERIFY_TIMEOUT
+// envPrefix begins the variables that override keys of the spec file: PAWL_SPEC_VERIFY_TIMEOUT
 // overrides verify.timeout. A variable that is empty counts as not set.
-const EnvPrefix = "PAWL_SPEC"
+const envPrefix = "PAWL_SPEC"
 
 // File is a spec file with what overrides it, read once, whatever it is a spec of.
 type File struct {
@@ -35,7 +35,7 @@ type File struct {
 }
 
 // Open reads the spec in a YAML, TOML or JSON file (by extension; anything else is read as
-// YAML), overridden by the environment (EnvPrefix) and that by sets, each "key=value" with a
+// YAML), overridden by the environment (envPrefix) and that by sets, each "key=value" with a
 // dotted key and a value as YAML writes it. An empty value takes a key back to its default. The set
 // "goal=@issue.md" takes the goal from a Markdown file, named from the current folder.
 //
@@ -196,16 +196,16 @@ func override(doc *document, sets []string) {
 	names, short := map[string]string{}, []string{} // variable → key; variables without their prefix
 	for _, key := range slices.Compact(slices.Sorted(slices.Values(append(spec.Keys(), charter.Keys()...)))) {
 		short = append(short, strings.ToUpper(strings.ReplaceAll(key, ".", "_")))
-		name := EnvPrefix + "_" + short[len(short)-1]
+		name := envPrefix + "_" + short[len(short)-1]
 		names[name] = key
 		_ = v.BindEnv(key, name) // fails only without a key
 	}
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
-		if _, known := names[name]; strings.HasPrefix(name, EnvPrefix+"_") && !known {
+		if _, known := names[name]; strings.HasPrefix(name, envPrefix+"_") && !known {
 			want := "a name such as PAWL_SPEC_LIMITS_ITERATIONS"
-			if best := spec.Alike(name[len(EnvPrefix)+1:], short); best != "" {
-				want = EnvPrefix + "_" + best + " (did you mean it?)"
+			if best := spec.Alike(name[len(envPrefix)+1:], short); best != "" {
+				want = envPrefix + "_" + best + " (did you mean it?)"
 			}
 			doc.wrong = append(doc.wrong, spec.Problem{File: "environment", Key: spec.Join("", name), What: "stands for no key of a spec", Want: want})
 		}

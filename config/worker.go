@@ -66,8 +66,8 @@ func DefaultWorker() Worker {
 	return Worker{Activities: 100, Cache: 500, StopTimeout: 20 * time.Second, MoveAfter: 2 * time.Minute, Triggers: DefaultTriggers}
 }
 
-// WorkerEnvPrefix begins the variables of the worker's settings: PAWL_WORKER_AGENTS.
-const WorkerEnvPrefix = "PAWL_WORKER"
+// workerEnvPrefix begins the variables of the worker's settings: PAWL_WORKER_AGENTS.
+const workerEnvPrefix = "PAWL_WORKER"
 
 // WorkerSetting is one of the worker's settings.
 type WorkerSetting struct {
@@ -79,7 +79,7 @@ type WorkerSetting struct {
 
 // Env is the setting's variable.
 func (s WorkerSetting) Env() string {
-	return WorkerEnvPrefix + "_" + strings.ToUpper(strings.ReplaceAll(s.Flag, "-", "_"))
+	return workerEnvPrefix + "_" + strings.ToUpper(strings.ReplaceAll(s.Flag, "-", "_"))
 }
 
 // Default is the setting's default, "" for none.
@@ -180,7 +180,7 @@ func LoadWorker(flags map[string]string) (Worker, error) {
 	}
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
-		if strings.HasPrefix(name, WorkerEnvPrefix+"_") && !known[name] {
+		if strings.HasPrefix(name, workerEnvPrefix+"_") && !known[name] {
 			wrong = append(wrong, name+" stands for no setting of a worker")
 		}
 	}

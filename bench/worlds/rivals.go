@@ -10,9 +10,9 @@ func single(s *session) Outcome {
 	baseline := s.measure(s.base)
 	best := baseline
 	for s.out.Offered < Candidates {
-		level, real := s.candidate()
+		level, improves := s.candidate()
 		y := s.measure(level)
-		s.judged(level, real, y < best)
+		s.judged(level, improves, y < best)
 		best = min(best, y)
 	}
 	return s.end(baseline - best)
@@ -24,11 +24,11 @@ func piAutoresearch(s *session) Outcome {
 	baseline := s.measure(s.base)
 	all, best := []float64{baseline}, baseline
 	for s.out.Offered < Candidates {
-		level, real := s.candidate()
+		level, improves := s.candidate()
 		y := s.measure(level)
 		all = append(all, y)
 		keep := y < best && len(all) >= 3 && baseline-y >= 2*deviation(all)
-		s.judged(level, real, keep)
+		s.judged(level, improves, keep)
 		if keep {
 			best = y
 		}
@@ -54,7 +54,7 @@ func sampled(n int, inTurn bool, keep func(s *session, head, candidate []float64
 		baseline := level(head)
 		reported := baseline
 		for s.out.Offered < Candidates && s.used+cost <= Budget {
-			l, real := s.candidate()
+			l, improves := s.candidate()
 			candidate := make([]float64, 0, n)
 			if inTurn {
 				head = nil
@@ -66,7 +66,7 @@ func sampled(n int, inTurn bool, keep func(s *session, head, candidate []float64
 				candidate = append(candidate, s.measure(l))
 			}
 			better := keep(s, head, candidate)
-			s.judged(l, real, better)
+			s.judged(l, improves, better)
 			if better {
 				head, reported = candidate, reported-level(head)+level(candidate)
 			}

@@ -18,7 +18,7 @@ func Pawl(s *session) Outcome {
 	sampler := sampling.Start(rules, baseline)
 	left := func() bool { return s.used < Budget-2*pairs }
 	for s.out.Offered < Candidates && left() {
-		level, real := s.candidate()
+		level, improves := s.candidate()
 		judgement := sampler.Next(rules)
 		for !judgement.Final() && left() {
 			if judgement.Do == sampling.MeasureReference {
@@ -32,7 +32,7 @@ func Pawl(s *session) Outcome {
 		if !judgement.Final() {
 			break
 		}
-		s.judged(level, real, judgement.Do == sampling.Keep)
+		s.judged(level, improves, judgement.Do == sampling.Keep)
 		if judgement.Do == sampling.Keep {
 			sampler.HeadChanged()
 		}

@@ -27,11 +27,9 @@ func Rules() []Rule {
 
 // Summary is what a rule did in a world, on average over its runs.
 type Summary struct {
-	Runs                int
 	Offered, Real       float64 // candidates, and how many of them really improve
 	Found, False        float64 // kept
 	Claimed, True, Bias float64 // percent, percent, points
-	Error               float64 // standard error of Bias
 	Covered             float64 // share of the claims whose interval has the truth in it, NaN where there are none
 	Used                float64
 	Most                int // evaluations in the most expensive run
@@ -39,7 +37,7 @@ type Summary struct {
 
 // Simulate runs a rule in a world so many times.
 func Simulate(w World, r Rule, runs int) Summary {
-	sum, covered, intervals, squares := Summary{Runs: runs}, 0., 0., 0.
+	sum, covered, intervals := Summary{}, 0., 0.
 	n := float64(runs)
 	for seed := range runs {
 		out := r.run(newSession(w, uint64(seed)))
@@ -51,7 +49,6 @@ func Simulate(w World, r Rule, runs int) Summary {
 		sum.True += out.True / n
 		sum.Used += float64(out.Used) / n
 		sum.Most = max(sum.Most, out.Used)
-		squares += (out.Claimed - out.True) * (out.Claimed - out.True) / n
 		if out.Interval {
 			intervals++
 			if out.Low <= out.True && out.True <= out.High {
@@ -60,7 +57,6 @@ func Simulate(w World, r Rule, runs int) Summary {
 		}
 	}
 	sum.Bias = sum.Claimed - sum.True
-	sum.Error = math.Sqrt(max(0, squares-sum.Bias*sum.Bias) / n)
 	sum.Covered = covered / intervals
 	return sum
 }

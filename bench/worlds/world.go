@@ -101,7 +101,7 @@ func printed(y float64) evidence.Decimal {
 }
 
 // candidate draws the next candidate: the level of its metric, and whether it really improves it.
-func (s *session) candidate() (level float64, real bool) {
+func (s *session) candidate() (level float64, improves bool) {
 	if s.random.Float64() < s.Real {
 		return s.head + math.Log(1-s.Gain), true
 	}
@@ -109,16 +109,16 @@ func (s *session) candidate() (level float64, real bool) {
 }
 
 // judged notes a candidate's verdict.
-func (s *session) judged(level float64, real, keep bool) {
+func (s *session) judged(level float64, improves, keep bool) {
 	s.out.Offered++
-	if real {
+	if improves {
 		s.out.OfferedReal++
 	}
 	if !keep {
 		return
 	}
 	s.head = level
-	if real {
+	if improves {
 		s.out.Found++
 	} else {
 		s.out.False++

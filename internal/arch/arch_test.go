@@ -39,7 +39,6 @@ var pure = []string{
 	"internal/program",
 	"internal/reason",
 	"internal/secret",
-	"internal/secret",
 	"internal/shell",
 	"internal/span",
 	"internal/spec",

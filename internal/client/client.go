@@ -49,7 +49,7 @@ type Proposals interface {
 // How long a question waits for its answer: the short one for a sign that a worker is there, the long
 // one of who follows a loop.
 const (
-	WorkerTimeout = 3 * time.Second
+	workerTimeout = 3 * time.Second
 	QueryTimeout  = 5 * time.Second
 )
 
@@ -91,14 +91,14 @@ func known(info *workflowpb.WorkflowExecutionInfo) string {
 // State asks a loop for its state. An error means that no worker answered.
 func (c *Client) State(ctx context.Context, id string) (loop.State, error) {
 	var s loop.State
-	err := c.query(ctx, WorkerTimeout, id, &s, "state")
+	err := c.query(ctx, workerTimeout, id, &s, "state")
 	return s, err
 }
 
 // Gate asks a loop what it waits for. An error means that no worker answered.
 func (c *Client) Gate(ctx context.Context, id string) (*loop.Gate, error) {
 	var g *loop.Gate
-	err := c.query(ctx, WorkerTimeout, id, &g, "gate")
+	err := c.query(ctx, workerTimeout, id, &g, "gate")
 	return g, err
 }
 

@@ -132,7 +132,7 @@ func (c *Client) row(ctx context.Context, e *workflowpb.WorkflowExecutionInfo, r
 	decode(memo[launch.MemoBranch], &r.Branch)
 	decode(memo[launch.MemoStartedBy], &r.StartedBy)
 	if record != nil {
-		r.Branch = branchName(record.Branch)
+		r.Branch = git.BranchName(record.Branch)
 	}
 	attributes := e.GetSearchAttributes().GetIndexedFields()
 	if attributes[launch.Status] == nil {
@@ -177,7 +177,7 @@ func (c *Client) Kept(ctx context.Context) ([]launch.Row, error) {
 	}
 	var rows []launch.Row
 	for _, record := range records {
-		r := launch.Row{Loop: record.Loop, Repo: record.Repo, Branch: branchName(record.Branch), Status: "unknown", Source: "ledger"}
+		r := launch.Row{Loop: record.Loop, Repo: record.Repo, Branch: git.BranchName(record.Branch), Status: "unknown", Source: "ledger"}
 		c.describe(ctx, &r, record)
 		if !record.Closed {
 			r.Trouble = c.unreadable(ctx, record)
@@ -225,7 +225,7 @@ func fill(r *launch.Row, state loop.State) {
 		return
 	}
 	r.Kind, r.Phase, r.Iteration, r.Best = state.Kind, state.Stage(), state.Iteration, state.HeadBest()
-	r.Repo, r.Branch, r.Goal = state.Repo, branchName(state.Branch), state.Goal
+	r.Repo, r.Branch, r.Goal = state.Repo, git.BranchName(state.Branch), state.Goal
 	r.Usage, r.Proposal = &state.Usage, proposalOf(state)
 	if r.Source == "ledger" || state.Status.Ended() {
 		r.Status = string(state.Status)
@@ -259,6 +259,3 @@ func decode[T string | int | *evidence.Decimal](p *commonpb.Payload, out *T) {
 		_ = json.Unmarshal(p.GetData(), out)
 	}
 }
-
-// branchName is a branch without what all branches begin with.
-func branchName(ref string) string { return strings.TrimPrefix(ref, "refs/heads/") }

@@ -195,7 +195,7 @@ func (c *Client) Record(id string) (workspace.Record, bool) {
 // Contract asks a loop for its contract, with what a person wants to know before approving it.
 func (c *Client) Contract(ctx context.Context, id string) (workflows.ContractView, error) {
 	var v workflows.ContractView
-	err := c.query(ctx, WorkerTimeout, id, &v, "contract")
+	err := c.query(ctx, workerTimeout, id, &v, "contract")
 	if err == nil && v.Contract == nil {
 		err = errors.New("it is not drawn yet")
 	}

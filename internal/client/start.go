@@ -48,7 +48,7 @@ const lastPoll = 70 * time.Second
 
 // Served reports whether a worker takes loops now, as far as the service knows.
 func (c *Client) Served(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, WorkerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, workerTimeout)
 	defer cancel()
 	d, err := c.SDK.DescribeTaskQueue(ctx, act.TaskQueue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {

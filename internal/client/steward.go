@@ -103,21 +103,21 @@ func (t toSteward) to(gates []loop.Gate) steward.Message {
 // Gates asks a steward what waits. An error means that no worker answered.
 func (c *Client) Gates(ctx context.Context, name string) ([]loop.Gate, error) {
 	var v stewarding.GatesView
-	err := c.query(ctx, WorkerTimeout, name, &v, "gates")
+	err := c.query(ctx, workerTimeout, name, &v, "gates")
 	return v.Gates, err
 }
 
 // Task asks a steward for one task; its state does not have them all where there are many.
 func (c *Client) Task(ctx context.Context, name, id string) (*steward.Task, error) {
 	var t *steward.Task
-	err := c.query(ctx, WorkerTimeout, name, &t, "task", id)
+	err := c.query(ctx, workerTimeout, name, &t, "task", id)
 	return t, err
 }
 
 // StewardState asks a steward for its state. An error means that no worker answered.
 func (c *Client) StewardState(ctx context.Context, name string) (steward.State, error) {
 	var s steward.State
-	err := c.query(ctx, WorkerTimeout, name, &s, "state")
+	err := c.query(ctx, workerTimeout, name, &s, "state")
 	return s, err
 }
 
@@ -142,7 +142,7 @@ func (c *Client) Complete(ctx context.Context, name string, s steward.State) (st
 		s.Gates = nil
 		for from, more := 0, true; more; {
 			var v stewarding.GatesView
-			if err := c.query(ctx, WorkerTimeout, name, &v, "gates", from); err != nil {
+			if err := c.query(ctx, workerTimeout, name, &v, "gates", from); err != nil {
 				return s, err
 			}
 			s.Gates = append(s.Gates, v.Gates...)
@@ -153,7 +153,7 @@ func (c *Client) Complete(ctx context.Context, name string, s steward.State) (st
 		s.Tasks = nil
 		for from, more := 0, true; more; {
 			var v stewarding.TasksView
-			if err := c.query(ctx, WorkerTimeout, name, &v, "tasks", from); err != nil {
+			if err := c.query(ctx, workerTimeout, name, &v, "tasks", from); err != nil {
 				return s, err
 			}
 			s.Tasks = append(s.Tasks, v.Tasks...)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 
+	"pawl/internal/git"
 	"pawl/internal/ledger"
 	"pawl/internal/store"
 	"pawl/internal/userrepo"
@@ -88,12 +89,12 @@ func (c *Client) Verify(ctx context.Context, id string, record workspace.Record)
 func (c *Client) branch(ctx context.Context, store *store.Store, record workspace.Record, report ledger.Report, wrong func(string, ...any)) error {
 	at, err := store.Ref(ctx, record.Branch)
 	if err != nil || at == "" {
-		wrong("the branch %s is gone from the store", branchName(record.Branch))
+		wrong("the branch %s is gone from the store", git.BranchName(record.Branch))
 		return err
 	}
 	in, err := store.Contains(ctx, at, report.Code)
 	if err == nil && (!in || report.Ended && at != report.Code) {
-		wrong("the branch %s is at %s, the ledger stands for %s", branchName(record.Branch), at, report.Code)
+		wrong("the branch %s is at %s, the ledger stands for %s", git.BranchName(record.Branch), at, report.Code)
 	}
 	return err
 }
@@ -111,7 +112,7 @@ func (c *Client) known(ctx context.Context, record workspace.Record) (commit str
 	if err != nil || d.GetWorkflowExecutionInfo().GetFirstRunId() != record.FirstRun {
 		return "", false
 	}
-	err = c.query(ctx, WorkerTimeout, record.Loop, &state, "state")
+	err = c.query(ctx, workerTimeout, record.Loop, &state, "state")
 	return state.Ledger, err == nil
 }
 

@@ -23,7 +23,6 @@ type server struct {
 	stage    *stage
 	endpoint Endpoint
 	replaced string // the database that was moved aside, "" for none
-	amended  string // what was taken out of it since it could not be read, "" for nothing
 	// started is closed when the server's Start has returned, which is after the frontend serves.
 	started  chan struct{}
 	startErr error

@@ -90,7 +90,7 @@ func start(ctx context.Context, o Options, lock *os.File, takeover bool) (*serve
 	if err != nil {
 		return nil, err
 	}
-	s.replaced, s.amended = ready.replaced, ready.amended
+	s.replaced = ready.replaced
 	if err := s.refresh(ctx, ready.goingOn); err != nil {
 		o.Logger.Warn("The tasks of the loops that go on could not all be made again", "error", err)
 	}

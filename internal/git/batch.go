@@ -56,8 +56,8 @@ func hungUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed)
 }
 
-// Get reads one object. name is anything that git resolves, in one line; max < 0 is no limit.
-func (b *Batch) Get(name string, max int) (id, kind string, content []byte, err error) {
+// Get reads one object. name is anything that git resolves, in one line; most < 0 is no limit.
+func (b *Batch) Get(name string, most int) (id, kind string, content []byte, err error) {
 	if strings.ContainsAny(name, "\n\x00") {
 		return "", "", nil, fmt.Errorf("git: %s is no name of an object", Quote(name))
 	}
@@ -79,7 +79,7 @@ func (b *Batch) Get(name string, max int) (id, kind string, content []byte, err 
 	if err != nil {
 		return "", "", nil, err
 	}
-	if max >= 0 && size > max {
+	if most >= 0 && size > most {
 		return f[0], f[1], nil, fmt.Errorf("%s: %d bytes: %w", Quote(name), size, ErrTooLarge)
 	}
 	content = make([]byte, size+1) // and the line feed after it

@@ -27,14 +27,14 @@ type FileChange struct {
 
 // Modes of tree entries that are no regular files (100644, 100755).
 const (
-	ModeLink    = "120000"
+	modeLink    = "120000"
 	ModeGitlink = "160000" // a submodule
-	ModeNone    = "000000"
+	modeNone    = "000000"
 )
 
 // HasContent reports whether the change leaves a regular file.
 func (c FileChange) HasContent() bool {
-	return c.NewMode != ModeLink && c.NewMode != ModeGitlink && c.NewMode != ModeNone
+	return c.NewMode != modeLink && c.NewMode != ModeGitlink && c.NewMode != modeNone
 }
 
 // DiffFormat makes diff-tree and diff-index print what ParseChanges reads.
@@ -109,7 +109,7 @@ func Fields(out []byte) []string {
 func (r Runner) ReadTargets(ctx context.Context, files []FileChange) error {
 	var links []*FileChange
 	for i := range files {
-		if files[i].NewMode == ModeLink {
+		if files[i].NewMode == modeLink {
 			links = append(links, &files[i])
 		}
 	}

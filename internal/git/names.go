@@ -48,6 +48,9 @@ func RefName(loop string) string {
 	return name
 }
 
+// BranchName is a branch as people name it: without what the refs of all branches begin with.
+func BranchName(ref string) string { return strings.TrimPrefix(ref, "refs/heads/") }
+
 const (
 	maxComponent = 200
 	notInRefs    = ` ~^:?*[\`

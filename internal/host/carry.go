@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"go.temporal.io/api/serviceerror"
 	sdk "go.temporal.io/sdk/client"
@@ -13,6 +12,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/charter"
 	"pawl/internal/client"
+	"pawl/internal/git"
 	"pawl/internal/kind"
 	"pawl/internal/launch"
 	"pawl/internal/ledger"
@@ -69,6 +69,6 @@ func optionsOf(r workspace.Record, facts ledger.Facts) (sdk.StartWorkflowOptions
 		return sdk.StartWorkflowOptions{}, fmt.Errorf("reading the contract: %w", err)
 	}
 	options := client.StartOptions(r.Loop, s)
-	options.Memo[launch.MemoBranch] = strings.TrimPrefix(r.Branch, "refs/heads/")
+	options.Memo[launch.MemoBranch] = git.BranchName(r.Branch)
 	return options, nil
 }

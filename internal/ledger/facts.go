@@ -36,7 +36,7 @@ func (f Facts) Steward() bool { return f.Kind == kind.Steward.Name }
 
 // About reads the facts at head.
 func About(ctx context.Context, s *store.Store, head string) (Facts, error) {
-	is, err := IsSteward(ctx, s, head)
+	is, err := isSteward(ctx, s, head)
 	if err != nil {
 		return Facts{}, fmt.Errorf("reading the ledger: %w", err)
 	}

@@ -22,8 +22,8 @@ const (
 	PlanFile      = "plan.md"
 )
 
-// Files are all that an entry of a loop can have.
-var Files = []string{StateFile, EventsFile, IterationFile, ContractFile, ResultsFile, PlanFile}
+// loopFiles are all that an entry of a loop can have.
+var loopFiles = []string{StateFile, EventsFile, IterationFile, ContractFile, ResultsFile, PlanFile}
 
 // Contract is what the ledger's contract file holds.
 type Contract = govern.Contract

@@ -55,9 +55,9 @@ func OpenSteward(store *store.Store) *Steward {
 	return &Steward{&Book[steward.State]{store: store, begin: steward.New, check: check, form: byTask{}}}
 }
 
-// IsSteward reports whether the ledger at head is a steward's. It believes the file that stewards
+// isSteward reports whether the ledger at head is a steward's. It believes the file that stewards
 // alone have; Verify proves it.
-func IsSteward(ctx context.Context, s *store.Store, head string) (bool, error) {
+func isSteward(ctx context.Context, s *store.Store, head string) (bool, error) {
 	files, err := s.ReadLedger(ctx, head, CharterFile)
 	return files[CharterFile] != nil, err
 }
@@ -176,7 +176,7 @@ func (l *Steward) Verify(ctx context.Context, head string) (Report, error) {
 
 // Verify proves the ledger at head by the rules of its kind.
 func Verify(ctx context.Context, s *store.Store, head string) (Report, error) {
-	is, err := IsSteward(ctx, s, head)
+	is, err := isSteward(ctx, s, head)
 	if err == nil && is {
 		return OpenSteward(s).Verify(ctx, head)
 	}

@@ -18,7 +18,6 @@ import (
 
 // Report is what Verify found.
 type Report struct {
-	Head    string // of the ledger
 	Entries int
 	Events  int
 	Rows    int    // of a loop's results
@@ -54,7 +53,7 @@ type chapter[S any] struct {
 // stands for is the state's. What else its kind keeps, check looks at. That head is the right one, only others can say: the workflow, and the copy
 // in the user's repository.
 func (b *Book[S]) verify(ctx context.Context, head string, check func(*Report, chapter[S])) (Report, error) {
-	r := Report{Head: head}
+	var r Report
 	var before S
 	err := b.store.Chain(ctx, head, func(e store.ChainLink) error {
 		r.Entries, r.Commits, r.Code = e.N, append(r.Commits, e.Commit), e.Code
@@ -121,7 +120,7 @@ type verification struct {
 
 func (v *verification) entry(r *Report, e chapter[loop.State]) {
 	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
-		if !slices.Contains(Files, name) {
+		if !slices.Contains(loopFiles, name) {
 			e.wrong("%s is no file of a ledger", git.Quote(name))
 		}
 	}

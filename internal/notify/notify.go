@@ -47,11 +47,11 @@ func Send(ctx context.Context, to string, n act.Notice, env []string, dir string
 	case to == spec.Desktop:
 		return desktop(ctx, n)
 	}
-	return Run(ctx, []string{"/bin/sh", "-c", to}, append(env, Environment(n)...), dir, body)
+	return Run(ctx, []string{"/bin/sh", "-c", to}, append(env, environment(n)...), dir, body)
 }
 
-// Environment is what a command finds in its environment beside the JSON on its stdin.
-func Environment(n act.Notice) []string {
+// environment is what a command finds in its environment beside the JSON on its stdin.
+func environment(n act.Notice) []string {
 	env := []string{
 		"PAWL_LOOP=" + n.Loop, "PAWL_KIND=" + n.Kind, "PAWL_EVENT=" + string(n.Event), "PAWL_STATUS=" + string(n.Status), "PAWL_REASON=" + plain(n.Reason),
 	}
@@ -105,15 +105,15 @@ func desktop(ctx context.Context, n act.Notice) error {
 	if !known {
 		return &Final{"this host's desktop is not known"}
 	}
-	command := argv(Title(n), plain(Text(n)))
+	command := argv(title(n), plain(text(n)))
 	if _, err := exec.LookPath(command[0]); err != nil {
 		return &Final{"this host has no " + command[0]}
 	}
 	return Run(ctx, command, os.Environ(), "", nil) // the session's bus is in the environment
 }
 
-// Title is a notice in a few words.
-func Title(n act.Notice) string {
+// title is a notice in a few words.
+func title(n act.Notice) string {
 	switch n.Event {
 	case loop.GateOpened:
 		return "pawl: " + n.Loop + " waits for you"
@@ -123,8 +123,8 @@ func Title(n act.Notice) string {
 	return "pawl: " + n.Loop + " " + string(n.Status)
 }
 
-// Text is what there is to say, in a line or two.
-func Text(n act.Notice) string {
+// text is what there is to say, in a line or two.
+func text(n act.Notice) string {
 	if n.Gate == nil {
 		return n.Reason
 	}

@@ -46,11 +46,8 @@ type submission struct {
 // What a person changes in Temporal stays as long as the charter does not change.
 const memo = "pawl"
 
-// Source is what the tasks of a schedule say of where they come from.
-func Source(name string) string { return task.Scheduled + name }
-
-// ID is a schedule's ID in Temporal.
-func ID(steward, name string) string { return steward + "/" + name }
+// idOf is a schedule's ID in Temporal.
+func idOf(steward, name string) string { return steward + "/" + name }
 
 // Ensure makes Temporal have exactly the schedules of c: it makes those that are missing, updates those
 // that c has changed, and deletes those that c no longer names. It changes nothing where nothing is to be
@@ -58,7 +55,7 @@ func ID(steward, name string) string { return steward + "/" + name }
 func Ensure(ctx context.Context, schedules sdk.ScheduleClient, c charter.Charter) error {
 	wanted := map[string]bool{}
 	for _, s := range c.Schedules {
-		wanted[ID(c.Name, s.Name)] = true
+		wanted[idOf(c.Name, s.Name)] = true
 		if err := ensure(ctx, schedules, c.Name, s); err != nil {
 			return fmt.Errorf("the schedule %s: %w", s.Name, err)
 		}
@@ -85,7 +82,7 @@ func Remove(ctx context.Context, schedules sdk.ScheduleClient, c charter.Charter
 		return err
 	}
 	for _, s := range c.Schedules {
-		ids = append(ids, ID(c.Name, s.Name))
+		ids = append(ids, idOf(c.Name, s.Name))
 	}
 	for _, id := range ids {
 		if err := remove(ctx, schedules, id); err != nil {
@@ -108,7 +105,7 @@ type Slots struct {
 func Missed(ctx context.Context, schedules sdk.ScheduleClient, c charter.Charter) (map[string]Slots, error) {
 	out := map[string]Slots{}
 	for _, s := range c.Schedules {
-		d, err := schedules.GetHandle(ctx, ID(c.Name, s.Name)).Describe(ctx)
+		d, err := schedules.GetHandle(ctx, idOf(c.Name, s.Name)).Describe(ctx)
 		if gone(err) {
 			continue
 		}
@@ -132,7 +129,7 @@ func ensure(ctx context.Context, schedules sdk.ScheduleClient, steward string, s
 	if err != nil {
 		return err
 	}
-	id := ID(steward, s.Name)
+	id := idOf(steward, s.Name)
 	wanted := when(s)
 	action := does(steward, s, digest)
 	_, err = schedules.Create(ctx, sdk.ScheduleOptions{
@@ -177,13 +174,13 @@ func catchUp(s charter.Schedule) time.Duration {
 
 func does(steward string, s charter.Schedule, digest string) *sdk.ScheduleWorkflowAction {
 	t := s.Task
-	t.Source = Source(s.Name)
+	t.Source = task.Scheduled + s.Name
 	if t.Body == "" && t.Spec == nil && len(t.Plan) == 0 { // a title says enough in a charter, and too little to a steward
 		t.Body = t.Title
 	}
 	in := submission{steward, t, t.Source, task.Trigger{Name: s.Name, From: "schedule"}}
 	return &sdk.ScheduleWorkflowAction{
-		ID: "submit-" + ID(steward, s.Name), Workflow: SubmitWorkflow, Args: []any{in}, TaskQueue: act.TaskQueue,
+		ID: "submit-" + idOf(steward, s.Name), Workflow: SubmitWorkflow, Args: []any{in}, TaskQueue: act.TaskQueue,
 		Memo: map[string]any{memo: digest}, StaticSummary: "The schedule " + s.Name + " hands a task to " + steward,
 	}
 }
@@ -221,7 +218,7 @@ func listed(ctx context.Context, schedules sdk.ScheduleClient, steward string) (
 		if err != nil {
 			return nil, fmt.Errorf("listing schedules: %w", err)
 		}
-		if strings.HasPrefix(s.ID, ID(steward, "")) {
+		if strings.HasPrefix(s.ID, idOf(steward, "")) {
 			ids = append(ids, s.ID)
 		}
 	}

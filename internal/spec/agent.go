@@ -166,8 +166,8 @@ const (
 	CanEditSource   = "canEditSource"
 )
 
-// Permissions lists what there is to permit.
-var Permissions = []string{CanExecuteTasks, CanEditSource}
+// permissionNames lists what there is to permit.
+var permissionNames = []string{CanExecuteTasks, CanEditSource}
 
 // byRole is what a role may do unless the spec says otherwise.
 var byRole = []struct {

@@ -153,8 +153,8 @@ func (s Spec) check() Problems {
 			add(key, "is not a role", "one of "+strings.Join(Roles(), ", "))
 		}
 		for i, permission := range s.Permissions[role] {
-			if !slices.Contains(Permissions, permission) {
-				add(fmt.Sprintf("%s[%d]", key, i), "is "+Show(permission), strings.Join(Permissions, " or "))
+			if !slices.Contains(permissionNames, permission) {
+				add(fmt.Sprintf("%s[%d]", key, i), "is "+Show(permission), strings.Join(permissionNames, " or "))
 			}
 		}
 	}

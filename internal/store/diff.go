@@ -56,10 +56,9 @@ func (s *Store) Diff(ctx context.Context, base, head string, maxBytes int) (text
 	return b.String(), false, nil
 }
 
-// Proposal is the diff from Base to Head by its hash, which is what a person approves.
+// Proposal is the diff between two commits by its hash, which is what a person approves.
 type Proposal struct {
 	Hash       string // SHA-256, hex
-	Base, Head string
 	Files      int
 	Insertions int
 	Deletions  int
@@ -74,7 +73,7 @@ func (s *Store) Proposal(ctx context.Context, preface, base, head string) (Propo
 	if err := errors.Join(git.CheckRev(base), git.CheckRev(head)); err != nil {
 		return Proposal{}, err
 	}
-	p := Proposal{Base: base, Head: head}
+	var p Proposal
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		sum := sha256.New()

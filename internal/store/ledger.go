@@ -97,18 +97,17 @@ func ledgerFiles(b *git.Batch, commit string, files []string) (map[string][]byte
 
 // LedgerCommit is an entry as it is stored.
 type LedgerCommit struct {
-	Commit  string
-	Prev    string // "" for the first
-	Code    string
-	Keeps   []string // commits that no branch has
-	Time    time.Time
-	Message string
-	Files   map[string][]byte // those that were asked for
+	Commit string
+	Prev   string // "" for the first
+	Code   string
+	Keeps  []string // commits that no branch has
+	Time   time.Time
+	Files  map[string][]byte // those that were asked for
 }
 
 // entryOf reads a commit as an entry of a ledger: it stands on the entry before and for a code head.
 func entryOf(id string, c git.Commit) (LedgerCommit, error) {
-	l := LedgerCommit{Commit: id, Time: c.Time, Message: c.Message}
+	l := LedgerCommit{Commit: id, Time: c.Time}
 	switch len(c.Parents) {
 	case 0:
 		return l, errors.New("it has 0 parents and is no ledger entry")

@@ -41,13 +41,13 @@ func (s *Store) Entries(ctx context.Context, commit string) ([]TreeEntry, error)
 }
 
 // BlobByID returns a blob by its object ID, as Entries and git.FileChange have it.
-func (s *Store) BlobByID(ctx context.Context, blob string, max int) ([]byte, error) {
+func (s *Store) BlobByID(ctx context.Context, blob string, most int) ([]byte, error) {
 	if err := git.CheckHashes(blob); err != nil {
 		return nil, err
 	}
 	var content []byte
 	err := s.run.Batch(ctx, func(b *git.Batch) error {
-		_, kind, c, err := b.Get(blob, max)
+		_, kind, c, err := b.Get(blob, most)
 		if err == nil && kind != "blob" {
 			err = fmt.Errorf("%s is a %s: %w", blob, kind, git.ErrNotFound)
 		}

@@ -196,13 +196,13 @@ var ErrDamagedRef = errors.New("the ref is damaged")
 // Damaged is what a Fenced has of such a ref.
 const Damaged = "damaged"
 
-// SetRef moves a ref from old to new, "" meaning absent, and succeeds without doing anything if
-// it is at new already. A ref that is elsewhere gives *Fenced.
-func (s *Store) SetRef(ctx context.Context, ref, new, old string) error {
+// SetRef moves a ref from one hash to another, "" meaning absent, and succeeds without doing anything if
+// it is there already. A ref that is elsewhere gives *Fenced.
+func (s *Store) SetRef(ctx context.Context, ref, to, from string) error {
 	if err := git.CheckRef(ref); err != nil {
 		return err
 	}
-	if err := git.CheckHashes(cmp.Or(new, git.NoHash), cmp.Or(old, git.NoHash)); err != nil {
+	if err := git.CheckHashes(cmp.Or(to, git.NoHash), cmp.Or(from, git.NoHash)); err != nil {
 		return err
 	}
 	lock, err := s.lock(ctx)
@@ -214,17 +214,17 @@ func (s *Store) SetRef(ctx context.Context, ref, new, old string) error {
 	switch {
 	case err != nil:
 		return err
-	case have == new:
+	case have == to:
 		return nil
-	case have != old:
-		return &Fenced{Ref: ref, Want: old, Have: have}
+	case have != from:
+		return &Fenced{Ref: ref, Want: from, Have: have}
 	}
 	if err := s.dropStaleLock(ref); err != nil {
 		return err
 	}
 	c := s.run.Command("update-ref", "--stdin", "-z")
 	c.Lock = lock
-	c.Stdin = strings.NewReader("update " + ref + "\x00" + cmp.Or(new, git.NoHash) + "\x00" + cmp.Or(old, git.NoHash) + "\x00")
+	c.Stdin = strings.NewReader("update " + ref + "\x00" + cmp.Or(to, git.NoHash) + "\x00" + cmp.Or(from, git.NoHash) + "\x00")
 	_, err = c.Run(ctx)
 	return err
 }

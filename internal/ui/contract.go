@@ -48,13 +48,13 @@ func (s Style) Contract(c Contract) string {
 		at = "branch " + Clean(sp.Repo.Base) + " " + at
 	}
 	f.add("repository", Clean(cmp.Or(c.Repo, sp.Repo.Path)), at)
-	f.add("branch", Clean(Branch(c.Branch))+" (new; yours stay as they are)")
+	f.add("branch", Clean(branchName(c.Branch))+" (new; yours stay as they are)")
 	f.add("scope", Clean(strings.Join(sp.Scope, "  "))+" ("+plural(c.InScope, "file")+"), new files: "+sp.NewFiles)
 	f.add("sealed", sealed(c.Contract.Sealed)...)
 	f.add("policy", policy(sp))
 	f.add("setup", command(sp.Setup.Command)...)
 	if c.Plan != nil {
-		f.add("plan", append(written(c.Plan.Text), s.Dim("SHA-256 "+first(c.Plan.Hash, 16)+", stays fixed"))...)
+		f.add("plan", append(written(c.Plan.Text), s.Dim("SHA-256 "+digest(c.Plan.Hash)+", stays fixed"))...)
 	}
 	switch {
 	case !c.Kind.Tests:
@@ -380,7 +380,7 @@ func sealed(seals []loop.Seal) (lines []string) {
 		case loop.SealOutside:
 			text := Clean(seal.Path) + " (outside of the repository"
 			if seal.Blob != "" {
-				text += ", SHA-256 " + first(seal.Blob, 16)
+				text += ", SHA-256 " + digest(seal.Blob)
 			}
 			outside = append(outside, text+")")
 		default:

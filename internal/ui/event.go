@@ -48,7 +48,7 @@ func describe(e loop.Event) (text, color string, ofNote bool) {
 	switch e.Type {
 	case loop.LoopOpened:
 		if e.Opened != nil {
-			return "opened: branch " + Clean(Branch(e.Opened.Branch)) + " from " + Short(e.Opened.Base), "", true
+			return "opened: branch " + Clean(branchName(e.Opened.Branch)) + " from " + Short(e.Opened.Base), "", true
 		}
 		return "opened", "", true
 	case loop.LoopResumed:
@@ -59,12 +59,12 @@ func describe(e loop.Event) (text, color string, ofNote bool) {
 		}
 	case loop.ContractDrawn:
 		if e.Contract != nil {
-			return "contract " + first(e.Contract.Hash, 16) + ", " + sealCount(e.Contract.Sealed), "", true
+			return "contract " + digest(e.Contract.Hash) + ", " + sealCount(e.Contract.Sealed), "", true
 		}
 	case loop.ContractAmended:
 		text := "contract amended" + by(e) + note(string(e.Amendment))
 		if e.Contract != nil {
-			text += ", now " + first(e.Contract.Hash, 16)
+			text += ", now " + digest(e.Contract.Hash)
 		}
 		return text + note(e.Note), "", true
 	case loop.BaselineMeasured:
@@ -77,10 +77,10 @@ func describe(e loop.Event) (text, color string, ofNote bool) {
 		}
 	case loop.PlanMade:
 		if e.Plan != nil {
-			return "the plan " + first(e.Plan.Hash, 16) + ": " + Clean(strings.SplitN(strings.TrimSpace(e.Plan.Text), "\n", 2)[0]), "", true
+			return "the plan " + digest(e.Plan.Hash) + ": " + Clean(strings.SplitN(strings.TrimSpace(e.Plan.Text), "\n", 2)[0]), "", true
 		}
 		if p := e.TaskPlan; p != nil {
-			return Clean(e.Task) + ": the plan " + first(p.Hash, 16) + ", " + plural(len(p.Steps), "step"), "", true
+			return Clean(e.Task) + ": the plan " + digest(p.Hash) + ", " + plural(len(p.Steps), "step"), "", true
 		}
 	case loop.TestsKnown:
 		if e.Judgement == nil || e.Judgement.Passed || e.Judgement.Tests == nil {
@@ -175,11 +175,11 @@ func describe(e loop.Event) (text, color string, ofNote bool) {
 		return "budget used up: " + string(e.ExhaustedBudget), yellow, true
 	case loop.ProposalMade:
 		if p := e.Proposal; p != nil {
-			return "proposal " + first(p.Hash, 16) + ": " + plural(p.Files, "file") + ", +" + itoa(p.Insertions) + " -" + itoa(p.Deletions) + reason(e.Reason), "", true
+			return "proposal " + digest(p.Hash) + ": " + plural(p.Files, "file") + ", +" + itoa(p.Insertions) + " -" + itoa(p.Deletions) + reason(e.Reason), "", true
 		}
 	case loop.ProposalApproved, loop.ProposalRejected, loop.ProposalApplied:
 		if p := e.Proposal; p != nil {
-			text := "proposal " + first(p.Hash, 16) + " " + strings.TrimPrefix(string(e.Type), "proposal_")
+			text := "proposal " + digest(p.Hash) + " " + strings.TrimPrefix(string(e.Type), "proposal_")
 			if e.How != "" {
 				text += " (" + Clean(e.How) + ")"
 			}
@@ -236,7 +236,7 @@ func judged(e loop.Event) (text, color string, ofNote bool) {
 
 // finished is an iteration's end, without the columns of Style.Iteration.
 func finished(k kind.Kind, it loop.Iteration) (text, color string, ofNote bool) {
-	text, color = Outcome(k, it), green
+	text, color = outcomeOf(k, it), green
 	if !it.Kept {
 		color = ""
 	}
@@ -289,5 +289,3 @@ func remaining(left map[loop.Resource]evidence.Decimal) string {
 	}
 	return "; left: " + strings.Join(parts, ", ")
 }
-
-func first(s string, n int) string { return s[:min(n, len(s))] }

@@ -11,7 +11,7 @@ import (
 
 // Iteration is the one line of a finished iteration: number, outcome, metric, delta, what it was.
 func (s Style) Iteration(k kind.Kind, it loop.Iteration) string {
-	outcome, color := Outcome(k, it), ""
+	outcome, color := outcomeOf(k, it), ""
 	switch {
 	case it.Kept:
 		color = green
@@ -50,9 +50,9 @@ func (s Style) Baseline(metric string) string {
 	return padLeft("0", 4) + "  " + pad("baseline", 18) + "  " + padLeft(metric, 10)
 }
 
-// Outcome is what became of an iteration, in a word of its kind, or the reason for which it was not
+// outcomeOf is what became of an iteration, in a word of its kind, or the reason for which it was not
 // kept.
-func Outcome(k kind.Kind, it loop.Iteration) string {
+func outcomeOf(k kind.Kind, it loop.Iteration) string {
 	switch {
 	case it.Kept:
 		return k.Kept.Word

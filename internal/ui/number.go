@@ -114,6 +114,9 @@ func number(d *evidence.Decimal) string {
 	return d.String()
 }
 
+// digest is the form of a SHA-256 that people are shown: as much of it as an approval must name.
+func digest(hash string) string { return hash[:min(16, len(hash))] }
+
 // Short is the form of a hash that people are shown.
 func Short(hash string) string {
 	if len(hash) > 10 {
@@ -122,5 +125,5 @@ func Short(hash string) string {
 	return hash
 }
 
-// Branch is a branch as people write it.
-func Branch(ref string) string { return strings.TrimPrefix(ref, "refs/heads/") }
+// branchName is a branch as people write it.
+func branchName(ref string) string { return strings.TrimPrefix(ref, "refs/heads/") }

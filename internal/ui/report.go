@@ -107,7 +107,7 @@ func (s Style) Ended(status loop.Status, r loop.Result, p Places) string {
 	f.add("ended", how, r.Recovery)
 	f.add("spent", spent(r.Usage))
 	if p.Branch != "" {
-		f.add("branch", Clean(Branch(p.Branch))+" in "+Clean(p.Repo))
+		f.add("branch", Clean(branchName(p.Branch))+" in "+Clean(p.Repo))
 	}
 	in := "git -C " + shell.Quote(p.Repo) + " "
 	give := in + "fetch " + shell.Quote(p.Store) + " "
@@ -116,7 +116,7 @@ func (s Style) Ended(status loop.Status, r loop.Result, p Places) string {
 		give = in + "push " + shell.Quote(p.Repo) + " "
 	}
 	if p.Unpushed != "" {
-		branch := "refs/heads/" + Branch(p.Branch)
+		branch := "refs/heads/" + branchName(p.Branch)
 		f.add("not pushed", Clean(p.Unpushed), "once that is fixed:", give+shell.Quote(branch+":"+branch)+" "+shell.Quote(p.Ledger+":"+p.Ledger))
 	}
 	if p.Ledger != "" && p.Repo != "" {
@@ -125,7 +125,7 @@ func (s Style) Ended(status loop.Status, r loop.Result, p Places) string {
 	f.add("logs", Clean(p.Logs))
 	f.add("Temporal UI", p.UI)
 	if p.Branch != "" && p.Base != "" && r.KeptCount > 0 && (!p.Remote || p.Store != "") {
-		span := Short(p.Base) + ".." + Branch(p.Branch)
+		span := Short(p.Base) + ".." + branchName(p.Branch)
 		f.add("next", in+"log --oneline "+shell.Quote(span), in+"diff "+shell.Quote(span))
 	}
 	if r.Proposal != nil {
@@ -137,7 +137,7 @@ func (s Style) Ended(status loop.Status, r loop.Result, p Places) string {
 
 // Proposal is a proposal in a line.
 func Proposal(p loop.Proposal) string {
-	text := first(p.Hash, 16) + ", " + p.State
+	text := digest(p.Hash) + ", " + p.State
 	switch {
 	case p.State == "applied":
 		text += " to " + Clean(p.Branch) + " as " + Short(p.Commit)
@@ -152,7 +152,7 @@ func proposalNext(id string, p loop.Proposal) []string {
 	id = shell.Quote(id)
 	switch p.State {
 	case "open":
-		return []string{"pawl diff " + id, "pawl approve " + id + " --hash " + first(p.Hash, 16), "pawl apply " + id}
+		return []string{"pawl diff " + id, "pawl approve " + id + " --hash " + digest(p.Hash), "pawl apply " + id}
 	case "approved":
 		return []string{"pawl diff " + id, "pawl apply " + id}
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -46,8 +47,8 @@ func (s *Screen) Moves() bool { return s.fd >= 0 && os.Getenv("TERM") != "dumb" 
 
 // Style returns the style that suits the screen as it is now.
 func (s *Screen) Style() Style {
-	style := Plain
-	if s.fd < 0 {
+	style := Style{Width: 100, Zone: time.Local}
+	if s.fd < 0 { // no terminal
 		return style
 	}
 	style.Color = colorWanted()

@@ -39,7 +39,7 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 	}
 	f.add("candidates", candidates(st.Candidates, st.Status.Ended())...)
 	if st.Plan != nil {
-		f.add("plan", first(st.Plan.Hash, 16)+", fixed once the contract is approved")
+		f.add("plan", digest(st.Plan.Hash)+", fixed once the contract is approved")
 	}
 	f.add("exploring", exploring(st)...)
 	if of := st.HeadBest(); of != nil {
@@ -56,14 +56,14 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 	f.add("budget", s.budget(st.Budget)...)
 	f.add("spent", spent(st.Usage))
 	if st.Branch != "" {
-		f.add("branch", Clean(Branch(st.Branch))+" at "+Short(st.Head))
+		f.add("branch", Clean(branchName(st.Branch))+" at "+Short(st.Head))
 	}
 	f.add("repository", Clean(st.Repo))
 	if st.ChangedFilesCount > 0 {
 		f.add("changed", changed(st))
 	}
 	if st.Contract != nil {
-		approved := first(st.Contract.Hash, 16)
+		approved := digest(st.Contract.Hash)
 		if st.Contract.ApprovedAt != nil {
 			approved += ", approved by " + Clean(cmp.Or(st.Contract.ApprovedBy, "–")) + " on " + s.when(*st.Contract.ApprovedAt)
 			if st.Steward != "" && strings.HasPrefix(st.Contract.ApprovedBy, loop.StewardName(st.Steward)) {

@@ -207,7 +207,7 @@ func (s Style) Task(name string, t steward.Task, gates []loop.Gate, now time.Tim
 		if t.ApprovedBy != "" && len(because) > 0 {
 			why = "needed an approval: " + Clean(strings.Join(because, "; "))
 		}
-		f.add("plan", first(p.Hash, 16)+", made by "+cmp.Or(Clean(p.By), "–")+approved, why)
+		f.add("plan", digest(p.Hash)+", made by "+cmp.Or(Clean(p.By), "–")+approved, why)
 		f.add("estimate", compared(p.Cost, t.Cost.CostUSD))
 	}
 	f.add("cost", usage(t.Cost))
@@ -222,7 +222,7 @@ func (s Style) Task(name string, t steward.Task, gates []loop.Gate, now time.Tim
 	if t.Head != "" {
 		f.add("work", Short(t.Base)+" → "+Short(t.Head))
 	}
-	f.add("proposal", first(t.Proposal, 16))
+	f.add("proposal", digest(t.Proposal))
 	f.add("submitted", s.when(t.Submitted))
 	b.WriteString(f.String())
 	if len(t.Steps) > 0 {

@@ -35,9 +35,6 @@ type Style struct {
 	Zone  *time.Location
 }
 
-// Plain is the style without a terminal.
-var Plain = Style{Width: 100, Zone: time.Local}
-
 const (
 	reset  = "\x1b[0m"
 	bold   = "\x1b[1m"

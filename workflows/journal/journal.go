@@ -32,9 +32,9 @@ const Recent = 100
 // them: Temporal refuses both above 2 MB.
 const MostRecent = 256 << 10
 
-// MostBytes is how large the events of one entry may be where nothing is appended beside the pending ones:
+// mostBytes is how large the events of one entry may be where nothing is appended beside the pending ones:
 // Temporal refuses an activity's input above 2 MB.
-const MostBytes = 1 << 20
+const mostBytes = 1 << 20
 
 // Journal is a state, the events behind it and its place in the ledger. Make one with New.
 type Journal[S State[S]] struct {
@@ -142,7 +142,7 @@ func (j *Journal[S]) Turn(ctx workflow.Context, f func()) error {
 func (j *Journal[S]) Quiet() bool { return !j.turn.IsLocked() && j.waiting == 0 }
 
 // Append writes an entry with the pending events and more. Where there is nothing more, and the pending
-// events are more than MostBytes, the entry has the first of them: ask Pending whether some are left. More counts as having happened only when
+// events are more than mostBytes, the entry has the first of them: ask Pending whether some are left. More counts as having happened only when
 // write has returned. write may ask for the entry several times: it is the same one until something
 // else was emitted in between, so that whoever is asked again recognises it. With adopted write says
 // that the ledger has the entry already and Adopt was told so.
@@ -188,7 +188,7 @@ func fitting(events []loop.Event) []loop.Event {
 		if err != nil {
 			return events // whoever writes it says so
 		}
-		if size += len(doc); size > MostBytes && i > 0 {
+		if size += len(doc); size > mostBytes && i > 0 {
 			return events[:i]
 		}
 	}
