@@ -25,7 +25,7 @@ const (
 // TestSpecsOfEveryWrongKind has what people and their editors make of spec files. The lines are all
 // that is said: a file that can't be read is not also reproached with what it seems to lack.
 func TestSpecsOfEveryWrongKind(t *testing.T) {
-	const text, limits = "; want: a text file in UTF-8", "; want: one of iterations, activeTime, toolCalls, costUSD, tokens, wallClock, fixAttempts, reworks, discards, shiftAfter, steps, phaseTimeout, silence, onExhausted, parallel, atomic, onSealed, memory, processes, deskBytes"
+	const text, limits = "; want: a text file in UTF-8", "; want: one of iterations, activeTime, toolCalls, costUSD, tokens, wallClock, fixAttempts, reworks, discards, shiftAfter, steps, phaseTimeout, silence, onExhausted, parallel, backtrack, atomic, onSealed, memory, processes, deskBytes"
 	for _, c := range []struct {
 		name, file, text string
 		want             []string
