@@ -335,7 +335,8 @@ func (a answering) extension() (map[loop.Resource]evidence.Decimal, error) {
 		return nil, fault.New(fault.InvalidMessage, "extend needs the new limit").Advise(`Say what the task may cost in all: {"limits": {"costUSD": 5}}.`)
 	}
 	if t := a.at.Find(a.id); t != nil && limits.CostUSD.Cmp(t.Cost.CostUSD) <= 0 {
-		return nil, fault.New(fault.InvalidMessage, "limits.costUSD has to be more than the %s that are used", t.Cost.CostUSD)
+		return nil, fault.New(fault.InvalidMessage, "the new limit has to be more than the $%s that the task has cost", t.Cost.CostUSD).
+			Advise("Name the total that it may cost, not an addition.")
 	}
 	return map[loop.Resource]evidence.Decimal{loop.CostUSD: *limits.CostUSD}, nil
 }
