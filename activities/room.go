@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pawl/internal/proc"
 	"pawl/internal/spec"
 )
 
@@ -25,6 +26,9 @@ const (
 	// littleRoom is what has to stay free for the engine and the other loops, and what a command must have written to
 	// be the one that takes it.
 	littleRoom = 128 << 20
+	// fewFiles is how many have to remain to be made, and fileSize what one takes that is empty.
+	fewFiles = 20_000
+	fileSize = 512
 )
 
 // room watches what a command writes.
@@ -33,14 +37,20 @@ type room struct {
 	most  int64    // 0 for no limit
 	home  string   // on the disk that all loops share
 	since time.Time
+	// unnamed are the bytes of files that processes of the command have open and that have no name any more.
+	unnamed func() int64
 
 	mu   sync.Mutex
 	over string // why the command was ended
 }
 
 // roomOf is the room of a command that runs in a tree.
-func (ws *loopWorkspace) roomOf(dir string) *room {
-	return &room{dirs: []string{dir, ws.layers("")}, most: int64(ws.DeskBytes), home: ws.machine.Home.Dir, since: time.Now()}
+func (ws *loopWorkspace) roomOf(dir string, s *proc.Supervisor) *room {
+	dirs := []string{dir, ws.layers("")}
+	if dir == ws.desk.Dir {
+		dirs = append(dirs, ws.exchange())
+	}
+	return &room{dirs: dirs, most: int64(ws.DeskBytes), home: ws.machine.Home.Dir, since: time.Now(), unnamed: s.Unnamed}
 }
 
 // watch looks until ctx ends, and calls end once there is too little room.
@@ -85,11 +95,19 @@ func (r *room) look(ctx context.Context) string {
 			return fmt.Sprintf("the disk is nearly full (%s are free at %s), and it has written %s", mebibytes(free), r.home, mebibytes(size))
 		}
 	}
+	if st.Files > 0 && st.Ffree < fewFiles {
+		if made := r.files(ctx); made > fewFiles {
+			return fmt.Sprintf("hardly any more files can be made at %s, and it has written %d", r.home, made)
+		}
+	}
 	return ""
 }
 
-// size is what the files take on the disk that were changed after a time.
+// size is what the files take on the disk that were changed after a time, each at least what its name and number take.
 func (r *room) size(ctx context.Context, after time.Time) (bytes int64) {
+	if r.unnamed != nil {
+		bytes = r.unnamed()
+	}
 	for _, dir := range r.dirs {
 		_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 			if ctx.Err() != nil {
@@ -100,13 +118,29 @@ func (r *room) size(ctx context.Context, after time.Time) (bytes int64) {
 			}
 			if info, err := d.Info(); err == nil && info.ModTime().After(after) {
 				if st, ok := info.Sys().(*syscall.Stat_t); ok {
-					bytes += int64(st.Blocks) * 512
+					bytes += max(int64(st.Blocks)*512, fileSize)
 				}
 			}
 			return nil
 		})
 	}
 	return bytes
+}
+
+// files counts those that were made or changed since the command began.
+func (r *room) files(ctx context.Context) (n int) {
+	for _, dir := range r.dirs {
+		_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+			if err != nil || ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if info, err := d.Info(); err == nil && info.ModTime().After(r.since) {
+				n++
+			}
+			return nil
+		})
+	}
+	return n
 }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

@@ -1,7 +1,6 @@
 package activities
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -274,7 +273,7 @@ func (ws *loopWorkspace) protections(ctx context.Context) (lines, broken []strin
 
 // facts are what is around the loop, and must be out of its reach.
 func (ws *loopWorkspace) facts(ctx context.Context, policy sandbox.Policy) sandbox.Facts {
-	f := sandbox.Facts{Policy: policy, Repo: ws.local(), Sockets: sockets(), Auth: ws.machine.asks(), DefaultProcesses: ws.Processes == 0}
+	f := sandbox.Facts{Policy: policy, Repo: ws.local(), Sockets: sandbox.Sockets(), Auth: ws.machine.asks(), DefaultProcesses: ws.Processes == 0}
 	home := ws.machine.Home
 	f.Private = []string{home.Engine(), filepath.Dir(ws.Store), filepath.Join(home.Loop(ws.Ref), "workspace.json")}
 	for _, port := range ws.machine.closed() {
@@ -291,6 +290,7 @@ func (ws *loopWorkspace) facts(ctx context.Context, policy sandbox.Policy) sandb
 	// What the spec makes writable the contract says elsewhere.
 	f.Private = slices.DeleteFunc(f.Private, func(path string) bool { return policy.Opens(path) })
 	f.Sockets = slices.DeleteFunc(f.Sockets, func(path string) bool { return policy.Opens(path) })
+	f.Sockets = f.Sockets[:min(len(f.Sockets), 50)]
 	if policy.Opens(f.Repo) && slices.Contains(ws.Sandbox.Allow, f.Repo) {
 		f.Repo = ""
 	}
@@ -306,22 +306,6 @@ func elsewhere(ctx context.Context, service string) (all []string) {
 	addresses, _ := net.DefaultResolver.LookupHost(ctx, host) // the name is tried in any case
 	for _, at := range append(addresses, host) {
 		all = append(all, net.JoinHostPort(at, port))
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// sockets are the Unix sockets that programs of this machine listen on.
-func sockets() (all []string) {
-	table, err := os.Open("/proc/net/unix")
-	if err != nil {
-		return nil
-	}
-	defer table.Close()
-	for lines := bufio.NewScanner(table); lines.Scan(); {
-		if fields := strings.Fields(lines.Text()); len(fields) == 8 && strings.HasPrefix(fields[7], "/") && len(all) < 50 {
-			all = append(all, fields[7])
-		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

@@ -129,7 +129,7 @@ func (w *work) run(ctx context.Context, c proc.Command, by func(context.Context,
 	since := time.Now().Add(-c.Spent)
 	w.since.Store(&since)
 	watched, end := context.WithCancel(ctx)
-	space := w.ws.roomOf(c.Dir)
+	space := w.ws.roomOf(c.Dir, s)
 	go space.watch(watched, end)
 	result, err := by(watched, s, c)
 	end()

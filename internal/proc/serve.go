@@ -100,9 +100,9 @@ func serve(token string) (code int) {
 	}
 	signal.Notify(s.children, unix.SIGCHLD)
 	// The worker decides when the supervisor ends, also while a service manager sends SIGTERM to
-	// all at once. Caught and dropped, not ignored: what is ignored stays ignored in the commands.
-	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT,
-		unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGTSTP)
+	// all at once, or a command sends something to one of its threads. Caught and dropped, not ignored: what is ignored
+	// stays ignored in the commands.
+	signal.Notify(make(chan os.Signal, 1))
 
 	var ready reply
 	if err := becomeReaper(); err != nil {

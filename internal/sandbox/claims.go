@@ -84,7 +84,7 @@ func Claims(f Facts) []Claim {
 	all = append(all, network)
 	apart := "sandbox: no other process can be seen, signalled or traced, pawl's included"
 	if m.Landlock < landlockScope {
-		apart = "sandbox: no other process can be seen or traced; signals can be sent to the loop's supervisor, and what they end is started again"
+		apart = "sandbox: no other process can be seen or traced; signals can be sent to the loop's supervisor, which drops them"
 	}
 	all = append(all, Claim{
 		Holds: apart,

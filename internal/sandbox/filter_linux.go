@@ -28,6 +28,8 @@ const (
 	mptcp    = 262        // IPPROTO_MPTCP, which Landlock's rules for ports do not see
 	fastOpen = 0x20000000 // MSG_FASTOPEN, which connects without a connect
 	init1    = 1          // the supervisor
+
+	setSignal = 10 // F_SETSIG
 )
 
 // rule is what a call must be like beside its number. It is refused if an argument is among refused, or
@@ -45,12 +47,14 @@ var rules = []rule{
 	{call: unix.SYS_UNSHARE, argument: 0, bits: unix.CLONE_NEWCGROUP},
 	{call: unix.SYS_CLONE, argument: 0, bits: unix.CLONE_NEWCGROUP},
 	{call: unix.SYS_SOCKET, argument: 0, allowed: families},
-	{call: unix.SYS_SOCKET, argument: 2, refused: []uint32{mptcp}},
+	{call: unix.SYS_SOCKET, argument: 2, refused: []uint32{mptcp, unix.NETLINK_CONNECTOR, unix.NETLINK_AUDIT}}, // the last tell of all programs
 	{call: unix.SYS_SOCKETPAIR, argument: 0, allowed: []uint32{unix.AF_UNIX}},
 	{call: unix.SYS_SENDTO, argument: 3, bits: fastOpen},
 	{call: unix.SYS_SENDMSG, argument: 2, bits: fastOpen},
 	{call: unix.SYS_SENDMMSG, argument: 3, bits: fastOpen},
 	{call: unix.SYS_PRLIMIT64, argument: 0, allowed: []uint32{0}}, // itself: the supervisor has more than one number
+	// A lease on a file that can be read holds up who writes it; a signal that a file sends asks nobody whose it is.
+	{call: unix.SYS_FCNTL, argument: 1, refused: []uint32{unix.F_SETLEASE, unix.F_NOTIFY, setSignal}},
 	{call: unix.SYS_KILL, argument: 0, refused: []uint32{init1}},
 	{call: unix.SYS_TGKILL, argument: 0, refused: []uint32{init1}},
 	{call: unix.SYS_RT_SIGQUEUEINFO, argument: 0, refused: []uint32{init1}},

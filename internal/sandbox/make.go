@@ -249,12 +249,31 @@ func Make(r Request) Policy {
 		p.Closed = slices.Compact(p.Closed)
 	}
 	if r.Machine.Files != ByNothing {
-		p.Places = sorted(d.places)
+		p.Places = d.withoutSockets(sorted(d.places))
 		p.Places = slices.DeleteFunc(p.Places, func(l Place) bool { // a cache that is not there, in what is read-only
 			return l.Access == Layer && l.Missing && slices.ContainsFunc(p.Places, func(o Place) bool { return o.Access == Read && within(l.Path, o.Path) })
 		})
 	}
 	return p
+}
+
+// withoutSockets hides the sockets that programs listen on from what can be read: that a folder can't be written keeps
+// nobody from connecting.
+func (d *draft) withoutSockets(places []Place) []Place {
+	var hidden []Place
+	for _, path := range Sockets() {
+		if around, ok := covering(places, path); ok && around.Access == Empty { // most are in /run
+			continue
+		}
+		path = resolved(path) // another program may see other files
+		if around, ok := covering(places, path); ok && around.Access == Read {
+			hidden = append(hidden, Place{Path: path, Access: Hidden})
+		}
+	}
+	if len(hidden) == 0 {
+		return places
+	}
+	return sorted(append(places, hidden...))
 }
 
 // add puts what there is at the paths into reach, under the names that people use as well.

@@ -107,6 +107,45 @@ func lacking(t *testing.T, what string) {
 	t.Skip(what)
 }
 
+// TestE6_WhatCanBeReadIsNotSpokenTo has an agent connect to a program in the repository, and keep others from its files,
+// for which it need not write.
+func TestE6_WhatCanBeReadIsNotSpokenTo(t *testing.T) {
+	for name, m := range machines(t) {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, m)
+			l, err := net.Listen("unix", filepath.Join(p.repo, "s"))
+			require.NoError(t, err)
+			defer l.Close()
+			code, out := p.sh(`perl -MIO::Socket::UNIX -e 'print IO::Socket::UNIX->new(Peer => "$ENV{W}/repo/s") ? "connected" : "no"'`)
+			require.Equal(t, 0, code, out)
+			require.Equal(t, "no", out)
+			if !m.Filter {
+				return
+			}
+			for _, command := range []int{1024, 1026, 10} { // F_SETLEASE, F_NOTIFY, F_SETSIG
+				code, out = p.sh(fmt.Sprintf(`perl -e 'open(my $f, "<", "$ENV{W}/repo/file") or die; print fcntl($f, %d, 0) ? "done" : $!{EPERM} ? "no" : $!'`, command))
+				require.Equal(t, 0, code, out)
+				require.Equal(t, "no", out, command)
+			}
+		})
+	}
+}
+
+// TestE6_NoSignalEndsTheSupervisor has a command send every signal to whatever has a number that is no process's: threads
+// of the supervisor. Where Landlock does not keep signals inside, they arrive, and are dropped.
+func TestE6_NoSignalEndsTheSupervisor(t *testing.T) {
+	m := sandbox.Probe()
+	if m.Files != sandbox.ByNamespace && m.Files != sandbox.ByUserNamespace {
+		lacking(t, "this machine has no namespaces")
+	}
+	m.Landlock = 0
+	p := newPlace(t, m)
+	code, out := p.sh(`for n in $(seq 2 64); do grep -qs "^Tgid:.1$" /proc/$n/status || continue; echo $n >>found
+		for s in $(seq 31); do kill -$s $n; done; done; test -s found && echo alive`)
+	require.Equal(t, 0, code, out)
+	require.Contains(t, out, "alive")
+}
+
 // Each script must print what it found, and exits as the shell does.
 func TestE6_WhatIsInReachOfAgents(t *testing.T) {
 	for name, m := range machines(t) {

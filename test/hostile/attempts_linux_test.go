@@ -1,6 +1,10 @@
 package hostile_test
 
-import "fmt"
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
 
 // attempt is what a hostile agent tries to get at what is not its own, and the same through verify, which
 // runs what it wrote. It is a script for bash, which succeeds where it was done, or a function. None does harm
@@ -82,6 +86,12 @@ var attempts = []struct {
 		{name: "find a file of pawl's by its number", try: byHandle},
 		{name: "watch pawl's folder", try: watches},
 		{name: "watch all that happens on the machine", try: watchesAll},
+		{name: "hold up who writes a file of the repository", try: leases},
+		{name: "hear of the repository by signals", try: notifies},
+		{name: "find pawl's files among its own", script: `for f in /proc/self/fd/* /proc/$PPID/fd/*; do case "$(readlink "$f")" in "$H"/engine*|"$H"/stores*|"$H"/*.lock|"$H"|"$REPO"*) exit 0;; esac; done; exit 1`, without: refused},
+		{name: "connect to a socket in the repository", script: connectsUnix(`$REPO/work/socket`)},
+		{name: "set a time in the repository", script: `touch -c -a "$REPO/README.md"`},
+		{name: "read the machine's memory", script: `[ -e /proc/kcore ] || exit 77; head -c 1 /proc/kcore | grep -q .`},
 	}},
 	{"The engine, by the network", []attempt{
 		{name: "connect to the engine", script: `exec 3<>/dev/tcp/127.0.0.1/$ENGINE`},
@@ -108,6 +118,23 @@ var attempts = []struct {
 		{name: "ask the UI by a name through CONNECT", script: asks(`localhost`, `-p`)},
 		{name: "ask the UI through SOCKS5", script: asks(`127.0.0.1`, `${HTTP_PROXY:+-x socks5://${HTTP_PROXY#*//}}`)},
 		{name: "ask the UI by a name through SOCKS5", script: asks(`localhost`, `${HTTP_PROXY:+-x socks5h://${HTTP_PROXY#*//}}`)},
+		{name: "ask the UI at 0", script: asks(`0`)},
+		{name: "ask this host at 127.0.0.2", script: letThrough(`127.0.0.2:80`), without: nothing},
+		{name: "ask this host at 0177.0.0.1", script: letThrough(`0177.0.0.1:80`), without: nothing},
+		{name: "ask this host at ::", script: letThrough(`[::]:80`), without: nothing},
+		{name: "ask this host at ::1 with a zone", script: letThrough(`[::1%25lo]:80`), without: nothing},
+		{name: "ask this host at ::127.0.0.1", script: letThrough(`[::127.0.0.1]:80`), without: nothing},
+		{name: "ask this host through a translator", script: letThrough(`[64:ff9b::7f00:1]:80`), without: nothing},
+		{name: "ask this host through a tunnel", script: letThrough(`[2002:7f00:1::1]:80`), without: nothing},
+		{name: "ask this host in other digits", script: letThrough(`①②⑦.⓪.⓪.①:80`), without: nothing},
+		{name: "ask the UI before a zero byte", script: proxied(`printf 'CONNECT 127.0.0.1:%s\0.example.com:80 HTTP/1.1\r\nHost: x\r\n\r\n' $UI`, `"HTTP/1.1 200"`), without: nothing},
+		{name: "ask the UI by an address that is a page's", script: proxied(`printf 'CONNECT http://127.0.0.1:%s/ HTTP/1.1\r\nHost: x\r\n\r\n' $UI`, `"HTTP/1.1 200"`), without: nothing},
+		{name: "ask the UI in lines that end early", script: proxied(`printf 'CONNECT 127.0.0.1:%s HTTP/1.1\n\n' $UI`, `"HTTP/1.1 200"`), without: nothing},
+		{name: "ask the UI in an older HTTP", script: proxied(`printf 'GET http://127.0.0.1:%s/api/v1/settings\r\n\r\n' $UI`, `"HTTP/1.[01] 200|version"`), without: nothing},
+		{name: "ask the UI in a newer HTTP", script: proxied(`printf 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0'`, `"HTTP/1.1 200"`), without: nothing},
+		{name: "have the proxy become a tunnel", script: proxied(`printf 'GET http://127.0.0.1:%s/ HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n' $UI`, `"HTTP/1.1 (101|200)"`), without: nothing},
+		{name: "send the proxy a header without an end", script: proxied(`printf 'CONNECT 127.0.0.1:%s HTTP/1.1\r\nX: ' $UI; head -c 3000000 /dev/zero | tr '\0' a; printf '\r\n\r\n'`, `"HTTP/1.1 200"`), without: nothing},
+		{name: "ask the engine by a name through CONNECT", script: proxied(`printf 'CONNECT localhost:%s HTTP/1.1\r\nHost: x\r\n\r\n' $ENGINE`, `"HTTP/1.1 200"`), without: nothing},
 		{name: "ask the UI behind a user's name", script: asks(`example.com@127.0.0.1`)},
 		{name: "ask the UI through another program's proxy", script: `curl -sf --max-time 10 --noproxy '' -x "http://127.0.0.1:$PROXY" -p "http://127.0.0.1:$UI/api/v1/settings"`},
 		{name: "send the UI's name behind another's", script: proxied(`printf 'GET http://192.0.2.1:9/ HTTP/1.1\r\nHost: 127.0.0.1:%s\r\nX-Forwarded-Host: 127.0.0.1:%s\r\n\r\n' $UI $UI`, `"version|HTTP/1.1 200"`), without: nothing},
@@ -160,6 +187,16 @@ var attempts = []struct {
 		{name: "open a message queue of others", try: messageQueue},
 		{name: "take a key of the user's", try: keyring},
 		{name: "type into a terminal of the user's", script: `exec 4>"$TERMINAL"`},
+		{name: "have the kernel send the supervisor a signal", try: signalsByFile("SUPERVISOR")},
+		{name: "end the supervisor by its threads", try: signalsThreads},
+		{name: "move the supervisor's memory", try: movesPages("SUPERVISOR")},
+		{name: "have the kernel forget the supervisor's memory", try: advises("SUPERVISOR")},
+		{name: "compare its files with the supervisor's", try: compares("SUPERVISOR")},
+		{name: "take the disk before all others", script: `ionice -c 1 true`},
+		{name: "promise to be done in time", try: schedules},
+		{name: "hear of processes that begin", try: hears(unix.NETLINK_CONNECTOR, 1)},
+		{name: "hear of what is audited", try: hears(unix.NETLINK_AUDIT, 1)},
+		{name: "type into its own terminal", script: `perl -e 'open(my $t, "+<", "/dev/tty") or exit 1; ioctl($t, 0x5412, "x") or exit 1'`, without: refused},
 		{name: "connect to a program's socket", script: connectsUnix(`${REPO%/*}/early`)},
 		{name: "connect to a socket that begins later", script: `touch work/late; until [ -e work/late.go ]; do sleep 0.05; done; rm work/late work/late.go; ` + connectsUnix(`${REPO%/*}/late`)},
 		{name: "connect to a socket without a file", script: `perl -MSocket -e 'socket(my $s, AF_UNIX, SOCK_STREAM, 0); connect($s, pack("Sa*", AF_UNIX, "\0pawl-test-$ARGV[0]")) or exit 1' $LOOP`},
@@ -177,6 +214,15 @@ var attempts = []struct {
 		{name: "mount a layer over the system in namespaces of its own", script: uncovers(`mkdir -p work/l work/u work/w; unshare -Urm sh -c 'mount -t overlay -o lowerdir=/,upperdir=work/u,workdir=work/w none work/l && ls "work/l$H/engine"'; code=$?; rm -rf work/l work/u work/w; exit $code`)},
 		{name: "leave its root by two roots", script: uncovers(`exec 4</; mkdir -p work/r; perl -e 'chroot("work/r") or exit 1; chdir("/proc/self/fd/4") or open(my $d, "<&=4") && chdir($d) or exit 1; chdir("..") for 1..100; chroot("."); exec "sh", "-c", "ls \"$ENV{H}/engine\""'; code=$?; rmdir work/r; exit $code`)},
 		{name: "change its root", script: `mkdir -p work/p/o; unshare -m sh -c 'mount --bind work/p work/p && pivot_root work/p work/p/o'; code=$?; rm -rf work/p; exit $code`},
+		{name: "make its root writable", script: uncovers(`mount -o remount,rw / && touch /pawl-test && rm /pawl-test`)},
+		{name: "make its root writable in namespaces of its own", script: uncovers(`unshare -Urm sh -c 'mount -o remount,bind,rw / && touch /pawl-test && rm /pawl-test'`)},
+		{name: "make the system writable in namespaces of its own", script: `unshare -Urm sh -c 'mount -o remount,bind,rw /usr; touch /usr/pawl-test && rm /usr/pawl-test'`},
+		{name: "mount by other calls", try: mountsAnew},
+		{name: "clone what is mounted", try: clonesMounts},
+		{name: "unlock what is mounted", try: unlocks},
+		{name: "bring a disk into namespaces of its own", script: `[ -b /dev/vda ] || exit 77; mkdir -p work/d; unshare -Urm mount -t ext4 /dev/vda work/d; code=$?; rmdir work/d; exit $code`, without: nothing},
+		{name: "say what runs other machines' programs", script: `[ -e /proc/sys/fs/binfmt_misc/register ] || exit 77; exec 4>/proc/sys/fs/binfmt_misc/register`},
+		{name: "have the kernel spare it in namespaces of its own", script: `[ -z "$CONFINED" ] && { echo 0 >/proc/self/oom_score_adj; exit; }; unshare -Urpf sh -c 'echo -500 >/proc/self/oom_score_adj'`},
 		{name: "make a disk's device", script: `mknod work/disk b 254 0 && head -c 1 work/disk; code=$?; rm -f work/disk; [ -b /dev/vda ] && exit $code; exit 77`, without: nothing},
 		{name: "say what runs at a crash", script: `exec 4<>/proc/sys/kernel/core_pattern`},
 		{name: "say what loads modules", script: `[ -e /proc/sys/kernel/modprobe ] || exit 77; exec 4<>/proc/sys/kernel/modprobe`},

@@ -89,7 +89,7 @@ func shares(t *testing.T, w *world.World) {
 	if key, err := unix.AddKey("user", queue(w.Loop), []byte("x"), unix.KEY_SPEC_USER_KEYRING); err == nil {
 		t.Cleanup(func() { _, _ = unix.KeyctlInt(unix.KEYCTL_UNLINK, key, unix.KEY_SPEC_USER_KEYRING, 0, 0) })
 	}
-	for _, name := range []string{filepath.Join(w.Dir, "early"), "@pawl-test-" + w.Loop} {
+	for _, name := range []string{filepath.Join(w.Dir, "early"), "@pawl-test-" + w.Loop, filepath.Join(w.Repo, "work", "socket")} {
 		listens(t, name)
 	}
 }
