@@ -141,7 +141,7 @@ func clonesMounts() error {
 
 // unlocks takes from what is mounted that it can't be written.
 func unlocks() error {
-	return unix.MountSetattr(unix.AT_FDCWD, "/usr", 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID})
+	return unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID})
 }
 
 // hears listens to what the kernel tells of a kind.
@@ -154,17 +154,20 @@ func hears(of int, groups uint32) func() error {
 		if err != nil {
 			return err
 		}
-		if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: groups}); errors.Is(err, unix.ENOENT) {
+		err = unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: groups})
+		if err != nil && os.Getenv("CONFINED") == "" { // as root of a container
 			return errLacks
-		} else if err != nil {
-			return err
 		}
-		return nil
+		return err
 	}
 }
 
 // schedules asks for a share of the processor that nobody else gets.
 func schedules() error {
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_DEADLINE, Runtime: 1e6, Deadline: 1e7, Period: 1e7}
-	return unix.SchedSetAttr(0, &attr, 0)
+	err := unix.SchedSetAttr(0, &attr, 0)
+	if err != nil && os.Getenv("CONFINED") == "" { // it has promised too much to others
+		return errLacks
+	}
+	return err
 }

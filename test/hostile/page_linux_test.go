@@ -55,7 +55,7 @@ func TestEscapesAreDocumented(t *testing.T) {
 	if *world.Update {
 		require.NoError(t, os.WriteFile("docs/escapes.md", []byte(page.String()), 0o644))
 	}
-	require.Equal(t, page.String(), world.ReadFile("docs/escapes.md"), "docs/escapes.md is out of step: go test -run TestEscapesAreDocumented -update ./test/hostile")
+	require.Equal(t, page.String(), world.ReadFile("docs/escapes.md"), "docs/escapes.md is out of step: go test ./test/hostile -run TestEscapesAreDocumented -update")
 }
 
 const bounds = `## Memory and processes
@@ -64,9 +64,30 @@ A memory bomb, files in ` + "`" + `/tmp` + "`" + `, a fork bomb and threads with
 and by bubblewrap, and a command that mounts the cgroups in namespaces of its own does not find the one with its limit
 (` + "`" + `TestE6_BombsEndTheCommand` + "`" + `, ` + "`" + `TestE6_NoCommandLiftsItsLimits` + "`" + `). Without a cgroup they are **not stopped**, and the contract
 says so. [Operating](operating.md#memory-and-processes) has the machines.
+
+## Disks
+
+What fills the tree, the caches, the folder of the result, a file that has no name any more, or the table of files ends the
+command that does it, by ` + "`limits.deskBytes`" + `, and by itself where a disk is nearly full; other loops go on
+(` + "`TestE6_AnAgentThatFillsTheDiskStopsItself`" + `). ` + "`/tmp`" + ` is in memory.
+
+## What is known to be open
+
+- Your repository can be read, and what is in it is the machine's own. A program that begins to listen on a socket in it
+  while a command runs can be spoken to by that command, and a named pipe in it can be written to. One that listened
+  before is hidden.
+- pawl holds $PAWL_HOME and your repository open, and works in the folders that it has checked, whatever is renamed or
+  put in their place (` + "`TestE6_AHeldRepositoryIsTheOneThatItWas`, `TestE6_TheStoreIsTheOneThatItWas`" + `). The
+  engine's database, and the files that a command's output goes to, are opened by their path. On macOS all of it is.
+- As root an agent can have the kernel choose the supervisor of its own loop first when memory runs out. The loop starts
+  another one.
+- A ledger never changes. What an earlier pawl wrote into one before it knew a kind of secret stays there:
+  ` + "`git log -p refs/pawl-ledger/LOOP`" + ` shows all of it, and a secret that is in there is one to replace.
+- By bubblewrap a sandbox is made for each command, not for each tree: it can start a program in a sandbox and none in
+  one that is there.
 `
 
-const escapesPage = `<!-- Generated from the code by go test -run TestEscapesAreDocumented -update ./test/hostile ; do not edit. -->
+const escapesPage = `<!-- Generated from the code by go test ./test/hostile -run TestEscapesAreDocumented -update ; do not edit. -->
 
 # Escapes
 

@@ -107,22 +107,29 @@ func TestDiskThatFillsUp(t *testing.T) {
 }
 
 // An agent that fills the disk ends its own call: by the limit of its spec, without any quota. The other loop of the host
-// does not notice, and the disk has its room again.
+// does not notice, and the disk has its room again. It fills the desk, the folder of its result, a file that has no name,
+// and the table of files.
 func TestE6_AnAgentThatFillsTheDiskStopsItself(t *testing.T) {
-	w := world.New(t, `case "$PAWL_LOOP $PAWL_ITERATION" in
+	w := world.New(t, `grows() { for i in $(seq 600); do head -c 1000000 /dev/zero; sleep 0.05; done; exit 0; }
+		case "$PAWL_LOOP $PAWL_ITERATION" in
 		*-b*) ;;
-		*" 1") for i in $(seq 600); do head -c 1000000 /dev/zero >>work/big; sleep 0.05; done; exit 0 ;;
+		*" 1") grows >work/big ;;
+		*" 2") grows >"${PAWL_RESULT%/*}/big" ;;
+		*" 3") exec 9>work/gone; rm work/gone; grows >&9 ;;
+		*" 4") cd work; for i in $(seq 600); do seq ${i}000 ${i}999 | xargs touch; sleep 0.05; done; exit 0 ;;
 		esac; `+world.Raises)
-	w.Set(doc{"limits": doc{"iterations": 2, "deskBytes": "20MiB"}})
+	w.Set(doc{"limits": doc{"iterations": 5, "discards": 5, "deskBytes": "20MiB"}})
 	require.Equal(t, 0, w.Pawl("start", "--yes", w.SpecFile()).Code)
 	require.Equal(t, 0, w.Pawl("start", "--yes", w.SpecFile(), "--id", w.Loop+"-b").Code)
 	st := w.Waits("completed")
 	rows := w.Results(w.Loop)
-	require.Contains(t, rows[1].Description(), "error:agent")
-	require.Contains(t, rows[1].Description(), "limits.deskBytes (20MiB) was used up")
-	require.Equal(t, row{"2", "11", "+1.00", "yes", "raise the number"}, rows[2])
+	for _, r := range rows[1:5] {
+		require.Contains(t, r.Description(), "error:agent")
+		require.Contains(t, r.Description(), "limits.deskBytes (20MiB) was used up")
+	}
+	require.Equal(t, row{"5", "11", "+1.00", "yes", "raise the number"}, rows[5])
 	require.NoFileExists(t, filepath.Join(st.Desk, "work", "big"))
 	other := w.Loop + "-b"
 	w.Until("the other loop has ended", func() bool { return strings.Contains(w.Pawl("show", "--json", other).Out, `"status": "completed"`) })
-	require.Equal(t, "12", w.Git("show", "refs/heads/pawl/"+other+":work/n"))
+	require.Equal(t, "15", w.Git("show", "refs/heads/pawl/"+other+":work/n"))
 }
