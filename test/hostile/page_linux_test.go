@@ -75,7 +75,7 @@ command that does it, by ` + "`limits.deskBytes`" + `, and by itself where a dis
 
 - Your repository can be read, and what is in it is the machine's own. A program that begins to listen on a socket in it
   while a command runs can be spoken to by that command, and a named pipe in it can be written to. One that listened
-  before is hidden.
+  before is hidden, if it has named its socket by a full path.
 - pawl holds $PAWL_HOME and your repository open, and works in the folders that it has checked, whatever is renamed or
   put in their place (` + "`TestE6_AHeldRepositoryIsTheOneThatItWas`, `TestE6_TheStoreIsTheOneThatItWas`" + `). The
   engine's database, and the files that a command's output goes to, are opened by their path. On macOS all of it is.
