@@ -58,7 +58,9 @@ type outbound struct {
 }
 
 func (o *outbound) RecordHeartbeat(ctx context.Context, details ...any) {
-	o.beats.beat(details...)
+	if o.beats.beat != nil {
+		o.beats.beat(details...)
+	}
 	o.Next.RecordHeartbeat(ctx, details...)
 }
 

@@ -30,7 +30,7 @@ func (l *opened) says(env *testsuite.TestActivityEnvironment, text string) (out 
 func damagedLoop(t *testing.T) (l *opened, env *testsuite.TestActivityEnvironment, log func() string, record workspace.Record) {
 	t.Helper()
 	l, _, buffer := torn(t)
-	env = environment(l.a, &beats{beat: func(...any) {}})
+	env = environment(l.a, &beats{})
 	env.RegisterActivity(l.a.Record)
 	record, err := workspace.Read(l.a.Home, l.o.Ref)
 	require.NoError(t, err)
