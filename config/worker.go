@@ -87,7 +87,7 @@ func (s WorkerSetting) Default() string { return s.get(DefaultWorker()) }
 
 // WorkerSettings is the one list of them.
 var WorkerSettings = []WorkerSetting{
-	number("agents", "agents that run at once; 0 is 10, on the embedded engine no limit of their own", 0, func(w *Worker) *int { return &w.Agents }),
+	number("agents", "agents that run at once; 0 means 10 with your own Temporal, and no separate limit with the embedded engine", 0, func(w *Worker) *int { return &w.Agents }),
 	number("activities", "other activities that run at once", 1, func(w *Worker) *int { return &w.Activities }),
 	number("cache", "loops kept in memory between their tasks", 0, func(w *Worker) *int { return &w.Cache }),
 	{
@@ -101,7 +101,7 @@ var WorkerSettings = []WorkerSetting{
 		},
 	},
 	{
-		"move-after", "after how long a loop with a repo.url asks whether this host is gone, where that leaves untaken what it is to do; 0 never",
+		"move-after", "how long this host may leave work of a loop with a repo.url untouched before the loop checks whether the host is gone and moves; 0 means for ever",
 		func(w Worker) string { return spec.Duration(w.MoveAfter).String() },
 		func(w *Worker, text string) (err error) {
 			if w.MoveAfter, err = time.ParseDuration(text); err != nil || w.MoveAfter < time.Second && w.MoveAfter != 0 {

@@ -35,7 +35,7 @@ the profile that is then shown, a browser with a link of pawl's. It stays so, al
 		}),
 		RunE: a.brief(func(ctx context.Context, _ []string) error { return a.up(ctx) }),
 	})
-	cmd.Flags().Bool(auth, false, "have the engine ask who comes; by itself where agents can't have a network of their own")
+	cmd.Flags().Bool(auth, false, "require a token from everyone who connects to the engine (default: only where agents can't have a network of their own)")
 	return cmd
 }
 

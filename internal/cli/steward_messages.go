@@ -99,7 +99,7 @@ var taskMessages = []taskMessage{
 		m.Note = value
 		return nil
 	}},
-	{name: "mode", message: loop.MessageSetMode, short: "Change the mode: mission works, plan begins no work, answer plans nothing", value: "MODE", read: func(m *steward.Message, value string) error {
+	{name: "mode", message: loop.MessageSetMode, short: "Change the mode: mission runs tasks, plan only plans them, answer begins none", value: "MODE", read: func(m *steward.Message, value string) error {
 		m.Mode = value
 		return nil
 	}},

@@ -161,11 +161,11 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 		}, "Temporal", doctor.Failed, "refused"},
 		{"no service and no engine", func(o *doctor.Options, _ *service) { o.Temporal.Explicit, o.Engine = false, nil }, "Temporal", doctor.Failed, "brings none"},
 		{"no such namespace", func(_ *doctor.Options, s *service) { s.namespace = serviceerror.NewNamespaceNotFound("default") }, "namespace", doctor.Failed, "does not exist"},
-		{"a service that asks nobody who they are", func(_ *doctor.Options, s *service) { s.stranger = serviceerror.NewNotFound("no such workflow") }, "who may approve", doctor.Note, "whoever reaches temporal:7233"},
+		{"a service that asks nobody who they are", func(_ *doctor.Options, s *service) { s.stranger = serviceerror.NewNotFound("no such workflow") }, "who may approve", doctor.Note, "everyone who reaches temporal:7233"},
 		{"an engine that asks nobody who they are", func(o *doctor.Options, s *service) {
 			own(doctor.Engine{Running: true, Address: "127.0.0.1:7233"})(o, s)
 			s.stranger = serviceerror.NewNotFound("no such workflow")
-		}, "who may approve", doctor.Note, "whoever reaches 127.0.0.1:7233"},
+		}, "who may approve", doctor.Note, "everyone who reaches 127.0.0.1:7233"},
 		{"no right to the namespace", func(_ *doctor.Options, s *service) { s.namespace = serviceerror.NewPermissionDenied("no", "") }, "namespace", doctor.Failed, "can't be used"},
 		{"loops are soon forgotten", func(_ *doctor.Options, s *service) { s.retention = 24 * time.Hour }, "namespace", doctor.Note, "forgotten after 24h"},
 		{"no search attributes", func(_ *doctor.Options, s *service) { s.attributes = nil }, "search attributes", doctor.Note, "PawlBest, PawlGate"},

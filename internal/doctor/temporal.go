@@ -100,15 +100,15 @@ func (e *examination) strangers(ctx context.Context, t config.Temporal) {
 		})
 		var none *serviceerror.NotFound
 		if err == nil || errors.As(err, &none) {
-			fix := "Have the service ask for an API key or a certificate (TEMPORAL_API_KEY, TEMPORAL_TLS_CLIENT_CERT_PATH), or keep its address out of reach."
+			fix := "Have the service require an API key or a certificate (TEMPORAL_API_KEY, TEMPORAL_TLS_CLIENT_CERT_PATH), or keep its address out of reach."
 			if !t.Explicit {
-				fix = "`pawl up --auth` has the engine ask for a token."
+				fix = "Start the engine with `pawl up --auth`: it then requires a token."
 			}
-			e.note(name, fix, "whoever reaches %s: it asks nobody who they are", t.Address)
+			e.note(name, fix, "everyone who reaches %s: it requires no token, API key or certificate", t.Address)
 			return
 		}
 	}
-	e.ok(name, "who brings token, API key or certificate: a signal without them was refused")
+	e.ok(name, "only who has the token, API key or certificate: a signal without them was refused")
 }
 
 // attributes looks for the contract's search attributes.

@@ -119,5 +119,5 @@ func local(to string) string {
 
 func refuse(w http.ResponseWriter) {
 	w.Header().Set("Cache-Control", "no-store")
-	http.Error(w, "The engine of pawl asks who comes. Open the UI with a link of pawl's: `pawl doctor` shows a new one. Each is good for one visit.", http.StatusUnauthorized)
+	http.Error(w, "This page needs a link with a token. `pawl doctor` shows a new one. Each link is good for one visit.", http.StatusUnauthorized)
 }

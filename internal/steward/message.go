@@ -31,7 +31,7 @@ var Messages = []loop.MessageName{
 	{Name: loop.MessageContinue, Description: `Go on after a pause, or after you have intervened: {"task": "<id>"}`},
 	{Name: loop.MessageSteer, Description: `Guidance for the next agent call of a task: {"task": "<id>", "note": "…"}`},
 	{Name: loop.MessageExtend, Description: `Raise what a task may cost: {"task": "<id>", "limits": {"costUSD": 5}, "hash": "<the gate's>"}`},
-	{Name: loop.MessageSetMode, Description: `mission: work; plan: plan and begin nothing; answer: take tasks and begin nothing: {"mode": "plan"}`},
+	{Name: loop.MessageSetMode, Description: `mission: plan tasks and run them; plan: plan them and begin no step; answer: take tasks and begin none: {"mode": "plan"}`},
 	{Name: MessageHold, Description: `Begin no more tasks; those at work go on. With a task: leave that one in the queue: {"task": "<id>"}`},
 	{Name: MessageResume, Description: `Begin tasks again; with a task: that one may be begun: {"task": "<id>"}`},
 	{Name: loop.MessageHalt, Description: `End the steward and its loops. With a task: stop that one and ask; one that was not begun, or that waits, is cancelled: {"task": "<id>", "note": "why"}`},

@@ -142,14 +142,14 @@ func TestE6_AnEngineThatAsksThroughTheProgram(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, got, "the session was the last engine's")
 	refused := w.Pawl("up", "--auth=false")
 	require.Equal(t, 2, refused.Code, refused.Err)
-	require.Contains(t, refused.Err, "its engine asks for a token")
+	require.Contains(t, refused.Err, "that engine requires a token")
 	require.NoError(t, again.Stop())
 	open := w.Up("--auth=false")
 	require.Contains(t, w.Temporal("workflow", "list", "--address", open.Serving.Address), w.Loop)
-	require.Contains(t, w.Pawl("doctor").Out, "it asks nobody who they are")
+	require.Contains(t, w.Pawl("doctor").Out, "it requires no token, API key or certificate")
 	refused = w.Pawl("up", "--auth")
 	require.Equal(t, 2, refused.Code, refused.Err)
-	require.Contains(t, refused.Err, "its engine asks nobody who they are")
+	require.Contains(t, refused.Err, "that engine requires no token")
 }
 
 // passOf is the token in the world's $PAWL_HOME, which only the user can read.
@@ -190,7 +190,7 @@ func TestE6_WhereTheNetworkCannotBeClosedTheEngineAsks(t *testing.T) {
 		require.Equal(t, 0, s.Code, s.Err)
 		return s.Out + s.Err
 	}
-	const says = "agents have no network of their own on this machine, so the engine asks for a token"
+	const says = "agents have no network of their own on this machine, so the engine requires a token"
 	said := up()
 	require.Contains(t, said, says)
 	require.Contains(t, said, "--profile pawl")
