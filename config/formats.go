@@ -2,7 +2,6 @@ package config
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -155,35 +154,23 @@ func tomlPlaces(text []byte, file string, doc *document) (twice spec.Problems, a
 	return twice, left > 0
 }
 
-// jsonReader reads JSON token by token: encoding/json would lose the lines and keys that are
-// given twice.
-type jsonReader struct {
-	doc   *document
-	file  string
-	lines lines
-	dec   *json.Decoder
-	left  int // values that may still be read
-}
-
-var errTooMany = errors.New("too many values")
-
 func readJSON(text []byte, file string, doc *document) {
-	r := jsonReader{doc, file, linesOf(text), json.NewDecoder(bytes.NewReader(text)), spec.MaxValues}
-	r.dec.UseNumber()
-	v, err := r.value("", 0)
-	if err == nil {
-		if _, more := r.dec.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("more follows after the object")
+	lines := linesOf(text)
+	v, end, err := spec.JSON(text, func(key string, at int) {
+		if key != "" {
+			doc.at[key] = position{file, lines.of(at)}
 		}
-	}
-	if errors.Is(err, errTooMany) {
+	}, func(key string, at int) {
+		doc.wrong = append(doc.wrong, spec.Problem{File: file, Line: lines.of(at), Key: key, What: "is given twice", Want: "one of the two"})
+	})
+	if errors.Is(err, spec.ErrTooMany) {
 		doc.unread(tooMany(file))
 		return
 	}
 	if err != nil {
 		what, want := strings.TrimPrefix(err.Error(), "json: "), "valid JSON"
 		const blank = " \t\r\n"
-		at := min(int(r.dec.InputOffset()), len(text))
+		at := min(end, len(text))
 		before, rest := bytes.TrimRight(text[:at], blank+"]}"), bytes.TrimLeft(text[at:], blank+",")
 		switch {
 		case len(bytes.TrimSpace(text)) == 0:
@@ -195,7 +182,7 @@ func readJSON(text []byte, file string, doc *document) {
 		case bytes.HasSuffix(before, []byte(",")), bytes.HasPrefix(bytes.TrimLeft(text[at:], blank), []byte(",")) && bytes.ContainsAny(rest[:min(1, len(rest))], "]}"):
 			what, want = "a comma stands before the closing bracket", "no comma after the last one"
 		}
-		doc.unread(spec.Problem{File: file, Line: r.line(), What: "not valid JSON: " + what, Want: want})
+		doc.unread(spec.Problem{File: file, Line: lines.of(end), What: "not valid JSON: " + what, Want: want})
 		return
 	}
 	object, ok := v.(map[string]any)
@@ -204,55 +191,4 @@ func readJSON(text []byte, file string, doc *document) {
 		return
 	}
 	doc.values = object
-}
-
-// line is the line that the decoder has come to.
-func (r *jsonReader) line() int { return r.lines.of(int(r.dec.InputOffset())) }
-
-func (r *jsonReader) value(key string, depth int) (any, error) {
-	if depth > spec.MaxDepth {
-		return nil, fmt.Errorf("it is nested more than %d deep", spec.MaxDepth)
-	}
-	if r.left--; r.left <= 0 {
-		return nil, errTooMany
-	}
-	t, err := r.dec.Token()
-	if err != nil {
-		return nil, err
-	}
-	if key != "" {
-		r.doc.at[key] = position{r.file, r.line()}
-	}
-	switch t {
-	case json.Delim('{'):
-		object := map[string]any{}
-		for r.dec.More() {
-			t, err := r.dec.Token()
-			if err != nil {
-				return nil, err
-			}
-			name, _ := t.(string) // the decoder lets nothing else be a key
-			at := spec.Join(key, name)
-			if _, twice := object[name]; twice {
-				r.doc.wrong = append(r.doc.wrong, spec.Problem{File: r.file, Line: r.line(), Key: at, What: "is given twice", Want: "one of the two"})
-			}
-			if object[name], err = r.value(at, depth+1); err != nil {
-				return nil, err
-			}
-		}
-		_, err = r.dec.Token()
-		return object, err
-	case json.Delim('['):
-		list := []any{}
-		for r.dec.More() {
-			v, err := r.value(fmt.Sprintf("%s[%d]", key, len(list)), depth+1)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
-		}
-		_, err = r.dec.Token()
-		return list, err
-	}
-	return t, nil
 }

@@ -26,8 +26,9 @@ func Parse(doc []byte) (Spec, error) {
 // for a Spec. It returns everything that is wrong, as Problems.
 func Fill(doc []byte, target any, check func() Problems) error {
 	var problems Problems
-	tree, line, err := read(doc, &problems)
+	tree, at, err := read(doc, &problems)
 	if err != nil {
+		line := 1 + bytes.Count(doc[:min(at, len(doc))], []byte("\n"))
 		what := strings.TrimPrefix(err.Error(), "json: ")
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			what = "the document ends too early"
@@ -41,25 +42,36 @@ func Fill(doc []byte, target any, check func() Problems) error {
 	return FillMap(object, target, problems, check).Err()
 }
 
-// read reads one JSON value and nothing after it, noting keys that are given twice. line is how far
-// it came.
-func read(doc []byte, problems *Problems) (tree any, line int, err error) {
-	r := reader{json.NewDecoder(bytes.NewReader(doc)), MaxValues, problems}
+// read is JSON, with the keys that are given twice as problems.
+func read(doc []byte, problems *Problems) (tree any, at int, err error) {
+	return JSON(doc, func(string, int) {}, func(key string, _ int) { problems.Add(key, "is given twice", "one of the two") })
+}
+
+// JSON reads one JSON value and nothing after it, token by token: encoding/json would lose keys that are given twice.
+// It calls met with the key of each value, and twice with each key that its object has already, both with how many
+// bytes it has read by then. at is how many it has read in all. An error says what is no JSON, or is ErrTooMany.
+func JSON(text []byte, met, twice func(key string, at int)) (value any, at int, err error) {
+	r := reader{json.NewDecoder(bytes.NewReader(text)), MaxValues, met, twice}
 	r.dec.UseNumber()
-	tree, err = r.value("", 0)
+	value, err = r.value("", 0)
 	if err == nil {
 		if _, more := r.dec.Token(); !errors.Is(more, io.EOF) {
 			err = errors.New("more follows after the object")
 		}
 	}
-	return tree, 1 + bytes.Count(doc[:min(int(r.dec.InputOffset()), len(doc))], []byte("\n")), err
+	return value, r.at(), err
 }
 
+// ErrTooMany is what JSON returns of a document that goes on and on.
+var ErrTooMany = fmt.Errorf("it holds more than %d values", MaxValues)
+
 type reader struct {
-	dec      *json.Decoder
-	left     int // values that may still be read
-	problems *Problems
+	dec        *json.Decoder
+	left       int // values that may still be read
+	met, twice func(key string, at int)
 }
+
+func (r *reader) at() int { return int(r.dec.InputOffset()) }
 
 // The bounds of a document, far beyond those of any spec: one beyond them would only exhaust the
 // stack, or the time that a workflow has to read its input.
@@ -70,32 +82,32 @@ const (
 
 func (r *reader) value(key string, depth int) (any, error) {
 	if depth > MaxDepth {
-		return nil, fmt.Errorf("nested more than %d deep", MaxDepth)
+		return nil, fmt.Errorf("it is nested more than %d deep", MaxDepth)
 	}
 	if r.left--; r.left <= 0 {
-		return nil, fmt.Errorf("it holds more than %d values", MaxValues)
+		return nil, ErrTooMany
 	}
 	t, err := r.dec.Token()
 	if err != nil {
 		return nil, err
 	}
+	r.met(key, r.at())
 	switch t {
 	case json.Delim('{'):
 		object := map[string]any{}
 		for r.dec.More() {
-			name, err := r.dec.Token()
+			t, err := r.dec.Token()
 			if err != nil {
 				return nil, err
 			}
-			at := Join(key, name.(string)) // the decoder lets nothing else be a key
-			v, err := r.value(at, depth+1)
-			if err != nil {
+			name, _ := t.(string) // the decoder lets nothing else be a key
+			full := Join(key, name)
+			if _, twice := object[name]; twice {
+				r.twice(full, r.at())
+			}
+			if object[name], err = r.value(full, depth+1); err != nil {
 				return nil, err
 			}
-			if _, twice := object[name.(string)]; twice {
-				r.problems.Add(at, "is given twice", "one of the two")
-			}
-			object[name.(string)] = v
 		}
 		_, err = r.dec.Token()
 		return object, err
