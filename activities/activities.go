@@ -5,7 +5,7 @@
 // Start at Activities, then loopWorkspace in workspace.go: all that a loop has on this host. By subject:
 // trees.go; open.go, contract.go and resume.go (how a loop comes to this host); journal.go and push.go
 // (what is recorded, here and in the user's repository); steps.go and step.go (what runs in a tree),
-// tests.go; call.go, prompt.go, stream.go and collect.go (agents); commit.go; proposal.go and apply.go.
+// sandbox.go and layers.go (what is around it), tests.go; call.go, prompt.go, stream.go and collect.go (agents); commit.go; proposal.go and apply.go.
 package activities
 
 import (

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"pawl/internal/crash"
@@ -32,6 +33,20 @@ const pushLimit = 2 * time.Minute
 // us wait, so that one that is away costs a loop no more than half of its time.
 const patience = time.Minute
 
+// pushes are what a workspace knows of its pushes to the user's repository.
+type pushes struct {
+	one       sync.Mutex // held by the one that is under way
+	branchDue bool       // with a URL: the branch is not yet in the repository as the ledger has it; under one
+	awayUntil time.Time  // with a URL: until when a repository that did not answer is left alone; under one
+
+	// The rest is under the workspace's mu.
+	due     *time.Timer
+	keptDue bool      // the push that is due is to bring the branch
+	last    time.Time // when the last keep was pushed
+	refused string    // why the last one was refused, until it is told
+	untaken string    // why the last one was refused, until one is accepted
+}
+
 // push brings branch and ledger to the user's repository, after a push that may be under way. A
 // refusal, or a repository that has gone away, is no error: it is told and tried again with the
 // next push. An error means that this attempt is to end.
@@ -45,11 +60,11 @@ func (ws *loopWorkspace) push(ctx context.Context) (refused string, err error) {
 
 // pushHere pushes the ledger to a repository of this host, and the branch where that is due or branch says so.
 func (ws *loopWorkspace) pushHere(ctx context.Context, branch bool) (refused string, err error) {
-	ws.pushing.Lock()
-	defer ws.pushing.Unlock()
+	ws.pushes.one.Lock()
+	defer ws.pushes.one.Unlock()
 	ws.mu.Lock()
 	ws.takeDue() // this push takes it along
-	branch, ws.keptDue = branch || ws.keptDue, false
+	branch, ws.pushes.keptDue = branch || ws.pushes.keptDue, false
 	ws.mu.Unlock()
 	refs := []string{ws.Ledger + ":" + ws.Ledger}
 	if branch && ws.Branch != "" {
@@ -85,8 +100,8 @@ func (ws *loopWorkspace) pushHere(ctx context.Context, branch bool) (refused str
 // known notes why a push was refused, "" where none was, and reports whether there is nothing new to tell. The
 // caller holds ws.mu.
 func (ws *loopWorkspace) known(refused string) bool {
-	same := refused == "" || refused == ws.untaken
-	ws.untaken = refused
+	same := refused == "" || refused == ws.pushes.untaken
+	ws.pushes.untaken = refused
 	return same
 }
 
@@ -105,21 +120,21 @@ func (ws *loopWorkspace) notTaken(no *userrepo.Refused) string {
 func (ws *loopWorkspace) pushSoon(branch bool) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	ws.keptDue = ws.keptDue || branch
-	if ws.pushDue != nil {
+	ws.pushes.keptDue = ws.pushes.keptDue || branch
+	if ws.pushes.due != nil {
 		return // that one will take this keep along
 	}
-	ws.pushDue = time.AfterFunc(pushApart-time.Since(ws.pushed), func() { ws.pushDueNow() })
+	ws.pushes.due = time.AfterFunc(pushApart-time.Since(ws.pushes.last), func() { ws.pushDueNow() })
 }
 
 func (ws *loopWorkspace) pushAhead() {
 	ws.mu.Lock()
-	ws.pushed = time.Now()
+	ws.pushes.last = time.Now()
 	ws.mu.Unlock()
 	refused, _ := ws.pushHere(context.Background(), false) // it is not to end
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	ws.refused = cmp.Or(refused, ws.refused)
+	ws.pushes.refused = cmp.Or(refused, ws.pushes.refused)
 }
 
 // pushDueNow pushes in the background where a push is due that nobody has taken up yet.
@@ -133,11 +148,11 @@ func (ws *loopWorkspace) pushDueNow() {
 
 // takeDue takes up the push that is due, and reports whether one was. The caller holds ws.mu.
 func (ws *loopWorkspace) takeDue() bool {
-	if ws.pushDue == nil {
+	if ws.pushes.due == nil {
 		return false
 	}
-	ws.pushDue.Stop()
-	ws.pushDue = nil
+	ws.pushes.due.Stop()
+	ws.pushes.due = nil
 	return true
 }
 
@@ -145,8 +160,8 @@ func (ws *loopWorkspace) takeDue() bool {
 func (ws *loopWorkspace) popRefusal() string {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	why := ws.refused
-	ws.refused = ""
+	why := ws.pushes.refused
+	ws.pushes.refused = ""
 	return why
 }
 
@@ -155,10 +170,10 @@ func (ws *loopWorkspace) popRefusal() string {
 // away, is no error: the loop goes on, says so once, and the next append tries again; what another
 // host does meanwhile shows then.
 func (ws *loopWorkspace) publish(ctx context.Context, branch bool) error {
-	ws.pushing.Lock()
-	defer ws.pushing.Unlock()
-	ws.branchDue = ws.branchDue || branch
-	if time.Now().Before(ws.awayUntil) && !branch {
+	ws.pushes.one.Lock()
+	defer ws.pushes.one.Unlock()
+	ws.pushes.branchDue = ws.pushes.branchDue || branch
+	if time.Now().Before(ws.pushes.awayUntil) && !branch {
 		return nil
 	}
 	head, err := ws.store.Ref(ctx, ws.Ledger)
@@ -177,13 +192,13 @@ func (ws *loopWorkspace) publish(ctx context.Context, branch bool) error {
 		if errors.As(err, &f) {
 			return refuse(f)
 		}
-		ws.awayUntil = time.Now().Add(min(time.Since(began), patience))
+		ws.pushes.awayUntil = time.Now().Add(min(time.Since(began), patience))
 		why = fmt.Sprintf("%s can't be pushed to: %v", ws.Repo, userrepo.Unreached(ws.Repo, err))
 	}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if !ws.known(why) {
-		ws.refused = why
+		ws.pushes.refused = why
 		ws.machine.Logger.Warn("push refused", "loop", ws.Loop, "reason", why)
 		ws.machine.Telemetry.PushRefused(ctx)
 	}
@@ -206,7 +221,7 @@ func (ws *loopWorkspace) advance(ctx context.Context, head string) (why string, 
 		}
 		return ws.notTaken(refused), nil
 	}
-	if err != nil || !ws.branchDue || ws.Branch == "" {
+	if err != nil || !ws.pushes.branchDue || ws.Branch == "" {
 		return "", err
 	}
 	crash.At("push.ledger")
@@ -218,7 +233,7 @@ func (ws *loopWorkspace) advance(ctx context.Context, head string) (why string, 
 	if errors.As(err, &refused) {
 		return ws.notTaken(refused), nil
 	}
-	ws.branchDue = err != nil
+	ws.pushes.branchDue = err != nil
 	return "", err
 }
 

@@ -19,23 +19,6 @@ import (
 	"pawl/internal/spec"
 )
 
-// surroundings name what a command finds around its tree. Other ones are made anew: home, scratch folders
-// and, of the judge, what it leaves in caches. The judge's on the unchanged code leaves there what all that
-// come after find.
-type surroundings string
-
-const unchanged surroundings = "unchanged"
-
-// ofTrial begins those of a candidate on trial. No settlement keeps what that leaves in caches.
-const ofTrial = "trial "
-
-// around is what there is around a tree.
-type around struct {
-	in   surroundings
-	n    int             // counts the surroundings that there were
-	last sandbox.Request // of the last command in them
-}
-
 // confine says what a command on one of the loop's trees may reach (E6): the tree, with the exchange for
 // what runs on the desk, and none of pawl's own. It is nil where there is no sandbox. agents are the programs
 // of the table that the command is or starts, as the spec names them.
@@ -78,62 +61,6 @@ func (ws *loopWorkspace) confine(ctx context.Context, c *proc.Command, inherited
 	return nil
 }
 
-// surrounded is the request with its surroundings, which are new ones where the last command in the tree had others.
-func (ws *loopWorkspace) surrounded(t *tree, r sandbox.Request, in surroundings) sandbox.Request {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	judged, trial := t == ws.judge && in != unchanged, strings.HasPrefix(string(in), ofTrial)
-	if judged {
-		in += surroundings(fmt.Sprintf(" %d", ws.settled))
-	}
-	a := &t.around
-	anew := a.in != in
-	if anew {
-		a.in, a.n = in, a.n+1
-	}
-	if anew && t == ws.judge {
-		if judged {
-			ws.nextTrial()
-			ws.keepable = !trial
-		} else {
-			ws.below++
-		}
-	}
-	a.last = r
-	return ws.around(t, r, a.n, !judged)
-}
-
-// around is the request with the tree's nth surroundings. Those of before a settlement must not be used again: the
-// layers that they have open are gone.
-func (ws *loopWorkspace) around(t *tree, r sandbox.Request, n int, lasting bool) sandbox.Request {
-	r.Fresh, r.Layered = fmt.Sprintf("%d, %d settled", n, ws.settled), strconv.Itoa(ws.below)
-	switch {
-	case t == ws.desk:
-		r.Tree, r.Layers = "desk", []string{ws.layers("desk")}
-	case lasting:
-		r.Tree, r.Layers = "judge", []string{ws.layers("judge")}
-	default:
-		r.Tree, r.Layers = "judge", []string{ws.trial, ws.layers("judge")}
-	}
-	return r
-}
-
-// furnishAhead has the surroundings made that the next step finds around a tree, while the workflow hears of the
-// last one. If they turn out to be others, the step waits until those are made.
-func (ws *loopWorkspace) furnishAhead(t *tree) {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	s := ws.supervisor
-	if s == nil || t.around.last.Own == nil {
-		return
-	}
-	if t == ws.judge {
-		ws.nextTrial()
-	}
-	r := ws.around(t, t.around.last, t.around.n+1, false)
-	ws.machine.background.Go(func() { s.Prepare(sandbox.Make(r)) })
-}
-
 // request is what all commands of the loop have in common.
 func (ws *loopWorkspace) request(machine sandbox.Machine) sandbox.Request {
 	r := sandbox.Request{
@@ -156,54 +83,6 @@ func (ws *loopWorkspace) request(machine sandbox.Machine) sandbox.Request {
 		}
 	}
 	return r
-}
-
-// layers is the folder of the layers over caches that the commands of a tree write.
-func (ws *loopWorkspace) layers(of string) string {
-	return filepath.Join(ws.Beside(filepath.Join(ws.machine.Home.Loop(ws.Ref), "layers")), of)
-}
-
-// nextTrial is for a judgement that begins: it has layers of its own, or those of one that has written nothing. The
-// layers of judgements that came to nothing are removed.
-func (ws *loopWorkspace) nextTrial() {
-	if ws.trial != "" && sandbox.Untouched(ws.trial) {
-		return
-	}
-	ws.trials++
-	n := ws.trials
-	ws.trial = filepath.Join(ws.layers("trial"), fmt.Sprintf("%s-%d", ws.epoch, n)) // no other worker's has this name
-	ws.machine.background.Go(func() { ws.forgetTrials(n) })
-}
-
-// forgetTrials removes the layers of all judgements from before the nth.
-func (ws *loopWorkspace) forgetTrials(n int) {
-	dir := ws.layers("trial")
-	old, _ := os.ReadDir(dir)
-	for _, e := range old {
-		number, ours := strings.CutPrefix(e.Name(), ws.epoch+"-")
-		if is, err := strconv.Atoi(number); !ours || err != nil || is < n {
-			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
-		}
-	}
-}
-
-// judgedCaches keeps what the last judgement left in caches, or forgets it: only a change that was kept may
-// decide what the next one's commands find.
-func (ws *loopWorkspace) judgedCaches(kept bool) error {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	ws.settled++
-	trial := ws.trial
-	if trial == "" || sandbox.Untouched(trial) {
-		return nil
-	}
-	ws.trial = ""
-	if kept && ws.keepable {
-		ws.below++
-		return sandbox.Promote(trial, ws.layers("judge"))
-	}
-	ws.machine.background.Go(func() { _ = os.RemoveAll(trial) })
-	return nil
 }
 
 // means is how the sandbox of p's commands keeps files out of reach.

@@ -36,30 +36,18 @@ type loopWorkspace struct {
 	desk    *tree
 	judge   *tree
 
-	sides     map[int]*loopWorkspace // what candidates have of it, by the numbers of their desks; under mu
-	planning  sync.Mutex             // the desk of a steward is one
-	pushing   sync.Mutex             // one push at a time
-	branchDue bool                   // with a URL: the branch is not yet in the repository as the ledger has it
-	awayUntil time.Time              // with a URL: until when a repository that did not answer is left alone
+	sides    map[int]*loopWorkspace // what candidates have of it, by the numbers of their desks; under mu
+	planning sync.Mutex             // the desk of a steward is one
+	pushes   pushes
 
 	mu         sync.Mutex
 	supervisor *proc.Supervisor
-	refused    string // why the last push was refused, until it is told
-	untaken    string // why the last push was refused, until one is accepted
-	pushDue    *time.Timer
-	keptDue    bool      // the push that is due is to bring the branch
-	pushed     time.Time // when the last keep was pushed
+	caches     caches
 	locks      locked    // the lockfiles of the last commit that was asked for
 	repeats    []string  // setups that ran again, and nobody has been told
 	same       [2]string // two commits with one tree: a revert, and what it went back to
 	env        []string  // what commands inherit, once it is known
 	turn       int       // counts what has run in the trees
-	settled    int       // counts the changes that were kept or undone
-	trial      string    // the folder of the layers of the judgement since then, "" before one
-	keepable   bool      // whether a change that is kept keeps what is in it
-	trials     int       // counts those folders
-	below      int       // counts how often what is below the layers was changed
-	epoch      string    // tells the layers of its judgements from those of earlier workers
 }
 
 // workspace returns the workspace of the loop named ref.
@@ -94,7 +82,7 @@ func (m *machine) openWorkspace(ctx context.Context, r workspace.Record) (*loopW
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
 	ws := &loopWorkspace{
-		Record: r, machine: m, epoch: strconv.FormatInt(time.Now().UnixNano(), 36), store: store, ledger: ledger.Open(store), steward: ledger.OpenSteward(store),
+		Record: r, machine: m, caches: caches{epoch: strconv.FormatInt(time.Now().UnixNano(), 36)}, store: store, ledger: ledger.Open(store), steward: ledger.OpenSteward(store),
 		sides: map[int]*loopWorkspace{},
 	}
 	ws.desk, ws.judge = ws.tree(r.Beside(workspace.Desk(m.Home, r.Ref))), ws.tree(workspace.Judge(m.Home, r.Ref))
@@ -120,7 +108,7 @@ func (ws *loopWorkspace) at(desk int) *loopWorkspace {
 	if side := ws.sides[desk]; side != nil {
 		return side
 	}
-	side := &loopWorkspace{Record: ws.Record, machine: ws.machine, epoch: ws.epoch, store: ws.store, ledger: ws.ledger, steward: ws.steward}
+	side := &loopWorkspace{Record: ws.Record, machine: ws.machine, caches: caches{epoch: ws.caches.epoch}, store: ws.store, ledger: ws.ledger, steward: ws.steward}
 	side.Side = desk
 	side.desk = side.tree(side.Beside(ws.desk.Dir))
 	side.judge = ws.tree(ws.judge.Dir) // which nothing of it runs in

@@ -1,0 +1,142 @@
+package activities
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"pawl/internal/sandbox"
+)
+
+// surroundings name what a command finds around its tree. Other ones are made anew: home, scratch folders
+// and, of the judge, what it leaves in caches. The judge's on the unchanged code leaves there what all that
+// come after find.
+type surroundings string
+
+const unchanged surroundings = "unchanged"
+
+// ofTrial begins those of a candidate on trial. No settlement keeps what that leaves in caches.
+const ofTrial = "trial "
+
+// around is what there is around a tree.
+type around struct {
+	in   surroundings
+	n    int             // counts the surroundings that there were
+	last sandbox.Request // of the last command in them
+}
+
+// caches are what a workspace knows of the layers over caches that its commands write. They are under the workspace's mu.
+type caches struct {
+	settled  int    // counts the changes that were kept or undone
+	trial    string // the folder of the layers of the judgement since then, "" before one
+	keepable bool   // whether a change that is kept keeps what is in it
+	trials   int    // counts those folders
+	below    int    // counts how often what is below the layers was changed
+	epoch    string // tells the layers of its judgements from those of earlier workers
+}
+
+// surrounded is the request with its surroundings, which are new ones where the last command in the tree had others.
+func (ws *loopWorkspace) surrounded(t *tree, r sandbox.Request, in surroundings) sandbox.Request {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	judged, trial := t == ws.judge && in != unchanged, strings.HasPrefix(string(in), ofTrial)
+	if judged {
+		in += surroundings(fmt.Sprintf(" %d", ws.caches.settled))
+	}
+	a := &t.around
+	anew := a.in != in
+	if anew {
+		a.in, a.n = in, a.n+1
+	}
+	if anew && t == ws.judge {
+		if judged {
+			ws.nextTrial()
+			ws.caches.keepable = !trial
+		} else {
+			ws.caches.below++
+		}
+	}
+	a.last = r
+	return ws.around(t, r, a.n, !judged)
+}
+
+// around is the request with the tree's nth surroundings. Those of before a settlement must not be used again: the
+// layers that they have open are gone.
+func (ws *loopWorkspace) around(t *tree, r sandbox.Request, n int, lasting bool) sandbox.Request {
+	r.Fresh, r.Layered = fmt.Sprintf("%d, %d settled", n, ws.caches.settled), strconv.Itoa(ws.caches.below)
+	switch {
+	case t == ws.desk:
+		r.Tree, r.Layers = "desk", []string{ws.layers("desk")}
+	case lasting:
+		r.Tree, r.Layers = "judge", []string{ws.layers("judge")}
+	default:
+		r.Tree, r.Layers = "judge", []string{ws.caches.trial, ws.layers("judge")}
+	}
+	return r
+}
+
+// furnishAhead has the surroundings made that the next step finds around a tree, while the workflow hears of the
+// last one. If they turn out to be others, the step waits until those are made.
+func (ws *loopWorkspace) furnishAhead(t *tree) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	s := ws.supervisor
+	if s == nil || t.around.last.Own == nil {
+		return
+	}
+	if t == ws.judge {
+		ws.nextTrial()
+	}
+	r := ws.around(t, t.around.last, t.around.n+1, false)
+	ws.machine.background.Go(func() { s.Prepare(sandbox.Make(r)) })
+}
+
+// layers is the folder of the layers over caches that the commands of a tree write.
+func (ws *loopWorkspace) layers(of string) string {
+	return filepath.Join(ws.Beside(filepath.Join(ws.machine.Home.Loop(ws.Ref), "layers")), of)
+}
+
+// nextTrial is for a judgement that begins: it has layers of its own, or those of one that has written nothing. The
+// layers of judgements that came to nothing are removed.
+func (ws *loopWorkspace) nextTrial() {
+	if ws.caches.trial != "" && sandbox.Untouched(ws.caches.trial) {
+		return
+	}
+	ws.caches.trials++
+	n := ws.caches.trials
+	ws.caches.trial = filepath.Join(ws.layers("trial"), fmt.Sprintf("%s-%d", ws.caches.epoch, n)) // no other worker's has this name
+	ws.machine.background.Go(func() { ws.forgetTrials(n) })
+}
+
+// forgetTrials removes the layers of all judgements from before the nth.
+func (ws *loopWorkspace) forgetTrials(n int) {
+	dir := ws.layers("trial")
+	old, _ := os.ReadDir(dir)
+	for _, e := range old {
+		number, ours := strings.CutPrefix(e.Name(), ws.caches.epoch+"-")
+		if is, err := strconv.Atoi(number); !ours || err != nil || is < n {
+			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// judgedCaches keeps what the last judgement left in caches, or forgets it: only a change that was kept may
+// decide what the next one's commands find.
+func (ws *loopWorkspace) judgedCaches(kept bool) error {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.caches.settled++
+	trial := ws.caches.trial
+	if trial == "" || sandbox.Untouched(trial) {
+		return nil
+	}
+	ws.caches.trial = ""
+	if kept && ws.caches.keepable {
+		ws.caches.below++
+		return sandbox.Promote(trial, ws.layers("judge"))
+	}
+	ws.machine.background.Go(func() { _ = os.RemoveAll(trial) })
+	return nil
+}
