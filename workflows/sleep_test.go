@@ -186,7 +186,7 @@ func TestASignInThatIsMissingIsAskedFor(t *testing.T) {
 		})
 		require.Equal(t, course, p.course())
 		require.Equal(t, loop.Waiting, asked.Status)
-		require.Contains(t, asked.Gate.Summary, "claude is not let in by its provider (401 authentication_failed): set ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN or CLAUDE_CODE_OAUTH_TOKEN")
+		require.Contains(t, asked.Gate.Summary, "claude can't sign in to its provider (401 authentication_failed): set ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN or CLAUDE_CODE_OAUTH_TOKEN")
 		require.Equal(t, choice == "halt", p.final.Status == loop.Halted)
 	}
 }

@@ -102,7 +102,7 @@ func (b Brief) beside() string {
 		return ""
 	}
 	lines := []string{fmt.Sprintf("You are agent %d of %d. All start from the same code, each in a folder of its own, and each change is measured by itself. ", b.Candidate, b.Of) +
-		"Do something else than the others, in other places of the code where you can: changes of the same lines can't be kept together."}
+		"Do something different from the others, in other places of the code if you can: two changes to the same lines can't both be kept."}
 	for _, idea := range b.Beside {
 		lines = append(lines, "- Another agent works on this: "+loop.Clip(strings.ReplaceAll(idea, "\n", " "), boundLine))
 	}
@@ -119,10 +119,10 @@ func (b Brief) branch() string {
 		return ""
 	}
 	from, _ := b.State.Backtrack.Node(of.From)
-	lines := []string{fmt.Sprintf("The loop has come to a plateau with the metric at %s. So it goes on from an earlier change, of iteration %d: %s. ", of.Best, of.From, loop.Clip(from.Description, boundLine)) +
-		fmt.Sprintf("Its files are what you have, with what was kept on this branch since. The branch replaces the loop's head only where it becomes better than %s.", of.Best)}
+	lines := []string{fmt.Sprintf("The last changes did not improve the metric, which is at %s. So the loop continues from an earlier change, that of iteration %d: %s. ", of.Best, of.From, loop.Clip(from.Description, boundLine)) +
+		fmt.Sprintf("Your files are those of that change, with what was kept on this branch since. The branch replaces the loop's head only if it becomes better than %s.", of.Best)}
 	if without := b.State.Backtrack.Without(*of); len(without) > 0 {
-		lines = append(lines, "These later changes are not in your files. Find another way than they did; to make them again leads to where the loop was:")
+		lines = append(lines, "These later changes are not in your files. Find another way: making them again leads back to where the loop was:")
 		for _, n := range without[max(0, len(without)-resultRows):] {
 			lines = append(lines, "- "+loop.Clip(n.Description, boundLine))
 		}

@@ -21,10 +21,10 @@ func (a *app) upCommand() *cobra.Command {
 that an earlier process left unfinished continue where they stopped. A second pawl
 joins the first and takes over when that one exits.
 
-With --auth the engine answers nobody without a token that is in $PAWL_HOME: no other
-user of this machine, and no agent. pawl itself brings it along, the Temporal CLI with
-the profile that is then shown, a browser with a link of pawl's. It stays so, also with
-"pawl run", until --auth=false.`,
+With --auth the engine requires a token, which is in $PAWL_HOME: other users of this
+machine and agents in a sandbox can't read it. pawl sends it by itself, the Temporal CLI
+with the profile that is then shown, a browser with a link that pawl shows. The engine
+keeps requiring it, also in "pawl run", until --auth=false.`,
 		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error {
 			if f := cmd.Flags().Lookup(auth); f.Changed {
 				if a.auth = pass.Unwanted; f.Value.String() == "true" {

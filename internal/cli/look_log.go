@@ -26,9 +26,9 @@ code heads and the contract, and that workflow and repository have the same ledg
 exit code is 1 if it is not whole.
 
 --transcript N shows what the agents of iteration N said and did, all their calls in order: the
-prompt's begin, words, tools with their arguments, results, what it cost. Credentials are taken
-out, and long calls are shortened. A transcript that is not the one that was recorded is said to
-be so, and the exit code is 1. Iteration 0 is what comes before the first (a planner).`,
+beginning of the prompt, words, tools with their arguments, results, the cost. Credentials are taken
+out, and long calls are shortened. If a transcript is not the one that was recorded, the command says
+so and the exit code is 1. Iteration 0 is what comes before the first (a planner).`,
 	}
 	cmd.RunE = a.brief(func(ctx context.Context, args []string) error {
 		if verify {

@@ -22,10 +22,10 @@ func (a *app) submitCommand() *cobra.Command {
 	var by string
 	cmd := &cobra.Command{
 		Use: "submit NAME FILE", Short: "Hand in a task", Args: cobra.ExactArgs(2),
-		Long: `Hand in a task to the steward NAME. FILE is a Markdown file: what is wanted, after
-front matter with the task's keys where there are any (id, title, priority, after, tier,
-plan, dedupe). It may be a YAML, TOML or JSON file of a task instead. - is stdin.
-A task that was handed in before, by its id or dedupe, is the same task.`,
+		Long: `Hand in a task to the steward NAME. FILE is Markdown: front matter with keys of the task,
+if any (id, title, priority, after, tier, plan, dedupe), then what is wanted. FILE can also
+be a task as YAML, TOML or JSON. - is stdin. A task with the same id or the same dedupe key
+as an earlier one is the same task.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error {
 			t, err := config.LoadTask(args[1], a.in)
 			if err != nil {

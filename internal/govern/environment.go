@@ -106,7 +106,7 @@ func credential(name, value string) bool {
 // and which of the variables that stay out a command of the spec mentions, with how to hand them in.
 func Environment(s spec.Spec, env []string) []string {
 	_, out := Inherited(env)
-	says := []string{"of the worker's what builds need (PATH, HOME, LANG, GO…, NODE… and the like); all else, and every credential, stays out"}
+	says := []string{"those of the worker that builds need (PATH, HOME, LANG, GO…, NODE… and the like); all others, and every credential, stay out"}
 	commands := map[string]string{ // by the key of the spec
 		"setup.command": s.Setup.Command, "verify.command": s.Verify.Command, "guard.command": s.Guard.Command,
 		"test.command": s.Test.Command, "check.command": s.Check.Command,

@@ -40,7 +40,7 @@ func AfterRefusal(a spec.Agent, class outcome.Class, r act.Refused, times int, n
 	often := "refused " + evidence.Counted(times, "time") + " in a row"
 	switch {
 	case class == outcome.AuthMissing:
-		return Patience{Ask: fmt.Sprintf("%s is not let in by its provider (%s): %s, then answer %s", a.Use, said, signIn(a.Use), Retry)}
+		return Patience{Ask: fmt.Sprintf("%s can't sign in to its provider (%s): %s, then answer %s", a.Use, said, signIn(a.Use), Retry)}
 	case r.Until.After(now) && times <= mostRefusals:
 		return Patience{Until: r.Until.Add(cut)}
 	case r.Until.After(now):

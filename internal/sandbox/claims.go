@@ -46,7 +46,7 @@ func Claims(f Facts) []Claim {
 	all := []Claim{files}
 	if f.Repo != "" {
 		all = append(all, Claim{
-			Holds: "sandbox, by " + by + ": your repository can be read and not be written",
+			Holds: "sandbox, by " + by + ": your repository can be read but not written",
 			Fails: "YOUR REPOSITORY CAN BE WRITTEN by agent and commands",
 			Asked: []Question{{Writing, f.Repo}, {Writing, f.Repo + "/.git"}},
 		})
@@ -88,12 +88,12 @@ func Claims(f Facts) []Claim {
 	}
 	all = append(all, Claim{
 		Holds: apart,
-		Fails: "PROCESSES ARE NOT APART: agent and commands could end or trace pawl's; what they end is started again",
+		Fails: "PROCESSES ARE NOT SEPARATE: agent and commands could end or trace pawl's; what they end is started again",
 		Asked: []Question{{Mingling, ""}},
 	})
 	calls := Claim{
-		Holds: "sandbox: of the kernel's calls only those on a list (that of containers); no io_uring, keyrings, foreign instruction sets",
-		Fails: "EVERY CALL OF THE KERNEL IS OPEN to agent and commands",
+		Holds: "sandbox: only kernel calls on a list are allowed (those of containers, and those that build sandboxes); no io_uring, no keyrings, no foreign instruction sets",
+		Fails: "EVERY KERNEL CALL IS OPEN to agent and commands",
 		Asked: []Question{{Calling, ""}},
 	}
 	return append(append(all, calls), bounds(f)...)

@@ -50,7 +50,7 @@ func (s Style) Charter(v Charter) string {
 	if l.CostUSD != nil {
 		bounds += ", $" + l.CostUSD.String() + " for a task"
 	}
-	f.add("bounds", bounds, fmt.Sprintf("tells again of what has waited %s; checks its record every %s", l.Waiting, c.ValidateEvery))
+	f.add("bounds", bounds, fmt.Sprintf("reminds you of what has waited %s; checks its record every %s", l.Waiting, c.ValidateEvery))
 	for i, sc := range c.Schedules {
 		f.add(label(i, "schedules"), Clean(sc.Name+": "+slots(sc)))
 	}

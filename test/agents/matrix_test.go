@@ -229,7 +229,7 @@ func (l *looped) cameTo(st shown) string {
 	switch {
 	case st.Status == "sleeping":
 		return "sleeps (" + st.Sleep.Class + ")"
-	case st.Gate != nil && strings.Contains(st.Gate.Summary, "is not let in by its provider"):
+	case st.Gate != nil && strings.Contains(st.Gate.Summary, "can't sign in to its provider"):
 		return "asks for the sign-in"
 	case st.Gate != nil && st.Gate.Kind != "diff":
 		return "asks: " + st.Gate.Summary
