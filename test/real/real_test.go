@@ -19,7 +19,8 @@ import (
 
 // improvement is what the agent does to make the code shorter: something honest, something that takes a test
 // away, something that breaks the code. They are scripts on the desk. caught is what refuses the second.
-type improvement struct{ honest, cheat, broken, caught string }
+// measure is a metric in place of one that takes too long.
+type improvement struct{ honest, cheat, broken, caught, measure string }
 
 // A test that is taken away is sealed, or there is one test fewer.
 const (
@@ -40,13 +41,21 @@ var sources = map[string]source{
 	},
 	"levenshtein": {
 		module: "github.com/agext/levenshtein@v1.2.3", sum: "h1:YB2fHEn0UJagG8T1rrWknE3ZQzWM06O8AMAatNn7lmo=", needs: []string{"go"},
+		improve: &improvement{
+			honest: `sed -i '/^\/\//d' params.go`, cheat: `sed -i '/^func Test/,$d' levenshtein_test.go`, broken: `sed -i 's/dist = l2 \* insCost/dist = 0/' levenshtein.go`, caught: sealed,
+		},
 		deliver: &delivery{
 			file: "levenshtein.go", breaks: `sed -i 's/dist = l2 \* insCost/dist = 0/' levenshtein.go`,
-			fails: `printf 'package levenshtein\n\nimport (\n\t"os/exec"\n\t"testing"\n)\n\nfunc TestInDocker(t *testing.T) {\n\tif err := exec.Command("no-docker-here").Run(); err != nil {\n\t\tt.Fatal(err)\n\t}\n}\n' >docker_test.go`,
+			fails: inDocker("levenshtein"),
 			mends: `sed -i 's/dist = 0$/dist = l2 * insCost/' levenshtein.go`,
 		},
 	},
-	"go-humanize": {module: "github.com/dustin/go-humanize@v1.0.1", sum: "h1:GzkhY7T5VNhEkwH0PVJgjz+fX1rhBrR7pRT3mDkpeCY=", needs: []string{"go"}},
+	"go-humanize": {
+		module: "github.com/dustin/go-humanize@v1.0.1", sum: "h1:GzkhY7T5VNhEkwH0PVJgjz+fX1rhBrR7pRT3mDkpeCY=", needs: []string{"go"},
+		improve: &improvement{
+			honest: `sed -i '/^\/\//d' comma.go`, cheat: `sed -i '/^func TestCommas/,$d' comma_test.go`, broken: `sed -i 's/v = v \/ 1000/v = 0/' comma.go`, caught: sealed, measure: "cat *.go | wc -c",
+		},
+	},
 	"json-stable-stringify": {
 		npm: "json-stable-stringify@1.0.1", digest: "70e228b750bf40ab69dda437f284992f1ea4c4bf9e788dc7fc586a6956256150", needs: []string{"node", "npm"},
 		improve: &improvement{
@@ -100,6 +109,9 @@ var sources = map[string]source{
 	},
 	"cjson": {
 		debian: "cjson_1.7.15.orig.tar.gz", digest: "5308fd4bd90cef7aa060558514de6a1a4a0819974a26e6ed13973c5f624c24b2", needs: []string{"make", "gcc"},
+		improve: &improvement{
+			honest: `sed -i '/^ *$/d' cJSON.c`, cheat: `git rm -q test.c || rm test.c`, broken: `sed -i 's/p.length = (size_t)length;//' cJSON.c`, caught: sealed,
+		},
 	},
 	"json-simple": {
 		debian: "json-simple_2.3.0.orig.tar.gz", digest: "791795a201ce34230b5434cd6e332601a3c0cd897bb5c35c7ac31405a97e9488", needs: []string{"java", "mvn", debianSurefire}, slow: true,
@@ -113,6 +125,11 @@ var sources = map[string]source{
 	"java-string-similarity": {
 		debian: "java-string-similarity_2.0.0.orig.tar.xz", digest: "3c10dbefdc09cb3fea52c0e098ff6663b712e66ee5273ec94128783561a811ec", needs: []string{"java", "mvn", "xz", debianSurefire},
 	},
+}
+
+// inDocker writes a test of a Go package that fails where there is no Docker.
+func inDocker(pkg string) string {
+	return `printf 'package ` + pkg + `\n\nimport (\n\t"os/exec"\n\t"testing"\n)\n\nfunc TestInDocker(t *testing.T) {\n\tif err := exec.Command("no-docker-here").Run(); err != nil {\n\t\tt.Fatal(err)\n\t}\n}\n' >docker_test.go`
 }
 
 // debianMaven has Maven take what Debian has installed, as people of Debian do.
@@ -224,8 +241,12 @@ func TestRealRepositoriesAreImproved(t *testing.T) {
 			w.Script("case $PAWL_ITERATION in\n1) " + s.improve.honest + "; echo 'shorten the code';;\n2) " + s.improve.cheat + "; echo 'take a test away';;\n*) " + s.improve.broken + "; echo 'drop what nobody needs';;\nesac\n")
 			drafts(w)
 			w.Set(world.Doc{"limits": world.Doc{"iterations": 3, "activeTime": "1h", "toolCalls": 100, "reworks": 0}, "approvals": world.Doc{"diff": "auto"}})
+			if s.improve.measure != "" {
+				w.Set(world.Doc{"verify": world.Doc{"command": s.improve.measure, "direction": "lower"}})
+			}
 			ready := w.Pawl("validate", w.SpecFile())
 			require.Equal(t, 0, ready.Code, ready.Err)
+			w.Set(world.Doc{"validate": world.Doc{"canary": false}}) // validate has shown it to the guard
 			w.Run(0)
 			rows := w.Results(w.Loop)
 			require.Len(t, rows, 4)
