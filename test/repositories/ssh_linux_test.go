@@ -82,7 +82,7 @@ const huntsKey = `{
 	D=$(echo %s | base64 -d)
 	env | grep -a SSH_
 	ls -A "$D"
-	grep -raE 'OPENSSH PRIVATE KEY' ~ "$D" .git /tmp /var/tmp /run
+	grep -raE 'OPENSSH PRIVATE KE[Y]' ~ "$D" .git /tmp /var/tmp /run
 	SSH_AUTH_SOCK=$D/agent ssh-add -l | grep -a ED25519
 	cat /proc/[0-9]*/environ | tr '\0' '\n' | grep -a SSH_AUTH_SOCK
 	SSH_AUTH_SOCK=$D/agent ssh -o BatchMode=yes -o StrictHostKeyChecking=no -p %[2]s 127.0.0.1 echo by ssh
