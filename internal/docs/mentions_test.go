@@ -31,7 +31,10 @@ func TestWhatThePagesNameIsThere(t *testing.T) {
 	symbol := regexp.MustCompile("`([A-Za-z]+)\\.([A-Za-z]+)`")
 	decisions, err := filepath.Glob(filepath.Join("..", "..", "docs", "decisions", "*.md"))
 	require.NoError(t, err)
-	for _, path := range decisions {
+	for i, path := range decisions {
+		n := i + 1
+		assert.True(t, strings.HasPrefix(filepath.Base(path), fmt.Sprintf("%04d-", n)), "%s has the number of another decision, or one is missing before it", path)
+		assert.True(t, strings.HasPrefix(page(t, "decisions/"+filepath.Base(path)), fmt.Sprintf("# %d. ", n)), "the title of %s has another number", path)
 		forDevelopers = append(forDevelopers, "decisions/"+filepath.Base(path))
 	}
 	for _, name := range forDevelopers {
