@@ -29,10 +29,16 @@ func NeedCLI(t testing.TB) {
 	findCLI.Do(func() { CLI = path })
 }
 
-// TryTemporal runs the Temporal CLI.
-func (w *World) TryTemporal(args ...string) Said {
+// TryTemporal runs the Temporal CLI. A server that is busy has done nothing, and is asked again, as a person does.
+func (w *World) TryTemporal(args ...string) (s Said) {
 	w.T.Helper()
-	return w.Output(exec.Command(CLI, append(args, "--color", "never")...))
+	for range 5 {
+		s = w.Output(exec.Command(CLI, append(args, "--color", "never")...))
+		if !strings.Contains(s.Err, "Workflow is busy") {
+			break
+		}
+	}
+	return s
 }
 
 // Temporal runs the Temporal CLI, which must succeed, and returns what it prints.
