@@ -356,7 +356,7 @@ func TestL2_WhatFailsOnTheUnchangedCodeIsKnown(t *testing.T) {
 	p = d.run(specOfDelivery(nil))
 	require.Nil(t, p.err)
 	require.Equal(t, []string{"writer", "commit", "test", "fixer", "commit", "test"}, d.ran, "the fixer looks, and leaves it")
-	require.Contains(t, d.asked[1].Repair, "failed before the first write (TestDocker)")
+	require.Contains(t, d.asked[1].Repair, "failed before the first write too (TestDocker)")
 
 	d = deliver(t, map[string][]stepped{"test": {passing}})
 	p = d.run(specOfDelivery(nil))
