@@ -59,7 +59,7 @@ type matrix struct {
 }
 
 // atOnce is how many loops work at the same time. Most of them wait most of the time.
-const atOnce = 12
+const atOnce = 8
 
 // TestTheMatrixOfRealPrograms has each program that agent.use names work in the sandbox, against a scripted model server
 // that speaks their protocols, in a repository full of settings that would run something: cases_test.go has what happens

@@ -209,7 +209,7 @@ class H(BaseHTTPRequestHandler):
         if 'countTokens' in path: return self.js(200, {'totalTokens': 1000})
         rq = self.understand(b, path); rq.update(opt=opt, plan=parts[0], id=sid)
         side = not rq['tools'] and parts[0] != 'nestloop' and parts[0] != 'text' and role(rq['text']) == ''
-        if 'SUGGESTION MODE' in rq['text'][-3000:]: side = True
+        if 'SUGGESTION MODE' in rq['text'][-3000:] or 'You are a title generator' in rq['text']: side = True # whatever brief it quotes
         with lock:
             seq[0] += 1; i = seq[0]; s['tries'] += 1; s['last'] = time.time()
             k = 'side' if side else 'main'
