@@ -105,9 +105,12 @@ func (p *planning) read(ctx context.Context) (err error) {
 	if p.in.Tier != "" {
 		p.task.Tier = p.in.Tier
 	}
-	repo, unheld := ws.repository()
-	defer repo.Close()
-	if err = unheld; err == nil && !ws.Remote {
+	repo, err := ws.repository()
+	held := err == nil
+	if held {
+		defer repo.Close()
+	}
+	if held && !ws.Remote {
 		_, err = userrepo.Inspect(ctx, repo, ws.Onto, "")
 	}
 	var commit string
@@ -118,7 +121,7 @@ func (p *planning) read(ctx context.Context) (err error) {
 	} else if err != nil {
 		return err
 	}
-	if unheld != nil { // nothing that is there is read
+	if !held { // nothing that is there is read
 		return nil
 	}
 	if commit, err = userrepo.Fetch(ctx, ws.store, repo, ws.Onto); err != nil {
