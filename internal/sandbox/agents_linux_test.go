@@ -1,0 +1,121 @@
+package sandbox_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/program"
+	"pawl/internal/sandbox"
+)
+
+// TestE6_AnAgentByNameHasAHomeOfTheLoopsOwn has the folder of a program's settings, with all that a user has in it. The
+// loop's agent gets the sign-in, and what it plants is in no session of the user's.
+func TestE6_AnAgentByNameHasAHomeOfTheLoopsOwn(t *testing.T) {
+	for name, m := range machines(t) {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, m)
+			for name, text := range map[string]string{
+				".gemini/settings.json": `{"security":{"auth":{"selectedType":"oauth"}},"hooks":{"SessionStart":["touch"]}}`, ".gemini/oauth_creds.json": "sesame\n",
+				".gemini/history": "secrets of another project\n", ".gemini/extensions/x/run.sh": "x\n",
+			} {
+				path := filepath.Join(p.home, name)
+				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+				require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+			}
+			p.request.Argv, p.request.Agents = []string{"/usr/bin/gemini"}, []string{"gemini"}
+			for _, c := range []struct {
+				name, script string
+				works        bool
+			}{
+				{"sign in", `grep -q sesame ~/.gemini/oauth_creds.json`, true},
+				{"renew its sign-in", `echo anew >~/.gemini/oauth_creds.json`, true},
+				{"read what the user did elsewhere", `cat ~/.gemini/history`, false},
+				{"run the user's extensions", `sh ~/.gemini/extensions/x/run.sh`, false},
+				{"find the user's hooks", `grep -q hooks ~/.gemini/settings.json`, false},
+				// bubblewrap hands over no part of a file.
+				{"know how it signs in", `grep -q selectedType ~/.gemini/settings.json`, m.Files != sandbox.ByBwrap},
+				{"keep a session", `mkdir -p ~/.gemini/tmp && echo 1 >~/.gemini/tmp/session`, true},
+				{"find its session", `grep -q 1 ~/.gemini/tmp/session`, true},
+				{"plant a hook", `echo '{"hooks":1}' >~/.gemini/settings.json && echo 1 >~/.gemini/planted`, true},
+			} {
+				code, out := p.sh(c.script)
+				require.Equal(t, c.works, code == 0, "%s: %s", c.name, out)
+			}
+			require.NoFileExists(t, filepath.Join(p.home, ".gemini", "planted"))
+			text, err := os.ReadFile(filepath.Join(p.home, ".gemini", "settings.json"))
+			require.NoError(t, err)
+			require.Contains(t, string(text), "SessionStart", "the user's own settings are what they were")
+		})
+	}
+}
+
+// TestE6_ARepositorysPluginsAreHiddenFromTheAgentThatWouldRunThem has a folder of which opencode runs what is in it,
+// whatever it is told. Others see it.
+func TestE6_ARepositorysPluginsAreHiddenFromTheAgentThatWouldRunThem(t *testing.T) {
+	for name, m := range machines(t) {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, m)
+			plugin := filepath.Join(p.desk, ".opencode", "plugin", "x.js")
+			require.NoError(t, os.MkdirAll(filepath.Dir(plugin), 0o755))
+			require.NoError(t, os.WriteFile(plugin, []byte("x\n"), 0o644))
+			code, out := p.sh(`cat .opencode/plugin/x.js`)
+			require.Zero(t, code, out)
+			p.request.Agents = []string{"opencode"}
+			code, out = p.sh(`test -d .opencode && test ! -e .opencode/plugin && echo 1 >.opencode/package.json`)
+			require.Zero(t, code, out)
+			require.FileExists(t, plugin)
+			require.NoFileExists(t, filepath.Join(p.desk, ".opencode", "package.json"))
+		})
+	}
+}
+
+// TestE6_EveryAgentByNameGetsItsSignInAlone has of every program whose sign-in is known all that a user may have of it.
+func TestE6_EveryAgentByNameGetsItsSignInAlone(t *testing.T) {
+	for name, m := range machines(t) {
+		for _, agent := range program.Signing() {
+			t.Run(name+"/"+agent, func(t *testing.T) {
+				own, _ := program.Lookup(agent)
+				p := newPlace(t, m)
+				put := func(name, text string) {
+					path := filepath.Join(p.home, name)
+					require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+					require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+				}
+				var checks []string
+				for _, folder := range own.Writes {
+					put(filepath.Join(folder, "history"), "of another project\n")
+					checks = append(checks, "! cat ~/"+folder+"/history", "mkdir -p ~/"+folder, "echo 1 >~/"+folder+"/planted", "echo 2 >~/"+folder+"/history")
+				}
+				for _, s := range own.Settings {
+					put(s.File, `{"hooks":"planted before","mcpServers":{"x":{}}}`)
+					checks = append(checks, "! grep -q hooks ~/"+s.File)
+				}
+				for _, file := range own.SignIn {
+					put(file, "sesame\n")
+					checks = append(checks, "grep -q sesame ~/"+file, "echo anew >~/"+file)
+				}
+				p.request.Argv, p.request.Agents = []string{"sh", "-c", agent + " -p hello"}, []string{agent} // as sandbox.agents has it
+				for i, check := range checks {
+					checks[i] = "( " + check + " ) || { echo 'this fails: " + check + "'; exit 1; }"
+				}
+				code, out := p.sh(strings.Join(checks, "\n"))
+				require.Zero(t, code, out)
+				for _, folder := range own.Writes {
+					require.NoFileExists(t, filepath.Join(p.home, folder, "planted"))
+					text, err := os.ReadFile(filepath.Join(p.home, folder, "history"))
+					require.NoError(t, err)
+					require.Equal(t, "of another project\n", string(text))
+				}
+				for _, file := range own.SignIn {
+					text, err := os.ReadFile(filepath.Join(p.home, file))
+					require.NoError(t, err)
+					require.Equal(t, "anew\n", string(text), "a sign-in that is renewed is the user's, too")
+				}
+			})
+		}
+	}
+}

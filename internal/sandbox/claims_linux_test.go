@@ -1,0 +1,122 @@
+package sandbox_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/proc"
+	"pawl/internal/sandbox"
+)
+
+// What the contract says of a sandbox is what was tried in it: each claim holds here, and does not where what it
+// claims is taken away.
+func TestE6_ClaimsAreTried(t *testing.T) {
+	for name, m := range machines(t) {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, m)
+			answer := httptest.NewServer(http.NotFoundHandler())
+			defer answer.Close()
+			engine := []string{answer.Listener.Addr().String()}
+			socket := filepath.Join(p.dir, "tmux.sock")
+			l, err := net.Listen("unix", socket)
+			require.NoError(t, err)
+			defer l.Close()
+			said := func(policy sandbox.Policy) []string {
+				facts := sandbox.Facts{
+					Policy: policy, Repo: p.repo, Engine: engine, Sockets: []string{socket},
+					Private: []string{filepath.Join(p.pawl, "stores"), filepath.Join(p.home, ".ssh")},
+				}
+				claims := sandbox.Claims(facts)
+				s, err := proc.Start(t.Name(), policy.Machine.Files)
+				require.NoError(t, err)
+				defer s.Close()
+				found, err := s.Check(context.Background(), proc.Check{Sandbox: policy, Asked: sandbox.Asked(claims)})
+				require.NoError(t, err)
+				_, broken := sandbox.Said(claims, found)
+				return broken
+			}
+			require.Empty(t, said(sandbox.Make(p.request)))
+			for what, open := range map[string]func(*sandbox.Request){
+				"FILES":      func(r *sandbox.Request) { r.Allow = []string{filepath.Join(p.home, ".ssh")} },
+				"REPOSITORY": func(r *sandbox.Request) { r.Own = append(r.Own, p.repo) },
+				"ENGINE":     func(r *sandbox.Request) { r.Network = sandbox.Open },
+				"PROCESSES":  func(r *sandbox.Request) { r.Machine = sandbox.Machine{Filter: true} },
+				"CALL":       func(r *sandbox.Request) { r.Machine.Filter = false },
+			} {
+				r := p.request
+				open(&r)
+				require.Contains(t, strings.Join(said(sandbox.Make(r)), "\n"), what)
+			}
+		})
+	}
+}
+
+// With an open network and an engine that asks who comes the contract says so, after the engine was asked.
+func TestE6_AnEngineThatAsksWhoComesIsTried(t *testing.T) {
+	engine := func(status string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			w.Header().Set("Content-Type", "application/grpc")
+			w.Header().Set(http.TrailerPrefix+"grpc-status", status)
+		})
+	}
+	const refused, done = "7", "0"
+	for name, m := range machines(t) {
+		for _, c := range []struct {
+			name   string
+			engine http.Handler
+			tls    bool
+			holds  bool
+		}{
+			{"it asks", engine(refused), false, true},
+			{"it asks, by TLS", engine(refused), true, true},
+			{"it is a UI that asks", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }), false, true},
+			{"it answers", engine(done), false, false},
+			{"it answers, by TLS", engine(done), true, false},
+			{"it is a UI that answers", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), false, false},
+		} {
+			t.Run(name+"/"+c.name, func(t *testing.T) {
+				p := newPlace(t, m)
+				s := httptest.NewUnstartedServer(c.engine)
+				s.EnableHTTP2 = true
+				s.Config.Protocols = new(http.Protocols)
+				s.Config.Protocols.SetHTTP1(true)
+				s.Config.Protocols.SetHTTP2(true)
+				s.Config.Protocols.SetUnencryptedHTTP2(true)
+				if c.tls {
+					s.StartTLS()
+				} else {
+					s.Start()
+				}
+				defer s.Close()
+				p.request.Network = sandbox.Open
+				claims := sandbox.Claims(sandbox.Facts{Policy: sandbox.Make(p.request), Auth: true, Engine: []string{s.Listener.Addr().String()}})
+				supervisor, err := proc.Start(t.Name(), m.Files)
+				require.NoError(t, err)
+				defer supervisor.Close()
+				found, err := supervisor.Check(context.Background(), proc.Check{Sandbox: sandbox.Make(p.request), Asked: sandbox.Asked(claims)})
+				require.NoError(t, err)
+				lines, broken := sandbox.Said(claims, found)
+				if c.holds {
+					require.NotContains(t, strings.Join(broken, "\n"), "ENGINE")
+					require.Contains(t, strings.Join(lines, "\n"), "answer nobody without pawl's token")
+				} else {
+					require.Contains(t, strings.Join(broken, "\n"), "THE ENGINE CAN BE REACHED")
+				}
+			})
+		}
+	}
+	claims := sandbox.Claims(sandbox.Facts{Policy: sandbox.Policy{Network: sandbox.Open, Closed: []int{7233}}, Auth: true})
+	require.NotContains(t, fmt.Sprint(claims), "token", "without a root of their own agents can read it")
+}
