@@ -57,7 +57,7 @@ type owned struct{ *engine.Engine }
 func (e owned) Found() cli.Found { return found(e.Endpoint()) }
 
 func found(e engine.Endpoint) cli.Found {
-	return cli.Found{Address: e.Address, Link: e.Link, Pass: e.Pass()}
+	return cli.Found{Address: e.Address, Link: e.Link, Pass: e.Pass(), ID: e.ClusterID}
 }
 
 func find(ctx context.Context, dir string) (e cli.Found, ok bool) {

@@ -11,6 +11,8 @@ package activities
 import (
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,7 +38,8 @@ type Activities struct {
 	mu         sync.Mutex
 	workspaces map[string]*loopWorkspace
 
-	mending menders
+	mending  menders
+	underway underway
 }
 
 // machine is this host, as everything that works on it knows it.
@@ -60,7 +63,7 @@ type machine struct {
 	Closed []int
 	// Services are the addresses of the Temporal service and of its UI.
 	Services []string
-	// Asks says that the embedded engine of another home, whose ports Closed are, asks who comes.
+	// Asks says that the embedded engine of another home, whose ports Closed are, requires a token.
 	Asks bool
 
 	sums       sums           // of files outside of repositories
@@ -115,10 +118,7 @@ func (a *Activities) RegisterTrees(r worker.ActivityRegistry) {
 // Stop ends everything that runs for any loop; what was running is run again by the next worker.
 func (a *Activities) Stop() {
 	a.mu.Lock()
-	workspaces := make([]*loopWorkspace, 0, len(a.workspaces))
-	for _, ws := range a.workspaces {
-		workspaces = append(workspaces, ws)
-	}
+	workspaces := slices.Collect(maps.Values(a.workspaces))
 	a.mu.Unlock()
 	for _, ws := range workspaces {
 		ws.endProcesses()
@@ -141,8 +141,7 @@ func stopping() error {
 
 // refusal turns what a person did wrong into an error that is not retried.
 func refusal(err error) error {
-	var f *fault.Error
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return refuse(f)
 	}
 	return err

@@ -270,8 +270,7 @@ func (x *application) landed(ctx context.Context, tip string) (string, error) {
 func (x *application) renew(ctx context.Context, tip string) (*loop.Proposal, error) {
 	parents := []string{x.proposal.Head, tip}
 	tree, err := x.store.Merge(ctx, x.proposal.Head, tip)
-	var conflict *store.Conflict
-	if errors.As(err, &conflict) {
+	if conflict, ok := errors.AsType[*store.Conflict](err); ok {
 		return nil, fault.New(fault.BaseMoved, "%s has moved and does not go together with the proposal: %s", x.branch, conflict.Error()).
 			Advise(fmt.Sprintf("Merge %s by hand, or start the loop again from where %s is now.", git.BranchName(x.Branch), x.branch))
 	}

@@ -84,6 +84,12 @@ func TestHowACallFailed(t *testing.T) {
 	require.Empty(t, failed("exit 3"), "the exit code says more")
 	require.Equal(t, "no stream", failed(`printf '{"type":"result","status":"error","error":{"message":"no stream"}}\n'; exit 3`))
 	require.Empty(t, failed(done+"; exit 3"))
+
+	const complains = "printf 'usage\\na\\n\\n b\\nlibfoo.so is missing\\n' >&2; exit "
+	require.Equal(t, "exit 127: a; b; libfoo.so is missing", failed(complains+"127"), "its last lines say why")
+	require.Equal(t, "it ended without saying how: a; b; libfoo.so is missing", failed(complains+"0"))
+	require.Equal(t, "exit 9: a; b; libfoo.so is missing", activities.Collect(c.dir, 9).Failure, "of an agent that has no stream, too")
+	require.Empty(t, activities.Collect(c.dir, 0).Failure)
 }
 
 func TestA2_ACallThatEndsOverItsBudgetIsOverIt(t *testing.T) {

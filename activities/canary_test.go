@@ -74,3 +74,33 @@ func TestP0_AGuardHasToSeeTheCode(t *testing.T) {
 		})
 	}
 }
+
+// TestTestsThatARunnerListsAndNothingSealsAreNoted has a runner of the table find tests where neither its settings nor
+// their names tell it.
+func TestTestsThatARunnerListsAndNothingSealsAreNoted(t *testing.T) {
+	dir := t.TempDir()
+	user := filepath.Join(dir, "user")
+	for name, does := range map[string]string{
+		"mocha":  `*--dry-run*) printf '{"file": "%s"}\n' "$PWD/src/a.check.js" "$PWD/src/a.js.test.js" "$PWD/own/b.js" "$PWD/src/open.test.js"; echo src/d.js: 1 ;; *) ! grep -q broken src/a.js ;;`,
+		"jest":   `*--listTests*) echo src/failed.js; exit 1 ;;`,
+		"vitest": `*--filesOnly*) echo in.js ;;`,
+	} {
+		write(t, user+"/node_modules/.bin/"+name, "#!/bin/sh\ncase \"$*\" in "+does+" esac\n")
+		require.NoError(t, os.Chmod(user+"/node_modules/.bin/"+name, 0o755))
+	}
+	for _, name := range []string{"src/a.js", "src/a.check.js", "src/a.js.test.js", "src/open.test.js", "src/d.js", "src/failed.js", "own/b.js", "sub/in.js"} {
+		write(t, user+"/"+name, "\n")
+	}
+	write(t, user+"/package.json", `{"scripts": {"test": "mocha -b"}}`)
+	git(t, user, "init", "-q", "-b", "main")
+	git(t, user, "add", "-A", "-f")
+	git(t, user, "commit", "-qm", "base")
+	s, err := spec.Parse(fmt.Appendf(nil, `{"goal": "g", "repo": {"path": %q}, "scope": ["src/**", "src/open.test.js", "sub/**"], "verify": {"command": "echo 1"},
+		"guard": {"command": "node_modules/.bin/mocha && node_modules/.bin/jest && cd sub && ../node_modules/.bin/vitest run"},
+		"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`, user))
+	require.NoError(t, err)
+	f, err := activities.DryRun(ctx, home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(string) {})
+	require.NoError(t, err)
+	require.Empty(t, f.Problems)
+	require.Contains(t, f.Notes, "the runner finds tests in files that nothing seals and that the agent may change: src/a.check.js, src/d.js, sub/in.js. Add them to protect")
+}

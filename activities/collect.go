@@ -32,6 +32,9 @@ func (e *exchange) collect(out *act.Called, stdout string, in act.Call) (printed
 		printed = secret.Redact(string(first))
 		out.Description = said(printed)
 		out.Usage = reported(r)
+		if exited(out) {
+			ended(out, "", complaint(out))
+		}
 	}
 	out.Regenerate = out.Regenerate || r.Regenerate
 	if in.Proposal != nil {
@@ -102,6 +105,30 @@ func lastLines(text string) string {
 	return loop.Clip(said(strings.Join(lines[max(0, len(lines)-3):], "; ")), 300)
 }
 
+// complaint is the end of what a program wrote to stderr.
+func complaint(out *act.Called) string {
+	stderr, _ := readTail(filepath.Join(out.Log, "stderr"), tailLength)
+	return secret.Redact(strings.TrimSpace(strings.ToValidUTF8(string(stderr), "?")))
+}
+
+// exited reports whether a program ended by itself, as one that failed.
+func exited(out *act.Called) bool {
+	return (out.ExitCode != 0 || out.Signal != "") && !out.Interrupted && !out.TimedOut && out.StartError == "" && out.Failure == "" && out.Exhausted == ""
+}
+
+// ended says how a program ended that told it in no other way, with what it complained of last.
+func ended(out *act.Called, failure, complaint string) {
+	last := lastLines(complaint)
+	if out.ExitCode == 0 && out.Signal == "" {
+		out.Failure = failure
+	} else if last != "" {
+		out.Failure = out.Ending()
+	}
+	if last != "" {
+		out.Failure += ": " + last
+	}
+}
+
 // said is a line of an agent's words. What looks like a credential is taken out: they are committed,
 // recorded, shown and pushed.
 func said(text string) string {
@@ -117,13 +144,16 @@ func (c *call) collect(out *act.Called) (printed string, refusal *outcome.Refusa
 	end := c.stream.End()
 	if c.meter != nil {
 		end.Refusal = c.meter.merged(end.Refusal)
+		if end.Failure == "" && c.meter.total.Cut { // the Gemini CLI takes that for the end of the work
+			end.Failure = "the last answer of its model was cut off"
+			end.Refusal = &outcome.Refusal{Class: outcome.ProviderDown, Said: end.Failure}
+		}
 	}
 	end.Text, end.Failure = secret.Redact(end.Text), secret.Redact(end.Failure)
 	out.Usage = c.spent()
 	session, _, _ := c.stream.Session()
 	out.Session = loop.Clip(session, 100)
-	stderr, _ := readTail(filepath.Join(out.Log, "stderr"), tailLength)
-	complaint := secret.Redact(strings.TrimSpace(strings.ToValidUTF8(string(stderr), "?")))
+	complaint := complaint(out)
 	switch {
 	case out.Interrupted: // it runs again
 	case c.over != "":
@@ -140,15 +170,7 @@ func (c *call) collect(out *act.Called) (printed string, refusal *outcome.Refusa
 	case c.stream.Ended():
 		out.Failure = loop.Clip(said(end.Failure), 300)
 	default: // of how it ended, and what it complained of, the stream knows nothing
-		last := lastLines(complaint)
-		if out.ExitCode == 0 && out.Signal == "" {
-			out.Failure = end.Failure
-		} else if last != "" {
-			out.Failure = out.Ending()
-		}
-		if last != "" {
-			out.Failure += ": " + last
-		}
+		ended(out, end.Failure, complaint)
 	}
 	if c.meter != nil && !out.Interrupted {
 		for _, text := range c.meter.warnings(c.carried.Add(c.stream.Usage()), c.stream.Ended() && c.over == "") {

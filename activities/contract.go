@@ -53,6 +53,8 @@ type drawnContract struct {
 	clash    []string // those of them that are sealed
 	warnings []string // of what a person should know before
 	unsealed []string // folders that commands name and that may change
+	seals    spec.Seals
+	read     func(file string) string
 }
 
 // draw makes the contract of a spec at a base commit.
@@ -100,7 +102,7 @@ func draw(ctx context.Context, ws *loopWorkspace, s spec.Spec, base string) (dra
 			d.clash = append(d.clash, name)
 		}
 	}
-	d.contract = govern.Draw(s, base, ws.Onto, sealed)
+	d.seals, d.read, d.contract = seals, read, govern.Draw(s, base, ws.Onto, sealed)
 	d.warnings, err = filtered(ctx, ws, entries)
 	if len(seals.Unread) > 0 {
 		d.warnings = append(d.warnings, "what these run could not be told, so it is not sealed (name what judges in `protect`): "+naming(seals.Unread))

@@ -13,6 +13,7 @@ import (
 	"pawl/internal/durable"
 	"pawl/internal/govern"
 	"pawl/internal/home"
+	"pawl/internal/sandbox"
 )
 
 // environment is what the loop's commands inherit: of this worker's environment as it was when the
@@ -75,7 +76,7 @@ func workersEnvironment(h home.Home) (env []string, ok bool) {
 
 // differing are the names of variables that two environments have different, sorted.
 func differing(one, other []string) (names []string) {
-	a, b := valuesOf(one), valuesOf(other)
+	a, b := sandbox.Values(one), sandbox.Values(other)
 	for name, value := range a {
 		if was, has := b[name]; !has || was != value {
 			names = append(names, name)

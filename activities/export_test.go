@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"path/filepath"
 	"time"
 
 	sdk "go.temporal.io/sdk/client"
@@ -11,6 +12,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/proc"
 	"pawl/internal/sandbox"
+	"pawl/internal/task"
 )
 
 // ForgetReports removes the reports of a run before.
@@ -26,10 +28,17 @@ func Call(ctx context.Context, s *proc.Supervisor, use string, in act.Call, comm
 	}
 	c.silence = time.Duration(in.SilenceMs) * time.Millisecond
 	result, err := c.run(ctx, s, command)
-	out := act.Called{Outcome: act.Outcome{ExitCode: result.ExitCode, Signal: result.Signal, TimedOut: result.TimedOut, Interrupted: result.Interrupted, StartError: result.StartError}}
+	out := act.Called{Outcome: act.Outcome{ExitCode: result.ExitCode, Signal: result.Signal, TimedOut: result.TimedOut, Interrupted: result.Interrupted, StartError: result.StartError, Log: filepath.Dir(command.Stdout)}}
 	_, refusal := c.collect(&out)
 	(&exchange{call: c}).classify(&out, refusal, time.Now())
 	return out, err
+}
+
+// Collect reads what an agent without a stream has left in a folder.
+func Collect(dir string, exitCode int) act.Called {
+	out := act.Called{Outcome: act.Outcome{ExitCode: exitCode, Log: dir}}
+	(&exchange{dir: dir}).collect(&out, filepath.Join(dir, "stdout"), act.Call{})
+	return out
 }
 
 // RestoreDesk brings the desk of a loop to head, as its next step would.
@@ -85,4 +94,14 @@ func (a *Activities) RestoreSide(ctx context.Context, ref string, desk int, head
 	side := ws.at(desk)
 	defer side.leave(side.desk)
 	return side.desk.Dir, side.restore(ctx, side.desk, head)
+}
+
+// LookTwice is what a validation finds that looks in this way.
+func LookTwice(look func() []task.Drift) ([]task.Drift, error) {
+	var v validation
+	err := v.twice(context.Background(), func(context.Context) error {
+		v.out.Drift = append(v.out.Drift, look()...)
+		return nil
+	})
+	return v.out.Drift, err
 }

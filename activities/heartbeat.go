@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -9,11 +10,45 @@ import (
 	"go.temporal.io/sdk/interceptor"
 
 	"pawl/internal/act"
+	"pawl/internal/workspace"
 )
 
 // Interceptors returns what surrounds every activity of a worker.
 func (a *Activities) Interceptors() []interceptor.WorkerInterceptor {
-	return []interceptor.WorkerInterceptor{&reporter{logger: a.Logger}, &heartbeats{}, &mender{a: a}}
+	return []interceptor.WorkerInterceptor{&reporter{logger: a.Logger}, &heartbeats{underway: &a.underway}, &mender{a: a}}
+}
+
+// underway counts the activities that this worker runs, by workflow.
+type underway struct {
+	mu    sync.Mutex
+	count map[string]int
+}
+
+// add counts one more, or with -1 one fewer.
+func (r *underway) add(workflow string, n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.count == nil {
+		r.count = map[string]int{}
+	}
+	if r.count[workflow] += n; r.count[workflow] == 0 {
+		delete(r.count, workflow)
+	}
+}
+
+func (r *underway) any(workflow string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.count[workflow] > 0
+}
+
+// Left ends the steps of a loop whose run is lost, and reports whether this worker runs nothing of that run any more.
+// Until then the ledger may still grow.
+func (a *Activities) Left(r workspace.Record) bool {
+	if a.underway.any(r.Loop) {
+		a.release(r.Ref)
+	}
+	return !a.underway.any(r.Loop)
 }
 
 // beatEvery is how often an activity tells the service that it lives. Pause, halt and cancellation come
@@ -23,20 +58,25 @@ const beatEvery = time.Second
 // heartbeats makes every activity beat while it works, so that none has to do that by itself.
 type heartbeats struct {
 	interceptor.WorkerInterceptorBase
+	underway *underway
 }
 
-func (*heartbeats) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
-	b := &beating{}
+func (h *heartbeats) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	b := &beating{underway: h.underway}
 	b.Next = next
 	return b
 }
 
 type beating struct {
 	interceptor.ActivityInboundInterceptorBase
+	underway *underway
 }
 
 // ExecuteActivity runs the activity, with a heart that beats until the activity ends.
 func (b *beating) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	workflow := activity.GetInfo(ctx).WorkflowExecution.ID
+	b.underway.add(workflow, 1)
+	defer b.underway.add(workflow, -1)
 	h := &heart{}
 	if activity.HasHeartbeatDetails(ctx) {
 		var before act.Live // what the last attempt told counts until this one tells more

@@ -175,24 +175,17 @@ func (m *mended) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAct
 	if err == nil || expected(err) || ctx.Err() != nil || len(in.Args) == 0 {
 		return out, err
 	}
-	of, ok := in.Args[0].(interface{ Workspace() string })
-	if !ok {
-		return out, err
-	}
-	switch again, failed := m.a.mendAfter(ctx, of.Workspace(), err); {
-	case failed != nil:
-		return out, refusal(failed)
-	case again:
+	if of, ok := in.Args[0].(interface{ Workspace() string }); ok && m.a.mendAfter(ctx, of.Workspace(), err) {
 		return m.Next.ExecuteActivity(ctx, in)
 	}
 	return out, err
 }
 
 // mendAfter mends the store where an error may come of one that is damaged, and reports whether it has.
-func (a *Activities) mendAfter(ctx context.Context, ref string, cause error) (bool, error) {
+func (a *Activities) mendAfter(ctx context.Context, ref string, cause error) bool {
 	r, ok := a.recordOf(ref)
 	if !ok {
-		return false, nil
+		return false
 	}
 	known, what := map[string]string{}, ""
 	var lost *store.Fenced
@@ -206,17 +199,17 @@ func (a *Activities) mendAfter(ctx context.Context, ref string, cause error) (bo
 		what = "the store " + r.Store + " is gone"
 	case errors.As(cause, &failed), errors.Is(cause, store.ErrDamagedRef), errors.Is(cause, git.ErrNotFound):
 		if !a.mending.due(r.Store) {
-			return false, nil
+			return false
 		}
 	default:
-		return false, nil
+		return false
 	}
 	what, err := a.mendStore(ctx, r, what, true, known)
 	if err != nil {
 		a.Logger.Error("what is damaged can't be mended", "loop", r.Loop, "what", what, "error", err)
-		return false, nil //nolint:nilerr // the activity is tried again, and so is this
+		return false // the activity is tried again, and so is this
 	}
-	return what != "", nil
+	return what != ""
 }
 
 // due reports whether a store was not looked through lately, and notes that it now is.

@@ -25,6 +25,7 @@ import (
 	"pawl/internal/outcome"
 	"pawl/internal/proc"
 	"pawl/internal/program"
+	"pawl/internal/sandbox"
 	"pawl/internal/spec"
 )
 
@@ -65,7 +66,7 @@ func (ws *loopWorkspace) direction(programs []program.Program, own spec.Agent, e
 	case ws.Sandbox.Use != spec.Off && ws.Sandbox.Network == spec.None:
 		return r, "has no network (sandbox.network is none)"
 	}
-	values := valuesOf(env)
+	values := sandbox.Values(env)
 	return programs[0].Metering.Direction(values, own.Args, own.Model, func(file string) []byte {
 		text, err := os.ReadFile(filepath.Join(values["HOME"], file))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -88,9 +89,12 @@ func (ws *loopWorkspace) counting(s spec.Spec) (lines []string, err error) {
 		}
 		r, why := ws.routeOf(own, s.Sandbox.Agents, inherited)
 		line := a.Name + "'s tokens, tool calls and cost are counted by pawl's meter, through which it speaks to its model; "
-		if len(r.Keys) > 0 {
+		switch {
+		case len(r.Keys) > 0:
 			line += "pawl keeps " + strings.Join(r.Keys, " and ")
-		} else {
+		case ws.Sandbox.Use != spec.Off && sandbox.Probe().Files != sandbox.ByNothing:
+			line += "pawl keeps the key that stands in its settings"
+		default:
 			line += "its key stands in its own settings, which it can read"
 		}
 		if why != "" {
@@ -177,7 +181,7 @@ func (ws *loopWorkspace) metered(p program.Program, r program.Route, dir string,
 	if err != nil {
 		return err
 	}
-	values := valuesOf(c.Env)
+	values := sandbox.Values(c.Env)
 	if _, capped := budget[loop.CostUSD]; capped && !p.Cost {
 		prices = prices.Capped()
 	}
@@ -244,16 +248,6 @@ func (m *machine) prices() (tally.Prices, error) {
 		return nil, refuse(fault.New(fault.PreconditionFailed, "the prices in %s can't be read: %v", path, err).Advise("Correct the file, or remove it: the list prices count then."))
 	}
 	return append(own, tally.Listed()...), nil
-}
-
-// valuesOf are the variables of an environment, where the last of a name counts.
-func valuesOf(env []string) map[string]string {
-	values := map[string]string{}
-	for _, kv := range env {
-		name, value, _ := strings.Cut(kv, "=")
-		values[name] = value
-	}
-	return values
 }
 
 // counted is what the meter has noted of a step: all its attempts, those that were lost too.
@@ -323,7 +317,7 @@ func (m *counted) heard() time.Time {
 
 // begin forgets what the provider answered to attempts before this one.
 func (m *counted) begin() {
-	m.total.Open, m.total.Worked, m.total.Failing = 0, false, nil
+	m.total.Open, m.total.Worked, m.total.Failing, m.total.Cut = 0, false, nil, false
 }
 
 // read takes what is new.

@@ -253,3 +253,21 @@ func TestALimitThatTheProviderTellsTheMeterEndsTheCall(t *testing.T) {
 		})
 	}
 }
+
+// TestACallWhoseLastAnswerWasCutOffIsMadeAgain has a program that takes what it has of the answer for all, as the Gemini CLI
+// does, and ends well.
+func TestACallWhoseLastAnswerWasCutOffIsMadeAgain(t *testing.T) {
+	for end, class := range map[string]outcome.Class{"": outcome.ProviderDown, "data: {\"type\":\"response.completed\"}\n\n": outcome.Done} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, "data: {\"type\":\"response.created\",\"response\":{\"model\":\"gpt-5-codex\"}}\n\n"+end)
+		}))
+		t.Cleanup(s.Close)
+		out, err := meteredAt(t, s.URL+"/v1", "", "").call(1, nil)
+		require.NoError(t, err)
+		require.Equal(t, class, out.Class, out)
+		if class == outcome.ProviderDown {
+			require.Equal(t, "the last answer of its model was cut off", out.Refused.Said)
+		}
+	}
+}

@@ -22,8 +22,7 @@ func (a *Activities) Notify(ctx context.Context, in act.Notify) error {
 	ctx, cancel := context.WithTimeout(ctx, notifyBound)
 	defer cancel()
 	err := notify.Send(ctx, in.To, in.Notice, notifying(), a.workplace(in.Ref))
-	var final *notify.Final
-	if errors.As(err, &final) {
+	if final, ok := errors.AsType[*notify.Final](err); ok {
 		return temporal.NewNonRetryableApplicationError(final.Error(), "Notify", nil)
 	}
 	return err

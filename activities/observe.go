@@ -168,8 +168,7 @@ func (r *logged) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAct
 // expected tells an error that is in the course of things: a worker that stops, a step that was to
 // be interrupted.
 func expected(err error) bool {
-	var app *temporal.ApplicationError
-	if errors.As(err, &app) && app.Category() == temporal.ApplicationErrorCategoryBenign {
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Category() == temporal.ApplicationErrorCategoryBenign {
 		return true
 	}
 	return temporal.IsCanceledError(err) || errors.Is(err, context.Canceled)

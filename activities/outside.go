@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,12 +48,7 @@ func (ws *loopWorkspace) outside(names []string) ([]loop.Seal, error) {
 		}
 		sealed[at] = loop.Seal{Path: at, Blob: sum, Names: loop.SealOutside}
 	}
-	var out []loop.Seal
-	for _, seal := range sealed {
-		out = append(out, seal)
-	}
-	slices.SortFunc(out, func(a, b loop.Seal) int { return strings.Compare(a.Path, b.Path) })
-	return out, nil
+	return slices.SortedFunc(maps.Values(sealed), func(a, b loop.Seal) int { return strings.Compare(a.Path, b.Path) }), nil
 }
 
 // located is where a name of a command is on this host, "" where it is nowhere.

@@ -3,7 +3,6 @@ package activities
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,10 +31,7 @@ func (ws *loopWorkspace) planOf(text, dir string) (*loop.Plan, error) {
 	return &loop.Plan{Hash: hashOf([]byte(text)), Text: loop.Clip(text, shownPlan), Log: dir}, nil
 }
 
-func hashOf(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
-}
+func hashOf(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) }
 
 // unrecordedPlan returns a plan that is not in the ledger yet. On a host that has taken the loop up since there
 // is no more of it than the state has, which mostly is all of it.

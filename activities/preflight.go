@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/proc"
 	"pawl/internal/secret"
+	"pawl/internal/shell"
 	"pawl/internal/spec"
 	"pawl/internal/trees"
 	"pawl/internal/userrepo"
@@ -153,15 +155,65 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 		return out, err
 	}
 	tell("programs")
-	if err := out.ready(ctx, ws, s); err != nil {
+	if err := out.ready(ctx, ws, s, d); err != nil {
 		return out, err
 	}
 	if k, err := kind.Of(s.Kind); err == nil && k.Reference && s.Guard.Command == "" {
 		out.Notes = append(out.Notes, "there is no guard: a change that makes the number better is kept, whatever else it breaks")
 	}
 	out.notes(s, d)
-	return out, a.dryRuns(ctx, ws, in, base, &out, tell)
+	if err := a.dryRuns(ctx, ws, in, base, &out, tell); err != nil || len(out.Problems) > 0 {
+		return out, err
+	}
+	return out, plainly(out.listed(ctx, ws, s, d, tell))
 }
+
+// listTime bounds how long a runner may take to list its tests.
+const listTime = time.Minute
+
+// listed has the runners list the files of their tests, where they can, and notes those that an agent may change and nothing
+// seals.
+func (f *Preflight) listed(ctx context.Context, ws *loopWorkspace, s spec.Spec, d drawnContract, tell func(string)) error {
+	open := map[string]bool{}
+	for _, name := range d.names {
+		if s.Match(name) && !d.seals.Has(name) && !spec.MatchAny(d.seals.Open, name) {
+			open[name] = true
+		}
+	}
+	var found []string
+	for i, l := range d.seals.Listings[:min(len(d.seals.Listings), maxListings)] {
+		tell("list of tests")
+		w := newWork(ws, act.Step{Ref: ws.Ref, Key: act.Key{Name: "list", Sample: i}, Head: d.contract.Base, LimitMs: listTime.Milliseconds()}, &running{})
+		r, err := w.judged(ctx, "cd "+shell.Quote(cmp.Or(l.Dir, "."))+" && "+l.Command)
+		switch {
+		case err != nil:
+			return err
+		case r.Interrupted:
+			return context.Cause(ctx)
+		case !r.OK():
+			continue // it can't list them
+		}
+		printed, err := readFile(filepath.Join(w.dir, "stdout"), maxOutput)
+		if err != nil {
+			return err
+		}
+		for _, word := range strings.FieldsFunc(string(printed), func(c rune) bool { return strings.ContainsRune(" \t\r\n\"',", c) }) {
+			name, _, _ := strings.Cut(word, ":") // pytest prints a.py::test_b, and a.py: 1 where it is to be quiet twice
+			for _, name := range []string{strings.TrimPrefix(name, ws.judge.Dir+"/"), path.Join(l.Dir, name)} {
+				if open[name] {
+					found, open[name] = append(found, name), false
+				}
+			}
+		}
+	}
+	if len(found) > 0 {
+		f.Notes = append(f.Notes, "the runner finds tests in files that nothing seals and that the agent may change: "+naming(found)+". Add them to protect")
+	}
+	return nil
+}
+
+// maxListings is how many runners are asked for the list of their tests.
+const maxListings = 4
 
 // dryRuns runs verify, guard, test and check in the judge. What a Deliver loop is there to mend may fail
 // on the unchanged code: that is a note.
@@ -192,12 +244,17 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 		out.problem("setup", refused.What, "Run it in a fresh clone of the repository.") // its log is gone by then
 		return true
 	}
+	// over reports whether the dry runs are over, for an error or as setup failed, which is none.
+	over := func(r act.Outcome, err error) (bool, error) {
+		if err = unlessInterrupted(r, err); setupFailed(err) {
+			return true, nil
+		}
+		return err != nil, plainly(err)
+	}
 	if s.Setup.Command != "" {
 		tell("setup")
-		if err := ws.restore(ctx, ws.judge, base); setupFailed(err) {
-			return nil
-		} else if err != nil {
-			return plainly(err)
+		if done, err := over(act.Outcome{}, ws.restore(ctx, ws.judge, base)); done {
+			return err
 		}
 	}
 	again := "Run it in a fresh clone: it has to exit 0"
@@ -205,12 +262,8 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 		tell("verify")
 		w := work("verify", s.Verify.Timeout)
 		r, err := w.verify(ctx, act.Verify{Command: s.Verify.Command, Pattern: s.Verify.Pattern})
-		err = unlessInterrupted(r.Outcome, err)
-		if setupFailed(err) {
-			return nil
-		}
-		if err != nil {
-			return plainly(err)
+		if done, err := over(r.Outcome, err); done {
+			return err
 		}
 		out.Verify, out.Baseline = &r.Outcome, r.Metric
 		out.leaves(k, "verify", r.Outcome)
@@ -241,12 +294,8 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 	if s.Guard.Command != "" {
 		tell("guard")
 		r, err := work("guard", s.Guard.Timeout).judged(ctx, s.Guard.Command)
-		err = unlessInterrupted(r, err)
-		if setupFailed(err) {
-			return nil
-		}
-		if err != nil {
-			return plainly(err)
+		if done, err := over(r, err); done {
+			return err
 		}
 		out.Guard = &r
 		out.leaves(k, "guard", r)
@@ -261,12 +310,8 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 	if k.Tests && s.TestRequired() {
 		tell("test")
 		r, err := work("test", s.Test.Timeout).test(ctx, act.Test{Command: s.Test.Command, Reports: s.ReportsOf(s.Test.Command)})
-		err = unlessInterrupted(r.Outcome, err)
-		if setupFailed(err) {
-			return nil
-		}
-		if err != nil {
-			return plainly(err)
+		if done, err := over(r.Outcome, err); done {
+			return err
 		}
 		out.leaves(k, "test", r.Outcome)
 		if out.Test = &r.Outcome; !r.OK() {
@@ -286,9 +331,8 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 	if s.Check.Command != "" {
 		tell("check")
 		r, err := work("check", s.Limits.PhaseTimeout).judged(ctx, s.Check.Command)
-		err = unlessInterrupted(r, err)
-		if err != nil {
-			return plainly(err)
+		if done, err := over(r, err); done {
+			return err
 		}
 		out.leaves(k, "check", r)
 		switch {
@@ -329,13 +373,7 @@ func (f *Preflight) vary(s spec.Spec, first act.Measured, again func(sample int)
 // tryCanary breaks the code for the commands that pass on it. One that fails already shows nothing by failing. For
 // a Deliver loop, which may be there to write the first tests, a blind guard is a note.
 func (a *Activities) tryCanary(ctx context.Context, s spec.Spec, k kind.Kind, out *Preflight, work func(string, spec.Duration) *work) error {
-	passes := func(r *act.Outcome, command string) string {
-		if r == nil || !r.OK() {
-			return ""
-		}
-		return command
-	}
-	in := govern.CanaryOf(s, passes(out.Guard, s.Guard.Command), passes(out.Test, s.Test.Command))
+	in := govern.CanaryOf(s, out.Guard, out.Test)
 	if in.LimitMs == 0 {
 		return nil
 	}

@@ -26,6 +26,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/meter"
 	"pawl/internal/proc"
+	"pawl/internal/sandbox"
 	"pawl/internal/spec"
 )
 
@@ -204,12 +205,12 @@ func (e *exchange) instruct(adapter stream.Adapter, call stream.Call, c *proc.Co
 	c.Env = later(slices.Concat(agentEnvironment(c.Env, programs, own, c.Dir), adapter.Env(call), told, []string{
 		"PAWL_PROMPT=" + e.promptFile(), "PAWL_RESULT=" + e.resultFile(),
 	}))
-	if e.ws.Sandbox.Use != spec.Off { // else it writes what it likes in the user's home
-		if e.signed, err = signedIn(programs, valuesOf(c.Env)["HOME"], c.Stdout); err != nil {
+	route, why := e.ws.direction(programs, own, c.Env)
+	if e.ws.Sandbox.Use != spec.Off && why != "" { // else it writes what it likes in the user's home, or does not get them
+		if e.signed, err = signedIn(programs, sandbox.Values(c.Env)["HOME"], c.Stdout); err != nil {
 			return err
 		}
 	}
-	route, why := e.ws.direction(programs, own, c.Env)
 	row, _ := call.Agent.Row()
 	if of := toMeter(row, call.Budget); of != "" && why != "" {
 		return unkept(row, of, why)

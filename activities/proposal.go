@@ -178,8 +178,7 @@ func (ws *loopWorkspace) addend(ctx context.Context, head string, s loop.State, 
 		return store.Entry{Ref: ws.Ledger, Prev: head, Code: page.State.Head, Files: files, Message: message(page.State, []loop.Event{e}), Time: e.Time, Author: ws.author()}, nil
 	}
 	_, err := ws.store.Transact(ctx, store.Tx{Entry: entry})
-	var elsewhere *store.Fenced
-	if errors.As(err, &elsewhere) {
+	if _, ok := errors.AsType[*store.Fenced](err); ok {
 		return fault.New(fault.GateClosed, "somebody else has just said something about this proposal").Advise("Look again: `pawl show " + s.Loop + "`.")
 	}
 	if err != nil {

@@ -188,8 +188,7 @@ func (ws *loopWorkspace) publish(ctx context.Context, branch bool) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		var f *fault.Error
-		if errors.As(err, &f) {
+		if f, ok := errors.AsType[*fault.Error](err); ok {
 			return refuse(f)
 		}
 		ws.pushes.awayUntil = time.Now().Add(min(time.Since(began), patience))

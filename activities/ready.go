@@ -20,8 +20,8 @@ import (
 
 // ready looks for the programs that a spec names, before anything runs, so that all that is missing is named at
 // once: those of its commands, and those of its agents, which are started for their version where pawl knows
-// them. What setup may bring is not looked for.
-func (f *Preflight) ready(ctx context.Context, ws *loopWorkspace, s spec.Spec) error {
+// them. What setup may bring is not looked for. What a target of make or a script of npm calls may be there by other ways: that is a note.
+func (f *Preflight) ready(ctx context.Context, ws *loopWorkspace, s spec.Spec, d drawnContract) error {
 	env, err := ws.environment()
 	if err != nil {
 		return err
@@ -41,6 +41,12 @@ func (f *Preflight) ready(ctx context.Context, ws *loopWorkspace, s spec.Spec) e
 		for _, name := range spec.Programs(c.command) {
 			if lookUp(env, name) == "" {
 				f.problem(c.check, fmt.Sprintf("%s.command needs %s, which is not on the PATH: `%s`", c.check, git.Quote(name), c.command), "Install it, or use another command.")
+			}
+		}
+		scripted := slices.DeleteFunc(spec.Scripted(c.command, d.read), func(name string) bool { return slices.Contains(d.names, "node_modules/.bin/"+name) })
+		for _, name := range append(spec.Called(c.command, d.read), scripted...) {
+			if lookUp(env, name) == "" {
+				f.Notes = append(f.Notes, fmt.Sprintf("%s.command (`%s`) calls %s, which is not there", c.check, c.command, git.Quote(name)))
 			}
 		}
 	}
@@ -118,26 +124,12 @@ const versionTime = 15 * time.Second
 // lookUp finds a program on the PATH of an environment, "" where it is not there. A name with a slash is a path; a
 // relative one is looked up nowhere, since it is in a tree.
 func lookUp(env []string, name string) string {
-	is := func(path string) bool {
-		fi, err := os.Stat(path)
-		return err == nil && fi.Mode().IsRegular() && fi.Mode().Perm()&0o111 != 0
+	if strings.Contains(name, "/") && !filepath.IsAbs(name) && !strings.HasPrefix(name, "~/") {
+		return name
 	}
-	if strings.Contains(name, "/") {
-		if !filepath.IsAbs(name) || is(name) {
-			return name
-		}
+	at := located(name, env)
+	if fi, err := os.Stat(at); err != nil || !fi.Mode().IsRegular() || fi.Mode().Perm()&0o111 == 0 {
 		return ""
 	}
-	for _, kv := range env {
-		dirs, found := strings.CutPrefix(kv, "PATH=")
-		if !found {
-			continue
-		}
-		for _, dir := range filepath.SplitList(dirs) {
-			if path := filepath.Join(dir, name); filepath.IsAbs(dir) && is(path) {
-				return path
-			}
-		}
-	}
-	return ""
+	return at
 }

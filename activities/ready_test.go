@@ -3,6 +3,7 @@ package activities_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,6 +56,9 @@ func TestValidateUsesTheEnvironmentOfTheWorkerThatRuns(t *testing.T) {
 	require.NotNil(t, f.Baseline)
 	assert.Equal(t, "7", f.Baseline.String())
 	assert.Contains(t, strings.Join(f.Notes, "\n"), "a worker runs on this host, and the loop gets its environment, not this shell's. So did the commands here. These differ: PATH")
+	if sandbox.Probe().Lacks(sandbox.Filtered, []int{1}) == "" {
+		assert.Contains(t, f.Protections, "agent and commands may write "+bin, "what the spec grants is said with what holds")
+	}
 }
 
 // TestValidateWarnsAsTheLoopWould: of a holdout that the agent can read, before anything runs.
@@ -67,6 +71,26 @@ func TestValidateWarnsAsTheLoopWould(t *testing.T) {
 	f, err := activities.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
 	require.NoError(t, err)
 	assert.Contains(t, strings.Join(f.Notes, "\n"), "the agent can read what holds or names the holdout: work/b")
+}
+
+// TestWhatTargetsAndScriptsCallIsLookedFor: by make and by npm, on the PATH and among the repository's own programs.
+func TestWhatTargetsAndScriptsCallIsLookedFor(t *testing.T) {
+	l := begun(t, spec.Deny)
+	write(t, l.user+"/Makefile", "lint:\n\tno-such-tidy work/a\n")
+	write(t, l.user+"/package.json", `{"scripts": {"test": "own-runner && no-such-runner"}}`)
+	write(t, l.user+"/node_modules/.bin/own-runner", "#!/bin/sh\n")
+	git(t, l.user, "add", "-f", ".")
+	git(t, l.user, "commit", "-qm", "tools")
+	s := l.spec
+	s.Verify.Command, s.Guard.Command = "make lint", "npm test"
+	missing := func() (notes []string) {
+		f, err := activities.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
+		require.NoError(t, err)
+		return slices.DeleteFunc(f.Notes, func(note string) bool { return !strings.Contains(note, "which is not there") })
+	}
+	require.Equal(t, []string{"verify.command (`make lint`) calls no-such-tidy, which is not there", "guard.command (`npm test`) calls no-such-runner, which is not there"}, missing())
+	s.Setup.Command = "exit 1"
+	require.Empty(t, missing(), "setup may bring them")
 }
 
 // TestE6_AnAgentsVersionIsAskedForInItsSandbox: validate starts the agent's program, which finds there what it finds in

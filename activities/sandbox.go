@@ -28,7 +28,7 @@ func (ws *loopWorkspace) confine(ctx context.Context, c *proc.Command, inherited
 		return nil
 	}
 	r := ws.request(machine)
-	r.Agents = agents
+	r.Agents, r.Metered = agents, c.Meter != nil
 	r.Own, r.Env, r.Argv, r.Named = []string{c.Dir}, c.Env, slices.Clone(c.Argv), slices.Clone(c.Argv)
 	contract, err := ws.inForce(ctx)
 	if err != nil {
@@ -67,9 +67,7 @@ func (ws *loopWorkspace) request(machine sandbox.Machine) sandbox.Request {
 		Machine: machine, Home: ws.machine.Home.Dir, Repo: ws.local(), Allow: ws.Sandbox.Allow,
 		Network: sandbox.Network(ws.Sandbox.Network), Closed: ws.machine.closed(), Egress: egress.Rules{Hosts: ws.Sandbox.Hosts},
 	}
-	if r.Network == "" {
-		r.Network = sandbox.Filtered
-	}
+	r.Network = cmp.Or(r.Network, sandbox.Filtered)
 	r.Limits = sandbox.Limits{Memory: int64(ws.Memory), Processes: int64(cmp.Or(ws.Processes, spec.DefaultProcesses))}
 	r.Egress.Upstream, r.Egress.Direct = egress.Upstream()
 	for _, service := range ws.machine.Services {
@@ -114,7 +112,7 @@ func (m *machine) embedded() (e struct {
 	return e
 }
 
-// asks reports whether the service is an embedded engine that asks who comes.
+// asks reports whether the service is an embedded engine that requires a token.
 func (m *machine) asks() bool {
 	e := m.embedded()
 	return m.Asks || e.Auth && (len(m.Services) == 0 || m.Services[0] == e.Address)
@@ -147,12 +145,15 @@ func (ws *loopWorkspace) protections(ctx context.Context) (lines, broken []strin
 		return nil, nil, err
 	}
 	lines, broken = sandbox.Said(claims, found)
+	if machine.Files != sandbox.ByNothing {
+		lines = append(lines, sandbox.Grants(policy, ws.Sandbox.Allow)...)
+	}
 	return lines, broken, nil
 }
 
 // facts are what is around the loop, and must be out of its reach.
 func (ws *loopWorkspace) facts(ctx context.Context, policy sandbox.Policy) sandbox.Facts {
-	f := sandbox.Facts{Policy: policy, Repo: ws.local(), Sockets: sandbox.Sockets(), Auth: ws.machine.asks(), DefaultProcesses: ws.Processes == 0}
+	f := sandbox.Facts{Policy: policy, Repo: ws.local(), Allow: ws.Sandbox.Allow, Sockets: sandbox.Sockets(), Auth: ws.machine.asks(), DefaultProcesses: ws.Processes == 0}
 	home := ws.machine.Home
 	f.Private = []string{home.Engine(), filepath.Dir(ws.Store), filepath.Join(home.Loop(ws.Ref), "workspace.json")}
 	for _, port := range ws.machine.closed() {
@@ -170,9 +171,6 @@ func (ws *loopWorkspace) facts(ctx context.Context, policy sandbox.Policy) sandb
 	f.Private = slices.DeleteFunc(f.Private, func(path string) bool { return policy.Opens(path) })
 	f.Sockets = slices.DeleteFunc(f.Sockets, func(path string) bool { return policy.Opens(path) })
 	f.Sockets = f.Sockets[:min(len(f.Sockets), 50)]
-	if policy.Opens(f.Repo) && slices.Contains(ws.Sandbox.Allow, f.Repo) {
-		f.Repo = ""
-	}
 	return f
 }
 

@@ -126,8 +126,7 @@ func (w *work) run(ctx context.Context, c proc.Command, by func(context.Context,
 		return act.Outcome{}, err
 	}
 	crash.At("step.starting")
-	since := time.Now().Add(-c.Spent)
-	w.since.Store(&since)
+	w.since.Store(new(time.Now().Add(-c.Spent)))
 	watched, end := context.WithCancel(ctx)
 	space := w.ws.roomOf(c.Dir, s)
 	go space.watch(watched, end)
@@ -302,8 +301,7 @@ func (w *work) verify(ctx context.Context, in act.Verify) (out act.Measured, err
 		maps.DeleteFunc(out.Metrics, func(name string, _ evidence.Decimal) bool { return !slices.Contains(in.Names, name) })
 	}
 	reading, err := evidence.Extract(printed, pattern)
-	var none *evidence.NoNumber
-	if errors.As(err, &none) {
+	if none, ok := errors.AsType[*evidence.NoNumber](err); ok {
 		out.NoNumber = none.Error()
 		return out, nil
 	}

@@ -156,6 +156,7 @@ func TestS7_AStewardsRecordIsWholeAndRestoresIt(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, s.ledger, at)
 
+	s.a.Stop() // one that lives may be pushing
 	s.worker()
 	s.open("second")
 	require.NotNil(t, s.o.State)

@@ -33,12 +33,43 @@ func (a *Activities) Validate(ctx context.Context, in act.Validate) (act.Validat
 	}
 	crash.At("validate.before")
 	v := validation{ws: ws, in: in}
-	for _, check := range []func(context.Context) error{v.ledger, v.base, v.artifacts, v.children, v.remote, v.schedules, v.health} {
+	if err := v.compare(ctx); err != nil {
+		return act.Validated{}, err
+	}
+	for _, check := range []func(context.Context) error{v.remote, v.schedules, v.health} {
 		if err := check(ctx); err != nil {
 			return act.Validated{}, err
 		}
 	}
 	return v.out, nil
+}
+
+// compare finds how the record differs from what there is. The steward and its loops go on meanwhile: what is no
+// longer so when it is looked at once more was half of an entry, and is no difference.
+func (v *validation) compare(ctx context.Context) error {
+	return v.twice(ctx, v.ledger, v.base, v.artifacts, v.children)
+}
+
+// twice makes checks, and once more where they find something. What both times found the same is a difference.
+func (v *validation) twice(ctx context.Context, checks ...func(context.Context) error) error {
+	var before []task.Drift
+	for look := range 2 {
+		v.out.Drift, v.lost = nil, false
+		for _, check := range checks {
+			if err := check(ctx); err != nil {
+				return err
+			}
+		}
+		if look > 0 {
+			v.out.Drift = slices.DeleteFunc(v.out.Drift, func(d task.Drift) bool {
+				return !slices.ContainsFunc(before, func(b task.Drift) bool { return b.Name == d.Name && b.What == d.What && b.Theirs == d.Theirs })
+			})
+		}
+		if before = v.out.Drift; len(before) == 0 {
+			break
+		}
+	}
+	return nil
 }
 
 type validation struct {

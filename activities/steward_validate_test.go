@@ -16,6 +16,7 @@ import (
 	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/mocks"
 
+	"pawl/activities"
 	"pawl/internal/act"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
@@ -147,7 +148,7 @@ func TestS5_MissedSlotsAndHealthChecksAreLookedAt(t *testing.T) {
 // TestS12_GovernanceFilesAreLookedAtBeforeAStepBegins commits a rule between two steps: the entry after which the
 // second would begin says that the files are others.
 func TestS12_GovernanceFilesAreLookedAtBeforeAStepBegins(t *testing.T) {
-	s := looksAfter(t, map[string]string{"RULES.md": "Be kind.\n"}, func(doc map[string]any) { doc["governance"] = []string{"RULES.md"} })
+	s := looksAfter(t, map[string]string{"RULES.md": "Be kind.\n"}, func(doc map[string]any) { doc["governance"] = []any{"RULES.md"} })
 	s.submit("a", `{}`)
 	milestone := loop.Event{Type: loop.MilestoneReached, Task: "a", Step: "one"}
 	before := s.record(milestone).Governance
@@ -157,4 +158,20 @@ func TestS12_GovernanceFilesAreLookedAtBeforeAStepBegins(t *testing.T) {
 	write(t, s.user+"/RULES.md", "Be strict.\n")
 	git(t, s.user, "commit", "-qam", "another rule")
 	require.NotEqual(t, before, s.record(milestone).Governance)
+}
+
+// TestS12_WhatIsOnlyUnderWayIsNoDrift has a loop that makes a commit between two looks at its branch.
+func TestS12_WhatIsOnlyUnderWayIsNoDrift(t *testing.T) {
+	edited := task.Drift{Name: task.DriftArtifact, What: "STATUS_LEDGER.md", Theirs: "x"}
+	branch := func(at string) task.Drift { return task.Drift{Name: task.DriftBranch, What: "pawl/a", Theirs: at} }
+	for name, looks := range map[string][2][]task.Drift{
+		"it is as recorded by now": {{branch("1"), edited}, {edited}},
+		"it has gone on":           {{branch("1"), edited}, {branch("2"), edited}},
+		"it was as recorded":       {{edited}, {branch("1"), edited}},
+	} {
+		n := 0
+		found, err := activities.LookTwice(func() []task.Drift { n++; return looks[n-1] })
+		require.NoError(t, err)
+		require.Equal(t, []task.Drift{edited}, found, name)
+	}
 }

@@ -21,8 +21,7 @@ func (a *Activities) Take(ctx context.Context, in act.Take) (act.Taken, error) {
 	}
 	crash.At("take.before")
 	commit, err := ws.putOn(ctx, in)
-	var both *store.Conflict
-	if errors.As(err, &both) {
+	if both, ok := errors.AsType[*store.Conflict](err); ok {
 		return act.Taken{Conflict: git.QuoteSome(both.Paths)}, nil
 	}
 	if err != nil {

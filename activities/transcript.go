@@ -2,7 +2,6 @@ package activities
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -73,8 +72,7 @@ func (w *work) transcribe(e *exchange, in act.Call, out act.Called) (string, err
 	if err := durable.WriteCache(filepath.Join(w.dir, act.TranscriptFile), text); err != nil {
 		return "", fmt.Errorf("writing the transcript: %w", err)
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:]), nil
+	return fmt.Sprintf("%x", sha256.Sum256(text)), nil
 }
 
 // complaintLength is how much of what an agent wrote to stderr is in its transcript, in bytes.

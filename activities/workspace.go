@@ -220,7 +220,7 @@ func (a *Activities) RemoveTrees(ctx context.Context, r workspace.Record, elsewh
 	}
 	// Its last keep may not have been pushed. Nobody is told of a refusal; another host may have it.
 	if !elsewhere {
-		if _, err := ws.push(ctx); err != nil && !ahead(err) {
+		if _, err := ws.push(ctx); err != nil && !wire.Is(err, fault.LedgerAhead) {
 			return err
 		}
 	}
@@ -255,9 +255,4 @@ func (ws *loopWorkspace) forget() error {
 		return err
 	}
 	return nil
-}
-
-// ahead reports whether another run, or another host, has gone on with the loop.
-func ahead(err error) bool {
-	return wire.Is(err, fault.LedgerAhead)
 }

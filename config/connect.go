@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -17,6 +19,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"pawl/internal/fault"
 	"pawl/internal/pass"
@@ -50,9 +54,7 @@ func Connect() (Temporal, error) {
 			Advise("Correct the variables TEMPORAL_* or the file temporal.toml.")
 	}
 	namespace := profile.Namespace
-	if namespace == "" {
-		namespace = DefaultNamespace
-	}
+	namespace = cmp.Or(namespace, DefaultNamespace)
 	if profile.Address == "" {
 		if namespace != DefaultNamespace {
 			return Temporal{}, fault.New(fault.EngineUnreachable, "the namespace is set to %q, but no address is", namespace).
@@ -76,19 +78,23 @@ func Connect() (Temporal, error) {
 // uiVariable names the UI of a service that is not embedded. Temporal's own settings have no word for it.
 const uiVariable = "PAWL_TEMPORAL_UI"
 
-// At returns the embedded engine at an address, which asks for a pass or, without one, asks nobody. API keys
-// and certificates of a profile without an address are not for it.
-func (t Temporal) At(address string, p *pass.Pass) Temporal {
+// At returns the embedded engine at an address, which asks for a pass or, without one, asks nobody. Where the engine is
+// gone, another one at that address refuses what comes for this one, by its ID; the connection is then made anew to where
+// the engine is by then. API keys and certificates of a profile without an address are not for it.
+func (t Temporal) At(address string, p *pass.Pass, id string, where func() string) Temporal {
 	if t.Explicit {
 		return t
 	}
 	t.Address = address
-	t.options = client.Options{ConnectionOptions: client.ConnectionOptions{
+	w := &way{where: where}
+	t.options = client.Options{HeadersProvider: meant{pass.EngineHeader: id}, ConnectionOptions: client.ConnectionOptions{
 		GrpcCompression: &client.GrpcCompressionNone{}, // it never leaves this machine
 		DialOptions: []grpc.DialOption{
 			// It is on this machine: a proxy has no part in it, and when another process takes it over
 			// waiting seconds to try again is waiting for nothing.
 			grpc.WithNoProxy(),
+			grpc.WithContextDialer(w.dial),
+			grpc.WithChainUnaryInterceptor(w.call),
 			grpc.WithConnectParams(grpc.ConnectParams{
 				Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.5, MaxDelay: 500 * time.Millisecond},
 				MinConnectTimeout: time.Second,
@@ -100,7 +106,41 @@ func (t Temporal) At(address string, p *pass.Pass) Temporal {
 	return t
 }
 
-// Stranger returns the same service without what tells it who comes: no API key, no certificate, no headers.
+// way leads to an engine that another process may have begun elsewhere.
+type way struct {
+	where func() string
+
+	mu   sync.Mutex
+	conn net.Conn
+}
+
+func (w *way) dial(ctx context.Context, _ string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", w.where())
+	if err == nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.conn = conn
+	}
+	return conn, err
+}
+
+func (w *way) call(ctx context.Context, method string, in, out any, c *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
+	err := invoke(ctx, method, in, out, c, o...)
+	if s := status.Convert(err); s.Code() == codes.Unavailable && s.Message() == pass.AnotherEngine {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		_ = w.conn.Close()
+	}
+	return err
+}
+
+// meant says in every call which engine it is for.
+type meant map[string]string
+
+// GetHeaders returns it.
+func (m meant) GetHeaders(context.Context) (map[string]string, error) { return m, nil }
+
+// Stranger returns the same service without what identifies the caller: no API key, no certificate, no headers.
 func (t Temporal) Stranger() Temporal {
 	t.options.Credentials, t.options.HeadersProvider = nil, nil
 	if trust := t.options.ConnectionOptions.TLS; trust != nil {

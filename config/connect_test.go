@@ -28,7 +28,7 @@ func TestWithoutSettingsTheEngineIsEmbedded(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, c.Explicit)
 	require.Equal(t, "default", c.Namespace)
-	require.Equal(t, "127.0.0.1:9", c.At("127.0.0.1:9", nil).Address)
+	require.Equal(t, "127.0.0.1:9", c.At("127.0.0.1:9", nil, "", nil).Address)
 }
 
 func TestAnAddressInTheEnvironmentIsExplicit(t *testing.T) {
@@ -40,7 +40,7 @@ func TestAnAddressInTheEnvironmentIsExplicit(t *testing.T) {
 	require.True(t, c.Explicit)
 	require.Equal(t, "temporal.example:7233", c.Address)
 	require.Equal(t, "loops", c.Namespace)
-	require.Equal(t, "temporal.example:7233", c.At("127.0.0.1:9", nil).Address, "an explicit address stays")
+	require.Equal(t, "temporal.example:7233", c.At("127.0.0.1:9", nil, "", nil).Address, "an explicit address stays")
 }
 
 func TestAnAddressInAProfileIsExplicit(t *testing.T) {

@@ -90,10 +90,10 @@ func TestE6_ThePassIsBroughtAlong(t *testing.T) {
 	address := serveAsking(t, asking{key: p.Token}, grpc.Creds(credentials.NewTLS(p.Server())))
 	s, err := config.Connect()
 	require.NoError(t, err)
-	c, err := config.Dial(t.Context(), s.At(address, p), "test", slog.New(slog.DiscardHandler))
+	c, err := config.Dial(t.Context(), s.At(address, p, "", func() string { return address }), "test", slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	c.Close()
-	_, err = config.Dial(t.Context(), s.At(address, p).Stranger(), "test", slog.New(slog.DiscardHandler))
+	_, err = config.Dial(t.Context(), s.At(address, p, "", func() string { return address }).Stranger(), "test", slog.New(slog.DiscardHandler))
 	require.Error(t, err)
 }
 

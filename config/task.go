@@ -11,6 +11,7 @@ import (
 
 	"pawl/internal/charter"
 	"pawl/internal/fault"
+	"pawl/internal/issue"
 	"pawl/internal/spec"
 	"pawl/internal/task"
 )
@@ -43,9 +44,9 @@ func LoadTask(path string, in io.Reader) (t task.Task, err error) {
 	body := ""
 	switch ext {
 	case ".md", ".markdown":
-		matter, rest := frontMatter(text)
-		readYAML(matter, name, doc)
-		body = strings.TrimSpace(string(rest))
+		matter, rest := issue.FrontMatter(strings.ReplaceAll(strings.TrimPrefix(string(text), "\ufeff"), "\r\n", "\n"))
+		readYAML([]byte(matter), name, doc)
+		body = strings.TrimSpace(rest)
 	case ".toml":
 		readTOML(text, name, doc)
 	case ".json":
@@ -67,13 +68,7 @@ func LoadTask(path string, in io.Reader) (t task.Task, err error) {
 		}
 	}
 	found = spec.FillMap(doc.values, &t, found, func() spec.Problems { return append(t.Check(""), charter.Specs("", t)...) })
-	for i := range found {
-		if key := found[i].Key; strings.HasPrefix(key, "spec.") || strings.HasPrefix(key, "plan[") && strings.Contains(key, "].spec.") {
-			continue // of a loop's spec
-		}
-		found[i].What = strings.Replace(found[i].What, "of a spec", "of a task", 1)
-	}
-	if problems := doc.problems(found); len(problems) > 0 {
+	if problems := doc.problems(task.Called("task", found)); len(problems) > 0 {
 		return task.Task{}, problems
 	}
 	return t, nil
@@ -93,22 +88,4 @@ func guess(text []byte) string {
 		return ".yaml"
 	}
 	return ".md"
-}
-
-// frontMatter splits a Markdown file into the YAML between its first two lines of three hyphens, with
-// as many empty lines before it as make its line numbers the file's, and the rest.
-func frontMatter(text []byte) (matter, rest []byte) {
-	text = bytes.ReplaceAll(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), []byte("\r\n"), []byte("\n"))
-	after, is := bytes.CutPrefix(text, []byte("---\n"))
-	if !is {
-		return nil, text
-	}
-	if rest, empty := bytes.CutPrefix(after, []byte("---\n")); empty {
-		return nil, rest
-	}
-	matter, rest, closed := bytes.Cut(append(after, '\n'), []byte("\n---\n"))
-	if !closed {
-		return nil, text
-	}
-	return append([]byte("\n"), append(matter, '\n')...), rest
 }

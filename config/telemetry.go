@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -58,9 +59,7 @@ func listen(address string) (string, error) {
 	} else {
 		port = strconv.FormatUint(n, 10)
 	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
+	host = cmp.Or(host, "127.0.0.1")
 	return net.JoinHostPort(host, port), nil
 }
 

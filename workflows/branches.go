@@ -41,10 +41,9 @@ func (l *improve) branches(ctx workflow.Context) error {
 
 // goOnFrom brings back the files of a commit, and records why.
 func (r *run) goOnFrom(ctx workflow.Context, commit string, event loop.Event) error {
-	_, err := r.append(ctx, act.SettleName, "go on from "+short(commit), []loop.Event{event}, func(e act.Entry) any {
+	return r.append(ctx, act.SettleName, "go on from "+short(commit), []loop.Event{event}, func(e act.Entry) any {
 		return act.Settle{Entry: e, Revert: &act.Revert{Commit: r.State().Head, Parent: commit, GoOn: true}}
 	})
-	return err
 }
 
 // replaceHead makes the branch, as it was measured last, what the loop goes on from for good.

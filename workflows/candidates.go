@@ -133,10 +133,9 @@ func (l *improve) dropUnmade(ctx workflow.Context, why string) {
 
 // recordMade appends what is pending while agents are at work.
 func (l *improve) recordMade(ctx workflow.Context, summary string) error {
-	_, err := l.append(ctx, act.RecordName, summary, nil, func(e act.Entry) any {
+	return l.append(ctx, act.RecordName, summary, nil, func(e act.Entry) any {
 		return act.Record{Entry: e, Working: true}
 	})
-	return err
 }
 
 // atWork has an agent at work for each of the candidates, and returns when all have come to rest: those that were not
@@ -302,10 +301,7 @@ func (l *improve) made(ctx workflow.Context, failed string, out act.Committed) e
 }
 
 // known is what is known of the candidate by now, for an event.
-func (l *improve) known() *loop.Candidate {
-	c := *l.candidate
-	return &c
-}
+func (l *improve) known() *loop.Candidate { return new(*l.candidate) }
 
 // takeNext hands the next candidate to the iteration under way, where one waits, and reports whether it has one.
 func (l *improve) takeNext(ctx workflow.Context) bool {

@@ -470,8 +470,7 @@ func (l *deliver) askPerson(ctx workflow.Context, _ govern.Move) (govern.Move, e
 
 // complete is the end of a delivery that reached its goal.
 func (l *deliver) complete(workflow.Context, govern.Move) (govern.Move, error) {
-	end := govern.Verified
-	return govern.Move{Do: govern.Finish, Kept: true, Measured: true, End: &end}, nil
+	return govern.Move{Do: govern.Finish, Kept: true, Measured: true, End: new(govern.Verified)}, nil
 }
 
 // call asks an agent in the phase that the loop is in, within what is left of the phase's time.

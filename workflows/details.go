@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
+	"pawl/internal/evidence"
 	"pawl/internal/govern"
 	"pawl/internal/launch"
 	"pawl/internal/loop"
@@ -40,7 +41,7 @@ func Details(s loop.State) string {
 	row("phase", s.Doing())
 	row("iteration", fmt.Sprint(s.Iteration))
 	row("metric", metricLine(s))
-	row("kept / discarded", fmt.Sprintf("%d / %d, %d discards in a row", s.KeptCount, s.Discarded, s.DiscardsInARow))
+	row("kept / discarded", fmt.Sprintf("%d / %d, %s in a row", s.KeptCount, s.Discarded, evidence.Counted(s.DiscardsInARow, "discard")))
 	row("budget", budgetLine(s.Budget))
 	row("branch", s.Branch)
 	row("head", s.Head)

@@ -54,3 +54,8 @@ func TestEveryAnswerThatIsShownIsTaken(t *testing.T) {
 		require.Equal(t, g.want, shown, g.gate.Kind)
 	}
 }
+
+func TestDetailsCountInWords(t *testing.T) {
+	require.Contains(t, workflows.Details(loop.State{KeptCount: 2, Discarded: 1, DiscardsInARow: 1}), "2 / 1, 1 discard in a row")
+	require.Contains(t, workflows.Details(loop.State{Discarded: 2, DiscardsInARow: 2}), "0 / 2, 2 discards in a row")
+}

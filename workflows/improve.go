@@ -113,10 +113,10 @@ func (l *improve) baseline(ctx workflow.Context) error {
 	if why := measurement(verify).Reason(); why != "" {
 		return l.unmeasured(why, verify)
 	}
+	var guard act.Outcome
 	tests, leftovers := 0, verify.Leftovers
 	if l.spec.Guard.Command != "" {
-		guard, err := l.runGuard(ctx, l.newGuard())
-		if err != nil {
+		if guard, err = l.runGuard(ctx, l.newGuard()); err != nil {
 			return err
 		}
 		if !guard.OK() {
@@ -125,11 +125,11 @@ func (l *improve) baseline(ctx workflow.Context) error {
 		tests, leftovers = guard.Tests, loop.Union(leftovers, guard.Leftovers)
 	}
 	if l.law().CanaryDue() {
-		if err := l.canary(ctx, govern.CanaryOf(l.spec, l.spec.Guard.Command, "")); err != nil {
+		if err := l.canary(ctx, govern.CanaryOf(l.spec, &guard, nil)); err != nil {
 			return err
 		}
 	}
-	known, why, verify, err := l.calibrate(ctx, verify, func() (act.Measured, error) { return l.evaluate(ctx, "") })
+	known, why, verify, err := l.calibrate(verify, func() (act.Measured, error) { return l.evaluate(ctx, "") })
 	if err != nil {
 		return err
 	}
@@ -357,7 +357,7 @@ func (l *improve) between(ctx workflow.Context) error {
 	}
 	if s := l.State(); l.law().ShiftDue(s) {
 		l.Emit(ctx, loop.Event{
-			Type: loop.StrategyShifted, Reason: fmt.Sprintf("%d discards in a row", s.DiscardsInARow),
+			Type: loop.StrategyShifted, Reason: evidence.Counted(s.DiscardsInARow, "discard") + " in a row",
 			Note: loop.Clip(s.Analysis.Markdown(1024), 1024),
 		})
 	}
@@ -420,7 +420,7 @@ func (l *improve) measureAnew(ctx workflow.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	known, why, out, err := l.calibrate(ctx, out, again)
+	known, why, out, err := l.calibrate(out, again)
 	if err != nil {
 		return "", err
 	}

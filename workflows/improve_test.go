@@ -14,6 +14,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/fault"
 	"pawl/internal/loop"
+	"pawl/internal/phase"
 )
 
 func TestP6_KeepsWhatImprovesAndUndoesTheRest(t *testing.T) {
@@ -435,6 +436,27 @@ func TestStartsFromALedger(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestL11_APhaseThatMayNotFollowFailsTheWorkflowWithItsCode: a ledger says that the loop has come where nothing follows.
+func TestL11_APhaseThatMayNotFollowFailsTheWorkflowWithItsCode(t *testing.T) {
+	first := play(t, newWorld(t, nil), specOf(nil), nil)
+	w := newWorld(t, nil)
+	for _, e := range first.ledger {
+		w.state = w.state.Apply(e)
+		w.ledger = append(w.ledger, e)
+		if e.Type == loop.BaselineMeasured {
+			break
+		}
+	}
+	w.ledgerAt = 1
+	left := w.state
+	left.Ledger, left.Phase = w.at(), phase.Complete
+	w.resume = &left
+	p := play(t, w, specOf(nil), nil)
+	require.Equal(t, string(fault.InvalidTransition), p.err.Type())
+	require.Equal(t, []string{"failed", "interrupted"}, []string{string(p.final.Status), p.final.ExitStatus})
+	require.Empty(t, p.course())
 }
 
 // heard collects what came back of an update.

@@ -175,10 +175,9 @@ func (r *run) rework(ctx workflow.Context, m govern.Move) error {
 func (r *run) undo(ctx workflow.Context, c loop.Change, why string, keep bool, more ...loop.Event) error {
 	events := append([]loop.Event{{Type: loop.ChangeReverted, Commit: c.Commit, Reason: why}}, more...)
 	summary := r.summary("undo %s (%s)", short(c.Commit), loop.Clip(why, 100))
-	_, err := r.append(ctx, act.SettleName, summary, events, func(e act.Entry) any {
+	return r.append(ctx, act.SettleName, summary, events, func(e act.Entry) any {
 		return act.Settle{Entry: e, Revert: &act.Revert{Commit: c.Commit, Parent: c.Parent, KeepDesk: keep}}
 	})
-	return err
 }
 
 // commitChange commits what is on the desk, or brings back why it can't be. New files that need approval
@@ -285,7 +284,7 @@ func (r *run) settle(ctx workflow.Context, m govern.Move) error {
 		}
 	}
 	events = append(events, done)
-	_, err := r.append(ctx, act.SettleName, r.summary("%s", recordedAs(record)), events, func(e act.Entry) any {
+	err := r.append(ctx, act.SettleName, r.summary("%s", recordedAs(record)), events, func(e act.Entry) any {
 		in := act.Settle{Entry: e, Push: m.Kept}
 		if undone != nil && !m.Kept {
 			in.Revert = &act.Revert{Commit: undone.Commit, Parent: undone.Parent}

@@ -62,10 +62,9 @@ func (r *run) makeProposal(ctx workflow.Context) error {
 	if r.nothingKept() && workflow.GetVersion(ctx, "propose-what-is-kept", workflow.DefaultVersion, 1) == 1 {
 		return nil
 	}
-	_, err := r.append(ctx, act.ProposeName, "the proposal: "+short(base)+" to "+short(r.State().Head), []loop.Event{{Type: loop.ProposalMade}}, func(e act.Entry) any {
+	return r.append(ctx, act.ProposeName, "the proposal: "+short(base)+" to "+short(r.State().Head), []loop.Event{{Type: loop.ProposalMade}}, func(e act.Entry) any {
 		return act.Propose{Entry: e, Base: base, Head: r.State().Head, Anew: r.State().Moved != ""}
 	})
-	return err
 }
 
 // opinion asks the reviewer role once, for the n-th time; why says why the answer before was no

@@ -15,6 +15,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/kind"
+	"pawl/internal/launch"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
@@ -27,13 +28,8 @@ import (
 	"pawl/workflows/notices"
 )
 
-// Resume is the second, optional argument of a loop: where to go on from.
-type Resume struct {
-	// Ledger starts the loop from a ledger commit that the store or the repository has.
-	Ledger string `json:"ledger,omitempty"`
-	// Carry is what a run hands to the next one at continue-as-new.
-	Carry *Carry `json:"carry,omitempty"`
-}
+// Resume is the second, optional argument of a loop.
+type Resume = launch.Resume[Carry]
 
 // Carry is everything that the next run needs.
 type Carry struct {
@@ -127,7 +123,7 @@ func parse(k kind.Kind, id string, input converter.RawValue) (spec.Spec, error) 
 }
 
 // append writes what is pending, and more, to the ledger in one activity.
-func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Event, input func(act.Entry) any) (act.Appended, error) {
+func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Event, input func(act.Entry) any) error {
 	out, err := r.Append(ctx, more, func(entry func() act.Entry) (out act.Appended, adopted bool, err error) {
 		err = r.host.Execute(ctx, name, summary, func() any {
 			e := entry()
@@ -140,14 +136,14 @@ func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Eve
 		return out, false, err
 	})
 	if err != nil {
-		return out, err
+		return err
 	}
 	if out.PushRefused != "" {
 		r.Emit(ctx, loop.Event{Type: loop.PushRefused, Reason: out.PushRefused})
 	}
 	r.stopBy(ctx, out.Stop)
 	r.show(ctx)
-	return out, nil
+	return nil
 }
 
 // record appends what happened between iterations and shows it to the world. The loop's processes
@@ -157,10 +153,9 @@ func (r *run) record(ctx workflow.Context, summary string, park bool) error {
 	if !r.host.IsOpen() {
 		return nil
 	}
-	_, err := r.append(ctx, act.RecordName, summary, nil, func(e act.Entry) any {
+	return r.append(ctx, act.RecordName, summary, nil, func(e act.Entry) any {
 		return act.Record{Entry: e, Park: park}
 	})
-	return err
 }
 
 // stopBy takes a loop-stop file for a halt; why is "" where there is none.
@@ -366,10 +361,9 @@ func (r *run) close(ctx workflow.Context, end govern.End) error {
 	if p := s.Proposal; s.Head != s.Footing() && (p == nil || p.Head != s.Head) && r.presentable(end) {
 		events = append([]loop.Event{{Type: loop.ProposalMade}}, events...)
 	}
-	_, err := r.append(ctx, act.CloseName, "close: "+end.Reason, events, func(e act.Entry) any {
+	return r.append(ctx, act.CloseName, "close: "+end.Reason, events, func(e act.Entry) any {
 		return act.Close{Entry: e, Base: s.Footing(), Head: s.Head, Anew: s.Moved != ""}
 	})
-	return err
 }
 
 // presentable reports whether what a loop that ends so has kept may be proposed: where tests judge the work, and
@@ -427,8 +421,7 @@ func stop(end govern.End) error { return &stopped{end} }
 
 // isStopped takes the end out of an error.
 func isStopped(err error) (govern.End, bool) {
-	var s *stopped
-	if errors.As(err, &s) {
+	if s, ok := errors.AsType[*stopped](err); ok {
 		return s.end, true
 	}
 	return govern.End{}, false

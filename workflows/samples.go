@@ -61,7 +61,7 @@ type calibrated struct {
 
 // calibrate measures the unchanged code until the rules know how to judge by it. It returns why that failed, with
 // what came of it, where it did.
-func (l *improve) calibrate(ctx workflow.Context, first act.Measured, again func() (act.Measured, error)) (c calibrated, why string, out act.Measured, err error) {
+func (l *improve) calibrate(first act.Measured, again func() (act.Measured, error)) (c calibrated, why string, out act.Measured, err error) {
 	for out = first; ; {
 		if why = measurement(out).Reason(); why != "" {
 			return c, why, out, nil
@@ -222,8 +222,7 @@ func (l *improve) claim(ctx workflow.Context) error {
 		}
 		if pairs != nil {
 			scale := sampling.ScaleOf(v.Direction, append(pairs.Baseline, pairs.Head...)...)
-			held := sampling.ClaimOf(scale, sampling.Noise{}, rules, *pairs)
-			c.Holdout = &held
+			c.Holdout = new(sampling.ClaimOf(scale, sampling.Noise{}, rules, *pairs))
 		}
 	}
 	l.Emit(ctx, loop.Event{Type: loop.ClaimMade, Claim: &c})

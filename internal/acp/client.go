@@ -238,7 +238,7 @@ func (s *session) count(r protocol.PromptResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.spent.Type, s.spent.Input, s.spent.Output = stream.ACPUsage, in, out
-	s.put(s.spent)
+	_ = s.print.Encode(s.spent) // before what is held: who reads that a budget is used up reads no more
 }
 
 // tell prints a line, or keeps it until the agent has said what it has spent.
@@ -406,8 +406,7 @@ func (s *session) RequestPermission(_ context.Context, r protocol.RequestPermiss
 // failed is how a turn ended that the agent did not take, or that its provider did not let it take.
 func failed(what string, err error) stream.ACPLine {
 	l := stream.ACPLine{Failure: what + ": " + err.Error()}
-	var told *protocol.RequestError
-	if errors.As(err, &told) {
+	if told, ok := errors.AsType[*protocol.RequestError](err); ok {
 		l.Failure, l.Status = told.Message, told.Code
 		if told.Data != nil {
 			if b, err := json.Marshal(told.Data); err == nil {

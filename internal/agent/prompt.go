@@ -259,7 +259,7 @@ func (b Brief) strategy() string {
 		fmt.Fprintf(&w, "\n- %d discards in a row in %s: choose another file or another technique.", a.DiscardsInARow, loop.Clip(a.Area, boundLine))
 	}
 	if n := b.State.DiscardsInARow; b.State.Strategy > 0 && b.Shifts > 0 && n >= b.Shifts {
-		fmt.Fprintf(&w, "\n- The strategy has shifted after %d discards in a row (%d by now): work in another area of the scope, with another technique than so far.", n-n%b.Shifts, n)
+		fmt.Fprintf(&w, "\n- The strategy has shifted after %s in a row (%d by now): work in another area of the scope, with another technique than so far.", evidence.Counted(n-n%b.Shifts, "discard"), n)
 	}
 	return w.String()
 }

@@ -123,15 +123,22 @@ func listed(s steward.State) (tasks []*steward.Task, more int) {
 // waits lists the gates of the steward and of its loops.
 func waits(w *page, s steward.State) {
 	n := 0
-	for _, g := range s.Gates {
+	for _, g := range s.Open() {
 		n++
-		w.line("- %s %s of task %s, since %s: %s", g.Kind, code(g.ID), code(g.Task), at(g.OpenedAt), plain(g.Summary))
+		about := ""
+		if g.Task != "" {
+			about = " of task " + code(g.Task)
+		}
+		if !g.OpenedAt.IsZero() {
+			about += ", since " + at(g.OpenedAt)
+		}
+		w.line("- %s %s%s: %s", g.Kind, code(g.ID), about, plain(g.Summary))
 		for _, way := range steward.Ways(s.Steward, g) {
 			w.line("  - %s: %s", plain(way.What), code(way.Command))
 		}
 	}
 	for _, t := range s.Tasks {
-		if t.WaitingFor != nil && t.WaitingFor.Loop != "" {
+		if asksAtLoop(t) {
 			n++
 			w.line("- %s %s of loop %s, task %s: %s", plain(t.WaitingFor.Kind), code(t.WaitingFor.Gate), code(t.WaitingFor.Loop), code(t.ID), plain(t.WaitingFor.What))
 			w.line("  - how to answer it: %s", code(shell.Join("pawl", "show", t.WaitingFor.Loop)))
@@ -139,6 +146,8 @@ func waits(w *page, s steward.State) {
 	}
 	w.none(n)
 }
+
+func asksAtLoop(t steward.Task) bool { return t.WaitingFor != nil && t.WaitingFor.Loop != "" }
 
 func drift(w *page, s steward.State) {
 	for _, d := range s.Drift {
@@ -162,7 +171,13 @@ func active(s steward.State) *steward.Task {
 // next says what happens next, in the order in which it does.
 func next(s steward.State) (all []string) {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	if n := s.GatesCount; n > 0 {
+	n := len(s.Open())
+	for _, t := range s.Tasks {
+		if asksAtLoop(t) {
+			n++
+		}
+	}
+	if n > 0 {
 		add("A person answers what waits below: %d", n)
 	}
 	if s.Paused {

@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -9,7 +10,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"pawl/internal/charter"
-	"pawl/internal/shell"
 	"pawl/internal/spec"
 )
 
@@ -89,9 +89,7 @@ type wordReader struct {
 }
 
 func (r *wordReader) refuse(why string) {
-	if r.why == "" {
-		r.why = why
-	}
+	r.why = cmp.Or(r.why, why)
 }
 
 func (r *wordReader) statements(all []*syntax.Stmt) {
@@ -187,6 +185,3 @@ func (r *wordReader) literal(b *strings.Builder, text string) {
 	}
 	b.WriteString(text)
 }
-
-// joined is a list of words as one line of a shell, "" for none.
-func joined(words []string) string { return shell.Join(words...) }

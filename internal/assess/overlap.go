@@ -108,9 +108,9 @@ func tokens(segment string) (all []string) {
 	return all
 }
 
-// meet reports whether two patterns can stand for the same sequence. any is what stands for any number of
+// meet reports whether two patterns can stand for the same sequence. wild is what stands for any number of
 // elements, and same compares two others.
-func meet(a, b []string, any func(string) bool, same func(a, b string) bool) bool {
+func meet(a, b []string, wild func(string) bool, same func(a, b string) bool) bool {
 	// next[j] says whether a[i+1:] and b[j:] meet, row[j] the same of a[i:].
 	next := make([]bool, len(b)+1)
 	for i := len(a); i >= 0; i-- {
@@ -119,9 +119,9 @@ func meet(a, b []string, any func(string) bool, same func(a, b string) bool) boo
 			switch {
 			case i == len(a) && j == len(b):
 				row[j] = true
-			case i < len(a) && any(a[i]):
+			case i < len(a) && wild(a[i]):
 				row[j] = next[j] || j < len(b) && row[j+1]
-			case j < len(b) && any(b[j]):
+			case j < len(b) && wild(b[j]):
 				row[j] = row[j+1] || i < len(a) && next[j]
 			case i < len(a) && j < len(b):
 				row[j] = next[j+1] && same(a[i], b[j])

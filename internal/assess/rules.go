@@ -10,6 +10,7 @@ import (
 
 	"pawl/internal/charter"
 	"pawl/internal/evidence"
+	"pawl/internal/shell"
 	"pawl/internal/spec"
 	"pawl/internal/task"
 )
@@ -286,4 +287,4 @@ func distinct(all []string) (once []string) {
 }
 
 // line is a command as one line of a shell.
-func line(a spec.Argv) string { return cmp.Or(a.Shell, joined(a.List)) }
+func line(a spec.Argv) string { return cmp.Or(a.Shell, shell.Join(a.List...)) }

@@ -5,6 +5,7 @@ package canary
 
 import (
 	"bytes"
+	"cmp"
 	"path"
 	"regexp"
 	"slices"
@@ -144,9 +145,7 @@ func block(content []byte, head, from int) (end int, indent string) {
 			if len(own) <= len(outer) {
 				break
 			}
-			if indent == "" {
-				indent = own
-			}
+			indent = cmp.Or(indent, own)
 		}
 		end = min(end+len(line)+1, len(content))
 	}

@@ -71,8 +71,8 @@ func (c Charter) Loop(step task.Step, caps Caps) (spec.Spec, error) {
 	if caps.From != "" {
 		s.Repo.Base = caps.From
 	}
-	if cap := caps.CostUSD; cap != nil && (s.Limits.CostUSD == nil || s.Limits.CostUSD.Cmp(*cap) > 0) {
-		s.Limits.CostUSD = cap
+	if most := caps.CostUSD; most != nil && (s.Limits.CostUSD == nil || s.Limits.CostUSD.Cmp(*most) > 0) {
+		s.Limits.CostUSD = most
 	}
 	return s, s.ValidateInput()
 }

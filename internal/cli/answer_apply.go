@@ -44,12 +44,7 @@ func (a *app) apply(ctx context.Context, in act.Apply, out string) error {
 	if out != "" && in.How != act.Patch {
 		return usage("--out is for --how patch")
 	}
-	s, err := a.visit(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	return a.applyFrom(ctx, s, in, out)
+	return a.visit(ctx, func(s *session) error { return a.applyFrom(ctx, s, in, out) })
 }
 
 // applyReviewed applies what was just approved of a loop that has ended.
@@ -67,10 +62,10 @@ func (a *app) applyFrom(ctx context.Context, s *session, in act.Apply, out strin
 	if err != nil {
 		return err
 	}
-	return a.reportApplied(s, done, out)
+	return a.reportApplied(done, out)
 }
 
-func (a *app) reportApplied(s *session, done act.Applied, out string) error {
+func (a *app) reportApplied(done act.Applied, out string) error {
 	if done.PushRefused != "" {
 		a.say("the loop's record could not be pushed: %s", ui.Clean(done.PushRefused))
 	}

@@ -37,8 +37,7 @@ func (a *app) lookUp(ctx context.Context, s *session, id, question string, m loo
 	m.Hash, m.Gate = g.Hash, g.ID
 	var seen *patch
 	if state, err := s.State(ctx, id); err == nil && offersDiff(g.Kind) {
-		p := patchOf(state)
-		seen = &p
+		seen = new(patchOf(state))
 	}
 	return m, a.askAbout(ctx, s, id, seen, question, "not answered; the loop still waits")
 }

@@ -119,21 +119,18 @@ func oneLoop(cmd *cobra.Command, args []string) error {
 
 // message sends a message and says what came of it.
 func (a *app) message(ctx context.Context, id, name string, m loop.Message) error {
-	s, err := a.visit(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	if name == loop.MessageReject {
-		if sent, p, done, err := s.Review(ctx, id, name, m); done {
-			return a.reportReview(s, sent, p, err)
+	return a.visit(ctx, func(s *session) error {
+		if name == loop.MessageReject {
+			if sent, p, done, err := s.Review(ctx, id, name, m); done {
+				return a.reportReview(s, sent, p, err)
+			}
 		}
-	}
-	sent, err := s.Send(ctx, id, name, m)
-	if err != nil {
-		return err
-	}
-	return a.reportSent(s, sent)
+		sent, err := s.Send(ctx, id, name, m)
+		if err != nil {
+			return err
+		}
+		return a.reportSent(s, sent)
+	})
 }
 
 func (a *app) reportReview(s *session, sent client.Sent, p loop.Proposal, err error) error {
@@ -169,21 +166,18 @@ func (a *app) extend(ctx context.Context, id string, limits []string, m loop.Mes
 	if m.Limits, err = config.Fragment("--limit", limits); err != nil {
 		return err
 	}
-	s, err := a.visit(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	if m.Hash == "" {
-		if m, err = a.lookUp(ctx, s, id, "Raise the limit?", m); err != nil {
+	return a.visit(ctx, func(s *session) error {
+		if m.Hash == "" {
+			if m, err = a.lookUp(ctx, s, id, "Raise the limit?", m); err != nil {
+				return err
+			}
+		}
+		sent, err := s.Send(ctx, id, loop.MessageExtend, m)
+		if err != nil {
 			return err
 		}
-	}
-	sent, err := s.Send(ctx, id, loop.MessageExtend, m)
-	if err != nil {
-		return err
-	}
-	return a.reportSent(s, sent)
+		return a.reportSent(s, sent)
+	})
 }
 
 // amend sends a corrected command.
@@ -206,29 +200,30 @@ func (a *app) approve(ctx context.Context, id string, m loop.Message) error {
 	if m.Hash == "" && !a.terminal() {
 		return usage("approve needs --hash, which says what you approve; `pawl show " + id + "` prints it")
 	}
-	s, err := a.visit(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	if p, _, over := s.Proposed(ctx, id); over && m.Gate == "" && m.Hash == "" {
-		if err := a.lookAtProposal(ctx, s, id, p); err != nil {
+	return a.visit(ctx, func(s *session) (err error) {
+		p, _, over, err := s.Proposed(ctx, id)
+		if err != nil {
 			return err
 		}
-		m.Hash = p.Hash
-	}
-	if sent, p, done, err := s.Review(ctx, id, loop.MessageApprove, m); done {
-		if err == nil && m.Apply != "" {
-			return a.applyReviewed(ctx, s, m, sent, p)
+		if over && m.Gate == "" && m.Hash == "" {
+			if err := a.lookAtProposal(ctx, s, id, p); err != nil {
+				return err
+			}
+			m.Hash = p.Hash
 		}
-		return a.reportReview(s, sent, p, err)
-	}
-	if m.Hash == "" {
-		if m, err = a.lookUp(ctx, s, id, "Approve?", m); err != nil {
-			return err
+		if sent, p, done, err := s.Review(ctx, id, loop.MessageApprove, m); done {
+			if err == nil && m.Apply != "" {
+				return a.applyReviewed(ctx, s, m, sent, p)
+			}
+			return a.reportReview(s, sent, p, err)
 		}
-	}
-	return a.sendApproval(ctx, s, id, m)
+		if m.Hash == "" {
+			if m, err = a.lookUp(ctx, s, id, "Approve?", m); err != nil {
+				return err
+			}
+		}
+		return a.sendApproval(ctx, s, id, m)
+	})
 }
 
 // sendApproval carries an approval to a gate; one with --apply is over when the change is applied, or is not.
@@ -258,5 +253,5 @@ func (a *app) sendApproval(ctx context.Context, s *session, id string, m loop.Me
 	if err != nil {
 		return err
 	}
-	return a.reportApplied(s, done, "")
+	return a.reportApplied(done, "")
 }

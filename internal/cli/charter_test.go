@@ -82,6 +82,8 @@ func TestValidateOfAStewardNamesWhatIsWrongWithFileAndLine(t *testing.T) {
 	require.Contains(t, b.stderr.String(), "2 problems would keep this steward from its work (PRECONDITION_FAILED)")
 	require.Contains(t, b.stderr.String(), "secret: triggers[0].secretFile: reading a secret")
 	require.Contains(t, b.stderr.String(), "repository: ")
+	require.Equal(t, 2, b.run(nil, "steward", "up", "--detach", b.file("steward.yaml", shop+secret)), "it is not begun either")
+	require.Contains(t, b.stderr.String(), "triggers[0].secretFile: reading a secret")
 	require.Equal(t, 2, b.run(nil, "validate", "--id", "other", b.file("steward.yaml", shop)))
 	require.Contains(t, b.stderr.String(), "the ID of a steward is its name (shop)")
 }

@@ -12,6 +12,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,10 +70,12 @@ type Embedded struct {
 // Found is an embedded engine that runs.
 type Found struct {
 	Address string
-	// Link is the address of a page of the Temporal UI, good for one visit where the engine asks who comes.
+	// Link is the address of a page of the Temporal UI, good for one visit where the engine requires a token.
 	Link func(page string) string
 	// Pass is what it asks for, nil where it asks nobody.
 	Pass *pass.Pass
+	// ID tells it from any other engine that answers at the address.
+	ID string
 }
 
 // Engine is this process's share in an embedded engine.
@@ -120,9 +123,7 @@ func Serve(ctx context.Context, args []string, stdin io.Reader, stdout, stderr i
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer, d Deps) *app {
-	if d.Program == "" {
-		d.Program = "pawl"
-	}
+	d.Program = cmp.Or(d.Program, "pawl")
 	if d.Dial == nil {
 		d.Dial = config.Dial
 	}
@@ -205,6 +206,13 @@ func (a *app) brief(do func(ctx context.Context, args []string) error) func(*cob
 	})
 }
 
+// visiting wraps a brief command that only reads or answers.
+func (a *app) visiting(do func(ctx context.Context, s *session, args []string) error) func(*cobra.Command, []string) error {
+	return a.brief(func(ctx context.Context, args []string) error {
+		return a.visit(ctx, func(s *session) error { return do(ctx, s, args) })
+	})
+}
+
 // untilSignal returns a context that ends at the first signal. stop gives the signals back.
 func (a *app) untilSignal(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
@@ -244,6 +252,14 @@ func (a *app) print(text string) error {
 	return err
 }
 
+// output writes a value to stdout: as JSON where that is asked for, else as a text for people.
+func (a *app) output(v any, text string) error {
+	if a.json {
+		return a.printJSON(v)
+	}
+	return a.print(text)
+}
+
 // printJSON writes a value to stdout as JSON for people and programs alike.
 func (a *app) printJSON(v any) error {
 	e := json.NewEncoder(a.out)
@@ -272,7 +288,11 @@ func (a *app) explain(err error) {
 			a.say("%s", left.why)
 		}
 	case errors.As(err, &problems):
-		a.say("the spec is invalid (%s)", fault.InvalidSpec)
+		what := "the spec is invalid"
+		if errors.Is(err, errTask) {
+			what = errTask.Error()
+		}
+		a.say("%s (%s)", what, fault.InvalidSpec)
 		for _, p := range problems {
 			a.screen.Print("  " + ui.Clean(p.String()))
 		}

@@ -30,11 +30,11 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/host"
+	"pawl/internal/launch"
 	"pawl/internal/loop"
 	"pawl/internal/pass"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
-	"pawl/workflows"
 )
 
 // fakeTemporal is a Temporal service with one loop in it. The loop's answers to messages are the
@@ -247,7 +247,7 @@ func (f *fakeTemporal) QueryWorkflow(ctx context.Context, id, _, name string, ar
 	case "gate":
 		return encode(f.state.Gate), nil
 	case "events":
-		v := workflows.EventsView{Events: []loop.Event{}, Seq: f.state.Seq}
+		v := launch.EventsView{Events: []loop.Event{}, Seq: f.state.Seq}
 		for _, e := range f.events {
 			if e.Seq > args[0].(int64) {
 				v.Events = append(v.Events, e)
@@ -257,7 +257,7 @@ func (f *fakeTemporal) QueryWorkflow(ctx context.Context, id, _, name string, ar
 	case "contract":
 		sp := f.spec
 		sp.Kind = f.state.Kind
-		return encode(workflows.ContractView{Contract: f.state.Contract, Spec: sp, Baseline: f.state.Baseline, InScope: 5, Protections: workflows.Protections}), nil
+		return encode(launch.ContractView{Contract: f.state.Contract, Spec: sp, Baseline: f.state.Baseline, InScope: 5, Protections: govern.Protections}), nil
 	}
 	return nil, serviceerror.NewQueryFailed("unknown query " + name)
 }

@@ -31,16 +31,14 @@ type Diagnosis struct {
 
 // troubles are the loops of this host that can't go on, with why.
 func (a *app) troubles(ctx context.Context) (map[string]string, error) {
-	s, err := a.visit(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer s.close()
-	all, err := s.Troubles(ctx)
 	found := map[string]string{}
-	for _, t := range all {
-		found[t.Loop] = t.What
-	}
+	err := a.visit(ctx, func(s *session) error {
+		all, err := s.Troubles(ctx)
+		for _, t := range all {
+			found[t.Loop] = t.What
+		}
+		return err
+	})
 	return found, err
 }
 

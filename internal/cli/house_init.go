@@ -116,10 +116,7 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 		return err
 	}
 	d.Next = next(k, path, tracked)
-	if a.json {
-		return a.printJSON(d)
-	}
-	return a.print(a.style().Drafted(ui.Drafted{
+	return a.output(d, a.style().Drafted(ui.Drafted{
 		Path: path, Languages: found.Languages, Project: found.Project, Others: found.Others, Test: found.Test, Check: found.Check, Metric: found.Metric.Command, Why: found.Metric.Why,
 		Setup: found.Setup, Missing: found.Missing, Hints: found.Hints, Direction: found.Metric.Direction, Kind: k, Agent: d.Agent, Next: d.Next,
 	}))

@@ -60,7 +60,7 @@ type Serving struct {
 	Worker    string `json:"worker"`
 	Engine    string `json:"engine"` // ours, another's or external
 	Log       string `json:"log"`
-	// CLI begins commands of the Temporal CLI, where the engine asks who comes.
+	// CLI begins commands of the Temporal CLI, where the engine requires a token.
 	CLI string `json:"cli,omitempty"`
 }
 

@@ -15,6 +15,7 @@ import (
 	"pawl/internal/charter"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
+	"pawl/internal/govern"
 	"pawl/internal/home"
 	"pawl/internal/kind"
 	"pawl/internal/ledger"
@@ -23,7 +24,6 @@ import (
 	"pawl/internal/spec"
 	"pawl/internal/ui"
 	"pawl/schema"
-	"pawl/workflows"
 )
 
 func (a *app) validateCommand() *cobra.Command {
@@ -171,7 +171,7 @@ func (a *app) validated(file, id string, sp spec.Spec, f activities.Preflight) e
 	if f.Contract != nil {
 		v.Hash = f.Contract.Hash()
 		shown = a.style().Contract(ui.Contract{
-			Loop: id, Kind: k, Repo: f.Repo, Branch: f.Branch, Spec: sp, Baseline: f.Baseline, Noise: f.Noise, InScope: f.InScope, Protections: workflows.Protected(f.Protections),
+			Loop: id, Kind: k, Repo: f.Repo, Branch: f.Branch, Spec: sp, Baseline: f.Baseline, Noise: f.Noise, InScope: f.InScope, Protections: govern.Protected(f.Protections),
 			Environment: f.Environment,
 			Contract:    loop.Contract{Hash: v.Hash, Base: f.Contract.Base, Sealed: f.Contract.Sealed, Tools: f.Contract.Tools},
 		})

@@ -23,7 +23,7 @@ shows what the loop has kept so far, or the change with new files that waits for
 
 A file or a program gets it byte for byte. At a terminal it is coloured and paged ($PAGER, or less),
 and what cannot be seen is written out: \u{200b}, \r, \xff.`,
-		RunE: a.brief(func(ctx context.Context, args []string) error { return a.diff(ctx, args[0], stat) }),
+		RunE: a.visiting(func(ctx context.Context, s *session, args []string) error { return a.diff(ctx, s, args[0], stat) }),
 	}
 	cmd.Flags().BoolVar(&stat, "stat", false, "list only the files, with how many lines changed")
 	return cmd
@@ -49,12 +49,7 @@ type DiffFile struct {
 	Binary     bool   `json:"binary,omitempty"`
 }
 
-func (a *app) diff(ctx context.Context, id string, stat bool) error {
-	s, err := a.visit(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.close()
+func (a *app) diff(ctx context.Context, s *session, id string, stat bool) error {
 	if err := s.aLoop(ctx, id, "Its loops make the proposals: `pawl steward show "+id+" TASK` names those of a task, and `pawl diff LOOP` shows what one has made."); err != nil {
 		return err
 	}
@@ -106,12 +101,9 @@ func (a *app) diffStat(ctx context.Context, store *store.Store, d Difference, p 
 		d.Files = append(d.Files, file)
 		insertions, deletions = insertions+f.Insertions, deletions+f.Deletions
 	}
-	if a.json {
-		return a.printJSON(d)
-	}
 	lines = append(lines, fmt.Sprintf("files %d, +%d -%d", len(files), insertions, deletions), p.about)
 	if p.hash != "" {
 		lines = append(lines, "hash "+p.hash)
 	}
-	return a.print(strings.Join(lines, "\n"))
+	return a.output(d, strings.Join(lines, "\n"))
 }

@@ -16,16 +16,11 @@ func (a *app) inboxCommand() *cobra.Command {
 		Long: `Show everything that waits for a person, over all loops and stewards, the oldest first,
 each with the exact commands that answer it. If no engine is running, or no worker
 answers, it shows what the ledgers of this host last recorded.`,
-		RunE: a.brief(func(ctx context.Context, _ []string) error { return a.inbox(ctx) }),
+		RunE: a.visiting(func(ctx context.Context, s *session, _ []string) error { return a.inbox(ctx, s) }),
 	}
 }
 
-func (a *app) inbox(ctx context.Context) error {
-	s, err := a.visit(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.close()
+func (a *app) inbox(ctx context.Context, s *session) error {
 	waiting, unknown, err := s.Inbox(ctx)
 	if err != nil {
 		return err

@@ -14,21 +14,14 @@ func (a *app) listCommand() *cobra.Command {
 		Long: `List all loops, the newest first. If no engine is running, it lists the loops of this
 host as their ledgers last recorded them. COST and TOKENS are what a loop's agents reported, as
 far as its ledger on this host has it; TIME is how long it has run, waits included.`,
-		RunE: a.brief(func(ctx context.Context, _ []string) error { return a.list(ctx) }),
+		RunE: a.visiting(func(ctx context.Context, s *session, _ []string) error {
+			return a.rows(ctx, s, func(launch.Row) bool { return true }, "there are no loops yet; `pawl demo` shows one, `pawl run` starts yours")
+		}),
 	}
-}
-
-func (a *app) list(ctx context.Context) error {
-	return a.rows(ctx, func(launch.Row) bool { return true }, "there are no loops yet; `pawl demo` shows one, `pawl run` starts yours")
 }
 
 // rows lists the loops and stewards that are wanted, or says that there are none.
-func (a *app) rows(ctx context.Context, wanted func(launch.Row) bool, none string) error {
-	s, err := a.visit(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.close()
+func (a *app) rows(ctx context.Context, s *session, wanted func(launch.Row) bool, none string) (err error) {
 	var all []launch.Row
 	if s.SDK != nil {
 		all, err = s.Listed(ctx)

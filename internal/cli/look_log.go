@@ -30,14 +30,14 @@ beginning of the prompt, words, tools with their arguments, results, the cost. C
 out, and long calls are shortened. If a transcript is not the one that was recorded, the command says
 so and the exit code is 1. Iteration 0 is what comes before the first (a planner).`,
 	}
-	cmd.RunE = a.brief(func(ctx context.Context, args []string) error {
+	cmd.RunE = a.visiting(func(ctx context.Context, s *session, args []string) error {
 		if verify {
-			return a.verify(ctx, args[0])
+			return a.verify(ctx, s, args[0])
 		}
 		if cmd.Flags().Changed("transcript") {
-			return a.transcript(ctx, args[0], iteration)
+			return a.transcript(ctx, s, args[0], iteration)
 		}
-		return a.log(ctx, args[0], follow, all)
+		return a.log(ctx, s, args[0], follow, all)
 	})
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "keep following until the loop ends")
 	cmd.Flags().BoolVar(&verify, "verify", false, "prove that the ledger is whole, or say where it is not")
@@ -51,12 +51,7 @@ so and the exit code is 1. Iteration 0 is what comes before the first (a planner
 	return cmd
 }
 
-func (a *app) log(ctx context.Context, id string, follow, all bool) error {
-	s, err := a.visit(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.close()
+func (a *app) log(ctx context.Context, s *session, id string, follow, all bool) error {
 	k, source, status, err := s.found(ctx, id)
 	if err != nil {
 		return err

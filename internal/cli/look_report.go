@@ -17,12 +17,7 @@ func (a *app) reportCommand() *cobra.Command {
 		Use: "report ID", Short: "Show the final report of a loop that has ended", Args: oneLoop,
 		Long: `Show the final report of a loop that has ended, again: from its ledger on this host, or else
 from the loop itself. --json prints the same as ` + "`pawl run --json`" + `.`,
-		RunE: a.brief(func(ctx context.Context, args []string) error {
-			s, err := a.visit(ctx)
-			if err != nil {
-				return err
-			}
-			defer s.close()
+		RunE: a.visiting(func(ctx context.Context, s *session, args []string) error {
 			if err := s.aLoop(ctx, args[0], "See where it stands with `pawl steward show "+args[0]+"`, and all that happened with `pawl log "+args[0]+"`."); err != nil {
 				return err
 			}

@@ -15,16 +15,11 @@ func (a *app) showCommand() *cobra.Command {
 		Use: "show ID", Short: "Show what a loop is doing, what it waits for and how to answer", Args: oneLoop,
 		Long: `Show what a loop is doing, what it waits for and how to answer; of a steward, what
 ` + "`pawl steward show`" + ` shows. --json prints the complete state. If no engine is running, it shows what the ledger last recorded.`,
-		RunE: a.brief(func(ctx context.Context, args []string) error { return a.show(ctx, args[0]) }),
+		RunE: a.visiting(func(ctx context.Context, s *session, args []string) error { return a.show(ctx, s, args[0]) }),
 	}
 }
 
-func (a *app) show(ctx context.Context, id string) error {
-	s, err := a.visit(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.close()
+func (a *app) show(ctx context.Context, s *session, id string) error {
 	if s.FamilyOf(ctx, id) == client.Steward {
 		return a.showSteward(ctx, s, id, nil)
 	}

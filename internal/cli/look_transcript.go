@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,12 +32,7 @@ type Transcribed struct {
 
 // transcript prints what the agents of an iteration said and did, each call of them in order. It fails where there is
 // none, and where one is not what was recorded, after it has printed the others.
-func (a *app) transcript(ctx context.Context, id string, iteration int) error {
-	s, err := a.visit(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.close()
+func (a *app) transcript(ctx context.Context, s *session, id string, iteration int) error {
 	if err := s.aLoop(ctx, id, "Its loops call the agents: `pawl steward show "+id+" TASK` names those of a task."); err != nil {
 		return err
 	}
@@ -69,11 +63,7 @@ func (a *app) transcript(ctx context.Context, id string, iteration int) error {
 			trouble++
 		}
 	}
-	if a.json {
-		err = a.printJSON(calls)
-	} else {
-		err = a.print(transcriptText(calls))
-	}
+	err = a.output(calls, transcriptText(calls))
 	switch {
 	case err != nil || trouble == 0:
 		return err
@@ -145,7 +135,7 @@ func (c *Transcribed) read() {
 		c.Trouble = "it is not on this host, or not any more"
 	case err != nil:
 		c.Trouble = "it can't be read: " + err.Error()
-	case hex.EncodeToString(sum[:]) != c.SHA256:
+	case fmt.Sprintf("%x", sum) != c.SHA256:
 		c.Trouble = fmt.Sprintf("it is NOT what was recorded: its SHA-256 is %x, recorded is %s", sum, c.SHA256)
 		fallthrough
 	default:

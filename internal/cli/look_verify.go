@@ -11,12 +11,7 @@ import (
 )
 
 // verify proves the ledger of a loop or a steward whole, or says where it is not.
-func (a *app) verify(ctx context.Context, id string) error {
-	s, err := a.visit(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.close()
+func (a *app) verify(ctx context.Context, s *session, id string) error {
 	record, here := s.Record(id)
 	if !here {
 		of := s.FamilyOf(ctx, id)
@@ -31,11 +26,7 @@ func (a *app) verify(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		err = a.printJSON(v)
-	} else {
-		err = a.print(proofText(v))
-	}
+	err = a.output(v, proofText(v))
 	if err == nil && !v.Whole {
 		err = &leaving{code: exitInternal}
 	}
@@ -46,7 +37,11 @@ func (a *app) verify(ctx context.Context, id string) error {
 func proofText(v client.Verified) string {
 	var b strings.Builder
 	if v.Whole {
-		fmt.Fprintf(&b, "%s: the ledger is whole: %d entries, %d events, %d results, up to %s", v.Loop, v.Entries, v.Events, v.Rows, v.Ledger)
+		fmt.Fprintf(&b, "%s: the ledger is whole: %d entries, %d events", v.Loop, v.Entries, v.Events)
+		if v.Rows > 0 { // a steward has none
+			fmt.Fprintf(&b, ", %d results", v.Rows)
+		}
+		fmt.Fprintf(&b, ", up to %s", v.Ledger)
 	} else {
 		fmt.Fprintf(&b, "%s: the ledger is NOT whole", v.Loop)
 	}

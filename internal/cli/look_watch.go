@@ -21,7 +21,7 @@ leaves (exit code 5).`,
 
 func (a *app) watchLoop(parent context.Context, id string) error {
 	starting, stop := a.untilSignal(parent)
-	s, err := a.visit(starting)
+	s, err := a.attach(starting)
 	if err == nil {
 		defer s.close()
 		err = s.aLoop(starting, id, "Follow it with `pawl log -f "+id+"`; `pawl inbox` has all that waits for you.")

@@ -80,7 +80,15 @@ func (s *session) share(ctx context.Context) (err error) {
 }
 
 // reached takes down where the embedded engine is.
-func (s *session) reached(e Found) { s.temporal, s.page = s.temporal.At(e.Address, e.Pass), e.Link }
+func (s *session) reached(e Found) {
+	where := func() string {
+		if s.engine != nil {
+			return s.engine.Found().Address
+		}
+		return e.Address
+	}
+	s.temporal, s.page = s.temporal.At(e.Address, e.Pass, e.ID, where), e.Link
+}
 
 // exposed reports whether the engine is in reach of agents that could not read its token: files are kept out of
 // their reach here, and the network is not.
@@ -89,7 +97,7 @@ func exposed() bool {
 	return m.Files != sandbox.ByNothing && !m.Network
 }
 
-// asked says that the engine asks who comes where nobody has told it to, and is an error where it does not do
+// asked says that the engine requires a token where nobody has told it to, and is an error where it does not do
 // what this process was told.
 func (s *session) asked() error {
 	asks := s.engine.Found().Pass != nil
@@ -120,9 +128,19 @@ func (a *app) noteEngine(e Engine) {
 	}
 }
 
-// visit connects for a command that only reads or answers. It starts nothing: with no engine
-// running the session has no client.
-func (a *app) visit(ctx context.Context) (*session, error) {
+// visit connects for what only reads or answers. It starts nothing: with no engine running the session
+// has no client.
+func (a *app) visit(ctx context.Context, do func(*session) error) error {
+	s, err := a.attach(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	return do(s)
+}
+
+// attach connects for visit; the caller closes the session.
+func (a *app) attach(ctx context.Context) (*session, error) {
 	s, err := a.newSession(false, false)
 	if err != nil {
 		return nil, err

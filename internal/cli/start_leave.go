@@ -69,10 +69,7 @@ func (a *app) start(ctx context.Context, o runOptions) error {
 	if !v.Worker {
 		a.say("no worker takes loops now; this one waits until one does: %s", s.AWorker())
 	}
-	if a.json {
-		return a.printJSON(v)
-	}
-	return a.print(a.style().Started(ui.Started{
+	return a.output(v, a.style().Started(ui.Started{
 		Loop: id, Run: v.Run, Temporal: v.Address + ", namespace " + v.Namespace, UI: v.UI, Asks: sp.Approvals.Plan != spec.Auto,
 	}))
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -14,8 +13,8 @@ import (
 func (a *app) stewardListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List all stewards, the newest first", Args: cobra.NoArgs,
-		RunE: a.brief(func(ctx context.Context, _ []string) error {
-			return a.rows(ctx, func(r launch.Row) bool { return r.Kind == kind.Steward.Name }, "there are no stewards yet; `pawl steward up FILE` starts one")
+		RunE: a.visiting(func(ctx context.Context, s *session, _ []string) error {
+			return a.rows(ctx, s, func(r launch.Row) bool { return r.Kind == kind.Steward.Name }, "there are no stewards yet; `pawl steward up FILE` starts one")
 		}),
 	}
 }
@@ -27,12 +26,7 @@ func (a *app) stewardShowCommand() *cobra.Command {
 what was spent, and where record and project differ. With TASK, everything of that task.
 --json prints the complete state. If no engine is running, it shows what the ledger last
 recorded.`,
-		RunE: a.brief(func(ctx context.Context, args []string) error {
-			s, err := a.visit(ctx)
-			if err != nil {
-				return err
-			}
-			defer s.close()
+		RunE: a.visiting(func(ctx context.Context, s *session, args []string) error {
 			return a.showSteward(ctx, s, args[0], args[1:])
 		}),
 	}
@@ -47,13 +41,20 @@ func (a *app) showSteward(ctx context.Context, s *session, name string, tasks []
 	a.fromLedger(r.Source, r.State.Status)
 	if len(tasks) == 0 {
 		if a.json {
+			if !r.Ledger {
+				if r.State, err = s.Complete(ctx, name, r.State); err != nil {
+					return s.Unreachable(ctx, err)
+				}
+			}
 			return a.printJSON(r.State)
 		}
 		return a.print(a.style().Steward(r.State, a.deps.Now()))
 	}
 	t := r.State.Find(tasks[0])
 	if t == nil && !r.Ledger {
-		t, _ = s.Task(ctx, name, tasks[0]) // the state that a steward shows does not have all of very many
+		if t, err = s.Task(ctx, name, tasks[0]); err != nil { // the state that a steward shows does not have all of very many
+			return s.Unreachable(ctx, err)
+		}
 	}
 	if t == nil {
 		return fault.New(fault.LoopNotFound, "the steward %s has no task %s", name, tasks[0]).
@@ -62,6 +63,5 @@ func (a *app) showSteward(ctx context.Context, s *session, name string, tasks []
 	if a.json {
 		return a.printJSON(t)
 	}
-	gates := slices.Clone(r.State.Gates)
-	return a.print(a.style().Task(name, *t, gates, a.deps.Now()))
+	return a.print(a.style().Task(name, *t, r.State.Open(), a.deps.Now()))
 }

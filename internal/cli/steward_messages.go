@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"pawl/config"
 	"pawl/internal/charter"
+	"pawl/internal/fault"
 	"pawl/internal/loop"
 	"pawl/internal/schedule"
 	"pawl/internal/steward"
@@ -29,7 +31,7 @@ as an earlier one is the same task.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error {
 			t, err := config.LoadTask(args[1], a.in)
 			if err != nil {
-				return err
+				return fmt.Errorf("%w: %w", errTask, err)
 			}
 			doc, err := json.Marshal(t)
 			if err != nil {
@@ -41,6 +43,9 @@ as an earlier one is the same task.`,
 	cmd.Flags().StringVar(&by, "by", config.User(), "who does this, for the record")
 	return cmd
 }
+
+// errTask is what is wrong with a file that has no task, or a wrong one.
+var errTask = errors.New("the task is invalid")
 
 func (a *app) stewardAnswerCommand() *cobra.Command {
 	var m steward.Message
@@ -205,19 +210,17 @@ func taskID(id string) json.RawMessage {
 
 // toSteward sends a message to a steward and says what came of it.
 func (a *app) toSteward(ctx context.Context, name, message string, m steward.Message) error {
-	s, err := a.visit(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	sent, err := s.SendTask(ctx, name, message, m)
-	if err != nil {
-		return err
-	}
-	if message == loop.MessageHalt && m.Task == nil { // nothing is left that could take their tasks
-		if err := schedule.Remove(ctx, s.SDK.ScheduleClient(), charter.Charter{Name: name}); err != nil {
-			a.say("the schedules of %s could not be removed: %v", ui.Clean(name), err)
+	return a.visit(ctx, func(s *session) error {
+		sent, err := s.SendTask(ctx, name, message, m)
+		over := err == nil || fault.CodeOf(err) == fault.GateClosed && s.SDK != nil
+		if over && message == loop.MessageHalt && m.Task == nil { // nothing is left that could take their tasks
+			if err := schedule.Remove(ctx, s.SDK.ScheduleClient(), charter.Charter{Name: name}); err != nil {
+				a.say("the schedules of %s could not be removed: %v", ui.Clean(name), err)
+			}
 		}
-	}
-	return a.reportSent(s, sent)
+		if err != nil {
+			return err
+		}
+		return a.reportSent(s, sent)
+	})
 }

@@ -25,10 +25,10 @@ import (
 	"pawl/internal/charter"
 	"pawl/internal/client"
 	"pawl/internal/fault"
+	"pawl/internal/launch"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
 	"pawl/internal/task"
-	"pawl/workflows/stewarding"
 )
 
 // fakeProject is a Temporal service with the steward shop in it and the loop shop-b-fix, which works for
@@ -41,6 +41,10 @@ type fakeProject struct {
 	options sdk.StartWorkflowOptions
 	sent    []steward.Message
 	silent  bool // no worker answers
+	busy    bool // or not to the query `task`
+	over    bool // the steward has ended
+	all     []steward.Task
+	nightly bool // a schedule is there
 }
 
 func project() *fakeProject {
@@ -81,8 +85,12 @@ func (f *fakeProject) DescribeWorkflowExecution(_ context.Context, id, _ string)
 	if err != nil {
 		return nil, err
 	}
+	status := enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+	if f.over {
+		status = enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED
+	}
 	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{
-		Status: enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, Type: &commonpb.WorkflowType{Name: name},
+		Status: status, Type: &commonpb.WorkflowType{Name: name},
 	}}, nil
 }
 
@@ -106,9 +114,15 @@ func (f *fakeProject) QueryWorkflow(_ context.Context, id, _, name string, _ ...
 	case "shop state":
 		return encode(f.state), nil
 	case "shop gates":
-		return encode(stewarding.GatesView{Gates: f.state.Gates}), nil
+		return encode(launch.GatesView{Gates: f.state.Gates}), nil
+	case "shop tasks":
+		return encode(launch.TasksView{Tasks: f.all}), nil
 	case "shop-b-fix state":
 		return encode(f.child), nil
+	case "shop task":
+		if f.busy {
+			return nil, context.DeadlineExceeded
+		}
 	}
 	return nil, serviceerror.NewQueryFailed("unknown query " + name)
 }
@@ -141,16 +155,26 @@ func (f *fakeProject) DescribeTaskQueue(context.Context, string, enumspb.TaskQue
 	return &workflowservice.DescribeTaskQueueResponse{}, nil
 }
 
-func (f *fakeProject) ScheduleClient() sdk.ScheduleClient { return noSchedules{} }
+func (f *fakeProject) ScheduleClient() sdk.ScheduleClient { return &schedules{of: f} }
 
-// noSchedules is a Temporal without schedules.
-type noSchedules struct{ sdk.ScheduleClient }
-
-func (noSchedules) List(context.Context, sdk.ScheduleListOptions) (sdk.ScheduleListIterator, error) {
-	return noSchedules{}, nil
+// schedules are those of the steward: nightly, or none.
+type schedules struct {
+	sdk.ScheduleClient
+	sdk.ScheduleHandle
+	of   *fakeProject
+	read bool
 }
-func (noSchedules) HasNext() bool                         { return false }
-func (noSchedules) Next() (*sdk.ScheduleListEntry, error) { return nil, nil }
+
+func (s *schedules) List(context.Context, sdk.ScheduleListOptions) (sdk.ScheduleListIterator, error) {
+	return s, nil
+}
+func (s *schedules) HasNext() bool { return s.of.nightly && !s.read }
+func (s *schedules) Next() (*sdk.ScheduleListEntry, error) {
+	s.read = true
+	return &sdk.ScheduleListEntry{ID: "shop/nightly"}, nil
+}
+func (s *schedules) GetHandle(context.Context, string) sdk.ScheduleHandle { return s }
+func (s *schedules) Delete(context.Context) error                         { s.of.nightly = false; return nil }
 
 type startedRun struct{ sdk.WorkflowRun }
 
@@ -334,4 +358,33 @@ func TestAStewardIsStartedUnderItsNameAndListed(t *testing.T) {
 	require.Equal(t, 0, b.run(nil, "steward", "list", "--json"), b.stderr.String())
 	require.Contains(t, b.stdout.String(), `"kind": "steward"`)
 	require.NotContains(t, b.stdout.String(), "shop-b-fix")
+}
+
+func TestATaskThatNobodyIsAskedAboutIsNotCalledUnknown(t *testing.T) {
+	f := project()
+	f.busy = true
+	b := overProject(t, f)
+	require.NotEqual(t, 0, b.run(nil, "steward", "show", "shop", "z"))
+	require.Contains(t, b.stderr.String(), "does not answer")
+	require.NotContains(t, b.stderr.String(), "has no task")
+}
+
+func TestTheStateOfAStewardAsJSONIsComplete(t *testing.T) {
+	f := project()
+	f.state.TasksCount, f.all = 4, append(f.state.Tasks, steward.Task{ID: "d"})
+	b := overProject(t, f)
+	require.Equal(t, 0, b.run(nil, "steward", "show", "shop", "--json"), b.stderr.String())
+	var state steward.State
+	require.NoError(t, json.Unmarshal([]byte(b.stdout.String()), &state))
+	require.Len(t, state.Tasks, 4)
+}
+
+// A steward that was cancelled in Temporal has left its schedules there, which would start Submit for ever.
+func TestStopTakesTheSchedulesOfAStewardThatHasEnded(t *testing.T) {
+	f := project()
+	f.over, f.nightly = true, true
+	b := overProject(t, f)
+	require.Equal(t, 2, b.run(nil, "steward", "stop", "shop"))
+	require.Contains(t, b.stderr.String(), "has ended")
+	require.False(t, f.nightly)
 }

@@ -2,11 +2,14 @@ package cli
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"pawl/config"
+	"pawl/internal/charter"
 	"pawl/internal/fault"
+	"pawl/internal/home"
 	"pawl/internal/schedule"
 	"pawl/internal/ui"
 )
@@ -48,9 +51,34 @@ Temporal service.`,
 	return cmd
 }
 
+// secretsAreThere wants the secrets of a charter on this host, where that is the steward's. Of another one nobody
+// knows here.
+func (a *app) secretsAreThere(c charter.Charter) error {
+	h, err := home.Open()
+	if err != nil {
+		return err
+	}
+	missing := secrets(h, c)
+	if len(missing) == 0 {
+		return nil
+	}
+	host, err := h.HostID()
+	if elsewhere := a.deps.Thin || c.Repo.Path == "" || c.Repo.Host != "" && c.Repo.Host != host; err != nil || elsewhere {
+		return err
+	}
+	var what []string
+	for _, p := range missing {
+		what = append(what, p.What)
+	}
+	return fault.New(fault.PreconditionFailed, "%s", strings.Join(what, "; ")).Advise(missing[0].Do)
+}
+
 func (a *app) stewardUp(ctx context.Context, file string, sets []string, detach bool) error {
 	c, err := config.LoadCharter(file, sets)
 	if err != nil {
+		return err
+	}
+	if err := a.secretsAreThere(c); err != nil {
 		return err
 	}
 	s, err := a.reach(ctx, !detach)

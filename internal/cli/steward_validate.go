@@ -12,12 +12,12 @@ import (
 	"pawl/config"
 	"pawl/internal/charter"
 	"pawl/internal/git"
+	"pawl/internal/govern"
 	"pawl/internal/home"
 	"pawl/internal/kind"
 	"pawl/internal/spec"
 	"pawl/internal/task"
 	"pawl/internal/ui"
-	"pawl/workflows"
 )
 
 // validateCharter is validate for the spec of a steward.
@@ -48,7 +48,7 @@ func (a *app) validateCharter(ctx context.Context, file, id string, f config.Fil
 	shown := ""
 	if found.Contract != nil {
 		shown = a.style().Charter(ui.Charter{
-			Charter: c, Repo: found.Repo, Base: found.Contract.Base, Lacking: lacking(c), Protections: workflows.Protected(found.Protections), Environment: found.Environment,
+			Charter: c, Repo: found.Repo, Base: found.Contract.Base, Lacking: lacking(c), Protections: govern.Protected(found.Protections), Environment: found.Environment,
 		})
 	}
 	return a.conclude(v, shown, "keep this steward from its work", "pawl steward up", file)

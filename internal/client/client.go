@@ -103,6 +103,9 @@ func (c *Client) Gate(ctx context.Context, id string) (*loop.Gate, error) {
 }
 
 func (c *Client) query(ctx context.Context, limit time.Duration, id string, out any, name string, args ...any) error {
+	if c.SDK == nil {
+		return NoEngine()
+	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	v, err := c.SDK.QueryWorkflow(ctx, id, "", name, args...)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"pawl/internal/govern"
 	"pawl/internal/kind"
 	"pawl/internal/launch"
@@ -34,21 +36,20 @@ const atOnce = 16
 // are those of which neither is known. A child's gate is the child's, with the steward and task that it
 // belongs to.
 func (c *Client) Inbox(ctx context.Context) (waiting []Waiting, unknown []string, err error) {
-	rows, err := c.Kept(ctx)
+	list := c.Kept
 	if c.SDK != nil {
-		rows, err = c.Listed(ctx)
+		list = c.Listed
 	}
+	rows, err := list(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	rows = slices.DeleteFunc(rows, func(r launch.Row) bool { return loop.Status(r.Status).Ended() })
 	var mu sync.Mutex
-	var asking sync.WaitGroup
-	room := make(chan struct{}, atOnce)
+	var asking errgroup.Group
+	asking.SetLimit(atOnce)
 	for _, r := range rows {
-		asking.Go(func() {
-			room <- struct{}{}
-			defer func() { <-room }()
+		asking.Go(func() error {
 			found, err := c.waiting(ctx, r)
 			mu.Lock()
 			defer mu.Unlock()
@@ -56,9 +57,10 @@ func (c *Client) Inbox(ctx context.Context) (waiting []Waiting, unknown []string
 				unknown = append(unknown, r.Loop)
 			}
 			waiting = append(waiting, found...)
+			return nil
 		})
 	}
-	asking.Wait()
+	_ = asking.Wait()
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}
@@ -79,13 +81,10 @@ func (c *Client) waiting(ctx context.Context, r launch.Row) (all []Waiting, err 
 				return nil, err
 			}
 		}
-		for _, g := range s.State.Gates {
+		for _, g := range s.State.Open() {
 			all = append(all, Waiting{Steward: r.Loop, Task: g.Task, Gate: g, Ways: steward.Ways(r.Loop, g), Source: s.name()})
 		}
 		for _, t := range s.State.Tasks {
-			if g, paused := t.Stands(); paused {
-				all = append(all, Waiting{Steward: r.Loop, Task: t.ID, Gate: g, Ways: steward.Ways(r.Loop, g), Source: s.name()})
-			}
 			for _, child := range t.Loops {
 				all = append(all, Waiting{Loop: child, Steward: r.Loop, Task: t.ID})
 			}

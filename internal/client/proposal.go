@@ -23,9 +23,9 @@ import (
 func (c *Client) Review(ctx context.Context, id, answer string, m loop.Message) (sent Sent, p loop.Proposal, done bool, err error) {
 	in := act.Review{Loop: id, Hash: m.Hash, Answer: answer, By: m.By, Note: m.Note, Time: c.Now().UTC()}
 	var out act.Reviewed
-	p, here, over := c.Proposed(ctx, id)
-	if !over || m.Gate != "" {
-		return Sent{}, p, false, nil
+	p, here, over, err := c.Proposed(ctx, id)
+	if err != nil || !over || m.Gate != "" {
+		return Sent{}, p, err != nil, err
 	}
 	if in.Hash == "" && answer == loop.MessageReject {
 		in.Hash = p.Hash
@@ -40,19 +40,22 @@ func (c *Client) Review(ctx context.Context, id, answer string, m loop.Message) 
 	return sent, out.Proposal, true, plainly(ctx, err)
 }
 
-// Proposed returns the proposal of a loop that has ended with one, and whether this host has it.
-func (c *Client) Proposed(ctx context.Context, id string) (p loop.Proposal, here, over bool) {
+// Proposed returns the proposal of a loop that has ended with one, and whether this host has it. An error means that
+// neither its ledger nor an engine tells whether it has ended.
+func (c *Client) Proposed(ctx context.Context, id string) (p loop.Proposal, here, over bool, err error) {
 	var state loop.State
-	var err error
 	if _, here = c.Record(id); here {
 		state, err = c.Recorded(ctx, id)
 	} else if c.SDK != nil && fault.CodeOf(c.Alive(ctx, id)) == fault.GateClosed {
 		state, err = c.State(ctx, id)
 	}
-	if err != nil || !state.Status.Ended() || state.Proposal == nil {
-		return p, here, false
+	if err != nil && c.SDK == nil {
+		return p, here, false, err
 	}
-	return *state.Proposal, here, true
+	if err != nil || !state.Status.Ended() || state.Proposal == nil { // where there is an engine, the loop itself answers
+		return p, here, false, nil
+	}
+	return *state.Proposal, here, true, nil
 }
 
 // execute runs one of the workflows that work on a loop's proposal, on whatever host has it.

@@ -32,8 +32,7 @@ const replyTimeout = 20 * time.Second
 // the next one.
 func (c *Client) Send(ctx context.Context, id, name string, m loop.Message) (Sent, error) {
 	out, err := c.carry(ctx, id, name, toLoop{c, id, name, m})
-	var closed *fault.Error
-	if errors.As(err, &closed) && closed.Code == fault.GateClosed { // the loop itself would have said so
+	if closed, ok := errors.AsType[*fault.Error](err); ok && closed.Code == fault.GateClosed { // the loop itself would have said so
 		err = fault.New(govern.Closed(name), "%s", closed.What).Advise(closed.Do)
 	}
 	return out, err

@@ -16,11 +16,11 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/kind"
+	"pawl/internal/launch"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/store"
 	"pawl/internal/workspace"
-	"pawl/workflows"
 )
 
 // Snapshot is a loop as it was found, or a steward: S is its state.
@@ -193,8 +193,8 @@ func (c *Client) Record(id string) (workspace.Record, bool) {
 }
 
 // Contract asks a loop for its contract, with what a person wants to know before approving it.
-func (c *Client) Contract(ctx context.Context, id string) (workflows.ContractView, error) {
-	var v workflows.ContractView
+func (c *Client) Contract(ctx context.Context, id string) (launch.ContractView, error) {
+	var v launch.ContractView
 	err := c.query(ctx, workerTimeout, id, &v, "contract")
 	if err == nil && v.Contract == nil {
 		err = errors.New("it is not drawn yet")
@@ -204,8 +204,8 @@ func (c *Client) Contract(ctx context.Context, id string) (workflows.ContractVie
 
 // Events asks a loop for its events after a sequence number. It answers with the last ones only: to
 // somebody who follows it and was left behind, this host's ledger tells those in between.
-func (c *Client) Events(ctx context.Context, id string, after int64) (workflows.EventsView, error) {
-	var v workflows.EventsView
+func (c *Client) Events(ctx context.Context, id string, after int64) (launch.EventsView, error) {
+	var v launch.EventsView
 	if err := c.query(ctx, QueryTimeout, id, &v, "events", after); err != nil {
 		return v, err
 	}

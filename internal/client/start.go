@@ -16,7 +16,6 @@ import (
 	"pawl/internal/kind"
 	"pawl/internal/launch"
 	"pawl/internal/spec"
-	"pawl/workflows"
 )
 
 // Start starts the loop's workflow, anew or from a ledger.
@@ -27,7 +26,7 @@ func (c *Client) Start(ctx context.Context, id string, sp spec.Spec, ledger stri
 	}
 	args := []any{sp}
 	if ledger != "" {
-		args = append(args, workflows.Resume{Ledger: ledger})
+		args = append(args, launch.From(ledger))
 	}
 	run, err := c.SDK.ExecuteWorkflow(ctx, StartOptions(id, sp), k.Workflow, args...)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted

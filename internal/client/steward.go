@@ -19,7 +19,6 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/steward"
 	"pawl/internal/store"
-	"pawl/workflows/stewarding"
 )
 
 // StewardOptions are those under which every steward is started, whoever starts it.
@@ -102,15 +101,20 @@ func (t toSteward) to(gates []loop.Gate) steward.Message {
 
 // Gates asks a steward what waits. An error means that no worker answered.
 func (c *Client) Gates(ctx context.Context, name string) ([]loop.Gate, error) {
-	var v stewarding.GatesView
+	var v launch.GatesView
 	err := c.query(ctx, workerTimeout, name, &v, "gates")
 	return v.Gates, err
 }
 
-// Task asks a steward for one task; its state does not have them all where there are many.
+// Task asks a steward for one task, nil where it has none of that ID; its state does not have them all where there are
+// many. An error means that no worker answered.
 func (c *Client) Task(ctx context.Context, name, id string) (*steward.Task, error) {
 	var t *steward.Task
 	err := c.query(ctx, workerTimeout, name, &t, "task", id)
+	var none *serviceerror.QueryFailed
+	if errors.As(err, &none) {
+		return nil, nil
+	}
 	return t, err
 }
 
@@ -138,29 +142,36 @@ func (c *Client) Stewarding(ctx context.Context, name string) (Snapshot[steward.
 // Complete returns a steward's state with all its tasks and gates, of which the query shows the first
 // hundred.
 func (c *Client) Complete(ctx context.Context, name string, s steward.State) (steward.State, error) {
+	var err error
 	if s.GatesCount > len(s.Gates) {
-		s.Gates = nil
-		for from, more := 0, true; more; {
-			var v stewarding.GatesView
-			if err := c.query(ctx, workerTimeout, name, &v, "gates", from); err != nil {
-				return s, err
-			}
-			s.Gates = append(s.Gates, v.Gates...)
-			from, more = v.Next, v.Next > 0
-		}
+		s.Gates, err = pages(func(from int) ([]loop.Gate, int, error) {
+			var v launch.GatesView
+			err := c.query(ctx, workerTimeout, name, &v, "gates", from)
+			return v.Gates, v.Next, err
+		})
 	}
-	if s.TasksCount > len(s.Tasks) { // some may be over and forgotten
-		s.Tasks = nil
-		for from, more := 0, true; more; {
-			var v stewarding.TasksView
-			if err := c.query(ctx, workerTimeout, name, &v, "tasks", from); err != nil {
-				return s, err
-			}
-			s.Tasks = append(s.Tasks, v.Tasks...)
-			from, more = v.Next, v.Next > 0
-		}
+	if err == nil && s.TasksCount > len(s.Tasks) { // some may be over and forgotten
+		s.Tasks, err = pages(func(from int) ([]steward.Task, int, error) {
+			var v launch.TasksView
+			err := c.query(ctx, workerTimeout, name, &v, "tasks", from)
+			return v.Tasks, v.Next, err
+		})
 	}
-	return s, nil
+	return s, err
+}
+
+// pages collects a list that comes in parts; each part says where the next one begins, 0 at the end.
+func pages[T any](part func(from int) ([]T, int, error)) (all []T, err error) {
+	for from := 0; ; {
+		some, next, err := part(from)
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, some...); next == 0 {
+			return all, nil
+		}
+		from = next
+	}
 }
 
 // RecordedSteward returns a steward's state as the ledger on this host has it: ALO_LOOP_NOT_FOUND where

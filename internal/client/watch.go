@@ -126,8 +126,7 @@ func (c *Client) Await(ctx context.Context, run sdk.WorkflowRun) Ending {
 			}
 			return e
 		}
-		var ended *temporal.WorkflowExecutionError
-		if errors.As(err, &ended) {
+		if _, ok := errors.AsType[*temporal.WorkflowExecutionError](err); ok {
 			return endOf(err)
 		}
 		select {

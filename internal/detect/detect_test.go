@@ -324,8 +324,8 @@ func TestS8_AWarningIsGivenOnce(t *testing.T) {
 	}
 	long := kept(60)
 	long.ActiveMs = (50 * time.Minute).Milliseconds()
-	make := task.Action{Name: "make", Outcome: "ok"}
-	w = add(w, long, make, make, make)
+	built := task.Action{Name: "make", Outcome: "ok"}
+	w = add(w, long, built, built, built)
 	require.Equal(t, "?actions 64 of 100, ?sameResult 3 of 3, ?executing 3000000 of 3600000", found(w))
 	before := w
 	for _, f := range detect.Check(w, limits, task.Executing, 0) {
@@ -333,11 +333,11 @@ func TestS8_AWarningIsGivenOnce(t *testing.T) {
 	}
 	require.Empty(t, found(w))
 	require.NotEmpty(t, found(before), "Told does not change the window that it was called on")
-	require.Equal(t, "sameResult 4 of 3", found(w.Add(make)), "a stop comes in any case")
+	require.Equal(t, "sameResult 4 of 3", found(w.Add(built)), "a stop comes in any case")
 
 	done := kept(70)
 	done.Milestone = true
-	w = add(w, task.Action{Name: "make", Outcome: "failed"}, make, make, make, done, long)
+	w = add(w, task.Action{Name: "make", Outcome: "failed"}, built, built, built, done, long)
 	require.Equal(t, "?sameResult 3 of 3, ?executing 3000000 of 3600000", found(w), "what counts from the beginning warns again")
 }
 

@@ -2,6 +2,7 @@ package detect
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -158,14 +159,7 @@ func Check(w Window, limits charter.Limits, at task.State, elapsed time.Duration
 	return all
 }
 
-func (w Window) told(rule string) bool {
-	for _, known := range w.Warned {
-		if known == rule {
-			return true
-		}
-	}
-	return false
-}
+func (w Window) told(rule string) bool { return slices.Contains(w.Warned, rule) }
 
 func streaks(list []Streak) (all []counted) {
 	for _, s := range list {

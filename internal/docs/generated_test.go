@@ -160,7 +160,9 @@ Where tests or settings are what is to change, name them in ` + "`scope`" + `: `
 happens to match them, such as ` + "`**` or `src/**`" + `, leaves them sealed.
 
 Where a runner is told other names for its tests, those are sealed too: by ` + "`-p`" + ` for unittest, by ` + "`python_files`" + ` for pytest (in its
-settings, or with ` + "`-o`" + `), by ` + "`testMatch`" + ` for jest. No runner is started to list its tests.
+settings, or with ` + "`-o`" + `), by ` + "`testMatch`" + ` for jest. ` + "`pawl validate`" + ` asks pytest, jest, vitest and mocha
+for the list of their tests and notes files that nothing seals. Other runners have their tests in files of known names, or (such as
+` + "`cargo`" + ` with tests beside the code) tell no file: a guard by which fewer tests pass than before has failed.
 
 No list is complete ([why it is as it is](decisions/0015-sealed-means-the-evaluator.md)). What a program runs by itself is not found, nor what stands in a string or is put together: name it in ` + "`protect`" + `. No wall
 stops code that is measured from lying about itself while it runs inside of the test or the benchmark: read the diff.
@@ -295,7 +297,7 @@ func drawing(m phase.Machine, label func(from, to phase.Phase) (string, bool)) s
 	var w strings.Builder
 	w.WriteString("```mermaid\nstateDiagram-v2\n")
 	for _, from := range append([]phase.Phase{phase.None}, m.Phases()...) {
-		for _, to := range m.Next(from) {
+		for _, to := range m.Row(from).Next {
 			text, drawn := label(from, to)
 			if !drawn {
 				continue
@@ -321,7 +323,7 @@ func table(m phase.Machine, label func(from, to phase.Phase) (string, bool)) str
 	w.WriteString("| phase | may be followed by |\n|---|---|\n")
 	for _, from := range m.Phases() {
 		var next []string
-		for _, to := range m.Next(from) {
+		for _, to := range m.Row(from).Next {
 			text := "`" + string(to) + "`"
 			if label != nil {
 				if when, _ := label(from, to); when != "" {

@@ -19,6 +19,7 @@ var cases = []struct{ key, says string }{
 	{"improve", "`Improve`: a change in the sandbox, in a hostile repository, counted by the meter (cached and thinking tokens too)"},
 	{"stream", "the same with three tool calls at once, counted by the program's own stream (`agent.meter: off`)"},
 	{"acp", "the same by `agent.use: acp`, counted by the meter"},
+	{"agents of its own", "it has an agent of its own look, with `subagents` approved, counted by the meter (weekly)"},
 	{"deliver", "`Deliver`: write, test, fix"},
 	{"tool calls", "an endless loop, `limits.toolCalls`"},
 	{"tokens", "`limits.tokens`"},

@@ -63,6 +63,7 @@ type Engine struct {
 	Size                      int64
 	Taken                     []string   // addresses that it would like and others have
 	Pass                      *pass.Pass // what it asks for, nil where it asks nobody
+	ID                        string     // which engine it is
 }
 
 // Examine looks at everything.

@@ -183,6 +183,19 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 		{"an engine that hangs", own(doctor.Engine{Held: true, Owner: 42}), "engine", doctor.Failed, "process 42 holds its lock"},
 		{"an engine that runs", own(doctor.Engine{Running: true, Owner: 42, Address: "127.0.0.1:7233", UI: "http://x"}), "engine", doctor.OK, "runs in process 42; UI http://x"},
 		{"a damaged database", own(doctor.Engine{Damaged: true, Database: "/x/temporal.db"}), "engine's database", doctor.Note, "is damaged"},
+		{"rows of the database that nobody can read", own(doctor.Engine{Unread: "executions 3", Database: "/x/temporal.db", Version: "0.11", Wanted: "0.11"}), "engine's database", doctor.Failed, "executions 3"},
+		{"a loop that is held up", func(o *doctor.Options, _ *service) {
+			o.Troubles = func(context.Context) (map[string]string, error) {
+				return map[string]string{"x": "its ledger can't be read\nat all"}, nil
+			}
+		}, "loop x", doctor.Failed, "its ledger can't be read"},
+		{"no loop that is held up", func(o *doctor.Options, _ *service) {
+			o.Troubles = func(context.Context) (map[string]string, error) { return nil, nil }
+		}, "loops", doctor.OK, "none of this host"},
+		{"a damaged record where no service answers", func(o *doctor.Options, _ *service) {
+			require.NoError(t, os.MkdirAll(o.Home.Loop("x"), 0o700))
+			require.NoError(t, os.WriteFile(filepath.Join(o.Home.Loop("x"), "workspace.json"), nil, 0o600))
+		}, "records", doctor.Note, "those of the loops x are damaged"},
 		{"a database of another version", own(doctor.Engine{Version: "0.9", Wanted: "0.11"}), "engine's database", doctor.Note, "schema 0.9, and this pawl writes 0.11"},
 		{"ports that others have", own(doctor.Engine{Taken: []string{"127.0.0.1:7233"}}), "ports", doctor.Note, "others listen on 127.0.0.1:7233"},
 	} {

@@ -43,7 +43,7 @@ func (e *examination) temporal() {
 		if !running {
 			return
 		}
-		t = t.At(g.Address, g.Pass)
+		t = t.At(g.Address, g.Pass, g.ID, func() string { return g.Address })
 	}
 	c, err := e.o.Dial(e.ctx, t)
 	if err != nil {
@@ -86,7 +86,7 @@ func (e *examination) temporal() {
 	e.skew(c, t.Namespace)
 }
 
-// strangers says whether the service asks who comes. It tries what an approval is, a signal, without API key and
+// strangers says whether the service requires a token. It tries what an approval is, a signal, without API key and
 // certificate, for a loop that there is none of.
 func (e *examination) strangers(ctx context.Context, t config.Temporal) {
 	const name = "who may approve"

@@ -3,18 +3,12 @@ package draft
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // pages reports whether this is a repository of pages and nothing else that is written in lines.
-func (t tree) pages() bool {
-	for _, name := range t.files {
-		if page(name) {
-			return true
-		}
-	}
-	return false
-}
+func (t tree) pages() bool { return slices.ContainsFunc(t.files, page) }
 
 func page(name string) bool {
 	ext := strings.ToLower(path.Ext(name))

@@ -38,12 +38,7 @@ func absent(program string) string {
 // lacks is the first program of a command that is not here, "" where all are. Of make it is also one that the
 // target calls.
 func (t tree) lacks(command string) string {
-	names := spec.Programs(command)
-	if target, is := strings.CutPrefix(command, "make "); is {
-		_, text := t.makes()
-		names = append(names, spec.TargetPrograms(text, strings.TrimPrefix(target, "--silent "))...)
-	}
-	for _, name := range names {
+	for _, name := range append(spec.Programs(command), spec.Called(command, t.read)...) {
 		if !t.program(name) {
 			return name
 		}

@@ -55,21 +55,10 @@ func (o outcome) course() []string { return append(append(o.Rows, o.Commits...),
 func TestThreeAtOnceKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	ref := reference(t, threeRun(), threeCourse, (*machine).threeSpec, threeRows)
-	for _, where := range world.Sample(3, firstPlaces(ref.points)) {
-		t.Run(where, func(t *testing.T) {
-			t.Parallel()
-			w := newMachine(t, threeCourse)
-			spec := w.threeSpec()
-			n := w.start(bothRoles, "PAWL_CRASH="+where)
-			w.killedOnTheWay(n, spec)
-			w.start(bothRoles)
-			require.NoError(t, w.begin(spec))
-			r, err := w.end()
-			require.NoError(t, err)
-			require.Equal(t, ref.course(), w.outcome(r).course(), "the loop must end as the undisturbed one")
-			require.LessOrEqual(t, len(w.callsRepeated()), 3, "no more than the steps under way")
-		})
-	}
+	killedInTurn(t, threeCourse, (*machine).threeSpec, world.Sample(3, firstPlaces(ref.points)), func(w *machine, o outcome, where []string) {
+		require.Equal(t, ref.course(), o.course(), "the loop must end as the undisturbed one, killed at %v", where)
+		require.LessOrEqual(t, len(w.callsRepeated()), 3*len(where), "no more than the steps under way")
+	})
 }
 
 // firstPlaces are the first and the second time that each point is passed: how often more, depends on which agent is done
@@ -97,5 +86,6 @@ func TestThreeAtOnceKilledAgainAndAgain(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, ref.course(), w.outcome(r).course(), "the loop must end as the undisturbed one")
+	require.Greater(t, len(took.took), 3, "it must have been killed on the way")
 	took.report(t)
 }

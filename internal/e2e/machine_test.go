@@ -101,7 +101,7 @@ func (w *machine) connect(address string) {
 	_, port, _ := strings.Cut(address, ":")
 	w.port, _ = strconv.Atoi(port) // where it was, it shall be again
 	var err error
-	w.client, err = config.Dial(w.T.Context(), config.Temporal{Namespace: config.DefaultNamespace}.At(address, nil), "e2e", slog.New(slog.DiscardHandler))
+	w.client, err = config.Dial(w.T.Context(), config.Temporal{Namespace: config.DefaultNamespace}.At(address, nil, "", func() string { return address }), "e2e", slog.New(slog.DiscardHandler))
 	require.NoError(w.T, err)
 }
 

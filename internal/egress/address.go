@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 )
 
@@ -152,10 +153,5 @@ func (s station) mine(addr netip.Addr) (bool, error) {
 
 // guest reports whether addr is in a network that exists on this host only: a container's, a virtual machine's.
 func (s station) guest(addr netip.Addr) bool {
-	for _, guests := range s.guests {
-		if guests.Contains(addr) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.guests, func(guests netip.Prefix) bool { return guests.Contains(addr) })
 }

@@ -2,16 +2,31 @@ package engine
 
 import (
 	"context"
+	"sync/atomic"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/server/common/authorization"
 	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/rpc/encryption"
 	"go.temporal.io/server/temporal"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	"pawl/internal/pass"
 )
 
-// asking has a server ask who comes: the frontend wants the pass's token or its certificate for every call,
+// meant refuses calls that are for another engine: it was at this address before, and its clients try again until they
+// reach it. Who does not say which engine a call is for (the Temporal CLI, the UI) means the one that is there.
+func meant(id *atomic.Pointer[string]) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+		if whom := metadata.ValueFromIncomingContext(ctx, pass.EngineHeader); len(whom) > 0 && whom[0] != "" && (id.Load() == nil || whom[0] != *id.Load()) {
+			return nil, serviceerror.NewUnavailable(pass.AnotherEngine)
+		}
+		return handle(ctx, req)
+	}
+}
+
+// asking has a server require a token: the frontend wants the pass's token or its certificate for every call,
 // and the other services, which take what they are told for granted, the certificate for every connection.
 func asking(p *pass.Pass) []temporal.ServerOption {
 	return []temporal.ServerOption{

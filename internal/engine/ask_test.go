@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -275,4 +276,17 @@ func TestE6_TheUIIsForVisitorsWithALink(t *testing.T) {
 	share(t, o)
 	code, _ = get(one, base+"/api/v1/settings")
 	require.Equal(t, http.StatusUnauthorized, code, "a session ends with the engine")
+}
+
+// Where an engine is gone, another one may be at its address. What is for the first one is refused there.
+func TestAnEngineRefusesWhatIsForAnother(t *testing.T) {
+	e := share(t, engine.Options{Dir: t.TempDir()})
+	conn, err := grpc.NewClient(e.Address(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer conn.Close()
+	for whom, refused := range map[string]bool{"": false, e.Endpoint().ClusterID: false, "another": true} {
+		ctx := metadata.AppendToOutgoingContext(t.Context(), pass.EngineHeader, whom)
+		_, err := workflowservice.NewWorkflowServiceClient(conn).GetClusterInfo(ctx, &workflowservice.GetClusterInfoRequest{})
+		require.Equal(t, refused, status.Code(err) == codes.Unavailable, "%q: %v", whom, err)
+	}
 }

@@ -36,7 +36,7 @@ type Endpoint struct {
 	// Ports are those between its own services too: whoever reaches one of them can answer for
 	// anybody. Only the worker service's is missing, which says no more than that it is well.
 	Ports []int `json:"ports"`
-	// Auth says that the engine asks who comes.
+	// Auth says that the engine requires a token.
 	Auth bool `json:"auth,omitempty"`
 	// Stopped says that the engine was closed and not killed.
 	Stopped bool `json:"stopped,omitempty"`
@@ -47,7 +47,7 @@ type Endpoint struct {
 // Pass is what the engine asks for, nil where it asks nobody.
 func (e Endpoint) Pass() *pass.Pass { return e.pass }
 
-// Link is the address of a page of the Temporal UI. Where the engine asks who comes it is good for one visit.
+// Link is the address of a page of the Temporal UI. Where the engine requires a token it is good for one visit.
 func (e Endpoint) Link(page string) string { return link(e.UI, e.pass, e.run(), page) }
 
 // run tells the runs of an engine apart.

@@ -36,7 +36,7 @@ const (
 
 // Options says where and how the engine runs.
 type Options struct {
-	// Dir holds temporal.db, lock and engine.json, and the pass of an engine that asks who comes; it is
+	// Dir holds temporal.db, lock and engine.json, and the pass of an engine that requires a token; it is
 	// created with mode 0700.
 	Dir string
 	// Port is the preferred port of the frontend, 0 for 7233. The UI's is 1000 higher.
@@ -48,10 +48,12 @@ type Options struct {
 	// LongHistory is how many events make a history so long that the service wants the workflow to go on
 	// as a new run, 0 for Temporal's own 4096.
 	LongHistory int
-	// Auth is whether the engine asks who comes. What another process's engine does is in its Endpoint.
+	// Auth is whether the engine requires a token. What another process's engine does is in its Endpoint.
 	Auth pass.Wish
 	// SearchAttributes are registered in the namespace "default".
 	SearchAttributes map[string]enumspb.IndexedValueType
+
+	known string // the ID that the engine has for this process's clients
 }
 
 // Engine is this process's share in the engine of a directory.
@@ -161,7 +163,7 @@ func (e *Engine) serve(ctx context.Context, lock *os.File, takeover bool) error 
 	if err := e.closing.Err(); err != nil {
 		return errors.Join(err, lock.Close())
 	}
-	s, err := start(ctx, e.options, lock, takeover)
+	s, err := start(ctx, e.knowing(), lock, takeover)
 	if err != nil {
 		return errors.Join(fmt.Errorf("start the engine in %s: %w", e.options.Dir, err), lock.Close())
 	}
@@ -169,6 +171,15 @@ func (e *Engine) serve(ctx context.Context, lock *os.File, takeover bool) error 
 	e.serves(s)
 	go e.watch()
 	return nil
+}
+
+// knowing are the options with the ID of the engine that this process has been a client of.
+func (e *Engine) knowing() Options {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	o := e.options
+	o.known = e.endpoint.ClusterID
+	return o
 }
 
 // serves takes down which server runs.
@@ -231,7 +242,7 @@ func (e *Engine) restart(s *server) error {
 		return nil
 	}
 	s.stop()
-	next, err := start(e.closing, e.options, e.lock, true)
+	next, err := start(e.closing, e.knowing(), e.lock, true)
 	if err != nil {
 		return err
 	}

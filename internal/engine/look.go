@@ -27,6 +27,7 @@ type Report struct {
 	Size                      int64
 	Taken                     []string   // those of Temporal's own addresses that other programs listen on
 	Pass                      *pass.Pass // what it asks for, nil where it asks nobody
+	ID                        string     // which engine it is
 }
 
 // Look examines the engine of a directory.
@@ -43,7 +44,7 @@ func Look(ctx context.Context, dir string) (Report, error) {
 			}
 		}
 	}
-	r.Running, r.Address, r.UI, r.Pass = running, endpoint.Address, endpoint.Link(""), endpoint.pass
+	r.Running, r.Address, r.UI, r.Pass, r.ID = running, endpoint.Address, endpoint.Link(""), endpoint.pass, endpoint.ClusterID
 	var err error
 	if r.Held, err = durable.Locked(lockPath(dir)); err != nil {
 		return r, err

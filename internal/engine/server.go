@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -22,7 +23,8 @@ type server struct {
 	ui       *userInterface
 	stage    *stage
 	endpoint Endpoint
-	replaced string // the database that was moved aside, "" for none
+	id       atomic.Pointer[string] // the endpoint's ClusterID, once that is known
+	replaced string                 // the database that was moved aside, "" for none
 	// started is closed when the server's Start has returned, which is after the frontend serves.
 	started  chan struct{}
 	startErr error
@@ -79,6 +81,7 @@ func (s *server) build(cfg *config.Config, p ports, o Options) (err error) {
 		temporal.WithLogger(serverLogger{out: o.Logger, stage: s.stage}),
 		temporal.WithDynamicConfigClient(tuning(o)),
 		temporal.WithCustomMetricsHandler(metrics.NoopMetricsHandler),
+		temporal.WithChainedFrontendGrpcInterceptors(meant(&s.id)),
 	}
 	if s.endpoint.pass != nil {
 		options = append(options, asking(s.endpoint.pass)...)
@@ -108,7 +111,9 @@ func (s *server) ready(ctx context.Context, address string) error {
 	for {
 		err := answers(ctx, conn)
 		if err == nil {
-			s.endpoint.ClusterID, err = clusterID(ctx, conn)
+			id, err := clusterID(ctx, conn)
+			s.endpoint.ClusterID = id
+			s.id.Store(&id)
 			return err
 		}
 		if pause(ctx, 2*time.Millisecond) == nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +38,7 @@ func start(ctx context.Context, o Options, lock *os.File, takeover bool) (*serve
 		o.Logger.Warn("The engine's endpoint can't be read and is written anew", "error", err)
 	}
 	if err != nil {
-		last = Endpoint{ClusterID: uuid.NewString()}
+		last = Endpoint{ClusterID: cmp.Or(o.known, uuid.NewString())}
 	}
 	key, err := pass.Settle(o.Dir, o.Auth)
 	if err != nil {

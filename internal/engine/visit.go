@@ -19,7 +19,7 @@ import (
 // linkPath begins the links.
 const linkPath = "/pawl-visit/"
 
-// link is the address of a page of the UI. Where the engine asks who comes each is good for one visit.
+// link is the address of a page of the UI. Where the engine requires a token each is good for one visit.
 func link(base string, p *pass.Pass, run, page string) string {
 	if p == nil {
 		return base + page

@@ -102,11 +102,11 @@ func (a *Analysis) Add(t Trial) {
 	}
 	a.Reasons = count(a.Reasons, maxReasons, clean(t.Reason, maxArea), t)
 	for i, words := range []string{t.Idea, t.Description} {
-		print := Fingerprint(words)
-		if print == "" || i > 0 && print == Fingerprint(t.Idea) {
+		said := Fingerprint(words)
+		if said == "" || i > 0 && said == Fingerprint(t.Idea) {
 			continue
 		}
-		r := Rejected{N: t.N, Hash: hash(print)}
+		r := Rejected{N: t.N, Hash: hash(said)}
 		if idea := Idea(words); idea != "" {
 			r.Idea = hash(idea)
 		}

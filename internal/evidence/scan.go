@@ -15,10 +15,10 @@ const (
 )
 
 type token struct {
-	kind     kind
-	from, to int
-	text     string
-	grouped  bool
+	kind    kind
+	from    int
+	text    string
+	grouped bool
 }
 
 // scan finds the first number at or after i, and where to go on from.
@@ -44,14 +44,14 @@ func scan(b []byte, i int) (token, int) {
 				continue
 			}
 			end, grouped := numberEnd(b, i)
-			return token{kind: number, from: i, to: end, text: string(b[i:end]), grouped: grouped}, end
+			return token{kind: number, from: i, text: string(b[i:end]), grouped: grouped}, end
 		case isLetter(c) && !isWord(at(b, i-1)):
 			end := i
 			for end < len(b) && isWord(b[end]) {
 				end++
 			}
 			if notFiniteWord(b, i, end) {
-				return token{kind: notFinite, from: i, to: end, text: string(b[i:end])}, end
+				return token{kind: notFinite, from: i, text: string(b[i:end])}, end
 			}
 			i++
 			if c|0x20 == 'v' {

@@ -98,7 +98,7 @@ var Table = []Row{
 	{AgentFailed, "the agent failed for good", "Check the agent's configuration (`agent.command`) and its output in the step's log.", 3, ""},
 	{BudgetExhausted, "a budget is used up", "Raise the budget under `limits` and start again; what was kept is on the branch.", 6, ""},
 	{InvalidSpec, "the spec is invalid", "Correct the keys that are named.", 2, ""},
-	{InvalidMessage, "the message could not be understood", "Send one JSON object with the fields that the gate lists.", 2, ""},
+	{InvalidMessage, "the message could not be understood", "Correct what is named and send it again.", 2, ""},
 	{PreconditionFailed, "a precondition is not met", "Do what the message says and start again.", 2, ""},
 	{LedgerAhead, "the ledger is ahead of this run", "The loop was reset or restored behind what it has recorded; start it again from its ledger.", 3, ""},
 	{GateClosed, "nothing waits for this answer", "See `pawl show` for what the loop waits for, if anything.", 2, ""},
@@ -191,8 +191,7 @@ func (e *Error) Is(target error) bool {
 
 // CodeOf returns the code of the first fault in err's chain, "" where there is none.
 func CodeOf(err error) Code {
-	var f *Error
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Error](err); ok {
 		return f.Code
 	}
 	return ""

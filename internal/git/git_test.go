@@ -57,7 +57,7 @@ func TestAPlantedGitIsNotRun(t *testing.T) {
 		require.NoError(t, err, string(out))
 		return
 	}
-	real, open := os.Getenv("PATH"), t.TempDir()
+	had, open := os.Getenv("PATH"), t.TempDir()
 	plant := func(dir string) {
 		gittest.Write(t, filepath.Join(dir, "git"), "#!/bin/sh\necho git version 1.0 planted\n")
 		require.NoError(t, os.Chmod(filepath.Join(dir, "git"), 0o755))
@@ -65,7 +65,7 @@ func TestAPlantedGitIsNotRun(t *testing.T) {
 	plant(open)
 	require.NoError(t, os.Chmod(open, 0o777))
 	folder := t.TempDir()
-	t.Setenv("PATH", ".:"+open+":"+folder+":"+real)
+	t.Setenv("PATH", ".:"+open+":"+folder+":"+had)
 	require.Equal(t, "git", git.Program())
 	git.Pin()
 	require.True(t, filepath.IsAbs(git.Program()), "found, and not in a folder that everybody can write")

@@ -63,8 +63,7 @@ func Exited(err error, codes ...int) bool {
 
 // Failure returns the git process that ran to its end and failed, nil where err is anything else.
 func Failure(err error) *Error {
-	var e *Error
-	if errors.As(err, &e) && e.Err == nil {
+	if e, ok := errors.AsType[*Error](err); ok && e.Err == nil {
 		return e
 	}
 	return nil
@@ -221,8 +220,7 @@ func (c *Command) Run(ctx context.Context) ([]byte, error) {
 		return out.Bytes(), nil
 	}
 	failed := &Error{Args: c.args, ExitCode: -1, Stderr: Redact(stderr.String()), Err: ctx.Err()}
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		failed.ExitCode = exit.ExitCode()
 	}
 	if failed.Err == nil && failed.ExitCode < 0 {

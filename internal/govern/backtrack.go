@@ -1,7 +1,6 @@
 package govern
 
 import (
-	"fmt"
 	"slices"
 
 	"pawl/internal/evidence"
@@ -51,7 +50,7 @@ func (r Improve) Turn(s loop.State) Turn {
 		barren -= b.Discards
 	}
 	if atRest(s) && barren >= r.ShiftAfter {
-		return Turn{Do: Return, Reason: fmt.Sprintf("%d discards in a row on the branch", barren)}
+		return Turn{Do: Return, Reason: evidence.Counted(barren, "discard") + " in a row on the branch"}
 	}
 	return Turn{Do: Stay}
 }
@@ -66,7 +65,7 @@ func (r Improve) fork(s loop.State) Turn {
 	if from == nil {
 		return Turn{Do: Stay}
 	}
-	return Turn{Do: Fork, From: *from, Reason: fmt.Sprintf("%d discards in a row", barren)}
+	return Turn{Do: Fork, From: *from, Reason: evidence.Counted(barren, "discard") + " in a row"}
 }
 
 // atRest reports whether no candidate is on its way that was made from the head as it is.

@@ -3,23 +3,37 @@ package govern
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"pawl/internal/act"
 	"pawl/internal/evidence"
 	"pawl/internal/spec"
 )
 
-// CanaryOf returns the canary of a spec: the commands that are to notice, "" for none, and its limit.
-func CanaryOf(s spec.Spec, guard, test string) act.Canary {
-	c := act.Canary{Spec: s, Guard: guard, Test: test}
-	if guard != "" {
-		c.LimitMs += s.Guard.Timeout.D().Milliseconds()
+// CanaryOf returns the canary of a spec, and its limit: the commands that are to notice, those of guard and test
+// that passed. What it has broken may hang, so each has a few times as long as it took, within its own limit.
+func CanaryOf(s spec.Spec, guard, test *act.Outcome) act.Canary {
+	c := act.Canary{Spec: s}
+	within := func(limit *spec.Duration, took int64) {
+		*limit = min(*limit, max(spec.Duration(canaryTime), spec.Duration(canaryTimes*time.Duration(took)*time.Millisecond)))
+		c.LimitMs += limit.D().Milliseconds()
 	}
-	if test != "" {
-		c.LimitMs += s.Test.Timeout.D().Milliseconds()
+	if guard != nil && guard.OK() && s.Guard.Command != "" {
+		c.Guard = s.Guard.Command
+		within(&c.Spec.Guard.Timeout, guard.ElapsedMs)
+	}
+	if test != nil && test.OK() && s.Test.Command != "" {
+		c.Test = s.Test.Command
+		within(&c.Spec.Test.Timeout, test.ElapsedMs)
 	}
 	return c
 }
+
+// A command of the canary has so many times as long as it took on the unchanged code, and at least so long.
+const (
+	canaryTimes = 5
+	canaryTime  = 30 * time.Second
+)
 
 // Blind returns what is wrong where the commands that are to guard the code do not notice that it is broken,
 // and what to do.

@@ -27,8 +27,7 @@ type Contract struct {
 
 // Draw returns the contract of a spec with these sealed files.
 func Draw(s spec.Spec, base, branch string, sealed []loop.Seal) Contract {
-	rules := s.Rules()
-	return Contract{Spec: s, Policy: &rules, Base: base, Branch: branch, Sealed: sealed, Tools: s.Approvals.Tools}
+	return Contract{Spec: s, Policy: new(s.Rules()), Base: base, Branch: branch, Sealed: sealed, Tools: s.Approvals.Tools}
 }
 
 // Rules returns the spec with the policy as it was approved.
@@ -81,10 +80,7 @@ func AskHash(contract *loop.Contract, g loop.Gate, b loop.Budget) string {
 	return digest(text)
 }
 
-func digest(b []byte) string {
-	sum := sha256.Sum256(b)
-	return fmt.Sprintf("%x", sum)
-}
+func digest(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
 
 // Missing names the preconditions of autonomy that are not met, all at once (A1). The plan's own
 // approval is asked for last, when nothing else is missing.
@@ -125,4 +121,20 @@ func Limits(s spec.Spec) map[loop.Resource]evidence.Decimal {
 		out[loop.WallClock] = loop.Count(l.WallClock.D().Milliseconds())
 	}
 	return out
+}
+
+// Protected are the protections of a host that has told of its own.
+func Protected(byHost []string) []string {
+	if len(byHost) == 0 {
+		return Protections
+	}
+	return append(slices.Clone(Protections[:2]), byHost...)
+}
+
+// Protections are what holds whatever the agent does, the first two on every host; the last is of
+// hosts that tell nothing about a sandbox.
+var Protections = []string{
+	"the agent works on a clone of its own; your branch and tree are never touched",
+	"changes outside the scope and to sealed files never reach the branch",
+	"no sandbox: agent and commands run with your rights on this machine, and could reach $PAWL_HOME, the engine and its UI",
 }

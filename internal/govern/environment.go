@@ -52,12 +52,14 @@ var inherited = strings.Fields(`
 var (
 	hidden      = []string{"KEY", "TOKEN", "SECRET", "PASSW", "PASSPHRASE", "CREDENTIAL", "AUTH", "COOKIE", "SESSION", "HEADERS"}
 	hiddenWords = []string{"PASS", "PWD", "PAT", "DSN", "PIN", "OTP", "CERT", "BASIC", "LOGIN"}
-	harmless    = []string{"SSL_CERT_FILE", "SSL_CERT_DIR"} // where public certificates are
+	harmless    = []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}                                                          // where public certificates are
+	assigned    = regexp.MustCompile(`(?i)(?:token|secret|passw|passphrase|credential|api[_.-]?key)[\w.-]*=[^\s,;]`) // in a value: -Drepo.password=x
 	withUser    = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://[^\s/@]+@`)
 )
 
 // Inherited splits a worker's environment into what agent and commands of a loop get and the names of
-// what stays out. A value that is a credential, or a URL with a user in it, stays out under any name.
+// what stays out. A value that is a credential, gives one to a program, or is a URL with a user in it, stays out under any
+// name.
 func Inherited(env []string) (kept, out []string) {
 	for _, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")
@@ -91,7 +93,7 @@ func credential(name, value string) bool {
 	if slices.ContainsFunc(strings.Split(upper, "_"), func(word string) bool { return slices.Contains(hiddenWords, word) }) {
 		return true
 	}
-	if withUser.MatchString(value) {
+	if withUser.MatchString(value) || assigned.MatchString(value) {
 		return true
 	}
 	for line := range strings.Lines(value) {

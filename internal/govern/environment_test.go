@@ -32,7 +32,7 @@ func TestE6_WhatABuildNeedsIsInherited(t *testing.T) {
 		"JAVA_HOME=/usr/lib/jvm/21", "MAVEN_OPTS=-Xmx2g", "GRADLE_USER_HOME=/g", "ANDROID_HOME=/opt/android",
 		"NODE_OPTIONS=--max-old-space-size=4096", "NODE_PATH=/n", "npm_config_registry=https://registry.npmjs.org/", "NVM_DIR=/home/me/.nvm",
 		"PYTHONPATH=src", "PYTHONDONTWRITEBYTECODE=1", "VIRTUAL_ENV=/v", "PIP_INDEX_URL=https://pypi.org/simple", "UV_CACHE_DIR=/u",
-		"CARGO_HOME=/c", "RUSTFLAGS=-Dwarnings", "RUSTUP_TOOLCHAIN=stable", "CC=clang", "CFLAGS=-O2", "CMAKE_PREFIX_PATH=/p", "PKG_CONFIG_PATH=/q",
+		"CARGO_HOME=/c", "RUSTFLAGS=-Dwarnings", "GRADLE_OPTS=-Dorg.gradle.author=me -Dkeyboard=x", "RUSTUP_TOOLCHAIN=stable", "CC=clang", "CFLAGS=-O2", "CMAKE_PREFIX_PATH=/p", "PKG_CONFIG_PATH=/q",
 		"HTTPS_PROXY=http://proxy.example:3128", "no_proxy=localhost", "SSL_CERT_FILE=/etc/ssl/cert.pem", "XDG_CACHE_HOME=/x", "DOTNET_ROOT=/d", "RBENV_ROOT=/r",
 	}
 	require.Len(t, kept(t, env...), len(env), "%v", kept(t, env...))
@@ -60,8 +60,10 @@ func TestE6_CredentialsStayOutUnderAllowedNames(t *testing.T) {
 		"CARGO_REGISTRY_TOKEN=x", "CARGO_REGISTRIES_OURS_TOKEN=x", "GOAUTH=netrc", "MAVEN_PASS=x", "GRADLE_ENCRYPTION_KEY=x", "UV_PUBLISH_PASSWORD=x",
 		"POETRY_HTTP_BASIC_OURS_PASSWORD=x", "POETRY_HTTP_BASIC_OURS_USERNAME=me", "COMPOSER_AUTH={}", "PIP_CLIENT_CERT=/c", "HOMEBREW_GITHUB_API_TOKEN=x", "CYPRESS_RECORD_KEY=x",
 		"PIP_INDEX_URL=https://me:hunter2@pypi.example/simple", "PIP_EXTRA_INDEX_URL=https://token@pypi.example/simple", "GOPROXY=https://me:pw@proxy.example,direct",
+		"JAVA_TOOL_OPTIONS=-Dhttp.proxyPassword=hunter2", "MAVEN_OPTS=-Xmx2g -Drepo.password=hunter2", "GRADLE_OPTS=-PsigningSecret=x", "NODE_OPTIONS=--token=x", "CFLAGS=-O2 -DAPI_KEY=x",
 		"HTTPS_PROXY=http://me:pw@proxy.example:3128", "UV_INDEX=ours=https://u:p@x/simple",
 		"NODE_EXTRA=ghp_" + strings.Repeat("a1B2", 9), "GOFLAGS=-ldflags=-X=main.k=AKIA" + "QZ7XMPL4RTUVW2H5", "CI=-----BEGIN OPENSSH PRIVATE KEY-----",
+		"CI=[default]\naws_secret_" + "access_key = 9utJvbhJoBbbCL1BNqt6ReKs2vgGMIDPi67V9IIj", "NODE_FASTLY=" + "v73oi98mf2kjnro470x1cp1vdqordeks",
 	} {
 		require.Empty(t, kept(t, kv), kv)
 	}

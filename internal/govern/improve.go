@@ -60,9 +60,9 @@ func (r Improve) Before(s loop.State) Move {
 	case s.AgentFailures >= agentFailures && !passedWaits(s):
 		return stops(AgentFailed)
 	case s.DiscardsInARow >= r.Discards && !passedWaits(s) && s.Backtrack != nil: // what a branch kept may be among them
-		return stops(DiscardsInARow.Because(fmt.Sprintf("%d iterations in a row did not get the head further: look at what was tried, a person should decide", s.DiscardsInARow)))
+		return stops(DiscardsInARow.Because(fmt.Sprintf("%s in a row did not get the head further: look at what was tried, a person should decide", evidence.Counted(s.DiscardsInARow, "iteration"))))
 	case s.DiscardsInARow >= r.Discards && !passedWaits(s):
-		return stops(DiscardsInARow.Because(fmt.Sprintf("%d discards in a row: look at what was tried, a person should decide", s.DiscardsInARow)))
+		return stops(DiscardsInARow.Because(fmt.Sprintf("%s in a row: look at what was tried, a person should decide", evidence.Counted(s.DiscardsInARow, "discard"))))
 	}
 	if spent := exhausted(s); spent != "" {
 		return stops(BudgetEnd(spent))

@@ -14,8 +14,7 @@ func Result(s loop.State, sp spec.Spec) *loop.Result {
 		Baseline: s.Baseline, Best: s.Best, Branch: s.Branch, Head: s.Head, Proposal: s.Proposal, Usage: s.Usage, Claim: s.Claim, Candidates: s.Candidates,
 	}
 	if s.Baseline != nil && s.Best != nil {
-		d := s.Best.Sub(*s.Baseline)
-		res.Delta = &d
+		res.Delta = new(s.Best.Sub(*s.Baseline))
 		met := sp.Verify.Target != nil && evidence.TargetMet(sp.Verify.Direction, *s.Best, *sp.Verify.Target)
 		res.Recommendation = evidence.Recommend(met, s.DiscardsInARow, s.Analysis.Trend(sp.Verify.Direction), s.Analysis.KeptRecently())
 	}

@@ -43,8 +43,7 @@ func get(ctx context.Context, address string) error {
 	r.Header.Set("User-Agent", "pawl")
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
-		var at *url.Error
-		if errors.As(err, &at) { // without the address, which may hold a secret
+		if at, ok := errors.AsType[*url.Error](err); ok { // without the address, which may hold a secret
 			err = at.Err
 		}
 		return err

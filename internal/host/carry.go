@@ -19,7 +19,6 @@ import (
 	"pawl/internal/spec"
 	"pawl/internal/store"
 	"pawl/internal/workspace"
-	"pawl/workflows"
 )
 
 // carryOver starts a loop or a steward of this host again from its ledger, on an engine that doesn't
@@ -47,9 +46,8 @@ func carryOver(ctx context.Context, o Options, r workspace.Record) (bool, error)
 		return false, err
 	}
 	options.Memo[act.CarriedMemo] = r.FirstRun
-	_, err = o.Client.ExecuteWorkflow(ctx, options, k.Workflow, facts.Input, workflows.Resume{Ledger: head})
-	var running *serviceerror.WorkflowExecutionAlreadyStarted
-	if errors.As(err, &running) {
+	_, err = o.Client.ExecuteWorkflow(ctx, options, k.Workflow, facts.Input, launch.From(head))
+	if _, ok := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); ok {
 		return false, nil
 	}
 	return err == nil, err

@@ -32,6 +32,7 @@ import (
 	"pawl/internal/kind"
 	"pawl/internal/launch"
 	"pawl/internal/sandbox"
+	"pawl/internal/schedule"
 	"pawl/internal/telemetry"
 	"pawl/internal/trigger"
 	"pawl/internal/workspace"
@@ -246,7 +247,7 @@ var Workflows = func() map[string]any {
 func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(workflows.Review, workflow.RegisterOptions{Name: "Review"})
 	r.RegisterWorkflowWithOptions(workflows.Apply, workflow.RegisterOptions{Name: "Apply"})
-	r.RegisterWorkflowWithOptions(stewarding.Submit, workflow.RegisterOptions{Name: "Submit"})
+	r.RegisterWorkflowWithOptions(stewarding.Submit, workflow.RegisterOptions{Name: schedule.SubmitWorkflow})
 	for _, k := range kind.All {
 		r.RegisterWorkflowWithOptions(Workflows[k.Name], workflow.RegisterOptions{Name: k.Workflow})
 	}

@@ -48,8 +48,7 @@ func mend(ctx context.Context, o Options, a *activities.Activities) error {
 			o.Logger.Warn("the record of a loop was damaged: it was made again from the ledger", "loop", r.Loop, "ref", ref)
 			err = workspace.Write(o.Home, r)
 		}
-		var away *serviceerror.Unavailable
-		if errors.As(err, &away) {
+		if _, ok := errors.AsType[*serviceerror.Unavailable](err); ok {
 			return err
 		}
 		if err != nil {
@@ -126,8 +125,7 @@ func firstRun(ctx context.Context, o Options, loop string) (string, error) {
 	d, err := o.Client.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
 		Namespace: o.Namespace, Execution: execution(loop),
 	})
-	var gone *serviceerror.NotFound
-	if errors.As(err, &gone) {
+	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
 		return "", nil
 	}
 	if err != nil {

@@ -100,15 +100,12 @@ func cutOff(o Options) ([]workspace.Record, error) {
 // recoverLoop gives one loop's tasks back, or cleans up after one that was ended without us.
 func recoverLoop(ctx context.Context, o Options, identity string, r workspace.Record, a *activities.Activities) error {
 	service := o.Client.WorkflowService()
-	d, err := service.DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
-		Namespace: o.Namespace, Execution: execution(r.Loop),
-	})
-	var gone *serviceerror.NotFound
-	if errors.As(err, &gone) {
-		return lost(ctx, o, r)
-	}
+	d, known, err := described(ctx, o, r.Loop)
 	if err != nil {
 		return fmt.Errorf("asking about the loop %s: %w", r.Loop, err)
+	}
+	if !known {
+		return lost(ctx, o, r)
 	}
 	info := d.GetWorkflowExecutionInfo()
 	if over(info, r) {
@@ -137,7 +134,7 @@ func recoverLoop(ctx context.Context, o Options, identity string, r workspace.Re
 			Namespace: o.Namespace, WorkflowId: r.Loop, RunId: info.GetExecution().GetRunId(), ActivityId: p.GetActivityId(),
 			Identity: identity, Failure: workerDied(),
 		})
-		if err != nil && !errors.As(err, &gone) {
+		if err != nil && !errors.As(err, new(*serviceerror.NotFound)) {
 			o.Logger.Warn("an activity of a dead worker can't be given back", "loop", r.Loop, "activity", p.GetActivityType().GetName(), "error", err)
 		}
 	}
@@ -192,6 +189,31 @@ func lost(ctx context.Context, o Options, r workspace.Record) error {
 		o.Logger.Info("a loop that the engine had lost goes on from its ledger", "loop", r.Loop)
 	}
 	return nil
+}
+
+// askAgain is how long the own engine has that does not know a loop, before it is asked once more.
+const askAgain = time.Second
+
+// described returns what the service says of a loop, and whether it knows the loop. An engine that is being stopped may
+// say of any loop that it does not, so the own one is asked twice.
+func described(ctx context.Context, o Options, loop string) (d *workflowservice.DescribeWorkflowExecutionResponse, known bool, err error) {
+	var gone *serviceerror.NotFound
+	for again := o.Embedded; ; again = false {
+		d, err = o.Client.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
+			Namespace: o.Namespace, Execution: execution(loop),
+		})
+		if !errors.As(err, &gone) {
+			return d, err == nil, err
+		}
+		if !again {
+			return nil, false, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, false, context.Cause(ctx)
+		case <-time.After(askAgain):
+		}
+	}
 }
 
 // startedStates are those of an activity that a worker has taken. One that was to be interrupted

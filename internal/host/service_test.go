@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	commonpb "go.temporal.io/api/common/v1"
-	"pawl/workflows"
+	"pawl/internal/launch"
 )
 
 // service is a Temporal that knows what a test has put into it. A call that it does not expect panics.
@@ -24,13 +24,14 @@ type service struct {
 	attributes map[string]enumspb.IndexedValueType
 	closed     bool // nobody may add attributes
 	away       error
+	doubts     int // how often it says that it does not know a loop that it knows
 
 	mu       sync.Mutex
 	asked    []string // IDs of described loops
 	reset    []string // IDs of loops whose sticky queue was reset
 	returned []string // IDs of activities
 	started  []client.StartWorkflowOptions
-	resumed  []workflows.Resume
+	resumed  []launch.Resume[struct{}]
 }
 
 // frontend and operator are its two services.
@@ -68,6 +69,10 @@ func (s *service) runs(id, firstRun string, status enumspb.WorkflowExecutionStat
 func (s frontend) DescribeWorkflowExecution(_ context.Context, in *workflowservice.DescribeWorkflowExecutionRequest, _ ...grpc.CallOption) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.doubts > 0 {
+		s.doubts--
+		return nil, serviceerror.NewNotFound("no such workflow")
+	}
 	if s.away != nil {
 		return nil, s.away
 	}
@@ -97,7 +102,7 @@ func (s *service) ExecuteWorkflow(_ context.Context, o client.StartWorkflowOptio
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.started = append(s.started, o)
-	s.resumed = append(s.resumed, args[1].(workflows.Resume))
+	s.resumed = append(s.resumed, args[1].(launch.Resume[struct{}]))
 	return nil, nil
 }
 

@@ -2,12 +2,8 @@ package host
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
-
-	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
 
 	"pawl/activities"
 	"pawl/internal/workspace"
@@ -44,11 +40,15 @@ func sweep(ctx context.Context, o Options, a *activities.Activities) {
 		case <-tick.C:
 			tick.Reset(sweepEvery)
 		}
-		sweepOnce(ctx, o, a)
+		if !sweepOnce(ctx, o, a) {
+			tick.Reset(sweepAgain)
+		}
 	}
 }
 
-func sweepOnce(ctx context.Context, o Options, a *activities.Activities) {
+// sweepOnce reports whether it did all that there was to do.
+func sweepOnce(ctx context.Context, o Options, a *activities.Activities) (done bool) {
+	done = true
 	if err := mend(ctx, o, a); err != nil {
 		o.Logger.Warn("damaged records can't be made again", "error", err)
 	}
@@ -63,21 +63,21 @@ func sweepOnce(ctx context.Context, o Options, a *activities.Activities) {
 		switch ended, moved, gone := withoutUs(ctx, o, r, a.Host); {
 		case ended || moved:
 			giveUp(ctx, o, r, a, moved)
+		case gone && o.Embedded && !a.Left(r): // it goes on from its ledger when that is complete
+			done = false
 		case gone && o.Embedded: // its engine has lost it since this worker started
 			_ = lost(ctx, o, r) // a failure is logged, and the next sweep tries again
 		}
 	}
+	return done
 }
 
 // withoutUs reports whether the service says that a loop with a workspace here is over, or goes on
 // elsewhere, or that it does not know the loop. What it can't say now is left alone.
 func withoutUs(ctx context.Context, o Options, r workspace.Record, host string) (ended, moved, gone bool) {
-	d, err := o.Client.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
-		Namespace: o.Namespace, Execution: execution(r.Loop),
-	})
-	var unknown *serviceerror.NotFound
-	if err != nil {
-		return false, false, errors.As(err, &unknown)
+	d, known, err := described(ctx, o, r.Loop)
+	if err != nil || !known {
+		return false, false, err == nil
 	}
 	info := d.GetWorkflowExecutionInfo()
 	ended = over(info, r)

@@ -1,11 +1,16 @@
 package host_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 
 	"pawl/internal/host"
+	"pawl/internal/workspace"
 )
 
 // A loop that the host's own engine has lost while this worker ran goes on from its ledger.
@@ -20,6 +25,17 @@ func TestALoopThatTheEngineLosesMeanwhileGoesOn(t *testing.T) {
 	require.Equal(t, m.ledger, m.resumed[0].Ledger)
 }
 
+// An engine that is being stopped may not know what it knew a moment before, and will know.
+func TestALoopIsLostWhereTheServiceSaysSoTwice(t *testing.T) {
+	m := newMachine(t)
+	m.runs("x", "first", running)
+	m.doubts = 1
+	host.Sweep(t.Context(), m.o, m.a)
+	m.doubts = 1
+	m.recover()
+	require.Empty(t, m.started)
+}
+
 func TestARecordThatIsTornWhileTheWorkerRunsIsWrittenAgain(t *testing.T) {
 	m := newMachine(t)
 	m.runs("x", "first", running)
@@ -27,4 +43,24 @@ func TestARecordThatIsTornWhileTheWorkerRunsIsWrittenAgain(t *testing.T) {
 	m.damage("")
 	host.Sweep(t.Context(), m.o, m.a)
 	require.Equal(t, before, m.workspace())
+}
+
+// What a lost run still does may write to the ledger: the next run begins from what is there then.
+func TestALostLoopGoesOnWhenNothingOfItIsAtWorkAnyMore(t *testing.T) {
+	m := newMachine(t)
+	r := m.workspace()
+	r.Loop = "default-test-workflow-id" // that of the SDK's test environment
+	require.NoError(t, workspace.Write(m.o.Home, r))
+	var env testsuite.WorkflowTestSuite
+	at := env.NewTestActivityEnvironment()
+	at.SetWorkerOptions(worker.Options{Interceptors: m.a.Interceptors()})
+	at.RegisterActivityWithOptions(func(context.Context) error {
+		host.Sweep(t.Context(), m.o, m.a)
+		require.Empty(t, m.started, "its ledger may still grow")
+		return nil
+	}, activity.RegisterOptions{Name: "append"})
+	_, err := at.ExecuteActivity("append")
+	require.NoError(t, err)
+	host.Sweep(t.Context(), m.o, m.a)
+	require.Len(t, m.started, 1)
 }

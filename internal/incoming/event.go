@@ -4,6 +4,7 @@
 package incoming
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -47,14 +48,7 @@ type values[L, B ~string] struct {
 type labels[L ~string] []L
 
 // Has reports whether one of the labels has that name: `{{if .Labels.Has "bug"}}`.
-func (all labels[L]) Has(name string) bool {
-	for _, l := range all {
-		if string(l) == name {
-			return true
-		}
-	}
-	return false
-}
+func (all labels[L]) Has(name string) bool { return slices.Contains(all, L(name)) }
 
 // marked prints as code in Markdown, so that a reader sees where foreign words begin and end.
 type marked string

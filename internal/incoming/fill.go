@@ -3,7 +3,6 @@ package incoming
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -95,7 +94,4 @@ func delivery(name string) string {
 	return digest(name)
 }
 
-func digest(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
-}
+func digest(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }

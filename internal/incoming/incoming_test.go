@@ -80,7 +80,7 @@ func TestWhatCameInIsBounded(t *testing.T) {
 	require.Less(t, len(got.Body), 20<<10)
 	doc, err := json.Marshal(fill(t, task.Task{Body: "{{.Body}}{{.Body}}{{.Body}}{{.Body}}" + strings.Repeat("x", 11<<10)}, e))
 	require.NoError(t, err)
-	largest, err := task.DecodeTask(doc)
+	largest, err := task.DecodeTask(doc, nil)
 	require.NoError(t, err, "a steward takes what is filled")
 	_, err = task.Admit(largest, func(string) bool { return false })
 	require.NoError(t, err)

@@ -45,8 +45,14 @@ var markdown = goldmark.New(goldmark.WithExtensions(extension.TaskList))
 // is left out of everything: a person who approves the goal has not seen it.
 func Parse(source []byte) Issue {
 	src := normal(source)
-	title, src := frontMatter(src)
-	src = uncommented(src)
+	matter, rest := FrontMatter(string(src))
+	title := ""
+	for l := range strings.SplitSeq(matter, "\n") {
+		if value, ok := strings.CutPrefix(l, "title:"); ok {
+			title = strings.Trim(strings.TrimSpace(value), `"'`)
+		}
+	}
+	src = uncommented([]byte(rest))
 	doc := markdown.Parser().Parse(text.NewReader(src))
 	is := Issue{Criteria: criteria(doc, src)}
 	first := doc.FirstChild()
@@ -218,22 +224,15 @@ func normal(source []byte) []byte {
 	return []byte(s)
 }
 
-// frontMatter takes a block of YAML off the start, and the title out of it.
-func frontMatter(src []byte) (title string, rest []byte) {
-	s := string(src)
-	if !strings.HasPrefix(s, "---\n") {
-		return "", src
-	}
-	block, below, closed := strings.Cut(s[4:], "\n---\n")
-	if !closed {
-		return "", src
-	}
-	for l := range strings.SplitSeq(block, "\n") {
-		if value, ok := strings.CutPrefix(l, "title:"); ok {
-			title = strings.Trim(strings.TrimSpace(value), `"'`)
+// FrontMatter splits Markdown into the YAML between its first two lines of three hyphens, with the lines
+// counted as in the whole, and the rest. Line ends are those of Unix.
+func FrontMatter(text string) (matter, rest string) {
+	if after, begins := strings.CutPrefix(text, "---\n"); begins {
+		if matter, rest, ends := strings.Cut("\n"+after+"\n", "\n---\n"); ends {
+			return matter + "\n", rest
 		}
 	}
-	return title, []byte(below)
+	return "", text
 }
 
 // uncommented is the source without its HTML comments; what stands in code is none.

@@ -1,9 +1,11 @@
-// Package launch is what Temporal is told of a loop: under which ID it starts, what people
-// who look at Temporal read about it, and by which search attributes they find it. Pure, so that
-// commands, workers and workflows that start loops say the same. It starts nothing. Begin at Of.
+// Package launch is what Temporal is told of a loop, and what a loop answers: under which ID it starts,
+// where it resumes, what people who use Temporal read about it, by which search attributes they find it,
+// and the answers of its queries. Pure, so that commands, workers and workflows that start loops say the
+// same. It starts nothing. Begin at Of.
 package launch
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -110,9 +112,7 @@ func Folder(repo spec.Repo, other string) string {
 		return r
 	}, strings.TrimSuffix(strings.ToValidUTF8(path.Base(repo.Address()), ""), ".git"))
 	folder = strings.TrimLeft(strings.TrimSpace(folder), "-./\\")
-	if folder == "" {
-		folder = other
-	}
+	folder = cmp.Or(folder, other)
 	return strings.TrimSpace(loop.Clip(folder, 60))
 }
 

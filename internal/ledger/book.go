@@ -130,7 +130,7 @@ func (b *Book[S]) Entry(ctx context.Context, prev string, events []loop.Event) (
 		page.State = b.begin(events[0].Loop)
 	}
 	before := page.State
-	page.State = fold(before, events).At(prev)
+	page.State = loop.Fold(before, events).At(prev)
 	files := b.form.write(before, page.State, prev == "" || page.whole)
 	files[EventsFile] = lines.Bytes()
 	page.whole = false
@@ -143,13 +143,6 @@ func (b *Book[S]) Appended(head string, page Page[S]) {
 	defer b.mu.Unlock()
 	page.contract = nil
 	b.head, b.page = head, page
-}
-
-func fold[S State[S]](s S, events []loop.Event) S {
-	for _, e := range events {
-		s = s.Apply(e)
-	}
-	return s
 }
 
 // Events returns every event of the ledger up to head, oldest first.

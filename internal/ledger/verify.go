@@ -81,7 +81,7 @@ func (b *Book[S]) verify(ctx context.Context, head string, check func(*Report, c
 		if err != nil {
 			c.wrong("%s can't be read: %v", StateFile, err)
 		}
-		if what := differs(c.state, fold(before, c.events).At(e.Prev)); what != "" {
+		if what := differs(c.state, loop.Fold(before, c.events).At(e.Prev)); what != "" {
 			c.wrong("its state is not what its events make of the state before: %s", what)
 		}
 		if keeps := loop.Aside(c.events); !slices.Equal(e.Keeps, keeps) {
@@ -94,8 +94,7 @@ func (b *Book[S]) verify(ctx context.Context, head string, check func(*Report, c
 		before = c.state
 		return nil
 	})
-	var damage *store.Damage
-	if errors.As(err, &damage) {
+	if damage, ok := errors.AsType[*store.Damage](err); ok {
 		r.Cut = true
 		r.Faults = append(r.Faults, Fault{damage.N, damage.Commit, damage.What})
 		err = nil

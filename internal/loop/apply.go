@@ -30,7 +30,7 @@ func (s State) Apply(e Event) State {
 }
 
 // Fold applies events in order.
-func Fold(s State, events []Event) State {
+func Fold[S interface{ Apply(Event) S }](s S, events []Event) S {
 	for _, e := range events {
 		s = s.Apply(e)
 	}
@@ -307,9 +307,7 @@ var effects = map[Type]func(*State, Event){
 			s.withdrawPause()
 			s.wake(e.Time) // a person knows better: it is time
 		case MessageHalt, MessageSetMode:
-			if s.HaltRequested == "" {
-				s.HaltRequested = cmp.Or(e.Reason, "halted")
-			}
+			s.HaltRequested = cmp.Or(s.HaltRequested, e.Reason, "halted")
 		case MessageSteer:
 			s.Guidance = last(append(slices.Clip(s.Guidance), Note{e.Seq, e.By, e.Note}), KeepNotes)
 		}

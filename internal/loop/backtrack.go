@@ -122,8 +122,7 @@ func (s *State) backtrack(do func(*Backtrack)) {
 	next := *s.Backtrack
 	next.Kept = slices.Clone(next.Kept)
 	if next.Branch != nil {
-		branch := *next.Branch
-		next.Branch = &branch
+		next.Branch = new(*next.Branch)
 	}
 	do(&next)
 	s.Backtrack = &next
@@ -184,8 +183,7 @@ func (s *State) branch(e Event) {
 	}
 	s.goOn(e.Head, from.Iteration, from.Count, from.Metric)
 	s.backtrack(func(b *Backtrack) {
-		begun := *e.Branch
-		b.Branch, b.Begun = &begun, begun.N
+		b.Branch, b.Begun = new(*e.Branch), e.Branch.N
 	})
 }
 

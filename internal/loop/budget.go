@@ -149,13 +149,11 @@ func (u Usage) Add(v Usage) Usage {
 // Count turns a whole number into what budgets reckon in.
 func Count(n int64) evidence.Decimal {
 	var d evidence.Decimal
-	if err := json.Unmarshal(json.RawMessage(itoa(n)), &d); err != nil {
+	if err := json.Unmarshal(fmt.Append(nil, n), &d); err != nil {
 		panic(err) // a whole number always is a decimal
 	}
 	return d
 }
-
-func itoa(n int64) []byte { b, _ := json.Marshal(n); return b }
 
 // Ample is a limit of r that leaves as much again as was used of it, in the words of the spec: what
 // people are shown who are asked for a new one.

@@ -118,9 +118,9 @@ func plain(err error) string {
 		case reflect.Struct:
 			want = "an object"
 		}
-		return fmt.Sprintf("%s must be %s, not a %s", t.Field, want, t.Value)
+		return fmt.Sprintf("%s must be %s, and not of type %s", t.Field, want, t.Value)
 	case asType(err, &t):
-		return fmt.Sprintf("it must be an object, not a %s", t.Value)
+		return fmt.Sprintf("it must be an object, and not of type %s", t.Value)
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
 }

@@ -9,6 +9,7 @@
 package meter
 
 import (
+	"bytes"
 	"compress/gzip"
 	"context"
 	"crypto/tls"
@@ -21,6 +22,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -197,6 +199,7 @@ func (m *Meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Body = sent
 	defer func() { // also where the program has gone in the middle of the answer
 		c := tally.CallOf(e.close(), e.status, sent.n.Load(), m.prices).WithError(e.header.Get, e.body, time.Now())
+		c.Cut = c.Cut && e.ended && ctx.Err() == nil // by nobody but the provider
 		done(c)
 		m.note(c)
 	}()
@@ -222,16 +225,8 @@ func (m *Meter) touch() {
 
 // generates reports whether a request makes a model work.
 func generates(r *http.Request) bool {
-	path := r.URL.Path
-	if r.Method != http.MethodPost {
-		return false
-	}
-	for _, end := range []string{"/messages", "/responses", "/responses/compact", "/completions", ":generateContent", ":streamGenerateContent"} {
-		if strings.HasSuffix(path, end) {
-			return true
-		}
-	}
-	return false
+	ends := []string{"/messages", "/responses", "/responses/compact", "/completions", ":generateContent", ":streamGenerateContent"}
+	return r.Method == http.MethodPost && slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(r.URL.Path, end) })
 }
 
 // keyHeaders are where the providers' keys stand.
@@ -249,7 +244,7 @@ func (m *Meter) known(r *http.Request) bool {
 }
 
 // key returns a header's value with the provider's key in it instead of the placeholder.
-func (m *Meter) key(value string) (real string, is bool) {
+func (m *Meter) key(value string) (with string, is bool) {
 	for placeholder, key := range m.keys {
 		if before, is := strings.CutSuffix(value, placeholder); is && (before == "" || strings.EqualFold(before, "bearer ")) {
 			return before + key, true
@@ -298,11 +293,29 @@ func (m *Meter) watch(r *http.Response) error {
 	if r.Header.Get("Content-Encoding") == "gzip" {
 		e.unpack()
 	}
+	var body io.Reader = passing{r.Body, e}
+	if e.status >= 400 { // Qwen Code hangs up at the status, and then nobody would know why it was refused
+		begin, _ := io.ReadAll(io.LimitReader(body, maxBody)) // an error comes again with the rest
+		body = io.MultiReader(bytes.NewReader(begin), body)
+	}
 	r.Body = struct {
 		io.Reader
 		io.Closer
-	}{io.TeeReader(r.Body, e), r.Body}
+	}{body, r.Body}
 	return nil
+}
+
+// passing is the body of an answer as it passes.
+type passing struct {
+	from io.Reader
+	e    *exchange
+}
+
+func (p passing) Read(b []byte) (int, error) {
+	n, err := p.from.Read(b)
+	_, _ = p.e.Write(b[:n])
+	p.e.ended = p.e.ended || err != nil
+	return n, err
 }
 
 type exchangeKey struct{}
@@ -313,6 +326,7 @@ type exchange struct {
 	status int
 	header http.Header // of an answer that is an error
 	body   []byte      // the begin of such a one
+	ended  bool        // the provider sends no more
 
 	mu      sync.Mutex
 	counter tally.Counter

@@ -73,7 +73,7 @@ func costs(in, out int) http.HandlerFunc {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(w, "data: {\"type\":\"message_start\",\"message\":{\"model\":\"claude-sonnet-4-5\",\"usage\":{\"input_tokens\":%d,\"output_tokens\":1}}}\n\n", in)
 		fmt.Fprint(w, "data: {\"type\":\"content_block_start\",\"content_block\":{\"type\":\"tool_use\"}}\n\n")
-		fmt.Fprintf(w, "data: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":%d}}\n\n", out)
+		fmt.Fprintf(w, "data: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":%d}}\n\ndata: {\"type\":\"message_stop\"}\n\n", out)
 	}
 }
 
@@ -124,6 +124,33 @@ func TestE6_WhoHasNoPlaceholderIsRefused(t *testing.T) {
 	status, _ := ask(t, at+"/v1/messages/batches", "X-Api-Key", placeholder)
 	require.Equal(t, http.StatusForbidden, status)
 	require.Zero(t, noted(t, file))
+}
+
+// TestTheReasonOfARefusalIsKnownWhereTheProgramHangsUpAtTheStatus is what Qwen Code does.
+func TestTheReasonOfARefusalIsKnownWhereTheProgramHangsUpAtTheStatus(t *testing.T) {
+	hungUp := make(chan struct{})
+	at, m, file := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusTooManyRequests)
+		for range 2000 { // long enough for a program that sees the status
+			_, _ = io.WriteString(w, " ")
+			w.(http.Flusher).Flush()
+			select {
+			case <-hungUp:
+				<-r.Context().Done()
+			default:
+			}
+		}
+		_, _ = io.WriteString(w, `{"error":{"type":"rate_limit_error","message":"Slow down."}}`)
+	}), nil)
+	r, err := http.NewRequest(http.MethodPost, at+"/chat/completions", strings.NewReader(`{}`))
+	require.NoError(t, err)
+	r.Header.Set("X-Api-Key", placeholder)
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	close(hungUp)
+	require.NoError(t, m.End())
+	require.Equal(t, "rate_limit_error: Slow down.", noted(t, file).Failing.Error)
 }
 
 func TestA2_AUsedUpBudgetIsToldAsTheProvidersOwn(t *testing.T) {

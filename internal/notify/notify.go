@@ -73,8 +73,7 @@ func post(ctx context.Context, to string, body []byte) error {
 	r.Header.Set("User-Agent", "pawl")
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
-		var at *url.Error
-		if errors.As(err, &at) {
+		if at, ok := errors.AsType[*url.Error](err); ok {
 			err = at.Err
 		}
 		return err

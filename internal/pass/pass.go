@@ -1,4 +1,4 @@
-// Package pass is what the embedded engine asks for where it asks who comes: a token, which pawl's own
+// Package pass is what the embedded engine asks for where it requires one: a token, which pawl's own
 // clients and a profile for the Temporal CLI bring along, and a certificate, by which clients know the engine
 // and the engine's services know one another. Both are in one file in the engine's folder, which this user
 // alone can read. It knows no Temporal, listens nowhere and prints nothing. Start at Settle.
@@ -37,7 +37,7 @@ type Pass struct {
 // Wish is what somebody wants of an engine.
 type Wish int
 
-// The wishes. AsBefore asks who comes where the folder has a pass.
+// The wishes. AsBefore requires a token where the folder has a pass.
 const (
 	AsBefore Wish = iota
 	Wanted
@@ -47,9 +47,15 @@ const (
 // ServerName is what the engine's certificate is made out to.
 const ServerName = "pawl-engine"
 
+// EngineHeader is what a call says in which engine it is for, by that one's ID: ports are taken by others.
+const EngineHeader = "pawl-engine"
+
+// AnotherEngine is how a call that is for another engine is refused.
+const AnotherEngine = "another engine is at this address now"
+
 const fileName = "pass.json"
 
-// Settle returns the pass by which an engine that is about to start in dir asks who comes, nil where it is to
+// Settle returns the pass by which an engine that is about to start in dir requires a token, nil where it is to
 // ask nobody. One that other users could have read, or that is damaged, is made anew.
 func Settle(dir string, w Wish) (*Pass, error) {
 	p, err := Read(dir)
@@ -154,7 +160,7 @@ func (p *Pass) Sign(text string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// Server is how the frontend listens: to everybody, and who comes with the certificate is the engine itself.
+// Server is how the frontend listens: to everybody, and only the engine itself has the certificate.
 func (p *Pass) Server() *tls.Config {
 	own, err := p.pair()
 	if err != nil { // Read and generate let none pass

@@ -85,9 +85,6 @@ func (m Machine) Phases() []Phase {
 	return list
 }
 
-// Next returns the phases that may follow from, nil for a terminal or an unknown one.
-func (m Machine) Next(from Phase) []Phase { return slices.Clone(m.Row(from).Next) }
-
 // Check returns nil where to may follow from, else ALO_INVALID_TRANSITION (L6).
 func (m Machine) Check(from, to Phase) error {
 	if slices.Contains(m.Row(from).Next, to) {

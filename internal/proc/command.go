@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -184,9 +185,7 @@ func (s *server) start(c Command) (j *job, err error) {
 	if c.Sandbox != nil {
 		path, c.Argv = c.Sandbox.Wrap(path, c.Argv)
 	}
-	if c.Stdin == "" {
-		c.Stdin = os.DevNull
-	}
+	c.Stdin = cmp.Or(c.Stdin, os.DevNull)
 	stdin, err := openInput(c.Stdin)
 	if err != nil {
 		return nil, fmt.Errorf("open stdin: %w", err)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/sandbox"
 )
 
 // adopting says that orphans become the supervisor's children.
@@ -50,7 +52,7 @@ func supervised(string) ([]process, error) {
 // processes reads the process table. /proc/<pid>/task/<tid>/children would be fewer reads, but
 // is only reliable when all of them are stopped.
 func processes() ([]process, error) {
-	dir, err := os.Open("/proc")
+	dir, err := os.Open(sandbox.Processes)
 	if err != nil {
 		return nil, fmt.Errorf("read the process table: %w", err)
 	}
@@ -73,7 +75,7 @@ func processes() ([]process, error) {
 // lookUp parses /proc/<pid>/stat; see proc_pid_stat(5) for the numbers.
 func lookUp(pid int) (process, error) {
 	var buffer [1024]byte
-	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(sandbox.Processes+"/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return process{}, err
 	}
@@ -121,18 +123,18 @@ func (p process) signal(sig syscall.Signal) error {
 }
 
 func environment(pid int) []string {
-	data, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	data, _ := os.ReadFile(sandbox.Processes + "/" + strconv.Itoa(pid) + "/environ")
 	return strings.Split(string(data), "\x00")
 }
 
 func workingDirectory(pid int) string {
-	dir, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd")
+	dir, _ := os.Readlink(sandbox.Processes + "/" + strconv.Itoa(pid) + "/cwd")
 	return strings.TrimSuffix(dir, " (deleted)")
 }
 
 // supervises returns the arguments of a supervisor of this token, nil for any other process.
 func (p process) supervises(token string) []string {
-	line, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/cmdline")
+	line, _ := os.ReadFile(sandbox.Processes + "/" + strconv.Itoa(p.pid) + "/cmdline")
 	args := strings.Split(string(line), "\x00")
 	if len(args) < 3 || args[0] != supervisorName || args[1] != token {
 		return nil
@@ -192,5 +194,5 @@ func (p process) waitFor(limit time.Duration) bool {
 // firstToGo has the kernel end a command, rather than anything else, when memory runs out. What it starts
 // inherits that.
 func firstToGo(pid int) {
-	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("900"), 0)
+	_ = os.WriteFile(sandbox.Processes+"/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("900"), 0)
 }

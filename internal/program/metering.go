@@ -14,6 +14,8 @@ type Metering struct {
 	Keys []Key  // the variables with a key for which each request is paid, those first that count first
 	// Args are the arguments that it needs besides: {base} in them is the base URL, {key} the name of the variable.
 	Args []string
+	// Secrets are the keys of its settings, dotted and * for each, that may have a key to sign in with, which it needs no more.
+	Secrets []string
 	// ByModel is in place of these where its provider is the one in the name of its model.
 	ByModel *ByModel
 	// Elsewhere are variables and parts of arguments by which a person has it speak to another provider than that of Base.
@@ -53,6 +55,22 @@ func (m Metering) KeyNames() (all []string) {
 		all = append(all, key.Name)
 	}
 	return all
+}
+
+// Public is a JSON document of its settings without the Secrets.
+func (m Metering) Public(settings string) string {
+	var all map[string]any
+	if len(m.Secrets) == 0 || json.Unmarshal([]byte(settings), &all) != nil {
+		return settings
+	}
+	for _, key := range m.Secrets {
+		drop(all, key)
+	}
+	b, err := json.Marshal(all)
+	if err != nil {
+		panic(err) // what was JSON
+	}
+	return string(b)
 }
 
 // Direction returns the route of a program with an environment, arguments and a model, or why it has none, as the rest of
@@ -261,4 +279,16 @@ func put(all map[string]any, key string, value any) {
 		all[first] = inner
 	}
 	put(inner, rest, value)
+}
+
+// drop takes away what stands at a dotted key, in which * is any.
+func drop(all map[string]any, key string) {
+	first, rest, more := strings.Cut(key, ".")
+	for name, value := range all {
+		if inner, is := value.(map[string]any); (first == "*" || first == name) && more && is {
+			drop(inner, rest)
+		} else if first == name && !more {
+			delete(all, name)
+		}
+	}
 }

@@ -113,7 +113,7 @@ var opencodeKeys = []string{"provider", "model", "small_model", "enabled_provide
 var Table = []Program{
 	{Name: Command, Use: true, Cost: true, Tokens: true},
 	{
-		Name: Claude, Use: true, Vendor: "anthropic", Cost: true, Tokens: true, Version: "2.1.329", Package: "@anthropic-ai/claude-code",
+		Name: Claude, Use: true, Vendor: "anthropic", Cost: true, Tokens: true, Version: "2.1.330", Package: "@anthropic-ai/claude-code",
 		Tools: Tools{By: "--tools, --allowedTools, --disallowedTools", Patterns: true, Own: true, Has: map[Class][]string{
 			Looks: {"Read", "Glob", "Grep", "LS", "TodoWrite"}, Edits: {"Edit", "Write", "NotebookEdit"}, Shell: {"Bash"},
 			Network: {"WebFetch", "WebSearch"}, Subagents: {"Agent", "Task", "Workflow", "ScheduleWakeup", "CronCreate"},
@@ -128,6 +128,7 @@ var Table = []Program{
 		Instructs: "CLAUDE.md", ByACP: ByACP{Names: []string{"claude-agent-acp", "claude-code-acp"}, Tokens: true, Cost: true},
 		Metering: Metering{
 			Base: "ANTHROPIC_BASE_URL", At: "https://api.anthropic.com", Keys: []Key{{Name: "ANTHROPIC_AUTH_TOKEN"}, {Name: "ANTHROPIC_API_KEY"}},
+			Secrets:   []string{"primaryApiKey"},
 			Elsewhere: []string{"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"},
 		},
 	},
@@ -180,6 +181,7 @@ var Table = []Program{
 				Files: []string{".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"}, In: "provider", Base: "options.baseURL", Secret: "options.apiKey",
 				Model: "model", Accounts: ".local/share/opencode/auth.json", Content: "OPENCODE_CONFIG_CONTENT",
 			},
+			Secrets:   []string{"provider.*.options.apiKey"},
 			Elsewhere: []string{"OPENCODE_CONFIG", "OPENCODE_CONFIG_CONTENT", "OPENCODE_CONFIG_DIR", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"},
 		},
 	},
@@ -200,6 +202,7 @@ var Table = []Program{
 				Files: []string{".pi/agent/models.json"}, In: "providers", Base: "baseUrl", Secret: "apiKey",
 				Accounts: ".pi/agent/auth.json", Folder: "PI_CODING_AGENT_DIR",
 			},
+			Secrets:   []string{"providers.*.apiKey"},
 			Elsewhere: []string{"PI_CODING_AGENT_DIR", "--api-key", "--provider"},
 		},
 	},
@@ -215,6 +218,7 @@ var Table = []Program{
 		Leaves:   []string{".qwen/settings.json"},
 		Metering: Metering{
 			Base: "OPENAI_BASE_URL", At: "https://api.openai.com/v1", Keys: []Key{{Name: "OPENAI_API_KEY"}},
+			Secrets:   []string{"env"},
 			Elsewhere: []string{"--openai-base-url", "--openai-api-key"},
 			Others:    []Settings{{".qwen/settings.json", []string{"modelProviders", "security.auth.baseUrl", "security.auth.apiKey"}}},
 			Chosen:    []Settings{{".qwen/settings.json", []string{"security.auth.selectedType", "selectedAuthType"}}}, Choice: "openai", ChosenBy: "--auth-type",

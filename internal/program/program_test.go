@@ -26,6 +26,13 @@ func TestOfAUsersSettingsALoopGetsTheSignInAlone(t *testing.T) {
 	}
 }
 
+func TestSettingsForTheMeterHaveNoKey(t *testing.T) {
+	opencode, _ := program.Lookup(program.OpenCode)
+	require.JSONEq(t, `{"model": "a/m", "provider": {"a": {"options": {"baseURL": "u"}}, "b": {"npm": "x"}, "c": 1}}`,
+		opencode.Metering.Public(`{"model": "a/m", "provider": {"a": {"options": {"baseURL": "u", "apiKey": "k"}}, "b": {"npm": "x"}, "c": 1}}`))
+	require.Empty(t, opencode.Metering.Public(""))
+}
+
 func TestEveryProgramSaysWhatIsIts(t *testing.T) {
 	for _, name := range program.Uses() {
 		p, ok := program.Lookup(name)

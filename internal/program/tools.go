@@ -168,7 +168,7 @@ func (p Program) Unheld(entries []string) (lines []string) {
 		lines = append(lines, "the shell of "+p.Name+" does what the sandbox lets it, whatever the other tools")
 	}
 	if slices.Contains(a.Classes, Subagents) && len(t.Has[Subagents]) > 0 && p.Name != Claude {
-		lines = append(lines, "what agents of "+p.Name+" spend may be in no count")
+		lines = append(lines, "what agents of "+p.Name+" spend is counted by pawl's meter alone")
 	}
 	return lines
 }

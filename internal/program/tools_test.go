@@ -48,7 +48,7 @@ func TestA1_TheContractSaysWhatNothingHolds(t *testing.T) {
 	require.Empty(t, unheld(program.Claude, "*", "subagents"))
 	require.Empty(t, unheld(program.Codex, "read", "shell"), "its own sandbox holds it")
 	require.Equal(t, []string{"the shell of pi does what the sandbox lets it, whatever the other tools"}, unheld(program.Pi, "read", "shell"))
-	require.Equal(t, []string{"what agents of opencode spend may be in no count"}, unheld(program.OpenCode, "*", "subagents"))
+	require.Equal(t, []string{"what agents of opencode spend is counted by pawl's meter alone"}, unheld(program.OpenCode, "*", "subagents"))
 }
 
 func TestEntriesOfApprovedTools(t *testing.T) {

@@ -169,8 +169,7 @@ func (s *Status) readCI(ctx context.Context, c *github.Client, owner, name strin
 		return err
 	}
 	s.Commit = incoming.Line(combined.GetSHA())
-	latest := "latest"
-	checks, _, err := c.Checks.ListCheckRunsForRef(ctx, owner, name, s.Base, &github.ListCheckRunsOptions{Filter: &latest, ListOptions: github.ListOptions{PerPage: perPage}})
+	checks, _, err := c.Checks.ListCheckRunsForRef(ctx, owner, name, s.Base, &github.ListCheckRunsOptions{Filter: new("latest"), ListOptions: github.ListOptions{PerPage: perPage}})
 	if err != nil {
 		return err
 	}

@@ -3,11 +3,13 @@ package sandbox_test
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/proc"
 	"pawl/internal/program"
 	"pawl/internal/sandbox"
 )
@@ -115,7 +117,58 @@ func TestE6_EveryAgentByNameGetsItsSignInAlone(t *testing.T) {
 					require.NoError(t, err)
 					require.Equal(t, "anew\n", string(text), "a sign-in that is renewed is the user's, too")
 				}
+
+				checks = nil
+				for _, file := range own.SignIn {
+					checks = append(checks, "! grep anew ~/"+file)
+				}
+				for _, s := range own.Settings {
+					put(s.File, `{"primaryApiKey":"sesame","env":{"KEY":"sesame"},"model":"m","provider":{"p":{"options":{"apiKey":"sesame"}}},"providers":{"p":{"apiKey":"sesame"}}}`)
+					checks = append(checks, "! grep sesame ~/"+s.File)
+				}
+				p.request.Metered = true
+				code, out = p.sh(strings.Join(checks, " && "))
+				require.Zero(t, code, "pawl's meter signs in, and the program gets nothing to do it with: %s", out)
 			})
 		}
+	}
+}
+
+// TestE6_WhatAnAgentLinksIsNotFollowed has an agent put links where its next sandbox has something of the user's: whoever makes
+// that one still sees the whole machine.
+func TestE6_WhatAnAgentLinksIsNotFollowed(t *testing.T) {
+	for name, m := range machines(t) {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, m)
+			theirs := filepath.Join(p.dir, "theirs")
+			for name, text := range map[string]string{
+				"user/.pi/agent/auth.json": "sesame\n", "user/.pi/agent/models.json": `{"providers":{"x":{}}}`, "user/.pi/agent/settings.json": `{"defaultModel":"x"}`,
+				"theirs/file": "theirs\n",
+			} {
+				path := filepath.Join(p.dir, name)
+				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+				require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+			}
+			p.request.Argv, p.request.Agents = []string{"/usr/bin/pi"}, []string{"pi"}
+			s, err := proc.Start(t.Name(), m.Files)
+			require.NoError(t, err)
+			defer s.Close()
+			for i, c := range []struct{ planted, to string }{
+				{"agent", theirs}, {"agent/models.json", theirs + "/file"}, {"agent/settings.json", "/oldroot" + theirs + "/new"}, {"agent/auth.json", "/oldroot" + theirs + "/file"},
+			} {
+				p.request.Fresh = strconv.Itoa(i)
+				code, out := p.in(s, `cd ~/.pi && mv agent "gone$RANDOM" && mkdir agent && rm -rf `+c.planted+` && ln -s `+c.to+` `+c.planted)
+				require.Zero(t, code, out)
+				p.request.Fresh += " again"
+				code, out = p.in(s, `grep -q sesame ~/.pi/agent/auth.json`)
+				require.Zero(t, code, "%s to %s: it gets its sign-in nevertheless: %s", c.planted, c.to, out)
+			}
+			names, err := os.ReadDir(theirs)
+			require.NoError(t, err)
+			require.Len(t, names, 1, "nothing was made there: %v", names)
+			text, err := os.ReadFile(filepath.Join(theirs, "file"))
+			require.NoError(t, err)
+			require.Equal(t, "theirs\n", string(text))
+		})
 	}
 }

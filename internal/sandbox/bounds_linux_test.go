@@ -66,7 +66,7 @@ for i in range(400): b.append(bytearray(b"x") * (1 << 20))'`)
 			require.Positive(t, r.Reached.Killed)
 			r = p.reached(s, `head -c 200M /dev/zero >/tmp/full`)
 			require.Positive(t, r.Reached.Killed, "files in memory count")
-			r = p.reached(s, `for i in $(seq 200); do sleep 1000 & done; wait -n; exit 0`)
+			r = p.reached(s, `sh -c 'for i in $(seq 200); do sleep 1000 & done'; exit 0`)
 			require.Positive(t, r.Reached.Refused, "%+v", r)
 			require.LessOrEqual(t, r.Leftover, processLimit)
 			r = p.reached(s, `exec python3 -c 'import threading, time
@@ -157,7 +157,7 @@ func TestE6_NoCommandLiftsItsLimits(t *testing.T) {
 				mkdir /tmp/m /tmp/p /tmp/u; mount -t cgroup -o memory none /tmp/m; mount -t cgroup -o pids none /tmp/p; mount -t cgroup2 none /tmp/u
 				for f in $(find /tmp/m /tmp/u /tmp/p -maxdepth 1 -name memory.limit_in_bytes -o -name memory.memsw.limit_in_bytes); do echo -1 >$f; done
 				for f in $(find /tmp/u /tmp/p -maxdepth 1 -name memory.max -o -name pids.max); do echo max >$f; done; ls /tmp/m /tmp/u /tmp/p; cat /tmp/m/memory.limit_in_bytes'
-			for i in $(seq 200); do sleep 1000 & done; wait -n; exit 0`)
+			sh -c 'for i in $(seq 200); do sleep 1000 & done'; exit 0`)
 			out, err := os.ReadFile(filepath.Join(p.dir, "out"))
 			require.NoError(t, err)
 			require.Positive(t, r.Reached.Refused, "processes\n%s", out)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // The first arguments by which this program knows that it was started in bubblewrap's sandbox.
@@ -30,11 +31,18 @@ func (p Policy) Wrap(path string, argv []string) (string, []string) {
 			wrapped = append(wrapped, "--cap-add", c.name)
 		}
 	}
-	for _, place := range p.Places {
+	for i, place := range p.Places {
 		info, err := os.Stat(place.Path)
 		there := err == nil
+		// What an agent linked in its layer bubblewrap would follow, while it still sees the whole machine.
+		if around, _ := covering(p.Places[:i], filepath.Dir(place.Path)); around.Access == Layer && around.Upper != "" && place.Access != Link {
+			dir := place.Access == Empty || place.Access == Layer || there && info.IsDir()
+			if mountPoint(filepath.Join(around.Upper, upper), strings.TrimPrefix(place.Path, around.Path), dir) != nil {
+				continue
+			}
+		}
 		switch {
-		case place.Path == "/proc", place.Path == "/proc/1", within(place.Path, "/dev"): // bubblewrap has its own
+		case place.Path == "/proc", within(place.Path, "/dev"): // bubblewrap has its own
 		case place.Access == Empty:
 			wrapped = append(wrapped, "--tmpfs", place.Path)
 		case place.Access == Link:

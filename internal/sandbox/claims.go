@@ -25,6 +25,7 @@ type Facts struct {
 	Auth    bool     // the engine answers nobody without a token, which is in $PAWL_HOME
 	Private []string // of $PAWL_HOME and the user's home: what must not be read
 	Sockets []string // Unix sockets of other programs
+	Allow   []string // sandbox.allow
 	// DefaultProcesses says that the spec gives no limit of processes.
 	DefaultProcesses bool
 }
@@ -32,9 +33,15 @@ type Facts struct {
 // Claims are the sentences about a sandbox, in the order in which a contract says them (E6).
 func Claims(f Facts) []Claim {
 	m := f.Policy.Machine
-	by := string(m.Files)
+	by, written, inRepo := string(m.Files), "", ""
+	for _, at := range f.Policy.granted(f.Allow) {
+		written = " but for what they may write by sandbox.allow"
+		if within(at, f.Repo) && f.Repo != "" {
+			inRepo = written
+		}
+	}
 	files := Claim{
-		Holds: "sandbox, by " + by + ": agent and commands see the system's folders and what the spec names, read-only, and nothing else of this machine: not $PAWL_HOME, not your home, not other programs' sockets",
+		Holds: "sandbox, by " + by + ": agent and commands see the system's folders and what the spec names, read-only" + written + ", and nothing else of this machine: not $PAWL_HOME, not your home, not other programs' sockets",
 		Fails: "NO SANDBOX FOR FILES: agent and commands could reach $PAWL_HOME, your home or other programs' sockets",
 	}
 	for _, path := range f.Private {
@@ -46,7 +53,7 @@ func Claims(f Facts) []Claim {
 	all := []Claim{files}
 	if f.Repo != "" {
 		all = append(all, Claim{
-			Holds: "sandbox, by " + by + ": your repository can be read but not written",
+			Holds: "sandbox, by " + by + ": your repository can be read but not written" + inRepo,
 			Fails: "YOUR REPOSITORY CAN BE WRITTEN by agent and commands",
 			Asked: []Question{{Writing, f.Repo}, {Writing, f.Repo + "/.git"}},
 		})
@@ -97,6 +104,40 @@ func Claims(f Facts) []Claim {
 		Asked: []Question{{Calling, ""}},
 	}
 	return append(append(all, calls), bounds(f)...)
+}
+
+// Grants say what each path of sandbox.allow comes to in a policy.
+func Grants(p Policy, allow []string) (lines []string) {
+	for _, path := range allow {
+		at := resolved(allowed(path, homes()))
+		around, _ := covering(p.Places, at)
+		is := path
+		if at != "" && at != path {
+			is += " (" + at + ")"
+		}
+		switch {
+		case at == "":
+			lines = append(lines, "agent and commands may write "+path+" if it is there when they begin: now it is not")
+		case around.Access == Write:
+			lines = append(lines, "agent and commands may write "+is)
+		case around.Access == Read:
+			lines = append(lines, "agent and commands can read "+is+", but not write it, although sandbox.allow names it")
+		default:
+			lines = append(lines, "agent and commands do not reach "+is+", although sandbox.allow names it")
+		}
+	}
+	return lines
+}
+
+// granted are the places that a policy lets be written because of sandbox.allow.
+func (p Policy) granted(allow []string) (all []string) {
+	for _, path := range allow {
+		at := resolved(allowed(path, homes()))
+		if around, ok := covering(p.Places, at); at != "" && ok && around.Access == Write {
+			all = append(all, at)
+		}
+	}
+	return all
 }
 
 // bounds are the claims about memory and processes.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -54,6 +55,35 @@ func TestE6_ClaimsAreTried(t *testing.T) {
 				r := p.request
 				open(&r)
 				require.Contains(t, strings.Join(said(sandbox.Make(r)), "\n"), what)
+			}
+		})
+	}
+}
+
+// TestE6_TheContractSaysWhatSandboxAllowComesTo holds the sentences to what a command can do.
+func TestE6_TheContractSaysWhatSandboxAllowComesTo(t *testing.T) {
+	for name, m := range machines(t) {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, m)
+			link := filepath.Join(p.dir, "link")
+			require.NoError(t, os.Symlink(filepath.Join(p.home, "notes"), link))
+			p.request.Allow = []string{"~/tools", link, p.pawl, filepath.Join(p.pawl, "stores"), p.repo, filepath.Join(p.repo, ".git"), "~/../nowhere"}
+			policy := sandbox.Make(p.request)
+			said := sandbox.Grants(policy, p.request.Allow)
+			tools, notes := filepath.Join(p.home, "tools"), filepath.Join(p.home, "notes")
+			require.Equal(t, []string{
+				"agent and commands may write ~/tools (" + tools + ")",
+				"agent and commands may write " + link + " (" + notes + ")",
+				"agent and commands do not reach " + p.pawl + ", although sandbox.allow names it",
+				"agent and commands do not reach " + p.pawl + "/stores, although sandbox.allow names it",
+				"agent and commands can read " + p.repo + ", but not write it, although sandbox.allow names it",
+				"agent and commands may write " + p.repo + "/.git",
+				"agent and commands may write ~/../nowhere if it is there when they begin: now it is not",
+			}, said)
+			code, out := p.sh(`touch ~/tools/x "` + link + `/x" "$W/repo/.git/x" && ! touch "$W/repo/x" && ! ls "` + p.pawl + `/stores"`)
+			require.Zero(t, code, out)
+			for _, claim := range sandbox.Claims(sandbox.Facts{Policy: policy, Repo: p.repo, Allow: p.request.Allow})[:2] {
+				require.Contains(t, claim.Holds, "for what they may write by sandbox.allow")
 			}
 		})
 	}

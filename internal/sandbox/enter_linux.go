@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -117,18 +119,24 @@ func ownRoot(p Policy, kept shelved) error {
 	if err := memory(staging, "mode=0755,size=16m"); err != nil {
 		return err
 	}
+	root, err := openRoot(staging, p.Places)
+	if err != nil {
+		return err
+	}
+	defer root.close()
 	if p.Machine.Overlay {
 		together(pieces)
 	}
 	for _, p := range pieces {
-		if err := p.put(); err != nil {
+		if err := p.put(root); err != nil {
 			return fmt.Errorf("%s: %w", p.Path, err)
 		}
 	}
 	for _, p := range pieces {
 		if p.Access == Hidden && p.info.IsDir() {
-			// What is not mounted here is nothing to close.
-			_ = unix.MountSetattr(unix.AT_FDCWD, filepath.Join(staging, p.Path), 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+			if s, err := root.spot(p.Path); err == nil { // what is not mounted here is nothing to close
+				_ = unix.MountSetattr(s.in, s.name, unix.AT_SYMLINK_NOFOLLOW, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+			}
 		}
 	}
 	if err := furnish(); err != nil {
@@ -182,56 +190,73 @@ func gather(places []Place, kept shelved) (pieces []piece, err error) {
 }
 
 // put makes a place in the new root.
-func (p piece) put() error {
-	at := filepath.Join(staging, p.Path)
+func (p piece) put(root newRoot) error {
 	switch p.Access {
-	case Empty:
-		if err := folder(at); err != nil {
-			return err
-		}
-		mode := "mode=1777"
-		if p.Path == "/run" || p.Path == "/dev" {
-			mode = "mode=0755"
-		}
-		return memory(at, mode)
 	case Link:
-		if err := folder(filepath.Dir(at)); err != nil {
-			return nil // what is there already is as on the machine
+		if s, err := root.spot(p.Path); err == nil { // else what is there already is as on the machine
+			_ = unix.Symlinkat(p.Target, s.in, s.name)
 		}
-		_ = os.Symlink(p.Target, at)
 		return nil
-	case Layer:
-		if p.tree < 0 {
-			return p.overlay(at)
-		}
-		if err := folder(at); err != nil {
-			return err
-		}
-		return unix.MoveMount(p.tree, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH)
-	case Copy:
-		if err := folder(filepath.Dir(at)); err != nil {
-			return err
-		}
-		// Only in memory: the one that it is a copy of must not be written.
-		return os.WriteFile(at, p.data, p.info.Mode().Perm())
+	case Copy: // only in memory or in a layer: the one that it is a copy of must not be written
+		return root.write(p.Path, p.data, p.info.Mode().Perm())
 	case Hidden:
-		if _, err := os.Lstat(at); err != nil {
-			return nil // nothing around it shows it
-		}
-		if p.info.IsDir() {
-			return unix.Mount("pawl", at, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=1m") // closed at the end
-		}
-		null, err := treeOf(os.DevNull, true)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(null)
-		return unix.MoveMount(null, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH)
+		return p.hide(root)
 	}
-	if err := point(at, p.info.IsDir()); err != nil {
+	at, err := root.at(p.Path, p.info == nil || p.info.IsDir())
+	switch {
+	case err != nil:
+		return err
+	case p.Access == Empty && (p.Path == "/run" || p.Path == "/dev"):
+		return memory(at.path(), "mode=0755")
+	case p.Access == Empty:
+		return memory(at.path(), "mode=1777")
+	case p.Access == Layer && p.tree < 0:
+		return p.overlay(at.path())
+	case p.Apart && p.apart(at.path()) == nil:
+		return unix.MountSetattr(at.in, at.name, unix.AT_SYMLINK_NOFOLLOW, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+	}
+	return unix.MoveMount(p.tree, "", at.in, at.name, unix.MOVE_MOUNT_F_EMPTY_PATH)
+}
+
+// apart shows a folder through an overlay with nothing else in it: its sockets, pipes and locks are not those of the folder. It
+// fails where something is mounted in the folder, which an overlay would not show.
+func (p piece) apart(at string) error {
+	mounted, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil || bytes.Contains(mounted, []byte(" "+p.Path+"/")) {
+		return errors.Join(err, unix.EBUSY)
+	}
+	nothing := filepath.Join(staging, missing)
+	if err := os.Mkdir(nothing, 0o755); err != nil {
 		return err
 	}
-	return unix.MoveMount(p.tree, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH)
+	defer os.Remove(nothing)
+	return unix.Mount("pawl", at, "overlay", unix.MS_NOSUID|unix.MS_NODEV, "lowerdir="+escaped(p.Path)+":"+nothing)
+}
+
+// hide closes what something around it shows.
+func (p piece) hide(root newRoot) error {
+	shown := spot{root.folders["/"], strings.TrimPrefix(p.Path, "/")}
+	fd, err := shown.open()
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	unix.Close(fd)
+	s, err := root.spot(p.Path)
+	if err != nil {
+		return err
+	}
+	if p.info.IsDir() {
+		return unix.Mount("pawl", s.path(), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=1m") // closed at the end
+	}
+	null, err := treeOf(os.DevNull, true)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(null)
+	return unix.MoveMount(null, "", s.in, s.name, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
 // together opens one layer for all caches that the machine does not have, where others are below it. A folder on the
@@ -248,7 +273,7 @@ func together(pieces []piece) {
 		return
 	}
 	at := filepath.Join(staging, missing)
-	if (piece{Place: shared(all)}).overlay(at) != nil {
+	if os.MkdirAll(at, 0o755) != nil || (piece{Place: shared(all)}).overlay(at) != nil {
 		return
 	}
 	for i, p := range pieces {
@@ -300,9 +325,6 @@ func opaque(path string) bool {
 // overlay puts a layer over what is below. Where there is nothing, or the machine has no overlays, the command has
 // the layer alone. It never sees the folder that a layer is in, and so can't make one lead elsewhere.
 func (p piece) overlay(at string) error {
-	if err := os.MkdirAll(at, 0o755); err != nil {
-		return err
-	}
 	if p.Upper == "" {
 		return memory(at, "mode=0755")
 	}
@@ -356,32 +378,6 @@ func memory(at, options string) error {
 		return fmt.Errorf("an empty folder at %s: %w", at, err)
 	}
 	return nil
-}
-
-// folder makes a folder, where there is none. Mostly the one around it is there.
-func folder(path string) error {
-	switch err := unix.Mkdir(path, 0o755); err {
-	case nil, unix.EEXIST:
-		return nil
-	case unix.ENOENT:
-		return os.MkdirAll(path, 0o755)
-	default:
-		return &os.PathError{Op: "mkdir", Path: path, Err: err}
-	}
-}
-
-// point makes a mount point, where there is none.
-func point(path string, dir bool) error {
-	if dir {
-		return folder(path)
-	}
-	if _, err := os.Lstat(path); err == nil {
-		return nil
-	}
-	if err := folder(filepath.Dir(path)); err != nil {
-		return err
-	}
-	return os.WriteFile(path, nil, 0o644)
 }
 
 // treeOf opens a copy of what is mounted at a path.

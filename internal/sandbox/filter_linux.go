@@ -24,8 +24,16 @@ var nested = []uintptr{
 // families are those of sockets that programs use. Others reach past the loopback or into the kernel.
 var families = []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
 
+// protocols are those of families: of the internet's ICMP, TCP, UDP and their like, and of netlink those that speak of the
+// network alone (routes, sockets, filters, generic, xfrm). Others connect past Landlock's rules for ports (MPTCP, SMC), or
+// tell of the machine's programs and devices.
+var protocols = []uint32{
+	0, unix.IPPROTO_ICMP, unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_ICMPV6, unix.IPPROTO_SCTP, unix.IPPROTO_UDPLITE,
+	unix.NETLINK_SOCK_DIAG, unix.NETLINK_NETFILTER, unix.NETLINK_GENERIC,
+}
+
 const (
-	mptcp    = 262        // IPPROTO_MPTCP, which Landlock's rules for ports do not see
+	mptcp    = 262        // IPPROTO_MPTCP
 	fastOpen = 0x20000000 // MSG_FASTOPEN, which connects without a connect
 	init1    = 1          // the supervisor
 
@@ -47,7 +55,7 @@ var rules = []rule{
 	{call: unix.SYS_UNSHARE, argument: 0, bits: unix.CLONE_NEWCGROUP},
 	{call: unix.SYS_CLONE, argument: 0, bits: unix.CLONE_NEWCGROUP},
 	{call: unix.SYS_SOCKET, argument: 0, allowed: families},
-	{call: unix.SYS_SOCKET, argument: 2, refused: []uint32{mptcp, unix.NETLINK_CONNECTOR, unix.NETLINK_AUDIT}}, // the last tell of all programs
+	{call: unix.SYS_SOCKET, argument: 2, allowed: protocols},
 	{call: unix.SYS_SOCKETPAIR, argument: 0, allowed: []uint32{unix.AF_UNIX}},
 	{call: unix.SYS_SENDTO, argument: 3, bits: fastOpen},
 	{call: unix.SYS_SENDMSG, argument: 2, bits: fastOpen},

@@ -27,8 +27,10 @@ type Request struct {
 	Env    []string // the command's environment
 	Argv   []string // the command
 	Agents []string // the programs of internal/program that it is or starts, as the spec names them
-	Named  []string // texts of the spec whose absolute paths may be read: the command, values of agent.env
-	Reads  []string // what may be read beside that
+	// Metered says that the requests of those go through pawl's meter, which signs in: they get nothing to sign in with.
+	Metered bool
+	Named   []string // texts of the spec whose absolute paths may be read: the command, values of agent.env
+	Reads   []string // what may be read beside that
 	// Allow is the spec's: what it makes writable.
 	Allow []string
 	// Sealed can be read and not be written, whatever Allow opens around it.
@@ -56,7 +58,7 @@ var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/d
 // closes the same ones.
 var settings = []Place{
 	{Path: "/proc/sys", Access: Read}, {Path: "/proc/sysrq-trigger", Access: Read}, {Path: "/proc/irq", Access: Read}, {Path: "/proc/bus", Access: Read},
-	{Path: "/proc/fs", Access: Read}, {Path: "/proc/1"}, // the supervisor
+	{Path: "/proc/fs", Access: Read},
 	{Path: "/proc/kcore"}, {Path: "/proc/keys"}, {Path: "/proc/timer_list"}, {Path: "/proc/acpi"}, {Path: "/proc/scsi"}, {Path: "/proc/kmsg"},
 }
 
@@ -139,7 +141,7 @@ type draft struct {
 // the spec allows around them.
 func Make(r Request) Policy {
 	d := draft{places: make([]Place, 0, 256), own: resolved(r.Home), homes: homes(), look: lately}
-	value := values(r.Env)
+	value := Values(r.Env)
 	for _, dir := range scratch {
 		d.places = append(d.places, Place{Path: dir, Access: Empty})
 	}
@@ -167,9 +169,7 @@ func Make(r Request) Policy {
 	}
 	d.look = now
 	for _, path := range r.Allow {
-		if rest, ok := strings.CutPrefix(path, "~/"); ok && len(d.homes) > 0 {
-			path = filepath.Join(d.homes[0], rest)
-		}
+		path = allowed(path, d.homes)
 		if at := resolved(path); at != "" { // with all that is in it, homes and scratch folders excepted
 			d.places = slices.DeleteFunc(d.places, func(p Place) bool { return p.Access == Read && within(p.Path, at) })
 		}
@@ -225,7 +225,7 @@ func Make(r Request) Policy {
 	}
 	d.add(Read, r.Sealed...)
 	if repo := resolved(r.Repo); repo != "" {
-		d.add(Read, repo)
+		d.places = append(d.places, Place{Path: repo, Access: Read, Apart: true})
 		d.names(r.Repo)
 	}
 	// The demo's own folder has nothing of any other loop.
@@ -255,6 +255,14 @@ func Make(r Request) Policy {
 		})
 	}
 	return p
+}
+
+// allowed is a path of sandbox.allow, which may begin in the user's home.
+func allowed(path string, homes []string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok && len(homes) > 0 {
+		return filepath.Join(homes[0], rest)
+	}
+	return path
 }
 
 // withoutSockets hides the sockets that programs listen on from what can be read: that a folder can't be written keeps
@@ -410,14 +418,20 @@ func (d *draft) agent(r Request, p program.Program) {
 		for _, s := range p.Settings {
 			at := resolved(filepath.Join(home, s.File))
 			if text, err := os.ReadFile(at); err == nil {
-				if own := s.Of(text); own != "" {
+				own := s.Of(text)
+				if r.Metered {
+					own = p.Metering.Public(own)
+				}
+				if own != "" {
 					d.places = append(d.places, Place{Path: at, Access: Copy, Text: own})
 					d.names(filepath.Join(home, s.File))
 				}
 			}
 		}
 	}
-	d.inHomes(Write, p.SignIn...)
+	if !r.Metered {
+		d.inHomes(Write, p.SignIn...)
+	}
 	d.inHomes(Read, p.Reads...)
 }
 
@@ -493,7 +507,8 @@ func homes() []string {
 	return slices.Compact(out)
 }
 
-func values(env []string) map[string]string {
+// Values are the variables of an environment, where the last of a name counts.
+func Values(env []string) map[string]string {
 	out := map[string]string{}
 	for _, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")

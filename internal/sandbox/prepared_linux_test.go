@@ -14,7 +14,8 @@ import (
 	"pawl/internal/sandbox"
 )
 
-// rooms are the mount namespaces that a supervisor's threads are in, beside its own.
+// rooms are the mount namespaces that a supervisor's threads are in, beside its own. They are held until the test's end: the
+// number of one that is gone may be the next one's.
 func rooms(t *testing.T, pid int) (all []string) {
 	own, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", pid))
 	require.NoError(t, err)
@@ -22,6 +23,9 @@ func rooms(t *testing.T, pid int) (all []string) {
 	require.NoError(t, err)
 	for _, path := range threads {
 		if ns, err := os.Readlink(path); err == nil && ns != own {
+			if held, err := os.Open(path); err == nil {
+				t.Cleanup(func() { held.Close() })
+			}
 			all = append(all, ns)
 		}
 	}

@@ -50,6 +50,9 @@ type Place struct {
 	Upper  string   // of a Layer: where what is written goes. What overlays need is beside it
 	// Missing is a Layer over nothing.
 	Missing bool
+	// Apart is of what can be read and others write: sockets and pipes in it lead to nobody, and a lock holds up nobody, where
+	// the machine has overlays.
+	Apart bool
 }
 
 // Network is what a command reaches of the network: sandbox.network of the spec.

@@ -60,7 +60,7 @@ func shelve(p Policy) shelved {
 	for upper, place := range overlaid(p.Places) {
 		if s.at[upper] == "" {
 			at := filepath.Join(upper, merged)
-			if (piece{Place: place}).overlay(at) != nil {
+			if os.MkdirAll(at, 0o755) != nil || (piece{Place: place}).overlay(at) != nil {
 				continue
 			}
 			s.at[upper] = at

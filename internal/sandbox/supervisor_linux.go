@@ -27,6 +27,9 @@ func Supervisor(by Means) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{}
 }
 
+// Processes is where the table of this machine's processes is, for a supervisor that of all that runs under it.
+var Processes = "/proc"
+
 // Settle makes the surroundings of a process that was started with Supervisor: a table of its own
 // processes, and memory and files of its own that nobody else may look into. It does nothing in any other process.
 func Settle() error {
@@ -42,6 +45,16 @@ func Settle() error {
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("the table of its processes: %w", err)
 	}
+	table, err := unix.Open("/proc", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("the table of its processes: %w", err)
+	}
+	// Commands get one without the supervisor and its threads: through each of those root could look at this machine's
+	// mounts and network, and have the kernel end the supervisor first.
+	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "hidepid=ptraceable"); err != nil {
+		return fmt.Errorf("the table of its commands' processes: %w", err)
+	}
+	Processes = opened(table)
 	shelf.Lock()
 	defer shelf.Unlock()
 	shelf.own = true

@@ -9,7 +9,6 @@ package schedule
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,14 +32,6 @@ const SubmitWorkflow = "Submit"
 // CatchUp is how late a slot may still be taken where a charter does not say: a laptop that has slept
 // overnight takes it in the morning.
 const CatchUp = 24 * time.Hour
-
-// submission is the input of that workflow.
-type submission struct {
-	Steward string       `json:"steward"`
-	Task    task.Task    `json:"task"`
-	By      string       `json:"by"`
-	Trigger task.Trigger `json:"trigger"`
-}
 
 // memo names the digest of what a schedule was made from, in the memo of the workflows that it starts.
 // What a person changes in Temporal stays as long as the charter does not change.
@@ -178,7 +169,7 @@ func does(steward string, s charter.Schedule, digest string) *sdk.ScheduleWorkfl
 	if t.Body == "" && t.Spec == nil && len(t.Plan) == 0 { // a title says enough in a charter, and too little to a steward
 		t.Body = t.Title
 	}
-	in := submission{steward, t, t.Source, task.Trigger{Name: s.Name, From: "schedule"}}
+	in := task.Submission[task.Task]{Steward: steward, Task: t, By: t.Source, Trigger: &task.Trigger{Name: s.Name, From: "schedule"}}
 	return &sdk.ScheduleWorkflowAction{
 		ID: "submit-" + idOf(steward, s.Name), Workflow: SubmitWorkflow, Args: []any{in}, TaskQueue: act.TaskQueue,
 		Memo: map[string]any{memo: digest}, StaticSummary: "The schedule " + s.Name + " hands a task to " + steward,
@@ -191,8 +182,7 @@ func digestOf(s charter.Schedule) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:]), nil
+	return fmt.Sprintf("%x", sha256.Sum256(text)), nil
 }
 
 // made is the digest of what a schedule was made from, "" where nobody knows.

@@ -2,6 +2,7 @@ package schedule_test
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"testing"
 	"time"
@@ -18,7 +19,6 @@ import (
 	"pawl/internal/schedule"
 	"pawl/internal/spec"
 	"pawl/internal/task"
-	"pawl/workflows/stewarding"
 )
 
 // patience is how long a condition may take on a busy machine; nothing waits for it to pass.
@@ -26,7 +26,7 @@ const patience = 60 * time.Second
 
 // slot is what the workflow of a slot was given, and what it knows of its slot.
 type slot struct {
-	stewarding.Submission
+	task.Submission[json.RawMessage]
 	id, by string
 	at     time.Time
 }
@@ -41,7 +41,7 @@ func service(t *testing.T) (sdk.Client, chan slot) {
 	t.Cleanup(c.Close)
 	slots := make(chan slot, 10)
 	w := worker.New(c, act.TaskQueue, worker.Options{})
-	w.RegisterWorkflowWithOptions(func(ctx workflow.Context, given stewarding.Submission) error {
+	w.RegisterWorkflowWithOptions(func(ctx workflow.Context, given task.Submission[json.RawMessage]) error {
 		attributes, in := workflow.GetTypedSearchAttributes(ctx), slot{Submission: given}
 		in.id = workflow.GetInfo(ctx).WorkflowExecution.ID
 		in.at, _ = attributes.GetTime(temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime"))
@@ -101,7 +101,7 @@ func TestS5_TheSchedulesOfACharterAreTemporals(t *testing.T) {
 	got := next(t, slots)
 	require.Equal(t, "shop", got.Steward)
 	require.Equal(t, task.Trigger{Name: "nightly", From: "schedule"}, *got.Trigger)
-	handed, err := task.DecodeTask(got.Task)
+	handed, err := task.DecodeTask(got.Task, nil)
 	require.NoError(t, err)
 	require.Equal(t, "Update dependencies", handed.Title)
 	require.Equal(t, "schedule nightly", handed.Source)

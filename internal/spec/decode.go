@@ -83,21 +83,18 @@ func (d decoder) set(v reflect.Value, raw any, key string) {
 	wrong := func(want string) { d.problems.Add(key, "is "+Show(raw), want) }
 	switch v.Type() {
 	case durationType:
-		length, ok := duration(raw)
-		if !ok {
+		text, _ := raw.(string)
+		length, err := time.ParseDuration(text)
+		if err != nil {
 			wrong(`a duration such as "30s", "10m" or "1h30m"`)
 			return
 		}
 		v.SetInt(int64(length))
 		return
 	case sizeType:
-		size, ok := raw.(Size)
-		if text, is := raw.(string); is {
-			var err error
-			size, err = ParseSize(text)
-			ok = err == nil
-		}
-		if !ok {
+		text, _ := raw.(string)
+		size, err := ParseSize(text)
+		if err != nil {
 			wrong(`a size such as "512MiB" or "2GiB"`)
 			return
 		}
@@ -126,7 +123,7 @@ func (d decoder) set(v reflect.Value, raw any, key string) {
 		v.Set(reflect.ValueOf(threshold))
 		return
 	case rawType:
-		if _, ok := stringKeys(raw); !ok {
+		if _, ok := raw.(map[string]any); !ok {
 			wrong("an object with keys of its own")
 			return
 		}
@@ -141,7 +138,7 @@ func (d decoder) set(v reflect.Value, raw any, key string) {
 		var command Argv
 		if _, ok := raw.(string); ok {
 			d.set(reflect.ValueOf(&command.Shell).Elem(), raw, key)
-		} else if _, ok := items(raw); ok {
+		} else if _, ok := raw.([]any); ok {
 			d.set(reflect.ValueOf(&command.List).Elem(), raw, key)
 		} else {
 			wrong(`a list such as ["./agent.sh", "--fast"], or one string for the shell`)
@@ -183,14 +180,14 @@ func (d decoder) set(v reflect.Value, raw any, key string) {
 		}
 		v.SetInt(n)
 	case reflect.Struct:
-		doc, ok := stringKeys(raw)
+		doc, ok := raw.(map[string]any)
 		if !ok {
 			wrong("an object with keys of its own")
 			return
 		}
 		d.object(v, doc, key)
 	case reflect.Slice:
-		list, ok := items(raw)
+		list, ok := raw.([]any)
 		if !ok {
 			wrong(map[reflect.Kind]string{reflect.String: `a list of strings, such as ["one", "two"]`, reflect.Struct: "a list of objects"}[v.Type().Elem().Kind()])
 			return
@@ -204,7 +201,7 @@ func (d decoder) set(v reflect.Value, raw any, key string) {
 		}
 		v.Set(slice)
 	case reflect.Map:
-		doc, ok := stringKeys(raw)
+		doc, ok := raw.(map[string]any)
 		if !ok {
 			wrong("an object")
 			return
@@ -233,14 +230,14 @@ func (d decoder) set(v reflect.Value, raw any, key string) {
 
 // plain is a value in the types that JSON is written from, its numbers as they were given.
 func plain(raw any) any {
-	if doc, ok := stringKeys(raw); ok {
+	if doc, ok := raw.(map[string]any); ok {
 		all := make(map[string]any, len(doc))
 		for name, v := range doc {
 			all[name] = plain(v)
 		}
 		return all
 	}
-	if list, ok := items(raw); ok {
+	if list, ok := raw.([]any); ok {
 		all := make([]any, len(list))
 		for i, v := range list {
 			all[i] = plain(v)
@@ -263,28 +260,13 @@ func orEmpty(v any) any {
 	return v
 }
 
-func duration(raw any) (Duration, bool) {
-	switch v := raw.(type) {
-	case string:
-		d, err := time.ParseDuration(v)
-		return Duration(d), err == nil
-	case Duration:
-		return v, true
-	}
-	return 0, false
-}
-
 func number(raw any) (evidence.Decimal, bool) {
 	var s string
 	switch v := raw.(type) {
-	case evidence.Decimal:
-		return v, true
 	case json.Number:
 		s = v.String()
 	case string:
 		s = v
-	case float32:
-		s = strconv.FormatFloat(float64(v), 'g', -1, 32)
 	case float64:
 		s = strconv.FormatFloat(v, 'g', -1, 64)
 	default:
@@ -300,23 +282,19 @@ func number(raw any) (evidence.Decimal, bool) {
 
 // integer takes a whole number of any type; 3.0 is one, 3.5 and "3" are not.
 func integer(raw any) (int64, bool) {
-	if n, ok := raw.(json.Number); ok {
+	switch n := raw.(type) {
+	case json.Number:
 		if i, err := n.Int64(); err == nil {
 			return i, true
 		}
 		f, err := n.Float64()
 		return whole(f, err == nil)
-	}
-	v := reflect.ValueOf(raw)
-	switch {
-	case !v.IsValid() || v.Type() == durationType || v.Type() == reflect.TypeFor[time.Duration]():
-		return 0, false
-	case v.CanInt():
-		return v.Int(), true
-	case v.CanUint():
-		return int64(v.Uint()), v.Uint() <= math.MaxInt64
-	case v.CanFloat():
-		return whole(v.Float(), true)
+	case int:
+		return int64(n), true
+	case int64:
+		return n, true
+	case float64:
+		return whole(n, true)
 	}
 	return 0, false
 }
@@ -327,42 +305,4 @@ func whole(f float64, ok bool) (int64, bool) {
 		return 0, false
 	}
 	return int64(f), true
-}
-
-func items(raw any) ([]any, bool) {
-	switch list := raw.(type) {
-	case []any:
-		return list, true
-	case []string:
-		all := make([]any, len(list))
-		for i, s := range list {
-			all[i] = s
-		}
-		return all, true
-	}
-	return nil, false
-}
-
-func stringKeys(raw any) (map[string]any, bool) {
-	switch m := raw.(type) {
-	case map[string]any:
-		return m, true
-	case map[string]string:
-		all := make(map[string]any, len(m))
-		for k, v := range m {
-			all[k] = v
-		}
-		return all, true
-	case map[any]any:
-		all := make(map[string]any, len(m))
-		for k, v := range m {
-			name, ok := k.(string)
-			if !ok {
-				return nil, false
-			}
-			all[name] = v
-		}
-		return all, true
-	}
-	return nil, false
 }

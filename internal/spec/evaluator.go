@@ -31,6 +31,9 @@ type evaluator struct {
 	// absent would tell it too, and are also what a normal change touches, or are made by a build: only
 	// new ones are sealed.
 	absent string
+	// lists has it print the files that its tests are in, and run none: options that are added to its own, or a
+	// subcommand in place of those that run tests.
+	lists string
 }
 
 // What belongs to tests by its name in most projects of a language.
@@ -51,7 +54,7 @@ var evaluators = map[string]evaluator{
 	"go": {tests: "*_test.go testdata/**", subs: "test", absent: "go.mod go.work vendor vendor/modules.txt"},
 	"cargo": {tests: "tests/** benches/**", subs: "test t nextest bench",
 		settings: "Cargo.toml .cargo .cargo/** build.rs rust-toolchain rust-toolchain.toml"},
-	"pytest": {tests: pythonTests, settings: pytestSettings}, "py.test": {tests: pythonTests, settings: pytestSettings},
+	"pytest": {tests: pythonTests, settings: pytestSettings, lists: "--collect-only -q"}, "py.test": {tests: pythonTests, settings: pytestSettings, lists: "--collect-only -q"},
 	"unittest": {tests: "test*.py"}, "nose2": {tests: "test*.py", settings: "unittest.cfg nose2.cfg"},
 	"coverage": {settings: ".coveragerc tox.ini setup.cfg pyproject.toml"},
 	"tox":      {tests: pythonTests, settings: pytestSettings}, "nox": {tests: pythonTests, settings: pytestSettings},
@@ -60,9 +63,9 @@ var evaluators = map[string]evaluator{
 	"yarn":   {tests: jsTests, settings: npmSettings, absent: npmAbsent},
 	"bun":    {tests: jsTests, subs: "test run", settings: npmSettings, absent: npmAbsent},
 	"npx":    {settings: npmSettings, absent: npmAbsent},
-	"jest":   {tests: jsTests, settings: npmSettings + " package.json", absent: npmAbsent},
-	"vitest": {tests: jsTests, settings: npmSettings, absent: npmAbsent},
-	"mocha":  {tests: jsTests, settings: npmSettings + " package.json", absent: npmAbsent},
+	"jest":   {tests: jsTests, settings: npmSettings + " package.json", absent: npmAbsent, lists: "--listTests"},
+	"vitest": {tests: jsTests, settings: npmSettings, absent: npmAbsent, lists: "list --filesOnly"},
+	"mocha":  {tests: jsTests, settings: npmSettings + " package.json", absent: npmAbsent, lists: "--dry-run --reporter json"},
 	"ava":    {tests: jsTests, settings: npmSettings + " package.json", absent: npmAbsent},
 	"node":   {tests: jsTests, subs: "--test"},
 	"deno":   {tests: "*_test.* *.test.* __tests__/**", subs: "test", settings: "deno.json deno.jsonc"},
@@ -99,7 +102,7 @@ func EvaluatorTable() (rows []EvaluatorRow) {
 		if e.subs != "" {
 			call += " " + strings.Fields(e.subs)[0]
 		}
-		e.subs = ""
+		e.subs, e.lists = "", ""
 		if i, known := at[e]; known {
 			rows[i].Programs = append(rows[i].Programs, call)
 			continue
@@ -119,8 +122,9 @@ var testing = regexp.MustCompile(`test|spec|check|cov|verif|^ci$|^all$`)
 var testFolder = regexp.MustCompile(`(?i)(^|/)(__tests__|tests?|testdata|e2e)(/|$)|^specs?(/|$)`)
 
 // evaluator seals what belongs to a program that judges, by the table.
-func (r *refs) evaluator(dir, name string, args []word) {
+func (r *refs) evaluator(c simple, name string, args []word) {
 	e, known := evaluators[name]
+	dir := c.dir
 	if !known {
 		return
 	}
@@ -143,6 +147,7 @@ func (r *refs) evaluator(dir, name string, args []word) {
 	if !r.judges || e.tests == "" || !tested(name, e.subs, args) {
 		return
 	}
+	r.listing(c, name, e.lists)
 	tests := append(strings.Fields(e.tests), r.patterns(dir, name, args)...)
 	if !r.given(dir, name, tests, args) {
 		for _, glob := range tests {
@@ -169,12 +174,7 @@ func tested(name, subs string, args []word) bool {
 	case runs && len(plain) == 0:
 		return true
 	case runs:
-		for _, target := range plain {
-			if testing.MatchString(target) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(plain, testing.MatchString)
 	case subs == "":
 		return true
 	}
@@ -192,7 +192,7 @@ func (r *refs) given(dir, name string, tests []string, args []word) (some bool) 
 	for i, w := range args {
 		file, _, _ := strings.Cut(w.path, "::")
 		if name == "unittest" && !strings.Contains(file, "/") { // by its module, and perhaps class and method
-			for file = strings.ReplaceAll(file, ".", "/"); strings.Contains(file, "/") && !r.exists[resolve(dir, file+".py")] && !r.folder(resolve(dir, file)); {
+			for file = strings.Trim(strings.ReplaceAll(file, ".", "/"), "/"); strings.Contains(file, "/") && !r.exists[resolve(dir, file+".py")] && !r.folder(resolve(dir, file)); {
 				file = path.Dir(file)
 			}
 			if r.exists[resolve(dir, file+".py")] {
@@ -218,12 +218,12 @@ func (r *refs) given(dir, name string, tests []string, args []word) (some bool) 
 			r.group("", escapeGlob(at), Group{There: true})
 		case at != "." && r.folder(at):
 			some = true
-			globs := []string{"**"}
-			if !testFolder.MatchString(at) { // what is tested is in it too
-				globs = tests
-			}
-			for _, glob := range globs {
-				r.group(at, "**/"+strings.TrimPrefix(glob, "/"), Group{There: true})
+			if testFolder.MatchString(at) {
+				r.group(at, "**", Group{There: true})
+			} else { // what is tested is in it too
+				for _, glob := range tests {
+					r.group(at, "**/"+strings.TrimPrefix(glob, "/"), Group{There: true})
+				}
 			}
 			if name == "unittest" {
 				r.group(at, "**/__init__.py", Group{New: true}) // load_tests in one says what the tests are

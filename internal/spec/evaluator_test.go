@@ -46,6 +46,8 @@ func TestP3_TestsThatACommandDiscoversAreSealed(t *testing.T) {
 		`go test pawl/parser`:                           `main_test.go parser/p_test.go parser/deep/d_test.go parser/testdata/in.txt`, // whatever that is here
 		`go vet ./...`:                                  ``,
 		`python3 -m unittest discover -s tests`:         `tests/test_a.py tests/unit/test_b.py tests/unit/helper.py tests/it.rs`,
+		`python3 -m unittest discover -s tests -t .`:    `tests/test_a.py tests/unit/test_b.py tests/unit/helper.py tests/it.rs`,
+		`python3 -m unittest .tests.test_a ..`:          `tests/test_a.py`,
 		`python3 -m unittest`:                           `tests/test_a.py tests/unit/test_b.py api/test_c.py`,
 		`python3 -m unittest tests.test_a.TestX.test_y`: `tests/test_a.py`,
 		`pytest -q`:                                     `tests/test_a.py tests/unit/test_b.py pyproject.toml api/pyproject.toml api/test_c.py`,
@@ -114,6 +116,30 @@ func TestP3_TestsOfOtherNamesAreSealedWhereTheRunnerIsToldThem(t *testing.T) {
 			}
 			assert.Equal(t, test.want, strings.Join(got, " "))
 		})
+	}
+}
+
+func TestARunnerThatCanListsTheFilesOfItsTests(t *testing.T) {
+	const npm = `{"scripts": {"test": "c8 -r lcov mocha -r x lib/*.js", "unit": "vitest run --coverage"}}`
+	for command, want := range map[string]string{
+		"cd api && .venv/bin/python -m pytest -q 'a b'": "api: .venv/bin/python -m pytest -q 'a b' --collect-only -q",
+		"npx jest --ci":           ": npx jest --ci --listTests",
+		"npm test":                ": c8 -r lcov mocha -r x lib/*.js --dry-run --reporter json",
+		"npm run unit && go test": ": vitest list --filesOnly --coverage",
+		"pytest $WHAT":            "",
+		"npm test; npm t":         ": c8 -r lcov mocha -r x lib/*.js --dry-run --reporter json",
+		"pytest 'a b'/*.py":       "",
+		"pytest && pytest":        ": pytest --collect-only -q",
+		"cd /srv && pytest":       "",
+		"cd ../x && pytest":       "",
+		"go test ./... && make x": "",
+	} {
+		s := spec.Spec{Scope: []string{"**"}, Guard: spec.Guard{Command: command}}
+		got := ""
+		for _, l := range spec.Sealed(s, []string{"package.json"}, func(string) string { return npm }).Listings {
+			got += l.Dir + ": " + strings.TrimPrefix(l.Command, `PATH="$PWD/node_modules/.bin:$PATH" `)
+		}
+		assert.Equal(t, want, got, command)
 	}
 }
 

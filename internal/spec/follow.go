@@ -116,6 +116,7 @@ func (r *refs) shellScript(file, text, dir string, depth int) {
 // shortened is a text as it is shown in a list.
 func shortened(text string) string {
 	const most = 60
+	text = strings.NewReplacer("$_make", "…", "$_just", "…").Replace(text) // what only they know
 	if text = strings.Join(strings.Fields(text), " "); len(text) > most {
 		return text[:most] + "…"
 	}

@@ -66,7 +66,7 @@ func TestP3_WhatScriptsAndTargetsRunInTurnIsSealed(t *testing.T) {
 	for command, want := range map[string]struct{ sealed, unread string }{
 		`make check`:                       {"Makefile mk/more.mk sub/Makefile sub/run-tests.sh tools/lint.py bench/compare.py " + checked, "tools/check.sh: $TOOL"},
 		`make`:                             {"Makefile mk/more.mk sub/Makefile sub/run-tests.sh tools/lint.py bench/compare.py " + checked, "tools/check.sh: $TOOL"},
-		`make bench`:                       {"Makefile mk/more.mk bench/run.py bench/bench_util.py bench/bench_more.py bench/lib/__init__.py bench/lib/stats.py bench/lib/deep.py bench/helper.py tools/other.sh", "Makefile: $_make tools/other.sh"},
+		`make bench`:                       {"Makefile mk/more.mk bench/run.py bench/bench_util.py bench/bench_more.py bench/lib/__init__.py bench/lib/stats.py bench/lib/deep.py bench/helper.py tools/other.sh", "Makefile: … tools/other.sh"},
 		`make extra`:                       {"Makefile mk/more.mk tools/extra.sh", ""},
 		`make loop`:                        {"Makefile mk/more.mk tools/loop.sh", ""},
 		`make nothing`:                     {"Makefile mk/more.mk", "Makefile: nothing"},

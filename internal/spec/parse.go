@@ -137,8 +137,8 @@ func join(key, name string) string {
 	return key + "." + name
 }
 
-// FromMap reads a spec from a document that was parsed already, from YAML, TOML or JSON: maps
-// with string keys, lists, strings, booleans and numbers of any of Go's types. It fills in the
+// FromMap reads a spec from a document that was parsed already, from YAML, TOML or JSON: of map[string]any,
+// []any, string, bool, json.Number, int, int64 and float64. It fills in the
 // defaults, checks everything, and reports all that is wrong at once, as Problems. A key whose
 // value is null counts as not given.
 //

@@ -102,8 +102,7 @@ func (r Rule) Setting() string {
 
 // schema describes the rule's setting, for the JSON Schema.
 func (r Rule) schema() *Schema {
-	one := 1
-	s := &Schema{Description: r.Judges, Type: "integer", Minimum: &one}
+	s := &Schema{Description: r.Judges, Type: "integer", Minimum: new(1)}
 	if r.Most > 0 {
 		s.Default = r.Most
 	}

@@ -99,9 +99,9 @@ func Show(v any) string {
 	switch v := v.(type) {
 	case string:
 		s = fmt.Sprintf("%q", v)
-	case []any, []string:
+	case []any:
 		return "a list"
-	case map[string]any, map[any]any, map[string]string:
+	case map[string]any:
 		return "an object"
 	case nil, struct{}:
 		return "nothing"

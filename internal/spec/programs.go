@@ -24,11 +24,44 @@ func Programs(command string) (names []string) {
 	return p.names
 }
 
+// Called returns the programs that the target of a call of make needs (TargetPrograms), none of any other command.
+func Called(command string, read func(file string) string) []string {
+	target, is := strings.CutPrefix(command, "make ")
+	for _, file := range strings.Fields(tasks["make"].names) {
+		if text := read(file); is && text != "" {
+			return TargetPrograms(text, strings.TrimPrefix(target, "--silent "))
+		}
+	}
+	return nil
+}
+
+// Scripted returns the programs that a script of package.json needs, with what runs before and after it, where a command
+// calls one by npm or pnpm; none of any other command.
+func Scripted(command string, read func(file string) string) []string {
+	words := slices.DeleteFunc(strings.Fields(command), func(word string) bool { return strings.HasPrefix(word, "-") })
+	if len(words) > 1 && contains("run run-script", words[1]) {
+		words = slices.Delete(words, 1, 2)
+	}
+	if len(words) < 2 || !contains("npm pnpm", words[0]) {
+		return nil
+	}
+	name := words[1]
+	if contains("t tst", name) {
+		name = "test"
+	}
+	names := packageScripts(read("package.json")).programs("pre"+name, name, "post"+name)
+	return slices.DeleteFunc(names, func(name string) bool { return name == "node-gyp" }) // which npm brings
+}
+
 // TargetPrograms returns the programs that a target of a Makefile needs, with those of the targets before it: what
 // Programs says of their commands, and what they name by a path outside of the repository (/… and ~/…). It returns
 // none where there is no such target.
-func TargetPrograms(makefile, target string) (names []string) {
-	all, p, seen := makeRecipes(makefile), programs{outside: true}, map[string]bool{}
+func TargetPrograms(makefile, target string) []string {
+	return makeRecipes(makefile).programs(target)
+}
+
+func (all recipes) programs(targets ...string) []string {
+	p, seen := programs{outside: true}, map[string]bool{}
 	var follow func(name string)
 	follow = func(name string) {
 		one := all.targets[name]
@@ -43,7 +76,9 @@ func TargetPrograms(makefile, target string) (names []string) {
 			p.read(command)
 		}
 	}
-	follow(target)
+	for _, name := range targets {
+		follow(name)
+	}
 	return p.names
 }
 

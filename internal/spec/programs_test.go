@@ -36,3 +36,13 @@ func TestATargetNeedsWhatItsRecipesCall(t *testing.T) {
 		assert.Equal(t, want, spec.TargetPrograms(makefile, target), target)
 	}
 }
+
+func TestAScriptNeedsWhatItsCommandsCall(t *testing.T) {
+	const manifest = `{"scripts": {"pretest": "tsc -p .", "test": "c8 mocha && node-gyp x", "lint": "eslint . || true; X=1 prettier -c .", "again": "npm run lint"}}`
+	for command, want := range map[string][]string{
+		"npm test": {"tsc", "mocha", "c8"}, "npm t -- --bail": {"tsc", "mocha", "c8"}, "pnpm --silent run lint && x": {"prettier"}, "npm run --silent again": {"npm"},
+		"npm run": nil, "npm ci": nil, "yarn test": nil, "make test": nil,
+	} {
+		assert.Equal(t, want, spec.Scripted(command, func(string) string { return manifest }), command)
+	}
+}

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -14,12 +15,10 @@ func (s Spec) Match(path string) bool { return MatchAny(s.Scope, path) }
 // does not, dot files are files like any others, "./src/**" is "src/**", "src/" is all of src,
 // and "." is everything. A path may be any bytes that git gives.
 func MatchAny(globs []string, path string) bool {
-	for _, glob := range globs {
-		if matched, err := doublestar.Match(Tidy(glob), path); matched && err == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(globs, func(glob string) bool {
+		matched, err := doublestar.Match(Tidy(glob), path)
+		return matched && err == nil
+	})
 }
 
 // Tidy writes a glob out in full, as MatchAny understands it: "src/" is "src/**".

@@ -3,6 +3,7 @@ package spec
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -42,9 +43,11 @@ var wrappers = map[string]string{
 	"env": "-u --unset -C --chdir", "time": "-f --format -o --output", "timeout": "-s --signal -k --kill-after", "gtimeout": "-s -k",
 	"nice": "-n --adjustment", "ionice": "-c -n", "nohup": "", "setsid": "", "exec": "-a", "command": "", "builtin": "",
 	"sudo": "-u -g -C -D -h -p -U", "doas": "-u -C", "xargs": "-n -P -I -L -d -a -s -E", "stdbuf": "-i -o -e", "unbuffer": "",
-	"chronic": "", "taskset": "-c", "chrt": "", "perf": "-e -r -o", "strace": "-o -e", "valgrind": "", "npx": "-p --package",
+	"c8": c8Options, "nyc": c8Options, "cross-env": "", "chronic": "", "taskset": "-c", "chrt": "", "perf": "-e -r -o", "strace": "-o -e", "valgrind": "", "npx": "-p --package",
 	"pnpx": "", "bunx": "", "watch": "-n", "parallel": "-j", "caffeinate": "", "xvfb-run": "-s", "flock": "-w", "dotenv": "-e", "busybox": "",
 }
+
+const c8Options = "-r --reporter -n --include -x --exclude -o --reports-dir --report-dir --temp-directory -c --config"
 
 // runners take the words after one of these subcommands as a command.
 var runners = map[string]string{
@@ -110,7 +113,7 @@ func (r *refs) run(c simple, words []word, depth int) {
 	if r.judges {
 		r.testFolders(c.dir, args)
 	}
-	r.evaluator(c.dir, name, args)
+	r.evaluator(c, name, args)
 	if options, ok := wrappers[name]; ok {
 		r.run(c, unwrap(args, options), depth+1)
 		return
@@ -181,7 +184,7 @@ func (r *refs) interpret(c simple, name string, in interpreter, args []word, dep
 			for _, name := range []string{".py", "/__init__.py", "/__main__.py"} { // before what is installed
 				r.group(c.dir, escapeGlob(module)+name, Group{New: true})
 			}
-			r.evaluator(c.dir, module, args[n+2:])
+			r.evaluator(c, module, args[n+2:])
 			if module == "coverage" {
 				r.interpret(c, module, interpreters[module], args[n+2:], depth+1)
 			}
@@ -342,17 +345,10 @@ func called(w word) string {
 		return "."
 	}
 	name := path.Base(w.path)
-	if trimmed := versions.ReplaceAllString(name, ""); trimmed != "" {
+	if trimmed := versions.ReplaceAllString(name, ""); len(trimmed) > 1 { // c8 is no version of c
 		return trimmed
 	}
 	return name
 }
 
-func contains(list, name string) bool {
-	for _, one := range strings.Fields(list) {
-		if one == name {
-			return true
-		}
-	}
-	return false
-}
+func contains(list, name string) bool { return slices.Contains(strings.Fields(list), name) }

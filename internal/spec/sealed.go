@@ -22,6 +22,8 @@ type Seals struct {
 	Outside []string
 	// Unread are scripts, and targets of make and its like, of which could not be told what they run. Sorted.
 	Unread []string
+	// Listings are commands that print the files of the tests that the guard and test commands find.
+	Listings []Listing
 
 	needs []string // by group: what every file has in its name that the group matches
 }
@@ -96,7 +98,8 @@ func Sealed(s Spec, files []string, read func(file string) string) Seals {
 	}
 	seals := Seals{
 		Unread: slices.Sorted(maps.Keys(r.unread)), Files: slices.Sorted(maps.Keys(r.sealed)), Outside: slices.Sorted(maps.Keys(r.outside)), Open: opened(s.Scope, r.groups),
-		Groups: slices.SortedFunc(maps.Values(r.groups), func(a, b Group) int { return strings.Compare(a.Glob, b.Glob) }),
+		Groups:   slices.SortedFunc(maps.Values(r.groups), func(a, b Group) int { return strings.Compare(a.Glob, b.Glob) }),
+		Listings: r.listings,
 	}
 	for _, g := range seals.Groups {
 		seals.needs = append(seals.needs, literal(g.Glob))
@@ -141,6 +144,7 @@ type refs struct {
 	exists   map[string]bool
 	folders  map[string]bool // of the files; nil until somebody asks
 	judges   bool            // the command is one whose tests judge the work
+	listings []Listing       // Seals.Listings
 	named    bool            // what is looked at is only named, and perhaps not run
 	out      bool            // and it is written to
 	sealed   map[string]bool

@@ -132,8 +132,8 @@ func TestP0_YAMLGivesTheSameSpecAsJSON(t *testing.T) {
 	assert.Equal(t, want, s)
 
 	s, err = spec.FromMap(map[string]any{
-		"goal": "g", "scope": []string{"**"}, "verify": map[any]any{"command": "x", "minDelta": 2, "target": "1.50"}, "agent": map[string]any{"command": []any{"a"}, "env": map[string]string{"A": "b"}},
-		"approvals": map[string]any{"tools": []any{"*"}}, "limits": map[string]any{"iterations": 5.0, "toolCalls": uint8(7), "discards": int64(8), "costUSD": float32(0.1)},
+		"goal": "g", "scope": []any{"**"}, "verify": map[string]any{"command": "x", "minDelta": 2, "target": "1.50"}, "agent": map[string]any{"command": []any{"a"}, "env": map[string]any{"A": "b"}},
+		"approvals": map[string]any{"tools": []any{"*"}}, "limits": map[string]any{"iterations": 5.0, "toolCalls": 7, "discards": int64(8), "costUSD": 0.1},
 	})
 	require.NoError(t, err)
 	assert.Equal(t, "2", s.Verify.MinDelta.String())
@@ -357,8 +357,8 @@ func TestE1_PermissionsAreByRoleUnlessGiven(t *testing.T) {
 	assert.Equal(t, []string{"canExecuteTasks"}, s.Permitted("reviewer"))
 	assert.Empty(t, s.Permitted("nobody"), "no role, no permission")
 	s, err := spec.FromMap(map[string]any{
-		"goal": "g", "scope": []string{"**"}, "verify": map[string]any{"command": "x"}, "agent": map[string]any{"command": "a"},
-		"approvals": map[string]any{"tools": []any{"*"}}, "permissions": map[string]any{"writer": []string{}, "ideator": []string{"canExecuteTasks", "canEditSource"}},
+		"goal": "g", "scope": []any{"**"}, "verify": map[string]any{"command": "x"}, "agent": map[string]any{"command": "a"},
+		"approvals": map[string]any{"tools": []any{"*"}}, "permissions": map[string]any{"writer": []any{}, "ideator": []any{"canExecuteTasks", "canEditSource"}},
 	})
 	require.NoError(t, err)
 	data, err := json.Marshal(s)

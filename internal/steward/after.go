@@ -107,13 +107,20 @@ func AfterAssess(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Ev
 	if plan.Cost == nil {
 		plan.Cost = &p.Estimate
 	}
-	tier := cmp.Or(t.PersonsTier(), p.Tier) // the estimate stays, and what was spent is compared with the limit before every action
+	tier, by, because := p.Tier, p.TierBy, strings.Join(p.Why, "; ")
+	if own := t.PersonsTier(); own != "" { // it stays, also where it was set meanwhile
+		tier, by, because = own, t.TierBy, t.TierWhy
+	}
+	// The estimate stays, and what was spent is compared with the limit before every action.
 	plan.Needs = assess.NeedsApproval(tier, p.Governs, p.Production, *plan.Cost, evidence.Decimal{}, c.Limits.CostUSD)
-	return []loop.Event{{Type: loop.TierSet, Task: t.ID, Tier: tier, By: p.TierBy, Reason: strings.Join(p.Why, "; "), TaskPlan: &plan, How: "assessed once more"}}
+	return []loop.Event{{Type: loop.TierSet, Task: t.ID, Tier: tier, By: by, Reason: because, TaskPlan: &plan, How: "assessed once more"}}
 }
 
-// byPerson marks a tier that a person has set: nothing else changes it.
-const byPerson = "a person"
+// Who has set a tier that no rule and no planner changes.
+const (
+	byPerson  = "a person"
+	byCharter = "the charter" // in the task of a schedule or a trigger
+)
 
 // AfterBegin is what follows when the loop of a step runs.
 func AfterBegin(s State, j Job) []loop.Event {
@@ -153,9 +160,9 @@ func AfterJoin(s State, c charter.Charter, j Job, out act.Joined) []loop.Event {
 	return n.events
 }
 
-// AfterTell is what follows when a child loop has a message.
-func AfterTell(j Job) []loop.Event {
-	return []loop.Event{{Type: loop.ChildTold, Task: j.Task, LoopID: j.Loop, Message: j.Message, Note: j.Note}}
+// AfterTell is what follows when a child loop has a message, or cannot have it any more: failed says why.
+func AfterTell(j Job, failed string) []loop.Event {
+	return []loop.Event{{Type: loop.ChildTold, Task: j.Task, LoopID: j.Loop, Message: j.Message, Note: j.Note, Reason: failed}}
 }
 
 // CannotBegin is what follows when a step can't be begun: a person is asked.
@@ -191,6 +198,7 @@ func AfterChild(s State, c charter.Charter, e task.ChildEvent) []loop.Event {
 			n.resume(t.ID, "at the loop "+e.Loop)
 		}
 	case task.IterationEnded:
+		n.back(*t, e) // that it was answered may not have come
 		n.act(*t, iterated(*st, e))
 		if l := e.Result.RateLimit; l != nil {
 			if t = Fold(s, n.events).Find(t.ID); t.State == task.Executing && t.Until.IsZero() {
@@ -373,8 +381,8 @@ func (n *next) childEnded(t Task, st Step, e task.ChildEvent) {
 	}
 }
 
-// back lets a task go on that waited for what a loop asked, and the loop has ended: somebody has
-// answered there, or ended it.
+// back lets a task go on that waited for what a loop asked, and the loop has gone on or ended: somebody
+// has answered there, or ended it.
 func (n *next) back(t Task, e task.ChildEvent) {
 	if t.State == task.Waiting && t.WaitingFor != nil && t.WaitingFor.Loop == e.Loop {
 		n.resume(t.ID, "at the loop "+e.Loop)

@@ -75,7 +75,11 @@ var aboutTask = map[string]bool{MessageSetTier: true, MessagePrioritize: true, M
 
 // submit takes a task in. One that came before, by its ID or its dedupe key, is the same task.
 func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
-	t, err := task.DecodeTask(m.Task)
+	specs := charter.Specs
+	if m.Early {
+		specs = nil
+	}
+	t, err := task.DecodeTask(m.Task, specs)
 	if err != nil {
 		return govern.Reply{}, err
 	}
@@ -117,7 +121,13 @@ func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
 		events = append(events, triggered(m, t.ID, "accepted"))
 	}
 	events = append(append(events, without...), loop.Event{Type: loop.TaskSubmitted, Task: t.ID, By: m.By, Submitted: &t})
-	return govern.Reply{Text: fmt.Sprintf("task %s, %d before it in the queue", t.ID, len(s.Queue)), Events: events}, nil
+	before := 0
+	for i := range s.Tasks {
+		if other := &s.Tasks[i]; other.Outcome == "" && other.State == task.Idle && other.Priority >= t.Priority {
+			before++
+		}
+	}
+	return govern.Reply{Text: fmt.Sprintf("task %s, %d before it in the queue", t.ID, before), Events: events}, nil
 }
 
 func triggered(m Message, id, result string) loop.Event {
@@ -205,7 +215,7 @@ func (a answering) gate() (govern.Reply, error) {
 		Answer: &loop.Answer{Gate: g.ID, Message: a.name, Choice: a.Choice, By: a.By, Note: a.Note},
 	}
 	if g.Kind == loop.GateBudget && a.name == loop.MessageExtend {
-		if closed.Limits, err = a.extension(); err != nil {
+		if closed.Limits, err = a.extension(g.Task); err != nil {
 			return govern.Reply{}, err
 		}
 	}
@@ -265,6 +275,9 @@ func (a answering) open() (loop.Gate, error) {
 	case a.task != nil && a.task.WaitingFor != nil && a.task.WaitingFor.Loop != "":
 		return loop.Gate{}, fault.New(fault.GateMismatch, "the task %s waits at its loop %s", a.id, a.task.WaitingFor.Loop).
 			Advise("Answer there: `pawl show " + a.task.WaitingFor.Loop + "` says how.")
+	case a.at.AnswerTo(a.Gate) != nil:
+		given := a.at.AnswerTo(a.Gate)
+		return loop.Gate{}, fault.New(fault.GateClosed, "the gate %s is closed: %s", a.Gate, strings.TrimSpace(fmt.Sprintf("%s %s by %s", given.Message, given.Choice, cmp.Or(given.By, "a person"))))
 	case a.Gate != "" && len(a.at.Gates) > 0:
 		return loop.Gate{}, fault.New(fault.GateMismatch, "the gate %s is not open", loop.Clip(a.Gate, 80))
 	}
@@ -325,7 +338,7 @@ func (a answering) end(n *next, t Task, why string) {
 }
 
 // extension is the cost to which a task's limit is raised; it has to leave something.
-func (a answering) extension() (map[loop.Resource]evidence.Decimal, error) {
+func (a answering) extension(id string) (map[loop.Resource]evidence.Decimal, error) {
 	var limits struct {
 		CostUSD *evidence.Decimal `json:"costUSD"`
 	}
@@ -334,7 +347,7 @@ func (a answering) extension() (map[loop.Resource]evidence.Decimal, error) {
 	if err := d.Decode(&limits); err != nil || limits.CostUSD == nil {
 		return nil, fault.New(fault.InvalidMessage, "extend needs the new limit").Advise(`Say what the task may cost in all: {"limits": {"costUSD": 5}}.`)
 	}
-	if t := a.at.Find(a.id); t != nil && limits.CostUSD.Cmp(t.Cost.CostUSD) <= 0 {
+	if t := a.at.Find(id); t != nil && limits.CostUSD.Cmp(t.Cost.CostUSD) <= 0 {
 		return nil, fault.New(fault.InvalidMessage, "the new limit has to be more than the $%s that the task has cost", t.Cost.CostUSD).
 			Advise("Name the total that it may cost, not an addition.")
 	}
@@ -435,6 +448,13 @@ func (a answering) pause() (govern.Reply, error) {
 // carryOn ends a pause, or what a person wanted to do by hand (intervene).
 func (a answering) carryOn() (govern.Reply, error) {
 	n := next{State: a.at, charter: a.charter, events: []loop.Event{a.received()}}
+	if a.task != nil && a.at.Paused && !a.Early {
+		all := "`" + shell.Join("pawl", "steward", a.name, a.at.Steward) + "`"
+		if !a.task.Paused {
+			return govern.Reply{}, fault.New(fault.LoopNotPaused, "the steward is paused, and not the task %s alone", a.id).Advise("Let everything go on: " + all + ".")
+		}
+		return govern.Reply{Text: a.id + " goes on when the steward does: " + all, Events: n.events}, nil
+	}
 	for _, t := range a.at.Tasks {
 		if t.Outcome != "" || t.State != task.Waiting || (a.id != "" && t.ID != a.id) || !t.resumable() || t.Stop == StopConflict || (a.id == "" && t.Paused) {
 			continue

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"maps"
 	"slices"
+	"strings"
 
 	"pawl/internal/charter"
 	"pawl/internal/loop"
@@ -177,7 +178,7 @@ func Key(id string) string {
 func (s *State) submitted(e loop.Event) {
 	in := e.Submitted
 	s.Tasks = append(s.Tasks, Task{
-		ID: in.ID, Title: in.Title, Tier: in.Tier, TierBy: by(in.Tier), State: task.Idle, Priority: in.Priority, After: in.After, Source: in.Source,
+		ID: in.ID, Title: in.Title, Tier: in.Tier, TierBy: by(e), State: task.Idle, Priority: in.Priority, After: in.After, Source: in.Source,
 		Loops: []string{}, Submitted: e.Time, Since: e.Time,
 	})
 	s.TasksCount++
@@ -187,11 +188,15 @@ func (s *State) submitted(e loop.Event) {
 	}
 }
 
-func by(tier task.Tier) string {
-	if tier == "" {
+// by is who has set the tier that a task came with, "" where it has none.
+func by(e loop.Event) string {
+	switch in := e.Submitted; {
+	case in.Tier == "":
 		return ""
+	case e.By == in.Source && (strings.HasPrefix(e.By, task.Scheduled) || task.Foreign(e.By)):
+		return byCharter
 	}
-	return "a person"
+	return byPerson
 }
 
 // received applies a message that is about the steward as a whole; one about a task is applied to that.

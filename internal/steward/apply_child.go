@@ -13,8 +13,8 @@ func (t *Task) begun(e loop.Event) {
 	for i := range t.steps() {
 		if st := t.Steps[i]; st.ID == e.Step {
 			t.Steps[i] = Step{ID: st.ID, Loop: e.LoopID, Status: Running, Failed: st.Failed, Kept: st.Kept, KeptHead: st.KeptHead}
-			if cap, capped := e.Limits[loop.CostUSD]; capped {
-				t.Steps[i].Cap = &cap
+			if most, capped := e.Limits[loop.CostUSD]; capped {
+				t.Steps[i].Cap = &most
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package steward
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -90,7 +91,25 @@ func TestS12_ATierThatAPersonHasSetStays(t *testing.T) {
 	o.settle()
 	require.Equal(t, []string{"a"}, o.assessed)
 	require.Equal(t, task.T0, o.s.Find("a").Tier)
+	require.Equal(t, "a person", o.s.Find("a").TierBy)
 	require.Empty(t, o.s.Gates)
+}
+
+// A schedule and a trigger have the tier that the charter gives their tasks.
+func TestS5_ATierOfTheCharterIsNotCalledThatOfWhoHandsATaskIn(t *testing.T) {
+	for by, want := range map[string]string{"schedule nightly": "the charter", "trigger alerts": "the charter", "ann": "a person"} {
+		o := open(t, limits())
+		source := by
+		if by == "ann" {
+			source = "schedule nightly" // as she says
+		}
+		doc, err := json.Marshal(task.Task{ID: "n", Body: "x", Tier: task.T2, Source: source})
+		require.NoError(t, err)
+		require.NoError(t, o.say(MessageSubmit, Message{Task: doc, By: by, Trigger: &task.Trigger{}}))
+		o.tiers["n"] = task.T3
+		o.settle()
+		require.Equal(t, `T2: the plan of "n" needs an approval: the tier is T2 (set by `+want+`)`, o.s.Gates[0].Summary)
+	}
 }
 
 func TestS4_ATierThatAPersonLowersNeedsNoApproval(t *testing.T) {

@@ -150,7 +150,7 @@ func (o *office) job(j Job) {
 		o.emit(AfterBegin(o.s, j)...)
 	case Tell:
 		o.told = append(o.told, j.Loop+" "+j.Message+" "+j.Choice)
-		o.emit(AfterTell(j)...)
+		o.emit(AfterTell(j, "")...)
 		switch {
 		case o.loops[j.Loop] == "ended":
 		case j.Message == loop.MessagePause && o.loops[j.Loop] == "asking":
@@ -486,7 +486,7 @@ func TestALoopThatHasPausedBeforeTheLedgerKnowsGoesOnAgain(t *testing.T) {
 	o.end("s-high-one", "completed", "")
 	o.settle()
 	require.Equal(t, Done, o.s.Find("high").Outcome)
-	o.emit(AfterTell(Job{Task: "low", Loop: "s-low-one", Message: loop.MessagePause})...)
+	o.emit(AfterTell(Job{Task: "low", Loop: "s-low-one", Message: loop.MessagePause}, "")...)
 	o.settle()
 	require.Equal(t, "running", o.loops["s-low-one"])
 }

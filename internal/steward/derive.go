@@ -9,7 +9,7 @@ import (
 )
 
 // derive brings what follows from the tasks in step with them: the state of the active one, the queue,
-// the counts; and forgets the oldest tasks that are over.
+// the counts; and forgets the tasks that ended first.
 func (s *State) derive() {
 	over := 0
 	for _, t := range s.Tasks {
@@ -17,14 +17,14 @@ func (s *State) derive() {
 			over++
 		}
 	}
-	if forget := over - KeepEnded; forget > 0 {
-		s.Tasks = slices.DeleteFunc(s.Tasks, func(t Task) bool {
-			if t.Outcome == "" || len(t.Ending) > 0 || forget == 0 {
-				return false
+	for ; over > KeepEnded; over-- {
+		first := -1
+		for i := range s.Tasks {
+			if t := &s.Tasks[i]; t.Outcome != "" && len(t.Ending) == 0 && (first < 0 || t.Ended.Before(s.Tasks[first].Ended)) {
+				first = i
 			}
-			forget--
-			return true
-		})
+		}
+		s.Tasks = slices.Delete(s.Tasks, first, first+1)
 	}
 	if n := len(s.Known) - s.alive() - KeepKnown; n > 0 {
 		s.Known = slices.DeleteFunc(slices.Clone(s.Known), func(k Known) bool {
@@ -53,7 +53,7 @@ func (s *State) derive() {
 		longest = max(longest, t.Window.Repeats())
 	}
 	s.Indicators.Repeats = int64(longest)
-	s.GatesCount, s.QueueCount = len(s.Gates), len(s.Queue)
+	s.GatesCount, s.QueueCount, s.DriftCount = len(s.Gates), len(s.Queue), len(s.Drift)
 	switch {
 	case s.Status.Ended():
 	case s.Paused:

@@ -74,11 +74,13 @@ func Ways(name string, g loop.Gate) []govern.Way {
 		if message == loop.MessageApprove {
 			command = "answer"
 		}
-		if message == loop.MessageContinue {
-			return shell.Join("pawl", "steward", command, name, g.Task)
-		}
 		all := []string{"pawl", "steward", command, name}
-		if g.Task != "" {
+		switch {
+		case message == loop.MessageContinue && g.Task == "":
+			return shell.Join(all...)
+		case message == loop.MessageContinue:
+			return shell.Join(append(all, g.Task)...)
+		case g.Task != "":
 			all = append(all, "--task", g.Task)
 		}
 		return shell.Join(append(append(all, "--gate", g.ID), words...)...)
@@ -94,12 +96,20 @@ func Ways(name string, g loop.Gate) []govern.Way {
 const hashDigits = 16
 
 func itsTask(g loop.Gate, _ loop.Budget) []govern.Saying {
-	return []govern.Saying{{Fields: map[string]any{"task": g.Task}}}
+	return []govern.Saying{{Fields: of(g, map[string]any{})}}
+}
+
+// of are the fields of an answer, with the task that the gate is of.
+func of(g loop.Gate, fields map[string]any) map[string]any {
+	if g.Task != "" {
+		fields["task"] = g.Task
+	}
+	return fields
 }
 
 func approval(g loop.Gate, _ loop.Budget) []govern.Saying {
 	hash := g.Hash[:min(hashDigits, len(g.Hash))]
-	return []govern.Saying{{Fields: map[string]any{"task": g.Task, "hash": hash}, Words: []string{"--approve", "--hash", hash}}}
+	return []govern.Saying{{Fields: of(g, map[string]any{"hash": hash}), Words: []string{"--approve", "--hash", hash}}}
 }
 
 func choice(g loop.Gate, _ loop.Budget) (all []govern.Saying) {
@@ -108,7 +118,7 @@ func choice(g loop.Gate, _ loop.Budget) (all []govern.Saying) {
 		if m := meaning[c]; m != "" {
 			what = m
 		}
-		all = append(all, govern.Saying{Fields: map[string]any{"task": g.Task, "choice": c}, Words: []string{"--choice", c}, What: what})
+		all = append(all, govern.Saying{Fields: of(g, map[string]any{"choice": c}), Words: []string{"--choice", c}, What: what})
 	}
 	return all
 }
@@ -119,7 +129,7 @@ func extension(g loop.Gate, _ loop.Budget) []govern.Saying {
 		limit = g.Limit.Add(*g.Limit).String()
 	}
 	return []govern.Saying{{
-		Fields: map[string]any{"task": g.Task, "hash": hash, "limits": map[string]any{string(loop.CostUSD): json.Number(limit)}},
+		Fields: of(g, map[string]any{"hash": hash, "limits": map[string]any{string(loop.CostUSD): json.Number(limit)}}),
 		Words:  []string{"--hash", hash, "--limit", string(loop.CostUSD) + "=" + limit},
 	}}
 }

@@ -38,6 +38,9 @@ func TestS5_NoTaskIsForgottenThatIsNotOver(t *testing.T) {
 	require.Equal(t, KeepEnded+6, o.s.TasksCount)
 	o.submit(task.Task{ID: "t0", Body: "x"}, task.T3)
 	require.Equal(t, KeepEnded+6, o.s.TasksCount, "and is known when it comes again")
+	o.answer("waits", loop.MessageAnswer, Message{Choice: Cancel})
+	require.NotNil(t, o.s.Find("waits"), "it came first and has ended last")
+	require.Nil(t, o.s.Find("t5"))
 }
 
 // TestS11_AReportThatComesLateChangesNothing has signals of a loop in another order than it sent them.
@@ -50,4 +53,26 @@ func TestS11_AReportThatComesLateChangesNothing(t *testing.T) {
 	o.child(task.ChildEvent{Loop: "s-a-one", Seq: 12, Event: task.ChildAsks, Gate: &task.ChildGate{ID: "question-1", Kind: "question"}})
 	o.child(task.ChildEvent{Loop: "s-a-one", Seq: 20, Event: task.IterationEnded, Result: &task.ChildResult{Status: "running", Kept: true}})
 	require.Equal(t, before, o.s)
+}
+
+// TestS11_ATaskGoesOnWithALoopThatHas has a loop that goes on, and the report that somebody has answered it is lost.
+func TestS11_ATaskGoesOnWithALoopThatHas(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.settle()
+	o.asks("s-a-one")
+	require.Equal(t, task.Waiting, o.s.Find("a").State)
+	o.iterate("s-a-one", true, "1")
+	require.Equal(t, task.Executing, o.s.Find("a").State)
+	require.Empty(t, o.s.contradictions())
+}
+
+func TestAListThatIsCutHasItsFullCountBesideIt(t *testing.T) {
+	o := open(t, limits())
+	for _, what := range []string{"one", "two", "three"} {
+		o.emit(loop.Event{Type: loop.DriftFound, Drift: &task.Drift{Name: task.DriftArtifact, What: what}})
+	}
+	shown := o.s.Shown(2)
+	require.Len(t, shown.Drift, 2)
+	require.Equal(t, 3, shown.DriftCount)
 }

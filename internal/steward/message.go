@@ -53,6 +53,9 @@ type Message struct {
 	Limits   json.RawMessage `json:"limits,omitempty"`
 	// Trigger is what asked for the task of a submit, where that was no person.
 	Trigger *task.Trigger `json:"trigger,omitempty"`
+	// Early says that it came to a run that began when less was refused: the specs that a task brings were left to
+	// its planning, and one task of a paused steward could be told to continue, which came to nothing.
+	Early bool `json:"-"`
 }
 
 // Decode reads a message's payload, as strictly as loop.DecodeMessage. A task has bounds of its own.

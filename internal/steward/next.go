@@ -239,8 +239,8 @@ func over(t Task, outcome, why string) loop.Event {
 
 func (n *next) tierGate(t Task, needs string) loop.Event {
 	switch {
-	case t.TierBy == byPerson:
-		needs += " (set by " + strings.TrimSuffix(byPerson+": "+t.TierWhy, ": ") + ")"
+	case t.PersonsTier() != "":
+		needs += " (set by " + strings.TrimSuffix(t.TierBy+": "+t.TierWhy, ": ") + ")"
 	case t.TierWhy != "": // says more than that it is that tier, which the sentence begins with
 		why := strings.ReplaceAll(t.TierWhy, string(t.Tier)+": ", "")
 		if tier := "the tier is " + string(t.Tier); strings.Contains(needs, tier) {

@@ -45,7 +45,8 @@ type State struct {
 
 	Indicators Indicators   `json:"indicators"`
 	Usage      task.Usage   `json:"usage"`
-	Drift      []task.Drift `json:"drift"`              // that nobody has settled yet
+	Drift      []task.Drift `json:"drift"` // that nobody has settled yet
+	DriftCount int          `json:"driftCount"`
 	Accepted   []task.Drift `json:"accepted,omitempty"` // that a person has taken as it is
 
 	Repo   string `json:"repo,omitempty"`
@@ -74,7 +75,7 @@ type Task struct {
 	ID       string     `json:"id"`
 	Title    string     `json:"title,omitempty"`
 	Tier     task.Tier  `json:"tier"`
-	TierBy   string     `json:"tierBy,omitempty"` // rules, planner or a person
+	TierBy   string     `json:"tierBy,omitempty"` // rules, planner, the charter or a person
 	TierWhy  string     `json:"tierWhy,omitempty"`
 	State    task.State `json:"state"`
 	Priority int        `json:"priority"`
@@ -115,9 +116,9 @@ type Task struct {
 	Since      time.Time         `json:"since,omitzero"` // it has been in its state
 }
 
-// PersonsTier is the tier that a person has set, "" where none has.
+// PersonsTier is the tier that a person has set, in the charter too, "" where none has.
 func (t Task) PersonsTier() task.Tier {
-	if t.TierBy == byPerson {
+	if t.TierBy == byPerson || t.TierBy == byCharter {
 		return t.Tier
 	}
 	return ""
@@ -149,6 +150,24 @@ func (t Task) Stands() (g loop.Gate, ok bool) {
 		what = t.WaitingFor.What
 	}
 	return loop.Gate{ID: "paused", Kind: loop.GatePause, Task: t.ID, Summary: t.ID + ": " + what, OpenedAt: t.Since, Answers: []string{loop.MessageContinue}}, true
+}
+
+// Open is everything that waits for a person at the steward: its gates, then what a person has paused or stepped
+// into. A steward that is paused lets none of its tasks go on, so that it stands for them.
+func (s State) Open() []loop.Gate {
+	all := slices.Clone(s.Gates)
+	if s.Status.Ended() {
+		return all
+	}
+	if s.Paused {
+		all = append(all, loop.Gate{ID: "paused", Kind: loop.GatePause, Summary: "the steward is paused: nothing goes on until you let it", Answers: []string{loop.MessageContinue}})
+	}
+	for _, t := range s.Tasks {
+		if g, stands := t.Stands(); stands && (!s.Paused || t.Paused) {
+			all = append(all, g)
+		}
+	}
+	return all
 }
 
 // The outcomes of tasks.

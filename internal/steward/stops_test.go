@@ -155,6 +155,7 @@ func TestS6_TheImmediateStopsAreEvents(t *testing.T) {
 				o.child(task.ChildEvent{Loop: "s-a-x", Event: task.IterationEnded, Result: &task.ChildResult{Kept: true, Usage: task.Usage{CostUSD: ten}}})
 			},
 			func(o *office) {
+				require.ErrorContains(t, o.say(loop.MessageExtend, Message{Gate: o.s.Gates[0].ID, Hash: o.s.Gates[0].Hash, Limits: json.RawMessage(`{"costUSD":0.01}`)}), "has to be more")
 				o.answer("a", loop.MessageExtend, Message{Hash: o.s.Gates[0].Hash, Limits: json.RawMessage(`{"costUSD":20}`)})
 			},
 		},
@@ -420,7 +421,7 @@ func TestWhatALoopSpendsWhoseTaskIsOverCounts(t *testing.T) {
 	o.answer("a", loop.MessageHalt, Message{})
 	o.answer("a", loop.MessageAnswer, Message{Choice: Cancel})
 	jobs := o.next(nil)
-	o.emit(AfterTell(jobs[0])...)
+	o.emit(AfterTell(jobs[0], "")...)
 	require.Equal(t, loop.MessageHalt, jobs[0].Message)
 	require.Empty(t, o.next(nil), "the loop has its place until it has ended")
 	o.loops["s-a-one"] = "ended"

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -149,9 +150,7 @@ func (s *Store) Mend(ctx context.Context, want, noted map[string]string, bring f
 func names(damaged []string, refs ...map[string]string) []string {
 	all := slices.Clone(damaged)
 	for _, some := range refs {
-		for name := range some {
-			all = append(all, name)
-		}
+		all = slices.AppendSeq(all, maps.Keys(some))
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

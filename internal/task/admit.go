@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -17,22 +18,30 @@ const (
 	MaxTask     = 512 << 10
 	MaxPriority = 1000 // and its negative
 	maxID       = 60
-	maxTitle    = 200
 	maxBody     = 64 << 10
-	maxKey      = 200 // of a dedupe key, and of who handed it in
+	maxLine     = 200 // of a title, a milestone, a dedupe key and who handed the task in
 	maxAfter    = 100 // tasks
 )
 
-var taskID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
+var (
+	taskID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
+	ofSpec = regexp.MustCompile(`^((plan|steps)\[[0-9]+\]\.)?spec\.`)
+)
 
 // DecodeTask reads a task from one JSON object, as files, messages and workflow input have it. Keys that
-// a task does not have are refused. The error is a fault INVALID_MESSAGE with all that is wrong. What it
-// returns is still to be admitted.
-func DecodeTask(doc []byte) (t Task, err error) {
+// a task does not have are refused, and what specs finds in the fragments of specs that it brings, where that
+// is given. The error is a fault INVALID_MESSAGE with all that is wrong. What it returns is still to be admitted.
+func DecodeTask(doc []byte, specs func(key string, t Task) spec.Problems) (t Task, err error) {
 	if len(doc) > MaxTask {
 		return Task{}, fault.New(fault.InvalidMessage, "the task is %d bytes long; at most %d are allowed", len(doc), MaxTask)
 	}
-	if err := spec.Fill(doc, &t, t.problems); err != nil {
+	if err := spec.Fill(doc, &t, func() spec.Problems {
+		found := t.problems()
+		if specs != nil {
+			found = append(found, specs("", t)...)
+		}
+		return found
+	}); err != nil {
 		return Task{}, refused(err)
 	}
 	return t, nil
@@ -48,7 +57,7 @@ func Admit(t Task, known func(id string) bool) (Task, error) {
 		if id == t.ID {
 			c.Add(fmt.Sprintf("after[%d]", i), "is the task itself", "a task that has to be done before it")
 		} else if !known(id) {
-			c.Add(fmt.Sprintf("after[%d]", i), "is "+spec.Show(id)+", and there is no such task", "a task that was handed in before; without one there is no circle either")
+			c.Add(fmt.Sprintf("after[%d]", i), "is "+spec.Show(id)+", and there is no such task", "the ID of a task that was handed in before this one")
 		}
 	}
 	if len(c.Problems) > 0 {
@@ -61,9 +70,7 @@ func Admit(t Task, known func(id string) bool) (Task, error) {
 	if t.ID == "" {
 		t.ID = derived(t.Title)
 	}
-	if t.Title == "" {
-		t.Title = t.ID
-	}
+	t.Title = cmp.Or(t.Title, t.ID)
 	t.Plan = InOrder(t.Plan)
 	if t.Steps() == nil {
 		return t, nil
@@ -96,7 +103,7 @@ func (t *Task) problems() spec.Problems {
 	if t.ID != "" && (len(t.ID) > maxID || !taskID.MatchString(t.ID)) {
 		c.Add("id", "is "+spec.Show(t.ID), fmt.Sprintf("at most %d of a to z, 0 to 9 and the hyphen, such as %q", maxID, derived(t.ID)))
 	}
-	checkLine(&c, "title", t.Title, maxTitle)
+	checkLine(&c, "title", t.Title)
 	checkSize(&c, "body", len(t.Body), maxBody)
 	if strings.ContainsRune(t.Body, 0) {
 		c.Add("body", "contains a NUL byte", "text in Markdown")
@@ -122,15 +129,15 @@ func (t *Task) problems() spec.Problems {
 	if len(t.After) > maxAfter {
 		c.Add("after", fmt.Sprintf("names %d tasks", len(t.After)), fmt.Sprintf("at most %d", maxAfter))
 	}
-	checkTier(&c, "tier", t.Tier)
-	checkLine(&c, "source", t.Source, maxKey)
-	checkLine(&c, "dedupe", t.Dedupe, maxKey)
+	checkTier(&c, t.Tier)
+	checkLine(&c, "source", t.Source)
+	checkLine(&c, "dedupe", t.Dedupe)
 	return c.Problems
 }
 
-func checkTier(c *spec.Checker, key string, t Tier) {
+func checkTier(c *spec.Checker, t Tier) {
 	if t != "" {
-		c.OneOf(key, string(t), []string{string(T0), string(T1), string(T2), string(T3)})
+		c.OneOf("tier", string(t), []string{string(T0), string(T1), string(T2), string(T3)})
 	}
 }
 
@@ -157,14 +164,17 @@ func cleanLine(text string) string { return evidence.Description(text) }
 
 func refused(err error) error {
 	if problems := (spec.Problems)(nil); errors.As(err, &problems) {
-		err = called("task", problems).Capped()
+		err = Called("task", problems).Capped()
 	}
 	return fault.New(fault.InvalidMessage, "the task can't be taken:\n%v", err).Advise("Correct what is named and hand it in again.")
 }
 
-// called names the document in what the reader of specs says of it.
-func called(document string, problems spec.Problems) spec.Problems {
-	for i := range problems {
+// Called names the document in what the reader of specs says of it, but not in what it says of the specs in it.
+func Called(document string, problems spec.Problems) spec.Problems {
+	for i, p := range problems {
+		if ofSpec.MatchString(p.Key) {
+			continue
+		}
 		problems[i].What = strings.ReplaceAll(problems[i].What, "of a spec", "of a "+document)
 		problems[i].Want = strings.ReplaceAll(problems[i].Want, "of a spec", "of a "+document)
 	}

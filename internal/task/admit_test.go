@@ -14,7 +14,7 @@ import (
 func nobody(string) bool { return false }
 
 func TestS5_ATaskIsRead(t *testing.T) {
-	got, err := task.DecodeTask([]byte(`{"id":"a","title":"Fix it","body":"It is broken.","priority":5,"after":["b"],"tier":"T3","source":"ann","dedupe":"k"}`))
+	got, err := task.DecodeTask([]byte(`{"id":"a","title":"Fix it","body":"It is broken.","priority":5,"after":["b"],"tier":"T3","source":"ann","dedupe":"k"}`), nil)
 	require.NoError(t, err)
 	require.Equal(t, task.Task{ID: "a", Title: "Fix it", Body: "It is broken.", Priority: 5, After: []string{"b"}, Tier: task.T3, Source: "ann", Dedupe: "k"}, got)
 }
@@ -41,7 +41,7 @@ func TestS5_EverythingThatIsWrongWithATaskIsSaidAtOnce(t *testing.T) {
 		{"a list", `[]`, []string{"the document is a list"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := task.DecodeTask([]byte(c.doc))
+			_, err := task.DecodeTask([]byte(c.doc), nil)
 			var f *fault.Error
 			require.ErrorAs(t, err, &f)
 			require.Equal(t, fault.InvalidMessage, f.Code)
@@ -50,9 +50,9 @@ func TestS5_EverythingThatIsWrongWithATaskIsSaidAtOnce(t *testing.T) {
 			}
 		})
 	}
-	_, err := task.DecodeTask([]byte(`{"body":"` + long(task.MaxTask) + `"}`))
+	_, err := task.DecodeTask([]byte(`{"body":"`+long(task.MaxTask)+`"}`), nil)
 	require.ErrorContains(t, err, "at most 524288 are allowed")
-	_, err = task.DecodeTask([]byte(`{"title":"` + long(200) + `","body":"` + long(64<<10) + `","id":"` + long(60) + `","priority":-1000}`))
+	_, err = task.DecodeTask([]byte(`{"title":"`+long(200)+`","body":"`+long(64<<10)+`","id":"`+long(60)+`","priority":-1000}`), nil)
 	require.NoError(t, err)
 }
 

@@ -2,8 +2,8 @@ package task
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,17 +42,16 @@ const fence = "---"
 func ParsePlan(file []byte) (Plan, string, error) {
 	matter, text, err := cut(file)
 	if err != nil {
-		return Plan{}, "", problem(1, err.Error(), "--- on the first line, tier, cost and steps in YAML, --- again, and the plan in Markdown")
+		return Plan{}, "", problem(err, "--- on the first line, tier, cost and steps in YAML, --- again, and the plan in Markdown")
 	}
-	r := frontReader{lines: map[string]int{}, left: spec.MaxValues}
-	doc, err := r.read(matter)
+	doc, lines, wrong, err := readMatter(matter)
 	if err != nil {
-		return Plan{}, "", problem(1, err.Error(), "valid YAML")
+		return Plan{}, "", problem(err, "valid YAML")
 	}
 	var f front
-	problems := spec.FillMap(doc, &f, r.problems, func() spec.Problems {
+	problems := spec.FillMap(doc, &f, wrong, func() spec.Problems {
 		var c spec.Checker
-		checkTier(&c, "tier", f.Tier)
+		checkTier(&c, f.Tier)
 		if f.Cost != nil && f.Cost.Sign() < 0 {
 			c.Add("cost", "is "+f.Cost.String(), "an amount in US dollars, 0 or more")
 		}
@@ -62,10 +61,10 @@ func ParsePlan(file []byte) (Plan, string, error) {
 	})
 	if len(problems) > 0 {
 		for i, p := range problems {
-			problems[i].File, problems[i].Line = PlanFile, r.line(p.Key)
+			problems[i].File, problems[i].Line = PlanFile, cmp.Or(p.Line, lineOf(lines, p.Key))+1 // the fence is line 1
 		}
 		slices.SortStableFunc(problems, func(a, b spec.Problem) int { return a.Line - b.Line })
-		return Plan{}, "", called("plan", problems).Capped()
+		return Plan{}, "", Called("plan", problems).Capped()
 	}
 	p := Plan{Hash: HashPlan(file), Tier: f.Tier, Steps: f.Steps}
 	if f.Cost != nil {
@@ -75,10 +74,7 @@ func ParsePlan(file []byte) (Plan, string, error) {
 }
 
 // HashPlan is what stands for a PLAN.md: the SHA-256 of its bytes, in hex. An approval names it.
-func HashPlan(file []byte) string {
-	sum := sha256.Sum256(file)
-	return hex.EncodeToString(sum[:])
-}
+func HashPlan(file []byte) string { return fmt.Sprintf("%x", sha256.Sum256(file)) }
 
 // RenderPlan writes the PLAN.md of a task that brings its steps. The same task gives the same bytes, and
 // ParsePlan reads the same steps from them.
@@ -112,8 +108,8 @@ func RenderPlan(t Task) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func problem(line int, what, want string) error {
-	return spec.Problems{{File: PlanFile, Line: line, What: what, Want: want}}
+func problem(err error, want string) error {
+	return spec.Problems{{File: PlanFile, Line: 1, What: err.Error(), Want: want}}
 }
 
 // cut takes the front matter off a file.
@@ -138,105 +134,37 @@ func cut(file []byte) (matter, text string, err error) {
 
 var closing = regexp.MustCompile(`(?m)^---[ \t]*$`)
 
-// frontReader turns YAML into the values that specs are read from. It is simpler than that of spec
-// files: a plan needs no aliases and no merged objects, so they are refused.
-type frontReader struct {
-	lines    map[string]int // of the keys
-	left     int            // nodes that may still be read
-	problems spec.Problems
-}
-
-func (r *frontReader) read(matter string) (map[string]any, error) {
+// readMatter reads front matter, with the line of each key and what is wrong with it.
+func readMatter(matter string) (doc map[string]any, lines map[string]int, wrong spec.Problems, err error) {
 	dec := yaml.NewDecoder(strings.NewReader(matter))
 	var root yaml.Node
 	switch err := dec.Decode(&root); {
 	case errors.Is(err, io.EOF):
-		return map[string]any{}, nil
+		return map[string]any{}, nil, nil, nil
 	case err != nil:
 		first, _, _ := strings.Cut(err.Error(), "\n")
-		return nil, errors.New("the front matter is not valid YAML: " + strings.TrimPrefix(first, "yaml: "))
+		return nil, nil, nil, errors.New("the front matter is not valid YAML: " + strings.TrimPrefix(first, "yaml: "))
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, errors.New("the front matter is more than one YAML document")
+		return nil, nil, nil, errors.New("the front matter is more than one YAML document")
 	}
-	doc, ok := r.value(root.Content[0], "", 0).(map[string]any)
+	value, lines, wrong, err := spec.ReadYAML(root.Content[0], true)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	doc, ok := value.(map[string]any)
 	if !ok {
-		return nil, errors.New("the front matter is no object with the keys tier, cost and steps")
+		return nil, nil, nil, errors.New("the front matter is no object with the keys tier, cost and steps")
 	}
-	return doc, nil
+	return doc, lines, wrong, nil
 }
 
-func (r *frontReader) wrong(n *yaml.Node, key, what, want string) any {
-	r.lines[key] = n.Line + 1 // the fence is line 1
-	r.problems.Add(key, what, want)
-	return nil
-}
-
-func (r *frontReader) value(n *yaml.Node, key string, depth int) any {
-	if r.left--; r.left < 0 || depth > spec.MaxDepth {
-		top, _, _ := strings.Cut(key, "[")
-		return r.wrong(n, top, "is nested too deeply or holds too much", "a plan that a person can read")
-	}
-	if _, known := r.lines[key]; !known {
-		r.lines[key] = n.Line + 1
-	}
-	switch tag := n.ShortTag(); {
-	case n.Kind == yaml.AliasNode || n.Anchor != "":
-		return r.wrong(n, key, "uses an anchor or an alias", "the value itself")
-	case !spec.PlainTag(tag):
-		return r.wrong(n, key, "has the tag "+tag, "a plain value")
-	}
-	switch n.Kind {
-	case yaml.SequenceNode:
-		list := make([]any, 0, len(n.Content))
-		for i, item := range n.Content {
-			list = append(list, r.value(item, fmt.Sprintf("%s[%d]", key, i), depth+1))
-		}
-		return list
-	case yaml.MappingNode:
-		object := map[string]any{}
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			name, value := n.Content[i], n.Content[i+1]
-			if name.Kind != yaml.ScalarNode || name.ShortTag() == "!!merge" {
-				r.wrong(name, key, "has a key that is not a name", "keys such as steps")
-				continue
-			}
-			at := spec.Join(key, name.Value)
-			if _, twice := object[name.Value]; twice {
-				r.wrong(name, at, "is given twice", "one of the two")
-				continue
-			}
-			r.lines[at] = name.Line + 1
-			object[name.Value] = r.value(value, at, depth+1)
-		}
-		return object
-	}
-	switch n.ShortTag() {
-	case "!!null":
-		return nil
-	case "!!bool":
-		var b bool
-		if n.Decode(&b) == nil {
-			return b
-		}
-	case "!!int", "!!float":
-		if number, ok := spec.PlainNumber(n.Value); ok {
-			return number
-		}
-		return r.wrong(n, key, "is "+spec.Show(n.Value), "a decimal number, or a text in quotes")
-	}
-	return n.Value
-}
-
-// line is where a key stands, else what holds it.
-func (r *frontReader) line(key string) int {
-	for key != "" {
-		if line, ok := r.lines[key]; ok {
-			return line
-		}
+// lineOf is where a key stands, else what holds it.
+func lineOf(lines map[string]int, key string) int {
+	for key != "" && lines[key] == 0 {
 		key = key[:max(strings.LastIndex(key, "."), strings.LastIndex(key, "["), 0)]
 	}
-	return r.lines[""]
+	return lines[key]
 }
 
 // node is a value of JSON as YAML has it, with its keys sorted; those of a step stand in its own order.

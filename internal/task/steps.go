@@ -13,9 +13,8 @@ import (
 
 // Bounds of a plan's steps.
 const (
-	MaxSteps     = 50
-	maxMilestone = 200      // bytes
-	maxFragment  = 16 << 10 // bytes of a spec's fragment
+	MaxSteps    = 50
+	maxFragment = 16 << 10 // bytes of a spec's fragment
 )
 
 // onlyStep is the ID of the one step of a task that is one loop.
@@ -119,7 +118,7 @@ func checkSteps(c *spec.Checker, key string, steps []Step) {
 			c.Add(own+".id", "is "+spec.Show(s.ID), "1 to 40 of a to z, 0 to 9 and the hyphen")
 		}
 		c.OneOf(own+".kind", s.Kind, kind.Loops())
-		checkLine(c, own+".milestone", s.Milestone, maxMilestone)
+		checkLine(c, own+".milestone", s.Milestone)
 		checkFragment(c, own+".spec", s.Spec)
 		for j, id := range s.After {
 			if _, known := at[id]; !known {
@@ -139,9 +138,9 @@ func checkSteps(c *spec.Checker, key string, steps []Step) {
 	}
 }
 
-// checkLine wants a text of one line that is not longer than so many bytes.
-func checkLine(c *spec.Checker, key, text string, most int) {
-	checkSize(c, key, len(text), most)
+// checkLine wants a text of one line that is not too long.
+func checkLine(c *spec.Checker, key, text string) {
+	checkSize(c, key, len(text), maxLine)
 	c.Line(key, text, "a text of one line")
 }
 

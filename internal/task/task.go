@@ -229,6 +229,15 @@ type Drift struct {
 	Found  time.Time `json:"found,omitzero"`
 }
 
+// Submission is the input of the workflow Submit, which hands a task in. Whoever starts it has the task as a
+// value; the workflow has it as it came, to read it strictly.
+type Submission[T Task | json.RawMessage] struct {
+	Steward string   `json:"steward"`
+	Task    T        `json:"task"`
+	By      string   `json:"by,omitempty"`
+	Trigger *Trigger `json:"trigger,omitempty"`
+}
+
 // Trigger is something from outside that asked for work (S5).
 type Trigger struct {
 	Name     string `json:"name"`

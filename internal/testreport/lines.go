@@ -37,11 +37,12 @@ type excerpt struct {
 	lost       bool // something between the two is not kept
 }
 
-// line adds a line and returns by how many bytes the excerpt grew.
-func (e *excerpt) line(s string) int {
-	return e.write(s) + e.write("\n")
+func (e *excerpt) line(s string) {
+	e.write(s)
+	e.write("\n")
 }
 
+// write returns by how many bytes the excerpt grew.
 func (e *excerpt) write(s string) int {
 	if e == nil {
 		return 0

@@ -92,9 +92,7 @@ func pytestName(id string) (file, name string) {
 func (r *pytestReader) name(id, why string) {
 	file, name := pytestName(id)
 	if i, again := r.known[file+"\x00"+name]; again {
-		if r.tests[i].Message == "" {
-			r.tests[i].Message = tidy(why)
-		}
+		r.tests[i].Message = cmp.Or(r.tests[i].Message, tidy(why))
 		return
 	}
 	if len(r.tests) >= maxNodes {

@@ -1,6 +1,6 @@
 // Package testreport reads what test commands print: which tests failed and why. It reads
 // `go test -json`, JUnit XML and TAP, and, as well as that can be done, what go test, pytest,
-// unittest, cargo, jest, vitest, mocha and node print for people. Deliver uses it to compare two runs
+// unittest, cargo, jest, vitest, mocha, node and small harnesses of C print for people. Deliver uses it to compare two runs
 // (Compare), to recognise a failure that came before (Signature), and to tell a fixer what failed
 // (Digest).
 //
@@ -113,6 +113,7 @@ var formats = []format{
 	{"vitest", false, vitestSum, readVitest},
 	{"mocha", false, regexp.MustCompile(`^  \d+ (?:passing|failing)(?: \([\d.]+(?:ms|s|m)\))?$`), readMocha},
 	{"node", false, regexp.MustCompile(`^ℹ tests `), readNode},
+	{"tally", false, tallyTotal, readTally},
 }
 
 // Read returns the report of one run of a test command, given all that it printed: standard

@@ -3,7 +3,6 @@ package trees
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,8 +33,11 @@ func (t *Tree) copyPath(path string) string {
 }
 
 // changing are the files that are known to change.
-func (t *Tree) changing() (paths []string, err error) {
-	err = durable.ReadJSON(t.changingPath(), &paths)
+func (t *Tree) changing() ([]string, error) { return readPaths(t.changingPath()) }
+
+// readPaths reads a list of paths that can be made again: where the file is missing or torn, it is empty.
+func readPaths(file string) (paths []string, err error) {
+	err = durable.ReadJSON(file, &paths)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, durable.ErrTorn) {
 		return nil, nil
 	}
@@ -51,11 +53,7 @@ func (t *Tree) noteChanging(more []string) error {
 	all := append(known, more...)
 	slices.Sort(all)
 	all = slices.Compact(all)
-	b, err := json.Marshal(all[:min(len(all), maxChanging)])
-	if err != nil {
-		return err
-	}
-	return durable.WriteCache(t.changingPath(), b)
+	return durable.CacheJSON(t.changingPath(), all[:min(len(all), maxChanging)])
 }
 
 // copyChanging copies those that setup has just made.

@@ -117,7 +117,7 @@ func matches(globs []string, p string) bool {
 // cleanDesk removes what is untracked and not ignored, after the checkout: which files are
 // ignored is for the commit's .gitignore to say, not for one that the agent wrote. What setup made stays as
 // ignored files do.
-func (t *Tree) cleanDesk(ctx context.Context, root *folder, extras []found, before *index, record pristine, lock *os.File) error {
+func (t *Tree) cleanDesk(ctx context.Context, root *folder, extras []found, record pristine, lock *os.File) error {
 	now, err := readIndex(t.indexPath())
 	if err != nil {
 		return err

@@ -2,9 +2,7 @@ package trees
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,13 +64,7 @@ func (t *Tree) untracked(ctx context.Context, lock *os.File) ([]string, error) {
 func (t *Tree) madePath() string { return filepath.Join(t.state, "made.json") }
 
 // loadMade returns what setup made that git does not ignore, as untracked lists it. Without the file that is nothing.
-func (t *Tree) loadMade() (made []string, err error) {
-	err = durable.ReadJSON(t.madePath(), &made)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, durable.ErrTorn) {
-		return nil, nil
-	}
-	return made, err
-}
+func (t *Tree) loadMade() ([]string, error) { return readPaths(t.madePath()) }
 
 // saveMade records what setup has made that git does not ignore.
 func (t *Tree) saveMade(ctx context.Context, lock *os.File) error {
@@ -80,11 +72,7 @@ func (t *Tree) saveMade(ctx context.Context, lock *os.File) error {
 	if err != nil {
 		return err
 	}
-	b, err := durable.Encode(made)
-	if err != nil {
-		return err
-	}
-	return durable.WriteCache(t.madePath(), b)
+	return durable.CacheJSON(t.madePath(), made)
 }
 
 // apart are those of the paths in which the index has nothing.

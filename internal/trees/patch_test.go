@@ -129,10 +129,10 @@ func TestAFileThatGitCannotCompareIsNotRead(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
 	gittest.Write(t, desk.Dir+"/a.txt", "new\n")
-	real, err := exec.LookPath("git")
+	git, err := exec.LookPath("git")
 	require.NoError(t, err)
 	shim := filepath.Join(t.TempDir(), "git")
-	gittest.Write(t, shim, "#!/bin/sh\n"+real+` "$@" || exit
+	gittest.Write(t, shim, "#!/bin/sh\n"+git+` "$@" || exit
 case " $* " in *" --patch "*) echo "fatal: unable to generate diff for a.txt" >&2; exit 128;; esac
 `)
 	require.NoError(t, os.Chmod(shim, 0o755))

@@ -160,7 +160,7 @@ func (t *Tree) restore(ctx context.Context, commit string, lock *os.File, o Rest
 		return err
 	}
 	if !o.Judge {
-		if err := t.cleanDesk(ctx, root, extras, before, record, lock); err != nil {
+		if err := t.cleanDesk(ctx, root, extras, record, lock); err != nil {
 			return err
 		}
 	}

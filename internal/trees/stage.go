@@ -423,8 +423,7 @@ func (s *staging) diff(ctx context.Context) (Change, error) {
 			return err
 		}
 		_, err := diff.Run(ctx)
-		var ge *git.Error
-		if errors.As(err, &ge) && strings.Contains(ge.Stderr, tooLongToDiff) {
+		if ge, ok := errors.AsType[*git.Error](err); ok && strings.Contains(ge.Stderr, tooLongToDiff) {
 			c.Unread = true // all of the list has come, and the lines until there
 			return nil
 		}

@@ -78,8 +78,7 @@ func (w *walker) list(d *folder, prefix string, depth int) error {
 			case err != nil:
 				return &os.PathError{Op: "lstat", Path: filepath.Join(d.abs, name), Err: err}
 			}
-			is := stampOf(st)
-			f.is = &is
+			f.is = new(stampOf(st))
 		}
 		at := len(w.found)
 		w.found = append(w.found, f)

@@ -3,7 +3,6 @@ package trigger
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -99,7 +98,4 @@ func verifyBearer(r request, secret []byte) error {
 	return nil
 }
 
-func digest(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
-}
+func digest(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }

@@ -2,6 +2,7 @@ package trigger
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"mime"
 	"strings"
@@ -42,9 +43,7 @@ func readGitHub(r request) (e incoming.Event, why string, err error) {
 		err = errBody
 	}
 	e.Delivery = r.header.Get(github.DeliveryIDHeader)
-	if e.Delivery == "" {
-		e.Delivery = digest(r.body)
-	}
+	e.Delivery = cmp.Or(e.Delivery, digest(r.body))
 	return e, why, err
 }
 

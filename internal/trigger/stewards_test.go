@@ -97,9 +97,9 @@ func TestS5_TheTriggersOfStewardsThatRunAreFoundWithoutARestart(t *testing.T) {
 	require.False(t, find("shop", "other"))
 	require.False(t, find("afar", "ci"), "its secret is on another host")
 	require.False(t, find("odd", "ci"))
-	any, err := all.Refresh(t.Context())
+	found, err := all.Refresh(t.Context())
 	require.NoError(t, err)
-	require.True(t, any)
+	require.True(t, found)
 	require.Equal(t, 3, s.read, "a run is read once")
 
 	s.away = errors.New("away")
@@ -117,14 +117,14 @@ func TestS5_TheTriggersOfStewardsThatRunAreFoundWithoutARestart(t *testing.T) {
 	require.NoError(t, err, "the steward reads it strictly")
 	require.Equal(t, "trigger ci", message.By)
 	require.Equal(t, "ci", message.Trigger.Name)
-	got, err := task.DecodeTask(message.Task)
+	got, err := task.DecodeTask(message.Task, nil)
 	require.NoError(t, err)
 	require.Equal(t, "ci-1", got.ID)
 	delete(s.inputs, "shop")
 	require.ErrorIs(t, all.Submit(t.Context(), "shop", task.Task{ID: "ci-1"}, task.Trigger{Name: "ci"}), trigger.ErrGone)
-	any, err = all.Refresh(t.Context())
+	found, err = all.Refresh(t.Context())
 	require.NoError(t, err)
-	require.False(t, any)
+	require.False(t, found)
 }
 
 func TestTheEndpointStaysWhereItWas(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pawl/internal/charter"
+	"pawl/internal/spec"
 )
 
 // Charter is what a person wants to know of a steward before they start it.
@@ -50,7 +51,7 @@ func (s Style) Charter(v Charter) string {
 	if l.CostUSD != nil {
 		bounds += ", $" + l.CostUSD.String() + " for a task"
 	}
-	f.add("bounds", bounds, fmt.Sprintf("reminds you of what has waited %s; checks its record every %s", l.Waiting, c.ValidateEvery))
+	f.add("bounds", bounds, fmt.Sprintf("tells you again of what has waited %s, then %s and each time that has passed again; checks its record every %s", l.Waiting/8, l.Waiting, c.ValidateEvery))
 	for i, sc := range c.Schedules {
 		f.add(label(i, "schedules"), Clean(sc.Name+": "+slots(sc)))
 	}
@@ -61,9 +62,17 @@ func (s Style) Charter(v Charter) string {
 	f.add("tells", told(c.Notify)...)
 	fragment := c.Fragment()
 	f.add("variables", append(environment(fragment, v.Environment), given("planner: ", planner.Env, fragment.Agent.Env)...)...)
-	f.add("granted", granted(fragment)...)
+	f.add("granted", append(allowed(fragment), granted(fragment)...)...)
 	f.add("protection", s.protections(v.Protections)...)
 	return s.Bold("Charter of "+Clean(c.Name)) + "\n\n" + f.String()
+}
+
+// allowed is what sandbox.allow of a charter names. Each loop's contract says what it comes to.
+func allowed(sp spec.Spec) (lines []string) {
+	for _, path := range sp.Sandbox.Allow {
+		lines = append(lines, "agent and commands may write "+Clean(path)+", as far as the loop's contract says")
+	}
+	return lines
 }
 
 // label names the first of several lines.

@@ -195,8 +195,8 @@ func (s Style) Protections(lines []string) string {
 func (s Style) protections(lines []string) []string {
 	shown := make([]string, len(lines))
 	for i, line := range lines {
-		if shown[i] = line; capitals.MatchString(line) {
-			shown[i] = s.paint(red, line)
+		if shown[i] = strings.Join(written(line), `\n`); capitals.MatchString(line) {
+			shown[i] = s.paint(red, shown[i])
 		}
 	}
 	return shown
@@ -316,11 +316,9 @@ func pattern(v spec.Verify) []string {
 	return []string{"the metric is what " + strings.Join(written(v.Pattern), `\n`) + " finds last"}
 }
 
-// granted is what the spec lets agent and commands reach, and keep, beyond what they need.
+// granted is what the spec lets agent and commands reach, and keep, beyond what they need. What sandbox.allow comes to on a
+// machine is among the protections.
 func granted(sp spec.Spec) (lines []string) {
-	for _, path := range sp.Sandbox.Allow {
-		lines = append(lines, "agent and commands may write "+Clean(path))
-	}
 	if len(sp.Sandbox.Agents) > 0 {
 		lines = append(lines, "the agent's command gets your sign-ins of "+Clean(strings.Join(sp.Sandbox.Agents, ", ")))
 	}

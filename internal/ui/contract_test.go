@@ -49,6 +49,7 @@ func TestWhatDoesNotHoldIsInRed(t *testing.T) {
 	text := inColour.Protections([]string{"HTTP is closed", alarm})
 	require.Contains(t, text, "\x1b[31m"+alarm)
 	require.NotContains(t, text, "\x1b[31mHTTP")
+	require.Contains(t, inColour.Protections([]string{"may write /x\x1b[31m\u202e"}), `may write /x\u{1b}[31m\u{202e}`)
 	for _, claim := range sandbox.Claims(sandbox.Facts{Repo: "/r", Policy: sandbox.Policy{Network: sandbox.Open}}) {
 		if claim.Fails == "" { // it holds in any case
 			continue
@@ -71,14 +72,14 @@ func TestAChartersViewShowsWhatItGrants(t *testing.T) {
 
 func TestA1_TheContractShowsWhatItGrants(t *testing.T) {
 	sp := spec.Spec{
-		Sandbox: spec.Sandbox{Use: spec.Required, Allow: []string{"~/.cache/tool", "~/../x\u202e"}, Hosts: []string{"registry.npmjs.org", "*.example.org:443"}},
+		Sandbox: spec.Sandbox{Use: spec.Required, Hosts: []string{"registry.npmjs.org", "*.example.org:443"}},
 		Judge:   spec.Judge{Keep: []string{"target/**", "node_modules"}},
 		Verify:  spec.Verify{Command: "make bench", Pattern: "^rate: (\\d+)\u200b$"},
 		Agent:   spec.Agent{Env: map[string]string{"API_KEY": "$API_KEY", "BASE": "http://x"}, Roles: map[string]spec.Override{"reviewer": {Env: map[string]string{"ONLY": "$ONLY"}}}},
 	}
 	text := style.Contract(ui.Contract{Spec: sp, Environment: []string{"verify.command mentions DATABASE_URL, which stays out"}})
 	for _, want := range []string{
-		"may write ~/.cache/tool\n", `may write ~/../x\u{202e}`, "may connect to registry.npmjs.org  *.example.org:443\n", "leaves in target/** is", "leaves in node_modules is",
+		"may connect to registry.npmjs.org  *.example.org:443\n", "leaves in target/** is", "leaves in node_modules is",
 		`^rate: (\d+)\u{200b}$ finds last`, "API_KEY=$API_KEY\n", "BASE=http://x\n", "reviewer: ONLY=$ONLY\n", "mentions DATABASE_URL, which stays out\n",
 	} {
 		require.Contains(t, text, want)

@@ -154,7 +154,7 @@ func describe(e loop.Event) (text, color string, ofNote bool) {
 		message := strings.TrimSpace("message " + Clean(e.Message) + " " + Clean(e.How))
 		return ofTask(e) + message + by(e) + note(e.Note), "", true
 	case loop.MessageRefused:
-		return "message " + Clean(e.Message) + " refused" + reason(e.Reason), yellow, true
+		return "message " + Clean(e.Message) + " refused" + reason(strings.ReplaceAll(e.Reason, "\n", "; ")), yellow, true
 	case loop.PermissionGranted:
 		return Clean(e.Role) + " is permitted " + Clean(e.Reason), "", false
 	case loop.PermissionDenied:

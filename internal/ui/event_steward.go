@@ -48,7 +48,7 @@ func supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 	case loop.TierSet:
 		text = about + "tier " + string(e.Tier) + by(e) + reason(strings.ReplaceAll(e.Reason, string(e.Tier)+": ", ""))
 	case loop.StepBegun:
-		text = about + "step " + Clean(e.Step) + " " + cmp.Or(Clean(e.How), "begun") + ": loop " + Clean(e.LoopID)
+		text = about + "step " + Clean(e.Step) + " " + cmp.Or(Clean(e.How), "begun") + ": loop " + Clean(e.LoopID) + reason(e.Reason)
 	case loop.ActionTaken:
 		text, ofNote = about+"action", false
 		if a := e.Action; a != nil {
@@ -66,6 +66,9 @@ func supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 		}
 	case loop.ChildTold:
 		text, ofNote = about+"told the loop "+Clean(e.LoopID)+" to "+Clean(e.Message), false
+		if e.Reason != "" {
+			text = about + "could not tell the loop " + Clean(e.LoopID) + " to " + Clean(e.Message) + reason(e.Reason)
+		}
 	case loop.RateLimited:
 		text, color = about+"an agent's rate limit: it sleeps", yellow
 		if l := e.RateLimit; l != nil {

@@ -1,8 +1,6 @@
 package ui
 
-import (
-	"strings"
-)
+import "strings"
 
 // Finding is one thing that was looked at, and how it is: ok, note or failed.
 type Finding struct {

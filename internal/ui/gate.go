@@ -41,7 +41,10 @@ func (s Style) waiting(g loop.Gate, now time.Time, commands []string, hint strin
 	if g.Task != "" {
 		about = " of task " + Clean(g.Task)
 	}
-	w.WriteString(s.Dim("gate "+Clean(g.ID)+" ("+string(g.Kind)+")"+about+", open for "+Duration(now.Sub(g.OpenedAt))+", since "+s.when(g.OpenedAt)) + "\n")
+	if !g.OpenedAt.IsZero() { // else nobody knows: a steward that is paused
+		about += ", open for " + Duration(now.Sub(g.OpenedAt)) + ", since " + s.when(g.OpenedAt)
+	}
+	w.WriteString(s.Dim("gate "+Clean(g.ID)+" ("+string(g.Kind)+")"+about) + "\n")
 	for _, c := range commands {
 		w.WriteString("  " + c + "\n")
 	}

@@ -13,9 +13,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 
 // Duration is a length of time in at most two units: 0.4s, 12s, 3m 5s, 2h 10m, 3d 4h.
 func Duration(d time.Duration) string {
-	if d < 0 {
-		d = 0
-	}
+	d = max(d, 0)
 	two := func(a time.Duration, first string, b time.Duration, second string) string {
 		n, rest := d/a, d%a/b
 		if rest == 0 {

@@ -13,11 +13,9 @@ import (
 
 // Exact is a line of somebody else's as it is, with everything that a terminal would not show, or would
 // obey, written out: control characters, what changes the direction of text, what has no width, blanks
-// that are no spaces, bytes that are no text. Tabs stay, since they indent.
-func (s Style) Exact(line string) string { return s.exact(line, "") }
-
-// exact goes back to a color after what it has made stand out.
-func (s Style) exact(line, color string) string {
+// that are no spaces, bytes that are no text. Tabs stay, since they indent. It goes back to color after
+// what it has made stand out.
+func (s Style) Exact(line, color string) string {
 	return visible.Line(line, func(text string) string { return s.standOut(text, color) })
 }
 
@@ -45,7 +43,7 @@ func (s Style) Patch(to io.Writer, patch io.Reader) error {
 			if color != "" {
 				end = reset
 			}
-			if _, err := io.WriteString(to, color+s.exact(text, color)+end+"\n"); err != nil {
+			if _, err := io.WriteString(to, color+s.Exact(text, color)+end+"\n"); err != nil {
 				return err
 			}
 		}

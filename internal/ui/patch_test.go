@@ -26,11 +26,11 @@ func TestA7_WhatCannotBeSeenIsWrittenOut(t *testing.T) {
 		"+the rune \ufffd itself":         "+the rune \ufffd itself",
 		"+private \ue000":                 `+private \u{e000}`,
 	} {
-		require.Equal(t, want, ui.Style{}.Exact(line))
+		require.Equal(t, want, ui.Style{}.Exact(line, ""))
 	}
 	for r := rune(0); r <= unicode.MaxRune; r++ { // nothing that has no ink comes through
 		if r != ' ' && r != '\t' && !unicode.IsGraphic(r) && r < 0xD800 || unicode.Is(unicode.Cf, r) || unicode.IsSpace(r) && r != ' ' && r != '\t' {
-			require.Contains(t, ui.Style{}.Exact("a"+string(r)+"b"), `\`, "%U", r)
+			require.Contains(t, ui.Style{}.Exact("a"+string(r)+"b", ""), `\`, "%U", r)
 		}
 	}
 }

@@ -16,6 +16,9 @@ import (
 func TestP9_TheReportHasTheFormOfTheSource(t *testing.T) {
 	golden(t, "report", style.Report(kind.Improve, loop.Completed, result(), ui.Delivery{}))
 	golden(t, "report-nothing-kept", style.Report(kind.Improve, loop.Completed, loop.Result{Iterations: 2, Discarded: 2, Baseline: ref("84.7"), Best: ref("84.7"), Delta: ref("0.0"), Recommendation: "diminishing returns"}, ui.Delivery{}))
+	failed := style.Report(kind.Improve, loop.Failed, result(), ui.Delivery{})
+	require.True(t, strings.HasPrefix(failed, "Loop failed: "), failed)
+	require.NotContains(t, failed, "Recommendation", "nothing says that it could go on")
 	many := result()
 	many.KeptCount = 102
 	golden(t, "report-capped", style.Report(kind.Improve, loop.Completed, many, ui.Delivery{}))

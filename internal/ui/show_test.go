@@ -14,6 +14,8 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
+	"pawl/internal/steward"
+	"pawl/internal/task"
 	"pawl/internal/ui"
 )
 
@@ -132,4 +134,14 @@ func TestTheListIsATable(t *testing.T) {
 	data, err := json.Marshal(rows[1])
 	require.NoError(t, err)
 	require.Contains(t, string(data), `"best":84.70`, "numbers keep their decimals")
+}
+
+func TestAStewardWithMoreThanIsShownSaysOfWhat(t *testing.T) {
+	text := style.Steward(steward.State{
+		Tasks: []steward.Task{{ID: "a", State: task.Executing}}, TasksCount: 6, QueueCount: 1, Gates: []loop.Gate{{ID: "tier-1"}}, GatesCount: 3,
+		Indicators: steward.Indicators{Done: 1, Cancelled: 1},
+	}, now)
+	for _, want := range []string{"and 2 more that have begun", "and 1 more in the queue", "and 2 that are over; the ledger has them", "and 2 more wait: see `pawl inbox`"} {
+		require.Contains(t, text, want)
+	}
 }

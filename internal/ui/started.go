@@ -1,8 +1,6 @@
 package ui
 
-import (
-	"pawl/internal/shell"
-)
+import "pawl/internal/shell"
 
 // Started is a loop that was started and left to a worker.
 type Started struct {

@@ -20,8 +20,11 @@ import (
 // its metrics (S13) and its tasks.
 func (s Style) Steward(st steward.State, now time.Time) string {
 	var b strings.Builder
-	for _, g := range st.Gates {
+	for _, g := range st.Open() {
 		b.WriteString(s.StewardGate(st.Steward, g, now) + "\n\n")
+	}
+	if more := st.GatesCount - len(st.Gates); more > 0 {
+		b.WriteString("and " + itoa(more) + " more wait: see `pawl inbox`\n\n")
 	}
 	for _, t := range st.Tasks {
 		if text := s.atChild(t); text != "" {
@@ -33,7 +36,7 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 	f.add("status", s.status(st.Status)+note(st.Reason))
 	f.add("state", string(st.State)+standing(st))
 	f.add("mode", st.Mode)
-	f.add("queue", queue(st.Queue))
+	f.add("queue", queue(st.Queue, st.QueueCount))
 	i := st.Indicators
 	f.add("tasks", fmt.Sprintf("%s done, %s cancelled, %s in all", whole64(i.Done), whole64(i.Cancelled), itoa(st.TasksCount)))
 	f.add("indicators", fmt.Sprintf("%s, %s, %s, %s, %s in a row now", plural(int(i.Actions), "action"), plural(int(i.Milestones), "milestone"),
@@ -63,19 +66,27 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 	return b.String()
 }
 
-// unlisted says how many tasks the table lacks: of the queue, and of those that are over.
+// unlisted says how many tasks the table lacks: of those that have begun, of the queue, and of those that are over.
 func (s Style) unlisted(st steward.State) (text string) {
-	queued := st.QueueCount
+	queued, over := st.QueueCount, int(st.Indicators.Done+st.Indicators.Cancelled)
+	begun := st.TasksCount - queued - over
 	for _, t := range st.Tasks {
-		if t.Outcome == "" && t.State == task.Idle {
+		switch {
+		case t.Outcome != "":
+			over--
+		case t.State == task.Idle:
 			queued--
+		default:
+			begun--
 		}
 	}
-	if queued > 0 {
-		text += "\n" + s.Dim("and "+itoa(queued)+" more in the queue")
-	}
-	if over := st.TasksCount - len(st.Tasks) - queued; over > 0 {
-		text += "\n" + s.Dim("and "+itoa(over)+" that are over; the ledger has them")
+	for _, more := range []struct {
+		n    int
+		what string
+	}{{begun, " more that have begun"}, {queued, " more in the queue"}, {over, " that are over; the ledger has them"}} {
+		if more.n > 0 {
+			text += "\n" + s.Dim("and "+itoa(more.n)+more.what)
+		}
 	}
 	return text
 }
@@ -95,12 +106,12 @@ func standing(st steward.State) string {
 // maxQueued is how many tasks of the queue are named.
 const maxQueued = 5
 
-func queue(ids []string) string {
+func queue(ids []string, count int) string {
 	if len(ids) == 0 {
 		return "empty"
 	}
 	text := Clean(strings.Join(ids[:min(len(ids), maxQueued)], ", "))
-	if rest := len(ids) - maxQueued; rest > 0 {
+	if rest := count - maxQueued; rest > 0 {
 		text += " and " + itoa(rest) + " more"
 	}
 	return text
@@ -139,19 +150,19 @@ func (s Style) tasks(all []steward.Task) string {
 	var rows [][]string
 	for _, t := range all {
 		rows = append(rows, []string{
-			Clean(t.ID), string(t.Tier), doing(t), itoa(t.Priority), steps(t), itoa(t.Actions), "$" + t.Cost.CostUSD.String(), Clean(t.Title),
+			Clean(t.ID), string(t.Tier), s.doing(t), itoa(t.Priority), steps(t), itoa(t.Actions), "$" + t.Cost.CostUSD.String(), Clean(t.Title),
 		})
 	}
 	return s.table([]string{"TASK", "TIER", "STATE", "PRIORITY", "STEPS", "ACTIONS", "COST", "TITLE"}, rows)
 }
 
 // doing is the state of a task, or what it came to.
-func doing(t steward.Task) string {
+func (s Style) doing(t steward.Task) string {
 	switch {
 	case t.Outcome != "":
 		return t.Outcome
 	case !t.Until.IsZero():
-		return string(t.State) + ", sleeps until " + t.Until.UTC().Format(time.RFC3339)
+		return string(t.State) + ", sleeps until " + s.when(t.Until)
 	case t.Interrupted != "":
 		return string(t.State) + ", gives way to " + Clean(t.Interrupted)
 	case t.Paused:
@@ -187,7 +198,7 @@ func (s Style) Task(name string, t steward.Task, gates []loop.Gate, now time.Tim
 	f := s.fields(12)
 	f.add("task", Clean(t.ID))
 	f.add("title", Clean(t.Title))
-	f.add("state", doing(t)+note(t.Reason))
+	f.add("state", s.doing(t)+note(t.Reason))
 	if t.Tier != "" {
 		f.add("tier", string(t.Tier)+", set by "+cmp.Or(Clean(t.TierBy), "–"), Clean(t.TierWhy))
 	}
@@ -222,7 +233,9 @@ func (s Style) Task(name string, t steward.Task, gates []loop.Gate, now time.Tim
 	if t.Head != "" {
 		f.add("work", Short(t.Base)+" → "+Short(t.Head))
 	}
-	f.add("proposal", digest(t.Proposal))
+	if t.Outcome == steward.Done { // before that it is the one of a step
+		f.add("proposal", digest(t.Proposal))
+	}
 	f.add("submitted", s.when(t.Submitted))
 	b.WriteString(f.String())
 	if len(t.Steps) > 0 {

@@ -1,8 +1,6 @@
 package ui
 
-import (
-	"strings"
-)
+import "strings"
 
 // fields are names with values, one below the other. A value of several lines stays in its
 // column.

@@ -229,12 +229,12 @@ func (f *Folder) Write(name string, content []byte) error {
 var errNoFolder = errors.New("a file or a link where a folder should be")
 
 // folders reports whether the folders of a path are there, as folders and not as links. With
-// make it makes them so.
-func (f *Folder) folders(dir string, make bool) (bool, error) {
+// create it makes them so.
+func (f *Folder) folders(dir string, create bool) (bool, error) {
 	if dir == "." {
 		return true, nil
 	}
-	if ok, err := f.folders(path.Dir(dir), make); err != nil || !ok {
+	if ok, err := f.folders(path.Dir(dir), create); err != nil || !ok {
 		return ok, err
 	}
 	st, err := f.root.Lstat(dir)
@@ -243,9 +243,9 @@ func (f *Folder) folders(dir string, make bool) (bool, error) {
 		return true, nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return false, err
-	case !make && err == nil:
+	case !create && err == nil:
 		return false, errNoFolder
-	case !make:
+	case !create:
 		return false, nil
 	case err == nil:
 		if err := f.root.RemoveAll(dir); err != nil {

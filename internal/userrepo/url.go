@@ -125,8 +125,7 @@ func MayPush(ctx context.Context, s *store.Store, url, commit, ref string) error
 		return nil
 	}
 	err = Unreached(url, err)
-	var pre *Precondition
-	if errors.As(err, &pre) && pre.Code != NeedsCredentials { // it was read a moment ago
+	if pre, ok := errors.AsType[*Precondition](err); ok && pre.Code != NeedsCredentials { // it was read a moment ago
 		pre.What = fmt.Sprintf("%s can be read, but pawl may not push to it, and a loop keeps its branch and its ledger there%s", git.Quote(git.Redact(url)), saying(pre.What))
 		pre.Code, pre.Do = ReadOnly, "give yourself the right to push (with git daemon: --enable=receive-pack), or work on a clone of it as repo.path"
 	}
@@ -171,8 +170,7 @@ func LandAt(ctx context.Context, s *store.Store, l Landing) error {
 		return err
 	}
 	err := Move(ctx, s, l.Repo, "refs/heads/"+l.Branch, l.To, l.From)
-	var refused *Refused
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*Refused](err); ok {
 		return &Precondition{Code: ReadOnly, What: fmt.Sprintf("%s does not take the branch %s: %s", git.Quote(l.Repo.Address), git.Quote(l.Branch), refused.Reason),
 			Do: "see what it asks for (a protected branch?), or take the loop's branch through its own review, or the change as a patch (--how patch)"}
 	}

@@ -33,8 +33,7 @@ func Encode(f *fault.Error, result any) error {
 // Refusal returns what Encode makes of the fault in err, and err itself where it is none. Nil stays
 // nil.
 func Refusal(err error) error {
-	var f *fault.Error
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return Encode(f, nil)
 	}
 	return err
@@ -44,8 +43,7 @@ func Refusal(err error) error {
 // whose type is a code and that carries no fault, as another program may make it, is one with its
 // message. It is nil for every other error.
 func Decode(err error) *fault.Error {
-	var f *fault.Error
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f
 	}
 	var app *temporal.ApplicationError

@@ -126,8 +126,8 @@ func TestALoopsProcessesAreMarkedByItsRunAndItsStore(t *testing.T) {
 func TestTheRepositoryOfARecordIsKnownByItsFolders(t *testing.T) {
 	dir := t.TempDir()
 	repo := filepath.Join(dir, "repo")
-	make := func(path string) { require.NoError(t, os.MkdirAll(filepath.Join(path, ".git"), 0o700)) }
-	make(repo)
+	clone := func(path string) { require.NoError(t, os.MkdirAll(filepath.Join(path, ".git"), 0o700)) }
+	clone(repo)
 	for _, r := range []workspace.Record{{Repo: repo}, {Repo: "file://" + repo, Remote: true}} {
 		hold := func() error {
 			f, err := r.Hold()
@@ -145,13 +145,13 @@ func TestTheRepositoryOfARecordIsKnownByItsFolders(t *testing.T) {
 		require.NoError(t, hold())
 		require.NoError(t, os.Rename(repo, repo+".away"))
 		require.ErrorIs(t, hold(), fs.ErrNotExist)
-		make(repo)
+		clone(repo)
 		require.ErrorIs(t, hold(), workspace.ErrReplaced, "another one")
 		require.NoError(t, os.RemoveAll(repo))
 		require.NoError(t, os.Rename(repo+".away", repo))
 		require.NoError(t, hold())
 		require.NoError(t, os.Rename(repo+"/.git", dir+"/away"))
-		make(repo)
+		clone(repo)
 		require.ErrorIs(t, hold(), workspace.ErrReplaced, "another one in the same working tree")
 		require.NoError(t, os.RemoveAll(repo+"/.git"))
 		require.NoError(t, os.Rename(dir+"/away", repo+"/.git"))

@@ -45,6 +45,9 @@ var cases = []matrixCase{
 		program.Claude: "not run: it takes claude-agent-acp, which CI does not install", program.Codex: "not run: it takes codex-acp, which CI does not install",
 		program.Pi: "cannot: it does not speak the protocol",
 	}},
+	{name: "agents of its own", weekly: true, plan: "nest;cached=1000;think=20", spec: doc{"approvals": doc{"tools": []string{"*", "subagents"}, "diff": "auto"}}, result: (*looped).counted, cannot: map[string]string{
+		program.Pi: "cannot: it has none",
+	}},
 	{name: "deliver", plan: "deliver", spec: doc{"kind": "deliver", "verify": doc{"command": ""}, "test": doc{"command": `test "$(cat work/n)" = 42`}}, result: (*looped).delivered},
 	{name: "401", plan: "climb;fault=e401", sleeps: true},
 	{name: "cut", plan: "climb;fault=cut;at=2;times=1", sleeps: true},

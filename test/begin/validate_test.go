@@ -153,6 +153,10 @@ func TestReadyMeansReady(t *testing.T) {
 	validate(w, 0)
 	v = validate(w, 2, "--set", "setup.command=no-such-manager install")
 	require.Equal(t, "setup.command needs no-such-manager, which is not on the PATH: `no-such-manager install`", v.Problems[0].What)
+
+	w.Write("repo/Makefile", "lint:\n\tno-such-tidy work/n\n")
+	w.Commit("a linter that nobody has")
+	require.Contains(t, validate(w, 2, "--set", "check.command=make lint").Notes, "check.command (`make lint`) calls no-such-tidy, which is not there")
 }
 
 func TestValidateSweepsUpAfterTheDead(t *testing.T) {

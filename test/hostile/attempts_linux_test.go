@@ -196,6 +196,16 @@ var attempts = []struct {
 		{name: "promise to be done in time", try: schedules},
 		{name: "hear of processes that begin", try: hears(unix.NETLINK_CONNECTOR, 1)},
 		{name: "hear of what is audited", try: hears(unix.NETLINK_AUDIT, 1)},
+		{name: "hear of the machine's devices", try: hears(unix.NETLINK_KOBJECT_UEVENT, 1)},
+		{name: "look at the machine's mounts through a thread of the supervisor", script: byThread(`grep -q . $p/mountinfo`)},
+		{name: "look at the machine's network through a thread of the supervisor", script: byThread(`grep -q : $p/net/unix`)},
+		{name: "enter the machine's network through a thread of the supervisor", script: byThread(`nsenter --net=$p/ns/net true`)},
+		{name: "read how the supervisor was started", script: byThread(`grep -q . $p/cmdline`)},
+		{name: "read what a thread of the supervisor does", script: byThread(`grep -q . $p/stat`)},
+		{name: "have the kernel end the supervisor first, by a thread of it", script: byThread(`exec 4>$p/oom_score_adj`)},
+		{name: "say what is kept of the supervisor when it crashes", script: byThread(`exec 4>$p/coredump_filter`)},
+		{name: "have the kernel forget what the supervisor uses", script: byThread(`exec 4>$p/clear_refs`)},
+		{name: "slow the supervisor's session down", script: byThread(`exec 4>$p/autogroup`)},
 		{name: "type into its own terminal", script: `perl -e 'open(my $t, "+<", "/dev/tty") or exit 1; ioctl($t, 0x5412, "x") or exit 1'`, without: refused},
 		{name: "connect to a program's socket", script: connectsUnix(`${REPO%/*}/early`)},
 		{name: "connect to a socket that begins later", script: `touch work/late; until [ -e work/late.go ]; do sleep 0.05; done; rm work/late work/late.go; ` + connectsUnix(`${REPO%/*}/late`)},
@@ -245,6 +255,11 @@ var attempts = []struct {
 		{name: "reach the engine with a program in memory", try: fromMemory},
 		{name: "reach the engine with another user's rights", script: `setpriv --reuid 65534 --regid 65534 --clear-groups bash -c 'exec 3<>/dev/tcp/127.0.0.1/'$ENGINE`},
 	}},
+}
+
+// byThread does something to a thread of the supervisor, $p, which no list of processes has.
+func byThread(script string) string {
+	return `for t in $(ls /proc/$SUPERVISOR/task 2>/dev/null || seq 60); do p=/proc/$t; mapfile -t s <$p/status && [[ "${s[*]}" == *"Tgid:	$SUPERVISOR "* ]] || continue; (` + script + `) && exit 0; done; exit 1`
 }
 
 // uncovers tries to get at what is below a sandbox's root. Where there is none, nothing has to be uncovered, and

@@ -135,7 +135,7 @@ func TestLinkWithinTheTreeIsKept(t *testing.T) {
 func TestAgentThatFails(t *testing.T) {
 	w := world.New(t, `echo 11 >work/n; case $PAWL_ITERATION in
 		1) echo "raise the number"; exit 3;;
-		2) exit 3;;
+		2) echo "libhill.so: no such file" >&2; exit 3;;
 		3|6) git checkout -q work/n; echo "think";;
 		4) kill -9 $$;;
 		5) echo '{"giveUp": "too steep"}' >"$PAWL_RESULT";;
@@ -150,14 +150,14 @@ func TestAgentThatFails(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"error:agent: raise the number",
-		"error:agent: the agent failed (exit 3)",
+		"error:agent: the agent failed (exit 3: libhill.so: no such file)",
 		"no-change: think",
 		"error:agent: the agent failed (was ended by SIGKILL)",
 		"error:agent: the agent gave up: too steep",
 		"no-change: think",
 		"error:agent: the agent gave up: no reason given",
 	}, got)
-	for _, text := range []string{"the agent failed (exit 3)", "SIGKILL", "too steep"} {
+	for _, text := range []string{"the agent failed (exit 3: libhill.so: no such file)", "SIGKILL", "too steep"} {
 		require.Contains(t, s.Err, text)
 	}
 	require.Empty(t, w.Subjects())

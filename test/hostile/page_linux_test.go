@@ -73,14 +73,20 @@ command that does it, by ` + "`limits.deskBytes`" + `, and by itself where a dis
 
 ## What is known to be open
 
-- Your repository can be read, and what is in it is the machine's own. A program that begins to listen on a socket in it
-  while a command runs can be spoken to by that command, and a named pipe in it can be written to. One that listened
-  before is hidden, if it has named its socket by a full path.
+- Your repository can be read. A socket or a named pipe in it leads to nobody, and a lock on a file in it holds nobody up
+  (` + "`TestE6_WhatCanBeReadIsNotSpokenTo`" + `). By bubblewrap, where the kernel makes no overlay of it, and where something is mounted in
+  it, what is in it is the machine's own: a program that begins to listen in it while a command runs can be spoken
+  to by that command. One that listened before is hidden, if it has named its socket by a full path. That also holds for
+  the system's folders and for toolchains in your home.
 - pawl holds $PAWL_HOME and your repository open, and works in the folders that it has checked, whatever is renamed or
   put in their place (` + "`TestE6_AHeldRepositoryIsTheOneThatItWas`, `TestE6_TheStoreIsTheOneThatItWas`" + `). The
-  engine's database, and the files that a command's output goes to, are opened by their path. On macOS all of it is.
-- As root an agent can have the kernel choose the supervisor of its own loop first when memory runs out. The loop starts
-  another one.
+  engine's database, and the files that a command's output goes to, are opened by their path: they are in $PAWL_HOME, which is in
+  no sandbox, and SQLite opens nothing but paths. On macOS all of it is.
+- The kernel lets programs of one user set each other's priority and processors by a number, and threads of a loop's
+  supervisor have numbers that can be guessed. A command can so slow the supervisor of its own loop down, which then
+  keeps limits of time late.
+- What the kernel counts for each user (inotify instances and watches, namespaces, pending signals) a command can use up for
+  all that runs as this user, until it ends.
 - A ledger never changes. What an earlier pawl wrote into one before it knew a kind of secret stays there:
   ` + "`git log -p refs/pawl-ledger/LOOP`" + ` shows all of it, and a secret that is in there is one to replace.
 - By bubblewrap a sandbox is made for each command, not for each tree: it can start a program in a sandbox and none in

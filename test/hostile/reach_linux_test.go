@@ -73,7 +73,7 @@ func TestE6_WhatAHostileAgentReaches(t *testing.T) {
 			}
 			verify, err := filepath.Glob(filepath.Join(w.Home, "loops", w.Loop, "steps", "0001.*verify*", "stdout"))
 			require.NoError(t, err)
-			require.NotEmpty(t, verify)
+			require.NotEmpty(t, verify, "%s%s", s.Out, s.Err)
 			for where, said := range map[string]string{"the agent": w.Kept("work/report"), "verify": world.ReadFile(verify[len(verify)-1])} {
 				came := map[string]string{}
 				for line := range strings.Lines(said) {

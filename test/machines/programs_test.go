@@ -183,6 +183,7 @@ func TestAnAnswerWaitsForAWorker(t *testing.T) {
 	w.Refused("HASH_MISMATCH", "approve", w.Loop, "--hash", strings.Repeat("0", 64))
 	w.Refused("ALO_LOOP_NOT_PAUSED", "continue", w.Loop)
 	w.Refused("GATE_MISMATCH", "approve", w.Loop, "--hash", r.Gate.Hash, "--gate", "contract-99")
+	w.Refused("INVALID_MESSAGE", "approve", w.Loop, "--hash", r.Gate.Hash, "--apply", "ff")
 	s = w.Pawl("approve", "--json", w.Loop, "--hash", r.Gate.Hash)
 	require.Equal(t, 0, s.Code, s.Err)
 	var sent struct{ Via string }

@@ -36,7 +36,8 @@ func TestA1_ContractIsApprovedByItsHash(t *testing.T) {
 	require.NotNil(t, m, "it says how to answer: %s", s.Err)
 	require.Equal(t, w.Loop, m[1])
 
-	st := w.Show()
+	var st world.State
+	w.Until("the gate is recorded", func() bool { st = w.Show(); return st.Ledger != "" })
 	require.Equal(t, "waiting", st.Status)
 	require.Equal(t, "contract", st.Gate.Kind)
 	require.True(t, strings.HasPrefix(st.Gate.Hash, m[2]))

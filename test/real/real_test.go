@@ -2,6 +2,7 @@ package real_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -28,15 +29,18 @@ const (
 	fewer  = "guard-fail"
 )
 
-// delivery is a function that was broken, what else fails before anybody writes, and how the agent mends the
-// function.
-type delivery struct{ file, breaks, fails, mends string }
+// delivery is a function of a file that is broken, and what else fails before anybody writes. The agent brings back
+// what was right.
+type delivery struct{ file, right, broken, fails string }
 
 var sources = map[string]source{
 	"go-wordwrap": {
 		module: "github.com/mitchellh/go-wordwrap@v1.0.1", sum: "h1:TLuKupo69TCn6TQSyGxwI1EblZZEsQ0vMlAFQflz0v0=", needs: []string{"go"},
 		improve: &improvement{
 			honest: `sed -i '/^\/\//d' wordwrap.go`, cheat: `sed -i '/^func TestWrapString/,$d' wordwrap_test.go`, broken: `sed -i 's/return buf.String()/return s/' wordwrap.go`, caught: sealed,
+		},
+		deliver: &delivery{
+			file: "wordwrap.go", right: "if current+wordBufLen+spaceBufLen > lim && wordBufLen < lim {", broken: "if current > lim {", fails: inDocker("wordwrap"),
 		},
 	},
 	"levenshtein": {
@@ -45,9 +49,7 @@ var sources = map[string]source{
 			honest: `sed -i '/^\/\//d' params.go`, cheat: `sed -i '/^func Test/,$d' levenshtein_test.go`, broken: `sed -i 's/dist = l2 \* insCost/dist = 0/' levenshtein.go`, caught: sealed,
 		},
 		deliver: &delivery{
-			file: "levenshtein.go", breaks: `sed -i 's/dist = l2 \* insCost/dist = 0/' levenshtein.go`,
-			fails: inDocker("levenshtein"),
-			mends: `sed -i 's/dist = 0$/dist = l2 * insCost/' levenshtein.go`,
+			file: "levenshtein.go", right: "dist = l2 * insCost", broken: "dist = 0", fails: inDocker("levenshtein"),
 		},
 	},
 	"go-humanize": {
@@ -55,19 +57,26 @@ var sources = map[string]source{
 		improve: &improvement{
 			honest: `sed -i '/^\/\//d' comma.go`, cheat: `sed -i '/^func TestCommas/,$d' comma_test.go`, broken: `sed -i 's/v = v \/ 1000/v = 0/' comma.go`, caught: sealed, measure: "cat *.go | wc -c",
 		},
+		deliver: &delivery{
+			file: "comma.go", right: `parts[j] = "00" + parts[j]`, broken: `parts[j] = "0" + parts[j]`, fails: inDocker("humanize"),
+		},
 	},
 	"json-stable-stringify": {
 		npm: "json-stable-stringify@1.0.1", digest: "70e228b750bf40ab69dda437f284992f1ea4c4bf9e788dc7fc586a6956256150", needs: []string{"node", "npm"},
 		improve: &improvement{
-			honest: `sed -i '/^ *$/d' index.js`, cheat: `git rm -q test/to-json.js || rm test/to-json.js`, broken: `sed -i 's/objectKeys(node).sort(cmp && cmp(node))/objectKeys(node)/' index.js`, caught: sealed,
+			honest: `sed -i '/^ *$/d' index.js`, cheat: `rm test/to-json.js`, broken: `sed -i 's/objectKeys(node).sort(cmp && cmp(node))/objectKeys(node)/' index.js`, caught: sealed,
+		},
+		deliver: &delivery{
+			file: "index.js", right: "objectKeys(node).sort(cmp && cmp(node))", broken: "objectKeys(node)", fails: tapeInDocker,
 		},
 	},
 	"deep-equal": {
 		npm: "deep-equal@1.0.1", digest: "679226cbc8173a807e1985410f71a06092f25bea729da142d9fda15a8e085ed0", needs: []string{"node", "npm"},
+		improve: &improvement{
+			honest: `sed -i '/^ *\/\//d' index.js`, cheat: `rm test/cmp.js`, broken: `sed -i 's/return opts.strict ? actual === expected : actual == expected;/return actual == expected;/' index.js`, caught: sealed,
+		},
 		deliver: &delivery{
-			file: "index.js", breaks: `sed -i 's/return opts.strict ? actual === expected : actual == expected;/return actual == expected;/' index.js`,
-			fails: `printf "var test = require('tape');\ntest('in docker', function (t) { t.equal(process.env.DOCKER, 'here'); t.end(); });\n" >test/docker.js`,
-			mends: `sed -i 's/return actual == expected;/return opts.strict ? actual === expected : actual == expected;/' index.js`,
+			file: "index.js", right: "return opts.strict ? actual === expected : actual == expected;", broken: "return actual == expected;", fails: tapeInDocker,
 		},
 	},
 	"gyp": {
@@ -75,20 +84,33 @@ var sources = map[string]source{
 		improve: &improvement{
 			honest: `sed -i '/^ *#/d' pylib/gyp/easy_xml.py`, cheat: `sed -i '/^class/,$d' pylib/gyp/easy_xml_test.py`, broken: `echo >pylib/gyp/easy_xml.py`, caught: sealed,
 		},
+		deliver: &delivery{
+			file: "pylib/gyp/easy_xml.py", right: `f"</{name}>{new_line}"`, broken: `f"<{name}>{new_line}"`, fails: unittestInDocker + "pylib/gyp/docker_test.py",
+		},
 	},
 	"colorama": {
 		debian: "python-colorama_0.4.6.orig.tar.gz", digest: "2d0543c3970840160b32656ab83d43b7f3533208c2c5f3ee5b839940d00af0bd", needs: []string{"python3", "make"},
+		offline: "rm requirements.txt requirements-dev.txt", // whose packages are on PyPI
+		improve: &improvement{
+			honest: `sed -i '/^ *#/d' colorama/ansi.py`, cheat: `rm colorama/tests/ansi_test.py`, broken: `sed -i "s/str(code) + 'm'/str(code)/" colorama/ansi.py`, caught: sealed,
+		},
+		deliver: &delivery{
+			file: "colorama/ansi.py", right: "str(code) + 'm'", broken: "str(code)", fails: unittestInDocker + "colorama/tests/docker_test.py",
+		},
 	},
 	"compare-versions": {
 		debian: "node-compare-versions_5.0.1.orig.tar.gz", digest: "e5273a953498a933891d6960745bac6b0df293094ff93b14a3cec5233f3c0468", needs: []string{"node", "npm", "npx"}, slow: true,
+		improve: &improvement{
+			honest: `sed -i '/^ \*/d; /^\/\*\*/d' src/index.ts`, cheat: `rm test/sort.ts`, broken: `sed -i 's/return p1 ? -1 : 1;/return 1;/' src/index.ts`, caught: sealed,
+		},
 		deliver: &delivery{
-			file: "src/index.ts", breaks: `sed -i 's/return p1 ? -1 : 1;/return p1 ? 1 : 1;/' src/index.ts`,
+			file: "src/index.ts", right: "return p1 ? -1 : 1;", broken: "return p1 ? 1 : 1;",
 			fails: `printf "import assert from 'assert';\ndescribe('docker', () => {\n  it('runs', () => assert.ok(process.env.DOCKER));\n});\n" >test/docker.ts`,
-			mends: `sed -i 's/return p1 ? 1 : 1;/return p1 ? -1 : 1;/' src/index.ts`,
 		},
 	},
 	"character-parser": {
-		debian: "node-character-parser_3.1.0.orig.tar.gz", digest: "a662d6630526aa7f2fa4a4fdc9ec25834a8466e523df0e3922d2ecaad789172c", needs: []string{"node", "npm", "npx"},
+		debian: "node-character-parser_3.1.0.orig.tar.gz", digest: "a662d6630526aa7f2fa4a4fdc9ec25834a8466e523df0e3922d2ecaad789172c", needs: []string{"node", "npm", "npx"}, slow: true,
+		unfit: "the guard command fails on the unchanged code", // without a lockfile its compiler of 2017 gets types of today
 	},
 	"fnv": {
 		debian: "rust-fnv_1.0.7.orig.tar.gz", digest: "3f9eec918d3f24069decb9af1554cad7c880e2da24a9afd88aca000531ab82c1", needs: []string{"cargo"},
@@ -96,21 +118,27 @@ var sources = map[string]source{
 			honest: `sed -i '/^$/d' lib.rs`, cheat: `sed -i '/^#\[cfg(test)\]$/,$d' lib.rs`, broken: `sed -i 's/hash ^ (\*byte as u64)/hash/' lib.rs`, caught: fewer,
 		},
 		deliver: &delivery{
-			file: "lib.rs", breaks: `sed -i 's/FnvHasher(0xcbf29ce484222325)/FnvHasher(0)/' lib.rs`,
+			file: "lib.rs", right: "FnvHasher(0xcbf29ce484222325)", broken: "FnvHasher(0)",
 			fails: `mkdir tests; printf '#[test]\nfn in_docker() {\n    std::process::Command::new("no-docker-here").status().unwrap();\n}\n' >tests/docker.rs`,
-			mends: `sed -i 's/FnvHasher(0)/FnvHasher(0xcbf29ce484222325)/' lib.rs`,
 		},
 	},
 	"jsmn": {
 		debian: "jsmn_1.1.0.orig.tar.gz", digest: "5f0913a10657fe7ec8d5794ccf00a01000e3e1f2f1e1f143c34a0f7b47edcb38", needs: []string{"make", "cc"},
 		improve: &improvement{
-			honest: `sed -i '/^$/d' jsmn.h`, cheat: `git rm -q test/tests.c || rm test/tests.c`, broken: `sed -i 's/return JSMN_ERROR_PART/return 0/' jsmn.h`, caught: sealed,
+			honest: `sed -i '/^$/d' jsmn.h`, cheat: `rm test/tests.c`, broken: `sed -i 's/return JSMN_ERROR_PART/return 0/' jsmn.h`, caught: sealed,
+		},
+		deliver: &delivery{
+			file: "jsmn.h", right: "return JSMN_ERROR_PART;", broken: "return JSMN_ERROR_INVAL;",
+			fails: `sed -i 's/^int main(void) {/int test_docker(void) {\n  check(getenv("DOCKER"));\n  return 0;\n}\n\nint main(void) {\n  test(test_docker, "test in docker");/' test/tests.c`,
 		},
 	},
 	"cjson": {
 		debian: "cjson_1.7.15.orig.tar.gz", digest: "5308fd4bd90cef7aa060558514de6a1a4a0819974a26e6ed13973c5f624c24b2", needs: []string{"make", "gcc"},
 		improve: &improvement{
-			honest: `sed -i '/^ *$/d' cJSON.c`, cheat: `git rm -q test.c || rm test.c`, broken: `sed -i 's/p.length = (size_t)length;//' cJSON.c`, caught: sealed,
+			honest: `sed -i '/^ *$/d' cJSON.c`, cheat: `rm test.c`, broken: `sed -i 's/p.length = (size_t)length;//' cJSON.c`, caught: sealed,
+		},
+		deliver: &delivery{ // make test runs a program that tells no test by name: nothing may fail before
+			file: "cJSON.c", right: "p.length = (size_t)length;", broken: "p.length = 1;",
 		},
 	},
 	"json-simple": {
@@ -118,28 +146,50 @@ var sources = map[string]source{
 		// Debian has neither the plugins that publish it nor those that generate a lexer, which is there.
 		without: debianMaven + `; sed -i -e 70,171d -e 's/<version>2.3.2</<version>3.10.1</' -e 's/<version>4.12</<version>4.x</' pom.xml`,
 		improve: &improvement{
-			honest: `sed -i '/^$/d' src/main/java/org/json/simple/Jsoner.java`, cheat: `git rm -q src/test/java/org/json/simple/JsonerTest.java || rm src/test/java/org/json/simple/JsonerTest.java`,
+			honest: `sed -i '/^$/d' src/main/java/org/json/simple/Jsoner.java`, cheat: `rm src/test/java/org/json/simple/JsonerTest.java`,
 			broken: `sed -i 's/final LinkedList<States> stateStack = new LinkedList<>();/final LinkedList<States> stateStack = null;/' src/main/java/org/json/simple/Jsoner.java`, caught: sealed,
+		},
+		deliver: &delivery{
+			file: "src/main/java/org/json/simple/JsonArray.java", right: "destination.add((T)o);", broken: "destination.add(null);", fails: junitInDocker("org.json.simple"),
 		},
 	},
 	"java-string-similarity": {
-		debian: "java-string-similarity_2.0.0.orig.tar.xz", digest: "3c10dbefdc09cb3fea52c0e098ff6663b712e66ee5273ec94128783561a811ec", needs: []string{"java", "mvn", "xz", debianSurefire},
+		debian: "java-string-similarity_2.0.0.orig.tar.xz", digest: "3c10dbefdc09cb3fea52c0e098ff6663b712e66ee5273ec94128783561a811ec", needs: []string{"java", "mvn", "xz", debianSurefire}, slow: true,
+		// Nor has it the plugins that publish this one and look at its style, or the annotations.
+		without: debianMaven + `; sed -i -e 195,199d -e 123,184d -e 55,111d -e 's/<version>3.6.1</<version>3.10.1</' -e 's/<version>4.12</<version>4.x</' pom.xml; grep -rl jcip src | xargs sed -i -e '/jcip/d' -e '/^@Immutable/d'`,
+		improve: &improvement{
+			honest: `sed -i '/^$/d' src/main/java/info/debatty/java/stringsimilarity/Levenshtein.java`, cheat: `rm src/test/java/info/debatty/java/stringsimilarity/LevenshteinTest.java`,
+			broken: `sed -i 's/return v0.s2.length().;/return 0;/' src/main/java/info/debatty/java/stringsimilarity/Levenshtein.java`, caught: sealed,
+		},
+		deliver: &delivery{
+			file: "src/main/java/info/debatty/java/stringsimilarity/Levenshtein.java", right: "cost = 0;", broken: "cost = 2;", fails: junitInDocker("info.debatty.java.stringsimilarity"),
+		},
 	},
 }
 
-// inDocker writes a test of a Go package that fails where there is no Docker.
+// What follows writes tests that fail where there is no Docker.
+
 func inDocker(pkg string) string {
 	return `printf 'package ` + pkg + `\n\nimport (\n\t"os/exec"\n\t"testing"\n)\n\nfunc TestInDocker(t *testing.T) {\n\tif err := exec.Command("no-docker-here").Run(); err != nil {\n\t\tt.Fatal(err)\n\t}\n}\n' >docker_test.go`
 }
 
+func junitInDocker(pkg string) string {
+	return `printf 'package ` + pkg + `;\n\npublic class InDockerTest {\n  @org.junit.Test public void runs() throws Exception { new ProcessBuilder("no-docker-here").start(); }\n}\n' >src/test/java/` + strings.ReplaceAll(pkg, ".", "/") + `/InDockerTest.java`
+}
+
+const (
+	tapeInDocker     = `printf "var test = require('tape');\ntest('in docker', function (t) { t.equal(process.env.DOCKER, 'here'); t.end(); });\n" >test/docker.js`
+	unittestInDocker = `printf 'import os\nimport unittest\n\n\nclass Docker(unittest.TestCase):\n    def test_runs(self):\n        os.environ["DOCKER"]\n' >`
+)
+
 // debianMaven has Maven take what Debian has installed, as people of Debian do.
-const debianMaven = `mkdir .mvn; printf '%s\n' -o -s /etc/maven/settings-debian.xml >.mvn/maven.config; echo -XX:TieredStopAtLevel=1 -XX:+UseSerialGC >.mvn/jvm.config`
+const debianMaven = `mkdir .mvn; printf '%s\n' -o -s /etc/maven/settings-debian.xml -DforkCount=0 >.mvn/maven.config; echo -XX:TieredStopAtLevel=1 -XX:+UseSerialGC >.mvn/jvm.config`
 
 // debianSurefire is there where Debian's Maven can run tests.
 const debianSurefire = "/usr/share/maven-repo/org/apache/maven/plugins/maven-surefire-plugin"
 
-// real is a world around the repository of a source, with the given changes on top.
-func real(t *testing.T, s source, changes ...string) *world.World {
+// around is a world around the repository of a source, with the given changes on top.
+func around(t *testing.T, s source, changes ...string) *world.World {
 	t.Helper()
 	theirs := t.TempDir()
 	s.put(t, theirs)
@@ -178,6 +228,16 @@ func real(t *testing.T, s source, changes ...string) *world.World {
 	return w
 }
 
+// some are the repositories with a loop, without PAWL_TEST_ALL=1 a few of them.
+func some(with func(source) bool) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		if with(sources[name]) && (world.All() || !sources[name].slow) {
+			names = append(names, name)
+		}
+	}
+	return world.Sample(3, names)
+}
+
 // drafts has `pawl init` write a spec, and takes it for the world's.
 func drafts(w *world.World, args ...string) (found map[string]any) {
 	w.T.Helper()
@@ -210,7 +270,7 @@ func TestWhatInitProposesForRealRepositories(t *testing.T) {
 	var writing sync.Mutex
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		t.Run(name, func(t *testing.T) {
-			found := drafts(real(t, sources[name]))
+			found := drafts(around(t, sources[name]))
 			if *world.Update {
 				writing.Lock()
 				defer writing.Unlock()
@@ -228,16 +288,10 @@ func TestWhatInitProposesForRealRepositories(t *testing.T) {
 // TestRealRepositoriesAreImproved: what is shorter is kept, a test that was taken away is not, whatever it saves,
 // and neither is code that the repository's own tests refuse.
 func TestRealRepositoriesAreImproved(t *testing.T) {
-	for _, name := range slices.Sorted(maps.Keys(sources)) {
-		s := sources[name]
-		if s.improve == nil {
-			continue
-		}
+	for _, name := range some(func(s source) bool { return s.improve != nil }) {
 		t.Run(name, func(t *testing.T) {
-			if s.slow {
-				world.Slow(t, "other languages do the same")
-			}
-			w := real(t, s)
+			s := sources[name]
+			w := around(t, s, s.offline)
 			w.Script("case $PAWL_ITERATION in\n1) " + s.improve.honest + "; echo 'shorten the code';;\n2) " + s.improve.cheat + "; echo 'take a test away';;\n*) " + s.improve.broken + "; echo 'drop what nobody needs';;\nesac\n")
 			drafts(w)
 			w.Set(world.Doc{"limits": world.Doc{"iterations": 3, "activeTime": "1h", "toolCalls": 100, "reworks": 0}, "approvals": world.Doc{"diff": "auto"}})
@@ -247,7 +301,14 @@ func TestRealRepositoriesAreImproved(t *testing.T) {
 			ready := w.Pawl("validate", w.SpecFile())
 			require.Equal(t, 0, ready.Code, ready.Err)
 			w.Set(world.Doc{"validate": world.Doc{"canary": false}}) // validate has shown it to the guard
+			setup, _ := w.Spec["setup"].(world.Doc)
+			if setup != nil {
+				w.Set(world.Doc{"setup": world.Doc{"command": fmt.Sprint(setup["command"], " && echo once >>", w.Dir, "/setups")}})
+			}
 			w.Run(0)
+			if setup != nil {
+				require.Equal(t, "once\nonce\n", w.Read("setups"), "in desk and judge, whatever was tried in them")
+			}
 			rows := w.Results(w.Loop)
 			require.Len(t, rows, 4)
 			require.Equal(t, "yes", rows[1].Kept(), "%v", rows)
@@ -262,31 +323,46 @@ func TestRealRepositoriesAreImproved(t *testing.T) {
 
 // TestRealRepositoriesAreMended: what failed before is known and does not count, what was broken is mended.
 func TestRealRepositoriesAreMended(t *testing.T) {
-	for _, name := range slices.Sorted(maps.Keys(sources)) {
-		s := sources[name]
-		if s.deliver == nil {
-			continue
-		}
+	for _, name := range some(func(s source) bool { return s.deliver != nil }) {
 		t.Run(name, func(t *testing.T) {
-			if s.slow {
-				world.Slow(t, "other languages do the same")
-			}
-			w := real(t, s, s.deliver.breaks, s.deliver.fails)
-			w.Script(`[ "$PAWL_ROLE" = planner ] && { echo "Mend the function."; exit 0; }` + "\n" + s.deliver.mends + "\necho 'mend what was broken'")
+			s := sources[name]
+			w := around(t, s, s.offline, s.deliver.fails)
+			right := w.Read("repo/" + s.deliver.file)
+			require.Contains(t, right, s.deliver.right)
+			w.Write("right", right)
+			w.Write("repo/"+s.deliver.file, strings.ReplaceAll(right, s.deliver.right, s.deliver.broken))
+			w.Commit("a bug")
+			w.Script(`[ "$PAWL_ROLE" = planner ] && { echo "Mend the function."; exit 0; }` + "\ncp \"$WORLD/right\" " + s.deliver.file + "\necho 'mend what was broken'")
 			drafts(w, "--kind", "deliver", "--goal", "Mend the function that the tests say is broken")
 			w.Set(world.Doc{"approvals": world.Doc{"diff": "auto", "plan": "auto"}})
-			ready := w.Pawl("validate", w.SpecFile())
-			require.Equal(t, 0, ready.Code, ready.Err)
-			require.Regexp(t, "tests? fails? on the unchanged code: ([2-9]|[0-9]{2,}) failed", ready.Err, "what is broken, and what needs Docker")
 			w.Run(0)
 			st := w.Show()
 			require.Equal(t, "completed", st.Status, "%+v", st)
 			require.Equal(t, []string{s.deliver.file}, st.ChangedFiles)
-			original := t.TempDir()
-			s.put(t, original)
-			text, err := os.ReadFile(filepath.Join(original, s.deliver.file))
-			require.NoError(t, err)
-			require.Equal(t, strings.TrimSuffix(string(text), "\n"), w.Kept(s.deliver.file), "as its authors wrote it")
+			require.Equal(t, strings.TrimSuffix(right, "\n"), w.Kept(s.deliver.file), "as its authors wrote it")
+			known := "what fails there does not count: tests: .*([2-9]|[0-9]{2,}) failed" // what is broken, and what needs Docker
+			if s.deliver.fails == "" {
+				known = "no failing test is named, so every failure counts"
+			}
+			require.Regexp(t, "the tests fail on the unchanged code; "+known, w.Pawl("log", w.Loop).Out)
+		})
+	}
+}
+
+// TestARealRepositoryThatIsNotFitIsRefused: where its own tests don't run, no loop begins.
+func TestARealRepositoryThatIsNotFitIsRefused(t *testing.T) {
+	for name, s := range sources {
+		require.True(t, s.unfit != "" || s.improve != nil && s.deliver != nil, "%s has both loops, or a reason", name)
+		if s.unfit == "" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			world.Slow(t, "npm installs its packages")
+			w := around(t, s)
+			drafts(w)
+			refused := w.Pawl("validate", w.SpecFile())
+			require.Equal(t, 2, refused.Code, refused.Err)
+			require.Contains(t, refused.Err, s.unfit)
 		})
 	}
 }

@@ -26,6 +26,8 @@ type source struct {
 	needs       []string // programs, and what is somewhere
 	slow        bool     // what its loops run takes long
 	without     string   // what is changed because these machines lack what it is for
+	offline     string   // what is changed besides for its loops, since what it needs can't be fetched
+	unfit       string   // what validate says of it, where it can have no loop
 	improve     *improvement
 	deliver     *delivery
 }

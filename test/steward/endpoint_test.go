@@ -41,16 +41,17 @@ type door struct {
 func openDoor(t *testing.T) *door {
 	t.Helper()
 	d := &door{secret: "c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0", accepted: map[string]bool{}}
-	d.crew = open(t, func(charter world.Doc) {
+	d.crew = raise(t, func(charter world.Doc) {
 		charter["mode"] = "answer"
 		var triggers []world.Doc
 		for name, from := range map[string]string{"alerts": "json", "hooks": "standard", "ci": "github", "slow": "alertmanager"} {
 			triggers = append(triggers, world.Doc{"name": name, "from": from, "secretFile": "secrets/door", "task": world.Doc{"title": "{{.Title}}", "body": "{{.Body}}"}})
 		}
 		charter["triggers"] = triggers
-	}, "--auth") // what comes in by a trigger reaches a steward whose engine asks who comes
+	})
 	d.Write("home/secrets/door", d.secret+"\n")
 	require.NoError(t, os.Chmod(filepath.Join(d.Home, "secrets", "door"), 0o600))
+	d.begin("--auth") // what comes in by a trigger reaches a steward whose engine asks who comes
 	d.found()
 	return d
 }

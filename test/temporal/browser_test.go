@@ -95,14 +95,20 @@ func TestTemporalUI_AContractIsApprovedInABrowser(t *testing.T) {
 	payload := regexp.MustCompile(`\{[^{}\n]*"hash"[^{}\n]*\}`).FindString(details)
 	require.Contains(t, payload, gate.Hash[:16], details)
 
+	b.signals("approve", payload)
+	w.Waits("completed")
+	require.Equal(t, "11", w.Kept("work/n"))
+}
+
+// signals sends a signal by the dialog of the page that is open.
+func (b *browser) signals(name, payload string) {
+	b.t.Helper()
 	b.does("the menu opens", press(`button`, "More Actions"))
 	b.does("a signal is chosen in it", press(`[role=menuitem]`, "Send a Signal"))
 	b.does("the list of signals opens", press(`dialog[open] [aria-controls^=signal-select]`, ""))
-	b.does("approve is chosen in it", press(`dialog[open] [role=option] span`, "approve"))
+	b.does(name+" is chosen in it", press(`dialog[open] [role=option] span`, name))
 	b.does("the payload is typed", chromedp.Click(`dialog[open] [contenteditable=true]`, chromedp.ByQuery), input.InsertText(payload))
-	b.does("the dialog shows both", chromedp.Poll(fmt.Sprintf(`document.querySelector('dialog[open] #signal-select').value === 'approve' &&
-		document.querySelector('dialog[open] [contenteditable=true]').innerText.trim() === %q`, payload), nil))
+	b.does("the dialog shows both", chromedp.Poll(fmt.Sprintf(`document.querySelector('dialog[open] #signal-select').value === %q &&
+		document.querySelector('dialog[open] [contenteditable=true]').innerText.trim() === %q`, name, payload), nil))
 	b.does("the signal is sent", press(`dialog[open] button:enabled`, "Submit"))
-	w.Waits("completed")
-	require.Equal(t, "11", w.Kept("work/n"))
 }

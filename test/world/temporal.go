@@ -73,11 +73,15 @@ func (w *World) JSONFile() string {
 	return filepath.Join(w.Dir, "loop.json")
 }
 
-// Query asks the loop through the Temporal CLI.
-func (w *World) Query(name string, out any) {
+// Query asks the loop through the Temporal CLI, with an argument where the query takes one.
+func (w *World) Query(name string, out any, argument ...string) {
 	w.T.Helper()
+	args := []string{"workflow", "query", "--workflow-id", w.Loop, "--type", name, "--output", "json"}
+	if len(argument) > 0 {
+		args = append(args, "--input", argument[0])
+	}
 	var answer struct{ QueryResult []json.RawMessage }
-	Decode(w.T, w.Temporal("workflow", "query", "--workflow-id", w.Loop, "--type", name, "--output", "json"), &answer)
+	Decode(w.T, w.Temporal(args...), &answer)
 	require.Len(w.T, answer.QueryResult, 1)
 	require.NoError(w.T, json.Unmarshal(answer.QueryResult[0], out))
 }

@@ -167,13 +167,18 @@ func (w *World) SpecFile() string {
 	return filepath.Join(w.Dir, "spec.yaml")
 }
 
-// Until waits for a condition.
+// Until waits for a condition. It looks at most a third of the time: a look may be a command, which takes
+// from the machine what the condition waits for.
 func (w *World) Until(what string, condition func() bool) {
 	w.T.Helper()
-	for end := time.Now().Add(Patience); !condition(); {
+	for end := time.Now().Add(Patience); ; {
+		began := time.Now()
+		if condition() {
+			return
+		}
 		if time.Now().After(end) {
 			w.T.Fatalf("it never came to this: %s\n%s", what, w.Pawl("show", w.Loop).Out)
 		}
-		time.Sleep(20 * time.Millisecond) // the pace of looking, not a time that anything is given
+		time.Sleep(max(20*time.Millisecond, 2*time.Since(began))) // the pace of looking, not a time that anything is given
 	}
 }

@@ -153,8 +153,7 @@ func (k *Keeper[S]) accept(ctx workflow.Context, reply govern.Reply) {
 func (k *Keeper[S]) Emit(ctx workflow.Context, events ...loop.Event) {
 	for _, e := range events {
 		if e.Type == loop.GateOpened && e.Gate.ID == "" {
-			g := k.Opened(ctx, *e.Gate)
-			e.Gate = &g
+			e.Gate = new(k.Opened(ctx, *e.Gate))
 		}
 		k.journal.Emit(ctx, e)
 	}

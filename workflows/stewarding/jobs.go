@@ -104,14 +104,14 @@ var works = map[steward.Do]func(*run, workflow.Context, steward.Job) error{
 
 // plan has a task planned and assessed (S3).
 func (r *run) plan(ctx workflow.Context, j steward.Job) error {
+	if r.may(j) != nil { // its task may be gone since
+		return nil
+	}
 	in := r.planning(j)
 	in.Claims = steward.Claims(r.State(), r.charter, j.Task)
 	var out act.TaskPlanned
-	err := r.act(ctx, j, act.PlanTaskName, "plan "+j.Task, in, &out)
-	var stop *stopped
+	err := r.execute(ctx, act.PlanTaskName, "plan "+j.Task, in, &out)
 	switch {
-	case errors.As(err, &stop):
-		return nil
 	case ctx.Err() != nil: // it gives way, or nobody wants it any more; what it has spent counts
 		out.Interrupted = true
 	case err != nil:
@@ -133,13 +133,15 @@ func (r *run) planning(j steward.Job) act.PlanTask {
 
 // assess has the plan of a task assessed once more (S12).
 func (r *run) assess(ctx workflow.Context, j steward.Job) error {
+	if r.may(j) != nil {
+		return nil
+	}
 	in := r.planning(j)
 	in.Again = j.Plan
 	var out act.TaskPlanned
-	err := r.act(ctx, j, act.PlanTaskName, "assess the plan of "+j.Task+" once more", in, &out)
-	var stop *stopped
+	err := r.execute(ctx, act.PlanTaskName, "assess the plan of "+j.Task+" once more", in, &out)
 	switch {
-	case errors.As(err, &stop) || ctx.Err() != nil:
+	case ctx.Err() != nil:
 		return nil
 	case err != nil:
 		out.Problems = append(out.Problems, "its risk could not be assessed: "+notices.Plain(err))
@@ -208,6 +210,9 @@ func (r *run) launch(ctx workflow.Context, j steward.Job) error {
 	sp, err := steward.LoopSpec(r.State(), r.charter, j, from, r.opened.Onto)
 	if err != nil {
 		return err
+	}
+	if sp.Repo.Path != "" && sp.Repo.Host == "" && r.queue() != act.TaskQueue { // a path means the steward's host
+		sp.Repo.Host = r.State().Host
 	}
 	doc, err := json.Marshal(sp)
 	if err != nil {
@@ -284,7 +289,11 @@ func (r *run) tell(ctx workflow.Context, j steward.Job) error {
 			return err
 		}
 	}
-	if turn := r.follow(ctx, func(steward.State) []loop.Event { return steward.AfterTell(j) }); turn != nil {
+	failed := ""
+	if err != nil {
+		failed = "the loop takes no message: " + notices.Plain(err)
+	}
+	if turn := r.follow(ctx, func(steward.State) []loop.Event { return steward.AfterTell(j, failed) }); turn != nil {
 		return turn
 	}
 	if err != nil { // it may be over, without having been able to say so

@@ -21,40 +21,16 @@ import (
 // How many entries of a list a query shows; the counts beside them are of all.
 const shown = 100
 
-// TasksView is what the query `tasks` answers: tasks from a position on, and how many there are.
-type TasksView struct {
-	Tasks  []steward.Task `json:"tasks"`
-	Count  int            `json:"count"`
-	Next   int            `json:"next,omitempty"` // where the rest begins, 0 where there is none
-	Ledger string         `json:"ledger"`
-}
-
-// GatesView is what the query `gates` answers.
-type GatesView struct {
-	Gates  []loop.Gate `json:"gates"`
-	Count  int         `json:"count"`
-	Next   int         `json:"next,omitempty"` // where the rest begins, 0 where there is none
-	Ledger string      `json:"ledger"`
-}
-
-// EventsView is what the query `events` answers: the last ones, those after a sequence number where one
-// is given.
-type EventsView struct {
-	Events []loop.Event `json:"events"`
-	Seq    int64        `json:"seq"`
-	Ledger string       `json:"ledger"`
-}
-
 func (r *run) handleQueries(ctx workflow.Context) error {
 	queries := []struct {
 		name, description string
 		handler           any
 	}{
 		{"state", "The steward's state", func() (steward.State, error) { return r.State().Shown(shown), nil }},
-		{"tasks", "All tasks, a hundred at a time; the argument, a number, is where to begin", func(from int) (TasksView, error) {
+		{"tasks", "All tasks, a hundred at a time; the argument, a number, is where to begin", func(from int) (launch.TasksView, error) {
 			s := r.State()
 			tasks, next := page(s.Tasks, from)
-			return TasksView{tasks, len(s.Tasks), next, s.Ledger}, nil
+			return launch.TasksView{Tasks: tasks, Count: len(s.Tasks), Next: next, Ledger: s.Ledger}, nil
 		}},
 		{"task", "One task; the argument is its ID", func(id string) (*steward.Task, error) {
 			if t := r.State().Find(id); t != nil {
@@ -62,13 +38,13 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 			}
 			return nil, fmt.Errorf("there is no task %q", loop.Clip(id, 80))
 		}},
-		{"gates", "What waits for a person, a hundred at a time; the argument, a number, is where to begin", func(from int) (GatesView, error) {
+		{"gates", "What waits for a person, a hundred at a time; the argument, a number, is where to begin", func(from int) (launch.GatesView, error) {
 			s := r.State()
 			gates, next := page(s.Gates, from)
-			return GatesView{gates, len(s.Gates), next, s.Ledger}, nil
+			return launch.GatesView{Gates: gates, Count: len(s.Gates), Next: next, Ledger: s.Ledger}, nil
 		}},
-		{"events", "The last events; the argument, a number, asks for those after it", func(after int64) (EventsView, error) {
-			return EventsView{r.Since(after), r.State().Seq, r.Ledger()}, nil
+		{"events", "The last events; the argument, a number, asks for those after it", func(after int64) (launch.EventsView, error) {
+			return launch.EventsView{Events: r.Since(after), Seq: r.State().Seq, Ledger: r.Ledger()}, nil
 		}},
 	}
 	for _, q := range queries {
@@ -158,12 +134,17 @@ const detailed = 20
 // Details renders a state as Markdown: what waits and exactly how to answer, then the tasks as a table.
 func Details(s steward.State) string {
 	var w strings.Builder
-	for i, g := range s.Gates {
+	open := s.Open()
+	for i, g := range open {
 		if i == detailed {
-			fmt.Fprintf(&w, "%d more gates wait: see the query `gates`, or `pawl inbox`.\n\n", len(s.Gates)-detailed)
+			fmt.Fprintf(&w, "%d more wait: see the query `gates`, or `pawl inbox`.\n\n", len(open)-detailed)
 			break
 		}
-		fmt.Fprintf(&w, "### Waiting: %s%s\n\n%s (gate %s, since %s)\n\n", g.Kind, about(g), markdown.Text(g.Summary), markdown.Code(g.ID), g.OpenedAt.Format(time.RFC3339))
+		since := ""
+		if !g.OpenedAt.IsZero() {
+			since = ", since " + g.OpenedAt.Format(time.RFC3339)
+		}
+		fmt.Fprintf(&w, "### Waiting: %s%s\n\n%s (gate %s%s)\n\n", g.Kind, about(g), markdown.Text(g.Summary), markdown.Code(g.ID), since)
 		w.WriteString(display.Ways(steward.Ways(s.Steward, g)))
 		w.WriteString("\n")
 	}

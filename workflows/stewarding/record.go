@@ -39,7 +39,9 @@ func (r *run) options(name, summary string) workflow.ActivityOptions {
 		o.StartToCloseTimeout = planBound
 		o.TaskQueue = cmp.Or(r.opened.Agents, o.TaskQueue)
 	case act.ReadChildName:
-		o.TaskQueue = act.TaskQueue
+		if r.charter.Repo.Remote() { // its loops may be on any host, else this one has their ledgers
+			o.TaskQueue = act.TaskQueue
+		}
 	}
 	return o
 }

@@ -2,12 +2,16 @@ package stewarding
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/steward"
@@ -64,4 +68,19 @@ func (w *world) carried() (resume Resume) {
 	require.ErrorAs(w.t, w.env.GetWorkflowError(), &next)
 	require.NoError(w.t, converter.GetDefaultDataConverter().FromPayload(next.Input.GetPayloads()[1], &resume))
 	return resume
+}
+
+// TestSubmitSaysWhyATaskDidNotArrive is a steward that there is not, and one that takes no more signals.
+func TestSubmitSaysWhyATaskDidNotArrive(t *testing.T) {
+	for want, cause := range map[string]error{
+		"there is no steward crew that runs": &temporal.UnknownExternalWorkflowExecutionError{},
+		"its signals are too many":           errors.New("its signals are too many"),
+	} {
+		var suite testsuite.WorkflowTestSuite
+		env := suite.NewTestWorkflowEnvironment()
+		env.RegisterWorkflow(Submit)
+		env.OnSignalExternalWorkflow(mock.Anything, "crew", "", steward.MessageSubmit, mock.Anything).Return(cause)
+		env.ExecuteWorkflow("Submit", json.RawMessage(`{"steward":"crew","task":{"title":"x","body":"x"}}`))
+		require.ErrorContains(t, env.GetWorkflowError(), want)
+	}
 }

@@ -28,13 +28,8 @@ import (
 	"pawl/workflows/notices"
 )
 
-// Resume is the second, optional argument of a steward: where to go on from.
-type Resume struct {
-	// Ledger starts the steward from a ledger commit that the store or the repository has.
-	Ledger string `json:"ledger,omitempty"`
-	// Carry is what a run hands to the next one at continue-as-new.
-	Carry *Carry `json:"carry,omitempty"`
-}
+// Resume is the second, optional argument of a steward.
+type Resume = launch.Resume[Carry]
 
 // Carry is everything that the next run needs.
 type Carry struct {
@@ -76,6 +71,7 @@ type run struct {
 	appended   bool               // this run has recorded something
 	forgets    bool               // it began when the oldest of too many notes was dropped, and none refused
 	asksOnce   bool               // it began when a person's word on a tier left the question about it as it was
+	early      bool               // it began when less was refused (steward.Message)
 }
 
 // Steward is the workflow of the supervisor. Its input is a charter; its workflow ID is the name in it.
@@ -103,6 +99,7 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 			if err != nil {
 				return govern.Reply{}, err
 			}
+			m.Early = r.early
 			s := r.State()
 			if r.forgets {
 				s = s.Unnoted()
@@ -119,6 +116,7 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 	})
 	r.forgets = workflow.GetVersion(ctx, "notes", workflow.DefaultVersion, 1) == workflow.DefaultVersion
 	r.asksOnce = workflow.GetVersion(ctx, "tiers", workflow.DefaultVersion, 1) == workflow.DefaultVersion
+	r.early = workflow.GetVersion(ctx, "refusals", workflow.DefaultVersion, 1) == workflow.DefaultVersion
 	var invalid error
 	r.charter, invalid = parse(id, input) // before the handlers: with them come messages that this run was started with
 	if err := r.handleQueries(ctx); err != nil {

@@ -175,6 +175,7 @@ func TestAStewardPlansATaskAndRunsItsLoop(t *testing.T) {
 	require.Equal(t, "Mend it", spec["goal"])
 	require.Equal(t, "crew", spec["session"].(map[string]any)["steward"])
 	require.Equal(t, "auto", spec["approvals"].(map[string]any)["plan"])
+	require.Equal(t, "h", spec["repo"].(map[string]any)["host"], "another host may have something else under that path")
 	require.Equal(t, loop.Halted, r.Status)
 }
 

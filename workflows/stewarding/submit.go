@@ -3,6 +3,7 @@ package stewarding
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,21 +11,14 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"pawl/internal/charter"
 	"pawl/internal/fault"
 	"pawl/internal/steward"
 	"pawl/internal/task"
 	"pawl/internal/wire"
 )
 
-// Submission is the input of Submit.
-type Submission struct {
-	Steward string          `json:"steward"`
-	Task    json.RawMessage `json:"task"`
-	By      string          `json:"by,omitempty"`
-	Trigger *task.Trigger   `json:"trigger,omitempty"`
-}
-
-// Submitted is what it returns.
+// Submitted is what it returns. Task is "" where the steward makes the ID: a signal has no reply.
 type Submitted struct {
 	Steward string `json:"steward"`
 	Task    string `json:"task,omitempty"`
@@ -34,14 +28,18 @@ type Submitted struct {
 // only the Temporal UI can. A schedule's slot is part of the task's dedupe key, so that a slot hands in one
 // task, however often Temporal tries.
 func Submit(ctx workflow.Context, input converter.RawValue) (*Submitted, error) {
-	var in Submission
+	var in task.Submission[json.RawMessage]
 	d := json.NewDecoder(bytes.NewReader(input.Payload().GetData()))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&in); err != nil || d.More() || in.Steward == "" || len(in.Task) == 0 {
 		return nil, wire.Refusal(fault.New(fault.InvalidMessage, `the input is not one JSON object with "steward" and "task"`).
 			Advise("Start the workflow again with such an input."))
 	}
-	t, err := task.DecodeTask(in.Task)
+	specs := charter.Specs
+	if workflow.GetVersion(ctx, "refusals", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		specs = nil
+	}
+	t, err := task.DecodeTask(in.Task, specs)
 	if err != nil {
 		return nil, wire.Refusal(err)
 	}
@@ -63,7 +61,11 @@ func Submit(ctx workflow.Context, input converter.RawValue) (*Submitted, error) 
 	}
 	m := steward.Message{By: in.By, Task: doc, Trigger: in.Trigger}
 	err = workflow.SignalExternalWorkflow(ctx, in.Steward, "", steward.MessageSubmit, m).Get(ctx, nil)
-	if err != nil {
+	var gone *temporal.UnknownExternalWorkflowExecutionError
+	switch {
+	case err != nil && !errors.As(err, &gone):
+		return nil, plainly(err)
+	case err != nil:
 		return nil, wire.Encode(fault.New(fault.LoopNotFound, "there is no steward %s that runs", in.Steward).
 			Advise("`pawl steward list` says which there are."), nil)
 	}

@@ -15,9 +15,9 @@ type Adapter struct {
 	// Live are the budgets that its stream tells the use of while it runs. The others are known
 	// only when it has ended.
 	Live []loop.Resource
-	Late bool // its stream tells of a tool only when that has ended
+	Late bool                // its stream tells of a tool only when that has ended
+	Argv func(Call) []string // the argument vector of a call; the prompt goes to stdin
 
-	argv  func(Call) []string
 	env   func(Call) []string          // what it is told of the tools by its environment; nil for nothing
 	files func(Call) map[string]string // what it is told of them by files, by their names in Call.Dir; nil for none
 	read  func() reader                // nil: its stdout is no stream
@@ -36,23 +36,23 @@ type Call struct {
 
 // adapters are by the name of their program.
 var adapters = map[string]Adapter{
-	program.Command: {argv: commandArgv},
+	program.Command: {Argv: commandArgv},
 	program.Claude: {
 		Live: []loop.Resource{loop.ToolCalls, loop.Tokens, loop.CostUSD},
-		argv: claudeArgv, read: func() reader { return &claude{open: map[string]*message{}} },
+		Argv: claudeArgv, read: func() reader { return &claude{open: map[string]*message{}} },
 	},
 	program.OpenCode: {
 		Live: []loop.Resource{loop.ToolCalls, loop.Tokens, loop.CostUSD}, Late: true,
-		argv: opencodeArgv, env: opencodeEnv, read: func() reader { return &opencode{} },
+		Argv: opencodeArgv, env: opencodeEnv, read: func() reader { return &opencode{} },
 	},
-	program.Pi: {Live: []loop.Resource{loop.ToolCalls, loop.Tokens, loop.CostUSD}, argv: piArgv, read: func() reader { return &pi{} }},
+	program.Pi: {Live: []loop.Resource{loop.ToolCalls, loop.Tokens, loop.CostUSD}, Argv: piArgv, read: func() reader { return &pi{} }},
 	program.Qwen: {
-		Live: []loop.Resource{loop.ToolCalls, loop.Tokens}, argv: qwenArgv,
+		Live: []loop.Resource{loop.ToolCalls, loop.Tokens}, Argv: qwenArgv,
 		read: func() reader { return &qwen{claude{within: true, open: map[string]*message{}}} },
 	},
-	program.ACP:    {Live: []loop.Resource{loop.ToolCalls, loop.CostUSD}, argv: acpArgv, env: acpEnv, read: func() reader { return &acp{} }},
-	program.Codex:  {Live: []loop.Resource{loop.ToolCalls}, argv: codexArgv, read: func() reader { return &codex{} }},
-	program.Gemini: {Live: []loop.Resource{loop.ToolCalls}, argv: geminiArgv, files: geminiFiles, read: func() reader { return &gemini{} }},
+	program.ACP:    {Live: []loop.Resource{loop.ToolCalls, loop.CostUSD}, Argv: acpArgv, env: acpEnv, read: func() reader { return &acp{} }},
+	program.Codex:  {Live: []loop.Resource{loop.ToolCalls}, Argv: codexArgv, read: func() reader { return &codex{} }},
+	program.Gemini: {Live: []loop.Resource{loop.ToolCalls}, Argv: geminiArgv, files: geminiFiles, read: func() reader { return &gemini{} }},
 }
 
 // Lookup returns the adapter for a value of agent.use; ok is false where there is none.
@@ -73,9 +73,6 @@ func (a Adapter) Stream() *Stream {
 	r := a.read()
 	return &Stream{reader: r, spent: r.usage()}
 }
-
-// Argv returns the argument vector of a call. The prompt goes to stdin.
-func (a Adapter) Argv(c Call) []string { return a.argv(c) }
 
 // Env returns what a call has in its environment beside Program.Env, whatever the spec says.
 func (a Adapter) Env(c Call) []string {

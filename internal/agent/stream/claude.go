@@ -502,9 +502,7 @@ func (l claudeLine) refused() *outcome.Refusal {
 		return nil
 	}
 	said := l.Result
-	if said == "" {
-		said = l.text()
-	}
+	said = cmp.Or(said, l.text())
 	if r := outcome.In(said); r != nil && r.Class == class {
 		r.Status = l.APIStatus
 		return r

@@ -38,7 +38,6 @@ func codexArgv(c Call) []string {
 // was ended before has none; it names no cost.
 type codex struct {
 	totals
-	begun   bool
 	text    string
 	trouble string // the last error it named, which need not be the end of it
 }
@@ -83,7 +82,6 @@ func (c *codex) line(raw []byte) []Event {
 	}
 	switch l.Type {
 	case "thread.started":
-		c.begun = true
 		return []Event{{Kind: Started, Session: l.Thread}}
 	case "item.started", "item.updated", "item.completed":
 		switch {

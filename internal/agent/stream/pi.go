@@ -51,8 +51,6 @@ type piLine struct {
 	Result struct {
 		Content json.RawMessage `json:"content"`
 	} `json:"result"`
-	DelayMs int64  `json:"delayMs"`
-	Error   string `json:"errorMessage"`
 	Message struct {
 		Role    string          `json:"role"`
 		Content json.RawMessage `json:"content"`

@@ -8,6 +8,7 @@ package stream
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -173,9 +174,7 @@ func (s *Stream) End() End {
 		return End{Failure: "it ended without saying how", Text: s.text, Refusal: s.reader.refusal()}
 	}
 	end := *s.end
-	if end.Text == "" {
-		end.Text = s.text
-	}
+	end.Text = cmp.Or(end.Text, s.text)
 	if end.Refusal == nil && end.Failure != "" && end.Exhausted == "" {
 		if end.Refusal = s.reader.refusal(); end.Refusal == nil {
 			end.Refusal = outcome.In(end.Failure)

@@ -25,15 +25,18 @@ type Over struct {
 	Input     float64 `json:"input"`
 	Output    float64 `json:"output"`
 	CacheRead float64 `json:"cacheRead"`
+	// CacheWrite is 0 where what is written to a cache costs what other input does.
+	CacheWrite float64 `json:"cacheWrite,omitempty"`
 }
 
-// Prices are a table of prices. The longest name that is a part of a model's counts; of two alike the first.
+// Prices are a table of prices. The longest name that is a part of a model's counts; of two alike the first. One that ends
+// with a number is no part of a name in which that number goes on: gpt-5.9 is no gpt-5, and need not cost the same.
 type Prices []Price
 
 //go:embed prices.json
 var listed []byte
 
-// Listed returns the list prices that pawl comes with: an estimate, as of the date in docs/agents.md.
+// Listed returns the list prices that pawl comes with: an estimate, of the source and the date in docs/agents.md.
 func Listed() Prices {
 	p, err := ParsePrices(listed)
 	if err != nil {
@@ -54,7 +57,7 @@ func ParsePrices(text []byte) (Prices, error) {
 		}
 		dollars := []float64{p.Input, p.Output, p.CacheRead, p.CacheWrite}
 		if p.Over != nil {
-			dollars = append(dollars, p.Over.Input, p.Over.Output, p.Over.CacheRead)
+			dollars = append(dollars, p.Over.Input, p.Over.Output, p.Over.CacheRead, p.Over.CacheWrite)
 		}
 		for _, d := range dollars {
 			if d < 0 || d > 1e6 {
@@ -74,7 +77,7 @@ func (ps Prices) Capped() Prices {
 func (ps Prices) Nano(model string, u Usage) (nano int64, ok bool) {
 	var p Price
 	for _, one := range ps {
-		if strings.Contains(model, one.Model) && (!ok || len(one.Model) > len(p.Model)) {
+		if (!ok || len(one.Model) > len(p.Model)) && names(one.Model, model) {
 			p, ok = one, true
 		}
 	}
@@ -82,7 +85,7 @@ func (ps Prices) Nano(model string, u Usage) (nano int64, ok bool) {
 		return 0, false
 	}
 	if o := p.Over; o != nil && u.Input > o.Tokens {
-		p.Input, p.Output, p.CacheRead = o.Input, o.Output, o.CacheRead
+		p.Input, p.Output, p.CacheRead, p.CacheWrite = o.Input, o.Output, o.CacheRead, o.CacheWrite
 	}
 	written := p.CacheWrite
 	if written == 0 {
@@ -92,4 +95,23 @@ func (ps Prices) Nano(model string, u Usage) (nano int64, ok bool) {
 	// A dollar for a million tokens is 1000 billionths for one.
 	sum := 1000 * (float64(fresh)*p.Input + float64(u.Cached)*p.CacheRead + float64(u.CacheWrite)*written + float64(u.Output)*p.Output)
 	return int64(min(sum+0.5, 1e15)), true
+}
+
+// names reports whether a part names a model. Behind a version a date may follow (-20250929), of four digits or more at once,
+// but no further number.
+func names(part, model string) bool {
+	i := strings.Index(model, part)
+	if i < 0 {
+		return false
+	}
+	rest := model[i+len(part):]
+	digits := func(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
+	if part == "" || digits(part[len(part)-1:]) == 0 || rest == "" {
+		return true
+	}
+	n := digits(strings.TrimLeft(rest[:1], ".-") + rest[1:])
+	if rest[0] == '.' || rest[0] == '-' {
+		return n == 0 || n >= 4
+	}
+	return n == 0
 }

@@ -8,6 +8,7 @@ package tally
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -31,6 +32,7 @@ type Answer struct {
 	Usage Usage
 	Tools int64 // the tool calls in it
 	Told  bool  // the provider said what it used
+	Whole bool  // the provider said that it ended
 	Bytes int64 // how long it was
 }
 
@@ -117,6 +119,7 @@ func (c *Counter) dispatch() {
 	if len(data) == 0 {
 		return
 	}
+	c.answer.Whole = c.answer.Whole || !c.Stream || string(data) == "[DONE]"
 	switch data[0] {
 	case '{':
 		c.read(data)
@@ -181,9 +184,10 @@ type toolCall struct {
 
 // piece is an event or a whole answer of any of the APIs.
 type piece struct {
-	Type  string `json:"type"`
-	Model string `json:"model"`
-	Usage *usage `json:"usage"`
+	Type  string          `json:"type"`
+	Model string          `json:"model"`
+	Usage *usage          `json:"usage"`
+	Error json.RawMessage `json:"error"` // in the middle of a stream
 
 	// Of Anthropic's.
 	Message *struct {
@@ -211,6 +215,7 @@ type piece struct {
 		Message struct {
 			Calls []toolCall `json:"tool_calls"`
 		} `json:"message"`
+		Finish string `json:"finish_reason"`
 	} `json:"choices"`
 
 	// Of Gemini's.
@@ -222,8 +227,10 @@ type piece struct {
 		Thoughts   int64 `json:"thoughtsTokenCount"`
 		Total      int64 `json:"totalTokenCount"`
 	} `json:"usageMetadata"`
-	ModelVersion string `json:"modelVersion"`
+	ModelVersion string          `json:"modelVersion"`
+	Feedback     json.RawMessage `json:"promptFeedback"` // instead of an answer
 	Candidates   []struct {
+		Finish  string `json:"finishReason"`
 		Content struct {
 			Parts []struct {
 				Call json.RawMessage `json:"functionCall"`
@@ -231,6 +238,9 @@ type piece struct {
 		} `json:"content"`
 	} `json:"candidates"`
 }
+
+// lastTypes are the events with which a stream ends, of the APIs that have such. A chat and Gemini give a reason instead.
+var lastTypes = []string{"message_stop", "error", "response.completed", "response.incomplete", "response.failed"}
 
 func (c *Counter) read(raw []byte) {
 	var p piece
@@ -247,7 +257,11 @@ func (c *Counter) read(raw []byte) {
 	}
 	c.blocks(p)
 	c.outputs(p)
+	if slices.Contains(lastTypes, p.Type) || len(p.Error) > 0 || len(p.Feedback) > 0 {
+		c.answer.Whole = true
+	}
 	for _, choice := range p.Choices {
+		c.answer.Whole = c.answer.Whole || choice.Finish != ""
 		for _, calls := range [][]toolCall{choice.Delta.Calls, choice.Message.Calls} {
 			c.calls(choice.Index, calls)
 		}
@@ -259,6 +273,7 @@ func (c *Counter) read(raw []byte) {
 		c.answer.Told = true
 	}
 	for _, candidate := range p.Candidates {
+		c.answer.Whole = c.answer.Whole || candidate.Finish != ""
 		for _, part := range candidate.Content.Parts {
 			if len(part.Call) > 0 {
 				c.gemini++

@@ -19,6 +19,8 @@ type Call struct {
 	Priced bool  `json:"priced,omitempty"`
 	// Guessed says that the provider did not tell what it used, so that the tokens are an estimate by its length.
 	Guessed bool `json:"guessed,omitempty"`
+	// Cut says that an answer ended before the provider said that it did.
+	Cut bool `json:"cut,omitempty"`
 	// Refused is the budget for which the request was not sent, "" where it was.
 	Refused string `json:"refused,omitempty"`
 	// Error is what the provider answered instead of work, "" where it worked.
@@ -40,6 +42,7 @@ func Guess(bytes int64) int64 { return count((bytes + bytesAToken - 1) / bytesAT
 // tell of an answer that it made is estimated from the lengths: an agent that goes on without telling must not be free.
 func CallOf(a Answer, status int, request int64, ps Prices) Call {
 	c := Call{Model: a.Model, Usage: a.Usage, Tools: a.Tools, Status: status}
+	c.Cut = !a.Whole && status/100 == 2
 	if !a.Told && status/100 == 2 {
 		c.Guessed, c.Usage = true, Usage{Input: Guess(request), Output: Guess(a.Bytes)}
 	}
@@ -71,6 +74,7 @@ type Total struct {
 	Worked  bool     // the provider has answered a request with work
 	Open    int64    // requests that are under way
 	Failing *Call    // the last call where that failed, nil where the provider has worked since
+	Cut     bool     // the last answer was cut off
 }
 
 // Tokens are those that went in and came out.
@@ -87,7 +91,7 @@ func (t *Total) Add(c Call) {
 		return
 	}
 	t.Calls++
-	t.Open = max(0, t.Open-1)
+	t.Open, t.Cut = max(0, t.Open-1), c.Cut
 	switch {
 	case c.Failed():
 		t.Failing = &c

@@ -14,6 +14,7 @@ A client's base URL is  http://127.0.0.1:PORT/s/<ID>/<PLAN>[;opt=val...][/v1]
      text       says text only
      parallel   3 shell calls in one answer, then climb
      subagent   (claude) Task tool, then climb
+     nest       an agent of the program's own, which calls the shell twice, then climb
   opts:
      anyway=NAME  plan shell: the first call is of the tool NAME, whether it is offered or not
      lasts=SECONDS  as reset, from the first request
@@ -130,6 +131,13 @@ def plan(rq):
     if p == 'parallel':
         if step == 0: return [shell(T, 'echo one'), shell(T, 'echo two'), shell(T, 'echo three')]
         step -= 3
+    if p == 'nest':  # main -> subagent, which calls the shell twice; then main climbs
+        q = 'NESTED1 look at it'
+        if q in rq['text'] and not r: return [shell(T, 'echo nested %d' % step)] if step < 2 else [('text', 'looked')]
+        for n, a in (('Agent', {'description': 'look', 'prompt': q, 'subagent_type': 'general-purpose', 'run_in_background': False}), ('agent', {'description': 'look', 'prompt': q, 'subagent_type': 'general-purpose'}),
+                     ('task', {'description': 'look', 'prompt': q, 'subagent_type': 'general'}), ('spawn_agent', {'message': q}), ('invoke_agent', {'agent_name': 'generalist', 'prompt': q})):
+            if step == 0 and n in T: return [('tool', n, a)]
+        step -= 1; p = 'climb'
     if p == 'nestloop':  # main -> subagent -> its subagent, which calls Bash for ever
         deep = int((re.findall(r'NESTED(\d)', rq['text']) or ['0'])[-1])
         if deep < int(o.get('depth', 2)) and step == 0 and 'Agent' in T: return [('tool', 'Agent', {'description': 'look', 'prompt': 'NESTED%d look at it' % (deep + 1), 'subagent_type': 'general-purpose', 'run_in_background': False})]
@@ -264,7 +272,7 @@ class H(BaseHTTPRequestHandler):
                     if fresh and not had: step = 0; results = []
                 elif m.get('role') == 'user' and isinstance(c, str) and role(c): step = 0; results = []
         elif path.endswith('/responses'):
-            api = 'responses'; tools = [t.get('name') or t.get('type') for t in b.get('tools') or []]
+            api = 'responses'; tools = [u.get('name') or u.get('type') for t in b.get('tools') or [] for u in t.get('tools') or [t]]
             for it in (b.get('input') if isinstance(b.get('input'), list) else []):
                 if it.get('type') in ('function_call_output', 'custom_tool_call_output', 'local_shell_call_output'): step += 1; results.append(txt(it.get('output')))
                 elif it.get('role') == 'user' and role(txt(it.get('content'))): step = 0; results = []
@@ -351,7 +359,7 @@ class H(BaseHTTPRequestHandler):
             x = '%d_%d' % (i, k)
             if a[0] == 'text': items.append({'type': 'message', 'id': 'msg_' + x, 'role': 'assistant', 'status': 'completed', 'content': [{'type': 'output_text', 'text': a[1], 'annotations': []}]})
             elif a[0] == 'custom': items.append({'type': 'custom_tool_call', 'id': 'ctc_' + x, 'call_id': 'call_' + x, 'name': a[1], 'input': a[2], 'status': 'completed'})
-            else: items.append({'type': 'function_call', 'id': 'fc_' + x, 'call_id': 'call_' + x, 'name': a[1], 'arguments': json.dumps(a[2]), 'status': 'completed'})
+            else: items.append({**({'namespace': 'multi_agent_v1'} if a[1] == 'spawn_agent' else {}), 'type': 'function_call', 'id': 'fc_' + x, 'call_id': 'call_' + x, 'name': a[1], 'arguments': json.dumps(a[2]), 'status': 'completed'})
         base = {'id': 'resp_%06d' % i, 'object': 'response', 'created_at': int(time.time()), 'model': rq['model'], 'status': 'in_progress', 'output': []}
         out = u['out'] + u['think']
         usage = {'input_tokens': u['in'], 'input_tokens_details': {'cached_tokens': u['cached']}, 'output_tokens': out, 'output_tokens_details': {'reasoning_tokens': u['think']}, 'total_tokens': u['in'] + out}

@@ -1,0 +1,170 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"pawl/internal/client"
+	"pawl/internal/fault"
+	"pawl/internal/home"
+	"pawl/internal/launch"
+	"pawl/internal/loop"
+	"pawl/internal/steward"
+)
+
+// namespace is a Temporal service with several workflows in it, one to a page of its list.
+type namespace struct {
+	sdk.Client
+	listed  []*workflowpb.WorkflowExecutionInfo
+	answers map[string]any // by ID and query, "shop/state"
+	failing map[string]string
+}
+
+func (n *namespace) ListWorkflow(_ context.Context, asked *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	at := len(asked.NextPageToken)
+	answer := &workflowservice.ListWorkflowExecutionsResponse{Executions: n.listed[at : at+1]}
+	if at+1 < len(n.listed) {
+		answer.NextPageToken = make([]byte, at+1)
+	}
+	return answer, nil
+}
+
+func (n *namespace) DescribeWorkflowExecution(_ context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	for _, e := range n.listed {
+		if e.GetExecution().GetWorkflowId() != id {
+			continue
+		}
+		d := &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: e}
+		if why := n.failing[id]; why != "" {
+			d.PendingActivities = []*workflowpb.PendingActivityInfo{{ActivityType: &commonpb.ActivityType{Name: "Commit"}, LastFailure: &failurepb.Failure{Message: why}}}
+		}
+		return d, nil
+	}
+	return nil, fmt.Errorf("no %s", id)
+}
+
+func (n *namespace) QueryWorkflow(_ context.Context, id, _, name string, args ...any) (converter.EncodedValue, error) {
+	key := id + "/" + name
+	if len(args) > 0 {
+		key += fmt.Sprint("/", args[0])
+	}
+	answer, known := n.answers[key]
+	if !known {
+		return nil, context.DeadlineExceeded
+	}
+	return value{answer}, nil
+}
+
+func listed(t *testing.T, id, workflow string, begun int, status enumspb.WorkflowExecutionStatus, attributes map[string]any) *workflowpb.WorkflowExecutionInfo {
+	t.Helper()
+	fields := map[string]*commonpb.Payload{}
+	for name, v := range attributes {
+		data, err := json.Marshal(v)
+		require.NoError(t, err)
+		fields[name] = &commonpb.Payload{Data: data}
+	}
+	return &workflowpb.WorkflowExecutionInfo{
+		Execution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: "run-" + id}, Type: &commonpb.WorkflowType{Name: workflow}, Status: status,
+		StartTime: timestamppb.New(time.Unix(int64(begun), 0)), SearchAttributes: &commonpb.SearchAttributes{IndexedFields: fields},
+	}
+}
+
+func at(t *testing.T, n *namespace) *client.Client {
+	return &client.Client{SDK: n, Home: home.Home{Dir: t.TempDir()}, Address: "127.0.0.1:7233", Namespace: "default", Now: time.Now}
+}
+
+const (
+	running    = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+	completed  = enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
+	terminated = enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED
+)
+
+func TestTheListIsWhatTemporalKnowsOfEachLoop(t *testing.T) {
+	n := &namespace{failing: map[string]string{"waits": "no space left on device", "over": "too late"}, listed: []*workflowpb.WorkflowExecutionInfo{
+		listed(t, "over", "Improve", 10, completed, map[string]any{launch.Status: "halted", launch.Kind: "improve"}),
+		listed(t, "waits", "Deliver", 30, running, map[string]any{launch.Status: "waiting", launch.Kind: "deliver", launch.Gate: "contract", launch.Iteration: 4}),
+		listed(t, "killed", "Improve", 20, terminated, map[string]any{launch.Status: "running", launch.Kind: "improve"}),
+		listed(t, "plain", "Improve", 5, running, nil),
+	}}
+	rows, err := at(t, n).Listed(t.Context())
+	require.NoError(t, err)
+	type row struct{ id, kind, status, gate, trouble string }
+	var got []row
+	for _, r := range rows {
+		got = append(got, row{r.Loop, r.Kind, r.Status, r.Gate, r.Trouble})
+	}
+	require.Equal(t, []row{
+		{"waits", "deliver", "waiting", "contract", "Commit fails and is tried again: no space left on device"},
+		{"killed", "improve", "halted", "", ""},
+		{"over", "improve", "halted", "", ""},
+		{"plain", "improve", "running", "", ""},
+	}, got, "all pages, the newest first; an end from outside counts more than what the loop has published")
+}
+
+func TestTheInboxHasEveryGateOldestFirstAndSaysForWhomALoopWorks(t *testing.T) {
+	gate := func(id string, opened int) *loop.Gate {
+		return &loop.Gate{ID: id, Kind: loop.GateDiff, OpenedAt: time.Unix(int64(opened), 0).UTC()}
+	}
+	paused := loop.State{Loop: "paused", Status: loop.Waiting, Steward: "shop", PausedBy: loop.StewardName("shop"), Gate: &loop.Gate{ID: "p", Kind: loop.GatePause}}
+	n := &namespace{
+		listed: []*workflowpb.WorkflowExecutionInfo{
+			listed(t, "shop", "Steward", 1, running, nil), listed(t, "child", "Deliver", 2, running, nil), listed(t, "paused", "Deliver", 2, running, nil),
+			listed(t, "mine", "Improve", 3, running, nil), listed(t, "mute", "Improve", 4, running, nil), listed(t, "over", "Improve", 5, completed, nil),
+		},
+		answers: map[string]any{
+			"shop/state":   steward.State{Steward: "shop", Status: loop.Running, Tasks: []steward.Task{{ID: "t1", Loops: []string{"child"}}}},
+			"child/state":  loop.State{Loop: "child", Status: loop.Waiting, Gate: gate("g2", 200)},
+			"paused/state": paused,
+			"mine/state":   loop.State{Loop: "mine", Status: loop.Waiting, Gate: gate("g1", 100)},
+		},
+	}
+	waiting, unknown, err := at(t, n).Inbox(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"mute"}, unknown)
+	require.Len(t, waiting, 2, "a loop that its steward alone has paused waits for nobody")
+	require.Equal(t, []string{"mine", "", ""}, []string{waiting[0].Loop, waiting[0].Steward, waiting[0].Task})
+	require.Equal(t, []string{"child", "shop", "t1"}, []string{waiting[1].Loop, waiting[1].Steward, waiting[1].Task})
+}
+
+func TestAStewardsListsAreReadToTheirEnd(t *testing.T) {
+	tasks := func(ids ...string) (all []steward.Task) {
+		for _, id := range ids {
+			all = append(all, steward.Task{ID: id})
+		}
+		return all
+	}
+	n := &namespace{answers: map[string]any{
+		"shop/tasks/0": launch.TasksView{Tasks: tasks("a", "b"), Count: 3, Next: 2},
+		"shop/tasks/2": launch.TasksView{Tasks: tasks("c"), Count: 3},
+	}}
+	c := at(t, n)
+	s, err := c.Complete(t.Context(), "shop", steward.State{Tasks: tasks("a"), TasksCount: 3})
+	require.NoError(t, err)
+	require.Equal(t, tasks("a", "b", "c"), s.Tasks)
+	delete(n.answers, "shop/tasks/2")
+	_, err = c.Complete(t.Context(), "shop", steward.State{Tasks: tasks("a"), TasksCount: 3})
+	require.Error(t, err)
+}
+
+func TestACommandForALoopSaysThatAnIDIsAStewards(t *testing.T) {
+	n := &namespace{listed: []*workflowpb.WorkflowExecutionInfo{listed(t, "shop", "Steward", 1, running, nil)}}
+	c := at(t, n)
+	require.Equal(t, client.Steward, c.FamilyOf(t.Context(), "shop"))
+	require.Equal(t, client.Loop, c.FamilyOf(t.Context(), "other"))
+	_, err := c.Send(t.Context(), "shop", "pause", loop.Message{})
+	require.Equal(t, fault.LoopNotFound, fault.CodeOf(err))
+	require.ErrorContains(t, err, "shop is a steward and no loop")
+}

@@ -1,0 +1,170 @@
+package spec
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"pawl/internal/evidence"
+)
+
+// ReadYAML turns a YAML document into the values that FromMap reads. It walks the nodes, since decoding into a map would
+// lose the lines, the decimals of numbers ("0.10") and keys that are given twice. A literal document means what it shows:
+// aliases, and numbers that only YAML takes for numbers, are problems there. lines has the line of each key, and wrong has
+// lines. The error is ErrTooMany.
+func ReadYAML(n *yaml.Node, literal bool) (value any, lines map[string]int, wrong Problems, err error) {
+	r := yamlReader{literal: literal, lines: map[string]int{}, left: MaxValues, open: map[*yaml.Node]bool{}}
+	value = r.value(n, "", 0)
+	if r.left <= 0 {
+		return nil, nil, nil, ErrTooMany
+	}
+	return value, r.lines, r.problems, nil
+}
+
+type yamlReader struct {
+	literal  bool
+	lines    map[string]int
+	problems Problems
+	left     int                 // nodes that may still be read: aliases must not multiply without end
+	open     map[*yaml.Node]bool // what is being read: an alias of it has no end
+}
+
+func (r *yamlReader) wrong(n *yaml.Node, key, what, want string) {
+	r.problems = append(r.problems, Problem{Line: n.Line, Key: key, What: what, Want: want})
+}
+
+func (r *yamlReader) value(n *yaml.Node, key string, depth int) any {
+	if r.left--; r.left <= 0 {
+		return nil
+	}
+	if depth > MaxDepth {
+		if outer := []rune(key); len(outer) > 40 {
+			key = string(outer[:39]) + "…"
+		}
+		r.wrong(n, key, fmt.Sprintf("is nested more than %d deep", MaxDepth), "a spec that a person can read")
+		return nil
+	}
+	if key != "" {
+		r.lines[key] = n.Line
+	}
+	if r.literal && (n.Kind == yaml.AliasNode || n.Anchor != "") {
+		r.wrong(n, key, "uses an anchor or an alias", "the value itself")
+		return nil
+	}
+	if tag := n.ShortTag(); !plainTags[tag] && tag != "!!merge" && n.Kind != yaml.AliasNode {
+		r.wrong(n, key, "has the tag "+tag, "a plain value")
+		return nil
+	}
+	if n.Anchor != "" && n.Kind != yaml.AliasNode {
+		r.open[n] = true
+		defer delete(r.open, n)
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		if r.open[n.Alias] {
+			r.wrong(n, key, "is an alias of what it stands in", "an alias of something else")
+			return nil
+		}
+		return r.value(n.Alias, key, depth+1)
+	case yaml.SequenceNode:
+		list := make([]any, len(n.Content))
+		for i, item := range n.Content {
+			list[i] = r.value(item, fmt.Sprintf("%s[%d]", key, i), depth+1)
+		}
+		return list
+	case yaml.MappingNode:
+		object := map[string]any{}
+		r.object(n, object, key, depth)
+		return object
+	}
+	v := YAMLScalar(n)
+	if _, given := v.(json.Number); r.literal && !given && (n.ShortTag() == "!!int" || n.ShortTag() == "!!float") {
+		r.wrong(n, key, "is "+Show(n.Value), "a decimal number, or a text in quotes")
+		return nil
+	}
+	return v
+}
+
+// object reads a mapping into object. What a merge key ("<<") brings in yields to what is there.
+func (r *yamlReader) object(n *yaml.Node, object map[string]any, key string, depth int) {
+	var merged []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, value := n.Content[i], n.Content[i+1]
+		if name.Kind == yaml.AliasNode {
+			name = name.Alias
+		}
+		merges := name.ShortTag() == "!!merge"
+		if name.Kind != yaml.ScalarNode || r.literal && merges {
+			r.wrong(name, key, "has a key that is not a name", "keys such as verify")
+			continue
+		}
+		if merges {
+			merged = append(merged, value)
+			continue
+		}
+		at := Join(key, name.Value)
+		if _, twice := object[name.Value]; twice {
+			r.wrong(name, at, "is given twice", "one of the two")
+			continue
+		}
+		object[name.Value] = r.value(value, at, depth+1)
+		r.lines[at] = name.Line
+	}
+	for i := 0; i < len(merged) && i < MaxValues; i++ {
+		m := merged[i]
+		for m.Kind == yaml.AliasNode {
+			m = m.Alias
+		}
+		if m.Kind == yaml.SequenceNode { // the earlier ones win, as in an object
+			merged = append(merged, m.Content...)
+			continue
+		}
+		if m.Kind != yaml.MappingNode || depth > MaxDepth {
+			r.wrong(m, key, "merges something that is not an object", "an alias of an object")
+			continue
+		}
+		inherited := map[string]any{}
+		r.object(m, inherited, key, depth+1)
+		for name, value := range inherited {
+			if _, there := object[name]; !there {
+				object[name] = value
+			}
+		}
+	}
+}
+
+// plainTags are the tags of YAML's own schemas that stand for values of a spec.
+var plainTags = map[string]bool{"!!null": true, "!!bool": true, "!!int": true, "!!float": true, "!!str": true, "!!timestamp": true, "!!seq": true, "!!map": true}
+
+// octal is what YAML reads as an octal number: 0644 is 420.
+var octal = regexp.MustCompile(`^[-+]?0[0-9]+$`)
+
+// YAMLScalar is a text, number, boolean or nothing, as YAML has it. A decimal number is the json.Number that was written; one
+// that only YAML takes for a number (octal, with a base or with underscores) is its value. Dates are texts.
+func YAMLScalar(n *yaml.Node) any {
+	switch n.ShortTag() {
+	case "!!null":
+		return nil
+	case "!!bool":
+		var b bool
+		if n.Decode(&b) == nil {
+			return b
+		}
+	case "!!int", "!!float":
+		if _, err := evidence.ParseDecimal(n.Value); err == nil && !strings.Contains(n.Value, "_") && !octal.MatchString(n.Value) {
+			return json.Number(n.Value)
+		}
+		var i int64
+		if n.Decode(&i) == nil {
+			return i
+		}
+		var f float64
+		if n.Decode(&f) == nil {
+			return f
+		}
+	}
+	return n.Value
+}

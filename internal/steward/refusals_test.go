@@ -1,0 +1,84 @@
+package steward
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+	"pawl/internal/task"
+)
+
+func TestS5_ASpecThatATaskBringsIsReadAsStrictlyAsALoops(t *testing.T) {
+	o := open(t, limits())
+	for doc, wants := range map[string][]string{
+		`{"id":"a","spec":{"verfy":{"command":"x"},"limits":{"iterations":0},"name":"x"},"colour":1}`: {"spec.verfy: is not a key of a spec", "spec.limits.iterations: is 0", "spec.name: can't be set", "colour: is not a key of a task"},
+		`{"id":"a","plan":[{"id":"x","kind":"deliver","spec":{"kind":"improve","nope":1}}]}`:          {"plan[0].spec.kind: can't be set", "plan[0].spec.nope: is not a key of a spec"},
+	} {
+		err := o.say(MessageSubmit, Message{Task: []byte(doc)})
+		require.Equal(t, fault.InvalidMessage, fault.CodeOf(err))
+		for _, want := range wants {
+			require.ErrorContains(t, err, want)
+		}
+	}
+	require.Empty(t, o.s.Tasks)
+	require.NoError(t, o.say(MessageSubmit, Message{Task: []byte(`{"id":"a","spec":{"verfy":{"command":"x"}}}`), Early: true}), "a run that took it goes on taking it")
+}
+
+func TestS5_TheReplyToATaskSaysHowManyComeBefore(t *testing.T) {
+	o := open(t, limits())
+	require.NoError(t, o.say(MessageHold, Message{}))
+	for _, c := range []struct{ doc, says string }{
+		{`{"id":"a","body":"x"}`, "task a, 0 before it in the queue"},
+		{`{"id":"b","body":"x"}`, "task b, 1 before it in the queue"},
+		{`{"id":"c","body":"x","priority":5}`, "task c, 0 before it in the queue"},
+		{`{"id":"d","body":"x","priority":1}`, "task d, 1 before it in the queue"},
+	} {
+		reply, err := Answer(o.s, o.c, MessageSubmit, Message{Task: []byte(c.doc)})
+		require.NoError(t, err)
+		require.Equal(t, c.says, reply.Text)
+		o.emit(reply.Events...)
+	}
+	require.Equal(t, []string{"c", "d", "a", "b"}, o.s.Queue)
+}
+
+func TestAStewardThatIsPausedStandsForItsTasks(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.settle()
+	require.Empty(t, o.s.Open())
+	require.NoError(t, o.say(loop.MessagePause, Message{}))
+	o.settle()
+	waits := o.s.Open()
+	require.Len(t, waits, 1)
+	ways := Ways("s", waits[0])
+	require.Equal(t, "pawl steward continue s", ways[0].Command)
+	require.Empty(t, ways[0].Payload)
+
+	err := o.say(loop.MessageContinue, Message{Task: id("a")})
+	require.Equal(t, fault.LoopNotPaused, fault.CodeOf(err), "it would not go on")
+	require.Contains(t, err.(*fault.Error).Do, "pawl steward continue s")
+	o.answer("a", loop.MessagePause, Message{})
+	require.Len(t, o.s.Open(), 2, "a task that is paused by itself, too")
+	o.answer("a", loop.MessageContinue, Message{})
+	o.settle()
+	require.Equal(t, task.Waiting, o.s.Find("a").State)
+	require.NoError(t, o.say(loop.MessageContinue, Message{}))
+	o.settle()
+	require.Equal(t, task.Executing, o.s.Find("a").State)
+	require.Empty(t, o.s.Open())
+}
+
+func TestAnAnswerToAGateThatIsClosedIsToldWhoClosedIt(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T1)
+	o.submit(task.Task{ID: "b", Body: "x"}, task.T1)
+	o.settle()
+	first := o.s.Gates[0]
+	require.NoError(t, o.say(loop.MessageAnswer, Message{Gate: first.ID, Choice: Intervene, By: "ann"}))
+	err := o.say(loop.MessageApprove, Message{Gate: first.ID, Hash: first.Hash})
+	require.Equal(t, fault.GateClosed, fault.CodeOf(err))
+	require.ErrorContains(t, err, "answer intervene by ann")
+	require.Equal(t, fault.GateMismatch, fault.CodeOf(o.say(loop.MessageApprove, Message{Gate: "tier-999", Hash: first.Hash})), "there never was such a gate")
+}
