@@ -33,6 +33,8 @@ func (p *proxy) handler() http.Handler {
 		case r.Method == http.MethodConnect:
 			p.connect(w, r)
 		case r.URL.Scheme == "http" && r.URL.Host != "":
+			// Else what is left of a request is taken from the server as its answer begins, which cuts the answer off.
+			_ = http.NewResponseController(w).EnableFullDuplex()
 			forward.ServeHTTP(w, r)
 		case p.own != nil && strings.HasPrefix(r.RequestURI, "/"):
 			p.own.ServeHTTP(w, r)

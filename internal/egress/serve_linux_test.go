@@ -98,6 +98,42 @@ func TestE6_ARequestIsForwardedAsItIs(t *testing.T) {
 	}
 }
 
+// A server may answer before it has all of a request: what it says then comes whole.
+func TestAnAnswerThatComesBeforeTheRequestIsWholeComesWhole(t *testing.T) {
+	if !inWorld(t) {
+		return
+	}
+	begun, begin := context.WithCancel(t.Context())
+	defer begin()
+	web := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := http.NewResponseController(w)
+		_ = answer.EnableFullDuplex()
+		_, _ = io.ReadFull(r.Body, make([]byte, 3))
+		_, _ = io.WriteString(w, "first ")
+		_ = answer.Flush()
+		<-begun.Done()
+		rest, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "last after %s", rest)
+	})}
+	defer web.Close()
+	l := there.listen(t, there4+":81")
+	go func() { _ = web.Serve(l) }()
+	client, err := net.Dial("tcp", proxied(t, egress.Rules{}))
+	require.NoError(t, err)
+	defer client.Close()
+	require.NoError(t, client.SetDeadline(time.Now().Add(20*time.Second)))
+	_, err = io.WriteString(client, "POST http://there.test:81/ HTTP/1.1\r\nHost: there.test:81\r\nContent-Length: 6\r\n\r\none")
+	require.NoError(t, err)
+	answer, err := http.ReadResponse(bufio.NewReader(client), nil)
+	require.NoError(t, err)
+	begin()
+	_, err = io.WriteString(client, "two")
+	require.NoError(t, err)
+	b, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.Equal(t, "first last after two", string(b))
+}
+
 func TestE6_WhatTheProxyDoesNotSpeak(t *testing.T) {
 	at := served(t, egress.Rules{}, nil)
 	for ask, want := range map[string]string{

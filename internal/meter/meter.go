@@ -180,6 +180,8 @@ func (m *Meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer context.AfterFunc(m.ctx, cancel)()
 	r = r.WithContext(ctx)
 	r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
+	// Else what is left of a request is taken from the provider as its answer begins, which cuts the answer off.
+	_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/1 alone needs it
 	if !generates(r) {
 		m.forward.ServeHTTP(w, r)
 		return

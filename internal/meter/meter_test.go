@@ -1,11 +1,13 @@
 package meter_test
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -75,6 +78,36 @@ func costs(in, out int) http.HandlerFunc {
 		fmt.Fprint(w, "data: {\"type\":\"content_block_start\",\"content_block\":{\"type\":\"tool_use\"}}\n\n")
 		fmt.Fprintf(w, "data: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":%d}}\n\ndata: {\"type\":\"message_stop\"}\n\n", out)
 	}
+}
+
+// A provider may answer before it has all of a request: what it says then comes whole.
+func TestAnAnswerThatComesBeforeTheRequestIsWholeComesWhole(t *testing.T) {
+	begun, begin := context.WithCancel(t.Context())
+	defer begin()
+	at, _, _ := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := http.NewResponseController(w)
+		_ = answer.EnableFullDuplex()
+		_, _ = io.ReadFull(r.Body, make([]byte, 3))
+		_, _ = io.WriteString(w, "first ")
+		_ = answer.Flush()
+		<-begun.Done()
+		rest, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "last after %s", rest)
+	}), nil)
+	client, err := net.Dial("tcp", strings.TrimPrefix(at, "http://"))
+	require.NoError(t, err)
+	defer client.Close()
+	require.NoError(t, client.SetDeadline(time.Now().Add(20*time.Second)))
+	_, err = fmt.Fprintf(client, "POST /v1/messages HTTP/1.1\r\nHost: meter\r\nX-Api-Key: %s\r\nContent-Length: 6\r\n\r\none", placeholder)
+	require.NoError(t, err)
+	answer, err := http.ReadResponse(bufio.NewReader(client), nil)
+	require.NoError(t, err)
+	begin()
+	_, err = io.WriteString(client, "two")
+	require.NoError(t, err)
+	b, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.Equal(t, "first last after two", string(b))
 }
 
 func TestE6_ARequestPassesUnchangedButForItsKey(t *testing.T) {

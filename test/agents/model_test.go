@@ -113,6 +113,7 @@ func startProxy() (stop func()) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at := to(r.URL.Host)
 		if at != "" && r.Method != http.MethodConnect {
+			_ = http.NewResponseController(w).EnableFullDuplex() // else an early answer is cut off
 			forward.ServeHTTP(w, r)
 			return
 		}

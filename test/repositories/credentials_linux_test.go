@@ -54,6 +54,7 @@ func TestE6_CredentialsOfARepositoryByItsURLAreThatOfPawlsGitAlone(t *testing.T)
 				seen.Store(strings.ReplaceAll(string(text), "\x00", " "), true)
 			}
 		}
+		_ = http.NewResponseController(rw).EnableFullDuplex() // else an early answer is cut off
 		forward.ServeHTTP(rw, r)
 	}))
 	t.Cleanup(s.Close)

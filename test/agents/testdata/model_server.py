@@ -402,6 +402,7 @@ class H(BaseHTTPRequestHandler):
         if rq['soft'] == 'drip': self.ev({'candidates': [{'content': {'role': 'model', 'parts': [{'text': 'rai'}]}, 'index': 0}]}); self.drip()
         self.ev(r)
 ThreadingHTTPServer.daemon_threads = True
+ThreadingHTTPServer.request_queue_size = 128
 server = ThreadingHTTPServer(('127.0.0.1', PORT), H)
 print(server.server_address[1], flush=True)
 server.serve_forever()
