@@ -16,7 +16,7 @@ func (v *validation) schedules(ctx context.Context) error {
 	if len(v.in.Charter.Schedules) == 0 {
 		return nil
 	}
-	slots, err := schedule.Missed(ctx, v.ws.machine.temporal(ctx).ScheduleClient(), v.in.Charter)
+	missed, err := schedule.Missed(ctx, v.ws.machine.temporal(ctx).ScheduleClient(), v.in.Charter)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -24,10 +24,7 @@ func (v *validation) schedules(ctx context.Context) error {
 		v.ws.machine.Logger.Warn("the schedules of a steward can't be read", "steward", v.ws.Loop, "error", err)
 		return nil
 	}
-	v.out.Missed = map[string]int{}
-	for name, s := range slots {
-		v.out.Missed[name] = s.Missed
-	}
+	v.out.Missed = missed
 	return nil
 }
 

@@ -168,7 +168,7 @@ func (w *machine) crewOutcome() (o crewOutcome) {
 	for i, e := range events {
 		require.Equal(w.T, int64(i+1), e.Seq, "the ledger's events are numbered without a gap: %s", e.Type)
 	}
-	folded := steward.Fold(steward.New(w.Loop), events).At(head)
+	folded := loop.Fold(steward.New(w.Loop), events).At(head)
 	snapshot, err := book.State(ctx, head)
 	require.NoError(w.T, err)
 	require.Equal(w.T, pretty(w, folded), pretty(w, snapshot), "the ledger's state must be the fold of its events")

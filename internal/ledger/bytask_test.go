@@ -54,7 +54,7 @@ func (c *crew) append(events ...loop.Event) {
 	require.NoError(c, err)
 	c.put(files)
 	c.book.Appended(c.head, page)
-	c.state = steward.Fold(c.state, events)
+	c.state = loop.Fold(c.state, events)
 }
 
 func (c *crew) put(files map[string][]byte) {
@@ -134,7 +134,7 @@ func TestA9_ALedgerOfAnEarlierVersionGoesOn(t *testing.T) {
 	}
 	files, _, err := c.book.Entry(ctx, c.head, events, nil)
 	require.NoError(t, err)
-	c.state = steward.Fold(c.state, events)
+	c.state = loop.Fold(c.state, events)
 	for _, id := range []string{"a", "b"} {
 		delete(files, ledger.TaskStateFile(id))
 	}

@@ -83,18 +83,10 @@ func Remove(ctx context.Context, schedules sdk.ScheduleClient, c charter.Charter
 	return nil
 }
 
-// Slots is what has become of a schedule's slots since it was made.
-type Slots struct {
-	Taken  int // Submit was started
-	Missed int // they were later than the catch-up window allows
-	Next   time.Time
-	Paused bool
-}
-
-// Missed returns the slots of each schedule of c, by its name. A schedule that Temporal does not have is
-// left out.
-func Missed(ctx context.Context, schedules sdk.ScheduleClient, c charter.Charter) (map[string]Slots, error) {
-	out := map[string]Slots{}
+// Missed returns how many slots of each schedule of c were later than the catch-up window allows, by the schedule's name.
+// A schedule that Temporal does not have is left out.
+func Missed(ctx context.Context, schedules sdk.ScheduleClient, c charter.Charter) (map[string]int, error) {
+	out := map[string]int{}
 	for _, s := range c.Schedules {
 		d, err := schedules.GetHandle(ctx, idOf(c.Name, s.Name)).Describe(ctx)
 		if gone(err) {
@@ -103,14 +95,7 @@ func Missed(ctx context.Context, schedules sdk.ScheduleClient, c charter.Charter
 		if err != nil {
 			return nil, fmt.Errorf("asking for the schedule %s: %w", s.Name, err)
 		}
-		slots := Slots{Taken: d.Info.NumActions, Missed: d.Info.NumActionsMissedCatchupWindow}
-		if d.Schedule.State != nil {
-			slots.Paused = d.Schedule.State.Paused
-		}
-		if len(d.Info.NextActionTimes) > 0 {
-			slots.Next = d.Info.NextActionTimes[0]
-		}
-		out[s.Name] = slots
+		out[s.Name] = d.Info.NumActionsMissedCatchupWindow
 	}
 	return out, nil
 }

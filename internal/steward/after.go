@@ -201,7 +201,7 @@ func AfterChild(s State, c charter.Charter, e task.ChildEvent) []loop.Event {
 		n.back(*t, e) // that it was answered may not have come
 		n.act(*t, iterated(*st, e))
 		if l := e.Result.RateLimit; l != nil {
-			if t = Fold(s, n.events).Find(t.ID); t.State == task.Executing && t.Until.IsZero() {
+			if t = loop.Fold(s, n.events).Find(t.ID); t.State == task.Executing && t.Until.IsZero() {
 				return n.limited(*t, *l)
 			}
 		}
@@ -303,7 +303,7 @@ func iterated(st Step, e task.ChildEvent) task.Action {
 // stops the task.
 func (n *next) act(t Task, a task.Action) {
 	n.events = append(n.events, loop.Event{Type: loop.ActionTaken, Task: t.ID, Action: &a})
-	after := Fold(n.State, n.events).Find(t.ID)
+	after := loop.Fold(n.State, n.events).Find(t.ID)
 	atChild := after != nil && after.State == task.Waiting && after.WaitingFor != nil && after.WaitingFor.Loop != ""
 	if after == nil || (after.State != task.Executing && !atChild) {
 		return
@@ -345,7 +345,7 @@ func (n *next) childEnded(t Task, st Step, e task.ChildEvent) {
 	if r.Status == string(loop.Completed) && !rejected {
 		a.Progress, a.Milestone = true, true
 		n.back(t, e)
-		n.act(*Fold(n.State, n.events).Find(t.ID), a)
+		n.act(*loop.Fold(n.State, n.events).Find(t.ID), a)
 		n.events = append(n.events, loop.Event{Type: loop.MilestoneReached, Task: t.ID, Step: st.ID, Reason: milestone(t, st.ID)})
 		return
 	}
@@ -358,8 +358,8 @@ func (n *next) childEnded(t Task, st Step, e task.ChildEvent) {
 		a.Outcome, a.Error = task.Spent, ""
 	}
 	n.back(t, e)
-	n.act(*Fold(n.State, n.events).Find(t.ID), a)
-	after := Fold(n.State, n.events).Find(t.ID)
+	n.act(*loop.Fold(n.State, n.events).Find(t.ID), a)
+	after := loop.Fold(n.State, n.events).Find(t.ID)
 	elsewhere := after.State == task.Waiting && after.WaitingFor != nil && after.WaitingFor.Loop != "" // another loop asks
 	if after.State != task.Executing && !elsewhere {
 		return // loop detection has stopped it

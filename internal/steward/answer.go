@@ -376,7 +376,7 @@ func (a answering) asked(set loop.Event) []loop.Event {
 	}
 	g := a.at.Gates[i]
 	n := next{State: a.at, charter: a.charter, events: []loop.Event{set}}
-	t := *Fold(a.at, n.events).Find(a.id)
+	t := *loop.Fold(a.at, n.events).Find(a.id)
 	if needs := n.unapproved(t); len(needs) > 0 {
 		anew := *n.tierGate(t, strings.Join(needs, "; ")).Gate
 		g.Summary = anew.Summary

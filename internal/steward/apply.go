@@ -62,14 +62,6 @@ func (s State) AnswerTo(id string) *loop.Answer {
 	return nil
 }
 
-// Fold applies events in their order.
-func Fold(s State, events []loop.Event) State {
-	for _, e := range events {
-		s = s.Apply(e)
-	}
-	return s
-}
-
 // Apply returns the state after the event. It is the only way in which a state changes.
 func (s State) Apply(e loop.Event) State {
 	s.Seq = e.Seq

@@ -232,7 +232,7 @@ func TestATaskGoesThroughPlanAndStepsToOneProposal(t *testing.T) {
 	require.Equal(t, task.Idle, o.s.State)
 	require.NotEmpty(t, done.Proposal)
 	require.Equal(t, []string{"s-a-one", "s-a-two"}, done.Loops)
-	require.Equal(t, Fold(New("s"), o.events).Find("a"), o.s.Find("a"))
+	require.Equal(t, loop.Fold(New("s"), o.events).Find("a"), o.s.Find("a"))
 }
 
 func TestS4_ATaskOfTierT1WaitsForExactlyItsPlan(t *testing.T) {
@@ -470,7 +470,7 @@ func TestRandomCoursesLoseNoTaskAndRunNoneTwice(t *testing.T) {
 		for id, status := range o.loops {
 			require.Equal(t, "ended", status, "seed %d: %s goes on", seed, id)
 		}
-		require.Equal(t, Fold(New("s"), o.events).At(o.s.Ledger), o.s, "seed %d: the state is the fold of its events", seed)
+		require.Equal(t, loop.Fold(New("s"), o.events).At(o.s.Ledger), o.s, "seed %d: the state is the fold of its events", seed)
 	}
 }
 

@@ -200,7 +200,7 @@ func (n *next) fit(t Task) task.Evidence {
 // resume sends a task on that has waited, by that answer: it executes its plan, is planned where it has none, and goes
 // on waiting where the plan still needs an approval.
 func (n *next) resume(id, answer string) {
-	t := Fold(n.State, n.events).Find(id)
+	t := loop.Fold(n.State, n.events).Find(id)
 	if t.Plan == nil {
 		n.to(*t, task.Planning, task.Evidence{Answer: answer})
 		return

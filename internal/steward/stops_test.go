@@ -472,7 +472,7 @@ func TestWhatATriggerHandsInIsTakenAlsoWithoutWhatItComesAfter(t *testing.T) {
 	reply, err := Answer(o.s, o.c, MessageSubmit, Message{Task: doc, By: "trigger ci", Trigger: &task.Trigger{Name: "ci", From: "github"}})
 	require.NoError(t, err, "the sender was told that it is accepted")
 	require.Contains(t, reply.Events[1].Reason, "nobody")
-	require.Empty(t, Fold(o.s, reply.Events).Find("ci-1").After)
+	require.Empty(t, loop.Fold(o.s, reply.Events).Find("ci-1").After)
 }
 
 func TestS1_NothingIsExecutedWithoutItsArtifacts(t *testing.T) {

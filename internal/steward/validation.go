@@ -29,7 +29,7 @@ func AfterValidation(s State, c charter.Charter, v act.Validated) []loop.Event {
 		}
 	}
 	for _, h := range v.Health {
-		events = append(events, examined(Fold(s, events), c, h, fmt.Sprint(s.Seq))...)
+		events = append(events, examined(loop.Fold(s, events), c, h, fmt.Sprint(s.Seq))...)
 	}
 	return events
 }

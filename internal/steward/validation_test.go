@@ -59,7 +59,7 @@ func TestS5_AHealthCheckThatFailsIsOneTaskUntilItIsWellAgain(t *testing.T) {
 	require.Equal(t, []string{"Web_Shop failing"}, o.validated(ill))
 	require.Len(t, o.s.Tasks, 2)
 	require.NotEqual(t, first.ID, o.s.Tasks[1].ID)
-	require.Equal(t, Fold(New("s"), o.events).At(o.s.Ledger), o.s)
+	require.Equal(t, loop.Fold(New("s"), o.events).At(o.s.Ledger), o.s)
 }
 
 func TestS12_AStateThatContradictsItselfIsDrift(t *testing.T) {
@@ -81,7 +81,7 @@ func TestS12_AStateThatContradictsItselfIsDrift(t *testing.T) {
 			s.Tasks = append(s.Tasks, other)
 		},
 	} {
-		s := Fold(New("s"), o.events)
+		s := loop.Fold(New("s"), o.events)
 		change(&s, &s.Tasks[0])
 		found := AfterValidation(s, o.c, act.Validated{})
 		require.Equal(t, loop.DriftFound, found[1].Type, text)

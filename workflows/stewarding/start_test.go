@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
+	"pawl/internal/loop"
 	"pawl/internal/steward"
 )
 
@@ -58,7 +59,7 @@ func TestAStewardThatAlwaysHasSomethingToRecordGoesOnInANewRun(t *testing.T) {
 	require.Less(t, sent, 250, "it does not wait for the end of the flood")
 	s := resume.Carry.State
 	require.Equal(t, int64(len(w.ledger)+len(resume.Carry.Pending)), s.Seq, "what the ledger lacks goes along")
-	require.Equal(t, s.TasksCount, steward.Fold(steward.Fold(steward.New("crew"), w.ledger), resume.Carry.Pending).TasksCount)
+	require.Equal(t, s.TasksCount, loop.Fold(loop.Fold(steward.New("crew"), w.ledger), resume.Carry.Pending).TasksCount)
 }
 
 // carried is what the run that ended by going on in a new one hands to that.

@@ -159,7 +159,7 @@ func (w *world) run() Result {
 	require.NoError(w.t, w.env.GetWorkflowError())
 	var r Result
 	require.NoError(w.t, w.env.GetWorkflowResult(&r))
-	require.Equal(w.t, steward.Fold(steward.New("crew"), w.ledger).Tasks, w.final().Tasks, "the ledger has all that the steward knows")
+	require.Equal(w.t, loop.Fold(steward.New("crew"), w.ledger).Tasks, w.final().Tasks, "the ledger has all that the steward knows")
 	return r
 }
 
