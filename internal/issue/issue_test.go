@@ -91,3 +91,19 @@ func FuzzParse(f *testing.F) {
 		require.LessOrEqual(t, len(is.Criteria), issue.MaxCriteria)
 	})
 }
+
+func TestFrontMatterIsWhatStandsBetweenTheFirstTwoFences(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"---\ntitle: a\n---\nbody\n":      {"\ntitle: a\n", "body\n\n"},
+		"---\ntitle: a\n---":              {"\ntitle: a\n", ""},
+		"---\n---\nbody":                  {"\n", "body\n"},
+		"---\ntitle: a\n":                 {"", "---\ntitle: a\n"},
+		"text\n---\ntitle: a\n---\n":      {"", "text\n---\ntitle: a\n---\n"},
+		"---\na: |\n  ---\n---\nb\n---\n": {"\na: |\n  ---\n", "b\n---\n\n"},
+		"----\na: 1\n----\n":              {"", "----\na: 1\n----\n"},
+		"":                                {},
+	} {
+		matter, rest := issue.FrontMatter(text)
+		require.Equal(t, want, [2]string{matter, rest}, "%q", text)
+	}
+}
