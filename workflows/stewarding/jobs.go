@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -156,30 +157,42 @@ func (r *run) begin(ctx workflow.Context, j steward.Job) error {
 		return r.follow(ctx, func(s steward.State) []loop.Event { return steward.CannotBegin(s, j, why) })
 	}
 	var there act.ChildRead
-	for n, id := 2, j.Loop; ; n++ {
+	taken := "" // the name that somebody took before it was started
+	for n, id := 2, j.Loop; ; {
 		if err := r.execute(ctx, act.ReadChildName, "is there a loop "+j.Loop+"?", act.ReadChild{Loop: j.Loop}, &there); err != nil {
 			return cannot("whether the loop " + j.Loop + " runs already can't be read: " + notices.Plain(err))
 		}
-		if !there.Found || there.Of(r.State().Steward, j.Plan) {
-			break
+		if there.Found && !there.Of(r.State().Steward, j.Plan) {
+			j.Loop = fmt.Sprintf("%s.%d", id, n) // of another life of this name, or of somebody else
+			n++
+			continue
 		}
-		j.Loop = fmt.Sprintf("%s.%d", id, n) // of another life of this name
-	}
-	r.begun[j.Loop] = true
-	defer delete(r.begun, j.Loop)
-	var err error
-	if there.Found {
-		j.Do = steward.Adopt
-		err = r.may(j)
-	} else {
-		err = r.launch(ctx, j)
-	}
-	var stop *stopped
-	if errors.As(err, &stop) {
-		return nil
-	}
-	if err != nil {
-		return cannot("the step " + j.Step.ID + " can't be begun: " + notices.Plain(err))
+		r.begun[j.Loop] = true
+		defer delete(r.begun, j.Loop)
+		var err error
+		if there.Found {
+			j.Do = steward.Adopt
+			err = r.may(j)
+		} else {
+			err = r.launch(ctx, j)
+		}
+		var stop *stopped
+		switch {
+		case errors.As(err, &stop):
+			return nil
+		case startedAlready(err):
+			if workflow.GetVersion(ctx, "taken", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+				break
+			}
+			if taken == j.Loop {
+				return cannot("another workflow has the ID " + j.Loop + ", and can't be read")
+			}
+			taken = j.Loop // since it was read, by this step's loop or by another
+			continue
+		case err != nil:
+			return cannot("the step " + j.Step.ID + " can't be begun: " + notices.Plain(err))
+		}
+		break
 	}
 	if err := r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterBegin(s, j) }); err != nil {
 		return err
@@ -196,6 +209,13 @@ func (r *run) begin(ctx workflow.Context, j steward.Job) error {
 		return r.heard(ctx, there)
 	}
 	return nil
+}
+
+// startedAlready reports whether there is a workflow of the ID that a child was to have.
+func startedAlready(err error) bool {
+	var child *temporal.ChildWorkflowExecutionAlreadyStartedError
+	var tested *serviceerror.WorkflowExecutionAlreadyStarted // which is what the SDK's test environment says
+	return errors.As(err, &child) || errors.As(err, &tested)
 }
 
 // launch starts a child loop. It outlives this run, and the steward.
@@ -230,12 +250,7 @@ func (r *run) launch(ctx workflow.Context, j steward.Job) error {
 		StaticSummary:         start.Summary, StaticDetails: start.Details,
 	})
 	child := workflow.ExecuteChildWorkflow(ctx, k.Workflow, json.RawMessage(doc))
-	err = child.GetChildWorkflowExecution().Get(ctx, nil)
-	var already *temporal.ChildWorkflowExecutionAlreadyStartedError
-	if errors.As(err, &already) {
-		return nil
-	}
-	if err != nil {
+	if err := child.GetChildWorkflowExecution().Get(ctx, nil); err != nil {
 		return err
 	}
 	// The end of a child is reported to this run alone, and says so also where the child could not.

@@ -34,6 +34,7 @@ type world struct {
 	specs   map[string]map[string]any
 	course  map[string]func(workflow.Context, string) task.ChildResult // what the loop of that ID does
 	reading map[string]act.ChildRead
+	unseen  map[string]int // how often a loop is not seen although it is there
 
 	governance string                                                       // what the governance files are
 	planner    func(context.Context, act.PlanTask) (act.TaskPlanned, error) // instead of plan
@@ -103,6 +104,10 @@ func (w *world) plan(_ context.Context, in act.PlanTask) (act.TaskPlanned, error
 }
 
 func (w *world) read(_ context.Context, in act.ReadChild) (act.ChildRead, error) {
+	if there := w.reading[in.Loop]; there.Found && w.unseen[in.Loop] > 0 {
+		w.unseen[in.Loop]--
+		return act.ChildRead{}, nil
+	}
 	return w.reading[in.Loop], nil
 }
 
@@ -294,6 +299,34 @@ func TestALoopThatIsThereAlreadyIsAdopted(t *testing.T) {
 			continue
 		}
 		require.Contains(t, w.specs, "crew-a-one.2", "that of another life of this name is not the task's")
+	}
+}
+
+// Between the look for a loop and its start somebody else may start one of that name.
+func TestALoopOfAnotherThatTookTheNameIsNotTheTasks(t *testing.T) {
+	for unseen, begun := range map[int]bool{1: true, 2: false} {
+		w := setUp(t)
+		w.course["crew-a-one"] = func(ctx workflow.Context, id string) task.ChildResult {
+			ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{WorkflowID: "crew-b-one"})
+			require.NoError(t, workflow.ExecuteChildWorkflow(ctx, "Deliver", w.specs[id]).Get(ctx, nil))
+			w.unseen = map[string]int{"crew-b-one": unseen}
+			return task.ChildResult{Status: "completed"}
+		}
+		w.submit(time.Second, `{"id":"a","body":"x"}`)
+		w.submit(2*time.Second, `{"id":"b","body":"x"}`)
+		if !begun {
+			w.say(3*time.Hour, "answer", func() string { return `{"task":"b","choice":"cancel"}` })
+		}
+		r := w.run()
+		if begun {
+			require.Equal(t, int64(2), r.Indicators.Done)
+			require.Contains(t, w.specs, "crew-b-one.2")
+			continue
+		}
+		require.Equal(t, int64(1), r.Indicators.Cancelled)
+		record, err := json.Marshal(w.ledger)
+		require.NoError(t, err)
+		require.Contains(t, string(record), "another workflow has the ID crew-b-one, and can't be read")
 	}
 }
 
