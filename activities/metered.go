@@ -59,15 +59,18 @@ func toMeter[T any](p program.Program, budget map[loop.Resource]T) loop.Resource
 // rest of a sentence that begins with the agent's name. The meter of a call has one provider, and so one program.
 func (ws *loopWorkspace) direction(programs []program.Program, own spec.Agent, env []string) (r program.Route, why string) {
 	switch {
-	case own.Use == spec.UseCommand || len(programs) != 1 || own.Use != programs[0].Name && len(programs[0].Metering.Args) > 0:
+	case own.Use == spec.UseCommand || len(programs) != 1:
 		return r, "can't be led to pawl's meter"
 	case !own.Metered():
 		return r, "is not led to pawl's meter (agent.meter is off)"
 	case ws.Sandbox.Use != spec.Off && ws.Sandbox.Network == spec.None:
 		return r, "has no network (sandbox.network is none)"
 	}
-	values := sandbox.Values(env)
-	return programs[0].Metering.Direction(values, own.Args, own.Model, func(file string) []byte {
+	values, metering := sandbox.Values(env), programs[0].Metering
+	if own.Use == program.ACP {
+		metering = programs[0].MeteringByACP()
+	}
+	return metering.Direction(values, own.Args, own.Model, func(file string) []byte {
 		text, err := os.ReadFile(filepath.Join(values["HOME"], file))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return []byte{} // it is there

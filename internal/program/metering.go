@@ -14,6 +14,9 @@ type Metering struct {
 	Keys []Key  // the variables with a key for which each request is paid, those first that count first
 	// Args are the arguments that it needs besides: {base} in them is the base URL, {key} the name of the variable.
 	Args []string
+	// Env are the variables that it needs besides, with the same in them. Where a person sets one of them, it speaks to
+	// another provider.
+	Env []string
 	// Secrets are the keys of its settings, dotted and * for each, that may have a key to sign in with, which it needs no more.
 	Secrets []string
 	// ByModel is in place of these where its provider is the one in the name of its model.
@@ -79,7 +82,12 @@ func (m Metering) Direction(env map[string]string, args []string, model string, 
 	if !m.Meterable() {
 		return r, "can't be led to pawl's meter"
 	}
-	for _, word := range m.Elsewhere {
+	elsewhere := m.Elsewhere
+	for _, variable := range m.Env {
+		name, _, _ := strings.Cut(variable, "=")
+		elsewhere = append(slices.Clip(elsewhere), name)
+	}
+	for _, word := range elsewhere {
 		if env[word] != "" || strings.Contains(strings.Join(args, "\x00"), word) {
 			return r, "is told to speak to another provider (" + word + ")"
 		}
@@ -110,6 +118,9 @@ func (m Metering) Direction(env map[string]string, args []string, model string, 
 		r.Args = append(r.Args, strings.ReplaceAll(arg, "{key}", r.Keys[0]))
 	}
 	r.Env = []string{m.Base + "={base}"}
+	for _, variable := range m.Env {
+		r.Env = append(r.Env, strings.ReplaceAll(variable, "{key}", r.Keys[0]))
+	}
 	return r, ""
 }
 

@@ -71,6 +71,25 @@ func TestA2_WhoIsLedToTheMeter(t *testing.T) {
 	}
 }
 
+// TestA2_CodexFindsTheMeterByVariablesWhereItsArgumentsAreAnothers has codex-acp, which takes none of Codex's arguments.
+func TestA2_CodexFindsTheMeterByVariablesWhereItsArgumentsAreAnothers(t *testing.T) {
+	p, _ := program.Lookup(program.Codex)
+	none := func(string) []byte { return nil }
+	r, why := p.MeteringByACP().Direction(map[string]string{"OPENAI_API_KEY": "k"}, nil, "", none)
+	require.Empty(t, why)
+	require.Empty(t, r.Args)
+	require.Equal(t, []string{
+		"OPENAI_BASE_URL={base}", "MODEL_PROVIDER=pawl",
+		`CODEX_CONFIG={"model_providers":{"pawl":{"name":"OpenAI","base_url":"{base}","env_key":"OPENAI_API_KEY","wire_api":"responses"}}}`,
+	}, r.Env)
+	_, why = p.MeteringByACP().Direction(map[string]string{"OPENAI_API_KEY": "k", "MODEL_PROVIDER": "mine"}, nil, "", none)
+	require.Equal(t, "is told to speak to another provider (MODEL_PROVIDER)", why)
+	p.ByACP.Leads = nil
+	require.False(t, p.MeteringByACP().Meterable())
+	p, _ = program.Lookup(program.Claude)
+	require.Equal(t, p.Metering, p.MeteringByACP())
+}
+
 // TestA2_SettingsThatLeadToTheMeter has the programs that find their provider by its name: what pawl tells them has the
 // meter in its place, and a key of nobody's.
 func TestA2_SettingsThatLeadToTheMeter(t *testing.T) {

@@ -75,6 +75,24 @@ type ByACP struct {
 	Names  []string
 	Tokens bool // when a turn has ended or was cancelled, all that it used
 	Cost   bool // while it works
+	// Leads are the variables that lead them to pawl's meter in place of Metering.Args, with {base} and {key} in them.
+	Leads []string
+	// Version and Package are of the first of Names, as those of a program; Finds is the variable by which it is told
+	// where the program is.
+	Version, Package, Finds string
+}
+
+// MeteringByACP is how the program is made to speak to pawl's meter where it is called by the Agent Client Protocol.
+func (p Program) MeteringByACP() Metering {
+	m := p.Metering
+	if len(m.Args) == 0 {
+		return m
+	}
+	if len(p.ByACP.Leads) == 0 {
+		return Metering{}
+	}
+	m.Args, m.Env = nil, p.ByACP.Leads
+	return m
 }
 
 // Settings is a JSON file in the user's home, and the keys of it, dotted, without which a program does not find its
@@ -125,7 +143,11 @@ var Table = []Program{
 		Writes: []string{".claude", ".config/claude", ".cache/claude-cli-nodejs"}, Copies: []string{".claude.json"},
 		SignIn:    []string{".claude/.credentials.json"},
 		Settings:  []Settings{{".claude.json", []string{"oauthAccount", "primaryApiKey", "customApiKeyResponses", "hasCompletedOnboarding", "userID"}}},
-		Instructs: "CLAUDE.md", ByACP: ByACP{Names: []string{"claude-agent-acp", "claude-code-acp"}, Tokens: true, Cost: true},
+		Instructs: "CLAUDE.md",
+		ByACP: ByACP{
+			Names: []string{"claude-agent-acp", "claude-code-acp"}, Tokens: true, Cost: true,
+			Version: "0.101.0", Package: "@agentclientprotocol/claude-agent-acp", Finds: "CLAUDE_CODE_EXECUTABLE",
+		},
 		Metering: Metering{
 			Base: "ANTHROPIC_BASE_URL", At: "https://api.anthropic.com", Keys: []Key{{Name: "ANTHROPIC_AUTH_TOKEN"}, {Name: "ANTHROPIC_API_KEY"}},
 			Secrets:   []string{"primaryApiKey"},
@@ -137,7 +159,14 @@ var Table = []Program{
 		Tools: Tools{By: "its sandbox, web_search, features.multi_agent", Always: []Class{Looks, Shell}, Has: map[Class][]string{
 			Looks: {"exec_command"}, Edits: {"apply_patch"}, Shell: {"exec_command"}, Network: {"web_search"}, Subagents: {"multi_agent"},
 		}},
-		Writes: []string{".codex"}, SignIn: []string{".codex/auth.json"}, ByACP: ByACP{Names: []string{"codex-acp"}, Tokens: true},
+		Writes: []string{".codex"}, SignIn: []string{".codex/auth.json"},
+		Hides: []string{".codex"}, // codex-acp has Codex trust every folder, and run its MCP servers
+		ByACP: ByACP{
+			Names: []string{"codex-acp"}, Tokens: true, Leads: []string{
+				"MODEL_PROVIDER=pawl", `CODEX_CONFIG={"model_providers":{"pawl":{"name":"OpenAI","base_url":"{base}","env_key":"{key}","wire_api":"responses"}}}`,
+			},
+			Version: "2.6.0", Package: "@agentclientprotocol/codex-acp", Finds: "CODEX_PATH",
+		},
 		Metering: Metering{ // OPENAI_BASE_URL is pawl's word for it: Codex itself reads it from arguments alone
 			Base: "OPENAI_BASE_URL", At: "https://api.openai.com/v1", Keys: []Key{{Name: "CODEX_API_KEY"}, {Name: "OPENAI_API_KEY", Yields: ".codex/auth.json"}},
 			Args:      []string{"-c", "model_provider=pawl", "-c", `model_providers.pawl={name="OpenAI",base_url="{base}",env_key="{key}",wire_api="responses"}`},

@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -55,23 +56,25 @@ func TestE6_AnAgentByNameHasAHomeOfTheLoopsOwn(t *testing.T) {
 	}
 }
 
-// TestE6_ARepositorysPluginsAreHiddenFromTheAgentThatWouldRunThem has a folder of which opencode runs what is in it,
-// whatever it is told. Others see it.
+// TestE6_ARepositorysPluginsAreHiddenFromTheAgentThatWouldRunThem has the folders of which opencode, and Codex
+// where it is called by ACP, run what is in them, whatever they are told. Others see them.
 func TestE6_ARepositorysPluginsAreHiddenFromTheAgentThatWouldRunThem(t *testing.T) {
 	for name, m := range machines(t) {
-		t.Run(name, func(t *testing.T) {
-			p := newPlace(t, m)
-			plugin := filepath.Join(p.desk, ".opencode", "plugin", "x.js")
-			require.NoError(t, os.MkdirAll(filepath.Dir(plugin), 0o755))
-			require.NoError(t, os.WriteFile(plugin, []byte("x\n"), 0o644))
-			code, out := p.sh(`cat .opencode/plugin/x.js`)
-			require.Zero(t, code, out)
-			p.request.Agents = []string{"opencode"}
-			code, out = p.sh(`test -d .opencode && test ! -e .opencode/plugin && echo 1 >.opencode/package.json`)
-			require.Zero(t, code, out)
-			require.FileExists(t, plugin)
-			require.NoFileExists(t, filepath.Join(p.desk, ".opencode", "package.json"))
-		})
+		for agent, folder := range map[string]string{"opencode": ".opencode", "codex": ".codex"} {
+			t.Run(name+", "+agent, func(t *testing.T) {
+				p := newPlace(t, m)
+				plugin := filepath.Join(p.desk, folder, "plugin", "x.js")
+				require.NoError(t, os.MkdirAll(filepath.Dir(plugin), 0o755))
+				require.NoError(t, os.WriteFile(plugin, []byte("x\n"), 0o644))
+				code, out := p.sh("cat " + folder + "/plugin/x.js")
+				require.Zero(t, code, out)
+				p.request.Agents = []string{agent}
+				code, out = p.sh(fmt.Sprintf("test -d %[1]s && test ! -e %[1]s/plugin && echo 1 >%[1]s/package.json", folder))
+				require.Zero(t, code, out)
+				require.FileExists(t, plugin)
+				require.NoFileExists(t, filepath.Join(p.desk, folder, "package.json"))
+			})
+		}
 	}
 }
 

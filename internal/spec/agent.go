@@ -129,9 +129,7 @@ func (a Agent) Row() (p program.Program, known bool) {
 	p, known = program.Lookup(a.Use)
 	if of, is := a.behind(); is && a.Use == program.ACP {
 		p.Tokens, p.Cost, p.Vendor, p.NamesVendor = of.ByACP.Tokens, of.ByACP.Cost, of.Vendor, of.NamesVendor
-		if len(of.Metering.Args) == 0 { // else its own arguments lead it to the meter, and not those of the protocol's program
-			p.Metering = of.Metering
-		}
+		p.Metering = of.MeteringByACP()
 	}
 	return p, known
 }

@@ -42,7 +42,6 @@ var cases = []matrixCase{
 	{name: "improve", plan: "shell;then=climb;cached=1000;think=20;cmd=" + url.PathEscape("sh plant.sh"), result: (*looped).counted},
 	{name: "stream", plan: "parallel;cached=1000;think=20", off: true, result: (*looped).counted},
 	{name: "acp", plan: "climb;cached=1000;think=20", acp: true, result: (*looped).counted, cannot: map[string]string{
-		program.Claude: "not run: it takes claude-agent-acp, which CI does not install", program.Codex: "not run: it takes codex-acp, which CI does not install",
 		program.Pi: "cannot: it does not speak the protocol",
 	}},
 	{name: "agents of its own", weekly: true, plan: "nest;cached=1000;think=20", spec: doc{"approvals": doc{"tools": []string{"*", "subagents"}, "diff": "auto"}}, result: (*looped).counted, cannot: map[string]string{

@@ -30,20 +30,25 @@ const matrixFile = "test/agents/testdata/matrix.json"
 // folder PAWL_AGENTS.
 func installed(t *testing.T, p program.Program) (path, version string) {
 	t.Helper()
-	in, version := os.Getenv("PAWL_AGENTS"), p.Version
-	prefix := filepath.Base(p.Package) + "-"
-	if in == "" {
-		user, err := os.UserCacheDir()
-		require.NoError(t, err)
-		in = filepath.Join(user, "pawl-test")
-	} else if found, _ := filepath.Glob(filepath.Join(in, prefix+"[0-9]*")); len(found) == 1 {
-		version = strings.TrimPrefix(filepath.Base(found[0]), prefix)
+	path, version = pinned(t, p.Package, p.Version, p.Name), p.Version
+	if in := os.Getenv("PAWL_AGENTS"); in != "" {
+		prefix := filepath.Base(p.Package) + "-"
+		if found, _ := filepath.Glob(filepath.Join(in, prefix+"[0-9]*")); len(found) == 1 {
+			path, version = filepath.Join(found[0], "node_modules", ".bin", p.Name), strings.TrimPrefix(filepath.Base(found[0]), prefix)
+		}
 	}
-	path = filepath.Join(in, prefix+version, "node_modules", ".bin", p.Name)
 	if _, err := os.Stat(path); err != nil {
 		world.Lacks(t, p.Name+" "+version+" is not there; .ci/agents installs it")
 	}
 	return path, version
+}
+
+// pinned is where .ci/agents puts a program of a package.
+func pinned(t testing.TB, pkg, version, name string) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	return filepath.Join(cache, "pawl-test", filepath.Base(pkg)+"-"+version, "node_modules", ".bin", name)
 }
 
 // matrix is one worker, one home of a user and one model server for all programs.
@@ -159,7 +164,11 @@ func (m *matrix) loop(t *testing.T, p program.Program, path string, c matrixCase
 	w.Spec["name"] = w.Loop
 	w.Spec["agent"] = m.agent(p, path, c, number)
 	w.Spec["limits"] = doc{"iterations": 1, "toolCalls": 1000, "activeTime": "1h", "phaseTimeout": "5m"}
-	w.Spec["sandbox"] = doc{"use": "required", "hosts": []string{m.host}, "allow": []string{m.Dir}}
+	allow := []string{m.Dir}
+	if c.acp && p.ByACP.Finds != "" { // it is not installed with what speaks the protocol
+		allow = append(allow, filepath.Dir(filepath.Dir(filepath.Dir(path))))
+	}
+	w.Spec["sandbox"] = doc{"use": "required", "hosts": []string{m.host}, "allow": allow}
 	w.Set(c.spec)
 	b, err := json.Marshal(w.Spec)
 	require.NoError(t, err)
