@@ -150,6 +150,14 @@ func tap(lines ...string) string {
 	return fmt.Sprintf("1..%d\n%s\n", len(lines), strings.Join(lines, "\n"))
 }
 
+func TestATAPPlanThatIsNotKeptIsSaidInNumbers(t *testing.T) {
+	for out, want := range map[string]string{
+		"TAP version 13\n1..1\nBail out!\n": "1 test planned, 0 run", "1..3\nok 1 - a\n": "3 tests planned, 1 run",
+	} {
+		require.Contains(t, fmt.Sprint(read(out).Failing), want)
+	}
+}
+
 func TestCompareTellsNewFailuresFromOldOnes(t *testing.T) {
 	before := read(tap("ok 1 - a", "not ok 2 - b", "not ok 3 - c", "not ok 4 - d"))
 	after := read(tap("not ok 1 - a", "ok 2 - b", "not ok 3 - c"))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"pawl/internal/evidence"
 )
 
 var (
@@ -59,7 +61,7 @@ func readTAP(c *collector, outputs [][]byte) {
 	}
 	if r.planned > r.seen && !r.partial {
 		r.broken = true
-		r.fail(Test{Name: "(plan)", Message: fmt.Sprintf("%d tests were planned, %d ran", r.planned, r.seen)})
+		r.fail(Test{Name: "(plan)", Message: fmt.Sprintf("%s planned, %d run", evidence.Counted(r.planned, "test"), r.seen)})
 	}
 }
 
