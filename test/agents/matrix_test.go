@@ -186,11 +186,8 @@ func nameOf(p program.Program, c matrixCase, number int) string {
 type shown struct {
 	Status, Reason, ExitStatus, ErrorCode string
 	Gate                                  *world.Gate
-	Sleep                                 *struct {
-		Class string
-		Until time.Time
-	}
-	Usage struct {
+	Sleep                                 *sleep
+	Usage                                 struct {
 		ToolCalls, InputTokens, OutputTokens int
 		CostUSD                              json.Number
 	}
@@ -198,6 +195,11 @@ type shown struct {
 		Kept        bool
 		Description string
 	}
+}
+
+type sleep struct {
+	Class string
+	Until time.Time
 }
 
 // asleep reports whether the loop says that it sleeps.
@@ -215,7 +217,24 @@ func (l *looped) rests(sleeps bool) (st shown) {
 			return sleeps && l.asleep()
 		}
 	})
-	return l.state()
+	st = l.state()
+	if sleeps && l.asleep() { // whether or not it has gone on since
+		st.Status, st.Sleep = "sleeping", l.firstSleep()
+	}
+	return st
+}
+
+// firstSleep is why the loop slept first, as its record says.
+func (l *looped) firstSleep() *sleep {
+	for line := range strings.Lines(l.Pawl("log", "--json", l.Loop).Out) {
+		var e struct{ Sleep *sleep }
+		require.NoError(l.T, json.Unmarshal([]byte(line), &e))
+		if e.Sleep != nil {
+			return e.Sleep
+		}
+	}
+	require.Fail(l.T, "the record has no sleep", l.Loop)
+	return nil
 }
 
 func (l *looped) state() (st shown) {
@@ -227,9 +246,10 @@ func (l *looped) state() (st shown) {
 
 // ends halts a loop that would go on later.
 func (l *looped) ends(st shown) {
-	if st.Status == "sleeping" || st.Status == "waiting" {
-		require.Equal(l.T, 0, l.Pawl("halt", l.Loop).Code)
-	}
+	halted := l.Pawl("halt", l.Loop)
+	if st.Status == "waiting" {
+		require.Equal(l.T, 0, halted.Code, halted.Err)
+	} // else it may have ended by itself
 	l.run.Wait()
 }
 
