@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"pawl/internal/egress"
+	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/proc"
 	"pawl/internal/sandbox"
@@ -195,8 +196,8 @@ func (ws *loopWorkspace) bounded(r sandbox.Reached) string {
 		all = append(all, fmt.Sprintf("limits.memory (%s) was used up: the kernel ended processes of it (%d)", ws.Memory, r.Killed))
 	}
 	if r.Refused > 0 {
-		all = append(all, fmt.Sprintf("limits.processes (%d) was reached: it could not start further processes or threads (refused %d times)",
-			cmp.Or(ws.Processes, spec.DefaultProcesses), r.Refused))
+		all = append(all, fmt.Sprintf("limits.processes (%d) was reached: it could not start further processes or threads (refused %s)",
+			cmp.Or(ws.Processes, spec.DefaultProcesses), evidence.Counted(int(r.Refused), "time")))
 	}
 	return strings.Join(all, "; ")
 }

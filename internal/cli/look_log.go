@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/internal/client"
+	"pawl/internal/evidence"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
 )
@@ -102,7 +103,7 @@ func (a *app) logLive(ctx context.Context, s *session, id string, l *logger, fol
 		if n := len(v.Events); n > 0 {
 			quiet = 0
 			if missing := v.Events[0].Seq - l.seq - 1; missing > 0 {
-				a.say("%d events before these are in the ledger on the loop's host only", missing)
+				a.say("the ledger on the loop's host alone has %s before these", evidence.Counted(int(missing), "event"))
 			}
 		}
 		if err := l.write(v.Events); err != nil {

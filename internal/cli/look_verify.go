@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pawl/internal/client"
+	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/ui"
 )
@@ -37,9 +38,9 @@ func (a *app) verify(ctx context.Context, s *session, id string) error {
 func proofText(v client.Verified) string {
 	var b strings.Builder
 	if v.Whole {
-		fmt.Fprintf(&b, "%s: the ledger is whole: %d entries, %d events", v.Loop, v.Entries, v.Events)
+		fmt.Fprintf(&b, "%s: the ledger is whole: %s, %s", v.Loop, evidence.Counted(v.Entries, "entry"), evidence.Counted(v.Events, "event"))
 		if v.Rows > 0 { // a steward has none
-			fmt.Fprintf(&b, ", %d results", v.Rows)
+			fmt.Fprintf(&b, ", %s", evidence.Counted(v.Rows, "result"))
 		}
 		fmt.Fprintf(&b, ", up to %s", v.Ledger)
 	} else {

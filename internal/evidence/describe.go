@@ -97,9 +97,11 @@ func Fingerprint(description string) string {
 	return strings.Join(words, " ")
 }
 
-// Counted is a number of things in words: 1 file, 2 files.
+// Counted is a number of things in words: 1 file, 2 files, 2 entries.
 func Counted(n int, what string) string {
-	if n != 1 {
+	if stem, ends := strings.CutSuffix(what, "try"); ends && n != 1 {
+		what = stem + "tries"
+	} else if n != 1 {
 		what += "s"
 	}
 	return strconv.Itoa(n) + " " + what

@@ -89,3 +89,14 @@ func TestP2_FingerprintIgnoresPunctuationCaseAndArticles(t *testing.T) {
 	assert.Equal(t, evidence.Fingerprint("Cache the token, in lexer.go"), evidence.Fingerprint("cache a token in lexer go!"))
 	assert.NotEqual(t, evidence.Fingerprint("cache token"), evidence.Fingerprint("token cache"))
 }
+
+func TestOneOfAThingIsNotSeveral(t *testing.T) {
+	for want, of := range map[string]struct {
+		n    int
+		what string
+	}{
+		"0 files": {0, "file"}, "1 file": {1, "file"}, "2 files": {2, "file"}, "1 entry": {1, "entry"}, "2 entries": {2, "entry"},
+	} {
+		require.Equal(t, want, evidence.Counted(of.n, of.what))
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"pawl/internal/assess"
 	"pawl/internal/charter"
 	"pawl/internal/detect"
+	"pawl/internal/evidence"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
 	"pawl/internal/task"
@@ -268,7 +269,7 @@ func (n *next) circle(t Task, checkIn bool) *task.Finding {
 		if limit := n.charter.Limits.Retries; st.Failed > limit && !checkIn {
 			return &task.Finding{
 				Rule: "retries", Stop: true, Count: int64(st.Failed), Limit: int64(limit), State: t.State, Action: "step " + st.ID,
-				Text: fmt.Sprintf("the step %s has failed %d times (%s); it may be tried again %d times", st.ID, st.Failed, lastError(t, st.ID), limit),
+				Text: fmt.Sprintf("the step %s has failed %s (%s); it may be tried again %s", st.ID, evidence.Counted(st.Failed, "time"), lastError(t, st.ID), evidence.Counted(limit, "time")),
 			}
 		}
 	}

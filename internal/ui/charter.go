@@ -45,8 +45,8 @@ func (s Style) Charter(v Charter) string {
 	f.add("commands", Clean(strings.Join(c.Allow, ", ")))
 	s.loops(f, v)
 	l := c.Limits
-	f.add("stops", fmt.Sprintf("a task after %s, %d without progress, the same result %d times, the same error %d times or %s without a milestone, and asks",
-		plural(l.Actions, "action"), l.NoProgress, l.SameResult, l.SameError, l.Executing))
+	f.add("stops", fmt.Sprintf("a task after %s, %d without progress, the same result %s, the same error %s or %s without a milestone, and asks",
+		plural(l.Actions, "action"), l.NoProgress, plural(l.SameResult, "time"), plural(l.SameError, "time"), l.Executing))
 	bounds := fmt.Sprintf("%s at once, %s in the queue, a step that fails is tried %s more", plural(l.Parallel, "loop"), plural(l.Queue, "task"), plural(l.Retries, "time"))
 	if l.CostUSD != nil {
 		bounds += ", $" + l.CostUSD.String() + " for a task"
