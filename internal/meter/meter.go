@@ -180,10 +180,8 @@ func (m *Meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer context.AfterFunc(m.ctx, cancel)()
 	r = r.WithContext(ctx)
 	r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
-	// Else what is left of a request is taken from the provider as its answer begins, which cuts the answer off.
-	_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/1 alone needs it
 	if !generates(r) {
-		m.forward.ServeHTTP(w, r)
+		m.pass(w, r)
 		return
 	}
 	e := &exchange{heard: m.touch}
@@ -205,7 +203,14 @@ func (m *Meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		done(c)
 		m.note(c)
 	}()
-	m.forward.ServeHTTP(w, r.WithContext(context.WithValue(ctx, exchangeKey{}, e)))
+	m.pass(w, r.WithContext(context.WithValue(ctx, exchangeKey{}, e)))
+}
+
+// pass has the provider answer a request.
+func (m *Meter) pass(w http.ResponseWriter, r *http.Request) {
+	// Else what is left of the request is taken from the provider as its answer begins, which cuts the answer off.
+	_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/1 alone needs it
+	m.forward.ServeHTTP(w, r)
 }
 
 // note writes a line at once: what was used stays known whatever dies now.
