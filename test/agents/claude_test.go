@@ -18,7 +18,7 @@ import (
 func claudeWorld(t *testing.T, script func(request) answer) (*world.World, *model) {
 	t.Helper()
 	p, _ := program.Lookup(program.Claude)
-	path, _ := installed(t, p)
+	path, _ := installed(t, p.Package, p.Version, p.Name)
 	m := newModel(t, script)
 	w := world.Alone(t, "")
 	host := named(m.url)

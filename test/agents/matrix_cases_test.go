@@ -24,7 +24,7 @@ type matrixCase struct {
 	name   string
 	plan   string // of the scripted server; TOOL in it is what the program calls its shell
 	spec   doc    // what the loop has besides
-	weekly bool   // it runs with .ci/newest-agents, and where PAWL_MATRIX asks for it, not in CI
+	waits  bool   // the program waits for its provider for most of the time
 	acp    bool   // the program is called by the Agent Client Protocol
 	off    bool   // the program's own stream counts, and not pawl's meter
 	cannot map[string]string
@@ -35,16 +35,16 @@ type matrixCase struct {
 // cases are in the order in which they begin: those that wait longest are first.
 var cases = []matrixCase{
 	{name: "limit", plan: "climb;fault=sub429;lasts=100", result: (*looped).sleptThrough},
-	{name: "500", plan: "climb;fault=e500", sleeps: true, weekly: true},
-	{name: "529", plan: "climb;fault=e529", sleeps: true, weekly: true},
-	{name: "hang", weekly: true, plan: "climb;fault=hang;at=2", spec: doc{"limits": doc{"silence": "40s"}}},
-	{name: "drip", weekly: true, plan: "climb;fault=drip;at=2", spec: doc{"limits": doc{"silence": "30s", "phaseTimeout": "50s"}}},
+	{name: "500", plan: "climb;fault=e500", sleeps: true, waits: true},
+	{name: "529", plan: "climb;fault=e529", sleeps: true, waits: true},
+	{name: "hang", waits: true, plan: "climb;fault=hang;at=2", spec: doc{"limits": doc{"silence": "40s"}}},
+	{name: "drip", waits: true, plan: "climb;fault=drip;at=2", spec: doc{"limits": doc{"silence": "30s", "phaseTimeout": "50s"}}},
 	{name: "improve", plan: "shell;then=climb;cached=1000;think=20;cmd=" + url.PathEscape("sh plant.sh"), result: (*looped).counted},
 	{name: "stream", plan: "parallel;cached=1000;think=20", off: true, result: (*looped).counted},
 	{name: "acp", plan: "climb;cached=1000;think=20", acp: true, result: (*looped).counted, cannot: map[string]string{
 		program.Pi: "cannot: it does not speak the protocol",
 	}},
-	{name: "agents of its own", weekly: true, plan: "nest;cached=1000;think=20", spec: doc{"approvals": doc{"tools": []string{"*", "subagents"}, "diff": "auto"}}, result: (*looped).counted, cannot: map[string]string{
+	{name: "agents of its own", plan: "nest;cached=1000;think=20", spec: doc{"approvals": doc{"tools": []string{"*", "subagents"}, "diff": "auto"}}, result: (*looped).counted, cannot: map[string]string{
 		program.Pi: "cannot: it has none",
 	}},
 	{name: "deliver", plan: "deliver", spec: doc{"kind": "deliver", "verify": doc{"command": ""}, "test": doc{"command": `test "$(cat work/n)" = 42`}}, result: (*looped).delivered},
@@ -78,6 +78,10 @@ var cases = []matrixCase{
 func (l *looped) result() map[string]string {
 	if l.matrixCase.result != nil {
 		return l.matrixCase.result(l)
+	}
+	if l.waits {
+		l.until("meets its fault", func() bool { return l.served()["faults"] > 0 })
+		l.idle()
 	}
 	st := l.rests(l.sleeps)
 	defer l.ends(st)
@@ -113,17 +117,9 @@ func (l *looped) delivered() map[string]string {
 
 // sleptThrough is a limit whose end is known, which then ends.
 func (l *looped) sleptThrough() map[string]string {
-	l.Until(l.Loop+" sleeps, or rests", func() bool {
-		select {
-		case <-l.run.Gone:
-			return true
-		case <-time.After(100 * time.Millisecond):
-			return l.asleep()
-		}
-	})
-	<-l.m.slots // it needs none now
+	l.until("sleeps", l.asleep)
+	l.idle()
 	st := l.rests(false)
-	l.m.slots <- struct{}{}
 	served, end := l.served(), time.Unix(int64(l.served()["reset"]), 0)
 	slept, ended := false, 0
 	for line := range strings.Lines(l.Pawl("log", "--json", l.Loop).Out) {
@@ -172,14 +168,9 @@ func (l *looped) killed() map[string]string {
 	digits := l.Loop[strings.LastIndexByte(l.Loop, '-')+1:]
 	mark := "sleep 9000" + digits
 	var at []string
-	l.Until("its shell is at work", func() bool {
+	l.until("has its shell at work", func() bool {
 		at = world.Survivors(mark + "3")
-		select {
-		case <-l.run.Gone:
-			return true
-		default:
-			return len(at) > 0
-		}
+		return len(at) > 0
 	})
 	killed := 0
 	for _, name := range at {

@@ -161,7 +161,8 @@ func (m *matrix) agent(p program.Program, path string, c matrixCase, number int)
 			program.Gemini: {path, "--acp", "-m", "gemini-2.5-pro"}, program.OpenCode: {path, "acp"}, program.Qwen: {path, "--acp", "--safe-mode", "-m", "gpt-5"},
 		}[p.Name]
 		if by := p.ByACP; by.Package != "" {
-			a["command"] = []string{pinned(m.T, by.Package, by.Version, by.Names[0])}
+			adapter, _ := installed(m.T, by.Package, by.Version, by.Names[0])
+			a["command"] = []string{adapter}
 			a["env"].(doc)[by.Finds] = path
 			if p.Name == program.Codex { // of the models that the newest Codex knows, one that it offers its tools to
 				a["model"] = "gpt-5.5[medium]"

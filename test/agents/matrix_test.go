@@ -26,21 +26,21 @@ import (
 // and compared with nothing.
 const matrixFile = "test/agents/testdata/matrix.json"
 
-// installed is where a program is, and in which version: where .ci/agents puts it, or that of .ci/newest-agents in the
-// folder PAWL_AGENTS.
-func installed(t *testing.T, p program.Program) (path, version string) {
+// installed is where a program of a package is, and in which version: the pinned one, where .ci/agents puts it, or that of
+// .ci/newest-agents in the folder PAWL_AGENTS.
+func installed(t testing.TB, pkg, version, name string) (path, is string) {
 	t.Helper()
-	path, version = pinned(t, p.Package, p.Version, p.Name), p.Version
+	path, is = pinned(t, pkg, version, name), version
 	if in := os.Getenv("PAWL_AGENTS"); in != "" {
-		prefix := filepath.Base(p.Package) + "-"
+		prefix := filepath.Base(pkg) + "-"
 		if found, _ := filepath.Glob(filepath.Join(in, prefix+"[0-9]*")); len(found) == 1 {
-			path, version = filepath.Join(found[0], "node_modules", ".bin", p.Name), strings.TrimPrefix(filepath.Base(found[0]), prefix)
+			path, is = filepath.Join(found[0], "node_modules", ".bin", name), strings.TrimPrefix(filepath.Base(found[0]), prefix)
 		}
 	}
 	if _, err := os.Stat(path); err != nil {
-		world.Lacks(t, p.Name+" "+version+" is not there; .ci/agents installs it")
+		world.Lacks(t, name+" "+is+" is not there; .ci/agents installs it")
 	}
-	return path, version
+	return path, is
 }
 
 // pinned is where .ci/agents puts a program of a package.
@@ -54,17 +54,21 @@ func pinned(t testing.TB, pkg, version, name string) string {
 // matrix is one worker, one home of a user and one model server for all programs.
 type matrix struct {
 	*world.World
-	server string // its URL on the loopback
-	host   string // as the programs know it
-	home   string // of the user
-	slots  chan struct{}
+	server string        // its URL on the loopback
+	host   string        // as the programs know it
+	home   string        // of the user
+	slots  chan struct{} // for loops that work
+	faults chan struct{} // for those in which a program waits for its provider
 
 	mu    sync.Mutex
 	cells map[string]map[string]string // by program and case
 }
 
-// atOnce is how many loops work at the same time. Most of them wait most of the time.
-const atOnce = 8
+// atOnce is how many loops work at the same time, and waitAtOnce how many programs wait for a provider that fails.
+const (
+	atOnce     = 8
+	waitAtOnce = 12
+)
 
 // TestTheMatrixOfRealPrograms has each program that agent.use names work in the sandbox, against a scripted model server
 // that speaks their protocols, in a repository full of settings that would run something: cases_test.go has what happens
@@ -75,7 +79,7 @@ func TestTheMatrixOfRealPrograms(t *testing.T) {
 	if err != nil {
 		world.Lacks(t, "there is no python3")
 	}
-	m := &matrix{World: world.Alone(t, ""), cells: map[string]map[string]string{}, slots: make(chan struct{}, atOnce)}
+	m := &matrix{World: world.Alone(t, ""), cells: map[string]map[string]string{}, slots: make(chan struct{}, atOnce), faults: make(chan struct{}, waitAtOnce)}
 	m.serve(python)
 	cache, err := os.UserCacheDir()
 	require.NoError(t, err)
@@ -91,9 +95,6 @@ func TestTheMatrixOfRealPrograms(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, up.Stop()) })
 	var all sync.WaitGroup
 	for i, c := range cases { // those that take longest are first
-		if c.weekly && os.Getenv("PAWL_MATRIX") == "" {
-			continue
-		}
 		for _, p := range program.Table {
 			if p.Package != "" {
 				all.Go(func() { m.cell(t, p, c, i) })
@@ -107,13 +108,20 @@ func TestTheMatrixOfRealPrograms(t *testing.T) {
 
 // cell runs one case with one program.
 func (m *matrix) cell(t *testing.T, p program.Program, c matrixCase, number int) {
+	if c.waits {
+		m.faults <- struct{}{}
+		defer func() { <-m.faults }()
+	}
 	m.slots <- struct{}{}
-	defer func() { <-m.slots }()
+	idle := sync.OnceFunc(func() { <-m.slots })
+	defer idle()
 	t.Run(p.Name+"/"+c.name, func(t *testing.T) {
-		path, version := installed(t, p)
+		path, version := installed(t, p.Package, p.Version, p.Name)
 		cells := map[string]string{c.name: c.cannot[p.Name]}
 		if cells[c.name] == "" {
-			cells = m.loop(t, p, path, c, number).result()
+			l := m.loop(t, p, path, c, number)
+			l.idle = idle
+			cells = l.result()
 		}
 		cells["version"] = version
 		m.note(p.Name, cells)
@@ -152,9 +160,10 @@ func (m *matrix) compare() {
 type looped struct {
 	*world.World
 	matrixCase
-	m   *matrix
-	p   program.Program
-	run *world.Command
+	m    *matrix
+	p    program.Program
+	run  *world.Command
+	idle func() // gives its slot back: from here on it does next to nothing
 }
 
 // loop starts a loop whose model plays the plan of a case.
@@ -173,7 +182,7 @@ func (m *matrix) loop(t *testing.T, p program.Program, path string, c matrixCase
 	b, err := json.Marshal(w.Spec)
 	require.NoError(t, err)
 	w.Write(w.Loop+".yaml", string(b))
-	return &looped{&w, c, m, p, w.Start("run", "--yes", filepath.Join(m.Dir, w.Loop+".yaml"))}
+	return &looped{World: &w, matrixCase: c, m: m, p: p, run: w.Start("run", "--yes", filepath.Join(m.Dir, w.Loop+".yaml"))}
 }
 
 // nameOf is the name of a loop. The server makes marks of the digits in it.
@@ -207,16 +216,21 @@ func (l *looped) asleep() bool {
 	return strings.Contains(world.ReadFile(l.run.Out)+world.ReadFile(l.run.Err), "asleep until")
 }
 
-// rests waits for a loop that goes on no more by itself, or sleeps where that is so, and returns its state.
-func (l *looped) rests(sleeps bool) (st shown) {
-	l.Until(l.Loop+" rests", func() bool {
+// until waits for something, or for a loop that has ended or waits for a person.
+func (l *looped) until(what string, is func() bool) {
+	l.Until(l.Loop+" "+what, func() bool {
 		select {
-		case <-l.run.Gone: // it has ended, or waits for a person
+		case <-l.run.Gone:
 			return true
 		case <-time.After(100 * time.Millisecond):
-			return sleeps && l.asleep()
+			return is()
 		}
 	})
+}
+
+// rests waits for a loop that goes on no more by itself, or sleeps where that is so, and returns its state.
+func (l *looped) rests(sleeps bool) (st shown) {
+	l.until("rests", func() bool { return sleeps && l.asleep() })
 	st = l.state()
 	if sleeps && l.asleep() { // whether or not it has gone on since
 		st.Status, st.Sleep = "sleeping", l.firstSleep()
