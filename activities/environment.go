@@ -30,7 +30,7 @@ func (ws *loopWorkspace) environment() ([]string, error) {
 	err := durable.ReadJSON(path, &stored)
 	torn := errors.Is(err, durable.ErrTorn)
 	if torn {
-		ws.machine.Logger.Warn("the loop's environment can't be read: it is this worker's from now on", "loop", ws.Loop, "error", err)
+		ws.isMended("the loop's environment could not be read: it is this worker's from now on", err)
 	}
 	anew := torn || errors.Is(err, fs.ErrNotExist)
 	if anew {

@@ -141,6 +141,9 @@ func (a *Activities) Close(ctx context.Context, in act.Close) (act.Appended, err
 // with others, there with the branch where that is to be pushed. A ledger that stands elsewhere means that another run is ahead of this one.
 func (ws *loopWorkspace) append(ctx context.Context, in act.Entry, push bool, tx store.Tx, head string) (act.Appended, error) {
 	out, err := ws.write(ctx, in, tx, head)
+	if err == nil {
+		out.Mended = ws.mendedSince(in.Events)
+	}
 	switch {
 	case err != nil:
 	case ws.Remote:

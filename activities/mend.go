@@ -16,6 +16,8 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/home"
 	"pawl/internal/ledger"
+	"pawl/internal/loop"
+	"pawl/internal/mending"
 	"pawl/internal/store"
 	"pawl/internal/userrepo"
 	"pawl/internal/workspace"
@@ -90,6 +92,15 @@ func (a *Activities) mendStore(ctx context.Context, r workspace.Record, what str
 		}
 	}
 	a.Logger.Warn("a store was damaged and is mended", "loop", r.Loop, "what", what, "lost", m.Lost, "aside", m.Aside)
+	text := what + "; it is mended"
+	if len(m.Lost) > 0 {
+		text += ", without " + strings.Join(m.Lost, ", ")
+	}
+	for _, each := range all {
+		if !each.Closed {
+			mending.Note(a.Home.Loop(each.Ref), text)
+		}
+	}
 	return what, nil
 }
 
@@ -139,6 +150,23 @@ func (a *Activities) sharing(r workspace.Record) ([]workspace.Record, error) {
 // noteHeads takes down where ledger and branch are, beside the store: should a ref be lost, it was there.
 func (ws *loopWorkspace) noteHeads(ledger, branch string) {
 	workspace.Note(ws.machine.Home, ws.Ref, map[string]string{ws.Ledger: ledger, ws.Branch: branch})
+}
+
+// mendedSince returns what was mended on this host and the ledger does not have, now that it has the events.
+func (ws *loopWorkspace) mendedSince(events []loop.Event) []string {
+	dir := ws.machine.Home.Loop(ws.Ref)
+	for _, e := range events {
+		if e.Type == loop.Warned {
+			mending.Tell(dir, e.Reason)
+		}
+	}
+	return mending.Untold(dir)
+}
+
+// isMended says that something of a loop was damaged, and what was done about it.
+func (ws *loopWorkspace) isMended(what string, err error) {
+	ws.machine.Logger.Warn(what, "loop", ws.Loop, "error", err)
+	mending.Note(ws.machine.Home.Loop(ws.Ref), what)
 }
 
 // noted is where the refs of a loop were, as far as that is known.

@@ -12,6 +12,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/loop"
+	"pawl/internal/mending"
 	"pawl/internal/workspace"
 )
 
@@ -47,6 +48,27 @@ func TestAStoreThatIsLostIsMadeAgainFromTheRepository(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, out.Ledger, again.Ledger)
 	require.Contains(t, log(), "a store was damaged and is mended")
+
+	want := "the store " + r.Store + " is gone; it is mended"
+	require.Equal(t, []string{want}, again.Mended, "the loop is told, to record it")
+	l.ledger = again.Ledger
+	told, err := l.says(env, want)
+	require.NoError(t, err)
+	require.Empty(t, told.Mended, "now the ledger has it")
+	require.Len(t, mending.Lines(l.a.Home.Loop(l.o.Ref)), 1, "and this host still knows it")
+}
+
+func TestADeskThatIsGoneIsMadeAgainAndNamed(t *testing.T) {
+	l, env, _, _ := damagedLoop(t)
+	env.RegisterActivity(l.a.Test)
+	in := act.Test{Step: l.step(1), Command: "true"}
+	l.run(env, in)
+	require.Empty(t, mending.Lines(l.a.Home.Loop(l.o.Ref)), "the first one was made, and none was lost")
+	require.NoError(t, os.RemoveAll(workspace.Judge(l.a.Home, l.o.Ref)))
+	l.a.Forget()
+	in.Step = l.step(2)
+	l.run(env, in)
+	require.Equal(t, []string{"the judge could not be used (the tree was missing or replaced): it is made again"}, mending.Untold(l.a.Home.Loop(l.o.Ref)))
 }
 
 func TestWhatOnlyALostStoreHadEndsTheLoopWithWhatToDo(t *testing.T) {

@@ -112,7 +112,7 @@ func once[O any, P result[O]](ctx context.Context, w *work, do func(context.Cont
 	case err == nil: // it is that of a run whose ledger has since lost entries
 		out = *new(O)
 	case !errors.Is(err, fs.ErrNotExist):
-		w.ws.machine.Logger.Warn("the result of a step can't be read: the step runs again", "loop", w.ws.Loop, "error", err)
+		w.ws.isMended("the result of the step "+filepath.Base(w.dir)+" could not be read: the step runs again", err)
 	}
 	out, err := do(ctx, w)
 	if err != nil || P(&out).Core().Interrupted { // it will run again, so this is not its result

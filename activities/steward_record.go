@@ -138,7 +138,7 @@ func (ws *loopWorkspace) record(ctx context.Context, in act.RecordTasks) (act.Ap
 		crash.At("append.written")
 		err = ws.publish(ctx, false)
 	}
-	return act.Appended{Ledger: at}, err
+	return act.Appended{Ledger: at, Mended: ws.mendedSince(in.Events)}, err
 }
 
 // charter returns the charter with that hash: as it was kept for the next entry, else as the ledger has

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"pawl/internal/act"
+	"pawl/internal/mending"
 	"pawl/internal/spec"
 	"pawl/internal/workspace"
 )
@@ -58,6 +59,8 @@ func TestAStepWhoseResultAPowerCutToreRunsAgain(t *testing.T) {
 		before = after
 		require.Contains(t, log.String(), "the step runs again")
 	}
+	what := "the result of the step " + filepath.Base(first.Log) + " could not be read: the step runs again"
+	require.Equal(t, []string{what, what, what}, mending.Untold(l.a.Home.Loop(l.o.Ref)))
 }
 
 func TestATornEnvironmentIsMadeAgain(t *testing.T) {
@@ -67,7 +70,8 @@ func TestATornEnvironmentIsMadeAgain(t *testing.T) {
 	l.a.Forget()
 	out, _ := l.run(env, act.Test{Step: l.step(1), Command: "test -n \"$PATH\""})
 	require.Zero(t, out.ExitCode)
-	require.Contains(t, log.String(), "environment can't be read")
+	require.Contains(t, log.String(), "environment could not be read")
+	require.Len(t, mending.Untold(l.a.Home.Loop(l.o.Ref)), 1)
 	require.Contains(t, string(must(os.ReadFile(path))), "PATH=")
 }
 

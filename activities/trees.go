@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"sync"
 
 	"pawl/internal/crash"
@@ -129,6 +130,9 @@ func (ws *loopWorkspace) materialise(ctx context.Context, t *tree, commit string
 	}
 	if !recreated {
 		return nil
+	}
+	if t.Lost {
+		ws.isMended(fmt.Sprintf("the %s could not be used (%s): it is made again", filepath.Base(t.Dir), t.Why), nil)
 	}
 	crash.At("tree.created")
 	if err := ws.setup(ctx, t, due); err != nil {

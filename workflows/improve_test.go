@@ -214,6 +214,21 @@ func TestA7_ProposalMadeOnlyWithAProposal(t *testing.T) {
 	require.Len(t, kept.events(loop.ProposalMade), 1)
 }
 
+// What a host has mended is in the ledger, once; what it mends at the end stays with the host.
+func TestWhatWasMendedIsRecordedOnce(t *testing.T) {
+	w := newWorld(t, map[int][]try{1: {{Metric: "11"}}, 2: {{Metric: "12"}}})
+	w.mended = []string{"the store is gone; it is mended", "the desk was lost"}
+	p := play(t, w, specOf(map[string]any{"limits": map[string]any{"iterations": 2}}), nil)
+	var told []string
+	for _, e := range w.ledger {
+		if e.Type == loop.Warned {
+			told = append(told, e.Reason)
+		}
+	}
+	require.Equal(t, []string{"the store is gone; it is mended", "the desk was lost"}, told)
+	require.Equal(t, w.ledger[len(w.ledger)-1].Seq, p.final.Seq)
+}
+
 func TestP8_LoopStopFile(t *testing.T) {
 	w := newWorld(t, nil)
 	w.onSettle = func(n int) string {

@@ -141,6 +141,11 @@ func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Eve
 	if out.PushRefused != "" {
 		r.Emit(ctx, loop.Event{Type: loop.PushRefused, Reason: out.PushRefused})
 	}
+	if !r.State().Status.Ended() {
+		for _, what := range out.Mended {
+			r.Emit(ctx, loop.Event{Type: loop.Warned, Reason: what})
+		}
+	}
 	r.stopBy(ctx, out.Stop)
 	r.show(ctx)
 	return nil

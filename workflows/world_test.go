@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -46,6 +47,7 @@ type world struct {
 	calls      map[string]int
 	settleErr  error
 	onSettle   func(n int) string // returns a loop-stop
+	mended     []string           // what the host has mended and the ledger does not have
 	checked    int
 	interrupts int
 	runs       int
@@ -180,6 +182,12 @@ func (w *world) append(in act.Entry, out act.Appended) (act.Appended, error) {
 	if c := w.state.LastChange; c != nil {
 		assert.False(w.t, w.lost[c.Commit], "agents are shown the last change, and %s is lost", c.Commit)
 	}
+	for _, e := range in.Events {
+		if i := slices.Index(w.mended, e.Reason); e.Type == loop.Warned && i >= 0 {
+			w.mended = slices.Delete(w.mended, i, i+1)
+		}
+	}
+	out.Mended = slices.Clone(w.mended)
 	w.unsaid = ""
 	w.ledgerAt++
 	out.Ledger = w.at()

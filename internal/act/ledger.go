@@ -30,6 +30,7 @@ type Appended struct {
 	Proposal    *loop.Proposal `json:"proposal,omitempty"`    // nil where nothing has changed since the base
 	Stop        string         `json:"stop,omitempty"`        // a loop-stop file is there
 	PushRefused string         `json:"pushRefused,omitempty"` // why the last push was refused
+	Mended      []string       `json:"mended,omitempty"`      // what was damaged on the host and is mended, and the ledger does not have
 }
 
 // Fill completes an event with what only the activity that recorded it could know: the head

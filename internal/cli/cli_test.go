@@ -13,7 +13,10 @@ import (
 
 	"pawl/internal/cli"
 	"pawl/internal/govern"
+	"pawl/internal/home"
 	"pawl/internal/loop"
+	"pawl/internal/mending"
+	"pawl/internal/workspace"
 )
 
 // waiting is a loop at its contract gate.
@@ -165,6 +168,34 @@ func TestShowPrintsTheStateExactly(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, string(want), b.stdout.String())
 	require.Empty(t, b.stderr.String())
+}
+
+// What was damaged and is mended went on as if nothing had happened: who looks afterwards sees it.
+func TestShowAndListNameWhatWasMended(t *testing.T) {
+	b := newBench(t, waiting())
+	h, err := home.Open()
+	require.NoError(t, err)
+	require.NoError(t, workspace.Write(h, workspace.Record{Loop: "loop-1", Ref: "loop-1", FirstRun: "run-1"}))
+	mending.Note(h.Loop("loop-1"), "the store is gone; it is mended")
+	said := func() int { return strings.Count(b.stdout.String(), "UTC: the store is gone; it is mended") }
+	for i, args := range [][]string{{"show", "loop-1"}, {"show", "--json", "loop-1"}, {"list"}, {"list", "--json"}} {
+		require.Equal(t, 0, b.run(nil, args...))
+		require.Equal(t, i+1, said(), args)
+	}
+	b.noEngine()
+	require.Equal(t, 0, b.run(nil, "list"))
+	require.Equal(t, 5, said())
+	b = newBench(t, waiting())
+	h, err = home.Open()
+	require.NoError(t, err)
+	require.NoError(t, workspace.Write(h, workspace.Record{Loop: "loop-1", Ref: "loop-1", FirstRun: "run-1"}))
+	for _, what := range []string{"the desk", "the store"} {
+		mending.Note(h.Loop("loop-1"), what)
+	}
+	mending.Tell(h.Loop("loop-1"), "the desk")
+	require.Equal(t, 0, b.run(nil, "log", "loop-1"))
+	require.True(t, strings.HasSuffix(b.stdout.String(), "\nmended  the store\n"), "what no event tells yet: %s", b.stdout.String())
+	require.NotContains(t, b.stdout.String(), "the desk")
 }
 
 func TestShowSaysHowToAnswer(t *testing.T) {

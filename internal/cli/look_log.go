@@ -38,7 +38,14 @@ so and the exit code is 1. Iteration 0 is what comes before the first (a planner
 		if cmd.Flags().Changed("transcript") {
 			return a.transcript(ctx, s, args[0], iteration)
 		}
-		return a.log(ctx, s, args[0], follow, all)
+		if err := a.log(ctx, s, args[0], follow, all); err != nil || a.json {
+			return err
+		}
+		// What was mended after the last entry is on the loop's host alone.
+		if said := a.style().Mended(s.Untold(args[0])); said != "" {
+			return a.print(said)
+		}
+		return nil
 	})
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "keep following until the loop ends")
 	cmd.Flags().BoolVar(&verify, "verify", false, "prove that the ledger is whole, or say where it is not")

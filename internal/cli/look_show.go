@@ -31,8 +31,9 @@ func (a *app) show(ctx context.Context, s *session, id string) error {
 	if a.json {
 		return a.printJSON(struct {
 			loop.State
-			Trouble string `json:"trouble,omitempty"`
-		}{r.State, r.Trouble})
+			Trouble string   `json:"trouble,omitempty"`
+			Mended  []string `json:"mended,omitempty"`
+		}{r.State, r.Trouble, r.Mended})
 	}
 	if !r.Ledger {
 		r.State = s.Live(ctx, id, r.State)
@@ -47,6 +48,9 @@ func (a *app) show(ctx context.Context, s *session, id string) error {
 		if c, err := s.contract(ctx, id); err == nil {
 			text += "\n\n" + a.style().Protections(c.Protections)
 		}
+	}
+	if said := a.style().Mended(r.Mended); said != "" {
+		text += "\n\n" + said
 	}
 	if r.Trouble != "" {
 		text = a.style().Trouble(r.State.Loop, r.Trouble) + "\n\n" + text

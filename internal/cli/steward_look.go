@@ -8,6 +8,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/kind"
 	"pawl/internal/launch"
+	"pawl/internal/steward"
 )
 
 func (a *app) stewardListCommand() *cobra.Command {
@@ -46,9 +47,16 @@ func (a *app) showSteward(ctx context.Context, s *session, name string, tasks []
 					return s.Unreachable(ctx, err)
 				}
 			}
-			return a.printJSON(r.State)
+			return a.printJSON(struct {
+				steward.State
+				Mended []string `json:"mended,omitempty"`
+			}{r.State, r.Mended})
 		}
-		return a.print(a.style().Steward(r.State, a.deps.Now()))
+		text := a.style().Steward(r.State, a.deps.Now())
+		if said := a.style().Mended(r.Mended); said != "" {
+			text += "\n\n" + said
+		}
+		return a.print(text)
 	}
 	t := r.State.Find(tasks[0])
 	if t == nil && !r.Ledger {

@@ -18,6 +18,7 @@ import (
 	"pawl/internal/kind"
 	"pawl/internal/launch"
 	"pawl/internal/loop"
+	"pawl/internal/mending"
 	"pawl/internal/workspace"
 )
 
@@ -50,7 +51,11 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 			if record != nil && !record.Steward() {
 				usages[len(rows)] = *record
 			}
-			rows = append(rows, c.row(ctx, e, record))
+			row := c.row(ctx, e, record)
+			if record != nil {
+				row.Mended = mending.Lines(c.Home.Loop(record.Ref))
+			}
+			rows = append(rows, row)
 		}
 		if page = answer.GetNextPageToken(); len(page) == 0 {
 			break
@@ -177,7 +182,7 @@ func (c *Client) Kept(ctx context.Context) ([]launch.Row, error) {
 	}
 	var rows []launch.Row
 	for _, record := range records {
-		r := launch.Row{Loop: record.Loop, Repo: record.Repo, Branch: git.BranchName(record.Branch), Status: "unknown", Source: "ledger"}
+		r := launch.Row{Loop: record.Loop, Repo: record.Repo, Branch: git.BranchName(record.Branch), Status: "unknown", Source: "ledger", Mended: mending.Lines(c.Home.Loop(record.Ref))}
 		c.describe(ctx, &r, record)
 		if !record.Closed {
 			r.Trouble = c.unreadable(ctx, record)

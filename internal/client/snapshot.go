@@ -19,6 +19,7 @@ import (
 	"pawl/internal/launch"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
+	"pawl/internal/mending"
 	"pawl/internal/store"
 	"pawl/internal/workspace"
 )
@@ -36,6 +37,8 @@ type Source struct {
 	Gone   bool   // Temporal does not know it any more
 	// Trouble is what fails and is tried again, "" where nothing does.
 	Trouble string
+	// Mended says when this host's files of it were damaged, how, and what was done about that.
+	Mended []string
 }
 
 // Snapshot returns a loop's state: from the loop itself, else from the ledger of this host. A worker
@@ -58,7 +61,15 @@ type subject[S any] struct {
 	outside         func(S, *workflowpb.WorkflowExecutionInfo) S
 }
 
-func find[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Snapshot[S], err error) {
+func find[S any](ctx context.Context, c *Client, id string, of subject[S]) (Snapshot[S], error) {
+	s, err := seek(ctx, c, id, of)
+	if r, here := c.Record(id); here {
+		s.Mended = mending.Lines(c.Home.Loop(r.Ref))
+	}
+	return s, err
+}
+
+func seek[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Snapshot[S], err error) {
 	if c.SDK == nil {
 		state, err := of.recorded(ctx, id)
 		return Snapshot[S]{state, Source{Ledger: true, Why: "no engine is running"}}, c.torn(id, err)
@@ -190,6 +201,15 @@ func (c *Client) Record(id string) (workspace.Record, bool) {
 		}
 	}
 	return workspace.Record{}, false
+}
+
+// Untold returns what was damaged of a loop on this host and is mended, as far as its ledger does not have it.
+func (c *Client) Untold(id string) []string {
+	r, here := c.Record(id)
+	if !here {
+		return nil
+	}
+	return mending.Untold(c.Home.Loop(r.Ref))
 }
 
 // Contract asks a loop for its contract, with what a person wants to know before approving it.

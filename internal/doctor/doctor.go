@@ -76,6 +76,7 @@ func Examine(ctx context.Context, o Options) []Row {
 	e.disk()
 	e.agents()
 	e.loops()
+	e.mended()
 	e.rows = append(e.rows, sandbox(ctx)...)
 	// Last, since it compares two clocks over the time that all this took.
 	e.clock(time.Now().Round(0).Sub(wall), time.Since(began))

@@ -29,7 +29,9 @@ import (
 	"pawl/internal/doctor"
 	"pawl/internal/home"
 	"pawl/internal/host"
+	"pawl/internal/mending"
 	"pawl/internal/proc"
+	"pawl/internal/workspace"
 )
 
 // service is a Temporal service as the doctor sees one. What a test does not expect is not there.
@@ -196,6 +198,14 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 			require.NoError(t, os.MkdirAll(o.Home.Loop("x"), 0o700))
 			require.NoError(t, os.WriteFile(filepath.Join(o.Home.Loop("x"), "workspace.json"), nil, 0o600))
 		}, "records", doctor.Note, "those of the loops x are damaged"},
+		{"an engine that was mended", func(o *doctor.Options, _ *service) {
+			require.NoError(t, os.MkdirAll(o.Home.Engine(), 0o700))
+			mending.Note(o.Home.Engine(), "the database was gone")
+		}, "mended engine", doctor.Note, "the database was gone"},
+		{"a loop that was mended", func(o *doctor.Options, _ *service) {
+			require.NoError(t, workspace.Write(o.Home, workspace.Record{Loop: "x", Ref: "x"}))
+			mending.Note(o.Home.Loop("x"), "the store is gone")
+		}, "mended x", doctor.Note, "the store is gone"},
 		{"a database of another version", own(doctor.Engine{Version: "0.9", Wanted: "0.11"}), "engine's database", doctor.Note, "schema 0.9, and this pawl writes 0.11"},
 		{"ports that others have", own(doctor.Engine{Taken: []string{"127.0.0.1:7233"}}), "ports", doctor.Note, "others listen on 127.0.0.1:7233"},
 	} {

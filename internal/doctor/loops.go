@@ -4,7 +4,31 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"pawl/internal/mending"
+	"pawl/internal/workspace"
 )
+
+// mended names what was damaged on this host and is mended: what goes on as before is otherwise seen by nobody.
+func (e *examination) mended() {
+	if e.o.HomeErr != nil {
+		return
+	}
+	const fix = "Nothing is left to do about it. Where it comes again, check the disk; `pawl clean` removes what is remembered of loops that ended."
+	say := func(name, dir string) {
+		if lines := mending.Lines(dir); len(lines) > 0 {
+			e.note(name, fix, "%s", strings.Join(lines, "; "))
+		}
+	}
+	say("mended engine", e.o.Home.Engine())
+	records, err := workspace.List(e.o.Home)
+	if err != nil {
+		return // loops says so
+	}
+	for _, r := range records {
+		say("mended "+r.Ref, e.o.Home.Loop(r.Ref))
+	}
+}
 
 // loops names those of this host that can't go on.
 func (e *examination) loops() {

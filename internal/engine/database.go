@@ -49,6 +49,8 @@ var errNotOurs = errors.New("not a database that this engine can open")
 
 // prepared is what prepare has done.
 type prepared struct {
+	created  bool        // there was none
+	damaged  bool        // replaced is not only another version's
 	replaced string      // where the database is that was moved aside, "" for none
 	amended  string      // what was taken out of it since it could not be read, "" for nothing
 	goingOn  []execution // runs whose tasks are to be made again
@@ -59,6 +61,7 @@ type prepared struct {
 func (d database) prepare() (p prepared, err error) {
 	suffix, err := d.version()
 	if errors.Is(err, fs.ErrNotExist) {
+		p.created = true
 		return p, d.create()
 	}
 	if err == nil && suffix == sqliteschema.Version {
@@ -69,7 +72,7 @@ func (d database) prepare() (p prepared, err error) {
 		}
 	}
 	if errors.Is(err, errNotOurs) {
-		suffix, err = "corrupt", nil
+		p.damaged, suffix, err = true, "corrupt", nil
 	}
 	if err != nil {
 		return p, fmt.Errorf("read engine database: %w", err)

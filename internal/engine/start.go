@@ -15,6 +15,7 @@ import (
 	sqliteschema "go.temporal.io/server/schema/sqlite"
 
 	"pawl/internal/durable"
+	"pawl/internal/mending"
 	"pawl/internal/pass"
 )
 
@@ -52,8 +53,14 @@ func start(ctx context.Context, o Options, lock *os.File, takeover bool) (*serve
 	if ready.replaced != "" {
 		o.Logger.Warn("The engine's database could not be used and was moved aside", "to", ready.replaced)
 	}
-	if ready.amended != "" {
+	switch {
+	case ready.created && !last.StartedAt.IsZero():
+		mending.Note(o.Dir, "the database was gone: loops go on from their ledgers")
+	case ready.damaged:
+		mending.Note(o.Dir, "the database could not be read and was moved aside to "+ready.replaced+": loops go on from their ledgers")
+	case ready.amended != "":
 		o.Logger.Error("The engine's database was damaged: what could not be read was taken out", "rows", ready.amended)
+		mending.Note(o.Dir, "rows of the database could not be read and were taken out ("+ready.amended+"): their loops go on from their ledgers")
 	}
 	sql := db.config()
 	if err := (namespace{o.Retention, o.SearchAttributes}).ensure(ctx, sql); err != nil {

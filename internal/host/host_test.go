@@ -26,6 +26,7 @@ import (
 	"pawl/internal/home"
 	"pawl/internal/host"
 	"pawl/internal/loop"
+	"pawl/internal/mending"
 	"pawl/internal/spec"
 	"pawl/internal/workspace"
 )
@@ -250,6 +251,7 @@ func TestARecordThatAPowerCutToreIsMadeAgainFromTheLedger(t *testing.T) {
 			require.Equal(t, before, m.workspace())
 			require.Equal(t, []string{"1"}, m.returned, "and recovery goes by it")
 			require.Contains(t, m.log.String(), "it was made again from the ledger")
+			require.Equal(t, []string{"the workspace record was damaged: it was made again from the ledger"}, mending.Untold(m.o.Home.Loop("x")))
 		})
 	}
 }
@@ -288,6 +290,7 @@ func TestATornRecordThatNoLedgerKnowsIsDropped(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, torn)
 	require.Contains(t, m.log.String(), "it begins anew")
+	require.Len(t, mending.Untold(m.o.Home.Loop("y")), 1, "its first entry will tell it")
 }
 
 func TestATornRecordStaysWhereItsLedgerCannotBeRead(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 
 	"pawl/activities"
 	"pawl/internal/ledger"
+	"pawl/internal/mending"
 	"pawl/internal/store"
 	"pawl/internal/userrepo"
 	"pawl/internal/workspace"
@@ -43,10 +44,14 @@ func mend(ctx context.Context, o Options, a *activities.Activities) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			o.Logger.Warn("the record of a loop is damaged and no ledger has the loop: it begins anew", "ref", ref)
-			err = workspace.Drop(o.Home, ref)
+			if err = workspace.Drop(o.Home, ref); err == nil {
+				mending.Note(o.Home.Loop(ref), "the workspace record was damaged, and no ledger has the loop: it begins anew")
+			}
 		case err == nil:
 			o.Logger.Warn("the record of a loop was damaged: it was made again from the ledger", "loop", r.Loop, "ref", ref)
-			err = workspace.Write(o.Home, r)
+			if err = workspace.Write(o.Home, r); err == nil {
+				mending.Note(o.Home.Loop(ref), "the workspace record was damaged: it was made again from the ledger")
+			}
 		}
 		if _, ok := errors.AsType[*serviceerror.Unavailable](err); ok {
 			return err

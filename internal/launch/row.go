@@ -28,4 +28,6 @@ type Row struct {
 	Source    string            `json:"source"`             // temporal or ledger
 	// Trouble is what keeps it from going on though nobody is asked anything, "" for nothing.
 	Trouble string `json:"trouble,omitempty"`
+	// Mended says when this host's files of it were damaged, how, and what was done about that.
+	Mended []string `json:"mended,omitempty"`
 }

@@ -53,7 +53,8 @@ func (t *Tree) Restore(ctx context.Context, commit string, o RestoreOptions) (re
 	}
 	defer lock.Close()
 
-	t.Why = ""
+	t.Why, t.Lost = "", false
+	known := t.loadState().Ino != 0
 	why := t.restore(ctx, commit, lock, o)
 	if why == nil {
 		return false, nil
@@ -66,7 +67,7 @@ func (t *Tree) Restore(ctx context.Context, commit string, o RestoreOptions) (re
 		return false, errors.Join(err, why)
 	}
 	if !errors.Is(why, errUnfinished) {
-		t.Why = why.Error()
+		t.Why, t.Lost = why.Error(), known
 	}
 	return true, nil
 }

@@ -35,6 +35,7 @@ type Tree struct {
 	Branch string // what the tree's own .git shows as checked out, e.g. pawl/<loop>
 	Origin string // the URL that the tree's own .git shows as its remote origin, which nothing is pushed to; "" for none
 	Why    string // why the last Restore made the tree anew, for people; "" where it did not, or the tree was never finished
+	Lost   bool   // Why is that something has become of the tree; else there was none
 
 	store *store.Store
 	state string // the folder of index, state.json and pristine; never inside Dir

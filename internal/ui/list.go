@@ -65,6 +65,9 @@ func (s Style) List(rows []launch.Row, now time.Time) string {
 		if r.Trouble != "" {
 			text += "\n" + s.Trouble(r.Loop, r.Trouble)
 		}
+		if len(r.Mended) > 0 {
+			text += "\n" + s.mendedLast(r.Loop, r.Mended)
+		}
 	}
 	return text
 }

@@ -131,6 +131,11 @@ func TestTheListIsATable(t *testing.T) {
 		{Loop: "old", Status: "completed", Proposal: "open", Phase: "complete", Iteration: 3, Best: ref("1"), StartedAt: &started, EndedAt: &ended, Usage: &loop.Usage{InputTokens: 90000, OutputTokens: 1200, CostUSD: dec("1.25")}},
 	}
 	golden(t, "list", style.List(rows, now))
+	rows[2].Mended = []string{"a UTC: the desk", "b UTC: the store\x1b"}
+	require.Contains(t, style.List(rows, now), "\nmended  old: b UTC: the store")
+	require.Contains(t, style.List(rows, now), "(and 1 before: pawl show old)")
+	require.Equal(t, 2, strings.Count(style.Mended(rows[2].Mended), "mended  "))
+	require.NotContains(t, style.List(rows, now)+style.Mended(rows[2].Mended), "\x1b")
 	data, err := json.Marshal(rows[1])
 	require.NoError(t, err)
 	require.Contains(t, string(data), `"best":84.70`, "numbers keep their decimals")

@@ -1,9 +1,31 @@
 package ui
 
-import "strings"
+import (
+	"strings"
+
+	"pawl/internal/shell"
+)
 
 // Trouble says what keeps a loop from going on.
 func (s Style) Trouble(loop, what string) string {
 	first, _, _ := strings.Cut(what, "\n")
 	return s.paint(red, "trouble") + "  " + Clean(loop) + ": " + Clean(first)
+}
+
+// Mended says what was damaged of a loop and is mended, a line each, "" for nothing.
+func (s Style) Mended(what []string) string {
+	var lines []string
+	for _, line := range what {
+		lines = append(lines, s.paint(yellow, "mended")+"  "+Clean(line))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// mendedLast is the last of it, and how much more there is.
+func (s Style) mendedLast(loop string, what []string) string {
+	text := s.paint(yellow, "mended") + "  " + Clean(loop) + ": " + Clean(what[len(what)-1])
+	if more := len(what) - 1; more > 0 {
+		text += " (and " + itoa(more) + " before: pawl show " + shell.Quote(loop) + ")"
+	}
+	return text
 }

@@ -112,6 +112,9 @@ func (r *run) record(ctx workflow.Context, summary string, closing bool, more ..
 	if out.PushRefused != "" {
 		after = append(after, loop.Event{Type: loop.PushRefused, Reason: out.PushRefused})
 	}
+	for _, what := range out.Mended {
+		after = append(after, loop.Event{Type: loop.Warned, Reason: what})
+	}
 	if out.Stop != "" && r.State().HaltRequested == "" && !r.State().Paused && !closing { // STOP is to wait for a person (S6)
 		after = append(after, loop.Event{Type: loop.MessageReceived, Message: loop.MessagePause, Reason: out.Stop, By: "loop-stop"})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -31,6 +32,7 @@ type world struct {
 	while   func() // what happens while an entry is written
 	tiers   map[string]task.Tier
 	drift   []task.Drift
+	mended  []string
 	specs   map[string]map[string]any
 	course  map[string]func(workflow.Context, string) task.ChildResult // what the loop of that ID does
 	reading map[string]act.ChildRead
@@ -78,9 +80,9 @@ func (w *world) record(_ context.Context, in act.RecordTasks) (act.TasksRecorded
 	if w.while != nil {
 		w.while()
 	}
-	drift := w.drift
-	w.drift = nil
-	return act.TasksRecorded{Appended: act.Appended{Ledger: fmt.Sprintf("l%d", len(w.ledger))}, Drift: drift}, nil
+	drift, mended := w.drift, w.mended
+	w.drift, w.mended = nil, nil
+	return act.TasksRecorded{Appended: act.Appended{Ledger: fmt.Sprintf("l%d", len(w.ledger)), Mended: mended}, Drift: drift}, nil
 }
 
 func (w *world) asked(ctx context.Context, in act.PlanTask) (act.TaskPlanned, error) {
@@ -182,6 +184,17 @@ func TestAStewardPlansATaskAndRunsItsLoop(t *testing.T) {
 	require.Equal(t, "auto", spec["approvals"].(map[string]any)["plan"])
 	require.Equal(t, "h", spec["repo"].(map[string]any)["host"], "another host may have something else under that path")
 	require.Equal(t, loop.Halted, r.Status)
+}
+
+// What a steward's host has mended is in its ledger.
+func TestAStewardRecordsWhatWasMended(t *testing.T) {
+	w := setUp(t)
+	w.mended = []string{"the store is gone; it is mended"}
+	w.submit(time.Second, `{"id":"a","title":"Mend it"}`)
+	w.run()
+	require.True(t, slices.ContainsFunc(w.ledger, func(e loop.Event) bool {
+		return e.Type == loop.Warned && e.Reason == "the store is gone; it is mended"
+	}))
 }
 
 func TestS4_AStewardWaitsForAnApprovalOfExactlyThePlan(t *testing.T) {

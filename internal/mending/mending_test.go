@@ -1,0 +1,41 @@
+package mending_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/mending"
+)
+
+func TestWhatIsMendedIsRememberedUntilALedgerHasIt(t *testing.T) {
+	dir := t.TempDir()
+	require.Empty(t, mending.Lines(dir))
+	for _, what := range []string{"the store is gone;\nit is mended", "the record was damaged", "the record was damaged"} {
+		mending.Note(dir, what)
+	}
+	require.Equal(t, []string{"the store is gone; it is mended", "the record was damaged", "the record was damaged"}, mending.Untold(dir))
+	mending.Tell(dir, "the record was damaged")
+	mending.Tell(dir, "something else")
+	require.Equal(t, []string{"the store is gone; it is mended", "the record was damaged"}, mending.Untold(dir), "it happened twice, and is told twice")
+	require.Len(t, mending.Lines(dir), 3, "what is told is still shown")
+	require.Regexp(t, `^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC: the store is gone; it is mended$`, mending.Lines(dir)[0])
+}
+
+func TestWhatIsRememberedIsBoundedAndItsOwnDamageIsNone(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 30 {
+		mending.Note(dir, fmt.Sprint(i, strings.Repeat("é", 999)))
+	}
+	require.Len(t, mending.Untold(dir), 20)
+	require.True(t, strings.HasPrefix(mending.Untold(dir)[0], "10"), "the oldest go first")
+	require.Less(t, len(mending.Untold(dir)[0]), 510)
+	require.NoError(t, os.Truncate(filepath.Join(dir, "mended.json"), 7))
+	require.Empty(t, mending.Lines(dir))
+	mending.Note(dir, "more")
+	require.Len(t, mending.Lines(dir), 1)
+}
