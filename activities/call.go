@@ -113,7 +113,7 @@ func (w *work) call(ctx context.Context, in act.Call) (out act.Called, err error
 	if err != nil {
 		return out, err
 	}
-	w.agents = talk.agents
+	w.agents = talk.agents()
 	if out.Outcome, err = w.run(ctx, command, talk.run); err != nil {
 		return out, err
 	}

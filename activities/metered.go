@@ -33,10 +33,10 @@ import (
 const meterFile = "meter.jsonl"
 
 // agentEnvironment is what the program of an agent has in its environment before it is called.
-func agentEnvironment(inherited []string, programs []program.Program, own spec.Agent, dir string) []string {
+func agentEnvironment(inherited []string, programs []program.Program, own spec.Agent) []string {
 	env := slices.Clone(inherited)
 	for _, p := range programs {
-		env = slices.Concat(env, p.Env, present(p.Keys), pinned(p, dir))
+		env = slices.Concat(env, p.Env, present(p.Keys))
 	}
 	return later(append(env, granted(own.Env)...))
 }
@@ -163,7 +163,7 @@ func (ws *loopWorkspace) unpriced(own spec.Agent, p program.Program, capped bool
 // routeOf is the direction of an agent as it would be called now.
 func (ws *loopWorkspace) routeOf(own spec.Agent, named, inherited []string) (program.Route, string) {
 	programs := own.Programs(named)
-	return ws.direction(programs, own, agentEnvironment(inherited, programs, own, ws.desk.Dir))
+	return ws.direction(programs, own, agentEnvironment(inherited, programs, own))
 }
 
 // unkept is that of one program and budget.

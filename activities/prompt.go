@@ -26,28 +26,41 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/meter"
 	"pawl/internal/proc"
+	"pawl/internal/program"
 	"pawl/internal/sandbox"
 	"pawl/internal/spec"
 )
 
 // exchange is the folder in which an agent finds its prompt and leaves its result.
 type exchange struct {
-	ws     *loopWorkspace
-	dir    string
-	goal   string
-	call   *call    // nil where the agent's stdout is no stream
-	agents []string // the programs of the table that it is or starts, as the spec names them
-	label  string   // the agent in a few words, as people know it
-	spared spared   // the files in which it writes for itself on the desk
-	signed signIns  // the sign-in files that it obeys
+	ws   *loopWorkspace
+	dir  string
+	goal string
+	call *call // nil where the agent's stdout is no stream
+	// programs are those of the table that it is or starts.
+	programs []program.Program
+	label    string  // the agent in a few words, as people know it
+	spared   spared  // the files in which it writes for itself on the desk
+	signed   signIns // the sign-in files that it obeys
 }
 
-// run runs the agent; one whose stdout is a stream is followed.
-func (e *exchange) run(ctx context.Context, s *proc.Supervisor, c proc.Command) (proc.Result, error) {
-	if e.call != nil {
-		return e.call.run(ctx, s, c)
+// run runs the agent, which takes no variables from the repository; one whose stdout is a stream is followed.
+func (e *exchange) run(ctx context.Context, s *proc.Supervisor, c proc.Command) (r proc.Result, err error) {
+	variables, err := emptyVariables(c.Dir, e.programs)
+	if err == nil && e.call != nil {
+		r, err = e.call.run(ctx, s, c)
+	} else if err == nil {
+		r, err = s.Run(ctx, c)
 	}
-	return s.Run(ctx, c)
+	return r, errors.Join(err, variables.putBack(c.Dir))
+}
+
+// agents are the names of its programs, as the spec has them.
+func (e *exchange) agents() (names []string) {
+	for _, p := range e.programs {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
 func (e *exchange) promptFile() string { return filepath.Join(e.dir, "prompt.md") }
@@ -199,10 +212,8 @@ func (e *exchange) instruct(adapter stream.Adapter, call stream.Call, c *proc.Co
 	}
 	own := call.Agent
 	programs := own.Programs(named)
-	for _, p := range programs {
-		e.agents = append(e.agents, p.Name)
-	}
-	c.Env = later(slices.Concat(agentEnvironment(c.Env, programs, own, c.Dir), adapter.Env(call), told, []string{
+	e.programs = programs
+	c.Env = later(slices.Concat(agentEnvironment(c.Env, programs, own), adapter.Env(call), told, []string{
 		"PAWL_PROMPT=" + e.promptFile(), "PAWL_RESULT=" + e.resultFile(),
 	}))
 	route, why := e.ws.direction(programs, own, c.Env)

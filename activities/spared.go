@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"strings"
 
 	"pawl/internal/agent"
 	"pawl/internal/program"
@@ -25,7 +26,7 @@ func (ws *loopWorkspace) spare(programs []program.Program, s spec.Spec) spared {
 			if s.Match(name) {
 				continue
 			}
-			if b, err := agent.Left(maxLeft, ws.desk.Dir, name); err == nil { // else it is none of the program's
+			if b, err := agent.Left(maxLeft, ws.desk.Dir, strings.Split(name, "/")...); err == nil { // else it is none of the program's
 				before[name] = b
 			}
 		}
@@ -54,7 +55,7 @@ func (before spared) putBack(desk string) error {
 			}
 			continue
 		}
-		if now, err := agent.Left(maxLeft, desk, name); err != nil || bytes.Equal(now, was) {
+		if now, err := agent.Left(maxLeft, desk, strings.Split(name, "/")...); err != nil || bytes.Equal(now, was) {
 			continue
 		}
 		if err := root.WriteFile(name, was, info.Mode().Perm()); err != nil {

@@ -255,7 +255,7 @@ func (p *planning) ask(ctx context.Context, own spec.Agent, governance []agent.T
 		return nil, err
 	}
 	var called act.Called
-	p.agents = e.agents
+	p.agents = e.agents()
 	if called.Outcome, err = p.run(ctx, command, e.run); err != nil {
 		return nil, err
 	}

@@ -338,8 +338,8 @@ func (f *follower) nobody(g loop.Gate) error {
 		f.screen.Print(f.screen.Style().Gate(f.id, g, f.state.Budget, f.deps.Now()))
 	}
 	next := "Answer as above"
-	if !f.deps.Thin { // the worker leaves with this process
-		next = "Start " + f.s.AWorker() + ", then answer as above"
+	if !f.deps.Thin { // the worker leaves with this process, and another one may be there or not
+		next += "; it goes on while a worker runs (" + f.s.AWorker() + ")"
 	}
 	f.say("the loop %s waits for an answer, and there is no terminal to ask at; it stays. %s", f.id, next)
 	if f.json {

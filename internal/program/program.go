@@ -55,9 +55,9 @@ type Program struct {
 	// Copies: those folders it has empty, of the loop's own.
 	Settings []Settings
 
-	// EnvFiles are files of the folder that it works in from which it takes variables that are not set. Those of Pinned
-	// would send its key and prompts elsewhere: where a file names one, it is set to what it is anyway.
-	EnvFiles, Pinned []string
+	// Variables is the file of the folder that it works in from which it takes variables that are not set, and the first
+	// that it looks for, before .env: it finds it empty, and takes none. "" where it looks for none.
+	Variables string
 
 	// Instructs is the file by which a repository instructs it, where it is not let read that itself, since settings of
 	// the repository would come with it: pawl adds it to the prompt. "" where it reads what there is.
@@ -180,8 +180,8 @@ var Table = []Program{
 			Shell: {"run_shell_command", "list_background_processes", "read_background_output"}, Network: {"web_fetch", "google_web_search"}, Subagents: {"invoke_agent"},
 		}},
 		Writes: []string{".gemini"}, SignIn: []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/gemini-credentials.json"},
-		Settings: []Settings{{".gemini/settings.json", []string{"security.auth", "selectedAuthType", "model"}}},
-		EnvFiles: []string{".env", ".gemini/.env"}, Pinned: []string{"GOOGLE_GEMINI_BASE_URL=https://generativelanguage.googleapis.com"},
+		Settings:  []Settings{{".gemini/settings.json", []string{"security.auth", "selectedAuthType", "model"}}},
+		Variables: ".gemini/.env",
 		Metering: Metering{
 			Base: "GOOGLE_GEMINI_BASE_URL", At: "https://generativelanguage.googleapis.com", Keys: []Key{{Name: "GEMINI_API_KEY"}},
 			Elsewhere: []string{"GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"},
@@ -243,13 +243,14 @@ var Table = []Program{
 			Subagents: {"agent", "workflow", "create_sub_session", "team_create", "send_message", "loop_wakeup", "cron_create"},
 		}},
 		Writes: []string{".qwen"}, SignIn: []string{".qwen/oauth_creds.json"},
-		Settings: []Settings{{".qwen/settings.json", []string{"security.auth", "selectedAuthType", "model", "modelProviders", "env"}}},
-		Leaves:   []string{".qwen/settings.json"},
+		Settings:  []Settings{{".qwen/settings.json", []string{"security.auth", "selectedAuthType", "model", "modelProviders", "env"}}},
+		Leaves:    []string{".qwen/settings.json"},
+		Variables: ".qwen/.env",
 		Metering: Metering{
 			Base: "OPENAI_BASE_URL", At: "https://api.openai.com/v1", Keys: []Key{{Name: "OPENAI_API_KEY"}},
 			Secrets:   []string{"env"},
 			Elsewhere: []string{"--openai-base-url", "--openai-api-key"},
-			Others:    []Settings{{".qwen/settings.json", []string{"modelProviders", "security.auth.baseUrl", "security.auth.apiKey"}}},
+			Others:    []Settings{{".qwen/settings.json", []string{"modelProviders", "security.auth.baseUrl", "security.auth.apiKey", "env.OPENAI_BASE_URL"}}},
 			Chosen:    []Settings{{".qwen/settings.json", []string{"security.auth.selectedType", "selectedAuthType"}}}, Choice: "openai", ChosenBy: "--auth-type",
 		},
 	},
