@@ -75,6 +75,39 @@ func TestP0_AGuardHasToSeeTheCode(t *testing.T) {
 	}
 }
 
+// TestACommandOfTheCanaryHasALimitOfItsOwn: what is broken may hang, which counts as noticed; and what one command has
+// taken is not taken from the next.
+func TestACommandOfTheCanaryHasALimitOfItsOwn(t *testing.T) {
+	for name, c := range map[string]struct {
+		guard, test       string // how long each takes on broken code
+		guardMax, testMax string
+		blind             bool
+	}{
+		"the first hangs":                 {"25", "0", "3s", "1m", false},
+		"both take most of what they may": {"3", "3", "5s", "5s", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			user := filepath.Join(dir, "user")
+			for _, file := range []string{"src/a.py", "was/a.py"} {
+				write(t, filepath.Join(user, file), "def climb(n):\n    return n + 1\n")
+			}
+			git(t, user, "init", "-q", "-b", "main")
+			git(t, user, "add", "-A")
+			git(t, user, "commit", "-qm", "base")
+			takes := func(seconds string) string { return "diff -rq src was >/dev/null || sleep " + seconds }
+			s, err := spec.Parse(fmt.Appendf(nil, `{"kind": "deliver", "goal": "g", "repo": {"path": %q}, "scope": ["src/**"], "guard": {"command": %q, "timeout": %q},
+				"test": {"command": %q, "timeout": %q}, "agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`, user, takes(c.guard), c.guardMax, takes(c.test), c.testMax))
+			require.NoError(t, err)
+			f, err := activities.DryRun(ctx, home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(string) {})
+			require.NoError(t, err)
+			require.Empty(t, f.Problems)
+			require.Equal(t, c.blind, slices.ContainsFunc(f.Notes, func(note string) bool { return strings.HasPrefix(note, "the guard does not see your code") }), f.Notes)
+		})
+	}
+}
+
 // TestTestsThatARunnerListsAndNothingSealsAreNoted has a runner of the table find tests where neither its settings nor
 // their names tell it.
 func TestTestsThatARunnerListsAndNothingSealsAreNoted(t *testing.T) {
