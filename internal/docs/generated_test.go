@@ -140,7 +140,8 @@ you approve it.
 - **By name**: what ` + "`protect`" + ` matches; existing files that are words of the guard command; scripts that verify, guard, test
   and check run, and the file in which a runner such as make or npm finds what to do. A scope never opens these.
 - **In turn**: what shell scripts run and source; what targets of make, just, npm, pnpm, yarn, bun and composer run, with one
-  level of ` + "`include`" + ` and with ` + "`$(MAKE) other`" + `; what Python and JavaScript import from the folder of the script that
+  level of ` + "`include`" + ` and with ` + "`$(MAKE) other`" + `; of a workspace (` + "`--workspaces`, `--filter`, `-r`" + `, lerna, turbo, nx) the
+  manifests of its packages, and their scripts of that name; what Python and JavaScript import from the folder of the script that
   imports it, or below. The files are read as the base commit has them. A scope opens these where it names the file or a
   folder that it is in (` + "`src/**`, not `**` or `*.py`" + `), since a benchmark runs what it measures. At the repository's root anything
   may be beside a script, so nothing is sealed there for being imported. What could not be told (a program in a variable, a

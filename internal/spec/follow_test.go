@@ -81,6 +81,12 @@ func TestP3_WhatScriptsAndTargetsRunInTurnIsSealed(t *testing.T) {
 		`node js/bench.mjs`:                {"js/bench.mjs js/lib/x.js js/y.js js/z.json", ""},
 		`npm test`:                         {"package.json tools/env.sh js/bench.mjs js/lib/x.js js/y.js js/z.json jest.config.js", ""},
 		`npm run unit`:                     {"package.json js/bench.mjs js/lib/x.js js/y.js js/z.json jest.config.js", ""},
+		`yarn test`:                        {"package.json tools/env.sh js/bench.mjs js/lib/x.js js/y.js js/z.json jest.config.js", ""},
+		`yarn run unit`:                    {"package.json js/bench.mjs js/lib/x.js js/y.js js/z.json jest.config.js", ""},
+		`yarn -s unit`:                     {"package.json js/bench.mjs js/lib/x.js js/y.js js/z.json jest.config.js", ""},
+		`yarn node-tool; pnpm jest`:        {"package.json jest.config.js", ""},
+		`pnpm unit`:                        {"package.json js/bench.mjs js/lib/x.js js/y.js js/z.json jest.config.js", ""},
+		`yarn && yarn install --immutable`: {"jest.config.js", ""}, // which are settings of whatever a manifest runs
 		`npm run nothing`:                  {"package.json jest.config.js", "package.json: nothing"},
 		`just`:                             {"justfile more.just tools/lint.py tools/extra.sh " + checked, "tools/check.sh: $TOOL"},
 		`just more`:                        {"justfile more.just tools/other.sh", ""},
@@ -103,6 +109,38 @@ func TestP3_WhatScriptsAndTargetsRunInTurnIsSealed(t *testing.T) {
 			assert.ElementsMatch(t, strings.Fields(want.sealed), sealed, "%s %q", where, command)
 			assert.Equal(t, want.unread, strings.Join(seals.Unread, ", "), "%s %q", where, command)
 		}
+	}
+}
+
+// TestP3_TheManifestsOfAWorkspaceAreSealed: what a package's script says is what its tests are.
+func TestP3_TheManifestsOfAWorkspaceAreSealed(t *testing.T) {
+	files := map[string]string{
+		"package.json":                           `{"workspaces": ["packages/*"], "scripts": {"test": "npm test --workspaces", "all": "lerna run --stream unit", "t": "turbo run unit"}}`,
+		"packages/a/package.json":                `{"scripts": {"test": "node run.js", "unit": "sh unit.sh"}}`,
+		"packages/a/run.js":                      "import './help.js'\n",
+		"packages/a/help.js":                     "",
+		"packages/a/unit.sh":                     "exit 0\n",
+		"packages/a/src/index.js":                "",
+		"packages/a/node_modules/x/package.json": "{}",
+		"other/package.json":                     "{}",
+	}
+	const manifests = "other/package.json package.json packages/a/package.json"
+	for command, want := range map[string]string{
+		"npm test": manifests + " packages/a/help.js packages/a/run.js", "npm -w a test": "other/package.json packages/a/help.js packages/a/package.json packages/a/run.js",
+		"npm run unit --workspace=a": manifests + " packages/a/unit.sh",
+		"yarn workspace a unit":      "other/package.json packages/a/package.json packages/a/unit.sh", "yarn workspaces foreach -A run unit": "other/package.json packages/a/package.json packages/a/unit.sh",
+		"pnpm -r test": manifests + " packages/a/help.js packages/a/run.js", "pnpm --filter a run unit": manifests + " packages/a/unit.sh",
+		"npm run all": manifests + " packages/a/unit.sh", "yarn t": manifests + " packages/a/unit.sh", "npx nx run-many -t unit": "other/package.json packages/a/package.json packages/a/unit.sh",
+		"cd packages/a && npm test -ws": "packages/a/help.js packages/a/package.json packages/a/run.js",
+	} {
+		seals := spec.Sealed(spec.Spec{Scope: []string{"**"}, Guard: spec.Guard{Command: command}}, slices.Sorted(maps.Keys(files)), func(name string) string { return files[name] })
+		var sealed []string
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			if seals.Has(name) && !strings.Contains(name, "node_modules") {
+				sealed = append(sealed, name)
+			}
+		}
+		assert.ElementsMatch(t, strings.Fields(want), sealed, command)
 	}
 }
 

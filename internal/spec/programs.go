@@ -36,17 +36,17 @@ func Called(command string, read func(file string) string) []string {
 }
 
 // Scripted returns the programs that a script of package.json needs, with what runs before and after it, where a command
-// calls one by npm or pnpm; none of any other command.
+// calls one by npm, pnpm or yarn; none of any other command, nor where yarn brings them without node_modules (.pnp.cjs).
 func Scripted(command string, read func(file string) string) []string {
 	words := slices.DeleteFunc(strings.Fields(command), func(word string) bool { return strings.HasPrefix(word, "-") })
 	if len(words) > 1 && contains("run run-script", words[1]) {
 		words = slices.Delete(words, 1, 2)
 	}
-	if len(words) < 2 || !contains("npm pnpm", words[0]) {
+	if len(words) < 2 || !contains("npm pnpm yarn", words[0]) || words[0] == "yarn" && read(".pnp.cjs") != "" {
 		return nil
 	}
 	name := words[1]
-	if contains("t tst", name) {
+	if words[0] != "yarn" && contains("t tst", name) {
 		name = "test"
 	}
 	names := packageScripts(read("package.json")).programs("pre"+name, name, "post"+name)

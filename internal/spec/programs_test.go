@@ -41,8 +41,12 @@ func TestAScriptNeedsWhatItsCommandsCall(t *testing.T) {
 	const manifest = `{"scripts": {"pretest": "tsc -p .", "test": "c8 mocha && node-gyp x", "lint": "eslint . || true; X=1 prettier -c .", "again": "npm run lint"}}`
 	for command, want := range map[string][]string{
 		"npm test": {"tsc", "mocha", "c8"}, "npm t -- --bail": {"tsc", "mocha", "c8"}, "pnpm --silent run lint && x": {"prettier"}, "npm run --silent again": {"npm"},
-		"npm run": nil, "npm ci": nil, "yarn test": nil, "make test": nil,
+		"yarn test": {"tsc", "mocha", "c8"}, "yarn run --silent lint": {"prettier"}, "yarn lint": {"prettier"},
+		"npm run": nil, "npm ci": nil, "yarn": nil, "yarn t": nil, "yarn install": nil, "make test": nil,
 	} {
-		assert.Equal(t, want, spec.Scripted(command, func(string) string { return manifest }), command)
+		assert.Equal(t, want, spec.Scripted(command, func(file string) string { return map[string]string{"package.json": manifest}[file] }), command)
 	}
+	pnp := map[string]string{"package.json": manifest, ".pnp.cjs": "#!/usr/bin/env node"}
+	assert.Empty(t, spec.Scripted("yarn test", func(file string) string { return pnp[file] }), "yarn has them elsewhere")
+	assert.NotEmpty(t, spec.Scripted("npm test", func(file string) string { return pnp[file] }))
 }

@@ -80,7 +80,7 @@ func (r *refs) targets(program, file, dir string, args []word, depth int) {
 	switch {
 	case contains("npm pnpm yarn bun composer", program) && len(names) > 0: // what follows are its arguments
 		name := names[0]
-		if contains("t tst", name) {
+		if program != "yarn" && contains("t tst", name) {
 			name = "test"
 		}
 		names = []string{"pre" + name, name, "post" + name}
@@ -91,9 +91,42 @@ func (r *refs) targets(program, file, dir string, args []word, depth int) {
 	for _, name := range names {
 		known = r.target(all, file, dir, name, depth) || known
 	}
+	if !known && contains("pnpm yarn", program) { // it is a program of a package
+		if contains("run run-script", args[0].text) {
+			args = args[1:]
+		}
+		r.within(func() { r.run(simple{dir: dir, words: args, all: args}, args, depth+1) })
+		return
+	}
 	if !known && len(args) > 0 && !r.looked["target "+file+"\x00"+names[0]] {
 		r.unread[file+": "+shortened(strings.TrimPrefix(names[0], "pre"))] = true
 	}
+}
+
+// workspaces seals the manifests of the packages below a folder, and follows their scripts that words name.
+func (r *refs) workspaces(dir string, words []word, depth int) {
+	for _, file := range r.files {
+		at := path.Dir(file)
+		if path.Base(file) != "package.json" || at == "." || at == path.Clean(dir) || !within(at, dir) || slices.Contains(strings.Split(at, "/"), "node_modules") {
+			continue
+		}
+		r.mark(file)
+		if r.text == nil {
+			continue
+		}
+		all := packageScripts(r.text(file))
+		for _, w := range words {
+			for _, name := range []string{"pre" + w.text, w.text, "post" + w.text} {
+				r.target(all, file, at, name, depth)
+			}
+		}
+	}
+}
+
+// within reports whether a folder is one, or is below it.
+func within(at, dir string) bool {
+	dir = path.Clean(dir)
+	return dir == "." || at == dir || strings.HasPrefix(at, dir+"/")
 }
 
 // target follows one target, and those before it. It reports whether there is one.

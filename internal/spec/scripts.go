@@ -69,7 +69,7 @@ var tasks = map[string]struct {
 	"rake":     {names: "rakefile Rakefile rakefile.rb Rakefile.rb", file: "-f --rakefile"},
 	"mage":     {names: "magefile.go", dir: "-d"},
 	"npm":      {names: "package.json", dir: "--prefix -C", only: "test t tst run run-script start"},
-	"pnpm":     {names: "package.json", dir: "--dir -C", only: "test t run run-script start"},
+	"pnpm":     {names: "package.json", dir: "--dir -C", only: "*"},
 	"yarn":     {names: "package.json", dir: "--cwd", only: "*"},
 	"bun":      {names: "package.json", dir: "--cwd", only: "run"},
 	"composer": {names: "composer.json", dir: "-d --working-dir", only: "test run run-script exec"},
@@ -81,6 +81,14 @@ var tasks = map[string]struct {
 	"gradle":   {names: "build.gradle build.gradle.kts", file: "-b", dir: "-p --project-dir"},
 	"gradlew":  {names: "build.gradle build.gradle.kts", file: "-b", dir: "-p --project-dir"},
 }
+
+// ownCommands are what yarn and pnpm do by themselves, by no script: alone they install.
+const ownCommands = "add approve-builds audit autoclean bin cache check config constraints create dedupe deploy dlx doctor env exec explain fetch generate-lock-entry " +
+	"global help i import info init install install-test it licenses link list ln login logout ls node npm outdated owner pack patch patch-commit plugin policies prune publish " +
+	"rb rebuild remove rm root search self-update set setup stage store tag team un uninstall unlink unplug up update upgrade upgrade-interactive version versions why workspace workspaces"
+
+// spread is an option or a word by which a script runs in the packages of a workspace.
+var spread = regexp.MustCompile(`^(-w|-ws|-r|-F|--workspaces?(=.*)?|--recursive|--filter(=.*)?|workspaces?)$`)
 
 // scripts seals the files that a command executes.
 func (r *refs) scripts(command, dir string, env map[string]word, depth int) {
@@ -152,6 +160,9 @@ func (r *refs) run(c simple, words []word, depth int) {
 		return
 	case "go":
 		r.goRun(c.dir, args)
+		return
+	case "lerna", "turbo", "nx":
+		r.workspaces(c.dir, args, depth)
 		return
 	}
 	if in, ok := interpreters[name]; ok {
@@ -279,8 +290,13 @@ func (r *refs) task(dir, name string, args []word, depth int) {
 	}
 	if len(plain) > 0 {
 		sub = plain[0].text
+	} else if t.only == "*" {
+		sub = "install"
 	}
-	if t.only != "" && t.only != "*" && !contains(t.only, sub) {
+	if contains("npm pnpm yarn bun", name) && slices.ContainsFunc(args, func(w word) bool { return spread.MatchString(w.text) }) {
+		r.workspaces(dir, plain, depth)
+	}
+	if t.only == "*" && contains(ownCommands, sub) || t.only != "" && t.only != "*" && !contains(t.only, sub) {
 		return
 	}
 	for _, file := range names {
