@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"pawl/internal/evidence"
 	"pawl/internal/loop"
 	"pawl/internal/task"
 )
@@ -119,7 +120,7 @@ func (b TaskBrief) governance() string {
 	left := boundGovernance
 	for i, f := range b.Governance {
 		if left <= 0 {
-			fmt.Fprintf(&w, "%d more files are not shown: read them in the project.\n", len(b.Governance)-i)
+			fmt.Fprintf(&w, "Not shown: %s more. Read the rest in the project.\n", evidence.Counted(len(b.Governance)-i, "file"))
 			break
 		}
 		content := loop.Clip(f.Content, left)

@@ -175,3 +175,17 @@ func TestP2_AnAgentOfSeveralIsToldWhatTheOthersTry(t *testing.T) {
 	b.Of = 0
 	require.NotContains(t, b.Text(), "other")
 }
+
+func TestAPlannerIsToldHowManyGovernanceFilesItDoesNotSee(t *testing.T) {
+	large := agent.Text{Name: "LAW.md", Content: strings.Repeat("x", 48<<10)}
+	said := func(more int) string {
+		b := agent.TaskBrief{Governance: []agent.Text{large}}
+		for range more {
+			b.Governance = append(b.Governance, agent.Text{Name: "more.md", Content: "y"})
+		}
+		return b.Text()
+	}
+	require.NotContains(t, said(0), "Not shown")
+	require.Contains(t, said(1), "Not shown: 1 file more.")
+	require.Contains(t, said(2), "Not shown: 2 files more.")
+}

@@ -15,6 +15,7 @@ import (
 
 	"pawl/internal/draft"
 	"pawl/internal/durable"
+	"pawl/internal/evidence"
 	"pawl/internal/git"
 	"pawl/internal/home"
 	"pawl/internal/proc"
@@ -100,7 +101,7 @@ func (e *examination) disk() {
 	case free < noRoom:
 		e.failed("disk", fix, "%s free at %s", bytes(free), dir)
 	case st.Files > 0 && st.Ffree < fewInodes:
-		e.failed("disk", fix, "%d files can still be made at %s", st.Ffree, dir)
+		e.failed("disk", fix, "%s can still be made at %s", evidence.Counted(int(st.Ffree), "file"), dir)
 	case free < littleRoom:
 		e.note("disk", fix, "%s free at %s; each loop has two clones of its repository", bytes(free), dir)
 	default:

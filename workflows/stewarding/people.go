@@ -158,8 +158,11 @@ func Details(s steward.State) string {
 			fmt.Fprintf(&w, "### Waiting at the loop %s\n\n%s (gate %s): %s says how to answer\n\n", markdown.Code(f.Loop), markdown.Text(f.What), markdown.Code(f.Gate), markdown.Code(shell.Join("pawl", "show", f.Loop)))
 		}
 	}
-	if asked > detailed {
-		fmt.Fprintf(&w, "%d more loops wait: see `pawl inbox`.\n\n", asked-detailed)
+	switch more := asked - detailed; {
+	case more == 1:
+		w.WriteString("One more loop waits: see `pawl inbox`.\n\n")
+	case more > 1:
+		fmt.Fprintf(&w, "%d more loops wait: see `pawl inbox`.\n\n", more)
 	}
 	fmt.Fprintf(&w, "| | |\n|---|---|\n| state | %s |\n| status | %s |\n| queue | %d |\n| tasks | %d, done %d, cancelled %d |\n| cost | %s US dollars |\n",
 		s.State, s.Status, len(s.Queue), s.TasksCount, s.Indicators.Done, s.Indicators.Cancelled, s.Usage.CostUSD)

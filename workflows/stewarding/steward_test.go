@@ -477,4 +477,6 @@ func TestDetailsAreBoundedHoweverManyLoopsWait(t *testing.T) {
 	require.Less(t, len(text), 16<<10)
 	require.Contains(t, text, "280 more loops wait: see `pawl inbox`.")
 	require.Contains(t, text, "280 more: see the query `tasks`.")
+	s.Tasks = s.Tasks[:21]
+	require.Contains(t, Details(s), "One more loop waits: see `pawl inbox`.")
 }
