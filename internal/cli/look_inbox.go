@@ -28,8 +28,20 @@ func (a *app) inbox(ctx context.Context, s *session) error {
 	if s.SDK == nil {
 		a.say("no engine is running; this is what the ledgers of this host last recorded (start it with `pawl up`)")
 	}
-	if len(unknown) > 0 {
-		a.say("nobody answers for %s, and this host has no ledger of them; they may wait too", ui.Clean(strings.Join(unknown, ", ")))
+	var elsewhere []string
+	for _, u := range unknown {
+		if u.What == "" {
+			elsewhere = append(elsewhere, u.Loop)
+			continue
+		}
+		a.say("%s may wait too, and nobody answers for it: %s (start a worker with %s)", ui.Clean(u.Loop), ui.Clean(u.What), s.AWorker())
+	}
+	if len(elsewhere) > 0 {
+		them := "them; they"
+		if len(elsewhere) == 1 {
+			them = "it; it"
+		}
+		a.say("nobody answers for %s, and this host has no ledger of %s may wait too", ui.Clean(strings.Join(elsewhere, ", ")), them)
 	}
 	if a.json {
 		if waiting == nil {

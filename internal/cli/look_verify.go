@@ -21,7 +21,7 @@ func (a *app) verify(ctx context.Context, s *session, id string) error {
 				return err
 			}
 		}
-		return fault.New(fault.LoopNotFound, "this host has no ledger of the %s %s", of.Word, id).Advise("Run this on the " + of.Word + "'s host.")
+		return s.Torn(id, fault.New(fault.LoopNotFound, "this host has no ledger of the %s %s", of.Word, id).Advise("Run this on the "+of.Word+"'s host."))
 	}
 	v, err := s.Verify(ctx, id, record)
 	if err != nil {

@@ -338,7 +338,15 @@ func TestTheInboxHasEverythingThatWaitsOnceTheOldestFirst(t *testing.T) {
 	quiet.silent = true
 	b = overProject(t, quiet)
 	require.Equal(t, 0, b.run(nil, "inbox"))
-	require.Contains(t, b.stderr.String(), "nobody answers for shop, shop-b-fix")
+	require.Contains(t, b.stderr.String(), "nobody answers for shop, shop-b-fix, and this host has no ledger of them; they may wait too")
+
+	require.NoError(t, os.MkdirAll(filepath.Join(b.dir, "home/loops/shop"), 0o700))
+	b.file("home/loops/shop/workspace.json", "{")
+	require.Equal(t, 0, b.run(nil, "inbox"))
+	require.Contains(t, b.stderr.String(), "shop may wait too, and nobody answers for it: its workspace record is damaged; the worker makes it again from the ledger (start a worker with `pawl up`)")
+	require.Contains(t, b.stderr.String(), "nobody answers for shop-b-fix, and this host has no ledger of it; it may wait too")
+	require.NotEqual(t, 0, b.run(nil, "log", "shop", "--verify"))
+	require.Contains(t, b.stderr.String(), "the workspace record of shop is damaged")
 }
 
 func TestAStewardIsStartedUnderItsNameAndListed(t *testing.T) {

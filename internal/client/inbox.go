@@ -33,9 +33,9 @@ const atOnce = 16
 
 // Inbox returns everything that waits for a person, over all loops and stewards of the namespace, the
 // oldest first: as they say themselves, as the ledgers of this host say where nobody answers. unknown
-// are those of which neither is known. A child's gate is the child's, with the steward and task that it
-// belongs to.
-func (c *Client) Inbox(ctx context.Context) (waiting []Waiting, unknown []string, err error) {
+// are those of which neither is known, by their names; What says which of their files are damaged and is
+// "" where this host has none. A child's gate is the child's, with the steward and task that it belongs to.
+func (c *Client) Inbox(ctx context.Context) (waiting []Waiting, unknown []Trouble, err error) {
 	list := c.Kept
 	if c.SDK != nil {
 		list = c.Listed
@@ -51,10 +51,14 @@ func (c *Client) Inbox(ctx context.Context) (waiting []Waiting, unknown []string
 	for _, r := range rows {
 		asking.Go(func() error {
 			found, err := c.waiting(ctx, r)
+			damage := ""
+			if err != nil {
+				damage = c.damage(ctx, r.Loop)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				unknown = append(unknown, r.Loop)
+				unknown = append(unknown, Trouble{r.Loop, damage})
 			}
 			waiting = append(waiting, found...)
 			return nil
@@ -64,7 +68,7 @@ func (c *Client) Inbox(ctx context.Context) (waiting []Waiting, unknown []string
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}
-	slices.Sort(unknown)
+	slices.SortFunc(unknown, func(a, b Trouble) int { return strings.Compare(a.Loop, b.Loop) })
 	return inOrder(waiting), unknown, nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -131,9 +133,15 @@ func TestTheInboxHasEveryGateOldestFirstAndSaysForWhomALoopWorks(t *testing.T) {
 			"mine/state":   loop.State{Loop: "mine", Status: loop.Waiting, Gate: gate("g1", 100)},
 		},
 	}
-	waiting, unknown, err := at(t, n).Inbox(t.Context())
+	n.listed = append(n.listed, listed(t, "torn", "Steward", 6, running, nil))
+	c := at(t, n)
+	require.NoError(t, os.MkdirAll(c.Home.Loop("torn"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(c.Home.Loop("torn"), "workspace.json"), []byte("{"), 0o600))
+	waiting, unknown, err := c.Inbox(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []string{"mute"}, unknown)
+	require.Equal(t, []client.Trouble{{Loop: "mute"}, {Loop: "torn", What: "its workspace record is damaged; the worker makes it again from the ledger"}}, unknown)
+	_, err = c.Stewarding(t.Context(), "torn")
+	require.Equal(t, fault.LedgerDamaged, fault.CodeOf(err), "not that this host has no ledger: %v", err)
 	require.Len(t, waiting, 2, "a loop that its steward alone has paused waits for nobody")
 	require.Equal(t, []string{"mine", "", ""}, []string{waiting[0].Loop, waiting[0].Steward, waiting[0].Task})
 	require.Equal(t, []string{"child", "shop", "t1"}, []string{waiting[1].Loop, waiting[1].Steward, waiting[1].Task})

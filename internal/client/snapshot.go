@@ -72,7 +72,7 @@ func find[S any](ctx context.Context, c *Client, id string, of subject[S]) (Snap
 func seek[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Snapshot[S], err error) {
 	if c.SDK == nil {
 		state, err := of.recorded(ctx, id)
-		return Snapshot[S]{state, Source{Ledger: true, Why: "no engine is running"}}, c.torn(id, err)
+		return Snapshot[S]{state, Source{Ledger: true, Why: "no engine is running"}}, c.Torn(id, err)
 	}
 	d, err := c.SDK.DescribeWorkflowExecution(ctx, id, "")
 	var gone *serviceerror.NotFound
@@ -106,14 +106,15 @@ func seek[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Sn
 	case found == nil:
 		return Snapshot[S]{of.outside(state, info), Source{Ledger: true, Why: "no worker answers", Trouble: troubleOf(d)}}, nil
 	case gone != nil:
-		return s, of.NotFound(id)
+		return s, c.Torn(id, of.NotFound(id))
 	}
-	return s, fault.New(fault.EngineUnreachable, "no worker answers for the %s %s, and this host has no ledger of it", of.Word, id).
-		Advise("Start a worker (" + c.AWorker() + ") on its host.")
+	return s, c.Torn(id, fault.New(fault.EngineUnreachable, "no worker answers for the %s %s, and this host has no ledger of it", of.Word, id).
+		Advise("Start a worker ("+c.AWorker()+") on its host."))
 }
 
-// torn says of a loop that is not found that its record is damaged, where that is so.
-func (c *Client) torn(id string, err error) error {
+// Torn returns err, which says that a loop or a steward is not found on this host; LEDGER_DAMAGED where its record is
+// damaged, and nil where err is.
+func (c *Client) Torn(id string, err error) error {
 	refs, failed := workspace.Torn(c.Home)
 	if err == nil || failed != nil || !slices.Contains(refs, git.RefName(id)) {
 		return err

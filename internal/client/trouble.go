@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"pawl/internal/git"
 	"pawl/internal/loop"
 	"pawl/internal/workspace"
 )
@@ -66,6 +68,17 @@ func (c *Client) Troubles(ctx context.Context) ([]Trouble, error) {
 
 // tornRecord is what is wrong with a loop whose workspace record is damaged.
 const tornRecord = "its workspace record is damaged; the worker makes it again from the ledger"
+
+// damage says which files that this host has of a loop or a steward are damaged, "" where it has none or they are whole.
+func (c *Client) damage(ctx context.Context, id string) string {
+	if refs, err := workspace.Torn(c.Home); err == nil && slices.Contains(refs, git.RefName(id)) {
+		return tornRecord
+	}
+	if r, here := c.Record(id); here {
+		return c.unreadable(ctx, r)
+	}
+	return ""
+}
 
 // unwell says what keeps the loop of a record from going on, "" for nothing.
 func (c *Client) unwell(ctx context.Context, r workspace.Record) string {
