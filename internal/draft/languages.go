@@ -192,6 +192,7 @@ func node(t tree) Repository {
 		Main                          string            `json:"main"`
 		Scripts                       map[string]string `json:"scripts"`
 		Dependencies, DevDependencies map[string]string
+		Workspaces                    json.RawMessage
 	}
 	_ = json.Unmarshal([]byte(t.read("package.json")), &manifest) // what it can't tell it doesn't
 	manager, setup, above := t.packages()
@@ -203,7 +204,7 @@ func node(t tree) Repository {
 	}
 	r := Repository{Scope: t.under("src", "lib", "app"), Protect: append(t.present("package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb"),
 		t.under("test", "tests", "__tests__", "spec")...)}
-	if len(manifest.Dependencies)+len(manifest.DevDependencies) > 0 {
+	if len(manifest.Dependencies)+len(manifest.DevDependencies) > 0 || len(manifest.Workspaces) > 0 || t.has["pnpm-workspace.yaml"] { // whose packages have theirs
 		r.Setup, r.outer, r.Keep = setup, above, []string{"**/node_modules/**"}
 	}
 	if main := path.Clean(cmp.Or(manifest.Main, "index.js")); len(r.Scope) > 0 { // what is beside the folders

@@ -109,6 +109,19 @@ func TestWhatIsNotInstalledIsSaidAndTheNextBestTaken(t *testing.T) {
 	}
 }
 
+func TestThePackagesOfAWorkspaceAreInstalled(t *testing.T) {
+	for name, files := range map[string]map[string]string{
+		"pnpm": {"package.json": `{"scripts": {"test": "pnpm -r test"}}`, "pnpm-workspace.yaml": "packages: [packages/*]", "pnpm-lock.yaml": ""},
+		"yarn": {"package.json": `{"workspaces": {"packages": ["packages/*"]}, "scripts": {"test": "yarn workspaces run test"}}`, "yarn.lock": ""},
+	} {
+		files["packages/a/package.json"], files["packages/a/index.js"] = `{"devDependencies": {"tape": "1"}}`, ""
+		r := here(files, "", name, "node")
+		assert.Equal(t, name+" install --frozen-lockfile", r.Setup, "though the root itself needs none")
+		assert.Equal(t, name+" test", r.Test)
+		assert.Equal(t, []string{"**/node_modules/**"}, r.Keep)
+	}
+}
+
 func TestTheProjectOfTheFolderIsMeant(t *testing.T) {
 	files := map[string]string{
 		"go.mod": "module x", "a.go": "package a", "b.go": "package a",

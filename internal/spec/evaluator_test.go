@@ -58,6 +58,8 @@ func TestP3_TestsThatACommandDiscoversAreSealed(t *testing.T) {
 		`coverage run -m pytest tests`:                  `tests/test_a.py tests/unit/test_b.py tests/unit/helper.py pyproject.toml api/pyproject.toml tests/it.rs`,
 		`npm test`:                                      `tests/test_a.py tests/unit/test_b.py tests/unit/helper.py src/app.test.js src/__tests__/x.js tests/it.rs`,
 		`npm run lint`:                                  ``,
+		`tape src/app.js | faucet`:                      `src/app.js`,
+		`nyc --lines 100 tap build.rs`:                  `package.json build.rs`,
 		`npx jest src`:                                  `package.json src/app.test.js src/__tests__/x.js`,
 		`node --test`:                                   `tests/test_a.py tests/unit/test_b.py tests/unit/helper.py src/app.test.js src/__tests__/x.js tests/it.rs`,
 		`cargo test --quiet`:                            `tests/test_a.py tests/unit/test_b.py tests/unit/helper.py Cargo.toml build.rs tests/it.rs`,
