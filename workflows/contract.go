@@ -3,6 +3,7 @@ package workflows
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.temporal.io/sdk/workflow"
@@ -85,7 +86,7 @@ func (r *run) exhausted(ctx workflow.Context, end govern.End) error {
 // amend lets a person correct a command that is at fault: the amended contract has a hash of its
 // own and is approved like the first. It reports whether it was.
 func (r *run) amend(ctx workflow.Context, a loop.Answer) (bool, error) {
-	next, err := r.spec.Amend(a.Amendment, spec.Amendable)
+	next, err := r.spec.Amend(a.Amendment, slices.Concat(spec.Amendable, spec.Approvable))
 	if err != nil {
 		return false, err
 	}

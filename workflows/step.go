@@ -123,6 +123,13 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 			}
 			o.Interrupted = true
 		}
+		if call := in.Asks(); call != nil && !o.Interrupted {
+			again, err := r.denied(ctx, call, called.Withheld)
+			if err != nil {
+				return out, err
+			}
+			o.Interrupted = again
+		}
 		if !o.Interrupted {
 			r.host.Uprooted = r.host.Uprooted && (!is.MakesDesk || s.Desk != 0)
 			return out, nil

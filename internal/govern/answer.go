@@ -125,7 +125,7 @@ func answerGate(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply,
 	case loop.MessageExtend:
 		a.Amendment, err = extension(s, sp, *g, m)
 	case loop.MessageAmend:
-		a.Amendment, err = amendment(sp, m)
+		a.Amendment, err = amendment(sp, *g, m)
 	}
 	if err != nil {
 		return Reply{}, err
@@ -157,13 +157,21 @@ func extension(s loop.State, sp spec.Spec, g loop.Gate, m loop.Message) (json.Ra
 	return fragment, nil
 }
 
-// amendment is the fragment by which a command is corrected. It has to change something.
-func amendment(sp spec.Spec, m loop.Message) (json.RawMessage, error) {
+// AmendableAt are the keys of the spec that an answer to a question may amend.
+func AmendableAt(g loop.Gate) []string {
+	if slices.Contains(g.Choices, GoOn) { // an agent was not allowed to use a tool
+		return spec.Approvable
+	}
+	return spec.Amendable
+}
+
+// amendment is the fragment by which a command is corrected, or a tool approved. It has to change something.
+func amendment(sp spec.Spec, g loop.Gate, m loop.Message) (json.RawMessage, error) {
 	if len(m.Spec) == 0 {
 		return nil, fault.New(fault.InvalidMessage, "amend needs spec").
 			Advise(`Say what is to be corrected: {"spec": {"verify": {"command": "..."}}}.`)
 	}
-	amended, err := sp.Amend(m.Spec, spec.Amendable)
+	amended, err := sp.Amend(m.Spec, AmendableAt(g))
 	if err != nil {
 		return nil, fault.New(fault.InvalidMessage, "%v", err)
 	}

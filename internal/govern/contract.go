@@ -58,11 +58,11 @@ func (c Contract) Hash() string {
 // Amended returns the contract with an approved amendment, and nil where it can't be one. The
 // sealed files are those of the amended spec.
 func (c Contract) Amended(fragment []byte, sealed []loop.Seal) (Contract, error) {
-	s, err := c.Spec.Amend(fragment, slices.Concat(spec.Extendable, spec.Amendable))
+	s, err := c.Spec.Amend(fragment, slices.Concat(spec.Extendable, spec.Amendable, spec.Approvable))
 	if err != nil {
 		return Contract{}, fmt.Errorf("amending the contract: %w", err)
 	}
-	c.Spec, c.Sealed = s, sealed
+	c.Spec, c.Sealed, c.Tools = s, sealed, s.Approvals.Tools
 	return c, nil
 }
 

@@ -3,6 +3,7 @@ package govern
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,6 +52,18 @@ func AfterRefusal(a spec.Agent, class outcome.Class, r act.Refused, times int, n
 		return Patience{Ask: fmt.Sprintf("the rate limit of %s is used up, and nobody knows until when (%s, %s): answer %s once it has ended", a.Use, said, often, Retry)}
 	}
 	return Patience{Ask: fmt.Sprintf("the provider of %s does not answer as it should (%s, %s): answer %s once it works again", a.Use, said, often, Retry)}
+}
+
+// GoOn is what a person may choose where an agent was not allowed to use a tool: what it did without is judged.
+const GoOn = "go-on"
+
+// AfterDenial is what a person is asked after a call in which an agent was not allowed to use some tools, "" where nobody
+// is: a role that may not edit is held to fewer tools whatever the contract approves.
+func AfterDenial(s spec.Spec, role, phase string, tools []string) string {
+	if len(tools) == 0 || !s.AsksOfTools() || !slices.Contains(Needs(phase), spec.CanEditSource) || Permit(s, role, spec.CanEditSource) != nil {
+		return ""
+	}
+	return fmt.Sprintf("the %s was not allowed to use %s: amend approvals.tools, and it is called again; or answer %s, and what it did without is judged", role, strings.Join(tools, ", "), GoOn)
 }
 
 // signIn says what to set for an agent that nobody knows.

@@ -67,7 +67,7 @@ var loopGates = Gates{
 	},
 	loop.GateQuestion: {
 		{loop.MessageAnswer, "", choices},
-		{loop.MessageAmend, "correct a command: " + strings.Join(spec.Amendable, ", "), amended},
+		{loop.MessageAmend, "correct a command (" + strings.Join(spec.Amendable, ", ") + "), or approve tools (" + strings.Join(spec.Approvable, ", ") + ")", amended},
 	},
 }
 
@@ -162,7 +162,13 @@ func choices(g loop.Gate, _ loop.Budget) []Saying {
 	return all
 }
 
-func amended(loop.Gate, loop.Budget) []Saying {
+func amended(g loop.Gate, _ loop.Budget) []Saying {
+	if slices.Contains(g.Choices, GoOn) {
+		return []Saying{{
+			Fields: map[string]any{"spec": map[string]any{"approvals": map[string]any{"tools": []string{"…"}}}},
+			Words:  []string{"--set", "approvals.tools=[…]"},
+		}}
+	}
 	return []Saying{{
 		Fields: map[string]any{"spec": map[string]any{"verify": map[string]any{"command": "…"}}},
 		Words:  []string{"--set", "verify.command=…"},

@@ -132,7 +132,7 @@ var Table = []Program{
 	{Name: Command, Use: true, Cost: true, Tokens: true},
 	{
 		Name: Claude, Use: true, Vendor: "anthropic", Cost: true, Tokens: true, Version: "2.1.330", Package: "@anthropic-ai/claude-code",
-		Tools: Tools{By: "--tools, --allowedTools, --disallowedTools", Patterns: true, Own: true, Has: map[Class][]string{
+		Tools: Tools{By: "--tools, --allowedTools, --disallowedTools", Patterns: true, Own: true, Tells: true, Has: map[Class][]string{
 			Looks: {"Read", "Glob", "Grep", "LS", "TodoWrite"}, Edits: {"Edit", "Write", "NotebookEdit"}, Shell: {"Bash"},
 			Network: {"WebFetch", "WebSearch"}, Subagents: {"Agent", "Task", "Workflow", "ScheduleWakeup", "CronCreate"},
 		}},
@@ -254,7 +254,7 @@ var Table = []Program{
 			Chosen:    []Settings{{".qwen/settings.json", []string{"security.auth.selectedType", "selectedAuthType"}}}, Choice: "openai", ChosenBy: "--auth-type",
 		},
 	},
-	{Name: ACP, Use: true, Tools: Tools{By: "its questions", Patterns: true, Asks: true}},
+	{Name: ACP, Use: true, Tools: Tools{By: "its questions", Patterns: true, Asks: true, Tells: true}},
 	{Name: "cursor-agent", Writes: []string{".cursor", ".config/cursor"}},
 	{Name: "aider", Writes: []string{".aider"}, Reads: []string{".aider.conf.yml"}},
 	{Name: "goose", Writes: []string{".config/goose", ".local/share/goose"}},
@@ -292,6 +292,16 @@ func (p Program) Signs() bool { return len(p.SignIn) > 0 }
 func Signing() (all []string) {
 	for _, p := range Table {
 		if p.Signs() {
+			all = append(all, p.Name)
+		}
+	}
+	return all
+}
+
+// Telling lists the values of agent.use whose programs say which tools they were not allowed to use.
+func Telling() (all []string) {
+	for _, p := range Table {
+		if p.Use && p.Tools.Tells {
 			all = append(all, p.Name)
 		}
 	}

@@ -42,6 +42,7 @@ type Tools struct {
 	Patterns bool               // its shell can be held to some commands
 	Own      bool               // a list may name tools of its own
 	Asks     bool               // it is held to them as far as it asks before it uses one
+	Tells    bool               // it says which it was not allowed to use
 	By       string             // what holds it to them, for people; "" where nothing does
 }
 

@@ -18,6 +18,8 @@ var (
 	Amendable = []string{
 		"verify.command", "verify.timeout", "verify.pattern", "guard.command", "guard.timeout", "test.command", "test.timeout", "check.command",
 	}
+	// Approvable are what is approved of tools.
+	Approvable = []string{"approvals.tools", "approvals.onDenied"}
 )
 
 // Amend returns the spec with a fragment, one JSON object in the spec's own keys, written over it.

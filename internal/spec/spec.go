@@ -206,7 +206,11 @@ type Approvals struct {
 	Diff          string   `json:"diff"`
 	Tools         []string `json:"tools"`
 	EscalateAfter Duration `json:"escalateAfter"`
+	OnDenied      *string  `json:"onDenied,omitempty"` // deny, the default, or ask
 }
+
+// AsksOfTools reports whether a person is asked when an agent was not allowed to use a tool (`approvals.onDenied: ask`).
+func (s Spec) AsksOfTools() bool { return s.Approvals.OnDenied != nil && *s.Approvals.OnDenied == Ask }
 
 // The words that the spec's values are made of.
 const (

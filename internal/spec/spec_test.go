@@ -39,7 +39,7 @@ const full = `{
 	"sandbox": {"use": "required", "allow": ["~/.cache/x"], "network": "filtered", "hosts": ["*.npmjs.org", "10.0.0.0/8", "[2001:db8::1]:443"]},
 	"limits": {"iterations": 100, "activeTime": "2h", "toolCalls": 500, "costUSD": 1.5, "tokens": 9007199254740993, "wallClock": "24h",
 		"reworks": 0, "discards": 7, "shiftAfter": 4, "steps": 3, "phaseTimeout": "500ms", "onExhausted": "halt", "parallel": 4, "memory": "2GiB", "processes": 500, "deskBytes": "4GiB"},
-	"approvals": {"plan": "auto", "diff": "required", "tools": ["edit", "bash"], "escalateAfter": "1h"},
+	"approvals": {"plan": "auto", "diff": "required", "tools": ["edit", "bash"], "escalateAfter": "1h", "onDenied": "deny"},
 	"breakpoints": ["commit", "decide"], "mode": "mission", "session": {"user": "me"}
 }`
 
@@ -377,5 +377,24 @@ func TestL2_TheReportsOfMavenAndGradleAreKnown(t *testing.T) {
 	} {
 		require.Equal(t, known, len(spec.Spec{}.ReportsOf(command)) > 0, command)
 		require.Equal(t, own.Test.Report, own.ReportsOf(command))
+	}
+}
+
+func TestAToolIsAskedForOnlyWhereThatCanBeKept(t *testing.T) {
+	for more, want := range map[string]string{
+		`"agent":{"use":"claude"}`:                                                                "",
+		`"agent":{"use":"acp","command":["codex-acp"]}`:                                           "",
+		`"agent":{"use":"codex"}`:                                                                 "is ask, and the agent of the writer does not say which tools it was not allowed to use (agent.use: codex)",
+		`"agent":{"use":"claude","fallback":[{"use":"gemini"}]}`:                                  "does not say which tools it was not allowed to use (agent.use: gemini)",
+		`"agent":{"use":"claude"},"limits":{"parallel":2}`:                                        "is ask, and 2 candidates are made at once",
+		`"agent":{"use":"claude","roles":{"reviewer":{"use":"codex"}}},"limits":{"iterations":3}`: "",
+	} {
+		doc := `{"goal":"faster","scope":["src/**"],"verify":{"command":"./bench"},"approvals":{"tools":["*"],"onDenied":"ask"},` + more + `}`
+		_, err := spec.Parse([]byte(doc))
+		if want == "" {
+			assert.NoError(t, err, more)
+		} else {
+			assert.ErrorContains(t, err, want, more)
+		}
 	}
 }

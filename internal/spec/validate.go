@@ -36,6 +36,7 @@ var (
 		"sandbox.network":     {Filtered, None, Open},
 		"approvals.plan":      {Required, Auto},
 		"approvals.diff":      {Required, Auto},
+		"approvals.onDenied":  {Deny, Ask},
 		"mode":                {ModeAnswer, ModePlan, ModeMission},
 		"breakpoints[]":       phases(),
 	}
@@ -234,6 +235,10 @@ func (s Spec) check() Problems {
 
 	oneOf("approvals.plan", s.Approvals.Plan)
 	oneOf("approvals.diff", s.Approvals.Diff)
+	if s.Approvals.OnDenied != nil {
+		oneOf("approvals.onDenied", *s.Approvals.OnDenied)
+	}
+	s.asksOfTools(add)
 	if len(s.Approvals.Tools) == 0 {
 		add("approvals.tools", missingKey, `the tools that the agent may use, ["*"] for all`)
 	}
@@ -253,6 +258,24 @@ func (s Spec) check() Problems {
 	c.Notify(s.Notify)
 	oneOf("mode", s.Mode)
 	return c.Problems
+}
+
+// asksOfTools checks that a person can be asked about tools that an agent was not allowed to use.
+func (s Spec) asksOfTools(add func(key, what, want string)) {
+	const key = "approvals.onDenied"
+	if !s.AsksOfTools() {
+		return
+	}
+	if n := s.AtOnce(); n > 1 {
+		add(key, fmt.Sprintf("is ask, and %d candidates are made at once (limits.parallel): nobody is asked about one of them alone", n), "deny, or limits.parallel: 1")
+	}
+	for _, role := range writers {
+		for _, a := range s.Agent.Chain(role) {
+			if p, known := a.Row(); known && !p.Tools.Tells {
+				add(key, "is ask, and the agent of the "+role+" does not say which tools it was not allowed to use (agent.use: "+a.Use+")", "deny, or an agent that does: "+Or(program.Telling()))
+			}
+		}
+	}
 }
 
 // agents checks the agent of the loop and that of each role.

@@ -226,6 +226,9 @@ func argv(a spec.Argv) []string {
 // tools are those that are approved, and what of that nothing holds the programs to.
 func (s Style) tools(sp spec.Spec, approved []string) []string {
 	lines := []string{s.Dim("tools: " + Clean(strings.Join(approved, " ")))}
+	if sp.AsksOfTools() {
+		lines = append(lines, s.Dim("you are asked when it was not allowed to use another one"))
+	}
 	for _, a := range sp.Agent.All() {
 		p, _ := programs.Lookup(a.Use)
 		for _, line := range p.Unheld(approved) {

@@ -1,13 +1,13 @@
 package ui
 
 import (
+	"slices"
 	"strings"
 	"time"
 
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/shell"
-	"pawl/internal/spec"
 	"pawl/internal/steward"
 )
 
@@ -18,7 +18,7 @@ func (s Style) Gate(id string, g loop.Gate, b loop.Budget, now time.Time) string
 	if g.Kind == loop.GateDiff || g.Tree != "" {
 		commands = append(commands, "pawl diff "+shell.Quote(id))
 	}
-	return s.waiting(g, now, append(commands, Commands(id, g, b)...), hints[g.Kind])
+	return s.waiting(g, now, append(commands, Commands(id, g, b)...), hint(g))
 }
 
 // StewardGate is Gate for a gate of the steward of that name.
@@ -56,9 +56,19 @@ func (s Style) waiting(g loop.Gate, now time.Time, commands []string, hint strin
 
 // hints are what the commands alone don't say.
 var hints = map[loop.GateKind]string{
-	loop.GateBudget:   "The limit is the new total, not an addition. You may raise other limits too.",
-	loop.GateDiff:     "Approving alone changes nothing in your repository; `pawl apply` does, at any time. --apply may be " + strings.Join(govern.AppliedAtOnce, ", ") + ".",
-	loop.GateQuestion: "You may amend: " + strings.Join(spec.Amendable, ", ") + ". The amended contract must be approved next.",
+	loop.GateBudget: "The limit is the new total, not an addition. You may raise other limits too.",
+	loop.GateDiff:   "Approving alone changes nothing in your repository; `pawl apply` does, at any time. --apply may be " + strings.Join(govern.AppliedAtOnce, ", ") + ".",
+}
+
+// hint is what the commands that answer a loop's gate don't say.
+func hint(g loop.Gate) string {
+	if g.Kind == loop.GateQuestion {
+		if g.Answers != nil && !slices.Contains(g.Answers, loop.MessageAmend) {
+			return ""
+		}
+		return "You may amend: " + strings.Join(govern.AmendableAt(g), ", ") + ". The amended contract must be approved next."
+	}
+	return hints[g.Kind]
 }
 
 // Commands are the shell commands that answer a gate of a loop with that budget, ready to be copied.

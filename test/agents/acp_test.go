@@ -43,3 +43,20 @@ func TestA2_ATurnOfAnAgentIsCancelledAtItsLastToolCallAndItsTokensCount(t *testi
 	require.GreaterOrEqual(t, r.Result.Usage.ToolCalls, 3)
 	require.Equal(t, "120", w.Show().Budget["tokens"].Used.String(), "it says what it used when its turn is cancelled")
 }
+
+// TestAPersonIsAskedAboutAToolThatAnAgentWasDenied has one that may only read, until a person lets it edit.
+func TestAPersonIsAskedAboutAToolThatAnAgentWasDenied(t *testing.T) {
+	w := speaking(t).Set(doc{"approvals": doc{"tools": []string{"read"}, "onDenied": "ask"}})
+	require.Equal(t, "question", w.Run(4).Gate.Kind)
+	shown := w.Pawl("show", w.Loop).Out
+	require.Contains(t, shown, "the writer was not allowed to use edit: amend approvals.tools")
+	require.Contains(t, shown, "You may amend: approvals.tools, approvals.onDenied.")
+	s := w.Pawl("amend", w.Loop, "--set", "approvals.tools=[read, edit]")
+	require.Equal(t, 0, s.Code, s.Err)
+	w.Until("the amended contract waits", func() bool { g := w.Show().Gate; return g != nil && g.Kind == "contract" })
+	s = w.Pawl("approve", w.Loop, "--hash", w.Show().Gate.Hash)
+	require.Equal(t, 0, s.Code, s.Err)
+	w.Waits("completed")
+	require.Equal(t, "11", w.Kept("work/n"))
+	require.Equal(t, 0, w.Pawl("log", "--verify", w.Loop).Code)
+}

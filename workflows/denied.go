@@ -1,0 +1,40 @@
+package workflows
+
+import (
+	"cmp"
+	"slices"
+
+	"go.temporal.io/sdk/workflow"
+
+	"pawl/internal/act"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+)
+
+// denied asks a person, where the contract says so (`approvals.onDenied: ask`), about the tools that an agent was not
+// allowed to use in a call. It reports whether the call is to be made again: the contract approves others now.
+func (r *run) denied(ctx workflow.Context, call *act.Call, tools []string) (again bool, err error) {
+	for {
+		ask := govern.AfterDenial(r.spec, call.Role, call.Phase, tools)
+		if ask == "" {
+			return false, nil
+		}
+		a, err := r.wait(ctx, loop.Gate{Kind: loop.GateQuestion, Summary: ask, Choices: []string{govern.GoOn, govern.HaltLoop}})
+		switch {
+		case err != nil:
+			return false, err
+		case a.Message == loop.MessageAnswer && a.Choice == govern.HaltLoop:
+			return false, stop(govern.Interrupted.Because("halted by " + cmp.Or(a.By, "a person") + ": " + ask))
+		case a.Message == loop.MessageAnswer:
+			return false, nil
+		}
+		before := r.spec.Approvals.Tools
+		approved, err := r.amend(ctx, a)
+		if err != nil {
+			return false, err
+		}
+		if approved {
+			return !slices.Equal(before, r.spec.Approvals.Tools), nil
+		}
+	}
+}
