@@ -83,6 +83,11 @@ func (v *validation) found(name, what, theirs, ours, text string, args ...any) {
 	v.out.Drift = append(v.out.Drift, task.Drift{Name: name, What: what, Text: fmt.Sprintf(text, args...), Theirs: theirs, Ours: ours})
 }
 
+// well notes that the branch does not differ on the remote in the way of that name.
+func (v *validation) well(name, text string, args ...any) {
+	v.out.Well = append(v.out.Well, task.Drift{Name: name, What: v.ws.Onto, Text: fmt.Sprintf(text, args...)})
+}
+
 // ledger wants the ledger in the store to go on from where the steward has it, and the copy in the
 // user's repository to be a part of it.
 func (v *validation) ledger(ctx context.Context) error {
@@ -307,10 +312,15 @@ func (v *validation) remote(ctx context.Context) error {
 		more = " or more"
 	}
 	v.out.Remote = fmt.Sprintf("%s and %s%s are open, CI of %s: %s", evidence.Counted(issues, "issue"), evidence.Counted(pulls, "pull request"), more, v.ws.Onto, status.CI)
-	if at := v.out.Base; at != "" && status.Commit != "" && !v.ws.descendsFrom(ctx, at, status.Commit) {
+	if at := v.out.Base; at != "" && status.Commit != "" && v.ws.descendsFrom(ctx, at, status.Commit) {
+		v.well(task.DriftRemote, "the project's repository has all commits of the remote's %s again", v.ws.Onto)
+	} else if at != "" && status.Commit != "" {
 		v.found(task.DriftRemote, v.ws.Onto, status.Commit, at, "the remote's %s is at %s, which the project's repository does not have: fetch it", v.ws.Onto, status.Commit[:min(12, len(status.Commit))])
 	}
-	if status.CI == remote.Failure {
+	switch status.CI {
+	case remote.Success:
+		v.well(task.DriftCI, "CI of %s is well again", v.ws.Onto)
+	case remote.Failure:
 		v.found(task.DriftCI, v.ws.Onto, status.Commit, "", "CI of %s fails: %s", v.ws.Onto, strings.Join(status.Failing, ", "))
 	}
 	return nil

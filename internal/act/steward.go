@@ -151,6 +151,7 @@ type Child struct {
 // Validated is what was found: nothing where all is as recorded.
 type Validated struct {
 	Drift      []task.Drift `json:"drift,omitempty"`
+	Well       []task.Drift `json:"well,omitempty"`       // what was looked at on the remote and does not differ: name, what and text
 	Remote     string       `json:"remote,omitempty"`     // the remote's open work and CI status, in a few words
 	Base       string       `json:"base,omitempty"`       // the project's head, where it can be read
 	Governance string       `json:"governance,omitempty"` // SHA-256 of the governance files there

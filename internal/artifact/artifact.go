@@ -151,7 +151,7 @@ func asksAtLoop(t steward.Task) bool { return t.WaitingFor != nil && t.WaitingFo
 
 func drift(w *page, s steward.State) {
 	for _, d := range s.Drift {
-		w.line("- %s %s: %s (found %s, recorded %s)", d.Name, code(d.What), plain(d.Text), hash(d.Theirs), hash(d.Ours))
+		w.line("- %s %s: %s (found %s, recorded %s)", d.Name, code(d.What), plain(d.Now()), hash(d.Theirs), hash(d.Ours))
 	}
 	w.none(len(s.Drift))
 }

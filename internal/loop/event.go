@@ -186,7 +186,7 @@ var Types = []struct {
 	{RateLimitOver, "that time has come, or a person has sent the task on before"},
 	{LoopWarned, "a task comes near a limit: `finding`"},
 	{LoopDetected, "a task goes in circles, or has used up a limit: `finding`. It stops and a person is asked"},
-	{DriftFound, "what the steward finds is not what it has recorded: `drift`"},
+	{DriftFound, "what the steward finds is not what it has recorded: `drift`; with `drift.well`, it is again, and its gate says so"},
 	{StewardValidated, "state, artifacts, children and remote were checked; `reason` says what was found"},
 	{TaskEnded, "a task is over: `outcome`, with `reason`; `usage` is what it took. A steward counts all tokens as `inputTokens`"},
 	{StewardEnded, "the steward was ended; `reason`"},

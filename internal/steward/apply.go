@@ -95,14 +95,18 @@ func (s State) Apply(e loop.Event) State {
 		s.Answered = last(append(slices.Clip(s.Answered), *e.Answer), KeepAnswers)
 		if e.Drift != nil {
 			s.Drift = slices.DeleteFunc(slices.Clone(s.Drift), func(known task.Drift) bool { return same(known, *e.Drift) })
-			if e.Answer.Choice == Keep {
+			if e.Answer.Choice == Keep && e.Drift.Well == "" { // one that has passed is asked about when it comes again
 				s.Accepted = last(append(slices.Clip(s.Accepted), *e.Drift), KeepAnswers)
 			}
 		}
 	case loop.DriftFound:
-		if !slices.ContainsFunc(s.Drift, func(d task.Drift) bool { return same(d, *e.Drift) }) {
+		if i := slices.IndexFunc(s.Drift, func(d task.Drift) bool { return same(d, *e.Drift) }); i < 0 {
 			s.Drift = append(slices.Clip(s.Drift), *e.Drift)
+		} else if e.Gate != nil {
+			s.Drift = slices.Clone(s.Drift)
+			s.Drift[i] = *e.Drift
 		}
+		s.asksAnew(e.Gate)
 	case loop.StewardValidated:
 		s.ValidatedAt = e.Time
 		s.Base = cmp.Or(e.Head, s.Base)

@@ -374,6 +374,46 @@ func TestCancelAnswersADriftThatATaskIsConcernedBy(t *testing.T) {
 	require.Empty(t, o.s.Drift)
 }
 
+// Only a person closes a gate. One whose reason has passed says so, and is asked about anew when it comes again.
+func TestS12_DriftThatHasPassedIsSaidAndItsGateStaysForAPerson(t *testing.T) {
+	o := open(t, limits())
+	failing := act.Validated{Drift: []task.Drift{{Name: task.DriftCI, What: "main", Theirs: "1", Text: "CI of main fails: build"}}}
+	well := act.Validated{Well: []task.Drift{{Name: task.DriftCI, What: "main", Text: "CI of main is well again"}}}
+	says := func() string {
+		require.Len(t, o.s.Gates, 1)
+		require.Len(t, o.s.Drift, 1)
+		return o.s.Gates[0].Summary
+	}
+	o.validated(well)
+	require.Empty(t, o.s.Gates)
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.settle()
+	o.validated(failing)
+	gate := o.s.Gates[0].ID
+	require.Equal(t, "CI of main fails: build (cancel ends the task a)", says())
+	o.validated(act.Validated{})
+	require.Equal(t, "CI of main fails: build (cancel ends the task a)", says(), "nobody could look")
+	o.validated(well)
+	passed := "CI of main is well again (found before: CI of main fails: build) (cancel ends the task a)"
+	require.Equal(t, passed, says())
+	n := len(o.events)
+	o.validated(well)
+	require.Len(t, o.events, n+1, "it is said once")
+	failing.Drift[0].Theirs, failing.Drift[0].Text = "2", "CI of main fails: lint"
+	o.validated(failing)
+	require.Equal(t, "CI of main fails: lint (cancel ends the task a)", says())
+	require.Equal(t, "2", o.s.Drift[0].Theirs)
+	o.validated(well)
+	require.Equal(t, gate, o.s.Gates[0].ID)
+	require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep, By: "ann"}))
+	require.Empty(t, o.s.Gates)
+	require.Empty(t, o.s.Drift)
+	o.validated(failing)
+	require.Equal(t, "CI of main fails: lint (cancel ends the task a)", says(), "who has kept it as it was well has not accepted that it fails")
+	require.NotEqual(t, gate, o.s.Gates[0].ID)
+	require.Equal(t, loop.Fold(New("s"), o.events).At(o.s.Ledger), o.s)
+}
+
 func TestS5_APlannerGivesWayAndNothingOfItIsLost(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "low", Body: "x"}, task.T3)

@@ -20,7 +20,7 @@ import (
 func AfterValidation(s State, c charter.Charter, v act.Validated) []loop.Event {
 	v.Drift = append(slices.Clip(v.Drift), s.contradictions()...)
 	events := []loop.Event{{Type: loop.StewardValidated, Reason: found(v), Head: v.Base, Governance: v.Governance, Missed: v.Missed}}
-	events = append(events, Drifted(s, v.Drift)...)
+	events = append(append(events, Drifted(s, v.Drift)...), passed(s, v.Well)...)
 	for _, name := range slices.Sorted(maps.Keys(v.Missed)) {
 		if n := v.Missed[name] - s.Missed[name]; n > 0 {
 			events = append(events, loop.Event{Type: loop.TriggerReceived, Trigger: &task.Trigger{
@@ -127,23 +127,64 @@ func Governed(s State, hash string) []loop.Event {
 // Drifted records drift that is not known yet, and asks about it.
 func Drifted(s State, drift []task.Drift) (events []loop.Event) {
 	for _, d := range drift {
-		if slices.ContainsFunc(s.Drift, func(known task.Drift) bool { return same(known, d) }) ||
-			slices.ContainsFunc(s.Accepted, func(known task.Drift) bool { return same(known, d) && known.Theirs == d.Theirs }) {
+		if i := slices.IndexFunc(s.Drift, func(known task.Drift) bool { return same(known, d) }); i >= 0 {
+			if s.Drift[i].Well != "" { // it is so once more
+				d.Task = s.Drift[i].Task
+				events = append(events, s.told(d)...)
+			}
 			continue
 		}
-		answers, summary := []string{Keep}, loop.Clip(d.Text, 1900)
+		if slices.ContainsFunc(s.Accepted, func(known task.Drift) bool { return same(known, d) && known.Theirs == d.Theirs }) {
+			continue
+		}
+		answers := []string{Keep}
 		if d.Name == task.DriftArtifact { // nothing else can be put back
 			answers = append(answers, Restore)
 		}
 		if d.Task = s.concerned(d); d.Task != "" {
 			answers = append(answers, Cancel)
-			summary += " (" + Cancel + " ends the task " + d.Task + ")"
 		}
 		events = append(events, loop.Event{Type: loop.DriftFound, Drift: &d}, loop.Event{Type: loop.GateOpened, Drift: &d, Gate: &loop.Gate{
-			Kind: GateDrift, Choices: answers, Summary: summary, About: d.Name + " " + d.What,
+			Kind: GateDrift, Choices: answers, Summary: asked(d), About: about(d),
 		}})
 	}
 	return events
+}
+
+// passed says of drift that nobody has answered yet that it has passed. Its gate stays: only a person closes one, and
+// reads there how it stands.
+func passed(s State, well []task.Drift) (events []loop.Event) {
+	for _, w := range well {
+		for _, d := range s.Drift {
+			if same(d, w) && d.Well == "" {
+				d.Well = w.Text
+				events = append(events, s.told(d)...)
+			}
+		}
+	}
+	return events
+}
+
+// told is drift that is known, as it stands by now, with its gate that says so.
+func (s State) told(d task.Drift) (events []loop.Event) {
+	for _, g := range s.Gates {
+		if g.Kind == GateDrift && g.About == about(d) {
+			g.Summary = asked(d)
+			events = append(events, loop.Event{Type: loop.DriftFound, Drift: &d, Gate: &g})
+		}
+	}
+	return events
+}
+
+func about(d task.Drift) string { return d.Name + " " + d.What }
+
+// asked is what a gate says about drift.
+func asked(d task.Drift) string {
+	text := loop.Clip(d.Now(), 1900)
+	if d.Task != "" {
+		text += " (" + Cancel + " ends the task " + d.Task + ")"
+	}
+	return text
 }
 
 // concerned is the task that a difference is about: the one whose loop, branch or plan it is, else the first that

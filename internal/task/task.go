@@ -227,6 +227,15 @@ type Drift struct {
 	Ours   string    `json:"ours,omitempty"`
 	Task   string    `json:"task,omitempty"` // that it is about: the one whose loop or plan it is, else the one at work
 	Found  time.Time `json:"found,omitzero"`
+	Well   string    `json:"well,omitempty"` // what was found since that is as it should be, "" while it differs; nobody has answered yet
+}
+
+// Now is the text of how it stands: what is so by now, and what was found.
+func (d Drift) Now() string {
+	if d.Well == "" {
+		return d.Text
+	}
+	return d.Well + " (found before: " + d.Text + ")"
 }
 
 // Submission is the input of the workflow Submit, which hands a task in. Whoever starts it has the task as a

@@ -87,7 +87,10 @@ func supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 	case loop.DriftFound:
 		text, color = about+"drift", yellow
 		if d := e.Drift; d != nil {
-			text += " (" + Clean(strings.TrimSpace(d.Name+" "+d.What)) + ")" + note(d.Text)
+			if d.Well != "" {
+				text, color = about+"drift has passed", ""
+			}
+			text += " (" + Clean(strings.TrimSpace(d.Name+" "+d.What)) + ")" + note(cmp.Or(d.Well, d.Text))
 		}
 	case loop.TriggerReceived:
 		text = "trigger"

@@ -48,7 +48,7 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 		if n == 0 {
 			label = "drift"
 		}
-		f.add(cmp.Or(label, " "), s.paint(yellow, Clean(d.Name+" "+d.What))+": "+Clean(d.Text))
+		f.add(cmp.Or(label, " "), s.paint(yellow, Clean(d.Name+" "+d.What))+": "+Clean(d.Now()))
 	}
 	f.add("repository", Clean(st.Repo))
 	f.add("base", Short(st.Base))
