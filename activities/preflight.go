@@ -293,7 +293,7 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 	}
 	if s.Guard.Command != "" {
 		tell("guard")
-		r, err := work("guard", s.Guard.Timeout).judged(ctx, s.Guard.Command)
+		r, err := work("guard", s.Guard.Timeout).judged(ctx, s.Guard.Command, s.ReportsOf(s.Guard.Command)...)
 		if done, err := over(r, err); done {
 			return err
 		}

@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,6 +72,30 @@ func TestValidateWarnsAsTheLoopWould(t *testing.T) {
 	f, err := activities.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
 	require.NoError(t, err)
 	assert.Contains(t, strings.Join(f.Notes, "\n"), "the agent can read what holds or names the holdout: work/b")
+}
+
+// TestAGuardThatFailsSaysWhichTestsFail, and not how the output ends: of `go test -json` that are events of tests that pass.
+func TestAGuardThatFailsSaysWhichTestsFail(t *testing.T) {
+	l := begun(t, spec.Deny)
+	event := func(action, test, output string) string {
+		return fmt.Sprintf("{\"Action\":%q,\"Package\":\"x\",\"Test\":%q,\"Output\":%q}\n", action, test, output)
+	}
+	events := event("run", "TestHill", "") + event("output", "TestHill", "    hill_test.go:7: too steep\n") + event("fail", "TestHill", "")
+	for i := range 30 {
+		name := fmt.Sprint("TestFlat", i)
+		events += event("run", name, "") + event("pass", name, "")
+	}
+	write(t, l.user+"/events", events)
+	git(t, l.user, "add", "-f", ".")
+	git(t, l.user, "commit", "-qm", "events")
+	s := l.spec
+	s.Verify.Command, s.Guard.Command = "echo 1", "cat events; exit 1"
+	f, err := activities.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
+	require.NoError(t, err)
+	require.Len(t, f.Problems, 1, "%v", f.Problems)
+	require.Contains(t, f.Problems[0].What, "1 failed, 30 passed")
+	require.Contains(t, f.Problems[0].What, "hill_test.go:7: too steep")
+	require.NotContains(t, f.Problems[0].What, `"Action"`)
 }
 
 // TestWhatTargetsAndScriptsCallIsLookedFor: by make and by npm, on the PATH and among the repository's own programs.

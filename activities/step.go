@@ -15,9 +15,11 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/crash"
+	"pawl/internal/durable"
 	"pawl/internal/evidence"
 	"pawl/internal/held"
 	"pawl/internal/proc"
+	"pawl/internal/secret"
 	"pawl/internal/testreport"
 )
 
@@ -249,10 +251,30 @@ func (w *work) judged(ctx context.Context, command string, reports ...string) (a
 	if err == nil {
 		err = keepReports(w.ws.judge.Dir, reports, filepath.Join(w.dir, reportsFile))
 	}
+	if err == nil && !out.OK() && !out.Interrupted {
+		err = w.digested(&out)
+	}
 	if err == nil {
 		out.Leftovers, err = w.leftUnchanged(ctx)
 	}
 	return out, err
+}
+
+// digested puts what failing tests say in the place of the last lines, which may be events or XML, or about other tests.
+func (w *work) digested(out *act.Outcome) error {
+	printed, err := outputsOf(w.dir)
+	if err != nil {
+		return err
+	}
+	r := testreport.Read(printed...)
+	if r.Failed == 0 {
+		return nil
+	}
+	out.Tail = secret.Redact(testreport.Digest(r, 2*tailLength, printed...))
+	if err := durable.WriteFile(filepath.Join(w.dir, digestFile), []byte(testreport.Digest(r, maxDigest, printed...)), 0o600); err != nil {
+		return fmt.Errorf("writing the digest: %w", err)
+	}
+	return nil
 }
 
 // Verify runs verify.command in the judge and reads the metric.
