@@ -168,6 +168,9 @@ func (p Program) Unheld(entries []string) (lines []string) {
 	case !a.All && a.May(Shell) && !(a.May(Edits) && a.May(Network)) && p.Name != Codex: // whose own sandbox does
 		lines = append(lines, "the shell of "+p.Name+" does what the sandbox lets it, whatever the other tools")
 	}
+	if p.Name == Claude && !a.All && (len(a.Commands) > 0 || slices.ContainsFunc(a.Own, func(entry string) bool { return strings.HasPrefix(entry, "Bash(") })) {
+		lines = append(lines, "claude also runs commands that only look, such as ls, cat and git status")
+	}
 	if slices.Contains(a.Classes, Subagents) && len(t.Has[Subagents]) > 0 && p.Name != Claude {
 		lines = append(lines, "what agents of "+p.Name+" spend is counted by pawl's meter alone")
 	}

@@ -46,6 +46,9 @@ func TestA1_TheContractSaysWhatNothingHolds(t *testing.T) {
 	require.Equal(t, []string{"nothing holds the command to these tools but the sandbox"}, unheld(program.Command, "read"))
 	require.Empty(t, unheld(program.Claude, "read", "edit"))
 	require.Empty(t, unheld(program.Claude, "*", "subagents"))
+	for _, some := range []string{"shell(go test *)", "Bash(go test:*)"} {
+		require.Equal(t, []string{"claude also runs commands that only look, such as ls, cat and git status"}, unheld(program.Claude, "read", some))
+	}
 	require.Empty(t, unheld(program.Codex, "read", "shell"), "its own sandbox holds it")
 	require.Equal(t, []string{"the shell of pi does what the sandbox lets it, whatever the other tools"}, unheld(program.Pi, "read", "shell"))
 	require.Equal(t, []string{"what agents of opencode spend is counted by pawl's meter alone"}, unheld(program.OpenCode, "*", "subagents"))

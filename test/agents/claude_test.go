@@ -181,6 +181,26 @@ func TestA1_ClaudeIsOfferedTheApprovedToolsAlone(t *testing.T) {
 	require.ElementsMatch(t, []string{"Read", "Edit", "Bash"}, asked[1].Tools)
 }
 
+// TestA1_ClaudeRunsNoOtherCommandThanThoseApproved has a model that calls commands by which it would change files, as it may with
+// its own tools.
+func TestA1_ClaudeRunsNoOtherCommandThanThoseApproved(t *testing.T) {
+	world.Slow(t, "TestClaudeRunsAWholeLoop calls the real program")
+	commands := []string{"echo bad >work/other", "rm work/other", "cp work/n work/other", "touch work/more", "mkdir work/more", "go test $(touch work/more)"}
+	w, _ := claudeWorld(t, func(r request) answer {
+		switch {
+		case !r.has("Edit"):
+			return say("raise the number\n\nIt is what is measured.")
+		case r.Turn < len(commands):
+			return bash(commands[r.Turn])
+		}
+		return say("raise the number\n\nThat should do.")
+	})
+	w.Set(doc{"approvals": doc{"tools": []string{"read", "edit", "shell(go test *)"}}, "limits": doc{"iterations": 1}})
+	w.Run(0)
+	require.Equal(t, "no", w.LastRow().Kept())
+	require.Contains(t, w.LastRow().Description(), "the agent was not allowed to use Bash")
+}
+
 // TestA2_ToolCallsOfAgentsOfAgentsCount has the model start an agent that starts another one, which works without end: of
 // that one nothing but its progress is in the stream.
 func TestA2_ToolCallsOfAgentsOfAgentsCount(t *testing.T) {

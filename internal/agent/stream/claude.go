@@ -50,8 +50,8 @@ func claudeArgv(c Call) []string {
 	case !c.MayEdit:
 	case c.all():
 		argv = append(argv, "--permission-mode", "acceptEdits", "--allowedTools", strings.Join(slices.Concat(asking, servers), ","))
-	default:
-		argv = append(argv, "--permission-mode", "acceptEdits", "--allowedTools", strings.Join(slices.Concat(tools, servers), ","))
+	default: // its edit mode would approve commands, too: rm, cp, a redirection
+		argv = append(argv, "--permission-mode", "default", "--allowedTools", strings.Join(slices.Concat(tools, servers), ","))
 	}
 	argv = append(argv, c.Agent.Args...)
 	switch {
