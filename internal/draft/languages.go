@@ -150,8 +150,17 @@ func golang(t tree) Repository {
 	if t.has["go.sum"] && !t.has["vendor/modules.txt"] {
 		r.Setup = "go mod download"
 	}
-	var packages []string
+	var packages, modules []string // those below are built and tested by themselves: nothing here sees them
 	for _, name := range t.files {
+		if dir, base := path.Split(name); base == "go.mod" && dir != "" && t.has["go.mod"] && !strings.ContainsAny(dir, `*?[]{}\`) {
+			modules = append(modules, dir)
+			r.Protect = append(r.Protect, dir+"**")
+		}
+	}
+	for _, name := range t.files {
+		if slices.ContainsFunc(modules, func(dir string) bool { return strings.HasPrefix(name, dir) }) {
+			continue
+		}
 		if strings.HasSuffix(name, "_test.go") && goBenchmark.MatchString(t.read(name)) {
 			packages = append(packages, "./"+path.Dir(name))
 		}

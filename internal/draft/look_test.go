@@ -109,6 +109,13 @@ func TestWhatIsNotInstalledIsSaidAndTheNextBestTaken(t *testing.T) {
 	}
 }
 
+func TestAModuleWithinAModuleIsNotTouched(t *testing.T) {
+	bench := "package x\nfunc BenchmarkX(b *testing.B) {}\n"
+	r := here(map[string]string{"go.mod": "", "a.go": "", "a_test.go": bench, "_examples/go.mod": "", "_examples/x/x.go": "", "_examples/x/x_test.go": bench}, "", "go")
+	assert.Equal(t, []string{"**/*_test.go", "_examples/**", "go.mod", "pawl.yaml"}, r.Protect, "the guard does not see it")
+	assert.Contains(t, r.Metric.Command, "-count 3 . |", "nor can go test, from here")
+}
+
 func TestThePackagesOfAWorkspaceAreInstalled(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"pnpm": {"package.json": `{"scripts": {"test": "pnpm -r test"}}`, "pnpm-workspace.yaml": "packages: [packages/*]", "pnpm-lock.yaml": ""},
