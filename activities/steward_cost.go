@@ -118,7 +118,7 @@ func (ws *loopWorkspace) past(ctx context.Context, kind string) (all []task.Usag
 			continue
 		}
 		u := s.Usage
-		all = append(all, task.Usage{CostUSD: u.CostUSD, Tokens: u.InputTokens + u.OutputTokens, ActiveMs: u.ActiveMs, ToolCalls: int(u.ToolCalls)})
+		all = append(all, task.Usage{CostUSD: u.CostUSD, Tokens: u.InputTokens + u.OutputTokens, ActiveMs: u.ActiveMs, ToolCalls: int(u.ToolCalls), OutputTokens: u.OutputTokens})
 	}
 	return all, nil
 }

@@ -266,7 +266,7 @@ func (p *planning) ask(ctx context.Context, own spec.Agent, governance []agent.T
 	}
 	p.out.Outcome = called.Outcome
 	u := called.Usage
-	p.out.Usage = task.Usage{CostUSD: u.CostUSD, Tokens: u.InputTokens + u.OutputTokens, ActiveMs: called.ElapsedMs, ToolCalls: int(u.ToolCalls)}
+	p.out.Usage = task.Usage{CostUSD: u.CostUSD, Tokens: u.InputTokens + u.OutputTokens, ActiveMs: called.ElapsedMs, ToolCalls: int(u.ToolCalls), OutputTokens: u.OutputTokens}
 	switch {
 	case called.Interrupted, called.Exhausted != "":
 		return nil, nil

@@ -17,7 +17,7 @@ func Child(s loop.State, event string) task.ChildEvent {
 		Head: s.Head, Base: s.Base, Branch: s.Branch,
 		Usage: task.Usage{
 			CostUSD: s.Usage.CostUSD, Tokens: s.Usage.InputTokens + s.Usage.OutputTokens,
-			ActiveMs: s.Usage.ActiveMs, ToolCalls: int(s.Usage.ToolCalls),
+			ActiveMs: s.Usage.ActiveMs, ToolCalls: int(s.Usage.ToolCalls), OutputTokens: s.Usage.OutputTokens,
 		},
 	}
 	r.Steward, r.RateLimit = s.Steward, s.RateLimit

@@ -24,7 +24,7 @@ func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Even
 	id := j.Task
 	t := s.Find(id)
 	n := next{State: s}
-	used := &loop.Usage{ActiveMs: p.Usage.ActiveMs, ToolCalls: int64(p.Usage.ToolCalls), InputTokens: p.Usage.Tokens, CostUSD: p.Usage.CostUSD}
+	used := usageOf(p.Usage)
 	switch {
 	case t == nil:
 		return nil

@@ -109,7 +109,16 @@ func spent(e loop.Event) task.Usage {
 	if e.Usage == nil {
 		return task.Usage{}
 	}
-	return task.Usage{CostUSD: e.Usage.CostUSD, Tokens: e.Usage.InputTokens + e.Usage.OutputTokens, ActiveMs: e.Usage.ActiveMs, ToolCalls: int(e.Usage.ToolCalls)}
+	u := e.Usage
+	return task.Usage{CostUSD: u.CostUSD, Tokens: u.InputTokens + u.OutputTokens, ActiveMs: u.ActiveMs, ToolCalls: int(u.ToolCalls), OutputTokens: u.OutputTokens}
+}
+
+// usageOf is what was spent as events have it.
+func usageOf(u task.Usage) *loop.Usage {
+	return &loop.Usage{
+		ActiveMs: u.ActiveMs, ToolCalls: int64(u.ToolCalls), CostUSD: u.CostUSD,
+		InputTokens: u.Tokens - u.OutputTokens, OutputTokens: u.OutputTokens,
+	}
 }
 
 // entered is what a new state makes of a task: its plan becomes its steps, or is given up.

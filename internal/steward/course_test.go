@@ -13,6 +13,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/charter"
 	"pawl/internal/evidence"
+	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/task"
 )
@@ -532,4 +533,43 @@ func TestS10_EachStepHasItsOwnRetries(t *testing.T) {
 	o.settle()
 	fail("s-a-x.4")
 	require.Equal(t, task.Waiting, o.s.Find("a").State, "what another step comes to is no more tries for this one")
+}
+
+func TestWhatAgentsWroteIsToldApartFromWhatTheyRead(t *testing.T) {
+	require.Equal(t, task.Usage{Tokens: 120, OutputTokens: 20}, govern.Child(loop.State{Usage: loop.Usage{InputTokens: 100, OutputTokens: 20}}, "").Result.Usage)
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	var plan Job
+	for plan.Do != Plan {
+		events, jobs := Next(o.s, o.c, nil)
+		o.emit(events...)
+		if len(jobs) > 0 {
+			plan = jobs[0]
+		}
+	}
+	o.emit(AfterPlan(o.s, o.c, plan, act.TaskPlanned{
+		Plan: &task.Plan{Hash: "1", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T3, TierBy: "rules", Usage: task.Usage{Tokens: 10, OutputTokens: 4},
+	})...)
+	o.settle()
+	said := task.ChildResult{Status: "running", Usage: task.Usage{Tokens: 100, OutputTokens: 20}}
+	o.child(task.ChildEvent{Loop: "s-a-one", Event: task.IterationEnded, Result: &said})
+	ended := task.ChildResult{Status: "completed", Usage: task.Usage{Tokens: 300, OutputTokens: 50}}
+	o.loops["s-a-one"] = "ended"
+	o.child(task.ChildEvent{Loop: "s-a-one", Event: task.ChildEnded, Result: &ended})
+	o.settle()
+	require.Equal(t, task.Usage{Tokens: 310, OutputTokens: 54}, o.s.Usage)
+	var made, over *loop.Usage
+	for _, e := range o.events {
+		switch e.Type {
+		case loop.PlanMade:
+			made = e.Usage
+		case loop.TaskEnded:
+			over = e.Usage
+		}
+	}
+	require.Equal(t, &loop.Usage{InputTokens: 6, OutputTokens: 4}, made)
+	require.Equal(t, &loop.Usage{InputTokens: 256, OutputTokens: 54}, over)
+
+	old := loop.Fold(o.s, []loop.Event{{Type: loop.ActionTaken, Task: "a", Action: &task.Action{}, Usage: &loop.Usage{InputTokens: 90}}})
+	require.Equal(t, task.Usage{Tokens: 400, OutputTokens: 54}, old.Usage, "a record from before says of all that it was read")
 }

@@ -229,7 +229,7 @@ func (n *next) unapproved(t Task) []string {
 func over(t Task, outcome, why string) loop.Event {
 	e := loop.Event{
 		Type: loop.TaskEnded, Task: t.ID, Outcome: outcome, Actions: t.Actions, Reason: why, Head: t.Head,
-		Usage: &loop.Usage{ActiveMs: t.Cost.ActiveMs, ToolCalls: int64(t.Cost.ToolCalls), InputTokens: t.Cost.Tokens, CostUSD: t.Cost.CostUSD},
+		Usage: usageOf(t.Cost),
 	}
 	if outcome == Done {
 		e.Commit = t.Proposal

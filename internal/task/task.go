@@ -142,19 +142,21 @@ func (c *Cost) String() string {
 // Usage is what a task has spent.
 type Usage struct {
 	CostUSD   evidence.Decimal `json:"costUSD"`
-	Tokens    int64            `json:"tokens"`
+	Tokens    int64            `json:"tokens"` // in and out
 	ActiveMs  int64            `json:"activeMs"`
 	ToolCalls int              `json:"toolCalls"`
+	// OutputTokens are those of Tokens that agents wrote: 0 where a record from before has not told them apart.
+	OutputTokens int64 `json:"outputTokens,omitempty"`
 }
 
 // Add returns the sum.
 func (u Usage) Add(v Usage) Usage {
-	return Usage{u.CostUSD.Add(v.CostUSD), u.Tokens + v.Tokens, u.ActiveMs + v.ActiveMs, u.ToolCalls + v.ToolCalls}
+	return Usage{u.CostUSD.Add(v.CostUSD), u.Tokens + v.Tokens, u.ActiveMs + v.ActiveMs, u.ToolCalls + v.ToolCalls, u.OutputTokens + v.OutputTokens}
 }
 
 // Sub returns the difference.
 func (u Usage) Sub(v Usage) Usage {
-	return Usage{u.CostUSD.Sub(v.CostUSD), u.Tokens - v.Tokens, u.ActiveMs - v.ActiveMs, u.ToolCalls - v.ToolCalls}
+	return Usage{u.CostUSD.Sub(v.CostUSD), u.Tokens - v.Tokens, u.ActiveMs - v.ActiveMs, u.ToolCalls - v.ToolCalls, u.OutputTokens - v.OutputTokens}
 }
 
 // RateLimit is that an agent's program refuses work for a while.

@@ -120,7 +120,11 @@ func queue(ids []string, count int) string {
 func whole64(n int64) string { return strconv.FormatInt(n, 10) }
 
 func usage(u task.Usage) string {
-	return fmt.Sprintf("$%s, %s, %s, %s active", u.CostUSD.String(), plural(int(u.Tokens), "token"), plural(u.ToolCalls, "tool call"), whole(millis(float64(u.ActiveMs))))
+	tokens := plural(int(u.Tokens), "token")
+	if u.OutputTokens > 0 {
+		tokens += " (" + whole64(u.OutputTokens) + " output)"
+	}
+	return fmt.Sprintf("$%s, %s, %s, %s active", u.CostUSD.String(), tokens, plural(u.ToolCalls, "tool call"), whole(millis(float64(u.ActiveMs))))
 }
 
 // atChild says that a task waits at one of its loops, which is where a person answers.
