@@ -94,7 +94,7 @@ func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
 		return govern.Reply{Text: missed, Events: []loop.Event{triggered(m, "", "missed: "+missed)}}, nil
 	}
 	if len(s.Queue) >= c.Limits.Queue && m.Trigger == nil { // what no person hands in can't be told to come again
-		return govern.Reply{}, fault.New(fault.QueueFull, "%d tasks wait to be begun, and more may not (limits.queue)", len(s.Queue)).
+		return govern.Reply{}, fault.New(fault.QueueFull, "as many tasks wait to be begun as may (limits.queue: %d)", c.Limits.Queue).
 			Advise("Hand the task in again later.")
 	}
 	var without []loop.Event

@@ -47,7 +47,11 @@ func (s Style) List(rows []launch.Row, now time.Time) string {
 		if u := r.Usage; u != nil && u.InputTokens+u.OutputTokens > 0 {
 			tokens = loop.Count(u.InputTokens + u.OutputTokens).String()
 		}
-		cells = append(cells, []string{Clean(r.Loop), r.Status, doing, itoa(r.Iteration), best, cost, tokens, took, started, Clean(r.Goal)})
+		iteration := itoa(r.Iteration)
+		if r.Kind == "steward" { // it has none
+			iteration = ""
+		}
+		cells = append(cells, []string{Clean(r.Loop), r.Status, doing, iteration, best, cost, tokens, took, started, Clean(r.Goal)})
 	}
 	head := []string{"LOOP", "STATUS", "DOING", "ITERATION", "BEST", "COST", "TOKENS", "TIME", "STARTED", "GOAL"}
 	for _, spent := range []string{"COST", "TOKENS", "TIME"} { // where nobody says it, it takes no room
