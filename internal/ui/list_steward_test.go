@@ -8,10 +8,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/launch"
+	"pawl/internal/loop"
+	"pawl/internal/steward"
 )
 
 func TestAStewardIsListedWithoutAnIteration(t *testing.T) {
 	lines := strings.Split(Style{}.List([]launch.Row{{Loop: "shop", Kind: "steward", Status: "running"}, {Loop: "fast", Kind: "improve", Status: "running"}}, time.Now()), "\n")
 	require.NotContains(t, lines[1], "0")
 	require.Contains(t, lines[2], "0")
+}
+
+func TestAStewardThatHasEndedAsksNobodyAnything(t *testing.T) {
+	st := steward.State{Steward: "shop", Status: loop.Running, Gates: []loop.Gate{{ID: "drift-4", Kind: steward.GateDrift, Choices: []string{steward.Keep}}}, GatesCount: 2}
+	require.Contains(t, Style{}.Steward(st, time.Now()), "pawl steward answer shop --gate drift-4")
+	st.Status = loop.Halted
+	require.NotContains(t, Style{}.Steward(st, time.Now()), "drift-4")
+	require.NotContains(t, Style{}.Steward(st, time.Now()), "pawl inbox")
 }

@@ -20,10 +20,14 @@ import (
 // its metrics (S13) and its tasks.
 func (s Style) Steward(st steward.State, now time.Time) string {
 	var b strings.Builder
-	for _, g := range st.Open() {
+	open, more := st.Open(), st.GatesCount-len(st.Gates)
+	if st.Status.Ended() { // nobody takes an answer any more
+		open, more = nil, 0
+	}
+	for _, g := range open {
 		b.WriteString(s.StewardGate(st.Steward, g, now) + "\n\n")
 	}
-	if more := st.GatesCount - len(st.Gates); more > 0 {
+	if more > 0 {
 		b.WriteString("and " + itoa(more) + " more wait: see `pawl inbox`\n\n")
 	}
 	for _, t := range st.Tasks {
