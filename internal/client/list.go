@@ -203,7 +203,7 @@ func (c *Client) describe(ctx context.Context, r *launch.Row, record workspace.R
 				r.Status = string(s.Status)
 			}
 			if len(s.Gates) > 0 {
-				r.Gate = string(s.Gates[0].Kind)
+				r.Gate, r.Gates = string(s.Gates[0].Kind), len(s.Gates)
 			}
 			if r.StartedAt == nil && !s.StartedAt.IsZero() {
 				r.StartedAt = utc(s.StartedAt)

@@ -15,6 +15,7 @@ type Row struct {
 	Status    string            `json:"status"`
 	Phase     string            `json:"phase,omitempty"`
 	Gate      string            `json:"gate,omitempty"`
+	Gates     int               `json:"gates,omitempty"` // of a steward: how many are open
 	Iteration int               `json:"iteration"`
 	Best      *evidence.Decimal `json:"best"`
 	Repo      string            `json:"repo,omitempty"`

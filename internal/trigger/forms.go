@@ -42,7 +42,7 @@ type form struct {
 }
 
 var (
-	errUnsigned = errors.New("the delivery is not signed with this trigger's secret")
+	errUnsigned = errors.New("the delivery does not prove that its sender has this trigger's secret")
 	errStale    = errors.New("the delivery was signed more than 5 minutes ago, or this machine's clock is wrong")
 	errSecret   = errors.New("the trigger's secret cannot be used")
 )

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -18,6 +19,9 @@ func (s Style) List(rows []launch.Row, now time.Time) string {
 			doing = "in trouble"
 		case r.Gate != "":
 			doing = "waits: " + r.Gate
+			if r.Gates > 1 {
+				doing += fmt.Sprintf(" and %d more", r.Gates-1)
+			}
 		case loop.Status(r.Status) == loop.Sleeping:
 			doing += ", its agent is refused work"
 		case loop.Status(r.Status).Ended() && r.Proposal != "":

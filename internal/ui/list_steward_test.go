@@ -25,3 +25,11 @@ func TestAStewardThatHasEndedAsksNobodyAnything(t *testing.T) {
 	require.NotContains(t, Style{}.Steward(st, time.Now()), "drift-4")
 	require.NotContains(t, Style{}.Steward(st, time.Now()), "pawl inbox")
 }
+
+func TestAStewardWithSeveralGatesSaysHowManyWait(t *testing.T) {
+	list := func(gates int) string {
+		return Style{}.List([]launch.Row{{Loop: "shop", Kind: "steward", Status: "running", Gate: "drift", Gates: gates}}, time.Now())
+	}
+	require.NotContains(t, list(1), "more")
+	require.Contains(t, list(6), "waits: drift and 5 more")
+}
