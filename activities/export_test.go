@@ -74,6 +74,9 @@ func (a *Activities) Reachable(ctx context.Context, in act.Place) (act.Placed, e
 func (a *Activities) Forget() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	for _, ws := range a.workspaces {
+		ws.endProcesses()
+	}
 	clear(a.workspaces)
 	clear(a.steps.running)
 }

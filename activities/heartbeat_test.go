@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -84,21 +85,24 @@ func TestEveryActivityBeatsWhileItWorks(t *testing.T) {
 	a.RegisterShared(r)
 	a.RegisterTrees(r)
 	require.Len(t, r.all, 26)
+	var all sync.WaitGroup // they wait, and t.Parallel would let no more of them wait at a time than there are processors
+	defer all.Wait()
 	for name, f := range r.all {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			seen := make(chan struct{}, 10)
-			env := environment(a, &beats{
-				beat: func(...any) { seen <- struct{}{} },
-				do: func(func() (any, error)) (any, error) { // it is at work for as long as it takes to beat twice
-					<-seen
-					<-seen
-					return nil, nil
-				},
+		all.Go(func() {
+			t.Run(name, func(t *testing.T) {
+				seen := make(chan struct{}, 10)
+				env := environment(a, &beats{
+					beat: func(...any) { seen <- struct{}{} },
+					do: func(func() (any, error)) (any, error) { // it is at work for as long as it takes to beat twice
+						<-seen
+						<-seen
+						return nil, nil
+					},
+				})
+				env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+				_, err := env.ExecuteActivity(name, reflect.Zero(reflect.TypeOf(f).In(1)).Interface())
+				require.NoError(t, err)
 			})
-			env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
-			_, err := env.ExecuteActivity(name, reflect.Zero(reflect.TypeOf(f).In(1)).Interface())
-			require.NoError(t, err)
 		})
 	}
 }

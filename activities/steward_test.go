@@ -72,6 +72,9 @@ func (s *looked) chartered(change func(map[string]any)) charter.Charter {
 
 // worker is the next worker of the host: it knows nothing.
 func (s *looked) worker() {
+	if s.a != nil { // the one before has died
+		s.a.Forget()
+	}
 	s.a = activities.New(s.home, "host", "pawl", "default", false)
 	s.Cleanup(s.a.Stop)
 }
