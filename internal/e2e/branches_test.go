@@ -41,7 +41,7 @@ func TestABranchKilledAtEveryPoint(t *testing.T) {
 	require.Contains(t, strings.Join(ref.Events, "\n"), "branch_given_up")
 	require.Contains(t, ref.Result, "kept 3, discarded 3, best 20")
 	require.Len(t, ref.Commits, 10, "six changes, two of them undone, and the branch: %v", ref.Commits)
-	for _, where := range world.Sample(3, settled(ref.points, 4, 7)) {
+	for _, where := range world.Sample(1, settled(ref.points, 4, 7)) {
 		t.Run(where, func(t *testing.T) {
 			t.Parallel()
 			w := newMachine(t, backCourse)

@@ -70,7 +70,7 @@ func TestKilledAtEveryPoint(t *testing.T) {
 	ref := reference(t, shortRun(), shortCourse, (*machine).shortSpec, shortRows)
 	var slowest recoveries
 	t.Run("at", func(t *testing.T) {
-		for _, where := range world.Sample(3, places(ref.points)) {
+		for _, where := range world.Sample(2, places(ref.points)) {
 			t.Run(where, func(t *testing.T) {
 				t.Parallel()
 				w := newMachine(t, shortCourse)
@@ -237,14 +237,13 @@ func (r *recoveries) report(t *testing.T) {
 }
 
 // TestKilledAgainAndAgain takes the course with processes that die every few steps of the way, so that
-// every kind of iteration is cut off in many places. It is the whole course where everything is tested.
+// every kind of iteration is cut off in many places.
 func TestKilledAgainAndAgain(t *testing.T) {
 	t.Parallel()
-	known, course, spec, rows, life := shortRun(), shortCourse, (*machine).shortSpec, shortRows, "#17"
-	if world.All() {
-		known, course, spec, rows, life = longRun(), longCourse, (*machine).courseSpec, courseRows, "#29"
-	}
-	ref := reference(t, known, course, spec, rows)
+	world.Slow(t, "killed once, at some places")
+	const course, life = longCourse, "#29"
+	spec := (*machine).courseSpec
+	ref := reference(t, longRun(), course, spec, courseRows)
 
 	t.Run("engine and worker together", func(t *testing.T) {
 		t.Parallel()

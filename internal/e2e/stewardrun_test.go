@@ -22,6 +22,7 @@ import (
 // and what a loop says at its end must be heard by whichever run there is then.
 func TestS11_AStewardLosesNothingWhenItGoesOnInNewRuns(t *testing.T) {
 	t.Parallel()
+	world.Slow(t, "TestAStewardGoesOnInANewRunWithAllThatItHas is not killed")
 	w := newMachine(t, `
 case $PAWL_ROLE in
 planner) printf -- '---\nsteps: [{id: x, kind: deliver}]\n---\nWrite one.\n' > "$PAWL_PLAN" ;;

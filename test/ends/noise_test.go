@@ -34,6 +34,7 @@ esac`)
 }
 
 func TestP6_ChangesThatDoNothingAreNotKeptForTheirLuck(t *testing.T) {
+	world.Slow(t, "TestTheClaimIsTrueInEveryWorld has many such loops in the process")
 	w := noisy(t, "")
 	r := w.Run(0)
 	c := r.Result.Claim
@@ -70,6 +71,7 @@ func TestP9_TheClaimIsWhatIsTrue(t *testing.T) {
 
 // TestP6_SeveralAtOnceUnderNoise has three agents at work at once, one of whose changes is a real improvement in each round.
 func TestP6_SeveralAtOnceUnderNoise(t *testing.T) {
+	world.Slow(t, "TestP9_TheClaimIsWhatIsTrue has one at a time")
 	const better = `awk '{ printf "%.4f\n", $1 * 1.15 }' work/n >n.new; mv n.new work/n; echo "a real improvement, $PAWL_ITERATION" ;;`
 	w := noisy(t, "2|5|9) "+better)
 	w.Set(doc{"limits": doc{"iterations": 9, "parallel": 3}})

@@ -82,6 +82,7 @@ func TestAgentThatChangesNothing(t *testing.T) {
 }
 
 func TestAgentThatDeletesItsTree(t *testing.T) {
+	world.Slow(t, "TestADeskThatIsGoneIsMadeAgainAndNamed loses one, too")
 	deeds := []deed{
 		{"remove the files", `rm -rf ./* ./.git`, "policy:scope"},
 		{"raise the number", ``, ""},

@@ -155,6 +155,7 @@ func (d *door) holds() {
 }
 
 func TestS5_TheEndpointOfTheProgramUnderAttack(t *testing.T) {
+	world.Slow(t, "internal/trigger has the same attacks in the process")
 	d := openDoor(t)
 	body := []byte(`{"title":"let me in","body":"x"}`)
 	right := d.sign(body)
