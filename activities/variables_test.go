@@ -23,8 +23,9 @@ func TestAProgramsVariablesAreEmptyForACallAndThenAsTheyWere(t *testing.T) {
 		}, "nothing"},
 		"a file": {func(t *testing.T, file string) {
 			require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
-			require.NoError(t, os.WriteFile(file, []byte("A=1"), 0o640))
-		}, "-rw-r----- A=1"},
+			require.NoError(t, os.WriteFile(file, []byte("A=1"), 0o600))
+			require.NoError(t, os.Chmod(file, 0o666)) // more than a new file gets
+		}, "-rw-rw-rw- A=1"},
 		"a second name of somebody's file": {func(t *testing.T, file string) {
 			require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
 			require.NoError(t, os.WriteFile(outside, []byte("A=1"), 0o640))
