@@ -23,6 +23,7 @@ func TestAPersonIsAskedAboutToolsOfARoleThatMayEdit(t *testing.T) {
 	require.True(t, asked(may, spec.RoleWriter, phase.Modify, "Bash"))
 	require.False(t, asked(may, spec.RoleWriter, phase.Modify))
 	require.False(t, asked(may, spec.RoleReviewer, phase.Review, "Edit"), "a reviewer has tools that look alone")
+	require.False(t, asked(may, spec.RoleWriter, phase.Ideate, "Edit"), "so has a writer there")
 	require.False(t, asked(with(&ask), spec.RoleWriter, phase.Modify, "Edit"), "nor may this writer edit")
 	require.False(t, asked(with(&deny, spec.CanEditSource), spec.RoleWriter, phase.Modify, "Bash"))
 	require.False(t, asked(with(nil, spec.CanEditSource), spec.RoleWriter, phase.Modify, "Bash"))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/govern"
 	"pawl/internal/kind"
 	"pawl/internal/launch"
 	"pawl/internal/loop"
@@ -149,4 +150,14 @@ func TestAStewardWithMoreThanIsShownSaysOfWhat(t *testing.T) {
 	for _, want := range []string{"and 2 more that have begun", "and 1 more in the queue", "and 2 that are over; the ledger has them", "and 2 more wait: see `pawl inbox`"} {
 		require.Contains(t, text, want)
 	}
+}
+
+func TestAQuestionSaysWhatMayBeAmended(t *testing.T) {
+	said := func(g loop.Gate) string {
+		g.Kind = loop.GateQuestion
+		return style.Gate("a", g, loop.Budget{}, time.Now())
+	}
+	require.Contains(t, said(loop.Gate{Choices: []string{"retry", "halt"}}), "You may amend: verify.command")
+	require.Contains(t, said(loop.Gate{Choices: []string{govern.GoOn}}), "You may amend: approvals.tools, approvals.onDenied.")
+	require.NotContains(t, said(loop.Gate{Choices: []string{"retry"}, Answers: []string{loop.MessageAnswer}}), "amend")
 }
