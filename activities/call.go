@@ -113,8 +113,7 @@ func (w *work) call(ctx context.Context, in act.Call) (out act.Called, err error
 	if err != nil {
 		return out, err
 	}
-	w.agents = talk.agents()
-	if out.Outcome, err = w.run(ctx, command, talk.run); err != nil {
+	if out.Outcome, err = w.runAgent(ctx, command, talk); err != nil {
 		return out, err
 	}
 	if err := talk.spared.putBack(w.ws.desk.Dir); err != nil {

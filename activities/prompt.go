@@ -44,23 +44,27 @@ type exchange struct {
 	signed   signIns // the sign-in files that it obeys
 }
 
-// run runs the agent, which takes no variables from the repository; one whose stdout is a stream is followed.
-func (e *exchange) run(ctx context.Context, s *proc.Supervisor, c proc.Command) (r proc.Result, err error) {
-	variables, err := emptyVariables(c.Dir, e.programs)
-	if err == nil && e.call != nil {
-		r, err = e.call.run(ctx, s, c)
-	} else if err == nil {
-		r, err = s.Run(ctx, c)
+// runAgent has the loop's supervisor run an agent, which takes no variables from the repository.
+func (w *work) runAgent(ctx context.Context, c proc.Command, e *exchange) (out act.Outcome, err error) {
+	for _, p := range e.programs {
+		w.agents = append(w.agents, p.Name)
 	}
-	return r, errors.Join(err, variables.putBack(c.Dir))
+	variables, err := emptyVariables(c.Dir, e.programs)
+	if err == nil {
+		out, err = w.run(ctx, c, e.run)
+	}
+	if left := variables.putBack(c.Dir); err == nil {
+		err = left
+	}
+	return out, err
 }
 
-// agents are the names of its programs, as the spec has them.
-func (e *exchange) agents() (names []string) {
-	for _, p := range e.programs {
-		names = append(names, p.Name)
+// run runs the agent; one whose stdout is a stream is followed.
+func (e *exchange) run(ctx context.Context, s *proc.Supervisor, c proc.Command) (proc.Result, error) {
+	if e.call != nil {
+		return e.call.run(ctx, s, c)
 	}
-	return names
+	return s.Run(ctx, c)
 }
 
 func (e *exchange) promptFile() string { return filepath.Join(e.dir, "prompt.md") }

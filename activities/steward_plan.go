@@ -255,8 +255,7 @@ func (p *planning) ask(ctx context.Context, own spec.Agent, governance []agent.T
 		return nil, err
 	}
 	var called act.Called
-	p.agents = e.agents()
-	if called.Outcome, err = p.run(ctx, command, e.run); err != nil {
+	if called.Outcome, err = p.runAgent(ctx, command, e); err != nil {
 		return nil, err
 	}
 	printed := e.collect(&called, command.Stdout, act.Call{Step: p.in.Step, Role: spec.RolePlanner})

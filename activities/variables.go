@@ -108,8 +108,10 @@ func (all emptied) putBack(desk string) error {
 }
 
 func (f emptiedFile) putBack(root *os.Root) error {
-	if info, err := root.Lstat(f.name); err != nil || !info.Mode().IsRegular() {
-		return nil //nolint:nilerr // the agent has removed or replaced it
+	for at := f.name; at != "."; at = path.Dir(at) {
+		if info, err := root.Lstat(at); err != nil || at == f.name && !info.Mode().IsRegular() || at != f.name && !info.IsDir() {
+			return nil //nolint:nilerr // the agent has removed or replaced it
+		}
 	}
 	if err := root.Remove(f.name); err != nil {
 		return err

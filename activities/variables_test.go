@@ -65,6 +65,20 @@ func TestAProgramIsNotCalledWhereItWouldTakeVariables(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(desk, "src", ".env"))
 }
 
+func TestWhatAnAgentPutsInThePlaceOfAFolderIsNotFollowed(t *testing.T) {
+	gemini, _ := program.Lookup(program.Gemini)
+	desk := t.TempDir()
+	file := filepath.Join(desk, "src", ".env")
+	require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
+	require.NoError(t, os.WriteFile(file, []byte("A=1"), 0o600))
+	all, err := emptyVariables(desk, []program.Program{gemini})
+	require.NoError(t, err)
+	require.NoError(t, os.RemoveAll(filepath.Join(desk, ".gemini")))
+	require.NoError(t, os.Symlink("src", filepath.Join(desk, ".gemini")))
+	require.NoError(t, all.putBack(desk))
+	require.FileExists(t, file)
+}
+
 // describe is what stands at a path.
 func describe(t *testing.T, path string) string {
 	t.Helper()

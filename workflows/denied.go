@@ -6,19 +6,14 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"pawl/internal/act"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 )
 
-// denied asks a person, where the contract says so (`approvals.onDenied: ask`), about the tools that an agent was not
-// allowed to use in a call. It reports whether the call is to be made again: the contract approves others now.
-func (r *run) denied(ctx workflow.Context, call *act.Call, tools []string) (again bool, err error) {
+// denied asks a person about the tools that an agent was not allowed to use in a call, where the contract says so
+// (`approvals.onDenied: ask`). It reports whether the call is to be made again: the contract approves others now.
+func (r *run) denied(ctx workflow.Context, ask string) (again bool, err error) {
 	for {
-		ask := govern.AfterDenial(r.spec, call.Role, call.Phase, tools)
-		if ask == "" {
-			return false, nil
-		}
 		a, err := r.wait(ctx, loop.Gate{Kind: loop.GateQuestion, Summary: ask, Choices: []string{govern.GoOn, govern.HaltLoop}})
 		switch {
 		case err != nil:

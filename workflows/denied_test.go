@@ -25,7 +25,7 @@ func TestAToolThatIsNotApprovedIsAskedFor(t *testing.T) {
 		"approved": {func(t *testing.T, e *testsuite.TestWorkflowEnvironment) {
 			at(t, e, time.Minute, func(s loop.State) {
 				require.Equal(t, loop.GateQuestion, s.Gate.Kind)
-				require.Equal(t, "the writer was not allowed to use Edit: amend approvals.tools, and it is called again; or answer go-on, and what it did without is judged", s.Gate.Summary)
+				require.Equal(t, "the writer was not allowed to use Edit: amend approvals.tools and it is called again, or answer go-on and its work is judged as it is", s.Gate.Summary)
 				e.SignalWorkflow("amend", map[string]any{"spec": map[string]any{"verify": map[string]any{"command": "weigh"}}}) // that is not what is asked
 				e.SignalWorkflow("amend", map[string]any{"spec": map[string]any{"approvals": map[string]any{"tools": []string{"read", "edit"}}}})
 			})
@@ -66,7 +66,13 @@ func TestAToolThatIsNotApprovedIsAskedFor(t *testing.T) {
 				}
 				return out, err
 			}
-			p := play(t, w, asks, func(e *testsuite.TestWorkflowEnvironment) { of.answers(t, e) })
+			p := play(t, w, asks, func(e *testsuite.TestWorkflowEnvironment) {
+				e.RegisterDelayedCallback(func() { e.SignalWorkflow("steer", map[string]string{"note": "try the parser"}) }, 0)
+				of.answers(t, e)
+			})
+			for _, call := range p.agents {
+				require.Len(t, call.Guidance, 1, "what a call that is made again was told, it is told again")
+			}
 			require.Equal(t, of.course, p.course())
 			require.Equal(t, of.calls, calls)
 			require.Equal(t, of.status, p.final.Status)

@@ -78,9 +78,9 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 		}
 		out, err := runStep[O, P](ctx, r, activity, command, in)
 		o, called := P(&out).Core(), P(&out).Said()
-		if denied := wire.Decode(err); denied != nil && denied.Code == fault.PermissionDenied {
-			r.Emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: role, Attempt: s.Key.Attempt, Reason: denied.What, ErrorCode: string(denied.Code)})
-			return out, stop(govern.NotPermitted.Of(denied))
+		if f := wire.Decode(err); f != nil && f.Code == fault.PermissionDenied {
+			r.Emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: role, Attempt: s.Key.Attempt, Reason: f.What, ErrorCode: string(f.Code)})
+			return out, stop(govern.NotPermitted.Of(f))
 		}
 		if errors.Is(err, hosting.ErrLost) || errors.Is(err, errApart) { // but what it cost was spent
 			r.Emit(ctx, r.signed(r.ended(s, role, *o, called.Usage), in.Asks()))
@@ -97,8 +97,12 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 			o.ElapsedMs, called.Usage.AgentCalls = 0, 0
 		}
 		done := r.signed(r.ended(s, role, *o, called.Usage), in.Asks())
-		if !o.Interrupted && o.Exhausted == "" && refused == nil {
-			done.Told = told
+		denied := ""
+		if call := in.Asks(); call != nil && !o.Interrupted && o.Exhausted == "" && refused == nil {
+			denied = govern.AfterDenial(r.spec, call.Role, call.Phase, called.Withheld)
+			if denied == "" { // else it may be made again, from the same files, and is told again
+				done.Told = told
+			}
 		}
 		r.Emit(ctx, done)
 		r.spend(*o)
@@ -123,12 +127,10 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 			}
 			o.Interrupted = true
 		}
-		if call := in.Asks(); call != nil && !o.Interrupted {
-			again, err := r.denied(ctx, call, called.Withheld)
-			if err != nil {
+		if denied != "" && !o.Interrupted {
+			if o.Interrupted, err = r.denied(ctx, denied); err != nil {
 				return out, err
 			}
-			o.Interrupted = again
 		}
 		if !o.Interrupted {
 			r.host.Uprooted = r.host.Uprooted && (!is.MakesDesk || s.Desk != 0)

@@ -74,8 +74,9 @@ total, not an addition. Without --hash, at a terminal, the gate is shown first a
 	amend := flags(&cobra.Command{
 		Use: "amend ID", Short: "Correct a command that does not work, or approve a tool", Args: oneLoop,
 		Long: `Correct a command that does not work, or approve a tool, when the loop asks about it:
---set verify.command='./measure.sh --fast', --set 'approvals.tools=[read, edit, shell]'. The amended contract has a new hash and must be
-approved next. You may amend: ` + strings.Join(slices.Concat(spec.Amendable, spec.Approvable), ", ") + `.`,
+--set verify.command='./measure.sh --fast', --set 'approvals.tools=[read, edit, shell]'. The
+amended contract has a new hash and must be approved next. You may amend, as the question says:
+` + strings.Join(slices.Concat(spec.Amendable, spec.Approvable), ", ") + `.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error { return a.amend(ctx, args[0], sets, m) }),
 	}, "note")
 	amend.Flags().StringArrayVar(&sets, "set", nil, "a key of the spec and its value (may be repeated)")

@@ -63,7 +63,7 @@ func AfterDenial(s spec.Spec, role, phase string, tools []string) string {
 	if len(tools) == 0 || !s.AsksOfTools() || !slices.Contains(Needs(phase), spec.CanEditSource) || Permit(s, role, spec.CanEditSource) != nil {
 		return ""
 	}
-	return fmt.Sprintf("the %s was not allowed to use %s: amend approvals.tools, and it is called again; or answer %s, and what it did without is judged", role, strings.Join(tools, ", "), GoOn)
+	return fmt.Sprintf("the %s was not allowed to use %s: amend approvals.tools and it is called again, or answer %s and its work is judged as it is", role, strings.Join(tools, ", "), GoOn)
 }
 
 // signIn says what to set for an agent that nobody knows.

@@ -227,7 +227,7 @@ func argv(a spec.Argv) []string {
 func (s Style) tools(sp spec.Spec, approved []string) []string {
 	lines := []string{s.Dim("tools: " + Clean(strings.Join(approved, " ")))}
 	if sp.AsksOfTools() {
-		lines = append(lines, s.Dim("you are asked when it was not allowed to use another one"))
+		lines = append(lines, s.Dim("you are asked after a call that was denied another tool"))
 	}
 	for _, a := range sp.Agent.All() {
 		p, _ := programs.Lookup(a.Use)

@@ -1,6 +1,8 @@
 package agents_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,4 +45,14 @@ func TestAProgramFindsNoVariablesInTheRepository(t *testing.T) {
 			require.Equal(t, "A=1\n", w.Read("repo/"+file))
 		})
 	}
+}
+
+// TestALoopEndsWhereAProgramWouldTakeVariables has a link in place of the folder in which its program looks for them.
+func TestALoopEndsWhereAProgramWouldTakeVariables(t *testing.T) {
+	w := streams(t, "gemini", world.Raises+" >/dev/null; "+recorded("gemini-0.61.0"))
+	require.NoError(t, os.Symlink("work", filepath.Join(w.Repo, ".gemini")))
+	w.Commit("a link")
+	r := w.Run(2)
+	require.Equal(t, "PRECONDITION_FAILED", r.Result.ErrorCode)
+	require.Contains(t, r.Result.Reason, "gemini would take variables from the repository, which pawl can't prevent: .gemini is no folder")
 }
