@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/internal/fault"
-	"pawl/internal/kind"
 	"pawl/internal/launch"
 	"pawl/internal/steward"
 )
@@ -15,7 +14,7 @@ func (a *app) stewardListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List all stewards, the newest first", Args: cobra.NoArgs,
 		RunE: a.visiting(func(ctx context.Context, s *session, _ []string) error {
-			return a.rows(ctx, s, func(r launch.Row) bool { return r.Kind == kind.Steward.Name }, "there are no stewards yet; `pawl steward up FILE` starts one")
+			return a.rows(ctx, s, launch.Row.Steward, "there are no stewards yet; `pawl steward up FILE` starts one")
 		}),
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"pawl/internal/govern"
-	"pawl/internal/kind"
 	"pawl/internal/launch"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
@@ -75,7 +74,7 @@ func (c *Client) Inbox(ctx context.Context) (waiting []Waiting, unknown []Troubl
 // waiting returns the gates of one loop or steward. A steward also tells which loops work for it: those
 // come as entries without a gate.
 func (c *Client) waiting(ctx context.Context, r launch.Row) (all []Waiting, err error) {
-	if r.Kind == kind.Steward.Name {
+	if r.Steward() {
 		s, err := c.Stewarding(ctx, r.Loop)
 		if err != nil || s.State.Status.Ended() {
 			return nil, err

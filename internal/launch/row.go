@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"pawl/internal/evidence"
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 )
 
@@ -32,3 +33,6 @@ type Row struct {
 	// Mended says when this host's files of it were damaged, how, and what was done about that.
 	Mended []string `json:"mended,omitempty"`
 }
+
+// Steward reports whether it is a steward, and no loop.
+func (r Row) Steward() bool { return r.Kind == kind.Steward.Name }

@@ -115,7 +115,7 @@ var Types = []struct {
 	{LoopResumed, "another run took the loop up from its ledger"},
 	{LoopMoved, "the host that had the loop is gone, another one goes on; `head` is what was not lost. With a `failure_reason`: the iteration was, and is given up"},
 	{ContractDrawn, "the contract and its hash are known"},
-	{ContractAmended, "`amendment`, a fragment of the spec, was approved: a raised budget or a corrected command"},
+	{ContractAmended, "`amendment`, a fragment of the spec, was approved: a raised budget, a corrected command or an approved tool"},
 	{BaselineMeasured, "the metric of the unchanged code: iteration 0; again, of what is kept by then, where verify was amended"},
 	{TestsKnown, "the tests ran on the unchanged code: what failed then is known, and does not count later"},
 	{PlanMade, "the planner's plan; the contract that is approved has its hash. Of a steward: the plan of a task, as `task_plan`"},

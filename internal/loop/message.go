@@ -48,7 +48,7 @@ var Messages = []MessageName{
 	{MessageApprove, "Approve what waits at a gate: {\"hash\": \"<at least 16 hex digits>\", \"by\": \"you\"}"},
 	{MessageReject, "Refuse what waits at a gate: {\"by\": \"you\", \"note\": \"why\"}"},
 	{MessageAnswer, "Answer a question: {\"choice\": \"<one of those listed>\", \"note\": \"\"}"},
-	{MessageAmend, "Correct a command that is at fault: {\"spec\": {\"verify\": {\"command\": \"...\"}}}; the new contract is approved next"},
+	{MessageAmend, "Correct a command that is at fault, or approve a tool that was denied (approvals.tools): {\"spec\": {\"verify\": {\"command\": \"...\"}}}; the new contract is approved next"},
 	{MessageExtend, "Raise a budget that is used up: {\"limits\": {\"iterations\": 20}, \"hash\": \"<the gate's>\"}"},
 	{MessagePause, "Pause now; the step that is running is interrupted and repeated on continue. {\"choice\": \"step\"} pauses before the next step, {\"choice\": \"iteration\"} before the next iteration, and interrupts nothing"},
 	{MessageContinue, "Go on after a pause, a breakpoint or a block; withdraw a pause that has not come yet"},

@@ -52,7 +52,7 @@ func (s Style) List(rows []launch.Row, now time.Time) string {
 			tokens = loop.Count(u.InputTokens + u.OutputTokens).String()
 		}
 		iteration := itoa(r.Iteration)
-		if r.Kind == "steward" { // it has none
+		if r.Steward() { // it has none
 			iteration = ""
 		}
 		cells = append(cells, []string{Clean(r.Loop), r.Status, doing, iteration, best, cost, tokens, took, started, Clean(r.Goal)})
