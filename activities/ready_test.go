@@ -96,6 +96,12 @@ func TestAGuardThatFailsSaysWhichTestsFail(t *testing.T) {
 	require.Contains(t, f.Problems[0].What, "1 failed, 30 passed")
 	require.Contains(t, f.Problems[0].What, "hill_test.go:7: too steep")
 	require.NotContains(t, f.Problems[0].What, `"Action"`)
+	s.Test.Report = []string{"*.xml"}
+	s.Guard.Command = `echo '<testsuite tests="1" failures="1"><testcase name="climbs"><failure>far too steep</failure></testcase></testsuite>' >r.xml; exit 1`
+	f, err = activities.DryRun(ctx, l.a.Home, "reported", s, func(string) {})
+	require.NoError(t, err)
+	require.Len(t, f.Problems, 1, "%v", f.Problems)
+	require.Contains(t, f.Problems[0].What, "far too steep")
 }
 
 // TestWhatTargetsAndScriptsCallIsLookedFor: by make and by npm, on the PATH and among the repository's own programs.

@@ -8,6 +8,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/task"
 )
 
 func TestA6_APauseBeginsWhereItWasAskedForOrSooner(t *testing.T) {
@@ -79,4 +80,10 @@ func TestAPersonMayPauseALoopThatItsStewardHasPaused(t *testing.T) {
 	s = loop.Fold(s, reply.Events)
 	require.True(t, s.PauseRequested, "it pauses for ann when the steward lets it go on")
 	require.Equal(t, "ann", govern.Child(s, "gate_opened").Gate.By)
+}
+
+func TestAStewardIsToldWhatItsLoopHasSpent(t *testing.T) {
+	s := loop.New("climb", "improve")
+	s.Usage = loop.Usage{InputTokens: 100, OutputTokens: 20, ToolCalls: 3, ActiveMs: 50}
+	require.Equal(t, task.Usage{Tokens: 120, OutputTokens: 20, ToolCalls: 3, ActiveMs: 50}, govern.Child(s, "ended").Result.Usage)
 }
