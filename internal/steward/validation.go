@@ -20,7 +20,7 @@ import (
 func AfterValidation(s State, c charter.Charter, v act.Validated) []loop.Event {
 	v.Drift = append(slices.Clip(v.Drift), s.contradictions()...)
 	events := []loop.Event{{Type: loop.StewardValidated, Reason: found(v), Head: v.Base, Governance: v.Governance, Missed: v.Missed}}
-	events = append(append(events, Drifted(s, v.Drift)...), passed(s, v.Well)...)
+	events = append(append(events, Drifted(s, v.Drift)...), Passed(s, v.Well)...)
 	for _, name := range slices.Sorted(maps.Keys(v.Missed)) {
 		if n := v.Missed[name] - s.Missed[name]; n > 0 {
 			events = append(events, loop.Event{Type: loop.TriggerReceived, Trigger: &task.Trigger{
@@ -151,9 +151,9 @@ func Drifted(s State, drift []task.Drift) (events []loop.Event) {
 	return events
 }
 
-// passed says of drift that nobody has answered yet that it has passed. Its gate stays: only a person closes one, and
+// Passed says of drift that nobody has answered yet that it has passed. Its gate stays: only a person closes one, and
 // reads there how it stands.
-func passed(s State, well []task.Drift) (events []loop.Event) {
+func Passed(s State, well []task.Drift) (events []loop.Event) {
 	for _, w := range well {
 		for _, d := range s.Drift {
 			if same(d, w) && d.Well == "" {

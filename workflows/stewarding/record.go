@@ -119,6 +119,7 @@ func (r *run) record(ctx workflow.Context, summary string, closing bool, more ..
 		after = append(after, loop.Event{Type: loop.MessageReceived, Message: loop.MessagePause, Reason: out.Stop, By: "loop-stop"})
 	}
 	after = append(append(after, steward.Governed(r.State(), out.Governance)...), steward.Drifted(r.State(), out.Drift)...)
+	after = append(after, steward.Passed(r.State(), out.Well)...)
 	if len(after) == 0 || closing {
 		return nil
 	}

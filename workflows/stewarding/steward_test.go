@@ -31,7 +31,8 @@ type world struct {
 	largest int    // entry, in bytes
 	while   func() // what happens while an entry is written
 	tiers   map[string]task.Tier
-	drift   []task.Drift
+	drift   []task.Drift // what the next entry finds in the project
+	well    []task.Drift // and what it finds right again
 	mended  []string
 	specs   map[string]map[string]any
 	course  map[string]func(workflow.Context, string) task.ChildResult // what the loop of that ID does
@@ -80,9 +81,9 @@ func (w *world) record(_ context.Context, in act.RecordTasks) (act.TasksRecorded
 	if w.while != nil {
 		w.while()
 	}
-	drift, mended := w.drift, w.mended
-	w.drift, w.mended = nil, nil
-	return act.TasksRecorded{Appended: act.Appended{Ledger: fmt.Sprintf("l%d", len(w.ledger)), Mended: mended}, Drift: drift}, nil
+	drift, well, mended := w.drift, w.well, w.mended
+	w.drift, w.well, w.mended = nil, nil, nil
+	return act.TasksRecorded{Appended: act.Appended{Ledger: fmt.Sprintf("l%d", len(w.ledger)), Mended: mended}, Drift: drift, Well: well}, nil
 }
 
 func (w *world) asked(ctx context.Context, in act.PlanTask) (act.TaskPlanned, error) {
@@ -195,6 +196,20 @@ func TestAStewardRecordsWhatWasMended(t *testing.T) {
 	require.True(t, slices.ContainsFunc(w.ledger, func(e loop.Event) bool {
 		return e.Type == loop.Warned && e.Reason == "the store is gone; it is mended"
 	}))
+}
+
+func TestS12_WhatAnEntryFindsInTheProjectIsAskedAboutAndWhenItIsRight(t *testing.T) {
+	w := setUp(t)
+	status := task.Drift{Name: task.DriftArtifact, What: "STATUS_LEDGER.md", Text: "it was edited"}
+	w.drift = []task.Drift{status}
+	w.env.RegisterDelayedCallback(func() {
+		require.Equal(t, "it was edited", w.state().Gates[0].Summary)
+		status.Text = "it is right again"
+		w.well = []task.Drift{status}
+	}, time.Second)
+	w.submit(time.Minute, `{"id":"a","title":"Mend it"}`)
+	w.run()
+	require.Equal(t, "it is right again (found before: it was edited)", w.final().Gates[0].Summary)
 }
 
 func TestS4_AStewardWaitsForAnApprovalOfExactlyThePlan(t *testing.T) {
