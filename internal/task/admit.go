@@ -2,6 +2,8 @@ package task
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
@@ -63,10 +65,7 @@ func Admit(t Task, known func(id string) bool) (Task, error) {
 	if len(c.Problems) > 0 {
 		return Task{}, refused(c.Problems.Err())
 	}
-	t.Title = cleanLine(t.Title)
-	if t.Title == "" {
-		t.Title = cleanLine(strings.TrimLeft(strings.TrimSpace(t.Body), "# "))
-	}
+	t.Title = t.title()
 	if t.ID == "" {
 		t.ID = derived(t.Title)
 	}
@@ -83,6 +82,23 @@ func Admit(t Task, known func(id string) bool) (Task, error) {
 		return Task{}, refused(err)
 	}
 	return t, nil
+}
+
+// IDOf returns an ID for a task that has none: of its title, and unlike any that has another key. Who hands the task
+// in under it knows what it is called before the steward has taken it.
+func IDOf(t Task, key string) string {
+	const digits = 6
+	sum := sha256.Sum256([]byte(key))
+	name := derived(t.title())
+	return strings.TrimRight(name[:min(len(name), maxID-digits-1)], "-") + "-" + hex.EncodeToString(sum[:])[:digits]
+}
+
+// title is the title that a task has, else how its body begins.
+func (t *Task) title() string {
+	if title := cleanLine(t.Title); title != "" {
+		return title
+	}
+	return cleanLine(strings.TrimLeft(strings.TrimSpace(t.Body), "# "))
 }
 
 // Check returns what is wrong with a task that stands in a spec, as that of a schedule, under that key;

@@ -45,11 +45,14 @@ func TestTemporalUI_ATaskIsHandedInAndApprovedInABrowser(t *testing.T) {
 		b.does(field+" is typed", chromedp.SendKeys("#"+field, text, chromedp.ByQuery))
 	}
 	b.does("the task is typed", chromedp.Click(`[contenteditable=true]`, chromedp.ByQuery),
-		input.InsertText(`{"steward": "shop", "task": {"id": "bread", "title": "A delicate matter", "spec": {}}}`))
+		input.InsertText(`{"steward": "shop", "task": {"title": "A delicate matter", "spec": {}}}`))
 	b.does("the workflow is started", press(`button:enabled`, "Start Workflow"))
+	var name string
+	b.does("the task's name is read", chromedp.Navigate(workflows+"/workflows/hand-in"),
+		chromedp.Poll(`document.body.innerText.match(/a-delicate-matter-[0-9a-f]{6}/)?.[0]`, &name))
 	var task steward.Task
 	w.Until("the task is there and asks", func() bool {
-		s := w.Pawl("steward", "show", "shop", "bread", "--json")
+		s := w.Pawl("steward", "show", "shop", name, "--json")
 		return s.Code == 0 && json.Unmarshal([]byte(s.Out), &task) == nil && task.WaitingFor != nil
 	})
 
@@ -62,7 +65,7 @@ func TestTemporalUI_ATaskIsHandedInAndApprovedInABrowser(t *testing.T) {
 	require.Contains(t, payload, task.Plan.Hash[:16], details)
 	b.signals("approve", payload)
 	w.Until("the task is done", func() bool {
-		world.Decode(t, w.Done("steward", "show", "shop", "bread", "--json").Out, &task)
+		world.Decode(t, w.Done("steward", "show", "shop", name, "--json").Out, &task)
 		return task.Outcome == steward.Done
 	})
 	require.NotEmpty(t, task.ApprovedBy, fmt.Sprint(task))

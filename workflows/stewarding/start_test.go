@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,8 +15,10 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
+	"pawl/internal/charter"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
+	"pawl/internal/task"
 )
 
 // TestATaskThatComesWithTheStartIsTaken sends messages that a run finds at its very first step: one that was
@@ -84,4 +87,40 @@ func TestSubmitSaysWhyATaskDidNotArrive(t *testing.T) {
 		env.ExecuteWorkflow("Submit", json.RawMessage(`{"steward":"crew","task":{"title":"x","body":"x"}}`))
 		require.ErrorContains(t, env.GetWorkflowError(), want)
 	}
+}
+
+// TestSubmitNamesTheTaskBeforeTheStewardHasIt: a signal has no reply, so both have to know the ID.
+func TestSubmitNamesTheTaskBeforeTheStewardHasIt(t *testing.T) {
+	hand := func(in, want string) (of Submitted, sent task.Task) {
+		var suite testsuite.WorkflowTestSuite
+		env := suite.NewTestWorkflowEnvironment()
+		env.RegisterWorkflow(Submit)
+		env.OnSignalExternalWorkflow(mock.Anything, "crew", "", steward.MessageSubmit, mock.MatchedBy(func(m steward.Message) bool {
+			return json.Unmarshal(m.Task, &sent) == nil
+		})).Return(nil)
+		env.ExecuteWorkflow("Submit", json.RawMessage(in))
+		require.NoError(t, env.GetWorkflowResult(&of))
+		require.Regexp(t, want, of.Task, in)
+		reply, err := steward.Answer(steward.New("crew"), charter.Charter{Limits: charter.Limits{Queue: 9}}, steward.MessageSubmit, steward.Message{Task: must(json.Marshal(sent))})
+		require.NoError(t, err)
+		if of.Task != "" {
+			require.Equal(t, of.Task, reply.Events[0].Task, "the steward calls it so, too")
+		}
+		return of, sent
+	}
+	hand(`{"steward":"crew","task":{"id":"bread","title":"x"}}`, `^bread$`)
+	hand(`{"steward":"crew","task":{"title":"Say when we are open"}}`, `^say-when-we-are-open-[0-9a-f]{6}$`)
+	hand(`{"steward":"crew","task":{"body":"# Bake bread\n\nPlease."}}`, `^bake-bread-[0-9a-f]{6}$`)
+	hand(`{"steward":"crew","task":{"title":"…"}}`, `^task-[0-9a-f]{6}$`)
+	hand(`{"steward":"crew","task":{"title":"`+strings.Repeat("1234567 ", 20)+`"}}`, `^(1234567-){6}12345-[0-9a-f]{6}$`)
+	_, sent := hand(`{"steward":"crew","task":{"title":"x","dedupe":"d"}}`, `^$`)
+	require.Equal(t, "d", sent.Dedupe, "it may be that of another task")
+	require.NotEqual(t, task.IDOf(task.Task{Title: "x"}, "one"), task.IDOf(task.Task{Title: "x"}, "two"))
+}
+
+func must(doc []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return doc
 }

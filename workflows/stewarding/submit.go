@@ -18,7 +18,8 @@ import (
 	"pawl/internal/wire"
 )
 
-// Submitted is what it returns. Task is "" where the steward makes the ID: a signal has no reply.
+// Submitted is what it returns. Task is "" for a schedule's slot, which the steward may leave out, and where a dedupe
+// key may be that of another task: a signal has no reply.
 type Submitted struct {
 	Steward string `json:"steward"`
 	Task    string `json:"task,omitempty"`
@@ -50,7 +51,11 @@ func Submit(ctx workflow.Context, input converter.RawValue) (*Submitted, error) 
 			in.Trigger.Delivery = slot.UTC().Format(time.RFC3339)
 		}
 	} else if t.Dedupe == "" && t.ID == "" {
-		t.Dedupe = "submitted by " + info.WorkflowExecution.RunID
+		if workflow.GetVersion(ctx, "ids", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+			t.Dedupe = "submitted by " + info.WorkflowExecution.RunID
+		} else {
+			t.ID = task.IDOf(t, info.OriginalRunID) // which is the same after a reset
+		}
 	}
 	if in.Trigger == nil {
 		in.Trigger = &task.Trigger{Name: "Submit", From: "person", Delivery: info.WorkflowExecution.ID}
