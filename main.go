@@ -24,6 +24,7 @@ import (
 func main() {
 	acp.Main()  // never returns where this process speaks to an agent
 	proc.Main() // never returns where this process is a loop's supervisor
+	host.Pin()
 	// Else the SDK reads the whole binary, the server with it, to make a checksum.
 	worker.SetBinaryChecksum("pawl")
 	signals := make(chan os.Signal, 4)

@@ -12,6 +12,7 @@ import (
 
 	"pawl/internal/git"
 	"pawl/internal/gittest"
+	"pawl/internal/pin"
 )
 
 func TestMain(m *testing.M) { gittest.Main(m) }
@@ -66,14 +67,13 @@ func TestAPlantedGitIsNotRun(t *testing.T) {
 	require.NoError(t, os.Chmod(open, 0o777))
 	folder := t.TempDir()
 	t.Setenv("PATH", ".:"+open+":"+folder+":"+had)
-	require.Equal(t, "git", git.Program())
-	git.Pin()
+	pin.Down("git")
 	require.True(t, filepath.IsAbs(git.Program()), "found, and not in a folder that everybody can write")
 	plant(folder)
 	v, err := git.Version(ctx)
 	require.NoError(t, err)
 	require.NotContains(t, v, "1.0")
-	git.Pin()
+	pin.Down("git")
 	v, err = git.Version(ctx)
 	require.NoError(t, err, "once")
 	require.NotContains(t, v, "1.0")

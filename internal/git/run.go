@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"pawl/internal/held"
+	"pawl/internal/pin"
 )
 
 // Error is a git process that failed. That is a fault of the machine or of a repository, never a
@@ -196,7 +197,11 @@ func (c *Command) Run(ctx context.Context) ([]byte, error) {
 	for _, setting := range c.runner.config {
 		args = append(args, "-c", setting)
 	}
-	cmd := exec.CommandContext(ctx, Program(), args...)
+	program, err := pin.Path("git")
+	cmd := exec.CommandContext(ctx, program, args...)
+	if err != nil {
+		cmd.Err = err
+	}
 	cmd.Stdin = c.Stdin
 	var stderr tail
 	cmd.Stderr = &stderr
@@ -289,7 +294,7 @@ func (r Runner) environ() []string {
 		env = append(env, kv)
 	}
 	env = append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_GRAFT_FILE=/dev/null/none")
-	if ssh, _ := pinnedShell.Load().(string); r.user && ssh != "" && os.Getenv("GIT_SSH") == "" { // what the user has configured comes before it
+	if ssh, err := pin.Path("ssh"); r.user && err == nil && os.Getenv("GIT_SSH") == "" { // what the user has configured comes before it
 		env = append(env, "GIT_SSH="+ssh)
 	}
 	if !r.user {

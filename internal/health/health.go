@@ -25,7 +25,7 @@ func Check(ctx context.Context, t charter.Trigger, env []string, dir string) (il
 	defer cancel()
 	var err error
 	if t.Command != "" {
-		err = notify.Run(ctx, []string{"sh", "-c", t.Command}, env, dir, nil)
+		err = notify.Run(ctx, []string{"/bin/sh", "-c", t.Command}, env, dir, nil)
 	} else {
 		err = get(ctx, t.URL)
 	}

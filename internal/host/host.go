@@ -27,10 +27,11 @@ import (
 	"pawl/config"
 	"pawl/internal/act"
 	"pawl/internal/durable"
-	"pawl/internal/git"
 	"pawl/internal/home"
 	"pawl/internal/kind"
 	"pawl/internal/launch"
+	"pawl/internal/notify"
+	"pawl/internal/pin"
 	"pawl/internal/sandbox"
 	"pawl/internal/schedule"
 	"pawl/internal/telemetry"
@@ -141,10 +142,10 @@ func RunWorker(ctx context.Context, o Options) error {
 	if o.Embedded {
 		queue = act.TaskQueue
 	}
+	Pin()
 	// It may take as long as starting a program, and no step should wait for it. A command that applies a
 	// proposal runs nothing in a sandbox, and starts no probe that it would leave behind.
 	go sandbox.Probe()
-	git.Pin()
 	a := activities.New(o.Home, id, queue, o.Namespace, attributes(ctx, o))
 	a.Logger, a.Telemetry = o.Logger, o.Telemetry
 	a.Closed, a.Services = o.Closed, o.Services
@@ -337,3 +338,6 @@ func ActiveLoops(ctx context.Context, h home.Home, c client.Client, namespace st
 	}
 	return out, nil
 }
+
+// Pin finds the programs that pawl runs for itself, once for this process. A program calls it at its start; Run does, too.
+func Pin() { pin.Down(append([]string{"git", "ssh", "bwrap"}, notify.Programs...)...) }

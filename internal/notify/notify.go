@@ -21,6 +21,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/loop"
+	"pawl/internal/pin"
 	"pawl/internal/spec"
 )
 
@@ -89,6 +90,9 @@ func post(ctx context.Context, to string, body []byte) error {
 	return &Final{"it answers " + answer.Status}
 }
 
+// Programs are what this package runs for itself: the desktop's programs.
+var Programs = []string{"notify-send", "osascript"}
+
 // desktops are the programs that show something on the desktop, by operating system.
 var desktops = map[string]func(title, text string) []string{
 	"linux": func(title, text string) []string {
@@ -105,9 +109,11 @@ func desktop(ctx context.Context, n act.Notice) error {
 		return &Final{"this host's desktop is not known"}
 	}
 	command := argv(title(n), plain(text(n)))
-	if _, err := exec.LookPath(command[0]); err != nil {
+	program, err := pin.Path(command[0])
+	if err != nil {
 		return &Final{"this host has no " + command[0]}
 	}
+	command[0] = program
 	return Run(ctx, command, os.Environ(), "", nil) // the session's bus is in the environment
 }
 

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/pin"
 )
 
 // Probe says what this machine has, by trying it; once per process.
@@ -132,7 +134,7 @@ func try(by Means) (m Machine, ok bool) {
 
 // bubblewrap finds bwrap and tries it.
 func bubblewrap() (path string, ok bool) {
-	path, err := exec.LookPath("bwrap")
+	path, err := pin.Path("bwrap")
 	if err != nil {
 		return "", false
 	}

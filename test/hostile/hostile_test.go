@@ -73,6 +73,29 @@ func TestProgramsThatAgentsPlantInGitNeverRun(t *testing.T) {
 	})
 }
 
+// What pawl runs for itself it has found at its start: one that is put before it in a folder of the PATH is never run.
+func TestE6_ProgramsThatArePlantedInThePATHNeverRun(t *testing.T) {
+	t.Parallel()
+	w := world.Alone(t, world.Raises)
+	program := func(name, does string) {
+		w.Write(name, "#!/bin/sh\n"+does+"\n")
+		require.NoError(t, os.Chmod(filepath.Join(w.Dir, name), 0o755))
+	}
+	program("own/notify-send", `printf '%s\n' "$@" >>"`+w.Dir+`/told"`)
+	program("own/osascript", `printf '%s\n' "$@" >>"`+w.Dir+`/told"`)
+	w.Write("shims/x", "")
+	u, err := world.StartUp(w.Home, filepath.Join(w.Dir, "up"), "PATH="+w.Dir+"/shims:"+w.Dir+"/own:"+os.Getenv("PATH"))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, u.Stop()) })
+	for _, name := range []string{"git", "ssh", "notify-send", "osascript", "bwrap"} {
+		program("shims/"+name, `echo x >>"`+w.Dir+`/canary"`)
+	}
+	w.Set(doc{"notify": []string{"desktop"}}).Run(0)
+	w.Until("the desktop is told", func() bool { return w.Exists("told") })
+	require.Contains(t, w.Read("told"), "completed")
+	require.False(t, w.Exists("canary"), "pawl ran what was planted")
+}
+
 func noCanary(t *testing.T, w *world.World) {
 	t.Helper()
 	found, _ := filepath.Glob(filepath.Join(w.Dir, "canary*"))

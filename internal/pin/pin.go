@@ -1,0 +1,62 @@
+// Package pin finds the programs that pawl itself runs (git, ssh, what shows something on the desktop, bubblewrap) once:
+// one that somebody puts into a folder of the PATH later is never run.
+//
+// It runs nothing, and has no part in how commands of a loop are found. Start at Down.
+package pin
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+)
+
+var pinned struct {
+	sync.RWMutex
+	paths map[string]string // "" for a program that was not there; nil before Down
+}
+
+// Down has these programs be from now on what the PATH has now, and one that is not there stay absent. What was pinned
+// before stays what it was. A worker calls it before anything of a loop runs.
+func Down(names ...string) {
+	pinned.Lock()
+	defer pinned.Unlock()
+	if pinned.paths == nil {
+		pinned.paths = map[string]string{}
+	}
+	for _, name := range names {
+		if _, is := pinned.paths[name]; !is {
+			pinned.paths[name], _ = find(name)
+		}
+	}
+}
+
+// Path is a program's full path: the one that Down has found, and without Down that of now. The error is
+// exec.ErrNotFound, in an *exec.Error.
+func Path(name string) (string, error) {
+	pinned.RLock()
+	at, is := pinned.paths[name]
+	pinned.RUnlock()
+	switch {
+	case !is:
+		return find(name)
+	case at == "":
+		return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
+	}
+	return at, nil
+}
+
+// find looks through the PATH, but not in folders that everybody can write or that depend on where pawl is.
+func find(name string) (string, error) {
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		st, err := os.Stat(dir)
+		if err != nil || !filepath.IsAbs(dir) || st.Mode().Perm()&0o002 != 0 {
+			continue
+		}
+		at := filepath.Join(dir, name)
+		if st, err := os.Stat(at); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
+			return at, nil
+		}
+	}
+	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
+}
