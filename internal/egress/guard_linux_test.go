@@ -226,6 +226,44 @@ func TestE6_ANameIsResolvedOnce(t *testing.T) {
 		_ = answer.Body.Close()
 		require.Equal(t, 1, s.count("two-faced.test"))
 	}
+	// By each protocol, and whichever of the questions has the other answer.
+	for hidden := range 4 {
+		s := &names{asked: map[string]int{}}
+		s.answer = func(_ string, n int) []string {
+			if n == hidden {
+				return []string{there4}
+			}
+			return []string{"127.0.0.1", here4, "::ffff:127.0.0.1", "::1"}
+		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		at := servedBy(t, l, egress.Rules{}, s.resolver(), nil)
+		for try := range 3 {
+			var over net.Conn
+			switch try {
+			case 0:
+				answer, err := through(at).Get("http://many-faced.test/")
+				require.NoError(t, err)
+				_ = answer.Body.Close()
+				require.Equal(t, map[bool]int{true: http.StatusOK, false: http.StatusForbidden}[try == hidden], answer.StatusCode)
+				continue
+			case 1:
+				conn, answer := connect(t, at, "many-faced.test:80")
+				require.Equal(t, map[bool]int{true: http.StatusOK, false: http.StatusForbidden}[try == hidden], answer.StatusCode)
+				over = conn
+			case 2:
+				d, err := socks5.SOCKS5("tcp", at, nil, nil)
+				require.NoError(t, err)
+				conn, err := d.Dial("tcp", "many-faced.test:80")
+				require.Equal(t, try == hidden, err == nil)
+				over = conn
+			}
+			if try == hidden {
+				require.Equal(t, "there as many-faced.test", get(t, over, "many-faced.test"))
+			}
+			require.Equal(t, try+1, s.count("many-faced.test"))
+		}
+	}
 	// Both at once: what is connected to is what may be.
 	l, err = net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -73,7 +73,8 @@ func TestE6_ThroughTheProxyOfThisHost(t *testing.T) {
 	t.Cleanup(func() { _ = l.Close() })
 	var u fakeUpstream
 	go u.serve(l, there4+":80")
-	table := map[string][]string{"there.test": {"203.0.113.9"}, "here.test": {here4}, "temporal.test": {"203.0.113.7"}, "direct.test": {there4}, "no.test": {"203.0.113.3"}}
+	table := map[string][]string{"there.test": {"203.0.113.9"}, "here.test": {here4}, "temporal.test": {"203.0.113.7"}, "direct.test": {there4}, "no.test": {"203.0.113.3"},
+		"mixed.test": {"203.0.113.9", "127.0.0.1"}, "also-temporal.test": {"203.0.113.9", "203.0.113.7"}}
 	const upstream = "http://me:secret@127.0.0.1:3128"
 	for _, c := range []struct {
 		name   string
@@ -90,6 +91,9 @@ func TestE6_ThroughTheProxyOfThisHost(t *testing.T) {
 		{"this host", egress.Rules{}, here4 + ":443", "is this host itself", ""},
 		{"this host by a name", egress.Rules{}, "here.test:443", "is this host itself", ""},
 		{"this host by a name that a person named", egress.Rules{Hosts: []string{"here.test"}}, "here.test:443", "is this host itself", ""},
+		{"a name of which one address is this host's", egress.Rules{}, "mixed.test:443", "is this host itself", ""},
+		{"also one that a person named", egress.Rules{Hosts: []string{"mixed.test"}}, "mixed.test:443", "is this host itself", ""},
+		{"a name of which one address is closed", egress.Rules{Closed: []string{"temporal.test"}}, "also-temporal.test:443", "pawl keeps temporal.test", ""},
 		{"what is closed", egress.Rules{Closed: []string{"temporal.test"}}, "203.0.113.7:7233", "pawl keeps temporal.test", ""},
 		{"what is closed, and only the proxy can look up", egress.Rules{Closed: []string{"git.corp.test"}, Hosts: []string{"*.corp.test"}}, "git.corp.test:443", "pawl keeps git.corp.test", ""},
 		{"the proxy itself", egress.Rules{Upstream: "http://there.test:3128"}, "203.0.113.9:3128", "pawl keeps there.test:3128", ""},
