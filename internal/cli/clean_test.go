@@ -57,6 +57,7 @@ func TestCleanShowsFirstAndRemovesWhenItIsTold(t *testing.T) {
 	require.Equal(t, 5, b.run(strings.NewReader("n\n"), "clean"))
 	require.Equal(t, "old older running", refs(t, h))
 	require.Equal(t, 0, b.run(strings.NewReader("y\n"), "clean", "old"))
+	require.Contains(t, b.stderr.String(), "pawl: removed\n")
 	require.NoDirExists(t, workspace.Desk(h, "old"))
 	require.NoDirExists(t, workspace.Steps(h, "old"))
 	require.DirExists(t, workspace.Desk(h, "older"), "which nobody named")

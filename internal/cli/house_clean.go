@@ -108,6 +108,9 @@ func (a *app) clean(ctx context.Context, ids []string, do, refs bool) error {
 		if err := remove(ctx, out.Items); err != nil {
 			return err
 		}
+		if out.Removed && !a.json {
+			a.say("removed")
+		}
 	}
 	if a.json {
 		return a.printJSON(out)

@@ -160,7 +160,7 @@ func (t *Temporal) read(ctx context.Context, e *workflowpb.WorkflowExecutionInfo
 		if inputs := started.GetInput().GetPayloads(); len(inputs) > 0 {
 			var c charter.Charter
 			if json.Unmarshal(inputs[0].GetData(), &c) == nil && (c.Repo.Host == "" || c.Repo.Host == t.Host) {
-				s.triggers = c.Triggers
+				s.triggers = slices.DeleteFunc(c.Triggers, func(t charter.Trigger) bool { return t.From == charter.Health }) // nobody sends those anything
 			}
 		}
 	}

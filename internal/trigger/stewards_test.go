@@ -87,6 +87,14 @@ func TestS5_TheTriggersOfStewardsThatRunAreFoundWithoutARestart(t *testing.T) {
 		return found
 	}
 	require.False(t, find("shop", "ci"))
+	s.inputs["ill"] = `{"name": "ill", "triggers": [{"name": "web", "from": "health"}]}`
+	wanted, err := all.Refresh(t.Context())
+	require.NoError(t, err)
+	require.False(t, wanted, "nobody sends a health check anything")
+	delete(s.inputs, "ill")
+	now = now.Add(time.Second)
+	s.listed, s.read = 0, 0
+	require.False(t, find("shop", "ci"))
 	s.inputs["shop"] = `{"name": "shop", "triggers": [{"name": "ci", "from": "github"}], "limits": {"executing": "1h0m0s"}}`
 	s.inputs["afar"] = `{"name": "afar", "repo": {"host": "there"}, "triggers": [{"name": "ci"}]}`
 	s.inputs["odd"] = `7`

@@ -162,7 +162,7 @@ func describe(e loop.Event) (text, color string, ofNote bool) {
 	case loop.PushRefused:
 		return "a push was refused" + reason(e.Reason), yellow, true
 	case loop.Warned:
-		return "warning" + reason(cmp.Or(e.Reason, e.Note)), yellow, true
+		return ofTask(e) + "warning" + reason(cmp.Or(e.Reason, e.Note)), yellow, true
 	case loop.AgentReplaced:
 		return Clean(e.Agent) + " is refused work (" + Clean(e.Outcome) + ")" + reason(e.Reason) + "; " + Clean(e.Note) + " makes the call instead", yellow, true
 	case loop.SleepBegun:

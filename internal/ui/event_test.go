@@ -56,6 +56,7 @@ func events() []loop.Event {
 		{Type: loop.ChildTold, Task: "ci-1", LoopID: "shop-ci-1-fix", Message: "pause"},
 		{Type: loop.ChildReported, Task: "ci-1", Child: &task.ChildEvent{Loop: "shop-ci-1-fix", Event: task.IterationEnded}},
 		{Type: loop.ActionTaken, Task: "ci-1", Action: &task.Action{Name: "iteration fix", Outcome: "discarded", Reason: "guard-fail"}},
+		{Type: loop.Warned, Task: "ci-1", Reason: "the task ci-2 may change the same files"},
 		{Type: loop.LoopWarned, Task: "ci-1", Finding: &task.Finding{Rule: "sameResult", Text: "the same result 2 times"}},
 		{Type: loop.LoopDetected, Task: "ci-1", Finding: &task.Finding{Rule: "sameResult", Stop: true, Text: "the same result 4 times"}},
 		{Type: loop.RateLimited, Task: "ci-1", RateLimit: &task.RateLimit{Until: now, Said: "usage limit reached"}},
