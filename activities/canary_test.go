@@ -137,3 +137,27 @@ func TestTestsThatARunnerListsAndNothingSealsAreNoted(t *testing.T) {
 	require.Empty(t, f.Problems)
 	require.Contains(t, f.Notes, "the runner finds tests in files that nothing seals and that the agent may change: src/a.check.js, src/d.js, sub/in.js. Add them to protect")
 }
+
+// TestSoManyRunnersAreAskedForTheirTests has one runner more than are asked.
+func TestSoManyRunnersAreAskedForTheirTests(t *testing.T) {
+	dir := t.TempDir()
+	user := filepath.Join(dir, "user")
+	write(t, user+"/bin/mocha", "#!/bin/sh\ncase \"$*\" in *--dry-run*) echo own.check.js ;; *) ! grep -q broken ../d1/own.check.js ;; esac\n")
+	require.NoError(t, os.Chmod(user+"/bin/mocha", 0o755))
+	guard, folders := "cd bin", []string{"d1", "d2", "d3", "d4", "d5"}
+	for _, name := range folders {
+		write(t, user+"/"+name+"/own.check.js", "\n")
+		guard += " && cd ../" + name + " && ../bin/mocha"
+	}
+	git(t, user, "init", "-q", "-b", "main")
+	git(t, user, "add", "-A", "-f")
+	git(t, user, "commit", "-qm", "base")
+	s, err := spec.Parse(fmt.Appendf(nil, `{"goal": "g", "repo": {"path": %q}, "scope": ["d*/**"], "verify": {"command": "echo 1"}, "guard": {"command": %q},
+		"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`, user, guard))
+	require.NoError(t, err)
+	f, err := activities.DryRun(ctx, home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(string) {})
+	require.NoError(t, err)
+	require.Empty(t, f.Problems)
+	asked := strings.Join(folders[:activities.MaxListings], "/own.check.js, ") + "/own.check.js"
+	require.Contains(t, f.Notes, "the runner finds tests in files that nothing seals and that the agent may change: "+asked+". Add them to protect")
+}

@@ -15,6 +15,9 @@ import (
 	"pawl/internal/task"
 )
 
+// MaxListings is a bound that tests come up against.
+const MaxListings = maxListings
+
 // ForgetReports removes the reports of a run before.
 var ForgetReports = forgetReports
 
