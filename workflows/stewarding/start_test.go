@@ -118,6 +118,41 @@ func TestSubmitNamesTheTaskBeforeTheStewardHasIt(t *testing.T) {
 	require.NotEqual(t, task.IDOf(task.Task{Title: "x"}, "one"), task.IDOf(task.Task{Title: "x"}, "two"))
 }
 
+// TestTwoSchedulesOfTemporalsHandInTwoTasks that are due at the same time: what somebody has made in Temporal has no
+// source that tells them apart.
+func TestTwoSchedulesOfTemporalsHandInTwoTasks(t *testing.T) {
+	s := steward.New("crew")
+	slot := time.Date(2026, 3, 2, 3, 0, 0, 0, time.UTC)
+	hand := func(in string, attributes ...temporal.SearchAttributeUpdate) (of Submitted, sent steward.Message) {
+		var suite testsuite.WorkflowTestSuite
+		env := suite.NewTestWorkflowEnvironment()
+		env.RegisterWorkflow(Submit)
+		require.NoError(t, env.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(append(attributes, scheduledFor.ValueSet(slot))...)))
+		env.OnUpsertTypedSearchAttributes(mock.Anything).Return(nil)
+		env.OnSignalExternalWorkflow(mock.Anything, "crew", "", steward.MessageSubmit, mock.MatchedBy(func(m steward.Message) bool { sent = m; return true })).Return(nil)
+		env.ExecuteWorkflow("Submit", json.RawMessage(in))
+		require.NoError(t, env.GetWorkflowResult(&of))
+		reply, err := steward.Answer(s, charter.Charter{Limits: charter.Limits{Queue: 9}}, steward.MessageSubmit, sent)
+		require.NoError(t, err)
+		s = loop.Fold(s, reply.Events)
+		return of, sent
+	}
+	for i, name := range []string{"one", "two"} {
+		of, sent := hand(`{"steward":"crew","task":{"title":"Do `+name+`"}}`, scheduledBy.ValueSet(name))
+		require.Len(t, s.Tasks, i+1)
+		require.Equal(t, s.Tasks[i].ID, of.Task)
+		require.Equal(t, task.Trigger{Name: name, From: "schedule", Delivery: sent.Trigger.Delivery}, *sent.Trigger)
+		require.Equal(t, "the Temporal schedule "+name, s.Tasks[i].Source)
+	}
+	ours := `{"steward":"crew","task":{"title":"Nightly","source":"schedule nightly"},"by":"schedule nightly","trigger":{"name":"nightly","from":"schedule","result":""}}`
+	for range 2 { // a slot of ours is one task, however often it is tried
+		of, sent := hand(ours, scheduledBy.ValueSet("crew/nightly"))
+		require.Empty(t, of.Task)
+		require.Equal(t, "2026-03-02T03:00:00Z", sent.Trigger.Delivery)
+		require.Len(t, s.Tasks, 3)
+	}
+}
+
 func must(doc []byte, err error) []byte {
 	if err != nil {
 		panic(err)

@@ -2,6 +2,7 @@ package stewarding
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,20 +46,26 @@ func Submit(ctx workflow.Context, input converter.RawValue) (*Submitted, error) 
 		return nil, wire.Refusal(err)
 	}
 	info := workflow.GetInfo(ctx)
-	if slot, scheduled := workflow.GetTypedSearchAttributes(ctx).GetTime(scheduledFor); scheduled {
+	named := workflow.GetVersion(ctx, "ids", workflow.DefaultVersion, 1) != workflow.DefaultVersion
+	slot, scheduled := workflow.GetTypedSearchAttributes(ctx).GetTime(scheduledFor)
+	if scheduled && (in.Trigger != nil || !named) {
 		t.Dedupe = fmt.Sprintf("%s %s", t.Source, slot.UTC().Format(time.RFC3339))
 		if in.Trigger != nil {
 			in.Trigger.Delivery = slot.UTC().Format(time.RFC3339)
 		}
 	} else if t.Dedupe == "" && t.ID == "" {
-		if workflow.GetVersion(ctx, "ids", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-			t.Dedupe = "submitted by " + info.WorkflowExecution.RunID
-		} else {
+		if named {
 			t.ID = task.IDOf(t, info.OriginalRunID) // which is the same after a reset
+		} else {
+			t.Dedupe = "submitted by " + info.WorkflowExecution.RunID
 		}
 	}
 	if in.Trigger == nil {
 		in.Trigger = &task.Trigger{Name: "Submit", From: "person", Delivery: info.WorkflowExecution.ID}
+	}
+	if by, _ := workflow.GetTypedSearchAttributes(ctx).GetKeyword(scheduledBy); scheduled && named && in.Trigger.From == "person" { // it was made in Temporal
+		in.By = cmp.Or(in.By, "the Temporal schedule "+by)
+		in.Trigger.Name, in.Trigger.From = by, "schedule"
 	}
 	doc, err := json.Marshal(t)
 	if err != nil {
@@ -77,5 +84,8 @@ func Submit(ctx workflow.Context, input converter.RawValue) (*Submitted, error) 
 	return &Submitted{in.Steward, t.ID}, nil
 }
 
-// scheduledFor is the time of a schedule's slot, as Temporal says it.
-var scheduledFor = temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime")
+// scheduledFor is the time of a schedule's slot, scheduledBy the schedule's ID, as Temporal says them.
+var (
+	scheduledFor = temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime")
+	scheduledBy  = temporal.NewSearchAttributeKeyKeyword("TemporalScheduledById")
+)
