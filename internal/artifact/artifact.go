@@ -138,7 +138,7 @@ func waits(w *page, s steward.State) {
 		}
 	}
 	for _, t := range s.Tasks {
-		if asksAtLoop(t) {
+		if s.AtLoop(t) {
 			n++
 			w.line("- %s %s of loop %s, task %s: %s", plain(t.WaitingFor.Kind), code(t.WaitingFor.Gate), code(t.WaitingFor.Loop), code(t.ID), plain(t.WaitingFor.What))
 			w.line("  - how to answer it: %s", code(shell.Join("pawl", "show", t.WaitingFor.Loop)))
@@ -147,8 +147,6 @@ func waits(w *page, s steward.State) {
 	w.none(n)
 }
 
-func asksAtLoop(t steward.Task) bool { return t.WaitingFor != nil && t.WaitingFor.Loop != "" }
-
 func drift(w *page, s steward.State) {
 	for _, d := range s.Drift {
 		w.line("- %s %s: %s (found %s, recorded %s)", d.Name, code(d.What), plain(d.Now()), hash(d.Theirs), hash(d.Ours))
@@ -156,8 +154,11 @@ func drift(w *page, s steward.State) {
 	w.none(len(s.Drift))
 }
 
-// active returns the task that is being worked on, else one that waits; nil for none.
+// active returns the task that is being worked on, else one that waits; nil for none, as where the steward has ended.
 func active(s steward.State) *steward.Task {
+	if s.Status.Ended() {
+		return nil
+	}
 	for _, state := range []task.State{task.Executing, task.Planning, task.Waiting} {
 		for i := range s.Tasks {
 			if s.Tasks[i].State == state && s.Tasks[i].Outcome == "" {
@@ -171,9 +172,13 @@ func active(s steward.State) *steward.Task {
 // next says what happens next, in the order in which it does.
 func next(s steward.State) (all []string) {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	if s.Status.Ended() {
+		add("None: the steward has ended")
+		return all
+	}
 	n := len(s.Open())
 	for _, t := range s.Tasks {
-		if asksAtLoop(t) {
+		if s.AtLoop(t) {
 			n++
 		}
 	}
@@ -207,6 +212,9 @@ func next(s steward.State) (all []string) {
 }
 
 func position(s steward.State) string {
+	if s.Status.Ended() {
+		return fmt.Sprintf("%s (%s)", s.Status, plain(s.Reason))
+	}
 	text := string(s.State)
 	if s.Paused {
 		text += ", paused"

@@ -77,6 +77,20 @@ func TestS7_EveryOpenGateAndEveryActiveTaskAppears(t *testing.T) {
 	}
 }
 
+func TestS7_AStewardThatHasEndedAsksNobodyAnything(t *testing.T) {
+	s := state()
+	s.Status, s.Reason = loop.Halted, "halted by ann"
+	for _, page := range []string{string(artifact.Status(s, charter.Defaults())), string(artifact.LastKnown(s, charter.Defaults()))} {
+		require.Contains(t, page, ": halted (halted by ann)\n")
+		require.NotContains(t, page, "pawl steward answer")
+		require.NotContains(t, page, "pawl show web-child-a")
+		require.Contains(t, page, "`stuck`", "its tasks are there still")
+	}
+	status := string(artifact.Status(s, charter.Defaults()))
+	require.Contains(t, status, "- Active task: none\n")
+	require.Contains(t, status, "- None: the steward has ended\n")
+}
+
 func TestS7_ForeignWordsAreNoMarkdown(t *testing.T) {
 	s := state()
 	hostile := "x\n# Tasks (0)\n- [a](http://b) <script> `c` | d \u202e\u2066 *e* \x1b[31m"

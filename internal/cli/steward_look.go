@@ -70,5 +70,5 @@ func (a *app) showSteward(ctx context.Context, s *session, name string, tasks []
 	if a.json {
 		return a.printJSON(t)
 	}
-	return a.print(a.style().Task(name, *t, r.State.Open(), a.deps.Now()))
+	return a.print(a.style().Task(r.State, *t, a.deps.Now()))
 }

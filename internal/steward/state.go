@@ -153,12 +153,13 @@ func (t Task) Stands() (g loop.Gate, ok bool) {
 }
 
 // Open is everything that waits for a person at the steward: its gates, then what a person has paused or stepped
-// into. A steward that is paused lets none of its tasks go on, so that it stands for them.
+// into. A steward that is paused lets none of its tasks go on, so that it stands for them. One that has ended takes
+// no answers: nothing waits.
 func (s State) Open() []loop.Gate {
-	all := slices.Clone(s.Gates)
 	if s.Status.Ended() {
-		return all
+		return nil
 	}
+	all := slices.Clone(s.Gates)
 	if s.Paused {
 		all = append(all, loop.Gate{ID: "paused", Kind: loop.GatePause, Summary: "the steward is paused: nothing goes on until you let it", Answers: []string{loop.MessageContinue}})
 	}
@@ -168,6 +169,11 @@ func (s State) Open() []loop.Gate {
 		}
 	}
 	return all
+}
+
+// AtLoop reports whether a task of the steward waits for an answer at one of its loops.
+func (s State) AtLoop(t Task) bool {
+	return !s.Status.Ended() && t.WaitingFor != nil && t.WaitingFor.Loop != ""
 }
 
 // The outcomes of tasks.

@@ -10,6 +10,7 @@ import (
 	"pawl/internal/launch"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
+	"pawl/internal/task"
 )
 
 func TestAStewardIsListedWithoutAnIteration(t *testing.T) {
@@ -24,6 +25,15 @@ func TestAStewardThatHasEndedAsksNobodyAnything(t *testing.T) {
 	st.Status = loop.Halted
 	require.NotContains(t, Style{}.Steward(st, time.Now()), "drift-4")
 	require.NotContains(t, Style{}.Steward(st, time.Now()), "pawl inbox")
+	asks := steward.Task{ID: "a", State: task.Waiting, WaitingFor: &steward.WaitingFor{Loop: "shop-a-one", Gate: "diff-2"}}
+	st.Gates[0].Task, st.Tasks = "a", []steward.Task{asks}
+	for status, ask := range map[loop.Status]bool{loop.Running: true, loop.Halted: false} {
+		st.Status = status
+		for _, page := range []string{Style{}.Task(st, asks, time.Now()), Style{}.Steward(st, time.Now())} {
+			require.Equal(t, ask, strings.Contains(page, "drift-4"))
+			require.Equal(t, ask, strings.Contains(page, "pawl show shop-a-one"))
+		}
+	}
 }
 
 func TestAStewardWithSeveralGatesSaysHowManyWait(t *testing.T) {

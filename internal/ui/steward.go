@@ -3,7 +3,6 @@ package ui
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,8 +20,8 @@ import (
 func (s Style) Steward(st steward.State, now time.Time) string {
 	var b strings.Builder
 	open, more := st.Open(), st.GatesCount-len(st.Gates)
-	if st.Status.Ended() { // nobody takes an answer any more
-		open, more = nil, 0
+	if st.Status.Ended() {
+		more = 0
 	}
 	for _, g := range open {
 		b.WriteString(s.StewardGate(st.Steward, g, now) + "\n\n")
@@ -31,7 +30,7 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 		b.WriteString("and " + itoa(more) + " more wait: see `pawl inbox`\n\n")
 	}
 	for _, t := range st.Tasks {
-		if text := s.atChild(t); text != "" {
+		if text := s.atChild(st, t); text != "" {
 			b.WriteString(text + "\n\n")
 		}
 	}
@@ -132,11 +131,11 @@ func usage(u task.Usage) string {
 }
 
 // atChild says that a task waits at one of its loops, which is where a person answers.
-func (s Style) atChild(t steward.Task) string {
-	w := t.WaitingFor
-	if w == nil || w.Loop == "" || t.Outcome != "" {
+func (s Style) atChild(st steward.State, t steward.Task) string {
+	if !st.AtLoop(t) || t.Outcome != "" {
 		return ""
 	}
+	w := t.WaitingFor
 	text := s.Bold("Waiting: "+cmp.Or(Clean(w.What), "the loop "+Clean(w.Loop)+" asks")) + "\n"
 	return text + s.Dim("gate "+Clean(w.Gate)+" of the loop "+Clean(w.Loop)+", for task "+Clean(t.ID)) + "\n  pawl show " + Clean(shell.Quote(w.Loop))
 }
@@ -194,13 +193,15 @@ func steps(t steward.Task) string {
 	return itoa(over) + "/" + itoa(len(t.Steps))
 }
 
-// Task renders one task of the steward of that name, with its gates among those that are open.
-func (s Style) Task(name string, t steward.Task, gates []loop.Gate, now time.Time) string {
+// Task renders one task of a steward, with its gates among those that are open.
+func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 	var b strings.Builder
-	for _, g := range slices.DeleteFunc(gates, func(g loop.Gate) bool { return g.Task != t.ID }) {
-		b.WriteString(s.StewardGate(name, g, now) + "\n\n")
+	for _, g := range st.Open() {
+		if g.Task == t.ID {
+			b.WriteString(s.StewardGate(st.Steward, g, now) + "\n\n")
+		}
 	}
-	if text := s.atChild(t); text != "" {
+	if text := s.atChild(st, t); text != "" {
 		b.WriteString(text + "\n\n")
 	}
 	f := s.fields(12)

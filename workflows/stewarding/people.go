@@ -150,10 +150,10 @@ func Details(s steward.State) string {
 	}
 	asked := 0
 	for i := range s.Tasks {
-		f := s.Tasks[i].WaitingFor
-		if f == nil || f.Loop == "" {
+		if !s.AtLoop(s.Tasks[i]) {
 			continue
 		}
+		f := s.Tasks[i].WaitingFor
 		if asked++; asked <= detailed {
 			fmt.Fprintf(&w, "### Waiting at the loop %s\n\n%s (gate %s): %s says how to answer\n\n", markdown.Code(f.Loop), markdown.Text(f.What), markdown.Code(f.Gate), markdown.Code(shell.Join("pawl", "show", f.Loop)))
 		}

@@ -482,6 +482,15 @@ func TestAStewardGoesOnInANewRunWithAllThatItHas(t *testing.T) {
 }
 
 // Temporal keeps the details with the workflow, and refuses them where they are large.
+func TestDetailsOfAStewardThatHasEndedAskNobody(t *testing.T) {
+	s := steward.State{Steward: "crew", Status: loop.Running, Gates: []loop.Gate{{ID: "drift-1", Kind: steward.GateDrift, Choices: []string{steward.Keep}}},
+		Tasks: []steward.Task{{ID: "a", State: task.Waiting, WaitingFor: &steward.WaitingFor{Loop: "crew-a-one", Gate: "diff-2"}}}}
+	require.Equal(t, 2, strings.Count(Details(s), "### Waiting"))
+	s.Status = loop.Halted
+	require.NotContains(t, Details(s), "### Waiting")
+	require.Contains(t, Details(s), "| a |")
+}
+
 func TestDetailsAreBoundedHoweverManyLoopsWait(t *testing.T) {
 	s := steward.New("crew")
 	for i := range 300 {
