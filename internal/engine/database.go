@@ -22,6 +22,7 @@ import (
 	sqliteschema "go.temporal.io/server/schema/sqlite"
 
 	"pawl/internal/durable"
+	"pawl/internal/held"
 )
 
 // database is the engine's SQLite file. It carries its schema's version in its own header
@@ -175,7 +176,7 @@ func (d database) check() error {
 
 // version is the schema version of the file, from its header alone.
 func (d database) version() (string, error) {
-	f, err := os.Open(d.path)
+	f, err := os.Open(held.At(d.path))
 	if err != nil {
 		return "", err
 	}
@@ -242,7 +243,7 @@ func (d database) create() (err error) {
 			return err
 		}
 	}
-	if err := errors.Join(tx.Commit(), db.Close(), os.Chmod(draft.path, 0o600)); err != nil {
+	if err := errors.Join(tx.Commit(), db.Close(), os.Chmod(held.At(draft.path), 0o600)); err != nil {
 		return err
 	}
 	return durable.Rename(draft.path, d.path)
@@ -299,7 +300,7 @@ var parts = []string{"-wal", "-shm", "-journal", ""}
 func (d database) moveAside(suffix string) (string, error) {
 	target := d.path + "." + suffix
 	for n := 2; ; n++ {
-		if _, err := os.Lstat(target); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(held.At(target)); errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 		target = fmt.Sprintf("%s.%s.%d", d.path, suffix, n)
@@ -315,7 +316,7 @@ func (d database) moveAside(suffix string) (string, error) {
 
 func (d database) remove() error {
 	for _, part := range parts {
-		if err := os.Remove(d.path + part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(held.At(d.path + part)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -324,9 +325,30 @@ func (d database) remove() error {
 
 func (d database) dsn() string { return "file:" + d.escaped() }
 
-// escaped is the path as SQLite reads it in a URI, where `?`, `#` and `%` mean something.
+// escaped is the path as SQLite reads it in a URI, where `?`, `#` and `%` mean something. SQLite asks the system where the
+// folder is that is held, and opens the file there by its path: opened says whether it was the one.
 func (d database) escaped() string {
-	return (&url.URL{Path: filepath.ToSlash(d.path)}).EscapedPath()
+	return (&url.URL{Path: filepath.ToSlash(held.At(d.path))}).EscapedPath()
+}
+
+// opened is an error where no file that this process has open is the database in the folder that it holds: another one
+// was put in its place in the very moment. Where the system does not say which files are open, it is nil.
+func (d database) opened() error {
+	want, err := os.Stat(held.At(d.path))
+	if err != nil {
+		return fmt.Errorf("the engine's database is not where it was: %w", held.Named(err, d.path))
+	}
+	const files = "/proc/self/fd"
+	open, err := os.ReadDir(files)
+	if err != nil {
+		return nil //nolint:nilerr // macOS
+	}
+	for _, f := range open {
+		if is, err := os.Stat(filepath.Join(files, f.Name())); err == nil && os.SameFile(is, want) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the engine has opened another database than %s: something was put in the place of a folder above it", d.path)
 }
 
 // starts numbers the engines of this process.

@@ -23,6 +23,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"pawl/internal/durable"
+	"pawl/internal/held"
 	"pawl/internal/pass"
 )
 
@@ -81,7 +82,7 @@ func Share(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+	if err := os.MkdirAll(held.At(o.Dir), 0o700); err != nil {
 		return nil, fmt.Errorf("create engine directory: %w", err)
 	}
 	e := &Engine{options: o}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"pawl/internal/held"
 )
 
 // Whoever has the lock on `$PAWL_HOME/engine/lock` owns the engine and its database. The file also
@@ -27,7 +29,7 @@ func own(lock *os.File) error {
 
 // owner is the process that wrote itself into the lock file last, 0 if none did.
 func owner(dir string) int {
-	b, _ := os.ReadFile(lockPath(dir))
+	b, _ := os.ReadFile(held.At(lockPath(dir)))
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(b)))
 	return pid
 }

@@ -11,6 +11,7 @@ import (
 	sqliteschema "go.temporal.io/server/schema/sqlite"
 
 	"pawl/internal/durable"
+	"pawl/internal/held"
 	"pawl/internal/pass"
 )
 
@@ -59,7 +60,7 @@ func Look(ctx context.Context, dir string) (Report, error) {
 		}
 		return r, err
 	}
-	if fi, err := os.Stat(r.Database); err == nil {
+	if fi, err := os.Stat(held.At(r.Database)); err == nil {
 		r.Size = fi.Size()
 	}
 	if bad, err := (database{r.Database}).bad("ro"); err == nil && r.Version == r.Wanted { // one that can't be read now is in use

@@ -98,6 +98,10 @@ func start(ctx context.Context, o Options, lock *os.File, takeover bool) (*serve
 	if err != nil {
 		return nil, err
 	}
+	if err := db.opened(); err != nil {
+		s.stop()
+		return nil, err
+	}
 	s.replaced = ready.replaced
 	if err := s.refresh(ctx, ready.goingOn); err != nil {
 		o.Logger.Warn("The tasks of the loops that go on could not all be made again", "error", err)

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"pawl/internal/durable"
+	"pawl/internal/held"
 )
 
 // Pass is the token and the certificate of an engine, both in PEM where they are no token.
@@ -63,7 +64,7 @@ func Settle(dir string, w Wish) (*Pass, error) {
 	switch {
 	case w == Unwanted:
 		for _, name := range []string{fileName, profileName, certificateName} {
-			if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := os.Remove(held.At(filepath.Join(dir, name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, fmt.Errorf("removing the engine's pass: %w", err)
 			}
 		}
@@ -87,7 +88,7 @@ func Settle(dir string, w Wish) (*Pass, error) {
 // can't be used: it is damaged, or other users may read it.
 func Read(dir string) (*Pass, error) {
 	path := filepath.Join(dir, fileName)
-	info, err := os.Stat(path)
+	info, err := os.Stat(held.At(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
