@@ -19,6 +19,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/git"
 	"pawl/internal/govern"
+	"pawl/internal/held"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
 	"pawl/internal/store"
@@ -44,10 +45,10 @@ func (a *Activities) dropOther(ctx context.Context, in act.Step) error {
 		return err
 	}
 	path := filepath.Join(a.stepDir(in.Ref, in.Key), resultFile)
-	if _, err := os.Stat(path); err != nil || ws.at(in.Desk).lastOnDesk() == callOf(in) {
+	if _, err := os.Stat(held.At(path)); err != nil || ws.at(in.Desk).lastOnDesk() == callOf(in) {
 		return nil //nolint:nilerr // there is none, or the step says so
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(held.At(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -63,7 +64,7 @@ func (ws *loopWorkspace) callFile() string {
 
 // lastOnDesk is the last call that was made on the desk, "" where that is not known.
 func (ws *loopWorkspace) lastOnDesk() string {
-	b, err := os.ReadFile(ws.callFile())
+	b, err := os.ReadFile(held.At(ws.callFile()))
 	if err != nil {
 		return ""
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pawl/internal/held"
 	"pawl/internal/sandbox"
 )
 
@@ -101,7 +102,7 @@ func (ws *loopWorkspace) layers(of string) string {
 // nextTrial is for a judgement that begins: it has layers of its own, or those of one that has written nothing. The
 // layers of judgements that came to nothing are removed.
 func (ws *loopWorkspace) nextTrial() {
-	if ws.caches.trial != "" && sandbox.Untouched(ws.caches.trial) {
+	if ws.caches.trial != "" && sandbox.Untouched(held.At(ws.caches.trial)) {
 		return
 	}
 	ws.caches.trials++
@@ -113,11 +114,11 @@ func (ws *loopWorkspace) nextTrial() {
 // forgetTrials removes the layers of all judgements from before the nth.
 func (ws *loopWorkspace) forgetTrials(n int) {
 	dir := ws.layers("trial")
-	old, _ := os.ReadDir(dir)
+	old, _ := os.ReadDir(held.At(dir))
 	for _, e := range old {
 		number, ours := strings.CutPrefix(e.Name(), ws.caches.epoch+"-")
 		if is, err := strconv.Atoi(number); !ours || err != nil || is < n {
-			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+			_ = os.RemoveAll(held.At(filepath.Join(dir, e.Name())))
 		}
 	}
 }
@@ -129,14 +130,14 @@ func (ws *loopWorkspace) judgedCaches(kept bool) error {
 	defer ws.mu.Unlock()
 	ws.caches.settled++
 	trial := ws.caches.trial
-	if trial == "" || sandbox.Untouched(trial) {
+	if trial == "" || sandbox.Untouched(held.At(trial)) {
 		return nil
 	}
 	ws.caches.trial = ""
 	if kept && ws.caches.keepable {
 		ws.caches.below++
-		return sandbox.Promote(trial, ws.layers("judge"))
+		return sandbox.Promote(held.At(trial), held.At(ws.layers("judge")))
 	}
-	ws.machine.background.Go(func() { _ = os.RemoveAll(trial) })
+	ws.machine.background.Go(func() { _ = os.RemoveAll(held.At(trial)) })
 	return nil
 }

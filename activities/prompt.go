@@ -20,6 +20,7 @@ import (
 	"pawl/internal/agent/stream"
 	"pawl/internal/fault"
 	"pawl/internal/govern"
+	"pawl/internal/held"
 	"pawl/internal/issue"
 	"pawl/internal/kind"
 	"pawl/internal/ledger"
@@ -190,17 +191,17 @@ func (ws *loopWorkspace) brief(ctx context.Context, in act.Call, head string, c 
 // exchangeFor makes the exchange of a step, with the prompt in it, which the command gets on stdin.
 func (ws *loopWorkspace) exchangeFor(key act.Key, prompt string, c *proc.Command) (*exchange, error) {
 	e := &exchange{ws: ws, dir: filepath.Join(ws.exchange(), stepName(key))}
-	if err := os.RemoveAll(e.dir); err != nil {
+	if err := os.RemoveAll(held.At(e.dir)); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(e.dir, 0o700); err != nil {
+	if err := os.MkdirAll(held.At(e.dir), 0o700); err != nil {
 		return nil, fmt.Errorf("making the exchange: %w", err)
 	}
-	if err := os.WriteFile(e.promptFile(), []byte(prompt), 0o600); err != nil {
+	if err := os.WriteFile(held.At(e.promptFile()), []byte(prompt), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the prompt: %w", err)
 	}
 	// The copy beside the logs is the record; what the agent has is the agent's.
-	if err := os.WriteFile(filepath.Join(filepath.Dir(c.Stdout), "prompt.md"), []byte(prompt), 0o600); err != nil {
+	if err := os.WriteFile(held.At(filepath.Join(filepath.Dir(c.Stdout), "prompt.md")), []byte(prompt), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the prompt: %w", err)
 	}
 	c.Stdin = e.promptFile()
@@ -235,7 +236,7 @@ func (e *exchange) instruct(adapter stream.Adapter, call stream.Call, c *proc.Co
 	}
 	c.Argv = adapter.Argv(call)
 	for name, text := range adapter.Files(call) {
-		if err := os.WriteFile(filepath.Join(e.dir, name), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(held.At(filepath.Join(e.dir, name)), []byte(text), 0o600); err != nil {
 			return fmt.Errorf("writing what the agent is told of its tools: %w", err)
 		}
 	}

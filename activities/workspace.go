@@ -244,14 +244,14 @@ func (a *Activities) removeTrees(ctx context.Context, ws *loopWorkspace) error {
 
 // forget removes what lies beside a desk that was given up.
 func (ws *loopWorkspace) forget() error {
-	if err := os.RemoveAll(ws.exchange()); err != nil {
+	if err := os.RemoveAll(held.At(ws.exchange())); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(ws.layers("")); err != nil {
+	if err := os.RemoveAll(held.At(ws.layers(""))); err != nil {
 		return err
 	}
 	// What a call has left on the desk is gone with it: a run that goes on with the loop makes the call again.
-	if err := os.Remove(ws.callFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(held.At(ws.callFile())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

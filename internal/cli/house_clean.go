@@ -16,6 +16,7 @@ import (
 	"pawl/internal/durable"
 	"pawl/internal/fault"
 	"pawl/internal/govern"
+	"pawl/internal/held"
 	"pawl/internal/store"
 	"pawl/internal/ui"
 	"pawl/internal/userrepo"
@@ -313,16 +314,16 @@ func remove(ctx context.Context, items []Removal) error {
 
 // removeAll also removes folders that an agent or a cache of modules has made read-only.
 func removeAll(path string) error {
-	if err := os.RemoveAll(path); err == nil {
+	if err := os.RemoveAll(held.At(path)); err == nil {
 		return nil
 	}
-	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(held.At(path), func(p string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() {
 			_ = os.Chmod(p, 0o700)
 		}
 		return nil
 	})
-	return os.RemoveAll(path)
+	return os.RemoveAll(held.At(path))
 }
 
 func cleanTable(c Cleaned) string {

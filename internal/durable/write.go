@@ -102,7 +102,7 @@ func WriteCache(path string, content []byte) error {
 	if err := d.Close(); err != nil {
 		return err
 	}
-	return os.Rename(d.Name(), path)
+	return os.Rename(d.Name(), d.path)
 }
 
 // WriteJSON is WriteFile for a value, mode 0600.

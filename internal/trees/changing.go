@@ -14,6 +14,7 @@ import (
 
 	"pawl/internal/durable"
 	"pawl/internal/git"
+	"pawl/internal/held"
 )
 
 // Some files that setup makes change with every run of the tests: caches, below a folder of judge.keep. Where such
@@ -62,10 +63,10 @@ func (t *Tree) copyChanging(root *folder, p pristine) error {
 	if err != nil || len(paths) == 0 {
 		return err
 	}
-	if err := os.RemoveAll(filepath.Join(t.state, "copies")); err != nil {
+	if err := os.RemoveAll(held.At(filepath.Join(t.state, "copies"))); err != nil {
 		return err
 	}
-	if err := os.Mkdir(filepath.Join(t.state, "copies"), 0o700); err != nil {
+	if err := os.Mkdir(held.At(filepath.Join(t.state, "copies")), 0o700); err != nil {
 		return err
 	}
 	size := int64(0)
@@ -93,7 +94,7 @@ func (t *Tree) copyChanging(root *folder, p pristine) error {
 
 // bringBack writes a file as setup made it, and returns what it is now; false where there is no copy of it.
 func (t *Tree) bringBack(root *folder, path string, was made) (made, bool, error) {
-	content, err := os.ReadFile(t.copyPath(path))
+	content, err := os.ReadFile(held.At(t.copyPath(path)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return was, false, nil
 	}

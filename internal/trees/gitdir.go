@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"pawl/internal/git"
+	"pawl/internal/held"
 	"pawl/internal/store"
 )
 
@@ -88,7 +89,7 @@ func (t *Tree) givePack(ctx context.Context, root *folder, dot gitDir, commit st
 		if err := root.remove(".git"); err != nil {
 			return dot, err
 		}
-		if err := os.MkdirAll(filepath.Join(t.Dir, ".git", "objects", "pack"), 0o755); err != nil {
+		if err := os.MkdirAll(held.At(filepath.Join(t.Dir, ".git", "objects", "pack")), 0o755); err != nil {
 			return dot, err
 		}
 		tags, dot.Tags = t.tags(ctx, commit, lock)
@@ -174,7 +175,7 @@ func (t *Tree) show(st *treeState, dot gitDir, commit string) error {
 			return err
 		}
 	}
-	root, err := os.OpenRoot(filepath.Join(t.Dir, ".git"))
+	root, err := os.OpenRoot(held.At(filepath.Join(t.Dir, ".git")))
 	if err != nil {
 		return err
 	}
@@ -191,7 +192,7 @@ func (t *Tree) show(st *treeState, dot gitDir, commit string) error {
 	if dot.Tags != "" {
 		files["packed-refs"] = dot.Tags
 	}
-	if shallow, err := os.ReadFile(filepath.Join(t.store.Dir(), "shallow")); err == nil {
+	if shallow, err := os.ReadFile(held.At(filepath.Join(t.store.Dir(), "shallow"))); err == nil {
 		files["shallow"] = string(shallow)
 	}
 	// git takes a directory for a repository only if it has refs/.
@@ -209,7 +210,7 @@ func (t *Tree) show(st *treeState, dot gitDir, commit string) error {
 	if err != nil {
 		return err
 	}
-	from, err := os.Open(t.indexPath())
+	from, err := os.Open(held.At(t.indexPath()))
 	if err != nil {
 		return err
 	}

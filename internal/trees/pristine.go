@@ -14,6 +14,7 @@ import (
 
 	"pawl/internal/durable"
 	"pawl/internal/git"
+	"pawl/internal/held"
 )
 
 // stamp is what tells that a file has been touched. The ctime cannot be set back by whoever
@@ -32,7 +33,7 @@ func stampOf(st unix.Stat_t) stamp {
 
 func stampFile(path string) (stamp, error) {
 	var st unix.Stat_t
-	err := unix.Lstat(path, &st)
+	err := unix.Lstat(held.At(path), &st)
 	if err != nil {
 		err = &os.PathError{Op: "lstat", Path: path, Err: err}
 	}
@@ -73,7 +74,7 @@ type pristine map[string]made
 func (t *Tree) pristinePath() string { return filepath.Join(t.state, "pristine") }
 
 func (t *Tree) loadPristine() (pristine, error) {
-	f, err := os.Open(t.pristinePath())
+	f, err := os.Open(held.At(t.pristinePath()))
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/gittest"
+	"pawl/internal/held"
 	"pawl/internal/trees"
 	"pawl/internal/userrepo"
 )
@@ -441,4 +443,29 @@ func TestTheUsersRepositoryIsAsItWas(t *testing.T) {
 		delete(before, path)
 	}
 	assert.Empty(t, before)
+}
+
+// TestE6_ATreeIsTakenAwayWhereItWas has the folder that pawl keeps renamed, and a forged copy in its place.
+func TestE6_ATreeIsTakenAwayWhereItWas(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("paths are not held here")
+	}
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk, jdg := b.Tree("desk", b.Base), b.Tree("judge", b.Base)
+	require.NoError(t, held.Keep(b.Dir))
+	away := filepath.Join(t.TempDir(), "away")
+	out, err := exec.Command("sh", "-c", `cp -a "$1" "$2.copy" && mv "$1" "$2" && mv "$2.copy" "$1"`, "sh", b.Dir, away).CombinedOutput()
+	require.NoError(t, err, string(out))
+	forged := gittest.Listing(t, b.Dir)
+
+	require.NoError(t, desk.Remove(ctx))
+	require.NoDirExists(t, filepath.Join(away, "trees", "desk"))
+	_, err = jdg.Restore(ctx, b.Base, judge)
+	require.NoError(t, err)
+	_, err = desk.Restore(ctx, b.Base, trees.RestoreOptions{})
+	require.NoError(t, err)
+	require.DirExists(t, filepath.Join(away, "trees", "desk", "src"))
+	require.NoError(t, desk.Remove(ctx))
+	require.NoError(t, jdg.Remove(ctx))
+	require.True(t, maps.Equal(forged, gittest.Listing(t, b.Dir)), "nothing is done to the copy")
 }

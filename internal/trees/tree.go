@@ -69,7 +69,7 @@ func (t *Tree) loadState() treeState {
 		return st
 	}
 	var dir unix.Stat_t
-	if !errors.Is(err, durable.ErrTorn) || unix.Lstat(t.Dir, &dir) != nil {
+	if !errors.Is(err, durable.ErrTorn) || unix.Lstat(held.At(t.Dir), &dir) != nil {
 		return treeState{}
 	}
 	return treeState{Dev: uint64(dir.Dev), Ino: dir.Ino}
@@ -142,13 +142,13 @@ func (t *Tree) Remove(ctx context.Context) error {
 	if err := t.wipe(); err != nil {
 		return err
 	}
-	return os.RemoveAll(t.state)
+	return os.RemoveAll(held.At(t.state))
 }
 
 // wipe removes the tree and forgets it. What a symlink in its place points to stays as it is.
 func (t *Tree) wipe() error {
 	for _, name := range []string{"state.json", "pristine", "made.json", "index"} {
-		if err := os.Remove(filepath.Join(t.state, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(held.At(filepath.Join(t.state, name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -164,10 +164,10 @@ func (t *Tree) create(ctx context.Context, commit string, lock *os.File, o Resto
 	if err := t.wipe(); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(t.Dir), 0o700); err != nil {
+	if err := os.MkdirAll(held.At(filepath.Dir(t.Dir)), 0o700); err != nil {
 		return err
 	}
-	if err := os.Mkdir(t.Dir, 0o755); err != nil {
+	if err := os.Mkdir(held.At(t.Dir), 0o755); err != nil {
 		return err
 	}
 	root, err := openFolder(t.Dir)
