@@ -202,7 +202,8 @@ func (c *Client) describe(ctx context.Context, r *launch.Row, record workspace.R
 			if r.Source == "ledger" || s.Status.Ended() {
 				r.Status = string(s.Status)
 			}
-			if len(s.Gates) > 0 {
+			r.Goal = launch.StewardGoal
+			if len(s.Gates) > 0 && !s.Status.Ended() {
 				r.Gate, r.Gates = string(s.Gates[0].Kind), len(s.Gates)
 			}
 			if r.StartedAt == nil && !s.StartedAt.IsZero() {

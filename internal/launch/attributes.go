@@ -60,10 +60,10 @@ func Published(s loop.State) map[string]any {
 }
 
 // PublishedOfSteward is what they say of a steward: its state stands for the phase. Its gates are many;
-// the kind of the one that has waited longest is shown.
+// the kind of the one that has waited longest is shown. Where it has ended, none waits.
 func PublishedOfSteward(s steward.State) map[string]any {
 	out := map[string]any{Kind: kind.Steward.Name, Status: string(s.Status), Phase: string(s.State), Repo: s.Repo}
-	if len(s.Gates) > 0 {
+	if len(s.Gates) > 0 && !s.Status.Ended() {
 		out[Gate] = string(s.Gates[0].Kind)
 	}
 	return out

@@ -54,11 +54,13 @@ func Of(id, branch string, sp spec.Spec) Start {
 	}
 }
 
+// StewardGoal is what lists say of each steward, where a loop has its goal.
+const StewardGoal = "supervises the loops of its project"
+
 // OfSteward returns how the steward of a charter starts. by is who starts it.
 func OfSteward(c charter.Charter, by string) Start {
-	const goal = "supervises the loops of its project"
 	return Start{
-		ID: c.Name, Summary: goal,
+		ID: c.Name, Summary: StewardGoal,
 		Details: fitting(maxDetails, 400, func(most int) string {
 			var w table
 			fmt.Fprintf(&w, "Takes tasks, plans them, runs loops for them and asks people.\n\n| | |\n|---|---|\n")
@@ -69,7 +71,7 @@ func OfSteward(c charter.Charter, by string) Start {
 			fmt.Fprintf(&w, "\nSee it with `pawl steward show %[1]s`, hand in a task with `pawl steward submit %[1]s FILE`.\n", c.Name)
 			return w.String()
 		}),
-		Memo: map[string]any{MemoGoal: goal, MemoStartedBy: by},
+		Memo: map[string]any{MemoGoal: StewardGoal, MemoStartedBy: by},
 	}
 }
 

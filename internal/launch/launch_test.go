@@ -13,6 +13,7 @@ import (
 	"pawl/internal/launch"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
+	"pawl/internal/steward"
 )
 
 func TestAGoalOfAnyKindIsASummaryThatTheServiceTakes(t *testing.T) {
@@ -32,6 +33,13 @@ func TestAGoalOfAnyKindIsASummaryThatTheServiceTakes(t *testing.T) {
 func TestTheDetailsSayWhatTheSessionOfAStewardSays(t *testing.T) {
 	sp := spec.Spec{Session: map[string]string{"user": "crew", "steward": "crew", "task": "t1", "plan": "cafe", "approvedBy": "ann"}}
 	require.Contains(t, launch.Of("x", "pawl/x", sp).Details, "| for | the task t1 of steward crew, plan cafe, approved by ann (as its session says, nobody has checked it) |")
+}
+
+func TestAStewardThatHasEndedIsNotListedAmongThoseThatWait(t *testing.T) {
+	s := steward.State{Steward: "crew", Status: loop.Waiting, Gates: []loop.Gate{{ID: "tier-1", Kind: steward.GateTier}}}
+	require.Equal(t, "tier", launch.PublishedOfSteward(s)[launch.Gate])
+	s.Status = loop.Halted
+	require.NotContains(t, launch.PublishedOfSteward(s), launch.Gate)
 }
 
 func TestTheIDIsTheOneAskedForElseTheNameElseTheFolderWithASuffix(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,7 +23,8 @@ func TestS4_EveryCommandOfTheStewardsPageWorksForAnOrdinaryUser(t *testing.T) {
 	w := raise(t, func(charter world.Doc) { charter["limits"] = world.Doc{"costUSD": 1} })
 	w.Ordinary()
 	up := w.Start("up", "--json")
-	t.Cleanup(func() { up.Interrupt(); <-up.Gone })
+	stop := sync.OnceFunc(func() { up.Interrupt(); <-up.Gone })
+	t.Cleanup(stop)
 	w.Until("pawl serves", func() bool { return w.Engine().Address != "" })
 	used := map[string]bool{}
 	run := func(args ...string) world.Said {
@@ -121,8 +123,24 @@ func TestS4_EveryCommandOfTheStewardsPageWorksForAnOrdinaryUser(t *testing.T) {
 	require.Contains(t, run("log", "crew").Out, "plain: handed in by")
 	run("log", "crew", "--verify") // which fails where anything is wrong
 	run("steward", "show", "crew")
+	hand("open", "A delicate matter.")
+	w.task("open", "asks", waiting)
+	require.Contains(t, run("steward", "list").Out, "waits: tier")
 	run("steward", "stop", "crew")
 	w.Until("the steward is over", func() bool { return w.state().Status.Ended() })
+	ended := func(from string) { // with a gate that nobody answers any more
+		t.Helper()
+		list := run("steward", "list").Out
+		require.Contains(t, list, "halted", from)
+		require.NotContains(t, list, "waits", from)
+		require.Contains(t, list, "supervises", from)
+		require.NotContains(t, run("inbox").Out, "crew", from)
+		require.NotContains(t, run("steward", "show", "crew", "open").Out, "--approve", from)
+	}
+	ended("the engine")
+	require.NotContains(t, world.ReadFile(status), "pawl steward answer")
+	stop()
+	ended("the ledger")
 
 	shown := regexp.MustCompile("pawl (steward [a-z]+|inbox|validate|log)").FindAllStringSubmatch(world.ReadFile("docs/steward.md"), -1)
 	require.Greater(t, len(shown), 20)
