@@ -171,3 +171,53 @@ func schedules() error {
 	}
 	return err
 }
+
+// anotherKernel is told that what it asks for can't be, where it may ask.
+func anotherKernel() error {
+	_, _, errno := unix.Syscall6(unix.SYS_KEXEC_LOAD, 0, 0, 0, 0xffff, 0, 0)
+	if errno == unix.ENOSYS && os.Getenv("CONFINED") == "" {
+		return errLacks
+	}
+	return allowed(errno, unix.EINVAL)
+}
+
+// freezes ends that the disk under the tree is held up, which it is not: who may do that may do the other as well.
+func freezes() error {
+	const thaw = 0xc0045878 // FITHAW
+	err := control(".", thaw)
+	if errors.Is(err, unix.EOPNOTSUPP) && os.Getenv("CONFINED") == "" {
+		return errLacks
+	}
+	return allowed(err, unix.EINVAL)
+}
+
+// seeds has the kernel take new numbers for its own.
+func seeds() error {
+	const reseed = 0x5207 // RNDRESEEDCRNG
+	return control("/dev/urandom", reseed)
+}
+
+// control asks what is at a path to do something.
+func control(path string, what uintptr) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return call(unix.SYS_IOCTL, f.Fd(), what, 0)
+}
+
+// quotas has those of all disks written out.
+func quotas() error {
+	const sync = 0x800001 << 8 // Q_SYNC
+	return call(unix.SYS_QUOTACTL, sync, 0, 0, unix.ENOSYS)
+}
+
+// swaps ends that memory is kept where none is kept.
+func swaps() error {
+	path, err := unix.BytePtrFromString("/dev/null")
+	if err != nil {
+		return err
+	}
+	return allowed(call(unix.SYS_SWAPOFF, uintptr(unsafe.Pointer(path)), 0, 0, unix.ENOSYS), unix.EINVAL, unix.ENOTBLK)
+}

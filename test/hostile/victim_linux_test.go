@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -24,10 +25,11 @@ func newVictim(t *testing.T, way string) (*world.World, map[string]string) {
 	t.Helper()
 	t.Parallel()
 	w := world.Alone(t, "")
-	self, err := os.ReadFile("/proc/self/exe")
+	self, err := os.Executable()
 	require.NoError(t, err)
-	w.Write("bin/agent", string(self))
-	require.NoError(t, os.Chmod(filepath.Join(w.Dir, "bin", "agent"), 0o755))
+	// By another process: what this one writes, a child that is just forked has open, and nobody may run it.
+	out, err := exec.Command("install", "-D", self, filepath.Join(w.Dir, "bin", "agent")).CombinedOutput()
+	require.NoError(t, err, string(out))
 	for name, content := range map[string]string{
 		"tmp/x": "", "shims/x": "", "precious": "mine\n", "user/key": "key\n", "user/.claude/settings.json": "{}\n", "user/.git-credentials": "https://ann:word@example.com\n", "user/.config/git/credentials": "https://ann:word@example.com\n",
 		"user/.cache/go-build/x": "", "user/.npm/_cacache/x": "", "user/.cargo/registry/x": "", "user/.gitconfig": "[user]\n\tname = Ann\n\temail = ann@example.com\n",
