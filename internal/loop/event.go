@@ -188,7 +188,7 @@ var Types = []struct {
 	{LoopDetected, "a task goes in circles, or has used up a limit: `finding`. It stops and a person is asked"},
 	{DriftFound, "what the steward finds is not what it has recorded: `drift`; with `drift.well`, it is again, and its gate says so"},
 	{StewardValidated, "state, artifacts, children and remote were checked; `reason` says what was found"},
-	{TaskEnded, "a task is over: `outcome`, with `reason`; `usage` is what it took. A steward counts all tokens as `inputTokens`"},
+	{TaskEnded, "a task is over: `outcome`, with `reason`; `usage` is what it took, but for `agentCalls`, which stewards do not count"},
 	{StewardEnded, "the steward was ended; `reason`"},
 }
 
