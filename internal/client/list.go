@@ -67,6 +67,9 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 		g.Go(func() error { // a ledger that can't be read leaves its row without
 			if s, err := c.RecordedAt(ctx, record); err == nil && s.Loop != "" {
 				rows[i].Usage, rows[i].Proposal = &s.Usage, proposalOf(s)
+				if s.Iteration > rows[i].Iteration { // a loop tells Temporal of it only as it goes on
+					rows[i].Iteration, rows[i].Phase, rows[i].Best = s.Iteration, s.Stage(), s.HeadBest()
+				}
 			}
 			return nil
 		})

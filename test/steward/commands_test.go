@@ -87,6 +87,8 @@ func TestS4_EveryCommandOfTheStewardsPageWorksForAnOrdinaryUser(t *testing.T) {
 	require.NoError(t, os.Chmod(filepath.Join(w.Dir, "wait"), 0o644))
 	run("steward", "answer", "crew", "--task", "risky", "--approve", "--hash", risky.Plan.Hash)
 	w.task("risky", "is at work", func(t steward.Task) bool { return t.State == task.Executing && len(t.Loops) == 1 })
+	atWork := regexp.MustCompile(`(?m)^crew-risky-\S+ +running +\w+ +1 `)
+	w.Until("the list says that the first iteration goes on", func() bool { return atWork.MatchString(run("list").Out) })
 	hand("later", "Write a late line.")
 	run("steward", "steer", "crew", "later", "Mind the step.")
 	run("steward", "interrupt", "crew", "later")
