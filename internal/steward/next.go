@@ -263,13 +263,13 @@ func (n *next) limit(t Task) *evidence.Decimal {
 	return n.charter.Limits.CostUSD
 }
 
-// overCost reports whether a task has spent what it may, and that is not all that there was to do.
+// overCost reports whether a task has spent what it may, which is more than nothing.
 func (n *next) overCost(t Task) (over bool, limit evidence.Decimal) {
 	l := n.limit(t)
 	if l == nil {
 		return false, limit
 	}
-	return t.Cost.CostUSD.Cmp(*l) >= 0 && t.Cost.CostUSD.Sign() > 0, *l
+	return t.Cost.CostUSD.Cmp(*l) >= 0, *l
 }
 
 func (n *next) budgetGate(t Task, limit evidence.Decimal) loop.Event {
