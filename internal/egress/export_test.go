@@ -5,12 +5,13 @@ import (
 	"net/netip"
 )
 
-// ServeWith is Serve with a resolver of the test's own.
+// ServeWith is Serve with a resolver of the test's own, which is asked for closed names at each connection.
 func ServeWith(l net.Listener, r Rules, resolver *net.Resolver, refused func(target, why string)) error {
 	g, err := newGuard(r, resolver)
 	if err != nil {
 		return err
 	}
+	g.fresh = 0
 	return serve(l, g, nil, refused)
 }
 

@@ -26,6 +26,7 @@ type guard struct {
 	through  func(*url.URL) (*url.URL, error) // whether a target goes through upstream, nil without one
 	resolver *net.Resolver
 	station  func() (station, error)
+	fresh    time.Duration // how long what a closed name resolved to is believed
 
 	mu    sync.Mutex
 	known map[string]*known // by the names in closed
@@ -38,7 +39,7 @@ type known struct {
 	err   error // of the last look-up
 }
 
-// freshness is how long what a closed name resolved to is believed; patience, how long that it did not.
+// freshness is how long what a closed name resolved to is believed, but in tests; patience, how long that it did not.
 const (
 	freshness = 30 * time.Second
 	patience  = 2 * time.Second
@@ -64,7 +65,7 @@ func (r Rules) Check() error {
 }
 
 func newGuard(r Rules, resolver *net.Resolver) (*guard, error) {
-	g := &guard{resolver: resolver, station: here, known: map[string]*known{}}
+	g := &guard{resolver: resolver, station: here, fresh: freshness, known: map[string]*known{}}
 	for list, entries := range map[*[]spec.Host][]string{&g.wanted: r.Hosts, &g.closed: r.Closed} {
 		for _, entry := range entries {
 			h, err := spec.ParseHost(entry)
@@ -231,7 +232,7 @@ func (g *guard) learn(ctx context.Context) error {
 			k = &known{addrs: map[netip.Addr]bool{}}
 			g.known[h.Name] = k
 		}
-		fresh := freshness
+		fresh := g.fresh
 		if k.err != nil {
 			fresh = patience
 		}

@@ -275,6 +275,26 @@ func TestE6_ANameIsResolvedOnce(t *testing.T) {
 	require.Equal(t, "there as mixed.test", string(b))
 }
 
+// A name of Temporal's that leads to one host after the other closes all of them, also those that it led to before.
+func TestE6_WhatAClosedNameEverLedToIsClosed(t *testing.T) {
+	if !inWorld(t) {
+		return
+	}
+	greets(t, there.listen(t, there4+":80"), "there")
+	s := &names{asked: map[string]int{}}
+	s.answer = func(_ string, n int) []string {
+		return [][]string{{"198.51.100.8"}, {there4}, {"198.51.100.9"}}[min(n, 2)]
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	at := servedBy(t, l, egress.Rules{Closed: []string{"temporal.test"}}, s.resolver(), nil)
+	for _, want := range []int{http.StatusOK, http.StatusForbidden, http.StatusForbidden, http.StatusForbidden} {
+		_, answer := connect(t, at, there4+":80")
+		require.Equal(t, want, answer.StatusCode)
+	}
+	require.Equal(t, 4, s.count("temporal.test"))
+}
+
 // Nobody outside learns from DNS which names a loop asks for, where hosts are named.
 func TestE6_ANameThatIsNotWantedIsNotLookedUp(t *testing.T) {
 	s := known(nil)
