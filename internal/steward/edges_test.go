@@ -122,3 +122,45 @@ func TestALoopThatSaysAgainUntilWhenItSleepsIsRecordedOnce(t *testing.T) {
 	require.Equal(t, 0, sleeps(until))
 	require.Equal(t, 1, sleeps(until.Add(time.Hour)))
 }
+
+// A loop that has used up its share of the money has used up no budget of its own: the step goes on with what others leave.
+func TestALoopThatHasUsedUpItsShareGoesOnWithAnother(t *testing.T) {
+	for cost, asks := range map[string]bool{"5": false, "4.99": true} {
+		ten := evidence.MustDecimal("10")
+		c := limits()
+		c.Limits.Parallel, c.Limits.CostUSD = 2, &ten
+		o := open(t, c)
+		o.submit(task.Task{ID: "a", Body: "x"}, task.T3, task.Step{ID: "x", Kind: "deliver"}, task.Step{ID: "y", Kind: "deliver"})
+		o.settle()
+		require.InDelta(t, 5, o.s.Find("a").Steps[0].Cap.Float(), 0)
+		o.loops["s-a-x"] = "ended"
+		o.child(task.ChildEvent{Loop: "s-a-x", Event: task.ChildEnded, Result: &task.ChildResult{
+			Status: "halted", ErrorCode: string(fault.BudgetExhausted), Base: "base", Head: "h1", Branch: "pawl/s-a-x", Usage: task.Usage{CostUSD: evidence.MustDecimal(cost)},
+		}})
+		o.settle()
+		require.Equal(t, asks, len(o.s.Gates) > 0, cost)
+		if !asks {
+			o.end("s-a-y", "completed", "")
+			o.settle()
+			require.Equal(t, 1, o.started["s-a-x.2"])
+			require.InDelta(t, 5, o.s.Find("a").Steps[0].Cap.Float(), 0)
+		}
+	}
+}
+
+// A loop that is being told to go on has its place already.
+func TestALoopThatIsBeingToldToGoOnIsCountedOnce(t *testing.T) {
+	c := limits()
+	c.Limits.Parallel = 2
+	o := open(t, c)
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.settle()
+	require.NoError(t, o.say(loop.MessagePause, Message{Task: id("a")}))
+	o.settle()
+	o.submit(task.Task{ID: "b", Body: "x"}, task.T3)
+	require.NoError(t, o.say(loop.MessageContinue, Message{Task: id("a")}))
+	jobs := o.next(nil)
+	require.Len(t, jobs, 2)
+	require.Equal(t, loop.MessageContinue, jobs[0].Message)
+	require.Equal(t, []Job{jobs[1]}, o.next(jobs[:1]), "the other place is for b")
+}
