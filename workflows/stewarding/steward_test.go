@@ -34,6 +34,7 @@ type world struct {
 	drift   []task.Drift // what the next entry finds in the project
 	well    []task.Drift // and what it finds right again
 	mended  []string
+	stop    string // what a loop-stop file says
 	specs   map[string]map[string]any
 	course  map[string]func(workflow.Context, string) task.ChildResult // what the loop of that ID does
 	reading map[string]act.ChildRead
@@ -78,12 +79,15 @@ func (w *world) record(_ context.Context, in act.RecordTasks) (act.TasksRecorded
 		require.Equal(w.t, int64(len(w.ledger)+1), e.Seq, "the ledger has every event once, in order")
 		w.ledger = append(w.ledger, e)
 	}
+	require.Equal(w.t, in.Close || slices.ContainsFunc(in.Events, func(e loop.Event) bool {
+		return e.Type == loop.MilestoneReached || e.Type == loop.TaskStateChanged || e.Type == loop.LoopDetected
+	}), in.Milestone, "LAST_KNOWN_STATE.md is written at each transition, milestone and loop that is detected (S7)")
 	if w.while != nil {
 		w.while()
 	}
 	drift, well, mended := w.drift, w.well, w.mended
 	w.drift, w.well, w.mended = nil, nil, nil
-	return act.TasksRecorded{Appended: act.Appended{Ledger: fmt.Sprintf("l%d", len(w.ledger)), Mended: mended}, Drift: drift, Well: well}, nil
+	return act.TasksRecorded{Appended: act.Appended{Ledger: fmt.Sprintf("l%d", len(w.ledger)), Mended: mended, Stop: w.stop}, Drift: drift, Well: well}, nil
 }
 
 func (w *world) asked(ctx context.Context, in act.PlanTask) (act.TaskPlanned, error) {
@@ -482,6 +486,54 @@ func TestAStewardGoesOnInANewRunWithAllThatItHas(t *testing.T) {
 }
 
 // Temporal keeps the details with the workflow, and refuses them where they are large.
+func TestS6_AStopFilePausesTheStewardUntilAPersonLetsItGoOn(t *testing.T) {
+	w := setUp(t)
+	w.submit(time.Second, `{"id":"a","body":"x"}`)
+	w.env.RegisterDelayedCallback(func() { w.stop = "loop-stop is there" }, 10*time.Second)
+	w.submit(time.Minute, `{"id":"b","body":"x"}`)
+	w.env.RegisterDelayedCallback(func() {
+		require.True(t, w.state().Paused)
+		require.Equal(t, task.Waiting, w.state().Find("a").State)
+		w.stop = ""
+	}, 2*time.Minute)
+	w.say(time.Hour, "continue", func() string { return `{}` })
+	require.Equal(t, int64(2), w.run().Indicators.Done)
+	pauses := 0
+	for _, e := range w.ledger {
+		if e.Type == loop.MessageReceived && e.By == "loop-stop" {
+			pauses++
+		}
+	}
+	require.Equal(t, 1, pauses, "it is said once")
+}
+
+// Who was reminded of a gate is not told of it as of a new one when the steward goes on in a new run.
+func TestAGateThatWasToldOfIsNotToldOfAnewInTheNextRun(t *testing.T) {
+	doc := strings.Replace(charterDoc, `"defaults"`, `"notify":["desktop"],"defaults"`, 1)
+	told := func(w *world) *[]loop.Type {
+		var events []loop.Type
+		w.env.RegisterActivityWithOptions(func(_ context.Context, in act.Notify) error { events = append(events, in.Notice.Event); return nil },
+			activity.RegisterOptions{Name: act.NotifyName})
+		return &events
+	}
+	first := setUp(t)
+	events := told(first)
+	first.tiers["a"] = task.T1
+	first.submit(time.Second, `{"id":"a","body":"x"}`)
+	first.env.RegisterDelayedCallback(func() { first.env.SetContinueAsNewSuggested(true) }, 5*time.Hour)
+	first.env.ExecuteWorkflow("Steward", json.RawMessage(doc), Resume{})
+	resume := first.carried()
+	require.Equal(t, []loop.Type{loop.GateOpened, loop.GateEscalated}, *events)
+
+	second := setUp(t)
+	events = told(second)
+	second.ledger = first.ledger
+	second.say(time.Hour, "halt", func() string { return `{}` })
+	second.env.ExecuteWorkflow("Steward", json.RawMessage(doc), resume)
+	require.NoError(t, second.env.GetWorkflowError())
+	require.Equal(t, []loop.Type{loop.StewardEnded}, *events)
+}
+
 func TestDetailsOfAStewardThatHasEndedAskNobody(t *testing.T) {
 	s := steward.State{Steward: "crew", Status: loop.Running, Gates: []loop.Gate{{ID: "drift-1", Kind: steward.GateDrift, Choices: []string{steward.Keep}}},
 		Tasks: []steward.Task{{ID: "a", State: task.Waiting, WaitingFor: &steward.WaitingFor{Loop: "crew-a-one", Gate: "diff-2"}}}}
