@@ -375,7 +375,8 @@ func TestE6_SocketsOfOtherFamiliesAndProtocols(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t, m)
 			code, out := p.sh(`python3 -c '
-import socket
+import ctypes, errno, socket
+libc = ctypes.CDLL(None, use_errno=True)
 for f, t, p in (1, 1, 0), (2, 1, 6), (2, 2, 17), (16, 3, 0), (16, 3, 4):
     socket.socket(f, t, p)
 for f, t, p in (2, 1, 262), (2, 1, 256), (17, 3, 0), (40, 1, 0), (38, 5, 0), (16, 3, 9), (16, 3, 11), (16, 3, 15):
@@ -384,7 +385,15 @@ for f, t, p in (2, 1, 262), (2, 1, 256), (17, 3, 0), (40, 1, 0), (38, 5, 0), (16
     except OSError as e: print(f, t, p, e)
     else: print(f, t, p)
 try: print("fast open", socket.socket().sendto(b"x", 0x20000000, ("127.0.0.1", 1)))
-except PermissionError: pass'`)
+except PermissionError: pass
+try: print("fast open", socket.socket().sendmsg([b"x"], [], 0x20000000, ("127.0.0.1", 1)))
+except PermissionError: pass
+except OSError as e: print("fast open by a message", e)
+if libc.sendmmsg(socket.socket().fileno(), None, 1, 0x20000000) != -1 or ctypes.get_errno() != errno.EPERM: print("fast open by several", ctypes.get_errno())
+socket.socketpair(1, 1, 0)
+try: print("a pair", socket.socketpair(2, 1, 0))
+except PermissionError: pass
+except OSError as e: print("a pair", e)'`)
 			require.Zero(t, code, out)
 			require.Empty(t, out, "what is not refused")
 		})
