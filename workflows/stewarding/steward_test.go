@@ -25,20 +25,21 @@ import (
 
 // world is what a steward has around it: a ledger, a planner and loops.
 type world struct {
-	t       *testing.T
-	env     *testsuite.TestWorkflowEnvironment
-	ledger  []loop.Event
-	largest int    // entry, in bytes
-	while   func() // what happens while an entry is written
-	tiers   map[string]task.Tier
-	drift   []task.Drift // what the next entry finds in the project
-	well    []task.Drift // and what it finds right again
-	mended  []string
-	stop    string // what a loop-stop file says
-	specs   map[string]map[string]any
-	course  map[string]func(workflow.Context, string) task.ChildResult // what the loop of that ID does
-	reading map[string]act.ChildRead
-	unseen  map[string]int // how often a loop is not seen although it is there
+	t         *testing.T
+	env       *testsuite.TestWorkflowEnvironment
+	ledger    []loop.Event
+	largest   int    // entry, in bytes
+	while     func() // what happens while an entry is written
+	tiers     map[string]task.Tier
+	drift     []task.Drift // what the next entry finds in the project
+	well      []task.Drift // and what it finds right again
+	mended    []string
+	validated int
+	stop      string // what a loop-stop file says
+	specs     map[string]map[string]any
+	course    map[string]func(workflow.Context, string) task.ChildResult // what the loop of that ID does
+	reading   map[string]act.ChildRead
+	unseen    map[string]int // how often a loop is not seen although it is there
 
 	governance string                                                       // what the governance files are
 	planner    func(context.Context, act.PlanTask) (act.TaskPlanned, error) // instead of plan
@@ -119,6 +120,7 @@ func (w *world) read(_ context.Context, in act.ReadChild) (act.ChildRead, error)
 }
 
 func (w *world) validate(context.Context, act.Validate) (act.Validated, error) {
+	w.validated++
 	return act.Validated{Governance: w.governance}, nil
 }
 
@@ -473,6 +475,9 @@ func TestAStewardGoesOnInANewRunWithAllThatItHas(t *testing.T) {
 	second := setUp(t)
 	second.ledger = first.ledger
 	second.submit(time.Minute, `{"id":"c","body":"x"}`)
+	second.env.RegisterDelayedCallback(func() {
+		require.Equal(t, 1, second.validated, "a new run looks around first: it hears of no child's end but by signals")
+	}, 30*time.Second)
 	second.say(time.Hour, "approve", func() string { return fmt.Sprintf(`{"task":"a","hash":%q,"by":"ann"}`, second.state().Gates[0].Hash) })
 	second.say(48*time.Hour, "halt", func() string { return `{"by":"ann"}` })
 	second.env.ExecuteWorkflow("Steward", json.RawMessage(next.Input.GetPayloads()[0].GetData()), resume)
