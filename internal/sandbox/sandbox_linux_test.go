@@ -2,6 +2,7 @@ package sandbox_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"pawl/internal/egress"
 	"pawl/internal/proc"
@@ -394,6 +396,37 @@ socket.socketpair(1, 1, 0)
 try: print("a pair", socket.socketpair(2, 1, 0))
 except PermissionError: pass
 except OSError as e: print("a pair", e)'`)
+			require.Zero(t, code, out)
+			require.Empty(t, out, "what is not refused")
+		})
+	}
+}
+
+// Each call that the filter looks into is refused by it, and by nothing behind it: what these ask for is wrong besides, of
+// which the kernel would say something else.
+func TestE6_CallsAreRefusedByWhatTheyAskFor(t *testing.T) {
+	calls := [][]int{
+		{unix.SYS_UNSHARE, unix.CLONE_NEWCGROUP | 1}, {unix.SYS_CLONE, unix.CLONE_NEWCGROUP | unix.CLONE_THREAD},
+		{unix.SYS_PRLIMIT64, 1, 99}, {unix.SYS_PRLIMIT64, 2, 99},
+		{unix.SYS_FCNTL, 99, unix.F_SETLEASE}, {unix.SYS_FCNTL, 99, unix.F_NOTIFY}, {unix.SYS_FCNTL, 99, 10},
+		{unix.SYS_KILL, 1, 99}, {unix.SYS_TGKILL, 1, 1, 99}, {unix.SYS_RT_SIGQUEUEINFO, 1, 0, 0}, {unix.SYS_RT_TGSIGQUEUEINFO, 1, 1, 0, 0},
+		{unix.SYS_PIDFD_OPEN, 1, 1 << 20}, {unix.SYS_PTRACE, 0x4206, 1, 1, 1 << 30},
+		{unix.SYS_PROCESS_VM_READV, 1, 0, 0, 0, 0, 1}, {unix.SYS_PROCESS_VM_WRITEV, 1, 0, 0, 0, 0, 1},
+		{unix.SYS_SETPRIORITY, 1, 99999, 0}, {unix.SYS_SETPRIORITY, 2, 99999, 0}, {unix.SYS_SETPRIORITY, 0, 1, 19},
+		{unix.SYS_IOPRIO_SET, 2, 99999, 4 << 13}, {unix.SYS_IOPRIO_SET, 3, 99999, 4 << 13}, {unix.SYS_IOPRIO_SET, 1, 1, 7 << 13},
+		{unix.SYS_SCHED_SETAFFINITY, 1, 8, 0}, {unix.SYS_SCHED_SETSCHEDULER, 1, 99, 0}, {unix.SYS_SCHED_SETPARAM, 1, 0}, {unix.SYS_SCHED_SETATTR, 1, 0, 0},
+		{unix.SYS_PERSONALITY, 0x400000},
+	}
+	said, err := json.Marshal(calls)
+	require.NoError(t, err)
+	for name, m := range machines(t) {
+		t.Run(name, func(t *testing.T) {
+			code, out := newPlace(t, m).sh(`python3 -c '
+import ctypes, errno
+libc = ctypes.CDLL(None, use_errno=True)
+for call in ` + string(said) + `:
+    ctypes.set_errno(0)
+    if libc.syscall(*map(ctypes.c_long, call)) != -1 or ctypes.get_errno() != errno.EPERM: print(call, ctypes.get_errno())'`)
 			require.Zero(t, code, out)
 			require.Empty(t, out, "what is not refused")
 		})
