@@ -87,7 +87,7 @@ func Admit(t Task, known func(id string) bool) (Task, error) {
 // IDOf returns an ID for a task that has none: of its title, and unlike any that has another key. Who hands the task
 // in under it knows what it is called before the steward has taken it.
 func IDOf(t Task, key string) string {
-	const digits = 6
+	const digits = 12 // a million tasks of one title share none; one that shared it would be taken for the same task
 	sum := sha256.Sum256([]byte(key))
 	name := derived(t.title())
 	return strings.TrimRight(name[:min(len(name), maxID-digits-1)], "-") + "-" + hex.EncodeToString(sum[:])[:digits]

@@ -2,6 +2,7 @@ package task_test
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -108,4 +109,13 @@ func TestATaskOfASpecIsCheckedUnderItsKey(t *testing.T) {
 	require.Len(t, problems, 1)
 	require.Equal(t, "schedules[0].task.tier", problems[0].Key)
 	require.Equal(t, "tier", task.Task{Body: "x", Tier: "T9"}.Check("")[0].Key)
+}
+
+func TestManyTasksOfOneTitleHaveAnIDEach(t *testing.T) {
+	ids := map[string]bool{}
+	const many = 100_000
+	for n := range many {
+		ids[task.IDOf(task.Task{Title: "Say when we are open"}, strconv.Itoa(n))] = true
+	}
+	require.Len(t, ids, many, "the steward takes a task of an ID that it knows for that task")
 }

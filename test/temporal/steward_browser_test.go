@@ -49,7 +49,7 @@ func TestTemporalUI_ATaskIsHandedInAndApprovedInABrowser(t *testing.T) {
 	b.does("the workflow is started", press(`button:enabled`, "Start Workflow"))
 	var name string
 	b.does("the task's name is read", chromedp.Navigate(workflows+"/workflows/hand-in"),
-		chromedp.Poll(`document.body.innerText.match(/a-delicate-matter-[0-9a-f]{6}/)?.[0]`, &name))
+		chromedp.Poll(`document.body.innerText.match(/a-delicate-matter-[0-9a-f]{12}/)?.[0]`, &name))
 	var task steward.Task
 	w.Until("the task is there and asks", func() bool {
 		s := w.Pawl("steward", "show", "shop", name, "--json")

@@ -109,10 +109,10 @@ func TestSubmitNamesTheTaskBeforeTheStewardHasIt(t *testing.T) {
 		return of, sent
 	}
 	hand(`{"steward":"crew","task":{"id":"bread","title":"x"}}`, `^bread$`)
-	hand(`{"steward":"crew","task":{"title":"Say when we are open"}}`, `^say-when-we-are-open-[0-9a-f]{6}$`)
-	hand(`{"steward":"crew","task":{"body":"# Bake bread\n\nPlease."}}`, `^bake-bread-[0-9a-f]{6}$`)
-	hand(`{"steward":"crew","task":{"title":"…"}}`, `^task-[0-9a-f]{6}$`)
-	hand(`{"steward":"crew","task":{"title":"`+strings.Repeat("1234567 ", 20)+`"}}`, `^(1234567-){6}12345-[0-9a-f]{6}$`)
+	hand(`{"steward":"crew","task":{"title":"Say when we are open"}}`, `^say-when-we-are-open-[0-9a-f]{12}$`)
+	hand(`{"steward":"crew","task":{"body":"# Bake bread\n\nPlease."}}`, `^bake-bread-[0-9a-f]{12}$`)
+	hand(`{"steward":"crew","task":{"title":"…"}}`, `^task-[0-9a-f]{12}$`)
+	hand(`{"steward":"crew","task":{"title":"`+strings.Repeat("1234567 ", 20)+`"}}`, `^(1234567-){6}[0-9a-f]{12}$`)
 	_, sent := hand(`{"steward":"crew","task":{"title":"x","dedupe":"d"}}`, `^$`)
 	require.Equal(t, "d", sent.Dedupe, "it may be that of another task")
 	require.NotEqual(t, task.IDOf(task.Task{Title: "x"}, "one"), task.IDOf(task.Task{Title: "x"}, "two"))
