@@ -111,7 +111,7 @@ var WorkerSettings = []WorkerSetting{
 		},
 	},
 	{
-		"triggers", "where stewards' triggers are served over HTTP, while a steward has any; off for nowhere",
+		"triggers", "where stewards' triggers are served over HTTP, while a steward has any but health checks; off for nowhere",
 		func(w Worker) string { return w.Triggers },
 		func(w *Worker, text string) error {
 			_, port, err := net.SplitHostPort(text)

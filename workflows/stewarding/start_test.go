@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
@@ -90,6 +91,23 @@ func TestSubmitSaysWhyATaskDidNotArrive(t *testing.T) {
 }
 
 // TestSubmitNamesTheTaskBeforeTheStewardHasIt: a signal has no reply, so both have to know the ID.
+func TestSubmitSaysWhatIsWrongWithItsInput(t *testing.T) {
+	for in, want := range map[string]string{
+		``:                                "it is empty",
+		`{"steward":"crew","tsk":{}}`:     `unknown field "tsk"`,
+		`{"steward":5,"task":{}}`:         "cannot unmarshal number",
+		`{"task":{"title":"x"}}`:          `"steward" is missing`,
+		`{"steward":"crew"}`:              `"task" is missing`,
+		`{"steward":"crew","task":{}} {}`: "something follows the object",
+	} {
+		var suite testsuite.WorkflowTestSuite
+		env := suite.NewTestWorkflowEnvironment()
+		env.RegisterWorkflow(Submit)
+		env.ExecuteWorkflow("Submit", converter.NewRawValue(&commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(in)}))
+		require.ErrorContains(t, env.GetWorkflowError(), want, in)
+	}
+}
+
 func TestSubmitNamesTheTaskBeforeTheStewardHasIt(t *testing.T) {
 	hand := func(in, want string) (of Submitted, sent task.Task) {
 		var suite testsuite.WorkflowTestSuite

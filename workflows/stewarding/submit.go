@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/converter"
@@ -33,8 +35,21 @@ func Submit(ctx workflow.Context, input converter.RawValue) (*Submitted, error) 
 	var in task.Submission[json.RawMessage]
 	d := json.NewDecoder(bytes.NewReader(input.Payload().GetData()))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&in); err != nil || d.More() || in.Steward == "" || len(in.Task) == 0 {
-		return nil, wire.Refusal(fault.New(fault.InvalidMessage, `the input is not one JSON object with "steward" and "task"`).
+	wrong := ""
+	switch err := d.Decode(&in); {
+	case errors.Is(err, io.EOF):
+		wrong = "it is empty"
+	case err != nil:
+		wrong = strings.TrimPrefix(err.Error(), "json: ")
+	case d.More():
+		wrong = "something follows the object"
+	case in.Steward == "":
+		wrong = `"steward" is missing`
+	case len(in.Task) == 0:
+		wrong = `"task" is missing`
+	}
+	if wrong != "" {
+		return nil, wire.Refusal(fault.New(fault.InvalidMessage, `the input is not one JSON object with "steward" and "task": %s`, wrong).
 			Advise("Start the workflow again with such an input."))
 	}
 	specs := charter.Specs
