@@ -52,12 +52,12 @@ type Rule struct {
 // is carried out in internal/govern/policy.go.
 var Rules = []Rule{
 	{Name: RuleSealed, Blocks: true,
-		Judges: "[files that judge the work](sealed.md), and `protect`: changed, renamed, deleted, linked over, made executable, made part of another repository, or reached by a `.gitattributes`; new files of names by which the work would be judged otherwise"},
+		Judges: "[files that judge the work](sealed.md), and those of `protect`. They must not be changed, renamed, deleted, replaced by a link, made executable, put into another repository, or affected by a `.gitattributes`. New files whose names would change how the work is judged are not allowed either"},
 	{Name: RuleSecrets, Blocks: true, word: func(p *Policy) *string { return &p.Secrets }, Word: Deny,
-		Judges: "added lines, and names of added files, that look like a credential: private keys, tokens of well-known services, random values given to a name such as `password`. A line that only moves is not new"},
+		Judges: "added lines, and names of added files, that look like a credential: private keys, tokens of well-known services, random values assigned to a name such as `password`. A line that only moves does not count as added"},
 	{Name: RuleScope, Judges: "files outside of `scope`"},
-	{Name: RuleNewFiles, Judges: "files that are added, where `newFiles` does not allow them"},
-	{Name: RuleSymlink, Judges: "links that lead out of the tree"},
+	{Name: RuleNewFiles, Judges: "added files, if `newFiles` does not allow them"},
+	{Name: RuleSymlink, Judges: "links that lead out of the repository"},
 	{Name: RuleFileType, Judges: "what git cannot hold: nested repositories, FIFOs, sockets, devices"},
 	{Name: RuleBinary, word: func(p *Policy) *string { return &p.Binary }, Word: Allow,
 		Judges: "files that are binary by content"},
@@ -68,9 +68,9 @@ var Rules = []Rule{
 	{Name: RuleMaxLines, limit: func(p *Policy) **int { return &p.MaxLines }, Unit: "line",
 		Judges: "lines added and deleted in one change, also in binary files"},
 	{Name: RuleMaxTotalFiles, limit: func(p *Policy) **int { return &p.MaxTotalFiles }, Unit: "file in all",
-		Judges: "files that all changes of the loop touched, undone ones too"},
+		Judges: "files that all changes of the loop have touched, undone changes included"},
 	{Name: RuleMaxTotalLines, limit: func(p *Policy) **int { return &p.MaxTotalLines }, Unit: "line in all",
-		Judges: "lines by which the work differs from the base"},
+		Judges: "lines in which the work differs from the base"},
 }
 
 // Limit returns the rule's limit in a policy; ok is false where none holds.
