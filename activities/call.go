@@ -195,6 +195,7 @@ func (ws *loopWorkspace) throwAway(ctx context.Context, in act.Call, out *act.Ca
 	}
 	defer ws.leave(ws.desk)
 	change, err := ws.desk.Stage(ctx, in.Head)
+	ws.torn(ws.desk)
 	if err != nil {
 		return fmt.Errorf("looking for changes by the %s: %w", in.Role, err)
 	}

@@ -100,6 +100,7 @@ func (ws *loopWorkspace) judgeChange(ctx context.Context, at, head string, lefto
 	terms := contract.Rules()
 	scan := scan{rules: terms.Rules()}
 	change, err := ws.desk.StageRead(ctx, head, trees.StageOptions{Largest: int64(*scan.rules.MaxFileBytes), Leftovers: leftovers, Begin: scan.begin()})
+	ws.torn(ws.desk)
 	if err != nil {
 		return out, shape, nil, fmt.Errorf("taking the change from the desk: %w", err)
 	}

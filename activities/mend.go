@@ -136,8 +136,8 @@ func rejoin(ctx context.Context, s *store.Store, r workspace.Record) error {
 }
 
 // sharing are the records of the loops that have the store of one, which is among them.
-func (a *Activities) sharing(r workspace.Record) ([]workspace.Record, error) {
-	records, err := workspace.List(a.Home)
+func (m *machine) sharing(r workspace.Record) ([]workspace.Record, error) {
+	records, err := workspace.List(m.Home)
 	out := []workspace.Record{r}
 	for _, other := range records {
 		if other.Store == r.Store && other.Ref != r.Ref {
@@ -149,18 +149,41 @@ func (a *Activities) sharing(r workspace.Record) ([]workspace.Record, error) {
 
 // noteHeads takes down where ledger and branch are, beside the store: should a ref be lost, it was there.
 func (ws *loopWorkspace) noteHeads(ledger, branch string) {
-	workspace.Note(ws.machine.Home, ws.Ref, map[string]string{ws.Ledger: ledger, ws.Branch: branch})
+	if workspace.Note(ws.machine.Home, ws.Ref, map[string]string{ws.Ledger: ledger, ws.Branch: branch}) {
+		ws.isMended("the note of where its ledger and branch are could not be read: it is written again", nil)
+	}
 }
 
 // mendedSince returns what was mended on this host and the ledger does not have, now that it has the events.
 func (ws *loopWorkspace) mendedSince(events []loop.Event) []string {
 	dir := ws.machine.Home.Loop(ws.Ref)
+	ws.ofStore()
 	for _, e := range events {
 		if e.Type == loop.Warned {
 			mending.Tell(dir, e.Reason)
 		}
 	}
 	return mending.Untold(dir)
+}
+
+// ofStore notes for each loop of the store what was mended of it as somebody opened it.
+func (ws *loopWorkspace) ofStore() {
+	found := mending.Take(ws.Store)
+	if len(found) == 0 {
+		return
+	}
+	all, err := ws.machine.sharing(ws.Record)
+	if err != nil {
+		ws.machine.Logger.Warn("the loops of a store can't be listed", "loop", ws.Loop, "error", err)
+	}
+	for _, d := range found {
+		ws.machine.Logger.Warn(d.What, "loop", ws.Loop)
+		for _, each := range all {
+			if !each.Closed || each.Ref == ws.Ref {
+				mending.Note(ws.machine.Home.Loop(each.Ref), d.What)
+			}
+		}
+	}
 }
 
 // isMended says that something of a loop was damaged, and what was done about it.

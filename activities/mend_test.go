@@ -13,6 +13,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/loop"
 	"pawl/internal/mending"
+	"pawl/internal/store"
 	"pawl/internal/workspace"
 )
 
@@ -56,6 +57,36 @@ func TestAStoreThatIsLostIsMadeAgainFromTheRepository(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, told.Mended, "now the ledger has it")
 	require.Len(t, mending.Lines(l.a.Home.Loop(l.o.Ref)), 1, "and this host still knows it")
+}
+
+// What is mended on the way, so that nothing else shows it, is named all the same.
+func TestWhatIsWrittenAgainIsNamed(t *testing.T) {
+	l, env, log, r := damagedLoop(t)
+	out, err := l.says(env, "one")
+	require.NoError(t, err)
+	l.ledger = out.Ledger
+	require.Empty(t, out.Mended)
+
+	require.NoError(t, os.Truncate(workspace.Heads(l.a.Home, l.o.Ref), 9))
+	out, err = l.says(env, "two")
+	require.NoError(t, err)
+	l.ledger = out.Ledger
+	heads := "the note of where its ledger and branch are could not be read: it is written again"
+	require.Equal(t, []string{heads}, out.Mended)
+	require.Equal(t, out.Ledger, workspace.Noted(l.a.Home, l.o.Ref)[r.Ledger])
+
+	other := r
+	other.Ref = "other"
+	require.NoError(t, workspace.Write(l.a.Home, other))
+	require.NoError(t, os.Truncate(filepath.Join(r.Store, "config"), 0))
+	_, err = store.Open(t.Context(), r.Store) // as `pawl show` does
+	require.NoError(t, err)
+	out, err = l.says(env, heads)
+	require.NoError(t, err)
+	require.Len(t, out.Mended, 1)
+	require.Contains(t, out.Mended[0], "config of the store "+r.Store)
+	require.Equal(t, out.Mended, mending.Untold(l.a.Home.Loop("other")), "it has the same store")
+	require.Contains(t, log(), "config of the store")
 }
 
 func TestADeskThatIsGoneIsMadeAgainAndNamed(t *testing.T) {

@@ -116,6 +116,14 @@ func (ws *loopWorkspace) like(commit string) string {
 	return ""
 }
 
+// torn names what could not be read any more of what pawl keeps of a tree, which is made again by now.
+func (ws *loopWorkspace) torn(t *tree) {
+	if t.Torn != "" {
+		ws.isMended(fmt.Sprintf("of the %s, %s could not be read: it is made again", filepath.Base(t.Dir), t.Torn), nil)
+		t.Torn = ""
+	}
+}
+
 // materialise brings a tree to commit. Where it is new, or had to be made anew, the setup command
 // runs in it, and tracked files that it touched are brought back. What judge.keep names stays in the judge, unless it is to be clean.
 func (ws *loopWorkspace) materialise(ctx context.Context, t *tree, commit string, clean bool) error {
@@ -125,6 +133,7 @@ func (ws *loopWorkspace) materialise(ctx context.Context, t *tree, commit string
 		return err
 	}
 	recreated, err := t.Restore(ctx, commit, options)
+	ws.torn(t)
 	if err != nil {
 		return fmt.Errorf("bringing %s to %s: %w", t.Dir, commit, err)
 	}

@@ -3,12 +3,14 @@
 package mending
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	"pawl/internal/durable"
+	"pawl/internal/held"
 )
 
 // Damage is what was found and mended.
@@ -56,6 +58,17 @@ func Note(dir, what string) {
 	defer turn.Unlock()
 	all := append(In(dir), Damage{At: time.Now().UTC(), What: what})
 	_ = durable.WriteJSON(file(dir), all[max(0, len(all)-keep):])
+}
+
+// Take returns what In returns, and forgets it: somebody notes it elsewhere.
+func Take(dir string) []Damage {
+	turn.Lock()
+	defer turn.Unlock()
+	all := In(dir)
+	if len(all) > 0 {
+		_ = os.Remove(held.At(file(dir)))
+	}
+	return all
 }
 
 // Untold returns what no ledger has.

@@ -308,7 +308,7 @@ func (s *Store) exchange(fresh *Store, whole bool) (aside string, err error) {
 	if err := durable.WriteFile(s.path("HEAD"), []byte("ref: refs/heads/none\n"), 0o600); err != nil {
 		return "", err
 	}
-	if err := s.writeConfig(s.path()); err != nil {
+	if _, err := s.writeConfig(s.path()); err != nil {
 		return "", err
 	}
 	if whole {

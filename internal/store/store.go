@@ -21,6 +21,7 @@ import (
 	"pawl/internal/durable"
 	"pawl/internal/git"
 	"pawl/internal/held"
+	"pawl/internal/mending"
 )
 
 // Store is a bare repository of pawl's own, one for each user repository, shared by its loops. Only
@@ -45,7 +46,7 @@ const storeConfig = `[core]
 const storeAttributes = "* !diff !merge\n"
 
 // Open opens the store in dir and creates it where there is none. It may be called by
-// several processes at once.
+// several processes at once. What of an old one it has to write again is noted beside it (mending), for its loops.
 func Open(ctx context.Context, dir string) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -91,27 +92,30 @@ func (s *Store) complete() (bool, error) {
 	} else if err != nil {
 		return false, err
 	}
-	return true, s.writeConfig(s.path())
+	wrote, err := s.writeConfig(s.path())
+	if len(wrote) > 0 {
+		mending.Note(s.dir, fmt.Sprintf("%s of the store %s was not as pawl writes it (damaged, or of another version of pawl): it is written again", strings.Join(wrote, ", "), s.dir))
+	}
+	return true, err
 }
 
-func (s *Store) writeConfig(dir string) error {
-	for name, content := range map[string]string{
-		"config":          storeConfig,
-		"info/attributes": storeAttributes,
-		"info/exclude":    Excludes(),
-	} {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if have, err := os.ReadFile(path); err == nil && string(have) == content {
+// writeConfig writes the files of a store that are the same in every store, where they are not that, and returns
+// which it wrote.
+func (s *Store) writeConfig(dir string) (wrote []string, err error) {
+	for _, file := range []struct{ name, content string }{{"config", storeConfig}, {"info/attributes", storeAttributes}, {"info/exclude", Excludes()}} {
+		path := filepath.Join(dir, filepath.FromSlash(file.name))
+		if have, err := os.ReadFile(path); err == nil && string(have) == file.content {
 			continue
 		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return err
+			return wrote, err
 		}
-		if err := durable.WriteFile(path, []byte(content), 0o600); err != nil {
-			return err
+		if err := durable.WriteFile(path, []byte(file.content), 0o600); err != nil {
+			return wrote, err
 		}
+		wrote = append(wrote, file.name)
 	}
-	return nil
+	return wrote, nil
 }
 
 // Excludes is info/exclude of the store and of the trees: pawl's own files in a tree's root.
@@ -133,7 +137,7 @@ func (s *Store) create(ctx context.Context, lock *os.File) error {
 	if _, err := c.Run(ctx); err != nil {
 		return err
 	}
-	if err := s.writeConfig(at); err != nil {
+	if _, err := s.writeConfig(at); err != nil {
 		return err
 	}
 	return durable.Rename(fresh, s.dir)

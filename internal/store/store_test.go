@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/gittest"
+	"pawl/internal/mending"
 	"pawl/internal/store"
 )
 
@@ -34,6 +35,11 @@ func TestOpenStoreMakesABareRepositoryOnceForAll(t *testing.T) {
 	_, err = store.Open(ctx, dir)
 	require.NoError(t, err)
 	assert.NotContains(t, gittest.Read(t, filepath.Join(dir, "config")), "evil", "its config is pawl's")
+	require.Len(t, mending.In(dir), 1, "its loops are told")
+	assert.Regexp(t, "^config of the store .* was not as pawl writes it", mending.In(dir)[0].What)
+	_, err = store.Open(ctx, dir)
+	require.NoError(t, err)
+	assert.Len(t, mending.In(dir), 1, "once")
 }
 
 func TestOpenStoreClearsAwayAnAttemptThatDied(t *testing.T) {

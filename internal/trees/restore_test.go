@@ -336,6 +336,25 @@ func TestWhatPawlRemembersMayBeLost(t *testing.T) {
 	}
 }
 
+// Whatever becomes of the index while an agent works on the desk, its change is taken, and the damage is named.
+func TestADamagedIndexLosesNoChange(t *testing.T) {
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	desk := b.Tree("desk", b.Base)
+	index := filepath.Join(b.Dir, "state", "desk", "index")
+	for name, do := range map[string]func() error{
+		"gone": func() error { return os.Remove(index) }, "emptied": func() error { return os.Truncate(index, 0) },
+		"torn": func() error { return os.Truncate(index, 200) }, "flipped": func() error { return flip(index) },
+	} {
+		gittest.Write(t, desk.Dir+"/a.txt", "changed: "+name)
+		require.NoError(t, do())
+		assert.Equal(t, []string{"a.txt"}, paths(b.Stage(desk, b.Base).Files), name)
+		assert.Equal(t, "its index", desk.Torn, name)
+		desk.Torn = ""
+		assert.Equal(t, []string{"a.txt"}, paths(b.Stage(desk, b.Base).Files), name)
+		assert.Empty(t, desk.Torn, name)
+	}
+}
+
 // A change that was made before the power cut is no violation after it.
 func TestATornStateLosesNoChange(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
@@ -345,6 +364,7 @@ func TestATornStateLosesNoChange(t *testing.T) {
 		gittest.Write(t, desk.Dir+"/a.txt", fmt.Sprint("changed ", size))
 		require.NoError(t, os.Truncate(state, size))
 		assert.Equal(t, []string{"a.txt"}, paths(b.Stage(desk, b.Base).Files))
+		assert.Equal(t, "what pawl has noted about it", desk.Torn)
 		assert.Greater(t, len(gittest.Read(t, state)), 20, "it is written again")
 	}
 	require.NoError(t, os.Truncate(state, 0))

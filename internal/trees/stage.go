@@ -160,6 +160,7 @@ func (s *staging) survey(ctx context.Context) (err error) {
 		// What an earlier Stage put into the index must not count: a file that is tracked stays so
 		// even when the agent has it ignored since.
 		if err != nil {
+			s.t.Torn = "its index"
 			_ = os.Remove(held.At(s.t.indexPath()))
 		}
 		if _, err := s.t.call(s.lock, "read-tree", "--reset", s.head).Run(ctx); err != nil {

@@ -36,6 +36,7 @@ type Tree struct {
 	Origin string // the URL that the tree's own .git shows as its remote origin, which nothing is pushed to; "" for none
 	Why    string // why the last Restore made the tree anew, for people; "" where it did not, or the tree was never finished
 	Lost   bool   // Why is that something has become of the tree; else there was none
+	Torn   string // what pawl keeps of the tree and could not be read, and is made again: the index, the record; "" for nothing
 
 	store *store.Store
 	state string // the folder of index, state.json and pristine; never inside Dir
@@ -67,6 +68,9 @@ func (t *Tree) loadState() treeState {
 	err := durable.ReadJSON(filepath.Join(t.state, "state.json"), &st)
 	if err == nil {
 		return st
+	}
+	if errors.Is(err, durable.ErrTorn) {
+		t.Torn = "what pawl has noted about it"
 	}
 	var dir unix.Stat_t
 	if !errors.Is(err, durable.ErrTorn) || unix.Lstat(held.At(t.Dir), &dir) != nil {

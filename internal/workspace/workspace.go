@@ -187,8 +187,14 @@ func Noted(h home.Home, ref string) map[string]string {
 	return at
 }
 
-// Note takes that down. It is wanted where a ref or the record is lost.
-func Note(h home.Home, ref string, at map[string]string) { _ = durable.CacheJSON(Heads(h, ref), at) }
+// Note takes that down, and reports whether what was noted before could not be read any more. It is wanted where a
+// ref or the record is lost.
+func Note(h home.Home, ref string, at map[string]string) (damaged bool) {
+	var before map[string]string
+	err := durable.ReadJSON(Heads(h, ref), &before)
+	_ = durable.CacheJSON(Heads(h, ref), at)
+	return errors.Is(err, durable.ErrTorn)
+}
 
 // Drop removes a record that is torn and can't be made again.
 func Drop(h home.Home, ref string) error {
