@@ -1,11 +1,11 @@
 # syntax=docker/dockerfile:1
-# The production worker and the starter, without the embedded engine. An agent and whatever its
-# repositories need to build and test come on top: FROM this image and add them.
+# The production worker and the starter, without the embedded engine. Add agents and the tools that your
+# repositories need to build and test in an image of your own: FROM this image.
 
 FROM golang:1.26.8-bookworm AS build
 WORKDIR /src
 COPY . .
-# Only what the two programs link is downloaded: go.mod also lists the embedded server's modules.
+# go.mod also lists the embedded server's modules. This downloads only what the two programs link.
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     CGO_ENABLED=0 go build -trimpath -o /out/ ./worker ./starter
 
@@ -21,7 +21,7 @@ COPY --from=build /out/worker /out/starter /usr/local/bin/
 COPY --chmod=0755 deploy/git.sh deploy/health.sh /usr/local/lib/pawl/
 COPY --chmod=0755 deploy/hooks/ /usr/local/lib/pawl/hooks/
 USER pawl
-# The worker's identity, its loops' trees and what recovers them: keep it on a volume.
+# The worker's identity and its loops' trees, and the records that recover them. Keep this on a volume.
 ENV PAWL_HOME=/var/lib/pawl
 WORKDIR /var/lib/pawl
 VOLUME /var/lib/pawl

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Serves bare repositories. Whoever reaches it may fetch, and push what hooks/pre-receive takes: the refs that
-# begin with one of $GIT_TAKES, everything where that is empty. The compose file runs it twice on the same
+# Serves bare repositories. Everybody who reaches it may fetch, and may push what hooks/pre-receive accepts: refs that
+# begin with one of $GIT_TAKES, or all refs if that is empty. The compose file runs this script twice on the same
 # repositories, for people and for workers.
 set -eu
 
@@ -15,7 +15,7 @@ for name in $GIT_REPOSITORIES; do
         git init --quiet --bare --initial-branch=main "$GIT_ROOT/$name.git"
     fi
 done
-# No repository has a hook of its own: what is pushed could not bring one, and nobody else writes there.
+# The repositories have no hooks of their own. A push can't add one, and nobody else writes there.
 hooks=$(cd "$(dirname "$0")/hooks" && pwd)
 GIT_TAKES=${GIT_TAKES:-}
 export GIT_TAKES

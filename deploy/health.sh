@@ -1,6 +1,6 @@
 #!/bin/sh
-# Healthy is: a process is this host's worker. It has the lock from when it reached Temporal to its
-# end, however it ends, and goes on by itself when Temporal was away.
+# The container is healthy while a process is this host's worker. The worker holds the lock from the moment it has
+# reached Temporal until it ends, however it ends. It continues by itself after Temporal was away.
 set -eu
 
 status=0

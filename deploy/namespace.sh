@@ -1,6 +1,6 @@
 #!/bin/sh
-# Waits for Temporal and makes the namespace that pawl works in, if it is not there. It runs in
-# temporalio/admin-tools, once, before the workers start; they register the search attributes.
+# Waits for Temporal and makes pawl's namespace if it does not exist. It runs once in
+# temporalio/admin-tools, before the workers start. The workers register the search attributes.
 set -eu
 
 tries=${TRIES:-60}

@@ -1,8 +1,7 @@
 #!/bin/sh
-# Makes Temporal's two databases and brings their schemas up to date; where they are, it changes
-# nothing. It runs in temporalio/admin-tools, once, before the server starts. The tool reads where
-# the database is and the password from the environment: SQL_PLUGIN, SQL_HOST, SQL_PORT, SQL_USER,
-# SQL_PASSWORD.
+# Makes Temporal's two databases and updates their schemas. It changes nothing that is up to date. It runs once in
+# temporalio/admin-tools, before the server starts. The tool reads the database's address and password from the
+# environment: SQL_PLUGIN, SQL_HOST, SQL_PORT, SQL_USER, SQL_PASSWORD.
 set -eu
 
 schemas=${SCHEMA_DIR:-/etc/temporal/schema/postgresql/v12}

@@ -1,4 +1,4 @@
-# An agent that is a script with prepared versions. It tells what it did in the result file, and how
+# This agent is a script with prepared versions. In the result file it says what it did and how
 # many tools it called.
 cat >/dev/null
 n=$PAWL_ITERATION

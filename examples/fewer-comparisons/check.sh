@@ -1,2 +1,2 @@
-# Does it parse?
+# Checks that the code parses.
 echo 1 | awk -f src/sort.awk

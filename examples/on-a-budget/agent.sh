@@ -1,5 +1,5 @@
-# An agent that is a script. It is asked twice in an iteration: first for an idea, then for the change.
-# It says what each call cost, so the budget can hold it to that.
+# This agent is a script. pawl asks it twice in an iteration: first for an idea, then for the change.
+# It reports the cost of each call, so pawl can keep the budget.
 cat >/dev/null
 case $PAWL_ITERATION in
 1) idea="add es after a hiss" rule='/[sx]$/s/$/e/

@@ -1,5 +1,5 @@
-# An agent that is a script, in four roles: $PAWL_ROLE says which. The prompt is on stdin and in the file
-# $PAWL_PROMPT; the reviewer finds in it the hash that its answer is for.
+# This agent is a script. It plays four roles; $PAWL_ROLE says which. The prompt is on stdin and in the file
+# $PAWL_PROMPT. For the reviewer it contains the hash that the answer must name.
 cat >/dev/null
 case $PAWL_ROLE in
 planner)

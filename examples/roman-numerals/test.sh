@@ -1,4 +1,4 @@
-# Which numbers does it get right? (TAP)
+# Reports in TAP which numbers are right.
 echo 1..6
 n=0 bad=0
 for pair in 3:III 8:VIII 4:IV 9:IX 40:XL 1994:MCMXCIV; do

@@ -1,5 +1,5 @@
-# An agent that is a script: it runs on the desk, a clone of the repository, with the prompt on stdin.
-# Each iteration has a change of its own; the first line that it prints is its description.
+# This agent is a script. It runs on the desk, a clone of the repository, with the prompt on stdin.
+# Each iteration has its own change. The first line that it prints is the description.
 cat >/dev/null
 edit() {
   sed "$@" src/index.html >src/edited && cat src/edited >src/index.html && rm src/edited
