@@ -30,7 +30,7 @@ type example struct {
 func examples(t *testing.T) map[string]example {
 	t.Helper()
 	found := map[string]example{}
-	for _, m := range regexp.MustCompile("(?s)\n## ([a-z-]+)\n(.*?)Ends with exit code (\\d).*?\n```\n(.*?)\n```").FindAllStringSubmatch(world.ReadFile("examples/README.md"), -1) {
+	for _, m := range regexp.MustCompile("(?s)\n## ([a-z-]+)\n(.*?)with exit code (\\d).*?\n```\n(.*?)\n```").FindAllStringSubmatch(world.ReadFile("examples/README.md"), -1) {
 		code, err := strconv.Atoi(m[3])
 		require.NoError(t, err)
 		found[m[1]] = example{code, strings.Split(m[4], "\n")}
