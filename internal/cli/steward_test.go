@@ -174,7 +174,10 @@ func (s *schedules) Next() (*sdk.ScheduleListEntry, error) {
 	return &sdk.ScheduleListEntry{ID: "shop/nightly"}, nil
 }
 func (s *schedules) GetHandle(context.Context, string) sdk.ScheduleHandle { return s }
-func (s *schedules) Delete(context.Context) error                         { s.of.nightly = false; return nil }
+func (s *schedules) Describe(context.Context) (*sdk.ScheduleDescription, error) {
+	return &sdk.ScheduleDescription{Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{"pawl": {}}}}, nil
+}
+func (s *schedules) Delete(context.Context) error { s.of.nightly = false; return nil }
 
 type startedRun struct{ sdk.WorkflowRun }
 

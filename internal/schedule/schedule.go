@@ -33,7 +33,8 @@ const SubmitWorkflow = "Submit"
 // overnight takes it in the morning.
 const CatchUp = 24 * time.Hour
 
-// memo names the digest of what a schedule was made from, in the memo of the workflows that it starts.
+// memo names, in the memo of a schedule, the steward that it was made for, and in the memo of the workflows that it
+// starts the digest of what it was made from. A schedule that has neither was made by somebody else, and is left alone.
 // What a person changes in Temporal stays as long as the charter does not change.
 const memo = "pawl"
 
@@ -57,7 +58,7 @@ func Ensure(ctx context.Context, schedules sdk.ScheduleClient, c charter.Charter
 	}
 	for _, id := range there {
 		if !wanted[id] {
-			if err := remove(ctx, schedules, id); err != nil {
+			if err := removeOwn(ctx, schedules, id); err != nil {
 				return err
 			}
 		}
@@ -65,7 +66,7 @@ func Ensure(ctx context.Context, schedules sdk.ScheduleClient, c charter.Charter
 	return nil
 }
 
-// Remove deletes all schedules of a steward. Those that c names are deleted also where Temporal's list
+// Remove deletes all schedules that Ensure has made for a steward, and no others. Those that c names are deleted also where Temporal's list
 // does not have them yet.
 func Remove(ctx context.Context, schedules sdk.ScheduleClient, c charter.Charter) error {
 	ids, err := listed(ctx, schedules, c.Name)
@@ -76,7 +77,7 @@ func Remove(ctx context.Context, schedules sdk.ScheduleClient, c charter.Charter
 		ids = append(ids, idOf(c.Name, s.Name))
 	}
 	for _, id := range ids {
-		if err := remove(ctx, schedules, id); err != nil {
+		if err := removeOwn(ctx, schedules, id); err != nil {
 			return err
 		}
 	}
@@ -89,7 +90,7 @@ func Missed(ctx context.Context, schedules sdk.ScheduleClient, c charter.Charter
 	out := map[string]int{}
 	for _, s := range c.Schedules {
 		d, err := schedules.GetHandle(ctx, idOf(c.Name, s.Name)).Describe(ctx)
-		if gone(err) {
+		if gone(err) || err == nil && !own(d) {
 			continue
 		}
 		if err != nil {
@@ -109,15 +110,18 @@ func ensure(ctx context.Context, schedules sdk.ScheduleClient, steward string, s
 	wanted := when(s)
 	action := does(steward, s, digest)
 	_, err = schedules.Create(ctx, sdk.ScheduleOptions{
-		ID: id, Spec: wanted, Action: action, Overlap: overlap, CatchupWindow: catchUp(s), Note: "pawl: the steward " + steward,
+		ID: id, Spec: wanted, Action: action, Overlap: overlap, CatchupWindow: catchUp(s), Note: "pawl: the steward " + steward, Memo: map[string]any{memo: steward},
 	})
 	if !errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
 		return err
 	}
 	handle := schedules.GetHandle(ctx, id)
 	d, err := handle.Describe(ctx)
-	if err != nil || made(d) == digest {
+	switch {
+	case err != nil || made(d) == digest:
 		return err
+	case !own(d):
+		return fmt.Errorf("Temporal has a schedule %s that pawl has not made: delete it there, or give one of the two another name", id)
 	}
 	return handle.Update(ctx, sdk.ScheduleUpdateOptions{DoUpdate: func(in sdk.ScheduleUpdateInput) (*sdk.ScheduleUpdate, error) {
 		now := in.Description.Schedule // its state is whether somebody has paused it
@@ -170,6 +174,11 @@ func digestOf(s charter.Schedule) (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(text)), nil
 }
 
+// own reports whether pawl has made a schedule.
+func own(d *sdk.ScheduleDescription) bool {
+	return d.Memo.GetFields()[memo] != nil || made(d) != ""
+}
+
 // made is the digest of what a schedule was made from, "" where nobody knows.
 func made(d *sdk.ScheduleDescription) (digest string) {
 	action, ok := d.Schedule.Action.(*sdk.ScheduleWorkflowAction)
@@ -182,7 +191,7 @@ func made(d *sdk.ScheduleDescription) (digest string) {
 	return digest
 }
 
-// listed are the IDs of a steward's schedules. The list may lack one that was made a moment ago.
+// listed are the IDs under which a steward's schedules are, those that somebody else has made among them. The list may lack one that was made a moment ago.
 func listed(ctx context.Context, schedules sdk.ScheduleClient, steward string) (ids []string, err error) {
 	all, err := schedules.List(ctx, sdk.ScheduleListOptions{PageSize: 1000})
 	if err != nil {
@@ -200,8 +209,17 @@ func listed(ctx context.Context, schedules sdk.ScheduleClient, steward string) (
 	return ids, nil
 }
 
-func remove(ctx context.Context, schedules sdk.ScheduleClient, id string) error {
-	if err := schedules.GetHandle(ctx, id).Delete(ctx); err != nil && !gone(err) {
+// removeOwn deletes a schedule, unless somebody else has made it.
+func removeOwn(ctx context.Context, schedules sdk.ScheduleClient, id string) error {
+	handle := schedules.GetHandle(ctx, id)
+	d, err := handle.Describe(ctx)
+	if gone(err) || err == nil && !own(d) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("asking for the schedule %s: %w", id, err)
+	}
+	if err := handle.Delete(ctx); err != nil && !gone(err) {
 		return fmt.Errorf("deleting the schedule %s: %w", id, err)
 	}
 	return nil

@@ -139,6 +139,35 @@ func TestS5_TheSchedulesOfACharterAreTemporals(t *testing.T) {
 	require.Empty(t, missed)
 }
 
+// TestS5_AScheduleThatSomebodyElseHasMadeIsLeftAlone, whatever it is called. One that was made before schedules had a
+// memo of their own is known by that of its workflows.
+func TestS5_AScheduleThatSomebodyElseHasMadeIsLeftAlone(t *testing.T) {
+	c, _ := service(t)
+	ctx, schedules := t.Context(), c.ScheduleClient()
+	make := func(id string, memo map[string]any) {
+		_, err := schedules.Create(ctx, sdk.ScheduleOptions{ID: id, Spec: sdk.ScheduleSpec{CronExpressions: []string{"0 3 * * *"}},
+			Action: &sdk.ScheduleWorkflowAction{ID: "by-hand", Workflow: schedule.SubmitWorkflow, TaskQueue: "elsewhere", Memo: memo}})
+		require.NoError(t, err)
+	}
+	make("shop/backup", nil)
+	make("shop/early", map[string]any{"pawl": "a digest"})
+	ch := charter.Charter{Name: "shop", Schedules: []charter.Schedule{{Name: "nightly", Cron: "0 2 * * *", Task: task.Task{Title: "Update"}}}}
+	all := func(want ...string) func() bool { return func() bool { return slices.Equal(want, ids(t, c)) } }
+	require.Eventually(t, all("shop/backup", "shop/early"), patience, 20*time.Millisecond)
+	require.NoError(t, schedule.Ensure(ctx, schedules, ch))
+	require.Eventually(t, all("shop/backup", "shop/nightly"), patience, 20*time.Millisecond)
+
+	taken := charter.Charter{Name: "shop", Schedules: []charter.Schedule{{Name: "backup", Cron: "0 2 * * *", Task: task.Task{Title: "Update"}}}}
+	require.ErrorContains(t, schedule.Ensure(ctx, schedules, taken), "shop/backup that pawl has not made")
+	require.Equal(t, "elsewhere", describe(t, c, "shop/backup").Schedule.Action.(*sdk.ScheduleWorkflowAction).TaskQueue)
+	missed, err := schedule.Missed(ctx, schedules, taken)
+	require.NoError(t, err)
+	require.Empty(t, missed, "of another's schedule none is missed")
+
+	require.NoError(t, schedule.Remove(ctx, schedules, taken))
+	require.Eventually(t, all("shop/backup"), patience, 20*time.Millisecond)
+}
+
 func next(t *testing.T, slots chan slot) slot {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
