@@ -24,7 +24,7 @@ func held(t *testing.T, b *bench) home.Home {
 		{Ref: "older", Store: filepath.Join(h.Dir, "gone.git"), Closed: true},
 		{Ref: "running", Store: filepath.Join(h.Dir, "other.git")},
 	} {
-		r.Loop, r.Repo = r.Ref, b.dir
+		r.Loop, r.Repo, r.Ledger = r.Ref, b.dir, "refs/pawl-ledger/"+r.Ref
 		for _, folder := range []string{workspace.Steps(h, r.Ref), workspace.Desk(h, r.Ref), workspace.Admin(h, r.Ref, "desk")} {
 			require.NoError(t, os.MkdirAll(folder, 0o700))
 			require.NoError(t, os.WriteFile(filepath.Join(folder, "file"), []byte("0123456789"), 0o600))
@@ -92,4 +92,13 @@ func TestCleanLeavesRecordsToAWorkerThatRuns(t *testing.T) {
 	require.Contains(t, b.stdout.String(), "stays   old: store (a worker runs on this host)")
 	require.NoDirExists(t, workspace.Steps(h, "old"))
 	require.Equal(t, "old older running", refs(t, h))
+}
+
+// TestCleanSaysWhyALedgerStays, which is another reason than that of the store where that stays for another loop.
+func TestCleanSaysWhyALedgerStays(t *testing.T) {
+	b := newBench(t, newFake())
+	held(t, b)
+	require.Equal(t, 0, b.run(nil, "clean", "--refs", "old"), b.stderr.String())
+	require.Contains(t, b.stdout.String(), "stays   old: store (the loop older has it, too)")
+	require.Contains(t, b.stdout.String(), "stays   old: ledger (it stays with its store: the loop older has it, too)")
 }

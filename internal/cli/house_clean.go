@@ -253,7 +253,7 @@ func (c *cleaning) loop(ctx context.Context, r workspace.Record, needed string) 
 			switch {
 			case ref == clean && (ref == "" || at == ""): // nobody needs it
 			case needed != "" && needed != "a worker runs on this host":
-				c.kept = append(c.kept, Keeping{r.Ref, kind, needed})
+				c.kept = append(c.kept, Keeping{r.Ref, kind, "it stays with its store: " + needed})
 			case lacks != "":
 				c.kept = append(c.kept, Keeping{r.Ref, kind, lacks})
 			case at != "":
