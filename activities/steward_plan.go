@@ -385,10 +385,14 @@ func (p *planning) block() {
 				both = append(both, name)
 			}
 		}
+		overlap := ""
 		if len(both) > 0 {
-			p.out.Overlaps = append(p.out.Overlaps, fmt.Sprintf("the task %s may change the same files: %s", claim.Task, naming(both)))
+			overlap = fmt.Sprintf("the task %s may change the same files: %s", claim.Task, naming(both))
 		} else if glob := p.meets(claim.Scope); glob != "" {
-			p.out.Overlaps = append(p.out.Overlaps, fmt.Sprintf("the task %s may make the same new files: its scope and %s meet", claim.Task, git.Quote(glob)))
+			overlap = fmt.Sprintf("the task %s may make the same new files: its scope and %s meet", claim.Task, git.Quote(glob))
+		}
+		if overlap != "" {
+			p.out.Overlaps, p.out.With = append(p.out.Overlaps, overlap), append(p.out.With, claim.Task)
 		}
 	}
 }

@@ -96,6 +96,7 @@ type TaskPlanned struct {
 	Production bool       `json:"production,omitempty"` // it touches production
 	Blockers   []string   `json:"blockers,omitempty"`   // what keeps it from being begun
 	Overlaps   []string   `json:"overlaps,omitempty"`   // other tasks at work that may change the same files
+	With       []string   `json:"with,omitempty"`       // the task of each overlap
 	Unclear    []string   `json:"unclear,omitempty"`    // what the planner asks
 	Problems   []string   `json:"problems,omitempty"`   // why the plan is not valid
 	Usage      task.Usage `json:"usage"`

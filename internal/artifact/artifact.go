@@ -46,7 +46,7 @@ func Status(s steward.State, c charter.Charter) []byte {
 	w.section(fmt.Sprintf("Tasks (%d)", s.TasksCount))
 	tasks, more := listed(s)
 	for _, t := range tasks {
-		w.line("- %s", taskLine(*t))
+		w.line("- %s", taskLine(s, *t))
 	}
 	w.queued(more)
 	w.none(len(s.Tasks))
@@ -81,12 +81,12 @@ func LastKnown(s steward.State, _ charter.Charter) []byte {
 			continue
 		}
 		n++
-		w.line("- %s", taskLine(*t))
+		w.line("- %s", taskLine(s, *t))
 		if t.Plan != nil {
 			w.line("  - plan %s, base %s, head %s", hash(t.Plan.Hash), hash(cmp.Or(t.Base, t.Plan.Base)), hash(t.Head))
 		}
 		for _, step := range t.Steps {
-			w.line("  - step %s: %s, loop %s, head %s", code(step.ID), step.Status, code(step.Loop), hash(step.Head))
+			w.line("  - step %s: %s, loop %s, head %s", code(step.ID), step.Doing(), code(step.Loop), hash(step.Head))
 		}
 		if t.Tripped != "" {
 			w.line("  - loop detected: rule %s, since %s", code(t.Tripped), at(t.Since))
@@ -226,8 +226,12 @@ func position(s steward.State) string {
 }
 
 // taskLine is all of a task on one line.
-func taskLine(t steward.Task) string {
-	text := fmt.Sprintf("%s: %s, %s, tier %s, priority %d", code(t.ID), plain(t.Title), t.State, tier(t), t.Priority)
+func taskLine(s steward.State, t steward.Task) string {
+	state := string(t.State)
+	if t.Outcome == "" {
+		state = s.Position(t)
+	}
+	text := fmt.Sprintf("%s: %s, %s, tier %s, priority %d", code(t.ID), plain(t.Title), state, tier(t), t.Priority)
 	if t.Step != "" {
 		text += ", step " + code(t.Step)
 	}

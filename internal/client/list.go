@@ -163,6 +163,9 @@ func (c *Client) row(ctx context.Context, e *workflowpb.WorkflowExecutionInfo, r
 		r.Status = published
 		decode(attributes[launch.Gate], &r.Gate)
 	}
+	if r.Steward() && status.Ended() { // it does nothing any more, whatever its tasks were left in
+		r.Phase = ""
+	}
 	return r
 }
 
@@ -206,7 +209,9 @@ func (c *Client) describe(ctx context.Context, r *launch.Row, record workspace.R
 				r.Status = string(s.Status)
 			}
 			r.Goal = launch.StewardGoal
-			if len(s.Gates) > 0 && !s.Status.Ended() {
+			if s.Status.Ended() {
+				r.Phase = ""
+			} else if len(s.Gates) > 0 {
 				r.Gate, r.Gates = string(s.Gates[0].Kind), len(s.Gates)
 			}
 			if r.StartedAt == nil && !s.StartedAt.IsZero() {

@@ -39,7 +39,11 @@ func init() {
 			if a == nil {
 				return nil
 			}
-			s := c.stretch("action "+a.What, e.Time.Add(-time.Duration(a.ActiveMs)*time.Millisecond), e,
+			took := a.ActiveMs
+			if u := e.Usage; u != nil { // a planner's, which is no executing time
+				took = max(took, u.ActiveMs)
+			}
+			s := c.stretch("action "+a.What, e.Time.Add(-time.Duration(took)*time.Millisecond), e,
 				Attribute{"pawl.step", a.Step}, Attribute{"pawl.loop_id", a.Loop}, Attribute{"pawl.result", a.Outcome})
 			if a.Error != "" {
 				s.Failed = a.Outcome

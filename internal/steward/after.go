@@ -19,7 +19,7 @@ import (
 
 // AfterPlan is what follows from planning a task (S3): its plan and tier, or what a person is asked
 // first. An unclear task, one that can't be assessed, one with a blocker or with a plan that is not
-// valid is a question.
+// valid is a question. What the planner has spent counts; its time is no executing time (S8).
 func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Event {
 	id := j.Task
 	t := s.Find(id)
@@ -35,16 +35,16 @@ func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Even
 		return []loop.Event{{Type: loop.TaskInterrupted, Task: id, Reason: t.Interrupted, Note: "its planner", Usage: used}}
 	case p.Exhausted != "": // what it has spent decides whether a person is asked for more
 		return []loop.Event{{Type: loop.ActionTaken, Task: id, Usage: used, Action: &task.Action{
-			What: task.Commanded, Name: "plan", Outcome: "exhausted", Reason: "the planner was " + p.Ending(), ActiveMs: p.Usage.ActiveMs,
+			What: task.Commanded, Name: "plan", Outcome: "exhausted", Reason: "the planner was " + p.Ending(),
 		}}}
 	case p.RateLimit != nil:
 		return n.limited(*t, *p.RateLimit, loop.Event{Type: loop.ActionTaken, Task: id, Usage: used, Action: &task.Action{
-			What: task.Commanded, Name: "plan", Outcome: task.RateLimited, Reason: until(*p.RateLimit), ActiveMs: p.Usage.ActiveMs,
+			What: task.Commanded, Name: "plan", Outcome: task.RateLimited, Reason: until(*p.RateLimit),
 		}})
 	}
 	ask := func(stop, why string, choices ...string) []loop.Event {
 		n.events = append(n.events, loop.Event{Type: loop.ActionTaken, Task: id, Usage: used, Action: &task.Action{
-			What: task.Commanded, Name: "plan", Outcome: "asked", Reason: loop.Clip(why, 500), ActiveMs: p.Usage.ActiveMs,
+			What: task.Commanded, Name: "plan", Outcome: "asked", Reason: loop.Clip(why, 500),
 		}})
 		n.to(*t, task.Waiting, task.Evidence{Reason: why, Stop: stop}, loop.Event{Type: loop.GateOpened, Task: id, Gate: &loop.Gate{
 			Kind: loop.GateQuestion, Task: id, Summary: loop.Clip(fmt.Sprintf("%q: %s", id, why), 2000), Choices: choices,
@@ -70,10 +70,15 @@ func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Even
 	}
 	plan.Needs = assess.NeedsApproval(tier, p.Governs, p.Production, *plan.Cost, t.Cost.CostUSD, c.Limits.CostUSD)
 	events := []loop.Event{
-		{Type: loop.ActionTaken, Task: id, Action: &task.Action{What: task.Commanded, Name: "plan", Outcome: "planned", Tree: p.Plan.Hash, ActiveMs: p.Usage.ActiveMs}},
-		{Type: loop.PlanMade, Task: id, TaskPlan: &plan, Usage: used, Told: int64(j.Notes)},
+		{Type: loop.ActionTaken, Task: id, Usage: used, Action: &task.Action{What: task.Commanded, Name: "plan", Outcome: "planned", Tree: p.Plan.Hash}},
+		{Type: loop.PlanMade, Task: id, TaskPlan: &plan, Told: int64(j.Notes)},
 	}
-	for _, overlap := range p.Overlaps { // each has a branch of its own: nothing is lost, but the second to be applied may conflict
+	for i, overlap := range p.Overlaps { // each has a branch of its own: nothing is lost, but the second to be applied may conflict
+		if i < len(p.With) {
+			if other := s.Find(p.With[i]); other == nil || other.Outcome != "" { // it has ended since the planner was asked
+				continue
+			}
+		}
 		events = append(events, loop.Event{Type: loop.Warned, Task: id, Reason: loop.Clip(overlap, 500)})
 	}
 	if t.PersonsTier() == "" {

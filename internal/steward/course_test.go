@@ -561,8 +561,10 @@ func TestWhatAgentsWroteIsToldApartFromWhatTheyRead(t *testing.T) {
 	var made, over *loop.Usage
 	for _, e := range o.events {
 		switch e.Type {
-		case loop.PlanMade:
-			made = e.Usage
+		case loop.ActionTaken:
+			if e.Action.Name == "plan" {
+				made = e.Usage
+			}
 		case loop.TaskEnded:
 			over = e.Usage
 		}

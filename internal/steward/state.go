@@ -171,6 +171,26 @@ func (s State) Open() []loop.Gate {
 	return all
 }
 
+// Position is the state of a task as people are shown it: what it came to, where it is over. In a steward that has
+// ended nothing goes on and nobody is asked, whatever state a task was left in.
+func (s State) Position(t Task) string {
+	switch {
+	case t.Outcome != "":
+		return t.Outcome
+	case s.Status.Ended():
+		return "not done, was " + string(t.State)
+	}
+	return string(t.State)
+}
+
+// Doing is what a step's loop is doing, as people are shown it: one that the steward has ended does nothing.
+func (s Step) Doing() string {
+	if s.Told == loop.MessageHalt && s.Status != Over {
+		return "halted"
+	}
+	return s.Status
+}
+
 // AtLoop reports whether a task of the steward waits for an answer at one of its loops.
 func (s State) AtLoop(t Task) bool {
 	return !s.Status.Ended() && t.WaitingFor != nil && t.WaitingFor.Loop != ""

@@ -203,6 +203,48 @@ func TestS8_ACheckInComesAtTheEndOfAnIteration(t *testing.T) {
 	require.Contains(t, o.told, "s-a-one pause iteration")
 }
 
+// TestS8_ThePlannersTimeIsNoExecutingTime: that is what the loops have worked. What the planner has taken counts with
+// what the task has cost.
+func TestS8_ThePlannersTimeIsNoExecutingTime(t *testing.T) {
+	for name, p := range map[string]act.TaskPlanned{
+		"planned":   {Plan: &task.Plan{Hash: "1", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T3},
+		"asked":     {Unclear: []string{"which page?"}},
+		"exhausted": {Outcome: act.Outcome{Exhausted: loop.CostUSD}},
+		"limited":   {Outcome: act.Outcome{RateLimit: &task.RateLimit{Until: time.Now().Add(time.Hour)}}},
+	} {
+		o := open(t, limits())
+		o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+		p.Usage.ActiveMs = 2 * time.Hour.Milliseconds()
+		o.emit(AfterPlan(o.s, o.c, o.next(nil)[0], p)...)
+		got := o.s.Find("a")
+		require.Equal(t, 1, got.Actions, name)
+		require.Equal(t, p.Usage.ActiveMs, got.Cost.ActiveMs, name)
+		require.Zero(t, got.Window.ExecutingMs+o.s.Indicators.ExecutingMs, name)
+		require.Empty(t, got.Tripped, name)
+	}
+}
+
+// TestAnOverlapWithATaskThatHasEndedIsNotSpokenOf: it may have ended while the planner worked.
+func TestAnOverlapWithATaskThatHasEndedIsNotSpokenOf(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "over", Body: "x"}, task.T1)
+	require.NoError(t, o.say(loop.MessageHalt, Message{Task: id("over")}))
+	o.submit(task.Task{ID: "at-work", Body: "x"}, task.T1)
+	o.settle()
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.emit(AfterPlan(o.s, o.c, o.next(nil)[0], act.TaskPlanned{
+		Plan: &task.Plan{Hash: "1", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T3,
+		Overlaps: []string{"over may", "at-work may", "forgotten may", "of an earlier version"}, With: []string{"over", "at-work", "forgotten"},
+	})...)
+	var said []string
+	for _, e := range o.events {
+		if e.Type == loop.Warned {
+			said = append(said, e.Reason)
+		}
+	}
+	require.Equal(t, []string{"at-work may", "of an earlier version"}, said)
+}
+
 func TestAnAnswerAtALoopDoesNotTakeAPlaceThatAnotherHas(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)

@@ -36,6 +36,25 @@ func TestAStewardThatHasEndedAsksNobodyAnything(t *testing.T) {
 	}
 }
 
+// TestTheTasksOfAStewardThatHasEndedWereNotDone, in whatever state they were left: nobody plans them or is asked.
+func TestTheTasksOfAStewardThatHasEndedWereNotDone(t *testing.T) {
+	st := steward.State{Steward: "shop", Status: loop.Halted, State: task.Planning, Mode: "mission", TasksCount: 6, QueueCount: 2, Queue: []string{"d"}, Indicators: steward.Indicators{Done: 1}, Tasks: []steward.Task{
+		{ID: "a", State: task.Planning}, {ID: "b", State: task.Waiting, Until: time.Now(), Steps: []steward.Step{{ID: "one", Status: steward.Asking, Told: loop.MessageHalt}, {ID: "two", Status: steward.Pending}}},
+		{ID: "c", State: task.Idle, Outcome: steward.Done, Steps: []steward.Step{{ID: "one", Status: steward.Over, Told: loop.MessageHalt}}},
+	}}
+	page := Style{}.Steward(st, time.Now())
+	for _, want := range []string{"not done, was PLANNING", "not done, was WAITING_FOR_HUMAN ", "  done ", "and 1 more that were begun and not done", "and 2 more that were not begun"} {
+		require.Contains(t, page, want)
+	}
+	for _, untrue := range []string{"state  ", "mode  ", "queue  ", "sleeps"} {
+		require.NotContains(t, page, untrue)
+	}
+	require.Regexp(t, "(?s)one +halted.*two +pending", Style{}.Task(st, st.Tasks[1], time.Now()))
+	require.Regexp(t, "one +done", Style{}.Task(st, st.Tasks[2], time.Now()))
+	st.Status = loop.Running
+	require.Regexp(t, "(?s)state +PLANNING.*queue +d.*in the queue", Style{}.Steward(st, time.Now()))
+}
+
 func TestAStewardWithSeveralGatesSaysHowManyWait(t *testing.T) {
 	list := func(gates int) string {
 		return Style{}.List([]launch.Row{{Loop: "shop", Kind: "steward", Status: "running", Gate: "drift", Gates: gates}}, time.Now())

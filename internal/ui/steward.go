@@ -37,9 +37,11 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 	f := s.fields(12)
 	f.add("steward", Clean(st.Steward))
 	f.add("status", s.status(st.Status)+note(st.Reason))
-	f.add("state", string(st.State)+standing(st))
-	f.add("mode", st.Mode)
-	f.add("queue", queue(st.Queue, st.QueueCount))
+	if !st.Status.Ended() { // nothing goes on, and nothing waits to be begun
+		f.add("state", string(st.State)+standing(st))
+		f.add("mode", st.Mode)
+		f.add("queue", queue(st.Queue, st.QueueCount))
+	}
 	i := st.Indicators
 	f.add("tasks", fmt.Sprintf("%s done, %s cancelled, %s in all", whole64(i.Done), whole64(i.Cancelled), itoa(st.TasksCount)))
 	f.add("indicators", fmt.Sprintf("%s, %s, %s, %s, %s in a row now", plural(int(i.Actions), "action"), plural(int(i.Milestones), "milestone"),
@@ -63,7 +65,7 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 	}
 	b.WriteString(f.String())
 	if len(st.Tasks) > 0 {
-		b.WriteString("\n\n" + s.tasks(st.Tasks))
+		b.WriteString("\n\n" + s.tasks(st))
 		b.WriteString(s.unlisted(st))
 	}
 	return b.String()
@@ -71,6 +73,10 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 
 // unlisted says how many tasks the table lacks: of those that have begun, of the queue, and of those that are over.
 func (s Style) unlisted(st steward.State) (text string) {
+	started, waiting := " more that have begun", " more in the queue"
+	if st.Status.Ended() {
+		started, waiting = " more that were begun and not done", " more that were not begun"
+	}
 	queued, over := st.QueueCount, int(st.Indicators.Done+st.Indicators.Cancelled)
 	begun := st.TasksCount - queued - over
 	for _, t := range st.Tasks {
@@ -86,7 +92,7 @@ func (s Style) unlisted(st steward.State) (text string) {
 	for _, more := range []struct {
 		n    int
 		what string
-	}{{begun, " more that have begun"}, {queued, " more in the queue"}, {over, " that are over; the ledger has them"}} {
+	}{{begun, started}, {queued, waiting}, {over, " that are over; the ledger has them"}} {
 		if more.n > 0 {
 			text += "\n" + s.Dim("and "+itoa(more.n)+more.what)
 		}
@@ -96,8 +102,6 @@ func (s Style) unlisted(st steward.State) (text string) {
 
 func standing(st steward.State) string {
 	switch {
-	case st.Status.Ended():
-		return ""
 	case st.Paused:
 		return ", paused: `pawl steward continue " + Clean(shell.Quote(st.Steward)) + "` resumes"
 	case st.Held:
@@ -143,7 +147,7 @@ func (s Style) atChild(st steward.State, t steward.Task) string {
 // StewardReport is a steward's tasks, with how to see, approve and apply the proposals that they came to.
 func (s Style) StewardReport(st steward.State) string {
 	var w strings.Builder
-	w.WriteString(s.tasks(st.Tasks) + "\n\nEach task that is done has a proposal, which changes nothing before you apply it:")
+	w.WriteString(s.tasks(st) + "\n\nEach task that is done has a proposal, which changes nothing before you apply it:")
 	for _, t := range st.Tasks {
 		if t.Proposal != "" && len(t.Loops) > 0 {
 			last := t.Loops[len(t.Loops)-1]
@@ -153,21 +157,21 @@ func (s Style) StewardReport(st steward.State) string {
 	return w.String()
 }
 
-func (s Style) tasks(all []steward.Task) string {
+func (s Style) tasks(st steward.State) string {
 	var rows [][]string
-	for _, t := range all {
+	for _, t := range st.Tasks {
 		rows = append(rows, []string{
-			Clean(t.ID), string(t.Tier), s.doing(t), itoa(t.Priority), steps(t), itoa(t.Actions), "$" + t.Cost.CostUSD.String(), Clean(t.Title),
+			Clean(t.ID), string(t.Tier), s.doing(st, t), itoa(t.Priority), steps(t), itoa(t.Actions), "$" + t.Cost.CostUSD.String(), Clean(t.Title),
 		})
 	}
 	return s.table([]string{"TASK", "TIER", "STATE", "PRIORITY", "STEPS", "ACTIONS", "COST", "TITLE"}, rows)
 }
 
 // doing is the state of a task, or what it came to.
-func (s Style) doing(t steward.Task) string {
+func (s Style) doing(st steward.State, t steward.Task) string {
 	switch {
-	case t.Outcome != "":
-		return t.Outcome
+	case t.Outcome != "" || st.Status.Ended():
+		return st.Position(t)
 	case !t.Until.IsZero():
 		return string(t.State) + ", sleeps until " + s.when(t.Until)
 	case t.Interrupted != "":
@@ -207,7 +211,7 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 	f := s.fields(12)
 	f.add("task", Clean(t.ID))
 	f.add("title", Clean(t.Title))
-	f.add("state", s.doing(t)+note(t.Reason))
+	f.add("state", s.doing(st, t)+note(t.Reason))
 	if t.Tier != "" {
 		f.add("tier", string(t.Tier)+", set by "+cmp.Or(Clean(t.TierBy), "–"), Clean(t.TierWhy))
 	}
@@ -250,7 +254,7 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 	if len(t.Steps) > 0 {
 		var rows [][]string
 		for _, step := range t.Steps {
-			rows = append(rows, []string{Clean(step.ID), step.Status, Short(step.Head), Clean(step.Loop)})
+			rows = append(rows, []string{Clean(step.ID), step.Doing(), Short(step.Head), Clean(step.Loop)})
 		}
 		b.WriteString("\n\n" + s.table([]string{"STEP", "STATUS", "HEAD", "LOOP"}, rows))
 	}

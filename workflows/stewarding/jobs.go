@@ -119,7 +119,16 @@ func (r *run) plan(ctx workflow.Context, j steward.Job) error {
 		out.Problems = append(out.Problems, "it could not be planned: "+notices.Plain(err))
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	return r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterPlan(s, r.charter, j, out) })
+	executing := workflow.GetVersion(ctx, "planning", workflow.DefaultVersion, 1) == workflow.DefaultVersion
+	return r.follow(ctx, func(s steward.State) []loop.Event {
+		events := steward.AfterPlan(s, r.charter, j, out)
+		for _, e := range events {
+			if e.Action != nil && executing { // the run began when planners' time counted as executing time
+				e.Action.ActiveMs = out.Usage.ActiveMs
+			}
+		}
+		return events
+	})
 }
 
 // planning is what planning or assessing a task is asked with.

@@ -75,9 +75,10 @@ func (r *run) watch(ctx workflow.Context) {
 			continue
 		}
 		r.watched[g.ID] = true
-		if g.Escalated == 0 {
+		if g.Escalated == 0 && !r.told[g.ID] {
 			r.notify(ctx, loop.GateOpened, g.ID, g.Summary)
 		}
+		r.told[g.ID] = true
 		workflow.Go(ctx, func(ctx workflow.Context) {
 			defer delete(r.watched, g.ID)
 			_ = r.keeper.Watch(ctx, g.ID)
@@ -164,18 +165,19 @@ func Details(s steward.State) string {
 	case more > 1:
 		fmt.Fprintf(&w, "%d more loops wait: see `pawl inbox`.\n\n", more)
 	}
-	fmt.Fprintf(&w, "| | |\n|---|---|\n| state | %s |\n| status | %s |\n| queue | %d |\n| tasks | %d, done %d, cancelled %d |\n| cost | %s US dollars |\n",
-		s.State, s.Status, len(s.Queue), s.TasksCount, s.Indicators.Done, s.Indicators.Cancelled, s.Usage.CostUSD)
+	w.WriteString("| | |\n|---|---|\n")
+	if !s.Status.Ended() {
+		fmt.Fprintf(&w, "| state | %s |\n| queue | %d |\n", s.State, len(s.Queue))
+	}
+	fmt.Fprintf(&w, "| status | %s |\n| tasks | %d, done %d, cancelled %d |\n| cost | %s US dollars |\n",
+		s.Status, s.TasksCount, s.Indicators.Done, s.Indicators.Cancelled, s.Usage.CostUSD)
 	if len(s.Tasks) == 0 {
 		return w.String()
 	}
 	w.WriteString("\n| task | state | tier | priority | step | actions | what |\n|---|---|---|---|---|---|---|\n")
 	for _, t := range s.Foremost(detailed) {
-		state := string(t.State)
-		switch {
-		case t.Outcome != "":
-			state = t.Outcome
-		case !t.Until.IsZero():
+		state := s.Position(t)
+		if t.Outcome == "" && !s.Status.Ended() && !t.Until.IsZero() {
 			state += ", waits for a rate limit until " + t.Until.Format(time.RFC3339)
 		}
 		fmt.Fprintf(&w, "| %s | %s | %s | %d | %s | %d | %s |\n", markdown.Text(t.ID), state, dash(string(t.Tier)), t.Priority, dash(t.Step), t.Actions, markdown.Text(loop.Clip(t.Title, 120)))

@@ -35,6 +35,8 @@ type Resume = launch.Resume[Carry]
 type Carry struct {
 	journal.Saved[steward.State]
 	Opened Opened `json:"opened"`
+	// Told are the open gates of which people were told as of new ones.
+	Told []string `json:"told,omitempty"`
 }
 
 // Opened is where the steward lives.
@@ -65,6 +67,7 @@ type run struct {
 	unheard    []task.ChildEvent  // what those have said already
 	finished   int                // jobs that have ended
 	watched    map[string]bool    // gates on which somebody waits
+	told       map[string]bool    // gates of which people were told as of new ones
 	notifier   notices.Notifier   // who is told
 	attributes display.Attributes // what Temporal lists of it
 	due        bool               // it is time to look whether all is as recorded
@@ -91,7 +94,10 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 	if resume.Carry != nil {
 		carry = *resume.Carry
 	}
-	r := &run{Journal: journal.New(ctx, carry.Saved), opened: carry.Opened, from: resume.Ledger, jobs: map[string]job{}, asleep: map[string]bool{}, begun: map[string]bool{}, watched: map[string]bool{}}
+	r := &run{Journal: journal.New(ctx, carry.Saved), opened: carry.Opened, from: resume.Ledger, jobs: map[string]job{}, asleep: map[string]bool{}, begun: map[string]bool{}, watched: map[string]bool{}, told: map[string]bool{}}
+	for _, gate := range carry.Told {
+		r.told[gate] = true
+	}
 	r.keeper = gatekeeper.New(r.Journal, gatekeeper.Rules{
 		Messages: steward.Messages, Answers: steward.Answers, Show: r.show, Notify: r.notify,
 		Check: func(name string, payload []byte) (govern.Reply, error) {
@@ -258,8 +264,14 @@ func (r *run) continueAsNew(ctx workflow.Context) error {
 	if err != nil {
 		return err
 	}
+	carry := Carry{Saved: r.Save(), Opened: r.opened}
+	for _, g := range r.State().Gates {
+		if r.told[g.ID] {
+			carry.Told = append(carry.Told, g.ID)
+		}
+	}
 	ctx = workflow.WithWorkflowTaskTimeout(ctx, launch.StewardTaskTimeout)
-	return workflow.NewContinueAsNewError(ctx, workflow.GetInfo(ctx).WorkflowType.Name, converter.NewRawValue(input), Resume{Carry: &Carry{Saved: r.Save(), Opened: r.opened}})
+	return workflow.NewContinueAsNewError(ctx, workflow.GetInfo(ctx).WorkflowType.Name, converter.NewRawValue(input), Resume{Carry: &carry})
 }
 
 // finish records the end. A person's halt, and Cancel, are ends; anything else is a failure.

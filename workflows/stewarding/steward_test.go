@@ -512,8 +512,15 @@ func TestS6_AStopFilePausesTheStewardUntilAPersonLetsItGoOn(t *testing.T) {
 	require.Equal(t, 1, pauses, "it is said once")
 }
 
-// Who was reminded of a gate is not told of it as of a new one when the steward goes on in a new run.
+// Who was told of a gate, or reminded of it, is not told of it as of a new one when the steward goes on in a new run.
 func TestAGateThatWasToldOfIsNotToldOfAnewInTheNextRun(t *testing.T) {
+	t.Run("told", func(t *testing.T) { goesOnWithAGate(t, time.Hour, loop.GateOpened) })
+	t.Run("reminded", func(t *testing.T) { goesOnWithAGate(t, 5*time.Hour, loop.GateOpened, loop.GateEscalated) })
+}
+
+// goesOnWithAGate opens a gate in a run that goes on in a new one at the end.
+func goesOnWithAGate(t *testing.T, end time.Duration, want ...loop.Type) {
+	t.Helper()
 	doc := strings.Replace(charterDoc, `"defaults"`, `"notify":["desktop"],"defaults"`, 1)
 	told := func(w *world) *[]loop.Type {
 		var events []loop.Type
@@ -525,18 +532,20 @@ func TestAGateThatWasToldOfIsNotToldOfAnewInTheNextRun(t *testing.T) {
 	events := told(first)
 	first.tiers["a"] = task.T1
 	first.submit(time.Second, `{"id":"a","body":"x"}`)
-	first.env.RegisterDelayedCallback(func() { first.env.SetContinueAsNewSuggested(true) }, 5*time.Hour)
+	first.env.RegisterDelayedCallback(func() { first.env.SetContinueAsNewSuggested(true) }, end)
 	first.env.ExecuteWorkflow("Steward", json.RawMessage(doc), Resume{})
 	resume := first.carried()
-	require.Equal(t, []loop.Type{loop.GateOpened, loop.GateEscalated}, *events)
+	require.Equal(t, want, *events)
 
 	second := setUp(t)
 	events = told(second)
 	second.ledger = first.ledger
+	second.tiers["b"] = task.T1
+	second.submit(time.Minute, `{"id":"b","body":"x"}`)
 	second.say(time.Hour, "halt", func() string { return `{}` })
 	second.env.ExecuteWorkflow("Steward", json.RawMessage(doc), resume)
 	require.NoError(t, second.env.GetWorkflowError())
-	require.Equal(t, []loop.Type{loop.StewardEnded}, *events)
+	require.Equal(t, []loop.Type{loop.GateOpened, loop.StewardEnded}, *events, "of the new one, and of no other")
 }
 
 func TestDetailsOfAStewardThatHasEndedAskNobody(t *testing.T) {
@@ -545,7 +554,8 @@ func TestDetailsOfAStewardThatHasEndedAskNobody(t *testing.T) {
 	require.Equal(t, 2, strings.Count(Details(s), "### Waiting"))
 	s.Status = loop.Halted
 	require.NotContains(t, Details(s), "### Waiting")
-	require.Contains(t, Details(s), "| a |")
+	require.Contains(t, Details(s), "| a | not done, was WAITING_FOR_HUMAN |")
+	require.NotContains(t, Details(s), "| queue |")
 }
 
 func TestDetailsAreBoundedHoweverManyLoopsWait(t *testing.T) {
