@@ -37,16 +37,33 @@ func (f *Preflight) ready(ctx context.Context, ws *loopWorkspace, s spec.Spec, d
 			commands = append(commands, struct{ check, command string }{"test", s.Test.Command})
 		}
 	}
+	type called struct{ needs, calls []string } // by a command itself, and by what it has make or npm run
+	var programs []called
+	var all, texts []string
 	for _, c := range commands {
-		for _, name := range spec.Programs(c.command) {
-			if lookUp(env, name) == "" {
+		scripted := slices.DeleteFunc(spec.Scripted(c.command, d.read), func(name string) bool { return slices.Contains(d.names, "node_modules/.bin/"+name) })
+		p := called{spec.Programs(c.command), append(spec.Called(c.command, d.read), scripted...)}
+		programs, all, texts = append(programs, p), slices.Concat(all, p.needs, p.calls), append(texts, c.command)
+	}
+	shut, err := hidden(ctx, ws, env, nil, all, texts...)
+	if err != nil {
+		return err
+	}
+	for i, c := range commands {
+		for _, name := range programs[i].needs {
+			switch at := lookUp(env, name); {
+			case at == "":
 				f.problem(c.check, fmt.Sprintf("%s.command needs %s, which is not on the PATH: `%s`", c.check, git.Quote(name), c.command), "Install it, or use another command.")
+			case slices.Contains(shut, name):
+				f.problem(c.check, fmt.Sprintf("%s.command needs %s, which is %s on this machine and is not in the loop's sandbox: `%s`", c.check, git.Quote(name), at, c.command), unhide)
 			}
 		}
-		scripted := slices.DeleteFunc(spec.Scripted(c.command, d.read), func(name string) bool { return slices.Contains(d.names, "node_modules/.bin/"+name) })
-		for _, name := range append(spec.Called(c.command, d.read), scripted...) {
-			if lookUp(env, name) == "" {
+		for _, name := range programs[i].calls {
+			switch at := lookUp(env, name); {
+			case at == "":
 				f.Notes = append(f.Notes, fmt.Sprintf("%s.command (`%s`) calls %s, which is not there", c.check, c.command, git.Quote(name)))
+			case slices.Contains(shut, name):
+				f.Notes = append(f.Notes, fmt.Sprintf("%s.command (`%s`) calls %s, which is %s on this machine and is not in the loop's sandbox. %s", c.check, c.command, git.Quote(name), at, unhide))
 			}
 		}
 	}
@@ -57,12 +74,71 @@ func (f *Preflight) ready(ctx context.Context, ws *loopWorkspace, s spec.Spec, d
 				continue
 			}
 			seen[name] = true
-			if err := f.agent(ctx, ws, name, append(slices.Clone(env), granted(agent.Env)...)); err != nil {
+			if err := f.agent(ctx, ws, name, agent.Agent, append(slices.Clone(env), granted(agent.Env)...)); err != nil {
 				return err
 			}
 		}
 	}
 	return context.Cause(ctx)
+}
+
+// unhide says how a program gets into a sandbox.
+const unhide = "It leads to a folder that the sandbox does not show: name the program by its real path, or name that folder in sandbox.allow."
+
+// hidden returns those of programs of this machine that are not in the sandbox that the loop has: it looks there. argv is
+// what the loop starts there.
+func hidden(ctx context.Context, ws *loopWorkspace, env, agents, names []string, argv ...string) ([]string, error) {
+	var asked strings.Builder
+	for _, name := range names {
+		if at := lookUp(env, name); strings.HasPrefix(name, "~/") {
+			asked.WriteString(at + "\n")
+		} else if filepath.IsAbs(at) {
+			asked.WriteString(name + "\n")
+		}
+	}
+	if asked.Len() == 0 {
+		return nil, nil
+	}
+	w := newWork(ws, act.Step{Ref: ws.Ref, Key: act.Key{Name: "programs"}, LimitMs: versionTime.Milliseconds()}, &running{})
+	w.agents = agents
+	// What a command names it opens the way to, so the names are in a file.
+	const list = "programs"
+	if err := os.MkdirAll(held.At(ws.exchange()), 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(held.At(filepath.Join(ws.exchange(), list)), []byte(asked.String()), 0o600); err != nil {
+		return nil, err
+	}
+	const script = `while read -r name; do command -v "$name" >/dev/null || echo "$name"; done <` + list
+	if err := os.RemoveAll(held.At(w.dir)); err != nil { // of who asked before
+		return nil, err
+	}
+	r, err := w.beside(ctx, env, append([]string{"sh", "-c", script, "--"}, argv...)...)
+	if err != nil || !r.OK() {
+		return nil, err
+	}
+	printed, err := readFile(filepath.Join(w.dir, "stdout"), maxOutput)
+	missing := strings.Split(string(printed), "\n")
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return !slices.Contains(missing, name) && (!strings.HasPrefix(name, "~/") || !slices.Contains(missing, lookUp(env, name)))
+	}), err
+}
+
+// beside runs a command where agents find their prompts, in the sandbox, as all else of an agent's.
+func (w *work) beside(ctx context.Context, env []string, argv ...string) (act.Outcome, error) {
+	for _, dir := range []string{w.dir, w.ws.exchange()} {
+		if err := os.MkdirAll(held.At(dir), 0o700); err != nil {
+			return act.Outcome{}, err
+		}
+	}
+	c, err := w.command(w.ws.exchange(), argv...)
+	if err != nil {
+		return act.Outcome{}, err
+	}
+	c.Env = later(env)
+	return w.run(ctx, c, func(ctx context.Context, s *proc.Supervisor, c proc.Command) (proc.Result, error) {
+		return s.Run(ctx, c)
+	})
 }
 
 // programsOf are the programs that an agent is started with.
@@ -78,9 +154,9 @@ func programsOf(a spec.Agent) []string {
 	return nil
 }
 
-// agent looks for an agent's program, and starts it where it is one that pawl knows to have --version: in the sandbox,
-// as all else of an agent's.
-func (f *Preflight) agent(ctx context.Context, ws *loopWorkspace, name string, env []string) error {
+// agent looks for an agent's program, here and in the sandbox, and starts it where it is one that pawl knows to have
+// --version.
+func (f *Preflight) agent(ctx context.Context, ws *loopWorkspace, name string, a spec.Agent, env []string) error {
 	path := lookUp(env, name)
 	if path == "" {
 		f.problem("agent", "the agent's program "+git.Quote(name)+" is not on the PATH", "Install it, or name another agent.")
@@ -88,23 +164,15 @@ func (f *Preflight) agent(ctx context.Context, ws *loopWorkspace, name string, e
 	}
 	known, is := program.Lookup(filepath.Base(name))
 	if !is || name == program.Command {
-		return nil
+		shut, err := hidden(ctx, ws, env, ws.Sandbox.Agents, []string{name}, a.Command.Args()...)
+		if len(shut) > 0 {
+			f.problem("agent", fmt.Sprintf("the agent's program %s is %s on this machine and is not in the loop's sandbox", git.Quote(name), path), unhide)
+		}
+		return err
 	}
 	w := newWork(ws, act.Step{Ref: ws.Ref, Key: act.Key{Name: "version of " + known.Name}, LimitMs: versionTime.Milliseconds()}, &running{})
 	w.agents = []string{known.Name}
-	for _, dir := range []string{w.dir, ws.exchange()} {
-		if err := os.MkdirAll(held.At(dir), 0o700); err != nil {
-			return err
-		}
-	}
-	c, err := w.command(ws.exchange(), path, "--version")
-	if err != nil {
-		return err
-	}
-	c.Env = later(env)
-	said, err := w.run(ctx, c, func(ctx context.Context, s *proc.Supervisor, c proc.Command) (proc.Result, error) {
-		return s.Run(ctx, c)
-	})
+	said, err := w.beside(ctx, env, path, "--version")
 	if err != nil || said.OK() || ctx.Err() != nil {
 		return err
 	}

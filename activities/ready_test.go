@@ -124,6 +124,58 @@ func TestWhatTargetsAndScriptsCallIsLookedFor(t *testing.T) {
 	require.Empty(t, missing(), "setup may bring them")
 }
 
+// TestReadyLooksForProgramsWhereTheLoopHasThem: a program that is on the PATH here may lead to what the sandbox hides.
+func TestReadyLooksForProgramsWhereTheLoopHasThem(t *testing.T) {
+	if sandbox.Probe().Lacks(sandbox.Filtered, []int{1}) != "" {
+		t.Skip("this machine lacks a sandbox")
+	}
+	l := begun(t, spec.Deny)
+	dir := t.TempDir() // below /tmp, which is empty in the sandbox
+	bin, hidden := filepath.Join(dir, "own"), filepath.Join(dir, "hidden")
+	for _, name := range []string{"measure-it", "guard-it", "tidy-it", "agent-it"} {
+		write(t, filepath.Join(hidden, name), "#!/bin/sh\necho 7\n")
+		require.NoError(t, os.Chmod(filepath.Join(hidden, name), 0o755))
+		require.NoError(t, os.MkdirAll(bin, 0o755))
+		require.NoError(t, os.Symlink(filepath.Join(hidden, name), filepath.Join(bin, name)))
+	}
+	path := os.Getenv("PATH")
+	t.Setenv("PATH", "/nothing-there:"+bin+":"+path)
+	write(t, l.user+"/Makefile", "lint:\n\ttidy-it work/a\n")
+	git(t, l.user, "add", "-f", ".")
+	git(t, l.user, "commit", "-qm", "tools")
+	s := l.spec
+	off := false
+	s.Validation.Canary = &off
+	s.Verify.Command, s.Guard.Command, s.Check.Command = "measure-it", "guard-it && true", "make lint"
+	s.Agent.Use, s.Agent.Command = spec.UseCommand, spec.Argv{List: []string{"agent-it", "--fast"}}
+	try := func() (all []string) {
+		t.Helper()
+		f, err := activities.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
+		require.NoError(t, err)
+		for _, p := range f.Problems {
+			all = append(all, p.Check+": "+p.What)
+		}
+		for _, note := range f.Notes {
+			if strings.Contains(note, "tidy-it") {
+				all = append(all, "note: "+note)
+			}
+		}
+		return all
+	}
+	at := func(name string) string {
+		return filepath.Join(bin, name) + " on this machine and is not in the loop's sandbox"
+	}
+	said := try()
+	require.Subset(t, said, []string{
+		"verify: verify.command needs measure-it, which is " + at("measure-it") + ": `measure-it`",
+		"guard: guard.command needs guard-it, which is " + at("guard-it") + ": `guard-it && true`",
+		"agent: the agent's program agent-it is " + at("agent-it"),
+	}, "%q", said)
+	require.Contains(t, strings.Join(said, "\n"), "note: check.command (`make lint`) calls tidy-it, which is "+at("tidy-it"))
+	s.Sandbox.Allow = []string{hidden}
+	require.Empty(t, try())
+}
+
 // TestE6_AnAgentsVersionIsAskedForInItsSandbox: validate starts the agent's program, which finds there what it finds in
 // a loop and nothing else.
 func TestE6_AnAgentsVersionIsAskedForInItsSandbox(t *testing.T) {
