@@ -32,7 +32,7 @@ func (a *Activities) Canary(ctx context.Context, in act.Canary) (act.Canaried, e
 }
 
 func (w *work) canary(ctx context.Context, in act.Canary) (out act.Canaried, err error) {
-	files, err := w.ws.code(ctx, in.Spec, in.Head)
+	files, _, err := w.ws.code(ctx, in.Spec, in.Head)
 	if err != nil {
 		return out, err
 	}
@@ -59,27 +59,42 @@ func (w *work) canary(ctx context.Context, in act.Canary) (out act.Canaried, err
 	return out, err
 }
 
-// code are the files of a commit that a canary may break: source code in scope that is not sealed.
-func (ws *loopWorkspace) code(ctx context.Context, s spec.Spec, commit string) (files []string, err error) {
+// sees reports whether one of the commands notices that these files alone are broken, and what came of the last.
+func (w *work) sees(ctx context.Context, in act.Canary, files []string) (seen bool, out act.Outcome, err error) {
+	if err := w.ready(ctx, w.inJudge); err != nil {
+		return false, out, err
+	}
+	defer w.ws.leave(w.ws.judge)
+	changed, err := w.damage(files, func(file string, content []byte) ([]byte, int) { return canary.Break(file, content), 1 })
+	if err != nil || changed == 0 {
+		return true, out, err // there is nothing to notice
+	}
+	var r act.Canaried
+	seen, err = w.noticed(ctx, in, nil, &r)
+	return seen, r.Outcome, err
+}
+
+// code are the files of a commit that a canary may break: source code in scope that is not sealed. names are all files.
+func (ws *loopWorkspace) code(ctx context.Context, s spec.Spec, commit string) (files, names []string, err error) {
 	entries, err := ws.store.Entries(ctx, commit)
 	if err != nil {
-		return nil, fmt.Errorf("listing the code: %w", err)
+		return nil, nil, fmt.Errorf("listing the code: %w", err)
 	}
-	names := make([]string, len(entries))
+	names = make([]string, len(entries))
 	for i, e := range entries {
 		names[i] = e.Path
 	}
 	read, unreadable := ws.reading(ctx, entries)
 	seals := spec.Sealed(s, names, read)
 	if err := unreadable(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, e := range entries {
 		if regular(e) && s.Match(e.Path) && canary.Breakable(e.Path) && !seals.Has(e.Path) && len(files) < maxBroken {
 			files = append(files, e.Path)
 		}
 	}
-	return files, nil
+	return files, names, nil
 }
 
 func regular(e store.TreeEntry) bool { return e.Mode == "100644" || e.Mode == "100755" }

@@ -75,6 +75,56 @@ func TestP0_AGuardHasToSeeTheCode(t *testing.T) {
 	}
 }
 
+// TestEachPartOfTheCodeHasToBeSeen: a guard that notices one package of a workspace notices all of it at once.
+func TestEachPartOfTheCodeHasToBeSeen(t *testing.T) {
+	for name, c := range map[string]struct {
+		guard  string
+		more   int // packages besides
+		unseen string
+		left   string
+	}{
+		"all of it":     {guard: "! grep -rq 'broken by pawl' packages", unseen: ""},
+		"one package":   {guard: "! grep -rq 'broken by pawl' --exclude-dir=b packages", unseen: "packages/b (JavaScript) (2 files: packages/b/i.js, …); packages/b (Python) (1 file: packages/b/gen.py)"},
+		"many packages": {guard: "! grep -rq 'broken by pawl' --include=*.js packages", more: 12, unseen: "packages/b (Python) (1 file: packages/b/gen.py)", left: "Not tried: packages/c7, packages/c8, packages/c9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			user := filepath.Join(dir, "user")
+			write(t, user+"/package.json", "{}")
+			packages := []string{"a", "b"}
+			for i := range c.more {
+				packages = append(packages, fmt.Sprint("c", i))
+			}
+			for _, p := range packages {
+				write(t, filepath.Join(user, "packages", p, "package.json"), "{}")
+				write(t, filepath.Join(user, "packages", p, "i.js"), "module.exports = 1;\n")
+			}
+			write(t, user+"/packages/b/j.js", "module.exports = 2;\n")
+			write(t, user+"/packages/b/gen.py", "x = 1\n")
+			git(t, user, "init", "-q", "-b", "main")
+			git(t, user, "add", "-A")
+			git(t, user, "commit", "-qm", "base")
+			s, err := spec.Parse(fmt.Appendf(nil, `{"goal": "g", "repo": {"path": %q}, "scope": ["packages/**"], "verify": {"command": "echo 1"}, "guard": {"command": %q},
+				"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`, user, c.guard))
+			require.NoError(t, err)
+			var steps []string
+			f, err := activities.DryRun(ctx, home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(step string) { steps = append(steps, step) })
+			require.NoError(t, err)
+			require.Empty(t, f.Problems)
+			notes := strings.Join(f.Notes, "\n")
+			if c.unseen == "" {
+				require.NotContains(t, notes, "does not see")
+			} else {
+				require.Contains(t, notes, "the guard does not see all of your code. These parts had a syntax error, each by itself, and still this passed: `"+c.guard+"`. "+c.unseen+". ")
+			}
+			require.Equal(t, c.left != "", strings.Contains(notes, "it was not tried whether"), notes)
+			require.Contains(t, notes, c.left)
+			require.Contains(t, steps, "canary: packages/a")
+		})
+	}
+}
+
 // TestACommandOfTheCanaryHasALimitOfItsOwn: what is broken may hang, which counts as noticed; and what one command has
 // taken is not taken from the next.
 func TestACommandOfTheCanaryHasALimitOfItsOwn(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"pawl/internal/act"
+	"pawl/internal/canary"
 	"pawl/internal/durable"
 	"pawl/internal/evidence"
 	"pawl/internal/evidence/sampling"
@@ -324,7 +325,7 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 	}
 	if s.Canary() {
 		tell("canary")
-		if err := a.tryCanary(ctx, s, k, out, work); err != nil {
+		if err := a.tryCanary(ctx, ws, s, k, out, work, tell); err != nil {
 			return plainly(err)
 		}
 	}
@@ -372,7 +373,7 @@ func (f *Preflight) vary(s spec.Spec, first act.Measured, again func(sample int)
 
 // tryCanary breaks the code for the commands that pass on it. One that fails already shows nothing by failing. For
 // a Deliver loop, which may be there to write the first tests, a blind guard is a note.
-func (a *Activities) tryCanary(ctx context.Context, s spec.Spec, k kind.Kind, out *Preflight, work func(string, spec.Duration) *work) error {
+func (a *Activities) tryCanary(ctx context.Context, ws *loopWorkspace, s spec.Spec, k kind.Kind, out *Preflight, work func(string, spec.Duration) *work, tell func(string)) error {
 	in := govern.CanaryOf(s, out.Guard, out.Test)
 	if in.LimitMs == 0 {
 		return nil
@@ -395,6 +396,57 @@ func (a *Activities) tryCanary(ctx context.Context, s spec.Spec, k kind.Kind, ou
 		out.problem("guard", what, do)
 	case r.Hollow:
 		out.Notes = append(out.Notes, govern.Hollow(in.Guard, in.Test))
+	}
+	if !r.Seen {
+		return nil
+	}
+	return out.tryParts(ctx, ws, in, work, tell)
+}
+
+// tryParts breaks the parts of the code one by one: of all that was broken at once, one that a command
+// notices counts for the rest.
+func (f *Preflight) tryParts(ctx context.Context, ws *loopWorkspace, in act.Canary, work func(string, spec.Duration) *work, tell func(string)) error {
+	files, names, err := ws.code(ctx, in.Spec, in.Head)
+	if err != nil {
+		return err
+	}
+	parts := canary.Parts(files, names)
+	if len(parts) < 2 {
+		return nil
+	}
+	var unseen []string
+	var took time.Duration
+	for _, ran := range []*act.Outcome{f.Guard, f.Test} {
+		if ran != nil {
+			took += time.Duration(ran.ElapsedMs) * time.Millisecond
+		}
+	}
+	spent := time.Duration(0)
+	for i, part := range parts {
+		if !govern.TriesPart(i, spent, took) {
+			f.Notes = append(f.Notes, govern.PartsLeft(parts[i:], in.Guard, in.Test))
+			break
+		}
+		tell("canary: " + part.Name)
+		w := work(canaryStep, spec.Duration(time.Duration(in.LimitMs)*time.Millisecond))
+		w.in.Key.Sample = i + 1
+		w.dir = ws.machine.stepDir(w.in.Ref, w.in.Key)
+		in.Step = w.in
+		seen, r, err := w.sees(ctx, in, part.Files)
+		if err == nil && r.Interrupted {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		last := time.Duration(r.ElapsedMs) * time.Millisecond
+		spent, took = spent+last, max(took, last)
+		if !seen {
+			unseen = append(unseen, govern.Part(part))
+		}
+	}
+	if len(unseen) > 0 {
+		f.Notes = append(f.Notes, govern.Unseen(unseen, in.Guard, in.Test))
 	}
 	return nil
 }

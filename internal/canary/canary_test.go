@@ -21,6 +21,31 @@ func TestBreakableIsCodeAndNotWhatTestsIt(t *testing.T) {
 	}
 }
 
+func TestPartsAreWhatOneGuardMayNotSee(t *testing.T) {
+	files := []string{"a.go", "b/c.go", "web/x.ts", "web/y.js", "web/gen.py", "web/deep/z.js", "lib/m.c", "lib/m.h"}
+	for name, c := range map[string]struct {
+		files, all []string
+		want       []canary.Part
+	}{
+		"one package in one language": {files[:2], []string{"go.mod"}, []canary.Part{{"Go", []string{"a.go", "b/c.go"}}}},
+		"no manifest":                 {[]string{"x.py", "y.rb", "z.py"}, nil, []canary.Part{{"Python", []string{"x.py", "z.py"}}, {"Ruby", []string{"y.rb"}}}},
+		"packages and languages": {files, []string{"go.mod", "web/package.json", "web/deep/pyproject.toml", "b/node_modules.txt"}, []canary.Part{
+			{"web (JavaScript)", []string{"web/x.ts", "web/y.js"}}, {"what is in no package (C)", []string{"lib/m.c", "lib/m.h"}}, {"what is in no package (Go)", []string{"a.go", "b/c.go"}},
+			{"web (Python)", []string{"web/gen.py"}}, {"web/deep", []string{"web/deep/z.js"}},
+		}},
+		"packages alone": {[]string{"p/a/i.js", "p/b/i.js"}, []string{"package.json", "p/a/package.json", "p/b/package.json"}, []canary.Part{{"p/a", []string{"p/a/i.js"}}, {"p/b", []string{"p/b/i.js"}}}},
+		"nothing":        {nil, []string{"go.mod"}, nil},
+	} {
+		require.Equal(t, c.want, canary.Parts(c.files, c.all), name)
+	}
+}
+
+func TestEveryLanguageThatIsBrokenHasAName(t *testing.T) {
+	for _, ext := range canary.Extensions() {
+		require.NotEmpty(t, canary.Parts([]string{"a" + ext}, nil)[0].Name, ext)
+	}
+}
+
 func TestEmptyLeavesAFileThatCompilesAndOnlyFails(t *testing.T) {
 	for file, c := range map[string]struct {
 		from, to string

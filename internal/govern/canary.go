@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pawl/internal/act"
+	"pawl/internal/canary"
 	"pawl/internal/evidence"
 	"pawl/internal/spec"
 )
@@ -49,6 +50,45 @@ func Blind(c act.Canaried, commands ...string) (what, do string) {
 // Hollow returns what to say where the commands notice a syntax error, and not that functions only fail.
 func Hollow(commands ...string) string {
 	return "every function of the code in scope only failed, and still this passed: " + inCode(commands) + ". It builds your code and does not run it, so it guards little"
+}
+
+// TriesPart reports whether the next part of the code is broken by itself, where spent is what that took of those
+// before it and took what one may take: the guard runs once for each, and nobody waits for that for ever.
+func TriesPart(i int, spent, took time.Duration) bool { return i < maxParts && spent+took <= partsTime }
+
+const (
+	maxParts  = 12
+	partsTime = 2 * time.Minute
+)
+
+// Part names a part of the code with how large it is.
+func Part(p canary.Part) string {
+	return fmt.Sprintf("%s (%s: %s%s)", p.Name, evidence.Counted(len(p.Files), "file"), p.Files[0], more(len(p.Files)))
+}
+
+func more(files int) string {
+	if files > 1 {
+		return ", …"
+	}
+	return ""
+}
+
+// Unseen returns what to say where the commands see the code, and not these parts of it.
+func Unseen(parts []string, commands ...string) string {
+	return "the guard does not see all of your code. These parts had a syntax error, each by itself, and still this passed: " + inCode(commands) + ". " + strings.Join(parts, "; ") +
+		". Whatever a change breaks there is kept: have the guard test them too, or take them out of the scope"
+}
+
+// PartsLeft returns what to say of the parts that were not broken by themselves, since that takes too long.
+func PartsLeft(parts []canary.Part, commands ...string) string {
+	var names []string
+	for _, p := range parts[:min(len(parts), maxParts)] {
+		names = append(names, p.Name)
+	}
+	if rest := len(parts) - len(names); rest > 0 {
+		names = append(names, fmt.Sprintf("%d more", rest))
+	}
+	return "it was not tried whether " + inCode(commands) + " sees each part of the code, since that takes long. Not tried: " + strings.Join(names, ", ")
 }
 
 // inCode lists the commands that there are.

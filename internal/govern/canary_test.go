@@ -1,12 +1,14 @@
 package govern_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/act"
+	"pawl/internal/canary"
 	"pawl/internal/govern"
 	"pawl/internal/spec"
 )
@@ -24,4 +26,19 @@ func TestACanaryHasAFewTimesAsLongAsItsCommandTook(t *testing.T) {
 	require.Equal(t, 30*time.Second, c.Spec.Guard.Timeout.D(), "a machine may be busy")
 	require.Empty(t, c.Test, "it fails as it is")
 	require.Zero(t, govern.CanaryOf(s, nil, nil).LimitMs)
+}
+
+// The guard runs once for each part: that is worth two minutes, and no more than twelve runs.
+func TestPartsAreTriedWhileThatTakesNotTooLong(t *testing.T) {
+	require.True(t, govern.TriesPart(0, 0, 2*time.Minute))
+	require.False(t, govern.TriesPart(0, 0, 2*time.Minute+1))
+	require.True(t, govern.TriesPart(11, time.Minute, time.Minute))
+	require.False(t, govern.TriesPart(3, time.Minute+1, time.Minute))
+	require.False(t, govern.TriesPart(12, 0, 0))
+	var parts []canary.Part
+	for i := range 15 {
+		parts = append(parts, canary.Part{Name: fmt.Sprint("p", i), Files: []string{"a.go"}})
+	}
+	require.Equal(t, "it was not tried whether `npm test` sees each part of the code, since that takes long. Not tried: p0, p1", govern.PartsLeft(parts[:2], "", "npm test"))
+	require.Contains(t, govern.PartsLeft(parts, "npm test"), "p11, 3 more")
 }
