@@ -72,8 +72,8 @@ var Rules = []Rule{
 	},
 	{
 		Name: SameResult, Key: "limits.sameResult",
-		Counts: "how often one action had the same result in a row, whatever was done in between", Resets: "another result of that action",
-		Source: "If same action executed > 3 times with same result → STOP", Warns: "one time before the limit is passed",
+		Counts: "how often in a row one action had the same result, whatever happened in between", Resets: "another result of that action",
+		Source: "If same action executed > 3 times with same result → STOP", Warns: "one time before the limit is exceeded",
 		limit: func(l charter.Limits) int64 { return int64(l.SameResult) },
 		warn:  func(limit int64) int64 { return max(limit-1, 1) }, // the first time is no repetition
 		count: func(w Window) []counted { return streaks(w.Results) },
@@ -93,7 +93,7 @@ var Rules = []Rule{
 	},
 	{
 		Name:   Cycle,
-		Counts: "how often the task went through the same sequence of states", Resets: "progress, and a person who sends the task on to another state",
+		Counts: "how often the task went through the same sequence of states", Resets: "progress, or a person who moves the task to another state",
 		Source: "If state machine cycles without advancement → STOP",
 		limit:  func(charter.Limits) int64 { return 1 },
 		count: func(w Window) []counted {
@@ -110,7 +110,7 @@ var Rules = []Rule{
 	},
 	{
 		Name:   Replan,
-		Counts: "transitions from EXECUTING to PLANNING without progress in between", Resets: "progress, and a person who sends the task on to another state",
+		Counts: "transitions from EXECUTING to PLANNING without progress in between", Resets: "progress, or a person who moves the task to another state",
 		Source: "If transition EXECUTING → PLANNING without progress → STOP",
 		limit:  func(charter.Limits) int64 { return 0 },
 		count:  func(w Window) []counted { return []counted{{n: int64(w.Replans)}} },

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/charter"
 	"pawl/internal/detect"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
@@ -75,13 +74,4 @@ func circles() string {
 		fmt.Fprintf(&w, "| `%s` | %s | %s | %s | %s |\n", r.Name, r.Counts, r.Resets, warns, key)
 	}
 	return w.String()
-}
-
-// TestEveryKeyOfAStewardIsDocumented holds docs/steward.md to the keys of the contract.
-func TestEveryKeyOfAStewardIsDocumented(t *testing.T) {
-	for _, key := range charter.Keys() {
-		if key != "agent.ideas" { // it says nothing of a steward, and is refused
-			require.Contains(t, page(t, "steward.md"), "`"+key+"`")
-		}
-	}
 }

@@ -59,22 +59,22 @@ func init() { // the rows ask for one another
 		},
 		{
 			Name: StopConflict, Immediate: true, At: loop.PauseNow, Source: "Cannot reconcile state across sources; git conflict cannot be resolved",
-			When: "the ledger is not where the steward has left it (a drift gate), or the work of several steps cannot be joined",
+			When: "the ledger is not where the steward left it (a drift gate), or the steward cannot join the work of several steps",
 			of:   anything, holds: (*next).conflict, asks: (*next).waitsForDrift,
 		},
 		{
 			Name: StopGuardrail, Immediate: true, At: loop.PauseNow, Source: "Critical guardrail violation",
-			When: "a loop is blocked by a policy: a secret, a sealed file, a permission; or a step's command is not one that the charter allows",
+			When: "a policy blocks a loop (a secret, a sealed file, a permission), or a step has a command that the charter does not allow",
 			of:   loops, holds: (*next).unlawful, asks: asksStuck(StopGuardrail),
 		},
 		{
 			Name: StopApproval, At: loop.PauseStep, Source: "Approval required",
-			When: "a plan of T1 or T2, of governance files, of production or above `limits.costUSD`, that nobody has approved by its hash",
+			When: "a plan needs approval, and nobody has approved it by its hash: one of T1 or T2, of governance files, of production, or above `limits.costUSD`",
 			of:   []Do{Begin, Join, Adopt, Propose, goOn}, holds: (*next).needsApproval, asks: (*next).waitsForApproval,
 		},
 		{
 			Name: StopResources, Immediate: true, At: loop.PauseNow, Source: "Resource exhaustion",
-			When: "the task has cost what it may, a loop has used up a budget of its own, or an agent's rate limit says no time at which it ends",
+			When: "the task's budget or a loop's own budget is used up, or an agent's rate limit has no known end",
 			of:   work, holds: (*next).moneyIsSpent, asks: (*next).waitsForMoney,
 		},
 		{
@@ -84,12 +84,12 @@ func init() { // the rows ask for one another
 		},
 		{
 			Name: StopCheckIn, At: loop.PauseIteration, Source: "If in EXECUTING > 60 minutes without milestone → CHECK",
-			When: "`limits.executing` has passed without a milestone. The loops end their iteration",
+			When: "`limits.executing` has passed without a milestone",
 			of:   work, holds: circles(true), asks: asksCircle(true),
 		},
 		{
 			Name: StopDependency, At: loop.PauseStep, Source: "Dependency blocked",
-			When: "a task that has to be done before was cancelled, or planning has found a blocker",
+			When: "a task that must be done before was cancelled, or planning has found a blocker",
 			of:   []Do{Plan}, holds: (*next).afterNothing, asks: (*next).blocked,
 		},
 		{

@@ -94,8 +94,8 @@ func TestDocs_EverythingShownIsRunOrGenerated(t *testing.T) {
 		"docs/deliver.md:mermaid": {"TestL6_DeliverIsDrawnFromItsMachine"}, "docs/phases.md:mermaid": {"TestGeneratedPagesAreInStep"},
 		"docs/agents.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/parallel.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/backtrack.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/spec.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
 		"docs/steward.md:console": {"TestTheFirstStewardOfTheDocsWorksToTheLetter"}, "docs/steward.md:markdown": {"TestTheFirstStewardOfTheDocsWorksToTheLetter"},
-		"docs/steward.md:mermaid": {"TestS2_TheStewardsPageIsInStep"},
-		"docs/triggers.md:sh":     {"TestThePagesCommandsSendWork"}, "docs/triggers.md:yaml": {"TestThePagesCommandsSendWork"},
+		"docs/steward.md:mermaid": {"TestS2_TheStewardsPageIsInStep"}, "docs/steward.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
+		"docs/triggers.md:sh": {"TestThePagesCommandsSendWork"}, "docs/triggers.md:yaml": {"TestThePagesCommandsSendWork"},
 		"docs/architecture.md:": {"TestDocs_DrawingsNameWhatIsThere"},
 	}
 	for _, page := range pages(t) {
