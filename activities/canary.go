@@ -12,6 +12,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/canary"
+	"pawl/internal/held"
 	"pawl/internal/proc"
 	"pawl/internal/shell"
 	"pawl/internal/spec"
@@ -101,7 +102,7 @@ func regular(e store.TreeEntry) bool { return e.Mode == "100644" || e.Mode == "1
 
 // damage rewrites files of the judge, and returns how many it changed.
 func (w *work) damage(files []string, by func(string, []byte) ([]byte, int)) (changed int, err error) {
-	root, err := os.OpenRoot(w.ws.judge.Dir)
+	root, err := os.OpenRoot(held.At(w.ws.judge.Dir))
 	if err != nil {
 		return 0, fmt.Errorf("opening the judge: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/git"
 	"pawl/internal/govern"
+	"pawl/internal/held"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/secret"
@@ -90,7 +91,7 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 // judgeChange has the policies of the contract at a ledger entry judge what the desk differs from the head by.
 // The leftovers of commands are no part of it. shape is how far it reaches; asks are the new files that a person has to approve.
 func (ws *loopWorkspace) judgeChange(ctx context.Context, at, head string, leftovers []string) (out act.Committed, shape evidence.Shape, asks []string, err error) {
-	if st, err := os.Lstat(ws.desk.Dir); err != nil || !st.IsDir() {
+	if st, err := os.Lstat(held.At(ws.desk.Dir)); err != nil || !st.IsDir() {
 		return act.Committed{Violations: []act.Violation{{Rule: spec.RuleFileType, Path: ".", Detail: "the desk itself was removed or replaced"}}}, shape, nil, nil
 	}
 	contract, err := ws.ledger.Contract(ctx, at)

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"pawl/internal/durable"
+	"pawl/internal/held"
 	"pawl/internal/secret"
 )
 
@@ -39,7 +40,7 @@ func (w *work) leftUnchanged(ctx context.Context) ([]string, error) {
 // leftBefore are the agent's own new files on the desk, as they were when the step began. A step that runs again finds
 // besides what it has left itself.
 func (w *work) leftBefore(ctx context.Context) (before, own []string, err error) {
-	if err := os.MkdirAll(w.dir, 0o700); err != nil {
+	if err := os.MkdirAll(held.At(w.dir), 0o700); err != nil {
 		return nil, nil, fmt.Errorf("making the step's folder: %w", err)
 	}
 	path := filepath.Join(w.dir, "before.json")

@@ -14,6 +14,7 @@ import (
 
 	"pawl/internal/fault"
 	"pawl/internal/git"
+	"pawl/internal/held"
 	"pawl/internal/home"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
@@ -241,7 +242,7 @@ func (a *Activities) mendAfter(ctx context.Context, ref string, cause error) boo
 	known, what := map[string]string{}, ""
 	var lost *store.Fenced
 	var failed *git.Error
-	_, gone := os.Stat(r.Store)
+	_, gone := os.Stat(held.At(r.Store))
 	switch {
 	case errors.As(cause, &lost) && (lost.Have == "" || lost.Have == store.Damaged):
 		known[lost.Ref] = lost.Want

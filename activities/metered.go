@@ -239,7 +239,7 @@ const pricesFile = "prices.json"
 // prices are the person's own, and the list prices.
 func (m *machine) prices() (tally.Prices, error) {
 	path := filepath.Join(m.Home.Dir, pricesFile)
-	text, err := os.ReadFile(path)
+	text, err := os.ReadFile(held.At(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return tally.Listed(), nil
 	}
@@ -311,7 +311,7 @@ func (m *counted) hopeless(now time.Time) bool {
 
 // heard is when an answer of the provider, or a part of one, came last; zero where none has.
 func (m *counted) heard() time.Time {
-	is, err := os.Stat(m.file)
+	is, err := os.Stat(held.At(m.file))
 	if err != nil {
 		return time.Time{}
 	}

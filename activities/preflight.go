@@ -22,6 +22,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/git"
 	"pawl/internal/govern"
+	"pawl/internal/held"
 	"pawl/internal/home"
 	"pawl/internal/kind"
 	"pawl/internal/ledger"
@@ -507,10 +508,10 @@ func plainly(err error) error {
 // that died are taken away too: nobody holds their lock.
 func scratch(h home.Home) (dir string, discard func(), err error) {
 	under := filepath.Join(h.Dir, "validate")
-	if err := os.MkdirAll(under, 0o700); err != nil {
+	if err := os.MkdirAll(held.At(under), 0o700); err != nil {
 		return "", nil, home.Unusable("making a folder to validate in", err)
 	}
-	old, err := os.ReadDir(under)
+	old, err := os.ReadDir(held.At(under))
 	if err != nil {
 		return "", nil, home.Unusable("looking for what dead ones left to validate in", err)
 	}
@@ -529,7 +530,7 @@ func scratch(h home.Home) (dir string, discard func(), err error) {
 		dir = filepath.Join(under, hex.EncodeToString(random))
 		lock, err := durable.TryLock(dir + ".lock")
 		if err == nil {
-			err = os.Mkdir(dir, 0o700)
+			err = os.Mkdir(held.At(dir), 0o700)
 		}
 		if err == nil {
 			return dir, func() { removeScratch(dir, lock) }, nil
@@ -544,6 +545,6 @@ func scratch(h home.Home) (dir string, discard func(), err error) {
 func removeScratch(dir string, lock *os.File) {
 	_, _ = proc.Reap("pawl-validate-" + filepath.Base(dir))
 	_ = trees.RemoveAll(dir)
-	_ = os.Remove(dir + ".lock")
+	_ = os.Remove(held.At(dir + ".lock"))
 	lock.Close()
 }

@@ -273,7 +273,7 @@ func (ws *loopWorkspace) copyResults(ctx context.Context, head string) error {
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(ws.desk.Dir)
+	root, err := os.OpenRoot(held.At(ws.desk.Dir))
 	if err != nil {
 		return fmt.Errorf("opening the desk: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"pawl/internal/agent"
 	"pawl/internal/durable"
+	"pawl/internal/held"
 )
 
 // reportsFile has the report files that a command has written, one after the other, beside its output.
@@ -28,7 +29,7 @@ const (
 func reportsIn(dir string, globs []string) (names []string, err error) {
 	seen := map[string]bool{}
 	for _, glob := range globs {
-		err := doublestar.GlobWalk(os.DirFS(dir), glob, func(name string, entry fs.DirEntry) error {
+		err := doublestar.GlobWalk(os.DirFS(held.At(dir)), glob, func(name string, entry fs.DirEntry) error {
 			if entry.Type().IsRegular() && !seen[name] && len(names) < maxReports {
 				seen[name] = true
 				names = append(names, name)
@@ -47,7 +48,7 @@ func forgetReports(dir string, globs []string) error {
 	if len(globs) == 0 {
 		return nil
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := os.OpenRoot(held.At(dir))
 	if err != nil {
 		return fmt.Errorf("opening the judge: %w", err)
 	}

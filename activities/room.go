@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pawl/internal/held"
 	"pawl/internal/proc"
 	"pawl/internal/spec"
 )
@@ -87,7 +88,7 @@ func (r *room) look(ctx context.Context) string {
 		}
 	}
 	var st unix.Statfs_t
-	if unix.Statfs(r.home, &st) != nil {
+	if unix.Statfs(held.At(r.home), &st) != nil {
 		return ""
 	}
 	if free := int64(st.Bavail) * int64(st.Bsize); free < littleRoom {
@@ -109,7 +110,7 @@ func (r *room) size(ctx context.Context, after time.Time) (bytes int64) {
 		bytes = r.unnamed()
 	}
 	for _, dir := range r.dirs {
-		_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		_ = filepath.WalkDir(held.At(dir), func(_ string, d fs.DirEntry, err error) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -130,7 +131,7 @@ func (r *room) size(ctx context.Context, after time.Time) (bytes int64) {
 // files counts those that were made or changed since the command began.
 func (r *room) files(ctx context.Context) (n int) {
 	for _, dir := range r.dirs {
-		_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		_ = filepath.WalkDir(held.At(dir), func(_ string, d fs.DirEntry, err error) error {
 			if err != nil || ctx.Err() != nil {
 				return ctx.Err()
 			}

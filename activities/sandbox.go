@@ -15,6 +15,7 @@ import (
 	"pawl/internal/egress"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
+	"pawl/internal/held"
 	"pawl/internal/proc"
 	"pawl/internal/sandbox"
 	"pawl/internal/spec"
@@ -107,7 +108,7 @@ func (m *machine) embedded() (e struct {
 	Ports   []int  `json:"ports"`
 	Auth    bool   `json:"auth"`
 }) {
-	if b, err := os.ReadFile(filepath.Join(m.Home.Engine(), "engine.json")); err == nil {
+	if b, err := os.ReadFile(held.At(filepath.Join(m.Home.Engine(), "engine.json"))); err == nil {
 		_ = json.Unmarshal(b, &e)
 	}
 	return e
@@ -132,7 +133,7 @@ func (ws *loopWorkspace) protections(ctx context.Context) (lines, broken []strin
 		return nil, nil, err
 	}
 	r.Own, r.Env, r.Tree = []string{ws.exchange()}, env, "check"
-	if err := os.MkdirAll(r.Own[0], 0o700); err != nil {
+	if err := os.MkdirAll(held.At(r.Own[0]), 0o700); err != nil {
 		return nil, nil, err
 	}
 	policy := sandbox.Make(r)

@@ -17,6 +17,7 @@ import (
 	"pawl/internal/durable"
 	"pawl/internal/fault"
 	"pawl/internal/git"
+	"pawl/internal/held"
 	"pawl/internal/proc"
 	"pawl/internal/workspace"
 )
@@ -124,7 +125,7 @@ func (ws *loopWorkspace) setup(ctx context.Context, t *tree, due setUpTo) error 
 		return err
 	}
 	dir := ws.setupDir(t)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(held.At(dir), 0o700); err != nil {
 		return err
 	}
 	inherited, err := ws.environment()

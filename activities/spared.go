@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pawl/internal/agent"
+	"pawl/internal/held"
 	"pawl/internal/program"
 	"pawl/internal/spec"
 )
@@ -39,7 +40,7 @@ func (before spared) putBack(desk string) error {
 	if len(before) == 0 {
 		return nil
 	}
-	root, err := os.OpenRoot(desk)
+	root, err := os.OpenRoot(held.At(desk))
 	if err != nil {
 		return fmt.Errorf("opening the desk: %w", err)
 	}

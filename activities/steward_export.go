@@ -14,6 +14,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/crash"
 	"pawl/internal/durable"
+	"pawl/internal/held"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
@@ -50,7 +51,7 @@ func (ws *loopWorkspace) note(name string) (exported, error) {
 
 func (ws *loopWorkspace) setNote(name string, n exported) error {
 	path := ws.noteFile(name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := os.MkdirAll(held.At(filepath.Dir(path)), 0o700); err != nil {
 		return err
 	}
 	return durable.WriteJSON(path, n)
@@ -71,7 +72,7 @@ func (ws *loopWorkspace) ownsFolder() (bool, error) {
 	if err == nil && owner == ws.Ref {
 		return true, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := os.MkdirAll(held.At(filepath.Dir(path)), 0o700); err != nil {
 		return false, err
 	}
 	return true, durable.WriteJSON(path, ws.Ref)

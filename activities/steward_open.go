@@ -14,6 +14,7 @@ import (
 	"pawl/internal/crash"
 	"pawl/internal/durable"
 	"pawl/internal/fault"
+	"pawl/internal/held"
 	"pawl/internal/kind"
 	"pawl/internal/steward"
 	"pawl/internal/userrepo"
@@ -108,7 +109,7 @@ func (ws *loopWorkspace) keepCharter(c charter.Charter) (hash string, err error)
 func (ws *loopWorkspace) keepText(text []byte) (hash string, err error) {
 	hash = hashOf(text)
 	path := ws.textFile(hash)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := os.MkdirAll(held.At(filepath.Dir(path)), 0o700); err != nil {
 		return "", fmt.Errorf("keeping a text: %w", err)
 	}
 	return hash, durable.WriteFile(path, text, 0o600)
@@ -116,7 +117,7 @@ func (ws *loopWorkspace) keepText(text []byte) (hash string, err error) {
 
 // text returns a text that was kept.
 func (ws *loopWorkspace) text(hash string) ([]byte, error) {
-	text, err := os.ReadFile(ws.textFile(hash))
+	text, err := os.ReadFile(held.At(ws.textFile(hash)))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading a text: %w", err)
 	}

@@ -21,6 +21,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/git"
+	"pawl/internal/held"
 	"pawl/internal/kind"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
@@ -56,7 +57,7 @@ type planning struct {
 }
 
 func (p *planning) plan(ctx context.Context) error {
-	if err := os.MkdirAll(p.dir, 0o700); err != nil {
+	if err := os.MkdirAll(held.At(p.dir), 0o700); err != nil {
 		return fmt.Errorf("making the step's folder: %w", err)
 	}
 	if err := p.read(ctx); err != nil || p.out.Base == "" {

@@ -59,13 +59,13 @@ func newCall(adapter stream.Adapter, budget map[loop.Resource]evidence.Decimal, 
 	c := &call{adapter: adapter, stream: adapter.Stream(), file: stdout, left: budget, tell: tell}
 	n := 1
 	for ; ; n++ {
-		if _, err := os.Stat(lost(stdout, n)); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(held.At(lost(stdout, n))); errors.Is(err, fs.ErrNotExist) {
 			break
 		} else if err != nil {
 			return nil, err
 		}
 	}
-	if err := os.Rename(stdout, lost(stdout, n)); err == nil {
+	if err := os.Rename(held.At(stdout), held.At(lost(stdout, n))); err == nil {
 		n++
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("putting a lost attempt's output aside: %w", err)

@@ -14,6 +14,7 @@ import (
 	"pawl/internal/agent/stream"
 	"pawl/internal/agent/transcript"
 	"pawl/internal/durable"
+	"pawl/internal/held"
 	"pawl/internal/visible"
 )
 
@@ -42,7 +43,7 @@ func (w *work) transcribe(e *exchange, in act.Call, out act.Called) (string, err
 	}
 	for n := 1; e.call != nil; n++ {
 		file := lost(stdout, n)
-		_, err := os.Stat(file)
+		_, err := os.Stat(held.At(file))
 		if errors.Is(err, fs.ErrNotExist) {
 			file = stdout
 		}
@@ -80,7 +81,7 @@ const complaintLength = 4 << 10
 
 // retell reads a file that has what a program printed in a call.
 func retell(t *transcript.Writer, s *stream.Stream, file string) error {
-	f, err := os.Open(file)
+	f, err := os.Open(held.At(file))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it could not be started
 	}

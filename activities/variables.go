@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"pawl/internal/fault"
+	"pawl/internal/held"
 	"pawl/internal/program"
 )
 
@@ -26,7 +27,7 @@ type emptiedFile struct {
 
 // emptyVariables empties those of some programs.
 func emptyVariables(desk string, programs []program.Program) (all emptied, err error) {
-	root, err := os.OpenRoot(desk)
+	root, err := os.OpenRoot(held.At(desk))
 	if err != nil {
 		return nil, fmt.Errorf("opening the desk: %w", err)
 	}
@@ -94,7 +95,7 @@ func (all emptied) putBack(desk string) error {
 	if len(all) == 0 {
 		return nil
 	}
-	root, err := os.OpenRoot(desk)
+	root, err := os.OpenRoot(held.At(desk))
 	if err != nil {
 		return fmt.Errorf("opening the desk: %w", err)
 	}

@@ -278,7 +278,7 @@ func (c *cleaning) loop(ctx context.Context, r workspace.Record, needed string) 
 // add adds what is there.
 func (c *cleaning) add(r Removal) {
 	if r.at == "" {
-		if _, err := os.Lstat(r.Path); err != nil {
+		if _, err := os.Lstat(held.At(r.Path)); err != nil {
 			return
 		}
 		r.Bytes = size(r.Path)
@@ -288,7 +288,7 @@ func (c *cleaning) add(r Removal) {
 
 // size is how many bytes the files under a path have. What can't be read counts nothing.
 func size(path string) (n int64) {
-	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(held.At(path), func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			if info, err := d.Info(); err == nil {
 				n += info.Size()

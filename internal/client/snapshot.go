@@ -15,6 +15,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/git"
 	"pawl/internal/govern"
+	"pawl/internal/held"
 	"pawl/internal/kind"
 	"pawl/internal/launch"
 	"pawl/internal/ledger"
@@ -176,7 +177,7 @@ func (c *Client) Ledger(ctx context.Context, id string) (*ledger.Ledger, string,
 
 // OpenRecord returns the ledger of a workspace record with its head, "" where nothing is recorded yet.
 func OpenRecord(ctx context.Context, r workspace.Record) (*ledger.Ledger, string, error) {
-	if _, err := os.Stat(r.Store); err != nil {
+	if _, err := os.Stat(held.At(r.Store)); err != nil {
 		return nil, "", fmt.Errorf("opening the store of the loop %s: %w", r.Loop, err)
 	}
 	store, err := store.Open(ctx, r.Store)

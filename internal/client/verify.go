@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pawl/internal/git"
+	"pawl/internal/held"
 	"pawl/internal/ledger"
 	"pawl/internal/store"
 	"pawl/internal/userrepo"
@@ -46,7 +47,7 @@ func (c *Client) Verify(ctx context.Context, id string, record workspace.Record)
 	if err != nil {
 		return v, err
 	}
-	if _, err := os.Stat(record.Store); err != nil {
+	if _, err := os.Stat(held.At(record.Store)); err != nil {
 		return v, fmt.Errorf("opening the store of %s: %w", record.Loop, err)
 	}
 	store, err := store.Open(ctx, record.Store)

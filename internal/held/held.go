@@ -7,7 +7,9 @@
 package held
 
 import (
+	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,10 +47,39 @@ func by(path string, fd uintptr) string {
 	return names + strconv.FormatUint(uint64(fd), 10)
 }
 
+// Folders are some that are open.
+type Folders []*Folder
+
+// of is the folder that a path is at or below, nil where there is none.
+func (fs Folders) of(path string) *Folder {
+	for _, f := range fs {
+		if strings.HasPrefix(path, f.Path) && (len(path) == len(f.Path) || path[len(f.Path)] == '/') {
+			return f
+		}
+	}
+	return nil
+}
+
+// At is what leads to a path through the one that it is below, else the path itself.
+func (fs Folders) At(path string) string {
+	f := fs.of(path)
+	if f == nil {
+		return path
+	}
+	return f.Here() + path[len(f.Path):]
+}
+
+// Close closes them.
+func (fs Folders) Close() {
+	for _, f := range fs {
+		f.Close()
+	}
+}
+
 // kept are the folders of Keep.
 var kept struct {
 	sync.RWMutex
-	all []*Folder
+	all Folders
 }
 
 // Keep opens a folder for as long as this process lives: At and Lend lead there from now on. A folder that is kept
@@ -69,25 +100,103 @@ func Keep(path string) error {
 	return err
 }
 
-// of is the kept folder that a path is at or below, nil where there is none.
-func of(path string) *Folder {
+// all are the kept folders of now.
+func all() Folders {
 	kept.RLock()
 	defer kept.RUnlock()
-	for _, f := range kept.all {
-		if strings.HasPrefix(path, f.Path) && (len(path) == len(f.Path) || path[len(f.Path)] == '/') {
-			return f
+	return kept.all
+}
+
+// At is what leads this process to a path: through the kept folder that it is below, else the path itself.
+func At(path string) string { return all().At(path) }
+
+// InPlace returns an error where another folder, or none, stands at the path of a kept one.
+func InPlace(path string) error {
+	for _, f := range all() {
+		if f.Path == filepath.Clean(path) {
+			again, err := f.again()
+			if err == nil {
+				err = again.Close()
+			}
+			return err
 		}
 	}
 	return nil
 }
 
-// At is what leads this process to a path: through the kept folder that it is below, else the path itself.
-func At(path string) string {
-	f := of(path)
-	if f == nil {
-		return path
+// again opens what stands at the folder's path, as the mounts of the calling thread have it. An error says that it is
+// another folder by now.
+func (f *Folder) again() (*Folder, error) {
+	now, err := Open(f.Path)
+	if err != nil {
+		return nil, err
 	}
-	return f.Here() + path[len(f.Path):]
+	was, err := f.file.Stat()
+	if err == nil {
+		var is fs.FileInfo
+		if is, err = now.file.Stat(); err == nil && !os.SameFile(was, is) {
+			err = fmt.Errorf("%s is not the folder any more that this worker began with; bring that back, or start the worker anew", f.Path)
+		}
+	}
+	if err != nil {
+		now.Close()
+		return nil, err
+	}
+	return now, nil
+}
+
+// Anew opens the kept folders that these paths are below once more, for a thread with mounts of its own: of the others' it can
+// mount nothing. An error says that another folder stands at the path of one. Its caller closes them.
+func Anew(paths iter.Seq[string]) (Folders, error) {
+	var out Folders
+	known := all()
+	for path := range paths {
+		f := known.of(path)
+		if f == nil || out.of(path) != nil {
+			continue
+		}
+		now, err := f.again()
+		if err != nil {
+			out.Close()
+			return nil, err
+		}
+		out = append(out, now)
+	}
+	return out, nil
+}
+
+// Hand has a process that is yet to start inherit the kept folders, and returns their paths, for it to Take.
+func Hand(cmd *exec.Cmd) (paths []string) {
+	for _, f := range all() {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, f.file)
+		paths = append(paths, f.Path)
+	}
+	return paths
+}
+
+// Take keeps the folders that this process was handed as its files from a number on: as its own mounts have them, where they are
+// in their places.
+func Take(from uintptr, paths []string) {
+	kept.Lock()
+	defer kept.Unlock()
+	for i, path := range paths {
+		f := &Folder{Path: path, file: os.NewFile(from+uintptr(i), path)}
+		if now, err := f.again(); err == nil {
+			f.Close()
+			f = now
+		}
+		kept.all = append(kept.all, f)
+	}
+}
+
+// Real is a path as the kernel has it, without links, as filepath.EvalSymlinks has it. What is in a kept folder is said by
+// the path at which that was found.
+func Real(path string) (string, error) {
+	f := all().of(path)
+	if f == nil {
+		return filepath.EvalSymlinks(path)
+	}
+	return f.real(path)
 }
 
 // Lend returns what a process that is yet to start is to be told instead of a path. The kept folders that it is told of
@@ -95,7 +204,7 @@ func At(path string) string {
 func Lend(cmd *exec.Cmd) func(path string) string {
 	lent := map[*Folder]uintptr{}
 	return func(path string) string {
-		f := of(path)
+		f := all().of(path)
 		if f == nil {
 			return path
 		}

@@ -1,11 +1,13 @@
 package held_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -89,5 +91,92 @@ func TestAnErrorNamesThePathThatPeopleKnow(t *testing.T) {
 	require.EqualError(t, err, "open "+path+": no such file or directory")
 	require.NoError(t, held.Named(nil, path))
 	_, err = held.Open(path)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// TestAProcessThatIsHandedTheFoldersKeepsThem has a child, which is this test again, take the folders and read through them.
+func TestAProcessThatIsHandedTheFoldersKeepsThem(t *testing.T) {
+	const handed = 4
+	if file := os.Getenv("HELD_FILE"); file != "" {
+		folder := filepath.Dir(filepath.Dir(file))
+		held.Take(handed, []string{folder})
+		away := folder + ".away"
+		if os.Rename(folder, away) == nil {
+			require.NoError(t, os.Mkdir(folder, 0o700))
+		}
+		b, err := os.ReadFile(held.At(file))
+		require.NoError(t, err)
+		fmt.Print(string(b), " ", held.InPlace(folder))
+		return
+	}
+	run := func(before func(folder string)) string {
+		dir, err := filepath.EvalSymlinks(t.TempDir())
+		require.NoError(t, err)
+		file := filepath.Join(dir, "in", "file")
+		require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
+		require.NoError(t, os.WriteFile(file, []byte("true"), 0o600))
+		require.NoError(t, held.Keep(dir))
+		cmd := exec.Command("/proc/self/exe", "-test.run", "^"+t.Name()+"$")
+		cmd.Env = append(os.Environ(), "HELD_FILE="+file)
+		nothing, err := os.Open(os.DevNull)
+		require.NoError(t, err)
+		defer nothing.Close()
+		cmd.ExtraFiles = []*os.File{nothing}
+		folders := held.Hand(cmd)
+		at := slices.Index(folders, dir)
+		require.GreaterOrEqual(t, at, 0)
+		cmd.ExtraFiles = []*os.File{nothing, cmd.ExtraFiles[1+at]} // the other tests' are gone
+		before(dir)
+		out, _ := cmd.Output()
+		return string(out)
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("descriptors of folders have no names here")
+	}
+	require.Regexp(t, "^true /.* is not the folder any more", run(func(string) {}))
+	require.Regexp(t, "^true /.* is not the folder any more", run(func(folder string) {
+		require.NoError(t, os.Rename(folder, folder+".away"))
+		require.NoError(t, os.Mkdir(folder, 0o700))
+	}), "another stands there when it begins")
+}
+
+func TestAThreadWithMountsOfItsOwnOpensTheFoldersThatAreInPlace(t *testing.T) {
+	path := swapped(t, func(path string) { require.NoError(t, held.Keep(path)) })
+	require.ErrorContains(t, held.InPlace(path), "is not the folder any more")
+	_, err := held.Anew(slices.Values([]string{"/elsewhere", path + "/in"}))
+	require.ErrorContains(t, err, path+" is not the folder any more")
+	none, err := held.Anew(slices.Values([]string{"/elsewhere"}))
+	require.NoError(t, err)
+	require.Empty(t, none)
+	require.NoError(t, os.RemoveAll(filepath.Dir(path)))
+	require.ErrorIs(t, held.InPlace(path), fs.ErrNotExist)
+	require.NoError(t, os.Rename(filepath.Dir(path)+".away", filepath.Dir(path)))
+	require.NoError(t, held.InPlace(path), "it is back")
+	folders, err := held.Anew(slices.Values([]string{"", path, path + "/in"}))
+	require.NoError(t, err)
+	defer folders.Close()
+	require.Len(t, folders, 1)
+	b, err := os.ReadFile(folders.At(path + "/in/file"))
+	require.NoError(t, err)
+	require.Equal(t, "true", string(b))
+}
+
+// TestTheRealPathInAKeptFolderIsSaidByItsPath has a forged folder in its place whose names lead elsewhere.
+func TestTheRealPathInAKeptFolderIsSaidByItsPath(t *testing.T) {
+	elsewhere, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	path := swapped(t, func(path string) {
+		require.NoError(t, os.Symlink("in", filepath.Join(path, "short")))
+		require.NoError(t, os.Symlink(elsewhere, filepath.Join(path, "out")))
+		require.NoError(t, held.Keep(path))
+	})
+	require.NoError(t, os.RemoveAll(filepath.Join(path, "in")))
+	require.NoError(t, os.Symlink(elsewhere, filepath.Join(path, "in")))
+	for name, want := range map[string]string{"": path, "/in": path + "/in", "/in/file": path + "/in/file", "/short/file": path + "/in/file", "/out": elsewhere} {
+		got, err := held.Real(path + name)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	_, err = held.Real(path + "/none")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }

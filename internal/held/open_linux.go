@@ -2,6 +2,9 @@ package held
 
 import (
 	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,4 +18,34 @@ func open(path string) (*os.File, error) {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	return os.NewFile(uintptr(fd), path), nil
+}
+
+// real is a path in the folder without links.
+func (f *Folder) real(path string) (string, error) {
+	below := strings.TrimPrefix(path[len(f.Path):], "/")
+	if below == "" {
+		return f.Path, nil
+	}
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
+	if fd, err := unix.Openat2(int(f.file.Fd()), below, &how); err == nil {
+		return filepath.Clean(path), unix.Close(fd)
+	}
+	// There is a link on the way, or the kernel can't tell.
+	fd, err := unix.Open(f.Here()+"/"+below, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	at, err := os.Readlink(names + strconv.Itoa(fd))
+	if err != nil {
+		return "", err
+	}
+	top, err := os.Readlink(f.Here())
+	if err != nil {
+		return "", err
+	}
+	if rest, is := strings.CutPrefix(at, top+"/"); is {
+		return filepath.Join(f.Path, rest), nil
+	}
+	return at, nil
 }

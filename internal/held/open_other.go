@@ -4,6 +4,7 @@ package held
 
 import (
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
@@ -13,3 +14,5 @@ const names = ""
 func open(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 }
+
+func (f *Folder) real(path string) (string, error) { return filepath.EvalSymlinks(path) }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"pawl/internal/held"
 )
 
 // Folder is which folder stood at a path, whatever stands there later. The device counts until the machine
@@ -76,19 +78,11 @@ func GitDir(path string) (string, error) {
 	return common, nil
 }
 
-// known are the homes of this process, as they were when it first looked.
-var known sync.Map // path: Folder
-
 // InPlace returns an error if another folder stands in the place of $PAWL_HOME than the one that this process
 // began with.
 func (h Home) InPlace() error {
-	now, err := Identify(h.Dir)
-	if err != nil {
+	if err := held.InPlace(h.Dir); err != nil {
 		return fmt.Errorf("looking for pawl's folder: %w", err)
-	}
-	was, _ := known.LoadOrStore(h.Dir, now)
-	if !was.(Folder).Same(now) {
-		return fmt.Errorf("%s is not the folder any more that this worker began with; bring that back, or start the worker anew", h.Dir)
 	}
 	return nil
 }

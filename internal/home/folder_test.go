@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/held"
 	"pawl/internal/home"
 )
 
@@ -17,6 +18,8 @@ func TestAnotherFolderInItsPlaceIsNoticed(t *testing.T) {
 	was, err := home.Identify(dir)
 	require.NoError(t, err)
 	h := home.Home{Dir: dir}
+	require.NoError(t, h.InPlace(), "whom nobody holds")
+	require.NoError(t, held.Keep(dir))
 	require.NoError(t, h.InPlace())
 	require.NoError(t, h.InPlace())
 

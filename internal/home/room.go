@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/held"
 )
 
 // tooLittle is the room in bytes at which neither the engine nor git can be relied on to write.
@@ -13,7 +15,7 @@ const tooLittle = 1 << 20
 // file system that does not say has room.
 func (h Home) Full() string {
 	var st unix.Statfs_t
-	if unix.Statfs(h.Dir, &st) != nil {
+	if unix.Statfs(held.At(h.Dir), &st) != nil {
 		return ""
 	}
 	switch free := int64(st.Bavail) * int64(st.Bsize); {

@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"pawl/activities"
+	"pawl/internal/held"
 	"pawl/internal/ledger"
 	"pawl/internal/mending"
 	"pawl/internal/store"
@@ -65,7 +66,7 @@ func mend(ctx context.Context, o Options, a *activities.Activities) error {
 
 // remade returns the record of the loop whose folder here is ref; fs.ErrNotExist where no ledger has it.
 func remade(ctx context.Context, o Options, ref string) (workspace.Record, error) {
-	stores, err := fs.Glob(os.DirFS(o.Home.Dir), "stores/*.git") // not filepath.Glob: $PAWL_HOME may have a bracket in it
+	stores, err := fs.Glob(os.DirFS(held.At(o.Home.Dir)), "stores/*.git") // not filepath.Glob: $PAWL_HOME may have a bracket in it
 	if err != nil {
 		return workspace.Record{}, err
 	}

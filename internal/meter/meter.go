@@ -30,6 +30,7 @@ import (
 
 	"golang.org/x/net/http/httpproxy"
 
+	"pawl/internal/held"
 	"pawl/internal/meter/tally"
 )
 
@@ -90,7 +91,7 @@ func New(c Config) (*Meter, error) {
 		return nil, errors.New("the meter: the base URL of the provider is no http or https URL with a host")
 	}
 	m := &Meter{keys: c.Keys, prices: c.Prices, at: at}
-	if m.file, err = os.OpenFile(c.File, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
+	if m.file, err = os.OpenFile(held.At(c.File), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
 		return nil, fmt.Errorf("the meter: %w", err)
 	}
 	had, err := io.ReadAll(m.file)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl/internal/durable"
+	"pawl/internal/held"
 	"pawl/internal/sandbox"
 )
 
@@ -33,6 +35,26 @@ type job struct {
 	status  syscall.WaitStatus
 	elapsed time.Duration
 	outputs []*capture
+	begun   chan error // says whether the command has begun in its sandbox, where a program makes that; else nil
+}
+
+// unbegun is why the command has never begun, nil where it has: what bubblewrap comes to is no verdict about it.
+func (j *job) unbegun(c Command) error {
+	if j.begun == nil {
+		return nil
+	}
+	select {
+	case err := <-j.begun:
+		if errors.Is(err, io.EOF) {
+			said, _ := os.ReadFile(held.At(c.Stderr))
+			err = errors.New(strings.TrimSpace(string(said[max(0, len(said)-300):])))
+		}
+		if err != nil {
+			return fmt.Errorf("the sandbox could not be made: %w", err)
+		}
+	case <-time.After(drainWithin): // something can't be killed, and says so itself
+	}
+	return nil
 }
 
 // run runs one command to its end and leaves nothing of it behind.
@@ -70,6 +92,9 @@ func (s *server) run(id uint64, c Command) (Result, error) {
 	failures = append(failures, err, s.metering.end())
 	for _, o := range j.outputs {
 		failures = append(failures, o.finish(drainWithin))
+	}
+	if !result.Interrupted && !result.TimedOut {
+		failures = append(failures, j.unbegun(c))
 	}
 	result.StdoutBytes = j.outputs[0].total
 	if len(j.outputs) > 1 {
@@ -175,15 +200,19 @@ func refuse(format string, args ...any) error {
 
 // start opens the files and executes the command, in a session and process group of its own.
 func (s *server) start(c Command) (j *job, err error) {
+	dir := c.Dir
+	if !c.Sandbox.Rooted() {
+		dir = held.At(dir)
+	}
 	var path string
-	if within := s.within(c.Sandbox, func() { path, err = c.find() }); within != nil {
+	if within := s.within(c.Sandbox, func() { path, err = c.find(dir) }); within != nil {
 		return nil, within
 	}
 	if err != nil {
 		return nil, err
 	}
 	if c.Sandbox != nil {
-		path, c.Argv = c.Sandbox.Wrap(path, c.Argv)
+		path, c.Argv = c.Sandbox.Wrap(path, c.Argv, c.Dir)
 	}
 	c.Stdin = cmp.Or(c.Stdin, os.DevNull)
 	stdin, err := openInput(c.Stdin)
@@ -234,7 +263,7 @@ func (s *server) start(c Command) (j *job, err error) {
 		}
 		j.started = time.Now()
 		j.pid, err = syscall.ForkExec(path, c.Argv, &syscall.ProcAttr{
-			Dir: c.Dir, Env: env, Files: files, Sys: attributes,
+			Dir: dir, Env: env, Files: files, Sys: attributes,
 		})
 	})
 	switch {
@@ -242,7 +271,8 @@ func (s *server) start(c Command) (j *job, err error) {
 		return j, within
 	case err == nil:
 		if hands != nil {
-			go s.serveHanded(hands, c.Sandbox.Egress)
+			j.begun = make(chan error, 1)
+			go s.serveHanded(hands, c.Sandbox.Egress, j.begun)
 		}
 		if c.Sandbox != nil {
 			firstToGo(j.pid)
@@ -259,22 +289,29 @@ func (s *server) start(c Command) (j *job, err error) {
 	}
 }
 
-// find returns the file to execute. The supervisor's own PATH and directory play no part.
-func (c Command) find() (string, error) {
+// find returns the file to execute in a folder, which the command knows as its Dir. The supervisor's own PATH and directory
+// play no part.
+func (c Command) find(dir string) (string, error) {
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
 		return "", refuse("there is no command to run")
 	}
-	if info, err := os.Stat(c.Dir); errors.Is(err, os.ErrNotExist) {
+	if info, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return "", refuse("directory %q does not exist", c.Dir)
 	} else if err == nil && !info.IsDir() {
 		return "", refuse("%q is not a directory", c.Dir)
 	}
 	name := c.Argv[0]
 	if strings.Contains(name, "/") {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(c.Dir, name)
+		if filepath.IsAbs(name) {
+			return name, runnable(name)
 		}
-		return name, runnable(name)
+		if err := runnable(filepath.Join(dir, name)); err != nil {
+			return name, err
+		}
+		if dir != c.Dir && c.Sandbox == nil {
+			return name, nil // it is started from there
+		}
+		return filepath.Join(c.Dir, name), nil
 	}
 	path := "/usr/local/bin:/usr/bin:/bin"
 	for _, v := range c.Env {
@@ -320,7 +357,7 @@ func runnable(path string) error {
 
 // openInput does not hang on a FIFO that nobody writes to; the command may.
 func openInput(path string) (*os.File, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	fd, err := unix.Open(held.At(path), unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
@@ -335,9 +372,9 @@ func writeProgress(path string, spent time.Duration) {
 
 // ReadProgress returns what a Progress file holds, 0 if there is none or if a power cut has emptied it.
 func ReadProgress(path string) (time.Duration, error) {
-	data, err := os.ReadFile(path)
+	data, err := os.ReadFile(held.At(path))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return 0, fmt.Errorf("read progress: %w", err)
+		return 0, fmt.Errorf("read progress: %w", held.Named(err, path))
 	}
 	ms, _ := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
 	return time.Duration(ms) * time.Millisecond, nil

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/held"
 )
 
 const copyBuffer = 64 << 10
@@ -59,9 +61,9 @@ func newCapture(path string, limit int64, buffer []byte) (*capture, *os.File, er
 
 func createOutput(path string) (*os.File, error) {
 	// To read as well, for unroll; and opening a FIFO that way does not wait for anybody.
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := os.OpenFile(held.At(path), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("output file: %w", err)
+		return nil, fmt.Errorf("output file: %w", held.Named(err, path))
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {

@@ -37,6 +37,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl/internal/egress"
+	"pawl/internal/held"
 	"pawl/internal/meter"
 	"pawl/internal/sandbox"
 )
@@ -161,6 +162,7 @@ func Start(token string, by sandbox.Means) (*Supervisor, error) {
 	s.cmd.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none", "GORACE=" + os.Getenv("GORACE")}
 	s.cmd.Dir = "/"
 	s.cmd.ExtraFiles = []*os.File{theirs}
+	folders := held.Hand(s.cmd)
 	s.cmd.SysProcAttr = sandbox.Supervisor(by)
 	s.cmd.SysProcAttr.Setsid = true
 	err = s.cmd.Start()
@@ -169,6 +171,7 @@ func Start(token string, by sandbox.Means) (*Supervisor, error) {
 		ours.Close()
 		return nil, fmt.Errorf("start supervisor: %w", err)
 	}
+	s.send(request{Folders: folders})
 	go s.listen()
 
 	timeout := time.NewTimer(readyWithin)

@@ -154,26 +154,29 @@ func (r *room) closeProxy() {
 	}
 }
 
-// handOut makes the socket over which a command of the policy hands out where it expects the proxy: the
-// command's end, as its file 3, and ours. Both are nil where it does not.
+// handOut makes the socket over which a command of the policy says that it begins: the command's end, as its file 3, and ours.
+// Both are nil where it does not.
 func (s *server) handOut(p *sandbox.Policy) (theirs, ours *os.File, err error) {
 	if p == nil || !p.Hands() {
 		return nil, nil, nil
 	}
 	if ours, theirs, err = socketpair(); err != nil {
-		return nil, nil, fmt.Errorf("a socket for the sandbox's network: %w", err)
+		return nil, nil, fmt.Errorf("a socket for the sandbox: %w", err)
 	}
 	return theirs, ours, nil
 }
 
-// serveHanded is the proxy of one command, until the command's network is gone with it.
-func (s *server) serveHanded(from *os.File, r egress.Rules) {
-	l, err := sandbox.Listener(from)
-	if err != nil {
-		return // the command says why it could not begin
+// serveHanded is the proxy of one command, until the command's network is gone with it. It says first whether the command
+// has begun.
+func (s *server) serveHanded(from *os.File, r egress.Rules, begun chan<- error) {
+	l, err := sandbox.Begun(from)
+	if l != nil {
+		s.handed.put(l)
 	}
-	s.handed.put(l)
-	_ = egress.Serve(l, r, &s.metering, s.refusals.add)
+	begun <- err
+	if l != nil {
+		_ = egress.Serve(l, r, &s.metering, s.refusals.add)
+	}
 }
 
 // listeners are those of commands that have handed theirs out.

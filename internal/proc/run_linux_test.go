@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"pawl/internal/held"
 	"pawl/internal/proc"
 	"pawl/internal/sandbox"
 )
@@ -338,5 +339,37 @@ func BenchmarkStart(b *testing.B) {
 		s, err := proc.Start(newToken(), sandbox.ByNothing)
 		require.NoError(b, err)
 		require.NoError(b, s.Close())
+	}
+}
+
+// TestWhatBubblewrapComesToIsNoVerdict has one that can't make a sandbox, and one that makes another than was wanted.
+func TestWhatBubblewrapComesToIsNoVerdict(t *testing.T) {
+	for name, c := range map[string]struct{ does, says string }{
+		"it fails":           {`echo "no source path" >&2; exit 1`, "the sandbox could not be made: no source path"},
+		"it says nothing":    {`exit 0`, "the sandbox could not be made"},
+		"the folder another": {`while [ "$1" != -- ]; do shift; done; shift; exec "$1" "$2" "$(echo "$3" | sed 's/"Inode":[0-9]*/"Inode":1/')" "$4" "$5"`, "is not the folder any more that it was"},
+		"it works":           {`while [ "$1" != -- ]; do shift; done; shift; exec "$@"`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, err := filepath.EvalSymlinks(t.TempDir())
+			require.NoError(t, err)
+			require.NoError(t, held.Keep(dir))
+			s := start(t)
+			bwrap := s.path("bwrap")
+			write(bwrap, "#!/bin/sh\n"+c.does+"\n")
+			require.NoError(t, os.Chmod(bwrap, 0o755))
+			command := s.command("true")
+			command.Sandbox = &sandbox.Policy{
+				Machine: sandbox.Machine{Files: sandbox.ByBwrap, Bwrap: bwrap}, Network: sandbox.Open,
+				Places: []sandbox.Place{{Path: dir, Access: sandbox.Write}},
+			}
+			result, err := s.Run(context.Background(), command)
+			if c.says == "" {
+				require.NoError(t, err)
+				require.Zero(t, result.ExitCode)
+			} else {
+				require.ErrorContains(t, err, c.says)
+			}
+		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pawl/internal/held"
 	"pawl/internal/sandbox"
 )
 
@@ -25,6 +26,7 @@ const controlFD = 3
 // binary, so there are no versions to agree on.
 type request struct {
 	ID        uint64
+	Folders   []string // the first one's: those that the worker holds, and has handed over
 	Run       *Command
 	Check     *Check
 	Prepare   *sandbox.Policy
@@ -110,10 +112,16 @@ func serve(token string) (code int) {
 	} else if err := sandbox.Settle(); err != nil {
 		ready.Error = fmt.Sprintf("settle: %v", err)
 	}
+	var first request
+	requests := gob.NewDecoder(control)
+	if err := requests.Decode(&first); err != nil {
+		return 1
+	}
+	held.Take(controlFD+1, first.Folders)
 	if err := s.encode.Encode(ready); err != nil || ready.Error != "" {
 		return 1
 	}
-	go s.receive(gob.NewDecoder(control))
+	go s.receive(requests)
 
 	defer func() {
 		// Also when something here panicked: nothing may outlive the supervisor.

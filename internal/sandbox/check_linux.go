@@ -158,7 +158,7 @@ func AnswerIn(p Policy, asked []Question) (found []Finding, err error) {
 		return nil, err
 	}
 	p.Places = sorted(append(p.Places, Place{Path: self, Access: Read})) // nothing beside it is put into reach
-	path, argv := p.Wrap(self, []string{self, checkName})
+	path, argv := p.Wrap(self, []string{self, checkName}, "")
 	cmd := exec.Command(path)
 	cmd.Args = argv
 	in, err := json.Marshal(asked)

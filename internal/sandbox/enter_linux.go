@@ -7,12 +7,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"pawl/internal/egress"
+	"pawl/internal/held"
 )
 
 // Room is what a thread has in a sandbox beside its restrictions.
@@ -26,7 +28,7 @@ type Room struct {
 // it. What it executes from then on is in the sandbox, and nothing else of this process is. A thread costs
 // a command nothing; executing a helper first would cost up to thirty milliseconds. There is no way back.
 func Enter(p Policy) (room Room, err error) {
-	if p.Machine.Files == ByNamespace || p.Machine.Files == ByUserNamespace {
+	if p.Rooted() {
 		kept := shelve(p)
 		if room, err = ownNamespaces(p); err != nil {
 			return room, fmt.Errorf("sandbox: %w", err)
@@ -98,14 +100,20 @@ const staging = "/usr"
 // piece is a place with what was opened of it before the old root went.
 type piece struct {
 	Place
-	tree int // -1 for none
+	from string // what leads there as long as the old root is there
+	tree int    // -1 for none
 	info os.FileInfo
 	data []byte
 }
 
 // ownRoot makes a root in which there are the places and nothing else. kept is where overlays are mounted already.
 func ownRoot(p Policy, kept shelved) error {
-	pieces, err := gather(p.Places, kept)
+	folders, err := held.Anew(p.sources)
+	if err != nil {
+		return err
+	}
+	defer folders.Close()
+	pieces, err := gather(p.Places, kept, folders)
 	defer func() {
 		for _, p := range pieces {
 			if p.tree >= 0 {
@@ -157,29 +165,44 @@ func ownRoot(p Policy, kept shelved) error {
 	return unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 }
 
-// gather opens what the places are made of.
-func gather(places []Place, kept shelved) (pieces []piece, err error) {
+// sources are the paths that the places are made of.
+func (p Policy) sources(yield func(path string) bool) {
+	for _, place := range p.Places {
+		of := append(slices.Clone(place.Lower), place.Upper)
+		if place.Access == Read || place.Access == Write || place.Access == Copy {
+			of = append(of, place.Path)
+		}
+		for _, path := range of {
+			if !yield(path) {
+				return
+			}
+		}
+	}
+}
+
+// gather opens what the places are made of: what is in a folder that pawl holds through that, as this thread's mounts have it.
+func gather(places []Place, kept shelved, folders held.Folders) (pieces []piece, err error) {
 	for _, place := range places {
-		p := piece{Place: place, tree: -1}
+		p := piece{Place: place.through(folders.At), from: folders.At(place.Path), tree: -1}
 		switch place.Access {
 		case Layer:
-			p.tree = kept.open(place)
+			p.tree = kept.open(place, folders)
 			fallthrough
 		case Empty, Link:
 			pieces = append(pieces, p)
 			continue
 		}
-		p.info, err = os.Stat(place.Path)
+		p.info, err = os.Stat(p.from)
 		if err != nil {
 			continue // it has gone since the policy was made
 		}
 		switch place.Access {
 		case Copy:
 			if p.data = []byte(place.Text); place.Text == "" {
-				p.data, err = os.ReadFile(place.Path)
+				p.data, err = os.ReadFile(p.from)
 			}
 		case Read, Write:
-			p.tree, err = treeOf(place.Path, place.Access == Read)
+			p.tree, err = treeOf(p.from, place.Access == Read)
 		}
 		if err != nil {
 			return pieces, fmt.Errorf("opening %s: %w", place.Path, err)
@@ -230,7 +253,7 @@ func (p piece) apart(at string) error {
 		return err
 	}
 	defer os.Remove(nothing)
-	return unix.Mount("pawl", at, "overlay", unix.MS_NOSUID|unix.MS_NODEV, "lowerdir="+escaped(p.Path)+":"+nothing)
+	return unix.Mount("pawl", at, "overlay", unix.MS_NOSUID|unix.MS_NODEV, "lowerdir="+escaped(p.from)+":"+nothing)
 }
 
 // hide closes what something around it shows.
@@ -297,9 +320,18 @@ func shared(all []Place) Place {
 		one.Lower = append(one.Lower, filepath.Dir(filepath.Dir(dir)))
 	}
 	for _, p := range all {
-		_ = os.MkdirAll(p.Lower[0], 0o755) // else it can't be opened
+		_ = os.MkdirAll(held.At(p.Lower[0]), 0o755) // else it can't be opened
 	}
 	return one
+}
+
+// through is a layer whose folders are said as at has them.
+func (p Place) through(at func(path string) string) Place {
+	p.Upper, p.Lower = at(p.Upper), slices.Clone(p.Lower)
+	for i, dir := range p.Lower {
+		p.Lower[i] = at(dir)
+	}
+	return p
 }
 
 // branch opens a part of what is mounted, -1 where it can't.
@@ -435,7 +467,7 @@ func (p Policy) Key() string {
 	for _, place := range p.Places {
 		key = fmt.Appendf(key, "\x00%d %s %s %s %s", place.Access, place.Path, place.Target, place.Upper, place.Text)
 		var st unix.Stat_t
-		if (place.Access == Read || place.Access == Write) && unix.Stat(place.Path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		if (place.Access == Read || place.Access == Write) && unix.Stat(held.At(place.Path), &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
 			key = strconv.AppendUint(append(key, ' '), st.Ino, 10)
 		}
 	}

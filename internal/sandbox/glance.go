@@ -4,6 +4,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"pawl/internal/held"
 )
 
 // glance is what there is at a path.
@@ -19,7 +21,7 @@ func now(path string) glance {
 	if g.at == "" {
 		return g
 	}
-	if info, err := os.Stat(g.at); err == nil {
+	if info, err := os.Stat(held.At(g.at)); err == nil {
 		g.dir = info.IsDir()
 	}
 	if g.at != path {

@@ -33,8 +33,8 @@ func (p Policy) Key() string { return "" }
 // Hands is never true where Probe finds nothing.
 func (p Policy) Hands() bool { return false }
 
-// Listener is never called where Probe finds nothing.
-func Listener(*os.File) (net.Listener, error) {
+// Begun is never called where Probe finds nothing.
+func Begun(*os.File) (net.Listener, error) {
 	return nil, errors.New("there is no sandbox on this system")
 }
 

@@ -61,8 +61,13 @@ func Main() {
 		outgrow()
 	case len(os.Args) == 2 && os.Args[1] == checkName: // bubblewrap can't change what a program is called
 		answerAsked()
-	case len(os.Args) > 3 && os.Args[1] == entryName:
-		fmt.Fprintln(os.Stderr, "pawl: the sandbox's network:", enterNetwork())
+	case len(os.Args) > 4 && os.Args[1] == entryName:
+		var first entry
+		err := json.Unmarshal([]byte(os.Args[2]), &first)
+		if err == nil {
+			err = first.enter(os.Args[3], os.Args[4:])
+		}
+		fmt.Fprintln(os.Stderr, "pawl: the sandbox:", err)
 		os.Exit(127)
 	}
 	if len(os.Args) != 2 || os.Args[0] != probeName {

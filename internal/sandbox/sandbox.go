@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"pawl/internal/egress"
+	"pawl/internal/held"
 )
 
 // Access is what a command finds at a place.
@@ -95,6 +96,11 @@ func (p Policy) Opens(path string) bool {
 	return ok && (around.Access == Read || around.Access == Write || around.Access == Layer)
 }
 
+// Rooted reports whether commands have a root that the thread which starts them is in.
+func (p *Policy) Rooted() bool {
+	return p != nil && (p.Machine.Files == ByNamespace || p.Machine.Files == ByUserNamespace)
+}
+
 // Limits are what the commands of a loop may use up at any time; 0 is no limit.
 type Limits struct {
 	Memory    int64 // bytes
@@ -157,10 +163,10 @@ func resolved(path string) string {
 	if !filepath.IsAbs(path) {
 		return ""
 	}
-	if _, err := os.Lstat(path); err != nil { // most of what is asked for is not there
+	if _, err := os.Lstat(held.At(path)); err != nil { // most of what is asked for is not there
 		return ""
 	}
-	at, err := filepath.EvalSymlinks(path)
+	at, err := held.Real(path)
 	if err != nil {
 		return ""
 	}
@@ -175,7 +181,7 @@ func links(path string) (all []Place) {
 		parts := strings.Split(strings.TrimPrefix(filepath.Clean(path), "/"), "/")
 		for i, part := range parts {
 			at = filepath.Join(at, part)
-			target, err := os.Readlink(at)
+			target, err := os.Readlink(held.At(at))
 			if err != nil {
 				continue
 			}

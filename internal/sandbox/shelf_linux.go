@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/held"
 )
 
 // merged is where an overlay is mounted that more than one room has, beside its upper.
@@ -47,7 +49,7 @@ func shelve(p Policy) shelved {
 	if s == nil || s.layered != p.Layered || time.Since(s.since) > shelfLife {
 		if s != nil {
 			for _, at := range s.at {
-				_ = unix.Unmount(at, unix.MNT_DETACH)
+				_ = unix.Unmount(held.At(at), unix.MNT_DETACH)
 			}
 		}
 		s = &stock{layered: p.Layered, since: time.Now(), at: shelved{}}
@@ -60,7 +62,7 @@ func shelve(p Policy) shelved {
 	for upper, place := range overlaid(p.Places) {
 		if s.at[upper] == "" {
 			at := filepath.Join(upper, merged)
-			if os.MkdirAll(at, 0o755) != nil || (piece{Place: place}).overlay(at) != nil {
+			if os.MkdirAll(held.At(at), 0o755) != nil || (piece{Place: place.through(held.At)}).overlay(held.At(at)) != nil {
 				continue
 			}
 			s.at[upper] = at
@@ -90,15 +92,15 @@ func overlaid(places []Place) map[string]Place {
 }
 
 // open opens what is mounted for a place, -1 where nothing is.
-func (s shelved) open(p Place) int {
+func (s shelved) open(p Place, folders held.Folders) int {
 	if at := s[p.Upper]; at != "" && p.Upper != "" {
-		return branch(at)
+		return branch(folders.At(at))
 	}
 	if !p.shared() {
 		return -1
 	}
 	if at := s[filepath.Join(filepath.Dir(p.Upper), missing)]; at != "" {
-		return branch(filepath.Join(at, filepath.Base(p.Upper), upper))
+		return branch(folders.At(filepath.Join(at, filepath.Base(p.Upper), upper)))
 	}
 	return -1
 }

@@ -80,10 +80,11 @@ command that does it, by ` + "`limits.deskBytes`" + `, and by itself where a dis
   the system's folders and for toolchains in your home.
 - pawl holds $PAWL_HOME and your repository open, and works in the folders that it has checked, whatever is renamed or
   put in their place (` + "`TestE6_AHeldRepositoryIsTheOneThatItWas`, `TestE6_TheStoreIsTheOneThatItWas`, `TestE6_ATreeIsTakenAwayWhereItWas`" + `,
-  ` + "`TestE6_TheEngineIsInTheHomeThatItWas`" + `). SQLite opens nothing but paths: that it has opened the database of the folder that
-  pawl holds is looked at afterwards, and an engine that has opened another one does not start. The supervisor finds the trees and
-  the files that a command's output goes to by their paths. They are in $PAWL_HOME, which is in no sandbox and can't be
-  renamed from one; another program of yours that renames it while a loop runs is not noticed there. On macOS all of it is by path.
+  ` + "`TestE6_TheEngineIsInTheHomeThatItWas`, `TestE6_TheJudgeIsInTheHomeThatItWas`" + `). SQLite opens nothing but paths: that it has opened the
+  database of the folder that pawl holds is looked at afterwards, and an engine that has opened another one does not start. To
+  show a tree in a sandbox takes its path, too: if another folder stands at the path of $PAWL_HOME, no command is run, and the
+  loop goes on when the folder is back. What a sandbox shows to be read (your repository, toolchains) is what stands at its
+  path when the sandbox is made. On macOS all of it is by path.
 - The kernel lets programs of one user set each other's priority and processors by a number, and threads of a loop's
   supervisor have numbers that can be guessed. A command can so slow the supervisor of its own loop down, which then
   keeps limits of time late.

@@ -27,28 +27,40 @@ const (
 	byRoot, byOrdinary, byBwrap, byOrdinaryBwrap, byNobody = "namespaces", "namespaces of an ordinary user", "bubblewrap", "bubblewrap of an ordinary user", "no sandbox"
 )
 
+// waysHere are those that whoever runs the tests can try.
+func waysHere() []string {
+	if os.Geteuid() != 0 {
+		return []string{byOrdinary, byOrdinaryBwrap}
+	}
+	return []string{byRoot, byOrdinary, byBwrap, byOrdinaryBwrap, byNobody}
+}
+
+// needsWay skips where the machine has not what a way takes, or all are not to be tried.
+func needsWay(t *testing.T, way string) {
+	t.Helper()
+	switch way {
+	case byNobody:
+	case byOrdinaryBwrap:
+		world.Slow(t, "bubblewrap is much the same for everybody")
+		fallthrough
+	case byBwrap:
+		if _, err := exec.LookPath("bwrap"); err != nil {
+			world.Lacks(t, "there is no bubblewrap")
+		}
+	default:
+		needsSandbox(t)
+	}
+}
+
 // TestE6_WhatAHostileAgentReaches has an agent, and then verify, which runs what agents write, make every
 // attempt, under everything that a sandbox is made of, and without one.
 func TestE6_WhatAHostileAgentReaches(t *testing.T) {
-	ways := []string{byRoot, byOrdinary, byBwrap, byOrdinaryBwrap, byNobody}
-	if os.Geteuid() != 0 {
-		ways = []string{byOrdinary, byOrdinaryBwrap}
-	}
-	for _, way := range ways {
+	for _, way := range waysHere() {
 		t.Run(way, func(t *testing.T) {
-			switch way {
-			case byNobody:
+			if way == byNobody {
 				world.Slow(t, "it shows that the attempts can succeed")
-			case byOrdinaryBwrap:
-				world.Slow(t, "bubblewrap is much the same for everybody")
-				fallthrough
-			case byBwrap:
-				if _, err := exec.LookPath("bwrap"); err != nil {
-					world.Lacks(t, "there is no bubblewrap")
-				}
-			default:
-				needsSandbox(t)
 			}
+			needsWay(t, way)
 			w, told := newVictim(t, way)
 			var program strings.Builder
 			for _, name := range slices.Sorted(maps.Keys(told)) {

@@ -25,11 +25,6 @@ func newVictim(t *testing.T, way string) (*world.World, map[string]string) {
 	t.Helper()
 	t.Parallel()
 	w := world.Alone(t, "")
-	self, err := os.Executable()
-	require.NoError(t, err)
-	// By another process: what this one writes, a child that is just forked has open, and nobody may run it.
-	out, err := exec.Command("install", "-D", self, filepath.Join(w.Dir, "bin", "agent")).CombinedOutput()
-	require.NoError(t, err, string(out))
 	for name, content := range map[string]string{
 		"tmp/x": "", "shims/x": "", "precious": "mine\n", "user/key": "key\n", "user/.claude/settings.json": "{}\n", "user/.git-credentials": "https://ann:word@example.com\n", "user/.config/git/credentials": "https://ann:word@example.com\n",
 		"user/.cache/go-build/x": "", "user/.npm/_cacache/x": "", "user/.cargo/registry/x": "", "user/.gitconfig": "[user]\n\tname = Ann\n\temail = ann@example.com\n",
@@ -39,20 +34,7 @@ func newVictim(t *testing.T, way string) (*world.World, map[string]string) {
 	// With a temporary folder of its own, so that the home is a real one. None of the secrets is for a build.
 	w.Env = append(w.Env, "TMPDIR="+w.Dir+"/tmp", "GOCACHE="+w.Dir+"/user/.cache/go-build", "PATH="+w.Dir+"/shims:"+os.Getenv("PATH"),
 		"DATABASE_URL=postgres://app:sesame@db/app", "MY_PASS=sesame", "GH_PAT=sesame", "SENTRY_DSN=sesame", "OF_SOMETHING=sesame", "NPM_CONFIG_X=https://ann:sesame@example.com")
-	if way == byOrdinary || way == byOrdinaryBwrap {
-		w.Ordinary()
-	}
-	up := w.Prepare("up", "--json")
-	if way == byBwrap || way == byOrdinaryBwrap {
-		up.Cmd.Args = append([]string{"agent", apart, up.Cmd.Path}, up.Cmd.Args[1:]...)
-		up.Cmd.Path = filepath.Join(w.Dir, "bin", "agent")
-	}
-	up.Begin()
-	t.Cleanup(func() {
-		up.Interrupt()
-		<-up.Gone
-	})
-	w.Until("pawl serves", func() bool { return w.Engine().Address != "" })
+	up := serves(t, w, way)
 	other := w.Loop + "-other"
 	w.Set(doc{"name": other})
 	s := w.Pawl("run", "--json", w.SpecFile())
@@ -72,6 +54,31 @@ func newVictim(t *testing.T, way string) (*world.World, map[string]string) {
 	}
 	shares(t, w)
 	return w, told
+}
+
+// serves starts an engine and worker of a world in one of the ways. This test's program is bin/agent there.
+func serves(t *testing.T, w *world.World, way string) *world.Command {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	// By another process: what this one writes, a child that is just forked has open, and nobody may run it.
+	out, err := exec.Command("install", "-D", self, filepath.Join(w.Dir, "bin", "agent")).CombinedOutput()
+	require.NoError(t, err, string(out))
+	if way == byOrdinary || way == byOrdinaryBwrap {
+		w.Ordinary()
+	}
+	up := w.Prepare("up", "--json")
+	if way == byBwrap || way == byOrdinaryBwrap {
+		up.Cmd.Args = append([]string{"agent", apart, up.Cmd.Path}, up.Cmd.Args[1:]...)
+		up.Cmd.Path = filepath.Join(w.Dir, "bin", "agent")
+	}
+	up.Begin()
+	t.Cleanup(func() {
+		up.Interrupt()
+		<-up.Gone
+	})
+	w.Until("pawl serves", func() bool { return w.Engine().Address != "" })
+	return up
 }
 
 // shares makes what programs share with whoever knows its name: memory, a queue, a key, sockets.
