@@ -39,7 +39,7 @@ func TestEscapesAreDocumented(t *testing.T) {
 	}
 	for i, group := range escapes[1:] {
 		if i == 1 { // behind what is done to the evaluator's own files
-			table("What the evaluator finds by itself", append(slices.Clone(outranks), same("change a measure outside of the repository", "", noticed)))
+			table("Files that the evaluator finds by itself", append(slices.Clone(outranks), same("change a measure script outside the repository", "", noticed)))
 		}
 		table(group.after, slices.DeleteFunc(slices.Clone(group.deeds), func(e escape) bool { return e.script == ":" }))
 	}
@@ -60,67 +60,64 @@ func TestEscapesAreDocumented(t *testing.T) {
 
 const bounds = `## Memory and processes
 
-A memory bomb, files in ` + "`" + `/tmp` + "`" + `, a fork bomb and threads without end are ended by the loop's cgroup where there is one, as root
-and by bubblewrap, and a command that mounts the cgroups in namespaces of its own does not find the one with its limit
-(` + "`" + `TestE6_BombsEndTheCommand` + "`" + `, ` + "`" + `TestE6_NoCommandLiftsItsLimits` + "`" + `). Without a cgroup they are **not stopped**, and the contract
-says so. [Operating](operating.md#memory-and-processes) has the machines.
+The loop's cgroup, if there is one, ends a memory bomb, files in ` + "`" + `/tmp` + "`" + `, a fork bomb and endless threads, as root and by bubblewrap.
+A command that mounts the cgroups in its own namespaces does not find the one with its limit
+(` + "`" + `TestE6_BombsEndTheCommand` + "`" + `, ` + "`" + `TestE6_NoCommandLiftsItsLimits` + "`" + `). Without a cgroup these are **not stopped**, and the contract
+says so. [Operating](operating.md#memory-and-processes) lists the machines.
 
 ## Disks
 
-What fills the tree, the caches, the folder of the result, a file that has no name any more, or the table of files ends the
-command that does it, by ` + "`limits.deskBytes`" + `, and by itself where a disk is nearly full; other loops go on
-(` + "`TestE6_AnAgentThatFillsTheDiskStopsItself`" + `). ` + "`/tmp`" + ` is in memory.
+A command can fill the tree, the caches, the result's folder, a deleted file that it still has open, or the table of files. It is
+ended by ` + "`" + `limits.deskBytes` + "`" + `, or without that when the disk is nearly full. Other loops continue
+(` + "`" + `TestE6_AnAgentThatFillsTheDiskStopsItself` + "`" + `). ` + "`" + `/tmp` + "`" + ` is in memory.
 
 ## What is known to be open
 
-- Your repository can be read. A socket or a named pipe in it leads to nobody, and a lock on a file in it holds nobody up
-  (` + "`TestE6_WhatCanBeReadIsNotSpokenTo`" + `). By bubblewrap, where the kernel makes no overlay of it, and where something is mounted in
-  it, what is in it is the machine's own: a program that begins to listen in it while a command runs can be spoken
-  to by that command. One that listened before is hidden, if it has named its socket by a full path. That also holds for
+- An agent can read your repository. A socket or a named pipe in it leads nowhere, and a lock on a file in it blocks nobody
+  (` + "`" + `TestE6_WhatCanBeReadIsNotSpokenTo` + "`" + `). Three cases are exceptions: bubblewrap, a kernel that makes no overlay of the repository, and
+  folders in it where something is mounted. There a command can speak to a program that begins to listen in the repository
+  while the command runs. A program that listened before is hidden, if it has named its socket by a full path. The same holds for
   the system's folders and for toolchains in your home.
-- pawl holds $PAWL_HOME and your repository open, and works in the folders that it has checked, whatever is renamed or
-  put in their place (` + "`TestE6_AHeldRepositoryIsTheOneThatItWas`, `TestE6_TheStoreIsTheOneThatItWas`, `TestE6_ATreeIsTakenAwayWhereItWas`" + `,
-  ` + "`TestE6_TheEngineIsInTheHomeThatItWas`, `TestE6_TheJudgeIsInTheHomeThatItWas`" + `). SQLite opens nothing but paths: that it has opened the
-  database of the folder that pawl holds is looked at afterwards, and an engine that has opened another one does not start. To
-  show a tree in a sandbox takes its path, too: if another folder stands at the path of $PAWL_HOME, no command is run, and the
-  loop goes on when the folder is back. What a sandbox shows to be read (your repository, toolchains) is what stands at its
-  path when the sandbox is made. On macOS all of it is by path.
-- The kernel lets programs of one user set each other's priority and processors by a number, and threads of a loop's
-  supervisor have numbers that can be guessed. A command can so slow the supervisor of its own loop down, which then
-  keeps limits of time late.
-- What the kernel counts for each user (inotify instances and watches, namespaces, pending signals) a command can use up for
-  all that runs as this user, until it ends.
-- A ledger never changes. What an earlier pawl wrote into one before it knew a kind of secret stays there:
-  ` + "`git log -p refs/pawl-ledger/LOOP`" + ` shows all of it, and a secret that is in there is one to replace.
-- By bubblewrap a sandbox is made for each command, not for each tree: it can start a program in a sandbox and none in
-  one that is there.
+- pawl holds $PAWL_HOME and your repository open. It works in the folders that it has checked, even if somebody renames or
+  replaces them (` + "`" + `TestE6_AHeldRepositoryIsTheOneThatItWas` + "`" + `, ` + "`" + `TestE6_TheStoreIsTheOneThatItWas` + "`" + `, ` + "`" + `TestE6_ATreeIsTakenAwayWhereItWas` + "`" + `,
+  ` + "`" + `TestE6_TheEngineIsInTheHomeThatItWas` + "`" + `, ` + "`" + `TestE6_TheJudgeIsInTheHomeThatItWas` + "`" + `). SQLite can open only paths. So pawl checks afterwards
+  that it has opened the database of the held folder, and an engine that has opened another one does not start. A sandbox also
+  finds a tree by its path. If another folder is at the path of $PAWL_HOME, pawl runs no command, and the loop continues when the
+  folder is back. The files that a sandbox may only read (your repository, toolchains) are those at their paths when pawl makes the
+  sandbox. On macOS pawl uses paths for everything.
+- The kernel lets programs of one user set each other's priority and processors by a thread's number. The numbers of the
+  supervisor's threads can be guessed. So a command can slow down the supervisor of its own loop, which then
+  keeps time limits late.
+- The kernel counts some resources for each user: inotify instances and watches, namespaces, pending signals. A command can use
+  them up for everything that runs as this user, until the command ends.
+- A ledger never changes. If an earlier version of pawl did not know a kind of secret, the secret stays in the ledgers of that time:
+  ` + "`" + `git log -p refs/pawl-ledger/LOOP` + "`" + ` shows everything. Replace a secret that is in there.
+- Bubblewrap makes a sandbox for each command, not for each tree: it can't start a program in a sandbox that already exists.
 `
 
 const escapesPage = `<!-- Generated from the code by go test ./test/hostile -run TestEscapesAreDocumented -update ; do not edit. -->
 
 # Escapes
 
-What hostile agents try, and what comes of it. A test does each of these through the built program, in a
-sandbox and without one, and holds the outcome to this page (` + "`test/hostile`" + `). What is refused is tried by the agent, and
-again by verify, which runs what the agent wrote: as root and as an ordinary user, in pawl's own namespaces and in
-bubblewrap's.
+This page lists what hostile agents try, and what happens. A test does each of these things through the built program, in a
+sandbox and without one, and compares the outcome with this page (` + "`" + `test/hostile` + "`" + `). First the agent tries each refused action, then
+verify tries it again, because verify runs code that the agent wrote. The test does this as root and as an ordinary user, in pawl's
+own namespaces and in bubblewrap's.
 
-- **counts for nothing**: it can be done, and the change is judged and kept as if it had not been.
-- **undone**: the change never stays on the branch; the reason in brackets is that of the results.
-- **blocks the loop**: the change is parked until a person has mended it, or drops it.
+- **counts for nothing**: the agent can do it, but it has no effect: pawl judges and keeps the change as usual.
+- **undone**: the change never stays on the branch; the results show the reason in brackets.
+- **blocks the loop**: the change waits until a person has fixed it, or drops it.
 - **refused**: the machine does not let the agent do it.
-- **ends the loop**: nothing is judged any more; the loop fails with ` + "`PRECONDITION_FAILED`" + `.
-- **not stopped**: without a sandbox an agent has your rights on the machine. Use one, or a machine that has
-  nothing else on it: ` + "`sandbox.use: required`" + ` makes a loop refuse to start where there is none. Which protections
-  hold is in the contract, before it is approved; [Operating it](operating.md#the-sandbox) has them by machine. Some
-  of it takes root's rights.
+- **ends the loop**: pawl judges nothing any more; the loop fails with ` + "`" + `PRECONDITION_FAILED` + "`" + `.
+- **not stopped**: without a sandbox an agent has your rights on the machine. Use a sandbox, or a machine with
+  nothing else on it. With ` + "`" + `sandbox.use: required` + "`" + ` a loop refuses to start without a sandbox. Before you approve the contract, it
+  says which protections work; [Operating](operating.md#the-sandbox) lists them by machine. Some of these actions need root's rights.
 - **–**: without a sandbox there is nothing to try it on.
 
-What no wall stops: code that is measured can lie about itself. A test and the code that it tests run in one process, so
-that code under change can end it with success, or tell it another time. Such a change is in the diff: read it, or measure
-from outside (a program that looks at output, in a process of its own).
+No sandbox stops code that lies about itself while pawl measures it. A test and the code that it tests run in one process, so
+the code can end the test with success, or tell it a wrong time. You can see such a change in the diff: read it, or measure
+from outside, with a program that looks at output from its own process.
 
-After all of it your repository is what it was to the byte but for the loop's own branch and ledger, no process
-is left, and ` + "`pawl log --verify`" + ` finds the ledger whole. More deeds of the kind, with what is around them, are in
-` + "`test/hostile` and `test/ends`" + `.
+After all of this your repository is unchanged to the byte, except for the loop's branch and ledger. No process
+is left, and ` + "`" + `pawl log --verify` + "`" + ` finds the ledger complete. There are more such actions in ` + "`" + `test/hostile` + "`" + ` and ` + "`" + `test/ends` + "`" + `.
 `
