@@ -14,6 +14,7 @@ import (
 	"pawl/internal/canary"
 	"pawl/internal/held"
 	"pawl/internal/proc"
+	"pawl/internal/seal"
 	"pawl/internal/shell"
 	"pawl/internal/spec"
 	"pawl/internal/store"
@@ -86,7 +87,7 @@ func (ws *loopWorkspace) code(ctx context.Context, s spec.Spec, commit string) (
 		names[i] = e.Path
 	}
 	read, unreadable := ws.reading(ctx, entries)
-	seals := spec.Sealed(s, names, read)
+	seals := seal.Find(s, names, read)
 	if err := unreadable(); err != nil {
 		return nil, nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
+	"pawl/internal/seal"
 	"pawl/internal/spec"
 	"pawl/internal/store"
 )
@@ -53,7 +54,7 @@ type drawnContract struct {
 	clash    []string // those of them that are sealed
 	warnings []string // of what a person should know before
 	unsealed []string // folders that commands name and that may change
-	seals    spec.Seals
+	seals    seal.Set
 	read     func(file string) string
 }
 
@@ -73,8 +74,8 @@ func draw(ctx context.Context, ws *loopWorkspace, s spec.Spec, base string) (dra
 	}
 	var sealed []loop.Seal
 	read, unreadable := ws.reading(ctx, entries)
-	seals := spec.Sealed(s, d.names, read)
-	d.unsealed = spec.Unsealed(s, d.names, read)
+	seals := seal.Find(s, d.names, read)
+	d.unsealed = seal.Unsealed(s, d.names, read)
 	told, shown := untold(s, d.names, seals, read)
 	if err := unreadable(); err != nil {
 		return drawnContract{}, err
@@ -115,13 +116,13 @@ func draw(ctx context.Context, ws *loopWorkspace, s spec.Spec, base string) (dra
 
 // untold returns what would be sealed without the holdout, and the files in which an agent would find that: scripts that it
 // runs, and settings with its command.
-func untold(s spec.Spec, names []string, seals spec.Seals, read func(string) string) (told spec.Seals, shown []string) {
+func untold(s spec.Spec, names []string, seals seal.Set, read func(string) string) (told seal.Set, shown []string) {
 	command := s.Verify.Holdout.Command
 	if command == "" {
 		return seals, nil
 	}
 	s.Verify.Holdout.Command = ""
-	told = spec.Sealed(s, names, read)
+	told = seal.Find(s, names, read)
 	for _, name := range names {
 		hidden := seals.Has(name) && !told.Has(name)
 		setting := !strings.Contains(name, "/") && slices.Contains([]string{".yaml", ".yml", ".toml", ".json"}, path.Ext(name))
@@ -133,7 +134,7 @@ func untold(s spec.Spec, names []string, seals spec.Seals, read func(string) str
 }
 
 // reading returns what has the text of files of a commit, "" where it is no regular file, and what says afterwards
-// whether one could not be read. Of a longer file it has more than spec.MaxScript.
+// whether one could not be read. Of a longer file it has more than seal.MaxScript.
 func (ws *loopWorkspace) reading(ctx context.Context, entries []store.TreeEntry) (read func(file string) string, failed func() error) {
 	blobs := map[string]store.TreeEntry{}
 	for _, e := range entries {
@@ -144,7 +145,7 @@ func (ws *loopWorkspace) reading(ctx context.Context, entries []store.TreeEntry)
 		if !regular(blobs[file]) || first != nil {
 			return ""
 		}
-		text, err := ws.store.BlobByID(ctx, blobs[file].Blob, spec.MaxScript+1)
+		text, err := ws.store.BlobByID(ctx, blobs[file].Blob, seal.MaxScript+1)
 		if err != nil {
 			first = fmt.Errorf("reading %s, which judges the work: %w", git.Quote(file), err)
 		}

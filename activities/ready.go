@@ -15,6 +15,7 @@ import (
 	"pawl/internal/kind"
 	"pawl/internal/proc"
 	"pawl/internal/program"
+	"pawl/internal/seal"
 	"pawl/internal/spec"
 )
 
@@ -41,8 +42,8 @@ func (f *Preflight) ready(ctx context.Context, ws *loopWorkspace, s spec.Spec, d
 	var programs []called
 	var all, texts []string
 	for _, c := range commands {
-		scripted := slices.DeleteFunc(spec.Scripted(c.command, d.read), func(name string) bool { return slices.Contains(d.names, "node_modules/.bin/"+name) })
-		p := called{spec.Programs(c.command), append(spec.Called(c.command, d.read), scripted...)}
+		scripted := slices.DeleteFunc(seal.Scripted(c.command, d.read), func(name string) bool { return slices.Contains(d.names, "node_modules/.bin/"+name) })
+		p := called{seal.Programs(c.command), append(seal.Called(c.command, d.read), scripted...)}
 		programs, all, texts = append(programs, p), slices.Concat(all, p.needs, p.calls), append(texts, c.command)
 	}
 	shut, err := hidden(ctx, ws, env, nil, all, texts...)
@@ -147,7 +148,7 @@ func programsOf(a spec.Agent) []string {
 	case len(a.Command.List) > 0:
 		return a.Command.List[:1]
 	case a.Command.Shell != "":
-		return spec.Programs(a.Command.Shell)
+		return seal.Programs(a.Command.Shell)
 	case a.Use != spec.UseCommand:
 		return []string{a.Use}
 	}

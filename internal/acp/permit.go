@@ -6,8 +6,8 @@ import (
 	protocol "github.com/coder/acp-go-sdk"
 
 	"pawl/internal/program"
+	"pawl/internal/seal"
 	"pawl/internal/shell"
-	"pawl/internal/spec"
 )
 
 // Rules are what a contract approves of an agent's tools.
@@ -42,7 +42,7 @@ func (r Rules) Allow(kind protocol.ToolKind, input any) bool {
 		}
 	}
 	command := commandOf(input)
-	return class == program.Shell && command != "" && spec.Begins(command, r.Begins)
+	return class == program.Shell && command != "" && seal.Begins(command, r.Begins)
 }
 
 // commandOf is the command of a tool that executes one, "" where it is not known: a title need not be what is run.

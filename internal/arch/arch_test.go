@@ -38,6 +38,7 @@ var pure = []string{
 	"internal/phase",
 	"internal/program",
 	"internal/reason",
+	"internal/seal",
 	"internal/secret",
 	"internal/shell",
 	"internal/span",

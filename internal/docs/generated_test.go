@@ -22,6 +22,7 @@ import (
 	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
+	"pawl/internal/seal"
 	"pawl/internal/spec"
 )
 
@@ -180,7 +181,7 @@ all, or none at all). Globs hold in the folder in which the program runs and in 
 		}
 		return "`" + strings.Join(globs, "`, `") + "`"
 	}
-	for _, r := range spec.EvaluatorTable() {
+	for _, r := range seal.Table() {
 		fmt.Fprintf(&w, "| %s | %s | %s | %s |\n", cell(r.Programs), cell(r.Tests), cell(r.Settings), cell(r.Absent))
 	}
 	return w.String()

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/internal/spec"
+	"pawl/internal/seal"
 )
 
 // choose returns the first of the commands whose programs are all here, or the first where there is none. What is
@@ -38,7 +38,7 @@ func absent(program string) string {
 // lacks is the first program of a command that is not here, "" where all are. Of make it is also one that the
 // target calls.
 func (t tree) lacks(command string) string {
-	for _, name := range append(spec.Programs(command), spec.Called(command, t.read)...) {
+	for _, name := range append(seal.Programs(command), seal.Called(command, t.read)...) {
 		if !t.program(name) {
 			return name
 		}

@@ -1,11 +1,11 @@
-package spec_test
+package seal_test
 
 import (
 	"testing"
 
-	"github.com/stretchr/testify/assert"
+	"pawl/internal/seal"
 
-	"pawl/internal/spec"
+	"github.com/stretchr/testify/assert"
 )
 
 func TestProgramsAreThoseThatACommandCannotDoWithout(t *testing.T) {
@@ -24,7 +24,7 @@ func TestProgramsAreThoseThatACommandCannotDoWithout(t *testing.T) {
 		"env A=1 go vet":                         {"go", "env"},
 		"python ${ARGS:-x} $X && ruby ${Y#z} $X": {"python", "ruby"},
 	} {
-		assert.Equal(t, want, spec.Programs(command), command)
+		assert.Equal(t, want, seal.Programs(command), command)
 	}
 }
 
@@ -33,7 +33,7 @@ func TestATargetNeedsWhatItsRecipesCall(t *testing.T) {
 	for target, want := range map[string][]string{
 		"test": {"cc", "/opt/lint", "~/venv/bin/python"}, "other": {"perl"}, "nothing": nil,
 	} {
-		assert.Equal(t, want, spec.TargetPrograms(makefile, target), target)
+		assert.Equal(t, want, seal.TargetPrograms(makefile, target), target)
 	}
 }
 
@@ -44,9 +44,9 @@ func TestAScriptNeedsWhatItsCommandsCall(t *testing.T) {
 		"yarn test": {"tsc", "mocha", "c8"}, "yarn run --silent lint": {"prettier"}, "yarn lint": {"prettier"},
 		"npm run": nil, "npm ci": nil, "yarn": nil, "yarn t": nil, "yarn install": nil, "make test": nil,
 	} {
-		assert.Equal(t, want, spec.Scripted(command, func(file string) string { return map[string]string{"package.json": manifest}[file] }), command)
+		assert.Equal(t, want, seal.Scripted(command, func(file string) string { return map[string]string{"package.json": manifest}[file] }), command)
 	}
 	pnp := map[string]string{"package.json": manifest, ".pnp.cjs": "#!/usr/bin/env node"}
-	assert.Empty(t, spec.Scripted("yarn test", func(file string) string { return pnp[file] }), "yarn has them elsewhere")
-	assert.NotEmpty(t, spec.Scripted("npm test", func(file string) string { return pnp[file] }))
+	assert.Empty(t, seal.Scripted("yarn test", func(file string) string { return pnp[file] }), "yarn has them elsewhere")
+	assert.NotEmpty(t, seal.Scripted("npm test", func(file string) string { return pnp[file] }))
 }

@@ -1,4 +1,4 @@
-package spec
+package seal
 
 import (
 	"maps"
@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/spec"
+
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Seals are what an agent must never change (P3), whatever the scope says, and what it must never add.
-type Seals struct {
+// Set is what an agent must never change (P3), whatever the scope says, and what it must never add.
+type Set struct {
 	Files  []string // of the base commit, sorted
 	Groups []Group  // sorted by glob
 	// Open are globs of the scope that name tests or settings of the evaluator: what they match is in no
@@ -29,13 +31,13 @@ type Seals struct {
 }
 
 // Has reports whether a file of the base commit is sealed.
-func (s Seals) Has(file string) bool {
+func (s Set) Has(file string) bool {
 	if _, found := slices.BinarySearch(s.Files, file); found {
 		return true
 	}
 	for i, g := range s.Groups {
 		if g.There && strings.Contains(file, s.needs[i]) && doublestar.MatchUnvalidated(g.Glob, file) {
-			return !MatchAny(s.Open, file)
+			return !spec.MatchAny(s.Open, file)
 		}
 	}
 	return false
@@ -55,7 +57,7 @@ func literal(glob string) (longest string) {
 	return longest
 }
 
-// Sealed is what the contract of a spec seals. files are all files of the base commit, relative to the
+// Find returns what the contract of a spec seals. files are all files of the base commit, relative to the
 // root. Sealed by their names are:
 //
 //   - what the globs of protect match;
@@ -78,11 +80,11 @@ func literal(glob string) (longest string) {
 // What scripts and targets run in turn is found by reading them (recipes.go, imports.go). It is sealed as
 // well, unless the scope names the folder or the file that it is in. read returns the text of a file of the base commit,
 // "" where that can't be had; where read is nil, nothing is read.
-func Sealed(s Spec, files []string, read func(file string) string) Seals {
+func Find(s spec.Spec, files []string, read func(file string) string) Set {
 	r := newRefs(s, files)
 	r.text = read
 	for _, file := range files {
-		if MatchAny(s.Protect, file) {
+		if spec.MatchAny(s.Protect, file) {
 			r.sealed[file] = true
 		}
 	}
@@ -96,7 +98,7 @@ func Sealed(s Spec, files []string, read func(file string) string) Seals {
 			r.sealed[file] = true
 		}
 	}
-	seals := Seals{
+	seals := Set{
 		Unread: slices.Sorted(maps.Keys(r.unread)), Files: slices.Sorted(maps.Keys(r.sealed)), Outside: slices.Sorted(maps.Keys(r.outside)), Open: opened(s.Scope, r.groups),
 		Groups:   slices.SortedFunc(maps.Values(r.groups), func(a, b Group) int { return strings.Compare(a.Glob, b.Glob) }),
 		Listings: r.listings,
@@ -110,16 +112,16 @@ func Sealed(s Spec, files []string, read func(file string) string) Seals {
 // named reports whether a scope names a file, or a folder that it is in: by a glob that begins with a name.
 func named(scope []string, file string) bool {
 	return slices.ContainsFunc(scope, func(glob string) bool {
-		first, _, _ := strings.Cut(Tidy(glob), "/")
-		return !strings.ContainsAny(first, `*?[{`) && MatchAny([]string{glob}, file)
+		first, _, _ := strings.Cut(spec.Tidy(glob), "/")
+		return !strings.ContainsAny(first, `*?[{`) && spec.MatchAny([]string{glob}, file)
 	})
 }
 
 // Unsealed are the directories that the guard command refers to, or that any of the commands
 // runs as a program, and that have files which are not sealed: whoever writes the spec should
 // know that the agent may change those where the scope allows it. The root is not among them.
-func Unsealed(s Spec, files []string, read func(file string) string) []string {
-	r, seals := newRefs(s, files), Sealed(s, files, read)
+func Unsealed(s spec.Spec, files []string, read func(file string) string) []string {
+	r, seals := newRefs(s, files), Find(s, files, read)
 	open := map[string]bool{}
 	for _, file := range files {
 		if !seals.Has(file) {
@@ -144,7 +146,7 @@ type refs struct {
 	exists   map[string]bool
 	folders  map[string]bool // of the files; nil until somebody asks
 	judges   bool            // the command is one whose tests judge the work
-	listings []Listing       // Seals.Listings
+	listings []Listing       // Set.Listings
 	named    bool            // what is looked at is only named, and perhaps not run
 	out      bool            // and it is written to
 	sealed   map[string]bool
@@ -154,7 +156,7 @@ type refs struct {
 	follower                 // of what the commands run
 }
 
-func newRefs(s Spec, files []string) *refs {
+func newRefs(s spec.Spec, files []string) *refs {
 	r := &refs{files: files, exists: make(map[string]bool, len(files)), sealed: map[string]bool{}, groups: map[string]Group{}, outside: map[string]bool{}, follower: newFollower()}
 	if path.IsAbs(s.Repo.Path) {
 		r.root = path.Clean(s.Repo.Path)

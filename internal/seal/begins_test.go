@@ -1,11 +1,11 @@
-package spec_test
+package seal_test
 
 import (
 	"testing"
 
-	"github.com/stretchr/testify/assert"
+	"pawl/internal/seal"
 
-	"pawl/internal/spec"
+	"github.com/stretchr/testify/assert"
 )
 
 func TestA1_CommandsAreApprovedByTheWordsThatTheyBeginWith(t *testing.T) {
@@ -31,7 +31,7 @@ func TestA1_CommandsAreApprovedByTheWordsThatTheyBeginWith(t *testing.T) {
 		"go test 'unclosed":           false,
 		"":                            false,
 	} {
-		assert.Equal(t, want, spec.Begins(command, []string{"go test", "ls"}), command)
+		assert.Equal(t, want, seal.Begins(command, []string{"go test", "ls"}), command)
 	}
-	assert.False(t, spec.Begins("ls", nil))
+	assert.False(t, seal.Begins("ls", nil))
 }

@@ -1,4 +1,4 @@
-package spec_test
+package seal_test
 
 import (
 	"maps"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"pawl/internal/seal"
 	"pawl/internal/spec"
 )
 
@@ -99,7 +100,7 @@ func TestP3_WhatScriptsAndTargetsRunInTurnIsSealed(t *testing.T) {
 		files := slices.Sorted(maps.Keys(scripted))
 		for where, s := range map[string]spec.Spec{"verify": {Verify: spec.Verify{Command: command}}, "check": {Check: spec.Check{Command: command}}} {
 			s.Scope = []string{"src/**"} // with src/index.js, which check.sh runs
-			seals := spec.Sealed(s, files, func(name string) string { return scripted[name] })
+			seals := seal.Find(s, files, func(name string) string { return scripted[name] })
 			var sealed []string
 			for _, name := range files {
 				if seals.Has(name) {
@@ -133,7 +134,7 @@ func TestP3_TheManifestsOfAWorkspaceAreSealed(t *testing.T) {
 		"npm run all": manifests + " packages/a/unit.sh", "yarn t": manifests + " packages/a/unit.sh", "npx nx run-many -t unit": "other/package.json packages/a/package.json packages/a/unit.sh",
 		"cd packages/a && npm test -ws": "packages/a/help.js packages/a/package.json packages/a/run.js",
 	} {
-		seals := spec.Sealed(spec.Spec{Scope: []string{"**"}, Guard: spec.Guard{Command: command}}, slices.Sorted(maps.Keys(files)), func(name string) string { return files[name] })
+		seals := seal.Find(spec.Spec{Scope: []string{"**"}, Guard: spec.Guard{Command: command}}, slices.Sorted(maps.Keys(files)), func(name string) string { return files[name] })
 		var sealed []string
 		for _, name := range slices.Sorted(maps.Keys(files)) {
 			if seals.Has(name) && !strings.Contains(name, "node_modules") {
@@ -149,10 +150,10 @@ func TestP3_AScopeThatNamesWhatScriptsRunOpensIt(t *testing.T) {
 	files := slices.Sorted(maps.Keys(scripted))
 	for scope, open := range map[string]bool{"src/**": true, "src/index.js": true, "**": false, "**/*.js": false, "*/index.js": false} {
 		s := spec.Spec{Scope: []string{scope}, Verify: spec.Verify{Command: "sh tools/check.sh"}}
-		assert.Equal(t, !open, spec.Sealed(s, files, func(name string) string { return scripted[name] }).Has("src/index.js"), scope)
+		assert.Equal(t, !open, seal.Find(s, files, func(name string) string { return scripted[name] }).Has("src/index.js"), scope)
 	}
 	s := spec.Spec{Scope: []string{"tools/**"}, Verify: spec.Verify{Command: "sh tools/check.sh"}}
-	assert.True(t, spec.Sealed(s, files, func(name string) string { return scripted[name] }).Has("tools/check.sh"), "no scope opens what the command itself names")
+	assert.True(t, seal.Find(s, files, func(name string) string { return scripted[name] }).Has("tools/check.sh"), "no scope opens what the command itself names")
 }
 
 // FuzzFollow reads files that are nobody's.
@@ -163,7 +164,7 @@ func FuzzFollow(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		files := []string{"Makefile", "justfile", "package.json", "x/a.sh", "x/a.py", "x/a.js", "x/b.py"}
 		s := spec.Spec{Verify: spec.Verify{Command: "make; just; npm test; sh x/a.sh; python3 x/a.py; node x/a.js"}}
-		for _, file := range spec.Sealed(s, files, func(string) string { return text }).Files {
+		for _, file := range seal.Find(s, files, func(string) string { return text }).Files {
 			if !slices.Contains(files, file) {
 				t.Fatalf("%q is no file", file)
 			}

@@ -1,4 +1,4 @@
-package spec
+package seal
 
 import (
 	"maps"
@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"pawl/internal/spec"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
@@ -98,11 +100,11 @@ var evaluators = map[string]evaluator{
 	"tsc": {settings: "tsconfig.json tsconfig.*.json", absent: npmAbsent}, "rubocop": {settings: ".rubocop.yml"}, "shellcheck": {settings: ".shellcheckrc"},
 }
 
-// EvaluatorRow is a row of the table of evaluators, for people: programs that are alike, and globs.
-type EvaluatorRow struct{ Programs, Tests, Settings, Absent []string }
+// Row is a row of the table of evaluators, for people: programs that are alike, and globs.
+type Row struct{ Programs, Tests, Settings, Absent []string }
 
-// EvaluatorTable returns the table of evaluators, sorted by program.
-func EvaluatorTable() (rows []EvaluatorRow) {
+// Table returns the table of evaluators, sorted by program.
+func Table() (rows []Row) {
 	at := map[evaluator]int{}
 	for _, name := range slices.Sorted(maps.Keys(evaluators)) {
 		e := evaluators[name]
@@ -116,7 +118,7 @@ func EvaluatorTable() (rows []EvaluatorRow) {
 			continue
 		}
 		at[e] = len(rows)
-		rows = append(rows, EvaluatorRow{[]string{call}, strings.Fields(e.tests), strings.Fields(e.settings), strings.Fields(e.absent)})
+		rows = append(rows, Row{[]string{call}, strings.Fields(e.tests), strings.Fields(e.settings), strings.Fields(e.absent)})
 	}
 	return rows
 }
@@ -302,9 +304,9 @@ func opened(scope []string, groups map[string]Group) (open []string) {
 	for _, glob := range scope {
 		for of := range groups {
 			// **/*_test.go names those of a folder too, as far as they have a name of their own: *_test.go.
-			name, anywhere := strings.CutPrefix(Tidy(glob), "**/")
+			name, anywhere := strings.CutPrefix(spec.Tidy(glob), "**/")
 			base := path.Base(of)
-			if doublestar.MatchUnvalidated(of, Tidy(glob)) || anywhere && strings.Trim(base, "*") != "" && doublestar.MatchUnvalidated(base, name) {
+			if doublestar.MatchUnvalidated(of, spec.Tidy(glob)) || anywhere && strings.Trim(base, "*") != "" && doublestar.MatchUnvalidated(base, name) {
 				open = append(open, glob)
 				break
 			}

@@ -1,4 +1,4 @@
-package spec
+package seal
 
 import (
 	"path"
@@ -12,7 +12,7 @@ type follower struct {
 	text   func(file string) string // nil where nothing is read
 	depth  int                      // how many files are being read, one from within another
 	found  map[string]bool          // files that the ones that were read run or import
-	unread map[string]bool          // Seals.Unread
+	unread map[string]bool          // Set.Unread
 	looked map[string]bool          // what was read already, with how
 }
 

@@ -1,4 +1,4 @@
-package spec_test
+package seal_test
 
 import (
 	"os/exec"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/seal"
 	"pawl/internal/spec"
 )
 
@@ -42,7 +43,7 @@ func TestP3_WordsOfACommand(t *testing.T) {
 		`$'a b'`:                              `a b`,
 		`))((`:                                ``,
 	} {
-		assert.Equal(t, want, strings.Join(spec.Words(command), "|"), "%q", command)
+		assert.Equal(t, want, strings.Join(seal.Words(command), "|"), "%q", command)
 	}
 }
 
@@ -58,7 +59,7 @@ b"`, `x=y z`, `a#b '#c'`,
 		out, err := exec.Command("sh", "-c", `printf '%s\n' `+args).Output()
 		require.NoError(t, err, args)
 		want := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
-		assert.Equal(t, want, spec.Words("printf x " + args)[2:], args)
+		assert.Equal(t, want, seal.Words("printf x " + args)[2:], args)
 	}
 }
 
@@ -112,7 +113,7 @@ func TestP3_WordsOfTheGuardAreSealed(t *testing.T) {
 		`# sh check.sh`:                                              ``,
 	} {
 		s := spec.Spec{Repo: spec.Repo{Path: "/src/repo"}, Guard: spec.Guard{Command: command}}
-		assert.Equal(t, want, strings.Join(spec.Sealed(s, repository, nil).Files, "|"), "%q", command)
+		assert.Equal(t, want, strings.Join(seal.Find(s, repository, nil).Files, "|"), "%q", command)
 	}
 }
 
@@ -194,7 +195,7 @@ func TestP3_ScriptsThatCommandsExecuteAreSealed(t *testing.T) {
 			"check":  {Check: spec.Check{Command: command}},
 			"test":   {Test: spec.Test{Command: command}},
 		} {
-			assert.Equal(t, want, strings.Join(spec.Sealed(s, repository, nil).Files, "|"), "%s %q", name, command)
+			assert.Equal(t, want, strings.Join(seal.Find(s, repository, nil).Files, "|"), "%s %q", name, command)
 		}
 	}
 }
@@ -235,7 +236,7 @@ func TestP3_TheShellsGrammarIsRead(t *testing.T) {
 		`if cat run.sh`:                                         `sub/deep/run.sh|sub/run.sh|tests/run.sh`,
 		`echo ` + strings.Repeat("x", 40<<10) + ` data.txt`:     `data.txt`, // longer than is parsed
 	} {
-		assert.Equal(t, want, strings.Join(spec.Sealed(spec.Spec{Verify: spec.Verify{Command: command}}, repository, nil).Files, "|"), "%.60q", command)
+		assert.Equal(t, want, strings.Join(seal.Find(spec.Spec{Verify: spec.Verify{Command: command}}, repository, nil).Files, "|"), "%.60q", command)
 	}
 }
 
@@ -244,32 +245,16 @@ func TestP3_ProtectIsSealedToo(t *testing.T) {
 		Scope: []string{"**"}, Protect: []string{"tests/", "*.md", "./go.mod"},
 		Verify: spec.Verify{Command: "sh score.sh"}, Guard: spec.Guard{Command: "go test ./..."}, Check: spec.Check{Command: "make lint"},
 	}
-	assert.Equal(t, []string{"Makefile", "go.mod", "score.sh", "tests/a_test.py", "tests/b_test.py", "tests/data/x.json", "tests/run.sh"}, spec.Sealed(s, repository, nil).Files)
-	assert.Empty(t, spec.Sealed(spec.Spec{}, repository, nil))
-	assert.Equal(t, []string{"tests/\xff\n.sh"}, spec.Sealed(s, []string{"tests/\xff\n.sh", "other\xff"}, nil).Files, "names are bytes")
+	assert.Equal(t, []string{"Makefile", "go.mod", "score.sh", "tests/a_test.py", "tests/b_test.py", "tests/data/x.json", "tests/run.sh"}, seal.Find(s, repository, nil).Files)
+	assert.Empty(t, seal.Find(spec.Spec{}, repository, nil))
+	assert.Equal(t, []string{"tests/\xff\n.sh"}, seal.Find(s, []string{"tests/\xff\n.sh", "other\xff"}, nil).Files, "names are bytes")
 }
 
 func TestP3_DirectoriesAreNamedWhereTheyAreNotSealed(t *testing.T) {
 	s := spec.Spec{Guard: spec.Guard{Command: "pytest tests && go vet ./... && eslint ./src/ x"}, Verify: spec.Verify{Command: "go run ./tools/measure"}}
-	assert.Equal(t, []string{"src", "tools/measure"}, spec.Unsealed(s, repository, nil))
+	assert.Equal(t, []string{"src", "tools/measure"}, seal.Unsealed(s, repository, nil))
 	s.Protect = []string{"tools/**"}
-	assert.Equal(t, []string{"src"}, spec.Unsealed(s, repository, nil))
-}
-
-func TestP3_ScopeIsMatchedByGlobs(t *testing.T) {
-	for _, test := range []struct {
-		glob, path string
-		want       bool
-	}{
-		{"src/**", "src/a/b.go", true}, {"src/**", "srcs/a", false}, {"src/*", "src/a/b.go", false}, {"*.go", "a.go", true}, {"*.go", "x/a.go", false},
-		{"**/*.go", "a.go", true}, {"**/*.go", "x/y/a.go", true}, {"**", ".github/x", true}, {"src/", "src/a/b", true}, {"./src/**", "src/a", true},
-		{".", "a/b", true}, {"./", "a", true}, {"{a,b}/*.x", "b/c.x", true}, {"a?c", "abc", true}, {"a[!b]c", "abc", false}, {"a\\*", "a*", true}, {"a\\*", "ab", false},
-		{"src/**", "src/\xff\xfe", true}, {"src/?", "src/\xff", true}, {"src/*.go", "src/a\nb.go", true}, {"src/ä*", "src/äb", true}, {"src/[", "src/[", false},
-		{"SRC/**", "src/a", false}, {"a b/**", "a b/c d", true},
-	} {
-		assert.Equal(t, test.want, spec.Spec{Scope: []string{"none", test.glob}}.Match(test.path), "%q %q", test.glob, test.path)
-	}
-	assert.False(t, spec.MatchAny(nil, "a"))
+	assert.Equal(t, []string{"src"}, seal.Unsealed(s, repository, nil))
 }
 
 func FuzzWords(f *testing.F) {
@@ -277,10 +262,10 @@ func FuzzWords(f *testing.F) {
 		f.Add(command)
 	}
 	f.Fuzz(func(t *testing.T, command string) {
-		spec.Words(command)
-		s := spec.Spec{Guard: spec.Guard{Command: command}, Verify: spec.Verify{Command: command}}
+		seal.Words(command)
+		s := spec.Spec{Guard: spec.Guard{Command: command}, Verify: spec.Verify{Command: command}, Scope: []string{command}, Protect: []string{command}}
 		known := strings.Join(repository, "\n")
-		for _, file := range append(spec.Sealed(s, repository, nil).Files, spec.Unsealed(s, repository, nil)...) {
+		for _, file := range append(seal.Find(s, repository, nil).Files, seal.Unsealed(s, repository, nil)...) {
 			if !strings.Contains(known, file) {
 				t.Fatalf("%q is no file", file)
 			}
@@ -296,8 +281,8 @@ func TestP3_HostileCommandsAreReadInTime(t *testing.T) {
 		command := "x=a;" + strings.Repeat(piece, 4000/len(piece))
 		began := time.Now()
 		s := spec.Spec{Guard: spec.Guard{Command: command}, Verify: spec.Verify{Command: command}}
-		spec.Words(command)
-		spec.Sealed(s, repository, nil)
+		seal.Words(command)
+		seal.Find(s, repository, nil)
 		assert.Less(t, time.Since(began), 20*time.Second, "%q", piece)
 	}
 }

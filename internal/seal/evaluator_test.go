@@ -1,4 +1,4 @@
-package spec_test
+package seal_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"pawl/internal/seal"
 	"pawl/internal/spec"
 )
 
@@ -21,10 +22,10 @@ var project = []string{
 
 // sealedOf returns those of the names that are sealed: files of the project, and with a + new ones.
 func sealedOf(s spec.Spec, names ...string) (found []string) {
-	seals := spec.Sealed(s, project, nil)
+	seals := seal.Find(s, project, nil)
 	for _, name := range names {
 		if name, added := strings.CutPrefix(name, "+"); added {
-			if slices.ContainsFunc(seals.Groups, func(g spec.Group) bool { return g.New && spec.MatchAny([]string{g.Glob}, name) }) && !spec.MatchAny(seals.Open, name) {
+			if slices.ContainsFunc(seals.Groups, func(g seal.Group) bool { return g.New && spec.MatchAny([]string{g.Glob}, name) }) && !spec.MatchAny(seals.Open, name) {
 				found = append(found, "+"+name)
 			}
 			continue
@@ -73,14 +74,14 @@ func TestP3_TestsThatACommandDiscoversAreSealed(t *testing.T) {
 		`eslint src`:                                    ``,
 	} {
 		s := spec.Spec{Scope: []string{"**"}, Test: spec.Test{Command: command}}
-		files := slices.DeleteFunc(slices.Clone(project), func(name string) bool { return slices.Contains(spec.Sealed(s, project, nil).Files, name) })
+		files := slices.DeleteFunc(slices.Clone(project), func(name string) bool { return slices.Contains(seal.Find(s, project, nil).Files, name) })
 		assert.Equal(t, want, strings.Join(sealedOf(s, files...), " "), "%q", command)
 		s.Guard, s.Test = spec.Guard{Command: command}, spec.Test{}
 		for name := range strings.FieldsSeq(want) {
-			assert.True(t, spec.Sealed(s, project, nil).Has(name), "as a guard: %q %s", command, name)
+			assert.True(t, seal.Find(s, project, nil).Has(name), "as a guard: %q %s", command, name)
 		}
 		s.Guard, s.Verify = spec.Guard{}, spec.Verify{Command: command}
-		for _, group := range spec.Sealed(s, project, nil).Groups {
+		for _, group := range seal.Find(s, project, nil).Groups {
 			assert.True(t, group.New, "a metric may be about the tests: %q %s", command, group.Glob)
 		}
 	}
@@ -109,7 +110,7 @@ func TestP3_TestsOfOtherNamesAreSealedWhereTheRunnerIsToldThem(t *testing.T) {
 				have[test.file] = test.text
 			}
 			s := spec.Spec{Scope: []string{"**"}, Guard: spec.Guard{Command: test.command}}
-			seals := spec.Sealed(s, slices.Sorted(maps.Keys(have)), func(file string) string { return have[file] })
+			seals := seal.Find(s, slices.Sorted(maps.Keys(have)), func(file string) string { return have[file] })
 			var got []string
 			for _, file := range slices.Sorted(maps.Keys(files)) {
 				if seals.Has(file) {
@@ -138,7 +139,7 @@ func TestARunnerThatCanListsTheFilesOfItsTests(t *testing.T) {
 	} {
 		s := spec.Spec{Scope: []string{"**"}, Guard: spec.Guard{Command: command}}
 		got := ""
-		for _, l := range spec.Sealed(s, []string{"package.json"}, func(string) string { return npm }).Listings {
+		for _, l := range seal.Find(s, []string{"package.json"}, func(string) string { return npm }).Listings {
 			got += l.Dir + ": " + strings.TrimPrefix(l.Command, `PATH="$PWD/node_modules/.bin:$PATH" `)
 		}
 		assert.Equal(t, want, got, command)
@@ -201,7 +202,7 @@ func TestP3_AScopeThatNamesTestsOpensThem(t *testing.T) {
 		}
 	}
 	s := spec.Spec{Scope: []string{"tests/**", "check.sh"}, Guard: spec.Guard{Command: "pytest tests/test_a.py && sh check.sh"}}
-	assert.Equal(t, []string{"check.sh", "tests/test_a.py"}, spec.Sealed(s, project, nil).Files, "what a guard names file by file stays sealed")
+	assert.Equal(t, []string{"check.sh", "tests/test_a.py"}, seal.Find(s, project, nil).Files, "what a guard names file by file stays sealed")
 	assert.NotEmpty(t, sealedOf(s, "+conftest.py"), "the one above the tests says how they run")
 }
 
@@ -219,10 +220,10 @@ func TestP3_WhatCommandsNameOutsideOfTheRepository(t *testing.T) {
 		`timeout 5 measure`:                      `measure timeout`,
 	} {
 		s := spec.Spec{Repo: spec.Repo{Path: "/src/repo"}, Verify: spec.Verify{Command: command}}
-		assert.Equal(t, want, strings.Join(spec.Sealed(s, project, nil).Outside, " "), "%q", command)
+		assert.Equal(t, want, strings.Join(seal.Find(s, project, nil).Outside, " "), "%q", command)
 	}
 	guard := spec.Spec{Guard: spec.Guard{Command: "lint --config=/etc/lint.yml /srv/rules ~/.lintrc -o /tmp/report https://example.org/x >/srv/log 2>/dev/null"}}
-	assert.Equal(t, []string{"/etc/lint.yml", "/example.org/x", "/srv/rules", "lint", "~/.lintrc"}, spec.Sealed(guard, project, nil).Outside)
+	assert.Equal(t, []string{"/etc/lint.yml", "/example.org/x", "/srv/rules", "lint", "~/.lintrc"}, seal.Find(guard, project, nil).Outside)
 }
 
 func TestP3_ManyNamesInACommandMakeNoLargeContract(t *testing.T) {
@@ -234,8 +235,8 @@ func TestP3_ManyNamesInACommandMakeNoLargeContract(t *testing.T) {
 		files = append(files, dir+"/test_x.py")
 	}
 	s := spec.Spec{Guard: spec.Guard{Command: "pytest " + strings.Join(slices.Sorted(maps.Keys(dirs)), " ")}}
-	assert.LessOrEqual(t, len(spec.Sealed(s, files, nil).Groups), 500)
-	assert.LessOrEqual(t, len(spec.Sealed(spec.Spec{Guard: spec.Guard{Command: "pytest tests"}}, files, nil).Groups), 12)
+	assert.LessOrEqual(t, len(seal.Find(s, files, nil).Groups), 500)
+	assert.LessOrEqual(t, len(seal.Find(spec.Spec{Guard: spec.Guard{Command: "pytest tests"}}, files, nil).Groups), 12)
 }
 
 // What is passed over quickly is what no glob matches.
@@ -243,9 +244,9 @@ func TestP3_ManyFilesAreToldApartAsFewAre(t *testing.T) {
 	for command := range strings.SplitSeq(`make check|pytest|npm test|cargo test|go test ./...|dotnet test|mvn test|pytest 'te*s[x]'|pytest te\*st`, "|") {
 		s := spec.Spec{Guard: spec.Guard{Command: command}}
 		files := append(slices.Clone(project), "te*st/a.py", "x.Tests/a.cs", "a/spec/b", "spec/b", "t/x", "a/t/x", "test", "tests/te*st", "src/test/x.java", "a/src/test/b/c")
-		seals := spec.Sealed(s, files, nil)
+		seals := seal.Find(s, files, nil)
 		for _, file := range files {
-			matched := slices.Contains(seals.Files, file) || slices.ContainsFunc(seals.Groups, func(g spec.Group) bool { return g.There && spec.MatchAny([]string{g.Glob}, file) })
+			matched := slices.Contains(seals.Files, file) || slices.ContainsFunc(seals.Groups, func(g seal.Group) bool { return g.There && spec.MatchAny([]string{g.Glob}, file) })
 			assert.Equal(t, matched, seals.Has(file), "%q %s", command, file)
 		}
 	}
@@ -258,7 +259,7 @@ func BenchmarkSealed(b *testing.B) {
 	}
 	s := spec.Spec{Scope: []string{"**"}, Guard: spec.Guard{Command: "make check && python3 -m pytest && npm test"}}
 	for b.Loop() {
-		seals := spec.Sealed(s, files, nil)
+		seals := seal.Find(s, files, nil)
 		for _, f := range files {
 			seals.Has(f)
 		}

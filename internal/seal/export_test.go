@@ -1,4 +1,4 @@
-package spec
+package seal
 
 // Words are the shell words of a command as the search for sealed files sees them: without quotes and
 // operators, those of a substitution after those of the command that it stands in.

@@ -1,4 +1,4 @@
-package spec
+package seal
 
 import (
 	"encoding/json"
