@@ -16,12 +16,14 @@ import (
 	"pawl/internal/cli"
 	"pawl/internal/doctor"
 	"pawl/internal/engine"
+	"pawl/internal/headroom"
 	"pawl/internal/host"
 	"pawl/internal/pass"
 	"pawl/internal/proc"
 )
 
 func main() {
+	headroom.Release()
 	acp.Main()  // never returns where this process speaks to an agent
 	proc.Main() // never returns where this process is a loop's supervisor
 	host.Pin()

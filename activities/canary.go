@@ -13,6 +13,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/canary"
 	"pawl/internal/held"
+	"pawl/internal/lazyregexp"
 	"pawl/internal/proc"
 	"pawl/internal/seal"
 	"pawl/internal/shell"
@@ -192,8 +193,8 @@ func (w *work) mentioned() (all []string) {
 }
 
 var (
-	pythonWord = regexp.MustCompile(`[\w./-]*\bpython[\d.]*\b`)
-	besideIt   = regexp.MustCompile(`([\w./-]+/)(?:pytest|py\.test|tox|nox)\b`)
+	pythonWord = lazyregexp.New(`[\w./-]*\bpython[\d.]*\b`)
+	besideIt   = lazyregexp.New(`([\w./-]+/)(?:pytest|py\.test|tox|nox)\b`)
 )
 
 // origins are where Python takes the broken packages from, where that is not the judge: an editable install
@@ -229,7 +230,7 @@ for n in sys.argv[1:]:
 	return all, err
 }
 
-var identifier = regexp.MustCompile(`^[A-Za-z_]\w*$`)
+var identifier = lazyregexp.New(`^[A-Za-z_]\w*$`)
 
 // packages are the top-level Python packages of files.
 func packages(files []string) (names []string) {

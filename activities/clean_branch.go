@@ -4,16 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"pawl/internal/lazyregexp"
 	"pawl/internal/store"
 	"pawl/internal/userrepo"
 	"pawl/internal/workspace"
 )
 
 // iterated is what the subject of a commit on a loop's branch begins with (P4).
-var iterated = regexp.MustCompile(`^loop\(iter-\d+\): `)
+var iterated = lazyregexp.New(`^loop\(iter-\d+\): `)
 
 // cleanBranch brings a branch with the kept changes alone, from base to head, to the user's repository, beside the
 // loop's own with all that was tried. Nobody waits for it and nothing depends on it: what stands in the way is logged.

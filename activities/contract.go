@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/git"
 	"pawl/internal/govern"
+	"pawl/internal/lazyregexp"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/seal"
@@ -233,7 +233,7 @@ func naming(names []string) string {
 const maxAttributes = 100 << 20
 
 // filter is where a .gitattributes puts files through a filter, and its name.
-var filter = regexp.MustCompile(`(?m)^[^#\n]*[ \t]filter=(\S+)`)
+var filter = lazyregexp.New(`(?m)^[^#\n]*[ \t]filter=(\S+)`)
 
 // filtered warns of files that git has in another form than people see them: nothing that runs in the
 // trees finds the contents of Git LFS there, unless setup.command fetches them, and no other filter

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 	"pawl/internal/crash"
 	"pawl/internal/fault"
 	"pawl/internal/git"
+	"pawl/internal/lazyregexp"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/store"
@@ -255,7 +255,7 @@ func (a *Activities) adoptedRecord(ctx context.Context, in opening, store *store
 }
 
 // numbered matches what follows a loop's name in the names of its later runs.
-var numbered = regexp.MustCompile(`^(\.[0-9]+)?$`)
+var numbered = lazyregexp.New(`^(\.[0-9]+)?$`)
 
 // found returns the names under which a repository has ledgers of a loop, with where they are.
 func found(ctx context.Context, store *store.Store, address, id string) (map[string]string, error) {

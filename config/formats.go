@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
+	"pawl/internal/lazyregexp"
 	"pawl/internal/spec"
 )
 
@@ -42,7 +42,7 @@ func readTOML(text []byte, file string, doc *document) {
 }
 
 // goWords is what the library's messages have that is no word of TOML's.
-var goWords = regexp.MustCompile(`^toml: |strconv\.[A-Za-z]+: parsing `)
+var goWords = lazyregexp.New(`^toml: |strconv\.[A-Za-z]+: parsing `)
 
 // tooMany is what is wrong with a document that goes on and on.
 func tooMany(file string) spec.Problem {

@@ -6,12 +6,12 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"pawl/internal/charter"
 	"pawl/internal/fault"
 	"pawl/internal/issue"
+	"pawl/internal/lazyregexp"
 	"pawl/internal/spec"
 	"pawl/internal/task"
 )
@@ -75,8 +75,8 @@ func LoadTask(path string, in io.Reader) (t task.Task, err error) {
 }
 
 var (
-	heading = regexp.MustCompile(`(?m)\A#+[ \t]+(.+?)[ \t#]*$`)
-	aKey    = regexp.MustCompile(`\A\s*(#[^\n]*\n\s*)*[A-Za-z]+:(\s|$)`)
+	heading = lazyregexp.New(`(?m)\A#+[ \t]+(.+?)[ \t#]*$`)
+	aKey    = lazyregexp.New(`\A\s*(#[^\n]*\n\s*)*[A-Za-z]+:(\s|$)`)
 )
 
 // guess is the extension that a text without a name would have.

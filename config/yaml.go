@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"pawl/internal/lazyregexp"
 	"pawl/internal/spec"
 )
 
@@ -73,7 +73,7 @@ func text(s string) any {
 	return spec.YAMLScalar(&yaml.Node{Kind: yaml.ScalarNode, Value: s})
 }
 
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?(.*)$`)
+var yamlLine = lazyregexp.New(`^(?:yaml: )?(?:line (\d+): )?(.*)$`)
 
 // yamlProblem takes the line out of the library's message.
 func yamlProblem(err error, text []byte, file string) spec.Problem {

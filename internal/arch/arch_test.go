@@ -30,6 +30,7 @@ var pure = []string{
 	"internal/incoming",
 	"internal/issue",
 	"internal/kind",
+	"internal/lazyregexp",
 	"internal/launch",
 	"internal/loop",
 	"internal/markdown",

@@ -8,28 +8,29 @@ import (
 	"cmp"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"pawl/internal/lazyregexp"
 )
 
 // language is how the files of a language are broken.
 type language struct {
 	// function matches the head of a function up to where its body begins: up to its opening brace, or in a
 	// language that goes by indentation to the end of the line. nil where functions are left as they are.
-	function *regexp.Regexp
+	function *lazyregexp.Regexp
 	fails    string // what a body is replaced by: a statement that fails whenever it is run
 	indented bool   // bodies go by indentation
 	after    string // what has to stand before the first code in a file, "" for nothing
 }
 
 var (
-	goFunction   = regexp.MustCompile(`(?m)^func\s+(?:\([^)\n]*\)\s*)?\w+(?:\[[^\]\n]*\])?\([^{}]*\)[^{};\n]*\{`)
-	jsFunction   = regexp.MustCompile(`(?m)^[ \t]*(?:export\s+)?(?:default\s+)?(?:async\s+)?function\s*\*?\s*\w*\s*(?:<[^>\n]*>)?\([^{}()]*\)[^{};\n]*\{`)
-	rustFunction = regexp.MustCompile(`(?m)^[ \t]*(?:pub(?:\([^)\n]*\))?\s+)?(?:async\s+|unsafe\s+)*fn\s+\w+[^{};]*\{`)
-	javaFunction = regexp.MustCompile(`(?m)^[ \t]+(?:public|protected|private|static)[\w\s<>\[\],.?]*\s\w+\s*\([^(){};]*\)[^(){};=]*\{`)
-	cFunction    = regexp.MustCompile(`(?m)^[A-Za-z_][\w\s*]*\b\w+\s*\([^(){};]*\)\s*\{`)
-	pyFunction   = regexp.MustCompile(`(?m)^[ \t]*(?:async[ \t]+)?def[ \t]+\w+[^\n]*:[ \t]*(?:#[^\n]*)?$`)
+	goFunction   = lazyregexp.New(`(?m)^func\s+(?:\([^)\n]*\)\s*)?\w+(?:\[[^\]\n]*\])?\([^{}]*\)[^{};\n]*\{`)
+	jsFunction   = lazyregexp.New(`(?m)^[ \t]*(?:export\s+)?(?:default\s+)?(?:async\s+)?function\s*\*?\s*\w*\s*(?:<[^>\n]*>)?\([^{}()]*\)[^{};\n]*\{`)
+	rustFunction = lazyregexp.New(`(?m)^[ \t]*(?:pub(?:\([^)\n]*\))?\s+)?(?:async\s+|unsafe\s+)*fn\s+\w+[^{};]*\{`)
+	javaFunction = lazyregexp.New(`(?m)^[ \t]+(?:public|protected|private|static)[\w\s<>\[\],.?]*\s\w+\s*\([^(){};]*\)[^(){};=]*\{`)
+	cFunction    = lazyregexp.New(`(?m)^[A-Za-z_][\w\s*]*\b\w+\s*\([^(){};]*\)\s*\{`)
+	pyFunction   = lazyregexp.New(`(?m)^[ \t]*(?:async[ \t]+)?def[ \t]+\w+[^\n]*:[ \t]*(?:#[^\n]*)?$`)
 )
 
 var js = language{function: jsFunction, fails: `throw new Error("broken by pawl on purpose");`}
@@ -57,10 +58,10 @@ var aside = []string{
 }
 
 // settings are files in a source language that set a program up.
-var settings = regexp.MustCompile(`^(?:setup\.py|conftest\.py|noxfile\.py|tasks\.py|build\.rs|[^/]*\.config\.[cm]?[jt]s|\.[^/]*)$`)
+var settings = lazyregexp.New(`^(?:setup\.py|conftest\.py|noxfile\.py|tasks\.py|build\.rs|[^/]*\.config\.[cm]?[jt]s|\.[^/]*)$`)
 
 // tests match names of files with tests.
-var tests = regexp.MustCompile(`(?:^test_|_test\.|\.test\.|\.spec\.|_spec\.|Tests?\.|TestCase\.)`)
+var tests = lazyregexp.New(`(?:^test_|_test\.|\.test\.|\.spec\.|_spec\.|Tests?\.|TestCase\.)`)
 
 // Breakable reports whether a file is source code that it knows how to break, and no test, example or setting.
 func Breakable(file string) bool {

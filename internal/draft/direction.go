@@ -1,8 +1,9 @@
 package draft
 
 import (
-	"regexp"
 	"strings"
+
+	"pawl/internal/lazyregexp"
 )
 
 const (
@@ -11,13 +12,13 @@ const (
 )
 
 var (
-	metricLine = regexp.MustCompile(`^METRIC\s+(\S+?)=`)
-	aNumber    = regexp.MustCompile(`[0-9]`)
+	metricLine = lazyregexp.New(`^METRIC\s+(\S+?)=`)
+	aNumber    = lazyregexp.New(`[0-9]`)
 
 	// A rate has more of something in a time; everything else that is counted in times, sizes or mistakes is a cost.
-	rates = regexp.MustCompile(`(?i)(\b|_|\d)(ops|op|req|reqs|requests|iter|iters|iterations|it|calls|rows|items|events|tasks|[kmgt]?i?b|bytes|messages|msgs|runs)?\s?(/|_per_|\sper\s)\s?(s|sec|second|minute)\b|` +
+	rates = lazyregexp.New(`(?i)(\b|_|\d)(ops|op|req|reqs|requests|iter|iters|iterations|it|calls|rows|items|events|tasks|[kmgt]?i?b|bytes|messages|msgs|runs)?\s?(/|_per_|\sper\s)\s?(s|sec|second|minute)\b|` +
 		`(?i)(\b|_)(rps|qps|tps|fps|hz|khz|mhz|ops|throughput|score|coverage|accuracy|precision|recall|passed|speedup|hits)(\b|_)`)
-	costs = regexp.MustCompile(`(?i)(\d|\b|_)(ns|us|µs|ms|msec|s|sec|secs|seconds|millis|milliseconds|microseconds|nanoseconds|minutes)(/op|/iter|_per_op)?(\b|_)|` +
+	costs = lazyregexp.New(`(?i)(\d|\b|_)(ns|us|µs|ms|msec|s|sec|secs|seconds|millis|milliseconds|microseconds|nanoseconds|minutes)(/op|/iter|_per_op)?(\b|_)|` +
 		`(?i)(\d|\b|_)(b|kb|mb|kib|mib|bytes?|allocs)(/op)?(\b|_)|` +
 		`(?i)(\b|_)(time|duration|latency|elapsed|p50|p90|p95|p99|size|loc|lines|errors|failures|failed|warnings|misses|memory|rss|cycles|instructions|cost)(\b|_)`)
 )

@@ -2,9 +2,10 @@ package draft
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"pawl/internal/lazyregexp"
 )
 
 // pages reports whether this is a repository of pages and nothing else that is written in lines.
@@ -21,7 +22,7 @@ const everyPage = `find . \( -name '*.md' -o -name '*.markdown' \) -type f -not 
 const fenced = "/^ *```/,/^ *```/d"
 
 // link is one of Markdown to a file: no address, no anchor, no title.
-var link = regexp.MustCompile(`\]\(([^):# <>]+)[#)]`)
+var link = lazyregexp.New(`\]\(([^):# <>]+)[#)]`)
 
 // docs is a metric for pages: links that lead nowhere where there are some, else how long the sentences are.
 func (t tree) docs() Metric {
@@ -39,7 +40,7 @@ func (t tree) docs() Metric {
 	}
 }
 
-var code = regexp.MustCompile("(?ms)^ *```.*?^ *```|`[^`\n]*`")
+var code = lazyregexp.New("(?ms)^ *```.*?^ *```|`[^`\n]*`")
 
 // deadLinks counts the links to files that are not there.
 func (t tree) deadLinks() (n int) {

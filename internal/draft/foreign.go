@@ -2,13 +2,14 @@ package draft
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"pawl/internal/lazyregexp"
 )
 
 // vendored is a folder with the code of others.
-var vendored = regexp.MustCompile(`^(?:.*/)?(vendor|third_party|third-party|node_modules|bower_components|\.venv|venv)/`)
+var vendored = lazyregexp.New(`^(?:.*/)?(vendor|third_party|third-party|node_modules|bower_components|\.venv|venv)/`)
 
 // generatedNames are globs of files that programs write, by what they end with.
 var generatedNames = []struct{ suffix, glob string }{
@@ -18,7 +19,7 @@ var generatedNames = []struct{ suffix, glob string }{
 }
 
 // generatedMark is the line by which Go's tools, and many others, tell what no person wrote.
-var generatedMark = regexp.MustCompile(`(?m)^(?://|#|/\*) ?Code generated .* DO NOT EDIT\.`)
+var generatedMark = lazyregexp.New(`(?m)^(?://|#|/\*) ?Code generated .* DO NOT EDIT\.`)
 
 // manyMarked bounds how many generated files are named one by one, and how many files are read to find them.
 const (

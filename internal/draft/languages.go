@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"pawl/internal/lazyregexp"
 )
 
 // language is a kind of source that a repository can have.
@@ -138,7 +139,7 @@ func c(t tree) Repository {
 	return r
 }
 
-var goBenchmark = regexp.MustCompile(`(?m)^func (Benchmark\w+)\(`)
+var goBenchmark = lazyregexp.New(`(?m)^func (Benchmark\w+)\(`)
 
 func golang(t tree) Repository {
 	r := Repository{Test: "go test -json ./...", Scope: []string{"**/*.go"}, Protect: append(t.present("go.mod", "go.sum"), "**/*_test.go")}
@@ -451,7 +452,7 @@ func ruby(t tree) Repository {
 	return r
 }
 
-var makeTarget = regexp.MustCompile(`(?m)^([A-Za-z][\w-]*)[ \t]*:([^=]|$)`)
+var makeTarget = lazyregexp.New(`(?m)^([A-Za-z][\w-]*)[ \t]*:([^=]|$)`)
 
 // makes is the file that make reads, and what is in it.
 func (t tree) makes() (name, text string) {
@@ -497,9 +498,9 @@ func (t tree) makefile() (r Repository) {
 	return r
 }
 
-var measures = regexp.MustCompile(`^(?:(?:scripts?|bin|tools|bench|benchmarks)/)?(?:bench|benchmark|measure|perf|score)[\w-]*\.(sh|py|js|rb)$`)
+var measures = lazyregexp.New(`^(?:(?:scripts?|bin|tools|bench|benchmarks)/)?(?:bench|benchmark|measure|perf|score)[\w-]*\.(sh|py|js|rb)$`)
 
-var tests = regexp.MustCompile(`^(?:(?:scripts?|bin|tools|tests?)/)?(?:tests?|check|run[_-]tests?)\.(sh|py|js|rb)$`)
+var tests = lazyregexp.New(`^(?:(?:scripts?|bin|tools|tests?)/)?(?:tests?|check|run[_-]tests?)\.(sh|py|js|rb)$`)
 
 // runs is how a script with an extension is run.
 func (t tree) runs(extension string) string {
@@ -507,7 +508,7 @@ func (t tree) runs(extension string) string {
 }
 
 // printedMetric is where a script has the name of the number that it prints.
-var printedMetric = regexp.MustCompile(`METRIC [A-Za-z_][\w./-]*=`)
+var printedMetric = lazyregexp.New(`METRIC [A-Za-z_][\w./-]*=`)
 
 // testScript is a program in the repository that is called like something that tests.
 func (t tree) testScript() string {

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"pawl/internal/lazyregexp"
 )
 
 // manyProjects is how many other projects are named, and deepest how far down they are looked for.
@@ -16,13 +17,13 @@ const (
 )
 
 // folder is what a command can name without quotes.
-var folder = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]*$`)
+var folder = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_./-]*$`)
 
 // builds are files that say at a repository's root how C is built. What is made of C needs none of them.
 var builds = []string{"CMakeLists.txt", "meson.build", "configure.ac", "configure"}
 
 // aside is a folder whose projects are there for another's tests, or as examples.
-var aside = regexp.MustCompile(`^(?:.*/)?(?:tests?|testdata|spec|fixtures?|examples?|samples?|docs?)(?:/|$)`)
+var aside = lazyregexp.New(`^(?:.*/)?(?:tests?|testdata|spec|fixtures?|examples?|samples?|docs?)(?:/|$)`)
 
 // project is the folder of the project that a spec is for: the nearest at or above the folder that is
 // meant, or the one with most files where the repository says at its root neither what it is made of nor how

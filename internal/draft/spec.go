@@ -3,12 +3,12 @@ package draft
 import (
 	"encoding/json"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"text/template"
 
 	"pawl/internal/kind"
+	"pawl/internal/lazyregexp"
 	"pawl/internal/program"
 )
 
@@ -47,7 +47,7 @@ func File(k kind.Kind) string {
 }
 
 // plain is what YAML takes for a text as it stands, whatever follows.
-var plain = regexp.MustCompile(`^[A-Za-z/.][A-Za-z0-9 _/.=-]*$`)
+var plain = lazyregexp.New(`^[A-Za-z/.][A-Za-z0-9 _/.=-]*$`)
 
 // words are plain and no texts.
 var words = []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}

@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/shopspring/decimal"
+
+	"pawl/internal/lazyregexp"
 )
 
 // Bounds of what ParseDecimal accepts. Below 10^308 every value has a finite float64, which
@@ -54,7 +55,7 @@ func MustDecimal(s string) Decimal {
 }
 
 // numeral matches sign, whole part, fraction and exponent of a number.
-var numeral = regexp.MustCompile(`^([-+]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([-+]?[0-9]+))?$`)
+var numeral = lazyregexp.New(`^([-+]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([-+]?[0-9]+))?$`)
 
 func parse(s string, slack int) (Decimal, error) {
 	m := numeral.FindStringSubmatch(s[:min(len(s), maxText+1)])

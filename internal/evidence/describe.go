@@ -1,12 +1,13 @@
 package evidence
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"pawl/internal/lazyregexp"
 )
 
 // MaxDescription is how many runes a description may have.
@@ -76,7 +77,7 @@ func Split(description string) []string {
 }
 
 // and matches the first "and", or "&", that is not a part of a longer word.
-var and = regexp.MustCompile(strings.ReplaceAll(`(?i)(?:^|[^J])(and)(?:[^J]|$)|(?:^|[^J&])(&)(?:[^J&]|$)`, "J", `\pL\p{Nd}\pM_\-`))
+var and = lazyregexp.New(strings.ReplaceAll(`(?i)(?:^|[^J])(and)(?:[^J]|$)|(?:^|[^J&])(&)(?:[^J&]|$)`, "J", `\pL\p{Nd}\pM_\-`))
 
 // conjunction is where the first "and" of s stands, or -1.
 func conjunction(s string) (from, to int) {

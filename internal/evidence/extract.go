@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"pawl/internal/lazyregexp"
 )
 
 // Where a Reading was found.
@@ -111,7 +113,7 @@ func byMetricLine(name string, value []byte) (Reading, error) {
 
 // metricPattern matches a line METRIC <name>=<value>, and not METRICS=5, METRIC = 5 or
 // "METRIC of the day = 5".
-var metricPattern = regexp.MustCompile(`(?:^|[\r\n])[ \t]*METRIC[ \t]+([^ \t=\r\n]+)[ \t]*=([^\r\n]*)`)
+var metricPattern = lazyregexp.New(`(?:^|[\r\n])[ \t]*METRIC[ \t]+([^ \t=\r\n]+)[ \t]*=([^\r\n]*)`)
 
 // metricLine returns the last line of the form METRIC <name>=<value>.
 func metricLine(out []byte) (name string, value []byte, found bool) {
@@ -173,7 +175,7 @@ func tail(out []byte) string {
 
 // escape matches a terminal's escape sequences: CSI (colours, cursor movement, whose parameters would
 // read as numbers) and OSC (titles, links). Of an OSC that does not end it matches the introducer alone.
-var escape = regexp.MustCompile(`\x1b(?:\[[ -?]*[@-~]?|\](?:[^\a\r\n\x1b]*(?:\a|\x1b\\))?|(?s:.))`)
+var escape = lazyregexp.New(`\x1b(?:\[[ -?]*[@-~]?|\](?:[^\a\r\n\x1b]*(?:\a|\x1b\\))?|(?s:.))`)
 
 // Plain takes terminal escape sequences out.
 func Plain(out []byte) []byte {

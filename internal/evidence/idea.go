@@ -1,17 +1,18 @@
 package evidence
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+
+	"pawl/internal/lazyregexp"
 )
 
 // label is what people put before a change to say of which kind it is: "perf(lexer): ".
-var label = regexp.MustCompile(`^(?i:idea|change|step|experiment|feat|fix|perf|refactor|chore|style|docs|test|build|ci)(?:\([^)]*\))?!?:\s+`)
+var label = lazyregexp.New(`^(?i:idea|change|step|experiment|feat|fix|perf|refactor|chore|style|docs|test|build|ci)(?:\([^)]*\))?!?:\s+`)
 
 // place is a clause at the beginning that says where: "In the lexer, …".
-var place = regexp.MustCompile(`^((?i:in|inside|within|for) [^,]{1,60}), +(.+)$`)
+var place = lazyregexp.New(`^((?i:in|inside|within|for) [^,]{1,60}), +(.+)$`)
 
 // fillers say nothing of what is done.
 var fillers = strings.Fields("a an the this that these those its our my your please now just simply also again let lets us we i you should could would can will ll s try trying")

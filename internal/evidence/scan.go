@@ -2,7 +2,8 @@ package evidence
 
 import (
 	"bytes"
-	"regexp"
+
+	"pawl/internal/lazyregexp"
 )
 
 // kind of a token in output.
@@ -103,19 +104,19 @@ func numberEnd(b []byte, i int) (end int, grouped bool) {
 // What has digits in it and is no number, or a number in groups. What the pattern's group finds rules
 // the match out.
 var (
-	thousands   = regexp.MustCompile(`^[1-9]\d{0,2}(?:,\d{3})+(,?\d)?`)
-	hexadecimal = regexp.MustCompile(`^0[xX]\w*`)
-	day         = regexp.MustCompile(`^\d{4}(?:-[01]\d-|/[01]\d/)[0-3]\d(\d)?`) // ISO 8601
-	timeOfDay   = regexp.MustCompile(`^\d{1,2}(?::[0-5]\d){2}(?:[.,]\d+|(:?\d))?`)
-	timeZone    = regexp.MustCompile(`^[-+]\d\d:?\d\d(\d)?`)
-	version     = regexp.MustCompile(`^\d+(?:\.\d+){2,}` + preRelease)
-	vVersion    = regexp.MustCompile(`^\d+(?:\.\d+)+` + preRelease) // behind a v
+	thousands   = lazyregexp.New(`^[1-9]\d{0,2}(?:,\d{3})+(,?\d)?`)
+	hexadecimal = lazyregexp.New(`^0[xX]\w*`)
+	day         = lazyregexp.New(`^\d{4}(?:-[01]\d-|/[01]\d/)[0-3]\d(\d)?`) // ISO 8601
+	timeOfDay   = lazyregexp.New(`^\d{1,2}(?::[0-5]\d){2}(?:[.,]\d+|(:?\d))?`)
+	timeZone    = lazyregexp.New(`^[-+]\d\d:?\d\d(\d)?`)
+	version     = lazyregexp.New(`^\d+(?:\.\d+){2,}` + preRelease)
+	vVersion    = lazyregexp.New(`^\d+(?:\.\d+)+` + preRelease) // behind a v
 )
 
 const preRelease = `(?:[-+]\w+(?:[-.+]\w+)*)?`
 
 // length is how much of b[i:] a pattern matches.
-func length(pattern *regexp.Regexp, b []byte, i int) int {
+func length(pattern *lazyregexp.Regexp, b []byte, i int) int {
 	m := pattern.FindSubmatchIndex(b[i:])
 	if m == nil || len(m) > 2 && m[2] >= 0 {
 		return 0

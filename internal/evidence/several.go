@@ -3,9 +3,10 @@ package evidence
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"pawl/internal/lazyregexp"
 )
 
 // Shape is how far a change reaches, as its diff shows it.
@@ -89,10 +90,10 @@ var (
 		"simplify", "skip", "swap", "tidy", "tighten", "trim", "tweak", "unroll", "update", "upgrade", "use", "validate", "write")
 	nouns = words("batch", "cache", "call", "change", "check", "copy", "count", "cut", "document", "format", "limit", "log", "lower", "report", "reset",
 		"return", "scan", "set", "sort", "speed", "split", "start", "stop", "store", "support", "switch", "test", "turn")
-	articles = regexp.MustCompile(`^(?:the|an?|all|its?|their|them|this|that|these|those|each|every|no|one|up|off)$`)
+	articles = lazyregexp.New(`^(?:the|an?|all|its?|their|them|this|that|these|those|each|every|no|one|up|off)$`)
 )
 
 // words matches each of these words, with the endings that a verb has.
-func words(all ...string) *regexp.Regexp {
-	return regexp.MustCompile(`^(?:` + strings.Join(all, "|") + `)(?:e?s|e?d|ing)?$`)
+func words(all ...string) *lazyregexp.Regexp {
+	return lazyregexp.New(`^(?:` + strings.Join(all, "|") + `)(?:e?s|e?d|ing)?$`)
 }

@@ -2,11 +2,11 @@ package govern
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
+	"pawl/internal/lazyregexp"
 	"pawl/internal/secret"
 	"pawl/internal/spec"
 )
@@ -52,9 +52,9 @@ var inherited = strings.Fields(`
 var (
 	hidden      = []string{"KEY", "TOKEN", "SECRET", "PASSW", "PASSPHRASE", "CREDENTIAL", "AUTH", "COOKIE", "SESSION", "HEADERS"}
 	hiddenWords = []string{"PASS", "PWD", "PAT", "DSN", "PIN", "OTP", "CERT", "BASIC", "LOGIN"}
-	harmless    = []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}                                                          // where public certificates are
-	assigned    = regexp.MustCompile(`(?i)(?:token|secret|passw|passphrase|credential|api[_.-]?key)[\w.-]*=[^\s,;]`) // in a value: -Drepo.password=x
-	withUser    = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://[^\s/@]+@`)
+	harmless    = []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}                                                      // where public certificates are
+	assigned    = lazyregexp.New(`(?i)(?:token|secret|passw|passphrase|credential|api[_.-]?key)[\w.-]*=[^\s,;]`) // in a value: -Drepo.password=x
+	withUser    = lazyregexp.New(`(?i)[a-z][a-z0-9+.-]*://[^\s/@]+@`)
 )
 
 // Inherited splits a worker's environment into what agent and commands of a loop get and the names of

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"pawl/internal/lazyregexp"
 	"pawl/internal/loop"
 )
 
@@ -214,9 +214,9 @@ func exactKeys(d *json.Decoder, what string, keys []string) error {
 }
 
 var (
-	decisionLine  = regexp.MustCompile(`^(APPROVED|REJECTED)(?:[ \t]+([0-9A-Fa-f]+))?(?:[ \t]*:[ \t]*(.*))?$`)
-	criterionLine = regexp.MustCompile(`^[-*] \[([ xX])\] (\d+)[:.)] ?(.*)$`)
-	fenceLine     = regexp.MustCompile("^ {0,3}(`{3,}|~{3,})(.*)$")
+	decisionLine  = lazyregexp.New(`^(APPROVED|REJECTED)(?:[ \t]+([0-9A-Fa-f]+))?(?:[ \t]*:[ \t]*(.*))?$`)
+	criterionLine = lazyregexp.New(`^[-*] \[([ xX])\] (\d+)[:.)] ?(.*)$`)
+	fenceLine     = lazyregexp.New("^ {0,3}(`{3,}|~{3,})(.*)$")
 )
 
 // readText reads an answer in words. Lines that decide otherwise than the first cancel it. words

@@ -6,7 +6,6 @@
 package issue
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -16,6 +15,8 @@ import (
 	"github.com/yuin/goldmark/extension"
 	tasks "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/text"
+
+	"pawl/internal/lazyregexp"
 )
 
 // The bounds of an issue.
@@ -34,7 +35,7 @@ type Issue struct {
 }
 
 // section matches the headings under which acceptance criteria stand.
-var section = regexp.MustCompile(`(?i)^\W*(acceptance( criteria| tests?)?|definition of done|done when|criteria)\b`)
+var section = lazyregexp.New(`(?i)^\W*(acceptance( criteria| tests?)?|definition of done|done when|criteria)\b`)
 
 var markdown = goldmark.New(goldmark.WithExtensions(extension.TaskList))
 
@@ -270,7 +271,7 @@ func uncommented(src []byte) []byte {
 }
 
 // blankLines are those at the start of a text.
-var blankLines = regexp.MustCompile(`^\s*\n`)
+var blankLines = lazyregexp.New(`^\s*\n`)
 
 // trim takes blank lines off both ends.
 func trim(s string) string {

@@ -10,12 +10,12 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"pawl/internal/charter"
 	"pawl/internal/git"
+	"pawl/internal/lazyregexp"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
 	"pawl/internal/store"
@@ -33,7 +33,7 @@ const (
 const taskFolder = "tasks/"
 
 // taskID is what can be a folder in a ledger and in the project.
-var taskID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+var taskID = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
 // TaskFile is where the entry has a task as it was handed in, TaskPlanFile its PLAN.md, TaskStateFile what has become
 // of it. IDs that can't be the name of a folder are refused when a task is handed in.

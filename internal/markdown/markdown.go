@@ -3,9 +3,9 @@
 package markdown
 
 import (
-	"regexp"
 	"strings"
 
+	"pawl/internal/lazyregexp"
 	"pawl/internal/visible"
 )
 
@@ -29,13 +29,13 @@ func Text(text string) string {
 }
 
 var (
-	linked = regexp.MustCompile(`(?i)://|www\.|mailto:|xmpp:|@`)
+	linked = lazyregexp.New(`(?i)://|www\.|mailto:|xmpp:|@`)
 	escape = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "{", `\{`, "}", `\}`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`,
 		"#", `\#`, "|", `\|`, "~", `\~`, "&", `\&`, "!", `\!`, "$", `\$`)
 	// block is what begins a block at the start of a line: a list, a line under a heading, a fence.
-	block = regexp.MustCompile(`^(?:\d{1,9}([.)])|([-+=:]))`)
+	block = lazyregexp.New(`^(?:\d{1,9}([.)])|([-+=:]))`)
 	// apart are characters that code in a table could not have as they are.
-	apart = regexp.MustCompile("[`|\\\\]+")
+	apart = lazyregexp.New("[`|\\\\]+")
 )
 
 // unlinked is a word as code, but for what code can't have.

@@ -1,10 +1,11 @@
 package outcome
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"pawl/internal/lazyregexp"
 )
 
 // Refusal is what a provider answered instead of work, as its program tells.
@@ -35,15 +36,15 @@ func ByStatus(status int) Class {
 // in what a model says. The first that is found counts.
 var words = []struct {
 	class Class
-	words *regexp.Regexp
+	words *lazyregexp.Regexp
 }{
-	{RateLimited, regexp.MustCompile(`(?i)(usage|rate|session|weekly|5-hour|hit your|quota)[ _-]?limit|hit your limit|quota (was |is )?(exceeded|exhausted)|(exceeded|exhausted) your (\w+ )*quota|RESOURCE_EXHAUSTED|too many requests`)},
-	{AuthMissing, regexp.MustCompile(`(?i)unauthori[sz]ed|authentication[_ ](failed|error|required)|(invalid|incorrect|missing|no|set an?|provide an?) (\S+ )?(api[ _-]?key|auth method|credentials)|api[ _-]?key (is )?(not (valid|found|set)|invalid|missing)|not (logged|signed) in|/login\b|please (log|sign) in|missing environment variable`)},
-	{ProviderDown, regexp.MustCompile(`(?i)overloaded|internal server error|bad gateway|service unavailable|gateway timeout|high demand|stream (disconnected|ended without|closed before)|connection (refused|error|reset|closed|failed)|error sending request|fetch failed|request timed out|ECONN(REFUSED|RESET)|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|socket hang up|network error`)},
+	{RateLimited, lazyregexp.New(`(?i)(usage|rate|session|weekly|5-hour|hit your|quota)[ _-]?limit|hit your limit|quota (was |is )?(exceeded|exhausted)|(exceeded|exhausted) your (\w+ )*quota|RESOURCE_EXHAUSTED|too many requests`)},
+	{AuthMissing, lazyregexp.New(`(?i)unauthori[sz]ed|authentication[_ ](failed|error|required)|(invalid|incorrect|missing|no|set an?|provide an?) (\S+ )?(api[ _-]?key|auth method|credentials)|api[ _-]?key (is )?(not (valid|found|set)|invalid|missing)|not (logged|signed) in|/login\b|please (log|sign) in|missing environment variable`)},
+	{ProviderDown, lazyregexp.New(`(?i)overloaded|internal server error|bad gateway|service unavailable|gateway timeout|high demand|stream (disconnected|ended without|closed before)|connection (refused|error|reset|closed|failed)|error sending request|fetch failed|request timed out|ECONN(REFUSED|RESET)|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|socket hang up|network error`)},
 }
 
 // statusIn finds the HTTP status that a failure names.
-var statusIn = regexp.MustCompile(`(?i)(?:^\W*|(?:status|error|http|code)[^0-9a-z]{1,12}(?:code[^0-9a-z]{1,4})?)([45][0-9]{2})\b`)
+var statusIn = lazyregexp.New(`(?i)(?:^\W*|(?:status|error|http|code)[^0-9a-z]{1,12}(?:code[^0-9a-z]{1,4})?)([45][0-9]{2})\b`)
 
 // ByWords is the class of a failure that a program names in words, "" where it is no refusal to work.
 func ByWords(failure string) Class {
@@ -76,13 +77,13 @@ func In(failure string) *Refusal {
 }
 
 // resets are the forms in which programs say when a limit ends, in Unix seconds: a field of JSON, or behind a bar.
-var resets = regexp.MustCompile(`(?:"?resets?_?[aA]t"?\s*[:=]\s*|\|)([0-9]{10})\b`)
+var resets = lazyregexp.New(`(?:"?resets?_?[aA]t"?\s*[:=]\s*|\|)([0-9]{10})\b`)
 
 // The forms in which they say it to people: a time of day, with a date where it is not today, or how long it takes.
 var (
-	ofDay   = regexp.MustCompile(`(?i)(?:try again at|resets(?: at)?) (?:([A-Z][a-z]{2}) ([0-9]{1,2})(?:st|nd|rd|th)?,? (?:([0-9]{4}),? )?)?([0-9]{1,2})(?::([0-9]{2}))? ?([ap]m)(?: \(?(UTC)\)?)?`)
-	howLong = regexp.MustCompile(`(?i)(?:(?:try again|retry|reset) (?:in|after)|retry[-_ ]?(?:delay|after)\W{1,4}) ?((?:[0-9.]+ ?(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)\b[, ]*(?:and )?)+)`)
-	part    = regexp.MustCompile(`(?i)([0-9.]+) ?(ms|milli|s|m|h|d)`)
+	ofDay   = lazyregexp.New(`(?i)(?:try again at|resets(?: at)?) (?:([A-Z][a-z]{2}) ([0-9]{1,2})(?:st|nd|rd|th)?,? (?:([0-9]{4}),? )?)?([0-9]{1,2})(?::([0-9]{2}))? ?([ap]m)(?: \(?(UTC)\)?)?`)
+	howLong = lazyregexp.New(`(?i)(?:(?:try again|retry|reset) (?:in|after)|retry[-_ ]?(?:delay|after)\W{1,4}) ?((?:[0-9.]+ ?(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)\b[, ]*(?:and )?)+)`)
+	part    = lazyregexp.New(`(?i)([0-9.]+) ?(ms|milli|s|m|h|d)`)
 )
 
 // late is how long ago a time of day may have been that is not tomorrow's.

@@ -3,13 +3,14 @@ package seal
 import (
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"pawl/internal/spec"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"pawl/internal/lazyregexp"
 )
 
 // Group is a set of the repository's files that belong to the evaluator by their names.
@@ -126,10 +127,10 @@ func Table() (rows []Row) {
 const gradleSettings = "build.gradle build.gradle.kts settings.gradle settings.gradle.kts gradle.properties buildSrc/** gradle/wrapper/**"
 
 // testing is what the name of a target or a script has that runs tests.
-var testing = regexp.MustCompile(`test|spec|check|cov|verif|^ci$|^all$`)
+var testing = lazyregexp.New(`test|spec|check|cov|verif|^ci$|^all$`)
 
 // testFolder is the name of a folder that has tests in it, and not what is tested.
-var testFolder = regexp.MustCompile(`(?i)(^|/)(__tests__|tests?|testdata|e2e)(/|$)|^specs?(/|$)`)
+var testFolder = lazyregexp.New(`(?i)(^|/)(__tests__|tests?|testdata|e2e)(/|$)|^specs?(/|$)`)
 
 // evaluator seals what belongs to a program that judges, by the table.
 func (r *refs) evaluator(c simple, name string, args []word) {

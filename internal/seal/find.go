@@ -3,13 +3,14 @@ package seal
 import (
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"pawl/internal/spec"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"pawl/internal/lazyregexp"
 )
 
 // Set is what an agent must never change (P3), whatever the scope says, and what it must never add.
@@ -265,7 +266,7 @@ func (r *refs) relative(name string) string {
 }
 
 // scratch is where commands write what they need for a moment.
-var scratch = regexp.MustCompile(`^/(tmp|var/tmp|dev|proc|run)(/|$)`)
+var scratch = lazyregexp.New(`^/(tmp|var/tmp|dev|proc|run)(/|$)`)
 
 // file seals what a word names in the place of a script, and says whether there is such a file.
 func (r *refs) file(dir string, w word) bool {

@@ -2,8 +2,9 @@ package seal
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"pawl/internal/lazyregexp"
 )
 
 // follower finds what scripts, and targets of make and its like, run in turn. It takes the text of files of the
@@ -61,7 +62,7 @@ func (r *refs) within(do func()) {
 	r.depth--
 }
 
-var shebang = regexp.MustCompile(`^#!\s*(?:\S*/)?([A-Za-z]+)[0-9.]*(?:\s+(?:-\S+\s+)*([A-Za-z]+))?`)
+var shebang = lazyregexp.New(`^#!\s*(?:\S*/)?([A-Za-z]+)[0-9.]*(?:\s+(?:-\S+\s+)*([A-Za-z]+))?`)
 
 // language is the program that runs a text: the one that it was given to, else the one that it names itself.
 func language(by, file, text string) string {

@@ -2,8 +2,9 @@ package seal
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"pawl/internal/lazyregexp"
 )
 
 // Imports are followed where they lead to files in the folder of the script or below it: an evaluator has its
@@ -11,9 +12,9 @@ import (
 // nothing is sealed there for being imported.
 
 var (
-	pythonImport = regexp.MustCompile(`(?m)^[ \t]*(?:import[ \t]+([A-Za-z0-9_., \t]+)|from[ \t]+(\.*)([A-Za-z0-9_.]*)[ \t]+import[ \t]+(?:\(([^)]*)\)|([^#\n]*)))`)
-	scriptImport = regexp.MustCompile(`(?:\bfrom|\bimport|\brequire\s*\(|\bimport\s*\()\s*["'](\.{1,2}/[^"'\n]+)["']`)
-	pythonNames  = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
+	pythonImport = lazyregexp.New(`(?m)^[ \t]*(?:import[ \t]+([A-Za-z0-9_., \t]+)|from[ \t]+(\.*)([A-Za-z0-9_.]*)[ \t]+import[ \t]+(?:\(([^)]*)\)|([^#\n]*)))`)
+	scriptImport = lazyregexp.New(`(?:\bfrom|\bimport|\brequire\s*\(|\bimport\s*\()\s*["'](\.{1,2}/[^"'\n]+)["']`)
+	pythonNames  = lazyregexp.New(`[A-Za-z_][A-Za-z0-9_]*`)
 )
 
 // helps reports whether what a script imports is its helper.

@@ -2,10 +2,10 @@ package seal
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"pawl/internal/lazyregexp"
 	"pawl/internal/shell"
 )
 
@@ -14,7 +14,7 @@ import (
 type Listing struct{ Dir, Command string }
 
 // asItStands is a glob that a shell may expand as it stands.
-var asItStands = regexp.MustCompile(`^[\w./@*?-]+$`)
+var asItStands = lazyregexp.New(`^[\w./@*?-]+$`)
 
 // listing notes how a runner lists its tests, where its command is all told.
 func (r *refs) listing(c simple, name, lists string) {

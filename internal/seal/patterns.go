@@ -2,10 +2,11 @@ package seal
 
 import (
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"pawl/internal/lazyregexp"
 )
 
 // own says how a program is told by which names it finds its tests, where those are not the usual ones: options, and
@@ -13,21 +14,21 @@ import (
 type own struct {
 	options string
 	files   string // in the folder in which it runs, or at the root
-	setting *regexp.Regexp
+	setting *lazyregexp.Regexp
 }
 
 var (
-	pythonFiles = own{"", "pytest.ini .pytest.ini pyproject.toml tox.ini setup.cfg", regexp.MustCompile(`(?m)^[ \t]*python_files[ \t]*=[ \t]*(\[[^\]]*\]|.*(?:\n[ \t]+[^\n=\[]+$)*)`)}
-	testMatch   = own{"--testMatch", "package.json jest.config.js jest.config.cjs jest.config.mjs jest.config.ts jest.config.json", regexp.MustCompile(`"?\btestMatch"?\s*:\s*(\[[^\]]*\])`)}
+	pythonFiles = own{"", "pytest.ini .pytest.ini pyproject.toml tox.ini setup.cfg", lazyregexp.New(`(?m)^[ \t]*python_files[ \t]*=[ \t]*(\[[^\]]*\]|.*(?:\n[ \t]+[^\n=\[]+$)*)`)}
+	testMatch   = own{"--testMatch", "package.json jest.config.js jest.config.cjs jest.config.mjs jest.config.ts jest.config.json", lazyregexp.New(`"?\btestMatch"?\s*:\s*(\[[^\]]*\])`)}
 
 	owns = map[string]own{
 		"unittest": {options: "-p --pattern"}, "pytest": pythonFiles, "py.test": pythonFiles, "tox": pythonFiles, "nox": pythonFiles, "jest": testMatch,
 	}
 
 	// pattern is one of a list, with or without quotes.
-	pattern = regexp.MustCompile(`[^\s,"'\[\]]+`)
+	pattern = lazyregexp.New(`[^\s,"'\[\]]+`)
 	// override is how pytest is told a setting on its command line.
-	override = regexp.MustCompile(`^(?:-o|--override-ini=)?python_files=(.*)$`)
+	override = lazyregexp.New(`^(?:-o|--override-ini=)?python_files=(.*)$`)
 )
 
 // patterns are the globs by which a program finds its tests besides those of the table. One that would be every file is

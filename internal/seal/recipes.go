@@ -3,9 +3,10 @@ package seal
 import (
 	"encoding/json"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"pawl/internal/lazyregexp"
 )
 
 // recipe is what a target does: the targets that come before it, and its commands.
@@ -162,10 +163,10 @@ func (r *refs) target(all recipes, file, dir, name string, depth int) bool {
 }
 
 var (
-	makeRule     = regexp.MustCompile(`^([^\s:#=][^:#=]*?)\s*::?(?:\s*([^=].*))?$`)
-	makeVariable = regexp.MustCompile(`^(?:export\s+|override\s+)*([A-Za-z_][A-Za-z0-9_]*)\s*(:::?|::|:|\?|\+)?=\s*(.*)$`)
-	makeInclude  = regexp.MustCompile(`^(?:-|s)?include\s+(.+)$`)
-	makeUse      = regexp.MustCompile(`\$[({]([A-Za-z_][A-Za-z0-9_]*)[)}]`)
+	makeRule     = lazyregexp.New(`^([^\s:#=][^:#=]*?)\s*::?(?:\s*([^=].*))?$`)
+	makeVariable = lazyregexp.New(`^(?:export\s+|override\s+)*([A-Za-z_][A-Za-z0-9_]*)\s*(:::?|::|:|\?|\+)?=\s*(.*)$`)
+	makeInclude  = lazyregexp.New(`^(?:-|s)?include\s+(.+)$`)
+	makeUse      = lazyregexp.New(`\$[({]([A-Za-z_][A-Za-z0-9_]*)[)}]`)
 )
 
 // makeRecipes reads a Makefile: its rules, and variables that are plain text.
@@ -268,11 +269,11 @@ func makeFunctions(command string) string {
 }
 
 var (
-	justRule     = regexp.MustCompile(`^@?([A-Za-z_][A-Za-z0-9_-]*)(?:\s+[^:]+)?\s*:(?:([^=].*))?$`)
-	justVariable = regexp.MustCompile(`^(?:export\s+)?([A-Za-z_][A-Za-z0-9_-]*)\s*:=\s*["']([^"']*)["']\s*$`)
-	justInclude  = regexp.MustCompile(`^import\??\s+["']([^"']+)["']`)
-	justUse      = regexp.MustCompile(`\{\{\s*([A-Za-z_][A-Za-z0-9_-]*)\s*\}\}`)
-	justAny      = regexp.MustCompile(`\{\{.*?\}\}`)
+	justRule     = lazyregexp.New(`^@?([A-Za-z_][A-Za-z0-9_-]*)(?:\s+[^:]+)?\s*:(?:([^=].*))?$`)
+	justVariable = lazyregexp.New(`^(?:export\s+)?([A-Za-z_][A-Za-z0-9_-]*)\s*:=\s*["']([^"']*)["']\s*$`)
+	justInclude  = lazyregexp.New(`^import\??\s+["']([^"']+)["']`)
+	justUse      = lazyregexp.New(`\{\{\s*([A-Za-z_][A-Za-z0-9_-]*)\s*\}\}`)
+	justAny      = lazyregexp.New(`\{\{.*?\}\}`)
 )
 
 // justRecipes reads a justfile.

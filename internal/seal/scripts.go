@@ -2,9 +2,10 @@ package seal
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"pawl/internal/lazyregexp"
 )
 
 // interpreter is a program that runs a file it is given.
@@ -88,7 +89,7 @@ const ownCommands = "add approve-builds audit autoclean bin cache check config c
 	"rb rebuild remove rm root search self-update set setup stage store tag team un uninstall unlink unplug up update upgrade upgrade-interactive version versions why workspace workspaces"
 
 // spread is an option or a word by which a script runs in the packages of a workspace.
-var spread = regexp.MustCompile(`^(-w|-ws|-r|-F|--workspaces?(=.*)?|--recursive|--filter(=.*)?|workspaces?)$`)
+var spread = lazyregexp.New(`^(-w|-ws|-r|-F|--workspaces?(=.*)?|--recursive|--filter(=.*)?|workspaces?)$`)
 
 // scripts seals the files that a command executes.
 func (r *refs) scripts(command, dir string, env map[string]word, depth int) {
@@ -253,7 +254,7 @@ func (r *refs) fed(c simple, depth int) {
 }
 
 // commandOption is -c, also among other options: -euc, -lc.
-var commandOption = regexp.MustCompile(`^-[a-zA-Z]*c$`)
+var commandOption = lazyregexp.New(`^-[a-zA-Z]*c$`)
 
 func entryModule(name, option string) bool {
 	return option == "-m" && (name == "python" || name == "pypy" || name == "coverage")
@@ -350,9 +351,9 @@ func unwrap(args []word, options string) []word {
 }
 
 var (
-	assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
-	quantity   = regexp.MustCompile(`^[0-9.]+[smhd]?$`)
-	versions   = regexp.MustCompile(`[0-9.]+$`)
+	assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	quantity   = lazyregexp.New(`^[0-9.]+[smhd]?$`)
+	versions   = lazyregexp.New(`[0-9.]+$`)
 )
 
 // called is the name of a command without its directory and version.

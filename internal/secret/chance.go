@@ -2,9 +2,10 @@ package secret
 
 import (
 	"math"
-	"regexp"
 	"slices"
 	"strings"
+
+	"pawl/internal/lazyregexp"
 )
 
 // placeholders are in what documentation and tests put where a secret would be.
@@ -16,9 +17,9 @@ func placeholder(text string) bool {
 }
 
 var (
-	uuid  = regexp.MustCompile(`(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-	wordy = regexp.MustCompile(`^(?:[A-Za-z]{0,15}[0-9]{0,4}|[a-z]*(?:[A-Z][a-z]+)+[0-9]{0,4})$`)
-	hex   = regexp.MustCompile(`^[0-9a-fA-F]+$`)
+	uuid  = lazyregexp.New(`(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	wordy = lazyregexp.New(`^(?:[A-Za-z]{0,15}[0-9]{0,4}|[a-z]*(?:[A-Z][a-z]+)+[0-9]{0,4})$`)
+	hex   = lazyregexp.New(`^[0-9a-fA-F]+$`)
 )
 
 // random reports whether a text looks as if it were made by chance: letters and digits, no words

@@ -2,10 +2,10 @@ package spec
 
 import (
 	"fmt"
-	"regexp"
 
 	"pawl/internal/evidence"
 	"pawl/internal/evidence/sampling"
+	"pawl/internal/lazyregexp"
 )
 
 // How a metric loop comes to its verdicts (`verify.evidence`), beside Auto: which of the two is right, the
@@ -47,7 +47,7 @@ func (v Verify) MostSamples() int {
 // Shares says whether other loops of the host may measure at the same time.
 func (v Verify) Shares() bool { return v.ParallelSafe != nil && *v.ParallelSafe }
 
-var metricName = regexp.MustCompile(`^[^\s=]{1,80}$`)
+var metricName = lazyregexp.New(`^[^\s=]{1,80}$`)
 
 // evidence checks how verdicts are come by, and the further metrics.
 func (s Spec) evidence(c *Checker) {

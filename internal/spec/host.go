@@ -3,9 +3,10 @@ package spec
 import (
 	"fmt"
 	"net/netip"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"pawl/internal/lazyregexp"
 )
 
 // Host is one entry of sandbox.hosts, or of the list of hosts that stay out of reach: a name, all names
@@ -20,7 +21,7 @@ type Host struct {
 
 const hostExample = `a host such as "registry.npmjs.org", "*.example.org", "example.org:443" or "10.0.0.0/8"`
 
-var label = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?$`)
+var label = lazyregexp.New(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?$`)
 
 // ParseHost reads an entry such as example.org, *.example.org, example.org:443, 10.0.0.5, 10.0.0.0/8,
 // 2001:db8::1 or [2001:db8::1]:443. An error says what is wrong with it, for a sentence that begins with

@@ -3,8 +3,9 @@ package spec
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
+
+	"pawl/internal/lazyregexp"
 )
 
 // Size is a number of bytes that is written with its unit, such as "512MiB" or "2GiB", and in no other way: a bare
@@ -15,7 +16,7 @@ type Size int64
 const sizeForm = `^([1-9][0-9]{0,5})(B|KiB|MiB|GiB|TiB)$`
 
 var (
-	sized = regexp.MustCompile(sizeForm)
+	sized = lazyregexp.New(sizeForm)
 	units = []string{"B", "KiB", "MiB", "GiB", "TiB"}
 )
 

@@ -1,10 +1,10 @@
 package spec
 
 import (
-	"regexp"
 	"time"
 
 	"pawl/internal/evidence"
+	"pawl/internal/lazyregexp"
 )
 
 // Spec is one loop as its spec file describes it, with every default filled in. Its JSON has
@@ -107,7 +107,7 @@ type Test struct {
 }
 
 // builders are the programs that write JUnit XML by themselves, into the same folders everywhere.
-var builders = regexp.MustCompile(`(?:^|[\s/;&|(])(?:mvnw?|gradlew?)(?:[\s;&|)]|$)`)
+var builders = lazyregexp.New(`(?:^|[\s/;&|(])(?:mvnw?|gradlew?)(?:[\s;&|)]|$)`)
 
 // surefire is where Maven and Gradle write their reports.
 var surefire = []string{"**/target/surefire-reports/TEST-*.xml", "**/target/failsafe-reports/TEST-*.xml", "**/build/test-results/**/TEST-*.xml"}

@@ -1,8 +1,9 @@
 package spec
 
 import (
-	"regexp"
 	"strings"
+
+	"pawl/internal/lazyregexp"
 )
 
 // Remote reports whether the repository is reached by a URL, so that no host owns it.
@@ -19,11 +20,11 @@ func (r Repo) Address() string {
 
 var (
 	// A URL as git takes it. None of these transports runs a program of the address's choosing.
-	urlShape  = regexp.MustCompile(`^(https?|ssh|git|file)://([^/?#]*)(/[^?#]+)$`)
-	hostShape = regexp.MustCompile(`^(\[[0-9a-fA-F:.]+\]|[^:\[\]-][^:\[\]]*)(:[0-9]+)?$`)
+	urlShape  = lazyregexp.New(`^(https?|ssh|git|file)://([^/?#]*)(/[^?#]+)$`)
+	hostShape = lazyregexp.New(`^(\[[0-9a-fA-F:.]+\]|[^:\[\]-][^:\[\]]*)(:[0-9]+)?$`)
 	// What scp takes: no slash before the colon, and no second colon right after it, which would name
 	// a program (ext::sh -c …).
-	scpShape = regexp.MustCompile(`^([A-Za-z0-9._~-]+@)?[A-Za-z0-9.][A-Za-z0-9._-]*:[^:-]`)
+	scpShape = lazyregexp.New(`^([A-Za-z0-9._~-]+@)?[A-Za-z0-9.][A-Za-z0-9._-]*:[^:-]`)
 )
 
 const urlExample = "an https, ssh, git or file URL, or host:path, such as https://example.com/project.git"

@@ -15,6 +15,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/evidence/sampling"
 	"pawl/internal/kind"
+	"pawl/internal/lazyregexp"
 	"pawl/internal/phase"
 	"pawl/internal/program"
 )
@@ -394,7 +395,7 @@ func (a Agent) check(key string, tools []string, capped bool, add func(key, what
 	}
 }
 
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // maxID leaves room in a file name and a ref for what is put around a loop ID.
 const maxID = 200

@@ -3,12 +3,12 @@ package spec
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"pawl/internal/evidence"
+	"pawl/internal/lazyregexp"
 )
 
 // ReadYAML turns a YAML document into the values that FromMap reads. It walks the nodes, since decoding into a map would
@@ -140,7 +140,7 @@ func (r *yamlReader) object(n *yaml.Node, object map[string]any, key string, dep
 var plainTags = map[string]bool{"!!null": true, "!!bool": true, "!!int": true, "!!float": true, "!!str": true, "!!timestamp": true, "!!seq": true, "!!map": true}
 
 // octal is what YAML reads as an octal number: 0644 is 420.
-var octal = regexp.MustCompile(`^[-+]?0[0-9]+$`)
+var octal = lazyregexp.New(`^[-+]?0[0-9]+$`)
 
 // YAMLScalar is a text, number, boolean or nothing, as YAML has it. A decimal number is the json.Number that was written; one
 // that only YAML takes for a number (octal, with a base or with underscores) is its value. Dates are texts.

@@ -6,12 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/kind"
+	"pawl/internal/lazyregexp"
 	"pawl/internal/spec"
 )
 
@@ -26,8 +26,8 @@ const (
 )
 
 var (
-	taskID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
-	ofSpec = regexp.MustCompile(`^((plan|steps)\[[0-9]+\]\.)?spec\.`)
+	taskID = lazyregexp.New(`^[a-z0-9][a-z0-9-]*$`)
+	ofSpec = lazyregexp.New(`^((plan|steps)\[[0-9]+\]\.)?spec\.`)
 )
 
 // DecodeTask reads a task from one JSON object, as files, messages and workflow input have it. Keys that

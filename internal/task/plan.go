@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -18,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"pawl/internal/evidence"
+	"pawl/internal/lazyregexp"
 	"pawl/internal/spec"
 )
 
@@ -132,7 +132,7 @@ func cut(file []byte) (matter, text string, err error) {
 	return rest[:end[0]], strings.TrimLeft(rest[end[1]:], "\n"), nil
 }
 
-var closing = regexp.MustCompile(`(?m)^---[ \t]*$`)
+var closing = lazyregexp.New(`(?m)^---[ \t]*$`)
 
 // readMatter reads front matter, with the line of each key and what is wrong with it.
 func readMatter(matter string) (doc map[string]any, lines map[string]int, wrong spec.Problems, err error) {

@@ -3,11 +3,11 @@ package task
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"pawl/internal/kind"
+	"pawl/internal/lazyregexp"
 	"pawl/internal/spec"
 )
 
@@ -20,7 +20,7 @@ const (
 // onlyStep is the ID of the one step of a task that is one loop.
 const onlyStep = "work"
 
-var stepID = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
+var stepID = lazyregexp.New(`^[a-z0-9-]{1,40}$`)
 
 // Steps are the steps that the task brings: those of its plan, or one for its spec. Nil: it brings none,
 // and a planner has to make them.

@@ -1,19 +1,20 @@
 package testreport
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"pawl/internal/lazyregexp"
 )
 
 var (
-	cargoTest   = regexp.MustCompile(`^test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)\b`)
-	cargoBlock  = regexp.MustCompile(`^---- (.+?)(?: - should panic)? (?:stdout|stderr) ----$`)
-	cargoResult = regexp.MustCompile(`^test result: (?:ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored;.*?(?:finished in ([\d.]+)s)?$`)
-	cargoName   = regexp.MustCompile(`^ {4}(\S.*)$`)
-	cargoTarget = regexp.MustCompile(`^\s+(?:Running (?:unittests )?(\S+)|Doc-tests (\S+))`)
-	cargoError  = regexp.MustCompile(`^error(\[E\d+\])?: `)
-	cargoAt     = regexp.MustCompile(`(?m)(?:^\s*--> |panicked at )(\S+?\.rs):\d+`)
+	cargoTest   = lazyregexp.New(`^test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)\b`)
+	cargoBlock  = lazyregexp.New(`^---- (.+?)(?: - should panic)? (?:stdout|stderr) ----$`)
+	cargoResult = lazyregexp.New(`^test result: (?:ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored;.*?(?:finished in ([\d.]+)s)?$`)
+	cargoName   = lazyregexp.New(`^ {4}(\S.*)$`)
+	cargoTarget = lazyregexp.New(`^\s+(?:Running (?:unittests )?(\S+)|Doc-tests (\S+))`)
+	cargoError  = lazyregexp.New(`^error(\[E\d+\])?: `)
+	cargoAt     = lazyregexp.New(`(?m)(?:^\s*--> |panicked at )(\S+?\.rs):\d+`)
 )
 
 // readCargo reads what cargo test prints, compiler errors included. With --quiet it names only the tests that

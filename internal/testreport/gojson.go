@@ -3,9 +3,10 @@ package testreport
 import (
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+
+	"pawl/internal/lazyregexp"
 )
 
 // goEvent is one line of `go test -json` (go doc test2json).
@@ -175,9 +176,9 @@ func (r *goReader) end(name string) {
 }
 
 // framing are the lines by which the test binary says what runs.
-var framing = regexp.MustCompile(`^ *(=== (RUN|PAUSE|CONT|NAME) |--- (FAIL|PASS|SKIP): )`)
+var framing = lazyregexp.New(`^ *(=== (RUN|PAUSE|CONT|NAME) |--- (FAIL|PASS|SKIP): )`)
 
-var goPlace = regexp.MustCompile(`[^ \t\n(]*?\.go:`)
+var goPlace = lazyregexp.New(`[^ \t\n(]*?\.go:`)
 
 // goFile returns the file of the first "name.go:line:" in a message that is not one of Go's own.
 func goFile(message string) string {

@@ -1,14 +1,15 @@
 package testreport
 
 import (
-	"regexp"
 	"strings"
+
+	"pawl/internal/lazyregexp"
 )
 
 var (
-	goVerdict = regexp.MustCompile(`^\s*--- (FAIL|PASS|SKIP): (\S+) \(([\d.]+)s\)`)
-	goEnd     = regexp.MustCompile(`^(FAIL|ok  |\?   |---)\t(\S+)(?:[ \t]+(?:\(cached\)|([\d.]+)s)?(.*))?$`)
-	goBuild   = regexp.MustCompile(`^# (\S+)(?: \[\S+\])?$`)
+	goVerdict = lazyregexp.New(`^\s*--- (FAIL|PASS|SKIP): (\S+) \(([\d.]+)s\)`)
+	goEnd     = lazyregexp.New(`^(FAIL|ok  |\?   |---)\t(\S+)(?:[ \t]+(?:\(cached\)|([\d.]+)s)?(.*))?$`)
+	goBuild   = lazyregexp.New(`^# (\S+)(?: \[\S+\])?$`)
 )
 
 // goTextReader reads what go test prints for people. The package is said after its tests.

@@ -1,19 +1,20 @@
 package testreport
 
 import (
-	"regexp"
 	"strings"
+
+	"pawl/internal/lazyregexp"
 )
 
 var (
-	jestFile   = regexp.MustCompile(`^(FAIL|PASS) +(\S.*?)(?: \([\d.]+ m?s\))?$`)
-	jestBlock  = regexp.MustCompile(`^  ● (.+)$`)
-	jestTests  = regexp.MustCompile(`^Tests: +(.+, )?\d+ total`)
-	jestTime   = regexp.MustCompile(`^Time: +([\d.]+) s`)
-	jsCount    = regexp.MustCompile(`(\d+) (failed|passed|skipped|todo|pending)`)
-	vitestFail = regexp.MustCompile(`^ *FAIL +(\S.*)$`)
-	vitestSum  = regexp.MustCompile(`^ +Tests +(.*\(\d+\)|no tests)$`)
-	vitestTime = regexp.MustCompile(`^ +Duration +([\d.]+)(ms|s)\b`)
+	jestFile   = lazyregexp.New(`^(FAIL|PASS) +(\S.*?)(?: \([\d.]+ m?s\))?$`)
+	jestBlock  = lazyregexp.New(`^  ● (.+)$`)
+	jestTests  = lazyregexp.New(`^Tests: +(.+, )?\d+ total`)
+	jestTime   = lazyregexp.New(`^Time: +([\d.]+) s`)
+	jsCount    = lazyregexp.New(`(\d+) (failed|passed|skipped|todo|pending)`)
+	vitestFail = lazyregexp.New(`^ *FAIL +(\S.*)$`)
+	vitestSum  = lazyregexp.New(`^ +Tests +(.*\(\d+\)|no tests)$`)
+	vitestTime = lazyregexp.New(`^ +Duration +([\d.]+)(ms|s)\b`)
 )
 
 // noTest are titles of blocks in which jest tells other things than failures.
@@ -97,8 +98,8 @@ func readVitest(c *collector, outputs [][]byte) {
 }
 
 var (
-	mochaTotal = regexp.MustCompile(`^  (\d+) (passing|pending|failing)(?: \(([\d.]+)(ms|s|m)\))?$`)
-	mochaTitle = regexp.MustCompile(`^  (\d+)\) (.+)$`)
+	mochaTotal = lazyregexp.New(`^  (\d+) (passing|pending|failing)(?: \(([\d.]+)(ms|s|m)\))?$`)
+	mochaTitle = lazyregexp.New(`^  (\d+)\) (.+)$`)
 )
 
 // readMocha reads the end of mocha's report: the counts, then the failures with their titles.

@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"html"
-	"regexp"
 	"strings"
+
+	"pawl/internal/lazyregexp"
 )
 
 // What is read of one text between tags, the longest tag, and the most attributes of one. Most tags are
@@ -18,8 +19,8 @@ const (
 )
 
 var (
-	xmlTag       = regexp.MustCompile(`^<(/?)(?:[\w.-]+:)?([\w.-]+)((?:[^"'>]|"[^"]*"|'[^']*')*)>`)
-	xmlAttribute = regexp.MustCompile(`([\w.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')`)
+	xmlTag       = lazyregexp.New(`^<(/?)(?:[\w.-]+:)?([\w.-]+)((?:[^"'>]|"[^"]*"|'[^']*')*)>`)
+	xmlAttribute = lazyregexp.New(`([\w.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')`)
 )
 
 // junitReader reads the testcases of JUnit XML. It goes from tag to tag by itself: a decoder would stop at

@@ -2,11 +2,12 @@ package testreport
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"pawl/internal/lazyregexp"
 )
 
 // eachLine calls f with each line of the outputs, without colours and line ends. Of a line that
@@ -95,7 +96,7 @@ func (e *excerpt) String() string {
 }
 
 // blankLines are those at the start of a text.
-var blankLines = regexp.MustCompile(`^\s*\n`)
+var blankLines = lazyregexp.New(`^\s*\n`)
 
 // tidy makes text valid, without control characters, and without blank lines around it.
 func tidy(text string) string {

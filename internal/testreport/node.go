@@ -1,14 +1,15 @@
 package testreport
 
 import (
-	"regexp"
 	"strings"
+
+	"pawl/internal/lazyregexp"
 )
 
 var (
-	nodeTest  = regexp.MustCompile(`^( *)(✔|✖|﹣|▶) (.+?)(?: \(([\d.]+)ms\))?(?: # (SKIP|TODO).*)?$`)
-	nodeCount = regexp.MustCompile(`^ℹ (pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$`)
-	nodeAt    = regexp.MustCompile(`^test at (.+?):\d+:\d+$`)
+	nodeTest  = lazyregexp.New(`^( *)(✔|✖|﹣|▶) (.+?)(?: \(([\d.]+)ms\))?(?: # (SKIP|TODO).*)?$`)
+	nodeCount = lazyregexp.New(`^ℹ (pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$`)
+	nodeAt    = lazyregexp.New(`^test at (.+?):\d+:\d+$`)
 )
 
 // nodeReader reads what node --test prints for people: a tree of all tests, indented by two spaces

@@ -2,17 +2,18 @@ package testreport
 
 import (
 	"cmp"
-	"regexp"
 	"strings"
+
+	"pawl/internal/lazyregexp"
 )
 
 var (
-	pytestSection = regexp.MustCompile(`^=+ (.+?) =+$`)
-	pytestTitle   = regexp.MustCompile(`^_{3,} (.+?) _{3,}$`)
-	pytestFailed  = regexp.MustCompile(`^(FAILED|ERROR) (.+)$`)
-	pytestVerbose = regexp.MustCompile(`^(\S+\.py::.+?) (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: \(.*\))?(?:\s+\[ *\d+%\])?$`)
-	pytestTotal   = regexp.MustCompile(`^(?:=+ )?((?:\d+ [a-z]+(?:, )?)+) in ([\d.]+)s(?: \([\d:]+\))?(?: =+)?$`)
-	pytestCount   = regexp.MustCompile(`(\d+) ([a-z]+)`)
+	pytestSection = lazyregexp.New(`^=+ (.+?) =+$`)
+	pytestTitle   = lazyregexp.New(`^_{3,} (.+?) _{3,}$`)
+	pytestFailed  = lazyregexp.New(`^(FAILED|ERROR) (.+)$`)
+	pytestVerbose = lazyregexp.New(`^(\S+\.py::.+?) (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: \(.*\))?(?:\s+\[ *\d+%\])?$`)
+	pytestTotal   = lazyregexp.New(`^(?:=+ )?((?:\d+ [a-z]+(?:, )?)+) in ([\d.]+)s(?: \([\d:]+\))?(?: =+)?$`)
+	pytestCount   = lazyregexp.New(`(\d+) ([a-z]+)`)
 )
 
 // pytestReader reads pytest's report. The tests are named in the short summary, in verbose lines,
@@ -166,11 +167,11 @@ func blockName(title string) string {
 }
 
 var (
-	unitTitle   = regexp.MustCompile(`^(FAIL|ERROR): (\S+)(?: \(([^)]*)\))?(.*)$`)
-	unitVerbose = regexp.MustCompile(`^\s*(\S+) \(([^)]+)\)(.*?) \.\.\. (ok|FAIL|ERROR|skipped.*|expected failure)$`)
-	unitRan     = regexp.MustCompile(`^Ran (\d+) tests? in ([\d.]+)s$`)
-	unitTotal   = regexp.MustCompile(`^(?:OK|FAILED)(?: \((.*)\))?$`)
-	unitCount   = regexp.MustCompile(`([a-z ]+)=(\d+)`)
+	unitTitle   = lazyregexp.New(`^(FAIL|ERROR): (\S+)(?: \(([^)]*)\))?(.*)$`)
+	unitVerbose = lazyregexp.New(`^\s*(\S+) \(([^)]+)\)(.*?) \.\.\. (ok|FAIL|ERROR|skipped.*|expected failure)$`)
+	unitRan     = lazyregexp.New(`^Ran (\d+) tests? in ([\d.]+)s$`)
+	unitTotal   = lazyregexp.New(`^(?:OK|FAILED)(?: \((.*)\))?$`)
+	unitCount   = lazyregexp.New(`([a-z ]+)=(\d+)`)
 )
 
 // readUnittest reads the report of Python's unittest.

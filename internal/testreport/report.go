@@ -17,11 +17,11 @@ package testreport
 import (
 	"hash/fnv"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"pawl/internal/evidence"
+	"pawl/internal/lazyregexp"
 )
 
 // The bounds of a report.
@@ -95,24 +95,24 @@ func (r Report) IDs() []string {
 type format struct {
 	name    string
 	machine bool // made for machines: where it has results, nothing else is looked at
-	sign    *regexp.Regexp
+	sign    *lazyregexp.Regexp
 	read    func(c *collector, outputs [][]byte)
 }
 
 // formats are tried in this order. One command may run several of those made for people (make test).
 // A test point of TAP has a number or a dash, which tells it from "ok  \tpackage" of go test.
 var formats = []format{
-	{"go-json", true, regexp.MustCompile(`^\{.*"Action":"`), readGoJSON},
-	{"junit", true, regexp.MustCompile(`<testsuite`), readJUnit},
-	{"tap", true, regexp.MustCompile(`^(?:TAP version |1\.\.\d+\b|(?:not )?ok (?: *\d+(?: |$)| *- ))`), readTAP},
-	{"go", false, regexp.MustCompile(`^(?:\s*--- (?:FAIL|PASS|SKIP): \S+ \([\d.]+s\)|(?:FAIL|ok  )\t\S+(?:[ \t]|$))`), readGo},
-	{"pytest", false, regexp.MustCompile(`^(?:=.* test session starts |` + pytestTotal.String() + `)`), readPytest},
+	{"go-json", true, lazyregexp.New(`^\{.*"Action":"`), readGoJSON},
+	{"junit", true, lazyregexp.New(`<testsuite`), readJUnit},
+	{"tap", true, lazyregexp.New(`^(?:TAP version |1\.\.\d+\b|(?:not )?ok (?: *\d+(?: |$)| *- ))`), readTAP},
+	{"go", false, lazyregexp.New(`^(?:\s*--- (?:FAIL|PASS|SKIP): \S+ \([\d.]+s\)|(?:FAIL|ok  )\t\S+(?:[ \t]|$))`), readGo},
+	{"pytest", false, lazyregexp.New(`^(?:=.* test session starts |` + pytestTotal.String() + `)`), readPytest},
 	{"unittest", false, unitRan, readUnittest},
-	{"cargo", false, regexp.MustCompile(`^(?:test result: |error: could not compile )`), readCargo},
+	{"cargo", false, lazyregexp.New(`^(?:test result: |error: could not compile )`), readCargo},
 	{"jest", false, jestTests, readJest},
 	{"vitest", false, vitestSum, readVitest},
-	{"mocha", false, regexp.MustCompile(`^  \d+ (?:passing|failing)(?: \([\d.]+(?:ms|s|m)\))?$`), readMocha},
-	{"node", false, regexp.MustCompile(`^ℹ tests `), readNode},
+	{"mocha", false, lazyregexp.New(`^  \d+ (?:passing|failing)(?: \([\d.]+(?:ms|s|m)\))?$`), readMocha},
+	{"node", false, lazyregexp.New(`^ℹ tests `), readNode},
 	{"tally", false, tallyTotal, readTally},
 }
 

@@ -4,33 +4,34 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"pawl/internal/lazyregexp"
 )
 
 // noise is what differs between two runs that fail in the same way, and what stands for it. The
 // order matters. Numbers as such stay: "got 3" and "got 4" are two failures.
 var noise = []struct {
-	what *regexp.Regexp
+	what *lazyregexp.Regexp
 	is   string
 }{
-	{regexp.MustCompile(`\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?(Z|[+-]\d\d:?\d\d)?`), "<time>"},
-	{regexp.MustCompile(`\b\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(\.\d+)?`), "<time>"},
-	{regexp.MustCompile(`\b\d\d:\d\d:\d\d([.,]\d+)?`), "<time>"},
-	{regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`), "<uuid>"},
-	{regexp.MustCompile(`(?i)0x[0-9a-f]+\??`), "<address>"},
-	{regexp.MustCompile(`(?:/private)?/(?:tmp|var/tmp|var/folders|dev/shm)/[^\s:"'()\[\],]*`), "<temp>"},
-	{regexp.MustCompile(`(?i)[a-z]:\\[^\s"']*\\temp\\[^\s:"']*`), "<temp>"},
-	{regexp.MustCompile(`\b\d+(\.\d+)?\s?(ns|µs|us|ms|s|sec|secs|seconds?|minutes?|m\d+(\.\d+)?s)\b`), "<duration>"},
-	{regexp.MustCompile(`\b(goroutine|thread|pid|process|tid|PID) (\d+)\b`), "$1 <n>"},
-	{regexp.MustCompile(`(thread '[^']*') \(\d+\)`), "$1"},
-	{regexp.MustCompile(`(\.[A-Za-z]\w*["']?):\d+(:\d+)?`), "$1:<line>"},
-	{regexp.MustCompile(`\((\d+):(\d+)\)`), "(<line>)"},
-	{regexp.MustCompile(`\bline \d+\b`), "line <line>"},
-	{regexp.MustCompile(`(localhost|\d+\.\d+\.\d+\.\d+|\]):\d+`), "$1:<port>"},
-	{regexp.MustCompile(`(?m)^\s*[>|]?\s*\d+\s*\|`), "<line>|"},
-	{regexp.MustCompile(`\+<address>`), ""},
+	{lazyregexp.New(`\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?(Z|[+-]\d\d:?\d\d)?`), "<time>"},
+	{lazyregexp.New(`\b\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(\.\d+)?`), "<time>"},
+	{lazyregexp.New(`\b\d\d:\d\d:\d\d([.,]\d+)?`), "<time>"},
+	{lazyregexp.New(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`), "<uuid>"},
+	{lazyregexp.New(`(?i)0x[0-9a-f]+\??`), "<address>"},
+	{lazyregexp.New(`(?:/private)?/(?:tmp|var/tmp|var/folders|dev/shm)/[^\s:"'()\[\],]*`), "<temp>"},
+	{lazyregexp.New(`(?i)[a-z]:\\[^\s"']*\\temp\\[^\s:"']*`), "<temp>"},
+	{lazyregexp.New(`\b\d+(\.\d+)?\s?(ns|µs|us|ms|s|sec|secs|seconds?|minutes?|m\d+(\.\d+)?s)\b`), "<duration>"},
+	{lazyregexp.New(`\b(goroutine|thread|pid|process|tid|PID) (\d+)\b`), "$1 <n>"},
+	{lazyregexp.New(`(thread '[^']*') \(\d+\)`), "$1"},
+	{lazyregexp.New(`(\.[A-Za-z]\w*["']?):\d+(:\d+)?`), "$1:<line>"},
+	{lazyregexp.New(`\((\d+):(\d+)\)`), "(<line>)"},
+	{lazyregexp.New(`\bline \d+\b`), "line <line>"},
+	{lazyregexp.New(`(localhost|\d+\.\d+\.\d+\.\d+|\]):\d+`), "$1:<port>"},
+	{lazyregexp.New(`(?m)^\s*[>|]?\s*\d+\s*\|`), "<line>|"},
+	{lazyregexp.New(`\+<address>`), ""},
 }
 
 // Signature returns a digest of how a run failed: of the failing tests by name and of what they

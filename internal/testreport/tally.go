@@ -1,10 +1,10 @@
 package testreport
 
-import "regexp"
+import "pawl/internal/lazyregexp"
 
 var (
-	tallyTotal = regexp.MustCompile(`^(PASSED|FAILED): +(\d+)$`)
-	tallyTest  = regexp.MustCompile(`^FAILED: (.+?)(?: \(at line \d+\))?$`)
+	tallyTotal = lazyregexp.New(`^(PASSED|FAILED): +(\d+)$`)
+	tallyTest  = lazyregexp.New(`^FAILED: (.+?)(?: \(at line \d+\))?$`)
 )
 
 // readTally reads what small harnesses of C print: the names of the tests that failed, and how many did either.

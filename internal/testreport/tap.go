@@ -2,19 +2,19 @@ package testreport
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"pawl/internal/evidence"
+	"pawl/internal/lazyregexp"
 )
 
 var (
-	tapTest      = regexp.MustCompile(`^(not )?ok\b(?: +(\d+))?(?: +(.*))?$`)
-	tapPlan      = regexp.MustCompile(`^1\.\.(\d+)\b`)
-	tapDirective = regexp.MustCompile(`(?i)(?:^|[^\\])#\s*(skip|todo)\b`)
-	tapTime      = regexp.MustCompile(`\s#\s*time=([\d.]+)\s*(ms|s)\b.*$`)
-	tapFailed    = regexp.MustCompile(`^#\s+Failed test '(.*)'$`)
-	tapLocation  = regexp.MustCompile(`^location: '?(.+?)(?::\d+){0,2}'?$`)
+	tapTest      = lazyregexp.New(`^(not )?ok\b(?: +(\d+))?(?: +(.*))?$`)
+	tapPlan      = lazyregexp.New(`^1\.\.(\d+)\b`)
+	tapDirective = lazyregexp.New(`(?i)(?:^|[^\\])#\s*(skip|todo)\b`)
+	tapTime      = lazyregexp.New(`\s#\s*time=([\d.]+)\s*(ms|s)\b.*$`)
+	tapFailed    = lazyregexp.New(`^#\s+Failed test '(.*)'$`)
+	tapLocation  = lazyregexp.New(`^location: '?(.+?)(?::\d+){0,2}'?$`)
 )
 
 var unescape = strings.NewReplacer(`\#`, "#", `\\`, `\`)
