@@ -134,43 +134,46 @@ func rules() string {
 
 func sealedPage() string {
 	var w strings.Builder
-	w.WriteString("# What is sealed\n\n" + generated + `What judges the work is sealed: a change of it never stays, whatever the scope says. A metric loop has the agent try again
-once and then drops the change (` + "`limits.onSealed`" + `), a delivery is stopped for a person. The contract lists all of it before
-you approve it.
+	w.WriteString("# What is sealed\n\n" + generated + `Files that judge the work are sealed: a change of them never stays, whatever the scope says. If an agent changes one, a metric
+loop has it try again once and then drops the change (` + "`" + `limits.onSealed` + "`" + `); a delivery stops for a person. The contract lists all
+sealed files before you approve it. These are sealed:
 
-- **By name**: what ` + "`protect`" + ` matches; existing files that are words of the guard command; scripts that verify, guard, test
-  and check run, and the file in which a runner such as make or npm finds what to do. A scope never opens these.
-- **In turn**: what shell scripts run and source; what targets of make, just, npm, pnpm, yarn, bun and composer run, with one
-  level of ` + "`include`" + ` and with ` + "`$(MAKE) other`" + `; of a workspace (` + "`--workspaces`, `--filter`, `-r`" + `, lerna, turbo, nx) the
-  manifests of its packages, and their scripts of that name; what Python and JavaScript import from the folder of the script that
-  imports it, or below. The files are read as the base commit has them. A scope opens these where it names the file or a
-  folder that it is in (` + "`src/**`, not `**` or `*.py`" + `), since a benchmark runs what it measures. At the repository's root anything
-  may be beside a script, so nothing is sealed there for being imported. What could not be told (a program in a variable, a
-  target that was not found, a Taskfile, a Rakefile, a script in Ruby) is a warning before you approve the contract.
-- **Tests** that guard and test commands name or discover, as they are in the base commit. New tests may be added, and
-  the loop may go on changing those that it has added itself. In verify and check commands tests are not sealed, as a
-  metric may be about them.
-- **Settings** of whatever program a command runs, there or not: none may be changed or added, in the folder in which it
-  runs, below it and above it.
-- **While absent**: names that the program would prefer to what is sealed, or by which it would leave tests out
-  (` + "`GNUmakefile`" + ` before ` + "`Makefile`" + `, a nested ` + "`go.mod`" + `, ` + "`unittest.py`" + ` for ` + "`python3 -m unittest`" + `). Existing ones are what your scope says.
-- **Outside of the repository**: programs and files that commands name there, by an absolute path, from ` + "`~/`" + ` on, or by the name
-  of a program that is not in the machine's own folders (` + "`/usr/bin`" + ` and the like). The contract has their SHA-256, and
-  nothing is judged once one of them is another: the loop fails with ` + "`PRECONDITION_FAILED`" + `.
+- **Files that a command names**: files that ` + "`" + `protect` + "`" + ` matches; existing files that are words of the guard command; scripts that
+  verify, guard, test and check run; and the file in which a runner such as make or npm finds its targets. A scope never opens
+  these.
+- **Files that those use**: what shell scripts run and source; what targets of make, just, npm, pnpm, yarn, bun and composer run,
+  with one level of ` + "`" + `include` + "`" + ` and with ` + "`" + `$(MAKE) other` + "`" + `; for a workspace (` + "`" + `--workspaces` + "`" + `, ` + "`" + `--filter` + "`" + `, ` + "`" + `-r` + "`" + `, lerna, turbo, nx) the
+  manifests of its packages, and their scripts of that name; what Python and JavaScript import from the folder of the importing
+  script, or below. pawl reads the files of the base commit. A scope opens these files if it names the file or its
+  folder (` + "`" + `src/**` + "`" + `, not ` + "`" + `**` + "`" + ` or ` + "`" + `*.py` + "`" + `), because a benchmark runs the code that it measures. At the repository's root, imported
+  files are not sealed, because anything may be beside a script there. If pawl can't tell what a command uses (a program in a
+  variable, a target that it does not find, a Taskfile, a Rakefile, a script in Ruby), it warns you before you approve the contract.
+- **Tests** that guard and test commands name or discover, as they are in the base commit. The loop may add new tests and change
+  those that it has added itself. The tests in verify and check commands are not sealed, because a metric may be about them.
+- **Settings** of every program that a command runs, whether they exist or not. The loop may neither change nor add any, in the
+  folder in which the program runs, below it and above it.
+- **Names that must stay free** (the column *while absent*): names that the program would prefer to a sealed file, or with which it would leave tests out
+  (` + "`" + `GNUmakefile` + "`" + ` before ` + "`" + `Makefile` + "`" + `, a nested ` + "`" + `go.mod` + "`" + `, ` + "`" + `unittest.py` + "`" + ` for ` + "`" + `python3 -m unittest` + "`" + `). If such a file exists, your
+  scope decides about it.
+- **Files outside the repository** that commands name: by an absolute path, from ` + "`" + `~/` + "`" + ` on, or by the name of a program that is not
+  in the machine's own folders (` + "`" + `/usr/bin` + "`" + ` and the like). The contract has their SHA-256. If one of them changes, pawl judges
+  nothing more: the loop fails with ` + "`" + `PRECONDITION_FAILED` + "`" + `.
 
-Where tests or settings are what is to change, name them in ` + "`scope`" + `: ` + "`tests/**`, `**/*_test.go`, `pyproject.toml`" + `. A glob that only
-happens to match them, such as ` + "`**` or `src/**`" + `, leaves them sealed.
+If the goal is to change tests or settings, name them in ` + "`" + `scope` + "`" + `: ` + "`" + `tests/**` + "`" + `, ` + "`" + `**/*_test.go` + "`" + `, ` + "`" + `pyproject.toml` + "`" + `. A glob that merely
+matches them, such as ` + "`" + `**` + "`" + ` or ` + "`" + `src/**` + "`" + `, leaves them sealed.
 
-Where a runner is told other names for its tests, those are sealed too: by ` + "`-p`" + ` for unittest, by ` + "`python_files`" + ` for pytest (in its
-settings, or with ` + "`-o`" + `), by ` + "`testMatch`" + ` for jest. ` + "`pawl validate`" + ` asks pytest, jest, vitest and mocha
-for the list of their tests and notes files that nothing seals. Other runners have their tests in files of known names, or (such as
-` + "`cargo`" + ` with tests beside the code) tell no file: a guard by which fewer tests pass than before has failed.
+pawl also seals tests with other names, if the runner is told those names: by ` + "`" + `-p` + "`" + ` for unittest, by ` + "`" + `python_files` + "`" + ` for pytest (in
+its settings, or with ` + "`" + `-o` + "`" + `), by ` + "`" + `testMatch` + "`" + ` for jest. ` + "`" + `pawl validate` + "`" + ` asks pytest, jest, vitest and mocha
+for the list of their tests and notes the files that nothing seals. Other runners have known names for their test files, or (such as
+` + "`" + `cargo` + "`" + ` with tests beside the code) name no file. For those, pawl counts: a guard in which fewer tests pass than before has failed.
 
-No list is complete ([why it is as it is](decisions/0015-sealed-means-the-evaluator.md)). What a program runs by itself is not found, nor what stands in a string or is put together: name it in ` + "`protect`" + `. No wall
-stops code that is measured from lying about itself while it runs inside of the test or the benchmark: read the diff.
+No list is complete ([why it is as it is](decisions/0015-sealed-means-the-evaluator.md)). pawl does not find what a program runs by
+itself, or a file name in a string or put together from parts: name such files in ` + "`" + `protect` + "`" + `. Nothing
+stops code from lying about itself while a test or a benchmark runs it: read the diff.
 
-A target or script of make, npm and their like counts as a test where its name says so (test, spec, check, cov, verify, ci,
-all, or none at all). Globs hold in the folder in which the program runs and in all below; one that begins with a slash holds in that folder.
+A target or script of make, npm and the like counts as a test if its name says so (test, spec, check, cov, verify, ci,
+all, or no name at all). Globs apply in the folder in which the program runs and in all folders below. A glob that begins with a
+slash applies only in that folder.
 
 | program | tests | settings | while absent |
 |---|---|---|---|
@@ -190,7 +193,7 @@ all, or none at all). Globs hold in the folder in which the program runs and in 
 func errorsPage() string {
 	var w strings.Builder
 	w.WriteString("# Errors\n\n" + generated)
-	w.WriteString("Every fault has a code. It is the workflow's failure type, the state's `errorCode`, the type of a refused\nupdate's error, and it decides the exit code of the command that meets it.\n\n")
+	w.WriteString("Every fault has a code. The code is the workflow's failure type, the state's `errorCode`, and the type of a refused\nupdate's error. It also decides the exit code of the command.\n\n")
 	w.WriteString("| code | what it means | what to do | exit code |\n|---|---|---|---|\n")
 	for _, k := range fault.Table {
 		fmt.Fprintf(&w, "| `%s` | %s | %s | %d |\n", k.Code, k.Meaning, k.Recovery, k.Exit)
@@ -201,19 +204,19 @@ func errorsPage() string {
 			within = append(within, "`"+string(k.Code)+"`")
 		}
 	}
-	w.WriteString("\nThese are one family, matched as a whole and one by one: " + strings.Join(within, ", ") + ". Two of them are\nno `errorCode` but the `cause` beside it, in the state, the result and the last event: a loop that is out of wall clock, or an\niteration of which has used up its agent calls, ends with `BUDGET_EXHAUSTED`, as every budget does.\n")
-	w.WriteString("\nOther exit codes: 0 the loop completed, 4 a gate opened and there is no terminal to ask on (the loop stays).\n")
+	w.WriteString("\nThese codes are one family. Code can match the family as a whole, or one code: " + strings.Join(within, ", ") + ".\nTwo of them are never an `errorCode`, only the `cause` beside it, in the state, the result and the last event. If the wall clock\nhas run out, or an iteration has used up its agent calls, the loop ends with `BUDGET_EXHAUSTED`, as for every budget.\n")
+	w.WriteString("\nOther exit codes: 0 means that the loop completed; 4 means that a gate opened and there is no terminal to ask at (the loop waits).\n")
 	return w.String()
 }
 
 func events() string {
 	var w strings.Builder
 	w.WriteString("# Events\n\n" + generated)
-	w.WriteString("Events are the only way in which a loop's state changes; the state is their fold. `pawl log --json` prints\nthem as JSON lines, the ledger keeps them, the query `events` answers with the last ones.\n\n| type | meaning |\n|---|---|\n")
+	w.WriteString("Only events change a loop's state: the state is the fold of its events. The ledger keeps all of them, `pawl log --json` prints\nthem as JSON lines, and the query `events` returns the latest ones.\n\n| type | meaning |\n|---|---|\n")
 	for _, e := range loop.Types {
 		fmt.Fprintf(&w, "| `%s` | %s |\n", e.Type, e.Meaning)
 	}
-	w.WriteString("\n## Fields\n\n`seq`, `time`, `loop`, `type`, `iteration` and `phase` are always there, the others where they belong to the type.\n\n")
+	w.WriteString("\n## Fields\n\nEvery event has `seq`, `time`, `loop`, `type`, `iteration` and `phase`. The other fields depend on the type.\n\n")
 	w.WriteString(fields(reflect.TypeFor[loop.Event]()))
 	for _, inner := range []reflect.Type{
 		reflect.TypeFor[loop.Usage](), reflect.TypeFor[loop.Iteration](), reflect.TypeFor[loop.Judgement](), reflect.TypeFor[loop.Gate](),
@@ -274,12 +277,12 @@ func named(t reflect.Type) string {
 func phases() string {
 	var w strings.Builder
 	w.WriteString("# Phases\n\n" + generated)
-	w.WriteString("The table is the machine: any other change of phase is `ALO_INVALID_TRANSITION`.\n\n## Improve\n\n")
+	w.WriteString("These are the phases of each kind of loop, and all changes of phase that pawl allows. Any other change ends with\n`ALO_INVALID_TRANSITION`.\n\n## Improve\n\n")
 	improve := kind.Improve.Machine(kind.Version(), true)
 	w.WriteString(drawing(improve, func(from, to phase.Phase) (string, bool) {
 		return "", to != phase.Complete || from == phase.Log
 	}))
-	w.WriteString("\nFrom every phase a loop can also go to `complete`: it can be halted anywhere.\n\n" + table(improve, nil))
+	w.WriteString("\nA loop can also go from every phase to `complete`, because it can be halted anywhere.\n\n" + table(improve, nil))
 	w.WriteString("\n## Deliver\n\n")
 	strict, lax := kind.Deliver.Machine(kind.Version(), true), kind.Deliver.Machine(kind.Version(), false)
 	only := func(from, to phase.Phase) (string, bool) {
@@ -289,7 +292,7 @@ func phases() string {
 		return "", true
 	}
 	w.WriteString(drawing(lax, only))
-	w.WriteString("\nThe guard is the gate out of `write` and `fix`, not a phase; a rework happens within its phase. `complete` is\nterminal and means success: a loop that fails or is halted keeps the phase that it was in.\n\n" + table(lax, only))
+	w.WriteString("\nThe guard is not a phase: it runs at the end of `write` and `fix`. A rework happens within its phase. `complete` is\nthe last phase and means success: a loop that fails or is halted stays in its phase.\n\n" + table(lax, only))
 	return w.String()
 }
 
