@@ -1,7 +1,10 @@
 package steward_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -102,4 +105,43 @@ func TestEveryMessageOfAStewardThroughTheTemporalCLI(t *testing.T) {
 	require.NotEmpty(t, said.Events)
 	require.Equal(t, 0, w.Tell("update", "halt", `{"by":"ann","note":"all is done"}`).Code)
 	require.Contains(t, w.Temporal("workflow", "result", "--workflow-id", "crew"), "all is done")
+}
+
+// TestSubmitThatIsResetHandsInTheSameTask: Temporal runs it once more under another run ID.
+func TestSubmitThatIsResetHandsInTheSameTask(t *testing.T) {
+	world.NeedCLI(t)
+	w := open(t, func(charter world.Doc) { charter["mode"] = "answer" })
+	w.Env = append(w.Env, "TEMPORAL_ADDRESS="+w.Engine().Address)
+	said := w.Temporal("workflow", "execute", "--type", "Submit", "--task-queue", "pawl", "--workflow-id", "by-hand",
+		"--input", `{"steward":"crew","task":{"title":"Say when we are open"}}`)
+	name := regexp.MustCompile(`"task":"(say-when-we-are-open-[0-9a-f]{12})"`).FindStringSubmatch(said)
+	require.NotEmpty(t, name, said)
+	first := w.Temporal("workflow", "describe", "--workflow-id", "by-hand", "--output", "json")
+	w.Temporal("workflow", "reset", "--workflow-id", "by-hand", "--type", "FirstWorkflowTask", "--reason", "once more")
+	require.Contains(t, w.Temporal("workflow", "result", "--workflow-id", "by-hand"), name[0])
+	require.NotEqual(t, runOf(t, first), runOf(t, w.Temporal("workflow", "describe", "--workflow-id", "by-hand", "--output", "json")))
+	w.Until("the steward has heard of it twice", func() bool {
+		var said struct{ Events []loop.Event }
+		w.Query("events", &said, "0")
+		var results []string
+		for _, e := range said.Events {
+			if e.Trigger != nil {
+				results = append(results, e.Trigger.Result+" "+e.Trigger.Task)
+			}
+		}
+		return slices.Equal([]string{"accepted " + name[1], "duplicate " + name[1]}, results)
+	})
+	var s steward.State
+	w.Query("state", &s)
+	require.Equal(t, []string{name[1]}, s.Queue)
+}
+
+func runOf(t *testing.T, described string) string {
+	t.Helper()
+	var d struct {
+		WorkflowExecutionInfo struct{ Execution struct{ RunID string } }
+	}
+	require.NoError(t, json.Unmarshal([]byte(described), &d))
+	require.NotEmpty(t, d.WorkflowExecutionInfo.Execution.RunID)
+	return d.WorkflowExecutionInfo.Execution.RunID
 }

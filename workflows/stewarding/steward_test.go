@@ -447,6 +447,51 @@ func TestAFloodOfLargeTasksIsRecordedInPieces(t *testing.T) {
 	require.Equal(t, tasks, w.state().TasksCount)
 }
 
+// TestAFloodIsNotHandedToTheNextRun: what came while an entry was written is more than the input of a run may be.
+func TestAFloodIsNotHandedToTheNextRun(t *testing.T) {
+	w := setUp(t)
+	const tasks = 60
+	body := strings.Repeat("long ", 10_000)
+	w.while = func() {
+		w.while = nil
+		for n := range tasks {
+			w.env.SignalWorkflow("submit", json.RawMessage(fmt.Sprintf(`{"task":{"id":"n%d","body":%q}}`, n, body)))
+		}
+		w.env.RegisterDelayedCallback(func() { w.env.SetContinueAsNewSuggested(true) }, 0)
+	}
+	w.env.ExecuteWorkflow("Steward", json.RawMessage(charterDoc), Resume{})
+	resume := w.carried()
+	require.Less(t, len(must(json.Marshal(resume))), 2<<20, "Temporal takes no larger one")
+	require.Equal(t, tasks, resume.Carry.State.TasksCount, "and nothing of it is lost")
+}
+
+// TestALoopOfAPlanThatWasGivenUpIsReadAtEachValidation: it may be over without having been able to say so, and would
+// have its place for ever.
+func TestALoopOfAPlanThatWasGivenUpIsReadAtEachValidation(t *testing.T) {
+	w := setUp(t)
+	w.course["crew-a-one"] = func(ctx workflow.Context, _ string) task.ChildResult {
+		_ = workflow.Sleep(ctx, 1000*time.Hour)
+		return task.ChildResult{}
+	}
+	w.submit(time.Second, `{"id":"a","body":"x"}`)
+	w.say(time.Minute, "halt", func() string { return `{"task":"a"}` })
+	w.say(2*time.Minute, "answer", func() string { return `{"task":"a","choice":"cancel"}` })
+	w.submit(3*time.Minute, `{"id":"b","body":"x"}`)
+	w.env.RegisterDelayedCallback(func() {
+		s := w.state()
+		require.Len(t, s.Find("a").Ending, 1)
+		require.Equal(t, task.Idle, s.Find("b").State, "the loop may still be at work")
+		w.reading["crew-a-one"] = act.ChildRead{Found: true, Event: task.ChildEvent{Loop: "crew-a-one", Event: task.ChildEnded, Result: &task.ChildResult{
+			Status: "halted", Usage: task.Usage{Tokens: 7},
+		}}}
+	}, 4*time.Minute)
+	require.Equal(t, int64(1), w.run().Indicators.Done)
+	a := w.state().Find("a")
+	require.Empty(t, a.Ending)
+	require.Equal(t, int64(7), a.Cost.Tokens, "what it has cost counts")
+	require.Equal(t, steward.Done, w.state().Find("b").Outcome)
+}
+
 func TestWhatIsNoCharterIsRefusedAndDoesNotHang(t *testing.T) {
 	for doc, want := range map[string]string{
 		`{"kind":"improve","name":"crew"}`:                         "kind",
