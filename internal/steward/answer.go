@@ -114,7 +114,12 @@ func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
 	if derived {
 		t.ID = s.unused(t.ID)
 	}
-	t.After = slices.DeleteFunc(t.After, func(id string) bool { return s.knownBy(Key("id " + id)).Done })
+	named := map[string]bool{}
+	t.After = slices.DeleteFunc(t.After, func(id string) bool {
+		again := named[id]
+		named[id] = true
+		return again || s.knownBy(Key("id "+id)).Done
+	})
 	t.Source = cmp.Or(t.Source, m.By, "a person")
 	var events []loop.Event
 	if m.Trigger != nil {
@@ -127,7 +132,15 @@ func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
 			before++
 		}
 	}
-	return govern.Reply{Text: fmt.Sprintf("task %s, %d before it in the queue", t.ID, before), Events: events}, nil
+	text := fmt.Sprintf("task %s, %d before it in the queue", t.ID, before)
+	if n := len(t.After); n > 0 {
+		text += "; it waits until " + strings.Join(t.After[:min(n, 5)], ", ")
+		if n > 5 {
+			text += fmt.Sprintf(" and %d more", n-5)
+		}
+		text += map[bool]string{true: " is done", false: " are done"}[n == 1]
+	}
+	return govern.Reply{Text: text, Events: events}, nil
 }
 
 func triggered(m Message, id, result string) loop.Event {
@@ -442,7 +455,11 @@ func (a answering) pause() (govern.Reply, error) {
 	if (a.task == nil && a.at.Paused) || (a.task != nil && a.task.Paused) {
 		return govern.Reply{Text: "already paused"}, nil
 	}
-	return govern.Reply{Text: "pausing: what its loops are doing is interrupted, and done again afterwards", Events: []loop.Event{a.received()}}, nil
+	text := "pausing: what its loops are doing is interrupted, and done again afterwards"
+	if a.task != nil && a.task.State == task.Idle {
+		text = "paused: it is not begun before you let it go on"
+	}
+	return govern.Reply{Text: text, Events: []loop.Event{a.received()}}, nil
 }
 
 // carryOn ends a pause, or what a person wanted to do by hand (intervene).

@@ -143,6 +143,17 @@ func TestS4_AnOpenQuestionNamesTheTierThatAPersonHasSet(t *testing.T) {
 	o.answer("a", MessageSetTier, Message{Tier: task.T2})
 	require.Equal(t, `T2: the plan of "a" needs an approval: the tier is T2 (set by a person)`, o.s.Gates[0].Summary)
 	require.Zero(t, o.started["s-a-one"])
+	for tier, want := range map[task.Tier]string{
+		task.T1: "the tier is T1 (set by a person); the estimate is high", task.T0: "the estimate is high; the tier is T0 (set by a person)",
+	} {
+		n, asks := next{State: o.s}, *o.s.Find("a")
+		asks.Tier, asks.TierBy, asks.TierWhy = tier, byPerson, ""
+		needs := "the estimate is high"
+		if tier == task.T1 {
+			needs = "the tier is T1; " + needs
+		}
+		require.Contains(t, n.tierGate(asks, needs).Gate.Summary, want, "it is the tier that was set")
+	}
 	o.answer("a", loop.MessageApprove, Message{Hash: gate.Hash, By: "ann"})
 	o.settle()
 	require.Equal(t, 1, o.started["s-a-one"])

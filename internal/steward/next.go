@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/assess"
 	"pawl/internal/charter"
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
@@ -240,10 +241,15 @@ func over(t Task, outcome, why string) loop.Event {
 func (n *next) tierGate(t Task, needs string) loop.Event {
 	switch {
 	case t.PersonsTier() != "":
-		needs += " (set by " + strings.TrimSuffix(t.TierBy+": "+t.TierWhy, ": ") + ")"
+		tier, by := assess.NeedTier+string(t.Tier), " (set by "+strings.TrimSuffix(t.TierBy+": "+t.TierWhy, ": ")+")"
+		if strings.Contains(needs, tier) {
+			needs = strings.Replace(needs, tier, tier+by, 1)
+		} else {
+			needs += "; " + tier + by
+		}
 	case t.TierWhy != "": // says more than that it is that tier, which the sentence begins with
 		why := strings.ReplaceAll(t.TierWhy, string(t.Tier)+": ", "")
-		if tier := "the tier is " + string(t.Tier); strings.Contains(needs, tier) {
+		if tier := assess.NeedTier + string(t.Tier); strings.Contains(needs, tier) {
 			needs = strings.Replace(needs, tier, why, 1)
 		} else {
 			needs += " (" + why + ")"

@@ -34,13 +34,18 @@ func TestS5_TheReplyToATaskSaysHowManyComeBefore(t *testing.T) {
 		{`{"id":"b","body":"x"}`, "task b, 1 before it in the queue"},
 		{`{"id":"c","body":"x","priority":5}`, "task c, 0 before it in the queue"},
 		{`{"id":"d","body":"x","priority":1}`, "task d, 1 before it in the queue"},
+		{`{"id":"e","body":"x","priority":9,"after":["a"]}`, "task e, 0 before it in the queue; it waits until a is done"},
+		{`{"id":"f","body":"x","after":["a","b","c","d","e","a"]}`, "task f, 5 before it in the queue; it waits until a, b, c, d, e are done"},
 	} {
 		reply, err := Answer(o.s, o.c, MessageSubmit, Message{Task: []byte(c.doc)})
 		require.NoError(t, err)
 		require.Equal(t, c.says, reply.Text)
 		o.emit(reply.Events...)
 	}
-	require.Equal(t, []string{"c", "d", "a", "b"}, o.s.Queue)
+	require.Equal(t, []string{"e", "c", "d", "a", "b", "f"}, o.s.Queue)
+	reply, err := Answer(o.s, o.c, loop.MessagePause, Message{Task: id("a")})
+	require.NoError(t, err)
+	require.Contains(t, reply.Text, "it is not begun", "no loop of it runs")
 }
 
 func TestAStewardThatIsPausedStandsForItsTasks(t *testing.T) {

@@ -202,7 +202,7 @@ func read(w http.ResponseWriter, r *http.Request) ([]byte, *Answer) {
 		a := refuse(status, why)
 		return nil, &a
 	}
-	tooLarge := fmt.Sprintf("a delivery may have %d bytes", maxBody)
+	tooLarge := fmt.Sprintf("a delivery may have at most %d bytes", maxBody)
 	if r.ContentLength > maxBody {
 		return refused(http.StatusRequestEntityTooLarge, tooLarge)
 	}

@@ -44,8 +44,8 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 	}
 	i := st.Indicators
 	f.add("tasks", fmt.Sprintf("%s done, %s cancelled, %s in all", whole64(i.Done), whole64(i.Cancelled), itoa(st.TasksCount)))
-	f.add("indicators", fmt.Sprintf("%s, %s, %s, %s, %s in a row now", plural(int(i.Actions), "action"), plural(int(i.Milestones), "milestone"),
-		plural(int(i.Transitions), "transition"), plural(int(i.Errors), "error"), plural(int(i.Repeats), "repeat")),
+	f.add("indicators", fmt.Sprintf("%s, %s, %s, %s, %s", plural(int(i.Actions), "action"), plural(int(i.Milestones), "milestone"),
+		plural(int(i.Transitions), "transition"), plural(int(i.Errors), "error"), "longest streak "+itoa(int(i.Repeats))),
 		"executing for "+whole(millis(float64(i.ExecutingMs))))
 	f.add("usage", usage(st.Usage))
 	for n, d := range st.Drift {

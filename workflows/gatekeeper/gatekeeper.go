@@ -226,7 +226,7 @@ func (k *Keeper[S]) Watch(ctx workflow.Context, id string) error {
 		if !k.open(id) {
 			return nil
 		}
-		reason := "nobody answered for " + patience.String()
+		reason := "nobody answered for " + workflow.Now(ctx).Sub(k.journal.State().Waits(id).OpenedAt).Round(time.Second).String()
 		err = k.journal.Turn(ctx, func() {
 			if g := k.journal.State().Waits(id); g != nil {
 				k.journal.Emit(ctx, loop.Event{Type: loop.GateEscalated, Gate: g, Reason: reason})
