@@ -60,8 +60,11 @@ func Compared(estimate task.Cost, actual evidence.Decimal) string {
 	}
 }
 
-// NeedTier is how the reason begins that is a tier.
-const NeedTier = "the tier is "
+// How the reasons begin that are a tier, and an estimate.
+const (
+	NeedTier     = "the tier is "
+	NeedEstimate = "the estimate of "
+)
 
 // NeedsApproval returns why a person has to approve a task before it is begun, or goes on (S4): nil where
 // nobody has to. limit is limits.costUSD; an amount of exactly that is within it.
@@ -76,7 +79,7 @@ func NeedsApproval(tier task.Tier, governs, production bool, estimate task.Cost,
 		reasons = append(reasons, "production is touched")
 	}
 	if high := High(estimate); above(high, limit) {
-		reasons = append(reasons, fmt.Sprintf("the estimate of %s is above limits.costUSD, %s", dollars(*high), dollars(*limit)))
+		reasons = append(reasons, fmt.Sprintf(NeedEstimate+"%s is above limits.costUSD, %s", dollars(*high), dollars(*limit)))
 	}
 	if above(&actual, limit) {
 		reasons = append(reasons, fmt.Sprintf("the %s that were spent are above limits.costUSD, %s", dollars(actual), dollars(*limit)))

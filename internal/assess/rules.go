@@ -19,6 +19,7 @@ import (
 const (
 	Governance = "governance"
 	Production = "production"
+	Cost       = "cost"
 )
 
 // manyFiles is how many files may be in scope before that alone is a risk.
@@ -99,7 +100,7 @@ var Rules = []Rule{
 		},
 	},
 	{
-		Name: "cost", Tier: task.T2, Why: "more than limits.costUSD",
+		Name: Cost, Tier: task.T2, Why: "more than limits.costUSD",
 		also: func(r reach) []string {
 			if high := High(r.estimate); above(high, r.charter.Limits.CostUSD) {
 				return []string{"an estimate of " + dollars(*high)}

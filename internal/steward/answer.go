@@ -536,8 +536,10 @@ func (a answering) halt() (govern.Reply, error) {
 		n.stuck(*a.task, task.Finding{Rule: "halted", Stop: true, Count: 1, Text: why, State: a.task.State, Action: a.task.Step})
 	case task.Idle: // it was not begun: there is nothing to go back to
 		n.events = append(n.events, over(*a.task, Cancelled, why))
+		return govern.Reply{Text: a.id + " is cancelled", Events: n.events}, nil
 	default:
 		a.cancel(&n, *a.task, why)
+		return govern.Reply{Text: a.id + " is cancelled", Events: n.events}, nil
 	}
 	return govern.Reply{Text: "halting " + a.id, Events: n.events}, nil
 }

@@ -248,8 +248,12 @@ func (n *next) tierGate(t Task, needs string) loop.Event {
 			needs += "; " + tier + by
 		}
 	case t.TierWhy != "": // says more than that it is that tier, which the sentence begins with
-		why := strings.ReplaceAll(t.TierWhy, string(t.Tier)+": ", "")
-		if tier := assess.NeedTier + string(t.Tier); strings.Contains(needs, tier) {
+		why := strings.Join(slices.DeleteFunc(strings.Split(strings.ReplaceAll(t.TierWhy, string(t.Tier)+": ", ""), "; "), func(rule string) bool {
+			return strings.HasSuffix(rule, "("+assess.Cost+")") && strings.Contains(needs, assess.NeedEstimate) // which says it too
+		}), "; ")
+		if tier := assess.NeedTier + string(t.Tier); why == "" {
+			break
+		} else if strings.Contains(needs, tier) {
 			needs = strings.Replace(needs, tier, why, 1)
 		} else {
 			needs += " (" + why + ")"

@@ -540,6 +540,15 @@ func TestWhatPeopleAreToldIsSaidOnce(t *testing.T) {
 		Plan: &task.Plan{Hash: fmt.Sprintf("%064d", 1), Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T1, TierBy: "rules", Governs: true,
 		Why: []string{"T1: RULES.md: governance files of the charter (governance)", "T2: go.mod: which code of others is used (dependencies)"},
 	})...)
+	n := next{State: o.s, charter: o.c}
+	for why, want := range map[string]string{
+		"T2: an estimate of $2: more than limits.costUSD (cost)":             "the tier is T2; the estimate of $2 is above limits.costUSD, $1",
+		"T2: go.mod: dependencies (dependencies); T2: an estimate: x (cost)": "go.mod: dependencies (dependencies); the estimate of $2 is above limits.costUSD, $1",
+	} {
+		dear := *o.s.Find("a")
+		dear.Tier, dear.TierBy, dear.TierWhy = task.T2, "rules", why
+		require.Equal(t, `T2: the plan of "a" needs an approval: `+want, n.tierGate(dear, "the tier is T2; the estimate of $2 is above limits.costUSD, $1").Gate.Summary)
+	}
 	o.next(nil)
 	require.Equal(t, `T1: the plan of "a" needs an approval: RULES.md: governance files of the charter (governance); T2: go.mod: which code of others is used (dependencies); governance files may change`, o.s.Gates[0].Summary)
 	o.answer("a", loop.MessageApprove, Message{Hash: o.s.Gates[0].Hash, By: "root", Note: "the demo's own answer"})
