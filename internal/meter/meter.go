@@ -1,4 +1,4 @@
-// Package meter is the endpoint at which an agent program speaks to its model: it passes each request on to the provider
+// Package meter is the endpoint at which an agent program speaks to its model: it passes each request for a model on to the provider
 // unchanged, with the key that the program does not have, notes what each answer cost, and answers itself with the
 // provider's own error for a limit once a budget is used up. So it counts every agent that the program starts, and no
 // request past a budget is sent. It keeps and logs nothing of what is said, and no keys. What answers cost is read in
@@ -172,8 +172,8 @@ func (m *Meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Header.Get("Upgrade") != "":
 		tell(w, r, http.StatusUpgradeRequired, "pawl's meter speaks HTTP alone, no WebSocket.")
 		return
-	case strings.Contains(strings.ToLower(r.URL.Path), "batch"): // what is answered later can't be counted
-		tell(w, r, http.StatusForbidden, "pawl's meter passes on no batches, since what they cost is known later.")
+	case !generates(r) && !asksAbout(r):
+		tell(w, r, http.StatusNotFound, "pawl's meter passes on what makes a model answer and what asks about models, and nothing else of the provider's.")
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())
@@ -229,6 +229,21 @@ func (m *Meter) touch() {
 	if last := m.touched.Load(); last < now.Unix() && m.touched.CompareAndSwap(last, now.Unix()) {
 		_ = os.Chtimes(m.file.Name(), now, now) // it is a sign of life, no number
 	}
+}
+
+// asksAbout reports whether a request costs nothing and concerns nothing but models: their list, or how many tokens a text has.
+// With the user's key everything else of the provider's could be had: other work that nobody counts, batches among it, files and
+// answers that are kept there, keys for a session that knows no budget.
+func asksAbout(r *http.Request) bool {
+	parts := strings.Split(r.URL.Path, "/")
+	if slices.Contains(parts, "..") || slices.Contains(parts, ".") { // the provider may read another path
+		return false
+	}
+	if r.Method == http.MethodPost {
+		ends := []string{"/count_tokens", "/input_tokens", ":countTokens"}
+		return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(r.URL.Path, end) })
+	}
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && slices.Contains(parts, "models")
 }
 
 // generates reports whether a request makes a model work.

@@ -154,8 +154,41 @@ func TestE6_WhoHasNoPlaceholderIsRefused(t *testing.T) {
 		status, _ := ask(t, at+"/v1/messages", headers...)
 		require.Equal(t, want, status)
 	}
-	status, _ := ask(t, at+"/v1/messages/batches", "X-Api-Key", placeholder)
-	require.Equal(t, http.StatusForbidden, status)
+	require.Zero(t, noted(t, file))
+}
+
+// TestE6_TheUsersKeyIsForModelsAlone has an agent ask for what else a provider does for whoever has the key.
+func TestE6_TheUsersKeyIsForModelsAlone(t *testing.T) {
+	passed := ""
+	at, _, file := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { passed = r.Method + " " + r.URL.Path }), nil)
+	try := func(line string) int {
+		method, path, _ := strings.Cut(line, " ")
+		passed = ""
+		r, err := http.NewRequest(method, at+path, strings.NewReader("{}"))
+		require.NoError(t, err)
+		r.Header.Set("X-Api-Key", placeholder)
+		answer, err := http.DefaultTransport.RoundTrip(r)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		return answer.StatusCode
+	}
+	for _, line := range []string{
+		"POST /v1/messages/batches", "POST /v1/complete", "POST /v1/images/generations", "POST /v1/audio/speech", "POST /v1/videos", "POST /v1/embeddings",
+		"POST /v1/realtime/client_secrets", "POST /v1/realtime/sessions", "POST /v1/threads/runs", "POST /v1/fine_tuning/jobs", "POST /v1/batches",
+		"POST /v1beta/models/imagen-4:predict", "POST /v1beta/models/veo-3:predictLongRunning", "POST /v1beta/models/g:batchGenerateContent", "POST /v1beta/cachedContents",
+		"GET /v1/files", "GET /v1/files/file-1/content", "GET /v1/responses/resp_1", "GET /v1/organizations/api_keys", "GET /v1beta/files", "GET /credits",
+		"DELETE /v1/models/ft:mine", "PATCH /v1beta/tunedModels/mine", "GET /v1/models/../files", "GET /v1/models/..%2Ffiles", "GET /v1/models/%2e%2e/files", "POST /v1/messages/",
+	} {
+		require.Equal(t, http.StatusNotFound, try(line), line)
+		require.Empty(t, passed, line)
+	}
+	for _, line := range []string{
+		"GET /v1/models", "HEAD /v1/models", "GET /v1/models/claude-x", "GET /models/a/b/endpoints", "GET /v1beta/models/g", "POST /v1/messages/count_tokens",
+		"POST /v1/responses/input_tokens", "POST /v1beta/models/g:countTokens",
+	} {
+		require.Equal(t, http.StatusOK, try(line), line)
+		require.NotEmpty(t, passed, line)
+	}
 	require.Zero(t, noted(t, file))
 }
 
