@@ -124,7 +124,7 @@ func (m *machine) asks() bool {
 // loop's own. broken are those that do not hold.
 func (ws *loopWorkspace) protections(ctx context.Context) (lines, broken []string, err error) {
 	if ws.Sandbox.Use == spec.Off {
-		return []string{"no sandbox (sandbox.use is off): agent and commands run with your rights on this machine, and could reach $PAWL_HOME, the engine and its UI"}, nil, nil
+		return []string{"no sandbox (sandbox.use is off): agent and commands run with your rights on this machine, and could reach $PAWL_HOME, the engine and its UI, and write your repository"}, nil, nil
 	}
 	machine := sandbox.Probe()
 	r := ws.request(machine)

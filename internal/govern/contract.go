@@ -134,7 +134,7 @@ func Protected(byHost []string) []string {
 // Protections are what holds whatever the agent does, the first two on every host; the last is of
 // hosts that tell nothing about a sandbox.
 var Protections = []string{
-	"the agent works on a clone of its own; your branch and tree are never touched",
+	"the agent works on a clone of its own; what it does there touches neither your branch nor your tree",
 	"changes outside the scope and to sealed files never reach the branch",
-	"no sandbox: agent and commands run with your rights on this machine, and could reach $PAWL_HOME, the engine and its UI",
+	"no sandbox: agent and commands run with your rights on this machine, and could reach $PAWL_HOME, the engine and its UI, and write your repository",
 }

@@ -85,3 +85,23 @@ func TestE6_TheContractSaysWhichMentionedVariablesStayOut(t *testing.T) {
 	require.NotContains(t, strings.Join(says, "\n"), "pw@db", "names are said, values never")
 	require.Len(t, govern.Environment(spec.Spec{}, os.Environ()), 1)
 }
+
+func TestE6_TheContractSaysWhichCredentialsStandInTheSpec(t *testing.T) {
+	token := "ghp_" + strings.Repeat("a1B2", 9)
+	s := spec.Spec{Agent: spec.Agent{
+		Command: spec.Argv{List: []string{"agent"}},
+		Env:     map[string]string{"API_KEY": "$API_KEY", "OTHER_KEY": "sesame", "GH": token, "DB": "postgres://app:pw@db/app", "MODE": "fast", "EMPTY_TOKEN": ""},
+		Roles:   map[string]spec.Override{"reviewer": {Env: map[string]string{"REVIEW_PASSWORD": "x"}}},
+	}}
+	s.Guard.Command = "GH=" + token + " sh guard.sh"
+	says := govern.Environment(s, nil)
+	const kept = ", and the ledger, which pawl pushes, has the spec: "
+	require.Equal(t, []string{
+		"agent.env.DB looks like a credential" + kept + "name a variable of the worker's instead, as $DB",
+		"agent.env.GH looks like a credential" + kept + "name a variable of the worker's instead, as $GH",
+		"agent.env.OTHER_KEY looks like a credential" + kept + "name a variable of the worker's instead, as $OTHER_KEY",
+		"agent.roles.reviewer.env.REVIEW_PASSWORD looks like a credential" + kept + "name a variable of the worker's instead, as $REVIEW_PASSWORD",
+		"guard.command has what looks like a GitHub token in it" + kept + "let the command read it from a file",
+	}, says[1:])
+	require.NotContains(t, strings.Join(says, "\n"), token)
+}

@@ -35,13 +35,17 @@ func Claims(f Facts) []Claim {
 	m := f.Policy.Machine
 	by, written, inRepo := string(m.Files), "", ""
 	for _, at := range f.Policy.granted(f.Allow) {
-		written = " but for what they may write by sandbox.allow"
+		written = " (but for what sandbox.allow lets them write)"
 		if within(at, f.Repo) && f.Repo != "" {
 			inRepo = written
 		}
 	}
+	caches := "what builds cache there, under a layer of the loop's own"
+	if !m.Overlay {
+		caches = "empty caches of the loop's own"
+	}
 	files := Claim{
-		Holds: "sandbox, by " + by + ": agent and commands see the system's folders and what the spec names, read-only" + written + ", and nothing else of this machine: not $PAWL_HOME, not your home, not other programs' sockets",
+		Holds: "sandbox, by " + by + ": agent and commands see the system's folders, toolchains and harmless settings in your home, and what the spec names, read-only" + written + "; " + caches + "; and nothing else of this machine: not $PAWL_HOME, not the rest of your home, not other programs' sockets",
 		Fails: "NO SANDBOX FOR FILES: agent and commands could reach $PAWL_HOME, your home or other programs' sockets",
 	}
 	for _, path := range f.Private {
@@ -59,7 +63,7 @@ func Claims(f Facts) []Claim {
 		})
 	}
 	network := Claim{
-		Holds: "sandbox, by " + by + ": a network of their own, with a way out through pawl's proxy alone, which lets nothing through to this host and its containers, to the engine and its UI, or to the repository's remote" + wanted(f.Policy),
+		Holds: "sandbox, by " + by + ": a network of their own, with a way out through pawl's proxy alone, which lets " + wanted(f.Policy),
 		Fails: "THE ENGINE CAN BE REACHED: agent and commands could answer a gate",
 	}
 	if f.Policy.Network == None {
@@ -165,9 +169,9 @@ func bounds(f Facts) []Claim {
 // wanted says what the proxy lets through.
 func wanted(p Policy) string {
 	if len(p.Egress.Hosts) == 0 {
-		return ", and otherwise to every host"
+		return "connections through to every host but this one and its containers, cloud metadata, the engine and its UI, and the repository's remote"
 	}
-	return ", and otherwise to these hosts alone: " + strings.Join(p.Egress.Hosts, ", ")
+	return "connections through to these hosts alone: " + strings.Join(p.Egress.Hosts, ", ") + "; and never to this host, cloud metadata, the engine and its UI, or the repository's remote"
 }
 
 func ports(all []int) string {

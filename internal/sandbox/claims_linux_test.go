@@ -83,7 +83,7 @@ func TestE6_TheContractSaysWhatSandboxAllowComesTo(t *testing.T) {
 			code, out := p.sh(`touch ~/tools/x "` + link + `/x" "$W/repo/.git/x" && ! touch "$W/repo/x" && ! ls "` + p.pawl + `/stores"`)
 			require.Zero(t, code, out)
 			for _, claim := range sandbox.Claims(sandbox.Facts{Policy: policy, Repo: p.repo, Allow: p.request.Allow})[:2] {
-				require.Contains(t, claim.Holds, "for what they may write by sandbox.allow")
+				require.Contains(t, claim.Holds, "(but for what sandbox.allow lets them write)")
 			}
 		})
 	}
@@ -149,4 +149,18 @@ func TestE6_AnEngineThatAsksWhoComesIsTried(t *testing.T) {
 	}
 	claims := sandbox.Claims(sandbox.Facts{Policy: sandbox.Policy{Network: sandbox.Open, Closed: []int{7233}}, Auth: true})
 	require.NotContains(t, fmt.Sprint(claims), "token", "without a root of their own agents can read it")
+}
+
+// TestE6_TheContractSaysWhatTheProxyLetsThrough names a container, which the proxy then lets through: no sentence denies it.
+func TestE6_TheContractSaysWhatTheProxyLetsThrough(t *testing.T) {
+	said := func(hosts ...string) string {
+		p := sandbox.Policy{Network: sandbox.Filtered, Machine: sandbox.Machine{Files: sandbox.ByNamespace, Network: true}}
+		p.Egress.Hosts = hosts
+		lines, _ := sandbox.Said(sandbox.Claims(sandbox.Facts{Policy: p}), nil)
+		return strings.Join(lines, "\n")
+	}
+	require.Contains(t, said(), "lets connections through to every host but this one and its containers, cloud metadata, ")
+	named := said("example.org", "172.17.0.2:5432")
+	require.Contains(t, named, "lets connections through to these hosts alone: example.org, 172.17.0.2:5432; and never to this host, cloud metadata, ")
+	require.NotContains(t, named, "containers, cloud")
 }
