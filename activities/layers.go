@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pawl/internal/held"
+	"pawl/internal/remove"
 	"pawl/internal/sandbox"
 )
 
@@ -118,7 +119,7 @@ func (ws *loopWorkspace) forgetTrials(n int) {
 	for _, e := range old {
 		number, ours := strings.CutPrefix(e.Name(), ws.caches.epoch+"-")
 		if is, err := strconv.Atoi(number); !ours || err != nil || is < n {
-			_ = os.RemoveAll(held.At(filepath.Join(dir, e.Name())))
+			_ = remove.All(filepath.Join(dir, e.Name()))
 		}
 	}
 }
@@ -138,6 +139,6 @@ func (ws *loopWorkspace) judgedCaches(kept bool) error {
 		ws.caches.below++
 		return sandbox.Promote(held.At(trial), held.At(ws.layers("judge")))
 	}
-	ws.machine.background.Go(func() { _ = os.RemoveAll(held.At(trial)) })
+	ws.machine.background.Go(func() { _ = remove.All(trial) })
 	return nil
 }

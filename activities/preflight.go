@@ -28,10 +28,10 @@ import (
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/proc"
+	"pawl/internal/remove"
 	"pawl/internal/secret"
 	"pawl/internal/shell"
 	"pawl/internal/spec"
-	"pawl/internal/trees"
 	"pawl/internal/userrepo"
 	"pawl/internal/wire"
 )
@@ -544,7 +544,7 @@ func scratch(h home.Home) (dir string, discard func(), err error) {
 // removeScratch takes a folder away with its lock, and ends what runs in it.
 func removeScratch(dir string, lock *os.File) {
 	_, _ = proc.Reap("pawl-validate-" + filepath.Base(dir))
-	_ = trees.RemoveAll(dir)
+	_ = remove.All(dir)
 	_ = os.Remove(held.At(dir + ".lock"))
 	lock.Close()
 }

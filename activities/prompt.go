@@ -28,6 +28,7 @@ import (
 	"pawl/internal/meter"
 	"pawl/internal/proc"
 	"pawl/internal/program"
+	"pawl/internal/remove"
 	"pawl/internal/sandbox"
 	"pawl/internal/spec"
 )
@@ -191,7 +192,7 @@ func (ws *loopWorkspace) brief(ctx context.Context, in act.Call, head string, c 
 // exchangeFor makes the exchange of a step, with the prompt in it, which the command gets on stdin.
 func (ws *loopWorkspace) exchangeFor(key act.Key, prompt string, c *proc.Command) (*exchange, error) {
 	e := &exchange{ws: ws, dir: filepath.Join(ws.exchange(), stepName(key))}
-	if err := os.RemoveAll(held.At(e.dir)); err != nil {
+	if err := remove.All(e.dir); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(held.At(e.dir), 0o700); err != nil {

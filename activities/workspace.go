@@ -19,6 +19,7 @@ import (
 	"pawl/internal/held"
 	"pawl/internal/ledger"
 	"pawl/internal/proc"
+	"pawl/internal/remove"
 	"pawl/internal/store"
 	"pawl/internal/trees"
 	"pawl/internal/wire"
@@ -244,10 +245,10 @@ func (a *Activities) removeTrees(ctx context.Context, ws *loopWorkspace) error {
 
 // forget removes what lies beside a desk that was given up.
 func (ws *loopWorkspace) forget() error {
-	if err := os.RemoveAll(held.At(ws.exchange())); err != nil {
+	if err := remove.All(ws.exchange()); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(held.At(ws.layers(""))); err != nil {
+	if err := remove.All(ws.layers("")); err != nil {
 		return err
 	}
 	// What a call has left on the desk is gone with it: a run that goes on with the loop makes the call again.

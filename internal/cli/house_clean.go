@@ -17,6 +17,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/held"
+	"pawl/internal/remove"
 	"pawl/internal/store"
 	"pawl/internal/ui"
 	"pawl/internal/userrepo"
@@ -106,7 +107,7 @@ func (a *app) clean(ctx context.Context, ids []string, do, refs bool) error {
 	}
 	if do {
 		out.Removed = len(out.Items) > 0
-		if err := remove(ctx, out.Items); err != nil {
+		if err := removeItems(ctx, out.Items); err != nil {
 			return err
 		}
 		if out.Removed && !a.json {
@@ -299,31 +300,17 @@ func size(path string) (n int64) {
 	return n
 }
 
-// remove removes everything it can and says what it could not.
-func remove(ctx context.Context, items []Removal) error {
+// removeItems removes everything it can and says what it could not.
+func removeItems(ctx context.Context, items []Removal) error {
 	var failed []error
 	for _, r := range items {
 		if r.at != "" {
 			failed = append(failed, userrepo.Drop(ctx, userrepo.At(r.Repo), r.Path, r.at))
 		} else {
-			failed = append(failed, removeAll(r.Path))
+			failed = append(failed, remove.All(r.Path))
 		}
 	}
 	return errors.Join(failed...)
-}
-
-// removeAll also removes folders that an agent or a cache of modules has made read-only.
-func removeAll(path string) error {
-	if err := os.RemoveAll(held.At(path)); err == nil {
-		return nil
-	}
-	_ = filepath.WalkDir(held.At(path), func(p string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() {
-			_ = os.Chmod(p, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(held.At(path))
 }
 
 func cleanTable(c Cleaned) string {

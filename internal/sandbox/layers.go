@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"pawl/internal/remove"
 )
 
 // upper and working are what a layer is made of, in its own folder. missing is the one of all the folders that the
@@ -20,22 +22,28 @@ func Promote(from, to string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	for _, slot := range slots {
+		up, into := filepath.Join(from, slot.Name(), upper), filepath.Join(to, slot.Name(), upper)
+		if slot.Name() == missing {
+			into = to
+		} else if err == nil {
+			err = unlock(up)
+		}
+		if err == nil {
+			err = merge(up, into)
+		}
+	}
+	if err == nil {
+		err = remove.All(from)
+	}
 	if err != nil {
 		return fmt.Errorf("promoting layers: %w", err)
 	}
-	for _, slot := range slots {
-		into := filepath.Join(to, slot.Name(), upper)
-		if slot.Name() == missing {
-			into = to
-		}
-		if err := merge(filepath.Join(from, slot.Name(), upper), into); err != nil {
-			return fmt.Errorf("promoting layers: %w", err)
-		}
-	}
-	return os.RemoveAll(from)
+	return nil
 }
 
-// merge moves the entries of a layer into the one below it. A removed file is an entry too.
+// merge moves the entries of a layer into the one below it. A removed file is an entry too. Folders keep the mode that
+// commands saw.
 func merge(from, to string) error {
 	entries, err := os.ReadDir(from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -47,25 +55,58 @@ func merge(from, to string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err
 	}
+	if err := unlock(to); err != nil {
+		return err
+	}
 	for _, e := range entries {
 		above, below := filepath.Join(from, e.Name()), filepath.Join(to, e.Name())
-		info, err := os.Lstat(below)
-		if err == nil && info.IsDir() && e.IsDir() && !opaque(above) {
-			if err := merge(above, below); err != nil {
+		if !e.IsDir() {
+			if err := replace(above, below); err != nil {
 				return err
 			}
 			continue
 		}
-		if err == nil {
-			if err := os.RemoveAll(below); err != nil {
-				return err
-			}
+		info, err := e.Info()
+		if err != nil {
+			return err
 		}
-		if err := os.Rename(above, below); err != nil {
+		if err := unlock(above); err != nil {
+			return err
+		}
+		if there, none := os.Lstat(below); none == nil && there.IsDir() && !opaque(above) {
+			err = merge(above, below)
+		} else {
+			err = replace(above, below)
+		}
+		if err != nil {
+			return err
+		}
+		if err := os.Chmod(below, info.Mode()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// replace moves an entry to where another one may be.
+func replace(above, below string) error {
+	if err := remove.All(below); err != nil {
+		return err
+	}
+	return os.Rename(above, below)
+}
+
+// unlock gives a folder the rights that its owner needs to move it and what is in it. Caches of modules are read-only,
+// and commands can lock what they like.
+func unlock(dir string) error {
+	info, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil || !info.IsDir() || info.Mode().Perm()&0o700 == 0o700 {
+		return err
+	}
+	return os.Chmod(dir, info.Mode()|0o700)
 }
 
 // Untouched reports whether nothing was written to the layers of a folder, and nothing about them was changed, so that

@@ -37,6 +37,7 @@ func TestE6_EachJudgementHasFreshSurroundings(t *testing.T) {
 				run("2", `test -e ~/.cache/go-build/gone && grep x ~/.cache/go-build/x`, true)
 			}
 			// A change that was kept hands on its caches, and nothing else.
+			run("3", `cd ~/.cache/go-build && mkdir m@v1 shut && echo 1 >m@v1/f && echo 1 >shut/old && chmod 555 m@v1 && chmod 0 shut`, true)
 			run("3", `echo good >~/.cache/go-build/kept; mkdir -p ~/.cache/go-build/d; rm -f ~/.cache/go-build/gone; echo evil >~/.npmrc; mkdir ~/.cache/gopls/d && echo good >~/.cache/gopls/d/kept`, true)
 			require.NoError(t, s.Close())
 			require.NoError(t, sandbox.Promote(filepath.Join(layers, "trial-3"), filepath.Join(layers, "judge")))
@@ -44,6 +45,7 @@ func TestE6_EachJudgementHasFreshSurroundings(t *testing.T) {
 			require.NoError(t, err)
 			run("4", find, false)
 			if m.Overlay {
+				run("4", `cd ~/.cache/go-build && grep 1 m@v1/f && test "$(stat -c %a m@v1 shut | xargs)" = "555 0"`, true)
 				run("4", `grep good ~/.cache/go-build/kept && test -d ~/.cache/go-build/d && test ! -e ~/.cache/go-build/gone && grep good ~/.cache/gopls/d/kept && rm -r ~/.cache/gopls/d`, true)
 				run("5", `grep good ~/.cache/gopls/d/kept`, true)
 
@@ -56,8 +58,10 @@ func TestE6_EachJudgementHasFreshSurroundings(t *testing.T) {
 				}
 				lasting("6", "", `test ! -e ~/.cache/go-build/later && ls ~/.cache/go-build && echo 1 >~/.cache/go-build/mine`)
 				run("7", `echo good >~/.cache/go-build/later; rm ~/.cache/go-build/kept`, true)
+				run("7", `cd ~/.cache/go-build && chmod 755 m@v1 && echo 2 >>m@v1/f && chmod 555 m@v1 && chmod 700 shut && rm -r shut && mkdir shut && chmod 0 shut`, true)
 				require.NoError(t, sandbox.Promote(filepath.Join(layers, "trial-7"), filepath.Join(layers, "judge")))
 				lasting("8", "kept 7", `grep good ~/.cache/go-build/later && ls ~/.cache/go-build | grep later && test ! -e ~/.cache/go-build/kept && test -e ~/.cache/go-build/mine`)
+				lasting("8", "kept 7", `cd ~/.cache/go-build && grep 2 m@v1/f && test "$(stat -c %a m@v1 shut | xargs)" = "555 0" && chmod 700 shut && test ! -e shut/old`)
 			}
 			require.FileExists(t, filepath.Join(p.home, ".cache/go-build/gone"), "the user's own cache is as it was")
 			b, err := os.ReadFile(filepath.Join(p.home, ".cache/go-build/x"))

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/remove"
 )
 
 // newRoot is a root while it is made, from the outside in. In its layers there are links already that an agent left in an
@@ -121,7 +123,7 @@ func (r newRoot) write(path string, data []byte, mode os.FileMode) error {
 // clear removes what is in the way in a layer, which is the agent's own. Elsewhere it stays.
 func (r newRoot) clear(s spot, path string) error {
 	if around, ok := covering(r.places, filepath.Dir(path)); ok && around.Access == Layer {
-		return os.RemoveAll(s.path())
+		return remove.All(s.path())
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"pawl/internal/egress"
 	"pawl/internal/proc"
+	"pawl/internal/remove"
 	"pawl/internal/sandbox"
 )
 
@@ -38,6 +39,7 @@ type place struct {
 func newPlace(t *testing.T, m sandbox.Machine) *place {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, remove.All(filepath.Join(dir, "user"))) }) // which an ordinary user's layers keep testing from removing
 	p := &place{
 		t: t, dir: dir, home: filepath.Join(dir, "user"), pawl: filepath.Join(dir, "user", ".local", "state", "pawl"),
 		repo: filepath.Join(dir, "repo"),
@@ -285,6 +287,14 @@ func TestE6_AsAnOrdinaryUser(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "--- PASS: TestE6_WhatIsInReachOfAgents")
+	if sandbox.Probe().Overlay {
+		require.Contains(t, string(out), "layers over this user's caches: true")
+	}
+}
+
+// Layers need the right to open folders that are locked: the kernel makes one in each.
+func TestE6_AnOrdinaryUserHasLayers(t *testing.T) {
+	t.Logf("layers over this user's caches: %v", sandbox.Probe().Overlay)
 }
 
 // A home that the spec makes writable is the user's own, and nothing of the sandbox's is made in it.

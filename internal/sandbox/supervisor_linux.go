@@ -20,8 +20,9 @@ func Supervisor(by Means) *syscall.SysProcAttr {
 			Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS,
 			UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
 			GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
-			// They last beyond the execution of a program, until Enter drops them.
-			AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN},
+			// They last beyond the execution of a program, until Enter drops them. An overlay has a folder that nobody may open,
+			// and mounting one opens it: CAP_DAC_OVERRIDE.
+			AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_DAC_OVERRIDE},
 		}
 	}
 	return &syscall.SysProcAttr{}

@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"pawl/internal/held"
+	"pawl/internal/remove"
 )
 
 // folder is an open directory that is known to be one: opened without following a symlink at
@@ -46,15 +48,11 @@ func openFolderAt(dir int, name, abs string) (*folder, error) {
 
 // openForced is open for a folder whose mode may have been taken away.
 func (d *folder) openForced(name string) (*folder, error) {
-	sub, err := d.open(name)
-	if errors.Is(err, fs.ErrPermission) {
-		// Not through a symlink: open has just found a directory, and nothing else runs in the tree.
-		if chmodErr := unix.Fchmodat(d.fd(), name, 0o700, 0); chmodErr != nil {
-			return nil, errors.Join(err, chmodErr)
-		}
-		sub, err = d.open(name)
+	f, err := remove.Open(d.f, name)
+	if err != nil {
+		return nil, err
 	}
-	return sub, err
+	return &folder{f: f, abs: filepath.Join(d.abs, name)}, nil
 }
 
 func (d *folder) stat() (unix.Stat_t, error) {
@@ -152,4 +150,19 @@ func (d *folder) touch(path string) error {
 	return d.within(path, func(dir *folder, name string) error {
 		return unix.UtimesNanoAt(dir.fd(), name, []unix.Timespec{now, now}, unix.AT_SYMLINK_NOFOLLOW)
 	})
+}
+
+// remove takes away whatever is at path, with everything in it. What is not there is no error.
+func (d *folder) remove(path string) error {
+	dir, name, err := d.at(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) {
+		return nil // not reachable through real folders: not there
+	}
+	if err != nil {
+		return err
+	}
+	if dir != d {
+		defer dir.Close()
+	}
+	return remove.At(dir.f, name, filepath.Join(d.abs, path))
 }

@@ -21,6 +21,7 @@ import (
 	"pawl/internal/durable"
 	"pawl/internal/git"
 	"pawl/internal/held"
+	"pawl/internal/remove"
 	"pawl/internal/store"
 )
 
@@ -156,7 +157,7 @@ func (t *Tree) wipe() error {
 			return err
 		}
 	}
-	return RemoveAll(t.Dir)
+	return remove.All(t.Dir)
 }
 
 // create makes the tree anew at commit.

@@ -1,4 +1,4 @@
-package trees
+package remove
 
 import "golang.org/x/sys/unix"
 

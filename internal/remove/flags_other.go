@@ -1,5 +1,5 @@
 //go:build !linux
 
-package trees
+package remove
 
 func clearFlags(int) {}
