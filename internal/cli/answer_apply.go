@@ -21,8 +21,8 @@ func (a *app) applyCommand() *cobra.Command {
 	in := act.Apply{}
 	var out string
 	cmd := &cobra.Command{
-		Use: "apply ID", Short: "Bring an approved proposal onto the branch that the loop started from", Args: oneLoop,
-		Long: `Bring an approved proposal onto the branch that the loop started from: exactly what was
+		Use: "apply ID", Short: "Apply an approved proposal to the branch that the loop started from", Args: oneLoop,
+		Long: `Apply an approved proposal to the branch that the loop started from: exactly what was
 approved, or nothing. The branch must still be where the proposal starts. If it has moved, a
 new proposal replaces the old one and needs a new approval. If the branch is checked out, its
 working tree is updated too and must be clean.
@@ -70,7 +70,7 @@ func (a *app) reportApplied(done act.Applied, out string) error {
 		a.say("the loop's record could not be pushed: %s", ui.Clean(done.PushRefused))
 	}
 	if m := done.Moved; m != nil {
-		return fault.New(fault.BaseMoved, "%s has moved since the proposal was made. Nothing was applied; the new proposal, on top of it, is %s", done.Branch, ui.Proposal(*m)).
+		return fault.New(fault.BaseMoved, "%s has moved since the proposal was made, so nothing was applied. A new proposal on top of it was made: %s", done.Branch, ui.Proposal(*m)).
 			Advise(fmt.Sprintf("Review it (`pawl diff %s`), approve it (`pawl approve %s --hash %s`) and apply it. It was not measured on the new base.", done.Loop, done.Loop, m.Hash[:16]))
 	}
 	if done.Patch != "" && !a.json {

@@ -42,7 +42,7 @@ func (a *app) messageCommands() []*cobra.Command {
 	}
 	reject := simple("reject ID", "Reject what waits at a gate")
 	reject.Flags().StringVar(&m.Hash, "hash", "", "the hash of what is rejected")
-	pause := simple("pause ID", "Pause a loop: the running step is interrupted, and repeated on continue")
+	pause := simple("pause ID", "Pause a loop: interrupt the running step, and repeat it on continue")
 	pause.Flags().StringVar(&m.Choice, "before", "", "step or iteration: pause before the next one and interrupt nothing")
 	answer := flags(&cobra.Command{
 		Use: "answer ID CHOICE", Short: "Answer a question", Args: cobra.RangeArgs(1, 2),
@@ -57,9 +57,9 @@ func (a *app) messageCommands() []*cobra.Command {
 	approve := flags(&cobra.Command{
 		Use: "approve ID", Short: "Approve what waits at a gate, by its hash", Args: oneLoop,
 		Long: `Approve what waits at a gate, by its hash. Without --hash, at a terminal, it is shown
-first and you are asked. --apply also brings an approved change onto the branch that the loop
-started from, as ` + "`pawl apply`" + ` does at any time later. It waits for that, says what came of
-it, and fails where nothing was applied.`,
+first and you are asked. --apply also applies an approved change to the branch that the loop
+started from, as ` + "`pawl apply`" + ` does. The command waits for the result, reports it, and
+fails if nothing was applied.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error { return a.approve(ctx, args[0], m) }),
 	}, "hash", "note")
 	approve.Flags().StringVar(&m.Apply, "apply", "", "also apply what is approved: ff, merge or squash")
@@ -75,7 +75,7 @@ total, not an addition. Without --hash, at a terminal, the gate is shown first a
 		Use: "amend ID", Short: "Correct a command that does not work, or approve a tool", Args: oneLoop,
 		Long: `Correct a command that does not work, or approve a tool, when the loop asks about it:
 --set verify.command='./measure.sh --fast', --set 'approvals.tools=[read, edit, shell]'. The
-amended contract has a new hash and must be approved next. You may amend, as the question says:
+amended contract has a new hash and must be approved next. The question says which of these keys you may amend:
 ` + strings.Join(slices.Concat(spec.Amendable, spec.Approvable), ", ") + `.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error { return a.amend(ctx, args[0], sets, m) }),
 	}, "note")
@@ -88,7 +88,7 @@ amended contract has a new hash and must be approved next. You may amend, as the
 		flags(&cobra.Command{
 			Use: "mode ID MODE", Short: "Change the mode; any mode but mission ends the loop for good", Args: cobra.ExactArgs(2),
 			Long: `Change a loop's mode (answer, plan or mission). Any mode but mission ends the loop for good, with
-its report: autonomy is given up, not paused. The command sends the message setMode.`,
+its report. The command sends the message setMode.`,
 			RunE: a.brief(func(ctx context.Context, args []string) error {
 				m.Mode = args[1]
 				return a.message(ctx, args[0], loop.MessageSetMode, m)
@@ -113,7 +113,7 @@ its report: autonomy is given up, not paused. The command sends the message setM
 // oneLoop is the argument of most commands: the ID of a loop.
 func oneLoop(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("%s needs the ID of one loop; `pawl list` shows them", cmd.CommandPath())
+		return fmt.Errorf("%s needs the ID of one loop; `pawl list` shows the IDs", cmd.CommandPath())
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func (a *app) extend(ctx context.Context, id string, limits []string, m loop.Mes
 		return usage("extend needs --limit with the new total; `pawl show " + id + "` has an example")
 	}
 	if m.Hash == "" && !a.terminal() {
-		return usage("extend needs --hash, which says which gate you mean; `pawl show " + id + "` prints it")
+		return usage("extend needs --hash, the hash of the gate; `pawl show " + id + "` prints it")
 	}
 	var err error
 	if m.Limits, err = config.Fragment("--limit", limits); err != nil {
@@ -199,7 +199,7 @@ func (a *app) approve(ctx context.Context, id string, m loop.Message) error {
 		return usage("--apply is one of " + strings.Join(govern.AppliedAtOnce, ", "))
 	}
 	if m.Hash == "" && !a.terminal() {
-		return usage("approve needs --hash, which says what you approve; `pawl show " + id + "` prints it")
+		return usage("approve needs --hash, the hash of what you approve; `pawl show " + id + "` prints it")
 	}
 	return a.visit(ctx, func(s *session) (err error) {
 		p, _, over, err := s.Proposed(ctx, id)

@@ -111,7 +111,7 @@ func TestWhatIsForLoopsSaysWhatThereIsForASteward(t *testing.T) {
 				b.deps.Embedded.Find = func(context.Context, string) (cli.Found, bool) { return cli.Found{}, false }
 			}
 			require.Equal(t, 2, b.run(nil, command, "shop"), command)
-			require.Contains(t, b.stderr.String(), "shop is a steward and no loop (ALO_LOOP_NOT_FOUND)")
+			require.Contains(t, b.stderr.String(), "shop is a steward, not a loop (ALO_LOOP_NOT_FOUND)")
 			require.Contains(t, b.stderr.String(), instead)
 			require.Empty(t, b.stdout.String())
 		}

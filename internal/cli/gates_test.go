@@ -123,7 +123,7 @@ func TestA7_AnApprovalThatAppliesSaysWhatCameOfItAndFailsWhereNothingDid(t *test
 	}{
 		{"applied", loop.Event{Type: loop.ProposalApplied, How: "ff", Proposal: &p}, 0, "applied to main (29db84bd0a)"},
 		{"refused", loop.Event{Type: loop.Warned, ErrorCode: "PRECONDITION_FAILED", Reason: "the proposal is approved but not applied: main has changes", Recovery: "Commit or stash them."}, 2, "Commit or stash them."},
-		{"moved", loop.Event{Type: loop.ProposalMade, Proposal: &p, Head: p.Head, Reason: "main has moved since the proposal 0123 was made"}, 2, "main has moved since the proposal was made. Nothing was applied"},
+		{"moved", loop.Event{Type: loop.ProposalMade, Proposal: &p, Head: p.Head, Reason: "main has moved since the proposal 0123 was made"}, 2, "main has moved since the proposal was made, so nothing was applied"},
 		{"ended", govern.Interrupted.Event(loop.Usage{}), 2, "has ended (halted) and nothing was applied"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

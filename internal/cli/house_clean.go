@@ -27,16 +27,16 @@ import (
 func (a *app) cleanCommand() *cobra.Command {
 	var do, refs bool
 	cmd := &cobra.Command{
-		Use: "clean [ID...]", Short: "Remove what ended loops occupy on this host",
-		Long: `Remove what ended loops occupy on this host, for all of them or for those you name: working trees,
-logs of steps, and stores that nothing else needs. It lists what it would remove and asks first.
-Without a terminal it only lists, unless you pass --yes.
+		Use: "clean [ID...]", Short: "Remove the files of ended loops from this host",
+		Long: `Remove the files of ended loops from this host: working trees, logs of steps, and stores that nothing
+else needs. Without IDs, the command does so for all ended loops. It lists what it would remove and
+asks first. Without a terminal it only lists, unless you pass --yes.
 
 It removes nothing of a loop that has not ended. It keeps the store and the record of a loop while a
 worker runs on this host, while another loop needs the store, while a proposal in it can still be
 applied, and while your repository lacks the kept work or the ledger. The branches pawl/… and the
-ledgers in your repository stay, unless you pass --refs. All of this holds for stewards, too; what one
-has written into the folder .pawl of your project stays.`,
+ledgers in your repository stay, unless you pass --refs. The same rules hold for stewards. The files
+that a steward wrote into the folder .pawl of your project stay.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error { return a.clean(ctx, args, do, refs) }),
 	}
 	cmd.Flags().BoolVar(&do, "yes", false, "remove it without asking")
@@ -137,7 +137,7 @@ func (c *cleaning) plan(ctx context.Context, ids []string) error {
 	if torn, err := workspace.Torn(c.s.Home); err != nil {
 		return err
 	} else if len(torn) > 0 {
-		return fault.New(fault.PreconditionFailed, "the record of the loop %s is damaged, so that nobody can say what it needs", torn[0]).
+		return fault.New(fault.PreconditionFailed, "the record of the loop %s is damaged, so pawl can't tell what the loop needs", torn[0]).
 			Advise("Start a worker with `pawl up`: it makes the record again from the ledger.")
 	}
 	opening, err := workspace.Announced(c.s.Home)
@@ -158,7 +158,7 @@ func (c *cleaning) plan(ctx context.Context, ids []string) error {
 	for _, r := range records {
 		switch {
 		case len(ids) > 0 && !slices.Contains(ids, r.Loop) && !slices.Contains(ids, r.Ref):
-			needed[r.Store] = "the loop " + r.Ref + " has it, too"
+			needed[r.Store] = "the loop " + r.Ref + " uses it too"
 		case !r.Closed:
 			c.kept = append(c.kept, Keeping{r.Ref, "everything", "it has not ended"})
 			needed[r.Store] = "the loop " + r.Ref + " has not ended"
@@ -222,7 +222,7 @@ func refsOf(r workspace.Record) []string {
 // pushed returns where a loop's ref is in the user's repository, and what that lacks of the store's.
 func (c *cleaning) pushed(ctx context.Context, r workspace.Record, ref string) (at, lacks string) {
 	if _, err := os.Stat(r.Repo); err != nil {
-		return "", "the repository of " + r.Ref + " is not on this host, or gone"
+		return "", "the repository of " + r.Ref + " is gone, or not on this host"
 	}
 	store, err := store.Open(ctx, r.Store)
 	if err != nil {

@@ -35,11 +35,14 @@ func (a *app) initCommand() *cobra.Command {
 		Long: `Examine the repository of a folder (default: this one) and write pawl.yaml: which
 files may change, which commands test and measure it, which agent to use, and practical
 limits, all with comments. It proposes what is installed here and says what is missing.
-The file goes into the root of the repository, or into the folder of the project that
-the folder belongs to, where the repository holds several. Nothing of the repository
-runs, unless nothing says whether more or less of a benchmark's number is better: then
-that command is run once, in a clone, and you are asked if that does not tell either.
-"pawl validate" tries the rest.
+The file goes into the root of the repository. If the repository holds several projects,
+it goes into the folder of the project that DIR belongs to.
+
+init runs nothing of the repository, with one exception: if it can't tell whether a
+higher or a lower result of a benchmark is better, it runs the benchmark once, in a
+clone. If the output does not say so either, init asks you. "pawl validate" tries the
+other commands.
+
 --kind steward writes steward.yaml, for a steward of the project.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error {
 			o.dir = "."
@@ -52,7 +55,7 @@ that command is run once, in a clone, and you are asked if that does not tell ei
 	cmd.Flags().StringVar(&o.kind, "kind", kind.All[0].Name, "the kind: "+spec.Or(kind.Names()))
 	cmd.Flags().StringVar(&o.goal, "goal", "", "the goal, in words")
 	cmd.Flags().StringVar(&o.direction, "direction", "", "which number is better: lower or higher (default: as its unit says)")
-	cmd.Flags().BoolVar(&o.force, "force", false, "replace a spec that is there")
+	cmd.Flags().BoolVar(&o.force, "force", false, "replace an existing spec")
 	return cmd
 }
 
@@ -78,7 +81,7 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 		return usage(fmt.Sprintf("--kind is %q; it may be %s", o.kind, spec.Or(kind.Names())))
 	}
 	if !k.Loop && o.goal != "" {
-		return usage("--goal is for a loop; a " + k.Name + " has no goal of its own, its tasks have")
+		return usage("--goal is for a loop; a " + k.Name + " gets its goals from tasks")
 	}
 	if o.direction != "" && o.direction != "lower" && o.direction != "higher" {
 		return usage(fmt.Sprintf("--direction is %q; it may be lower or higher", o.direction))
@@ -225,7 +228,7 @@ func rootOf(ctx context.Context, dir string) (root, folder string, tracked bool,
 	case len(failed) > 0:
 		return "", "", false, fault.New(fault.PreconditionFailed, "%s", failed[0].What).Advise(failed[0].Do)
 	case errors.Is(err, exec.ErrNotFound):
-		return "", "", false, fault.New(fault.PreconditionFailed, "there is no git on the PATH").Advise("Install git " + git.MinVersion + " or later.")
+		return "", "", false, fault.New(fault.PreconditionFailed, "git is not on the PATH").Advise("Install git " + git.MinVersion + " or later.")
 	}
 	return "", "", false, err
 }

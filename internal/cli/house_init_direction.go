@@ -46,16 +46,16 @@ func (a *app) direct(ctx context.Context, o initOptions, root string, tracked bo
 	if m.Direction != "" {
 		return nil
 	}
-	printed := "there is no commit yet in which it could be tried"
+	printed := "there is no commit yet to try it on"
 	if tracked {
 		var err error
 		if m.Direction, printed, err = a.tryMetric(ctx, root, *found); err != nil || m.Direction != "" {
 			return err
 		}
 	}
-	question := fmt.Sprintf("nothing says whether more or less of what `%s` measures is better (%s)", m.Command, printed)
+	question := fmt.Sprintf("pawl can't tell whether a higher or a lower result of `%s` is better (%s)", m.Command, printed)
 	if !a.terminal() {
-		return usage(question + "; say it with --direction lower or --direction higher")
+		return usage(question + "; pass --direction lower or --direction higher")
 	}
 	a.say("%s", question)
 	a.listen()
@@ -101,7 +101,7 @@ func (a *app) tryMetric(ctx context.Context, root string, found draft.Repository
 	if err != nil {
 		return "", "", err
 	}
-	a.screen.Live("trying `" + found.Metric.Command + "` in a clone, to see whether more or less of it is better …")
+	a.screen.Live("trying `" + found.Metric.Command + "` in a clone, to see whether a higher or a lower result is better …")
 	defer a.screen.Still()
 	f, err := activities.DryRun(ctx, h, "init", s, func(string) {})
 	switch {

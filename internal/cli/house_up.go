@@ -22,9 +22,9 @@ that an earlier process left unfinished continue where they stopped. A second pa
 joins the first and takes over when that one exits.
 
 With --auth the engine requires a token, which is in $PAWL_HOME: other users of this
-machine and agents in a sandbox can't read it. pawl sends it by itself, the Temporal CLI
-with the profile that is then shown, a browser with a link that pawl shows. The engine
-keeps requiring it, also in "pawl run", until --auth=false.`,
+machine and agents in a sandbox can't read it. pawl sends the token by itself. For the
+Temporal CLI, "pawl up" prints a profile to use, and for a browser a link. The engine
+keeps requiring the token, also in "pawl run", until you pass --auth=false.`,
 		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error {
 			if f := cmd.Flags().Lookup(auth); f.Changed {
 				if a.auth = pass.Unwanted; f.Value.String() == "true" {
@@ -44,9 +44,9 @@ func (a *app) workerCommand() *cobra.Command {
 	return workerFlags(&cobra.Command{
 		Use: a.deps.Program, Short: "Serve loops as this host's worker until interrupted", Args: cobra.NoArgs,
 		Long: `Serve loops as this host's worker until interrupted, for the Temporal service that
-TEMPORAL_ADDRESS or a profile in temporal.toml names. Its identity, its loops' trees and
-their recovery are in $PAWL_HOME, so a worker that starts there again continues where the
-last one stopped; a second one stands by and takes over. The log goes to stderr.`,
+TEMPORAL_ADDRESS or a profile in temporal.toml names. Its identity and its loops' trees
+are in $PAWL_HOME, so a worker that starts there again continues where the last one
+stopped. A second worker stands by and takes over. The log goes to stderr.`,
 		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
 		RunE:    a.brief(func(ctx context.Context, _ []string) error { return a.up(ctx) }),
 	})

@@ -32,15 +32,15 @@ func (a *app) validateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "validate [FILE]", Short: "Check a spec, try its commands and show the contract; start nothing", Args: cobra.MaximumNArgs(1),
 		Long: `Check a spec file (default pawl.yaml) and everything that a loop needs before it
-starts: the repository, the scope, and that verify prints a number and the guard
-passes on the unchanged code. Then the code in scope is broken on purpose, and the guard
+starts: the repository, the scope, and whether, on the unchanged code, verify prints a
+number and the guard passes. Then pawl breaks the code in scope on purpose, and the guard
 has to notice (validate.canary). For a deliver spec the tests run too; a failure there is
 only a note, since the loop may be meant to fix it. The commands run in a temporary
-clone; your repository is only read. The contract is shown with its hash, as "pawl run"
-would show it. All problems are listed at once, with exit code 2.
+clone; pawl only reads your repository. The contract is shown with its hash, as "pawl
+run" would show it. All problems are listed at once, with exit code 2.
 
-Of a steward's spec it checks the repository, tries the commands that defaults has for
-its loops, and looks for the planner and the secrets; it shows what the steward may do.`,
+For a steward's spec, validate checks the repository, tries the commands in defaults,
+looks for the planner and the secrets, and shows what the steward may do.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error {
 			if printSchema {
 				_, err := a.out.Write(schema.JSON)

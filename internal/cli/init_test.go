@@ -89,7 +89,7 @@ func TestInitWritesAStewardsSpec(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(root, "pawl.yaml"))
 	code, _, stderr = execute(t, "init", "--kind", "steward", "--force", "--goal", "Make it better", root)
 	require.Equal(t, 2, code)
-	require.Contains(t, stderr, "a steward has no goal of its own")
+	require.Contains(t, stderr, "a steward gets its goals from tasks")
 }
 
 func TestInitOverwritesNothing(t *testing.T) {
@@ -136,7 +136,7 @@ func TestInitWritesNothingIntoARepositoryThatCannotBeRead(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	code, _, stderr = execute(t, "init", root)
 	require.Equal(t, 2, code, stderr)
-	require.Contains(t, stderr, "there is no git on the PATH")
+	require.Contains(t, stderr, "git is not on the PATH")
 	require.NoFileExists(t, filepath.Join(root, "pawl.yaml"))
 }
 

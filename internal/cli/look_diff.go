@@ -21,8 +21,8 @@ func (a *app) diffCommand() *cobra.Command {
 		Long: `Show a loop's proposal: the diff whose SHA-256 is the proposal's hash. While the loop runs, it
 shows what the loop has kept so far, or the change with new files that waits for approval.
 
-A file or a program gets it byte for byte. At a terminal it is coloured and paged ($PAGER, or less),
-and what cannot be seen is written out: \u{200b}, \r, \xff.`,
+In a file or a pipe, the diff is exact, byte for byte. At a terminal it is coloured and paged ($PAGER,
+or less), and invisible characters are written out: \u{200b}, \r, \xff.`,
 		RunE: a.visiting(func(ctx context.Context, s *session, args []string) error { return a.diff(ctx, s, args[0], stat) }),
 	}
 	cmd.Flags().BoolVar(&stat, "stat", false, "list only the files, with how many lines changed")
@@ -50,7 +50,7 @@ type DiffFile struct {
 }
 
 func (a *app) diff(ctx context.Context, s *session, id string, stat bool) error {
-	if err := s.aLoop(ctx, id, "Its loops make the proposals: `pawl steward show "+id+" TASK` names those of a task, and `pawl diff LOOP` shows what one has made."); err != nil {
+	if err := s.aLoop(ctx, id, "Its loops make the proposals: `pawl steward show "+id+" TASK` lists the loops of a task, and `pawl diff LOOP` shows the proposal of a loop."); err != nil {
 		return err
 	}
 	r, err := s.Snapshot(ctx, id)

@@ -34,14 +34,14 @@ func (a *app) inbox(ctx context.Context, s *session) error {
 			elsewhere = append(elsewhere, u.Loop)
 			continue
 		}
-		a.say("%s may wait too, and nobody answers for it: %s (start a worker with %s)", ui.Clean(u.Loop), ui.Clean(u.What), s.AWorker())
+		a.say("%s may wait too, but no worker answers for it: %s (start a worker with %s)", ui.Clean(u.Loop), ui.Clean(u.What), s.AWorker())
 	}
 	if len(elsewhere) > 0 {
 		them := "them; they"
 		if len(elsewhere) == 1 {
 			them = "it; it"
 		}
-		a.say("nobody answers for %s, and this host has no ledger of %s may wait too", ui.Clean(strings.Join(elsewhere, ", ")), them)
+		a.say("no worker answers for %s, and this host has no ledger of %s may wait too", ui.Clean(strings.Join(elsewhere, ", ")), them)
 	}
 	if a.json {
 		if waiting == nil {

@@ -13,7 +13,7 @@ func (a *app) listCommand() *cobra.Command {
 		Use: "list", Short: "List all loops, the newest first", Args: cobra.NoArgs,
 		Long: `List all loops, the newest first. If no engine is running, it lists the loops of this
 host as their ledgers last recorded them. COST and TOKENS are what a loop's agents reported, as
-far as its ledger on this host has it; TIME is how long it has run, waits included.`,
+far as this host's ledger has it. TIME is how long the loop has run, waits included.`,
 		RunE: a.visiting(func(ctx context.Context, s *session, _ []string) error {
 			return a.rows(ctx, s, func(launch.Row) bool { return true }, "there are no loops yet; `pawl demo` shows one, `pawl run` starts yours")
 		}),

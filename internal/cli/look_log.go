@@ -18,18 +18,18 @@ func (a *app) logCommand() *cobra.Command {
 	iteration := 0
 	cmd := &cobra.Command{
 		Use: "log ID", Short: "Show what happened in a loop, from its ledger", Args: oneLoop,
-		Long: `Show what happened in a loop or with a steward: all of it from the ledger, and the newest
-from the loop or steward itself. With --json every event is one line of JSON.
+		Long: `Show what happened in a loop or with a steward. The events come from the ledger, the newest
+ones from the loop or steward itself. With --json every event is one line of JSON.
 
---verify proves that the ledger is whole, or says where it is not. It checks every entry's
-hashes, that each state follows from the one before by its events, the results, records,
-code heads and the contract, and that workflow and repository have the same ledger. The
-exit code is 1 if it is not whole.
+--verify proves that the ledger is whole, or says where it is not. It checks the hashes of
+every entry, the results, records, code heads and the contract, and that each state follows
+from the one before by its events. It also checks that workflow and repository have the
+same ledger. The exit code is 1 if the ledger is not whole.
 
 --transcript N shows what the agents of iteration N said and did, all their calls in order: the
-beginning of the prompt, words, tools with their arguments, results, the cost. Credentials are taken
+beginning of the prompt, words, tools with their arguments, results, the cost. Credentials are left
 out, and long calls are shortened. If a transcript is not the one that was recorded, the command says
-so and the exit code is 1. Iteration 0 is what comes before the first (a planner).`,
+so and the exit code is 1. Iteration 0 has the calls before the first iteration (a planner).`,
 	}
 	cmd.RunE = a.visiting(func(ctx context.Context, s *session, args []string) error {
 		if verify {
@@ -110,7 +110,7 @@ func (a *app) logLive(ctx context.Context, s *session, id string, l *logger, fol
 		if n := len(v.Events); n > 0 {
 			quiet = 0
 			if missing := v.Events[0].Seq - l.seq - 1; missing > 0 {
-				a.say("the ledger on the loop's host alone has %s before these", evidence.Counted(int(missing), "event"))
+				a.say("earlier events are only in the ledger on the loop's host: %s", evidence.Counted(int(missing), "event"))
 			}
 		}
 		if err := l.write(v.Events); err != nil {

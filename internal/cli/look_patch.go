@@ -33,7 +33,7 @@ type patch struct {
 func patchOf(s loop.State) patch {
 	switch g := s.Gate; {
 	case g != nil && g.Kind == loop.GateNewFiles && g.Tree != "":
-		return patch{s.Head, g.Tree, "", g.Hash, "the change that waits for approval, since it has new files; nothing of it is committed yet"}
+		return patch{s.Head, g.Tree, "", g.Hash, "this change has new files and waits for approval; nothing of it is committed yet"}
 	case s.Proposal != nil:
 		return proposed(*s.Proposal)
 	}
@@ -59,8 +59,8 @@ func (p patch) render(ctx context.Context, store *store.Store, style ui.Style, t
 		return err
 	}
 	if is := hex.EncodeToString(sum.Sum(nil)); p.hash != "" && is != p.hash {
-		return fault.New(fault.HashMismatch, "what was shown has the hash %s, and what waits has %s", is, p.hash).
-			Advise("Don't approve it. `pawl log ID --verify` says whether the record is what it was.")
+		return fault.New(fault.HashMismatch, "the change that was shown has the hash %s, but the change that waits has %s", is, p.hash).
+			Advise("Don't approve it. `pawl log ID --verify` checks the record.")
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func (a *app) open(ctx context.Context, s *session, id string, p patch) *pages {
 	}
 	var text bytes.Buffer
 	if err := p.render(ctx, store, a.screen.Style(), &limited{&text, mostPaged}); errors.Is(err, errTooLong) {
-		text.WriteString("\n… it is longer than what is shown here; `pawl diff` shows all of it\n")
+		text.WriteString("\n… this is only the beginning; `pawl diff` shows all of it\n")
 	} else if err != nil {
 		a.explain(err)
 		return nil
@@ -138,7 +138,7 @@ func (a *app) turn(p *pages) bool {
 	if end == len(p.lines) {
 		return false
 	}
-	a.screen.Ask(fmt.Sprintf("-- line %d of %d; Enter: more, q: enough -- ", end, len(p.lines)))
+	a.screen.Ask(fmt.Sprintf("-- line %d of %d; Enter: more, q: quit -- ", end, len(p.lines)))
 	return true
 }
 

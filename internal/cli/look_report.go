@@ -33,7 +33,7 @@ from the loop itself. --json prints the same as ` + "`pawl run --json`" + `.`,
 // aLoop says that an ID is a steward's, and what there is for one instead.
 func (s *session) aLoop(ctx context.Context, id, instead string) error {
 	if s.FamilyOf(ctx, id) == client.Steward {
-		return fault.New(fault.LoopNotFound, "%s is a steward and no loop", id).Advise(instead)
+		return fault.New(fault.LoopNotFound, "%s is a steward, not a loop", id).Advise(instead)
 	}
 	return nil
 }

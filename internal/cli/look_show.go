@@ -13,8 +13,8 @@ import (
 func (a *app) showCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show what a loop is doing, what it waits for and how to answer", Args: oneLoop,
-		Long: `Show what a loop is doing, what it waits for and how to answer; of a steward, what
-` + "`pawl steward show`" + ` shows. --json prints the complete state. If no engine is running, it shows what the ledger last recorded.`,
+		Long: `Show what a loop is doing, what it waits for and how to answer. For a steward, show the same as
+` + "`pawl steward show`" + `. --json prints the complete state. If no engine is running, it shows what the ledger last recorded.`,
 		RunE: a.visiting(func(ctx context.Context, s *session, args []string) error { return a.show(ctx, s, args[0]) }),
 	}
 }

@@ -33,7 +33,7 @@ type Transcribed struct {
 // transcript prints what the agents of an iteration said and did, each call of them in order. It fails where there is
 // none, and where one is not what was recorded, after it has printed the others.
 func (a *app) transcript(ctx context.Context, s *session, id string, iteration int) error {
-	if err := s.aLoop(ctx, id, "Its loops call the agents: `pawl steward show "+id+" TASK` names those of a task."); err != nil {
+	if err := s.aLoop(ctx, id, "Its loops call the agents: `pawl steward show "+id+" TASK` lists the loops of a task."); err != nil {
 		return err
 	}
 	r, err := s.Snapshot(ctx, id)
@@ -121,7 +121,7 @@ func noTranscript(id string, iteration int, events []loop.Event) error {
 	case iteration > last:
 		why, advice = fmt.Sprintf("%s has no iteration %d", id, iteration), fmt.Sprintf("The last one is %d.", last)
 	case called:
-		why = fmt.Sprintf("the agent calls of iteration %d of %s have no transcript: none has ended by itself yet, or a pawl before this one made them", iteration, id)
+		why = fmt.Sprintf("the agent calls of iteration %d of %s have no transcript: no call has ended by itself yet, or an older pawl made the calls", iteration, id)
 	}
 	return fault.New(fault.PreconditionFailed, "%s", why).Advise(advice)
 }
@@ -132,11 +132,11 @@ func (c *Transcribed) read() {
 	sum := sha256.Sum256(b)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		c.Trouble = "it is not on this host, or not any more"
+		c.Trouble = "it is not on this host, or it was removed"
 	case err != nil:
 		c.Trouble = "it can't be read: " + err.Error()
 	case fmt.Sprintf("%x", sum) != c.SHA256:
-		c.Trouble = fmt.Sprintf("it is NOT what was recorded: its SHA-256 is %x, recorded is %s", sum, c.SHA256)
+		c.Trouble = fmt.Sprintf("it is NOT the one that was recorded: its SHA-256 is %x, and the record says %s", sum, c.SHA256)
 		fallthrough
 	default:
 		c.Text = string(b)

@@ -61,7 +61,7 @@ func proofText(v client.Verified) string {
 
 func saying(what string) string {
 	if what == client.Unknown {
-		return "was not asked or knows nothing"
+		return "could not be asked, or does not know the ledger"
 	}
 	return what
 }

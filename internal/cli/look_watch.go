@@ -12,8 +12,8 @@ import (
 func (a *app) watchCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "watch ID", Short: "Follow a loop that runs elsewhere, to its end", Args: oneLoop,
-		Long: `Follow a loop that runs elsewhere, as ` + "`pawl run`" + ` follows its own, with its report at the end and
-the exit code of how it ended. It starts nothing, answers nothing and ends nothing: Ctrl-C just
+		Long: `Follow a loop that runs elsewhere, as ` + "`pawl run`" + ` follows its own loop. The report comes at the
+end, and the exit code says how the loop ended. watch starts, answers and ends nothing: Ctrl-C only
 leaves (exit code 5).`,
 		RunE: a.command(func(cmd *cobra.Command, args []string) error { return a.watchLoop(cmd.Context(), args[0]) }),
 	}
@@ -24,7 +24,7 @@ func (a *app) watchLoop(parent context.Context, id string) error {
 	s, err := a.attach(starting)
 	if err == nil {
 		defer s.close()
-		err = s.aLoop(starting, id, "Follow it with `pawl log -f "+id+"`; `pawl inbox` has all that waits for you.")
+		err = s.aLoop(starting, id, "Follow it with `pawl log -f "+id+"`; `pawl inbox` shows everything that waits for you.")
 	}
 	if err == nil {
 		err = s.followable(starting, id)

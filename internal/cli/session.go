@@ -117,7 +117,7 @@ func (s *session) asked() error {
 // noteEngine says what is not as usual about the engine.
 func (a *app) noteEngine(e Engine) {
 	if old := e.Replaced(); old != "" {
-		a.say("the engine's database was damaged or another version's and was moved aside: %s. This host's loops continue from their ledgers", old)
+		a.say("the engine's database was damaged or of another version, so pawl moved it aside: %s. This host's loops continue from their ledgers", old)
 	}
 	if f := e.Found(); e.Moved() {
 		hint := " (for the Temporal CLI: --address " + f.Address + ")"
@@ -320,6 +320,6 @@ func (s *session) pageAt(page string) string {
 
 // noService is the fault of a program without an engine of its own and without an address.
 func noService() error {
-	return fault.New(fault.EngineUnreachable, "no Temporal service is configured and this program brings none").
+	return fault.New(fault.EngineUnreachable, "no Temporal service is configured, and this program has no engine of its own").
 		Advise("Set TEMPORAL_ADDRESS, or a profile in temporal.toml.")
 }

@@ -21,7 +21,7 @@ through the cities of Europe), and a script with prepared changes as the agent. 
 needs go and git, but no API key. The demo approves its own contract.`,
 		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
 		RunE: a.command(func(cmd *cobra.Command, _ []string) error {
-			return a.demo(cmd.Context(), demo.Improve, fmt.Sprintf("a round trip through %d cities of Europe, to be made shorter by a scripted agent in %d iterations", demo.Cities, demo.Iterations))
+			return a.demo(cmd.Context(), demo.Improve, fmt.Sprintf("a scripted agent shortens a round trip through %d cities of Europe in %d iterations", demo.Cities, demo.Iterations))
 		}),
 	}
 	cmd.AddCommand(&cobra.Command{
@@ -32,7 +32,7 @@ the fixer gets it right, and the reviewer ticks off what the issue asks for. It 
 go and git, but no API key. The demo approves its own contract.`,
 		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
 		RunE: a.command(func(cmd *cobra.Command, _ []string) error {
-			return a.demo(cmd.Context(), demo.Deliver, "a calendar that offers time as free while a meeting runs, to be mended by scripted agents")
+			return a.demo(cmd.Context(), demo.Deliver, "scripted agents fix a calendar that shows time as free during a meeting")
 		}),
 	})
 	cmd.AddCommand(a.demoStewardCommand())

@@ -128,7 +128,7 @@ func (p *stewardDemo) happened(ctx context.Context, e loop.Event) error {
 	case e.Type == loop.GateOpened && e.Gate != nil:
 		return p.answer(ctx, *e.Gate)
 	case e.Type == loop.ChildReported && e.Child != nil && e.Child.Gate != nil && e.Child.Gate.Kind != string(loop.GatePause):
-		return fault.New(fault.PreconditionFailed, "the loop %s asks what the demo has no answer to: %s", e.Child.Loop, e.Child.Gate.Summary).
+		return fault.New(fault.PreconditionFailed, "the loop %s asks something that the demo can't answer: %s", e.Child.Loop, e.Child.Gate.Summary).
 			Advise("Start `pawl up`, then see `pawl inbox`.")
 	case iterated && e.Task == demo.Interrupted && !p.urgent:
 		p.urgent = true
@@ -179,6 +179,6 @@ func (p *stewardDemo) answer(ctx context.Context, g loop.Gate) error {
 		_, err = p.s.SendTask(ctx, p.name, w.Message, m)
 		return err
 	}
-	return fault.New(fault.PreconditionFailed, "the steward %s asks what the demo has no answer to", p.name).
+	return fault.New(fault.PreconditionFailed, "the steward %s asks something that the demo can't answer", p.name).
 		Advise("Start `pawl up`, then answer as above.")
 }

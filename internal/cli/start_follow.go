@@ -339,9 +339,9 @@ func (f *follower) nobody(g loop.Gate) error {
 	}
 	next := "Answer as above"
 	if !f.deps.Thin { // the worker leaves with this process, and another one may be there or not
-		next += "; it goes on while a worker runs (" + f.s.AWorker() + ")"
+		next += "; the loop continues while a worker runs (" + f.s.AWorker() + ")"
 	}
-	f.say("the loop %s waits for an answer, and there is no terminal to ask at; it stays. %s", f.id, next)
+	f.say("the loop %s waits for an answer, but there is no terminal to ask at; it stays. %s", f.id, next)
 	if f.json {
 		if err := f.printJSON(f.outcome(f.state.Status, nil, &g)); err != nil {
 			return err

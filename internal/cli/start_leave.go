@@ -51,7 +51,7 @@ func (a *app) start(ctx context.Context, o runOptions) error {
 		sp.Approvals.Plan = spec.Auto
 	}
 	if o.ledger != "" && !wholeHash.MatchString(o.ledger) {
-		return usage("--ledger wants the 40 hex digits of a commit, as `git ls-remote REPOSITORY 'refs/pawl-ledger/*'` shows them")
+		return usage("--ledger needs the 40 hex digits of a commit, as `git ls-remote REPOSITORY 'refs/pawl-ledger/*'` shows them")
 	}
 	s, err := a.reach(ctx, false)
 	if err != nil {
@@ -67,7 +67,7 @@ func (a *app) start(ctx context.Context, o runOptions) error {
 		Worker: s.Served(ctx), UI: s.link(id),
 	}
 	if !v.Worker {
-		a.say("no worker takes loops now; this one waits until one does: %s", s.AWorker())
+		a.say("no worker takes loops now; this loop waits until one does: %s", s.AWorker())
 	}
 	return a.output(v, a.style().Started(ui.Started{
 		Loop: id, Run: v.Run, Temporal: v.Address + ", namespace " + v.Namespace, UI: v.UI, Asks: sp.Approvals.Plan != spec.Auto,

@@ -53,7 +53,7 @@ func (o *runOptions) flags(cmd *cobra.Command) {
 
 // chooses are the flags that say which loop it is: of the commands that start one, and of the one that only tries.
 func (o *runOptions) chooses(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.id, "id", "", "the loop's ID (default: the spec's name, else one from the repository's folder)")
+	cmd.Flags().StringVar(&o.id, "id", "", "the loop's ID (default: the spec's name, or one made from the repository's folder)")
 	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "override a key of the spec: --set limits.iterations=5 (may be repeated)")
 	cmd.Flags().StringVar(&o.kind, "kind", "", "the kind of loop, improve or deliver (as --set kind=KIND)")
 	cmd.Flags().StringVar(&o.goal, "goal-file", "", "take the goal from a Markdown file, such as an issue (as --set goal=@FILE)")

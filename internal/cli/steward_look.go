@@ -65,7 +65,7 @@ func (a *app) showSteward(ctx context.Context, s *session, name string, tasks []
 	}
 	if t == nil {
 		return fault.New(fault.LoopNotFound, "the steward %s has no task %s", name, tasks[0]).
-			Advise("See its tasks with `pawl steward show " + name + "`; of those that are over only the last ones are kept there, and `pawl log " + name + "` has all.")
+			Advise("List its tasks with `pawl steward show " + name + "`. It keeps only the last of those that are over; `pawl log " + name + "` has all.")
 	}
 	if a.json {
 		return a.printJSON(t)

@@ -26,8 +26,8 @@ func (a *app) submitCommand() *cobra.Command {
 		Use: "submit NAME FILE", Short: "Hand in a task", Args: cobra.ExactArgs(2),
 		Long: `Hand in a task to the steward NAME. FILE is Markdown: front matter with keys of the task,
 if any (id, title, priority, after, tier, plan, dedupe), then what is wanted. FILE can also
-be a task as YAML, TOML or JSON. - is stdin. A task with the same id or the same dedupe key
-as an earlier one is the same task.`,
+be a task as YAML, TOML or JSON. Use - for stdin. A task with the same id or the same dedupe
+key as an earlier task is the same task.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error {
 			t, err := config.LoadTask(args[1], a.in)
 			if err != nil {
@@ -61,7 +61,7 @@ of the gate's choices. ` + "`pawl steward show NAME` and `pawl inbox`" + ` print
 			case approve == (m.Choice != ""):
 				return usage("answer needs --approve or --choice; `pawl steward show " + args[0] + "` prints the commands")
 			case approve && m.Hash == "":
-				return usage("--approve needs --hash, which says what you approve; `pawl steward show " + args[0] + "` prints it")
+				return usage("--approve needs --hash, the hash of the plan; `pawl steward show " + args[0] + "` prints it")
 			case approve:
 				message = loop.MessageApprove
 			}
@@ -108,7 +108,7 @@ var taskMessages = []taskMessage{
 		m.Mode = value
 		return nil
 	}},
-	{name: "interrupt", message: steward.MessageInterrupt, short: "Do a task now: one that is at work gives way", needs: true},
+	{name: "interrupt", message: steward.MessageInterrupt, short: "Do a task now; a task that is at work gives way", needs: true},
 	{name: "pause", message: loop.MessagePause, short: "Pause a task, or without one everything"},
 	{name: "continue", message: loop.MessageContinue, short: "Resume after a pause, or after you have intervened"},
 	{name: "hold", message: steward.MessageHold, short: "Begin no more tasks; with a task: leave that one in the queue"},
@@ -167,7 +167,7 @@ func (a *app) taskCommand(t taskMessage) *cobra.Command {
 				id, rest = rest[0], rest[1:]
 			}
 			if t.value != "" && len(rest) == 0 || t.value == "" && len(rest) > 0 || t.needs && id == "" {
-				return usage("it is `pawl steward " + use + "`")
+				return usage("use `pawl steward " + use + "`")
 			}
 			if t.value != "" {
 				if err := t.read(&m, strings.Join(rest, " ")); err != nil {

@@ -33,7 +33,7 @@ func (a *app) stewardUpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "up [FILE]", Short: "Start a steward and serve it until interrupted", Args: cobra.MaximumNArgs(1),
 		Long: `Start the steward of a spec file (default steward.yaml) and serve it until interrupted:
-the engine and this host's worker run in this process where no other one has them.
+the engine and this host's worker run in this process, unless another process runs them.
 Ctrl-C leaves; the steward stays as it is, and ` + "`pawl up`" + ` serves it again. --detach
 starts it and leaves it to the worker of ` + "`pawl up`" + `, or to another one of the same
 Temporal service.`,
@@ -96,7 +96,7 @@ func (a *app) stewardUp(ctx context.Context, file string, sets []string, detach 
 		return err
 	}
 	if err := schedule.Ensure(ctx, s.SDK.ScheduleClient(), c); err != nil {
-		return fault.New(fault.InfrastructureError, "the steward %s is started, but its schedules are not as its spec has them: %v", c.Name, err).
+		return fault.New(fault.InfrastructureError, "the steward %s was started, but its schedules could not be set: %v", c.Name, err).
 			Advise("Stop it with `pawl steward stop " + c.Name + "` and start it again.")
 	}
 	v := Started{

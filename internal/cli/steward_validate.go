@@ -27,7 +27,7 @@ func (a *app) validateCharter(ctx context.Context, file, id string, f config.Fil
 		return a.invalid(err)
 	}
 	if id != "" && id != c.Name {
-		return usage(fmt.Sprintf("--id is %q, and the ID of a steward is its name (%s)", id, c.Name))
+		return usage(fmt.Sprintf("--id is %q, but the ID of a steward is its name (%s)", id, c.Name))
 	}
 	h, err := home.Open()
 	if err != nil {

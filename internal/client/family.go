@@ -57,7 +57,7 @@ func (f Family) Naming(id string, err error) error {
 func (f Family) runs(id, workflow string) error {
 	k, known := kind.OfWorkflow(workflow)
 	if other := Of(k); known && other != f {
-		return fault.New(fault.LoopNotFound, "%s is a %s and no %s", id, other.Word, f.Word).
+		return fault.New(fault.LoopNotFound, "%s is a %s, not a %s", id, other.Word, f.Word).
 			Advise(fmt.Sprintf("See it with `%s %s`; `%s --help` lists what else there is for a %s.", other.show, id, other.ownGroups, other.Word))
 	}
 	return nil

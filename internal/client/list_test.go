@@ -174,5 +174,5 @@ func TestACommandForALoopSaysThatAnIDIsAStewards(t *testing.T) {
 	require.Equal(t, client.Loop, c.FamilyOf(t.Context(), "other"))
 	_, err := c.Send(t.Context(), "shop", "pause", loop.Message{})
 	require.Equal(t, fault.LoopNotFound, fault.CodeOf(err))
-	require.ErrorContains(t, err, "shop is a steward and no loop")
+	require.ErrorContains(t, err, "shop is a steward, not a loop")
 }

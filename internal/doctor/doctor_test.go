@@ -161,7 +161,7 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 		{"a service that does not answer", func(o *doctor.Options, _ *service) {
 			o.Dial = func(context.Context, config.Temporal) (client.Client, error) { return nil, errors.New("refused") }
 		}, "Temporal", doctor.Failed, "refused"},
-		{"no service and no engine", func(o *doctor.Options, _ *service) { o.Temporal.Explicit, o.Engine = false, nil }, "Temporal", doctor.Failed, "brings none"},
+		{"no service and no engine", func(o *doctor.Options, _ *service) { o.Temporal.Explicit, o.Engine = false, nil }, "Temporal", doctor.Failed, "no engine of its own"},
 		{"no such namespace", func(_ *doctor.Options, s *service) { s.namespace = serviceerror.NewNamespaceNotFound("default") }, "namespace", doctor.Failed, "does not exist"},
 		{"a service that asks nobody who they are", func(_ *doctor.Options, s *service) { s.stranger = serviceerror.NewNotFound("no such workflow") }, "who may approve", doctor.Note, "everyone who reaches temporal:7233"},
 		{"an engine that asks nobody who they are", func(o *doctor.Options, s *service) {

@@ -33,7 +33,7 @@ func (e *examination) temporal() {
 	t := e.o.Temporal
 	if !t.Explicit {
 		if e.o.Engine == nil {
-			e.failed("Temporal", "Set TEMPORAL_ADDRESS, or a profile in temporal.toml.", "no service is configured and this program brings none")
+			e.failed("Temporal", "Set TEMPORAL_ADDRESS, or a profile in temporal.toml.", "no service is configured, and this program has no engine of its own")
 			return
 		}
 		if e.o.HomeErr != nil {

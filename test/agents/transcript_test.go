@@ -44,7 +44,7 @@ func TestTranscriptsAreKeptAndShown(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(b), "echo", "rm -r", 1)+"\x1b[2J"), 0o600))
 	s = w.Pawl("log", "--transcript", "1", w.Loop)
 	require.Equal(t, 1, s.Code)
-	require.Contains(t, s.Out, "!! it is NOT what was recorded: its SHA-256 is ")
+	require.Contains(t, s.Out, "!! it is NOT the one that was recorded: its SHA-256 is ")
 	require.Contains(t, s.Out, `\u{1b}[2J`)
 	require.NoError(t, os.Remove(file))
 	s = w.Pawl("log", "--transcript", "1", w.Loop)

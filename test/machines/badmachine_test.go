@@ -45,7 +45,7 @@ func TestP0_NoGit(t *testing.T) {
 	c.Cmd.Env = append(c.Cmd.Env, "PATH=/nonexistent")
 	s = c.Begin().Wait()
 	require.Equal(t, 2, s.Code, s.Err)
-	require.Contains(t, s.Err, "there is no git on the PATH (PRECONDITION_FAILED)")
+	require.Contains(t, s.Err, "git is not on the PATH (PRECONDITION_FAILED)")
 }
 
 func TestP0_GitThatIsTooOld(t *testing.T) {

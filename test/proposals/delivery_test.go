@@ -51,7 +51,7 @@ func TestA7_WhatIsRejectedOnAMovedBaseGoesOnThere(t *testing.T) {
 
 	moved := w.Pawl("approve", w.Loop, "--hash", first.Hash, "--apply", "ff")
 	require.Equal(t, 2, moved.Code, moved.Err)
-	require.Contains(t, moved.Err, "main has moved since the proposal was made. Nothing was applied")
+	require.Contains(t, moved.Err, "main has moved since the proposal was made, so nothing was applied")
 	second := asks(w, "diff", first)
 	require.Equal(t, tip, w.Proposal().Base)
 	w.Done("reject", w.Loop, "--note", "higher")
