@@ -177,7 +177,7 @@ func (f *Preflight) agent(ctx context.Context, ws *loopWorkspace, name string, a
 	if err != nil || said.OK() || ctx.Err() != nil {
 		return err
 	}
-	f.problem("agent", fmt.Sprintf("the agent's program can't be started: `%s --version` fails (%s): %s", path, said.Ending(), lastLine(said.Tail)), "Run it by hand, and install it anew.")
+	f.problem("agent", fmt.Sprintf("the agent's program can't be started: `%s --version` fails (%s): %s", path, said.Ending(), lastLine(said.Tail)), "Run it by hand, and reinstall it.")
 	return nil
 }
 

@@ -69,7 +69,7 @@ func Connect() (Temporal, error) {
 	}
 	ui := strings.TrimSuffix(os.Getenv(uiVariable), "/")
 	if u, err := url.Parse(ui); ui != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		return Temporal{}, fault.New(fault.EngineUnreachable, "%s is %q, which is no address of a UI", uiVariable, ui).
+		return Temporal{}, fault.New(fault.EngineUnreachable, "%s is %q, which is not the address of a UI", uiVariable, ui).
 			Advise("Set it to an address such as https://temporal.example, or unset it.")
 	}
 	return Temporal{Address: profile.Address, Namespace: namespace, Explicit: true, UI: ui, options: options}, nil

@@ -62,7 +62,7 @@ func TestSpecsOfEveryWrongKind(t *testing.T) {
 			`a.yaml:7: limits.activeTime: is 600; want: a duration such as "30s", "10m" or "1h30m"`, `a.yaml:8: limits.wallClock: is "1d"; want: a duration such as "30s", "10m" or "1h30m"`, `a.yaml:9: limits.phaseTimeout: is "10"; want: a duration such as "30s", "10m" or "1h30m"`}},
 		{"CRLF", "a.yaml", strings.ReplaceAll(enough+"mode: on\n", "\n", "\r\n"), []string{`a.yaml:6: mode: is "on"; want: answer, plan or mission`}},
 		{"a number for a branch", "a.yaml", enough + "repo: {base: 1.10}\n", []string{"a.yaml:6: repo.base: is 1.10; want: a string"}},
-		{"an alias of itself", "a.yaml", enough + "check: &c {command: *c}\n", []string{"a.yaml:6: check.command: is an alias of what it stands in; want: an alias of something else"}},
+		{"an alias of itself", "a.yaml", enough + "check: &c {command: *c}\n", []string{"a.yaml:6: check.command: is an alias of the value that contains it; want: an alias of something else"}},
 		{"an alias of nothing", "a.yaml", enough + "check: *c\n", []string{"a.yaml: not valid YAML: unknown anchor 'c' referenced; want: valid YAML"}},
 		{"a merge of a number", "a.yaml", enough + "check: {<<: 5}\n", []string{"a.yaml:6: check: merges something that is not an object; want: an alias of an object"}},
 		{"tags", "a.yaml", enough + "name: !!binary aGVsbG8=\nsetup: {command: !secret x}\nprotect: !reference [a, b]\ncheck: !include {a: b}\n", []string{"a.yaml:6: name: has the tag !!binary; want: a plain value", "a.yaml:7: setup.command: has the tag !secret; want: a plain value", "a.yaml:8: protect: has the tag !reference; want: a plain value", "a.yaml:9: check: has the tag !include; want: a plain value"}},
@@ -82,7 +82,7 @@ func TestSpecsOfEveryWrongKind(t *testing.T) {
 		{"many short keys in a TOML line are not deep", "a.toml", enoughTOML + "agent.env = {" + strings.Repeat("A.b = 1, ", 40) + "B = 1}\nmode = 'on'", slices.Repeat([]string{"a.toml:6: agent.env.A.b: is given twice; want: one of the two"}, 39)},
 		{"brackets in TOML strings are not deep", "a.toml", enoughTOML + "name = '" + strings.Repeat("[", 100) + "'\nsetup.command = \"\"\"\n\\\"" + strings.Repeat("{.", 100) + "\"\"\" # " + strings.Repeat("[", 100) + "\nmode = 'on'", []string{`a.toml:9: mode: is "on"; want: answer, plan or mission`}},
 		{"a dotted key in YAML", "a.yaml", enough + "limits.iterations: 5\n", []string{"a.yaml:6: limits.iterations: is not a key of a spec; want: limits: {iterations: …} (did you mean it?)"}},
-		{"protected and in scope", "a.yaml", enough + "protect: [b, a]\n", []string{`a.yaml:2: scope[0]: is in protect too, which wins: nothing that it matches may change; want: it in one of the two`}},
+		{"protected and in scope", "a.yaml", enough + "protect: [b, a]\n", []string{`a.yaml:2: scope[0]: is in protect too, and protect wins: no file that it matches may change; want: the glob in only one of the two`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := write(t, c.file, c.text)
@@ -118,7 +118,7 @@ func TestOfVeryManyProblemsTheFirstAreSaid(t *testing.T) {
 		var problems spec.Problems
 		require.ErrorAs(t, err, &problems, file)
 		require.Len(t, problems, 101, file)
-		require.Equal(t, "more is wrong than these; want: these mended first", problems[100].String())
+		require.Equal(t, "there are more problems than these; want: these fixed first", problems[100].String())
 	}
 }
 

@@ -38,7 +38,7 @@ func readFile(path string, most int) ([]byte, error) {
 		case err == nil && len(text) == 0 && time.Now().Before(end):
 			time.Sleep(10 * time.Millisecond) // no writer yet: to wait for one is what open would do, without end
 		case err == nil && len(text) == 0, errors.Is(err, os.ErrDeadlineExceeded):
-			return nil, fmt.Errorf("%s is a pipe, and nothing came out of it for %v", path, pipePatience)
+			return nil, fmt.Errorf("%s is a pipe, and nothing was written to it for %v", path, pipePatience)
 		default:
 			return text, err
 		}

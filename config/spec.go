@@ -111,7 +111,7 @@ func (f File) Steward() (charter.Charter, error) {
 func (f File) other(kinds []string, advice string) error {
 	what := "is " + spec.Show(f.Kind.Name)
 	if f.doc.values["kind"] == nil {
-		what = "is not given, so this is the spec of a loop"
+		what = "is missing, so this is the spec of a loop"
 	}
 	p := spec.Problem{Key: "kind", What: what, Want: spec.Or(kinds) + " here; " + advice}
 	return f.doc.problems(spec.Problems{p})
@@ -145,7 +145,7 @@ func readSpec(path string) (*document, error) {
 			Advise("Name one (`pawl run FILE`), or see a loop at work first: `pawl demo`.")
 	}
 	if err != nil {
-		return nil, fault.New(fault.InvalidSpec, "the spec file can't be read: %v", err).Advise("Name a file with a spec in it, that you may read.")
+		return nil, fault.New(fault.InvalidSpec, "the spec file can't be read: %v", err).Advise("Name a spec file that you may read.")
 	}
 	doc := &document{values: map[string]any{}, at: map[string]position{"": {source: path}}}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
@@ -207,7 +207,7 @@ func override(doc *document, sets []string) {
 			if best := spec.Alike(name[len(envPrefix)+1:], short); best != "" {
 				want = envPrefix + "_" + best + " (did you mean it?)"
 			}
-			doc.wrong = append(doc.wrong, spec.Problem{File: "environment", Key: spec.Join("", name), What: "stands for no key of a spec", Want: want})
+			doc.wrong = append(doc.wrong, spec.Problem{File: "environment", Key: spec.Join("", name), What: "is not the variable of a key of a spec", Want: want})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -246,7 +246,7 @@ func anchor(repo *spec.Repo, doc *document, path string) error {
 		return fmt.Errorf("making repo.path absolute: %w", err)
 	}
 	if !utf8.ValidString(abs) { // and neither a workflow's input nor the contract could have it
-		return spec.Problems{{File: path, Key: "repo.path", What: fmt.Sprintf("is %q, which is not valid UTF-8", abs), Want: "a path in UTF-8: a link to the repository may have one"}}
+		return spec.Problems{{File: path, Key: "repo.path", What: fmt.Sprintf("is %q, which is not valid UTF-8", abs), Want: "a path in UTF-8, such as that of a link to the repository"}}
 	}
 	repo.Path = abs
 	return nil

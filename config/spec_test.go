@@ -133,9 +133,9 @@ func TestAnUnknownVariableIsRefused(t *testing.T) {
 	t.Setenv("PAWL_SPEC_AGENT_ENV_KEY", "x")
 	t.Setenv("PAWL_SPEC_NOTHING_OF_THE_KIND", "x")
 	_, err := config.LoadSpec(write(t, "pawl.yaml", yamlSpec), nil)
-	require.ErrorContains(t, err, "PAWL_SPEC_LIMITS_ITERATION: stands for no key of a spec; want: PAWL_SPEC_LIMITS_ITERATIONS (did you mean it?)")
-	require.ErrorContains(t, err, "PAWL_SPEC_AGENT_ENV_KEY: stands for no key of a spec; want: PAWL_SPEC_AGENT_ENV (did you mean it?)")
-	require.ErrorContains(t, err, "PAWL_SPEC_NOTHING_OF_THE_KIND: stands for no key of a spec; want: a name such as PAWL_SPEC_LIMITS_ITERATIONS")
+	require.ErrorContains(t, err, "PAWL_SPEC_LIMITS_ITERATION: is not the variable of a key of a spec; want: PAWL_SPEC_LIMITS_ITERATIONS (did you mean it?)")
+	require.ErrorContains(t, err, "PAWL_SPEC_AGENT_ENV_KEY: is not the variable of a key of a spec; want: PAWL_SPEC_AGENT_ENV (did you mean it?)")
+	require.ErrorContains(t, err, "PAWL_SPEC_NOTHING_OF_THE_KIND: is not the variable of a key of a spec; want: a name such as PAWL_SPEC_LIMITS_ITERATIONS")
 }
 
 func TestWhatIsWrongNamesWhereItComesFrom(t *testing.T) {

@@ -32,7 +32,7 @@ func LoadTask(path string, in io.Reader) (t task.Task, err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return t, fault.New(fault.InvalidSpec, "there is no file %s", path).Advise("Name a Markdown, YAML or JSON file with a task in it, or - for stdin.")
 	case err != nil:
-		return t, fault.New(fault.InvalidSpec, "the task can't be read: %v", err).Advise("Name a file with a task in it, that you may read.")
+		return t, fault.New(fault.InvalidSpec, "the task can't be read: %v", err).Advise("Name a task file that you may read.")
 	}
 	doc := &document{values: map[string]any{}, at: map[string]position{"": {source: name}}}
 	if what, want, line := notText(text); what != "" {

@@ -111,7 +111,7 @@ var WorkerSettings = []WorkerSetting{
 		},
 	},
 	{
-		"triggers", "where stewards' triggers are served over HTTP, while a steward has any but health checks; off for nowhere",
+		"triggers", "address at which stewards' triggers are served over HTTP, while a steward has any but health checks; off serves none",
 		func(w Worker) string { return w.Triggers },
 		func(w *Worker, text string) error {
 			_, port, err := net.SplitHostPort(text)
@@ -122,7 +122,7 @@ var WorkerSettings = []WorkerSetting{
 			return nil
 		},
 	},
-	word("deployment", "Worker Deployment whose version this is (with build-id; none: no versioning)", func(w *Worker) *string { return &w.Deployment }),
+	word("deployment", "Worker Deployment that this worker is a version of (needs build-id; without it, no versioning)", func(w *Worker) *string { return &w.Deployment }),
 	word("build-id", "this build's name in the Worker Deployment", func(w *Worker) *string { return &w.BuildID }),
 }
 
@@ -181,7 +181,7 @@ func LoadWorker(flags map[string]string) (Worker, error) {
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
 		if strings.HasPrefix(name, workerEnvPrefix+"_") && !known[name] {
-			wrong = append(wrong, name+" stands for no setting of a worker")
+			wrong = append(wrong, name+" is not a setting of a worker")
 		}
 	}
 	if (w.Deployment == "") != (w.BuildID == "") {

@@ -51,7 +51,7 @@ func TestAllThatIsWrongWithAWorkersSettingsIsSaid(t *testing.T) {
 	require.EqualError(t, err, `--stop-timeout is "20"; it may be a duration of at least a second, such as 20s
 PAWL_WORKER_ACTIVITIES is "0"; it may be a number from 1 to 100000
 PAWL_WORKER_AGENTS is "many"; it may be a number from 0 to 100000
-PAWL_WORKER_AGNETS stands for no setting of a worker
+PAWL_WORKER_AGNETS is not a setting of a worker
 PAWL_WORKER_MOVE_AFTER is "0.5s"; it may be 0, or a duration of at least a second, such as 2m
 PAWL_WORKER_TRIGGERS is "8280"; it may be an address such as 127.0.0.1:8280, or off
 deployment and build-id go together: pawl is given alone`)

@@ -95,7 +95,7 @@ func TestEverythingThatIsWrongIsSaid(t *testing.T) {
 		"an agent that is none":            {`"agent": {"use": "emacs"}`, "agent.use", `is "emacs"`},
 		"a planner without a command":      {`"agent": {"roles": {"planner": {"model": "x"}}}`, "agent.roles.planner.command", "is missing"},
 		"another role":                     {`"agent": {"roles": {"writer": {"use": "claude"}}}`, "agent.roles.writer", "no role of a steward"},
-		"ideas":                            {`"agent": {"use": "claude", "ideas": true}`, "agent.ideas", "says nothing"},
+		"ideas":                            {`"agent": {"use": "claude", "ideas": true}`, "agent.ideas", "has no effect"},
 		"no actions":                       {`"limits": {"actions": 0}`, "limits.actions", "is 0"},
 		"fewer than no retries":            {`"limits": {"retries": -1}`, "limits.retries", "is -1"},
 		"no time":                          {`"limits": {"executing": "0s"}`, "limits.executing", "is 0s"},

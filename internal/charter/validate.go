@@ -168,13 +168,13 @@ func (c Charter) planner(k *spec.Checker) {
 		}
 	}
 	if c.Agent.Ideas != nil || c.Agent.Roles[spec.RolePlanner].Ideas != nil {
-		k.Add("agent.ideas", "says nothing to a steward", "defaults.agent.ideas, for its loops")
+		k.Add("agent.ideas", "has no effect on a steward", "defaults.agent.ideas, for its loops")
 	}
 	if len(c.Agent.Fallback) > 0 || len(c.Agent.Roles[spec.RolePlanner].Fallback) > 0 {
-		k.Add("agent.fallback", "says nothing to a steward", "defaults.agent.fallback, for its loops")
+		k.Add("agent.fallback", "has no effect on a steward", "defaults.agent.fallback, for its loops")
 	}
 	if c.Agent.Vendor != "" || c.Agent.Roles[spec.RolePlanner].Vendor != "" {
-		k.Add("agent.vendor", "says nothing to a steward", "defaults.agent.vendor, for its loops")
+		k.Add("agent.vendor", "has no effect on a steward", "defaults.agent.vendor, for its loops")
 	}
 	if a, ok := c.Planner(); ok || c.asksFor() {
 		key := "agent"

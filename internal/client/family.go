@@ -34,7 +34,7 @@ func Of(k kind.Kind) Family {
 func (f Family) NotFound(id string) *fault.Error {
 	e := fault.New(fault.LoopNotFound, "there is no %s %s", f.Word, id)
 	if f == Steward {
-		return e.Advise("`pawl steward list` lists those that there are; `" + f.again + " FILE` starts one.")
+		return e.Advise("`pawl steward list` lists them; `" + f.again + " FILE` starts one.")
 	}
 	return e
 }
@@ -58,7 +58,7 @@ func (f Family) runs(id, workflow string) error {
 	k, known := kind.OfWorkflow(workflow)
 	if other := Of(k); known && other != f {
 		return fault.New(fault.LoopNotFound, "%s is a %s, not a %s", id, other.Word, f.Word).
-			Advise(fmt.Sprintf("See it with `%s %s`; `%s --help` lists what else there is for a %s.", other.show, id, other.ownGroups, other.Word))
+			Advise(fmt.Sprintf("See it with `%s %s`; `%s --help` lists the other commands for a %s.", other.show, id, other.ownGroups, other.Word))
 	}
 	return nil
 }

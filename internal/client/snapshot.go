@@ -170,7 +170,7 @@ func (c *Client) Ledger(ctx context.Context, id string) (*ledger.Ledger, string,
 	}
 	l, head, err := OpenRecord(ctx, r)
 	if err == nil && head == "" {
-		err = Loop.NotFound(id).Advise("It was begun on this host but has recorded nothing yet.")
+		err = Loop.NotFound(id).Advise("It was started on this host but has recorded nothing yet.")
 	}
 	return l, head, err
 }

@@ -36,7 +36,7 @@ func troubleOf(d *workflowservice.DescribeWorkflowExecutionResponse) string {
 		return a.GetActivityType().GetName() + " fails and is tried again: " + f.GetMessage()
 	}
 	if t := d.GetPendingWorkflowTask(); t.GetAttempt() > manyTries {
-		return fmt.Sprintf("the workflow can't go on and is tried again (%d times): its history says why", t.GetAttempt())
+		return fmt.Sprintf("the workflow fails and is tried again (%d times): its history says why", t.GetAttempt())
 	}
 	return ""
 }

@@ -69,12 +69,12 @@ func (c *Client) Verify(ctx context.Context, id string, record workspace.Record)
 	v.Contract = report.Terms
 	if asked && known != "" {
 		if v.Workflow = has(report, known); v.Workflow == Differs {
-			wrong("the workflow's ledger is at %s, which is no entry of this one: it was cut off or rewritten", known)
+			wrong("the workflow's ledger is at %s, but this ledger has no such entry: it was cut off or rewritten", known)
 		}
 	}
 	if copied != "" {
 		if v.Copy = has(report, copied); v.Copy == Differs {
-			wrong("the copy in %s is at %s, which is no entry of this one: one of the two was cut off or rewritten", record.Repo, copied)
+			wrong("the copy in %s is at %s, but this ledger has no such entry: one of the two was cut off or rewritten", record.Repo, copied)
 		}
 	}
 	if record.Branch != "" && report.Code != "" && len(v.Faults) == 0 {
@@ -95,7 +95,7 @@ func (c *Client) branch(ctx context.Context, store *store.Store, record workspac
 	}
 	in, err := store.Contains(ctx, at, report.Code)
 	if err == nil && (!in || report.Ended && at != report.Code) {
-		wrong("the branch %s is at %s, the ledger stands for %s", git.BranchName(record.Branch), at, report.Code)
+		wrong("the branch %s is at %s, but the ledger records %s", git.BranchName(record.Branch), at, report.Code)
 	}
 	return err
 }

@@ -169,13 +169,13 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 			s.stranger = serviceerror.NewNotFound("no such workflow")
 		}, "who may approve", doctor.Note, "everyone who reaches 127.0.0.1:7233"},
 		{"no right to the namespace", func(_ *doctor.Options, s *service) { s.namespace = serviceerror.NewPermissionDenied("no", "") }, "namespace", doctor.Failed, "can't be used"},
-		{"loops are soon forgotten", func(_ *doctor.Options, s *service) { s.retention = 24 * time.Hour }, "namespace", doctor.Note, "forgotten after 24h"},
+		{"loops are soon forgotten", func(_ *doctor.Options, s *service) { s.retention = 24 * time.Hour }, "namespace", doctor.Note, "forgets ended loops after 24h"},
 		{"no search attributes", func(_ *doctor.Options, s *service) { s.attributes = nil }, "search attributes", doctor.Note, "PawlBest, PawlGate"},
 		{"search attributes of another type", func(_ *doctor.Options, s *service) {
 			s.attributes = map[string]enumspb.IndexedValueType{"PawlKind": enumspb.INDEXED_VALUE_TYPE_TEXT}
 		}, "search attributes", doctor.Note, "another type than pawl's: PawlKind"},
-		{"a server in the past", func(_ *doctor.Options, s *service) { s.off = -time.Hour }, "clock of the server", doctor.Failed, "-1h0m0s off"},
-		{"a server a little ahead", func(_ *doctor.Options, s *service) { s.off = 10 * time.Second }, "clock of the server", doctor.Note, "10s off"},
+		{"a server in the past", func(_ *doctor.Options, s *service) { s.off = -time.Hour }, "clock of the server", doctor.Failed, "by -1h0m0s"},
+		{"a server a little ahead", func(_ *doctor.Options, s *service) { s.off = 10 * time.Second }, "clock of the server", doctor.Note, "by 10s"},
 		{"no git", func(*doctor.Options, *service) { t.Setenv("PATH", t.TempDir()) }, "git", doctor.Failed, "none on the PATH"},
 		{"an old git", func(*doctor.Options, *service) { pathWith(t, "git", "echo git version 2.20.1") }, "git", doctor.Failed, "2.20.1 is too old"},
 		{"an agent that is broken", func(*doctor.Options, *service) { pathWith(t, "claude", "exit 7") }, "agent claude", doctor.Failed, "exit status 7"},
@@ -193,7 +193,7 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 		}, "loop x", doctor.Failed, "its ledger can't be read"},
 		{"no loop that is held up", func(o *doctor.Options, _ *service) {
 			o.Troubles = func(context.Context) (map[string]string, error) { return nil, nil }
-		}, "loops", doctor.OK, "none of this host"},
+		}, "loops", doctor.OK, "no loop of this host"},
 		{"a damaged record where no service answers", func(o *doctor.Options, _ *service) {
 			require.NoError(t, os.MkdirAll(o.Home.Loop("x"), 0o700))
 			require.NoError(t, os.WriteFile(filepath.Join(o.Home.Loop("x"), "workspace.json"), nil, 0o600))
@@ -207,7 +207,7 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 			mending.Note(o.Home.Loop("x"), "the store is gone")
 		}, "mended x", doctor.Note, "the store is gone"},
 		{"a database of another version", own(doctor.Engine{Version: "0.9", Wanted: "0.11"}), "engine's database", doctor.Note, "schema 0.9, and this pawl writes 0.11"},
-		{"ports that others have", own(doctor.Engine{Taken: []string{"127.0.0.1:7233"}}), "ports", doctor.Note, "others listen on 127.0.0.1:7233"},
+		{"ports that others have", own(doctor.Engine{Taken: []string{"127.0.0.1:7233"}}), "ports", doctor.Note, "other programs listen on 127.0.0.1:7233"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := os.Getenv("PATH")

@@ -14,7 +14,7 @@ func (e *examination) mended() {
 	if e.o.HomeErr != nil {
 		return
 	}
-	const fix = "Nothing is left to do about it. Where it comes again, check the disk; `pawl clean` removes what is remembered of loops that ended."
+	const fix = "You need to do nothing. If it happens again, check the disk. `pawl clean` removes these records of ended loops."
 	say := func(name, dir string) {
 		if lines := mending.Lines(dir); len(lines) > 0 {
 			e.note(name, fix, "%s", strings.Join(lines, "; "))
@@ -42,9 +42,9 @@ func (e *examination) loops() {
 	}
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		what, _, _ := strings.Cut(found[name], "\n")
-		e.failed("loop "+name, "The worker mends what it can, and tries again: `pawl up` where none runs; the log says what it did. `pawl show "+name+"` says where the loop stands.", "%s", what)
+		e.failed("loop "+name, "The worker repairs what it can and tries again (`pawl up` starts one). The log says what it did. `pawl show "+name+"` says where the loop stands.", "%s", what)
 	}
 	if len(found) == 0 {
-		e.ok("loops", "none of this host is held up by damage or by something that fails")
+		e.ok("loops", "damage or repeated failures hold up no loop of this host")
 	}
 }

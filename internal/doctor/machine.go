@@ -121,7 +121,7 @@ func (e *examination) agents() {
 		found++
 		version, err := proc.Version(e.ctx, path, nil)
 		if err != nil {
-			e.failed("agent "+agent.Name, "Run it by hand, and install it anew: "+path+" --version", "%s does not say its version: %v", path, err)
+			e.failed("agent "+agent.Name, "Run it by hand, and reinstall it: "+path+" --version", "%s does not say its version: %v", path, err)
 			continue
 		}
 		e.ok("agent "+agent.Name, "%s (%s)", version, path)
@@ -141,10 +141,10 @@ const steadyClock = time.Second
 // clock compares the time that passed on the wall clock with the time that really passed, and
 // looks at the year.
 func (e *examination) clock(wall, monotonic time.Duration) {
-	const fix = "Have the time taken from the network (timedatectl set-ntp true)."
+	const fix = "Let this machine take its time from the network (timedatectl set-ntp true)."
 	switch by := (wall - monotonic).Abs(); {
 	case by > steadyClock:
-		e.failed("clock", fix, "it was changed while this ran: by its time %s passed, in fact %s", wall.Round(time.Millisecond), monotonic.Round(time.Millisecond))
+		e.failed("clock", fix, "it was changed during this check: it counted %s, but %s passed", wall.Round(time.Millisecond), monotonic.Round(time.Millisecond))
 	case time.Now().Year() < 2025:
 		e.failed("clock", fix, "it says %s", time.Now().Format(time.DateOnly))
 	default:

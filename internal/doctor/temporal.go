@@ -77,7 +77,7 @@ func (e *examination) temporal() {
 	retention := d.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration()
 	if retention > 0 && retention < 7*24*time.Hour {
 		e.note("namespace", fmt.Sprintf("Keep loops longer: temporal operator namespace update --namespace %s --retention 90d", t.Namespace),
-			"%s; what has ended is forgotten after %s (ledgers stay)", t.Namespace, retention)
+			"%s; Temporal forgets ended loops after %s (their ledgers stay)", t.Namespace, retention)
 	} else {
 		e.ok("namespace", "%s, ended loops stay for %d days", t.Namespace, int(retention.Hours()/24))
 	}
@@ -108,7 +108,7 @@ func (e *examination) strangers(ctx context.Context, t config.Temporal) {
 			return
 		}
 	}
-	e.ok(name, "only who has the token, API key or certificate: a signal without them was refused")
+	e.ok(name, "only those who have the token, API key or certificate: a signal without them was refused")
 }
 
 // attributes looks for the contract's search attributes.
@@ -132,7 +132,7 @@ func (e *examination) attributes(ctx context.Context, c client.Client, namespace
 	case len(wrong) > 0:
 		e.note(name, "Remove them; a worker then registers them again. Until then loops run without them.", "of another type than pawl's: %s", strings.Join(wrong, ", "))
 	case len(lacking) > 0:
-		e.note(name, "A worker registers them when it starts, where it may; else: temporal operator search-attribute create --namespace "+namespace+" …",
+		e.note(name, "A worker registers them when it starts, if it may. Otherwise run: temporal operator search-attribute create --namespace "+namespace+" …",
 			"not registered: %s", strings.Join(lacking, ", "))
 	default:
 		e.ok(name, "all %d are registered", len(host.SearchAttributes))
@@ -148,7 +148,7 @@ func (e *examination) workers(ctx context.Context, c client.Client, namespace st
 	case err != nil:
 		e.note("worker", "Check that this user may use the namespace.", "the task queue %s can't be read: %s", act.TaskQueue, firstLine(err))
 	case len(d.GetPollers()) == 0:
-		e.note("worker", "`pawl up` starts one; `pawl run` brings one along.", "none takes tasks from the queue %s", act.TaskQueue)
+		e.note("worker", "`pawl up` and `pawl run` start one.", "none takes tasks from the queue %s", act.TaskQueue)
 	default:
 		var names []string
 		for _, p := range d.GetPollers() {
@@ -204,14 +204,14 @@ func apart(at *timestamppb.Timestamp, from, to time.Time) time.Duration {
 }
 
 func (e *examination) skewed(name string, by time.Duration) {
-	const fix = "Have both machines take the time from the network (timedatectl set-ntp true)."
+	const fix = "Let both machines take their time from the network (timedatectl set-ntp true)."
 	switch abs := by.Abs(); {
 	case abs <= smallSkew:
 		e.ok(name, "agrees with this machine's")
 	case abs <= largeSkew:
-		e.note(name, fix, "it is %s off this machine's", by.Round(100*time.Millisecond))
+		e.note(name, fix, "it differs from this machine's by %s", by.Round(100*time.Millisecond))
 	default:
-		e.failed(name, fix, "it is %s off this machine's", by.Round(time.Second))
+		e.failed(name, fix, "it differs from this machine's by %s", by.Round(time.Second))
 	}
 }
 
@@ -226,7 +226,7 @@ func (e *examination) engine() (g Engine, running bool) {
 	case g.Damaged:
 		e.note("engine's database", "The next `pawl up` moves it aside; this host's loops continue from their ledgers.", "%s is damaged", g.Database)
 	case g.Unread != "":
-		e.failed("engine's database", "It is mended when the engine starts: end the `pawl up` that runs, and start it again. Loops continue from their ledgers.", "%s has rows that can't be read: %s", g.Database, g.Unread)
+		e.failed("engine's database", "The engine repairs it when it starts: stop the running `pawl up`, and start it again. Loops continue from their ledgers.", "%s has rows that can't be read: %s", g.Database, g.Unread)
 	case g.Version == "":
 		e.ok("engine's database", "there is none yet; the first start creates it")
 	case g.Version != g.Wanted:
@@ -240,12 +240,12 @@ func (e *examination) engine() (g Engine, running bool) {
 	case g.Held:
 		e.failed("engine", fmt.Sprintf("If it does not come back, end process %d; the next `pawl up` takes over.", g.Owner), "process %d holds its lock, but the engine does not answer", g.Owner)
 	default:
-		e.note("engine", "`pawl up` starts it; `pawl run` brings it along.", "is not running")
+		e.note("engine", "`pawl up` and `pawl run` start it.", "is not running")
 	}
 	if !g.Running && len(g.Taken) > 0 {
-		e.note("ports", "The engine takes the next free ones and says so; or set TEMPORAL_ADDRESS if that is your Temporal.", "others listen on %s", strings.Join(g.Taken, " and "))
+		e.note("ports", "The engine takes the next free ports and says so. If your own Temporal listens there, set TEMPORAL_ADDRESS.", "other programs listen on %s", strings.Join(g.Taken, " and "))
 	} else if !g.Running {
-		e.ok("ports", "Temporal's own are free")
+		e.ok("ports", "Temporal's default ports are free")
 	}
 	return g, g.Running
 }

@@ -26,10 +26,10 @@ var link = lazyregexp.New(`\]\(([^):# <>]+)[#)]`)
 
 // docs is a metric for pages: links that lead nowhere where there are some, else how long the sentences are.
 func (t tree) docs() Metric {
-	const other = "; put what you want to be better here"
+	const other = "; replace this with what you want to improve"
 	if t.deadLinks() > 0 {
 		return Metric{
-			Goal: "Mend the links that lead to no file", Direction: lower, Timeout: "1m", Why: "links of the pages to files that are not there" + other,
+			Goal: "Fix the links to files that do not exist", Direction: lower, Timeout: "1m", Why: "links in the pages to files that do not exist" + other,
 			Command: everyPage + ` | while read -r f; do sed -e '` + fenced + `' -e 's/` + "`[^`]*`" + `//g' "$f" | grep -oE '\]\([^):# <>]+[#)]' | sed 's/^..//; s/.$//' | ` +
 				`while read -r l; do [ -e "$(dirname "$f")/$l" ] || echo x; done; done | wc -l | awk '{print "METRIC dead_links=" $1}'`,
 		}

@@ -175,7 +175,7 @@ func size(scope []string) Metric {
 	}
 	return Metric{
 		Goal: "Make the code shorter without changing what it does", Command: command + " -exec cat {} + | wc -c",
-		Direction: "lower", Timeout: "30s", Why: "no benchmark was found, so this counts bytes; put what you want to be better here",
+		Direction: "lower", Timeout: "30s", Why: "no benchmark was found, so this counts bytes; replace this with what you want to improve",
 	}
 }
 

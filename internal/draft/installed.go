@@ -20,7 +20,7 @@ func (t tree) choose(what string, options ...string) string {
 	}
 	note := absent(t.lacks(options[0]))
 	if chosen < 0 {
-		t.miss(note + ", and " + what + " (" + options[0] + ") can't do without it: pawl validate refuses this until it is there")
+		t.miss(note + ", and " + what + " (" + options[0] + ") needs it: pawl validate fails until it is installed")
 		return options[0]
 	}
 	t.miss(note + ", so this proposes " + options[chosen] + " for " + what + " and not " + options[0])
@@ -65,8 +65,8 @@ func (t tree) either(names ...string) string {
 // hints say what the trees of a loop lack that this repository may need.
 func (t tree) hints() (all []string) {
 	if t.has[".gitmodules"] {
-		all = append(all, "This repository has submodules, and a loop's trees have none of their files. Where the commands need them, let setup fetch them: "+
-			"git submodule update --init (relative URLs lead nowhere unless the repository's origin is a URL)")
+		all = append(all, "This repository has submodules, and a loop's trees do not have their files. If the commands need them, let setup fetch them: "+
+			"git submodule update --init (relative URLs work only if the repository's origin is a URL)")
 	}
 	return all
 }

@@ -251,7 +251,7 @@ func node(t tree) Repository {
 	}
 	for _, script := range []string{"bench", "benchmark", "perf"} {
 		if _, ok := manifest.Scripts[script]; ok && r.Metric.Command == "" {
-			r.Metric = benchmark("Make what the benchmark measures better", run(script), "the script "+script+" of package.json"+numberLast)
+			r.Metric = benchmark("Improve what the benchmark measures", run(script), "the script "+script+" of package.json"+numberLast)
 		}
 	}
 	return r
@@ -358,7 +358,7 @@ func python(t tree) Repository {
 		t.miss(run + " has no pytest, so the tests are those that unittest finds")
 		r.Test = t.unittest(run, tests)
 	case pytest && !installed:
-		t.miss(run + " has no pytest, which the tests need: pawl validate refuses this until it is there")
+		t.miss(run + " has no pytest, which the tests need: pawl validate fails until it is installed")
 		r.Test = run + " -m pytest -q"
 	case pytest:
 		r.Test = run + " -m pytest -q"
@@ -492,7 +492,7 @@ func (t tree) makefile() (r Repository) {
 	}
 	for _, name := range []string{"bench", "benchmark", "measure"} {
 		if targets[name] && r.Metric.Command == "" {
-			r.Metric = benchmark("Make what the benchmark measures better", "make --silent "+name, "the target "+name+" of the Makefile"+numberLast)
+			r.Metric = benchmark("Improve what the benchmark measures", "make --silent "+name, "the target "+name+" of the Makefile"+numberLast)
 		}
 	}
 	return r
@@ -524,7 +524,7 @@ func (t tree) testScript() string {
 func (t tree) scripts() (found []Metric) {
 	for _, name := range t.files {
 		if m := measures.FindStringSubmatch(name); m != nil {
-			metric := benchmark("Make what "+name+" measures better", t.runs(m[1])+name, "a script that is here"+numberLast)
+			metric := benchmark("Improve what "+name+" measures", t.runs(m[1])+name, "a script in this repository"+numberLast)
 			if printed := printedMetric.FindAllString(t.read(name), -1); len(printed) > 0 {
 				metric.Direction = Direction(strings.Join(printed, "1\n") + "1")
 			}

@@ -48,7 +48,7 @@ func TestWhatIsNotInstalledIsSaidAndTheNextBestTaken(t *testing.T) {
 			files:    map[string]string{"pyproject.toml": "", "src/a/a.py": "", "tests/test_a.py": "import pytest\n"},
 			programs: []string{"python3"},
 			test:     "python3 -m pytest -q", check: "python3 -m compileall -q src",
-			missing: "python3 has no pytest, which the tests need: pawl validate refuses this until it is there",
+			missing: "python3 has no pytest, which the tests need: pawl validate fails until it is installed",
 		},
 		"nothing of Python's": {
 			files:    map[string]string{"pyproject.toml": "pytest", "a.py": "", "test_a.py": "import pytest\n"},
@@ -82,7 +82,7 @@ func TestWhatIsNotInstalledIsSaidAndTheNextBestTaken(t *testing.T) {
 		"dotnet": {
 			files: map[string]string{"global.json": "", "src/a.cs": "", "tests/b.cs": ""},
 			test:  "dotnet test", check: "dotnet build",
-			missing: "dotnet is not on the PATH, and the tests (dotnet test) can't do without it: pawl validate refuses this until it is there",
+			missing: "dotnet is not on the PATH, and the tests (dotnet test) needs it: pawl validate fails until it is installed",
 		},
 		"pnpm": {
 			files:    map[string]string{"package.json": `{"scripts": {"test": "x"}, "dependencies": {"a": "1"}}`, "pnpm-lock.yaml": "", "lib/a.js": ""},
@@ -209,7 +209,7 @@ func TestPagesHaveAQuestionOfTheirOwn(t *testing.T) {
 	}{
 		"links that lead nowhere": {
 			map[string]string{"README.md": "See [a](docs/a.md), [b](docs/b.md#x), [c](https://x.y/z), [d](#d) and [docs](docs).\n```\n[e](e.md)\n```\n`[f](f.md)`\n", "docs/a.md": "[up](../README.md) [gone](gone.md)"},
-			"Mend the links that lead to no file", "METRIC dead_links=2\n",
+			"Fix the links to files that do not exist", "METRIC dead_links=2\n",
 		},
 		"none": {
 			map[string]string{"README.md": "One two three. Four five six!\n", "a.md": "Seven eight nine?\n```\ncode is no sentence.\n```\n"},

@@ -85,14 +85,14 @@ type Row struct {
 
 // Table lists every code, the source's eleven first, with the source's recovery hint leading.
 var Table = []Row{
-	{LoopNotFound, "no loop with that ID", "Create a new loop, or see `pawl list` for the IDs there are.", 2, ""},
+	{LoopNotFound, "no loop with that ID", "Create a new loop, or see `pawl list` for the existing IDs.", 2, ""},
 	{LoopAlreadyRunning, "a loop with that ID is running", "Use the existing loop (`pawl show`, `pawl log`), halt it, or start under another name.", 2, ""},
 	{LoopNotPaused, "the loop does not wait for `continue`", "Wait for a pause; `pawl show` says what the loop is doing.", 2, ""},
 	{MaxIterations, "the iteration limit was reached without success", "Abort, or raise `limits.iterations` and start again.", 3, ""},
 	{MaxFixAttempts, "the fix limit was reached with tests still failing", "Manual intervention: look at the last change and its test output.", 3, ""},
 	{GuardBlocked, "the guard blocked a change", "Fix the violations on the desk and `continue`, or `reject` the change.", 5, ""},
 	{TestFailed, "tests failed for good", "Debug the tests: the output of the last run is in the step's log.", 3, ""},
-	{PhaseTimeout, "a phase took longer than it may", "Increase the timeout (`test.timeout`, `verify.timeout`, `limits.phaseTimeout`), or make the command faster.", 3, ""},
+	{PhaseTimeout, "a phase took longer than its limit", "Increase the timeout (`test.timeout`, `verify.timeout`, `limits.phaseTimeout`), or make the command faster.", 3, ""},
 	{InvalidTransition, "a phase change that the machine does not allow", "Check the state machine: this is a bug in pawl, please report it.", 1, ""},
 	{Cancelled, "the loop was cancelled", "Restart it if needed; what was kept is on its branch.", 5, ""},
 	{AgentFailed, "the agent failed for good", "Check the agent's configuration (`agent.command`) and its output in the step's log.", 3, ""},
@@ -100,7 +100,7 @@ var Table = []Row{
 	{InvalidSpec, "the spec is invalid", "Correct the keys that are named.", 2, ""},
 	{InvalidMessage, "the message could not be understood", "Correct what is named and send it again.", 2, ""},
 	{PreconditionFailed, "a precondition is not met", "Do what the message says and start again.", 2, ""},
-	{LedgerAhead, "the ledger is ahead of this run", "The loop was reset or restored behind what it has recorded; start it again from its ledger.", 3, ""},
+	{LedgerAhead, "the ledger is ahead of this run", "The loop was reset or restored to a point before its last record; start it again from its ledger.", 3, ""},
 	{GateClosed, "nothing waits for this answer", "See `pawl show` for what the loop waits for, if anything.", 2, ""},
 	{GateMismatch, "the answer is for another gate or of another kind", "Answer the gate that `pawl show` names, in one of the ways it lists.", 2, ""},
 	{HashMismatch, "the hash does not match what waits for approval", "Look at what waits now (`pawl show`) and approve exactly that hash.", 2, ReviewGating},

@@ -22,7 +22,7 @@ var (
 	TargetMet         = End{Status: loop.Completed, ExitStatus: "completed", Reason: "the target is met"}
 	DiscardsInARow    = End{Status: loop.Completed, ExitStatus: "completed", Reason: "too many discards in a row", Threshold: true}
 	IterationLimit    = End{Status: loop.Completed, ExitStatus: "max_steps", Reason: "the iteration limit is reached"}
-	VerifyTimeout     = End{Status: loop.Failed, ExitStatus: "timeout", Code: fault.PhaseTimeout, Reason: "verify took longer than it may"}
+	VerifyTimeout     = End{Status: loop.Failed, ExitStatus: "timeout", Code: fault.PhaseTimeout, Reason: "verify took longer than its limit"}
 	AgentFailed       = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.AgentFailed, Reason: "the agent failed three times in a row", Threshold: true}
 	TimeBudget        = End{Status: loop.Halted, ExitStatus: "timeout", Code: fault.BudgetExhausted, Reason: "the time budget is used up"}
 	OtherBudget       = End{Status: loop.Halted, ExitStatus: "max_steps", Code: fault.BudgetExhausted, Reason: "a budget is used up"}
@@ -38,7 +38,7 @@ var (
 	MaxIterations     = End{Status: loop.Failed, ExitStatus: "max_steps", Code: fault.MaxIterations, Reason: "the iteration limit is reached without success"}
 	MaxFixAttempts    = End{Status: loop.Failed, ExitStatus: "max_steps", Code: fault.MaxFixAttempts, Reason: "tests still fail after the last fix that is allowed"}
 	TestFailed        = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.TestFailed, Reason: "tests fail for good"}
-	PhaseTimedOut     = End{Status: loop.Failed, ExitStatus: "timeout", Code: fault.PhaseTimeout, Reason: "a phase took longer than it may"}
+	PhaseTimedOut     = End{Status: loop.Failed, ExitStatus: "timeout", Code: fault.PhaseTimeout, Reason: "a phase took longer than its limit"}
 	TransitionInvalid = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.InvalidTransition, Reason: "an invalid phase change"}
 )
 

@@ -29,7 +29,7 @@ func TestA2_BudgetsOfAgentsByTheProtocolAreKeptOrRefused(t *testing.T) {
 		`"agent":{"use":"acp","command":["nobody"]},"limits":{"tokens":1000}`:                                 "limits.tokens: can't be kept",
 		`"agent":{"use":"command","command":"claude -p","roles":{}},"sandbox":{"agents":["claude","gemini"]}`: "",
 		`"agent":{"use":"command","command":"x"},"sandbox":{"agents":["nobody"]}`:                             "sandbox.agents[0]: is \"nobody\"; want: one of claude, codex, gemini, opencode, pi, qwen",
-		`"agent":{"use":"claude"},"sandbox":{"agents":["codex"]}`:                                             "sandbox.agents: means nothing, since no agent of the loop is a command; want: agent.command with a command that starts them, or no agents here",
+		`"agent":{"use":"claude"},"sandbox":{"agents":["codex"]}`:                                             "sandbox.agents: has no effect, since no agent of the loop is a command; want: agent.command with a command that starts them, or no agents here",
 		`"agent":{"use":"acp","command":["x"],"roles":{"reviewer":{"use":"codex"}}},"limits":{"tokens":1000}`: "limits.tokens: can't be kept, since acp",
 	} {
 		s, err := acpSpec(t, more)

@@ -54,7 +54,7 @@ func (c *Checker) Fragment(key string, fragment []byte, starters ...string) {
 	tree, _, err := read(fragment, &problems)
 	doc, isObject := tree.(map[string]any)
 	if err != nil || !isObject {
-		c.Add(key, "is no fragment of a spec", "an object with some of the keys of a loop's spec")
+		c.Add(key, "is not a fragment of a spec", "an object with some of the keys of a loop's spec")
 		return
 	}
 	for _, name := range starters {

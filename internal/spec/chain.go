@@ -92,15 +92,15 @@ func (s Spec) otherVendor(add func(key, what, want string)) {
 	}
 	const key = "reviewer.otherVendor"
 	if _, asked := s.Agent.Roles[RoleReviewer]; !asked {
-		add(key, "says nothing where no reviewer is asked", "agent.roles.reviewer")
+		add(key, "has no effect where no reviewer is asked", "agent.roles.reviewer")
 		return
 	}
-	const name = "agent.vendor beside the agent that it is about, such as anthropic"
+	const name = "agent.vendor beside the agent, such as anthropic"
 	wrote := map[string]bool{}
 	for _, role := range writers {
 		for _, a := range s.Agent.Chain(role) {
 			if a.Maker() == "" {
-				add(key, "can't be kept, since nobody knows whose models the "+role+" calls ("+strings.Join(a.Label(), " ")+")", name)
+				add(key, "can't be kept, since the vendor of the models that the "+role+" calls is unknown ("+strings.Join(a.Label(), " ")+")", name)
 				return
 			}
 			wrote[a.Maker()] = true
@@ -109,7 +109,7 @@ func (s Spec) otherVendor(add func(key, what, want string)) {
 	reviewers := s.Agent.Chain(RoleReviewer)
 	for _, a := range reviewers {
 		if a.Maker() == "" {
-			add(key, "can't be kept, since nobody knows whose models the reviewer calls ("+strings.Join(a.Label(), " ")+")", name)
+			add(key, "can't be kept, since the vendor of the models that the reviewer calls is unknown ("+strings.Join(a.Label(), " ")+")", name)
 			return
 		}
 	}

@@ -113,12 +113,12 @@ func TestAReviewerOfAnotherVendor(t *testing.T) {
 	}{
 		"another":                            {with(nil, use("codex")), ""},
 		"another, as the spec says":          {with(nil, map[string]any{"use": "command", "command": "./r", "vendor": "mistral"}), ""},
-		"no reviewer":                        {with(nil, nil), "reviewer.otherVendor: says nothing where no reviewer is asked; want: agent.roles.reviewer"},
+		"no reviewer":                        {with(nil, nil), "reviewer.otherVendor: has no effect where no reviewer is asked; want: agent.roles.reviewer"},
 		"the same":                           {with(nil, map[string]any{"model": "opus"}), "can't be kept, since anthropic may have written what it reviews; want: an agent of another vendor in agent.roles.reviewer, or in its fallback"},
-		"nobody knows whose":                 {with(nil, use("qwen")), "can't be kept, since nobody knows whose models the reviewer calls (qwen); want: agent.vendor beside the agent"},
+		"nobody knows whose":                 {with(nil, use("qwen")), "can't be kept, since the vendor of the models that the reviewer calls is unknown (qwen); want: agent.vendor beside the agent"},
 		"the writer stands in":               {with(use("codex"), use("codex")), "can't be kept, since openai may have written"},
 		"another stands in for the writer":   {with(use("codex"), use("gemini")), ""},
-		"nobody knows who else may write":    {with(use("qwen"), use("gemini")), "can't be kept, since nobody knows whose models the writer calls (qwen)"},
+		"nobody knows who else may write":    {with(use("qwen"), use("gemini")), "can't be kept, since the vendor of the models that the writer calls is unknown (qwen)"},
 		"another stands in for the reviewer": {with(nil, map[string]any{"model": "opus", "fallback": []any{use("gemini")}}), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

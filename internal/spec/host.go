@@ -40,7 +40,7 @@ func ParseHost(entry string) (Host, error) {
 		return Host{}, fmt.Errorf("is a URL and not a host")
 	case strings.Contains(host, "/"):
 		if h.Range, err = netip.ParsePrefix(host); err != nil {
-			return Host{}, fmt.Errorf("is no range of addresses")
+			return Host{}, fmt.Errorf("is not a range of addresses")
 		}
 		if h.Range.Masked() != h.Range {
 			return Host{}, fmt.Errorf("is a range that begins at %s", h.Range.Masked().Addr())
@@ -57,7 +57,7 @@ func ParseHost(entry string) (Host, error) {
 		name, below := strings.CutPrefix(host, "*.")
 		h.Name, h.Below = HostName(name), below
 		if h.Name == "" {
-			return Host{}, fmt.Errorf("is no host name")
+			return Host{}, fmt.Errorf("is not a host name")
 		}
 	}
 	return h, nil
@@ -69,7 +69,7 @@ func splitPort(entry string) (host string, port uint16, err error) {
 	if inner, is := strings.CutPrefix(entry, "["); is {
 		var closed bool
 		if host, text, closed = strings.Cut(inner, "]"); !closed || text != "" && text[0] != ':' {
-			return "", 0, fmt.Errorf("is no address in brackets")
+			return "", 0, fmt.Errorf("is not an address in brackets")
 		}
 	} else if strings.Count(entry, ":") == 1 {
 		host, text = entry[:strings.Index(entry, ":")], entry[strings.Index(entry, ":"):]

@@ -42,7 +42,7 @@ func (c *Checker) Notify(list []string) {
 		case strings.ContainsRune(to, 0):
 			c.Add(key, "contains a NUL byte", want)
 		case Webhook(to) && (err != nil || u.Host == ""):
-			c.Add(key, "is no address", "a URL such as https://example.com/hook")
+			c.Add(key, "is not an address", "a URL such as https://example.com/hook")
 		}
 	}
 }

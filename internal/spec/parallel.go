@@ -39,6 +39,6 @@ func (s Spec) parallel(c *Checker, k kind.Kind) {
 	case k.Name != "" && !k.Reference:
 		c.Add(back, "is true, and a loop of kind "+s.Kind+" keeps one change after the other", "false, or kind: improve")
 	case s.Limits.ShiftAfter >= s.Limits.Discards:
-		c.Add(back, fmt.Sprintf("means nothing, since the loop ends after %s in a row (limits.discards), before a plateau (limits.shiftAfter: %d)", evidence.Counted(s.Limits.Discards, "discard"), s.Limits.ShiftAfter), "limits.discards above limits.shiftAfter")
+		c.Add(back, fmt.Sprintf("has no effect, since the loop ends after %s in a row (limits.discards), before a plateau (limits.shiftAfter: %d)", evidence.Counted(s.Limits.Discards, "discard"), s.Limits.ShiftAfter), "limits.discards above limits.shiftAfter")
 	}
 }

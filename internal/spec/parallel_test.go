@@ -24,7 +24,7 @@ func TestP0_SeveralCandidatesAtOnceAreForAMetric(t *testing.T) {
 	require.NoError(t, err)
 	for limits, want := range map[string]string{
 		`"parallel": 17`: "limits.parallel: is 17; want: at most 16", `"parallel": 0`: "limits.parallel: is 0; want: 1 or more",
-		`"backtrack": true, "discards": 5`: "limits.backtrack: means nothing, since the loop ends after 5 discards in a row (limits.discards), before a plateau (limits.shiftAfter: 5); want: limits.discards above limits.shiftAfter",
+		`"backtrack": true, "discards": 5`: "limits.backtrack: has no effect, since the loop ends after 5 discards in a row (limits.discards), before a plateau (limits.shiftAfter: 5); want: limits.discards above limits.shiftAfter",
 		`"backtrack": true, "discards": 1`: "the loop ends after 1 discard in a row",
 	} {
 		_, err = of("improve", limits)

@@ -75,7 +75,7 @@ func (p Problems) Capped() Problems {
 	if !p.full() {
 		return p
 	}
-	return append(slices.Clone(p[:maxProblems]), Problem{What: "more is wrong than these", Want: "these mended first"})
+	return append(slices.Clone(p[:maxProblems]), Problem{What: "there are more problems than these", Want: "these fixed first"})
 }
 
 // Covers says whether something is known to be wrong with key already, or with what holds it.

@@ -26,7 +26,7 @@ func TestE6_SizesAreReadWithTheirUnit(t *testing.T) {
 		{`"limits":{"memory":1048576},`, "limits.memory: is 1048576; want: a size"},
 		{`"limits":{"deskBytes":"5KiB"},`, "limits.deskBytes: is 5KiB; want: 1MiB or more"},
 		{`"limits":{"processes":3},`, "limits.processes: is 3"},
-		{`"limits":{"memory":"1GiB"},"sandbox":{"use":"off"},`, "limits.memory: means nothing, since sandbox.use is off"},
+		{`"limits":{"memory":"1GiB"},"sandbox":{"use":"off"},`, "limits.memory: has no effect, since sandbox.use is off"},
 	} {
 		_, err := spec.Parse([]byte("{" + c.spec + minimal[1:]))
 		require.ErrorContains(t, err, c.says)

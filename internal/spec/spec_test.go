@@ -200,7 +200,7 @@ func TestE4_OneCallAnIterationLeavesNoneForAnIdea(t *testing.T) {
 	s.Limits.Steps = 1
 	assert.NoError(t, s.Validate(), "nobody is asked for an idea")
 	s.Agent.Ideas = &yes
-	assert.ErrorContains(t, s.Validate(), "limits.steps: is 1, and the ideator's call would leave none for the writer; want: 2 or more, or agent.ideas: false")
+	assert.ErrorContains(t, s.Validate(), "limits.steps: is 1, but the ideator's call would leave none for the writer; want: 2 or more, or agent.ideas: false")
 }
 
 func TestP0_InputNeedsAnAbsolutePath(t *testing.T) {
@@ -221,16 +221,16 @@ func TestP0_InputThatIsNoSpecIsRefusedInFewWords(t *testing.T) {
 		fmt.Fprintf(&keys, `,"k%d":1`, i)
 	}
 	for name, c := range map[string]struct{ doc, want string }{
-		"keys":   {strings.TrimSuffix(minimal, "}") + keys.String() + "}", "more is wrong than these"},
+		"keys":   {strings.TrimSuffix(minimal, "}") + keys.String() + "}", "there are more problems than these"},
 		"values": {strings.TrimSuffix(minimal, "}") + `,"protect":[` + list(400_000) + `]}`, "it holds more than 20000 values"},
-		"globs":  {strings.TrimSuffix(minimal, "}") + `,"breakpoints":[` + list(15_000) + `]}`, "more is wrong than these"},
+		"globs":  {strings.TrimSuffix(minimal, "}") + `,"breakpoints":[` + list(15_000) + `]}`, "there are more problems than these"},
 	} {
 		_, err := spec.Parse([]byte(c.doc))
 		require.ErrorContains(t, err, c.want, name)
 		require.Less(t, len(err.Error()), 64<<10, name)
 	}
 	_, err := must(t, minimal).Amend([]byte(`{"test":{`+strings.TrimPrefix(keys.String(), ",")+`}}`), spec.Amendable)
-	require.ErrorContains(t, err, "more is wrong than these")
+	require.ErrorContains(t, err, "there are more problems than these")
 }
 
 func TestProblemNamesFileAndLine(t *testing.T) {

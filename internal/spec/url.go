@@ -64,7 +64,7 @@ func badURL(address string) (what, want string) {
 		case scpShape.MatchString(address):
 			return "", ""
 		}
-		return "is no address of a repository", urlExample
+		return "is not the address of a repository", urlExample
 	}
 	authority, _, _ := strings.Cut(rest, "/")
 	if at := strings.LastIndex(authority, "@"); at >= 0 {
@@ -76,7 +76,7 @@ func badURL(address string) (what, want string) {
 	}
 	shape := urlShape.FindStringSubmatch(address)
 	if shape == nil {
-		return "is no address of a repository", urlExample
+		return "is not the address of a repository", urlExample
 	}
 	host := shape[2][strings.LastIndex(shape[2], "@")+1:]
 	switch {

@@ -25,20 +25,20 @@ func TestP0_URLsOfRepositories(t *testing.T) {
 	}
 	for bad, what := range map[string]string{
 		"/srv/git/b.git":          "repo.url: is a path; want: file:///srv/git/b.git",
-		"b.git":                   "no address",
-		"./b:c":                   "no address",
-		"ext::sh -c true":         "no address",
-		"fd::3":                   "no address",
-		"ext://sh":                "no address",
-		"https://":                "no address",
-		"https://example.com":     "no address",
+		"b.git":                   "not the address",
+		"./b:c":                   "not the address",
+		"ext::sh -c true":         "not the address",
+		"fd::3":                   "not the address",
+		"ext://sh":                "not the address",
+		"https://":                "not the address",
+		"https://example.com":     "not the address",
 		"https:///b.git":          "names no host",
-		"ssh://-oProxyCommand=x/": "no address",
+		"ssh://-oProxyCommand=x/": "not the address",
 		"ssh://-oProxyCommand/b":  "names no host",
-		"-oProxyCommand=x:b":      "no address",
+		"-oProxyCommand=x:b":      "not the address",
 		"file://host/b":           "names a host",
 		"https://x/b\n":           "unprintable",
-		"https://x/b?token=hush":  "no address",
+		"https://x/b?token=hush":  "not the address",
 	} {
 		assert.ErrorContains(t, of(bad), what, bad)
 	}

@@ -109,7 +109,7 @@ func (s Spec) check() Problems {
 	}
 	for i, glob := range s.Scope {
 		if protected[Tidy(glob)] {
-			add(fmt.Sprintf("scope[%d]", i), "is in protect too, which wins: nothing that it matches may change", "it in one of the two")
+			add(fmt.Sprintf("scope[%d]", i), "is in protect too, and protect wins: no file that it matches may change", "the glob in only one of the two")
 		}
 	}
 	c.Globs("protect", s.Protect)
@@ -141,7 +141,7 @@ func (s Spec) check() Problems {
 	for _, name := range slices.Sorted(maps.Keys(s.Policies)) {
 		key := Join("policies", name)
 		if strings.TrimSpace(name) == "" || unprintable(name) != "" {
-			add(key, "is no name", "a name such as strict")
+			add(key, "is not a name", "a name such as strict")
 		}
 		s.Policies[name].check(key, add)
 	}
@@ -169,11 +169,11 @@ func (s Spec) check() Problems {
 	}
 	oneOf("sandbox.network", s.Sandbox.Network)
 	if len(s.Sandbox.Hosts) > 0 && (s.Sandbox.Network == None || s.Sandbox.Network == Open) {
-		add("sandbox.hosts", "means nothing, since sandbox.network is "+s.Sandbox.Network, "sandbox.network: "+Filtered+", or no hosts")
+		add("sandbox.hosts", "has no effect, since sandbox.network is "+s.Sandbox.Network, "sandbox.network: "+Filtered+", or no hosts")
 	}
 	starts := func(k Keyed) bool { return k.Use == UseCommand || k.Use == program.ACP }
 	if len(s.Sandbox.Agents) > 0 && !slices.ContainsFunc(s.Agent.All(), starts) {
-		add("sandbox.agents", "means nothing, since no agent of the loop is a command", "agent.command with a command that starts them, or no agents here")
+		add("sandbox.agents", "has no effect, since no agent of the loop is a command", "agent.command with a command that starts them, or no agents here")
 	}
 	for i, name := range s.Sandbox.Agents {
 		if p, known := program.Lookup(name); !known || !p.Signs() {
@@ -211,7 +211,7 @@ func (s Spec) check() Problems {
 	}
 	for key, given := range map[string]bool{"limits.memory": s.Limits.Memory != nil, "limits.processes": s.Limits.Processes != nil} {
 		if given && s.Sandbox.Use == Off {
-			add(key, "means nothing, since sandbox.use is off", "sandbox.use: auto or required")
+			add(key, "has no effect, since sandbox.use is off", "sandbox.use: auto or required")
 		}
 	}
 	least("limits.reworks", s.Limits.Reworks)
@@ -219,7 +219,7 @@ func (s Spec) check() Problems {
 	least("limits.shiftAfter", s.Limits.ShiftAfter)
 	least("limits.steps", s.Limits.Steps)
 	if s.Limits.Steps == 1 && k.Tasks[phase.Ideate].Text != "" && s.Agent.OffersIdeas() {
-		add("limits.steps", "is 1, and the ideator's call would leave none for the writer", "2 or more, or agent.ideas: false")
+		add("limits.steps", "is 1, but the ideator's call would leave none for the writer", "2 or more, or agent.ideas: false")
 	}
 	positive("limits.phaseTimeout", s.Limits.PhaseTimeout)
 	if s.Limits.Silence != nil {
@@ -295,7 +295,7 @@ func (s Spec) agents(add func(key, what, want string)) {
 			continue
 		}
 		if s.Agent.Roles[role].Ideas != nil && role != RoleIdeator {
-			add(key+".ideas", "says nothing about this role", "agent.ideas, or agent.roles.ideator.ideas")
+			add(key+".ideas", "has no effect on this role", "agent.ideas, or agent.roles.ideator.ideas")
 		}
 		check(role)
 	}
@@ -450,7 +450,7 @@ func badGlob(glob string) (what, want string) {
 	case slices.Contains(strings.Split(glob, "/"), ".."):
 		return "leaves the repository: " + Show(glob), example
 	case strings.HasPrefix(glob, "!"):
-		return "is " + Show(glob) + ", and globs cannot be negated", "a glob of what is meant; what must not change goes into protect"
+		return "is " + Show(glob) + ", and globs cannot be negated", "a glob of the files that may change; files that must not change go into protect"
 	case !doublestar.ValidatePattern(glob):
 		return "is not a valid glob: " + Show(glob), "balanced [ ] and { }, no backslash at the end"
 	}

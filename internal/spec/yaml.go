@@ -65,7 +65,7 @@ func (r *yamlReader) value(n *yaml.Node, key string, depth int) any {
 	switch n.Kind {
 	case yaml.AliasNode:
 		if r.open[n.Alias] {
-			r.wrong(n, key, "is an alias of what it stands in", "an alias of something else")
+			r.wrong(n, key, "is an alias of the value that contains it", "an alias of something else")
 			return nil
 		}
 		return r.value(n.Alias, key, depth+1)
