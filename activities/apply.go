@@ -112,7 +112,7 @@ func (ws *loopWorkspace) apply(ctx context.Context, head string, s loop.State, i
 	}
 	if d.Hash != x.proposal.Hash {
 		return out, fault.New(fault.HashMismatch, "the proposal %s does not have that hash any more (%s)", x.proposal.Hash[:16], d.Hash[:16]).
-			Advise("The store was changed by something else than pawl: see `pawl log " + in.Loop + " --verify`.")
+			Advise("Another program changed the store: see `pawl log " + in.Loop + " --verify`.")
 	}
 	if in.How == act.Patch {
 		out.Patch, err = x.writePatch(ctx)
@@ -189,7 +189,7 @@ func (x *application) land(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if made != x.change {
-		return "", fmt.Errorf("%s of %s would change other things than what was approved", x.in.How, x.proposal.Hash[:16])
+		return "", fmt.Errorf("%s of %s would change more than what was approved", x.in.How, x.proposal.Hash[:16])
 	}
 	crash.At("apply.before")
 	land := userrepo.Land
@@ -239,7 +239,7 @@ func (x *application) check(ctx context.Context) error {
 	}
 	is, err := x.from(ctx, now)
 	if err == nil && is != x.change {
-		err = fmt.Errorf("%s differs from %s by something else than the proposal %s: somebody has moved it meanwhile", x.branch, x.proposal.Base, x.proposal.Hash[:16])
+		err = fmt.Errorf("%s differs from %s by more than the proposal %s: it has been moved meanwhile", x.branch, x.proposal.Base, x.proposal.Hash[:16])
 	}
 	return err
 }
@@ -271,7 +271,7 @@ func (x *application) renew(ctx context.Context, tip string) (*loop.Proposal, er
 	parents := []string{x.proposal.Head, tip}
 	tree, err := x.store.Merge(ctx, x.proposal.Head, tip)
 	if conflict, ok := errors.AsType[*store.Conflict](err); ok {
-		return nil, fault.New(fault.BaseMoved, "%s has moved and does not go together with the proposal: %s", x.branch, conflict.Error()).
+		return nil, fault.New(fault.BaseMoved, "%s has moved and conflicts with the proposal: %s", x.branch, conflict.Error()).
 			Advise(fmt.Sprintf("Merge %s by hand, or start the loop again from where %s is now.", git.BranchName(x.Branch), x.branch))
 	}
 	if err != nil {
@@ -338,7 +338,7 @@ func asFault(err error) error {
 	case errors.As(err, &pre):
 		return fault.New(fault.PreconditionFailed, "%s", pre.What).Advise(pre.Do)
 	case errors.As(err, &elsewhere):
-		return fault.New(fault.BaseMoved, "%s was moved in this very moment", git.BranchName(elsewhere.Ref)).Advise("Apply again: where the base has moved there is a new proposal to look at.")
+		return fault.New(fault.BaseMoved, "%s was moved just now", git.BranchName(elsewhere.Ref)).Advise("Apply again: if the base has moved, there is a new proposal to look at.")
 	}
 	return err
 }

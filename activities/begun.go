@@ -37,7 +37,7 @@ func (ws *loopWorkspace) begun(ctx context.Context, session map[string]string, b
 	case at == "" || at == base:
 		return "", nil
 	case !ws.descendsFrom(ctx, base, at):
-		return "", refuse(fault.New(fault.PreconditionFailed, "session.base is %q, which is no commit that the loop's base %s comes after", loop.Clip(at, 80), base[:10]).
+		return "", refuse(fault.New(fault.PreconditionFailed, "session.base is %q, but the loop's base %s does not descend from such a commit", loop.Clip(at, 80), base[:10]).
 			Advise("Give the full hash of the commit at which the task began, or leave session.base out."))
 	}
 	return at, nil

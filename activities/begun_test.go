@@ -58,7 +58,7 @@ func TestA1_TheModeIsAPreconditionNamedWithTheOthersBeforeAnythingRuns(t *testin
 	_, err := l.a.Open(ctx, act.Open{Loop: "y", FirstRun: "second", Spec: s})
 	require.True(t, wire.Is(err, fault.PreconditionFailed), "%v", err)
 	require.ErrorContains(t, err, "not clean")
-	require.ErrorContains(t, err, "the mode is plan, and autonomy starts in mission alone")
+	require.ErrorContains(t, err, "the mode is plan, but a loop starts only in mode mission")
 }
 
 func TestATaskThatBeganElsewhereIsRefused(t *testing.T) {

@@ -206,7 +206,7 @@ func (ws *loopWorkspace) throwAway(ctx context.Context, in act.Call, out *act.Ca
 	for _, f := range change.Files[:min(len(change.Files), 3)] {
 		names = append(names, git.Quote(f.Path))
 	}
-	out.Denied = fmt.Sprintf("the role %s changed source in the phase %s, where no role is permitted %s: what it did to %s (%s) is thrown away",
+	out.Denied = fmt.Sprintf("the role %s changed source in the phase %s, where no role is permitted %s: its changes to %s (%s) are thrown away",
 		in.Role, in.Phase, spec.CanEditSource, evidence.Counted(len(change.Files)+len(change.Violations), "file"), strings.Join(names, ", "))
 	return nil
 }

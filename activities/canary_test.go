@@ -41,7 +41,7 @@ func TestP0_AGuardHasToSeeTheCode(t *testing.T) {
 		hollow             bool
 	}{
 		{name: "it sees the clone", guard: "PYTHONPATH=src " + tests, scope: "src/**"},
-		{name: "it sees the user's folder", guard: tests, scope: "src/**", path: user + "/src", problem: "the guard does not see your code: 1 file in scope had a syntax error (src/hill/__init__.py), and still this passed: `" + tests + "`. What it uses instead: `import hill` takes " + user + "/src/hill/__init__.py"},
+		{name: "it sees the user's folder", guard: tests, scope: "src/**", path: user + "/src", problem: "the guard does not see your code: pawl put a syntax error into 1 file in scope (src/hill/__init__.py), but this still passed: `" + tests + "`. What it uses instead: `import hill` takes " + user + "/src/hill/__init__.py"},
 		{name: "it is left out", guard: tests, scope: "src/**", path: user + "/src", keys: `, "validate": {"canary": false}`},
 		{name: "it only compiles", guard: "python3 -m compileall -q src", scope: "src/**", hollow: true},
 		{name: "no code is in scope", guard: "true", scope: "notes/**"},
@@ -67,7 +67,7 @@ func TestP0_AGuardHasToSeeTheCode(t *testing.T) {
 				require.Contains(t, f.Problems[0].Do, "validate.canary")
 			}
 			hollow := slices.ContainsFunc(f.Notes, func(note string) bool {
-				return strings.HasPrefix(note, "every function of the code in scope only failed, and still this passed: `"+c.guard+"`")
+				return strings.HasPrefix(note, "pawl made every function in scope fail, but this still passed: `"+c.guard+"`")
 			})
 			require.Equal(t, c.hollow, hollow, f.Notes)
 			require.Equal(t, "def climb(n):\n    return n + 1\n", string(must(os.ReadFile(user+"/src/hill/__init__.py"))), "the user's files are as they were")
@@ -185,7 +185,7 @@ func TestTestsThatARunnerListsAndNothingSealsAreNoted(t *testing.T) {
 	f, err := activities.DryRun(ctx, home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(string) {})
 	require.NoError(t, err)
 	require.Empty(t, f.Problems)
-	require.Contains(t, f.Notes, "the runner finds tests in files that nothing seals and that the agent may change: src/a.check.js, src/d.js, sub/in.js. Add them to protect")
+	require.Contains(t, f.Notes, "these files have tests that the runner finds, but they are not sealed and the agent may change them: src/a.check.js, src/d.js, sub/in.js. Add them to protect")
 }
 
 // TestSoManyRunnersAreAskedForTheirTests has one runner more than are asked.
@@ -209,5 +209,5 @@ func TestSoManyRunnersAreAskedForTheirTests(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, f.Problems)
 	asked := strings.Join(folders[:activities.MaxListings], "/own.check.js, ") + "/own.check.js"
-	require.Contains(t, f.Notes, "the runner finds tests in files that nothing seals and that the agent may change: "+asked+". Add them to protect")
+	require.Contains(t, f.Notes, "these files have tests that the runner finds, but they are not sealed and the agent may change them: "+asked+". Add them to protect")
 }

@@ -106,10 +106,10 @@ func draw(ctx context.Context, ws *loopWorkspace, s spec.Spec, base string) (dra
 	d.seals, d.read, d.contract = seals, read, govern.Draw(s, base, ws.Onto, sealed)
 	d.warnings, err = filtered(ctx, ws, entries)
 	if len(seals.Unread) > 0 {
-		d.warnings = append(d.warnings, "what these run could not be told, so it is not sealed (name what judges in `protect`): "+naming(seals.Unread))
+		d.warnings = append(d.warnings, "pawl can't tell what these commands run, so it is not sealed (name the files that judge in `protect`): "+naming(seals.Unread))
 	}
 	if len(shown) > 0 {
-		d.warnings = append(d.warnings, "the agent can read what holds or names the holdout: "+naming(shown)+". Keep it outside of the repository, and give the command with --set verify.holdout.command=… where the spec is committed")
+		d.warnings = append(d.warnings, "the agent can read these files, which hold or name the holdout: "+naming(shown)+". Keep the holdout outside of the repository, and if the spec is committed, give the command with --set verify.holdout.command=…")
 	}
 	return d, err
 }
@@ -167,7 +167,7 @@ func (d drawnContract) closed(ws *loopWorkspace, s spec.Spec) *fault.Error {
 			Advise("Correct `scope`: globs are relative to the repository's root, ** crosses folders.")
 	case len(d.clash) == d.inScope && s.NewFiles == spec.Deny:
 		return fault.New(fault.PreconditionFailed, "every file that the scope matches is sealed: %s", naming(d.clash)).
-			Advise("Files of `protect`, those that guard names or that verify, test and check run, and tests that guard and test find may not change. If tests are what is to change, name them in `scope` (tests/**, **/*_test.go); name other files in a script of its own, such as check.sh.")
+			Advise("Sealed are the files of `protect`, files that guard names, files that verify, test and check run, and tests that guard and test find. To let tests change, name them in `scope` (tests/**, **/*_test.go). To let other files change, name them in a separate script, such as check.sh, and not in the command.")
 	}
 	return nil
 }
@@ -255,9 +255,9 @@ func filtered(ctx context.Context, ws *loopWorkspace, entries []store.TreeEntry)
 			}
 			names = append(names, name)
 			if name == "lfs" {
-				notes = append(notes, "the repository keeps files in Git LFS: the agent and the commands see their pointers ("+git.Quote(e.Path)+"); where they need the contents, let setup.command bring them")
+				notes = append(notes, "the repository keeps files in Git LFS: the agent and the commands see their pointers ("+git.Quote(e.Path)+"); if they need the contents, let setup.command fetch them")
 			} else {
-				notes = append(notes, "the repository puts files through the filter "+git.Quote(name)+" ("+git.Quote(e.Path)+"), which does not run for the loop: the agent and the commands see them as git has them, and what they change is committed as it is")
+				notes = append(notes, "the repository passes files through the filter "+git.Quote(name)+" ("+git.Quote(e.Path)+"), which does not run in the loop: the agent and the commands see the files as git stores them, and their changes are committed unfiltered")
 			}
 		}
 	}

@@ -30,7 +30,7 @@ func (ws *loopWorkspace) environment() ([]string, error) {
 	err := durable.ReadJSON(path, &stored)
 	torn := errors.Is(err, durable.ErrTorn)
 	if torn {
-		ws.isMended("the loop's environment could not be read: it is this worker's from now on", err)
+		ws.isMended("the loop's environment could not be read: from now on the loop has this worker's environment", err)
 	}
 	anew := torn || errors.Is(err, fs.ErrNotExist)
 	if anew {

@@ -296,7 +296,7 @@ func (a *Activities) recordOf(ref string) (workspace.Record, bool) {
 
 // damaged is the fault of a ledger that is older than what its loop has recorded.
 func (ws *loopWorkspace) damaged(elsewhere *store.Fenced) *fault.Error {
-	f := fault.New(fault.LedgerDamaged, "the ledger of %s has lost what the loop recorded last (it is at %s, and %s is nowhere)", ws.Loop, elsewhere.Have, elsewhere.Want)
+	f := fault.New(fault.LedgerDamaged, "the ledger of %s has lost the loop's last entries (it is at %s, and %s was not found)", ws.Loop, elsewhere.Have, elsewhere.Want)
 	return f.Advise("Resume from what is left: `pawl start --id " + ws.Loop + " --ledger " + elsewhere.Have + "` with the loop's spec.")
 }
 

@@ -91,7 +91,7 @@ func (ws *loopWorkspace) counting(s spec.Spec) (lines []string, err error) {
 			continue
 		}
 		r, why := ws.routeOf(own, s.Sandbox.Agents, inherited)
-		line := a.Name + "'s tokens, tool calls and cost are counted by pawl's meter, through which it speaks to its model; "
+		line := a.Name + " speaks to its model through pawl's meter, which counts its tokens, tool calls and cost; "
 		switch {
 		case len(r.Keys) > 0:
 			line += "pawl keeps " + strings.Join(r.Keys, " and ")
@@ -101,7 +101,7 @@ func (ws *loopWorkspace) counting(s spec.Spec) (lines []string, err error) {
 			line += "its key stands in its own settings, which it can read"
 		}
 		if why != "" {
-			line = "what " + a.Name + " uses its own stream tells, not pawl's meter: it " + why
+			line = a.Name + "'s usage is what its own stream reports, not what pawl's meter counts: it " + why
 		}
 		if !slices.Contains(lines, line) {
 			lines = append(lines, line)
@@ -378,14 +378,14 @@ func (m *counted) warnings(told loop.Usage, ended bool) (all []string) {
 	said := told.InputTokens + told.OutputTokens
 	switch {
 	case t.Calls == 0 && said > 0:
-		all = append(all, "none of the agent's requests to its model went through pawl's meter: what its own stream tells counts")
+		all = append(all, "none of the agent's requests to its model went through pawl's meter: the usage that its own stream reports counts")
 	case ended && said-t.Tokens() > m.slack():
-		all = append(all, fmt.Sprintf("the agent's own stream tells of %d tokens, and pawl's meter has counted %d: not all of its requests went through the meter, and the stream counts", said, t.Tokens()))
+		all = append(all, fmt.Sprintf("the agent's own stream reports %d tokens, but pawl's meter counted %d: not all of its requests went through the meter, so the stream's figure counts", said, t.Tokens()))
 	case ended && t.Tokens()-said > m.slack():
-		all = append(all, fmt.Sprintf("the agent's own stream tells of %d tokens, and pawl's meter has counted %d, which counts", said, t.Tokens()))
+		all = append(all, fmt.Sprintf("the agent's own stream reports %d tokens, but pawl's meter counted %d; the meter's figure counts", said, t.Tokens()))
 	}
 	if t.Guessed > 0 {
-		all = append(all, fmt.Sprintf("of %d of its model's answers nobody told the tokens: they are estimated by their length", t.Guessed))
+		all = append(all, fmt.Sprintf("%d of its model's answers came without a number of tokens, so pawl estimates it from their length", t.Guessed))
 	}
 	if len(t.Unknown) > 0 && told.CostUSD.IsZero() {
 		all = append(all, "pawl knows no price of the model "+evidence.Description(strings.Join(t.Unknown, ", "))+", so that its cost is not estimated: add it to "+pricesFile+" in $PAWL_HOME")

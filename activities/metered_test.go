@@ -93,7 +93,7 @@ func (l *opened) call(n int, budget map[loop.Resource]evidence.Decimal) (act.Cal
 // TestA2_TheMeterCountsAndKeepsTheKey has a program that is led to the meter: what it tells of itself is compared.
 func TestA2_TheMeterCountsAndKeepsTheKey(t *testing.T) {
 	l, asked := metered(t, `, "ASKS": "10"`, "")
-	require.Contains(t, strings.Join(l.o.Environment, "\n"), "codex's tokens, tool calls and cost are counted by pawl's meter, through which it speaks to its model; pawl keeps CODEX_API_KEY")
+	require.Contains(t, strings.Join(l.o.Environment, "\n"), "codex speaks to its model through pawl's meter, which counts its tokens, tool calls and cost; pawl keeps CODEX_API_KEY")
 	out, err := l.call(1, map[loop.Resource]evidence.Decimal{loop.Tokens: loop.Count(1000)})
 	require.NoError(t, err)
 	require.True(t, out.OK(), out)
@@ -146,7 +146,7 @@ func TestA2_StreamAndMeterAreCompared(t *testing.T) {
 		tokens  int64
 	}{
 		"5099": {"", 100}, // within what may differ
-		"5101": {"the agent's own stream tells of 5101 tokens, and pawl's meter has counted 100: not all of its requests went through the meter, and the stream counts", 5101},
+		"5101": {"the agent's own stream reports 5101 tokens, but pawl's meter counted 100: not all of its requests went through the meter, so the stream's figure counts", 5101},
 	} {
 		l, _ := metered(t, fmt.Sprintf(`, "TELLS": %q`, tells), "")
 		out, err := l.call(1, nil)
@@ -157,7 +157,7 @@ func TestA2_StreamAndMeterAreCompared(t *testing.T) {
 	l, _ := metered(t, `, "ASKS": "60", "TELLS": "99"`, "")
 	out, err := l.call(1, nil)
 	require.NoError(t, err)
-	require.Equal(t, "the agent's own stream tells of 99 tokens, and pawl's meter has counted 6000, which counts", out.Warning)
+	require.Equal(t, "the agent's own stream reports 99 tokens, but pawl's meter counted 6000; the meter's figure counts", out.Warning)
 }
 
 // TestA2_PricesOfOnesOwn has a file in $PAWL_HOME, right and wrong.
@@ -194,7 +194,7 @@ func TestA2_WhoCountsWhereTheMeterCant(t *testing.T) {
 			}
 			o, err := l.a.Open(ctx, act.Open{Loop: "y", FirstRun: "second", Spec: s})
 			require.NoError(t, err)
-			require.Contains(t, strings.Join(o.Environment, "\n"), "what codex uses its own stream tells, not pawl's meter: it "+c.why)
+			require.Contains(t, strings.Join(o.Environment, "\n"), "codex's usage is what its own stream reports, not what pawl's meter counts: it "+c.why)
 			tokens := int64(1000)
 			s.Limits.Tokens = &tokens
 			_, err = l.a.Open(ctx, act.Open{Loop: "z", FirstRun: "third", Spec: s})

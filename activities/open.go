@@ -84,7 +84,7 @@ func unfit(mode string) *userrepo.Precondition {
 	if mode == "" || mode == spec.ModeMission {
 		return nil
 	}
-	return &userrepo.Precondition{Code: "mode", What: "the mode is " + mode + ", and autonomy starts in mission alone", Do: "Set `mode: mission`, or leave `mode` out."}
+	return &userrepo.Precondition{Code: "mode", What: "the mode is " + mode + ", but a loop starts only in mode mission", Do: "Set `mode: mission`, or leave `mode` out."}
 }
 
 func (m *machine) openingOf(in act.Open) opening {

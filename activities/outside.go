@@ -105,8 +105,8 @@ func (ws *loopWorkspace) unaltered(ctx context.Context) error {
 	}
 	for _, seal := range evaluators(contract) {
 		if sum, err := ws.machine.sums.of(seal.Path); err != nil && !errors.Is(err, errNoFile) || sum != seal.Blob {
-			return refuse(fault.New(fault.PreconditionFailed, "%s is outside of the repository and judges the work, and it is not what it was when the contract was drawn up", git.Quote(seal.Path)).
-				Advise("Bring it back as it was, or start the loop anew: its contract will have it as it is now."))
+			return refuse(fault.New(fault.PreconditionFailed, "%s, which is outside of the repository and judges the work, has changed since the contract was drawn up", git.Quote(seal.Path)).
+				Advise("Restore the file, or start the loop again: the new contract will have the file as it is now."))
 		}
 	}
 	return nil

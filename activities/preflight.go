@@ -131,7 +131,7 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 	if f := d.closed(ws, s); f != nil {
 		out.problem("scope", f.What, f.Do)
 	} else if clash := slices.DeleteFunc(d.clash, func(name string) bool { return spec.MatchAny(s.Protect, name) }); len(clash) > 0 {
-		out.Notes = append(out.Notes, "sealed, since they judge the work, although the scope matches them: "+naming(clash)+". Where tests are what is to change, name them in the scope")
+		out.Notes = append(out.Notes, "these files match the scope but are sealed, since they judge the work: "+naming(clash)+". To let tests change, name them in the scope")
 	}
 	if out.Protections, _, err = ws.protections(ctx); err != nil {
 		return out, err
@@ -140,7 +140,7 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 	if env, runs := workersEnvironment(h); runs {
 		own, _ := govern.Inherited(os.Environ())
 		if names := differing(own, env); len(names) > 0 {
-			out.Notes = append(out.Notes, "a worker runs on this host, and the loop gets its environment, not this shell's. So did the commands here. These differ: "+strings.Join(names[:min(len(names), 10)], ", "))
+			out.Notes = append(out.Notes, "a worker runs on this host, so the loop gets the worker's environment, not this shell's. The commands here got it too. These variables differ: "+strings.Join(names[:min(len(names), 10)], ", "))
 		}
 		ws.env = env
 	}
@@ -161,7 +161,7 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 		return out, err
 	}
 	if k, err := kind.Of(s.Kind); err == nil && k.Reference && s.Guard.Command == "" {
-		out.Notes = append(out.Notes, "there is no guard: a change that makes the number better is kept, whatever else it breaks")
+		out.Notes = append(out.Notes, "there is no guard: a change that improves the number is kept, even if it breaks something else")
 	}
 	out.notes(s, d)
 	if err := a.dryRuns(ctx, ws, in, base, &out, tell); err != nil || len(out.Problems) > 0 {
@@ -209,7 +209,7 @@ func (f *Preflight) listed(ctx context.Context, ws *loopWorkspace, s spec.Spec, 
 		}
 	}
 	if len(found) > 0 {
-		f.Notes = append(f.Notes, "the runner finds tests in files that nothing seals and that the agent may change: "+naming(found)+". Add them to protect")
+		f.Notes = append(f.Notes, "these files have tests that the runner finds, but they are not sealed and the agent may change them: "+naming(found)+". Add them to protect")
 	}
 	return nil
 }
@@ -273,11 +273,11 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 		out.Printed = secret.Redact(strings.ToValidUTF8(string(printed), "?"))
 		switch {
 		case k.Mends && !r.OK():
-			out.Notes = append(out.Notes, fails("verify", s.Verify.Command, r.Outcome)+"\nThat is fine where the loop is to mend it.")
+			out.Notes = append(out.Notes, fails("verify", s.Verify.Command, r.Outcome)+"\nThat is fine if the loop is meant to fix it.")
 		case !r.OK():
 			out.problem("verify", fmt.Sprintf("the verify command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Verify.Command, tailed(r.Outcome)), again+" and print a number.")
 		case k.Reference && r.Metric == nil:
-			out.problem("verify", fmt.Sprintf("the verify command prints no number: %s: `%s`", r.NoNumber, s.Verify.Command), "Have it print the number last, or a line METRIC name=number, or set verify.pattern.")
+			out.problem("verify", fmt.Sprintf("the verify command prints no number: %s: `%s`", r.NoNumber, s.Verify.Command), "Make it print the number last, or a line METRIC name=number, or set verify.pattern.")
 		case k.Reference && r.Warning != "":
 			out.Notes = append(out.Notes, "verify: "+r.Warning)
 		}
@@ -321,7 +321,7 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 			if t := r.Tests; t != nil && t.Failed > 0 {
 				what = fmt.Sprintf("tests fail on the unchanged code: %d failed, %d passed (%s)", t.Failed, t.Passed, naming(t.Failing))
 			}
-			out.Notes = append(out.Notes, what+". That is fine where the loop is to mend it.")
+			out.Notes = append(out.Notes, what+". That is fine if the loop is meant to fix it.")
 		}
 	}
 	if s.Canary() {
@@ -340,7 +340,7 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 		switch {
 		case r.OK():
 		case k.Mends:
-			out.Notes = append(out.Notes, fmt.Sprintf("check fails on the unchanged code (%s), so it would undo every change that does not mend it: `%s`%s", r.Ending(), s.Check.Command, tailed(r)))
+			out.Notes = append(out.Notes, fmt.Sprintf("check fails on the unchanged code (%s), so it would undo every change that does not fix it: `%s`%s", r.Ending(), s.Check.Command, tailed(r)))
 		default:
 			out.problem("check", fmt.Sprintf("the check command fails on the unchanged code (%s), so it would undo every change: `%s`%s", r.Ending(), s.Check.Command, tailed(r)), again+".")
 		}
@@ -461,9 +461,9 @@ func (f *Preflight) leaves(k kind.Kind, name string, r act.Outcome) {
 		return
 	}
 	f.Leftovers = append(f.Leftovers, left...)
-	says := "Pawl counts that to no change. Add it to .gitignore to keep it out of your own commits, too"
+	says := "pawl leaves these files out of every change. Add them to .gitignore to keep them out of your own commits too"
 	if k.Mends && (name == "guard" || name == "verify") {
-		says = "An agent that runs the command leaves that in its change: add it to .gitignore"
+		says = "If an agent runs the command, these files become part of its change: add them to .gitignore"
 	}
 	f.Notes = append(f.Notes, fmt.Sprintf("the %s command leaves files behind that git does not ignore (%s). %s", name, naming(left), says))
 }
@@ -485,7 +485,7 @@ func (f *Preflight) notes(s spec.Spec, d drawnContract) {
 		}
 	}
 	if len(open) > 0 {
-		f.Notes = append(f.Notes, "your commands name folders in which the agent may change files: "+naming(open)+". What must not change there belongs into protect")
+		f.Notes = append(f.Notes, "your commands name folders in which the agent may change files: "+naming(open)+". Add the files that must not change to protect")
 	}
 }
 

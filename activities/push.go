@@ -82,7 +82,7 @@ func (ws *loopWorkspace) pushHere(ctx context.Context, branch bool) (refused str
 	case errors.As(err, &no):
 		refused = ws.notTaken(no)
 	case err != nil:
-		refused = fmt.Sprintf("%s can't be pushed to: %v", ws.Repo, err)
+		refused = fmt.Sprintf("pawl can't push to %s: %v", ws.Repo, err)
 	}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -192,7 +192,7 @@ func (ws *loopWorkspace) publish(ctx context.Context, branch bool) error {
 			return refuse(f)
 		}
 		ws.pushes.awayUntil = time.Now().Add(min(time.Since(began), patience))
-		why = fmt.Sprintf("%s can't be pushed to: %v", ws.Repo, userrepo.Unreached(ws.Repo, err))
+		why = fmt.Sprintf("pawl can't push to %s: %v", ws.Repo, userrepo.Unreached(ws.Repo, err))
 	}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -246,6 +246,6 @@ func (ws *loopWorkspace) behind(ctx context.Context, head string) error {
 	if ws.descendsFrom(ctx, head, at) {
 		return nil
 	}
-	return fault.New(fault.LedgerAhead, "the ledger of %s in %s is at %s, which is none of this host's (%s): another host goes on with the loop", ws.Loop, ws.Repo, at, head).
-		Advise("Nothing has to be done where the loop was moved on purpose. To go on here, start it again from that ledger: `pawl start --ledger " + at + "`.")
+	return fault.New(fault.LedgerAhead, "the ledger of %s in %s is at %s, which this host's ledger (%s) lacks: another host continues the loop", ws.Loop, ws.Repo, at, head).
+		Advise("If the loop was moved on purpose, you need to do nothing. To continue it here, start it again from that ledger: `pawl start --ledger " + at + "`.")
 }

@@ -62,7 +62,7 @@ func (f *Preflight) ready(ctx context.Context, ws *loopWorkspace, s spec.Spec, d
 		for _, name := range programs[i].calls {
 			switch at := lookUp(env, name); {
 			case at == "":
-				f.Notes = append(f.Notes, fmt.Sprintf("%s.command (`%s`) calls %s, which is not there", c.check, c.command, git.Quote(name)))
+				f.Notes = append(f.Notes, fmt.Sprintf("%s.command (`%s`) calls %s, which does not exist", c.check, c.command, git.Quote(name)))
 			case slices.Contains(shut, name):
 				f.Notes = append(f.Notes, fmt.Sprintf("%s.command (`%s`) calls %s, which is %s on this machine and is not in the loop's sandbox. %s", c.check, c.command, git.Quote(name), at, unhide))
 			}

@@ -56,7 +56,7 @@ func TestValidateUsesTheEnvironmentOfTheWorkerThatRuns(t *testing.T) {
 	assert.Empty(t, missing(f))
 	require.NotNil(t, f.Baseline)
 	assert.Equal(t, "7", f.Baseline.String())
-	assert.Contains(t, strings.Join(f.Notes, "\n"), "a worker runs on this host, and the loop gets its environment, not this shell's. So did the commands here. These differ: PATH")
+	assert.Contains(t, strings.Join(f.Notes, "\n"), "a worker runs on this host, so the loop gets the worker's environment, not this shell's. The commands here got it too. These variables differ: PATH")
 	if sandbox.Probe().Lacks(sandbox.Filtered, []int{1}) == "" {
 		assert.Contains(t, f.Protections, "agent and commands may write "+bin, "what the spec grants is said with what holds")
 	}
@@ -71,7 +71,7 @@ func TestValidateWarnsAsTheLoopWould(t *testing.T) {
 	s.Verify.Holdout.Command = "sh work/b"
 	f, err := activities.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
 	require.NoError(t, err)
-	assert.Contains(t, strings.Join(f.Notes, "\n"), "the agent can read what holds or names the holdout: work/b")
+	assert.Contains(t, strings.Join(f.Notes, "\n"), "the agent can read these files, which hold or name the holdout: work/b")
 }
 
 // TestAGuardThatFailsSaysWhichTestsFail, and not how the output ends: of `go test -json` that are events of tests that pass.

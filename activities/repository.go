@@ -26,8 +26,8 @@ func repositoryOf(r workspace.Record) (userrepo.Repo, error) {
 	f, err := r.Hold()
 	switch {
 	case errors.Is(err, workspace.ErrReplaced):
-		return userrepo.Repo{}, &userrepo.Precondition{Code: userrepo.Replaced, What: fmt.Sprintf("%s is another repository than the one that the loop began with", git.Quote(r.Local())),
-			Do: "bring that back; where you have put another one there, start the loop again from its ledger (pawl start --ledger)"}
+		return userrepo.Repo{}, &userrepo.Precondition{Code: userrepo.Replaced, What: fmt.Sprintf("%s is not the repository that the loop started with", git.Quote(r.Local())),
+			Do: "put that one back; if you replaced it on purpose, start the loop again from its ledger (pawl start --ledger)"}
 	case errors.Is(err, fs.ErrNotExist):
 		return userrepo.Repo{}, &userrepo.Precondition{Code: userrepo.NoSuchPath, What: fmt.Sprintf("there is no repository at %s any more", git.Quote(r.Local())), Do: "bring it back"}
 	case err != nil:

@@ -98,7 +98,7 @@ func (r *room) look(ctx context.Context) string {
 	}
 	if st.Files > 0 && st.Ffree < fewFiles {
 		if made := r.files(ctx); made > fewFiles {
-			return fmt.Sprintf("hardly any more files can be made at %s, and it has written %d", r.home, made)
+			return fmt.Sprintf("the disk has hardly any room for more files at %s, and it has written %d", r.home, made)
 		}
 	}
 	return ""

@@ -217,7 +217,7 @@ func unconnected(refused []egress.Refusal) string {
 	if len(refused) > shown {
 		more = fmt.Sprintf(" and %d more", len(refused)-shown)
 	}
-	return "the sandbox let no connection through to " + strings.Join(all, ", ") + more
+	return "the sandbox blocked connections to " + strings.Join(all, ", ") + more
 }
 
 // ensure refuses a loop whose sandbox is required where something of it does not hold.
@@ -232,6 +232,6 @@ func ensure(s spec.Sandbox, m sandbox.Machine, closed []int, broken []string) er
 	if lacks == "" {
 		lacks = "one that holds: " + strings.Join(broken, "; ")
 	}
-	return refuse(fault.New(fault.PreconditionFailed, "the spec requires a sandbox, and this machine lacks %s", lacks).
-		Advise("Run the loop on Linux 5.12 or later with user namespaces or bubblewrap, or set `sandbox.use` to auto, which uses what there is and says what that is."))
+	return refuse(fault.New(fault.PreconditionFailed, "the spec requires a sandbox, but this machine lacks %s", lacks).
+		Advise("Run the loop on Linux 5.12 or later with user namespaces or bubblewrap, or set `sandbox.use` to auto, which uses what is available and says what that is."))
 }

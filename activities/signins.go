@@ -66,7 +66,7 @@ func (s signIns) check() (warnings []string, err error) {
 		if err != nil {
 			return warnings, fmt.Errorf("putting a sign-in back: %w", err)
 		}
-		warnings = append(warnings, "while the agent worked, more than a renewed sign-in was written to "+path+"; it is as it was before. If that was you, sign in again")
+		warnings = append(warnings, "while the agent worked, something other than a renewed sign-in was written to "+path+"; pawl has restored the file. If you wrote it, sign in again")
 	}
 	if err := os.Remove(s.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return warnings, err

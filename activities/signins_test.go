@@ -43,7 +43,7 @@ func TestE6_WhatIsPlantedInASignInDoesNotStay(t *testing.T) {
 
 	s = before()
 	write(planted)
-	require.Contains(t, check(s)[0], file+"; it is as it was before")
+	require.Contains(t, check(s)[0], file+"; pawl has restored the file")
 	require.Equal(t, renewed, read())
 
 	before() // and the worker dies

@@ -73,7 +73,7 @@ func TestP8_ABranchThatIsNotBetterIsGivenUp(t *testing.T) {
 	require.Equal(t, []int{1, 2}, m.of(p.final.Head))
 	require.Equal(t, "16.000000", p.final.Best.String())
 	require.Equal(t, loop.Completed, p.final.Status)
-	require.Contains(t, p.final.Reason, "5 iterations in a row did not get the head further")
+	require.Contains(t, p.final.Reason, "5 iterations in a row did not improve the head")
 }
 
 // TestP8_WhateverEndsALoopItsHeadIsTheBest ends loops while they explore a branch.

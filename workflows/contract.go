@@ -50,7 +50,7 @@ func noted(noise string) string {
 // ready holds the loop to the preconditions of autonomy, all at once (A1).
 func (r *run) ready() error {
 	if missing := govern.Missing(r.State(), r.spec, r.host.IsOpen()); len(missing) > 0 {
-		return notReady("autonomy can't start without %s", strings.Join(missing, "; "))
+		return notReady("the loop can't start without %s", strings.Join(missing, "; "))
 	}
 	return nil
 }

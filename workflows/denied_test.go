@@ -25,7 +25,7 @@ func TestAToolThatIsNotApprovedIsAskedFor(t *testing.T) {
 		"approved": {func(t *testing.T, e *testsuite.TestWorkflowEnvironment) {
 			at(t, e, time.Minute, func(s loop.State) {
 				require.Equal(t, loop.GateQuestion, s.Gate.Kind)
-				require.Equal(t, "the writer was not allowed to use Edit: amend approvals.tools and it is called again, or answer go-on and its work is judged as it is", s.Gate.Summary)
+				require.Equal(t, "the writer was not allowed to use Edit: amend approvals.tools to call it again, or answer go-on to have its work judged as it is", s.Gate.Summary)
 				e.SignalWorkflow("amend", map[string]any{"spec": map[string]any{"verify": map[string]any{"command": "weigh"}}}) // that is not what is asked
 				e.SignalWorkflow("amend", map[string]any{"spec": map[string]any{"approvals": map[string]any{"tools": []string{"read", "edit"}}}})
 			})

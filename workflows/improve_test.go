@@ -76,7 +76,7 @@ func TestP0_AGuardThatSeesNoCodeEndsTheLoopBeforeItStarts(t *testing.T) {
 	w.baseline = try{Metric: "10", Blind: true}
 	p = play(t, w, specOf(on), nil)
 	require.Equal(t, string(fault.PreconditionFailed), p.err.Type())
-	require.Contains(t, p.result.Reason, "the guard does not see your code: 2 files in scope had a syntax error")
+	require.Contains(t, p.result.Reason, "the guard does not see your code: pawl put a syntax error into 2 files in scope")
 	require.Contains(t, p.result.Recovery, "validate.canary: false")
 	require.Empty(t, p.agents)
 

@@ -369,7 +369,7 @@ func (r *run) block(ctx workflow.Context, m govern.Move, rules approvalRules) (g
 	}
 	a, err := r.wait(ctx, loop.Gate{
 		Kind:    loop.GateGuard,
-		Summary: fmt.Sprintf("the change is blocked by %s (mend it on the desk %s and continue, or reject it)", m.Reason, r.deskAt(r.liesOn())),
+		Summary: fmt.Sprintf("the change is blocked by %s (fix it on the desk %s and continue, or reject it)", m.Reason, r.deskAt(r.liesOn())),
 	})
 	if end, halted := isStopped(err); halted && end.Code == govern.Interrupted.Code {
 		err = stop(rules.AfterHalt(end.Reason))

@@ -238,7 +238,7 @@ func TestA1_TheContractSaysWhatTheNoiseMeans(t *testing.T) {
 		}
 	}
 	require.Len(t, warned, 1, "%v", warned)
-	require.Contains(t, warned[0], "so noisy that no improvement of 0.1 % can be told from none within verify.maxSamples (3)")
+	require.Contains(t, warned[0], "so noisy that an improvement of 0.1 % can't be shown within verify.maxSamples (3)")
 }
 
 func TestA6_AHaltDuringTheClaimEndsTheLoopWithoutOne(t *testing.T) {
@@ -296,7 +296,7 @@ func TestA2_TimeIsKeptForTheClaim(t *testing.T) {
 	p := play(t, v.world, noisy(99, nil, map[string]any{"limits": map[string]any{"iterations": 99, "discards": 99, "activeTime": "12h"}}), nil)
 	require.Equal(t, loop.Halted, p.final.Status)
 	require.Equal(t, "BUDGET_EXHAUSTED", p.result.ErrorCode)
-	require.Contains(t, p.result.Reason, "is kept to measure what the loop has come to")
+	require.Contains(t, p.result.Reason, "is kept to measure the loop's result")
 	require.NotNil(t, p.result.Claim, "%v", p.course())
 	require.Equal(t, 5, p.result.Claim.Pairs)
 	used := time.Duration(p.final.Budget[loop.ActiveTime].Used.Float()) * time.Millisecond

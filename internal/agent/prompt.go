@@ -107,7 +107,7 @@ func (b Brief) beside() string {
 		lines = append(lines, "- Another agent works on this: "+loop.Clip(strings.ReplaceAll(idea, "\n", " "), boundLine))
 	}
 	if len(b.Beside) == 0 {
-		lines = append(lines, "What the others try is not known yet.")
+		lines = append(lines, "It is not known yet what the others try.")
 	}
 	return strings.Join(lines, "\n")
 }
@@ -213,7 +213,7 @@ func (b Brief) results() string {
 	}
 	var lines []string
 	if len(rows) > 0 {
-		lines = append(lines, "All results so far are in the file `"+evidence.Results+"` in this folder; it is no part of your change. The last ones:", "")
+		lines = append(lines, "All results so far are in the file `"+evidence.Results+"` in this folder, which is not part of your change. The last ones:", "")
 	}
 	for _, r := range rows {
 		outcome := "discarded"

@@ -168,7 +168,7 @@ func TestL2_AReviewerIsShownWhatTheTestsSaid(t *testing.T) {
 func TestP2_AnAgentOfSeveralIsToldWhatTheOthersTry(t *testing.T) {
 	b := agent.Brief{Kind: kind.Improve, State: grown(1), Phase: "modify", Candidate: 2, Of: 3}
 	require.Contains(t, b.Text(), "You are agent 2 of 3.")
-	require.Contains(t, b.Text(), "What the others try is not known yet.")
+	require.Contains(t, b.Text(), "It is not known yet what the others try.")
 	b.Beside = []string{"cache the\nplan", strings.Repeat("x", 9000)}
 	require.Contains(t, b.Text(), "- Another agent works on this: cache the plan\n")
 	require.Less(t, len(b.Text()), 8<<10, "ideas are bounded, too")

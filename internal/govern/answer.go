@@ -43,7 +43,7 @@ func Answer(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, err
 		return received(name, m, "halting", cmp.Or(m.Note, "halted by "+cmp.Or(m.By, "a person"))), nil
 	case loop.MessageSteer:
 		if strings.TrimSpace(m.Note) == "" {
-			return Reply{}, fault.New(fault.InvalidMessage, "steer needs a note: what should the agent be told?")
+			return Reply{}, fault.New(fault.InvalidMessage, "steer needs a note: the guidance for the agent")
 		}
 		if n := len(s.Guidance); n >= loop.KeepNotes {
 			return Reply{}, fault.New(fault.TooManyNotes, "%d notes wait for the next agent call already", n)
@@ -141,7 +141,7 @@ func answerGate(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply,
 func extension(s loop.State, sp spec.Spec, g loop.Gate, m loop.Message) (json.RawMessage, error) {
 	if len(m.Limits) == 0 {
 		return nil, fault.New(fault.InvalidMessage, "extend needs limits").
-			Advise(fmt.Sprintf(`Say what the budget is from now on: {"limits": {%q: ...}}.`, g.Budget))
+			Advise(fmt.Sprintf(`Give the new total: {"limits": {%q: ...}}.`, g.Budget))
 	}
 	fragment, err := json.Marshal(map[string]json.RawMessage{"limits": m.Limits})
 	if err != nil {
@@ -169,14 +169,14 @@ func AmendableAt(g loop.Gate) []string {
 func amendment(sp spec.Spec, g loop.Gate, m loop.Message) (json.RawMessage, error) {
 	if len(m.Spec) == 0 {
 		return nil, fault.New(fault.InvalidMessage, "amend needs spec").
-			Advise(`Say what is to be corrected: {"spec": {"verify": {"command": "..."}}}.`)
+			Advise(`Give the correction: {"spec": {"verify": {"command": "..."}}}.`)
 	}
 	amended, err := sp.Amend(m.Spec, AmendableAt(g))
 	if err != nil {
 		return nil, fault.New(fault.InvalidMessage, "%v", err)
 	}
 	if reflect.DeepEqual(amended, sp) {
-		return nil, fault.New(fault.InvalidMessage, "that is what the spec says already")
+		return nil, fault.New(fault.InvalidMessage, "the spec says that already")
 	}
 	return m.Spec, nil
 }

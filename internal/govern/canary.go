@@ -39,17 +39,17 @@ const (
 // Blind returns what is wrong where the commands that are to guard the code do not notice that it is broken,
 // and what to do.
 func Blind(c act.Canaried, commands ...string) (what, do string) {
-	what = fmt.Sprintf("the guard does not see your code: %s in scope had a syntax error (%s), and still this passed: %s",
+	what = fmt.Sprintf("the guard does not see your code: pawl put a syntax error into %s in scope (%s), but this still passed: %s",
 		evidence.Counted(c.Files, "file"), strings.Join(c.Broken, ", "), inCode(commands))
 	if len(c.Instead) > 0 {
 		what += ". What it uses instead: " + strings.Join(c.Instead, "; ")
 	}
-	return what, "Have it test the code of the folder that it runs in, such as by installing that folder in setup.command, or name another command. `validate.canary: false` leaves this out."
+	return what, "Make it test the code of the folder that it runs in, for example by installing that folder in setup.command, or name another command. `validate.canary: false` turns this check off."
 }
 
 // Hollow returns what to say where the commands notice a syntax error, and not that functions only fail.
 func Hollow(commands ...string) string {
-	return "every function of the code in scope only failed, and still this passed: " + inCode(commands) + ". It builds your code and does not run it, so it guards little"
+	return "pawl made every function in scope fail, but this still passed: " + inCode(commands) + ". It builds your code but does not run it, so it guards little"
 }
 
 // TriesPart reports whether the next part of the code is broken by itself, where spent is what that took of those

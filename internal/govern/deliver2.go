@@ -47,7 +47,7 @@ func (r Deliver2) AfterTest(c Course, v TestVerdict) Move {
 	case v.Fewer != "" && m.To == phase.Fix && !m.Regenerate && !m.Undo:
 		m.Reason = v.Fewer
 	case v.Excused && m.To == phase.Fix && !m.Regenerate && !m.Undo:
-		m.Reason = fmt.Sprintf("the only failing tests failed before the first write too (%s), and no more tests pass than then: if the goal is to mend them, mend them, else change nothing", known)
+		m.Reason = fmt.Sprintf("the only failing tests failed before the first write too (%s), and no more tests pass than then: if the goal is to fix them, fix them, else change nothing", known)
 	}
 	return m
 }

@@ -54,7 +54,7 @@ func TestL2_WhatFailedBeforeTheFirstWriteDoesNotCount(t *testing.T) {
 		{"known failures and more that passes", rules, govern.TestVerdict{Excused: true, Progress: true, Known: known}, "verify", "failing as before the first write: TestDocker"},
 		{"a new failure counts, whatever else passes", rules, govern.TestVerdict{Progress: true, Known: known}, "fix", "tests fail"},
 		{"nothing has changed: the fixer looks", rules, govern.TestVerdict{Excused: true, Known: known}, "fix",
-			"the only failing tests failed before the first write too (TestDocker), and no more tests pass than then: if the goal is to mend them, mend them, else change nothing"},
+			"the only failing tests failed before the first write too (TestDocker), and no more tests pass than then: if the goal is to fix them, fix them, else change nothing"},
 		{"fewer tests pass", rules, govern.TestVerdict{Fewer: "only 1 of the 2 tests pass"}, "fix", "only 1 of the 2 tests pass"},
 		{"the fixer left it", rules, govern.TestVerdict{Excused: true, Left: true, Known: known}, "verify", "failing as before the first write: TestDocker"},
 		{"no fix is allowed", noFix, govern.TestVerdict{Excused: true, Known: known}, "verify", "failing as before the first write: TestDocker"},

@@ -60,9 +60,9 @@ func (r Improve) Before(s loop.State) Move {
 	case s.AgentFailures >= agentFailures && !passedWaits(s):
 		return stops(AgentFailed)
 	case s.DiscardsInARow >= r.Discards && !passedWaits(s) && s.Backtrack != nil: // what a branch kept may be among them
-		return stops(DiscardsInARow.Because(fmt.Sprintf("%s in a row did not get the head further: look at what was tried, a person should decide", evidence.Counted(s.DiscardsInARow, "iteration"))))
+		return stops(DiscardsInARow.Because(fmt.Sprintf("%s in a row did not improve the head: a person should look at what was tried and decide", evidence.Counted(s.DiscardsInARow, "iteration"))))
 	case s.DiscardsInARow >= r.Discards && !passedWaits(s):
-		return stops(DiscardsInARow.Because(fmt.Sprintf("%s in a row: look at what was tried, a person should decide", evidence.Counted(s.DiscardsInARow, "discard"))))
+		return stops(DiscardsInARow.Because(fmt.Sprintf("%s in a row: a person should look at what was tried and decide", evidence.Counted(s.DiscardsInARow, "discard"))))
 	}
 	if spent := exhausted(s); spent != "" {
 		return stops(BudgetEnd(spent))
@@ -207,7 +207,7 @@ func (r Improve) Decide(reference, metric evidence.Decimal) (m Move, delta evide
 // be at fault (P5), else Enter.
 func (r Improve) After(s loop.State) Move {
 	if s.NoNumbers >= noNumbers {
-		return Move{Do: AskPerson, Reason: "verify printed no number twice in a row, so the command and not the change seems to be at fault", Choices: []string{Retry, HaltLoop}}
+		return Move{Do: AskPerson, Reason: "verify printed no number twice in a row, so the command seems to be at fault, not the change", Choices: []string{Retry, HaltLoop}}
 	}
 	return enter(phase.Review, "")
 }

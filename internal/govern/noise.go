@@ -26,13 +26,13 @@ func Noise(s sampling.Sampler, sp spec.Spec, each time.Duration) Noisy {
 	)}
 	if r.TooNoisy {
 		n.Warnings = append(n.Warnings, fmt.Sprintf(
-			"the metric is so noisy that no improvement of %s can be told from none within verify.maxSamples (%d): that takes about %d evaluations of each change. The smallest improvement that %d can show is %s. Make verify steadier, raise verify.maxSamples, or look for more (verify.minDelta)",
+			"the metric is so noisy that an improvement of %s can't be shown within verify.maxSamples (%d): that takes about %d evaluations of each change. The smallest improvement that %d can show is %s. Make verify steadier, raise verify.maxSamples, or ask for a larger improvement (verify.minDelta)",
 			amountOf(r.Delta, r.Unit), rules.MaxSamples, r.Samples, rules.MaxSamples, amountOf(r.Smallest, r.Unit),
 		))
 	}
 	if cost, have := each*time.Duration(r.Samples), sp.Limits.ActiveTime.D(); cost > have {
 		n.Warnings = append(n.Warnings, fmt.Sprintf(
-			"to show one improvement of %s takes about %s of evaluations, and limits.activeTime is %s: raise it, or look for more (verify.minDelta)",
+			"showing one improvement of %s takes about %s of evaluations, but limits.activeTime is %s: raise it, or ask for a larger improvement (verify.minDelta)",
 			amountOf(r.Delta, r.Unit), lasting(cost), sp.Limits.ActiveTime,
 		))
 	}
@@ -45,7 +45,7 @@ func Told(s sampling.Sampler, sp spec.Spec) string {
 	sigma, unit := s.Sigma()
 	r := s.Resolve(rules)
 	return fmt.Sprintf(
-		"The metric varies: one evaluation by %s (one standard deviation), so that a single measurement says little. Changes are judged by several evaluations, at most %d of each. What is looked for is an improvement of %s; less is mostly not told from none.",
+		"The metric varies: one evaluation by %s (one standard deviation), so that a single measurement says little. Changes are judged by several evaluations, at most %d of each. The goal is an improvement of %s; a smaller one mostly can't be shown.",
 		amountOf(sigma, unit), rules.MaxSamples, amountOf(r.Delta, r.Unit),
 	)
 }

@@ -49,7 +49,7 @@ func AfterRefusal(a spec.Agent, class outcome.Class, r act.Refused, times int, n
 	case times <= len(backoff):
 		return Patience{Until: now.Add(backoff[times-1])}
 	case class == outcome.RateLimited:
-		return Patience{Ask: fmt.Sprintf("the rate limit of %s is used up, and nobody knows until when (%s, %s): answer %s once it has ended", a.Use, said, often, Retry)}
+		return Patience{Ask: fmt.Sprintf("the rate limit of %s is used up, and it is not known until when (%s, %s): answer %s once it has ended", a.Use, said, often, Retry)}
 	}
 	return Patience{Ask: fmt.Sprintf("the provider of %s does not answer as it should (%s, %s): answer %s once it works again", a.Use, said, often, Retry)}
 }
@@ -63,14 +63,14 @@ func AfterDenial(s spec.Spec, role, phase string, tools []string) string {
 	if len(tools) == 0 || !s.AsksOfTools() || !slices.Contains(Needs(phase), spec.CanEditSource) || Permit(s, role, spec.CanEditSource) != nil {
 		return ""
 	}
-	return fmt.Sprintf("the %s was not allowed to use %s: amend approvals.tools and it is called again, or answer %s and its work is judged as it is", role, strings.Join(tools, ", "), GoOn)
+	return fmt.Sprintf("the %s was not allowed to use %s: amend approvals.tools to call it again, or answer %s to have its work judged as it is", role, strings.Join(tools, ", "), GoOn)
 }
 
 // signIn says what to set for an agent that nobody knows.
 func signIn(use string) string {
 	p, _ := program.Lookup(use)
 	if len(p.Keys) == 0 {
-		return "give it what it signs in with, in agent.env or in its own settings"
+		return "give it its credentials, in agent.env or in its own settings"
 	}
 	text := "set " + spec.Or(p.Keys) + " for the worker"
 	if p.Login != "" {

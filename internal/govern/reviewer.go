@@ -113,7 +113,7 @@ func (r Opinion) check(hash string, criteria []string) Opinion {
 			found.Met = answers[0].Met && found.Evidence != ""
 		}
 		if r.Decision == SaysApproved && !found.Met {
-			return undecided("it approves, and criterion %d (%s) is not ticked with evidence", i+1, clip(c))
+			return undecided("it approves, but criterion %d (%s) is not ticked with evidence", i+1, clip(c))
 		}
 		r.Criteria = append(r.Criteria, found)
 	}

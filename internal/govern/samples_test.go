@@ -150,7 +150,7 @@ func TestA1_WhatNoiseMeansIsSaidInNumbers(t *testing.T) {
 	const fine = `,"minDelta":"0.01%"`
 	loud := govern.Noise(sampling.Start(sampled(t, fine).Samples, twelve), noisySpec(t, fine), time.Second)
 	require.Len(t, loud.Warnings, 2, "%v", loud.Warnings)
-	require.Contains(t, loud.Warnings[0], "no improvement of 0.01 % can be told from none within verify.maxSamples (32)")
+	require.Contains(t, loud.Warnings[0], "an improvement of 0.01 % can't be shown within verify.maxSamples (32)")
 	require.Contains(t, loud.Warnings[1], "limits.activeTime is 10m:")
 }
 

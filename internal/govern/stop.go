@@ -27,7 +27,7 @@ func BudgetEnd(r loop.Resource) End {
 func BudgetEndOf(s loop.State, r loop.Resource) End {
 	end := BudgetEnd(r)
 	if left := s.Budget[r].Remaining; left != nil && left.Sign() > 0 {
-		end = end.Because("what is left of the budget " + string(r) + " is kept to measure what the loop has come to")
+		end = end.Because("the rest of the budget " + string(r) + " is kept to measure the loop's result")
 	}
 	return end
 }

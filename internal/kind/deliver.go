@@ -23,7 +23,7 @@ var Deliver = Kind{
 		phase.Plan: {Text: `Write a plan for reaching the goal: what is to be changed in which files, in which order, and how it will be known to work. ` +
 			`Print it as Markdown; it is shown to a person and stays fixed once it is approved. Do not edit anything now: edits made in this call are thrown away.`},
 		phase.Write: {Text: `Write the change that reaches the goal, all of it, and nothing else.` + judged + ` {{where "description"}}`},
-		phase.Fix: {Repair: "What fails", Text: `The tests fail. Find the cause and mend it in the code, not in the tests.` + judged +
+		phase.Fix: {Repair: "What fails", Text: `The tests fail. Find the cause and fix it in the code, not in the tests.` + judged +
 			` {{where "description"}} If the whole approach is wrong, {{regenerate}}.`},
 	},
 	Standing: `- Iteration {{.State.Iteration}}, {{.State.FixAttempts}} fixes in it.`,

@@ -63,14 +63,14 @@ func Claims(f Facts) []Claim {
 		})
 	}
 	network := Claim{
-		Holds: "sandbox, by " + by + ": a network of their own, with a way out through pawl's proxy alone, which lets " + wanted(f.Policy),
+		Holds: "sandbox, by " + by + ": a network of their own, whose only way out is pawl's proxy, which lets " + wanted(f.Policy),
 		Fails: "THE ENGINE CAN BE REACHED: agent and commands could answer a gate",
 	}
 	if f.Policy.Network == None {
 		network.Holds = "sandbox, by " + by + ": a network of their own, with no way out"
 	}
 	if f.Policy.Network == Open {
-		network.Holds = "THE NETWORK IS THIS MACHINE'S: agent and commands reach whatever listens here and elsewhere; by Landlock alone the engine, its UI and the stewards' triggers are closed (no connection to port " + ports(f.Policy.Closed) + "), and through another program an agent could answer its own gates"
+		network.Holds = "THE NETWORK IS THIS MACHINE'S: agent and commands reach every service here and elsewhere; only Landlock closes the engine, its UI and the stewards' triggers (no connection to port " + ports(f.Policy.Closed) + "), so through another program an agent could answer its own gates"
 		if len(f.Policy.Closed) == 0 {
 			network.Holds = "THE NETWORK IS THIS MACHINE'S, and no port of Temporal's could be closed: an agent could answer its own gates"
 		}
@@ -78,7 +78,7 @@ func Claims(f Facts) []Claim {
 	// Who can read files can read the token.
 	asks := f.Policy.Network == Open && f.Auth && m.Files != ByNothing
 	if asks {
-		network.Holds = "THE NETWORK IS THIS MACHINE'S: agent and commands reach whatever listens here and elsewhere; the engine and its UI answer nobody without pawl's token, which is out of their reach; through another program that reads your files an agent could still answer its own gates"
+		network.Holds = "THE NETWORK IS THIS MACHINE'S: agent and commands reach every service here and elsewhere; the engine and its UI answer nobody without pawl's token, which is out of their reach, but an agent could still answer its own gates through another program that reads your files"
 	}
 	for _, at := range f.Engine {
 		if _, err := netip.ParseAddrPort(at); err == nil { // a name means nothing without a resolver
@@ -99,7 +99,7 @@ func Claims(f Facts) []Claim {
 	}
 	all = append(all, Claim{
 		Holds: apart,
-		Fails: "PROCESSES ARE NOT SEPARATE: agent and commands could end or trace pawl's; what they end is started again",
+		Fails: "PROCESSES ARE NOT SEPARATE: agent and commands could end or trace pawl's processes; pawl starts again what they end",
 		Asked: []Question{{Mingling, ""}},
 	})
 	calls := Claim{
@@ -121,7 +121,7 @@ func Grants(p Policy, allow []string) (lines []string) {
 		}
 		switch {
 		case at == "":
-			lines = append(lines, "agent and commands may write "+path+" if it is there when they begin: now it is not")
+			lines = append(lines, "agent and commands may write "+path+" if it exists when they start (now it does not)")
 		case around.Access == Write:
 			lines = append(lines, "agent and commands may write "+is)
 		case around.Access == Read:

@@ -78,7 +78,7 @@ func TestE6_TheContractSaysWhatSandboxAllowComesTo(t *testing.T) {
 				"agent and commands do not reach " + p.pawl + "/stores, although sandbox.allow names it",
 				"agent and commands can read " + p.repo + ", but not write it, although sandbox.allow names it",
 				"agent and commands may write " + p.repo + "/.git",
-				"agent and commands may write ~/../nowhere if it is there when they begin: now it is not",
+				"agent and commands may write ~/../nowhere if it exists when they start (now it does not)",
 			}, said)
 			code, out := p.sh(`touch ~/tools/x "` + link + `/x" "$W/repo/.git/x" && ! touch "$W/repo/x" && ! ls "` + p.pawl + `/stores"`)
 			require.Zero(t, code, out)

@@ -241,7 +241,7 @@ func (n *next) limited(t Task, l task.RateLimit, before ...loop.Event) []loop.Ev
 	if l.Until.IsZero() {
 		n.stuck(t, task.Finding{
 			Rule: StopResources, Stop: true, Count: 1, State: t.State, Action: cmp.Or(t.Step, "plan"),
-			Text: "an agent's rate limit is used up, and nobody knows until when: " + cmp.Or(loop.Clip(l.Said, 300), "it says nothing"),
+			Text: "an agent's rate limit is used up, and it is not known until when: " + cmp.Or(loop.Clip(l.Said, 300), "it says nothing"),
 		})
 		return n.events
 	}

@@ -94,7 +94,7 @@ func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
 		return govern.Reply{Text: missed, Events: []loop.Event{triggered(m, "", "missed: "+missed)}}, nil
 	}
 	if len(s.Queue) >= c.Limits.Queue && m.Trigger == nil { // what no person hands in can't be told to come again
-		return govern.Reply{}, fault.New(fault.QueueFull, "as many tasks wait to be begun as may (limits.queue: %d)", c.Limits.Queue).
+		return govern.Reply{}, fault.New(fault.QueueFull, "the queue is full (limits.queue: %d)", c.Limits.Queue).
 			Advise("Hand the task in again later.")
 	}
 	var without []loop.Event
@@ -102,7 +102,7 @@ func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
 		t.After = slices.DeleteFunc(slices.Clone(t.After), func(id string) bool {
 			unknown := s.knownBy(Key("id "+id)) == nil
 			if unknown {
-				without = append(without, loop.Event{Type: loop.Warned, Reason: fmt.Sprintf("%s: a task is to come after %s, which there is not: it does not wait for it", m.By, loop.Clip(id, 80))})
+				without = append(without, loop.Event{Type: loop.Warned, Reason: fmt.Sprintf("%s: a task names %s in `after`, but there is no such task, so it does not wait for it", m.By, loop.Clip(id, 80))})
 			}
 			return unknown
 		})
@@ -427,7 +427,7 @@ func (a answering) prioritized(p int) govern.Reply {
 func (a answering) interrupt() (govern.Reply, error) {
 	if a.task.State == task.Executing && a.task.Interrupted == "" {
 		return govern.Reply{}, fault.New(fault.InvalidMessage, "the task %s is at work already", a.id).
-			Advise("Nothing is to be done.")
+			Advise("You need to do nothing.")
 	}
 	p := a.task.Priority
 	for _, t := range a.at.Tasks {
@@ -480,7 +480,7 @@ func (a answering) carryOn() (govern.Reply, error) {
 	}
 	sleeps := a.task != nil && !a.task.Until.IsZero()
 	if len(n.events) == 1 && !a.at.Paused && !sleeps && (a.task == nil || !a.task.Paused) {
-		return govern.Reply{}, fault.New(fault.LoopNotPaused, "nothing is paused there")
+		return govern.Reply{}, fault.New(fault.LoopNotPaused, "nothing is paused")
 	}
 	return govern.Reply{Text: "going on", Events: n.events}, nil
 }
@@ -492,7 +492,7 @@ func (t Task) resumable() bool {
 
 func (a answering) steer() (govern.Reply, error) {
 	if strings.TrimSpace(a.Note) == "" {
-		return govern.Reply{}, fault.New(fault.InvalidMessage, "steer needs a note: what should the agent be told?")
+		return govern.Reply{}, fault.New(fault.InvalidMessage, "steer needs a note: the guidance for the agent")
 	}
 	if n := len(a.task.Notes); n >= KeepNotes {
 		return govern.Reply{}, fault.New(fault.TooManyNotes, "%d notes wait for the loops of %s already", n, a.id)

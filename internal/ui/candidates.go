@@ -78,5 +78,5 @@ func candidate(e loop.Event) (text string, ofNote bool) {
 	case loop.CandidateTaken:
 		return "takes " + name + note(Clean(c.Description)), false
 	}
-	return name + " does not go together with what was kept since: both change " + Clean(e.Reason), true
+	return name + " conflicts with what was kept since: both change " + Clean(e.Reason), true
 }

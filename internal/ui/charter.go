@@ -35,7 +35,7 @@ func (s Style) Charter(v Charter) string {
 	if asked {
 		f.add("planner", program(planner)...)
 	} else {
-		f.add("planner", "none: tasks bring their plans")
+		f.add("planner", "none: each task brings its plan")
 	}
 	f.add("governance", Clean(strings.Join(c.Governance, "  ")))
 	f.add("production", Clean(strings.Join(c.Production, "  ")))
@@ -51,7 +51,7 @@ func (s Style) Charter(v Charter) string {
 	if l.CostUSD != nil {
 		bounds += ", $" + l.CostUSD.String() + " for a task"
 	}
-	f.add("bounds", bounds, fmt.Sprintf("tells you again of what has waited %s, then %s and each time that has passed again; checks its record every %s", l.Waiting/8, l.Waiting, c.ValidateEvery))
+	f.add("bounds", bounds, fmt.Sprintf("reminds you of what has waited %s, then of what has waited %s, and again after each such time; checks its record every %s", l.Waiting/8, l.Waiting, c.ValidateEvery))
 	for i, sc := range c.Schedules {
 		f.add(label(i, "schedules"), Clean(sc.Name+": "+slots(sc)))
 	}
@@ -94,9 +94,9 @@ func (s Style) loops(f *fields, v Charter) {
 	f.add("check", command(d.Check.Command)...)
 	f.add("agent", agents(d)...)
 	for i, kind := range slices.Sorted(maps.Keys(v.Lacking)) {
-		says := "defaults has all that one needs"
+		says := "defaults has everything it needs"
 		if keys := v.Lacking[kind]; len(keys) > 0 {
-			says = "a plan has to say " + strings.Join(keys, ", ")
+			says = "a plan has to set " + strings.Join(keys, ", ")
 		}
 		f.add(label(i, "loops"), Clean(kind+": "+says))
 	}

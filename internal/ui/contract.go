@@ -164,7 +164,7 @@ func holdout(s Style, sp spec.Spec) []string {
 	if sp.Verify.Holdout.Command == "" {
 		return nil
 	}
-	return append(command(sp.Verify.Holdout.Command), s.Dim("for the claim alone; the agent is not told of it"))
+	return append(command(sp.Verify.Holdout.Command), s.Dim("only for the claim; the agent does not know of it"))
 }
 
 // bounds are the further metrics that are read.
@@ -227,7 +227,7 @@ func argv(a spec.Argv) []string {
 func (s Style) tools(sp spec.Spec, approved []string) []string {
 	lines := []string{s.Dim("tools: " + Clean(strings.Join(approved, " ")))}
 	if sp.AsksOfTools() {
-		lines = append(lines, s.Dim("you are asked after a call that was denied another tool"))
+		lines = append(lines, s.Dim("you are asked after a call in which another tool was denied"))
 	}
 	for _, a := range sp.Agent.All() {
 		p, _ := programs.Lookup(a.Use)
@@ -246,7 +246,7 @@ func agents(sp spec.Spec) (lines []string) {
 		for i, a := range sp.Agent.Chain(of) {
 			own := program(a)
 			if len(own) > 0 && i > 0 {
-				own[0] = "where its provider refuses work: " + own[0]
+				own[0] = "if its provider refuses work: " + own[0]
 			}
 			if len(own) > 0 && of != "" {
 				own[0] = Clean(of) + ": " + own[0]
@@ -255,7 +255,7 @@ func agents(sp spec.Spec) (lines []string) {
 		}
 	}
 	if sp.Reviewer.OtherVendor {
-		lines = append(lines, "reviewer: of another vendor than all that have written")
+		lines = append(lines, "reviewer: an agent of another vendor than all that have written")
 	}
 	return lines
 }
@@ -329,7 +329,7 @@ func granted(sp spec.Spec) (lines []string) {
 		lines = append(lines, "agent and commands may connect to "+Clean(strings.Join(sp.Sandbox.Hosts, "  ")))
 	}
 	for _, glob := range sp.Judge.Keep {
-		lines = append(lines, "what a judgement leaves in "+Clean(glob)+" is there at the next, but not between evaluations of a metric that varies")
+		lines = append(lines, "files that a judgement leaves in "+Clean(glob)+" stay for the next one, but not between evaluations of a metric that varies")
 	}
 	return lines
 }

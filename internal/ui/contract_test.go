@@ -79,7 +79,7 @@ func TestA1_TheContractShowsWhatItGrants(t *testing.T) {
 	}
 	text := style.Contract(ui.Contract{Spec: sp, Environment: []string{"verify.command mentions DATABASE_URL, which stays out"}})
 	for _, want := range []string{
-		"may connect to registry.npmjs.org  *.example.org:443\n", "leaves in target/** is", "leaves in node_modules is",
+		"may connect to registry.npmjs.org  *.example.org:443\n", "leaves in target/** stay", "leaves in node_modules stay",
 		`^rate: (\d+)\u{200b}$ finds last`, "API_KEY=$API_KEY\n", "BASE=http://x\n", "reviewer: ONLY=$ONLY\n", "mentions DATABASE_URL, which stays out\n",
 	} {
 		require.Contains(t, text, want)

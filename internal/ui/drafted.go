@@ -34,7 +34,7 @@ func (s Style) Drafted(d Drafted) string {
 		f.add("setup", Clean(d.Setup))
 	}
 	if d.Test == "" && d.Kind.Reference {
-		f.add("tests", "none found", s.Dim("without a guard a change that makes the number better is kept, whatever else it breaks"))
+		f.add("tests", "none found", s.Dim("without a guard, a change that improves the number is kept, even if it breaks something else"))
 	} else {
 		f.add("tests", cmp.Or(Clean(d.Test), "none found"))
 	}

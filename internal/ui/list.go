@@ -23,7 +23,7 @@ func (s Style) List(rows []launch.Row, now time.Time) string {
 				doing += fmt.Sprintf(" and %d more", r.Gates-1)
 			}
 		case loop.Status(r.Status) == loop.Sleeping:
-			doing += ", its agent is refused work"
+			doing += ", its agent's provider refuses work"
 		case loop.Status(r.Status).Ended() && r.Proposal != "":
 			doing = "proposal " + r.Proposal
 		case loop.Status(r.Status).Ended():

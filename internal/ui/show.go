@@ -24,7 +24,7 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 	f.add("goal", Clean(title))
 	f.add("status", s.status(st.Status)+endedBecause(st))
 	if l := st.Sleep; l != nil {
-		f.add("asleep", "until "+s.when(l.Until)+" ("+Duration(max(l.Until.Sub(now), 0))+"); "+Clean(l.String()), "goes on by itself, or at once: pawl continue "+shell.Quote(st.Loop))
+		f.add("asleep", "until "+s.when(l.Until)+" ("+Duration(max(l.Until.Sub(now), 0))+"); "+Clean(l.String()), "continues by itself, or at once: pawl continue "+shell.Quote(st.Loop))
 	}
 	if !st.Status.Ended() {
 		f.add("refused", s.refusing(st, now)...)
@@ -93,7 +93,7 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 func (s Style) refusing(st loop.State, now time.Time) (lines []string) {
 	for _, agent := range slices.Sorted(maps.Keys(st.Refusing)) {
 		if until := st.Refusing[agent]; until.After(now) {
-			lines = append(lines, Clean(agent)+", which is not asked first until "+s.when(until))
+			lines = append(lines, Clean(agent)+", which is not called first until "+s.when(until))
 		}
 	}
 	return lines

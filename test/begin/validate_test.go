@@ -120,7 +120,7 @@ func TestValidateNotesWhatIsWorthAThought(t *testing.T) {
 	w := world.Alone(t, world.Raises).Set(doc{"guard": doc{"command": "grep -r . work/ work/n"}})
 	v := validate(w, 0)
 	require.Len(t, v.Notes, 2)
-	require.Contains(t, v.Notes[0], "although the scope matches them: work/n")
+	require.Contains(t, v.Notes[0], "match the scope but are sealed, since they judge the work: work/n")
 	require.Contains(t, v.Notes[1], "folders in which the agent may change files: work")
 }
 
@@ -198,7 +198,7 @@ func TestP0_AGuardThatDoesNotSeeTheCodeIsAProblem(t *testing.T) {
 	w.Set(doc{"guard": doc{"command": "true"}, "validate": doc{"canary": true}})
 	v := validate(w, 2)
 	require.Len(t, v.Problems, 1)
-	require.Contains(t, v.Problems[0].What, "the guard does not see your code: 1 file in scope had a syntax error (work/a.c), and still this passed: `true`")
+	require.Contains(t, v.Problems[0].What, "the guard does not see your code: pawl put a syntax error into 1 file in scope (work/a.c), but this still passed: `true`")
 	require.Equal(t, "PRECONDITION_FAILED", w.Run(2).Result.ErrorCode)
 	require.Empty(t, validate(w, 0, "--set", "guard.command=! grep -rq broken work").Problems)
 	require.Empty(t, validate(w, 0, "--set", "validate.canary=false").Problems)

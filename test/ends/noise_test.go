@@ -124,7 +124,7 @@ func TestP9_TheAgentIsNotToldOfTheHoldout(t *testing.T) {
 	w.Commit("a second measurement")
 	w.Set(doc{"verify": doc{"holdout": doc{"command": "sh unseen-by-agents.sh " + filepath.Join(w.Dir, "held")}}, "limits": doc{"iterations": 2}})
 	r := w.Run(0)
-	require.Contains(t, w.Pawl("log", w.Loop).Out, "the agent can read what holds or names the holdout: unseen-by-agents.sh")
+	require.Contains(t, w.Pawl("log", w.Loop).Out, "the agent can read these files, which hold or name the holdout: unseen-by-agents.sh")
 	require.Equal(t, 10, strings.Count(w.Read("held"), "run"), "five pairs")
 	require.InDelta(t, 20, r.Result.Claim.Estimate, 1e-6)
 	require.InDelta(t, 20, r.Result.Claim.Holdout.Estimate, 1e-6)

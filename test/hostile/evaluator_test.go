@@ -119,7 +119,7 @@ func TestP3_AMeasureOutsideOfTheRepositoryIsWatched(t *testing.T) {
 	require.Equal(t, 2, s.Code, s.Err)
 	require.Contains(t, s.Err, w.Dir+"/bin/measure (outside of the repository, SHA-256 ")
 	require.Contains(t, s.Out, "PRECONDITION_FAILED")
-	require.Contains(t, s.Err, "bin/measure is outside of the repository and judges the work, and it is not what it was when the contract was drawn up")
+	require.Contains(t, s.Err, "bin/measure, which is outside of the repository and judges the work, has changed since the contract was drawn up")
 	require.Equal(t, "10", w.Kept("work/n"), "nothing is kept by it")
 }
 
@@ -134,12 +134,12 @@ func TestE6_AnotherRepositoryInItsPlaceIsNeitherReadNorRun(t *testing.T) {
 	w.Set(doc{"agent": doc{"env": doc{"WORLD": w.Dir, "REPO": w.Repo}}, "sandbox": doc{"use": "off"}, "limits": doc{"iterations": 2}})
 	s := w.Pawl("run", "--yes", w.SpecFile())
 	require.Equal(t, 0, s.Code, s.Err)
-	require.Contains(t, s.Err, "repo is another repository than the one that the loop began with")
+	require.Contains(t, s.Err, "repo is not the repository that the loop started with")
 	st := w.Show()
 	p := w.Pawl("approve", w.Loop, "--hash", st.Proposal.Hash)
 	p = w.Pawl("apply", w.Loop, "--hash", st.Proposal.Hash)
 	require.NotEqual(t, 0, p.Code, p.Out)
-	require.Contains(t, p.Err+p.Out, "is another repository than the one")
+	require.Contains(t, p.Err+p.Out, "is not the repository that the loop started with")
 	require.NoFileExists(t, w.Dir+"/canary")
 	out, err := exec.Command("git", "-C", w.Repo, "for-each-ref", "refs/heads/pawl").CombinedOutput()
 	require.NoError(t, err, string(out))

@@ -158,7 +158,7 @@ func TestE6_AConnectionThatTheProxyRefusesIsTold(t *testing.T) {
 	w.Set(doc{"sandbox": doc{"use": "required"}, "limits": doc{"iterations": 2}})
 	s := w.Pawl("run", "--yes", w.SpecFile())
 	require.Equal(t, 0, s.Code, s.Err)
-	const told = "the sandbox let no connection through to "
+	const told = "the sandbox blocked connections to "
 	require.Equal(t, 1, strings.Count(s.Err, told), s.Err)
 	require.Contains(t, s.Err, told+"169.254.169.254:80 (169.254.169.254 ")
 	require.Contains(t, w.Read("answer"), "pawl lets no connection through to 169.254.169.254:80", "the agent is told, too")

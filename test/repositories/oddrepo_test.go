@@ -140,7 +140,7 @@ func TestFiltersOfTheUsers(t *testing.T) {
 	require.Equal(t, 0, s.Code, s.Err)
 	require.Equal(t, "a\n", w.Read("seen"))
 	require.Equal(t, "a\nB", w.Kept("work/secret.txt"))
-	require.Equal(t, 1, strings.Count(s.Err, "through the filter shout (.gitattributes), which does not run for the loop"), s.Err)
+	require.Equal(t, 1, strings.Count(s.Err, "through the filter shout (.gitattributes), which does not run in the loop"), s.Err)
 }
 
 // A loop can be started from any worktree of the user's, and none of them is touched.
