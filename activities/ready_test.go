@@ -117,9 +117,9 @@ func TestWhatTargetsAndScriptsCallIsLookedFor(t *testing.T) {
 	missing := func() (notes []string) {
 		f, err := activities.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
 		require.NoError(t, err)
-		return slices.DeleteFunc(f.Notes, func(note string) bool { return !strings.Contains(note, "which is not there") })
+		return slices.DeleteFunc(f.Notes, func(note string) bool { return !strings.Contains(note, "which does not exist") })
 	}
-	require.Equal(t, []string{"verify.command (`make lint`) calls no-such-tidy, which is not there", "guard.command (`npm test`) calls no-such-runner, which is not there"}, missing())
+	require.Equal(t, []string{"verify.command (`make lint`) calls no-such-tidy, which does not exist", "guard.command (`npm test`) calls no-such-runner, which is not there"}, missing())
 	s.Setup.Command = "exit 1"
 	require.Empty(t, missing(), "setup may bring them")
 }

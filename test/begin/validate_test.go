@@ -156,7 +156,7 @@ func TestReadyMeansReady(t *testing.T) {
 
 	w.Write("repo/Makefile", "lint:\n\tno-such-tidy work/n\n")
 	w.Commit("a linter that nobody has")
-	require.Contains(t, validate(w, 2, "--set", "check.command=make lint").Notes, "check.command (`make lint`) calls no-such-tidy, which is not there")
+	require.Contains(t, validate(w, 2, "--set", "check.command=make lint").Notes, "check.command (`make lint`) calls no-such-tidy, which does not exist")
 }
 
 func TestValidateSweepsUpAfterTheDead(t *testing.T) {
