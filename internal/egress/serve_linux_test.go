@@ -178,12 +178,12 @@ func TestE6_WhatTheProxyDoesNotSpeak(t *testing.T) {
 func TestE6_RulesThatCannotBeReadLetNothingThrough(t *testing.T) {
 	for want, r := range map[string]egress.Rules{
 		`the network of agents: "" names no host`:                           {Hosts: []string{""}},
-		`the network of agents: "*" is not a host name`:                        {Hosts: []string{"*"}},
+		`the network of agents: "*" is not a host name`:                     {Hosts: []string{"*"}},
 		`the network of agents: "https://temporal" is a URL and not a host`: {Closed: []string{"https://temporal"}},
 		"the upstream proxy is no http, https or socks5 URL with a host":    {Upstream: "http://user:secret@"},
 		"the upstream proxy is no http, https or socks5 URL with a host ":   {Upstream: "ftp://proxy"},
 		"the upstream proxy is no http, https or socks5 URL with a host  ":  {Upstream: "http://user:secret@%zz"},
-		"the host of the upstream proxy is not a host name":                    {Upstream: "http://bücher"},
+		"the host of the upstream proxy is not a host name":                 {Upstream: "http://bücher"},
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
