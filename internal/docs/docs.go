@@ -1,4 +1,3 @@
-// Package docs keeps the pages under docs/ in step with the code: what can be generated is
-// generated from the tables that the code runs on. It has no code, only tests; run them with
-// -update to write the pages anew.
+// Package docs keeps the pages under docs/ in step with the code. It has no code, only tests: they compare the pages with
+// the tables that the code runs on. Run them with -update to write the generated pages and tables again.
 package docs
