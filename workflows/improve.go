@@ -1,10 +1,8 @@
-// Package workflows holds the loops as Temporal workflows, and the envelopes that they stand in.
-// From the outside in: improve.go and deliver.go do the work of their phases and bring what came of
-// it to their rules; main.go is the main line of every loop; iteration.go puts a checkpoint, a budget
-// and a record around each attempt at a change, step.go a permission, a limit and an interrupt around
-// each thing that runs. What is decided is decided in pure packages (govern, phase, evidence); the
-// world is touched in activities. Journal, gatekeeper and hosting are packages of their own. Start at
-// Improve.
+// Package workflows holds the loops as Temporal workflows, and the envelopes around them. From the outside in: main.go
+// is the main line of every loop; iteration.go puts a checkpoint, a budget and a record around each attempt at a
+// change; step.go puts a permission, a limit and an interrupt around each command or agent call. improve.go and
+// deliver.go do the work of their phases and hand the results to their rules. Pure packages decide (govern, phase,
+// evidence); activities touch the world. Journal, gatekeeper and hosting are packages of their own. Start at Improve.
 package workflows
 
 import (

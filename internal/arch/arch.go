@@ -1,3 +1,3 @@
-// Package arch holds the house to its plan: what is pure stays pure, and the server is linked
-// by the root program alone. It has no code, only tests.
+// Package arch tests the architecture: pure packages stay pure, and only the root program links the server. It has no
+// code, only tests.
 package arch

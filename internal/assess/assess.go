@@ -1,7 +1,7 @@
-// Package assess says how risky a task is and what it may cost (S3, S4): a tier by rules, with the reasons,
-// an estimate by what like tasks have cost, whether a person has to approve, and which commands a plan may
-// use. It is pure: it reads no file and runs nothing, and what it is told of the project is a list of
-// names. Start at Assess, then Rules.
+// Package assess says how risky a task is and what it may cost (S3, S4): its tier by rules, with the reasons; an
+// estimate from the costs of similar tasks; whether a person has to approve its plan; and which commands the plan may
+// use. It is pure: it reads no file and runs nothing, and knows the project only as a list of file names. Start at
+// Assess, then Rules.
 package assess
 
 import (

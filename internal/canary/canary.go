@@ -1,6 +1,6 @@
-// Package canary breaks source files, so that it shows whether a command that is to guard them sees them: a
-// syntax error, or functions that only fail. Pure: it reads no file and runs nothing, and it parses no language
-// but by the look of its functions, which is enough to break it. Start at Breakable.
+// Package canary breaks source files on purpose, to show whether a command that guards them sees them: with a syntax
+// error, or with functions that only fail. Pure: it reads no file and runs nothing. It parses no language; it
+// recognises functions by how they look, which is enough to break them. Start at Breakable.
 package canary
 
 import (

@@ -1,5 +1,5 @@
-// Package charter is what a person asks of a steward: types, defaults and validation of the spec of
-// kind steward. It reads with the reader of internal/spec, as strictly. Pure. Start at Charter.
+// Package charter holds what a person asks of a steward: types, defaults and validation of the spec of kind steward. It
+// uses the reader of internal/spec and is as strict. Pure. Start at Charter.
 package charter
 
 import (

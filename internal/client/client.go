@@ -1,10 +1,10 @@
-// Package client stands between those who deal with loops and Temporal: it starts loops, reads them,
-// carries messages to them and works on their proposals; stewards likewise. Commands use it, and activities may, which
-// start and read loops for a supervisor. What it returns is plain data and typed faults.
+// Package client stands between Temporal and those who deal with loops: it starts loops, reads them, sends messages to
+// them and works on their proposals, and does the same for stewards. Commands use it, and so may activities, which
+// start and read loops for a supervisor. It returns plain data and typed faults.
 //
-// A worker that is down keeps nobody from looking: what the loop itself can't answer comes from
-// Temporal's list and from the ledger on this host. It prints nothing, asks nobody, knows no command
-// line, and decides nothing that internal/govern decides. Start at Client, then Snapshot and Send.
+// Loops can be read while no worker runs: what the loop itself can't answer then comes from Temporal's list and from
+// the ledger on this host. The package prints nothing, asks nobody, knows no command line, and decides nothing that
+// internal/govern decides. Start at Client, then Snapshot and Send.
 package client
 
 import (

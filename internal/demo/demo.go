@@ -1,14 +1,13 @@
-// Package demo brings what `pawl demo` needs: a small repository with a real optimisation
-// problem (a round trip through the cities of Europe), an agent that is a script with prepared
-// changes, and the spec that puts the two together. The agent's changes are chosen so that a
-// reader sees each case handled: kept, worse, guard, crash, scope, not atomic, no change. And the
-// same for `pawl demo deliver`, in _deliver: a calendar with a bug and a test that shows it, an issue,
-// a writer that gets it wrong and a fixer that gets it right. And for `pawl demo steward`, in _steward: the
-// pages and prices of a café, and five tasks with prepared plans.
+// Package demo provides what `pawl demo` needs: a small repository with a real optimisation problem (a round trip
+// through the cities of Europe), a script with prepared changes as the agent, and the spec that puts the two together.
+// The changes are chosen so that a reader sees each case handled: kept, worse, guard, crash, scope, not atomic, no
+// change. For `pawl demo deliver`, _deliver has a calendar with a bug and a test that shows it, an issue, a writer that
+// gets it wrong and a fixer that gets it right. For `pawl demo steward`, _steward has the pages and prices of a café,
+// and five tasks with prepared plans.
 //
-// It writes files and makes one commit; it never runs a loop, and nothing in it depends on
-// where the pawl binary is, so that a demo goes on after a crash like any other loop. Start at
-// Unpack; the changes are in _agent, in the order of agent.sh.
+// The package writes files and makes one commit; it never runs a loop. Nothing in it depends on where the pawl binary
+// is, so a demo continues after a crash like any other loop. Start at Unpack; the changes are in _agent, in the order
+// of agent.sh.
 package demo
 
 import (

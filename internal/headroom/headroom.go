@@ -1,6 +1,7 @@
-// Package headroom lets a program start without collecting garbage. What the embedded server's packages initialise is eight
-// megabytes before main begins, and Go would collect three times on the way there, though nearly all of it lives.
-// It is imported by the program for its effect. It imports nothing, so that it comes first.
+// Package headroom lets a program start without collecting garbage. The packages of the embedded server initialise
+// eight megabytes before main begins. Go would collect three times on the way there, though nearly all of that memory
+// stays in use. The program imports this package for its effect. The package imports nothing, so that it is initialised
+// first.
 package headroom
 
 // slack counts as much as lives, so that the first collection is due at twice its size. It is never written to and

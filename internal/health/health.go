@@ -1,5 +1,5 @@
-// Package health tries whether something that a project runs is well (S5): a command exits 0, an address answers.
-// It decides nothing about what follows, and never tries twice. Start at Check.
+// Package health checks whether something that a project runs is healthy (S5): whether a command exits 0, or an address
+// answers. It does not decide what follows, and never tries twice. Start at Check.
 package health
 
 import (

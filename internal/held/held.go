@@ -1,6 +1,6 @@
-// Package held keeps folders open, so that what is done below a path is done in the folder that was there when it was
-// opened, whatever somebody renames above it or puts in its place. A path below such a folder is said by its
-// descriptor (/proc/self/fd/N/…), to this process and to those that it starts.
+// Package held keeps folders open. Work below a path is then done in the folder that was there when it was opened, even
+// if somebody renames a folder above it or puts another one in its place. A path below such a folder goes by the
+// folder's descriptor (/proc/self/fd/N/…), in this process and in those that it starts.
 //
 // It never decides which folder is the right one, and reads nothing. Where the system has no such names (macOS), paths
 // stay paths: between a check and a call another folder can take the place. Start at Folder.

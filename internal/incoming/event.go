@@ -1,6 +1,6 @@
-// Package incoming is what somebody outside has sent to a trigger (S5), as data: cleaned, bounded, marked as
-// untrusted, and put into the template of a task. It knows no protocol and no secret (that is
-// internal/trigger), and it decides nothing about the task. Pure. Start at Event, then Fill.
+// Package incoming holds what somebody outside has sent to a trigger (S5), as data: cleaned, bounded, marked as
+// untrusted, and put into the template of a task. It knows no protocol and no secret (that is internal/trigger), and it
+// decides nothing about the task. Pure. Start at Event, then Fill.
 package incoming
 
 import (

@@ -1,8 +1,7 @@
-// Package kind describes the kinds of workflows that pawl runs: one value a kind, mostly plain data,
-// from which all packages above read what is particular to it. So no other package asks which kind
-// it has before it; it asks for an attribute. Pure: it decides nothing and knows no spec, no state
-// and no terminal. Start at Kind, then read improve.go and deliver.go. A further kind is a further
-// value in All.
+// Package kind describes the kinds of workflows that pawl runs. Each kind is one value, mostly plain data. All packages
+// above read from it what is particular to a kind, so no other package asks which kind it has: it asks for an
+// attribute. Pure: it decides nothing and knows no spec, no state and no terminal. Start at Kind, then read improve.go
+// and deliver.go. To add a kind, add a value to All.
 package kind
 
 import (

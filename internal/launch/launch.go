@@ -1,7 +1,6 @@
-// Package launch is what Temporal is told of a loop, and what a loop answers: under which ID it starts,
-// where it resumes, what people who use Temporal read about it, by which search attributes they find it,
-// and the answers of its queries. Pure, so that commands, workers and workflows that start loops say the
-// same. It starts nothing. Begin at Of.
+// Package launch holds what Temporal gets to know about a loop, and how a loop answers queries: the ID under which it
+// starts, where it resumes, its memo, its search attributes, and the types of its answers. Pure, so that commands,
+// workers and workflows that start loops say the same. It starts nothing. Start at Of.
 package launch
 
 import (

@@ -1,5 +1,5 @@
-// Package markdown puts somebody else's words into Markdown so that they are shown as they are: nothing in
-// them is a heading, a link, a picture, HTML, a column or the end of a block. Pure. Start at Text.
+// Package markdown puts text that others wrote into Markdown so that it is shown as it is: nothing in it becomes a
+// heading, a link, a picture, HTML, a column or the end of a block. Pure. Start at Text.
 package markdown
 
 import (

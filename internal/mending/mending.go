@@ -1,5 +1,6 @@
-// Package mending remembers what was damaged on this host and is mended, in a small file beside what it was: what goes on
-// as if nothing had happened is otherwise told by nobody. Start at Note.
+// Package mending remembers what was damaged on this host and has been repaired, in a small file beside the repaired
+// one. Without that note nobody would learn of the damage, since everything works again. It repairs nothing itself.
+// Start at Note.
 package mending
 
 import (

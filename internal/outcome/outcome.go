@@ -1,5 +1,5 @@
-// Package outcome says what came of a call of an agent: one class for each call, decided from what its stream told, how
-// its process ended and what became of the desk, never from an exit code or from words alone. It reads no stream
+// Package outcome classifies how a call of an agent ended: one class for each call, decided from its stream, from how
+// its process ended and from the state of the desk, never from an exit code or from words alone. It reads no stream
 // (internal/agent/stream does) and decides nothing about a loop (internal/govern does). Pure. Start at Of.
 package outcome
 

@@ -1,7 +1,7 @@
-// Package pass is what the embedded engine asks for where it requires one: a token, which pawl's own
-// clients and a profile for the Temporal CLI bring along, and a certificate, by which clients know the engine
-// and the engine's services know one another. Both are in one file in the engine's folder, which this user
-// alone can read. It knows no Temporal, listens nowhere and prints nothing. Start at Settle.
+// Package pass holds the credentials of an embedded engine that requires them: a token, which pawl's own clients and a
+// profile for the Temporal CLI send, and a certificate, by which clients recognise the engine and the engine's services
+// recognise one another. Both are in one file in the engine's folder, which only this user can read. The package knows
+// no Temporal, listens nowhere and prints nothing. Start at Settle.
 package pass
 
 import (

@@ -1,7 +1,7 @@
-// Package pin finds the programs that pawl itself runs (git, ssh, what shows something on the desktop, bubblewrap) once:
-// one that somebody puts into a folder of the PATH later is never run.
+// Package pin finds the programs that pawl itself runs (git, ssh, the notifier of the desktop, bubblewrap) once, at the
+// start. A program that somebody puts into a folder of the PATH later is never run.
 //
-// It runs nothing, and has no part in how commands of a loop are found. Start at Down.
+// It runs nothing, and has no part in how the commands of a loop are found. Start at Down.
 package pin
 
 import (

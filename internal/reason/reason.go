@@ -1,5 +1,5 @@
-// Package reason is the table of the words for why a change was not kept. They are written into
-// records, events and results, and read back from there, so they never change. Pure. Start at Table.
+// Package reason is the table of the words that say why a change was not kept. They are written into records, events
+// and results, and read back from there, so they never change. Pure. Start at Table.
 package reason
 
 import "strings"

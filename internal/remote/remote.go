@@ -1,6 +1,6 @@
-// Package remote reads what a project's host on the network knows of it (S11): the open issues and pull requests,
-// and the CI status of the base. It speaks GitHub's REST API, reads only, and never writes there. What it
-// reads is somebody else's text: cleaned and bounded, and still untrusted. Start at Scan.
+// Package remote reads what a project's host on the network knows about the project (S11): the open issues and pull
+// requests, and the CI status of the base. It speaks GitHub's REST API, and only reads. The text that it reads was
+// written by others: it is cleaned and bounded, and still untrusted. Start at Scan.
 package remote
 
 import (

@@ -1,12 +1,11 @@
-// Package sandbox says what a command of a loop may reach on this machine, and sees to it with what the
-// machine has: namespaces (made by the supervisor itself, else by bubblewrap), a filter of system calls,
-// and Landlock where the network is the machine's own. It decides nothing about loops, runs nothing, and
-// never claims a protection that it has not tried (Probe, Check).
+// Package sandbox decides what a command of a loop may reach on this machine, and enforces it with what the machine
+// offers: namespaces (made by the supervisor itself, else by bubblewrap), a filter of system calls, and Landlock where
+// the network is the machine's own. It decides nothing about loops, runs nothing, and never claims a protection that it
+// has not tried (Probe, Check).
 //
-// A command sees a root of its own in which there is only what the places name: what builds read is
-// read-only, what it may write is its tree and scratch space of its own, and everything else is absent. So
-// what was forgotten is missing, and not open. Start at Policy; Make in make.go has what is named; Enter in
-// enter_linux.go carries it out.
+// A command sees a root of its own that contains only the named places. What builds read is read-only. The command may
+// write its tree and its own scratch space; everything else is absent. So a place that was forgotten is missing, not
+// open. Start at Policy; Make in make.go collects the places; Enter in enter_linux.go builds the sandbox.
 package sandbox
 
 import (

@@ -1,7 +1,6 @@
-// Package schedule keeps a steward's schedules (S5) in Temporal, whose schedules they are: cron or interval,
-// time zone, catch-up window. Each slot starts the workflow Submit, which hands the task in. It decides nothing
-// about tasks: whether a slot's task may begin while the last one's is not over is for the steward, which
-// records every slot. Start at Ensure.
+// Package schedule keeps a steward's schedules (S5) in Temporal: cron or interval, time zone, catch-up window. Each
+// slot starts the workflow Submit, which hands the task in. It decides nothing about tasks: the steward decides whether
+// a slot's task may begin while the last one's is not over, and records every slot. Start at Ensure.
 //
 // The workflow that a slot starts knows the slot by its search attribute TemporalScheduledStartTime.
 package schedule

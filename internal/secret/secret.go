@@ -1,9 +1,8 @@
-// Package secret finds what looks like a credential in lines of text: in changes, in what agents say, in
-// names of files, in values of environment variables. It goes by three things: formats of pawl's own
-// (formats.go), the rules of gitleaks as they are maintained there (gitleaks.toml, MIT license, see
-// gitleaks.LICENSE; a newer one takes its place by being copied over it), and values that look made by
-// chance and are given to a name that says what they are (assigned.go). It never says what a credential
-// is, and finds none that somebody has encoded. Pure. Start at Find.
+// Package secret finds what looks like a credential in lines of text: in changes, in what agents say, in names of
+// files, in values of environment variables. It uses three sources: formats of pawl's own (formats.go), the rules that
+// gitleaks maintains (gitleaks.toml, MIT license, see gitleaks.LICENSE; copy a newer file over it to update them), and
+// values that look random and are assigned to a telling name (assigned.go). It never returns the credential itself, and
+// does not find encoded ones. Pure. Start at Find.
 package secret
 
 import (

@@ -1,5 +1,4 @@
-// Package shell writes words for a POSIX shell, so that a command that people are shown can be
-// copied as it stands. It runs nothing.
+// Package shell quotes words for a POSIX shell, so that people can copy a command as it is shown. It runs nothing.
 package shell
 
 import "strings"

@@ -1,10 +1,9 @@
-// Package trees makes and keeps the directories of a loop: the desk, where the agent works, and the
-// judge, where its work is judged. It brings a commit of the store into a directory and back (stage).
+// Package trees makes and keeps the directories of a loop: the desk, where the agent works, and the judge, where its
+// work is judged. It brings a commit of the store into a directory and back (stage).
 //
-// It never believes or runs anything that lies in a tree: not its .git, hooks, configuration or
-// symlinks. It never commits, never touches the user's repository, and decides nothing about a
-// change: what can't be committed is reported as a violation. Start reading at Tree, then Restore
-// and StageRead.
+// It never believes or runs anything that lies in a tree: not its .git, hooks, configuration or symlinks. It never
+// commits, never touches the user's repository, and decides nothing about a change: it reports what can't be committed
+// as a violation. Start reading at Tree, then Restore and StageRead.
 package trees
 
 import (

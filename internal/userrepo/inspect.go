@@ -1,11 +1,10 @@
-// Package userrepo is what pawl does with the user's repository, whether it is on this host or
-// behind a URL: check that a loop can start from it (Inspect), copy from it (Fetch), push the loop's
-// branch and ledger to it (Push), and, when a person asks for it, move a branch of theirs (Land) or
-// delete a loop's refs (Drop).
+// Package userrepo does everything that pawl does with the user's repository, whether it is on this host or behind a
+// URL: check that a loop can start from it (Inspect), copy from it (Fetch), push the loop's branch and ledger to it
+// (Push), and, when a person asks for it, move a branch of theirs (Land) or delete a loop's refs (Drop).
 //
-// These do change the user's repository, with the user's configuration and credentials. It never runs
-// a hook of a local working tree's repository, never commits there, and writes to its files in Land
-// alone, where the branch that moves is checked out and clean. Start reading at Inspect.
+// These operations do change the user's repository, with the user's configuration and credentials. The package never
+// runs a hook of a local repository and never commits there. Only Land writes to its files, and only where the branch
+// that moves is checked out and clean. Start reading at Inspect.
 package userrepo
 
 import (

@@ -1,6 +1,6 @@
-// Package visible writes out what people could not see in a text of somebody else's, or what a terminal
-// would obey: control characters, what changes the direction of text, what has no width, blanks that are
-// no spaces, bytes that are no text. It leaves everything else as it is. Pure. Start at Line.
+// Package visible writes out the parts of a text that people could not see or that a terminal would obey: control
+// characters, characters that change the direction of text, characters without width, blanks that are not spaces, and
+// bytes that are not text. It leaves everything else as it is. Pure. Start at Line.
 package visible
 
 import (

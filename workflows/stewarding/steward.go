@@ -1,6 +1,6 @@
-// Package stewarding is the supervisor as a workflow (S): it takes tasks, has them planned, runs their
-// steps as child loops and asks people. What happens next is decided in internal/steward; here it is
-// brought about, and recorded before and after. Start at Steward, then run.work.
+// Package stewarding is the supervisor as a workflow (S): it takes tasks, has them planned, runs their steps as child
+// loops and asks people. internal/steward decides what happens next; this package carries it out, and records it before
+// and after. Start at Steward, then run.work.
 package stewarding
 
 import (

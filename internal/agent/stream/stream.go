@@ -1,9 +1,7 @@
-// Package stream is what pawl knows of each agent program: how it is called, and what the lines
-// on its stdout mean. Whatever the program, a call becomes one stream of events: started, tool
-// call, usage, text, ended. It is pure: bytes go in, events come out; who runs the program and
-// reads its output is elsewhere. What a program says of itself decides nothing but what was
-// spent and whether it ended well. Start at Adapters for the programs, at Stream.Feed for their
-// output.
+// Package stream knows the agent programs: how each one is called, and what the lines on its stdout mean. For every
+// program a call becomes one stream of events: started, tool call, usage, text, ended. It is pure: bytes go in, events
+// come out. Others run the program and read its output. What a program says about itself decides nothing but what was
+// spent and whether it ended well. Start at Adapters for the programs, at Stream.Feed for their output.
 package stream
 
 import (

@@ -1,7 +1,7 @@
-// Package transcript makes of what an agent program printed in a call a text that a person reads: who said what, which
-// tools were called with what, what they came to. It is bounded, what looks like a credential is taken out, and
-// everything in it can be seen. It reads no program's lines (internal/agent/stream does), writes no file
-// (activities/transcript.go does) and decides nothing. Pure. Start at Writer.
+// Package transcript turns the output of an agent program's call into a text for people: who said what, which tools
+// were called with which arguments, and what they returned. The text is bounded, contains nothing that looks like a
+// credential, and shows invisible characters. The package reads no program's lines (internal/agent/stream does), writes
+// no file (activities/transcript.go does) and decides nothing. Pure. Start at Writer.
 package transcript
 
 import (

@@ -1,8 +1,8 @@
-// Package tally reads out of what model providers answer what it cost: the tokens, the tool calls and the model, of the
-// Anthropic Messages API, OpenAI's chat completions and responses, and Gemini's generateContent, whole or as a stream; and
-// it estimates from a table of prices what that is in dollars. It is pure: bytes go in, numbers come out. It decides
-// nothing about budgets and keeps nothing of what was said. Start at Counter; prices.go has the table, total.go what
-// several calls add up to.
+// Package tally works out what an answer of a model provider cost. It reads the tokens, the tool calls and the model
+// from answers of the Anthropic Messages API, OpenAI's chat completions and responses, and Gemini's generateContent,
+// whole or as a stream, and estimates dollars from a table of prices. It is pure: bytes go in, numbers come out. It
+// decides nothing about budgets and keeps nothing of what was said. Start at Counter; prices.go has the table, total.go
+// adds up several calls.
 package tally
 
 import (
